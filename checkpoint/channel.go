@@ -1,0 +1,371 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The layout that FORMAT.md specifies.
+const (
+	magic      = 0x48434743 // "CGCH"
+	version    = 1
+	page       = 4096
+	chunkBytes = 64 << 10
+	chunkHead  = 64
+	chunkWords = (chunkBytes - chunkHead) / 8
+
+	stateFree  = 0
+	stateOwned = 1
+	stateFull  = 2
+
+	flagFirst  = 1
+	flagResync = 2
+	flagForked = 4
+
+	// DefaultChunks makes a ring of 16 MiB: room for 26 ms of the fastest
+	// single writer.
+	DefaultChunks = 256
+)
+
+// Bits of a word: tick[39:0] | kind[2:0] | site[20:0].
+const (
+	tickShift = 24
+	kindShift = 21
+	siteMask  = uint64(SiteLimit) - 1
+	kindMask  = 7
+	// Fork is the kind of the control word (site 0) that a thread writes
+	// immediately before fork(2).
+	Fork Kind = 7
+)
+
+// Word packs an event. Only the low 40 bits of the tick are kept.
+func Word(at Tick, kind Kind, site SiteID) uint64 {
+	return uint64(at)<<tickShift | uint64(kind&kindMask)<<kindShift | uint64(site)&siteMask
+}
+
+// Unpack splits a word; low holds the low 40 bits of the tick.
+func Unpack(w uint64) (low uint64, kind Kind, site SiteID) {
+	return w >> tickShift, Kind(w >> kindShift & kindMask), SiteID(w & siteMask)
+}
+
+type header struct {
+	magic, version, chunks, chunkBytes uint32
+	clock, reader                      uint32
+	closed                             uint64
+	stamp                              uint64 // seqlock over the next three
+	tick, nanos                        uint64
+	rate                               uint64 // ticks per nanosecond, 32.32 fixed point
+	head                               uint64
+	_                                  [7]uint64
+	lost, waits                        uint64
+}
+
+type chunk struct {
+	seq                  uint64
+	tick                 uint64
+	pid, tid             uint32
+	flags, _             uint32
+	parentPID, parentTID uint32
+	forkTick             uint64
+	lost                 uint64
+	_                    uint64
+}
+
+// Run is what one thread wrote into one chunk and nobody has taken yet.
+type Run struct {
+	Thread Thread
+	// First is set on the first words of a thread: whatever an earlier thread
+	// of the same ids left open is over.
+	First bool
+	// Lost counts the events that this thread could not write before these
+	// words; its stack is unknown then and starts empty.
+	Lost uint64
+	// Forked is set with First in a process made by fork(2): the thread goes
+	// on with the stack that Parent had at its Fork word of tick ForkTick.
+	Forked   bool
+	Parent   Thread
+	ForkTick Tick
+	// Start is the full tick at which the chunk was taken. It precedes every
+	// word of the chunk.
+	Start Tick
+	// Words are raw words in the order of writing; none is 0.
+	Words []uint64
+	// Last is set when the thread has ended and wrote nothing after Words.
+	Last bool
+}
+
+// Channel is the reading side: cg creates it, hands its Path to the program,
+// and drains it until the program has ended. Methods are for one goroutine,
+// except Path and Take.
+type Channel struct {
+	fd      int
+	mem     []byte
+	head    *header
+	state   []uint32
+	chunks  unsafe.Pointer
+	next    []int  // per chunk: words already taken
+	gone    []bool // per chunk: its writer has ended without releasing it
+	current map[Thread]uint64
+	live    []liveChunk
+	looked  Instant
+	clock   Clock
+}
+
+type liveChunk struct {
+	seq   uint64
+	index int
+	state uint32
+}
+
+// New creates a channel of n chunks (DefaultChunks if n is 0) in anonymous
+// shared memory (memfd_create(2)).
+func New(clock Clock, n int) (*Channel, error) {
+	if n == 0 {
+		n = DefaultChunks
+	}
+	fd, err := unix.MemfdCreate("cg-channel", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: memfd_create: %w", err)
+	}
+	states := (n*4 + page - 1) &^ (page - 1)
+	size := page + states + n*chunkBytes
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("checkpoint: channel of %d bytes: %w", size, err)
+	}
+	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("checkpoint: channel of %d bytes: mmap: %w", size, err)
+	}
+	c := &Channel{
+		fd:      fd,
+		mem:     mem,
+		head:    (*header)(unsafe.Pointer(&mem[0])),
+		state:   unsafe.Slice((*uint32)(unsafe.Pointer(&mem[page])), n),
+		chunks:  unsafe.Pointer(&mem[page+states]),
+		next:    make([]int, n),
+		gone:    make([]bool, n),
+		current: map[Thread]uint64{},
+		clock:   clock,
+	}
+	h := c.head
+	h.version, h.chunks, h.chunkBytes = version, uint32(n), chunkBytes
+	h.clock, h.reader = uint32(clock), uint32(os.Getpid())
+	c.Stamp()
+	atomic.StoreUint32(&h.magic, magic)
+	return c, nil
+}
+
+// Path is the file that the program opens. It lasts as long as the channel
+// and this process.
+func (c *Channel) Path() string {
+	return "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(c.fd)
+}
+
+// Clock is the clock that stamps the words.
+func (c *Channel) Clock() Clock { return c.clock }
+
+// Stamp writes the relation between ticks and CLOCK_MONOTONIC into the header,
+// for writers that cannot read the cycle counter. The rate is taken over the
+// time since the last Stamp once that is long enough to be exact to 20 ppm.
+func (c *Channel) Stamp() {
+	tick, now := uint64(c.clock.Now()), uint64(Monotime())
+	h := c.head
+	rate := h.rate
+	if c.clock == Monotonic {
+		rate = 1 << 32
+	} else if since := now - h.nanos; h.nanos != 0 && since >= uint64(5*time.Millisecond) && since < uint64(time.Hour) {
+		rate = uint64(float64(tick-h.tick) / float64(since) * (1 << 32))
+	} else if h.nanos != 0 {
+		return
+	}
+	atomic.AddUint64(&h.stamp, 1)
+	atomic.StoreUint64(&h.tick, tick)
+	atomic.StoreUint64(&h.nanos, now)
+	atomic.StoreUint64(&h.rate, rate)
+	atomic.AddUint64(&h.stamp, 1)
+}
+
+// Lost is the number of events that writers could not write.
+func (c *Channel) Lost() uint64 { return atomic.LoadUint64(&c.head.lost) }
+
+// Waits is how often a writer found no free chunk and waited.
+func (c *Channel) Waits() uint64 { return atomic.LoadUint64(&c.head.waits) }
+
+// ErrFull says that no chunk is free.
+var ErrFull = errors.New("checkpoint: the channel is full")
+
+// Take reserves a chunk on behalf of a writer that has no atomic operations
+// and returns the offset of its header in the file. first is as in Run.
+func (c *Channel) Take(t Thread, first bool) (offset int, err error) {
+	n := uint64(len(c.state))
+	for range n {
+		s := atomic.AddUint64(&c.head.head, 1) - 1
+		i := s % n
+		if !atomic.CompareAndSwapUint32(&c.state[i], stateFree, stateOwned) {
+			continue
+		}
+		h := c.chunk(int(i))
+		h.tick, h.pid, h.tid = uint64(c.clock.Now()), t.PID, t.TID
+		if first {
+			h.flags = flagFirst
+		}
+		atomic.StoreUint64(&h.seq, s+1)
+		return page + (len(c.state)*4+page-1)&^(page-1) + int(i)*chunkBytes, nil
+	}
+	return 0, ErrFull
+}
+
+func (c *Channel) chunk(i int) *chunk {
+	return (*chunk)(unsafe.Add(c.chunks, i*chunkBytes))
+}
+
+func (c *Channel) words(i int) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Add(c.chunks, i*chunkBytes+chunkHead)), chunkWords)
+}
+
+// Drain hands every unread run to fold, each thread's runs in the order of
+// writing, and frees the chunks that are done with. fold returns how many
+// words it took; the rest is offered again by the next Drain, and so is
+// everything the thread wrote later. Drain returns the number of words taken.
+func (c *Channel) Drain(fold func(Run) int) int {
+	total := 0
+	c.live = c.live[:0]
+	for i := range c.state {
+		// The state is read before the words: a full chunk gets no more.
+		if s := atomic.LoadUint32(&c.state[i]); s != stateFree {
+			if seq := atomic.LoadUint64(&c.chunk(i).seq); seq != 0 {
+				c.live = append(c.live, liveChunk{seq, i, s})
+			}
+		}
+	}
+	slices.SortFunc(c.live, func(a, b liveChunk) int { return cmp.Compare(a.seq, b.seq) })
+	c.findGone()
+	for _, l := range c.live {
+		h := c.chunk(l.index)
+		thread := Thread{h.pid, h.tid}
+		if cur := c.current[thread]; cur != 0 && cur != l.seq {
+			if h.flags&flagFirst != 0 { // exec, or the ids were given out again
+				c.abandon(cur)
+			}
+			continue
+		}
+		c.current[thread] = l.seq
+		from := c.next[l.index]
+		words := c.words(l.index)[from:]
+		n := slices.Index(words, 0)
+		if n < 0 {
+			n = len(words)
+		}
+		done := l.state == stateFull || c.gone[l.index]
+		run := Run{
+			Thread: thread,
+			Start:  Tick(h.tick),
+			Words:  words[:n:n],
+			Last:   done && from+n < chunkWords,
+		}
+		if from == 0 {
+			run.First = h.flags&flagFirst != 0
+			run.Forked = h.flags&flagForked != 0
+			run.Parent = Thread{h.parentPID, h.parentTID}
+			run.ForkTick = Tick(h.forkTick)
+			if h.flags&flagResync != 0 {
+				run.Lost = h.lost
+			}
+		}
+		taken := 0
+		if n > 0 || run.First || done {
+			taken = fold(run)
+		}
+		total += taken
+		c.next[l.index] += taken
+		if done && taken == n {
+			c.free(l.index, thread)
+		}
+	}
+	return total
+}
+
+// free gives a chunk back to the writers.
+func (c *Channel) free(i int, thread Thread) {
+	delete(c.current, thread)
+	clear(unsafe.Slice((*uint64)(unsafe.Pointer(c.chunk(i))), chunkHead/8+c.next[i]))
+	c.next[i], c.gone[i] = 0, false
+	atomic.StoreUint32(&c.state[i], stateFree)
+}
+
+func (c *Channel) abandon(seq uint64) {
+	for _, l := range c.live {
+		if l.seq == seq {
+			c.gone[l.index] = true
+		}
+	}
+}
+
+// findGone marks, ten times a second, the chunks whose writers were killed or
+// ended without telling.
+func (c *Channel) findGone() {
+	now := Monotime()
+	if now-c.looked < Instant(100*time.Millisecond) {
+		return
+	}
+	c.looked = now
+	for _, l := range c.live {
+		if l.state != stateOwned || c.gone[l.index] {
+			continue
+		}
+		h := c.chunk(l.index)
+		path := fmt.Sprintf("/proc/%d/task/%d", h.pid, h.tid)
+		if err := unix.Access(path, unix.F_OK); err == unix.ENOENT {
+			c.gone[l.index] = true
+		}
+	}
+}
+
+// Finish drains what the ended program left, whether released or not: call it
+// once every writer is known to have ended.
+func (c *Channel) Finish(fold func(Run) int) int {
+	total := 0
+	for i := range c.gone {
+		c.gone[i] = true
+	}
+	for {
+		n := c.Drain(fold)
+		total += n
+		if n == 0 {
+			return total
+		}
+	}
+}
+
+// Close tells writers that nobody reads any more and unmaps the channel.
+func (c *Channel) Close() error {
+	atomic.StoreUint64(&c.head.closed, 1)
+	err := unix.Munmap(c.mem)
+	if e := unix.Close(c.fd); err == nil {
+		err = e
+	}
+	c.head, c.state, c.mem = nil, nil, nil
+	return err
+}
+
+// Extend completes the low 40 bits of a tick to the latest full tick that is
+// not after now. It is exact while words are read within 2^40 ticks (7 minutes
+// at 2.5 GHz) of being written.
+func Extend(low uint64, now Tick) Tick {
+	t := uint64(now)&^(1<<40-1) | low
+	if t > uint64(now) {
+		t -= 1 << 40
+	}
+	return Tick(t)
+}

@@ -1,0 +1,91 @@
+// Package checkpoint is the contract between an instrumented program and cg.
+//
+// In goes what a runtime inside the program writes into the shared-memory
+// channel (FORMAT.md): one 8-byte word for every entry into and exit from a
+// site. Out come runs of those words, thread by thread, in the order in which
+// they were written. The package knows neither languages nor energy, and it
+// refuses a channel whose magic, version or geometry it did not write.
+package checkpoint
+
+import "fmt"
+
+// Instant is a reading of CLOCK_MONOTONIC in nanoseconds (clock_gettime(2)):
+// the one clock in which cg reports times.
+type Instant int64
+
+// Tick is a full 64-bit reading of the channel's clock: the raw time-stamp
+// counter (TSC on x86-64, CNTVCT on arm64) or nanoseconds of CLOCK_MONOTONIC,
+// as the channel's header says. Ticks of one channel are comparable across
+// threads and processes; they are turned into nanoseconds only inside windows
+// whose both ends carry a Tick and an Instant.
+type Tick uint64
+
+// SiteID names a Site. 0 is the whole program; ids are below SiteLimit.
+type SiteID uint32
+
+// SiteLimit is the first number that does not fit the 21 bits of a word.
+const SiteLimit SiteID = 1 << 21
+
+// Thread names a thread of the process tree by its kernel ids.
+type Thread struct{ PID, TID uint32 }
+
+func (t Thread) String() string { return fmt.Sprintf("%d/%d", t.PID, t.TID) }
+
+// Kind says what a word tells about its site.
+type Kind uint8
+
+const (
+	// Enter: a call of the site begins on this thread.
+	Enter Kind = iota
+	// Exit: the call ends, by return or by exception. Frames above it were
+	// left without an Exit of their own and end with it. An Exit of a site
+	// that is not on the stack ends a suspended frame.
+	Exit
+	// Suspend: the frame leaves this thread without ending (yield, await).
+	Suspend
+	// Resume: a suspended frame continues on this thread. It is no new call.
+	Resume
+	// Unwind: the site handles an exception and therefore runs: frames above
+	// it are gone; if it was suspended it is back.
+	Unwind
+)
+
+var kindNames = [...]string{"enter", "exit", "suspend", "resume", "unwind"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Event is one decoded word with its time and thread.
+type Event struct {
+	At     Tick
+	Site   SiteID
+	Thread Thread
+	Kind   Kind
+}
+
+// SiteKind is what a site is in its language.
+type SiteKind string
+
+const (
+	Module      SiteKind = "module"
+	Function    SiteKind = "function"
+	Method      SiteKind = "method"
+	Constructor SiteKind = "constructor"
+	Lambda      SiteKind = "lambda"
+)
+
+// Site is a place in the user's source where checkpoints stand.
+type Site struct {
+	ID       SiteID
+	Language string   // as registered in package languages
+	Func     string   // qualified name as the language writes it
+	File     string   // as the user would name it: absolute, or as given
+	Line     int      // 1-based line of the definition
+	Col      int      // 1-based column in bytes
+	EndLine  int      // 1-based, inclusive
+	Kind     SiteKind // what is defined there
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/instrument"
+	"cg/languages"
+)
+
+func analyzeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "analyze",
+		Usage:     "show where checkpoints go, without running anything",
+		ArgsUsage: "[LANG] TARGET",
+		Description: `TARGET is a source file, or a directory with source files below it.
+
+With --save-instrumented the rewritten source is written to --output-dir. It runs
+without cg and prints what its checkpoints saw at exit; cg measure --instrumented
+takes that into its report.
+
+Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "fine", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
+			&cli.BoolFlag{Name: "json", Usage: "print the points as JSON"},
+			&cli.BoolFlag{Name: "verbose", Usage: "list every point, not only every site"},
+			&cli.StringSliceFlag{Name: "include", Usage: "only functions of that qualified name (`GLOB`)"},
+			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
+			&cli.BoolFlag{Name: "save-instrumented", Usage: "write the rewritten source"},
+			&cli.StringFlag{Name: "output-dir", Usage: "`DIR` for --save-instrumented; made if it is not there"},
+		},
+		Action: runAnalyze,
+	}
+}
+
+func runAnalyze(c *cli.Context) error {
+	lang, args, err := analyzed(c)
+	if err != nil {
+		return err
+	}
+	granularity, err := instrument.ParseGranularity(c.String("granularity"))
+	if err != nil {
+		return fail(statusUsage, "-g: %w", err)
+	}
+	if len(args) != 1 {
+		return fail(statusUsage, "analyze takes one target: cg analyze [LANG] TARGET")
+	}
+	if c.Bool("save-instrumented") != (c.String("output-dir") != "") {
+		return fail(statusUsage, "--save-instrumented and --output-dir DIR go together")
+	}
+	files, err := lang.Files(languages.Target{Args: args})
+	if err != nil {
+		return refused(err)
+	}
+	tree := &instrument.Tree{
+		Planner: lang.Plan, Decode: lang.Decode,
+		Options: instrument.Options{Granularity: granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"), Entry: true},
+	}
+	tree.Read(files)
+	if c.Bool("save-instrumented") {
+		beside, err := lang.Beside()
+		if err != nil {
+			return fail(statusFailure, "%w", err)
+		}
+		base := args[0]
+		if info, err := os.Stat(base); err == nil && !info.IsDir() {
+			base = filepath.Dir(base)
+		}
+		written, err := tree.Save(base, c.String("output-dir"), lang.Render, beside)
+		if err != nil {
+			return fail(statusFailure, "%w", err)
+		}
+		for _, name := range written {
+			fmt.Fprintln(os.Stderr, "cg: wrote "+name)
+		}
+	}
+	if c.Bool("json") {
+		b, err := json.MarshalIndent(tree.Points(), "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s\n", b)
+	} else {
+		fmt.Print(tree.Text(c.Bool("verbose")))
+	}
+	for _, s := range tree.Skipped {
+		say(os.Stderr, s.File+": "+s.Reason)
+	}
+	if len(tree.Skipped) > 0 {
+		return ended(statusFailure)
+	}
+	return nil
+}
+
+// analyzed splits the arguments; a directory needs the language's name.
+func analyzed(c *cli.Context) (*languages.Language, []string, error) {
+	return language(c.Args().Slice())
+}

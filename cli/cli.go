@@ -1,0 +1,116 @@
+// Package cli reads the command line: flags become values, and a few lines in
+// each command are the path that the data takes. Nothing is computed here.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Version is the version of cg.
+const Version = "0.1.0"
+
+// The statuses of cg's own failures (docs/messages.md).
+const (
+	statusFailure = 1
+	statusUsage   = 2
+	statusSelf    = 125
+)
+
+// commands lists the commands. A new command is a new file and a line here.
+func commands() []*cli.Command {
+	return []*cli.Command{measureCommand(), analyzeCommand()}
+}
+
+// failure is an error with the status it ends cg with.
+type failure struct {
+	status int
+	err    error
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return ""
+	}
+	return f.err.Error()
+}
+
+func fail(status int, format string, args ...any) error {
+	return &failure{status, fmt.Errorf(format, args...)}
+}
+
+// ended carries the measured program's own status out.
+func ended(status int) error {
+	if status == 0 {
+		return nil
+	}
+	return &failure{status: status}
+}
+
+// Main runs cg and returns its exit status.
+func Main(args []string) int {
+	app := &cli.App{
+		Name:                   "cg",
+		Usage:                  "tells what your code costs in joules",
+		Version:                Version,
+		Commands:               commands(),
+		Writer:                 os.Stdout,
+		ErrWriter:              os.Stderr,
+		HideHelpCommand:        true,
+		UseShortOptionHandling: false,
+		Flags:                  []cli.Flag{sysrootFlag()},
+		OnUsageError:           usageError,
+		ExitErrHandler:         func(*cli.Context, error) {},
+		CommandNotFound:        func(*cli.Context, string) {},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return fail(statusUsage, "%q is no command of cg: use %s (cg --help)", c.Args().First(), names())
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	for _, c := range app.Commands {
+		c.OnUsageError = usageError
+	}
+	arranged, err := arrange(app, args)
+	if err == nil {
+		err = app.Run(arranged)
+	}
+	if err == nil {
+		return 0
+	}
+	status := statusFailure
+	var f *failure
+	if errors.As(err, &f) {
+		status = f.status
+	}
+	if message := err.Error(); message != "" {
+		say(os.Stderr, message)
+	}
+	return status
+}
+
+func say(w io.Writer, message string) {
+	fmt.Fprintln(w, "cg: "+strings.ReplaceAll(strings.TrimSpace(message), "\n", "\n    "))
+}
+
+func names() string {
+	var out []string
+	for _, c := range commands() {
+		out = append(out, c.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+func usageError(_ *cli.Context, err error, _ bool) error {
+	return fail(statusUsage, "%w (see --help)", err)
+}
+
+func sysrootFlag() cli.Flag {
+	return &cli.StringFlag{Name: "sysroot", Usage: "read sensors from `DIR`/sys instead of /sys", EnvVars: []string{"CG_SYSROOT"}}
+}

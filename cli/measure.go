@@ -1,0 +1,379 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/languages"
+	"cg/launcher"
+	"cg/measure"
+	"cg/nemb"
+	"cg/report"
+	"cg/runtimes"
+)
+
+func measureCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "measure",
+		Usage:     "run a program and tell which of its functions used how much energy",
+		ArgsUsage: "[LANG] TARGET [ARGS...]",
+		Description: `Flags of cg may stand before and after LANG and TARGET. The first argument
+behind TARGET that is no flag of cg, or --, ends them: the rest is the program's.
+A flag that cg knows is cg's unless -- came before.
+
+TARGET is a script, a directory with a __main__.py, or -m MODULE.
+
+The program's output passes through unchanged and cg's report goes to standard
+error. With --json, or -o -, the report goes to standard output and the
+program's standard output to standard error.
+
+Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
+125 cg failed; 126 TARGET or interpreter cannot be run; 127 not found.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
+			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
+			&cli.DurationFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end the program and its children after `TIME` (such as 90s): SIGTERM, 5 s later SIGKILL"},
+			&cli.StringFlag{Name: "pty", Value: "auto", Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
+			&cli.StringSliceFlag{Name: "include", Usage: "instrument files outside the program (`GLOB` with a /), or only functions of that qualified name"},
+			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
+			&cli.StringFlag{Name: "python", Usage: "Python interpreter (`PATH`); default: the one your shell finds"},
+			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
+			&cli.BoolFlag{Name: "instrumented", Usage: "TARGET bears its own checkpoints (analyze --save-instrumented): run it as it is"},
+			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
+			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
+			sysrootFlag(),
+		},
+		Action: runMeasure,
+	}
+}
+
+func sensorNames() string {
+	var names []string
+	for _, s := range nemb.Sources() {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func runMeasure(c *cli.Context) error {
+	lang, args, err := language(c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	o, err := measureOptions(c)
+	if err != nil {
+		return err
+	}
+	target := languages.Target{Args: args, Interpreter: c.String("python")}
+	if err := lang.Check(target); err != nil {
+		return refused(err)
+	}
+	out, err := openOutput(c)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+
+	dir, err := os.MkdirTemp("", "cg-")
+	if err != nil {
+		return fail(statusSelf, "no place for the run's files: %w", err)
+	}
+	if c.Bool("no-cleanup") {
+		defer fmt.Fprintln(os.Stderr, "cg: the run's files are kept in "+dir)
+	} else {
+		defer os.RemoveAll(dir)
+	}
+	found, err := nemb.Discover(nemb.Root{Dir: c.String("sysroot")}, c.StringSlice("sensors"))
+	if err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	defer found.Close()
+	account := nemb.NewAccount()
+	defer account.Close()
+
+	run := report.Start(string(o.granularity), lang.Name, os.Args, Version)
+	prepared, err := prepare(lang, target, o, dir)
+	if err != nil {
+		return refused(err)
+	}
+	defer prepared.close()
+	command := o.command
+	command.Args, command.Env = prepared.command.Args, prepared.environment()
+	outcome, err := measure.Run(measure.Config{
+		Command: command, Sensors: found.Sensors, Account: account, Interval: o.interval,
+		Channel: prepared.channel, Merge: true,
+	})
+	if err != nil {
+		return refused(err)
+	}
+	prepared.server.Close()
+	run.Finish(prepared.facts(outcome, found, report.Facts{
+		CPUMethod: account.Method(), Program: strings.Join(args, " "), Interval: o.interval, Instrumented: o.instrumented,
+	}, nemb.Root{Dir: c.String("sysroot")}))
+	if err := out.write(run, c.Bool("verbose")); err != nil {
+		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
+	}
+	if !o.instrumented && len(run.Sites) == 0 && outcome.Result.Status == 0 {
+		return fail(statusSelf, "nothing was instrumented: %s", run.WhyNothing())
+	}
+	return ended(outcome.Result.Status)
+}
+
+// refused gives an error of a room the status it ends cg with.
+func refused(err error) error {
+	var l *languages.Error
+	var e *launcher.Error
+	switch {
+	case errors.As(err, &l):
+		return &failure{l.Status, err}
+	case errors.As(err, &e):
+		return &failure{e.Status, err}
+	}
+	return &failure{statusSelf, err}
+}
+
+type options struct {
+	granularity  instrument.Granularity
+	interval     time.Duration
+	instrument   instrument.Options
+	instrumented bool
+	command      launcher.Cmd
+}
+
+func measureOptions(c *cli.Context) (o options, err error) {
+	if o.granularity, err = instrument.ParseGranularity(c.String("granularity")); err != nil {
+		return o, fail(statusUsage, "-g: %w", err)
+	}
+	intervals := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond, "high": time.Millisecond}
+	var ok bool
+	if o.interval, ok = intervals[c.String("precision")]; !ok {
+		return o, fail(statusUsage, "-p: precision %q is not known: use low, medium or high (100, 10, 1 ms)", c.String("precision"))
+	}
+	modes := map[string]launcher.PtyMode{"auto": launcher.Auto, "always": launcher.Always, "never": launcher.Never}
+	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
+		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))
+	}
+	if o.command.Timeout = c.Duration("timeout"); o.command.Timeout < 0 {
+		return o, fail(statusUsage, "--timeout: %s is negative", o.command.Timeout)
+	}
+	if name := c.String("stdin"); name != "" {
+		f, err := os.Open(name)
+		if err != nil {
+			return o, fail(statusUsage, "--stdin: %w", err)
+		}
+		o.command.Stdin = f
+	}
+	if jsonOnStdout(c) {
+		o.command.Stdout, o.command.Stderr = os.Stderr, os.Stderr
+	}
+	o.instrumented = c.Bool("instrumented")
+	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude")}
+	return o, nil
+}
+
+// prepared is a program that is ready to be started with checkpoints.
+type prepared struct {
+	command languages.Command
+	channel *checkpoint.Channel
+	server  *instrument.Server
+	native  languages.Native
+}
+
+func prepare(lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
+	cache := cacheDir()
+	p := &prepared{}
+	library, err := runtimes.Library(context.Background(), "python.c", cache, dir)
+	if err != nil {
+		p.native.Reason = err.Error()
+	}
+	p.native.Path = library
+	clock := checkpoint.SystemClock()
+	if library == "" {
+		clock = checkpoint.Monotonic // which every runtime can read
+	}
+	if p.channel, err = checkpoint.New(clock, 0); err != nil {
+		return nil, err
+	}
+	p.server = &instrument.Server{Planner: lang.Plan, Language: lang.Name, Options: o.instrument, Channel: p.channel}
+	setup := languages.Setup{
+		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: filepath.Join(dir, "server"), Key: key(o),
+		Coarse: o.granularity == instrument.Coarse, Native: p.native, Off: o.instrumented,
+	}
+	for _, g := range o.instrument.Include {
+		setup.Foreign = setup.Foreign || strings.Contains(g, "/")
+	}
+	if err := p.server.Listen(setup.Server); err != nil {
+		p.channel.Close()
+		return nil, err
+	}
+	if p.command, err = lang.Launch(target, setup); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *prepared) close() {
+	p.server.Close()
+	p.channel.Close()
+}
+
+// facts adds what was prepared and found to the facts of a run.
+func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, root nemb.Root) report.Facts {
+	f.Outcome, f.Sites = o, p.server.Sites()
+	for _, s := range p.server.Skipped() {
+		f.Skipped = append(f.Skipped, report.Skip(s))
+	}
+	if reason, is := p.server.Pure(); is {
+		f.Pure = &reason
+	}
+	if reason, is := p.server.Off(); is {
+		f.Off = &reason
+	}
+	f.Denied, f.Broken = found.Denied, found.Broken
+	cpu := nemb.Identify(root)
+	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != ""
+	f.Clock, f.LanguageVersion = p.channel.Clock(), p.command.Version
+	return f
+}
+
+// environment is ours with the command's additions in place of what they
+// replace.
+func (p *prepared) environment() []string {
+	set := map[string]bool{}
+	for _, kv := range p.command.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		set[name] = true
+	}
+	var env []string
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); !set[name] {
+			env = append(env, kv)
+		}
+	}
+	return append(env, p.command.Env...)
+}
+
+// key stands for everything that changes a plan, in the names of cached code.
+func key(o options) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q", Version, o.granularity, o.instrument.Include, o.instrument.Exclude))
+	return hex.EncodeToString(sum[:6])
+}
+
+// cacheDir is where cg keeps what it can make again: $XDG_CACHE_HOME/cg. "" if
+// it cannot be written.
+func cacheDir() string {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	dir := filepath.Join(base, "cg")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return ""
+	}
+	probe, err := os.CreateTemp(dir, ".writable-")
+	if err != nil {
+		return ""
+	}
+	probe.Close()
+	os.Remove(probe.Name())
+	return dir
+}
+
+func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("output") == "-" }
+
+// output is where the report goes. A file is made before the program runs, so
+// that a place that cannot be written is known at once, and gets its name when
+// the report is whole.
+type output struct {
+	json bool
+	name string
+	part *os.File
+}
+
+func openOutput(c *cli.Context) (*output, error) {
+	o := &output{json: jsonOnStdout(c), name: c.String("output")}
+	if o.name == "" || o.name == "-" {
+		return o, nil
+	}
+	if info, err := os.Stat(o.name); err == nil && info.IsDir() {
+		return nil, fail(statusUsage, "-o: %s is a directory", o.name)
+	} else if err == nil && !info.Mode().IsRegular() { // a pipe, /dev/null
+		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fail(statusUsage, "-o: %w", err)
+		}
+		o.part = f
+		return o, nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(o.name), "."+filepath.Base(o.name)+".part-")
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, fail(statusUsage, "-o: %s cannot be written: %w", o.name, err)
+	}
+	f.Chmod(0o644)
+	o.part = f
+	return o, nil
+}
+
+func (o *output) abandon() {
+	if o.part != nil && o.part.Name() != o.name {
+		o.part.Close()
+		os.Remove(o.part.Name())
+	}
+}
+
+func (o *output) write(r *report.Run, verbose bool) error {
+	b, err := r.JSON(true)
+	if err != nil {
+		return err
+	}
+	if o.part != nil {
+		if _, err := o.part.Write(b); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+		if err := o.part.Close(); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+		if o.part.Name() != o.name {
+			if err := os.Rename(o.part.Name(), o.name); err != nil {
+				return fmt.Errorf("writing the report: %w", err)
+			}
+		}
+		o.part = nil
+	}
+	if o.json {
+		if _, err := os.Stdout.Write(b); err != nil {
+			return fmt.Errorf("writing the report to standard output: %w", err)
+		}
+		return nil
+	}
+	t := report.Terminal{Width: 100, Verbose: verbose}
+	if fd := int(os.Stderr.Fd()); term.IsTerminal(fd) {
+		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
+			t.Width = w
+		}
+		t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	fmt.Fprint(os.Stderr, "\n"+r.Text(t))
+	return nil
+}

@@ -1,0 +1,156 @@
+// Package instrument turns source files into plans: which sites a file has and
+// where their checkpoints stand.
+//
+// In go source bytes and the planner of a language. Out come Plans, for a
+// program that is being loaded (Server, which also gives out the numbers of
+// the sites) or for a tree on disk (Tree, which writes rewritten copies). The
+// package knows no language by name, and it never writes where the source is.
+package instrument
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"cg/checkpoint"
+)
+
+// Granularity says how many sites a program gets.
+type Granularity string
+
+const (
+	// Coarse: the module that is run and its entry point.
+	Coarse Granularity = "coarse"
+	// Fine: every function, method, constructor, lambda and module body.
+	Fine Granularity = "fine"
+)
+
+// ParseGranularity reads the value of -g.
+func ParseGranularity(s string) (Granularity, error) {
+	switch g := Granularity(s); g {
+	case Coarse, Fine:
+		return g, nil
+	}
+	return "", fmt.Errorf("granularity %q is not known: use coarse (the program and its entry point) or fine (every function)", s)
+}
+
+// Role is what a checkpoint does at its place.
+type Role string
+
+const (
+	Body     Role = "body"     // enter and exit around a function's body
+	Module   Role = "module"   // enter and exit around a module's body
+	Lambda   Role = "lambda"   // enter and exit around an expression
+	Pause    Role = "pause"    // suspend and resume around a yield or await
+	Handlers Role = "handlers" // unwind at the start of each handler
+)
+
+// Point is a place in a file where checkpoints of a site stand.
+type Point struct {
+	Site       int // index into Plan.Sites
+	Role       Role
+	Start, End int // byte offsets in the file, End exclusive
+	Line       int // 1-based
+	Col        int // 1-based, in bytes
+	EndLine    int
+	EndCol     int
+}
+
+// Plan is where the checkpoints of one file stand. The IDs of its Sites are 0:
+// numbers are given when a file is loaded.
+type Plan struct {
+	Language string
+	File     string
+	Sites    []checkpoint.Site
+	Points   []Point
+}
+
+// Options choose the sites of a plan.
+type Options struct {
+	Granularity Granularity
+	// Entry is set for the file that is run: coarse plans have sites there only.
+	Entry bool
+	// Include and Exclude are globs, matched against the file's path and the
+	// qualified names of functions. A function is left out if an Exclude
+	// matches, or if there are Includes for names and none matches.
+	Include, Exclude []string
+}
+
+// A Planner finds the sites of a source file.
+type Planner func(source []byte, o Options) (*Plan, error)
+
+// ErrSyntax says that the grammar could not place some of the text.
+var ErrSyntax = errors.New("not parsed")
+
+// Match reports whether a glob matches a path or a qualified name: "*" stands
+// for any run of characters, "?" for one. A glob without "/" is matched against
+// the last element of a path.
+func Match(glob, name string) bool {
+	if strings.Contains(name, "/") && !strings.Contains(glob, "/") {
+		name = path.Base(name)
+	}
+	return wild(glob, name)
+}
+
+// wild matches with "*" for any run of bytes and "?" for one.
+func wild(glob, name string) bool {
+	star, mark, g, n := -1, 0, 0, 0
+	for n < len(name) {
+		switch {
+		case g < len(glob) && glob[g] == '*':
+			star, mark = g, n
+			g++
+		case g < len(glob) && (glob[g] == '?' || glob[g] == name[n]):
+			g++
+			n++
+		case star >= 0:
+			mark++
+			g, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	for g < len(glob) && glob[g] == '*' {
+		g++
+	}
+	return g == len(glob)
+}
+
+// FileWanted reports whether the filters admit a file. own says that it
+// belongs to the program, which is what is wanted unless they say otherwise.
+func (o Options) FileWanted(file string, own bool) bool {
+	for _, g := range o.Exclude {
+		if Match(g, file) {
+			return false
+		}
+	}
+	if own {
+		return true
+	}
+	for _, g := range o.Include {
+		if strings.Contains(g, "/") && Match(g, file) {
+			return true
+		}
+	}
+	return false
+}
+
+// NameWanted reports whether the filters admit a function.
+func (o Options) NameWanted(name string) bool {
+	for _, g := range o.Exclude {
+		if !strings.Contains(g, "/") && Match(g, name) {
+			return false
+		}
+	}
+	names := false
+	for _, g := range o.Include {
+		if !strings.Contains(g, "/") {
+			names = true
+			if Match(g, name) {
+				return true
+			}
+		}
+	}
+	return !names
+}

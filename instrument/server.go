@@ -1,0 +1,289 @@
+package instrument
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+
+	"cg/checkpoint"
+)
+
+// Skip is a file that runs without checkpoints, and why.
+type Skip struct {
+	File   string
+	Reason string
+}
+
+// Server answers the runtimes of the program while it loads its modules: it
+// plans the sources they send and numbers the sites. A file that several
+// processes of the program load gets its numbers once.
+//
+// A request is a line "op TAB length LF" and as many bytes: parts separated by
+// zero bytes. The answer is parts separated by zero bytes, up to the end of the
+// connection; the first is "ok" or says why not.
+//
+//	plan  module path own source   ok plan
+//	load  module path own sites    ok base      numbers base+1 ... are the file's
+//	skip  module path reason       ok
+//	chunk pid tid first            ok offset
+//	pure  reason                   ok           runs without the native module
+//	off   reason                   ok           runs without checkpoints
+type Server struct {
+	Planner  Planner
+	Language string
+	Options  Options
+	Channel  *checkpoint.Channel
+
+	listener net.Listener
+	wait     sync.WaitGroup
+
+	mu      sync.Mutex
+	sites   []checkpoint.Site // by ID - 1
+	bases   map[string]int
+	skipped []Skip
+	pure    string
+	off     string
+	isPure  bool
+	isOff   bool
+}
+
+// Listen starts answering on a Unix socket at path.
+func (s *Server) Listen(path string) error {
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("instrument: %w", err)
+	}
+	s.listener = l
+	s.bases = map[string]int{}
+	s.wait.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.wait.Go(func() {
+				defer c.Close()
+				s.answer(c)
+			})
+		}
+	})
+	return nil
+}
+
+// Close stops answering and waits for the answers under way.
+func (s *Server) Close() error {
+	err := s.listener.Close()
+	s.wait.Wait()
+	return err
+}
+
+// Sites lists the sites given out so far; the ID of each is its index plus 1.
+func (s *Server) Sites() []checkpoint.Site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]checkpoint.Site(nil), s.sites...)
+}
+
+// Skipped lists the files that run without checkpoints.
+func (s *Server) Skipped() []Skip {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Skip(nil), s.skipped...)
+}
+
+// Pure tells whether a process runs without the native module, and why.
+func (s *Server) Pure() (reason string, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pure, s.isPure
+}
+
+// Off tells whether a process could not use the channel at all, and why.
+func (s *Server) Off() (reason string, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.off, s.isOff
+}
+
+const maxRequest = 1 << 28
+
+func (s *Server) answer(c net.Conn) {
+	r := bufio.NewReader(c)
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return
+	}
+	op, size, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 0 || n > maxRequest {
+		return
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return
+	}
+	answer, err := s.do(op, body)
+	if err != nil {
+		c.Write([]byte("refused\x00" + err.Error()))
+		return
+	}
+	c.Write([]byte("ok\x00" + answer))
+}
+
+func (s *Server) do(op string, body []byte) (string, error) {
+	parts := func(n int) ([]string, error) {
+		p := bytes.SplitN(body, []byte{0}, n)
+		if len(p) != n {
+			return nil, fmt.Errorf("%s: %d parts instead of %d", op, len(p), n)
+		}
+		out := make([]string, n)
+		for i := range p {
+			out[i] = string(p[i])
+		}
+		return out, nil
+	}
+	switch op {
+	case "plan":
+		p, err := parts(4)
+		if err != nil {
+			return "", err
+		}
+		return s.plan(p[0], p[1], p[2] == "1", []byte(p[3]))
+	case "load":
+		p, err := parts(4)
+		if err != nil {
+			return "", err
+		}
+		if o := s.options(p[0]); !o.FileWanted(p[1], p[2] == "1") {
+			return "", fmt.Errorf("not wanted")
+		}
+		return s.load(p[0], p[1], p[3])
+	case "skip":
+		p, err := parts(3)
+		if err != nil {
+			return "", err
+		}
+		s.skip(p[1], p[2])
+		return "", nil
+	case "chunk":
+		p, err := parts(3)
+		if err != nil {
+			return "", err
+		}
+		pid, _ := strconv.ParseUint(p[0], 10, 32)
+		tid, _ := strconv.ParseUint(p[1], 10, 32)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.Channel == nil {
+			return "", checkpoint.ErrFull
+		}
+		offset, err := s.Channel.Take(checkpoint.Thread{PID: uint32(pid), TID: uint32(tid)}, p[2] == "1")
+		return strconv.Itoa(offset), err
+	case "pure", "off":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if op == "pure" {
+			s.pure, s.isPure = string(body), true
+		} else {
+			s.off, s.isOff = string(body), true
+		}
+		return "", nil
+	}
+	return "", fmt.Errorf("no such request")
+}
+
+func (s *Server) options(module string) Options {
+	o := s.Options
+	o.Entry = module == "__main__"
+	return o
+}
+
+func (s *Server) plan(module, file string, own bool, source []byte) (string, error) {
+	o := s.options(module)
+	if !o.FileWanted(file, own) {
+		if own {
+			s.skip(file, "left out by --exclude")
+		}
+		return "", fmt.Errorf("not wanted")
+	}
+	p, err := s.Planner(source, o)
+	if err != nil {
+		s.skip(file, err.Error())
+		return "", err
+	}
+	return Encode(p), nil
+}
+
+// Encode writes a plan as the runtimes read it: a line for each site and each
+// point, in fields separated by tabs. Lines count from 1, columns from 0.
+//
+//	S kind line column end-line qualified-name
+//	P role line column site
+//
+// Sites are numbered from 1 in the order of their lines.
+func Encode(p *Plan) string {
+	var b strings.Builder
+	for _, s := range p.Sites {
+		fmt.Fprintf(&b, "S\t%s\t%d\t%d\t%d\t%s\n", s.Kind, s.Line, s.Col-1, s.EndLine, s.Func)
+	}
+	for _, q := range p.Points {
+		fmt.Fprintf(&b, "P\t%s\t%d\t%d\t%d\n", q.Role, q.Line, q.Col-1, q.Site+1)
+	}
+	return b.String()
+}
+
+// load numbers the sites of a file.
+func (s *Server) load(module, file, lines string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := module + "\x00" + file + "\x00" + lines
+	if base, ok := s.bases[key]; ok {
+		return strconv.Itoa(base), nil
+	}
+	base := len(s.sites)
+	var sites []checkpoint.Site
+	for _, line := range strings.Split(lines, "\n") {
+		f := strings.Split(line, "\t")
+		if line == "" {
+			continue
+		}
+		if len(f) != 6 || f[0] != "S" {
+			return "", fmt.Errorf("load: a line that is no site")
+		}
+		at := [3]int{}
+		for i := range at {
+			n, err := strconv.Atoi(f[2+i])
+			if err != nil {
+				return "", fmt.Errorf("load: %w", err)
+			}
+			at[i] = n
+		}
+		sites = append(sites, checkpoint.Site{
+			ID: checkpoint.SiteID(base + len(sites) + 1), Language: s.Language,
+			Func: module + "." + f[5], File: file,
+			Line: at[0], Col: at[1] + 1, EndLine: at[2], Kind: checkpoint.SiteKind(f[1]),
+		})
+	}
+	if base+len(sites) >= int(checkpoint.SiteLimit) {
+		return "", fmt.Errorf("more than %d sites", checkpoint.SiteLimit-1)
+	}
+	s.sites = append(s.sites, sites...)
+	s.bases[key] = base
+	return strconv.Itoa(base), nil
+}
+
+func (s *Server) skip(file, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.skipped {
+		if k.File == file {
+			return
+		}
+	}
+	s.skipped = append(s.skipped, Skip{file, reason})
+}

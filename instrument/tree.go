@@ -1,0 +1,182 @@
+package instrument
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cg/checkpoint"
+	"cg/instrument/edit"
+)
+
+// Tree is a set of source files on disk with their plans.
+type Tree struct {
+	Planner Planner
+	Decode  func([]byte) ([]byte, error)
+	Options Options
+
+	Files   []File
+	Skipped []Skip
+}
+
+// File is a source file with its plan. Text is its content as UTF-8.
+type File struct {
+	Name string
+	Text []byte
+	Plan *Plan
+}
+
+// Read plans the files. What cannot be planned is listed in Skipped.
+func (t *Tree) Read(names []string) {
+	for _, name := range names {
+		if !t.Options.FileWanted(name, true) {
+			continue
+		}
+		f := File{Name: name}
+		raw, err := os.ReadFile(name)
+		if err == nil {
+			f.Text, err = t.Decode(raw)
+		}
+		if err == nil {
+			f.Plan, err = t.Planner(f.Text, t.Options)
+		}
+		if err != nil {
+			t.Skipped = append(t.Skipped, Skip{name, err.Error()})
+			continue
+		}
+		f.Plan.File = name
+		for i := range f.Plan.Sites {
+			f.Plan.Sites[i].File = name
+		}
+		t.Files = append(t.Files, f)
+	}
+}
+
+// Analysis is what analyze prints as JSON.
+type Analysis struct {
+	Language string          `json:"language"`
+	Success  bool            `json:"success"`
+	Count    int             `json:"instrumentation_points_count"`
+	Points   []AnalysisPoint `json:"instrumentation_points"`
+	Skipped  []AnalysisSkip  `json:"skipped"`
+}
+
+// AnalysisPoint is one place with checkpoints. Lines and columns count from 1,
+// columns in bytes; offsets are bytes from the start of the file as UTF-8.
+type AnalysisPoint struct {
+	ID        int                 `json:"id"`      // of the point
+	SiteID    int                 `json:"site_id"` // of the function it belongs to
+	Type      Role                `json:"type"`
+	Subtype   checkpoint.SiteKind `json:"subtype"`
+	Name      string              `json:"name"`
+	File      string              `json:"file"`
+	Line      int                 `json:"line"`
+	Column    int                 `json:"column"`
+	EndLine   int                 `json:"end_line"`
+	EndColumn int                 `json:"end_column"`
+	Start     int                 `json:"start_byte"`
+	End       int                 `json:"end_byte"`
+}
+
+// AnalysisSkip is a file without checkpoints.
+type AnalysisSkip struct {
+	File   string `json:"file"`
+	Reason string `json:"reason"`
+}
+
+// Points lists every point of every file.
+func (t *Tree) Points() Analysis {
+	a := Analysis{Success: len(t.Skipped) == 0, Points: []AnalysisPoint{}, Skipped: []AnalysisSkip{}}
+	first := 1
+	for _, f := range t.Files {
+		a.Language = f.Plan.Language
+		for _, p := range f.Plan.Points {
+			s := f.Plan.Sites[p.Site]
+			a.Points = append(a.Points, AnalysisPoint{
+				ID: len(a.Points) + 1, SiteID: first + p.Site, Type: p.Role, Subtype: s.Kind, Name: s.Func, File: f.Name,
+				Line: p.Line, Column: p.Col, EndLine: p.EndLine, EndColumn: p.EndCol, Start: p.Start, End: p.End,
+			})
+		}
+		first += len(f.Plan.Sites)
+	}
+	for _, s := range t.Skipped {
+		a.Skipped = append(a.Skipped, AnalysisSkip(s))
+	}
+	a.Count = len(a.Points)
+	return a
+}
+
+// Text lists the sites, or with verbose every point, a line each.
+func (t *Tree) Text(verbose bool) string {
+	var b strings.Builder
+	sites := 0
+	for _, f := range t.Files {
+		fmt.Fprintf(&b, "%s: %d sites, %d points\n", f.Name, len(f.Plan.Sites), len(f.Plan.Points))
+		sites += len(f.Plan.Sites)
+		if verbose {
+			for _, p := range f.Plan.Points {
+				s := f.Plan.Sites[p.Site]
+				fmt.Fprintf(&b, "  %d:%d\t%s\t%s\n", p.Line, p.Col, p.Role, s.Func)
+			}
+			continue
+		}
+		for _, s := range f.Plan.Sites {
+			fmt.Fprintf(&b, "  %d:%d\t%s\t%s\n", s.Line, s.Col, s.Kind, s.Func)
+		}
+	}
+	fmt.Fprintf(&b, "%d sites in %d files\n", sites, len(t.Files))
+	return b.String()
+}
+
+// Save writes the rewritten files below dir, in the places they have below
+// base, and the files that they need beside each of them. It refuses to write
+// over a source and lists what it wrote.
+func (t *Tree) Save(base, dir string, render func([]byte, *Plan, int) ([]edit.Edit, error), beside map[string][]byte) ([]string, error) {
+	first := 1
+	contents := map[string][]byte{}
+	for _, f := range t.Files {
+		edits, err := render(f.Text, f.Plan, first)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		first += len(f.Plan.Sites)
+		text, err := edit.Apply(f.Text, edits)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if _, err := t.Planner(text, t.Options); err != nil {
+			return nil, fmt.Errorf("%s: the rewritten text does not parse: %w", f.Name, err)
+		}
+		rel, err := filepath.Rel(base, f.Name)
+		if err != nil || strings.HasPrefix(rel, "..") {
+			rel = filepath.Base(f.Name)
+		}
+		contents[filepath.Join(dir, rel)] = text
+	}
+	for name, text := range beside {
+		contents[filepath.Join(dir, name)] = text
+	}
+	var names []string
+	for name := range contents {
+		names = append(names, name)
+		for _, f := range t.Files {
+			if a, err := os.Stat(name); err == nil {
+				if b, err := os.Stat(f.Name); err == nil && os.SameFile(a, b) {
+					return nil, fmt.Errorf("%s is a source: choose another --output-dir", name)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(name, contents[name], 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,128 @@
+// Package languages knows the languages that cg instruments, one file each.
+//
+// In goes what the user wants to run; out come plans of its source files and
+// the command that runs it with checkpoints. A new language is a new file that
+// registers itself.
+package languages
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cg/instrument"
+	"cg/instrument/edit"
+)
+
+// Target is what the user asked to run.
+type Target struct {
+	// Args is the target and the program's arguments, as on the command line:
+	// a file, a directory, or what the language takes in their place.
+	Args []string
+	// Interpreter is the one to use, "" for the one the user would get.
+	Interpreter string
+}
+
+// Setup is where a program that is launched finds what belongs to cg.
+type Setup struct {
+	Dir     string // of this run, removed afterwards
+	Cache   string // of this user, kept; "" when there is none
+	Channel string // path of the checkpoint channel
+	Server  string // path of the instrument server's socket
+	Key     string // stands for the options of the plans, for caches of woven code
+	Coarse  bool
+	Foreign bool // files that are not the program's own may be wanted too
+	Native  Native
+	Off     bool // run the program as it is: it bears checkpoints of its own
+}
+
+// Native is the native part of the runtimes, compiled for this machine.
+type Native struct {
+	Path   string // of the library, "" when there is none
+	Reason string // why there is none
+}
+
+// Command is how the program is started.
+type Command struct {
+	Args []string
+	Env  []string // added to the environment
+	// Version is the version of the language's implementation, for the report.
+	Version string
+}
+
+// Language is what cg knows of one language.
+type Language struct {
+	Name       string // as on the command line
+	Title      string // for people
+	Extensions []string
+	// Plan finds the sites of a source file.
+	Plan instrument.Planner
+	// Decode turns the bytes of a file into the text that Plan and Render
+	// take: UTF-8. It keeps the number and the order of lines.
+	Decode func(source []byte) ([]byte, error)
+	// Render gives the edits that turn the text into one that runs alone and
+	// tells its checkpoints itself. first numbers its first site.
+	Render func(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error)
+	// Beside names files that rendered text needs beside it, with their content.
+	Beside func() (map[string][]byte, error)
+	// Check refuses a target that cannot be run, in one clear line.
+	Check func(t Target) error
+	// Launch prepares a run of the target with checkpoints.
+	Launch func(t Target, s Setup) (Command, error)
+	// Files lists the source files of a target for analysis, without running it.
+	Files func(t Target) ([]string, error)
+}
+
+var all []*Language
+
+func register(l *Language) { all = append(all, l) }
+
+// All lists the languages by name.
+func All() []*Language {
+	out := slices.Clone(all)
+	slices.SortFunc(out, func(a, b *Language) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Named finds a language by its name, nil if there is none.
+func Named(name string) *Language {
+	for _, l := range all {
+		if l.Name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// ForFile finds the language of a file by its ending, nil if there is none.
+func ForFile(name string) *Language {
+	for _, l := range all {
+		if slices.Contains(l.Extensions, filepath.Ext(name)) {
+			return l
+		}
+	}
+	return nil
+}
+
+// Names lists the names of all languages, for messages.
+func Names() string {
+	var names []string
+	for _, l := range All() {
+		names = append(names, l.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Error is a target that cannot be run, with the exit status for it.
+type Error struct {
+	Status int
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+func refuse(status int, format string, args ...any) error {
+	return &Error{status, fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,227 @@
+package languages
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/smacker/go-tree-sitter/python"
+	"golang.org/x/text/encoding/ianaindex"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/instrument/syntax"
+	"cg/runtimes"
+)
+
+func init() {
+	register(&Language{
+		Name:       "python",
+		Title:      "Python",
+		Extensions: []string{".py", ".pyw"},
+		Plan:       planPython,
+		Decode:     decodePython,
+		Render:     renderPython,
+		Beside: func() (map[string][]byte, error) {
+			b, err := runtimes.Files.ReadFile("python/codegreen_runtime.py")
+			return map[string][]byte{"codegreen_runtime.py": b}, err
+		},
+		Check:  checkPython,
+		Launch: launchPython,
+		Files:  filesPython,
+	})
+}
+
+var pythonGrammar = syntax.Lazy(python.GetLanguage)
+
+// parseDeadline bounds error recovery, which can be quadratic in the length of
+// a broken file.
+const parseDeadline = 10 * time.Second
+
+// parsePython parses source as the interpreter reads it: a lone carriage
+// return ends a line, too.
+func parsePython(source []byte) (*syntax.Tree, error) {
+	text := source
+	if bytes.IndexByte(source, '\r') >= 0 {
+		text = bytes.Clone(source)
+		for i, b := range text {
+			if b == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
+				text[i] = '\n'
+			}
+		}
+	}
+	t, err := pythonGrammar().Parse(text, parseDeadline)
+	if err != nil {
+		return nil, err
+	}
+	if n, row := t.Faults(); n > 0 {
+		return nil, fmt.Errorf("%w: the grammar does not place the text at line %d", instrument.ErrSyntax, row+1)
+	}
+	return t, nil
+}
+
+// scope is a part of the source with one owner: a module, class or function.
+type scope struct {
+	end   int    // index of the first node behind it
+	site  int    // that runs here, -1 for none
+	name  string // qualified, "" for the module
+	class bool
+}
+
+func (s scope) qualify(name string) string {
+	switch {
+	case s.name == "":
+		return name
+	case s.class:
+		return s.name + "." + name
+	}
+	return s.name + ".<locals>." + name
+}
+
+// planPython finds the sites of a Python module: its body, functions, methods
+// and lambdas, named as __qualname__ does (PEP 3155). Positions are those that
+// the interpreter's ast gives: a definition begins at "def", "async" or
+// "lambda", behind its decorators.
+func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
+	t, err := parsePython(source)
+	if err != nil {
+		return nil, err
+	}
+	p := &instrument.Plan{Language: "python"}
+	site := func(i int, name string, kind checkpoint.SiteKind) int {
+		n := t.Nodes[i]
+		p.Sites = append(p.Sites, checkpoint.Site{
+			Language: "python", Func: name, Kind: kind,
+			Line: n.Row + 1, Col: n.Col + 1, EndLine: n.EndRow + 1,
+		})
+		return len(p.Sites) - 1
+	}
+	point := func(i, site int, role instrument.Role) {
+		if site < 0 {
+			return
+		}
+		n := t.Nodes[i]
+		p.Points = append(p.Points, instrument.Point{
+			Site: site, Role: role, Start: n.Start, End: n.End,
+			Line: n.Row + 1, Col: n.Col + 1, EndLine: n.EndRow + 1, EndCol: n.EndCol + 1,
+		})
+	}
+	wanted := func(name string, nested bool) bool {
+		if o.Granularity == instrument.Coarse && (nested || name != "main" || !o.Entry) {
+			return false
+		}
+		return o.NameWanted(name)
+	}
+
+	module := scope{end: len(t.Nodes), site: -1}
+	if (o.Granularity == instrument.Fine || o.Entry) && o.NameWanted("<module>") {
+		module.site = site(0, "<module>", checkpoint.Module)
+		m := &p.Sites[module.site]
+		m.Line, m.Col = 1, 1
+		m.EndLine = 1 + bytes.Count(bytes.TrimRight(source, "\n"), []byte("\n"))
+		p.Points = append(p.Points, instrument.Point{Site: module.site, Role: instrument.Module, End: len(source), Line: 1, Col: 1, EndLine: m.EndLine, EndCol: 1})
+	}
+	scopes := []scope{module}
+	begins := map[int]scope{} // scopes that begin at a node further on
+	for i := range t.Nodes {
+		for i >= scopes[len(scopes)-1].end {
+			scopes = scopes[:len(scopes)-1]
+		}
+		if s, ok := begins[i]; ok {
+			delete(begins, i)
+			s.end = t.After(i)
+			scopes = append(scopes, s)
+		}
+		n := &t.Nodes[i]
+		if !n.Named {
+			continue
+		}
+		here := scopes[len(scopes)-1]
+		switch n.Type {
+		case "function_definition":
+			name := t.Text(t.Field(i, "name"))
+			kind := checkpoint.Function
+			if here.class {
+				kind = checkpoint.Method
+				if name == "__init__" || name == "__new__" {
+					kind = checkpoint.Constructor
+				}
+			}
+			s := scope{name: here.qualify(name), site: -1}
+			if wanted(s.name, len(scopes) > 1) {
+				s.site = site(i, s.name, kind)
+				point(i, s.site, instrument.Body)
+			}
+			begins[t.Field(i, "body")] = s
+		case "lambda":
+			s := scope{name: here.qualify("<lambda>"), site: -1}
+			if wanted(s.name, true) {
+				s.site = site(i, s.name, checkpoint.Lambda)
+				point(i, s.site, instrument.Lambda)
+			}
+			begins[t.Field(i, "body")] = s
+		case "class_definition":
+			// A class body runs in a frame of its own, on behalf of the
+			// function or module around it.
+			s := scope{name: here.qualify(t.Text(t.Field(i, "name"))), site: here.site, class: true}
+			begins[t.Field(i, "body")] = s
+		case "yield", "await":
+			if len(scopes) > 1 {
+				point(i, here.site, instrument.Pause)
+			}
+		case "for_statement", "with_statement":
+			if len(scopes) > 1 && t.Nodes[i+1].Type == "async" {
+				point(i, here.site, instrument.Pause)
+			}
+		case "try_statement":
+			point(i, here.site, instrument.Handlers)
+		}
+	}
+	return p, nil
+}
+
+// cookiePattern is the encoding declaration of PEP 263.
+var cookiePattern = regexp.MustCompile(`^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)`)
+
+// decodePython turns a source file into UTF-8, as its byte order mark or its
+// encoding declaration says (docs.python.org/3/reference/lexical_analysis.html,
+// encoding declarations). The declaration in the text then says utf-8.
+func decodePython(source []byte) ([]byte, error) {
+	if rest, ok := bytes.CutPrefix(source, []byte("\xef\xbb\xbf")); ok {
+		return valid(rest)
+	}
+	at := 0
+	for range 2 {
+		end := bytes.IndexByte(source[at:], '\n')
+		if end < 0 {
+			end = len(source) - at
+		}
+		line := source[at : at+end]
+		if m := cookiePattern.FindSubmatchIndex(line); m != nil {
+			name := strings.ToLower(string(line[m[2]:m[3]]))
+			name = strings.ReplaceAll(name, "_", "-")
+			if name == "utf-8" || strings.HasPrefix(name, "utf-8-") || name == "utf8" {
+				return valid(source)
+			}
+			if name == "latin-1" || name == "latin1" {
+				name = "iso-8859-1"
+			}
+			enc, err := ianaindex.IANA.Encoding(name)
+			if err != nil || enc == nil {
+				return nil, fmt.Errorf("encoding %q is not known", name)
+			}
+			text, err := enc.NewDecoder().Bytes(source)
+			if err != nil {
+				return nil, fmt.Errorf("not text in the declared encoding %s: %w", name, err)
+			}
+			return bytes.Replace(text, line[m[2]:m[3]], []byte("utf-8"), 1), nil
+		}
+		if s := bytes.TrimLeft(line, " \t\f\r"); len(s) > 0 && s[0] != '#' {
+			break
+		}
+		at = min(at+end+1, len(source))
+	}
+	return valid(source)
+}

@@ -1,0 +1,225 @@
+package languages
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/runtimes"
+)
+
+// cacheDir keeps the native runtime for all tests of this process.
+var cacheDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "cg-languages-test-")
+	if err != nil {
+		panic(err)
+	}
+	cacheDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// pythons lists the interpreters of this machine, 3.8 to 3.13, oldest first.
+// CI must have at least one.
+func pythons(t testing.TB) []string {
+	t.Helper()
+	var found []string
+	for minor := 8; minor <= 13; minor++ {
+		name := fmt.Sprintf("python3.%d", minor)
+		candidates := []string{name}
+		if home, err := os.UserHomeDir(); err == nil {
+			dirs, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions", fmt.Sprintf("3.%d.*", minor), "bin", name))
+			candidates = append(dirs, candidates...)
+		}
+		for _, c := range candidates {
+			if path, err := exec.LookPath(c); err == nil && exec.Command(path, "-c", "").Run() == nil {
+				found = append(found, path)
+				break
+			}
+		}
+	}
+	if len(found) == 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no Python 3.8 to 3.13 found")
+		}
+		t.Skip("no Python 3.8 to 3.13 found")
+	}
+	return found
+}
+
+// ran is what a program did.
+type ran struct {
+	Stdout, Stderr string
+	Status         int
+	Events         []string // "kind name", in the order of each thread
+	Threads        map[checkpoint.Thread][]string
+	Skipped        []instrument.Skip
+	Pure           bool
+	Lost           uint64
+}
+
+// plainly runs a program as it is.
+func plainly(t testing.TB, dir, python string, args ...string) ran {
+	t.Helper()
+	cmd := exec.Command(python, args...)
+	cmd.Dir = dir
+	return execute(t, cmd)
+}
+
+func execute(t testing.TB, cmd *exec.Cmd) ran {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0")
+	err := cmd.Run()
+	r := ran{Stdout: out.String(), Stderr: errs.String()}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		r.Status = exit.ExitCode()
+		if r.Status < 0 {
+			r.Status = 128 + int(exit.Sys().(interface{ Signal() os.Signal }).Signal().(interface{ String() string }).String()[0])
+		}
+	case err != nil:
+		t.Fatal(err)
+	}
+	return r
+}
+
+type option func(*Setup, *instrument.Server)
+
+func pure(s *Setup, _ *instrument.Server) { s.Native = Native{Reason: "tested without"} }
+
+// measured runs a program with checkpoints and collects its events.
+func measured(t testing.TB, dir, python string, args []string, options ...option) ran {
+	t.Helper()
+	scratch, err := os.MkdirTemp("", "cg-run-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(scratch)
+	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	library, err := runtimes.Library(context.Background(), "python.c", cacheDir, scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	language := Named("python")
+	server := &instrument.Server{Planner: language.Plan, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
+	setup := Setup{
+		Dir: scratch, Cache: cacheDir, Channel: channel.Path(), Server: filepath.Join(scratch, "server"),
+		Key: "test", Native: Native{Path: library},
+	}
+	for _, o := range options {
+		o(&setup, server)
+	}
+	if err := server.Listen(setup.Server); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	command, err := language.Launch(Target{Args: args, Interpreter: python}, setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(command.Args[0], command.Args[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), command.Env...)
+	cmd.Env = append(cmd.Env, "CG_DEBUG=1")
+
+	type word struct {
+		thread checkpoint.Thread
+		kind   checkpoint.Kind
+		site   checkpoint.SiteID
+	}
+	var words []word
+	fold := func(r checkpoint.Run) int {
+		for _, w := range r.Words {
+			_, k, s := checkpoint.Unpack(w)
+			words = append(words, word{r.Thread, k, s})
+		}
+		return len(r.Words)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if channel.Drain(fold) == 0 {
+					channel.Stamp()
+				}
+			}
+		}
+	}()
+	r := execute(t, cmd)
+	close(stop)
+	<-stopped
+	channel.Finish(fold)
+	r.Threads = map[checkpoint.Thread][]string{}
+	sites := server.Sites()
+	for _, w := range words {
+		if w.site == 0 {
+			continue
+		}
+		e := w.kind.String() + " " + sites[w.site-1].Func
+		r.Events = append(r.Events, e)
+		r.Threads[w.thread] = append(r.Threads[w.thread], e)
+	}
+	r.Skipped = server.Skipped()
+	_, r.Pure = server.Pure()
+	r.Lost = channel.Lost()
+	return r
+}
+
+// write makes a tree of files.
+func write(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// same fails unless the measured program did what the plain one did.
+func same(t *testing.T, want, got ran) {
+	t.Helper()
+	if got.Stdout != want.Stdout {
+		t.Errorf("stdout:\n%s\nwant:\n%s", got.Stdout, want.Stdout)
+	}
+	if got.Stderr != want.Stderr {
+		t.Errorf("stderr:\n%s\nwant:\n%s", got.Stderr, want.Stderr)
+	}
+	if got.Status != want.Status {
+		t.Errorf("status %d, want %d", got.Status, want.Status)
+	}
+}
+
+func version(python string) string {
+	return strings.TrimPrefix(filepath.Base(python), "python")
+}

@@ -1,0 +1,355 @@
+package languages
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/instrument/edit"
+	"cg/instrument/syntax"
+)
+
+func valid(text []byte) ([]byte, error) {
+	if !utf8.Valid(text) {
+		return nil, errors.New("not UTF-8, and no encoding is declared")
+	}
+	return text, nil
+}
+
+// unit is what a block moves to the right when a try is put around it.
+const unit = "    "
+
+// renderPython writes a plan into the text of a module: calls of the module
+// codegreen_runtime, which stands beside it. Bodies get a try and a finally and
+// move to the right; the lines of strings and comments stay what they are.
+func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
+	t, err := parsePython(text)
+	if err != nil {
+		return nil, err
+	}
+	r := &pythonText{t: t, text: text, first: first, name: "_cg"}
+	for strings.Contains(string(text), r.name) {
+		r.name += "_"
+	}
+	at := map[int]int{} // byte offset -> node that begins there and bears a point
+	for i := len(t.Nodes) - 1; i >= 0; i-- {
+		switch t.Nodes[i].Type {
+		case "function_definition", "lambda", "yield", "await", "for_statement", "with_statement", "try_statement":
+			if t.Nodes[i].Named {
+				at[t.Nodes[i].Start] = i
+			}
+		}
+	}
+	// Inner points first: at one place, the inner block ends before the outer.
+	points := append([]instrument.Point(nil), p.Points...)
+	sort.SliceStable(points, func(i, j int) bool {
+		a, b := points[i], points[j]
+		return a.Start > b.Start || a.Start == b.Start && a.End < b.End
+	})
+	for _, q := range points {
+		if q.Role == instrument.Module {
+			r.module(q.Site, p.Sites)
+			continue
+		}
+		i, ok := at[q.Start]
+		for ok && t.Nodes[i].End != q.End { // a try inside a lambda cannot be; an await may begin at one place with another
+			i++
+			ok = i < len(t.Nodes) && t.Nodes[i].Start == q.Start
+		}
+		if !ok {
+			return nil, fmt.Errorf("line %d: the plan does not fit the text", q.Line)
+		}
+		switch q.Role {
+		case instrument.Body:
+			r.block(t.Field(i, "body"), i, "enter", "exit", q.Site)
+		case instrument.Lambda:
+			b := t.Nodes[t.Field(i, "body")]
+			r.insert(b.Start, "%s.leave(%d, %[1]s.enter(%[2]d) or (", r.name, r.number(q.Site))
+			r.insert(b.End, "))")
+		case instrument.Pause:
+			r.pause(i, q.Site)
+		case instrument.Handlers:
+			r.handlers(i, q.Site)
+		}
+	}
+	r.move()
+	return r.edits, nil
+}
+
+type pythonText struct {
+	t     *syntax.Tree
+	text  []byte
+	first int
+	name  string
+	edits []edit.Edit
+	moved [][2]int // rows from, to
+}
+
+func (r *pythonText) number(site int) int { return r.first + site }
+
+func (r *pythonText) insert(at int, format string, args ...any) {
+	r.edits = append(r.edits, edit.Edit{Start: at, End: at, New: fmt.Sprintf(format, args...)})
+}
+
+func (r *pythonText) call(what string, site int) string {
+	return fmt.Sprintf("%s.%s(%d)", r.name, what, r.number(site))
+}
+
+// lineStart is the offset at which the line of an offset begins.
+func (r *pythonText) lineStart(at int) int {
+	for at > 0 && r.text[at-1] != '\n' && !(r.text[at-1] == '\r' && (at == len(r.text) || r.text[at] != '\n')) {
+		at--
+	}
+	return at
+}
+
+// indent is the white space before the first character of the line of at.
+func (r *pythonText) indent(at int) string {
+	s := r.lineStart(at)
+	e := s
+	for e < len(r.text) && (r.text[e] == ' ' || r.text[e] == '\t' || r.text[e] == '\f') {
+		e++
+	}
+	return string(r.text[s:e])
+}
+
+// leads reports whether only white space stands before at on its line.
+func (r *pythonText) leads(at int) bool {
+	return r.lineStart(at)+len(r.indent(at)) == at
+}
+
+// statements lists the statements of a block or module.
+func (r *pythonText) statements(block int) []int {
+	var out []int
+	r.t.Children(block, func(c int) {
+		if n := r.t.Nodes[c]; n.Named && n.Type != "comment" && n.Type != "line_continuation" {
+			out = append(out, c)
+		}
+	})
+	return out
+}
+
+func (r *pythonText) documented(stmts []int) bool {
+	if len(stmts) == 0 || r.t.Nodes[stmts[0]].Type != "expression_statement" {
+		return false
+	}
+	only, n := -1, 0
+	r.t.Children(stmts[0], func(c int) { only = c; n++ })
+	if n != 1 {
+		return false
+	}
+	literal := func(i int) bool {
+		prefix := strings.ToLower(strings.TrimRight(r.t.Text(i+1), `"'`))
+		return r.t.Nodes[i].Type == "string" && !strings.ContainsAny(prefix, "bf")
+	}
+	switch r.t.Nodes[only].Type {
+	case "string":
+		return literal(only)
+	case "concatenated_string":
+		all := true
+		r.t.Children(only, func(c int) { all = all && literal(c) })
+		return all
+	}
+	return false
+}
+
+// block puts a try around the statements of a block, behind its docstring.
+// head is the statement the block belongs to.
+func (r *pythonText) block(block, head int, before, after string, site int) {
+	stmts := r.statements(block)
+	if before == "enter" && r.documented(stmts) {
+		if len(stmts) == 1 {
+			n := r.t.Nodes[stmts[0]]
+			if r.leads(n.Start) {
+				in := "\n" + r.mark(n.Row, 0) + r.indent(n.Start)
+				r.insert(n.End, "%s", in+r.call(before, site)+in+r.call(after, site))
+			} else {
+				r.insert(n.End, "; %s; %s", r.call(before, site), r.call(after, site))
+			}
+			return
+		}
+		stmts = stmts[1:]
+	}
+	if len(stmts) == 0 {
+		return
+	}
+	n, last := r.t.Nodes[stmts[0]], r.t.Nodes[stmts[len(stmts)-1]]
+	if r.leads(n.Start) {
+		in := r.indent(n.Start)
+		in = r.mark(n.Row, 1) + in
+		r.insert(r.lineStart(n.Start), "%s", in+r.call(before, site)+"\n"+in+"try:\n")
+		r.insert(last.End, "%s", "\n"+in+"finally:\n"+in+unit+r.call(after, site))
+		r.moved = append(r.moved, [2]int{n.Row, last.EndRow})
+		return
+	}
+	// On the line of the head, or behind a docstring.
+	in := r.indent(r.t.Nodes[head].Start)
+	row := r.t.Nodes[head].Row
+	if doc := r.t.Nodes[r.statements(block)[0]]; doc.Start != n.Start && r.leads(doc.Start) {
+		in, row = r.indent(doc.Start), doc.Row
+	} else {
+		in += unit
+	}
+	lead := "\n" + r.mark(row, 0) + in
+	r.insert(n.Start, "%s", lead+r.call(before, site)+lead+"try:"+lead+unit)
+	r.insert(last.End, "%s", lead+"finally:"+lead+unit+r.call(after, site))
+	if last.EndRow > n.Row { // statements behind the docstring's line
+		r.moved = append(r.moved, [2]int{n.Row + 1, last.EndRow})
+	}
+}
+
+// mark stands for the white space by which the line of a row moves, but for
+// own blocks that begin there; move replaces it once all blocks are known.
+func (r *pythonText) mark(row, own int) string { return fmt.Sprintf("\x00%d %d\x00", row, own) }
+
+// move shifts the lines inside the blocks that got a try.
+func (r *pythonText) move() {
+	depth := map[int]int{}
+	for _, m := range r.moved {
+		for row := m[0]; row <= m[1]; row++ {
+			depth[row]++
+		}
+	}
+	for i := range r.edits {
+		parts := strings.Split(r.edits[i].New, "\x00")
+		for k := 1; k < len(parts); k += 2 {
+			row, own := 0, 0
+			fmt.Sscan(parts[k], &row, &own)
+			parts[k] = strings.Repeat(unit, depth[row]-own)
+		}
+		r.edits[i].New = strings.Join(parts, "")
+	}
+	done := map[int]bool{}
+	for i := range r.t.Nodes {
+		n := r.t.Nodes[i]
+		if depth[n.Row] == 0 || done[n.Row] || !begins(n.Type) || !r.leads(n.Start) {
+			continue
+		}
+		done[n.Row] = true
+		r.insert(n.Start, "%s", strings.Repeat(unit, depth[n.Row]))
+	}
+}
+
+// begins reports whether nodes of a type begin logical lines.
+func begins(kind string) bool {
+	return strings.HasSuffix(kind, "_statement") || strings.HasSuffix(kind, "_definition") ||
+		strings.HasSuffix(kind, "_clause") || kind == "decorator" || kind == "comment"
+}
+
+// pause writes "resume(n, (yield suspend(n, value)))", and the like.
+func (r *pythonText) pause(i, site int) {
+	n := r.t.Nodes[i]
+	k := r.number(site)
+	switch n.Type {
+	case "yield", "await":
+		value := -1
+		r.t.Children(i, func(c int) {
+			if r.t.Nodes[c].Named && r.t.Nodes[c].Type != "comment" && value < 0 {
+				value = c
+			}
+		})
+		r.insert(n.Start, "%s.resume(%d, (", r.name, k)
+		if value < 0 {
+			r.insert(n.End, " %s.suspend(%d, None)", r.name, k)
+		} else {
+			r.insert(r.t.Nodes[value].Start, "%s.suspend(%d, (", r.name, k)
+			r.insert(n.End, "))")
+		}
+		r.insert(n.End, "))")
+	case "for_statement":
+		e := r.t.Nodes[r.t.Field(i, "right")]
+		r.insert(e.Start, "%s.suspend(%d, (", r.name, k)
+		r.insert(e.End, "))")
+		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
+		r.behind(i, site)
+	case "with_statement":
+		item := -1
+		for c := i; c < r.t.After(i) && item < 0; c++ {
+			if r.t.Nodes[c].Type == "with_item" {
+				item = r.t.Field(c, "value")
+			}
+		}
+		if r.t.Nodes[item].Type == "as_pattern" {
+			item++
+		}
+		e := r.t.Nodes[item]
+		r.insert(e.Start, "%s.suspend(%d, (", r.name, k)
+		r.insert(e.End, "))")
+		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
+		r.behind(i, site)
+	}
+}
+
+// behind puts an unwind behind a statement: wherever its last await left the
+// frame, it runs again.
+func (r *pythonText) behind(i, site int) {
+	n := r.t.Nodes[i]
+	r.insert(n.End, "%s", "\n"+r.mark(n.Row, 0)+r.indent(n.Start)+r.call("unwind", site))
+}
+
+// handlers puts an unwind at the start of each handler of a try statement.
+func (r *pythonText) handlers(i, site int) {
+	r.t.Children(i, func(c int) {
+		switch r.t.Nodes[c].Type {
+		case "except_clause", "except_group_clause", "finally_clause":
+		default:
+			return
+		}
+		r.t.Children(c, func(b int) {
+			if r.t.Nodes[b].Type != "block" {
+				return
+			}
+			stmts := r.statements(b)
+			if len(stmts) == 0 {
+				return
+			}
+			n := r.t.Nodes[stmts[0]]
+			if r.leads(n.Start) {
+				r.insert(r.lineStart(n.Start), "%s", r.mark(n.Row, 0)+r.indent(n.Start)+r.call("unwind", site)+"\n")
+			} else {
+				r.insert(n.Start, "%s; ", r.call("unwind", site))
+			}
+		})
+	})
+}
+
+// module writes the import, the names of the sites, and the module's own
+// checkpoints. Its exit stands at the end; when an exception ends the program
+// before, the runtime supplies it.
+func (r *pythonText) module(site int, sites []checkpoint.Site) {
+	var names strings.Builder
+	for i, s := range sites {
+		if i > 0 {
+			names.WriteString(", ")
+		}
+		fmt.Fprintf(&names, "%d: %q", r.number(i), s.Func)
+	}
+	head := fmt.Sprintf("import codegreen_runtime as %s; %[1]s.sites(__name__, {%s}); %s", r.name, names.String(), r.call("enter", site))
+	stmts := r.statements(0)
+	if r.documented(stmts) {
+		stmts = stmts[1:]
+	}
+	for len(stmts) > 0 && r.t.Nodes[stmts[0]].Type == "future_import_statement" {
+		stmts = stmts[1:]
+	}
+	end := len(r.text)
+	close := r.call("exit", site) + "\n"
+	if end > 0 && r.text[end-1] != '\n' && r.text[end-1] != '\r' {
+		close = "\n" + close
+	}
+	if len(stmts) == 0 {
+		r.insert(end, "%s", strings.TrimSuffix(close, r.call("exit", site)+"\n")+head+"; "+r.call("exit", site)+"\n")
+		return
+	}
+	n := r.t.Nodes[stmts[0]]
+	if r.leads(n.Start) {
+		r.insert(r.lineStart(n.Start), "%s\n", head)
+	} else {
+		r.insert(n.Start, "\n%s\n", head)
+	}
+	r.insert(end, "%s", close)
+}

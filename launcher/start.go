@@ -1,0 +1,328 @@
+// Package launcher runs a program as if its user had: what comes in is a Cmd, what goes out is the program's own output,
+// live, and a Result. It gives the program a pty or pipes, passes signals, keeps the terminal right, ends the whole process
+// tree on a timeout, and takes result blocks out of the output. It refuses what cannot be executed, with the status a shell
+// would give. It knows nothing of what the program does. Linux only.
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// PtyMode says when the program gets a pty.
+type PtyMode int
+
+// Auto uses a pty when the output goes to a terminal. Always uses one in any case, Never uses none.
+const (
+	Auto PtyMode = iota
+	Always
+	Never
+)
+
+// defaultGrace is between SIGTERM and SIGKILL.
+const defaultGrace = 5 * time.Second
+
+// Cmd describes a program to run.
+type Cmd struct {
+	Args []string // argv; Args[0] is looked up in Env's PATH unless it has a slash
+	Env  []string // the complete environment; nil: our own
+	Dir  string   // empty: where we are
+	Pty  PtyMode
+
+	Stdin          *os.File // nil: os.Stdin
+	Stdout, Stderr *os.File // where the program's output goes; nil: os.Stdout, os.Stderr
+
+	Timeout time.Duration // 0: none
+	Grace   time.Duration // between SIGTERM and SIGKILL after Timeout; 0: 5 s
+
+	// Prefork is called on the locked OS thread that forks, immediately before it does. Its error is ignored here.
+	Prefork func() error
+	// ResultBlock, if set, is given what stands between a line --- CODEGREEN_RESULT_START --- and a line
+	// --- CODEGREEN_RESULT_END --- of the program's stdout, which the user then does not see.
+	ResultBlock func(block []byte)
+}
+
+// Child is a program that was started. Wait must be called: until then the user's terminal may be in raw mode and signals
+// to this process go to the program.
+type Child struct {
+	cmd     Cmd
+	spawned spawned
+	root    identity
+	keeper  identity
+	term    *terminal
+	streams []*stream
+
+	signals    chan os.Signal
+	quit       chan struct{}
+	forwarded  chan struct{}
+	continuing atomic.Bool // the SIGCONT to come answers our own stop
+
+	ended   int           // eventfd: the program has ended
+	dead    chan struct{} // closed when status and usage are known
+	status  unix.WaitStatus
+	usage   unix.Rusage
+	ourPeak int64 // KiB resident in this process by the time of the exec
+	timer   *time.Timer
+	expired chan struct{} // closed when the timeout has done its work
+
+	mu       sync.Mutex
+	gone     bool // reaped: the pid is no longer the program's
+	timedOut bool
+
+	once   sync.Once
+	result Result
+}
+
+// Start runs the program. The error is an *Error when it is the program's fault.
+func Start(cmd Cmd) (_ *Child, err error) {
+	if len(cmd.Args) == 0 {
+		return nil, &Error{"", 127, errNotFound}
+	}
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	if cmd.Grace <= 0 {
+		cmd.Grace = defaultGrace
+	}
+	fds := [3]int{}
+	for i, f := range []*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		if f == nil {
+			f = []*os.File{os.Stdin, os.Stdout, os.Stderr}[i]
+		}
+		fds[i] = descriptor(f)
+	}
+	if cmd.Dir != "" {
+		if info, err := os.Stat(cmd.Dir); err != nil {
+			return nil, fmt.Errorf("launcher: %w", err)
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("launcher: %s: %w", cmd.Dir, syscall.ENOTDIR)
+		}
+	}
+	path, err := lookup(cmd.Args[0], cmd.Dir, cmd.Env)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("launcher: become subreaper: %w", err)
+	}
+
+	c := &Child{
+		cmd: cmd, ended: -1,
+		signals: make(chan os.Signal, 64), quit: make(chan struct{}), forwarded: make(chan struct{}),
+		dead: make(chan struct{}), expired: make(chan struct{}),
+	}
+	started := false
+	defer func() { // also when Prefork panics
+		if !started {
+			c.abandon()
+		}
+	}()
+	if c.ended, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return nil, fmt.Errorf("launcher: eventfd: %w", err)
+	}
+	usePty := cmd.Pty == Always || cmd.Pty == Auto && isTerminal(fds[1])
+	if c.term, err = newTerminal(fds[0], !usePty); err != nil {
+		return nil, fmt.Errorf("launcher: %w", err)
+	}
+	p := program{path: path, args: cmd.Args, env: cmd.Env, dir: cmd.Dir, fds: fds, slave: -1, terminal: -1, before: cmd.Prefork}
+	var theirs int
+	if usePty {
+		theirs, err = c.connectPty(&p)
+	} else {
+		theirs, err = c.connectPipe(&p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if theirs >= 0 {
+		defer unix.Close(theirs)
+	}
+
+	signal.Notify(c.signals, caught...)
+	if usePty {
+		c.term.hold()
+		p.terminal, p.saved, p.raw = c.term.fd, c.term.saved, c.term.raw
+	}
+	c.spawned, err = spawn(p)
+	if err == syscall.ENOEXEC && plainScript(cmd.Dir, path) {
+		p.path, p.args = "/bin/sh", append([]string{"sh", path}, cmd.Args[1:]...)
+		c.spawned, err = spawn(p)
+	}
+	if err != nil {
+		return nil, execError(cmd.Args[0], err)
+	}
+	started = true
+	c.begin()
+	return c, nil
+}
+
+// connectPty opens a pty for those of p.fds that belong on it, and returns its slave.
+func (c *Child) connectPty(p *program) (int, error) {
+	master, slave, err := openPty()
+	if err != nil {
+		return -1, err
+	}
+	c.term.master = master
+	p.slave = slave
+	size := &unix.Winsize{Row: dimension("LINES", 24), Col: dimension("COLUMNS", 80)}
+	for _, fd := range []int{c.term.fd, p.fds[0], p.fds[1], p.fds[2]} {
+		if fd < 0 {
+			continue
+		}
+		if modes, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil {
+			unix.IoctlSetTermios(slave, unix.TCSETS, modes)
+			if now, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ); err == nil {
+				size = now
+			}
+			break
+		}
+	}
+	unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, size)
+
+	out := p.fds[1]
+	alone := true
+	for _, fd := range p.fds {
+		alone = alone && !isTerminal(fd)
+	}
+	if isTerminal(p.fds[0]) {
+		p.fds[0] = slave
+	}
+	if alone || sameFile(out, p.fds[2]) || sameTerminal(out, p.fds[2]) || isTerminal(p.fds[2]) && !isTerminal(out) {
+		p.fds[2] = slave
+	}
+	p.fds[1] = slave
+	c.copyFrom(master, out, true)
+	return slave, nil
+}
+
+// connectPipe puts a pipe where result blocks may come, and returns the program's end. All else the program inherits.
+func (c *Child) connectPipe(p *program) (int, error) {
+	if c.cmd.ResultBlock == nil || p.fds[1] < 0 {
+		return -1, nil
+	}
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return -1, fmt.Errorf("launcher: pipe: %w", err)
+	}
+	unix.SetNonblock(ends[0], true)
+	out := p.fds[1]
+	if sameFile(out, p.fds[2]) {
+		p.fds[2] = ends[1]
+	}
+	p.fds[1] = ends[1]
+	c.copyFrom(ends[0], out, false)
+	return ends[1], nil
+}
+
+func (c *Child) copyFrom(in, out int, isPty bool) {
+	s := &stream{in: in, out: out, pty: isPty, ended: c.ended, done: make(chan struct{})}
+	if c.cmd.ResultBlock != nil {
+		s.filter = &filter{block: c.cmd.ResultBlock}
+	}
+	s.hangUp = func() {
+		if !isPty {
+			unix.Close(in)
+		} else if s.err != nil {
+			c.term.hangUp()
+			c.kill(unix.SIGHUP) // the kernel tells the session's leader only, which is the keeper
+			c.kill(unix.SIGCONT)
+		}
+	}
+	c.streams = append(c.streams, s)
+}
+
+// begin starts what goes on while the program runs.
+func (c *Child) begin() {
+	var ours unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &ours)
+	c.ourPeak = ours.Maxrss
+	c.root = identity{pid: c.spawned.pid}
+	if p, ok := stat(c.spawned.pid); ok {
+		c.root = p.identity()
+	}
+	setStranger(c.root, true)
+	if c.spawned.keeper != 0 {
+		if p, ok := stat(c.spawned.keeper); ok {
+			c.keeper = p.identity()
+			setStranger(c.keeper, true)
+		}
+	}
+	c.term.group = c.spawned.pid
+	if c.term.pipes {
+		close(c.term.pumped)
+	} else {
+		go c.term.pump(c.rescue)
+	}
+	for _, s := range c.streams {
+		go s.run(c.rescue)
+	}
+	if c.cmd.Timeout > 0 {
+		c.timer = time.AfterFunc(c.cmd.Timeout, c.expire)
+	}
+	go c.forward()
+	go c.watch()
+}
+
+// abandon undoes what Start did before it failed.
+func (c *Child) abandon() {
+	signal.Stop(c.signals)
+	for _, s := range c.streams {
+		if !s.pty {
+			unix.Close(s.in)
+		}
+	}
+	if c.term != nil {
+		close(c.term.pumped)
+		c.term.close()
+	}
+	if c.ended >= 0 {
+		unix.Close(c.ended)
+	}
+}
+
+// rescue is deferred in every goroutine: a panic must not leave the user's terminal raw.
+func (c *Child) rescue() {
+	if r := recover(); r != nil {
+		c.term.release(true)
+		panic(r)
+	}
+}
+
+// PID is the program's process id, which is also its process group's.
+func (c *Child) PID() int { return c.spawned.pid }
+
+// openPty returns a new pty's two ends: master non-blocking, both close-on-exec.
+func openPty() (master, slave int, err error) {
+	m, s, err := pty.Open()
+	if err != nil {
+		return -1, -1, fmt.Errorf("launcher: open a pty: %w", err)
+	}
+	defer m.Close()
+	defer s.Close()
+	if master, err = unix.FcntlInt(m.Fd(), unix.F_DUPFD_CLOEXEC, 3); err != nil {
+		return -1, -1, fmt.Errorf("launcher: open a pty: %w", err)
+	}
+	if slave, err = unix.FcntlInt(s.Fd(), unix.F_DUPFD_CLOEXEC, 3); err != nil {
+		unix.Close(master)
+		return -1, -1, fmt.Errorf("launcher: open a pty: %w", err)
+	}
+	unix.SetNonblock(master, true)
+	return master, slave, nil
+}
+
+// dimension reads a terminal dimension from the environment.
+func dimension(name string, otherwise uint16) uint16 {
+	if n, err := strconv.ParseUint(os.Getenv(name), 10, 16); err == nil && n > 0 {
+		return uint16(n)
+	}
+	return otherwise
+}

@@ -1,0 +1,144 @@
+package launcher
+
+import (
+	"encoding/binary"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// statusTimeout is the exit status after a timeout, as of timeout(1).
+const statusTimeout = 124
+
+// Result is how a program ended.
+type Result struct {
+	Status int // what to exit with: the program's own, 128+n when signal n killed it, 124 after a timeout
+
+	Exited bool           // it exited by itself, with Code
+	Code   int            //
+	Signal syscall.Signal // else this killed it
+
+	TimedOut     bool
+	User, System time.Duration // CPU time of the program and the descendants it waited for; wait4(2)
+	MaxRSS       int64         // bytes; the largest of those processes; 0 unknown, see peak
+	Left         []int         // pids of its tree that were alive when Wait returned
+	OutputErr    error         // passing its output on failed; the program then met a closed pipe
+}
+
+// watch follows the program's stops and its end.
+func (c *Child) watch() {
+	defer c.rescue()
+	pid := c.spawned.pid
+	if c.spawned.keeper != 0 {
+		for {
+			_, sig, ok := c.spawned.receive()
+			if !ok {
+				break
+			}
+			c.stopped(syscall.Signal(sig))
+		}
+		unix.Close(c.spawned.sock)
+		wait(c.spawned.keeper) // now the program is our child
+	}
+	for {
+		// Look without reaping, then reap under the lock, so that no signal goes to a pid that is another's.
+		var info unix.Siginfo
+		if err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil); err != nil && err != unix.EINTR {
+			break
+		}
+		var status unix.WaitStatus
+		c.mu.Lock()
+		n, err := unix.Wait4(pid, &status, unix.WNOHANG|unix.WUNTRACED, &c.usage)
+		c.gone = n == pid && !status.Stopped()
+		gone := c.gone
+		c.mu.Unlock()
+		if gone {
+			c.status = status
+			break
+		}
+		if err == nil && n == pid {
+			c.stopped(status.StopSignal())
+		}
+	}
+	c.mu.Lock()
+	c.gone = true
+	c.mu.Unlock()
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1)
+	unix.Write(c.ended, one[:])
+	close(c.dead)
+}
+
+// expire ends the tree when the time is up.
+func (c *Child) expire() {
+	defer close(c.expired)
+	defer c.rescue()
+	c.mu.Lock()
+	c.timedOut = !c.gone
+	out := c.timedOut
+	c.mu.Unlock()
+	if out {
+		c.killTree(c.cmd.Grace)
+	}
+}
+
+// Wait returns when the program has ended, its output was passed on and the terminal is as it was. What the program left
+// running can hold its output open: that is waited for at most two seconds.
+func (c *Child) Wait() Result {
+	c.once.Do(func() { c.result = c.wait() })
+	return c.result
+}
+
+func (c *Child) wait() Result {
+	<-c.dead
+	if c.timer != nil && !c.timer.Stop() {
+		<-c.expired
+	}
+	r := Result{
+		TimedOut: c.timedOut,
+		Exited:   c.status.Exited(),
+		User:     time.Duration(c.usage.Utime.Nano()),
+		System:   time.Duration(c.usage.Stime.Nano()),
+		MaxRSS:   peak(c.usage.Maxrss, c.ourPeak),
+	}
+	if r.Exited {
+		r.Code = c.status.ExitStatus()
+		r.Status = r.Code
+	} else {
+		r.Signal = c.status.Signal()
+		r.Status = 128 + int(r.Signal)
+	}
+	if r.TimedOut {
+		r.Status = statusTimeout
+	}
+	for _, s := range c.streams {
+		<-s.done
+		if r.OutputErr == nil {
+			r.OutputErr = s.err
+		}
+	}
+	close(c.quit)
+	<-c.forwarded
+	c.term.close()
+	signal.Stop(c.signals)
+	unix.Close(c.ended)
+	c.reap()
+	for _, p := range c.alive() {
+		r.Left = append(r.Left, p.pid)
+		setStranger(p.identity(), true)
+	}
+	setStranger(c.root, false)
+	setStranger(c.keeper, false)
+	return r
+}
+
+// peak turns ru_maxrss, in KiB, into bytes. The kernel counts what the child shared with us before exec as its own, so a
+// figure no larger than our peak at that time says nothing of the program.
+func peak(kib, ours int64) int64 {
+	if kib <= ours {
+		return 0
+	}
+	return kib << 10
+}

@@ -1,0 +1,339 @@
+// Package measure is one measured run: it connects the launcher, the
+// checkpoint channel, the sampler and the attribution for as long as a program
+// runs.
+//
+// In go a prepared command and its sites' server. Out comes what the run cost.
+// The package launches nothing but that command and writes no files.
+package measure
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"cg/checkpoint"
+	"cg/launcher"
+	"cg/nemb"
+	"cg/nemb/attribute"
+)
+
+// Config is a run to come.
+type Config struct {
+	Command  launcher.Cmd
+	Sensors  []nemb.Sensor
+	Account  *nemb.Account
+	Interval time.Duration
+	Channel  *checkpoint.Channel // nil for a program without checkpoints
+	// Merge reads result blocks that the program prints (see Block).
+	Merge bool
+}
+
+// Outcome is what a run gave.
+type Outcome struct {
+	PID        int
+	Result     launcher.Result
+	Domains    []nemb.Domain
+	Series     nemb.Series // thinned: cumulative energies, at most MaxSamples samples
+	Attributed attribute.Result
+	Sampler    nemb.Stats
+	Begin, End checkpoint.Instant
+	Blocks     []Block
+	BlockFault error             // the first block that could not be read
+	BlockSites []checkpoint.Site // set when the functions come from the blocks
+	Lost       uint64
+	Waits      uint64
+}
+
+// MaxSamples bounds the samples that are kept. When there are more, every
+// other one is left out: energies are cumulative, so intervals stay exact.
+const MaxSamples = 1 << 16
+
+// The pump looks at the channel this often: often enough for the ring at the
+// highest rate of a writer, seldom enough to cost next to nothing when idle.
+const (
+	busy = time.Millisecond
+	idle = 4 * time.Millisecond
+)
+
+// Run starts the program and measures until it has ended. An error means that
+// it was not started.
+func Run(c Config) (*Outcome, error) {
+	o := &Outcome{}
+	sampler, err := nemb.Start(c.Sensors, nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account})
+	if err != nil {
+		return nil, err
+	}
+	o.Domains = sampler.Domains()
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains), outcome: o}
+
+	if c.Merge {
+		c.Command.ResultBlock = r.block
+	}
+	if c.Account != nil {
+		c.Command.Prefork = c.Account.Inherit
+	}
+	o.Begin = checkpoint.Monotime()
+	child, err := launcher.Start(c.Command)
+	if err != nil {
+		sampler.Stop()
+		return nil, err
+	}
+	o.PID = child.PID()
+	if c.Account != nil {
+		c.Account.Watch(o.PID)
+	}
+	stop := make(chan struct{})
+	var pumping sync.WaitGroup
+	pumping.Go(func() { r.pump(stop) })
+	o.Result = child.Wait()
+	o.End = checkpoint.Monotime()
+	close(stop)
+	pumping.Wait()
+	if c.Account != nil {
+		c.Account.Settle(o.Result.User, o.Result.System)
+	}
+	r.finish()
+	return o, nil
+}
+
+func clock(c *checkpoint.Channel) checkpoint.Clock {
+	if c == nil {
+		return checkpoint.SystemClock()
+	}
+	return c.Clock()
+}
+
+// recorder moves words and samples into the attributor, in the order of time.
+type recorder struct {
+	channel    *checkpoint.Channel
+	sampler    *nemb.Sampler
+	account    *nemb.Account
+	attributor *attribute.Attributor
+	outcome    *Outcome
+	keep       int // every keep-th sample is kept
+	seen       int
+	stamped    checkpoint.Instant
+	mu         sync.Mutex // blocks come from the launcher's goroutine
+}
+
+func (r *recorder) pump(stop <-chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-timer.C:
+		}
+		pause := idle
+		if r.step() > 1000 {
+			pause = busy
+		}
+		timer.Reset(pause)
+	}
+}
+
+// step folds the words of all windows that are over and those of the open one.
+func (r *recorder) step() int {
+	horizon := r.sampler.Horizon()
+	words := 0
+	for _, s := range r.sampler.Poll() {
+		words += r.drain(s.At)
+		r.attributor.Close(s)
+		r.record(s)
+	}
+	words += r.drain(horizon)
+	if now := checkpoint.Monotime(); r.channel != nil && now-r.stamped > checkpoint.Instant(time.Second) {
+		r.channel.Stamp()
+		r.stamped = now
+	}
+	return words
+}
+
+// skew is more than the cycle counters of two processors differ by, in ticks.
+const skew = 1 << 16
+
+func (r *recorder) drain(until checkpoint.Tick) int {
+	if r.channel == nil {
+		return 0
+	}
+	return r.channel.Drain(func(run checkpoint.Run) int { return r.fold(run, until) })
+}
+
+func (r *recorder) fold(run checkpoint.Run, until checkpoint.Tick) int {
+	if run.First && r.account != nil {
+		r.account.Follow(run.Thread)
+	}
+	return r.attributor.Fold(run, r.channel.Clock().Now()+skew, until)
+}
+
+// finish closes the last windows: the program has ended, so every word there
+// will be is there.
+func (r *recorder) finish() {
+	samples := r.sampler.Stop()
+	for i, s := range samples {
+		words := func(run checkpoint.Run) int { return r.fold(run, s.At) }
+		if r.channel != nil {
+			r.channel.Drain(words)
+		}
+		r.record(s)
+		if i < len(samples)-1 {
+			r.attributor.Close(s)
+			continue
+		}
+		if r.channel != nil {
+			r.channel.Finish(words)
+		}
+		r.attributor.Last(s)
+	}
+	o := r.outcome
+	if r.channel != nil {
+		o.Lost, o.Waits = r.channel.Lost(), r.channel.Waits()
+	}
+	o.Attributed = r.attributor.Finish()
+	o.Sampler = r.sampler.Stats()
+	o.Series.Domains, o.Series.Gaps = o.Domains, o.Sampler.Gaps
+	if len(o.Blocks) > 0 && o.Attributed.Stats.Events == 0 {
+		o.Attributed, o.BlockSites = fromBlocks(o.Blocks, o.Series)
+	}
+}
+
+func (r *recorder) record(s nemb.Sample) {
+	series := &r.outcome.Series
+	if r.keep == 0 {
+		r.keep = 1
+	}
+	if r.seen%r.keep == 0 {
+		series.Samples = append(series.Samples, s)
+	}
+	r.seen++
+	if len(series.Samples) > MaxSamples {
+		kept := series.Samples[:0]
+		for i := 0; i < MaxSamples; i += 2 {
+			kept = append(kept, series.Samples[i])
+		}
+		series.Samples = kept
+		r.keep *= 2
+	}
+}
+
+// Block is a result block: what a program with checkpoints of its own says at
+// its end (docs/formats.md).
+type Block struct {
+	Measurements []Measurement `json:"measurements"`
+	Dropped      int           `json:"dropped"`
+}
+
+// Measurement is one checkpoint of a block.
+type Measurement struct {
+	// CheckpointID is "kind:name:id", with "#inv_N_tTHREAD" behind it.
+	CheckpointID string   `json:"checkpoint_id"`
+	Timestamp    int64    `json:"timestamp"` // CLOCK_MONOTONIC, ns
+	Joules       *float64 `json:"joules"`
+	Watts        *float64 `json:"watts"`
+}
+
+func (r *recorder) block(text []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b Block
+	if err := json.Unmarshal(text, &b); err != nil {
+		if r.outcome.BlockFault == nil {
+			r.outcome.BlockFault = fmt.Errorf("a result block in the program's output is no JSON: %w", err)
+		}
+		return
+	}
+	r.outcome.Blocks = append(r.outcome.Blocks, b)
+}
+
+var kinds = map[string]checkpoint.Kind{
+	"enter": checkpoint.Enter, "exit": checkpoint.Exit, "suspend": checkpoint.Suspend,
+	"resume": checkpoint.Resume, "unwind": checkpoint.Unwind,
+}
+
+var errID = errors.New("not a checkpoint id")
+
+// parseID splits "enter:shop.fib:7#inv_1_t7f00" into its parts; thread is 0
+// where the id does not tell it.
+func parseID(id string) (kind checkpoint.Kind, name string, thread uint64, err error) {
+	what, rest, ok := strings.Cut(id, ":")
+	kind, known := kinds[what]
+	if !ok || !known {
+		return 0, "", 0, errID
+	}
+	rest, tail, _ := strings.Cut(rest, "#")
+	if i := strings.LastIndexByte(rest, ':'); i >= 0 {
+		rest = rest[:i]
+	}
+	if i := strings.LastIndex(tail, "_t"); i >= 0 {
+		thread, _ = strconv.ParseUint(tail[i+2:], 16, 64)
+	}
+	return kind, rest, thread, nil
+}
+
+// fromBlocks attributes a series to the checkpoints of blocks. Their times and
+// those of the samples are nanoseconds of one clock, which serve as ticks.
+func fromBlocks(blocks []Block, series nemb.Series) (attribute.Result, []checkpoint.Site) {
+	a := attribute.New(series.Domains)
+	var sites []checkpoint.Site
+	numbers := map[string]checkpoint.SiteID{}
+	type history struct {
+		run   checkpoint.Run
+		words []uint64
+		times []checkpoint.Tick
+	}
+	runs := map[checkpoint.Thread]*history{}
+	var order []*history
+	for b, block := range blocks {
+		threads := map[uint64]uint32{}
+		for _, m := range block.Measurements {
+			kind, name, thread, err := parseID(m.CheckpointID)
+			if err != nil || m.Timestamp <= 0 {
+				continue
+			}
+			if numbers[name] == 0 {
+				id := checkpoint.SiteID(len(sites) + 1)
+				numbers[name] = id
+				sites = append(sites, checkpoint.Site{ID: id, Func: name, Kind: checkpoint.Function})
+			}
+			if threads[thread] == 0 {
+				threads[thread] = uint32(len(threads) + 1)
+			}
+			t := checkpoint.Thread{PID: uint32(b + 1), TID: threads[thread]}
+			at := checkpoint.Tick(m.Timestamp)
+			h := runs[t]
+			if h == nil {
+				h = &history{run: checkpoint.Run{Thread: t, First: true, Start: at}}
+				runs[t] = h
+				order = append(order, h)
+			}
+			h.words = append(h.words, checkpoint.Word(at, kind, numbers[name]))
+			h.times = append(h.times, at)
+		}
+	}
+	for i, s := range series.Samples {
+		s.At = checkpoint.Tick(s.Time)
+		s.Usage.Threads = nil
+		for _, h := range order {
+			n := 0
+			for n < len(h.times) && h.times[n] < s.At {
+				n++
+			}
+			if n > 0 && i > 0 {
+				h.run.Words, h.run.Last = h.words[:n], n == len(h.words)
+				a.Fold(h.run, s.At, s.At)
+				h.words, h.times = h.words[n:], h.times[n:]
+			}
+		}
+		if i == len(series.Samples)-1 {
+			a.Last(s)
+		} else {
+			a.Close(s)
+		}
+	}
+	return a.Finish(), sites
+}

@@ -1,0 +1,429 @@
+// Package attribute turns checkpoints and energy samples into joules per
+// function and call path.
+//
+// In go the words of every thread (checkpoint.Run) and, window by window, two
+// neighbouring samples (nemb.Sample). Out come self and inclusive energies and
+// the ledger that accounts for every microjoule the sensors counted. The
+// package is pure: no files, no clock, no goroutines. Its memory grows with
+// the number of call paths, up to a limit, and not with the number of calls.
+//
+// The energy of a window is split in proportion to processor time: first among
+// the program, cg itself and everyone else, after the idle power of the domain
+// where it is known; then among the program's threads; then, inside a thread,
+// among call paths by the time spent in each. The counter is never
+// interpolated onto the edges of a function.
+package attribute
+
+import (
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// MaxPaths is the number of call paths that are told apart. Further paths are
+// kept per function, below "other".
+const MaxPaths = 1 << 17
+
+const (
+	root   = 0 // the node of everything outside the sites
+	noNode = -1
+)
+
+// node is a call path: the hot part, 32 bytes.
+type node struct {
+	site   checkpoint.SiteID
+	parent int32
+	// The child that was entered last, the answer to most lookups.
+	childSite checkpoint.SiteID
+	child     int32
+	ticks     uint64 // in the run being folded; moved to thread.pending after it
+	calls     uint64
+}
+
+// tally is what a node has cost so far.
+type tally struct {
+	wall, cpu float64 // nanoseconds
+}
+
+type edge struct {
+	parent int32
+	site   checkpoint.SiteID
+}
+
+type part struct {
+	node  int32
+	ticks uint64
+}
+
+type fork struct {
+	at    checkpoint.Tick
+	stack []int32
+}
+
+type thread struct {
+	id      checkpoint.Thread
+	start   checkpoint.Tick // of the chunk in which it began
+	top     int32
+	stack   []int32 // the frames below top
+	last    checkpoint.Tick
+	pending []part
+	forks   []fork
+	cpu     float64 // nanoseconds, at the last sample
+	known   bool    // cpu has been read
+	ended   bool
+}
+
+// suspension sums the moments at which frames of a site left and came back:
+// the difference is the time suspended, whichever frame it was.
+type suspension struct {
+	open      int64
+	out, back float64 // ticks since the first sample
+}
+
+// Attributor folds words and closes windows.
+type Attributor struct {
+	domains []nemb.Domain
+	nodes   []node
+	tallies []tally
+	energy  [][]float64 // per domain, per node: microjoules
+	lo, hi  [][]float64
+	edges   map[edge]int32
+	threads map[checkpoint.Thread]*thread
+	touched []int32
+	waiting map[checkpoint.SiteID]*suspension
+
+	origin  checkpoint.Tick
+	begun   bool
+	prev    nemb.Sample
+	first   nemb.Sample
+	rest    float64 // program time outside the followed threads, envelope
+	covered float64 // program time of the followed threads
+	books   []book
+
+	Stats Stats
+}
+
+// Stats counts what was seen and what did not fit.
+type Stats struct {
+	Events     uint64 // words folded
+	Unwound    uint64 // frames that ended with an outer one
+	Closed     uint64 // suspended frames that ended without coming back
+	Backwards  uint64 // words whose time ran backwards; taken as no time
+	Lost       uint64 // events that writers report as lost
+	Unknown    uint64 // words of a kind this version does not know
+	Truncated  uint64 // calls charged to "other" because of MaxPaths
+	OpenAtEnd  uint64 // frames open when their thread or the run ended
+	Threads    int
+	Windows    int
+	Merged     int // windows joined because a reading failed
+	MaxThreads int
+}
+
+// New prepares the attribution of energy from these domains.
+func New(domains []nemb.Domain) *Attributor {
+	a := &Attributor{
+		domains: domains,
+		edges:   map[edge]int32{},
+		threads: map[checkpoint.Thread]*thread{},
+		waiting: map[checkpoint.SiteID]*suspension{},
+		energy:  make([][]float64, len(domains)),
+		lo:      make([][]float64, len(domains)),
+		hi:      make([][]float64, len(domains)),
+		books:   make([]book, len(domains)),
+	}
+	a.add(0, noNode)
+	return a
+}
+
+func (a *Attributor) add(site checkpoint.SiteID, parent int32) int32 {
+	n := int32(len(a.nodes))
+	a.nodes = append(a.nodes, node{site: site, parent: parent, child: noNode})
+	a.tallies = append(a.tallies, tally{})
+	for d := range a.energy {
+		a.energy[d] = append(a.energy[d], 0)
+		a.lo[d] = append(a.lo[d], 0)
+		a.hi[d] = append(a.hi[d], 0)
+	}
+	return n
+}
+
+// path returns the node of site called from parent.
+func (a *Attributor) path(parent int32, site checkpoint.SiteID) int32 {
+	n, ok := a.edges[edge{parent, site}]
+	if !ok {
+		if len(a.nodes) >= MaxPaths {
+			a.Stats.Truncated++
+			if n, ok = a.edges[edge{noNode, site}]; !ok {
+				n = a.add(site, root)
+				a.edges[edge{noNode, site}] = n
+			}
+			return n // not cached on the edge: that would grow without limit
+		}
+		n = a.add(site, parent)
+		a.edges[edge{parent, site}] = n
+	}
+	p := &a.nodes[parent]
+	p.childSite, p.child = site, n
+	return n
+}
+
+// Fold takes the words of a run that are earlier than until and returns how
+// many these were. now is a reading of the clock not before the last word: it
+// completes the 40 bits of the words' ticks.
+func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
+	t := a.thread(r)
+	words := r.Words
+	if len(words) == 0 {
+		a.end(t, r.Last)
+		return 0
+	}
+	at := checkpoint.Extend(words[0]>>24, now)
+	if at < r.Start { // the reader was stopped for longer than 40 bits last
+		at = r.Start
+	}
+	if at >= until {
+		return 0
+	}
+	last := t.last
+	if last == 0 {
+		last = at
+	}
+	top := t.top
+	stack := t.stack
+	nodes := a.nodes
+	high := at &^ (1<<40 - 1)
+	taken := len(words)
+	var backwards uint64
+
+	for i, w := range words {
+		at := high | checkpoint.Tick(w>>24)
+		if at < last {
+			if last-at > 1<<39 {
+				high += 1 << 40
+				at += 1 << 40
+			} else {
+				backwards++
+				at = last
+			}
+		}
+		if at >= until {
+			taken = i
+			break
+		}
+		n := &nodes[top]
+		if n.ticks == 0 {
+			a.touched = append(a.touched, top)
+		}
+		n.ticks += uint64(at - last)
+		last = at
+		site := checkpoint.SiteID(w) & (checkpoint.SiteLimit - 1)
+		switch checkpoint.Kind(w >> 21 & 7) {
+		case checkpoint.Enter:
+			stack = append(stack, top)
+			if n.childSite == site && n.child >= 0 {
+				top = n.child
+			} else {
+				top = a.path(top, site)
+				nodes = a.nodes
+			}
+			nodes[top].calls++
+		case checkpoint.Exit:
+			if n.site == site && top != root {
+				top = stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			t.stack, t.top = stack, top
+			if a.unwindTo(t, site) {
+				t.pop()
+			} else {
+				a.Stats.Closed++
+				a.back(site, at)
+			}
+			stack, top = t.stack, t.top
+		case checkpoint.Suspend:
+			t.stack, t.top = stack, top
+			if a.unwindTo(t, site) {
+				t.pop()
+			}
+			stack, top = t.stack, t.top
+			s := a.suspension(site)
+			s.open++
+			s.out += float64(at - a.origin)
+		case checkpoint.Resume:
+			stack = append(stack, top)
+			top = a.path(top, site)
+			nodes = a.nodes
+			a.back(site, at)
+		case checkpoint.Unwind:
+			t.stack, t.top = stack, top
+			if n.site != site && !a.unwindTo(t, site) {
+				t.push(a.path(t.top, site))
+				nodes = a.nodes
+				a.back(site, at)
+			}
+			stack, top = t.stack, t.top
+		case checkpoint.Fork:
+			t.fork(at, append(append([]int32(nil), stack...), top))
+		default:
+			a.Stats.Unknown++
+		}
+	}
+	t.stack, t.top, t.last = stack, top, last
+	a.Stats.Events += uint64(taken)
+	a.Stats.Backwards += backwards
+	a.flush(t)
+	if taken == len(words) {
+		a.end(t, r.Last)
+	}
+	return taken
+}
+
+// thread finds the state of the run's thread, starting it where it is new.
+func (a *Attributor) thread(r checkpoint.Run) *thread {
+	t := a.threads[r.Thread]
+	switch {
+	case t == nil:
+		t = &thread{id: r.Thread, start: r.Start}
+		a.threads[r.Thread] = t
+		a.Stats.Threads++
+		a.Stats.MaxThreads = max(a.Stats.MaxThreads, len(a.threads))
+		a.inherit(t, r)
+	case r.First && t.start != r.Start: // exec, or the ids were given out again
+		a.abandon(t)
+		t.start, t.ended, t.forks = r.Start, false, nil
+		t.last = r.Start
+		a.inherit(t, r)
+	case r.Lost > 0 && t.start != r.Start:
+		t.start = r.Start
+		a.abandon(t)
+	}
+	if r.Lost > 0 {
+		a.Stats.Lost += r.Lost
+	}
+	if t.last == 0 {
+		t.last = r.Start
+	}
+	return t
+}
+
+// inherit gives a forked thread the stack its parent had.
+func (a *Attributor) inherit(t *thread, r checkpoint.Run) {
+	if !r.Forked {
+		return
+	}
+	parent := a.threads[r.Parent]
+	if parent == nil {
+		return
+	}
+	for i, f := range parent.forks {
+		if f.at == r.ForkTick {
+			t.stack = append(t.stack[:0], f.stack[:len(f.stack)-1]...)
+			t.top = f.stack[len(f.stack)-1]
+			parent.forks = append(parent.forks[:i], parent.forks[i+1:]...)
+			return
+		}
+	}
+}
+
+// fork keeps the stack for the child, the newest few: most children of
+// fork(2) call exec and never ask.
+func (t *thread) fork(at checkpoint.Tick, stack []int32) {
+	if len(t.forks) >= 64 {
+		t.forks = append(t.forks[:0], t.forks[1:]...)
+	}
+	t.forks = append(t.forks, fork{at, stack})
+}
+
+func (t *thread) push(n int32) {
+	t.stack = append(t.stack, t.top)
+	t.top = n
+}
+
+func (t *thread) pop() {
+	t.top = t.stack[len(t.stack)-1]
+	t.stack = t.stack[:len(t.stack)-1]
+}
+
+// unwindTo ends the frames above the innermost one of site. It reports whether
+// there is one; without one nothing changes.
+func (a *Attributor) unwindTo(t *thread, site checkpoint.SiteID) bool {
+	if t.top == root {
+		return false
+	}
+	if a.nodes[t.top].site == site {
+		return true
+	}
+	for i := len(t.stack) - 1; i > 0; i-- {
+		if a.nodes[t.stack[i]].site == site {
+			a.Stats.Unwound += uint64(len(t.stack) - i)
+			t.top = t.stack[i]
+			t.stack = t.stack[:i]
+			return true
+		}
+	}
+	return false
+}
+
+// abandon ends every frame of a thread whose continuation is unknown.
+func (a *Attributor) abandon(t *thread) {
+	if t.top != root {
+		a.Stats.OpenAtEnd += uint64(len(t.stack))
+	}
+	t.stack, t.top = t.stack[:0], root
+}
+
+func (a *Attributor) end(t *thread, last bool) {
+	if last && !t.ended {
+		a.abandon(t)
+		t.ended = true
+	}
+}
+
+func (a *Attributor) suspension(site checkpoint.SiteID) *suspension {
+	s := a.waiting[site]
+	if s == nil {
+		s = &suspension{}
+		a.waiting[site] = s
+	}
+	return s
+}
+
+func (a *Attributor) back(site checkpoint.SiteID, at checkpoint.Tick) {
+	if s := a.waiting[site]; s != nil && s.open > 0 {
+		s.open--
+		s.back += float64(at - a.origin)
+	}
+}
+
+// flush moves the ticks of the run just folded to the thread's open window.
+func (a *Attributor) flush(t *thread) {
+	for _, n := range a.touched {
+		if k := a.nodes[n].ticks; k > 0 {
+			t.pending = append(t.pending, part{n, k})
+			a.nodes[n].ticks = 0
+		}
+	}
+	a.touched = a.touched[:0]
+	if len(t.pending) > 4096 {
+		t.pending = a.combine(t.pending)
+	}
+}
+
+// combine adds up parts of the same node.
+func (a *Attributor) combine(parts []part) []part {
+	for _, p := range parts {
+		if a.nodes[p.node].ticks == 0 {
+			a.touched = append(a.touched, p.node)
+		}
+		a.nodes[p.node].ticks += p.ticks
+	}
+	parts = parts[:0]
+	for _, n := range a.touched {
+		if k := a.nodes[n].ticks; k > 0 {
+			parts = append(parts, part{n, k})
+			a.nodes[n].ticks = 0
+		}
+	}
+	a.touched = a.touched[:0]
+	return parts
+}

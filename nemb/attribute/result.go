@@ -1,0 +1,269 @@
+package attribute
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// Value is an energy with the interval that holds the true one.
+type Value struct {
+	Energy, Lo, Hi nemb.Energy
+}
+
+// Cost is what a site used in a run. Self is what it used itself; Inclusive
+// adds what it called, counting a recursive call once.
+type Cost struct {
+	Site             checkpoint.SiteID
+	Calls            uint64
+	Self, Inclusive  Value
+	Domains          []nemb.Energy // self energy, per domain
+	SelfTime         time.Duration // wall-clock time, summed over threads
+	InclusiveTime    time.Duration
+	CPUTime          time.Duration // processor time of the self part
+	Suspended        time.Duration
+	InclusiveDomains []nemb.Energy
+}
+
+// Path is a call path with its self cost. Parent is an index into Paths, -1
+// at the top; parents precede their children.
+type Path struct {
+	Parent int
+	Site   checkpoint.SiteID
+	Calls  uint64
+	Self   nemb.Energy
+	Time   time.Duration
+}
+
+// Ledger accounts for the energy of a domain, or of the machine:
+// Functions + Uninstrumented + Other + Idle + Own + Unattributed = Total.
+type Ledger struct {
+	Functions      nemb.Energy // self energies of all sites
+	Uninstrumented nemb.Energy // the program outside its sites
+	Other          nemb.Energy // other processes
+	Idle           nemb.Energy // drawn without anybody running, where known
+	Own            nemb.Energy // cg
+	Unattributed   nemb.Energy // in windows whose end could not be read
+	Total          nemb.Energy
+}
+
+// Balanced reports whether the law of the ledger holds.
+func (l Ledger) Balanced() bool {
+	return l.Functions+l.Uninstrumented+l.Other+l.Idle+l.Own+l.Unattributed == l.Total
+}
+
+// Program is the share of the measured program.
+func (l Ledger) Program() nemb.Energy { return l.Functions + l.Uninstrumented }
+
+// Result is the attribution of a run.
+type Result struct {
+	Costs   []Cost // by falling self energy
+	Paths   []Path
+	Domains []Ledger // per domain
+	Total   Ledger   // over the domains that are InTotal
+	Stats   Stats
+	Wall    time.Duration // from the first sample to the last
+	CPU     time.Duration // of the program
+}
+
+// Finish adds everything up. The Attributor is spent afterwards.
+func (a *Attributor) Finish() Result {
+	for _, t := range a.threads {
+		a.abandon(t)
+	}
+	r := Result{
+		Stats:   a.Stats,
+		Wall:    time.Duration(a.prev.Time - a.first.Time),
+		CPU:     a.prev.Usage.Program - a.first.Usage.Program,
+		Domains: make([]Ledger, len(a.domains)),
+	}
+	whole := make([][]nemb.Energy, len(a.domains)) // per domain, per node
+	for d, b := range a.books {
+		whole[d] = round(a.energy[d], b.program)
+		l := Ledger{
+			Uninstrumented: whole[d][root],
+			Functions:      b.program - whole[d][root],
+			Other:          b.other,
+			Idle:           b.idle,
+			Own:            b.own,
+			Unattributed:   b.unattributed,
+			Total:          b.total,
+		}
+		r.Domains[d] = l
+		if a.domains[d].InTotal {
+			r.Total.Functions += l.Functions
+			r.Total.Uninstrumented += l.Uninstrumented
+			r.Total.Other += l.Other
+			r.Total.Idle += l.Idle
+			r.Total.Own += l.Own
+			r.Total.Unattributed += l.Unattributed
+			r.Total.Total += l.Total
+		}
+	}
+	a.costs(&r, whole)
+	for i, n := range a.nodes {
+		p := Path{Parent: int(n.parent), Site: n.site, Calls: n.calls, Time: time.Duration(a.tallies[i].wall)}
+		for d := range a.domains {
+			if a.domains[d].InTotal {
+				p.Self += whole[d][i]
+			}
+		}
+		r.Paths = append(r.Paths, p)
+	}
+	return r
+}
+
+// round turns the parts into whole microjoules whose sum is total, giving what
+// is left to the parts that lost most.
+func round(parts []float64, total nemb.Energy) []nemb.Energy {
+	out := make([]nemb.Energy, len(parts))
+	sum := nemb.Energy(0)
+	for i, p := range parts {
+		out[i] = nemb.Energy(max(0, p))
+		sum += out[i]
+	}
+	order := make([]int, len(parts))
+	for i := range order {
+		order[i] = i
+	}
+	rest := func(i int) float64 { return parts[i] - float64(out[i]) }
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(rest(j), rest(i)) })
+	for k := 0; sum < total && k < len(order); k++ {
+		out[order[k]]++
+		sum++
+	}
+	if sum < total { // the parts were not the whole: the root keeps it
+		out[root] += total - sum
+	}
+	for k := len(order) - 1; sum > total; k = (k + len(order) - 1) % len(order) {
+		if i := order[k]; out[i] > 0 {
+			out[i]--
+			sum--
+		}
+	}
+	return out
+}
+
+// costs sums the nodes by site. Children follow their parents in a.nodes, so
+// one pass backwards gives every subtree, and a node counts towards the
+// inclusive cost of its site unless the site is already among its callers.
+func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
+	type sum struct {
+		energy  []float64
+		lo, hi  float64
+		wall    float64
+		self    nemb.Energy
+		selfLo  float64
+		selfHi  float64
+		program float64
+	}
+	under := make([]sum, len(a.nodes))
+	bound := float64(r.Total.Program())
+	for i := len(a.nodes) - 1; i >= 0; i-- {
+		u := &under[i]
+		if u.energy == nil {
+			u.energy = make([]float64, len(a.domains))
+		}
+		for d, domain := range a.domains {
+			u.energy[d] += float64(whole[d][i])
+			if domain.InTotal {
+				u.self += whole[d][i]
+				u.selfLo += a.lo[d][i] * domain.Lo
+				u.selfHi += a.hi[d][i] * domain.Hi
+			}
+		}
+		u.lo += u.selfLo
+		u.hi += u.selfHi
+		u.wall += a.tallies[i].wall
+		if p := a.nodes[i].parent; p >= 0 {
+			q := &under[p]
+			if q.energy == nil {
+				q.energy = make([]float64, len(a.domains))
+			}
+			for d := range u.energy {
+				q.energy[d] += u.energy[d]
+			}
+			q.lo += u.lo
+			q.hi += u.hi
+			q.wall += u.wall
+		}
+	}
+	costs := map[checkpoint.SiteID]*Cost{}
+	loHi := map[checkpoint.SiteID]*[4]float64{}
+	for i, n := range a.nodes {
+		if i == root {
+			continue
+		}
+		c := costs[n.site]
+		if c == nil {
+			c = &Cost{Site: n.site, Domains: make([]nemb.Energy, len(a.domains)), InclusiveDomains: make([]nemb.Energy, len(a.domains))}
+			costs[n.site] = c
+			loHi[n.site] = &[4]float64{}
+		}
+		b := loHi[n.site]
+		u := under[i]
+		c.Calls += n.calls
+		c.Self.Energy += u.self
+		b[0] += u.selfLo
+		b[1] += u.selfHi
+		for d := range a.domains {
+			c.Domains[d] += whole[d][i]
+		}
+		c.SelfTime += time.Duration(a.tallies[i].wall)
+		c.CPUTime += time.Duration(a.tallies[i].cpu)
+		if a.recursive(n) {
+			continue
+		}
+		for d, domain := range a.domains {
+			e := nemb.Energy(math.Round(u.energy[d]))
+			c.InclusiveDomains[d] += e
+			if domain.InTotal {
+				c.Inclusive.Energy += e
+			}
+		}
+		b[2] += u.lo
+		b[3] += u.hi
+		c.InclusiveTime += time.Duration(u.wall)
+	}
+	widest := 1.0
+	for _, d := range a.domains {
+		if d.InTotal {
+			widest = max(widest, d.Hi)
+		}
+	}
+	for site, c := range costs {
+		b := loHi[site]
+		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, b[0], min(b[1], bound*widest))
+		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, b[2], min(b[3], bound*widest))
+		if s := a.waiting[site]; s != nil {
+			end := float64(a.prev.At - a.origin)
+			ticks := s.back + float64(s.open)*end - s.out
+			if span := float64(a.prev.At - a.first.At); span > 0 {
+				c.Suspended = time.Duration(max(0, ticks) * float64(a.prev.Time-a.first.Time) / span)
+			}
+		}
+		r.Costs = append(r.Costs, *c)
+	}
+	slices.SortFunc(r.Costs, func(x, y Cost) int {
+		return cmp.Or(cmp.Compare(y.Self.Energy, x.Self.Energy), cmp.Compare(y.SelfTime, x.SelfTime), cmp.Compare(x.Site, y.Site))
+	})
+}
+
+// interval rounds outwards and keeps the value inside.
+func interval(e nemb.Energy, lo, hi float64) (nemb.Energy, nemb.Energy) {
+	return min(e, nemb.Energy(max(0, lo))), max(e, nemb.Energy(math.Ceil(max(0, hi))))
+}
+
+// recursive reports whether a caller of the node is of the same site.
+func (a *Attributor) recursive(n node) bool {
+	for p := n.parent; p > root; p = a.nodes[p].parent {
+		if a.nodes[p].site == n.site {
+			return true
+		}
+	}
+	return false
+}

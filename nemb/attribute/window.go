@@ -1,0 +1,245 @@
+package attribute
+
+import (
+	"math"
+
+	"cg/nemb"
+)
+
+// book is the ledger of one domain, in whole microjoules.
+type book struct {
+	total        nemb.Energy
+	program      nemb.Energy // functions and the uninstrumented part
+	own          nemb.Energy
+	other        nemb.Energy
+	idle         nemb.Energy
+	unattributed nemb.Energy
+}
+
+// Begin takes the sample that opens the first window.
+func (a *Attributor) Begin(s nemb.Sample) {
+	a.begun = true
+	a.origin = s.At
+	a.first, a.prev = s, s
+}
+
+// Close ends the window that began with the sample before. Every word earlier
+// than s.At must have been folded, and none later. A sample whose reading
+// failed closes nothing: its window is joined with the next.
+func (a *Attributor) Close(s nemb.Sample) {
+	if !a.begun {
+		a.Begin(s)
+		return
+	}
+	if s.Gap {
+		a.Stats.Merged++
+		return
+	}
+	a.close(s, false)
+}
+
+// Last ends the last window; a failed reading leaves what its sensors did tell
+// unattributed.
+func (a *Attributor) Last(s nemb.Sample) {
+	if a.begun {
+		a.close(s, s.Gap)
+	}
+}
+
+func (a *Attributor) close(s nemb.Sample, failed bool) {
+	prev := a.prev
+	a.prev = s
+	a.Stats.Windows++
+	span := float64(s.At - prev.At)
+	wall := float64(s.Time - prev.Time)
+	perTick := 0.0
+	if span > 0 {
+		perTick = wall / span
+	}
+	program := nanos(s.Usage.Program - prev.Usage.Program)
+	own := nanos(s.Usage.Own - prev.Usage.Own)
+	other := nanos(s.Usage.Other - prev.Usage.Other)
+
+	cpu := map[*thread]float64{}
+	sum := a.threadTimes(s, perTick, cpu)
+	rest := a.outside(s, sum)
+	if program <= 0 {
+		// The account is behind the threads, or there is none: what the
+		// threads used is what the program used.
+		program = sum + rest
+	}
+	weight := sum + rest // splits the program's share
+
+	for d := range a.domains {
+		b := &a.books[d]
+		e := s.Energy[d] - prev.Energy[d]
+		b.total += e
+		if failed {
+			b.unattributed += e
+			continue
+		}
+		idle := nemb.Energy(0)
+		if p := a.domains[d].Base; p > 0 {
+			idle = min(e, nemb.Energy(math.Round(p*wall*1e-3))) // W * ns = 1e-9 J = 1e-3 uJ
+		}
+		shares := split(e-idle, program, own, other)
+		if program+own+other <= 0 {
+			idle, shares = e, [3]nemb.Energy{}
+		}
+		b.idle += idle
+		b.program += shares[0]
+		b.own += shares[1]
+		b.other += shares[2]
+		a.spend(d, float64(shares[0]), weight, rest, cpu)
+	}
+	a.settle(perTick, cpu)
+}
+
+func nanos[T ~int64](d T) float64 { return float64(d) }
+
+// threadTimes charges every thread up to the sample and stores the processor
+// time it used in the window into cpu. Where the kernel does not tell, a
+// thread counts as running whenever it is inside a site.
+func (a *Attributor) threadTimes(s nemb.Sample, perTick float64, cpu map[*thread]float64) (sum float64) {
+	read := make(map[*thread]float64, len(s.Usage.Threads))
+	for _, u := range s.Usage.Threads {
+		if t := a.threads[u.Thread]; t != nil {
+			read[t] = nanos(u.CPU)
+		}
+	}
+	for _, t := range a.threads {
+		if !t.ended && t.last != 0 && t.last < s.At {
+			t.pending = append(t.pending, part{t.top, uint64(s.At - t.last)})
+			t.last = s.At
+		}
+		t.pending = a.combine(t.pending)
+		inside := 0.0
+		for _, p := range t.pending {
+			if p.node != root {
+				inside += float64(p.ticks)
+			}
+		}
+		now, ok := read[t]
+		var used float64
+		switch {
+		case ok && t.known:
+			used = max(0, now-t.cpu)
+		case ok:
+			used = min(now, a.present(t)*perTick)
+		case !t.known:
+			used = inside * perTick
+		}
+		if ok {
+			t.cpu, t.known = now, true
+		}
+		cpu[t] = used
+		sum += used
+	}
+	return sum
+}
+
+// present is the time in ticks that a thread was there in the open window.
+func (a *Attributor) present(t *thread) float64 {
+	sum := 0.0
+	for _, p := range t.pending {
+		sum += float64(p.ticks)
+	}
+	return sum
+}
+
+// outside is the program's processor time of the window that no followed
+// thread used. The kernel brings thread times up to date a few milliseconds
+// late, so the difference is taken of the whole run, as an envelope: it never
+// counts lateness as use.
+func (a *Attributor) outside(s nemb.Sample, sum float64) float64 {
+	a.covered += sum
+	rest := nanos(s.Usage.Program-a.first.Usage.Program) - a.covered
+	if rest <= a.rest {
+		return 0
+	}
+	delta := rest - a.rest
+	a.rest = rest
+	return delta
+}
+
+// split divides e in proportion to the weights, to the microjoule: what
+// rounding leaves goes to the largest.
+func split(e nemb.Energy, weights ...float64) (parts [3]nemb.Energy) {
+	sum, largest := 0.0, 0
+	for i, w := range weights {
+		sum += max(0, w)
+		if w > weights[largest] {
+			largest = i
+		}
+	}
+	if sum <= 0 {
+		return parts
+	}
+	left := e
+	for i, w := range weights {
+		parts[i] = min(left, nemb.Energy(float64(e)*max(0, w)/sum))
+		left -= parts[i]
+	}
+	parts[largest] += left
+	return parts
+}
+
+// spend divides the program's energy in a domain among the paths.
+func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]float64) {
+	if energy == 0 {
+		return
+	}
+	if weight <= 0 {
+		a.energy[d][root] += energy
+		return
+	}
+	a.energy[d][root] += energy * rest / weight
+	measured := a.domains[d].Method == nemb.Measured
+	for t, used := range cpu {
+		if used <= 0 {
+			continue
+		}
+		share := energy * used / weight
+		present := a.present(t)
+		if present <= 0 {
+			a.energy[d][root] += share
+			continue
+		}
+		for _, p := range t.pending {
+			f := float64(p.ticks) / present
+			e := share * f
+			a.energy[d][p.node] += e
+			if !measured {
+				// The model gives every second of processor time the same
+				// power: the share is exact within it.
+				a.lo[d][p.node] += e
+				a.hi[d][p.node] += e
+				continue
+			}
+			// All that a counter says about a path is the sum over the
+			// windows in which it ran: it used that of the windows it had to
+			// itself, and at most that of all of them.
+			if e >= 0.999*energy {
+				a.lo[d][p.node] += e
+			}
+			a.hi[d][p.node] += energy
+		}
+	}
+}
+
+// settle books the times of the window and empties it.
+func (a *Attributor) settle(perTick float64, cpu map[*thread]float64) {
+	for id, t := range a.threads {
+		present := a.present(t)
+		for _, p := range t.pending {
+			a.tallies[p.node].wall += float64(p.ticks) * perTick
+			if present > 0 {
+				a.tallies[p.node].cpu += cpu[t] * float64(p.ticks) / present
+			}
+		}
+		t.pending = t.pending[:0]
+		if t.ended {
+			delete(a.threads, id)
+		}
+	}
+}

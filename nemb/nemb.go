@@ -1,0 +1,101 @@
+// Package nemb is the native energy measurement backend: sensors, the sampler
+// that reads them on time, and the account of who used the processors
+// meanwhile.
+//
+// In go a system root and a sampling interval. Out comes a series of samples:
+// cumulative energy per domain, stamped with the clock of the checkpoint
+// channel, with the processor time of the program, of cg and of everyone else
+// beside it. A reading that failed is a gap, never a number. The package knows
+// nothing of source code.
+package nemb
+
+import (
+	"time"
+
+	"cg/checkpoint"
+)
+
+// Energy is an amount of energy in microjoules, the unit of the powercap
+// interface (Documentation/power/powercap/powercap.rst, energy_uj).
+type Energy uint64
+
+// Joules returns e in joules.
+func (e Energy) Joules() float64 { return float64(e) * 1e-6 }
+
+// Method says how a value came to be. Sums take the weakest of their parts.
+type Method string
+
+const (
+	Measured    Method = "measured"    // read from an energy counter
+	Derived     Method = "derived"     // computed from measured values only
+	Estimated   Method = "estimated"   // from a model of the machine
+	Unavailable Method = "unavailable" // not known; carries no number
+)
+
+// Domain is a part of the machine whose energy one counter tells.
+type Domain struct {
+	ID     string // unique in a run, such as "package-0", "dram-0", "cpu"
+	Parent string // ID of the domain that includes this one, "" at the root
+	Kind   string // cpu_package, dram, gpu, psys, nested, independent (the report's domain_topology)
+	Source string // where it is read: a path or the name of a model
+	Method Method
+	// Wrap is the value at which the counter starts over at 0, 0 for never
+	// (powercap: max_energy_range_uj + 1).
+	Wrap Energy
+	// Period is the time between two updates of the counter.
+	Period time.Duration
+	// InTotal is set on the domains whose sum is the machine's energy.
+	InTotal bool
+	// Lo and Hi bound the true value as factors of the reading (95 %):
+	// 0.5 and 1.5 for a model that is good to +-50 %, 1 and 1 for a counter.
+	Lo, Hi float64
+	// Base is the power in watts that the domain draws with idle processors,
+	// where a model tells it; 0 where it is not known.
+	Base float64
+}
+
+// Sensor is one source of energy readings. Sensors are opened by a Source.
+type Sensor interface {
+	// Domains lists what Read fills in, in that order. It does not change.
+	Domains() []Domain
+	// Read stores the raw counter of each domain, in microjoules, into dst,
+	// which has the length of Domains. A Read that fails stores nothing that
+	// may be used; the caller records a gap.
+	Read(dst []Energy) error
+	// Close releases file descriptors. Read fails afterwards.
+	Close() error
+}
+
+// Usage is processor time, cumulative since the sampler started, at one
+// instant. Program, Own and Other never decrease and exclude each other.
+type Usage struct {
+	Program time.Duration // the measured process tree
+	Own     time.Duration // cg itself
+	Other   time.Duration // everyone else on this host
+	Threads []ThreadUsage // of the program, those that were asked for
+}
+
+// ThreadUsage is the processor time of one thread since it started.
+type ThreadUsage struct {
+	Thread checkpoint.Thread
+	CPU    time.Duration
+}
+
+// Sample is the state of every domain at one moment.
+type Sample struct {
+	At     checkpoint.Tick    // channel clock, halfway through the reading
+	Time   checkpoint.Instant // the same moment on CLOCK_MONOTONIC
+	Energy []Energy           // per domain, unwrapped, since the first sample
+	// Gap is set when a reading failed or came more than two periods late:
+	// the energy since the sample before is known only as a sum.
+	Gap   bool
+	Usage Usage
+}
+
+// Series is what a run measured. Energies are cumulative, so leaving out
+// samples loses detail in time and no energy.
+type Series struct {
+	Domains []Domain
+	Samples []Sample
+	Gaps    int
+}

@@ -1,0 +1,296 @@
+#define _GNU_SOURCE
+#include "sampler.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CLOCK_CYCLES = 1 };  // checkpoint.CycleCounter
+enum { SLOW_NS = 50000 };   // a reading that took longer is counted
+enum { SLICE_NS = 100000 }; // shortest that EEVDF grants (sched_setattr(2))
+enum { PRIORITY = 50 };     // below the kernel's own threads of 50 and above
+
+struct cg_sampler {
+	int64_t interval;
+	int clock, n, stride;
+	int *fds;
+	uint64_t *slots;
+	uint64_t tightest; // ticks, the narrowest bracket that stamp saw, 0 for none yet
+	pthread_t thread;
+	sem_t ready;
+
+	_Alignas(64) _Atomic uint64_t head; // written by the thread
+	_Atomic int64_t deadline;
+	_Atomic uint64_t samples, missed, slow, dropped;
+	_Atomic int64_t cpu; // set when the thread ends
+	_Atomic int realtime;
+
+	_Alignas(64) _Atomic uint64_t tail; // written by the reader
+	_Atomic uint32_t stop;
+};
+
+static int64_t monotonic(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+// ticks reads the channel's clock after all loads before it are done.
+static uint64_t ticks(int clock) {
+	if (clock == CLOCK_CYCLES) {
+#if defined(__x86_64__)
+		uint32_t lo, hi;
+		__asm__ volatile("lfence; rdtsc" : "=a"(lo), "=d"(hi)::"memory");
+		return (uint64_t)hi << 32 | lo;
+#elif defined(__aarch64__)
+		uint64_t t;
+		__asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(t)::"memory");
+		return t;
+#endif
+	}
+	return monotonic();
+}
+
+struct stamp {
+	uint64_t tick;
+	int64_t mono;
+};
+
+// stamp reads both clocks at one moment. When the thread was interrupted in
+// between it tries again, so that the two belong together.
+static struct stamp stamp(struct cg_sampler *s) {
+	struct stamp best = {0};
+	uint64_t width = UINT64_MAX;
+	for (int i = 0; i < 4; i++) {
+		uint64_t a = ticks(s->clock);
+		int64_t m = monotonic();
+		uint64_t b = ticks(s->clock);
+		if (b - a < width) {
+			width = b - a;
+			best = (struct stamp){a + width / 2, m};
+		}
+		if (s->tightest && width <= 3 * s->tightest)
+			break;
+	}
+	if (!s->tightest || width < s->tightest)
+		s->tightest = width ? width : 1;
+	return best;
+}
+
+// energy reads a decimal number from offset 0 of fd. Empty, garbled or too
+// long is a failure, and so is a number that fills the buffer.
+static uint64_t energy(int fd) {
+	char text[24];
+	ssize_t n = pread(fd, text, sizeof text, 0);
+	if (n <= 0 || n == sizeof text)
+		return CG_FAILED;
+	uint64_t v = 0;
+	ssize_t i = 0;
+	for (; i < n && text[i] >= '0' && text[i] <= '9'; i++) {
+		if (v > (INT64_MAX - 9) / 10)
+			return CG_FAILED;
+		v = v * 10 + (text[i] - '0');
+	}
+	if (i == 0 || (i < n && text[i] != '\n'))
+		return CG_FAILED;
+	return v;
+}
+
+static void take_sample(struct cg_sampler *s, uint64_t *slot) {
+	struct stamp a = stamp(s);
+	for (int i = 0; i < s->n; i++)
+		slot[CG_WORDS + i] = energy(s->fds[i]);
+	struct stamp b = s->n ? stamp(s) : a;
+	slot[0] = a.tick + (b.tick - a.tick) / 2;
+	slot[1] = a.mono + (b.mono - a.mono) / 2;
+	if (b.mono - a.mono > SLOW_NS)
+		atomic_fetch_add_explicit(&s->slow, 1, memory_order_relaxed);
+}
+
+static void sample(struct cg_sampler *s, uint64_t *scratch, uint64_t *lost) {
+	uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
+	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_acquire);
+	take_sample(s, scratch);
+	if (head - tail >= CG_SLOTS) {
+		++*lost;
+		atomic_fetch_add_explicit(&s->dropped, 1, memory_order_relaxed);
+		return;
+	}
+	scratch[2] = *lost;
+	*lost = 0;
+	memcpy(s->slots + head % CG_SLOTS * s->stride, scratch, s->stride * sizeof *scratch);
+	atomic_fetch_add_explicit(&s->samples, 1, memory_order_relaxed);
+	atomic_store_explicit(&s->head, head + 1, memory_order_release);
+}
+
+// sched_attr of linux/sched/types.h, which clashes with sched.h in old glibc.
+struct attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+static int hurry(void) {
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	struct sched_param p = {.sched_priority = PRIORITY};
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &p) == 0)
+		return 1;
+	struct attributes a = {
+		.size = sizeof a,
+		.flags = 1, // SCHED_FLAG_RESET_ON_FORK
+		.nice = getpriority(PRIO_PROCESS, 0),
+		.runtime = SLICE_NS,
+	};
+	syscall(SYS_sched_setattr, 0, &a, 0); // as good as it gets, if it does not work
+	return 0;
+}
+
+static int64_t thread_cpu(clockid_t clock) {
+	struct timespec t = {0};
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+// rest sleeps until the deadline, or until the thread is to stop. A futex
+// sleeps on the timer that clock_nanosleep uses, and can be woken.
+static int rest(struct cg_sampler *s, int64_t deadline) {
+	struct timespec until = {deadline / 1000000000, deadline % 1000000000};
+	while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
+		if (monotonic() >= deadline)
+			return 0;
+		syscall(SYS_futex, &s->stop, FUTEX_WAIT_BITSET_PRIVATE, 0, &until, NULL, FUTEX_BITSET_MATCH_ANY);
+	}
+	return 1;
+}
+
+static void *run(void *arg) {
+	struct cg_sampler *s = arg;
+	uint64_t *scratch = s->slots + (size_t)CG_SLOTS * s->stride;
+	uint64_t lost = 0;
+	prctl(PR_SET_NAME, "cg-sampler", 0, 0, 0);
+	atomic_store(&s->realtime, hurry());
+	int64_t deadline = monotonic();
+	sample(s, scratch, &lost);
+	for (int first = 1, stopping = 0; !stopping; first = 0) {
+		int64_t now = monotonic();
+		deadline += s->interval;
+		if (deadline <= now) {
+			int64_t late = (now - deadline) / s->interval + 1;
+			deadline += late * s->interval;
+			atomic_fetch_add_explicit(&s->missed, late, memory_order_relaxed);
+		}
+		// After the head: who sees this deadline sees the samples before it.
+		atomic_store_explicit(&s->deadline, deadline, memory_order_release);
+		if (first)
+			sem_post(&s->ready);
+		stopping = rest(s, deadline);
+		sample(s, scratch, &lost);
+	}
+	atomic_store(&s->cpu, thread_cpu(CLOCK_THREAD_CPUTIME_ID));
+	return NULL;
+}
+
+int cg_sampler_start(struct cg_sampler **out, const int *fds, int n, int64_t interval, int clock) {
+	struct cg_sampler *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
+	if (!s)
+		return ENOMEM;
+	memset(s, 0, sizeof *s);
+	s->interval = interval;
+	s->clock = clock;
+	s->n = n;
+	s->stride = CG_WORDS + n;
+	sem_init(&s->ready, 0, 0);
+	s->fds = malloc((n + 1) * sizeof *s->fds);
+	s->slots = calloc((size_t)(CG_SLOTS + 1) * s->stride, sizeof *s->slots);
+	if (!s->fds || !s->slots) {
+		cg_sampler_free(s);
+		return ENOMEM;
+	}
+	if (n)
+		memcpy(s->fds, fds, n * sizeof *fds);
+
+	// Signals are the business of Go's threads.
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int err = pthread_create(&s->thread, NULL, run, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err) {
+		cg_sampler_free(s);
+		return err;
+	}
+	while (sem_wait(&s->ready) != 0 && errno == EINTR) {
+	}
+	*out = s;
+	return 0;
+}
+
+int cg_sampler_take(struct cg_sampler *s, uint64_t *dst, int max) {
+	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(&s->head, memory_order_acquire);
+	int n = 0;
+	for (; n < max && tail < head; n++, tail++)
+		memcpy(dst + (size_t)n * s->stride, s->slots + tail % CG_SLOTS * s->stride, s->stride * sizeof *dst);
+	atomic_store_explicit(&s->tail, tail, memory_order_release);
+	return n;
+}
+
+int64_t cg_sampler_deadline(struct cg_sampler *s) {
+	return atomic_load_explicit(&s->deadline, memory_order_acquire);
+}
+
+void cg_sampler_stats(struct cg_sampler *s, struct cg_stats *out) {
+	out->samples = atomic_load(&s->samples);
+	out->missed = atomic_load(&s->missed);
+	out->slow = atomic_load(&s->slow);
+	out->dropped = atomic_load(&s->dropped);
+	out->realtime = atomic_load(&s->realtime);
+	out->cpu = atomic_load(&s->cpu);
+	clockid_t clock;
+	if (out->cpu == 0 && pthread_getcpuclockid(s->thread, &clock) == 0)
+		out->cpu = thread_cpu(clock);
+}
+
+void cg_sampler_stop(struct cg_sampler *s) {
+	atomic_store_explicit(&s->stop, 1, memory_order_release);
+	syscall(SYS_futex, &s->stop, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	pthread_join(s->thread, NULL);
+}
+
+void cg_sampler_free(struct cg_sampler *s) {
+	sem_destroy(&s->ready);
+	free(s->fds);
+	free(s->slots);
+	free(s);
+}
+
+uint64_t cg_bench_tick(const int *fds, int nfds, int clock, int n) {
+	uint64_t slot[CG_WORDS + 16], sum = 0;
+	struct cg_sampler s = {.clock = clock, .n = nfds < 16 ? nfds : 16, .fds = (int *)fds};
+	for (int i = 0; i < n; i++) {
+		take_sample(&s, slot);
+		sum += slot[CG_WORDS];
+	}
+	return sum;
+}
+
+uint64_t cg_bench_clock(int clock, int n) {
+	uint64_t sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += ticks(clock);
+	return sum;
+}

@@ -1,0 +1,47 @@
+// A thread that reads counters on time. See sampler.go.
+#ifndef CG_NEMB_SAMPLER_H
+#define CG_NEMB_SAMPLER_H
+
+#include <stdint.h>
+
+struct cg_sampler;
+
+// A sample is CG_WORDS + n words of 64 bits:
+//
+//	0  tick    channel clock, halfway through the reading
+//	1  mono    CLOCK_MONOTONIC in ns, the same moment
+//	2  lost    samples dropped since the one before, the ring being full
+//	3  raw[n]  microjoules as read, CG_FAILED where the reading failed
+enum { CG_WORDS = 3, CG_SLOTS = 4096 };
+#define CG_FAILED UINT64_MAX
+
+struct cg_stats {
+	uint64_t samples, missed, slow, dropped;
+	int64_t cpu; // of the thread, ns
+	int32_t realtime;
+};
+
+// cg_sampler_start copies fds, starts the thread and returns after its first
+// sample. 0 or an errno.
+int cg_sampler_start(struct cg_sampler **out, const int *fds, int n, int64_t interval, int clock);
+
+// cg_sampler_take moves up to max samples, oldest first, to dst.
+int cg_sampler_take(struct cg_sampler *s, uint64_t *dst, int max);
+
+// cg_sampler_deadline is a CLOCK_MONOTONIC instant before which no sample
+// that is not in the ring yet will be stamped, unless the thread is stopped.
+int64_t cg_sampler_deadline(struct cg_sampler *s);
+
+void cg_sampler_stats(struct cg_sampler *s, struct cg_stats *out);
+
+// cg_sampler_stop has a last sample taken at once and ends the thread.
+void cg_sampler_stop(struct cg_sampler *s);
+
+// cg_sampler_free frees a stopped sampler.
+void cg_sampler_free(struct cg_sampler *s);
+
+// For the benchmarks: n readings of the fds, and n readings of the clock.
+uint64_t cg_bench_tick(const int *fds, int nfds, int clock, int n);
+uint64_t cg_bench_clock(int clock, int n);
+
+#endif

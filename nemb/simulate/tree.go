@@ -1,0 +1,200 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoFUSE says that this machine cannot mount a Tree: /dev/fuse is missing
+// or may not be opened, or mounting is not permitted. It takes root.
+var ErrNoFUSE = errors.New("simulate: a FUSE tree needs root and /dev/fuse")
+
+// Zone is one powercap zone.
+type Zone struct {
+	Dir     string // intel-rapl:0, intel-rapl:0:1
+	Name    string // package-0, core, dram, psys
+	Counter Counter
+	Zones   []Zone
+}
+
+// Machine is what a Tree shows.
+type Machine struct {
+	Zones   []Zone
+	Cpuinfo string // text of proc/cpuinfo; "" for none
+}
+
+// Fault is what reading a zone's energy_uj fails with, 0 for not at all.
+type Fault struct {
+	Open syscall.Errno // EACCES
+	Read syscall.Errno // EIO; ENODEV on a kept descriptor is a removed zone
+	// Text replaces what is read, "" for none: a counter shows an empty text
+	// with "\n".
+	Text string
+}
+
+// Tree is a mounted machine. DIR/sys/devices/virtual/powercap holds the zones,
+// DIR/sys/class/powercap the links to them. energy_uj is computed when it is
+// read; instant 0 is Epoch.
+type Tree struct {
+	Epoch  time.Time
+	dir    string
+	server *fuse.Server
+	zones  map[string]*energyFile
+}
+
+// Mount serves machine below dir, an existing folder. Close ends it.
+func Mount(dir string, machine Machine) (*Tree, error) {
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: /dev/fuse: %w", ErrNoFUSE, err)
+	}
+	unix.Close(fd)
+	t := &Tree{Epoch: time.Now(), dir: dir, zones: map[string]*energyFile{}}
+	never := time.Duration(0)
+	t.server, err = fs.Mount(dir, &treeRoot{tree: t, machine: machine}, &fs.Options{
+		EntryTimeout: &never,
+		AttrTimeout:  &never,
+		MountOptions: fuse.MountOptions{FsName: "cg-simulate", Name: "cg-simulate", DirectMountStrict: true, DisableXAttrs: true},
+	})
+	switch {
+	case errors.Is(err, syscall.EPERM):
+		return nil, fmt.Errorf("%w: mount %s: %w", ErrNoFUSE, dir, err)
+	case err != nil:
+		return nil, fmt.Errorf("simulate: mount %s: %w", dir, err)
+	}
+	return t, nil
+}
+
+// Fault makes the counter of the zone in directory zone fail from now on;
+// Fault{} mends it.
+func (t *Tree) Fault(zone string, f Fault) error {
+	file, ok := t.zones[zone]
+	if !ok {
+		return fmt.Errorf("simulate: no zone %s", zone)
+	}
+	file.fault.Store(&f)
+	return nil
+}
+
+// Close unmounts the tree, even while its files are open: reading them fails
+// with ENOTCONN or ECONNABORTED afterwards.
+func (t *Tree) Close() error {
+	if err := unix.Unmount(t.dir, unix.MNT_FORCE|unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("simulate: unmount %s: %w", t.dir, err)
+	}
+	t.server.Wait()
+	return nil
+}
+
+// range32 is the max_energy_range_uj of 32 bits of 61 uJ.
+const range32 = 262143328850
+
+type treeRoot struct {
+	fs.Inode
+	tree    *Tree
+	machine Machine
+}
+
+// OnAdd builds the folders; go-fuse calls it before the first request.
+func (r *treeRoot) OnAdd(ctx context.Context) {
+	const devices = "devices/virtual/powercap"
+	sys := folder(ctx, &r.Inode, "sys")
+	class := folder(ctx, sys, "class/powercap")
+	base := folder(ctx, sys, devices)
+	var add func(parent *fs.Inode, at string, zones []Zone)
+	add = func(parent *fs.Inode, at string, zones []Zone) {
+		for _, z := range zones {
+			dir := folder(ctx, parent, z.Dir)
+			if z.Counter.Range == 0 {
+				z.Counter.Range = range32
+			}
+			energy := &energyFile{counter: z.Counter, epoch: r.tree.Epoch}
+			energy.fault.Store(&Fault{})
+			r.tree.zones[z.Dir] = energy
+			put(ctx, dir, "energy_uj", energy, syscall.S_IFREG)
+			put(ctx, dir, "name", text(z.Name+"\n"), syscall.S_IFREG)
+			put(ctx, dir, "max_energy_range_uj", text(strconv.FormatUint(z.Counter.Range, 10)+"\n"), syscall.S_IFREG)
+			put(ctx, class, z.Dir, &fs.MemSymlink{Data: []byte(path.Join("../..", at, z.Dir))}, syscall.S_IFLNK)
+			add(dir, path.Join(at, z.Dir), z.Zones)
+		}
+	}
+	for _, z := range r.machine.Zones {
+		driver, _, _ := strings.Cut(z.Dir, ":")
+		add(folder(ctx, base, driver), path.Join(devices, driver), []Zone{z})
+	}
+	if r.machine.Cpuinfo != "" {
+		put(ctx, folder(ctx, &r.Inode, "proc"), "cpuinfo", text(r.machine.Cpuinfo), syscall.S_IFREG)
+	}
+}
+
+// folder returns the folder at a path below parent and makes what lacks.
+func folder(ctx context.Context, parent *fs.Inode, at string) *fs.Inode {
+	for name := range strings.SplitSeq(at, "/") {
+		child := parent.GetChild(name)
+		if child == nil {
+			child = put(ctx, parent, name, &fs.Inode{}, syscall.S_IFDIR)
+		}
+		parent = child
+	}
+	return parent
+}
+
+func put(ctx context.Context, parent *fs.Inode, name string, node fs.InodeEmbedder, kind uint32) *fs.Inode {
+	child := parent.NewPersistentInode(ctx, node, fs.StableAttr{Mode: kind})
+	parent.AddChild(name, child, true)
+	return child
+}
+
+func text(s string) *fs.MemRegularFile {
+	return &fs.MemRegularFile{Data: []byte(s), Attr: fuse.Attr{Mode: 0o444}}
+}
+
+// energyFile is energy_uj: mode 0400 like the real one, never cached.
+type energyFile struct {
+	fs.Inode
+	counter Counter
+	epoch   time.Time
+	fault   atomic.Pointer[Fault]
+}
+
+var _ interface {
+	fs.NodeOpener
+	fs.NodeReader
+	fs.NodeGetattrer
+} = (*energyFile)(nil)
+
+func (f *energyFile) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	out.Mode, out.Size = 0o400, uint64(os.Getpagesize())
+	return 0
+}
+
+func (f *energyFile) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	return nil, fuse.FOPEN_DIRECT_IO, f.fault.Load().Open
+}
+
+func (f *energyFile) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	fault := f.fault.Load()
+	if fault.Read != 0 {
+		return nil, fault.Read
+	}
+	s := fault.Text
+	if s == "" {
+		s = strconv.FormatUint(f.counter.Read(time.Since(f.epoch)), 10) + "\n"
+	}
+	if off >= int64(len(s)) {
+		return fuse.ReadResultData(nil), 0
+	}
+	return fuse.ReadResultData([]byte(s[off:])), 0
+}

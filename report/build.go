@@ -1,0 +1,244 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute"
+)
+
+// The lines of the ledger.
+const (
+	LineFunctions      = "functions"
+	LineUninstrumented = "uninstrumented"
+	LineOther          = "other processes"
+	LineIdle           = "idle"
+	LineOwn            = "cg"
+	LineUnattributed   = "unattributed"
+)
+
+// MethodShare names the attribution: each sampling window's energy in
+// proportion to processor time, and inside a thread to time in function.
+const MethodShare = "time-share"
+
+// Attributed fills in what a run's energy was spent on. domains are those of
+// the series; sites are in the order of their ids.
+func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites []checkpoint.Site) {
+	kind, lo, hi, source := overall(domains, result)
+	known := len(domains) > 0
+	wall := result.Wall.Seconds()
+	inTotal := func(values []nemb.Energy) map[string]Joules {
+		m := map[string]Joules{}
+		for d, v := range values {
+			m[domains[d].ID] = Joules(v)
+		}
+		return m
+	}
+
+	t := &r.Totals
+	t.DurationS, t.WallDurationS, t.TaskDurationS = wall, wall, wall
+	t.Domains, t.DomainsPowerW = map[string]Joules{}, map[string]float64{}
+	t.NoiseWarnings = []string{}
+	t.Kind, t.Method, t.Source = kind, "sampled", source
+	total := result.Total
+	if known {
+		t.EnergyJ = joules(total.Total)
+		t.LoJ, t.HiJ = joules(scaled(total.Total, lo)), joules(scaled(total.Total, hi))
+		t.ProgramEnergyJ = joules(total.Program())
+		t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = joules(scaled(total.Program(), lo)), joules(scaled(total.Program(), hi))
+		t.AvgPowerW = power(total.Total, result.Wall)
+		for d, domain := range domains {
+			t.Domains[domain.ID] = Joules(result.Domains[d].Total)
+			if p := power(result.Domains[d].Total, result.Wall); p != nil {
+				t.DomainsPowerW[domain.ID] = *p
+			}
+		}
+	}
+
+	r.Ledger = []Line{}
+	line := func(name string, e func(attribute.Ledger) nemb.Energy) {
+		l := Line{Name: name, EnergyJ: Joules(e(total)), Domains: map[string]Joules{}}
+		if total.Total > 0 {
+			l.SharePercent = 100 * float64(e(total)) / float64(total.Total)
+		}
+		for d, domain := range domains {
+			l.Domains[domain.ID] = Joules(e(result.Domains[d]))
+		}
+		r.Ledger = append(r.Ledger, l)
+	}
+	if known {
+		line(LineFunctions, func(l attribute.Ledger) nemb.Energy { return l.Functions })
+		line(LineUninstrumented, func(l attribute.Ledger) nemb.Energy { return l.Uninstrumented })
+		line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
+		line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
+		line(LineOwn, func(l attribute.Ledger) nemb.Energy { return l.Own })
+		line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
+	}
+
+	calls := map[checkpoint.SiteID]uint64{}
+	r.Functions = []Function{}
+	for _, c := range result.Costs {
+		if c.Site == 0 || int(c.Site) > len(sites) {
+			continue
+		}
+		calls[c.Site] = c.Calls
+		s := sites[c.Site-1]
+		f := Function{
+			Name: s.Func, File: s.File, Line: s.Line, Language: s.Language, Kind: string(s.Kind),
+			Calls:     c.Calls,
+			SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
+			CPUTimeS: c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
+			EnergyKind: kind, EnergyMethod: MethodShare,
+			Domains: map[string]Joules{},
+		}
+		if known {
+			f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ = joules(c.Self.Energy), joules(c.Self.Lo), joules(c.Self.Hi)
+			f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ = joules(c.Inclusive.Energy), joules(c.Inclusive.Lo), joules(c.Inclusive.Hi)
+			f.AvgPowerW = power(c.Self.Energy, c.SelfTime)
+			f.Domains = inTotal(c.Domains)
+			if p := total.Program(); p > 0 {
+				share := 100 * float64(c.Self.Energy) / float64(p)
+				f.SharePercent = &share
+			}
+		}
+		r.Functions = append(r.Functions, f)
+	}
+
+	r.Sites = []Site{}
+	for _, s := range sites {
+		r.Sites = append(r.Sites, Site{
+			ID: uint32(s.ID), Name: s.Func, File: s.File, Line: s.Line, Column: s.Col, EndLine: s.EndLine,
+			Kind: string(s.Kind), Language: s.Language, Calls: calls[s.ID],
+		})
+	}
+	r.topology(domains)
+	r.quality(domains, kind, total)
+
+	stats := result.Stats
+	r.Channel.Events, r.Channel.Threads = stats.Events, stats.Threads
+	r.Channel.Unwound, r.Channel.OpenAtEnd, r.Channel.Backwards = stats.Unwound, stats.OpenAtEnd, stats.Backwards
+	if !total.Balanced() {
+		r.Warn("ledger-unbalanced", "the parts of the energy do not add up to the whole: the figures of this run are not to be trusted; please report it")
+	}
+	if stats.Truncated > 0 {
+		r.Warn("paths-truncated", fmt.Sprintf("%d calls lie on more call paths than cg tells apart (%d); their inclusive energies are kept per function only", stats.Truncated, attribute.MaxPaths))
+	}
+}
+
+// Warn adds a warning once.
+func (r *Run) Warn(slug, message string) {
+	for _, w := range r.Warnings {
+		if w.Slug == slug {
+			return
+		}
+	}
+	r.Warnings = append(r.Warnings, Warning{slug, message})
+}
+
+// Program adds the task that measure has: the program as a whole. Its energy
+// is the program's share of the machine's.
+func (r *Run) Program(name string, result attribute.Result, domains []nemb.Domain, begin, end checkpoint.Instant, started, ended time.Time) {
+	t := Task{
+		Name: name, DurationS: result.Wall.Seconds(),
+		StartedAt: float64(started.UnixNano()) * 1e-9, EndedAt: float64(ended.UnixNano()) * 1e-9,
+		StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(end),
+		Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
+		Provenance: Provenance{LoJ: r.Totals.ProgramEnergyLoJ, HiJ: r.Totals.ProgramEnergyHiJ, Kind: r.Totals.Kind, Method: MethodShare, Source: r.Totals.Source},
+	}
+	if len(domains) > 0 {
+		t.EnergyJ = joules(result.Total.Program())
+		t.AvgPowerW = power(result.Total.Program(), result.Wall)
+		for d, domain := range domains {
+			e := result.Domains[d].Program()
+			t.Domains[domain.ID] = Joules(e)
+			if p := power(e, result.Wall); p != nil {
+				t.DomainsPowerW[domain.ID] = *p
+			}
+		}
+	}
+	r.Tasks = []Task{t}
+	r.Totals.NTasks, r.Totals.NTopLevelTasks = 1, 1
+}
+
+func joules(e nemb.Energy) *Joules {
+	j := Joules(e)
+	return &j
+}
+
+func scaled(e nemb.Energy, factor float64) nemb.Energy {
+	return nemb.Energy(float64(e) * factor)
+}
+
+// power is nil for a time too short to divide by.
+func power(e nemb.Energy, d time.Duration) *float64 {
+	if d <= 0 {
+		return nil
+	}
+	w := e.Joules() / d.Seconds()
+	return &w
+}
+
+// overall is the kind of a sum over the domains: the weakest of its parts; the
+// interval is theirs, weighted with their energy.
+func overall(domains []nemb.Domain, result attribute.Result) (kind nemb.Method, lo, hi float64, source string) {
+	rank := map[nemb.Method]int{nemb.Measured: 0, nemb.Derived: 1, nemb.Estimated: 2}
+	kind = nemb.Unavailable
+	var sum, sumLo, sumHi float64
+	for d, domain := range domains {
+		if !domain.InTotal {
+			continue
+		}
+		if kind == nemb.Unavailable || rank[domain.Method] > rank[kind] {
+			kind = domain.Method
+		}
+		e := float64(result.Domains[d].Total)
+		sum += e
+		sumLo += e * domain.Lo
+		sumHi += e * domain.Hi
+		if source == "" {
+			source = domain.Source
+		} else if source != domain.Source {
+			source += "; " + domain.Source
+		}
+	}
+	if sum == 0 {
+		return kind, 1, 1, source
+	}
+	return kind, sumLo / sum, sumHi / sum, source
+}
+
+func (r *Run) topology(domains []nemb.Domain) {
+	r.Meta.DomainTopology = map[string]Topology{}
+	for _, d := range domains {
+		t := Topology{TopLevel: d.InTotal, Kind: d.Kind, Includes: []string{}}
+		for _, o := range domains {
+			if o.Parent == d.ID && !o.InTotal {
+				t.Includes = append(t.Includes, o.ID)
+			}
+		}
+		r.Meta.DomainTopology[d.ID] = t
+	}
+	switch len(domains) {
+	case 0:
+		r.Meta.DomainSupport = "none"
+	case 1:
+		r.Meta.DomainSupport = "scalar_only"
+	default:
+		r.Meta.DomainSupport = "full"
+	}
+}
+
+func (r *Run) quality(domains []nemb.Domain, kind nemb.Method, total attribute.Ledger) {
+	switch {
+	case len(domains) == 0:
+		r.Meta.MeasurementQuality = "no_backend"
+	case total.Total == 0:
+		r.Meta.MeasurementQuality = "energy_zero"
+	case kind == nemb.Estimated:
+		r.Meta.MeasurementQuality = "estimated"
+	default:
+		r.Meta.MeasurementQuality = "ok"
+	}
+}

@@ -1,0 +1,188 @@
+package report
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cg/checkpoint"
+	"cg/measure"
+	"cg/nemb"
+)
+
+// Facts is what the rooms below say about a run that has ended.
+type Facts struct {
+	Outcome         *measure.Outcome
+	Sites           []checkpoint.Site
+	Skipped         []Skip
+	Pure            *string // why a process ran without the native runtime
+	Off             *string // why a process ran without checkpoints
+	Denied          []error // sensors that may not be read
+	Broken          []error
+	CPUModel        string
+	CPUKnown        bool
+	CPUMethod       string
+	Clock           checkpoint.Clock
+	LanguageVersion string
+	Program         string
+	Interval        time.Duration
+	Instrumented    bool // the program bears its own checkpoints
+}
+
+// rfc3339 is RFC 3339 with microseconds and a numeric offset.
+const rfc3339 = "2006-01-02T15:04:05.000000-07:00"
+
+// Start begins a run: who, where, when.
+func Start(granularity, language string, argv []string, version string) *Run {
+	now := time.Now()
+	id := make([]byte, 6)
+	rand.Read(id)
+	r := &Run{started: now, Skipped: []Skip{}, Warnings: []Warning{}, Tasks: []Task{}}
+	m := &r.Meta
+	m.SchemaVersion, m.Tool, m.CgVersion, m.RunID = SchemaVersion, "cg", version, hex.EncodeToString(id)
+	m.StartedAt, m.StartedAtLocal = now.UTC().Format(rfc3339), now.Format(rfc3339)
+	m.HostTimezone, _ = now.Zone()
+	m.Hostname, _ = os.Hostname()
+	m.Cwd, _ = os.Getwd()
+	m.Platform, m.Language, m.Argv, m.Granularity = runtime.GOOS, language, argv, granularity
+	m.OutlierMethod, m.IsoTimestampFormat = "none", "rfc3339_utc"
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		m.Kernel = "Linux-" + unix.ByteSliceToString(u.Release[:])
+	}
+	m.CgEnv = map[string]string{}
+	for _, kv := range os.Environ() {
+		if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "CODEGREEN_") || strings.HasPrefix(name, "CG_") {
+			m.CgEnv[name] = value
+		}
+	}
+	return r
+}
+
+// Finish completes a run that has ended.
+func (r *Run) Finish(f Facts) {
+	now := time.Now()
+	o := f.Outcome
+	m := &r.Meta
+	m.EndedAt, m.EndedAtLocal = now.UTC().Format(rfc3339), now.Format(rfc3339)
+	m.DurationTotalS = now.Sub(r.started).Seconds()
+	m.PID, m.CPUModel, m.LanguageVersion = o.PID, f.CPUModel, f.LanguageVersion
+	if m.Language == "python" {
+		m.PythonVersion = f.LanguageVersion
+	}
+	r.Totals.SampleIntervalMs = f.Interval.Seconds() * 1e3
+
+	sites := f.Sites
+	if len(o.BlockSites) > 0 {
+		sites = o.BlockSites
+		for i := range sites {
+			sites[i].Language = m.Language
+		}
+	}
+	r.Attributed(o.Domains, o.Attributed, sites)
+	r.Program(f.Program, o.Attributed, o.Domains, o.Begin, o.End, r.started, now)
+	r.process(f)
+
+	r.Sampler = Sampler{
+		IntervalMs: f.Interval.Seconds() * 1e3, Samples: o.Sampler.Samples, MissedDeadlines: o.Sampler.Missed,
+		Gaps: o.Sampler.Gaps, SlowReads: o.Sampler.SlowReads, Realtime: o.Sampler.Realtime, OwnCPUS: o.Sampler.OwnCPU.Seconds(),
+	}
+	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil
+	r.Channel.Lost, r.Channel.Waits = o.Lost, o.Waits
+	r.Skipped = append(r.Skipped, f.Skipped...)
+	r.warnings(f)
+}
+
+func (r *Run) process(f Facts) {
+	p := f.Outcome.Result
+	r.Process = Process{
+		ExitStatus: p.Status, TimedOut: p.TimedOut, UserS: p.User.Seconds(), SystemS: p.System.Seconds(),
+		MaxRSSB: p.MaxRSS, CPUMethod: f.CPUMethod, PIDsLeft: append([]int{}, p.Left...),
+	}
+	if p.Exited {
+		r.Process.ExitCode = &p.Code
+	} else {
+		name := unix.SignalName(p.Signal)
+		r.Process.Signal = &name
+	}
+}
+
+func (r *Run) warnings(f Facts) {
+	o := f.Outcome
+	if r.Totals.Kind == nemb.Estimated {
+		text := "no energy counter can be read here: every energy is computed from processor time, and the true one is between " +
+			fmt.Sprintf("%.1f and %.1f times the figure", factor(r.Totals.LoJ, r.Totals.EnergyJ), factor(r.Totals.HiJ, r.Totals.EnergyJ))
+		if !f.CPUKnown {
+			text += "; the processor is not in cg's table, which makes it that wide"
+		}
+		r.Warn("estimated", text)
+	}
+	for _, err := range f.Denied {
+		r.Warn("sensor-denied", err.Error())
+	}
+	for _, err := range f.Broken {
+		r.Warn("sensor-broken", err.Error())
+	}
+	if f.Off != nil {
+		r.Warn("checkpoints-off", "a process ran without checkpoints: "+*f.Off)
+	}
+	if f.Pure != nil {
+		r.Warn("pure-runtime", "checkpoints are written by the interpreter itself, ten times slower than natively: "+*f.Pure)
+	}
+	if o.Lost > 0 {
+		r.Warn("events-lost", fmt.Sprintf("%d checkpoints found no room in the channel and are missing; the functions they belong to are charged to their callers", o.Lost))
+	}
+	if n := o.Attributed.Stats.Backwards; n > 1000 && n > o.Attributed.Stats.Events/1000 {
+		r.Warn("clock-backwards", fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
+	}
+	if s := o.Sampler; s.Samples > 20 && s.Missed*10 > s.Samples {
+		r.Warn("sampler-late", fmt.Sprintf("%d of %d samples came after the next was due; windows are longer than %.0f ms. Run as root or with CAP_SYS_NICE for a real-time sampler, or use -p low", s.Missed, s.Samples+s.Missed, r.Totals.SampleIntervalMs))
+	}
+	if o.Sampler.Dropped > 0 {
+		r.Warn("samples-dropped", fmt.Sprintf("%d samples were overwritten before they were read; their windows are joined", o.Sampler.Dropped))
+	}
+	if o.Result.TimedOut {
+		r.Warn("timeout", "the program was ended by --timeout: the report covers what it did until then")
+	}
+	if len(o.Result.Left) > 0 {
+		r.Warn("still-running", fmt.Sprintf("%d processes of the program still run (%v); the report ends here", len(o.Result.Left), o.Result.Left))
+	}
+	if o.Result.OutputErr != nil {
+		r.Warn("output-closed", "the program's output could not be passed on: "+o.Result.OutputErr.Error())
+	}
+	switch {
+	case o.BlockFault != nil:
+		r.Warn("result-block-unreadable", o.BlockFault.Error())
+	case len(o.Blocks) > 0 && len(o.BlockSites) == 0:
+		r.Warn("result-block-ignored", "the program printed a result block of its own beside cg's checkpoints; it was taken out of the output and not used. Use --instrumented for a program that bears its own")
+	}
+	if n := len(r.Skipped); n > 0 {
+		r.Warn("files-skipped", fmt.Sprintf("%d files ran without checkpoints; their functions are charged to their callers", n))
+	}
+}
+
+// WhyNothing says why a run has no sites.
+func (r *Run) WhyNothing() string {
+	for _, w := range r.Warnings {
+		if w.Slug == "checkpoints-off" {
+			return w.Message
+		}
+	}
+	if len(r.Skipped) > 0 {
+		return r.Skipped[0].File + ": " + r.Skipped[0].Reason
+	}
+	return "none of the modules that were loaded belongs to the program (--include chooses others)"
+}
+
+func factor(part, whole *Joules) float64 {
+	if part == nil || whole == nil || *whole == 0 {
+		return 1
+	}
+	return float64(*part) / float64(*whole)
+}

@@ -1,0 +1,306 @@
+// Package report holds what a run measured and turns it into bytes.
+//
+// In goes a Run, fresh or read from JSON; out comes one of the formats, one
+// file each. Every figure carries its unit in its name and, where it is an
+// energy, its interval, its kind, its method and its source. What is not known
+// is null, never 0.
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"cg/nemb"
+)
+
+// SchemaVersion changes when a field is renamed or removed.
+const SchemaVersion = "1"
+
+// Joules is an energy in whole microjoules that reads and writes itself as
+// joules with six decimals, so that sums over a report stay exact.
+type Joules nemb.Energy
+
+// MarshalJSON writes joules.
+func (j Joules) MarshalJSON() ([]byte, error) {
+	return []byte(fmt.Sprintf("%d.%06d", j/1e6, j%1e6)), nil
+}
+
+// UnmarshalJSON reads joules.
+func (j *Joules) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || f < 0 || math.IsInf(f, 0) || math.IsNaN(f) {
+		return fmt.Errorf("report: %q is not an energy in joules", b)
+	}
+	*j = Joules(math.Round(f * 1e6))
+	return nil
+}
+
+// Float returns joules.
+func (j Joules) Float() float64 { return float64(j) * 1e-6 }
+
+// Provenance says what an energy is worth.
+type Provenance struct {
+	LoJ    *Joules     `json:"energy_lo_j"`
+	HiJ    *Joules     `json:"energy_hi_j"`
+	Kind   nemb.Method `json:"energy_kind"`
+	Method string      `json:"energy_method"`
+	Source string      `json:"energy_source,omitempty"`
+}
+
+// Run is everything about one measured run: the envelope meta, tasks, totals,
+// and what a launcher adds to it.
+type Run struct {
+	Meta      Meta       `json:"meta"`
+	Tasks     []Task     `json:"tasks"`
+	Totals    Totals     `json:"totals"`
+	Functions []Function `json:"functions"`
+	Sites     []Site     `json:"sites"`
+	Ledger    []Line     `json:"ledger"`
+	Process   Process    `json:"process"`
+	Sampler   Sampler    `json:"sampler"`
+	Channel   Channel    `json:"channel"`
+	Skipped   []Skip     `json:"skipped"`
+	Warnings  []Warning  `json:"warnings"`
+
+	started time.Time
+}
+
+// Meta identifies the run and its surroundings.
+type Meta struct {
+	SchemaVersion   string            `json:"schema_version"`
+	Tool            string            `json:"tool"`
+	CgVersion       string            `json:"cg_version"`
+	RunID           string            `json:"run_id"`
+	SessionName     *string           `json:"session_name"`
+	StartedAt       string            `json:"started_at"` // RFC 3339, UTC
+	EndedAt         string            `json:"ended_at"`
+	StartedAtLocal  string            `json:"started_at_local"`
+	EndedAtLocal    string            `json:"ended_at_local"`
+	HostTimezone    string            `json:"host_timezone"`
+	DurationTotalS  float64           `json:"duration_total_s"`
+	Hostname        string            `json:"hostname"`
+	PID             int               `json:"pid"`
+	Platform        string            `json:"platform"`
+	Language        string            `json:"language"`
+	LanguageVersion string            `json:"language_version"`
+	PythonVersion   string            `json:"python_version,omitempty"`
+	CPUModel        string            `json:"cpu_model"`
+	Kernel          string            `json:"kernel"`
+	Cwd             string            `json:"cwd"`
+	Argv            []string          `json:"argv"`
+	CgEnv           map[string]string `json:"codegreen_env"`
+	Granularity     string            `json:"granularity"`
+	// MeasurementQuality is ok, estimated, no_tasks, no_backend, energy_zero,
+	// failed or checkpoints_only.
+	MeasurementQuality string `json:"measurement_quality"`
+	// DomainSupport is full, scalar_only or none.
+	DomainSupport      string              `json:"domain_support"`
+	OutlierMethod      string              `json:"outlier_method"`
+	IsoTimestampFormat string              `json:"iso_timestamp_format"`
+	DomainTopology     map[string]Topology `json:"domain_topology"`
+}
+
+// Topology is the place of a domain among the others.
+type Topology struct {
+	TopLevel bool     `json:"top_level"`
+	Kind     string   `json:"kind"`
+	Includes []string `json:"includes"`
+}
+
+// Task is a named span of the run. measure has one: the program.
+type Task struct {
+	Name            string             `json:"name"`
+	Depth           int                `json:"depth"`
+	Parent          *string            `json:"parent"`
+	EnergyJ         *Joules            `json:"energy_j"`
+	AvgPowerW       *float64           `json:"avg_power_w"`
+	DurationS       float64            `json:"duration_s"`
+	StartedAt       float64            `json:"started_at"` // Unix time
+	EndedAt         float64            `json:"ended_at"`
+	StartedAtMonoNs int64              `json:"started_at_mono_ns"`
+	EndedAtMonoNs   int64              `json:"ended_at_mono_ns"`
+	Domains         map[string]Joules  `json:"domains"`
+	DomainsPowerW   map[string]float64 `json:"domains_power_w"`
+	Provenance
+}
+
+// Totals is the machine's energy while the program ran; the ledger says whose
+// it was.
+type Totals struct {
+	EnergyJ *Joules `json:"energy_j"`
+	Provenance
+	ProgramEnergyJ       *Joules            `json:"program_energy_j"`
+	ProgramEnergyLoJ     *Joules            `json:"program_energy_lo_j"`
+	ProgramEnergyHiJ     *Joules            `json:"program_energy_hi_j"`
+	AvgPowerW            *float64           `json:"avg_power_w"`
+	DurationS            float64            `json:"duration_s"`
+	WallDurationS        float64            `json:"wall_duration_s"`
+	TaskDurationS        float64            `json:"task_duration_s"`
+	GapDurationS         float64            `json:"gap_duration_s"`
+	ConcurrentOverlapS   float64            `json:"concurrent_overlap_s"`
+	NTasks               int                `json:"n_tasks"`
+	NTopLevelTasks       int                `json:"n_top_level_tasks"`
+	Domains              map[string]Joules  `json:"domains"`
+	DomainsPowerW        map[string]float64 `json:"domains_power_w"`
+	SampleIntervalMs     float64            `json:"sample_interval_ms"`
+	WorstWithinTaskCVPct *float64           `json:"worst_within_task_power_cv_percent"`
+	NoiseWarnings        []string           `json:"noise_warnings"`
+}
+
+// Function is what one function used. Self is without what it called,
+// inclusive is with it; a recursive call counts once.
+type Function struct {
+	Name               string            `json:"name"`
+	File               string            `json:"file"`
+	Line               int               `json:"line"`
+	Language           string            `json:"language"`
+	Kind               string            `json:"kind"`
+	Calls              uint64            `json:"calls"`
+	SelfEnergyJ        *Joules           `json:"self_energy_j"`
+	SelfEnergyLoJ      *Joules           `json:"self_energy_lo_j"`
+	SelfEnergyHiJ      *Joules           `json:"self_energy_hi_j"`
+	InclusiveEnergyJ   *Joules           `json:"inclusive_energy_j"`
+	InclusiveEnergyLoJ *Joules           `json:"inclusive_energy_lo_j"`
+	InclusiveEnergyHiJ *Joules           `json:"inclusive_energy_hi_j"`
+	EnergyKind         nemb.Method       `json:"energy_kind"`
+	EnergyMethod       string            `json:"energy_method"`
+	SelfTimeS          float64           `json:"self_time_s"`
+	InclusiveTimeS     float64           `json:"inclusive_time_s"`
+	CPUTimeS           float64           `json:"cpu_time_s"`
+	SuspendedS         float64           `json:"suspended_s"`
+	AvgPowerW          *float64          `json:"avg_power_w"`   // self energy over self time
+	SharePercent       *float64          `json:"share_percent"` // of the program's energy
+	Domains            map[string]Joules `json:"domains"`
+}
+
+// Site is a place with checkpoints, called or not.
+type Site struct {
+	ID       uint32 `json:"id"`
+	Name     string `json:"name"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	EndLine  int    `json:"end_line"`
+	Kind     string `json:"kind"`
+	Language string `json:"language"`
+	Calls    uint64 `json:"calls"`
+}
+
+// Line is a line of the ledger. The lines add up to Totals.EnergyJ.
+type Line struct {
+	Name         string            `json:"name"`
+	EnergyJ      Joules            `json:"energy_j"`
+	SharePercent float64           `json:"share_percent"`
+	Domains      map[string]Joules `json:"domains"`
+}
+
+// Process is how the program ended and what it used.
+type Process struct {
+	ExitStatus int     `json:"exit_status"` // what cg exits with
+	ExitCode   *int    `json:"exit_code"`
+	Signal     *string `json:"signal"`
+	TimedOut   bool    `json:"timed_out"`
+	UserS      float64 `json:"user_s"`
+	SystemS    float64 `json:"system_s"`
+	MaxRSSB    int64   `json:"max_rss_bytes"`
+	CPUMethod  string  `json:"cpu_method"` // how the process tree was followed
+	PIDsLeft   []int   `json:"pids_left"`
+}
+
+// Sampler is what the measuring itself did.
+type Sampler struct {
+	IntervalMs      float64 `json:"interval_ms"`
+	Samples         int     `json:"samples"`
+	MissedDeadlines int     `json:"missed_deadlines"`
+	Gaps            int     `json:"gaps"`
+	SlowReads       int     `json:"slow_reads"`
+	Realtime        bool    `json:"realtime"`
+	OwnCPUS         float64 `json:"own_cpu_s"`
+}
+
+// Channel is what the checkpoints did.
+type Channel struct {
+	Clock     string `json:"clock"`
+	Native    bool   `json:"native"`
+	Events    uint64 `json:"events"`
+	Lost      uint64 `json:"lost"`
+	Waits     uint64 `json:"waits"`
+	Threads   int    `json:"threads"`
+	Unwound   uint64 `json:"unwound"`
+	OpenAtEnd uint64 `json:"open_at_end"`
+	Backwards uint64 `json:"backwards"`
+}
+
+// Skip is a file that ran without checkpoints.
+type Skip struct {
+	File   string `json:"file"`
+	Reason string `json:"reason"`
+}
+
+// Warning says what was seen, why it matters, and what to do. Its slug is a
+// heading in docs/messages.md.
+type Warning struct {
+	Slug    string `json:"slug"`
+	Message string `json:"message"`
+}
+
+// JSON encodes a run.
+func (r *Run) JSON(pretty bool) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if pretty {
+		e.SetIndent("", "  ")
+	}
+	err := e.Encode(r)
+	return b.Bytes(), err
+}
+
+// Read decodes a run and refuses one of another schema.
+func Read(b []byte) (*Run, error) {
+	r := &Run{}
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("report: not a saved run: %w", err)
+	}
+	if r.Meta.SchemaVersion != SchemaVersion {
+		return nil, fmt.Errorf("report: schema version %q is not %q", r.Meta.SchemaVersion, SchemaVersion)
+	}
+	return r, nil
+}
+
+// Check recomputes the sums of a run and lists what does not add up.
+func (r *Run) Check() []string {
+	var faults []string
+	if r.Totals.EnergyJ == nil {
+		return nil
+	}
+	var sum Joules
+	for _, l := range r.Ledger {
+		sum += l.EnergyJ
+	}
+	if sum != *r.Totals.EnergyJ {
+		faults = append(faults, fmt.Sprintf("the ledger adds up to %s J, not %s J", decimal(sum), decimal(*r.Totals.EnergyJ)))
+	}
+	var self Joules
+	for _, f := range r.Functions {
+		if f.SelfEnergyJ != nil {
+			self += *f.SelfEnergyJ
+		}
+	}
+	for _, l := range r.Ledger {
+		if l.Name == LineFunctions && self != l.EnergyJ {
+			faults = append(faults, fmt.Sprintf("self energies add up to %s J, the ledger says %s J", decimal(self), decimal(l.EnergyJ)))
+		}
+	}
+	return faults
+}
+
+func decimal(j Joules) string {
+	b, _ := j.MarshalJSON()
+	return strings.TrimRight(strings.TrimRight(string(b), "0"), ".")
+}

@@ -1,0 +1,308 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"cg/nemb"
+)
+
+// Terminal says how text is laid out.
+type Terminal struct {
+	Width   int  // columns; 0 means 80
+	Color   bool // ANSI colours (ECMA-48)
+	Verbose bool // every function and every warning in full
+}
+
+// rows is how many functions a table shows unless it is verbose.
+const rows = 15
+
+// Text lays a run out for people.
+func (r *Run) Text(t Terminal) string {
+	if t.Width <= 0 {
+		t.Width = 80
+	}
+	p := &printer{Terminal: t}
+	p.headline(r)
+	p.functions(r)
+	p.ledger(r)
+	p.notes(r)
+	return p.b.String()
+}
+
+type printer struct {
+	Terminal
+	b strings.Builder
+}
+
+const (
+	bold   = "1"
+	dim    = "2"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (p *printer) paint(style, s string) string {
+	if !p.Color || s == "" {
+		return s
+	}
+	return "\x1b[" + style + "m" + s + "\x1b[0m"
+}
+
+func (p *printer) line(format string, args ...any) {
+	fmt.Fprintf(&p.b, format+"\n", args...)
+}
+
+func (p *printer) headline(r *Run) {
+	t := r.Totals
+	if t.EnergyJ == nil {
+		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, "no sensor could be read"))
+	} else {
+		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ), energy(t.HiJ), p.kind(t.Kind))
+		p.line("%s  %s  [%s, %s]  %s", "Program", energy(t.ProgramEnergyJ), energy(t.ProgramEnergyLoJ), energy(t.ProgramEnergyHiJ),
+			p.paint(dim, "its share, by processor time"))
+	}
+	power := "?"
+	if t.AvgPowerW != nil {
+		power = fmt.Sprintf("%.2f W", *t.AvgPowerW)
+	}
+	p.line("Time     %s   Power  %s   CPU  %s", seconds(t.DurationS), power, seconds(r.Process.UserS+r.Process.SystemS))
+	if t.Source != "" {
+		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
+	}
+}
+
+// kind says in words and colour whether a figure was measured.
+func (p *printer) kind(k nemb.Method) string {
+	switch k {
+	case nemb.Measured:
+		return p.paint(cyan, "measured")
+	case nemb.Estimated:
+		return p.paint(yellow, "ESTIMATED, not measured")
+	}
+	return string(k)
+}
+
+func (p *printer) functions(r *Run) {
+	if len(r.Functions) == 0 {
+		return
+	}
+	p.line("")
+	shown := r.Functions
+	if !p.Verbose && len(shown) > rows {
+		shown = shown[:rows]
+	}
+	mark := ""
+	if r.Totals.Kind == nemb.Estimated {
+		mark = "~" // on every line: none of these was measured
+	}
+	type column struct {
+		head  string
+		width int // of the terminal from which on it is shown
+		cell  func(Function) string
+	}
+	columns := []column{
+		{"calls", 0, func(f Function) string { return count(f.Calls) }},
+		{"self", 0, func(f Function) string { return mark + energy(f.SelfEnergyJ) }},
+		{"interval", 104, func(f Function) string { return span(f.SelfEnergyLoJ, f.SelfEnergyHiJ) }},
+		{"incl", 60, func(f Function) string { return mark + energy(f.InclusiveEnergyJ) }},
+		{"share", 0, func(f Function) string { return percent(f.SharePercent) }},
+		{"power", 72, func(f Function) string { return watts(f.AvgPowerW) }},
+		{"time", 88, func(f Function) string { return seconds(f.SelfTimeS) }},
+		{"where", 120, func(f Function) string { return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line) }},
+	}
+	var used []column
+	for _, c := range columns {
+		if p.Width >= c.width {
+			used = append(used, c)
+		}
+	}
+	widths := make([]int, len(used))
+	cells := make([][]string, len(shown))
+	room := p.Width
+	for k, c := range used {
+		widths[k] = len(c.head)
+		for i, f := range shown {
+			s := c.cell(f)
+			cells[i] = append(cells[i], s)
+			widths[k] = max(widths[k], runewidth.StringWidth(s))
+		}
+		room -= widths[k] + 2
+	}
+	name := len("function")
+	for _, f := range shown {
+		name = max(name, runewidth.StringWidth(f.Name))
+	}
+	name = min(name, max(room, 12))
+
+	var head strings.Builder
+	head.WriteString(pad("function", name))
+	for k, c := range used {
+		head.WriteString("  " + left(c.head, widths[k]))
+	}
+	p.line("%s", p.paint(bold, strings.TrimRight(head.String(), " ")))
+	for i, f := range shown {
+		var row strings.Builder
+		row.WriteString(pad(shorten(f.Name, name), name))
+		for k := range used {
+			row.WriteString("  " + left(cells[i][k], widths[k]))
+		}
+		p.line("%s", strings.TrimRight(row.String(), " "))
+	}
+	if n := len(r.Functions) - len(shown); n > 0 {
+		p.line("%s", p.paint(dim, fmt.Sprintf("and %d more (--verbose, or --json)", n)))
+	}
+}
+
+func (p *printer) ledger(r *Run) {
+	if len(r.Ledger) == 0 {
+		return
+	}
+	p.line("")
+	mark := ""
+	if r.Totals.Kind == nemb.Estimated {
+		mark = "~"
+	}
+	width := 0
+	for _, l := range r.Ledger {
+		width = max(width, len(l.Name))
+	}
+	for _, l := range r.Ledger {
+		if l.EnergyJ == 0 && l.Name == LineUnattributed && !p.Verbose {
+			continue
+		}
+		e := l.EnergyJ
+		p.line("%s  %s  %s", pad(l.Name, width), left(mark+energy(&e), 10), left(fmt.Sprintf("%.1f %%", l.SharePercent), 7))
+	}
+	if r.Totals.EnergyJ != nil {
+		p.line("%s  %s  %s", pad("total", width), left(mark+energy(r.Totals.EnergyJ), 10), left("100 %", 7))
+	}
+}
+
+func (p *printer) notes(r *Run) {
+	if len(r.Warnings) > 0 || len(r.Skipped) > 0 || len(r.Functions) > 0 {
+		p.line("")
+	}
+	if len(r.Functions) > 0 {
+		p.note(dim, "method", "time-share: the energy of each sampling window by processor time, in a thread by time in function")
+	}
+	for _, w := range r.Warnings {
+		p.note(yellow, w.Slug, w.Message)
+	}
+	for i, s := range r.Skipped {
+		if i == 5 && !p.Verbose {
+			p.note(dim, "skipped", fmt.Sprintf("and %d more files (--verbose)", len(r.Skipped)-i))
+			break
+		}
+		p.note(dim, "skipped", s.File+": "+s.Reason)
+	}
+}
+
+// note wraps a message at the width of the terminal.
+func (p *printer) note(style, slug, message string) {
+	head := slug + ": "
+	width := max(p.Width, 40)
+	at, out := len(head), p.paint(style, head)
+	for i, word := range strings.Fields(message) {
+		if i > 0 && at+1+runewidth.StringWidth(word) > width {
+			out += "\n  "
+			at = 2
+		} else if i > 0 {
+			out += " "
+			at++
+		}
+		out += word
+		at += runewidth.StringWidth(word)
+	}
+	p.line("%s", out)
+}
+
+func (p *printer) cut(s string, width int) string {
+	return runewidth.Truncate(s, max(width, 12), "…")
+}
+
+// shorten keeps the end of a qualified name, which tells more.
+func shorten(s string, width int) string {
+	if n := runewidth.StringWidth(s); n > width {
+		return runewidth.TruncateLeft(s, n-width+1, "…")
+	}
+	return s
+}
+
+func pad(s string, width int) string  { return runewidth.FillRight(s, width) }
+func left(s string, width int) string { return runewidth.FillLeft(s, width) }
+
+// energy writes joules with three digits that count.
+func energy(j *Joules) string {
+	if j == nil {
+		return "?"
+	}
+	switch v := j.Float(); {
+	case v == 0:
+		return "0 J"
+	case v < 1e-3:
+		return fmt.Sprintf("%.0f µJ", v*1e6)
+	case v < 1:
+		return digits(v*1e3) + " mJ"
+	case v < 1e4:
+		return digits(v) + " J"
+	default:
+		return digits(v*1e-3) + " kJ"
+	}
+}
+
+func span(lo, hi *Joules) string {
+	if lo == nil || hi == nil {
+		return "?"
+	}
+	return "[" + energy(lo) + ", " + energy(hi) + "]"
+}
+
+func digits(v float64) string {
+	if v <= 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(v)))), v)
+}
+
+func percent(v *float64) string {
+	if v == nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.1f %%", *v)
+}
+
+func watts(v *float64) string {
+	if v == nil {
+		return "?"
+	}
+	return digits(*v) + " W"
+}
+
+func seconds(s float64) string {
+	switch d := time.Duration(s * 1e9); {
+	case d < time.Microsecond:
+		return fmt.Sprintf("%d ns", d)
+	case d < time.Millisecond:
+		return digits(s*1e6) + " µs"
+	case d < time.Second:
+		return digits(s*1e3) + " ms"
+	case d < 10*time.Minute:
+		return digits(s) + " s"
+	default:
+		return d.Round(time.Second).String()
+	}
+}
+
+func count(n uint64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,290 @@
+/*
+ * The writing side of the checkpoint channel (checkpoint/FORMAT.md).
+ *
+ * In: a path to the channel and events. Out: one aligned 8-byte store an event
+ * into the calling thread's own chunk. Needs libc only. A process whose channel
+ * cannot be opened, or whose reader is gone, writes into a scratch buffer.
+ */
+#ifndef CG_CHANNEL_H
+#define CG_CHANNEL_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CG_MAGIC 0x48434743u /* "CGCH" */
+#define CG_VERSION 1u
+#define CG_PAGE 4096u
+
+enum { CG_CLOCK_CYCLES = 1, CG_CLOCK_MONOTONIC = 2 };
+enum { CG_FREE = 0, CG_OWNED = 1, CG_FULL = 2 };
+enum { CG_FIRST = 1, CG_RESYNC = 2, CG_FORKED = 4 };
+#define CG_FORK_WORD ((uint64_t)7 << 21) /* kind 7, site 0 */
+
+typedef struct {
+	uint32_t magic, version, nchunks, chunk_size;
+	uint32_t clock, reader_pid;
+	uint64_t closed;
+	uint64_t pad0[4];
+	_Atomic uint64_t head; /* 64: its own cache line: next sequence number */
+	uint64_t pad1[7];
+	_Atomic uint64_t lost, waits; /* 128 */
+} cg_header;
+
+typedef struct {
+	_Atomic uint64_t seq;
+	uint64_t tick;
+	uint32_t pid, tid;
+	uint32_t flags, pad;
+	uint32_t parent_pid, parent_tid;
+	uint64_t fork_tick;
+	uint64_t lost;
+	uint64_t reserved;
+} cg_chunk;
+
+_Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
+
+/* musl refuses initial-exec TLS in a library that is loaded late */
+#if defined(__GLIBC__)
+#define CG_TLS static __thread __attribute__((tls_model("initial-exec")))
+#else
+#define CG_TLS static __thread
+#endif
+
+CG_TLS volatile uint64_t *cg_next;
+CG_TLS volatile uint64_t *cg_end;
+CG_TLS uint32_t cg_index;   /* of the owned chunk, plus 1 */
+CG_TLS uint32_t cg_started; /* this thread has had a chunk */
+CG_TLS uint64_t cg_missed;  /* events in the scratch buffer since the last chunk */
+
+static cg_header *cg_head;
+static _Atomic uint32_t *cg_state;
+static char *cg_chunks;
+static pthread_key_t cg_key;
+static int cg_orphan; /* the reader is gone */
+static uint32_t cg_parent_pid, cg_parent_tid;
+static uint64_t cg_fork_tick;
+static volatile uint64_t cg_scratch[512];
+
+static inline uint64_t cg_monotonic(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#if defined(__x86_64__)
+static inline uint64_t cg_cycles(void)
+{
+	uint32_t lo, hi;
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (uint64_t)hi << 32 | lo;
+}
+#elif defined(__aarch64__)
+static inline uint64_t cg_cycles(void)
+{
+	uint64_t v;
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+	return v;
+}
+#else
+#define cg_cycles cg_monotonic
+#endif
+
+static int cg_monotonic_clock; /* stamp with CLOCK_MONOTONIC */
+
+static inline uint64_t cg_tick(void)
+{
+	return __builtin_expect(cg_monotonic_clock, 0) ? cg_monotonic() : cg_cycles();
+}
+
+static void cg_use_scratch(void)
+{
+	cg_index = 0;
+	cg_next = cg_scratch;
+	cg_end = cg_scratch + sizeof cg_scratch / sizeof *cg_scratch;
+}
+
+static void cg_release(void)
+{
+	if (cg_index)
+		atomic_store_explicit(&cg_state[cg_index - 1], CG_FULL, memory_order_release);
+	cg_index = 0;
+	cg_next = cg_end = NULL;
+}
+
+static void cg_thread_end(void *unused)
+{
+	(void)unused;
+	if (!cg_orphan && cg_head && !cg_index && cg_next)
+		atomic_fetch_add(&cg_head->lost, cg_missed + (uint64_t)(cg_next - cg_scratch));
+	cg_release();
+	cg_started = 0;
+}
+
+static void cg_before_fork(void)
+{
+	cg_parent_pid = cg_parent_tid = 0;
+	if (!cg_index)
+		return;
+	if (cg_next >= cg_end) /* the fork word must not need a new chunk */
+		return;
+	cg_fork_tick = cg_tick();
+	*cg_next++ = cg_fork_tick << 24 | CG_FORK_WORD;
+	cg_parent_pid = (uint32_t)getpid();
+	cg_parent_tid = (uint32_t)syscall(SYS_gettid);
+}
+
+static void cg_in_child(void)
+{
+	cg_index = cg_started = 0;
+	cg_missed = 0;
+	cg_next = cg_end = NULL;
+}
+
+__attribute__((destructor)) static void cg_at_exit(void)
+{
+	if (cg_index)
+		cg_thread_end(NULL);
+}
+
+/* cg_open maps the channel. 0, or the errno of what failed; EPROTO for a file
+ * that is no channel of this version. */
+static int cg_open(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	if (fstat(fd, &st) < 0 || st.st_size < CG_PAGE) {
+		close(fd);
+		return EPROTO;
+	}
+	char *m = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int e = errno;
+	close(fd);
+	if (m == MAP_FAILED)
+		return e;
+	cg_header *h = (cg_header *)m;
+	size_t states = ((size_t)h->nchunks * 4 + CG_PAGE - 1) & ~(size_t)(CG_PAGE - 1);
+	if (h->magic != CG_MAGIC || h->version != CG_VERSION || h->closed ||
+	    h->nchunks == 0 || h->chunk_size < 128 ||
+	    CG_PAGE + states + (size_t)h->nchunks * h->chunk_size != (size_t)st.st_size) {
+		munmap(m, (size_t)st.st_size);
+		return EPROTO;
+	}
+	if (cg_head)
+		return 0; /* a second interpreter of this process */
+	cg_monotonic_clock = h->clock == CG_CLOCK_MONOTONIC;
+	cg_state = (_Atomic uint32_t *)(m + CG_PAGE);
+	cg_chunks = m + CG_PAGE + states;
+	pthread_key_create(&cg_key, cg_thread_end);
+	pthread_atfork(cg_before_fork, NULL, cg_in_child);
+	cg_head = h;
+	return 0;
+}
+
+/* cg_take gets a free chunk for this thread; 0 when none is free. */
+static int cg_take(void)
+{
+	uint32_t n = cg_head->nchunks;
+	for (uint32_t k = 0; k < n; k++) {
+		uint64_t s = atomic_fetch_add(&cg_head->head, 1);
+		uint32_t i = (uint32_t)(s % n), zero = CG_FREE;
+		if (!atomic_compare_exchange_strong(&cg_state[i], &zero, CG_OWNED))
+			continue;
+		cg_chunk *c = (cg_chunk *)(cg_chunks + (size_t)i * cg_head->chunk_size);
+		c->tick = cg_tick();
+		c->pid = (uint32_t)getpid();
+		c->tid = (uint32_t)syscall(SYS_gettid);
+		c->flags = cg_started ? 0 : CG_FIRST;
+		if (!cg_started && cg_parent_pid) {
+			c->flags |= CG_FORKED;
+			c->parent_pid = cg_parent_pid;
+			c->parent_tid = cg_parent_tid;
+			c->fork_tick = cg_fork_tick;
+			cg_parent_pid = 0;
+		}
+		if (cg_missed) {
+			c->flags |= CG_RESYNC;
+			c->lost = cg_missed;
+			atomic_fetch_add(&cg_head->lost, cg_missed);
+			cg_missed = 0;
+		}
+		atomic_store_explicit(&c->seq, s + 1, memory_order_release);
+		cg_started = 1;
+		cg_index = i + 1;
+		cg_next = (volatile uint64_t *)(c + 1);
+		cg_end = (volatile uint64_t *)((char *)c + cg_head->chunk_size);
+		return 1;
+	}
+	return 0;
+}
+
+/* cg_more finds room for this thread's next words. A full ring is waited for
+ * as long as the reader lives, ten seconds at the most; then whole stretches
+ * of this thread's events are counted as lost, never single ones unseen. */
+static void __attribute__((noinline, cold)) cg_more(void)
+{
+	int e = errno;
+	if (!cg_head || cg_orphan) {
+		cg_use_scratch();
+		return;
+	}
+	if (cg_index)
+		cg_release();
+	else if (!cg_started)
+		pthread_setspecific(cg_key, (void *)1);
+	else if (cg_next)
+		cg_missed += (uint64_t)(cg_next - cg_scratch);
+	if (cg_take()) {
+		errno = e;
+		return;
+	}
+	if (!cg_missed) {
+		atomic_fetch_add(&cg_head->waits, 1);
+		uint64_t begin = cg_monotonic(), nap = 20000;
+		while (cg_monotonic() - begin < 10000000000u) {
+			struct timespec t = {0, (long)nap};
+			nanosleep(&t, NULL);
+			if (cg_take()) {
+				errno = e;
+				return;
+			}
+			if (nap < 1000000)
+				nap *= 2;
+			if (cg_head->closed || (kill((pid_t)cg_head->reader_pid, 0) < 0 && errno == ESRCH)) {
+				cg_orphan = 1;
+				break;
+			}
+		}
+	}
+	cg_use_scratch();
+	errno = e;
+}
+
+/* cg_event records kind << 21 | site, now. */
+static inline void cg_event(uint64_t bits)
+{
+	volatile uint64_t *p = cg_next;
+	if (__builtin_expect(p >= cg_end, 0)) {
+		cg_more();
+		p = cg_next;
+	}
+	*p = cg_tick() << 24 | bits;
+	cg_next = p + 1;
+}
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * Checkpoints for CPython 3.8 and later: one extension module, built without
+ * Python.h, so that one library serves every version. It uses the stable ABI
+ * (docs.python.org/3/c-api/stable.html) and the layout of the object head,
+ * which is part of it. Not for free-threaded builds, whose head differs.
+ *
+ *   -checkpoint        records the event, gives None
+ *   checkpoint << x    records the event, gives x
+ *
+ * Operators instead of calls: they need no frame and no arguments, and their
+ * operand is a constant of the woven code.
+ */
+#include "channel.h"
+
+typedef intptr_t Py_ssize_t;
+typedef struct PyObject {
+	Py_ssize_t refcount;
+	struct PyObject *type;
+} PyObject;
+typedef PyObject *(*PyCFunction)(PyObject *, PyObject *);
+typedef struct {
+	const char *name;
+	PyCFunction call;
+	int flags;
+	const char *doc;
+} PyMethodDef;
+typedef struct {
+	int slot;
+	void *value;
+} PySlot; /* PyType_Slot and PyModuleDef_Slot */
+typedef struct {
+	PyObject head;
+	PyObject *(*init)(void);
+	Py_ssize_t index;
+	PyObject *copy;
+	const char *name, *doc;
+	Py_ssize_t size;
+	PyMethodDef *methods;
+	PySlot *slots;
+	void *traverse, *clear, *free;
+} PyModuleDef;
+typedef struct {
+	const char *name;
+	int size, item_size;
+	unsigned int flags;
+	PySlot *slots;
+} PyType_Spec;
+
+enum {
+	METH_O = 8,
+	Py_nb_lshift = 28,
+	Py_nb_negative = 30,
+	Py_tp_call = 50,
+	Py_mod_exec = 2,
+	Py_TPFLAGS_DEFAULT = 1 << 18,
+};
+
+extern PyObject _Py_NoneStruct;
+extern PyObject *PyExc_OSError, *PyExc_ValueError;
+extern const char *Py_GetVersion(void);
+extern void Py_IncRef(PyObject *);
+extern long PyLong_AsLong(PyObject *);
+extern PyObject *PyErr_Occurred(void);
+extern void PyErr_SetString(PyObject *, const char *);
+extern PyObject *PyErr_SetFromErrnoWithFilename(PyObject *, const char *);
+extern PyObject *PyModuleDef_Init(PyModuleDef *);
+extern PyObject *PyType_FromSpec(PyType_Spec *);
+extern PyObject *PyType_GenericAlloc(PyObject *, Py_ssize_t);
+extern void Py_DecRef(PyObject *);
+extern PyObject *PyObject_CallObject(PyObject *, PyObject *);
+extern PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
+extern PyObject *PyEval_EvalCode(PyObject *, PyObject *, PyObject *);
+extern PyObject *PyUnicode_AsUTF8String(PyObject *);
+extern char *PyBytes_AsString(PyObject *);
+
+static int none_is_immortal; /* PEP 683, 3.12 and later */
+
+static inline PyObject *none(void)
+{
+	if (!none_is_immortal)
+		_Py_NoneStruct.refcount++;
+	return &_Py_NoneStruct;
+}
+
+typedef struct {
+	PyObject head;
+	uint64_t bits; /* kind << 21 | site */
+} Checkpoint;
+
+static PyObject *checkpoint_type;
+
+static PyObject *checkpoint_negative(PyObject *self)
+{
+	cg_event(((Checkpoint *)self)->bits);
+	return none();
+}
+
+static PyObject *checkpoint_lshift(PyObject *self, PyObject *value)
+{
+	cg_event(((Checkpoint *)self)->bits);
+	Py_IncRef(value);
+	return value;
+}
+
+/* checkpoint(bits): a checkpoint that records these 24 bits */
+static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
+{
+	(void)module;
+	long bits = PyLong_AsLong(arg);
+	if (bits == -1 && PyErr_Occurred())
+		return NULL;
+	if (bits <= 0 || bits >= 1 << 24) {
+		PyErr_SetString(PyExc_ValueError, "a checkpoint has 24 bits and is not 0");
+		return NULL;
+	}
+	Checkpoint *c = (Checkpoint *)PyType_GenericAlloc(checkpoint_type, 0);
+	if (c)
+		c->bits = (uint64_t)bits;
+	return (PyObject *)c;
+}
+
+/* open(path): map the channel; OSError */
+static PyObject *open_channel(PyObject *module, PyObject *path)
+{
+	(void)module;
+	PyObject *bytes = PyUnicode_AsUTF8String(path);
+	if (!bytes)
+		return NULL;
+	const char *name = PyBytes_AsString(bytes);
+	errno = cg_open(name);
+	if (errno)
+		return PyErr_SetFromErrnoWithFilename(PyExc_OSError, name);
+	return none();
+}
+
+/* Main runs the script: a callable without a frame of its own, so that the
+ * script's is the outermost. It is called once, as runpy._run_module_as_main. */
+typedef struct {
+	PyObject head;
+	PyObject *prepare;
+} Main;
+
+static PyObject *main_type;
+
+static PyObject *main_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	(void)args, (void)kwargs;
+	PyObject *pair = PyObject_CallObject(((Main *)self)->prepare, NULL);
+	if (!pair)
+		return NULL;
+	PyObject *code = PyTuple_GetItem(pair, 0), *names = PyTuple_GetItem(pair, 1);
+	PyObject *result = code && names ? PyEval_EvalCode(code, names, names) : NULL;
+	Py_DecRef(pair);
+	return result;
+}
+
+/* main(prepare): a callable that runs (code, names) = prepare() */
+static PyObject *new_main(PyObject *module, PyObject *prepare)
+{
+	(void)module;
+	Main *m = (Main *)PyType_GenericAlloc(main_type, 0);
+	if (m) {
+		Py_IncRef(prepare); /* kept for the life of the process */
+		m->prepare = prepare;
+	}
+	return (PyObject *)m;
+}
+
+static PyMethodDef methods[] = {
+	{"checkpoint", new_checkpoint, METH_O, "checkpoint($module, bits, /)\n--\n\nA checkpoint that records kind << 21 | site."},
+	{"main", new_main, METH_O, "main($module, prepare, /)\n--\n\nA callable that runs (code, names) = prepare()."},
+	{"open", open_channel, METH_O, "open($module, path, /)\n--\n\nMap the channel at path. OSError if it is none."},
+	{0},
+};
+
+static PySlot checkpoint_slots[] = {
+	{Py_nb_negative, checkpoint_negative},
+	{Py_nb_lshift, checkpoint_lshift},
+	{0},
+};
+
+static PyType_Spec checkpoint_spec = {"cgprobe.Checkpoint", sizeof(Checkpoint), 0, Py_TPFLAGS_DEFAULT, checkpoint_slots};
+
+static PySlot main_slots[] = {{Py_tp_call, main_call}, {0}};
+static PyType_Spec main_spec = {"cgprobe.Main", sizeof(Main), 0, Py_TPFLAGS_DEFAULT, main_slots};
+
+static int module_exec(PyObject *module)
+{
+	(void)module;
+	const char *v = Py_GetVersion();
+	none_is_immortal = atoi(v) > 3 || (v[0] == '3' && v[1] == '.' && atoi(v + 2) >= 12);
+	checkpoint_type = PyType_FromSpec(&checkpoint_spec);
+	main_type = PyType_FromSpec(&main_spec);
+	return checkpoint_type && main_type ? 0 : -1;
+}
+
+static PySlot module_slots[] = {{Py_mod_exec, module_exec}, {0}};
+static PyModuleDef module_def = {{1, NULL}, NULL, 0, NULL, "cgprobe", "Checkpoints of cg (checkpoint/FORMAT.md).", 0, methods, module_slots, NULL, NULL, NULL};
+
+__attribute__((visibility("default"))) PyObject *PyInit_cgprobe(void)
+{
+	return PyModuleDef_Init(&module_def);
+}

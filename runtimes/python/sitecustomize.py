@@ -1,0 +1,62 @@
+# Starts cg's checkpoints in a Python process. cg puts this folder in front of
+# PYTHONPATH; here it leaves no trace: its own entries are taken back, and a
+# sitecustomize of the user's is run as if this one did not exist.
+import sys
+
+def _cg_start():
+    import os
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [p for p in sys.path if p != here]
+    sys.path_importer_cache.pop(here, None)
+    run = os.environ.get("CG_RUN")
+    if run and sys.version_info >= (3, 8):
+        name = os.path.join(here, "hook.py")
+        # The file name is importlib's own: tracebacks leave out its frames,
+        # as they do for every other import hook of the interpreter.
+        scope = {"__name__": "cg_hook", "__file__": name}
+        try:
+            with open(name, "rb") as f:
+                source = f.read()
+            cached = os.path.join(here, "hook." + sys.implementation.cache_tag + "." + str(sys.flags.optimize))
+            code = scope_code = None
+            import marshal
+            try:
+                with open(cached, "rb") as f:
+                    code = marshal.loads(f.read())
+            except (OSError, ValueError, EOFError, TypeError):
+                code = None
+            if code is None:
+                code = compile(source, "<frozen importlib._bootstrap_external>", "exec", 0, True)
+                try:
+                    with open(cached + "." + str(os.getpid()), "wb") as f:
+                        f.write(marshal.dumps(code))
+                    os.rename(cached + "." + str(os.getpid()), cached)
+                except OSError:
+                    pass
+            exec(code, scope)
+            scope["start"](run)
+        except Exception:
+            if os.environ.get("CG_DEBUG"):
+                raise
+    return here
+
+_cg_here = _cg_start()
+
+def _cg_next(here):
+    try:
+        from importlib.machinery import PathFinder
+        return PathFinder.find_spec("sitecustomize", sys.path)
+    except Exception:
+        return None
+
+_cg_spec = _cg_next(_cg_here)
+if _cg_spec is None or _cg_spec.loader is None:
+    # site.py takes this as "there is none"
+    _cg_error = ImportError("No module named 'sitecustomize'")
+    _cg_error.name = "sitecustomize"
+    raise _cg_error
+else:
+    from importlib.util import module_from_spec as _cg_make
+    _cg_module = _cg_make(_cg_spec)
+    sys.modules["sitecustomize"] = _cg_module
+    _cg_spec.loader.exec_module(_cg_module)
