@@ -241,10 +241,13 @@ func (c *Channel) words(i int) []uint64 {
 func (c *Channel) Drain(fold func(Run) int) int {
 	total := 0
 	c.live = c.live[:0]
+	// Chunks taken while the list is made wait for the next Drain: of two
+	// such chunks of a thread, the list could miss the earlier one.
+	numbered := atomic.LoadUint64(&c.head.head)
 	for i := range c.state {
 		// The state is read before the words: a full chunk gets no more.
 		if s := atomic.LoadUint32(&c.state[i]); s != stateFree {
-			if seq := atomic.LoadUint64(&c.chunk(i).seq); seq != 0 {
+			if seq := atomic.LoadUint64(&c.chunk(i).seq); seq != 0 && seq <= numbered {
 				c.live = append(c.live, liveChunk{seq, i, s})
 			}
 		}

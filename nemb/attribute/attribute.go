@@ -15,6 +15,8 @@
 package attribute
 
 import (
+	"math/bits"
+
 	"cg/checkpoint"
 	"cg/nemb"
 )
@@ -42,11 +44,6 @@ type node struct {
 // tally is what a node has cost so far.
 type tally struct {
 	wall, cpu float64 // nanoseconds
-}
-
-type edge struct {
-	parent int32
-	site   checkpoint.SiteID
 }
 
 type part struct {
@@ -86,7 +83,7 @@ type Attributor struct {
 	tallies []tally
 	energy  [][]float64 // per domain, per node: microjoules
 	lo, hi  [][]float64
-	edges   map[edge]int32
+	edges   table
 	threads map[checkpoint.Thread]*thread
 	touched []int32
 	waiting map[checkpoint.SiteID]*suspension
@@ -122,7 +119,6 @@ type Stats struct {
 func New(domains []nemb.Domain) *Attributor {
 	a := &Attributor{
 		domains: domains,
-		edges:   map[edge]int32{},
 		threads: map[checkpoint.Thread]*thread{},
 		waiting: map[checkpoint.SiteID]*suspension{},
 		energy:  make([][]float64, len(domains)),
@@ -148,22 +144,78 @@ func (a *Attributor) add(site checkpoint.SiteID, parent int32) int32 {
 
 // path returns the node of site called from parent.
 func (a *Attributor) path(parent int32, site checkpoint.SiteID) int32 {
-	n, ok := a.edges[edge{parent, site}]
+	n, ok := a.edges.find(parent, site)
 	if !ok {
 		if len(a.nodes) >= MaxPaths {
 			a.Stats.Truncated++
-			if n, ok = a.edges[edge{noNode, site}]; !ok {
+			if n, ok = a.edges.find(noNode, site); !ok {
 				n = a.add(site, root)
-				a.edges[edge{noNode, site}] = n
+				a.edges.put(noNode, site, n)
 			}
-			return n // not cached on the edge: that would grow without limit
+			return n // not kept for this parent: that would grow without limit
 		}
 		n = a.add(site, parent)
-		a.edges[edge{parent, site}] = n
+		a.edges.put(parent, site, n)
 	}
 	p := &a.nodes[parent]
 	p.childSite, p.child = site, n
 	return n
+}
+
+// table maps (parent, site) to a node: open addressing with linear probing,
+// never more than half full. A slot whose node is 0 is empty, since the root
+// is nobody's child.
+type table struct {
+	slots []slot
+	used  int
+	shift uint
+}
+
+type slot struct {
+	parent int32
+	site   checkpoint.SiteID
+	node   int32
+}
+
+func (t *table) home(parent int32, site checkpoint.SiteID) int {
+	return int((uint64(uint32(parent))<<32 | uint64(site)) * 0x9e3779b97f4a7c15 >> t.shift) // Fibonacci hashing
+}
+
+func (t *table) find(parent int32, site checkpoint.SiteID) (int32, bool) {
+	if len(t.slots) == 0 {
+		return 0, false
+	}
+	for i := t.home(parent, site); ; i = (i + 1) & (len(t.slots) - 1) {
+		switch s := &t.slots[i]; {
+		case s.node == 0:
+			return 0, false
+		case s.parent == parent && s.site == site:
+			return s.node, true
+		}
+	}
+}
+
+func (t *table) put(parent int32, site checkpoint.SiteID, node int32) {
+	if 2*(t.used+1) > len(t.slots) {
+		old := t.slots
+		size := max(64, 2*len(old))
+		t.slots, t.shift = make([]slot, size), uint(64-bits.Len(uint(size-1)))
+		for _, s := range old {
+			if s.node != 0 {
+				t.insert(s)
+			}
+		}
+	}
+	t.insert(slot{parent, site, node})
+	t.used++
+}
+
+func (t *table) insert(s slot) {
+	i := t.home(s.parent, s.site)
+	for t.slots[i].node != 0 {
+		i = (i + 1) & (len(t.slots) - 1)
+	}
+	t.slots[i] = s
 }
 
 // Fold takes the words of a run that are earlier than until and returns how

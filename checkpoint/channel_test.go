@@ -1,0 +1,438 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "cg-checkpoint-test-")
+	if err != nil {
+		panic(err)
+	}
+	writer = filepath.Join(dir, "writer")
+	before := descriptors()
+	code := m.Run()
+	if after := descriptors(); code == 0 && after > before {
+		fmt.Fprintf(os.Stderr, "%d channels leaked\n", after-before)
+		code = 1
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// descriptors counts what this package opens: shared memory.
+func descriptors() int {
+	names, _ := os.ReadDir("/proc/self/fd")
+	n := 0
+	for _, name := range names {
+		if to, err := os.Readlink("/proc/self/fd/" + name.Name()); err == nil && strings.HasPrefix(to, "/memfd:") {
+			n++
+		}
+	}
+	return n
+}
+
+// writer is testdata/writer.c, compiled when it is first needed.
+var writer string
+
+// write starts the writer, which uses the native runtime's own channel.h.
+func write(t testing.TB, c *Channel, args ...string) *exec.Cmd {
+	t.Helper()
+	if _, err := os.Stat(writer); err != nil {
+		out, err := exec.Command("cc", "-O2", "-Wall", "-Werror", "-pthread", "-I", "../runtimes/native", "-o", writer, "testdata/writer.c").CombinedOutput()
+		if err != nil {
+			if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true" {
+				t.Skip("no C compiler")
+			}
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, writer, append([]string{c.Path()}, args...)...)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+func channel(t testing.TB, chunks int) *Channel {
+	t.Helper()
+	c, err := New(SystemClock(), chunks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// checker reads what the writers of testdata/writer.c wrote and finds what is
+// missing, torn or out of order: each thread counts 1, 2, 3 ... in its sites.
+type checker struct {
+	next    map[Thread]uint64
+	last    map[Thread]Tick
+	total   uint64
+	faults  []string
+	threads int
+	ended   int
+	lost    uint64
+	forks   int
+	clock   Clock
+}
+
+func (k *checker) fold(r Run) int {
+	if k.next == nil {
+		k.next, k.last = map[Thread]uint64{}, map[Thread]Tick{}
+	}
+	if _, ok := k.next[r.Thread]; !ok {
+		k.threads++
+		k.next[r.Thread] = 1
+		if !r.First {
+			k.fault("%s begins without First", r.Thread)
+		}
+	}
+	if r.Forked {
+		k.forks++
+	}
+	for _, w := range r.Words {
+		low, kind, site := Unpack(w)
+		if site == 0 {
+			if kind != Fork {
+				k.fault("%s: control word of kind %v", r.Thread, kind)
+			}
+			continue
+		}
+		at := Extend(low, k.clock.Now()+1<<16)
+		if at < k.last[r.Thread] || at < r.Start {
+			k.fault("%s: time runs backwards by %d", r.Thread, k.last[r.Thread]-at)
+		}
+		k.last[r.Thread] = at
+		if r.Lost > 0 {
+			k.next[r.Thread] += r.Lost
+			k.lost += r.Lost
+			r.Lost = 0
+		}
+		want := (k.next[r.Thread]-1)%uint64(SiteLimit-1) + 1
+		if uint64(site) != want || kind != Kind(want&1) {
+			k.fault("%s: %v of site %d instead of %d", r.Thread, kind, site, want)
+		}
+		k.next[r.Thread]++
+		k.total++
+	}
+	if r.Last {
+		k.ended++
+	}
+	return len(r.Words)
+}
+
+func (k *checker) fault(format string, args ...any) {
+	if len(k.faults) < 5 {
+		k.faults = append(k.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// drainUntil drains while the command runs, and what is left afterwards.
+func drainUntil(t testing.TB, c *Channel, k *checker, cmd *exec.Cmd) error {
+	t.Helper()
+	k.clock = c.Clock()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-done:
+			c.Finish(k.fold)
+			return err
+		default:
+			c.Drain(k.fold)
+		}
+	}
+}
+
+func TestEveryEventArrives(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		chunks          int
+		args            []string
+		events, threads uint64
+	}{
+		{"one thread", 8, []string{"threads", "1", "3000000"}, 3000000, 1},
+		{"a ring of two chunks", 2, []string{"threads", "1", "300000"}, 300000, 1},
+		{"four threads", 64, []string{"threads", "4", "500000"}, 2000000, 4},
+		{"more threads than chunks", 16, []string{"threads", "12", "60000"}, 720000, 12},
+		{"many short threads", 16, []string{"short", "2000", "7"}, 14000, 2000},
+		{"a process tree", 64, []string{"fork", "5", "200000"}, 1200000, 6},
+		{"less than a chunk", 4, []string{"threads", "1", "3"}, 3, 1},
+		{"exactly a chunk", 4, []string{"threads", "1", "8184"}, 8184, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ch := channel(t, c.chunks)
+			cmd := write(t, ch, c.args...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var k checker
+			if err := drainUntil(t, ch, &k, cmd); err != nil {
+				t.Fatal(err)
+			}
+			if k.total != c.events || uint64(k.threads) != c.threads || len(k.faults) > 0 || ch.Lost() != 0 {
+				t.Errorf("%d events of %d threads, %d lost, want %d of %d; %v", k.total, k.threads, ch.Lost(), c.events, c.threads, k.faults)
+			}
+			for i := range ch.state {
+				if ch.state[i] != stateFree || ch.next[i] != 0 {
+					t.Fatalf("chunk %d is not free at the end", i)
+				}
+			}
+			for i, b := range ch.mem[page+(len(ch.state)*4+page-1)&^(page-1):] {
+				if b != 0 {
+					t.Fatalf("byte %d of the chunks is not zero at the end", i)
+				}
+			}
+		})
+	}
+}
+
+// Twenty times, at a random moment: what a killed writer says it has written
+// is there, to the last event, and nothing else.
+func TestKilledWriter(t *testing.T) {
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	for round := range 20 {
+		ch := channel(t, 64)
+		published, err := unix.MemfdCreate("published", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(published)
+		if err := unix.Ftruncate(published, page); err != nil {
+			t.Fatal(err)
+		}
+		mem, err := unix.Mmap(published, 0, page, unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Munmap(mem)
+		cmd := write(t, ch, "publish", fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), published))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// The moment is a number of events, and a little chance on top.
+		target := uint64(rng.IntN(3_000_000))
+		k := checker{clock: ch.Clock()}
+		for *(*uint64)(unsafe.Pointer(&mem[0])) < target {
+			ch.Drain(k.fold)
+		}
+		for range rng.IntN(3000) {
+			ch.clock.Now()
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+		ch.Finish(k.fold)
+		said := binary.LittleEndian.Uint64(mem)
+		// The writer publishes i after event i: one more may be written.
+		if k.total < said || k.total > said+1 || len(k.faults) > 0 || ch.Lost() != 0 {
+			t.Errorf("round %d: %d events read, %d published, %d lost; %v", round, k.total, said, ch.Lost(), k.faults)
+		}
+	}
+}
+
+// A reader that stops for good does not stop the program for good.
+func TestReaderGone(t *testing.T) {
+	ch := channel(t, 2)
+	ch.head.reader = 0x7ffffff0 // no process
+	cmd := write(t, ch, "threads", "1", "100000")
+	if out, err := cmd.Output(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func TestNoChannel(t *testing.T) {
+	for name, content := range map[string][]byte{
+		"empty":   nil,
+		"short":   []byte("CGCH"),
+		"no such": bytes.Repeat([]byte{1}, 2*page),
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ch := channel(t, 2)
+		cmd := write(t, ch)
+		cmd.Args = []string{writer, path, "open"}
+		out, err := cmd.Output()
+		if err != nil || !bytes.HasPrefix(out, []byte("refused")) {
+			t.Errorf("%s: %q, %v", name, out, err)
+		}
+	}
+}
+
+func TestTake(t *testing.T) {
+	ch := channel(t, 2)
+	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
+	offset, err := ch.Take(self, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Word(ch.clock.Now(), Enter, 5)
+	binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead:], want)
+	var got []uint64
+	ch.Drain(func(r Run) int {
+		if r.Thread != self || !r.First {
+			t.Errorf("%+v", r)
+		}
+		got = append(got, r.Words...)
+		return len(r.Words)
+	})
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("%x, want %x", got, want)
+	}
+	if _, err := ch.Take(self, false); err != nil {
+		t.Error(err)
+	}
+	if _, err := ch.Take(self, false); !errors.Is(err, ErrFull) {
+		t.Errorf("%v, want ErrFull", err)
+	}
+}
+
+// What fold leaves is offered again, and later words of the thread with it.
+func TestHeldBack(t *testing.T) {
+	ch := channel(t, 4)
+	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
+	offset, _ := ch.Take(self, true)
+	for i := range 5 {
+		binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead+8*i:], Word(Tick(i+1), Enter, SiteID(i+1)))
+	}
+	var seen []SiteID
+	take := func(n int) func(Run) int {
+		return func(r Run) int {
+			for _, w := range r.Words[:min(n, len(r.Words))] {
+				_, _, s := Unpack(w)
+				seen = append(seen, s)
+			}
+			return min(n, len(r.Words))
+		}
+	}
+	for _, n := range []int{2, 0, 1, 9} {
+		ch.Drain(take(n))
+	}
+	if fmt.Sprint(seen) != "[1 2 3 4 5]" {
+		t.Error(seen)
+	}
+}
+
+func TestWord(t *testing.T) {
+	for _, c := range []struct {
+		at   Tick
+		kind Kind
+		site SiteID
+	}{{1, Enter, 1}, {1<<40 - 1, Exit, SiteLimit - 1}, {1<<63 + 12345, Unwind, 77}, {5, Fork, 0}} {
+		w := Word(c.at, c.kind, c.site)
+		low, kind, site := Unpack(w)
+		if w == 0 || low != uint64(c.at)&(1<<40-1) || kind != c.kind || site != c.site {
+			t.Errorf("%+v: %x -> %d %v %d", c, w, low, kind, site)
+		}
+	}
+}
+
+func FuzzWord(f *testing.F) {
+	f.Add(uint64(1), uint8(0), uint32(1))
+	f.Fuzz(func(t *testing.T, at uint64, kind uint8, site uint32) {
+		k, s := Kind(kind&kindMask), SiteID(site)%SiteLimit
+		low, gotKind, gotSite := Unpack(Word(Tick(at), k, s))
+		if low != at&(1<<40-1) || gotKind != k || gotSite != s {
+			t.Errorf("%d %v %d", low, gotKind, gotSite)
+		}
+		if e := Extend(low, Tick(at)); e != Tick(at) {
+			t.Errorf("Extend(%d, %d) = %d", low, at, e)
+		}
+	})
+}
+
+func TestExtend(t *testing.T) {
+	const wrap = 1 << 40
+	for _, c := range []struct {
+		low  uint64
+		now  Tick
+		want Tick
+	}{
+		{5, 7, 5},
+		{5, 5, 5},
+		{5, wrap + 7, wrap + 5},
+		{wrap - 1, wrap + 7, wrap - 1},
+		{8, wrap + 7, 8},
+	} {
+		if got := Extend(c.low, c.now); got != c.want {
+			t.Errorf("Extend(%d, %d) = %d, want %d", c.low, c.now, got, c.want)
+		}
+	}
+}
+
+func TestStamp(t *testing.T) {
+	c := channel(t, 1)
+	if c.head.stamp%2 != 0 || c.head.nanos == 0 {
+		t.Errorf("%+v", c.head)
+	}
+	if c.clock == Monotonic && c.head.rate != 1<<32 {
+		t.Errorf("rate %d", c.head.rate)
+	}
+}
+
+func BenchmarkClock(b *testing.B) {
+	for _, c := range []Clock{CycleCounter, Monotonic} {
+		b.Run(c.String(), func(b *testing.B) {
+			for range b.N {
+				c.Now()
+			}
+		})
+	}
+}
+
+// BenchmarkDrain reads full chunks; the reference is the clearing of as much
+// memory, which every chunk needs.
+func BenchmarkDrain(b *testing.B) {
+	c := channel(b, 64)
+	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
+	fill := func() {
+		for i := range 64 {
+			if _, err := c.Take(self, i == 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for i := range 64 {
+			w := c.words(i)
+			for k := range w {
+				w[k] = 1<<24 | 1
+			}
+			c.state[i] = stateFull
+		}
+	}
+	b.Run("drain", func(b *testing.B) {
+		for range b.N {
+			b.StopTimer()
+			fill()
+			b.StartTimer()
+			n := 0
+			for n < 64*chunkWords {
+				n += c.Drain(func(r Run) int { return len(r.Words) })
+			}
+		}
+		b.ReportMetric(64*chunkWords*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	})
+	b.Run("reference-clear", func(b *testing.B) {
+		buf := make([]uint64, 64*chunkWords)
+		for range b.N {
+			clear(buf)
+		}
+		b.ReportMetric(64*chunkWords*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	})
+}

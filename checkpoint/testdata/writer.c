@@ -1,0 +1,78 @@
+/*
+ * Writers for the tests of the channel, on the native runtime's channel.h.
+ *
+ *   writer CHANNEL open            prints "ok" or "refused ERRNO"
+ *   writer CHANNEL threads N M     N threads write M events each
+ *   writer CHANNEL short N M       N threads one after the other, M events each
+ *   writer CHANNEL fork N M        a process and N children write M events each
+ *   writer CHANNEL publish FILE    writes until killed, saying in FILE how many
+ *
+ * A thread's n-th event is of site n, kind n & 1.
+ */
+#include "channel.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define LIMIT ((1u << 21) - 1)
+
+static void count(uint64_t n)
+{
+	uint64_t site = (n - 1) % LIMIT + 1;
+	cg_event((site & 1) << 21 | site);
+}
+
+static void *thread(void *arg)
+{
+	uint64_t m = *(uint64_t *)arg;
+	for (uint64_t n = 1; n <= m; n++)
+		count(n);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int error = cg_open(argv[1]);
+	if (!strcmp(argv[2], "open")) {
+		printf(error ? "refused %d\n" : "ok\n", error);
+		return 0;
+	}
+	if (error) {
+		fprintf(stderr, "open: %s\n", strerror(error));
+		return 1;
+	}
+	if (!strcmp(argv[2], "publish")) {
+		int fd = open(argv[3], O_RDWR);
+		volatile uint64_t *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		for (uint64_t n = 1;; n++) {
+			count(n);
+			*p = n;
+		}
+	}
+	uint64_t n = strtoull(argv[3], NULL, 10), m = strtoull(argv[4], NULL, 10);
+	if (!strcmp(argv[2], "fork")) {
+		count(1); /* so that children are forked from a thread with a chunk */
+		for (uint64_t i = 0; i < n; i++)
+			if (fork() == 0) {
+				thread(&m);
+				return 0;
+			}
+		for (uint64_t k = 2; k <= m; k++)
+			count(k);
+		while (wait(NULL) > 0)
+			;
+		return 0;
+	}
+	pthread_t *t = calloc(n, sizeof *t);
+	for (uint64_t i = 0; i < n; i++) {
+		pthread_create(&t[i], NULL, thread, &m);
+		if (!strcmp(argv[2], "short"))
+			pthread_join(t[i], NULL);
+	}
+	if (strcmp(argv[2], "short"))
+		for (uint64_t i = 0; i < n; i++)
+			pthread_join(t[i], NULL);
+	free(t);
+	return 0;
+	(void)argc;
+}

@@ -1,0 +1,461 @@
+package attribute
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// Virtual time: a tick is a nanosecond, and the run begins at origin.
+const (
+	ms     = 1_000_000
+	origin = 1000 * ms
+)
+
+var counter = nemb.Domain{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
+
+// tape is a program on virtual time: words per thread, and samples of a
+// machine that draws watts while the program runs.
+type tape struct {
+	a     *Attributor
+	words map[checkpoint.Thread][]uint64
+	start map[checkpoint.Thread]checkpoint.Tick
+}
+
+func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoint.SiteID) {
+	at += origin
+	id := checkpoint.Thread{PID: 1, TID: thread}
+	if t.words == nil {
+		t.words = map[checkpoint.Thread][]uint64{}
+		t.start = map[checkpoint.Thread]checkpoint.Tick{}
+	}
+	if _, ok := t.start[id]; !ok {
+		t.start[id] = checkpoint.Tick(at)
+	}
+	t.words[id] = append(t.words[id], checkpoint.Word(checkpoint.Tick(at), kind, site))
+}
+
+// play folds the tape with samples every period, with the processor time that
+// cpu gives for each moment, and the energy that energy gives.
+func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64) []nemb.Energy, usage func(int64) nemb.Usage) Result {
+	t.a = New(domains)
+	for at := int64(0); ; at += period {
+		at = min(at, end)
+		s := nemb.Sample{At: checkpoint.Tick(origin + at), Time: checkpoint.Instant(origin + at), Energy: energy(at), Usage: usage(at)}
+		for id, words := range t.words {
+			if at == 0 {
+				continue
+			}
+			r := checkpoint.Run{Thread: id, First: true, Start: t.start[id], Words: words}
+			n := t.a.Fold(r, s.At+1000, s.At)
+			t.words[id] = words[n:]
+		}
+		if at == end {
+			t.a.Last(s)
+			return t.a.Finish()
+		}
+		t.a.Close(s)
+	}
+}
+
+func constant(watts float64) func(int64) []nemb.Energy {
+	return func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy(watts * float64(at) * 1e-3)} }
+}
+
+// alone is a program that uses one processor all the time.
+func alone(at int64) nemb.Usage { return nemb.Usage{Program: time.Duration(at)} }
+
+func cost(t *testing.T, r Result, site checkpoint.SiteID) Cost {
+	t.Helper()
+	for _, c := range r.Costs {
+		if c.Site == site {
+			return c
+		}
+	}
+	t.Fatalf("site %d has no cost", site)
+	return Cost{}
+}
+
+func lawful(t *testing.T, r Result) {
+	t.Helper()
+	sum := nemb.Energy(0)
+	for _, c := range r.Costs {
+		sum += c.Self.Energy
+		if c.Self.Lo > c.Self.Energy || c.Self.Hi < c.Self.Energy || c.Inclusive.Lo > c.Inclusive.Energy || c.Inclusive.Hi < c.Inclusive.Energy {
+			t.Errorf("site %d: the interval does not hold the value: %+v", c.Site, c)
+		}
+		if c.Inclusive.Energy < c.Self.Energy {
+			t.Errorf("site %d: inclusive %d < self %d", c.Site, c.Inclusive.Energy, c.Self.Energy)
+		}
+	}
+	if sum != r.Total.Functions {
+		t.Errorf("self energies add up to %d, the ledger says %d", sum, r.Total.Functions)
+	}
+	if !r.Total.Balanced() {
+		t.Errorf("the ledger does not balance: %+v", r.Total)
+	}
+	for d, l := range r.Domains {
+		if !l.Balanced() {
+			t.Errorf("domain %d does not balance: %+v", d, l)
+		}
+	}
+}
+
+func near(a, b nemb.Energy, within float64) bool {
+	return math.Abs(float64(a)-float64(b)) <= within*float64(b)+1
+}
+
+// One function in another, at 10 W: 1 is there from 100 to 900 ms and calls 2
+// from 300 to 700 ms.
+func TestSelfAndInclusive(t *testing.T) {
+	var p tape
+	p.add(1, 100*ms, checkpoint.Enter, 1)
+	p.add(1, 300*ms, checkpoint.Enter, 2)
+	p.add(1, 700*ms, checkpoint.Exit, 2)
+	p.add(1, 900*ms, checkpoint.Exit, 1)
+	r := p.play([]nemb.Domain{counter}, 1000*ms, 10*ms, constant(10), alone)
+	lawful(t, r)
+	outer, inner := cost(t, r, 1), cost(t, r, 2)
+	if outer.Self.Energy != 4_000_000 || outer.Inclusive.Energy != 8_000_000 || inner.Self.Energy != 4_000_000 {
+		t.Errorf("outer %+v inner %+v", outer.Self, inner.Self)
+	}
+	if outer.SelfTime != 400*time.Millisecond || inner.InclusiveTime != 400*time.Millisecond || outer.InclusiveTime != 800*time.Millisecond {
+		t.Errorf("times: outer %v %v inner %v", outer.SelfTime, outer.InclusiveTime, inner.InclusiveTime)
+	}
+	if r.Total.Uninstrumented != 2_000_000 || r.Total.Total != 10_000_000 {
+		t.Errorf("ledger %+v", r.Total)
+	}
+	if inner.Self.Lo != 4_000_000 || inner.Self.Hi != 4_000_000 {
+		t.Errorf("a function that fills its windows is known exactly, got %+v", inner.Self)
+	}
+}
+
+// A recursive function counts once in its inclusive energy.
+func TestRecursion(t *testing.T) {
+	var p tape
+	for i := range int64(5) {
+		p.add(1, (i+1)*100*ms, checkpoint.Enter, 1)
+	}
+	for i := range int64(5) {
+		p.add(1, (i+6)*100*ms, checkpoint.Exit, 1)
+	}
+	r := p.play([]nemb.Domain{counter}, 1100*ms, 10*ms, constant(10), alone)
+	lawful(t, r)
+	if c := cost(t, r, 1); c.Calls != 5 || c.Self.Energy != 9_000_000 || c.Inclusive.Energy != 9_000_000 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A generator that is suspended does not run, and its caller does.
+func TestSuspension(t *testing.T) {
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, 100*ms, checkpoint.Enter, 2)
+	p.add(1, 200*ms, checkpoint.Suspend, 2)
+	p.add(1, 700*ms, checkpoint.Resume, 2)
+	p.add(1, 800*ms, checkpoint.Exit, 2)
+	p.add(1, 1000*ms, checkpoint.Exit, 1)
+	r := p.play([]nemb.Domain{counter}, 1000*ms, 10*ms, constant(10), alone)
+	lawful(t, r)
+	if c := cost(t, r, 2); c.Calls != 1 || c.SelfTime != 200*time.Millisecond || c.Suspended != 500*time.Millisecond || c.Self.Energy != 2_000_000 {
+		t.Errorf("%+v", c)
+	}
+	if c := cost(t, r, 1); c.Self.Energy != 8_000_000 || c.Inclusive.Energy != 10_000_000 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Frames that were left without an exit end with the frame that catches.
+func TestUnwinding(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind checkpoint.Kind
+		want time.Duration // self time of 1
+	}{
+		"handler": {checkpoint.Unwind, 700 * time.Millisecond},
+		"exit":    {checkpoint.Exit, 200 * time.Millisecond},
+	} {
+		var p tape
+		p.add(1, 0, checkpoint.Enter, 1)
+		p.add(1, 200*ms, checkpoint.Enter, 2)
+		p.add(1, 300*ms, checkpoint.Enter, 3)
+		p.add(1, 500*ms, c.kind, 1)
+		if c.kind == checkpoint.Unwind {
+			p.add(1, 1000*ms, checkpoint.Exit, 1)
+		}
+		r := p.play([]nemb.Domain{counter}, 1000*ms, 10*ms, constant(10), alone)
+		lawful(t, r)
+		if got := cost(t, r, 1); got.SelfTime != c.want || r.Stats.Unwound != 2 {
+			t.Errorf("%s: %v, %d unwound", name, got.SelfTime, r.Stats.Unwound)
+		}
+	}
+}
+
+// The exit of a suspended frame leaves the running ones alone, and a handler
+// brings a suspended frame back.
+func TestClosedWhileSuspended(t *testing.T) {
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, 100*ms, checkpoint.Enter, 2)
+	p.add(1, 200*ms, checkpoint.Suspend, 2)
+	p.add(1, 400*ms, checkpoint.Exit, 2) // close()
+	p.add(1, 500*ms, checkpoint.Enter, 3)
+	p.add(1, 600*ms, checkpoint.Suspend, 3)
+	p.add(1, 700*ms, checkpoint.Unwind, 3) // throw(), caught inside
+	p.add(1, 800*ms, checkpoint.Exit, 3)
+	p.add(1, 1000*ms, checkpoint.Exit, 1)
+	r := p.play([]nemb.Domain{counter}, 1000*ms, 10*ms, constant(10), alone)
+	lawful(t, r)
+	if c := cost(t, r, 1); c.SelfTime != 700*time.Millisecond {
+		t.Errorf("%+v", c)
+	}
+	if c := cost(t, r, 3); c.SelfTime != 200*time.Millisecond || c.Suspended != 100*time.Millisecond {
+		t.Errorf("%+v", c)
+	}
+	if r.Stats.Closed != 1 {
+		t.Errorf("%d closed", r.Stats.Closed)
+	}
+}
+
+// Two busy threads share the program's power; a third one that sleeps in a
+// function gets nothing.
+func TestThreadsShareByProcessorTime(t *testing.T) {
+	var p tape
+	for thread := range uint32(3) {
+		p.add(thread+1, 0, checkpoint.Enter, checkpoint.SiteID(thread+1))
+		p.add(thread+1, 1000*ms, checkpoint.Exit, checkpoint.SiteID(thread+1))
+	}
+	usage := func(at int64) nemb.Usage {
+		u := nemb.Usage{Program: time.Duration(2 * at)}
+		for thread, busy := range []int64{1, 1, 0} {
+			u.Threads = append(u.Threads, nemb.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)}, CPU: time.Duration(busy * at)})
+		}
+		return u
+	}
+	r := p.play([]nemb.Domain{counter}, 1000*ms, 10*ms, constant(30), usage)
+	lawful(t, r)
+	for site, want := range map[checkpoint.SiteID]nemb.Energy{1: 15_000_000, 2: 15_000_000, 3: 0} {
+		if c := cost(t, r, site); !near(c.Self.Energy, want, 0.001) {
+			t.Errorf("site %d: %d, want %d", site, c.Self.Energy, want)
+		}
+	}
+}
+
+// Other processes, cg and an idle machine have lines of their own.
+func TestLedgerLines(t *testing.T) {
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, 1000*ms, checkpoint.Exit, 1)
+	model := nemb.Domain{ID: "cpu", Method: nemb.Estimated, InTotal: true, Lo: 0.5, Hi: 1.5, Base: 4}
+	usage := func(at int64) nemb.Usage {
+		return nemb.Usage{Program: time.Duration(at / 2), Own: time.Duration(at / 10), Other: time.Duration(2 * at / 5)}
+	}
+	r := p.play([]nemb.Domain{model}, 1000*ms, 10*ms, constant(14), usage)
+	lawful(t, r)
+	want := Ledger{Functions: 5_000_000, Own: 1_000_000, Other: 4_000_000, Idle: 4_000_000, Total: 14_000_000}
+	if l := r.Total; !near(l.Functions, want.Functions, 1e-4) || !near(l.Own, want.Own, 1e-4) || !near(l.Other, want.Other, 1e-4) || !near(l.Idle, want.Idle, 1e-4) || l.Total != want.Total {
+		t.Errorf("%+v, want %+v", l, want)
+	}
+	if c := cost(t, r, 1); !near(c.Self.Lo, 2_500_000, 1e-3) || !near(c.Self.Hi, 7_500_000, 1e-3) {
+		t.Errorf("%+v", c.Self)
+	}
+}
+
+// A window whose reading failed is joined with the next; at the end its energy
+// is unattributed.
+func TestFailedReadings(t *testing.T) {
+	a := New([]nemb.Domain{counter})
+	at := func(t int64, e nemb.Energy, gap bool) nemb.Sample {
+		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: []nemb.Energy{e}, Gap: gap, Usage: nemb.Usage{Program: time.Duration(t)}}
+	}
+	a.Close(at(0, 0, false))
+	id := checkpoint.Thread{PID: 1, TID: 1}
+	words := []uint64{checkpoint.Word(1, checkpoint.Enter, 1)}
+	a.Fold(checkpoint.Run{Thread: id, First: true, Start: 1, Words: words}, 10*ms, 10*ms)
+	a.Close(at(10*ms, 0, true))
+	a.Close(at(20*ms, 200_000, false))
+	a.Last(at(30*ms, 250_000, true))
+	r := a.Finish()
+	lawful(t, r)
+	if r.Stats.Merged != 1 || r.Total.Unattributed != 50_000 || !near(r.Total.Functions, 200_000, 1e-5) {
+		t.Errorf("%+v %+v", r.Stats, r.Total)
+	}
+}
+
+// A forked thread goes on with the stack of its parent at that moment.
+func TestFork(t *testing.T) {
+	a := New([]nemb.Domain{counter})
+	sample := func(t int64) nemb.Sample {
+		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: constant(10)(t), Usage: alone(t)}
+	}
+	a.Close(sample(0))
+	parent, child := checkpoint.Thread{PID: 1, TID: 1}, checkpoint.Thread{PID: 2, TID: 2}
+	a.Fold(checkpoint.Run{Thread: parent, First: true, Start: 1, Words: []uint64{
+		checkpoint.Word(10, checkpoint.Enter, 1),
+		checkpoint.Word(20, checkpoint.Enter, 2),
+		checkpoint.Word(30, checkpoint.Fork, 0),
+		checkpoint.Word(40, checkpoint.Exit, 2),
+	}}, ms, ms)
+	a.Fold(checkpoint.Run{Thread: child, First: true, Forked: true, Parent: parent, ForkTick: 30, Start: 50, Words: []uint64{
+		checkpoint.Word(60, checkpoint.Enter, 3),
+		checkpoint.Word(70, checkpoint.Exit, 3),
+		checkpoint.Word(80, checkpoint.Exit, 2),
+	}}, ms, ms)
+	a.Last(sample(ms))
+	r := a.Finish()
+	lawful(t, r)
+	found := false
+	for _, p := range r.Paths {
+		if p.Site == 3 {
+			found = true
+			if q := r.Paths[p.Parent]; q.Site != 2 || r.Paths[q.Parent].Site != 1 {
+				t.Errorf("3 was called by %d", q.Site)
+			}
+		}
+	}
+	if !found || cost(t, r, 2).Calls != 1 || r.Stats.Closed != 0 {
+		t.Errorf("found %v, %+v", found, r.Stats)
+	}
+}
+
+// The 40 bits of a word wrap: time goes on.
+func TestTicksWrap(t *testing.T) {
+	a := New([]nemb.Domain{counter})
+	base := int64(1<<40 - 5*ms)
+	sample := func(t int64) nemb.Sample {
+		return nemb.Sample{At: checkpoint.Tick(base + t), Time: checkpoint.Instant(base + t), Energy: constant(10)(t), Usage: alone(t)}
+	}
+	a.Close(sample(0))
+	a.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: checkpoint.Tick(base), Words: []uint64{
+		checkpoint.Word(checkpoint.Tick(base+ms), checkpoint.Enter, 1),
+		checkpoint.Word(checkpoint.Tick(base+9*ms), checkpoint.Exit, 1),
+	}}, checkpoint.Tick(base+10*ms), checkpoint.Tick(base+10*ms))
+	a.Last(sample(10 * ms))
+	r := a.Finish()
+	lawful(t, r)
+	if c := cost(t, r, 1); c.SelfTime != 8*time.Millisecond || r.Stats.Backwards != 0 {
+		t.Errorf("%+v %+v", c, r.Stats)
+	}
+}
+
+// The law holds on random programs: threads, exceptions, suspensions, several
+// domains, wild power.
+func TestConservation(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var p tape
+		end := int64(50+rng.IntN(100)) * ms
+		for thread := range uint32(1 + rng.IntN(4)) {
+			at, depth := int64(0), 0
+			for at < end {
+				at += rng.Int64N(3 * ms)
+				kind := checkpoint.Kind(rng.IntN(5))
+				if depth == 0 && rng.IntN(3) > 0 {
+					kind = checkpoint.Enter
+				}
+				if kind == checkpoint.Enter {
+					depth++
+				}
+				p.add(thread+1, at, kind, checkpoint.SiteID(1+rng.IntN(6)))
+			}
+		}
+		second := nemb.Domain{ID: "dram-0", Method: nemb.Measured, InTotal: rng.IntN(2) == 0, Lo: 1, Hi: 1, Base: rng.Float64() * 10}
+		e := [2]nemb.Energy{}
+		var program, own, other time.Duration
+		r := p.play([]nemb.Domain{counter, second}, end, int64(1+rng.IntN(10))*ms,
+			func(int64) []nemb.Energy {
+				e[0] += nemb.Energy(rng.IntN(1000000))
+				e[1] += nemb.Energy(rng.IntN(1000))
+				return []nemb.Energy{e[0], e[1]}
+			},
+			func(int64) nemb.Usage {
+				program += time.Duration(rng.IntN(20 * ms))
+				own += time.Duration(rng.IntN(ms))
+				other += time.Duration(rng.IntN(3 * ms))
+				return nemb.Usage{Program: program, Own: own, Other: other}
+			})
+		lawful(t, r)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// FuzzFold: no sequence of words makes the attributor panic or lose energy.
+func FuzzFold(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var words []uint64
+		for len(b) >= 3 {
+			words = append(words, uint64(b[0])<<30|uint64(b[1]&7)<<21|uint64(b[2]&15)|1<<25)
+			b = b[3:]
+		}
+		a := New([]nemb.Domain{counter})
+		a.Close(nemb.Sample{Energy: []nemb.Energy{0}})
+		a.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Words: words, Last: len(words)%2 == 0}, 1<<41, 1<<41)
+		a.Last(nemb.Sample{At: 1 << 40, Time: 1 << 40, Energy: []nemb.Energy{12345678}, Usage: alone(1 << 40)})
+		lawful(t, a.Finish())
+	})
+}
+
+// BenchmarkFold folds the words of a random program with 200 functions, which
+// call three others each, to depth 8: some thousand call paths. The reference
+// in the same run is the sum of the words: one pass over memory.
+func BenchmarkFold(b *testing.B) {
+	const n = 1 << 20
+	words := make([]uint64, n)
+	rng := rand.New(rand.NewPCG(3, 4))
+	var stack []checkpoint.SiteID
+	at := checkpoint.Tick(1000)
+	for i := range words {
+		at += checkpoint.Tick(25 + rng.IntN(200))
+		if len(stack) == 0 || len(stack) < 8 && rng.IntN(2) == 0 {
+			site := checkpoint.SiteID(1)
+			if len(stack) > 0 {
+				site = (stack[len(stack)-1]*7+checkpoint.SiteID(rng.IntN(3)))%200 + 1
+			}
+			stack = append(stack, site)
+			words[i] = checkpoint.Word(at, checkpoint.Enter, site)
+		} else {
+			words[i] = checkpoint.Word(at, checkpoint.Exit, stack[len(stack)-1])
+			stack = stack[:len(stack)-1]
+		}
+	}
+	report := func(b *testing.B) {
+		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	}
+	b.Run("attribute", func(b *testing.B) {
+		a := New([]nemb.Domain{counter})
+		a.Close(nemb.Sample{Energy: []nemb.Energy{0}})
+		run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1000}
+		e := nemb.Energy(0)
+		for i := range b.N {
+			// In pieces of a millisecond, with a sample every ten.
+			for k := 0; k < n; k += 8192 {
+				run.Words = words[k : k+8192]
+				a.Fold(run, at+1000, 1<<62)
+			}
+			e += 1000
+			a.Close(nemb.Sample{At: at + checkpoint.Tick(i), Time: checkpoint.Instant(int(at) + i), Energy: []nemb.Energy{e}, Usage: alone(int64(i+1) * int64(at))})
+			a.threads[run.Thread].last = 1000
+		}
+		report(b)
+		b.ReportMetric(float64(len(a.nodes)), "paths")
+	})
+	b.Run("reference-sum", func(b *testing.B) {
+		var sum uint64
+		for range b.N {
+			for _, w := range words {
+				sum += w
+			}
+		}
+		report(b)
+		if sum == 1 {
+			fmt.Println(sum)
+		}
+	})
+}
