@@ -1,12 +1,11 @@
 package nemb
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
 )
@@ -112,7 +111,7 @@ func (e *estimator) Read(dst []Energy) error {
 	if e.stat == nil {
 		e.stat, e.start = NewAccount(), checkpoint.Monotime()
 		if e.stat.stat < 0 {
-			return fmt.Errorf("estimate: /proc/stat: %w", unix.ENOENT)
+			return errors.New("estimate: /proc/stat cannot be opened")
 		}
 	}
 	u := e.stat.read()

@@ -72,7 +72,9 @@ type Usage struct {
 	Program time.Duration // the measured process tree
 	Own     time.Duration // cg itself
 	Other   time.Duration // everyone else on this host
-	Threads []ThreadUsage // of the program, those that were asked for
+	// Threads are those of the program that were asked for, by id. One that
+	// ended is told once more with its last value and then left out.
+	Threads []ThreadUsage
 }
 
 // ThreadUsage is the processor time of one thread since it started.

@@ -18,7 +18,11 @@ type Root struct{ Dir string }
 
 // Sys returns the path of a file below sysfs.
 func (r Root) Sys(elem ...string) string {
-	return filepath.Join(append([]string{"/", r.Dir, "sys"}, elem...)...)
+	dir := r.Dir
+	if dir == "" {
+		dir = "/"
+	}
+	return filepath.Join(append([]string{dir, "sys"}, elem...)...)
 }
 
 // Proc returns the path of a file below procfs that tells what the machine is.

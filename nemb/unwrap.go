@@ -21,6 +21,8 @@ func unwrap(prev, cur, wrap Energy, elapsed time.Duration) (delta Energy, ok boo
 	if prev >= wrap || elapsed <= 0 {
 		return 0, false
 	}
-	delta = wrap - prev + cur
-	return delta, delta.Joules() <= implausible*elapsed.Seconds()
+	if delta = wrap - prev + cur; delta.Joules() > implausible*elapsed.Seconds() {
+		return 0, false
+	}
+	return delta, true
 }

@@ -196,5 +196,5 @@ func (f *energyFile) Read(_ context.Context, _ fs.FileHandle, dest []byte, off i
 	if off >= int64(len(s)) {
 		return fuse.ReadResultData(nil), 0
 	}
-	return fuse.ReadResultData([]byte(s[off:])), 0
+	return fuse.ReadResultData([]byte(s[off:min(int64(len(s)), off+int64(len(dest)))])), 0
 }

@@ -1,0 +1,187 @@
+package nemb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"cg/nemb/simulate"
+)
+
+// zoneTree writes zones "intel-rapl:0 package-0" in a folder; energies differ.
+func zoneTree(t *testing.T, base string, zones ...string) Root {
+	t.Helper()
+	root := Root{t.TempDir()}
+	for i, z := range zones {
+		dir, name, _ := strings.Cut(z, " ")
+		name, energy, ok := strings.Cut(name, "=")
+		if !ok {
+			energy = fmt.Sprint(1000000 + 7000000*i)
+		}
+		path := root.Sys(base, dir)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{"name": name, "energy_uj": energy, "max_energy_range_uj": "262143328850"} {
+			if text == "-" {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(path, file), []byte(text+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return root
+}
+
+func TestPowercapDiscovery(t *testing.T) {
+	tests := []struct {
+		name  string
+		base  string
+		zones []string
+		want  string // id<parent/kind+ in the order of Domains; + is InTotal
+	}{
+		{"client with psys", "class/powercap",
+			[]string{"intel-rapl:0 package-0", "intel-rapl:0:0 core", "intel-rapl:0:1 uncore", "intel-rapl:1 psys"},
+			"package-0/cpu_package+ core-0<package-0/nested uncore-0<package-0/nested psys/psys"},
+		{"psys comes first", "class/powercap",
+			[]string{"intel-rapl:0 psys", "intel-rapl:1 package-0", "intel-rapl:1:0 core"},
+			"psys/psys package-0/cpu_package+ core-0<package-0/nested"},
+		{"psys alone", "class/powercap", []string{"intel-rapl:0 psys"}, "psys/psys+"},
+		{"two sockets with dram", "class/powercap",
+			[]string{"intel-rapl:0 package-0", "intel-rapl:0:0 dram", "intel-rapl:1 package-1", "intel-rapl:1:0 dram"},
+			"package-0/cpu_package+ dram-0/dram+ package-1/cpu_package+ dram-1/dram+"},
+		{"zones numbered unlike packages", "class/powercap",
+			[]string{"intel-rapl:0 package-1", "intel-rapl:0:0 dram", "intel-rapl:1 package-0", "intel-rapl:1:0 dram"},
+			"package-1/cpu_package+ dram-1/dram+ package-0/cpu_package+ dram-0/dram+"},
+		{"dram as zones", "class/powercap",
+			[]string{"intel-rapl:0 package-0", "intel-rapl:1 dram", "intel-rapl:2 dram"},
+			"package-0/cpu_package+ dram-0/dram+ dram-1/dram+"},
+		{"EPYC", "class/powercap", []string{"intel-rapl:0 package-0"}, "package-0/cpu_package+"},
+		{"more than ten zones", "class/powercap",
+			[]string{"intel-rapl:10 package-10", "intel-rapl:9 package-9"}, "package-9/cpu_package+ package-10/cpu_package+"},
+		{"dies", "class/powercap",
+			[]string{"intel-rapl:0 package-0-die-0", "intel-rapl:0:0 core", "intel-rapl:1 package-0-die-1", "intel-rapl:1:0 core"},
+			"package-0-die-0/cpu_package+ core-0-die-0<package-0-die-0/nested package-0-die-1/cpu_package+ core-0-die-1<package-0-die-1/nested"},
+		{"mirrored dies", "class/powercap",
+			[]string{"intel-rapl:0 package-0-die-0=4711000", "intel-rapl:1 package-0-die-1=4711000"},
+			"package-0-die-0/cpu_package+"},
+		{"mmio repeats", "class/powercap",
+			[]string{"intel-rapl:0 package-0", "intel-rapl-mmio:0 package-0"}, "package-0/cpu_package+"},
+		{"mmio alone", "class/powercap", []string{"intel-rapl-mmio:0 package-0"}, "package-0/cpu_package+"},
+		{"devices only", "devices/virtual/powercap/intel-rapl",
+			[]string{"intel-rapl:0 package-0", "intel-rapl:0/intel-rapl:0:0 core"},
+			"package-0/cpu_package+ core-0<package-0/nested"},
+		{"no counter in a zone", "class/powercap",
+			[]string{"intel-rapl:0 package-0", "dtpm:0 x=-"}, "package-0/cpu_package+"},
+		{"unknown zone", "class/powercap",
+			[]string{"intel-rapl:0 package-0", "intel-rapl:1 accelerator"}, "package-0/cpu_package+ accelerator/independent"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := zoneTree(t, test.base, test.zones...)
+			found, err := Discover(root, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer found.Close()
+			if len(found.Sensors) != 1 {
+				t.Fatalf("%d sensors, want 1", len(found.Sensors))
+			}
+			var got []string
+			for _, d := range found.Sensors[0].Domains() {
+				s := d.ID
+				if d.Parent != "" {
+					s += "<" + d.Parent
+				}
+				if s += "/" + d.Kind; d.InTotal {
+					s += "+"
+				}
+				got = append(got, s)
+				if d.Method != Measured || d.Wrap != 262143328851 || d.Lo != 1 || d.Hi != 1 {
+					t.Errorf("%+v", d)
+				}
+			}
+			if s := strings.Join(got, " "); s != test.want {
+				t.Errorf("\n got %s\nwant %s", s, test.want)
+			}
+			dst := make([]Energy, len(got))
+			if err := found.Sensors[0].Read(dst); err != nil || slices.Contains(dst, 0) {
+				t.Errorf("read %v, %v", dst, err)
+			}
+		})
+	}
+}
+
+func TestDiscover(t *testing.T) {
+	empty := Root{t.TempDir()}
+	found, err := Discover(empty, nil)
+	if err != nil || !slices.Contains(found.Absent, "powercap") || len(found.Denied) > 0 {
+		t.Errorf("no sensors: %+v, %v", found, err)
+	}
+	if len(found.Sensors) != 1 || found.Sensors[0].Domains()[0].Method != Estimated {
+		t.Errorf("no sensors: want the estimator, got %+v", found.Sensors)
+	}
+	found.Close()
+
+	if _, err := Discover(empty, []string{"rapl"}); err == nil || !strings.Contains(err.Error(), "powercap, estimate") {
+		t.Errorf("unknown name: %v", err)
+	}
+	found, err = Discover(empty, []string{"powercap"})
+	if err != nil || len(found.Sensors) != 0 || !slices.Equal(found.Absent, []string{"powercap"}) {
+		t.Errorf("powercap alone: %+v, %v", found, err)
+	}
+
+	root := zoneTree(t, "class/powercap", "intel-rapl:0 package-0", "intel-rapl:0:0 core")
+	found, err = Discover(root, []string{"estimate", "powercap", "estimate"})
+	if err != nil || len(found.Sensors) != 2 {
+		t.Errorf("both named: %+v, %v", found, err)
+	}
+	found.Close()
+
+	for name, text := range map[string]string{"empty": "", "garbage": "x\n", "negative": "-5\n"} {
+		os.WriteFile(root.Sys("class/powercap/intel-rapl:0:0/energy_uj"), []byte(text), 0o644)
+		found, err = Discover(root, nil)
+		if err == nil || len(found.Broken) != 1 || len(found.Sensors) != 0 || !strings.Contains(err.Error(), "intel-rapl:0:0/energy_uj") {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+	}
+}
+
+func TestDenied(t *testing.T) {
+	tree, root := mount(t, simulate.Machine{Zones: []simulate.Zone{
+		{Dir: "intel-rapl:0", Name: "package-0", Counter: simulate.Counter{Power: simulate.Constant(20)},
+			Zones: []simulate.Zone{{Dir: "intel-rapl:0:0", Name: "core", Counter: simulate.Counter{Power: simulate.Constant(7)}}}},
+		{Dir: "intel-rapl:1", Name: "psys", Counter: simulate.Counter{Power: simulate.Constant(30)}},
+	}})
+	tree.Fault("intel-rapl:0:0", simulate.Fault{Open: syscall.EACCES})
+	found, err := Discover(root, nil)
+	if err != nil || len(found.Denied) != 1 || len(found.Sensors) != 1 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if err := found.Denied[0]; !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "sudo setcap cap_dac_read_search+ep") {
+		t.Error(err)
+	}
+	if err := found.Close(); err != nil {
+		t.Error(err)
+	}
+	tree.Fault("intel-rapl:0", simulate.Fault{Open: syscall.EACCES})
+	tree.Fault("intel-rapl:1", simulate.Fault{Open: syscall.EACCES})
+	found, err = Discover(root, nil)
+	if err != nil || len(found.Denied) != 3 || len(found.Sensors) != 1 || found.Sensors[0].Domains()[0].Method != Estimated {
+		t.Errorf("all denied: %+v, %v", found, err)
+	}
+	found.Close()
+
+	// A zone whose counter fails is broken.
+	tree.Fault("intel-rapl:0", simulate.Fault{Read: syscall.EIO})
+	if found, err = Discover(root, nil); err == nil || !strings.Contains(err.Error(), "input/output error") {
+		t.Errorf("EIO: %+v, %v", found, err)
+	}
+}

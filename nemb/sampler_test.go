@@ -1,0 +1,430 @@
+package nemb
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb/simulate"
+)
+
+// ramp is a sensor without files whose counter the test sets.
+type ramp struct {
+	raw Energy
+	err error
+}
+
+func (r *ramp) Domains() []Domain {
+	return []Domain{{ID: "gpu-0", Kind: "gpu", Method: Measured, InTotal: true, Period: time.Millisecond, Lo: 1, Hi: 1}}
+}
+
+func (r *ramp) Read(dst []Energy) error {
+	if r.err == nil {
+		dst[0] = r.raw
+	}
+	return r.err
+}
+
+func (r *ramp) Close() error { return nil }
+
+// check tells what must hold for every series of samples.
+func check(t *testing.T, samples []Sample) {
+	t.Helper()
+	for i, s := range samples {
+		if i == 0 {
+			for _, e := range s.Energy {
+				if e != 0 {
+					t.Errorf("the first sample has %d uJ", e)
+				}
+			}
+			continue
+		}
+		p := samples[i-1]
+		if s.At <= p.At || s.Time <= p.Time {
+			t.Errorf("sample %d at %d, %d is not after %d, %d", i, s.At, s.Time, p.At, p.Time)
+		}
+		for d := range s.Energy {
+			if s.Energy[d] < p.Energy[d] {
+				t.Errorf("sample %d: %d uJ after %d", i, s.Energy[d], p.Energy[d])
+			}
+		}
+		if s.Usage.Program < p.Usage.Program || s.Usage.Own < p.Usage.Own || s.Usage.Other < p.Usage.Other {
+			t.Errorf("sample %d: usage %+v after %+v", i, s.Usage, p.Usage)
+		}
+	}
+}
+
+func machine(c simulate.Counter) simulate.Machine {
+	return simulate.Machine{Zones: []simulate.Zone{{Dir: "intel-rapl:0", Name: "package-0", Counter: c}}}
+}
+
+func openOne(t testing.TB, root Root) Sensor {
+	t.Helper()
+	found, err := Discover(root, []string{"powercap"})
+	if err != nil || len(found.Sensors) != 1 {
+		t.Fatal(found, err)
+	}
+	t.Cleanup(func() { found.Close() })
+	return found.Sensors[0]
+}
+
+// power is the median power in watts over half the series: one slow reading
+// at an end, on a busy machine, does not move it.
+func power(samples []Sample, d int) float64 {
+	half := len(samples) / 2
+	var all []float64
+	for i := range half {
+		a, b := samples[i], samples[i+half]
+		all = append(all, (b.Energy[d]-a.Energy[d]).Joules()/time.Duration(b.Time-a.Time).Seconds())
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func TestSamplerMeasures(t *testing.T) {
+	m := machine(simulate.Counter{Power: simulate.Constant(20), Range: 4e6}) // wraps every 0.2 s
+	m.Zones[0].Zones = []simulate.Zone{{Dir: "intel-rapl:0:0", Name: "dram", Counter: simulate.Counter{Power: simulate.Constant(3), Start: 5}}}
+	_, root := mount(t, m)
+	for _, clock := range []checkpoint.Clock{checkpoint.Monotonic, checkpoint.SystemClock()} {
+		a := NewAccount()
+		s, err := Start([]Sensor{openOne(t, root)}, Config{Interval: time.Millisecond, Clock: clock, Program: a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var samples []Sample
+		for end := time.Now().Add(600 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			h := s.Horizon()
+			closed := checkpoint.Tick(0)
+			if n := len(samples); n > 0 {
+				closed = samples[n-1].At
+			}
+			fresh := s.Poll()
+			samples = append(samples, fresh...)
+			if h > clock.Now() || h < closed {
+				t.Errorf("horizon %d after %d, now %d", h, closed, clock.Now())
+			}
+			before := len(samples)
+			samples = append(samples, s.Poll()...)
+			for _, later := range samples[before:] {
+				if later.At < h {
+					t.Errorf("a sample at %d, behind the horizon %d", later.At, h)
+				}
+			}
+		}
+		called := clock.Now()
+		samples = append(samples, s.Stop()...)
+		check(t, samples)
+		last := samples[len(samples)-1]
+		if last.At < called {
+			t.Errorf("last sample at %d, stopped at %d", last.At, called)
+		}
+		for d, watts := range []float64{20, 3} {
+			if got := power(samples, d); math.Abs(got/watts-1) > 0.01 {
+				t.Errorf("%v, domain %d: %g W, want %g W", clock, d, got, watts)
+			}
+		}
+		st := s.Stats()
+		if st.Samples != len(samples) || st.Dropped != 0 || st.OwnCPU <= 0 {
+			t.Errorf("%d samples, %+v", len(samples), st)
+		}
+		if last.Usage.Own <= 0 || last.Usage.Program != 0 {
+			t.Errorf("usage %+v", last.Usage)
+		}
+		t.Logf("%v: %+v", clock, st)
+		if s.Poll() != nil || s.Stop() != nil || s.Stats() != st {
+			t.Error("not stopped")
+		}
+		a.Close()
+	}
+}
+
+func TestSamplerFailedReading(t *testing.T) {
+	for _, fault := range []simulate.Fault{{Read: syscall.EIO}, {Read: syscall.ENODEV}, {Text: "\n"}, {Text: "12x\n"},
+		{Text: "-1\n"}, {Text: "99999999999999999999\n"}, {Text: strings.Repeat("0", 30)}} {
+		t.Run(fmt.Sprintf("%v%q", fault.Read, fault.Text), func(t *testing.T) {
+			tree, root := mount(t, machine(simulate.Counter{Power: simulate.Constant(20)}))
+			s, err := Start([]Sensor{openOne(t, root)}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var samples []Sample
+			until := func(ok func(Sample) bool) {
+				t.Helper()
+				for range 5000 {
+					for _, x := range s.Poll() {
+						if samples = append(samples, x); ok(x) {
+							return
+						}
+					}
+					time.Sleep(time.Millisecond)
+				}
+				t.Fatal("nothing happened in 5 s")
+			}
+			until(func(x Sample) bool { return x.Energy[0] > 0 })
+			tree.Fault("intel-rapl:0", fault)
+			s.Poll()
+			bad := 0
+			until(func(x Sample) bool { bad++; return bad > 20 })
+			held := samples[len(samples)-1]
+			if prev := samples[len(samples)-2]; !held.Gap || !prev.Gap || held.Energy[0] != prev.Energy[0] {
+				t.Errorf("failed readings gave %+v, %+v", prev, held)
+			}
+			tree.Fault("intel-rapl:0", simulate.Fault{})
+			until(func(x Sample) bool { return x.Energy[0] > held.Energy[0] })
+			samples = append(samples, s.Stop()...)
+			check(t, samples)
+			first, last := samples[0], samples[len(samples)-1]
+			if got := last.Energy[0].Joules() / time.Duration(last.Time-first.Time).Seconds(); math.Abs(got/20-1) > 0.4 {
+				t.Errorf("%g W: energy was lost or made up", got)
+			}
+			if s.Stats().Gaps < 20 {
+				t.Errorf("%+v", s.Stats())
+			}
+		})
+	}
+}
+
+func TestSamplerReset(t *testing.T) {
+	dir := t.TempDir()
+	root := zoneTreeAt(t, dir, "7000000")
+	s, err := Start([]Sensor{openOne(t, root)}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zoneTreeAt(t, dir, "0000300")
+	samples := s.Stop()
+	check(t, samples)
+	if last := samples[len(samples)-1]; last.Energy[0] != 0 {
+		t.Errorf("a reset counted as %d uJ", last.Energy[0])
+	}
+	gap := false
+	for _, x := range samples[1:] {
+		gap = gap || x.Gap
+	}
+	if !gap {
+		t.Error("no gap at the reset")
+	}
+}
+
+// zoneTreeAt makes package-0 show an energy. The text keeps its length, so
+// that a reader never sees half of it.
+func zoneTreeAt(t *testing.T, dir, energy string) Root {
+	t.Helper()
+	root := Root{dir}
+	zone := root.Sys("class/powercap/intel-rapl:0")
+	os.MkdirAll(zone, 0o755)
+	for file, text := range map[string]string{"name": "package-0", "max_energy_range_uj": "262143328850"} {
+		os.WriteFile(filepath.Join(zone, file), []byte(text+"\n"), 0o644)
+	}
+	f, err := os.OpenFile(filepath.Join(zone, "energy_uj"), os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte(energy+"\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// A stop does not wait for the deadline, and the last sample is taken then.
+func TestSamplerStops(t *testing.T) {
+	root := zoneTreeAt(t, t.TempDir(), "7000000")
+	begin := time.Now()
+	s, err := Start([]Sensor{openOne(t, root)}, Config{Interval: time.Minute, Clock: checkpoint.Monotonic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Poll(); len(got) != 1 {
+		t.Errorf("%d samples at the start, want 1", len(got))
+	}
+	zoneTreeAt(t, root.Dir, "7000500")
+	called := checkpoint.Monotonic.Now()
+	last := s.Stop()
+	if len(last) != 1 || last[0].Energy[0] != 500 || last[0].At < called || last[0].Gap {
+		t.Errorf("%+v, called at %d", last, called)
+	}
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("took %v of an interval of a minute", took)
+	}
+}
+
+// The ring holds 4096 samples; what does not fit is told.
+func TestSamplerFullRing(t *testing.T) {
+	root := zoneTreeAt(t, t.TempDir(), "7000000")
+	s, err := Start([]Sensor{openOne(t, root)}, Config{Interval: MinInterval, Clock: checkpoint.Monotonic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s.Stats().Dropped == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	samples := s.Poll()
+	for len(samples) < 4098 {
+		samples = append(samples, s.Poll()...)
+	}
+	samples = append(samples, s.Stop()...)
+	check(t, samples)
+	if !samples[4097].Gap { // the first is kept outside the ring
+		t.Errorf("sample 4097 of %d is no gap: %+v", len(samples), s.Stats())
+	}
+}
+
+func TestSamplerSlowSensor(t *testing.T) {
+	r := &ramp{raw: 100}
+	root := zoneTreeAt(t, t.TempDir(), "7000000")
+	s, err := Start([]Sensor{openOne(t, root), r}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Poll()
+	steps := []struct {
+		raw  Energy
+		err  error
+		gap  bool
+		most Energy
+	}{{1100, nil, false, 1000}, {0, errors.New("lost"), true, 1000}, {5100, nil, false, 5000}, {7, nil, true, 5000}, {107, nil, false, 5100}}
+	var samples []Sample
+	for i, step := range steps {
+		r.raw, r.err = step.raw, step.err
+		var got []Sample
+		for len(got) == 0 {
+			got = s.Poll()
+		}
+		last := got[len(got)-1]
+		if last.Energy[1] > step.most || step.gap && !last.Gap {
+			t.Errorf("step %d: %+v", i, last)
+		}
+		samples = append(samples, got...)
+	}
+	samples = append(samples, s.Stop()...)
+	for i := 1; i < len(samples); i++ {
+		if samples[i].Energy[1] < samples[i-1].Energy[1] {
+			t.Errorf("%d after %d", samples[i].Energy[1], samples[i-1].Energy[1])
+		}
+	}
+	if _, err := Start([]Sensor{&ramp{err: errors.New("lost")}}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic}); err == nil {
+		t.Error("started without a first reading")
+	}
+}
+
+func TestSamplerEstimates(t *testing.T) {
+	e := newEstimator(CPU{Processors: 2, Virtual: true, March: "test", Year: 2021, TDP: 100, Threads: 4})
+	s, err := Start([]Sensor{e}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := s.Poll()
+	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+	}
+	samples = append(samples, s.Stop()...)
+	check(t, samples)
+	first, last := samples[0], samples[len(samples)-1]
+	elapsed := time.Duration(last.Time - first.Time).Seconds()
+	// 10 W at rest; this test alone kept one of the processors busy.
+	if got := last.Energy[0].Joules(); got <= 10*elapsed || last.Usage.Own != 0 {
+		t.Errorf("%g J in %g s, usage %+v", got, elapsed, last.Usage)
+	}
+}
+
+func TestSamplerRefuses(t *testing.T) {
+	root := zoneTreeAt(t, t.TempDir(), "7000000")
+	sensor := openOne(t, root)
+	for _, test := range []struct {
+		sensors []Sensor
+		config  Config
+		want    string
+	}{
+		{nil, Config{Interval: time.Microsecond, Clock: checkpoint.Monotonic}, "interval"},
+		{nil, Config{Interval: 2 * time.Minute, Clock: checkpoint.Monotonic}, "interval"},
+		{nil, Config{Interval: time.Second}, "unknown clock"},
+		{[]Sensor{sensor, sensor}, Config{Interval: time.Second, Clock: checkpoint.Monotonic}, "two domains are called package-0"},
+	} {
+		if _, err := Start(test.sensors, test.config); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v", test.config, err)
+		}
+	}
+	os.WriteFile(root.Sys("class/powercap/intel-rapl:0/energy_uj"), nil, 0o644)
+	if _, err := Start([]Sensor{sensor}, Config{Interval: time.Second, Clock: checkpoint.Monotonic}); err == nil ||
+		!strings.Contains(err.Error(), "first reading of package-0") {
+		t.Error(err)
+	}
+}
+
+func TestHorizon(t *testing.T) {
+	const ms = checkpoint.Instant(time.Millisecond)
+	tests := []struct {
+		name                string
+		deadline, now       checkpoint.Instant
+		tick, atMost, least checkpoint.Tick // 3 ticks a ns, from tick 1000 at instant 0
+	}{
+		{"before the deadline", 100 * ms, 99 * ms, 1000 + 297e6, 1000 + 297e6, 1000 + 297e6},
+		{"late by 1 ms", 100 * ms, 101 * ms, 1000 + 303e6, 1000 + 300e6, 1000 + 299.9e6},
+		{"late by 60 ms", 100 * ms, 160 * ms, 1000 + 480e6, 1000 + 300e6, 1000 + 299.8e6},
+		{"just started", ms / 4, ms / 2, 1000 + 1.5e6, 1000, 1000},
+	}
+	for _, test := range tests {
+		if got := horizon(test.deadline, 1000, test.tick, 0, test.now); got > test.atMost || got < test.least {
+			t.Errorf("%s: %d, want %d to %d", test.name, got, test.least, test.atMost)
+		}
+	}
+}
+
+func TestCurve(t *testing.T) {
+	th := func(tid uint32, cpu time.Duration) ThreadUsage {
+		return ThreadUsage{checkpoint.Thread{PID: 1, TID: tid}, cpu}
+	}
+	var c curve
+	c.add(0, Usage{Threads: []ThreadUsage{th(1, 10)}})
+	c.add(100, Usage{Program: 100, Own: 10, Other: 50, Threads: []ThreadUsage{th(1, 20), th(2, 150)}})
+	c.add(200, Usage{Program: 110, Own: 20, Other: 50, Threads: []ThreadUsage{th(2, 160)}})
+	for at, want := range map[checkpoint.Instant]string{
+		-5:  "0s 0s 0s [{1/1 10ns}]",
+		50:  "50ns 5ns 25ns [{1/1 15ns} {1/2 100ns}]",
+		100: "100ns 10ns 50ns [{1/1 20ns} {1/2 150ns}]",
+		150: "105ns 15ns 50ns [{1/2 155ns}]",
+		999: "110ns 20ns 50ns [{1/2 160ns}]",
+	} {
+		u := c.at(at)
+		if got := fmt.Sprint(u.Program, u.Own, u.Other, u.Threads); got != want {
+			t.Errorf("at %d: %s, want %s", at, got, want)
+		}
+	}
+}
+
+// BenchmarkTick is one sample of one counter in a file, as the thread takes
+// it: two stamps, one pread, the parsing. Beside it the bare clock.
+func BenchmarkTick(b *testing.B) {
+	dir := b.TempDir()
+	zone := filepath.Join(dir, "sys/class/powercap/intel-rapl:0")
+	os.MkdirAll(zone, 0o755)
+	for file, text := range map[string]string{"name": "package-0", "energy_uj": "123456789012", "max_energy_range_uj": "262143328850"} {
+		os.WriteFile(filepath.Join(zone, file), []byte(text+"\n"), 0o644)
+	}
+	sensor := openOne(b, Root{dir}).(fdSensor)
+	clock := checkpoint.SystemClock()
+	b.Run("sample", func(b *testing.B) { benchTick(sensor, clock, b.N) })
+	b.Run("clock", func(b *testing.B) { benchClock(clock, b.N) })
+	b.Run("gopread", func(b *testing.B) {
+		for range b.N {
+			readEnergy(sensor.fds()[0])
+		}
+	})
+}
+
+// BenchmarkAccount is one reading of the account, as each Poll makes it.
+func BenchmarkAccount(b *testing.B) {
+	a := NewAccount()
+	defer a.Close()
+	for range b.N {
+		a.read()
+	}
+}
