@@ -33,7 +33,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	}
 	command := app.Commands[i]
 	var flags, rest []string
-	language, target := false, false
+	var language *languages.Language
+	target := false
 	in := args[at+1:]
 	for k := 0; k < len(in); k++ {
 		a := in[k]
@@ -50,17 +51,17 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		case target:
 			rest = append(rest, in[k:]...)
 			k = len(in)
-		case strings.HasPrefix(a, "-m") && (language || a == "-m"): // python's -m MODULE
+		case language != nil && slices.Contains(language.TargetFlags, a):
 			rest = append(rest, a)
-			if a == "-m" && k+1 < len(in) {
+			if k+1 < len(in) {
 				k++
 				rest = append(rest, in[k])
 			}
 			target = true
 		case strings.HasPrefix(a, "-") && a != "-":
 			return nil, fail(statusUsage, "%s: %q is no flag of it; put -- before the program's own (see cg %[1]s --help)", command.Name, a)
-		case !language && languages.Named(a) != nil:
-			language = true
+		case language == nil && languages.Named(a) != nil:
+			language = languages.Named(a)
 			rest = append(rest, a)
 		default:
 			target = true

@@ -26,6 +26,12 @@ import (
 )
 
 func measureCommand() *cli.Command {
+	var interpreters []cli.Flag
+	for _, l := range languages.All() {
+		if l.InterpreterFlag != "" {
+			interpreters = append(interpreters, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
+		}
+	}
 	return &cli.Command{
 		Name:      "measure",
 		Usage:     "run a program and tell which of its functions used how much energy",
@@ -42,7 +48,7 @@ program's standard output to standard error.
 
 Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 125 cg failed; 126 TARGET or interpreter cannot be run; 127 not found.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
@@ -52,13 +58,12 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringFlag{Name: "pty", Value: "auto", Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
 			&cli.StringSliceFlag{Name: "include", Usage: "instrument files outside the program (`GLOB` with a /), or only functions of that qualified name"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
-			&cli.StringFlag{Name: "python", Usage: "Python interpreter (`PATH`); default: the one your shell finds"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
 			&cli.BoolFlag{Name: "instrumented", Usage: "TARGET bears its own checkpoints (analyze --save-instrumented): run it as it is"},
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			sysrootFlag(),
-		},
+		}, interpreters...),
 		Action: runMeasure,
 	}
 }
@@ -80,7 +85,7 @@ func runMeasure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	target := languages.Target{Args: args, Interpreter: c.String("python")}
+	target := languages.Target{Args: args, Interpreter: c.String(lang.InterpreterFlag)}
 	if err := lang.Check(target); err != nil {
 		return refused(err)
 	}
@@ -99,11 +104,20 @@ func runMeasure(c *cli.Context) error {
 	} else {
 		defer os.RemoveAll(dir)
 	}
-	found, err := nemb.Discover(nemb.Root{Dir: c.String("sysroot")}, c.StringSlice("sensors"))
+	root, err := sysroot(c)
 	if err != nil {
+		return err
+	}
+	found, err := nemb.Discover(root, c.StringSlice("sensors"))
+	if errors.Is(err, nemb.ErrUnknownSource) {
+		return fail(statusUsage, "-s: %w", err)
+	} else if err != nil {
 		return fail(statusSelf, "%w", err)
 	}
 	defer found.Close()
+	if want := c.StringSlice("sensors"); len(want) > 0 && len(found.Sensors) == 0 {
+		return fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(found.Denied))
+	}
 	account := nemb.NewAccount()
 	defer account.Close()
 
@@ -125,7 +139,7 @@ func runMeasure(c *cli.Context) error {
 	prepared.server.Close()
 	run.Finish(prepared.facts(outcome, found, report.Facts{
 		CPUMethod: account.Method(), Program: strings.Join(args, " "), Interval: o.interval, Instrumented: o.instrumented,
-	}, nemb.Root{Dir: c.String("sysroot")}))
+	}, root))
 	if err := out.write(run, c.Bool("verbose")); err != nil {
 		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
 	}
@@ -133,6 +147,27 @@ func runMeasure(c *cli.Context) error {
 		return fail(statusSelf, "nothing was instrumented: %s", run.WhyNothing())
 	}
 	return ended(outcome.Result.Status)
+}
+
+// because adds the reasons to a message.
+func because(errs []error) string {
+	if len(errs) == 0 {
+		return ""
+	}
+	return ": " + errors.Join(errs...).Error()
+}
+
+// sysroot is the machine whose sensors are read.
+func sysroot(c *cli.Context) (nemb.Root, error) {
+	dir := c.String("sysroot")
+	if dir == "" {
+		return nemb.Root{}, nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nemb.Root{}, fail(statusUsage, "--sysroot: %s is not a directory", dir)
+	}
+	dir, err := filepath.Abs(dir)
+	return nemb.Root{Dir: dir}, err
 }
 
 // refused gives an error of a room the status it ends cg with.
@@ -198,7 +233,7 @@ type prepared struct {
 func prepare(lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
 	cache := cacheDir()
 	p := &prepared{}
-	library, err := runtimes.Library(context.Background(), "python.c", cache, dir)
+	library, err := runtimes.Library(context.Background(), lang.Native, cache, dir)
 	if err != nil {
 		p.native.Reason = err.Error()
 	}
@@ -250,6 +285,7 @@ func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, r
 	cpu := nemb.Identify(root)
 	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != ""
 	f.Clock, f.LanguageVersion = p.channel.Clock(), p.command.Version
+	f.LanguageMeta = p.command.Meta
 	return f
 }
 

@@ -49,6 +49,8 @@ type Command struct {
 	Env  []string // added to the environment
 	// Version is the version of the language's implementation, for the report.
 	Version string
+	// Meta are fields of the report's meta that this language adds.
+	Meta map[string]string
 }
 
 // Language is what cg knows of one language.
@@ -56,6 +58,13 @@ type Language struct {
 	Name       string // as on the command line
 	Title      string // for people
 	Extensions []string
+	// Native is the C file of the native runtime, below runtimes/native.
+	Native string
+	// InterpreterFlag is the flag of cg that chooses Target.Interpreter.
+	InterpreterFlag string
+	// TargetFlags are flags of the interpreter that stand in a target's place,
+	// with their value behind them.
+	TargetFlags []string
 	// Plan finds the sites of a source file.
 	Plan instrument.Planner
 	// Decode turns the bytes of a file into the text that Plan and Render

@@ -21,9 +21,14 @@ func init() {
 		Name:       "python",
 		Title:      "Python",
 		Extensions: []string{".py", ".pyw"},
-		Plan:       planPython,
-		Decode:     decodePython,
-		Render:     renderPython,
+		Native:     "python.c",
+
+		InterpreterFlag: "python",
+		TargetFlags:     []string{"-m"},
+
+		Plan:   planPython,
+		Decode: decodePython,
+		Render: renderPython,
 		Beside: func() (map[string][]byte, error) {
 			b, err := runtimes.Files.ReadFile("python/codegreen_runtime.py")
 			return map[string][]byte{"codegreen_runtime.py": b}, err

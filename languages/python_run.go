@@ -135,8 +135,9 @@ func launchPython(t Target, s Setup) (Command, error) {
 		return Command{}, err
 	}
 	args := append([]string{p.Path}, t.Args...)
+	meta := map[string]string{"python_version": p.Version}
 	if s.Off {
-		return Command{Args: args, Version: p.Version}, nil
+		return Command{Args: args, Version: p.Version, Meta: meta}, nil
 	}
 	here, err := runtimes.Unpack("python", s.Cache, s.Dir)
 	if err != nil {
@@ -174,7 +175,7 @@ func launchPython(t Target, s Setup) (Command, error) {
 	if old := os.Getenv("PYTHONPATH"); old != "" {
 		path += string(os.PathListSeparator) + old
 	}
-	return Command{Args: args, Env: []string{"PYTHONPATH=" + path, "CG_RUN=" + run}, Version: p.Version}, nil
+	return Command{Args: args, Env: []string{"PYTHONPATH=" + path, "CG_RUN=" + run}, Version: p.Version, Meta: meta}, nil
 }
 
 // filesPython lists a script, or the modules below a directory.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"strconv"
 	"testing"
 	"time"
@@ -120,18 +121,14 @@ func TestAccountTree(t *testing.T) {
 func TestAccountFollow(t *testing.T) {
 	a := NewAccount()
 	defer a.Close()
-	stop, ids := make(chan struct{}), make(chan int)
+	var stop atomic.Bool
+	ids := make(chan int)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		runtime.LockOSThread() // ends with the goroutine
 		ids <- unix.Gettid()
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for !stop.Load() { // use the processor
 		}
 	}()
 	th := checkpoint.Thread{PID: uint32(os.Getpid()), TID: uint32(<-ids)}
@@ -145,7 +142,7 @@ func TestAccountFollow(t *testing.T) {
 		}
 		used = u.Threads[0].CPU
 	}
-	close(stop)
+	stop.Store(true)
 	<-ended
 	path := "/proc/self/task/" + strconv.Itoa(int(th.TID))
 	for {

@@ -45,6 +45,9 @@ type Source struct {
 	Open func(Root) ([]Sensor, error)
 }
 
+// ErrUnknownSource is the error of Discover for a name that is no source.
+var ErrUnknownSource = errors.New("sensors: no source")
+
 // Model is the name of the Source that estimates where nothing is measured.
 const Model = "estimate"
 
@@ -108,7 +111,7 @@ func Discover(root Root, want []string) (Found, error) {
 				for _, s := range all {
 					known = append(known, s.Name)
 				}
-				return f, fmt.Errorf("sensors: no source %q; known are auto, %s", name, strings.Join(known, ", "))
+				return f, fmt.Errorf("%w %q; known are auto, %s", ErrUnknownSource, name, strings.Join(known, ", "))
 			}
 			if !slices.ContainsFunc(chosen, func(s Source) bool { return s.Name == name }) {
 				chosen = append(chosen, all[i])

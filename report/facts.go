@@ -30,6 +30,7 @@ type Facts struct {
 	CPUMethod       string
 	Clock           checkpoint.Clock
 	LanguageVersion string
+	LanguageMeta    map[string]string
 	Program         string
 	Interval        time.Duration
 	Instrumented    bool // the program bears its own checkpoints
@@ -73,9 +74,7 @@ func (r *Run) Finish(f Facts) {
 	m.EndedAt, m.EndedAtLocal = now.UTC().Format(rfc3339), now.Format(rfc3339)
 	m.DurationTotalS = now.Sub(r.started).Seconds()
 	m.PID, m.CPUModel, m.LanguageVersion = o.PID, f.CPUModel, f.LanguageVersion
-	if m.Language == "python" {
-		m.PythonVersion = f.LanguageVersion
-	}
+	m.PythonVersion = f.LanguageMeta["python_version"]
 	r.Totals.SampleIntervalMs = f.Interval.Seconds() * 1e3
 
 	sites := f.Sites

@@ -153,13 +153,12 @@ func round(parts []float64, total nemb.Energy) []nemb.Energy {
 // inclusive cost of its site unless the site is already among its callers.
 func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 	type sum struct {
-		energy  []float64
-		lo, hi  float64
-		wall    float64
-		self    nemb.Energy
-		selfLo  float64
-		selfHi  float64
-		program float64
+		energy []float64
+		lo, hi float64
+		wall   float64
+		self   nemb.Energy
+		selfLo float64
+		selfHi float64
 	}
 	under := make([]sum, len(a.nodes))
 	bound := float64(r.Total.Program())

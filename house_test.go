@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// rank is the height of each room: a package imports only lower ones. The
+// source side and the measuring side do not know each other.
+var rank = map[string]int{
+	"cg": 10, "cg/cli": 9, "cg/report": 8, "cg/measure": 7,
+	"cg/languages": 6, "cg/instrument": 5, "cg/instrument/syntax": 1, "cg/instrument/edit": 0,
+	"cg/nemb/attribute": 5, "cg/nemb": 4, "cg/nemb/simulate": 5, "cg/nemb/simulate/powercap": 6,
+	"cg/launcher": 0, "cg/checkpoint": 0, "cg/runtimes": 0,
+}
+
+var apart = [][2]string{
+	{"cg/instrument", "cg/nemb"}, {"cg/languages", "cg/nemb"},
+	{"cg/nemb", "cg/instrument"}, {"cg/nemb", "cg/languages"}, {"cg/nemb", "cg/runtimes"},
+	{"cg/launcher", "cg/"}, {"cg/checkpoint", "cg/"}, {"cg/runtimes", "cg/"}, {"cg/instrument/edit", "cg/"},
+}
+
+func TestImportsPointDown(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(strings.NewReader(string(out)))
+	seen := 0
+	for d.More() {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		height, known := rank[p.ImportPath]
+		if !known {
+			t.Errorf("%s has no place in the house: give it one here and in docs/architecture.md", p.ImportPath)
+		}
+		for _, i := range p.Imports {
+			if !strings.HasPrefix(i, "cg/") {
+				continue
+			}
+			if rank[i] >= height {
+				t.Errorf("%s imports %s, which is not below it", p.ImportPath, i)
+			}
+			for _, a := range apart {
+				if (p.ImportPath == a[0] || strings.HasPrefix(p.ImportPath, a[0]+"/")) && strings.HasPrefix(i, a[1]) && !strings.HasPrefix(i, a[0]) {
+					t.Errorf("%s must not import %s", p.ImportPath, i)
+				}
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d packages seen", seen)
+	}
+}
+
+// Every warning that the code can give has a heading in docs/messages.md, and
+// every heading of a warning is given somewhere.
+func TestWarningsAreDocumented(t *testing.T) {
+	given := map[string]bool{}
+	slug := regexp.MustCompile(`\.Warn\("([a-z-]+)"`)
+	files, err := filepath.Glob("report/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range slug.FindAllStringSubmatch(string(b), -1) {
+			given[m[1]] = true
+		}
+	}
+	b, err := os.ReadFile("docs/messages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^### ([a-z-]+)$`).FindAllStringSubmatch(string(b), -1) {
+		documented[m[1]] = true
+	}
+	for s := range given {
+		if !documented[s] {
+			t.Errorf("docs/messages.md has no heading %q", s)
+		}
+	}
+	for s := range documented {
+		if !given[s] {
+			t.Errorf("docs/messages.md documents %q, which nothing gives", s)
+		}
+	}
+	if len(given) < 10 {
+		t.Errorf("only %d warnings found", len(given))
+	}
+}
+
+// A language is named in its own file, and nowhere else in the program.
+func TestLanguagesStayAtHome(t *testing.T) {
+	names := regexp.MustCompile(`case "(python|java|go)"`)
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasPrefix(path, "languages/") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if names.Match(b) {
+			t.Errorf("%s asks which language it is", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

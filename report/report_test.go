@@ -1,0 +1,289 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"cg/checkpoint"
+	"cg/launcher"
+	"cg/measure"
+	"cg/nemb"
+	"cg/nemb/attribute"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const schemaFile = "../docs/report.schema.json"
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (go test ./report -update writes it, read the difference):\n%s", name, got)
+	}
+}
+
+// schemaOf describes a type of Run. A pointer may be null; a field without
+// omitempty must be there; nothing else may.
+func schemaOf(t reflect.Type) map[string]any {
+	switch {
+	case t == reflect.TypeFor[Joules]():
+		return map[string]any{"type": "number", "minimum": 0}
+	case t == reflect.TypeFor[nemb.Method]():
+		return map[string]any{"enum": []nemb.Method{nemb.Measured, nemb.Derived, nemb.Estimated, nemb.Unavailable}}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		inner := schemaOf(t.Elem())
+		return map[string]any{"anyOf": []any{inner, map[string]any{"type": "null"}}}
+	case reflect.Struct:
+		properties, required := map[string]any{}, []string{}
+		var fields func(reflect.Type)
+		fields = func(t reflect.Type) {
+			for i := range t.NumField() {
+				f := t.Field(i)
+				if f.Anonymous {
+					fields(f.Type)
+					continue
+				}
+				name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if name == "" {
+					continue
+				}
+				properties[name] = schemaOf(f.Type)
+				if options != "omitempty" {
+					required = append(required, name)
+				}
+			}
+		}
+		fields(t)
+		return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	}
+	return map[string]any{"type": "integer"}
+}
+
+func TestSchema(t *testing.T) {
+	s := schemaOf(reflect.TypeFor[Run]())
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "A run measured by cg, schema version " + SchemaVersion
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, schemaFile, append(b, '\n'))
+}
+
+// Validate is the schema of the documentation, compiled.
+func validate(t *testing.T, b []byte) {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(v); err != nil {
+		t.Error(err)
+	}
+}
+
+// example is a run of two functions on a machine of 20 W, on virtual time.
+func example(kind nemb.Method) *Run {
+	const ms = 1_000_000
+	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: kind, InTotal: true, Lo: 1, Hi: 1}
+	if kind == nemb.Estimated {
+		d = nemb.Domain{ID: "cpu", Kind: "cpu_package", Source: "estimate: a processor", Method: kind, InTotal: true, Lo: 0.5, Hi: 1.5, Base: 5}
+	}
+	domains := []nemb.Domain{d}
+	if kind == nemb.Unavailable {
+		domains = nil
+	}
+	a := attribute.New(domains)
+	sample := func(t int64) nemb.Sample {
+		s := nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Usage: nemb.Usage{Program: time.Duration(t), Own: time.Duration(t / 50), Other: time.Duration(t / 5)}}
+		for range domains {
+			s.Energy = append(s.Energy, nemb.Energy(20*t/1000))
+		}
+		return s
+	}
+	a.Close(sample(0))
+	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1}
+	words := []uint64{
+		checkpoint.Word(100*ms, checkpoint.Enter, 1), checkpoint.Word(300*ms, checkpoint.Enter, 2),
+		checkpoint.Word(900*ms, checkpoint.Exit, 2), checkpoint.Word(1000*ms, checkpoint.Exit, 1),
+	}
+	for t := int64(10 * ms); t <= 1100*ms; t += 10 * ms {
+		run.Words = words
+		words = words[a.Fold(run, checkpoint.Tick(t+ms), checkpoint.Tick(t+1)):]
+		if t == 1100*ms {
+			a.Last(sample(t))
+		} else {
+			a.Close(sample(t))
+		}
+	}
+	r := &Run{Skipped: []Skip{}, Warnings: []Warning{}}
+	r.Meta = Meta{SchemaVersion: SchemaVersion, Tool: "cg", CgVersion: "test", RunID: "0123456789ab", Language: "python", Argv: []string{"cg"}, CgEnv: map[string]string{}}
+	r.started = time.Unix(1000, 0)
+	r.Finish(Facts{
+		Outcome: &measure.Outcome{
+			PID: 7, Domains: domains, Attributed: a.Finish(), Result: launcher.Result{Exited: true, User: time.Second},
+			Sampler: nemb.Stats{Samples: 111},
+		},
+		Sites: []checkpoint.Site{
+			{ID: 1, Language: "python", Func: "shop.stock.Stock.refill", File: "/home/u/shop/stock.py", Line: 30, Col: 5, EndLine: 40, Kind: checkpoint.Method},
+			{ID: 2, Language: "python", Func: "shop.stock.prüfsumme", File: "/home/u/shop/stock.py", Line: 50, Col: 1, EndLine: 60, Kind: checkpoint.Function},
+			{ID: 3, Language: "python", Func: "shop.stock.never", File: "/home/u/shop/stock.py", Line: 70, Col: 1, EndLine: 71, Kind: checkpoint.Function},
+		},
+		Skipped:  []Skip{{"/home/u/shop/odd.py", "not parsed: the grammar does not place the text at line 3"}},
+		CPUModel: "a processor", CPUKnown: true, CPUMethod: "test", Clock: checkpoint.Monotonic,
+		LanguageVersion: "3.11.7", Program: "main.py", Interval: 10 * time.Millisecond,
+	})
+	return r
+}
+
+func TestExampleValidates(t *testing.T) {
+	for _, kind := range []nemb.Method{nemb.Measured, nemb.Estimated, nemb.Unavailable} {
+		r := example(kind)
+		b, err := r.JSON(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate(t, b)
+		if faults := r.Check(); len(faults) > 0 {
+			t.Error(kind, faults)
+		}
+		again, err := Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := again.JSON(true)
+		if err != nil || !bytes.Equal(b, c) {
+			t.Errorf("%s: reading and writing changes the report: %v", kind, err)
+		}
+	}
+}
+
+func TestCheckFindsAChangedDigit(t *testing.T) {
+	r := example(nemb.Measured)
+	r.Ledger[1].EnergyJ++
+	if len(r.Check()) == 0 {
+		t.Error("a ledger that does not add up passes")
+	}
+	r = example(nemb.Measured)
+	*r.Functions[0].SelfEnergyJ--
+	if len(r.Check()) == 0 {
+		t.Error("functions that do not add up pass")
+	}
+}
+
+func TestEstimatedOnEveryLine(t *testing.T) {
+	text := example(nemb.Estimated).Text(Terminal{Width: 120})
+	body := text[strings.Index(text, "function"):strings.Index(text, "method:")]
+	for _, line := range strings.Split(strings.TrimSpace(body), "\n")[1:] {
+		if line != "" && !strings.Contains(line, "~") {
+			t.Errorf("a line without the mark of an estimate: %q", line)
+		}
+	}
+	if !strings.Contains(text, "ESTIMATED") {
+		t.Error("the headline does not say that it is estimated")
+	}
+}
+
+func TestUnknownIsNotZero(t *testing.T) {
+	r := example(nemb.Unavailable)
+	if r.Totals.EnergyJ != nil || r.Functions[0].SelfEnergyJ != nil || r.Meta.MeasurementQuality != "no_backend" {
+		t.Errorf("%+v", r.Totals)
+	}
+	if text := r.Text(Terminal{Width: 120}); !strings.Contains(text, "?") || strings.Contains(text, "0 J") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestText(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind nemb.Method
+		t    Terminal
+	}{
+		"measured-120":    {nemb.Measured, Terminal{Width: 120}},
+		"measured-80":     {nemb.Measured, Terminal{Width: 80}},
+		"measured-40":     {nemb.Measured, Terminal{Width: 40}},
+		"estimated-100":   {nemb.Estimated, Terminal{Width: 100}},
+		"estimated-color": {nemb.Estimated, Terminal{Width: 100, Color: true, Verbose: true}},
+		"unknown-100":     {nemb.Unavailable, Terminal{Width: 100}},
+	} {
+		got := example(c.kind).Text(c.t)
+		for _, line := range strings.Split(got, "\n") {
+			if n := len([]rune(line)); n > c.t.Width && c.t.Width >= 80 && !c.t.Color {
+				t.Errorf("%s: a line of %d columns: %q", name, n, line)
+			}
+		}
+		golden(t, filepath.Join("testdata", name+".txt"), []byte(got))
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct {
+		j    Joules
+		want string
+	}{
+		{0, "0 J"}, {1, "1 µJ"}, {999, "999 µJ"}, {1000, "1.00 mJ"}, {12345, "12.3 mJ"}, {999_999, "1000 mJ"},
+		{1_000_000, "1.00 J"}, {123_456_789, "123 J"}, {9_999_000_000, "9999 J"}, {12_345_000_000, "12.3 kJ"},
+	} {
+		if got := energy(&c.j); got != c.want {
+			t.Errorf("%d: %q, want %q", c.j, got, c.want)
+		}
+	}
+	for s, want := range map[float64]string{0: "0 ns", 5e-7: "500 ns", 1.5e-5: "15.0 µs", 0.25: "250 ms", 2: "2.00 s", 3700: "1h1m40s"} {
+		if got := seconds(s); got != want {
+			t.Errorf("%g: %q, want %q", s, got, want)
+		}
+	}
+	if got := count(1234567); got != "1 234 567" {
+		t.Error(got)
+	}
+}
+
+func FuzzJoules(f *testing.F) {
+	f.Add(uint64(1234567))
+	f.Fuzz(func(t *testing.T, n uint64) {
+		j := Joules(n % (1 << 52))
+		b, err := j.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Joules
+		if err := back.UnmarshalJSON(b); err != nil || back != j {
+			t.Errorf("%d -> %s -> %d, %v", j, b, back, err)
+		}
+	})
+}
