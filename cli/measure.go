@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"cg/checkpoint"
@@ -345,6 +346,9 @@ type output struct {
 
 func openOutput(c *cli.Context) (*output, error) {
 	o := &output{json: jsonOnStdout(c), name: c.String("output")}
+	if o.json && closed(1) {
+		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
+	}
 	if o.name == "" || o.name == "-" {
 		return o, nil
 	}
@@ -369,6 +373,18 @@ func openOutput(c *cli.Context) (*output, error) {
 	f.Chmod(0o644)
 	o.part = f
 	return o, nil
+}
+
+// closed reports whether a standard descriptor was closed when cg started. Go
+// puts /dev/null in its place, open for reading and writing, which no shell's
+// redirection does.
+func closed(fd int) bool {
+	var st unix.Stat_t
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil || unix.Fstat(fd, &st) != nil {
+		return true
+	}
+	return flags&unix.O_ACCMODE == unix.O_RDWR && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == unix.Mkdev(1, 3)
 }
 
 func (o *output) abandon() {

@@ -310,13 +310,33 @@ func (s *screen) start(cmd *exec.Cmd) {
 		s.t.Fatal(err)
 	}
 	stop := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	s.t.Cleanup(func() { stop.Stop(); cmd.Process.Kill(); cmd.Wait() })
+	s.t.Cleanup(func() {
+		stop.Stop()
+		for _, p := range processes() {
+			if p.session == cmd.Process.Pid {
+				unix.Kill(p.pid, unix.SIGKILL)
+			}
+		}
+		cmd.Wait()
+		for _, p := range processes() {
+			if p.ppid == os.Getpid() && p.session == cmd.Process.Pid {
+				wait(p.pid) // a job of the shell, which fell to us
+			}
+		}
+	})
 }
 
 func (s *screen) typed(text string) {
 	if _, err := s.master.WriteString(text); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// text is all that was seen.
+func (s *screen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
 }
 
 // expect waits until text is seen after what was expected before.

@@ -3,6 +3,7 @@ package launcher
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -266,11 +267,16 @@ func TestIgnoredSignal(t *testing.T) {
 }
 
 func TestInheritance(t *testing.T) {
+	const script = "ulimit -Sn; kill -QUIT $$; kill -PIPE $$; ls -1 /proc/self/fd"
+	const before = "trap '' QUIT PIPE; ulimit -Sn 100; "
+	want, err := exec.Command("sh", "-c", before+"sh -c '"+script+"'").Output() // without us
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, mode := range []PtyMode{Never, Always} {
-		line := cgLine(cgCmd{Args: []string{"sh", "-c", "ulimit -Sn; kill -QUIT $$; kill -PIPE $$; ls /proc/self/fd | wc -l"}, Pty: mode})
-		out, err := exec.Command("sh", "-c", "trap '' QUIT PIPE; ulimit -Sn 100; "+line).Output()
-		if got := strings.Fields(string(out)); err != nil || !slices.Equal(got, []string{"100", "4"}) {
-			t.Errorf("pty %d: limit and descriptors %q, %v", mode, got, err)
+		out, err := exec.Command("sh", "-c", before+cgLine(cgCmd{Args: []string{"sh", "-c", script}, Pty: mode, Blocks: true})).Output()
+		if got := strings.ReplaceAll(string(out), "\r", ""); err != nil || got != string(want) {
+			t.Errorf("pty %d: limit and descriptors %q, want %q; %v", mode, got, want, err)
 		}
 	}
 }
@@ -350,10 +356,25 @@ func TestLeftHoldingOutput(t *testing.T) {
 }
 
 func TestMaxRSS(t *testing.T) {
-	_, small := run(t, Cmd{Args: []string{"true"}})
-	_, large := run(t, Cmd{Args: []string{"dd", "if=/dev/zero", "of=/dev/null", "bs=300M", "count=1", "status=none"}})
-	if small.MaxRSS != 0 || large.MaxRSS < 300<<20 || large.MaxRSS > 320<<20 {
-		t.Errorf("true %d, want unknown; dd %d, want 300 MiB", small.MaxRSS, large.MaxRSS)
+	measured := func(args ...string) int64 {
+		file := filepath.Join(t.TempDir(), "result")
+		cmd := cg(cgCmd{Args: args})
+		cmd.Env = append(cmd.Env, "LAUNCHER_RESULT="+file)
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		var r struct{ MaxRSS int64 }
+		text, _ := os.ReadFile(file)
+		if err := json.Unmarshal(text, &r); err != nil {
+			t.Fatal(err)
+		}
+		return r.MaxRSS
+	}
+	if got := measured("true"); got != 0 {
+		t.Errorf("true: %d, want 0, unknown", got)
+	}
+	if got := measured("dd", "if=/dev/zero", "of=/dev/null", "bs=300M", "count=1", "status=none"); got < 300<<20 || got > 320<<20 {
+		t.Errorf("dd: %d, want 300 MiB", got)
 	}
 }
 

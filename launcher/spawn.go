@@ -67,12 +67,19 @@ func spawn(p program) (spawned, error) {
 	C.memcpy(unsafe.Pointer(&c.raw), unsafe.Pointer(&p.raw), C.sizeof_struct_termios)
 
 	var pid, keeper C.pid_t
-	runtime.LockOSThread()
-	if p.before != nil {
-		p.before() // its failure is its owner's to report
-	}
-	errno := C.cg_spawn(&c, &pid, &keeper)
-	runtime.UnlockOSThread()
+	var errno C.int
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// Never unlocked: the thread ends with the goroutine, so that whatever
+		// before ties to the thread and its children meets no other child.
+		runtime.LockOSThread()
+		if p.before != nil {
+			p.before() // its failure is its owner's to report
+		}
+		errno = C.cg_spawn(&c, &pid, &keeper)
+	}()
+	<-done
 
 	s.pid, s.keeper = int(pid), int(keeper)
 	if errno == 0 && s.keeper != 0 {

@@ -82,7 +82,8 @@ type Child struct {
 	result Result
 }
 
-// Start runs the program. The error is an *Error when it is the program's fault.
+// Start runs the program. The error is an *Error when it is the program's fault. It makes this process a subreaper for good.
+// One Child at a time: orphans of two could not be told apart.
 func Start(cmd Cmd) (_ *Child, err error) {
 	if len(cmd.Args) == 0 {
 		return nil, &Error{"", 127, errNotFound}
@@ -242,9 +243,7 @@ func (c *Child) copyFrom(in, out int, isPty bool) {
 
 // begin starts what goes on while the program runs.
 func (c *Child) begin() {
-	var ours unix.Rusage
-	unix.Getrusage(unix.RUSAGE_SELF, &ours)
-	c.ourPeak = ours.Maxrss
+	c.ourPeak = residentPeak()
 	c.root = identity{pid: c.spawned.pid}
 	if p, ok := stat(c.spawned.pid); ok {
 		c.root = p.identity()

@@ -16,7 +16,7 @@ func (s *screen) finished(cmd *exec.Cmd, status int) {
 	s.t.Helper()
 	cmd.Wait()
 	if got := cmd.ProcessState.ExitCode(); got != status {
-		s.t.Errorf("status %d, want %d; screen %q", got, status, s.seen)
+		s.t.Errorf("status %d, want %d; screen %q", got, status, s.text())
 	}
 	if now := s.now(); now != s.modes {
 		s.t.Errorf("terminal modes %+v, before %+v", now, s.modes)
@@ -176,9 +176,9 @@ func TestPtyCtrlZ(t *testing.T) {
 func TestPtyInBackground(t *testing.T) {
 	s := onShell(t)
 	s.typed(cgLine(cgCmd{Args: []string{"sh", "-c", "echo re''ady; read x; echo got $x; exit 5"}}) + " &\n")
-	s.expect("\nready\r\n")
+	s.expect("$ ready\r")
 	s.typed("echo alive $((1+1))\n") // the shell has the terminal
-	s.expect("\nalive 2\r\n")
+	s.expect("alive 2\r\n")
 	s.expect("$ ")
 	s.typed("fg\n")
 	until(t, "raw", func() bool { return s.now().Lflag&unix.ICANON == 0 })
@@ -215,7 +215,7 @@ func TestPipesOnTerminal(t *testing.T) {
 func TestPipesCtrlCBeforeReading(t *testing.T) {
 	s := newScreen(t)
 	stop := t.TempDir() + "/stop"
-	cmd := cg(cgCmd{Args: []string{"sh", "-c", "trap 'echo int' INT; echo ready; while :; do sleep 0.01; test -e $0 && exit 0; done", stop}, Pty: Never})
+	cmd := cg(cgCmd{Args: []string{"sh", "-c", "trap 'echo int' INT; echo ready; while :; do sleep 0.01; test -e $0 && echo end && exit 0; done", stop}, Pty: Never})
 	s.start(cmd)
 	s.expect("ready\r\n")
 	s.typed("\x03")
@@ -223,8 +223,9 @@ func TestPipesCtrlCBeforeReading(t *testing.T) {
 	if err := os.WriteFile(stop, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	s.expect("end")
 	s.finished(cmd, 0)
-	if n := strings.Count(s.seen, "int\r\n"); n != 1 {
-		t.Errorf("%d SIGINT, want 1: %q", n, s.seen)
+	if n := strings.Count(s.text(), "int\r\n"); n != 1 {
+		t.Errorf("%d SIGINT, want 1: %q", n, s.text())
 	}
 }

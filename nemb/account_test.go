@@ -7,8 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync/atomic"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 

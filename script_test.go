@@ -1,0 +1,296 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"cg/cli"
+	"cg/nemb/simulate"
+	"cg/report"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CG_BE_CG") == "1" {
+		os.Unsetenv("CG_BE_CG")
+		os.Exit(cli.Main(os.Args))
+	}
+	cache, err := os.MkdirTemp("", "cg-script-cache-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_CACHE_HOME", cache)
+	os.Setenv("CG_TEST_CACHE", cache)
+	code := m2(m)
+	os.RemoveAll(cache)
+	os.Exit(code)
+}
+
+// m2 runs the tests with cg on the path of the scripts.
+func m2(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "cg-script-bin-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	wrapper := fmt.Sprintf("#!/bin/sh\nCG_BE_CG=1 exec %s \"$@\"\n", self)
+	if err := os.WriteFile(filepath.Join(dir, "cg"), []byte(wrapper), 0o755); err != nil {
+		panic(err)
+	}
+	os.Setenv("CG_TEST_BIN", dir)
+	return m.Run()
+}
+
+func python(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("python3 is not installed")
+		}
+		t.Skip("python3 is not installed")
+	}
+	return path
+}
+
+// TestScripts runs cg as a program: testdata/script.
+func TestScripts(t *testing.T) {
+	python(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", os.Getenv("CG_TEST_BIN")+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv("XDG_CACHE_HOME", os.Getenv("CG_TEST_CACHE"))
+			e.Setenv("HOME", e.WorkDir)
+			// Shims of pyenv look here.
+			if home, err := os.UserHomeDir(); err == nil && os.Getenv("PYENV_ROOT") == "" {
+				e.Setenv("PYENV_ROOT", filepath.Join(home, ".pyenv"))
+			}
+			root, err := os.Getwd()
+			e.Setenv("ROOT", root)
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"report": checkReport,
+			"empty":  checkEmpty,
+			"status": checkStatus,
+		},
+	})
+}
+
+// checkReport reads a saved run, checks its sums, and compares what a path in
+// it says: report FILE [PATH VALUE]...
+func checkReport(ts *testscript.TestScript, neg bool, args []string) {
+	b := []byte(ts.ReadFile(args[0]))
+	r, err := report.Read(b)
+	ts.Check(err)
+	if faults := r.Check(); len(faults) > 0 {
+		ts.Fatalf("%v", faults)
+	}
+	var v any
+	ts.Check(json.Unmarshal(b, &v))
+	for i := 1; i+1 < len(args); i += 2 {
+		at := v
+		for _, key := range strings.Split(args[i], ".") {
+			switch x := at.(type) {
+			case map[string]any:
+				at = x[key]
+			case []any:
+				at = find(x, key)
+			}
+		}
+		if got := fmt.Sprint(at); (got == args[i+1]) == neg {
+			ts.Fatalf("%s is %s, want %s", args[i], got, args[i+1])
+		}
+	}
+}
+
+// checkStatus runs a program and compares its exit status: status N PROGRAM ARGS...
+func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if (fmt.Sprint(got) == args[0]) == neg {
+		ts.Fatalf("status %d, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// find takes the element with that name, slug, file or index.
+func find(list []any, key string) any {
+	for i, x := range list {
+		m, _ := x.(map[string]any)
+		file, _ := m["file"].(string)
+		if m["name"] == key || m["slug"] == key || file != "" && filepath.Base(file) == key || fmt.Sprint(i) == key {
+			return x
+		}
+		if name, _ := m["name"].(string); strings.ReplaceAll(name, ".", "/") == key {
+			return x
+		}
+	}
+	return nil
+}
+
+// checkEmpty fails if a directory has entries that match a pattern.
+func checkEmpty(ts *testscript.TestScript, neg bool, args []string) {
+	found, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if (len(found) == 0) == neg {
+		ts.Fatalf("%v", found)
+	}
+}
+
+// measured runs cg measure and reads the report.
+func measured(t *testing.T, args ...string) (*report.Run, *exec.Cmd, error) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "run.json")
+	cmd := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), append([]string{"measure", "-o", out}, args...)...)
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	b, readErr := os.ReadFile(out)
+	if readErr != nil {
+		t.Fatalf("%v: %v\n%s", err, readErr, text)
+	}
+	r, readErr := report.Read(b)
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	if faults := r.Check(); len(faults) > 0 {
+		t.Error(faults)
+	}
+	return r, cmd, err
+}
+
+// counter is a RAPL counter that updates about every millisecond.
+func counter(watts float64) simulate.Counter {
+	return simulate.Counter{Power: simulate.Constant(watts), Unit: simulate.UnitIntel, Period: time.Millisecond, Jitter: 20 * time.Microsecond, Range: 262143328850, Seed: 1}
+}
+
+func function(r *report.Run, name string) report.Function {
+	for _, f := range r.Functions {
+		if f.Name == name {
+			return f
+		}
+	}
+	return report.Function{}
+}
+
+// On a machine of known power the total is right within 1 %: the example of
+// the README, under a simulated powercap tree of 20 W and 3 W for its memory.
+func TestKnownPower(t *testing.T) {
+	python(t)
+	dir := t.TempDir()
+	tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{
+		{Dir: "intel-rapl:0", Name: "package-0", Counter: counter(20), Zones: []simulate.Zone{{Dir: "intel-rapl:0:0", Name: "dram", Counter: counter(3)}}},
+	}})
+	if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	r, _, err := measured(t, "--sysroot", dir, "-g", "fine", "testdata/programs/python/warehouse/main.py", "300")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 23 * r.Totals.DurationS
+	got := r.Totals.EnergyJ.Float()
+	if math.Abs(got-want) > 0.01*want || r.Totals.Kind != "measured" || r.Meta.MeasurementQuality != "ok" {
+		t.Errorf("%.3f J in %.3f s, want %.3f J; %s", got, r.Totals.DurationS, want, r.Totals.Kind)
+	}
+	if f := function(r, "shop.routes.Router.distances"); f.EnergyKind != "measured" || f.SelfEnergyJ == nil || f.SelfEnergyJ.Float() < 0.2*got {
+		t.Errorf("%+v", f)
+	}
+	t.Logf("%.3f J of %.3f J in %.3f s: %+.2f %%", got, want, r.Totals.DurationS, 100*(got/want-1))
+}
+
+// A program that counts its calls in shared memory and is killed at a random
+// moment: cg has every call that began, twenty times.
+func TestKilledProgram(t *testing.T) {
+	python(t)
+	dir := t.TempDir()
+	script := filepath.Join(dir, "count.py")
+	err := os.WriteFile(script, []byte(`
+import mmap, os, random, signal, sys, threading
+f = open(sys.argv[1], "r+b")
+memory = memoryview(mmap.mmap(f.fileno(), 8)).cast("Q")
+def call(): pass
+def loop(memory=memory):
+    n = 0
+    while True:
+        call()
+        n += 1
+        memory[0] = n
+threading.Timer(random.uniform(0.005, 0.1), os.kill, (os.getpid(), signal.SIGKILL)).start()
+loop()
+`), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		count := filepath.Join(dir, "count")
+		if err := os.WriteFile(count, make([]byte, 8), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, cmd, _ := measured(t, "-g", "fine", script, count)
+		if status := cmd.ProcessState.ExitCode(); status != 137 {
+			t.Fatalf("status %d, want 137", status)
+		}
+		b, err := os.ReadFile(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n uint64
+		for i := range b {
+			n |= uint64(b[i]) << (8 * i)
+		}
+		if got := function(r, "__main__.call").Calls; got != n && got != n+1 {
+			t.Errorf("%d calls reported, the program counted %d", got, n)
+		}
+		if r.Channel.OpenAtEnd == 0 || r.Channel.Lost != 0 {
+			t.Errorf("%+v", r.Channel)
+		}
+	}
+}
+
+// 10^8 calls: every one is counted, and cg's memory stays below 64 MiB.
+func TestMemoryStaysBounded(t *testing.T) {
+	python(t)
+	script := filepath.Join(t.TempDir(), "calls.py")
+	if err := os.WriteFile(script, []byte("def f(): pass\ndef main():\n    for _ in range(100000000): f()\nmain()\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, cmd, err := measured(t, "-g", "fine", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+	if calls := function(r, "__main__.f").Calls; calls != 1e8 || r.Channel.Lost != 0 {
+		t.Errorf("%d calls, %d lost", calls, r.Channel.Lost)
+	}
+	if rss > 64<<20 {
+		t.Errorf("%d MiB", rss>>20)
+	}
+	t.Logf("%d MiB, %d waits, %.1f s", rss>>20, r.Channel.Waits, r.Totals.DurationS)
+}
