@@ -213,7 +213,7 @@ func (r *recorder) record(s nemb.Sample) {
 	r.seen++
 	if len(series.Samples) > MaxSamples {
 		kept := series.Samples[:0]
-		for i := 0; i < MaxSamples; i += 2 {
+		for i := 0; i < len(series.Samples); i += 2 {
 			kept = append(kept, series.Samples[i])
 		}
 		series.Samples = kept

@@ -141,7 +141,13 @@ func (r *Run) warnings(f Facts) {
 		r.Warn("clock-backwards", fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
 	}
 	if s := o.Sampler; s.Samples > 20 && s.Missed*10 > s.Samples {
-		r.Warn("sampler-late", fmt.Sprintf("%d of %d samples came after the next was due; windows are longer than %.0f ms. Run as root or with CAP_SYS_NICE for a real-time sampler, or use -p low", s.Missed, s.Samples+s.Missed, r.Totals.SampleIntervalMs))
+		text := fmt.Sprintf("%d of %d samples came after the next was due, so that windows are longer than %.0f ms: ", s.Missed, s.Samples+s.Missed, r.Totals.SampleIntervalMs)
+		if s.Realtime {
+			text += "the run was stopped for a while, or the machine is overloaded"
+		} else {
+			text += "run as root or with CAP_SYS_NICE for a real-time sampler, or use -p low"
+		}
+		r.Warn("sampler-late", text)
 	}
 	if o.Sampler.Dropped > 0 {
 		r.Warn("samples-dropped", fmt.Sprintf("%d samples were overwritten before they were read; their windows are joined", o.Sampler.Dropped))
