@@ -26,6 +26,10 @@ type SiteID uint32
 // SiteLimit is the first number that does not fit the 21 bits of a word.
 const SiteLimit SiteID = 1 << 21
 
+// OwnSite is where the runtime works for cg inside the program: weaving and
+// loading code. It is no site of the program's.
+const OwnSite SiteID = SiteLimit - 1
+
 // Thread names a thread of the process tree by its kernel ids.
 type Thread struct{ PID, TID uint32 }
 

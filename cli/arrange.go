@@ -51,7 +51,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		case target:
 			rest = append(rest, in[k:]...)
 			k = len(in)
-		case language != nil && slices.Contains(language.TargetFlags, a):
+		case language == nil && strings.HasPrefix(a, "-") && languages.ForFile(a) != nil,
+			language != nil && slices.Contains(language.TargetFlags, a):
 			rest = append(rest, a)
 			if k+1 < len(in) {
 				k++

@@ -55,7 +55,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
-			&cli.DurationFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end the program and its children after `TIME` (such as 90s): SIGTERM, 5 s later SIGKILL"},
+			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s later SIGKILL"},
 			&cli.StringFlag{Name: "pty", Value: "auto", Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
 			&cli.StringSliceFlag{Name: "include", Usage: "instrument files outside the program (`GLOB` with a /), or only functions of that qualified name"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
@@ -205,8 +205,8 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
 		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))
 	}
-	if o.command.Timeout = c.Duration("timeout"); o.command.Timeout < 0 {
-		return o, fail(statusUsage, "--timeout: %s is negative", o.command.Timeout)
+	if o.command.Timeout, err = duration(c.String("timeout")); err != nil {
+		return o, fail(statusUsage, "--timeout: %w", err)
 	}
 	if name := c.String("stdin"); name != "" {
 		f, err := os.Open(name)
@@ -221,6 +221,21 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	o.instrumented = c.Bool("instrumented")
 	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude")}
 	return o, nil
+}
+
+// duration reads seconds, or a number with units; "" is none.
+func duration(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		d, err = time.ParseDuration(s + "s")
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a time: use seconds, or such as 90s, 1m30s", s)
+	}
+	return d, nil
 }
 
 // prepared is a program that is ready to be started with checkpoints.

@@ -269,8 +269,8 @@ func (s *Server) load(module, file, lines string) (string, error) {
 			Line: at[0], Col: at[1] + 1, EndLine: at[2], Kind: checkpoint.SiteKind(f[1]),
 		})
 	}
-	if base+len(sites) >= int(checkpoint.SiteLimit) {
-		return "", fmt.Errorf("more than %d sites", checkpoint.SiteLimit-1)
+	if base+len(sites) >= int(checkpoint.OwnSite) {
+		return "", fmt.Errorf("more than %d sites", checkpoint.OwnSite-1)
 	}
 	s.sites = append(s.sites, sites...)
 	s.bases[key] = base

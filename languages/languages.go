@@ -104,10 +104,11 @@ func Named(name string) *Language {
 	return nil
 }
 
-// ForFile finds the language of a file by its ending, nil if there is none.
+// ForFile finds the language of a target: of a file by its ending, of a flag in
+// a target's place by the language that has it. nil if there is none.
 func ForFile(name string) *Language {
 	for _, l := range all {
-		if slices.Contains(l.Extensions, filepath.Ext(name)) {
+		if slices.Contains(l.Extensions, filepath.Ext(name)) || slices.Contains(l.TargetFlags, name) {
 			return l
 		}
 	}

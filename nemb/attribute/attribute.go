@@ -66,6 +66,7 @@ type thread struct {
 	forks   []fork
 	cpu     float64 // nanoseconds, at the last sample
 	known   bool    // cpu has been read
+	credit  float64 // nanoseconds it was there and is not told to have used, yet
 	ended   bool
 }
 

@@ -25,6 +25,7 @@ type tape struct {
 	a     *Attributor
 	words map[checkpoint.Thread][]uint64
 	start map[checkpoint.Thread]checkpoint.Tick
+	last  map[uint32]bool // threads that end with their last word
 }
 
 func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoint.SiteID) {
@@ -52,6 +53,7 @@ func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64)
 				continue
 			}
 			r := checkpoint.Run{Thread: id, First: true, Start: t.start[id], Words: words}
+			r.Last = t.last[id.TID]
 			n := t.a.Fold(r, s.At+1000, s.At)
 			t.words[id] = words[n:]
 		}
@@ -245,6 +247,35 @@ func TestThreadsShareByProcessorTime(t *testing.T) {
 	}
 }
 
+// The kernel tells a thread's time late, by up to a tick, and what a process
+// uses after its thread has ended: neither makes a function draw more power
+// than the machine gives.
+func TestLateAccounts(t *testing.T) {
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, 500*ms, checkpoint.Exit, 1)
+	p.add(1, 500*ms, checkpoint.Enter, 2)
+	p.add(1, 503*ms, checkpoint.Exit, 2)
+	p.last = map[uint32]bool{1: true}
+	usage := func(at int64) nemb.Usage {
+		u := nemb.Usage{Program: time.Duration(min(at, 600*ms))}
+		told := min(at, 600*ms)
+		if at/10/ms%2 == 1 {
+			told -= 4 * ms
+		}
+		u.Threads = []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(told)}}
+		return u
+	}
+	r := p.play([]nemb.Domain{counter}, 700*ms, 10*ms, constant(10), usage)
+	lawful(t, r)
+	if c := cost(t, r, 1); !near(c.Self.Energy, 5_000_000, 0.01) {
+		t.Errorf("1: %+v", c.Self)
+	}
+	if c := cost(t, r, 2); c.Self.Energy > 75_000 || c.Self.Energy < 20_000 {
+		t.Errorf("2 drew %d uJ in 3 ms at 10 W", c.Self.Energy)
+	}
+}
+
 // Other processes, cg and an idle machine have lines of their own.
 func TestLedgerLines(t *testing.T) {
 	var p tape
@@ -262,6 +293,21 @@ func TestLedgerLines(t *testing.T) {
 	}
 	if c := cost(t, r, 1); !near(c.Self.Lo, 2_500_000, 1e-3) || !near(c.Self.Hi, 7_500_000, 1e-3) {
 		t.Errorf("%+v", c.Self)
+	}
+}
+
+// What the runtime does for cg inside the program is cg's, not its caller's.
+func TestOwnWork(t *testing.T) {
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, 200*ms, checkpoint.Enter, checkpoint.OwnSite)
+	p.add(1, 500*ms, checkpoint.Exit, checkpoint.OwnSite)
+	p.add(1, 1000*ms, checkpoint.Exit, 1)
+	r := p.play([]nemb.Domain{counter}, 1000*ms, 10*ms, constant(10), alone)
+	lawful(t, r)
+	c := cost(t, r, 1)
+	if len(r.Costs) != 1 || c.Inclusive.Energy != 7_000_000 || c.InclusiveTime != 700*time.Millisecond || r.Total.Own != 3_000_000 {
+		t.Errorf("%+v %+v", r.Costs, r.Total)
 	}
 }
 

@@ -84,12 +84,21 @@ func (a *Attributor) Finish() Result {
 	whole := make([][]nemb.Energy, len(a.domains)) // per domain, per node
 	for d, b := range a.books {
 		whole[d] = round(a.energy[d], b.program)
+		// What the runtime did for cg is cg's.
+		inside := nemb.Energy(0)
+		for i, n := range a.nodes {
+			if n.site == checkpoint.OwnSite {
+				inside += whole[d][i]
+				whole[d][i], a.lo[d][i], a.hi[d][i] = 0, 0, 0
+				a.tallies[i] = tally{}
+			}
+		}
 		l := Ledger{
 			Uninstrumented: whole[d][root],
-			Functions:      b.program - whole[d][root],
+			Functions:      b.program - whole[d][root] - inside,
 			Other:          b.other,
 			Idle:           b.idle,
-			Own:            b.own,
+			Own:            b.own + inside,
 			Unattributed:   b.unattributed,
 			Total:          b.total,
 		}
@@ -194,7 +203,7 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 	costs := map[checkpoint.SiteID]*Cost{}
 	loHi := map[checkpoint.SiteID]*[4]float64{}
 	for i, n := range a.nodes {
-		if i == root {
+		if i == root || n.site == checkpoint.OwnSite {
 			continue
 		}
 		c := costs[n.site]

@@ -97,6 +97,10 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 
 func nanos[T ~int64](d T) float64 { return float64(d) }
 
+// late is by how much the kernel's time of a running thread is behind at most:
+// a scheduler tick, 10 ms at 100 Hz, in nanoseconds.
+const late = 10e6
+
 // threadTimes charges every thread up to the sample and stores the processor
 // time it used in the window into cpu. Where the kernel does not tell, a
 // thread counts as running whenever it is inside a site.
@@ -120,15 +124,25 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick float64, cpu map[*thread
 			}
 		}
 		now, ok := read[t]
+		here := a.present(t) * perTick
 		var used float64
 		switch {
 		case ok && t.known:
 			used = max(0, now-t.cpu)
 		case ok:
-			used = min(now, a.present(t)*perTick)
+			used = now
 		case !t.known:
 			used = inside * perTick
 		}
+		if t.ended {
+			// Its last reading may be of before the window.
+			used = max(used, inside*perTick)
+		}
+		// A thread uses no more than the time it is there, but for what the
+		// kernel told late of the window before. What a process uses after
+		// its last thread has taken leave is not that thread's.
+		used = min(used, here+t.credit)
+		t.credit = min(late, t.credit+here-used)
 		if ok {
 			t.cpu, t.known = now, true
 		}

@@ -18,6 +18,8 @@ from importlib import machinery
 
 MARK = "\0cg-checkpoint:"  # begins the constants that become checkpoints
 VERSION = "1"              # of the woven code in the cache
+ENTER, EXIT = 0, 1         # kinds of events
+OWN = (1 << 21) - 1        # the site of cg's own work inside the program
 
 Code = type((lambda: 0).__code__)
 Loader = machinery.SourceFileLoader
@@ -148,7 +150,19 @@ def wanted(path):
 
 
 def woven(source, path, module):
-    """The code object with live checkpoints, None to load the module as it is."""
+    """The code object with live checkpoints, None to load the module as it is.
+
+    What this costs is cg's, not the importing function's: it is a site of its
+    own, which the reader books so.
+    """
+    -checkpoint(ENTER << 21 | OWN)
+    try:
+        return weave_or_load(source, path, module)
+    finally:
+        -checkpoint(EXIT << 21 | OWN)
+
+
+def weave_or_load(source, path, module):
     try:
         where = os.path.join(run.cache, "%s-%d-%s-%s-%s%d-%s" % (
             _imp.source_hash(0x6367, source).hex(), len(source), VERSION, run.key,
