@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 )
 
 // Version is the version of cg.
@@ -54,6 +56,8 @@ func ended(status int) error {
 
 // Main runs cg and returns its exit status.
 func Main(args []string) int {
+	// A write to a reader that is gone is an error to handle, not the end.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	app := &cli.App{
 		Name:                   "cg",
 		Usage:                  "tells what your code costs in joules",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -96,6 +97,10 @@ func runMeasure(c *cli.Context) error {
 	}
 	defer out.abandon()
 
+	// From here on there is something to tidy up: signals that would end cg are
+	// taken. While the program runs, the launcher passes them on to it.
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
 	dir, err := os.MkdirTemp("", "cg-")
 	if err != nil {
 		return fail(statusSelf, "no place for the run's files: %w", err)
@@ -123,11 +128,14 @@ func runMeasure(c *cli.Context) error {
 	defer account.Close()
 
 	run := report.Start(string(o.granularity), lang.Name, os.Args, Version)
-	prepared, err := prepare(lang, target, o, dir)
+	prepared, err := prepare(ctx, lang, target, o, dir)
 	if err != nil {
 		return refused(err)
 	}
 	defer prepared.close()
+	if ctx.Err() != nil {
+		return fail(128+int(unix.SIGINT), "interrupted before the program was started")
+	}
 	command := o.command
 	command.Args, command.Env = prepared.command.Args, prepared.environment()
 	outcome, err := measure.Run(measure.Config{
@@ -246,10 +254,10 @@ type prepared struct {
 	native  languages.Native
 }
 
-func prepare(lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
+func prepare(ctx context.Context, lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
 	cache := cacheDir()
 	p := &prepared{}
-	library, err := runtimes.Library(context.Background(), lang.Native, cache, dir)
+	library, err := runtimes.Library(ctx, lang.Native, cache, dir)
 	if err != nil {
 		p.native.Reason = err.Error()
 	}
@@ -409,38 +417,48 @@ func (o *output) abandon() {
 	}
 }
 
+// write puts the report where it belongs. When the file cannot be written, the
+// text still goes to standard error: nothing measured is lost unseen.
 func (o *output) write(r *report.Run, verbose bool) error {
 	b, err := r.JSON(true)
 	if err != nil {
 		return err
 	}
-	if o.part != nil {
-		if _, err := o.part.Write(b); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
-		if err := o.part.Close(); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
-		if o.part.Name() != o.name {
-			if err := os.Rename(o.part.Name(), o.name); err != nil {
-				return fmt.Errorf("writing the report: %w", err)
+	failed := o.save(b)
+	if !o.json {
+		t := report.Terminal{Width: 100, Verbose: verbose}
+		if fd := int(os.Stderr.Fd()); term.IsTerminal(fd) {
+			if w, _, err := term.GetSize(fd); err == nil && w > 0 {
+				t.Width = w
 			}
+			t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		}
-		o.part = nil
+		fmt.Fprint(os.Stderr, "\n"+r.Text(t))
+	} else if _, err := os.Stdout.Write(b); err != nil {
+		return fmt.Errorf("writing the report to standard output: %w", err)
 	}
-	if o.json {
-		if _, err := os.Stdout.Write(b); err != nil {
-			return fmt.Errorf("writing the report to standard output: %w", err)
-		}
+	if failed != nil {
+		return fmt.Errorf("writing the report: %w", failed)
+	}
+	return nil
+}
+
+// save completes the file of -o.
+func (o *output) save(b []byte) error {
+	if o.part == nil {
 		return nil
 	}
-	t := report.Terminal{Width: 100, Verbose: verbose}
-	if fd := int(os.Stderr.Fd()); term.IsTerminal(fd) {
-		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
-			t.Width = w
-		}
-		t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if _, err := o.part.Write(b); err != nil {
+		return err
 	}
-	fmt.Fprint(os.Stderr, "\n"+r.Text(t))
+	if err := o.part.Close(); err != nil {
+		return err
+	}
+	if o.part.Name() != o.name {
+		if err := os.Rename(o.part.Name(), o.name); err != nil {
+			return err
+		}
+	}
+	o.part = nil
 	return nil
 }
