@@ -172,6 +172,16 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 			// function or module around it.
 			s := scope{name: here.qualify(t.Text(t.Field(i, "name"))), site: here.site, class: true}
 			begins[t.Field(i, "body")] = s
+		case "generator_expression":
+			// It runs in a frame of its own, whoever asks for its values; only
+			// its first iterable belongs to the frame around it.
+			scopes = append(scopes, scope{end: t.After(i), name: here.qualify("<genexpr>"), site: -1})
+			for c := i + 1; c < t.After(i); c = t.After(c) {
+				if t.Nodes[c].Type == "for_in_clause" {
+					begins[t.Field(c, "right")] = here
+					break
+				}
+			}
 		case "yield", "await":
 			if len(scopes) > 1 {
 				point(i, here.site, instrument.Pause)

@@ -31,7 +31,7 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &pythonText{t: t, text: text, first: first, name: "_cg"}
+	r := &pythonText{t: t, text: text, first: first, name: "_cg", heads: map[int]string{}, begun: map[int]int{}}
 	for strings.Contains(string(text), r.name) {
 		r.name += "_"
 	}
@@ -86,13 +86,22 @@ type pythonText struct {
 	first int
 	name  string
 	edits []edit.Edit
-	moved [][2]int // rows from, to
+	moved [][2]int       // rows from, to
+	heads map[int]string // lines in front of a line, by its offset
+	begun map[int]int    // blocks that begin at a row
 }
 
 func (r *pythonText) number(site int) int { return r.first + site }
 
 func (r *pythonText) insert(at int, format string, args ...any) {
 	r.edits = append(r.edits, edit.Edit{Start: at, End: at, New: fmt.Sprintf(format, args...)})
+}
+
+// lead puts lines in front of the line of an offset. Outer points come later
+// and their lines stand before those of inner ones.
+func (r *pythonText) lead(at int, format string, args ...any) {
+	at = r.lineStart(at)
+	r.heads[at] = fmt.Sprintf(format, args...) + r.heads[at]
 }
 
 func (r *pythonText) call(what string, site int) string {
@@ -179,9 +188,9 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 	}
 	n, last := r.t.Nodes[stmts[0]], r.t.Nodes[stmts[len(stmts)-1]]
 	if r.leads(n.Start) {
-		in := r.indent(n.Start)
-		in = r.mark(n.Row, 1) + in
-		r.insert(r.lineStart(n.Start), "%s", in+r.call(before, site)+"\n"+in+"try:\n")
+		r.begun[n.Row]++
+		in := r.mark(n.Row, r.begun[n.Row]) + r.indent(n.Start)
+		r.lead(n.Start, "%s", in+r.call(before, site)+"\n"+in+"try:\n")
 		r.insert(last.End, "%s", "\n"+in+"finally:\n"+in+unit+r.call(after, site))
 		r.moved = append(r.moved, [2]int{n.Row, last.EndRow})
 		return
@@ -208,6 +217,9 @@ func (r *pythonText) mark(row, own int) string { return fmt.Sprintf("\x00%d %d\x
 
 // move shifts the lines inside the blocks that got a try.
 func (r *pythonText) move() {
+	for at, lines := range r.heads {
+		r.insert(at, "%s", lines)
+	}
 	depth := map[int]int{}
 	for _, m := range r.moved {
 		for row := m[0]; row <= m[1]; row++ {
@@ -265,7 +277,7 @@ func (r *pythonText) pause(i, site int) {
 		r.insert(e.Start, "%s.suspend(%d, (", r.name, k)
 		r.insert(e.End, "))")
 		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
-		r.behind(i, site)
+		r.around(i, site)
 	case "with_statement":
 		item := -1
 		for c := i; c < r.t.After(i) && item < 0; c++ {
@@ -280,15 +292,19 @@ func (r *pythonText) pause(i, site int) {
 		r.insert(e.Start, "%s.suspend(%d, (", r.name, k)
 		r.insert(e.End, "))")
 		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
-		r.behind(i, site)
+		r.around(i, site)
 	}
 }
 
-// behind puts an unwind behind a statement: wherever its last await left the
-// frame, it runs again.
-func (r *pythonText) behind(i, site int) {
+// around puts an unwind behind a statement, however it is left: wherever its
+// last await left the frame, it runs again.
+func (r *pythonText) around(i, site int) {
 	n := r.t.Nodes[i]
-	r.insert(n.End, "%s", "\n"+r.mark(n.Row, 0)+r.indent(n.Start)+r.call("unwind", site))
+	r.begun[n.Row]++
+	in := r.mark(n.Row, r.begun[n.Row]) + r.indent(n.Start)
+	r.lead(n.Start, "%s", in+"try:\n")
+	r.insert(n.End, "%s", "\n"+in+"finally:\n"+in+unit+r.call("unwind", site))
+	r.moved = append(r.moved, [2]int{n.Row, n.EndRow})
 }
 
 // handlers puts an unwind at the start of each handler of a try statement.
@@ -309,7 +325,7 @@ func (r *pythonText) handlers(i, site int) {
 			}
 			n := r.t.Nodes[stmts[0]]
 			if r.leads(n.Start) {
-				r.insert(r.lineStart(n.Start), "%s", r.mark(n.Row, 0)+r.indent(n.Start)+r.call("unwind", site)+"\n")
+				r.lead(n.Start, "%s", r.mark(n.Row, r.begun[n.Row])+r.indent(n.Start)+r.call("unwind", site)+"\n")
 			} else {
 				r.insert(n.Start, "%s; ", r.call("unwind", site))
 			}
@@ -347,7 +363,7 @@ func (r *pythonText) module(site int, sites []checkpoint.Site) {
 	}
 	n := r.t.Nodes[stmts[0]]
 	if r.leads(n.Start) {
-		r.insert(r.lineStart(n.Start), "%s\n", head)
+		r.lead(n.Start, "%s\n", head)
 	} else {
 		r.insert(n.Start, "\n%s\n", head)
 	}

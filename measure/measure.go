@@ -68,7 +68,7 @@ func Run(c Config) (*Outcome, error) {
 		return nil, err
 	}
 	o.Domains = sampler.Domains()
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains), outcome: o}
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o}
 
 	if c.Merge {
 		c.Command.ResultBlock = r.block
@@ -207,6 +207,7 @@ func (r *recorder) record(s nemb.Sample) {
 	if r.keep == 0 {
 		r.keep = 1
 	}
+	s.Usage.Threads = nil // only the attributor asks
 	if r.seen%r.keep == 0 {
 		series.Samples = append(series.Samples, s)
 	}
@@ -278,7 +279,7 @@ func parseID(id string) (kind checkpoint.Kind, name string, thread uint64, err e
 // fromBlocks attributes a series to the checkpoints of blocks. Their times and
 // those of the samples are nanoseconds of one clock, which serve as ticks.
 func fromBlocks(blocks []Block, series nemb.Series) (attribute.Result, []checkpoint.Site) {
-	a := attribute.New(series.Domains)
+	a := attribute.New(series.Domains, nemb.Processors())
 	var sites []checkpoint.Site
 	numbers := map[string]checkpoint.SiteID{}
 	type history struct {

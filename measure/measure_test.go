@@ -163,7 +163,7 @@ func BenchmarkDrainAndAttribute(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer file.Close()
-	a := attribute.New([]nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}})
+	a := attribute.New([]nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}, 2)
 	tick := checkpoint.Monotonic.Now()
 	a.Close(nemb.Sample{At: tick, Time: checkpoint.Instant(tick), Energy: []nemb.Energy{0}})
 	var stack []checkpoint.SiteID

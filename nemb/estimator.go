@@ -33,6 +33,24 @@ var periods = []period{
 	{9999, ratio{.22, .18, .33}, ratio{.84, .73, 1.20}},
 }
 
+// periodOf is the period in which a CPU was released, the last one for an
+// unknown CPU.
+func periodOf(cpu CPU) period {
+	for _, p := range periods {
+		if cpu.March != "" && cpu.Year <= p.until {
+			return p
+		}
+	}
+	return periods[len(periods)-1]
+}
+
+// idleShare is the part of its full power that a machine draws when idle: the
+// median, and the 90th percentile of the one over the 10th of the other.
+func idleShare(cpu CPU) (share, most float64) {
+	p := periodOf(cpu)
+	return p.idle.median / p.max.median, p.idle.p90 / p.max.p10
+}
+
 // Of a CPU that is not in the table: W per hardware thread, medians over ten
 // generations of EPYC and Xeon (.22 to .90 idle, 1.2 to 4.2 busy).
 const (
@@ -73,12 +91,7 @@ func newEstimator(cpu CPU) *estimator {
 		d.Source = fmt.Sprintf("estimate: %s not in the table, %d threads, SPECpower medians per thread", cpu, cpu.Processors)
 		return e
 	}
-	var p period
-	for _, p = range periods {
-		if cpu.Year <= p.until {
-			break
-		}
-	}
+	p := periodOf(cpu)
 	d.Lo, d.Hi = 0.5, 1.5
 	what := fmt.Sprintf("estimate: %s %d, ", cpu.March, cpu.Year)
 	if cpu.Virtual {

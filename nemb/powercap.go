@@ -56,7 +56,9 @@ func openPowercap(root Root) ([]Sensor, error) {
 	}
 	p := &powercap{}
 	var first []Energy // what the dies of package p.domains[i] read at opening
+	share, most := idleShare(Identify(root))
 	for i, d := range powercapDomains(zones) {
+		d.IdleShare, d.IdleShareMost = share, most
 		z := zones[i]
 		path := filepath.Join(z.path, "energy_uj")
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -47,7 +47,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		t.EnergyJ = joules(total.Total)
 		t.LoJ, t.HiJ = joules(scaled(total.Total, lo)), joules(scaled(total.Total, hi))
 		t.ProgramEnergyJ = joules(total.Program())
-		t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = joules(scaled(total.Program(), lo)), joules(scaled(total.Program(), hi))
+		t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = joules(total.ProgramLo), joules(total.ProgramHi)
 		t.AvgPowerW = power(total.Total, result.Wall)
 		for d, domain := range domains {
 			t.Domains[domain.ID] = Joules(result.Domains[d].Total)

@@ -128,7 +128,7 @@ func example(kind nemb.Method) *Run {
 	if kind == nemb.Unavailable {
 		domains = nil
 	}
-	a := attribute.New(domains)
+	a := attribute.New(domains, 2)
 	sample := func(t int64) nemb.Sample {
 		s := nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Usage: nemb.Usage{Program: time.Duration(t), Own: time.Duration(t / 50), Other: time.Duration(t / 5)}}
 		for range domains {

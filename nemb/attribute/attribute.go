@@ -7,10 +7,11 @@
 // package is pure: no files, no clock, no goroutines. Its memory grows with
 // the number of call paths, up to a limit, and not with the number of calls.
 //
-// The energy of a window is split in proportion to processor time: first among
-// the program, cg itself and everyone else, after the idle power of the domain
-// where it is known; then among the program's threads; then, inside a thread,
-// among call paths by the time spent in each. The counter is never
+// The energy of a window is split in proportion to processor time. First the
+// idle power of the domain is set aside: where a model tells it, as told; else
+// as the published share of full power, given how busy the processors were. The
+// rest goes to the program, cg and everyone else; the program's to its threads;
+// a thread's to its call paths, by the time spent in each. The counter is never
 // interpolated onto the edges of a function.
 package attribute
 
@@ -80,6 +81,7 @@ type suspension struct {
 // Attributor folds words and closes windows.
 type Attributor struct {
 	domains []nemb.Domain
+	cpus    float64 // logical processors of the host, 0 where not known
 	nodes   []node
 	tallies []tally
 	energy  [][]float64 // per domain, per node: microjoules
@@ -116,10 +118,12 @@ type Stats struct {
 	MaxThreads int
 }
 
-// New prepares the attribution of energy from these domains.
-func New(domains []nemb.Domain) *Attributor {
+// New prepares the attribution of energy from these domains, on a host of cpus
+// logical processors, 0 where that is not known.
+func New(domains []nemb.Domain, cpus int) *Attributor {
 	a := &Attributor{
 		domains: domains,
+		cpus:    float64(cpus),
 		threads: map[checkpoint.Thread]*thread{},
 		waiting: map[checkpoint.SiteID]*suspension{},
 		energy:  make([][]float64, len(domains)),

@@ -44,7 +44,7 @@ func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoin
 // play folds the tape with samples every period, with the processor time that
 // cpu gives for each moment, and the energy that energy gives.
 func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64) []nemb.Energy, usage func(int64) nemb.Usage) Result {
-	t.a = New(domains)
+	t.a = New(domains, 2)
 	for at := int64(0); ; at += period {
 		at = min(at, end)
 		s := nemb.Sample{At: checkpoint.Tick(origin + at), Time: checkpoint.Instant(origin + at), Energy: energy(at), Usage: usage(at)}
@@ -296,6 +296,43 @@ func TestLedgerLines(t *testing.T) {
 	}
 }
 
+// A counter does not tell idle power: it is set aside by the published share,
+// and the bounds hold the truth for any share from none to the largest.
+func TestIdleShare(t *testing.T) {
+	d := counter
+	d.IdleShare, d.IdleShareMost = 0.2, 0.4
+	for _, truth := range []float64{0, 0.2, 0.4} {
+		// One of two processors is in use; at full use the machine draws 20 W.
+		watts := 20 * (truth + (1-truth)/2)
+		program := nemb.Energy(20 * (1 - truth) / 2 * 1e6)
+		var p tape
+		p.add(1, 0, checkpoint.Enter, 1)
+		p.add(1, 1000*ms, checkpoint.Exit, 1)
+		r := p.play([]nemb.Domain{d}, 1000*ms, 10*ms, constant(watts), alone)
+		lawful(t, r)
+		if truth == 0.2 && !near(r.Total.Program(), program, 1e-3) {
+			t.Errorf("program %d, want %d", r.Total.Program(), program)
+		}
+		lo, hi := float64(r.Total.ProgramLo)*0.999, float64(r.Total.ProgramHi)*1.001
+		if float64(program) < lo || float64(program) > hi {
+			t.Errorf("share %g: [%.0f, %.0f] does not hold %d", truth, lo, hi, program)
+		}
+		if c := cost(t, r, 1); float64(program) < float64(c.Self.Lo)*0.999 || float64(program) > float64(c.Self.Hi)*1.001 {
+			t.Errorf("share %g: function %+v does not hold %d", truth, c.Self, program)
+		}
+	}
+	// A sleeping program: the machine's energy is idle, not anybody's.
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 1)
+	r := p.play([]nemb.Domain{d}, 1000*ms, 10*ms, constant(5), func(at int64) nemb.Usage {
+		return nemb.Usage{Own: time.Duration(at / 1000), Threads: []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}}}}
+	})
+	lawful(t, r)
+	if r.Total.Idle < 4_950_000 || r.Total.Own > 20_000 {
+		t.Errorf("%+v", r.Total)
+	}
+}
+
 // What the runtime does for cg inside the program is cg's, not its caller's.
 func TestOwnWork(t *testing.T) {
 	var p tape
@@ -314,7 +351,7 @@ func TestOwnWork(t *testing.T) {
 // A window whose reading failed is joined with the next; at the end its energy
 // is unattributed.
 func TestFailedReadings(t *testing.T) {
-	a := New([]nemb.Domain{counter})
+	a := New([]nemb.Domain{counter}, 2)
 	at := func(t int64, e nemb.Energy, gap bool) nemb.Sample {
 		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: []nemb.Energy{e}, Gap: gap, Usage: nemb.Usage{Program: time.Duration(t)}}
 	}
@@ -334,7 +371,7 @@ func TestFailedReadings(t *testing.T) {
 
 // A forked thread goes on with the stack of its parent at that moment.
 func TestFork(t *testing.T) {
-	a := New([]nemb.Domain{counter})
+	a := New([]nemb.Domain{counter}, 2)
 	sample := func(t int64) nemb.Sample {
 		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: constant(10)(t), Usage: alone(t)}
 	}
@@ -370,7 +407,7 @@ func TestFork(t *testing.T) {
 
 // The 40 bits of a word wrap: time goes on.
 func TestTicksWrap(t *testing.T) {
-	a := New([]nemb.Domain{counter})
+	a := New([]nemb.Domain{counter}, 2)
 	base := int64(1<<40 - 5*ms)
 	sample := func(t int64) nemb.Sample {
 		return nemb.Sample{At: checkpoint.Tick(base + t), Time: checkpoint.Instant(base + t), Energy: constant(10)(t), Usage: alone(t)}
@@ -440,7 +477,7 @@ func FuzzFold(f *testing.F) {
 			words = append(words, uint64(b[0])<<30|uint64(b[1]&7)<<21|uint64(b[2]&15)|1<<25)
 			b = b[3:]
 		}
-		a := New([]nemb.Domain{counter})
+		a := New([]nemb.Domain{counter}, 2)
 		a.Close(nemb.Sample{Energy: []nemb.Energy{0}})
 		a.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Words: words, Last: len(words)%2 == 0}, 1<<41, 1<<41)
 		a.Last(nemb.Sample{At: 1 << 40, Time: 1 << 40, Energy: []nemb.Energy{12345678}, Usage: alone(1 << 40)})
@@ -475,7 +512,7 @@ func BenchmarkFold(b *testing.B) {
 		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 	}
 	b.Run("attribute", func(b *testing.B) {
-		a := New([]nemb.Domain{counter})
+		a := New([]nemb.Domain{counter}, 2)
 		a.Close(nemb.Sample{Energy: []nemb.Energy{0}})
 		run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1000}
 		e := nemb.Energy(0)

@@ -49,6 +49,9 @@ type Ledger struct {
 	Own            nemb.Energy // cg
 	Unattributed   nemb.Energy // in windows whose end could not be read
 	Total          nemb.Energy
+	// ProgramLo and ProgramHi bound Functions + Uninstrumented, the domain's
+	// own bounds included.
+	ProgramLo, ProgramHi nemb.Energy
 }
 
 // Balanced reports whether the law of the ledger holds.
@@ -102,6 +105,11 @@ func (a *Attributor) Finish() Result {
 			Unattributed:   b.unattributed,
 			Total:          b.total,
 		}
+		if b.program > 0 {
+			// What the runtime did for cg leaves the program with its bounds.
+			stays := float64(l.Program()) / float64(b.program)
+			l.ProgramLo, l.ProgramHi = interval(l.Program(), stays*b.lo*a.domains[d].Lo, stays*b.hi*a.domains[d].Hi)
+		}
 		r.Domains[d] = l
 		if a.domains[d].InTotal {
 			r.Total.Functions += l.Functions
@@ -111,6 +119,8 @@ func (a *Attributor) Finish() Result {
 			r.Total.Own += l.Own
 			r.Total.Unattributed += l.Unattributed
 			r.Total.Total += l.Total
+			r.Total.ProgramLo += l.ProgramLo
+			r.Total.ProgramHi += l.ProgramHi
 		}
 	}
 	a.costs(&r, whole)
@@ -170,7 +180,7 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		selfHi float64
 	}
 	under := make([]sum, len(a.nodes))
-	bound := float64(r.Total.Program())
+	bound := float64(r.Total.ProgramHi)
 	for i := len(a.nodes) - 1; i >= 0; i-- {
 		u := &under[i]
 		if u.energy == nil {
@@ -237,16 +247,10 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		b[3] += u.hi
 		c.InclusiveTime += time.Duration(u.wall)
 	}
-	widest := 1.0
-	for _, d := range a.domains {
-		if d.InTotal {
-			widest = max(widest, d.Hi)
-		}
-	}
 	for site, c := range costs {
 		b := loHi[site]
-		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, b[0], min(b[1], bound*widest))
-		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, b[2], min(b[3], bound*widest))
+		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, b[0], min(b[1], bound))
+		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, b[2], min(b[3], bound))
 		if s := a.waiting[site]; s != nil {
 			end := float64(a.prev.At - a.origin)
 			ticks := s.back + float64(s.open)*end - s.out

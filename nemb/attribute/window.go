@@ -14,6 +14,7 @@ type book struct {
 	other        nemb.Energy
 	idle         nemb.Energy
 	unattributed nemb.Energy
+	lo, hi       float64 // bounds of the program's
 }
 
 // Begin takes the sample that opens the first window.
@@ -78,10 +79,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 			b.unattributed += e
 			continue
 		}
-		idle := nemb.Energy(0)
-		if p := a.domains[d].Base; p > 0 {
-			idle = min(e, nemb.Energy(math.Round(p*wall*1e-3))) // W * ns = 1e-9 J = 1e-3 uJ
-		}
+		idle, lo, hi := a.idle(d, e, wall, program+own+other)
 		shares := split(e-idle, program, own, other)
 		if program+own+other <= 0 {
 			idle, shares = e, [3]nemb.Energy{}
@@ -90,9 +88,33 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		b.program += shares[0]
 		b.own += shares[1]
 		b.other += shares[2]
-		a.spend(d, float64(shares[0]), weight, rest, cpu)
+		b.lo += lo * float64(shares[0])
+		b.hi += hi * float64(shares[0])
+		a.spend(d, float64(shares[0]), weight, rest, cpu, lo, hi)
 	}
 	a.settle(perTick, cpu)
+}
+
+// idle is the part of a window's energy e that the domain draws whoever runs.
+// lo and hi bound the rest, as factors of it. Where no model tells the idle
+// power, it is the published share: power then grows from share, with idle
+// processors, to 1, with all of them in use. Nothing set aside is the one
+// bound, the largest share that is common the other.
+func (a *Attributor) idle(d int, e nemb.Energy, wall, busy float64) (idle nemb.Energy, lo, hi float64) {
+	domain := a.domains[d]
+	if domain.Base > 0 {
+		return min(e, nemb.Energy(math.Round(domain.Base*wall*1e-3))), 1, 1 // W * ns = 1e-9 J = 1e-3 uJ
+	}
+	if domain.IdleShare <= 0 || a.cpus <= 0 || wall <= 0 {
+		return 0, 1, 1
+	}
+	use := min(1, max(0, busy)/(a.cpus*wall))
+	running := func(share float64) float64 { return (1 - share) * use / (share + (1-share)*use) }
+	part := running(domain.IdleShare)
+	if part <= 0 {
+		return e, 1, 1
+	}
+	return e - nemb.Energy(math.Round(float64(e)*part)), running(max(domain.IdleShare, domain.IdleShareMost)) / part, 1 / part
 }
 
 func nanos[T ~int64](d T) float64 { return float64(d) }
@@ -199,7 +221,8 @@ func split(e nemb.Energy, weights ...float64) (parts [3]nemb.Energy) {
 }
 
 // spend divides the program's energy in a domain among the paths.
-func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]float64) {
+// lo and hi bound its energy as factors.
+func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]float64, lo, hi float64) {
 	if energy == 0 {
 		return
 	}
@@ -234,9 +257,9 @@ func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]
 			// windows in which it ran: it used that of the windows it had to
 			// itself, and at most that of all of them.
 			if e >= 0.999*energy {
-				a.lo[d][p.node] += e
+				a.lo[d][p.node] += lo * e
 			}
-			a.hi[d][p.node] += energy
+			a.hi[d][p.node] += hi * energy
 		}
 	}
 }

@@ -52,10 +52,14 @@ enum {
 	Py_nb_negative = 30,
 	Py_tp_call = 50,
 	Py_mod_exec = 2,
+	Py_mod_multiple_interpreters = 3,
 	Py_TPFLAGS_DEFAULT = 1 << 18,
 };
 
+#define Py_MOD_PER_INTERPRETER_GIL_SUPPORTED ((void *)2)
+
 extern PyObject _Py_NoneStruct;
+extern PyObject _Py_TrueStruct, _Py_FalseStruct;
 extern PyObject *PyExc_OSError, *PyExc_ValueError;
 extern const char *Py_GetVersion(void);
 extern void Py_IncRef(PyObject *);
@@ -72,6 +76,12 @@ extern PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
 extern PyObject *PyEval_EvalCode(PyObject *, PyObject *, PyObject *);
 extern PyObject *PyUnicode_AsUTF8String(PyObject *);
 extern char *PyBytes_AsString(PyObject *);
+extern void *PyModule_GetState(PyObject *);
+extern void PyErr_Clear(void);
+extern int PyDict_DelItemString(PyObject *, const char *);
+/* not in 3.8 */
+extern int Py_EnterRecursiveCall(const char *) __attribute__((weak));
+extern void Py_LeaveRecursiveCall(void) __attribute__((weak));
 
 static int none_is_immortal; /* PEP 683, 3.12 and later */
 
@@ -87,7 +97,12 @@ typedef struct {
 	uint64_t bits; /* kind << 21 | site */
 } Checkpoint;
 
-static PyObject *checkpoint_type;
+/* Each interpreter of the process has a module and types of its own. */
+typedef struct {
+	PyObject *checkpoint_type, *main_type;
+} State;
+
+static State *state_of(PyObject *module) { return PyModule_GetState(module); }
 
 static PyObject *checkpoint_negative(PyObject *self)
 {
@@ -105,7 +120,6 @@ static PyObject *checkpoint_lshift(PyObject *self, PyObject *value)
 /* checkpoint(bits): a checkpoint that records these 24 bits */
 static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
 {
-	(void)module;
 	long bits = PyLong_AsLong(arg);
 	if (bits == -1 && PyErr_Occurred())
 		return NULL;
@@ -113,13 +127,13 @@ static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
 		PyErr_SetString(PyExc_ValueError, "a checkpoint has 24 bits and is not 0");
 		return NULL;
 	}
-	Checkpoint *c = (Checkpoint *)PyType_GenericAlloc(checkpoint_type, 0);
+	Checkpoint *c = (Checkpoint *)PyType_GenericAlloc(state_of(module)->checkpoint_type, 0);
 	if (c)
 		c->bits = (uint64_t)bits;
 	return (PyObject *)c;
 }
 
-/* open(path): map the channel; OSError */
+/* open(path): map the channel; False if it is mapped already; OSError */
 static PyObject *open_channel(PyObject *module, PyObject *path)
 {
 	(void)module;
@@ -127,10 +141,13 @@ static PyObject *open_channel(PyObject *module, PyObject *path)
 	if (!bytes)
 		return NULL;
 	const char *name = PyBytes_AsString(bytes);
+	PyObject *result = cg_head ? &_Py_FalseStruct : &_Py_TrueStruct;
 	errno = cg_open(name);
-	if (errno)
-		return PyErr_SetFromErrnoWithFilename(PyExc_OSError, name);
-	return none();
+	result = errno ? PyErr_SetFromErrnoWithFilename(PyExc_OSError, name) : result;
+	Py_DecRef(bytes);
+	if (result)
+		Py_IncRef(result);
+	return result;
 }
 
 /* Main runs the script: a callable without a frame of its own, so that the
@@ -140,8 +157,6 @@ typedef struct {
 	PyObject *prepare;
 } Main;
 
-static PyObject *main_type;
-
 static PyObject *main_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	(void)args, (void)kwargs;
@@ -149,7 +164,16 @@ static PyObject *main_call(PyObject *self, PyObject *args, PyObject *kwargs)
 	if (!pair)
 		return NULL;
 	PyObject *code = PyTuple_GetItem(pair, 0), *names = PyTuple_GetItem(pair, 1);
+	/* The interpreter runs a script without a call around it, and deletes two
+	 * names when it has ended. */
+	int level = Py_EnterRecursiveCall && Py_LeaveRecursiveCall;
+	if (level)
+		Py_LeaveRecursiveCall();
 	PyObject *result = code && names ? PyEval_EvalCode(code, names, names) : NULL;
+	if (level)
+		Py_EnterRecursiveCall("");
+	if (result && (PyDict_DelItemString(names, "__file__") < 0 || PyDict_DelItemString(names, "__cached__") < 0))
+		PyErr_Clear();
 	Py_DecRef(pair);
 	return result;
 }
@@ -157,8 +181,7 @@ static PyObject *main_call(PyObject *self, PyObject *args, PyObject *kwargs)
 /* main(prepare): a callable that runs (code, names) = prepare() */
 static PyObject *new_main(PyObject *module, PyObject *prepare)
 {
-	(void)module;
-	Main *m = (Main *)PyType_GenericAlloc(main_type, 0);
+	Main *m = (Main *)PyType_GenericAlloc(state_of(module)->main_type, 0);
 	if (m) {
 		Py_IncRef(prepare); /* kept for the life of the process */
 		m->prepare = prepare;
@@ -169,7 +192,7 @@ static PyObject *new_main(PyObject *module, PyObject *prepare)
 static PyMethodDef methods[] = {
 	{"checkpoint", new_checkpoint, METH_O, "checkpoint($module, bits, /)\n--\n\nA checkpoint that records kind << 21 | site."},
 	{"main", new_main, METH_O, "main($module, prepare, /)\n--\n\nA callable that runs (code, names) = prepare()."},
-	{"open", open_channel, METH_O, "open($module, path, /)\n--\n\nMap the channel at path. OSError if it is none."},
+	{"open", open_channel, METH_O, "open($module, path, /)\n--\n\nMap the channel at path: False if this process has it. OSError if it is none."},
 	{0},
 };
 
@@ -186,18 +209,22 @@ static PyType_Spec main_spec = {"cgprobe.Main", sizeof(Main), 0, Py_TPFLAGS_DEFA
 
 static int module_exec(PyObject *module)
 {
-	(void)module;
-	const char *v = Py_GetVersion();
-	none_is_immortal = atoi(v) > 3 || (v[0] == '3' && v[1] == '.' && atoi(v + 2) >= 12);
-	checkpoint_type = PyType_FromSpec(&checkpoint_spec);
-	main_type = PyType_FromSpec(&main_spec);
-	return checkpoint_type && main_type ? 0 : -1;
+	State *s = state_of(module);
+	s->checkpoint_type = PyType_FromSpec(&checkpoint_spec);
+	s->main_type = PyType_FromSpec(&main_spec);
+	return s->checkpoint_type && s->main_type ? 0 : -1;
 }
 
-static PySlot module_slots[] = {{Py_mod_exec, module_exec}, {0}};
-static PyModuleDef module_def = {{1, NULL}, NULL, 0, NULL, "cgprobe", "Checkpoints of cg (checkpoint/FORMAT.md).", 0, methods, module_slots, NULL, NULL, NULL};
+static PySlot module_slots[] = {{Py_mod_exec, module_exec}, {0}, {0}};
+static PyModuleDef module_def = {{1, NULL}, NULL, 0, NULL, "cgprobe", "Checkpoints of cg (checkpoint/FORMAT.md).", sizeof(State), methods, module_slots, NULL, NULL, NULL};
 
 __attribute__((visibility("default"))) PyObject *PyInit_cgprobe(void)
 {
+	const char *v = Py_GetVersion();
+	if (atoi(v) > 3 || (v[0] == '3' && v[1] == '.' && atoi(v + 2) >= 12)) {
+		none_is_immortal = 1;
+		/* a slot of 3.12, refused by earlier ones */
+		module_slots[1] = (PySlot){Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED};
+	}
 	return PyModuleDef_Init(&module_def);
 }

@@ -14,10 +14,10 @@ import _thread
 import marshal
 import os
 import sys
-from importlib import machinery
+import _frozen_importlib as bootstrap
+import _frozen_importlib_external as machinery
 
 MARK = "\0cg-checkpoint:"  # begins the constants that become checkpoints
-VERSION = "1"              # of the woven code in the cache
 ENTER, EXIT = 0, 1         # kinds of events
 OWN = (1 << 21) - 1        # the site of cg's own work inside the program
 
@@ -32,6 +32,7 @@ class Run:
     imports = "1"     # weave imported modules too
     foreign = ""      # also ask about the standard library and site-packages
     main = None       # makes the callable that runs the script, native only
+    nested = False    # this is not the first interpreter of the process
 
 
 run = Run()
@@ -40,15 +41,26 @@ live = {}             # bits -> checkpoint, shared by all modules
 
 
 def start(path):
+    before = set(sys.modules)
+    try:
+        begin(path)
+    finally:
+        for name in set(sys.modules) - before:
+            del sys.modules[name]  # the program imports its own
+
+
+def begin(path):
     with open(path, encoding="utf-8", errors="surrogateescape") as f:
         for line in f:
             name, _, value = line.rstrip("\n").partition("=")
             setattr(run, name, value)
     if not probe():
         return
-    if run.imports:
-        Loader.get_code = get_code
-    script()
+    Loader.get_code = get_code
+    if not run.nested:
+        script()
+        if sys.argv[:1] == ["-c"]:
+            sys.meta_path.insert(0, Workers)
 
 
 def probe():
@@ -61,11 +73,11 @@ def probe():
         else:
             try:
                 loader = machinery.ExtensionFileLoader("cgprobe", run.native)
-                spec = machinery.ModuleSpec("cgprobe", loader, origin=run.native)
+                spec = bootstrap.ModuleSpec("cgprobe", loader, origin=run.native)
                 spec._set_fileattr = False
                 module = loader.create_module(spec)
                 loader.exec_module(module)
-                module.open(run.channel)
+                run.nested = not module.open(run.channel)
                 checkpoint = module.checkpoint
                 run.main = module.main
                 return True
@@ -77,10 +89,21 @@ def probe():
             scope = {"__name__": "cg_pure", "take": take}
             exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
         checkpoint = scope["start"](run.channel)
+        run.nested = nested()
         return True
     except Exception as e:
         tell("off", "%s: %s" % (type(e).__name__, e))
         return False
+
+
+def nested():
+    for name in "_interpreters", "_xxsubinterpreters":
+        try:
+            current = __import__(name).get_current()
+        except (ImportError, AttributeError, RuntimeError):
+            continue
+        return str(current[0] if isinstance(current, tuple) else current) not in ("0", "InterpreterID(0)")
+    return False
 
 
 # Talking to cg: one request a connection, so that a fork shares nothing.
@@ -124,12 +147,14 @@ def take(first):
 def get_code(self, fullname):
     if type(self) is Loader:
         path = self.get_filename(fullname)
-        if wanted(path):
+        # The module of "python -m" is asked for by runpy, under its own name.
+        main = fullname == "__main__" or sys.argv[:1] == ["-m"] and sys._getframe(1).f_globals.get("__name__") == "runpy"
+        if (main or run.imports) and wanted(path):
             try:
                 source = self.get_data(path)
             except OSError:
                 return original_get_code(self, fullname)
-            code = woven(source, path, fullname)
+            code = woven(source, path, "__main__" if main else fullname)
             if code is not None:
                 return code
     return original_get_code(self, fullname)
@@ -165,7 +190,7 @@ def woven(source, path, module):
 def weave_or_load(source, path, module):
     try:
         where = os.path.join(run.cache, "%s-%d-%s-%s-%s%d-%s" % (
-            _imp.source_hash(0x6367, source).hex(), len(source), VERSION, run.key,
+            _imp.source_hash(0x6367, source).hex(), len(source), os.path.basename(run.here), run.key,
             sys.implementation.cache_tag, sys.flags.optimize,
             "main" if module == "__main__" else "module"))
         try:
@@ -189,7 +214,7 @@ def weave_or_load(source, path, module):
 def make(source, path, module, where):
     """Weaves a source and caches the outcome: (sites, code), or (None, None)."""
     with open(os.path.join(run.here, "weave.py"), "rb") as f:
-        scope = {"__name__": "cg_weave", "MARK": MARK}
+        scope = {"__name__": "cg_weave", "MARK": MARK, "get_ident": _thread.get_ident}
         exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
     try:
         text = scope["decode"](source)
@@ -207,7 +232,9 @@ def make(source, path, module, where):
         # original.
         tell("skip", module, path, "%s: %s" % (type(e).__name__, e))
         return None, None
-    if quiet or module != "__main__":  # warnings of a script come every time
+    # The warnings of a script come every time, those of a module when it is
+    # compiled.
+    if quiet or module != "__main__" and not sys.dont_write_bytecode:
         part = "%s.%d.%d" % (where, os.getpid(), _thread.get_ident())
         try:
             with open(part, "wb") as f:
@@ -274,7 +301,7 @@ def script():
             sys.modules.pop("runpy", None)
         else:
             sys.modules["runpy"] = real
-        sys.path_importer_cache.pop(path, None)
+        sys.path_importer_cache[path] = None
         if sys.path and sys.path[0] == path:
             if sys.flags.isolated or getattr(sys.flags, "safe_path", False):
                 del sys.path[0]
@@ -304,9 +331,63 @@ def plain_main(prepare):
         code, names = prepare()
         try:
             exec(code, names)
+            names.pop("__file__", None)  # as the interpreter does
+            names.pop("__cached__", None)
+            return
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as e:
-            sys.excepthook(type(e), e, e.__traceback__.tb_next)
-            raise SystemExit(1)
+            e.__traceback__ = e.__traceback__.tb_next
+            error = e
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+        sys.excepthook(type(error), error, error.__traceback__)
+        raise SystemExit(1)
     return main
+
+
+# Workers of multiprocessing that are started anew ("python -c") run the script
+# by runpy.run_path, which reads and compiles it without an import hook.
+
+class Workers:
+    """A finder that meets runpy, once, and steps aside."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name != "runpy":
+            return None
+        sys.meta_path.remove(cls)
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target)
+            if spec is not None and hasattr(spec.loader, "exec_module"):
+                spec.loader = Wrapped(spec.loader)
+                return spec
+
+
+class Wrapped:
+    """A loader that hands the finished module to adopt."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def create_module(self, spec):
+        spec.loader = self.loader
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        original = module._get_code_from_file
+
+        def get(*args):  # (name, path) before 3.12, then (path)
+            path = os.fsdecode(args[-1])
+            if args[0] == "__mp_main__" or sys._getframe(1).f_locals.get("run_name") == "__mp_main__":
+                try:
+                    with open(path, "rb") as f:
+                        code = woven(f.read(), path, "__main__") if wanted(os.path.abspath(path)) else None
+                except OSError:
+                    code = None
+                if code is not None:
+                    return (code, args[-1]) if len(args) == 2 else code
+            return original(*args)
+
+        module._get_code_from_file = get

@@ -18,7 +18,6 @@ def _cg_start():
             with open(name, "rb") as f:
                 source = f.read()
             cached = os.path.join(here, "hook." + sys.implementation.cache_tag + "." + str(sys.flags.optimize))
-            code = scope_code = None
             import marshal
             try:
                 with open(cached, "rb") as f:
@@ -44,7 +43,7 @@ _cg_here = _cg_start()
 
 def _cg_next(here):
     try:
-        from importlib.machinery import PathFinder
+        from _frozen_importlib_external import PathFinder
         return PathFinder.find_spec("sitecustomize", sys.path)
     except Exception:
         return None
@@ -56,7 +55,7 @@ if _cg_spec is None or _cg_spec.loader is None:
     _cg_error.name = "sitecustomize"
     raise _cg_error
 else:
-    from importlib.util import module_from_spec as _cg_make
+    from _frozen_importlib import module_from_spec as _cg_make
     _cg_module = _cg_make(_cg_spec)
     sys.modules["sitecustomize"] = _cg_module
     _cg_spec.loader.exec_module(_cg_module)

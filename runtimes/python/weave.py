@@ -69,14 +69,44 @@ def weave(text, source, path, plan):
             sites.append(line)
         elif f[0] == "P":
             points[f[1], int(f[2]), int(f[3])] = int(f[4])
-    import warnings
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
+    with Ear() as ear:
         code = attempt(text, source, path, points)
-    quiet = not seen
+    quiet = not ear.heard
     if not quiet:
         compile(source, path, "exec", 0, True)  # once more, to be heard
-    return "\n".join(sites), code, quiet
+    return "\n".join(sites), polish(code), quiet
+
+
+class Ear(type):
+    """Hears this thread's warnings and keeps them from being shown. It stands
+    in the category of a filter: to change the list in place, unlike
+    warnings.catch_warnings, makes nobody forget what has been shown."""
+
+    def __new__(mcs):
+        ear = super().__new__(mcs, "Ear", (Warning,), {})
+        ear.heard, ear.thread = False, get_ident()
+        return ear
+
+    def __init__(cls):
+        pass
+
+    def __subclasscheck__(cls, category):
+        if get_ident() == cls.thread:
+            cls.heard = True
+        return get_ident() == cls.thread
+
+    def __enter__(cls):
+        module = sys.modules.get("warnings")
+        cls.filters = getattr(module, "filters", None)
+        if cls.filters is None:
+            import _warnings
+            cls.filters = _warnings.filters
+        cls.filter = ("ignore", None, cls, None, 0)
+        cls.filters.insert(0, cls.filter)
+        return cls
+
+    def __exit__(cls, *exception):
+        cls.filters.remove(cls.filter)
 
 
 def attempt(text, source, path, points):
@@ -232,6 +262,8 @@ class Weaver:
         else:
             item = node.items[0]
             item.context_expr = self.passing(SUSPEND, site, item.context_expr, item.context_expr)
+        # However the statement is left, by break or continue or an exception
+        # that somebody handles, the frame then runs.
         resume = self.event(RESUME, site, node.body[0])
         guard = ast.Try(body=node.body, handlers=[], orelse=[],
                         finalbody=[self.event(SUSPEND, site, node.body[-1])])
@@ -239,7 +271,8 @@ class Weaver:
         if isinstance(node, ast.AsyncFor) and node.orelse:
             node.orelse.insert(0, self.event(UNWIND, site, node.orelse[0]))
         body = getattr(parent, field)
-        body.insert(identity(body, node) + 1, self.event(UNWIND, site, node))
+        around = ast.Try(body=[node], handlers=[], orelse=[], finalbody=[self.event(UNWIND, site, node)])
+        body[identity(body, node)] = place(around, node)
 
 
 def identity(nodes, node):
@@ -252,3 +285,130 @@ def identity(nodes, node):
 def documented(body):
     return bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) \
         and isinstance(body[0].value.value, TEXT)
+
+
+# What the compiler makes of the marks is made invisible to debuggers, from
+# 3.11 on: the enter takes its line from what stands before it, and the handler
+# that the try adds would leave the frame without one.
+
+NEGATIVE = compile("-x", "", "eval").co_code[4] if NOWHERE else None
+
+
+def polish(code):
+    """Code with no line for its enter, and that an exception leaves from the
+    line that raised it."""
+    if not NOWHERE:
+        return code
+    consts = tuple(polish(c) if type(c) is type(code) else c for c in code.co_consts)
+    marks = {i: int(c[len(MARK)]) for i, c in enumerate(consts) if type(c) is TEXT and c.startswith(MARK)}
+    if not marks:
+        return code.replace(co_consts=consts)
+    ops = code.co_code
+    lines, table, room = code.co_linetable, code.co_exceptiontable, code.co_stacksize
+    for u in range(1, len(ops) // 2):
+        if ops[2 * u] == NEGATIVE:
+            start, const = operand(ops, u - 1)
+            if marks.get(const) == ENTER:
+                lines = nowhere(lines, start, u + 2)
+            break
+    entries = read_exceptions(table)
+    patched = bytearray(ops)
+    inside = {e[0]: e for e in entries if e[4]}  # by the start of a handler
+    for target in {e[2] for e in entries if not e[4]}:
+        own = inside.get(target)
+        if own is None or own[2] != own[0] + own[1] or not 5 <= own[1] <= 7:
+            continue
+        last = own[0] + own[1] - 1  # push, load, negative, pop, reraise
+        start, const = operand(ops, last - 3)
+        if ops[2 * last - 4] != NEGATIVE or marks.get(const) != EXIT or start != target + 1 or ops[2 * last + 1] != 0:
+            continue
+        # The interpreter notes where the exception came from, and the reraise
+        # goes back there, as that of a with statement does.
+        patched[2 * last + 1] = 2
+        own[3] += 1
+        for e in entries:
+            if e[2] == target:
+                e[4] = 1
+        room = code.co_stacksize + 1
+    return code.replace(co_consts=consts, co_code=bytes(patched), co_linetable=lines,
+                        co_exceptiontable=write_exceptions(entries), co_stacksize=room)
+
+
+def operand(ops, u):
+    """(first unit, operand) of the instruction at a unit, its prefixes included."""
+    value, shift, op = ops[2 * u + 1], 8, ops[2 * u]
+    while u > 0 and ops[2 * u - 2] == EXTENDED:
+        u -= 1
+        value |= ops[2 * u + 1] << shift
+        shift += 8
+    return u, value
+
+
+def prefix():
+    """The instruction that extends the operand of the next one."""
+    ops = compile(",".join("x%d" % i for i in range(257)), "", "eval").co_code
+    for u in range(2, len(ops) // 2 - 1):
+        if ops[2 * u + 2] == ops[2] and ops[2 * u + 3] == 0:  # loads name 256
+            return ops[2 * u]
+
+
+EXTENDED = prefix() if NOWHERE else None
+
+
+# The tables: github.com/python/cpython/blob/3.11/Objects/locations.md and
+# exception_handling_notes.txt beside it. Lengths are in units of two bytes.
+
+def nowhere(table, start, end):
+    """The table with no line for the units from start up to end."""
+    out, at, i = bytearray(), 0, 0
+    while i < len(table):
+        k = i + 1
+        while k < len(table) and not table[k] & 128:
+            k += 1
+        n = (table[i] & 7) + 1
+        if at < end and at + n > start:
+            before = max(start - at, 0)
+            if at + n > end or before == 0 and moves(table[i:k]):
+                return table
+            if before:
+                out.append(table[i] & ~7 | before - 1)
+                out += table[i + 1:k]
+            out.append(128 | 15 << 3 | n - before - 1)
+        else:
+            out += table[i:k]
+        at += n
+        i = k
+    return bytes(out)
+
+
+def moves(entry):
+    """Whether a location entry goes to another line."""
+    kind = entry[0] >> 3 & 15
+    return kind in (11, 12) or kind in (13, 14) and entry[1] & 63 > 1
+
+
+def read_exceptions(table):
+    """[start, length, target, depth, keeps the place] of each entry."""
+    numbers, value = [], 0
+    for b in table:
+        value = value << 6 | b & 63
+        if not b & 64:
+            numbers.append(value)
+            value = 0
+    return [numbers[i:i + 3] + [numbers[i + 3] >> 1, numbers[i + 3] & 1] for i in range(0, len(numbers), 4)]
+
+
+def write_exceptions(entries):
+    out = bytearray()
+    for start, length, target, depth, keeps in entries:
+        first = 128
+        for value in start, length, target, depth << 1 | keeps:
+            parts = [value & 63]
+            while value > 63:
+                value >>= 6
+                parts.append(value & 63 | 64)
+            parts.reverse()
+            parts[0] |= first
+            first = 0
+            out += bytes(parts)
+    return bytes(out)

@@ -1,0 +1,139 @@
+package runtimes
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func compiler(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no C compiler")
+		}
+		t.Skip("no C compiler")
+	}
+}
+
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range found {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestEmbeddedFiles(t *testing.T) {
+	for _, name := range []string{"python/sitecustomize.py", "python/hook.py", "python/weave.py", "python/pure.py", "python/codegreen_runtime.py", "native/channel.h", "native/python.c"} {
+		if b, err := Files.ReadFile(name); err != nil || len(b) == 0 {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+	}
+}
+
+// Eight at once unpack into one cache: each gets the whole folder, and nothing
+// half done stays.
+func TestUnpackAtOnce(t *testing.T) {
+	cache := t.TempDir()
+	var wait sync.WaitGroup
+	dirs := make([]string, 8)
+	for i := range dirs {
+		wait.Go(func() {
+			dir, err := Unpack("python", cache, t.TempDir())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			dirs[i] = dir
+			want, _ := Files.ReadFile("python/hook.py")
+			got, err := os.ReadFile(filepath.Join(dir, "hook.py"))
+			if err != nil || string(got) != string(want) {
+				t.Errorf("%d bytes, %v", len(got), err)
+			}
+		})
+	}
+	wait.Wait()
+	for _, d := range dirs {
+		if d != dirs[0] {
+			t.Errorf("%s and %s", d, dirs[0])
+		}
+	}
+	if names := entries(t, cache); len(names) != 1 {
+		t.Errorf("left in the cache: %v", names)
+	}
+}
+
+func TestUnpackWithoutCache(t *testing.T) {
+	scratch := t.TempDir()
+	for _, cache := range []string{"", "/proc/nosuch"} {
+		dir, err := Unpack("python", cache, scratch)
+		if err != nil || !strings.HasPrefix(dir, scratch) {
+			t.Errorf("cache %q: %s, %v", cache, dir, err)
+		}
+	}
+	if _, err := Unpack("python", "/proc/nosuch", "/proc/nosuch"); err == nil {
+		t.Error("unpacked to nowhere")
+	}
+}
+
+func TestLibrary(t *testing.T) {
+	compiler(t)
+	cache := t.TempDir()
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			path, err := Library(context.Background(), "python.c", cache, t.TempDir())
+			if err != nil || filepath.Dir(path) != cache {
+				t.Errorf("%s, %v", path, err)
+			}
+		})
+	}
+	wait.Wait()
+	if names := entries(t, cache); len(names) != 2 { // the library and its source
+		t.Errorf("left in the cache: %v", names)
+	}
+	// With the library there, no compiler is needed.
+	t.Setenv("PATH", "")
+	if _, err := Library(context.Background(), "python.c", cache, t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	scratch := t.TempDir()
+	if _, err := Library(context.Background(), "python.c", "", scratch); !errors.Is(err, ErrNoCompiler) {
+		t.Errorf("%v, want ErrNoCompiler", err)
+	}
+}
+
+func TestBrokenCompiler(t *testing.T) {
+	compiler(t)
+	t.Setenv("CC", "false")
+	_, err := Library(context.Background(), "python.c", t.TempDir(), t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "compiling the native runtime with false") {
+		t.Error(err)
+	}
+}
+
+// The native sources compile without a warning, with both compilers where both
+// are there.
+func TestNativeSourcesAreClean(t *testing.T) {
+	compiler(t)
+	for _, cc := range []string{"cc", "clang"} {
+		if _, err := exec.LookPath(cc); err != nil {
+			continue
+		}
+		out, err := exec.Command(cc, "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-o", filepath.Join(t.TempDir(), "x.so"), "native/python.c").CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", cc, err, out)
+		}
+	}
+}
