@@ -1,12 +1,8 @@
 package cli
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,16 +11,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 
-	"cg/checkpoint"
 	"cg/instrument"
 	"cg/languages"
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
 	"cg/report"
-	"cg/runtimes"
 )
 
 func measureCommand() *cli.Command {
@@ -244,221 +237,4 @@ func duration(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is not a time: use seconds, or such as 90s, 1m30s", s)
 	}
 	return d, nil
-}
-
-// prepared is a program that is ready to be started with checkpoints.
-type prepared struct {
-	command languages.Command
-	channel *checkpoint.Channel
-	server  *instrument.Server
-	native  languages.Native
-}
-
-func prepare(ctx context.Context, lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
-	cache := cacheDir()
-	p := &prepared{}
-	library, err := runtimes.Library(ctx, lang.Native, cache, dir)
-	if err != nil {
-		p.native.Reason = err.Error()
-	}
-	p.native.Path = library
-	clock := checkpoint.SystemClock()
-	if library == "" {
-		clock = checkpoint.Monotonic // which every runtime can read
-	}
-	if p.channel, err = checkpoint.New(clock, 0); err != nil {
-		return nil, err
-	}
-	p.server = &instrument.Server{Planner: lang.Plan, Language: lang.Name, Options: o.instrument, Channel: p.channel}
-	setup := languages.Setup{
-		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: filepath.Join(dir, "server"), Key: key(o),
-		Coarse: o.granularity == instrument.Coarse, Native: p.native, Off: o.instrumented,
-	}
-	for _, g := range o.instrument.Include {
-		setup.Foreign = setup.Foreign || strings.Contains(g, "/")
-	}
-	if err := p.server.Listen(setup.Server); err != nil {
-		p.channel.Close()
-		return nil, err
-	}
-	if p.command, err = lang.Launch(target, setup); err != nil {
-		p.close()
-		return nil, err
-	}
-	return p, nil
-}
-
-func (p *prepared) close() {
-	p.server.Close()
-	p.channel.Close()
-}
-
-// facts adds what was prepared and found to the facts of a run.
-func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, root nemb.Root) report.Facts {
-	f.Outcome, f.Sites = o, p.server.Sites()
-	for _, s := range p.server.Skipped() {
-		f.Skipped = append(f.Skipped, report.Skip(s))
-	}
-	if reason, is := p.server.Pure(); is {
-		f.Pure = &reason
-	}
-	if reason, is := p.server.Off(); is {
-		f.Off = &reason
-	}
-	f.Denied, f.Broken = found.Denied, found.Broken
-	cpu := nemb.Identify(root)
-	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != ""
-	f.Clock, f.LanguageVersion = p.channel.Clock(), p.command.Version
-	f.LanguageMeta = p.command.Meta
-	return f
-}
-
-// environment is ours with the command's additions in place of what they
-// replace.
-func (p *prepared) environment() []string {
-	set := map[string]bool{}
-	for _, kv := range p.command.Env {
-		name, _, _ := strings.Cut(kv, "=")
-		set[name] = true
-	}
-	var env []string
-	for _, kv := range os.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); !set[name] {
-			env = append(env, kv)
-		}
-	}
-	return append(env, p.command.Env...)
-}
-
-// key stands for everything that changes a plan, in the names of cached code.
-func key(o options) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q", Version, o.granularity, o.instrument.Include, o.instrument.Exclude))
-	return hex.EncodeToString(sum[:6])
-}
-
-// cacheDir is where cg keeps what it can make again: $XDG_CACHE_HOME/cg. "" if
-// it cannot be written.
-func cacheDir() string {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	dir := filepath.Join(base, "cg")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return ""
-	}
-	probe, err := os.CreateTemp(dir, ".writable-")
-	if err != nil {
-		return ""
-	}
-	probe.Close()
-	os.Remove(probe.Name())
-	return dir
-}
-
-func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("output") == "-" }
-
-// output is where the report goes. A file is made before the program runs, so
-// that a place that cannot be written is known at once, and gets its name when
-// the report is whole.
-type output struct {
-	json bool
-	name string
-	part *os.File
-}
-
-func openOutput(c *cli.Context) (*output, error) {
-	o := &output{json: jsonOnStdout(c), name: c.String("output")}
-	if o.json && closed(1) {
-		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
-	}
-	if o.name == "" || o.name == "-" {
-		return o, nil
-	}
-	if info, err := os.Stat(o.name); err == nil && info.IsDir() {
-		return nil, fail(statusUsage, "-o: %s is a directory", o.name)
-	} else if err == nil && !info.Mode().IsRegular() { // a pipe, /dev/null
-		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, fail(statusUsage, "-o: %w", err)
-		}
-		o.part = f
-		return o, nil
-	}
-	f, err := os.CreateTemp(filepath.Dir(o.name), "."+filepath.Base(o.name)+".part-")
-	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return nil, fail(statusUsage, "-o: %s cannot be written: %w", o.name, err)
-	}
-	f.Chmod(0o644)
-	o.part = f
-	return o, nil
-}
-
-// closed reports whether a standard descriptor was closed when cg started. Go
-// puts /dev/null in its place, open for reading and writing, which no shell's
-// redirection does.
-func closed(fd int) bool {
-	var st unix.Stat_t
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err != nil || unix.Fstat(fd, &st) != nil {
-		return true
-	}
-	return flags&unix.O_ACCMODE == unix.O_RDWR && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == unix.Mkdev(1, 3)
-}
-
-func (o *output) abandon() {
-	if o.part != nil && o.part.Name() != o.name {
-		o.part.Close()
-		os.Remove(o.part.Name())
-	}
-}
-
-// write puts the report where it belongs. When the file cannot be written, the
-// text still goes to standard error: nothing measured is lost unseen.
-func (o *output) write(r *report.Run, verbose bool) error {
-	b, err := r.JSON(true)
-	if err != nil {
-		return err
-	}
-	failed := o.save(b)
-	if !o.json {
-		t := report.Terminal{Width: 100, Verbose: verbose}
-		if fd := int(os.Stderr.Fd()); term.IsTerminal(fd) {
-			if w, _, err := term.GetSize(fd); err == nil && w > 0 {
-				t.Width = w
-			}
-			t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		}
-		fmt.Fprint(os.Stderr, "\n"+r.Text(t))
-	} else if _, err := os.Stdout.Write(b); err != nil {
-		return fmt.Errorf("writing the report to standard output: %w", err)
-	}
-	if failed != nil {
-		return fmt.Errorf("writing the report: %w", failed)
-	}
-	return nil
-}
-
-// save completes the file of -o.
-func (o *output) save(b []byte) error {
-	if o.part == nil {
-		return nil
-	}
-	if _, err := o.part.Write(b); err != nil {
-		return err
-	}
-	if err := o.part.Close(); err != nil {
-		return err
-	}
-	if o.part.Name() != o.name {
-		if err := os.Rename(o.part.Name(), o.name); err != nil {
-			return err
-		}
-	}
-	o.part = nil
-	return nil
 }

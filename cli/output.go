@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"cg/report"
+)
+
+func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("output") == "-" }
+
+// output is where the report goes. A file is made before the program runs, so
+// that a place that cannot be written is known at once, and gets its name when
+// the report is whole.
+type output struct {
+	json bool
+	name string
+	part *os.File
+}
+
+func openOutput(c *cli.Context) (*output, error) {
+	o := &output{json: jsonOnStdout(c), name: c.String("output")}
+	if o.json && closed(1) {
+		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
+	}
+	if o.name == "" || o.name == "-" {
+		return o, nil
+	}
+	if info, err := os.Stat(o.name); err == nil && info.IsDir() {
+		return nil, fail(statusUsage, "-o: %s is a directory", o.name)
+	} else if err == nil && !info.Mode().IsRegular() { // a pipe, /dev/null
+		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fail(statusUsage, "-o: %w", err)
+		}
+		o.part = f
+		return o, nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(o.name), "."+filepath.Base(o.name)+".part-")
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, fail(statusUsage, "-o: %s cannot be written: %w", o.name, err)
+	}
+	f.Chmod(0o644)
+	o.part = f
+	return o, nil
+}
+
+// closed reports whether a standard descriptor was closed when cg started. Go
+// puts /dev/null in its place, open for reading and writing, which no shell's
+// redirection does.
+func closed(fd int) bool {
+	var st unix.Stat_t
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil || unix.Fstat(fd, &st) != nil {
+		return true
+	}
+	return flags&unix.O_ACCMODE == unix.O_RDWR && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == unix.Mkdev(1, 3)
+}
+
+func (o *output) abandon() {
+	if o.part != nil && o.part.Name() != o.name {
+		o.part.Close()
+		os.Remove(o.part.Name())
+	}
+}
+
+// write puts the report where it belongs. When the file cannot be written, the
+// text still goes to standard error: nothing measured is lost unseen.
+func (o *output) write(r *report.Run, verbose bool) error {
+	b, err := r.JSON(true)
+	if err != nil {
+		return err
+	}
+	failed := o.save(b)
+	if !o.json {
+		t := report.Terminal{Width: 100, Verbose: verbose}
+		if fd := int(os.Stderr.Fd()); term.IsTerminal(fd) {
+			if w, _, err := term.GetSize(fd); err == nil && w > 0 {
+				t.Width = w
+			}
+			t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		}
+		fmt.Fprint(os.Stderr, "\n"+r.Text(t))
+	} else if _, err := os.Stdout.Write(b); err != nil {
+		return fmt.Errorf("writing the report to standard output: %w", err)
+	}
+	if failed != nil {
+		return fmt.Errorf("writing the report: %w", failed)
+	}
+	return nil
+}
+
+// save completes the file of -o.
+func (o *output) save(b []byte) error {
+	if o.part == nil {
+		return nil
+	}
+	if _, err := o.part.Write(b); err != nil {
+		return err
+	}
+	if err := o.part.Close(); err != nil {
+		return err
+	}
+	if o.part.Name() != o.name {
+		if err := os.Rename(o.part.Name(), o.name); err != nil {
+			return err
+		}
+	}
+	o.part = nil
+	return nil
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/languages"
+	"cg/measure"
+	"cg/nemb"
+	"cg/report"
+	"cg/runtimes"
+)
+
+// prepared is a program that is ready to be started with checkpoints.
+type prepared struct {
+	command languages.Command
+	channel *checkpoint.Channel
+	server  *instrument.Server
+	native  languages.Native
+}
+
+func prepare(ctx context.Context, lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
+	cache := cacheDir()
+	p := &prepared{}
+	library, err := runtimes.Library(ctx, lang.Native, cache, dir)
+	if err != nil {
+		p.native.Reason = err.Error()
+	}
+	p.native.Path = library
+	clock := checkpoint.SystemClock()
+	if library == "" {
+		clock = checkpoint.Monotonic // which every runtime can read
+	}
+	if p.channel, err = checkpoint.New(clock, 0); err != nil {
+		return nil, err
+	}
+	p.server = &instrument.Server{Planner: lang.Plan, Language: lang.Name, Options: o.instrument, Channel: p.channel}
+	setup := languages.Setup{
+		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: filepath.Join(dir, "server"), Key: key(o),
+		Coarse: o.granularity == instrument.Coarse, Native: p.native, Off: o.instrumented,
+	}
+	for _, g := range o.instrument.Include {
+		setup.Foreign = setup.Foreign || strings.Contains(g, "/")
+	}
+	if err := p.server.Listen(setup.Server); err != nil {
+		p.channel.Close()
+		return nil, err
+	}
+	if p.command, err = lang.Launch(target, setup); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *prepared) close() {
+	p.server.Close()
+	p.channel.Close()
+}
+
+// facts adds what was prepared and found to the facts of a run.
+func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, root nemb.Root) report.Facts {
+	f.Outcome, f.Sites = o, p.server.Sites()
+	for _, s := range p.server.Skipped() {
+		f.Skipped = append(f.Skipped, report.Skip(s))
+	}
+	if reason, is := p.server.Pure(); is {
+		f.Pure = &reason
+	}
+	if reason, is := p.server.Off(); is {
+		f.Off = &reason
+	}
+	f.Denied, f.Broken = found.Denied, found.Broken
+	cpu := nemb.Identify(root)
+	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != ""
+	f.Clock, f.LanguageVersion = p.channel.Clock(), p.command.Version
+	f.LanguageMeta = p.command.Meta
+	return f
+}
+
+// environment is ours with the command's additions in place of what they
+// replace.
+func (p *prepared) environment() []string {
+	set := map[string]bool{}
+	for _, kv := range p.command.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		set[name] = true
+	}
+	var env []string
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); !set[name] {
+			env = append(env, kv)
+		}
+	}
+	return append(env, p.command.Env...)
+}
+
+// key stands for everything that changes a plan, in the names of cached code.
+func key(o options) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q", Version, o.granularity, o.instrument.Include, o.instrument.Exclude))
+	return hex.EncodeToString(sum[:6])
+}
+
+// cacheDir is where cg keeps what it can make again: $XDG_CACHE_HOME/cg. "" if
+// it cannot be written.
+func cacheDir() string {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	dir := filepath.Join(base, "cg")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return ""
+	}
+	probe, err := os.CreateTemp(dir, ".writable-")
+	if err != nil {
+		return ""
+	}
+	probe.Close()
+	os.Remove(probe.Name())
+	return dir
+}
