@@ -102,7 +102,10 @@ func (r *Run) process(f Facts) {
 	p := f.Outcome.Result
 	r.Process = Process{
 		ExitStatus: p.Status, TimedOut: p.TimedOut, UserS: p.User.Seconds(), SystemS: p.System.Seconds(),
-		MaxRSSB: p.MaxRSS, CPUMethod: f.CPUMethod, PIDsLeft: append([]int{}, p.Left...),
+		CPUMethod: f.CPUMethod, PIDsLeft: append([]int{}, p.Left...),
+	}
+	if p.MaxRSS > 0 {
+		r.Process.MaxRSSB = &p.MaxRSS
 	}
 	if p.Exited {
 		r.Process.ExitCode = &p.Code

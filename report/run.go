@@ -207,7 +207,7 @@ type Process struct {
 	TimedOut   bool    `json:"timed_out"`
 	UserS      float64 `json:"user_s"`
 	SystemS    float64 `json:"system_s"`
-	MaxRSSB    int64   `json:"max_rss_bytes"`
+	MaxRSSB    *int64  `json:"max_rss_bytes"`
 	CPUMethod  string  `json:"cpu_method"` // how the process tree was followed
 	PIDsLeft   []int   `json:"pids_left"`
 }
