@@ -125,7 +125,7 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 		module.site = site(0, "<module>", checkpoint.Module)
 		m := &p.Sites[module.site]
 		m.Line, m.Col = 1, 1
-		m.EndLine = 1 + bytes.Count(bytes.TrimRight(source, "\n"), []byte("\n"))
+		m.EndLine = 1 + bytes.Count(bytes.TrimRight(t.Source, "\r\n"), []byte("\n"))
 		p.Points = append(p.Points, instrument.Point{Site: module.site, Role: instrument.Module, End: len(source), Line: 1, Col: 1, EndLine: m.EndLine, EndCol: 1})
 	}
 	scopes := []scope{module}
@@ -215,15 +215,15 @@ func decodePython(source []byte) ([]byte, error) {
 		}
 		line := source[at : at+end]
 		if m := cookiePattern.FindSubmatchIndex(line); m != nil {
-			name := strings.ToLower(string(line[m[2]:m[3]]))
-			name = strings.ReplaceAll(name, "_", "-")
+			given := strings.ToLower(string(line[m[2]:m[3]]))
+			name := strings.ReplaceAll(given, "_", "-")
 			if name == "utf-8" || strings.HasPrefix(name, "utf-8-") || name == "utf8" {
 				return valid(source)
 			}
-			if name == "latin-1" || name == "latin1" {
-				name = "iso-8859-1"
+			enc, err := ianaindex.IANA.Encoding(ianaName(name))
+			if err != nil {
+				enc, err = ianaindex.IANA.Encoding(given)
 			}
-			enc, err := ianaindex.IANA.Encoding(name)
 			if err != nil || enc == nil {
 				return nil, fmt.Errorf("encoding %q is not known", name)
 			}
@@ -239,4 +239,22 @@ func decodePython(source []byte) ([]byte, error) {
 		at = min(at+end+1, len(source))
 	}
 	return valid(source)
+}
+
+// ianaName turns Python's name of an encoding into the registered one
+// (docs.python.org/3/library/codecs.html, standard encodings).
+func ianaName(name string) string {
+	switch number, isPage := strings.CutPrefix(name, "cp"); {
+	case name == "latin-1" || name == "latin1" || name == "l1":
+		return "iso-8859-1"
+	case strings.HasPrefix(name, "iso8859"):
+		return "iso-8859" + name[len("iso8859"):]
+	case isPage && strings.HasPrefix(number, "125"):
+		return "windows-" + number
+	case isPage:
+		return "ibm" + number
+	case name == "mac-roman":
+		return "macintosh"
+	}
+	return name
 }

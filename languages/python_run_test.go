@@ -9,7 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"cg/checkpoint"
 	"cg/instrument"
@@ -34,6 +37,17 @@ func TestMain(m *testing.M) {
 // CI must have at least one.
 func pythons(t testing.TB) []string {
 	t.Helper()
+	found := foundPythons()
+	if len(found) == 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no Python 3.8 to 3.13 found")
+		}
+		t.Skip("no Python 3.8 to 3.13 found")
+	}
+	return found
+}
+
+var foundPythons = sync.OnceValue(func() []string {
 	var found []string
 	for minor := 8; minor <= 13; minor++ {
 		name := fmt.Sprintf("python3.%d", minor)
@@ -49,24 +63,27 @@ func pythons(t testing.TB) []string {
 			}
 		}
 	}
-	if len(found) == 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no Python 3.8 to 3.13 found")
-		}
-		t.Skip("no Python 3.8 to 3.13 found")
-	}
 	return found
-}
+})
 
 // ran is what a program did.
 type ran struct {
 	Stdout, Stderr string
 	Status         int
 	Events         []string // "kind name", in the order of each thread
-	Threads        map[checkpoint.Thread][]string
+	Runs           []events // as the reader got them
 	Skipped        []instrument.Skip
 	Pure           bool
 	Lost           uint64
+}
+
+// events are what one thread told in one piece.
+type events struct {
+	checkpoint.Run
+	Kinds []checkpoint.Kind
+	Sites []checkpoint.SiteID
+	Names []string
+	Low   []uint64
 }
 
 // plainly runs a program as it is.
@@ -92,7 +109,7 @@ func execute(t testing.TB, cmd *exec.Cmd) ran {
 	case errors.As(err, &exit):
 		r.Status = exit.ExitCode()
 		if r.Status < 0 {
-			r.Status = 128 + int(exit.Sys().(interface{ Signal() os.Signal }).Signal().(interface{ String() string }).String()[0])
+			r.Status = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
 		}
 	case err != nil:
 		t.Fatal(err)
@@ -121,6 +138,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	if err != nil {
 		t.Fatal(err)
 	}
+	channel.Stamp()
 	language := Named("python")
 	server := &instrument.Server{Planner: language.Plan, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
 	setup := Setup{
@@ -143,49 +161,54 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	cmd.Env = append(os.Environ(), command.Env...)
 	cmd.Env = append(cmd.Env, "CG_DEBUG=1")
 
-	type word struct {
-		thread checkpoint.Thread
-		kind   checkpoint.Kind
-		site   checkpoint.SiteID
-	}
-	var words []word
-	fold := func(r checkpoint.Run) int {
-		for _, w := range r.Words {
-			_, k, s := checkpoint.Unpack(w)
-			words = append(words, word{r.Thread, k, s})
+	var r ran
+	fold := func(run checkpoint.Run) int {
+		e := events{Run: run}
+		for _, w := range run.Words {
+			low, k, s := checkpoint.Unpack(w)
+			e.Low, e.Kinds, e.Sites = append(e.Low, low), append(e.Kinds, k), append(e.Sites, s)
 		}
-		return len(r.Words)
+		r.Runs = append(r.Runs, e)
+		return len(run.Words)
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
 		for {
 			select {
 			case <-stop:
 				return
-			default:
-				if channel.Drain(fold) == 0 {
-					channel.Stamp()
-				}
+			case <-tick.C:
+				channel.Stamp()
+				channel.Drain(fold)
 			}
 		}
 	}()
-	r := execute(t, cmd)
+	done := execute(t, cmd)
 	close(stop)
 	<-stopped
 	channel.Finish(fold)
-	r.Threads = map[checkpoint.Thread][]string{}
+	r.Stdout, r.Stderr, r.Status = done.Stdout, done.Stderr, done.Status
 	sites := server.Sites()
-	for _, w := range words {
-		if w.site == 0 {
-			continue
+	for i := range r.Runs {
+		for k, site := range r.Runs[i].Sites {
+			name := ""
+			if site == checkpoint.OwnSite {
+				name = "cg"
+			} else if site > 0 {
+				name = sites[site-1].Func
+				r.Events = append(r.Events, r.Runs[i].Kinds[k].String()+" "+name)
+			}
+			r.Runs[i].Names = append(r.Runs[i].Names, name)
 		}
-		e := w.kind.String() + " " + sites[w.site-1].Func
-		r.Events = append(r.Events, e)
-		r.Threads[w.thread] = append(r.Threads[w.thread], e)
 	}
 	r.Skipped = server.Skipped()
 	_, r.Pure = server.Pure()
+	if why, is := server.Off(); is {
+		t.Errorf("no checkpoints: %s", why)
+	}
 	r.Lost = channel.Lost()
 	return r
 }

@@ -3,6 +3,7 @@ package languages
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -31,9 +32,14 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &pythonText{t: t, text: text, first: first, name: "_cg", heads: map[int]string{}, begun: map[int]int{}}
+	r := &pythonText{t: t, text: text, first: first, name: "__cg__", heads: map[int]string{}, begun: map[int]int{}, continued: map[int]bool{}}
 	for strings.Contains(string(text), r.name) {
 		r.name += "_"
+	}
+	for _, n := range t.Nodes {
+		if n.Type == "line_continuation" {
+			r.continued[n.End] = true
+		}
 	}
 	at := map[int]int{} // byte offset -> node that begins there and bears a point
 	for i := len(t.Nodes) - 1; i >= 0; i-- {
@@ -50,6 +56,7 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 		a, b := points[i], points[j]
 		return a.Start > b.Start || a.Start == b.Start && a.End < b.End
 	})
+	deep := r.tooDeep(points, at)
 	for _, q := range points {
 		if q.Role == instrument.Module {
 			r.module(q.Site, p.Sites)
@@ -63,12 +70,15 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 		if !ok {
 			return nil, fmt.Errorf("line %d: the plan does not fit the text", q.Line)
 		}
+		if deep[q.Site] {
+			continue
+		}
 		switch q.Role {
 		case instrument.Body:
 			r.block(t.Field(i, "body"), i, "enter", "exit", q.Site)
 		case instrument.Lambda:
 			b := t.Nodes[t.Field(i, "body")]
-			r.insert(b.Start, "%s.leave(%d, %[1]s.enter(%[2]d) or (", r.name, r.number(q.Site))
+			r.open(b.Start, "%s.leave(%d, %[1]s.enter(%[2]d) or (", r.name, r.number(q.Site))
 			r.insert(b.End, "))")
 		case instrument.Pause:
 			r.pause(i, q.Site)
@@ -80,15 +90,56 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 	return r.edits, nil
 }
 
+// tooDeep finds the sites whose functions nest so many blocks that the
+// interpreter, which takes 20, may refuse one more.
+func (r *pythonText) tooDeep(points []instrument.Point, at map[int]int) map[int]bool {
+	out := map[int]bool{}
+	for _, q := range points {
+		i, ok := at[q.Start]
+		if q.Role != instrument.Body || !ok {
+			continue
+		}
+		var ends []int // of the blocks around a node, one for each level
+		for k := r.t.Field(i, "body"); k < r.t.After(i); k++ {
+			for len(ends) > 0 && k >= ends[len(ends)-1] {
+				ends = ends[:len(ends)-1]
+			}
+			levels := 0
+			switch n := r.t.Nodes[k]; {
+			case n.Type == "try_statement":
+				levels = 3 // the finally, the handlers, the name of a handler
+			case n.Type == "for_statement" || n.Type == "with_statement":
+				levels = 1
+				if r.t.Nodes[k+1].Type == "async" {
+					levels = 3
+				}
+			case n.Type == "while_statement" || n.Type == "with_item":
+				levels = 1
+			}
+			for range levels {
+				ends = append(ends, r.t.After(k))
+			}
+			if len(ends) >= 20 {
+				out[q.Site] = true
+				break
+			}
+		}
+	}
+	return out
+}
+
 type pythonText struct {
 	t     *syntax.Tree
 	text  []byte
 	first int
 	name  string
-	edits []edit.Edit
+	edits []edit.Edit    // what closes, inner first
+	opens []edit.Edit    // what opens, inner first
 	moved [][2]int       // rows from, to
 	heads map[int]string // lines in front of a line, by its offset
 	begun map[int]int    // blocks that begin at a row
+
+	continued map[int]bool // offsets of lines that a backslash joins to the one before
 }
 
 func (r *pythonText) number(site int) int { return r.first + site }
@@ -102,6 +153,11 @@ func (r *pythonText) insert(at int, format string, args ...any) {
 func (r *pythonText) lead(at int, format string, args ...any) {
 	at = r.lineStart(at)
 	r.heads[at] = fmt.Sprintf(format, args...) + r.heads[at]
+}
+
+// open inserts what encloses the text from at on.
+func (r *pythonText) open(at int, format string, args ...any) {
+	r.opens = append(r.opens, edit.Edit{Start: at, End: at, New: fmt.Sprintf(format, args...)})
 }
 
 func (r *pythonText) call(what string, site int) string {
@@ -126,9 +182,11 @@ func (r *pythonText) indent(at int) string {
 	return string(r.text[s:e])
 }
 
-// leads reports whether only white space stands before at on its line.
+// leads reports whether only white space stands before at on its line, and the
+// line continues none.
 func (r *pythonText) leads(at int) bool {
-	return r.lineStart(at)+len(r.indent(at)) == at
+	s := r.lineStart(at)
+	return s+len(r.indent(at)) == at && !r.continued[s]
 }
 
 // statements lists the statements of a block or module.
@@ -174,7 +232,7 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 		if len(stmts) == 1 {
 			n := r.t.Nodes[stmts[0]]
 			if r.leads(n.Start) {
-				in := "\n" + r.mark(n.Row, 0) + r.indent(n.Start)
+				in := "\n" + r.indent(n.Start) + r.mark(n.Row, 0)
 				r.insert(n.End, "%s", in+r.call(before, site)+in+r.call(after, site))
 			} else {
 				r.insert(n.End, "; %s; %s", r.call(before, site), r.call(after, site))
@@ -189,7 +247,7 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 	n, last := r.t.Nodes[stmts[0]], r.t.Nodes[stmts[len(stmts)-1]]
 	if r.leads(n.Start) {
 		r.begun[n.Row]++
-		in := r.mark(n.Row, r.begun[n.Row]) + r.indent(n.Start)
+		in := r.indent(n.Start) + r.mark(n.Row, r.begun[n.Row])
 		r.lead(n.Start, "%s", in+r.call(before, site)+"\n"+in+"try:\n")
 		r.insert(last.End, "%s", "\n"+in+"finally:\n"+in+unit+r.call(after, site))
 		r.moved = append(r.moved, [2]int{n.Row, last.EndRow})
@@ -203,8 +261,11 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 	} else {
 		in += unit
 	}
-	lead := "\n" + r.mark(row, 0) + in
-	r.insert(n.Start, "%s", lead+r.call(before, site)+lead+"try:"+lead+unit)
+	lead := "\n" + in + r.mark(row, 0)
+	if doc := r.t.Nodes[r.statements(block)[0]]; doc.Start != n.Start && !r.leads(doc.Start) {
+		r.open(doc.Start, "%s", lead)
+	}
+	r.open(n.Start, "%s", lead+r.call(before, site)+lead+"try:"+lead+unit)
 	r.insert(last.End, "%s", lead+"finally:"+lead+unit+r.call(after, site))
 	if last.EndRow > n.Row { // statements behind the docstring's line
 		r.moved = append(r.moved, [2]int{n.Row + 1, last.EndRow})
@@ -226,6 +287,8 @@ func (r *pythonText) move() {
 			depth[row]++
 		}
 	}
+	slices.Reverse(r.opens)
+	r.edits = append(r.edits, r.opens...)
 	for i := range r.edits {
 		parts := strings.Split(r.edits[i].New, "\x00")
 		for k := 1; k < len(parts); k += 2 {
@@ -235,6 +298,9 @@ func (r *pythonText) move() {
 		}
 		r.edits[i].New = strings.Join(parts, "")
 	}
+	// The white space of a line comes first of what is inserted there, and
+	// behind what the line has: tabs stay where they are.
+	var lines []edit.Edit
 	done := map[int]bool{}
 	for i := range r.t.Nodes {
 		n := r.t.Nodes[i]
@@ -242,8 +308,9 @@ func (r *pythonText) move() {
 			continue
 		}
 		done[n.Row] = true
-		r.insert(n.Start, "%s", strings.Repeat(unit, depth[n.Row]))
+		lines = append(lines, edit.Edit{Start: n.Start, End: n.Start, New: strings.Repeat(unit, depth[n.Row])})
 	}
+	r.edits = append(lines, r.edits...)
 }
 
 // begins reports whether nodes of a type begin logical lines.
@@ -264,17 +331,17 @@ func (r *pythonText) pause(i, site int) {
 				value = c
 			}
 		})
-		r.insert(n.Start, "%s.resume(%d, (", r.name, k)
+		r.open(n.Start, "%s.resume(%d, (", r.name, k)
 		if value < 0 {
 			r.insert(n.End, " %s.suspend(%d, None)", r.name, k)
 		} else {
-			r.insert(r.t.Nodes[value].Start, "%s.suspend(%d, (", r.name, k)
+			r.open(r.t.Nodes[value].Start, "%s.suspend(%d, (", r.name, k)
 			r.insert(n.End, "))")
 		}
 		r.insert(n.End, "))")
 	case "for_statement":
 		e := r.t.Nodes[r.t.Field(i, "right")]
-		r.insert(e.Start, "%s.suspend(%d, (", r.name, k)
+		r.open(e.Start, "%s.suspend(%d, (", r.name, k)
 		r.insert(e.End, "))")
 		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
 		r.around(i, site)
@@ -289,7 +356,7 @@ func (r *pythonText) pause(i, site int) {
 			item++
 		}
 		e := r.t.Nodes[item]
-		r.insert(e.Start, "%s.suspend(%d, (", r.name, k)
+		r.open(e.Start, "%s.suspend(%d, (", r.name, k)
 		r.insert(e.End, "))")
 		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
 		r.around(i, site)
@@ -301,7 +368,7 @@ func (r *pythonText) pause(i, site int) {
 func (r *pythonText) around(i, site int) {
 	n := r.t.Nodes[i]
 	r.begun[n.Row]++
-	in := r.mark(n.Row, r.begun[n.Row]) + r.indent(n.Start)
+	in := r.indent(n.Start) + r.mark(n.Row, r.begun[n.Row])
 	r.lead(n.Start, "%s", in+"try:\n")
 	r.insert(n.End, "%s", "\n"+in+"finally:\n"+in+unit+r.call("unwind", site))
 	r.moved = append(r.moved, [2]int{n.Row, n.EndRow})
@@ -325,9 +392,9 @@ func (r *pythonText) handlers(i, site int) {
 			}
 			n := r.t.Nodes[stmts[0]]
 			if r.leads(n.Start) {
-				r.lead(n.Start, "%s", r.mark(n.Row, r.begun[n.Row])+r.indent(n.Start)+r.call("unwind", site)+"\n")
+				r.lead(n.Start, "%s", r.indent(n.Start)+r.mark(n.Row, r.begun[n.Row])+r.call("unwind", site)+"\n")
 			} else {
-				r.insert(n.Start, "%s; ", r.call("unwind", site))
+				r.open(n.Start, "%s; ", r.call("unwind", site))
 			}
 		})
 	})
@@ -365,7 +432,7 @@ func (r *pythonText) module(site int, sites []checkpoint.Site) {
 	if r.leads(n.Start) {
 		r.lead(n.Start, "%s\n", head)
 	} else {
-		r.insert(n.Start, "\n%s\n", head)
+		r.open(n.Start, "\n%s\n", head)
 	}
 	r.insert(end, "%s", close)
 }

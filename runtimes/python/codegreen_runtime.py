@@ -15,10 +15,10 @@ program's output and takes it into its report.
 
 Works with Python 3.8 and later, without any other module of cg.
 """
+import _thread
 import atexit
 import os
 import sys
-import threading
 import time
 
 LIMIT = 1000000  # checkpoints that are kept; later ones are counted as dropped
@@ -29,8 +29,9 @@ _events = []  # (nanoseconds, what, number, thread, call, joules, watts)
 _dropped = 0
 _calls = {}
 _stacks = {}
-_lock = threading.Lock()
-_pid = os.getpid()
+# One block for the program: processes that it starts inherit the name of the
+# one that reports, and keep quiet.
+_reporter = os.environ.setdefault("CODEGREEN_REPORTER", str(os.getpid()))
 
 
 class _Counters:
@@ -101,7 +102,7 @@ def _record(what, number):
         return
     now = time.monotonic_ns()
     joules, watts = _counters.read(now)
-    thread = threading.get_ident()
+    thread = _thread.get_ident()
     if what == "enter":
         _calls[number] = _calls.get(number, 0) + 1
     _events.append((now, what, number, thread, _calls.get(number, 0), joules, watts))
@@ -109,13 +110,13 @@ def _record(what, number):
 
 def enter(number):
     """A call of the site begins."""
-    _stacks.setdefault(threading.get_ident(), []).append(number)
+    _stacks.setdefault(_thread.get_ident(), []).append(number)
     _record("enter", number)
 
 
 def exit(number):
     """The call of the site ends."""
-    stack = _stacks.get(threading.get_ident(), [])
+    stack = _stacks.get(_thread.get_ident(), [])
     if number in stack:
         while stack.pop() != number:
             pass
@@ -156,23 +157,34 @@ def measure_checkpoint(checkpoint_id, checkpoint_type, name, line_number, contex
     checkpoint(checkpoint_id, name, checkpoint_type)
 
 
+# JSON by hand: the program may have a json.py of its own beside this file.
+
+def _text(s):
+    utf16 = s.encode("utf-16-be", "surrogatepass")
+    units = [utf16[i] << 8 | utf16[i + 1] for i in range(0, len(utf16), 2)]
+    return '"%s"' % "".join(chr(u) if 32 <= u < 127 and u not in (34, 92) else "\\u%04x" % u for u in units)
+
+
+def _number(x):
+    return "null" if x is None else repr(x)
+
+
 def _finish():
-    if os.getpid() != _pid or not _events:
+    if _reporter != str(os.getpid()) or not _events:
         return
     for thread, stack in list(_stacks.items()):
         for number in reversed(stack):
             _record("exit", number)
-    import json
-    measurements = [{
-        "checkpoint_id": "%s:%s:%s#inv_%d_t%x" % (what, _names.get(number, number), number, call, thread),
-        "timestamp": now, "joules": joules, "watts": watts,
-    } for now, what, number, thread, call, joules, watts in _events]
-    result = {"measurements": measurements}
-    if _dropped:
-        result["dropped"] = _dropped
+    measurements = ", ".join(
+        '{"checkpoint_id": %s, "timestamp": %d, "joules": %s, "watts": %s}' % (
+            _text("%s:%s:%s#inv_%d_t%x" % (what, _names.get(number, number), number, call, thread)),
+            now, _number(joules), _number(watts))
+        for now, what, number, thread, call, joules, watts in _events)
+    dropped = ', "dropped": %d' % _dropped if _dropped else ""
     try:
         sys.stdout.flush()
-        sys.stdout.write("--- CODEGREEN_RESULT_START ---\n%s\n--- CODEGREEN_RESULT_END ---\n" % json.dumps(result))
+        sys.stdout.write("--- CODEGREEN_RESULT_START ---\n%s\n--- CODEGREEN_RESULT_END ---\n" % (
+            '{"measurements": [%s]%s}' % (measurements, dropped)))
         sys.stdout.flush()
     except (OSError, ValueError):
         pass

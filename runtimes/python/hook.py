@@ -8,12 +8,15 @@ program as it is, and cg is told why.
 Executed from sitecustomize under importlib's file name, see there. It imports
 built-in modules only, so that no file of the program can take their place.
 """
+import sys
+
+before = set(sys.modules)
+
 import _imp
 import _socket
 import _thread
 import marshal
 import os
-import sys
 import _frozen_importlib as bootstrap
 import _frozen_importlib_external as machinery
 
@@ -41,7 +44,6 @@ live = {}             # bits -> checkpoint, shared by all modules
 
 
 def start(path):
-    before = set(sys.modules)
     try:
         begin(path)
     finally:
@@ -370,11 +372,10 @@ class Wrapped:
         self.loader = loader
 
     def create_module(self, spec):
-        spec.loader = self.loader
         return self.loader.create_module(spec)
 
     def exec_module(self, module):
-        module.__loader__ = self.loader
+        module.__loader__ = module.__spec__.loader = self.loader
         self.loader.exec_module(module)
         original = module._get_code_from_file
 

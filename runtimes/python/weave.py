@@ -20,6 +20,7 @@ NOWHERE = sys.version_info >= (3, 11)
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TRIES = tuple(getattr(ast, n) for n in ("Try", "TryStar") if hasattr(ast, n))
+BLOCKS = TRIES + (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
 TEXT = type("")
 
 
@@ -130,6 +131,17 @@ def drop(tree, points, line):
         for node, _, _ in walk(tree):
             if isinstance(node, FUNCTIONS) and node.lineno <= line <= (node.end_lineno or 0):
                 best = node  # inner ones come later
+    else:  # 3.8 does not tell: the one with the deepest blocks
+        deepest, levels = 0, {tree: (0, None)}
+        for node, parent, _ in walk(tree):
+            level, function = levels.get(parent, (0, None))
+            if isinstance(node, FUNCTIONS):
+                level, function = 0, node
+            elif isinstance(node, BLOCKS):
+                level += 1
+            levels[node] = level, function
+            if level > deepest and function and ("body", function.lineno, function.col_offset) in points:
+                deepest, best = level, function
     if best is None:
         return False
     gone = points.get(("body", best.lineno, best.col_offset))
@@ -308,7 +320,7 @@ def polish(code):
     for u in range(1, len(ops) // 2):
         if ops[2 * u] == NEGATIVE:
             start, const = operand(ops, u - 1)
-            if marks.get(const) == ENTER:
+            if marks.get(const) == ENTER and code.co_name != "<lambda>":
                 lines = nowhere(lines, start, u + 2)
             break
     entries = read_exceptions(table)

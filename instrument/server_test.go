@@ -1,0 +1,157 @@
+package instrument_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"cg/checkpoint"
+	"cg/instrument"
+)
+
+// lines is a planner of a language in which every line is a function.
+func lines(source []byte, o instrument.Options) (*instrument.Plan, error) {
+	if strings.Contains(string(source), "broken") {
+		return nil, errors.New("broken source")
+	}
+	p := &instrument.Plan{Language: "lines"}
+	for i, line := range strings.Split(strings.TrimSuffix(string(source), "\n"), "\n") {
+		if !o.NameWanted(line) {
+			continue
+		}
+		p.Sites = append(p.Sites, checkpoint.Site{Func: line, Kind: checkpoint.Function, Line: i + 1, Col: 1, EndLine: i + 1})
+		p.Points = append(p.Points, instrument.Point{Site: len(p.Sites) - 1, Role: instrument.Body, Line: i + 1, Col: 1})
+	}
+	return p, nil
+}
+
+func listen(t testing.TB, o instrument.Options) (*instrument.Server, string) {
+	t.Helper()
+	s := &instrument.Server{Planner: lines, Language: "lines", Options: o}
+	path := filepath.Join(t.TempDir(), "s")
+	if err := s.Listen(path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, path
+}
+
+// send writes raw bytes to the server and reads its whole answer.
+func send(t testing.TB, path, raw string) string {
+	t.Helper()
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, raw)
+	c.(*net.UnixConn).CloseWrite()
+	got, _ := io.ReadAll(c)
+	return string(got)
+}
+
+func request(op string, parts ...string) string {
+	body := strings.Join(parts, "\x00")
+	return fmt.Sprintf("%s\t%d\n%s", op, len(body), body)
+}
+
+func TestServer(t *testing.T) {
+	s, path := listen(t, instrument.Options{Exclude: []string{"left_out.x", "secret"}})
+	const sites = "S\tfunction\t1\t0\t1\tf\nS\tfunction\t2\t0\t2\tg"
+	for _, c := range []struct{ name, raw, want string }{
+		{"plan", request("plan", "m", "/m.x", "1", "f\ng\n"), "ok\x00S\tfunction\t1\t0\t1\tf\nS\tfunction\t2\t0\t2\tg\nP\tbody\t1\t0\t1\nP\tbody\t2\t0\t2\n"},
+		{"a source with zero bytes is whole", request("plan", "m", "/z.x", "1", "a\x00b"), "ok\x00S\tfunction\t1\t0\t1\ta\x00b\nP\tbody\t1\t0\t1\n"},
+		{"a name is left out", request("plan", "m", "/m.x", "1", "secret\ng"), "ok\x00S\tfunction\t2\t0\t2\tg\nP\tbody\t2\t0\t1\n"},
+		{"not parsed", request("plan", "m", "/b.x", "1", "broken"), "refused\x00broken source"},
+		{"left out", request("plan", "m", "/left_out.x", "1", "f"), "refused\x00not wanted"},
+		{"not the program's", request("plan", "m", "/lib.x", "0", "f"), "refused\x00not wanted"},
+		{"load", request("load", "m", "/m.x", "1", sites), "ok\x000"},
+		{"load another", request("load", "n", "/n.x", "1", sites), "ok\x002"},
+		{"load again", request("load", "m", "/m.x", "1", sites), "ok\x000"},
+		{"load what is left out", request("load", "m", "/left_out.x", "1", sites), "refused\x00not wanted"},
+		{"load no site", request("load", "m", "/o.x", "1", "P\tbody"), "refused\x00load: a line that is no site"},
+		{"load no number", request("load", "m", "/o.x", "1", "S\tfunction\tx\t0\t1\tf"), "refused\x00load: strconv.Atoi: parsing \"x\": invalid syntax"},
+		{"load nothing", request("load", "m", "/e.x", "1", ""), "ok\x004"},
+		{"skip", request("skip", "m", "/s.x", "no reason"), "ok\x00"},
+		{"skip again", request("skip", "m", "/s.x", "another"), "ok\x00"},
+		{"chunk without a channel", request("chunk", "1", "1", "1"), "refused\x00" + checkpoint.ErrFull.Error()},
+		{"too few parts", request("plan", "m", "/m.x"), "refused\x00plan: 2 parts instead of 4"},
+		{"unknown", request("shout"), "refused\x00no such request"},
+		{"no length", "plan\n", ""},
+		{"length is no number", "plan\tx\n", ""},
+		{"negative length", "plan\t-1\n", ""},
+		{"huge length", "plan\t9999999999\nx", ""},
+		{"cut short", "plan\t10\nabc", ""},
+		{"no line", "plan", ""},
+		{"nothing", "", ""},
+	} {
+		if got := send(t, path, c.raw); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if got := s.Sites(); len(got) != 4 || got[0].Func != "m.f" || got[3].Func != "n.g" || got[3].ID != 4 || got[3].Line != 2 || got[3].File != "/n.x" {
+		t.Errorf("sites %+v", got)
+	}
+	want := []instrument.Skip{{File: "/b.x", Reason: "broken source"}, {File: "/left_out.x", Reason: "left out by --exclude"}, {File: "/s.x", Reason: "no reason"}}
+	if got := s.Skipped(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("skipped %v, want %v", got, want)
+	}
+	for op, asked := range map[string]func() (string, bool){"pure": s.Pure, "off": s.Off} {
+		if why, is := asked(); is {
+			t.Errorf("%s before it was said: %q", op, why)
+		}
+		send(t, path, request(op, "reason "+op))
+		if why, is := asked(); !is || why != "reason "+op {
+			t.Errorf("%s: %q, %v", op, why, is)
+		}
+	}
+}
+
+// TestServerAtOnce: however many processes load the same files at once, every
+// file has one range of numbers and no two share one.
+func TestServerAtOnce(t *testing.T) {
+	s, path := listen(t, instrument.Options{})
+	bases := make([]map[string]string, 8)
+	var wait sync.WaitGroup
+	for i := range bases {
+		bases[i] = map[string]string{}
+		wait.Go(func() {
+			for k := range 20 {
+				file := fmt.Sprintf("/%d.x", k)
+				bases[i][file] = send(t, path, request("load", "m", file, "1", "S\tfunction\t1\t0\t1\tf"))
+			}
+		})
+	}
+	wait.Wait()
+	for _, b := range bases[1:] {
+		if fmt.Sprint(b) != fmt.Sprint(bases[0]) {
+			t.Errorf("%v\n%v", b, bases[0])
+		}
+	}
+	seen := map[string]bool{}
+	for _, base := range bases[0] {
+		seen[base] = true
+	}
+	if len(seen) != 20 || len(s.Sites()) != 20 {
+		t.Errorf("%d bases, %d sites; want 20", len(seen), len(s.Sites()))
+	}
+}
+
+// FuzzServer: no request stops the server, which still answers a good one.
+func FuzzServer(f *testing.F) {
+	for _, raw := range []string{request("plan", "m", "/m.x", "1", "f"), request("load", "m", "f", "1", "S\t\t\t\t\t"), "plan\t4\n\x00\x00\x00\x00", "chunk\t2\n\x00\x00", "x"} {
+		f.Add([]byte(raw))
+	}
+	_, path := listen(f, instrument.Options{})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		send(t, path, string(raw))
+		if got := send(t, path, request("skip", "m", "f", "r")); got != "ok\x00" {
+			t.Errorf("after %q: %q", raw, got)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package languages
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/instrument"
+)
+
+// compileWoven weaves files by their plans and compiles them, in one process
+// under the interpreter they come with. It prints what it could not.
+const compileWoven = `
+import _thread, json, sys
+scope = {"__name__": "cg_weave", "MARK": "\0cg-checkpoint:", "get_ident": _thread.get_ident}
+exec(open(sys.argv[1]).read(), scope)
+for line in open(sys.argv[2], encoding="utf-8"):
+    name, plan = json.loads(line)
+    with open(name, "rb") as f:
+        source = f.read()
+    try:
+        scope["weave"](scope["decode"](source), source, name, plan)
+    except Exception as e:
+        print("%s: %s: %s" % (name, type(e).__name__, e))
+`
+
+// TestStandardLibrary plans every module of the default interpreter's standard
+// library and lets the interpreter compile what is woven. Nothing is excepted.
+func TestStandardLibrary(t *testing.T) {
+	python := byDefault(t)
+	out, err := exec.Command(python, "-c", "import os; print(os.path.dirname(os.__file__))").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib := strings.TrimSpace(string(out))
+	var files []string
+	err = filepath.WalkDir(lib, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{"test", "tests", "idle_test", "site-packages", "__pycache__"}, d.Name()) {
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) == ".py" {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plans bytes.Buffer
+	enc := json.NewEncoder(&plans)
+	var size, functions int
+	var spent time.Duration
+	for _, name := range files {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := decodePython(source)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		begin := time.Now()
+		p, err := planPython(text, instrument.Options{Granularity: instrument.Fine})
+		spent += time.Since(begin)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		size += len(text)
+		for _, s := range p.Sites {
+			if s.Kind != checkpoint.Module {
+				functions++
+			}
+		}
+		if err := enc.Encode([2]string{name, instrument.Encode(p)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := filepath.Join(t.TempDir(), "plans")
+	if err := os.WriteFile(list, plans.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-W", "ignore", "-c", compileWoven, "../runtimes/python/weave.py", list)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Logf("Python %s: %d files, %d functions, %.1f MB planned at %.1f MB/s", version(python), len(files), functions, float64(size)/1e6, float64(size)/1e6/spent.Seconds())
+}

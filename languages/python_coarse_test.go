@@ -1,0 +1,75 @@
+package languages
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cg/checkpoint"
+	"cg/instrument"
+)
+
+// coarse sets what -g coarse sets.
+func coarse(s *Setup, server *instrument.Server) {
+	s.Coarse, s.Key = true, "coarse"
+	server.Options.Granularity = instrument.Coarse
+}
+
+// TestPythonCoarse: the module that is run and its main, however it is named
+// on the command line, and nothing of what it imports.
+func TestPythonCoarse(t *testing.T) {
+	const program = "import beside\n\n\ndef helper(): pass\n\n\ndef main():\n    helper()\n    beside.main()\n\n\nmain()\n"
+	dir := write(t, map[string]string{
+		"script.py": program, "beside.py": "def main(): pass\n", "app/__init__.py": "x = 1\n", "app/__main__.py": program, "folder/__main__.py": program,
+		"folder/beside.py": "def main(): pass\n",
+	})
+	want := []string{"enter __main__.<module>", "enter __main__.main", "exit __main__.main", "exit __main__.<module>"}
+	for _, python := range interpreters(t) {
+		for _, args := range [][]string{{"script.py"}, {"-m", "script"}, {"-m", "app"}, {"folder"}} {
+			for _, with := range [][]option{{coarse}, {coarse, pure}} {
+				got := measured(t, dir, python, args, with...)
+				events := slices.DeleteFunc(got.Events, func(e string) bool { return strings.HasSuffix(e, " cg") })
+				if got.Status != 0 || !slices.Equal(events, want) {
+					t.Errorf("%s %v: status %d, %v\n%s", version(python), args, got.Status, events, got.Stderr)
+				}
+			}
+		}
+	}
+}
+
+// TestPythonWorkers: functions of the script are seen in worker processes,
+// whichever way multiprocessing starts them.
+func TestPythonWorkers(t *testing.T) {
+	dir := write(t, map[string]string{"main.py": `
+import multiprocessing, sys
+
+def work(x):
+    return x * x
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        print(pool.map(work, [1, 2, 3]))
+        pool.close()
+        pool.join()
+`})
+	for _, python := range interpreters(t) {
+		for _, method := range []string{"fork", "spawn", "forkserver"} {
+			got := measured(t, dir, python, []string{"main.py", method})
+			calls := map[uint32]int{}
+			for _, r := range got.Runs {
+				for i, kind := range r.Kinds {
+					if kind == checkpoint.Enter && r.Names[i] == "__main__.work" {
+						calls[r.Thread.PID]++
+					}
+				}
+			}
+			total := 0
+			for _, n := range calls {
+				total += n
+			}
+			if got.Stdout != "[1, 4, 9]\n" || got.Stderr != "" || total != 3 || len(calls) != 1 || calls[got.Runs[0].Thread.PID] > 0 {
+				t.Errorf("%s %s: calls by process %v\n%s%s", version(python), method, calls, got.Stdout, got.Stderr)
+			}
+		}
+	}
+}

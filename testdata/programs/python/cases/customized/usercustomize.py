@@ -1,0 +1,1 @@
+print("usercustomize", __name__)

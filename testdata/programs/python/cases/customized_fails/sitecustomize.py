@@ -1,0 +1,5 @@
+def f():
+    raise LookupError("in sitecustomize")
+
+
+f()

@@ -1,0 +1,2 @@
+def here():
+    return __name__

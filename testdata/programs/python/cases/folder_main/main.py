@@ -1,0 +1,2 @@
+# run: .
+# A folder is run by its __main__.py.

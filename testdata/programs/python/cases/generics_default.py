@@ -1,0 +1,14 @@
+# needs 3.13
+# skipped: the grammar does not know PEP 696
+# Type parameters with defaults (PEP 696).
+class Box[T = int, *Ts = *tuple[int, str], **P = [int]]:
+    def get(self):
+        return T.__default__
+
+
+def f[T = str](x: T = "d") -> T:
+    return x, T.__default__
+
+
+type A[T = list[int]] = T | None
+print(Box().get(), f(), A.__type_params__[0].__default__)

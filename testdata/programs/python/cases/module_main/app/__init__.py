@@ -1,0 +1,2 @@
+import sys
+print("package", __name__, sys.argv)

@@ -1,0 +1,3 @@
+def help():
+    import __main__
+    return __main__.__name__

@@ -1,0 +1,2 @@
+# run: -m app
+# A package is run by its __main__ module.

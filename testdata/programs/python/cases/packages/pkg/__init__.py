@@ -1,0 +1,4 @@
+"""A package."""
+order = []
+from . import a, b
+from .sub import deep as _deep

@@ -1,0 +1,7 @@
+from . import order
+order.append("b")
+from . import a
+
+
+def back():
+    return hasattr(a, "use"), __name__

@@ -1,0 +1,7 @@
+def fails():
+    import pkg.lazy
+    print(pkg.lazy.dynamic)
+    raise RuntimeError("while importing")
+
+
+fails()

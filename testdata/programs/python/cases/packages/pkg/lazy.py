@@ -1,0 +1,5 @@
+loaded = True
+
+
+def __getattr__(name):
+    return name.upper()

@@ -1,0 +1,2 @@
+def inside():
+    return __name__, __package__

@@ -1,0 +1,5 @@
+def more():
+    pass
+
+
+more()

@@ -1,0 +1,9 @@
+__all__ = ["g"]
+
+
+def g():
+    return "g"
+
+
+def hidden():
+    pass

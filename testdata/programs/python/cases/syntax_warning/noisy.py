@@ -1,0 +1,5 @@
+pattern = "\d+"
+
+
+def call():
+    return "text" "more" is ()
