@@ -30,10 +30,14 @@ const (
 	flagFirst  = 1
 	flagResync = 2
 	flagForked = 4
+	flagTaken  = 8 // by Take: its writer does not count full chunks
 
-	// DefaultChunks makes a ring of 16 MiB: room for 26 ms of the fastest
-	// single writer.
-	DefaultChunks = 256
+	// DefaultChunks is how many threads can write at a time. Their 128 MiB are
+	// address space; writers use the lowest chunks, and memory is what they use.
+	DefaultChunks = 2048
+	// backlog is how many full chunks may wait for the reader, 16 MiB: room
+	// for 26 ms of the fastest single writer.
+	backlog = 256
 )
 
 // Bits of a word: tick[39:0] | kind[2:0] | site[20:0].
@@ -67,6 +71,7 @@ type header struct {
 	head                               uint64
 	_                                  [7]uint64
 	lost, waits                        uint64
+	full, limit                        uint64
 }
 
 type chunk struct {
@@ -77,7 +82,7 @@ type chunk struct {
 	parentPID, parentTID uint32
 	forkTick             uint64
 	lost                 uint64
-	_                    uint64
+	pidSpace             uint64
 }
 
 // Run is what one thread wrote into one chunk and nobody has taken yet.
@@ -118,6 +123,7 @@ type Channel struct {
 	live    []liveChunk
 	looked  Instant
 	clock   Clock
+	space   uint64 // our pid namespace
 }
 
 type liveChunk struct {
@@ -161,6 +167,11 @@ func New(clock Clock, n int) (*Channel, error) {
 	h := c.head
 	h.version, h.chunks, h.chunkBytes = version, uint32(n), chunkBytes
 	h.clock, h.reader = uint32(clock), uint32(os.Getpid())
+	h.limit = uint64(max(1, min(backlog, n/2)))
+	var st unix.Stat_t
+	if unix.Stat("/proc/self/ns/pid", &st) == nil {
+		c.space = st.Ino
+	}
 	c.Stamp()
 	atomic.StoreUint32(&h.magic, magic)
 	return c, nil
@@ -208,20 +219,19 @@ var ErrFull = errors.New("checkpoint: the channel is full")
 // Take reserves a chunk on behalf of a writer that has no atomic operations
 // and returns the offset of its header in the file. first is as in Run.
 func (c *Channel) Take(t Thread, first bool) (offset int, err error) {
-	n := uint64(len(c.state))
-	for range n {
-		s := atomic.AddUint64(&c.head.head, 1) - 1
-		i := s % n
+	for i := range c.state {
 		if !atomic.CompareAndSwapUint32(&c.state[i], stateFree, stateOwned) {
 			continue
 		}
-		h := c.chunk(int(i))
+		h := c.chunk(i)
 		h.tick, h.pid, h.tid = uint64(c.clock.Now()), t.PID, t.TID
+		h.pidSpace = c.space
+		h.flags = flagTaken
 		if first {
-			h.flags = flagFirst
+			h.flags |= flagFirst
 		}
-		atomic.StoreUint64(&h.seq, s+1)
-		return page + (len(c.state)*4+page-1)&^(page-1) + int(i)*chunkBytes, nil
+		atomic.StoreUint64(&h.seq, atomic.AddUint64(&c.head.head, 1))
+		return page + (len(c.state)*4+page-1)&^(page-1) + i*chunkBytes, nil
 	}
 	return 0, ErrFull
 }
@@ -302,8 +312,12 @@ func (c *Channel) Drain(fold func(Run) int) int {
 // free gives a chunk back to the writers.
 func (c *Channel) free(i int, thread Thread) {
 	delete(c.current, thread)
+	released := atomic.LoadUint32(&c.state[i]) == stateFull && c.chunk(i).flags&flagTaken == 0
 	clear(unsafe.Slice((*uint64)(unsafe.Pointer(c.chunk(i))), chunkHead/8+c.next[i]))
 	c.next[i], c.gone[i] = 0, false
+	if released {
+		atomic.AddUint64(&c.head.full, ^uint64(0))
+	}
 	atomic.StoreUint32(&c.state[i], stateFree)
 }
 
@@ -316,7 +330,8 @@ func (c *Channel) abandon(seq uint64) {
 }
 
 // findGone marks, ten times a second, the chunks whose writers were killed or
-// ended without telling.
+// ended without telling. Writers in another pid namespace have other numbers
+// there than in our /proc: nothing can be said of them until the program ends.
 func (c *Channel) findGone() {
 	now := Monotime()
 	if now-c.looked < Instant(100*time.Millisecond) {
@@ -328,6 +343,9 @@ func (c *Channel) findGone() {
 			continue
 		}
 		h := c.chunk(l.index)
+		if h.pidSpace == 0 || h.pidSpace != c.space {
+			continue
+		}
 		path := fmt.Sprintf("/proc/%d/task/%d", h.pid, h.tid)
 		if err := unix.Access(path, unix.F_OK); err == unix.ENOENT {
 			c.gone[l.index] = true

@@ -170,7 +170,8 @@ func TestEveryEventArrives(t *testing.T) {
 		{"one thread", 8, []string{"threads", "1", "3000000"}, 3000000, 1},
 		{"a ring of two chunks", 2, []string{"threads", "1", "300000"}, 300000, 1},
 		{"four threads", 64, []string{"threads", "4", "500000"}, 2000000, 4},
-		{"more threads than chunks", 16, []string{"threads", "12", "60000"}, 720000, 12},
+		{"nearly as many threads as chunks", 16, []string{"threads", "12", "60000"}, 720000, 12},
+		{"a thousand threads that wait", 2048, []string{"waiting", "1000", "9"}, 9000, 1000},
 		{"many short threads", 16, []string{"short", "2000", "7"}, 14000, 2000},
 		{"a process tree", 64, []string{"fork", "5", "200000"}, 1200000, 6},
 		{"less than a chunk", 4, []string{"threads", "1", "3"}, 3, 1},
@@ -200,6 +201,23 @@ func TestEveryEventArrives(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// More threads than chunks: the ones without a chunk do not stop the program,
+// and what they could not write is counted.
+func TestMoreThreadsThanChunks(t *testing.T) {
+	ch := channel(t, 8)
+	cmd := write(t, ch, "waiting", "20", "9")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var k checker
+	if err := drainUntil(t, ch, &k, cmd); err != nil {
+		t.Fatal(err)
+	}
+	if k.total+ch.Lost() != 180 || ch.Lost() == 0 || len(k.faults) > 0 || ch.Waits() != 0 {
+		t.Errorf("%d events, %d lost, %d waits; %v", k.total, ch.Lost(), ch.Waits(), k.faults)
 	}
 }
 

@@ -52,9 +52,11 @@ const (
 	// Unwind: the site handles an exception and therefore runs: frames above
 	// it are gone; if it was suspended it is back.
 	Unwind
+	// Close: a suspended frame ends without coming back.
+	Close
 )
 
-var kindNames = [...]string{"enter", "exit", "suspend", "resume", "unwind"}
+var kindNames = [...]string{"enter", "exit", "suspend", "resume", "unwind", "close"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

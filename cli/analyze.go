@@ -38,7 +38,7 @@ Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 }
 
 func runAnalyze(c *cli.Context) error {
-	lang, args, err := analyzed(c)
+	lang, args, err := language(c)
 	if err != nil {
 		return err
 	}
@@ -94,9 +94,4 @@ func runAnalyze(c *cli.Context) error {
 		return ended(statusFailure)
 	}
 	return nil
-}
-
-// analyzed splits the arguments; a directory needs the language's name.
-func analyzed(c *cli.Context) (*languages.Language, []string, error) {
-	return language(c.Args().Slice())
 }

@@ -106,9 +106,10 @@ func takesValue(flags []cli.Flag, a string) bool {
 
 // language splits the positional arguments of a command into the language and
 // the target with the program's arguments.
-func language(args []string) (*languages.Language, []string, error) {
+func language(c *cli.Context) (*languages.Language, []string, error) {
+	args := c.Args().Slice()
 	if len(args) == 0 {
-		return nil, nil, fail(statusUsage, "nothing to run: cg measure [LANG] TARGET [ARGS...]")
+		return nil, nil, fail(statusUsage, "no target: cg %s %s", c.Command.Name, c.Command.ArgsUsage)
 	}
 	if l := languages.Named(args[0]); l != nil {
 		return l, args[1:], nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/report"
+	"cg/runtimes"
 )
 
 func measureCommand() *cli.Command {
@@ -72,7 +74,7 @@ func sensorNames() string {
 }
 
 func runMeasure(c *cli.Context) error {
-	lang, args, err := language(c.Args().Slice())
+	lang, args, err := language(c)
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func runMeasure(c *cli.Context) error {
 	defer release()
 	dir, err := os.MkdirTemp("", "cg-")
 	if err != nil {
-		return fail(statusSelf, "no place for the run's files: %w", err)
+		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	if c.Bool("no-cleanup") {
 		defer fmt.Fprintln(os.Stderr, "cg: the run's files are kept in "+dir)
@@ -126,8 +128,9 @@ func runMeasure(c *cli.Context) error {
 		return refused(err)
 	}
 	defer prepared.close()
+	defer runtimes.Prune(cacheDir(), time.Now())
 	if ctx.Err() != nil {
-		return fail(128+int(unix.SIGINT), "interrupted before the program was started")
+		return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
 	}
 	command := o.command
 	command.Args, command.Env = prepared.command.Args, prepared.environment()
@@ -151,6 +154,16 @@ func runMeasure(c *cli.Context) error {
 	return ended(outcome.Result.Status)
 }
 
+// interrupted is the signal that ended a context.
+func interrupted(ctx context.Context) unix.Signal {
+	for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGHUP} {
+		if strings.Contains(context.Cause(ctx).Error(), s.String()) {
+			return s
+		}
+	}
+	return unix.SIGINT
+}
+
 // because adds the reasons to a message.
 func because(errs []error) string {
 	if len(errs) == 0 {
@@ -161,7 +174,12 @@ func because(errs []error) string {
 
 // sysroot is the machine whose sensors are read.
 func sysroot(c *cli.Context) (nemb.Root, error) {
-	dir := c.String("sysroot")
+	dir := ""
+	for _, level := range c.Lineage() { // the command's own flag, else the global one
+		if dir == "" {
+			dir = level.String("sysroot")
+		}
+	}
 	if dir == "" {
 		return nemb.Root{}, nil
 	}

@@ -33,6 +33,9 @@ func openOutput(c *cli.Context) (*output, error) {
 	if o.name == "" || o.name == "-" {
 		return o, nil
 	}
+	if to, err := filepath.EvalSymlinks(o.name); err == nil {
+		o.name = to // the file that a link names, not the link
+	}
 	if info, err := os.Stat(o.name); err == nil && info.IsDir() {
 		return nil, fail(statusUsage, "-o: %s is a directory", o.name)
 	} else if err == nil && !info.Mode().IsRegular() { // a pipe, /dev/null
@@ -51,9 +54,20 @@ func openOutput(c *cli.Context) (*output, error) {
 		}
 		return nil, fail(statusUsage, "-o: %s cannot be written: %w", o.name, err)
 	}
-	f.Chmod(0o644)
+	mode := 0o666 &^ umask()
+	if info, err := os.Stat(o.name); err == nil {
+		mode = int(info.Mode().Perm())
+	}
+	f.Chmod(os.FileMode(mode))
 	o.part = f
 	return o, nil
+}
+
+// umask is the mask that new files get; it can only be read by setting it.
+func umask() int {
+	m := unix.Umask(0)
+	unix.Umask(m)
+	return m
 }
 
 // closed reports whether a standard descriptor was closed when cg started. Go

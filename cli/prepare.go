@@ -24,7 +24,11 @@ type prepared struct {
 	channel *checkpoint.Channel
 	server  *instrument.Server
 	native  languages.Native
+	short   string // folder of the socket where the run's has too long a path
 }
+
+// socketLength is the size of sun_path (unix(7)), the closing zero included.
+const socketLength = 108
 
 func prepare(ctx context.Context, lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
 	cache := cacheDir()
@@ -42,8 +46,16 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 		return nil, err
 	}
 	p.server = &instrument.Server{Planner: lang.Plan, Language: lang.Name, Options: o.instrument, Channel: p.channel}
+	socket := filepath.Join(dir, "server")
+	if len(socket) >= socketLength {
+		if p.short, err = os.MkdirTemp("/tmp", "cg-"); err != nil {
+			p.channel.Close()
+			return nil, fmt.Errorf("the run's folder %s is too deep for a socket, and /tmp cannot be used: %w (set TMPDIR to a shorter path)", dir, err)
+		}
+		socket = filepath.Join(p.short, "server")
+	}
 	setup := languages.Setup{
-		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: filepath.Join(dir, "server"), Key: key(o),
+		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, Key: key(o, lang),
 		Coarse: o.granularity == instrument.Coarse, Native: p.native, Off: o.instrumented,
 	}
 	for _, g := range o.instrument.Include {
@@ -51,6 +63,7 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 	}
 	if err := p.server.Listen(setup.Server); err != nil {
 		p.channel.Close()
+		os.RemoveAll(p.short)
 		return nil, err
 	}
 	if p.command, err = lang.Launch(target, setup); err != nil {
@@ -63,6 +76,9 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 func (p *prepared) close() {
 	p.server.Close()
 	p.channel.Close()
+	if p.short != "" {
+		os.RemoveAll(p.short)
+	}
 }
 
 // facts adds what was prepared and found to the facts of a run.
@@ -77,7 +93,7 @@ func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, r
 	if reason, is := p.server.Off(); is {
 		f.Off = &reason
 	}
-	f.Denied, f.Broken = found.Denied, found.Broken
+	f.Denied = found.Denied
 	cpu := nemb.Identify(root)
 	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != ""
 	f.Clock, f.LanguageVersion = p.channel.Clock(), p.command.Version
@@ -103,8 +119,8 @@ func (p *prepared) environment() []string {
 }
 
 // key stands for everything that changes a plan, in the names of cached code.
-func key(o options) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q", Version, o.granularity, o.instrument.Include, o.instrument.Exclude))
+func key(o options, lang *languages.Language) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q %s", Version, o.granularity, o.instrument.Include, o.instrument.Exclude, lang.PlanVersion))
 	return hex.EncodeToString(sum[:6])
 }
 

@@ -3,12 +3,14 @@ package instrument
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"cg/checkpoint"
 )
@@ -63,8 +65,14 @@ func (s *Server) Listen(path string) error {
 	s.wait.Go(func() {
 		for {
 			c, err := l.Accept()
-			if err != nil {
+			if errors.Is(err, net.ErrClosed) {
 				return
+			}
+			if err != nil {
+				// Out of descriptors, most likely: the program waits in the
+				// queue of the socket meanwhile.
+				time.Sleep(5 * time.Millisecond)
+				continue
 			}
 			s.wait.Go(func() {
 				defer c.Close()

@@ -154,9 +154,9 @@ func (t *Tree) Save(base, dir string, render func([]byte, *Plan, int) ([]edit.Ed
 			rel = filepath.Base(f.Name)
 		}
 		contents[filepath.Join(dir, rel)] = text
-	}
-	for name, text := range beside {
-		contents[filepath.Join(dir, name)] = text
+		for name, content := range beside { // any file may be the one that is run
+			contents[filepath.Join(dir, filepath.Dir(rel), name)] = content
+		}
 	}
 	var names []string
 	for name := range contents {

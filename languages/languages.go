@@ -67,6 +67,8 @@ type Language struct {
 	TargetFlags []string
 	// Plan finds the sites of a source file.
 	Plan instrument.Planner
+	// PlanVersion changes with the planner: caches of woven code depend on it.
+	PlanVersion string
 	// Decode turns the bytes of a file into the text that Plan and Render
 	// take: UTF-8. It keeps the number and the order of lines.
 	Decode func(source []byte) ([]byte, error)

@@ -2,6 +2,8 @@ package languages
 
 import (
 	"bytes"
+	"crypto/sha256"
+	_ "embed" // for pythonPlanner
 	"fmt"
 	"regexp"
 	"strings"
@@ -26,9 +28,10 @@ func init() {
 		InterpreterFlag: "python",
 		TargetFlags:     []string{"-m"},
 
-		Plan:   planPython,
-		Decode: decodePython,
-		Render: renderPython,
+		Plan:        planPython,
+		PlanVersion: fmt.Sprintf("%x", sha256.Sum256(pythonPlanner)),
+		Decode:      decodePython,
+		Render:      renderPython,
 		Beside: func() (map[string][]byte, error) {
 			b, err := runtimes.Files.ReadFile("python/codegreen_runtime.py")
 			return map[string][]byte{"codegreen_runtime.py": b}, err
@@ -38,6 +41,11 @@ func init() {
 		Files:  filesPython,
 	})
 }
+
+// pythonPlanner is this file: the version of what it plans.
+//
+//go:embed python.go
+var pythonPlanner []byte
 
 var pythonGrammar = syntax.Lazy(python.GetLanguage)
 
@@ -190,11 +198,31 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 			if len(scopes) > 1 && t.Nodes[i+1].Type == "async" {
 				point(i, here.site, instrument.Pause)
 			}
+		case "list_comprehension", "set_comprehension", "dictionary_comprehension":
+			if len(scopes) > 1 && awaits(t, i) {
+				point(i, here.site, instrument.Pause)
+			}
 		case "try_statement":
 			point(i, here.site, instrument.Handlers)
 		}
 	}
 	return p, nil
+}
+
+// awaits reports whether a comprehension waits for its values and for nothing
+// else: from its first value to its last the frame around it is suspended. One
+// that also awaits by name has pauses of its own there.
+func awaits(t *syntax.Tree, comprehension int) bool {
+	async := false
+	for c := comprehension + 1; c < t.After(comprehension); c++ {
+		switch n := t.Nodes[c]; {
+		case n.Type == "await" && n.Named, n.Type == "yield" && n.Named:
+			return false
+		case n.Type == "async" && t.Nodes[n.Parent].Type == "for_in_clause" && t.Nodes[n.Parent].Parent == comprehension:
+			async = true
+		}
+	}
+	return async
 }
 
 // cookiePattern is the encoding declaration of PEP 263.

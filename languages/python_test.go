@@ -252,9 +252,11 @@ func balance(r ran, open bool) []string {
 			case checkpoint.Exit:
 				if at >= 0 {
 					stack = stack[:at]
-				} else {
-					suspended[out]--
+				} else if !open && !r.Pure {
+					note("%v: exit of %s, which does not run: %v", e.Thread, name, stack)
 				}
+			case checkpoint.Close:
+				suspended[out]--
 			case checkpoint.Suspend:
 				if at < 0 {
 					note("%v: suspend of %s, which does not run: %v", e.Thread, name, stack)
@@ -268,9 +270,8 @@ func balance(r ran, open bool) []string {
 			case checkpoint.Unwind:
 				if at >= 0 {
 					stack = stack[:at+1]
-				} else {
-					stack = append(stack, name)
-					suspended[out]--
+				} else if !open && !r.Pure {
+					note("%v: unwind to %s, which does not run: %v", e.Thread, name, stack)
 				}
 			default:
 				if e.Sites[i] != 0 {

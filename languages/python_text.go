@@ -44,7 +44,8 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 	at := map[int]int{} // byte offset -> node that begins there and bears a point
 	for i := len(t.Nodes) - 1; i >= 0; i-- {
 		switch t.Nodes[i].Type {
-		case "function_definition", "lambda", "yield", "await", "for_statement", "with_statement", "try_statement":
+		case "function_definition", "lambda", "yield", "await", "for_statement", "with_statement", "try_statement",
+			"list_comprehension", "set_comprehension", "dictionary_comprehension":
 			if t.Nodes[i].Named {
 				at[t.Nodes[i].Start] = i
 			}
@@ -337,6 +338,17 @@ func (r *pythonText) pause(i, site int) {
 		} else {
 			r.open(r.t.Nodes[value].Start, "%s.suspend(%d, (", r.name, k)
 			r.insert(n.End, "))")
+		}
+		r.insert(n.End, "))")
+	case "list_comprehension", "set_comprehension", "dictionary_comprehension":
+		r.open(n.Start, "%s.resume(%d, (", r.name, k)
+		for c := i + 1; c < r.t.After(i); c++ {
+			if r.t.Nodes[c].Type == "for_in_clause" {
+				e := r.t.Nodes[r.t.Field(c, "right")]
+				r.open(e.Start, "%s.suspend(%d, (", r.name, k)
+				r.insert(e.End, "))")
+				break
+			}
 		}
 		r.insert(n.End, "))")
 	case "for_statement":

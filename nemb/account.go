@@ -37,11 +37,12 @@ type Account struct {
 	start   reading       // what had been used when the account was opened
 	last    Usage
 	threads map[checkpoint.Thread]*thread
+	kept    int // threads whose file is kept open
 }
 
 // NewAccount opens an account. Close releases it.
 func NewAccount() *Account {
-	a := &Account{threads: map[checkpoint.Thread]*thread{}}
+	a := &Account{threads: map[checkpoint.Thread]*thread{}, kept: keptThreads()}
 	fd, err := unix.Open("/proc/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		fd = -1
@@ -95,7 +96,7 @@ func (a *Account) Follow(t checkpoint.Thread) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.threads[t] == nil {
-		a.threads[t] = openThread(t, len(a.threads) < keptThreads)
+		a.threads[t] = openThread(t, len(a.threads) < a.kept)
 	}
 }
 
@@ -459,8 +460,15 @@ type thread struct {
 	gone bool
 }
 
-// keptThreads bounds the file descriptors that threads take up.
-const keptThreads = 1024
+// keptThreads bounds the file descriptors that threads take up: a quarter of
+// what the process may have, 1024 at most.
+func keptThreads() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 64
+	}
+	return int(min(1024, limit.Cur/4))
+}
 
 func openThread(t checkpoint.Thread, keep bool) *thread {
 	th := &thread{path: fmt.Sprintf("/proc/%d/task/%d/schedstat", t.PID, t.TID), fd: -1}

@@ -81,14 +81,14 @@ func openEstimator(root Root) ([]Sensor, error) {
 
 func newEstimator(cpu CPU) *estimator {
 	e := &estimator{domain: Domain{
-		ID: "cpu", Kind: "cpu_package", Method: Estimated, Period: userHZ, InTotal: true,
+		ID: "machine", Kind: "psys", Method: Estimated, Period: userHZ, InTotal: true,
 	}}
 	d := &e.domain
 	if cpu.March == "" {
 		n := float64(cpu.Processors)
 		d.Base, e.busy = unknownIdle*n, unknownMax-unknownIdle
-		d.Lo, d.Hi = 0.3, 3
-		d.Source = fmt.Sprintf("estimate: %s not in the table, %d threads, SPECpower medians per thread", cpu, cpu.Processors)
+		d.Lo, d.Hi = 0.3, 3 // from the lowest generation's figures to the highest's
+		d.Source = fmt.Sprintf("estimate: %s not in the table, %d threads, wall power by SPECpower medians per thread", cpu, cpu.Processors)
 		return e
 	}
 	p := periodOf(cpu)
@@ -98,13 +98,13 @@ func newEstimator(cpu CPU) *estimator {
 		perThread := cpu.TDP / float64(cpu.Threads)
 		d.Base = p.idle.median * perThread * float64(cpu.Processors)
 		e.busy = (p.max.median - p.idle.median) * perThread
-		d.Source = what + fmt.Sprintf("%d of %d threads, %g W TDP, SPECpower medians", cpu.Processors, cpu.Threads, cpu.TDP)
+		d.Source = what + fmt.Sprintf("%d of %d threads, %g W TDP, wall power by SPECpower medians", cpu.Processors, cpu.Threads, cpu.TDP)
 		return e
 	}
 	tdp := cpu.TDP * float64(max(1, cpu.Sockets))
 	d.Base = p.idle.median * tdp
 	e.busy = (p.max.median - p.idle.median) * tdp / float64(cpu.Processors)
-	d.Source = what + fmt.Sprintf("%d x %g W TDP, SPECpower medians", max(1, cpu.Sockets), cpu.TDP)
+	d.Source = what + fmt.Sprintf("%d x %g W TDP, wall power by SPECpower medians", max(1, cpu.Sockets), cpu.TDP)
 	return e
 }
 

@@ -95,8 +95,11 @@ type Sample struct {
 	Energy []Energy           // per domain, unwrapped, since the first sample
 	// Gap is set when a reading failed or came more than two periods late:
 	// the energy since the sample before is known only as a sum.
-	Gap   bool
-	Usage Usage
+	Gap bool
+	// Failed is set when a reading failed: that domain's energy is told by a
+	// later sample.
+	Failed bool
+	Usage  Usage
 }
 
 // Series is what a run measured. Energies are cumulative, so leaving out

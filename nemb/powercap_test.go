@@ -139,11 +139,17 @@ func TestDiscover(t *testing.T) {
 	}
 
 	root := zoneTree(t, "class/powercap", "intel-rapl:0 package-0", "intel-rapl:0:0 core")
-	found, err = Discover(root, []string{"estimate", "powercap", "estimate"})
-	if err != nil || len(found.Sensors) != 2 {
-		t.Errorf("both named: %+v, %v", found, err)
+	found, err = Discover(root, []string{"powercap", "powercap"})
+	if err != nil || len(found.Sensors) != 1 {
+		t.Errorf("named twice: %+v, %v", found, err)
 	}
 	found.Close()
+	// A model of the machine beside its counter would count it twice.
+	for _, beside := range []string{"estimate", "auto"} {
+		if _, err := Discover(root, []string{beside, "powercap"}); !errors.Is(err, ErrUnknownSource) {
+			t.Errorf("%s beside powercap: %v", beside, err)
+		}
+	}
 
 	for name, text := range map[string]string{"empty": "", "garbage": "x\n", "negative": "-5\n"} {
 		os.WriteFile(root.Sys("class/powercap/intel-rapl:0:0/energy_uj"), []byte(text), 0o644)

@@ -349,7 +349,7 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 	if raw != nil {
 		for i, d := range s.fast {
 			if raw[i] == C.CG_FAILED {
-				sample.Gap = true
+				sample.Failed = true
 				continue
 			}
 			cur := Energy(raw[i])
@@ -357,7 +357,7 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 			elapsed := time.Duration(sample.Time-s.rawAt[d]) + 2*s.domains[d].Period
 			delta, ok := unwrap(s.raw[d], cur, s.domains[d].Wrap, elapsed)
 			if !ok {
-				sample.Gap = true
+				sample.Failed = true
 			}
 			s.total[d] += delta
 			s.raw[d], s.rawAt[d] = cur, sample.Time
@@ -369,7 +369,7 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 			slow.value(sample.Time, slow.base)
 		}
 		if !slow.value(sample.Time, s.total[slow.at:]) {
-			sample.Gap = true
+			sample.Failed = true
 		}
 		for i, e := range slow.base {
 			s.total[slow.at+i] -= e
@@ -384,6 +384,7 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 	if !s.private && s.account != nil {
 		sample.Usage = usage
 	}
+	sample.Gap = sample.Gap || sample.Failed
 	if sample.Gap {
 		s.gaps++
 	}

@@ -101,6 +101,9 @@ func (f *Found) Close() error {
 func Discover(root Root, want []string) (Found, error) {
 	var f Found
 	auto := len(want) == 0 || slices.Equal(want, []string{"auto"})
+	if len(slices.Compact(slices.Sorted(slices.Values(want)))) > 1 && (slices.Contains(want, "auto") || slices.Contains(want, Model)) {
+		return f, fmt.Errorf("%w %q beside others: auto and %s stand alone, since the estimate stands in for what is not measured", ErrUnknownSource, strings.Join(want, ","), Model)
+	}
 	all := Sources()
 	if !auto {
 		var chosen []Source

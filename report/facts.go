@@ -24,7 +24,6 @@ type Facts struct {
 	Pure            *string // why a process ran without the native runtime
 	Off             *string // why a process ran without checkpoints
 	Denied          []error // sensors that may not be read
-	Broken          []error
 	CPUModel        string
 	CPUKnown        bool
 	CPUMethod       string
@@ -128,17 +127,21 @@ func (r *Run) warnings(f Facts) {
 	for _, err := range f.Denied {
 		r.Warn("sensor-denied", err.Error())
 	}
-	for _, err := range f.Broken {
-		r.Warn("sensor-broken", err.Error())
-	}
 	if f.Off != nil {
 		r.Warn("checkpoints-off", "a process ran without checkpoints: "+*f.Off)
 	}
 	if f.Pure != nil {
-		r.Warn("pure-runtime", "checkpoints are written by the interpreter itself, ten times slower than natively: "+*f.Pure)
+		r.Warn("pure-runtime", "checkpoints are written by the interpreter itself, some fifty times slower than natively: "+*f.Pure)
 	}
-	if o.Lost > 0 {
-		r.Warn("events-lost", fmt.Sprintf("%d checkpoints found no room in the channel and are missing; the functions they belong to are charged to their callers", o.Lost))
+	lost := o.Lost
+	for _, b := range o.Blocks {
+		lost += uint64(b.Dropped)
+	}
+	if lost > 0 {
+		r.Warn("events-lost", fmt.Sprintf("%d checkpoints found no room and are missing; the functions they belong to are charged to their callers", lost))
+	}
+	if o.Waits > 0 {
+		r.Warn("channel-waits", fmt.Sprintf("threads of the program stood still %d times until cg had read their checkpoints: give the run another processor, or leave out hot functions with --exclude", o.Waits))
 	}
 	if n := o.Attributed.Stats.Backwards; n > 1000 && n > o.Attributed.Stats.Events/1000 {
 		r.Warn("clock-backwards", fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))

@@ -108,7 +108,7 @@ func unpack(folder, dir string) error {
 }
 
 // ErrNoCompiler says that there is no C compiler.
-var ErrNoCompiler = errors.New("no C compiler found (cc); install gcc or clang for checkpoints ten times faster")
+var ErrNoCompiler = errors.New("no C compiler found (cc); install gcc or clang for much faster checkpoints")
 
 // Library returns the path of the native library made from one C file of the
 // folder "native". It is compiled once for each content, compiler command and

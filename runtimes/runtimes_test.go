@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func compiler(t *testing.T) {
@@ -112,6 +114,38 @@ func TestLibrary(t *testing.T) {
 	if _, err := Library(context.Background(), "python.c", "", scratch); !errors.Is(err, ErrNoCompiler) {
 		t.Errorf("%v, want ErrNoCompiler", err)
 	}
+}
+
+func TestPrune(t *testing.T) {
+	cache := t.TempDir()
+	now := time.Now()
+	old := now.Add(-40 * 24 * time.Hour)
+	for name, at := range map[string]time.Time{"woven/old": old, "woven/new": now, "python-0123/hook.py": now, "native-1.so": old, "pythons.json": old} {
+		path := filepath.Join(cache, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Prune(cache, now)
+	if got := entries(t, cache); !slices.Equal(got, []string{"pruned", "python-0123", "pythons.json", "woven"}) {
+		t.Error(got)
+	}
+	if got := entries(t, filepath.Join(cache, "woven")); !slices.Equal(got, []string{"new"}) {
+		t.Error(got)
+	}
+	later := now.Add(41 * 24 * time.Hour)
+	os.Chtimes(filepath.Join(cache, "pruned"), later, later)
+	Prune(cache, later) // not twice a day
+	if got := entries(t, filepath.Join(cache, "woven")); len(got) != 1 {
+		t.Error(got)
+	}
+	Prune("", now)
 }
 
 func TestBrokenCompiler(t *testing.T) {

@@ -4,6 +4,7 @@
  *   writer CHANNEL open            prints "ok" or "refused ERRNO"
  *   writer CHANNEL threads N M     N threads write M events each
  *   writer CHANNEL short N M       N threads one after the other, M events each
+ *   writer CHANNEL waiting N M     N threads write M events each, then all end
  *   writer CHANNEL fork N M        a process and N children write M events each
  *   writer CHANNEL publish FILE    writes until killed, saying in FILE how many
  *
@@ -27,6 +28,15 @@ static void *thread(void *arg)
 	uint64_t m = *(uint64_t *)arg;
 	for (uint64_t n = 1; n <= m; n++)
 		count(n);
+	return NULL;
+}
+
+static pthread_barrier_t barrier;
+
+static void *waiting(void *arg)
+{
+	thread(arg);
+	pthread_barrier_wait(&barrier);
 	return NULL;
 }
 
@@ -64,8 +74,10 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	pthread_t *t = calloc(n, sizeof *t);
+	int together = !strcmp(argv[2], "waiting");
+	pthread_barrier_init(&barrier, NULL, (unsigned)n);
 	for (uint64_t i = 0; i < n; i++) {
-		pthread_create(&t[i], NULL, thread, &m);
+		pthread_create(&t[i], NULL, together ? waiting : thread, &m);
 		if (!strcmp(argv[2], "short"))
 			pthread_join(t[i], NULL);
 	}

@@ -85,7 +85,6 @@ type Attributor struct {
 	nodes   []node
 	tallies []tally
 	energy  [][]float64 // per domain, per node: microjoules
-	lo, hi  [][]float64
 	edges   table
 	threads map[checkpoint.Thread]*thread
 	touched []int32
@@ -99,23 +98,29 @@ type Attributor struct {
 	covered float64 // program time of the followed threads
 	books   []book
 
+	// Of the open window, see parts.
+	sites     map[checkpoint.SiteID]sitePart
+	bounds    map[checkpoint.SiteID]*siteBounds
+	mark      []uint32 // per node: the epoch in which it was visited
+	under     []float64
+	outermost []bool // per node: no caller is of the same site
+	visited   []int32
+	epoch     uint32
+
 	Stats Stats
 }
 
 // Stats counts what was seen and what did not fit.
 type Stats struct {
-	Events     uint64 // words folded
-	Unwound    uint64 // frames that ended with an outer one
-	Closed     uint64 // suspended frames that ended without coming back
-	Backwards  uint64 // words whose time ran backwards; taken as no time
-	Lost       uint64 // events that writers report as lost
-	Unknown    uint64 // words of a kind this version does not know
-	Truncated  uint64 // calls charged to "other" because of MaxPaths
-	OpenAtEnd  uint64 // frames open when their thread or the run ended
-	Threads    int
-	Windows    int
-	Merged     int // windows joined because a reading failed
-	MaxThreads int
+	Events    uint64 // words folded
+	Unwound   uint64 // frames that ended with an outer one
+	Closed    uint64 // suspended frames that ended without coming back
+	Backwards uint64 // words whose time ran backwards; taken as no time
+	Lost      uint64 // events that writers report as lost
+	Truncated uint64 // calls charged to "other" because of MaxPaths
+	OpenAtEnd uint64 // frames open when their thread or the run ended
+	Threads   int
+	Merged    int // windows joined because a reading failed
 }
 
 // New prepares the attribution of energy from these domains, on a host of cpus
@@ -127,8 +132,8 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		threads: map[checkpoint.Thread]*thread{},
 		waiting: map[checkpoint.SiteID]*suspension{},
 		energy:  make([][]float64, len(domains)),
-		lo:      make([][]float64, len(domains)),
-		hi:      make([][]float64, len(domains)),
+		sites:   map[checkpoint.SiteID]sitePart{},
+		bounds:  map[checkpoint.SiteID]*siteBounds{},
 		books:   make([]book, len(domains)),
 	}
 	a.add(0, noNode)
@@ -141,10 +146,20 @@ func (a *Attributor) add(site checkpoint.SiteID, parent int32) int32 {
 	a.tallies = append(a.tallies, tally{})
 	for d := range a.energy {
 		a.energy[d] = append(a.energy[d], 0)
-		a.lo[d] = append(a.lo[d], 0)
-		a.hi[d] = append(a.hi[d], 0)
 	}
+	a.mark, a.under = append(a.mark, 0), append(a.under, 0)
+	a.outermost = append(a.outermost, !a.within(parent, site))
 	return n
+}
+
+// within reports whether site is among a node and its callers.
+func (a *Attributor) within(n int32, site checkpoint.SiteID) bool {
+	for ; n > root; n = a.nodes[n].parent {
+		if a.nodes[n].site == site {
+			return true
+		}
+	}
+	return false
 }
 
 // path returns the node of site called from parent.
@@ -319,10 +334,11 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 				a.back(site, at)
 			}
 			stack, top = t.stack, t.top
+		case checkpoint.Close:
+			a.Stats.Closed++
+			a.back(site, at)
 		case checkpoint.Fork:
 			t.fork(at, append(append([]int32(nil), stack...), top))
-		default:
-			a.Stats.Unknown++
 		}
 	}
 	t.stack, t.top, t.last = stack, top, last
@@ -343,7 +359,6 @@ func (a *Attributor) thread(r checkpoint.Run) *thread {
 		t = &thread{id: r.Thread, start: r.Start}
 		a.threads[r.Thread] = t
 		a.Stats.Threads++
-		a.Stats.MaxThreads = max(a.Stats.MaxThreads, len(a.threads))
 		a.inherit(t, r)
 	case r.First && t.start != r.Start: // exec, or the ids were given out again
 		a.abandon(t)

@@ -333,6 +333,58 @@ func TestIdleShare(t *testing.T) {
 	}
 }
 
+// Bounds are of a site, not of its call paths: a window counts once, however
+// many paths and threads the site ran on in it, and a recursive function that
+// has a window to itself has it whole.
+func TestBoundsAreOfSites(t *testing.T) {
+	var p tape
+	p.add(1, 0, checkpoint.Enter, 9)
+	for at := int64(0); at < 1000*ms; at += 2 * ms { // leaf 3 from 1 and from 2
+		p.add(1, at, checkpoint.Enter, checkpoint.SiteID(1+at/2/ms%2))
+		p.add(1, at, checkpoint.Enter, 3)
+		p.add(1, at+ms, checkpoint.Exit, 3)
+		p.add(1, at+2*ms, checkpoint.Exit, checkpoint.SiteID(1+at/2/ms%2))
+	}
+	for i := range int64(100) { // 4 in 4 in 4 ...
+		p.add(1, 1000*ms+i*ms, checkpoint.Enter, 4)
+	}
+	p.add(1, 2000*ms, checkpoint.Exit, 9)
+	r := p.play([]nemb.Domain{counter}, 2000*ms, 10*ms, constant(10), alone)
+	lawful(t, r)
+	if leaf := cost(t, r, 3).Self; leaf.Lo != 0 || !near(leaf.Hi, 10_000_000, 0.02) || !near(leaf.Energy, 5_000_000, 0.01) {
+		t.Errorf("leaf %+v", leaf)
+	}
+	deep := cost(t, r, 4)
+	if !near(deep.Self.Lo, 10_000_000, 0.02) || !near(deep.Self.Hi, 10_000_000, 0.02) || !near(deep.Inclusive.Lo, 10_000_000, 0.02) {
+		t.Errorf("recursive %+v %+v", deep.Self, deep.Inclusive)
+	}
+	if outer := cost(t, r, 9).Inclusive; !near(outer.Lo, 20_000_000, 0.02) {
+		t.Errorf("outer %+v", outer)
+	}
+}
+
+// Threads that live too shortly to be read share what the program used and
+// nobody is known to have: they may have slept.
+func TestShortThreads(t *testing.T) {
+	var p tape
+	p.last = map[uint32]bool{}
+	p.add(1, 0, checkpoint.Enter, 1)
+	for i := range uint32(30) {
+		at := int64(i) * 30 * ms
+		p.add(2+i, at, checkpoint.Enter, 2)
+		p.add(2+i, at+29*ms, checkpoint.Exit, 2)
+		p.last[2+i] = true
+	}
+	p.add(1, 1000*ms, checkpoint.Exit, 1)
+	r := p.play([]nemb.Domain{counter}, 1000*ms, 100*ms, constant(10), func(at int64) nemb.Usage {
+		return nemb.Usage{Program: time.Duration(at), Threads: []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(at)}}}
+	})
+	lawful(t, r)
+	if nap := cost(t, r, 2); nap.Self.Energy > 100_000 {
+		t.Errorf("sleeping threads drew %+v", nap)
+	}
+}
+
 // What the runtime does for cg inside the program is cg's, not its caller's.
 func TestOwnWork(t *testing.T) {
 	var p tape
@@ -353,7 +405,7 @@ func TestOwnWork(t *testing.T) {
 func TestFailedReadings(t *testing.T) {
 	a := New([]nemb.Domain{counter}, 2)
 	at := func(t int64, e nemb.Energy, gap bool) nemb.Sample {
-		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: []nemb.Energy{e}, Gap: gap, Usage: nemb.Usage{Program: time.Duration(t)}}
+		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: []nemb.Energy{e}, Failed: gap, Gap: gap, Usage: nemb.Usage{Program: time.Duration(t)}}
 	}
 	a.Close(at(0, 0, false))
 	id := checkpoint.Thread{PID: 1, TID: 1}
@@ -391,17 +443,16 @@ func TestFork(t *testing.T) {
 	a.Last(sample(ms))
 	r := a.Finish()
 	lawful(t, r)
-	found := false
-	for _, p := range r.Paths {
-		if p.Site == 3 {
-			found = true
-			if q := r.Paths[p.Parent]; q.Site != 2 || r.Paths[q.Parent].Site != 1 {
-				t.Errorf("3 was called by %d", q.Site)
-			}
-		}
+	// 3 was called inside 2 inside 1, in the child as in the parent.
+	if one, three := cost(t, r, 1), cost(t, r, 3); one.InclusiveTime < three.InclusiveTime || one.Calls != 1 {
+		t.Errorf("%+v %+v", one, three)
 	}
-	if !found || cost(t, r, 2).Calls != 1 || r.Stats.Closed != 0 {
-		t.Errorf("found %v, %+v", found, r.Stats)
+	chain := map[checkpoint.SiteID]checkpoint.SiteID{}
+	for _, n := range a.nodes[1:] {
+		chain[n.site] = a.nodes[n.parent].site
+	}
+	if chain[3] != 2 || chain[2] != 1 || cost(t, r, 2).Calls != 1 || r.Stats.Closed != 0 {
+		t.Errorf("%v, %+v", chain, r.Stats)
 	}
 }
 

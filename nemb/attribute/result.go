@@ -18,25 +18,14 @@ type Value struct {
 // Cost is what a site used in a run. Self is what it used itself; Inclusive
 // adds what it called, counting a recursive call once.
 type Cost struct {
-	Site             checkpoint.SiteID
-	Calls            uint64
-	Self, Inclusive  Value
-	Domains          []nemb.Energy // self energy, per domain
-	SelfTime         time.Duration // wall-clock time, summed over threads
-	InclusiveTime    time.Duration
-	CPUTime          time.Duration // processor time of the self part
-	Suspended        time.Duration
-	InclusiveDomains []nemb.Energy
-}
-
-// Path is a call path with its self cost. Parent is an index into Paths, -1
-// at the top; parents precede their children.
-type Path struct {
-	Parent int
-	Site   checkpoint.SiteID
-	Calls  uint64
-	Self   nemb.Energy
-	Time   time.Duration
+	Site            checkpoint.SiteID
+	Calls           uint64
+	Self, Inclusive Value
+	Domains         []nemb.Energy // self energy, per domain
+	SelfTime        time.Duration // wall-clock time, summed over threads
+	InclusiveTime   time.Duration
+	CPUTime         time.Duration // processor time of the self part
+	Suspended       time.Duration
 }
 
 // Ledger accounts for the energy of a domain, or of the machine:
@@ -64,8 +53,7 @@ func (l Ledger) Program() nemb.Energy { return l.Functions + l.Uninstrumented }
 
 // Result is the attribution of a run.
 type Result struct {
-	Costs   []Cost // by falling self energy
-	Paths   []Path
+	Costs   []Cost   // by falling self energy
 	Domains []Ledger // per domain
 	Total   Ledger   // over the domains that are InTotal
 	Stats   Stats
@@ -92,7 +80,7 @@ func (a *Attributor) Finish() Result {
 		for i, n := range a.nodes {
 			if n.site == checkpoint.OwnSite {
 				inside += whole[d][i]
-				whole[d][i], a.lo[d][i], a.hi[d][i] = 0, 0, 0
+				whole[d][i] = 0
 				a.tallies[i] = tally{}
 			}
 		}
@@ -124,15 +112,6 @@ func (a *Attributor) Finish() Result {
 		}
 	}
 	a.costs(&r, whole)
-	for i, n := range a.nodes {
-		p := Path{Parent: int(n.parent), Site: n.site, Calls: n.calls, Time: time.Duration(a.tallies[i].wall)}
-		for d := range a.domains {
-			if a.domains[d].InTotal {
-				p.Self += whole[d][i]
-			}
-		}
-		r.Paths = append(r.Paths, p)
-	}
 	return r
 }
 
@@ -172,85 +151,54 @@ func round(parts []float64, total nemb.Energy) []nemb.Energy {
 // inclusive cost of its site unless the site is already among its callers.
 func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 	type sum struct {
-		energy []float64
-		lo, hi float64
+		energy nemb.Energy
 		wall   float64
-		self   nemb.Energy
-		selfLo float64
-		selfHi float64
 	}
-	under := make([]sum, len(a.nodes))
-	bound := float64(r.Total.ProgramHi)
+	self, under := make([]nemb.Energy, len(a.nodes)), make([]sum, len(a.nodes))
 	for i := len(a.nodes) - 1; i >= 0; i-- {
-		u := &under[i]
-		if u.energy == nil {
-			u.energy = make([]float64, len(a.domains))
-		}
 		for d, domain := range a.domains {
-			u.energy[d] += float64(whole[d][i])
 			if domain.InTotal {
-				u.self += whole[d][i]
-				u.selfLo += a.lo[d][i] * domain.Lo
-				u.selfHi += a.hi[d][i] * domain.Hi
+				self[i] += whole[d][i]
 			}
 		}
-		u.lo += u.selfLo
-		u.hi += u.selfHi
+		u := &under[i]
+		u.energy += self[i]
 		u.wall += a.tallies[i].wall
 		if p := a.nodes[i].parent; p >= 0 {
-			q := &under[p]
-			if q.energy == nil {
-				q.energy = make([]float64, len(a.domains))
-			}
-			for d := range u.energy {
-				q.energy[d] += u.energy[d]
-			}
-			q.lo += u.lo
-			q.hi += u.hi
-			q.wall += u.wall
+			under[p].energy += u.energy
+			under[p].wall += u.wall
 		}
 	}
 	costs := map[checkpoint.SiteID]*Cost{}
-	loHi := map[checkpoint.SiteID]*[4]float64{}
 	for i, n := range a.nodes {
 		if i == root || n.site == checkpoint.OwnSite {
 			continue
 		}
 		c := costs[n.site]
 		if c == nil {
-			c = &Cost{Site: n.site, Domains: make([]nemb.Energy, len(a.domains)), InclusiveDomains: make([]nemb.Energy, len(a.domains))}
+			c = &Cost{Site: n.site, Domains: make([]nemb.Energy, len(a.domains))}
 			costs[n.site] = c
-			loHi[n.site] = &[4]float64{}
 		}
-		b := loHi[n.site]
-		u := under[i]
 		c.Calls += n.calls
-		c.Self.Energy += u.self
-		b[0] += u.selfLo
-		b[1] += u.selfHi
+		c.Self.Energy += self[i]
 		for d := range a.domains {
 			c.Domains[d] += whole[d][i]
 		}
 		c.SelfTime += time.Duration(a.tallies[i].wall)
 		c.CPUTime += time.Duration(a.tallies[i].cpu)
-		if a.recursive(n) {
-			continue
+		if a.outermost[i] {
+			c.Inclusive.Energy += under[i].energy
+			c.InclusiveTime += time.Duration(under[i].wall)
 		}
-		for d, domain := range a.domains {
-			e := nemb.Energy(math.Round(u.energy[d]))
-			c.InclusiveDomains[d] += e
-			if domain.InTotal {
-				c.Inclusive.Energy += e
-			}
-		}
-		b[2] += u.lo
-		b[3] += u.hi
-		c.InclusiveTime += time.Duration(u.wall)
 	}
+	most := float64(r.Total.ProgramHi)
 	for site, c := range costs {
-		b := loHi[site]
-		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, b[0], min(b[1], bound))
-		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, b[2], min(b[3], bound))
+		b := a.bounds[site]
+		if b == nil {
+			b = &siteBounds{}
+		}
+		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, b.selfLo, min(b.selfHi, most))
+		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, b.inclusiveLo, min(b.inclusiveHi, most))
 		if s := a.waiting[site]; s != nil {
 			end := float64(a.prev.At - a.origin)
 			ticks := s.back + float64(s.open)*end - s.out
@@ -268,14 +216,4 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 // interval rounds outwards and keeps the value inside.
 func interval(e nemb.Energy, lo, hi float64) (nemb.Energy, nemb.Energy) {
 	return min(e, nemb.Energy(max(0, lo))), max(e, nemb.Energy(math.Ceil(max(0, hi))))
-}
-
-// recursive reports whether a caller of the node is of the same site.
-func (a *Attributor) recursive(n node) bool {
-	for p := n.parent; p > root; p = a.nodes[p].parent {
-		if a.nodes[p].site == n.site {
-			return true
-		}
-	}
-	return false
 }

@@ -2,7 +2,9 @@ package attribute
 
 import (
 	"math"
+	"slices"
 
+	"cg/checkpoint"
 	"cg/nemb"
 )
 
@@ -32,7 +34,7 @@ func (a *Attributor) Close(s nemb.Sample) {
 		a.Begin(s)
 		return
 	}
-	if s.Gap {
+	if s.Failed {
 		a.Stats.Merged++
 		return
 	}
@@ -43,14 +45,13 @@ func (a *Attributor) Close(s nemb.Sample) {
 // unattributed.
 func (a *Attributor) Last(s nemb.Sample) {
 	if a.begun {
-		a.close(s, s.Gap)
+		a.close(s, s.Failed)
 	}
 }
 
 func (a *Attributor) close(s nemb.Sample, failed bool) {
 	prev := a.prev
 	a.prev = s
-	a.Stats.Windows++
 	span := float64(s.At - prev.At)
 	wall := float64(s.Time - prev.Time)
 	perTick := 0.0
@@ -62,7 +63,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 	other := nanos(s.Usage.Other - prev.Usage.Other)
 
 	cpu := map[*thread]float64{}
-	sum := a.threadTimes(s, perTick, cpu)
+	sum := a.threadTimes(s, perTick, program, cpu)
 	rest := a.outside(s, sum)
 	if program <= 0 {
 		// The account is behind the threads, or there is none: what the
@@ -70,6 +71,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		program = sum + rest
 	}
 	weight := sum + rest // splits the program's share
+	a.parts(weight, cpu)
 
 	for d := range a.domains {
 		b := &a.books[d]
@@ -90,7 +92,8 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		b.other += shares[2]
 		b.lo += lo * float64(shares[0])
 		b.hi += hi * float64(shares[0])
-		a.spend(d, float64(shares[0]), weight, rest, cpu, lo, hi)
+		a.spend(d, float64(shares[0]), weight, rest, cpu)
+		a.bound(d, float64(shares[0]), lo, hi)
 	}
 	a.settle(perTick, cpu)
 }
@@ -126,13 +129,15 @@ const late = 10e6
 // threadTimes charges every thread up to the sample and stores the processor
 // time it used in the window into cpu. Where the kernel does not tell, a
 // thread counts as running whenever it is inside a site.
-func (a *Attributor) threadTimes(s nemb.Sample, perTick float64, cpu map[*thread]float64) (sum float64) {
+func (a *Attributor) threadTimes(s nemb.Sample, perTick, program float64, cpu map[*thread]float64) (sum float64) {
 	read := make(map[*thread]float64, len(s.Usage.Threads))
 	for _, u := range s.Usage.Threads {
 		if t := a.threads[u.Thread]; t != nil {
 			read[t] = nanos(u.CPU)
 		}
 	}
+	guessed := map[*thread]float64{}
+	guess := 0.0
 	for _, t := range a.threads {
 		if !t.ended && t.last != 0 && t.last < s.At {
 			t.pending = append(t.pending, part{t.top, uint64(s.At - t.last)})
@@ -153,17 +158,19 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick float64, cpu map[*thread
 			used = max(0, now-t.cpu)
 		case ok:
 			used = now
-		case !t.known:
-			used = inside * perTick
-		}
-		if t.ended {
-			// Its last reading may be of before the window.
-			used = max(used, inside*perTick)
 		}
 		// A thread uses no more than the time it is there, but for what the
 		// kernel told late of the window before. What a process uses after
 		// its last thread has taken leave is not that thread's.
 		used = min(used, here+t.credit)
+		if !t.known && !ok || t.ended {
+			// Never read, or last read before the window: it may have used
+			// all the time that it was in its sites.
+			if more := min(inside*perTick, here) - used; more > 0 {
+				guessed[t] = more
+				guess += more
+			}
+		}
 		t.credit = min(late, t.credit+here-used)
 		if ok {
 			t.cpu, t.known = now, true
@@ -171,7 +178,15 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick float64, cpu map[*thread
 		cpu[t] = used
 		sum += used
 	}
-	return sum
+	// Guesses share what the program used and no thread is known to have.
+	left := guess
+	if program > 0 {
+		left = min(guess, max(0, program-sum))
+	}
+	for t, more := range guessed {
+		cpu[t] += more * left / guess
+	}
+	return sum + left
 }
 
 // present is the time in ticks that a thread was there in the open window.
@@ -221,8 +236,7 @@ func split(e nemb.Energy, weights ...float64) (parts [3]nemb.Energy) {
 }
 
 // spend divides the program's energy in a domain among the paths.
-// lo and hi bound its energy as factors.
-func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]float64, lo, hi float64) {
+func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]float64) {
 	if energy == 0 {
 		return
 	}
@@ -231,7 +245,6 @@ func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]
 		return
 	}
 	a.energy[d][root] += energy * rest / weight
-	measured := a.domains[d].Method == nemb.Measured
 	for t, used := range cpu {
 		if used <= 0 {
 			continue
@@ -243,25 +256,107 @@ func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]
 			continue
 		}
 		for _, p := range t.pending {
-			f := float64(p.ticks) / present
-			e := share * f
-			a.energy[d][p.node] += e
-			if !measured {
-				// The model gives every second of processor time the same
-				// power: the share is exact within it.
-				a.lo[d][p.node] += e
-				a.hi[d][p.node] += e
-				continue
-			}
-			// All that a counter says about a path is the sum over the
-			// windows in which it ran: it used that of the windows it had to
-			// itself, and at most that of all of them.
-			if e >= 0.999*energy {
-				a.lo[d][p.node] += lo * e
-			}
-			a.hi[d][p.node] += hi * energy
+			a.energy[d][p.node] += share * float64(p.ticks) / present
 		}
 	}
+}
+
+// part is what a site has of the program's share in the open window, whatever
+// the domain: by itself, and with all that it called.
+type sitePart struct {
+	self, inclusive float64
+}
+
+// parts computes what each site has of the window: over all call paths and
+// threads, a recursive call counted once.
+func (a *Attributor) parts(weight float64, cpu map[*thread]float64) {
+	clear(a.sites)
+	if weight <= 0 {
+		return
+	}
+	a.epoch++
+	a.visited = a.visited[:0]
+	for t, used := range cpu {
+		present := a.present(t)
+		if used <= 0 || present <= 0 {
+			continue
+		}
+		for _, p := range t.pending {
+			f := used / weight * float64(p.ticks) / present
+			for n := p.node; n > root && a.mark[n] != a.epoch; n = a.nodes[n].parent {
+				a.mark[n], a.under[n] = a.epoch, 0
+				a.visited = append(a.visited, n)
+			}
+			if p.node == root || a.nodes[p.node].site == checkpoint.OwnSite {
+				continue
+			}
+			a.under[p.node] += f
+			s := a.sites[a.nodes[p.node].site]
+			s.self += f
+			a.sites[a.nodes[p.node].site] = s
+		}
+	}
+	slices.Sort(a.visited) // parents have lower numbers
+	for i := len(a.visited) - 1; i >= 0; i-- {
+		n := a.visited[i]
+		if p := a.nodes[n].parent; p > root {
+			a.under[p] += a.under[n]
+		}
+		if a.outermost[n] {
+			s := a.sites[a.nodes[n].site]
+			s.inclusive += a.under[n]
+			a.sites[a.nodes[n].site] = s
+		}
+	}
+}
+
+// bound adds what the window tells about each site in a domain. lo and hi bound
+// the program's energy there, as factors.
+//
+// All that a counter says of a site is the sum over the windows in which it
+// ran: it used that of the windows it had to itself, and at most that of all of
+// them. A model gives every second of processor time the same power: there the
+// share is exact.
+func (a *Attributor) bound(d int, energy, lo, hi float64) {
+	domain := a.domains[d]
+	if !domain.InTotal {
+		return
+	}
+	lo, hi = lo*domain.Lo*energy, hi*domain.Hi*energy
+	for site, part := range a.sites {
+		b := a.bounds[site]
+		if b == nil {
+			b = &siteBounds{}
+			a.bounds[site] = b
+		}
+		if domain.Method != nemb.Measured {
+			b.selfLo += lo * part.self
+			b.selfHi += hi * part.self
+			b.inclusiveLo += lo * part.inclusive
+			b.inclusiveHi += hi * part.inclusive
+			continue
+		}
+		if part.self > whole {
+			b.selfLo += lo * part.self
+		}
+		if part.self > 0 {
+			b.selfHi += hi
+		}
+		if part.inclusive > whole {
+			b.inclusiveLo += lo * part.inclusive
+		}
+		if part.inclusive > 0 {
+			b.inclusiveHi += hi
+		}
+	}
+}
+
+// whole is the part of a window from which on a site has it to itself.
+const whole = 0.999
+
+// siteBounds sums the bounds of a site's energy, in microjoules.
+type siteBounds struct {
+	selfLo, selfHi, inclusiveLo, inclusiveHi float64
 }
 
 // settle books the times of the window and empties it.

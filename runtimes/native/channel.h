@@ -41,6 +41,8 @@ typedef struct {
 	_Atomic uint64_t head; /* 64: its own cache line: next sequence number */
 	uint64_t pad1[7];
 	_Atomic uint64_t lost, waits; /* 128 */
+	_Atomic uint64_t full;        /* chunks that wait for the reader */
+	uint64_t limit;               /* of full: writers wait from there on */
 } cg_header;
 
 typedef struct {
@@ -51,7 +53,7 @@ typedef struct {
 	uint32_t parent_pid, parent_tid;
 	uint64_t fork_tick;
 	uint64_t lost;
-	uint64_t reserved;
+	uint64_t pid_space; /* inode of the writer's pid namespace, 0 unknown */
 } cg_chunk;
 
 _Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
@@ -76,6 +78,7 @@ static pthread_key_t cg_key;
 static int cg_orphan; /* the reader is gone */
 static uint32_t cg_parent_pid, cg_parent_tid;
 static uint64_t cg_fork_tick;
+static uint64_t cg_pid_space;
 static volatile uint64_t cg_scratch[512];
 
 static inline uint64_t cg_monotonic(void)
@@ -119,8 +122,10 @@ static void cg_use_scratch(void)
 
 static void cg_release(void)
 {
-	if (cg_index)
+	if (cg_index) {
+		atomic_fetch_add(&cg_head->full, 1);
 		atomic_store_explicit(&cg_state[cg_index - 1], CG_FULL, memory_order_release);
+	}
 	cg_index = 0;
 	cg_next = cg_end = NULL;
 }
@@ -134,12 +139,14 @@ static void cg_thread_end(void *unused)
 	cg_started = 0;
 }
 
+static void cg_more(void);
+
 static void cg_before_fork(void)
 {
 	cg_parent_pid = cg_parent_tid = 0;
+	if (cg_index && cg_next >= cg_end)
+		cg_more();
 	if (!cg_index)
-		return;
-	if (cg_next >= cg_end) /* the fork word must not need a new chunk */
 		return;
 	cg_fork_tick = cg_tick();
 	*cg_next++ = cg_fork_tick << 24 | CG_FORK_WORD;
@@ -188,6 +195,7 @@ static int cg_open(const char *path)
 	if (cg_head)
 		return 0; /* a second interpreter of this process */
 	cg_monotonic_clock = h->clock == CG_CLOCK_MONOTONIC;
+	cg_pid_space = stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 	cg_state = (_Atomic uint32_t *)(m + CG_PAGE);
 	cg_chunks = m + CG_PAGE + states;
 	pthread_key_create(&cg_key, cg_thread_end);
@@ -196,19 +204,23 @@ static int cg_open(const char *path)
 	return 0;
 }
 
-/* cg_take gets a free chunk for this thread; 0 when none is free. */
+/* cg_take gets the lowest free chunk for this thread: low ones are in the
+ * caches. 0 when none is free, or when the reader is behind. */
 static int cg_take(void)
 {
-	uint32_t n = cg_head->nchunks;
-	for (uint32_t k = 0; k < n; k++) {
-		uint64_t s = atomic_fetch_add(&cg_head->head, 1);
-		uint32_t i = (uint32_t)(s % n), zero = CG_FREE;
-		if (!atomic_compare_exchange_strong(&cg_state[i], &zero, CG_OWNED))
+	if (atomic_load(&cg_head->full) >= cg_head->limit)
+		return 0;
+	for (uint32_t i = 0; i < cg_head->nchunks; i++) {
+		uint32_t zero = CG_FREE;
+		if (atomic_load_explicit(&cg_state[i], memory_order_relaxed) != CG_FREE ||
+		    !atomic_compare_exchange_strong(&cg_state[i], &zero, CG_OWNED))
 			continue;
+		uint64_t s = atomic_fetch_add(&cg_head->head, 1) + 1;
 		cg_chunk *c = (cg_chunk *)(cg_chunks + (size_t)i * cg_head->chunk_size);
 		c->tick = cg_tick();
 		c->pid = (uint32_t)getpid();
 		c->tid = (uint32_t)syscall(SYS_gettid);
+		c->pid_space = cg_pid_space;
 		c->flags = cg_started ? 0 : CG_FIRST;
 		if (!cg_started && cg_parent_pid) {
 			c->flags |= CG_FORKED;
@@ -223,7 +235,7 @@ static int cg_take(void)
 			atomic_fetch_add(&cg_head->lost, cg_missed);
 			cg_missed = 0;
 		}
-		atomic_store_explicit(&c->seq, s + 1, memory_order_release);
+		atomic_store_explicit(&c->seq, s, memory_order_release);
 		cg_started = 1;
 		cg_index = i + 1;
 		cg_next = (volatile uint64_t *)(c + 1);
@@ -233,9 +245,10 @@ static int cg_take(void)
 	return 0;
 }
 
-/* cg_more finds room for this thread's next words. A full ring is waited for
- * as long as the reader lives, ten seconds at the most; then whole stretches
- * of this thread's events are counted as lost, never single ones unseen. */
+/* cg_more finds room for this thread's next words. A reader that is behind is
+ * waited for as long as it lives, ten seconds at the most. When there are more
+ * threads than chunks waiting is no use. Then whole stretches of this thread's
+ * events are counted as lost, never single ones unseen. */
 static void __attribute__((noinline, cold)) cg_more(void)
 {
 	int e = errno;
@@ -245,7 +258,7 @@ static void __attribute__((noinline, cold)) cg_more(void)
 	}
 	if (cg_index)
 		cg_release();
-	else if (!cg_started)
+	else if (!cg_started && !cg_next)
 		pthread_setspecific(cg_key, (void *)1);
 	else if (cg_next)
 		cg_missed += (uint64_t)(cg_next - cg_scratch);
@@ -253,10 +266,10 @@ static void __attribute__((noinline, cold)) cg_more(void)
 		errno = e;
 		return;
 	}
-	if (!cg_missed) {
+	if (!cg_missed && atomic_load(&cg_head->full) > 0) {
 		atomic_fetch_add(&cg_head->waits, 1);
 		uint64_t begin = cg_monotonic(), nap = 20000;
-		while (cg_monotonic() - begin < 10000000000u) {
+		while (atomic_load(&cg_head->full) > 0 && cg_monotonic() - begin < 10000000000u) {
 			struct timespec t = {0, (long)nap};
 			nanosleep(&t, NULL);
 			if (cg_take()) {
@@ -269,6 +282,10 @@ static void __attribute__((noinline, cold)) cg_more(void)
 				cg_orphan = 1;
 				break;
 			}
+		}
+		if (!cg_orphan && cg_take()) {
+			errno = e;
+			return;
 		}
 	}
 	cg_use_scratch();

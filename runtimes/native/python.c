@@ -73,6 +73,7 @@ extern PyObject *PyType_GenericAlloc(PyObject *, Py_ssize_t);
 extern void Py_DecRef(PyObject *);
 extern PyObject *PyObject_CallObject(PyObject *, PyObject *);
 extern PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
+extern PyObject *PyEval_GetFrame(void); /* borrowed */
 extern PyObject *PyEval_EvalCode(PyObject *, PyObject *, PyObject *);
 extern PyObject *PyUnicode_AsUTF8String(PyObject *);
 extern char *PyBytes_AsString(PyObject *);
@@ -99,7 +100,7 @@ typedef struct {
 
 /* Each interpreter of the process has a module and types of its own. */
 typedef struct {
-	PyObject *checkpoint_type, *main_type;
+	PyObject *checkpoint_type, *pausing_type, *main_type;
 } State;
 
 static State *state_of(PyObject *module) { return PyModule_GetState(module); }
@@ -117,8 +118,105 @@ static PyObject *checkpoint_lshift(PyObject *self, PyObject *value)
 	return value;
 }
 
-/* checkpoint(bits): a checkpoint that records these 24 bits */
-static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
+/* The frames that are suspended, by address: a set with open addressing. A
+ * generator that is closed, or thrown into, comes back without passing its
+ * resume; the checkpoint it passes next then knows that it was away. The frame
+ * object lives as long as the frame, and a new frame begins with an enter,
+ * which forgets what an earlier one at its address left. Guarded by the global
+ * lock; one set for the process, since addresses are. */
+enum { ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE };
+
+static struct {
+	PyObject **slots;
+	size_t size, used; /* used counts removed ones, too */
+} away;
+
+static PyObject *const removed = (PyObject *)1;
+
+static size_t away_home(PyObject *frame) { return ((uintptr_t)frame >> 4) * 0x9e3779b97f4a7c15u >> 20; }
+
+/* away_take reports whether a frame was suspended, and forgets it. */
+static int away_take(PyObject *frame)
+{
+	if (!away.size)
+		return 0;
+	for (size_t i = away_home(frame);; i++) {
+		PyObject **p = &away.slots[i & (away.size - 1)];
+		if (!*p)
+			return 0;
+		if (*p == frame) {
+			*p = removed;
+			return 1;
+		}
+	}
+}
+
+static void away_put(PyObject *frame)
+{
+	if (2 * (away.used + 1) > away.size) {
+		PyObject **old = away.slots;
+		size_t n = away.size, live = 0;
+		for (size_t i = 0; i < n; i++)
+			live += old[i] && old[i] != removed;
+		size_t size = 64;
+		while (size < 4 * (live + 1))
+			size *= 2;
+		PyObject **slots = calloc(size, sizeof *slots);
+		if (!slots)
+			return; /* the frame counts as one that never left */
+		away.slots = slots;
+		away.size = size;
+		away.used = 0;
+		for (size_t i = 0; i < n; i++)
+			if (old[i] && old[i] != removed)
+				away_put(old[i]);
+		free(old);
+	}
+	size_t i = away_home(frame);
+	while (away.slots[i & (away.size - 1)])
+		if (away.slots[i++ & (away.size - 1)] == frame)
+			return;
+	away.slots[i & (away.size - 1)] = frame;
+	away.used++;
+}
+
+/* pausing_event records the event of a site whose frames can be suspended. */
+static void pausing_event(uint64_t bits)
+{
+	uint64_t site = bits & ((1u << 21) - 1);
+	PyObject *frame = PyEval_GetFrame();
+	switch (bits >> 21) {
+	case SUSPEND:
+		away_put(frame);
+		break;
+	case EXIT:
+		if (away_take(frame))
+			bits = (uint64_t)CLOSE << 21 | site;
+		break;
+	case UNWIND:
+		if (away_take(frame))
+			bits = (uint64_t)RESUME << 21 | site;
+		break;
+	default:
+		away_take(frame);
+	}
+	cg_event(bits);
+}
+
+static PyObject *pausing_negative(PyObject *self)
+{
+	pausing_event(((Checkpoint *)self)->bits);
+	return none();
+}
+
+static PyObject *pausing_lshift(PyObject *self, PyObject *value)
+{
+	pausing_event(((Checkpoint *)self)->bits);
+	Py_IncRef(value);
+	return value;
+}
+
+static PyObject *make(PyObject *type, PyObject *arg)
 {
 	long bits = PyLong_AsLong(arg);
 	if (bits == -1 && PyErr_Occurred())
@@ -127,10 +225,22 @@ static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
 		PyErr_SetString(PyExc_ValueError, "a checkpoint has 24 bits and is not 0");
 		return NULL;
 	}
-	Checkpoint *c = (Checkpoint *)PyType_GenericAlloc(state_of(module)->checkpoint_type, 0);
+	Checkpoint *c = (Checkpoint *)PyType_GenericAlloc(type, 0);
 	if (c)
 		c->bits = (uint64_t)bits;
 	return (PyObject *)c;
+}
+
+/* checkpoint(bits): a checkpoint that records these 24 bits */
+static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
+{
+	return make(state_of(module)->checkpoint_type, arg);
+}
+
+/* pausing(bits): the same, of a site whose frames can be suspended */
+static PyObject *new_pausing(PyObject *module, PyObject *arg)
+{
+	return make(state_of(module)->pausing_type, arg);
 }
 
 /* open(path): map the channel; False if it is mapped already; OSError */
@@ -191,6 +301,7 @@ static PyObject *new_main(PyObject *module, PyObject *prepare)
 
 static PyMethodDef methods[] = {
 	{"checkpoint", new_checkpoint, METH_O, "checkpoint($module, bits, /)\n--\n\nA checkpoint that records kind << 21 | site."},
+	{"pausing", new_pausing, METH_O, "pausing($module, bits, /)\n--\n\nThe same, of a site whose frames can be suspended."},
 	{"main", new_main, METH_O, "main($module, prepare, /)\n--\n\nA callable that runs (code, names) = prepare()."},
 	{"open", open_channel, METH_O, "open($module, path, /)\n--\n\nMap the channel at path: False if this process has it. OSError if it is none."},
 	{0},
@@ -202,6 +313,13 @@ static PySlot checkpoint_slots[] = {
 	{0},
 };
 
+static PySlot pausing_slots[] = {
+	{Py_nb_lshift, pausing_lshift},
+	{Py_nb_negative, pausing_negative},
+	{0},
+};
+
+static PyType_Spec pausing_spec = {"cgprobe.Pausing", sizeof(Checkpoint), 0, Py_TPFLAGS_DEFAULT, pausing_slots};
 static PyType_Spec checkpoint_spec = {"cgprobe.Checkpoint", sizeof(Checkpoint), 0, Py_TPFLAGS_DEFAULT, checkpoint_slots};
 
 static PySlot main_slots[] = {{Py_tp_call, main_call}, {0}};
@@ -211,8 +329,9 @@ static int module_exec(PyObject *module)
 {
 	State *s = state_of(module);
 	s->checkpoint_type = PyType_FromSpec(&checkpoint_spec);
+	s->pausing_type = PyType_FromSpec(&pausing_spec);
 	s->main_type = PyType_FromSpec(&main_spec);
-	return s->checkpoint_type && s->main_type ? 0 : -1;
+	return s->checkpoint_type && s->pausing_type && s->main_type ? 0 : -1;
 }
 
 static PySlot module_slots[] = {{Py_mod_exec, module_exec}, {0}, {0}};

@@ -40,6 +40,7 @@ class Run:
 
 run = Run()
 checkpoint = None     # bits -> object
+pausing = None        # the same, of a site whose frames can be suspended
 live = {}             # bits -> checkpoint, shared by all modules
 
 
@@ -67,7 +68,7 @@ def begin(path):
 
 def probe():
     """Opens the channel with the native module, else in Python."""
-    global checkpoint
+    global checkpoint, pausing
     reason = run.reason
     if run.native:
         if "t" in getattr(sys, "abiflags", "") or sys.implementation.name != "cpython":
@@ -80,7 +81,7 @@ def probe():
                 module = loader.create_module(spec)
                 loader.exec_module(module)
                 run.nested = not module.open(run.channel)
-                checkpoint = module.checkpoint
+                checkpoint, pausing = module.checkpoint, module.pausing
                 run.main = module.main
                 return True
             except (ImportError, OSError) as e:
@@ -90,12 +91,47 @@ def probe():
         with open(os.path.join(run.here, "pure.py"), "rb") as f:
             scope = {"__name__": "cg_pure", "take": take}
             exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
-        checkpoint = scope["start"](run.channel)
+        checkpoint, pausing = scope["start"](run.channel), None
+        pausing = pausing_with(checkpoint)
         run.nested = nested()
         return True
     except Exception as e:
         tell("off", "%s: %s" % (type(e).__name__, e))
         return False
+
+
+def pausing_with(plain):
+    """The Python form of the native module's pausing, on a plain checkpoint."""
+    away = set()
+    SUSPEND, RESUME, UNWIND, CLOSE = 2, 3, 4, 5
+    else_kind = {EXIT: CLOSE, UNWIND: RESUME}
+
+    class Pausing:
+        __slots__ = "kind", "usual", "back"
+
+        def __init__(self, bits):
+            self.kind, site = bits >> 21, bits & OWN
+            self.usual = plain(bits)
+            self.back = plain(else_kind.get(self.kind, self.kind) << 21 | site)
+
+        def __neg__(self):
+            frame = id(sys._getframe(1))
+            was = frame in away
+            away.discard(frame)
+            if self.kind == SUSPEND:
+                away.add(frame)
+            -(self.back if was else self.usual)
+
+        def __lshift__(self, value):
+            frame = id(sys._getframe(1))
+            was = frame in away
+            away.discard(frame)
+            if self.kind == SUSPEND:
+                away.add(frame)
+            -(self.back if was else self.usual)
+            return value
+
+    return Pausing
 
 
 def nested():
@@ -258,10 +294,11 @@ def enliven(code, base, path):
             c = enliven(c, base, path)
         elif type(c) is str and c.startswith(MARK):
             kind, _, site = c[len(MARK):].partition(":")
-            bits = int(kind) << 21 | base + int(site)
+            pauses = site.endswith("p")
+            bits = int(kind) << 21 | base + int(site.rstrip("p"))
             c = live.get(bits)
             if c is None:
-                c = live[bits] = checkpoint(bits)
+                c = live[bits] = (pausing if pauses else checkpoint)(bits)
         consts.append(c)
     return code.replace(co_consts=tuple(consts), co_filename=path)
 

@@ -189,9 +189,11 @@ def at(new, old):
 class Weaver:
     def __init__(self, tree, points):
         self.tree, self.points = tree, points
+        self.pausing = {site for (role, _, _), site in points.items() if role == "pause"}
 
     def mark(self, kind, site):
-        node = ast.Constant(value="%s%d:%d" % (MARK, kind, site))
+        # A site whose frames can be suspended has checkpoints that look.
+        node = ast.Constant(value="%s%d:%d%s" % (MARK, kind, site, "p" if site in self.pausing else ""))
         node.kind = None
         return node
 
@@ -218,6 +220,12 @@ class Weaver:
                 site = self.at("pause", node)
                 if site is not None:
                     self.wrap_pause(node, parent, field, site)
+            elif kind is ast.ListComp or kind is ast.SetComp or kind is ast.DictComp:
+                site = self.at("pause", node)
+                if site is not None:
+                    first = node.generators[0]
+                    first.iter = self.passing(SUSPEND, site, first.iter, first.iter)
+                    self.replace(parent, field, node, self.passing(RESUME, site, node, node))
             elif kind is ast.AsyncFor or kind is ast.AsyncWith:
                 site = self.at("pause", node)
                 if site is not None:
@@ -259,7 +267,9 @@ class Weaver:
             node.value = at(ast.Constant(value=None), node)
             node.value.kind = None
         node.value = self.passing(SUSPEND, site, node.value, node.value)
-        new = self.passing(RESUME, site, node, node)
+        self.replace(parent, field, node, self.passing(RESUME, site, node, node))
+
+    def replace(self, parent, field, node, new):
         value = getattr(parent, field)
         if isinstance(value, list):
             value[identity(value, node)] = new
