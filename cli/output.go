@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"cg/launcher"
 	"cg/report"
 )
 
@@ -27,7 +28,7 @@ type output struct {
 
 func openOutput(c *cli.Context) (*output, error) {
 	o := &output{json: jsonOnStdout(c), name: c.String("output")}
-	if o.json && closed(1) {
+	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
 	if o.name == "" || o.name == "-" {
@@ -68,18 +69,6 @@ func umask() int {
 	m := unix.Umask(0)
 	unix.Umask(m)
 	return m
-}
-
-// closed reports whether a standard descriptor was closed when cg started. Go
-// puts /dev/null in its place, open for reading and writing, which no shell's
-// redirection does.
-func closed(fd int) bool {
-	var st unix.Stat_t
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err != nil || unix.Fstat(fd, &st) != nil {
-		return true
-	}
-	return flags&unix.O_ACCMODE == unix.O_RDWR && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == unix.Mkdev(1, 3)
 }
 
 func (o *output) abandon() {

@@ -82,6 +82,9 @@ func (f *filter) collect(p []byte) []byte {
 	return p[n:]
 }
 
+// waiting says whether the beginning of a line is held back that may be a start line. A prompt may look like one.
+func (f *filter) waiting() bool { return !f.inside && len(f.held) > 0 }
+
 // flush gives up on what is held back and returns it.
 func (f *filter) flush() []byte {
 	held := f.held

@@ -98,3 +98,21 @@ func FuzzFilter(f *testing.F) {
 		}
 	})
 }
+
+// What looks like the beginning of a block is let go when nothing follows; an open block is not.
+func TestFilterWaiting(t *testing.T) {
+	var blocks []string
+	f := &filter{block: func(b []byte) { blocks = append(blocks, string(b)) }}
+	if out := f.pass([]byte("--- ")); len(out) != 0 || !f.waiting() {
+		t.Errorf("%q, waiting %v", out, f.waiting())
+	}
+	if out := f.flush(); string(out) != "--- " || f.waiting() {
+		t.Errorf("%q, waiting %v", out, f.waiting())
+	}
+	if out := f.pass([]byte("name\n" + string(blockStart) + "\nx\n")); string(out) != "name\n" || f.waiting() {
+		t.Errorf("%q, waiting %v", out, f.waiting())
+	}
+	if out := f.pass([]byte(string(blockEnd) + "\nend\n")); string(out) != "end\n" || len(blocks) != 1 || blocks[0] != "x\n" {
+		t.Errorf("%q, blocks %q", out, blocks)
+	}
+}

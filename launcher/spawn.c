@@ -28,16 +28,22 @@
 
 static struct rlimit files_at_start;
 static unsigned char ignored_at_start[65];
+static unsigned char closed_at_start[3];
 
-// Runs before the Go runtime, which raises the limit and takes over the signals.
+// Runs before the Go runtime, which raises the limit, takes over the signals and opens /dev/null in place of closed
+// standard descriptors.
 __attribute__((constructor)) static void remember_start(void)
 {
 	struct sigaction a;
 
 	getrlimit(RLIMIT_NOFILE, &files_at_start);
+	for (int fd = 0; fd < 3; fd++)
+		closed_at_start[fd] = fcntl(fd, F_GETFD) < 0;
 	for (int s = 1; s <= 64; s++)
 		ignored_at_start[s] = sigaction(s, NULL, &a) == 0 && a.sa_handler == SIG_IGN;
 }
+
+int cg_closed(int fd) { return fd >= 0 && fd < 3 && closed_at_start[fd]; }
 
 static void reset_signals(int program)
 {

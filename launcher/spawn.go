@@ -150,3 +150,7 @@ func descriptor(f *os.File) int {
 	}
 	return fd
 }
+
+// Closed says whether standard descriptor 0, 1 or 2 was closed when this process started. The Go runtime puts /dev/null in
+// its place.
+func Closed(fd int) bool { return C.cg_closed(C.int(fd)) != 0 }

@@ -29,4 +29,7 @@ struct cg_message {
 // pid. Returns 0 or an errno.
 int cg_spawn(const struct cg_program *p, pid_t *pid, pid_t *keeper);
 
+// cg_closed says whether a standard descriptor was closed when this process started.
+int cg_closed(int fd);
+
 #endif

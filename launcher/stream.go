@@ -15,6 +15,10 @@ const (
 	afterEnd     = 1 << 20 // bytes; beyond pipePatience, what may still be the program's own
 )
 
+// markerPatience is how long the beginning of a line is held back that may be that of a result block: a program writes its
+// block in one piece, and a prompt must not wait.
+const markerPatience = 50 * time.Millisecond
+
 // stream passes the program's output on, live and unchanged but for result blocks.
 type stream struct {
 	in, out int
@@ -56,9 +60,19 @@ func (s *stream) copy() error {
 			fds[1].Fd = -1
 			timeout = int((left + time.Millisecond - 1) / time.Millisecond)
 		}
+		held := s.filter != nil && s.filter.waiting()
+		if most := int(markerPatience / time.Millisecond); held && (timeout < 0 || timeout > most) {
+			timeout = most
+		}
 		began := time.Now()
-		if _, err := unix.Poll(fds, timeout); err != nil && err != unix.EINTR {
+		ready, err := unix.Poll(fds, timeout)
+		if err != nil && err != unix.EINTR {
 			return nil
+		}
+		if held && ready == 0 {
+			if err := writeAll(s.out, s.filter.flush()); err != nil {
+				return err
+			}
 		}
 		if fds[1].Revents != 0 {
 			end = time.Now()

@@ -88,6 +88,14 @@ func (c *Child) expire() {
 	}
 }
 
+// Ended is closed when the program itself has ended, before the rest of its output was passed on.
+func (c *Child) Ended() <-chan struct{} { return c.dead }
+
+// Times is the CPU time of the program and the descendants it waited for (wait4(2)), once it has Ended.
+func (c *Child) Times() (user, system time.Duration) {
+	return time.Duration(c.usage.Utime.Nano()), time.Duration(c.usage.Stime.Nano())
+}
+
 // Wait returns when the program has ended, its output was passed on and the terminal is as it was. What the program left
 // running can hold its output open: that is waited for at most two seconds.
 func (c *Child) Wait() Result {
@@ -103,10 +111,9 @@ func (c *Child) wait() Result {
 	r := Result{
 		TimedOut: c.timedOut,
 		Exited:   c.status.Exited(),
-		User:     time.Duration(c.usage.Utime.Nano()),
-		System:   time.Duration(c.usage.Stime.Nano()),
 		MaxRSS:   peak(c.usage.Maxrss, c.ourPeak),
 	}
+	r.User, r.System = c.Times()
 	if r.Exited {
 		r.Code = c.status.ExitStatus()
 		r.Status = r.Code

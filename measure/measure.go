@@ -89,14 +89,18 @@ func Run(c Config) (*Outcome, error) {
 	stop := make(chan struct{})
 	var pumping sync.WaitGroup
 	pumping.Go(func() { r.pump(stop) })
-	o.Result = child.Wait()
+	// What the program leaves running may hold its output open: that wait is
+	// not the program's.
+	<-child.Ended()
 	o.End = checkpoint.Monotime()
 	close(stop)
 	pumping.Wait()
 	if c.Account != nil {
-		c.Account.Settle(o.Result.User, o.Result.System)
+		c.Account.Settle(child.Times())
 	}
 	r.finish()
+	o.Result = child.Wait()
+	o.useBlocks()
 	return o, nil
 }
 
@@ -197,6 +201,11 @@ func (r *recorder) finish() {
 	o.Attributed = r.attributor.Finish()
 	o.Sampler = r.sampler.Stats()
 	o.Series.Domains, o.Series.Gaps = o.Domains, o.Sampler.Gaps
+}
+
+// useBlocks takes the functions from the blocks of a program that bears its
+// own checkpoints.
+func (o *Outcome) useBlocks() {
 	if len(o.Blocks) > 0 && o.Attributed.Stats.Events == 0 {
 		o.Attributed, o.BlockSites = fromBlocks(o.Blocks, o.Series)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -128,6 +129,43 @@ func TestRun(t *testing.T) {
 	used, said := o.Result.User+o.Result.System, o.Attributed.CPU
 	if float64(said) < 0.99*float64(used) {
 		t.Errorf("the account has %v, wait4 says %v", said, used)
+	}
+}
+
+// A process that the program leaves running holds its output open; the run
+// ends with the program all the same.
+func TestEndOfRun(t *testing.T) {
+	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	out, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	account := nemb.NewAccount()
+	defer account.Close()
+	begin := checkpoint.Monotime()
+	o, err := Run(Config{
+		Command:  launcher.Cmd{Args: []string{"sh", "-c", "sleep 3 & echo $!"}, Stdout: out, Stderr: out, Pty: launcher.Never},
+		Account:  account,
+		Interval: 10 * time.Millisecond, Channel: channel, Merge: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := time.Duration(checkpoint.Monotime() - begin)
+	if len(o.Result.Left) != 1 {
+		t.Errorf("left running: %v", o.Result.Left)
+	}
+	for _, pid := range o.Result.Left {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	// The wait for the output is in one of the two, and not in the other.
+	if 2*o.Attributed.Wall > whole {
+		t.Errorf("the run took %v of %v", o.Attributed.Wall, whole)
 	}
 }
 
