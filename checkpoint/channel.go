@@ -216,19 +216,39 @@ func (c *Channel) Waits() uint64 { return atomic.LoadUint64(&c.head.waits) }
 // ErrFull says that no chunk is free.
 var ErrFull = errors.New("checkpoint: the channel is full")
 
+// Request asks for a chunk on behalf of a writer; the fields are as in Run.
+type Request struct {
+	Thread   Thread
+	First    bool
+	Parent   Thread // of a thread that fork(2) made, else zero
+	ForkTick Tick
+	Lost     uint64 // since the thread's last chunk
+	New      uint64 // of these, since its last request
+}
+
 // Take reserves a chunk on behalf of a writer that has no atomic operations
-// and returns the offset of its header in the file. first is as in Run.
-func (c *Channel) Take(t Thread, first bool) (offset int, err error) {
+// and returns the offset of its header in the file. The writer stores state 2
+// when it has done with it.
+func (c *Channel) Take(r Request) (offset int, err error) {
+	atomic.AddUint64(&c.head.lost, r.New)
 	for i := range c.state {
 		if !atomic.CompareAndSwapUint32(&c.state[i], stateFree, stateOwned) {
 			continue
 		}
 		h := c.chunk(i)
-		h.tick, h.pid, h.tid = uint64(c.clock.Now()), t.PID, t.TID
+		h.tick, h.pid, h.tid = uint64(c.clock.Now()), r.Thread.PID, r.Thread.TID
 		h.pidSpace = c.space
 		h.flags = flagTaken
-		if first {
+		if r.First {
 			h.flags |= flagFirst
+		}
+		if r.First && r.Parent != (Thread{}) {
+			h.flags |= flagForked
+			h.parentPID, h.parentTID, h.forkTick = r.Parent.PID, r.Parent.TID, uint64(r.ForkTick)
+		}
+		if r.Lost > 0 {
+			h.flags |= flagResync
+			h.lost = r.Lost
 		}
 		atomic.StoreUint64(&h.seq, atomic.AddUint64(&c.head.head, 1))
 		return page + (len(c.state)*4+page-1)&^(page-1) + i*chunkBytes, nil

@@ -208,7 +208,7 @@ func TestEveryEventArrives(t *testing.T) {
 // and what they could not write is counted.
 func TestMoreThreadsThanChunks(t *testing.T) {
 	ch := channel(t, 8)
-	cmd := write(t, ch, "waiting", "20", "9")
+	cmd := write(t, ch, "waiting", "20", "6000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestMoreThreadsThanChunks(t *testing.T) {
 	if err := drainUntil(t, ch, &k, cmd); err != nil {
 		t.Fatal(err)
 	}
-	if k.total+ch.Lost() != 180 || ch.Lost() == 0 || len(k.faults) > 0 || ch.Waits() != 0 {
+	if k.total+ch.Lost() != 120000 || ch.Lost() == 0 || len(k.faults) > 0 || ch.Waits() != 0 {
 		t.Errorf("%d events, %d lost, %d waits; %v", k.total, ch.Lost(), ch.Waits(), k.faults)
 	}
 }
@@ -297,7 +297,7 @@ func TestNoChannel(t *testing.T) {
 func TestTake(t *testing.T) {
 	ch := channel(t, 2)
 	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
-	offset, err := ch.Take(self, true)
+	offset, err := ch.Take(Request{Thread: self, First: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,10 +314,10 @@ func TestTake(t *testing.T) {
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("%x, want %x", got, want)
 	}
-	if _, err := ch.Take(self, false); err != nil {
+	if _, err := ch.Take(Request{Thread: self}); err != nil {
 		t.Error(err)
 	}
-	if _, err := ch.Take(self, false); !errors.Is(err, ErrFull) {
+	if _, err := ch.Take(Request{Thread: self}); !errors.Is(err, ErrFull) {
 		t.Errorf("%v, want ErrFull", err)
 	}
 }
@@ -326,7 +326,7 @@ func TestTake(t *testing.T) {
 func TestHeldBack(t *testing.T) {
 	ch := channel(t, 4)
 	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
-	offset, _ := ch.Take(self, true)
+	offset, _ := ch.Take(Request{Thread: self, First: true})
 	for i := range 5 {
 		binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead+8*i:], Word(Tick(i+1), Enter, SiteID(i+1)))
 	}
@@ -422,7 +422,7 @@ func BenchmarkDrain(b *testing.B) {
 	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
 	fill := func() {
 		for i := range 64 {
-			if _, err := c.Take(self, i == 0); err != nil {
+			if _, err := c.Take(Request{Thread: self, First: i == 0}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -65,14 +65,6 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Event is one decoded word with its time and thread.
-type Event struct {
-	At     Tick
-	Site   SiteID
-	Thread Thread
-	Kind   Kind
-}
-
 // SiteKind is what a site is in its language.
 type SiteKind string
 

@@ -32,7 +32,7 @@ type Skip struct {
 //	plan  module path own source   ok plan
 //	load  module path own sites    ok base      numbers base+1 ... are the file's
 //	skip  module path reason       ok
-//	chunk pid tid first            ok offset
+//	chunk pid tid first parent-pid parent-tid fork-tick lost new   ok offset
 //	pure  reason                   ok           runs without the native module
 //	off   reason                   ok           runs without checkpoints
 type Server struct {
@@ -179,18 +179,25 @@ func (s *Server) do(op string, body []byte) (string, error) {
 		s.skip(p[1], p[2])
 		return "", nil
 	case "chunk":
-		p, err := parts(3)
+		p, err := parts(8)
 		if err != nil {
 			return "", err
 		}
-		pid, _ := strconv.ParseUint(p[0], 10, 32)
-		tid, _ := strconv.ParseUint(p[1], 10, 32)
+		var n [8]uint64
+		for i := range p {
+			if n[i], err = strconv.ParseUint(p[i], 10, 64); err != nil {
+				return "", fmt.Errorf("chunk: %w", err)
+			}
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.Channel == nil {
 			return "", checkpoint.ErrFull
 		}
-		offset, err := s.Channel.Take(checkpoint.Thread{PID: uint32(pid), TID: uint32(tid)}, p[2] == "1")
+		offset, err := s.Channel.Take(checkpoint.Request{
+			Thread: checkpoint.Thread{PID: uint32(n[0]), TID: uint32(n[1])}, First: n[2] != 0,
+			Parent: checkpoint.Thread{PID: uint32(n[3]), TID: uint32(n[4])}, ForkTick: checkpoint.Tick(n[5]), Lost: n[6], New: n[7],
+		})
 		return strconv.Itoa(offset), err
 	case "pure", "off":
 		s.mu.Lock()

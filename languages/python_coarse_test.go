@@ -10,7 +10,7 @@ import (
 )
 
 // coarse sets what -g coarse sets.
-func coarse(s *Setup, server *instrument.Server) {
+func coarse(s *Setup, server *instrument.Server, _ *int) {
 	s.Coarse, s.Key = true, "coarse"
 	server.Options.Granularity = instrument.Coarse
 }

@@ -117,9 +117,14 @@ func execute(t testing.TB, cmd *exec.Cmd) ran {
 	return r
 }
 
-type option func(*Setup, *instrument.Server)
+// option changes how a program is measured; the last is the number of chunks.
+type option func(*Setup, *instrument.Server, *int)
 
-func pure(s *Setup, _ *instrument.Server) { s.Native = Native{Reason: "tested without"} }
+func withChunks(n int) option {
+	return func(_ *Setup, _ *instrument.Server, chunks *int) { *chunks = n }
+}
+
+func pure(s *Setup, _ *instrument.Server, _ *int) { s.Native = Native{Reason: "tested without"} }
 
 // measured runs a program with checkpoints and collects its events.
 func measured(t testing.TB, dir, python string, args []string, options ...option) ran {
@@ -129,7 +134,11 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(scratch)
-	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+	chunks := 0
+	for _, o := range options {
+		o(&Setup{}, &instrument.Server{}, &chunks)
+	}
+	channel, err := checkpoint.New(checkpoint.SystemClock(), chunks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +155,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 		Key: "test", Native: Native{Path: library},
 	}
 	for _, o := range options {
-		o(&setup, server)
+		o(&setup, server, &chunks)
 	}
 	if err := server.Listen(setup.Server); err != nil {
 		t.Fatal(err)

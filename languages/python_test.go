@@ -252,7 +252,7 @@ func balance(r ran, open bool) []string {
 			case checkpoint.Exit:
 				if at >= 0 {
 					stack = stack[:at]
-				} else if !open && !r.Pure {
+				} else if !open {
 					note("%v: exit of %s, which does not run: %v", e.Thread, name, stack)
 				}
 			case checkpoint.Close:
@@ -270,7 +270,7 @@ func balance(r ran, open bool) []string {
 			case checkpoint.Unwind:
 				if at >= 0 {
 					stack = stack[:at+1]
-				} else if !open && !r.Pure {
+				} else if !open {
 					note("%v: unwind to %s, which does not run: %v", e.Thread, name, stack)
 				}
 			default:

@@ -134,7 +134,7 @@ static void cg_thread_end(void *unused)
 {
 	(void)unused;
 	if (!cg_orphan && cg_head && !cg_index && cg_next)
-		atomic_fetch_add(&cg_head->lost, cg_missed + (uint64_t)(cg_next - cg_scratch));
+		atomic_fetch_add(&cg_head->lost, (uint64_t)(cg_next - cg_scratch));
 	cg_release();
 	cg_started = 0;
 }
@@ -232,7 +232,6 @@ static int cg_take(void)
 		if (cg_missed) {
 			c->flags |= CG_RESYNC;
 			c->lost = cg_missed;
-			atomic_fetch_add(&cg_head->lost, cg_missed);
 			cg_missed = 0;
 		}
 		atomic_store_explicit(&c->seq, s, memory_order_release);
@@ -260,8 +259,10 @@ static void __attribute__((noinline, cold)) cg_more(void)
 		cg_release();
 	else if (!cg_started && !cg_next)
 		pthread_setspecific(cg_key, (void *)1);
-	else if (cg_next)
+	else if (cg_next) { /* told at once: the process may end before the thread */
 		cg_missed += (uint64_t)(cg_next - cg_scratch);
+		atomic_fetch_add(&cg_head->lost, (uint64_t)(cg_next - cg_scratch));
+	}
 	if (cg_take()) {
 		errno = e;
 		return;

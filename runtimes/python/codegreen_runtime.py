@@ -23,6 +23,7 @@ import time
 
 LIMIT = 1000000  # checkpoints that are kept; later ones are counted as dropped
 PERIOD = 1000000  # nanoseconds between two readings of the counters
+MOST = 5000  # watts that no package draws: a counter that wraps says less
 
 _names = {}
 _events = []  # (nanoseconds, what, number, thread, call, joules, watts)
@@ -78,7 +79,9 @@ class _Counters:
                     value = int(os.pread(zone[0], 64, 0))
                 except (OSError, ValueError):
                     continue
-                used += (value - zone[2]) % zone[1]
+                more = (value - zone[2]) % zone[1]
+                if value >= zone[2] or more * 1e3 <= MOST * (now - self.read_at):
+                    used += more  # else it was reset: what it had is not known
                 zone[2] = value
             self.watts = used * 1e3 / (now - self.read_at)
             self.joules += used * 1e-6

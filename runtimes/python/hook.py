@@ -154,6 +154,7 @@ def ask(op, *parts):
     body = b"\0".join(p if isinstance(p, bytes) else p.encode("utf-8", "surrogateescape") for p in parts)
     s = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
+        s.settimeout(30)
         s.connect(run.server)
         s.sendall(("%s\t%d\n" % (op, len(body))).encode() + body)
         got = []
@@ -174,9 +175,12 @@ def tell(*parts):
         pass
 
 
-def take(first):
-    """A chunk of the channel for this thread: its offset in the file."""
-    answer = ask("chunk", str(os.getpid()), str(_thread.get_native_id()), "1" if first else "0")
+def take(first, parent, lost, new):
+    """A chunk of the channel for this thread: its offset in the file. parent
+    is (pid, tid, fork tick) of the thread that forked this one, if any; lost
+    events have found no chunk since the last one, new of them untold."""
+    answer = ask("chunk", str(os.getpid()), str(_thread.get_native_id()), "1" if first else "0",
+                 *map(str, parent or (0, 0, 0)), str(lost), str(new))
     return int(answer[1]) if answer[0] == b"ok" else -1
 
 

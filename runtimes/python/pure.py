@@ -1,35 +1,41 @@
 """Checkpoints in plain Python, for interpreters that cannot load the native
-module. The same words in the same channel (checkpoint/FORMAT.md), ten times
-slower. Chunks are taken by cg on request: Python has no atomic operations.
+module: the same words in the same channel (checkpoint/FORMAT.md), some fifty
+times slower. Chunks are taken by cg on request: Python has no atomic
+operations.
 """
 import mmap
 import os
 import struct
-import sys
 import time
-from _thread import get_ident
+from _thread import _local, get_native_id
 
-ROOM = 8192 - 8  # words in a chunk behind its header
-states = {}      # thread -> [words, position, tick, nanoseconds, ticks per ns]
+ROOM = 8192 - 8     # words in a chunk behind its header
+CHUNK = 65536
+RETRY = 512         # events that are lost before a chunk is asked for again
+FORK = 7 << 21      # kind 7, site 0
+
+parent = 0, 0, 0    # pid, tid and fork tick of the thread that forked this process
 
 
 def start(path):
-    global memory, words, header, cycles
+    global memory, words, cycles, first_chunk, local
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         memory = mmap.mmap(fd, 0)
     finally:
         os.close(fd)
-    magic, version, _, _, clock, _ = struct.unpack_from("6I", memory)
-    if magic != 0x48434743 or version != 1:
+    magic, version, chunks, size, clock, _ = struct.unpack_from("6I", memory)
+    if magic != 0x48434743 or version != 1 or size != CHUNK:
         raise ValueError("not a channel of this version")
     words = memoryview(memory).cast("Q")
     cycles = clock == 1
-    os.register_at_fork(after_in_child=states.clear)
+    first_chunk = 4096 + (chunks * 4 + 4095) // 4096 * 4096
+    local = _local()
+    os.register_at_fork(before=before_fork, after_in_child=in_child)
     return Checkpoint
 
 
-def clock():
+def relation():
     """(tick, nanoseconds, ticks per nanosecond), as cg last wrote them."""
     if not cycles:
         return 0, 0, 1
@@ -40,38 +46,74 @@ def clock():
             return now
 
 
-def room(ident):
-    """A new chunk for the calling thread."""
-    state = states.get(ident)
-    if state is None:
-        state = states[ident] = [None, ROOM, 0, 0, 1]
-        first = True
-    else:
-        first = state[0] is None
-    if state[0] is not None:
-        at = (state[0] - 8) * 8
-        struct.pack_into("I", memory, 4096 + (at - first_chunk()) // 65536 * 4, 2)
-    deadline = time.monotonic() + 10
-    while True:
+class State:
+    """Where the calling thread writes next; it ends with the thread."""
+
+    __slots__ = "pid", "chunk", "next", "end", "tick", "nanos", "rate", "started", "lost"
+
+    def __init__(self):
+        self.pid, self.chunk, self.next, self.end = os.getpid(), 0, 0, 0
+        self.tick, self.nanos, self.rate = 0, 0, 1
+        self.started, self.lost = False, 0
+
+    def release(self):
+        chunk, self.chunk = self.chunk, 0
+        if chunk and self.pid == os.getpid():  # not in a child: it is the parent's
+            struct.pack_into("I", memory, 4096 + (chunk - first_chunk) // CHUNK * 4, 2)
+
+    def __del__(self):
         try:
-            offset = take(first)
+            self.release()
+        except Exception:  # the interpreter is ending, and cg reads what is left
+            pass
+
+    def room(self):
+        """Gets a chunk; without one the next events are counted as lost."""
+        global parent
+        new = 0
+        if self.chunk:
+            self.release()
+        else:
+            new = self.next
+            self.lost += new
+        offset = -1
+        try:
+            offset = take(not self.started, () if self.started else parent, self.lost, new)
         except OSError:
-            offset = -2
-        if offset >= 0:
-            state[0] = offset // 8 + 8
-            state[1] = 0
-            state[2:] = clock()
-            return state
-        if offset == -2 or time.monotonic() > deadline:
-            state[0] = None
-            state[1] = 0  # a chunk's worth of events goes nowhere
-            return state
-        time.sleep(0.001)
+            pass
+        if offset < 0:
+            self.next, self.end = 0, RETRY
+            return
+        if not self.started:
+            parent = 0, 0, 0
+        self.started, self.lost, self.chunk = True, 0, offset
+        self.next = offset // 8 + 8
+        self.end = self.next + ROOM
+        self.tick, self.nanos, self.rate = relation()
+
+    def now(self):
+        return self.tick + int((time.monotonic_ns() - self.nanos) * self.rate)
 
 
-def first_chunk():
-    chunks = struct.unpack_from("I", memory, 8)[0]
-    return 4096 + (chunks * 4 + 4095) // 4096 * 4096
+def before_fork():
+    """Tells the stack's owner, so that the child begins with the same."""
+    global parent
+    parent = 0, 0, 0
+    state = getattr(local, "state", None)
+    if state is None or not state.chunk:
+        return
+    if state.next >= state.end:
+        state.room()
+    if state.chunk:
+        tick = state.now()
+        words[state.next] = (tick & 0xffffffffff) << 24 | FORK
+        state.next += 1
+        parent = os.getpid(), get_native_id(), tick
+
+
+def in_child():
+    global local
+    local = _local()
 
 
 class Checkpoint:
@@ -80,16 +122,19 @@ class Checkpoint:
     def __init__(self, bits):
         self.bits = bits
 
-    def __neg__(self, now=time.monotonic_ns, get_ident=get_ident, states=states):
-        ident = get_ident()
-        state = states.get(ident)
-        if state is None or state[1] >= ROOM:
-            state = room(ident)
-        base, n, tick, nanos, rate = state
-        state[1] = n + 1
-        if base is not None:
-            words[base + n] = (tick + int((now() - nanos) * rate) & 0xffffffffff) << 24 | self.bits
+    def __neg__(self, now=time.monotonic_ns):
+        try:
+            state = local.state
+        except AttributeError:
+            state = local.state = State()
+        n = state.next
+        if n >= state.end:
+            state.room()
+            n = state.next
+        state.next = n + 1
+        if state.chunk:
+            words[n] = (state.tick + int((now() - state.nanos) * state.rate) & 0xffffffffff) << 24 | self.bits
 
     def __lshift__(self, value):
-        self.__neg__()
+        -self
         return value
