@@ -281,6 +281,26 @@ func TestInheritance(t *testing.T) {
 	}
 }
 
+func TestClosedAtStart(t *testing.T) {
+	for _, c := range []struct{ redirect, want string }{
+		{"", "false false false"},
+		{"<&-", "true false false"},
+		{">&-", "false true false"},
+		{"2>&-", "false false true"},
+		{"<&- >&- 2>&-", "true true true"},
+		{"<>/dev/null 1<>/dev/null 2<>/dev/null", "false false false"},
+	} {
+		cmd := exec.Command("sh", "-c", `exec "$0" 3>&1 `+c.redirect, os.Args[0])
+		cmd.Env = env("closed")
+		if out, err := cmd.Output(); err != nil || string(out) != c.want {
+			t.Errorf("%q: %q, want %q; %v", c.redirect, out, c.want, err)
+		}
+	}
+	if Closed(-1) || Closed(3) {
+		t.Error(Closed(-1), Closed(3))
+	}
+}
+
 func TestStopWithoutTerminal(t *testing.T) {
 	c, err := Start(Cmd{Args: []string{"sh", "-c", "kill -STOP $$; exit 4"}, Pty: Never, Stdout: os.Stderr})
 	if err != nil {
@@ -353,6 +373,50 @@ func TestLeftHoldingOutput(t *testing.T) {
 		unix.Kill(r.Left[0], unix.SIGKILL)
 		wait(r.Left[0])
 	}
+}
+
+func TestEndedBeforeOutput(t *testing.T) {
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	defer w.Close()
+	in, tell, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	defer tell.Close()
+	// What stays behind speaks once it is told to, then lets go of the output.
+	script := "exec 3<&0; { read x <&3; echo late; exec sleep 1000 >&- 2>&-; } & exit 5"
+	c, err := Start(Cmd{Args: []string{"sh", "-c", script}, Pty: Never, Stdin: in, Stdout: w, Stderr: w, ResultBlock: none})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan Result, 1)
+	go func() { waited <- c.Wait() }()
+	<-c.Ended()
+	user, system := c.Times()
+	select {
+	case r := <-waited:
+		t.Fatalf("Wait was first: %+v", r)
+	default:
+	}
+	tell.WriteString("\n")
+	r := <-waited
+	w.Close()
+	if text, _ := io.ReadAll(out); string(text) != "late\n" {
+		t.Errorf("after the end came %q", text)
+	}
+	if r.Status != 5 || user+system <= 0 || user != r.User || system != r.System {
+		t.Errorf("%v %v, %+v", user, system, r)
+	}
+	if len(r.Left) != 1 {
+		t.Fatalf("left %v", r.Left)
+	}
+	unix.Kill(r.Left[0], unix.SIGKILL)
+	wait(r.Left[0])
 }
 
 func TestMaxRSS(t *testing.T) {

@@ -47,7 +47,8 @@ type Cmd struct {
 	// Prefork is called on the locked OS thread that forks, immediately before it does. Its error is ignored here.
 	Prefork func() error
 	// ResultBlock, if set, is given what stands between a line --- CODEGREEN_RESULT_START --- and a line
-	// --- CODEGREEN_RESULT_END --- of the program's stdout, which the user then does not see.
+	// --- CODEGREEN_RESULT_END --- of the program's stdout, which the user then does not see. A start line that comes in
+	// pieces more than markerPatience apart is ordinary output.
 	ResultBlock func(block []byte)
 }
 
