@@ -317,7 +317,7 @@ func (c *Channel) Drain(fold func(Run) int) int {
 			}
 		}
 		taken := 0
-		if n > 0 || run.First || done {
+		if n > 0 || done {
 			taken = fold(run)
 		}
 		total += taken
