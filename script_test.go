@@ -110,7 +110,9 @@ func checkReport(ts *testscript.TestScript, neg bool, args []string) {
 			case map[string]any:
 				at = x[key]
 			case []any:
-				at = find(x, key)
+				if at = find(x, key); key == "length" {
+					at = len(x)
+				}
 			}
 		}
 		if got := fmt.Sprint(at); (got == args[i+1]) == neg {

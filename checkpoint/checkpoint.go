@@ -74,6 +74,8 @@ const (
 	Method      SiteKind = "method"
 	Constructor SiteKind = "constructor"
 	Lambda      SiteKind = "lambda"
+	// Task is a span that no source line makes, such as the run of a test.
+	Task SiteKind = "task"
 )
 
 // Site is a place in the user's source where checkpoints stand.

@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/instrument"
-	"cg/languages"
 )
 
 func analyzeCommand() *cli.Command {
@@ -38,7 +37,7 @@ Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 }
 
 func runAnalyze(c *cli.Context) error {
-	lang, args, err := language(c)
+	lang, target, err := language(c)
 	if err != nil {
 		return err
 	}
@@ -46,15 +45,15 @@ func runAnalyze(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "-g: %w", err)
 	}
-	if len(args) != 1 {
-		return fail(statusUsage, "analyze takes one target: cg analyze [LANG] TARGET")
-	}
 	if c.Bool("save-instrumented") != (c.String("output-dir") != "") {
 		return fail(statusUsage, "--save-instrumented and --output-dir DIR go together")
 	}
-	files, err := lang.Files(languages.Target{Args: args})
+	files, err := lang.Files(target)
 	if err != nil {
 		return refused(err)
+	}
+	if len(target.Args) != 1 {
+		return fail(statusUsage, "analyze takes one target: cg analyze [LANG] TARGET")
 	}
 	tree := &instrument.Tree{
 		Planner: lang.Plan, Decode: lang.Decode,
@@ -66,7 +65,7 @@ func runAnalyze(c *cli.Context) error {
 		if err != nil {
 			return fail(statusFailure, "%w", err)
 		}
-		base := args[0]
+		base := target.Args[0]
 		if info, err := os.Stat(base); err == nil && !info.IsDir() {
 			base = filepath.Dir(base)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -51,14 +52,14 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		case target:
 			rest = append(rest, in[k:]...)
 			k = len(in)
-		case language == nil && strings.HasPrefix(a, "-") && languages.ForFile(a) != nil,
-			language != nil && slices.Contains(language.TargetFlags, a):
-			rest = append(rest, a)
-			if k+1 < len(in) {
-				k++
+		case strings.HasPrefix(a, "-") && interpreterFlag(language, a) != nil:
+			more, is, _ := interpreterFlag(language, a).Flag(a)
+			for more++; more > 0 && k < len(in); more-- {
 				rest = append(rest, in[k])
+				k++
 			}
-			target = true
+			k--
+			target = is
 		case strings.HasPrefix(a, "-") && a != "-":
 			return nil, fail(statusUsage, "%s: %q is no flag of it; put -- before the program's own (see cg %[1]s --help)", command.Name, a)
 		case language == nil && languages.Named(a) != nil:
@@ -71,6 +72,21 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	}
 	out := append(slices.Clone(args[:at+1]), flags...)
 	return append(append(out, "--"), rest...), nil
+}
+
+// interpreterFlag finds the language whose interpreter has a flag: the one that
+// was named, else the one whose targets it can stand for.
+func interpreterFlag(l *languages.Language, a string) *languages.Language {
+	if l == nil {
+		l = languages.ForFile(a)
+	}
+	if l == nil || l.Flag == nil {
+		return nil
+	}
+	if _, _, ok := l.Flag(a); !ok {
+		return nil
+	}
+	return l
 }
 
 func flagName(a string) string {
@@ -106,16 +122,37 @@ func takesValue(flags []cli.Flag, a string) bool {
 
 // language splits the positional arguments of a command into the language and
 // the target with the program's arguments.
-func language(c *cli.Context) (*languages.Language, []string, error) {
+func language(c *cli.Context) (*languages.Language, languages.Target, error) {
 	args := c.Args().Slice()
 	if len(args) == 0 {
-		return nil, nil, fail(statusUsage, "no target: cg %s %s", c.Command.Name, c.Command.ArgsUsage)
+		return nil, languages.Target{}, fail(statusUsage, "no target: cg %s %s", c.Command.Name, c.Command.ArgsUsage)
 	}
-	if l := languages.Named(args[0]); l != nil {
-		return l, args[1:], nil
+	l := languages.Named(args[0])
+	if l != nil {
+		args = args[1:]
+	} else if l = languages.ForFile(args[0]); l == nil {
+		script, path, interpreter := languages.ForScript(args[0])
+		if script == nil {
+			return nil, languages.Target{}, fail(statusUsage, "%s: cannot tell its language; say which before it (%s)", args[0], languages.Names())
+		}
+		return script, target(c, script, append([]string{path}, args[1:]...), interpreter), nil
 	}
-	if l := languages.ForFile(args[0]); l != nil {
-		return l, args, nil
+	// "python pytest": a command of that name where there is no such file.
+	if len(args) > 0 && !strings.ContainsAny(args[0], "/") && !strings.HasPrefix(args[0], "-") {
+		if _, err := os.Stat(args[0]); err != nil {
+			if script, path, interpreter := languages.ForScript(args[0]); script == l {
+				return l, target(c, l, append([]string{path}, args[1:]...), interpreter), nil
+			}
+		}
 	}
-	return nil, nil, fail(statusUsage, "%s: cannot tell its language; say which before it (%s)", args[0], languages.Names())
+	return l, target(c, l, args, ""), nil
+}
+
+// target is the one to run, by the interpreter that was asked for or else by
+// the one that its first line names.
+func target(c *cli.Context, l *languages.Language, args []string, interpreter string) languages.Target {
+	if chosen := c.String(l.InterpreterFlag); chosen != "" {
+		interpreter = chosen
+	}
+	return languages.Target{Args: args, Interpreter: interpreter}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"cg/instrument"
 	"cg/languages"
@@ -37,7 +39,9 @@ func measureCommand() *cli.Command {
 behind TARGET that is no flag of cg, or --, ends them: the rest is the program's.
 A flag that cg knows is cg's unless -- came before.
 
-TARGET is a script, a directory with a __main__.py, or -m MODULE.
+TARGET is a script, a directory or archive with a __main__.py, -m MODULE,
+-c TEXT, - for standard input, or the name of a command that is a script. Flags
+of the interpreter may stand before it (python -O script.py).
 
 The program's output passes through unchanged and cg's report goes to standard
 error. With --json, or -o -, the report goes to standard output and the
@@ -74,7 +78,7 @@ func sensorNames() string {
 }
 
 func runMeasure(c *cli.Context) error {
-	lang, args, err := language(c)
+	lang, target, err := language(c)
 	if err != nil {
 		return err
 	}
@@ -82,7 +86,6 @@ func runMeasure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	target := languages.Target{Args: args, Interpreter: c.String(lang.InterpreterFlag)}
 	if err := lang.Check(target); err != nil {
 		return refused(err)
 	}
@@ -134,6 +137,12 @@ func runMeasure(c *cli.Context) error {
 	}
 	command := o.command
 	command.Args, command.Env = prepared.command.Args, prepared.environment()
+	if prepared.command.Spool {
+		if command.Stdin, err = spool(command.Stdin, dir); err != nil {
+			return err
+		}
+		defer command.Stdin.Close()
+	}
 	outcome, err := measure.Run(measure.Config{
 		Command: command, Sensors: found.Sensors, Account: account, Interval: o.interval,
 		Channel: prepared.channel, Merge: true,
@@ -143,15 +152,41 @@ func runMeasure(c *cli.Context) error {
 	}
 	prepared.server.Close()
 	run.Finish(prepared.facts(outcome, found, report.Facts{
-		CPUMethod: account.Method(), Program: strings.Join(args, " "), Interval: o.interval, Instrumented: o.instrumented,
+		CPUMethod: account.Method(), Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented,
 	}, root))
 	if err := out.write(run, c.Bool("verbose")); err != nil {
 		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
 	}
-	if !o.instrumented && len(run.Sites) == 0 && outcome.Result.Status == 0 {
+	if !o.instrumented && prepared.command.Without == "" && len(run.Sites) == 0 && outcome.Result.Status == 0 {
 		return fail(statusSelf, "nothing was instrumented: %s", run.WhyNothing())
 	}
 	return ended(outcome.Result.Status)
+}
+
+// spool gives standard input as a file that can be read again from its start.
+func spool(in *os.File, dir string) (*os.File, error) {
+	if in == nil {
+		in = os.Stdin
+	}
+	if term.IsTerminal(int(in.Fd())) {
+		return nil, fail(statusUsage, "a program that is typed in cannot be instrumented: save it to a file")
+	}
+	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
+		if at, err := in.Seek(0, io.SeekCurrent); err == nil && at == 0 {
+			return in, nil
+		}
+	}
+	f, err := os.Create(filepath.Join(dir, "stdin"))
+	if err == nil {
+		_, err = io.Copy(f, in)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, fail(statusSelf, "reading the program from standard input: %w", err)
+	}
+	return f, nil
 }
 
 // interrupted is the signal that ended a context.

@@ -83,7 +83,7 @@ func (p *prepared) close() {
 
 // facts adds what was prepared and found to the facts of a run.
 func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, root nemb.Root) report.Facts {
-	f.Outcome, f.Sites = o, p.server.Sites()
+	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.Begun()
 	for _, s := range p.server.Skipped() {
 		f.Skipped = append(f.Skipped, report.Skip(s))
 	}
@@ -92,6 +92,9 @@ func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, r
 	}
 	if reason, is := p.server.Off(); is {
 		f.Off = &reason
+	}
+	if p.command.Without != "" {
+		f.Off = &p.command.Without
 	}
 	f.Denied = found.Denied
 	cpu := nemb.Identify(root)

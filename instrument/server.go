@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ type Skip struct {
 //	plan  module path own source   ok plan
 //	load  module path own sites    ok base      numbers base+1 ... are the file's
 //	skip  module path reason       ok
+//	task  name path line           ok number    a span of that name, such as a test
 //	chunk pid tid first parent-pid parent-tid fork-tick lost new   ok offset
 //	pure  reason                   ok           runs without the native module
 //	off   reason                   ok           runs without checkpoints
@@ -47,6 +49,7 @@ type Server struct {
 	mu      sync.Mutex
 	sites   []checkpoint.Site // by ID - 1
 	bases   map[string]int
+	begun   map[checkpoint.SiteID]checkpoint.Instant // of tasks
 	skipped []Skip
 	pure    string
 	off     string
@@ -61,7 +64,7 @@ func (s *Server) Listen(path string) error {
 		return fmt.Errorf("instrument: %w", err)
 	}
 	s.listener = l
-	s.bases = map[string]int{}
+	s.bases, s.begun = map[string]int{}, map[checkpoint.SiteID]checkpoint.Instant{}
 	s.wait.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -199,6 +202,16 @@ func (s *Server) do(op string, body []byte) (string, error) {
 			Parent: checkpoint.Thread{PID: uint32(n[3]), TID: uint32(n[4])}, ForkTick: checkpoint.Tick(n[5]), Lost: n[6], New: n[7],
 		})
 		return strconv.Itoa(offset), err
+	case "task":
+		p, err := parts(3)
+		if err != nil {
+			return "", err
+		}
+		line, err := strconv.Atoi(p[2])
+		if err != nil {
+			return "", fmt.Errorf("task: %w", err)
+		}
+		return s.task(p[0], p[1], line)
 	case "pure", "off":
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -290,6 +303,34 @@ func (s *Server) load(module, file, lines string) (string, error) {
 	s.sites = append(s.sites, sites...)
 	s.bases[key] = base
 	return strconv.Itoa(base), nil
+}
+
+// task numbers a task, which begins now. One that is run again keeps its number.
+func (s *Server) task(name, file string, line int) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := "\x00task\x00" + file + "\x00" + name
+	if base, ok := s.bases[key]; ok {
+		return strconv.Itoa(base + 1), nil
+	}
+	base := len(s.sites)
+	if base+1 >= int(checkpoint.OwnSite) {
+		return "", fmt.Errorf("more than %d sites", checkpoint.OwnSite-1)
+	}
+	id := checkpoint.SiteID(base + 1)
+	s.sites = append(s.sites, checkpoint.Site{
+		ID: id, Language: s.Language, Func: name, File: file, Line: line, Col: 1, EndLine: line, Kind: checkpoint.Task,
+	})
+	s.bases[key] = base
+	s.begun[id] = checkpoint.Monotime()
+	return strconv.Itoa(base + 1), nil
+}
+
+// Begun tells when each task began for the first time.
+func (s *Server) Begun() map[checkpoint.SiteID]checkpoint.Instant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.begun)
 }
 
 func (s *Server) skip(file, reason string) {

@@ -7,6 +7,9 @@ package languages
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,6 +54,10 @@ type Command struct {
 	Version string
 	// Meta are fields of the report's meta that this language adds.
 	Meta map[string]string
+	// Spool says that standard input is read twice: it must be a file.
+	Spool bool
+	// Without says why the program runs without checkpoints, "" if it has them.
+	Without string
 }
 
 // Language is what cg knows of one language.
@@ -65,6 +72,13 @@ type Language struct {
 	// TargetFlags are flags of the interpreter that stand in a target's place,
 	// with their value behind them.
 	TargetFlags []string
+	// Flag tells of an argument before the target whether it is a flag of the
+	// interpreter, how many more arguments it takes, and whether it stands in
+	// the target's place. nil if there are none.
+	Flag func(a string) (more int, target, ok bool)
+	// Interprets tells whether scripts that begin with "#!command" are of this
+	// language.
+	Interprets func(command string) bool
 	// Plan finds the sites of a source file.
 	Plan instrument.Planner
 	// PlanVersion changes with the planner: caches of woven code depend on it.
@@ -115,6 +129,41 @@ func ForFile(name string) *Language {
 		}
 	}
 	return nil
+}
+
+// ForScript finds the language of a script by its first line, and the
+// interpreter that this line names. name is a path, or a command that the
+// shell would find. nil if it is none.
+func ForScript(name string) (l *Language, path, interpreter string) {
+	path = name
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		if path, err = exec.LookPath(name); err != nil {
+			return nil, "", ""
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", ""
+	}
+	defer f.Close()
+	line := make([]byte, 256) // BINPRM_BUF_SIZE: what the kernel reads
+	n, _ := io.ReadFull(f, line)
+	first, _, _ := strings.Cut(string(line[:n]), "\n")
+	command, is := strings.CutPrefix(first, "#!")
+	if !is {
+		return nil, "", ""
+	}
+	words := strings.Fields(command)
+	if len(words) > 1 && filepath.Base(words[0]) == "env" {
+		for words = words[1:]; len(words) > 0 && strings.HasPrefix(words[0], "-"); words = words[1:] {
+		}
+	}
+	for _, l := range all {
+		if len(words) > 0 && l.Interprets != nil && l.Interprets(words[0]) {
+			return l, path, words[0]
+		}
+	}
+	return nil, "", ""
 }
 
 // Names lists the names of all languages, for messages.

@@ -22,11 +22,13 @@ func init() {
 	register(&Language{
 		Name:       "python",
 		Title:      "Python",
-		Extensions: []string{".py", ".pyw"},
+		Extensions: []string{".py", ".pyw", ".pyz"},
 		Native:     "python.c",
 
 		InterpreterFlag: "python",
-		TargetFlags:     []string{"-m"},
+		TargetFlags:     []string{"-m", "-c"},
+		Flag:            flagPython,
+		Interprets:      interpretsPython,
 
 		Plan:        planPython,
 		PlanVersion: fmt.Sprintf("%x", sha256.Sum256(pythonPlanner)),

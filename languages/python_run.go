@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,36 +18,103 @@ import (
 // pythonTarget splits a command line into the interpreter's own flags, the
 // target, and the program's arguments.
 type pythonTarget struct {
-	module string // of -m
-	path   string // of a script, directory or archive
-	args   []string
+	flags   []string
+	module  string // of -m
+	text    string // of -c
+	isText  bool
+	path    string // of a script, directory or archive; "-" for standard input
+	args    []string
+	without string // the flag that keeps cg out of the interpreter
+}
+
+const pythonTargets = "name a script, a directory or archive with a __main__.py, -m MODULE, -c TEXT, or - for standard input"
+
+// pythonFlag splits a flag of the interpreter, which may be several letters
+// (docs.python.org/3/using/cmdline.html). more says that its value is the next
+// argument; target is the letter, m or c, that stands for a target, with value.
+func pythonFlag(a string) (letters string, more bool, target byte, value string, err error) {
+	if a == "--check-hash-based-pycs" {
+		return "", true, 0, "", nil
+	}
+	for i := 1; i < len(a); i++ {
+		switch c := a[i]; {
+		case c == 'm' || c == 'c':
+			return letters, i+1 == len(a), c, a[i+1:], nil
+		case c == 'W' || c == 'X':
+			return letters, i+1 == len(a), 0, a[i+1:], nil
+		case c == 'x':
+			return "", false, 0, "", refuse(2, "%s: a script is instrumented with its first line, too: leave out -x", a)
+		case strings.IndexByte("bBdEiIOPqRsSuv", c) >= 0:
+			letters += string(c)
+		default:
+			return "", false, 0, "", refuse(2, "%s: not a flag that cg passes to Python, and not a target; %s", a, pythonTargets)
+		}
+	}
+	return letters, false, 0, "", nil
 }
 
 func splitPython(t Target) (pythonTarget, error) {
-	if len(t.Args) == 0 {
-		return pythonTarget{}, refuse(2, "nothing to run: name a script, a directory with a __main__.py, or -m MODULE")
-	}
-	switch first := t.Args[0]; {
-	case first == "-m":
-		if len(t.Args) < 2 {
-			return pythonTarget{}, refuse(2, "-m needs the name of a module")
+	var p pythonTarget
+	for i := 0; i < len(t.Args); i++ {
+		a := t.Args[i]
+		if a == "-" || !strings.HasPrefix(a, "-") {
+			p.path, p.args = a, t.Args[i+1:]
+			return p, nil
 		}
-		return pythonTarget{module: t.Args[1], args: t.Args[2:]}, nil
-	case strings.HasPrefix(first, "-m") && len(first) > 2:
-		return pythonTarget{module: first[2:], args: t.Args[1:]}, nil
-	case first != "-" && strings.HasPrefix(first, "-"):
-		return pythonTarget{}, refuse(2, "%s: not a target; name a script, a directory with a __main__.py, or -m MODULE", first)
+		letters, more, target, value, err := pythonFlag(a)
+		if err != nil {
+			return p, err
+		}
+		if k := strings.IndexAny(letters, "IES"); k >= 0 && p.without == "" {
+			p.without = "-" + letters[k:k+1]
+		}
+		if more {
+			if i++; i == len(t.Args) {
+				return p, refuse(2, "%s needs %s", a, map[byte]string{'m': "the name of a module", 'c': "a program text"}[target])
+			}
+			value = t.Args[i]
+		}
+		switch target {
+		case 'm':
+			p.module, p.args = value, t.Args[i+1:]
+			return p, nil
+		case 'c':
+			p.text, p.isText, p.args = value, true, t.Args[i+1:]
+			return p, nil
+		}
+		p.flags = append(p.flags, a)
 	}
-	return pythonTarget{path: t.Args[0], args: t.Args[1:]}, nil
+	return p, refuse(2, "nothing to run: %s", pythonTargets)
 }
+
+// flagPython reports whether an argument in front of the target is a flag of
+// the interpreter, how many more arguments it takes, and whether it stands for
+// the target.
+func flagPython(a string) (more int, target, ok bool) {
+	if len(a) < 2 || a[0] != '-' {
+		return 0, false, false
+	}
+	_, next, letter, _, err := pythonFlag(a)
+	if next {
+		more = 1
+	}
+	return more, letter != 0, err == nil
+}
+
+// interpretsPython reports whether a script's first line names a Python.
+func interpretsPython(command string) bool {
+	return pythonName.MatchString(filepath.Base(command))
+}
+
+var pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*t?$`)
 
 func checkPython(t Target) error {
 	target, err := splitPython(t)
-	if err != nil || target.module != "" {
+	if err != nil || target.module != "" || target.isText {
 		return err
 	}
 	if target.path == "-" {
-		return refuse(2, "a program on standard input cannot be instrumented: save it to a file")
+		return nil
 	}
 	info, err := os.Stat(target.path)
 	switch {
@@ -130,14 +198,25 @@ func findPython(name, cache string) (interpreter, error) {
 // launchPython starts the program exactly as the user would, python TARGET
 // ARGS; what is cg's comes through PYTHONPATH and CG_RUN.
 func launchPython(t Target, s Setup) (Command, error) {
+	target, err := splitPython(t)
+	if err != nil {
+		return Command{}, err
+	}
 	p, err := findPython(t.Interpreter, s.Cache)
 	if err != nil {
 		return Command{}, err
 	}
-	args := append([]string{p.Path}, t.Args...)
-	meta := map[string]string{"python_version": p.Version}
+	command := Command{Args: append([]string{p.Path}, t.Args...), Version: p.Version, Meta: map[string]string{"python_version": p.Version}}
 	if s.Off {
-		return Command{Args: args, Version: p.Version, Meta: meta}, nil
+		return command, nil
+	}
+	// The interpreter reads the program to its end before it begins, and the
+	// runtime reads it again.
+	command.Spool = target.path == "-"
+	if target.without != "" {
+		command.Without = target.without + " keeps cg out of the interpreter, which then " +
+			map[string]string{"-I": "ignores PYTHONPATH", "-E": "ignores PYTHONPATH", "-S": "does not import sitecustomize"}[target.without]
+		return command, nil
 	}
 	here, err := runtimes.Unpack("python", s.Cache, s.Dir)
 	if err != nil {
@@ -175,7 +254,8 @@ func launchPython(t Target, s Setup) (Command, error) {
 	if old := os.Getenv("PYTHONPATH"); old != "" {
 		path += string(os.PathListSeparator) + old
 	}
-	return Command{Args: args, Env: []string{"PYTHONPATH=" + path, "CG_RUN=" + run}, Version: p.Version, Meta: meta}, nil
+	command.Env = []string{"PYTHONPATH=" + path, "CG_RUN=" + run}
+	return command, nil
 }
 
 // filesPython lists a script, or the modules below a directory.
@@ -184,8 +264,11 @@ func filesPython(t Target) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if target.module != "" {
+	switch {
+	case target.module != "":
 		return nil, refuse(2, "analyze reads files: name a script or a directory instead of -m %s", target.module)
+	case target.isText || target.path == "-":
+		return nil, refuse(2, "analyze reads files: name a script or a directory")
 	}
 	info, err := os.Stat(target.path)
 	if errors.Is(err, fs.ErrNotExist) {

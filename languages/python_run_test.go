@@ -70,8 +70,9 @@ var foundPythons = sync.OnceValue(func() []string {
 type ran struct {
 	Stdout, Stderr string
 	Status         int
-	Events         []string // "kind name", in the order of each thread
-	Runs           []events // as the reader got them
+	Events         []string            // "kind name", in the order of each thread
+	Runs           []events            // as the reader got them
+	Tasks          []checkpoint.SiteID // the sites that are tasks
 	Skipped        []instrument.Skip
 	Pure           bool
 	Lost           uint64
@@ -101,7 +102,10 @@ func execute(t testing.TB, cmd *exec.Cmd) ran {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = append(cmd.Env, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0")
+	cmd.Env = append(cmd.Env, "PYTHONHASHSEED=0")
+	if _, set := os.LookupEnv("PYTHONDONTWRITEBYTECODE"); !set {
+		cmd.Env = append(cmd.Env, "PYTHONDONTWRITEBYTECODE=1")
+	}
 	err := cmd.Run()
 	r := ran{Stdout: out.String(), Stderr: errs.String()}
 	var exit *exec.ExitError
@@ -201,6 +205,11 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	channel.Finish(fold)
 	r.Stdout, r.Stderr, r.Status = done.Stdout, done.Stderr, done.Status
 	sites := server.Sites()
+	for _, s := range sites {
+		if s.Kind == checkpoint.Task {
+			r.Tasks = append(r.Tasks, s.ID)
+		}
+	}
 	for i := range r.Runs {
 		for k, site := range r.Runs[i].Sites {
 			name := ""

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"cg/checkpoint"
@@ -85,6 +87,12 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		}
 		calls[c.Site] = c.Calls
 		s := sites[c.Site-1]
+		if s.Kind == checkpoint.Task {
+			if known {
+				r.between(c, domains)
+			}
+			continue
+		}
 		f := Function{
 			Name: s.Func, File: s.File, Line: s.Line, Language: s.Language, Kind: string(s.Kind),
 			Calls:     c.Calls,
@@ -108,6 +116,9 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 
 	r.Sites = []Site{}
 	for _, s := range sites {
+		if s.Kind == checkpoint.Task {
+			continue
+		}
 		r.Sites = append(r.Sites, Site{
 			ID: uint32(s.ID), Name: s.Func, File: s.File, Line: s.Line, Column: s.Col, EndLine: s.EndLine,
 			Kind: string(s.Kind), Language: s.Language, Calls: calls[s.ID],
@@ -125,6 +136,61 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	if stats.Truncated > 0 {
 		r.Warn("paths-truncated", fmt.Sprintf("%d calls lie on more call paths than cg tells apart (%d); their inclusive energies are kept per function only", stats.Truncated, attribute.MaxPaths))
 	}
+}
+
+// between books what a task used outside every function where the rest of what
+// has no function is booked.
+func (r *Run) between(c attribute.Cost, domains []nemb.Domain) {
+	from, to := &r.Ledger[0], &r.Ledger[1]
+	move := func(e Joules, from, to Joules) (Joules, Joules) { return from - e, to + e }
+	from.EnergyJ, to.EnergyJ = move(Joules(c.Self.Energy), from.EnergyJ, to.EnergyJ)
+	for d, domain := range domains {
+		from.Domains[domain.ID], to.Domains[domain.ID] = move(Joules(c.Domains[d]), from.Domains[domain.ID], to.Domains[domain.ID])
+	}
+	for _, l := range []*Line{from, to} {
+		if t := *r.Totals.EnergyJ; t > 0 {
+			l.SharePercent = 100 * float64(l.EnergyJ) / float64(t)
+		}
+	}
+}
+
+// Tests adds a task for each span that the program's test runner told, in the
+// order in which they began. Its energy is what its thread used in it,
+// functions and the rest.
+func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[checkpoint.SiteID]checkpoint.Instant, domains []nemb.Domain) {
+	if len(r.Tasks) == 0 {
+		return
+	}
+	program := r.Tasks[0]
+	var tests []Task
+	for _, c := range result.Costs {
+		if c.Site == 0 || int(c.Site) > len(sites) || sites[c.Site-1].Kind != checkpoint.Task {
+			continue
+		}
+		begin, time := begun[c.Site], c.InclusiveTime
+		t := Task{
+			Name: sites[c.Site-1].Func, Depth: 1, Parent: &program.Name, DurationS: time.Seconds(),
+			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(time),
+			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
+			Provenance: Provenance{Kind: r.Totals.Kind, Method: MethodShare, Source: r.Totals.Source},
+		}
+		t.StartedAt = program.StartedAt + float64(t.StartedAtMonoNs-program.StartedAtMonoNs)*1e-9
+		t.EndedAt = t.StartedAt + t.DurationS
+		if len(domains) > 0 {
+			t.EnergyJ, t.LoJ, t.HiJ = joules(c.Inclusive.Energy), joules(c.Inclusive.Lo), joules(c.Inclusive.Hi)
+			t.AvgPowerW = power(c.Inclusive.Energy, time)
+			for d, e := range c.InclusiveDomains {
+				t.Domains[domains[d].ID] = Joules(e)
+				if p := power(e, time); p != nil {
+					t.DomainsPowerW[domains[d].ID] = *p
+				}
+			}
+		}
+		tests = append(tests, t)
+	}
+	slices.SortStableFunc(tests, func(a, b Task) int { return cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs) })
+	r.Tasks = append(r.Tasks, tests...)
+	r.Totals.NTasks = len(r.Tasks)
 }
 
 // Warn adds a warning once.

@@ -20,6 +20,7 @@ import (
 type Facts struct {
 	Outcome         *measure.Outcome
 	Sites           []checkpoint.Site
+	Begun           map[checkpoint.SiteID]checkpoint.Instant // when tasks began
 	Skipped         []Skip
 	Pure            *string // why a process ran without the native runtime
 	Off             *string // why a process ran without checkpoints
@@ -85,6 +86,7 @@ func (r *Run) Finish(f Facts) {
 	}
 	r.Attributed(o.Domains, o.Attributed, sites)
 	r.Program(f.Program, o.Attributed, o.Domains, o.Begin, o.End, r.started, now)
+	r.Tests(o.Attributed, sites, f.Begun, o.Domains)
 	r.process(f)
 
 	r.Sampler = Sampler{

@@ -171,6 +171,69 @@ func example(kind nemb.Method) *Run {
 	return r
 }
 
+// suite is the example with its second function called by a test.
+func suite(kind nemb.Method) *Run {
+	const ms = 1_000_000
+	r := example(kind)
+	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: kind, InTotal: true, Lo: 1, Hi: 1}
+	a := attribute.New([]nemb.Domain{d}, 2)
+	sample := func(t int64) nemb.Sample {
+		return nemb.Sample{
+			At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Energy: []nemb.Energy{nemb.Energy(20 * t / 1000)},
+			Usage: nemb.Usage{Program: time.Duration(t)},
+		}
+	}
+	a.Close(sample(0))
+	a.Fold(checkpoint.Run{
+		Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1,
+		Words: []uint64{
+			checkpoint.Word(100*ms, checkpoint.Enter, 2), checkpoint.Word(200*ms, checkpoint.Enter, 1),
+			checkpoint.Word(400*ms, checkpoint.Exit, 1), checkpoint.Word(500*ms, checkpoint.Exit, 2),
+			checkpoint.Word(500*ms, checkpoint.Enter, 3), checkpoint.Word(600*ms, checkpoint.Exit, 3),
+		},
+	}, 1000*ms, 1000*ms)
+	a.Last(sample(1000 * ms))
+	sites := []checkpoint.Site{
+		{ID: 1, Language: "python", Func: "shop.work", File: "/home/u/shop.py", Line: 3, Col: 1, EndLine: 4, Kind: checkpoint.Function},
+		{ID: 2, Language: "python", Func: "test_shop.py::test_work[1]", File: "/home/u/test_shop.py", Line: 7, Col: 1, EndLine: 7, Kind: checkpoint.Task},
+		{ID: 3, Language: "python", Func: "test_shop.py::test_none", File: "/home/u/test_shop.py", Line: 9, Col: 1, EndLine: 9, Kind: checkpoint.Task},
+	}
+	result := a.Finish()
+	r.Functions, r.Sites, r.Ledger, r.Tasks, r.Skipped = nil, nil, nil, nil, []Skip{}
+	r.Attributed([]nemb.Domain{d}, result, sites)
+	r.Program("-m pytest", result, []nemb.Domain{d}, 1, 1000*ms, time.Unix(1000, 0), time.Unix(1001, 0))
+	r.Tests(result, sites, map[checkpoint.SiteID]checkpoint.Instant{2: 100 * ms, 3: 500 * ms}, []nemb.Domain{d})
+	return r
+}
+
+// The spans of a test runner are tasks and no functions; what they use outside
+// functions is booked as uninstrumented.
+func TestTasks(t *testing.T) {
+	r := suite(nemb.Measured)
+	b, err := r.JSON(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, b)
+	if faults := r.Check(); len(faults) > 0 {
+		t.Error(faults)
+	}
+	if len(r.Functions) != 1 || len(r.Sites) != 1 || len(r.Tasks) != 3 || r.Totals.NTasks != 3 || r.Totals.NTopLevelTasks != 1 {
+		t.Fatalf("%d functions, %d sites, %d tasks", len(r.Functions), len(r.Sites), len(r.Tasks))
+	}
+	test, function := r.Tasks[1], r.Functions[0]
+	if test.Name != "test_shop.py::test_work[1]" || test.Depth != 1 || *test.Parent != "-m pytest" || test.DurationS != 0.4 || test.StartedAtMonoNs != 100*1_000_000 {
+		t.Errorf("%+v", test)
+	}
+	// Twice the function's time at the same power, and the same in its domain.
+	if *test.EnergyJ != 2**function.SelfEnergyJ || test.Domains["package-0"] != *test.EnergyJ || *test.EnergyJ < 1e6 {
+		t.Errorf("the test used %v, its function %v, its domains %v", *test.EnergyJ, *function.SelfEnergyJ, test.Domains)
+	}
+	if r.Ledger[0].EnergyJ != *function.SelfEnergyJ {
+		t.Errorf("the ledger books %v for functions", r.Ledger[0].EnergyJ)
+	}
+}
+
 func TestExampleValidates(t *testing.T) {
 	for _, kind := range []nemb.Method{nemb.Measured, nemb.Estimated, nemb.Unavailable} {
 		r := example(kind)
@@ -249,6 +312,7 @@ func TestText(t *testing.T) {
 		}
 		golden(t, filepath.Join("testdata", name+".txt"), []byte(got))
 	}
+	golden(t, filepath.Join("testdata", "tests-100.txt"), []byte(suite(nemb.Estimated).Text(Terminal{Width: 100})))
 }
 
 func TestNumbers(t *testing.T) {

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +32,7 @@ func (r *Run) Text(t Terminal) string {
 	p := &printer{Terminal: t}
 	p.headline(r)
 	p.functions(r)
+	p.tests(r)
 	p.ledger(r)
 	p.notes(r)
 	return p.b.String()
@@ -88,25 +91,16 @@ func (p *printer) kind(k nemb.Method) string {
 	return string(k)
 }
 
+// column is a column of a table: shown in terminals from width on.
+type column[T any] struct {
+	head  string
+	width int
+	cell  func(T) string
+}
+
 func (p *printer) functions(r *Run) {
-	if len(r.Functions) == 0 {
-		return
-	}
-	p.line("")
-	shown := r.Functions
-	if !p.Verbose && len(shown) > rows {
-		shown = shown[:rows]
-	}
-	mark := ""
-	if r.Totals.Kind == nemb.Estimated {
-		mark = "~" // on every line: none of these was measured
-	}
-	type column struct {
-		head  string
-		width int // of the terminal from which on it is shown
-		cell  func(Function) string
-	}
-	columns := []column{
+	mark := r.mark()
+	table(p, "function", r.Functions, func(f Function) string { return f.Name }, []column[Function]{
 		{"calls", 0, func(f Function) string { return count(f.Calls) }},
 		{"self", 0, func(f Function) string { return mark + energy(f.SelfEnergyJ) }},
 		{"interval", 104, func(f Function) string { return span(f.SelfEnergyLoJ, f.SelfEnergyHiJ) }},
@@ -115,8 +109,50 @@ func (p *printer) functions(r *Run) {
 		{"power", 72, func(f Function) string { return watts(f.AvgPowerW) }},
 		{"time", 88, func(f Function) string { return seconds(f.SelfTimeS) }},
 		{"where", 120, func(f Function) string { return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line) }},
+	})
+}
+
+// tests shows the spans of a test runner, the dearest first.
+func (p *printer) tests(r *Run) {
+	if len(r.Tasks) < 2 {
+		return
 	}
-	var used []column
+	mark := r.mark()
+	tests := slices.Clone(r.Tasks[1:])
+	slices.SortStableFunc(tests, func(a, b Task) int {
+		if a.EnergyJ == nil || b.EnergyJ == nil {
+			return cmp.Compare(b.DurationS, a.DurationS)
+		}
+		return cmp.Compare(*b.EnergyJ, *a.EnergyJ)
+	})
+	table(p, "test", tests, func(t Task) string { return t.Name }, []column[Task]{
+		{"energy", 0, func(t Task) string { return mark + energy(t.EnergyJ) }},
+		{"interval", 72, func(t Task) string { return span(t.LoJ, t.HiJ) }},
+		{"power", 60, func(t Task) string { return watts(t.AvgPowerW) }},
+		{"time", 0, func(t Task) string { return seconds(t.DurationS) }},
+	})
+}
+
+// mark stands before every energy that was not measured.
+func (r *Run) mark() string {
+	if r.Totals.Kind == nemb.Estimated {
+		return "~"
+	}
+	return ""
+}
+
+// table lays out rows with their name in front, as many as the terminal is to
+// show.
+func table[T any](p *printer, head string, all []T, named func(T) string, columns []column[T]) {
+	if len(all) == 0 {
+		return
+	}
+	p.line("")
+	shown := all
+	if !p.Verbose && len(shown) > rows {
+		shown = shown[:rows]
+	}
+	var used []column[T]
 	for _, c := range columns {
 		if p.Width >= c.width {
 			used = append(used, c)
@@ -127,34 +163,34 @@ func (p *printer) functions(r *Run) {
 	room := p.Width
 	for k, c := range used {
 		widths[k] = len(c.head)
-		for i, f := range shown {
-			s := c.cell(f)
+		for i, row := range shown {
+			s := c.cell(row)
 			cells[i] = append(cells[i], s)
 			widths[k] = max(widths[k], runewidth.StringWidth(s))
 		}
 		room -= widths[k] + 2
 	}
-	name := len("function")
-	for _, f := range shown {
-		name = max(name, runewidth.StringWidth(f.Name))
+	name := len(head)
+	for _, row := range shown {
+		name = max(name, runewidth.StringWidth(named(row)))
 	}
 	name = min(name, max(room, 12))
 
-	var head strings.Builder
-	head.WriteString(pad("function", name))
+	var top strings.Builder
+	top.WriteString(pad(head, name))
 	for k, c := range used {
-		head.WriteString("  " + left(c.head, widths[k]))
+		top.WriteString("  " + left(c.head, widths[k]))
 	}
-	p.line("%s", p.paint(bold, strings.TrimRight(head.String(), " ")))
-	for i, f := range shown {
-		var row strings.Builder
-		row.WriteString(pad(shorten(f.Name, name), name))
+	p.line("%s", p.paint(bold, strings.TrimRight(top.String(), " ")))
+	for i, row := range shown {
+		var out strings.Builder
+		out.WriteString(pad(shorten(named(row), name), name))
 		for k := range used {
-			row.WriteString("  " + left(cells[i][k], widths[k]))
+			out.WriteString("  " + left(cells[i][k], widths[k]))
 		}
-		p.line("%s", strings.TrimRight(row.String(), " "))
+		p.line("%s", strings.TrimRight(out.String(), " "))
 	}
-	if n := len(r.Functions) - len(shown); n > 0 {
+	if n := len(all) - len(shown); n > 0 {
 		p.line("%s", p.paint(dim, fmt.Sprintf("and %d more (--verbose, or --json)", n)))
 	}
 }
@@ -164,10 +200,7 @@ func (p *printer) ledger(r *Run) {
 		return
 	}
 	p.line("")
-	mark := ""
-	if r.Totals.Kind == nemb.Estimated {
-		mark = "~"
-	}
+	mark := r.mark()
 	width := 0
 	for _, l := range r.Ledger {
 		width = max(width, len(l.Name))

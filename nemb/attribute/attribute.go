@@ -24,7 +24,7 @@ import (
 
 // MaxPaths is the number of call paths that are told apart. Further paths are
 // kept per function, below "other".
-const MaxPaths = 1 << 17
+const MaxPaths = 1 << 19
 
 const (
 	root   = 0 // the node of everything outside the sites

@@ -22,10 +22,12 @@ type Cost struct {
 	Calls           uint64
 	Self, Inclusive Value
 	Domains         []nemb.Energy // self energy, per domain
-	SelfTime        time.Duration // wall-clock time, summed over threads
-	InclusiveTime   time.Duration
-	CPUTime         time.Duration // processor time of the self part
-	Suspended       time.Duration
+	// InclusiveDomains is the inclusive energy per domain.
+	InclusiveDomains []nemb.Energy
+	SelfTime         time.Duration // wall-clock time, summed over threads
+	InclusiveTime    time.Duration
+	CPUTime          time.Duration // processor time of the self part
+	Suspended        time.Duration
 }
 
 // Ledger accounts for the energy of a domain, or of the machine:
@@ -155,6 +157,10 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		wall   float64
 	}
 	self, under := make([]nemb.Energy, len(a.nodes)), make([]sum, len(a.nodes))
+	below := make([][]nemb.Energy, len(a.domains)) // inclusive, per domain
+	for d := range below {
+		below[d] = slices.Clone(whole[d])
+	}
 	for i := len(a.nodes) - 1; i >= 0; i-- {
 		for d, domain := range a.domains {
 			if domain.InTotal {
@@ -167,6 +173,9 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		if p := a.nodes[i].parent; p >= 0 {
 			under[p].energy += u.energy
 			under[p].wall += u.wall
+			for d := range below {
+				below[d][p] += below[d][i]
+			}
 		}
 	}
 	costs := map[checkpoint.SiteID]*Cost{}
@@ -176,7 +185,7 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		}
 		c := costs[n.site]
 		if c == nil {
-			c = &Cost{Site: n.site, Domains: make([]nemb.Energy, len(a.domains))}
+			c = &Cost{Site: n.site, Domains: make([]nemb.Energy, len(a.domains)), InclusiveDomains: make([]nemb.Energy, len(a.domains))}
 			costs[n.site] = c
 		}
 		c.Calls += n.calls
@@ -189,6 +198,9 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		if a.outermost[i] {
 			c.Inclusive.Energy += under[i].energy
 			c.InclusiveTime += time.Duration(under[i].wall)
+			for d := range a.domains {
+				c.InclusiveDomains[d] += below[d][i]
+			}
 		}
 	}
 	most := float64(r.Total.ProgramHi)

@@ -12,6 +12,8 @@
  */
 #include "channel.h"
 
+#include <string.h>
+
 typedef intptr_t Py_ssize_t;
 typedef struct PyObject {
 	Py_ssize_t refcount;
@@ -80,6 +82,15 @@ extern char *PyBytes_AsString(PyObject *);
 extern void *PyModule_GetState(PyObject *);
 extern void PyErr_Clear(void);
 extern int PyDict_DelItemString(PyObject *, const char *);
+extern PyObject *PyObject_Call(PyObject *, PyObject *, PyObject *);
+extern PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
+extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt;
+extern void PyErr_SetNone(PyObject *);
+extern void PyErr_Fetch(PyObject **, PyObject **, PyObject **);
+extern void PyErr_Restore(PyObject *, PyObject *, PyObject *);
+extern int PyErr_ExceptionMatches(PyObject *);
+extern PyObject *PyRun_StringFlags(const char *, int, PyObject *, PyObject *, void *);
+extern int PySys_AddAuditHook(int (*)(const char *, PyObject *, void *), void *);
 /* not in 3.8 */
 extern int Py_EnterRecursiveCall(const char *) __attribute__((weak));
 extern void Py_LeaveRecursiveCall(void) __attribute__((weak));
@@ -100,7 +111,7 @@ typedef struct {
 
 /* Each interpreter of the process has a module and types of its own. */
 typedef struct {
-	PyObject *checkpoint_type, *pausing_type, *main_type;
+	PyObject *checkpoint_type, *pausing_type, *main_type, *around_type;
 } State;
 
 static State *state_of(PyObject *module) { return PyModule_GetState(module); }
@@ -267,6 +278,16 @@ typedef struct {
 	PyObject *prepare;
 } Main;
 
+/* leave deletes the names that the interpreter takes from a main module that
+ * has ended. */
+static void leave(PyObject *names)
+{
+	static const char *const gone[] = {"__file__", "__cached__"};
+	for (int i = 0; i < 2; i++)
+		if (PyDict_DelItemString(names, gone[i]) < 0)
+			PyErr_Clear();
+}
+
 static PyObject *main_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	(void)args, (void)kwargs;
@@ -274,18 +295,110 @@ static PyObject *main_call(PyObject *self, PyObject *args, PyObject *kwargs)
 	if (!pair)
 		return NULL;
 	PyObject *code = PyTuple_GetItem(pair, 0), *names = PyTuple_GetItem(pair, 1);
-	/* The interpreter runs a script without a call around it, and deletes two
-	 * names when it has ended. */
+	/* The interpreter runs a script without a call around it. */
 	int level = Py_EnterRecursiveCall && Py_LeaveRecursiveCall;
 	if (level)
 		Py_LeaveRecursiveCall();
 	PyObject *result = code && names ? PyEval_EvalCode(code, names, names) : NULL;
 	if (level)
 		Py_EnterRecursiveCall("");
-	if (result && (PyDict_DelItemString(names, "__file__") < 0 || PyDict_DelItemString(names, "__cached__") < 0))
-		PyErr_Clear();
+	if (result)
+		leave(names);
 	Py_DecRef(pair);
 	return result;
+}
+
+/* The interpreter tells its audit hooks the code of a main module before it
+ * runs it (docs.python.org/3/library/audit_events.html, exec). */
+static PyObject *replacement; /* (code) -> (other code, names, leave them), or None */
+
+static int audit(const char *event, PyObject *args, void *unused)
+{
+	(void)unused;
+	if (!replacement || strcmp(event, "exec") != 0 || PyEval_GetFrame())
+		return 0;
+	PyObject *pair = PyObject_Call(replacement, args, NULL);
+	if (!pair)
+		return -1;
+	if (pair == &_Py_NoneStruct) {
+		Py_DecRef(pair);
+		return 0;
+	}
+	replacement = NULL; /* kept for the life of the process */
+	PyObject *code = PyTuple_GetItem(pair, 0), *names = PyTuple_GetItem(pair, 1);
+	PyObject *result = code && names ? PyEval_EvalCode(code, names, names) : NULL;
+	if (result) {
+		Py_DecRef(result);
+		if (PyTuple_GetItem(pair, 2) == &_Py_TrueStruct)
+			leave(names);
+		/* A main module that ends and one that exits with None do the same. */
+		PyErr_SetNone(PyExc_SystemExit);
+	} else if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+		/* The interpreter notes that its main module was interrupted, and
+		 * ends by the signal then. */
+		PyObject *type, *value, *trace;
+		PyErr_Fetch(&type, &value, &trace);
+		PyRun_StringFlags("raise KeyboardInterrupt", 257 /* Py_file_input */, names, names, NULL);
+		PyErr_Clear();
+		PyErr_Restore(type, value, trace);
+	}
+	Py_DecRef(pair);
+	return -1;
+}
+
+/* replace(prepare): run (code, names, whether from a file) = prepare(code) in
+ * place of the next main module; as it is where prepare gives None */
+static PyObject *new_replacement(PyObject *module, PyObject *prepare)
+{
+	(void)module;
+	Py_IncRef(prepare);
+	replacement = prepare;
+	if (PySys_AddAuditHook(audit, NULL) < 0)
+		return NULL;
+	return none();
+}
+
+/* Around calls before(*args), a function with the same arguments, and
+ * after(what before gave): without a frame of its own. */
+typedef struct {
+	PyObject head;
+	PyObject *before, *function, *after;
+} Around;
+
+static PyObject *around_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	Around *a = (Around *)self;
+	PyObject *token = PyObject_Call(a->before, args, kwargs);
+	if (!token)
+		return NULL;
+	PyObject *result = PyObject_Call(a->function, args, kwargs);
+	PyObject *type, *value, *trace;
+	PyErr_Fetch(&type, &value, &trace);
+	PyObject *done = PyObject_CallFunctionObjArgs(a->after, token, NULL);
+	if (done)
+		Py_DecRef(done);
+	else
+		PyErr_Clear();
+	PyErr_Restore(type, value, trace);
+	Py_DecRef(token);
+	return result;
+}
+
+/* around((before, function, after)): a callable; see Around */
+static PyObject *new_around(PyObject *module, PyObject *three)
+{
+	Around *a = (Around *)PyType_GenericAlloc(state_of(module)->around_type, 0);
+	if (!a)
+		return NULL;
+	Py_IncRef(three); /* kept for the life of the process */
+	a->before = PyTuple_GetItem(three, 0);
+	a->function = PyTuple_GetItem(three, 1);
+	a->after = PyTuple_GetItem(three, 2);
+	if (!a->before || !a->function || !a->after) {
+		Py_DecRef((PyObject *)a);
+		return NULL;
+	}
+	return (PyObject *)a;
 }
 
 /* main(prepare): a callable that runs (code, names) = prepare() */
@@ -303,6 +416,8 @@ static PyMethodDef methods[] = {
 	{"checkpoint", new_checkpoint, METH_O, "checkpoint($module, bits, /)\n--\n\nA checkpoint that records kind << 21 | site."},
 	{"pausing", new_pausing, METH_O, "pausing($module, bits, /)\n--\n\nThe same, of a site whose frames can be suspended."},
 	{"main", new_main, METH_O, "main($module, prepare, /)\n--\n\nA callable that runs (code, names) = prepare()."},
+	{"replace", new_replacement, METH_O, "replace($module, prepare, /)\n--\n\nRun (code, names) = prepare(code) in place of the next main module."},
+	{"around", new_around, METH_O, "around($module, three, /)\n--\n\nA callable that runs the second of three between the others."},
 	{"open", open_channel, METH_O, "open($module, path, /)\n--\n\nMap the channel at path: False if this process has it. OSError if it is none."},
 	{0},
 };
@@ -325,13 +440,17 @@ static PyType_Spec checkpoint_spec = {"cgprobe.Checkpoint", sizeof(Checkpoint), 
 static PySlot main_slots[] = {{Py_tp_call, main_call}, {0}};
 static PyType_Spec main_spec = {"cgprobe.Main", sizeof(Main), 0, Py_TPFLAGS_DEFAULT, main_slots};
 
+static PySlot around_slots[] = {{Py_tp_call, around_call}, {0}};
+static PyType_Spec around_spec = {"cgprobe.Around", sizeof(Around), 0, Py_TPFLAGS_DEFAULT, around_slots};
+
 static int module_exec(PyObject *module)
 {
 	State *s = state_of(module);
 	s->checkpoint_type = PyType_FromSpec(&checkpoint_spec);
 	s->pausing_type = PyType_FromSpec(&pausing_spec);
 	s->main_type = PyType_FromSpec(&main_spec);
-	return s->checkpoint_type && s->pausing_type && s->main_type ? 0 : -1;
+	s->around_type = PyType_FromSpec(&around_spec);
+	return s->checkpoint_type && s->pausing_type && s->main_type && s->around_type ? 0 : -1;
 }
 
 static PySlot module_slots[] = {{Py_mod_exec, module_exec}, {0}, {0}};

@@ -35,6 +35,8 @@ class Run:
     imports = "1"     # weave imported modules too
     foreign = ""      # also ask about the standard library and site-packages
     main = None       # makes the callable that runs the script, native only
+    replace = None    # runs other code in place of the interpreter's next
+    around = None     # makes a callable that runs another between two
     nested = False    # this is not the first interpreter of the process
 
 
@@ -60,10 +62,12 @@ def begin(path):
     if not probe():
         return
     Loader.get_code = get_code
+    archives()
     if not run.nested:
-        script()
-        if sys.argv[:1] == ["-c"]:
-            sys.meta_path.insert(0, Workers)
+        if sys.argv[:1] in (["-c"], [""], ["-"]):
+            text()
+        else:
+            script()
 
 
 def probe():
@@ -82,7 +86,7 @@ def probe():
                 loader.exec_module(module)
                 run.nested = not module.open(run.channel)
                 checkpoint, pausing = module.checkpoint, module.pausing
-                run.main = module.main
+                run.main, run.replace, run.around = module.main, module.replace, module.around
                 return True
             except (ImportError, OSError) as e:
                 reason = str(e)
@@ -187,11 +191,12 @@ def take(first, parent, lost, new):
 # Modules
 
 def get_code(self, fullname):
+    meet()
     if type(self) is Loader:
         path = self.get_filename(fullname)
         # The module of "python -m" is asked for by runpy, under its own name.
         main = fullname == "__main__" or sys.argv[:1] == ["-m"] and sys._getframe(1).f_globals.get("__name__") == "runpy"
-        if (main or run.imports) and wanted(path):
+        if main or run.imports and wanted(path):
             try:
                 source = self.get_data(path)
             except OSError:
@@ -216,33 +221,39 @@ def wanted(path):
     return run.foreign or own(path)
 
 
-def woven(source, path, module):
+def woven(source, path, module, **how):
     """The code object with live checkpoints, None to load the module as it is.
 
     What this costs is cg's, not the importing function's: it is a site of its
-    own, which the reader books so.
+    own, which the reader books so. how:
+
+    text   of the source, where no cookie says what its bytes mean
+    parse  makes the syntax tree of a text in place of compile
+    kind   names what parse does, for the cache
+    mute   warnings have been given already
     """
     -checkpoint(ENTER << 21 | OWN)
     try:
-        return weave_or_load(source, path, module)
+        return weave_or_load(source, path, module, **how)
     finally:
         -checkpoint(EXIT << 21 | OWN)
 
 
-def weave_or_load(source, path, module):
+def weave_or_load(source, path, module, text=None, parse=None, kind="", mute=False):
+    mine = "1" if module == "__main__" or own(path) else "0"
     try:
-        where = os.path.join(run.cache, "%s-%d-%s-%s-%s%d-%s" % (
+        where = os.path.join(run.cache, "%s-%d-%s-%s-%s%d-%s%s" % (
             _imp.source_hash(0x6367, source).hex(), len(source), os.path.basename(run.here), run.key,
             sys.implementation.cache_tag, sys.flags.optimize,
-            "main" if module == "__main__" else "module"))
+            "main" if module == "__main__" else "module", kind))
         try:
             with open(where, "rb") as f:
                 sites, code = marshal.loads(f.read())
         except (OSError, ValueError, EOFError, TypeError):
-            sites, code = make(source, path, module, where)
+            sites, code = make(source, path, module, mine, where, text, parse, mute)
             if code is None:
                 return None
-        answer = ask("load", module, path, "1" if own(path) else "0", sites)
+        answer = ask("load", module, path, mine, sites)
         if answer[0] != b"ok":
             return None
         return enliven(code, int(answer[1]), path)
@@ -253,22 +264,28 @@ def weave_or_load(source, path, module):
         return None
 
 
-def make(source, path, module, where):
-    """Weaves a source and caches the outcome: (sites, code), or (None, None)."""
-    with open(os.path.join(run.here, "weave.py"), "rb") as f:
-        scope = {"__name__": "cg_weave", "MARK": MARK, "get_ident": _thread.get_ident}
+def part(name, **given):
+    """The names of another file of this folder."""
+    scope = dict(given, __name__="cg_" + name)
+    with open(os.path.join(run.here, name + ".py"), "rb") as f:
         exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
+    return scope
+
+
+def make(source, path, module, mine, where, text, parse, mute):
+    """Weaves a source and caches the outcome: (sites, code), or (None, None)."""
+    scope = part("weave", MARK=MARK, Ear=Ear)
     try:
-        text = scope["decode"](source)
+        text = scope["decode"](source) if text is None else text
     except (SyntaxError, UnicodeError, LookupError) as e:
         tell("skip", module, path, "not readable as source: %s" % e)
         return None, None
-    answer = ask("plan", module, path, "1" if own(path) else "0", text.encode("utf-8", "surrogatepass"))
+    answer = ask("plan", module, path, mine, text.encode("utf-8", "surrogatepass"))
     if answer[0] != b"ok":
         return None, None
     plan = answer[1].decode("utf-8", "surrogateescape")
     try:
-        sites, code, quiet = scope["weave"](text, source, path, plan)
+        sites, code, quiet = scope["weave"](text, source, path, plan, parse, mute)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         # Not ours to report: the interpreter says it when it compiles the
         # original.
@@ -277,17 +294,49 @@ def make(source, path, module, where):
     # The warnings of a script come every time, those of a module when it is
     # compiled.
     if quiet or module != "__main__" and not sys.dont_write_bytecode:
-        part = "%s.%d.%d" % (where, os.getpid(), _thread.get_ident())
+        temporary = "%s.%d.%d" % (where, os.getpid(), _thread.get_ident())
         try:
-            with open(part, "wb") as f:
+            with open(temporary, "wb") as f:
                 f.write(marshal.dumps((sites, code)))
-            os.replace(part, where)
+            os.replace(temporary, where)
         except (OSError, ValueError):
             try:
-                os.unlink(part)
+                os.unlink(temporary)
             except OSError:
                 pass
     return sites, code
+
+
+class Ear(type):
+    """Hears this thread's warnings and keeps them from being shown. It stands
+    in the category of a filter: to change the list in place, unlike
+    warnings.catch_warnings, makes nobody forget what has been shown."""
+
+    def __new__(mcs):
+        ear = super().__new__(mcs, "Ear", (Warning,), {})
+        ear.heard, ear.thread = False, _thread.get_ident()
+        return ear
+
+    def __init__(cls):
+        pass
+
+    def __subclasscheck__(cls, category):
+        if _thread.get_ident() == cls.thread:
+            cls.heard = True
+        return _thread.get_ident() == cls.thread
+
+    def __enter__(cls):
+        module = sys.modules.get("warnings")
+        cls.filters = getattr(module, "filters", None)
+        if cls.filters is None:
+            import _warnings
+            cls.filters = _warnings.filters
+        cls.filter = ("ignore", None, cls, None, 0)
+        cls.filters.insert(0, cls.filter)
+        return cls
+
+    def __exit__(cls, *exception):
+        cls.filters.remove(cls.filter)
 
 
 def enliven(code, base, path):
@@ -371,11 +420,12 @@ def plain_main(prepare):
     """Without the native module the script has a frame of ours below it; the
     traceback of an exception leaves it out."""
     def main(*ignored):
-        code, names = prepare()
+        code, names, *leave = prepare()
         try:
             exec(code, names)
-            names.pop("__file__", None)  # as the interpreter does
-            names.pop("__cached__", None)
+            if leave != [False]:
+                names.pop("__file__", None)  # as the interpreter does
+                names.pop("__cached__", None)
             return
         except (SystemExit, KeyboardInterrupt):
             raise
@@ -388,48 +438,171 @@ def plain_main(prepare):
     return main
 
 
-# Workers of multiprocessing that are started anew ("python -c") run the script
-# by runpy.run_path, which reads and compiles it without an import hook.
+# A program on the command line or on standard input is read and compiled in C.
+# Before the interpreter runs a main module it tells its audit hooks the code
+# (docs.python.org/3/library/audit_events.html, exec); the hook runs the woven
+# code in its place, ends as that ended, and leaves nothing to run.
 
-class Workers:
-    """A finder that meets runpy, once, and steps aside."""
+def text():
+    if sys.flags.inspect or sys.flags.interactive:
+        return  # the interpreter goes on after the program
+    if run.replace:
+        run.replace(prepare_text)
+        return
+    ours = []
 
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name != "runpy":
-            return None
-        sys.meta_path.remove(cls)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None and hasattr(spec.loader, "exec_module"):
-                spec.loader = Wrapped(spec.loader)
-                return spec
+    def hook(event, args):
+        if event != "exec" or ours or sys._getframe().f_back is not None:
+            return
+        pair = prepare_text(*args)
+        if pair is None:
+            return
+        ours.append(pair)
+        plain_main(lambda: pair)()
+        raise SystemExit
+
+    hook.__cantrace__ = True
+    sys.addaudithook(hook)
 
 
-class Wrapped:
-    """A loader that hands the finished module to adopt."""
+def prepare_text(code):
+    """(woven code, names, whether they lose __file__ at the end) for the code of
+    "-c" or standard input, else None."""
+    path = code.co_filename
+    if path not in ("<string>", "<stdin>"):
+        return None
+    try:
+        source = command() if path == "<string>" else standard_input()
+        with Ear():
+            if compile(source, path, "exec", 0, True) != code:
+                raise ValueError("its text is not to be had")
+    except Exception as e:
+        tell("skip", "__main__", path, "%s: %s" % (type(e).__name__, e))
+        return None
+    if path == "<string>":
+        new = woven(source.encode("utf-8", "surrogatepass"), path, "__main__", text=source, kind="-c", mute=True,
+                    parse=lambda text: compile(text, path, "exec", 0x400, True))
+    else:
+        new = woven(source, path, "__main__", mute=True)
+    return new and (new, sys.modules["__main__"].__dict__, path == "<stdin>")
 
-    def __init__(self, loader):
-        self.loader = loader
 
-    def create_module(self, spec):
-        return self.loader.create_module(spec)
+def command():
+    """The text of "-c TEXT" in the interpreter's own command line."""
+    args = getattr(sys, "orig_argv", None)
+    if args is None:
+        with open("/proc/self/cmdline", "rb") as f:
+            args = [os.fsdecode(a) for a in f.read().split(b"\0")]
+    i = 1
+    while True:
+        letters, i = args[i][1:], i + 1
+        if letters == "-check-hash-based-pycs":
+            i += 1
+            continue
+        for k, letter in enumerate(letters):
+            if letter == "c":
+                return (letters[k + 1:] or args[i]) + "\n"
+            if letter in "WX":
+                i += not letters[k + 1:]
+                break
 
-    def exec_module(self, module):
-        module.__loader__ = module.__spec__.loader = self.loader
-        self.loader.exec_module(module)
-        original = module._get_code_from_file
 
-        def get(*args):  # (name, path) before 3.12, then (path)
-            path = os.fsdecode(args[-1])
-            if args[0] == "__mp_main__" or sys._getframe(1).f_locals.get("run_name") == "__mp_main__":
-                try:
-                    with open(path, "rb") as f:
-                        code = woven(f.read(), path, "__main__") if wanted(os.path.abspath(path)) else None
-                except OSError:
-                    code = None
+def standard_input():
+    """What the interpreter has read from standard input, if that is a file."""
+    got, at = [], 0
+    while True:
+        b = os.pread(0, 1 << 20, at)
+        if not b:
+            return b"".join(got)
+        got.append(b)
+        at += len(b)
+
+
+# Code out of archives (PEP 273): zipimport compiles it in one function.
+
+def archives():
+    module = sys.modules.get("zipimport")
+    original = getattr(module, "_get_module_code", None)
+    if original is None:
+        return
+    importer = module.zipimporter
+    construct = importer.__init__
+
+    def _get_module_code(self, fullname):
+        code, package, path = original(self, fullname)
+        main = fullname == "__main__"
+        if path.endswith(".py") and (main or run.imports and wanted(path)):
+            try:
+                source = self.get_data(path)
+            except OSError:
+                return code, package, path
+            new = woven(source.replace(b"\r\n", b"\n"), path, fullname, mute=True)
+            if new is not None:
+                return new, package, path
+        return code, package, path
+
+    def __init__(self, path):
+        # runpy asks for an importer before it reads a file.
+        meet()
+        construct(self, path)
+
+    module._get_module_code = _get_module_code
+    importer.__init__ = __init__
+
+
+# Modules that load or run code in ways of their own are met once they have
+# been imported: at the next import, or when runpy looks for an importer.
+
+def meet():
+    for name in list(later):
+        module = sys.modules.get(name)
+        if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
+            continue
+        action = later.pop(name, None)
+        try:
+            if action:
+                action(module)
+        except Exception as e:
+            tell("skip", name, getattr(module, "__file__", None) or name, "%s: %s" % (type(e).__name__, e))
+
+
+def meet_runpy(module):
+    """run_path reads and compiles a file without an import hook; so do workers
+    of multiprocessing that are started anew."""
+    original = module._get_code_from_file
+
+    def _get_code_from_file(*args):  # (name, path) before 3.12, then (path)
+        path = os.fsdecode(args[-1])
+        name = args[0] if len(args) == 2 else sys._getframe(1).f_locals.get("run_name")
+        if run.imports or name == "__mp_main__":
+            try:
+                with open(path, "rb") as f:
+                    source = f.read()
+            except OSError:
+                source = b"\0"
+            if b"\0" not in source and wanted(os.path.abspath(path)):
+                code = woven(source, path, "__main__" if name == "__mp_main__" else name)
                 if code is not None:
                     return (code, args[-1]) if len(args) == 2 else code
-            return original(*args)
+        return original(*args)
 
-        module._get_code_from_file = get
+    module._get_code_from_file = _get_code_from_file
+
+
+def meet_tests(name):
+    def action(module):
+        if not tests:
+            tests.update(part("tests", ask=ask, tell=tell, woven=woven, wanted=wanted, run=run, meet=meet,
+                              checkpoint=lambda bits: live.setdefault(bits, checkpoint(bits)),
+                              get_ident=_thread.get_ident, source_hash=_imp.source_hash))
+        tests[name](module)
+    return action
+
+
+tests = {}
+later = {
+    "runpy": meet_runpy,
+    "unittest.result": meet_tests("unittest_result"),
+    "_pytest.runner": meet_tests("pytest_runner"),
+    "_pytest.assertion.rewrite": meet_tests("pytest_rewrite"),
+}

@@ -61,8 +61,10 @@ def cookie(line):
     return None
 
 
-def weave(text, source, path, plan):
-    """(sites, code, quiet): quiet says that compiling gave no warning."""
+def weave(text, source, path, plan, parse=None, mute=False):
+    """(sites, code, quiet): quiet says that compiling gave no warning. parse
+    makes the tree of a text that is not compiled as it stands; mute keeps
+    warnings, which somebody has given already, to itself."""
     sites, points = [], {}
     for line in plan.split("\n"):
         f = line.split("\t")
@@ -71,53 +73,22 @@ def weave(text, source, path, plan):
         elif f[0] == "P":
             points[f[1], int(f[2]), int(f[3])] = int(f[4])
     with Ear() as ear:
-        code = attempt(text, source, path, points)
-    quiet = not ear.heard
+        code = attempt(text, source, path, points, parse)
+    quiet = mute or not ear.heard
     if not quiet:
         compile(source, path, "exec", 0, True)  # once more, to be heard
     return "\n".join(sites), polish(code), quiet
 
 
-class Ear(type):
-    """Hears this thread's warnings and keeps them from being shown. It stands
-    in the category of a filter: to change the list in place, unlike
-    warnings.catch_warnings, makes nobody forget what has been shown."""
-
-    def __new__(mcs):
-        ear = super().__new__(mcs, "Ear", (Warning,), {})
-        ear.heard, ear.thread = False, get_ident()
-        return ear
-
-    def __init__(cls):
-        pass
-
-    def __subclasscheck__(cls, category):
-        if get_ident() == cls.thread:
-            cls.heard = True
-        return get_ident() == cls.thread
-
-    def __enter__(cls):
-        module = sys.modules.get("warnings")
-        cls.filters = getattr(module, "filters", None)
-        if cls.filters is None:
-            import _warnings
-            cls.filters = _warnings.filters
-        cls.filter = ("ignore", None, cls, None, 0)
-        cls.filters.insert(0, cls.filter)
-        return cls
-
-    def __exit__(cls, *exception):
-        cls.filters.remove(cls.filter)
-
-
-def attempt(text, source, path, points):
+def attempt(text, source, path, points, parse):
     for _ in range(100):
-        tree = compile(source, path, "exec", ONLY_AST, True)
+        tree = parse(text) if parse else compile(source, path, "exec", ONLY_AST, True)
         Weaver(tree, points).apply()
         try:
             return compile(tree, path, "exec", 0, True)
         except (SyntaxError, RecursionError) as e:
-            compile(source, path, "exec", 0, True)  # the program's own fault?
+            if not parse:
+                compile(source, path, "exec", 0, True)  # the program's own fault?
             if not drop(tree, points, getattr(e, "lineno", None)):
                 raise
     raise ValueError("the interpreter refuses the woven module")
