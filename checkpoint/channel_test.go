@@ -89,6 +89,7 @@ type checker struct {
 	ended   int
 	lost    uint64
 	forks   int
+	parent  uint32 // process that nobody forked
 	clock   Clock
 }
 
@@ -105,6 +106,9 @@ func (k *checker) fold(r Run) int {
 	}
 	if r.Forked {
 		k.forks++
+		if r.Thread.PID == k.parent {
+			k.fault("%s passes for a child", r.Thread)
+		}
 	}
 	for _, w := range r.Words {
 		low, kind, site := Unpack(w)
@@ -218,6 +222,49 @@ func TestMoreThreadsThanChunks(t *testing.T) {
 	}
 	if k.total+ch.Lost() != 120000 || ch.Lost() == 0 || len(k.faults) > 0 || ch.Waits() != 0 {
 		t.Errorf("%d events, %d lost, %d waits; %v", k.total, ch.Lost(), ch.Waits(), k.faults)
+	}
+}
+
+// What a thread without a chunk has lost is told although the process ends
+// before the thread does.
+func TestLostByThreadsThatDoNotEnd(t *testing.T) {
+	ch := channel(t, 8)
+	cmd := write(t, ch, "leave", "20", "700")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var k checker
+	if err := drainUntil(t, ch, &k, cmd); err != nil {
+		t.Fatal(err)
+	}
+	if k.total+ch.Lost() != 20*700 || ch.Lost() == 0 || len(k.faults) > 0 {
+		t.Errorf("%d events, %d lost; %v", k.total, ch.Lost(), k.faults)
+	}
+}
+
+// The child that fork(2) makes goes on with its parent's stack, and so does a
+// child's child; a thread that the parent begins later does not.
+func TestForked(t *testing.T) {
+	for _, c := range []struct {
+		mode           string
+		events, forked uint64
+	}{
+		{"forkthread", 1 + 5*2*300, 5},
+		{"grandchild", 1 + 5*300, 10},
+	} {
+		ch := channel(t, 64)
+		cmd := write(t, ch, c.mode, "5", "300")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		k := checker{}
+		k.parent = uint32(cmd.Process.Pid)
+		if err := drainUntil(t, ch, &k, cmd); err != nil {
+			t.Fatal(err)
+		}
+		if k.total != c.events || uint64(k.forks) != c.forked || len(k.faults) > 0 || ch.Lost() != 0 {
+			t.Errorf("%s: %d events, %d forked, %d lost; %v", c.mode, k.total, k.forks, ch.Lost(), k.faults)
+		}
 	}
 }
 

@@ -5,7 +5,11 @@
  *   writer CHANNEL threads N M     N threads write M events each
  *   writer CHANNEL short N M       N threads one after the other, M events each
  *   writer CHANNEL waiting N M     N threads write M events each, then all end
+ *   writer CHANNEL leave N M       the same, and the process ends before them
  *   writer CHANNEL fork N M        a process and N children write M events each
+ *   writer CHANNEL forkthread N M  N times a child and then a new thread
+ *   writer CHANNEL grandchild N M  N children that write nothing, each with one
+ *                                  that writes M events
  *   writer CHANNEL publish FILE    writes until killed, saying in FILE how many
  *
  * A thread's n-th event is of site n, kind n & 1.
@@ -40,6 +44,14 @@ static void *waiting(void *arg)
 	return NULL;
 }
 
+static void *leave(void *arg)
+{
+	waiting(arg);
+	while (pause())
+		;
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	int error = cg_open(argv[1]);
@@ -71,6 +83,44 @@ int main(int argc, char **argv)
 			count(k);
 		while (wait(NULL) > 0)
 			;
+		return 0;
+	}
+	if (!strcmp(argv[2], "forkthread")) {
+		count(1);
+		for (uint64_t i = 0; i < n; i++) {
+			pthread_t t;
+			if (fork() == 0) {
+				thread(&m);
+				return 0;
+			}
+			wait(NULL);
+			pthread_create(&t, NULL, thread, &m);
+			pthread_join(t, NULL);
+		}
+		return 0;
+	}
+	if (!strcmp(argv[2], "grandchild")) {
+		count(1);
+		for (uint64_t i = 0; i < n; i++) {
+			if (fork() == 0) {
+				if (fork() == 0) {
+					thread(&m);
+					return 0;
+				}
+				wait(NULL);
+				_exit(0);
+			}
+			wait(NULL);
+		}
+		return 0;
+	}
+	if (!strcmp(argv[2], "leave")) {
+		pthread_barrier_init(&barrier, NULL, (unsigned)n + 1);
+		for (uint64_t i = 0; i < n; i++) {
+			pthread_t t;
+			pthread_create(&t, NULL, leave, &m);
+		}
+		pthread_barrier_wait(&barrier);
 		return 0;
 	}
 	pthread_t *t = calloc(n, sizeof *t);

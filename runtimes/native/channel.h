@@ -27,6 +27,7 @@
 #define CG_MAGIC 0x48434743u /* "CGCH" */
 #define CG_VERSION 1u
 #define CG_PAGE 4096u
+#define CG_RETRY 512 /* events that are lost before a chunk is asked for again */
 
 enum { CG_CLOCK_CYCLES = 1, CG_CLOCK_MONOTONIC = 2 };
 enum { CG_FREE = 0, CG_OWNED = 1, CG_FULL = 2 };
@@ -76,8 +77,9 @@ static _Atomic uint32_t *cg_state;
 static char *cg_chunks;
 static pthread_key_t cg_key;
 static int cg_orphan; /* the reader is gone */
-static uint32_t cg_parent_pid, cg_parent_tid;
-static uint64_t cg_fork_tick;
+/* of the thread that forked this process, until this thread has told */
+CG_TLS uint32_t cg_parent_pid, cg_parent_tid;
+CG_TLS uint64_t cg_fork_tick;
 static uint64_t cg_pid_space;
 static volatile uint64_t cg_scratch[512];
 
@@ -113,13 +115,6 @@ static inline uint64_t cg_tick(void)
 	return __builtin_expect(cg_monotonic_clock, 0) ? cg_monotonic() : cg_cycles();
 }
 
-static void cg_use_scratch(void)
-{
-	cg_index = 0;
-	cg_next = cg_scratch;
-	cg_end = cg_scratch + sizeof cg_scratch / sizeof *cg_scratch;
-}
-
 static void cg_release(void)
 {
 	if (cg_index) {
@@ -133,25 +128,34 @@ static void cg_release(void)
 static void cg_thread_end(void *unused)
 {
 	(void)unused;
-	if (!cg_orphan && cg_head && !cg_index && cg_next)
-		atomic_fetch_add(&cg_head->lost, (uint64_t)(cg_next - cg_scratch));
 	cg_release();
 	cg_started = 0;
 }
 
-static void cg_more(void);
+static int cg_room(void);
 
 static void cg_before_fork(void)
 {
+	if (cg_orphan)
+		return;
+	/* A forked child that has written nothing yet needs a chunk for the fork
+	 * word, or its own child could not tell the stack they share. */
+	if (cg_index ? cg_next >= cg_end : cg_parent_pid != 0)
+		cg_room();
 	cg_parent_pid = cg_parent_tid = 0;
-	if (cg_index && cg_next >= cg_end)
-		cg_more();
 	if (!cg_index)
 		return;
 	cg_fork_tick = cg_tick();
 	*cg_next++ = cg_fork_tick << 24 | CG_FORK_WORD;
 	cg_parent_pid = (uint32_t)getpid();
 	cg_parent_tid = (uint32_t)syscall(SYS_gettid);
+}
+
+/* The thread that forked keeps what the child needs to itself, and forgets it:
+ * no thread that begins later is the child. */
+static void cg_in_parent(void)
+{
+	cg_parent_pid = 0;
 }
 
 static void cg_in_child(void)
@@ -199,7 +203,7 @@ static int cg_open(const char *path)
 	cg_state = (_Atomic uint32_t *)(m + CG_PAGE);
 	cg_chunks = m + CG_PAGE + states;
 	pthread_key_create(&cg_key, cg_thread_end);
-	pthread_atfork(cg_before_fork, NULL, cg_in_child);
+	pthread_atfork(cg_before_fork, cg_in_parent, cg_in_child);
 	cg_head = h;
 	return 0;
 }
@@ -244,52 +248,61 @@ static int cg_take(void)
 	return 0;
 }
 
-/* cg_more finds room for this thread's next words. A reader that is behind is
- * waited for as long as it lives, ten seconds at the most. When there are more
- * threads than chunks waiting is no use. Then whole stretches of this thread's
- * events are counted as lost, never single ones unseen. */
-static void __attribute__((noinline, cold)) cg_more(void)
+/* cg_room gets a chunk for this thread's next words; 0 when there is none. A
+ * reader that is behind is waited for as long as it lives, ten seconds at the
+ * most. When there are more threads than chunks waiting is no use. */
+static int cg_room(void)
 {
-	int e = errno;
-	if (!cg_head || cg_orphan) {
-		cg_use_scratch();
-		return;
-	}
 	if (cg_index)
 		cg_release();
 	else if (!cg_started && !cg_next)
 		pthread_setspecific(cg_key, (void *)1);
-	else if (cg_next) { /* told at once: the process may end before the thread */
-		cg_missed += (uint64_t)(cg_next - cg_scratch);
-		atomic_fetch_add(&cg_head->lost, (uint64_t)(cg_next - cg_scratch));
-	}
-	if (cg_take()) {
-		errno = e;
-		return;
-	}
-	if (!cg_missed && atomic_load(&cg_head->full) > 0) {
-		atomic_fetch_add(&cg_head->waits, 1);
-		uint64_t begin = cg_monotonic(), nap = 20000;
-		while (atomic_load(&cg_head->full) > 0 && cg_monotonic() - begin < 10000000000u) {
-			struct timespec t = {0, (long)nap};
-			nanosleep(&t, NULL);
-			if (cg_take()) {
-				errno = e;
-				return;
-			}
-			if (nap < 1000000)
-				nap *= 2;
-			if (cg_head->closed || (kill((pid_t)cg_head->reader_pid, 0) < 0 && errno == ESRCH)) {
-				cg_orphan = 1;
-				break;
-			}
+	if (cg_take())
+		return 1;
+	if (cg_missed || atomic_load(&cg_head->full) == 0)
+		return 0;
+	atomic_fetch_add(&cg_head->waits, 1);
+	uint64_t begin = cg_monotonic(), nap = 20000;
+	while (atomic_load(&cg_head->full) > 0 && cg_monotonic() - begin < 10000000000u) {
+		struct timespec t = {0, (long)nap};
+		nanosleep(&t, NULL);
+		if (cg_take())
+			return 1;
+		if (nap < 1000000)
+			nap *= 2;
+		if (cg_head->closed || (kill((pid_t)cg_head->reader_pid, 0) < 0 && errno == ESRCH)) {
+			cg_orphan = 1;
+			return 0;
 		}
-		if (!cg_orphan && cg_take()) {
+	}
+	return cg_take();
+}
+
+/* cg_more finds room for the next word. Without a chunk each event is counted
+ * as lost before it goes to the scratch buffer, so that the count is whole
+ * however the process ends, and whole stretches of the thread's events are
+ * lost, never single ones unseen. */
+static void __attribute__((noinline, cold)) cg_more(void)
+{
+	int e = errno;
+	if (cg_head && !cg_orphan) {
+		if (cg_missed % CG_RETRY == 0 && cg_room()) {
+			errno = e;
+			return;
+		}
+		if (!cg_orphan) {
+			cg_missed++;
+			atomic_fetch_add(&cg_head->lost, 1);
+			cg_index = 0;
+			cg_next = cg_scratch;
+			cg_end = cg_scratch + 1;
 			errno = e;
 			return;
 		}
 	}
-	cg_use_scratch();
+	cg_index = 0;
+	cg_next = cg_scratch;
+	cg_end = cg_scratch + sizeof cg_scratch / sizeof *cg_scratch;
 	errno = e;
 }
 
