@@ -17,7 +17,7 @@ import (
 // The layout that FORMAT.md specifies.
 const (
 	magic      = 0x48434743 // "CGCH"
-	version    = 1
+	version    = 2
 	page       = 4096
 	chunkBytes = 64 << 10
 	chunkHead  = 64
@@ -30,7 +30,12 @@ const (
 	flagFirst  = 1
 	flagResync = 2
 	flagForked = 4
-	flagTaken  = 8 // by Take: its writer does not count full chunks
+	flagTaken  = 8  // by Take: its writer does not count full chunks
+	flagSums   = 16 // its words are sums
+
+	tableBytes = int(SiteLimit) * 8 // a slot for each site
+	demoted    = uint64(1) << 63    // in a slot: count the site's calls, do not time them
+	countMask  = uint64(1)<<62 - 1
 
 	// DefaultChunks is how many threads can write at a time. Their 128 MiB are
 	// address space; writers use the lowest chunks, and memory is what they use.
@@ -117,13 +122,28 @@ type Channel struct {
 	head    *header
 	state   []uint32
 	chunks  unsafe.Pointer
-	next    []int  // per chunk: words already taken
-	gone    []bool // per chunk: its writer has ended without releasing it
+	table   []uint64 // by site
+	next    []int    // per chunk: words already taken
+	gone    []bool   // per chunk: its writer has ended without releasing it
 	current map[Thread]uint64
 	live    []liveChunk
 	looked  Instant
 	clock   Clock
 	space   uint64 // our pid namespace
+
+	// Of chunks of sums: both clocks at a first and at the last moment, the
+	// words of a run taken apart, and the ticks of the latest fork words by
+	// their nanoseconds.
+	began, latest moment
+	apart         []uint64
+	forkTicks     map[uint64]Tick
+	forkOrder     []uint64
+}
+
+// moment is one moment on both clocks.
+type moment struct {
+	tick  Tick
+	nanos Instant
 }
 
 type liveChunk struct {
@@ -143,7 +163,8 @@ func New(clock Clock, n int) (*Channel, error) {
 		return nil, fmt.Errorf("checkpoint: memfd_create: %w", err)
 	}
 	states := (n*4 + page - 1) &^ (page - 1)
-	size := page + states + n*chunkBytes
+	table := page + states + n*chunkBytes
+	size := table + tableBytes
 	if err := unix.Ftruncate(fd, int64(size)); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("checkpoint: channel of %d bytes: %w", size, err)
@@ -159,10 +180,13 @@ func New(clock Clock, n int) (*Channel, error) {
 		head:    (*header)(unsafe.Pointer(&mem[0])),
 		state:   unsafe.Slice((*uint32)(unsafe.Pointer(&mem[page])), n),
 		chunks:  unsafe.Pointer(&mem[page+states]),
+		table:   unsafe.Slice((*uint64)(unsafe.Pointer(&mem[table])), SiteLimit),
 		next:    make([]int, n),
 		gone:    make([]bool, n),
 		current: map[Thread]uint64{},
 		clock:   clock,
+
+		forkTicks: map[uint64]Tick{},
 	}
 	h := c.head
 	h.version, h.chunks, h.chunkBytes = version, uint32(n), chunkBytes
@@ -172,6 +196,8 @@ func New(clock Clock, n int) (*Channel, error) {
 	if unix.Stat("/proc/self/ns/pid", &st) == nil {
 		c.space = st.Ino
 	}
+	c.began = c.moment()
+	c.latest = c.began
 	c.Stamp()
 	atomic.StoreUint32(&h.magic, magic)
 	return c, nil
@@ -210,6 +236,15 @@ func (c *Channel) Stamp() {
 // Lost is the number of events that writers could not write.
 func (c *Channel) Lost() uint64 { return atomic.LoadUint64(&c.head.lost) }
 
+// Demote asks the writers to count the calls of a site from now on instead of
+// timing them. Words of calls that run now may still come.
+func (c *Channel) Demote(site SiteID) { atomic.OrUint64(&c.table[site], demoted) }
+
+// Counted is how many calls of a site were counted since it was demoted.
+func (c *Channel) Counted(site SiteID) uint64 {
+	return atomic.LoadUint64(&c.table[site]) & countMask
+}
+
 // Waits is how often a writer found no free chunk and waited.
 func (c *Channel) Waits() uint64 { return atomic.LoadUint64(&c.head.waits) }
 
@@ -224,13 +259,25 @@ type Request struct {
 	ForkTick Tick
 	Lost     uint64 // since the thread's last chunk
 	New      uint64 // of these, since its last request
+	Sums     bool   // words are sums, and ForkTick is in nanoseconds
 }
 
 // Take reserves a chunk on behalf of a writer that has no atomic operations
 // and returns the offset of its header in the file. The writer stores state 2
 // when it has done with it.
 func (c *Channel) Take(r Request) (offset int, err error) {
-	atomic.AddUint64(&c.head.lost, r.New)
+	c.AddLost(r.New)
+	// A thread asks again when a signal handler kept it from hearing the
+	// answer: the chunk it does not know of would hold up its later ones.
+	for i := range c.state {
+		if !r.Sums || r.First || atomic.LoadUint32(&c.state[i]) != stateOwned {
+			continue
+		}
+		h, words := c.chunk(i), c.words(i)
+		if h.flags&flagSums != 0 && h.pid == r.Thread.PID && h.tid == r.Thread.TID && words[0] == 0 && words[1] == 0 {
+			return c.offset(i), nil
+		}
+	}
 	for i := range c.state {
 		if !atomic.CompareAndSwapUint32(&c.state[i], stateFree, stateOwned) {
 			continue
@@ -239,6 +286,9 @@ func (c *Channel) Take(r Request) (offset int, err error) {
 		h.tick, h.pid, h.tid = uint64(c.clock.Now()), r.Thread.PID, r.Thread.TID
 		h.pidSpace = c.space
 		h.flags = flagTaken
+		if r.Sums {
+			h.flags |= flagSums
+		}
 		if r.First {
 			h.flags |= flagFirst
 		}
@@ -251,9 +301,16 @@ func (c *Channel) Take(r Request) (offset int, err error) {
 			h.lost = r.Lost
 		}
 		atomic.StoreUint64(&h.seq, atomic.AddUint64(&c.head.head, 1))
-		return page + (len(c.state)*4+page-1)&^(page-1) + i*chunkBytes, nil
+		return c.offset(i), nil
 	}
 	return 0, ErrFull
+}
+
+// AddLost adds to the number of events that writers could not write.
+func (c *Channel) AddLost(n uint64) { atomic.AddUint64(&c.head.lost, n) }
+
+func (c *Channel) offset(i int) int {
+	return page + (len(c.state)*4+page-1)&^(page-1) + i*chunkBytes
 }
 
 func (c *Channel) chunk(i int) *chunk {
@@ -300,11 +357,15 @@ func (c *Channel) Drain(fold func(Run) int) int {
 		if n < 0 {
 			n = len(words)
 		}
+		words = words[:n:n]
+		if n > 0 && h.flags&flagSums != 0 {
+			words = c.takeApart(words)
+		}
 		done := l.state == stateFull || c.gone[l.index]
 		run := Run{
 			Thread: thread,
 			Start:  Tick(h.tick),
-			Words:  words[:n:n],
+			Words:  words,
 			Last:   done && from+n < chunkWords,
 		}
 		if from == 0 {
@@ -312,6 +373,9 @@ func (c *Channel) Drain(fold func(Run) int) int {
 			run.Forked = h.flags&flagForked != 0
 			run.Parent = Thread{h.parentPID, h.parentTID}
 			run.ForkTick = Tick(h.forkTick)
+			if run.Forked && h.flags&flagSums != 0 {
+				run.ForkTick = c.forkTick(h.forkTick)
+			}
 			if h.flags&flagResync != 0 {
 				run.Lost = h.lost
 			}
@@ -327,6 +391,70 @@ func (c *Channel) Drain(fold func(Run) int) int {
 		}
 	}
 	return total
+}
+
+// takeApart turns sums into words. A sum is kind and site, 40 bits up, plus
+// the nanoseconds of CLOCK_MONOTONIC, which are the latest that are not in the
+// future. They become ticks by where both clocks are now and their rate since
+// the channel began.
+func (c *Channel) takeApart(sums []uint64) []uint64 {
+	c.latest = c.moment()
+	c.apart = c.apart[:0]
+	const low40 = 1<<40 - 1
+	from := uint64(c.latest.nanos) - low40
+	for _, s := range sums {
+		bits, nanos := (s-from)>>40, (s-from)&low40+from
+		var at Tick
+		if Kind(bits>>kindShift&kindMask) == Fork {
+			at = c.forkTick(nanos)
+		} else {
+			at = c.tickAt(nanos)
+		}
+		c.apart = append(c.apart, uint64(at)<<tickShift|bits)
+	}
+	return c.apart
+}
+
+func (c *Channel) tickAt(nanos uint64) Tick {
+	if c.clock == Monotonic {
+		return Tick(nanos)
+	}
+	rate := float64(c.latest.tick-c.began.tick) / float64(max(1, c.latest.nanos-c.began.nanos))
+	return Tick(int64(c.latest.tick) - int64(float64(int64(uint64(c.latest.nanos)-nanos))*rate))
+}
+
+// forkTick is the tick of a fork word: always the same, since the child names
+// the word by it.
+func (c *Channel) forkTick(nanos uint64) Tick {
+	t, ok := c.forkTicks[nanos]
+	if !ok {
+		t = c.tickAt(nanos)
+		c.forkTicks[nanos] = t
+		c.forkOrder = append(c.forkOrder, nanos)
+		if len(c.forkOrder) > 4096 {
+			delete(c.forkTicks, c.forkOrder[0])
+			c.forkOrder = c.forkOrder[1:]
+		}
+	}
+	return t
+}
+
+// moment reads both clocks, again if something came between.
+func (c *Channel) moment() moment {
+	var best moment
+	least := Instant(1 << 62)
+	for range 8 {
+		a := Monotime()
+		t := c.clock.Now()
+		b := Monotime()
+		if b-a < least {
+			least, best = b-a, moment{t, a + (b-a)/2}
+		}
+		if least < 200 {
+			break
+		}
+	}
+	return best
 }
 
 // free gives a chunk back to the writers.
@@ -396,7 +524,7 @@ func (c *Channel) Close() error {
 	if e := unix.Close(c.fd); err == nil {
 		err = e
 	}
-	c.head, c.state, c.mem = nil, nil, nil
+	c.head, c.state, c.table, c.mem = nil, nil, nil, nil
 	return err
 }
 

@@ -199,7 +199,7 @@ func TestEveryEventArrives(t *testing.T) {
 					t.Fatalf("chunk %d is not free at the end", i)
 				}
 			}
-			for i, b := range ch.mem[page+(len(ch.state)*4+page-1)&^(page-1):] {
+			for i, b := range ch.mem[ch.offset(0):ch.offset(len(ch.state))] {
 				if b != 0 {
 					t.Fatalf("byte %d of the chunks is not zero at the end", i)
 				}
@@ -274,41 +274,47 @@ func TestKilledWriter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	for round := range 20 {
 		ch := channel(t, 64)
-		published, err := unix.MemfdCreate("published", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer unix.Close(published)
-		if err := unix.Ftruncate(published, page); err != nil {
-			t.Fatal(err)
-		}
-		mem, err := unix.Mmap(published, 0, page, unix.PROT_READ, unix.MAP_SHARED)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer unix.Munmap(mem)
-		cmd := write(t, ch, "publish", fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), published))
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		// The moment is a number of events, and a little chance on top.
-		target := uint64(rng.IntN(3_000_000))
 		k := checker{clock: ch.Clock()}
-		for *(*uint64)(unsafe.Pointer(&mem[0])) < target {
-			ch.Drain(k.fold)
-		}
-		for range rng.IntN(3000) {
-			ch.clock.Now()
-		}
-		cmd.Process.Kill()
-		cmd.Wait()
-		ch.Finish(k.fold)
-		said := binary.LittleEndian.Uint64(mem)
+		// The moment is a number of events, and a little chance on top.
+		said := killed(t, ch, "publish", uint64(rng.IntN(3_000_000)), rng.IntN(3000), k.fold)
 		// The writer publishes i after event i: one more may be written.
 		if k.total < said || k.total > said+1 || len(k.faults) > 0 || ch.Lost() != 0 {
 			t.Errorf("round %d: %d events read, %d published, %d lost; %v", round, k.total, said, ch.Lost(), k.faults)
 		}
 	}
+}
+
+// killed starts a writer that publishes how far it is and kills it a little
+// behind target. It returns what was published.
+func killed(t *testing.T, ch *Channel, mode string, target uint64, behind int, fold func(Run) int) uint64 {
+	t.Helper()
+	published, err := unix.MemfdCreate("published", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(published)
+	if err := unix.Ftruncate(published, page); err != nil {
+		t.Fatal(err)
+	}
+	mem, err := unix.Mmap(published, 0, page, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(mem)
+	cmd := write(t, ch, mode, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), published))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for *(*uint64)(unsafe.Pointer(&mem[0])) < target {
+		ch.Drain(fold)
+	}
+	for range behind {
+		ch.clock.Now()
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	ch.Finish(fold)
+	return binary.LittleEndian.Uint64(mem)
 }
 
 // A reader that stops for good does not stop the program for good.
@@ -337,6 +343,160 @@ func TestNoChannel(t *testing.T) {
 		out, err := cmd.Output()
 		if err != nil || !bytes.HasPrefix(out, []byte("refused")) {
 			t.Errorf("%s: %q, %v", name, out, err)
+		}
+	}
+}
+
+// A site that is demoted is counted, to the last call, from all threads and
+// processes; no other is, and before it was, its calls were timed.
+func TestDemote(t *testing.T) {
+	const calls = 2 * 3 * 40000
+	for _, demoted := range []bool{false, true} {
+		ch := channel(t, 64)
+		if demoted {
+			ch.Demote(7)
+		}
+		words := count(t, ch, "counted", "3", "40000")
+		wantWords, wantCounted := 2*calls, uint64(0)
+		if demoted {
+			wantWords, wantCounted = 0, calls
+		}
+		if words != wantWords || ch.Counted(7) != wantCounted || ch.Counted(6) != 0 || ch.Counted(8) != 0 || ch.Lost() != 0 {
+			t.Errorf("demoted %v: %d words, %d counted, want %d and %d", demoted, words, ch.Counted(7), wantWords, wantCounted)
+		}
+	}
+	// In the middle: a call is either timed or counted. One in each thread may
+	// be timed when it begins and counted when it ends.
+	ch := channel(t, 64)
+	entered := 0
+	cmd := write(t, ch, "counted", "3", "400000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	fold := func(r Run) int {
+		for _, w := range r.Words {
+			if _, kind, _ := Unpack(w); kind == Enter {
+				entered++
+			}
+		}
+		return len(r.Words)
+	}
+	for running := true; running; {
+		select {
+		case err := <-done:
+			if running = false; err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+		ch.Drain(fold)
+		if entered > 10000 {
+			ch.Demote(7)
+		}
+	}
+	ch.Finish(fold)
+	if got := uint64(entered) + ch.Counted(7); got != 10*calls || ch.Counted(7) == 0 {
+		t.Errorf("%d timed and %d counted of %d", entered, ch.Counted(7), 10*calls)
+	}
+}
+
+// count runs a writer and counts its words.
+func count(t *testing.T, ch *Channel, args ...string) int {
+	t.Helper()
+	cmd := write(t, ch, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	words := 0
+	fold := func(r Run) int { words += len(r.Words); return len(r.Words) }
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			ch.Finish(fold)
+			return words
+		default:
+			ch.Drain(fold)
+		}
+	}
+}
+
+// What a killed writer has counted is there.
+func TestKilledCounter(t *testing.T) {
+	ch := channel(t, 8)
+	ch.Demote(7)
+	said := killed(t, ch, "count", 200000, 0, func(r Run) int { return len(r.Words) })
+	if got := ch.Counted(7); got < said || got > said+1 {
+		t.Errorf("%d counted, %d published", got, said)
+	}
+}
+
+// Words of a writer in plain Python are sums; the reader takes them apart, in
+// whichever clock it has.
+func TestSums(t *testing.T) {
+	for _, clock := range []Clock{SystemClock(), Monotonic} {
+		ch, err := New(clock, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ch.Close()
+		parent := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
+		child := Thread{parent.PID, parent.TID + 1}
+		time.Sleep(10 * time.Millisecond)
+		offset, err := ch.Take(Request{Thread: parent, First: true, Sums: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := ch.Take(Request{Thread: parent, Sums: true}); again != offset {
+			t.Errorf("%v: a chunk that the thread has not heard of stays behind", clock)
+		}
+		kinds := []Kind{Enter, Close, Fork, Exit}
+		sites := []SiteID{5, SiteLimit - 1, 0, 1}
+		var nanos []uint64
+		before := clock.Now()
+		for i, kind := range kinds {
+			nanos = append(nanos, uint64(Monotime()))
+			bits := uint64(kind)<<kindShift | uint64(sites[i])
+			binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead+8*i:], bits<<40+nanos[i])
+			time.Sleep(time.Millisecond)
+		}
+		after := clock.Now()
+		if _, err := ch.Take(Request{Thread: child, First: true, Parent: parent, ForkTick: Tick(nanos[2]), Sums: true}); err != nil {
+			t.Fatal(err)
+		}
+		binary.NativeEndian.PutUint64(ch.mem[ch.offset(1)+chunkHead:], uint64(1)<<40+uint64(Monotime()))
+		var forked Tick
+		last := before
+		seen := 0
+		ch.Drain(func(r Run) int {
+			if r.Forked && r.ForkTick != forked {
+				t.Errorf("%v: forked at %d, the word says %d", clock, r.ForkTick, forked)
+			}
+			if r.Thread == child {
+				return len(r.Words)
+			}
+			for i, w := range r.Words {
+				low, kind, site := Unpack(w)
+				at := Extend(low, clock.Now())
+				if kind != kinds[i] || site != sites[i] || at+at/1e6 < last || at > after {
+					t.Errorf("%v: word %d is %v of %d at %d, not in %d to %d", clock, i, kind, site, at, last, after)
+				}
+				if kind == Fork {
+					forked = at
+				}
+				last = at
+				seen++
+			}
+			return len(r.Words)
+		})
+		if seen != len(kinds) || forked == 0 {
+			t.Errorf("%v: %d words", clock, seen)
 		}
 	}
 }

@@ -35,6 +35,7 @@ type Skip struct {
 //	skip  module path reason       ok
 //	task  name path line           ok number    a span of that name, such as a test
 //	chunk pid tid first parent-pid parent-tid fork-tick lost new   ok offset
+//	lost  number                   ok           of events, by a thread that ended without a chunk
 //	pure  reason                   ok           runs without the native module
 //	off   reason                   ok           runs without checkpoints
 type Server struct {
@@ -200,6 +201,7 @@ func (s *Server) do(op string, body []byte) (string, error) {
 		offset, err := s.Channel.Take(checkpoint.Request{
 			Thread: checkpoint.Thread{PID: uint32(n[0]), TID: uint32(n[1])}, First: n[2] != 0,
 			Parent: checkpoint.Thread{PID: uint32(n[3]), TID: uint32(n[4])}, ForkTick: checkpoint.Tick(n[5]), Lost: n[6], New: n[7],
+			Sums: true,
 		})
 		return strconv.Itoa(offset), err
 	case "task":
@@ -212,6 +214,17 @@ func (s *Server) do(op string, body []byte) (string, error) {
 			return "", fmt.Errorf("task: %w", err)
 		}
 		return s.task(p[0], p[1], line)
+	case "lost":
+		n, err := strconv.ParseUint(string(body), 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("lost: %w", err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.Channel != nil {
+			s.Channel.AddLost(n)
+		}
+		return "", nil
 	case "pure", "off":
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -10,6 +10,9 @@
  *   writer CHANNEL forkthread N M  N times a child and then a new thread
  *   writer CHANNEL grandchild N M  N children that write nothing, each with one
  *                                  that writes M events
+ *   writer CHANNEL counted N M     N threads in this process and as many in a
+ *                                  child call site 7 M times each, timed or not
+ *   writer CHANNEL count FILE      calls site 7 until killed, saying in FILE how often
  *   writer CHANNEL publish FILE    writes until killed, saying in FILE how many
  *
  * A thread's n-th event is of site n, kind n & 1.
@@ -52,6 +55,21 @@ static void *leave(void *arg)
 	return NULL;
 }
 
+static void call(uint32_t site)
+{
+	if (!cg_counted(site, 1))
+		cg_event(site);
+	if (!cg_counted(site, 0))
+		cg_event((uint64_t)1 << 21 | site);
+}
+
+static void *calls(void *arg)
+{
+	for (uint64_t n = *(uint64_t *)arg; n > 0; n--)
+		call(7);
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	int error = cg_open(argv[1]);
@@ -63,11 +81,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "open: %s\n", strerror(error));
 		return 1;
 	}
-	if (!strcmp(argv[2], "publish")) {
+	if (!strcmp(argv[2], "publish") || !strcmp(argv[2], "count")) {
+		int calling = !strcmp(argv[2], "count");
 		int fd = open(argv[3], O_RDWR);
 		volatile uint64_t *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		for (uint64_t n = 1;; n++) {
-			count(n);
+			if (calling)
+				call(7);
+			else
+				count(n);
 			*p = n;
 		}
 	}
@@ -121,6 +143,18 @@ int main(int argc, char **argv)
 			pthread_create(&t, NULL, leave, &m);
 		}
 		pthread_barrier_wait(&barrier);
+		return 0;
+	}
+	if (!strcmp(argv[2], "counted")) {
+		pthread_t *t = calloc(n, sizeof *t);
+		pid_t child = fork();
+		for (uint64_t i = 0; i < n; i++)
+			pthread_create(&t[i], NULL, calls, &m);
+		for (uint64_t i = 0; i < n; i++)
+			pthread_join(t[i], NULL);
+		if (child)
+			wait(NULL);
+		free(t);
 		return 0;
 	}
 	pthread_t *t = calloc(n, sizeof *t);

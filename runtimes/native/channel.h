@@ -25,8 +25,10 @@
 #include <unistd.h>
 
 #define CG_MAGIC 0x48434743u /* "CGCH" */
-#define CG_VERSION 1u
+#define CG_VERSION 2u
 #define CG_PAGE 4096u
+#define CG_SITES (1u << 21)
+#define CG_DEMOTED ((uint64_t)1 << 63)
 #define CG_RETRY 512 /* events that are lost before a chunk is asked for again */
 
 enum { CG_CLOCK_CYCLES = 1, CG_CLOCK_MONOTONIC = 2 };
@@ -75,6 +77,7 @@ CG_TLS uint64_t cg_missed;  /* events in the scratch buffer since the last chunk
 static cg_header *cg_head;
 static _Atomic uint32_t *cg_state;
 static char *cg_chunks;
+static _Atomic uint64_t *cg_table; /* a slot for each site */
 static pthread_key_t cg_key;
 static int cg_orphan; /* the reader is gone */
 /* of the thread that forked this process, until this thread has told */
@@ -192,7 +195,7 @@ static int cg_open(const char *path)
 	size_t states = ((size_t)h->nchunks * 4 + CG_PAGE - 1) & ~(size_t)(CG_PAGE - 1);
 	if (h->magic != CG_MAGIC || h->version != CG_VERSION || h->closed ||
 	    h->nchunks == 0 || h->chunk_size < 128 ||
-	    CG_PAGE + states + (size_t)h->nchunks * h->chunk_size != (size_t)st.st_size) {
+	    CG_PAGE + states + (size_t)h->nchunks * h->chunk_size + CG_SITES * sizeof *cg_table != (size_t)st.st_size) {
 		munmap(m, (size_t)st.st_size);
 		return EPROTO;
 	}
@@ -202,6 +205,7 @@ static int cg_open(const char *path)
 	cg_pid_space = stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 	cg_state = (_Atomic uint32_t *)(m + CG_PAGE);
 	cg_chunks = m + CG_PAGE + states;
+	cg_table = (_Atomic uint64_t *)(cg_chunks + (size_t)h->nchunks * h->chunk_size);
 	pthread_key_create(&cg_key, cg_thread_end);
 	pthread_atfork(cg_before_fork, cg_in_parent, cg_in_child);
 	cg_head = h;
@@ -316,6 +320,20 @@ static inline void cg_event(uint64_t bits)
 	}
 	*p = cg_tick() << 24 | bits;
 	cg_next = p + 1;
+}
+
+/* cg_counted reports whether a site is demoted: its calls are counted, here if
+ * enter is set, and not timed. Without a channel no site is. */
+static inline int cg_counted(uint32_t site, int enter)
+{
+	if (__builtin_expect(!cg_table, 0))
+		return 0;
+	_Atomic uint64_t *slot = &cg_table[site & (CG_SITES - 1)];
+	if (__builtin_expect(!(atomic_load_explicit(slot, memory_order_relaxed) & CG_DEMOTED), 1))
+		return 0;
+	if (enter)
+		atomic_fetch_add_explicit(slot, 1, memory_order_relaxed);
+	return 1;
 }
 
 #endif

@@ -93,7 +93,7 @@ def probe():
     tell("pure", reason)
     try:
         with open(os.path.join(run.here, "pure.py"), "rb") as f:
-            scope = {"__name__": "cg_pure", "take": take}
+            scope = {"__name__": "cg_pure", "take": take, "tell": tell}
             exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
         checkpoint, pausing = scope["start"](run.channel), None
         pausing = pausing_with(checkpoint)
@@ -155,7 +155,8 @@ def ask(op, *parts):
 
     OSError when cg cannot be reached.
     """
-    body = b"\0".join(p if isinstance(p, bytes) else p.encode("utf-8", "surrogateescape") for p in parts)
+    # No generator: in one, a StopIteration of a signal handler would get lost.
+    body = b"\0".join([p if isinstance(p, bytes) else p.encode("utf-8", "surrogateescape") for p in parts])
     s = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         s.settimeout(30)
@@ -184,7 +185,7 @@ def take(first, parent, lost, new):
     is (pid, tid, fork tick) of the thread that forked this one, if any; lost
     events have found no chunk since the last one, new of them untold."""
     answer = ask("chunk", str(os.getpid()), str(_thread.get_native_id()), "1" if first else "0",
-                 *map(str, parent or (0, 0, 0)), str(lost), str(new))
+                 *[str(n) for n in parent or (0, 0, 0)], str(lost), str(new))
     return int(answer[1]) if answer[0] == b"ok" else -1
 
 

@@ -1,140 +1,272 @@
 """Checkpoints in plain Python, for interpreters that cannot load the native
-module: the same words in the same channel (checkpoint/FORMAT.md), some fifty
+module: the same events in the same channel (checkpoint/FORMAT.md), some twenty
 times slower. Chunks are taken by cg on request: Python has no atomic
-operations.
+operations. Words are sums of an event and the time, which cg takes apart.
+
+Between any two bytecodes of this file a signal handler, a finaliser or another
+thread may run and pass checkpoints of its own. What it may not come between is
+one call of next() on an iterator in C: it claims the place of a word. A place
+is claimed after the time was read, and filled although an exception of a
+handler comes between.
 """
 import mmap
 import os
 import struct
-import time
+from sys import _getframe
 from _thread import _local, get_native_id
+from time import monotonic_ns as now
 
-ROOM = 8192 - 8     # words in a chunk behind its header
-CHUNK = 65536
+HEAD = 8            # words in the header of a chunk
+CHUNK = 8192        # words in a chunk
+SPARE = 1024        # the last of them, for what handlers record while cg is asked for the next
 RETRY = 512         # events that are lost before a chunk is asked for again
-FORK = 7 << 21      # kind 7, site 0
+FORK = 7 << 61      # kind 7, site 0
+MANY = 1 << 60
 
-parent = 0, 0, 0    # pid, tid and fork tick of the thread that forked this process
+lossy = {}          # states that have lost events, by id: what they know of it
 
 
 def start(path):
-    global memory, words, cycles, first_chunk, local
+    global words, states, first_chunk, local, pid
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         memory = mmap.mmap(fd, 0)
     finally:
         os.close(fd)
-    magic, version, chunks, size, clock, _ = struct.unpack_from("6I", memory)
-    if magic != 0x48434743 or version != 1 or size != CHUNK:
+    magic, version, chunks, size = struct.unpack_from("4I", memory)
+    if magic != 0x48434743 or version != 2 or size != 8 * CHUNK:
         raise ValueError("not a channel of this version")
     words = memoryview(memory).cast("Q")
-    cycles = clock == 1
-    first_chunk = 4096 + (chunks * 4 + 4095) // 4096 * 4096
+    states = memoryview(memory).cast("I")
+    first_chunk = (4096 + (chunks * 4 + 4095) // 4096 * 4096) // 8
     local = _local()
-    os.register_at_fork(before=before_fork, after_in_child=in_child)
+    pid = os.getpid()
+    os.register_at_fork(before=before_fork, after_in_parent=in_parent, after_in_child=in_child)
     return Checkpoint
 
 
-def relation():
-    """(tick, nanoseconds, ticks per nanosecond), as cg last wrote them."""
-    if not cycles:
-        return 0, 0, 1
-    while True:
-        stamp = words[4]
-        now = words[5], words[6], words[7] / 4294967296
-        if stamp == words[4] and not stamp & 1:
-            return now
-
-
 class State:
-    """Where the calling thread writes next; it ends with the thread."""
+    """What the calling thread knows beside local.places, where its next words
+    go. It ends with the thread."""
 
-    __slots__ = "pid", "chunk", "next", "end", "tick", "nanos", "rate", "started", "lost"
+    __slots__ = "pid", "chunk", "kept", "spare", "started", "busy", "parent", "fork", "losses", "resumed", "wait", "told"
 
-    def __init__(self):
-        self.pid, self.chunk, self.next, self.end = os.getpid(), 0, 0, 0
-        self.tick, self.nanos, self.rate = 0, 0, 1
-        self.started, self.lost = False, 0
+    def __init__(self, parent):
+        self.pid = pid
+        self.chunk = 0          # index of its first word
+        self.kept = []          # chunks that were left with a place not filled yet
+        self.spare = iter(())   # the places behind those of local.places
+        self.started = False
+        self.busy = False       # cg is being asked for a chunk
+        self.parent = parent    # pid, tid and fork time of the thread that forked this one
+        self.fork = ()          # the same of this one, while it forks
+        self.losses = iter(range(MANY))
+        self.resumed = 0        # lost events before the last chunk
+        self.wait = 0           # lost events before cg is asked again
+        self.told = [0]         # lost events that cg has been told of
 
-    def release(self):
-        chunk, self.chunk = self.chunk, 0
-        if chunk and self.pid == os.getpid():  # not in a child: it is the parent's
-            struct.pack_into("I", memory, 4096 + (chunk - first_chunk) // CHUNK * 4, 2)
+    def lost(self):
+        return MANY - self.losses.__length_hint__()
+
+    def release(self, chunk, spare):
+        kept, self.kept = self.kept, []
+        if chunk:
+            kept.append((chunk, 0, spare.__length_hint__()))
+        for k in kept:
+            if hole(*k):
+                self.kept.append(k)
+            else:
+                states[1024 + (k[0] - first_chunk) // CHUNK] = 2
 
     def __del__(self):
         try:
-            self.release()
+            if self.pid != pid:  # in a child: it is the parent's
+                return
+            for chunk in [self.chunk] + [k[0] for k in self.kept]:
+                if chunk:
+                    states[1024 + (chunk - first_chunk) // CHUNK] = 2
+            if lossy.pop(id(self), None):
+                confess([(self.pid, self.losses, self.told)])
         except Exception:  # the interpreter is ending, and cg reads what is left
             pass
 
     def room(self):
-        """Gets a chunk; without one the next events are counted as lost."""
-        global parent
-        new = 0
-        if self.chunk:
-            self.release()
-        else:
-            new = self.next
-            self.lost += new
-        offset = -1
+        """Gets a chunk, if there are no places left."""
+        if left():
+            return True  # a handler's event has got it meanwhile
+        lost = self.lost()
+        if lost < self.wait or self.busy and asking():
+            return False
         try:
-            offset = take(not self.started, () if self.started else parent, self.lost, new)
-        except OSError:
-            pass
-        if offset < 0:
-            self.next, self.end = 0, RETRY
-            return
-        if not self.started:
-            parent = 0, 0, 0
-        self.started, self.lost, self.chunk = True, 0, offset
-        self.next = offset // 8 + 8
-        self.end = self.next + ROOM
-        self.tick, self.nanos, self.rate = relation()
+            self.busy = True
+            new, self.told[0] = lost - self.told[0], lost
+            try:
+                offset = take(not self.started, () if self.started else self.parent, lost - self.resumed, new)
+            except Exception as e:
+                at = e.__traceback__
+                while at.tb_next:
+                    at = at.tb_next
+                if at.tb_frame.f_globals is not globals() and at.tb_frame.f_globals is not take.__globals__:
+                    raise  # by a handler of the program's
+                # cg is gone, or too little of the stack is left
+                offset, self.told[0] = -1, lost - new
+            if offset < 0:
+                self.spare = iter(())
+                self.wait = lost + RETRY
+                return False
+            chunk, spare, end = self.chunk, self.spare, offset // 8 + CHUNK
+            local.places = iter(range(offset // 8 + HEAD, end - SPARE))
+            self.spare = iter(range(end - SPARE, end))
+            self.chunk, self.started, self.parent, self.resumed, self.wait = offset // 8, True, (), lost, 0
+            self.release(chunk, spare)
+            return True
+        finally:
+            self.busy = False
 
-    def now(self):
-        return self.tick + int((time.monotonic_ns() - self.nanos) * self.rate)
+    def aside(self, event):
+        """Records an event that finds no place, or counts it."""
+        word = now() + event
+        place = next(self.spare, 0)
+        if place:
+            words[place] = word
+            return
+        if id(self) not in lossy:
+            if not lossy:
+                import atexit
+                atexit.register(confess_all)
+            lossy[id(self)] = self.pid, self.losses, self.told
+        next(self.losses)
+
+
+def asking():
+    """Whether this thread is in the middle of room: an exception of a handler
+    may have come between its end and the note of it."""
+    frame = _getframe(2)
+    while frame:
+        if frame.f_code is State.room.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def own():
+    try:
+        return local.state
+    except AttributeError:
+        return local.__dict__.setdefault("state", State(()))  # a handler's may be there now
+
+
+def left():
+    try:
+        return local.places.__length_hint__()
+    except AttributeError:
+        return 0
+
+
+def hole(chunk, free, spare):
+    """The last place that is claimed and not filled, or 0, in a chunk where so
+    many places are free and spare."""
+    end = chunk + CHUNK
+    for first, limit in (end - SPARE, end - spare), (chunk + HEAD, end - SPARE - free):
+        if bytes(words[first:limit]).find(bytes(8)) >= 0:
+            for n in range(limit - 1, first - 1, -1):
+                if not words[n]:
+                    return n
+    return 0
+
+
+def confess(of):
+    """Tells cg how many events were lost since it was told."""
+    untold = 0
+    for process, losses, told in of:
+        if process == pid:
+            lost = MANY - losses.__length_hint__()
+            untold, told[0] = untold + lost - told[0], lost
+    if untold:
+        tell("lost", str(untold))
+
+
+def confess_all():
+    confess(list(lossy.values()))
 
 
 def before_fork():
     """Tells the stack's owner, so that the child begins with the same."""
-    global parent
-    parent = 0, 0, 0
     state = getattr(local, "state", None)
-    if state is None or not state.chunk:
+    if state is None:
         return
-    if state.next >= state.end:
+    state.fork = ()
+    # A forked child that has written nothing yet needs a chunk for the fork
+    # word, or its own child could not tell the stack they share.
+    if not left() and (state.chunk or state.parent):
         state.room()
-    if state.chunk:
-        tick = state.now()
-        words[state.next] = (tick & 0xffffffffff) << 24 | FORK
-        state.next += 1
-        parent = os.getpid(), get_native_id(), tick
+    if left():
+        at = now()
+        words[next(local.places)] = at + FORK
+        state.fork = pid, get_native_id(), at
+
+
+def in_parent():
+    state = getattr(local, "state", None)
+    if state is not None:
+        state.fork = ()
 
 
 def in_child():
-    global local
+    global local, pid
+    state = getattr(local, "state", None)
+    pid = os.getpid()
+    lossy.clear()
     local = _local()
+    if state is not None and state.fork:
+        local.state = State(state.fork)
 
 
-class Checkpoint:
-    __slots__ = ("bits",)
-
-    def __init__(self, bits):
-        self.bits = bits
-
-    def __neg__(self, now=time.monotonic_ns):
+def slow(event, e):
+    """Records an event whose fast path was left by e. True if that exception
+    is not ours: the program's signal handlers may raise anything anywhere."""
+    at = e.__traceback__
+    state = own()
+    if at.tb_next is None and at.tb_lineno == CLAIM and type(e) in (StopIteration, AttributeError):
+        found = False
         try:
-            state = local.state
-        except AttributeError:
-            state = local.state = State()
-        n = state.next
-        if n >= state.end:
-            state.room()
-            n = state.next
-        state.next = n + 1
-        if state.chunk:
-            words[n] = (state.tick + int((now() - state.nanos) * state.rate) & 0xffffffffff) << 24 | self.bits
+            found = state.room()
+        finally:
+            if not found:
+                state.aside(event)
+        if found:
+            -event
+        return False
+    place = 0
+    for k in state.kept + [(state.chunk, left(), state.spare.__length_hint__())]:
+        place = k[0] and hole(*k) or place
+    if place:
+        words[place] = now() + event
+    elif at.tb_lineno <= CLAIM:
+        -event
+    return True
+
+
+class Checkpoint(int):
+    """An event: kind << 21 | site, where it stands in a word."""
+    __slots__ = ()
+
+    def __new__(cls, bits):
+        return int.__new__(cls, bits << 40)
+
+    # Globals alone: in 3.8 to 3.10 calls are slower with defaults or cells.
+    def __neg__(self):
+        try:
+            word = now() + self
+            place = next(local.places)
+            words[place] = word
+        except BaseException as e:
+            if slow(self, e):
+                raise
 
     def __lshift__(self, value):
         -self
         return value
+
+
+CLAIM = Checkpoint.__neg__.__code__.co_firstlineno + 3  # where a place is claimed
