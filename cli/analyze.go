@@ -86,6 +86,9 @@ func runAnalyze(c *cli.Context) error {
 	} else {
 		fmt.Print(tree.Text(c.Bool("verbose")))
 	}
+	for _, s := range tree.Left {
+		say(os.Stderr, s.File+": "+s.Reason)
+	}
 	for _, s := range tree.Skipped {
 		say(os.Stderr, s.File+": "+s.Reason)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"cg/checkpoint"
 	"cg/instrument"
 	"cg/languages"
 	"cg/launcher"
@@ -59,6 +60,8 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringFlag{Name: "pty", Value: "auto", Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
 			&cli.StringSliceFlag{Name: "include", Usage: "instrument files outside the program (`GLOB` with a /), or only functions of that qualified name"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
+			&cli.IntFlag{Name: "max-depth", Usage: "tell functions apart `N` calls deep; what deeper ones use is their caller's (0: no limit)"},
+			&cli.BoolFlag{Name: "time-all", Usage: "time small functions, too, however often they are called"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
 			&cli.BoolFlag{Name: "instrumented", Usage: "TARGET bears its own checkpoints (analyze --save-instrumented): run it as it is"},
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
@@ -145,7 +148,7 @@ func runMeasure(c *cli.Context) error {
 	}
 	outcome, err := measure.Run(measure.Config{
 		Command: command, Sensors: found.Sensors, Account: account, Interval: o.interval,
-		Channel: prepared.channel, Merge: true,
+		Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server),
 	})
 	if err != nil {
 		return refused(err)
@@ -243,6 +246,8 @@ type options struct {
 	interval     time.Duration
 	instrument   instrument.Options
 	instrumented bool
+	maxDepth     int
+	timeAll      bool
 	command      launcher.Cmd
 }
 
@@ -272,9 +277,20 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	if jsonOnStdout(c) {
 		o.command.Stdout, o.command.Stderr = os.Stderr, os.Stderr
 	}
-	o.instrumented = c.Bool("instrumented")
+	o.instrumented, o.timeAll = c.Bool("instrumented"), c.Bool("time-all")
+	if o.maxDepth = c.Int("max-depth"); o.maxDepth < 0 {
+		return o, fail(statusUsage, "--max-depth: %d is no number of calls: use 1 or more, or 0 for no limit", o.maxDepth)
+	}
 	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude")}
 	return o, nil
+}
+
+// small says which sites may be counted instead of timed.
+func (o options) small(s *instrument.Server) func(checkpoint.SiteID) bool {
+	if o.timeAll {
+		return nil
+	}
+	return s.Small
 }
 
 // duration reads seconds, or a number with units; "" is none.

@@ -64,6 +64,15 @@ type Plan struct {
 	File     string
 	Sites    []checkpoint.Site
 	Points   []Point
+	// Left are functions that get no checkpoints although they are wanted.
+	Left []Left
+}
+
+// Left is a function without checkpoints, and why.
+type Left struct {
+	Name   string
+	Line   int // 1-based
+	Reason string
 }
 
 // Options choose the sites of a plan.

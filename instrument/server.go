@@ -263,14 +263,23 @@ func (s *Server) plan(module, file string, own bool, source []byte) (string, err
 // Encode writes a plan as the runtimes read it: a line for each site and each
 // point, in fields separated by tabs. Lines count from 1, columns from 0.
 //
-//	S kind line column end-line qualified-name
+//	S kind line column end-line small qualified-name
 //	P role line column site
+//	L line qualified-name reason
 //
-// Sites are numbered from 1 in the order of their lines.
+// Sites are numbered from 1 in the order of their lines; small is 0 or 1. L is
+// a function that is left alone.
 func Encode(p *Plan) string {
 	var b strings.Builder
 	for _, s := range p.Sites {
-		fmt.Fprintf(&b, "S\t%s\t%d\t%d\t%d\t%s\n", s.Kind, s.Line, s.Col-1, s.EndLine, s.Func)
+		small := 0
+		if s.Small {
+			small = 1
+		}
+		fmt.Fprintf(&b, "S\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Kind, s.Line, s.Col-1, s.EndLine, small, s.Func)
+	}
+	for _, l := range p.Left {
+		fmt.Fprintf(&b, "L\t%d\t%s\t%s\n", l.Line, l.Name, l.Reason)
 	}
 	for _, q := range p.Points {
 		fmt.Fprintf(&b, "P\t%s\t%d\t%d\t%d\n", q.Role, q.Line, q.Col-1, q.Site+1)
@@ -293,7 +302,11 @@ func (s *Server) load(module, file, lines string) (string, error) {
 		if line == "" {
 			continue
 		}
-		if len(f) != 6 || f[0] != "S" {
+		if len(f) == 4 && f[0] == "L" {
+			s.skipped = append(s.skipped, Skip{file + ":" + f[1], f[2] + " " + f[3]})
+			continue
+		}
+		if len(f) != 7 || f[0] != "S" {
 			return "", fmt.Errorf("load: a line that is no site")
 		}
 		at := [3]int{}
@@ -306,7 +319,7 @@ func (s *Server) load(module, file, lines string) (string, error) {
 		}
 		sites = append(sites, checkpoint.Site{
 			ID: checkpoint.SiteID(base + len(sites) + 1), Language: s.Language,
-			Func: module + "." + f[5], File: file,
+			Func: module + "." + f[6], File: file, Small: f[5] == "1",
 			Line: at[0], Col: at[1] + 1, EndLine: at[2], Kind: checkpoint.SiteKind(f[1]),
 		})
 	}
@@ -337,6 +350,13 @@ func (s *Server) task(name, file string, line int) (string, error) {
 	s.bases[key] = base
 	s.begun[id] = checkpoint.Monotime()
 	return strconv.Itoa(base + 1), nil
+}
+
+// Small reports whether a site's calls may be counted instead of timed.
+func (s *Server) Small(id checkpoint.SiteID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return id > 0 && int(id) <= len(s.sites) && s.sites[id-1].Small
 }
 
 // Begun tells when each task began for the first time.

@@ -62,11 +62,11 @@ func request(op string, parts ...string) string {
 
 func TestServer(t *testing.T) {
 	s, path := listen(t, instrument.Options{Exclude: []string{"left_out.x", "secret"}})
-	const sites = "S\tfunction\t1\t0\t1\tf\nS\tfunction\t2\t0\t2\tg"
+	const sites = "S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg"
 	for _, c := range []struct{ name, raw, want string }{
-		{"plan", request("plan", "m", "/m.x", "1", "f\ng\n"), "ok\x00S\tfunction\t1\t0\t1\tf\nS\tfunction\t2\t0\t2\tg\nP\tbody\t1\t0\t1\nP\tbody\t2\t0\t2\n"},
-		{"a source with zero bytes is whole", request("plan", "m", "/z.x", "1", "a\x00b"), "ok\x00S\tfunction\t1\t0\t1\ta\x00b\nP\tbody\t1\t0\t1\n"},
-		{"a name is left out", request("plan", "m", "/m.x", "1", "secret\ng"), "ok\x00S\tfunction\t2\t0\t2\tg\nP\tbody\t2\t0\t1\n"},
+		{"plan", request("plan", "m", "/m.x", "1", "f\ng\n"), "ok\x00S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg\nP\tbody\t1\t0\t1\nP\tbody\t2\t0\t2\n"},
+		{"a source with zero bytes is whole", request("plan", "m", "/z.x", "1", "a\x00b"), "ok\x00S\tfunction\t1\t0\t1\t0\ta\x00b\nP\tbody\t1\t0\t1\n"},
+		{"a name is left out", request("plan", "m", "/m.x", "1", "secret\ng"), "ok\x00S\tfunction\t2\t0\t2\t0\tg\nP\tbody\t2\t0\t1\n"},
 		{"not parsed", request("plan", "m", "/b.x", "1", "broken"), "refused\x00broken source"},
 		{"left out", request("plan", "m", "/left_out.x", "1", "f"), "refused\x00not wanted"},
 		{"not the program's", request("plan", "m", "/lib.x", "0", "f"), "refused\x00not wanted"},
@@ -75,7 +75,7 @@ func TestServer(t *testing.T) {
 		{"load again", request("load", "m", "/m.x", "1", sites), "ok\x000"},
 		{"load what is left out", request("load", "m", "/left_out.x", "1", sites), "refused\x00not wanted"},
 		{"load no site", request("load", "m", "/o.x", "1", "P\tbody"), "refused\x00load: a line that is no site"},
-		{"load no number", request("load", "m", "/o.x", "1", "S\tfunction\tx\t0\t1\tf"), "refused\x00load: strconv.Atoi: parsing \"x\": invalid syntax"},
+		{"load no number", request("load", "m", "/o.x", "1", "S\tfunction\tx\t0\t1\t0\tf"), "refused\x00load: strconv.Atoi: parsing \"x\": invalid syntax"},
 		{"load nothing", request("load", "m", "/e.x", "1", ""), "ok\x004"},
 		{"skip", request("skip", "m", "/s.x", "no reason"), "ok\x00"},
 		{"skip again", request("skip", "m", "/s.x", "another"), "ok\x00"},
@@ -123,7 +123,7 @@ func TestServerAtOnce(t *testing.T) {
 		wait.Go(func() {
 			for k := range 20 {
 				file := fmt.Sprintf("/%d.x", k)
-				bases[i][file] = send(t, path, request("load", "m", file, "1", "S\tfunction\t1\t0\t1\tf"))
+				bases[i][file] = send(t, path, request("load", "m", file, "1", "S\tfunction\t1\t0\t1\t0\tf"))
 			}
 		})
 	}

@@ -19,6 +19,7 @@ type Tree struct {
 
 	Files   []File
 	Skipped []Skip
+	Left    []Skip // functions that are left alone, with their place
 }
 
 // File is a source file with its plan. Text is its content as UTF-8.
@@ -51,6 +52,9 @@ func (t *Tree) Read(names []string) {
 			f.Plan.Sites[i].File = name
 		}
 		t.Files = append(t.Files, f)
+		for _, l := range f.Plan.Left {
+			t.Left = append(t.Left, Skip{fmt.Sprintf("%s:%d", name, l.Line), l.Name + " " + l.Reason})
+		}
 	}
 }
 
@@ -61,6 +65,7 @@ type Analysis struct {
 	Count    int             `json:"instrumentation_points_count"`
 	Points   []AnalysisPoint `json:"instrumentation_points"`
 	Skipped  []AnalysisSkip  `json:"skipped"`
+	Left     []AnalysisSkip  `json:"left_alone"` // functions, each with its file and line
 }
 
 // AnalysisPoint is one place with checkpoints. Lines and columns count from 1,
@@ -88,7 +93,7 @@ type AnalysisSkip struct {
 
 // Points lists every point of every file.
 func (t *Tree) Points() Analysis {
-	a := Analysis{Success: len(t.Skipped) == 0, Points: []AnalysisPoint{}, Skipped: []AnalysisSkip{}}
+	a := Analysis{Success: len(t.Skipped) == 0, Points: []AnalysisPoint{}, Skipped: []AnalysisSkip{}, Left: []AnalysisSkip{}}
 	first := 1
 	for _, f := range t.Files {
 		a.Language = f.Plan.Language
@@ -103,6 +108,9 @@ func (t *Tree) Points() Analysis {
 	}
 	for _, s := range t.Skipped {
 		a.Skipped = append(a.Skipped, AnalysisSkip(s))
+	}
+	for _, s := range t.Left {
+		a.Left = append(a.Left, AnalysisSkip(s))
 	}
 	a.Count = len(a.Points)
 	return a

@@ -83,6 +83,9 @@ type scope struct {
 	site  int    // that runs here, -1 for none
 	name  string // qualified, "" for the module
 	class bool
+	// compiled says that the text is translated by something that reads it,
+	// and would not know a checkpoint.
+	compiled bool
 }
 
 func (s scope) qualify(name string) string {
@@ -164,28 +167,38 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 					kind = checkpoint.Constructor
 				}
 			}
-			s := scope{name: here.qualify(name), site: -1}
-			if wanted(s.name, len(scopes) > 1) {
+			s := scope{name: here.qualify(name), site: -1, compiled: here.compiled}
+			if by := compiledBy(t, i); by != "" && !s.compiled {
+				s.compiled = true
+				p.Left = append(p.Left, instrument.Left{Name: s.name, Line: n.Row + 1, Reason: "left alone: " + by + " compiles it"})
+			}
+			if !s.compiled && wanted(s.name, len(scopes) > 1) {
 				s.site = site(i, s.name, kind)
+				p.Sites[s.site].Small = small(t, t.Field(i, "body"))
 				point(i, s.site, instrument.Body)
 			}
 			begins[t.Field(i, "body")] = s
 		case "lambda":
-			s := scope{name: here.qualify("<lambda>"), site: -1}
-			if wanted(s.name, true) {
+			s := scope{name: here.qualify("<lambda>"), site: -1, compiled: here.compiled}
+			if !s.compiled && wanted(s.name, true) {
 				s.site = site(i, s.name, checkpoint.Lambda)
+				p.Sites[s.site].Small = small(t, t.Field(i, "body"))
 				point(i, s.site, instrument.Lambda)
 			}
 			begins[t.Field(i, "body")] = s
 		case "class_definition":
 			// A class body runs in a frame of its own, on behalf of the
 			// function or module around it.
-			s := scope{name: here.qualify(t.Text(t.Field(i, "name"))), site: here.site, class: true}
+			s := scope{name: here.qualify(t.Text(t.Field(i, "name"))), site: here.site, class: true, compiled: here.compiled}
+			if by := compiledBy(t, i); by != "" && !s.compiled {
+				s.compiled = true
+				p.Left = append(p.Left, instrument.Left{Name: s.name, Line: n.Row + 1, Reason: "left alone: " + by + " compiles it"})
+			}
 			begins[t.Field(i, "body")] = s
 		case "generator_expression":
 			// It runs in a frame of its own, whoever asks for its values; only
 			// its first iterable belongs to the frame around it.
-			scopes = append(scopes, scope{end: t.After(i), name: here.qualify("<genexpr>"), site: -1})
+			scopes = append(scopes, scope{end: t.After(i), name: here.qualify("<genexpr>"), site: -1, compiled: here.compiled})
 			for c := i + 1; c < t.After(i); c = t.After(c) {
 				if t.Nodes[c].Type == "for_in_clause" {
 					begins[t.Field(c, "right")] = here
@@ -209,6 +222,100 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// smallNodes is the size of the syntax tree that a small body may have.
+const smallNodes = 40
+
+// small reports whether a body runs for less than its checkpoints take: at most
+// two statements and a docstring, that call nothing and repeat nothing.
+func small(t *syntax.Tree, body int) bool {
+	if t.After(body)-body > smallNodes {
+		return false
+	}
+	statements := 0
+	t.Children(body, func(c int) {
+		switch n := t.Nodes[c]; {
+		case !n.Named || n.Type == "comment" || t.Nodes[body].Type != "block":
+		case n.Type == "expression_statement" && t.Nodes[c+1].Type == "string":
+		default:
+			statements++
+		}
+	})
+	for c := body; c < t.After(body); c++ {
+		if !t.Nodes[c].Named {
+			continue
+		}
+		switch t.Nodes[c].Type {
+		case "call", "for_statement", "while_statement", "with_statement", "try_statement", "match_statement",
+			"list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression",
+			"yield", "await", "lambda", "function_definition", "class_definition", "import_statement", "import_from_statement":
+			return false
+		}
+	}
+	return statements <= 2
+}
+
+// compilers are the decorators, without what they are called with, by which a
+// function's source or byte code is translated. A leading "*" stands for the
+// name under which a module was imported.
+var compilers = map[string]string{
+	"njit": "numba", "jit": "numba", "*.njit": "numba", "numba.*": "numba", "nb.*": "numba", "cuda.jit": "numba", "vectorize": "numba",
+	"guvectorize": "numba", "cfunc": "numba", "stencil": "numba", "jitclass": "numba", "numba.experimental.jitclass": "numba", "*.cuda.jit": "numba",
+	"torch.jit.*": "torch", "torch.compile": "torch", "triton.jit": "triton", "triton.*": "triton",
+	"jax.jit": "jax", "jax.*": "jax", "tf.function": "tensorflow", "tensorflow.function": "tensorflow",
+	"ti.kernel": "taichi", "ti.func": "taichi", "taichi.kernel": "taichi", "taichi.func": "taichi", "*.jit": "a just-in-time compiler",
+}
+
+// compiledBy names what translates a decorated function or class, "" if
+// nothing is known to.
+func compiledBy(t *syntax.Tree, definition int) string {
+	parent := t.Nodes[definition].Parent
+	if parent < 0 || t.Nodes[parent].Type != "decorated_definition" {
+		return ""
+	}
+	by := ""
+	t.Children(parent, func(c int) {
+		if t.Nodes[c].Type != "decorator" || by != "" {
+			return
+		}
+		e := c + 1 // the "@"
+		for e < t.After(c) && !t.Nodes[e].Named {
+			e++
+		}
+		if e == t.After(c) {
+			return
+		}
+		if t.Nodes[e].Type == "call" {
+			f := t.Text(t.Field(e, "function"))
+			if f == "partial" || strings.HasSuffix(f, ".partial") { // functools.partial(jax.jit, ...)
+				arguments, first := t.Field(e, "arguments"), -1
+				t.Children(arguments, func(a int) {
+					if first < 0 && t.Nodes[a].Named && t.Nodes[a].Type != "comment" {
+						first = a
+					}
+				})
+				if first < 0 {
+					return
+				}
+				e = first
+			} else {
+				e = t.Field(e, "function")
+			}
+		}
+		name := t.Text(e)
+		module, last := "", name
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			module, last = name[:i], name[i+1:]
+		}
+		by = compilers[name]
+		if by == "" && module != "" {
+			if by = compilers[module+".*"]; by == "" {
+				by = compilers["*."+last]
+			}
+		}
+	})
+	return by
 }
 
 // awaits reports whether a comprehension waits for its values and for nothing

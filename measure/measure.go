@@ -30,7 +30,20 @@ type Config struct {
 	Channel  *checkpoint.Channel // nil for a program without checkpoints
 	// Merge reads result blocks that the program prints (see Block).
 	Merge bool
+	// MaxDepth is how many calls deep functions are told apart, 0 for no limit.
+	MaxDepth int
+	// Small tells whether a site may be counted instead of timed once it is
+	// called often; nil if none may.
+	Small func(checkpoint.SiteID) bool
 }
+
+// A small function is demoted when it has been called this often, and its calls
+// take less than demoteCost pairs of clock readings: its checkpoints are then a
+// quarter or more of what they tell.
+const (
+	demoteCalls = 100_000
+	demoteCost  = 4
+)
 
 // Outcome is what a run gave.
 type Outcome struct {
@@ -68,7 +81,8 @@ func Run(c Config) (*Outcome, error) {
 		return nil, err
 	}
 	o.Domains = sampler.Domains()
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o}
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small}
+	r.attributor.MaxDepth = c.MaxDepth
 
 	if c.Merge {
 		c.Command.ResultBlock = r.block
@@ -121,6 +135,9 @@ type recorder struct {
 	keep       int // every keep-th sample is kept
 	seen       int
 	stamped    checkpoint.Instant
+	small      func(checkpoint.SiteID) bool
+	demoted    []checkpoint.SiteID
+	pair       time.Duration // what two readings of the clock take
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -154,8 +171,26 @@ func (r *recorder) step() int {
 	if now := checkpoint.Monotime(); r.channel != nil && now-r.stamped > checkpoint.Instant(time.Second) {
 		r.channel.Stamp()
 		r.stamped = now
+		r.demote()
 	}
 	return words
+}
+
+// demote stops the timing of small functions that are called very often.
+func (r *recorder) demote() {
+	if r.small == nil {
+		return
+	}
+	if r.pair == 0 {
+		r.pair = 2 * r.channel.Clock().Cost()
+	}
+	for _, site := range r.attributor.Hot(demoteCalls, demoteCost*r.pair) {
+		if r.small(site) {
+			r.attributor.Demote(site)
+			r.channel.Demote(site)
+			r.demoted = append(r.demoted, site)
+		}
+	}
 }
 
 // skew is more than the cycle counters of two processors differ by, in ticks.
@@ -199,6 +234,13 @@ func (r *recorder) finish() {
 		o.Lost, o.Waits = r.channel.Lost(), r.channel.Waits()
 	}
 	o.Attributed = r.attributor.Finish()
+	for _, site := range r.demoted {
+		for i := range o.Attributed.Costs {
+			if c := &o.Attributed.Costs[i]; c.Site == site {
+				c.Calls += r.channel.Counted(site)
+			}
+		}
+	}
 	o.Sampler = r.sampler.Stats()
 	o.Series.Domains, o.Series.Gaps = o.Domains, o.Sampler.Gaps
 }

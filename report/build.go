@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cg/checkpoint"
@@ -79,6 +80,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
 	}
 
+	var demoted []string
 	calls := map[checkpoint.SiteID]uint64{}
 	r.Functions = []Function{}
 	for _, c := range result.Costs {
@@ -95,7 +97,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		}
 		f := Function{
 			Name: s.Func, File: s.File, Line: s.Line, Language: s.Language, Kind: string(s.Kind),
-			Calls:     c.Calls,
+			Calls:     c.Calls, Demoted: c.Demoted,
 			SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
 			CPUTimeS: c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
 			EnergyKind: kind, EnergyMethod: MethodShare,
@@ -111,7 +113,14 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 				f.SharePercent = &share
 			}
 		}
+		if c.Demoted {
+			demoted = append(demoted, f.Name)
+		}
 		r.Functions = append(r.Functions, f)
+	}
+	if len(demoted) > 0 {
+		r.Warn("demoted", fmt.Sprintf("small functions that were called so often that timing them costs a good part of what they cost are only counted from then on, and what they use is their callers': %s (--time-all times them)",
+			strings.Join(demoted, ", ")))
 	}
 
 	r.Sites = []Site{}

@@ -176,7 +176,7 @@ func (r *Run) warnings(f Facts) {
 		r.Warn("result-block-ignored", "the program printed a result block of its own beside cg's checkpoints; it was taken out of the output and not used. Use --instrumented for a program that bears its own")
 	}
 	if n := len(r.Skipped); n > 0 {
-		r.Warn("files-skipped", fmt.Sprintf("%d files ran without checkpoints; their functions are charged to their callers", n))
+		r.Warn("files-skipped", fmt.Sprintf("%d files or functions ran without checkpoints; what they use is their callers'", n))
 	}
 }
 

@@ -161,6 +161,7 @@ type Function struct {
 	Language           string            `json:"language"`
 	Kind               string            `json:"kind"`
 	Calls              uint64            `json:"calls"`
+	Demoted            bool              `json:"demoted"` // counted instead of timed, from some call on
 	SelfEnergyJ        *Joules           `json:"self_energy_j"`
 	SelfEnergyLoJ      *Joules           `json:"self_energy_lo_j"`
 	SelfEnergyHiJ      *Joules           `json:"self_energy_hi_j"`

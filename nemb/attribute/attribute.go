@@ -17,6 +17,8 @@ package attribute
 
 import (
 	"math/bits"
+	"slices"
+	"time"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -39,8 +41,11 @@ type node struct {
 	childSite checkpoint.SiteID
 	child     int32
 	ticks     uint64 // in the run being folded; moved to thread.pending after it
-	calls     uint64
+	calls     uint64 // with counted, see Demote
 }
+
+// counted marks the nodes of a demoted site in their calls.
+const counted = 1 << 63
 
 // tally is what a node has cost so far.
 type tally struct {
@@ -55,6 +60,7 @@ type part struct {
 type fork struct {
 	at    checkpoint.Tick
 	stack []int32
+	sites []checkpoint.SiteID
 }
 
 type thread struct {
@@ -69,6 +75,7 @@ type thread struct {
 	known   bool    // cpu has been read
 	credit  float64 // nanoseconds it was there and is not told to have used, yet
 	ended   bool
+	sites   []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
 }
 
 // suspension sums the moments at which frames of a site left and came back:
@@ -89,6 +96,11 @@ type Attributor struct {
 	threads map[checkpoint.Thread]*thread
 	touched []int32
 	waiting map[checkpoint.SiteID]*suspension
+	demoted map[checkpoint.SiteID]bool
+
+	// MaxDepth is how many calls deep sites are told apart, 0 for no limit:
+	// what deeper ones use is their caller's. Set before the first Fold.
+	MaxDepth int
 
 	origin  checkpoint.Tick
 	begun   bool
@@ -131,6 +143,7 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		cpus:    float64(cpus),
 		threads: map[checkpoint.Thread]*thread{},
 		waiting: map[checkpoint.SiteID]*suspension{},
+		demoted: map[checkpoint.SiteID]bool{},
 		energy:  make([][]float64, len(domains)),
 		sites:   map[checkpoint.SiteID]sitePart{},
 		bounds:  map[checkpoint.SiteID]*siteBounds{},
@@ -143,6 +156,9 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 func (a *Attributor) add(site checkpoint.SiteID, parent int32) int32 {
 	n := int32(len(a.nodes))
 	a.nodes = append(a.nodes, node{site: site, parent: parent, child: noNode})
+	if a.demoted[site] {
+		a.nodes[n].calls = counted
+	}
 	a.tallies = append(a.tallies, tally{})
 	for d := range a.energy {
 		a.energy[d] = append(a.energy[d], 0)
@@ -265,6 +281,7 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 	high := at &^ (1<<40 - 1)
 	taken := len(words)
 	var backwards uint64
+	limited := a.MaxDepth > 0
 
 	for i, w := range words {
 		at := high | checkpoint.Tick(w>>24)
@@ -288,7 +305,11 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 		n.ticks += uint64(at - last)
 		last = at
 		site := checkpoint.SiteID(w) & (checkpoint.SiteLimit - 1)
-		switch checkpoint.Kind(w >> 21 & 7) {
+		kind := checkpoint.Kind(w >> 21 & 7)
+		if limited && a.deeper(t, kind, site) {
+			continue
+		}
+		switch kind {
 		case checkpoint.Enter:
 			stack = append(stack, top)
 			if n.childSite == site && n.child >= 0 {
@@ -298,6 +319,10 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 				nodes = a.nodes
 			}
 			nodes[top].calls++
+			if nodes[top].calls&counted != 0 {
+				top = stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+			}
 		case checkpoint.Exit:
 			if n.site == site && top != root {
 				top = stack[len(stack)-1]
@@ -305,6 +330,9 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 				continue
 			}
 			t.stack, t.top = stack, top
+			if a.demoted[site] {
+				continue
+			}
 			if a.unwindTo(t, site) {
 				t.pop()
 			} else {
@@ -338,7 +366,7 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 			a.Stats.Closed++
 			a.back(site, at)
 		case checkpoint.Fork:
-			t.fork(at, append(append([]int32(nil), stack...), top))
+			t.fork(fork{at, append(slices.Clone(stack), top), slices.Clone(t.sites)})
 		}
 	}
 	t.stack, t.top, t.last = stack, top, last
@@ -391,6 +419,7 @@ func (a *Attributor) inherit(t *thread, r checkpoint.Run) {
 		if f.at == r.ForkTick {
 			t.stack = append(t.stack[:0], f.stack[:len(f.stack)-1]...)
 			t.top = f.stack[len(f.stack)-1]
+			t.sites = f.sites
 			parent.forks = append(parent.forks[:i], parent.forks[i+1:]...)
 			return
 		}
@@ -399,11 +428,11 @@ func (a *Attributor) inherit(t *thread, r checkpoint.Run) {
 
 // fork keeps the stack for the child, the newest few: most children of
 // fork(2) call exec and never ask.
-func (t *thread) fork(at checkpoint.Tick, stack []int32) {
+func (t *thread) fork(f fork) {
 	if len(t.forks) >= 64 {
 		t.forks = append(t.forks[:0], t.forks[1:]...)
 	}
-	t.forks = append(t.forks, fork{at, stack})
+	t.forks = append(t.forks, f)
 }
 
 func (t *thread) push(n int32) {
@@ -441,7 +470,81 @@ func (a *Attributor) abandon(t *thread) {
 	if t.top != root {
 		a.Stats.OpenAtEnd += uint64(len(t.stack))
 	}
-	t.stack, t.top = t.stack[:0], root
+	t.stack, t.top, t.sites = t.stack[:0], root, nil
+}
+
+// deeper follows the whole stack of a thread and reports whether an event is of
+// a frame below MaxDepth.
+func (a *Attributor) deeper(t *thread, kind checkpoint.Kind, site checkpoint.SiteID) bool {
+	at := len(t.sites) - 1
+	for kind != checkpoint.Enter && kind != checkpoint.Resume && at >= 0 && t.sites[at] != site {
+		at--
+	}
+	switch kind {
+	case checkpoint.Enter, checkpoint.Resume:
+		t.sites = append(t.sites, site)
+		return len(t.sites) > a.MaxDepth
+	case checkpoint.Exit, checkpoint.Suspend:
+		if at >= 0 {
+			t.sites = t.sites[:at]
+		}
+		return at >= a.MaxDepth
+	case checkpoint.Unwind:
+		if at < 0 {
+			t.sites = append(t.sites, site)
+			at = len(t.sites) - 1
+		}
+		t.sites = t.sites[:at+1]
+		return at >= a.MaxDepth
+	}
+	return false
+}
+
+// Hot lists the sites that have been called at least so many times, and used
+// less than mean of processor time from each enter to its exit.
+func (a *Attributor) Hot(calls uint64, mean time.Duration) []checkpoint.SiteID {
+	type sum struct {
+		calls uint64
+		cpu   float64
+	}
+	sums := map[checkpoint.SiteID]sum{}
+	for i, n := range a.nodes {
+		if n.calls&counted != 0 || i == root {
+			continue
+		}
+		s := sums[n.site]
+		s.calls += n.calls
+		s.cpu += a.tallies[i].cpu
+		sums[n.site] = s
+	}
+	var hot []checkpoint.SiteID
+	for site, s := range sums {
+		if s.calls >= calls && s.cpu < float64(mean)*float64(s.calls) {
+			hot = append(hot, site)
+		}
+	}
+	slices.Sort(hot)
+	return hot
+}
+
+// Demote stops telling a site apart from its callers: its calls are counted
+// from here on, and what it uses is theirs. Frames of it that are open end.
+func (a *Attributor) Demote(site checkpoint.SiteID) {
+	if a.demoted[site] {
+		return
+	}
+	a.demoted[site] = true
+	for i := range a.nodes {
+		if a.nodes[i].site == site {
+			a.nodes[i].calls |= counted
+		}
+	}
+	mine := func(n int32) bool { return n != root && a.nodes[n].site == site }
+	for _, t := range a.threads {
+		t.stack = append(t.stack, t.top)
+		t.stack = slices.DeleteFunc(t.stack, mine)
+		t.pop()
+	}
 }
 
 func (a *Attributor) end(t *thread, last bool) {

@@ -593,3 +593,120 @@ func BenchmarkFold(b *testing.B) {
 		}
 	})
 }
+
+// Below MaxDepth a function is its caller, however it is left.
+func TestMaxDepth(t *testing.T) {
+	a := New([]nemb.Domain{counter}, 2)
+	a.MaxDepth = 2
+	tp := &tape{}
+	at := int64(0)
+	add := func(kind checkpoint.Kind, site checkpoint.SiteID) {
+		at += 10 * ms
+		tp.add(1, at, kind, site)
+	}
+	add(checkpoint.Enter, 1)
+	add(checkpoint.Enter, 2)
+	for range 3 { // recursion below the limit
+		add(checkpoint.Enter, 2)
+	}
+	add(checkpoint.Enter, 3)
+	add(checkpoint.Suspend, 3)
+	add(checkpoint.Resume, 3)
+	add(checkpoint.Exit, 3)
+	for range 3 {
+		add(checkpoint.Exit, 2)
+	}
+	add(checkpoint.Enter, 3)
+	add(checkpoint.Unwind, 2) // an exception out of 3
+	add(checkpoint.Exit, 2)
+	add(checkpoint.Enter, 3) // not below now
+	add(checkpoint.Exit, 3)
+	add(checkpoint.Exit, 1)
+	end := checkpoint.Tick(origin + at)
+	sample := func(at checkpoint.Tick) nemb.Sample {
+		return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(at-origin) / 1000}, Usage: nemb.Usage{Program: time.Duration(at - origin)}}
+	}
+	a.Close(sample(origin))
+	for id, words := range tp.words {
+		if n := a.Fold(checkpoint.Run{Thread: id, First: true, Start: tp.start[id], Words: words}, end+1, end+1); n != len(words) {
+			t.Fatalf("%d of %d words", n, len(words))
+		}
+	}
+	a.Last(sample(end))
+	r := a.Finish()
+	for site, want := range map[checkpoint.SiteID]struct {
+		calls uint64
+		self  time.Duration
+	}{1: {1, 30 * ms}, 2: {1, 130 * ms}, 3: {1, 10 * ms}} {
+		if c := cost(t, r, site); c.Calls != want.calls || c.SelfTime != want.self {
+			t.Errorf("site %d: %d calls, %v, want %d, %v", site, c.Calls, c.SelfTime, want.calls, want.self)
+		}
+	}
+	if r.Stats.OpenAtEnd != 0 {
+		t.Errorf("%d frames open at the end", r.Stats.OpenAtEnd)
+	}
+}
+
+// A demoted site is counted and what it uses is its caller's, from the moment
+// on; a frame of it that is open ends.
+func TestDemote(t *testing.T) {
+	a := New([]nemb.Domain{counter}, 2)
+	sample := func(at int64) nemb.Sample {
+		return nemb.Sample{
+			At: checkpoint.Tick(origin + at), Time: checkpoint.Instant(origin + at), Energy: []nemb.Energy{nemb.Energy(at) / 1000},
+			Usage: nemb.Usage{Program: time.Duration(at)},
+		}
+	}
+	a.Close(sample(0))
+	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: origin}
+	fold := func(from int64, calls int, open bool) int64 {
+		run.Words = nil
+		at := from
+		word := func(kind checkpoint.Kind, site checkpoint.SiteID) {
+			run.Words = append(run.Words, checkpoint.Word(checkpoint.Tick(origin+at), kind, site))
+			at += ms
+		}
+		if from == 0 {
+			word(checkpoint.Enter, 1)
+		}
+		for range calls {
+			word(checkpoint.Enter, 2)
+			word(checkpoint.Exit, 2)
+		}
+		if open {
+			word(checkpoint.Enter, 2)
+		}
+		a.Fold(run, checkpoint.Tick(origin+at), checkpoint.Tick(origin+at))
+		a.Close(sample(at))
+		return at
+	}
+	at := fold(0, 4, true)
+	if hot := a.Hot(5, 2*ms); len(hot) != 1 || hot[0] != 2 {
+		t.Fatalf("hot: %v", hot)
+	}
+	if hot := append(a.Hot(6, 2*ms), a.Hot(5, ms/2)...); len(hot) != 0 {
+		t.Fatalf("not so hot: %v", hot)
+	}
+	a.Demote(2)
+	a.Demote(2)
+	if hot := a.Hot(1, 2*ms); len(hot) != 0 {
+		t.Errorf("hot again: %v", hot)
+	}
+	at = fold(at, 3, false)
+	run.Words = []uint64{checkpoint.Word(checkpoint.Tick(origin+at), checkpoint.Enter, 3), checkpoint.Word(checkpoint.Tick(origin+at+ms), checkpoint.Enter, 2),
+		checkpoint.Word(checkpoint.Tick(origin+at+2*ms), checkpoint.Exit, 3), checkpoint.Word(checkpoint.Tick(origin+at+3*ms), checkpoint.Exit, 1)}
+	at += 3 * ms
+	a.Fold(run, checkpoint.Tick(origin+at+1), checkpoint.Tick(origin+at+1))
+	a.Last(sample(at))
+	r := a.Finish()
+	small, caller, other := cost(t, r, 2), cost(t, r, 1), cost(t, r, 3)
+	if !small.Demoted || small.Calls != 9 || small.SelfTime != 5*ms {
+		t.Errorf("%+v", small)
+	}
+	if caller.Demoted || caller.Calls != 1 || caller.SelfTime+small.SelfTime+other.SelfTime != time.Duration(at) || other.SelfTime != 2*ms {
+		t.Errorf("%+v, %+v", caller, other)
+	}
+	if r.Stats.OpenAtEnd != 0 || !r.Total.Balanced() {
+		t.Errorf("%+v", r.Stats)
+	}
+}

@@ -20,6 +20,7 @@ type Value struct {
 type Cost struct {
 	Site            checkpoint.SiteID
 	Calls           uint64
+	Demoted         bool // calls were counted only, from some moment on
 	Self, Inclusive Value
 	Domains         []nemb.Energy // self energy, per domain
 	// InclusiveDomains is the inclusive energy per domain.
@@ -188,7 +189,8 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 			c = &Cost{Site: n.site, Domains: make([]nemb.Energy, len(a.domains)), InclusiveDomains: make([]nemb.Energy, len(a.domains))}
 			costs[n.site] = c
 		}
-		c.Calls += n.calls
+		c.Calls += n.calls &^ counted
+		c.Demoted = a.demoted[n.site]
 		c.Self.Energy += self[i]
 		for d := range a.domains {
 			c.Domains[d] += whole[d][i]

@@ -111,7 +111,7 @@ typedef struct {
 
 /* Each interpreter of the process has a module and types of its own. */
 typedef struct {
-	PyObject *checkpoint_type, *pausing_type, *main_type, *around_type;
+	PyObject *checkpoint_type, *pausing_type, *counting_type, *main_type, *around_type;
 } State;
 
 static State *state_of(PyObject *module) { return PyModule_GetState(module); }
@@ -227,6 +227,23 @@ static PyObject *pausing_lshift(PyObject *self, PyObject *value)
 	return value;
 }
 
+/* counting_negative records the event of a small function, unless its calls
+ * are only counted. */
+static PyObject *counting_negative(PyObject *self)
+{
+	uint64_t bits = ((Checkpoint *)self)->bits;
+	if (!cg_counted((uint32_t)bits & ((1u << 21) - 1), bits >> 21 == ENTER))
+		cg_event(bits);
+	return none();
+}
+
+static PyObject *counting_lshift(PyObject *self, PyObject *value)
+{
+	Py_DecRef(counting_negative(self)); /* None */
+	Py_IncRef(value);
+	return value;
+}
+
 static PyObject *make(PyObject *type, PyObject *arg)
 {
 	long bits = PyLong_AsLong(arg);
@@ -252,6 +269,12 @@ static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
 static PyObject *new_pausing(PyObject *module, PyObject *arg)
 {
 	return make(state_of(module)->pausing_type, arg);
+}
+
+/* counting(bits): the same, of a site whose calls may be counted only */
+static PyObject *new_counting(PyObject *module, PyObject *arg)
+{
+	return make(state_of(module)->counting_type, arg);
 }
 
 /* open(path): map the channel; False if it is mapped already; OSError */
@@ -415,6 +438,7 @@ static PyObject *new_main(PyObject *module, PyObject *prepare)
 static PyMethodDef methods[] = {
 	{"checkpoint", new_checkpoint, METH_O, "checkpoint($module, bits, /)\n--\n\nA checkpoint that records kind << 21 | site."},
 	{"pausing", new_pausing, METH_O, "pausing($module, bits, /)\n--\n\nThe same, of a site whose frames can be suspended."},
+	{"counting", new_counting, METH_O, "counting($module, bits, /)\n--\n\nThe same, of a site whose calls may be counted only."},
 	{"main", new_main, METH_O, "main($module, prepare, /)\n--\n\nA callable that runs (code, names) = prepare()."},
 	{"replace", new_replacement, METH_O, "replace($module, prepare, /)\n--\n\nRun (code, names) = prepare(code) in place of the next main module."},
 	{"around", new_around, METH_O, "around($module, three, /)\n--\n\nA callable that runs the second of three between the others."},
@@ -428,12 +452,19 @@ static PySlot checkpoint_slots[] = {
 	{0},
 };
 
+static PySlot counting_slots[] = {
+	{Py_nb_lshift, counting_lshift},
+	{Py_nb_negative, counting_negative},
+	{0},
+};
+
 static PySlot pausing_slots[] = {
 	{Py_nb_lshift, pausing_lshift},
 	{Py_nb_negative, pausing_negative},
 	{0},
 };
 
+static PyType_Spec counting_spec = {"cgprobe.Counting", sizeof(Checkpoint), 0, Py_TPFLAGS_DEFAULT, counting_slots};
 static PyType_Spec pausing_spec = {"cgprobe.Pausing", sizeof(Checkpoint), 0, Py_TPFLAGS_DEFAULT, pausing_slots};
 static PyType_Spec checkpoint_spec = {"cgprobe.Checkpoint", sizeof(Checkpoint), 0, Py_TPFLAGS_DEFAULT, checkpoint_slots};
 
@@ -448,9 +479,10 @@ static int module_exec(PyObject *module)
 	State *s = state_of(module);
 	s->checkpoint_type = PyType_FromSpec(&checkpoint_spec);
 	s->pausing_type = PyType_FromSpec(&pausing_spec);
+	s->counting_type = PyType_FromSpec(&counting_spec);
 	s->main_type = PyType_FromSpec(&main_spec);
 	s->around_type = PyType_FromSpec(&around_spec);
-	return s->checkpoint_type && s->pausing_type && s->main_type && s->around_type ? 0 : -1;
+	return s->checkpoint_type && s->pausing_type && s->counting_type && s->main_type && s->around_type ? 0 : -1;
 }
 
 static PySlot module_slots[] = {{Py_mod_exec, module_exec}, {0}, {0}};

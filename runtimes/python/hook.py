@@ -43,6 +43,7 @@ class Run:
 run = Run()
 checkpoint = None     # bits -> object
 pausing = None        # the same, of a site whose frames can be suspended
+counting = None       # the same, of one whose calls may be counted only
 live = {}             # bits -> checkpoint, shared by all modules
 
 
@@ -72,7 +73,7 @@ def begin(path):
 
 def probe():
     """Opens the channel with the native module, else in Python."""
-    global checkpoint, pausing
+    global checkpoint, pausing, counting
     reason = run.reason
     if run.native:
         if "t" in getattr(sys, "abiflags", "") or sys.implementation.name != "cpython":
@@ -85,7 +86,7 @@ def probe():
                 module = loader.create_module(spec)
                 loader.exec_module(module)
                 run.nested = not module.open(run.channel)
-                checkpoint, pausing = module.checkpoint, module.pausing
+                checkpoint, pausing, counting = module.checkpoint, module.pausing, module.counting
                 run.main, run.replace, run.around = module.main, module.replace, module.around
                 return True
             except (ImportError, OSError) as e:
@@ -95,8 +96,8 @@ def probe():
         with open(os.path.join(run.here, "pure.py"), "rb") as f:
             scope = {"__name__": "cg_pure", "take": take, "tell": tell}
             exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
-        checkpoint, pausing = scope["start"](run.channel), None
-        pausing = pausing_with(checkpoint)
+        checkpoint = scope["start"](run.channel)
+        pausing, counting = pausing_with(checkpoint), checkpoint
         run.nested = nested()
         return True
     except Exception as e:
@@ -348,11 +349,11 @@ def enliven(code, base, path):
             c = enliven(c, base, path)
         elif type(c) is str and c.startswith(MARK):
             kind, _, site = c[len(MARK):].partition(":")
-            pauses = site.endswith("p")
-            bits = int(kind) << 21 | base + int(site.rstrip("p"))
+            make = pausing if site.endswith("p") else counting if site.endswith("s") else checkpoint
+            bits = int(kind) << 21 | base + int(site.rstrip("ps"))
             c = live.get(bits)
             if c is None:
-                c = live[bits] = (pausing if pauses else checkpoint)(bits)
+                c = live[bits] = make(bits)
         consts.append(c)
     return code.replace(co_consts=tuple(consts), co_filename=path)
 

@@ -65,25 +65,29 @@ def weave(text, source, path, plan, parse=None, mute=False):
     """(sites, code, quiet): quiet says that compiling gave no warning. parse
     makes the tree of a text that is not compiled as it stands; mute keeps
     warnings, which somebody has given already, to itself."""
-    sites, points = [], {}
+    sites, left, points, small = [], [], {}, set()
     for line in plan.split("\n"):
         f = line.split("\t")
-        if f[0] == "S":
+        if f[0] == "L":
+            left.append(line)
+        elif f[0] == "S":
             sites.append(line)
+            if f[5] == "1":
+                small.add(len(sites))
         elif f[0] == "P":
             points[f[1], int(f[2]), int(f[3])] = int(f[4])
     with Ear() as ear:
-        code = attempt(text, source, path, points, parse)
+        code = attempt(text, source, path, points, small, parse)
     quiet = mute or not ear.heard
     if not quiet:
         compile(source, path, "exec", 0, True)  # once more, to be heard
-    return "\n".join(sites), polish(code), quiet
+    return "\n".join(sites + left), polish(code), quiet
 
 
-def attempt(text, source, path, points, parse):
+def attempt(text, source, path, points, small, parse):
     for _ in range(100):
         tree = parse(text) if parse else compile(source, path, "exec", ONLY_AST, True)
-        Weaver(tree, points).apply()
+        Weaver(tree, points, small).apply()
         try:
             return compile(tree, path, "exec", 0, True)
         except (SyntaxError, RecursionError) as e:
@@ -158,13 +162,15 @@ def at(new, old):
 
 
 class Weaver:
-    def __init__(self, tree, points):
-        self.tree, self.points = tree, points
+    def __init__(self, tree, points, small):
+        self.tree, self.points, self.small = tree, points, small
         self.pausing = {site for (role, _, _), site in points.items() if role == "pause"}
 
     def mark(self, kind, site):
-        # A site whose frames can be suspended has checkpoints that look.
-        node = ast.Constant(value="%s%d:%d%s" % (MARK, kind, site, "p" if site in self.pausing else ""))
+        # A site whose frames can be suspended has checkpoints that look; a
+        # small one has some that count when they are told to.
+        how = "p" if site in self.pausing else "s" if site in self.small else ""
+        node = ast.Constant(value="%s%d:%d%s" % (MARK, kind, site, how))
         node.kind = None
         return node
 
