@@ -155,3 +155,20 @@ func FuzzServer(f *testing.F) {
 		}
 	})
 }
+
+// TestServerLost: what threads without a chunk have lost is added up.
+func TestServerLost(t *testing.T) {
+	s, path := listen(t, instrument.Options{})
+	c, err := checkpoint.New(checkpoint.Monotonic, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s.Channel = c
+	for _, n := range []string{"5", "7", "-1", "many"} {
+		send(t, path, request("lost", n))
+	}
+	if c.Lost() != 12 {
+		t.Errorf("%d lost, want 12", c.Lost())
+	}
+}
