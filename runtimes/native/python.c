@@ -162,7 +162,8 @@ static int away_take(PyObject *frame)
 	}
 }
 
-static void away_put(PyObject *frame)
+/* away_put reports whether a frame ran until now, and notes it. */
+static int away_put(PyObject *frame)
 {
 	if (2 * (away.used + 1) > away.size) {
 		PyObject **old = away.slots;
@@ -174,7 +175,7 @@ static void away_put(PyObject *frame)
 			size *= 2;
 		PyObject **slots = calloc(size, sizeof *slots);
 		if (!slots)
-			return; /* the frame counts as one that never left */
+			return 1; /* the frame counts as one that never left */
 		away.slots = slots;
 		away.size = size;
 		away.used = 0;
@@ -186,9 +187,10 @@ static void away_put(PyObject *frame)
 	size_t i = away_home(frame);
 	while (away.slots[i & (away.size - 1)])
 		if (away.slots[i++ & (away.size - 1)] == frame)
-			return;
+			return 0;
 	away.slots[i & (away.size - 1)] = frame;
 	away.used++;
+	return 1;
 }
 
 /* pausing_event records the event of a site whose frames can be suspended. */
@@ -198,7 +200,8 @@ static void pausing_event(uint64_t bits)
 	PyObject *frame = PyEval_GetFrame();
 	switch (bits >> 21) {
 	case SUSPEND:
-		away_put(frame);
+		if (!away_put(frame))
+			return; /* thrown into, and leaves without having come back */
 		break;
 	case EXIT:
 		if (away_take(frame))

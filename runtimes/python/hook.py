@@ -125,6 +125,8 @@ def pausing_with(plain):
             away.discard(frame)
             if self.kind == SUSPEND:
                 away.add(frame)
+                if was:  # thrown into, and leaves without having come back
+                    return
             -(self.back if was else self.usual)
 
         def __lshift__(self, value):
@@ -133,6 +135,8 @@ def pausing_with(plain):
             away.discard(frame)
             if self.kind == SUSPEND:
                 away.add(frame)
+                if was:  # thrown into, and leaves without having come back
+                    return value
             -(self.back if was else self.usual)
             return value
 
