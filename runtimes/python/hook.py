@@ -44,6 +44,7 @@ run = Run()
 checkpoint = None     # bits -> object
 pausing = None        # the same, of a site whose frames can be suspended
 counting = None       # the same, of one whose calls may be counted only
+makers = {}           # the three by the letter behind a mark
 live = {}             # bits -> checkpoint, shared by all modules
 
 
@@ -62,6 +63,9 @@ def begin(path):
             setattr(run, name, value)
     if not probe():
         return
+    makers.update({"": checkpoint, "p": pausing, "s": counting})
+    for make in makers.values():
+        type(make(OWN)).__reduce__ = reduce
     Loader.get_code = get_code
     archives()
     if not run.nested:
@@ -141,6 +145,31 @@ def pausing_with(plain):
             return value
 
     return Pausing
+
+
+# Functions that a program pickles by value take their checkpoints with them:
+# live again in a process of this run, of no effect in any other.
+REVIVE = """(lambda names: names["revive"](channel, bits, how) if "revive" in names else None)(
+getattr(__import__("_frozen_importlib_external").SourceFileLoader.get_code, "__globals__", {})
+) or type("Checkpoint", (), {"__neg__": lambda self: None, "__lshift__": lambda self, value: value, "__reduce__": lambda self:
+(eval, (text, {"text": text, "channel": channel, "bits": bits, "pauses": pauses}))})()"""
+
+
+def reduce(self):
+    bits = next(bits for bits, c in live.items() if c is self)
+    how = next(how for how, make in makers.items() if type(self) is type(make(bits)))
+    return eval, (REVIVE, {"text": REVIVE, "channel": run.channel, "bits": bits, "how": how})
+
+
+def revive(channel, bits, how):
+    return live_one(bits, how) if channel == run.channel else None
+
+
+def live_one(bits, how):
+    c = live.get(bits)
+    if c is None:
+        c = live[bits] = makers[how](bits)
+    return c
 
 
 def nested():
@@ -353,11 +382,8 @@ def enliven(code, base, path):
             c = enliven(c, base, path)
         elif type(c) is str and c.startswith(MARK):
             kind, _, site = c[len(MARK):].partition(":")
-            make = pausing if site.endswith("p") else counting if site.endswith("s") else checkpoint
-            bits = int(kind) << 21 | base + int(site.rstrip("ps"))
-            c = live.get(bits)
-            if c is None:
-                c = live[bits] = make(bits)
+            number = site.rstrip("ps")
+            c = live_one(int(kind) << 21 | base + int(number), site[len(number):])
         consts.append(c)
     return code.replace(co_consts=tuple(consts), co_filename=path)
 
