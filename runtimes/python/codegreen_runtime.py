@@ -175,9 +175,14 @@ def _number(x):
 def _finish():
     if _reporter != str(os.getpid()) or not _events:
         return
+    open_calls = {}  # of each site: a generator may have ended on another thread
+    for _, what, number, *_ in _events:
+        open_calls[number] = max(0, open_calls.get(number, 0) + {"enter": 1, "exit": -1}.get(what, 0))
     for thread, stack in list(_stacks.items()):
         for number in reversed(stack):
-            _record("exit", number)
+            open_calls[number] = open_calls.get(number, 0) - 1
+            if open_calls[number] >= 0:
+                _record("exit", number)
     measurements = ", ".join(
         '{"checkpoint_id": %s, "timestamp": %d, "joules": %s, "watts": %s}' % (
             _text("%s:%s:%s#inv_%d_t%x" % (what, _names.get(number, number), number, call, thread)),
