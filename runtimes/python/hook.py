@@ -152,7 +152,7 @@ def pausing_with(plain):
 REVIVE = """(lambda names: names["revive"](channel, bits, how) if "revive" in names else None)(
 getattr(__import__("_frozen_importlib_external").SourceFileLoader.get_code, "__globals__", {})
 ) or type("Checkpoint", (), {"__neg__": lambda self: None, "__lshift__": lambda self, value: value, "__reduce__": lambda self:
-(eval, (text, {"text": text, "channel": channel, "bits": bits, "pauses": pauses}))})()"""
+(eval, (text, {"text": text, "channel": channel, "bits": bits, "how": how}))})()"""
 
 
 def reduce(self):
