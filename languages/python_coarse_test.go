@@ -73,3 +73,35 @@ if __name__ == "__main__":
 		}
 	}
 }
+
+// TestPythonExecAgain: a program that replaces itself is measured in every
+// image of the process.
+func TestPythonExecAgain(t *testing.T) {
+	dir := write(t, map[string]string{"main.py": `
+import os, sys
+
+def work(n):
+    return n
+
+def again(n):
+    if work(n) < 2:
+        os.execv(sys.executable, [sys.executable, sys.argv[0], str(n + 1)])
+    return n
+
+print(again(int(sys.argv[1])))
+`})
+	for _, python := range interpreters(t) {
+		for name, with := range map[string][]option{"native": nil, "pure": {pure}} {
+			got := measured(t, dir, python, []string{"main.py", "0"}, with...)
+			first := 0
+			for _, r := range got.Runs {
+				if r.First {
+					first++
+				}
+			}
+			if got.Stdout != "2\n" || countEvents(got, "enter __main__.work") != 3 || countEvents(got, "exit __main__.again") != 1 || first != 3 {
+				t.Errorf("%s %s: %q, %d images, %v", version(python), name, got.Stdout, first, got.Events)
+			}
+		}
+	}
+}

@@ -1,0 +1,2 @@
+def fails():
+    return 1 / 0

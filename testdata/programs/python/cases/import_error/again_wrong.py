@@ -1,0 +1,5 @@
+import wrong
+
+
+def f():
+    x = [1 2]

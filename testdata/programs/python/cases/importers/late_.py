@@ -1,0 +1,2 @@
+def f():
+    return __name__, "ORIGINAL"

@@ -1,0 +1,3 @@
+def f():
+    return __name__, "ORIGINAL"
+print("lazy_ is loaded")

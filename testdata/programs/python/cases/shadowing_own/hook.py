@@ -1,0 +1,2 @@
+def mine():
+    return __name__, "of the program"

@@ -1,0 +1,2 @@
+def mine():
+    return __name__, "never asked before the script"
