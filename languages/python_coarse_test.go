@@ -105,3 +105,46 @@ print(again(int(sys.argv[1])))
 		}
 	}
 }
+
+// TestPythonReturns: what a return computes is computed inside the function,
+// whichever way it leaves. The fixture prints who calls its function value.
+func TestPythonReturns(t *testing.T) {
+	for _, f := range fixtures(t) {
+		if f.name != "returns" {
+			continue
+		}
+		for _, python := range interpreters(t) {
+			dir := t.TempDir()
+			f.place(t, dir)
+			got := measured(t, dir, python, f.args)
+			var told, callers, stack []string
+			for line := range strings.Lines(got.Stdout) {
+				if w := strings.Fields(line); len(w) == 6 && w[0] == "value" {
+					told = append(told, w[3])
+				}
+			}
+			for _, e := range got.Events {
+				kind, name, _ := strings.Cut(e, " ")
+				name = name[strings.LastIndex(name, ".")+1:]
+				at := len(stack) - 1
+				for at >= 0 && stack[at] != name {
+					at--
+				}
+				switch {
+				case kind == "enter":
+					if name == "value" {
+						callers = append(callers, stack[len(stack)-1])
+					}
+					stack = append(stack, name)
+				case kind == "unwind":
+					stack = stack[:at+1]
+				default:
+					stack = stack[:at]
+				}
+			}
+			if len(told) == 0 || !slices.Equal(callers, told) {
+				t.Errorf("%s: events are inside %v, want %v", version(python), callers, told)
+			}
+		}
+	}
+}

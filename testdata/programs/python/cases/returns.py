@@ -107,7 +107,7 @@ def exits():
     try:
         sys.exit(3)
     finally:
-        return value("no exit")
+        return value("stays")
 
 
 def conditional(x):
