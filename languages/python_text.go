@@ -26,7 +26,7 @@ const unit = "    "
 
 // renderPython writes a plan into the text of a module: calls of the module
 // codegreen_runtime, which stands beside it. Bodies get a try and a finally and
-// move to the right; the lines of strings and comments stay what they are.
+// move to the right; the lines of strings stay what they are.
 func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 	t, err := parsePython(text)
 	if err != nil {
@@ -301,23 +301,24 @@ func (r *pythonText) move() {
 	}
 	// The white space of a line comes first of what is inserted there, and
 	// behind what the line has: tabs stay where they are.
+	// Inside brackets that means nothing to the interpreter, but the grammar
+	// wants no line further to the left than its statement.
 	var lines []edit.Edit
 	done := map[int]bool{}
 	for i := range r.t.Nodes {
 		n := r.t.Nodes[i]
-		if depth[n.Row] == 0 || done[n.Row] || !begins(n.Type) || !r.leads(n.Start) {
-			continue
+		first := r.lineStart(n.Start)+len(r.indent(n.Start)) == n.Start
+		if depth[n.Row] > 0 && !done[n.Row] && first && n.End > n.Start && n.Type != "module" {
+			done[n.Row] = true
+			lines = append(lines, edit.Edit{Start: n.Start, End: n.Start, New: strings.Repeat(unit, depth[n.Row])})
 		}
-		done[n.Row] = true
-		lines = append(lines, edit.Edit{Start: n.Start, End: n.Start, New: strings.Repeat(unit, depth[n.Row])})
+		if n.Type == "string" {
+			for row := n.Row + 1; row <= n.EndRow; row++ {
+				done[row] = true
+			}
+		}
 	}
 	r.edits = append(lines, r.edits...)
-}
-
-// begins reports whether nodes of a type begin logical lines.
-func begins(kind string) bool {
-	return strings.HasSuffix(kind, "_statement") || strings.HasSuffix(kind, "_definition") ||
-		strings.HasSuffix(kind, "_clause") || kind == "decorator" || kind == "comment"
 }
 
 // pause writes "resume(n, (yield suspend(n, value)))", and the like.
