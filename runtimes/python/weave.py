@@ -259,6 +259,12 @@ class Weaver:
         if isinstance(node, ast.AsyncFor):
             node.iter = self.passing(SUSPEND, site, node.iter, node.iter)
         else:
+            # Before the second manager is made, the frame is back from the
+            # first one's await: each has a statement of its own.
+            if len(node.items) > 1:
+                inner = at(ast.AsyncWith(items=node.items[1:], body=node.body, type_comment=None), node)
+                node.items, node.body = node.items[:1], [inner]
+                self.wrap_async(inner, node, "body", site)
             item = node.items[0]
             item.context_expr = self.passing(SUSPEND, site, item.context_expr, item.context_expr)
         # However the statement is left, by break or continue or an exception
