@@ -333,6 +333,11 @@ func (r *pythonText) pause(i, site int) {
 				value = c
 			}
 		})
+		// The grammar takes "await x ** 2" for "await (x ** 2)".
+		for n.Type == "await" && r.t.Nodes[value].Type == "binary_operator" {
+			value = r.t.Field(value, "left")
+			n.End = r.t.Nodes[value].End
+		}
 		r.open(n.Start, "%s.resume(%d, (", r.name, k)
 		if value < 0 {
 			r.insert(n.End, " %s.suspend(%d, None)", r.name, k)

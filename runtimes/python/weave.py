@@ -268,10 +268,12 @@ class Weaver:
             item = node.items[0]
             item.context_expr = self.passing(SUSPEND, site, item.context_expr, item.context_expr)
         # However the statement is left, by break or continue or an exception
-        # that somebody handles, the frame then runs.
+        # that somebody handles, the frame then runs. Thrown into the frame
+        # while it was away, the exception is the first to say that it is back.
+        last = node.body[-1]
         resume = self.event(RESUME, site, node.body[0])
         guard = ast.Try(body=node.body, handlers=[], orelse=[],
-                        finalbody=[self.event(SUSPEND, site, node.body[-1])])
+                        finalbody=[self.event(UNWIND, site, last), self.event(SUSPEND, site, last)])
         node.body = [resume, place(guard, node.body[0])]
         if isinstance(node, ast.AsyncFor) and node.orelse:
             node.orelse.insert(0, self.event(UNWIND, site, node.orelse[0]))
