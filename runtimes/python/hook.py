@@ -505,11 +505,14 @@ def prepare_text(code):
         return None
     try:
         source = command() if path == "<string>" else standard_input()
+        if path == "<string>" and source.startswith("from multiprocessing."):
+            return None  # how multiprocessing starts its own processes
         with Ear():
             if compile(source, path, "exec", 0, True) != code:
                 raise ValueError("its text is not to be had")
     except Exception as e:
-        tell("skip", "__main__", path, "%s: %s" % (type(e).__name__, e))
+        why = "standard input of this process is no file" if isinstance(e, OSError) else "%s: %s" % (type(e).__name__, e)
+        tell("skip", "__main__", path, why)
         return None
     if path == "<string>":
         new = woven(source.encode("utf-8", "surrogatepass"), path, "__main__", text=source, kind="-c", mute=True,

@@ -1,4 +1,5 @@
 # not saved: each process reports
+# skipped: a child reads its program from a pipe
 # env: PYTHONWARNINGS=ignore
 # Pools of processes and threads, whichever way they are started, with what they
 # run at their beginning and their end; a fork in a thread, and of a fork.
