@@ -100,7 +100,7 @@ func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, r
 	cpu := nemb.Identify(root)
 	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != ""
 	f.Clock, f.LanguageVersion = p.channel.Clock(), p.command.Version
-	f.LanguageMeta = p.command.Meta
+	f.LanguageMeta, f.Untested = p.command.Meta, p.command.Untested
 	return f
 }
 

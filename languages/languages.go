@@ -58,6 +58,9 @@ type Command struct {
 	Spool bool
 	// Without says why the program runs without checkpoints, "" if it has them.
 	Without string
+	// Untested says why this implementation may not get along with cg, "" for
+	// one that is tested.
+	Untested string
 }
 
 // Language is what cg knows of one language.

@@ -138,6 +138,8 @@ func checkPython(t Target) error {
 // interpreter is what cg knows of a Python interpreter.
 type interpreter struct {
 	Path, Version  string
+	Implementation string // cpython, pypy, ...
+	FreeThreaded   bool   // built without a global lock
 	Size, Modified int64
 }
 
@@ -170,14 +172,12 @@ func findPython(name, cache string) (interpreter, error) {
 	// A shim, a script of a few lines such as pyenv's, stands for another
 	// interpreter in every folder: what it said once may be wrong here.
 	shim := p.Size < 16<<10
-	if k, ok := known[path+"\x00"+real]; ok && k.Size == p.Size && k.Modified == p.Modified && !shim {
+	if k, ok := known[path+"\x00"+real]; ok && k.Size == p.Size && k.Modified == p.Modified && k.Implementation != "" && !shim {
 		p = k
 	} else {
-		out, err := exec.Command(path, "-I", "-S", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])").Output()
-		if err != nil {
+		if err := p.ask(); err != nil {
 			return interpreter{}, refuse(126, "%s: does not run as a Python interpreter: %v", path, err)
 		}
-		p.Version = strings.TrimSpace(string(out))
 		known[path+"\x00"+real] = p
 		if b, err := json.Marshal(known); err == nil && cache != "" && !shim {
 			part := fmt.Sprintf("%s.%d", store, os.Getpid())
@@ -206,7 +206,7 @@ func launchPython(t Target, s Setup) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	command := Command{Args: append([]string{p.Path}, t.Args...), Version: p.Version, Meta: map[string]string{"python_version": p.Version}}
+	command := Command{Args: append([]string{p.Path}, t.Args...), Version: p.Version, Meta: p.meta(), Untested: p.untested()}
 	if s.Off {
 		return command, nil
 	}

@@ -33,23 +33,26 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// pythons lists the interpreters of this machine, 3.8 to 3.13, oldest first.
-// CI must have at least one.
+// pythons lists the interpreters of this machine, 3.8 to 3.15, oldest first, or
+// those that CG_PYTHONS names: python3.14t, pypy3.11. CI must have at least one.
 func pythons(t testing.TB) []string {
 	t.Helper()
 	found := foundPythons()
 	if len(found) == 0 {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("no Python 3.8 to 3.13 found")
+			t.Fatal("no Python 3.8 to 3.15 found")
 		}
-		t.Skip("no Python 3.8 to 3.13 found")
+		t.Skip("no Python 3.8 to 3.15 found")
 	}
 	return found
 }
 
 var foundPythons = sync.OnceValue(func() []string {
+	if named := os.Getenv("CG_PYTHONS"); named != "" {
+		return filepath.SplitList(named)
+	}
 	var found []string
-	for minor := 8; minor <= 13; minor++ {
+	for minor := 8; minor <= newestMinor; minor++ {
 		name := fmt.Sprintf("python3.%d", minor)
 		candidates := []string{name}
 		if home, err := os.UserHomeDir(); err == nil {
@@ -262,5 +265,11 @@ func same(t *testing.T, want, got ran) {
 }
 
 func version(python string) string {
-	return strings.TrimPrefix(filepath.Base(python), "python")
+	_, after, _ := strings.Cut(filepath.Base(python), "3.")
+	return "3." + after
+}
+
+// purely reports whether an interpreter cannot load the native module.
+func purely(python string) bool {
+	return strings.HasSuffix(python, "t") || strings.Contains(filepath.Base(python), "pypy")
 }

@@ -175,7 +175,11 @@ func (f *fixture) compare(t *testing.T, python string) {
 	f.place(t, dir)
 	want := plainly(t, dir, python, f.args...)
 	for _, mode := range []string{"cold", "warm", "pure"} {
-		if mode == "pure" && (f.notPure || python != byDefault(t)) {
+		if mode == "pure" && python != byDefault(t) {
+			continue
+		}
+		without := mode == "pure" || purely(python)
+		if without && f.notPure {
 			continue
 		}
 		f.place(t, dir)
@@ -185,10 +189,10 @@ func (f *fixture) compare(t *testing.T, python string) {
 		}
 		got := measured(t, dir, python, f.args, options...)
 		ok := t.Run(mode, func(t *testing.T) {
-			if mode == "pure" {
-				if !got.Pure {
-					t.Error("not run without the native module")
-				}
+			if got.Pure != without {
+				t.Errorf("run without the native module: %v", got.Pure)
+			}
+			if without {
 				got.Stderr = want.Stderr
 			}
 			same(t, want, got)

@@ -31,6 +31,7 @@ type Facts struct {
 	Clock           checkpoint.Clock
 	LanguageVersion string
 	LanguageMeta    map[string]string
+	Untested        string // why the implementation of the language may not get along with cg
 	Program         string
 	Interval        time.Duration
 	Instrumented    bool // the program bears its own checkpoints
@@ -74,7 +75,8 @@ func (r *Run) Finish(f Facts) {
 	m.EndedAt, m.EndedAtLocal = now.UTC().Format(rfc3339), now.Format(rfc3339)
 	m.DurationTotalS = now.Sub(r.started).Seconds()
 	m.PID, m.CPUModel, m.LanguageVersion = o.PID, f.CPUModel, f.LanguageVersion
-	m.PythonVersion = f.LanguageMeta["python_version"]
+	m.PythonVersion, m.PythonImplementation = f.LanguageMeta["python_version"], f.LanguageMeta["python_implementation"]
+	m.PythonFreeThreaded = f.LanguageMeta["python_free_threaded"] == "true"
 	r.Totals.SampleIntervalMs = f.Interval.Seconds() * 1e3
 
 	sites := f.Sites
@@ -128,6 +130,9 @@ func (r *Run) warnings(f Facts) {
 	}
 	for _, err := range f.Denied {
 		r.Warn("sensor-denied", err.Error())
+	}
+	if f.Untested != "" {
+		r.Warn("untested", f.Untested)
 	}
 	if f.Off != nil {
 		r.Warn("checkpoints-off", "a process ran without checkpoints: "+*f.Off)

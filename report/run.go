@@ -103,6 +103,10 @@ type Meta struct {
 	OutlierMethod      string              `json:"outlier_method"`
 	IsoTimestampFormat string              `json:"iso_timestamp_format"`
 	DomainTopology     map[string]Topology `json:"domain_topology"`
+	// PythonImplementation is set for one that is not CPython.
+	PythonImplementation string `json:"python_implementation,omitempty"`
+	// PythonFreeThreaded is set for a CPython without a global lock.
+	PythonFreeThreaded bool `json:"python_free_threaded,omitempty"`
 }
 
 // Topology is the place of a domain among the others.

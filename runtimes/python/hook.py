@@ -24,6 +24,8 @@ MARK = "\0cg-checkpoint:"  # begins the constants that become checkpoints
 ENTER, EXIT = 0, 1         # kinds of events
 OWN = (1 << 21) - 1        # the site of cg's own work inside the program
 
+CPYTHON = sys.implementation.name == "cpython"
+
 Code = type((lambda: 0).__code__)
 Loader = machinery.SourceFileLoader
 original_get_code = Loader.get_code
@@ -80,8 +82,12 @@ def probe():
     global checkpoint, pausing, counting
     reason = run.reason
     if run.native:
-        if "t" in getattr(sys, "abiflags", "") or sys.implementation.name != "cpython":
-            reason = "this interpreter is not a CPython with a global lock"
+        if not CPYTHON:
+            reason = "the interpreter is " + sys.implementation.name
+        elif "t" in sys.abiflags:
+            # Its objects have another head, and loading the module would give
+            # it the global lock that it does without.
+            reason = "the interpreter is built without a global lock"
         else:
             try:
                 loader = machinery.ExtensionFileLoader("cgprobe", run.native)
@@ -432,9 +438,14 @@ def script():
             else:
                 sys.path[0] = os.path.dirname(os.path.realpath(path))
         names = sys.modules["__main__"].__dict__
-        names["__file__"] = path
-        names["__cached__"] = None
-        names["__loader__"] = Loader("__main__", path)
+        if CPYTHON:
+            names["__file__"] = path
+            if sys.version_info < (3, 15):
+                names["__cached__"] = None
+            names["__loader__"] = Loader("__main__", path)
+        else:  # which sets the names before it asks
+            sys.path_importer_cache.pop(path, None)
+            names["__loader__"] = Loader("__main__", name)
         return code, names
 
     stand_in = type(sys)("runpy")
@@ -455,7 +466,7 @@ def plain_main(prepare):
         code, names, *leave = prepare()
         try:
             exec(code, names)
-            if leave != [False]:
+            if CPYTHON and leave != [False]:
                 names.pop("__file__", None)  # as the interpreter does
                 names.pop("__cached__", None)
             return

@@ -15,8 +15,12 @@ import sys
 ENTER, EXIT, SUSPEND, RESUME, UNWIND = range(5)
 ONLY_AST = 0x400  # PyCF_ONLY_AST
 
+# The newest interpreter whose tables polish knows; a later one keeps what its
+# compiler made, and debuggers there see the checkpoints.
+KNOWN = sys.version_info < (3, 16)
+
 # An instruction without a line makes no line event for debuggers, from 3.11.
-NOWHERE = sys.version_info >= (3, 11)
+NOWHERE = sys.version_info >= (3, 11) and sys.implementation.name == "cpython"
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TRIES = tuple(getattr(ast, n) for n in ("Try", "TryStar") if hasattr(ast, n))
@@ -151,9 +155,14 @@ def place(new, old, end=False):
         new.lineno = new.end_lineno = 1
         new.col_offset = new.end_col_offset = 0
     else:
-        new.lineno, new.col_offset = old.lineno, old.col_offset
-        new.end_lineno, new.end_col_offset = old.end_lineno, old.end_col_offset
+        put(new, old)
     return new
+
+
+def put(new, old):
+    """Gives a new node the position of an old one."""
+    new.lineno, new.col_offset = old.lineno, old.col_offset
+    new.end_lineno, new.end_col_offset = old.end_lineno, old.end_col_offset
 
 
 def at(new, old):
@@ -220,6 +229,10 @@ class Weaver:
             while n < len(body) and isinstance(body[n], ast.ImportFrom) and body[n].module == "__future__":
                 n += 1
             self.tree.body = self.wrapped(body, site, n)
+            if n == 0 and body and sys.version_info >= (3, 14):
+                # The code of the module's annotations (PEP 649) begins on the
+                # line of its first statement, and needs one.
+                put(self.tree.body[0], body[0])
 
     def at(self, role, node):
         return self.points.get((role, node.lineno, node.col_offset))
@@ -298,13 +311,21 @@ def documented(body):
 # 3.11 on: the enter takes its line from what stands before it, and the handler
 # that the try adds would leave the frame without one.
 
-NEGATIVE = compile("-x", "", "eval").co_code[4] if NOWHERE else None
+def negative():
+    """The instruction that is the minus sign."""
+    other = compile("~x", "", "eval").co_code
+    for i, b in enumerate(compile("-x", "", "eval").co_code):
+        if b != other[i]:
+            return b
+
+
+NEGATIVE = negative() if NOWHERE and KNOWN else None
 
 
 def polish(code):
     """Code with no line for its enter, and that an exception leaves from the
     line that raised it."""
-    if not NOWHERE:
+    if not NOWHERE or not KNOWN:
         return code
     consts = tuple(polish(c) if type(c) is type(code) else c for c in code.co_consts)
     marks = {i: int(c[len(MARK)]) for i, c in enumerate(consts) if type(c) is TEXT and c.startswith(MARK)}
@@ -354,12 +375,13 @@ def operand(ops, u):
 def prefix():
     """The instruction that extends the operand of the next one."""
     ops = compile(",".join("x%d" % i for i in range(257)), "", "eval").co_code
-    for u in range(2, len(ops) // 2 - 1):
-        if ops[2 * u + 2] == ops[2] and ops[2 * u + 3] == 0:  # loads name 256
-            return ops[2 * u]
+    last = ops.index(255, 1) - 1  # loads name 255; the next loads 256
+    for i in range(last + 2, len(ops) - 2, 2):
+        if ops[i + 2] == ops[last] and ops[i + 3] == 0:
+            return ops[i]
 
 
-EXTENDED = prefix() if NOWHERE else None
+EXTENDED = prefix() if NOWHERE and KNOWN else None
 
 
 # The tables: github.com/python/cpython/blob/3.11/Objects/locations.md and
