@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -118,6 +119,7 @@ type Run struct {
 // except Path and Take.
 type Channel struct {
 	fd      int
+	path    string
 	mem     []byte
 	head    *header
 	state   []uint32
@@ -152,9 +154,20 @@ type liveChunk struct {
 	state uint32
 }
 
+// fileChunks is the size of a channel in a file.
+const fileChunks = 256
+
+// proc is where the descriptors of a process are found; for tests.
+var proc = "/proc"
+
 // New creates a channel of n chunks (DefaultChunks if n is 0) in anonymous
 // shared memory (memfd_create(2)).
-func New(clock Clock, n int) (*Channel, error) {
+func New(clock Clock, n int) (*Channel, error) { return NewIn(clock, n, "") }
+
+// NewIn is New, and where /proc does not show that memory to the program the
+// channel is a file in dir: a smaller one with all of its room reserved, since
+// a disk that is full later would kill the program.
+func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 	if n == 0 {
 		n = DefaultChunks
 	}
@@ -162,10 +175,20 @@ func New(clock Clock, n int) (*Channel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: memfd_create: %w", err)
 	}
+	path := proc + "/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(fd)
+	reserve := unix.Ftruncate
+	if dir != "" && unix.Access(path, unix.F_OK) != nil {
+		unix.Close(fd)
+		path, n = filepath.Join(dir, "channel"), min(n, fileChunks)
+		if fd, err = unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600); err != nil {
+			return nil, fmt.Errorf("checkpoint: %s: %w", path, err)
+		}
+		reserve = func(fd int, size int64) error { return unix.Fallocate(fd, 0, 0, size) }
+	}
 	states := (n*4 + page - 1) &^ (page - 1)
 	table := page + states + n*chunkBytes
 	size := table + tableBytes
-	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+	if err := reserve(fd, int64(size)); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("checkpoint: channel of %d bytes: %w", size, err)
 	}
@@ -176,6 +199,7 @@ func New(clock Clock, n int) (*Channel, error) {
 	}
 	c := &Channel{
 		fd:      fd,
+		path:    path,
 		mem:     mem,
 		head:    (*header)(unsafe.Pointer(&mem[0])),
 		state:   unsafe.Slice((*uint32)(unsafe.Pointer(&mem[page])), n),
@@ -205,9 +229,7 @@ func New(clock Clock, n int) (*Channel, error) {
 
 // Path is the file that the program opens. It lasts as long as the channel
 // and this process.
-func (c *Channel) Path() string {
-	return "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(c.fd)
-}
+func (c *Channel) Path() string { return c.path }
 
 // Clock is the clock that stamps the words.
 func (c *Channel) Clock() Clock { return c.clock }

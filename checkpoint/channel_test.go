@@ -661,3 +661,24 @@ func BenchmarkDrain(b *testing.B) {
 		b.ReportMetric(64*chunkWords*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 	})
 }
+
+// Where /proc is missing the program opens a file, which has its room on disk.
+func TestChannelInFile(t *testing.T) {
+	defer func(was string) { proc = was }(proc)
+	proc = filepath.Join(t.TempDir(), "none")
+	dir := t.TempDir()
+	c, err := NewIn(Monotonic, 0, dir)
+	if errors.Is(err, unix.ENOTSUP) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var st unix.Stat_t
+	if err := unix.Stat(c.Path(), &st); err != nil || filepath.Dir(c.Path()) != dir || st.Mode&0o777 != 0o600 || st.Blocks*512 < st.Size {
+		t.Errorf("%s: %v, %+v", c.Path(), err, st)
+	}
+	if offset, err := c.Take(Request{Thread: Thread{1, 2}}); err != nil || int64(offset)+chunkBytes > st.Size {
+		t.Errorf("chunk at %d: %v", offset, err)
+	}
+}

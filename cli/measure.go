@@ -102,7 +102,7 @@ func runMeasure(c *cli.Context) error {
 	// taken. While the program runs, the launcher passes them on to it.
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
-	dir, err := os.MkdirTemp("", "cg-")
+	dir, err := runDir()
 	if err != nil {
 		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}

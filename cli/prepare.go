@@ -42,7 +42,7 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 	if library == "" {
 		clock = checkpoint.Monotonic // which every runtime can read
 	}
-	if p.channel, err = checkpoint.New(clock, 0); err != nil {
+	if p.channel, err = checkpoint.NewIn(clock, 0, dir); err != nil {
 		return nil, err
 	}
 	p.server = &instrument.Server{Planner: lang.Plan, Language: lang.Name, Options: o.instrument, Channel: p.channel}
@@ -127,14 +127,30 @@ func key(o options, lang *languages.Language) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// runDir makes the folder of a run: below TMPDIR, or /tmp if that is awkward.
+func runDir() (string, error) {
+	base, err := filepath.Abs(os.TempDir())
+	if err != nil || awkward(base) {
+		base = "/tmp"
+	}
+	return os.MkdirTemp(base, "cg-")
+}
+
+// awkward reports whether a path cannot stand in a list of paths (PYTHONPATH)
+// or on a line.
+func awkward(path string) bool { return strings.ContainsAny(path, ":\n") }
+
 // cacheDir is where cg keeps what it can make again: $XDG_CACHE_HOME/cg. "" if
-// it cannot be written.
+// it cannot be written, or named where paths are listed.
 func cacheDir() string {
 	base, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
 	dir := filepath.Join(base, "cg")
+	if awkward(dir) {
+		return ""
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return ""
 	}
@@ -142,7 +158,11 @@ func cacheDir() string {
 	if err != nil {
 		return ""
 	}
+	_, err = probe.Write(make([]byte, 256<<10)) // is the disk full?
 	probe.Close()
 	os.Remove(probe.Name())
+	if err != nil {
+		return ""
+	}
 	return dir
 }

@@ -59,9 +59,9 @@ def start(path):
 
 
 def begin(path):
-    with open(path, encoding="utf-8", errors="surrogateescape") as f:
-        for line in f:
-            name, _, value = line.rstrip("\n").partition("=")
+    with open(path, "rb") as f:
+        for line in f.read().split(b"\n"):
+            name, _, value = os.fsdecode(line).partition("=")
             setattr(run, name, value)
     if not probe():
         return
@@ -99,7 +99,7 @@ def probe():
                 checkpoint, pausing, counting = module.checkpoint, module.pausing, module.counting
                 run.main, run.replace, run.around = module.main, module.replace, module.around
                 return True
-            except (ImportError, OSError) as e:
+            except (ImportError, OSError, UnicodeError) as e:
                 reason = str(e)
     tell("pure", reason)
     try:
@@ -313,8 +313,17 @@ def part(name, **given):
     return scope
 
 
-def make(source, path, module, mine, where, text, parse, mute):
+def make(*given):
     """Weaves a source and caches the outcome: (sites, code), or (None, None)."""
+    there = "_ast" in sys.modules
+    try:
+        return make_with_ast(*given)
+    finally:
+        if not there:
+            sys.modules.pop("_ast", None)  # the program imports its own
+
+
+def make_with_ast(source, path, module, mine, where, text, parse, mute):
     scope = part("weave", MARK=MARK, Ear=Ear)
     try:
         text = scope["decode"](source) if text is None else text
