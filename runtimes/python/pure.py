@@ -80,7 +80,9 @@ class State:
 
     def __del__(self):
         try:
-            if self.pid != pid:  # in a child: it is the parent's
+            # In a child the states of other threads end before in_child: what
+            # they hold is the parent's.
+            if self.pid != os.getpid():
                 return
             for chunk in [self.chunk] + [k[0] for k in self.kept]:
                 if chunk:
