@@ -104,7 +104,7 @@ def probe():
     tell("pure", reason)
     try:
         with open(os.path.join(run.here, "pure.py"), "rb") as f:
-            scope = {"__name__": "cg_pure", "take": take, "tell": tell}
+            scope = {"__name__": __name__, "take": take, "tell": tell}
             exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
         checkpoint = scope["start"](run.channel)
         pausing, counting = pausing_with(checkpoint), checkpoint
@@ -283,10 +283,11 @@ def woven(source, path, module, **how):
 def weave_or_load(source, path, module, text=None, parse=None, kind="", mute=False):
     mine = "1" if module == "__main__" or own(path) else "0"
     try:
-        where = os.path.join(run.cache, "%s-%d-%s-%s-%s%d-%s%s" % (
-            _imp.source_hash(0x6367, source).hex(), len(source), os.path.basename(run.here), run.key,
+        # No call of os.path from here on: a debugger would step into it.
+        where = "%s/%s-%d-%s-%s-%s%d-%s%s" % (
+            run.cache, _imp.source_hash(0x6367, source).hex(), len(source), run.here.rpartition("/")[2], run.key,
             sys.implementation.cache_tag, sys.flags.optimize,
-            "main" if module == "__main__" else "module", kind))
+            "main" if module == "__main__" else "module", kind)
         try:
             with open(where, "rb") as f:
                 sites, code = marshal.loads(f.read())
@@ -307,8 +308,8 @@ def weave_or_load(source, path, module, text=None, parse=None, kind="", mute=Fal
 
 def part(name, **given):
     """The names of another file of this folder."""
-    scope = dict(given, __name__="cg_" + name)
-    with open(os.path.join(run.here, name + ".py"), "rb") as f:
+    scope = dict(given, __name__=__name__)
+    with open("%s/%s.py" % (run.here, name), "rb") as f:
         exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
     return scope
 

@@ -11,9 +11,10 @@ def _cg_start():
     run = os.environ.get("CG_RUN")
     if run and sys.version_info >= (3, 8):
         name = os.path.join(here, "hook.py")
-        # The file name is importlib's own: tracebacks leave out its frames,
-        # as they do for every other import hook of the interpreter.
-        scope = {"__name__": "cg_hook", "__file__": name}
+        # The file name and the module's name are importlib's own: tracebacks
+        # leave out its frames, and debuggers that skip the import system skip
+        # it, as every other import hook of the interpreter.
+        scope = {"__name__": "importlib._bootstrap_external", "__file__": name}
         try:
             with open(name, "rb") as f:
                 source = f.read()

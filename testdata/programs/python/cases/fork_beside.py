@@ -1,3 +1,4 @@
+# env: PYTHONWARNINGS=ignore
 # A fork by a thread that is not the first: in the child the other threads are
 # gone, and what they had is still the parent's, which goes on with it.
 import os
