@@ -76,6 +76,12 @@ extern void Py_DecRef(PyObject *);
 extern PyObject *PyObject_CallObject(PyObject *, PyObject *);
 extern PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
 extern PyObject *PyEval_GetFrame(void); /* borrowed */
+extern PyObject *PyFrame_GetBack(PyObject *) __attribute__((weak)); /* not in 3.8 */
+extern PyObject *PyObject_GetAttrString(PyObject *, const char *);
+extern Py_ssize_t PyTuple_Size(PyObject *);
+extern PyObject PyCoro_Type, PyGen_Type, PyAsyncGen_Type, PyFunction_Type;
+extern PyObject *_PyType_Lookup(PyObject *, PyObject *) __attribute__((weak)); /* borrowed */
+extern PyObject *PyUnicode_FromString(const char *);
 extern PyObject *PyEval_EvalCode(PyObject *, PyObject *, PyObject *);
 extern PyObject *PyUnicode_AsUTF8String(PyObject *);
 extern char *PyBytes_AsString(PyObject *);
@@ -129,103 +135,267 @@ static PyObject *checkpoint_lshift(PyObject *self, PyObject *value)
 	return value;
 }
 
-/* The frames that are suspended, by address: a set with open addressing. A
- * generator that is closed, or thrown into, comes back without passing its
- * resume; the checkpoint it passes next then knows that it was away. The frame
- * object lives as long as the frame, and a new frame begins with an enter,
- * which forgets what an earlier one at its address left. Guarded by the global
- * lock; one set for the process, since addresses are. */
+/* What is known of frames that can be suspended, by address: a table with open
+ * addressing. A generator that is closed, or thrown into, comes back without
+ * passing its resume; the checkpoint it passes next then knows that it was
+ * away. The frame object lives as long as the frame, and a new frame begins with
+ * an enter, which forgets what an earlier one at its address left. Guarded by
+ * the global lock; one table for the process, since addresses are.
+ *
+ * A frame that waits for one with checkpoints of its own stays where it is: what
+ * that one uses is inclusive in it. When the inner one leaves the thread, all
+ * that wait for it leave, and they come back with it. */
 enum { ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE };
 
+/* How a checkpoint of such a site looks at its frame, above its 24 bits. */
+enum {
+	PLAIN, /* a yield; an enter, exit, unwind or resume of any kind */
+	WAIT,  /* await x, yield from x: x may tell when it leaves */
+	ALONE, /* yield in an asynchronous generator: gives to the one that waits */
+	OPEN,  /* no event: an async statement begins */
+	OVER,  /* what it is over, or with, is known */
+	AGAIN, /* its body is left for the next value, or for the end */
+	SHUT,  /* it is over */
+};
+
+enum { AWAY = 1, WAITS = 2 };
+
+typedef struct {
+	PyObject *frame;
+	uint64_t own; /* a bit for each open async statement: its object tells */
+	uint32_t site, flags;
+} Pause;
+
 static struct {
-	PyObject **slots;
+	Pause *slots;
 	size_t size, used; /* used counts removed ones, too */
-} away;
+	size_t waits;      /* frames that wait for one that tells */
+} pauses;
 
 static PyObject *const removed = (PyObject *)1;
 
-static size_t away_home(PyObject *frame) { return ((uintptr_t)frame >> 4) * 0x9e3779b97f4a7c15u >> 20; }
+static size_t pause_home(PyObject *frame) { return ((uintptr_t)frame >> 4) * 0x9e3779b97f4a7c15u >> 20; }
 
-/* away_take reports whether a frame was suspended, and forgets it. */
-static int away_take(PyObject *frame)
+static Pause *pause_find(PyObject *frame)
 {
-	if (!away.size)
-		return 0;
-	for (size_t i = away_home(frame);; i++) {
-		PyObject **p = &away.slots[i & (away.size - 1)];
-		if (!*p)
-			return 0;
-		if (*p == frame) {
-			*p = removed;
-			return 1;
-		}
+	if (!pauses.size)
+		return NULL;
+	for (size_t i = pause_home(frame);; i++) {
+		Pause *p = &pauses.slots[i & (pauses.size - 1)];
+		if (!p->frame)
+			return NULL;
+		if (p->frame == frame)
+			return p;
 	}
 }
 
-/* away_put reports whether a frame ran until now, and notes it. */
-static int away_put(PyObject *frame)
+static Pause *pause_put(PyObject *frame)
 {
-	if (2 * (away.used + 1) > away.size) {
-		PyObject **old = away.slots;
-		size_t n = away.size, live = 0;
+	if (2 * (pauses.used + 1) > pauses.size) {
+		Pause *old = pauses.slots;
+		size_t n = pauses.size, live = 0;
 		for (size_t i = 0; i < n; i++)
-			live += old[i] && old[i] != removed;
+			live += old[i].frame && old[i].frame != removed;
 		size_t size = 64;
 		while (size < 4 * (live + 1))
 			size *= 2;
-		PyObject **slots = calloc(size, sizeof *slots);
+		Pause *slots = calloc(size, sizeof *slots);
 		if (!slots)
-			return 1; /* the frame counts as one that never left */
-		away.slots = slots;
-		away.size = size;
-		away.used = 0;
+			return NULL;
+		pauses.slots = slots;
+		pauses.size = size;
+		pauses.used = 0;
 		for (size_t i = 0; i < n; i++)
-			if (old[i] && old[i] != removed)
-				away_put(old[i]);
+			if (old[i].frame && old[i].frame != removed)
+				*pause_put(old[i].frame) = old[i];
 		free(old);
 	}
-	size_t i = away_home(frame);
-	while (away.slots[i & (away.size - 1)])
-		if (away.slots[i++ & (away.size - 1)] == frame)
-			return 0;
-	away.slots[i & (away.size - 1)] = frame;
-	away.used++;
-	return 1;
+	size_t i = pause_home(frame);
+	while (pauses.slots[i & (pauses.size - 1)].frame)
+		i++;
+	Pause *p = &pauses.slots[i & (pauses.size - 1)];
+	*p = (Pause){frame, 0, 0, 0};
+	pauses.used++;
+	return p;
 }
 
-/* pausing_event records the event of a site whose frames can be suspended. */
-static void pausing_event(uint64_t bits)
+/* pause_set changes the flags of a frame; one that has nothing to remember is
+ * forgotten. */
+static void pause_set(Pause *p, uint32_t flags)
+{
+	if ((p->flags ^ flags) & WAITS)
+		pauses.waits += flags & WAITS ? 1 : (size_t)-1;
+	p->flags = flags;
+	if (!flags && !p->own)
+		p->frame = removed;
+}
+
+/* frame_back is the frame that a frame returns to; borrowed: it runs. */
+static PyObject *frame_back(PyObject *frame)
+{
+	if (!PyFrame_GetBack) /* 3.8: behind the head and the size */
+		return ((PyObject **)frame)[3];
+	PyObject *back = PyFrame_GetBack(frame);
+	if (back)
+		Py_DecRef(back);
+	return back;
+}
+
+/* chain gives the frames that wait for this one, and are away or are not, the
+ * nearest first. They run, or did until this one left: the pointers hold. What
+ * is known of them may move meanwhile, since a frame object that is made can
+ * set off the garbage collector. */
+enum { CHAIN = 512 };
+
+static int chain(PyObject *frame, uint32_t flags, PyObject *out[CHAIN])
+{
+	int n = 0;
+	while (pauses.waits && n < CHAIN && (frame = frame_back(frame))) {
+		Pause *p = pause_find(frame);
+		if (!p || p->flags != flags)
+			break;
+		out[n++] = frame;
+	}
+	return n;
+}
+
+/* The types of checkpoints, of all interpreters. */
+static PyObject *ours[64];
+static int n_ours;
+
+/* has_checkpoints reports whether the code object that is an attribute of an
+ * object has checkpoints. */
+static int has_checkpoints(PyObject *o, const char *attribute)
+{
+	PyObject *code = PyObject_GetAttrString(o, attribute), *consts = NULL;
+	int found = 0;
+	if (code && (consts = PyObject_GetAttrString(code, "co_consts")))
+		for (Py_ssize_t i = 0, n = PyTuple_Size(consts); i < n && !found; i++) {
+			PyObject *type = PyTuple_GetItem(consts, i)->type;
+			for (int k = 0; k < n_ours && !found; k++)
+				found = type == ours[k];
+		}
+	if (consts)
+		Py_DecRef(consts);
+	if (code)
+		Py_DecRef(code);
+	PyErr_Clear();
+	return found;
+}
+
+/* method_has_checkpoints looks a function up in a type, past its metaclass. */
+static int method_has_checkpoints(PyObject *type, PyObject *name)
+{
+	PyObject *method = _PyType_Lookup && name ? _PyType_Lookup(type, name) : NULL;
+	return method && method->type == &PyFunction_Type && has_checkpoints(method, "__code__");
+}
+
+/* tells reports whether what a frame waits for tells when it leaves. */
+static int tells(PyObject *value, int statement)
+{
+	if (statement && value->type == &PyAsyncGen_Type)
+		return has_checkpoints(value, "ag_code");
+	if (statement) {
+		PyObject *enter = PyUnicode_FromString("__aenter__"), *leave = PyUnicode_FromString("__aexit__");
+		int both = method_has_checkpoints(value->type, enter) && method_has_checkpoints(value->type, leave);
+		Py_DecRef(enter);
+		Py_DecRef(leave);
+		PyErr_Clear();
+		return both;
+	}
+	if (value->type == &PyCoro_Type)
+		return has_checkpoints(value, "cr_code");
+	return value->type == &PyGen_Type && has_checkpoints(value, "gi_code");
+}
+
+static void event(int kind, uint64_t site) { cg_event((uint64_t)kind << 21 | site); }
+
+/* come_back resumes the frames that wait for this one. */
+static void come_back(PyObject *frame)
+{
+	PyObject *outer[CHAIN];
+	for (int n = chain(frame, AWAY | WAITS, outer); n > 0; n--) {
+		Pause *p = pause_find(outer[n - 1]);
+		event(RESUME, p->site);
+		pause_set(p, WAITS);
+	}
+}
+
+static void suspend(PyObject *frame, uint32_t site, int how, PyObject *value)
+{
+	PyObject *outer[CHAIN];
+	int telling = how == WAIT ? tells(value, 0) : how == OVER ? tells(value, 1) : 0;
+	int n = how == ALONE || how == OPEN || telling ? 0 : chain(frame, WAITS, outer);
+	Pause *p = pause_find(frame);
+	if (p && p->flags & AWAY)
+		return; /* thrown into, and leaves without having come back */
+	if (!p && !(p = pause_put(frame))) {
+		event(SUSPEND, site); /* the frame counts as one that never left */
+		return;
+	}
+	p->site = site;
+	if (how == OPEN) {
+		p->own <<= 1;
+		pause_set(p, p->flags);
+		return;
+	}
+	if (how == OVER)
+		p->own |= (uint64_t)telling;
+	if (telling || (how == AGAIN && p->own & 1)) {
+		pause_set(p, WAITS);
+		return;
+	}
+	pause_set(p, AWAY);
+	event(SUSPEND, site);
+	for (int i = 0; i < n; i++) {
+		p = pause_find(outer[i]);
+		event(SUSPEND, p->site);
+		pause_set(p, AWAY | WAITS);
+	}
+}
+
+/* pausing_event records the event of a site whose frames can be suspended.
+ * value is what its statement goes on with, NULL if it has none. */
+static void pausing_event(uint64_t bits, PyObject *value)
 {
 	uint64_t site = bits & ((1u << 21) - 1);
+	int kind = bits >> 21 & 7, how = (int)(bits >> 24);
 	PyObject *frame = PyEval_GetFrame();
-	switch (bits >> 21) {
-	case SUSPEND:
-		if (!away_put(frame))
-			return; /* thrown into, and leaves without having come back */
-		break;
-	case EXIT:
-		if (away_take(frame))
-			bits = (uint64_t)CLOSE << 21 | site;
-		break;
-	case UNWIND:
-		if (away_take(frame))
-			bits = (uint64_t)RESUME << 21 | site;
-		break;
-	default:
-		away_take(frame);
+	if (kind == SUSPEND) {
+		suspend(frame, (uint32_t)site, how, value);
+		return;
 	}
-	cg_event(bits);
+	Pause *p = pause_find(frame);
+	if (kind == RESUME && p && p->flags == WAITS) {
+		pause_set(p, 0); /* it was never away */
+		return;
+	}
+	if (kind == RESUME || (kind == UNWIND && p && p->flags & AWAY)) {
+		come_back(frame);
+		p = pause_find(frame);
+		kind = RESUME;
+	}
+	if (kind == EXIT && p && p->flags & AWAY)
+		kind = CLOSE;
+	event(kind, site);
+	if (!p)
+		return;
+	if (how == SHUT)
+		p->own >>= 1;
+	else if (kind != RESUME && kind != UNWIND)
+		p->own = 0;
+	pause_set(p, 0);
 }
 
 static PyObject *pausing_negative(PyObject *self)
 {
-	pausing_event(((Checkpoint *)self)->bits);
+	pausing_event(((Checkpoint *)self)->bits, NULL);
 	return none();
 }
 
 static PyObject *pausing_lshift(PyObject *self, PyObject *value)
 {
-	pausing_event(((Checkpoint *)self)->bits);
+	pausing_event(((Checkpoint *)self)->bits, value);
 	Py_IncRef(value);
 	return value;
 }
@@ -252,8 +422,8 @@ static PyObject *make(PyObject *type, PyObject *arg)
 	long bits = PyLong_AsLong(arg);
 	if (bits == -1 && PyErr_Occurred())
 		return NULL;
-	if (bits <= 0 || bits >= 1 << 24) {
-		PyErr_SetString(PyExc_ValueError, "a checkpoint has 24 bits and is not 0");
+	if (bits <= 0 || bits >= (SHUT + 1) << 24) {
+		PyErr_SetString(PyExc_ValueError, "a checkpoint has 24 bits, and is not 0");
 		return NULL;
 	}
 	Checkpoint *c = (Checkpoint *)PyType_GenericAlloc(type, 0);
@@ -268,7 +438,8 @@ static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
 	return make(state_of(module)->checkpoint_type, arg);
 }
 
-/* pausing(bits): the same, of a site whose frames can be suspended */
+/* pausing(bits): the same, of a site whose frames can be suspended; how << 24 in
+ * addition says what kind of pause it is */
 static PyObject *new_pausing(PyObject *module, PyObject *arg)
 {
 	return make(state_of(module)->pausing_type, arg);
@@ -485,6 +656,9 @@ static int module_exec(PyObject *module)
 	s->counting_type = PyType_FromSpec(&counting_spec);
 	s->main_type = PyType_FromSpec(&main_spec);
 	s->around_type = PyType_FromSpec(&around_spec);
+	PyObject *types[] = {s->checkpoint_type, s->pausing_type, s->counting_type};
+	for (int i = 0; i < 3 && n_ours < (int)(sizeof ours / sizeof *ours); i++)
+		ours[n_ours++] = types[i];
 	return s->checkpoint_type && s->pausing_type && s->counting_type && s->main_type && s->around_type ? 0 : -1;
 }
 

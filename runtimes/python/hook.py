@@ -21,7 +21,7 @@ import _frozen_importlib as bootstrap
 import _frozen_importlib_external as machinery
 
 MARK = "\0cg-checkpoint:"  # begins the constants that become checkpoints
-ENTER, EXIT = 0, 1         # kinds of events
+ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE = range(6)  # kinds of events
 OWN = (1 << 21) - 1        # the site of cg's own work inside the program
 
 CPYTHON = sys.implementation.name == "cpython"
@@ -47,7 +47,7 @@ checkpoint = None     # bits -> object
 pausing = None        # the same, of a site whose frames can be suspended
 counting = None       # the same, of one whose calls may be counted only
 makers = {}           # the three by the letter behind a mark
-live = {}             # bits -> checkpoint, shared by all modules
+live = {}             # (bits, letter) -> checkpoint, shared by all modules
 
 
 def start(path):
@@ -65,7 +65,9 @@ def begin(path):
             setattr(run, name, value)
     if not probe():
         return
-    makers.update({"": checkpoint, "p": pausing, "s": counting})
+    makers.update({"": checkpoint, "s": counting})
+    for letter, how in PAUSES.items():
+        makers[letter] = lambda bits, how=how << 24: pausing(bits | how)
     for make in makers.values():
         type(make(OWN)).__reduce__ = reduce
     Loader.get_code = get_code
@@ -115,41 +117,122 @@ def probe():
         return False
 
 
+# How a checkpoint looks at its frame, by the letter behind its mark; the
+# native module (python.c) says what each does.
+PAUSES = {"p": 0, "w": 1, "y": 2, "o": 3, "v": 4, "g": 5, "h": 6}
+PLAIN, WAIT, ALONE, OPEN, OVER, AGAIN, SHUT = range(7)
+
+
 def pausing_with(plain):
     """The Python form of the native module's pausing, on a plain checkpoint."""
-    away = set()
-    SUSPEND, RESUME, UNWIND, CLOSE = 2, 3, 4, 5
-    else_kind = {EXIT: CLOSE, UNWIND: RESUME}
+    AWAY, WAITS = 1, 2
+    pauses = {}  # id of a frame -> [site, flags, bits of open async statements]
+    types = {plain}
+    Generator, Function = type(i for i in ()), type(pausing_with)
+
+    async def of_its_kind():
+        yield
+    AsyncGenerator = type(of_its_kind())
+
+    async def of_its_kind():
+        pass
+    one = of_its_kind()
+    Coroutine = type(one)
+    one.close()
+
+    def tells(value, statement):
+        kind = type(value)
+        if statement:
+            if kind is AsyncGenerator:
+                return marked(value.ag_code)
+            return method(kind, "__aenter__") and method(kind, "__aexit__")
+        return kind is Coroutine and marked(value.cr_code) or kind is Generator and marked(value.gi_code)
+
+    def method(kind, name):
+        for k in type.__getattribute__(kind, "__mro__"):
+            found = type.__getattribute__(k, "__dict__").get(name)
+            if found is not None:
+                return type(found) is Function and marked(found.__code__)
+        return False
+
+    def marked(code):
+        return any(type(c) in types for c in code.co_consts)
+
+    def chain(frame, flags):
+        while True:
+            frame = frame.f_back
+            p = frame and pauses.get(id(frame))
+            if not p or p[1] != flags:
+                return
+            yield p
+
+    def event(kind, site):
+        -plain(kind << 21 | site)
+
+    def come_back(frame):
+        for p in reversed(list(chain(frame, AWAY | WAITS))):
+            event(RESUME, p[0])
+            p[1] = WAITS
 
     class Pausing:
-        __slots__ = "kind", "usual", "back"
+        __slots__ = "kind", "site", "how"
 
         def __init__(self, bits):
-            self.kind, site = bits >> 21, bits & OWN
-            self.usual = plain(bits)
-            self.back = plain(else_kind.get(self.kind, self.kind) << 21 | site)
+            self.kind, self.site, self.how = bits >> 21 & 7, bits & OWN, bits >> 24
 
         def __neg__(self):
-            frame = id(sys._getframe(1))
-            was = frame in away
-            away.discard(frame)
-            if self.kind == SUSPEND:
-                away.add(frame)
-                if was:  # thrown into, and leaves without having come back
-                    return
-            -(self.back if was else self.usual)
+            self.look(sys._getframe(1), None)
 
         def __lshift__(self, value):
-            frame = id(sys._getframe(1))
-            was = frame in away
-            away.discard(frame)
-            if self.kind == SUSPEND:
-                away.add(frame)
-                if was:  # thrown into, and leaves without having come back
-                    return value
-            -(self.back if was else self.usual)
+            self.look(sys._getframe(1), value)
             return value
 
+        def look(self, frame, value):
+            kind, site, how, key = self.kind, self.site, self.how, id(frame)
+            p = pauses.get(key)
+            away = p and p[1] & AWAY
+            own = p[2] if p else 0
+            if kind == SUSPEND:
+                if away:  # thrown into, and leaves without having come back
+                    return
+                p = pauses[key] = [site, p[1] if p else 0, own]
+                if how == OPEN:
+                    p[2] <<= 1
+                    return
+                if how == OVER:
+                    p[2] |= tells(value, True)
+                if tells(value, False) if how == WAIT else how >= OVER and p[2] & 1:
+                    p[1] = WAITS
+                    return
+                p[1] = AWAY
+                event(SUSPEND, site)
+                if how != ALONE:
+                    for p in list(chain(frame, WAITS)):
+                        event(SUSPEND, p[0])
+                        p[1] = AWAY | WAITS
+                return
+            if kind == RESUME:
+                if p and p[1] == WAITS:  # it was never away
+                    p[1] = 0
+                    return
+                come_back(frame)
+            elif kind == UNWIND:
+                if away:
+                    come_back(frame)
+                    kind = RESUME
+                if how == SHUT:
+                    own >>= 1
+            else:
+                if kind == EXIT and away:
+                    kind = CLOSE
+                own = 0
+            event(kind, site)
+            if own:
+                p[1:] = 0, own
+            elif p:
+                pauses.pop(key, None)
+
+    types.add(Pausing)
     return Pausing
 
 
@@ -163,7 +246,7 @@ getattr(__import__("_frozen_importlib_external").SourceFileLoader.get_code, "__g
 
 def reduce(self):
     bits = next(bits for bits, c in live.items() if c is self)
-    how = next(how for how, make in makers.items() if type(self) is type(make(bits)))
+    bits, how = bits
     return eval, (REVIVE, {"text": REVIVE, "channel": run.channel, "bits": bits, "how": how})
 
 
@@ -172,9 +255,9 @@ def revive(channel, bits, how):
 
 
 def live_one(bits, how):
-    c = live.get(bits)
+    c = live.get((bits, how))
     if c is None:
-        c = live[bits] = makers[how](bits)
+        c = live[bits, how] = makers[how](bits)
     return c
 
 
@@ -398,7 +481,7 @@ def enliven(code, base, path):
             c = enliven(c, base, path)
         elif type(c) is str and c.startswith(MARK):
             kind, _, site = c[len(MARK):].partition(":")
-            number = site.rstrip("ps")
+            number = site.rstrip("spwyovgh")
             c = live_one(int(kind) << 21 | base + int(number), site[len(number):])
         consts.append(c)
     return code.replace(co_consts=tuple(consts), co_filename=path)
@@ -649,7 +732,7 @@ def meet_tests(name):
     def action(module):
         if not tests:
             tests.update(part("tests", ask=ask, tell=tell, woven=woven, wanted=wanted, run=run, meet=meet,
-                              checkpoint=lambda bits: live.setdefault(bits, checkpoint(bits)),
+                              checkpoint=lambda bits: live_one(bits, ""),
                               get_ident=_thread.get_ident, source_hash=_imp.source_hash))
         tests[name](module)
     return action

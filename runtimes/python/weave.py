@@ -174,21 +174,24 @@ class Weaver:
     def __init__(self, tree, points, small):
         self.tree, self.points, self.small = tree, points, small
         self.pausing = {site for (role, _, _), site in points.items() if role == "pause"}
+        self.asynchronous = {points.get(("body", n.lineno, n.col_offset)) for n, _, _ in walk(tree) if isinstance(n, ast.AsyncFunctionDef)}
 
-    def mark(self, kind, site):
-        # A site whose frames can be suspended has checkpoints that look; a
-        # small one has some that count when they are told to.
-        how = "p" if site in self.pausing else "s" if site in self.small else ""
+    def mark(self, kind, site, how="p"):
+        # A site whose frames can be suspended has checkpoints that look, in
+        # ways that hook.PAUSES tells; a small one has some that count when
+        # they are told to.
+        if site not in self.pausing:
+            how = "s" if site in self.small else ""
         node = ast.Constant(value="%s%d:%d%s" % (MARK, kind, site, how))
         node.kind = None
         return node
 
-    def event(self, kind, site, near):
-        value = place(ast.UnaryOp(op=ast.USub(), operand=place(self.mark(kind, site), near)), near)
+    def event(self, kind, site, near, how="p"):
+        value = place(ast.UnaryOp(op=ast.USub(), operand=place(self.mark(kind, site, how), near)), near)
         return place(ast.Expr(value=value), near)
 
-    def passing(self, kind, site, value, near):
-        return at(ast.BinOp(left=at(self.mark(kind, site), near), op=ast.LShift(), right=value), near)
+    def passing(self, kind, site, value, near, how="p"):
+        return at(ast.BinOp(left=at(self.mark(kind, site, how), near), op=ast.LShift(), right=value), near)
 
     def apply(self):
         # Inner nodes first: what an outer one wraps is then complete.
@@ -256,7 +259,8 @@ class Weaver:
         if node.value is None:
             node.value = at(ast.Constant(value=None), node)
             node.value.kind = None
-        node.value = self.passing(SUSPEND, site, node.value, node.value)
+        how = "w" if not isinstance(node, ast.Yield) else "y" if site in self.asynchronous else "p"
+        node.value = self.passing(SUSPEND, site, node.value, node.value, how)
         self.replace(parent, field, node, self.passing(RESUME, site, node, node))
 
     def replace(self, parent, field, node, new):
@@ -270,7 +274,7 @@ class Weaver:
         # Between the parts of the statement that are the program's own, the
         # frame awaits: the iterator's next value, the manager's two methods.
         if isinstance(node, ast.AsyncFor):
-            node.iter = self.passing(SUSPEND, site, node.iter, node.iter)
+            node.iter = self.passing(SUSPEND, site, node.iter, node.iter, "v")
         else:
             # Before the second manager is made, the frame is back from the
             # first one's await: each has a statement of its own.
@@ -279,20 +283,21 @@ class Weaver:
                 node.items, node.body = node.items[:1], [inner]
                 self.wrap_async(inner, node, "body", site)
             item = node.items[0]
-            item.context_expr = self.passing(SUSPEND, site, item.context_expr, item.context_expr)
+            item.context_expr = self.passing(SUSPEND, site, item.context_expr, item.context_expr, "v")
         # However the statement is left, by break or continue or an exception
         # that somebody handles, the frame then runs. Thrown into the frame
         # while it was away, the exception is the first to say that it is back.
         last = node.body[-1]
         resume = self.event(RESUME, site, node.body[0])
         guard = ast.Try(body=node.body, handlers=[], orelse=[],
-                        finalbody=[self.event(UNWIND, site, last), self.event(SUSPEND, site, last)])
+                        finalbody=[self.event(UNWIND, site, last), self.event(SUSPEND, site, last, "g")])
         node.body = [resume, place(guard, node.body[0])]
         if isinstance(node, ast.AsyncFor) and node.orelse:
             node.orelse.insert(0, self.event(UNWIND, site, node.orelse[0]))
         body = getattr(parent, field)
-        around = ast.Try(body=[node], handlers=[], orelse=[], finalbody=[self.event(UNWIND, site, node)])
-        body[identity(body, node)] = place(around, node)
+        around = ast.Try(body=[node], handlers=[], orelse=[], finalbody=[self.event(UNWIND, site, node, "h")])
+        where = identity(body, node)
+        body[where:where + 1] = [self.event(SUSPEND, site, node, "o"), place(around, node)]
 
 
 def identity(nodes, node):
