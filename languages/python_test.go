@@ -118,6 +118,23 @@ func interpreters(t testing.TB) []string {
 	return slices.Compact([]string{all[0], byDefault(t), all[len(all)-1]})
 }
 
+// TestInterpreters names the interpreters that the other tests use, and those
+// that they leave out (go test -v).
+func TestInterpreters(t *testing.T) {
+	var used, left []string
+	for _, python := range pythons(t) {
+		if slices.Contains(interpreters(t), python) {
+			used = append(used, version(python))
+		} else {
+			left = append(left, version(python))
+		}
+	}
+	t.Logf("Pythons tested: %s; here and not tested: %s", strings.Join(used, " "), strings.Join(left, " "))
+	if !slices.Contains(used, version(byDefault(t))) || len(used)+len(left) != len(pythons(t)) {
+		t.Errorf("of %v", pythons(t))
+	}
+}
+
 // byDefault is the interpreter that "python3" stands for.
 func byDefault(t testing.TB) string {
 	t.Helper()
