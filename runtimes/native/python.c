@@ -5,7 +5,8 @@
  * which is part of it. Not for free-threaded builds, whose head differs.
  *
  *   -checkpoint        records the event, gives None
- *   checkpoint << x    records the event, gives x
+ *   checkpoint[x]      records the event, gives x
+ *   checkpoint << x    the same, but for NotImplemented
  *
  * Operators instead of calls: they need no frame and no arguments, and their
  * operand is a constant of the woven code.
@@ -50,6 +51,7 @@ typedef struct {
 
 enum {
 	METH_O = 8,
+	Py_mp_subscript = 5,
 	Py_nb_lshift = 28,
 	Py_nb_negative = 30,
 	Py_tp_call = 50,
@@ -623,17 +625,20 @@ static PyMethodDef methods[] = {
 static PySlot checkpoint_slots[] = {
 	{Py_nb_negative, checkpoint_negative},
 	{Py_nb_lshift, checkpoint_lshift},
+	{Py_mp_subscript, checkpoint_lshift},
 	{0},
 };
 
 static PySlot counting_slots[] = {
 	{Py_nb_lshift, counting_lshift},
+	{Py_mp_subscript, counting_lshift},
 	{Py_nb_negative, counting_negative},
 	{0},
 };
 
 static PySlot pausing_slots[] = {
 	{Py_nb_lshift, pausing_lshift},
+	{Py_mp_subscript, pausing_lshift},
 	{Py_nb_negative, pausing_negative},
 	{0},
 };

@@ -187,6 +187,8 @@ def pausing_with(plain):
             self.look(sys._getframe(1), value)
             return value
 
+        __getitem__ = __lshift__
+
         def look(self, frame, value):
             kind, site, how, key = self.kind, self.site, self.how, id(frame)
             p = pauses.get(key)
@@ -240,7 +242,8 @@ def pausing_with(plain):
 # live again in a process of this run, of no effect in any other.
 REVIVE = """(lambda names: names["revive"](channel, bits, how) if "revive" in names else None)(
 getattr(__import__("_frozen_importlib_external").SourceFileLoader.get_code, "__globals__", {})
-) or type("Checkpoint", (), {"__neg__": lambda self: None, "__lshift__": lambda self, value: value, "__reduce__": lambda self:
+) or type("Checkpoint", (), {"__neg__": lambda self: None, "__lshift__": lambda self, value: value,
+"__getitem__": lambda self, value: value, "__reduce__": lambda self:
 (eval, (text, {"text": text, "channel": channel, "bits": bits, "how": how}))})()"""
 
 

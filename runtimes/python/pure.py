@@ -270,5 +270,7 @@ class Checkpoint(int):
         -self
         return value
 
+    __getitem__ = __lshift__
+
 
 CLAIM = Checkpoint.__neg__.__code__.co_firstlineno + 3  # where a place is claimed

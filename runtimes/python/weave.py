@@ -5,7 +5,8 @@ what they were; the checkpoints are string constants that hook.enliven
 replaces in the finished code:
 
     -"mark"          an event
-    "mark" << value  an event once value is known
+    "mark"[value]    an event once value is known, gives value
+    "mark" << value  the same
 
 Nothing raises in them, and what they are placed next to keeps its position.
 """
@@ -26,6 +27,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TRIES = tuple(getattr(ast, n) for n in ("Try", "TryStar") if hasattr(ast, n))
 BLOCKS = TRIES + (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
 TEXT = type("")
+LITERALS = tuple(getattr(ast, n) for n in (
+    "Constant", "Tuple", "List", "ListComp", "Dict", "DictComp", "Set", "SetComp", "GeneratorExp", "Lambda", "JoinedStr",
+    "FormattedValue", "TemplateStr", "Interpolation", "Starred") if hasattr(ast, n))
 
 
 def decode(source):
@@ -191,7 +195,13 @@ class Weaver:
         return place(ast.Expr(value=value), near)
 
     def passing(self, kind, site, value, near, how="p"):
-        return at(ast.BinOp(left=at(self.mark(kind, site, how), near), op=ast.LShift(), right=value), near)
+        mark = at(self.mark(kind, site, how), near)
+        # An operator cannot give NotImplemented. The compiler warns of some
+        # indices of a string, all of which are something else.
+        if isinstance(value, LITERALS):
+            return at(ast.BinOp(left=mark, op=ast.LShift(), right=value), near)
+        index = value if sys.version_info >= (3, 9) else ast.Index(value=value)
+        return at(ast.Subscript(value=mark, slice=index, ctx=ast.Load()), near)
 
     def apply(self):
         # Inner nodes first: what an outer one wraps is then complete.
