@@ -70,6 +70,7 @@ _Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
 
 CG_TLS volatile uint64_t *cg_next;
 CG_TLS volatile uint64_t *cg_end;
+CG_TLS volatile uint64_t *cg_fast_end; /* the same, NULL where a call reads the clock */
 CG_TLS uint32_t cg_index;   /* of the owned chunk, plus 1 */
 CG_TLS uint32_t cg_started; /* this thread has had a chunk */
 CG_TLS uint64_t cg_missed;  /* events in the scratch buffer since the last chunk */
@@ -125,7 +126,7 @@ static void cg_release(void)
 		atomic_store_explicit(&cg_state[cg_index - 1], CG_FULL, memory_order_release);
 	}
 	cg_index = 0;
-	cg_next = cg_end = NULL;
+	cg_next = cg_end = cg_fast_end = NULL;
 }
 
 static void cg_thread_end(void *unused)
@@ -165,7 +166,7 @@ static void cg_in_child(void)
 {
 	cg_index = cg_started = 0;
 	cg_missed = 0;
-	cg_next = cg_end = NULL;
+	cg_next = cg_end = cg_fast_end = NULL;
 }
 
 __attribute__((destructor)) static void cg_at_exit(void)
@@ -247,6 +248,7 @@ static int cg_take(void)
 		cg_index = i + 1;
 		cg_next = (volatile uint64_t *)(c + 1);
 		cg_end = (volatile uint64_t *)((char *)c + cg_head->chunk_size);
+		cg_fast_end = cg_monotonic_clock ? NULL : cg_end;
 		return 1;
 	}
 	return 0;
@@ -300,6 +302,7 @@ static void __attribute__((noinline, cold)) cg_more(void)
 			cg_index = 0;
 			cg_next = cg_scratch;
 			cg_end = cg_scratch + 1;
+			cg_fast_end = NULL;
 			errno = e;
 			return;
 		}
@@ -307,18 +310,30 @@ static void __attribute__((noinline, cold)) cg_more(void)
 	cg_index = 0;
 	cg_next = cg_scratch;
 	cg_end = cg_scratch + sizeof cg_scratch / sizeof *cg_scratch;
+	cg_fast_end = NULL;
 	errno = e;
 }
 
-/* cg_event records kind << 21 | site, now. */
+/* cg_event_slowly is cg_event where there is no room, or where the clock is
+ * read by a call. */
+static void __attribute__((noinline, cold)) cg_event_slowly(uint64_t bits)
+{
+	if (cg_next >= cg_end)
+		cg_more();
+	*cg_next = cg_tick() << 24 | bits;
+	cg_next++;
+}
+
+/* cg_event records kind << 21 | site, now. The fast path calls nothing, so that
+ * it has nothing to save. */
 static inline void cg_event(uint64_t bits)
 {
 	volatile uint64_t *p = cg_next;
-	if (__builtin_expect(p >= cg_end, 0)) {
-		cg_more();
-		p = cg_next;
+	if (__builtin_expect(p >= cg_fast_end, 0)) {
+		cg_event_slowly(bits);
+		return;
 	}
-	*p = cg_tick() << 24 | bits;
+	*p = cg_cycles() << 24 | bits;
 	cg_next = p + 1;
 }
 

@@ -127,7 +127,14 @@ static State *state_of(PyObject *module) { return PyModule_GetState(module); }
 static PyObject *checkpoint_negative(PyObject *self)
 {
 	cg_event(((Checkpoint *)self)->bits);
-	return none();
+	return &_Py_NoneStruct;
+}
+
+static PyObject *checkpoint_negative_counted(PyObject *self)
+{
+	cg_event(((Checkpoint *)self)->bits);
+	_Py_NoneStruct.refcount++;
+	return &_Py_NoneStruct;
 }
 
 static PyObject *checkpoint_lshift(PyObject *self, PyObject *value)
@@ -623,7 +630,7 @@ static PyMethodDef methods[] = {
 };
 
 static PySlot checkpoint_slots[] = {
-	{Py_nb_negative, checkpoint_negative},
+	{Py_nb_negative, checkpoint_negative_counted}, /* until None is known to be immortal */
 	{Py_nb_lshift, checkpoint_lshift},
 	{Py_mp_subscript, checkpoint_lshift},
 	{0},
@@ -675,6 +682,7 @@ __attribute__((visibility("default"))) PyObject *PyInit_cgprobe(void)
 	const char *v = Py_GetVersion();
 	if (atoi(v) > 3 || (v[0] == '3' && v[1] == '.' && atoi(v + 2) >= 12)) {
 		none_is_immortal = 1;
+		checkpoint_slots[0].value = checkpoint_negative;
 		/* a slot of 3.12, refused by earlier ones */
 		module_slots[1] = (PySlot){Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED};
 	}

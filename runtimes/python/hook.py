@@ -583,8 +583,8 @@ def plain_main(prepare):
 # code in its place, ends as that ended, and leaves nothing to run.
 
 def text():
-    if sys.flags.inspect or sys.flags.interactive:
-        return  # the interpreter goes on after the program
+    if sys.flags.inspect or sys.flags.interactive or sys.argv[0] != "-c" and os.isatty(0):
+        return  # somebody types, or will when the program has ended
     if run.replace:
         run.replace(prepare_text)
         return
