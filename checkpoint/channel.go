@@ -35,7 +35,11 @@ const (
 	flagSums   = 16 // its words are sums
 
 	tableBytes = int(SiteLimit) * 8 // a slot for each site
-	demoted    = uint64(1) << 63    // in a slot: count the site's calls, do not time them
+	files      = 1 << 16
+	fileBytes  = files * 16
+	nameBytes  = 32 << 20
+	probes     = 128             // slots in which a file may be found
+	demoted    = uint64(1) << 63 // in a slot: count the site's calls, do not time them
 	countMask  = uint64(1)<<62 - 1
 
 	// DefaultChunks is how many threads can write at a time. Their 128 MiB are
@@ -78,6 +82,14 @@ type header struct {
 	_                                  [7]uint64
 	lost, waits                        uint64
 	full, limit                        uint64
+	_                                  [4]uint64
+	given, named                       uint64
+}
+
+// file is a slot of the table of files.
+type file struct {
+	key   uint64
+	value uint64 // offset / 8 << 42 | base << 21 | count
 }
 
 type chunk struct {
@@ -125,8 +137,11 @@ type Channel struct {
 	state   []uint32
 	chunks  unsafe.Pointer
 	table   []uint64 // by site
-	next    []int    // per chunk: words already taken
-	gone    []bool   // per chunk: its writer has ended without releasing it
+	files   []file
+	names   []byte
+	told    []bool // per file: Files has told it
+	next    []int  // per chunk: words already taken
+	gone    []bool // per chunk: its writer has ended without releasing it
 	current map[Thread]uint64
 	live    []liveChunk
 	looked  Instant
@@ -187,7 +202,8 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 	}
 	states := (n*4 + page - 1) &^ (page - 1)
 	table := page + states + n*chunkBytes
-	size := table + tableBytes
+	slots := table + tableBytes
+	size := slots + fileBytes + nameBytes
 	if err := reserve(fd, int64(size)); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("checkpoint: channel of %d bytes: %w", size, err)
@@ -205,6 +221,9 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 		state:   unsafe.Slice((*uint32)(unsafe.Pointer(&mem[page])), n),
 		chunks:  unsafe.Pointer(&mem[page+states]),
 		table:   unsafe.Slice((*uint64)(unsafe.Pointer(&mem[table])), SiteLimit),
+		files:   unsafe.Slice((*file)(unsafe.Pointer(&mem[slots])), files),
+		names:   mem[slots+fileBytes:],
+		told:    make([]bool, files),
 		next:    make([]int, n),
 		gone:    make([]bool, n),
 		current: map[Thread]uint64{},
@@ -216,6 +235,7 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 	h.version, h.chunks, h.chunkBytes = version, uint32(n), chunkBytes
 	h.clock, h.reader = uint32(clock), uint32(os.Getpid())
 	h.limit = uint64(max(1, min(backlog, n/2)))
+	h.named = 8
 	var st unix.Stat_t
 	if unix.Stat("/proc/self/ns/pid", &st) == nil {
 		c.space = st.Ino
@@ -546,7 +566,7 @@ func (c *Channel) Close() error {
 	if e := unix.Close(c.fd); err == nil {
 		err = e
 	}
-	c.head, c.state, c.table, c.mem = nil, nil, nil, nil
+	c.head, c.state, c.table, c.files, c.names, c.mem = nil, nil, nil, nil, nil, nil
 	return err
 }
 

@@ -27,7 +27,8 @@ type Skip struct {
 // processes of the program load gets its numbers once.
 //
 // A request is a line "op TAB length LF" and as many bytes: parts separated by
-// zero bytes. The answer is parts separated by zero bytes, up to the end of the
+// zero bytes. Runtimes that can number sites themselves do so in the channel's
+// table of files, where the server's numbers stand, too. The answer is parts separated by zero bytes, up to the end of the
 // connection; the first is "ok" or says why not.
 //
 //	plan  module path own source   ok plan
@@ -48,8 +49,9 @@ type Server struct {
 	wait     sync.WaitGroup
 
 	mu      sync.Mutex
-	sites   []checkpoint.Site // by ID - 1
-	bases   map[string]int
+	sites   []checkpoint.Site                        // by ID - 1
+	given   int                                      // numbers, without a channel
+	bases   map[string]int                           // of tasks, and of files that the channel has no room for
 	begun   map[checkpoint.SiteID]checkpoint.Instant // of tasks
 	skipped []Skip
 	pure    string
@@ -94,10 +96,12 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Sites lists the sites given out so far; the ID of each is its index plus 1.
+// Sites lists the sites given out so far; the ID of each is its index plus 1,
+// or 0 if nothing has that number.
 func (s *Server) Sites() []checkpoint.Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.look()
 	return append([]checkpoint.Site(nil), s.sites...)
 }
 
@@ -105,6 +109,7 @@ func (s *Server) Sites() []checkpoint.Site {
 func (s *Server) Skipped() []Skip {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.look()
 	return append([]Skip(nil), s.skipped...)
 }
 
@@ -291,44 +296,95 @@ func Encode(p *Plan) string {
 func (s *Server) load(module, file, lines string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	sites, _, err := s.read(module, file, lines)
+	if err != nil {
+		return "", err
+	}
 	key := module + "\x00" + file + "\x00" + lines
 	if base, ok := s.bases[key]; ok {
 		return strconv.Itoa(base), nil
 	}
-	base := len(s.sites)
-	var sites []checkpoint.Site
-	for _, line := range strings.Split(lines, "\n") {
+	if s.Channel != nil {
+		if base, err := s.Channel.Number(module, file, lines, len(sites)); err == nil {
+			return strconv.Itoa(base), nil
+		}
+	}
+	base, err := s.give(len(sites))
+	if err != nil {
+		return "", err
+	}
+	s.bases[key] = base
+	s.note(module, file, lines, base, len(sites))
+	return strconv.Itoa(base), nil
+}
+
+// give takes n numbers, which follow base.
+func (s *Server) give(n int) (base int, err error) {
+	if s.Channel != nil {
+		return s.Channel.Give(n)
+	}
+	if s.given+n >= int(checkpoint.OwnSite) {
+		return 0, checkpoint.ErrNumbers
+	}
+	s.given += n
+	return s.given - n, nil
+}
+
+// read takes apart the lines of a file's sites, whose numbers are not set.
+func (s *Server) read(module, file, lines string) (sites []checkpoint.Site, left []Skip, err error) {
+	for line := range strings.SplitSeq(lines, "\n") {
 		f := strings.Split(line, "\t")
 		if line == "" {
 			continue
 		}
 		if len(f) == 4 && f[0] == "L" {
-			s.skipped = append(s.skipped, Skip{file + ":" + f[1], f[2] + " " + f[3]})
+			left = append(left, Skip{file + ":" + f[1], f[2] + " " + f[3]})
 			continue
 		}
 		if len(f) != 7 || f[0] != "S" {
-			return "", fmt.Errorf("load: a line that is no site")
+			return nil, nil, fmt.Errorf("load: a line that is no site")
 		}
 		at := [3]int{}
 		for i := range at {
 			n, err := strconv.Atoi(f[2+i])
 			if err != nil {
-				return "", fmt.Errorf("load: %w", err)
+				return nil, nil, fmt.Errorf("load: %w", err)
 			}
 			at[i] = n
 		}
 		sites = append(sites, checkpoint.Site{
-			ID: checkpoint.SiteID(base + len(sites) + 1), Language: s.Language,
-			Func: module + "." + f[6], File: file, Small: f[5] == "1",
+			Language: s.Language, Func: module + "." + f[6], File: file, Small: f[5] == "1",
 			Line: at[0], Col: at[1] + 1, EndLine: at[2], Kind: checkpoint.SiteKind(f[1]),
 		})
 	}
-	if base+len(sites) >= int(checkpoint.OwnSite) {
-		return "", fmt.Errorf("more than %d sites", checkpoint.OwnSite-1)
+	return sites, left, nil
+}
+
+// note takes in the names of a file that has got its numbers.
+func (s *Server) note(module, file, lines string, base, count int) {
+	sites, left, err := s.read(module, file, lines)
+	if err != nil || len(sites) != count {
+		return // not written by a runtime
 	}
-	s.sites = append(s.sites, sites...)
-	s.bases[key] = base
-	return strconv.Itoa(base), nil
+	for i, site := range sites {
+		s.set(base+i+1, site)
+	}
+	s.skipped = append(s.skipped, left...)
+}
+
+func (s *Server) set(id int, site checkpoint.Site) {
+	if id > len(s.sites) {
+		s.sites = append(s.sites, make([]checkpoint.Site, id-len(s.sites))...)
+	}
+	site.ID = checkpoint.SiteID(id)
+	s.sites[id-1] = site
+}
+
+// look takes in what has been numbered in the channel.
+func (s *Server) look() {
+	if s.Channel != nil {
+		s.Channel.Files(s.note)
+	}
 }
 
 // task numbers a task, which begins now. One that is run again keeps its number.
@@ -339,16 +395,15 @@ func (s *Server) task(name, file string, line int) (string, error) {
 	if base, ok := s.bases[key]; ok {
 		return strconv.Itoa(base + 1), nil
 	}
-	base := len(s.sites)
-	if base+1 >= int(checkpoint.OwnSite) {
-		return "", fmt.Errorf("more than %d sites", checkpoint.OwnSite-1)
+	base, err := s.give(1)
+	if err != nil {
+		return "", err
 	}
-	id := checkpoint.SiteID(base + 1)
-	s.sites = append(s.sites, checkpoint.Site{
-		ID: id, Language: s.Language, Func: name, File: file, Line: line, Col: 1, EndLine: line, Kind: checkpoint.Task,
+	s.set(base+1, checkpoint.Site{
+		Language: s.Language, Func: name, File: file, Line: line, Col: 1, EndLine: line, Kind: checkpoint.Task,
 	})
 	s.bases[key] = base
-	s.begun[id] = checkpoint.Monotime()
+	s.begun[checkpoint.SiteID(base+1)] = checkpoint.Monotime()
 	return strconv.Itoa(base + 1), nil
 }
 
@@ -356,7 +411,11 @@ func (s *Server) task(name, file string, line int) (string, error) {
 func (s *Server) Small(id checkpoint.SiteID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return id > 0 && int(id) <= len(s.sites) && s.sites[id-1].Small
+	known := func() bool { return id > 0 && int(id) <= len(s.sites) && s.sites[id-1].ID != 0 }
+	if !known() {
+		s.look()
+	}
+	return known() && s.sites[id-1].Small
 }
 
 // Begun tells when each task began for the first time.

@@ -97,7 +97,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		}
 		f := Function{
 			Name: s.Func, File: s.File, Line: s.Line, Language: s.Language, Kind: string(s.Kind),
-			Calls:     c.Calls, Demoted: c.Demoted,
+			Calls: c.Calls, Demoted: c.Demoted,
 			SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
 			CPUTimeS: c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
 			EnergyKind: kind, EnergyMethod: MethodShare,
@@ -125,7 +125,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 
 	r.Sites = []Site{}
 	for _, s := range sites {
-		if s.Kind == checkpoint.Task {
+		if s.Kind == checkpoint.Task || s.ID == 0 { // a number that nothing has
 			continue
 		}
 		r.Sites = append(r.Sites, Site{

@@ -12,6 +12,8 @@
  *                                  that writes M events
  *   writer CHANNEL counted N M     N threads in this process and as many in a
  *                                  child call site 7 M times each, timed or not
+ *   writer CHANNEL number N M      N children number M files of 3 sites each and
+ *                                  print the number before the first
  *   writer CHANNEL count FILE      calls site 7 until killed, saying in FILE how often
  *   writer CHANNEL publish FILE    writes until killed, saying in FILE how many
  *
@@ -94,6 +96,24 @@ int main(int argc, char **argv)
 		}
 	}
 	uint64_t n = strtoull(argv[3], NULL, 10), m = strtoull(argv[4], NULL, 10);
+	if (!strcmp(argv[2], "number")) {
+		for (uint64_t i = 0; i < n; i++)
+			if (fork() == 0) {
+				for (uint64_t k = 0; k < m; k++) {
+					char path[32], out[64];
+					snprintf(path, sizeof path, "/%d.x", (int)k);
+					const char *lines = "S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg\nS\tfunction\t3\t0\t3\t0\th";
+					cg_part names[3] = {{"m", 1}, {path, strlen(path)}, {lines, strlen(lines)}};
+					int l = snprintf(out, sizeof out, "%d %d\n", (int)k, (int)cg_number(names, 3));
+					if (write(1, out, (size_t)l) != l)
+						return 1;
+				}
+				return 0;
+			}
+		while (wait(NULL) > 0)
+			;
+		return 0;
+	}
 	if (!strcmp(argv[2], "fork")) {
 		count(1); /* so that children are forked from a thread with a chunk */
 		for (uint64_t i = 0; i < n; i++)

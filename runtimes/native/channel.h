@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,6 +29,9 @@
 #define CG_VERSION 2u
 #define CG_PAGE 4096u
 #define CG_SITES (1u << 21)
+#define CG_FILES (1u << 16)
+#define CG_NAMES (1u << 25)
+#define CG_PROBES 128 /* slots in which a file may be found */
 #define CG_DEMOTED ((uint64_t)1 << 63)
 #define CG_RETRY 512 /* events that are lost before a chunk is asked for again */
 
@@ -46,7 +50,15 @@ typedef struct {
 	_Atomic uint64_t lost, waits; /* 128 */
 	_Atomic uint64_t full;        /* chunks that wait for the reader */
 	uint64_t limit;               /* of full: writers wait from there on */
+	uint64_t pad2[4];
+	_Atomic uint64_t given, named; /* 192: numbers of sites, bytes of names */
 } cg_header;
+
+/* a slot of the table of files */
+typedef struct {
+	_Atomic uint64_t key;
+	_Atomic uint64_t value; /* offset / 8 << 42 | base << 21 | count */
+} cg_file;
 
 typedef struct {
 	_Atomic uint64_t seq;
@@ -79,6 +91,8 @@ static cg_header *cg_head;
 static _Atomic uint32_t *cg_state;
 static char *cg_chunks;
 static _Atomic uint64_t *cg_table; /* a slot for each site */
+static cg_file *cg_files;
+static char *cg_names;
 static pthread_key_t cg_key;
 static int cg_orphan; /* the reader is gone */
 /* of the thread that forked this process, until this thread has told */
@@ -196,7 +210,8 @@ static int cg_open(const char *path)
 	size_t states = ((size_t)h->nchunks * 4 + CG_PAGE - 1) & ~(size_t)(CG_PAGE - 1);
 	if (h->magic != CG_MAGIC || h->version != CG_VERSION || h->closed ||
 	    h->nchunks == 0 || h->chunk_size < 128 ||
-	    CG_PAGE + states + (size_t)h->nchunks * h->chunk_size + CG_SITES * sizeof *cg_table != (size_t)st.st_size) {
+	    CG_PAGE + states + (size_t)h->nchunks * h->chunk_size + CG_SITES * sizeof *cg_table + CG_FILES * sizeof *cg_files + CG_NAMES !=
+		(size_t)st.st_size) {
 		munmap(m, (size_t)st.st_size);
 		return EPROTO;
 	}
@@ -207,6 +222,8 @@ static int cg_open(const char *path)
 	cg_state = (_Atomic uint32_t *)(m + CG_PAGE);
 	cg_chunks = m + CG_PAGE + states;
 	cg_table = (_Atomic uint64_t *)(cg_chunks + (size_t)h->nchunks * h->chunk_size);
+	cg_files = (cg_file *)(cg_table + CG_SITES);
+	cg_names = (char *)(cg_files + CG_FILES);
 	pthread_key_create(&cg_key, cg_thread_end);
 	pthread_atfork(cg_before_fork, cg_in_parent, cg_in_child);
 	cg_head = h;
@@ -349,6 +366,91 @@ static inline int cg_counted(uint32_t site, int enter)
 	if (enter)
 		atomic_fetch_add_explicit(slot, 1, memory_order_relaxed);
 	return 1;
+}
+
+/* cg_digest continues a digest with n bytes. */
+static uint64_t cg_digest(uint64_t h, const void *part, size_t n)
+{
+	const uint64_t k = 0x9e3779b97f4a7c15u;
+	const char *p = part;
+	h = (h ^ n) * k;
+	h ^= h >> 32;
+	while (n) {
+		uint64_t w = 0;
+		size_t m = n < 8 ? n : 8;
+		if (m == 8)
+			memcpy(&w, p, 8);
+		else
+			memcpy(&w, p, m);
+		h = (h ^ w) * k;
+		h ^= h >> 32;
+		p += m;
+		n -= m;
+	}
+	return h;
+}
+
+typedef struct {
+	const char *text;
+	size_t size;
+} cg_part;
+
+/* cg_give gives a file numbers that no other process has given it meanwhile.
+ * Its names stand there before its numbers can be used. */
+static int64_t cg_give(cg_file *f, const cg_part *names, size_t size, uint32_t count)
+{
+	uint64_t at = atomic_fetch_add(&cg_head->named, size);
+	if (at + size > CG_NAMES)
+		return -1;
+	uint64_t base = atomic_fetch_add(&cg_head->given, count);
+	if (base + count >= CG_SITES - 1)
+		return -1;
+	char *p = cg_names + at;
+	uint64_t length = names[0].size + 1 + names[1].size + 1 + names[2].size;
+	memcpy(p, &length, 8);
+	p += 8;
+	for (int i = 0; i < 3; i++) {
+		memcpy(p, names[i].text, names[i].size);
+		p += names[i].size + 1;
+	}
+	uint64_t value = 0;
+	if (!atomic_compare_exchange_strong(&f->value, &value, at / 8 << 42 | base << 21 | count))
+		base = value >> 21 & (CG_SITES - 1);
+	return (int64_t)base;
+}
+
+/* cg_number gives the number before that of a file's first site: the one it
+ * has, if a process of the program has loaded it. names are module, path and
+ * the lines of the sites. -1 when cg has to be asked. */
+static int64_t cg_number(const cg_part *names, uint32_t count)
+{
+	uint64_t key = 0;
+	for (int i = 0; i < 3; i++)
+		key = cg_digest(key, names[i].text, names[i].size);
+	if (!key)
+		key = 1;
+	size_t size = (8 + names[0].size + 1 + names[1].size + 1 + names[2].size + 7) & ~(size_t)7;
+	for (uint32_t i = 0; i < CG_PROBES; i++) {
+		cg_file *f = &cg_files[(key + i) & (CG_FILES - 1)];
+		uint64_t found = atomic_load(&f->key);
+		if (!found) {
+			if (atomic_load(&cg_head->named) + size > CG_NAMES || atomic_load(&cg_head->given) + count >= CG_SITES - 1)
+				return -1;
+			if (atomic_compare_exchange_strong(&f->key, &found, key))
+				return cg_give(f, names, size, count);
+		}
+		if (found != key)
+			continue;
+		/* Another process is about to give the numbers, or was killed. */
+		uint64_t value = atomic_load(&f->value);
+		for (int k = 0; !value && k < 200; k++) {
+			struct timespec t = {0, 50000};
+			nanosleep(&t, NULL);
+			value = atomic_load(&f->value);
+		}
+		return value ? (int64_t)(value >> 21 & (CG_SITES - 1)) : cg_give(f, names, size, count);
+	}
+	return -1;
 }
 
 #endif
