@@ -40,7 +40,11 @@ func (c *Channel) Number(module, path, lines string, count int) (base int, err e
 	names := module + "\x00" + path + "\x00" + lines
 	size := uint64(8+len(names)+7) &^ 7
 	for i := range uint64(probes) {
-		f := &c.files[(key+i)%files]
+		width := uint64(files)
+		if i < 32 { // few files lie in few pages
+			width = 256 << (i / 8 * 2)
+		}
+		f := &c.files[(key+i)%width]
 		found := atomic.LoadUint64(&f.key)
 		if found == 0 {
 			if atomic.LoadUint64(&c.head.named)+size > nameBytes || !c.left(count) {

@@ -90,7 +90,7 @@ func TestNumberKilled(t *testing.T) {
 	c := channel(t, 8)
 	for k := range 4 {
 		key := digest(digest(digest(0, "m"), fmt.Sprintf("/%d.x", k)), threeSites)
-		c.files[key%files].key = key
+		c.files[key%256].key = key
 	}
 	own, err := c.Number("m", "/3.x", threeSites, 3)
 	if err != nil {

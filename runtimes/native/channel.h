@@ -431,7 +431,8 @@ static int64_t cg_number(const cg_part *names, uint32_t count)
 		key = 1;
 	size_t size = (8 + names[0].size + 1 + names[1].size + 1 + names[2].size + 7) & ~(size_t)7;
 	for (uint32_t i = 0; i < CG_PROBES; i++) {
-		cg_file *f = &cg_files[(key + i) & (CG_FILES - 1)];
+		/* few files lie in few pages */
+		cg_file *f = &cg_files[(key + i) & (i < 32 ? (256u << i / 8 * 2) - 1 : CG_FILES - 1)];
 		uint64_t found = atomic_load(&f->key);
 		if (!found) {
 			if (atomic_load(&cg_head->named) + size > CG_NAMES || atomic_load(&cg_head->given) + count >= CG_SITES - 1)
