@@ -204,6 +204,9 @@ func (f *fixture) compare(t *testing.T, python string) {
 		if mode == "pure" {
 			options = append(options, pure)
 		}
+		if mode == "warm" {
+			settle(t, dir)
+		}
 		got := measured(t, dir, python, f.args, options...)
 		ok := t.Run(mode, func(t *testing.T) {
 			if got.Pure != without {

@@ -13,7 +13,7 @@ HERE = sys.argv.pop(1)
 hook = {"__name__": "hook"}
 with open(os.path.join(HERE, "hook.py")) as f:
     exec(f.read(), hook)
-weave = {"__name__": "weave", "MARK": hook["MARK"], "Ear": hook["Ear"]}
+weave = {"__name__": "weave", "MARK": hook["MARK"], "Ear": hook["Ear"], "ast": hook["syntax"]()}
 with open(os.path.join(HERE, "weave.py")) as f:
     exec(f.read(), weave)
 
@@ -99,6 +99,39 @@ class Weave(unittest.TestCase):
             for f in runtime, block, Weave.test_marks, unittest.main.__init__, tempfile.mkstemp:
                 table = f.__code__.co_exceptiontable
                 self.assertEqual(weave["write_exceptions"](weave["read_exceptions"](table)), table)
+
+
+class Share(unittest.TestCase):
+    @unittest.skipUnless((3, 11) <= sys.version_info < (3, 14), "the format of 3.11 to 3.13")
+    def test_library(self):
+        import marshal
+        names = [n for n in os.listdir(os.path.dirname(os.__file__)) if n.endswith(".py")]
+        for name in sorted(names)[::3] + ["_pydecimal.py", "typing.py", "dataclasses.py"]:
+            with open(os.path.join(os.path.dirname(os.__file__), name), "rb") as f:
+                data = marshal.dumps(compile(f.read(), name, "exec", dont_inherit=True))
+            shared = weave["share"](data)
+            self.assertLessEqual(len(shared), len(data))
+            a, b = marshal.loads(data), marshal.loads(shared)
+            self.same(a, b, {})
+
+    def same(self, want, got, constants):
+        for name in dir(want):
+            if name.startswith("co_") and name not in ("co_consts", "co_lnotab"):
+                a, b = getattr(want, name), getattr(got, name)
+                self.assertEqual(list(a()) if callable(a) else a, list(b()) if callable(b) else b, name)
+        self.assertEqual([type(c) for c in want.co_consts], [type(c) for c in got.co_consts])
+        # checkpoints are put into them: none is shared that was not
+        self.assertIs(constants.setdefault(id(got.co_consts), want.co_consts), want.co_consts)
+        for a, b in zip(want.co_consts, got.co_consts):
+            if isinstance(a, type(want)):
+                self.same(a, b, constants)
+            else:
+                self.assertEqual((a, type(a) is frozenset or repr(a)), (b, type(b) is frozenset or repr(b)))
+
+    def test_not_known(self):
+        for data in b"[\0\0\0\0", b"N0", b"", b"\x88":
+            with self.assertRaises((ValueError, IndexError)):
+                weave["share"](data)
 
 
 class Runtime(unittest.TestCase):

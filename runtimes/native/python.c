@@ -13,6 +13,7 @@
  */
 #include "channel.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef intptr_t Py_ssize_t;
@@ -51,7 +52,9 @@ typedef struct {
 
 enum {
 	METH_O = 8,
+	METH_FASTCALL = 0x80,
 	Py_mp_subscript = 5,
+	Py_nb_index = 13,
 	Py_nb_lshift = 28,
 	Py_nb_negative = 30,
 	Py_tp_call = 50,
@@ -68,6 +71,7 @@ extern PyObject *PyExc_OSError, *PyExc_ValueError;
 extern const char *Py_GetVersion(void);
 extern void Py_IncRef(PyObject *);
 extern long PyLong_AsLong(PyObject *);
+extern PyObject *PyLong_FromLong(long);
 extern PyObject *PyErr_Occurred(void);
 extern void PyErr_SetString(PyObject *, const char *);
 extern PyObject *PyErr_SetFromErrnoWithFilename(PyObject *, const char *);
@@ -76,7 +80,11 @@ extern PyObject *PyType_FromSpec(PyType_Spec *);
 extern PyObject *PyType_GenericAlloc(PyObject *, Py_ssize_t);
 extern void Py_DecRef(PyObject *);
 extern PyObject *PyObject_CallObject(PyObject *, PyObject *);
-extern PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
+extern PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t); /* borrowed */
+extern int PyTuple_SetItem(PyObject *, Py_ssize_t, PyObject *);
+extern PyObject *PyObject_GetAttr(PyObject *, PyObject *);
+extern PyObject *PyUnicode_InternFromString(const char *);
+extern const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
 extern PyObject *PyEval_GetFrame(void); /* borrowed */
 extern PyObject *PyFrame_GetBack(PyObject *) __attribute__((weak)); /* not in 3.8 */
 extern PyObject *PyObject_GetAttrString(PyObject *, const char *);
@@ -94,11 +102,14 @@ extern PyObject *PyObject_Call(PyObject *, PyObject *, PyObject *);
 extern PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
 extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt;
 extern void PyErr_SetNone(PyObject *);
+extern PyObject *PyErr_NoMemory(void);
 extern void PyErr_Fetch(PyObject **, PyObject **, PyObject **);
 extern void PyErr_Restore(PyObject *, PyObject *, PyObject *);
 extern int PyErr_ExceptionMatches(PyObject *);
 extern PyObject *PyRun_StringFlags(const char *, int, PyObject *, PyObject *, void *);
 extern int PySys_AddAuditHook(int (*)(const char *, PyObject *, void *), void *);
+/* not in the stable ABI, and not wanted where it is missing */
+extern PyObject *PyMarshal_ReadObjectFromString(const char *, Py_ssize_t) __attribute__((weak));
 /* not in 3.8 */
 extern int Py_EnterRecursiveCall(const char *) __attribute__((weak));
 extern void Py_LeaveRecursiveCall(void) __attribute__((weak));
@@ -117,9 +128,32 @@ typedef struct {
 	uint64_t bits; /* kind << 21 | site */
 } Checkpoint;
 
+typedef struct {
+	char *text;
+	size_t room;
+} Buffer;
+
+enum { ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE };
+
+/* How a checkpoint of such a site looks at its frame, above its 24 bits. */
+enum {
+	PLAIN, /* a yield; an enter, exit, unwind or resume of any kind */
+	WAIT,  /* await x, yield from x: x may tell when it leaves */
+	ALONE, /* yield in an asynchronous generator: gives to the one that waits */
+	OPEN,  /* no event: an async statement begins */
+	OVER,  /* what it is over, or with, is known */
+	AGAIN, /* its body is left for the next value, or for the end */
+	SHUT,  /* it is over */
+};
+
 /* Each interpreter of the process has a module and types of its own. */
 typedef struct {
-	PyObject *checkpoint_type, *pausing_type, *counting_type, *main_type, *around_type;
+	PyObject *types[3]; /* checkpoint, counting, pausing */
+	PyObject *main_type, *around_type;
+	PyObject *co_consts; /* the name */
+	char *cache;         /* what the names of cache entries begin with */
+	Buffer spare;
+	Checkpoint ***made[SHUT + 1]; /* by their bits: the highest, 12, and 12 */
 } State;
 
 static State *state_of(PyObject *module) { return PyModule_GetState(module); }
@@ -154,19 +188,6 @@ static PyObject *checkpoint_lshift(PyObject *self, PyObject *value)
  * A frame that waits for one with checkpoints of its own stays where it is: what
  * that one uses is inclusive in it. When the inner one leaves the thread, all
  * that wait for it leave, and they come back with it. */
-enum { ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE };
-
-/* How a checkpoint of such a site looks at its frame, above its 24 bits. */
-enum {
-	PLAIN, /* a yield; an enter, exit, unwind or resume of any kind */
-	WAIT,  /* await x, yield from x: x may tell when it leaves */
-	ALONE, /* yield in an asynchronous generator: gives to the one that waits */
-	OPEN,  /* no event: an async statement begins */
-	OVER,  /* what it is over, or with, is known */
-	AGAIN, /* its body is left for the next value, or for the end */
-	SHUT,  /* it is over */
-};
-
 enum { AWAY = 1, WAITS = 2 };
 
 typedef struct {
@@ -426,7 +447,34 @@ static PyObject *counting_lshift(PyObject *self, PyObject *value)
 	return value;
 }
 
-static PyObject *make(PyObject *type, PyObject *arg)
+/* one gives the checkpoint of some bits: always the same, so that code that is
+ * loaded twice is equal. */
+static PyObject *one(State *s, uint32_t bits, int type)
+{
+	Checkpoint ***pages = s->made[bits >> 24];
+	if (!pages && !(pages = s->made[bits >> 24] = calloc(1 << 12, sizeof *pages)))
+		return PyErr_NoMemory();
+	Checkpoint **page = pages[bits >> 12 & ((1 << 12) - 1)];
+	if (!page && !(page = pages[bits >> 12 & ((1 << 12) - 1)] = calloc(1 << 12, sizeof *page)))
+		return PyErr_NoMemory();
+	Checkpoint **p = &page[bits & ((1 << 12) - 1)];
+	if (!*p || (*p)->head.type != s->types[type]) {
+		Checkpoint *c = (Checkpoint *)PyType_GenericAlloc(s->types[type], 0);
+		if (!c)
+			return NULL;
+		c->bits = bits;
+		*p = c; /* kept for the life of the interpreter */
+	}
+	Py_IncRef((PyObject *)*p);
+	return (PyObject *)*p;
+}
+
+static PyObject *checkpoint_index(PyObject *self)
+{
+	return PyLong_FromLong((long)((Checkpoint *)self)->bits);
+}
+
+static PyObject *make(PyObject *module, int type, PyObject *arg)
 {
 	long bits = PyLong_AsLong(arg);
 	if (bits == -1 && PyErr_Occurred())
@@ -435,29 +483,26 @@ static PyObject *make(PyObject *type, PyObject *arg)
 		PyErr_SetString(PyExc_ValueError, "a checkpoint has 24 bits, and is not 0");
 		return NULL;
 	}
-	Checkpoint *c = (Checkpoint *)PyType_GenericAlloc(type, 0);
-	if (c)
-		c->bits = (uint64_t)bits;
-	return (PyObject *)c;
+	return one(state_of(module), (uint32_t)bits, type);
 }
 
 /* checkpoint(bits): a checkpoint that records these 24 bits */
 static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
 {
-	return make(state_of(module)->checkpoint_type, arg);
+	return make(module, 0, arg);
 }
 
 /* pausing(bits): the same, of a site whose frames can be suspended; how << 24 in
  * addition says what kind of pause it is */
 static PyObject *new_pausing(PyObject *module, PyObject *arg)
 {
-	return make(state_of(module)->pausing_type, arg);
+	return make(module, 2, arg);
 }
 
 /* counting(bits): the same, of a site whose calls may be counted only */
 static PyObject *new_counting(PyObject *module, PyObject *arg)
 {
-	return make(state_of(module)->counting_type, arg);
+	return make(module, 1, arg);
 }
 
 /* open(path): map the channel; False if it is mapped already; OSError */
@@ -475,6 +520,174 @@ static PyObject *open_channel(PyObject *module, PyObject *path)
 	if (result)
 		Py_IncRef(result);
 	return result;
+}
+
+/* Loading woven code (runtimes/python/hook.py describes an entry of the cache):
+ * what the interpreter does for a .pyc, and a checkpoint in each place that the
+ * entry's list of places names. */
+typedef struct {
+	char magic[8];
+	uint64_t stamp, hash, length;
+	uint32_t path, places, sites, count; /* sizes of what follows; sites */
+} Entry;
+
+static const char magic[8] = {'c', 'g', 'w', 'o', 'v', 'e', 'n', 2};
+
+/* put sets the checkpoints of a code object and of those in it. The tuple of
+ * constants is changed in place, so it must be nobody else's; it is, fresh from
+ * marshal. 0 when it cannot be done. */
+static int put(State *s, PyObject *code, const uint32_t **at, const uint32_t *end, uint32_t base)
+{
+	PyObject *consts = PyObject_GetAttr(code, s->co_consts);
+	if (!consts)
+		return 0;
+	int alone = consts->refcount == 2;
+	Py_DecRef(consts);
+	if (!alone || *at >= end)
+		return 0;
+	for (uint32_t n = *(*at)++; n; n--) {
+		if (end - *at < 2)
+			return 0;
+		uint32_t index = *(*at)++, mark = *(*at)++;
+		if (PyTuple_GetItem(consts, index) != &_Py_NoneStruct || mark >> 24 > 2 + SHUT)
+			return 0;
+		uint32_t type = mark >> 24, how = type > 2 ? type - 2 : 0;
+		PyObject *c = one(s, how << 24 | ((mark & 0xffffff) + base), type < 2 ? (int)type : 2);
+		if (!c || PyTuple_SetItem(consts, index, c) < 0)
+			return 0;
+	}
+	if (*at >= end)
+		return 0;
+	for (uint32_t n = *(*at)++; n; n--) {
+		if (*at >= end)
+			return 0;
+		PyObject *inner = PyTuple_GetItem(consts, *(*at)++);
+		if (!inner || inner->type != code->type || !put(s, inner, at, end, base))
+			return 0;
+	}
+	return 1;
+}
+
+/* contents reads a file, 0 bytes if it cannot. */
+static size_t contents(Buffer *b, const char *name)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	size_t n = 0;
+	for (;;) {
+		if (n == b->room) {
+			size_t room = b->room ? 4 * b->room : 64 << 10;
+			char *more = realloc(b->text, room);
+			if (!more) {
+				n = 0;
+				break;
+			}
+			b->text = more;
+			b->room = room;
+		}
+		ssize_t k = read(fd, b->text + n, b->room - n);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			n = 0;
+		if (k <= 0)
+			break;
+		n += (size_t)k;
+		if (n < b->room)
+			break; /* a regular file gives all that it has */
+	}
+	close(fd);
+	return n;
+}
+
+/* stamp is the digest of what says that a file has not changed. */
+static uint64_t stamp(const struct stat *st)
+{
+	uint64_t f[4] = {
+		(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec,
+		(uint64_t)st->st_size, (uint64_t)st->st_ino,
+	};
+	return cg_digest(0, f, sizeof f);
+}
+
+static PyObject *load_entry(State *s, Buffer *buffer, const cg_part *module, const cg_part *path, const cg_part *role)
+{
+	struct stat st;
+	if (cg_head->closed || stat(path->text, &st) < 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	char name[4096];
+	int n = snprintf(name, sizeof name, "%s%016llx", s->cache,
+		(unsigned long long)cg_digest(cg_digest(0, path->text, path->size), role->text, role->size));
+	size_t size = n < (int)sizeof name ? contents(buffer, name) : 0;
+	const char *b = buffer->text;
+	const Entry *e = (const Entry *)b;
+	if (size < sizeof *e || memcmp(e->magic, magic, sizeof magic) != 0 || e->stamp == 0 || e->stamp != stamp(&st))
+		return NULL;
+	uint64_t head = sizeof *e + (uint64_t)e->places + e->path + e->sites;
+	const char *p = b + sizeof *e;
+	const uint32_t *at = (const uint32_t *)p, *end = at + e->places / 4;
+	p += e->places;
+	if (head > size || e->places % 4 || e->path != path->size || memcmp(p, path->text, path->size) != 0)
+		return NULL;
+	cg_part names[3] = {*module, *path, {p + e->path, e->sites}};
+	int64_t base = cg_number(names, e->count);
+	if (base < 0)
+		return NULL;
+	PyObject *code = PyMarshal_ReadObjectFromString(b + head, (Py_ssize_t)(size - head));
+	if (code && e->places && !put(s, code, &at, end, (uint32_t)base)) {
+		Py_DecRef(code);
+		code = NULL;
+	}
+	return code;
+}
+
+/* load(module, path, role): the woven code of a file from the cache, live, or
+ * None if it is not there or may be out of date. A file that another process
+ * has not loaded yet gets its numbers. What this takes is cg's. */
+static PyObject *load(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+	State *s = state_of(module);
+	cg_part parts[3];
+	cg_event((uint64_t)ENTER << 21 | (CG_SITES - 1));
+	PyObject *code = NULL;
+	int ok = n == 3 && cg_head && s->cache && &PyMarshal_ReadObjectFromString;
+	for (int i = 0; ok && i < 3; i++) {
+		Py_ssize_t size;
+		parts[i].text = PyUnicode_AsUTF8AndSize(args[i], &size);
+		parts[i].size = (size_t)size;
+		ok = parts[i].text && !memchr(parts[i].text, 0, parts[i].size);
+	}
+	/* a path in the working folder names many files */
+	if (ok && parts[1].text[0] == '/') {
+		/* kept from one module to the next; the collector may run code of the
+		 * program's meanwhile, which imports another */
+		Buffer b = s->spare;
+		s->spare = (Buffer){0};
+		code = load_entry(s, &b, &parts[0], &parts[1], &parts[2]);
+		if (s->spare.text || b.room > 1 << 20)
+			free(b.text);
+		else
+			s->spare = b;
+	}
+	if (!code)
+		PyErr_Clear();
+	cg_event((uint64_t)EXIT << 21 | (CG_SITES - 1));
+	return code ? code : none();
+}
+
+/* cache(prefix): where load finds entries */
+static PyObject *set_cache(PyObject *module, PyObject *prefix)
+{
+	Py_ssize_t size;
+	const char *text = PyUnicode_AsUTF8AndSize(prefix, &size);
+	if (text) {
+		free(state_of(module)->cache);
+		state_of(module)->cache = strdup(text);
+	}
+	PyErr_Clear(); /* without a cache, then */
+	return none();
 }
 
 /* Main runs the script: a callable without a frame of its own, so that the
@@ -622,6 +835,8 @@ static PyMethodDef methods[] = {
 	{"checkpoint", new_checkpoint, METH_O, "checkpoint($module, bits, /)\n--\n\nA checkpoint that records kind << 21 | site."},
 	{"pausing", new_pausing, METH_O, "pausing($module, bits, /)\n--\n\nThe same, of a site whose frames can be suspended."},
 	{"counting", new_counting, METH_O, "counting($module, bits, /)\n--\n\nThe same, of a site whose calls may be counted only."},
+	{"load", (PyCFunction)(void *)load, METH_FASTCALL, "load($module, module, path, role, /)\n--\n\nThe woven code of a file from the cache, or None."},
+	{"cache", set_cache, METH_O, "cache($module, prefix, /)\n--\n\nWhere load finds entries."},
 	{"main", new_main, METH_O, "main($module, prepare, /)\n--\n\nA callable that runs (code, names) = prepare()."},
 	{"replace", new_replacement, METH_O, "replace($module, prepare, /)\n--\n\nRun (code, names) = prepare(code) in place of the next main module."},
 	{"around", new_around, METH_O, "around($module, three, /)\n--\n\nA callable that runs the second of three between the others."},
@@ -631,12 +846,14 @@ static PyMethodDef methods[] = {
 
 static PySlot checkpoint_slots[] = {
 	{Py_nb_negative, checkpoint_negative_counted}, /* until None is known to be immortal */
+	{Py_nb_index, checkpoint_index},
 	{Py_nb_lshift, checkpoint_lshift},
 	{Py_mp_subscript, checkpoint_lshift},
 	{0},
 };
 
 static PySlot counting_slots[] = {
+	{Py_nb_index, checkpoint_index},
 	{Py_nb_lshift, counting_lshift},
 	{Py_mp_subscript, counting_lshift},
 	{Py_nb_negative, counting_negative},
@@ -644,6 +861,7 @@ static PySlot counting_slots[] = {
 };
 
 static PySlot pausing_slots[] = {
+	{Py_nb_index, checkpoint_index},
 	{Py_nb_lshift, pausing_lshift},
 	{Py_mp_subscript, pausing_lshift},
 	{Py_nb_negative, pausing_negative},
@@ -663,15 +881,15 @@ static PyType_Spec around_spec = {"cgprobe.Around", sizeof(Around), 0, Py_TPFLAG
 static int module_exec(PyObject *module)
 {
 	State *s = state_of(module);
-	s->checkpoint_type = PyType_FromSpec(&checkpoint_spec);
-	s->pausing_type = PyType_FromSpec(&pausing_spec);
-	s->counting_type = PyType_FromSpec(&counting_spec);
+	s->types[0] = PyType_FromSpec(&checkpoint_spec);
+	s->types[1] = PyType_FromSpec(&counting_spec);
+	s->types[2] = PyType_FromSpec(&pausing_spec);
+	s->co_consts = PyUnicode_InternFromString("co_consts");
 	s->main_type = PyType_FromSpec(&main_spec);
 	s->around_type = PyType_FromSpec(&around_spec);
-	PyObject *types[] = {s->checkpoint_type, s->pausing_type, s->counting_type};
 	for (int i = 0; i < 3 && n_ours < (int)(sizeof ours / sizeof *ours); i++)
-		ours[n_ours++] = types[i];
-	return s->checkpoint_type && s->pausing_type && s->counting_type && s->main_type && s->around_type ? 0 : -1;
+		ours[n_ours++] = s->types[i];
+	return s->types[0] && s->types[1] && s->types[2] && s->co_consts && s->main_type && s->around_type ? 0 : -1;
 }
 
 static PySlot module_slots[] = {{Py_mod_exec, module_exec}, {0}, {0}};

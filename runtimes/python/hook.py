@@ -13,16 +13,19 @@ import sys
 before = set(sys.modules)
 
 import _imp
+import _io
 import _socket
 import _thread
 import marshal
 import os
+import time
 import _frozen_importlib as bootstrap
 import _frozen_importlib_external as machinery
 
 MARK = "\0cg-checkpoint:"  # begins the constants that become checkpoints
 ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE = range(6)  # kinds of events
 OWN = (1 << 21) - 1        # the site of cg's own work inside the program
+MASK = (1 << 24) - 1       # what a word tells: the rest is how a checkpoint looks at its frame
 
 CPYTHON = sys.implementation.name == "cpython"
 
@@ -47,7 +50,8 @@ checkpoint = None     # bits -> object
 pausing = None        # the same, of a site whose frames can be suspended
 counting = None       # the same, of one whose calls may be counted only
 makers = {}           # the three by the letter behind a mark
-live = {}             # (bits, letter) -> checkpoint, shared by all modules
+live = {}             # (bits, letter) -> checkpoint, shared by all modules; native ones are in the native module
+load = None           # loads a module from the cache, native only
 
 
 def start(path):
@@ -81,7 +85,9 @@ def begin(path):
 
 def probe():
     """Opens the channel with the native module, else in Python."""
-    global checkpoint, pausing, counting
+    global checkpoint, pausing, counting, load, prefix
+    prefix = os.path.join(run.cache, "%s-%s-%s%d-" % (
+        os.path.basename(run.here), run.key, sys.implementation.cache_tag, sys.flags.optimize))
     reason = run.reason
     if run.native:
         if not CPYTHON:
@@ -100,6 +106,8 @@ def probe():
                 run.nested = not module.open(run.channel)
                 checkpoint, pausing, counting = module.checkpoint, module.pausing, module.counting
                 run.main, run.replace, run.around = module.main, module.replace, module.around
+                module.cache(prefix)
+                load = module.load
                 return True
             except (ImportError, OSError, UnicodeError) as e:
                 reason = str(e)
@@ -248,8 +256,14 @@ getattr(__import__("_frozen_importlib_external").SourceFileLoader.get_code, "__g
 
 
 def reduce(self):
-    bits = next(bits for bits, c in live.items() if c is self)
-    bits, how = bits
+    if load:
+        bits, kind = self.__index__(), type(self).__name__
+        how = {"Checkpoint": "", "Counting": "s"}.get(kind)
+        if how is None:
+            how = next(letter for letter, n in PAUSES.items() if n == bits >> 24)
+        bits &= MASK
+    else:
+        bits, how = next(key for key, c in live.items() if c is self)
     return eval, (REVIVE, {"text": REVIVE, "channel": run.channel, "bits": bits, "how": how})
 
 
@@ -258,6 +272,8 @@ def revive(channel, bits, how):
 
 
 def live_one(bits, how):
+    if load:
+        return makers[how](bits)
     c = live.get((bits, how))
     if c is None:
         c = live[bits, how] = makers[how](bits)
@@ -318,17 +334,16 @@ def take(first, parent, lost, new):
 # Modules
 
 def get_code(self, fullname):
-    meet()
+    for name in list(later):
+        if name in sys.modules:
+            meet()
+            break
     if type(self) is Loader:
         path = self.get_filename(fullname)
         # The module of "python -m" is asked for by runpy, under its own name.
         main = fullname == "__main__" or sys.argv[:1] == ["-m"] and sys._getframe(1).f_globals.get("__name__") == "runpy"
         if main or run.imports and wanted(path):
-            try:
-                source = self.get_data(path)
-            except OSError:
-                return original_get_code(self, fullname)
-            code = woven(source, path, "__main__" if main else fullname)
+            code = woven(None, path, "__main__" if main else fullname)
             if code is not None:
                 return code
     return original_get_code(self, fullname)
@@ -352,13 +367,18 @@ def woven(source, path, module, **how):
     """The code object with live checkpoints, None to load the module as it is.
 
     What this costs is cg's, not the importing function's: it is a site of its
-    own, which the reader books so. how:
+    own, which the reader books so. source is None for a file that is read as it
+    stands. how:
 
     text   of the source, where no cookie says what its bytes mean
     parse  makes the syntax tree of a text in place of compile
     kind   names what parse does, for the cache
     mute   warnings have been given already
     """
+    if source is None and load:
+        code = load(module, path, role(path, module))
+        if code is not None:
+            return code
     -checkpoint(ENTER << 21 | OWN)
     try:
         return weave_or_load(source, path, module, **how)
@@ -366,30 +386,136 @@ def woven(source, path, module, **how):
         -checkpoint(EXIT << 21 | OWN)
 
 
+def role(path, module):
+    """What a file's plan depends on beside its text and run.key."""
+    return "main1" if module == "__main__" else "module1" if own(path) else "module0"
+
+
 def weave_or_load(source, path, module, text=None, parse=None, kind="", mute=False):
-    mine = "1" if module == "__main__" or own(path) else "0"
+    what = role(path, module)
+    mine = what[-1:]
     try:
-        # No call of os.path from here on: a debugger would step into it.
-        where = "%s/%s-%d-%s-%s-%s%d-%s%s" % (
-            run.cache, _imp.source_hash(0x6367, source).hex(), len(source), run.here.rpartition("/")[2], run.key,
-            sys.implementation.cache_tag, sys.flags.optimize,
-            "main" if module == "__main__" else "module", kind)
-        try:
-            with open(where, "rb") as f:
-                sites, code = marshal.loads(f.read())
-        except (OSError, ValueError, EOFError, TypeError):
-            sites, code = make(source, path, module, mine, where, text, parse, mute)
+        seen = 0, 0
+        if source is None:
+            status = os.stat(path)
+            if path[:1] == "/":
+                seen = stamp(status), status.st_ctime_ns
+            else:  # a path in the working folder names many files
+                source = read(path)
+        parts = (path, what) if source is None else (path, what, kind, _imp.source_hash(0x6367, source).hex())
+        where = "%s%016x" % (prefix, digest(*[p.encode("utf-8", "surrogatepass") for p in parts]))
+        entry = find(where, path)
+        code = None
+        if entry is not None and not (entry[0] and entry[0] == seen[0]):
+            # Touched, or woven too soon after it was written: the content tells.
+            if source is None:
+                source = read(path)
+            if entry[1:3] != (_imp.source_hash(0x6367, source), len(source)):
+                entry = None
+            elif old(seen):
+                keep(where, seen, path, *entry[1:])
+        if entry is not None:
+            try:
+                places, sites, code = entry[3], entry[4], marshal.loads(entry[6])
+            except (ValueError, EOFError, TypeError):
+                pass
+        if code is None:
+            if source is None:
+                source = read(path)
+            places, sites, code = make(source, path, module, mine, where, seen, text, parse, mute)
             if code is None:
                 return None
         answer = ask("load", module, path, mine, sites)
         if answer[0] != b"ok":
             return None
-        return enliven(code, int(answer[1]), path)
-    except OSError:  # cg has ended
+        return enliven(code, int(answer[1]), iter(memoryview(places).cast("I"))) if places else code
+    except OSError:  # the file is gone, or cg has ended
         return None
     except Exception as e:  # a fault of ours must not become the program's
         tell("skip", module, path, "%s: %s" % (type(e).__name__, e))
         return None
+
+
+def read(path):
+    with _io.open_code(path) as f:
+        return f.read()
+
+
+# The cache. An entry is a file with a name that its path gives, or path and
+# content where the text is not that of a file:
+#
+#   magic   8 bytes
+#   stamp   u64: of the file when it was woven, see stamp; 0: not to be trusted
+#   hash    8 bytes, length u64: of the source
+#   sizes   u32 of path, places and sites; number of the sites, u32
+#   places, path, sites, and the code as marshal writes it
+#
+# places say where the checkpoints of a code object are: their number, index
+# into its constants and bits of each (type << 24 | kind << 21 | site in the
+# file); and the number of code objects in it that have some, index and places
+# of each. The native module reads this, too.
+
+MAGIC = b"cgwoven\2"
+TYPES = "", "s", "p", "w", "y", "o", "v", "g", "h"
+
+
+def digest(*parts):
+    """What the native module's cg_digest gives (checkpoint/FORMAT.md)."""
+    h = 0
+    for p in parts:
+        for w in [len(p)] + [int.from_bytes(p[i:i + 8].ljust(8, b"\0"), sys.byteorder) for i in range(0, len(p), 8)]:
+            h = (h ^ w) * 0x9e3779b97f4a7c15 & 0xffffffffffffffff
+            h ^= h >> 32
+    return h
+
+
+def number(n, size):
+    return (n & (1 << 8 * size) - 1).to_bytes(size, sys.byteorder)
+
+
+def stamp(status):
+    """What changes with a file: as a .pyc has it, and what no program sets."""
+    return digest(number(status.st_mtime_ns, 8) + number(status.st_ctime_ns, 8)
+                  + number(status.st_size, 8) + number(status.st_ino, 8))
+
+
+def old(seen):
+    """Whether a file that is written again would have another stamp."""
+    return seen[0] and seen[1] + 2000000000 < time.time_ns()
+
+
+def find(where, path):
+    """(stamp, hash, length, places, sites, count, code) of an entry, or None."""
+    try:
+        with open(where, "rb") as f:
+            b = f.read()
+    except OSError:
+        return None
+    if b[:8] != MAGIC or len(b) < 48:
+        return None
+    stamp, length = [int.from_bytes(b[i:i + 8], sys.byteorder) for i in (8, 24)]
+    name, places, sites, count = [int.from_bytes(b[i:i + 4], sys.byteorder) for i in (32, 36, 40, 44)]
+    at = 48 + places
+    if b[at:at + name] != path.encode("utf-8", "surrogatepass"):
+        return None
+    end = at + name + sites
+    return stamp, b[16:24], length, b[48:at], b[at + name:end], count, b[end:]
+
+
+def keep(where, seen, path, hash, length, places, sites, count, code):
+    """Writes an entry."""
+    name = path.encode("utf-8", "surrogatepass")
+    temporary = "%s.%d.%d" % (where, os.getpid(), _thread.get_ident())
+    try:
+        with open(temporary, "wb") as f:
+            f.write(b"".join([MAGIC, number(seen[0] if old(seen) else 0, 8), hash, number(length, 8), number(len(name), 4),
+                              number(len(places), 4), number(len(sites), 4), number(count, 4), places, name, sites, code]))
+        os.replace(temporary, where)
+    except (OSError, ValueError):
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
 
 
 def part(name, **given):
@@ -400,26 +526,32 @@ def part(name, **given):
     return scope
 
 
-def make(*given):
-    """Weaves a source and caches the outcome: (sites, code), or (None, None)."""
-    there = "_ast" in sys.modules
-    try:
-        return make_with_ast(*given)
-    finally:
-        if not there:
-            sys.modules.pop("_ast", None)  # the program imports its own
+def syntax():
+    """The built-in module _ast, past sys.modules and the program's finders: the
+    program imports its own."""
+    module = sys.modules.get("_ast")
+    if module is None:
+        if CPYTHON:
+            module = _imp.create_builtin(bootstrap.ModuleSpec("_ast", bootstrap.BuiltinImporter, origin="built-in"))
+            _imp.exec_builtin(module)
+        else:
+            import _ast as module
+        sys.modules.pop("_ast", None)
+    return module
 
 
-def make_with_ast(source, path, module, mine, where, text, parse, mute):
-    scope = part("weave", MARK=MARK, Ear=Ear)
+def make(source, path, module, mine, where, seen, text, parse, mute):
+    """Weaves a source and caches the outcome: (places, sites, code), or three
+    times None."""
+    scope = part("weave", MARK=MARK, Ear=Ear, ast=syntax())
     try:
         text = scope["decode"](source) if text is None else text
     except (SyntaxError, UnicodeError, LookupError) as e:
         tell("skip", module, path, "not readable as source: %s" % e)
-        return None, None
+        return None, None, None
     answer = ask("plan", module, path, mine, text.encode("utf-8", "surrogatepass"))
     if answer[0] != b"ok":
-        return None, None
+        return None, None, None
     plan = answer[1].decode("utf-8", "surrogateescape")
     try:
         sites, code, quiet = scope["weave"](text, source, path, plan, parse, mute)
@@ -427,21 +559,26 @@ def make_with_ast(source, path, module, mine, where, text, parse, mute):
         # Not ours to report: the interpreter says it when it compiles the
         # original.
         tell("skip", module, path, "%s: %s" % (type(e).__name__, e))
-        return None, None
+        return None, None, None
+    sites = sites.encode("utf-8", "surrogateescape")
+    places = []
+    code = unmark(code, places)
+    places = b"".join([number(n, 4) for n in places])
     # The warnings of a script come every time, those of a module when it is
     # compiled.
     if quiet or module != "__main__" and not sys.dont_write_bytecode:
-        temporary = "%s.%d.%d" % (where, os.getpid(), _thread.get_ident())
         try:
-            with open(temporary, "wb") as f:
-                f.write(marshal.dumps((sites, code)))
-            os.replace(temporary, where)
-        except (OSError, ValueError):
+            data = marshal.dumps(code)
+        except ValueError:
+            return places, sites, code
+        if (3, 11) <= sys.version_info < (3, 14):
             try:
-                os.unlink(temporary)
-            except OSError:
+                data = scope["share"](data)
+            except (ValueError, IndexError, RecursionError):
                 pass
-    return sites, code
+        keep(where, seen, path, _imp.source_hash(0x6367, source), len(source), places, sites,
+             sum([line.startswith(b"S") for line in sites.split(b"\n")]), data)
+    return places, sites, code
 
 
 class Ear(type):
@@ -476,18 +613,39 @@ class Ear(type):
         cls.filters.remove(cls.filter)
 
 
-def enliven(code, base, path):
-    """Replaces the marks in code and all code in it by checkpoints."""
-    consts = []
-    for c in code.co_consts:
+def unmark(code, places):
+    """Code with None in the places of its marks, which are noted."""
+    marks, inner, consts = [], [], []
+    for i, c in enumerate(code.co_consts):
         if type(c) is Code:
-            c = enliven(c, base, path)
+            below = []
+            c = unmark(c, below)
+            if below:
+                inner.append([i] + below)
         elif type(c) is str and c.startswith(MARK):
             kind, _, site = c[len(MARK):].partition(":")
-            number = site.rstrip("spwyovgh")
-            c = live_one(int(kind) << 21 | base + int(number), site[len(number):])
+            digits = site.rstrip("".join(TYPES))
+            marks += i, TYPES.index(site[len(digits):]) << 24 | int(kind) << 21 | int(digits)
+            c = None
         consts.append(c)
-    return code.replace(co_consts=tuple(consts), co_filename=path)
+    if not marks and not inner:
+        return code
+    places += [len(marks) // 2] + marks + [len(inner)]
+    for below in inner:
+        places += below
+    return code.replace(co_consts=tuple(consts))
+
+
+def enliven(code, base, places):
+    """Puts the checkpoints into code and all code in it."""
+    consts = list(code.co_consts)
+    for _ in range(next(places)):
+        i, mark = next(places), next(places)
+        consts[i] = live_one((mark & 0xffffff) + base, TYPES[mark >> 24])
+    for _ in range(next(places)):
+        i = next(places)
+        consts[i] = enliven(consts[i], base, places)
+    return code.replace(co_consts=tuple(consts))
 
 
 # The script. "python script.py" reads and runs the file in C, where no import
@@ -501,13 +659,13 @@ def script():
         return
     try:
         with open(name, "rb") as f:
-            source = f.read()
+            first = f.read(4)
     except OSError:
         return
-    if source[:4] == b"PK\3\4" or name.endswith(".pyc"):
+    if first == b"PK\3\4" or name.endswith(".pyc"):
         return
     path = name if name.startswith("/") or sys.version_info < (3, 9) else os.getcwd() + "/" + name
-    code = woven(source, path, "__main__")
+    code = woven(None, path, "__main__")
     if code is None:
         return
     real = sys.modules.get("runpy")
@@ -723,7 +881,7 @@ def meet_runpy(module):
             except OSError:
                 source = b"\0"
             if b"\0" not in source and wanted(os.path.abspath(path)):
-                code = woven(source, path, "__main__" if name == "__mp_main__" else name)
+                code = woven(None, path, "__main__" if name == "__mp_main__" else name)
                 if code is not None:
                     return (code, args[-1]) if len(args) == 2 else code
         return original(*args)
