@@ -163,3 +163,31 @@ func (o Options) NameWanted(name string) bool {
 	}
 	return !names
 }
+
+// SiteWanted reports whether a site of that kind and qualified name is one of
+// the plan's. A coarse plan has the module that is run, and its main.
+func (o Options) SiteWanted(kind checkpoint.SiteKind, name string) bool {
+	if o.Granularity == Coarse && (!o.Entry || kind != checkpoint.Module && (kind != checkpoint.Function || name != "main")) {
+		return false
+	}
+	return o.NameWanted(name)
+}
+
+// Choose leaves the sites of a plan that are wanted, and their points.
+func (o Options) Choose(p *Plan) *Plan {
+	out := &Plan{Language: p.Language, File: p.File, Left: p.Left}
+	numbers := make([]int, len(p.Sites))
+	for i, s := range p.Sites {
+		numbers[i] = -1
+		if o.SiteWanted(s.Kind, s.Func) {
+			numbers[i] = len(out.Sites)
+			out.Sites = append(out.Sites, s)
+		}
+	}
+	for _, q := range p.Points {
+		if q.Site = numbers[q.Site]; q.Site >= 0 {
+			out.Points = append(out.Points, q)
+		}
+	}
+	return out
+}

@@ -31,7 +31,8 @@ type Skip struct {
 // table of files, where the server's numbers stand, too. The answer is parts separated by zero bytes, up to the end of the
 // connection; the first is "ok" or says why not.
 //
-//	plan  module path own source   ok plan
+//	plan  module path own source   ok plan, or "unparsed" and why
+//	outline module path own plan   ok plan      what is wanted of a plan that the runtime made
 //	load  module path own sites    ok base      numbers base+1 ... are the file's
 //	skip  module path reason       ok
 //	task  name path line           ok number    a span of that name, such as a test
@@ -145,6 +146,10 @@ func (s *Server) answer(c net.Conn) {
 		return
 	}
 	answer, err := s.do(op, body)
+	if errors.As(err, new(*unparsed)) {
+		c.Write([]byte("unparsed\x00" + err.Error()))
+		return
+	}
 	if err != nil {
 		c.Write([]byte("refused\x00" + err.Error()))
 		return
@@ -171,6 +176,20 @@ func (s *Server) do(op string, body []byte) (string, error) {
 			return "", err
 		}
 		return s.plan(p[0], p[1], p[2] == "1", []byte(p[3]))
+	case "outline":
+		p, err := parts(4)
+		if err != nil {
+			return "", err
+		}
+		o := s.options(p[0])
+		if !o.FileWanted(p[1], p[2] == "1") {
+			return "", fmt.Errorf("not wanted")
+		}
+		plan, err := DecodeOutline(p[3])
+		if err != nil {
+			return "", err
+		}
+		return Encode(o.Choose(plan)), nil
 	case "load":
 		p, err := parts(4)
 		if err != nil {
@@ -259,11 +278,14 @@ func (s *Server) plan(module, file string, own bool, source []byte) (string, err
 	}
 	p, err := s.Planner(source, o)
 	if err != nil {
-		s.skip(file, err.Error())
-		return "", err
+		return "", &unparsed{err}
 	}
 	return Encode(p), nil
 }
+
+// unparsed is a source that the planner cannot place. The runtime makes an
+// outline of it, or says that the file is skipped.
+type unparsed struct{ error }
 
 // Encode writes a plan as the runtimes read it: a line for each site and each
 // point, in fields separated by tabs. Lines count from 1, columns from 0.
@@ -290,6 +312,55 @@ func Encode(p *Plan) string {
 		fmt.Fprintf(&b, "P\t%s\t%d\t%d\t%d\n", q.Role, q.Line, q.Col-1, q.Site+1)
 	}
 	return b.String()
+}
+
+// DecodeOutline reads a plan of a whole file that a runtime has made. Its lines
+// are those of Encode; each of a point has the line and the column of its end
+// behind it.
+func DecodeOutline(lines string) (*Plan, error) {
+	p := &Plan{}
+	for line := range strings.Lines(lines) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		numbers := func(from, to int) ([]int, error) {
+			var out []int
+			for _, s := range f[from:to] {
+				n, err := strconv.Atoi(s)
+				if err != nil {
+					return nil, fmt.Errorf("outline: %w", err)
+				}
+				out = append(out, n)
+			}
+			return out, nil
+		}
+		switch {
+		case f[0] == "S" && len(f) == 7:
+			n, err := numbers(2, 6)
+			if err != nil {
+				return nil, err
+			}
+			p.Sites = append(p.Sites, checkpoint.Site{
+				Kind: checkpoint.SiteKind(f[1]), Line: n[0], Col: n[1] + 1, EndLine: n[2], Small: n[3] == 1, Func: f[6],
+			})
+		case f[0] == "L" && len(f) == 4:
+			n, err := numbers(1, 2)
+			if err != nil {
+				return nil, err
+			}
+			p.Left = append(p.Left, Left{Line: n[0], Name: f[2], Reason: f[3]})
+		case f[0] == "P" && len(f) == 7:
+			n, err := numbers(2, 7)
+			if err != nil {
+				return nil, err
+			}
+			if n[2] < 1 || n[2] > len(p.Sites) {
+				return nil, fmt.Errorf("outline: a point of no site")
+			}
+			p.Points = append(p.Points, Point{Role: Role(f[1]), Line: n[0], Col: n[1] + 1, Site: n[2] - 1, EndLine: n[3], EndCol: n[4] + 1})
+		default:
+			return nil, fmt.Errorf("outline: a line that is none of a plan's")
+		}
+	}
+	return p, nil
 }
 
 // load numbers the sites of a file.

@@ -14,6 +14,8 @@ import (
 // Tree is a set of source files on disk with their plans.
 type Tree struct {
 	Planner Planner
+	// Outline plans a text that Planner cannot place; nil for none.
+	Outline Planner
 	Decode  func([]byte) ([]byte, error)
 	Options Options
 
@@ -42,6 +44,11 @@ func (t *Tree) Read(names []string) {
 		}
 		if err == nil {
 			f.Plan, err = t.Planner(f.Text, t.Options)
+			if err != nil && t.Outline != nil {
+				if p, refused := t.Outline(f.Text, t.Options); refused == nil {
+					f.Plan, err = p, nil
+				}
+			}
 		}
 		if err != nil {
 			t.Skipped = append(t.Skipped, Skip{name, err.Error()})
