@@ -84,6 +84,9 @@ type Language struct {
 	Interprets func(command string) bool
 	// Plan finds the sites of a source file.
 	Plan instrument.Planner
+	// Outline plans a text that Plan cannot place, by asking the interpreter
+	// for its tree; nil if there is no such way. Nothing of the text is run.
+	Outline instrument.Planner
 	// PlanVersion changes with the planner: caches of woven code depend on it.
 	PlanVersion string
 	// Decode turns the bytes of a file into the text that Plan and Render

@@ -11,6 +11,7 @@ import (
 
 	"github.com/smacker/go-tree-sitter/python"
 	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/unicode/norm"
 
 	"cg/checkpoint"
 	"cg/instrument"
@@ -32,6 +33,7 @@ func init() {
 
 		Plan:        planPython,
 		PlanVersion: fmt.Sprintf("%x", sha256.Sum256(pythonPlanner)),
+		Outline:     outlinePython,
 		Decode:      decodePython,
 		Render:      renderPython,
 		Beside: func() (map[string][]byte, error) {
@@ -112,7 +114,7 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 		n := t.Nodes[i]
 		p.Sites = append(p.Sites, checkpoint.Site{
 			Language: "python", Func: name, Kind: kind,
-			Line: n.Row + 1, Col: n.Col + 1, EndLine: n.EndRow + 1,
+			Line: n.Row + 1, Col: n.Col + 1, EndLine: lastRow(t, i) + 1,
 		})
 		return len(p.Sites) - 1
 	}
@@ -126,15 +128,9 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 			Line: n.Row + 1, Col: n.Col + 1, EndLine: n.EndRow + 1, EndCol: n.EndCol + 1,
 		})
 	}
-	wanted := func(name string, nested bool) bool {
-		if o.Granularity == instrument.Coarse && (nested || name != "main" || !o.Entry) {
-			return false
-		}
-		return o.NameWanted(name)
-	}
 
 	module := scope{end: len(t.Nodes), site: -1}
-	if (o.Granularity == instrument.Fine || o.Entry) && o.NameWanted("<module>") {
+	if o.SiteWanted(checkpoint.Module, "<module>") {
 		module.site = site(0, "<module>", checkpoint.Module)
 		m := &p.Sites[module.site]
 		m.Line, m.Col = 1, 1
@@ -159,7 +155,7 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 		here := scopes[len(scopes)-1]
 		switch n.Type {
 		case "function_definition":
-			name := t.Text(t.Field(i, "name"))
+			name := norm.NFKC.String(t.Text(t.Field(i, "name")))
 			kind := checkpoint.Function
 			if here.class {
 				kind = checkpoint.Method
@@ -172,7 +168,7 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 				s.compiled = true
 				p.Left = append(p.Left, instrument.Left{Name: s.name, Line: n.Row + 1, Reason: "left alone: " + by + " compiles it"})
 			}
-			if !s.compiled && wanted(s.name, len(scopes) > 1) {
+			if !s.compiled && o.SiteWanted(kind, s.name) {
 				s.site = site(i, s.name, kind)
 				p.Sites[s.site].Small = small(t, t.Field(i, "body"))
 				point(i, s.site, instrument.Body)
@@ -180,7 +176,7 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 			begins[t.Field(i, "body")] = s
 		case "lambda":
 			s := scope{name: here.qualify("<lambda>"), site: -1, compiled: here.compiled}
-			if !s.compiled && wanted(s.name, true) {
+			if !s.compiled && o.SiteWanted(checkpoint.Lambda, s.name) {
 				s.site = site(i, s.name, checkpoint.Lambda)
 				p.Sites[s.site].Small = small(t, t.Field(i, "body"))
 				point(i, s.site, instrument.Lambda)
@@ -189,7 +185,7 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 		case "class_definition":
 			// A class body runs in a frame of its own, on behalf of the
 			// function or module around it.
-			s := scope{name: here.qualify(t.Text(t.Field(i, "name"))), site: here.site, class: true, compiled: here.compiled}
+			s := scope{name: here.qualify(norm.NFKC.String(t.Text(t.Field(i, "name")))), site: here.site, class: true, compiled: here.compiled}
 			if by := compiledBy(t, i); by != "" && !s.compiled {
 				s.compiled = true
 				p.Left = append(p.Left, instrument.Left{Name: s.name, Line: n.Row + 1, Reason: "left alone: " + by + " compiles it"})
@@ -224,36 +220,94 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 	return p, nil
 }
 
-// smallNodes is the size of the syntax tree that a small body may have.
-const smallNodes = 40
+// lastRow is the row on which the code of a node ends; comments may follow that
+// the grammar takes for a part of it.
+func lastRow(t *syntax.Tree, i int) int {
+	for {
+		last := -1
+		t.Children(i, func(c int) {
+			if k := t.Nodes[c].Type; k != "comment" && k != "line_continuation" {
+				last = c
+			}
+		})
+		if last < 0 {
+			return t.Nodes[i].EndRow
+		}
+		i = last
+	}
+}
+
+// smallWords is how many names and constants a small body may have.
+const smallWords = 12
 
 // small reports whether a body runs for less than its checkpoints take: at most
-// two statements and a docstring, that call nothing and repeat nothing.
+// two statements, that call nothing and repeat nothing. Strings that stand for
+// themselves are no statements. As small in outline.py.
 func small(t *syntax.Tree, body int) bool {
-	if t.After(body)-body > smallNodes {
-		return false
-	}
-	statements := 0
-	t.Children(body, func(c int) {
-		switch n := t.Nodes[c]; {
-		case !n.Named || n.Type == "comment" || t.Nodes[body].Type != "block":
-		case n.Type == "expression_statement" && t.Nodes[c+1].Type == "string":
-		default:
-			statements++
-		}
-	})
-	for c := body; c < t.After(body); c++ {
-		if !t.Nodes[c].Named {
-			continue
-		}
-		switch t.Nodes[c].Type {
-		case "call", "for_statement", "while_statement", "with_statement", "try_statement", "match_statement",
-			"list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression",
-			"yield", "await", "lambda", "function_definition", "class_definition", "import_statement", "import_from_statement":
+	parts := []int{body}
+	if t.Nodes[body].Type == "block" {
+		parts = nil
+		t.Children(body, func(c int) {
+			if n := t.Nodes[c]; n.Named && n.Type != "comment" && n.Type != "line_continuation" && !stringAlone(t, c) {
+				parts = append(parts, c)
+			}
+		})
+		if len(parts) > 2 {
 			return false
 		}
 	}
-	return statements <= 2
+	words := 0
+	for _, part := range parts {
+		for c := part; c < t.After(part); c++ {
+			if !t.Nodes[c].Named {
+				continue
+			}
+			switch t.Nodes[c].Type {
+			case "call", "for_statement", "while_statement", "with_statement", "try_statement", "match_statement",
+				"list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression",
+				"yield", "await", "lambda", "function_definition", "class_definition", "import_statement", "import_from_statement":
+				return false
+			case "string":
+				if t.Nodes[t.Nodes[c].Parent].Type != "concatenated_string" {
+					words++
+				}
+			case "identifier", "integer", "float", "true", "false", "none", "ellipsis", "concatenated_string":
+				words++
+			}
+			if words > smallWords {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// stringAlone reports whether a statement is a string, or several joined.
+func stringAlone(t *syntax.Tree, statement int) bool {
+	if t.Nodes[statement].Type != "expression_statement" {
+		return false
+	}
+	c, only := unwrap(t, statement)
+	return only && (t.Nodes[c].Type == "string" || t.Nodes[c].Type == "concatenated_string")
+}
+
+// unwrap takes the parentheses off what stands alone in a node.
+func unwrap(t *syntax.Tree, i int) (inner int, only bool) {
+	for {
+		inner, n := -1, 0
+		t.Children(i, func(c int) {
+			if s := t.Nodes[c]; s.Named && s.Type != "comment" && s.Type != "line_continuation" {
+				inner = c
+				n++
+			} else if s.Type == "," {
+				n++
+			}
+		})
+		if n != 1 || t.Nodes[inner].Type != "parenthesized_expression" {
+			return inner, n == 1
+		}
+		i = inner
+	}
 }
 
 // compilers are the decorators, without what they are called with, by which a
@@ -279,11 +333,8 @@ func compiledBy(t *syntax.Tree, definition int) string {
 		if t.Nodes[c].Type != "decorator" || by != "" {
 			return
 		}
-		e := c + 1 // the "@"
-		for e < t.After(c) && !t.Nodes[e].Named {
-			e++
-		}
-		if e == t.After(c) {
+		e, only := unwrap(t, c)
+		if !only {
 			return
 		}
 		if t.Nodes[e].Type == "call" {
@@ -302,6 +353,9 @@ func compiledBy(t *syntax.Tree, definition int) string {
 			} else {
 				e = t.Field(e, "function")
 			}
+		}
+		if k := t.Nodes[e].Type; k != "identifier" && k != "attribute" {
+			return
 		}
 		name := t.Text(e)
 		module, last := "", name
