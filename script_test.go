@@ -74,6 +74,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", os.Getenv("CG_TEST_BIN")+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv("CG_TEST_BIN", os.Getenv("CG_TEST_BIN"))
 			e.Setenv("XDG_CACHE_HOME", os.Getenv("CG_TEST_CACHE"))
 			e.Setenv("HOME", e.WorkDir)
 			// Shims of pyenv look here.

@@ -59,6 +59,9 @@ func runAnalyze(c *cli.Context) error {
 		Planner: lang.Plan, Decode: lang.Decode,
 		Options: instrument.Options{Granularity: granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"), Entry: true},
 	}
+	if !c.Bool("save-instrumented") {
+		tree.Outline = lang.Outline // which is no help to Render
+	}
 	tree.Read(files)
 	if c.Bool("save-instrumented") {
 		beside, err := lang.Beside()

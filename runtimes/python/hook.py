@@ -550,6 +550,8 @@ def make(source, path, module, mine, where, seen, text, parse, mute):
         tell("skip", module, path, "not readable as source: %s" % e)
         return None, None, None
     answer = ask("plan", module, path, mine, text.encode("utf-8", "surrogatepass"))
+    if answer[0] == b"unparsed":
+        answer = outlined(text, path, module, mine, answer[1])
     if answer[0] != b"ok":
         return None, None, None
     plan = answer[1].decode("utf-8", "surrogateescape")
@@ -579,6 +581,18 @@ def make(source, path, module, mine, where, seen, text, parse, mute):
         keep(where, seen, path, _imp.source_hash(0x6367, source), len(source), places, sites,
              sum([line.startswith(b"S") for line in sites.split(b"\n")]), data)
     return places, sites, code
+
+
+def outlined(text, path, module, mine, reason):
+    """The server's answer for a text that cg's grammar cannot place: the plan
+    is made from the interpreter's own tree."""
+    try:
+        with Ear():
+            plan = part("outline")["outline"](text, path)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tell("skip", module, path, reason)
+        return [b"refused"]
+    return ask("outline", module, path, mine, plan)
 
 
 class Ear(type):

@@ -1,5 +1,5 @@
 # needs 3.14
-# skipped: the grammar does not know PEP 750
+# not saved: the grammar does not know PEP 750
 from string.templatelib import Interpolation, Template
 
 
