@@ -3,12 +3,9 @@ package languages
 import (
 	"bytes"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -39,27 +36,7 @@ for line in open(sys.argv[2], encoding="utf-8"):
 // library and lets the interpreter compile what is woven. Nothing is excepted.
 func TestStandardLibrary(t *testing.T) {
 	python := byDefault(t)
-	out, err := exec.Command(python, "-c", "import os; print(os.path.dirname(os.__file__))").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lib := strings.TrimSpace(string(out))
-	var files []string
-	err = filepath.WalkDir(lib, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && slices.Contains([]string{"test", "tests", "idle_test", "site-packages", "__pycache__"}, d.Name()) {
-			return fs.SkipDir
-		}
-		if filepath.Ext(path) == ".py" {
-			files = append(files, path)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := library(t, python)
 	var plans bytes.Buffer
 	enc := json.NewEncoder(&plans)
 	var size, functions int
