@@ -85,6 +85,8 @@ type scope struct {
 	site  int    // that runs here, -1 for none
 	name  string // qualified, "" for the module
 	class bool
+	// away says that the frame is suspended, but for what awaits here.
+	away bool
 	// compiled says that the text is translated by something that reads it,
 	// and would not know a checkpoint.
 	compiled bool
@@ -195,14 +197,9 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 			// It runs in a frame of its own, whoever asks for its values; only
 			// its first iterable belongs to the frame around it.
 			scopes = append(scopes, scope{end: t.After(i), name: here.qualify("<genexpr>"), site: -1, compiled: here.compiled})
-			for c := i + 1; c < t.After(i); c = t.After(c) {
-				if t.Nodes[c].Type == "for_in_clause" {
-					begins[t.Field(c, "right")] = here
-					break
-				}
-			}
+			begins[firstIterable(t, i)] = here
 		case "yield", "await":
-			if len(scopes) > 1 {
+			if len(scopes) > 1 && !here.away {
 				point(i, here.site, instrument.Pause)
 			}
 		case "for_statement", "with_statement":
@@ -210,8 +207,14 @@ func planPython(source []byte, o instrument.Options) (*instrument.Plan, error) {
 				point(i, here.site, instrument.Pause)
 			}
 		case "list_comprehension", "set_comprehension", "dictionary_comprehension":
-			if len(scopes) > 1 && awaits(t, i) {
+			// From its first value to its last the frame is suspended; what it
+			// awaits in between is no pause of its own.
+			if len(scopes) > 1 && awaits(t, i) && !here.away {
 				point(i, here.site, instrument.Pause)
+				inner := here
+				inner.end, inner.away = t.After(i), true
+				scopes = append(scopes, inner)
+				begins[firstIterable(t, i)] = here
 			}
 		case "try_statement":
 			point(i, here.site, instrument.Handlers)
@@ -372,20 +375,26 @@ func compiledBy(t *syntax.Tree, definition int) string {
 	return by
 }
 
-// awaits reports whether a comprehension waits for its values and for nothing
-// else: from its first value to its last the frame around it is suspended. One
-// that also awaits by name has pauses of its own there.
+// awaits reports whether a comprehension waits for its values.
 func awaits(t *syntax.Tree, comprehension int) bool {
 	async := false
-	for c := comprehension + 1; c < t.After(comprehension); c++ {
-		switch n := t.Nodes[c]; {
-		case n.Type == "await" && n.Named, n.Type == "yield" && n.Named:
-			return false
-		case n.Type == "async" && t.Nodes[n.Parent].Type == "for_in_clause" && t.Nodes[n.Parent].Parent == comprehension:
-			async = true
+	t.Children(comprehension, func(c int) {
+		if t.Nodes[c].Type == "for_in_clause" {
+			async = async || t.Nodes[c+1].Type == "async"
+		}
+	})
+	return async
+}
+
+// firstIterable is the part of a comprehension that belongs to the frame
+// around it, whatever becomes of the rest.
+func firstIterable(t *syntax.Tree, comprehension int) int {
+	for c := comprehension + 1; c < t.After(comprehension); c = t.After(c) {
+		if t.Nodes[c].Type == "for_in_clause" {
+			return t.Field(c, "right")
 		}
 	}
-	return async
+	return -1
 }
 
 // cookiePattern is the encoding declaration of PEP 263.

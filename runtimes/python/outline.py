@@ -35,10 +35,11 @@ COMPILERS = {
 
 class Scope:
     """A part of the source with one owner. site is an item of outline's sites,
-    None for a part that runs on nobody's behalf."""
+    None for a part that runs on nobody's behalf. away says that the frame is
+    suspended, but for what awaits here."""
 
-    def __init__(self, name, site, compiled=False, is_class=False):
-        self.name, self.site, self.compiled, self.is_class = name, site, compiled, is_class
+    def __init__(self, name, site, compiled=False, is_class=False, away=False):
+        self.name, self.site, self.compiled, self.is_class, self.away = name, site, compiled, is_class, away
 
     def qualify(self, name):
         if not self.name:
@@ -88,17 +89,21 @@ def outline(text, name="<text>"):
             name = here.qualify("<lambda>")
             body = Scope(name, None if here.compiled else site("lambda", name, node, node.body), here.compiled)
             point("lambda", node, body.site)
-        elif kind is ast.GeneratorExp:
+        elif kind is ast.GeneratorExp or kind in LISTS and here is not module and waits(node) and not here.away:
             # Only its first iterable belongs to the frame around it.
-            inner = Scope(here.qualify("<genexpr>"), None, here.compiled)
+            if kind is ast.GeneratorExp:
+                inner = Scope(here.qualify("<genexpr>"), None, here.compiled)
+            else:
+                point("pause", node, here.site)
+                inner = Scope(here.name, here.site, here.compiled, here.is_class, True)
             first = node.generators[0]
             todo.append((first.iter, here))
-            for n in [node.elt, first.target] + first.ifs + node.generators[1:]:
+            for n in children(node, but="generators") + [first.target] + first.ifs + node.generators[1:]:
                 todo.append((n, inner))
             continue
         elif kind in TRIES:
             point("handlers", node, here.site)
-        elif here is not module and (kind in PAUSES or kind in ASYNC or kind in LISTS and waits(node)):
+        elif here is not module and (kind in PAUSES and not here.away or kind in ASYNC):
             point("pause", node, here.site)
         for n in children(node, "body"):
             todo.append((n, body))
@@ -134,13 +139,7 @@ def children(node, only=None, but=None):
 
 
 def waits(comprehension):
-    """Whether it waits for its values and for nothing else."""
-    todo = [comprehension]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, PAUSES):
-            return False
-        todo += children(node)
+    """Whether it waits for its values."""
     for g in comprehension.generators:
         if g.is_async:
             return True
