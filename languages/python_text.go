@@ -58,6 +58,7 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 		return a.Start > b.Start || a.Start == b.Start && a.End < b.End
 	})
 	deep := r.tooDeep(points, at)
+	shown := r.shown()
 	for _, q := range points {
 		if q.Role == instrument.Module {
 			r.module(q.Site, p.Sites)
@@ -71,7 +72,7 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 		if !ok {
 			return nil, fmt.Errorf("line %d: the plan does not fit the text", q.Line)
 		}
-		if deep[q.Site] {
+		if deep[q.Site] || shown[i] {
 			continue
 		}
 		switch q.Role {
@@ -114,8 +115,10 @@ func (r *pythonText) tooDeep(points []instrument.Point, at map[int]int) map[int]
 				if r.t.Nodes[k+1].Type == "async" {
 					levels = 3
 				}
-			case n.Type == "while_statement" || n.Type == "with_item":
+			case n.Type == "while_statement":
 				levels = 1
+			case n.Type == "with_item":
+				levels = 2 // one in between, if it is async
 			}
 			for range levels {
 				ends = append(ends, r.t.After(k))
@@ -124,6 +127,21 @@ func (r *pythonText) tooDeep(points []instrument.Point, at map[int]int) map[int]
 				out[q.Site] = true
 				break
 			}
+		}
+	}
+	return out
+}
+
+// shown finds the expressions that a string shows as they are written: f"{x=}".
+// Nothing may be inserted there.
+func (r *pythonText) shown() map[int]bool {
+	out := map[int]bool{}
+	for i, n := range r.t.Nodes {
+		if n.Type != "=" || r.t.Nodes[n.Parent].Type != "interpolation" {
+			continue
+		}
+		for k := n.Parent; k < i; k++ {
+			out[k] = true
 		}
 	}
 	return out
@@ -245,12 +263,16 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 	if len(stmts) == 0 {
 		return
 	}
+	end := r.call(after, site)
+	if after == "suspend" {
+		end = r.call("unwind", site) + "; " + end // whatever it called is over
+	}
 	n, last := r.t.Nodes[stmts[0]], r.t.Nodes[stmts[len(stmts)-1]]
 	if r.leads(n.Start) {
 		r.begun[n.Row]++
 		in := r.indent(n.Start) + r.mark(n.Row, r.begun[n.Row])
 		r.lead(n.Start, "%s", in+r.call(before, site)+"\n"+in+"try:\n")
-		r.insert(last.End, "%s", "\n"+in+"finally:\n"+in+unit+r.call(after, site))
+		r.insert(last.End, "%s", "\n"+in+"finally:\n"+in+unit+end)
 		r.moved = append(r.moved, [2]int{n.Row, last.EndRow})
 		return
 	}
@@ -267,7 +289,7 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 		r.open(doc.Start, "%s", lead)
 	}
 	r.open(n.Start, "%s", lead+r.call(before, site)+lead+"try:"+lead+unit)
-	r.insert(last.End, "%s", lead+"finally:"+lead+unit+r.call(after, site))
+	r.insert(last.End, "%s", lead+"finally:"+lead+unit+end)
 	if last.EndRow > n.Row { // statements behind the docstring's line
 		r.moved = append(r.moved, [2]int{n.Row + 1, last.EndRow})
 	}
@@ -348,34 +370,32 @@ func (r *pythonText) pause(i, site int) {
 		r.insert(n.End, "))")
 	case "list_comprehension", "set_comprehension", "dictionary_comprehension":
 		r.open(n.Start, "%s.resume(%d, (", r.name, k)
-		for c := i + 1; c < r.t.After(i); c++ {
-			if r.t.Nodes[c].Type == "for_in_clause" {
-				e := r.t.Nodes[r.t.Field(c, "right")]
-				r.open(e.Start, "%s.suspend(%d, (", r.name, k)
-				r.insert(e.End, "))")
-				break
-			}
-		}
+		e := r.t.Nodes[firstIterable(r.t, i)]
+		r.open(e.Start, "%s.suspend(%d, (", r.name, k)
+		r.insert(e.End, "))")
 		r.insert(n.End, "))")
 	case "for_statement":
 		e := r.t.Nodes[r.t.Field(i, "right")]
 		r.open(e.Start, "%s.suspend(%d, (", r.name, k)
 		r.insert(e.End, "))")
 		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
+		r.otherwise(i, site)
 		r.around(i, site)
 	case "with_statement":
-		item := -1
-		for c := i; c < r.t.After(i) && item < 0; c++ {
-			if r.t.Nodes[c].Type == "with_item" {
-				item = r.t.Field(c, "value")
+		between := ""
+		for c := i; c < r.t.Field(i, "body"); c++ {
+			if r.t.Nodes[c].Type != "with_item" {
+				continue
 			}
+			item := r.t.Field(c, "value")
+			if r.t.Nodes[item].Type == "as_pattern" {
+				item++
+			}
+			e := r.t.Nodes[item]
+			r.open(e.Start, "%s%s.suspend(%d, (", between, r.name, k)
+			r.insert(e.End, "))")
+			between = r.call("between", site) + ", "
 		}
-		if r.t.Nodes[item].Type == "as_pattern" {
-			item++
-		}
-		e := r.t.Nodes[item]
-		r.open(e.Start, "%s.suspend(%d, (", r.name, k)
-		r.insert(e.End, "))")
 		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
 		r.around(i, site)
 	}
@@ -400,21 +420,35 @@ func (r *pythonText) handlers(i, site int) {
 		default:
 			return
 		}
-		r.t.Children(c, func(b int) {
-			if r.t.Nodes[b].Type != "block" {
-				return
-			}
-			stmts := r.statements(b)
-			if len(stmts) == 0 {
-				return
-			}
-			n := r.t.Nodes[stmts[0]]
-			if r.leads(n.Start) {
-				r.lead(n.Start, "%s", r.indent(n.Start)+r.mark(n.Row, r.begun[n.Row])+r.call("unwind", site)+"\n")
-			} else {
-				r.open(n.Start, "%s; ", r.call("unwind", site))
-			}
-		})
+		r.begins(c, site)
+	})
+}
+
+// otherwise puts an unwind at the start of the else of a loop.
+func (r *pythonText) otherwise(i, site int) {
+	r.t.Children(i, func(c int) {
+		if r.t.Nodes[c].Type == "else_clause" {
+			r.begins(c, site)
+		}
+	})
+}
+
+// begins puts an unwind at the start of the block of a clause.
+func (r *pythonText) begins(clause, site int) {
+	r.t.Children(clause, func(b int) {
+		if r.t.Nodes[b].Type != "block" {
+			return
+		}
+		stmts := r.statements(b)
+		if len(stmts) == 0 {
+			return
+		}
+		n := r.t.Nodes[stmts[0]]
+		if r.leads(n.Start) {
+			r.lead(n.Start, "%s", r.indent(n.Start)+r.mark(n.Row, r.begun[n.Row])+r.call("unwind", site)+"\n")
+		} else {
+			r.open(n.Start, "%s; ", r.call("unwind", site))
+		}
 	})
 }
 

@@ -304,7 +304,7 @@ func (r *recorder) block(text []byte) {
 
 var kinds = map[string]checkpoint.Kind{
 	"enter": checkpoint.Enter, "exit": checkpoint.Exit, "suspend": checkpoint.Suspend,
-	"resume": checkpoint.Resume, "unwind": checkpoint.Unwind,
+	"resume": checkpoint.Resume, "unwind": checkpoint.Unwind, "close": checkpoint.Close,
 }
 
 var errID = errors.New("not a checkpoint id")

@@ -30,6 +30,10 @@ _events = []  # (nanoseconds, what, number, thread, call, joules, watts)
 _dropped = 0
 _calls = {}
 _stacks = {}
+_suspended = set()  # frames that wait at a yield or await, by id
+_COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>"  # frames of their own before 3.12
+_own = globals()
+_ident = getattr(_thread, "get_native_id", _thread.get_ident)  # the other is given again
 # One block for the program: processes that it starts inherit the name of the
 # one that reports, and keep quiet.
 _reporter = os.environ.setdefault("CODEGREEN_REPORTER", str(os.getpid()))
@@ -105,54 +109,97 @@ def _record(what, number):
         return
     now = time.monotonic_ns()
     joules, watts = _counters.read(now)
-    thread = _thread.get_ident()
+    thread = _ident()
     if what == "enter":
         _calls[number] = _calls.get(number, 0) + 1
     _events.append((now, what, number, thread, _calls.get(number, 0), joules, watts))
 
 
+def _away():
+    """The frame of the site whose checkpoint this is, and whether it was
+    suspended until now."""
+    frame = sys._getframe(2)
+    while frame.f_globals is _own or frame.f_code.co_name in _COMPREHENSIONS:
+        frame = frame.f_back
+    frame = id(frame)
+    if frame in _suspended:
+        _suspended.discard(frame)
+        return frame, True
+    return frame, False
+
+
 def enter(number):
     """A call of the site begins."""
-    _stacks.setdefault(_thread.get_ident(), []).append(number)
+    _away()
+    _stacks.setdefault(_ident(), []).append(number)
     _record("enter", number)
 
 
-def exit(number):
-    """The call of the site ends."""
-    stack = _stacks.get(_thread.get_ident(), [])
+def _over(number, was):
+    stack = _stacks.get(_ident(), [])
     if number in stack:
         while stack.pop() != number:
             pass
-    _record("exit", number)
+    _record("close" if was else "exit", number)
+
+
+def exit(number):
+    """The call of the site ends; one that was suspended is closed."""
+    _over(number, _away()[1])
 
 
 def leave(number, value):
     """As exit, for the value of a lambda."""
-    exit(number)
+    _over(number, _away()[1])
     return value
 
 
 def suspend(number, value=None):
     """The frame of the site stops at a yield or await; gives value."""
-    _record("suspend", number)
+    frame, was = _away()
+    _suspended.add(frame)
+    if not was:  # else thrown into, it leaves without having come back
+        _record("suspend", number)
     return value
 
 
 def resume(number, value=None):
     """The frame of the site goes on; gives value."""
+    _away()
     _record("resume", number)
     return value
 
 
 def unwind(number):
-    """The site handles an exception: it runs, whatever it called is over."""
-    _record("unwind", number)
+    """The site handles an exception: it runs, whatever it called is over. One
+    that was suspended has been thrown into, and is back."""
+    _record("resume" if _away()[1] else "unwind", number)
+
+
+class between:
+    """Stands between two items of an async with: the frame is back from the
+    first one's await while the second is made."""
+
+    def __init__(self, number):
+        self.number = number
+
+    async def __aenter__(self):
+        resume(self.number)
+
+    async def __aexit__(self, *exception):
+        unwind(self.number)
+        unwind(self.number)
+        suspend(self.number)
 
 
 def checkpoint(checkpoint_id, name, checkpoint_type):
     """Marks a point by hand: type "enter" or "exit", any id and name."""
     _names[checkpoint_id] = name
-    (enter if checkpoint_type == "enter" else exit)(checkpoint_id)
+    if checkpoint_type == "enter":
+        _stacks.setdefault(_ident(), []).append(checkpoint_id)
+        _record("enter", checkpoint_id)
+    else:
+        _over(checkpoint_id, False)
 
 
 def measure_checkpoint(checkpoint_id, checkpoint_type, name, line_number, context):
@@ -177,7 +224,7 @@ def _finish():
         return
     open_calls = {}  # of each site: a generator may have ended on another thread
     for _, what, number, *_ in _events:
-        open_calls[number] = max(0, open_calls.get(number, 0) + {"enter": 1, "exit": -1}.get(what, 0))
+        open_calls[number] = max(0, open_calls.get(number, 0) + {"enter": 1, "exit": -1, "close": -1}.get(what, 0))
     for thread, stack in list(_stacks.items()):
         for number in reversed(stack):
             open_calls[number] = open_calls.get(number, 0) - 1
