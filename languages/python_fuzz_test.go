@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -138,6 +139,7 @@ func (f *fixture) differs(t *testing.T, python string, mode int) string {
 		}
 		return b.String()
 	}
+	var woven ran
 	modes := []string{"cold", "warm"}
 	if mode%3 == 1 {
 		modes = append(modes, "pure")
@@ -151,6 +153,7 @@ func (f *fixture) differs(t *testing.T, python string, mode int) string {
 		if m == "pure" {
 			got.Stderr = want.Stderr
 		}
+		woven = got
 		if what := compare(m, got); what != "" {
 			return what
 		}
@@ -165,13 +168,13 @@ func (f *fixture) differs(t *testing.T, python string, mode int) string {
 		}
 	}
 	if mode%3 == 2 {
-		return f.saved(t, dir, python, want, compare)
+		return f.saved(t, dir, python, want, compare, woven)
 	}
 	return ""
 }
 
 // saved runs the rendered text of the program.
-func (f *fixture) saved(t *testing.T, dir, python string, want ran, compare func(string, ran) string) string {
+func (f *fixture) saved(t *testing.T, dir, python string, want ran, compare func(string, ran) string, woven ran) string {
 	language := Named("python")
 	var names []string
 	for name := range f.files {
@@ -200,8 +203,19 @@ func (f *fixture) saved(t *testing.T, dir, python string, want ran, compare func
 	if len(blocks) != 1 {
 		return fmt.Sprintf("saved: %d result blocks", len(blocks))
 	}
+	for _, text := range f.files {
+		if shows.MatchString(text) {
+			return "" // saved text has no checkpoints in there
+		}
+	}
+	if why := alike(eventsByThread(woven), blockByThread(blocks[0]), true); why != "" {
+		return "saved: events:\n" + why
+	}
 	return ""
 }
+
+// shows finds a string that shows the text of an expression.
+var shows = regexp.MustCompile(`\)=(!s)?}`)
 
 // unlike shows the first lines in which two texts differ.
 func unlike(want, got string) string {

@@ -439,8 +439,7 @@ func (m *maker) fstring(d int) string {
 		if m.one(3) && (m.yields() || m.async()) && m.inside == 0 {
 			v = m.pause(d - 1)
 		}
-		// Not "=": it shows the expression, which saved text has changed.
-		return "{(" + v + ")" + m.choose("", "!r", "!s:>4", ":>{"+m.atom()+"}", "!a") + "}"
+		return "{(" + v + ")" + m.choose("", "!r", "!s:>4", ":>{"+m.atom()+"}", "!a", "=", "=!s") + "}"
 	}
 	switch q := m.choose(`"`, "'", `"""`, "'''"); {
 	case len(q) == 3:

@@ -24,6 +24,8 @@ const casesDir = "../testdata/programs/python/cases"
 //	# env: NAME=VALUE
 //	# unbalanced: why      frames may be open at the end
 //	# not saved: why       the rendered text is not run
+//	# not alike: why       the rendered text tells other events
+//	# closed late: why     the rendered text tells its events before the last ones
 //	# not pure: why        differs without the native module
 //	# skipped: why         a file of it may run without checkpoints
 type fixture struct {
@@ -35,6 +37,8 @@ type fixture struct {
 	needs      int
 	unbalanced bool
 	notSaved   bool
+	notAlike   bool
+	closedLate bool
 	notPure    bool
 	skipped    bool
 }
@@ -91,6 +95,10 @@ func (f *fixture) read() {
 			f.env = append(f.env, value)
 		case key == "unbalanced":
 			f.unbalanced = true
+		case key == "not alike":
+			f.notAlike = true
+		case key == "closed late":
+			f.closedLate = true
 		case key == "not pure":
 			f.notPure = true
 		case key == "skipped":

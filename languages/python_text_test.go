@@ -2,12 +2,15 @@ package languages
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"cg/checkpoint"
 	"cg/instrument"
 )
 
@@ -83,13 +86,20 @@ func TestPythonSaved(t *testing.T) {
 				switch what {
 				case "enter":
 					open[name]++
-				case "exit":
+				case "exit", "close":
 					open[name]--
 				}
 			}
 			for name, n := range open {
 				if n < 0 {
 					t.Errorf("%s: %d exits too many", name, -n)
+				}
+			}
+			if !f.notAlike {
+				f.place(t, source)
+				woven := measured(t, source, python, f.args)
+				if why := alike(eventsByThread(woven), blockByThread(blocks[0]), f.closedLate); why != "" {
+					t.Errorf("events as saved text:\n%s", why)
 				}
 			}
 			if t.Failed() && os.Getenv("CG_DEBUG") != "" {
@@ -136,4 +146,95 @@ func overwrite(to, from string) error {
 		rel, _ := filepath.Rel(from, path)
 		return os.WriteFile(filepath.Join(to, rel), text, 0o644)
 	})
+}
+
+// thread are the events of one. supplied are exits that the saved program's
+// runtime added at its end, for calls that were left open.
+type thread struct{ events, supplied []string }
+
+func isModuleExit(what, name string) bool {
+	return what == "exit" && strings.HasSuffix(name, ".<module>")
+}
+
+// eventsByThread lists the events of the program's first process, thread by
+// thread, the first one first. The exit of a module is left out: saved text has
+// it at its end only.
+func eventsByThread(r ran) []thread {
+	var all []thread
+	at := map[checkpoint.Thread]int{}
+	for _, e := range r.Runs {
+		if e.Thread.PID != r.Runs[0].Thread.PID {
+			continue
+		}
+		k, known := at[e.Thread]
+		if !known {
+			k = len(all)
+			at[e.Thread], all = k, append(all, thread{})
+		}
+		for i, kind := range e.Kinds {
+			if e.Sites[i] > 0 && e.Sites[i] != checkpoint.OwnSite && !isModuleExit(kind.String(), e.Names[i]) {
+				all[k].events = append(all[k].events, kind.String()+" "+e.Names[i])
+			}
+		}
+	}
+	return all
+}
+
+// blockByThread does the same for a result block.
+func blockByThread(block []map[string]any) []thread {
+	var all []thread
+	at := map[string]int{}
+	last := len(block)
+	for last > 0 && strings.HasPrefix(fmt.Sprint(block[last-1]["checkpoint_id"]), "exit:") {
+		last--
+	}
+	for i, m := range block {
+		what, rest, _ := strings.Cut(fmt.Sprint(m["checkpoint_id"]), ":")
+		name, call, _ := strings.Cut(rest, "#inv_")
+		name = name[:strings.LastIndexByte(name, ':')]
+		_, key, _ := strings.Cut(call, "_t")
+		k, known := at[key]
+		if !known {
+			k = len(all)
+			at[key], all = k, append(all, thread{})
+		}
+		switch event := what + " " + name; {
+		case isModuleExit(what, name):
+		case i >= last:
+			all[k].supplied = append(all[k].supplied, event)
+		default:
+			all[k].events = append(all[k].events, event)
+		}
+	}
+	return all
+}
+
+// alike says in what the events of two runs differ, "" for nothing. Threads
+// but the first begin in any order; late says that more of the program may come
+// after the saved one has told its events.
+func alike(want, got []thread, late bool) string {
+	for _, threads := range [][]thread{want, got} {
+		slices.SortFunc(threads[1:], func(a, b thread) int { return slices.Compare(a.events, b.events) })
+	}
+	if len(want) != len(got) {
+		return fmt.Sprintf("%d threads, want %d", len(got), len(want))
+	}
+	for i, w := range want {
+		g := got[i]
+		n := len(g.events)
+		if n > len(w.events) || !slices.Equal(w.events[:n], g.events) {
+			return unlike(strings.Join(w.events, "\n"), strings.Join(g.events, "\n"))
+		}
+		// The last exits may be the program's own, in their order.
+		k := 0
+		for _, e := range g.supplied {
+			if n+k < len(w.events) && w.events[n+k] == e {
+				k++
+			}
+		}
+		if n+k < len(w.events) && !late {
+			return unlike(strings.Join(w.events, "\n"), strings.Join(append(g.events, g.supplied...), "\n"))
+		}
+	}
+	return ""
 }

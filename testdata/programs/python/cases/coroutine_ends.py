@@ -1,3 +1,4 @@
+# closed late: the interpreter closes what is suspended when it ends, after the report
 # A coroutine can be driven by hand, and ends like a generator: closed, thrown
 # into, or collected while it waits, with all the frames it waits for.
 import gc

@@ -1,3 +1,4 @@
+# closed late: the interpreter closes what is suspended when it ends, after the report
 # Generators end in many ways that no code of theirs tells: closed, thrown into,
 # dropped while suspended, never started, left behind by an exception.
 import gc

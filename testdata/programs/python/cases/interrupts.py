@@ -1,3 +1,4 @@
+# not alike: signals come at any time
 # A signal's handler runs between any two instructions of any function, also
 # of one that is about to leave; it may raise, call, or drive generators.
 import os

@@ -1,3 +1,4 @@
+# not alike: signals come at any time
 # not pure: a handler may raise inside a checkpoint
 # A handler that raises does so between any two instructions: before a frame's
 # checkpoint, behind its last one, or on the way from one to the other.

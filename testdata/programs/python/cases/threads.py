@@ -1,3 +1,4 @@
+# not alike: which thread of a pool gets what is up to chance
 # Many threads of short lives, each with a stack of its own.
 import concurrent.futures
 import threading

@@ -1,3 +1,4 @@
+# not alike: the class body's namespace is asked for the name of the runtime
 # needs 3.9
 # Annotations, and the classes that the library makes of them, see the body that
 # was written: names, order, defaults and nothing more.

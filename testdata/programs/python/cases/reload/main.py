@@ -1,3 +1,4 @@
+# not alike: a file under two names tells the later one
 # A module that is loaded again, changed in between, runs as it is now.
 import importlib
 import os

@@ -1,3 +1,4 @@
+# not alike: a file under two names tells the later one
 # Programs that run programs: runpy compiles a path itself and loads a module
 # like an import does.
 import os
