@@ -34,6 +34,7 @@ var texts = map[string]string{
 	"audit":       "import sys\nseen = []\nsys.addaudithook(lambda name, args: seen.append(name) if name == 'exec' else None)\nexec('x = 1')\ndef f(): return seen\nprint(f())",
 	"cookie":      "# coding: latin-1\ndef f(): return 'é'\nprint(ascii(f()))",
 	"not text":    "def f(): return '\xff'\nprint(ascii(f()))",
+	"beyond":      "def f(x):\n    return [\n x, (lambda: x\n)()]\nprint(f(2))",
 	"compiled":    "def f(): return 5\nexec(compile('print(f())', '<string>', 'exec'))\nexec('def g(): return 6')\nprint(g())",
 }
 
