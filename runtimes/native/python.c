@@ -271,6 +271,30 @@ static PyObject *frame_back(PyObject *frame)
 	return back;
 }
 
+/* is_comprehension tells frames that stand between one that waits and its
+ * function's, before 3.12. Checkpoints in them are of the function's frame: so
+ * many up stands above their low 32 bits. */
+static int is_comprehension(PyObject *frame)
+{
+	static int framed = -1;
+	if (framed < 0)
+		framed = atoi(Py_GetVersion() + 2) < 12;
+	if (!framed)
+		return 0;
+	PyObject *code = PyObject_GetAttrString(frame, "f_code"), *name = code ? PyObject_GetAttrString(code, "co_name") : NULL;
+	PyObject *text = name ? PyUnicode_AsUTF8String(name) : NULL;
+	const char *s = text ? PyBytes_AsString(text) : "";
+	int is = !strcmp(s, "<listcomp>") || !strcmp(s, "<setcomp>") || !strcmp(s, "<dictcomp>");
+	if (text)
+		Py_DecRef(text);
+	if (name)
+		Py_DecRef(name);
+	if (code)
+		Py_DecRef(code);
+	PyErr_Clear();
+	return is;
+}
+
 /* chain gives the frames that wait for this one, and are away or are not, the
  * nearest first. They run, or did until this one left: the pointers hold. What
  * is known of them may move meanwhile, since a frame object that is made can
@@ -282,6 +306,8 @@ static int chain(PyObject *frame, uint32_t flags, PyObject *out[CHAIN])
 	int n = 0;
 	while (pauses.waits && n < CHAIN && (frame = frame_back(frame))) {
 		Pause *p = pause_find(frame);
+		if (!p && is_comprehension(frame))
+			continue;
 		if (!p || p->flags != flags)
 			break;
 		out[n++] = frame;
@@ -389,8 +415,10 @@ static void suspend(PyObject *frame, uint32_t site, int how, PyObject *value)
 static void pausing_event(uint64_t bits, PyObject *value)
 {
 	uint64_t site = bits & ((1u << 21) - 1);
-	int kind = bits >> 21 & 7, how = (int)(bits >> 24);
-	PyObject *frame = PyEval_GetFrame();
+	int kind = bits >> 21 & 7, how = (int)(bits >> 24 & 255);
+	PyObject *frame = PyEval_GetFrame(), *back;
+	for (uint64_t up = bits >> 32; up && (back = frame_back(frame)); up--)
+		frame = back;
 	if (kind == SUSPEND) {
 		suspend(frame, (uint32_t)site, how, value);
 		return;
@@ -479,7 +507,7 @@ static PyObject *make(PyObject *module, int type, PyObject *arg)
 	long bits = PyLong_AsLong(arg);
 	if (bits == -1 && PyErr_Occurred())
 		return NULL;
-	if (bits <= 0 || bits >= (SHUT + 1) << 24) {
+	if (bits <= 0 || (bits & 0xffffffff) >= (SHUT + 1) << 24 || bits >> 32 > 255) {
 		PyErr_SetString(PyExc_ValueError, "a checkpoint has 24 bits, and is not 0");
 		return NULL;
 	}

@@ -170,6 +170,8 @@ def pausing_with(plain):
         while True:
             frame = frame.f_back
             p = frame and pauses.get(id(frame))
+            if frame and not p and frame.f_code.co_name in ("<listcomp>", "<setcomp>", "<dictcomp>"):
+                continue  # a frame of its own before 3.12
             if not p or p[1] != flags:
                 return
             yield p
@@ -183,16 +185,17 @@ def pausing_with(plain):
             p[1] = WAITS
 
     class Pausing:
-        __slots__ = "kind", "site", "how"
+        __slots__ = "kind", "site", "how", "frame"
 
         def __init__(self, bits):
-            self.kind, self.site, self.how = bits >> 21 & 7, bits & OWN, bits >> 24
+            self.kind, self.site, self.how = bits >> 21 & 7, bits & OWN, bits >> 24 & 255
+            self.frame = 1 + (bits >> 32)  # of the site, counted from an operator
 
         def __neg__(self):
-            self.look(sys._getframe(1), None)
+            self.look(sys._getframe(self.frame), None)
 
         def __lshift__(self, value):
-            self.look(sys._getframe(1), value)
+            self.look(sys._getframe(self.frame), value)
             return value
 
         __getitem__ = __lshift__

@@ -25,7 +25,11 @@ NOWHERE = sys.version_info >= (3, 11) and sys.implementation.name == "cpython"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TRIES = tuple(getattr(ast, n) for n in ("Try", "TryStar") if hasattr(ast, n))
 BLOCKS = TRIES + (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
+LISTS = (ast.ListComp, ast.SetComp, ast.DictComp)
 TEXT = type("")
+
+# A comprehension has a frame of its own, before PEP 709.
+FRAMED = sys.version_info < (3, 12)
 LITERALS = tuple(getattr(ast, n) for n in (
     "Constant", "Tuple", "List", "ListComp", "Dict", "DictComp", "Set", "SetComp", "GeneratorExp", "Lambda", "JoinedStr",
     "FormattedValue", "TemplateStr", "Interpolation", "Starred") if hasattr(ast, n))
@@ -150,6 +154,25 @@ def walk(tree):
     return out
 
 
+def framed(nodes):
+    """How many frames of comprehensions each node of a walk is below its
+    function's; what is in none has no entry."""
+    up, firsts = {}, {}
+    for node, parent, field in nodes:
+        n = up.get(parent, 0)
+        if type(parent) in LISTS:
+            n += 1
+            if node is parent.generators[0]:
+                firsts[node] = n - 1  # its iterable belongs to the frame around
+        elif field == "iter" and parent in firsts:
+            n = firsts[parent]
+        elif type(parent) is ast.Lambda and field == "body":
+            n = 0
+        if n:
+            up[node] = n
+    return up
+
+
 def place(new, old, end=False):
     """Gives a new node the position of an old one, or none."""
     if NOWHERE and (old is None or end is not None):
@@ -179,13 +202,13 @@ class Weaver:
         self.pausing = {site for (role, _, _), site in points.items() if role == "pause"}
         self.asynchronous = {points.get(("body", n.lineno, n.col_offset)) for n, _, _ in walk(tree) if isinstance(n, ast.AsyncFunctionDef)}
 
-    def mark(self, kind, site, how="p"):
+    def mark(self, kind, site, how="p", up=0):
         # A site whose frames can be suspended has checkpoints that look, in
         # ways that hook.PAUSES tells; a small one has some that count when
         # they are told to.
         if site not in self.pausing:
             how = "s" if site in self.small else ""
-        node = ast.Constant(value="%s%d:%d%s" % (MARK, kind, site, how))
+        node = ast.Constant(value="%s%d:%d%s" % (MARK, kind | up << 11, site, how))
         node.kind = None
         return node
 
@@ -193,8 +216,8 @@ class Weaver:
         value = place(ast.UnaryOp(op=ast.USub(), operand=place(self.mark(kind, site, how), near)), near)
         return place(ast.Expr(value=value), near)
 
-    def passing(self, kind, site, value, near, how="p"):
-        mark = at(self.mark(kind, site, how), near)
+    def passing(self, kind, site, value, near, how="p", up=0):
+        mark = at(self.mark(kind, site, how, up), near)
         # An operator cannot give NotImplemented. The compiler warns of some
         # indices of a string, all of which are something else.
         if isinstance(value, LITERALS):
@@ -203,8 +226,10 @@ class Weaver:
         return at(ast.Subscript(value=mark, slice=index, ctx=ast.Load()), near)
 
     def apply(self):
+        nodes = walk(self.tree)
+        up = framed(nodes) if self.pausing and FRAMED else {}
         # Inner nodes first: what an outer one wraps is then complete.
-        for node, parent, field in reversed(walk(self.tree)):
+        for node, parent, field in reversed(nodes):
             kind = type(node)
             if kind in FUNCTIONS:
                 site = self.at("body", node)
@@ -217,13 +242,13 @@ class Weaver:
             elif kind is ast.Yield or kind is ast.YieldFrom or kind is ast.Await:
                 site = self.at("pause", node)
                 if site is not None:
-                    self.wrap_pause(node, parent, field, site)
-            elif kind is ast.ListComp or kind is ast.SetComp or kind is ast.DictComp:
+                    self.wrap_pause(node, parent, field, site, up.get(node, 0))
+            elif kind in LISTS:
                 site = self.at("pause", node)
                 if site is not None:
-                    first = node.generators[0]
-                    first.iter = self.passing(SUSPEND, site, first.iter, first.iter)
-                    self.replace(parent, field, node, self.passing(RESUME, site, node, node))
+                    first, n = node.generators[0], up.get(node, 0)
+                    first.iter = self.passing(SUSPEND, site, first.iter, first.iter, "p", n)
+                    self.replace(parent, field, node, self.passing(RESUME, site, node, node, "p", n))
             elif kind is ast.AsyncFor or kind is ast.AsyncWith:
                 site = self.at("pause", node)
                 if site is not None:
@@ -264,13 +289,13 @@ class Weaver:
         body = at(ast.BoolOp(op=ast.Or(), values=[enter, node.body]), node.body)
         node.body = self.passing(EXIT, site, body, node.body)
 
-    def wrap_pause(self, node, parent, field, site):
+    def wrap_pause(self, node, parent, field, site, up):
         if node.value is None:
             node.value = at(ast.Constant(value=None), node)
             node.value.kind = None
         how = "w" if not isinstance(node, ast.Yield) else "y" if site in self.asynchronous else "p"
-        node.value = self.passing(SUSPEND, site, node.value, node.value, how)
-        self.replace(parent, field, node, self.passing(RESUME, site, node, node))
+        node.value = self.passing(SUSPEND, site, node.value, node.value, how, up)
+        self.replace(parent, field, node, self.passing(RESUME, site, node, node, "p", up))
 
     def replace(self, parent, field, node, new):
         value = getattr(parent, field)
@@ -342,7 +367,7 @@ def polish(code):
     if not NOWHERE or not KNOWN:
         return code
     consts = tuple(polish(c) if type(c) is type(code) else c for c in code.co_consts)
-    marks = {i: int(c[len(MARK)]) for i, c in enumerate(consts) if type(c) is TEXT and c.startswith(MARK)}
+    marks = {i: int(c[len(MARK):].partition(":")[0]) for i, c in enumerate(consts) if type(c) is TEXT and c.startswith(MARK)}
     if not marks:
         return code.replace(co_consts=consts)
     ops = code.co_code
