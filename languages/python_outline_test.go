@@ -18,6 +18,7 @@ import (
 // outlines runs the planner of outline.py over texts, one JSON line each, and
 // prints its lines, or null for what is no Python.
 const outlines = `
+import _ast as ast
 import json, sys, warnings
 warnings.simplefilter("ignore")
 exec(open(sys.argv[1]).read())

@@ -146,6 +146,8 @@ enum {
 	SHUT,  /* it is over */
 };
 
+enum { UP = 15 }; /* the most frames between a checkpoint and its site's */
+
 /* Each interpreter of the process has a module and types of its own. */
 typedef struct {
 	PyObject *types[3]; /* checkpoint, counting, pausing */
@@ -153,7 +155,7 @@ typedef struct {
 	PyObject *co_consts; /* the name */
 	char *cache;         /* what the names of cache entries begin with */
 	Buffer spare;
-	Checkpoint ***made[SHUT + 1]; /* by their bits: the highest, 12, and 12 */
+	Checkpoint ***made[(SHUT + 1) * (UP + 1)]; /* by their bits: the highest, 12, and 12 */
 } State;
 
 static State *state_of(PyObject *module) { return PyModule_GetState(module); }
@@ -477,10 +479,11 @@ static PyObject *counting_lshift(PyObject *self, PyObject *value)
 
 /* one gives the checkpoint of some bits: always the same, so that code that is
  * loaded twice is equal. */
-static PyObject *one(State *s, uint32_t bits, int type)
+static PyObject *one(State *s, uint64_t bits, int type)
 {
-	Checkpoint ***pages = s->made[bits >> 24];
-	if (!pages && !(pages = s->made[bits >> 24] = calloc(1 << 12, sizeof *pages)))
+	uint32_t kind = (bits >> 24 & 255) + (SHUT + 1) * (bits >> 32 & UP);
+	Checkpoint ***pages = s->made[kind];
+	if (!pages && !(pages = s->made[kind] = calloc(1 << 12, sizeof *pages)))
 		return PyErr_NoMemory();
 	Checkpoint **page = pages[bits >> 12 & ((1 << 12) - 1)];
 	if (!page && !(page = pages[bits >> 12 & ((1 << 12) - 1)] = calloc(1 << 12, sizeof *page)))
@@ -507,11 +510,11 @@ static PyObject *make(PyObject *module, int type, PyObject *arg)
 	long bits = PyLong_AsLong(arg);
 	if (bits == -1 && PyErr_Occurred())
 		return NULL;
-	if (bits <= 0 || (bits & 0xffffffff) >= (SHUT + 1) << 24 || bits >> 32 > 255) {
+	if (bits <= 0 || (bits & 0xffffffff) >= (SHUT + 1) << 24 || bits >> 32 > UP) {
 		PyErr_SetString(PyExc_ValueError, "a checkpoint has 24 bits, and is not 0");
 		return NULL;
 	}
-	return one(state_of(module), (uint32_t)bits, type);
+	return one(state_of(module), (uint64_t)bits, type);
 }
 
 /* checkpoint(bits): a checkpoint that records these 24 bits */
@@ -577,10 +580,10 @@ static int put(State *s, PyObject *code, const uint32_t **at, const uint32_t *en
 		if (end - *at < 2)
 			return 0;
 		uint32_t index = *(*at)++, mark = *(*at)++;
-		if (PyTuple_GetItem(consts, index) != &_Py_NoneStruct || mark >> 24 > 2 + SHUT)
+		if (PyTuple_GetItem(consts, index) != &_Py_NoneStruct || (mark >> 24 & 15) > 2 + SHUT)
 			return 0;
-		uint32_t type = mark >> 24, how = type > 2 ? type - 2 : 0;
-		PyObject *c = one(s, how << 24 | ((mark & 0xffffff) + base), type < 2 ? (int)type : 2);
+		uint32_t type = mark >> 24 & 15, how = type > 2 ? type - 2 : 0;
+		PyObject *c = one(s, (uint64_t)(mark >> 28) << 32 | how << 24 | ((mark & 0xffffff) + base), type < 2 ? (int)type : 2);
 		if (!c || PyTuple_SetItem(consts, index, c) < 0)
 			return 0;
 	}

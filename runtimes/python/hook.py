@@ -25,7 +25,6 @@ import _frozen_importlib_external as machinery
 MARK = "\0cg-checkpoint:"  # begins the constants that become checkpoints
 ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE = range(6)  # kinds of events
 OWN = (1 << 21) - 1        # the site of cg's own work inside the program
-MASK = (1 << 24) - 1       # what a word tells: the rest is how a checkpoint looks at its frame
 
 CPYTHON = sys.implementation.name == "cpython"
 
@@ -263,8 +262,8 @@ def reduce(self):
         bits, kind = self.__index__(), type(self).__name__
         how = {"Checkpoint": "", "Counting": "s"}.get(kind)
         if how is None:
-            how = next(letter for letter, n in PAUSES.items() if n == bits >> 24)
-        bits &= MASK
+            how = next(letter for letter, n in PAUSES.items() if n == bits >> 24 & 255)
+        bits &= ~(255 << 24)
     else:
         bits, how = next(key for key, c in live.items() if c is self)
     return eval, (REVIVE, {"text": REVIVE, "channel": run.channel, "bits": bits, "how": how})
@@ -454,8 +453,8 @@ def read(path):
 #   places, path, sites, and the code as marshal writes it
 #
 # places say where the checkpoints of a code object are: their number, index
-# into its constants and bits of each (type << 24 | kind << 21 | site in the
-# file); and the number of code objects in it that have some, index and places
+# into its constants and bits of each (frames up << 28 | type << 24 | kind << 21 |
+# site in the file); and the number of code objects in it that have some, index and places
 # of each. The native module reads this, too.
 
 MAGIC = b"cgwoven\2"
@@ -591,7 +590,7 @@ def outlined(text, path, module, mine, reason):
     is made from the interpreter's own tree."""
     try:
         with Ear():
-            plan = part("outline")["outline"](text, path)
+            plan = part("outline", ast=syntax())["outline"](text, path)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tell("skip", module, path, reason)
         return [b"refused"]
@@ -642,7 +641,8 @@ def unmark(code, places):
         elif type(c) is str and c.startswith(MARK):
             kind, _, site = c[len(MARK):].partition(":")
             digits = site.rstrip("".join(TYPES))
-            marks += i, TYPES.index(site[len(digits):]) << 24 | int(kind) << 21 | int(digits)
+            kind, up = int(kind) & 7, min(int(kind) >> 11, 15)
+            marks += i, up << 28 | TYPES.index(site[len(digits):]) << 24 | kind << 21 | int(digits)
             c = None
         consts.append(c)
     if not marks and not inner:
@@ -658,7 +658,7 @@ def enliven(code, base, places):
     consts = list(code.co_consts)
     for _ in range(next(places)):
         i, mark = next(places), next(places)
-        consts[i] = live_one((mark & 0xffffff) + base, TYPES[mark >> 24])
+        consts[i] = live_one(mark >> 28 << 32 | (mark & 0xffffff) + base, TYPES[mark >> 24 & 15])
     for _ in range(next(places)):
         i = next(places)
         consts[i] = enliven(consts[i], base, places)

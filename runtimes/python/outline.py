@@ -2,10 +2,8 @@
 
 It plans the texts that cg's grammar cannot place and the interpreter can: the
 same sites and points, in the same order, as languages/python.go finds in any
-other text. Loaded for such a text only.
+other text. Loaded for such a text only, with ast as the module _ast.
 """
-import _ast as ast
-
 ONLY_AST = 0x400  # PyCF_ONLY_AST
 
 
