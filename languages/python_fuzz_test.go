@@ -208,7 +208,7 @@ func (f *fixture) saved(t *testing.T, dir, python string, want ran, compare func
 			return "" // saved text has no checkpoints in there
 		}
 	}
-	if why := alike(calls(eventsByThread(woven)), calls(blockByThread(blocks[0])), true); why != "" {
+	if why := alike(eventsByThread(woven), blockByThread(blocks[0]), true); why != "" {
 		return "saved: events:\n" + why
 	}
 	return ""

@@ -264,7 +264,7 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 		return
 	}
 	end := r.call(after, site)
-	if after == "suspend" {
+	if after == "again" {
 		end = r.call("unwind", site) + "; " + end // whatever it called is over
 	}
 	n, last := r.t.Nodes[stmts[0]], r.t.Nodes[stmts[len(stmts)-1]]
@@ -360,11 +360,18 @@ func (r *pythonText) pause(i, site int) {
 			value = r.t.Field(value, "left")
 			n.End = r.t.Nodes[value].End
 		}
+		how := "suspend"
+		switch {
+		case n.Type == "await" || r.t.Nodes[i+2].Type == "from" && r.t.Nodes[i+2].Parent == i:
+			how = "wait"
+		case asynchronous(r.t, i):
+			how = "give"
+		}
 		r.open(n.Start, "%s.resume(%d, (", r.name, k)
 		if value < 0 {
-			r.insert(n.End, " %s.suspend(%d, None)", r.name, k)
+			r.insert(n.End, " %s.%s(%d, None)", r.name, how, k)
 		} else {
-			r.open(r.t.Nodes[value].Start, "%s.suspend(%d, (", r.name, k)
+			r.open(r.t.Nodes[value].Start, "%s.%s(%d, (", r.name, how, k)
 			r.insert(n.End, "))")
 		}
 		r.insert(n.End, "))")
@@ -376,9 +383,9 @@ func (r *pythonText) pause(i, site int) {
 		r.insert(n.End, "))")
 	case "for_statement":
 		e := r.t.Nodes[r.t.Field(i, "right")]
-		r.open(e.Start, "%s.suspend(%d, (", r.name, k)
+		r.open(e.Start, "%s.over(%d, (", r.name, k)
 		r.insert(e.End, "))")
-		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
+		r.block(r.t.Field(i, "body"), i, "resume", "again", site)
 		r.otherwise(i, site)
 		r.around(i, site)
 	case "with_statement":
@@ -392,23 +399,37 @@ func (r *pythonText) pause(i, site int) {
 				item++
 			}
 			e := r.t.Nodes[item]
-			r.open(e.Start, "%s%s.suspend(%d, (", between, r.name, k)
+			r.open(e.Start, "%s%s.over(%d, (", between, r.name, k)
 			r.insert(e.End, "))")
 			between = r.call("between", site) + ", "
 		}
-		r.block(r.t.Field(i, "body"), i, "resume", "suspend", site)
+		r.block(r.t.Field(i, "body"), i, "resume", "again", site)
 		r.around(i, site)
 	}
 }
 
-// around puts an unwind behind a statement, however it is left: wherever its
-// last await left the frame, it runs again.
+// asynchronous reports whether a node is in the body of an async def, and of no
+// other function in it.
+func asynchronous(t *syntax.Tree, i int) bool {
+	for i = t.Nodes[i].Parent; i >= 0; i = t.Nodes[i].Parent {
+		switch t.Nodes[i].Type {
+		case "lambda":
+			return false
+		case "function_definition":
+			return t.Nodes[i+1].Type == "async"
+		}
+	}
+	return false
+}
+
+// around tells that a statement begins, and that it is over, however it is
+// left: wherever its last await left the frame, it runs again.
 func (r *pythonText) around(i, site int) {
 	n := r.t.Nodes[i]
 	r.begun[n.Row]++
 	in := r.indent(n.Start) + r.mark(n.Row, r.begun[n.Row])
-	r.lead(n.Start, "%s", in+"try:\n")
-	r.insert(n.End, "%s", "\n"+in+"finally:\n"+in+unit+r.call("unwind", site))
+	r.lead(n.Start, "%s", in+r.call("begin", site)+"\n"+in+"try:\n")
+	r.insert(n.End, "%s", "\n"+in+"finally:\n"+in+unit+r.call("end", site))
 	r.moved = append(r.moved, [2]int{n.Row, n.EndRow})
 }
 

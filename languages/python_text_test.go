@@ -98,11 +98,7 @@ func TestPythonSaved(t *testing.T) {
 			if !f.notAlike {
 				f.place(t, source)
 				woven := measured(t, source, python, f.args)
-				want, got := eventsByThread(woven), blockByThread(blocks[0])
-				if f.waits() {
-					want, got = calls(want), calls(got)
-				}
-				if why := alike(want, got, f.closedLate); why != "" {
+				if why := alike(eventsByThread(woven), blockByThread(blocks[0]), f.closedLate); why != "" {
 					t.Errorf("events as saved text:\n%s", why)
 				}
 			}
@@ -211,33 +207,6 @@ func blockByThread(block []map[string]any) []thread {
 		}
 	}
 	return all
-}
-
-// waits reports whether frames of a fixture wait for others. Woven code keeps
-// one that waits for another with checkpoints on the thread's stack; saved text
-// tells that it leaves.
-func (f *fixture) waits() bool {
-	for _, text := range f.files {
-		if strings.Contains(text, "async ") || strings.Contains(text, "yield from") || strings.Contains(text, "await") {
-			return true
-		}
-	}
-	return false
-}
-
-// calls leaves the beginnings and the ends of calls.
-func calls(threads []thread) []thread {
-	out := make([]thread, len(threads))
-	for i, t := range threads {
-		out[i].supplied = t.supplied
-		for _, e := range t.events {
-			e = strings.Replace(e, "close ", "exit ", 1)
-			if strings.HasPrefix(e, "enter ") || strings.HasPrefix(e, "exit ") {
-				out[i].events = append(out[i].events, e)
-			}
-		}
-	}
-	return out
 }
 
 // alike says in what the events of two runs differ, "" for nothing. Threads

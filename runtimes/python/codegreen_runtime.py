@@ -30,7 +30,8 @@ _events = []  # (nanoseconds, what, number, thread, call, joules, watts)
 _dropped = 0
 _calls = {}
 _stacks = {}
-_suspended = set()  # frames that wait at a yield or await, by id
+_pauses = {}  # of frames that can be suspended, by id: [number, flags, bits of open async statements]
+_AWAY, _WAITS = 1, 2  # suspended; waiting for a frame that tells when it is
 _COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>"  # frames of their own before 3.12
 _own = globals()
 _ident = getattr(_thread, "get_native_id", _thread.get_ident)  # the other is given again
@@ -115,22 +116,78 @@ def _record(what, number):
     _events.append((now, what, number, thread, _calls.get(number, 0), joules, watts))
 
 
-def _away():
-    """The frame of the site whose checkpoint this is, and whether it was
-    suspended until now."""
+def _frame():
+    """The frame of the site whose checkpoint this is."""
     frame = sys._getframe(2)
     while frame.f_globals is _own or frame.f_code.co_name in _COMPREHENSIONS:
         frame = frame.f_back
-    frame = id(frame)
-    if frame in _suspended:
-        _suspended.discard(frame)
-        return frame, True
-    return frame, False
+    return frame
+
+
+def _chain(frame, flags):
+    """The frames that wait for this one, the nearest first."""
+    while True:
+        frame = frame.f_back
+        pause = frame and _pauses.get(id(frame))
+        if frame and not pause and (frame.f_globals is _own or frame.f_code.co_name in _COMPREHENSIONS):
+            continue
+        if not pause or pause[1] != flags:
+            return
+        yield pause
+
+
+def _come_back(frame):
+    for pause in reversed(list(_chain(frame, _AWAY | _WAITS))):
+        _record("resume", pause[0])
+        pause[1] = _WAITS
+
+
+def _tells(code):
+    """Whether a code object has checkpoints."""
+    return any(name.startswith("__cg__") for name in getattr(code, "co_names", ()))
+
+
+def _method_tells(kind, name):
+    for k in type.__getattribute__(kind, "__mro__"):
+        found = type.__getattribute__(k, "__dict__").get(name)
+        if found is not None:
+            return type(found) is type(_tells) and _tells(found.__code__)
+    return False
+
+
+def _leave(number, frame, telling, alone):
+    """A frame stops; telling says that what it waits for tells when it stops,
+    alone that nobody who waits for this one stops with it."""
+    pause = _pauses.setdefault(id(frame), [number, 0, 0])
+    pause[0] = number
+    if pause[1] & _AWAY:
+        return  # thrown into, it leaves without having come back
+    if telling:
+        pause[1] = _WAITS
+        return
+    pause[1] = _AWAY
+    _record("suspend", number)
+    if not alone:
+        for outer in list(_chain(frame, _WAITS)):
+            _record("suspend", outer[0])
+            outer[1] = _AWAY | _WAITS
+
+
+def _run(frame, own):
+    """A frame runs, with so many async statements open."""
+    if own:
+        _pauses[id(frame)][1:] = 0, own
+    else:
+        _pauses.pop(id(frame), None)
+
+
+def _known(frame):
+    return _pauses.get(id(frame), (0, 0, 0))
 
 
 def enter(number):
     """A call of the site begins."""
-    _away()
+    _run(_frame(), 0)
     _stacks.setdefault(_ident(), []).append(number)
     _record("enter", number)
 
@@ -145,35 +202,101 @@ def _over(number, was):
 
 def exit(number):
     """The call of the site ends; one that was suspended is closed."""
-    _over(number, _away()[1])
+    frame = _frame()
+    was = _known(frame)[1] & _AWAY
+    _run(frame, 0)
+    _over(number, was)
 
 
 def leave(number, value):
     """As exit, for the value of a lambda."""
-    _over(number, _away()[1])
+    frame = _frame()
+    was = _known(frame)[1] & _AWAY
+    _run(frame, 0)
+    _over(number, was)
     return value
 
 
 def suspend(number, value=None):
-    """The frame of the site stops at a yield or await; gives value."""
-    frame, was = _away()
-    _suspended.add(frame)
-    if not was:  # else thrown into, it leaves without having come back
-        _record("suspend", number)
+    """The frame of the site stops at a yield; gives value."""
+    _leave(number, _frame(), False, False)
     return value
+
+
+def give(number, value=None):
+    """As suspend, for an asynchronous generator: the one that asked goes on."""
+    _leave(number, _frame(), False, True)
+    return value
+
+
+def wait(number, value):
+    """The frame of the site awaits a value, or yields from it: it stops, or is
+    there as long as a value that has checkpoints runs. Gives value."""
+    kind = type(value)
+    if kind is _COROUTINE:
+        telling = _tells(value.cr_code)
+    else:
+        telling = kind is _GENERATOR and _tells(value.gi_code)
+    _leave(number, _frame(), telling, False)
+    return value
+
+
+def begin(number):
+    """An async for or async with begins."""
+    _pauses.setdefault(id(_frame()), [number, 0, 0])[2] <<= 1
+
+
+def over(number, value):
+    """It is over, or with, this value: the frame waits for its methods."""
+    frame, kind = _frame(), type(value)
+    if kind is _ASYNC_GENERATOR:
+        telling = _tells(value.ag_code)
+    else:
+        telling = _method_tells(kind, "__aenter__") and _method_tells(kind, "__aexit__")
+    if not _known(frame)[1] & _AWAY:
+        _pauses.setdefault(id(frame), [number, 0, 0])[2] |= telling
+    _leave(number, frame, telling, False)
+    return value
+
+
+def again(number):
+    """Its body is left for the next value, or for the end."""
+    frame = _frame()
+    _leave(number, frame, _known(frame)[2] & 1, False)
+
+
+def end(number):
+    """It is over, and the frame runs."""
+    frame = _frame()
+    _back(number, frame, _known(frame)[2] >> 1)
 
 
 def resume(number, value=None):
     """The frame of the site goes on; gives value."""
-    _away()
+    frame = _frame()
+    if _known(frame)[1] == _WAITS:  # it was never away
+        _pauses[id(frame)][1] = 0
+        return value
+    _come_back(frame)
     _record("resume", number)
+    _run(frame, _known(frame)[2])
     return value
 
 
 def unwind(number):
     """The site handles an exception: it runs, whatever it called is over. One
     that was suspended has been thrown into, and is back."""
-    _record("resume" if _away()[1] else "unwind", number)
+    frame = _frame()
+    _back(number, frame, _known(frame)[2])
+
+
+def _back(number, frame, own):
+    if _known(frame)[1] & _AWAY:
+        _come_back(frame)
+        _record("resume", number)
+    else:
+        _record("unwind", number)
+    _run(frame, own)
 
 
 class between:
@@ -185,11 +308,20 @@ class between:
 
     async def __aenter__(self):
         resume(self.number)
+        begin(self.number)
 
     async def __aexit__(self, *exception):
+        end(self.number)
         unwind(self.number)
-        unwind(self.number)
-        suspend(self.number)
+        again(self.number)
+
+
+async def _generator():
+    yield
+
+_coroutine = between(0).__aenter__()
+_COROUTINE, _GENERATOR, _ASYNC_GENERATOR = type(_coroutine), type(_chain(None, 0)), type(_generator())
+_coroutine.close()
 
 
 def checkpoint(checkpoint_id, name, checkpoint_type):

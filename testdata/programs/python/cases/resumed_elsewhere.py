@@ -1,3 +1,4 @@
+# not alike: threads that follow one another may have one number in the saved text
 # A frame that was suspended on one thread goes on, ends, or is collected on
 # another one.
 import asyncio
