@@ -138,7 +138,7 @@ func (r *Run) warnings(f Facts) {
 		r.Warn("checkpoints-off", "a process ran without checkpoints: "+*f.Off)
 	}
 	if f.Pure != nil {
-		r.Warn("pure-runtime", "checkpoints are written by the interpreter itself, some fifty times slower than natively: "+*f.Pure)
+		r.Warn("pure-runtime", "checkpoints are written by the interpreter itself, some ten times slower than natively: "+*f.Pure)
 	}
 	lost := o.Lost
 	for _, b := range o.Blocks {
