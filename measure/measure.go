@@ -138,7 +138,7 @@ type recorder struct {
 	small      func(checkpoint.SiteID) bool
 	demoted    []checkpoint.SiteID
 	pair       time.Duration // what two readings of the clock take
-	mu         sync.Mutex // blocks come from the launcher's goroutine
+	mu         sync.Mutex    // blocks come from the launcher's goroutine
 }
 
 func (r *recorder) pump(stop <-chan struct{}) {
