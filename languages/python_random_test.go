@@ -174,11 +174,7 @@ func (m *maker) yields() bool {
 
 // target is a name to assign to.
 func (m *maker) target() string {
-	p := m.here()
-	var own []string
-	for _, n := range p.names {
-		own = append(own, n)
-	}
+	own := m.here().names
 	if len(own) > 0 && !m.one(5) {
 		return own[m.IntN(len(own))]
 	}
