@@ -1,0 +1,282 @@
+package languages
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cg/instrument"
+	"cg/instrument/edit"
+)
+
+// TestJavaPlan pins names, kinds and positions: lines and columns from 1,
+// columns in bytes. The site is where the name stands; the point reaches from
+// behind the opening brace to the closing one.
+func TestJavaPlan(t *testing.T) {
+	fine := instrument.Options{Granularity: instrument.Fine}
+	for _, c := range []struct {
+		name, source string
+		options      instrument.Options
+		want         string // kind name site's line:col-end line, point's line:col-line:col start-end
+	}{
+		{"plain", "package a . b /* c */ ;\nclass M {\n  int f(int x) {\n    return x;\n  }\n}\n", fine, `
+			method a.b.M.f 3:7-5 3:17-5:3 50-67`},
+		{"crlf and a lone cr", "class M {\r\n  void f() { }\r  void g() { }\r\n}", fine, `
+			method M.f 2:8-2 2:13-2:14 23-24
+			method M.g 3:8-3 3:13-3:14 38-39`},
+		{"nested types", "class M { class I { I() { } void f() {} } interface J { default void f() {} static void g() {} void h(); } @interface A { class N { void f() {} } } }", fine, `
+			constructor M.I.<init> 1:21-1 1:26-1:27 25-26
+			method M.I.f 1:34-1 1:39-1:39 38-38
+			method M.J.f 1:70-1 1:75-1:75 74-74
+			method M.J.g 1:89-1 1:94-1:94 93-93
+			method M.A.N.f 1:138-1 1:143-1:143 142-142`},
+		{"overloads", "class M { void f(int a, String... b) {} void f(java.util.List<int[]> a[], final @X char b) {} abstract void f(); void g() {} M() {} M(M this, int a) {} record R(int x) { R {} R() { this(1); } } }", fine, `
+			method M.f(int, String...) 1:16-1 1:39-1:39 38-38
+			method M.f(java.util.List[], char) 1:46-1 1:93-1:93 92-92
+			method M.g 1:119-1 1:124-1:124 123-123
+			constructor M.<init>() 1:126-1 1:131-1:131 130-130
+			constructor M.<init>(int) 1:133-1 1:151-1:151 150-150
+			constructor M.R.<init>(int) 1:171-1 1:174-1:174 173-173
+			constructor M.R.<init>() 1:176-1 1:190-1:191 189-190`},
+		{"initialisers", "class M { static { a(); } { b(); } static int a = 1; }", fine, `
+			module M.<clinit> 1:11-1 1:19-1:25 18-24
+			constructor M.<init block> 1:27-1 1:28-1:34 27-33`},
+		{"lambdas", "class M { Runnable r = () -> { }; void f() { Runnable s = () -> { Runnable t = () -> { }; }; g(x -> x); } }", fine, `
+			lambda M.<lambda> 1:24-1 1:31-1:32 30-31
+			method M.f 1:40-1 1:45-1:105 44-104
+			lambda M.f.<lambda> 1:59-1 1:66-1:91 65-90
+			lambda M.f.<lambda>.<lambda> 1:80-1 1:87-1:88 86-87`},
+		{"anonymous and local classes", "class M { Object o = new X(new Y() { void a() {} }) { void b() {} }; void f() { new Z() { { } }; class L { void c() {} } } enum E { A { void d() {} }, B; void e() { new W() { void g() {} }; } } }", fine, `
+			method M.<anonymous 1>.a 1:43-1 1:48-1:48 47-47
+			method M.<anonymous 2>.b 1:60-1 1:65-1:65 64-64
+			method M.f 1:75-1 1:80-1:122 79-121
+			constructor M.f.<anonymous 3>.<init block> 1:91-1 1:92-1:93 91-92
+			method M.f.L.c 1:113-1 1:118-1:118 117-117
+			method M.E.A.d 1:142-1 1:147-1:147 146-146
+			method M.E.e 1:160-1 1:165-1:191 164-190
+			method M.E.e.<anonymous 2>.g 1:181-1 1:186-1:186 185-185`},
+		{"constructors", "class M { M() { /* super(); */ this(1) ; f(); } M(int a) { // x\n <T>super(a); } M(O o) {\n o\n.super(); } M(char c) { int x = 1;\n super(x); f(); } M(long c) { this(() -> { }); } }", fine, `
+			constructor M.<init>() 1:11-1 1:41-1:47 40-46
+			constructor M.<init>(int) 1:49-2 2:14-2:15 77-78
+			constructor M.<init>(O) 2:17-4 4:10-4:11 101-102
+			constructor M.<init>(char) 4:13-5 5:11-5:17 137-143
+			constructor M.<init>(long) 5:19-5 5:47-5:48 173-174
+			lambda M.<init>(long).<lambda> 5:36-5 5:43-5:44 169-170`},
+		{"no bodies", "abstract class M { abstract void f(); native void g(); } interface I { void f(); int K = 1; }", fine, ``},
+		{"module-info", "@Deprecated open module a.b { requires java.base; exports a.b to c, d; }", fine, ``},
+		{"package-info", "@Deprecated package a.b;", fine, ``},
+		{"no class around", "import module java.base;\nvoid main() { IO.println(1); }\nint f() { return 1; }\n", fine, `
+			method main 2:6-2 2:14-2:30 38-54
+			method f 3:5-3 3:10-3:21 65-76`},
+		{"escapes", "class M { void \\u0061\\uuu00e9() \\u007b String s = \"\\u0022 + '\\u005c'' + \\u0022 \\\\u0022\\u005c\\u005c\"; // \\u000a f();\n \\u007d void g() {} }", fine, `
+			method M.aé 1:16-2 1:39-2:2 38-117
+			method M.g 2:14-2 2:19-2:19 134-134`},
+		{"not utf-8", "class M\xe9 { void f() { g(\"\xfc}\"); } /* \xff} */ }", fine, `
+			method Mé.f 1:17-1 1:22-1:32 21-31`},
+		{"the end of a file for CP/M", "class M { void f() { } }\n\x1a", fine, `
+			method M.f 1:16-1 1:21-1:22 20-21`},
+		{"coarse, not the file that is run", "class M { public static void main(String[] a) { } }", instrument.Options{Granularity: instrument.Coarse}, ``},
+		{"coarse", "class M { void main() { } public static void main(final String... a) { Runnable r = () -> { }; } void f() { } class I { static void main(String[] a) { } } }\nrecord R() { void main() { } private static void main(String[] a) { } }", instrument.Options{Granularity: instrument.Coarse, Entry: true}, `
+			method M.main(String...) 1:46-1 1:71-1:96 70-95
+			method R.main() 2:19-2 2:27-2:28 183-184`},
+		{"coarse, no class around", "int f() { return 1; }\nvoid main() { }\n", instrument.Options{Granularity: instrument.Coarse, Entry: true}, `
+			method main 2:6-2 2:14-2:15 35-36`},
+		{"include", "class M { void f() { } void g() { } }", instrument.Options{Granularity: instrument.Fine, Include: []string{"*.g"}}, `
+			method M.g 1:29-1 1:34-1:35 33-34`},
+		{"exclude", "class M { void f() { } void g() { }\n Runnable a = () -> { };\n Runnable b = () -> { }; }", instrument.Options{Granularity: instrument.Fine, Exclude: []string{"M.f", "M.<lambda>:2"}}, `
+			method M.g 1:29-1 1:34-1:35 33-34
+			lambda M.<lambda> 3:15-3 3:22-3:23 82-83`},
+		{"empty", "", fine, ``},
+	} {
+		p, err := planJava([]byte(c.source), c.options)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var got strings.Builder
+		for _, q := range p.Points {
+			s := p.Sites[q.Site]
+			if before, end := c.source[:q.Start], c.source[q.End:]; !strings.HasSuffix(before, "{") && !strings.HasSuffix(before, ";") && !strings.HasSuffix(before, `\u007b`) ||
+				!strings.HasPrefix(end, "}") && !strings.HasPrefix(end, `\u007d`) {
+				t.Errorf("%s: %s does not stand between braces", c.name, s.Func)
+			}
+			fmt.Fprintf(&got, "%s %s %d:%d-%d %d:%d-%d:%d %d-%d\n", s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line, q.Col, q.EndLine, q.EndCol, q.Start, q.End)
+		}
+		want := strings.ReplaceAll(strings.TrimPrefix(c.want, "\n"), "\t", "")
+		if strings.TrimSpace(got.String()) != strings.TrimSpace(want) {
+			t.Errorf("%s:\n%swant\n%s", c.name, got.String(), want)
+		}
+	}
+}
+
+func TestJavaPlanRefuses(t *testing.T) {
+	for source, line := range map[string]int{
+		"class M { void f( { } }":                       1,
+		"class M {\n int x = = 1; }":                    2,
+		"class M {\n void f() {\n":                      2,
+		"c\x00l\x00a\x00s\x00s\x00":                     1, // UTF-16
+		"class M {\n M() { int a = 1; <T>super(a); } }": 2, // newer than the grammar
+	} {
+		_, err := planJava([]byte(source), instrument.Options{Granularity: instrument.Fine})
+		if !errors.Is(err, instrument.ErrSyntax) || !strings.Contains(err.Error(), fmt.Sprintf("line %d", line)) {
+			t.Errorf("%q: %v; want line %d", source, err, line)
+		}
+	}
+}
+
+// TestJavaSmall tells the functions that may be counted.
+func TestJavaSmall(t *testing.T) {
+	for body, want := range map[string]bool{
+		"int f() { return x; }":                                                true,
+		"void f() { }":                                                         true,
+		"void f(int x) { this.x = x; /* c */ }":                                true,
+		"M(int x) { super(g()); this.x = x; y = 2; }":                          true,
+		"int f(int[] a) { if (a[0] > 1) return 1; return 2; }":                 true,
+		"Runnable r = () -> { x++; };":                                         true,
+		"int f() { return g(); }":                                              false,
+		"Object f() { return new Object(); }":                                  false,
+		"int[] f() { return new int[] {1}; }":                                  false,
+		"void f() { for (;;) x++; }":                                           false,
+		"void f() { while (x > 0) x--; }":                                      false,
+		"void f() { do x--; while (x > 0); }":                                  false,
+		"Runnable f() { return () -> 1; }":                                     false,
+		"Runnable f() { return M::g; }":                                        false,
+		"void f() { synchronized (this) { x++; } }":                            false,
+		"void f() { try { x++; } finally { } }":                                false,
+		"String f() { return \"a\" + x; }":                                     false,
+		"String f() { return \"a\"; }":                                         true,
+		"int f() { int a = 1; int b = 2; return a; }":                          false,
+		"int f(int x) { return x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x; }": false,
+	} {
+		p, err := planJava([]byte("class M { "+body+" }"), instrument.Options{Granularity: instrument.Fine})
+		if err != nil || len(p.Sites) != 1 || p.Sites[0].Small != want {
+			t.Errorf("%s: %+v, %v; want small %v", body, p, err, want)
+		}
+	}
+}
+
+// TestJavaLeftAlone: a method near the JVM's limit gets no checkpoints, and
+// says so; what stands in it does.
+func TestJavaLeftAlone(t *testing.T) {
+	returns := strings.Repeat("if (x) return;\n", 1001)
+	elements := strings.Repeat("1234567, ", 3000)
+	for _, c := range []struct{ name, source, left, sites string }{
+		{"returns", "class M { void f(boolean x) { " + returns + "} int g() { return 1; } }", "M.f:1 left alone: each of its 1001 returns", "M.g"},
+		{"elements", "class M {\n int[] f() { Runnable r = () -> { }; return new int[] {" + elements + "}; } }", "M.f:2 left alone: its byte code", "M.f.<lambda>"},
+		{"initialiser", "class M {\n static int[] a = {" + elements + "};\n static { f(); } { g(); } }", "M.<clinit>:3 left alone: its byte code", "M.<init block>"},
+		{"returns of others", "class M { void f() { new Object() { void g(boolean x) { " + strings.Repeat("if (x) return;\n", 600) + "} }; } }", "", "M.f M.f.<anonymous 1>.g"},
+	} {
+		p, err := planJava([]byte(c.source), instrument.Options{Granularity: instrument.Fine})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var left, sites []string
+		for _, l := range p.Left {
+			left = append(left, fmt.Sprintf("%s:%d %s", l.Name, l.Line, l.Reason))
+		}
+		for _, s := range p.Sites {
+			sites = append(sites, s.Func)
+		}
+		if !strings.HasPrefix(strings.Join(left, "\n"), c.left) || len(left) > 1 || (c.left == "") != (len(left) == 0) || strings.Join(sites, " ") != c.sites {
+			t.Errorf("%s: left %q, sites %q", c.name, left, sites)
+		}
+	}
+}
+
+func TestJavaPackage(t *testing.T) {
+	for want, texts := range map[string][]string{
+		"cg$":       {"class M { int cg, $; }"},
+		"cg$$":      {"class M { int cg$; }", "class N { }"},
+		"cg$$$":     {"class N { }", "class M { int cg$, cg$$x; }"},
+		"cg$$$$$$$": {"class M { int cg\\u0024; }"}, // an escape counts by its length
+	} {
+		var all [][]byte
+		for _, text := range texts {
+			all = append(all, []byte(text))
+		}
+		if got := javaPackage(all...); got != want {
+			t.Errorf("%q: %s, want %s", texts, got, want)
+		}
+	}
+}
+
+// rewriteJava is a file with checkpoints, checked: it has the lines of the
+// original, each with the same start, parses, and is the original without
+// what was inserted.
+func rewriteJava(t testing.TB, source []byte, first int) ([]byte, *instrument.Plan, error) {
+	t.Helper()
+	p, err := planJava(source, instrument.Options{Granularity: instrument.Fine, Entry: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	edits, err := renderJava(source, p, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := edit.Apply(source, edits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := planJava(out, instrument.Options{Granularity: instrument.Fine}); err != nil {
+		t.Fatalf("does not parse: %v\n%s", err, out)
+	}
+	// Backwards, as edits at one place keep their order.
+	lines := func(b []byte) [][]byte {
+		return bytes.Split(bytes.ReplaceAll(b, []byte("\r"), []byte("\n")), []byte("\n"))
+	}
+	was, is := lines(source), lines(out)
+	if len(was) != len(is) {
+		t.Fatalf("%d lines became %d", len(was), len(is))
+	}
+	at := 0
+	for i := range was {
+		head := was[i]
+		for _, e := range edits {
+			if e.Start >= at && e.Start <= at+len(was[i]) {
+				head = head[:min(len(head), e.Start-at)]
+			}
+		}
+		if !bytes.HasPrefix(is[i], head) {
+			t.Fatalf("line %d begins otherwise: %q, was %q", i+1, is[i], was[i])
+		}
+		at += len(was[i]) + 1
+	}
+	pkg := javaPackage(source)
+	back := out
+	for i := range p.Sites {
+		back = bytes.Replace(back, fmt.Appendf(nil, "%s.R.e(%d);try{", pkg, first+i), nil, 1)
+		back = bytes.Replace(back, fmt.Appendf(nil, "}finally{%s.R.x(%d);}", pkg, first+i), nil, 1)
+	}
+	if !bytes.Equal(back, source) {
+		t.Fatalf("without the checkpoints:\n%s\nwas\n%s", back, source)
+	}
+	return out, p, nil
+}
+
+const javaCases = "../testdata/programs/java/cases"
+
+// FuzzJavaRewrite: whatever the text, planning ends, and what it rewrites
+// keeps its lines.
+func FuzzJavaRewrite(f *testing.F) {
+	names, _ := filepath.Glob(filepath.Join(javaCases, "*.java"))
+	for _, name := range names {
+		if source, err := os.ReadFile(name); err == nil && len(source) < 8192 {
+			f.Add(source)
+		}
+	}
+	for _, source := range []string{
+		"class M\xe9 { void f() { g(\"\xfc}\"); } /* \xff} */ }\x1a",
+		"class M { void f() \\u007b String s = \"\\u0022 + '\\u005c''; // \\u000a f();\r \\u007d M() { int x; super(); } }",
+		"import module a;\nvoid main() { }\r\n",
+	} {
+		f.Add([]byte(source))
+	}
+	f.Fuzz(func(t *testing.T, source []byte) {
+		rewriteJava(t, source, 7)
+	})
+}

@@ -1,0 +1,262 @@
+package languages
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cg/instrument"
+	"cg/instrument/syntax"
+)
+
+// javaSource is a parsed file. The tree is that of a text of the same length
+// which the grammar reads as javac reads the source.
+type javaSource struct {
+	*syntax.Tree
+	source  []byte
+	escapes [][2]int // offsets of Unicode escapes outside which the texts agree
+	lines   []int    // offsets of the starts of lines
+}
+
+// parseJava parses source, or says at which line the grammar gives up.
+func parseJava(source []byte) (*javaSource, error) {
+	j := &javaSource{source: source, lines: []int{0}}
+	text := j.plain()
+	for i, b := range source {
+		if b == '\n' || b == '\r' && (i+1 == len(source) || source[i+1] != '\n') {
+			j.lines = append(j.lines, i+1)
+		}
+	}
+	t, err := javaGrammar().Parse(text, parseDeadline)
+	if err != nil {
+		return nil, err
+	}
+	if n, _ := t.Faults(); n > 0 {
+		if newer := newerJava(t); newer != nil {
+			if again, err := javaGrammar().Parse(newer, parseDeadline); err == nil {
+				if n, _ := again.Faults(); n == 0 {
+					t = again
+				}
+			}
+		}
+	}
+	for i := range t.Nodes {
+		if n := &t.Nodes[i]; n.Error || n.Missing {
+			line, _ := j.place(n.Start)
+			return nil, fmt.Errorf("%w: the grammar does not place the text at line %d", instrument.ErrSyntax, line)
+		}
+	}
+	j.Tree = t
+	return j, nil
+}
+
+// plain makes the text for the grammar. A Unicode escape (JLS 3.3) is replaced
+// by its character, filled up to the length of the escape with spaces, or with
+// letters in a name; a lone carriage return ends a line; bytes that are not
+// UTF-8 stand for letters.
+func (j *javaSource) plain() []byte {
+	text := j.source
+	own := func() {
+		if len(text) > 0 && &text[0] == &j.source[0] {
+			text = bytes.Clone(text)
+		}
+	}
+	if bytes.IndexByte(text, '\r') >= 0 {
+		own()
+		for i, b := range text {
+			if b == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
+				text[i] = '\n'
+			}
+		}
+	}
+	if !utf8.Valid(text) {
+		own()
+		for i, b := range text {
+			if b >= utf8.RuneSelf {
+				text[i] = 'u'
+			}
+		}
+	}
+	if n := len(text); n > 0 && text[n-1] == 0x1a { // the end of a file for CP/M (JLS 3.5)
+		own()
+		text[n-1] = ' '
+	}
+	if !bytes.Contains(text, []byte(`\u`)) {
+		return text
+	}
+	own()
+	backslash := -1 // the offset behind an escape that is a backslash and begins an escape of a literal
+	for i := 0; i < len(text); {
+		if text[i] != '\\' {
+			i++
+			continue
+		}
+		if i+1 == len(text) || text[i+1] != 'u' {
+			if backslash != i {
+				i++ // with what it escapes
+			}
+			i++
+			continue
+		}
+		digits := i + 2
+		for digits < len(text) && text[digits] == 'u' {
+			digits++
+		}
+		end := digits + 4
+		if end > len(text) {
+			break
+		}
+		c, err := strconv.ParseUint(string(text[digits:end]), 16, 16)
+		if err != nil {
+			i += 2
+			continue
+		}
+		fill := byte(' ')
+		char := byte('u')
+		switch r := rune(c); {
+		case r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '$'):
+			char, fill = byte(r), byte(r)
+		case r < utf8.RuneSelf:
+			char = byte(r)
+			if char == '\r' {
+				char = '\n'
+			}
+		default:
+			fill = 'u'
+		}
+		for k := i; k < end; k++ {
+			text[k] = fill
+		}
+		if char == '\\' && backslash != i {
+			text[end-1] = char // it belongs to what follows
+			backslash = end
+		} else {
+			text[i] = char
+		}
+		j.escapes = append(j.escapes, [2]int{i, end})
+		i = end
+	}
+	return text
+}
+
+// newerJava rewrites what is newer than the grammar into what it takes, at the
+// same length: module imports (JEP 511), and constructors that call another
+// one behind other statements (JEP 513). nil if there is none of that.
+func newerJava(t *syntax.Tree) []byte {
+	var text []byte
+	var leaves []int
+	for i := range t.Nodes {
+		if n := &t.Nodes[i]; t.After(i) == i+1 && n.End > n.Start && !strings.HasSuffix(n.Type, "comment") {
+			leaves = append(leaves, i)
+		}
+	}
+	put := func(at int, with string) {
+		if text == nil {
+			text = bytes.Clone(t.Source)
+		}
+		copy(text[at:], with)
+	}
+	before := ""
+	for k := 0; k+1 < len(leaves); k++ {
+		was, next := t.Text(leaves[k]), t.Text(leaves[k+1])
+		switch {
+		case was == "import" && next == "module":
+			put(t.Nodes[leaves[k+1]].Start, "      ")
+		case next != "(" || before == "{" || before == ">": // the first statement, which the grammar knows
+		case was == "super":
+			put(t.Nodes[leaves[k]].Start, "Super")
+		case was == "this":
+			put(t.Nodes[leaves[k]].Start, "This")
+		}
+		before = was
+	}
+	return text
+}
+
+// place is the line and the column of an offset, from 1.
+func (j *javaSource) place(at int) (line, col int) {
+	line = sort.Search(len(j.lines), func(i int) bool { return j.lines[i] > at })
+	return line, at - j.lines[line-1] + 1
+}
+
+// behind moves an offset inside an escape behind it: a brace may be one.
+func (j *javaSource) behind(at int) int {
+	i := sort.Search(len(j.escapes), func(i int) bool { return j.escapes[i][1] > at })
+	if i < len(j.escapes) && j.escapes[i][0] < at {
+		return j.escapes[i][1]
+	}
+	return at
+}
+
+// name is the text of a node as people read it.
+func (j *javaSource) name(i int) string {
+	raw := j.source[j.Nodes[i].Start:j.Nodes[i].End]
+	if !utf8.Valid(raw) { // most likely ISO 8859-1
+		var b strings.Builder
+		for _, c := range raw {
+			b.WriteRune(rune(c))
+		}
+		return b.String()
+	}
+	if !bytes.Contains(raw, []byte(`\u`)) {
+		return string(raw)
+	}
+	var b strings.Builder
+	for s := string(raw); s != ""; {
+		if digits := strings.TrimLeft(strings.TrimPrefix(s, `\`), "u"); s[0] == '\\' && len(digits) >= 4 {
+			c, _ := strconv.ParseUint(digits[:4], 16, 16)
+			b.WriteRune(rune(c))
+			s = digits[4:]
+			continue
+		}
+		b.WriteByte(s[0])
+		s = s[1:]
+	}
+	return b.String()
+}
+
+// erased is a type as it tells overloads apart: without annotations and type
+// arguments.
+func (j *javaSource) erased(i int) string {
+	switch j.Nodes[i].Type {
+	case "type_arguments", "annotation", "marker_annotation", "modifiers", "line_comment", "block_comment":
+		return ""
+	}
+	if j.After(i) == i+1 {
+		return j.name(i)
+	}
+	var b strings.Builder
+	j.Children(i, func(c int) { b.WriteString(j.erased(c)) })
+	return b.String()
+}
+
+// parameters lists the types of formal parameters.
+func (j *javaSource) parameters(i int) []string {
+	var types []string
+	if i < 0 {
+		return nil
+	}
+	j.Children(i, func(p int) {
+		switch j.Nodes[p].Type {
+		case "formal_parameter":
+			s := j.erased(j.Field(p, "type"))
+			if d := j.Field(p, "dimensions"); d >= 0 {
+				s += j.erased(d)
+			}
+			types = append(types, s)
+		case "spread_parameter":
+			s := ""
+			j.Children(p, func(c int) {
+				if n := j.Nodes[c]; n.Named && n.Type != "variable_declarator" {
+					s += j.erased(c)
+				}
+			})
+			types = append(types, s+"...")
+		}
+	})
+	return types
+}
