@@ -193,7 +193,7 @@ func TestJavaPackage(t *testing.T) {
 		"cg$":       {"class M { int cg, $; }"},
 		"cg$$":      {"class M { int cg$; }", "class N { }"},
 		"cg$$$":     {"class N { }", "class M { int cg$, cg$$x; }"},
-		"cg$$$$$$$": {"class M { int cg\\u0024; }"}, // an escape counts by its length
+		"cg$$$$$$$": {"class M { int c\\u0067$\\u0024$$$\\u0024; }"},
 	} {
 		var all [][]byte
 		for _, text := range texts {

@@ -3,10 +3,12 @@ package languages
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"cg/instrument"
@@ -36,8 +38,8 @@ func parseJava(source []byte) (*javaSource, error) {
 		return nil, err
 	}
 	if n, _ := t.Faults(); n > 0 {
-		if newer := newerJava(t); newer != nil {
-			if again, err := javaGrammar().Parse(newer, parseDeadline); err == nil {
+		if known := unknownJava(t); known != nil {
+			if again, err := javaGrammar().Parse(known, parseDeadline); err == nil {
 				if n, _ := again.Faults(); n == 0 {
 					t = again
 				}
@@ -55,9 +57,8 @@ func parseJava(source []byte) (*javaSource, error) {
 }
 
 // plain makes the text for the grammar. A Unicode escape (JLS 3.3) is replaced
-// by its character, filled up to the length of the escape with spaces, or with
-// letters in a name; a lone carriage return ends a line; bytes that are not
-// UTF-8 stand for letters.
+// by its character and spaces, which in a name stand behind the name; a lone
+// carriage return ends a line; bytes that are not UTF-8 stand for letters.
 func (j *javaSource) plain() []byte {
 	text := j.source
 	own := func() {
@@ -95,58 +96,93 @@ func (j *javaSource) plain() []byte {
 			i++
 			continue
 		}
-		if i+1 == len(text) || text[i+1] != 'u' {
-			if backslash != i {
-				i++ // with what it escapes
+		r, end := escape(text, i)
+		switch {
+		case end == i:
+			if backslash != i && i+1 < len(text) && text[i+1] == '\\' {
+				i++ // the next one is escaped
 			}
 			i++
 			continue
-		}
-		digits := i + 2
-		for digits < len(text) && text[digits] == 'u' {
-			digits++
-		}
-		end := digits + 4
-		if end > len(text) {
-			break
-		}
-		c, err := strconv.ParseUint(string(text[digits:end]), 16, 16)
-		if err != nil {
-			i += 2
-			continue
-		}
-		fill := byte(' ')
-		char := byte('u')
-		switch r := rune(c); {
-		case r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '$'):
-			char, fill = byte(r), byte(r)
-		case r < utf8.RuneSelf:
-			char = byte(r)
-			if char == '\r' {
-				char = '\n'
+		case letter(r):
+			from := i
+			for from > 0 && letter(rune(text[from-1])) {
+				from--
 			}
-		default:
-			fill = 'u'
-		}
-		for k := i; k < end; k++ {
-			text[k] = fill
-		}
-		if char == '\\' && backslash != i {
-			text[end-1] = char // it belongs to what follows
+			var word []byte
+			end = from
+			for end < len(text) {
+				if letter(rune(text[end])) {
+					word = append(word, text[end])
+					end++
+				} else if r, to := escape(text, end); to > end && letter(r) {
+					if utf16.IsSurrogate(r) {
+						r = 'u'
+					}
+					word = utf8.AppendRune(word, r)
+					end = to
+				} else {
+					break
+				}
+			}
+			copy(text[from:end], word)
+			fill(text[from+len(word) : end])
+			j.escapes = append(j.escapes, [2]int{from, end})
+		case r == '\\' && backslash != i:
+			fill(text[i : end-1]) // it belongs to what follows
+			text[end-1] = '\\'
 			backslash = end
-		} else {
-			text[i] = char
+		default:
+			fill(text[i:end])
+			if r == '\r' {
+				r = '\n'
+			}
+			if r < utf8.RuneSelf {
+				text[i] = byte(r)
+			}
+			j.escapes = append(j.escapes, [2]int{i, end})
 		}
-		j.escapes = append(j.escapes, [2]int{i, end})
 		i = end
 	}
 	return text
 }
 
-// newerJava rewrites what is newer than the grammar into what it takes, at the
-// same length: module imports (JEP 511), and constructors that call another
-// one behind other statements (JEP 513). nil if there is none of that.
-func newerJava(t *syntax.Tree) []byte {
+// escape reads the Unicode escape at an offset; end is where it began if there
+// is none.
+func escape(text []byte, at int) (r rune, end int) {
+	digits := at + 1
+	for digits < len(text) && text[digits] == 'u' {
+		digits++
+	}
+	if text[at] != '\\' || digits == at+1 || digits+4 > len(text) {
+		return 0, at
+	}
+	c, err := strconv.ParseUint(string(text[digits:digits+4]), 16, 16)
+	if err != nil {
+		return 0, at
+	}
+	return rune(c), digits + 4
+}
+
+// letter reports whether a character may be part of a name. Of a text in UTF-8
+// it takes every byte beyond ASCII for one.
+func letter(r rune) bool {
+	return r == '_' || r == '$' || utf16.IsSurrogate(r) || unicode.In(r, unicode.L, unicode.Nd, unicode.Nl, unicode.M, unicode.Sc, unicode.Pc) || r >= utf8.RuneSelf && r <= 0xff
+}
+
+func fill(text []byte) {
+	for i := range text {
+		text[i] = ' '
+	}
+}
+
+var unknownAnnotation = regexp.MustCompile(`\|\s*(@[\w$.]+)|(@[\w$.]*[\w$])\s*\.\.\.`)
+
+// unknownJava rewrites what the grammar does not know into what it takes, at
+// the same length: module imports (JEP 511), constructors that call another one
+// behind other statements (JEP 513), annotations of "..." and of alternatives
+// in a catch. nil if there is none of that.
+func unknownJava(t *syntax.Tree) []byte {
 	var text []byte
 	var leaves []int
 	for i := range t.Nodes {
@@ -154,23 +190,33 @@ func newerJava(t *syntax.Tree) []byte {
 			leaves = append(leaves, i)
 		}
 	}
-	put := func(at int, with string) {
+	put := func(from, to int, with string) {
 		if text == nil {
 			text = bytes.Clone(t.Source)
 		}
-		copy(text[at:], with)
+		fill(text[from:to])
+		copy(text[from:], with)
+	}
+	// Where the tree is broken not every character is in a token.
+	for _, m := range unknownAnnotation.FindAllSubmatchIndex(t.Source, -1) {
+		for g := 2; g < len(m); g += 2 {
+			if m[g] >= 0 {
+				put(m[g], m[g+1], "")
+			}
+		}
 	}
 	before := ""
 	for k := 0; k+1 < len(leaves); k++ {
-		was, next := t.Text(leaves[k]), t.Text(leaves[k+1])
+		n, next := &t.Nodes[leaves[k]], &t.Nodes[leaves[k+1]]
+		was, follows := t.Text(leaves[k]), t.Text(leaves[k+1])
 		switch {
-		case was == "import" && next == "module":
-			put(t.Nodes[leaves[k+1]].Start, "      ")
-		case next != "(" || before == "{" || before == ">": // the first statement, which the grammar knows
+		case was == "import" && follows == "module":
+			put(next.Start, next.End, "")
+		case follows != "(" || before == "{" || before == ">": // the first statement is known
 		case was == "super":
-			put(t.Nodes[leaves[k]].Start, "Super")
+			put(n.Start, n.End, "Super")
 		case was == "this":
-			put(t.Nodes[leaves[k]].Start, "This")
+			put(n.Start, n.End, "This")
 		}
 		before = was
 	}
@@ -202,21 +248,10 @@ func (j *javaSource) name(i int) string {
 		}
 		return b.String()
 	}
-	if !bytes.Contains(raw, []byte(`\u`)) {
-		return string(raw)
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return j.Text(i)
 	}
-	var b strings.Builder
-	for s := string(raw); s != ""; {
-		if digits := strings.TrimLeft(strings.TrimPrefix(s, `\`), "u"); s[0] == '\\' && len(digits) >= 4 {
-			c, _ := strconv.ParseUint(digits[:4], 16, 16)
-			b.WriteRune(rune(c))
-			s = digits[4:]
-			continue
-		}
-		b.WriteByte(s[0])
-		s = s[1:]
-	}
-	return b.String()
+	return string(raw)
 }
 
 // erased is a type as it tells overloads apart: without annotations and type

@@ -1,0 +1,332 @@
+package languages
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cg/instrument"
+	"cg/instrument/edit"
+)
+
+// jdk is a Java development kit of this machine.
+type jdk struct {
+	home    string
+	version int
+}
+
+// jdks are those below /usr/lib/jvm, JAVA_HOME and the one of the command line,
+// from the oldest that is tested.
+var jdks = sync.OnceValue(func() []jdk {
+	homes, _ := filepath.Glob("/usr/lib/jvm/*")
+	homes = append(homes, os.Getenv("JAVA_HOME"))
+	if javac, err := exec.LookPath("javac"); err == nil {
+		if javac, err = filepath.EvalSymlinks(javac); err == nil {
+			homes = append(homes, filepath.Dir(filepath.Dir(javac)))
+		}
+	}
+	var all []jdk
+	for _, home := range homes {
+		out, err := exec.Command(filepath.Join(home, "bin/javac"), "-version").CombinedOutput()
+		var k jdk
+		if _, scan := fmt.Sscanf(string(out), "javac %d", &k.version); err != nil || scan != nil || k.version < 17 {
+			continue
+		}
+		k.home = home
+		if !slices.ContainsFunc(all, func(o jdk) bool { return o.version == k.version }) {
+			all = append(all, k)
+		}
+	}
+	slices.SortFunc(all, func(a, b jdk) int { return cmp.Compare(a.version, b.version) })
+	return all
+})
+
+// needJava skips a test without a JDK, but not where all is there.
+func needJava(t testing.TB) []jdk {
+	t.Helper()
+	all := jdks()
+	if len(all) == 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no javac of Java 17 or newer")
+		}
+		t.Skip("no javac of Java 17 or newer on PATH, in JAVA_HOME or below /usr/lib/jvm")
+	}
+	return all
+}
+
+// javaCase is a program whose behaviour checkpoints must not change. Comment
+// lines at its top say how it is run:
+//
+//	// needs 21           the lowest Java that takes it
+//	// encoding: NAME     of the file, else UTF-8
+//	// unbalanced: why    sites may be open at the end
+type javaCase struct {
+	class      string
+	source     []byte
+	needs      int
+	encoding   string
+	unbalanced bool
+	rewritten  []byte
+	sites      int
+}
+
+func javaFixtures(t testing.TB) []*javaCase {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(javaCases, "*.java"))
+	if err != nil || len(names) < 20 {
+		t.Fatal(len(names), err)
+	}
+	var all []*javaCase
+	for _, name := range names {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &javaCase{class: strings.TrimSuffix(filepath.Base(name), ".java"), source: source, encoding: "UTF-8"}
+		for line := range strings.Lines(string(source)) {
+			text, comment := strings.CutPrefix(strings.TrimSpace(line), "// ")
+			if !comment {
+				break
+			}
+			if number, ok := strings.CutPrefix(text, "needs "); ok {
+				c.needs, _ = strconv.Atoi(number)
+			}
+			switch key, value, _ := strings.Cut(text, ": "); key {
+			case "encoding":
+				c.encoding = value
+			case "unbalanced":
+				c.unbalanced = true
+			}
+		}
+		all = append(all, c)
+	}
+	return append(all, javaReturns(4500))
+}
+
+// javaReturns is a method with so many returns that it compiles, but would not
+// with a copy of the exit at each, and one beside it.
+func javaReturns(n int) *javaCase {
+	var b strings.Builder
+	b.WriteString("public class Returns {\n  static int f(int x) {\n")
+	for i := range n {
+		fmt.Fprintf(&b, "    if (x == %d) return %d;\n", i, i+1)
+	}
+	b.WriteString("    return 0;\n  }\n  public static void main(String[] args) { System.out.println(f(7) + f(4499)); }\n}\n")
+	return &javaCase{class: "Returns", source: []byte(b.String()), encoding: "UTF-8"}
+}
+
+// compileJava compiles texts by class, in one call for each encoding.
+func compileJava(t testing.TB, k jdk, dir string, cases []*javaCase, rewritten bool) {
+	t.Helper()
+	byEncoding := map[string][]string{}
+	packages := map[string]bool{}
+	out := filepath.Join(dir, "classes")
+	place := func(name string, text []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range cases {
+		text := c.source
+		if rewritten {
+			text = c.rewritten
+			packages[javaPackage(c.source)] = true
+		}
+		byEncoding[c.encoding] = append(byEncoding[c.encoding], place(c.class+".java", text))
+	}
+	stub, err := os.ReadFile("../testdata/programs/java/R.java")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range packages {
+		byEncoding["UTF-8"] = append(byEncoding["UTF-8"], place(p+"/R.java", bytes.Replace(stub, []byte("PACKAGE"), []byte(p), 1)))
+	}
+	for _, encoding := range slices.Sorted(func(yield func(string) bool) { // UTF-8 last has the stub: others need it first
+		for e := range byEncoding {
+			if !yield(e) {
+				return
+			}
+		}
+	}) {
+		args := []string{"-J-XX:TieredStopAtLevel=1", "-nowarn", "-proc:none", "-encoding", encoding, "-d", out, "-cp", out, "-sourcepath", dir}
+		cmd := exec.Command(filepath.Join(k.home, "bin/javac"), append(args, byEncoding[encoding]...)...)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("javac %d, rewritten %v: %v\n%s", k.version, rewritten, err, text[:min(len(text), 6000)])
+		}
+	}
+}
+
+// runJava runs a class and returns what can be seen of it.
+func runJava(t testing.TB, k jdk, dir, class string) (stdout, stderr, status, balance string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "balance")
+	cmd := exec.Command(filepath.Join(k.home, "bin/java"), "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xss512k", "-Dcg.balance="+file, "-cp", filepath.Join(dir, "classes"), class)
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	b, _ := os.ReadFile(file)
+	return o.String(), e.String(), cmd.ProcessState.String(), string(b)
+}
+
+// TestJavaPrograms compiles every fixture as it is and rewritten, and compares
+// what the two print, with traces and status. What was entered was left, in
+// order, on each thread.
+func TestJavaPrograms(t *testing.T) {
+	all := needJava(t)
+	byJDK := map[jdk][]*javaCase{}
+	for _, c := range javaFixtures(t) {
+		i := slices.IndexFunc(all, func(k jdk) bool { return k.version >= c.needs })
+		if i < 0 {
+			t.Run(c.class, func(t *testing.T) { t.Skipf("no JDK %d", c.needs) })
+			continue
+		}
+		var p *instrument.Plan
+		var err error
+		if c.rewritten, p, err = rewriteJava(t, c.source, 1); err != nil {
+			t.Errorf("%s: %v", c.class, err)
+			continue
+		}
+		c.sites = len(p.Sites)
+		if c.sites == 0 {
+			t.Errorf("%s: no sites", c.class)
+		}
+		byJDK[all[i]] = append(byJDK[all[i]], c)
+	}
+	for k, cases := range byJDK {
+		plain, rewritten := t.TempDir(), t.TempDir()
+		compileJava(t, k, plain, cases, false)
+		compileJava(t, k, rewritten, cases, true)
+		for _, c := range cases {
+			t.Run(c.class, func(t *testing.T) {
+				t.Parallel()
+				stdout, stderr, status, _ := runJava(t, k, plain, c.class)
+				gotOut, gotErr, gotStatus, balance := runJava(t, k, rewritten, c.class)
+				for _, part := range []struct{ name, got, want string }{{"stdout", gotOut, stdout}, {"stderr", gotErr, stderr}, {"status", gotStatus, status}} {
+					if part.got != part.want {
+						t.Errorf("%s:\n%s\nwant\n%s", part.name, part.got, part.want)
+					}
+				}
+				if stdout == "" {
+					t.Error("prints nothing")
+				}
+				entered := 0
+				for line := range strings.Lines(balance) {
+					var n, open int
+					fmt.Sscan(line, &n, &open)
+					entered += n
+					if (open != 0 || strings.Contains(line, "wrong")) && !c.unbalanced {
+						t.Errorf("entered, open: %s", line)
+					}
+				}
+				if entered == 0 {
+					t.Errorf("nothing was entered: %q", balance)
+				}
+			})
+		}
+	}
+}
+
+// TestJavaRetry: a function that the compiler refuses with checkpoints can be
+// left out by its name and line.
+func TestJavaRetry(t *testing.T) {
+	source := []byte("class M {\n  void f() { }\n  Runnable a = () -> { };\n  Runnable b = () -> { };\n}\n")
+	for _, c := range []struct{ exclude, want string }{
+		{"M.f", "M.<lambda>:3 M.<lambda>:4"},
+		{"M.<lambda>:4", "M.f:2 M.<lambda>:3"},
+		{"M.<lambda>:5", "M.f:2 M.<lambda>:3 M.<lambda>:4"},
+	} {
+		p, err := planJava(source, instrument.Options{Granularity: instrument.Fine, Exclude: []string{c.exclude}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range p.Sites {
+			got = append(got, fmt.Sprintf("%s:%d", s.Func, s.Line))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %s", c.exclude, got, c.want)
+		}
+	}
+}
+
+// TestJavaCorpus rewrites every file below the folders of CG_JAVA_CORPUS
+// (testdata/corpus/java.sh gives them) and writes those that come out below
+// CG_JAVA_OUT, in the same places.
+func TestJavaCorpus(t *testing.T) {
+	folders := filepath.SplitList(os.Getenv("CG_JAVA_CORPUS"))
+	if len(folders) == 0 {
+		t.Skip("CG_JAVA_CORPUS is not set: see testdata/corpus/java.sh")
+	}
+	var files, sites, left, size, small, refused int
+	var spent time.Duration
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".java" {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			begin := time.Now()
+			p, err := planJava(source, instrument.Options{Granularity: instrument.Fine})
+			var edits []edit.Edit
+			if err == nil {
+				edits, err = renderJava(source, p, sites+1)
+			}
+			spent += time.Since(begin)
+			files++
+			size += len(source)
+			if err != nil {
+				refused++
+				t.Errorf("%s: %v", path, err)
+				return nil
+			}
+			out, _, err := rewriteJava(t, source, sites+1)
+			if err != nil || len(edits) != 2*len(p.Points) {
+				t.Errorf("%s: %v", path, err)
+			}
+			for _, s := range p.Sites {
+				if s.Small {
+					small++
+				}
+			}
+			for _, l := range p.Left {
+				t.Logf("%s:%d: %s %s", path, l.Line, l.Name, l.Reason)
+			}
+			sites += len(p.Sites)
+			left += len(p.Left)
+			if to := os.Getenv("CG_JAVA_OUT"); to != "" {
+				rel, _ := filepath.Rel(folder, path)
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(to, rel)), 0o755); err != nil {
+					return err
+				}
+				return os.WriteFile(filepath.Join(to, rel), out, 0o600)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d files, %.1f MB, %d refused; %d sites, %d small, %d left alone; planned and rendered at %.1f MB/s", files, float64(size)/1e6, refused, sites, small, left, float64(size)/1e6/spent.Seconds())
+}

@@ -1,0 +1,68 @@
+package PACKAGE;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * Checkpoints for tests: each thread's stack of sites, in memory. At exit, the
+ * file of the property cg.balance gets a line for each thread: how many sites
+ * were entered, how many are still open, and what was left out of order.
+ */
+public final class R {
+    private static final class Stack {
+        int[] open = new int[16];
+        int depth;
+        long entered;
+        String wrong = "";
+    }
+
+    private static final List<Stack> all = new CopyOnWriteArrayList<>();
+    private static final ThreadLocal<Stack> own = new ThreadLocal<>();
+
+    static {
+        String name = System.getProperty("cg.balance");
+        if (name != null) {
+            Runtime.getRuntime().addShutdownHook(new Thread() { // a lambda would need more of the JDK
+                @Override
+                public void run() {
+                    StringBuilder b = new StringBuilder();
+                    for (Stack s : all) {
+                        b.append(s.entered).append(' ').append(s.depth).append(s.wrong).append('\n');
+                    }
+                    try {
+                        Files.write(Path.of(name), b.toString().getBytes());
+                    } catch (IOException e) {
+                        throw new RuntimeException(e);
+                    }
+                }
+            });
+        }
+    }
+
+    private R() {}
+
+    public static void e(int site) {
+        Stack s = own.get();
+        if (s == null) {
+            own.set(s = new Stack());
+            all.add(s);
+        }
+        if (s.depth == s.open.length) {
+            s.open = java.util.Arrays.copyOf(s.open, 2 * s.depth);
+        }
+        s.open[s.depth++] = site;
+        s.entered++;
+    }
+
+    public static void x(int site) {
+        Stack s = own.get();
+        if (s == null || s.depth == 0 || s.open[--s.depth] != site) {
+            if (s != null && s.wrong.length() < 1000) {
+                s.wrong += " wrong exit of " + site;
+            }
+        }
+    }
+}
