@@ -75,6 +75,9 @@ func TestJavaPlan(t *testing.T) {
 		{"escapes", "class M { void \\u0061\\uuu00e9() \\u007b String s = \"\\u0022 + '\\u005c'' + \\u0022 \\\\u0022\\u005c\\u005c\"; // \\u000a f();\n \\u007d void g() {} }", fine, `
 			method M.aé 1:16-2 1:39-2:2 38-117
 			method M.g 2:14-2 2:19-2:19 134-134`},
+		{"escapes of what ends texts", "class M { char f() { return '\\u0000'; } String g() { return \"\\u001a\\ud83d\\u2028\"; } }", fine, `
+			method M.f 1:16-1 1:21-1:39 20-38
+			method M.g 1:48-1 1:53-1:83 52-82`},
 		{"not utf-8", "class M\xe9 { void f() { g(\"\xfc}\"); } /* \xff} */ }", fine, `
 			method Mé.f 1:17-1 1:22-1:32 21-31`},
 		{"the end of a file for CP/M", "class M { void f() { } }\n\x1a", fine, `

@@ -137,7 +137,7 @@ func (j *javaSource) plain() []byte {
 			if r == '\r' {
 				r = '\n'
 			}
-			if r < utf8.RuneSelf {
+			if r == '\n' || r >= ' ' && r < utf8.RuneSelf { // a zero would end the text
 				text[i] = byte(r)
 			}
 			j.escapes = append(j.escapes, [2]int{i, end})
