@@ -3,6 +3,7 @@ package languages
 import (
 	"embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -238,7 +239,7 @@ func (p *javaPlan) body(body int, scope string, t *javaType) {
 // position.
 func (p *javaPlan) site(i, at, body int, name string, kind checkpoint.SiteKind, large bool) {
 	line, col := p.place(p.Nodes[at].Start)
-	if p.mark != nil && !p.mark[i] || !p.o.NameWanted(name) || slices.Contains(p.o.Exclude, fmt.Sprintf("%s:%d", name, line)) {
+	if p.mark != nil && !p.mark[i] || !p.wanted(name, line) {
 		return
 	}
 	open, close := -1, -1
@@ -274,6 +275,22 @@ func (p *javaPlan) site(i, at, body int, name string, kind checkpoint.SiteKind, 
 	q.Line, q.Col = p.place(open)
 	q.EndLine, q.EndCol = p.place(close)
 	p.plan.Points = append(p.plan.Points, q)
+}
+
+var parameterTypes = regexp.MustCompile(`\([^()]*\)`)
+
+// wanted reports whether the filters admit a function. They may name it with
+// or without the types of parameters.
+func (p *javaPlan) wanted(name string, line int) bool {
+	if slices.Contains(p.o.Exclude, fmt.Sprintf("%s:%d", name, line)) {
+		return false
+	}
+	bare := name
+	if strings.Contains(name, "(") {
+		bare = parameterTypes.ReplaceAllString(name, "")
+	}
+	exclude, include := instrument.Options{Exclude: p.o.Exclude}, instrument.Options{Include: p.o.Include}
+	return exclude.NameWanted(name) && exclude.NameWanted(bare) && (include.NameWanted(name) || include.NameWanted(bare))
 }
 
 // callsConstructor reports whether a statement is this(...) or super(...).

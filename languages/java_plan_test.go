@@ -90,6 +90,11 @@ func TestJavaPlan(t *testing.T) {
 			method main 2:6-2 2:14-2:15 35-36`},
 		{"include", "class M { void f() { } void g() { } }", instrument.Options{Granularity: instrument.Fine, Include: []string{"*.g"}}, `
 			method M.g 1:29-1 1:34-1:35 33-34`},
+		{"one of several", "class M { void f() { } void f(int x) { Runnable r = () -> { }; } void g() { } }", instrument.Options{Granularity: instrument.Fine, Include: []string{"M.f*"}, Exclude: []string{"M.f(int)"}}, `
+			method M.f() 1:16-1 1:21-1:22 20-21
+			lambda M.f(int).<lambda> 1:53-1 1:60-1:61 59-60`},
+		{"all of one name", "class M { void f() { } void f(int x) { } void g() { } void h() { } }", instrument.Options{Granularity: instrument.Fine, Include: []string{"M.f", "M.g"}, Exclude: []string{"?.f"}}, `
+			method M.g 1:47-1 1:52-1:53 51-52`},
 		{"exclude", "class M { void f() { } void g() { }\n Runnable a = () -> { };\n Runnable b = () -> { }; }", instrument.Options{Granularity: instrument.Fine, Exclude: []string{"M.f", "M.<lambda>:2"}}, `
 			method M.g 1:29-1 1:34-1:35 33-34
 			lambda M.<lambda> 3:15-3 3:22-3:23 82-83`},
