@@ -178,10 +178,14 @@ func fill(text []byte) {
 
 var unknownAnnotation = regexp.MustCompile(`\|\s*(@[\w$.]+)|(@[\w$.]*[\w$])\s*\.\.\.`)
 
+// unknownPatterns matches several patterns of one case, up to the last unnamed
+// variable.
+var unknownPatterns = regexp.MustCompile(`\bcase\s[\s\w$.,()<>?&\[\]]*\b_\s*\)*`)
+
 // unknownJava rewrites what the grammar does not know into what it takes, at
 // the same length: module imports (JEP 511), constructors that call another one
-// behind other statements (JEP 513), annotations of "..." and of alternatives
-// in a catch. nil if there is none of that.
+// behind other statements (JEP 513), several patterns in one case (JEP 456),
+// annotations of "..." and of alternatives in a catch. nil if there is none of that.
 func unknownJava(t *syntax.Tree) []byte {
 	var text []byte
 	var leaves []int
@@ -202,6 +206,21 @@ func unknownJava(t *syntax.Tree) []byte {
 		for g := 2; g < len(m); g += 2 {
 			if m[g] >= 0 {
 				put(m[g], m[g+1], "")
+			}
+		}
+	}
+	for _, m := range unknownPatterns.FindAllIndex(t.Source, -1) {
+		depth, label := 0, t.Source[m[0]:m[1]]
+		for i, c := range label {
+			switch c {
+			case '(', '<':
+				depth++
+			case ')', '>':
+				depth--
+			}
+			if c == ',' && depth == 0 { // the first pattern stands for all
+				put(m[0]+i, m[1], "")
+				break
 			}
 		}
 	}
