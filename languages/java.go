@@ -146,11 +146,11 @@ func (p *javaPlan) typeOf(body int) *javaType {
 			}
 		}
 	})
-	t.large = static > tooLarge
+	t.large = static > javaTooLarge
 	return t
 }
 
-func dotted(scope, name string) string {
+func javaName(scope, name string) string {
 	if scope == "" {
 		return name
 	}
@@ -167,12 +167,12 @@ func (p *javaPlan) member(i int, scope string, t *javaType) {
 		if n.Type == "record_declaration" {
 			inner.record = p.parameters(p.Field(i, "parameters"))
 		}
-		p.body(body, dotted(scope, p.name(p.Field(i, "name"))), inner)
+		p.body(body, javaName(scope, p.name(p.Field(i, "name"))), inner)
 	case "enum_constant":
 		p.Children(i, func(c int) {
 			if p.Nodes[c].Type == "class_body" {
 				t.anonymous++
-				p.body(c, dotted(scope, p.name(p.Field(i, "name"))), p.typeOf(c))
+				p.body(c, javaName(scope, p.name(p.Field(i, "name"))), p.typeOf(c))
 				return
 			}
 			p.member(c, scope, t)
@@ -181,7 +181,7 @@ func (p *javaPlan) member(i int, scope string, t *javaType) {
 		p.Children(i, func(c int) {
 			if p.Nodes[c].Type == "class_body" {
 				t.anonymous++
-				p.body(c, dotted(scope, fmt.Sprintf("<anonymous %d>", t.anonymous)), p.typeOf(c))
+				p.body(c, javaName(scope, fmt.Sprintf("<anonymous %d>", t.anonymous)), p.typeOf(c))
 				return
 			}
 			p.member(c, scope, t)
@@ -197,13 +197,13 @@ func (p *javaPlan) member(i int, scope string, t *javaType) {
 		if t.overloads[name] > 1 {
 			name += "(" + strings.Join(types, ", ") + ")"
 		}
-		name = dotted(scope, name)
+		name = javaName(scope, name)
 		if body := p.Field(i, "body"); body >= 0 {
 			p.site(i, p.Field(i, "name"), body, name, kind, false)
 			p.member(body, name, t)
 		}
 	case "static_initializer":
-		name := dotted(scope, "<clinit>")
+		name := javaName(scope, "<clinit>")
 		p.Children(i, func(c int) {
 			if p.Nodes[c].Type == "block" {
 				p.site(i, i, c, name, checkpoint.Module, t.large)
@@ -211,7 +211,7 @@ func (p *javaPlan) member(i int, scope string, t *javaType) {
 			}
 		})
 	case "lambda_expression":
-		name := dotted(scope, "<lambda>")
+		name := javaName(scope, "<lambda>")
 		body := p.Field(i, "body")
 		if p.Nodes[body].Type == "block" {
 			p.site(i, i, body, name, checkpoint.Lambda, false)
@@ -226,7 +226,7 @@ func (p *javaPlan) member(i int, scope string, t *javaType) {
 func (p *javaPlan) body(body int, scope string, t *javaType) {
 	p.members(body, func(m int) {
 		if p.Nodes[m].Type == "block" {
-			name := dotted(scope, "<init block>")
+			name := javaName(scope, "<init block>")
 			p.site(m, m, m, name, checkpoint.Constructor, false)
 			p.member(m, name, t)
 			return
@@ -257,11 +257,11 @@ func (p *javaPlan) site(i, at, body int, name string, kind checkpoint.SiteKind, 
 	if open < 0 || close < open {
 		return
 	}
-	if large || p.weight(body) > tooLarge {
+	if large || p.weight(body) > javaTooLarge {
 		p.plan.Left = append(p.plan.Left, instrument.Left{Name: name, Line: line, Reason: "left alone: its byte code would come near the 64 KB that the JVM takes"})
 		return
 	}
-	if n := p.returns(body); n > maxReturns {
+	if n := p.returns(body); n > javaReturnsMax {
 		p.plan.Left = append(p.plan.Left, instrument.Left{Name: name, Line: line, Reason: fmt.Sprintf("left alone: each of its %d returns would be a copy of the exit", n)})
 		return
 	}
@@ -307,18 +307,18 @@ func (p *javaPlan) callsConstructor(i int) bool {
 }
 
 const (
-	// tooLarge is the weight of a body, in bytes of byte code, at which it is
+	// javaTooLarge is the weight of a body, in bytes of byte code, at which it is
 	// left alone. The JVM takes 64 KB in a method (JVMS 4.7.3); what a line
 	// becomes can only be guessed, and javac copies user's own finally blocks.
-	tooLarge = 20 << 10
-	// maxReturns bounds the copies of an exit.
-	maxReturns = 1000
+	javaTooLarge = 20 << 10
+	// javaReturnsMax bounds the copies of an exit.
+	javaReturnsMax = 1000
 )
 
 // weight guesses the bytes of byte code of a subtree: tokens become one or two
 // each, an element of an array eight.
 func (p *javaPlan) weight(i int) int {
-	if p.After(i)-i < tooLarge/16 { // even elements only
+	if p.After(i)-i < javaTooLarge/16 { // even elements only
 		return 0
 	}
 	bytes := 0
@@ -344,7 +344,7 @@ func (p *javaPlan) weight(i int) int {
 // returns counts the returns of a body.
 func (p *javaPlan) returns(body int) int {
 	count := 0
-	if p.After(body)-body < maxReturns {
+	if p.After(body)-body < javaReturnsMax {
 		return 0
 	}
 	for c := body; c < p.After(body); c++ {

@@ -96,7 +96,7 @@ func (j *javaSource) plain() []byte {
 			i++
 			continue
 		}
-		r, end := escape(text, i)
+		r, end := unicodeEscape(text, i)
 		switch {
 		case end == i:
 			if backslash != i && i+1 < len(text) && text[i+1] == '\\' {
@@ -104,18 +104,18 @@ func (j *javaSource) plain() []byte {
 			}
 			i++
 			continue
-		case letter(r):
+		case inJavaName(r):
 			from := i
-			for from > 0 && letter(rune(text[from-1])) {
+			for from > 0 && inJavaName(rune(text[from-1])) {
 				from--
 			}
 			var word []byte
 			end = from
 			for end < len(text) {
-				if letter(rune(text[end])) {
+				if inJavaName(rune(text[end])) {
 					word = append(word, text[end])
 					end++
-				} else if r, to := escape(text, end); to > end && letter(r) {
+				} else if r, to := unicodeEscape(text, end); to > end && inJavaName(r) {
 					if utf16.IsSurrogate(r) {
 						r = 'u'
 					}
@@ -126,14 +126,14 @@ func (j *javaSource) plain() []byte {
 				}
 			}
 			copy(text[from:end], word)
-			fill(text[from+len(word) : end])
+			blank(text[from+len(word) : end])
 			j.escapes = append(j.escapes, [2]int{from, end})
 		case r == '\\' && backslash != i:
-			fill(text[i : end-1]) // it belongs to what follows
+			blank(text[i : end-1]) // it belongs to what follows
 			text[end-1] = '\\'
 			backslash = end
 		default:
-			fill(text[i:end])
+			blank(text[i:end])
 			if r == '\r' {
 				r = '\n'
 			}
@@ -147,9 +147,9 @@ func (j *javaSource) plain() []byte {
 	return text
 }
 
-// escape reads the Unicode escape at an offset; end is where it began if there
+// unicodeEscape reads the Unicode escape at an offset; end is where it began if there
 // is none.
-func escape(text []byte, at int) (r rune, end int) {
+func unicodeEscape(text []byte, at int) (r rune, end int) {
 	digits := at + 1
 	for digits < len(text) && text[digits] == 'u' {
 		digits++
@@ -164,13 +164,13 @@ func escape(text []byte, at int) (r rune, end int) {
 	return rune(c), digits + 4
 }
 
-// letter reports whether a character may be part of a name. Of a text in UTF-8
+// inJavaName reports whether a character may be part of a name. Of a text in UTF-8
 // it takes every byte beyond ASCII for one.
-func letter(r rune) bool {
+func inJavaName(r rune) bool {
 	return r == '_' || r == '$' || utf16.IsSurrogate(r) || unicode.In(r, unicode.L, unicode.Nd, unicode.Nl, unicode.M, unicode.Sc, unicode.Pc) || r >= utf8.RuneSelf && r <= 0xff
 }
 
-func fill(text []byte) {
+func blank(text []byte) {
 	for i := range text {
 		text[i] = ' '
 	}
@@ -198,7 +198,7 @@ func unknownJava(t *syntax.Tree) []byte {
 		if text == nil {
 			text = bytes.Clone(t.Source)
 		}
-		fill(text[from:to])
+		blank(text[from:to])
 		copy(text[from:], with)
 	}
 	// Where the tree is broken not every character is in a token.

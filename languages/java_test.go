@@ -19,15 +19,15 @@ import (
 	"cg/instrument/edit"
 )
 
-// jdk is a Java development kit of this machine.
-type jdk struct {
+// testJDK is a Java development kit of this machine.
+type testJDK struct {
 	home    string
 	version int
 }
 
-// jdks are those below /usr/lib/jvm, JAVA_HOME and the one of the command line,
+// testJDKs are those below /usr/lib/jvm, JAVA_HOME and the one of the command line,
 // from the oldest that is tested.
-var jdks = sync.OnceValue(func() []jdk {
+var testJDKs = sync.OnceValue(func() []testJDK {
 	homes, _ := filepath.Glob("/usr/lib/jvm/*")
 	homes = append(homes, os.Getenv("JAVA_HOME"))
 	if javac, err := exec.LookPath("javac"); err == nil {
@@ -35,26 +35,26 @@ var jdks = sync.OnceValue(func() []jdk {
 			homes = append(homes, filepath.Dir(filepath.Dir(javac)))
 		}
 	}
-	var all []jdk
+	var all []testJDK
 	for _, home := range homes {
 		out, err := exec.Command(filepath.Join(home, "bin/javac"), "-version").CombinedOutput()
-		var k jdk
+		var k testJDK
 		if _, scan := fmt.Sscanf(string(out), "javac %d", &k.version); err != nil || scan != nil || k.version < 17 {
 			continue
 		}
 		k.home = home
-		if !slices.ContainsFunc(all, func(o jdk) bool { return o.version == k.version }) {
+		if !slices.ContainsFunc(all, func(o testJDK) bool { return o.version == k.version }) {
 			all = append(all, k)
 		}
 	}
-	slices.SortFunc(all, func(a, b jdk) int { return cmp.Compare(a.version, b.version) })
+	slices.SortFunc(all, func(a, b testJDK) int { return cmp.Compare(a.version, b.version) })
 	return all
 })
 
 // needJava skips a test without a JDK, but not where all is there.
-func needJava(t testing.TB) []jdk {
+func needJava(t testing.TB) []testJDK {
 	t.Helper()
-	all := jdks()
+	all := testJDKs()
 	if len(all) == 0 {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("no javac of Java 17 or newer")
@@ -126,7 +126,7 @@ func javaReturns(n int) *javaCase {
 }
 
 // compileJava compiles texts by class, in one call for each encoding.
-func compileJava(t testing.TB, k jdk, dir string, cases []*javaCase, rewritten bool) {
+func compileJava(t testing.TB, k testJDK, dir string, cases []*javaCase, rewritten bool) {
 	t.Helper()
 	byEncoding := map[string][]string{}
 	packages := map[string]bool{}
@@ -172,7 +172,7 @@ func compileJava(t testing.TB, k jdk, dir string, cases []*javaCase, rewritten b
 }
 
 // runJava runs a class and returns what can be seen of it.
-func runJava(t testing.TB, k jdk, dir, class string) (stdout, stderr, status, balance string) {
+func runJava(t testing.TB, k testJDK, dir, class string) (stdout, stderr, status, balance string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "balance")
 	cmd := exec.Command(filepath.Join(k.home, "bin/java"), "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xss512k", "-Dcg.balance="+file, "-cp", filepath.Join(dir, "classes"), class)
@@ -192,9 +192,9 @@ func runJava(t testing.TB, k jdk, dir, class string) (stdout, stderr, status, ba
 // order, on each thread.
 func TestJavaPrograms(t *testing.T) {
 	all := needJava(t)
-	byJDK := map[jdk][]*javaCase{}
+	byJDK := map[testJDK][]*javaCase{}
 	for _, c := range javaFixtures(t) {
-		i := slices.IndexFunc(all, func(k jdk) bool { return k.version >= c.needs })
+		i := slices.IndexFunc(all, func(k testJDK) bool { return k.version >= c.needs })
 		if i < 0 {
 			t.Run(c.class, func(t *testing.T) { t.Skipf("no JDK %d", c.needs) })
 			continue
