@@ -1,11 +1,13 @@
 package languages
 
 import (
+	"crypto/sha256"
 	"embed"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/smacker/go-tree-sitter/java"
 
@@ -14,11 +16,18 @@ import (
 	"cg/instrument/syntax"
 )
 
-// javaPlanner is this file and the one that reads: the version of what they
-// plan.
-//
 //go:embed java.go java_source.go
 var javaPlanner embed.FS
+
+// javaPlanVersion is that of what these two files plan.
+var javaPlanVersion = sync.OnceValue(func() string {
+	h := sha256.New()
+	for _, name := range []string{"java.go", "java_source.go"} {
+		b, _ := javaPlanner.ReadFile(name) // which is embedded
+		h.Write(b)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+})
 
 var javaGrammar = syntax.Lazy(java.GetLanguage)
 

@@ -196,7 +196,11 @@ func TestJavaLeftAlone(t *testing.T) {
 	}
 }
 
+// TestJavaPackage: the checkpoints' package is one that no text speaks of.
 func TestJavaPackage(t *testing.T) {
+	if len(javaPlanVersion()) != 64 {
+		t.Errorf("version %q", javaPlanVersion())
+	}
 	for want, texts := range map[string][]string{
 		"cg$":       {"class M { int cg, $; }"},
 		"cg$$":      {"class M { int cg$; }", "class N { }"},
@@ -218,6 +222,10 @@ func TestJavaPackage(t *testing.T) {
 // what was inserted.
 func rewriteJava(t testing.TB, source []byte, first int) ([]byte, *instrument.Plan, error) {
 	t.Helper()
+	source, err := decodeJava(source)
+	if err != nil {
+		return nil, nil, err
+	}
 	p, err := planJava(source, instrument.Options{Granularity: instrument.Fine, Entry: true})
 	if err != nil {
 		return nil, nil, err
