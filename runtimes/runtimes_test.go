@@ -37,7 +37,7 @@ func entries(t *testing.T, dir string) []string {
 }
 
 func TestEmbeddedFiles(t *testing.T) {
-	for _, name := range []string{"python/sitecustomize.py", "python/hook.py", "python/weave.py", "python/pure.py", "python/codegreen_runtime.py", "native/channel.h", "native/python.c"} {
+	for _, name := range []string{"python/sitecustomize.py", "python/hook.py", "python/weave.py", "python/pure.py", "python/codegreen_runtime.py", "native/channel.h", "native/python.c", "native/java.c", "java/cg$/R.java"} {
 		if b, err := Files.ReadFile(name); err != nil || len(b) == 0 {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
@@ -165,9 +165,11 @@ func TestNativeSourcesAreClean(t *testing.T) {
 		if _, err := exec.LookPath(cc); err != nil {
 			continue
 		}
-		out, err := exec.Command(cc, "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-o", filepath.Join(t.TempDir(), "x.so"), "native/python.c").CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v\n%s", cc, err, out)
+		for _, source := range []string{"native/python.c", "native/java.c"} {
+			out, err := exec.Command(cc, "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-o", filepath.Join(t.TempDir(), "x.so"), source).CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v\n%s", cc, err, out)
+			}
 		}
 	}
 }

@@ -1,0 +1,116 @@
+package runtimes
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Archive returns the path of the jar with the Java runtime, for the boot class
+// path. The user's own javac compiles it once for each content: whoever
+// measures Java has one, and what is shipped stays readable. All compilers from
+// 17 on make classes for 17, so which one it was does not matter. It is kept
+// below cache, else below scratch.
+func Archive(ctx context.Context, javac, cache, scratch string) (string, error) {
+	sum, err := hash("java")
+	if err != nil {
+		return "", err
+	}
+	name := "java-" + sum + ".jar"
+	var last error
+	for _, base := range []string{cache, scratch} {
+		if base == "" {
+			continue
+		}
+		jar := filepath.Join(base, name)
+		if _, err := os.Stat(jar); err == nil {
+			return jar, nil
+		}
+		if last = archive(ctx, javac, jar, scratch); last == nil {
+			return jar, nil
+		}
+		if !errors.As(last, new(*fs.PathError)) {
+			break
+		}
+	}
+	return "", last
+}
+
+func archive(ctx context.Context, javac, jar, scratch string) error {
+	if err := os.MkdirAll(filepath.Dir(jar), 0o700); err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(filepath.Dir(jar), filepath.Base(jar)+".part-")
+	if err != nil {
+		return err
+	}
+	part.Close()
+	defer os.Remove(part.Name())
+	dir, err := os.MkdirTemp(scratch, "java-part-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	source, out := filepath.Join(dir, "source"), filepath.Join(dir, "classes")
+	if err := unpack("java", source); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(source, "*", "*.java"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	// Concatenation by invokedynamic costs a program's start what lambdas do.
+	args := append([]string{"--release", "17", "-nowarn", "-proc:none", "-encoding", "UTF-8", "-XDstringConcat=inline", "-d", out}, files...)
+	cmd := exec.CommandContext(ctx, javac, args...)
+	cmd.Dir = dir
+	// Options of the user's may ask for any release, or print.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, "JAVA_TOOL_OPTIONS=") || strings.HasPrefix(kv, "JDK_JAVAC_OPTIONS=") || strings.HasPrefix(kv, "CLASSPATH=")
+	})
+	if output, err := cmd.CombinedOutput(); err != nil {
+		line, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
+		return fmt.Errorf("compiling the Java runtime with %s: %w: %s", javac, err, line)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	err = filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		class, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		inside, err := filepath.Rel(out, path)
+		if err != nil {
+			return err
+		}
+		// Stored: five small classes are read faster than inflated.
+		w, err := z.CreateHeader(&zip.FileHeader{Name: inside, Method: zip.Store})
+		if err == nil {
+			_, err = w.Write(class)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(part.Name(), b.Bytes(), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), jar)
+}

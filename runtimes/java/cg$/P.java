@@ -1,0 +1,310 @@
+package cg$;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.lang.ref.WeakReference;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/**
+ * Checkpoints in plain Java, where the library cannot be loaded: what one
+ * kernel thread knows. The same events in the same channel
+ * (checkpoint/FORMAT.md); words are sums of an event and the nanoseconds, since
+ * Java cannot read the cycle counter.
+ */
+final class P {
+    private static final int PAGE = 4096, CHUNK = 65536, SITES = 1 << 21, RETRY = 512;
+    private static final int READER = 20, CLOSED = 24, STAMP = 32, HEAD = 64, LOST = 128, WAITS = 136, FULL = 144, LIMIT = 152;
+    private static final int FIRST = 1, RESYNC = 2, SUMS = 16;
+    private static final long DEMOTED = 1L << 63;
+
+    private static final VarHandle INTS = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
+    private static final VarHandle LONGS = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
+
+    /** Set by open, before there is any event. */
+    private static ByteBuffer opening;
+    private static long space;
+
+    /** The channel; its own class, so that it is constant to the compiler. */
+    private static final class M {
+        static final ByteBuffer M = opening;
+        static final int N = M.getInt(8);
+        static final int CHUNKS = PAGE + (N * 4 + PAGE - 1) / PAGE * PAGE;
+        static final int TABLE = CHUNKS + N * CHUNK;
+        static final boolean CYCLES = M.getInt(16) == 1;
+        static final ThreadLocal<P> STATE = carried();
+    }
+
+    private static boolean movable = true; // virtual threads can be told
+
+    /** A thread-local of kernel threads. It is not for everyone: cg opens it. */
+    @SuppressWarnings("unchecked")
+    private static ThreadLocal<P> carried() {
+        if (S.virtual() != null)
+            try {
+                return (ThreadLocal<P>) Class.forName("jdk.internal.misc.CarrierThreadLocal").getConstructor().newInstance();
+            } catch (Throwable e) {
+                movable = false;
+            }
+        return new ThreadLocal<>();
+    }
+
+    private int next, end;    // of the chunk, in bytes
+    private int index = -1;   // of the chunk
+    private boolean started, busy;
+    private long missed;      // events lost since the last chunk
+    private int pid, tid;
+    private WeakReference<Thread> thread; // null for a thread that carries others
+    private P older;          // in the list of all
+
+    // The frames of a virtual thread that the reader has on this thread.
+    private long shown;
+    private int[] open;
+    private int depth;
+
+    private static P all;
+
+    static void open(String path) throws IOException {
+        if (!new File(path).exists()) // it would be made
+            throw new IOException(path + ": no such file");
+        try (RandomAccessFile file = new RandomAccessFile(path, "rw")) {
+            long size = file.length();
+            ByteBuffer m = size < PAGE || size > Integer.MAX_VALUE ? null
+                : file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, size).order(ByteOrder.nativeOrder());
+            long n = m == null ? 0 : m.getInt(8);
+            if (n <= 0 || m.getInt(0) != 0x48434743 || m.getInt(4) != 2 || m.getInt(12) != CHUNK || m.getLong(CLOSED) != 0
+                || PAGE + (n * 4 + PAGE - 1) / PAGE * PAGE + n * CHUNK + SITES * 8L != size)
+                throw new IOException("not a channel of this version");
+            opening = m;
+        }
+        String ns = Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString(); // pid:[4026531836]
+        space = Long.parseLong(ns.substring(ns.indexOf('[') + 1, ns.indexOf(']')));
+        current(); // fails here where threads cannot be told apart
+    }
+
+    static void enter(int site) {
+        try {
+            current().put(R.ENTER << 21 | site);
+        } catch (OutOfMemoryError | RuntimeException | LinkageError e) {
+            lose();
+        }
+    }
+
+    static void exit(int site) {
+        try {
+            current().put(R.EXIT << 21 | site);
+        } catch (VirtualMachineError | RuntimeException | LinkageError e) {
+            lose();
+        }
+    }
+
+    private static void lose() {
+        try {
+            LONGS.getAndAdd(M.M, LOST, 1L);
+        } catch (Throwable e) {
+            // too little of the stack is left even for that
+        }
+    }
+
+    /** Whether a site is demoted: its calls are counted, here if enter is set. */
+    static boolean counted(int site, boolean enter) {
+        try {
+            int slot = M.TABLE + (site & SITES - 1) * 8;
+            if ((M.M.getLong(slot) & DEMOTED) == 0)
+                return false;
+            if (enter)
+                LONGS.getAndAdd(M.M, slot, 1L);
+            return true;
+        } catch (VirtualMachineError | RuntimeException | LinkageError e) {
+            return false;
+        }
+    }
+
+    private static P current() {
+        P p = M.STATE.get();
+        return p == null ? begin() : p;
+    }
+
+    private static P begin() {
+        P p = new P();
+        M.STATE.set(p); // first: what follows may run code of the program
+        p.busy = true;
+        try {
+            String self = Files.readSymbolicLink(Path.of("/proc/thread-self")).toString(); // PID/task/TID
+            int slash = self.indexOf('/');
+            p.pid = Integer.parseInt(self.substring(0, slash));
+            p.tid = Integer.parseInt(self.substring(self.lastIndexOf('/') + 1));
+        } catch (IOException e) {
+            M.STATE.remove();
+            throw new IllegalStateException("threads have no numbers: ".concat(String.valueOf(e.getMessage())));
+        }
+        Thread t = Thread.currentThread();
+        if (t.getClass() != S.virtual())
+            p.thread = new WeakReference<>(t);
+        sweep(p);
+        p.busy = false;
+        return p;
+    }
+
+    /** Releases the chunks of threads that have ended: Java tells nobody. */
+    private static synchronized void sweep(P more) {
+        P before = null;
+        for (P p = all; p != null; p = p.older) {
+            Thread t = p.thread == null ? null : p.thread.get();
+            if (p.thread == null || t != null && t.isAlive()) {
+                before = p;
+                continue;
+            }
+            p.release();
+            if (before == null)
+                all = p.older;
+            else
+                before.older = p.older;
+        }
+        more.older = all;
+        all = more;
+    }
+
+    private void put(int bits) {
+        int at = next;
+        if (at >= end) {
+            if (!more())
+                return;
+            at = next;
+        }
+        long word = ((long) bits << 40) + System.nanoTime();
+        VarHandle.releaseFence(); // the word before is there first
+        M.M.putLong(at, word);
+        next = at + 8;
+    }
+
+    /** Finds room for the next word, or counts it as lost. */
+    private boolean more() {
+        if (!busy && missed % RETRY == 0) {
+            busy = true;
+            try {
+                if (room())
+                    return true;
+            } finally {
+                busy = false;
+            }
+        }
+        missed++;
+        LONGS.getAndAdd(M.M, LOST, 1L);
+        return false;
+    }
+
+    /** As cg_room of runtimes/native/channel.h. */
+    private boolean room() {
+        release();
+        if (take())
+            return true;
+        if (missed != 0 || (long) LONGS.getVolatile(M.M, FULL) == 0)
+            return false;
+        LONGS.getAndAdd(M.M, WAITS, 1L);
+        long begin = System.nanoTime(), nap = 20000;
+        boolean virtual = Thread.currentThread().getClass() == S.virtual();
+        while ((long) LONGS.getVolatile(M.M, FULL) > 0 && System.nanoTime() - begin < 10000000000L) {
+            if (virtual) // which may not move to another kernel thread here
+                for (long from = System.nanoTime(); System.nanoTime() - from < nap;)
+                    Thread.onSpinWait();
+            else
+                S.nap(nap);
+            if (take())
+                return true;
+            nap = Math.min(2 * nap, 1000000);
+            if ((long) LONGS.getVolatile(M.M, CLOSED) != 0 || !new File("/proc/" + M.M.getInt(READER)).exists())
+                return false;
+        }
+        return take();
+    }
+
+    private void release() {
+        next = end = 0;
+        if (index < 0)
+            return;
+        LONGS.getAndAdd(M.M, FULL, 1L);
+        INTS.setRelease(M.M, PAGE + index * 4, 2);
+        index = -1;
+    }
+
+    private boolean take() {
+        if ((long) LONGS.getVolatile(M.M, FULL) >= M.M.getLong(LIMIT))
+            return false;
+        for (int i = 0; i < M.N; i++) {
+            if (M.M.getInt(PAGE + i * 4) != 0 || !INTS.compareAndSet(M.M, PAGE + i * 4, 0, 1))
+                continue;
+            long sequence = (long) LONGS.getAndAdd(M.M, HEAD, 1L) + 1;
+            int c = M.CHUNKS + i * CHUNK;
+            M.M.putLong(c + 8, tick());
+            M.M.putInt(c + 16, pid);
+            M.M.putInt(c + 20, tid);
+            M.M.putInt(c + 24, SUMS | (started ? 0 : FIRST) | (missed > 0 ? RESYNC : 0));
+            M.M.putLong(c + 48, missed);
+            M.M.putLong(c + 56, space);
+            LONGS.setRelease(M.M, c, sequence);
+            started = true;
+            missed = 0;
+            index = i;
+            next = c + 64;
+            end = c + CHUNK;
+            return true;
+        }
+        return false;
+    }
+
+    /** The channel's clock, or a little less: no later than the words to come. */
+    private static long tick() {
+        if (!M.CYCLES)
+            return System.nanoTime();
+        while (true) {
+            long stamp = (long) LONGS.getAcquire(M.M, STAMP);
+            long tick = (long) LONGS.getAcquire(M.M, STAMP + 8), nanos = (long) LONGS.getAcquire(M.M, STAMP + 16),
+                rate = (long) LONGS.getAcquire(M.M, STAMP + 24);
+            if ((stamp & 1) != 0 || (long) LONGS.getAcquire(M.M, STAMP) != stamp) {
+                Thread.onSpinWait();
+                continue;
+            }
+            long since = System.nanoTime() - nanos - 2000;
+            return since <= 0 ? tick : tick + (long) (since * (rate / 4294967296.0));
+        }
+    }
+
+    /** An event of the virtual thread id, whose frames were open before it. */
+    static void on(long id, int[] frames, int n, int kind, int site) {
+        P p = current();
+        if (!movable) {
+            lose();
+            return;
+        }
+        if (p.shown != id) {
+            while (p.depth > 0)
+                p.put(R.SUSPEND << 21 | p.open[--p.depth]);
+            p.shown = id;
+            if (p.open == null || p.open.length <= n)
+                p.open = new int[2 * n + 64];
+            for (; p.depth < n; p.depth++)
+                p.put(R.RESUME << 21 | (p.open[p.depth] = frames[p.depth]));
+        }
+        if (kind == R.ENTER) {
+            if (p.depth == p.open.length)
+                p.open = Arrays.copyOf(p.open, 2 * p.depth);
+            p.put(kind << 21 | site);
+            p.open[p.depth++] = site;
+            return;
+        }
+        p.put(kind << 21 | site);
+        for (int i = p.depth; i-- > 0;)
+            if (p.open[i] == site) {
+                p.depth = i;
+                break;
+            }
+    }
+}

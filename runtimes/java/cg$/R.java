@@ -1,0 +1,73 @@
+package cg$;
+
+/**
+ * What instrumented code calls: e(site) when a call of the site begins, x(site)
+ * when it ends, ce and cx of small functions, whose calls may be counted only.
+ *
+ * The package is on the boot class path, so that every class loader finds it.
+ * It uses java.base alone, prints nothing, and throws nothing but what entering
+ * a method may throw: a StackOverflowError where the stack is at its end.
+ */
+public final class R {
+    static final int OFF = 0, NATIVE = 1, PURE = 2;
+    static final int ENTER = 0, EXIT = 1, SUSPEND = 2, RESUME = 3;
+
+    /* Constants to the compiler: what does not apply costs nothing. */
+    static final int MODE = S.begin();
+    /** The class of threads that move between the kernel's, null before 21. */
+    private static final Class<?> VIRTUAL = MODE == OFF ? null : S.virtual();
+
+    private R() {}
+
+    public static void e(int site) {
+        if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL)
+            V.enter(site);
+        else if (MODE == NATIVE)
+            enter(site);
+        else if (MODE == PURE)
+            P.enter(site);
+    }
+
+    public static void x(int site) {
+        if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL)
+            V.exit(site);
+        else if (MODE == NATIVE)
+            exit(site);
+        else if (MODE == PURE)
+            P.exit(site);
+    }
+
+    public static void ce(int site) {
+        if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL) {
+            if (!isCounted(site, true))
+                V.enter(site);
+        } else if (MODE == NATIVE)
+            countedEnter(site);
+        else if (MODE == PURE && !P.counted(site, true))
+            P.enter(site);
+    }
+
+    public static void cx(int site) {
+        if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL) {
+            if (!isCounted(site, false))
+                V.exit(site);
+        } else if (MODE == NATIVE)
+            countedExit(site);
+        else if (MODE == PURE && !P.counted(site, false))
+            P.exit(site);
+    }
+
+    private static boolean isCounted(int site, boolean enter) {
+        return MODE == NATIVE ? counted(site, enter) : P.counted(site, enter);
+    }
+
+    // runtimes/native/java.c says what each does.
+    static native int open(byte[] path, int length);
+    private static native void enter(int site);
+    private static native void exit(int site);
+    private static native void countedEnter(int site);
+    private static native void countedExit(int site);
+    private static native boolean counted(int site, boolean enter);
+    static native boolean on(long id, int kind, int site);
+    static native void show(long id, int[] sites, int depth);
+}

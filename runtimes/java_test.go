@@ -1,0 +1,592 @@
+package runtimes
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/instrument"
+)
+
+// javaDir keeps what is made for the tests of Java.
+var javaDir string
+
+// built is what all tests of Java share.
+type built struct {
+	dir, jar, library, programs, modules string
+	err                                  error
+}
+
+var java = sync.OnceValue(func() (b built) {
+	if _, b.err = exec.LookPath("javac"); b.err != nil {
+		return b
+	}
+	b.dir = javaDir
+	b.programs, b.modules = filepath.Join(b.dir, "programs"), filepath.Join(b.dir, "modules")
+	if b.jar, b.err = Archive(context.Background(), "javac", b.dir, b.dir); b.err != nil {
+		return b
+	}
+	if b.library, b.err = Library(context.Background(), "java.c", b.dir, b.dir); b.err != nil && !errors.Is(b.err, ErrNoCompiler) {
+		return b
+	}
+	for _, args := range [][]string{
+		{"-d", b.programs, "-cp", b.jar, "testdata/java/Programs.java", "testdata/java/Bench.java"},
+		{"-d", filepath.Join(b.modules, "m"), "-cp", b.jar, "--add-reads", "m=ALL-UNNAMED", "testdata/module/module-info.java", "testdata/module/m/Main.java"},
+	} {
+		if out, err := exec.Command("javac", append([]string{"--release", "17"}, args...)...).CombinedOutput(); err != nil {
+			b.err = fmt.Errorf("javac: %w: %s", err, out)
+			return b
+		}
+	}
+	return b
+})
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "cg-runtimes-test-")
+	if err != nil {
+		panic(err)
+	}
+	javaDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// javas lists the machines to test with: java, and those that CG_JAVAS names.
+// CI must have a JDK.
+func javas(t testing.TB) ([]string, built) {
+	t.Helper()
+	b := java()
+	if errors.Is(b.err, exec.ErrNotFound) && os.Getenv("CI") != "true" {
+		t.Skip("no javac")
+	}
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return append([]string{"java"}, filepath.SplitList(os.Getenv("CG_JAVAS"))...), b
+}
+
+// release is the number of a Java.
+func release(t testing.TB, java string) int {
+	t.Helper()
+	out, err := exec.Command(java, "-version").CombinedOutput()
+	m := regexp.MustCompile(`version "(\d+)`).FindSubmatch(out)
+	if m == nil {
+		t.Fatalf("%s: %v\n%s", java, err, out)
+	}
+	n, _ := strconv.Atoi(string(m[1]))
+	return n
+}
+
+// each runs a test with every Java, natively and without the library.
+func each(t *testing.T, test func(t *testing.T, j machine)) {
+	all, b := javas(t)
+	for _, java := range all {
+		n := release(t, java)
+		for _, mode := range []string{"native", "pure"} {
+			t.Run(fmt.Sprintf("%d/%s", n, mode), func(t *testing.T) {
+				if mode == "native" && b.library == "" {
+					compiler(t)
+				}
+				test(t, machine{built: b, java: java, release: n, pure: mode == "pure"})
+			})
+		}
+	}
+}
+
+type machine struct {
+	built
+	java    string
+	release int
+	pure    bool
+	chunks  int
+	env     []string
+	prepare func(c *checkpoint.Channel)
+	library string // in place of the built one
+	broken  bool   // the channel is none
+}
+
+// flags are those of the launcher.
+func (j machine) flags() []string {
+	flags := []string{"-Xbootclasspath/a:" + j.jar}
+	if j.release >= 21 {
+		flags = append(flags, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
+	}
+	if j.release >= 22 {
+		flags = append(flags, "--enable-native-access=ALL-UNNAMED")
+	}
+	return flags
+}
+
+type told struct {
+	kind checkpoint.Kind
+	site checkpoint.SiteID
+}
+
+// outcome is what a program did and told.
+type outcome struct {
+	stdout, stderr string
+	status         int
+	threads        [][]told // of each thread from its First on
+	pids           map[uint32]bool
+	counted        func(checkpoint.SiteID) uint64
+	lost           uint64
+	pure, off      string
+	isPure, isOff  bool
+}
+
+// count says how often a kind of event of a site was told.
+func (o outcome) count(kind checkpoint.Kind, site checkpoint.SiteID) int {
+	n := 0
+	for _, t := range o.threads {
+		for _, e := range t {
+			if e == (told{kind, site}) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// nested fails unless each thread's events nest, but for frames open at the end.
+func (o outcome) nested(t *testing.T) {
+	t.Helper()
+	for i, events := range o.threads {
+		var stack []checkpoint.SiteID
+		for k, e := range events {
+			switch e.kind {
+			case checkpoint.Enter, checkpoint.Resume:
+				stack = append(stack, e.site)
+				continue
+			case checkpoint.Exit, checkpoint.Suspend:
+			default:
+				t.Fatalf("thread %d: kind %v", i, e.kind)
+			}
+			if len(stack) == 0 || stack[len(stack)-1] != e.site {
+				t.Fatalf("thread %d, event %d: %v of %d on %v", i, k, e.kind, e.site, stack)
+			}
+			stack = stack[:len(stack)-1]
+		}
+	}
+}
+
+// exactly fails unless so many calls of a site began and ended.
+func (o outcome) exactly(t *testing.T, site checkpoint.SiteID, calls int) {
+	t.Helper()
+	if in, out := o.count(checkpoint.Enter, site), o.count(checkpoint.Exit, site); in != calls || out != calls {
+		t.Errorf("site %d: %d enters and %d exits, want %d", site, in, out, calls)
+	}
+}
+
+// run runs a program; one that says ready is killed then.
+func (j machine) run(t testing.TB, args ...string) outcome {
+	t.Helper()
+	dir := t.TempDir()
+	channel, err := checkpoint.New(checkpoint.SystemClock(), j.chunks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	if j.prepare != nil {
+		j.prepare(channel)
+	}
+	server := &instrument.Server{Language: "java", Channel: channel}
+	if err := server.Listen(filepath.Join(dir, "server")); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	library, reason, path := j.built.library, "", channel.Path()
+	if j.library != "" {
+		library = j.library
+	}
+	if j.pure {
+		library, reason = "", "tested without"
+	}
+	if j.broken {
+		path = filepath.Join(dir, "none")
+	}
+	run := filepath.Join(dir, "run")
+	text := fmt.Sprintf("channel=%s\nserver=%s\nnative=%s\nreason=%s\n", path, filepath.Join(dir, "server"), library, reason)
+	if err := os.WriteFile(run, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(j.java, append(j.flags(), args...)...)
+	cmd.Env = append(append(os.Environ(), "CG_RUN="+run), j.env...)
+	var o outcome
+	o.pids = map[uint32]bool{}
+	open := map[checkpoint.Thread]int{}
+	last := map[checkpoint.Thread]checkpoint.Tick{}
+	fold := func(r checkpoint.Run) int {
+		o.pids[r.Thread.PID] = true
+		i, there := open[r.Thread]
+		if r.First || !there {
+			i = len(o.threads)
+			o.threads, open[r.Thread], last[r.Thread] = append(o.threads, nil), i, r.Start
+		}
+		for _, w := range r.Words {
+			low, kind, site := checkpoint.Unpack(w)
+			at := checkpoint.Extend(low, channel.Clock().Now()+1<<16)
+			if at < last[r.Thread] {
+				t.Errorf("%v: time runs backwards by %d", r.Thread, last[r.Thread]-at)
+			}
+			last[r.Thread] = at
+			o.threads[i] = append(o.threads[i], told{kind, site})
+		}
+		return len(r.Words)
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	var stdout strings.Builder
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			fmt.Fprintln(&stdout, lines.Text())
+			if lines.Text() == "ready" {
+				cmd.Process.Kill()
+			}
+		}
+		done <- cmd.Wait()
+	}()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(2 * time.Minute)
+wait:
+	for {
+		select {
+		case err = <-done:
+			break wait
+		case <-tick.C:
+			channel.Stamp()
+			channel.Drain(fold)
+		case <-limit:
+			cmd.Process.Kill()
+			t.Fatal("the program does not end")
+		}
+	}
+	channel.Finish(fold)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if o.status = exit.ExitCode(); o.status < 0 {
+			o.status = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
+		}
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	o.stdout, o.stderr, o.lost = stdout.String(), errs.String(), channel.Lost()
+	o.pure, o.isPure = server.Pure()
+	o.off, o.isOff = server.Off()
+	counted := map[checkpoint.SiteID]uint64{3: channel.Counted(3)}
+	o.counted = func(s checkpoint.SiteID) uint64 { return counted[s] }
+	return o
+}
+
+// quiet fails unless the program did what it does without cg and nothing was
+// lost.
+func (o outcome) quiet(t *testing.T, j machine, stdout string, status int) {
+	t.Helper()
+	if o.stdout != stdout || o.stderr != "" || o.status != status {
+		t.Errorf("status %d, stdout %q, stderr %q; want %d, %q", o.status, o.stdout, o.stderr, status, stdout)
+	}
+	if o.lost != 0 || o.isOff || o.isPure != j.pure {
+		t.Errorf("%d lost; pure %v (%s), off %v (%s)", o.lost, o.isPure, o.pure, o.isOff, o.off)
+	}
+}
+
+func (j machine) program(args ...string) []string {
+	return append([]string{"-cp", j.programs, "Programs"}, args...)
+}
+
+func TestJavaCounts(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		o := j.run(t, j.program("counts")...)
+		o.quiet(t, j, "610\nraised Programs.raise(Programs.java:27)\n", 0)
+		o.nested(t)
+		for site, calls := range map[checkpoint.SiteID]int{1: 1, 2: 1973, 3: 1000, 4: 11} {
+			o.exactly(t, site, calls)
+		}
+		if j.pure && o.pure != "tested without" {
+			t.Errorf("pure because %q", o.pure)
+		}
+	})
+}
+
+func TestJavaDemoted(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		j.prepare = func(c *checkpoint.Channel) { c.Demote(3) }
+		o := j.run(t, j.program("counts")...)
+		o.exactly(t, 3, 0)
+		o.exactly(t, 2, 1973)
+		if n := o.counted(3); n != 1000 {
+			t.Errorf("%d calls counted, want 1000", n)
+		}
+	})
+}
+
+func TestJavaThreads(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		o := j.run(t, j.program("threads", "8")...)
+		o.quiet(t, j, "", 0)
+		o.nested(t)
+		o.exactly(t, 2, 8*21891)
+		if len(o.threads) != 9 {
+			t.Errorf("%d threads", len(o.threads))
+		}
+	})
+}
+
+// Threads one after the other leave room for the next: 64 chunks do.
+func TestJavaShortThreads(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		j.chunks = 64
+		o := j.run(t, j.program("shorts", "2000")...)
+		o.quiet(t, j, "", 0)
+		o.nested(t)
+		o.exactly(t, 2, 2000)
+		if len(o.threads) != 2001 {
+			t.Errorf("%d threads", len(o.threads))
+		}
+	})
+}
+
+func TestJavaEnds(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		for _, how := range []string{"exit", "halt"} {
+			o := j.run(t, j.program(how)...)
+			o.quiet(t, j, "leaving\n", 7)
+			o.nested(t)
+			if in, out := o.count(checkpoint.Enter, 6), o.count(checkpoint.Exit, 6); in != 1 || out != 0 {
+				t.Errorf("%s: %d enters, %d exits", how, in, out)
+			}
+		}
+		o := j.run(t, j.program("daemons")...)
+		o.quiet(t, j, "", 0)
+		o.nested(t)
+		o.exactly(t, 1, 1)
+	})
+}
+
+// Whatever was written before a SIGKILL is there.
+func TestJavaKilled(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		o := j.run(t, j.program("wait", "50000")...)
+		o.quiet(t, j, "ready\n", 137)
+		o.nested(t)
+		o.exactly(t, 2, 50000)
+	})
+}
+
+// The end of the stack is the program's own affair.
+func TestJavaStackOverflow(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		for _, flag := range []string{"-Xint", "-XX:TieredStopAtLevel=1", "-XX:+TieredCompilation"} {
+			args := append([]string{flag, "-Xss512k"}, j.program("overflow")...)
+			o := j.run(t, args...)
+			if o.stdout != strings.Repeat("overflow\n", 5) || o.stderr != "" || o.status != 0 {
+				t.Fatalf("%s: status %d, stdout %q, stderr %q", flag, o.status, o.stdout, o.stderr)
+			}
+			o.exactly(t, 1, 1)
+			o.exactly(t, 2, 1)
+			in, out := o.count(checkpoint.Enter, 5), o.count(checkpoint.Exit, 5)
+			t.Logf("%s: %d enters, %d exits, %d lost", flag, in, out, o.lost)
+			if in < 1000 || out > in || in-out > 100 {
+				t.Errorf("%s: %d enters, %d exits", flag, in, out)
+			}
+		}
+	})
+}
+
+func TestJavaOutOfMemory(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		o := j.run(t, append([]string{"-Xmx24m"}, j.program("memory")...)...)
+		o.quiet(t, j, strings.Repeat("out of memory\n", 3), 0)
+		o.nested(t)
+		if o.count(checkpoint.Enter, 2) == 0 || o.count(checkpoint.Enter, 2) != o.count(checkpoint.Exit, 2) {
+			t.Error("events are missing")
+		}
+	})
+}
+
+func TestJavaSeveralMachines(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		command := append(append([]string{j.java}, j.flags()...), j.program("counts")...)
+		o := j.run(t, j.program(append([]string{"jvms"}, command...)...)...)
+		o.nested(t)
+		o.exactly(t, 1, 4)
+		o.exactly(t, 2, 3*1973)
+		if len(o.pids) != 4 || o.stderr != "" || strings.Count(o.stdout, "raised") != 3 || strings.Count(o.stdout, "\n0\n") < 1 {
+			t.Errorf("%d processes; %q, %q", len(o.pids), o.stdout, o.stderr)
+		}
+	})
+}
+
+func TestJavaNamedModule(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		o := j.run(t, "--add-reads", "m=ALL-UNNAMED", "-p", j.modules, "-m", "m/m.Main")
+		o.quiet(t, j, "module m\n", 0)
+		o.exactly(t, 1, 1)
+	})
+}
+
+func TestJavaClassLoaders(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		o := j.run(t, j.program("loaders")...)
+		o.quiet(t, j, "5\n5\n", 0)
+		o.nested(t)
+		o.exactly(t, 2, 30)
+	})
+}
+
+// The user's own options stay: the machine tells of them as it does without cg.
+func TestJavaToolOptions(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		j.env = []string{"JAVA_TOOL_OPTIONS=-Dmine=1"}
+		o := j.run(t, j.program("counts")...)
+		if o.stderr != "Picked up JAVA_TOOL_OPTIONS: -Dmine=1\n" || o.status != 0 {
+			t.Errorf("status %d, %q", o.status, o.stderr)
+		}
+		o.exactly(t, 2, 1973)
+	})
+}
+
+// Two chunks are soon full: writers wait for the reader, and take nothing from
+// the program when they do.
+func TestJavaWaits(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		j.chunks = 2
+		o := j.run(t, j.program("kept")...)
+		o.quiet(t, j, "true\npermit\n", 0)
+		o.nested(t)
+		o.exactly(t, 2, 2*21891)
+	})
+}
+
+func TestJavaVirtualThreads(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		if j.release < 21 {
+			t.Skipf("Java %d has no virtual threads", j.release)
+		}
+		o := j.run(t, j.program("virtuals", "500")...)
+		o.quiet(t, j, "", 0)
+		o.nested(t)
+		o.exactly(t, 7, 500*15)
+		o.exactly(t, 2, 500*15)
+		away, back := o.count(checkpoint.Suspend, 7), o.count(checkpoint.Resume, 7)
+		if away != back || away < 500 {
+			t.Errorf("%d suspends, %d resumes", away, back)
+		}
+		if len(o.threads) > 50 {
+			t.Errorf("%d threads", len(o.threads))
+		}
+	})
+}
+
+// Where nothing works the program runs on, and cg hears why.
+func TestJavaOff(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		j.broken = true
+		o := j.run(t, j.program("counts")...)
+		if o.status != 0 || o.stderr != "" || len(o.threads) != 0 || !o.isOff || !strings.Contains(o.off, "none: no such file") {
+			t.Errorf("status %d, %q, %d threads, off %v: %q", o.status, o.stderr, len(o.threads), o.isOff, o.off)
+		}
+		j.env = []string{"CG_RUN=/nosuch"}
+		if o := j.run(t, j.program("counts")...); o.status != 0 || o.stderr != "" || len(o.threads) != 0 {
+			t.Errorf("status %d, %q, %d threads", o.status, o.stderr, len(o.threads))
+		}
+	})
+}
+
+// A library that cannot be loaded is done without.
+func TestJavaBrokenLibrary(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		if j.pure {
+			t.Skip("there is none")
+		}
+		j.library = filepath.Join(t.TempDir(), "broken.so")
+		o := j.run(t, j.program("counts")...)
+		j.pure = true
+		o.quiet(t, j, "610\nraised Programs.raise(Programs.java:27)\n", 0)
+		o.exactly(t, 2, 1973)
+		if !strings.Contains(o.pure, "broken.so") {
+			t.Errorf("pure because %q", o.pure)
+		}
+	})
+}
+
+func TestArchive(t *testing.T) {
+	javas(t)
+	cache := t.TempDir()
+	var wait sync.WaitGroup
+	for range 2 {
+		wait.Go(func() {
+			if jar, err := Archive(context.Background(), "javac", cache, t.TempDir()); err != nil || filepath.Dir(jar) != cache {
+				t.Errorf("%s, %v", jar, err)
+			}
+		})
+	}
+	wait.Wait()
+	if names := entries(t, cache); len(names) != 1 {
+		t.Errorf("left in the cache: %v", names)
+	}
+	// With the jar there, no compiler is needed.
+	if _, err := Archive(context.Background(), "/nosuch/javac", cache, t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	if jar, err := Archive(context.Background(), "javac", "/proc/nosuch", cache); err != nil || !slices.Contains(entries(t, cache), filepath.Base(jar)) {
+		t.Errorf("%s, %v", jar, err)
+	}
+	scratch := t.TempDir()
+	if _, err := Archive(context.Background(), "false", "", scratch); err == nil || !strings.Contains(err.Error(), "compiling the Java runtime with false") {
+		t.Error(err)
+	}
+	if names := entries(t, scratch); len(names) != 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+// What an event costs beside a reading of the clock and an empty call, and a
+// pair of events in fib(25) for each of its calls.
+func BenchmarkJava(b *testing.B) {
+	all, shared := javas(b)
+	for _, java := range all {
+		n := release(b, java)
+		for _, mode := range []string{"native", "pure"} {
+			b.Run(fmt.Sprintf("%d/%s", n, mode), func(b *testing.B) {
+				j := machine{built: shared, java: java, release: n, pure: mode == "pure"}
+				for range b.N {
+					o := j.run(b, "-cp", j.programs, "Bench")
+					for _, line := range strings.Split(strings.TrimSpace(o.stdout), "\n") {
+						name, value, _ := strings.Cut(line, " ")
+						ns, err := strconv.ParseFloat(value, 64)
+						if err != nil {
+							b.Fatalf("%q, %q", o.stdout, o.stderr)
+						}
+						b.ReportMetric(ns, name+"-ns")
+					}
+				}
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}

@@ -1,0 +1,141 @@
+/*
+ * Checkpoints for Java 17 and later: the natives of class R in package cg$,
+ * built without jni.h, so that no JDK is needed to compile them. What is used
+ * of JNI is the order of its function table, which is part of its
+ * specification (docs.oracle.com/en/java/javase/17/docs/specs/jni).
+ *
+ * A native is a leaf: it calls nothing of the JVM, which checks before the
+ * call that there is stack for it.
+ */
+#include "channel.h"
+
+#define NATIVE(name) __attribute__((visibility("default"))) name
+
+enum { ENTER = 0, EXIT = 1, SUSPEND = 2, RESUME = 3 };
+enum { GET_BYTES = 200, GET_INTS = 203 }; /* Get<Type>ArrayRegion */
+
+typedef void **const *Env; /* a pointer to the table of functions */
+typedef void (*Region)(Env, void *array, int32_t start, int32_t length, void *to);
+
+static void event(uint64_t kind, uint32_t site) { cg_event(kind << 21 | (site & (CG_SITES - 1))); }
+
+/* The frames that the reader has on this thread's stack of a virtual thread:
+ * that thread may go on elsewhere before this one can tell. */
+typedef struct {
+	uint64_t id; /* of the virtual thread, 0 for none */
+	uint32_t *sites;
+	int32_t depth, room;
+} Shown;
+
+CG_TLS Shown shown;
+static pthread_key_t shown_key;
+
+static void hide(void)
+{
+	while (shown.depth > 0)
+		event(SUSPEND, shown.sites[--shown.depth]);
+	shown.id = 0;
+}
+
+static void carrier_end(void *unused)
+{
+	(void)unused;
+	hide();
+	free(shown.sites);
+	shown.sites = NULL;
+	shown.room = 0;
+}
+
+static int has_room(int32_t n)
+{
+	if (n <= shown.room)
+		return 1;
+	uint32_t *more = realloc(shown.sites, ((size_t)n + 64) * 2 * sizeof *more);
+	if (!more)
+		return 0;
+	if (!shown.sites)
+		pthread_setspecific(shown_key, (void *)1);
+	shown.sites = more;
+	shown.room = (n + 64) * 2;
+	return 1;
+}
+
+/* open(path): map the channel at a path that ends with 0. 0, or an errno. */
+int32_t NATIVE(Java_cg_00024_R_open)(Env env, void *class, void *path, int32_t length)
+{
+	(void)class;
+	char name[4097];
+	if (length <= 0 || length > (int32_t)sizeof name)
+		return ENAMETOOLONG;
+	((Region)(*env)[GET_BYTES])(env, path, 0, length, name);
+	name[length - 1] = 0;
+	/* Keys end in the order of their making, mostly: the frames first. */
+	pthread_key_create(&shown_key, carrier_end);
+	return cg_open(name);
+}
+
+void NATIVE(Java_cg_00024_R_enter)(Env env, void *class, int32_t site)
+{
+	(void)env, (void)class;
+	event(ENTER, (uint32_t)site);
+}
+
+void NATIVE(Java_cg_00024_R_exit)(Env env, void *class, int32_t site)
+{
+	(void)env, (void)class;
+	event(EXIT, (uint32_t)site);
+}
+
+/* The same of small functions, whose calls may be counted only. */
+void NATIVE(Java_cg_00024_R_countedEnter)(Env env, void *class, int32_t site)
+{
+	(void)env, (void)class;
+	if (!cg_counted((uint32_t)site, 1))
+		event(ENTER, (uint32_t)site);
+}
+
+void NATIVE(Java_cg_00024_R_countedExit)(Env env, void *class, int32_t site)
+{
+	(void)env, (void)class;
+	if (!cg_counted((uint32_t)site, 0))
+		event(EXIT, (uint32_t)site);
+}
+
+/* counted(site, enter): whether the site is counted only; then it is, here */
+uint8_t NATIVE(Java_cg_00024_R_counted)(Env env, void *class, int32_t site, uint8_t enter)
+{
+	(void)env, (void)class;
+	return (uint8_t)cg_counted((uint32_t)site, enter);
+}
+
+/* on(id, kind, site): an event of the virtual thread id. False, and nothing
+ * done, if this thread does not show its frames. */
+uint8_t NATIVE(Java_cg_00024_R_on)(Env env, void *class, int64_t id, int32_t kind, int32_t site)
+{
+	(void)env, (void)class;
+	if (shown.id != (uint64_t)id)
+		return 0;
+	if (kind == ENTER && has_room(shown.depth + 1))
+		shown.sites[shown.depth++] = (uint32_t)site;
+	for (int32_t i = shown.depth; kind == EXIT && i-- > 0;)
+		if (shown.sites[i] == (uint32_t)site) {
+			shown.depth = i; /* frames above it end with it */
+			break;
+		}
+	event((uint64_t)kind, (uint32_t)site);
+	return 1;
+}
+
+/* show(id, sites, depth): the frames of the virtual thread id take the place of
+ * those that this thread shows. */
+void NATIVE(Java_cg_00024_R_show)(Env env, void *class, int64_t id, void *sites, int32_t depth)
+{
+	(void)class;
+	hide();
+	shown.id = (uint64_t)id;
+	if (depth == 0 || !has_room(depth))
+		return;
+	((Region)(*env)[GET_INTS])(env, sites, 0, depth, shown.sites);
+	for (; shown.depth < depth; shown.depth++)
+		event(RESUME, shown.sites[shown.depth]);
+}

@@ -1,0 +1,198 @@
+import java.io.File;
+import java.lang.reflect.Method;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
+
+/** Instrumented by hand: each method stands for a program of the tests. */
+public class Programs {
+    static int fib(int n) {
+        cg$.R.e(2); try {
+        return n < 2 ? n : fib(n - 1) + fib(n - 2);
+        } finally { cg$.R.x(2); }
+    }
+
+    static int small(int n) {
+        cg$.R.ce(3); try {
+        return n + 1;
+        } finally { cg$.R.cx(3); }
+    }
+
+    static void raise(int depth) {
+        cg$.R.e(4); try {
+        if (depth == 0)
+            throw new IllegalStateException("raised");
+        raise(depth - 1);
+        } finally { cg$.R.x(4); }
+    }
+
+    static int sink;
+
+    static int dive(int depth) {
+        cg$.R.e(5); try {
+        sink = depth;
+        return dive(depth + 1) + 1;
+        } finally { cg$.R.x(5); }
+    }
+
+    static void counts() {
+        System.out.println(fib(15));
+        try {
+            raise(10);
+        } catch (IllegalStateException e) {
+            System.out.println(e.getMessage() + " " + e.getStackTrace()[0]);
+        }
+        for (int i = 0; i < 1000; i++)
+            sink = small(i);
+    }
+
+    static void threads(int n) throws Exception {
+        List<Thread> all = new ArrayList<>();
+        for (int i = 0; i < n; i++) {
+            Thread t = new Thread(() -> fib(20));
+            t.start();
+            all.add(t);
+        }
+        for (Thread t : all)
+            t.join();
+    }
+
+    static void shorts(int n) throws Exception {
+        for (int i = 0; i < n; i++) {
+            Thread t = new Thread(() -> fib(1));
+            t.start();
+            t.join();
+        }
+    }
+
+    static void daemons() throws Exception {
+        CountDownLatch running = new CountDownLatch(4);
+        for (int i = 0; i < 4; i++) {
+            Thread t = new Thread(() -> {
+                running.countDown();
+                while (true)
+                    fib(5);
+            });
+            t.setDaemon(true);
+            t.start();
+        }
+        running.await();
+    }
+
+    static void leave(boolean halt) {
+        cg$.R.e(6); try {
+        System.out.println("leaving");
+        if (halt)
+            Runtime.getRuntime().halt(7);
+        System.exit(7);
+        } finally { cg$.R.x(6); }
+    }
+
+    static void wait(int n) throws Exception {
+        for (int i = 0; i < n; i++)
+            sink = fib(1);
+        System.out.println("ready");
+        System.out.flush();
+        Thread.sleep(600000);
+    }
+
+    static void overflow() {
+        for (int i = 0; i < 5; i++) {
+            try {
+                dive(0);
+            } catch (StackOverflowError e) {
+                System.out.println("overflow");
+            }
+        }
+        fib(1);
+    }
+
+    static void memory() {
+        List<byte[]> all = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            try {
+                while (true) {
+                    fib(1);
+                    all.add(new byte[1 << 20]);
+                }
+            } catch (OutOfMemoryError e) {
+                all.clear();
+                System.out.println("out of memory");
+            }
+        }
+    }
+
+    static void jvms(String[] command) throws Exception {
+        List<Process> all = new ArrayList<>();
+        for (int i = 0; i < 3; i++)
+            all.add(new ProcessBuilder(command).inheritIO().start());
+        for (Process p : all)
+            System.out.println(p.waitFor());
+    }
+
+    static void loaders() throws Exception {
+        URL[] here = {new File(System.getProperty("java.class.path")).toURI().toURL()};
+        for (ClassLoader parent : new ClassLoader[] {null, ClassLoader.getPlatformClassLoader()})
+            try (URLClassLoader loader = new URLClassLoader(here, parent)) {
+                Method m = loader.loadClass("Programs").getDeclaredMethod("fib", int.class);
+                m.setAccessible(true);
+                System.out.println(m.invoke(null, 5));
+            }
+    }
+
+    static int nap(int n) {
+        cg$.R.e(7); try {
+        LockSupport.parkNanos(100000);
+        return n < 2 ? n : nap(n - 1) + nap(n - 2);
+        } finally { cg$.R.x(7); }
+    }
+
+    /** By reflection: compiled for 17. */
+    static void virtuals(int n) throws Exception {
+        Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+        List<Thread> all = new ArrayList<>();
+        for (int i = 0; i < n; i++)
+            all.add((Thread) start.invoke(null, (Runnable) () -> {
+                nap(5);
+                fib(5);
+            }));
+        for (Thread t : all)
+            t.join();
+    }
+
+    /** An interrupt that comes before an event, and a permit, are still there after it. */
+    static void kept() {
+        Thread.currentThread().interrupt();
+        fib(20);
+        System.out.println(Thread.interrupted());
+        LockSupport.unpark(Thread.currentThread());
+        fib(20);
+        LockSupport.park();
+        System.out.println("permit");
+    }
+
+    public static void main(String[] args) throws Exception {
+        cg$.R.e(1); try {
+        int n = args.length > 1 ? args[1].matches("[0-9]+") ? Integer.parseInt(args[1]) : 0 : 0;
+        switch (args[0]) {
+        case "counts": counts(); break;
+        case "threads": threads(n); break;
+        case "shorts": shorts(n); break;
+        case "daemons": daemons(); break;
+        case "exit": leave(false); break;
+        case "halt": leave(true); break;
+        case "wait": wait(n); break;
+        case "overflow": overflow(); break;
+        case "memory": memory(); break;
+        case "jvms": jvms(java.util.Arrays.copyOfRange(args, 1, args.length)); break;
+        case "loaders": loaders(); break;
+        case "virtuals": virtuals(n); break;
+        case "kept": kept(); break;
+        default: throw new IllegalArgumentException(args[0]);
+        }
+        } finally { cg$.R.x(1); }
+    }
+}
