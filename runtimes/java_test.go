@@ -118,12 +118,13 @@ type machine struct {
 	prepare func(c *checkpoint.Channel)
 	library string // in place of the built one
 	broken  bool   // the channel is none
+	closed  bool   // java.base keeps its packages to itself
 }
 
 // flags are those of the launcher.
 func (j machine) flags() []string {
 	flags := []string{"-Xbootclasspath/a:" + j.jar}
-	if j.release >= 21 {
+	if !j.closed {
 		flags = append(flags, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
 	}
 	if j.release >= 22 {
@@ -502,6 +503,42 @@ func TestJavaVirtualThreads(t *testing.T) {
 	})
 }
 
+// Without a package of java.base the reader finds out which threads are gone,
+// and only virtual threads are not told.
+func TestJavaClosed(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		j.closed = true
+		o := j.run(t, j.program("shorts", "500")...)
+		o.quiet(t, j, "", 0)
+		o.nested(t)
+		o.exactly(t, 2, 500)
+		if !j.pure || j.release < 21 {
+			return
+		}
+		o = j.run(t, j.program("virtuals", "100")...)
+		if o.status != 0 || o.stderr != "" || o.lost != 100*60 {
+			t.Errorf("status %d, %q, %d lost", o.status, o.stderr, o.lost)
+		}
+		o.exactly(t, 1, 1)
+		o.exactly(t, 7, 0)
+	})
+}
+
+// What the machine checks of natives, and what a security manager forbids the
+// program, is as without cg.
+func TestJavaChecked(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		o := j.run(t, append([]string{"-Xcheck:jni"}, j.program("counts")...)...)
+		o.quiet(t, j, "610\nraised Programs.raise(Programs.java:27)\n", 0)
+		if j.release < 24 {
+			o = j.run(t, append([]string{"-Djava.security.manager=default"}, j.program("counts")...)...)
+			if o.status != 0 || o.isOff || strings.Contains(o.stderr, "cg") || o.count(checkpoint.Exit, 2) != 1973 {
+				t.Errorf("status %d, off %q, %q, %d exits", o.status, o.off, o.stderr, o.count(checkpoint.Exit, 2))
+			}
+		}
+	})
+}
+
 // Where nothing works the program runs on, and cg hears why.
 func TestJavaOff(t *testing.T) {
 	each(t, func(t *testing.T, j machine) {
@@ -574,8 +611,9 @@ func BenchmarkJava(b *testing.B) {
 		for _, mode := range []string{"native", "pure"} {
 			b.Run(fmt.Sprintf("%d/%s", n, mode), func(b *testing.B) {
 				j := machine{built: shared, java: java, release: n, pure: mode == "pure"}
+				j.prepare = func(c *checkpoint.Channel) { c.Demote(4) }
 				for range b.N {
-					o := j.run(b, "-cp", j.programs, "Bench")
+					o := j.run(b, "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Bench.empty", "-cp", j.programs, "Bench")
 					for _, line := range strings.Split(strings.TrimSpace(o.stdout), "\n") {
 						name, value, _ := strings.Cut(line, " ")
 						ns, err := strconv.ParseFloat(value, 64)

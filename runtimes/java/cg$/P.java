@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -39,21 +38,21 @@ final class P {
         static final int CHUNKS = PAGE + (N * 4 + PAGE - 1) / PAGE * PAGE;
         static final int TABLE = CHUNKS + N * CHUNK;
         static final boolean CYCLES = M.getInt(16) == 1;
-        static final ThreadLocal<P> STATE = carried();
+        static final ThreadLocal<P> STATE = state();
     }
 
-    private static boolean movable = true; // virtual threads can be told
+    private static boolean carried; // STATE is of kernel threads
 
-    /** A thread-local of kernel threads. It is not for everyone: cg opens it. */
+    /** T needs a package of java.base that cg opens. */
     @SuppressWarnings("unchecked")
-    private static ThreadLocal<P> carried() {
-        if (S.virtual() != null)
-            try {
-                return (ThreadLocal<P>) Class.forName("jdk.internal.misc.CarrierThreadLocal").getConstructor().newInstance();
-            } catch (Throwable e) {
-                movable = false;
-            }
-        return new ThreadLocal<>();
+    private static ThreadLocal<P> state() {
+        try {
+            ThreadLocal<P> t = (ThreadLocal<P>) Class.forName("cg$.T").getDeclaredConstructor().newInstance();
+            carried = true;
+            return t;
+        } catch (Throwable e) {
+            return new ThreadLocal<>();
+        }
     }
 
     private int next, end;    // of the chunk, in bytes
@@ -61,15 +60,11 @@ final class P {
     private boolean started, busy;
     private long missed;      // events lost since the last chunk
     private int pid, tid;
-    private WeakReference<Thread> thread; // null for a thread that carries others
-    private P older;          // in the list of all
 
     // The frames of a virtual thread that the reader has on this thread.
     private long shown;
     private int[] open;
     private int depth;
-
-    private static P all;
 
     static void open(String path) throws IOException {
         if (!new File(path).exists()) // it would be made
@@ -145,31 +140,8 @@ final class P {
             M.STATE.remove();
             throw new IllegalStateException("threads have no numbers: ".concat(String.valueOf(e.getMessage())));
         }
-        Thread t = Thread.currentThread();
-        if (t.getClass() != S.virtual())
-            p.thread = new WeakReference<>(t);
-        sweep(p);
         p.busy = false;
         return p;
-    }
-
-    /** Releases the chunks of threads that have ended: Java tells nobody. */
-    private static synchronized void sweep(P more) {
-        P before = null;
-        for (P p = all; p != null; p = p.older) {
-            Thread t = p.thread == null ? null : p.thread.get();
-            if (p.thread == null || t != null && t.isAlive()) {
-                before = p;
-                continue;
-            }
-            p.release();
-            if (before == null)
-                all = p.older;
-            else
-                before.older = p.older;
-        }
-        more.older = all;
-        all = more;
     }
 
     private void put(int bits) {
@@ -226,7 +198,8 @@ final class P {
         return take();
     }
 
-    private void release() {
+    /** Gives the chunk back: it is full, or its thread ends. */
+    void release() {
         next = end = 0;
         if (index < 0)
             return;
@@ -279,11 +252,11 @@ final class P {
 
     /** An event of the virtual thread id, whose frames were open before it. */
     static void on(long id, int[] frames, int n, int kind, int site) {
-        P p = current();
-        if (!movable) {
+        if (!carried) {
             lose();
             return;
         }
+        P p = current();
         if (p.shown != id) {
             while (p.depth > 0)
                 p.put(R.SUSPEND << 21 | p.open[--p.depth]);

@@ -18,7 +18,7 @@ public class Bench {
 
     static double best(int n, Loop loop) {
         double best = 1e18;
-        for (int i = 0; i < 25; i++) {
+        for (int i = 0; i < 200; i++) {
             long from = System.nanoTime();
             loop.run(n);
             best = Math.min(best, (double) (System.nanoTime() - from) / n);
@@ -27,11 +27,12 @@ public class Bench {
     }
 
     public static void main(String[] args) {
-        int n = 200000;
+        int n = 20000;
         System.out.println("empty " + best(n, k -> { for (int i = 0; i < k; i++) empty(i); }));
         System.out.println("nanoTime " + best(n, k -> { for (int i = 0; i < k; i++) sink = (int) System.nanoTime(); }));
         System.out.println("event " + best(n, k -> { for (int i = 0; i < k; i += 2) { cg$.R.e(2); cg$.R.x(2); } }));
         System.out.println("counted " + best(n, k -> { for (int i = 0; i < k; i += 2) { cg$.R.ce(3); cg$.R.cx(3); } }));
+        System.out.println("demoted " + best(n, k -> { for (int i = 0; i < k; i += 2) { cg$.R.ce(4); cg$.R.cx(4); } }));
         double without = best(242785, k -> sink = plain(25)), with = best(242785, k -> sink = told(25));
         System.out.println("fib " + without);
         System.out.println("fib-pair " + (with - without));
