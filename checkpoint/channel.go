@@ -258,7 +258,8 @@ func (c *Channel) Clock() Clock { return c.clock }
 // for writers that cannot read the cycle counter. The rate is taken over the
 // time since the last Stamp once that is long enough to be exact to 20 ppm.
 func (c *Channel) Stamp() {
-	tick, now := uint64(c.clock.Now()), uint64(Monotime())
+	at := c.moment()
+	tick, now := uint64(at.tick), uint64(at.nanos)
 	h := c.head
 	rate := h.rate
 	if c.clock == Monotonic {
