@@ -118,13 +118,14 @@ type machine struct {
 	prepare func(c *checkpoint.Channel)
 	library string // in place of the built one
 	broken  bool   // the channel is none
-	closed  bool   // java.base keeps its packages to itself
+	closed  bool   // plain Java without the package that it asks for
 }
 
 // flags are those of the launcher.
 func (j machine) flags() []string {
 	flags := []string{"-Xbootclasspath/a:" + j.jar}
-	if !j.closed {
+	// Only what is in plain Java needs it, and it costs the start 10 ms.
+	if j.pure && !j.closed {
 		flags = append(flags, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
 	}
 	if j.release >= 22 {
@@ -357,10 +358,11 @@ func TestJavaThreads(t *testing.T) {
 	})
 }
 
-// Threads one after the other leave room for the next: 64 chunks do.
+// Threads one after the other leave room for the next: 512 chunks do. (Each may
+// be a while in ending, after the program has seen it end.)
 func TestJavaShortThreads(t *testing.T) {
 	each(t, func(t *testing.T, j machine) {
-		j.chunks = 64
+		j.chunks = 512
 		o := j.run(t, j.program("shorts", "2000")...)
 		o.quiet(t, j, "", 0)
 		o.nested(t)
@@ -493,8 +495,10 @@ func TestJavaVirtualThreads(t *testing.T) {
 		o.nested(t)
 		o.exactly(t, 7, 500*15)
 		o.exactly(t, 2, 500*15)
+		// A kernel thread that gets nothing more to do never tells that it was
+		// left: that may be a few at the end.
 		away, back := o.count(checkpoint.Suspend, 7), o.count(checkpoint.Resume, 7)
-		if away != back || away < 500 {
+		if away > back || back-away > 6*len(o.threads) || away < 500 {
 			t.Errorf("%d suspends, %d resumes", away, back)
 		}
 		if len(o.threads) > 50 {

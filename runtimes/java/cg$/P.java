@@ -245,7 +245,8 @@ final class P {
                 Thread.onSpinWait();
                 continue;
             }
-            long since = System.nanoTime() - nanos - 2000;
+            long since = System.nanoTime() - nanos;
+            since -= 2000 + (since >> 13); // more than the rate is inexact
             return since <= 0 ? tick : tick + (long) (since * (rate / 4294967296.0));
         }
     }
