@@ -282,8 +282,10 @@ static int cg_room(void)
 		pthread_setspecific(cg_key, (void *)1);
 	if (cg_take())
 		return 1;
-	if (cg_missed || atomic_load(&cg_head->full) == 0)
+	if (cg_missed)
 		return 0;
+	if (atomic_load(&cg_head->full) == 0)
+		return cg_take(); /* the reader may have been there meanwhile */
 	atomic_fetch_add(&cg_head->waits, 1);
 	uint64_t begin = cg_monotonic(), nap = 20000;
 	while (atomic_load(&cg_head->full) > 0 && cg_monotonic() - begin < 10000000000u) {

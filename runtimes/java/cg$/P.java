@@ -178,8 +178,10 @@ final class P {
         release();
         if (take())
             return true;
-        if (missed != 0 || (long) LONGS.getVolatile(M.M, FULL) == 0)
+        if (missed != 0)
             return false;
+        if ((long) LONGS.getVolatile(M.M, FULL) == 0)
+            return take(); // the reader may have been there meanwhile
         LONGS.getAndAdd(M.M, WAITS, 1L);
         long begin = System.nanoTime(), nap = 20000;
         boolean virtual = Thread.currentThread().getClass() == S.virtual();
