@@ -424,7 +424,7 @@ static int64_t cg_give(cg_file *f, const cg_part *names, size_t size, uint32_t c
 /* cg_number gives the number before that of a file's first site: the one it
  * has, if a process of the program has loaded it. names are module, path and
  * the lines of the sites. -1 when cg has to be asked. */
-static int64_t cg_number(const cg_part *names, uint32_t count)
+static inline int64_t cg_number(const cg_part *names, uint32_t count)
 {
 	uint64_t key = 0;
 	for (int i = 0; i < 3; i++)

@@ -19,7 +19,7 @@ import java.util.Arrays;
  * Java cannot read the cycle counter.
  */
 final class P {
-    private static final int PAGE = 4096, CHUNK = 65536, SITES = 1 << 21, RETRY = 512;
+    private static final int PAGE = 4096, CHUNK = 65536, SITES = 1 << 21, FILES = 1 << 16, NAMES = 33554432, RETRY = 512;
     private static final int READER = 20, CLOSED = 24, STAMP = 32, HEAD = 64, LOST = 128, WAITS = 136, FULL = 144, LIMIT = 152;
     private static final int FIRST = 1, RESYNC = 2, SUMS = 16;
     private static final long DEMOTED = 1L << 63;
@@ -75,7 +75,7 @@ final class P {
                 : file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, size).order(ByteOrder.nativeOrder());
             long n = m == null ? 0 : m.getInt(8);
             if (n <= 0 || m.getInt(0) != 0x48434743 || m.getInt(4) != 2 || m.getInt(12) != CHUNK || m.getLong(CLOSED) != 0
-                || PAGE + (n * 4 + PAGE - 1) / PAGE * PAGE + n * CHUNK + SITES * 8L != size)
+                || PAGE + (n * 4 + PAGE - 1) / PAGE * PAGE + n * CHUNK + SITES * 8L + FILES * 16L + NAMES != size)
                 throw new IOException("not a channel of this version");
             opening = m;
         }
