@@ -63,6 +63,9 @@ func runAnalyze(c *cli.Context) error {
 		tree.Outline = lang.Outline // which is no help to Render
 	}
 	tree.Read(files)
+	if c.Bool("save-instrumented") && lang.Beside == nil {
+		return fail(statusUsage, "--save-instrumented: rewritten %s does not run without cg", lang.Title)
+	}
 	if c.Bool("save-instrumented") {
 		beside, err := lang.Beside()
 		if err != nil {

@@ -154,5 +154,11 @@ func target(c *cli.Context, l *languages.Language, args []string, interpreter st
 	if chosen := c.String(l.InterpreterFlag); chosen != "" {
 		interpreter = chosen
 	}
-	return languages.Target{Args: args, Interpreter: interpreter}
+	t := languages.Target{Args: args, Interpreter: interpreter, Flags: map[string]string{}}
+	for _, f := range l.Flags {
+		if c.IsSet(f.Name) {
+			t.Flags[f.Name] = c.String(f.Name)
+		}
+	}
+	return t
 }

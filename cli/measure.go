@@ -31,6 +31,9 @@ func measureCommand() *cli.Command {
 		if l.InterpreterFlag != "" {
 			interpreters = append(interpreters, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
 		}
+		for _, f := range l.Flags {
+			interpreters = append(interpreters, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+		}
 	}
 	return &cli.Command{
 		Name:      "measure",
@@ -41,8 +44,9 @@ behind TARGET that is no flag of cg, or --, ends them: the rest is the program's
 A flag that cg knows is cg's unless -- came before.
 
 TARGET is a script, a directory or archive with a __main__.py, -m MODULE,
--c TEXT, - for standard input, or the name of a command that is a script. Flags
-of the interpreter may stand before it (python -O script.py).
+-c TEXT, - for standard input, or the name of a command that is a script; a
+source file or a folder of sources where the language is compiled. Flags of the
+interpreter may stand before it (python -O script.py).
 
 The program's output passes through unchanged and cg's report goes to standard
 error. With --json, or -o -, the report goes to standard output and the

@@ -424,7 +424,7 @@ func (s *Server) read(module, file, lines string) (sites []checkpoint.Site, left
 			at[i] = n
 		}
 		sites = append(sites, checkpoint.Site{
-			Language: s.Language, Func: module + "." + f[6], File: file, Small: f[5] == "1",
+			Language: s.Language, Func: strings.TrimPrefix(module+"."+f[6], "."), File: file, Small: f[5] == "1",
 			Line: at[0], Col: at[1] + 1, EndLine: at[2], Kind: checkpoint.SiteKind(f[1]),
 		})
 	}
@@ -476,6 +476,31 @@ func (s *Server) task(name, file string, line int) (string, error) {
 	s.bases[key] = base
 	s.begun[checkpoint.SiteID(base+1)] = checkpoint.Monotime()
 	return strconv.Itoa(base + 1), nil
+}
+
+// Number numbers the sites of a file that was rewritten before the program
+// starts. The first gets the number returned, 0 if there is none.
+func (s *Server) Number(file string, p *Plan) (first int, err error) {
+	var lines []string
+	for line := range strings.Lines(Encode(p)) {
+		if line[0] != 'P' {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	if len(lines) == 0 {
+		return 0, nil
+	}
+	base, err := s.load("", file, strings.Join(lines, "\n"))
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(base)
+	return n + 1, err
+}
+
+// Skip lists a file, or file:line of a function, that runs without checkpoints.
+func (s *Server) Skip(file, reason string) {
+	s.skip(file, reason)
 }
 
 // Small reports whether a site's calls may be counted instead of timed.

@@ -265,8 +265,10 @@ func rewriteJava(t testing.TB, source []byte, first int) ([]byte, *instrument.Pl
 	pkg := javaPackage(source)
 	back := out
 	for i := range p.Sites {
-		back = bytes.Replace(back, fmt.Appendf(nil, "%s.R.e(%d);try{", pkg, first+i), nil, 1)
-		back = bytes.Replace(back, fmt.Appendf(nil, "}finally{%s.R.x(%d);}", pkg, first+i), nil, 1)
+		for _, how := range []string{"", "c"} {
+			back = bytes.Replace(back, fmt.Appendf(nil, "%s.R.%se(%d);try{", pkg, how, first+i), nil, 1)
+			back = bytes.Replace(back, fmt.Appendf(nil, "}finally{%s.R.%sx(%d);}", pkg, how, first+i), nil, 1)
+		}
 	}
 	if !bytes.Equal(back, source) {
 		t.Fatalf("without the checkpoints:\n%s\nwas\n%s", back, source)

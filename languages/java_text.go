@@ -37,7 +37,8 @@ func renderJava(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error)
 }
 
 // renderJavaIn puts a try and a finally around each body of a plan: calls of
-// pkg.R.e at its start and pkg.R.x however it ends. There is never a catch,
+// pkg.R.e at its start and pkg.R.x however it ends, or of ce and cx where the
+// calls may be counted only. There is never a catch,
 // so what is definitely assigned, reachable or thrown stays as it was, and
 // nothing moves to another line.
 func renderJavaIn(pkg string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
@@ -46,10 +47,13 @@ func renderJavaIn(pkg string, text []byte, p *instrument.Plan, first int) ([]edi
 		if q.Start < 1 || q.Start > q.End || q.End >= len(text) || text[q.End] != '}' && text[q.End] != '\\' {
 			return nil, fmt.Errorf("line %d: the plan does not fit the text", q.Line)
 		}
-		n := first + q.Site
+		n, how := first+q.Site, ""
+		if p.Sites[q.Site].Small {
+			how = "c"
+		}
 		edits = append(edits,
-			edit.Edit{Start: q.Start, End: q.Start, New: fmt.Sprintf("%s.R.e(%d);try{", pkg, n)},
-			edit.Edit{Start: q.End, End: q.End, New: fmt.Sprintf("}finally{%s.R.x(%d);}", pkg, n)})
+			edit.Edit{Start: q.Start, End: q.Start, New: fmt.Sprintf("%s.R.%se(%d);try{", pkg, how, n)},
+			edit.Edit{Start: q.End, End: q.End, New: fmt.Sprintf("}finally{%s.R.%sx(%d);}", pkg, how, n)})
 	}
 	return edits, nil
 }

@@ -25,7 +25,12 @@ type Target struct {
 	Args []string
 	// Interpreter is the one to use, "" for the one the user would get.
 	Interpreter string
+	// Flags are the values of the language's own flags that were given.
+	Flags map[string]string
 }
+
+// Flag is a flag of cg that one language has, with a value.
+type Flag struct{ Name, Usage string }
 
 // Setup is where a program that is launched finds what belongs to cg.
 type Setup struct {
@@ -38,6 +43,13 @@ type Setup struct {
 	Foreign bool // files that are not the program's own may be wanted too
 	Native  Native
 	Off     bool // run the program as it is: it bears checkpoints of its own
+
+	// For languages whose sources are rewritten before the program starts.
+	Options instrument.Options
+	// Number numbers the sites of a file; the first gets the number returned.
+	Number func(file string, p *instrument.Plan) (first int, err error)
+	// Skip lists a file, or file:line of a function, without checkpoints.
+	Skip func(file, reason string)
 }
 
 // Native is the native part of the runtimes, compiled for this machine.
@@ -72,6 +84,8 @@ type Language struct {
 	Native string
 	// InterpreterFlag is the flag of cg that chooses Target.Interpreter.
 	InterpreterFlag string
+	// Flags are further flags of cg that this language has.
+	Flags []Flag
 	// TargetFlags are flags of the interpreter that stand in a target's place,
 	// with their value behind them.
 	TargetFlags []string
@@ -96,6 +110,7 @@ type Language struct {
 	// tells its checkpoints itself. first numbers its first site.
 	Render func(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error)
 	// Beside names files that rendered text needs beside it, with their content.
+	// nil if rendered text does not run alone.
 	Beside func() (map[string][]byte, error)
 	// Check refuses a target that cannot be run, in one clear line.
 	Check func(t Target) error

@@ -353,7 +353,7 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 			stack = append(stack, top)
 			top = a.path(top, site)
 			nodes = a.nodes
-			a.back(site, at)
+			a.resumed(site, at)
 		case checkpoint.Unwind:
 			t.stack, t.top = stack, top
 			if n.site != site && !a.unwindTo(t, site) {
@@ -561,6 +561,14 @@ func (a *Attributor) suspension(site checkpoint.SiteID) *suspension {
 		a.waiting[site] = s
 	}
 	return s
+}
+
+// resumed notes that a frame is back. One that goes on on another thread may be
+// seen to come before it was seen to leave.
+func (a *Attributor) resumed(site checkpoint.SiteID, at checkpoint.Tick) {
+	s := a.suspension(site)
+	s.open--
+	s.back += float64(at - a.origin)
 }
 
 func (a *Attributor) back(site checkpoint.SiteID, at checkpoint.Tick) {

@@ -710,3 +710,29 @@ func TestDemote(t *testing.T) {
 		t.Errorf("%+v", r.Stats)
 	}
 }
+
+// A frame that goes on on another thread may be seen to come back first: the
+// time that it was away is the same.
+func TestResumedElsewhere(t *testing.T) {
+	a := New([]nemb.Domain{counter}, 2)
+	sample := func(at int64) nemb.Sample {
+		return nemb.Sample{
+			At: checkpoint.Tick(origin + at), Time: checkpoint.Instant(origin + at), Energy: []nemb.Energy{nemb.Energy(at) / 1000},
+			Usage: nemb.Usage{Program: time.Duration(at)},
+		}
+	}
+	a.Close(sample(0))
+	word := func(at int64, kind checkpoint.Kind) uint64 {
+		return checkpoint.Word(checkpoint.Tick(origin+at*ms), kind, 1)
+	}
+	for thread, words := range map[uint32][]uint64{
+		2: {word(50, checkpoint.Resume), word(60, checkpoint.Exit)},
+		1: {word(10, checkpoint.Enter), word(20, checkpoint.Suspend)},
+	} {
+		a.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: thread}, First: true, Start: origin, Words: words}, origin+100*ms, origin+100*ms)
+	}
+	a.Last(sample(100 * ms))
+	if c := cost(t, a.Finish(), 1); c.Suspended != 30*ms || c.SelfTime != 20*ms || c.Calls != 1 {
+		t.Errorf("%+v", c)
+	}
+}

@@ -44,6 +44,10 @@ public final class R {
 
     private R() {}
 
+    public static void ce(int site) { e(site); }
+
+    public static void cx(int site) { x(site); }
+
     public static void e(int site) {
         Stack s = own.get();
         if (s == null) {
