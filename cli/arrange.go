@@ -135,22 +135,37 @@ func language(c *cli.Context) (*languages.Language, languages.Target, error) {
 		if script == nil {
 			return nil, languages.Target{}, fail(statusUsage, "%s: cannot tell its language; say which before it (%s)", args[0], languages.Names())
 		}
-		return script, target(c, script, append([]string{path}, args[1:]...), interpreter), nil
+		t, err := target(c, script, append([]string{path}, args[1:]...), interpreter)
+		return script, t, err
 	}
 	// "python pytest": a command of that name where there is no such file.
 	if len(args) > 0 && !strings.ContainsAny(args[0], "/") && !strings.HasPrefix(args[0], "-") {
 		if _, err := os.Stat(args[0]); err != nil {
 			if script, path, interpreter := languages.ForScript(args[0]); script == l {
-				return l, target(c, l, append([]string{path}, args[1:]...), interpreter), nil
+				t, err := target(c, l, append([]string{path}, args[1:]...), interpreter)
+				return l, t, err
 			}
 		}
 	}
-	return l, target(c, l, args, ""), nil
+	t, err := target(c, l, args, "")
+	return l, t, err
 }
 
 // target is the one to run, by the interpreter that was asked for or else by
-// the one that its first line names.
-func target(c *cli.Context, l *languages.Language, args []string, interpreter string) languages.Target {
+// the one that its first line names. A flag that only another language has is
+// refused.
+func target(c *cli.Context, l *languages.Language, args []string, interpreter string) (languages.Target, error) {
+	for _, other := range languages.All() {
+		names := []string{other.InterpreterFlag}
+		for _, f := range other.Flags {
+			names = append(names, f.Name)
+		}
+		for _, name := range names {
+			if other != l && c.IsSet(name) {
+				return languages.Target{}, fail(statusUsage, "--%s is for %s, and the target is %s", name, other.Title, l.Title)
+			}
+		}
+	}
 	if chosen := c.String(l.InterpreterFlag); chosen != "" {
 		interpreter = chosen
 	}
@@ -160,5 +175,5 @@ func target(c *cli.Context, l *languages.Language, args []string, interpreter st
 			t.Flags[f.Name] = c.String(f.Name)
 		}
 	}
-	return t
+	return t, nil
 }

@@ -93,6 +93,9 @@ func runMeasure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.instrumented && lang.Beside == nil {
+		return fail(statusUsage, "--instrumented: no %s program bears checkpoints of its own", lang.Title)
+	}
 	if err := lang.Check(target); err != nil {
 		return refused(err)
 	}

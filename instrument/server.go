@@ -27,9 +27,10 @@ type Skip struct {
 // processes of the program load gets its numbers once.
 //
 // A request is a line "op TAB length LF" and as many bytes: parts separated by
-// zero bytes. Runtimes that can number sites themselves do so in the channel's
-// table of files, where the server's numbers stand, too. The answer is parts separated by zero bytes, up to the end of the
-// connection; the first is "ok" or says why not.
+// zero bytes. The answer is parts separated by zero bytes, up to the end of the
+// connection; the first is "ok" or says why not. Runtimes that can number sites
+// themselves do so in the channel's table of files, where the server's numbers
+// stand, too.
 //
 //	plan  module path own source   ok plan, or "unparsed" and why
 //	outline module path own plan   ok plan      what is wanted of a plan that the runtime made

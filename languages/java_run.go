@@ -241,9 +241,6 @@ func launchJava(t Target, s Setup) (Command, error) {
 		return Command{}, err
 	}
 	plain := Command{Args: append([]string{k.java}, t.Args...), Version: k.version}
-	if s.Off && !folder {
-		return plain, nil
-	}
 	ctx := context.Background()
 	jar, err := runtimes.Archive(ctx, k.javac, s.Cache, s.Dir)
 	if err != nil {
@@ -440,8 +437,11 @@ func (b *javaBuild) compile(ctx context.Context) (classes, output string, err er
 			return "", "", fmt.Errorf("the compiler refuses the program with checkpoints: %s", output)
 		}
 	}
-	if err != nil || classes == "" {
-		return "", output, err
+	if err != nil {
+		return "", "", err
+	}
+	if classes == "" {
+		return "", "", fmt.Errorf("the compiler refuses too many parts of the program with checkpoints: %s", output)
 	}
 	return classes, "", b.number()
 }
