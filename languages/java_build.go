@@ -1,0 +1,304 @@
+package languages
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cg/instrument"
+	"cg/instrument/edit"
+)
+
+// javaFile is a source of the program.
+type javaFile struct {
+	name  string // as the user wrote it
+	text  []byte
+	plan  *instrument.Plan // nil for one that is compiled as it is
+	first int
+	left  []string // "name:line" of the functions that are left alone
+}
+
+// javaBuild compiles a program with checkpoints.
+type javaBuild struct {
+	k      jdk
+	s      Setup
+	jar    string
+	target javaTarget
+	files  []*javaFile
+	main   string
+	skips  []instrument.Skip // told once the program compiles
+}
+
+func (b *javaBuild) skip(file, reason string) {
+	b.skips = append(b.skips, instrument.Skip{File: file, Reason: reason})
+}
+
+func (b *javaBuild) classpath() string {
+	if b.target.classpath != "" {
+		return b.target.classpath
+	}
+	if path := os.Getenv("CLASSPATH"); path != "" {
+		return path
+	}
+	return "."
+}
+
+// compile returns the folder of the classes. "" says that the compiler refuses
+// the program as it is, too; output is what it says then. What it refuses only
+// with checkpoints is compiled without them, function by function where it says
+// "code too large", else file by file.
+func (b *javaBuild) compile(ctx context.Context) (classes, output string, err error) {
+	for _, f := range b.files {
+		if err := b.plan(f); err != nil {
+			return "", "", err
+		}
+	}
+	pkg := "cg$"
+	var texts [][]byte
+	for _, f := range b.files {
+		texts = append(texts, f.text)
+	}
+	pkg = javaPackage(texts...)
+	for range 100 {
+		next := 1
+		sources := map[string][]byte{}
+		for i, f := range b.files {
+			text := f.text
+			if f.plan != nil {
+				f.first = next
+				next += len(f.plan.Sites)
+				edits, err := renderJavaIn(pkg, f.text, f.plan, f.first)
+				if err == nil {
+					text, err = edit.Apply(f.text, edits)
+				}
+				if err != nil {
+					return "", "", fmt.Errorf("%s: %w", f.name, err)
+				}
+			}
+			sources[filepath.Join(strconv.Itoa(i), filepath.Base(f.name))] = text
+		}
+		if pkg != "cg$" {
+			sources["cg/R.java"] = []byte(strings.ReplaceAll(javaRelay, "PKG", pkg))
+		}
+		classes, output, err = b.javac(ctx, sources, true)
+		if err != nil || classes != "" {
+			break
+		}
+		if !b.giveWay(output) {
+			originals := map[string][]byte{}
+			for i, f := range b.files {
+				originals[filepath.Join(strconv.Itoa(i), filepath.Base(f.name))] = f.text
+			}
+			plain, said, err := b.javac(ctx, originals, false)
+			if err != nil || plain == "" {
+				return "", said, err
+			}
+			return "", "", fmt.Errorf("the compiler refuses the program with checkpoints: %s", output)
+		}
+	}
+	if err != nil {
+		return "", "", err
+	}
+	if classes == "" {
+		return "", "", fmt.Errorf("the compiler refuses too many parts of the program with checkpoints: %s", output)
+	}
+	return classes, "", b.number()
+}
+
+// javaRelay is the runtime under a name that the program does not hide.
+const javaRelay = `package PKG;
+public final class R {
+    public static void e(int site) { cg$.R.e(site); }
+    public static void x(int site) { cg$.R.x(site); }
+    public static void ce(int site) { cg$.R.ce(site); }
+    public static void cx(int site) { cg$.R.cx(site); }
+}
+`
+
+func (b *javaBuild) plan(f *javaFile) error {
+	o := b.s.Options
+	o.Entry = true
+	if !o.FileWanted(f.name, true) {
+		b.skip(f.name, "left out by --exclude")
+		return nil
+	}
+	o.Exclude = append(slices.Clone(o.Exclude), f.left...)
+	p, err := planJava(f.text, o)
+	if err != nil {
+		b.skip(f.name, err.Error())
+		return nil
+	}
+	p.File = f.name
+	f.plan = p
+	return nil
+}
+
+// number tells cg the sites; they were numbered from 1 in the order of files,
+// so that the classes of an unchanged program can be used again.
+func (b *javaBuild) number() error {
+	for _, k := range b.skips {
+		b.s.Skip(k.File, k.Reason)
+	}
+	for _, f := range b.files {
+		if f.plan == nil {
+			continue
+		}
+		first, err := b.s.Number(f.name, f.plan)
+		if err != nil {
+			return err
+		}
+		if len(f.plan.Sites) > 0 && first != f.first {
+			return fmt.Errorf("%s: its sites are numbered from %d instead of %d", f.name, first, f.first)
+		}
+	}
+	return nil
+}
+
+var javacMessage = regexp.MustCompile(`(?m)^(\d+)[/\\][^:\n]+\.java:(\d+): error: (.*)$`)
+
+// giveWay leaves out what the compiler refuses; false if nothing is left.
+func (b *javaBuild) giveWay(output string) bool {
+	m := javacMessage.FindStringSubmatch(output)
+	if m == nil {
+		return false
+	}
+	i, _ := strconv.Atoi(m[1])
+	line, _ := strconv.Atoi(m[2])
+	if i >= len(b.files) || b.files[i].plan == nil {
+		return false
+	}
+	f := b.files[i]
+	if strings.HasPrefix(m[3], "code too large") {
+		for _, site := range f.plan.Sites {
+			if site.Line <= line && line <= site.EndLine {
+				name := fmt.Sprintf("%s:%d", site.Func, site.Line)
+				if !slices.Contains(f.left, name) {
+					f.left = append(f.left, name)
+					b.skip(fmt.Sprintf("%s:%d", f.name, site.Line), site.Func+" left alone: its code is too large with checkpoints")
+					return b.plan(f) == nil
+				}
+			}
+		}
+	}
+	f.plan = nil
+	b.skip(f.name, "the compiler refuses it with checkpoints: "+m[3])
+	return true
+}
+
+// javac compiles sources, once for each content. classes is "" if the compiler
+// refuses them; output is what it says, about files as the user named them.
+func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep bool) (classes, output string, err error) {
+	args := []string{"-proc:none", "-nowarn", "-XDignore.symbol.file"}
+	for i := 0; i+1 < len(b.target.flags); i++ {
+		if b.target.flags[i] == "--source" {
+			args = append(args, "--source", b.target.flags[i+1])
+		}
+	}
+	for _, f := range b.target.flags {
+		if f == "--enable-preview" {
+			args = append(args, f)
+		}
+	}
+	args = append(args, "-cp", strings.Join([]string{b.classpath(), b.jar}, string(os.PathListSeparator)))
+	names := slices.Sorted(func(yield func(string) bool) {
+		for name := range sources {
+			if !yield(name) {
+				return
+			}
+		}
+	})
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %q\n", b.k.javac, b.k.version, args)
+	if cwd, err := os.Getwd(); err == nil { // a relative class path
+		fmt.Fprintln(h, cwd)
+	}
+	for _, name := range names {
+		fmt.Fprintf(h, "%s %d\n", name, len(sources[name]))
+		h.Write(sources[name])
+	}
+	base := filepath.Join(b.s.Dir, "java")
+	if b.s.Cache != "" && keep {
+		base = filepath.Join(b.s.Cache, "java")
+	}
+	place := filepath.Join(base, hex.EncodeToString(h.Sum(nil))[:24])
+	if _, err := os.Stat(place); err == nil {
+		return place, "", nil
+	}
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return "", "", err
+	}
+	part, err := os.MkdirTemp(base, "part-")
+	if err != nil {
+		return "", "", err
+	}
+	defer os.RemoveAll(part)
+	source := filepath.Join(b.s.Dir, "source")
+	defer os.RemoveAll(source)
+	for _, name := range names {
+		file := filepath.Join(source, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return "", "", err
+		}
+		if err := os.WriteFile(file, sources[name], 0o600); err != nil {
+			return "", "", err
+		}
+	}
+	list := filepath.Join(b.s.Dir, "sources")
+	if err := os.WriteFile(list, []byte(strings.Join(names, "\n")+"\n"), 0o600); err != nil {
+		return "", "", err
+	}
+	// The paths of the class path are the user's: relative ones made absolute.
+	for i, a := range args {
+		if i > 0 && args[i-1] == "-cp" {
+			args[i] = absolute(a)
+		}
+	}
+	cmd := exec.CommandContext(ctx, b.k.javac, append(append(args, "-d", part), "@"+list)...)
+	cmd.Dir = source
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			return "", "", err
+		}
+		if keep {
+			return "", out.String(), nil
+		}
+		text := out.String()
+		for i, f := range b.files {
+			text = strings.ReplaceAll(text, filepath.Join(strconv.Itoa(i), filepath.Base(f.name))+":", f.name+":")
+		}
+		return "", strings.TrimSpace(text), nil
+	}
+	if err := os.Rename(part, place); err != nil {
+		if _, there := os.Stat(place); there != nil {
+			return "", "", err
+		}
+	}
+	return place, "", nil
+}
+
+// absolute makes the parts of a class path independent of the working folder.
+func absolute(path string) string {
+	parts := filepath.SplitList(path)
+	for i, p := range parts {
+		if a, err := filepath.Abs(p); err == nil {
+			parts[i] = a
+		}
+		if strings.HasSuffix(p, "*") {
+			parts[i] = filepath.Join(filepath.Dir(parts[i]), "*")
+		}
+	}
+	return strings.Join(parts, string(os.PathListSeparator))
+}
