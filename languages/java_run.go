@@ -132,24 +132,7 @@ func filesJava(t Target) ([]string, error) {
 		}
 		return []string{p.path}, f.Close()
 	}
-	var files []string
-	err = filepath.WalkDir(p.path, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && path != p.path && strings.HasPrefix(d.Name(), ".") {
-			return filepath.SkipDir
-		}
-		if !d.IsDir() && filepath.Ext(path) == ".java" {
-			files = append(files, path)
-		}
-		return nil
-	})
-	slices.Sort(files)
-	if err == nil && len(files) == 0 {
-		return nil, refuse(1, "%s: no Java files in it", p.path)
-	}
-	return files, err
+	return Named("java").sources(p.path, ".java")
 }
 
 // jdk is a Java development kit.

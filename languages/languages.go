@@ -8,6 +8,7 @@ package languages
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -185,6 +186,30 @@ func ForScript(name string) (l *Language, path, interpreter string) {
 		}
 	}
 	return nil, "", ""
+}
+
+// sources lists the files with an ending below a folder, in order, but for
+// hidden folders and those that skip names. An error if there is none.
+func (l *Language) sources(folder, ending string, skip ...string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != folder && (strings.HasPrefix(name, ".") || slices.Contains(skip, name)) {
+			return filepath.SkipDir
+		}
+		if !d.IsDir() && filepath.Ext(name) == ending {
+			files = append(files, path)
+		}
+		return nil
+	})
+	slices.Sort(files)
+	if err == nil && len(files) == 0 {
+		return nil, refuse(1, "%s: no %s files in it", folder, l.Title)
+	}
+	return files, err
 }
 
 // Names lists the names of all languages, for messages.

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"cg/runtimes"
@@ -280,23 +279,5 @@ func filesPython(t Target) ([]string, error) {
 	if !info.IsDir() {
 		return []string{target.path}, nil
 	}
-	var files []string
-	err = filepath.WalkDir(target.path, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := d.Name()
-		if d.IsDir() && path != target.path && (strings.HasPrefix(name, ".") || name == "__pycache__" || name == "site-packages" || name == "node_modules") {
-			return filepath.SkipDir
-		}
-		if !d.IsDir() && filepath.Ext(name) == ".py" {
-			files = append(files, path)
-		}
-		return nil
-	})
-	slices.Sort(files)
-	if err == nil && len(files) == 0 {
-		return nil, refuse(1, "%s: no Python files in it", target.path)
-	}
-	return files, err
+	return Named("python").sources(target.path, ".py", "__pycache__", "site-packages", "node_modules")
 }
