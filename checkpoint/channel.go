@@ -309,19 +309,51 @@ type Request struct {
 // and returns the offset of its header in the file. The writer stores state 2
 // when it has done with it.
 func (c *Channel) Take(r Request) (offset int, err error) {
+	offsets, err := c.TakeSome(r, 1)
+	if err != nil {
+		return 0, err
+	}
+	return offsets[0], nil
+}
+
+// TakeSome is Take for a writer that will fill several chunks, one behind the
+// other, in the order of the offsets: at most n, and only one while other
+// threads may need what is left.
+func (c *Channel) TakeSome(r Request, n int) (offsets []int, err error) {
 	c.AddLost(r.New)
 	// A thread asks again when a signal handler kept it from hearing the
-	// answer: the chunk it does not know of would hold up its later ones.
+	// answer: the chunks it does not know of would hold up its later ones.
+	type held struct {
+		seq    uint64
+		offset int
+	}
+	var unheard []held
+	free := 0
 	for i := range c.state {
-		if !r.Sums || r.First || atomic.LoadUint32(&c.state[i]) != stateOwned {
-			continue
-		}
-		h, words := c.chunk(i), c.words(i)
-		if h.flags&flagSums != 0 && h.pid == r.Thread.PID && h.tid == r.Thread.TID && words[0] == 0 && words[1] == 0 {
-			return c.offset(i), nil
+		switch atomic.LoadUint32(&c.state[i]) {
+		case stateFree:
+			free++
+		case stateOwned:
+			h, words := c.chunk(i), c.words(i)
+			if r.Sums && !r.First && h.flags&flagSums != 0 && h.pid == r.Thread.PID && h.tid == r.Thread.TID && words[0] == 0 && words[1] == 0 {
+				unheard = append(unheard, held{h.seq, c.offset(i)})
+			}
 		}
 	}
+	if len(unheard) > 0 {
+		slices.SortFunc(unheard, func(a, b held) int { return cmp.Compare(a.seq, b.seq) })
+		for _, u := range unheard {
+			offsets = append(offsets, u.offset)
+		}
+		return offsets, nil
+	}
+	if free < len(c.state)*3/4 {
+		n = 1
+	}
 	for i := range c.state {
+		if len(offsets) == n {
+			break
+		}
 		if !atomic.CompareAndSwapUint32(&c.state[i], stateFree, stateOwned) {
 			continue
 		}
@@ -332,21 +364,26 @@ func (c *Channel) Take(r Request) (offset int, err error) {
 		if r.Sums {
 			h.flags |= flagSums
 		}
-		if r.First {
-			h.flags |= flagFirst
-		}
-		if r.First && r.Parent != (Thread{}) {
-			h.flags |= flagForked
-			h.parentPID, h.parentTID, h.forkTick = r.Parent.PID, r.Parent.TID, uint64(r.ForkTick)
-		}
-		if r.Lost > 0 {
-			h.flags |= flagResync
-			h.lost = r.Lost
+		if len(offsets) == 0 {
+			if r.First {
+				h.flags |= flagFirst
+			}
+			if r.First && r.Parent != (Thread{}) {
+				h.flags |= flagForked
+				h.parentPID, h.parentTID, h.forkTick = r.Parent.PID, r.Parent.TID, uint64(r.ForkTick)
+			}
+			if r.Lost > 0 {
+				h.flags |= flagResync
+				h.lost = r.Lost
+			}
 		}
 		atomic.StoreUint64(&h.seq, atomic.AddUint64(&c.head.head, 1))
-		return c.offset(i), nil
+		offsets = append(offsets, c.offset(i))
 	}
-	return 0, ErrFull
+	if len(offsets) == 0 {
+		return nil, ErrFull
+	}
+	return offsets, nil
 }
 
 // AddLost adds to the number of events that writers could not write.

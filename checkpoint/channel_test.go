@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -526,6 +527,60 @@ func TestTake(t *testing.T) {
 	}
 	if _, err := ch.Take(Request{Thread: self}); !errors.Is(err, ErrFull) {
 		t.Errorf("%v, want ErrFull", err)
+	}
+}
+
+// Chunks that are taken together are used one behind the other, offered again
+// to a thread that did not hear of them, and taken singly when few are left.
+func TestTakeSome(t *testing.T) {
+	ch := channel(t, 8)
+	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
+	if _, err := ch.TakeSome(Request{Thread: Thread{1, 1}, First: true, Sums: true}, 1); err != nil {
+		t.Fatal(err)
+	}
+	offsets, err := ch.TakeSome(Request{Thread: self, First: true, Lost: 3, Sums: true}, 3)
+	if err != nil || len(offsets) != 3 {
+		t.Fatal(offsets, err)
+	}
+	again, err := ch.TakeSome(Request{Thread: self, Sums: true}, 3)
+	if err != nil || !slices.Equal(again, offsets) {
+		t.Errorf("%v, %v, want %v", again, err, offsets)
+	}
+	var want, got []SiteID
+	for i, offset := range offsets {
+		for k := range 2 {
+			site := SiteID(10*i + k + 1)
+			want = append(want, site)
+			binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead+8*k:], uint64(site)<<40+uint64(Monotime()))
+		}
+		ch.state[(offset-ch.offset(0))/chunkBytes] = stateFull
+	}
+	first, lost := 0, uint64(0)
+	drain := func() int {
+		return ch.Drain(func(r Run) int {
+			if r.First {
+				first++
+			}
+			lost += r.Lost
+			for _, w := range r.Words {
+				_, _, site := Unpack(w)
+				got = append(got, site)
+			}
+			return len(r.Words)
+		})
+	}
+	for drain() > 0 {
+	}
+	if !slices.Equal(got, want) || first != 1 || lost != 3 {
+		t.Errorf("%v, %d first, %d lost", got, first, lost)
+	}
+	for i := range 2 {
+		if offsets, err := ch.TakeSome(Request{Thread: Thread{2, uint32(i)}, First: true, Sums: true}, 1); err != nil || len(offsets) != 1 {
+			t.Fatal(offsets, err)
+		}
+	}
+	if offsets, err := ch.TakeSome(Request{Thread: self, Sums: true}, 3); err != nil || len(offsets) != 1 {
+		t.Errorf("%v, %v, want one chunk of the few that are left", offsets, err)
 	}
 }
 

@@ -208,11 +208,11 @@ func (s *Server) do(op string, body []byte) (string, error) {
 		s.skip(p[1], p[2])
 		return "", nil
 	case "chunk":
-		p, err := parts(8)
+		p, err := parts(9)
 		if err != nil {
 			return "", err
 		}
-		var n [8]uint64
+		var n [9]uint64
 		for i := range p {
 			if n[i], err = strconv.ParseUint(p[i], 10, 64); err != nil {
 				return "", fmt.Errorf("chunk: %w", err)
@@ -223,12 +223,12 @@ func (s *Server) do(op string, body []byte) (string, error) {
 		if s.Channel == nil {
 			return "", checkpoint.ErrFull
 		}
-		offset, err := s.Channel.Take(checkpoint.Request{
+		offsets, err := s.Channel.TakeSome(checkpoint.Request{
 			Thread: checkpoint.Thread{PID: uint32(n[0]), TID: uint32(n[1])}, First: n[2] != 0,
 			Parent: checkpoint.Thread{PID: uint32(n[3]), TID: uint32(n[4])}, ForkTick: checkpoint.Tick(n[5]), Lost: n[6], New: n[7],
 			Sums: true,
-		})
-		return strconv.Itoa(offset), err
+		}, int(min(max(n[8], 1), 8)))
+		return strings.Trim(fmt.Sprint(offsets), "[]"), err
 	case "task":
 		p, err := parts(3)
 		if err != nil {

@@ -85,7 +85,7 @@ func TestServer(t *testing.T) {
 		{"load nothing", request("load", "m", "/e.x", "1", ""), "ok\x004"},
 		{"skip", request("skip", "m", "/s.x", "no reason"), "ok\x00"},
 		{"skip again", request("skip", "m", "/s.x", "another"), "ok\x00"},
-		{"chunk without a channel", request("chunk", "1", "1", "1", "0", "0", "0", "0", "0"), "refused\x00" + checkpoint.ErrFull.Error()},
+		{"chunk without a channel", request("chunk", "1", "1", "1", "0", "0", "0", "0", "0", "1"), "refused\x00" + checkpoint.ErrFull.Error()},
 		{"too few parts", request("plan", "m", "/m.x"), "refused\x00plan: 2 parts instead of 4"},
 		{"unknown", request("shout"), "refused\x00no such request"},
 		{"no length", "plan\n", ""},

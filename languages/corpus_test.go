@@ -20,7 +20,7 @@ import contextlib, json, sys
 class Ear(contextlib.nullcontext):
     heard = False
     def __enter__(self): return self
-scope = {"__name__": "cg_weave", "MARK": "\0cg-checkpoint:", "Ear": Ear, "ast": __import__("_ast")}
+scope = {"__name__": "cg_weave", "MARK": "\0cg-checkpoint:", "Ear": Ear, "PURE": False, "ast": __import__("_ast")}
 exec(open(sys.argv[1]).read(), scope)
 for line in open(sys.argv[2], encoding="utf-8"):
     name, plan = json.loads(line)

@@ -13,7 +13,7 @@ HERE = sys.argv.pop(1)
 hook = {"__name__": "hook"}
 with open(os.path.join(HERE, "hook.py")) as f:
     exec(f.read(), hook)
-weave = {"__name__": "weave", "MARK": hook["MARK"], "Ear": hook["Ear"], "ast": hook["syntax"]()}
+weave = {"__name__": "weave", "MARK": hook["MARK"], "Ear": hook["Ear"], "PURE": False, "ast": hook["syntax"]()}
 with open(os.path.join(HERE, "weave.py")) as f:
     exec(f.read(), weave)
 

@@ -116,6 +116,7 @@ def probe():
             scope = {"__name__": __name__, "take": take, "tell": tell}
             exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
         checkpoint = scope["start"](run.channel)
+        prefix += "pure-"
         pausing, counting = pausing_with(checkpoint), checkpoint
         run.nested = nested()
         return True
@@ -324,13 +325,14 @@ def tell(*parts):
         pass
 
 
-def take(first, parent, lost, new):
-    """A chunk of the channel for this thread: its offset in the file. parent
-    is (pid, tid, fork tick) of the thread that forked this one, if any; lost
-    events have found no chunk since the last one, new of them untold."""
+def take(first, parent, lost, new, n):
+    """Chunks of the channel for this thread, n at the most: their offsets in the
+    file, in the order of use, none if there are none. parent is (pid, tid, fork
+    tick) of the thread that forked this one, if any; lost events have found no
+    chunk since the last one, new of them untold."""
     answer = ask("chunk", str(os.getpid()), str(_thread.get_native_id()), "1" if first else "0",
-                 *[str(n) for n in parent or (0, 0, 0)], str(lost), str(new))
-    return int(answer[1]) if answer[0] == b"ok" else -1
+                 *[str(n) for n in parent or (0, 0, 0)], str(lost), str(new), str(n))
+    return [int(offset) for offset in answer[1].split()] if answer[0] == b"ok" else []
 
 
 # Modules
@@ -545,7 +547,7 @@ def syntax():
 def make(source, path, module, mine, where, seen, text, parse, mute):
     """Weaves a source and caches the outcome: (places, sites, code), or three
     times None."""
-    scope = part("weave", MARK=MARK, Ear=Ear, ast=syntax())
+    scope = part("weave", MARK=MARK, Ear=Ear, PURE=not load, ast=syntax())
     try:
         text = scope["decode"](source) if text is None else text
     except (SyntaxError, UnicodeError, LookupError) as e:

@@ -19,6 +19,7 @@ from time import monotonic_ns as now
 HEAD = 8            # words in the header of a chunk
 CHUNK = 8192        # words in a chunk
 SPARE = 1024        # the last of them, for what handlers record while cg is asked for the next
+AHEAD = 6           # chunks that a busy thread takes at a time, since asking costs as much as hundreds of events
 RETRY = 512         # events that are lost before a chunk is asked for again
 FORK = 7 << 61      # kind 7, site 0
 MANY = 1 << 60
@@ -49,11 +50,12 @@ class State:
     """What the calling thread knows beside local.places, where its next words
     go. It ends with the thread."""
 
-    __slots__ = "pid", "chunk", "kept", "spare", "started", "busy", "parent", "fork", "losses", "resumed", "wait", "told"
+    __slots__ = "pid", "chunk", "ahead", "kept", "spare", "started", "busy", "parent", "fork", "losses", "resumed", "wait", "told"
 
     def __init__(self, parent):
         self.pid = pid
         self.chunk = 0          # index of its first word
+        self.ahead = []         # offsets of chunks that come behind it, or from it on
         self.kept = []          # chunks that were left with a place not filled yet
         self.spare = iter(())   # the places behind those of local.places
         self.started = False
@@ -84,7 +86,7 @@ class State:
             # they hold is the parent's.
             if self.pid != os.getpid():
                 return
-            for chunk in [self.chunk] + [k[0] for k in self.kept]:
+            for chunk in [self.chunk] + [k[0] for k in self.kept] + [offset // 8 for offset in self.ahead]:
                 if chunk:
                     states[1024 + (chunk - first_chunk) // CHUNK] = 2
             if lossy.pop(id(self), None):
@@ -103,7 +105,16 @@ class State:
             self.busy = True
             new, self.told[0] = lost - self.told[0], lost
             try:
-                offset = take(not self.started, () if self.started else self.parent, lost - self.resumed, new)
+                if self.ahead and self.ahead[0] // 8 == self.chunk:
+                    del self.ahead[0]
+                if lost > self.resumed:
+                    # What comes next has to say that some are lost.
+                    while self.ahead:
+                        states[1024 + (self.ahead.pop(0) // 8 - first_chunk) // CHUNK] = 2
+                if not self.ahead:
+                    self.ahead = take(not self.started, () if self.started else self.parent, lost - self.resumed, new,
+                                      AHEAD if self.started else 1)
+                offset = self.ahead[0] if self.ahead else -1
             except Exception as e:
                 at = e.__traceback__
                 while at.tb_next:
@@ -228,8 +239,9 @@ def slow(event, e):
     """Records an event whose fast path was left by e. True if that exception
     is not ours: the program's signal handlers may raise anything anywhere."""
     at = e.__traceback__
+    line = at.tb_lineno - at.tb_frame.f_code.co_firstlineno
     state = own()
-    if at.tb_next is None and at.tb_lineno == CLAIM and type(e) in (StopIteration, AttributeError):
+    if at.tb_next is None and line == CLAIM and type(e) in (StopIteration, AttributeError):
         found = False
         try:
             found = state.room()
@@ -244,7 +256,7 @@ def slow(event, e):
         place = k[0] and hole(*k) or place
     if place:
         words[place] = now() + event
-    elif at.tb_lineno <= CLAIM:
+    elif line <= CLAIM:
         -event
     return True
 
@@ -256,7 +268,8 @@ class Checkpoint(int):
     def __new__(cls, bits):
         return int.__new__(cls, bits << 40)
 
-    # Globals alone: in 3.8 to 3.10 calls are slower with defaults or cells.
+    # Globals alone: in 3.8 to 3.10 calls are slower with defaults or cells. The
+    # two are the same, since a call of one by the other would cost as much again.
     def __neg__(self):
         try:
             word = now() + self
@@ -266,11 +279,17 @@ class Checkpoint(int):
             if slow(self, e):
                 raise
 
-    def __lshift__(self, value):
-        -self
+    def __getitem__(self, value):
+        try:
+            word = now() + self
+            place = next(local.places)
+            words[place] = word
+        except BaseException as e:
+            if slow(self, e):
+                raise
         return value
 
-    __getitem__ = __lshift__
+    __lshift__ = __getitem__
 
 
-CLAIM = Checkpoint.__neg__.__code__.co_firstlineno + 3  # where a place is claimed
+CLAIM = 3  # the line of these functions where a place is claimed

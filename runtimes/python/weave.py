@@ -5,6 +5,7 @@ what they were; the checkpoints are string constants that hook.enliven
 replaces in the finished code:
 
     -"mark"          an event
+    "mark"[FAR]      the same, where Python code records it
     "mark"[value]    an event once value is known, gives value
     "mark" << value  the same
 
@@ -21,6 +22,10 @@ KNOWN = sys.version_info < (3, 16)
 
 # An instruction without a line makes no line event for debuggers, from 3.11.
 NOWHERE = sys.version_info >= (3, 11) and sys.implementation.name == "cpython"
+
+# What no string has at its end: the compiler leaves the subscript to be done.
+# A call of __getitem__ takes no frame of the interpreter's own, from 3.11.
+FAR = 1 << 20 if PURE and NOWHERE and sys.version_info < (3, 14) else None
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TRIES = tuple(getattr(ast, n) for n in ("Try", "TryStar") if hasattr(ast, n))
@@ -213,8 +218,12 @@ class Weaver:
         return node
 
     def event(self, kind, site, near, how="p"):
-        value = place(ast.UnaryOp(op=ast.USub(), operand=place(self.mark(kind, site, how), near)), near)
-        return place(ast.Expr(value=value), near)
+        mark = place(self.mark(kind, site, how), near)
+        if FAR:
+            value = ast.Subscript(value=mark, slice=place(ast.Constant(value=FAR, kind=None), near), ctx=ast.Load())
+        else:
+            value = ast.UnaryOp(op=ast.USub(), operand=mark)
+        return place(ast.Expr(value=place(value, near)), near)
 
     def passing(self, kind, site, value, near, how="p", up=0):
         mark = at(self.mark(kind, site, how, up), near)
@@ -361,6 +370,24 @@ def negative():
 NEGATIVE = negative() if NOWHERE and KNOWN else None
 
 
+def subscript():
+    """The instruction of a subscript, and how many units are its cache."""
+    ops = compile("x[y]", "", "eval").co_code  # behind resume and two loads; then a return
+    return ops[6], len(ops) // 2 - 5
+
+
+SUBSCRIPT, CACHE = subscript() if FAR else (None, 0)
+
+
+def recorded(ops, u):
+    """(first unit, constant, next unit) of the event that the instruction at a
+    unit records, as far as that can be told from its code; else None."""
+    if ops[2 * u] == NEGATIVE:
+        return operand(ops, u - 1) + (u + 1,)
+    if FAR and ops[2 * u] == SUBSCRIPT:
+        return operand(ops, operand(ops, u - 1)[0] - 1) + (u + 1 + CACHE,)
+
+
 def polish(code):
     """Code with no line for its enter, and that an exception leaves from the
     line that raised it."""
@@ -373,21 +400,22 @@ def polish(code):
     ops = code.co_code
     lines, table, room = code.co_linetable, code.co_exceptiontable, code.co_stacksize
     for u in range(1, len(ops) // 2):
-        if ops[2 * u] == NEGATIVE:
-            start, const = operand(ops, u - 1)
+        found = recorded(ops, u)
+        if found:
+            start, const, pop = found
             if marks.get(const) == ENTER and code.co_name != "<lambda>":
-                lines = nowhere(lines, start, u + 2)
+                lines = nowhere(lines, start, pop + 1)
             break
     entries = read_exceptions(table)
     patched = bytearray(ops)
     inside = {e[0]: e for e in entries if e[4]}  # by the start of a handler
     for target in {e[2] for e in entries if not e[4]}:
         own = inside.get(target)
-        if own is None or own[2] != own[0] + own[1] or not 5 <= own[1] <= 7:
+        if own is None or own[2] != own[0] + own[1] or own[1] < 5 + CACHE:
             continue
-        last = own[0] + own[1] - 1  # push, load, negative, pop, reraise
-        start, const = operand(ops, last - 3)
-        if ops[2 * last - 4] != NEGATIVE or marks.get(const) != EXIT or start != target + 1 or ops[2 * last + 1] != 0:
+        last = own[0] + own[1] - 1  # push, the event, pop, reraise
+        start, const, pop = recorded(ops, last - 2 - CACHE) or (0, None, 0)
+        if marks.get(const) != EXIT or start != target + 1 or pop != last - 1 or ops[2 * last + 1] != 0:
             continue
         # The interpreter notes where the exception came from, and the reraise
         # goes back there, as that of a with statement does.
