@@ -124,13 +124,21 @@ func TestAccountFollow(t *testing.T) {
 	var stop atomic.Bool
 	ids := make(chan int)
 	ended := make(chan struct{})
-	go func() {
+	var busy func()
+	busy = func() {
+		runtime.LockOSThread() // ends with the goroutine, but for the first thread
+		if unix.Gettid() == os.Getpid() {
+			go busy()
+			<-ended
+			runtime.UnlockOSThread()
+			return
+		}
 		defer close(ended)
-		runtime.LockOSThread() // ends with the goroutine
 		ids <- unix.Gettid()
 		for !stop.Load() { // use the processor
 		}
-	}()
+	}
+	go busy()
 	th := checkpoint.Thread{PID: uint32(os.Getpid()), TID: uint32(<-ids)}
 	a.Follow(th)
 	a.Follow(checkpoint.Thread{PID: th.PID, TID: 1 << 30}) // not there
