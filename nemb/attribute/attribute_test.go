@@ -1,9 +1,11 @@
 package attribute
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -105,6 +107,72 @@ func lawful(t *testing.T, r Result) {
 		if !l.Balanced() {
 			t.Errorf("domain %d does not balance: %+v", d, l)
 		}
+	}
+	lawfulPaths(t, r)
+}
+
+// lawfulPaths holds the paths against the costs that they are the parts of.
+func lawfulPaths(t *testing.T, r Result) {
+	t.Helper()
+	type part struct {
+		self  nemb.Energy
+		calls uint64
+	}
+	var sum, others nemb.Energy
+	bySite := map[checkpoint.SiteID]part{}
+	for i, p := range r.Paths {
+		if p.Parent >= i || (p.Parent < 0) != (i == 0) {
+			t.Errorf("path %d lies below path %d", i, p.Parent)
+		}
+		sum += p.Self
+		if i > 0 && p.Site == 0 {
+			others += p.Self
+		}
+		b := bySite[p.Site]
+		bySite[p.Site] = part{b.self + p.Self, b.calls + p.Calls}
+	}
+	if sum != r.Total.Program() || r.Paths[0].Self != r.Total.Uninstrumented {
+		t.Errorf("the paths add up to %d and begin with %d, the ledger is %+v", sum, r.Paths[0].Self, r.Total)
+	}
+	for _, c := range r.Costs {
+		if b := bySite[c.Site]; others == 0 && len(r.Paths) < ToldPaths/2 && b != (part{c.Self.Energy, c.Calls}) {
+			t.Errorf("site %d: %+v in paths, %d in %d calls", c.Site, b, c.Self.Energy, c.Calls)
+		}
+	}
+}
+
+// The dearest paths are told, their callers with them, and the others in one
+// for each caller: 1 calls 2, which calls 3 and 4; and 5, 6 and 7, which calls 8.
+func TestToldPaths(t *testing.T) {
+	a := New([]nemb.Domain{counter}, 2)
+	one := a.path(root, 1)
+	two := a.path(one, 2)
+	a.path(two, 3)
+	a.path(two, 4)
+	for _, s := range []checkpoint.SiteID{5, 6, 7} {
+		a.path(one, s)
+	}
+	a.path(a.path(one, 7), 8)
+	self := []nemb.Energy{1, 10, 20, 300, 4, 5, 6, 7, 8}
+	under := []nemb.Energy{361, 360, 324, 300, 4, 5, 6, 15, 8}
+	for i := range a.nodes {
+		a.nodes[i].calls = uint64(i)
+	}
+	got := a.paths(self, func(x, y int) int { return cmp.Or(cmp.Compare(under[y], under[x]), cmp.Compare(x, y)) }, 8)
+	want := []Path{
+		{Parent: -1, Self: 1},
+		{Parent: 0, Site: 1, Calls: 1, Self: 10},
+		{Parent: 1, Site: 2, Calls: 2, Self: 20},
+		{Parent: 2, Site: 3, Calls: 3, Self: 300},
+		{Parent: 2, Calls: 4, Self: 4},
+		{Parent: 1, Calls: 5 + 6 + 7 + 8, Self: 5 + 6 + 7 + 8},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	all := a.paths(self, nil, 9)
+	if len(all) != 9 || all[8] != (Path{Parent: 7, Site: 8, Calls: 8, Self: 8}) {
+		t.Errorf("%+v", all)
 	}
 }
 

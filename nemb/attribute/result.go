@@ -54,8 +54,27 @@ func (l Ledger) Balanced() bool {
 // Program is the share of the measured program.
 func (l Ledger) Program() nemb.Energy { return l.Functions + l.Uninstrumented }
 
+// Path is a call path: a site, called from another path. Self is what it used
+// itself.
+type Path struct {
+	// Parent is the index of the caller's path in Result.Paths, where it stands
+	// before this one; -1 for the first, which is what the program used outside
+	// its sites.
+	Parent int
+	// Site is 0 in the first path, and in one that stands for all further
+	// paths below its parent, each of which used less than those that are told.
+	Site              checkpoint.SiteID
+	Calls             uint64
+	Self              nemb.Energy
+	SelfTime, CPUTime time.Duration
+}
+
+// ToldPaths is the most paths of a Result.
+const ToldPaths = 1 << 14
+
 // Result is the attribution of a run.
 type Result struct {
+	Paths   []Path   // what the self energies of Costs and Total.Uninstrumented are made of
 	Costs   []Cost   // by falling self energy
 	Domains []Ledger // per domain
 	Total   Ledger   // over the domains that are InTotal
@@ -179,6 +198,9 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 			}
 		}
 	}
+	r.Paths = a.paths(self, func(x, y int) int {
+		return cmp.Or(cmp.Compare(under[y].energy, under[x].energy), cmp.Compare(under[y].wall, under[x].wall), cmp.Compare(x, y))
+	}, ToldPaths)
 	costs := map[checkpoint.SiteID]*Cost{}
 	for i, n := range a.nodes {
 		if i == root || n.site == checkpoint.OwnSite {
@@ -230,4 +252,64 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 // interval rounds outwards and keeps the value inside.
 func interval(e nemb.Energy, lo, hi float64) (nemb.Energy, nemb.Energy) {
 	return min(e, nemb.Energy(max(0, lo))), max(e, nemb.Energy(math.Ceil(max(0, hi))))
+}
+
+// paths tells the call paths that come first in an order in which no path comes
+// before its caller's; what the others used is told in one for each caller.
+func (a *Attributor) paths(self []nemb.Energy, order func(x, y int) int, most int) []Path {
+	told := make([]bool, len(a.nodes))
+	if len(a.nodes) <= most {
+		for i := range told {
+			told[i] = true
+		}
+	} else {
+		all := make([]int, len(a.nodes))
+		for i := range all {
+			all[i] = i
+		}
+		slices.SortFunc(all, order)
+		for _, i := range all[:most/2] { // each may have one for its others
+			told[i] = true
+		}
+	}
+	var out []Path
+	place := make([]int, len(a.nodes)) // in out
+	others := map[int]int{}
+	for i, n := range a.nodes {
+		p := Path{Parent: -1, Site: n.site}
+		switch {
+		case i == root:
+		case n.site == checkpoint.OwnSite: // is cg's, and calls nothing of the program's
+			place[i] = place[n.parent]
+			continue
+		default:
+			p.Parent = place[n.parent]
+			if told[i] {
+				break
+			}
+			at, ok := others[p.Parent]
+			if !told[n.parent] {
+				at, ok = p.Parent, true
+			}
+			if ok {
+				place[i] = at
+				continue
+			}
+			others[p.Parent] = len(out)
+			p.Site = 0
+		}
+		place[i] = len(out)
+		out = append(out, p)
+	}
+	for i, n := range a.nodes {
+		if n.site == checkpoint.OwnSite {
+			continue
+		}
+		p := &out[place[i]]
+		p.Self += self[i]
+		p.Calls += n.calls &^ counted
+		p.SelfTime += time.Duration(a.tallies[i].wall)
+		p.CPUTime += time.Duration(a.tallies[i].cpu)
+	}
+	return out
 }
