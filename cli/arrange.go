@@ -10,10 +10,10 @@ import (
 	"cg/languages"
 )
 
-// arrange puts the flags of a command that launches something in front of its
-// arguments, where the library looks for them. Flags of cg may stand before
-// and after LANG and TARGET; behind TARGET the first argument that is no flag
-// of cg's, or "--", ends them, and the rest is the program's.
+// arrange puts the flags of a command in front of its arguments, where the
+// library looks for them. Flags of cg may stand anywhere before "--"; in a
+// command that takes a program's arguments, the first argument behind TARGET
+// that is no flag of cg's ends them, too, and the rest is the program's.
 func arrange(app *cli.App, args []string) ([]string, error) {
 	at := 1
 	for at < len(args) && strings.HasPrefix(args[at], "-") { // global flags
@@ -49,7 +49,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 				k++
 				flags = append(flags, in[k])
 			}
-		case target:
+		case target && strings.HasSuffix(command.ArgsUsage, "[ARGS...]"):
 			rest = append(rest, in[k:]...)
 			k = len(in)
 		case strings.HasPrefix(a, "-") && interpreterFlag(language, a) != nil:

@@ -31,6 +31,12 @@ func openOutput(c *cli.Context) (*output, error) {
 	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
+	return o.open()
+}
+
+// open makes the file that has the output's name, "" and - aside, under another
+// name.
+func (o *output) open() (*output, error) {
 	if o.name == "" || o.name == "-" {
 		return o, nil
 	}
@@ -87,14 +93,7 @@ func (o *output) write(r *report.Run, verbose bool) error {
 	}
 	failed := o.save(b)
 	if !o.json {
-		t := report.Terminal{Width: 100, Verbose: verbose}
-		if fd := int(os.Stderr.Fd()); term.IsTerminal(fd) {
-			if w, _, err := term.GetSize(fd); err == nil && w > 0 {
-				t.Width = w
-			}
-			t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		}
-		fmt.Fprint(os.Stderr, "\n"+r.Text(t))
+		fmt.Fprint(os.Stderr, "\n"+r.Text(terminal(os.Stderr, verbose)))
 	} else if _, err := os.Stdout.Write(b); err != nil {
 		return fmt.Errorf("writing the report to standard output: %w", err)
 	}
@@ -102,6 +101,18 @@ func (o *output) write(r *report.Run, verbose bool) error {
 		return fmt.Errorf("writing the report: %w", failed)
 	}
 	return nil
+}
+
+// terminal says how text is laid out that goes to f.
+func terminal(f *os.File, verbose bool) report.Terminal {
+	t := report.Terminal{Width: 100, Verbose: verbose}
+	if fd := int(f.Fd()); term.IsTerminal(fd) {
+		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
+			t.Width = w
+		}
+		t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	return t
 }
 
 // save completes the file of -o.

@@ -133,6 +133,17 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 			Kind: string(s.Kind), Language: s.Language, Calls: calls[s.ID],
 		})
 	}
+	r.Paths = []Path{}
+	for _, p := range result.Paths {
+		told := Path{Parent: p.Parent, Site: uint32(p.Site), Calls: p.Calls, SelfTimeS: p.SelfTime.Seconds(), CPUTimeS: p.CPUTime.Seconds()}
+		if n := int(p.Site); n > 0 && n <= len(sites) && sites[n-1].Kind == checkpoint.Task {
+			told.Site, told.Task = 0, sites[n-1].Func
+		}
+		if known {
+			told.SelfEnergyJ = joules(p.Self)
+		}
+		r.Paths = append(r.Paths, told)
+	}
 	r.topology(domains)
 	r.quality(domains, kind, total)
 

@@ -6,12 +6,9 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"cg/checkpoint"
 	"cg/launcher"
@@ -41,78 +38,17 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// schemaOf describes a type of Run. A pointer may be null; a field without
-// omitempty must be there; nothing else may.
-func schemaOf(t reflect.Type) map[string]any {
-	switch {
-	case t == reflect.TypeFor[Joules]():
-		return map[string]any{"type": "number", "minimum": 0}
-	case t == reflect.TypeFor[nemb.Method]():
-		return map[string]any{"enum": []nemb.Method{nemb.Measured, nemb.Derived, nemb.Estimated, nemb.Unavailable}}
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		inner := schemaOf(t.Elem())
-		return map[string]any{"anyOf": []any{inner, map[string]any{"type": "null"}}}
-	case reflect.Struct:
-		properties, required := map[string]any{}, []string{}
-		var fields func(reflect.Type)
-		fields = func(t reflect.Type) {
-			for i := range t.NumField() {
-				f := t.Field(i)
-				if f.Anonymous {
-					fields(f.Type)
-					continue
-				}
-				name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-				if name == "" {
-					continue
-				}
-				properties[name] = schemaOf(f.Type)
-				if options != "omitempty" {
-					required = append(required, name)
-				}
-			}
-		}
-		fields(t)
-		return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
-	case reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
-	case reflect.Slice:
-		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
-	case reflect.String:
-		return map[string]any{"type": "string"}
-	case reflect.Bool:
-		return map[string]any{"type": "boolean"}
-	case reflect.Float64:
-		return map[string]any{"type": "number"}
-	}
-	return map[string]any{"type": "integer"}
-}
-
 func TestSchema(t *testing.T) {
-	s := schemaOf(reflect.TypeFor[Run]())
-	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "A run measured by cg, schema version " + SchemaVersion
-	b, err := json.MarshalIndent(s, "", "  ")
+	b, err := json.MarshalIndent(Schema(), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, schemaFile, append(b, '\n'))
 }
 
-// Validate is the schema of the documentation, compiled.
 func validate(t *testing.T, b []byte) {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(v); err != nil {
+	if err := Validate(b); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,10 @@ package report
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -60,12 +63,16 @@ type Run struct {
 	Totals    Totals     `json:"totals"`
 	Functions []Function `json:"functions"`
 	Sites     []Site     `json:"sites"`
+	Paths     []Path     `json:"paths"`
 	Ledger    []Line     `json:"ledger"`
 	Process   Process    `json:"process"`
 	Sampler   Sampler    `json:"sampler"`
 	Channel   Channel    `json:"channel"`
 	Skipped   []Skip     `json:"skipped"`
 	Warnings  []Warning  `json:"warnings"`
+	// SHA256 is the digest of this run's JSON without spaces and with "" here:
+	// it tells whether the file is as it was written.
+	SHA256 string `json:"sha256"`
 
 	started time.Time
 }
@@ -196,6 +203,23 @@ type Site struct {
 	Calls    uint64 `json:"calls"`
 }
 
+// Path is a call path: a site that was called from another path. The self
+// energies of all paths are the program's energy.
+type Path struct {
+	// Parent is the index of the caller's path, which stands before this one; -1
+	// for the first, which is what the program used outside its functions.
+	Parent int `json:"parent"`
+	// Site is 0 in the first path, and in one that stands for further paths
+	// below its parent, each smaller than those that are told.
+	Site uint32 `json:"site"`
+	// Task is the name of a path that is a task and no site.
+	Task        string  `json:"task,omitempty"`
+	Calls       uint64  `json:"calls"`
+	SelfEnergyJ *Joules `json:"self_energy_j"`
+	SelfTimeS   float64 `json:"self_time_s"`
+	CPUTimeS    float64 `json:"cpu_time_s"`
+}
+
 // Line is a line of the ledger. The lines add up to Totals.EnergyJ.
 type Line struct {
 	Name         string            `json:"name"`
@@ -254,8 +278,17 @@ type Warning struct {
 	Message string `json:"message"`
 }
 
-// JSON encodes a run.
+// JSON encodes a run, with its digest.
 func (r *Run) JSON(pretty bool) ([]byte, error) {
+	digest, err := r.digest()
+	if err != nil {
+		return nil, err
+	}
+	r.SHA256 = digest
+	return r.encode(pretty)
+}
+
+func (r *Run) encode(pretty bool) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -266,43 +299,59 @@ func (r *Run) JSON(pretty bool) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Read decodes a run and refuses one of another schema.
+// digest is what SHA256 is to be.
+func (r *Run) digest() (string, error) {
+	plain := *r
+	plain.SHA256 = ""
+	b, err := plain.encode(false)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(bytes.TrimSuffix(b, []byte("\n")))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Read decodes a run and refuses what is none, or is of another schema.
 func Read(b []byte) (*Run, error) {
+	var head struct {
+		Meta *struct {
+			SchemaVersion *string `json:"schema_version"`
+			CgVersion     string  `json:"cg_version"`
+		} `json:"meta"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, fmt.Errorf("not a saved run: %w", located(b, err))
+	}
+	if head.Meta == nil || head.Meta.SchemaVersion == nil {
+		return nil, errors.New("not a saved run: it has no meta.schema_version")
+	}
+	if v := *head.Meta.SchemaVersion; v != SchemaVersion {
+		return nil, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: use that cg, or a newer one", head.Meta.CgVersion, v, SchemaVersion)
+	}
 	r := &Run{}
 	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("report: not a saved run: %w", err)
-	}
-	if r.Meta.SchemaVersion != SchemaVersion {
-		return nil, fmt.Errorf("report: schema version %q is not %q", r.Meta.SchemaVersion, SchemaVersion)
+		return nil, fmt.Errorf("not a saved run: %w", located(b, err))
 	}
 	return r, nil
 }
 
-// Check recomputes the sums of a run and lists what does not add up.
-func (r *Run) Check() []string {
-	var faults []string
-	if r.Totals.EnergyJ == nil {
-		return nil
-	}
-	var sum Joules
-	for _, l := range r.Ledger {
-		sum += l.EnergyJ
-	}
-	if sum != *r.Totals.EnergyJ {
-		faults = append(faults, fmt.Sprintf("the ledger adds up to %s J, not %s J", decimal(sum), decimal(*r.Totals.EnergyJ)))
-	}
-	var self Joules
-	for _, f := range r.Functions {
-		if f.SelfEnergyJ != nil {
-			self += *f.SelfEnergyJ
+// located says where in a text JSON is at fault.
+func located(b []byte, err error) error {
+	at := int64(-1)
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		if at = syntax.Offset; at >= int64(len(b)) {
+			return fmt.Errorf("it ends in the middle, after %d bytes", len(b))
 		}
+	case errors.As(err, &wrong):
+		at = wrong.Offset
+	default:
+		return err
 	}
-	for _, l := range r.Ledger {
-		if l.Name == LineFunctions && self != l.EnergyJ {
-			faults = append(faults, fmt.Sprintf("self energies add up to %s J, the ledger says %s J", decimal(self), decimal(l.EnergyJ)))
-		}
-	}
-	return faults
+	at = min(at, int64(len(b)))
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(b[:at], []byte("\n")), err)
 }
 
 func decimal(j Joules) string {

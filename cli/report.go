@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/report"
+)
+
+func reportCommand() *cli.Command {
+	var titles []string
+	for _, f := range report.Formats() {
+		several := ""
+		if f.Several {
+			several = "; several runs side by side"
+		}
+		titles = append(titles, fmt.Sprintf("  %-11s %s%s (%s)", f.Name, f.Title, several, strings.Join(f.Endings, " ")))
+	}
+	return &cli.Command{
+		Name:      "report",
+		Usage:     "show a saved run, or turn it into what other tools read",
+		ArgsUsage: "RUN.json...",
+		Description: `RUN.json is what cg measure -o saved, - for standard input. Nothing else is
+needed: a run that was saved elsewhere is shown here.
+
+Formats:
+` + strings.Join(titles, "\n") + `
+
+Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write in `FORMAT`; default: as the name of -o ends, else text"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` (- for standard output, the default)"},
+			&cli.StringFlag{Name: "table", Usage: "of csv: `WHICH` table, " + alternatives(report.Tables)},
+			&cli.StringFlag{Name: "value", Usage: "of collapsed: `WHAT` lines count, " + alternatives(report.Values)},
+			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
+		},
+		Action: runReport,
+	}
+}
+
+func alternatives(names []string) string {
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1] + " (default: " + names[0] + ")"
+}
+
+func runReport(c *cli.Context) error {
+	format, err := reportFormat(c)
+	if err != nil {
+		return fail(statusUsage, "%w", err)
+	}
+	names := c.Args().Slice()
+	if len(names) == 0 {
+		return fail(statusUsage, "no run: cg report RUN.json, as cg measure -o RUN.json saves it")
+	}
+	var runs []*report.Run
+	for _, name := range names {
+		_, r, err := savedRun(name)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, r)
+	}
+	o := report.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names), Table: c.String("table"), Value: c.String("value")}
+	out, err := (&output{name: c.String("output")}).open()
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	var b bytes.Buffer
+	if err := report.Export(&b, format, runs, o); err != nil {
+		return err
+	}
+	if out.part == nil {
+		_, err = os.Stdout.Write(b.Bytes())
+		return err
+	}
+	if err := out.save(b.Bytes()); err != nil {
+		return fmt.Errorf("-o: %w", err)
+	}
+	return nil
+}
+
+// reportFormat is the format that was asked for. A flag that another format has
+// is refused.
+func reportFormat(c *cli.Context) (f report.Format, err error) {
+	switch file := c.String("output"); {
+	case c.IsSet("format"):
+		f, err = report.FormatNamed(c.String("format"))
+	case file != "" && file != "-":
+		f, err = report.FormatOf(file)
+	default:
+		f, err = report.FormatNamed("text")
+	}
+	if err != nil {
+		return f, err
+	}
+	for name, only := range map[string]string{"table": "csv", "value": "collapsed"} {
+		if c.IsSet(name) && f.Name != only {
+			return f, fmt.Errorf("--%s is for %s, and the format is %s", name, only, f.Name)
+		}
+	}
+	return f, nil
+}
+
+// savedRun reads a run and its bytes.
+func savedRun(name string) ([]byte, *report.Run, error) {
+	b, err := func() ([]byte, error) {
+		if name == "-" {
+			return io.ReadAll(os.Stdin)
+		}
+		return os.ReadFile(name)
+	}()
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, nil, fail(statusFailure, "%s: %w", name, err)
+	}
+	r, err := report.Read(b)
+	if err != nil {
+		return nil, nil, fail(statusFailure, "%s: %w", name, err)
+	}
+	return b, r, nil
+}
+
+// shortNames leaves out of paths what they have in common.
+func shortNames(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strings.TrimSuffix(filepath.Base(n), ".json")
+	}
+	if len(slices.Compact(slices.Sorted(slices.Values(out)))) < len(out) {
+		return names
+	}
+	return out
+}
+
+func verifyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "recompute a saved run from its parts",
+		ArgsUsage: "RUN.json...",
+		Description: `Holds every sum, share, average and interval against the parts of it that are
+in the file, the fields against the schema, and the whole against its digest.
+
+Exit status: 0 if everything agrees; 1 if something differs, each on a line
+that begins with the field; 2 usage.`,
+		Action: func(c *cli.Context) error {
+			if !c.Args().Present() {
+				return fail(statusUsage, "no run: cg verify RUN.json")
+			}
+			differs := false
+			for _, name := range c.Args().Slice() {
+				b, r, err := savedRun(name)
+				if err != nil {
+					return err
+				}
+				faults := r.Check()
+				if err := report.Validate(b); err != nil {
+					faults = append([]string{err.Error()}, faults...)
+				}
+				for _, f := range faults {
+					fmt.Printf("%s: %s\n", name, f)
+				}
+				if len(faults) == 0 {
+					fmt.Printf("%s: everything agrees\n", name)
+				}
+				differs = differs || len(faults) > 0
+			}
+			if differs {
+				return ended(statusFailure)
+			}
+			return nil
+		},
+	}
+}

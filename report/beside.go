@@ -1,0 +1,169 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// row is a figure of several runs, side by side.
+type row struct {
+	name  string
+	cells []string
+	// change is how the last run's figure differs from the first one's.
+	change string
+}
+
+// besideTotals are the figures of whole runs.
+func besideTotals(runs []*Run) []row {
+	energies := func(name string, of func(*Run) *Joules) row {
+		out := row{name: name}
+		for _, r := range runs {
+			out.cells = append(out.cells, r.mark()+energy(of(r)))
+		}
+		out.change = change(of(runs[0]), of(runs[len(runs)-1]))
+		return out
+	}
+	rows := []row{
+		energies("energy", func(r *Run) *Joules { return r.Totals.EnergyJ }),
+		energies("program", func(r *Run) *Joules { return r.Totals.ProgramEnergyJ }),
+	}
+	for _, f := range []struct {
+		name string
+		cell func(*Run) string
+	}{
+		{"interval", func(r *Run) string { return span(r.Totals.ProgramEnergyLoJ, r.Totals.ProgramEnergyHiJ) }},
+		{"kind", func(r *Run) string { return string(r.Totals.Kind) }},
+		{"time", func(r *Run) string { return seconds(r.Totals.WallDurationS) }},
+		{"power", func(r *Run) string { return watts(r.Totals.AvgPowerW) }},
+		{"status", func(r *Run) string { return fmt.Sprint(r.Process.ExitStatus) }},
+	} {
+		out := row{name: f.name}
+		for _, r := range runs {
+			out.cells = append(out.cells, f.cell(r))
+		}
+		rows = append(rows, out)
+	}
+	return rows
+}
+
+// besideFunctions are the self energies of all functions, the dearest first. A
+// function is the same in two runs if its name and language are; what a run
+// does not have is "-".
+func besideFunctions(runs []*Run) []row {
+	type key struct{ language, name string }
+	type cost struct {
+		key
+		self []*Function
+		most Joules
+		time float64
+	}
+	found := map[key]*cost{}
+	var all []*cost
+	for i, r := range runs {
+		for k := range r.Functions {
+			f := &r.Functions[k]
+			id := key{f.Language, f.Name}
+			c := found[id]
+			if c == nil {
+				c = &cost{key: id, self: make([]*Function, len(runs))}
+				found[id] = c
+				all = append(all, c)
+			}
+			if c.self[i] == nil { // a name that stands twice in a run is its dearest function
+				c.self[i] = f
+			}
+			if f.SelfEnergyJ != nil {
+				c.most = max(c.most, *f.SelfEnergyJ)
+			}
+			c.time = max(c.time, f.SelfTimeS)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *cost) int { return cmp.Or(cmp.Compare(b.most, a.most), cmp.Compare(b.time, a.time)) })
+	rows := []row{}
+	for _, c := range all {
+		out := row{name: c.name}
+		for i, f := range c.self {
+			if f == nil {
+				out.cells = append(out.cells, "-")
+			} else {
+				out.cells = append(out.cells, runs[i].mark()+energy(f.SelfEnergyJ))
+			}
+		}
+		if a, b := c.self[0], c.self[len(runs)-1]; a != nil && b != nil {
+			out.change = change(a.SelfEnergyJ, b.SelfEnergyJ)
+		}
+		rows = append(rows, out)
+	}
+	return rows
+}
+
+// change is a difference in per cent, "" where there is none to tell.
+func change(from, to *Joules) string {
+	if from == nil || to == nil || *from == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%+.1f %%", 100*(to.Float()/from.Float()-1))
+}
+
+// names are what several runs are called.
+func (o Options) names(runs []*Run) []string {
+	out := make([]string, len(runs))
+	for i, r := range runs {
+		out[i] = r.Meta.RunID
+		if i < len(o.Names) {
+			out[i] = o.Names[i]
+		}
+	}
+	return out
+}
+
+// comparable lists what makes runs hard to compare, for a line each.
+func comparable(runs []*Run) []string {
+	var out []string
+	for _, f := range []struct {
+		what string
+		of   func(*Run) string
+	}{
+		{"machines", func(r *Run) string { return r.Meta.Hostname }},
+		{"processors", func(r *Run) string { return r.Meta.CPUModel }},
+		{"sources of energy", func(r *Run) string { return r.Totals.Source }},
+	} {
+		for _, r := range runs[1:] {
+			if f.of(r) != f.of(runs[0]) {
+				out = append(out, "the runs are of different "+f.what)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func writeText(w io.Writer, runs []*Run, o Options) error {
+	if len(runs) == 1 {
+		_, err := io.WriteString(w, runs[0].Text(o.Terminal))
+		return err
+	}
+	if o.Width <= 0 {
+		o.Width = 80
+	}
+	p := &printer{Terminal: o.Terminal}
+	columns := func() []column[row] {
+		var out []column[row]
+		for i, name := range o.names(runs) {
+			out = append(out, column[row]{shorten(name, 24), 0, func(r row) string { return r.cells[i] }})
+		}
+		return append(out, column[row]{"change", 0, func(r row) string { return r.change }})
+	}
+	table(p, "run", besideTotals(runs), func(r row) string { return r.name }, columns())
+	table(p, "self energy of function", besideFunctions(runs), func(r row) string { return r.name }, columns())
+	if different := comparable(runs); len(different) > 0 {
+		p.line("")
+		for _, d := range different {
+			p.note(yellow, "different", d)
+		}
+	}
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}

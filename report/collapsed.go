@@ -1,0 +1,62 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Values are what a line of collapsed stacks can count: microjoules,
+// microseconds of wall-clock or of processor time, or calls.
+var Values = []string{"energy", "time", "cpu-time", "calls"}
+
+func init() {
+	register(Format{
+		Name: "collapsed", Title: "a line for each call path, for flame graph tools (--value)", Endings: []string{".collapsed", ".folded"},
+		Write: writeCollapsed,
+	})
+}
+
+// writeCollapsed writes "caller;callee value" lines
+// (github.com/brendangregg/FlameGraph, stackcollapse).
+func writeCollapsed(w io.Writer, runs []*Run, o Options) error {
+	r, value := runs[0], o.Value
+	if value == "" {
+		value = Values[0]
+	}
+	if !slices.Contains(Values, value) {
+		return fmt.Errorf("--value %q is not known: use %s", value, strings.Join(Values, ", "))
+	}
+	if value == "energy" && r.Totals.EnergyJ == nil {
+		return fmt.Errorf("the run has no energies: use --value time")
+	}
+	b := bufio.NewWriter(w)
+	names := make([]string, len(r.Paths))
+	for i, f := range r.frames() {
+		// A semicolon ends a frame, a line break the line.
+		names[i] = strings.NewReplacer(";", ":", "\n", " ", "\r", " ").Replace(f.name)
+		if p := r.Paths[i].Parent; p >= 0 {
+			names[i] = names[p] + ";" + names[i]
+		}
+	}
+	for i, p := range r.Paths {
+		var n uint64
+		switch value {
+		case "energy":
+			n = uint64(*p.SelfEnergyJ)
+		case "time":
+			n = uint64(math.Round(p.SelfTimeS * 1e6))
+		case "cpu-time":
+			n = uint64(math.Round(p.CPUTimeS * 1e6))
+		case "calls":
+			n = p.Calls
+		}
+		if n > 0 {
+			fmt.Fprintf(b, "%s %d\n", names[i], n)
+		}
+	}
+	return b.Flush()
+}

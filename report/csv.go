@@ -1,0 +1,100 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Tables are what CSV can hold.
+var Tables = []string{"functions", "tasks", "ledger", "paths"}
+
+func init() {
+	register(Format{
+		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Several: true, Write: writeCSV,
+	})
+}
+
+// writeCSV writes a table of every run, one below the other (RFC 4180). The
+// first column names the run. What is not known is empty. Columns are named
+// like the fields of the JSON, units included.
+func writeCSV(w io.Writer, runs []*Run, o Options) error {
+	table := o.Table
+	if table == "" {
+		table = Tables[0]
+	}
+	c := csv.NewWriter(w)
+	switch table {
+	case "functions":
+		c.Write([]string{"run", "name", "file", "line", "language", "kind", "calls", "self_energy_j", "self_energy_lo_j", "self_energy_hi_j",
+			"inclusive_energy_j", "inclusive_energy_lo_j", "inclusive_energy_hi_j", "energy_kind", "energy_method",
+			"self_time_s", "inclusive_time_s", "cpu_time_s", "suspended_s", "avg_power_w", "share_percent"})
+	case "tasks":
+		c.Write([]string{"run", "name", "depth", "energy_j", "energy_lo_j", "energy_hi_j", "energy_kind", "energy_method", "avg_power_w", "duration_s", "started_at"})
+	case "ledger":
+		c.Write([]string{"run", "name", "energy_j", "share_percent", "energy_kind"})
+	case "paths":
+		c.Write([]string{"run", "path", "parent", "name", "file", "line", "calls", "self_energy_j", "self_time_s", "cpu_time_s"})
+	default:
+		return fmt.Errorf("--table %q is not known: use %s", table, strings.Join(Tables, ", "))
+	}
+	for i, r := range runs {
+		name := r.Meta.RunID
+		if i < len(o.Names) {
+			name = o.Names[i]
+		}
+		row := func(fields ...any) {
+			out := []string{name}
+			for _, f := range fields {
+				out = append(out, cell(f))
+			}
+			c.Write(out)
+		}
+		switch table {
+		case "functions":
+			for _, f := range r.Functions {
+				row(f.Name, f.File, f.Line, f.Language, f.Kind, f.Calls, f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ,
+					f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ, string(f.EnergyKind), f.EnergyMethod,
+					f.SelfTimeS, f.InclusiveTimeS, f.CPUTimeS, f.SuspendedS, f.AvgPowerW, f.SharePercent)
+			}
+		case "tasks":
+			for _, t := range r.Tasks {
+				row(t.Name, t.Depth, t.EnergyJ, t.LoJ, t.HiJ, string(t.Kind), t.Method, t.AvgPowerW, t.DurationS, t.StartedAt)
+			}
+		case "ledger":
+			for _, l := range r.Ledger {
+				row(l.Name, &l.EnergyJ, l.SharePercent, string(r.Totals.Kind))
+			}
+		case "paths":
+			for i, f := range r.frames() {
+				p := r.Paths[i]
+				row(i, p.Parent, f.name, f.file, f.line, p.Calls, p.SelfEnergyJ, p.SelfTimeS, p.CPUTimeS)
+			}
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func cell(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case *Joules:
+		if v == nil {
+			return ""
+		}
+		b, _ := v.MarshalJSON()
+		return string(b)
+	case *float64:
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,145 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Format is a way to write runs down.
+type Format struct {
+	Name    string   // as on the command line
+	Title   string   // for people
+	Endings []string // of files that are of this format, with the dot
+	// Several says that runs can stand side by side; else there is one.
+	Several bool
+	// Write gets at least one run. Runs are named by Options.Names.
+	Write func(w io.Writer, runs []*Run, o Options) error
+}
+
+// Options are what formats leave to choose. Each uses what it has a use for.
+type Options struct {
+	Terminal
+	Names []string // of the runs, in their order
+	Table string   // of csv: one of Tables
+	Value string   // of collapsed: one of Values
+}
+
+var formats []Format
+
+func register(f Format) { formats = append(formats, f) }
+
+// Formats lists the formats by name.
+func Formats() []Format {
+	return slices.SortedFunc(slices.Values(formats), func(a, b Format) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// FormatNamed finds a format by its name.
+func FormatNamed(name string) (Format, error) {
+	var names []string
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	return Format{}, fmt.Errorf("format %q is not known: use %s", name, strings.Join(names, ", "))
+}
+
+// FormatOf finds the format of a file by how its name ends; the longest ending
+// counts.
+func FormatOf(file string) (Format, error) {
+	var best Format
+	length := 0
+	var endings []string
+	for _, f := range Formats() {
+		for _, e := range f.Endings {
+			endings = append(endings, e)
+			if strings.HasSuffix(strings.ToLower(file), e) && len(e) > length {
+				best, length = f, len(e)
+			}
+		}
+	}
+	if length == 0 {
+		return best, fmt.Errorf("the name %s does not tell a format (%s): use --format", file, strings.Join(endings, " "))
+	}
+	return best, nil
+}
+
+// Export writes runs in a format. Runs beyond the first are refused where they
+// have no place.
+func Export(w io.Writer, f Format, runs []*Run, o Options) error {
+	if len(runs) > 1 && !f.Several {
+		return fmt.Errorf("%s holds one run, not %d", f.Name, len(runs))
+	}
+	return f.Write(w, runs, o)
+}
+
+func init() {
+	register(Format{Name: "json", Title: "the run as cg saves it", Endings: []string{".json"}, Write: func(w io.Writer, runs []*Run, _ Options) error {
+		b, err := runs[0].JSON(true)
+		if err == nil {
+			_, err = w.Write(b)
+		}
+		return err
+	}})
+	register(Format{Name: "text", Title: "tables for a terminal", Endings: []string{".txt"}, Several: true, Write: writeText})
+}
+
+// frame is a function on a call path, as profile viewers show it.
+type frame struct {
+	name, file string
+	line       int
+	end        int
+}
+
+// Names of frames that are no functions.
+const (
+	frameOthers  = "(further calls)"
+	frameUnknown = "(unknown)"
+)
+
+// frames gives the frame of each path; the first is the program.
+func (r *Run) frames() []frame {
+	sites := map[uint32]Site{}
+	for _, s := range r.Sites {
+		sites[s.ID] = s
+	}
+	out := make([]frame, len(r.Paths))
+	for i, p := range r.Paths {
+		s, known := sites[p.Site]
+		switch {
+		case p.Parent < 0:
+			out[i] = frame{name: r.program()}
+		case p.Task != "":
+			out[i] = frame{name: p.Task}
+		case known:
+			out[i] = frame{name: s.Name, file: s.File, line: s.Line, end: s.EndLine}
+		case p.Site == 0:
+			out[i] = frame{name: frameOthers}
+		default:
+			out[i] = frame{name: frameUnknown}
+		}
+	}
+	return out
+}
+
+// program is what was run, for people.
+func (r *Run) program() string {
+	if len(r.Tasks) > 0 && r.Tasks[0].Name != "" {
+		return r.Tasks[0].Name
+	}
+	return "program"
+}
+
+// stack gives the indices of the paths from the first to path i.
+func (r *Run) stack(i int) []int {
+	var out []int
+	for ; i >= 0; i = r.Paths[i].Parent {
+		out = append(out, i)
+	}
+	slices.Reverse(out)
+	return out
+}

@@ -1,0 +1,253 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"cg/nemb"
+)
+
+// exported is a run in a format. Stamps that differ from run to run are even.
+func exported(t *testing.T, format string, o Options, runs ...*Run) []byte {
+	t.Helper()
+	f, err := FormatNamed(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		r.Meta.StartedAt = "2026-01-02T03:04:05.000000+00:00"
+	}
+	var b bytes.Buffer
+	if err := Export(&b, f, runs, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// hostile is a run whose names are made to break out of where they are put.
+func hostile() *Run {
+	r := suite(nemb.Measured)
+	evil := "a`b|c<script>alert(1)</script>;d\n\"e\",=f@g\\_*~#]("
+	for i := range r.Sites {
+		r.Sites[i].Name, r.Sites[i].File = evil, evil
+	}
+	for i := range r.Functions {
+		r.Functions[i].Name, r.Functions[i].File = evil, evil
+	}
+	for i := range r.Tasks {
+		r.Tasks[i].Name = evil
+	}
+	for i := range r.Paths {
+		if r.Paths[i].Task != "" {
+			r.Paths[i].Task = evil
+		}
+	}
+	r.Warnings = []Warning{{"slug", evil}}
+	return r
+}
+
+func TestFormatsGolden(t *testing.T) {
+	names := Options{Terminal: Terminal{Width: 100}, Names: []string{"before", "after"}}
+	faster := example(nemb.Estimated)
+	*faster.Functions[0].SelfEnergyJ /= 2
+	*faster.Totals.ProgramEnergyJ = *faster.Totals.ProgramEnergyJ * 3 / 4
+	faster.Functions[1].Name = "shop.stock.new"
+	for file, b := range map[string][]byte{
+		"measured.md":       exported(t, "markdown", Options{}, example(nemb.Measured)),
+		"unknown.md":        exported(t, "markdown", Options{}, example(nemb.Unavailable)),
+		"tests.md":          exported(t, "markdown", Options{}, suite(nemb.Estimated)),
+		"hostile.md":        exported(t, "markdown", Options{}, hostile()),
+		"several.md":        exported(t, "markdown", names, example(nemb.Estimated), faster),
+		"several.txt":       exported(t, "text", names, example(nemb.Estimated), faster),
+		"functions.csv":     exported(t, "csv", Options{}, example(nemb.Measured)),
+		"several.csv":       exported(t, "csv", names, example(nemb.Measured), example(nemb.Unavailable)),
+		"tasks.csv":         exported(t, "csv", Options{Table: "tasks"}, suite(nemb.Measured)),
+		"ledger.csv":        exported(t, "csv", Options{Table: "ledger"}, example(nemb.Estimated)),
+		"paths.csv":         exported(t, "csv", Options{Table: "paths"}, suite(nemb.Measured)),
+		"hostile.csv":       exported(t, "csv", Options{}, hostile()),
+		"energy.collapsed":  exported(t, "collapsed", Options{}, example(nemb.Measured)),
+		"time.collapsed":    exported(t, "collapsed", Options{Value: "time"}, example(nemb.Unavailable)),
+		"calls.collapsed":   exported(t, "collapsed", Options{Value: "calls"}, suite(nemb.Measured)),
+		"hostile.collapsed": exported(t, "collapsed", Options{}, hostile()),
+	} {
+		golden(t, filepath.Join("testdata", file), b)
+	}
+}
+
+// Lines of collapsed stacks add up to the program's energy, whatever the names.
+func TestCollapsedAddsUp(t *testing.T) {
+	for _, r := range []*Run{example(nemb.Measured), suite(nemb.Measured), hostile()} {
+		sum := Joules(0)
+		for _, line := range strings.Split(strings.TrimSpace(string(exported(t, "collapsed", Options{}, r))), "\n") {
+			at := strings.LastIndexByte(line, ' ')
+			n := Joules(0)
+			if err := json.Unmarshal([]byte(line[at+1:]+"e-6"), &n); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			sum += n
+		}
+		if sum != *r.Totals.ProgramEnergyJ {
+			t.Errorf("the lines add up to %d, the program used %d", sum, *r.Totals.ProgramEnergyJ)
+		}
+	}
+	f, _ := FormatNamed("collapsed")
+	if err := Export(&bytes.Buffer{}, f, []*Run{example(nemb.Unavailable)}, Options{}); err == nil {
+		t.Error("energies that are not known are written")
+	}
+}
+
+// The go command's own viewer opens the profile and finds the figures.
+func TestPprofOpens(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command") // which builds the tests, so it is there in CI
+	}
+	for _, c := range []struct {
+		run  *Run
+		args []string
+		want []string
+	}{
+		{example(nemb.Measured), nil, []string{"microjoules", "shop.stock.prüfsumme", "Type: energy", "energies are measured"}},
+		{example(nemb.Measured), []string{"-sample_index=calls"}, []string{"Type: calls", "shop.stock.Stock.refill"}},
+		{example(nemb.Unavailable), nil, []string{"Type: cpu"}},
+		{suite(nemb.Measured), []string{"-tagfocus=task=test_work"}, []string{"shop.work"}},
+		{hostile(), nil, []string{"alert"}},
+	} {
+		file := filepath.Join(t.TempDir(), "run.pb.gz")
+		if err := os.WriteFile(file, exported(t, "pprof", Options{}, c.run), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("go", append(append([]string{"tool", "pprof", "-top", "-unit=microjoules"}, c.args...), file)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, w := range c.want {
+			if !strings.Contains(string(out), w) {
+				t.Errorf("%v: no %q in\n%s", c.args, w, out)
+			}
+		}
+	}
+}
+
+func TestSpeedscopeSchema(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("testdata/speedscope/schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*Run{example(nemb.Measured), example(nemb.Unavailable), suite(nemb.Estimated), hostile()} {
+		b := exported(t, "speedscope", Options{}, r)
+		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Error(err)
+		}
+		var f speedscopeFile
+		if err := json.Unmarshal(b, &f); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range f.Profiles {
+			if strings.HasPrefix(p.Name, "energy") && p.EndValue != float64(*r.Totals.ProgramEnergyJ) {
+				t.Errorf("%s: %g, the program used %d", p.Name, p.EndValue, *r.Totals.ProgramEnergyJ)
+			}
+		}
+		if (r.Totals.EnergyJ != nil) != (len(f.Profiles) == 3) {
+			t.Errorf("%d profiles", len(f.Profiles))
+		}
+	}
+}
+
+func TestFormatOf(t *testing.T) {
+	for file, want := range map[string]string{
+		"a.json": "json", "a.speedscope.json": "speedscope", "A.MD": "markdown", "x/run.pb.gz": "pprof", "a.folded": "collapsed", "a.csv": "csv", "a.txt": "text",
+	} {
+		if f, err := FormatOf(file); err != nil || f.Name != want {
+			t.Errorf("%s: %s, %v", file, f.Name, err)
+		}
+	}
+	if _, err := FormatOf("a.doc"); err == nil {
+		t.Error("a.doc has a format")
+	}
+	for _, f := range Formats() {
+		if f.Title == "" || len(f.Endings) == 0 || f.Write == nil {
+			t.Errorf("%s lacks a title, an ending or a writer", f.Name)
+		}
+		if !f.Several {
+			if err := Export(&bytes.Buffer{}, f, []*Run{example(nemb.Measured), example(nemb.Measured)}, Options{}); err == nil {
+				t.Errorf("%s takes two runs", f.Name)
+			}
+		}
+	}
+}
+
+// Whatever figure of a saved run is changed, Check names its field.
+func TestCheckNamesTheField(t *testing.T) {
+	one := Joules(1)
+	for field, change := range map[string]func(*Run){
+		"totals.energy_j":                                   func(r *Run) { *r.Totals.EnergyJ += one },
+		"totals.program_energy_j":                           func(r *Run) { *r.Totals.ProgramEnergyJ += one },
+		"totals.avg_power_w":                                func(r *Run) { *r.Totals.AvgPowerW *= 1.001 },
+		"totals.domains.package-0":                          func(r *Run) { r.Totals.Domains["package-0"]++ },
+		"totals.domains_power_w.package-0":                  func(r *Run) { r.Totals.DomainsPowerW["package-0"] *= 1.001 },
+		"totals.energy_kind":                                func(r *Run) { r.Totals.Kind = nemb.Unavailable },
+		"totals.n_tasks":                                    func(r *Run) { r.Totals.NTasks++ },
+		"meta.domain_topology":                              func(r *Run) { delete(r.Meta.DomainTopology, "package-0") },
+		"ledger[2] (other processes).energy_j":              func(r *Run) { r.Ledger[2].EnergyJ++ },
+		"ledger[1] (uninstrumented).share_percent":          func(r *Run) { r.Ledger[1].SharePercent *= 1.001 },
+		"functions[0] (shop.work).self_energy_j":            func(r *Run) { *r.Functions[0].SelfEnergyJ++ },
+		"functions[0] (shop.work).inclusive_energy":         func(r *Run) { *r.Functions[0].InclusiveEnergyLoJ = *r.Functions[0].InclusiveEnergyJ + one },
+		"functions (shop.work).inclusive_energy_j":          func(r *Run) { *r.Functions[0].InclusiveEnergyJ += one; *r.Functions[0].InclusiveEnergyHiJ += one },
+		"functions[0] (shop.work).share_percent":            func(r *Run) { *r.Functions[0].SharePercent *= 1.001 },
+		"functions[0] (shop.work).avg_power_w":              func(r *Run) { *r.Functions[0].AvgPowerW *= 1.001 },
+		"functions[0] (shop.work).energy_kind":              func(r *Run) { r.Functions[0].EnergyKind = nemb.Estimated },
+		"sites[0] (shop.work).calls":                        func(r *Run) { r.Sites[0].Calls++ },
+		"paths[1].parent":                                   func(r *Run) { r.Paths[1].Parent = 1 },
+		"tasks[1] (test_shop.py::test_work[1]).energy_j":    func(r *Run) { *r.Tasks[1].EnergyJ++ },
+		"tasks[1] (test_shop.py::test_work[1]).avg_power_w": func(r *Run) { *r.Tasks[1].AvgPowerW *= 1.001 },
+		"sha256": func(r *Run) { r.Meta.Hostname += "x" },
+	} {
+		r := suite(nemb.Measured)
+		if _, err := r.JSON(false); err != nil { // which sets the digest
+			t.Fatal(err)
+		}
+		if faults := r.Check(); len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		change(r)
+		faults := r.Check()
+		if !slices.ContainsFunc(faults, func(f string) bool { return strings.HasPrefix(f, field) }) {
+			t.Errorf("%s is changed and not named: %q", field, faults)
+		}
+		if field != "sha256" && !slices.ContainsFunc(faults, func(f string) bool { return strings.HasPrefix(f, "sha256") }) {
+			t.Errorf("%s is changed and the digest is not", field)
+		}
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	whole, err := example(nemb.Measured).JSON(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, b := range map[string][]byte{
+		"it has no meta.schema_version":                []byte(`{"a": 1}`),
+		"it ends in the middle, after 200 bytes":       whole[:200],
+		"line 1: invalid character 'h'":                []byte("hello"),
+		"it ends in the middle, after 0 bytes":         nil,
+		"saved by cg 9.0 in schema version 7":          []byte(`{"meta": {"schema_version": "7", "cg_version": "9.0"}}`),
+		"cannot unmarshal string into Go struct field": bytes.Replace(whole, []byte(`"n_tasks": 1`), []byte(`"n_tasks": "x"`), 1),
+		"\"-1\" is not an energy":                      bytes.Replace(whole, []byte(`"energy_j": 22.000000`), []byte(`"energy_j": -1`), 1),
+	} {
+		if _, err := Read(b); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"cg/nemb"
+)
+
+func init() {
+	register(Format{
+		Name: "markdown", Title: "for comments on a change", Endings: []string{".md", ".markdown"}, Several: true, Write: writeMarkdown,
+	})
+}
+
+// writeMarkdown writes tables as GitHub's Markdown has them
+// (github.github.com/gfm, tables). Names cannot break out of their cells.
+func writeMarkdown(w io.Writer, runs []*Run, o Options) error {
+	m := &markdown{}
+	if len(runs) == 1 {
+		m.single(runs[0], o)
+	} else {
+		m.several(runs, o)
+	}
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
+
+type markdown struct{ b strings.Builder }
+
+func (m *markdown) line(format string, args ...any) { fmt.Fprintf(&m.b, format+"\n", args...) }
+
+// row writes a row of a table; what stands in code is marked by the caller.
+func (m *markdown) row(cells ...string) { m.line("| %s |", strings.Join(cells, " | ")) }
+
+// head writes a table's first two rows: names to the left, figures to the right.
+func (m *markdown) head(cells ...string) {
+	m.row(cells...)
+	m.line("|---|%s", strings.Repeat("---:|", len(cells)-1))
+}
+
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "`", "&#96;", "\n", " ", "\r", " ",
+	"*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;", "~", "&#126;", "\\", "&#92;", "@", "&#64;", "#", "&#35;")
+
+// name is a name of the program's in a cell, as code: only HTML is understood in
+// it, and a name of an author is not called.
+func name(s string) string { return "<code>" + escape.Replace(s) + "</code>" }
+
+func (m *markdown) single(r *Run, o Options) {
+	t := r.Totals
+	kind := escape.Replace(string(t.Kind))
+	if t.Kind == nemb.Estimated {
+		kind = "**estimated, not measured**"
+	}
+	m.line("### Energy of %s\n", name(r.program()))
+	if t.EnergyJ == nil {
+		m.line("No sensor could be read: the energies are not known.\n")
+	}
+	m.head("", "energy", "interval", "kind")
+	mark := r.mark()
+	m.row("program", mark+energy(t.ProgramEnergyJ), span(t.ProgramEnergyLoJ, t.ProgramEnergyHiJ), kind)
+	m.row("machine", mark+energy(t.EnergyJ), span(t.LoJ, t.HiJ), kind)
+	m.line("\n%s, %s on average, exit status %d. Source: %s\n", seconds(t.WallDurationS), watts(t.AvgPowerW), r.Process.ExitStatus, escape.Replace(t.Source))
+	shown := len(r.Functions)
+	if !o.Verbose {
+		shown = min(shown, rows)
+	}
+	if shown > 0 {
+		m.head("function", "calls", "self", "interval", "inclusive", "share")
+		for _, f := range r.Functions[:shown] {
+			m.row(name(f.Name)+" "+escape.Replace(fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)), count(f.Calls), mark+energy(f.SelfEnergyJ),
+				span(f.SelfEnergyLoJ, f.SelfEnergyHiJ), mark+energy(f.InclusiveEnergyJ), percent(f.SharePercent))
+		}
+		if n := len(r.Functions) - shown; n > 0 {
+			m.line("\nand %d more", n)
+		}
+		m.line("")
+	}
+	if len(r.Tasks) > 1 {
+		tests := r.Tasks[1:]
+		shown := len(tests)
+		if !o.Verbose {
+			shown = min(shown, rows)
+		}
+		m.head("test", "energy", "time")
+		for _, t := range tests[:shown] {
+			m.row(name(t.Name), mark+energy(t.EnergyJ), seconds(t.DurationS))
+		}
+		if n := len(tests) - shown; n > 0 {
+			m.line("\nand %d more", n)
+		}
+		m.line("")
+	}
+	if len(r.Ledger) > 0 {
+		m.head("of the machine's energy", "", "share")
+		for _, l := range r.Ledger {
+			m.row(escape.Replace(l.Name), mark+energy(&l.EnergyJ), fmt.Sprintf("%.1f %%", l.SharePercent))
+		}
+		m.line("")
+	}
+	for _, w := range r.Warnings {
+		m.line("- %s: %s", escape.Replace(w.Slug), escape.Replace(w.Message))
+	}
+}
+
+func (m *markdown) several(runs []*Run, o Options) {
+	heads := []string{""}
+	for _, n := range o.names(runs) {
+		heads = append(heads, escape.Replace(n))
+	}
+	heads = append(heads, "change")
+	m.head(heads...)
+	for _, r := range besideTotals(runs) {
+		m.row(append(append([]string{r.name}, r.cells...), r.change)...)
+	}
+	all := besideFunctions(runs)
+	shown := len(all)
+	if !o.Verbose {
+		shown = min(shown, rows)
+	}
+	if shown > 0 {
+		m.line("")
+		heads[0] = "self energy of function"
+		m.head(heads...)
+		for _, r := range all[:shown] {
+			m.row(append(append([]string{name(r.name)}, r.cells...), r.change)...)
+		}
+		if n := len(all) - shown; n > 0 {
+			m.line("\nand %d more", n)
+		}
+	}
+	for i, d := range comparable(runs) {
+		if i == 0 {
+			m.line("")
+		}
+		m.line("- %s", d)
+	}
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"cg/nemb"
+)
+
+// Schema is the JSON Schema of a saved run (json-schema.org, draft 2020-12):
+// docs/report.schema.json.
+func Schema() map[string]any {
+	s := schemaOf(reflect.TypeFor[Run]())
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "A run measured by cg, schema version " + SchemaVersion
+	return s
+}
+
+// Validate holds a text against the schema. The error names the first field
+// that differs.
+func Validate(b []byte) error {
+	schema, err := compiled()
+	if err != nil {
+		return err
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		return located(b, err)
+	}
+	err = schema.Validate(v)
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	for len(invalid.Causes) > 0 {
+		invalid = invalid.Causes[0]
+	}
+	field := strings.Join(invalid.InstanceLocation, ".")
+	if field == "" {
+		field = "the whole"
+	}
+	return fmt.Errorf("%s: %s", field, invalid.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+}
+
+var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	b, err := json.Marshal(Schema())
+	if err != nil {
+		return nil, err
+	}
+	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("run.json", text); err != nil {
+		return nil, err
+	}
+	return c.Compile("run.json")
+})
+
+// schemaOf describes a type of Run. A pointer may be null; a field without
+// omitempty must be there; nothing else may.
+func schemaOf(t reflect.Type) map[string]any {
+	switch {
+	case t == reflect.TypeFor[Joules]():
+		return map[string]any{"type": "number", "minimum": 0}
+	case t == reflect.TypeFor[nemb.Method]():
+		return map[string]any{"enum": []nemb.Method{nemb.Measured, nemb.Derived, nemb.Estimated, nemb.Unavailable}}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		inner := schemaOf(t.Elem())
+		return map[string]any{"anyOf": []any{inner, map[string]any{"type": "null"}}}
+	case reflect.Struct:
+		properties, required := map[string]any{}, []string{}
+		var fields func(reflect.Type)
+		fields = func(t reflect.Type) {
+			for i := range t.NumField() {
+				f := t.Field(i)
+				if f.Anonymous {
+					fields(f.Type)
+					continue
+				}
+				name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if name == "" {
+					continue
+				}
+				properties[name] = schemaOf(f.Type)
+				if options != "omitempty" {
+					required = append(required, name)
+				}
+			}
+		}
+		fields(t)
+		return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	}
+	return map[string]any{"type": "integer"}
+}

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+)
+
+func init() {
+	register(Format{
+		Name: "speedscope", Title: "for speedscope.app and viewers of its format", Endings: []string{".speedscope.json"}, Write: writeSpeedscope,
+	})
+}
+
+// The parts of a speedscope file that are used here
+// (github.com/jlfwong/speedscope, file-format-schema.json).
+type speedscopeFile struct {
+	Schema   string              `json:"$schema"`
+	Name     string              `json:"name"`
+	Exporter string              `json:"exporter"`
+	Shared   speedscopeShared    `json:"shared"`
+	Profiles []speedscopeProfile `json:"profiles"`
+}
+
+type speedscopeShared struct {
+	Frames []speedscopeFrame `json:"frames"`
+}
+
+type speedscopeFrame struct {
+	Name string `json:"name"`
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+type speedscopeProfile struct {
+	Type       string    `json:"type"`
+	Name       string    `json:"name"`
+	Unit       string    `json:"unit"`
+	StartValue float64   `json:"startValue"`
+	EndValue   float64   `json:"endValue"`
+	Samples    [][]int   `json:"samples"`
+	Weights    []float64 `json:"weights"`
+}
+
+// writeSpeedscope writes a profile in joules, where they are known, and one in
+// seconds: a sample for each call path, weighted with what it used itself.
+func writeSpeedscope(w io.Writer, runs []*Run, _ Options) error {
+	r := runs[0]
+	f := speedscopeFile{
+		Schema: "https://www.speedscope.app/file-format-schema.json", Name: r.program(), Exporter: r.Meta.Tool + " " + r.Meta.CgVersion,
+		Shared: speedscopeShared{Frames: []speedscopeFrame{}}, Profiles: []speedscopeProfile{},
+	}
+	index := map[frame]int{}
+	at := make([]int, len(r.Paths))
+	for i, fr := range r.frames() {
+		k, ok := index[fr]
+		if !ok {
+			k = len(index)
+			index[fr] = k
+			f.Shared.Frames = append(f.Shared.Frames, speedscopeFrame{fr.name, fr.file, fr.line})
+		}
+		at[i] = k
+	}
+	add := func(name, unit string, weight func(Path) float64) {
+		p := speedscopeProfile{Type: "sampled", Name: name, Unit: unit, Samples: [][]int{}, Weights: []float64{}}
+		for i, path := range r.Paths {
+			v := weight(path)
+			if v <= 0 {
+				continue
+			}
+			var stack []int
+			for _, k := range r.stack(i) {
+				stack = append(stack, at[k])
+			}
+			p.Samples, p.Weights, p.EndValue = append(p.Samples, stack), append(p.Weights, v), p.EndValue+v
+		}
+		f.Profiles = append(f.Profiles, p)
+	}
+	if r.Totals.EnergyJ != nil {
+		add("energy in microjoules, "+string(r.Totals.Kind), "none", func(p Path) float64 { return float64(*p.SelfEnergyJ) })
+	}
+	add("wall-clock time", "seconds", func(p Path) float64 { return p.SelfTimeS })
+	add("processor time", "seconds", func(p Path) float64 { return p.CPUTimeS })
+	return json.NewEncoder(w).Encode(f)
+}

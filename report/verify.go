@@ -1,0 +1,251 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"cg/nemb"
+)
+
+// Check recomputes a run from its parts and lists what differs: sums, shares,
+// averages, intervals and the digest. Each line begins with the field.
+func (r *Run) Check() []string {
+	c := &check{}
+	c.totals(r)
+	c.ledger(r)
+	c.functions(r)
+	c.paths(r)
+	c.tasks(r)
+	if digest, err := r.digest(); r.SHA256 != "" && (err != nil || digest != r.SHA256) {
+		c.fault("sha256", "the file is not as it was written: its digest is %s, not %s", digest, r.SHA256)
+	}
+	return c.faults
+}
+
+type check struct{ faults []string }
+
+func (c *check) fault(field, format string, args ...any) {
+	c.faults = append(c.faults, field+": "+fmt.Sprintf(format, args...))
+}
+
+// sum holds an energy against what its parts add up to.
+func (c *check) sum(field, of string, got, want Joules) {
+	if got != want {
+		c.fault(field, "%s J, but %s add up to %s J", decimal(got), of, decimal(want))
+	}
+}
+
+// ratio holds a figure against what it is computed from. One that is not known
+// has to be null.
+func (c *check) ratio(field, of string, got *float64, part *Joules, whole float64) {
+	switch {
+	case got == nil:
+	case part == nil || whole <= 0:
+		c.fault(field, "%g, but %s is not known", *got, of)
+	case math.Abs(*got*whole-part.Float()) > 1e-9*math.Abs(*got*whole)+1e-12:
+		c.fault(field, "%g, but %s is %g", *got, of, part.Float()/whole)
+	}
+}
+
+// interval wants lo <= value <= hi, all of them known or none.
+func (c *check) interval(field string, lo, value, hi *Joules) {
+	switch {
+	case (lo == nil) != (value == nil) || (hi == nil) != (value == nil):
+		c.fault(field, "a value and its interval are known together or not at all")
+	case value == nil:
+	case *lo > *value || *hi < *value:
+		c.fault(field, "%s J is not within its interval, %s to %s J", decimal(*value), decimal(*lo), decimal(*hi))
+	}
+}
+
+func (c *check) totals(r *Run) {
+	t := r.Totals
+	c.interval("totals.energy_j", t.LoJ, t.EnergyJ, t.HiJ)
+	c.interval("totals.program_energy_j", t.ProgramEnergyLoJ, t.ProgramEnergyJ, t.ProgramEnergyHiJ)
+	c.ratio("totals.avg_power_w", "energy by duration", t.AvgPowerW, t.EnergyJ, t.DurationS)
+	if t.EnergyJ == nil {
+		if t.Kind != nemb.Unavailable {
+			c.fault("totals.energy_kind", "%s, but there is no energy", t.Kind)
+		}
+		return
+	}
+	if t.Kind == nemb.Unavailable {
+		c.fault("totals.energy_kind", "unavailable, but there is an energy")
+	}
+	c.sum("totals.energy_j", "the domains at the top level", *t.EnergyJ, r.top(t.Domains))
+	for _, id := range slices.Sorted(maps.Keys(t.Domains)) {
+		e := t.Domains[id]
+		if p, ok := t.DomainsPowerW[id]; ok {
+			c.ratio("totals.domains_power_w."+id, "energy by duration", &p, &e, t.DurationS)
+		}
+		if _, ok := r.Meta.DomainTopology[id]; !ok {
+			c.fault("meta.domain_topology", "domain %s is not in it", id)
+		}
+	}
+	if t.NTasks != len(r.Tasks) {
+		c.fault("totals.n_tasks", "%d, but there are %d", t.NTasks, len(r.Tasks))
+	}
+}
+
+// top adds up the domains that make the whole.
+func (r *Run) top(domains map[string]Joules) (sum Joules) {
+	for id, e := range domains {
+		if r.Meta.DomainTopology[id].TopLevel {
+			sum += e
+		}
+	}
+	return sum
+}
+
+func (c *check) ledger(r *Run) {
+	if r.Totals.EnergyJ == nil {
+		if len(r.Ledger) > 0 {
+			c.fault("ledger", "it has lines, but there is no energy")
+		}
+		return
+	}
+	var sum, program Joules
+	domains := map[string]Joules{}
+	for i, l := range r.Ledger {
+		sum += l.EnergyJ
+		if l.Name == LineFunctions || l.Name == LineUninstrumented {
+			program += l.EnergyJ
+		}
+		for id, e := range l.Domains {
+			domains[id] += e
+		}
+		field := fmt.Sprintf("ledger[%d] (%s)", i, l.Name)
+		c.sum(field+".energy_j", "its domains at the top level", l.EnergyJ, r.top(l.Domains))
+		if *r.Totals.EnergyJ > 0 {
+			share := l.SharePercent / 100
+			c.ratio(field+".share_percent", "a hundredth of it", &share, &l.EnergyJ, r.Totals.EnergyJ.Float())
+		}
+	}
+	c.sum("totals.energy_j", "the lines of the ledger", *r.Totals.EnergyJ, sum)
+	for _, id := range slices.Sorted(maps.Keys(r.Totals.Domains)) {
+		c.sum("totals.domains."+id, "the lines of the ledger", r.Totals.Domains[id], domains[id])
+	}
+	if r.Totals.ProgramEnergyJ != nil {
+		c.sum("totals.program_energy_j", "its lines of the ledger", *r.Totals.ProgramEnergyJ, program)
+	}
+}
+
+func (c *check) functions(r *Run) {
+	var sum Joules
+	for i, f := range r.Functions {
+		field := fmt.Sprintf("functions[%d] (%s).", i, f.Name)
+		c.interval(field+"self_energy_j", f.SelfEnergyLoJ, f.SelfEnergyJ, f.SelfEnergyHiJ)
+		c.interval(field+"inclusive_energy_j", f.InclusiveEnergyLoJ, f.InclusiveEnergyJ, f.InclusiveEnergyHiJ)
+		c.ratio(field+"avg_power_w", "self energy by self time", f.AvgPowerW, f.SelfEnergyJ, f.SelfTimeS)
+		if f.SelfEnergyJ == nil {
+			continue
+		}
+		sum += *f.SelfEnergyJ
+		if f.InclusiveEnergyJ != nil && *f.InclusiveEnergyJ < *f.SelfEnergyJ {
+			c.fault(field+"inclusive_energy_j", "%s J is less than its self energy, %s J", decimal(*f.InclusiveEnergyJ), decimal(*f.SelfEnergyJ))
+		}
+		c.sum(field+"self_energy_j", "its domains at the top level", *f.SelfEnergyJ, r.top(f.Domains))
+		if f.SharePercent != nil && r.Totals.ProgramEnergyJ != nil {
+			share := *f.SharePercent / 100
+			c.ratio(field+"share_percent", "a hundredth of it", &share, f.SelfEnergyJ, r.Totals.ProgramEnergyJ.Float())
+		}
+		if f.EnergyKind != r.Totals.Kind {
+			c.fault(field+"energy_kind", "%s, but the run's energy is %s", f.EnergyKind, r.Totals.Kind)
+		}
+	}
+	for _, l := range r.Ledger {
+		if l.Name == LineFunctions {
+			c.sum("ledger ("+LineFunctions+").energy_j", "the self energies of functions", l.EnergyJ, sum)
+		}
+	}
+}
+
+func (c *check) paths(r *Run) {
+	type cost struct {
+		calls           uint64
+		self, inclusive Joules
+	}
+	bySite := map[uint32]cost{}
+	under := make([]Joules, len(r.Paths))
+	whole := true // no path stands for others
+	var sum Joules
+	for i, p := range r.Paths {
+		if p.Parent >= i || (p.Parent < 0) != (i == 0) {
+			c.fault(fmt.Sprintf("paths[%d].parent", i), "%d is no path before it", p.Parent)
+			return
+		}
+		if p.SelfEnergyJ != nil {
+			under[i] += *p.SelfEnergyJ
+			sum += *p.SelfEnergyJ
+		}
+		whole = whole && (i == 0 || p.Site != 0 || p.Task != "")
+	}
+	for i := len(r.Paths) - 1; i > 0; i-- {
+		under[r.Paths[i].Parent] += under[i]
+	}
+	if r.Totals.ProgramEnergyJ != nil && len(r.Paths) > 0 {
+		c.sum("totals.program_energy_j", "the call paths", *r.Totals.ProgramEnergyJ, sum)
+	}
+	if !whole {
+		return
+	}
+	for i, p := range r.Paths {
+		if p.Site == 0 {
+			continue
+		}
+		s := bySite[p.Site]
+		s.calls += p.Calls
+		if p.SelfEnergyJ != nil {
+			s.self += *p.SelfEnergyJ
+		}
+		if !r.calls(p.Parent, p.Site) {
+			s.inclusive += under[i]
+		}
+		bySite[p.Site] = s
+	}
+	functions := map[Site]Function{}
+	for _, f := range r.Functions {
+		functions[Site{Name: f.Name, File: f.File, Line: f.Line}] = f
+	}
+	seen := map[Site]int{}
+	for _, s := range r.Sites {
+		seen[Site{Name: s.Name, File: s.File, Line: s.Line}]++
+	}
+	for i, s := range r.Sites {
+		got := bySite[s.ID]
+		at := Site{Name: s.Name, File: s.File, Line: s.Line}
+		f, ok := functions[at]
+		// Calls that were only counted are on no path.
+		if got.calls > s.Calls || got.calls < s.Calls && !f.Demoted {
+			c.fault(fmt.Sprintf("sites[%d] (%s).calls", i, s.Name), "%d, but its call paths have %d", s.Calls, got.calls)
+		}
+		if !ok || seen[at] > 1 || f.SelfEnergyJ == nil {
+			continue
+		}
+		c.sum("functions ("+f.Name+").self_energy_j", "its call paths", *f.SelfEnergyJ, got.self)
+		c.sum("functions ("+f.Name+").inclusive_energy_j", "the call paths below it", *f.InclusiveEnergyJ, got.inclusive)
+	}
+}
+
+// calls reports whether a site is on a path.
+func (r *Run) calls(path int, site uint32) bool {
+	for ; path >= 0; path = r.Paths[path].Parent {
+		if r.Paths[path].Site == site {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *check) tasks(r *Run) {
+	for i, t := range r.Tasks {
+		field := fmt.Sprintf("tasks[%d] (%s).", i, t.Name)
+		c.interval(field+"energy_j", t.LoJ, t.EnergyJ, t.HiJ)
+		c.ratio(field+"avg_power_w", "energy by duration", t.AvgPowerW, t.EnergyJ, t.DurationS)
+		if t.EnergyJ != nil {
+			c.sum(field+"energy_j", "its domains at the top level", *t.EnergyJ, r.top(t.Domains))
+		}
+	}
+}
