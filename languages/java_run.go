@@ -245,13 +245,7 @@ func launchJava(t Target, s Setup) (Command, error) {
 	}
 	// The runtime is on the boot class path, for every class loader, and on the
 	// program's, for virtual machines that it starts with that.
-	args := []string{k.java, "-Xbootclasspath/a:" + jar}
-	if s.Native.Path == "" { // it learns then when a thread ends; for a price at the start
-		args = append(args, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
-	}
-	if k.feature >= 22 {
-		args = append(args, "--enable-native-access=ALL-UNNAMED")
-	}
+	args := append([]string{k.java}, runtimes.JavaFlags(k.feature, jar, s.Native.Path != "")...)
 	for i := 0; i < len(target.flags); i++ {
 		if target.flags[i] == "--source" { // the compiler's
 			i++

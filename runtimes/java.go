@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Archive returns the path of the jar with the Java runtime, for the boot class
@@ -43,6 +45,51 @@ func Archive(ctx context.Context, javac, cache, scratch string) (string, error) 
 		}
 	}
 	return "", last
+}
+
+// JavaFlags are what the java command of a release needs in front of the user's
+// own flags, to run the jar that Archive gives: with the native library, or
+// without.
+func JavaFlags(release int, jar string, native bool) []string {
+	flags := []string{"-Xbootclasspath/a:" + jar}
+	if !native { // it learns then when a thread ends; for a price at the start
+		flags = append(flags, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
+	}
+	if release >= 22 {
+		flags = append(flags, "--enable-native-access=ALL-UNNAMED")
+	}
+	if native {
+		flags = append(flags, quickNatives(release)...)
+	}
+	return flags
+}
+
+// quickNatives make a call of a native do without a memory barrier, which costs
+// a checkpoint as much as the clock does. What the program computes, and what
+// the virtual machine prints, does not depend on them.
+func quickNatives(release int) []string {
+	switch {
+	case release == 17:
+		// Said to be deprecated, which it then is not told of. The two others are
+		// as they were afterwards; where the user sets them, all stay alone.
+		for _, name := range []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"} {
+			if v := os.Getenv(name); strings.Contains(v, "UnlockDiagnosticVMOptions") || strings.Contains(v, "PrintWarnings") {
+				return nil
+			}
+		}
+		return []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:-PrintWarnings", "-XX:+CriticalJNINatives", "-XX:+PrintWarnings", "-XX:-UnlockDiagnosticVMOptions"}
+	case release >= 21 && hasMembarrier(): // without it, the machine would not start
+		return []string{"-XX:+UseSystemMemoryBarrier"}
+	}
+	return nil
+}
+
+// hasMembarrier reports whether a process may ask for memory barriers on the
+// processors that its other threads run on (membarrier(2)).
+func hasMembarrier() bool {
+	const query, private = 0, 1<<3 | 1<<4 // to do and to register it
+	has, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, query, 0, 0)
+	return errno == 0 && has&private == private
 }
 
 func archive(ctx context.Context, javac, jar, scratch string) error {

@@ -123,13 +123,9 @@ type machine struct {
 
 // flags are those of the launcher.
 func (j machine) flags() []string {
-	flags := []string{"-Xbootclasspath/a:" + j.jar}
-	// Only what is in plain Java needs it, and it costs the start 10 ms.
-	if j.pure && !j.closed {
-		flags = append(flags, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
-	}
-	if j.release >= 22 {
-		flags = append(flags, "--enable-native-access=ALL-UNNAMED")
+	flags := JavaFlags(j.release, j.jar, !j.pure)
+	if j.closed {
+		flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--add-exports") })
 	}
 	return flags
 }
@@ -631,4 +627,47 @@ func BenchmarkJava(b *testing.B) {
 			})
 		}
 	}
+}
+
+// The flags that make natives quick stay away from what the user sets, and from
+// releases that do not know them.
+func TestJavaFlags(t *testing.T) {
+	for _, name := range []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"} {
+		t.Setenv(name, "")
+	}
+	has := func(release int, native bool, flag string) bool {
+		return slices.Contains(JavaFlags(release, "x.jar", native), flag)
+	}
+	const critical, barrier, access = "-XX:+CriticalJNINatives", "-XX:+UseSystemMemoryBarrier", "--enable-native-access=ALL-UNNAMED"
+	for _, c := range []struct {
+		release           int
+		critical, barrier bool
+	}{{17, true, false}, {18, false, false}, {20, false, false}, {21, false, true}, {25, false, true}} {
+		if has(c.release, true, critical) != c.critical || has(c.release, true, barrier) != (c.barrier && hasMembarrier()) {
+			t.Errorf("Java %d: %q", c.release, JavaFlags(c.release, "x.jar", true))
+		}
+		if has(c.release, false, critical) || has(c.release, false, barrier) {
+			t.Errorf("Java %d without the library: %q", c.release, JavaFlags(c.release, "x.jar", false))
+		}
+		if has(c.release, true, access) != (c.release >= 22) {
+			t.Errorf("Java %d: %q", c.release, JavaFlags(c.release, "x.jar", true))
+		}
+	}
+	t.Setenv("JDK_JAVA_OPTIONS", "-XX:+UnlockDiagnosticVMOptions -XX:+PrintInlining")
+	if has(17, true, critical) {
+		t.Error("the user's own flags for diagnosis are undone")
+	}
+}
+
+// A flag of the user's that asks the machine for diagnosis is understood, before
+// cg's own and behind them, and its warnings are printed.
+func TestJavaDiagnosis(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		o := j.run(t, append([]string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+AbortVMOnSafepointTimeout"}, j.program("counts")...)...)
+		o.quiet(t, j, "610\nraised Programs.raise(Programs.java:27)\n", 0)
+		o = j.run(t, append([]string{"-XX:MaxPermSize=1m"}, j.program("counts")...)...)
+		if !strings.Contains(o.stdout+o.stderr, "MaxPermSize") {
+			t.Errorf("no warning: %q, %q", o.stdout, o.stderr)
+		}
+	})
 }

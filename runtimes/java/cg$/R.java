@@ -22,18 +22,20 @@ public final class R {
     public static void e(int site) {
         if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL)
             V.enter(site);
-        else if (MODE == NATIVE)
-            enter(site);
-        else if (MODE == PURE)
+        else if (MODE == NATIVE) {
+            if (enter(site) != 0)
+                event(ENTER, site);
+        } else if (MODE == PURE)
             P.enter(site);
     }
 
     public static void x(int site) {
         if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL)
             V.exit(site);
-        else if (MODE == NATIVE)
-            exit(site);
-        else if (MODE == PURE)
+        else if (MODE == NATIVE) {
+            if (exit(site) != 0)
+                event(EXIT, site);
+        } else if (MODE == PURE)
             P.exit(site);
     }
 
@@ -41,9 +43,10 @@ public final class R {
         if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL) {
             if (!isCounted(site, true))
                 V.enter(site);
-        } else if (MODE == NATIVE)
-            countedEnter(site);
-        else if (MODE == PURE && !P.counted(site, true))
+        } else if (MODE == NATIVE) {
+            if (countedEnter(site) != 0)
+                event(ENTER, site);
+        } else if (MODE == PURE && !P.counted(site, true))
             P.enter(site);
     }
 
@@ -51,9 +54,10 @@ public final class R {
         if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL) {
             if (!isCounted(site, false))
                 V.exit(site);
-        } else if (MODE == NATIVE)
-            countedExit(site);
-        else if (MODE == PURE && !P.counted(site, false))
+        } else if (MODE == NATIVE) {
+            if (countedExit(site) != 0)
+                event(EXIT, site);
+        } else if (MODE == PURE && !P.counted(site, false))
             P.exit(site);
     }
 
@@ -63,10 +67,11 @@ public final class R {
 
     // runtimes/native/java.c says what each does.
     static native int open(byte[] path, int length);
-    private static native void enter(int site);
-    private static native void exit(int site);
-    private static native void countedEnter(int site);
-    private static native void countedExit(int site);
+    private static native int enter(int site);
+    private static native int exit(int site);
+    private static native int countedEnter(int site);
+    private static native int countedExit(int site);
+    private static native void event(int kind, int site);
     private static native boolean counted(int site, boolean enter);
     static native boolean on(long id, int kind, int site);
     static native void show(long id, int[] sites, int depth);
