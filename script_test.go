@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,6 +88,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"report": checkReport,
+			"more":   checkMore,
 			"empty":  checkEmpty,
 			"status": checkStatus,
 		},
@@ -105,21 +107,39 @@ func checkReport(ts *testscript.TestScript, neg bool, args []string) {
 	var v any
 	ts.Check(json.Unmarshal(b, &v))
 	for i := 1; i+1 < len(args); i += 2 {
-		at := v
-		for _, key := range strings.Split(args[i], ".") {
-			switch x := at.(type) {
-			case map[string]any:
-				at = x[key]
-			case []any:
-				if at = find(x, key); key == "length" {
-					at = len(x)
-				}
-			}
-		}
-		if got := fmt.Sprint(at); (got == args[i+1]) == neg {
+		if got := fmt.Sprint(lookUp(v, args[i])); (got == args[i+1]) == neg {
 			ts.Fatalf("%s is %s, want %s", args[i], got, args[i+1])
 		}
 	}
+}
+
+// checkMore compares numbers in a saved run: more FILE PATH FACTOR PATH fails
+// unless the first is more than so many times the second.
+func checkMore(ts *testscript.TestScript, neg bool, args []string) {
+	var v any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
+	a, isA := lookUp(v, args[1]).(float64)
+	b, isB := lookUp(v, args[3]).(float64)
+	factor, err := strconv.ParseFloat(args[2], 64)
+	ts.Check(err)
+	if !isA || !isB || (a > factor*b) == neg {
+		ts.Fatalf("%s is %v, %s is %v", args[1], lookUp(v, args[1]), args[3], lookUp(v, args[3]))
+	}
+}
+
+// lookUp follows a path of names with dots between them.
+func lookUp(at any, path string) any {
+	for _, key := range strings.Split(path, ".") {
+		switch x := at.(type) {
+		case map[string]any:
+			at = x[key]
+		case []any:
+			if at = find(x, key); key == "length" {
+				at = len(x)
+			}
+		}
+	}
+	return at
 }
 
 // checkStatus runs a program and compares its exit status: status N PROGRAM ARGS...

@@ -134,6 +134,13 @@ func runMeasure(c *cli.Context) error {
 	}
 	account := nemb.NewAccount()
 	defer account.Close()
+	if len(lang.Background) > 0 {
+		var classes []nemb.ThreadClass
+		for _, b := range lang.Background {
+			classes = append(classes, nemb.ThreadClass(b))
+		}
+		account.Classify(classes)
+	}
 
 	run := report.Start(string(o.granularity), lang.Name, os.Args, Version)
 	prepared, err := prepare(ctx, lang, target, o, dir)

@@ -28,6 +28,13 @@ func init() {
 		Flag:            flagJava,
 		Flags:           []Flag{{"main", "the class to start, where a folder of sources has several (`CLASS`)"}},
 
+		Background: []ThreadClass{
+			// HotSpot's: the workers of each collector (OpenJDK, src/hotspot/share/gc),
+			// and the thread that makes the pauses.
+			{"garbage collection", []string{"GC Thread#*", "G1 *", "VM Thread", "Shenandoah *", "ZWorker*", "ZDriver*", "ZDirector", "ZStat", "ZUncommitter*", "ZUnmapper", "RuntimeWorker#*"}},
+			{"JIT compilation", []string{"C[12] CompilerThre*", "JVMCI-native Co*", "Sweeper thread"}},
+		},
+
 		Plan:        planJava,
 		PlanVersion: javaPlanVersion(),
 		Decode:      decodeJava,

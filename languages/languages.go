@@ -33,6 +33,14 @@ type Target struct {
 // Flag is a flag of cg that one language has, with a value.
 type Flag struct{ Name, Usage string }
 
+// ThreadClass is work that the implementation of a language does beside the
+// program, on threads of its own: its name in the ledger, and patterns
+// (path.Match) of the threads' names, which the kernel cuts at 15 bytes.
+type ThreadClass struct {
+	Name    string
+	Threads []string
+}
+
 // Setup is where a program that is launched finds what belongs to cg.
 type Setup struct {
 	Dir     string // of this run, removed afterwards
@@ -85,6 +93,8 @@ type Language struct {
 	Native string
 	// InterpreterFlag is the flag of cg that chooses Target.Interpreter.
 	InterpreterFlag string
+	// Background are the threads that have lines of their own in the ledger.
+	Background []ThreadClass
 	// Flags are further flags of cg that this language has.
 	Flags []Flag
 	// TargetFlags are flags of the interpreter that stand in a target's place,

@@ -88,6 +88,7 @@ func Run(c Config) (*Outcome, error) {
 		c.Command.ResultBlock = r.block
 	}
 	if c.Account != nil {
+		r.attributor.Background = c.Account.Classes()
 		c.Command.Prefork = c.Account.Inherit
 	}
 	o.Begin = checkpoint.Monotime()
@@ -249,7 +250,7 @@ func (r *recorder) finish() {
 // own checkpoints.
 func (o *Outcome) useBlocks() {
 	if len(o.Blocks) > 0 && o.Attributed.Stats.Events == 0 {
-		o.Attributed, o.BlockSites = fromBlocks(o.Blocks, o.Series)
+		o.Attributed, o.BlockSites = fromBlocks(o.Blocks, o.Series, o.Attributed.Background)
 	}
 }
 
@@ -329,8 +330,9 @@ func parseID(id string) (kind checkpoint.Kind, name string, thread uint64, err e
 
 // fromBlocks attributes a series to the checkpoints of blocks. Their times and
 // those of the samples are nanoseconds of one clock, which serve as ticks.
-func fromBlocks(blocks []Block, series nemb.Series) (attribute.Result, []checkpoint.Site) {
+func fromBlocks(blocks []Block, series nemb.Series, background []string) (attribute.Result, []checkpoint.Site) {
 	a := attribute.New(series.Domains, nemb.Processors())
+	a.Background = background
 	var sites []checkpoint.Site
 	numbers := map[string]checkpoint.SiteID{}
 	type history struct {

@@ -38,6 +38,8 @@ type Account struct {
 	last    Usage
 	threads map[checkpoint.Thread]*thread
 	kept    int // threads whose file is kept open
+
+	background *background // nil without Classify
 }
 
 // NewAccount opens an account. Close releases it.
@@ -88,6 +90,9 @@ func (a *Account) Watch(pid int) {
 		a.tree.close()
 	}
 	a.tree = newTree(pid)
+	if a.background != nil {
+		a.background.follow(uint32(pid))
+	}
 }
 
 // Follow asks for the processor time of a thread. One that is gone already is
@@ -97,6 +102,9 @@ func (a *Account) Follow(t checkpoint.Thread) {
 	defer a.mu.Unlock()
 	if a.threads[t] == nil {
 		a.threads[t] = openThread(t, len(a.threads) < a.kept)
+	}
+	if a.background != nil {
+		a.background.follow(t.PID)
 	}
 }
 
@@ -140,6 +148,9 @@ func (a *Account) Close() error {
 		t.close()
 	}
 	clear(a.threads)
+	if a.background != nil {
+		a.background.close()
+	}
 	var err error
 	if a.stat >= 0 {
 		err = unix.Close(a.stat)
@@ -175,6 +186,10 @@ func (a *Account) read() Usage {
 		if th.gone {
 			delete(a.threads, t)
 		}
+	}
+	if a.background != nil {
+		own := func(t checkpoint.Thread) bool { return a.threads[t] != nil }
+		u.Background = a.background.read(checkpoint.Monotime(), own)
 	}
 	slices.SortFunc(u.Threads, func(a, b ThreadUsage) int { return compareThreads(a.Thread, b.Thread) })
 	return u
@@ -473,11 +488,16 @@ func keptThreads() int {
 func openThread(t checkpoint.Thread, keep bool) *thread {
 	th := &thread{path: fmt.Sprintf("/proc/%d/task/%d/schedstat", t.PID, t.TID), fd: -1}
 	if keep {
-		if fd, err := unix.Open(th.path, unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
-			th.fd = fd
-		}
+		th.open()
 	}
 	return th
+}
+
+// open keeps the file open, if it can be.
+func (t *thread) open() {
+	if fd, err := unix.Open(t.path, unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+		t.fd = fd
+	}
 }
 
 func (t *thread) close() {

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,25 +120,8 @@ func TestAccountTree(t *testing.T) {
 func TestAccountFollow(t *testing.T) {
 	a := NewAccount()
 	defer a.Close()
-	var stop atomic.Bool
-	ids := make(chan int)
-	ended := make(chan struct{})
-	var busy func()
-	busy = func() {
-		runtime.LockOSThread() // ends with the goroutine, but for the first thread
-		if unix.Gettid() == os.Getpid() {
-			go busy()
-			<-ended
-			runtime.UnlockOSThread()
-			return
-		}
-		defer close(ended)
-		ids <- unix.Gettid()
-		for !stop.Load() { // use the processor
-		}
-	}
-	go busy()
-	th := checkpoint.Thread{PID: uint32(os.Getpid()), TID: uint32(<-ids)}
+	spinner := startSpinner(t, "")
+	th := checkpoint.Thread{PID: uint32(os.Getpid()), TID: uint32(spinner.tid)}
 	a.Follow(th)
 	a.Follow(checkpoint.Thread{PID: th.PID, TID: 1 << 30}) // not there
 	var used time.Duration
@@ -150,8 +132,7 @@ func TestAccountFollow(t *testing.T) {
 		}
 		used = u.Threads[0].CPU
 	}
-	stop.Store(true)
-	<-ended
+	spinner.stop()
 	path := "/proc/self/task/" + strconv.Itoa(int(th.TID))
 	for {
 		if _, err := os.Stat(path); err != nil {

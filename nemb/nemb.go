@@ -80,6 +80,9 @@ type Usage struct {
 	// Threads are those of the program that were asked for, by id. One that
 	// ended is told once more with its last value and then left out.
 	Threads []ThreadUsage
+	// Background is what threads of the program used that do not do its work,
+	// by class (see Account.Classify). It is part of Program.
+	Background []time.Duration
 }
 
 // ThreadUsage is the processor time of one thread since it started.

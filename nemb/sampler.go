@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -443,6 +444,9 @@ func (c *curve) at(t checkpoint.Instant) Usage {
 		}
 		u.Threads[i] = ThreadUsage{th.Thread, between(before, th.CPU, part)}
 	}
+	for i, used := range b.Background {
+		u.Background = append(u.Background, between(a.Background[i], used, part))
+	}
 	return u
 }
 
@@ -468,6 +472,12 @@ func (u Usage) since(base Usage) Usage {
 	u.Program -= base.Program
 	u.Own -= base.Own
 	u.Other -= base.Other
+	if len(base.Background) > 0 {
+		u.Background = slices.Clone(u.Background)
+		for i, used := range base.Background {
+			u.Background[i] -= used
+		}
+	}
 	return u
 }
 

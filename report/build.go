@@ -12,7 +12,8 @@ import (
 	"cg/nemb/attribute"
 )
 
-// The lines of the ledger.
+// The lines of the ledger. Those of the program's background threads have the
+// names that its language gives.
 const (
 	LineFunctions      = "functions"
 	LineUninstrumented = "uninstrumented"
@@ -74,6 +75,9 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	if known {
 		line(LineFunctions, func(l attribute.Ledger) nemb.Energy { return l.Functions })
 		line(LineUninstrumented, func(l attribute.Ledger) nemb.Energy { return l.Uninstrumented })
+		for i, name := range result.Background {
+			line(name, func(l attribute.Ledger) nemb.Energy { return l.Background[i] })
+		}
 		line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
 		line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
 		line(LineOwn, func(l attribute.Ledger) nemb.Energy { return l.Own })

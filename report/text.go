@@ -195,6 +195,9 @@ func table[T any](p *printer, head string, all []T, named func(T) string, column
 	}
 }
 
+// always are the lines of the ledger that are shown when there is nothing on them.
+var always = map[string]bool{LineFunctions: true, LineUninstrumented: true, LineOther: true, LineIdle: true, LineOwn: true}
+
 func (p *printer) ledger(r *Run) {
 	if len(r.Ledger) == 0 {
 		return
@@ -206,7 +209,7 @@ func (p *printer) ledger(r *Run) {
 		width = max(width, len(l.Name))
 	}
 	for _, l := range r.Ledger {
-		if l.EnergyJ == 0 && l.Name == LineUnattributed && !p.Verbose {
+		if l.EnergyJ == 0 && !always[l.Name] && !p.Verbose {
 			continue
 		}
 		e := l.EnergyJ

@@ -101,6 +101,11 @@ type Attributor struct {
 	// MaxDepth is how many calls deep sites are told apart, 0 for no limit:
 	// what deeper ones use is their caller's. Set before the first Fold.
 	MaxDepth int
+	// Background names the classes of threads of nemb.Usage.Background, which
+	// have their own lines in the ledger. Set before Begin.
+	Background []string
+
+	beside [][]float64 // per domain, per class: microjoules
 
 	origin  checkpoint.Tick
 	begun   bool

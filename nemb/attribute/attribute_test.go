@@ -28,6 +28,8 @@ type tape struct {
 	words map[checkpoint.Thread][]uint64
 	start map[checkpoint.Thread]checkpoint.Tick
 	last  map[uint32]bool // threads that end with their last word
+
+	background []string
 }
 
 func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoint.SiteID) {
@@ -47,6 +49,7 @@ func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoin
 // cpu gives for each moment, and the energy that energy gives.
 func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64) []nemb.Energy, usage func(int64) nemb.Usage) Result {
 	t.a = New(domains, 2)
+	t.a.Background = t.background
 	for at := int64(0); ; at += period {
 		at = min(at, end)
 		s := nemb.Sample{At: checkpoint.Tick(origin + at), Time: checkpoint.Instant(origin + at), Energy: energy(at), Usage: usage(at)}
@@ -364,6 +367,48 @@ func TestLedgerLines(t *testing.T) {
 	}
 }
 
+// Threads beside those of the program have lines of their own, in proportion to
+// what they used, and the functions and the rest as much less.
+func TestBackground(t *testing.T) {
+	var p tape
+	p.background = []string{"collection", "compilation"}
+	p.add(1, 0, checkpoint.Enter, 1)
+	p.add(1, 1000*ms, checkpoint.Exit, 1)
+	thread := checkpoint.Thread{PID: 1, TID: 1}
+	// Two processors: the function's thread uses half of one, collection a
+	// quarter, compilation an eighth in the first half, and the rest a quarter.
+	usage := func(at int64) nemb.Usage {
+		compiling := min(at, 500*ms) / 8
+		return nemb.Usage{
+			Program:    time.Duration(at + compiling),
+			Threads:    []nemb.ThreadUsage{{Thread: thread, CPU: time.Duration(at / 2)}},
+			Background: []time.Duration{time.Duration(at / 4), time.Duration(compiling)},
+		}
+	}
+	second := nemb.Domain{ID: "dram-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
+	energy := func(at int64) []nemb.Energy {
+		e := nemb.Energy(9 * at / 1000)
+		return []nemb.Energy{e, e / 9}
+	}
+	r := p.play([]nemb.Domain{counter, second}, 1000*ms, 10*ms, energy, usage)
+	lawful(t, r)
+	// 9 W: in the first half 4, 2, 1 and 2 of them, then 4.5, 2.25, 0 and 2.25.
+	want := Ledger{Functions: 4_250_000, Uninstrumented: 2_125_000, Background: []nemb.Energy{2_125_000, 500_000}}
+	for d, l := range r.Domains {
+		scale := []nemb.Energy{1, 9}[d]
+		if !near(l.Functions*scale, want.Functions, 1e-4) || !near(l.Uninstrumented*scale, want.Uninstrumented, 1e-4) ||
+			!near(l.Background[0]*scale, want.Background[0], 1e-4) || !near(l.Background[1]*scale, want.Background[1], 1e-4) {
+			t.Errorf("domain %d: %+v, want %+v", d, l, want)
+		}
+	}
+	if l := r.Total; !near(l.Background[0]*9, want.Background[0]*10, 1e-4) || !near(l.Program(), 10_000_000, 1e-6) || !slices.Equal(r.Background, p.background) {
+		t.Errorf("%+v of %q", l, r.Background)
+	}
+	if c := cost(t, r, 1); c.Self.Energy != r.Total.Functions || !near(c.Self.Energy*9, want.Functions*10, 1e-4) {
+		t.Errorf("%+v", c.Self)
+	}
+}
+
 // A counter does not tell idle power: it is set aside by the published share,
 // and the bounds hold the truth for any share from none to the largest.
 func TestIdleShare(t *testing.T) {
@@ -568,6 +613,8 @@ func TestConservation(t *testing.T) {
 		second := nemb.Domain{ID: "dram-0", Method: nemb.Measured, InTotal: rng.IntN(2) == 0, Lo: 1, Hi: 1, Base: rng.Float64() * 10}
 		e := [2]nemb.Energy{}
 		var program, own, other time.Duration
+		p.background = []string{"a", "b", "c"}[:rng.IntN(4)]
+		used := make([]time.Duration, len(p.background))
 		r := p.play([]nemb.Domain{counter, second}, end, int64(1+rng.IntN(10))*ms,
 			func(int64) []nemb.Energy {
 				e[0] += nemb.Energy(rng.IntN(1000000))
@@ -578,7 +625,10 @@ func TestConservation(t *testing.T) {
 				program += time.Duration(rng.IntN(20 * ms))
 				own += time.Duration(rng.IntN(ms))
 				other += time.Duration(rng.IntN(3 * ms))
-				return nemb.Usage{Program: program, Own: own, Other: other}
+				for i := range used {
+					used[i] += time.Duration(rng.IntN(8 * ms))
+				}
+				return nemb.Usage{Program: program, Own: own, Other: other, Background: slices.Clone(used)}
 			})
 		lawful(t, r)
 		if t.Failed() {

@@ -32,27 +32,34 @@ type Cost struct {
 }
 
 // Ledger accounts for the energy of a domain, or of the machine:
-// Functions + Uninstrumented + Other + Idle + Own + Unattributed = Total.
+// Functions + Uninstrumented + Background + Other + Idle + Own + Unattributed = Total.
 type Ledger struct {
-	Functions      nemb.Energy // self energies of all sites
-	Uninstrumented nemb.Energy // the program outside its sites
-	Other          nemb.Energy // other processes
-	Idle           nemb.Energy // drawn without anybody running, where known
-	Own            nemb.Energy // cg
-	Unattributed   nemb.Energy // in windows whose end could not be read
+	Functions      nemb.Energy   // self energies of all sites
+	Uninstrumented nemb.Energy   // the program outside its sites
+	Background     []nemb.Energy // classes of threads beside those of the program
+	Other          nemb.Energy   // other processes
+	Idle           nemb.Energy   // drawn without anybody running, where known
+	Own            nemb.Energy   // cg
+	Unattributed   nemb.Energy   // in windows whose end could not be read
 	Total          nemb.Energy
-	// ProgramLo and ProgramHi bound Functions + Uninstrumented, the domain's
+	// ProgramLo and ProgramHi bound what is the program's, the domain's
 	// own bounds included.
 	ProgramLo, ProgramHi nemb.Energy
 }
 
 // Balanced reports whether the law of the ledger holds.
 func (l Ledger) Balanced() bool {
-	return l.Functions+l.Uninstrumented+l.Other+l.Idle+l.Own+l.Unattributed == l.Total
+	return l.Program()+l.Other+l.Idle+l.Own+l.Unattributed == l.Total
 }
 
 // Program is the share of the measured program.
-func (l Ledger) Program() nemb.Energy { return l.Functions + l.Uninstrumented }
+func (l Ledger) Program() nemb.Energy {
+	e := l.Functions + l.Uninstrumented
+	for _, b := range l.Background {
+		e += b
+	}
+	return e
+}
 
 // Path is a call path: a site, called from another path. Self is what it used
 // itself.
@@ -81,6 +88,8 @@ type Result struct {
 	Stats   Stats
 	Wall    time.Duration // from the first sample to the last
 	CPU     time.Duration // of the program
+
+	Background []string // the classes of the ledgers' Background
 }
 
 // Finish adds everything up. The Attributor is spent afterwards.
@@ -93,10 +102,19 @@ func (a *Attributor) Finish() Result {
 		Wall:    time.Duration(a.prev.Time - a.first.Time),
 		CPU:     a.prev.Usage.Program - a.first.Usage.Program,
 		Domains: make([]Ledger, len(a.domains)),
+
+		Background: a.Background,
 	}
+	r.Total.Background = make([]nemb.Energy, len(a.Background))
 	whole := make([][]nemb.Energy, len(a.domains)) // per domain, per node
 	for d, b := range a.books {
-		whole[d] = round(a.energy[d], b.program)
+		parts := a.energy[d]
+		if a.beside != nil {
+			parts = slices.Concat(parts, a.beside[d])
+		}
+		parted := round(parts, b.program)
+		whole[d] = parted[:len(a.nodes)]
+		beside := append([]nemb.Energy{}, parted[len(a.nodes):]...)
 		// What the runtime did for cg is cg's.
 		inside := nemb.Energy(0)
 		for i, n := range a.nodes {
@@ -109,11 +127,15 @@ func (a *Attributor) Finish() Result {
 		l := Ledger{
 			Uninstrumented: whole[d][root],
 			Functions:      b.program - whole[d][root] - inside,
+			Background:     beside,
 			Other:          b.other,
 			Idle:           b.idle,
 			Own:            b.own + inside,
 			Unattributed:   b.unattributed,
 			Total:          b.total,
+		}
+		for _, e := range beside {
+			l.Functions -= e
 		}
 		if b.program > 0 {
 			// What the runtime did for cg leaves the program with its bounds.
@@ -124,6 +146,9 @@ func (a *Attributor) Finish() Result {
 		if a.domains[d].InTotal {
 			r.Total.Functions += l.Functions
 			r.Total.Uninstrumented += l.Uninstrumented
+			for i, e := range beside {
+				r.Total.Background[i] += e
+			}
 			r.Total.Other += l.Other
 			r.Total.Idle += l.Idle
 			r.Total.Own += l.Own

@@ -62,15 +62,16 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 	own := nanos(s.Usage.Own - prev.Usage.Own)
 	other := nanos(s.Usage.Other - prev.Usage.Other)
 
+	beside, background := a.background(s, prev)
 	cpu := map[*thread]float64{}
-	sum := a.threadTimes(s, perTick, program, cpu)
-	rest := a.outside(s, sum)
+	sum := a.threadTimes(s, perTick, max(0, program-background), cpu)
+	rest := a.outside(s, sum+background)
+	weight := sum + rest + background // splits the program's share
 	if program <= 0 {
 		// The account is behind the threads, or there is none: what the
 		// threads used is what the program used.
-		program = sum + rest
+		program = weight
 	}
-	weight := sum + rest // splits the program's share
 	a.parts(weight, cpu)
 
 	for d := range a.domains {
@@ -93,6 +94,11 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		b.lo += lo * float64(shares[0])
 		b.hi += hi * float64(shares[0])
 		a.spend(d, float64(shares[0]), weight, rest, cpu)
+		if weight > 0 {
+			for i, used := range beside {
+				a.beside[d][i] += float64(shares[0]) * used / weight
+			}
+		}
 		a.bound(d, float64(shares[0]), lo, hi)
 	}
 	a.settle(perTick, cpu)
@@ -211,6 +217,24 @@ func (a *Attributor) outside(s nemb.Sample, sum float64) float64 {
 	delta := rest - a.rest
 	a.rest = rest
 	return delta
+}
+
+// background is what each class of threads used in the window, and their sum.
+func (a *Attributor) background(s, prev nemb.Sample) (used []float64, sum float64) {
+	if a.beside == nil {
+		a.beside = make([][]float64, len(a.domains))
+		for d := range a.beside {
+			a.beside[d] = make([]float64, len(a.Background))
+		}
+	}
+	used = make([]float64, len(a.Background))
+	for i := range used {
+		if i < len(s.Usage.Background) && i < len(prev.Usage.Background) {
+			used[i] = max(0, nanos(s.Usage.Background[i]-prev.Usage.Background[i]))
+			sum += used[i]
+		}
+	}
+	return used, sum
 }
 
 // split divides e in proportion to the weights, to the microjoule: what
