@@ -93,7 +93,8 @@ type Language struct {
 	Native string
 	// InterpreterFlag is the flag of cg that chooses Target.Interpreter.
 	InterpreterFlag string
-	// Background are the threads that have lines of their own in the ledger.
+	// Background are the threads that have lines of their own in the ledger;
+	// none if there are none.
 	Background []ThreadClass
 	// Flags are further flags of cg that this language has.
 	Flags []Flag

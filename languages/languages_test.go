@@ -2,6 +2,7 @@ package languages
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -17,7 +18,7 @@ func TestRegistry(t *testing.T) {
 	}
 	owner := map[string]string{}
 	// What only some languages have, as the comments of Language say.
-	some := []string{"TargetFlags", "Interprets", "Outline", "Beside", "Flags"}
+	some := []string{"Background", "TargetFlags", "Interprets", "Outline", "Beside", "Flags"}
 	for _, l := range All() {
 		for v, i := reflect.ValueOf(*l), 0; i < v.NumField(); i++ {
 			if v.Field(i).IsZero() && !slices.Contains(some, v.Type().Field(i).Name) {
@@ -49,5 +50,38 @@ func TestRegistry(t *testing.T) {
 	}
 	if Named("klingon") != nil || ForFile("x.klingon") != nil || ForFile("x") != nil {
 		t.Error("finds languages that are not there")
+	}
+}
+
+// Names of threads are found as the kernel has them, cut at 15 bytes.
+func TestBackground(t *testing.T) {
+	for _, l := range All() {
+		for _, c := range l.Background {
+			for _, pattern := range c.Threads {
+				if _, err := path.Match(pattern, "x"); err != nil || len(strings.Trim(pattern, "*")) > 15+len("[12]") {
+					t.Errorf("%s, %s: %q", l.Name, c.Name, pattern)
+				}
+			}
+		}
+	}
+	class := func(comm string) string {
+		for _, c := range Named("java").Background {
+			for _, pattern := range c.Threads {
+				if ok, _ := path.Match(pattern, comm); ok {
+					return c.Name
+				}
+			}
+		}
+		return ""
+	}
+	for name, want := range map[string]string{
+		"GC Thread#0": "garbage collection", "G1 Main Marker": "garbage collection", "G1 Conc#12": "garbage collection",
+		"Shenandoah Cont": "garbage collection", "ZWorkerYoung#0": "garbage collection", "VM Thread": "garbage collection",
+		"C1 CompilerThre": "JIT compilation", "C2 CompilerThre": "JIT compilation", "Sweeper thread": "JIT compilation",
+		"java": "", "Finalizer": "", "Reference Handl": "", "pool-1-thread-1": "", "C3 CompilerThre": "",
+	} {
+		if got := class(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }
