@@ -70,7 +70,9 @@ type crew struct {
 type member struct {
 	thread
 	class  int // -1 for none
-	looked int // how often its name was read
+	since  checkpoint.Instant
+	looked bool // at its name
+	named  bool // for good
 	booked time.Duration
 	keeps  bool // its file open, of those that may be
 }
@@ -80,6 +82,8 @@ const (
 	backgroundEvery = checkpoint.Instant(10 * time.Millisecond)
 	// A new process begins new threads: it is scanned every eighth of its age.
 	crewFirst, crewLast = backgroundEvery, checkpoint.Instant(100 * time.Millisecond)
+	// A thread that is called as the first of its process is looked at that long.
+	crewNamed = checkpoint.Instant(time.Second)
 )
 
 // follow adds a process; again nothing happens.
@@ -101,7 +105,7 @@ func (b *background) read(now checkpoint.Instant, own func(checkpoint.Thread) bo
 		}
 		if c.scanned == 0 || now-c.scanned >= min(crewLast, max(crewFirst, (now-c.since)/8)) {
 			c.scanned = now
-			if !b.scan(pid, c, own) {
+			if !b.scan(pid, c, now, own) {
 				b.end(pid, c)
 				continue
 			}
@@ -121,7 +125,7 @@ func (b *background) read(now checkpoint.Instant, own func(checkpoint.Thread) bo
 }
 
 // scan looks for threads that began or ended; false says that the process did.
-func (b *background) scan(pid uint32, c *crew, own func(checkpoint.Thread) bool) bool {
+func (b *background) scan(pid uint32, c *crew, now checkpoint.Instant, own func(checkpoint.Thread) bool) bool {
 	folder := fmt.Sprintf("%s/%d/task", b.proc, pid)
 	dir, err := os.Open(folder)
 	if err != nil {
@@ -132,6 +136,7 @@ func (b *background) scan(pid uint32, c *crew, own func(checkpoint.Thread) bool)
 	if err != nil || len(names) == 0 {
 		return false
 	}
+	first := threadName(folder, strconv.Itoa(int(pid)))
 	there := make(map[uint32]bool, len(names))
 	for _, name := range names {
 		n, err := strconv.ParseUint(name, 10, 32)
@@ -142,7 +147,7 @@ func (b *background) scan(pid uint32, c *crew, own func(checkpoint.Thread) bool)
 		there[tid] = true
 		m := c.threads[tid]
 		if m == nil || m.gone { // its number may be another's now
-			m = &member{class: -1}
+			m = &member{class: -1, since: now}
 			m.fd, m.path = -1, folder+"/"+name+"/schedstat"
 			c.threads[tid] = m
 		}
@@ -150,14 +155,16 @@ func (b *background) scan(pid uint32, c *crew, own func(checkpoint.Thread) bool)
 			b.leave(m)
 			continue
 		}
-		// A thread begins with its creator's name, and gets its own soon.
-		if m.looked > 1 {
+		// A thread begins with its creator's name, and gives itself its own when
+		// it runs first, which may be late on a busy machine.
+		if m.named {
 			continue
 		}
-		m.looked++
-		class := -1
-		if comm, err := os.ReadFile(folder + "/" + name + "/comm"); err == nil && !own(checkpoint.Thread{PID: pid, TID: tid}) {
-			class = b.class(strings.TrimSuffix(string(comm), "\n"))
+		comm, class := threadName(folder, name), -1
+		m.named = m.looked && comm != first || now-m.since > crewNamed
+		m.looked = true
+		if !own(checkpoint.Thread{PID: pid, TID: tid}) {
+			class = b.class(comm)
 		}
 		if class != m.class {
 			b.leave(m)
@@ -171,6 +178,12 @@ func (b *background) scan(pid uint32, c *crew, own func(checkpoint.Thread) bool)
 		}
 	}
 	return true
+}
+
+// threadName is what the kernel calls a thread, "" for one that is gone.
+func threadName(folder, tid string) string {
+	text, _ := os.ReadFile(folder + "/" + tid + "/comm")
+	return strings.TrimSuffix(string(text), "\n")
 }
 
 func (b *background) enter(m *member, class int) {

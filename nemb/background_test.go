@@ -72,6 +72,7 @@ func TestBackground(t *testing.T) {
 
 	c.put(7, 11, "java", 1*ms) // a thread that has not got its name yet
 	after(10*ms, "without its name", 5*ms, 4*ms)
+	after(10*ms, "still without its name", 5*ms, 4*ms)
 	c.put(7, 11, "G1 Conc#0", 2*ms)
 	c.put(7, 10, "GC Thread#9", 100*ms) // of the program's making, long after
 	after(10*ms, "with its name", 7*ms, 4*ms)
@@ -92,7 +93,7 @@ func TestBackground(t *testing.T) {
 
 	c.end("7", "task", "9")
 	c.put(7, 15, "C1 CompilerThre", 1*ms)
-	after(10*ms, "ended", 8*ms, 11*ms)
+	after(20*ms, "ended", 8*ms, 11*ms)
 	if n := len(b.processes); n != 1 {
 		t.Errorf("%d processes", n)
 	}
