@@ -36,6 +36,7 @@ type javaBuild struct {
 	target javaTarget
 	files  []*javaFile
 	main   string
+	module string            // that the sources declare, "" for none
 	skips  []instrument.Skip // told once the program compiles
 }
 
@@ -208,6 +209,10 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 		if f == "--enable-preview" {
 			args = append(args, f)
 		}
+	}
+	args = append(args, b.target.forJavac()...)
+	if b.module != "" {
+		args = append(args, seen(b.module)...)
 	}
 	args = append(args, "-cp", strings.Join([]string{b.classpath(), b.jar}, string(os.PathListSeparator)))
 	names := slices.Sorted(func(yield func(string) bool) {

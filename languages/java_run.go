@@ -56,7 +56,8 @@ type javaTarget struct {
 
 // javaValues are the flags of java whose value is the next argument
 // (docs.oracle.com/en/java/javase/17/docs/specs/man/java.html).
-var javaValues = []string{"-cp", "-classpath", "--class-path", "--source", "--add-modules", "--add-opens", "--add-exports", "--add-reads", "--enable-native-access"}
+var javaValues = []string{"-cp", "-classpath", "--class-path", "--source", "--add-modules", "--add-opens", "--add-exports", "--add-reads", "--enable-native-access",
+	"-p", "--module-path", "--upgrade-module-path", "--limit-modules", "--patch-module"}
 
 func flagJava(a string) (more int, target, ok bool) {
 	if len(a) < 2 || a[0] != '-' {
@@ -80,7 +81,7 @@ func splitJava(t Target) (javaTarget, error) {
 		}
 		name, value, given := strings.Cut(a, "=")
 		switch {
-		case a == "-jar" || a == "-m" || name == "--module" || a == "-p" || name == "--module-path":
+		case a == "-jar" || a == "-m" || name == "--module":
 			return p, refuse(2, "%s: classes and modules that are compiled already are not instrumented: %s", a, javaTargets)
 		case slices.Contains(javaValues, name) && !given:
 			if i++; i == len(t.Args) {
@@ -231,6 +232,11 @@ func launchJava(t Target, s Setup) (Command, error) {
 		}
 	}
 	b := &javaBuild{k: k, s: s, jar: jar, target: target, files: files, main: main}
+	if folder {
+		if b.module, err = javaModule(files); err != nil {
+			return Command{}, err
+		}
+	}
 	classes, output, err := b.compile(ctx)
 	if err != nil {
 		return Command{}, err
@@ -253,15 +259,21 @@ func launchJava(t Target, s Setup) (Command, error) {
 	// The runtime is on the boot class path, for every class loader, and on the
 	// program's, for virtual machines that it starts with that.
 	args := append([]string{k.java}, runtimes.JavaFlags(k.feature, jar, s.Native.Path != "")...)
+	var flags []string
 	for i := 0; i < len(target.flags); i++ {
 		if target.flags[i] == "--source" { // the compiler's
 			i++
 			continue
 		}
-		args = append(args, target.flags[i])
+		flags = append(flags, target.flags[i])
 	}
-	path := strings.Join([]string{classes, b.classpath(), jar}, string(os.PathListSeparator))
-	args = append(append(args, "-cp", path, main), target.args...)
+	if b.module != "" {
+		args = append(args, b.inModule(flags, classes)...)
+	} else {
+		path := strings.Join([]string{classes, b.classpath(), jar}, string(os.PathListSeparator))
+		args = append(append(args, flags...), "-cp", path, main)
+	}
+	args = append(args, target.args...)
 	return Command{Args: args, Env: []string{"CG_RUN=" + run}, Version: k.version}, nil
 }
 
