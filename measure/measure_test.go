@@ -122,7 +122,7 @@ func run(t testing.TB, args ...string) *Outcome {
 }
 
 func TestRun(t *testing.T) {
-	o := run(t, "sh", "-c", "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; exit 3")
+	o := run(t, "sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exit 3")
 	if o.Result.Status != 3 || !o.Attributed.Total.Balanced() || len(o.Series.Samples) < 2 {
 		t.Errorf("%+v", o.Attributed)
 	}

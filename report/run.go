@@ -204,7 +204,7 @@ type Site struct {
 }
 
 // Path is a call path: a site that was called from another path. The self
-// energies of all paths are the program's energy.
+// energies of all paths are those of functions and of what is uninstrumented.
 type Path struct {
 	// Parent is the index of the caller's path, which stands before this one; -1
 	// for the first, which is what the program used outside its functions.

@@ -110,7 +110,7 @@ func (c *check) ledger(r *Run) {
 	domains := map[string]Joules{}
 	for i, l := range r.Ledger {
 		sum += l.EnergyJ
-		if l.Name == LineFunctions || l.Name == LineUninstrumented {
+		if !slices.Contains([]string{LineOther, LineIdle, LineOwn, LineUnattributed}, l.Name) {
 			program += l.EnergyJ
 		}
 		for id, e := range l.Domains {
@@ -185,8 +185,14 @@ func (c *check) paths(r *Run) {
 	for i := len(r.Paths) - 1; i > 0; i-- {
 		under[r.Paths[i].Parent] += under[i]
 	}
-	if r.Totals.ProgramEnergyJ != nil && len(r.Paths) > 0 {
-		c.sum("totals.program_energy_j", "the call paths", *r.Totals.ProgramEnergyJ, sum)
+	if len(r.Ledger) > 0 {
+		var inside Joules
+		for _, l := range r.Ledger {
+			if l.Name == LineFunctions || l.Name == LineUninstrumented {
+				inside += l.EnergyJ
+			}
+		}
+		c.sum("ledger ("+LineFunctions+", "+LineUninstrumented+")", "the call paths", inside, sum)
 	}
 	if !whole {
 		return

@@ -134,7 +134,7 @@ func lawfulPaths(t *testing.T, r Result) {
 		b := bySite[p.Site]
 		bySite[p.Site] = part{b.self + p.Self, b.calls + p.Calls}
 	}
-	if sum != r.Total.Program() || r.Paths[0].Self != r.Total.Uninstrumented {
+	if sum != r.Total.Functions+r.Total.Uninstrumented || r.Paths[0].Self != r.Total.Uninstrumented {
 		t.Errorf("the paths add up to %d and begin with %d, the ledger is %+v", sum, r.Paths[0].Self, r.Total)
 	}
 	for _, c := range r.Costs {
