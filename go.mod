@@ -14,6 +14,7 @@ require (
 	golang.org/x/sys v0.39.0
 	golang.org/x/term v0.37.0
 	golang.org/x/text v0.31.0
+	gonum.org/v1/gonum v0.16.0
 )
 
 require (
