@@ -269,12 +269,11 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	if o.granularity, err = instrument.ParseGranularity(c.String("granularity")); err != nil {
 		return o, fail(statusUsage, "-g: %w", err)
 	}
-	intervals := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond, "high": time.Millisecond}
-	var ok bool
-	if o.interval, ok = intervals[c.String("precision")]; !ok {
-		return o, fail(statusUsage, "-p: precision %q is not known: use low, medium or high (100, 10, 1 ms)", c.String("precision"))
+	if o.interval, err = precision(c); err != nil {
+		return o, err
 	}
 	modes := map[string]launcher.PtyMode{"auto": launcher.Auto, "always": launcher.Always, "never": launcher.Never}
+	var ok bool
 	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
 		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))
 	}
@@ -297,6 +296,16 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	}
 	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude")}
 	return o, nil
+}
+
+// precision is the sampling interval that -p names.
+func precision(c *cli.Context) (time.Duration, error) {
+	intervals := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond, "high": time.Millisecond}
+	interval, ok := intervals[c.String("precision")]
+	if !ok {
+		return 0, fail(statusUsage, "-p: precision %q is not known: use low, medium or high (100, 10, 1 ms)", c.String("precision"))
+	}
+	return interval, nil
 }
 
 // small says which sites may be counted instead of timed.

@@ -25,6 +25,14 @@ func Schema() map[string]any {
 	return s
 }
 
+// RepeatedSchema is that of repeated runs: docs/repeated.schema.json.
+func RepeatedSchema() map[string]any {
+	s := schemaOf(reflect.TypeFor[Repeated]())
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "Repeated runs measured by cg, schema version " + SchemaVersion
+	return s
+}
+
 // Validate holds a text against the schema. The error names the first field
 // that differs.
 func Validate(b []byte) error {

@@ -1,0 +1,409 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/shlex"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"cg/checkpoint"
+	"cg/launcher"
+	"cg/measure"
+	"cg/nemb"
+	"cg/report"
+)
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "run",
+		Usage:     "energy of any command, run many times, with statistics",
+		ArgsUsage: "CMD [ARGS...]",
+		Description: `Runs CMD as it is, without checkpoints: cg run -n 20 -- make test. With -c LINE,
+once or several times, it compares command lines: every round runs each of them
+once, in an order that changes.
+
+The energy that is shown first is the command's share of the machine's, by
+processor time; the interval is that of the mean (bootstrap, 95 %). Nothing that
+was measured is left out.
+
+The command's output is not shown, unless --show-output says so; the end of its
+standard error is, when it fails. Its standard input is empty (--stdin FILE).
+
+Exit status: 0; the command's own if it fails, 128+n if signal n ended it, 124
+after --timeout; 1 if --budget is exceeded; 125 cg failed; 126, 127 CMD cannot be
+run, or is not found; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "repeat", Aliases: []string{"n"}, Value: 10, Usage: "measure `N` runs"},
+			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 1, Usage: "run `N` times before, to warm up"},
+			&cli.BoolFlag{Name: "include-warmup", Usage: "let the runs that warm up count, too"},
+			&cli.StringSliceFlag{Name: "command", Aliases: []string{"c"}, Usage: "a command `LINE` in place of CMD; several are compared"},
+			&cli.StringFlag{Name: "shell", Value: "sh", Usage: "how -c lines run: sh, or none to split them into words (`WHICH`)"},
+			&cli.StringFlag{Name: "prepare", Usage: "run `LINE` with sh before each run, unmeasured"},
+			&cli.StringFlag{Name: "stdin", Usage: "give every run `FILE` as standard input"},
+			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
+			&cli.Float64Flag{Name: "budget", Usage: "fail if a run takes more than `JOULES`: if the lower end of the mean's interval is above"},
+			&cli.BoolFlag{Name: "ignore-failure", Usage: "go on when the command fails"},
+			&cli.BoolFlag{Name: "show-output", Usage: "let the command's output through"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the figures as JSON to `FILE` (- for standard output)"},
+			&cli.BoolFlag{Name: "json", Usage: "print the figures as JSON on standard output"},
+			&cli.StringFlag{Name: "export-csv", Usage: "write every run to `FILE`"},
+			&cli.StringFlag{Name: "export-markdown", Usage: "write a table to `FILE`"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
+			sysrootFlag(),
+		},
+		Action: runRepeated,
+	}
+}
+
+// series is what cg run does, said by its flags.
+type series struct {
+	argvs         [][]string
+	repeat        int
+	warmup        int
+	prepare       string
+	stdin         string
+	timeout       time.Duration
+	budget        *float64
+	ignoreFailure bool
+	showOutput    bool
+	includeWarmup bool
+	interval      time.Duration
+	sensors       []nemb.Sensor
+	root          nemb.Root
+	denied        []error
+	log           string // standard error of the last run
+	progress      bool
+}
+
+func runRepeated(c *cli.Context) error {
+	s, err := seriesOptions(c)
+	if err != nil {
+		return err
+	}
+	outs, err := openExports(c)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, o := range outs {
+			o.abandon()
+		}
+	}()
+	if s.root, err = sysroot(c); err != nil {
+		return err
+	}
+	found, err := nemb.Discover(s.root, c.StringSlice("sensors"))
+	if errors.Is(err, nemb.ErrUnknownSource) {
+		return fail(statusUsage, "-s: %w", err)
+	} else if err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	defer found.Close()
+	if want := c.StringSlice("sensors"); len(want) > 0 && len(found.Sensors) == 0 {
+		return fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(found.Denied))
+	}
+	s.sensors, s.denied = found.Sensors, found.Denied
+	dir, err := runDir()
+	if err != nil {
+		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
+	}
+	defer os.RemoveAll(dir)
+	s.log = filepath.Join(dir, "stderr")
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+
+	result, stopped := s.run(ctx)
+	if result == nil {
+		return stopped
+	}
+	if err := writeExports(c, outs, result); err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	if stopped != nil {
+		return stopped
+	}
+	commands := result.Commands
+	if len(commands) == 0 {
+		commands = []report.Command{result.Command}
+	}
+	for _, command := range commands {
+		if e := command.BudgetExceeded; e != nil && *e {
+			return fail(statusFailure, "the budget is exceeded: %s took %.6g J on average, at least %.6g J, and %.6g J were allowed",
+				strings.Join(command.Argv, " "), command.ProgramEnergyJ.Mean, lower(command.ProgramEnergyJ), *command.BudgetJ)
+		} else if command.BudgetJ != nil && e == nil {
+			return fail(statusFailure, "--budget: the energy is not known, so nothing can be said of the budget")
+		}
+	}
+	return nil
+}
+
+func lower(s *report.Statistic) float64 {
+	if s.CI95Lower != nil {
+		return *s.CI95Lower
+	}
+	return s.Mean
+}
+
+func seriesOptions(c *cli.Context) (*series, error) {
+	s := &series{
+		repeat: c.Int("repeat"), warmup: c.Int("warmup"), prepare: c.String("prepare"), stdin: c.String("stdin"),
+		ignoreFailure: c.Bool("ignore-failure"), showOutput: c.Bool("show-output"), includeWarmup: c.Bool("include-warmup"),
+		progress: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	lines := c.StringSlice("command")
+	switch args := c.Args().Slice(); {
+	case len(lines) > 0 && len(args) > 0:
+		return nil, fail(statusUsage, "-c LINE and CMD do not go together: name the command one way")
+	case len(args) > 0:
+		if c.IsSet("shell") {
+			return nil, fail(statusUsage, "--shell is for -c LINE; CMD runs as it stands")
+		}
+		s.argvs = [][]string{args}
+	case len(lines) == 0:
+		return nil, fail(statusUsage, "no command: cg run -- CMD [ARGS...]")
+	}
+	for _, line := range lines {
+		var argv []string
+		switch shell := c.String("shell"); shell {
+		case "sh":
+			argv = []string{"sh", "-c", line}
+		case "none":
+			words, err := shlex.Split(line)
+			if err != nil || len(words) == 0 {
+				return nil, fail(statusUsage, "-c %q: not a command line: quotes must be closed, and something named", line)
+			}
+			argv = words
+		default:
+			return nil, fail(statusUsage, "--shell: %q is not known: use sh or none", shell)
+		}
+		s.argvs = append(s.argvs, argv)
+	}
+	if s.repeat < 1 {
+		return nil, fail(statusUsage, "-n: %d runs cannot be measured: use 1 or more", s.repeat)
+	}
+	if s.warmup < 0 {
+		return nil, fail(statusUsage, "-w: %d is no number of runs: use 0 or more", s.warmup)
+	}
+	var err error
+	if s.timeout, err = duration(c.String("timeout")); err != nil {
+		return nil, fail(statusUsage, "--timeout: %w", err)
+	}
+	if s.interval, err = precision(c); err != nil {
+		return nil, err
+	}
+	if c.IsSet("budget") {
+		b := c.Float64("budget")
+		if b <= 0 {
+			return nil, fail(statusUsage, "--budget: %g J is no budget: use joules above 0", b)
+		}
+		s.budget = &b
+	}
+	if s.stdin != "" {
+		f, err := os.Open(s.stdin)
+		if err != nil {
+			return nil, fail(statusUsage, "--stdin: %w", err)
+		}
+		f.Close()
+	}
+	return s, nil
+}
+
+// run runs every round. The result is nil if nothing was measured; an error is
+// why it stopped before the end.
+func (s *series) run(ctx context.Context) (*report.Repeated, error) {
+	result := &report.Repeated{Commands: make([]report.Command, len(s.argvs)), Warnings: []report.Warning{}}
+	for i, argv := range s.argvs {
+		result.Commands[i] = report.Command{Argv: argv, BudgetJ: s.budget, Measurements: []report.Measurement{}}
+	}
+	var stopped error
+	measured := false
+rounds:
+	for round := range s.warmup + s.repeat {
+		order := rand.Perm(len(s.argvs))
+		for k, i := range order {
+			s.say("round %d of %d, command %d of %d", round+1, s.warmup+s.repeat, k+1, len(order))
+			run, err := s.once(ctx, s.argvs[i])
+			if err != nil {
+				stopped = err
+				break rounds
+			}
+			measured = true
+			c := &result.Commands[i]
+			c.Measurements = append(c.Measurements, run.Measured(round, round < s.warmup))
+			c.Backend.Name, c.Backend.Kind = run.Totals.Source, run.Totals.Kind
+			result.Meta = run.Meta
+			for _, w := range run.Warnings {
+				if !slices.ContainsFunc(result.Warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
+					result.Warnings = append(result.Warnings, w)
+				}
+			}
+			if status := run.Process.ExitStatus; status != 0 && (!s.ignoreFailure || ctx.Err() != nil) {
+				stopped = s.failed(s.argvs[i], run)
+				break rounds
+			}
+			if ctx.Err() != nil {
+				stopped = fail(128+int(interrupted(ctx)), "interrupted after %d runs", len(c.Measurements))
+				break rounds
+			}
+		}
+	}
+	s.say("")
+	if !measured {
+		return nil, stopped
+	}
+	for i := range result.Commands {
+		result.Commands[i].Settle(s.includeWarmup)
+	}
+	result.Meta.OutlierMethod = report.OutlierMethod
+	result.Compare()
+	return result, stopped
+}
+
+// say shows progress on a terminal.
+func (s *series) say(format string, args ...any) {
+	if !s.progress {
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	if text != "" && s.showOutput {
+		return // among the command's output there is no place for it
+	}
+	fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text)
+}
+
+// failed is the error of a run that failed: the end of what it said.
+func (s *series) failed(argv []string, run *report.Run) error {
+	p := run.Process
+	what := fmt.Sprintf("status %d", p.ExitStatus)
+	switch {
+	case p.TimedOut:
+		what = "it took longer than --timeout"
+	case p.Signal != nil:
+		what = "signal " + *p.Signal
+	}
+	tail := ""
+	if b, err := os.ReadFile(s.log); err == nil && len(bytes.TrimSpace(b)) > 0 {
+		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+		tail = "\n" + strings.Join(lines[max(0, len(lines)-5):], "\n")
+	}
+	return fail(p.ExitStatus, "%s failed: %s (--ignore-failure goes on)%s", strings.Join(argv, " "), what, tail)
+}
+
+// once measures one run of a command.
+func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
+	if s.prepare != "" {
+		cmd := exec.CommandContext(ctx, "sh", "-c", s.prepare)
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		if err := cmd.Run(); err != nil {
+			if ctx.Err() != nil {
+				return nil, fail(128+int(interrupted(ctx)), "interrupted")
+			}
+			return nil, fail(statusFailure, "--prepare: %s: %w", s.prepare, err)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, fail(128+int(interrupted(ctx)), "interrupted")
+	}
+	command := launcher.Cmd{Args: argv, Pty: launcher.Never, Timeout: s.timeout}
+	in, err := os.Open(orNull(s.stdin))
+	if err != nil {
+		return nil, fail(statusUsage, "--stdin: %w", err)
+	}
+	defer in.Close()
+	command.Stdin = in
+	if !s.showOutput {
+		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fail(statusSelf, "%w", err)
+		}
+		defer null.Close()
+		log, err := os.Create(s.log)
+		if err != nil {
+			return nil, fail(statusSelf, "%w", err)
+		}
+		defer log.Close()
+		command.Stdout, command.Stderr = null, log
+	} else {
+		command.Stdout = os.Stderr // standard output may be the figures'
+	}
+	account := nemb.NewAccount()
+	defer account.Close()
+	run := report.Start("coarse", "", os.Args, Version)
+	outcome, err := measure.Run(measure.Config{Command: command, Sensors: s.sensors, Account: account, Interval: s.interval})
+	if err != nil {
+		return nil, refused(err)
+	}
+	cpu := nemb.Identify(s.root)
+	run.Finish(report.Facts{
+		Outcome: outcome, Denied: s.denied, CPUModel: cpu.Name, CPUKnown: cpu.March != "", CPUMethod: account.Method(),
+		Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval,
+	})
+	return run, nil
+}
+
+func orNull(file string) string {
+	if file == "" {
+		return os.DevNull
+	}
+	return file
+}
+
+// exports are the files that the figures go to, by the flag that names them.
+var exports = []string{"output", "export-csv", "export-markdown"}
+
+func openExports(c *cli.Context) (map[string]*output, error) {
+	outs := map[string]*output{}
+	for _, flag := range exports {
+		o, err := (&output{name: c.String(flag)}).open()
+		if err != nil {
+			for _, o := range outs {
+				o.abandon()
+			}
+			return nil, err
+		}
+		outs[flag] = o
+	}
+	if jsonOnStdout(c) && launcher.Closed(1) {
+		return nil, fail(statusUsage, "standard output is closed and the figures would be lost: save them with -o FILE")
+	}
+	return outs, nil
+}
+
+func writeExports(c *cli.Context, outs map[string]*output, r *report.Repeated) error {
+	b, err := r.JSON()
+	if err != nil {
+		return err
+	}
+	var table, markdown bytes.Buffer
+	if err := errors.Join(r.CSV(&table), r.Markdown(&markdown)); err != nil {
+		return err
+	}
+	texts := map[string][]byte{"output": b, "export-csv": table.Bytes(), "export-markdown": markdown.Bytes()}
+	var failed []error
+	for _, flag := range exports {
+		if err := outs[flag].save(texts[flag]); err != nil {
+			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	if jsonOnStdout(c) {
+		_, err = os.Stdout.Write(b)
+	} else if r.Counted() {
+		_, err = io.WriteString(os.Stdout, r.Text(terminal(os.Stdout, false)))
+	}
+	return errors.Join(append(failed, err)...)
+}

@@ -1,0 +1,501 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"cg/nemb"
+	"cg/statistics"
+)
+
+// Repeated is what repeated runs of commands gave: the meta of a run, and the
+// fields of the first command beside it. Where there are several commands, each
+// is in Commands, the first too.
+type Repeated struct {
+	Meta Meta `json:"meta"`
+	Command
+	Commands []Command `json:"commands,omitempty"`
+	Warnings []Warning `json:"warnings"`
+}
+
+// Command is one command's measurements and what they come to. Means, spreads
+// and intervals are over all measurements but those of the warm-up, unless that
+// is included; nothing else is left out.
+type Command struct {
+	Argv    []string `json:"command"`
+	Backend Backend  `json:"backend"`
+	Runs    Runs     `json:"runs"`
+	// EnergyJ is the machine's energy while the command ran, ProgramEnergyJ the
+	// command's share of it.
+	EnergyJ        *Statistic         `json:"energy_j"`
+	ProgramEnergyJ *Statistic         `json:"program_energy_j"`
+	DurationS      *Statistic         `json:"duration_s"`
+	CPUS           *Statistic         `json:"cpu_s"`
+	PowerW         *Statistic         `json:"power_w"` // the mean of energy by duration of each run
+	Domains        map[string]float64 `json:"domains"` // mean joules
+	DomainsPowerW  map[string]float64 `json:"domains_power_w"`
+	BudgetJ        *float64           `json:"budget_j,omitempty"`
+	BudgetExceeded *bool              `json:"budget_exceeded,omitempty"`
+	OutlierMethod  string             `json:"outlier_method"`
+	Measurements   []Measurement      `json:"measurements"`
+	// AgainstFirst is how much more of its energy the command takes than the
+	// first one, by their runs of the same round.
+	AgainstFirst *Ratio `json:"against_first,omitempty"`
+}
+
+// Backend is where the energies come from.
+type Backend struct {
+	Name        string      `json:"name"`
+	Kind        nemb.Method `json:"energy_kind"`
+	DomainsSeen []string    `json:"domains_seen"`
+}
+
+// Runs counts the runs of a command.
+type Runs struct {
+	Attempted             int  `json:"attempted"`
+	EnergyValid           int  `json:"energy_valid"`
+	IQROutliersRemoved    int  `json:"iqr_outliers_removed"` // none ever is
+	ZeroEnergyDropped     int  `json:"zero_energy_dropped"`  // none ever is
+	WarmupIncludedInStats bool `json:"warmup_included_in_stats"`
+	WarmupRuns            int  `json:"warmup_runs"`
+	MeasurementRuns       int  `json:"measurement_runs"`
+	Failed                int  `json:"failed"`
+}
+
+// Statistic describes a figure over runs. The interval is that of the mean.
+type Statistic struct {
+	Mean      float64  `json:"mean"`
+	Std       float64  `json:"std"`
+	Min       float64  `json:"min"`
+	Max       float64  `json:"max"`
+	Median    float64  `json:"median"`
+	CI95Lower *float64 `json:"ci95_lower"` // null for one run
+	CI95Upper *float64 `json:"ci95_upper"`
+	CVPercent *float64 `json:"cv_percent_across_runs"`
+	Outliers  []int    `json:"outliers"` // indices into measurements; shown, and kept
+}
+
+// Measurement is one run.
+type Measurement struct {
+	Warmup         bool              `json:"warmup"`
+	Round          int               `json:"round"`
+	EnergyJ        *Joules           `json:"energy_j"`
+	ProgramEnergyJ *Joules           `json:"program_energy_j"`
+	DurationS      float64           `json:"duration_s"`
+	CPUS           float64           `json:"cpu_s"`
+	PowerW         *float64          `json:"power_w"`
+	Domains        map[string]Joules `json:"domains"`
+	ExitStatus     int               `json:"exit_status"`
+	TimedOut       bool              `json:"timed_out"`
+}
+
+// Ratio is a change of the program's energy, of processor time where no energy
+// is known: 0.05 is 5 % more.
+type Ratio struct {
+	Of     string   `json:"of"`
+	Change float64  `json:"change"`
+	Lo     *float64 `json:"change_lo"` // 90 % interval, null where there are too few rounds
+	Hi     *float64 `json:"change_hi"`
+	P      *float64 `json:"p_costs_more"` // of so much or more if there were no difference
+	Rounds int      `json:"rounds"`
+}
+
+// OutlierMethod says what becomes of outliers.
+const OutlierMethod = "robust z-score above 3.5 is told; none is removed"
+
+// Measured is a run as a measurement of a command.
+func (r *Run) Measured(round int, warmup bool) Measurement {
+	m := Measurement{
+		Warmup: warmup, Round: round, EnergyJ: r.Totals.EnergyJ, ProgramEnergyJ: r.Totals.ProgramEnergyJ, DurationS: r.Totals.WallDurationS,
+		CPUS: r.Process.UserS + r.Process.SystemS, PowerW: r.Totals.AvgPowerW, Domains: r.Totals.Domains,
+		ExitStatus: r.Process.ExitStatus, TimedOut: r.Process.TimedOut,
+	}
+	if len(r.Tasks) > 0 { // from the program's start to its end
+		m.DurationS = float64(r.Tasks[0].EndedAtMonoNs-r.Tasks[0].StartedAtMonoNs) * 1e-9
+	}
+	return m
+}
+
+// Settle computes what the measurements of a command come to.
+func (c *Command) Settle(includeWarmup bool) {
+	c.OutlierMethod = OutlierMethod
+	c.Runs = Runs{Attempted: len(c.Measurements), WarmupIncludedInStats: includeWarmup}
+	var used []int
+	for i, m := range c.Measurements {
+		if m.Warmup {
+			c.Runs.WarmupRuns++
+		} else {
+			c.Runs.MeasurementRuns++
+		}
+		if m.EnergyJ != nil {
+			c.Runs.EnergyValid++
+		}
+		if m.ExitStatus != 0 {
+			c.Runs.Failed++
+		}
+		if includeWarmup || !m.Warmup {
+			used = append(used, i)
+		}
+	}
+	over := func(of func(Measurement) *float64) *Statistic {
+		var xs []float64
+		var at []int
+		for _, i := range used {
+			if v := of(c.Measurements[i]); v != nil {
+				xs, at = append(xs, *v), append(at, i)
+			}
+		}
+		return statistic(xs, at)
+	}
+	c.EnergyJ = over(func(m Measurement) *float64 { return float(m.EnergyJ) })
+	c.ProgramEnergyJ = over(func(m Measurement) *float64 { return float(m.ProgramEnergyJ) })
+	c.DurationS = over(func(m Measurement) *float64 { return &m.DurationS })
+	c.CPUS = over(func(m Measurement) *float64 { return &m.CPUS })
+	c.PowerW = over(func(m Measurement) *float64 { return m.PowerW })
+	c.Domains, c.DomainsPowerW, c.Backend.DomainsSeen = map[string]float64{}, map[string]float64{}, []string{}
+	for _, i := range used {
+		for id := range c.Measurements[i].Domains {
+			if !slices.Contains(c.Backend.DomainsSeen, id) {
+				c.Backend.DomainsSeen = append(c.Backend.DomainsSeen, id)
+			}
+		}
+	}
+	slices.Sort(c.Backend.DomainsSeen)
+	for _, id := range c.Backend.DomainsSeen {
+		e := over(func(m Measurement) *float64 {
+			v, ok := m.Domains[id]
+			if !ok {
+				return nil
+			}
+			return float(&v)
+		})
+		p := over(func(m Measurement) *float64 {
+			v, ok := m.Domains[id]
+			if !ok || m.DurationS <= 0 {
+				return nil
+			}
+			w := v.Float() / m.DurationS
+			return &w
+		})
+		c.Domains[id], c.DomainsPowerW[id] = e.Mean, p.Mean
+	}
+	if c.BudgetJ != nil && c.ProgramEnergyJ != nil {
+		least := c.ProgramEnergyJ.Mean
+		if lo := c.ProgramEnergyJ.CI95Lower; lo != nil {
+			least = *lo
+		}
+		exceeded := least > *c.BudgetJ
+		c.BudgetExceeded = &exceeded
+	}
+}
+
+func float(j *Joules) *float64 {
+	if j == nil {
+		return nil
+	}
+	v := j.Float()
+	return &v
+}
+
+// statistic is nil where nothing was measured.
+func statistic(xs []float64, at []int) *Statistic {
+	if len(xs) == 0 {
+		return nil
+	}
+	s := statistics.Summarize(xs)
+	out := &Statistic{
+		Mean: s.Mean, Std: s.Stddev, Min: s.Min, Max: s.Max, Median: s.Median,
+		CI95Lower: known(s.Lo), CI95Upper: known(s.Hi), CVPercent: known(s.CVPercent), Outliers: []int{},
+	}
+	if len(xs) < 2 {
+		out.CVPercent = nil
+	}
+	for _, i := range s.Outliers {
+		out.Outliers = append(out.Outliers, at[i])
+	}
+	return out
+}
+
+// known is nil for what is no number.
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// Compare holds each command after the first against it.
+func (r *Repeated) Compare() {
+	for i := range r.Commands {
+		if i > 0 {
+			r.Commands[i].AgainstFirst = against(r.Commands[0], r.Commands[i])
+		}
+	}
+	if len(r.Commands) > 0 {
+		r.Command = r.Commands[0]
+	}
+	if len(r.Commands) == 1 {
+		r.Commands = nil
+	}
+}
+
+func against(first, c Command) *Ratio {
+	out := &Ratio{Of: "program_energy_j"}
+	of := func(m Measurement) float64 {
+		if v := float(m.ProgramEnergyJ); v != nil {
+			return *v
+		}
+		return 0
+	}
+	if first.ProgramEnergyJ == nil || c.ProgramEnergyJ == nil {
+		out.Of = "cpu_s"
+		of = func(m Measurement) float64 { return m.CPUS }
+	}
+	base := map[int]float64{}
+	for _, m := range first.Measurements {
+		if !m.Warmup {
+			base[m.Round] = of(m)
+		}
+	}
+	pairs := statistics.NewPairs(statistics.Rule{Alpha: 0.05, Looks: []int{max(1, len(base))}})
+	for _, m := range c.Measurements {
+		if b, v := base[m.Round], of(m); !m.Warmup && b > 0 && v > 0 {
+			pairs.Add(b, v)
+		}
+	}
+	if pairs.N() == 0 {
+		return nil
+	}
+	pairs.Judge()
+	change, lo, hi := pairs.Effect()
+	out.Change, out.Rounds = change, pairs.N()
+	if !math.IsInf(hi, 0) { // else anything may be
+		out.Lo, out.Hi = known(lo), known(hi)
+	}
+	if out.Lo != nil && pairs.N() == len(base) {
+		p := pairs.P()
+		out.P = &p
+	}
+	return out
+}
+
+// all are the commands, the only one too.
+func (r *Repeated) all() []Command {
+	if len(r.Commands) > 0 {
+		return r.Commands
+	}
+	return []Command{r.Command}
+}
+
+// JSON encodes what was measured.
+func (r *Repeated) JSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(r)
+	return b.Bytes(), err
+}
+
+// line is a command as a shell would take it.
+func (c Command) line() string {
+	var out []string
+	for _, a := range c.Argv {
+		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`&|;<>()*?[]{}~#!") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
+}
+
+// noiseLabel is a name for a spread over runs.
+func noiseLabel(cv float64) string {
+	switch {
+	case cv < 5:
+		return "excellent"
+	case cv < 15:
+		return "good"
+	case cv < 30:
+		return "moderate"
+	}
+	return "high noise"
+}
+
+// Counted reports whether there is a run that counts.
+func (r *Repeated) Counted() bool {
+	return slices.ContainsFunc(r.all(), func(c Command) bool { return c.DurationS != nil })
+}
+
+// Text lays out what was measured for people.
+func (r *Repeated) Text(t Terminal) string {
+	if t.Width <= 0 {
+		t.Width = 80
+	}
+	p := &printer{Terminal: t}
+	for _, c := range r.all() {
+		p.command(c)
+	}
+	if len(r.Commands) > 1 {
+		p.line("%s", p.paint(bold, "Against the first, round by round"))
+		for i, c := range r.Commands[1:] {
+			if a := c.AgainstFirst; a != nil {
+				p.line("  %d  %s  %s  (%s)", i+2, left(times(a.Change), 9), a.interval(), p.cut(c.line(), 48))
+			}
+		}
+		p.line("")
+	}
+	for _, w := range r.Warnings {
+		p.note(yellow, w.Slug, w.Message)
+	}
+	return p.b.String()
+}
+
+func (a *Ratio) interval() string {
+	if a.Lo == nil || a.Hi == nil {
+		return "too few rounds for an interval"
+	}
+	return fmt.Sprintf("[%s, %s] of %s", times(*a.Lo), times(*a.Hi), map[string]string{"program_energy_j": "its energy", "cpu_s": "its processor time"}[a.Of])
+}
+
+// times is a change in per cent, or how often as much where it is large.
+func times(change float64) string {
+	if change >= 1 {
+		return digits(1+change) + " times"
+	}
+	return fmt.Sprintf("%+.1f %%", 100*change)
+}
+
+func (p *printer) command(c Command) {
+	p.line("%s  %s", p.paint(bold, "Command"), p.cut(c.line(), p.Width-9))
+	mark := ""
+	if c.Backend.Kind == nemb.Estimated {
+		mark = "~"
+	}
+	figure := func(name string, s *Statistic, show func(float64) string, mark string) {
+		if s == nil {
+			p.line("  %s  ?", pad(name, 8))
+			return
+		}
+		text := mark + show(s.Mean)
+		if s.CI95Lower != nil {
+			text += fmt.Sprintf(" ± %s  [%s, %s]", show(s.Std), show(*s.CI95Lower), show(*s.CI95Upper))
+		}
+		p.line("  %s  %s", pad(name, 8), text)
+	}
+	joule := func(v float64) string {
+		j := Joules(math.Round(max(0, v) * 1e6))
+		return energy(&j)
+	}
+	watt := func(v float64) string { return watts(&v) }
+	figure("Energy", c.ProgramEnergyJ, joule, mark)
+	figure("Machine", c.EnergyJ, joule, mark)
+	figure("Time", c.DurationS, seconds, "")
+	figure("CPU", c.CPUS, seconds, "")
+	figure("Power", c.PowerW, watt, mark)
+	if s := c.ProgramEnergyJ; s != nil {
+		p.line("  %s  %s to %s, median %s", pad("Range", 8), joule(s.Min), joule(s.Max), joule(s.Median))
+		if s.CVPercent != nil && c.Runs.MeasurementRuns >= 3 {
+			p.line("  %s  %.1f %% (%s)", pad("CV", 8), *s.CVPercent, noiseLabel(*s.CVPercent))
+		}
+	}
+	runs := fmt.Sprintf("%d", c.Runs.MeasurementRuns)
+	if c.Runs.WarmupRuns > 0 {
+		runs += fmt.Sprintf(" after %d to warm up", c.Runs.WarmupRuns)
+		if c.Runs.WarmupIncludedInStats {
+			runs += ", which count"
+		}
+	}
+	if c.Runs.Failed > 0 {
+		runs += fmt.Sprintf("; %d failed", c.Runs.Failed)
+	}
+	p.line("  %s  %s", pad("Runs", 8), runs)
+	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {
+		var out []string
+		for _, i := range s.Outliers {
+			out = append(out, joule(*float(c.Measurements[i].ProgramEnergyJ)))
+		}
+		p.line("  %s  %s: far from the others, and counted", pad("Outliers", 8), strings.Join(out, ", "))
+	}
+	if len(c.Domains) > 1 {
+		most := 0.0
+		for _, e := range c.Domains {
+			most = max(most, e)
+		}
+		for _, id := range c.Backend.DomainsSeen {
+			n := 0
+			if most > 0 {
+				n = int(math.Round(20 * c.Domains[id] / most))
+			}
+			p.line("  %s  %s  %s  %s", pad(shorten(id, 16), 16), left(mark+joule(c.Domains[id]), 10), left(watt(c.DomainsPowerW[id]), 8), p.paint(cyan, strings.Repeat("█", n)))
+		}
+	}
+	if c.BudgetJ != nil {
+		verdict := "kept"
+		switch {
+		case c.BudgetExceeded == nil:
+			verdict = "not known: no energy could be read"
+		case *c.BudgetExceeded:
+			verdict = p.paint(yellow, "exceeded")
+		}
+		p.line("  %s  %s, %s", pad("Budget", 8), joule(*c.BudgetJ), verdict)
+	}
+	p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(c.Backend.Name, p.Width-12)))
+	p.line("")
+}
+
+// CSV writes a row for each measurement.
+func (r *Repeated) CSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	c.Write([]string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s", "cpu_s", "power_w", "exit_status", "timed_out"})
+	for _, command := range r.all() {
+		for _, m := range command.Measurements {
+			c.Write([]string{command.line(), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ), cell(m.ProgramEnergyJ), string(command.Backend.Kind),
+				cell(m.DurationS), cell(m.CPUS), cell(m.PowerW), cell(m.ExitStatus), cell(m.TimedOut)})
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// Markdown writes a table with a row for each command.
+func (r *Repeated) Markdown(w io.Writer) error {
+	m := &markdown{}
+	m.head("command", "energy", "interval", "machine", "time", "power", "runs", "against the first")
+	for i, c := range r.all() {
+		mark := ""
+		if c.Backend.Kind == nemb.Estimated {
+			mark = "~"
+		}
+		mean := func(s *Statistic, show func(float64) string) string {
+			if s == nil {
+				return "?"
+			}
+			return show(s.Mean)
+		}
+		joule := func(v float64) string {
+			j := Joules(math.Round(max(0, v) * 1e6))
+			return mark + energy(&j)
+		}
+		interval, change := "", ""
+		if s := c.ProgramEnergyJ; s != nil && s.CI95Lower != nil {
+			interval = "[" + joule(*s.CI95Lower) + ", " + joule(*s.CI95Upper) + "]"
+		}
+		if i > 0 && c.AgainstFirst != nil {
+			change = times(c.AgainstFirst.Change) + " " + c.AgainstFirst.interval()
+		}
+		m.row(name(c.line()), mean(c.ProgramEnergyJ, joule), interval, mean(c.EnergyJ, joule), mean(c.DurationS, seconds),
+			mean(c.PowerW, func(v float64) string { return mark + watts(&v) }), fmt.Sprint(c.Runs.MeasurementRuns), change)
+	}
+	if r.all()[0].Backend.Kind == nemb.Estimated {
+		m.line("\nEnergies are **estimated, not measured**.")
+	}
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
