@@ -89,6 +89,7 @@ func TestScripts(t *testing.T) {
 			"report": checkReport,
 			"empty":  checkEmpty,
 			"status": checkStatus,
+			"nvml":   makeNVML,
 		},
 	})
 }
@@ -135,6 +136,20 @@ func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if (fmt.Sprint(got) == args[0]) == neg {
 		ts.Fatalf("status %d, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
+}
+
+// makeNVML makes a driver's library of GPUs that do not exist, or says anew what
+// they are: nvml DIR CONF [DEFINE]...
+func makeNVML(ts *testscript.TestScript, neg bool, args []string) {
+	dir, conf := ts.MkAbs(args[0]), ts.ReadFile(args[1])
+	if path := filepath.Join(dir, "libnvidia-ml.so.1"); len(args) == 2 {
+		if _, err := os.Stat(path); err == nil {
+			ts.Check(simulate.NVMLConf(path, conf))
+			return
+		}
+	}
+	_, err := simulate.NVML(dir, conf, args[2:]...)
+	ts.Check(err)
 }
 
 // find takes the element with that name, slug, file or index.
@@ -226,6 +241,18 @@ func TestKnownPower(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	t.Logf("%.3f J of %.3f J in %.3f s: %+.2f %%", got, want, r.Totals.DurationS, 100*(got/want-1))
+}
+
+// Linked with -z now, the default of some distributions, cg starts where there
+// is no NVIDIA driver.
+func TestStartsWithImmediateBinding(t *testing.T) {
+	cg := filepath.Join(t.TempDir(), "cg")
+	if out, err := exec.Command("go", "build", "-o", cg, "-ldflags", "-extldflags=-Wl,-z,now", ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := exec.Command(cg, "--version").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // A program that counts its calls in shared memory and is killed at a random

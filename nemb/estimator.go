@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,14 @@ import (
 )
 
 func init() { Register(Source{Name: Model, Open: openEstimator}) }
+
+// processorsMeasured tells whether sensors tell more of the machine than its
+// GPUs: the Model is of a machine without any.
+func processorsMeasured(sensors []Sensor) bool {
+	return slices.ContainsFunc(sensors, func(s Sensor) bool {
+		return slices.ContainsFunc(s.Domains(), func(d Domain) bool { return d.Kind != "gpu" })
+	})
+}
 
 // period is how much power servers released up to a year draw, in parts of
 // the TDP of their sockets: medians over the SPECpower_ssj2008 results of 609

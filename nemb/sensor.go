@@ -95,8 +95,8 @@ func (f *Found) Close() error {
 }
 
 // Discover opens sensors. With want empty or "auto" these are all measured
-// ones, and the Model only if there is none; otherwise those of the named
-// sources. Absent and denied sensors are told in Found and are no error. A
+// ones, and the Model only if none measures the processors; otherwise those of
+// the named sources. Absent and denied sensors are told in Found and are no error. A
 // broken sensor is: Found then tells what was seen and holds no open sensor.
 func Discover(root Root, want []string) (Found, error) {
 	var f Found
@@ -123,7 +123,7 @@ func Discover(root Root, want []string) (Found, error) {
 		all = chosen
 	}
 	for _, s := range all {
-		if auto && s.Name == Model && len(f.Sensors) > 0 {
+		if auto && s.Name == Model && processorsMeasured(f.Sensors) {
 			continue
 		}
 		sensors, err := s.Open(root)

@@ -128,8 +128,12 @@ func (r *Run) warnings(f Facts) {
 		}
 		r.Warn("estimated", text)
 	}
-	for _, err := range f.Denied {
-		r.Warn("sensor-denied", err.Error())
+	if len(f.Denied) > 0 {
+		var reasons []string
+		for _, err := range f.Denied {
+			reasons = append(reasons, err.Error())
+		}
+		r.Warn("sensor-denied", strings.Join(reasons, "; "))
 	}
 	if f.Untested != "" {
 		r.Warn("untested", f.Untested)
