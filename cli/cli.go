@@ -26,7 +26,7 @@ const (
 
 // commands lists the commands. A new command is a new file and a line here.
 func commands() []*cli.Command {
-	return []*cli.Command{measureCommand(), analyzeCommand()}
+	return []*cli.Command{measureCommand(), analyzeCommand(), trackCommand(), loadCommand()}
 }
 
 // failure is an error with the status it ends cg with.
@@ -106,7 +106,9 @@ func say(w io.Writer, message string) {
 func names() string {
 	var out []string
 	for _, c := range commands() {
-		out = append(out, c.Name)
+		if !c.Hidden {
+			out = append(out, c.Name)
+		}
 	}
 	return strings.Join(out, ", ")
 }
