@@ -77,6 +77,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("CG_TEST_BIN", os.Getenv("CG_TEST_BIN"))
 			e.Setenv("XDG_CACHE_HOME", os.Getenv("CG_TEST_CACHE"))
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			// Shims of pyenv look here.
 			if home, err := os.UserHomeDir(); err == nil && os.Getenv("PYENV_ROOT") == "" {
 				e.Setenv("PYENV_ROOT", filepath.Join(home, ".pyenv"))

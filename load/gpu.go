@@ -40,7 +40,7 @@ func runGPU(c Config) (rounds uint64, err error) {
 	}
 	defer C.cg_gpu_close()
 	var failed C.int
-	rounds = c.repeat(time.Now(), func() {
+	rounds = c.repeat(since(time.Now()), time.Sleep, func() {
 		if failed == 0 {
 			failed = C.cg_gpu_round(&step)
 		}

@@ -1,4 +1,4 @@
-// Package load keeps processors, memory or a GPU busy, to be measured.
+// Package load keeps processors, memory or a GPU busy, or idle, to be measured.
 //
 // In goes what to do, for how long, and how much of the time. Out comes how many
 // rounds were done. A round is the same work wherever it runs.
@@ -29,6 +29,7 @@ type worker func()
 
 // kinds makes the workers: thread i of n.
 var kinds = map[string]func(i int) worker{
+	"idle":          func(int) worker { return func() { time.Sleep(period) } },
 	"cpu_stress":    func(int) worker { return compute() },
 	"memory_stress": func(int) worker { return move() },
 	"mixed": func(i int) worker {
@@ -73,7 +74,7 @@ func Run(c Config) (rounds uint64, err error) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			work := make(i)
-			done.Add(c.repeat(begin, work))
+			done.Add(c.repeat(since(begin), time.Sleep, work))
 		})
 	}
 	threads.Wait()
@@ -83,21 +84,26 @@ func Run(c Config) (rounds uint64, err error) {
 // period is in which an intensity is kept: work first, then rest.
 const period = 20 * time.Millisecond
 
-func (c Config) repeat(begin time.Time, work worker) (rounds uint64) {
+// repeat works by a clock, which tells the time since the beginning.
+func (c Config) repeat(clock func() time.Duration, sleep func(time.Duration), work worker) (rounds uint64) {
 	busy := period * time.Duration(c.Intensity) / 100
 	for {
 		// On a common grid, so that threads rest together.
-		elapsed := time.Since(begin)
+		elapsed := clock()
 		if c.Rounds == 0 && elapsed >= c.Duration || c.Rounds > 0 && rounds >= uint64(c.Rounds) {
 			return rounds
 		}
 		if in := elapsed % period; in >= busy {
-			time.Sleep(period - in)
+			sleep(period - in)
 			continue
 		}
 		work()
 		rounds++
 	}
+}
+
+func since(begin time.Time) func() time.Duration {
+	return func() time.Duration { return time.Since(begin) }
 }
 
 // sink keeps what was computed, so that it must be.

@@ -4,18 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-func used(t *testing.T) time.Duration {
-	t.Helper()
-	var ru unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
-}
 
 func TestRounds(t *testing.T) {
 	for _, kind := range Kinds() {
@@ -26,29 +15,29 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// A duration is kept, and a lower intensity does less.
+// A round of a millisecond: so many fit into the time, by intensity.
 func TestIntensity(t *testing.T) {
-	n := map[int]uint64{}
-	cpu := map[int]time.Duration{}
-	for _, percent := range []int{10, 100} {
-		before, begin := used(t), time.Now()
-		var err error
-		if n[percent], err = Run(Config{Kind: "cpu_stress", Threads: 1, Intensity: percent, Duration: 400 * time.Millisecond}); err != nil {
-			t.Fatal(err)
-		}
-		cpu[percent] = used(t) - before
-		if d := time.Since(begin); d < 400*time.Millisecond {
-			t.Errorf("%d %%: ended after %v", percent, d)
+	for percent, want := range map[int]uint64{5: 50, 10: 100, 50: 500, 100: 1000, 1: 50} {
+		var now, slept time.Duration
+		c := Config{Intensity: percent, Duration: time.Second}
+		n := c.repeat(func() time.Duration { return now }, func(d time.Duration) { now += d; slept += d }, func() { now += time.Millisecond })
+		if n != want || now != time.Second || slept != time.Second-time.Duration(want)*time.Millisecond {
+			t.Errorf("%d %%: %d rounds, slept %v of %v; want %d", percent, n, slept, now, want)
 		}
 	}
-	if n[10] == 0 || n[10]*2 > n[100] || cpu[10]*2 > cpu[100] {
-		t.Errorf("rounds %v, processor time %v", n, cpu)
+}
+
+func TestDuration(t *testing.T) {
+	begin := time.Now()
+	n, err := Run(Config{Kind: "cpu_stress", Threads: 2, Intensity: 50, Duration: 100 * time.Millisecond})
+	if d := time.Since(begin); err != nil || n == 0 || d < 100*time.Millisecond {
+		t.Errorf("%d rounds in %v, %v", n, d, err)
 	}
 }
 
 func TestRefused(t *testing.T) {
 	for want, c := range map[string]Config{
-		"known are cpu_stress, memory_stress, mixed, gpu_compute": {Kind: "tea", Intensity: 1},
+		"known are cpu_stress, idle, memory_stress, mixed, gpu_compute": {Kind: "tea", Intensity: 1},
 		"an intensity of 0 %":   {Kind: "mixed"},
 		"an intensity of 101 %": {Kind: "mixed", Intensity: 101},
 	} {

@@ -85,7 +85,23 @@ func openEstimator(root Root) ([]Sensor, error) {
 	if cpu.Processors == 0 {
 		return nil, fmt.Errorf("estimate: %s lists no processors: %w", root.Proc("cpuinfo"), fs.ErrNotExist)
 	}
-	return []Sensor{newEstimator(cpu)}, nil
+	calibration, known, err := Calibrated(cpu)
+	if err != nil {
+		return nil, fmt.Errorf("estimate: %s", err)
+	}
+	e := newEstimator(cpu)
+	if known {
+		e.calibrate(cpu, calibration)
+	}
+	return []Sensor{e}, nil
+}
+
+// calibrate replaces the table's powers by those of a meter.
+func (e *estimator) calibrate(cpu CPU, c Calibration) {
+	d := &e.domain
+	d.Base, e.busy = c.Idle, (c.Load-c.Idle)/float64(cpu.Processors)
+	d.Lo, d.Hi = 1-calibratedBand, 1+calibratedBand
+	d.Source = fmt.Sprintf("estimate: %g W idle to %g W busy, calibrated %s by %s", c.Idle, c.Load, c.Made.Format(time.DateOnly), c.Meter)
 }
 
 func newEstimator(cpu CPU) *estimator {

@@ -27,10 +27,10 @@ type pace struct {
 }
 
 // Timers of the Go runtime come up to a millisecond late and more behind the
-// garbage collector, so the last part of a wait is slept in the kernel, by a
-// thread of its own. priority lies below the kernel's own threads.
+// garbage collector, so a thread of its own sleeps in the kernel, patience at a
+// time, to see that it is stopped. priority lies below the kernel's own threads.
 const (
-	coarse   = 20 * time.Millisecond
+	patience = 50 * time.Millisecond
 	priority = 50
 )
 
@@ -68,23 +68,19 @@ func (p *pace) run(stop <-chan struct{}, take func()) {
 
 // sleepUntil tells whether the deadline has come before the stop.
 func sleepUntil(deadline int64, stop <-chan struct{}) bool {
-	if wait := time.Duration(deadline - monotonic()); wait > coarse {
-		timer := time.NewTimer(wait - coarse/2)
-		defer timer.Stop()
+	for {
+		next := min(deadline, monotonic()+int64(patience))
+		at := unix.NsecToTimespec(next)
+		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil) == unix.EINTR {
+		}
 		select {
 		case <-stop:
 			return false
-		case <-timer.C:
+		default:
 		}
-	}
-	at := unix.NsecToTimespec(deadline)
-	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil) == unix.EINTR {
-	}
-	select {
-	case <-stop:
-		return false
-	default:
-		return true
+		if next == deadline {
+			return true
+		}
 	}
 }
 
