@@ -262,11 +262,10 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	if o.granularity, err = instrument.ParseGranularity(c.String("granularity")); err != nil {
 		return o, fail(statusUsage, "-g: %w", err)
 	}
-	intervals := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond, "high": time.Millisecond}
-	var ok bool
-	if o.interval, ok = intervals[c.String("precision")]; !ok {
-		return o, fail(statusUsage, "-p: precision %q is not known: use low, medium or high (100, 10, 1 ms)", c.String("precision"))
+	if o.interval, err = precision(c.String("precision")); err != nil {
+		return o, err
 	}
+	var ok bool
 	modes := map[string]launcher.PtyMode{"auto": launcher.Auto, "always": launcher.Always, "never": launcher.Never}
 	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
 		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))

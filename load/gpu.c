@@ -39,19 +39,19 @@ static const char ptx[] =
     "	mov.f32 %f2, 0f3F7FFF58;\n" // a little less than 1
     "	mov.f32 %f3, 0f37000000;\n" // a very small number
     "	mov.u32 %r1, 0;\n"
-    "loop:\n"
+    "BURN:\n"
     "	fma.rn.f32 %f1, %f1, %f2, %f3;\n"
     "	fma.rn.f32 %f1, %f1, %f2, %f3;\n"
     "	fma.rn.f32 %f1, %f1, %f2, %f3;\n"
     "	fma.rn.f32 %f1, %f1, %f2, %f3;\n"
     "	add.u32 %r1, %r1, 1;\n"
     "	setp.lt.u32 %p1, %r1, 25000;\n"
-    "	@%p1 bra loop;\n"
+    "	@%p1 bra BURN;\n"
     "	setp.lt.f32 %p2, %f1, 0f40000000;\n"
-    "	@%p2 bra end;\n"
+    "	@%p2 bra DONE;\n"
     "	mov.u64 %rd1, 0;\n"
     "	st.global.f32 [%rd1], %f1;\n"
-    "end:\n"
+    "DONE:\n"
     "	ret;\n"
     "}\n";
 
@@ -65,10 +65,10 @@ static const char ptx[] =
 	if ((code = cu.name(__VA_ARGS__)) != CUDA_SUCCESS)                               \
 		return code == CUDA_ERROR_NO_DEVICE ? CG_GPU_ABSENT : code;
 
-int cg_gpu_open(const char *path, const char **step) {
+static CUdevice device;
+
+int cg_gpu_find(const char *path, const char **step) {
 	int code;
-	CUdevice device;
-	CUmodule module;
 	*step = "libcuda.so.1 is not there";
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
@@ -83,6 +83,14 @@ int cg_gpu_open(const char *path, const char **step) {
 	LOAD(cuCtxDestroy_v2)
 	TRY(cuInit, 0)
 	TRY(cuDeviceGet, &device, 0)
+	return 0;
+}
+
+int cg_gpu_open(const char *path, const char **step) {
+	int code = cg_gpu_find(path, step);
+	CUmodule module;
+	if (code)
+		return code;
 	TRY(cuCtxCreate_v2, &context, 0, device)
 	TRY(cuModuleLoadData, &module, ptx)
 	TRY(cuModuleGetFunction, &kernel, module, "burn")

@@ -1,6 +1,9 @@
 package load
 
 import (
+	"errors"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,5 +47,40 @@ func TestRefused(t *testing.T) {
 		if _, err := Run(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// The calls to the driver, with one that is made here; the kernel itself runs
+// on a real GPU only.
+func TestGPU(t *testing.T) {
+	defer func(before string) { libcuda = before }(libcuda)
+	for _, test := range []struct {
+		define []string
+		err    string
+		absent bool
+	}{
+		{nil, "", false},
+		{[]string{"-DNONE"}, "no NVIDIA GPU that can compute (cuDeviceGet)", true},
+		{[]string{`-DFAIL="cuModuleLoadData"`}, "load: cuModuleLoadData: CUDA error 700", false},
+		{[]string{`-DFAIL="cuCtxSynchronize"`}, "load: cuCtxSynchronize: CUDA error 700", false},
+	} {
+		libcuda = filepath.Join(t.TempDir(), "libcuda.so.1")
+		if out, err := exec.Command("cc", append([]string{"-shared", "-fPIC", "-o", libcuda, "testdata/cuda.c"}, test.define...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		n, err := Run(Config{Kind: GPU, Intensity: 100, Rounds: 5})
+		if test.err == "" && (err != nil || n != 5) || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("%v: %d rounds, %v", test.define, n, err)
+		}
+		if errors.Is(err, ErrNoGPU) != test.absent || errors.Is(CheckGPU(), ErrNoGPU) != test.absent {
+			t.Errorf("%v: %v, %v", test.define, err, CheckGPU())
+		}
+	}
+	libcuda = filepath.Join(t.TempDir(), "libcuda.so.1")
+	if err := CheckGPU(); !errors.Is(err, ErrNoGPU) {
+		t.Error(err)
+	}
+	if _, err := Run(Config{Kind: GPU, Intensity: 100, Duration: time.Second}); !errors.Is(err, ErrNoGPU) {
+		t.Error(err)
 	}
 }
