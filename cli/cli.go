@@ -26,7 +26,7 @@ const (
 
 // commands lists the commands. A new command is a new file and a line here.
 func commands() []*cli.Command {
-	return []*cli.Command{measureCommand(), analyzeCommand(), trackCommand(), calibrateCommand(), benchmarkCommand(), loadCommand()}
+	return []*cli.Command{measureCommand(), analyzeCommand(), trackCommand(), calibrateCommand(), benchmarkCommand(), configCommand(), loadCommand()}
 }
 
 // failure is an error with the status it ends cg with.
@@ -80,6 +80,7 @@ func Main(args []string) int {
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError = usageError
+		configure(c)
 	}
 	arranged, err := arrange(app, args)
 	if err == nil {

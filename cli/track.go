@@ -202,7 +202,7 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 		return fail(statusUsage, "track: %q is not known: use bench, or only flags (cg track --help)", c.Args().First())
 	}
 	for _, name := range []string{"duration", "until-pid", "append", "output-dir"} {
-		if c.IsSet(name) {
+		if given(c, name) {
 			return fail(statusUsage, "--%s: bench keeps no files and ends by itself", name)
 		}
 	}
