@@ -17,21 +17,6 @@ import (
 
 func init() { Register(Source{Name: "powercap", Open: openPowercap}) }
 
-// fdSensor is a sensor whose domains are text files that hold one decimal
-// number of microjoules: the sampler's thread reads them itself.
-type fdSensor interface {
-	Sensor
-	fds() []int // one per domain, in the order of Domains
-}
-
-// A powercap is the set of RAPL zones below /sys/class/powercap
-// (Documentation/power/powercap/powercap.rst). All zones are one sensor: they
-// are read one after the other through kept file descriptors.
-type powercap struct {
-	domains []Domain
-	files   []int
-}
-
 // zone is one directory that has name, energy_uj and max_energy_range_uj.
 type zone struct {
 	driver string // intel-rapl, intel-rapl-mmio
@@ -54,7 +39,7 @@ func openPowercap(root Root) ([]Sensor, error) {
 	if len(zones) == 0 && len(errs) == 0 {
 		return nil, fmt.Errorf("powercap: %s: %w", root.Sys("class/powercap"), fs.ErrNotExist)
 	}
-	p := &powercap{}
+	p := &fileSensor{name: "powercap"}
 	var first []Energy // what the dies of package p.domains[i] read at opening
 	share, most := idleShare(Identify(root))
 	for i, d := range powercapDomains(zones) {
@@ -71,19 +56,20 @@ func openPowercap(root Root) ([]Sensor, error) {
 			errs = append(errs, fmt.Errorf("powercap: %s: %w", path, broken{err}))
 			continue
 		}
-		e, err := readEnergy(fd)
+		c := counter{fd: fd}
+		e, err := c.read()
 		if err != nil {
 			unix.Close(fd)
 			errs = append(errs, fmt.Errorf("powercap: %s: %w", path, broken{err}))
 			continue
 		}
-		if p.mirrored(d, first, e) {
+		if mirrored(p, d, first, e) {
 			unix.Close(fd)
 			continue
 		}
 		d.Source = path
 		p.domains = append(p.domains, d)
-		p.files = append(p.files, fd)
+		p.list, p.open = append(p.list, c), append(p.open, fd)
 		first = append(first, e)
 	}
 	if len(p.domains) == 0 {
@@ -104,7 +90,7 @@ var dieName = regexp.MustCompile(`^(package-[0-9]+)-die-[0-9]+$`)
 // the same package that is open already: some Threadripper show one counter
 // under both dies (codecarbon#316), and the sum would count it twice. Two
 // counters of 32 bits do not hold the same number by chance.
-func (p *powercap) mirrored(d Domain, first []Energy, e Energy) bool {
+func mirrored(p *fileSensor, d Domain, first []Energy, e Energy) bool {
 	die := dieName.FindStringSubmatch(d.ID)
 	if die == nil {
 		return false
@@ -114,7 +100,7 @@ func (p *powercap) mirrored(d Domain, first []Energy, e Energy) bool {
 		if other == nil || other[1] != die[1] {
 			continue
 		}
-		again, err := readEnergy(p.files[i])
+		again, err := p.list[i].read()
 		if err == nil && first[i] <= e && e <= again && again > 0 && again-first[i] < 1e6 {
 			return true
 		}
@@ -235,48 +221,4 @@ func powercapDomains(zones []*zone) []Domain {
 		domains[i] = d
 	}
 	return domains
-}
-
-func (p *powercap) Domains() []Domain { return slices.Clone(p.domains) }
-
-func (p *powercap) fds() []int { return p.files }
-
-// Read reads every zone, one after the other.
-func (p *powercap) Read(dst []Energy) error {
-	if p.files == nil {
-		return fmt.Errorf("powercap: %w", fs.ErrClosed)
-	}
-	for i, fd := range p.files {
-		e, err := readEnergy(fd)
-		if err != nil {
-			return fmt.Errorf("powercap: %s: %w", p.domains[i].Source, err)
-		}
-		dst[i] = e
-	}
-	return nil
-}
-
-func (p *powercap) Close() error {
-	var errs []error
-	for i, fd := range p.files {
-		if err := unix.Close(fd); err != nil {
-			errs = append(errs, fmt.Errorf("powercap: %s: %w", p.domains[i].Source, err))
-		}
-	}
-	p.files = nil
-	return errors.Join(errs...)
-}
-
-// readEnergy reads a decimal number of microjoules at offset 0 of fd.
-func readEnergy(fd int) (Energy, error) {
-	var text [24]byte
-	n, err := unix.Pread(fd, text[:], 0)
-	if err != nil {
-		return 0, err
-	}
-	v, err := strconv.ParseUint(strings.TrimSpace(string(text[:n])), 10, 63)
-	if err != nil {
-		return 0, fmt.Errorf("reads %q: want a decimal number of microjoules", text[:n])
-	}
-	return Energy(v), nil
 }
