@@ -105,7 +105,37 @@ type fileSensor struct {
 	domains []Domain
 	list    []counter
 	open    []int // file descriptors, each once
+	notes   []Note
 	closed  bool
+}
+
+func (s *fileSensor) seen() []Note { return s.notes }
+
+func (s *fileSensor) arrange(change func(*Domain)) {
+	for i := range s.domains {
+		change(&s.domains[i])
+	}
+}
+
+// split keeps the domains for which keep is true and gives the others as a
+// sensor of their own, nil if there are none. Descriptors stay with the
+// sensor that keeps any.
+func (s *fileSensor) split(keep func(Domain) bool) (rest Sensor) {
+	r := &fileSensor{name: s.name}
+	kept := 0
+	for i, d := range s.domains {
+		if keep(d) {
+			s.domains[kept], s.list[kept] = d, s.list[i]
+			kept++
+			continue
+		}
+		r.domains, r.list = append(r.domains, d), append(r.list, s.list[i])
+	}
+	s.domains, s.list = s.domains[:kept], s.list[:kept]
+	if len(r.domains) == 0 {
+		return nil
+	}
+	return r
 }
 
 func (s *fileSensor) Domains() []Domain { return slices.Clone(s.domains) }
