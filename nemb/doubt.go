@@ -32,10 +32,17 @@ type sum struct {
 }
 
 // compare remembers that rest knows domains that the sensors of f read, too.
-func (f *Found) compare(before []Domain, rest Sensor) {
+// Powers are not compared: reading them takes long.
+func (f *Found) compare(rest Sensor) {
+	if _, ok := rest.(fdSensor); !ok {
+		return
+	}
 	c := &comparison{}
 	name := func(d Domain) string { id, _, _ := strings.Cut(d.ID, "-die-"); return id }
 	for i, d := range rest.Domains() {
+		if !slices.ContainsFunc(f.Domains(), func(o Domain) bool { return name(o) == name(d) }) {
+			continue
+		}
 		c.other = append(c.other, reader{rest, i})
 		if n := name(d); !slices.Contains(c.names, n) {
 			c.names = append(c.names, n)

@@ -223,7 +223,7 @@ func look(root Root, want []string) (Found, error) {
 			seen.State = Unasked
 			f.Seen = append(f.Seen, seen)
 			continue
-		case auto && s.Name == Model && f.measures(), auto && s.Name == "battery" && f.measures():
+		case auto && (s.Name == Model || s.Name == "battery") && f.measures():
 			seen.State = Spare
 			f.Seen = append(f.Seen, seen)
 			continue
@@ -292,8 +292,10 @@ func (f *Found) state(sensors []Sensor, s Seen) State {
 	return state
 }
 
-// measures tells whether anything is measured.
-func (f *Found) measures() bool { return len(f.Sensors) > 0 }
+// measures tells whether the processors are measured, by whatever.
+func (f *Found) measures() bool {
+	return slices.ContainsFunc(f.Domains(), func(d Domain) bool { return d.Kind != "gpu" })
+}
 
 func (f *Found) reads(s Sensor) bool { return slices.Contains(f.Sensors, s) }
 
@@ -328,7 +330,7 @@ func (f *Found) take(s Sensor, auto bool, source string) {
 		if !auto || preferred(source) < preferred("hwmon") {
 			return true
 		}
-		// What is read through other drivers counts where nothing better does.
+		// What other drivers tell counts where nothing better does.
 		switch d.Kind {
 		case "nested":
 			i := slices.IndexFunc(own, func(o Domain) bool { return o.ID == d.Parent })
@@ -349,7 +351,7 @@ func (f *Found) take(s Sensor, auto bool, source string) {
 		rest := split.split(adds)
 		if rest != nil {
 			f.opened = append([]Sensor{rest}, f.opened...) // closed before the files that it borrows
-			f.compare(before, rest)
+			f.compare(rest)
 		}
 	} else if slices.ContainsFunc(own, known) {
 		return // it cannot be taken apart

@@ -44,18 +44,19 @@ func Support(domains []Domain) string {
 // what measures the whole machine (psys, an ACPI power meter, a battery)
 // counts only where no package does, since it includes the packages and,
 // on older machines, counts less than they draw. Then it is the first of its
-// kind alone, and it includes the GPUs as well.
+// kind alone, and it includes the GPUs as well. The estimate stands beside what
+// is measured only where it leaves that out.
 func total(domains []Domain) []bool {
 	in := make([]bool, len(domains))
-	has := func(kind string) bool {
-		return slices.ContainsFunc(domains, func(d Domain) bool { return d.Kind == kind && d.Parent == "" })
+	first := func(kind string) int {
+		return slices.IndexFunc(domains, func(d Domain) bool { return d.Kind == kind && d.Parent == "" && d.Method != Estimated })
 	}
-	if !has("cpu_package") && has("psys") {
-		in[slices.IndexFunc(domains, func(d Domain) bool { return d.Kind == "psys" && d.Parent == "" })] = true
+	if whole := first("psys"); whole >= 0 && first("cpu_package") < 0 {
+		in[whole] = true
 		return in
 	}
 	for i, d := range domains {
-		in[i] = d.Parent == "" && (d.Kind == "cpu_package" || d.Kind == "dram" || d.Kind == "gpu")
+		in[i] = d.Parent == "" && (d.Kind == "cpu_package" || d.Kind == "dram" || d.Kind == "gpu" || d.Method == Estimated)
 	}
 	return in
 }
