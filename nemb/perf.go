@@ -87,7 +87,7 @@ func openPerf(root Root) ([]Sensor, error) {
 		return nil, &Denied{
 			What: "perf: " + dir, Err: err, Domains: p.wanted,
 			Why: "events of the whole machine take CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less (it is " + paranoid + ")",
-			Fix: `sudo setcap cap_perfmon+ep "$(command -v cg)"`,
+			Fix: "sudo cg init-sensors --method setcap",
 		}
 	case err != nil:
 		p.Close()

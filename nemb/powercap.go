@@ -70,7 +70,7 @@ func openPowercap(root Root) ([]Sensor, error) {
 				denied = &Denied{
 					What: "powercap: " + path, Err: err,
 					Why: "since Linux 5.10 root alone may read it (CVE-2020-8694)",
-					Fix: `sudo setcap cap_dac_read_search+ep "$(command -v cg)"`,
+					Fix: "sudo cg init-sensors",
 				}
 				errs = append(errs, denied)
 			}

@@ -183,7 +183,7 @@ func TestDenied(t *testing.T) {
 	if err != nil || len(found.Denied) != 1 || len(found.Sensors) != 1 {
 		t.Fatalf("%+v, %v", found, err)
 	}
-	if err := found.Denied[0]; !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "run cg as root, or: sudo setcap cap_dac_read_search+ep") {
+	if err := found.Denied[0]; !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "run cg as root, or: sudo cg init-sensors") {
 		t.Error(err)
 	}
 	if err := found.Close(); err != nil {
