@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path"
@@ -14,9 +15,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"cg/checkpoint"
 	"cg/nemb"
 )
 
@@ -250,4 +253,45 @@ func normal(t *testing.T, out []byte, dir string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// A program under perf_event counters of known power: skylake-sp, whose events
+// stand on the cycle counter, scaled to 20 W and 3 W for each socket.
+func TestKnownPowerOfPerf(t *testing.T) {
+	python(t)
+	archive, err := txtar.ParseFile("testdata/sys/skylake-sp.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := unpack(t, archive)
+	if checkpoint.SystemClock() != checkpoint.CycleCounter {
+		t.Skip("this machine's cycle counter is no clock")
+	}
+	a, at := checkpoint.CycleCounter.Now(), checkpoint.Monotime()
+	time.Sleep(100 * time.Millisecond)
+	rate := float64(checkpoint.CycleCounter.Now()-a) / time.Duration(checkpoint.Monotime()-at).Seconds()
+	for event, watts := range map[string]float64{"energy-pkg": 20, "energy-ram": 3} {
+		name := filepath.Join(m.dir, "sys/bus/event_source/devices/power/events", event+".scale")
+		if err := os.WriteFile(name, fmt.Appendf(nil, "%.20e\n", watts/rate), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _, err := measured(t, "--sysroot", m.dir, "testdata/programs/python/warehouse/main.py", "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 46 * r.Totals.DurationS
+	got := r.Totals.EnergyJ.Float()
+	if math.Abs(got-want) > 0.01*want || r.Totals.Kind != "measured" || r.Meta.DomainSupport != "full" {
+		t.Errorf("%.3f J in %.3f s, want %.3f J; %s", got, r.Totals.DurationS, want, r.Totals.Kind)
+	}
+	// Powercap stands still in the archive, and is there to compare.
+	found := false
+	for _, w := range r.Warnings {
+		found = found || w.Slug == "sensor-suspect" && strings.Contains(w.Message, "package-1: two sources disagree")
+	}
+	if !found {
+		t.Errorf("no warning of the disagreement: %+v", r.Warnings)
+	}
+	t.Logf("%.3f J of %.3f J in %.3f s: %+.2f %%", got, want, r.Totals.DurationS, 100*(got/want-1))
 }

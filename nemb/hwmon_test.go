@@ -245,6 +245,25 @@ func TestBattery(t *testing.T) {
 	if err := found.Sensors[0].Read(dst); err == nil || !strings.Contains(err.Error(), `the battery is "Charging"`) {
 		t.Error(err)
 	}
+	// One that tells its charge alone: 10 mWh less are 36 J.
+	root = supply(t, map[string]string{bat + "status": "Discharging\n", bat + "energy_now": "41230000\n"})
+	charge, err := Discover(root, nil)
+	if err != nil || len(charge.Sensors) != 1 || charge.Domains()[0].Method != Measured || !charge.Domains()[0].InTotal {
+		t.Fatalf("%+v, %v", charge, err)
+	}
+	defer charge.Close()
+	for text, want := range map[string]Energy{"41230000\n": 0, "41220000\n": 36e6} {
+		files(t, root, map[string]string{bat + "energy_now": text})
+		if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != want {
+			t.Errorf("%q: %d uJ, %v", text, dst[0], err)
+		}
+	}
+	for file, text := range map[string]string{"energy_now": "41240000\n", "status": "Full\n"} {
+		files(t, root, map[string]string{bat + file: text})
+		if err := charge.Sensors[0].Read(dst); err == nil {
+			t.Errorf("%s %q is a reading", file, text)
+		}
+	}
 	// A battery that does not answer is broken.
 	if _, err := Discover(supply(t, map[string]string{bat + "status": "Discharging\n", bat + "power_now": "x\n"}), nil); err == nil || !strings.Contains(err.Error(), "power_now") {
 		t.Error(err)

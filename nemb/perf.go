@@ -96,6 +96,17 @@ func openPerf(root Root) ([]Sensor, error) {
 		p.Close()
 		return nil, fmt.Errorf("perf: %s: the kernel opens none of its events: %w", dir, fs.ErrNotExist)
 	}
+	// Half a machine would be taken for all of it.
+	packages := func(suffix string) bool {
+		return slices.ContainsFunc(p.domains, func(d Domain) bool { return d.ID == "package"+suffix })
+	}
+	some := slices.ContainsFunc(places, func(at place) bool { return packages(at.suffix()) })
+	for _, at := range places {
+		if some && !packages(at.suffix()) {
+			p.Close()
+			return nil, fmt.Errorf("perf: %s: the kernel opens energy-pkg for other packages and not for package%s, on processor %d: %w", dir, at.suffix(), at.cpu, fs.ErrNotExist)
+		}
+	}
 	share, most := idleShare(p.cpu)
 	for i := range p.domains {
 		p.domains[i].IdleShare, p.domains[i].IdleShareMost = share, most

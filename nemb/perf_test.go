@@ -187,6 +187,28 @@ func TestPerfBroken(t *testing.T) {
 	}
 }
 
+// A package whose processor cannot be asked (it is offline) would be missing
+// in the total: then perf is no source.
+func TestPerfNotByHalves(t *testing.T) {
+	root := Root{t.TempDir()}
+	pmu(t, root, "0,4095", map[string]float64{"energy-pkg": 100})
+	files(t, root, map[string]string{
+		"sys/devices/system/cpu/cpu0/topology/physical_package_id":    "0\n",
+		"sys/devices/system/cpu/cpu4095/topology/physical_package_id": "1\n",
+	})
+	found, err := Discover(root, []string{"perf"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	if len(found.Denied) > 0 && os.Geteuid() != 0 {
+		t.Skip(found.Denied[0])
+	}
+	if len(found.Sensors) != 0 || len(found.Seen[0].Errors) != 1 || !strings.Contains(found.Seen[0].Errors[0].Error(), "not for package-1, on processor 4095") {
+		t.Errorf("%+v", found)
+	}
+}
+
 // Powercap and perf seen together are one source: perf counts, powercap
 // compares, what only one of them knows is that one's.
 func TestPerfBesidePowercap(t *testing.T) {
