@@ -25,7 +25,7 @@ enum { PRIORITY = 50 };     // below the kernel's own threads of 50 and above
 struct cg_sampler {
 	int64_t interval;
 	int clock, ordinary, n, stride;
-	int *fds;
+	struct cg_counter *counters;
 	uint64_t *slots;
 	uint64_t tightest; // ticks, the narrowest bracket that stamp saw, 0 for none yet
 	pthread_t thread;
@@ -108,10 +108,39 @@ static uint64_t energy(int fd) {
 	return v;
 }
 
+// word is what a counter of a binary form shows, in microjoules.
+static uint64_t word(const struct cg_counter *c, uint64_t raw) {
+	double uj = (double)(raw & c->mask) * c->scale;
+	return uj < (double)INT64_MAX ? (uint64_t)uj : CG_FAILED;
+}
+
+void cg_read(const struct cg_counter *c, int n, uint64_t *dst) {
+	uint64_t group[1 + CG_GROUP_MOST];
+	ssize_t got = 0;
+	for (int i = 0; i < n; i++, c++) {
+		uint64_t raw;
+		switch (c->form) {
+		case CG_TEXT:
+			dst[i] = energy(c->fd);
+			break;
+		case CG_WORD:
+			dst[i] = pread(c->fd, &raw, sizeof raw, c->at) == sizeof raw ? word(c, raw) : CG_FAILED;
+			break;
+		case CG_GROUP:
+			// One read for the neighbours of one group.
+			if (i == 0 || c[-1].form != CG_GROUP || c[-1].fd != c->fd)
+				got = read(c->fd, group, sizeof group);
+			dst[i] = got > 8 && c->at < group[0] && (c->at + 2) * 8 <= (uint64_t)got ? word(c, group[1 + c->at]) : CG_FAILED;
+			break;
+		default:
+			dst[i] = CG_FAILED;
+		}
+	}
+}
+
 static void take_sample(struct cg_sampler *s, uint64_t *slot) {
 	struct stamp a = stamp(s);
-	for (int i = 0; i < s->n; i++)
-		slot[CG_WORDS + i] = energy(s->fds[i]);
+	cg_read(s->counters, s->n, slot + CG_WORDS);
 	struct stamp b = s->n ? stamp(s) : a;
 	slot[0] = a.tick + (b.tick - a.tick) / 2;
 	slot[1] = a.mono + (b.mono - a.mono) / 2;
@@ -212,7 +241,7 @@ static void *run(void *arg) {
 	return NULL;
 }
 
-int cg_sampler_start(struct cg_sampler **out, const int *fds, int n, int64_t interval, int clock, int ordinary) {
+int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary) {
 	struct cg_sampler *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
 	if (!s)
 		return ENOMEM;
@@ -223,14 +252,14 @@ int cg_sampler_start(struct cg_sampler **out, const int *fds, int n, int64_t int
 	s->n = n;
 	s->stride = CG_WORDS + n;
 	sem_init(&s->ready, 0, 0);
-	s->fds = malloc((n + 1) * sizeof *s->fds);
+	s->counters = malloc((n + 1) * sizeof *s->counters);
 	s->slots = calloc((size_t)(CG_SLOTS + 1) * s->stride, sizeof *s->slots);
-	if (!s->fds || !s->slots) {
+	if (!s->counters || !s->slots) {
 		cg_sampler_free(s);
 		return ENOMEM;
 	}
 	if (n)
-		memcpy(s->fds, fds, n * sizeof *fds);
+		memcpy(s->counters, counters, n * sizeof *counters);
 
 	// Signals are the business of Go's threads.
 	sigset_t all, before;
@@ -282,14 +311,14 @@ void cg_sampler_stop(struct cg_sampler *s) {
 
 void cg_sampler_free(struct cg_sampler *s) {
 	sem_destroy(&s->ready);
-	free(s->fds);
+	free(s->counters);
 	free(s->slots);
 	free(s);
 }
 
-uint64_t cg_bench_tick(const int *fds, int nfds, int clock, int n) {
+uint64_t cg_bench_tick(const struct cg_counter *counters, int ncounters, int clock, int n) {
 	uint64_t slot[CG_WORDS + 16], sum = 0;
-	struct cg_sampler s = {.clock = clock, .n = nfds < 16 ? nfds : 16, .fds = (int *)fds};
+	struct cg_sampler s = {.clock = clock, .n = ncounters < 16 ? ncounters : 16, .counters = (struct cg_counter *)counters};
 	for (int i = 0; i < n; i++) {
 		take_sample(&s, slot);
 		sum += slot[CG_WORDS];

@@ -124,14 +124,14 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 		return nil, fmt.Errorf("sampler: %v", c.Clock)
 	}
 	s := &Sampler{config: c, account: c.Program}
-	var files []C.int
+	var counters []C.struct_cg_counter
 	for _, sensor := range sensors {
 		at := len(s.domains)
 		s.domains = append(s.domains, sensor.Domains()...)
 		switch sensor := sensor.(type) {
 		case fdSensor:
-			for i, fd := range sensor.fds() {
-				files = append(files, C.int(fd))
+			counters = append(counters, native(sensor.counters())...)
+			for i := range sensor.Domains() {
 				s.fast = append(s.fast, at+i)
 			}
 		case model:
@@ -160,15 +160,15 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 		s.account, s.private = NewAccount(), true
 	}
 	s.readUsage()
-	var list *C.int
-	if len(files) > 0 {
-		list = &files[0]
+	var list *C.struct_cg_counter
+	if len(counters) > 0 {
+		list = &counters[0]
 	}
 	ordinary := C.int(0)
 	if c.Ordinary {
 		ordinary = 1
 	}
-	if errno := C.cg_sampler_start(&s.c, list, C.int(len(files)), C.int64_t(c.Interval), C.int(c.Clock), ordinary); errno != 0 {
+	if errno := C.cg_sampler_start(&s.c, list, C.int(len(counters)), C.int64_t(c.Interval), C.int(c.Clock), ordinary); errno != 0 {
 		s.closeAccount()
 		return nil, fmt.Errorf("sampler: start the thread: %w", syscall.Errno(errno))
 	}
@@ -345,9 +345,11 @@ func (s *Sampler) Stop() []Sample {
 		return nil
 	}
 	close(s.drained)
-	s.take() // makes room for the last one
+	s.take()      // makes room for the last one
+	s.readUsage() // the last one's lies between this and the next reading
 	C.cg_sampler_stop(s.c)
 	s.take()
+	s.readUsage()
 	var ending sync.WaitGroup
 	for _, slow := range s.slow {
 		ending.Go(slow.finish)

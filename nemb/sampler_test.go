@@ -593,7 +593,7 @@ func BenchmarkTick(b *testing.B) {
 	b.Run("clock", func(b *testing.B) { benchClock(clock, b.N) })
 	b.Run("gopread", func(b *testing.B) {
 		for range b.N {
-			readEnergy(sensor.fds()[0])
+			sensor.counters()[0].read()
 		}
 	})
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -25,6 +26,7 @@ type Facts struct {
 	Pure            *string // why a process ran without the native runtime
 	Off             *string // why a process ran without checkpoints
 	Denied          []error // sensors that may not be read
+	Doubts          []nemb.Note
 	CPUModel        string
 	CPUKnown        bool
 	CPUMethod       string
@@ -132,6 +134,7 @@ func (r *Run) faults(o *measure.Outcome) {
 	for _, d := range o.Domains {
 		inTotal[d.ID] = d.InTotal
 	}
+	var all []string
 	for _, c := range o.Faults {
 		var what []string
 		tell := func(n int, text string) {
@@ -159,10 +162,13 @@ func (r *Run) faults(o *measure.Outcome) {
 		default:
 			text += "the energy is whole, and when it was used in between is not known"
 		}
-		r.Warn("counter-fault", text)
+		all = append(all, text)
 		if lost && inTotal[c.Domain] {
 			r.unbounded()
 		}
+	}
+	if len(all) > 0 {
+		r.Warn("counter-fault", strings.Join(all, "; "))
 	}
 }
 
@@ -204,8 +210,19 @@ func (r *Run) warnings(f Facts) {
 		}
 		r.Warn("estimated", text)
 	}
-	for _, err := range f.Denied {
-		r.Warn("sensor-denied", err.Error())
+	if len(f.Denied) > 0 {
+		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; or "))
+	}
+	totals := make([]nemb.Energy, len(o.Domains))
+	for i := range min(len(totals), len(o.Attributed.Domains)) {
+		totals[i] = o.Attributed.Domains[i].Total
+	}
+	var doubts []string
+	for _, n := range append(f.Doubts, nemb.Implausible(o.Domains, totals, o.Attributed.Wall)...) {
+		doubts = append(doubts, n.Text)
+	}
+	if len(doubts) > 0 {
+		r.Warn("sensor-suspect", strings.Join(doubts, "; "))
 	}
 	if f.Untested != "" {
 		r.Warn("untested", f.Untested)

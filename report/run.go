@@ -110,11 +110,7 @@ type Meta struct {
 }
 
 // Topology is the place of a domain among the others.
-type Topology struct {
-	TopLevel bool     `json:"top_level"`
-	Kind     string   `json:"kind"`
-	Includes []string `json:"includes"`
-}
+type Topology = nemb.Place
 
 // Task is a named span of the run. measure has one: the program.
 type Task struct {
