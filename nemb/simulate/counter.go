@@ -1,9 +1,10 @@
 // Package simulate makes energy counters whose truth is known.
 //
-// In go power traces. Out come a Counter, which is a pure function of time for
-// tests in virtual time, and a Tree, which serves counters as a live powercap
-// tree through FUSE, with faults on demand. Nothing is random: the same trace
-// and the same instant give the same reading.
+// In go powers: a Trace of steps, a Ramp, a Sine, their Sum, or Busy, which
+// follows real processor time. Out come a Counter, which is a pure function of
+// time for tests in virtual time, and a Tree, which serves counters as a live
+// powercap tree through FUSE, with faults on demand. Nothing is random: the
+// same power and the same instant give the same reading.
 package simulate
 
 import (
@@ -51,7 +52,7 @@ const (
 // Counter shows a trace as a RAPL counter does: it stands still between
 // updates, counts whole units and starts over at 0.
 type Counter struct {
-	Power  Trace
+	Power  Power         // nil draws nothing
 	Unit   float64       // joules; 0 counts microjoules
 	Period time.Duration // between updates; 0 is always up to date
 	Jitter time.Duration // an update comes up to this much early or late; below Period/2
@@ -81,7 +82,10 @@ func (c Counter) Read(t time.Duration) uint64 {
 		}
 		t = max(0, c.update(k))
 	}
-	joules := c.Power.Energy(t)
+	joules := 0.0
+	if c.Power != nil {
+		joules = c.Power.Energy(t)
+	}
 	if c.Unit > 0 {
 		joules = math.Floor(joules/c.Unit) * c.Unit
 	}
