@@ -42,6 +42,29 @@ func (tr Trace) Energy(t time.Duration) float64 {
 	return sum
 }
 
+// Index returns tr for many readings: each takes the logarithm of the steps.
+func (tr Trace) Index() Power {
+	x := indexed{tr, make([]float64, len(tr))}
+	for i := 1; i < len(tr); i++ {
+		x.sums[i] = x.sums[i-1] + tr[i-1].Watts*(tr[i].From-tr[i-1].From).Seconds()
+	}
+	return x
+}
+
+type indexed struct {
+	Trace
+	sums []float64 // joules up to each step
+}
+
+// Energy implements Power.
+func (x indexed) Energy(t time.Duration) float64 {
+	i := sort.Search(len(x.Trace), func(i int) bool { return x.Trace[i].From >= t }) - 1
+	if i < 0 {
+		return 0
+	}
+	return x.sums[i] + x.Trace[i].Watts*(t-x.Trace[i].From).Seconds()
+}
+
 // Units of RAPL counters in joules (Intel SDM vol. 3B, 16.10.1; AMD PPR):
 // most Intel packages, and AMD packages and Intel server DRAM.
 const (

@@ -21,6 +21,12 @@ func TestPowersAreIntegrals(t *testing.T) {
 			}
 			return 60
 		}},
+		{"indexed step", Trace{{0, 20}, {time.Second, 60}, {2 * time.Second, 60}}.Index(), func(s float64) float64 {
+			if s < 1 {
+				return 20
+			}
+			return 60
+		}},
 		{"ramp", Ramp{10, 100, time.Second}, func(s float64) float64 {
 			part := math.Mod(s, 1)
 			if math.Mod(math.Floor(s), 2) == 1 {
