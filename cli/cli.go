@@ -26,7 +26,14 @@ const (
 
 // commands lists the commands. A new command is a new file and a line here.
 func commands() []*cli.Command {
-	return []*cli.Command{measureCommand(), analyzeCommand(), infoCommand(), doctorCommand(), initSensorsCommand()}
+	return []*cli.Command{
+		measureCommand(),
+		analyzeCommand(),
+		infoCommand(),
+		doctorCommand(),
+		initSensorsCommand(),
+		validateCommand(),
+	}
 }
 
 // failure is an error with the status it ends cg with.

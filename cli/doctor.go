@@ -48,7 +48,7 @@ func runDoctor(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		if err := printJSON(d); err != nil {
+		if err := putJSON(d); err != nil {
 			return err
 		}
 	} else {

@@ -38,7 +38,7 @@ func runInfo(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(survey)
+		return putJSON(survey)
 	}
 	printSurvey(os.Stdout, survey)
 	return nil
@@ -60,7 +60,7 @@ func survey(c *cli.Context) (*nemb.Survey, nemb.Root, error) {
 	return s, root, err
 }
 
-func printJSON(v any) error {
+func putJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

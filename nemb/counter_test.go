@@ -68,7 +68,7 @@ func TestSamplerReadsWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := &fileSensor{name: "msr", domains: []Domain{{ID: "w", Wrap: 1 << 38}}, open: []int{fd},
+	words := &fileSensor{name: "msr", domains: []Domain{{ID: "w", Wrap: 1 << 38, Period: time.Millisecond}}, open: []int{fd},
 		list: []counter{{fd: fd, form: asWord, mask: 1<<32 - 1, scale: 1e6 / (1 << 14)}}}
 	defer words.Close()
 	root := zoneTreeAt(t, dir, "7000000")

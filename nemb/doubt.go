@@ -107,8 +107,8 @@ func (c *comparison) doubts() (notes []Note) {
 				if known = known && a.ok && b.ok; !known {
 					continue
 				}
-				delta, ok := unwrap(a.raw[r.domain], b.raw[r.domain], d.Wrap, elapsed)
-				known = known && ok
+				delta, v := unwrap(a.raw[r.domain], b.raw[r.domain], d.Wrap, elapsed)
+				known = known && v.known()
 				joules[k] += delta.Joules()
 				sources[k] = d.Source
 			}

@@ -112,10 +112,10 @@ func (d *Diagnosis) counters(found *Found, window time.Duration) {
 			if domain.Method == Estimated {
 				continue
 			}
-			delta, ok := unwrap(a.raw[k], b.raw[k], domain.Wrap, elapsed)
+			delta, v := unwrap(a.raw[k], b.raw[k], domain.Wrap, elapsed)
 			drew[k] = delta
 			switch {
-			case !ok:
+			case !v.known():
 				d.add("counters", Warning, "", "%s: the counter was reset while it was watched (%s)", domain.ID, domain.Source)
 			case delta == 0 && domain.InTotal:
 				d.add("counters", Warning, "", "%s: the counter did not move in %v (%s): it does not count", domain.ID, elapsed.Round(time.Millisecond), domain.Source)

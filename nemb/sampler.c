@@ -24,7 +24,7 @@ enum { PRIORITY = 50 };     // below the kernel's own threads of 50 and above
 
 struct cg_sampler {
 	int64_t interval;
-	int clock, n, stride;
+	int clock, ordinary, n, stride;
 	struct cg_counter *counters;
 	uint64_t *slots;
 	uint64_t tightest; // ticks, the narrowest bracket that stamp saw, 0 for none yet
@@ -35,7 +35,7 @@ struct cg_sampler {
 	_Atomic int64_t deadline;
 	_Atomic uint64_t samples, missed, slow, dropped;
 	_Atomic int64_t cpu; // set when the thread ends
-	_Atomic int realtime;
+	_Atomic int scheduling;
 
 	_Alignas(64) _Atomic uint64_t tail; // written by the reader
 	_Atomic uint32_t stop;
@@ -144,6 +144,7 @@ static void take_sample(struct cg_sampler *s, uint64_t *slot) {
 	struct stamp b = s->n ? stamp(s) : a;
 	slot[0] = a.tick + (b.tick - a.tick) / 2;
 	slot[1] = a.mono + (b.mono - a.mono) / 2;
+	slot[3] = b.mono - a.mono;
 	if (b.mono - a.mono > SLOW_NS)
 		atomic_fetch_add_explicit(&s->slow, 1, memory_order_relaxed);
 }
@@ -173,19 +174,26 @@ struct attributes {
 	uint64_t runtime, deadline, period;
 };
 
-static int hurry(void) {
+// hurry asks for the best scheduling that is permitted. What the thread forks,
+// which is nothing, would not have it.
+static int hurry(int ordinary) {
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	struct sched_param p = {.sched_priority = PRIORITY};
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &p) == 0)
-		return 1;
+	if (!ordinary && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &p) == 0)
+		return CG_FIFO;
 	struct attributes a = {
 		.size = sizeof a,
 		.flags = 1, // SCHED_FLAG_RESET_ON_FORK
 		.nice = getpriority(PRIO_PROCESS, 0),
 		.runtime = SLICE_NS,
 	};
-	syscall(SYS_sched_setattr, 0, &a, 0); // as good as it gets, if it does not work
-	return 0;
+	// Before 6.12 the kernel takes the call and has no slices to set.
+	if (syscall(SYS_sched_setattr, 0, &a, 0) != 0)
+		return CG_OTHER;
+	struct attributes got = {.size = sizeof got};
+	if (syscall(SYS_sched_getattr, 0, &got, sizeof got, 0) != 0 || got.runtime != SLICE_NS)
+		return CG_OTHER;
+	return CG_SLICE;
 }
 
 static int64_t thread_cpu(clockid_t clock) {
@@ -211,7 +219,7 @@ static void *run(void *arg) {
 	uint64_t *scratch = s->slots + (size_t)CG_SLOTS * s->stride;
 	uint64_t lost = 0;
 	prctl(PR_SET_NAME, "cg-sampler", 0, 0, 0);
-	atomic_store(&s->realtime, hurry());
+	atomic_store(&s->scheduling, hurry(s->ordinary));
 	int64_t deadline = monotonic();
 	sample(s, scratch, &lost);
 	for (int first = 1, stopping = 0; !stopping; first = 0) {
@@ -233,13 +241,14 @@ static void *run(void *arg) {
 	return NULL;
 }
 
-int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock) {
+int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary) {
 	struct cg_sampler *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
 	if (!s)
 		return ENOMEM;
 	memset(s, 0, sizeof *s);
 	s->interval = interval;
 	s->clock = clock;
+	s->ordinary = ordinary;
 	s->n = n;
 	s->stride = CG_WORDS + n;
 	sem_init(&s->ready, 0, 0);
@@ -287,7 +296,7 @@ void cg_sampler_stats(struct cg_sampler *s, struct cg_stats *out) {
 	out->missed = atomic_load(&s->missed);
 	out->slow = atomic_load(&s->slow);
 	out->dropped = atomic_load(&s->dropped);
-	out->realtime = atomic_load(&s->realtime);
+	out->scheduling = atomic_load(&s->scheduling);
 	out->cpu = atomic_load(&s->cpu);
 	clockid_t clock;
 	if (out->cpu == 0 && pthread_getcpuclockid(s->thread, &clock) == 0)

@@ -11,8 +11,9 @@ struct cg_sampler;
 //	0  tick    channel clock, halfway through the reading
 //	1  mono    CLOCK_MONOTONIC in ns, the same moment
 //	2  lost    samples dropped since the one before, the ring being full
-//	3  raw[n]  microjoules as read, CG_FAILED where the reading failed
-enum { CG_WORDS = 3, CG_SLOTS = 4096 };
+//	3  width   ns from the stamp before the reading to the one after it
+//	4  raw[n]  microjoules as read, CG_FAILED where the reading failed
+enum { CG_WORDS = 4, CG_SLOTS = 4096 };
 #define CG_FAILED UINT64_MAX
 
 // A counter is one energy counter behind a file descriptor. What is read,
@@ -33,15 +34,19 @@ enum {
 };
 enum { CG_GROUP_MOST = 16 }; // members of a group
 
+// How the thread is scheduled: as any other, in the shortest slices, before
+// all others.
+enum { CG_OTHER, CG_SLICE, CG_FIFO };
+
 struct cg_stats {
 	uint64_t samples, missed, slow, dropped;
 	int64_t cpu; // of the thread, ns
-	int32_t realtime;
+	int32_t scheduling;
 };
 
 // cg_sampler_start copies counters, starts the thread and returns after its first
-// sample. 0 or an errno.
-int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock);
+// sample. With ordinary set it does not ask for CG_FIFO. 0 or an errno.
+int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary);
 
 // cg_sampler_take moves up to max samples, oldest first, to dst.
 int cg_sampler_take(struct cg_sampler *s, uint64_t *dst, int max);
