@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -294,4 +295,27 @@ func TestKnownPowerOfPerf(t *testing.T) {
 		t.Errorf("no warning of the disagreement: %+v", r.Warnings)
 	}
 	t.Logf("%.3f J of %.3f J in %.3f s: %+.2f %%", got, want, r.Totals.DurationS, 100*(got/want-1))
+}
+
+// Powers that are integrated: a Grace whose socket draws 95 W, in which the
+// meters of its parts and of the module around it do not count.
+func TestKnownPowerOfMeters(t *testing.T) {
+	python(t)
+	archive, err := txtar.ParseFile("testdata/sys/hwmon-grace.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := unpack(t, archive)
+	r, _, err := measured(t, "--sysroot", m.dir, "testdata/programs/python/warehouse/main.py", "20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 95 * r.Totals.DurationS
+	got := r.Totals.EnergyJ.Float()
+	if math.Abs(got-want) > 0.01*want || r.Totals.Kind != "derived" {
+		t.Errorf("%.3f J in %.3f s, want %.3f J; %s", got, r.Totals.DurationS, want, r.Totals.Kind)
+	}
+	if p := r.Meta.DomainTopology["package-0"]; !p.TopLevel || !slices.Equal(p.Includes, []string{"cores-0", "sysio-0"}) {
+		t.Errorf("%+v", r.Meta.DomainTopology)
+	}
 }
