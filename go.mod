@@ -3,6 +3,7 @@ module cg
 go 1.26.8
 
 require (
+	github.com/NVIDIA/go-nvml v0.13.0-1
 	github.com/creack/pty v1.1.24
 	github.com/hanwen/go-fuse/v2 v2.8.0
 	github.com/mattn/go-runewidth v0.0.16

@@ -151,7 +151,7 @@ func unpack(t *testing.T, a *txtar.Archive) captured {
 func (m captured) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(m.program, args...)
 	cmd.Stderr = &bytes.Buffer{}
-	cmd.Env = append(os.Environ(), "CG_BE_CG=1")
+	cmd.Env = append(os.Environ(), "CG_BE_CG=1", "HOME="+m.dir, "XDG_CONFIG_HOME="+m.dir, "XDG_CACHE_HOME="+m.dir)
 	if m.nobody {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		cmd.Dir = "/"

@@ -78,6 +78,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("CG_TEST_BIN", os.Getenv("CG_TEST_BIN"))
 			e.Setenv("XDG_CACHE_HOME", os.Getenv("CG_TEST_CACHE"))
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			// Shims of pyenv look here.
 			if home, err := os.UserHomeDir(); err == nil && os.Getenv("PYENV_ROOT") == "" {
 				e.Setenv("PYENV_ROOT", filepath.Join(home, ".pyenv"))
@@ -90,6 +91,7 @@ func TestScripts(t *testing.T) {
 			"report": checkReport,
 			"empty":  checkEmpty,
 			"status": checkStatus,
+			"nvml":   makeNVML,
 		},
 	})
 }
@@ -136,6 +138,20 @@ func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if (fmt.Sprint(got) == args[0]) == neg {
 		ts.Fatalf("status %d, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
+}
+
+// makeNVML makes a driver's library of GPUs that do not exist, or says anew what
+// they are: nvml DIR CONF [DEFINE]...
+func makeNVML(ts *testscript.TestScript, neg bool, args []string) {
+	dir, conf := ts.MkAbs(args[0]), ts.ReadFile(args[1])
+	if path := filepath.Join(dir, "libnvidia-ml.so.1"); len(args) == 2 {
+		if _, err := os.Stat(path); err == nil {
+			ts.Check(simulate.NVMLConf(path, conf))
+			return
+		}
+	}
+	_, err := simulate.NVML(dir, conf, args[2:]...)
+	ts.Check(err)
 }
 
 // find takes the element with that name, slug, file or index.
@@ -323,6 +339,18 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 				t.Errorf("%+v", r.Sampler.Counters)
 			}
 		})
+	}
+}
+
+// Linked with -z now, the default of some distributions, cg starts where there
+// is no NVIDIA driver.
+func TestStartsWithImmediateBinding(t *testing.T) {
+	cg := filepath.Join(t.TempDir(), "cg")
+	if out, err := exec.Command("go", "build", "-o", cg, "-ldflags", "-extldflags=-Wl,-z,now", ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := exec.Command(cg, "--version").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

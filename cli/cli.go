@@ -33,6 +33,9 @@ func commands() []*cli.Command {
 		doctorCommand(),
 		initSensorsCommand(),
 		validateCommand(),
+		trackCommand(),
+		calibrateCommand(),
+		loadCommand(),
 	}
 }
 
@@ -113,7 +116,9 @@ func say(w io.Writer, message string) {
 func names() string {
 	var out []string
 	for _, c := range commands() {
-		out = append(out, c.Name)
+		if !c.Hidden {
+			out = append(out, c.Name)
+		}
 	}
 	return strings.Join(out, ", ")
 }

@@ -17,8 +17,8 @@ import (
 
 func init() { Register(Source{Name: "hwmon", Open: openHwmon}) }
 
-// hwmonFile is a sensor of energy or power of a hardware monitor.
-type hwmonFile struct {
+// energyFile is a sensor of energy or power of a hardware monitor.
+type energyFile struct {
 	chip  string // name: amd_energy, power_meter, amdgpu
 	label string // what it measures, as the driver says
 	dir   string // of the chip
@@ -52,7 +52,7 @@ const hwmonEvery = 50 * time.Millisecond
 // A sensor of these that cannot be read is left out and told: monitors on
 // buses come and go.
 func openHwmon(root Root) ([]Sensor, error) {
-	files := hwmonFiles(root)
+	files := energyFiles(root)
 	energies := &fileSensor{name: "hwmon"}
 	powers := newPowerSensor("hwmon", hwmonEvery)
 	var notes []Note
@@ -154,10 +154,10 @@ func (s *fileSensor) addText(d Domain, path string) error {
 	return nil
 }
 
-// hwmonFiles lists the sensors of energy and power, chips in the order of
+// energyFiles lists the sensors of energy and power, chips in the order of
 // their numbers. A power is told by its average where there is one. Monitors
 // of power supplies are left to the battery.
-func hwmonFiles(root Root) []hwmonFile {
+func energyFiles(root Root) []energyFile {
 	entries, _ := os.ReadDir(root.Sys("class/hwmon"))
 	number := func(name string) int {
 		n, err := strconv.Atoi(strings.TrimPrefix(name, "hwmon"))
@@ -167,7 +167,7 @@ func hwmonFiles(root Root) []hwmonFile {
 		return n
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return number(a.Name()) - number(b.Name()) })
-	var all []hwmonFile
+	var all []energyFile
 	seen := map[string]int{}
 	for _, e := range entries {
 		dir := root.Sys("class/hwmon", e.Name())
@@ -186,7 +186,7 @@ func hwmonFiles(root Root) []hwmonFile {
 		// Older drivers put the files beside the device (acpi_power_meter).
 		for _, at := range []string{dir, filepath.Join(dir, "device")} {
 			files, _ := os.ReadDir(at)
-			found := map[string]hwmonFile{}
+			found := map[string]energyFile{}
 			for _, file := range files {
 				m := hwmonName.FindStringSubmatch(file.Name())
 				if m == nil || m[1] == "energy" && m[3] == "average" {
@@ -198,7 +198,7 @@ func hwmonFiles(root Root) []hwmonFile {
 					label = readLine(channel + "_oem_info")
 				}
 				if _, ok := found[channel]; !ok || m[3] == "average" {
-					found[channel] = hwmonFile{chip, label, dir, filepath.Join(at, file.Name()), m[1], order}
+					found[channel] = energyFile{chip, label, dir, filepath.Join(at, file.Name()), m[1], order}
 				}
 			}
 			for _, channel := range slices.SortedFunc(func(yield func(string) bool) {
@@ -223,7 +223,7 @@ func hwmonFiles(root Root) []hwmonFile {
 var graceLabel = regexp.MustCompile(`^(Module|Grace|CPU|SysIO) Power Socket ([0-9]+)$`)
 
 // domain tells what a sensor measures; ok is false when that is not known.
-func (f hwmonFile) domain() (d Domain, ok bool) {
+func (f energyFile) domain() (d Domain, ok bool) {
 	is := func(id, kind, parent string) (Domain, bool) { return Domain{ID: id, Kind: kind, Parent: parent}, true }
 	socket := fmt.Sprintf("-%d", f.order)
 	label := strings.ToLower(f.label)
@@ -274,7 +274,7 @@ func (f hwmonFile) domain() (d Domain, ok bool) {
 // ownMemory tells whether an AMD GPU is a card: an APU sets aside a part of
 // the machine's memory, and has a limit of its own (amdgpu sysfs files
 // mem_info_vram_total, apu_thermal_cap).
-func (f hwmonFile) ownMemory() bool {
+func (f energyFile) ownMemory() bool {
 	if _, err := os.Stat(filepath.Join(f.dir, "device/apu_thermal_cap")); err == nil {
 		return false
 	}

@@ -18,6 +18,8 @@ func TestMain(m *testing.M) {
 		forks()
 		return
 	}
+	// What the user calibrated is not the tests'.
+	os.Setenv("XDG_CONFIG_HOME", "/nonexistent")
 	before := openFiles()
 	code := m.Run()
 	if code == 0 {

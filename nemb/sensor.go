@@ -177,7 +177,7 @@ func (f *Found) Close() error {
 }
 
 // Discover opens sensors. With want empty or "auto" these are the ones that
-// measure the machine's energy best, and the Model only if nothing measures;
+// measure the machine's energy best, and the Model only if nothing measures the processors;
 // otherwise all of the named sources. No domain is counted twice: of two
 // sources that know it, the preferred one does, and Doubts tells whether they
 // disagreed. Absent and denied sensors are told in Found and are no error. A
@@ -293,9 +293,7 @@ func (f *Found) state(sensors []Sensor, s Seen) State {
 }
 
 // measures tells whether the processors are measured, by whatever.
-func (f *Found) measures() bool {
-	return slices.ContainsFunc(f.Domains(), func(d Domain) bool { return d.Kind != "gpu" })
-}
+func (f *Found) measures() bool { return processorsMeasured(f.Sensors) }
 
 func (f *Found) reads(s Sensor) bool { return slices.Contains(f.Sensors, s) }
 

@@ -211,7 +211,7 @@ func permissions(root Root) Permissions {
 		}
 		f.Close()
 	}
-	if n, err := readNumber(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
+	if n, err := numberIn(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
 		p.Paranoid = &n
 	}
 	var limit unix.Rlimit

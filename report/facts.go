@@ -206,12 +206,12 @@ func (r *Run) warnings(f Facts) {
 		text := "no energy counter can be read here: every energy is computed from processor time, and the true one is between " +
 			fmt.Sprintf("%.1f and %.1f times the figure", factor(r.Totals.LoJ, r.Totals.EnergyJ), factor(r.Totals.HiJ, r.Totals.EnergyJ))
 		if !f.CPUKnown {
-			text += "; the processor is not in cg's table, which makes it that wide"
+			text += "; the processor is not in cg's table, which makes it that wide (cg calibrate narrows it)"
 		}
 		r.Warn("estimated", text)
 	}
 	if len(f.Denied) > 0 {
-		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; or "))
+		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; "))
 	}
 	totals := make([]nemb.Energy, len(o.Domains))
 	for i := range min(len(totals), len(o.Attributed.Domains)) {
