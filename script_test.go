@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"cg/cli"
+	"cg/nemb"
 	"cg/nemb/simulate"
 	"cg/report"
 )
@@ -243,6 +244,103 @@ func TestKnownPower(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	t.Logf("%.3f J of %.3f J in %.3f s: %+.2f %%", got, want, r.Totals.DurationS, 100*(got/want-1))
+}
+
+// Whatever goes wrong with a counter while a program runs, no figure of the
+// report is then measured, and nothing is made up.
+func TestFaultsWhileMeasuring(t *testing.T) {
+	python(t)
+	script := filepath.Join(t.TempDir(), "wait.py")
+	text := "import os, sys, time\nopen(sys.argv[1], 'w').close()\nwhile os.path.exists(sys.argv[1]): time.sleep(0.005)\ntime.sleep(0.1)\n"
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const zone = "intel-rapl:0"
+	tests := []struct {
+		name    string
+		script  func(tree *simulate.Tree)
+		kind    nemb.Method
+		bounded bool
+	}{
+		{"none", func(*simulate.Tree) {}, nemb.Measured, true},
+		{"wrap", func(*simulate.Tree) { time.Sleep(200 * time.Millisecond) }, nemb.Measured, true},
+		{"read error that passes", func(tree *simulate.Tree) {
+			tree.Fault(zone, simulate.Fault{Read: syscall.EIO})
+			time.Sleep(100 * time.Millisecond)
+			tree.Fault(zone, simulate.Fault{})
+		}, nemb.Derived, true},
+		{"nonsense that passes", func(tree *simulate.Tree) {
+			tree.Fault(zone, simulate.Fault{Text: "-7\n"})
+			time.Sleep(100 * time.Millisecond)
+			tree.Fault(zone, simulate.Fault{})
+		}, nemb.Derived, true},
+		{"device gone", func(tree *simulate.Tree) { tree.Fault(zone, simulate.Fault{Read: syscall.ENODEV}) }, nemb.Derived, false},
+		{"unplugged", func(tree *simulate.Tree) { tree.Unplug(zone) }, nemb.Derived, false},
+		{"reset", func(tree *simulate.Tree) { tree.Reset(zone) }, nemb.Derived, false},
+		{"stuck", func(tree *simulate.Tree) {
+			tree.Fault(zone, simulate.Fault{Stuck: true})
+			time.Sleep(1200 * time.Millisecond)
+		}, nemb.Derived, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			c := counter(20)
+			c.Start = 5e9
+			if test.name == "wrap" {
+				c.Start = c.Range - 4e6 // 0.2 s
+			}
+			tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{{Dir: zone, Name: "package-0", Counter: c}}})
+			if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
+				t.Skip(err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			defer tree.Close()
+			running := filepath.Join(t.TempDir(), "running")
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for range 5000 {
+					if _, err := os.Stat(running); err == nil {
+						break
+					}
+					time.Sleep(2 * time.Millisecond)
+				}
+				test.script(tree)
+				os.Remove(running)
+			}()
+			r, _, err := measured(t, "--sysroot", dir, script, running)
+			<-done
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Totals.Kind != test.kind || (r.Totals.HiJ != nil) != test.bounded {
+				t.Errorf("%s, upper bound %v; %+v", r.Totals.Kind, r.Totals.HiJ, r.Sampler.Counters)
+			}
+			for _, task := range r.Tasks {
+				if task.Kind != test.kind {
+					t.Errorf("%s is %s", task.Name, task.Kind)
+				}
+			}
+			warned := false
+			for _, w := range r.Warnings {
+				warned = warned || w.Slug == "counter-fault"
+			}
+			if warned != (test.kind != nemb.Measured) {
+				t.Errorf("warnings %+v", r.Warnings)
+			}
+			// Nothing is made up, and what is whole is all there.
+			want := 20 * r.Totals.DurationS
+			got := r.Totals.EnergyJ.Float()
+			if got > 1.05*want+0.1 || test.bounded && got < 0.95*want-0.1 {
+				t.Errorf("%g J in %g s of 20 W", got, r.Totals.DurationS)
+			}
+			if test.name == "wrap" && r.Sampler.Counters[0].Wraps != 1 {
+				t.Errorf("%+v", r.Sampler.Counters)
+			}
+		})
+	}
 }
 
 // Linked with -z now, the default of some distributions, cg starts where there

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -68,7 +67,7 @@ func runBenchmark(c *cli.Context) error {
 	}
 	interval, err := precision(c.String("precision"))
 	if err != nil {
-		return err
+		return fail(statusUsage, "-p: %w", err)
 	}
 	if kind == load.GPU {
 		if err := load.CheckGPU(); err != nil {
@@ -122,15 +121,6 @@ func runBenchmark(c *cli.Context) error {
 		return fail(statusSelf, "%w; the load's own status was %d", err, outcome.Result.Status)
 	}
 	return ended(outcome.Result.Status)
-}
-
-// precision is a sampling interval by its name.
-func precision(name string) (time.Duration, error) {
-	intervals := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond, "high": time.Millisecond}
-	if d, ok := intervals[name]; ok {
-		return d, nil
-	}
-	return 0, fail(statusUsage, "-p: precision %q is not known: use low, medium or high (100, 10, 1 ms)", name)
 }
 
 // loadCommand does a load in this process: what cg benchmark and cg track bench

@@ -26,7 +26,19 @@ const (
 
 // commands lists the commands. A new command is a new file and a line here.
 func commands() []*cli.Command {
-	return []*cli.Command{measureCommand(), analyzeCommand(), trackCommand(), calibrateCommand(), benchmarkCommand(), configCommand(), loadCommand()}
+	return []*cli.Command{
+		measureCommand(),
+		analyzeCommand(),
+		infoCommand(),
+		doctorCommand(),
+		initSensorsCommand(),
+		validateCommand(),
+		trackCommand(),
+		calibrateCommand(),
+		benchmarkCommand(),
+		configCommand(),
+		loadCommand(),
+	}
 }
 
 // failure is an error with the status it ends cg with.

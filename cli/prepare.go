@@ -97,7 +97,7 @@ func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, r
 	if p.command.Without != "" {
 		f.Off = &p.command.Without
 	}
-	f.Denied = found.Denied
+	f.Denied, f.Doubts = found.Denied, found.Doubts()
 	cpu := nemb.Identify(root)
 	_, calibrated, _ := nemb.Calibrated(cpu)
 	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated

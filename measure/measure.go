@@ -50,9 +50,10 @@ type Outcome struct {
 	PID        int
 	Result     launcher.Result
 	Domains    []nemb.Domain
-	Series     nemb.Series // thinned: cumulative energies, at most MaxSamples samples
+	Series     nemb.Series // thinned (nemb.Recording): energies are exact
 	Attributed attribute.Result
 	Sampler    nemb.Stats
+	Faults     []nemb.Faults // per domain
 	Begin, End checkpoint.Instant
 	Blocks     []Block
 	BlockFault error             // the first block that could not be read
@@ -60,10 +61,6 @@ type Outcome struct {
 	Lost       uint64
 	Waits      uint64
 }
-
-// MaxSamples bounds the samples that are kept. When there are more, every
-// other one is left out: energies are cumulative, so intervals stay exact.
-const MaxSamples = 1 << 16
 
 // The pump looks at the channel this often: often enough for the ring at the
 // highest rate of a writer, seldom enough to cost next to nothing when idle.
@@ -132,8 +129,7 @@ type recorder struct {
 	account    *nemb.Account
 	attributor *attribute.Attributor
 	outcome    *Outcome
-	keep       int // every keep-th sample is kept
-	seen       int
+	recording  nemb.Recording
 	stamped    checkpoint.Instant
 	small      func(checkpoint.SiteID) bool
 	demoted    []checkpoint.SiteID
@@ -241,8 +237,8 @@ func (r *recorder) finish() {
 			}
 		}
 	}
-	o.Sampler = r.sampler.Stats()
-	o.Series.Domains, o.Series.Gaps = o.Domains, o.Sampler.Gaps
+	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
+	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps}
 }
 
 // useBlocks takes the functions from the blocks of a program that bears its
@@ -254,23 +250,8 @@ func (o *Outcome) useBlocks() {
 }
 
 func (r *recorder) record(s nemb.Sample) {
-	series := &r.outcome.Series
-	if r.keep == 0 {
-		r.keep = 1
-	}
 	s.Usage.Threads = nil // only the attributor asks
-	if r.seen%r.keep == 0 {
-		series.Samples = append(series.Samples, s)
-	}
-	r.seen++
-	if len(series.Samples) > MaxSamples {
-		kept := series.Samples[:0]
-		for i := 0; i < len(series.Samples); i += 2 {
-			kept = append(kept, series.Samples[i])
-		}
-		series.Samples = kept
-		r.keep *= 2
-	}
+	r.recording.Add(s)
 }
 
 // Block is a result block: what a program with checkpoints of its own says at

@@ -123,9 +123,9 @@ func (e *Energies) Read(dst []float64) error {
 				dst[i] = e.total[i]
 			default:
 				// A counter may show two updates at once.
-				delta, ok := unwrap(e.raw[i], cur, d.Wrap, time.Duration(now-e.rawAt[i])+2*d.Period)
+				delta, v := unwrap(e.raw[i], cur, d.Wrap, time.Duration(now-e.rawAt[i])+2*d.Period)
 				e.total[i] += float64(delta)
-				if dst[i] = e.total[i]; !ok {
+				if dst[i] = e.total[i]; !v.known() {
 					dst[i] = math.NaN()
 					errs = append(errs, fmt.Errorf("%s: the counter was reset", d.Source))
 				}
