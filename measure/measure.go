@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,7 +74,13 @@ const (
 // it was not started.
 func Run(c Config) (*Outcome, error) {
 	o := &Outcome{}
-	sampler, err := nemb.Start(c.Sensors, nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account})
+	sensors := c.Sensors
+	memory, modelled := nemb.NewMemory(sensors)
+	if modelled {
+		sensors = append(slices.Clone(sensors), memory)
+		defer memory.Close()
+	}
+	sampler, err := nemb.Start(sensors, nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account})
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +101,7 @@ func Run(c Config) (*Outcome, error) {
 		return nil, err
 	}
 	o.PID = child.PID()
+	memory.Watch(o.PID)
 	if c.Account != nil {
 		c.Account.Watch(o.PID)
 	}

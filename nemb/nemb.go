@@ -46,6 +46,8 @@ type Domain struct {
 	Period time.Duration
 	// InTotal is set on the domains whose sum is the machine's energy.
 	InTotal bool
+	// Program is set on a domain whose energy is the program's alone.
+	Program bool
 	// Lo and Hi bound the true value as factors of the reading (95 %):
 	// 0.5 and 1.5 for a model that is good to +-50 %, 1 and 1 for a counter.
 	Lo, Hi float64

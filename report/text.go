@@ -70,6 +70,9 @@ func (p *printer) headline(r *Run) {
 		p.line("%s  %s  [%s, %s]  %s", "Program", energy(t.ProgramEnergyJ), energy(t.ProgramEnergyLoJ), energy(t.ProgramEnergyHiJ),
 			p.paint(dim, "its share, by processor time"))
 	}
+	if e, ok := t.Domains["memory"]; ok {
+		p.line("Memory   %s  %s", r.mark()+energy(&e), p.paint(dim, "of the program's resident set, within the machine's energy"))
+	}
 	power := "?"
 	if t.AvgPowerW != nil {
 		power = fmt.Sprintf("%.2f W", *t.AvgPowerW)
