@@ -22,6 +22,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/simulate"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -33,6 +34,7 @@ var update = flag.Bool("update", false, "write the golden files")
 //	!link NAME TARGET   a symbolic link
 //	!mode MODE PATTERN  of files
 //	!unprivileged       cg runs as nobody
+//	!nvml CONF          NVIDIA's library, as simulate.NVMLConf sets it
 //	!pmu                the power PMU stands on the msr PMU's cycle counter
 func TestMachines(t *testing.T) {
 	machines, err := filepath.Glob("testdata/sys/*.txtar")
@@ -139,6 +141,11 @@ func unpack(t *testing.T, a *txtar.Archive) captured {
 		case "!unprivileged":
 			m.nobody = os.Geteuid() == 0
 			m.open(t)
+		case "!nvml":
+			conf := strings.TrimSpace(strings.TrimPrefix(line, "!nvml")) + "\n"
+			if _, err := simulate.NVML(filepath.Join(m.dir, "lib"), conf); err != nil {
+				t.Fatal(err)
+			}
 		case "!pmu":
 			m.standIn(t)
 		default:
@@ -220,8 +227,8 @@ func (m captured) standIn(t *testing.T) {
 }
 
 // normal is a survey without what the machine that runs the test makes of it:
-// its rights, its own clock, its libraries, the folder of the test, and the
-// words of the estimate.
+// its rights, its own clock, the folder of the test, and the words of the
+// estimate.
 func normal(t *testing.T, out []byte, dir string) []byte {
 	t.Helper()
 	var v map[string]any
@@ -233,13 +240,6 @@ func normal(t *testing.T, out []byte, dir string) []byte {
 	delete(rights, "capabilities")
 	delete(rights, "realtime")
 	delete(v["clock"].(map[string]any), "channel")
-	var sensors []any
-	for _, s := range v["sensors"].([]any) {
-		if s.(map[string]any)["name"] != "nvml" {
-			sensors = append(sensors, s)
-		}
-	}
-	v["sensors"] = sensors
 	for _, d := range v["domains"].([]any) {
 		d := d.(map[string]any)
 		if text := fmt.Sprint(d["source"]); strings.HasPrefix(text, "estimate:") {

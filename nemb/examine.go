@@ -66,6 +66,7 @@ func Examine(root Root, want []string, window time.Duration) (*Diagnosis, error)
 		d.add("figures", Warning, "", "%s", n.Text)
 	}
 	m := machineOf(root)
+	d.cards(root, m, &found)
 	d.filtering(root, m, &found)
 	d.surroundings(m)
 	d.account()
@@ -172,6 +173,26 @@ func (d *Diagnosis) sources(found *Found) {
 	}
 	if len(absent) > 0 {
 		d.add("absent", Remark, "", "this machine has no %s", strings.Join(absent, ", "))
+	}
+}
+
+// cards tells of NVIDIA GPUs (PCI vendor 10de, class 03: Documentation/ABI/
+// testing/sysfs-bus-pci) that no library tells the energy of.
+func (d *Diagnosis) cards(root Root, m Machine, found *Found) {
+	absent := slices.ContainsFunc(found.Seen, func(s Seen) bool { return s.Source == "nvml" && s.State == Absent })
+	if !absent {
+		return
+	}
+	devices, _ := filepath.Glob(root.Sys("bus/pci/devices/*"))
+	for _, dir := range devices {
+		if readLine(filepath.Join(dir, "vendor")) == "0x10de" && strings.HasPrefix(readLine(filepath.Join(dir, "class")), "0x03") {
+			fix := "sudo apt-get install nvidia-driver (or your distribution's package)"
+			if m.Container != "" {
+				fix = "docker run --gpus all ..."
+			}
+			d.add("nvml", Warning, fix, "there is an NVIDIA GPU (%s), and its driver's library (libnvidia-ml.so.1) is not: its energy is not measured", filepath.Base(dir))
+			return
+		}
 	}
 }
 

@@ -305,6 +305,8 @@ func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 
 func (s *gpuEnergy) Domains() []Domain { return []Domain{s.domain} }
 
+func (s *gpuEnergy) arrange(change func(*Domain)) { change(&s.domain) }
+
 // Read reads the counter, in millijoules since the driver was loaded, or adds
 // the power since the last Read to its integral. After a reading that failed
 // the integral goes on from the next one that succeeds, which tells so: what
