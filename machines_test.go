@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/simulate"
+	"cg/report"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -317,5 +319,45 @@ func TestKnownPowerOfMeters(t *testing.T) {
 	}
 	if p := r.Meta.DomainTopology["package-0"]; !p.TopLevel || !slices.Equal(p.Includes, []string{"cores-0", "sysio-0"}) {
 		t.Errorf("%+v", r.Meta.DomainTopology)
+	}
+}
+
+// A meter that fails while a program runs leaves energy that nobody knows: the
+// report has no upper bound, and says so.
+func TestMeterFailsWhileMeasuring(t *testing.T) {
+	python(t)
+	archive, err := txtar.ParseFile("testdata/sys/hwmon-grace.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := unpack(t, archive)
+	meter := filepath.Join(m.dir, "sys/class/hwmon/hwmon2/device/power1_average")
+	dir := t.TempDir()
+	script, running := filepath.Join(dir, "wait.py"), filepath.Join(dir, "running")
+	text := "import os, sys, time\nopen(sys.argv[1], 'w').close()\nwhile os.path.exists(sys.argv[1]): time.sleep(0.005)\ntime.sleep(0.3)\n"
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		for range 5000 {
+			if _, err := os.Stat(running); err == nil {
+				break
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		err := os.WriteFile(meter, []byte("n/a\n"), 0o644)
+		time.Sleep(300 * time.Millisecond)
+		done <- errors.Join(err, os.WriteFile(meter, []byte("95000000\n"), 0o644), os.Remove(running))
+	}()
+	r, _, err := measured(t, "--sysroot", m.dir, script, running)
+	if err := errors.Join(err, <-done); err != nil {
+		t.Fatal(err)
+	}
+	if got, most := r.Totals.EnergyJ.Float(), 95*r.Totals.DurationS; r.Totals.Kind != "derived" || r.Totals.HiJ != nil || got > 1.01*most {
+		t.Errorf("%s, %g J of %g J, upper bound %v", r.Totals.Kind, got, most, r.Totals.HiJ)
+	}
+	if !slices.ContainsFunc(r.Warnings, func(w report.Warning) bool { return w.Slug == "counter-fault" }) {
+		t.Errorf("%+v", r.Warnings)
 	}
 }

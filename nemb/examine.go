@@ -28,7 +28,7 @@ const (
 )
 
 // Finding is what an examination found of one thing, and the command that
-// mends it.
+// mends or betters it.
 type Finding struct {
 	Check string `json:"check"`
 	Level Level  `json:"level"`
@@ -133,7 +133,8 @@ func (d *Diagnosis) counters(found *Found, window time.Duration) {
 	case d.Measures:
 		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Fine, "measured here: " + strings.Join(measured, ", "), ""})
 	case found.measures() && len(found.Domains()) > 0:
-		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy; cg works all the same and estimates it from processor time", ""})
+		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy; cg works all the same and estimates it from processor time, " +
+			"better where two readings of any meter are known", "cg calibrate --idle WATTS --load WATTS"})
 	default:
 		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy, and nothing estimates it", ""})
 	}
