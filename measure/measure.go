@@ -86,6 +86,9 @@ func Run(c Config) (*Outcome, error) {
 	}
 	if c.Account != nil {
 		c.Command.Prefork = c.Account.Inherit
+		if group, err := c.Account.Group(); err == nil {
+			c.Command.Group = group
+		}
 	}
 	o.Begin = checkpoint.Monotime()
 	child, err := launcher.Start(c.Command)
