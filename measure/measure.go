@@ -77,7 +77,9 @@ func Run(c Config) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer sampler.Close()
 	o.Domains = sampler.Domains()
+	sampler.Share() // where that is not possible, others do without
 	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small}
 	r.attributor.MaxDepth = c.MaxDepth
 
