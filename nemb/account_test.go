@@ -140,15 +140,30 @@ func TestGroupIsRemoved(t *testing.T) {
 	if again, err := a.Group(); err != nil || again != dir {
 		t.Error("a second group:", err)
 	}
-	stale := filepath.Join(filepath.Dir(dir.Name()), "cg-1073741824") // more than a pid can be
+	stale := filepath.Join(filepath.Dir(dir.Name()), "cg-1073741824-1") // more than a pid can be
 	if err := os.Mkdir(stale, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	path := dir.Name()
+	inner := filepath.Join(path, "inner", "most") // of the program's own making
+	if err := os.MkdirAll(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command("sleep", "60")
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(inner, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644); err != nil {
+		t.Error(err)
+	}
+	b := NewAccount()
+	defer b.Close()
+	if other, err := b.Group(); err != nil || other.Name() == path {
+		t.Errorf("a second account: %v", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("it took the first one's group: %v", err)
 	}
 	a.Close()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,8 @@ type group struct {
 	dir  *os.File
 	stat int // fd of cpu.stat
 }
+
+var groups atomic.Int64
 
 // newGroup makes a group below cg's own. It takes a folder that cg may write
 // in: root has it, and so have sessions to which systemd delegates theirs. An
@@ -50,7 +53,7 @@ func newGroup() (*group, error) {
 		}
 	}
 	pruneGroups(own)
-	path := filepath.Join(own, fmt.Sprintf("cg-%d", os.Getpid()))
+	path := filepath.Join(own, fmt.Sprintf("cg-%d-%d", os.Getpid(), groups.Add(1)))
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, fmt.Errorf("cgroup: %w", err)
 	}
@@ -97,12 +100,12 @@ func groupPath(mounts, member string) (string, bool) {
 }
 
 // pruneGroups removes the groups of runs that were killed. One that has
-// processes cannot be removed.
+// processes stays.
 func pruneGroups(own string) {
-	left, _ := filepath.Glob(filepath.Join(own, "cg-*"))
+	left, _ := filepath.Glob(filepath.Join(own, "cg-*-*"))
 	for _, dir := range left {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "cg-"))
-		if err == nil && (pid == os.Getpid() || errors.Is(unix.Kill(pid, 0), unix.ESRCH)) {
+		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), "cg-"), "-")
+		if n, err := strconv.Atoi(pid); err == nil && errors.Is(unix.Kill(n, 0), unix.ESRCH) {
 			unix.Rmdir(dir)
 		}
 	}
@@ -144,13 +147,25 @@ func (g *group) close() {
 	}
 	path := g.dir.Name()
 	g.dir.Close()
+	removeGroup(path, filepath.Join(filepath.Dir(path), "cgroup.procs"))
+}
+
+// removeGroup removes a group and those that were made below it, and moves what
+// runs there.
+func removeGroup(path, to string) {
 	for range 5 { // a process may fork meanwhile
 		if err := unix.Rmdir(path); !errors.Is(err, unix.EBUSY) {
 			return
 		}
+		below, _ := os.ReadDir(path)
+		for _, e := range below {
+			if e.IsDir() {
+				removeGroup(filepath.Join(path, e.Name()), to)
+			}
+		}
 		procs, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		for pid := range strings.FieldsSeq(string(procs)) {
-			os.WriteFile(filepath.Join(filepath.Dir(path), "cgroup.procs"), []byte(pid), 0o644)
+			os.WriteFile(to, []byte(pid), 0o644)
 		}
 	}
 }
