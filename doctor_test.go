@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,8 +143,15 @@ func TestDoctorSeesSessions(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
+	// codegreen keeps a list of its processes; this one stands in it.
+	list := filepath.Join(t.TempDir(), fmt.Sprintf("codegreen-%d.pids", os.Getuid()))
+	if err := os.WriteFile(list, fmt.Appendf(nil, "%d\n", os.Getpid()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", filepath.Dir(list))
 	found, _ := doctor(t, t.TempDir())
 	mustMatch(t, found, `^warning +sessions +others measure here at the same time: .*cg \(pid [0-9]+\)`)
+	mustMatch(t, found, fmt.Sprintf(`^warning +sessions .*codegreen \(pid %d\)`, os.Getpid()))
 	in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

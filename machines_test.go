@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/simulate"
+	"cg/report"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -33,6 +36,7 @@ var update = flag.Bool("update", false, "write the golden files")
 //	!link NAME TARGET   a symbolic link
 //	!mode MODE PATTERN  of files
 //	!unprivileged       cg runs as nobody
+//	!nvml CONF          NVIDIA's library, as simulate.NVMLConf sets it
 //	!pmu                the power PMU stands on the msr PMU's cycle counter
 func TestMachines(t *testing.T) {
 	machines, err := filepath.Glob("testdata/sys/*.txtar")
@@ -139,6 +143,11 @@ func unpack(t *testing.T, a *txtar.Archive) captured {
 		case "!unprivileged":
 			m.nobody = os.Geteuid() == 0
 			m.open(t)
+		case "!nvml":
+			conf := strings.TrimSpace(strings.TrimPrefix(line, "!nvml")) + "\n"
+			if _, err := simulate.NVML(filepath.Join(m.dir, "lib"), conf); err != nil {
+				t.Fatal(err)
+			}
 		case "!pmu":
 			m.standIn(t)
 		default:
@@ -206,6 +215,9 @@ func (m captured) standIn(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("events of the whole machine take root")
 	}
+	if paranoid, _ := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); m.nobody && !strings.ContainsAny(string(paranoid), "123456789") || strings.HasPrefix(string(paranoid), "-") && m.nobody {
+		t.Skip("everybody may open events of the whole machine here")
+	}
 	events, _ := filepath.Glob(filepath.Join(m.dir, "sys/bus/event_source/devices/power/events/*"))
 	for _, e := range events {
 		if path.Ext(e) == "" {
@@ -220,8 +232,8 @@ func (m captured) standIn(t *testing.T) {
 }
 
 // normal is a survey without what the machine that runs the test makes of it:
-// its rights, its own clock, its libraries, the folder of the test, and the
-// words of the estimate.
+// its rights, its own clock, the folder of the test, and the words of the
+// estimate.
 func normal(t *testing.T, out []byte, dir string) []byte {
 	t.Helper()
 	var v map[string]any
@@ -233,13 +245,6 @@ func normal(t *testing.T, out []byte, dir string) []byte {
 	delete(rights, "capabilities")
 	delete(rights, "realtime")
 	delete(v["clock"].(map[string]any), "channel")
-	var sensors []any
-	for _, s := range v["sensors"].([]any) {
-		if s.(map[string]any)["name"] != "nvml" {
-			sensors = append(sensors, s)
-		}
-	}
-	v["sensors"] = sensors
 	for _, d := range v["domains"].([]any) {
 		d := d.(map[string]any)
 		if text := fmt.Sprint(d["source"]); strings.HasPrefix(text, "estimate:") {
@@ -317,5 +322,45 @@ func TestKnownPowerOfMeters(t *testing.T) {
 	}
 	if p := r.Meta.DomainTopology["package-0"]; !p.TopLevel || !slices.Equal(p.Includes, []string{"cores-0", "sysio-0"}) {
 		t.Errorf("%+v", r.Meta.DomainTopology)
+	}
+}
+
+// A meter that fails while a program runs leaves energy that nobody knows: the
+// report has no upper bound, and says so.
+func TestMeterFailsWhileMeasuring(t *testing.T) {
+	python(t)
+	archive, err := txtar.ParseFile("testdata/sys/hwmon-grace.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := unpack(t, archive)
+	meter := filepath.Join(m.dir, "sys/class/hwmon/hwmon2/device/power1_average")
+	dir := t.TempDir()
+	script, running := filepath.Join(dir, "wait.py"), filepath.Join(dir, "running")
+	text := "import os, sys, time\nopen(sys.argv[1], 'w').close()\nwhile os.path.exists(sys.argv[1]): time.sleep(0.005)\ntime.sleep(0.3)\n"
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		for range 5000 {
+			if _, err := os.Stat(running); err == nil {
+				break
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		err := os.WriteFile(meter, []byte("n/a\n"), 0o644)
+		time.Sleep(300 * time.Millisecond)
+		done <- errors.Join(err, os.WriteFile(meter, []byte("95000000\n"), 0o644), os.Remove(running))
+	}()
+	r, _, err := measured(t, "--sysroot", m.dir, script, running)
+	if err := errors.Join(err, <-done); err != nil {
+		t.Fatal(err)
+	}
+	if got, most := r.Totals.EnergyJ.Float(), 95*r.Totals.DurationS; r.Totals.Kind != "derived" || r.Totals.HiJ != nil || got > 1.01*most {
+		t.Errorf("%s, %g J of %g J, upper bound %v", r.Totals.Kind, got, most, r.Totals.HiJ)
+	}
+	if !slices.ContainsFunc(r.Warnings, func(w report.Warning) bool { return w.Slug == "counter-fault" }) {
+		t.Errorf("%+v", r.Warnings)
 	}
 }

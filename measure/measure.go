@@ -84,7 +84,9 @@ func Run(c Config) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer sampler.Close()
 	o.Domains = sampler.Domains()
+	sampler.Share() // where that is not possible, others do without
 	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small}
 	r.attributor.MaxDepth = c.MaxDepth
 
@@ -93,6 +95,9 @@ func Run(c Config) (*Outcome, error) {
 	}
 	if c.Account != nil {
 		c.Command.Prefork = c.Account.Inherit
+		if group, err := c.Account.Group(); err == nil {
+			c.Command.Group = group
+		}
 	}
 	o.Begin = checkpoint.Monotime()
 	child, err := launcher.Start(c.Command)

@@ -28,7 +28,7 @@ const (
 )
 
 // Finding is what an examination found of one thing, and the command that
-// mends it.
+// mends or betters it.
 type Finding struct {
 	Check string `json:"check"`
 	Level Level  `json:"level"`
@@ -66,6 +66,7 @@ func Examine(root Root, want []string, window time.Duration) (*Diagnosis, error)
 		d.add("figures", Warning, "", "%s", n.Text)
 	}
 	m := machineOf(root)
+	d.cards(root, m, &found)
 	d.filtering(root, m, &found)
 	d.surroundings(m)
 	d.account()
@@ -132,7 +133,8 @@ func (d *Diagnosis) counters(found *Found, window time.Duration) {
 	case d.Measures:
 		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Fine, "measured here: " + strings.Join(measured, ", "), ""})
 	case found.measures() && len(found.Domains()) > 0:
-		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy; cg works all the same and estimates it from processor time", ""})
+		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy; cg works all the same and estimates it from processor time, " +
+			"better where two readings of any meter are known", "cg calibrate --idle WATTS --load WATTS"})
 	default:
 		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy, and nothing estimates it", ""})
 	}
@@ -172,6 +174,26 @@ func (d *Diagnosis) sources(found *Found) {
 	}
 	if len(absent) > 0 {
 		d.add("absent", Remark, "", "this machine has no %s", strings.Join(absent, ", "))
+	}
+}
+
+// cards tells of NVIDIA GPUs (PCI vendor 10de, class 03: Documentation/ABI/
+// testing/sysfs-bus-pci) that no library tells the energy of.
+func (d *Diagnosis) cards(root Root, m Machine, found *Found) {
+	absent := slices.ContainsFunc(found.Seen, func(s Seen) bool { return s.Source == "nvml" && s.State == Absent })
+	if !absent {
+		return
+	}
+	devices, _ := filepath.Glob(root.Sys("bus/pci/devices/*"))
+	for _, dir := range devices {
+		if readLine(filepath.Join(dir, "vendor")) == "0x10de" && strings.HasPrefix(readLine(filepath.Join(dir, "class")), "0x03") {
+			fix := "sudo apt-get install nvidia-driver (or your distribution's package)"
+			if m.Container != "" {
+				fix = "docker run --gpus all ..."
+			}
+			d.add("nvml", Warning, fix, "there is an NVIDIA GPU (%s), and its driver's library (libnvidia-ml.so.1) is not: its energy is not measured", filepath.Base(dir))
+			return
+		}
 	}
 }
 

@@ -14,8 +14,12 @@ import (
 
 // TestMain also plays the children of the account's tests.
 func TestMain(m *testing.M) {
-	if os.Getenv("NEMB_CHILD") == "forks" {
+	switch os.Getenv("NEMB_CHILD") {
+	case "forks":
 		forks()
+		return
+	case "ring":
+		readShared()
 		return
 	}
 	// What the user calibrated is not the tests'.

@@ -250,7 +250,8 @@ type gpuEnergy struct {
 	closed bool
 	// The integral of power, where there is no counter.
 	power  gpuReading
-	sum    float64 // uJ
+	begun  bool
+	sum    float64 // uJ; 1 at the start, so that to start over is to be lower
 	watts  float64
 	last   checkpoint.Instant // of watts; 0 where a reading failed since
 	energy func(dst *Energy) error
@@ -305,10 +306,11 @@ func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 
 func (s *gpuEnergy) Domains() []Domain { return []Domain{s.domain} }
 
+func (s *gpuEnergy) arrange(change func(*Domain)) { change(&s.domain) }
+
 // Read reads the counter, in millijoules since the driver was loaded, or adds
 // the power since the last Read to its integral. After a reading that failed
-// the integral goes on from the next one that succeeds, which tells so: what
-// was drawn in between is not known.
+// the integral starts over at 0: what was drawn in between is not known.
 func (s *gpuEnergy) Read(dst []Energy) error {
 	if s.closed {
 		return fmt.Errorf("nvml: %w", fs.ErrClosed)
@@ -335,14 +337,15 @@ func (s *gpuEnergy) integrate(dst *Energy) error {
 		s.last = 0
 		return err
 	}
-	began := s.last == 0 && s.sum > 0
-	if s.last != 0 {
+	switch {
+	case s.last != 0:
 		s.sum += (s.watts + watts) / 2 * float64(now-s.last) * 1e-3 // W * ns = 1e-3 uJ
+	case s.begun:
+		s.sum = 0
+	default:
+		s.sum, s.begun = 1, true
 	}
 	s.watts, s.last = watts, now
-	if began {
-		return fmt.Errorf("nvml: %s: the energy since the last reading of power is not known", s.gpu.id)
-	}
 	*dst = Energy(s.sum)
 	return nil
 }

@@ -250,8 +250,8 @@ func TestNVMLLostWhileSampled(t *testing.T) {
 	}
 }
 
-// After a reading of power that failed, the integral says that it does not
-// know what was drawn meanwhile, and goes on.
+// After a reading of power that failed, what was drawn meanwhile is not known:
+// the integral starts over, which is a reset of a counter.
 func TestNVMLIntegralAfterGap(t *testing.T) {
 	code, power := nvml.SUCCESS, uint32(100_000)
 	device := &mock.Device{
@@ -282,15 +282,19 @@ func TestNVMLIntegralAfterGap(t *testing.T) {
 	for i, step := range []struct {
 		code nvml.Return
 		ok   bool
-	}{{nvml.SUCCESS, true}, {nvml.SUCCESS, true}, {nvml.ERROR_TIMEOUT, false}, {nvml.SUCCESS, false}, {nvml.SUCCESS, true}} {
+		v    verdict
+	}{{nvml.SUCCESS, true, advanced}, {nvml.SUCCESS, true, advanced}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}, {nvml.SUCCESS, true, advanced}} {
 		code = step.code
 		before := e[0]
 		time.Sleep(2 * time.Millisecond)
 		if err := sensors[0].Read(e[:]); (err == nil) != step.ok {
 			t.Errorf("step %d: %v", i, err)
 		}
-		if e[0] < before || !step.ok && e[0] != before {
+		if !step.ok && e[0] != before {
 			t.Errorf("step %d: %d after %d", i, e[0], before)
+		}
+		if _, v := unwrap(before, e[0], 0, time.Second); step.ok && v != step.v {
+			t.Errorf("step %d: %d after %d: %v", i, e[0], before, v)
 		}
 	}
 	if sensors[0].Close(); shutdowns != 1 {

@@ -85,7 +85,7 @@ func openPerf(root Root) ([]Sensor, error) {
 			paranoid = strconv.Itoa(n)
 		}
 		return nil, &Denied{
-			What: "perf: " + dir, Err: err, Domains: p.wanted,
+			What: "perf: " + dir, Err: errors.Unwrap(err), Domains: p.wanted,
 			Why: "events of the whole machine take CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less (it is " + paranoid + ")",
 			Fix: "sudo cg init-sensors --method setcap",
 		}

@@ -296,3 +296,23 @@ func TestDeniedToOneSource(t *testing.T) {
 	}
 	found.Close()
 }
+
+// BenchmarkTickOf compares one sample of four domains: the members of one perf
+// group, and four files. Files here are on tmpfs or the like; those of RAPL
+// cost the kernel a call to another processor on top.
+func BenchmarkTickOf(b *testing.B) {
+	root := Root{b.TempDir()}
+	pmu(b, root, "0", map[string]float64{"energy-pkg": 100, "energy-cores": 40, "energy-ram": 10, "energy-psys": 150})
+	_, perf := openPMU(b, root)
+	texts := map[string]string{}
+	for i, name := range []string{"package-0", "core", "dram", "psys"} {
+		zone := fmt.Sprintf("sys/class/powercap/intel-rapl:%d/", i)
+		texts[zone+"name"], texts[zone+"energy_uj"] = name+"\n", "123456789012\n"
+	}
+	other := Root{b.TempDir()}
+	files(b, other, texts)
+	zones := openOne(b, other)
+	clock := checkpoint.SystemClock()
+	b.Run("perf", func(b *testing.B) { benchTick(perf.(fdSensor), clock, b.N) })
+	b.Run("files", func(b *testing.B) { benchTick(zones.(fdSensor), clock, b.N) })
+}

@@ -20,8 +20,8 @@ import (
 // slowly against the time between readings.
 //
 // A reading that fails ends the chain: what was drawn between the reading
-// before it and the next good one is not known and not made up. Read fails
-// until there are two good readings in a row again.
+// before it and the next good one is not known and not made up. The energy then
+// starts over at 0, as that of a counter that was reset.
 type powerSensor struct {
 	name    string
 	domains []Domain
@@ -34,7 +34,6 @@ type powerSensor struct {
 	at     checkpoint.Instant
 	watts  []float64 // at the last reading; nil where the chain is broken
 	total  []float64 // microjoules
-	began  bool
 	closed bool
 }
 
@@ -93,7 +92,7 @@ func (s *powerSensor) split(keep func(Domain) bool) (rest Sensor) {
 	return r
 }
 
-// Read stores the energy since the first Read.
+// Read stores the energy since the first Read, or since the last that failed.
 func (s *powerSensor) Read(dst []Energy) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,16 +114,18 @@ func (s *powerSensor) Read(dst []Energy) error {
 	at := before + (s.now()-before)/2
 	last, since := s.watts, at-s.at
 	s.watts, s.at = watts, at
-	if s.total == nil {
+	began := s.total == nil
+	if began {
 		s.total = make([]float64, len(s.domains))
 	}
-	if last == nil && s.began {
-		return fmt.Errorf("%s: a reading failed, and what was drawn until now is not known", s.name)
-	}
-	s.began = true
 	for i := range s.total {
-		if last != nil {
+		switch {
+		case last != nil:
 			s.total[i] += 1e6 * (last[i] + watts[i]) / 2 * time.Duration(since).Seconds()
+		case began:
+			s.total[i] = 1 // so that to start over is to be lower
+		default:
+			s.total[i] = 0
 		}
 		dst[i] = Energy(s.total[i])
 	}

@@ -69,6 +69,7 @@ type Sampler struct {
 	horizon  checkpoint.Tick
 	gaps     int
 	failed   int
+	ring     *ring         // of Share
 	drained  chan struct{} // closed to end the drain
 	drain    sync.WaitGroup
 }
@@ -361,6 +362,9 @@ func (s *Sampler) Stop() []Sample {
 			s.faults[d].Unknown += time.Duration(last - s.rawAt[d])
 		}
 	}
+	if s.ring != nil {
+		s.ring.end()
+	}
 	s.final = s.stats()
 	C.cg_sampler_free(s.c)
 	s.c = nil
@@ -500,6 +504,11 @@ func (s *Sampler) poll(everything bool) []Sample {
 		s.waiting = nil // it was long: let it go
 	} else {
 		s.waiting = s.waiting[:copy(s.waiting, left)]
+	}
+	if s.ring != nil {
+		for _, sample := range samples {
+			s.ring.add(sample)
+		}
 	}
 	s.usage.trim(s.lastTime)
 	for _, slow := range s.slow {

@@ -606,3 +606,22 @@ func BenchmarkAccount(b *testing.B) {
 		a.read()
 	}
 }
+
+// A sample that comes more than two intervals after the one before is a gap.
+func TestSamplerGap(t *testing.T) {
+	const ms = checkpoint.Instant(time.Millisecond)
+	s := &Sampler{config: Config{Interval: 10 * time.Millisecond}, first: &Sample{}}
+	for _, test := range []struct {
+		at  checkpoint.Instant
+		gap bool
+	}{{10 * ms, false}, {30 * ms, false}, {50*ms + 1, true}, {60 * ms, false}, {200 * ms, true}} {
+		sample := Sample{Time: test.at}
+		s.fill(&sample, nil)
+		if sample.Gap != test.gap || sample.Failed {
+			t.Errorf("at %v: %+v", time.Duration(test.at), sample)
+		}
+	}
+	if s.gaps != 2 || s.failed != 0 {
+		t.Errorf("%d gaps, %d failed", s.gaps, s.failed)
+	}
+}

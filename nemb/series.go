@@ -16,9 +16,9 @@ type Recording struct {
 	samples []Sample
 	every   int // every n-th is kept
 	seen    int
-	due     int  // samples since one should have been kept
-	gap     bool // in what was left out since the last kept
-	last    *Sample
+	due     int    // samples since one should have been kept
+	left    bool   // the last sample was left out
+	last    Sample // then; its memory is used again
 }
 
 const recordingLimit = 1 << 16
@@ -32,13 +32,13 @@ func (r *Recording) Add(s Sample) {
 		r.due++
 	}
 	r.seen++
-	s.Energy = slices.Clone(s.Energy)
-	s.Gap = s.Gap || r.gap
+	s.Gap = s.Gap || r.left && r.last.Gap
 	if r.due == 0 || s.Failed && r.due < r.every {
-		r.gap, r.last = s.Gap, &s
+		r.leave(s)
 		return
 	}
-	r.due, r.gap, r.last = 0, false, nil
+	r.due, r.left = 0, false
+	s.Energy = slices.Clone(s.Energy)
 	r.samples = append(r.samples, s)
 	limit := r.Limit
 	if limit == 0 {
@@ -54,19 +54,26 @@ func (r *Recording) Add(s Sample) {
 		kept = append(kept, s)
 	}
 	if n := len(r.samples); n%2 == 0 { // the newest was left out
-		newest := r.samples[n-1]
-		r.gap, r.last = newest.Gap, &newest
+		r.leave(r.samples[n-1])
 	}
 	clear(r.samples[len(kept):])
 	r.samples = kept
 	r.every *= 2
 }
 
+func (r *Recording) leave(s Sample) {
+	energy := append(r.last.Energy[:0], s.Energy...)
+	r.left, r.last = true, s
+	r.last.Energy = energy
+}
+
 // Samples returns what was kept, and the last sample.
 func (r *Recording) Samples() []Sample {
 	samples := slices.Clone(r.samples)
-	if r.last != nil {
-		samples = append(samples, *r.last)
+	if r.left {
+		last := r.last
+		last.Energy = slices.Clone(last.Energy)
+		samples = append(samples, last)
 	}
 	return samples
 }

@@ -59,6 +59,35 @@ func TestRecordingIsExact(t *testing.T) {
 	}
 }
 
+// A day of samples each 10 ms, of two counters: what is kept is bounded, the
+// energy between two samples kept is exact, and what is left out costs no
+// memory.
+func TestRecordingOfADay(t *testing.T) {
+	const n = 24 * 3600 * 100
+	r := Recording{}
+	energy := make([]Energy, 2)
+	truth := func(i int) (Energy, Energy) { return Energy(i)*200_000 + Energy(i%977), Energy(i) * 31 }
+	allocated := testing.AllocsPerRun(1, func() {
+		r = Recording{}
+		for i := range n {
+			energy[0], energy[1] = truth(i)
+			r.Add(Sample{At: checkpoint.Tick(i), Time: checkpoint.Instant(i) * 10_000_000, Energy: energy})
+		}
+	})
+	kept := r.Samples()
+	if len(kept) < recordingLimit/4 || len(kept) > recordingLimit || kept[len(kept)-1].At != n-1 {
+		t.Errorf("%d samples, the last %d", len(kept), kept[len(kept)-1].At)
+	}
+	for _, s := range kept {
+		if a, b := truth(int(s.At)); s.Energy[0] != a || s.Energy[1] != b {
+			t.Fatalf("sample %d has %d, want %d and %d", s.At, s.Energy, a, b)
+		}
+	}
+	if most := 9.0 * recordingLimit; allocated > most {
+		t.Errorf("%.0f allocations for a day, want less than %.0f", allocated, most)
+	}
+}
+
 // A sensor that is lost for good does not end the recording.
 func TestRecordingOfFailures(t *testing.T) {
 	r := Recording{Limit: 100}

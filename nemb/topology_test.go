@@ -71,6 +71,36 @@ func TestTopology(t *testing.T) {
 	}
 }
 
+// What measures the whole machine includes its GPUs, whoever tells them.
+func TestGPUsInTotal(t *testing.T) {
+	root, _ := fakeNVML(t, "gpus 2\n")
+	files(t, root, map[string]string{
+		"proc/cpuinfo": "processor\t: 0\n", "sys/class/hwmon/hwmon0/name": "power_meter\n", "sys/class/hwmon/hwmon0/power1_average": "900000000\n",
+	})
+	in := func() string {
+		t.Helper()
+		found, err := Discover(root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer found.Close()
+		var ids []string
+		for _, d := range found.Domains() {
+			if d.InTotal {
+				ids = append(ids, d.ID)
+			}
+		}
+		return strings.Join(ids, " ")
+	}
+	if got := in(); got != "system" {
+		t.Errorf("with a meter of the machine: %s", got)
+	}
+	files(t, root, map[string]string{"sys/class/powercap/intel-rapl:0/name": "package-0\n", "sys/class/powercap/intel-rapl:0/energy_uj": "1\n"})
+	if got := in(); got != "package-0 gpu-0 gpu-1" {
+		t.Errorf("with a package: %s", got)
+	}
+}
+
 // No share of a total is counted twice, whatever the domains are.
 func FuzzTotal(f *testing.F) {
 	f.Add("package-0/cpu_package core-0<package-0/nested psys/psys gpu-0/gpu ~machine/psys")
