@@ -15,14 +15,15 @@ import (
 var rank = map[string]int{
 	"cg": 10, "cg/cli": 9, "cg/report": 8, "cg/measure": 7, "cg/statistics": 7,
 	"cg/languages": 6, "cg/instrument": 5, "cg/instrument/syntax": 1, "cg/instrument/edit": 0,
-	"cg/nemb/attribute": 5, "cg/nemb": 4, "cg/nemb/simulate": 5, "cg/nemb/simulate/powercap": 6,
+	"cg/nemb/attribute": 5, "cg/nemb": 4, "cg/nemb/simulate": 5, "cg/nemb/simulate/powercap": 6, "cg/nemb/validate": 6,
+	"cg/track": 5, "cg/load": 0, "cg/config": 0,
 	"cg/launcher": 0, "cg/checkpoint": 0, "cg/runtimes": 0,
 }
 
 var apart = [][2]string{
 	{"cg/instrument", "cg/nemb"}, {"cg/languages", "cg/nemb"},
 	{"cg/nemb", "cg/instrument"}, {"cg/nemb", "cg/languages"}, {"cg/nemb", "cg/runtimes"},
-	{"cg/launcher", "cg/"}, {"cg/checkpoint", "cg/"}, {"cg/runtimes", "cg/"}, {"cg/instrument/edit", "cg/"},
+	{"cg/launcher", "cg/"}, {"cg/load", "cg/"}, {"cg/config", "cg/"}, {"cg/checkpoint", "cg/"}, {"cg/runtimes", "cg/"}, {"cg/instrument/edit", "cg/"},
 }
 
 func TestImportsPointDown(t *testing.T) {

@@ -17,12 +17,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"cg/cli"
+	"cg/nemb"
 	"cg/nemb/simulate"
 	"cg/report"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("CG_BE_CG") == "1" {
+	// cg starts itself for its own loads.
+	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && os.Args[1] == "load" {
 		os.Unsetenv("CG_BE_CG")
 		os.Exit(cli.Main(os.Args))
 	}
@@ -78,6 +80,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("CG_TEST_BIN", os.Getenv("CG_TEST_BIN"))
 			e.Setenv("XDG_CACHE_HOME", os.Getenv("CG_TEST_CACHE"))
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			// Shims of pyenv look here.
 			if home, err := os.UserHomeDir(); err == nil && os.Getenv("PYENV_ROOT") == "" {
 				e.Setenv("PYENV_ROOT", filepath.Join(home, ".pyenv"))
@@ -91,6 +94,7 @@ func TestScripts(t *testing.T) {
 			"more":   checkMore,
 			"empty":  checkEmpty,
 			"status": checkStatus,
+			"nvml":   makeNVML,
 		},
 	})
 }
@@ -155,6 +159,20 @@ func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if (fmt.Sprint(got) == args[0]) == neg {
 		ts.Fatalf("status %d, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
+}
+
+// makeNVML makes a driver's library of GPUs that do not exist, or says anew what
+// they are: nvml DIR CONF [DEFINE]...
+func makeNVML(ts *testscript.TestScript, neg bool, args []string) {
+	dir, conf := ts.MkAbs(args[0]), ts.ReadFile(args[1])
+	if path := filepath.Join(dir, "libnvidia-ml.so.1"); len(args) == 2 {
+		if _, err := os.Stat(path); err == nil {
+			ts.Check(simulate.NVMLConf(path, conf))
+			return
+		}
+	}
+	_, err := simulate.NVML(dir, conf, args[2:]...)
+	ts.Check(err)
 }
 
 // find takes the element with that name, slug, file or index.
@@ -246,6 +264,115 @@ func TestKnownPower(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	t.Logf("%.3f J of %.3f J in %.3f s: %+.2f %%", got, want, r.Totals.DurationS, 100*(got/want-1))
+}
+
+// Whatever goes wrong with a counter while a program runs, no figure of the
+// report is then measured, and nothing is made up.
+func TestFaultsWhileMeasuring(t *testing.T) {
+	python(t)
+	script := filepath.Join(t.TempDir(), "wait.py")
+	text := "import os, sys, time\nopen(sys.argv[1], 'w').close()\nwhile os.path.exists(sys.argv[1]): time.sleep(0.005)\ntime.sleep(0.1)\n"
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const zone = "intel-rapl:0"
+	tests := []struct {
+		name    string
+		script  func(tree *simulate.Tree)
+		kind    nemb.Method
+		bounded bool
+	}{
+		{"none", func(*simulate.Tree) {}, nemb.Measured, true},
+		{"wrap", func(*simulate.Tree) { time.Sleep(200 * time.Millisecond) }, nemb.Measured, true},
+		{"read error that passes", func(tree *simulate.Tree) {
+			tree.Fault(zone, simulate.Fault{Read: syscall.EIO})
+			time.Sleep(100 * time.Millisecond)
+			tree.Fault(zone, simulate.Fault{})
+		}, nemb.Derived, true},
+		{"nonsense that passes", func(tree *simulate.Tree) {
+			tree.Fault(zone, simulate.Fault{Text: "-7\n"})
+			time.Sleep(100 * time.Millisecond)
+			tree.Fault(zone, simulate.Fault{})
+		}, nemb.Derived, true},
+		{"device gone", func(tree *simulate.Tree) { tree.Fault(zone, simulate.Fault{Read: syscall.ENODEV}) }, nemb.Derived, false},
+		{"unplugged", func(tree *simulate.Tree) { tree.Unplug(zone) }, nemb.Derived, false},
+		{"reset", func(tree *simulate.Tree) { tree.Reset(zone) }, nemb.Derived, false},
+		{"stuck", func(tree *simulate.Tree) {
+			tree.Fault(zone, simulate.Fault{Stuck: true})
+			time.Sleep(1200 * time.Millisecond)
+		}, nemb.Derived, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			c := counter(20)
+			c.Start = 5e9
+			if test.name == "wrap" {
+				c.Start = c.Range - 4e6 // 0.2 s
+			}
+			tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{{Dir: zone, Name: "package-0", Counter: c}}})
+			if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
+				t.Skip(err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			defer tree.Close()
+			running := filepath.Join(t.TempDir(), "running")
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for range 5000 {
+					if _, err := os.Stat(running); err == nil {
+						break
+					}
+					time.Sleep(2 * time.Millisecond)
+				}
+				test.script(tree)
+				os.Remove(running)
+			}()
+			r, _, err := measured(t, "--sysroot", dir, script, running)
+			<-done
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Totals.Kind != test.kind || (r.Totals.HiJ != nil) != test.bounded {
+				t.Errorf("%s, upper bound %v; %+v", r.Totals.Kind, r.Totals.HiJ, r.Sampler.Counters)
+			}
+			for _, task := range r.Tasks {
+				if task.Kind != test.kind {
+					t.Errorf("%s is %s", task.Name, task.Kind)
+				}
+			}
+			warned := false
+			for _, w := range r.Warnings {
+				warned = warned || w.Slug == "counter-fault"
+			}
+			if warned != (test.kind != nemb.Measured) {
+				t.Errorf("warnings %+v", r.Warnings)
+			}
+			// Nothing is made up, and what is whole is all there.
+			want := 20 * r.Totals.DurationS
+			got := r.Totals.EnergyJ.Float()
+			if got > 1.05*want+0.1 || test.bounded && got < 0.95*want-0.1 {
+				t.Errorf("%g J in %g s of 20 W", got, r.Totals.DurationS)
+			}
+			if test.name == "wrap" && r.Sampler.Counters[0].Wraps != 1 {
+				t.Errorf("%+v", r.Sampler.Counters)
+			}
+		})
+	}
+}
+
+// Linked with -z now, the default of some distributions, cg starts where there
+// is no NVIDIA driver.
+func TestStartsWithImmediateBinding(t *testing.T) {
+	cg := filepath.Join(t.TempDir(), "cg")
+	if out, err := exec.Command("go", "build", "-o", cg, "-ldflags", "-extldflags=-Wl,-z,now", ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := exec.Command(cg, "--version").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // A program that counts its calls in shared memory and is killed at a random

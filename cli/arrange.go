@@ -161,7 +161,7 @@ func target(c *cli.Context, l *languages.Language, args []string, interpreter st
 			names = append(names, f.Name)
 		}
 		for _, name := range names {
-			if other != l && c.IsSet(name) {
+			if other != l && given(c, name) {
 				return languages.Target{}, fail(statusUsage, "--%s is for %s, and the target is %s", name, other.Title, l.Title)
 			}
 		}

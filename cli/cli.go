@@ -26,7 +26,22 @@ const (
 
 // commands lists the commands. A new command is a new file and a line here.
 func commands() []*cli.Command {
-	return []*cli.Command{measureCommand(), analyzeCommand(), runCommand(), reportCommand(), verifyCommand()}
+	return []*cli.Command{
+		measureCommand(),
+		analyzeCommand(),
+		runCommand(),
+		reportCommand(),
+		verifyCommand(),
+		infoCommand(),
+		doctorCommand(),
+		initSensorsCommand(),
+		validateCommand(),
+		trackCommand(),
+		calibrateCommand(),
+		benchmarkCommand(),
+		configCommand(),
+		loadCommand(),
+	}
 }
 
 // failure is an error with the status it ends cg with.
@@ -80,6 +95,7 @@ func Main(args []string) int {
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError = usageError
+		configure(c)
 	}
 	arranged, err := arrange(app, args)
 	if err == nil {
@@ -106,7 +122,9 @@ func say(w io.Writer, message string) {
 func names() string {
 	var out []string
 	for _, c := range commands() {
-		out = append(out, c.Name)
+		if !c.Hidden {
+			out = append(out, c.Name)
+		}
 	}
 	return strings.Join(out, ", ")
 }

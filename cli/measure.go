@@ -58,7 +58,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
-			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s later SIGKILL"},
 			&cli.StringFlag{Name: "pty", Value: "auto", Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
@@ -269,8 +269,8 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	if o.granularity, err = instrument.ParseGranularity(c.String("granularity")); err != nil {
 		return o, fail(statusUsage, "-g: %w", err)
 	}
-	if o.interval, err = precision(c); err != nil {
-		return o, err
+	if o.interval, err = precision(c.String("precision")); err != nil {
+		return o, fail(statusUsage, "-p: %w", err)
 	}
 	modes := map[string]launcher.PtyMode{"auto": launcher.Auto, "always": launcher.Always, "never": launcher.Never}
 	var ok bool
@@ -298,22 +298,27 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	return o, nil
 }
 
-// precision is the sampling interval that -p names.
-func precision(c *cli.Context) (time.Duration, error) {
-	intervals := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond, "high": time.Millisecond}
-	interval, ok := intervals[c.String("precision")]
-	if !ok {
-		return 0, fail(statusUsage, "-p: precision %q is not known: use low, medium or high (100, 10, 1 ms)", c.String("precision"))
-	}
-	return interval, nil
-}
-
 // small says which sites may be counted instead of timed.
 func (o options) small(s *instrument.Server) func(checkpoint.SiteID) bool {
 	if o.timeAll {
 		return nil
 	}
 	return s.Small
+}
+
+// precision reads a sampling interval: a word, or a time with its unit.
+func precision(s string) (time.Duration, error) {
+	if d, ok := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond, "high": time.Millisecond}[s]; ok {
+		return d, nil
+	}
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("precision %q is not known: use low, medium or high (100, 10, 1 ms), or a time such as 5ms", s)
+	case d < nemb.MinInterval || d > nemb.MaxInterval:
+		return 0, fmt.Errorf("an interval of %s is out of range: use %v to %v", s, nemb.MinInterval, nemb.MaxInterval)
+	}
+	return d, nil
 }
 
 // duration reads seconds, or a number with units; "" is none.

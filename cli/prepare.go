@@ -97,9 +97,10 @@ func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, r
 	if p.command.Without != "" {
 		f.Off = &p.command.Without
 	}
-	f.Denied = found.Denied
+	f.Denied, f.Doubts = found.Denied, found.Doubts()
 	cpu := nemb.Identify(root)
-	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != ""
+	_, calibrated, _ := nemb.Calibrated(cpu)
+	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated
 	f.Clock, f.LanguageVersion = p.channel.Clock(), p.command.Version
 	f.LanguageMeta, f.Untested = p.command.Meta, p.command.Untested
 	return f

@@ -203,8 +203,8 @@ func seriesOptions(c *cli.Context) (*series, error) {
 	if s.timeout, err = duration(c.String("timeout")); err != nil {
 		return nil, fail(statusUsage, "--timeout: %w", err)
 	}
-	if s.interval, err = precision(c); err != nil {
-		return nil, err
+	if s.interval, err = precision(c.String("precision")); err != nil {
+		return nil, fail(statusUsage, "-p: %w", err)
 	}
 	if c.IsSet("budget") {
 		b := c.Float64("budget")

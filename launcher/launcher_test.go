@@ -450,6 +450,81 @@ func TestPrefork(t *testing.T) {
 	}
 }
 
+// The program is born in the control group that it is given, with and without
+// a terminal; what is no control group does not keep it from running, and what
+// cannot be executed is told all the same.
+func TestGroup(t *testing.T) {
+	group := testGroup(t)
+	path := group.Name()
+	for _, pty := range []PtyMode{Never, Always} {
+		out, r := run(t, Cmd{Args: []string{"cat", "/proc/self/cgroup"}, Pty: pty, Group: group})
+		if !strings.Contains(out, "/"+filepath.Base(path)) || r.Status != 0 {
+			t.Errorf("%q, %+v", out, r)
+		}
+		out, r = run(t, Cmd{Args: []string{"sh", "-c", "echo out; exit 3"}, Pty: pty, Group: group})
+		if strings.TrimSpace(out) != "out" || r.Status != 3 {
+			t.Errorf("%q, %+v", out, r)
+		}
+		folder, err := os.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer folder.Close()
+		if out, r := run(t, Cmd{Args: []string{"echo", "in"}, Pty: pty, Group: folder}); strings.TrimSpace(out) != "in" || r.Status != 0 {
+			t.Errorf("%q, %+v", out, r)
+		}
+		script := filepath.Join(t.TempDir(), "script")
+		os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o755)
+		if _, err := Start(Cmd{Args: []string{script}, Pty: pty, Group: group}); err == nil {
+			t.Error("a program that cannot be executed was started")
+		}
+	}
+}
+
+// testGroup makes a control group.
+func testGroup(t testing.TB) *os.File {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := ""
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, " - cgroup2 ") {
+			at = strings.Fields(line)[4]
+		}
+	}
+	path := filepath.Join(at, "cg-test-"+strconv.Itoa(os.Getpid()))
+	if at == "" {
+		t.Skip("no cgroup2 is mounted")
+	} else if err := os.Mkdir(path, 0o755); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.Remove(path) })
+	group, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { group.Close() })
+	return group
+}
+
+// BenchmarkStart is a program that does nothing, in a control group of its own
+// and in ours.
+func BenchmarkStart(b *testing.B) {
+	for name, group := range map[string]*os.File{"group": testGroup(b), "ours": nil} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				child, err := Start(Cmd{Args: []string{"true"}, Pty: Never, Group: group})
+				if err != nil {
+					b.Fatal(err)
+				}
+				child.Wait()
+			}
+		})
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	const rest = " S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4242 1 2"
 	want := process{pid: 12, ppid: 7, pgrp: 8, session: 9, state: 'S', start: 4242}

@@ -22,6 +22,7 @@ type program struct {
 	dir             string
 	fds             [3]int
 	slave, terminal int
+	group           int
 	saved, raw      unix.Termios
 	before          func() error // on the thread that forks, just before
 }
@@ -61,7 +62,7 @@ func spawn(p program) (spawned, error) {
 	for i, fd := range p.fds {
 		c.fds[i] = C.int(fd)
 	}
-	c.slave, c.sock, c.terminal = C.int(p.slave), C.int(theirs), C.int(p.terminal)
+	c.slave, c.sock, c.terminal, c.group = C.int(p.slave), C.int(theirs), C.int(p.terminal), C.int(p.group)
 	// unix.Termios begins as the kernel's struct does and has two fields more.
 	C.memcpy(unsafe.Pointer(&c.saved), unsafe.Pointer(&p.saved), C.sizeof_struct_termios)
 	C.memcpy(unsafe.Pointer(&c.raw), unsafe.Pointer(&p.raw), C.sizeof_struct_termios)

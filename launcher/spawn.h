@@ -14,6 +14,7 @@ struct cg_program {
 	int slave;             // the program's terminal; -1: no pty
 	int sock;              // the keeper's end of a SOCK_SEQPACKET pair; pty only
 	int terminal;          // the user's terminal, or -1; pty only
+	int group;             // the folder of its control group; -1: ours
 	struct termios saved;  // its modes before raw
 	struct termios raw;    // its modes in raw
 };

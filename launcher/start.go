@@ -46,6 +46,9 @@ type Cmd struct {
 
 	// Prefork is called on the locked OS thread that forks, immediately before it does. Its error is ignored here.
 	Prefork func() error
+	// Group, if set, is the folder of a control group (cgroup v2) in which the program is born. Where the kernel does not
+	// allow that, and on other processors than x86-64, it is born in ours.
+	Group *os.File
 	// ResultBlock, if set, is given what stands between a line --- CODEGREEN_RESULT_START --- and a line
 	// --- CODEGREEN_RESULT_END --- of the program's stdout, which the user then does not see. A start line that comes in
 	// pieces more than markerPatience apart is ordinary output.
@@ -135,7 +138,10 @@ func Start(cmd Cmd) (_ *Child, err error) {
 	if c.term, err = newTerminal(fds[0], !usePty); err != nil {
 		return nil, fmt.Errorf("launcher: %w", err)
 	}
-	p := program{path: path, args: cmd.Args, env: cmd.Env, dir: cmd.Dir, fds: fds, slave: -1, terminal: -1, before: cmd.Prefork}
+	p := program{path: path, args: cmd.Args, env: cmd.Env, dir: cmd.Dir, fds: fds, slave: -1, terminal: -1, group: -1, before: cmd.Prefork}
+	if cmd.Group != nil {
+		p.group = int(cmd.Group.Fd())
+	}
 	var theirs int
 	if usePty {
 		theirs, err = c.connectPty(&p)

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,9 +51,10 @@ type Outcome struct {
 	PID        int
 	Result     launcher.Result
 	Domains    []nemb.Domain
-	Series     nemb.Series // thinned: cumulative energies, at most MaxSamples samples
+	Series     nemb.Series // thinned (nemb.Recording): energies are exact
 	Attributed attribute.Result
 	Sampler    nemb.Stats
+	Faults     []nemb.Faults // per domain
 	Begin, End checkpoint.Instant
 	Blocks     []Block
 	BlockFault error             // the first block that could not be read
@@ -60,10 +62,6 @@ type Outcome struct {
 	Lost       uint64
 	Waits      uint64
 }
-
-// MaxSamples bounds the samples that are kept. When there are more, every
-// other one is left out: energies are cumulative, so intervals stay exact.
-const MaxSamples = 1 << 16
 
 // The pump looks at the channel this often: often enough for the ring at the
 // highest rate of a writer, seldom enough to cost next to nothing when idle.
@@ -76,11 +74,19 @@ const (
 // it was not started.
 func Run(c Config) (*Outcome, error) {
 	o := &Outcome{}
-	sampler, err := nemb.Start(c.Sensors, nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account})
+	sensors := c.Sensors
+	memory, modelled := nemb.NewMemory(sensors)
+	if modelled {
+		sensors = append(slices.Clone(sensors), memory)
+		defer memory.Close()
+	}
+	sampler, err := nemb.Start(sensors, nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account})
 	if err != nil {
 		return nil, err
 	}
+	defer sampler.Close()
 	o.Domains = sampler.Domains()
+	sampler.Share() // where that is not possible, others do without
 	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small}
 	r.attributor.MaxDepth = c.MaxDepth
 
@@ -90,6 +96,9 @@ func Run(c Config) (*Outcome, error) {
 	if c.Account != nil {
 		r.attributor.Background = c.Account.Classes()
 		c.Command.Prefork = c.Account.Inherit
+		if group, err := c.Account.Group(); err == nil {
+			c.Command.Group = group
+		}
 	}
 	o.Begin = checkpoint.Monotime()
 	child, err := launcher.Start(c.Command)
@@ -98,6 +107,7 @@ func Run(c Config) (*Outcome, error) {
 		return nil, err
 	}
 	o.PID = child.PID()
+	memory.Watch(o.PID)
 	if c.Account != nil {
 		c.Account.Watch(o.PID)
 	}
@@ -133,8 +143,7 @@ type recorder struct {
 	account    *nemb.Account
 	attributor *attribute.Attributor
 	outcome    *Outcome
-	keep       int // every keep-th sample is kept
-	seen       int
+	recording  nemb.Recording
 	stamped    checkpoint.Instant
 	small      func(checkpoint.SiteID) bool
 	demoted    []checkpoint.SiteID
@@ -242,8 +251,8 @@ func (r *recorder) finish() {
 			}
 		}
 	}
-	o.Sampler = r.sampler.Stats()
-	o.Series.Domains, o.Series.Gaps = o.Domains, o.Sampler.Gaps
+	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
+	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps}
 }
 
 // useBlocks takes the functions from the blocks of a program that bears its
@@ -255,23 +264,8 @@ func (o *Outcome) useBlocks() {
 }
 
 func (r *recorder) record(s nemb.Sample) {
-	series := &r.outcome.Series
-	if r.keep == 0 {
-		r.keep = 1
-	}
 	s.Usage.Threads = nil // only the attributor asks
-	if r.seen%r.keep == 0 {
-		series.Samples = append(series.Samples, s)
-	}
-	r.seen++
-	if len(series.Samples) > MaxSamples {
-		kept := series.Samples[:0]
-		for i := 0; i < len(series.Samples); i += 2 {
-			kept = append(kept, series.Samples[i])
-		}
-		series.Samples = kept
-		r.keep *= 2
-	}
+	r.recording.Add(s)
 }
 
 // Block is a result block: what a program with checkpoints of its own says at

@@ -72,25 +72,6 @@ func TestFromBlocks(t *testing.T) {
 	}
 }
 
-// Samples beyond the limit are thinned, and the energies stay cumulative.
-func TestThinning(t *testing.T) {
-	r := &recorder{outcome: &Outcome{}}
-	const n = 5*MaxSamples + 3
-	for i := range n {
-		r.record(nemb.Sample{At: checkpoint.Tick(i), Energy: []nemb.Energy{nemb.Energy(i)}})
-	}
-	s := r.outcome.Series.Samples
-	if len(s) > MaxSamples+1 || s[0].At != 0 {
-		t.Fatalf("%d samples", len(s))
-	}
-	step := s[1].At - s[0].At
-	for i := range s {
-		if s[i].At != checkpoint.Tick(i)*step || s[i].Energy[0] != nemb.Energy(s[i].At) {
-			t.Fatalf("sample %d is of %d", i, s[i].At)
-		}
-	}
-}
-
 // run measures a program without checkpoints of its own: launch, channel,
 // sampler, attribution.
 func run(t testing.TB, args ...string) *Outcome {

@@ -23,14 +23,21 @@ import (
 // everyone else. It reads the live machine. Its methods may be called from any
 // goroutine.
 //
-// The program's time comes from a perf task-clock event that the tree inherits
-// (see Inherit), which is exact to the millisecond and counts processes that
-// live too shortly to be seen; without it, from /proc/PID/stat of the tree, in
-// ticks of 10 ms. The host's busy time is /proc/stat, in ticks of 10 ms.
+// The program's time comes from a control group of its own (see Group), which
+// counts all that ever ran in it, up to a tick of the scheduler ago; between
+// its updates, or without it, from a perf task-clock event that the tree
+// inherits (see Inherit), which is exact to the millisecond and misses what a
+// process uses while it starts and ends; without either, from /proc/PID/stat of
+// the tree, in ticks of 10 ms. The host's busy time is /proc/stat, in ticks of
+// 10 ms.
 type Account struct {
 	mu      sync.Mutex
-	clock   *taskClock // nil without Inherit
-	tree    *tree      // nil without Watch
+	group   *group        // nil without Group
+	inside  bool          // the program runs in the group
+	grouped time.Duration // the group's time when it last changed
+	clocked time.Duration // the clock's then
+	clock   *taskClock    // nil without Inherit
+	tree    *tree         // nil without Watch
 	settled bool
 	total   time.Duration // of the settled program
 	stat    int           // fd of /proc/stat, -1 where it cannot be opened
@@ -52,6 +59,23 @@ func NewAccount() *Account {
 	a.stat = fd
 	a.start = a.host()
 	return a
+}
+
+// Group makes a control group for the program, which must be started in it
+// (launcher.Cmd.Group); Close removes it. An error means that the account
+// falls back on Inherit or Watch; it is not broken.
+func (a *Account) Group() (*os.File, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.group != nil {
+		return a.group.dir, nil
+	}
+	g, err := newGroup()
+	if err != nil {
+		return nil, err
+	}
+	a.group = g
+	return g.dir, nil
 }
 
 // Inherit counts the processes that the calling OS thread starts from now on,
@@ -109,12 +133,26 @@ func (a *Account) Follow(t checkpoint.Thread) {
 }
 
 // Settle fixes the program's total: user and system time as wait4 reports
-// them, exact to the microsecond. A total below what was counted before has
-// no effect, because usage never decreases.
+// them, exact to the microsecond, or what its group counted where that is
+// more: wait4 knows of no process that nobody waited for. A total below what
+// was counted before has no effect, because usage never decreases.
 func (a *Account) Settle(user, system time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settled, a.total = true, user+system
+	if used, ok := a.inGroup(); ok {
+		a.total = max(a.total, used)
+	}
+}
+
+// inGroup is what the group counted; false when the program is not in it.
+func (a *Account) inGroup() (time.Duration, bool) {
+	if a.group == nil {
+		return 0, false
+	}
+	used, err := a.group.read()
+	a.inside = a.inside || err == nil && used > 0
+	return used, a.inside && err == nil
 }
 
 // Method says how the program's time is counted.
@@ -122,6 +160,10 @@ func (a *Account) Method() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
+	case a.inside && a.clock != nil:
+		return "cgroup v2 cpu.stat, perf task-clock between its updates"
+	case a.inside:
+		return "cgroup v2 cpu.stat"
 	case a.clock != nil && a.clock.userOnly:
 		return "perf task-clock:u, inherited by the process tree"
 	case a.clock != nil:
@@ -136,6 +178,10 @@ func (a *Account) Method() string {
 func (a *Account) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.group != nil {
+		a.group.close()
+		a.group = nil
+	}
 	if a.clock != nil {
 		a.clock.close()
 		a.clock = nil
@@ -164,17 +210,7 @@ func (a *Account) Close() error {
 func (a *Account) read() Usage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	program := a.last.Program
-	switch {
-	case a.settled:
-		program = a.total
-	case a.clock != nil:
-		if d, err := a.clock.read(); err == nil {
-			program = d
-		}
-	case a.tree != nil:
-		program = a.tree.read()
-	}
+	program := a.program()
 	host := a.host()
 	a.last = envelope(a.last, program, host.own-a.start.own, host.busy-a.start.busy)
 	u := a.last
@@ -193,6 +229,34 @@ func (a *Account) read() Usage {
 	}
 	slices.SortFunc(u.Threads, func(a, b ThreadUsage) int { return compareThreads(a.Thread, b.Thread) })
 	return u
+}
+
+// program is the time of the program's tree, as far as it is known now.
+func (a *Account) program() time.Duration {
+	if a.settled {
+		return a.total
+	}
+	clock, clocked := time.Duration(0), false
+	if a.clock != nil {
+		d, err := a.clock.read()
+		clock, clocked = d, err == nil
+	}
+	if used, ok := a.inGroup(); ok {
+		if used != a.grouped {
+			a.grouped, a.clocked = used, clock
+		}
+		if clocked {
+			used += max(0, clock-a.clocked)
+		}
+		return used
+	}
+	switch {
+	case clocked:
+		return clock
+	case a.clock == nil && a.tree != nil:
+		return a.tree.read()
+	}
+	return a.last.Program
 }
 
 func compareThreads(a, b checkpoint.Thread) int {

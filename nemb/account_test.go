@@ -6,8 +6,10 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,30 +18,39 @@ import (
 	"cg/checkpoint"
 )
 
-// forks runs 200 children, one after the other, of some 5 ms each.
+// forks runs children of some 5 ms each, one after the other.
 func forks() {
-	script := `i=0; while [ $i -lt 200 ]; do (j=0; while [ $j -lt 6000 ]; do j=$((j+1)); done); i=$((i+1)); done`
+	script := `i=0; while [ $i -lt $NEMB_FORKS ]; do (j=0; while [ $j -lt 4500 ]; do j=$((j+1)); done); i=$((i+1)); done`
 	unix.Exec("/bin/sh", []string{"sh", "-c", script}, os.Environ())
 	os.Exit(127)
 }
 
-func forkTree() *exec.Cmd {
+func forkTree(n int) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), "NEMB_CHILD=forks")
+	cmd.Env = append(os.Environ(), "NEMB_CHILD=forks", "NEMB_FORKS="+strconv.Itoa(n))
 	return cmd
 }
 
-func TestAccountInherit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds of processor time")
+// count starts cmd so that a counts it, reads now and then until it has ended,
+// and returns what was counted and what wait4 says.
+func count(t *testing.T, a *Account, cmd *exec.Cmd, group, clock bool) (got, want time.Duration) {
+	t.Helper()
+	if group {
+		dir, err := a.Group()
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	}
-	a := NewAccount()
-	defer a.Close()
-	cmd := forkTree()
 	result := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: see Inherit
-		err := a.Inherit()
+		var err error
+		if clock {
+			err = a.Inherit()
+		}
 		if err == nil {
 			err = cmd.Start()
 		}
@@ -69,8 +80,18 @@ func TestAccountInherit(t *testing.T) {
 		}
 		before = u
 	}
-	got, want := a.read().Program, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
-	t.Logf("%s: %v, rusage %v", a.Method(), got, want)
+	got, want = a.read().Program, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+	t.Logf("%s: %v, rusage %v: %+.2f %%", a.Method(), got, want, 100*(got.Seconds()/want.Seconds()-1))
+	return got, want
+}
+
+func TestAccountInherit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of processor time")
+	}
+	a := NewAccount()
+	defer a.Close()
+	got, want := count(t, a, forkTree(200), false, true)
 	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.03 {
 		t.Errorf("%v, rusage has %v", got, want)
 	}
@@ -80,13 +101,128 @@ func TestAccountInherit(t *testing.T) {
 	}
 }
 
+// Each of 2,000 children of 5 ms is counted before wait4 tells.
+func TestAccountGroup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of processor time")
+	}
+	a := NewAccount()
+	got, want := count(t, a, forkTree(2000), true, true)
+	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.01 {
+		t.Errorf("%v, rusage has %v", got, want)
+	}
+	if a.Method() != "cgroup v2 cpu.stat, perf task-clock between its updates" {
+		t.Error(a.Method())
+	}
+	// What nobody waited for is in the group, and stays in the total.
+	a.Settle(want/2, 0)
+	if u := a.read(); u.Program < got {
+		t.Errorf("settled on %v after %v", u.Program, got)
+	}
+	path := a.group.dir.Name()
+	a.Close()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left: %v", path, err)
+	}
+}
+
+// A group is removed while a process still runs in it; one that a killed run
+// left is removed by the next.
+func TestGroupIsRemoved(t *testing.T) {
+	a := NewAccount()
+	dir, err := a.Group()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := a.Group(); err != nil || again != dir {
+		t.Error("a second group:", err)
+	}
+	stale := filepath.Join(filepath.Dir(dir.Name()), "cg-1073741824-1") // more than a pid can be
+	if err := os.Mkdir(stale, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := dir.Name()
+	inner := filepath.Join(path, "inner", "most") // of the program's own making
+	if err := os.MkdirAll(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "60")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(inner, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644); err != nil {
+		t.Error(err)
+	}
+	b := NewAccount()
+	defer b.Close()
+	if other, err := b.Group(); err != nil || other.Name() == path {
+		t.Errorf("a second account: %v", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("it took the first one's group: %v", err)
+	}
+	a.Close()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left: %v", path, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Errorf("the process did not go on: %v", err)
+	}
+	cmd.Wait()
+	g, err := newGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.close()
+	if _, err := os.Stat(stale); !errors.Is(err, fs.ErrNotExist) {
+		os.Remove(stale)
+		t.Errorf("%s is left: %v", stale, err)
+	}
+}
+
+func TestGroupPath(t *testing.T) {
+	const v2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n"
+	const hybrid = "31 30 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n40 30 0:36 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+	tests := []struct {
+		name, mounts, member, want string
+	}{
+		{"unified", v2, "0::/user.slice/session-2.scope\n", "/sys/fs/cgroup/user.slice/session-2.scope"},
+		{"root", v2, "0::/\n", "/sys/fs/cgroup"},
+		{"hybrid", hybrid, "9:name=systemd:/\n4:memory:/api\n0::/api\n", "/sys/fs/cgroup/unified/api"},
+		{"container without a namespace", "30 23 0:26 /docker/1 /sys/fs/cgroup ro - cgroup2 cgroup rw\n", "0::/docker/1/app\n", "/sys/fs/cgroup/app"},
+		{"a mount of another part", "30 23 0:26 /docker/1 /sys/fs/cgroup ro - cgroup2 cgroup rw\n", "0::/docker/12\n", ""},
+		{"outside", v2, "0::/../other\n", ""},
+		{"version 1", "31 30 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n", "3:cpu:/\n", ""},
+		{"not mounted", hybrid[:70], "0::/\n", ""},
+		{"nothing", "", "", ""},
+		{"nonsense", "x - cgroup2 \n - cgroup2 y z\n", "0::/\n", ""},
+		{"a blank", "30 23 0:26 / /sys/fs/c\\040g rw - cgroup2 cgroup2 rw\n", "0::/\n", "/sys/fs/c g"},
+	}
+	for _, test := range tests {
+		if got, ok := groupPath(test.mounts, test.member); got != test.want || ok != (test.want != "") {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+	for text, want := range map[string]time.Duration{
+		"usage_usec 12\nuser_usec 3\n": 12 * time.Microsecond, "nice_usec 4\nusage_usec 0\n": 0,
+		"": -1, "usage_usec 12": -1, "usage_usec -3\n": -1, "usage_usec x\n": -1, "user_usec 3\n": -1,
+	} {
+		if got, ok := parseUsage([]byte(text)); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
+	}
+}
+
 func TestAccountTree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of processor time")
 	}
 	a := NewAccount()
 	defer a.Close()
-	cmd := forkTree()
+	cmd := forkTree(200)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,8 @@ type CPU struct {
 	Threads int     // hardware threads per socket, of the same model
 }
 
+func (c CPU) amd() bool { return c.Vendor == amd || c.Vendor == "HygonGenuine" }
+
 func (c CPU) String() string {
 	name := c.Name
 	if name == "" {

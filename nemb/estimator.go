@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,14 @@ import (
 )
 
 func init() { Register(Source{Name: Model, Open: openEstimator}) }
+
+// processorsMeasured tells whether sensors tell more of the machine than its
+// GPUs: the Model is of a machine without any.
+func processorsMeasured(sensors []Sensor) bool {
+	return slices.ContainsFunc(sensors, func(s Sensor) bool {
+		return slices.ContainsFunc(s.Domains(), func(d Domain) bool { return d.Kind != "gpu" })
+	})
+}
 
 // period is how much power servers released up to a year draw, in parts of
 // the TDP of their sockets: medians over the SPECpower_ssj2008 results of 609
@@ -76,7 +85,23 @@ func openEstimator(root Root) ([]Sensor, error) {
 	if cpu.Processors == 0 {
 		return nil, fmt.Errorf("estimate: %s lists no processors: %w", root.Proc("cpuinfo"), fs.ErrNotExist)
 	}
-	return []Sensor{newEstimator(cpu)}, nil
+	calibration, known, err := Calibrated(cpu)
+	if err != nil {
+		return nil, fmt.Errorf("estimate: %s", err)
+	}
+	e := newEstimator(cpu)
+	if known {
+		e.calibrate(cpu, calibration)
+	}
+	return []Sensor{e}, nil
+}
+
+// calibrate replaces the table's powers by those of a meter.
+func (e *estimator) calibrate(cpu CPU, c Calibration) {
+	d := &e.domain
+	d.Base, e.busy = c.Idle, (c.Load-c.Idle)/float64(cpu.Processors)
+	d.Lo, d.Hi = 1-calibratedBand, 1+calibratedBand
+	d.Source = fmt.Sprintf("estimate: %g W idle to %g W busy, calibrated %s by %s", c.Idle, c.Load, c.Made.Format(time.DateOnly), c.Meter)
 }
 
 func newEstimator(cpu CPU) *estimator {

@@ -14,10 +14,16 @@ import (
 
 // TestMain also plays the children of the account's tests.
 func TestMain(m *testing.M) {
-	if os.Getenv("NEMB_CHILD") == "forks" {
+	switch os.Getenv("NEMB_CHILD") {
+	case "forks":
 		forks()
 		return
+	case "ring":
+		readShared()
+		return
 	}
+	// What the user calibrated is not the tests'.
+	os.Setenv("XDG_CONFIG_HOME", "/nonexistent")
 	before := openFiles()
 	code := m.Run()
 	if code == 0 {

@@ -46,9 +46,14 @@ type Domain struct {
 	Period time.Duration
 	// InTotal is set on the domains whose sum is the machine's energy.
 	InTotal bool
+	// Program is set on a domain whose energy is the program's alone.
+	Program bool
 	// Lo and Hi bound the true value as factors of the reading (95 %):
 	// 0.5 and 1.5 for a model that is good to +-50 %, 1 and 1 for a counter.
 	Lo, Hi float64
+	// Most is a power in watts that the domain cannot draw: a counter that
+	// shows more is taken in the wrong unit. 0 where nothing is known.
+	Most float64
 	// Base is the power in watts that the domain draws with idle processors,
 	// where a model tells it; 0 where it is not known.
 	Base float64
@@ -65,7 +70,8 @@ type Sensor interface {
 	Domains() []Domain
 	// Read stores the raw counter of each domain, in microjoules, into dst,
 	// which has the length of Domains. A Read that fails stores nothing that
-	// may be used; the caller records a gap.
+	// may be used; the caller records a gap. It is called from one goroutine
+	// at a time, and not always the same.
 	Read(dst []Energy) error
 	// Close releases file descriptors. Read fails afterwards.
 	Close() error
@@ -95,12 +101,13 @@ type ThreadUsage struct {
 type Sample struct {
 	At     checkpoint.Tick    // channel clock, halfway through the reading
 	Time   checkpoint.Instant // the same moment on CLOCK_MONOTONIC
+	Width  time.Duration      // what the reading of the counters took
 	Energy []Energy           // per domain, unwrapped, since the first sample
 	// Gap is set when a reading failed or came more than two periods late:
 	// the energy since the sample before is known only as a sum.
 	Gap bool
-	// Failed is set when a reading failed: that domain's energy is told by a
-	// later sample.
+	// Failed is set when a reading failed, or a slow sensor's is still to
+	// come: that domain's energy is told by a later sample.
 	Failed bool
 	Usage  Usage
 }

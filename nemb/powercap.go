@@ -17,21 +17,6 @@ import (
 
 func init() { Register(Source{Name: "powercap", Open: openPowercap}) }
 
-// fdSensor is a sensor whose domains are text files that hold one decimal
-// number of microjoules: the sampler's thread reads them itself.
-type fdSensor interface {
-	Sensor
-	fds() []int // one per domain, in the order of Domains
-}
-
-// A powercap is the set of RAPL zones below /sys/class/powercap
-// (Documentation/power/powercap/powercap.rst). All zones are one sensor: they
-// are read one after the other through kept file descriptors.
-type powercap struct {
-	domains []Domain
-	files   []int
-}
-
 // zone is one directory that has name, energy_uj and max_energy_range_uj.
 type zone struct {
 	driver string // intel-rapl, intel-rapl-mmio
@@ -41,6 +26,8 @@ type zone struct {
 	wrap   Energy
 	parent *zone
 	id     string
+	// repeats is the driver that reads the same domain, "" for none.
+	repeats string
 }
 
 var zoneName = regexp.MustCompile(`^([a-z][a-z0-9-]*)((?::[0-9]+)+)$`)
@@ -49,42 +36,73 @@ var zoneName = regexp.MustCompile(`^([a-z][a-z0-9-]*)((?::[0-9]+)+)$`)
 // vol. 3B, 16.10.3: "approximately 1 millisecond").
 const raplPeriod = time.Millisecond
 
+// openPowercap opens the RAPL zones below /sys/class/powercap
+// (Documentation/power/powercap/powercap.rst), each package, die and sub-zone
+// of every driver once. They are read one after the other through kept file
+// descriptors.
 func openPowercap(root Root) ([]Sensor, error) {
 	zones, errs := powercapZones(root)
 	if len(zones) == 0 && len(errs) == 0 {
 		return nil, fmt.Errorf("powercap: %s: %w", root.Sys("class/powercap"), fs.ErrNotExist)
 	}
-	p := &powercap{}
+	p := &fileSensor{name: "powercap"}
 	var first []Energy // what the dies of package p.domains[i] read at opening
-	share, most := idleShare(Identify(root))
+	cpu := Identify(root)
+	share, most := idleShare(cpu)
+	var denied *Denied
+	left := map[string]bool{} // zones that repeat another
 	for i, d := range powercapDomains(zones) {
 		d.IdleShare, d.IdleShareMost = share, most
 		z := zones[i]
+		if z.repeats != "" {
+			p.notes = append(p.notes, Note{Text: fmt.Sprintf("powercap: %s: left out: it reads %s, as %s does", z.path, z.id, z.repeats)})
+			continue
+		}
+		if z.parent != nil && left[z.parent.id] {
+			left[z.id] = true
+			continue
+		}
 		path := filepath.Join(z.path, "energy_uj")
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			errs = append(errs, fmt.Errorf("powercap: %s: %w: since Linux 5.10 root alone may read it (CVE-2020-8694); run cg as root, "+
-				"or let it read: sudo setcap cap_dac_read_search+ep \"$(command -v cg)\"", path, err))
+			if denied == nil {
+				denied = &Denied{
+					What: "powercap: " + path, Err: err,
+					Why: "since Linux 5.10 root alone may read it (CVE-2020-8694)",
+					Fix: "sudo cg init-sensors",
+				}
+				errs = append(errs, denied)
+			}
+			denied.Domains = append(denied.Domains, d.ID)
 			continue
 		case err != nil:
 			errs = append(errs, fmt.Errorf("powercap: %s: %w", path, broken{err}))
 			continue
 		}
-		e, err := readEnergy(fd)
+		c := counter{fd: fd}
+		e, err := c.read()
 		if err != nil {
 			unix.Close(fd)
 			errs = append(errs, fmt.Errorf("powercap: %s: %w", path, broken{err}))
 			continue
 		}
-		if p.mirrored(d, first, e) {
+		if of := mirrored(p, d, first, e); of != "" {
 			unix.Close(fd)
+			left[z.id] = true
+			p.notes = append(p.notes, Note{Text: fmt.Sprintf("powercap: %s: left out: it shows the counter of %s", d.ID, of)})
 			continue
+		}
+		if text := unitDoubt(d, cpu); text != "" {
+			p.notes = append(p.notes, Note{Doubt: true, Text: "powercap: " + text})
 		}
 		d.Source = path
 		p.domains = append(p.domains, d)
-		p.files = append(p.files, fd)
+		p.list, p.open = append(p.list, c), append(p.open, fd)
 		first = append(first, e)
+	}
+	if denied != nil && len(denied.Domains) > 1 {
+		denied.What += fmt.Sprintf(" (%s and %d more)", denied.Domains[0], len(denied.Domains)-1)
 	}
 	if len(p.domains) == 0 {
 		return nil, errors.Join(errs...)
@@ -100,26 +118,69 @@ func (b broken) Error() string { return b.err.Error() }
 
 var dieName = regexp.MustCompile(`^(package-[0-9]+)-die-[0-9]+$`)
 
-// mirrored tells whether die d, which read e, shows the counter of a die of
-// the same package that is open already: some Threadripper show one counter
+// mirrored names the die whose counter die d, which read e, shows: one of the
+// same package that is open already, "" for none. Some Threadripper show one counter
 // under both dies (codecarbon#316), and the sum would count it twice. Two
 // counters of 32 bits do not hold the same number by chance.
-func (p *powercap) mirrored(d Domain, first []Energy, e Energy) bool {
+func mirrored(p *fileSensor, d Domain, first []Energy, e Energy) (of string) {
 	die := dieName.FindStringSubmatch(d.ID)
 	if die == nil {
-		return false
+		return ""
 	}
 	for i, o := range p.domains {
 		other := dieName.FindStringSubmatch(o.ID)
 		if other == nil || other[1] != die[1] {
 			continue
 		}
-		again, err := readEnergy(p.files[i])
+		again, err := p.list[i].read()
 		if err == nil && first[i] <= e && e <= again && again > 0 && again-first[i] < 1e6 {
-			return true
+			return o.ID
 		}
 	}
-	return false
+	return ""
+}
+
+// units of Intel's counters of memory in joules. What the registers count is
+// not always the unit that MSR_RAPL_POWER_UNIT tells: the memory of servers
+// from Haswell to Ice Lake counts 15.3 uJ, from Sapphire Rapids on it counts
+// the package's 61 uJ (intel_rapl_common.c, arch/x86/events/rapl.c,
+// RRZE-HPC/likwid#642).
+const (
+	unit61 = 1.0 / (1 << 14)
+	unit15 = 1.0 / (1 << 16)
+)
+
+// memoryUnit is the unit of a server's memory counter, 0 where none is fixed.
+func memoryUnit(cpu CPU) float64 {
+	if cpu.Vendor != intel || cpu.Family != 6 {
+		return 0
+	}
+	switch cpu.Model {
+	case 0x3f, 0x4f, 0x56, 0x55, 0x57, 0x85, 0x6a, 0x6c: // HSX, BDX, BDX-DE, SKX to CPX, KNL, KNM, ICX, ICX-D
+		return unit15
+	case 0x8f, 0xcf, 0xad, 0xae: // SPR, EMR, GNR, GNR-D
+		return unit61
+	}
+	return 0
+}
+
+// unitDoubt tells what is wrong with the unit of a zone that wraps after 32
+// bits: outside of what RAPL counts in, or not the unit of this processor's
+// memory. "" is nothing.
+func unitDoubt(d Domain, cpu CPU) string {
+	unit := d.Wrap.Joules() / (1 << 32)
+	switch want := memoryUnit(cpu); {
+	case d.Wrap == 0 || d.Kind == "psys": // which counts whole joules on some servers
+	case d.Kind == "dram" && want > 0 && (unit > 1.5*want || unit < want/1.5):
+		how := fmt.Sprintf("%.1f times too low", want/unit)
+		if unit > want {
+			how = fmt.Sprintf("%.1f times too high", unit/want)
+		}
+		return fmt.Sprintf("%s: the kernel takes its unit for %.1f uJ, and memory beside %s counts %.1f uJ: its energy is %s", d.ID, unit*1e6, cpu.March, want*1e6, how)
+	case unit > 1e-3 || unit < 1e-7:
+		return fmt.Sprintf("%s: max_energy_range_uj means a unit of %.3g uJ, and RAPL counts in 0.1 to 1000 uJ", d.ID, unit*1e6)
+	}
+	return ""
 }
 
 // powercapZones lists the zones below root in the order of their numbers,
@@ -145,13 +206,18 @@ func powercapZones(root Root) (zones []*zone, errs []error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, fmt.Errorf("powercap: %w", err))
 	}
+	masked := 0
 	for _, path := range paths {
 		m := zoneName.FindStringSubmatch(filepath.Base(path))
 		if m == nil {
 			continue
 		}
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			masked++ // a link to nowhere
+			continue
+		}
 		if _, err := os.Stat(filepath.Join(path, "energy_uj")); errors.Is(err, fs.ErrNotExist) {
-			continue // a zone of power limits only, or a container masks the tree
+			continue // a zone of power limits only
 		}
 		z := &zone{driver: m[1], path: path}
 		for n := range strings.SplitSeq(m[2][1:], ":") {
@@ -172,6 +238,13 @@ func powercapZones(root Root) (zones []*zone, errs []error) {
 			}
 		}
 		zones = append(zones, z)
+	}
+	if masked > 0 && len(zones) == 0 {
+		errs = append(errs, &Denied{
+			What: "powercap: " + root.Sys("devices/virtual/powercap"), Err: fs.ErrPermission,
+			Why: "there are counters and this container hides them",
+			Fix: "docker run --security-opt systempaths=unconfined ...",
+		})
 	}
 	slices.SortFunc(zones, func(a, b *zone) int {
 		if c := strings.Compare(a.driver, b.driver); c != 0 {
@@ -198,7 +271,9 @@ func powercapZones(root Root) (zones []*zone, errs []error) {
 		}
 		// The same zone through another driver: intel-rapl-mmio:0 reads the
 		// package that intel-rapl:0 reads, through memory instead of an MSR.
-		if slices.ContainsFunc(kept, func(o *zone) bool { return o.id == z.id && o.driver != z.driver }) {
+		if i := slices.IndexFunc(kept, func(o *zone) bool { return o.id == z.id && o.driver != z.driver && o.repeats == "" }); i >= 0 {
+			z.repeats = kept[i].driver
+			kept = append(kept, z)
 			continue
 		}
 		for n := 1; slices.ContainsFunc(kept, func(o *zone) bool { return o.id == z.id }); n++ {
@@ -209,24 +284,27 @@ func powercapZones(root Root) (zones []*zone, errs []error) {
 	return kept, errs
 }
 
-// powercapDomains says what the zones are. Packages and dram lie beside each
-// other, core and uncore are parts of a package, psys includes everything and
-// is in the total only where nothing else is: older machines count in it less
-// than the packages draw.
+// memoryName and systemName are what zones beside the packages are called.
+var (
+	memoryName = regexp.MustCompile(`^dram(-[0-9]+)?$`)
+	systemName = regexp.MustCompile(`^psys(-[0-9]+)?$`)
+)
+
+// powercapDomains says what the zones are. Packages and memory lie beside each
+// other, in whichever of the two layouts memory is told: a sub-zone of its
+// package, or a zone of its own. Core and uncore are parts of a package, psys
+// includes everything.
 func powercapDomains(zones []*zone) []Domain {
-	sole := !slices.ContainsFunc(zones, func(z *zone) bool {
-		return strings.HasPrefix(z.name, "package-") || z.name == "dram"
-	})
 	domains := make([]Domain, len(zones))
 	for i, z := range zones {
 		d := Domain{ID: z.id, Method: Measured, Wrap: z.wrap, Period: raplPeriod, Lo: 1, Hi: 1}
 		switch {
 		case strings.HasPrefix(z.name, "package-"):
-			d.Kind, d.InTotal = "cpu_package", true
-		case z.name == "dram":
-			d.Kind, d.InTotal = "dram", true
-		case z.name == "psys":
-			d.Kind, d.InTotal = "psys", sole
+			d.Kind = "cpu_package"
+		case memoryName.MatchString(z.name):
+			d.Kind = "dram"
+		case systemName.MatchString(z.name):
+			d.Kind = "psys"
 		case z.parent != nil:
 			d.Kind, d.Parent = "nested", z.parent.id
 		default:
@@ -235,48 +313,4 @@ func powercapDomains(zones []*zone) []Domain {
 		domains[i] = d
 	}
 	return domains
-}
-
-func (p *powercap) Domains() []Domain { return slices.Clone(p.domains) }
-
-func (p *powercap) fds() []int { return p.files }
-
-// Read reads every zone, one after the other.
-func (p *powercap) Read(dst []Energy) error {
-	if p.files == nil {
-		return fmt.Errorf("powercap: %w", fs.ErrClosed)
-	}
-	for i, fd := range p.files {
-		e, err := readEnergy(fd)
-		if err != nil {
-			return fmt.Errorf("powercap: %s: %w", p.domains[i].Source, err)
-		}
-		dst[i] = e
-	}
-	return nil
-}
-
-func (p *powercap) Close() error {
-	var errs []error
-	for i, fd := range p.files {
-		if err := unix.Close(fd); err != nil {
-			errs = append(errs, fmt.Errorf("powercap: %s: %w", p.domains[i].Source, err))
-		}
-	}
-	p.files = nil
-	return errors.Join(errs...)
-}
-
-// readEnergy reads a decimal number of microjoules at offset 0 of fd.
-func readEnergy(fd int) (Energy, error) {
-	var text [24]byte
-	n, err := unix.Pread(fd, text[:], 0)
-	if err != nil {
-		return 0, err
-	}
-	v, err := strconv.ParseUint(strings.TrimSpace(string(text[:n])), 10, 63)
-	if err != nil {
-		return 0, fmt.Errorf("reads %q: want a decimal number of microjoules", text[:n])
-	}
-	return Energy(v), nil
 }

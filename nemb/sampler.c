@@ -24,8 +24,8 @@ enum { PRIORITY = 50 };     // below the kernel's own threads of 50 and above
 
 struct cg_sampler {
 	int64_t interval;
-	int clock, n, stride;
-	int *fds;
+	int clock, ordinary, n, stride;
+	struct cg_counter *counters;
 	uint64_t *slots;
 	uint64_t tightest; // ticks, the narrowest bracket that stamp saw, 0 for none yet
 	pthread_t thread;
@@ -35,7 +35,7 @@ struct cg_sampler {
 	_Atomic int64_t deadline;
 	_Atomic uint64_t samples, missed, slow, dropped;
 	_Atomic int64_t cpu; // set when the thread ends
-	_Atomic int realtime;
+	_Atomic int scheduling;
 
 	_Alignas(64) _Atomic uint64_t tail; // written by the reader
 	_Atomic uint32_t stop;
@@ -108,13 +108,43 @@ static uint64_t energy(int fd) {
 	return v;
 }
 
+// word is what a counter of a binary form shows, in microjoules.
+static uint64_t word(const struct cg_counter *c, uint64_t raw) {
+	double uj = (double)(raw & c->mask) * c->scale;
+	return uj < (double)INT64_MAX ? (uint64_t)uj : CG_FAILED;
+}
+
+void cg_read(const struct cg_counter *c, int n, uint64_t *dst) {
+	uint64_t group[1 + CG_GROUP_MOST];
+	ssize_t got = 0;
+	for (int i = 0; i < n; i++, c++) {
+		uint64_t raw;
+		switch (c->form) {
+		case CG_TEXT:
+			dst[i] = energy(c->fd);
+			break;
+		case CG_WORD:
+			dst[i] = pread(c->fd, &raw, sizeof raw, c->at) == sizeof raw ? word(c, raw) : CG_FAILED;
+			break;
+		case CG_GROUP:
+			// One read for the neighbours of one group.
+			if (i == 0 || c[-1].form != CG_GROUP || c[-1].fd != c->fd)
+				got = read(c->fd, group, sizeof group);
+			dst[i] = got > 8 && c->at < group[0] && (c->at + 2) * 8 <= (uint64_t)got ? word(c, group[1 + c->at]) : CG_FAILED;
+			break;
+		default:
+			dst[i] = CG_FAILED;
+		}
+	}
+}
+
 static void take_sample(struct cg_sampler *s, uint64_t *slot) {
 	struct stamp a = stamp(s);
-	for (int i = 0; i < s->n; i++)
-		slot[CG_WORDS + i] = energy(s->fds[i]);
+	cg_read(s->counters, s->n, slot + CG_WORDS);
 	struct stamp b = s->n ? stamp(s) : a;
 	slot[0] = a.tick + (b.tick - a.tick) / 2;
 	slot[1] = a.mono + (b.mono - a.mono) / 2;
+	slot[3] = b.mono - a.mono;
 	if (b.mono - a.mono > SLOW_NS)
 		atomic_fetch_add_explicit(&s->slow, 1, memory_order_relaxed);
 }
@@ -144,19 +174,26 @@ struct attributes {
 	uint64_t runtime, deadline, period;
 };
 
-static int hurry(void) {
+// hurry asks for the best scheduling that is permitted. What the thread forks,
+// which is nothing, would not have it.
+static int hurry(int ordinary) {
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	struct sched_param p = {.sched_priority = PRIORITY};
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &p) == 0)
-		return 1;
+	if (!ordinary && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &p) == 0)
+		return CG_FIFO;
 	struct attributes a = {
 		.size = sizeof a,
 		.flags = 1, // SCHED_FLAG_RESET_ON_FORK
 		.nice = getpriority(PRIO_PROCESS, 0),
 		.runtime = SLICE_NS,
 	};
-	syscall(SYS_sched_setattr, 0, &a, 0); // as good as it gets, if it does not work
-	return 0;
+	// Before 6.12 the kernel takes the call and has no slices to set.
+	if (syscall(SYS_sched_setattr, 0, &a, 0) != 0)
+		return CG_OTHER;
+	struct attributes got = {.size = sizeof got};
+	if (syscall(SYS_sched_getattr, 0, &got, sizeof got, 0) != 0 || got.runtime != SLICE_NS)
+		return CG_OTHER;
+	return CG_SLICE;
 }
 
 static int64_t thread_cpu(clockid_t clock) {
@@ -182,7 +219,7 @@ static void *run(void *arg) {
 	uint64_t *scratch = s->slots + (size_t)CG_SLOTS * s->stride;
 	uint64_t lost = 0;
 	prctl(PR_SET_NAME, "cg-sampler", 0, 0, 0);
-	atomic_store(&s->realtime, hurry());
+	atomic_store(&s->scheduling, hurry(s->ordinary));
 	int64_t deadline = monotonic();
 	sample(s, scratch, &lost);
 	for (int first = 1, stopping = 0; !stopping; first = 0) {
@@ -204,24 +241,25 @@ static void *run(void *arg) {
 	return NULL;
 }
 
-int cg_sampler_start(struct cg_sampler **out, const int *fds, int n, int64_t interval, int clock) {
+int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary) {
 	struct cg_sampler *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
 	if (!s)
 		return ENOMEM;
 	memset(s, 0, sizeof *s);
 	s->interval = interval;
 	s->clock = clock;
+	s->ordinary = ordinary;
 	s->n = n;
 	s->stride = CG_WORDS + n;
 	sem_init(&s->ready, 0, 0);
-	s->fds = malloc((n + 1) * sizeof *s->fds);
+	s->counters = malloc((n + 1) * sizeof *s->counters);
 	s->slots = calloc((size_t)(CG_SLOTS + 1) * s->stride, sizeof *s->slots);
-	if (!s->fds || !s->slots) {
+	if (!s->counters || !s->slots) {
 		cg_sampler_free(s);
 		return ENOMEM;
 	}
 	if (n)
-		memcpy(s->fds, fds, n * sizeof *fds);
+		memcpy(s->counters, counters, n * sizeof *counters);
 
 	// Signals are the business of Go's threads.
 	sigset_t all, before;
@@ -258,7 +296,7 @@ void cg_sampler_stats(struct cg_sampler *s, struct cg_stats *out) {
 	out->missed = atomic_load(&s->missed);
 	out->slow = atomic_load(&s->slow);
 	out->dropped = atomic_load(&s->dropped);
-	out->realtime = atomic_load(&s->realtime);
+	out->scheduling = atomic_load(&s->scheduling);
 	out->cpu = atomic_load(&s->cpu);
 	clockid_t clock;
 	if (out->cpu == 0 && pthread_getcpuclockid(s->thread, &clock) == 0)
@@ -273,14 +311,14 @@ void cg_sampler_stop(struct cg_sampler *s) {
 
 void cg_sampler_free(struct cg_sampler *s) {
 	sem_destroy(&s->ready);
-	free(s->fds);
+	free(s->counters);
 	free(s->slots);
 	free(s);
 }
 
-uint64_t cg_bench_tick(const int *fds, int nfds, int clock, int n) {
+uint64_t cg_bench_tick(const struct cg_counter *counters, int ncounters, int clock, int n) {
 	uint64_t slot[CG_WORDS + 16], sum = 0;
-	struct cg_sampler s = {.clock = clock, .n = nfds < 16 ? nfds : 16, .fds = (int *)fds};
+	struct cg_sampler s = {.clock = clock, .n = ncounters < 16 ? ncounters : 16, .counters = (struct cg_counter *)counters};
 	for (int i = 0; i < n; i++) {
 		take_sample(&s, slot);
 		sum += slot[CG_WORDS];

@@ -26,17 +26,22 @@ type Config struct {
 	Interval time.Duration    // MinInterval .. MaxInterval
 	Clock    checkpoint.Clock // of the channel
 	Program  *Account         // may be nil: Usage then stays zero
+	// Ordinary leaves the thread to the ordinary scheduler, with its shortest
+	// slice, also where it might run under SCHED_FIFO.
+	Ordinary bool
 }
 
 // Sampler takes samples at fixed instants, in a thread of its own outside the
 // Go runtime: a Go thread that returns from a system call waits behind garbage
 // collection and the scheduler for up to tens of milliseconds, this one does
-// not. The thread reads the counters that are files; models and other sensors
-// are read by Poll and interpolated in time.
+// not. The thread reads the counters that are files. Other sensors are read on
+// a goroutine each, at their own period (see Paced), and interpolated in time;
+// models follow from the time and the account.
 //
-// Poll must be called often enough that the thread's ring of 4096 samples does
-// not fill; samples that do not fit are left out, counted, and make the next
-// one a gap. No energy is lost with them, as energies are cumulative.
+// The thread's ring of 4096 samples is drained into memory that grows, also
+// when Poll is not called for a while. Should it overflow all the same, the
+// samples that do not fit are left out, counted, and make the next one a gap.
+// No energy is lost with them, as energies are cumulative.
 type Sampler struct {
 	mu       sync.Mutex
 	c        *C.struct_cg_sampler // nil once stopped
@@ -50,15 +55,51 @@ type Sampler struct {
 	private  bool
 	usage    curve
 	buf      []C.uint64_t
-	raw      []Energy // per domain: last reading that succeeded
+	waiting  []C.uint64_t       // samples taken out of the ring and not returned yet
+	settled  checkpoint.Instant // until here the slow sensors' energies are decided
+	used     checkpoint.Instant // the account was read for the samples up to here
+	raw      []Energy           // per domain: last reading that succeeded
 	rawAt    []checkpoint.Instant
-	total    []Energy // per domain: cumulative
+	total    []Energy             // per domain: cumulative
+	faults   []Faults             // per domain
+	since    []checkpoint.Instant // per domain: since when the counter shows raw
 	first    *Sample
 	base     Usage
 	lastTime checkpoint.Instant
 	horizon  checkpoint.Tick
 	gaps     int
+	failed   int
+	ring     *ring         // of Share
+	drained  chan struct{} // closed to end the drain
+	drain    sync.WaitGroup
 }
+
+// Faults tells what happened to the counter of one domain beside counting.
+type Faults struct {
+	Domain string
+	Wraps  int // it started over at its end: counted, no fault
+	Failed int // readings that failed
+	Resets int // it started over elsewhere
+	Laps   int // it may have gone round more than once between two samples
+	// Unknown is the time whose energy no reading tells: of resets, laps, and
+	// from the last good reading on where none came after a failed one.
+	Unknown time.Duration
+	// Still is the longest time for which the counter did not move.
+	Still time.Duration
+}
+
+// Any tells whether anything but wraps happened. The energy of such a domain
+// is not simply measured any more: it is put together from what was read.
+func (f Faults) Any() bool { return f.Failed+f.Resets+f.Laps > 0 || f.Stuck() }
+
+// stuck is the time after which a counter of the machine's energy that does
+// not move is taken for broken: 1000 of its updates.
+const stuck = time.Second
+
+// Stuck tells whether the counter stood still for so long that it cannot have
+// been counting. It is asked of domains that are in the total only: parts of a
+// processor may be switched off.
+func (f Faults) Stuck() bool { return f.Still > stuck }
 
 // model is a sensor whose energy follows from the time and the usage.
 type model interface {
@@ -73,25 +114,6 @@ type modelDomain struct {
 	model  model
 }
 
-// slowSensor is read by Poll. Its energies form a curve of points.
-type slowSensor struct {
-	sensor Sensor
-	at     int // its first domain
-	raw    []Energy
-	rawAt  checkpoint.Instant
-	points []energyPoint // the newest last
-	base   []Energy      // at the first sample
-}
-
-type energyPoint struct {
-	at     checkpoint.Instant
-	total  []Energy
-	failed bool // nothing could be read: total repeats the one before
-}
-
-// points that are kept: a sample may be older than the latest few Polls.
-const points = 4
-
 // Start starts sampling and takes the first sample before it returns. The
 // sensors must stay open until Stop. It is an error when a reading of the
 // first sample fails: energies would have no beginning.
@@ -103,20 +125,20 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 		return nil, fmt.Errorf("sampler: %v", c.Clock)
 	}
 	s := &Sampler{config: c, account: c.Program}
-	var files []C.int
+	var counters []C.struct_cg_counter
 	for _, sensor := range sensors {
 		at := len(s.domains)
 		s.domains = append(s.domains, sensor.Domains()...)
 		switch sensor := sensor.(type) {
 		case fdSensor:
-			for i, fd := range sensor.fds() {
-				files = append(files, C.int(fd))
+			counters = append(counters, native(sensor.counters())...)
+			for i := range sensor.Domains() {
 				s.fast = append(s.fast, at+i)
 			}
 		case model:
 			s.models = append(s.models, modelDomain{at, sensor})
 		default:
-			s.slow = append(s.slow, &slowSensor{sensor: sensor, at: at})
+			s.slow = append(s.slow, newSlowSensor(sensor, at, c.Interval))
 		}
 	}
 	for i, d := range s.domains {
@@ -128,7 +150,8 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 	}
 	n := len(s.domains)
 	s.raw, s.total, s.rawAt = make([]Energy, n), make([]Energy, n), make([]checkpoint.Instant, n)
-	s.buf = make([]C.uint64_t, 256*(C.CG_WORDS+len(s.fast)))
+	s.faults, s.since = make([]Faults, n), make([]checkpoint.Instant, n)
+	s.buf = make([]C.uint64_t, 256*s.stride())
 	for _, slow := range s.slow {
 		if err := slow.begin(); err != nil {
 			return nil, fmt.Errorf("sampler: %w", err)
@@ -138,17 +161,21 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 		s.account, s.private = NewAccount(), true
 	}
 	s.readUsage()
-	var list *C.int
-	if len(files) > 0 {
-		list = &files[0]
+	var list *C.struct_cg_counter
+	if len(counters) > 0 {
+		list = &counters[0]
 	}
-	if errno := C.cg_sampler_start(&s.c, list, C.int(len(files)), C.int64_t(c.Interval), C.int(c.Clock)); errno != 0 {
+	ordinary := C.int(0)
+	if c.Ordinary {
+		ordinary = 1
+	}
+	if errno := C.cg_sampler_start(&s.c, list, C.int(len(counters)), C.int64_t(c.Interval), C.int(c.Clock), ordinary); errno != 0 {
 		s.closeAccount()
 		return nil, fmt.Errorf("sampler: start the thread: %w", syscall.Errno(errno))
 	}
 	C.cg_sampler_take(s.c, &s.buf[0], 1)
-	words := s.buf[:C.CG_WORDS+len(s.fast)]
-	s.first = &Sample{At: checkpoint.Tick(words[0]), Time: checkpoint.Instant(words[1])}
+	words := s.buf[:s.stride()]
+	s.first = &Sample{At: checkpoint.Tick(words[0]), Time: checkpoint.Instant(words[1]), Width: time.Duration(words[3])}
 	s.lastTime, s.horizon = s.first.Time, s.first.At
 	for i, d := range s.fast {
 		if words[C.CG_WORDS+i] == C.CG_FAILED {
@@ -157,8 +184,13 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 			s.closeAccount()
 			return nil, fmt.Errorf("sampler: %s: the first reading of %s failed", s.domains[d].Source, s.domains[d].ID)
 		}
-		s.raw[d], s.rawAt[d] = Energy(words[C.CG_WORDS+i]), s.first.Time
+		s.raw[d], s.rawAt[d], s.since[d] = Energy(words[C.CG_WORDS+i]), s.first.Time, s.first.Time
 	}
+	for _, slow := range s.slow {
+		slow.start()
+	}
+	s.drained = make(chan struct{})
+	s.drain.Go(s.keepDraining)
 	return s, nil
 }
 
@@ -168,8 +200,56 @@ func (s *Sampler) closeAccount() {
 	}
 }
 
-// Domains lists what Sample.Energy holds, in that order.
-func (s *Sampler) Domains() []Domain { return s.domains }
+// stride is the number of words of a sample.
+func (s *Sampler) stride() int { return C.CG_WORDS + len(s.fast) }
+
+// keepDraining empties the thread's ring eight times before it can be full,
+// should nobody else.
+func (s *Sampler) keepDraining() {
+	every := min(time.Second, C.CG_SLOTS/8*s.config.Interval)
+	timer := time.NewTicker(every)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.drained:
+			return
+		case <-timer.C:
+			s.mu.Lock()
+			s.take()
+			s.mu.Unlock()
+		}
+	}
+}
+
+// Domains lists what Sample.Energy holds, in that order. The Method of a
+// domain is no longer Measured once a reading of its counter failed, or its
+// counter did what no counter does (see Faults).
+func (s *Sampler) Domains() []Domain {
+	domains := slices.Clone(s.domains)
+	for i, f := range s.Faults() {
+		if f.Any() && domains[i].Method == Measured {
+			domains[i].Method = Derived
+		}
+	}
+	return domains
+}
+
+// Faults tells what happened to the counter of each domain, in the order of
+// Domains. What it says of the end is final after Stop.
+func (s *Sampler) Faults() []Faults {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Clone(s.faults)
+	for _, slow := range s.slow {
+		slow.mu.Lock()
+		copy(all[slow.at:], slow.faults)
+		slow.mu.Unlock()
+	}
+	for i := range all {
+		all[i].Domain = s.domains[i].ID
+	}
+	return all
+}
 
 // Poll returns the samples taken since the last Poll, oldest first.
 //
@@ -179,33 +259,38 @@ func (s *Sampler) Domains() []Domain { return s.domains }
 // next reading that succeeds carries the whole difference. After a reset of a
 // counter (see unwrap) the energy since the last reading is not known: Gap is
 // set and counting goes on from the new reading.
+//
+// Where there are sensors with a period of their own, a sample is held back
+// until each of them was read after it, 250 ms at most.
 func (s *Sampler) Poll() []Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.c == nil {
 		return nil
 	}
-	return s.poll()
+	return s.poll(false)
 }
 
-// Horizon is a tick before which no sample will be stamped that is not in the
-// ring yet. It makes this sequence exact:
+// Horizon is a tick before which no sample will be stamped that the next Poll
+// does not return. It makes this sequence exact:
 //
 //	h := s.Horizon()
 //	samples := s.Poll()
 //	// drain the channel's events that are earlier than h
 //
-// Whatever was in the ring when h was computed, Poll returns; whatever comes
-// later is stamped at h or later. So an event earlier than h lies before a
-// sample that this or an earlier Poll returned, or else in the one window that
-// is open, after the last of them. In another order it would not be exact: a
-// horizon taken after Poll may lie behind a sample that Poll did not see.
+// Whatever was taken when h was computed and is earlier than h, Poll returns;
+// whatever comes later is stamped at h or later. So an event earlier than h
+// lies before a sample that this or an earlier Poll returned, or else in the
+// one window that is open, after the last of them. In another order it would
+// not be exact: a horizon taken after Poll may lie behind a sample that Poll
+// did not see.
 //
 // The bound is the present, or the deadline of the next sample when that has
 // passed and the sample is late: then it is converted to ticks along the line
 // from the first sample to now, less a margin of 0.1 % of the distance and a
-// microsecond. Horizon never decreases, and Stop keeps it: the last sample is
-// stamped after Stop was called.
+// microsecond. A sample that is held back is a bound, too. Horizon never
+// decreases, and Stop keeps it: the last sample is stamped after Stop was
+// called.
 func (s *Sampler) Horizon() checkpoint.Tick {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +302,19 @@ func (s *Sampler) Horizon() checkpoint.Tick {
 	deadline := checkpoint.Instant(C.cg_sampler_deadline(s.c))
 	tick := s.config.Clock.Now()
 	now := checkpoint.Monotime()
-	s.horizon = max(s.horizon, horizon(deadline, s.first.At, tick, s.first.Time, now))
+	h := horizon(deadline, s.first.At, tick, s.first.Time, now)
+	s.take()
+	s.settle()
+	if s.first.Energy == nil && s.first.Time > s.settled {
+		h = min(h, s.first.At)
+	}
+	for words := s.waiting; len(words) > 0; words = words[s.stride():] {
+		if checkpoint.Instant(words[1]) > s.settled {
+			h = min(h, checkpoint.Tick(words[0]))
+			break
+		}
+	}
+	s.horizon = max(s.horizon, h)
 	return s.horizon
 }
 
@@ -238,17 +335,36 @@ func horizon(deadline checkpoint.Instant, tick0, tick checkpoint.Tick, time0, no
 	return tick - checkpoint.Tick(back)
 }
 
-// Stop takes a last sample at once, ends the thread and returns the samples
-// that Poll had not. The sensors and Config.Program stay open.
+// Stop takes a last sample at once, ends the thread, reads the slow sensors
+// once more and returns the samples that Poll had not. The sensors and
+// Config.Program stay open. A slow sensor that does not answer for two seconds
+// is given up.
 func (s *Sampler) Stop() []Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.c == nil {
 		return nil
 	}
-	samples := s.poll() // makes room for the last one
+	close(s.drained)
+	s.take()      // makes room for the last one
+	s.readUsage() // the last one's lies between this and the next reading
 	C.cg_sampler_stop(s.c)
-	samples = append(samples, s.poll()...)
+	s.take()
+	s.readUsage()
+	var ending sync.WaitGroup
+	for _, slow := range s.slow {
+		ending.Go(slow.finish)
+	}
+	ending.Wait()
+	samples := s.poll(true)
+	for _, d := range s.fast {
+		if last := s.lastTime; s.rawAt[d] < last {
+			s.faults[d].Unknown += time.Duration(last - s.rawAt[d])
+		}
+	}
+	if s.ring != nil {
+		s.ring.end()
+	}
 	s.final = s.stats()
 	C.cg_sampler_free(s.c)
 	s.c = nil
@@ -261,10 +377,23 @@ type Stats struct {
 	Samples   int           // taken
 	Missed    int           // deadlines that had passed when it was their turn
 	Gaps      int           // samples returned with Gap set
+	Failed    int           // those of them in which a reading failed
 	Dropped   int           // samples that found the ring full
 	SlowReads int           // samples whose reading took longer than 50 us
 	OwnCPU    time.Duration // processor time of the sampler's thread
 	Realtime  bool          // the thread runs under SCHED_FIFO
+	Slice     bool          // else: in the scheduler's shortest slices
+}
+
+// Mechanism says how the thread is scheduled.
+func (s Stats) Mechanism() string {
+	switch {
+	case s.Realtime:
+		return "C thread, SCHED_FIFO"
+	case s.Slice:
+		return "C thread, 0.1 ms slices"
+	}
+	return "C thread"
 }
 
 // Stats may be called at any time, also after Stop.
@@ -284,37 +413,68 @@ func (s *Sampler) stats() Stats {
 		Samples:   int(st.samples),
 		Missed:    int(st.missed),
 		Gaps:      s.gaps,
+		Failed:    s.failed,
 		Dropped:   int(st.dropped),
 		SlowReads: int(st.slow),
 		OwnCPU:    time.Duration(st.cpu),
-		Realtime:  st.realtime != 0,
+		Realtime:  st.scheduling == C.CG_FIFO,
+		Slice:     st.scheduling == C.CG_SLICE,
 	}
 }
 
-// poll empties the ring. Everything in it is older than the readings that
-// readUsage and the slow sensors make afterwards.
-func (s *Sampler) poll() []Sample {
-	stride := C.CG_WORDS + len(s.fast)
-	room := len(s.buf) / stride
-	var words []C.uint64_t
-	for {
+// take moves what is in the ring behind what is waiting.
+func (s *Sampler) take() {
+	room := len(s.buf) / s.stride()
+	for s.c != nil {
 		n := int(C.cg_sampler_take(s.c, &s.buf[0], C.int(room)))
-		words = append(words, s.buf[:n*stride]...)
+		s.waiting = append(s.waiting, s.buf[:n*s.stride()]...)
 		if n < room {
-			break
+			return
 		}
 	}
+}
+
+// hold bounds how long samples wait for a slow sensor: the channel must not
+// fill meanwhile.
+const hold = checkpoint.Instant(250 * time.Millisecond)
+
+// settle decides up to which instant no slow sensor will tell more.
+func (s *Sampler) settle() {
+	now := checkpoint.Monotime()
+	until := now
+	for _, slow := range s.slow {
+		until = min(until, max(slow.latest(), now-hold))
+	}
+	s.settled = max(s.settled, until)
+}
+
+// poll returns what is settled, or everything. All that is in the ring is older
+// than the reading of the account that it makes.
+func (s *Sampler) poll(everything bool) []Sample {
+	s.take()
+	s.settle()
 	starting := s.first.Energy == nil
-	n := len(words) / stride
+	if n := len(s.waiting); n > 0 {
+		if last := checkpoint.Instant(s.waiting[n-s.stride()+1]); last > s.used {
+			s.readUsage()
+			s.used = last
+		}
+	} else if starting {
+		s.readUsage()
+	}
+	due := func(at checkpoint.Instant) bool { return everything || at <= s.settled }
+	n := 0
+	for n < len(s.waiting) && due(checkpoint.Instant(s.waiting[n+1])) {
+		n += s.stride()
+	}
+	words, left := s.waiting[:n], s.waiting[n:]
+	starting = starting && due(s.first.Time)
+	n /= s.stride()
 	if starting {
 		n++
 	}
 	if n == 0 {
 		return nil
-	}
-	s.readUsage()
-	for _, slow := range s.slow {
-		slow.read()
 	}
 	samples := make([]Sample, 0, n)
 	energies := make([]Energy, n*len(s.domains))
@@ -329,15 +489,30 @@ func (s *Sampler) poll() []Sample {
 		s.fill(s.first, nil)
 		samples = append(samples, *s.first)
 	}
-	for ; len(words) > 0; words = words[stride:] {
+	for ; len(words) > 0; words = words[s.stride():] {
 		sample := Sample{
 			At:     checkpoint.Tick(words[0]),
 			Time:   checkpoint.Instant(words[1]),
+			Width:  time.Duration(words[3]),
 			Energy: next(),
 			Gap:    words[2] > 0,
 		}
-		s.fill(&sample, words[C.CG_WORDS:stride])
+		s.fill(&sample, words[C.CG_WORDS:s.stride()])
 		samples = append(samples, sample)
+	}
+	if len(left) == 0 && cap(s.waiting) > 1<<16 {
+		s.waiting = nil // it was long: let it go
+	} else {
+		s.waiting = s.waiting[:copy(s.waiting, left)]
+	}
+	if s.ring != nil {
+		for _, sample := range samples {
+			s.ring.add(sample)
+		}
+	}
+	s.usage.trim(s.lastTime)
+	for _, slow := range s.slow {
+		slow.trim(s.lastTime)
 	}
 	return samples
 }
@@ -347,29 +522,19 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 	if sample.Time-s.lastTime > 2*checkpoint.Instant(s.config.Interval) {
 		sample.Gap = true
 	}
-	if raw != nil {
-		for i, d := range s.fast {
-			if raw[i] == C.CG_FAILED {
-				sample.Failed = true
-				continue
-			}
-			cur := Energy(raw[i])
-			// A counter may show two updates at once.
-			elapsed := time.Duration(sample.Time-s.rawAt[d]) + 2*s.domains[d].Period
-			delta, ok := unwrap(s.raw[d], cur, s.domains[d].Wrap, elapsed)
-			if !ok {
-				sample.Failed = true
-			}
-			s.total[d] += delta
-			s.raw[d], s.rawAt[d] = cur, sample.Time
-		}
+	bad := false
+	for i := range raw {
+		bad = !s.count(s.fast[i], Energy(raw[i]), sample.Time) || bad
 	}
 	for _, slow := range s.slow {
 		if raw == nil {
-			slow.base = make([]Energy, len(slow.raw))
+			slow.base = make([]Energy, len(slow.faults))
 			slow.value(sample.Time, slow.base)
 		}
-		if !slow.value(sample.Time, s.total[slow.at:]) {
+		switch slow.value(sample.Time, s.total[slow.at:]) {
+		case broke:
+			bad = true
+		case pending:
 			sample.Failed = true
 		}
 		for i, e := range slow.base {
@@ -385,149 +550,53 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 	if !s.private && s.account != nil {
 		sample.Usage = usage
 	}
-	sample.Gap = sample.Gap || sample.Failed
+	if bad {
+		sample.Failed, sample.Gap = true, true
+		s.failed++
+	}
 	if sample.Gap {
 		s.gaps++
 	}
 	s.lastTime = sample.Time
 }
 
+// count takes in a reading of domain d and tells whether its energy is known.
+func (s *Sampler) count(d int, cur Energy, at checkpoint.Instant) bool {
+	// A counter may show two updates at once.
+	elapsed := time.Duration(at-s.rawAt[d]) + 2*s.domains[d].Period
+	delta, v := unwrap(s.raw[d], cur, s.domains[d].Wrap, elapsed)
+	s.faults[d].note(v, time.Duration(at-s.rawAt[d]))
+	if v == failed {
+		return false
+	}
+	s.total[d] += delta
+	if v != stale {
+		s.since[d] = at
+	} else if s.domains[d].InTotal {
+		s.faults[d].Still = max(s.faults[d].Still, time.Duration(at-s.since[d]))
+	}
+	s.raw[d], s.rawAt[d] = cur, at
+	return v.known()
+}
+
+// note counts a verdict on a counter that was read elapsed ago.
+func (f *Faults) note(v verdict, elapsed time.Duration) {
+	switch v {
+	case wrapped:
+		f.Wraps++
+	case failed:
+		f.Failed++
+	case reset:
+		f.Resets++
+		f.Unknown += elapsed
+	case lapped:
+		f.Laps++
+		f.Unknown += elapsed
+	}
+}
+
 func (s *Sampler) readUsage() {
 	if s.account != nil {
 		s.usage.add(checkpoint.Monotime(), s.account.read())
 	}
-}
-
-// curve is usage over time, linear between readings.
-type curve struct {
-	times []checkpoint.Instant
-	usage []Usage
-}
-
-func (c *curve) add(at checkpoint.Instant, u Usage) {
-	if len(c.times) == points {
-		c.times = append(c.times[:0], c.times[1:]...)
-		c.usage = append(c.usage[:0], c.usage[1:]...)
-	}
-	c.times = append(c.times, at)
-	c.usage = append(c.usage, u)
-}
-
-// at returns the usage at an instant; before the first reading it is that of
-// the first, after the last that of the last.
-func (c *curve) at(t checkpoint.Instant) Usage {
-	i, part := locate(c.times, t)
-	if i < 0 {
-		return Usage{}
-	}
-	if part == 0 {
-		return c.usage[i]
-	}
-	a, b := c.usage[i], c.usage[i+1]
-	elapsed := time.Duration(c.times[i+1] - c.times[i])
-	u := Usage{
-		Program: between(a.Program, b.Program, part),
-		Own:     between(a.Own, b.Own, part),
-		Other:   between(a.Other, b.Other, part),
-		Threads: make([]ThreadUsage, len(b.Threads)),
-	}
-	j := 0
-	for i, th := range b.Threads {
-		for j < len(a.Threads) && compareThreads(a.Threads[j].Thread, th.Thread) < 0 {
-			j++
-		}
-		// A thread that was not there before used no more than the time
-		// that passed.
-		before := max(0, th.CPU-elapsed)
-		if j < len(a.Threads) && a.Threads[j].Thread == th.Thread {
-			before = a.Threads[j].CPU
-		}
-		u.Threads[i] = ThreadUsage{th.Thread, between(before, th.CPU, part)}
-	}
-	for i, used := range b.Background {
-		u.Background = append(u.Background, between(a.Background[i], used, part))
-	}
-	return u
-}
-
-// locate finds t in ascending times: part of the way from i to i+1. i is -1
-// when there are no times; part is 0 at and beyond the ends.
-func locate(times []checkpoint.Instant, t checkpoint.Instant) (i int, part float64) {
-	last := len(times) - 1
-	switch {
-	case last < 0 || t >= times[last]:
-		return last, 0
-	case t <= times[0]:
-		return 0, 0
-	}
-	for i = last - 1; times[i] > t; i-- {
-	}
-	return i, float64(t-times[i]) / float64(times[i+1]-times[i])
-}
-
-func between[T ~int64 | ~uint64](a, b T, part float64) T { return a + T(float64(b-a)*part) }
-
-// since is u less what had been used at the beginning. Threads keep their own.
-func (u Usage) since(base Usage) Usage {
-	u.Program -= base.Program
-	u.Own -= base.Own
-	u.Other -= base.Other
-	if len(base.Background) > 0 {
-		u.Background = slices.Clone(u.Background)
-		for i, used := range base.Background {
-			u.Background[i] -= used
-		}
-	}
-	return u
-}
-
-// begin makes the first reading.
-func (s *slowSensor) begin() error {
-	n := len(s.sensor.Domains())
-	s.raw = make([]Energy, n)
-	if err := s.sensor.Read(s.raw); err != nil {
-		return err
-	}
-	s.rawAt = checkpoint.Monotime()
-	s.points = []energyPoint{{at: s.rawAt, total: make([]Energy, n)}}
-	return nil
-}
-
-// read adds a point.
-func (s *slowSensor) read() {
-	domains := s.sensor.Domains()
-	raw := make([]Energy, len(domains))
-	err := s.sensor.Read(raw)
-	last := s.points[len(s.points)-1]
-	p := energyPoint{at: checkpoint.Monotime(), total: append([]Energy(nil), last.total...), failed: err != nil}
-	if err == nil {
-		for i, d := range domains {
-			delta, ok := unwrap(s.raw[i], raw[i], d.Wrap, time.Duration(p.at-s.rawAt)+2*d.Period)
-			p.total[i] += delta
-			p.failed = p.failed || !ok
-		}
-		s.raw, s.rawAt = raw, p.at
-	}
-	if len(s.points) == points {
-		s.points = append(s.points[:0], s.points[1:]...)
-	}
-	s.points = append(s.points, p)
-}
-
-// value stores the energies at t and tells whether they are known.
-func (s *slowSensor) value(t checkpoint.Instant, dst []Energy) bool {
-	times := make([]checkpoint.Instant, len(s.points))
-	for i, p := range s.points {
-		times[i] = p.at
-	}
-	i, part := locate(times, t)
-	if part == 0 {
-		copy(dst, s.points[i].total)
-		return !s.points[i].failed
-	}
-	a, b := s.points[i], s.points[i+1]
-	for d := range a.total {
-		dst[d] = between(a.total[d], b.total[d], part)
-	}
-	return !b.failed
 }

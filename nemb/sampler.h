@@ -11,19 +11,42 @@ struct cg_sampler;
 //	0  tick    channel clock, halfway through the reading
 //	1  mono    CLOCK_MONOTONIC in ns, the same moment
 //	2  lost    samples dropped since the one before, the ring being full
-//	3  raw[n]  microjoules as read, CG_FAILED where the reading failed
-enum { CG_WORDS = 3, CG_SLOTS = 4096 };
+//	3  width   ns from the stamp before the reading to the one after it
+//	4  raw[n]  microjoules as read, CG_FAILED where the reading failed
+enum { CG_WORDS = 4, CG_SLOTS = 4096 };
 #define CG_FAILED UINT64_MAX
+
+// A counter is one energy counter behind a file descriptor. What is read,
+// masked and times scale, is microjoules.
+struct cg_counter {
+	int32_t fd;
+	int32_t form;
+	uint64_t at;   // CG_WORD: offset in the file; CG_GROUP: index in the group
+	uint64_t mask; // of the binary forms
+	double scale;  // of the binary forms
+};
+
+// What a read gives.
+enum {
+	CG_TEXT,  // a decimal number of microjoules and a newline, at offset 0
+	CG_WORD,  // a word of 64 bits at an offset (/dev/cpu/N/msr)
+	CG_GROUP, // perf events: their number, then a word each (PERF_FORMAT_GROUP)
+};
+enum { CG_GROUP_MOST = 16 }; // members of a group
+
+// How the thread is scheduled: as any other, in the shortest slices, before
+// all others.
+enum { CG_OTHER, CG_SLICE, CG_FIFO };
 
 struct cg_stats {
 	uint64_t samples, missed, slow, dropped;
 	int64_t cpu; // of the thread, ns
-	int32_t realtime;
+	int32_t scheduling;
 };
 
-// cg_sampler_start copies fds, starts the thread and returns after its first
-// sample. 0 or an errno.
-int cg_sampler_start(struct cg_sampler **out, const int *fds, int n, int64_t interval, int clock);
+// cg_sampler_start copies counters, starts the thread and returns after its first
+// sample. With ordinary set it does not ask for CG_FIFO. 0 or an errno.
+int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary);
 
 // cg_sampler_take moves up to max samples, oldest first, to dst.
 int cg_sampler_take(struct cg_sampler *s, uint64_t *dst, int max);
@@ -40,8 +63,11 @@ void cg_sampler_stop(struct cg_sampler *s);
 // cg_sampler_free frees a stopped sampler.
 void cg_sampler_free(struct cg_sampler *s);
 
-// For the benchmarks: n readings of the fds, and n readings of the clock.
-uint64_t cg_bench_tick(const int *fds, int nfds, int clock, int n);
+// cg_read reads n counters once, as a sample does.
+void cg_read(const struct cg_counter *counters, int n, uint64_t *dst);
+
+// For the benchmarks: n readings of the counters, and n readings of the clock.
+uint64_t cg_bench_tick(const struct cg_counter *counters, int ncounters, int clock, int n);
 uint64_t cg_bench_clock(int clock, int n);
 
 #endif

@@ -8,11 +8,8 @@ import "cg/checkpoint"
 // benchTick takes n samples of a sensor's counters as the sampler's thread
 // does; test files cannot call C themselves.
 func benchTick(s fdSensor, clock checkpoint.Clock, n int) {
-	var files []C.int
-	for _, fd := range s.fds() {
-		files = append(files, C.int(fd))
-	}
-	C.cg_bench_tick(&files[0], C.int(len(files)), C.int(clock), C.int(n))
+	counters := native(s.counters())
+	C.cg_bench_tick(&counters[0], C.int(len(counters)), C.int(clock), C.int(n))
 }
 
 // benchClock reads the channel's clock n times.

@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
 	"cg/nemb/simulate"
@@ -18,15 +23,36 @@ import (
 
 // ramp is a sensor without files whose counter the test sets.
 type ramp struct {
-	raw Energy
-	err error
+	mu    sync.Mutex
+	raw   Energy
+	err   error
+	reads int
+	every time.Duration
+	block chan struct{} // a reading waits for it, unless it is nil
 }
+
+func (r *ramp) set(raw Energy, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.raw, r.err = raw, err
+}
+
+func (r *ramp) Every() time.Duration { return r.every }
 
 func (r *ramp) Domains() []Domain {
 	return []Domain{{ID: "gpu-0", Kind: "gpu", Method: Measured, InTotal: true, Period: time.Millisecond, Lo: 1, Hi: 1}}
 }
 
 func (r *ramp) Read(dst []Energy) error {
+	r.mu.Lock()
+	block := r.block
+	r.mu.Unlock()
+	if block != nil {
+		<-block
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reads++
 	if r.err == nil {
 		dst[0] = r.raw
 	}
@@ -90,7 +116,7 @@ func power(samples []Sample, d int) float64 {
 }
 
 func TestSamplerMeasures(t *testing.T) {
-	m := machine(simulate.Counter{Power: simulate.Constant(20), Range: 4e6}) // wraps every 0.2 s
+	m := machine(simulate.Counter{Power: simulate.Constant(20), Range: 262143328850, Start: 262143328850 - 4e6}) // wraps after 0.2 s
 	m.Zones[0].Zones = []simulate.Zone{{Dir: "intel-rapl:0:0", Name: "dram", Counter: simulate.Counter{Power: simulate.Constant(3), Start: 5}}}
 	_, root := mount(t, m)
 	for _, clock := range []checkpoint.Clock{checkpoint.Monotonic, checkpoint.SystemClock()} {
@@ -138,7 +164,10 @@ func TestSamplerMeasures(t *testing.T) {
 		if last.Usage.Own <= 0 || last.Usage.Program != 0 {
 			t.Errorf("usage %+v", last.Usage)
 		}
-		t.Logf("%v: %+v", clock, st)
+		if f := s.Faults()[0]; f.Wraps != 1 && clock == checkpoint.Monotonic || f.Any() {
+			t.Errorf("%+v", f)
+		}
+		t.Logf("%v: %+v, %s", clock, st, st.Mechanism())
 		if s.Poll() != nil || s.Stop() != nil || s.Stats() != st {
 			t.Error("not stopped")
 		}
@@ -257,62 +286,137 @@ func TestSamplerStops(t *testing.T) {
 	}
 }
 
-// The ring holds 4096 samples; what does not fit is told.
+// The ring holds 4096 samples; what does not fit, when nothing drains it, is
+// told.
 func TestSamplerFullRing(t *testing.T) {
 	root := zoneTreeAt(t, t.TempDir(), "7000000")
 	s, err := Start([]Sensor{openOne(t, root)}, Config{Interval: MinInterval, Clock: checkpoint.Monotonic})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s.Stats().Dropped == 0 {
+	s.mu.Lock() // the drain waits
+	for s.stats().Dropped == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
+	s.mu.Unlock()
 	samples := s.Poll()
 	for len(samples) < 4098 {
 		samples = append(samples, s.Poll()...)
 	}
 	samples = append(samples, s.Stop()...)
 	check(t, samples)
-	if !samples[4097].Gap { // the first is kept outside the ring
-		t.Errorf("sample 4097 of %d is no gap: %+v", len(samples), s.Stats())
+	gap := slices.ContainsFunc(samples[min(len(samples), 4096):], func(s Sample) bool { return s.Gap })
+	if !gap {
+		t.Errorf("no gap where samples were dropped: %+v", s.Stats())
+	}
+}
+
+// Nothing is dropped when nobody polls: the ring is drained.
+func TestSamplerDrains(t *testing.T) {
+	root := zoneTreeAt(t, t.TempDir(), "7000000")
+	s, err := Start([]Sensor{openOne(t, root)}, Config{Interval: MinInterval, Clock: checkpoint.Monotonic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s.Stats().Samples < 6000 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	samples := s.Stop()
+	check(t, samples)
+	// The first two are one: it is kept outside the ring, too.
+	if st := s.Stats(); st.Dropped > 0 || len(samples) != st.Samples {
+		t.Errorf("%d samples, %+v", len(samples), st)
 	}
 }
 
 func TestSamplerSlowSensor(t *testing.T) {
-	r := &ramp{raw: 100}
+	r := &ramp{raw: 100, every: 5 * time.Millisecond}
 	root := zoneTreeAt(t, t.TempDir(), "7000000")
 	s, err := Start([]Sensor{openOne(t, root), r}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Poll()
 	steps := []struct {
-		raw  Energy
-		err  error
-		gap  bool
-		most Energy
+		raw Energy
+		err error
+		gap bool
+		sum Energy
 	}{{1100, nil, false, 1000}, {0, errors.New("lost"), true, 1000}, {5100, nil, false, 5000}, {7, nil, true, 5000}, {107, nil, false, 5100}}
 	var samples []Sample
+	for len(samples) == 0 {
+		samples = s.Poll()
+	}
 	for i, step := range steps {
-		r.raw, r.err = step.raw, step.err
-		var got []Sample
-		for len(got) == 0 {
-			got = s.Poll()
+		r.set(step.raw, step.err)
+		gap := false
+		for tries := 0; ; tries++ {
+			h := s.Horizon()
+			closed := checkpoint.Tick(0)
+			if n := len(samples); n > 0 {
+				closed = samples[n-1].At
+			}
+			got := s.Poll()
+			for j, x := range got {
+				gap = gap || x.Gap
+				// In the one window that is open at h lies no sample.
+				if j > 0 && x.At < h && got[j-1].At < closed {
+					t.Errorf("a sample at %d after %d, horizon %d", x.At, closed, h)
+				}
+			}
+			samples = append(samples, got...)
+			if more := s.Poll(); len(more) > 0 {
+				if more[0].At < h {
+					t.Errorf("a sample at %d behind the horizon %d", more[0].At, h)
+				}
+				samples = append(samples, more...)
+			}
+			if n := len(samples); n > 0 && samples[n-1].Energy[1] == step.sum && (gap || !step.gap) && !(step.err == nil && samples[n-1].Failed) {
+				break
+			}
+			if tries > 5000 {
+				t.Fatalf("step %d: %d uJ and gap %v never came", i, step.sum, step.gap)
+			}
+			time.Sleep(time.Millisecond)
 		}
-		last := got[len(got)-1]
-		if last.Energy[1] > step.most || step.gap && !last.Gap {
-			t.Errorf("step %d: %+v", i, last)
-		}
-		samples = append(samples, got...)
 	}
 	samples = append(samples, s.Stop()...)
-	for i := 1; i < len(samples); i++ {
-		if samples[i].Energy[1] < samples[i-1].Energy[1] {
-			t.Errorf("%d after %d", samples[i].Energy[1], samples[i-1].Energy[1])
-		}
+	check(t, samples)
+	if f := s.Faults(); f[1].Domain != "gpu-0" || f[1].Failed == 0 || f[1].Resets != 1 || f[1].Unknown <= 0 || f[0].Any() {
+		t.Errorf("%+v", f)
+	}
+	if d := s.Domains(); d[1].Method != Derived || d[0].Method != Measured {
+		t.Errorf("%+v", d)
 	}
 	if _, err := Start([]Sensor{&ramp{err: errors.New("lost")}}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic}); err == nil {
 		t.Error("started without a first reading")
+	}
+}
+
+// A sensor that hangs holds up neither the samples of the others nor the end.
+func TestSamplerHangingSensor(t *testing.T) {
+	r := &ramp{every: time.Millisecond}
+	root := zoneTreeAt(t, t.TempDir(), "7000000")
+	s, err := Start([]Sensor{openOne(t, root), r}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hang := make(chan struct{})
+	r.mu.Lock()
+	r.block = hang
+	r.mu.Unlock()
+	var samples []Sample
+	for len(samples) < 300 || !samples[len(samples)-1].Gap {
+		samples = append(samples, s.Poll()...)
+		time.Sleep(time.Millisecond)
+	}
+	samples = append(samples, s.Stop()...)
+	close(hang)
+	check(t, samples)
+	if f := s.Faults()[1]; f.Failed == 0 || f.Unknown < giveUp {
+		t.Errorf("%+v", f)
+	}
+	if !samples[len(samples)-1].Failed {
+		t.Errorf("the last sample is known: %+v", samples[len(samples)-1])
 	}
 }
 
@@ -332,6 +436,80 @@ func TestSamplerEstimates(t *testing.T) {
 	// 10 W at rest; this test alone kept one of the processors busy.
 	if got := last.Energy[0].Joules(); got <= 10*elapsed || last.Usage.Own != 0 {
 		t.Errorf("%g J in %g s, usage %+v", got, elapsed, last.Usage)
+	}
+}
+
+// The thread runs before all others where it may. What cg starts meanwhile
+// does not, and has the timer slack that cg has.
+func TestSamplerKeepsItsPriority(t *testing.T) {
+	slack, err := os.ReadFile("/proc/self/timerslack_ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ordinary := range []bool{false, true} {
+		s, err := Start(nil, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic, Ordinary: ordinary})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := s.Stats()
+		thread := 0
+		tasks, _ := filepath.Glob("/proc/self/task/*")
+		for _, task := range tasks {
+			if name, _ := os.ReadFile(task + "/comm"); string(name) == "cg-sampler\n" {
+				thread, _ = strconv.Atoi(filepath.Base(task))
+			}
+		}
+		policy, _, errno := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(thread), 0, 0)
+		want := uintptr(unix.SCHED_RESET_ON_FORK)
+		if st.Realtime {
+			want |= unix.SCHED_FIFO
+		}
+		if thread == 0 || errno != 0 || (st.Realtime || st.Slice) && policy != want {
+			t.Errorf("thread %d: policy %#x, want %#x, %v", thread, policy, want, errno)
+		}
+		if ordinary && st.Realtime {
+			t.Errorf("an ordinary thread is %s", st.Mechanism())
+		}
+		out, err := exec.Command("cat", "/proc/self/stat", "/proc/self/timerslack_ns").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stat, theirs, _ := strings.Cut(string(out), "\n")
+		fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+		// From field 3 on; 40 is rt_priority, 41 policy (proc_pid_stat(5)).
+		if fields[40-3] != "0" || fields[41-3] != "0" || theirs != string(slack) {
+			t.Errorf("a child has priority %s, policy %s, timer slack %s", fields[37], fields[38], theirs)
+		}
+		t.Log(st.Mechanism())
+		s.Stop()
+	}
+}
+
+// A counter of the machine's energy that does not move is not one.
+func TestSamplerStuck(t *testing.T) {
+	dir := t.TempDir()
+	root := zoneTreeAt(t, dir, "7000000")
+	zone := root.Sys("class/powercap/intel-rapl:0:0")
+	os.MkdirAll(zone, 0o755)
+	os.WriteFile(filepath.Join(zone, "name"), []byte("uncore\n"), 0o644)
+	os.WriteFile(filepath.Join(zone, "energy_uj"), []byte("12\n"), 0o644)
+	s, err := Start([]Sensor{openOne(t, root)}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := s.Poll()
+	for last := samples[0]; last.Time-samples[0].Time <= checkpoint.Instant(stuck); time.Sleep(10 * time.Millisecond) {
+		if got := s.Poll(); len(got) > 0 {
+			last = got[len(got)-1]
+		}
+	}
+	s.Stop()
+	faults, domains := s.Faults(), s.Domains()
+	if !faults[0].Stuck() || domains[0].Method != Derived {
+		t.Errorf("%+v is %s", faults[0], domains[0].Method)
+	}
+	if faults[1].Any() || domains[1].Method != Measured {
+		t.Errorf("a part that is off: %+v is %s", faults[1], domains[1].Method)
 	}
 }
 
@@ -415,7 +593,7 @@ func BenchmarkTick(b *testing.B) {
 	b.Run("clock", func(b *testing.B) { benchClock(clock, b.N) })
 	b.Run("gopread", func(b *testing.B) {
 		for range b.N {
-			readEnergy(sensor.fds()[0])
+			sensor.counters()[0].read()
 		}
 	})
 }
@@ -426,5 +604,24 @@ func BenchmarkAccount(b *testing.B) {
 	defer a.Close()
 	for range b.N {
 		a.read()
+	}
+}
+
+// A sample that comes more than two intervals after the one before is a gap.
+func TestSamplerGap(t *testing.T) {
+	const ms = checkpoint.Instant(time.Millisecond)
+	s := &Sampler{config: Config{Interval: 10 * time.Millisecond}, first: &Sample{}}
+	for _, test := range []struct {
+		at  checkpoint.Instant
+		gap bool
+	}{{10 * ms, false}, {30 * ms, false}, {50*ms + 1, true}, {60 * ms, false}, {200 * ms, true}} {
+		sample := Sample{Time: test.at}
+		s.fill(&sample, nil)
+		if sample.Gap != test.gap || sample.Failed {
+			t.Errorf("at %v: %+v", time.Duration(test.at), sample)
+		}
+	}
+	if s.gaps != 2 || s.failed != 0 {
+		t.Errorf("%d gaps, %d failed", s.gaps, s.failed)
 	}
 }

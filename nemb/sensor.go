@@ -34,16 +34,63 @@ func (r Root) Proc(elem ...string) string {
 	return filepath.Join(append([]string{dir}, elem...)...)
 }
 
+// Dev returns the path of a device file.
+func (r Root) Dev(elem ...string) string {
+	dir := r.Dir
+	if dir == "" {
+		dir = "/"
+	}
+	return filepath.Join(append([]string{dir, "dev"}, elem...)...)
+}
+
 // Source opens sensors of one kind.
 type Source struct {
 	Name string
 	// Open returns the sensors found below a root. It may return sensors and
 	// an error: the parts that could not be opened, joined with errors.Join.
 	// An error that is fs.ErrNotExist says that the machine has no such
-	// sensors, one that is fs.ErrPermission that they may not be read and what
-	// mends it; any other that they are broken.
+	// sensors, one that is fs.ErrPermission (best a *Denied) that they may not
+	// be read and what mends it; any other that they are broken.
 	Open func(Root) ([]Sensor, error)
 }
+
+// Denied is the error of sensors that are there and may not be read.
+type Denied struct {
+	What    string   // the sensor and where it is
+	Err     error    // what the system said
+	Why     string   // what it takes
+	Fix     string   // a command that mends it
+	Domains []string // that are not read for it, where that is known
+}
+
+func (d *Denied) Error() string {
+	return fmt.Sprintf("%s: %v: %s; run cg as root, or: %s", d.What, d.Err, d.Why, d.Fix)
+}
+
+// Is makes every Denied an fs.ErrPermission.
+func (d *Denied) Is(target error) bool { return target == fs.ErrPermission }
+
+// Note is something that was seen of a sensor.
+type Note struct {
+	Doubt bool // it casts doubt on the figures
+	Text  string
+}
+
+// preference orders the sources. Where two know the same domain, the first
+// that can be read counts it and the other is there to compare. Sources that
+// are not listed come before the battery.
+var preference = []string{"perf", "powercap", "nvml", "hwmon", "", "battery", "msr", Model}
+
+func preferred(name string) int {
+	if i := slices.Index(preference, name); i >= 0 {
+		return i
+	}
+	return slices.Index(preference, "")
+}
+
+// onlyAsked are the sources that are opened when they are named and not else:
+// registers of the processor are read past the kernel.
+var onlyAsked = []string{"msr"}
 
 // ErrUnknownSource is the error of Discover for a name that is no source.
 var ErrUnknownSource = errors.New("sensors: no source")
@@ -76,29 +123,75 @@ func Sources() []Source {
 	return all
 }
 
+// State is what became of a source.
+type State string
+
+const (
+	Present State = "present"   // it is read
+	Spare   State = "spare"     // it could be read; another source knows its domains better
+	Absent  State = "absent"    // the machine has no such sensors
+	NoEntry State = "denied"    // it may not be read
+	Broken  State = "broken"    // it does not answer as documented
+	Unasked State = "not_asked" // opened only when named
+)
+
+// Seen tells what became of a source.
+type Seen struct {
+	Source  string
+	State   State
+	Domains []string // that are read
+	Errors  []error  // of the parts that are not
+	Notes   []Note
+}
+
 // Found is what Discover saw.
 type Found struct {
-	Sensors []Sensor // opened; the caller closes them
+	Sensors []Sensor // opened; Close closes them
 	Absent  []string // names of sources that this machine does not have
 	Denied  []error  // sensors that may not be read, each with the fix
 	Broken  []error  // sensors that are there and do not answer as documented
+	Notes   []Note
+	Seen    []Seen // every source, in the order of preference
+
+	opened []Sensor // all, with those that only compare
+	checks []*comparison
+}
+
+// Domains lists the domains of all sensors.
+func (f *Found) Domains() []Domain {
+	var all []Domain
+	for _, s := range f.Sensors {
+		all = append(all, s.Domains()...)
+	}
+	return all
 }
 
 // Close closes the sensors.
 func (f *Found) Close() error {
 	var errs []error
-	for _, s := range f.Sensors {
+	for _, s := range f.opened {
 		errs = append(errs, s.Close())
 	}
-	f.Sensors = nil
+	f.Sensors, f.opened, f.checks = nil, nil, nil
 	return errors.Join(errs...)
 }
 
-// Discover opens sensors. With want empty or "auto" these are all measured
-// ones, and the Model only if there is none; otherwise those of the named
-// sources. Absent and denied sensors are told in Found and are no error. A
+// Discover opens sensors. With want empty or "auto" these are the ones that
+// measure the machine's energy best, and the Model only if nothing measures the processors;
+// otherwise all of the named sources. No domain is counted twice: of two
+// sources that know it, the preferred one does, and Doubts tells whether they
+// disagreed. Absent and denied sensors are told in Found and are no error. A
 // broken sensor is: Found then tells what was seen and holds no open sensor.
 func Discover(root Root, want []string) (Found, error) {
+	f, err := look(root, want)
+	if err == nil && len(f.Broken) > 0 {
+		err = errors.Join(append(slices.Clone(f.Broken), f.Close())...)
+	}
+	return f, err
+}
+
+// look is Discover, with broken sensors told and the others open.
+func look(root Root, want []string) (Found, error) {
 	var f Found
 	auto := len(want) == 0 || slices.Equal(want, []string{"auto"})
 	if len(slices.Compact(slices.Sorted(slices.Values(want)))) > 1 && (slices.Contains(want, "auto") || slices.Contains(want, Model)) {
@@ -122,31 +215,169 @@ func Discover(root Root, want []string) (Found, error) {
 		}
 		all = chosen
 	}
+	slices.SortStableFunc(all, func(a, b Source) int { return preferred(a.Name) - preferred(b.Name) })
 	for _, s := range all {
-		if auto && s.Name == Model && len(f.Sensors) > 0 {
+		seen := Seen{Source: s.Name}
+		switch {
+		case auto && slices.Contains(onlyAsked, s.Name):
+			seen.State = Unasked
+			f.Seen = append(f.Seen, seen)
+			continue
+		case auto && (s.Name == Model || s.Name == "battery") && f.measures():
+			seen.State = Spare
+			f.Seen = append(f.Seen, seen)
 			continue
 		}
 		sensors, err := s.Open(root)
-		f.Sensors = append(f.Sensors, sensors...)
-		absent := false
-		for _, err := range parts(err) {
+		seen.Errors = parts(err)
+		for _, sensor := range sensors {
+			if n, ok := sensor.(interface{ seen() []Note }); ok {
+				seen.Notes = append(seen.Notes, n.seen()...)
+			}
+			f.opened = append(f.opened, sensor)
+			f.take(sensor, auto, s.Name)
+			for _, d := range sensor.Domains() {
+				if f.reads(sensor) {
+					seen.Domains = append(seen.Domains, d.ID)
+				}
+			}
+		}
+		f.Notes = append(f.Notes, seen.Notes...)
+		seen.State = f.state(sensors, seen)
+		f.Seen = append(f.Seen, seen)
+	}
+	f.settle(Identify(root))
+	for _, s := range f.Seen {
+		if s.State == Absent {
+			f.Absent = append(f.Absent, s.Source)
+		}
+		for _, err := range s.Errors {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				absent = true
 			case errors.Is(err, fs.ErrPermission):
-				f.Denied = append(f.Denied, err)
+				if !f.covered(err) {
+					f.Denied = append(f.Denied, err)
+				}
 			default:
 				f.Broken = append(f.Broken, err)
 			}
 		}
-		if absent && len(sensors) == 0 {
-			f.Absent = append(f.Absent, s.Name)
-		}
 	}
-	if len(f.Broken) > 0 {
-		return f, errors.Join(append(slices.Clone(f.Broken), f.Close())...)
+	for _, c := range f.checks {
+		c.begin()
 	}
 	return f, nil
+}
+
+// state tells what became of a source, given what it opened and what it said.
+func (f *Found) state(sensors []Sensor, s Seen) State {
+	if len(s.Domains) > 0 {
+		return Present
+	}
+	state := Absent
+	for _, err := range s.Errors {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrPermission):
+			if state == Absent {
+				state = NoEntry
+			}
+		default:
+			state = Broken
+		}
+	}
+	if state == Absent && len(sensors) > 0 {
+		return Spare
+	}
+	return state
+}
+
+// measures tells whether the processors are measured, by whatever.
+func (f *Found) measures() bool { return processorsMeasured(f.Sensors) }
+
+func (f *Found) reads(s Sensor) bool { return slices.Contains(f.Sensors, s) }
+
+// covered tells whether everything that may not be read for err is read by
+// another source.
+func (f *Found) covered(err error) bool {
+	var d *Denied
+	if !errors.As(err, &d) || len(d.Domains) == 0 {
+		return false
+	}
+	domains := f.Domains()
+	return !slices.ContainsFunc(d.Domains, func(id string) bool {
+		return !slices.ContainsFunc(domains, func(o Domain) bool { return covers(o.ID, id) })
+	})
+}
+
+// take adds the domains of a sensor that add to what is read already.
+func (f *Found) take(s Sensor, auto bool, source string) {
+	before := f.Domains()
+	has := func(kind string) bool {
+		return slices.ContainsFunc(before, func(d Domain) bool { return d.Kind == kind && d.Parent == "" })
+	}
+	own := s.Domains()
+	known := func(d Domain) bool {
+		return slices.ContainsFunc(before, func(o Domain) bool { return covers(o.ID, d.ID) })
+	}
+	var adds func(d Domain) bool
+	adds = func(d Domain) bool {
+		if known(d) {
+			return false
+		}
+		if !auto || preferred(source) < preferred("hwmon") {
+			return true
+		}
+		// What other drivers tell counts where nothing better does.
+		switch d.Kind {
+		case "nested":
+			i := slices.IndexFunc(own, func(o Domain) bool { return o.ID == d.Parent })
+			return i >= 0 && adds(own[i])
+		case "psys":
+			return !has("cpu_package") && !has("psys") &&
+				!slices.ContainsFunc(own, func(o Domain) bool { return o.Kind == "cpu_package" && adds(o) })
+		case "cpu_package", "dram":
+			return !has("cpu_package") && !has(d.Kind)
+		case "independent":
+			return false
+		}
+		return true
+	}
+	if split, ok := s.(interface {
+		split(keep func(Domain) bool) Sensor
+	}); ok {
+		rest := split.split(adds)
+		if rest != nil {
+			f.opened = append([]Sensor{rest}, f.opened...) // closed before the files that it borrows
+			f.compare(rest)
+		}
+	} else if slices.ContainsFunc(own, known) {
+		return // it cannot be taken apart
+	}
+	if len(s.Domains()) > 0 {
+		f.Sensors = append(f.Sensors, s)
+	}
+}
+
+// settle fixes what follows from all domains together: which make up the
+// total, and how much each can draw.
+func (f *Found) settle(cpu CPU) {
+	in := total(f.Domains())
+	i := 0
+	for _, s := range f.Sensors {
+		a, ok := s.(interface{ arrange(func(*Domain)) })
+		if !ok {
+			i += len(s.Domains())
+			continue
+		}
+		a.arrange(func(d *Domain) {
+			d.InTotal = in[i]
+			if d.Most == 0 {
+				d.Most = implausiblyMuch(d.Kind, cpu)
+			}
+			i++
+		})
+	}
 }
 
 // parts takes apart what errors.Join joined.

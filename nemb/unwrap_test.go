@@ -1,6 +1,7 @@
 package nemb
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -9,35 +10,80 @@ import (
 
 func TestUnwrap(t *testing.T) {
 	const wrap = 262143328851 // 32 bits of 61 uJ
+	const short = 65535999985 // 32 bits of 15.3 uJ
 	tests := []struct {
 		name            string
 		prev, cur, wrap Energy
 		elapsed         time.Duration
 		want            Energy
-		ok              bool
+		verdict         verdict
 	}{
-		{"still", 5, 5, wrap, time.Millisecond, 0, true},
-		{"forward", 5, 20005, wrap, time.Millisecond, 20000, true},
-		{"forward without wrap", 5, 20005, 0, time.Millisecond, 20000, true},
-		{"wrap", wrap - 1, 0, wrap, time.Millisecond, 1, true},
-		{"wrap at 20 W", wrap - 10000, 10000, wrap, time.Millisecond, 20000, true},
-		{"wrap after a minute", wrap - 6e9, 6e9, wrap, time.Minute, 12e9, true},
-		{"reset to zero", 1e9, 0, wrap, time.Second, 0, false},
-		{"reset, 5.1 kW", wrap - 5.1e9, 0, wrap, time.Second, 0, false},
-		{"just plausible", wrap - 4.9e9, 0, wrap, time.Second, 4.9e9, true},
-		{"reset of a counter that never wraps", 100, 99, 0, time.Hour, 0, false},
-		{"beyond the wrap", wrap + 7, 3, wrap, time.Hour, 0, false},
-		{"no time passed", wrap - 1, 0, wrap, 0, 0, false},
+		{"still", 5, 5, wrap, time.Millisecond, 0, stale},
+		{"still, never wraps", 5, 5, 0, time.Hour, 0, stale},
+		{"still, no time passed", 5, 5, wrap, 0, 0, stale},
+		{"forward", 5, 20005, wrap, 10 * time.Millisecond, 20000, advanced},
+		{"forward without wrap", 5, 20005, 0, 10 * time.Millisecond, 20000, advanced},
+		{"forward for a day without wrap", 5, 8.64e12 + 5, 0, 24 * time.Hour, 8.64e12, advanced},
+		{"forward, 4.9 kW", 0, 4.9e9, wrap, time.Second, 4.9e9, advanced},
+		{"thrown forward, 5.1 kW", 0, 5.1e9, wrap, time.Second, 0, reset},
+		{"thrown forward, never wraps", 0, 5.1e9, 0, time.Second, 0, reset},
+		{"wrap", wrap - 1, 0, wrap, time.Millisecond, 1, wrapped},
+		{"wrap at 20 W", wrap - 100, 19900, wrap, time.Millisecond * 10, 20000, wrapped},
+		{"wrap after a minute", wrap - 6e9, 6e9, wrap, time.Minute, 12e9, wrapped},
+		{"wrap of the short counter after a minute", short - 6e9, 6e9, short, time.Minute, 12e9, wrapped},
+		{"reset to zero", 1e9, 0, wrap, time.Second, 0, reset},
+		{"reset, 5.1 kW", wrap - 5.1e9, 0, wrap, time.Second, 0, reset},
+		{"just plausible", wrap - 4.9e9, 0, wrap, time.Second, 4.9e9, wrapped},
+		{"reset of a counter that never wraps", 100, 99, 0, time.Hour, 0, reset},
+		{"beyond the wrap before", wrap + 7, 3, wrap, time.Minute, 0, reset},
+		{"beyond the wrap now", 7, wrap, wrap, time.Minute, 0, reset},
+		{"wrap and no time passed", wrap - 1, 0, wrap, 0, 0, reset},
+		{"forward and no time passed", 1, 2, wrap, 0, 0, reset},
+		{"two wraps possible, higher", 1e9, 3e9, short, 70 * time.Second, 0, lapped},
+		{"two wraps possible, lower", 3e9, 1e9, short, 140 * time.Second, 0, lapped},
+		{"two wraps possible, the same", 3e9, 3e9, short, 70 * time.Second, 0, lapped},
+		{"a second wrap would be 1.1 kW", 1e9, 11e9, short, 68 * time.Second, 10e9, advanced},
+		{"not read now", 1e9, unread, wrap, time.Second, 0, failed},
+		{"not read before", unread, 1e9, wrap, time.Second, 0, failed},
+		{"never read", unread, unread, 0, time.Second, 0, failed},
 	}
 	for _, test := range tests {
-		got, ok := unwrap(test.prev, test.cur, test.wrap, test.elapsed)
-		if ok != test.ok || ok && got != test.want {
-			t.Errorf("%s: %d, %v; want %d, %v", test.name, got, ok, test.want, test.ok)
-		}
-		if !ok && got != 0 {
-			t.Errorf("%s: a reset with an energy, %d", test.name, got)
+		got, v := unwrap(test.prev, test.cur, test.wrap, test.elapsed)
+		if v != test.verdict || got != test.want {
+			t.Errorf("%s: %d, verdict %d; want %d, %d", test.name, got, v, test.want, test.verdict)
 		}
 	}
+}
+
+// A true energy is told exactly or not at all, whatever the counter shows.
+func FuzzUnwrap(f *testing.F) {
+	f.Add(uint64(5), uint64(20000), uint64(262143328851), int64(time.Second))
+	f.Add(uint64(262143328850), uint64(1), uint64(262143328851), int64(time.Millisecond))
+	f.Add(uint64(7), uint64(140e9), uint64(65535999985), int64(200*time.Second))
+	f.Add(uint64(1<<40), uint64(0), uint64(0), int64(0))
+	f.Add(uint64(math.MaxUint64), uint64(1), uint64(0), int64(1))
+	f.Fuzz(func(t *testing.T, start, used, wrap uint64, elapsed int64) {
+		prev, cur := Energy(start), Energy(start+used)
+		if wrap > 0 {
+			start, used = start%(1<<62), used%(1<<62)
+			prev, cur = Energy(start%wrap), Energy((start+used)%wrap)
+		}
+		got, v := unwrap(prev, cur, Energy(wrap), time.Duration(elapsed))
+		if !v.known() && got != 0 {
+			t.Fatalf("verdict %d with an energy, %d", v, got)
+		}
+		if cur == unread && v != failed {
+			t.Fatalf("an unread counter: verdict %d", v)
+		}
+		// What a package can draw is told exactly or refused.
+		truth := Energy(used)
+		if wrap == 0 && start+used < start {
+			return // a counter of 64 bits that overflowed
+		}
+		if v.known() && truth.Joules() <= sustained*time.Duration(elapsed).Seconds() && got != truth {
+			t.Fatalf("%d uJ from %d to %d of %d in %v: told %d, verdict %d", truth, prev, cur, wrap, time.Duration(elapsed), got, v)
+		}
+	})
 }
 
 // Energies add up to what the trace says, through thousands of wraps.
@@ -45,16 +91,16 @@ func TestUnwrapConserves(t *testing.T) {
 	for _, c := range []simulate.Counter{
 		{Power: simulate.Constant(50), Unit: simulate.UnitIntel, Period: 983 * time.Microsecond, Jitter: 20 * time.Microsecond, Range: 4e6},
 		{Power: simulate.Trace{{From: 0, Watts: 20}, {From: time.Second, Watts: 60}, {From: 2 * time.Second, Watts: 5}},
-			Unit: simulate.UnitAMD, Period: time.Millisecond, Jitter: 100 * time.Microsecond, Range: 1e6, Start: 999990},
+			Unit: simulate.UnitAMD, Period: time.Millisecond, Jitter: 100 * time.Microsecond, Range: 3e6, Start: 2999990},
 	} {
 		const step = 700 * time.Microsecond
 		sum, prev := Energy(0), Energy(c.Read(0))
 		end := time.Duration(0)
 		for at := step; at < 30*time.Second; at += step {
 			cur := Energy(c.Read(at))
-			delta, ok := unwrap(prev, cur, Energy(c.Range)+1, step+2*time.Millisecond)
-			if !ok {
-				t.Fatalf("reset at %v: %d after %d", at, cur, prev)
+			delta, v := unwrap(prev, cur, Energy(c.Range)+1, step+2*time.Millisecond)
+			if !v.known() {
+				t.Fatalf("verdict %d at %v: %d after %d", v, at, cur, prev)
 			}
 			sum, prev, end = sum+delta, cur, at
 		}

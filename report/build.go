@@ -148,7 +148,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		}
 		r.Paths = append(r.Paths, told)
 	}
-	r.topology(domains)
+	r.Meta.DomainTopology, r.Meta.DomainSupport = nemb.Topology(domains), nemb.Support(domains)
 	r.quality(domains, kind, total)
 
 	stats := result.Stats
@@ -297,27 +297,6 @@ func overall(domains []nemb.Domain, result attribute.Result) (kind nemb.Method, 
 		return kind, 1, 1, source
 	}
 	return kind, sumLo / sum, sumHi / sum, source
-}
-
-func (r *Run) topology(domains []nemb.Domain) {
-	r.Meta.DomainTopology = map[string]Topology{}
-	for _, d := range domains {
-		t := Topology{TopLevel: d.InTotal, Kind: d.Kind, Includes: []string{}}
-		for _, o := range domains {
-			if o.Parent == d.ID && !o.InTotal {
-				t.Includes = append(t.Includes, o.ID)
-			}
-		}
-		r.Meta.DomainTopology[d.ID] = t
-	}
-	switch len(domains) {
-	case 0:
-		r.Meta.DomainSupport = "none"
-	case 1:
-		r.Meta.DomainSupport = "scalar_only"
-	default:
-		r.Meta.DomainSupport = "full"
-	}
 }
 
 func (r *Run) quality(domains []nemb.Domain, kind nemb.Method, total attribute.Ledger) {

@@ -3,6 +3,7 @@ package report
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -25,6 +26,7 @@ type Facts struct {
 	Pure            *string // why a process ran without the native runtime
 	Off             *string // why a process ran without checkpoints
 	Denied          []error // sensors that may not be read
+	Doubts          []nemb.Note
 	CPUModel        string
 	CPUKnown        bool
 	CPUMethod       string
@@ -91,14 +93,94 @@ func (r *Run) Finish(f Facts) {
 	r.Tests(o.Attributed, sites, f.Begun, o.Domains)
 	r.process(f)
 
-	r.Sampler = Sampler{
-		IntervalMs: f.Interval.Seconds() * 1e3, Samples: o.Sampler.Samples, MissedDeadlines: o.Sampler.Missed,
-		Gaps: o.Sampler.Gaps, SlowReads: o.Sampler.SlowReads, Realtime: o.Sampler.Realtime, OwnCPUS: o.Sampler.OwnCPU.Seconds(),
-	}
+	r.sampler(f)
 	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil
 	r.Channel.Lost, r.Channel.Waits = o.Lost, o.Waits
 	r.Skipped = append(r.Skipped, f.Skipped...)
 	r.warnings(f)
+}
+
+// sampler tells how the measuring went. Its own energy is its share, by
+// processor time, of what cg used.
+func (r *Run) sampler(f Facts) {
+	o := f.Outcome
+	r.Sampler = Sampler{
+		IntervalMs: f.Interval.Seconds() * 1e3, Mechanism: o.Sampler.Mechanism(), Samples: o.Sampler.Samples,
+		MissedDeadlines: o.Sampler.Missed, Gaps: o.Sampler.Gaps, FailedReads: o.Sampler.Failed, Dropped: o.Sampler.Dropped,
+		SlowReads: o.Sampler.SlowReads, Realtime: o.Sampler.Realtime, OwnCPUS: o.Sampler.OwnCPU.Seconds(), Counters: []Counter{},
+	}
+	if n := len(o.Series.Samples); n > 0 && r.Totals.EnergyJ != nil {
+		own := max(o.Series.Samples[n-1].Usage.Own, o.Sampler.OwnCPU)
+		for _, l := range r.Ledger {
+			if l.Name == LineOwn && own > 0 {
+				e := Joules(float64(l.EnergyJ) * o.Sampler.OwnCPU.Seconds() / own.Seconds())
+				r.Sampler.EnergyJ = &e
+			}
+		}
+	}
+	for _, c := range o.Faults {
+		r.Sampler.Counters = append(r.Sampler.Counters, Counter{
+			Domain: c.Domain, Wraps: c.Wraps, Failed: c.Failed, Resets: c.Resets, Laps: c.Laps,
+			UnknownS: c.Unknown.Seconds(), StillS: c.Still.Seconds(),
+		})
+	}
+	r.faults(o)
+}
+
+// faults warns of counters that did what no counter does. Where energy is not
+// known, nothing is known of how much there was at most.
+func (r *Run) faults(o *measure.Outcome) {
+	inTotal := map[string]bool{}
+	for _, d := range o.Domains {
+		inTotal[d.ID] = d.InTotal
+	}
+	var all []string
+	for _, c := range o.Faults {
+		var what []string
+		tell := func(n int, text string) {
+			if n > 0 {
+				what = append(what, fmt.Sprintf(text, n))
+			}
+		}
+		tell(c.Failed, "%d readings failed")
+		tell(c.Resets, "it started over elsewhere than at its end %d times")
+		tell(c.Laps, "it may have gone round more than once between two samples %d times")
+		lost := c.Unknown > 0
+		if c.Stuck() && inTotal[c.Domain] {
+			what = append(what, fmt.Sprintf("it stood still for %.1f s", c.Still.Seconds()))
+			lost = true
+		}
+		if len(what) == 0 {
+			continue
+		}
+		text := fmt.Sprintf("the counter of %s: %s; ", c.Domain, strings.Join(what, ", "))
+		switch {
+		case c.Unknown > 0:
+			text += fmt.Sprintf("the energy of %.3g s is not known, and the figures are what was used at least", c.Unknown.Seconds())
+		case lost:
+			text += "the figures are what was used at least"
+		default:
+			text += "the energy is whole, and when it was used in between is not known"
+		}
+		all = append(all, text)
+		if lost && inTotal[c.Domain] {
+			r.unbounded()
+		}
+	}
+	if len(all) > 0 {
+		r.Warn("counter-fault", strings.Join(all, "; "))
+	}
+}
+
+// unbounded takes away the upper bounds of all energies.
+func (r *Run) unbounded() {
+	r.Totals.HiJ, r.Totals.ProgramEnergyHiJ = nil, nil
+	for i := range r.Functions {
+		r.Functions[i].SelfEnergyHiJ, r.Functions[i].InclusiveEnergyHiJ = nil, nil
+	}
+	for i := range r.Tasks {
+		r.Tasks[i].HiJ = nil
+	}
 }
 
 func (r *Run) process(f Facts) {
@@ -124,12 +206,23 @@ func (r *Run) warnings(f Facts) {
 		text := "no energy counter can be read here: every energy is computed from processor time, and the true one is between " +
 			fmt.Sprintf("%.1f and %.1f times the figure", factor(r.Totals.LoJ, r.Totals.EnergyJ), factor(r.Totals.HiJ, r.Totals.EnergyJ))
 		if !f.CPUKnown {
-			text += "; the processor is not in cg's table, which makes it that wide"
+			text += "; the processor is not in cg's table, which makes it that wide (cg calibrate narrows it)"
 		}
 		r.Warn("estimated", text)
 	}
-	for _, err := range f.Denied {
-		r.Warn("sensor-denied", err.Error())
+	if len(f.Denied) > 0 {
+		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; "))
+	}
+	totals := make([]nemb.Energy, len(o.Domains))
+	for i := range min(len(totals), len(o.Attributed.Domains)) {
+		totals[i] = o.Attributed.Domains[i].Total
+	}
+	var doubts []string
+	for _, n := range append(f.Doubts, nemb.Implausible(o.Domains, totals, o.Attributed.Wall)...) {
+		doubts = append(doubts, n.Text)
+	}
+	if len(doubts) > 0 {
+		r.Warn("sensor-suspect", strings.Join(doubts, "; "))
 	}
 	if f.Untested != "" {
 		r.Warn("untested", f.Untested)
@@ -163,7 +256,7 @@ func (r *Run) warnings(f Facts) {
 		r.Warn("sampler-late", text)
 	}
 	if o.Sampler.Dropped > 0 {
-		r.Warn("samples-dropped", fmt.Sprintf("%d samples were overwritten before they were read; their windows are joined", o.Sampler.Dropped))
+		r.Warn("samples-dropped", fmt.Sprintf("%d samples found no room in the ring and were left out; their windows are joined", o.Sampler.Dropped))
 	}
 	if o.Result.TimedOut {
 		r.Warn("timeout", "the program was ended by --timeout: the report covers what it did until then")

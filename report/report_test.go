@@ -54,7 +54,7 @@ func validate(t *testing.T, b []byte) {
 }
 
 // example is a run of two functions on a machine of 20 W, on virtual time.
-func example(kind nemb.Method) *Run {
+func example(kind nemb.Method, faults ...nemb.Faults) *Run {
 	const ms = 1_000_000
 	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: kind, InTotal: true, Lo: 1, Hi: 1}
 	if kind == nemb.Estimated {
@@ -92,8 +92,9 @@ func example(kind nemb.Method) *Run {
 	r.started = time.Unix(1000, 0)
 	r.Finish(Facts{
 		Outcome: &measure.Outcome{
-			PID: 7, Domains: domains, Attributed: a.Finish(), Result: launcher.Result{Exited: true, User: time.Second},
-			Sampler: nemb.Stats{Samples: 111},
+			PID: 7, Domains: domains, Faults: faults, Attributed: a.Finish(), Result: launcher.Result{Exited: true, User: time.Second},
+			Sampler: nemb.Stats{Samples: 111, Missed: 2, Gaps: 1, SlowReads: 3, OwnCPU: 3 * time.Millisecond, Realtime: true},
+			Series:  nemb.Series{Samples: []nemb.Sample{sample(0), sample(1100 * ms)}},
 		},
 		Sites: []checkpoint.Site{
 			{ID: 1, Language: "python", Func: "shop.stock.Stock.refill", File: "/home/u/shop/stock.py", Line: 30, Col: 5, EndLine: 40, Kind: checkpoint.Method},
@@ -202,6 +203,58 @@ func TestCheckFindsAChangedDigit(t *testing.T) {
 	*r.Functions[0].SelfEnergyJ--
 	if len(r.Check()) == 0 {
 		t.Error("functions that do not add up pass")
+	}
+}
+
+// After a failed reading, or anything else that no counter does, no energy is
+// measured, and what is not known has no upper bound.
+func TestFaultsAreNotMeasured(t *testing.T) {
+	tests := []struct {
+		name    string
+		faults  nemb.Faults
+		kind    nemb.Method
+		bounded bool
+		says    string
+	}{
+		{"none", nemb.Faults{Wraps: 3}, nemb.Measured, true, ""},
+		{"bridged", nemb.Faults{Failed: 2}, nemb.Derived, true, "2 readings failed; the energy is whole"},
+		{"lost", nemb.Faults{Failed: 2, Unknown: time.Second}, nemb.Derived, false, "the energy of 1 s is not known"},
+		{"reset", nemb.Faults{Resets: 1, Unknown: time.Second}, nemb.Derived, false, "started over elsewhere"},
+		{"lapped", nemb.Faults{Laps: 1, Unknown: time.Minute}, nemb.Derived, false, "gone round more than once"},
+		{"stuck", nemb.Faults{Still: 3 * time.Second}, nemb.Derived, false, "stood still for 3.0 s"},
+	}
+	for _, test := range tests {
+		method := nemb.Measured
+		test.faults.Domain = "package-0"
+		if test.faults.Any() { // as the sampler says it
+			method = nemb.Derived
+		}
+		r := example(method, test.faults)
+		if r.Totals.Kind != test.kind || (r.Totals.HiJ != nil) != test.bounded || (r.Totals.ProgramEnergyHiJ != nil) != test.bounded {
+			t.Errorf("%s: %s, bounds %v, %v", test.name, r.Totals.Kind, r.Totals.HiJ, r.Totals.ProgramEnergyHiJ)
+		}
+		for _, f := range r.Functions {
+			if f.EnergyKind != test.kind || (f.SelfEnergyHiJ != nil) != test.bounded || (f.InclusiveEnergyHiJ != nil) != test.bounded {
+				t.Errorf("%s: %+v", test.name, f)
+			}
+		}
+		if r.Tasks[0].Kind != test.kind || (r.Tasks[0].HiJ != nil) != test.bounded {
+			t.Errorf("%s: %+v", test.name, r.Tasks[0])
+		}
+		text := ""
+		for _, w := range r.Warnings {
+			if w.Slug == "counter-fault" {
+				text = w.Message
+			}
+		}
+		if (text != "") != (test.says != "") || !strings.Contains(text, test.says) {
+			t.Errorf("%s: warning %q", test.name, text)
+		}
+		b, err := r.JSON(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate(t, b)
 	}
 }
 

@@ -117,11 +117,7 @@ type Meta struct {
 }
 
 // Topology is the place of a domain among the others.
-type Topology struct {
-	TopLevel bool     `json:"top_level"`
-	Kind     string   `json:"kind"`
-	Includes []string `json:"includes"`
-}
+type Topology = nemb.Place
 
 // Task is a named span of the run. measure has one: the program.
 type Task struct {
@@ -243,13 +239,29 @@ type Process struct {
 
 // Sampler is what the measuring itself did.
 type Sampler struct {
-	IntervalMs      float64 `json:"interval_ms"`
-	Samples         int     `json:"samples"`
-	MissedDeadlines int     `json:"missed_deadlines"`
-	Gaps            int     `json:"gaps"`
-	SlowReads       int     `json:"slow_reads"`
-	Realtime        bool    `json:"realtime"`
-	OwnCPUS         float64 `json:"own_cpu_s"`
+	IntervalMs      float64   `json:"interval_ms"`
+	Mechanism       string    `json:"mechanism"`
+	Samples         int       `json:"samples"`
+	MissedDeadlines int       `json:"missed_deadlines"`
+	Gaps            int       `json:"gaps"`         // windows of more than two intervals, or with a failed reading
+	FailedReads     int       `json:"failed_reads"` // samples in which a reading failed
+	Dropped         int       `json:"dropped"`
+	SlowReads       int       `json:"slow_reads"` // samples that took more than 50 us
+	Realtime        bool      `json:"realtime"`
+	OwnCPUS         float64   `json:"own_cpu_s"`
+	EnergyJ         *Joules   `json:"energy_j"` // the sampler's part of the ledger's line "cg"
+	Counters        []Counter `json:"counters"`
+}
+
+// Counter is what happened to the counter of a domain.
+type Counter struct {
+	Domain   string  `json:"domain"`
+	Wraps    int     `json:"wraps"`
+	Failed   int     `json:"failed"`
+	Resets   int     `json:"resets"`
+	Laps     int     `json:"laps"`
+	UnknownS float64 `json:"unknown_s"` // time whose energy no reading tells
+	StillS   float64 `json:"still_s"`   // the longest time without a movement
 }
 
 // Channel is what the checkpoints did.

@@ -70,6 +70,9 @@ func (p *printer) headline(r *Run) {
 		p.line("%s  %s  [%s, %s]  %s", "Program", energy(t.ProgramEnergyJ), energy(t.ProgramEnergyLoJ), energy(t.ProgramEnergyHiJ),
 			p.paint(dim, "its share, by processor time"))
 	}
+	if e, ok := t.Domains["memory"]; ok {
+		p.line("Memory   %s  %s", r.mark()+energy(&e), p.paint(dim, "of the program's resident set, within the machine's energy"))
+	}
 	power := "?"
 	if t.AvgPowerW != nil {
 		power = fmt.Sprintf("%.2f W", *t.AvgPowerW)
@@ -221,11 +224,19 @@ func (p *printer) ledger(r *Run) {
 }
 
 func (p *printer) notes(r *Run) {
-	if len(r.Warnings) > 0 || len(r.Skipped) > 0 || len(r.Functions) > 0 {
+	if len(r.Warnings) > 0 || len(r.Skipped) > 0 || len(r.Functions) > 0 || r.Sampler.Samples > 0 {
 		p.line("")
 	}
 	if len(r.Functions) > 0 {
 		p.note(dim, "method", "time-share: the energy of each sampling window by processor time, in a thread by time in function")
+	}
+	if s := r.Sampler; s.Samples > 0 {
+		text := fmt.Sprintf("%d samples, one each %v (%s); %d missed, %d gaps, %d slower than 50 µs; %s of processor time",
+			s.Samples, time.Duration(s.IntervalMs*1e6), s.Mechanism, s.MissedDeadlines, s.Gaps, s.SlowReads, seconds(s.OwnCPUS))
+		if s.EnergyJ != nil {
+			text += ", " + r.mark() + energy(s.EnergyJ)
+		}
+		p.note(dim, "sampler", text)
 	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)

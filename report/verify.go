@@ -49,14 +49,17 @@ func (c *check) ratio(field, of string, got *float64, part *Joules, whole float6
 	}
 }
 
-// interval wants lo <= value <= hi, all of them known or none.
+// interval wants lo <= value <= hi, all of them known or none; but where energy
+// is missing nothing bounds a value from above.
 func (c *check) interval(field string, lo, value, hi *Joules) {
 	switch {
-	case (lo == nil) != (value == nil) || (hi == nil) != (value == nil):
+	case (lo == nil) != (value == nil) || value == nil && hi != nil:
 		c.fault(field, "a value and its interval are known together or not at all")
 	case value == nil:
-	case *lo > *value || *hi < *value:
-		c.fault(field, "%s J is not within its interval, %s to %s J", decimal(*value), decimal(*lo), decimal(*hi))
+	case *lo > *value:
+		c.fault(field, "%s J is below its interval, which begins at %s J", decimal(*value), decimal(*lo))
+	case hi != nil && *hi < *value:
+		c.fault(field, "%s J is above its interval, which ends at %s J", decimal(*value), decimal(*hi))
 	}
 }
 

@@ -854,3 +854,17 @@ func TestResumedElsewhere(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// What is the program's alone goes to it whatever the others use, even where the
+// program used no time.
+func TestProgramDomain(t *testing.T) {
+	d := nemb.Domain{ID: "memory", Parent: "machine", Method: nemb.Estimated, Lo: 0.2, Hi: 1.6, Program: true}
+	a := New([]nemb.Domain{d}, 2)
+	a.Begin(nemb.Sample{Energy: []nemb.Energy{0}})
+	a.Close(nemb.Sample{At: 1000, Time: 1000, Energy: []nemb.Energy{70}, Usage: nemb.Usage{Program: 100, Other: 900}})
+	a.Last(nemb.Sample{At: 2000, Time: 2000, Energy: []nemb.Energy{100}, Usage: nemb.Usage{Program: 100, Other: 1900}})
+	l := a.Finish().Domains[0]
+	if l.Total != 100 || l.Uninstrumented+l.Functions != 100 || l.Other != 0 || l.Idle != 0 || !l.Balanced() {
+		t.Errorf("%+v", l)
+	}
+}

@@ -82,6 +82,13 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 			b.unattributed += e
 			continue
 		}
+		if a.domains[d].Program {
+			b.program += e
+			b.lo += float64(e)
+			b.hi += float64(e)
+			a.spend(d, float64(e), weight, rest, cpu)
+			continue
+		}
 		idle, lo, hi := a.idle(d, e, wall, program+own+other)
 		shares := split(e-idle, program, own, other)
 		if program+own+other <= 0 {

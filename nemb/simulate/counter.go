@@ -1,9 +1,10 @@
 // Package simulate makes energy counters whose truth is known.
 //
-// In go power traces. Out come a Counter, which is a pure function of time for
-// tests in virtual time, and a Tree, which serves counters as a live powercap
-// tree through FUSE, with faults on demand. Nothing is random: the same trace
-// and the same instant give the same reading.
+// In go powers: a Trace of steps, a Ramp, a Sine, their Sum, or Busy, which
+// follows real processor time. Out come a Counter, which is a pure function of
+// time for tests in virtual time, and a Tree, which serves counters as a live
+// powercap tree through FUSE, with faults on demand. Nothing is random: the
+// same power and the same instant give the same reading.
 package simulate
 
 import (
@@ -41,6 +42,29 @@ func (tr Trace) Energy(t time.Duration) float64 {
 	return sum
 }
 
+// Index returns tr for many readings: each takes the logarithm of the steps.
+func (tr Trace) Index() Power {
+	x := indexed{tr, make([]float64, len(tr))}
+	for i := 1; i < len(tr); i++ {
+		x.sums[i] = x.sums[i-1] + tr[i-1].Watts*(tr[i].From-tr[i-1].From).Seconds()
+	}
+	return x
+}
+
+type indexed struct {
+	Trace
+	sums []float64 // joules up to each step
+}
+
+// Energy implements Power.
+func (x indexed) Energy(t time.Duration) float64 {
+	i := sort.Search(len(x.Trace), func(i int) bool { return x.Trace[i].From >= t }) - 1
+	if i < 0 {
+		return 0
+	}
+	return x.sums[i] + x.Trace[i].Watts*(t-x.Trace[i].From).Seconds()
+}
+
 // Units of RAPL counters in joules (Intel SDM vol. 3B, 16.10.1; AMD PPR):
 // most Intel packages, and AMD packages and Intel server DRAM.
 const (
@@ -51,7 +75,7 @@ const (
 // Counter shows a trace as a RAPL counter does: it stands still between
 // updates, counts whole units and starts over at 0.
 type Counter struct {
-	Power  Trace
+	Power  Power         // nil draws nothing
 	Unit   float64       // joules; 0 counts microjoules
 	Period time.Duration // between updates; 0 is always up to date
 	Jitter time.Duration // an update comes up to this much early or late; below Period/2
@@ -81,7 +105,10 @@ func (c Counter) Read(t time.Duration) uint64 {
 		}
 		t = max(0, c.update(k))
 	}
-	joules := c.Power.Energy(t)
+	joules := 0.0
+	if c.Power != nil {
+		joules = c.Power.Energy(t)
+	}
 	if c.Unit > 0 {
 		joules = math.Floor(joules/c.Unit) * c.Unit
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,6 +36,68 @@ func TestCounter(t *testing.T) {
 		if got := steps.Energy(at); math.Abs(got-want) > 1e-9 {
 			t.Errorf("at %v: %g J, want %g J", at, got, want)
 		}
+	}
+}
+
+// What a driver can do to a counter: stand still, start over, go away.
+func TestTreeFaults(t *testing.T) {
+	dir := t.TempDir()
+	tree, err := Mount(dir, Machine{Zones: []Zone{{Dir: "intel-rapl:0", Name: "package-0", Counter: Counter{Power: Constant(1e6), Start: 1e12},
+		Zones: []Zone{{Dir: "intel-rapl:0:0", Name: "core", Counter: Counter{Power: Constant(1e6), Start: 1e9, Range: 1e15}}}}}})
+	if errors.Is(err, ErrNoFUSE) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	zone := dir + "/sys/devices/virtual/powercap/intel-rapl/intel-rapl:0"
+	core := zone + "/intel-rapl:0:0"
+	fd, err := unix.Open(core+"/energy_uj", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	read := func() uint64 {
+		t.Helper()
+		var text [32]byte
+		n, err := unix.Pread(fd, text[:], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := strconv.ParseUint(strings.TrimSpace(string(text[:n])), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	tree.Fault("intel-rapl:0:0", Fault{Stuck: true})
+	stuck := read()
+	time.Sleep(5 * time.Millisecond)
+	if again := read(); again != stuck || stuck < 1e9 {
+		t.Errorf("stuck at %d, then %d", stuck, again)
+	}
+	tree.Fault("intel-rapl:0:0", Fault{})
+	if mended := read(); mended < stuck+5e9 {
+		t.Errorf("mended it shows %d after %d", mended, stuck)
+	}
+	tree.Reset("intel-rapl:0:0")
+	if v := read(); v >= stuck {
+		t.Errorf("%d after a reset", v)
+	}
+	if err := errors.Join(tree.Unplug("intel-rapl:0")); err != nil {
+		t.Error(err)
+	}
+	var text [8]byte
+	if _, err := unix.Pread(fd, text[:], 0); err != unix.ENODEV {
+		t.Errorf("a kept descriptor of an unplugged zone: %v", err)
+	}
+	for _, path := range []string{zone, core, dir + "/sys/class/powercap/intel-rapl:0", dir + "/sys/class/powercap/intel-rapl:0:0"} {
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", path, err)
+		}
+	}
+	if tree.Unplug("intel-rapl:0") == nil || tree.Reset("intel-rapl:0:0") == nil {
+		t.Error("an unplugged zone is there")
 	}
 }
 

@@ -42,6 +42,9 @@ type Fault struct {
 	// Text replaces what is read, "" for none: a counter shows an empty text
 	// with "\n".
 	Text string
+	// Stuck makes the counter stand still at what it shows now. Mended, it
+	// shows what it would have.
+	Stuck bool
 }
 
 // Tree is a mounted machine. DIR/sys/devices/virtual/powercap holds the zones,
@@ -52,6 +55,7 @@ type Tree struct {
 	dir    string
 	server *fuse.Server
 	zones  map[string]*energyFile
+	class  *fs.Inode
 }
 
 // Mount serves machine below dir, an existing folder. Close ends it.
@@ -84,7 +88,41 @@ func (t *Tree) Fault(zone string, f Fault) error {
 	if !ok {
 		return fmt.Errorf("simulate: no zone %s", zone)
 	}
+	if f.Stuck {
+		f.Text = file.text()
+	}
 	file.fault.Store(&f)
+	return nil
+}
+
+// Reset makes the counter of a zone start over at 0, as when its driver is
+// loaded again.
+func (t *Tree) Reset(zone string) error {
+	file, ok := t.zones[zone]
+	if !ok {
+		return fmt.Errorf("simulate: no zone %s", zone)
+	}
+	file.base.Store(file.raw())
+	return nil
+}
+
+// Unplug takes a zone and those below it away for good: its folder and its link
+// are gone, and descriptors that are open read ENODEV, as in sysfs.
+func (t *Tree) Unplug(zone string) error {
+	file, ok := t.zones[zone]
+	if !ok {
+		return fmt.Errorf("simulate: no zone %s", zone)
+	}
+	for name, f := range t.zones {
+		if name == zone || strings.HasPrefix(name, zone+":") {
+			f.fault.Store(&Fault{Open: syscall.ENODEV, Read: syscall.ENODEV})
+			t.class.RmChild(name)
+			delete(t.zones, name)
+		}
+	}
+	if _, dir := file.dir.Parent(); dir != nil {
+		dir.RmChild(zone)
+	}
 	return nil
 }
 
@@ -112,6 +150,7 @@ func (r *treeRoot) OnAdd(ctx context.Context) {
 	const devices = "devices/virtual/powercap"
 	sys := folder(ctx, &r.Inode, "sys")
 	class := folder(ctx, sys, "class/powercap")
+	r.tree.class = class
 	base := folder(ctx, sys, devices)
 	var add func(parent *fs.Inode, at string, zones []Zone)
 	add = func(parent *fs.Inode, at string, zones []Zone) {
@@ -120,7 +159,7 @@ func (r *treeRoot) OnAdd(ctx context.Context) {
 			if z.Counter.Range == 0 {
 				z.Counter.Range = range32
 			}
-			energy := &energyFile{counter: z.Counter, epoch: r.tree.Epoch}
+			energy := &energyFile{dir: dir, counter: z.Counter, epoch: r.tree.Epoch}
 			energy.fault.Store(&Fault{})
 			r.tree.zones[z.Dir] = energy
 			put(ctx, dir, "energy_uj", energy, syscall.S_IFREG)
@@ -164,9 +203,21 @@ func text(s string) *fs.MemRegularFile {
 // energyFile is energy_uj: mode 0400 like the real one, never cached.
 type energyFile struct {
 	fs.Inode
+	dir     *fs.Inode // the zone's
 	counter Counter
 	epoch   time.Time
+	base    atomic.Uint64 // what it showed at the last Reset
 	fault   atomic.Pointer[Fault]
+}
+
+func (f *energyFile) raw() uint64 { return f.counter.Read(time.Since(f.epoch)) }
+
+func (f *energyFile) text() string {
+	raw, base := f.raw(), f.base.Load()
+	if raw < base {
+		raw += f.counter.Range + 1
+	}
+	return strconv.FormatUint(raw-base, 10) + "\n"
 }
 
 var _ interface {
@@ -191,7 +242,7 @@ func (f *energyFile) Read(_ context.Context, _ fs.FileHandle, dest []byte, off i
 	}
 	s := fault.Text
 	if s == "" {
-		s = strconv.FormatUint(f.counter.Read(time.Since(f.epoch)), 10) + "\n"
+		s = f.text()
 	}
 	if off >= int64(len(s)) {
 		return fuse.ReadResultData(nil), 0

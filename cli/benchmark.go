@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/checkpoint"
+	"cg/launcher"
+	"cg/load"
+	"cg/measure"
+	"cg/nemb"
+	"cg/report"
+)
+
+func benchmarkCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "benchmark",
+		Usage:     "measure the machine under a load of cg's own",
+		ArgsUsage: "[KIND]",
+		Description: `KIND is cpu_stress (the default: arithmetic in registers), memory_stress (copies
+through 64 MiB in each thread), mixed (threads of both), idle, or gpu_compute
+(arithmetic on the first NVIDIA GPU). The load runs in a process of its own and is
+measured as any program is; the report is the same.
+
+With --intensity 30 it works for 30 % of each 20 ms and rests for the others.
+
+Exit status: 0; 1 if the load could not be done; 2 usage; 125 cg failed.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "duration", Value: "10s", Usage: "how long, in `TIME` (seconds, or such as 1m30s)"},
+			&cli.IntFlag{Name: "intensity", Value: 100, Usage: "`PERCENT` of the time to work, 1 to 100"},
+			&cli.IntFlag{Name: "threads", Usage: "work in `N` threads; default: one for each processor"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
+			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
+			&cli.BoolFlag{Name: "verbose", Usage: "show every warning"},
+			sysrootFlag(),
+		},
+		Action: runBenchmark,
+	}
+}
+
+func runBenchmark(c *cli.Context) error {
+	kind := "cpu_stress"
+	if c.Args().Present() {
+		kind = c.Args().First()
+	}
+	if all := append(load.Kinds(), load.GPU); !slices.Contains(all, kind) || c.NArg() > 1 {
+		return fail(statusUsage, "benchmark: %q is no load: use one of %s", strings.Join(c.Args().Slice(), " "), strings.Join(all, ", "))
+	}
+	if percent := c.Int("intensity"); percent < 1 || percent > 100 {
+		return fail(statusUsage, "--intensity: %d %%: use 1 to 100", percent)
+	}
+	if c.Int("threads") < 0 || c.Int("threads") > 4096 {
+		return fail(statusUsage, "--threads: %d: use 1 to 4096, or 0 for one on each processor", c.Int("threads"))
+	}
+	if d, err := duration(c.String("duration")); err != nil || d == 0 {
+		return fail(statusUsage, "--duration: %q is not a time: use seconds, or such as 90s, 1m30s", c.String("duration"))
+	}
+	interval, err := precision(c.String("precision"))
+	if err != nil {
+		return fail(statusUsage, "-p: %w", err)
+	}
+	if kind == load.GPU {
+		if err := load.CheckGPU(); err != nil {
+			return fail(statusFailure, "%w", err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	out, err := openOutput(c)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	root, err := sysroot(c)
+	if err != nil {
+		return err
+	}
+	found, err := nemb.Discover(root, c.StringSlice("sensors"))
+	if errors.Is(err, nemb.ErrUnknownSource) {
+		return fail(statusUsage, "-s: %w", err)
+	} else if err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	defer found.Close()
+	if want := c.StringSlice("sensors"); len(want) > 0 && len(found.Sensors) == 0 {
+		return fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(found.Denied))
+	}
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP) // they end the load, and the report tells of what was done
+	account := nemb.NewAccount()
+	defer account.Close()
+
+	run := report.Start("coarse", "", os.Args, Version)
+	command := launcher.Cmd{Pty: launcher.Never, Args: []string{self, "load",
+		"--duration", c.String("duration"), "--intensity", strconv.Itoa(c.Int("intensity")), "--threads", strconv.Itoa(c.Int("threads")), kind}}
+	if jsonOnStdout(c) {
+		command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	}
+	outcome, err := measure.Run(measure.Config{Command: command, Sensors: found.Sensors, Account: account, Interval: interval})
+	if err != nil {
+		return refused(err)
+	}
+	cpu := nemb.Identify(root)
+	_, calibrated, _ := nemb.Calibrated(cpu)
+	run.Finish(report.Facts{
+		Outcome: outcome, Denied: found.Denied, CPUMethod: account.Method(), Program: "benchmark " + kind, Interval: interval,
+		CPUModel: cpu.Name, CPUKnown: cpu.March != "" || calibrated, Clock: checkpoint.SystemClock(),
+	})
+	if err := out.write(run, c.Bool("verbose")); err != nil {
+		return fail(statusSelf, "%w; the load's own status was %d", err, outcome.Result.Status)
+	}
+	return ended(outcome.Result.Status)
+}
+
+// loadCommand does a load in this process: what cg benchmark and cg track bench
+// start.
+func loadCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "load",
+		Hidden:    true,
+		Usage:     "keep the machine busy",
+		ArgsUsage: "KIND",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "duration", Value: "10s", Usage: "for `TIME`"},
+			&cli.IntFlag{Name: "rounds", Usage: "do `N` rounds in each thread, instead"},
+			&cli.IntFlag{Name: "intensity", Value: 100, Usage: "`PERCENT` of the time"},
+			&cli.IntFlag{Name: "threads", Usage: "in `N` threads; default: one for each processor"},
+		},
+		Action: func(c *cli.Context) error {
+			d, err := duration(c.String("duration"))
+			if err != nil {
+				return fail(statusUsage, "--duration: %w", err)
+			}
+			n, err := load.Run(load.Config{Kind: c.Args().First(), Threads: c.Int("threads"), Intensity: c.Int("intensity"), Duration: d, Rounds: c.Int("rounds")})
+			if err != nil {
+				return fail(statusFailure, "%w", err)
+			}
+			fmt.Printf("%s: %d rounds\n", c.Args().First(), n)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/nemb"
+	"cg/report"
+)
+
+func calibrateCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "calibrate",
+		Usage: "tell the estimate what this machine draws",
+		Description: `Where no energy counter can be read, cg estimates power from processor time by
+tables that are good to half of the figure. Two powers of this machine, from any
+meter, replace the tables: with all processors idle, and with all of them busy.
+
+  cg calibrate --idle 38 --load 112
+  cg calibrate --from idle.json --from busy.json
+
+Reports come from this machine while its counters could be read, such as of cg
+benchmark -o idle.json idle and cg benchmark -o busy.json cpu_stress as root.
+
+It is kept in cg/calibration.json in your configuration ($XDG_CONFIG_HOME, else
+~/.config) for this kind and number of processors. Everything estimated stays
+marked as such.
+
+Exit status: 0; 1 if it cannot be kept, or a report says nothing of use; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.Float64Flag{Name: "idle", Usage: "power with idle processors in `WATTS`"},
+			&cli.Float64Flag{Name: "load", Usage: "power with all processors busy in `WATTS`"},
+			&cli.StringSliceFlag{Name: "from", Usage: "take them from two reports (`FILE`), given one after the other"},
+			&cli.BoolFlag{Name: "show", Usage: "print what is calibrated"},
+			&cli.BoolFlag{Name: "remove", Usage: "forget this machine's calibration"},
+			sysrootFlag(),
+		},
+		Action: runCalibrate,
+	}
+}
+
+func runCalibrate(c *cli.Context) error {
+	if c.Args().Present() {
+		return fail(statusUsage, "calibrate: %q: it takes only flags (cg calibrate --help)", c.Args().First())
+	}
+	ways := 0
+	for _, asked := range []bool{c.IsSet("idle") || c.IsSet("load"), c.IsSet("from"), c.Bool("show"), c.Bool("remove")} {
+		if asked {
+			ways++
+		}
+	}
+	if ways != 1 || c.IsSet("idle") != c.IsSet("load") {
+		return fail(statusUsage, "calibrate: use --idle W and --load W, or --from REPORT twice, or --show, or --remove")
+	}
+	root, err := sysroot(c)
+	if err != nil {
+		return err
+	}
+	cpu := nemb.Identify(root)
+	if cpu.Processors == 0 {
+		return fail(statusFailure, "%s lists no processors", root.Proc("cpuinfo"))
+	}
+	path, err := nemb.CalibrationFile()
+	if err != nil {
+		return fail(statusFailure, "no place for a calibration: %w", err)
+	}
+	all, err := nemb.ReadCalibrations(path)
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	id := cpu.Identity()
+	if c.Bool("show") {
+		for _, known := range slices.Sorted(maps.Keys(all)) {
+			k := all[known]
+			fmt.Printf("%s: %g W idle, %g W busy, by %s, %s\n", known, k.Idle, k.Load, k.Meter, k.Made.Format(time.DateOnly))
+		}
+		if _, ok := all[id]; !ok {
+			fmt.Printf("%s: not calibrated\n", id)
+		}
+		return nil
+	}
+	if c.Bool("remove") {
+		if _, ok := all[id]; !ok {
+			return fail(statusFailure, "%s: not calibrated", id)
+		}
+		delete(all, id)
+	} else {
+		made, err := calibration(c, cpu)
+		if err != nil {
+			return err
+		}
+		made.Made = time.Now().UTC().Truncate(time.Second)
+		all[id] = made
+	}
+	if err := nemb.WriteCalibrations(path, all); err != nil {
+		return fail(statusFailure, "calibrate: %w", err)
+	}
+	if k, ok := all[id]; ok {
+		say(os.Stderr, fmt.Sprintf("%s: %.4g W idle, %.4g W busy, kept in %s", id, k.Idle, k.Load, path))
+	} else {
+		say(os.Stderr, fmt.Sprintf("%s: removed from %s", id, path))
+	}
+	return nil
+}
+
+func calibration(c *cli.Context, cpu nemb.CPU) (nemb.Calibration, error) {
+	if !c.IsSet("from") {
+		k := nemb.Calibration{Idle: c.Float64("idle"), Load: c.Float64("load"), Meter: "--idle and --load"}
+		if err := k.Check(); err != nil {
+			return k, fail(statusUsage, "calibrate: %w", err)
+		}
+		return k, nil
+	}
+	names := c.StringSlice("from")
+	if len(names) != 2 {
+		return nemb.Calibration{}, fail(statusUsage, "--from: %d reports: use one of the idle and one of the busy machine", len(names))
+	}
+	if cpu.Virtual {
+		return nemb.Calibration{}, fail(statusFailure, "--from: this is a guest, and a counter tells the whole host's power: give the guest's share by --idle and --load")
+	}
+	var share, watts [2]float64
+	for i, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nemb.Calibration{}, fail(statusFailure, "--from: %w", err)
+		}
+		r, err := report.Read(b)
+		if err == nil && r.Meta.CPUModel != cpu.Name {
+			err = fmt.Errorf("it is of another processor, %q", r.Meta.CPUModel)
+		}
+		if err == nil {
+			share[i], watts[i], err = r.Point(cpu.Processors)
+		}
+		if err != nil {
+			return nemb.Calibration{}, fail(statusFailure, "--from: %s: %w", name, err)
+		}
+	}
+	k, err := nemb.LinearCalibration(share[0], watts[0], share[1], watts[1])
+	if err != nil {
+		return k, fail(statusFailure, "--from: %w", err)
+	}
+	k.Meter = "the reports " + strings.Join(names, " and ")
+	return k, nil
+}

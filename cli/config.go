@@ -1,0 +1,432 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/config"
+	"cg/instrument"
+	"cg/nemb"
+	"cg/track"
+)
+
+// projectFile is looked for in the current folder and those above it.
+const projectFile = ".cg.toml"
+
+// unsettled lists what has no setting: commands whose flags say what to do now, and
+// flags that are of one run.
+var unsettled = struct{ commands, flags []string }{
+	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate"},
+	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pairs", "save-instrumented", "analyze.output-dir"},
+}
+
+// settled tells whether a flag of a command is a setting, too.
+func settled(c *cli.Command, f cli.Flag) bool {
+	name := f.Names()[0]
+	return !slices.Contains(unsettled.commands, c.Name) && !slices.Contains(unsettled.flags, name) && !slices.Contains(unsettled.flags, c.Name+"."+name)
+}
+
+// checks tell what is wrong with a value, by the name of a flag or of a command
+// and a flag. What is not here the command itself refuses.
+var checks = map[string]func(string) error{
+	"precision":           func(s string) error { _, err := precision(s); return err },
+	"granularity":         func(s string) error { _, err := instrument.ParseGranularity(s); return err },
+	"timeout":             checkTime,
+	"duration":            checkTime,
+	"flush":               checkTime,
+	"pty":                 oneOf("auto", "always", "never"),
+	"sensors":             checkSensors,
+	"tracker":             func(s string) error { _, err := track.Parse(s); return err },
+	"track.format":        oneOf(track.Formats()...),
+	"benchmark.intensity": between(1, 100),
+}
+
+func checkTime(s string) error { _, err := duration(s); return err }
+
+func checkSensors(s string) error {
+	for name := range strings.SplitSeq(s, ",") {
+		if name != "auto" && !slices.ContainsFunc(nemb.Sources(), func(o nemb.Source) bool { return o.Name == name }) {
+			return fmt.Errorf("there are no sensors %q; known are auto, %s", name, sensorNames())
+		}
+	}
+	return nil
+}
+
+func oneOf(names ...string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(names, s) {
+			return fmt.Errorf("%q is not known: use one of %s", s, strings.Join(names, ", "))
+		}
+		return nil
+	}
+}
+
+func between(least, most int) func(string) error {
+	return func(s string) error {
+		if v, err := strconv.Atoi(strings.ReplaceAll(s, "_", "")); err != nil || v < least || v > most {
+			return fmt.Errorf("%s: use %d to %d", s, least, most)
+		}
+		return nil
+	}
+}
+
+// keys are the settings: a table for each command, and before the tables what
+// several commands have.
+func keys(commands []*cli.Command) []config.Key {
+	var all []config.Key
+	seen := map[string]config.Key{}
+	for _, c := range commands {
+		for _, f := range c.Flags {
+			if !settled(c, f) {
+				continue
+			}
+			name := f.Names()[0]
+			k := config.Key{Section: c.Name, Name: name, Type: typeOf(f), Check: checks[name]}
+			if check := checks[c.Name+"."+name]; check != nil {
+				k.Check = check
+			}
+			all = append(all, k)
+			if before, ok := seen[name]; ok && before.Section != "" && before.Type == k.Type {
+				seen[name] = config.Key{}
+				all = append(all, config.Key{Name: name, Type: k.Type, Check: checks[name]})
+			} else if !ok {
+				seen[name] = k
+			}
+		}
+	}
+	return all
+}
+
+func typeOf(f cli.Flag) config.Type {
+	if slices.Contains([]string{"timeout", "duration", "flush"}, f.Names()[0]) {
+		return config.Time
+	}
+	switch f.(type) {
+	case *cli.BoolFlag:
+		return config.Boolean
+	case *cli.IntFlag:
+		return config.Whole
+	case *cli.Float64Flag:
+		return config.Number
+	case *cli.StringSliceFlag, *cli.GenericFlag:
+		return config.Texts
+	}
+	return config.Text
+}
+
+// userFile is the user's own: cg/config.toml in $XDG_CONFIG_HOME, else
+// ~/.config.
+func userFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "cg", "config.toml"), nil
+}
+
+// settingsFiles are those that are there, the stronger first. A project's file
+// that belongs to somebody else is left alone: it can name what is run.
+func settingsFiles(chosen string) ([]string, error) {
+	if chosen != "" {
+		return []string{chosen}, nil
+	}
+	var files []string
+	if dir, err := os.Getwd(); err == nil {
+		for {
+			path := filepath.Join(dir, projectFile)
+			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+				if stat, ok := info.Sys().(*syscall.Stat_t); ok && !mine(int(stat.Uid)) {
+					say(os.Stderr, path+" belongs to another user and is not read")
+				} else {
+					files = append(files, path)
+				}
+				break
+			}
+			if filepath.Dir(dir) == dir {
+				break
+			}
+			dir = filepath.Dir(dir)
+		}
+	}
+	if user, err := userFile(); err == nil {
+		if _, err := os.Stat(user); err == nil {
+			files = append(files, user)
+		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// mine tells whether a file's owner is the user, who may be root for a while.
+func mine(owner int) bool {
+	return owner == os.Getuid() || owner == 0 || os.Getuid() == 0 && os.Getenv("SUDO_UID") == strconv.Itoa(owner)
+}
+
+// layers reads files, the stronger first.
+func layers(files []string, keys []config.Key) ([]config.Settings, error) {
+	var all []config.Settings
+	var errs []error
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		settings, err := config.Parse(file, text, keys)
+		all, errs = append(all, settings), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// setting is what a flag is set to outside of the command line: the environment
+// first, then the files; in each the command's own table before what is for all.
+func setting(command string, f cli.Flag, files []config.Settings) (v config.Value, origin string, ok bool) {
+	name := f.Names()[0]
+	variable := "CG_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	if text := os.Getenv(variable); text != "" {
+		return config.Value{Texts: []string{text}}, variable, true
+	}
+	for _, s := range files {
+		for _, key := range []string{command + "." + name, name} {
+			if v, ok := s[key]; ok {
+				return v, v.Origin() + ": " + key, true
+			}
+		}
+	}
+	return v, "", false
+}
+
+// configure lets settings stand in for flags that are not given.
+func configure(c *cli.Command) {
+	if slices.Contains(unsettled.commands, c.Name) {
+		return
+	}
+	c.Flags = append(c.Flags, &cli.StringFlag{Name: "config", EnvVars: []string{"CG_CONFIG"}, Usage: "take settings from `FILE` instead of " + projectFile + " and your own (cg config)"})
+	action := c.Action
+	c.Action = func(ctx *cli.Context) error {
+		if err := settle(ctx); err != nil {
+			return err
+		}
+		return action(ctx)
+	}
+}
+
+func settle(c *cli.Context) error {
+	files, err := settingsFiles(c.String("config"))
+	var all []config.Settings
+	if err == nil {
+		all, err = layers(files, keys(commands()))
+	}
+	if err != nil {
+		return fail(statusUsage, "%w", err)
+	}
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		if !settled(c.Command, f) || c.IsSet(name) {
+			continue
+		}
+		v, origin, ok := setting(c.Command.Name, f, all)
+		if !ok {
+			continue
+		}
+		for _, text := range v.Texts {
+			err := c.Set(name, text)
+			if t := typeOf(f); err != nil && t != config.Texts {
+				err = fmt.Errorf("%q is not %s", text, t)
+			}
+			if check := checks[name]; err == nil && check != nil {
+				err = check(text)
+			}
+			if err != nil {
+				return fail(statusUsage, "%s: %w", origin, err)
+			}
+		}
+		if c.App.Metadata == nil {
+			c.App.Metadata = map[string]any{}
+		}
+		c.App.Metadata["settled "+name] = true
+	}
+	return nil
+}
+
+// given tells whether a flag stands on the command line.
+func given(c *cli.Context, name string) bool {
+	return c.IsSet(name) && c.App.Metadata["settled "+name] == nil
+}
+
+func configCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "config",
+		Usage:     "show, edit, reset or check the settings",
+		ArgsUsage: "[FILE]",
+		Description: `Most flags can be set in files: in a table with the command's name, or for all
+commands that have the flag before the first table.
+
+  precision = "high"
+  [measure]
+  granularity = "fine"
+  timeout = "90s"
+  [track]
+  tracker = ["0.1,rapl", "1,hwmon"]
+
+A flag on the command line is the strongest, then the environment (CG_PRECISION
+for --precision), then ` + projectFile + ` in the current folder or the nearest above it, then
+cg/config.toml in your configuration ($XDG_CONFIG_HOME, else ~/.config). --config
+FILE of a command replaces both files. Unknown keys and wrong values are errors.
+
+Exit status: 0; 1 if a file is wrong or cannot be changed; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "show", Usage: "print every setting, its value and where it comes from (the default)"},
+			&cli.BoolFlag{Name: "edit", Usage: "open your file in $VISUAL or $EDITOR, and check it"},
+			&cli.BoolFlag{Name: "reset", Usage: "set your file aside, to config.toml.old"},
+			&cli.BoolFlag{Name: "validate", Usage: "check FILE, or the files that are in use"},
+		},
+		Action: runConfig,
+	}
+}
+
+func runConfig(c *cli.Context) error {
+	ways := 0
+	for _, name := range []string{"show", "edit", "reset", "validate"} {
+		if c.Bool(name) {
+			ways++
+		}
+	}
+	if ways > 1 || c.NArg() > 1 || c.Args().Present() && !c.Bool("validate") {
+		return fail(statusUsage, "config: use one of --show, --edit, --reset, --validate [FILE]")
+	}
+	files, err := settingsFiles(c.Args().First())
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	user, err := userFile()
+	if err != nil && !c.Bool("validate") {
+		return fail(statusFailure, "no place for settings: %w", err)
+	}
+	all := commands()
+	switch {
+	case c.Bool("edit"):
+		return editSettings(user, keys(all))
+	case c.Bool("reset"):
+		if err := os.Rename(user, user+".old"); err != nil {
+			return fail(statusFailure, "%w", err)
+		}
+		say(os.Stderr, user+" is "+user+".old now")
+		return nil
+	case c.Bool("validate"):
+		if len(files) == 0 {
+			say(os.Stderr, "there is no file of settings: "+projectFile+", "+user)
+		}
+		var errs []error
+		for _, file := range files {
+			if _, err := layers([]string{file}, keys(all)); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			fmt.Println(file + ": ok")
+		}
+		if err := errors.Join(errs...); err != nil {
+			return fail(statusFailure, "%w", err)
+		}
+		return nil
+	}
+	settings, err := layers(files, keys(all))
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	for _, command := range all {
+		heading := "\n[" + command.Name + "]\n"
+		for _, f := range command.Flags {
+			if !settled(command, f) {
+				continue
+			}
+			fmt.Print(heading)
+			heading = ""
+			if v, origin, ok := setting(command.Name, f, settings); ok {
+				fmt.Printf("%s = %s  # %s\n", f.Names()[0], written(typeOf(f), v.Texts), origin)
+			} else {
+				fmt.Printf("# %s = %s\n", f.Names()[0], byDefault(f))
+			}
+		}
+	}
+	return nil
+}
+
+// written is a value as a file has it.
+func written(t config.Type, texts []string) string {
+	var quoted []string
+	for _, s := range texts {
+		quoted = append(quoted, strconv.Quote(s))
+	}
+	switch {
+	case t == config.Texts:
+		return "[" + strings.Join(quoted, ", ") + "]"
+	case t == config.Text || t == config.Time:
+		return strings.Join(quoted, "")
+	}
+	return strings.Join(texts, "")
+}
+
+// byDefault is the value of a flag that nobody sets.
+func byDefault(f cli.Flag) string {
+	switch f := f.(type) {
+	case *cli.StringFlag:
+		return strconv.Quote(f.Value)
+	case *cli.IntFlag:
+		return strconv.Itoa(f.Value)
+	case *cli.Float64Flag:
+		return strconv.FormatFloat(f.Value, 'f', -1, 64)
+	case *cli.BoolFlag:
+		return strconv.FormatBool(f.Value)
+	}
+	return "[]"
+}
+
+// editSettings opens the user's file, made with every key as a comment.
+func editSettings(path string, keys []config.Key) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		text := "# Settings of cg. A key without a # in front is set; cg config --show tells the\n# values in use.\n"
+		section := ""
+		for _, k := range slices.SortedStableFunc(slices.Values(keys), func(a, b config.Key) int { return strings.Compare(a.Section, b.Section) }) {
+			if k.Section != section {
+				section = k.Section
+				text += "\n[" + section + "]\n"
+			}
+			text += fmt.Sprintf("# %s = ... %s\n", k.Name, k.Type)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return fail(statusFailure, "%w", err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return fail(statusFailure, "%w", err)
+		}
+	}
+	editor := os.Getenv("VISUAL")
+	if editor == "" {
+		editor = os.Getenv("EDITOR")
+	}
+	if editor == "" {
+		editor = "vi"
+	}
+	cmd := exec.Command("sh", "-c", editor+` "$1"`, "sh", path) // an editor may have arguments
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fail(statusFailure, "%s: %w (set EDITOR to another)", editor, err)
+	}
+	if _, err := layers([]string{path}, keys); err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	say(os.Stderr, path+": ok")
+	return nil
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/nemb"
+)
+
+func infoCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "info",
+		Usage: "show what this machine can measure energy with",
+		Description: `Lists every sensor with its state (present, spare, absent, denied, broken,
+not_asked), the domains that are read and which of them make up the total, the
+clock, what this process may do, and the machine.
+
+Exit status: 0; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" + sensorNames() + ")"},
+			sysrootFlag(),
+		},
+		Action: runInfo,
+	}
+}
+
+func runInfo(c *cli.Context) error {
+	survey, _, err := survey(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return putJSON(survey)
+	}
+	printSurvey(os.Stdout, survey)
+	return nil
+}
+
+// survey looks at the machine of a command's --sysroot and --sensors.
+func survey(c *cli.Context) (*nemb.Survey, nemb.Root, error) {
+	if c.Args().Present() {
+		return nil, nemb.Root{}, fail(statusUsage, "%s takes no arguments: %q", c.Command.Name, c.Args().First())
+	}
+	root, err := sysroot(c)
+	if err != nil {
+		return nil, root, err
+	}
+	s, err := nemb.Look(root, c.StringSlice("sensors"))
+	if errors.Is(err, nemb.ErrUnknownSource) {
+		err = fail(statusUsage, "-s: %w", err)
+	}
+	return s, root, err
+}
+
+func putJSON(v any) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// orUnknown is s, or the sign of what is not known.
+func orUnknown(s string) string {
+	if s == "" {
+		return "?"
+	}
+	return s
+}
+
+func printSurvey(out io.Writer, s *nemb.Survey) {
+	m := s.Machine
+	cpu := orUnknown(m.CPU)
+	if m.March != "" {
+		cpu += fmt.Sprintf(" (%s, %d)", m.March, m.Year)
+	}
+	cpu += fmt.Sprintf(", %d socket%s, %d processor%s", m.Sockets, plural(m.Sockets), m.Processors, plural(m.Processors))
+	if m.Virtual {
+		cpu += ", a virtual machine"
+		if m.Hypervisor != "" {
+			cpu += " of " + m.Hypervisor
+		}
+	}
+	if m.Container != "" {
+		cpu += ", in a container (" + m.Container + ")"
+	}
+	invariant := "not invariant"
+	if s.Clock.Invariant {
+		invariant = "invariant"
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "cpu\t%s\n", cpu)
+	fmt.Fprintf(w, "kernel\t%s\n", orUnknown(m.Kernel))
+	fmt.Fprintf(w, "clock\t%s, %s; checkpoints read the %s\n", orUnknown(s.Clock.Kernel), invariant, s.Clock.Channel)
+	rights := fmt.Sprintf("uid %d", s.Permissions.UID)
+	if len(s.Permissions.Capabilities) > 0 {
+		rights += ", " + strings.Join(s.Permissions.Capabilities, ", ")
+	}
+	if s.Permissions.Paranoid != nil {
+		rights += fmt.Sprintf("; perf_event_paranoid %d", *s.Permissions.Paranoid)
+	}
+	if s.Permissions.Realtime {
+		rights += "; real-time sampler"
+	}
+	fmt.Fprintf(w, "rights\t%s\n", rights)
+	fmt.Fprintf(w, "energy\t%s\n", s.Energy)
+	w.Flush()
+
+	fmt.Fprintln(out)
+	for _, sensor := range s.Sensors {
+		line := strings.Join(sensor.Domains, " ")
+		if sensor.State == nemb.Absent && len(sensor.Reasons) > 0 {
+			line, sensor.Reasons = sensor.Reasons[0].Text, sensor.Reasons[1:]
+		}
+		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("%-10s %-10s %s", sensor.Name, sensor.State, line), " "))
+		for _, r := range sensor.Reasons {
+			fmt.Fprintf(out, "%21s %s\n", "", r.Text)
+			if r.Fix != "" {
+				fmt.Fprintf(out, "%21s to mend it: %s\n", "", r.Fix)
+			}
+		}
+		for _, text := range sensor.Notes {
+			fmt.Fprintf(out, "%21s %s\n", "", text)
+		}
+		for _, text := range sensor.Doubts {
+			fmt.Fprintf(out, "%21s doubtful: %s\n", "", text)
+		}
+	}
+
+	fmt.Fprintln(out)
+	w = tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "domain\tkind\tin total\tmethod\tsource")
+	for _, d := range s.Domains {
+		in := "-"
+		if d.InTotal {
+			in = "yes"
+		} else if d.Parent != "" {
+			in = "in " + d.Parent
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.ID, d.Kind, in, d.Method, d.Source)
+	}
+	w.Flush()
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}

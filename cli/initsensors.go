@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"cg/nemb"
+)
+
+func initSensorsCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "init-sensors",
+		Usage: "let a group, or cg itself, read the energy counters (as root; --undo takes it back)",
+		Description: `Shows what it will do and asks. Nothing becomes readable for everybody.
+
+group    makes the group ` + nemb.AccessGroup + `, adds you to it, and lets it read energy_uj of
+         every powercap zone, now and (by a udev rule) after each start.
+setcap   gives cg the capability cap_perfmon, with which it opens the counters
+         of perf_event. Whoever may run that file may then read them.
+
+Without --method it is group where there is powercap, else setcap.
+
+Exit status: 0 done, or nothing to do; 1 failed, or not confirmed; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "method", Usage: "`HOW`: group or setcap"},
+			&cli.StringFlag{Name: "group", Value: nemb.AccessGroup, Usage: "`NAME` of the group"},
+			&cli.StringFlag{Name: "user", Usage: "the user to add to the group (`NAME`); default: who called sudo"},
+			&cli.StringFlag{Name: "program", Usage: "the `FILE` that setcap marks; default: this cg"},
+			&cli.BoolFlag{Name: "undo", Usage: "take back what it did"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show what it would do and do nothing"},
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"},
+			sysrootFlag(),
+		},
+		Action: runInitSensors,
+	}
+}
+
+func runInitSensors(c *cli.Context) error {
+	if c.Args().Present() {
+		return fail(statusUsage, "init-sensors takes no arguments: %q", c.Args().First())
+	}
+	if m := c.String("method"); m != "" && m != "group" && m != "setcap" {
+		return fail(statusUsage, "--method: %q is not known: use group or setcap", m)
+	}
+	for _, flag := range []string{"method", "group", "user"} {
+		if c.Bool("undo") && c.IsSet(flag) {
+			return fail(statusUsage, "--undo takes back what was done, whatever it was: leave out --%s", flag)
+		}
+	}
+	root, err := sysroot(c)
+	if err != nil {
+		return err
+	}
+	program := c.String("program")
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	user := c.String("user")
+	if user == "" && os.Getenv("SUDO_USER") != "root" {
+		user = os.Getenv("SUDO_USER")
+	}
+	var plan *nemb.Plan
+	if c.Bool("undo") {
+		plan, err = nemb.PlanUndo(root, program)
+	} else {
+		plan, err = nemb.PlanAccess(root, nemb.Access{Method: c.String("method"), Group: c.String("group"), User: user, Program: program})
+	}
+	if errors.Is(err, nemb.ErrNothing) {
+		say(os.Stderr, err.Error())
+		return nil
+	} else if err != nil {
+		return fail(statusFailure, "init-sensors: %w", err)
+	}
+	for _, s := range plan.Steps {
+		fmt.Println(s.Text)
+	}
+	if c.Bool("dry-run") {
+		return nil
+	}
+	if os.Geteuid() != 0 {
+		return fail(statusFailure, "init-sensors: that takes root, and nothing was done: sudo cg init-sensors")
+	}
+	if !c.Bool("yes") {
+		if !term.IsTerminal(int(os.Stdin.Fd())) {
+			return fail(statusFailure, "init-sensors: nothing was done: there is no terminal to ask on (say --yes)")
+		}
+		fmt.Fprint(os.Stderr, "Do this? [y/N] ")
+		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+			return fail(statusFailure, "init-sensors: nothing was done")
+		}
+	}
+	if err := plan.Run(func(nemb.Step) {}); err != nil {
+		return fail(statusFailure, "init-sensors: %w; what came before it is done (cg init-sensors --undo takes it back)", err)
+	}
+	if plan.After != "" {
+		say(os.Stderr, plan.After)
+	}
+	return nil
+}

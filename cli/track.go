@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/track"
+)
+
+// trackers is a flag that may be given several times and whose values hold
+// commas.
+type trackers []track.Tracker
+
+func (t *trackers) Set(spec string) error {
+	parsed, err := track.Parse(spec)
+	if err == nil {
+		*t = append(*t, parsed)
+	}
+	return err
+}
+
+func (t *trackers) String() string { return "" }
+
+func trackCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "track",
+		Usage:     "record sensors to files until it is stopped",
+		ArgsUsage: "[bench [CMD [ARGS...]]]",
+		Description: `Each --tracker DT,METRIC[,METRIC...] is read at its own interval: DT in seconds,
+or with a unit (100ms), 0.1 ms to 60 s. Metrics: ` + strings.Join(track.Names(), ", ") + `.
+It records until SIGINT, SIGTERM or SIGHUP, --duration, or the end of
+--until-pid, then takes a last reading and writes it.
+
+Files are named cg_DT_SUFFIX.csv or .jsonl, one for each tracker; with --format
+wattameter they have the names, columns and units of WattAMeter's logs.
+
+cg track bench measures how often each counter of the trackers shows something
+new, and how much slower CMD is while it is tracked (default: arithmetic on all
+processors), in pairs of runs in random order.
+
+Exit status: 0 when it was stopped; 1 if nothing can be read, or not be written;
+2 usage.`,
+		Flags: []cli.Flag{
+			&cli.GenericFlag{Name: "tracker", Value: &trackers{}, Usage: "read `DT,METRIC[,METRIC...]`; may be given several times (default: " + track.Default.String() + ")"},
+			&cli.StringFlag{Name: "id", Aliases: []string{"i"}, Usage: "`ID` of the run, in every file; default: a random one"},
+			&cli.StringFlag{Name: "suffix", Aliases: []string{"s"}, Usage: "`SUFFIX` of the files' names"},
+			&cli.StringFlag{Name: "output-dir", Aliases: []string{"o"}, Value: ".", Usage: "write to `DIR`; made if it is not there"},
+			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT` of the files: " + strings.Join(track.Formats(), ", ")},
+			&cli.Float64Flag{Name: "freq-write", Aliases: []string{"f"}, Value: 3600, Usage: "write after `N` readings at the latest"},
+			&cli.StringFlag{Name: "flush", Value: "1s", Usage: "write after `TIME` at the latest"},
+			&cli.BoolFlag{Name: "append", Usage: "add to files that are there"},
+			&cli.StringFlag{Name: "duration", Usage: "stop after `TIME` (seconds, or such as 1m30s)"},
+			&cli.IntFlag{Name: "until-pid", Usage: "stop when process `PID` ends"},
+			&cli.IntFlag{Name: "pairs", Value: 10, Usage: "bench: `N` pairs of runs"},
+			sysrootFlag(),
+		},
+		Action: runTrack,
+	}
+}
+
+func runTrack(c *cli.Context) error {
+	config, err := trackConfig(c)
+	if err != nil {
+		return err
+	}
+	duration, err := duration(c.String("duration"))
+	if err != nil {
+		return fail(statusUsage, "--duration: %w", err)
+	}
+	if c.Args().Present() {
+		return runTrackBench(c, config)
+	}
+	if c.IsSet("pairs") {
+		return fail(statusUsage, "--pairs is for cg track bench")
+	}
+	ended, err := processEnd(c)
+	if err != nil {
+		return err
+	}
+	stop := make(chan os.Signal, 2)
+	signal.Notify(stop, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	if err := os.MkdirAll(config.Dir, 0o777); err != nil {
+		return fail(statusFailure, "-o: %w", err)
+	}
+	session, err := track.Start(config)
+	if errors.Is(err, track.ErrNothing) {
+		return fail(statusFailure, "%w\n--tracker DT,estimate records the estimate of a machine without sensors", err)
+	} else if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	var after <-chan time.Time
+	if duration > 0 {
+		after = time.After(duration)
+	}
+	select {
+	case <-stop:
+	case <-after:
+	case <-ended:
+	case <-session.Failed():
+	}
+	summaries, err := session.Stop()
+	for _, s := range summaries {
+		say(os.Stderr, s.String())
+	}
+	if err != nil {
+		return fail(statusFailure, "writing: %w", err)
+	}
+	return nil
+}
+
+func trackConfig(c *cli.Context) (track.Config, error) {
+	root, err := sysroot(c)
+	if err != nil {
+		return track.Config{}, err
+	}
+	config := track.Config{
+		Root: root, Trackers: *c.Generic("tracker").(*trackers), Format: c.String("format"), Dir: c.String("output-dir"),
+		ID: c.String("id"), Suffix: c.String("suffix"), Rows: int(c.Float64("freq-write")), Append: c.Bool("append"),
+		Warn: func(text string) { say(os.Stderr, text) },
+	}
+	if len(config.Trackers) == 0 {
+		config.Trackers = []track.Tracker{track.Default}
+	}
+	if !c.IsSet("id") {
+		config.ID = newID()
+	}
+	if strings.ContainsAny(config.ID, "\r\n") {
+		return config, fail(statusUsage, "-i: an id is one line")
+	}
+	if strings.ContainsAny(config.Suffix, "/\r\n") {
+		return config, fail(statusUsage, "-s: %q cannot be part of a file's name", config.Suffix)
+	}
+	if !(c.Float64("freq-write") >= 1 && c.Float64("freq-write") <= 1e9) {
+		return config, fail(statusUsage, "-f: %v is no number of readings: use 1 or more", c.Float64("freq-write"))
+	}
+	if config.Flush, err = duration(c.String("flush")); err != nil || config.Flush <= 0 {
+		return config, fail(statusUsage, "--flush: %q is not a time: use seconds, or such as 500ms", c.String("flush"))
+	}
+	known := false
+	for _, name := range track.Formats() {
+		known = known || name == config.Format
+	}
+	if !known {
+		return config, fail(statusUsage, "--format: %q is not known: use %s", config.Format, strings.Join(track.Formats(), ", "))
+	}
+	return config, nil
+}
+
+// newID is a random UUID (RFC 9562, version 4).
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// processEnd is closed when the process of --until-pid ends.
+func processEnd(c *cli.Context) (<-chan struct{}, error) {
+	if !c.IsSet("until-pid") {
+		return nil, nil
+	}
+	pid := c.Int("until-pid")
+	if pid <= 0 {
+		return nil, fail(statusUsage, "--until-pid: %d is no process", pid)
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, fail(statusFailure, "--until-pid: process %d: %w", pid, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer unix.Close(fd)
+		for {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+			if n > 0 || err != nil && err != unix.EINTR {
+				return
+			}
+		}
+	}()
+	return ended, nil
+}
+
+// The counters are polled for so many updates, or so long.
+const (
+	benchUpdates = 100
+	benchLimit   = 3 * time.Second
+)
+
+func runTrackBench(c *cli.Context, config track.Config) error {
+	if c.Args().First() != "bench" {
+		return fail(statusUsage, "track: %q is not known: use bench, or only flags (cg track --help)", c.Args().First())
+	}
+	for _, name := range []string{"duration", "until-pid", "append", "output-dir"} {
+		if given(c, name) {
+			return fail(statusUsage, "--%s: bench keeps no files and ends by itself", name)
+		}
+	}
+	if c.Int("pairs") < 1 {
+		return fail(statusUsage, "--pairs: %d: use 1 or more", c.Int("pairs"))
+	}
+	command := c.Args().Tail()
+	if len(command) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return fail(statusFailure, "%w", err)
+		}
+		command = []string{self, "load", "--rounds", "400", "cpu_stress"}
+	}
+	dir, err := runDir()
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	defer os.RemoveAll(dir)
+	var metrics []string
+	for _, t := range config.Trackers {
+		metrics = append(metrics, t.Metrics...)
+	}
+	updates, err := track.Updates(config.Root, metrics, benchUpdates, benchLimit, config.Warn)
+	if err != nil {
+		return fail(statusFailure, "bench: %w", err)
+	}
+	fmt.Printf("%-28s %8s %12s %12s %12s %12s %12s\n", "column", "updates", "median", "min", "max", "read", "read 99 %")
+	for _, u := range updates {
+		fmt.Printf("%-28s %8d %12s %12s %12s %12s %12s\n", u.Name, u.Seen, short(u.Median), short(u.Min), short(u.Max), short(u.ReadMedian), short(u.Read99))
+	}
+	config.Warn = func(string) {}
+	config.Dir, config.Append = filepath.Join(dir), true // the same files again
+	s, err := track.Compare(config, command, c.Int("pairs"))
+	if err != nil {
+		return fail(statusFailure, "bench: %w", err)
+	}
+	fmt.Printf("\n%d pairs of %s on %d processors, tracked against not tracked:\n", s.Pairs, strings.Join(command, " "), runtime.NumCPU())
+	for _, line := range []struct {
+		name   string
+		change track.Change
+	}{{"time", s.Wall}, {"processor time", s.CPU}} {
+		fmt.Printf("%-15s %+.2f %% [%+.2f, %+.2f]\n", line.name, 100*line.change.Median, 100*line.change.Lo, 100*line.change.Hi)
+	}
+	return nil
+}
+
+// short writes a duration with three digits; "?" for none.
+func short(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "?"
+	case d < 10*time.Microsecond:
+		return d.Round(10 * time.Nanosecond).String()
+	case d < 10*time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(100 * time.Microsecond).String()
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/nemb/simulate"
+	"cg/nemb/validate"
+)
+
+func validateCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "validate",
+		Usage: "check how exact measuring is, on counters of known power",
+		Description: `Measures spans of 0.1 ms to 1 s of powers that are known, by each method, on
+virtual time: the table is the same on every machine, and is what the methods can
+do at best. A cell is the mean error and what 95 of 100 errors stay below, in
+percent of the true energy. --sampler and --live ask how well this machine does.
+
+Exit status: 0; 1 when a bound that cg promises is not kept, or a live second is
+wrong by more than 1 %.`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "tries", Value: 400, Usage: "measure each span `N` times (an eighth of that from 100 ms on)"},
+			&cli.BoolFlag{Name: "sampler", Usage: "also show how well the sampler keeps 10, 1 and 0.1 ms here, beside a time.Ticker"},
+			&cli.BoolFlag{Name: "live", Usage: "also measure three seconds of a simulated counter in real time (root, /dev/fuse)"},
+			&cli.BoolFlag{Name: "json", Usage: "print the tables as JSON on standard output"},
+		},
+		Action: runValidate,
+	}
+}
+
+// validation is what cg validate --json prints.
+type validation struct {
+	Accuracy []accuracyCell `json:"accuracy"`
+	Sampler  []timingRow    `json:"sampler,omitempty"`
+	Live     []float64      `json:"live_error_percent,omitempty"`
+	Kept     bool           `json:"bounds_kept"`
+}
+
+type accuracyCell struct {
+	Power  string  `json:"power"`
+	SpanMs float64 `json:"span_ms"`
+	Method string  `json:"method"`
+	Tries  int     `json:"tries"`
+	Bias   float64 `json:"bias_percent"`
+	P95    float64 `json:"p95_percent"`
+}
+
+type timingRow struct {
+	Mechanism  string  `json:"mechanism"`
+	IntervalMs float64 `json:"interval_ms"`
+	P50Ms      float64 `json:"p50_ms"`
+	P99Ms      float64 `json:"p99_ms"`
+	LongestMs  float64 `json:"longest_ms"`
+	Missed     float64 `json:"missed_percent"`
+	CPU        float64 `json:"cpu_percent"`
+}
+
+func runValidate(c *cli.Context) error {
+	if c.Args().Present() {
+		return fail(statusUsage, "%q: cg validate takes no arguments", c.Args().First())
+	}
+	if c.Int("tries") < 200 {
+		return fail(statusUsage, "--tries: %d are too few to tell 95 of 100: use 200 or more", c.Int("tries"))
+	}
+	dir, err := os.MkdirTemp("", "cg-validate-")
+	if err != nil {
+		return fail(statusFailure, "no place for files: %w (set TMPDIR to a folder that can be written)", err)
+	}
+	defer os.RemoveAll(dir)
+	var live []float64
+	if c.Bool("live") {
+		if live, err = validate.Live(dir, 3); errors.Is(err, simulate.ErrNoFUSE) {
+			return fail(statusFailure, "--live: %w; run it as root where /dev/fuse is", err)
+		} else if err != nil {
+			return fail(statusFailure, "--live: %w", err)
+		}
+	}
+	var timings []validate.Timing
+	if c.Bool("sampler") {
+		for _, interval := range []time.Duration{10 * time.Millisecond, time.Millisecond, 100 * time.Microsecond} {
+			some, err := validate.Timings(dir, interval, time.Second, 3)
+			if err != nil {
+				return fail(statusFailure, "--sampler: %w", err)
+			}
+			timings = append(timings, some...)
+		}
+	}
+	cells := validate.Accuracy(c.Int("tries"))
+	broken := validate.Broken(cells)
+	if c.Bool("json") {
+		err = printJSON(os.Stdout, cells, timings, live, len(broken) == 0)
+	} else {
+		err = printTables(os.Stdout, cells, timings, live)
+	}
+	if err != nil {
+		return fail(statusFailure, "standard output: %w", err)
+	}
+	for _, b := range broken {
+		say(os.Stderr, fmt.Sprintf("not kept: %s, %v, %s: 95 of 100 errors below %g %%, their mean within %g %%", b.Power, b.Span, b.Method, b.P95, b.Bias))
+	}
+	for i, e := range live {
+		if e > 1 || e < -1 {
+			return fail(statusFailure, "--live: second %d is wrong by %+.2f %%: the machine is too busy to measure", i+1, e)
+		}
+	}
+	if len(broken) > 0 {
+		return fail(statusFailure, "%d bounds are not kept", len(broken))
+	}
+	return nil
+}
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+func printJSON(w io.Writer, cells []validate.Cell, timings []validate.Timing, live []float64, kept bool) error {
+	v := validation{Live: live, Kept: kept}
+	for _, c := range cells {
+		v.Accuracy = append(v.Accuracy, accuracyCell{c.Power, ms(c.Span), c.Method, c.N, c.Bias, c.P95})
+	}
+	for _, t := range timings {
+		v.Sampler = append(v.Sampler, timingRow{t.Mechanism, ms(t.Interval), ms(t.P50), ms(t.P99), ms(t.Longest), t.Missed, t.CPU})
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func printTables(w io.Writer, cells []validate.Cell, timings []validate.Timing, live []float64) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Errors in percent of the true energy: mean / 95 of 100 below\n")
+	wide := 0
+	for _, m := range validate.Methods {
+		wide = max(wide, len(m))
+	}
+	per := len(validate.Methods)
+	for i := 0; i+per <= len(cells); i += per {
+		if i%(per*len(validate.Spans)) == 0 {
+			fmt.Fprintf(&b, "\n%-12s", cells[i].Power)
+			for _, m := range validate.Methods {
+				fmt.Fprintf(&b, "  %*s", wide, m)
+			}
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%12v", cells[i].Span)
+		for _, c := range cells[i : i+per] {
+			fmt.Fprintf(&b, "  %*s", wide, fmt.Sprintf("%+.2f / %.2f", c.Bias, c.P95))
+		}
+		b.WriteByte('\n')
+	}
+	if len(timings) > 0 {
+		fmt.Fprintf(&b, "\n%-26s %10s %10s %10s %10s %8s %8s\n", "Sampler", "interval", "p50", "p99", "longest", "missed", "CPU")
+		for _, t := range timings {
+			fmt.Fprintf(&b, "%-26s %10v %7.3f ms %7.3f ms %7.3f ms %6.2f %% %6.2f %%\n", t.Mechanism, t.Interval, ms(t.P50), ms(t.P99), ms(t.Longest), t.Missed, t.CPU)
+		}
+	}
+	for i, e := range live {
+		if i == 0 {
+			b.WriteString("\nLive seconds of 40 W:")
+		}
+		fmt.Fprintf(&b, " %+.3f %%", e)
+		if i == len(live)-1 {
+			b.WriteByte('\n')
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

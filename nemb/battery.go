@@ -1,0 +1,210 @@
+package nemb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+func init() { Register(Source{Name: "battery", Open: openBattery}) }
+
+// batteryEvery is how often the power is read: embedded controllers bring it
+// up to date about once a second.
+const batteryEvery = time.Second
+
+// openBattery opens the batteries of a machine that runs on them
+// (Documentation/ABI/testing/sysfs-class-power): power_now in microwatts, else
+// current_now times voltage_now in microamperes and microvolts, else what
+// energy_now has lost, in microwatt-hours. What they give is what the whole machine draws, screen and disks included. On mains they
+// tell nothing of it, so they are absent then, and unplugging or plugging in
+// during a run is a failed reading.
+func openBattery(root Root) ([]Sensor, error) {
+	dir := root.Sys("class/power_supply")
+	entries, _ := os.ReadDir(dir)
+	s := newPowerSensor("battery", batteryEvery)
+	var charges []*gauge
+	resting := 0
+	for _, e := range entries {
+		at := filepath.Join(dir, e.Name())
+		if readLine(filepath.Join(at, "type")) != "Battery" || readLine(filepath.Join(at, "scope")) == "Device" {
+			continue // mains, or the battery of a mouse
+		}
+		if readLine(filepath.Join(at, "status")) != "Discharging" {
+			resting++
+			continue
+		}
+		b, err := newBattery(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			if g, err := openSigned(filepath.Join(at, "energy_now")); err == nil {
+				charges = append(charges, g)
+				continue
+			}
+		}
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("battery: %w", err)
+		}
+		s.add(Domain{ID: "battery", Kind: "psys", Source: "battery: " + at}, b)
+	}
+	// One that tells no power leaves the charge alone to tell, for all.
+	if len(charges) > 0 {
+		s.Close()
+		for _, g := range charges {
+			g.close()
+		}
+		return openCharges(dir)
+	}
+	switch {
+	case len(s.domains) > 0:
+		return []Sensor{s}, nil
+	case resting > 0:
+		return nil, fmt.Errorf("battery: %s: the machine runs on mains, and its battery tells nothing then: %w", dir, fs.ErrNotExist)
+	}
+	return nil, fmt.Errorf("battery: %s: %w", dir, fs.ErrNotExist)
+}
+
+// charges tells what batteries have lost since they were opened: a counter of
+// coarse steps (10 mWh are 36 J).
+type charges struct {
+	domain Domain
+	dirs   []string
+	gauges []*gauge
+	first  []int64 // microwatt-hours
+}
+
+// chargePeriod is how often charges are brought up to date, at most.
+const chargePeriod = 30 * time.Second
+
+func openCharges(dir string) ([]Sensor, error) {
+	c := &charges{domain: Domain{
+		ID: "battery", Kind: "psys", Source: "battery: " + dir + ": energy_now", Method: Measured, Period: chargePeriod, InTotal: true, Lo: 1, Hi: 1,
+	}}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		at := filepath.Join(dir, e.Name())
+		if readLine(filepath.Join(at, "type")) != "Battery" || readLine(filepath.Join(at, "status")) != "Discharging" || readLine(filepath.Join(at, "scope")) == "Device" {
+			continue
+		}
+		var g *gauge
+		if g, err = openSigned(filepath.Join(at, "energy_now")); err != nil {
+			break
+		}
+		c.dirs, c.gauges = append(c.dirs, at), append(c.gauges, g)
+		var v int64
+		if v, err = g.number(); err != nil {
+			break
+		}
+		c.first = append(c.first, v)
+	}
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("battery: %w", broken{err})
+	}
+	return []Sensor{c}, nil
+}
+
+func (c *charges) Domains() []Domain { return []Domain{c.domain} }
+
+func (c *charges) arrange(change func(*Domain)) { change(&c.domain) }
+
+// Every is how often the charge is read.
+func (c *charges) Every() time.Duration { return batteryEvery }
+
+func (c *charges) Read(dst []Energy) error {
+	if c.gauges == nil {
+		return fmt.Errorf("battery: %w", fs.ErrClosed)
+	}
+	var lost int64
+	for i, g := range c.gauges {
+		if err := discharging(c.dirs[i]); err != nil {
+			return fmt.Errorf("battery: %w", err)
+		}
+		v, err := g.number()
+		if err != nil {
+			return fmt.Errorf("battery: %w", err)
+		}
+		lost += c.first[i] - v
+	}
+	if lost < 0 {
+		return fmt.Errorf("battery: %s: there is more in it than at the start", c.domain.Source)
+	}
+	dst[0] = Energy(lost) * 3600
+	return nil
+}
+
+func (c *charges) Close() error {
+	for _, g := range c.gauges {
+		g.close()
+	}
+	c.gauges = nil
+	return nil
+}
+
+// discharging is an error where a battery is anything else.
+func discharging(dir string) error {
+	if status := readLine(filepath.Join(dir, "status")); status != "Discharging" {
+		return fmt.Errorf("%s: the battery is %q: it tells what the machine draws only while it is discharging", dir, status)
+	}
+	return nil
+}
+
+// battery is one that discharges and tells its power.
+type battery struct {
+	dir              string
+	power            *gauge // nil where it tells current and voltage
+	current, voltage *gauge
+}
+
+func newBattery(dir string) (*battery, error) {
+	b := &battery{dir: dir}
+	open := func(name string) (*gauge, error) { return openSigned(filepath.Join(dir, name)) }
+	var err error
+	if b.power, err = open("power_now"); err == nil {
+		return b, nil
+	} else if b.power = nil; !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if b.current, err = open("current_now"); err != nil {
+		return nil, err
+	}
+	if b.voltage, err = open("voltage_now"); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *battery) watts() (float64, error) {
+	if err := discharging(b.dir); err != nil {
+		return 0, err
+	}
+	if b.power != nil {
+		v, err := b.power.number()
+		return abs(v) * 1e-6, err
+	}
+	i, err := b.current.number()
+	if err != nil {
+		return 0, err
+	}
+	u, err := b.voltage.number()
+	return abs(i) * abs(u) * 1e-12, err
+}
+
+// abs: some drivers tell a discharge as negative.
+func abs(v int64) float64 {
+	if v < 0 {
+		v = -v
+	}
+	return float64(v)
+}
+
+func (b *battery) close() {
+	for _, g := range []*gauge{b.power, b.current, b.voltage} {
+		if g != nil {
+			g.close()
+		}
+	}
+}

@@ -1,0 +1,361 @@
+package nemb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cg/checkpoint"
+)
+
+// Level is how much a finding matters.
+type Level string
+
+const (
+	Fine    Level = "ok"
+	Remark  Level = "note"    // good to know
+	Warning Level = "warning" // figures are worse for it
+	Failure Level = "failure" // nothing measures for it
+)
+
+// Finding is what an examination found of one thing, and the command that
+// mends or betters it.
+type Finding struct {
+	Check string `json:"check"`
+	Level Level  `json:"level"`
+	Text  string `json:"text"`
+	Fix   string `json:"fix"` // "" where nothing needs mending, or no command does
+}
+
+// Diagnosis is what an examination found.
+type Diagnosis struct {
+	Measures bool      `json:"measures"` // some energy is measured here
+	Findings []Finding `json:"findings"`
+}
+
+func (d *Diagnosis) add(check string, level Level, fix, format string, args ...any) {
+	d.Findings = append(d.Findings, Finding{check, level, fmt.Sprintf(format, args...), fix})
+}
+
+// Examine tells what stands in the way of measuring: sensors that cannot be
+// read, counters that do not count or count what cannot be, and what else is
+// going on. It watches the counters for window, half a second say. Sensors and
+// identity are those below root; load, steal and other sessions are always the
+// live machine's.
+func Examine(root Root, want []string, window time.Duration) (*Diagnosis, error) {
+	found, err := look(root, want)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	d := &Diagnosis{Findings: []Finding{}}
+	before := hostTimes()
+	d.counters(&found, window)
+	busy, steal := before.since(hostTimes())
+	d.sources(&found)
+	for _, n := range found.Doubts() {
+		d.add("figures", Warning, "", "%s", n.Text)
+	}
+	m := machineOf(root)
+	d.cards(root, m, &found)
+	d.filtering(root, m, &found)
+	d.surroundings(m)
+	d.account()
+	if c := clockOf(root); !c.Invariant && c.Kernel != "" {
+		d.add("clock", Remark, "", "the processors' cycle counter is not invariant: checkpoints read CLOCK_MONOTONIC, which takes some three times as long")
+	}
+	if p := permissions(root); !p.Realtime {
+		d.add("sampler", Remark, `sudo setcap cap_sys_nice+ep "$(command -v cg)"`, "the sampler may not run under SCHED_FIFO: on a busy machine some samples come late")
+	}
+	d.sessions()
+	d.load(busy, steal)
+	return d, nil
+}
+
+// counters reads every domain twice.
+func (d *Diagnosis) counters(found *Found, window time.Duration) {
+	type reading struct {
+		raw []Energy
+		err error
+		at  checkpoint.Instant
+	}
+	read := func() (all []reading) {
+		for _, s := range found.Sensors {
+			r := reading{raw: make([]Energy, len(s.Domains()))}
+			r.err, r.at = s.Read(r.raw), checkpoint.Monotime()
+			all = append(all, r)
+		}
+		return all
+	}
+	first := read()
+	time.Sleep(window)
+	second := read()
+	var measured []string
+	for i, s := range found.Sensors {
+		a, b := first[i], second[i]
+		if err := errors.Join(a.err, b.err); err != nil {
+			d.add("counters", Warning, "", "%v", err)
+			continue
+		}
+		elapsed := time.Duration(b.at - a.at)
+		domains := s.Domains()
+		drew := make([]Energy, len(domains))
+		for k, domain := range domains {
+			if domain.Method == Estimated {
+				continue
+			}
+			delta, v := unwrap(a.raw[k], b.raw[k], domain.Wrap, elapsed)
+			drew[k] = delta
+			switch {
+			case !v.known():
+				d.add("counters", Warning, "", "%s: the counter was reset while it was watched (%s)", domain.ID, domain.Source)
+			case delta == 0 && domain.InTotal:
+				d.add("counters", Warning, "", "%s: the counter did not move in %v (%s): it does not count", domain.ID, elapsed.Round(time.Millisecond), domain.Source)
+			case domain.InTotal:
+				d.Measures = true
+				measured = append(measured, fmt.Sprintf("%s %.3g W", domain.ID, delta.Joules()/elapsed.Seconds()))
+			}
+		}
+		for _, n := range Implausible(domains, drew, elapsed) {
+			d.add("figures", Warning, "", "%s", n.Text)
+		}
+	}
+	switch {
+	case d.Measures:
+		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Fine, "measured here: " + strings.Join(measured, ", "), ""})
+	case found.measures() && len(found.Domains()) > 0:
+		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy; cg works all the same and estimates it from processor time, " +
+			"better where two readings of any meter are known", "cg calibrate --idle WATTS --load WATTS"})
+	default:
+		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy, and nothing estimates it", ""})
+	}
+}
+
+// sources tells which sources cannot be read.
+func (d *Diagnosis) sources(found *Found) {
+	absent := []string{}
+	for _, s := range found.Seen {
+		if s.State == Absent {
+			absent = append(absent, s.Source)
+		}
+		for _, err := range s.Errors {
+			var denied *Denied
+			switch {
+			case errors.As(err, &denied):
+				level := Failure
+				if d.Measures {
+					level = Warning
+				}
+				if found.covered(err) {
+					level = Remark
+				}
+				d.add(s.Source, level, denied.Fix, "%s: %v: %s", denied.What, denied.Err, denied.Why)
+			case errors.Is(err, fs.ErrNotExist):
+			case errors.Is(err, fs.ErrPermission):
+				d.add(s.Source, Warning, "", "%v", err)
+			default:
+				d.add(s.Source, Warning, "", "%v: runs stop at it; leave it out with -s", err)
+			}
+		}
+		for _, n := range s.Notes {
+			if !n.Doubt {
+				d.add(s.Source, Remark, "", "%s", n.Text)
+			}
+		}
+	}
+	if len(absent) > 0 {
+		d.add("absent", Remark, "", "this machine has no %s", strings.Join(absent, ", "))
+	}
+}
+
+// cards tells of NVIDIA GPUs (PCI vendor 10de, class 03: Documentation/ABI/
+// testing/sysfs-bus-pci) that no library tells the energy of.
+func (d *Diagnosis) cards(root Root, m Machine, found *Found) {
+	absent := slices.ContainsFunc(found.Seen, func(s Seen) bool { return s.Source == "nvml" && s.State == Absent })
+	if !absent {
+		return
+	}
+	devices, _ := filepath.Glob(root.Sys("bus/pci/devices/*"))
+	for _, dir := range devices {
+		if readLine(filepath.Join(dir, "vendor")) == "0x10de" && strings.HasPrefix(readLine(filepath.Join(dir, "class")), "0x03") {
+			fix := "sudo apt-get install nvidia-driver (or your distribution's package)"
+			if m.Container != "" {
+				fix = "docker run --gpus all ..."
+			}
+			d.add("nvml", Warning, fix, "there is an NVIDIA GPU (%s), and its driver's library (libnvidia-ml.so.1) is not: its energy is not measured", filepath.Base(dir))
+			return
+		}
+	}
+}
+
+// filterRegister is IA32_MISC_PACKAGE_CTLS (Intel SDM vol. 4, table 2-2): with
+// bit 0 set the energy counters show filtered values, against attacks that
+// read secrets from them (INTEL-SA-00389, platypusattack.com). It stays set
+// until the next reset.
+const filterRegister = 0xbc
+
+func (d *Diagnosis) filtering(root Root, m Machine, found *Found) {
+	rapl := slices.ContainsFunc(found.Seen, func(s Seen) bool {
+		return (s.Source == "perf" || s.Source == "powercap" || s.Source == "msr") && s.State != Absent && s.State != Unasked
+	})
+	if m.Vendor != intel || !rapl {
+		return
+	}
+	path := root.Dev("cpu/0/msr")
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		d.add("filtering", Remark, "sudo modprobe msr && sudo cg doctor", "whether the processor filters its energy counters (INTEL-SA-00389) cannot be told: %s: %v", path, err)
+		return
+	}
+	defer unix.Close(fd)
+	bits, err := readRegister(fd, filterRegister)
+	switch {
+	case errors.Is(err, unix.EIO):
+		d.add("filtering", Fine, "", "the processor cannot filter its energy counters")
+	case err != nil:
+		d.add("filtering", Remark, "", "whether the processor filters its energy counters (INTEL-SA-00389) cannot be told: %s: %v", path, err)
+	case bits&1 == 1:
+		d.add("filtering", Warning, "", "the processor filters its energy counters (INTEL-SA-00389): energies of short spans are noisy; turn SGX off in the firmware's setup and restart")
+	default:
+		d.add("filtering", Fine, "", "the processor does not filter its energy counters")
+	}
+}
+
+// surroundings tells what comes between cg and the hardware.
+func (d *Diagnosis) surroundings(m Machine) {
+	if m.Virtual {
+		of := ""
+		if m.Hypervisor != "" {
+			of = " (" + m.Hypervisor + ")"
+		}
+		level := Remark
+		if !d.Measures {
+			level = Warning
+		}
+		d.add("virtualisation", level, "", "this is a virtual machine%s: hypervisors pass on no energy counters, as a rule; measure on the host to have them", of)
+	}
+	if m.Container != "" {
+		d.add("container", Remark, "", "this is a container (%s): the counters are the whole machine's, and other containers' use counts as other processes", m.Container)
+	}
+}
+
+// account tells how the processor time of programs is counted.
+func (d *Diagnosis) account() {
+	c, err := openTaskClock()
+	if err == nil {
+		c.close()
+		return
+	}
+	d.add("perf_event", Warning, "sudo sysctl kernel.perf_event_paranoid=2", "the processor time of programs comes from /proc, in steps of 10 ms, and short-lived processes are missed: %v", err)
+}
+
+// watchers are programs that read the same counters.
+var watchers = []string{"codegreen", "wattameter"}
+
+// sessions tells who else measures here. A session of cg has a thread of the
+// sampler's name; codegreen keeps a list of its processes.
+func (d *Diagnosis) sessions() {
+	var others []string
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		for i, arg := range bytes.Split(line, []byte{0}) {
+			if name := filepath.Base(string(arg)); i < 3 && slices.Contains(watchers, strings.TrimSuffix(name, ".py")) {
+				others = append(others, fmt.Sprintf("%s (pid %d)", name, pid))
+				break
+			}
+		}
+		tasks, _ := filepath.Glob(filepath.Join("/proc", e.Name(), "task/*/comm"))
+		for _, task := range tasks {
+			if readLine(task) == "cg-sampler" {
+				others = append(others, fmt.Sprintf("cg (pid %d)", pid))
+				break
+			}
+		}
+	}
+	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()} {
+		if dir == "" {
+			continue
+		}
+		list, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("codegreen-%d.pids", os.Getuid())))
+		for _, word := range strings.FieldsFunc(string(list), func(r rune) bool { return r < '0' || r > '9' }) {
+			pid, err := strconv.Atoi(word)
+			name := fmt.Sprintf("codegreen (pid %d)", pid)
+			if err == nil && pid > 0 && unix.Kill(pid, 0) != unix.ESRCH && !slices.Contains(others, name) {
+				others = append(others, name)
+			}
+		}
+	}
+	if len(others) > 0 {
+		d.add("sessions", Warning, "", "others measure here at the same time: %s; counters are the whole machine's, so each session's total includes what the others use", strings.Join(others, ", "))
+	}
+}
+
+// hostTime is processor time of the host.
+type hostTime struct {
+	at          time.Time
+	busy, steal time.Duration
+	ok          bool
+}
+
+func hostTimes() hostTime {
+	text, err := os.ReadFile("/proc/stat")
+	h := hostTime{at: time.Now()}
+	if err != nil {
+		return h
+	}
+	h.busy, h.ok = parseBusy(text)
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	if fields := bytes.Fields(line); len(fields) > 8 {
+		v, _ := strconv.ParseUint(string(fields[8]), 10, 53)
+		h.steal = time.Duration(v) * userHZ
+	}
+	return h
+}
+
+// since tells the parts of the processors' time that were busy and stolen.
+func (h hostTime) since(now hostTime) (busy, steal float64) {
+	all := now.at.Sub(h.at).Seconds() * float64(max(1, Processors()))
+	if !h.ok || !now.ok || all <= 0 {
+		return 0, 0
+	}
+	return (now.busy - h.busy).Seconds() / all, (now.steal - h.steal).Seconds() / all
+}
+
+// A machine that is busier than this before a run disturbs it.
+const (
+	busyMost  = 0.2
+	stealMost = 0.01
+)
+
+func (d *Diagnosis) load(busy, steal float64) {
+	load, _, _ := strings.Cut(readLine("/proc/loadavg"), " ")
+	if busy > busyMost {
+		d.add("load", Warning, "", "the processors are %.0f %% busy (load %s on %d): what others use is told apart by processor time only, and runs take longer", 100*busy, orNone(load), Processors())
+	} else {
+		d.add("load", Fine, "", "the processors are %.0f %% busy (load %s on %d)", 100*busy, orNone(load), Processors())
+	}
+	if steal > stealMost {
+		d.add("steal", Warning, "", "the host took %.0f %% of the processors' time for others: times and energies vary with it", 100*steal)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "?"
+	}
+	return s
+}

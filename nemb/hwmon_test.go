@@ -1,0 +1,277 @@
+package nemb
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+)
+
+// chips writes hwmon chips: "power_meter: device/power1_average=50000000
+// device/power1_oem_info=Grace Power Socket 0; ...".
+func chips(t *testing.T, list ...string) Root {
+	t.Helper()
+	root := Root{t.TempDir()}
+	for i, chip := range list {
+		name, rest, _ := strings.Cut(chip, ": ")
+		dir := fmt.Sprintf("sys/class/hwmon/hwmon%d/", i)
+		texts := map[string]string{dir + "name": name + "\n"}
+		for _, f := range strings.Split(rest, ", ") {
+			file, text, _ := strings.Cut(f, "=")
+			texts[dir+file] = text + "\n"
+		}
+		files(t, root, texts)
+	}
+	return root
+}
+
+var grace = []string{
+	"power_meter: device/power1_average=90000000, device/power1_oem_info=Module Power Socket 0",
+	"power_meter: device/power1_average=50000000, device/power1_oem_info=Grace Power Socket 0",
+	"power_meter: device/power1_average=30000000, device/power1_oem_info=CPU Power Socket 0",
+	"power_meter: device/power1_average=8000000, device/power1_oem_info=SysIO Power Socket 0",
+}
+
+func TestHwmon(t *testing.T) {
+	card := ", device/mem_info_vram_total=17163091968"
+	tests := []struct {
+		name  string
+		want  []string // "" is auto
+		chips []string
+		ids   string
+	}{
+		{"Grace", nil, grace, "package-0/cpu_package+ cores-0<package-0/nested sysio-0<package-0/nested"},
+		{"Grace, all of it", []string{"hwmon"}, grace, "module-0/psys package-0/cpu_package+ cores-0<package-0/nested sysio-0<package-0/nested"},
+		{"Grace, parts only", nil, grace[2:], ""},
+		{"ACPI meter", nil, []string{"power_meter: power1_average=200000000"}, "system/psys+"},
+		{"Altra", nil, []string{"smpro_hwmon: power1_input=40000000, power1_label=power1 CORE VRD, power2_input=20000000, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1, power4_input=6000000, power4_label=power4 DIMM VRD2, power5_input=1000000, power5_label=power5 RCA VRD"},
+			"package-0/cpu_package+ dram-0/dram+"},
+		{"amd_energy", nil, []string{"amd_energy: energy1_input=1000, energy1_label=Ecore000, energy2_input=700000000, energy2_label=Esocket0, energy3_input=900000000, energy3_label=Esocket1"},
+			"package-0/cpu_package+ package-1/cpu_package+"},
+		{"amd_energy of one socket shown twice", nil, []string{"amd_energy: energy2_input=700000000, energy2_label=Esocket0, energy3_input=700000000, energy3_label=Esocket1"},
+			"package-0/cpu_package+"},
+		{"a card", nil, []string{"amdgpu: power1_average=35000000, power1_label=PPT, power1_input=36000000" + card}, "gpu-amd-0/gpu+ machine/psys+"},
+		{"an APU", nil, []string{"amdgpu: power1_average=35000000, power1_label=PPT, device/mem_info_vram_total=536870912"}, "machine/psys+"},
+		{"Intel card", []string{"hwmon"}, []string{"xe: energy1_input=1000, energy1_label=card, energy2_input=500, energy2_label=pkg"},
+			"gpu-intel-0/gpu+ gpu-intel-pkg-0<gpu-intel-0/nested"},
+		{"a fan", nil, []string{"nct6775: fan1_input=900, power1_input=5"}, "machine/psys+"},
+		{"unreadable", nil, []string{"power_meter: power1_average=n/a"}, "machine/psys+"},
+		{"negative", nil, []string{"power_meter: power1_average=-4"}, "machine/psys+"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := chips(t, test.chips...)
+			files(t, root, map[string]string{"proc/cpuinfo": "processor\t: 0\n"})
+			found, err := Discover(root, test.want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer found.Close()
+			var ids []string
+			for _, d := range found.Domains() {
+				s := d.ID
+				if d.Parent != "" {
+					s += "<" + d.Parent
+				}
+				if s += "/" + d.Kind; d.InTotal {
+					s += "+"
+				}
+				ids = append(ids, s)
+				if want := map[bool]Method{true: Measured, false: Derived}[strings.Contains(d.Source, "energy")]; d.ID != "machine" && d.Method != want {
+					t.Errorf("%s is %s", d.ID, d.Method)
+				}
+			}
+			if test.ids == "" {
+				test.ids = "machine/psys+"
+			}
+			if got := strings.Join(ids, " "); got != test.ids {
+				t.Errorf("\n got %s\nwant %s", got, test.ids)
+			}
+		})
+	}
+}
+
+// A counter of the package is better than the monitor of the whole machine.
+func TestHwmonBesideRAPL(t *testing.T) {
+	root := zoneTree(t, "class/powercap", "intel-rapl:0 package-0")
+	files(t, root, map[string]string{
+		"sys/class/hwmon/hwmon0/name":                       "power_meter\n",
+		"sys/class/hwmon/hwmon0/power1_average":             "200000000\n",
+		"sys/class/hwmon/hwmon1/name":                       "amdgpu\n",
+		"sys/class/hwmon/hwmon1/power1_average":             "35000000\n",
+		"sys/class/hwmon/hwmon1/device/mem_info_vram_total": "17163091968\n",
+	})
+	found, err := Discover(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, d := range found.Domains() {
+		ids = append(ids, d.ID)
+	}
+	found.Close()
+	if !slices.Equal(ids, []string{"package-0", "gpu-amd-0"}) {
+		t.Errorf("%v", ids)
+	}
+	found, err = Discover(root, []string{"hwmon", "powercap"})
+	if err != nil || len(found.Domains()) != 3 || found.Domains()[1].InTotal {
+		t.Errorf("%+v, %v", found.Domains(), err)
+	}
+	found.Close()
+}
+
+// scripted is a meter whose readings a test sets.
+type scripted struct {
+	w   float64
+	err error
+}
+
+func (s *scripted) watts() (float64, error) { return s.w, s.err }
+func (s *scripted) close()                  {}
+
+func TestPowerIsIntegrated(t *testing.T) {
+	var now checkpoint.Instant
+	m := &scripted{}
+	s := newPowerSensor("hwmon", hwmonEvery)
+	s.now = func() checkpoint.Instant { return now }
+	s.add(Domain{ID: "package-0", Source: "a"}, m)
+	s.add(Domain{ID: "package-0", Source: "b"}, &scripted{w: 5})
+	if d := s.Domains()[0]; len(s.Domains()) != 1 || d.Method != Derived || d.Source != "a + b" || d.Period != hwmonEvery {
+		t.Errorf("%+v", s.Domains())
+	}
+	failed := errors.New("no such device")
+	steps := []struct {
+		at   time.Duration
+		w    float64
+		err  error
+		want float64 // J, -1 for none
+	}{
+		{0, 10, nil, 0},
+		{time.Second, 10, nil, 15}, // 10 W and the 5 W beside it
+		{2 * time.Second, 30, nil, 40},
+		{3 * time.Second, 0, failed, -1},
+		{4 * time.Second, 30, nil, 0}, // what was drawn since 2 s is not known
+		{5 * time.Second, 30, nil, 35},
+		{6 * time.Second, 30, failed, -1},
+		{7 * time.Second, 30, failed, -1},
+		{8 * time.Second, 1, nil, 0},
+		{10 * time.Second, 1, nil, 12},
+	}
+	var prev Energy
+	for _, step := range steps {
+		now, m.w, m.err = checkpoint.Instant(step.at), step.w, step.err
+		dst := []Energy{12345}
+		err := s.Read(dst)
+		if step.want < 0 {
+			if err == nil || dst[0] != 12345 {
+				t.Errorf("at %v: a reading failed and gave %v, %v", step.at, dst[0], err)
+			}
+			continue
+		}
+		if err != nil || math.Abs(dst[0].Joules()-step.want) > 1e-5 {
+			t.Errorf("at %v: %g J, %v, want %g J", step.at, dst[0].Joules(), err, step.want)
+		}
+		// A counter that starts over: the sampler knows what it does not know.
+		if _, v := unwrap(prev, dst[0], 0, time.Second); step.at > 0 && step.want == 0 && v != reset {
+			t.Errorf("at %v: %v", step.at, v)
+		}
+		prev = dst[0]
+	}
+	s.Close()
+	if err := s.Read(make([]Energy, 1)); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func TestBattery(t *testing.T) {
+	const bat, ac = "sys/class/power_supply/BAT0/", "sys/class/power_supply/AC/"
+	supply := func(t *testing.T, texts map[string]string) Root {
+		root := Root{t.TempDir()}
+		files(t, root, map[string]string{"proc/cpuinfo": "processor\t: 0\n", ac + "type": "Mains\n", ac + "online": "0\n", bat + "type": "Battery\n"})
+		files(t, root, texts)
+		return root
+	}
+	for _, test := range []struct {
+		name   string
+		texts  map[string]string
+		source string
+		watts  float64
+	}{
+		{"power", map[string]string{bat + "status": "Discharging\n", bat + "power_now": "12500000\n"}, "battery", 12.5},
+		{"negative power", map[string]string{bat + "status": "Discharging\n", bat + "power_now": "-12500000\n"}, "battery", 12.5},
+		{"current and voltage", map[string]string{bat + "status": "Discharging\n", bat + "current_now": "1000000\n", bat + "voltage_now": "11000000\n"}, "battery", 11},
+		{"two", map[string]string{bat + "status": "Discharging\n", bat + "power_now": "12500000\n", "sys/class/power_supply/BAT1/type": "Battery\n",
+			"sys/class/power_supply/BAT1/status": "Discharging\n", "sys/class/power_supply/BAT1/power_now": "500000\n"}, "battery", 13},
+		{"on mains", map[string]string{bat + "status": "Charging\n", bat + "power_now": "12500000\n"}, "estimate", 0},
+		{"a mouse's", map[string]string{bat + "status": "Discharging\n", bat + "scope": "Device\n", bat + "power_now": "1\n"}, "estimate", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			found, err := Discover(supply(t, test.texts), nil)
+			if err != nil || len(found.Sensors) != 1 {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			defer found.Close()
+			d := found.Domains()[0]
+			if !strings.HasPrefix(d.Source, test.source) || !d.InTotal {
+				t.Errorf("%+v", d)
+			}
+			if p, ok := found.Sensors[0].(*powerSensor); ok {
+				var sum float64
+				for _, m := range p.meters[0] {
+					w, err := m.watts()
+					if err != nil {
+						t.Error(err)
+					}
+					sum += w
+				}
+				if math.Abs(sum-test.watts) > 1e-9 {
+					t.Errorf("%g W, want %g W", sum, test.watts)
+				}
+			}
+		})
+	}
+	// Mains are plugged in during a run: no reading, no energy.
+	root := supply(t, map[string]string{bat + "status": "Discharging\n", bat + "power_now": "12500000\n"})
+	found, err := Discover(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	dst := make([]Energy, 1)
+	if err := found.Sensors[0].Read(dst); err != nil {
+		t.Fatal(err)
+	}
+	files(t, root, map[string]string{bat + "status": "Charging\n"})
+	if err := found.Sensors[0].Read(dst); err == nil || !strings.Contains(err.Error(), `the battery is "Charging"`) {
+		t.Error(err)
+	}
+	// One that tells its charge alone: 10 mWh less are 36 J.
+	root = supply(t, map[string]string{bat + "status": "Discharging\n", bat + "energy_now": "41230000\n"})
+	charge, err := Discover(root, nil)
+	if err != nil || len(charge.Sensors) != 1 || charge.Domains()[0].Method != Measured || !charge.Domains()[0].InTotal {
+		t.Fatalf("%+v, %v", charge, err)
+	}
+	defer charge.Close()
+	for text, want := range map[string]Energy{"41230000\n": 0, "41220000\n": 36e6} {
+		files(t, root, map[string]string{bat + "energy_now": text})
+		if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != want {
+			t.Errorf("%q: %d uJ, %v", text, dst[0], err)
+		}
+	}
+	for file, text := range map[string]string{"energy_now": "41240000\n", "status": "Full\n"} {
+		files(t, root, map[string]string{bat + file: text})
+		if err := charge.Sensors[0].Read(dst); err == nil {
+			t.Errorf("%s %q is a reading", file, text)
+		}
+	}
+	// A battery that does not answer is broken.
+	if _, err := Discover(supply(t, map[string]string{bat + "status": "Discharging\n", bat + "power_now": "x\n"}), nil); err == nil || !strings.Contains(err.Error(), "power_now") {
+		t.Error(err)
+	}
+}

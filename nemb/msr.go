@@ -1,0 +1,158 @@
+package nemb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() { Register(Source{Name: "msr", Open: openMSR}) }
+
+// Registers of RAPL. Intel: SDM vol. 4, and vol. 3B 16.10; AMD: Processor
+// Programming Reference, MSRC001_0299 to 029B (arch/x86/include/asm/
+// msr-index.h has all of them). An energy register counts in its lower 32
+// bits.
+const (
+	msrIntelUnit = 0x606      // MSR_RAPL_POWER_UNIT: bits 12:8, 1/2^n J
+	msrAMDUnit   = 0xc0010299 // MSR_AMD_RAPL_POWER_UNIT: the same bits
+)
+
+// msrDomain is an energy register.
+type msrDomain struct {
+	register uint64
+	name     string
+	kind     string
+}
+
+var msrIntel = []msrDomain{
+	{0x611, "package", "cpu_package"}, // MSR_PKG_ENERGY_STATUS
+	{0x639, "core", "nested"},         // MSR_PP0_ENERGY_STATUS
+	{0x641, "uncore", "nested"},       // MSR_PP1_ENERGY_STATUS
+	{0x619, "dram", "dram"},           // MSR_DRAM_ENERGY_STATUS
+	{0x64d, "psys", "psys"},           // MSR_PLATFORM_ENERGY_STATUS
+}
+
+var msrAMD = []msrDomain{{0xc001029b, "package", "cpu_package"}} // MSR_AMD_PKG_ENERGY_STATUS
+
+// openMSR opens the energy registers through /dev/cpu/N/msr (msr(4)), past the
+// kernel's own drivers: only where it is asked for, since nothing there says
+// which registers a processor has. A register that cannot be read (EIO), or
+// that shows 0, is not there.
+func openMSR(root Root) ([]Sensor, error) {
+	cpu := Identify(root)
+	var registers []msrDomain
+	unitRegister := int64(msrIntelUnit)
+	switch {
+	case cpu.Vendor == intel && cpu.Family == 6:
+		registers = msrIntel
+	case cpu.amd() && cpu.Family >= 0x17:
+		registers, unitRegister = msrAMD, msrAMDUnit
+	default:
+		return nil, fmt.Errorf("msr: no energy registers are known of %s: %w", cpu, fs.ErrNotExist)
+	}
+	s := &fileSensor{name: "msr"}
+	share, most := idleShare(cpu)
+	for _, at := range packages(root) {
+		path := root.Dev("cpu", strconv.Itoa(at.cpu), "msr")
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENXIO):
+			s.Close()
+			return nil, fmt.Errorf("msr: %s: %w (sudo modprobe msr)", path, fs.ErrNotExist)
+		case errors.Is(err, fs.ErrPermission):
+			s.Close()
+			return nil, &Denied{
+				What: "msr: " + path, Err: err, Why: "it takes root and CAP_SYS_RAWIO, and a kernel that is not locked down",
+				Fix: "sudo cg ... (or measure with perf or powercap, which take less)",
+			}
+		case err != nil:
+			s.Close()
+			return nil, fmt.Errorf("msr: %s: %w", path, err)
+		}
+		s.open = append(s.open, fd)
+		bits, err := readRegister(fd, unitRegister)
+		if err != nil {
+			s.Close()
+			if errors.Is(err, unix.EIO) {
+				err = fmt.Errorf("%w (register %#x)", fs.ErrNotExist, unitRegister)
+			}
+			return nil, fmt.Errorf("msr: %s: %w", path, err)
+		}
+		unit := 1.0 / float64(uint64(1)<<(bits>>8&0x1f))
+		for _, r := range registers {
+			if raw, err := readRegister(fd, int64(r.register)); err != nil || raw&(1<<32-1) == 0 {
+				continue
+			}
+			d := Domain{
+				ID: r.name + at.suffix(), Kind: r.kind, Method: Measured, Period: raplPeriod, Lo: 1, Hi: 1,
+				Source:    fmt.Sprintf("msr: register %#x of processor %d", r.register, at.cpu),
+				IdleShare: share, IdleShareMost: most,
+			}
+			u := unit
+			switch r.kind {
+			case "nested":
+				d.Parent = "package" + at.suffix()
+			case "dram":
+				if fixed := memoryUnit(cpu); fixed > 0 {
+					u = fixed
+				}
+			case "psys":
+				if cpu.Model == 0x8f || cpu.Model == 0xcf {
+					u = 1 // Sapphire and Emerald Rapids count joules (arch/x86/events/rapl.c)
+				}
+				if at.pkg == 0 {
+					d.ID = r.name
+				}
+			}
+			d.Wrap = Energy(u * (1 << 32) * 1e6)
+			s.domains = append(s.domains, d)
+			s.list = append(s.list, counter{fd: fd, form: asWord, at: r.register, mask: 1<<32 - 1, scale: u * 1e6})
+		}
+	}
+	if len(s.domains) == 0 {
+		s.Close()
+		return nil, fmt.Errorf("msr: none of the energy registers of %s counts: %w", cpu, fs.ErrNotExist)
+	}
+	return []Sensor{s}, nil
+}
+
+// packages lists one processor of each package, by the topology below
+// devices/system/cpu; processor 0 where it tells nothing.
+func packages(root Root) []place {
+	var cpus []int
+	entries, _ := os.ReadDir(root.Sys("devices/system/cpu"))
+	for _, e := range entries {
+		var n int
+		if _, err := fmt.Sscanf(e.Name(), "cpu%d", &n); err == nil && e.Name() == fmt.Sprintf("cpu%d", n) {
+			cpus = append(cpus, n)
+		}
+	}
+	if len(cpus) == 0 {
+		cpus = []int{0}
+	}
+	var list []place
+	for _, p := range perfPlaces(root, cpus) {
+		if len(list) == 0 || list[len(list)-1].pkg != p.pkg {
+			p.die = -1
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func readRegister(fd int, register int64) (uint64, error) {
+	var b [8]byte
+	n, err := unix.Pread(fd, b[:], register)
+	if err == nil && n != len(b) {
+		err = fmt.Errorf("register %#x: reads %d bytes: want 8", register, n)
+	}
+	var v uint64
+	for i := range b {
+		v |= uint64(b[i]) << (8 * i)
+	}
+	return v, err
+}

@@ -1,0 +1,310 @@
+package nemb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() { Register(Source{Name: "perf", Open: openPerf}) }
+
+// raplEvent is an event of the power PMU (arch/x86/events/rapl.c).
+type raplEvent struct {
+	name   string // below events/
+	domain string // what powercap calls it
+}
+
+// raplEvents in the order of a package's domains. energy-gpu is the second
+// power plane, which powercap calls uncore.
+var raplEvents = []raplEvent{
+	{"energy-pkg", "package"}, {"energy-cores", "core"}, {"energy-gpu", "uncore"}, {"energy-ram", "dram"}, {"energy-psys", "psys"},
+}
+
+// openPerf opens the RAPL counters of the power PMU, an event source below
+// bus/event_source/devices/power (Documentation/ABI/testing/
+// sysfs-bus-event_source-devices-events): type is its number for
+// perf_event_open(2), cpumask lists one processor of each package or die,
+// events/NAME says what to ask for, NAME.scale and NAME.unit what it counts
+// (2^-32 J). The kernel extends the counter to 64 bits, so it never wraps, and
+// one read tells all events of a package.
+//
+// An event counts only what the kernel knows on this processor: where powercap
+// lists zones, events that it does not list are left out (kernels before 5.17
+// offer such on AMD, and they count nothing).
+func openPerf(root Root) ([]Sensor, error) {
+	dir := root.Sys("bus/event_source/devices/power")
+	number, err := numberIn(filepath.Join(dir, "type"))
+	if err != nil {
+		return nil, fmt.Errorf("perf: %w", err)
+	}
+	mask, err := os.ReadFile(filepath.Join(dir, "cpumask"))
+	if err != nil {
+		return nil, fmt.Errorf("perf: %w", broken{err})
+	}
+	cpus := members(strings.TrimSpace(string(mask)))
+	if len(cpus) == 0 {
+		return nil, fmt.Errorf("perf: %s: reads %q: want a list of processors", filepath.Join(dir, "cpumask"), mask)
+	}
+	p := &perf{
+		fileSensor: fileSensor{name: "perf"},
+		root:       root, dir: dir, kind: uint32(number), cpu: Identify(root),
+	}
+	zones, _ := powercapZones(root)
+	for _, z := range zones {
+		if z.repeats != "" {
+			continue
+		}
+		p.zones = append(p.zones, Domain{ID: z.id})
+	}
+	places := perfPlaces(root, cpus)
+	if p.cpu.amd() { // its counters are the package's, whatever the kernel takes for a die
+		places = slices.CompactFunc(places, func(a, b place) bool { return a.pkg == b.pkg })
+		for i := range places {
+			places[i].die = -1
+		}
+	}
+	for _, at := range places {
+		err = p.open(at)
+		if err != nil {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		p.Close()
+		paranoid := "?"
+		if n, err := numberIn(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
+			paranoid = strconv.Itoa(n)
+		}
+		return nil, &Denied{
+			What: "perf: " + dir, Err: errors.Unwrap(err), Domains: p.wanted,
+			Why: "events of the whole machine take CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less (it is " + paranoid + ")",
+			Fix: "sudo cg init-sensors --method setcap",
+		}
+	case err != nil:
+		p.Close()
+		return nil, err
+	case len(p.domains) == 0:
+		p.Close()
+		return nil, fmt.Errorf("perf: %s: the kernel opens none of its events: %w", dir, fs.ErrNotExist)
+	}
+	// Half a machine would be taken for all of it.
+	packages := func(suffix string) bool {
+		return slices.ContainsFunc(p.domains, func(d Domain) bool { return d.ID == "package"+suffix })
+	}
+	some := slices.ContainsFunc(places, func(at place) bool { return packages(at.suffix()) })
+	for _, at := range places {
+		if some && !packages(at.suffix()) {
+			p.Close()
+			return nil, fmt.Errorf("perf: %s: the kernel opens energy-pkg for other packages and not for package%s, on processor %d: %w", dir, at.suffix(), at.cpu, fs.ErrNotExist)
+		}
+	}
+	share, most := idleShare(p.cpu)
+	for i := range p.domains {
+		p.domains[i].IdleShare, p.domains[i].IdleShareMost = share, most
+	}
+	return []Sensor{&p.fileSensor}, nil
+}
+
+// perf is the power PMU while it is being opened.
+type perf struct {
+	fileSensor
+	root   Root
+	dir    string
+	kind   uint32
+	cpu    CPU
+	zones  []Domain // what powercap lists
+	wanted []string // domains that were asked for
+}
+
+// place is a processor that stands for a package or die.
+type place struct {
+	cpu, pkg int
+	die      int // -1 where the package is one
+}
+
+func (p place) suffix() string {
+	if p.die < 0 {
+		return fmt.Sprintf("-%d", p.pkg)
+	}
+	return fmt.Sprintf("-%d-die-%d", p.pkg, p.die)
+}
+
+// perfPlaces tells which package and die each processor of a mask stands for
+// (Documentation/admin-guide/cputopology.rst), packages in order.
+func perfPlaces(root Root, cpus []int) []place {
+	var places []place
+	count := map[int]int{}
+	for i, cpu := range cpus {
+		topology := root.Sys("devices/system/cpu", fmt.Sprintf("cpu%d", cpu), "topology")
+		p := place{cpu: cpu, pkg: i, die: 0}
+		if pkg, err := numberIn(filepath.Join(topology, "physical_package_id")); err == nil && pkg >= 0 {
+			p.pkg = pkg
+			p.die, _ = numberIn(filepath.Join(topology, "die_id"))
+		}
+		count[p.pkg]++
+		places = append(places, p)
+	}
+	for i := range places {
+		if count[places[i].pkg] == 1 {
+			places[i].die = -1
+		}
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		if a.pkg != b.pkg {
+			return a.pkg - b.pkg
+		}
+		return a.die - b.die
+	})
+	return places
+}
+
+// open adds the events of one package or die, as one group.
+func (p *perf) open(at place) error {
+	leader, members := -1, 0
+	for _, e := range raplEvents {
+		d, c, config, err := p.event(e, at)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !p.lists(d) {
+			p.notes = append(p.notes, Note{Text: fmt.Sprintf("perf: %s: left out: powercap has no %s, and such an event counts nothing", e.name, d.ID)})
+			continue
+		}
+		p.wanted = append(p.wanted, d.ID)
+		fd, err := p.openEvent(config, at.cpu, leader)
+		if errors.Is(err, unix.EINVAL) && leader >= 0 { // it does not go into the group
+			leader, members = -1, 0
+			fd, err = p.openEvent(config, at.cpu, leader)
+		}
+		switch {
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EINVAL):
+			continue // listed, and this kernel or machine does not count it
+		case err != nil:
+			return fmt.Errorf("perf: %s on processor %d: %w", e.name, at.cpu, err)
+		}
+		if p.fileSensor.open = append(p.fileSensor.open, fd); leader < 0 {
+			leader = fd
+		}
+		c.fd, c.at = leader, uint64(members)
+		if members++; members == groupMost {
+			leader, members = -1, 0
+		}
+		if d.Kind == "nested" {
+			if !slices.ContainsFunc(p.domains, func(o Domain) bool { return o.ID == d.Parent }) {
+				d.Kind, d.Parent = "independent", ""
+			}
+		}
+		p.domains, p.list = append(p.domains, d), append(p.list, c)
+	}
+	return nil
+}
+
+// lists tells whether powercap, where it lists anything, lists a domain.
+func (p *perf) lists(d Domain) bool {
+	if len(p.zones) == 0 {
+		return !p.cpu.amd() || d.Kind == "cpu_package"
+	}
+	return slices.ContainsFunc(p.zones, func(z Domain) bool { return covers(z.ID, d.ID) })
+}
+
+// event describes an event.
+func (p *perf) event(e raplEvent, at place) (d Domain, c counter, config uint64, err error) {
+	name := filepath.Join(p.dir, "events", e.name)
+	terms, err := os.ReadFile(name)
+	if err != nil {
+		return d, c, 0, fmt.Errorf("perf: %w", err)
+	}
+	value, ok := strings.CutPrefix(strings.TrimSpace(string(terms)), "event=")
+	if config, err = strconv.ParseUint(value, 0, 64); !ok || err != nil {
+		return d, c, 0, fmt.Errorf("perf: %s: reads %q: want event=NUMBER", name, terms)
+	}
+	unit, err := os.ReadFile(name + ".unit")
+	if err != nil {
+		return d, c, 0, fmt.Errorf("perf: %w", broken{err})
+	}
+	if u := strings.TrimSpace(string(unit)); u != "Joules" {
+		return d, c, 0, fmt.Errorf("perf: %s.unit: reads %q: want Joules", name, u)
+	}
+	text, err := os.ReadFile(name + ".scale")
+	if err != nil {
+		return d, c, 0, fmt.Errorf("perf: %w", broken{err})
+	}
+	scale, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+	if err != nil || !(scale > 0) || scale > 1e3 {
+		return d, c, 0, fmt.Errorf("perf: %s.scale: reads %q: want joules per count", name, text)
+	}
+	c = counter{form: asGroup, mask: 1<<64 - 1, scale: scale * 1e6}
+	d = Domain{
+		ID: e.domain + at.suffix(), Method: Measured, Period: raplPeriod, Lo: 1, Hi: 1,
+		Source: fmt.Sprintf("perf: power/%s/ on processor %d", e.name, at.cpu),
+	}
+	switch e.domain {
+	case "package":
+		d.Kind = "cpu_package"
+	case "dram":
+		d.Kind = "dram"
+	case "psys":
+		if d.Kind = "psys"; at.pkg == 0 {
+			d.ID = "psys"
+		}
+	default:
+		d.Kind, d.Parent = "nested", "package"+at.suffix()
+	}
+	return d, c, config, nil
+}
+
+func (p *perf) openEvent(config uint64, cpu, leader int) (int, error) {
+	return unix.PerfEventOpen(&unix.PerfEventAttr{
+		Type:        p.kind,
+		Size:        uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+		Config:      config,
+		Read_format: unix.PERF_FORMAT_GROUP,
+	}, -1, cpu, leader, unix.PERF_FLAG_FD_CLOEXEC)
+}
+
+// numberIn reads a decimal number from a file.
+func numberIn(name string) (int, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("%s: reads %q: want a number", name, text)
+	}
+	return n, nil
+}
+
+// members lists the members of a list such as "0,28" or "0-1"; nil if it is
+// none, or a long one.
+func members(list string) []int {
+	n := countList(list)
+	if n == 0 || n > 1<<16 {
+		return nil
+	}
+	var all []int
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		a, _ := strconv.Atoi(from)
+		b := a
+		if isRange {
+			b, _ = strconv.Atoi(to)
+		}
+		for ; a <= b; a++ {
+			all = append(all, a)
+		}
+	}
+	return all
+}

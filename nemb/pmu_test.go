@@ -1,0 +1,59 @@
+package nemb
+
+import (
+	"errors"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb/simulate"
+)
+
+// From perf_event_open to the energy of a tenth of a second: the sampler reads
+// a PMU of the real kernel whose power is known.
+func TestSamplerReadsAPMU(t *testing.T) {
+	root := Root{t.TempDir()}
+	err := simulate.WritePMU(root.Dir, "0", map[string]float64{"energy-pkg": 100, "energy-ram": 7})
+	if errors.Is(err, simulate.ErrNoPMU) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Discover(root, []string{"perf"})
+	if err != nil || len(found.Sensors) != 1 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	defer found.Close()
+	s, err := Start(found.Sensors, Config{Interval: time.Millisecond, Clock: checkpoint.SystemClock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var samples []Sample
+	for len(samples) < 300 {
+		samples = append(samples, s.Poll()...)
+		time.Sleep(5 * time.Millisecond)
+	}
+	samples = append(samples, s.Stop()...)
+	check(t, samples)
+	for d, domain := range s.Domains() {
+		want := map[string]float64{"package-0": 100, "dram-0": 7}[domain.ID]
+		if got := power(samples, d); math.Abs(got/want-1) > 0.02 || domain.Method != Measured {
+			t.Errorf("%s: %g W, want %g W, %s", domain.ID, got, want, domain.Method)
+		}
+		// A counter that is always up to date: spans are exact to the stamps.
+		series := Series{Domains: s.Domains(), Samples: samples}
+		from := samples[len(samples)/2].Time - checkpoint.Instant(50*time.Millisecond)
+		span, ok := series.Between(d, from, from+checkpoint.Instant(100*time.Millisecond))
+		if !ok || math.Abs(span.Joules/(want/10)-1) > 0.1 {
+			t.Errorf("%s: %+v, want %g J", domain.ID, span, want/10)
+		}
+	}
+	if f := s.Faults(); f[0].Any() || f[1].Any() {
+		t.Errorf("%+v", f)
+	}
+	if err := simulate.WritePMU(os.DevNull, "0", nil); err == nil {
+		t.Error("a root that is no folder")
+	}
+}

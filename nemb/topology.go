@@ -1,0 +1,92 @@
+package nemb
+
+import (
+	"slices"
+	"strings"
+)
+
+// Place is the place of a domain among the others, as reports tell it.
+type Place struct {
+	TopLevel bool     `json:"top_level"` // counts in the total
+	Kind     string   `json:"kind"`
+	Includes []string `json:"includes"` // domains whose energy is part of it
+}
+
+// Topology tells the place of each domain. The energies of top-level domains
+// add up to the machine's.
+func Topology(domains []Domain) map[string]Place {
+	places := map[string]Place{}
+	for _, d := range domains {
+		p := Place{TopLevel: d.InTotal, Kind: d.Kind, Includes: []string{}}
+		for _, o := range domains {
+			if o.Parent == d.ID && !o.InTotal {
+				p.Includes = append(p.Includes, o.ID)
+			}
+		}
+		places[d.ID] = p
+	}
+	return places
+}
+
+// Support tells how much domains tell apart: full, scalar_only or none.
+func Support(domains []Domain) string {
+	switch len(domains) {
+	case 0:
+		return "none"
+	case 1:
+		return "scalar_only"
+	}
+	return "full"
+}
+
+// total tells which domains add up to the machine's energy: the packages, and
+// the memory and GPUs beside them. What lies in another (Parent) is in it, and
+// what measures the whole machine (psys, an ACPI power meter, a battery)
+// counts only where no package does, since it includes the packages and,
+// on older machines, counts less than they draw. Then it is the first of its
+// kind alone, and it includes the GPUs as well. The estimate stands beside what
+// is measured only where it leaves that out.
+func total(domains []Domain) []bool {
+	in := make([]bool, len(domains))
+	first := func(kind string) int {
+		return slices.IndexFunc(domains, func(d Domain) bool { return d.Kind == kind && d.Parent == "" && d.Method != Estimated })
+	}
+	if whole := first("psys"); whole >= 0 && first("cpu_package") < 0 {
+		in[whole] = true
+		return in
+	}
+	for i, d := range domains {
+		in[i] = d.Parent == "" && (d.Kind == "cpu_package" || d.Kind == "dram" || d.Kind == "gpu" || d.Method == Estimated)
+	}
+	return in
+}
+
+// covers tells whether one name of a domain stands for what the other counts:
+// it is the same, or one is a die of the other.
+func covers(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+"-die-") || strings.HasPrefix(b, a+"-die-")
+}
+
+// implausiblyMuch is a power in watts that a domain of a machine cannot draw,
+// by the thermal design power of its processor; readings above it mean that
+// the counter's unit is not what it is taken for.
+//
+// A package may draw four times its TDP for a while (a laptop's of 15 W is
+// allowed 64 W), a server's twice. Memory draws some 10 W per module when
+// busy; two sockets of a Granite Rapids of 350 W that idled showed 200 W and
+// 6 W (icl-utk-edu/papi#635).
+func implausiblyMuch(kind string, cpu CPU) float64 {
+	tdp, sockets := cpu.TDP, float64(max(1, cpu.Sockets))
+	if cpu.March == "" {
+		tdp = 500
+	}
+	switch kind {
+	case "cpu_package", "nested":
+		return 3*tdp + 100
+	case "dram":
+		return 0.35*tdp + 20
+	case "psys":
+		return (4*tdp+200)*sockets + 3000
+	}
+	return 3000
+}

@@ -1,0 +1,175 @@
+package nemb
+
+import (
+	"strings"
+	"testing"
+)
+
+// domainsOf reads "package-0/cpu_package core-0<package-0/nested"; a "~" marks
+// an estimate.
+func domainsOf(text string) (all []Domain) {
+	for word := range strings.FieldsSeq(text) {
+		id, kind, _ := strings.Cut(word, "/")
+		d := Domain{Kind: kind, Method: Measured}
+		if id, estimated := strings.CutPrefix(id, "~"); estimated {
+			d.ID, d.Method = id, Estimated
+		} else {
+			d.ID, d.Parent, _ = strings.Cut(id, "<")
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func TestTotal(t *testing.T) {
+	for _, test := range []struct{ name, domains, want string }{
+		{"a package and its parts", "package-0/cpu_package core-0<package-0/nested uncore-0<package-0/nested", "package-0"},
+		{"memory and GPUs beside", "package-0/cpu_package dram-0/dram gpu-0/gpu", "package-0 dram-0 gpu-0"},
+		{"psys includes the packages", "psys/psys package-0/cpu_package dram-0/dram", "package-0 dram-0"},
+		{"psys is the only root", "psys/psys", "psys"},
+		{"psys beside memory alone", "dram-0/dram psys/psys", "psys"},
+		{"psys without a package includes the GPU", "gpu-0/gpu psys/psys", "psys"},
+		{"only one psys", "psys/psys psys-1/psys", "psys"},
+		{"a GPU alone", "gpu-0/gpu", "gpu-0"},
+		{"a GPU beside the estimate", "gpu-0/gpu ~machine/psys", "gpu-0 machine"},
+		{"the estimate", "~machine/psys", "machine"},
+		{"what it measures is not known", "accelerator/independent", ""},
+		{"nothing", "", ""},
+	} {
+		domains := domainsOf(test.domains)
+		var in []string
+		for i, is := range total(domains) {
+			if is {
+				in = append(in, domains[i].ID)
+			}
+		}
+		if got := strings.Join(in, " "); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+func TestTopology(t *testing.T) {
+	domains := domainsOf("package-0/cpu_package core-0<package-0/nested dram-0/dram psys/psys")
+	for i, in := range total(domains) {
+		domains[i].InTotal = in
+	}
+	places := Topology(domains)
+	if p := places["package-0"]; !p.TopLevel || p.Kind != "cpu_package" || strings.Join(p.Includes, " ") != "core-0" {
+		t.Errorf("%+v", p)
+	}
+	if p := places["psys"]; p.TopLevel || p.Kind != "psys" || p.Includes == nil {
+		t.Errorf("%+v", p)
+	}
+	if p := places["dram-0"]; !p.TopLevel || len(p.Includes) != 0 {
+		t.Errorf("%+v", p)
+	}
+	for n, want := range []string{"none", "scalar_only", "full"} {
+		if got := Support(domains[:n]); got != want {
+			t.Errorf("%d domains: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// What measures the whole machine includes its GPUs, whoever tells them.
+func TestGPUsInTotal(t *testing.T) {
+	root, _ := fakeNVML(t, "gpus 2\n")
+	files(t, root, map[string]string{
+		"proc/cpuinfo": "processor\t: 0\n", "sys/class/hwmon/hwmon0/name": "power_meter\n", "sys/class/hwmon/hwmon0/power1_average": "900000000\n",
+	})
+	in := func() string {
+		t.Helper()
+		found, err := Discover(root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer found.Close()
+		var ids []string
+		for _, d := range found.Domains() {
+			if d.InTotal {
+				ids = append(ids, d.ID)
+			}
+		}
+		return strings.Join(ids, " ")
+	}
+	if got := in(); got != "system" {
+		t.Errorf("with a meter of the machine: %s", got)
+	}
+	files(t, root, map[string]string{"sys/class/powercap/intel-rapl:0/name": "package-0\n", "sys/class/powercap/intel-rapl:0/energy_uj": "1\n"})
+	if got := in(); got != "package-0 gpu-0 gpu-1" {
+		t.Errorf("with a package: %s", got)
+	}
+}
+
+// No share of a total is counted twice, whatever the domains are.
+func FuzzTotal(f *testing.F) {
+	f.Add("package-0/cpu_package core-0<package-0/nested psys/psys gpu-0/gpu ~machine/psys")
+	f.Fuzz(func(t *testing.T, text string) {
+		domains := domainsOf(text)
+		in := total(domains)
+		whole, parts := 0, 0
+		for i, d := range domains {
+			switch {
+			case !in[i]:
+			case d.Parent != "":
+				t.Errorf("%s is in %s and counts beside it", d.ID, d.Parent)
+			case d.Kind == "psys" && d.Method != Estimated:
+				whole++
+			default:
+				parts++
+			}
+		}
+		if whole > 1 || whole > 0 && parts > 0 {
+			t.Errorf("%d domains of the whole machine beside %d parts", whole, parts)
+		}
+	})
+}
+
+func TestImplausible(t *testing.T) {
+	gnr := CPU{March: "Intel Granite Rapids", TDP: 500, Sockets: 2}
+	for _, test := range []struct {
+		kind  string
+		cpu   CPU
+		watts float64
+		bad   bool
+	}{
+		{"dram", gnr, 200.3, true}, // icl-utk-edu/papi#635
+		{"dram", gnr, 6, false},
+		{"cpu_package", gnr, 243, false},
+		{"cpu_package", CPU{March: "Intel Tiger Lake U", TDP: 28}, 115, false}, // its PL2
+		{"cpu_package", CPU{March: "Intel Tiger Lake U", TDP: 28}, 1000, true},
+		{"cpu_package", CPU{}, 600, false},
+		{"gpu", CPU{}, 700, false},
+	} {
+		d := []Domain{{ID: test.kind, Most: implausiblyMuch(test.kind, test.cpu)}}
+		notes := Implausible(d, []Energy{Energy(test.watts * 10e6)}, 10e9)
+		if (len(notes) == 1) != test.bad {
+			t.Errorf("%s of %s at %g W: %+v", test.kind, test.cpu, test.watts, notes)
+		}
+	}
+}
+
+func TestUnitDoubt(t *testing.T) {
+	skylake, sapphire := CPU{Vendor: intel, Family: 6, Model: 0x55, March: "Intel Skylake SP"}, CPU{Vendor: intel, Family: 6, Model: 0x8f, March: "Intel Sapphire Rapids"}
+	for _, test := range []struct {
+		kind string
+		wrap Energy
+		cpu  CPU
+		want string
+	}{
+		{"dram", 65712999614, skylake, ""},
+		{"dram", 262143328851, skylake, "4.0 times too high"},
+		{"dram", 262143328851, sapphire, ""},
+		{"dram", 65712999614, sapphire, "4.0 times too low"},
+		{"dram", 262143328851, CPU{Vendor: intel, Family: 6, Model: 0x9a}, ""},
+		{"cpu_package", 262143328851, sapphire, ""},
+		{"cpu_package", 1 << 53, sapphire, "max_energy_range_uj means a unit of"},
+		{"psys", 4294967295000001, sapphire, ""},
+		{"cpu_package", 0, sapphire, ""},
+	} {
+		got := unitDoubt(Domain{ID: "x", Kind: test.kind, Wrap: test.wrap}, test.cpu)
+		if test.want == "" && got != "" || !strings.Contains(got, test.want) {
+			t.Errorf("%s wrapping at %d: %q, want %q", test.kind, test.wrap, got, test.want)
+		}
+	}
+}

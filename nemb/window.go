@@ -1,0 +1,147 @@
+package nemb
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"cg/checkpoint"
+)
+
+// A knot is an update of a counter: the energy up to it, and when it was, as
+// nearly as the samples tell.
+type knot struct {
+	at     float64 // ns, the middle of what is possible
+	slack  float64 // ns to either side
+	joules float64
+}
+
+// knots finds the updates of domain d's counter in a series. A sample that
+// shows more than the one before it shows the energy at the last update before
+// it, which lies after the sample before, and no further back than a period.
+// Samples with a failed reading show nothing.
+func knots(samples []Sample, d int, period time.Duration) []knot {
+	var all []knot
+	prev := -1
+	for i := range samples {
+		s := &samples[i]
+		if s.Failed {
+			continue
+		}
+		if prev >= 0 && s.Energy[d] > samples[prev].Energy[d] {
+			behind := float64(s.Time - samples[prev].Time)
+			if period > 0 {
+				behind = min(behind, float64(period))
+			}
+			all = append(all, knot{float64(s.Time) - behind/2, behind / 2, s.Energy[d].Joules()})
+		}
+		prev = i
+	}
+	return all
+}
+
+// Span is the energy in a part of a series.
+type Span struct {
+	Joules float64
+	Slack  float64 // the true energy is this much more or less, at a steady power
+	Method string  // Bracketed or Interpolated
+}
+
+// Methods of a Span.
+const (
+	// Bracketed: from the last update before the span to the first after it,
+	// less the power around the span for the time outside it. Unbiased when
+	// the power before and after is steady, whatever it is in between.
+	Bracketed = "bracket"
+	// Interpolated: linear between the updates around each end. Biased when
+	// the power changes at the ends, however often it is repeated.
+	Interpolated = "interpolation"
+)
+
+// The power around a span is taken from this much time, and is steady when it
+// is the same before and after up to this part of it.
+const (
+	around = float64(20 * time.Millisecond)
+	steady = 0.5
+)
+
+// Between returns the energy of domain d from one instant to another, by the
+// better of two methods; false where the series does not reach from an update
+// before to one after. It says nothing of who used the energy.
+//
+// How exact it is for spans of 0.1 ms to 1 s, with samples each 1 and 0.1 ms, is
+// what cg validate shows.
+func (s Series) Between(d int, from, to checkpoint.Instant) (Span, bool) {
+	k := knots(s.Samples, d, s.Domains[d].Period)
+	if span, ok := bracket(k, float64(from), float64(to)); ok {
+		return span, true
+	}
+	return interpolate(k, float64(from), float64(to))
+}
+
+// Interpolate is Between by that method.
+func (s Series) Interpolate(d int, from, to checkpoint.Instant) (Span, bool) {
+	return interpolate(knots(s.Samples, d, s.Domains[d].Period), float64(from), float64(to))
+}
+
+// bracket refuses when the power before the span is another than after it, and
+// when the power in it differs so little from both that interpolation errs
+// less.
+func bracket(k []knot, from, to float64) (Span, bool) {
+	// The last that is surely before, the first that is surely after.
+	i := sort.Search(len(k), func(i int) bool { return k[i].at+k[i].slack > from }) - 1
+	j := sort.Search(len(k), func(i int) bool { return k[i].at-k[i].slack >= to })
+	if i < 0 || j >= len(k) || to < from {
+		return Span{}, false
+	}
+	before, w1 := slope(k, i, -1)
+	after, w2 := slope(k, j, 1)
+	if w1 < around/4 || w2 < around/4 || math.Abs(before-after) > steady*max(before, after) {
+		return Span{}, false
+	}
+	// Both sides tell of one power: together they tell it better.
+	base := (before*w1 + after*w2) / (w1 + w2)
+	outside := (from - k[i].at) + (k[j].at - to)
+	span := Span{
+		Joules: max(0, k[j].joules-k[i].joules-base*outside*1e-9),
+		Slack:  base * math.Hypot(k[i].slack, k[j].slack) * 1e-9,
+		Method: Bracketed,
+	}
+	// Between two updates interpolation takes the mean power for that of the
+	// span: it errs by half their distance, at each end by chance.
+	apart := (k[i+1].at - k[i].at + k[j].at - k[j-1].at) / 2
+	inside := span.Joules / max(1, to-from) * 1e9
+	if math.Abs(inside-base)*apart/2*1e-9 < span.Slack/math.Sqrt(3) {
+		return Span{}, false
+	}
+	return span, true
+}
+
+func interpolate(k []knot, from, to float64) (Span, bool) {
+	if len(k) < 2 || to < from || k[0].at > from || k[len(k)-1].at < to {
+		return Span{}, false
+	}
+	at := func(t float64) (joules, slack float64) {
+		i := min(max(1, sort.Search(len(k), func(i int) bool { return k[i].at > t })), len(k)-1)
+		a, b := k[i-1], k[i]
+		watts := (b.joules - a.joules) / max(1, b.at-a.at)
+		return a.joules + watts*(t-a.at), watts * max(a.slack, b.slack)
+	}
+	a, slackA := at(from)
+	b, slackB := at(to)
+	return Span{Joules: b - a, Slack: math.Hypot(slackA, slackB), Method: Interpolated}, true
+}
+
+// slope is the power in watts over some time from knot i backwards (by -1) or
+// onwards (by 1), and that time in ns.
+func slope(k []knot, i, by int) (watts, over float64) {
+	j := i
+	for n := j + by; n >= 0 && n < len(k) && math.Abs(k[n].at-k[i].at) <= around; n += by {
+		j = n
+	}
+	over = math.Abs(k[j].at - k[i].at)
+	if over == 0 {
+		return 0, 0
+	}
+	return math.Abs(k[j].joules-k[i].joules) / over * 1e9, over
+}

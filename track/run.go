@@ -1,0 +1,375 @@
+package track
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cg/nemb"
+)
+
+// Config says what to record and where to.
+type Config struct {
+	Root     nemb.Root
+	Trackers []Tracker
+	Format   string // of Formats
+	Dir      string
+	ID       string        // of the run, stands in every file
+	Suffix   string        // of the files' names, "" for none
+	Rows     int           // rows that are held back at most
+	Flush    time.Duration // and for how long
+	Append   bool          // to files that are there
+	Warn     func(string)  // told what cannot be read
+}
+
+// Session records until it is stopped.
+type Session struct {
+	config  Config
+	tracks  []*running
+	outputs []*output
+	stop    chan struct{}
+	failed  chan error // the first error of writing
+	loops   sync.WaitGroup
+	flushes sync.WaitGroup
+	ended   chan struct{}
+}
+
+// running is a tracker at work.
+type running struct {
+	spec    Tracker
+	streams []*stream
+	pace    pace
+}
+
+// stream is what goes to one file.
+type stream struct {
+	readers []reader
+	columns []column
+	out     *output
+	failed  map[int]int // rows without a value, by column
+	reasons map[string]bool
+	warn    func(string)
+}
+
+// ErrNothing is the error of Start when no metric of a tracker can be read.
+var ErrNothing = errors.New("nothing can be read")
+
+// Start opens every metric, makes the files and takes the first readings.
+func Start(c Config) (*Session, error) {
+	s := &Session{config: c, stop: make(chan struct{}), ended: make(chan struct{}), failed: make(chan error, 1)}
+	format, ok := formats[c.Format]
+	if !ok {
+		return nil, fmt.Errorf("no format %q; known are %s", c.Format, strings.Join(Formats(), ", "))
+	}
+	for _, spec := range c.Trackers {
+		r := &running{spec: spec, pace: pace{every: spec.Every}}
+		s.tracks = append(s.tracks, r)
+		var readers []reader
+		var reasons []error
+		for _, name := range spec.Metrics {
+			opened, err := open(c.Root, name)
+			readers = append(readers, opened...)
+			if err != nil && !slices.ContainsFunc(reasons, func(other error) bool { return other.Error() == err.Error() }) {
+				reasons = append(reasons, err)
+			}
+		}
+		for _, group := range format.group(readers) {
+			st := &stream{readers: group, failed: map[int]int{}, reasons: map[string]bool{}, warn: c.Warn}
+			for _, r := range group {
+				st.columns = append(st.columns, r.columns...)
+			}
+			r.streams = append(r.streams, st)
+		}
+		if len(r.streams) == 0 {
+			s.close()
+			return nil, fmt.Errorf("%s: %w: %w", spec, ErrNothing, errors.Join(reasons...))
+		}
+		for _, err := range reasons {
+			c.Warn(fmt.Sprintf("%s goes without: %v", spec, err))
+		}
+	}
+	if err := s.open(format); err != nil {
+		s.close()
+		return nil, err
+	}
+	for _, r := range s.tracks {
+		s.loops.Go(func() { r.run(s.stop) })
+	}
+	for _, o := range s.outputs {
+		s.flushes.Go(func() { o.flushLoop(c.Flush, s.ended, s.failed) })
+	}
+	return s, nil
+}
+
+// String writes a tracker as Parse reads it.
+func (t Tracker) String() string {
+	return strings.Join(append([]string{t.Every.String()}, t.Metrics...), ",")
+}
+
+// open makes the files. None is left behind when one cannot be made.
+func (s *Session) open(format format) error {
+	c := s.config
+	var taken []string
+	for _, extra := range format.extra(c) {
+		taken = append(taken, filepath.Join(c.Dir, extra))
+		s.outputs = append(s.outputs, &output{path: filepath.Join(c.Dir, extra), encoder: format.marker(c)})
+	}
+	for _, r := range s.tracks {
+		for _, st := range r.streams {
+			path := filepath.Join(c.Dir, format.name(c, r.spec, st, taken))
+			taken = append(taken, path)
+			st.out = &output{path: path, rows: c.Rows, kick: make(chan struct{}, 1), encoder: format.encoder(c, r.spec, st)}
+			s.outputs = append(s.outputs, st.out)
+		}
+	}
+	for i, o := range s.outputs {
+		if err := o.create(c.Append); err != nil {
+			for _, made := range s.outputs[:i] {
+				made.discard()
+			}
+			var there *fs.PathError
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s is there already: choose another --suffix or --output-dir, or add to it with --append", o.path)
+			} else if errors.As(err, &there) {
+				return fmt.Errorf("%s cannot be written: %w", o.path, there.Err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Failed receives the first error of writing: what is read from then on may
+// be lost.
+func (s *Session) Failed() <-chan error { return s.failed }
+
+// Stop takes a last reading of every tracker, writes everything and closes
+// the files.
+func (s *Session) Stop() ([]Summary, error) {
+	close(s.stop)
+	s.loops.Wait()
+	close(s.ended)
+	s.flushes.Wait()
+	var errs []error
+	for _, o := range s.outputs {
+		errs = append(errs, o.finish())
+	}
+	errs = append(errs, s.close())
+	var all []Summary
+	for _, r := range s.tracks {
+		all = append(all, r.summary())
+	}
+	return all, errors.Join(errs...)
+}
+
+func (s *Session) close() error {
+	var errs []error
+	for _, r := range s.tracks {
+		for _, st := range r.streams {
+			for _, reader := range st.readers {
+				errs = append(errs, reader.close())
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// run reads on time until it is stopped, and then once more.
+func (r *running) run(stop <-chan struct{}) {
+	r.pace.run(stop, func() {
+		for _, st := range r.streams {
+			st.take()
+		}
+	})
+}
+
+func (st *stream) take() {
+	values := make([]float64, len(st.columns))
+	at := 0
+	unix, mono := time.Now().UnixNano(), monotonic()
+	for _, r := range st.readers {
+		n := len(r.columns)
+		if err := r.read(values[at : at+n]); err != nil {
+			st.tell(err, at, values[at:at+n])
+		}
+		at += n
+	}
+	reading := monotonic() - mono
+	st.out.add(row{unix + reading/2, mono + reading/2, time.Duration(reading), values})
+}
+
+// tell counts what could not be read, and says why the first time.
+func (st *stream) tell(err error, at int, values []float64) {
+	for i, v := range values {
+		if math.IsNaN(v) {
+			st.failed[at+i]++
+		}
+	}
+	if reason := err.Error(); !st.reasons[reason] && len(st.reasons) < 8 {
+		st.reasons[reason] = true
+		st.warn(reason)
+	}
+}
+
+// Summary tells how a tracker kept its time.
+type Summary struct {
+	Tracker Tracker
+	Files   []string
+	Rows    int           // of each file
+	Missed  int           // deadlines that had passed when it was their turn
+	Elapsed time.Duration // from the first deadline's reading to the last's
+	// Drift is by how much the last reading that had a deadline was farther
+	// from its deadline than the first.
+	Drift        time.Duration
+	Late, Late99 time.Duration // median and 99th percentile of how late readings began
+	Reading      time.Duration // median duration of a reading
+	Failed       []string      // columns with empty cells, and how many
+	Realtime     bool
+}
+
+func (r *running) summary() Summary {
+	p := &r.pace
+	s := Summary{Tracker: r.spec, Rows: p.taken + 1, Missed: p.missed, Elapsed: time.Duration(p.last - p.first), Drift: p.drift, Realtime: p.realtime,
+		Late: p.late.at(0.5), Late99: p.late.at(0.99), Reading: p.reading.at(0.5)}
+	for _, st := range r.streams {
+		s.Files = append(s.Files, st.out.path)
+		for i, c := range st.columns {
+			if n := st.failed[i]; n > 0 {
+				s.Failed = append(s.Failed, fmt.Sprintf("%s: %d", c.name, n))
+			}
+		}
+	}
+	return s
+}
+
+// output is a file that rows are added to.
+type output struct {
+	path    string
+	encoder encoder
+	rows    int
+	kick    chan struct{}
+	file    *os.File
+	made    bool
+
+	mu      sync.Mutex
+	pending []row
+	err     error
+}
+
+func (o *output) create(add bool) error {
+	header := o.encoder.header()
+	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	_, err := os.Stat(o.path)
+	there := err == nil
+	if there && add {
+		old, err := os.ReadFile(o.path)
+		if err != nil {
+			return err
+		}
+		if header, err = o.encoder.again(old, header); err != nil {
+			return fmt.Errorf("%s: %w", o.path, err)
+		}
+	} else {
+		flags |= os.O_EXCL
+	}
+	if o.file, err = os.OpenFile(o.path, flags, 0o666); err != nil {
+		return err
+	}
+	o.made = !there
+	_, err = o.file.WriteString(header)
+	return err
+}
+
+// discard takes back a file that was made for a run that did not begin.
+func (o *output) discard() {
+	if o.file != nil {
+		o.file.Close()
+	}
+	if o.made {
+		os.Remove(o.path)
+	}
+}
+
+func (o *output) add(r row) {
+	o.mu.Lock()
+	o.pending = append(o.pending, r)
+	full := len(o.pending) >= o.rows
+	o.mu.Unlock()
+	if full {
+		select {
+		case o.kick <- struct{}{}:
+		default: // it is being flushed
+		}
+	}
+}
+
+// flushLoop writes when enough rows wait, and at intervals.
+func (o *output) flushLoop(every time.Duration, ended <-chan struct{}, failed chan<- error) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-o.kick:
+		case <-tick.C:
+		}
+		if err := o.flush(false); err != nil {
+			select {
+			case failed <- err:
+			default:
+			}
+			return
+		}
+	}
+}
+
+// flush writes the rows that wait in one piece.
+func (o *output) flush(last bool) error {
+	o.mu.Lock()
+	rows := o.pending
+	o.pending = nil
+	o.mu.Unlock()
+	text := o.encoder.rows(nil, rows, last)
+	if len(text) == 0 || o.err != nil {
+		return o.err
+	}
+	_, o.err = o.file.Write(text)
+	return o.err
+}
+
+func (o *output) finish() error {
+	return errors.Join(o.flush(true), o.file.Close())
+}
+
+// sortedNames is the order in which formats are listed.
+func sortedNames[V any](m map[string]V) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// String is one line, and one more for what failed.
+func (s Summary) String() string {
+	realtime := ""
+	if !s.Realtime {
+		realtime = ", not real-time"
+	}
+	text := fmt.Sprintf("%s: %d rows in %v, %d missed, drift %v, late by %v (99 %%: %v), a reading takes %v%s: %s",
+		s.Tracker, s.Rows, s.Elapsed.Round(time.Millisecond), s.Missed, s.Drift.Round(time.Microsecond),
+		s.Late.Round(time.Microsecond), s.Late99.Round(time.Microsecond), s.Reading.Round(time.Microsecond), realtime, strings.Join(s.Files, ", "))
+	if len(s.Failed) > 0 {
+		text += "\nrows without a value: " + strings.Join(s.Failed, ", ")
+	}
+	return text
+}
