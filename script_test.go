@@ -85,9 +85,21 @@ func TestScripts(t *testing.T) {
 			if home, err := os.UserHomeDir(); err == nil && os.Getenv("PYENV_ROOT") == "" {
 				e.Setenv("PYENV_ROOT", filepath.Join(home, ".pyenv"))
 			}
+			if home := newestJDK(); home != "" {
+				e.Setenv("NEW_JDK", home)
+			}
 			root, err := os.Getwd()
 			e.Setenv("ROOT", root)
 			return err
+		},
+		// [java22]: there is a JDK of that release or a later one, at $NEW_JDK.
+		Condition: func(c string) (bool, error) {
+			release, is := strings.CutPrefix(c, "java")
+			want, err := strconv.Atoi(release)
+			if !is || err != nil {
+				return false, fmt.Errorf("condition %q is not known", c)
+			}
+			return releaseOf(newestJDK()) >= want, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"report": checkReport,
@@ -97,6 +109,25 @@ func TestScripts(t *testing.T) {
 			"nvml":   makeNVML,
 		},
 	})
+}
+
+// newestJDK is the home of the newest JDK below /usr/lib/jvm, "" for none.
+func newestJDK() (newest string) {
+	homes, _ := filepath.Glob("/usr/lib/jvm/*")
+	for _, home := range homes {
+		if _, err := os.Stat(filepath.Join(home, "bin/javac")); err == nil && (newest == "" || releaseOf(home) > releaseOf(newest)) {
+			newest = home
+		}
+	}
+	return newest
+}
+
+// releaseOf is the feature release of a JDK, 0 where it does not tell.
+func releaseOf(home string) int {
+	text, _ := os.ReadFile(filepath.Join(home, "release"))
+	_, version, _ := strings.Cut(string(text), "JAVA_VERSION=\"")
+	n, _ := strconv.Atoi(version[:max(0, strings.IndexFunc(version, func(r rune) bool { return r < '0' || r > '9' }))])
+	return n
 }
 
 // checkReport reads a saved run, checks its sums, and compares what a path in

@@ -224,6 +224,18 @@ func launchJava(t Target, s Setup) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
+	if !folder && k.feature >= javaSeveral {
+		text, err := os.ReadFile(names[0])
+		if err != nil {
+			return Command{}, err
+		}
+		siblings, ok := javaSiblings(names[0], text)
+		if !ok {
+			plain.Without = "its folder is not that of its package, and java does not start it"
+			return plain, nil
+		}
+		names = append(names, siblings...)
+	}
 	files := make([]*javaFile, len(names))
 	for i, name := range names {
 		files[i] = &javaFile{name: name}
@@ -294,7 +306,7 @@ func javaMain(t Target, names []string, folder bool) (string, error) {
 		if err != nil {
 			return "Main", nil // the compiler will say what is wrong
 		}
-		return j.firstType(), nil
+		return j.firstType(names[0]), nil
 	}
 	if asked != "" {
 		return asked, nil
@@ -324,19 +336,33 @@ func javaMain(t Target, names []string, folder bool) (string, error) {
 	return "", refuse(2, "several classes have a main method (%s): choose one with --main CLASS", strings.Join(found, ", "))
 }
 
-// firstType is the binary name of the first class that a file declares.
-func (j *javaSource) firstType() string {
-	name, scope := "", ""
+// firstType is the binary name of the first class that a file declares. A file
+// with methods or fields outside of classes is one itself, of its own name.
+func (j *javaSource) firstType(file string) string {
+	name, scope := "", j.packageName()
 	j.Children(0, func(c int) {
-		switch n := j.Nodes[c]; {
-		case n.Type == "package_declaration":
+		switch n := j.Nodes[c]; n.Type {
+		case "method_declaration", "field_declaration", "local_variable_declaration":
+			name = strings.TrimSuffix(filepath.Base(file), ".java")
+		case "import_declaration", "package_declaration", "module_declaration":
+		default:
+			if f := j.Field(c, "name"); name == "" && f >= 0 && strings.HasSuffix(n.Type, "_declaration") {
+				name = javaName(scope, j.name(f))
+			}
+		}
+	})
+	return name
+}
+
+// packageName is the package of a file, "" for the unnamed one.
+func (j *javaSource) packageName() (name string) {
+	j.Children(0, func(c int) {
+		if j.Nodes[c].Type == "package_declaration" {
 			j.Children(c, func(q int) {
 				if t := j.Nodes[q].Type; t == "scoped_identifier" || t == "identifier" {
-					scope = j.erased(q)
+					name = j.erased(q)
 				}
 			})
-		case name == "" && strings.HasSuffix(n.Type, "_declaration") && n.Type != "import_declaration" && j.Field(c, "name") >= 0:
-			name = javaName(scope, j.name(j.Field(c, "name")))
 		}
 	})
 	return name

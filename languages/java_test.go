@@ -189,7 +189,8 @@ func runJava(t testing.TB, k testJDK, dir, class string) (stdout, stderr, status
 
 // TestJavaPrograms compiles every fixture as it is and rewritten, and compares
 // what the two print, with traces and status. What was entered was left, in
-// order, on each thread.
+// order, on each thread. Where CG_JAVAS is set that is done with every JDK that
+// takes the fixture, else with the oldest.
 func TestJavaPrograms(t *testing.T) {
 	all := needJava(t)
 	byJDK := map[testJDK][]*javaCase{}
@@ -209,14 +210,20 @@ func TestJavaPrograms(t *testing.T) {
 		if c.sites == 0 {
 			t.Errorf("%s: no sites", c.class)
 		}
-		byJDK[all[i]] = append(byJDK[all[i]], c)
+		last := i
+		if os.Getenv("CG_JAVAS") != "" {
+			last = len(all) - 1
+		}
+		for _, k := range all[i : last+1] {
+			byJDK[k] = append(byJDK[k], c)
+		}
 	}
 	for k, cases := range byJDK {
 		plain, rewritten := t.TempDir(), t.TempDir()
 		compileJava(t, k, plain, cases, false)
 		compileJava(t, k, rewritten, cases, true)
 		for _, c := range cases {
-			t.Run(c.class, func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d", c.class, k.version), func(t *testing.T) {
 				t.Parallel()
 				stdout, stderr, status, _ := runJava(t, k, plain, c.class)
 				gotOut, gotErr, gotStatus, balance := runJava(t, k, rewritten, c.class)
