@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -111,15 +112,25 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// newestJDK is the home of the newest JDK below /usr/lib/jvm, "" for none.
-func newestJDK() (newest string) {
-	homes, _ := filepath.Glob("/usr/lib/jvm/*")
-	for _, home := range homes {
-		if _, err := os.Stat(filepath.Join(home, "bin/javac")); err == nil && (newest == "" || releaseOf(home) > releaseOf(newest)) {
-			newest = home
+// jdks are the homes of the JDKs below /usr/lib/jvm, the oldest release first, one
+// of each.
+func jdks() (homes []string) {
+	all, _ := filepath.Glob("/usr/lib/jvm/*")
+	for _, home := range all {
+		if _, err := os.Stat(filepath.Join(home, "bin/javac")); err == nil && releaseOf(home) > 0 {
+			homes = append(homes, home)
 		}
 	}
-	return newest
+	slices.SortStableFunc(homes, func(a, b string) int { return releaseOf(a) - releaseOf(b) })
+	return slices.CompactFunc(homes, func(a, b string) bool { return releaseOf(a) == releaseOf(b) })
+}
+
+// newestJDK is the home of the newest of them, "" for none.
+func newestJDK() string {
+	if all := jdks(); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
 }
 
 // releaseOf is the feature release of a JDK, 0 where it does not tell.

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -119,6 +120,7 @@ type machine struct {
 	library string // in place of the built one
 	broken  bool   // the channel is none
 	closed  bool   // plain Java without the package that it asks for
+	late    bool   // nothing is read before the program says read
 }
 
 // flags are those of the launcher.
@@ -238,7 +240,7 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 		for _, w := range r.Words {
 			low, kind, site := checkpoint.Unpack(w)
 			at := checkpoint.Extend(low, channel.Clock().Now()+1<<16)
-			if at < last[r.Thread] {
+			if late := last[r.Thread] - at; at < last[r.Thread] && !(j.pure && late < 1000) { // nanoseconds become ticks by two stamps
 				t.Errorf("%v: time runs backwards by %d", r.Thread, last[r.Thread]-at)
 			}
 			last[r.Thread] = at
@@ -257,12 +259,17 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 	}
 	done := make(chan error, 1)
 	var stdout strings.Builder
+	var reading atomic.Bool
+	reading.Store(!j.late)
 	go func() {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			fmt.Fprintln(&stdout, lines.Text())
-			if lines.Text() == "ready" {
+			switch lines.Text() {
+			case "ready":
 				cmd.Process.Kill()
+			case "read":
+				reading.Store(true)
 			}
 		}
 		done <- cmd.Wait()
@@ -277,7 +284,9 @@ wait:
 			break wait
 		case <-tick.C:
 			channel.Stamp()
-			channel.Drain(fold)
+			if reading.Load() {
+				channel.Drain(fold)
+			}
 		case <-limit:
 			cmd.Process.Kill()
 			t.Fatal("the program does not end")
@@ -466,6 +475,30 @@ func TestJavaToolOptions(t *testing.T) {
 			t.Errorf("status %d, %q", o.status, o.stderr)
 		}
 		o.exactly(t, 2, 1973)
+		j.env = []string{"JDK_JAVA_OPTIONS=-Dmine=1"}
+		o = j.run(t, j.program("counts")...)
+		if o.stderr != "NOTE: Picked up JDK_JAVA_OPTIONS: -Dmine=1\n" || o.status != 0 {
+			t.Errorf("status %d, %q", o.status, o.stderr)
+		}
+		o.exactly(t, 2, 1973)
+	})
+}
+
+// Collections stop threads between their events and lose none; they do not wait
+// for a thread that waits for the reader.
+func TestJavaCollections(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		for _, flag := range []string{"-XX:+UseG1GC", "-XX:+UseSerialGC"} {
+			o := j.run(t, append([]string{flag, "-Xmx64m"}, j.program("collections", "4")...)...)
+			o.quiet(t, j, "", 0)
+			o.nested(t)
+			o.exactly(t, 2, 4*21891)
+		}
+		j.chunks, j.late = 2, true
+		o := j.run(t, j.program("waiting")...)
+		o.quiet(t, j, "collected true\nread\n", 0)
+		o.nested(t)
+		o.exactly(t, 2, 30000)
 	})
 }
 
@@ -602,26 +635,41 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// What an event costs beside a reading of the clock and an empty call, and a
-// pair of events in fib(25) for each of its calls.
+// What an event costs beside a reading of the clock, an empty call and an empty
+// native, and a pair of events in fib for each of its calls: the least of 400
+// bursts each. With CG_JAVAS it is measured with those machines, too.
 func BenchmarkJava(b *testing.B) {
 	all, shared := javas(b)
+	var nop []string
+	if shared.library != "" {
+		nop = []string{filepath.Join(b.TempDir(), "nop.so")}
+		if out, err := exec.Command("cc", "-O2", "-fPIC", "-shared", "-o", nop[0], "testdata/java/nop.c").CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+	}
 	for _, java := range all {
 		n := release(b, java)
 		for _, mode := range []string{"native", "pure"} {
 			b.Run(fmt.Sprintf("%d/%s", n, mode), func(b *testing.B) {
 				j := machine{built: shared, java: java, release: n, pure: mode == "pure"}
 				j.prepare = func(c *checkpoint.Channel) { c.Demote(4) }
+				least := map[string]float64{}
 				for range b.N {
-					o := j.run(b, "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Bench.empty", "-cp", j.programs, "Bench")
+					args := []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Bench.empty", "-cp", j.programs, "Bench"}
+					o := j.run(b, append(args, nop...)...)
 					for _, line := range strings.Split(strings.TrimSpace(o.stdout), "\n") {
 						name, value, _ := strings.Cut(line, " ")
 						ns, err := strconv.ParseFloat(value, 64)
 						if err != nil {
 							b.Fatalf("%q, %q", o.stdout, o.stderr)
 						}
-						b.ReportMetric(ns, name+"-ns")
+						if was, there := least[name]; !there || ns < was {
+							least[name] = ns
+						}
 					}
+				}
+				for name, ns := range least {
+					b.ReportMetric(ns, name+"-ns")
 				}
 				b.ReportMetric(0, "ns/op")
 			})

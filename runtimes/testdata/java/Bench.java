@@ -14,11 +14,13 @@ public class Bench {
 
     static void empty(int n) { sink = n; }
 
+    static native void nop(int n);
+
     interface Loop { void run(int n); }
 
     static double best(int n, Loop loop) {
         double best = 1e18;
-        for (int i = 0; i < 200; i++) {
+        for (int i = 0; i < 400; i++) {
             long from = System.nanoTime();
             loop.run(n);
             best = Math.min(best, (double) (System.nanoTime() - from) / n);
@@ -30,10 +32,16 @@ public class Bench {
         int n = 20000;
         System.out.println("empty " + best(n, k -> { for (int i = 0; i < k; i++) empty(i); }));
         System.out.println("nanoTime " + best(n, k -> { for (int i = 0; i < k; i++) sink = (int) System.nanoTime(); }));
+        if (args.length > 0) {
+            System.load(args[0]);
+            System.out.println("native-nop " + best(n, k -> { for (int i = 0; i < k; i++) nop(i); }));
+        }
         System.out.println("event " + best(n, k -> { for (int i = 0; i < k; i += 2) { cg$.R.e(2); cg$.R.x(2); } }));
         System.out.println("counted " + best(n, k -> { for (int i = 0; i < k; i += 2) { cg$.R.ce(3); cg$.R.cx(3); } }));
         System.out.println("demoted " + best(n, k -> { for (int i = 0; i < k; i += 2) { cg$.R.ce(4); cg$.R.cx(4); } }));
-        double without = best(242785, k -> sink = plain(25)), with = best(242785, k -> sink = told(25));
+        // Bursts of a fraction of a millisecond, which nothing interrupts; the compilers see fib(25) first.
+        sink = plain(25) + told(25);
+        double without = best(8361, k -> sink = plain(18)), with = best(8361, k -> sink = told(18));
         System.out.println("fib " + without);
         System.out.println("fib-pair " + (with - without));
     }

@@ -174,6 +174,51 @@ public class Programs {
         System.out.println("permit");
     }
 
+    static volatile Object garbage;
+
+    static int churn(int n) {
+        cg$.R.e(2); try {
+        garbage = new byte[n * 10];
+        return n < 2 ? n : churn(n - 1) + churn(n - 2);
+        } finally { cg$.R.x(2); }
+    }
+
+    /** Collections while threads are in events at all times. */
+    static void collections(int n) throws Exception {
+        List<Thread> all = new ArrayList<>();
+        for (int i = 0; i < n; i++) {
+            Thread t = new Thread(() -> churn(20));
+            t.start();
+            all.add(t);
+        }
+        for (int i = 0; i < 10; i++)
+            System.gc();
+        for (Thread t : all)
+            t.join();
+    }
+
+    static volatile int calls;
+
+    /** A collection while a thread waits in an event: the reader reads after it. */
+    static void waiting() throws Exception {
+        Thread t = new Thread(() -> {
+            for (int i = 0; i < 30000; i++) {
+                fib(1);
+                calls = i;
+            }
+        });
+        t.start();
+        for (int was = -1; was < 0 || was != calls || calls == 0;) {
+            was = calls;
+            Thread.sleep(50);
+        }
+        long from = System.nanoTime();
+        System.gc();
+        System.out.println("collected " + (System.nanoTime() - from < 5000000000L));
+        System.out.println("read");
+        t.join();
+    }
+
     public static void main(String[] args) throws Exception {
         cg$.R.e(1); try {
         int n = args.length > 1 ? args[1].matches("[0-9]+") ? Integer.parseInt(args[1]) : 0 : 0;
@@ -191,6 +236,8 @@ public class Programs {
         case "loaders": loaders(); break;
         case "virtuals": virtuals(n); break;
         case "kept": kept(); break;
+        case "collections": collections(n); break;
+        case "waiting": waiting(); break;
         default: throw new IllegalArgumentException(args[0]);
         }
         } finally { cg$.R.x(1); }
