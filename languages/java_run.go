@@ -270,7 +270,7 @@ func launchJava(t Target, s Setup) (Command, error) {
 	}
 	// The runtime is on the boot class path, for every class loader, and on the
 	// program's, for virtual machines that it starts with that.
-	args := append([]string{k.java}, runtimes.JavaFlags(k.feature, jar, s.Native.Path != "")...)
+	args := append([]string{k.java}, runtimes.JavaFlags(k.feature, jar, s.Native.Path != "", !s.Coarse)...)
 	var flags []string
 	for i := 0; i < len(target.flags); i++ {
 		if target.flags[i] == "--source" { // the compiler's

@@ -49,8 +49,8 @@ func Archive(ctx context.Context, javac, cache, scratch string) (string, error) 
 
 // JavaFlags are what the java command of a release needs in front of the user's
 // own flags, to run the jar that Archive gives: with the native library, or
-// without.
-func JavaFlags(release int, jar string, native bool) []string {
+// without, and with many checkpoints, or few.
+func JavaFlags(release int, jar string, native, many bool) []string {
 	flags := []string{"-Xbootclasspath/a:" + jar}
 	if !native { // it learns then when a thread ends; for a price at the start
 		flags = append(flags, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
@@ -58,7 +58,7 @@ func JavaFlags(release int, jar string, native bool) []string {
 	if release >= 22 {
 		flags = append(flags, "--enable-native-access=ALL-UNNAMED")
 	}
-	if native {
+	if native && many {
 		flags = append(flags, quickNatives(release)...)
 	}
 	return flags
@@ -66,7 +66,8 @@ func JavaFlags(release int, jar string, native bool) []string {
 
 // quickNatives make a call of a native do without a memory barrier, which costs
 // a checkpoint as much as the clock does. What the program computes, and what
-// the virtual machine prints, does not depend on them.
+// the virtual machine prints, does not depend on them. To have the kernel make
+// the barriers costs the start 10 ms.
 func quickNatives(release int) []string {
 	switch {
 	case release == 17:

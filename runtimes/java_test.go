@@ -125,7 +125,7 @@ type machine struct {
 
 // flags are those of the launcher.
 func (j machine) flags() []string {
-	flags := JavaFlags(j.release, j.jar, !j.pure)
+	flags := JavaFlags(j.release, j.jar, !j.pure, true)
 	if j.closed {
 		flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--add-exports") })
 	}
@@ -684,7 +684,7 @@ func TestJavaFlags(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	has := func(release int, native bool, flag string) bool {
-		return slices.Contains(JavaFlags(release, "x.jar", native), flag)
+		return slices.Contains(JavaFlags(release, "x.jar", native, true), flag)
 	}
 	const critical, barrier, access = "-XX:+CriticalJNINatives", "-XX:+UseSystemMemoryBarrier", "--enable-native-access=ALL-UNNAMED"
 	for _, c := range []struct {
@@ -692,13 +692,18 @@ func TestJavaFlags(t *testing.T) {
 		critical, barrier bool
 	}{{17, true, false}, {18, false, false}, {20, false, false}, {21, false, true}, {25, false, true}} {
 		if has(c.release, true, critical) != c.critical || has(c.release, true, barrier) != (c.barrier && hasMembarrier()) {
-			t.Errorf("Java %d: %q", c.release, JavaFlags(c.release, "x.jar", true))
+			t.Errorf("Java %d: %q", c.release, JavaFlags(c.release, "x.jar", true, true))
 		}
 		if has(c.release, false, critical) || has(c.release, false, barrier) {
-			t.Errorf("Java %d without the library: %q", c.release, JavaFlags(c.release, "x.jar", false))
+			t.Errorf("Java %d without the library: %q", c.release, JavaFlags(c.release, "x.jar", false, true))
 		}
 		if has(c.release, true, access) != (c.release >= 22) {
-			t.Errorf("Java %d: %q", c.release, JavaFlags(c.release, "x.jar", true))
+			t.Errorf("Java %d: %q", c.release, JavaFlags(c.release, "x.jar", true, true))
+		}
+	}
+	for _, release := range []int{17, 25} {
+		if flags := strings.Join(JavaFlags(release, "x.jar", true, false), " "); strings.Contains(flags, "-XX:") {
+			t.Errorf("Java %d with few checkpoints: %s", release, flags)
 		}
 	}
 	t.Setenv("JDK_JAVA_OPTIONS", "-XX:+UnlockDiagnosticVMOptions -XX:+PrintInlining")
