@@ -75,7 +75,9 @@ type thread struct {
 	known   bool    // cpu has been read
 	credit  float64 // nanoseconds it was there and is not told to have used, yet
 	ended   bool
-	sites   []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
+	// In the open window, what it used is a guess for its sites alone.
+	sitesOnly bool
+	sites     []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
 }
 
 // suspension sums the moments at which frames of a site left and came back:

@@ -499,6 +499,21 @@ func TestShortThreads(t *testing.T) {
 }
 
 // What the runtime does for cg inside the program is cg's, not its caller's.
+// A thread whose time nobody has read has used what it was in its sites, and
+// that is theirs: a quarter of a window is a quarter of its energy, at 10 W.
+func TestNeverReadThread(t *testing.T) {
+	var p tape
+	p.add(1, 4*ms, checkpoint.Enter, 1)
+	p.add(1, 14*ms, checkpoint.Exit, 1)
+	r := p.play([]nemb.Domain{counter}, 40*ms, 20*ms, constant(10), func(at int64) nemb.Usage {
+		return nemb.Usage{Program: time.Duration(at)}
+	})
+	lawful(t, r)
+	if c := cost(t, r, 1); !near(c.Self.Energy, 100_000, 0.001) || c.CPUTime != 10*time.Millisecond {
+		t.Errorf("%+v, want 100 mJ of 10 ms", c)
+	}
+}
+
 func TestOwnWork(t *testing.T) {
 	var p tape
 	p.add(1, 0, checkpoint.Enter, 1)

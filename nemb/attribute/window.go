@@ -152,6 +152,7 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick, program float64, cpu ma
 	guessed := map[*thread]float64{}
 	guess := 0.0
 	for _, t := range a.threads {
+		t.sitesOnly = false
 		if !t.ended && t.last != 0 && t.last < s.At {
 			t.pending = append(t.pending, part{t.top, uint64(s.At - t.last)})
 			t.last = s.At
@@ -182,6 +183,7 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick, program float64, cpu ma
 			if more := min(inside*perTick, here) - used; more > 0 {
 				guessed[t] = more
 				guess += more
+				t.sitesOnly = used == 0
 			}
 		}
 		t.credit = min(late, t.credit+here-used)
@@ -210,6 +212,21 @@ func (a *Attributor) present(t *thread) float64 {
 	}
 	return sum
 }
+
+// sharing is the time in ticks that what a thread used in the open window is
+// shared over.
+func (a *Attributor) sharing(t *thread) float64 {
+	sum := 0.0
+	for _, p := range t.pending {
+		if t.shares(p) {
+			sum += float64(p.ticks)
+		}
+	}
+	return sum
+}
+
+// shares reports whether a part has of what its thread used.
+func (t *thread) shares(p part) bool { return !t.sitesOnly || p.node != root }
 
 // outside is the program's processor time of the window that no followed
 // thread used. The kernel brings thread times up to date a few milliseconds
@@ -281,13 +298,15 @@ func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]
 			continue
 		}
 		share := energy * used / weight
-		present := a.present(t)
+		present := a.sharing(t)
 		if present <= 0 {
 			a.energy[d][root] += share
 			continue
 		}
 		for _, p := range t.pending {
-			a.energy[d][p.node] += share * float64(p.ticks) / present
+			if t.shares(p) {
+				a.energy[d][p.node] += share * float64(p.ticks) / present
+			}
 		}
 	}
 }
@@ -308,11 +327,14 @@ func (a *Attributor) parts(weight float64, cpu map[*thread]float64) {
 	a.epoch++
 	a.visited = a.visited[:0]
 	for t, used := range cpu {
-		present := a.present(t)
+		present := a.sharing(t)
 		if used <= 0 || present <= 0 {
 			continue
 		}
 		for _, p := range t.pending {
+			if !t.shares(p) {
+				continue
+			}
 			f := used / weight * float64(p.ticks) / present
 			for n := p.node; n > root && a.mark[n] != a.epoch; n = a.nodes[n].parent {
 				a.mark[n], a.under[n] = a.epoch, 0
@@ -393,10 +415,10 @@ type siteBounds struct {
 // settle books the times of the window and empties it.
 func (a *Attributor) settle(perTick float64, cpu map[*thread]float64) {
 	for id, t := range a.threads {
-		present := a.present(t)
+		present := a.sharing(t)
 		for _, p := range t.pending {
 			a.tallies[p.node].wall += float64(p.ticks) * perTick
-			if present > 0 {
+			if present > 0 && t.shares(p) {
 				a.tallies[p.node].cpu += cpu[t] * float64(p.ticks) / present
 			}
 		}
