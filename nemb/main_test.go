@@ -25,10 +25,17 @@ func TestMain(m *testing.M) {
 	// What the user calibrated is not the tests'.
 	os.Setenv("XDG_CONFIG_HOME", "/nonexistent")
 	before := openFiles()
+	// A folder of their own: other tests mount machines, too, at the same time.
+	dir, err := os.MkdirTemp("", "nemb-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("TMPDIR", dir)
 	code := m.Run()
 	if code == 0 {
 		code = leaks(before)
 	}
+	os.RemoveAll(dir)
 	os.Exit(code)
 }
 

@@ -25,7 +25,10 @@ type Update struct {
 // warn.
 func Updates(root nemb.Root, metrics []string, trials int, limit time.Duration, warn func(string)) ([]Update, error) {
 	var all []Update
-	for _, name := range metrics {
+	for i, name := range metrics {
+		if slices.Contains(metrics[:i], name) {
+			continue
+		}
 		readers, err := open(root, name)
 		if err != nil {
 			warn(fmt.Sprintf("%s: %v", name, err))

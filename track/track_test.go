@@ -96,8 +96,8 @@ func TestEncoders(t *testing.T) {
 		}, `# 2026-11-21_15:00:00.000001 - WattAMeter run job1
 # timestamp                  reading-time[ns] cpu-0[uJ] machine[uJ] gpu-0[C] cpu-0[W] machine[W]
   2026-11-21_15:00:00.000001 1000 1000000 0 40 2.5 0.000001
-  2026-11-21_15:00:01.000001 1001 3500000 1 41.5 nan 0.000001
-  2026-11-21_15:00:02.000001 1002 nan 2 nan nan 0.000001
+  2026-11-21_15:00:01.000001 1001 3500000 1 41.5 inf 0.000001
+  2026-11-21_15:00:02.000001 1002 inf 2 inf inf 0.000001
   2026-11-21_15:00:03.000001 1003 5000000 3 43
 `},
 	} {
@@ -105,6 +105,14 @@ func TestEncoders(t *testing.T) {
 		whole := e.header() + string(e.rows(nil, rows, true))
 		if whole != test.want {
 			t.Errorf("%s:\n%s\nwant\n%s", test.name, whole, test.want)
+		}
+		if python := os.Getenv("CG_WATTAMETER_PYTHON"); python != "" && test.name == "wattameter" {
+			cmd := exec.Command(python, "-c", "import sys\nfrom wattameter.utils.postprocessing import file_to_df\n"+
+				"df = file_to_df(sys.stdin, skip_lines=1)\nprint(len(df), df['gpu-0[C]'].tolist(), df['cpu-0[W]'].tolist())")
+			cmd.Stdin = strings.NewReader(whole)
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != "4 [40.0, 41.5, inf, 43.0] [2.5, inf, inf, nan]\n" {
+				t.Errorf("%v: %s", err, out)
+			}
 		}
 		// However the rows come in pieces, the file is the same.
 		for cut := range len(rows) {
@@ -242,11 +250,11 @@ func TestLostGPU(t *testing.T) {
 	}
 }
 
-// A simulated package of 50 W whose counter starts over every 10 J.
+// A simulated package of 50 W whose counter starts over after 10 J.
 func TestWrap(t *testing.T) {
 	root := nemb.Root{Dir: t.TempDir()}
 	tree, err := simulate.Mount(root.Dir, simulate.Machine{Zones: []simulate.Zone{
-		{Dir: "intel-rapl:0", Name: "package-0", Counter: simulate.Counter{Power: simulate.Constant(50), Range: 10e6 - 1},
+		{Dir: "intel-rapl:0", Name: "package-0", Counter: simulate.Counter{Power: simulate.Constant(50), Range: 262143328850, Start: 262143328850 - 10e6},
 			Zones: []simulate.Zone{{Dir: "intel-rapl:0:0", Name: "core", Counter: simulate.Counter{Power: simulate.Constant(20)}}}},
 	}})
 	if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
@@ -305,31 +313,93 @@ func TestWrap(t *testing.T) {
 }
 
 // readByWattAMeter has WattAMeter's own reader read a log: an interpreter that
-// has the packages wattameter, pandas and scipy is in CG_WATTAMETER_PYTHON.
+// has the packages wattameter, pandas and nvidia-ml-py is in CG_WATTAMETER_PYTHON.
 func readByWattAMeter(t *testing.T, python, file string, rows int) {
 	t.Helper()
 	out, err := exec.Command(python, "-c", `
 import json, sys
-from wattameter.utils.postprocessing import file_to_df, align_and_concat_df
+from wattameter.utils.postprocessing import file_to_df
 df = file_to_df(open(sys.argv[1]), skip_lines=1)
-both = align_and_concat_df([df, df], dt=0.02)
 print(json.dumps({"rows": len(df), "columns": list(df.columns), "power": float(df["cpu-0[W]"].iloc[:-1].median()),
-    "unknown": int(df.iloc[:-1].isna().sum().sum()), "aligned": len(both)}))`, file).Output()
+    "unknown": int(df.iloc[:-1].isna().sum().sum())}))`, file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var got struct {
-		Rows, Unknown, Aligned int
-		Columns                []string
-		Power                  float64
+		Rows, Unknown int
+		Columns       []string
+		Power         float64
 	}
 	text := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if err := json.Unmarshal([]byte(text[len(text)-1]), &got); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"reading-time[ns]", "cpu-0[uJ]", "cpu-0-core[uJ]", "cpu-0[W]", "cpu-0-core[W]"}
-	if got.Rows != rows || got.Unknown != 0 || !slices.Equal(got.Columns, want) || math.Abs(got.Power-50) > 10 || got.Aligned < 2 {
+	if got.Rows != rows || got.Unknown != 0 || !slices.Equal(got.Columns, want) || math.Abs(got.Power-50) > 10 {
 		t.Errorf("%+v, want %d rows", got, rows)
+	}
+}
+
+// WattAMeter itself, on the same GPUs: the same files, and the same line of
+// names in each but for the space in those of NVLink.
+func TestAgainstWattAMeter(t *testing.T) {
+	python := os.Getenv("CG_WATTAMETER_PYTHON")
+	if python == "" {
+		t.Skip("CG_WATTAMETER_PYTHON names no interpreter with wattameter, pandas and nvidia-ml-py")
+	}
+	root := nemb.Root{Dir: t.TempDir()}
+	lib := filepath.Join(root.Dir, "lib")
+	if _, err := simulate.NVML(lib, "gpus 2\n"); err != nil {
+		t.Fatal(err)
+	}
+	theirs, ours := t.TempDir(), t.TempDir()
+	specs := []string{"0.05,nvml-power,nvml-temp,nvml-energy", "0.05,nvml-util", "1,nvml-nvlink"}
+	args := []string{"-c", "from wattameter.cli.main import main; main()", "-i", "job7", "-s", "n1", "-o", theirs}
+	c := Config{Root: root, Format: "wattameter", Dir: ours, ID: "job7", Suffix: "n1", Rows: 10, Flush: time.Second}
+	for _, spec := range specs {
+		args = append(args, "--tracker", spec)
+		parsed, err := Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Trackers = append(c.Trackers, parsed)
+	}
+	cmd := exec.Command(python, args...)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+lib)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); lines(filepath.Join(theirs, "nvml_10_wattameter_n1.log")) < 2; {
+		if time.Sleep(50 * time.Millisecond); time.Since(begin) > time.Minute {
+			t.Fatal("WattAMeter wrote nothing")
+		}
+	}
+	cmd.Process.Signal(os.Interrupt)
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	n := 3
+	record(t, c, func() bool { n--; return n > 0 })
+	names := func(dir string) (all []string) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Split(string(b), "\n")
+			all = append(all, e.Name()+": "+text[0][len("# 2026-11-21_15:56:13.685739"):])
+			if len(text) > 1 {
+				all = append(all, strings.NewReplacer("TX KiB", "TXKiB", "RX KiB", "RXKiB").Replace(text[1]))
+			}
+		}
+		return all
+	}
+	if got, want := names(ours), names(theirs); !slices.Equal(got, want) {
+		t.Errorf("%q\nwant\n%q", got, want)
 	}
 }
 

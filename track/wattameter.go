@@ -192,7 +192,7 @@ func (f *wattameterLog) write(buf []byte, r row, next *row) []byte {
 		buf = append(buf, ' ')
 		before := len(buf)
 		if buf = number(buf, v, digits); len(buf) == before {
-			buf = append(buf, "nan"...)
+			buf = append(buf, "inf"...) // its reader takes no nan
 		}
 	}
 	buf = append(buf, "  "...)

@@ -76,7 +76,9 @@ static double now(void) {
 
 #ifndef NO_INIT
 int nvmlInit_v2(void) { return conf(-1, "init").fail; }
+int nvmlInitWithFlags(unsigned flags) { return nvmlInit_v2(); } // other tools'
 #endif
+const char *nvmlErrorString(int code) { return code ? "error" : "success"; }
 int nvmlShutdown(void) { return SUCCESS; }
 
 int nvmlDeviceGetCount_v2(unsigned *n) {
