@@ -256,6 +256,7 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 		t.Fatal(err)
 	}
 	const zone = "intel-rapl:0"
+	const wrap = 5 * time.Second // after the tree is there: the program has begun by then
 	tests := []struct {
 		name    string
 		script  func(tree *simulate.Tree)
@@ -263,7 +264,7 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 		bounded bool
 	}{
 		{"none", func(*simulate.Tree) {}, nemb.Measured, true},
-		{"wrap", func(*simulate.Tree) { time.Sleep(200 * time.Millisecond) }, nemb.Measured, true},
+		{"wrap", func(tree *simulate.Tree) { time.Sleep(time.Until(tree.Epoch.Add(wrap + 200*time.Millisecond))) }, nemb.Measured, true},
 		{"read error that passes", func(tree *simulate.Tree) {
 			tree.Fault(zone, simulate.Fault{Read: syscall.EIO})
 			time.Sleep(100 * time.Millisecond)
@@ -288,7 +289,7 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 			c := counter(20)
 			c.Start = 5e9
 			if test.name == "wrap" {
-				c.Start = c.Range - 4e6 // 0.2 s
+				c.Start = c.Range - uint64(20e6*wrap.Seconds())
 			}
 			tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{{Dir: zone, Name: "package-0", Counter: c}}})
 			if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
