@@ -26,8 +26,9 @@ const projectFile = ".cg.toml"
 // unsettled lists what has no setting: commands whose flags say what to do now, and
 // flags that are of one run.
 var unsettled = struct{ commands, flags []string }{
-	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate"},
-	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pairs", "save-instrumented", "analyze.output-dir"},
+	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify"},
+	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pairs", "save-instrumented", "analyze.output-dir",
+		"command", "prepare", "export-csv", "export-markdown", "budget"},
 }
 
 // settled tells whether a flag of a command is a setting, too.
