@@ -1,0 +1,395 @@
+package runtimes
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+)
+
+// goKind is one way in which a Go program is built with the runtime.
+type goKind struct {
+	name     string
+	portable bool
+	args     []string // of go build
+	env      []string
+}
+
+// goTool is the Go command that the tests use.
+var goTool = sync.OnceValues(func() (GoToolchain, error) {
+	out, err := exec.Command("go", "env", "GOROOT", "GOVERSION", "GOARCH").Output()
+	if err != nil {
+		return GoToolchain{}, err
+	}
+	f := strings.Fields(string(out))
+	return GoToolchain{Command: filepath.Join(f[0], "bin", "go"), Root: f[0], Version: f[1], Arch: f[2]}, nil
+})
+
+var goPrograms sync.Map // of paths, by the name of the kind
+
+// goBuild returns testdata/golang as a program.
+func goBuild(t testing.TB, k goKind) string {
+	t.Helper()
+	if p, ok := goPrograms.Load(k.name); ok {
+		return p.(string)
+	}
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o GoOverlay
+	if k.portable {
+		o, err = goPortable(g)
+	} else {
+		o, err = goScheduler(g)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(javaDir, "golang-"+k.name)
+	overlay := goOverlay(t, g, o, dir)
+	program := filepath.Join(dir, "program")
+	cmd := exec.Command(g.Command, slices.Concat([]string{"build", "-overlay", overlay, "-o", program}, k.args, []string{"testdata/golang/main.go"})...)
+	cmd.Env = slices.Concat(os.Environ(), []string{"GOFLAGS="}, k.env)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	goPrograms.Store(k.name, program)
+	return program
+}
+
+// goOverlay writes an overlay and returns the file for the go command.
+func goOverlay(t testing.TB, g GoToolchain, o GoOverlay, dir string) string {
+	t.Helper()
+	replace, err := o.Write(g.Root, filepath.Join(dir, "overlay"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+var goKinds = []goKind{{name: "scheduler"}, {name: "portable", portable: true}}
+
+// goEach runs a test with both implementations.
+func goEach(t *testing.T, test func(t *testing.T, k goKind)) {
+	for _, k := range goKinds {
+		t.Run(k.name, func(t *testing.T) { test(t, k) })
+	}
+}
+
+// strand is a goroutine of a process, or of the program it has become.
+type strand struct {
+	pid, image uint32
+	id         uint64
+}
+
+type goEvent struct {
+	at   checkpoint.Tick
+	kind checkpoint.Kind
+	site checkpoint.SiteID
+	tid  uint32
+}
+
+// goOutcome is what a program did and told.
+type goOutcome struct {
+	stdout, stderr string
+	status         int
+	lost, waits    uint64
+	strands        map[strand][]goEvent // in the order of time
+	threads        map[checkpoint.Thread]bool
+	left           int // words that say that a thread leaves its goroutine
+	counted        uint64
+}
+
+// goRun runs a program with a channel; one that says ready is killed then.
+func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...string) goOutcome {
+	t.Helper()
+	program := goBuild(t, k)
+	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	channel.Give(100) // the program's numbers do not begin at 1
+	base, err := channel.Number("m", "main.go", "lines", 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if prepare != nil {
+		prepare(channel)
+	}
+	o := goOutcome{strands: map[strand][]goEvent{}, threads: map[checkpoint.Thread]bool{}}
+	on := map[checkpoint.Thread]strand{}
+	images := map[uint32]uint32{}
+	fold := func(r checkpoint.Run) int {
+		if !r.Strands {
+			t.Errorf("%v: words of no strands", r.Thread)
+		}
+		o.threads[r.Thread] = true
+		if r.Image {
+			images[r.Thread.PID]++
+		}
+		if r.First {
+			delete(on, r.Thread)
+		}
+		for i := 0; i < len(r.Words); i++ {
+			low, kind, site := checkpoint.Unpack(r.Words[i])
+			at := checkpoint.Extend(low, channel.Clock().Now()+1<<16)
+			if kind == checkpoint.Strand {
+				id := uint64(site)
+				if site&checkpoint.Wide != 0 {
+					if i+1 == len(r.Words) {
+						return i
+					}
+					i++
+					id = uint64(site&^checkpoint.Wide) | r.Words[i]>>24<<20
+				}
+				if id == 0 {
+					o.left++
+				}
+				on[r.Thread] = strand{r.Thread.PID, images[r.Thread.PID], id}
+				continue
+			}
+			s := on[r.Thread]
+			if s.id == 0 {
+				t.Fatalf("%v: %v of %d on no strand", r.Thread, kind, site)
+			}
+			o.strands[s] = append(o.strands[s], goEvent{at, kind, site - checkpoint.SiteID(base), r.Thread.TID})
+		}
+		return len(r.Words)
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines")))
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	var stdout strings.Builder
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			fmt.Fprintln(&stdout, lines.Text())
+			if lines.Text() == "ready" {
+				cmd.Process.Kill()
+			}
+		}
+		done <- cmd.Wait()
+	}()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(2 * time.Minute)
+wait:
+	for {
+		select {
+		case err = <-done:
+			break wait
+		case <-tick.C:
+			channel.Drain(fold)
+		case <-limit:
+			cmd.Process.Kill()
+			t.Fatal("the program does not end")
+		}
+	}
+	channel.Finish(fold)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if o.status = exit.ExitCode(); o.status < 0 {
+			o.status = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
+		}
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	for _, events := range o.strands {
+		sort.SliceStable(events, func(i, j int) bool { return events[i].at < events[j].at })
+	}
+	o.stdout, o.stderr = stdout.String(), errs.String()
+	o.lost, o.waits, o.counted = channel.Lost(), channel.Waits(), channel.Counted(checkpoint.SiteID(base)+3)
+	return o
+}
+
+// calls counts the enters of a site.
+func (o goOutcome) calls(site checkpoint.SiteID) int {
+	n := 0
+	for _, events := range o.strands {
+		for _, e := range events {
+			if e.kind == checkpoint.Enter && e.site == site {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// nested counts the frames that are open in the end, and fails on an exit that
+// is not of the innermost one.
+func (o goOutcome) nested(t *testing.T) (open int) {
+	t.Helper()
+	wrong := 0
+	for _, events := range o.strands {
+		var stack []checkpoint.SiteID
+		for _, e := range events {
+			if e.kind == checkpoint.Enter {
+				stack = append(stack, e.site)
+				continue
+			}
+			if n := len(stack); n == 0 || stack[n-1] != e.site {
+				wrong++
+				continue
+			}
+			stack = stack[:len(stack)-1]
+		}
+		open += len(stack)
+	}
+	if wrong != 0 {
+		t.Errorf("%d exits are not of the innermost frame", wrong)
+	}
+	return open
+}
+
+func (o goOutcome) quiet(t *testing.T, stdout string, status int) {
+	t.Helper()
+	if o.stdout != stdout || o.status != status || status == 0 && o.stderr != "" {
+		t.Errorf("status %d, stdout %q, stderr %q; want %d, %q", o.status, o.stdout, o.stderr, status, stdout)
+	}
+	if o.lost != 0 {
+		t.Errorf("%d events lost", o.lost)
+	}
+}
+
+// What each program tells: the calls of its sites, and the frames that it
+// leaves open.
+func TestGoPrograms(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		stdout string
+		status int
+		calls  map[checkpoint.SiteID]int
+		open   int
+	}{
+		{args: []string{"counts"}, stdout: "-497890\n", calls: map[checkpoint.SiteID]int{1: 1, 2: 1973, 3: 1000}},
+		{args: []string{"unknown"}, calls: map[checkpoint.SiteID]int{1: 1, 2: 1}},
+		{args: []string{"many", "5000"}, calls: map[checkpoint.SiteID]int{1: 1, 2: 5000, 4: 5000}},
+		// A panic that nobody recovers runs the deferred exits.
+		{args: []string{"panic", "3"}, status: 2, calls: map[checkpoint.SiteID]int{1: 1, 2: 5, 4: 7}},
+		{args: []string{"goexit"}, calls: map[checkpoint.SiteID]int{1: 1, 4: 1}},
+		{args: []string{"ready", "100000"}, stdout: "ready\n", status: 137, calls: map[checkpoint.SiteID]int{1: 1, 3: 100000, 4: 1}, open: 2},
+		{args: []string{"child", "2"}, calls: map[checkpoint.SiteID]int{1: 3, 2: 45}},
+		{args: []string{"exec"}, stdout: "-497890\n", calls: map[checkpoint.SiteID]int{1: 2, 2: 1973 + 15, 3: 1000, 4: 1}, open: 2},
+		{args: []string{"pull", "3000"}, stdout: "8000\n", calls: map[checkpoint.SiteID]int{1: 1, 2: 5000, 3: 3000, 4: 1}},
+		{args: []string{"locked", "200"}, calls: map[checkpoint.SiteID]int{1: 1, 2: 1000, 4: 200}},
+	} {
+		t.Run(c.args[0], func(t *testing.T) {
+			goEach(t, func(t *testing.T, k goKind) {
+				o := goRun(t, k, nil, c.args...)
+				o.quiet(t, c.stdout, c.status)
+				for site, want := range c.calls {
+					if got := o.calls(site); got != want {
+						t.Errorf("site %d: %d calls, want %d", site, got, want)
+					}
+				}
+				if open := o.nested(t); open != c.open {
+					t.Errorf("%d frames are open, want %d", open, c.open)
+				}
+			})
+		})
+	}
+}
+
+// A demoted site is counted.
+func TestGoDemoted(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		o := goRun(t, k, func(c *checkpoint.Channel) { c.Demote(103) }, "counts")
+		o.quiet(t, "-497890\n", 0)
+		if o.counted != 1000 || o.calls(3) != 0 {
+			t.Errorf("%d counted, %d timed", o.counted, o.calls(3))
+		}
+	})
+}
+
+// 64 goroutines on four processors: every goroutine's events are nested.
+func TestGoMigration(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		per := 16_000
+		if k.portable {
+			per = 2000
+		}
+		o := goRun(t, k, nil, "migrate", fmt.Sprint(per))
+		o.quiet(t, "", 0)
+		if open := o.nested(t); open != 0 {
+			t.Errorf("%d frames are open", open)
+		}
+		events, moved := 0, 0
+		for _, s := range o.strands {
+			events += len(s)
+			for i := 1; i < len(s); i++ {
+				if s[i].tid != s[i-1].tid {
+					moved++
+				}
+			}
+		}
+		t.Logf("%d events of %d goroutines on %d threads, %d moves, %d departures told", events, len(o.strands), len(o.threads), moved, o.left)
+		if events < 64*per || len(o.strands) < 65 || moved == 0 {
+			t.Errorf("%d events, %d goroutines, %d moves", events, len(o.strands), moved)
+		}
+		if told := o.left > 0; told == k.portable {
+			t.Errorf("%d departures told", o.left)
+		}
+	})
+}
+
+// The probe lets this toolchain through, keeps what it found, and falls back in
+// one line where the scheduler's source is another.
+func TestGoProbe(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	o, err := Golang(context.Background(), g, cache, t.TempDir())
+	if err != nil || o.Reason != "" || !o.Scheduler {
+		t.Fatalf("%v, %q", err, o.Reason)
+	}
+	g.Command = "/none" // not asked again
+	if _, err := Golang(context.Background(), g, cache, t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	for name, c := range map[string]struct{ source, want string }{
+		"gone":   {"package runtime\n", "no func execute"},
+		"other":  {"package runtime\nfunc execute() { f() }\n", "does not end with gogo"},
+		"broken": {"package", "expected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := insert("proc.go", []byte(c.source), "execute", "x; ", true)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
