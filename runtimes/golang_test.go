@@ -358,8 +358,8 @@ func TestGoMigration(t *testing.T) {
 		if events < 64*per || len(o.strands) < 65 || moved == 0 {
 			t.Errorf("%d events, %d goroutines, %d moves", events, len(o.strands), moved)
 		}
-		if told := o.left > 0; told == k.portable {
-			t.Errorf("%d departures told", o.left)
+		if !k.portable && o.left < moved {
+			t.Errorf("%d departures told of %d", o.left, moved)
 		}
 	})
 }
