@@ -32,6 +32,7 @@ type goKind struct {
 	name     string
 	portable bool
 	release  string   // of Go, "" for the one that is installed
+	folder   string   // below testdata/golang
 	args     []string // of go build
 	env      []string
 }
@@ -89,7 +90,7 @@ func goBuild(t testing.TB, k goKind) string {
 	overlay := goOverlay(t, g, o, dir)
 	program := filepath.Join(dir, "program")
 	cmd := exec.Command(g.Command, slices.Concat([]string{"build", "-overlay", overlay, "-o", program}, k.args, []string{"."})...)
-	cmd.Dir = "testdata/golang"
+	cmd.Dir = filepath.Join("testdata/golang", k.folder)
 	cmd.Env = slices.Concat(os.Environ(), g.Env, []string{"GOFLAGS=", "GOWORK=off"}, k.env)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
@@ -852,4 +853,21 @@ func TestGoLoses(t *testing.T) {
 			t.Errorf("%d written and %d lost, want %d together", events, channel.Lost(), want)
 		}
 	})
+}
+
+// Threads of C call Go, with frames of Go below and without, and end.
+func TestGoCallsFromC(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CI") != "true" {
+		t.Skip("no C compiler")
+	}
+	for _, k := range goKinds {
+		t.Run(k.name, func(t *testing.T) {
+			o := goRun(t, goKind{name: "cgo-" + k.name, portable: k.portable, folder: "cgo", env: []string{"CGO_ENABLED=1"}}, nil)
+			o.quiet(t, "", 0)
+			if o.nested(t) != 0 || o.calls(4) != 20*4*100 || o.calls(5) != 20*4*10 {
+				t.Errorf("%d and %d calls", o.calls(4), o.calls(5))
+			}
+			t.Logf("%d threads", len(o.threads))
+		})
+	}
 }
