@@ -32,6 +32,7 @@ type goKind struct {
 	name     string
 	portable bool
 	release  string   // of Go, "" for the one that is installed
+	arch     string   // of the program, "" for this machine's
 	folder   string   // below testdata/golang
 	args     []string // of go build
 	env      []string
@@ -76,6 +77,9 @@ func goBuild(t testing.TB, k goKind) string {
 	g, err := goToolOf(k.release)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if k.arch != "" {
+		g.Arch, k.env = k.arch, append(k.env, "GOARCH="+k.arch)
 	}
 	var o GoOverlay
 	if k.portable {
@@ -870,4 +874,23 @@ func TestGoCallsFromC(t *testing.T) {
 			t.Logf("%d threads", len(o.threads))
 		})
 	}
+}
+
+// Where the scheduler does not take checkpoints, another implementation takes
+// their place and says so in a line: here on a processor of 32 bits.
+func TestGoFallback(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Arch != "amd64" {
+		t.Skip("only amd64 runs programs for 386")
+	}
+	g.Arch = "386"
+	g.Env = append(os.Environ(), "CGO_ENABLED=0")
+	o, err := Golang(context.Background(), g, "", t.TempDir())
+	if err != nil || o.Scheduler || !strings.Contains(o.Reason, "not written for 386") || strings.Contains(o.Reason, "\n") {
+		t.Fatalf("%v, %q", err, o.Reason)
+	}
+	goSame(t, goKind{name: "386", portable: true, arch: "386", env: []string{"CGO_ENABLED=0"}})
 }

@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package main
 
 import (
@@ -115,6 +117,8 @@ var benches = []struct {
 		}
 	}},
 }
+
+func init() { programs["bench"] = bench }
 
 // bench tells how long one operation of each takes: the least mean of n rounds
 // that take turns.
