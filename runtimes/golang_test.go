@@ -547,7 +547,7 @@ func TestGoTesting(t *testing.T) {
 			spans, found := goSpans(t, goKind{name: "tests-" + k.name}, []string{"GOMAXPROCS=2"}, "-test.bench=.", "-test.benchtime=20ms", "-test.count=2")
 			for name, want := range map[string]int{
 				"TestBurns": 2, "TestSleeps": 2, "TestStarts": 2, "TestSubs": 2, "TestSubs/a_b": 2, "TestSubs/c": 2, "TestSubs/serial": 2,
-				"TestSkips": 2, "ExampleBurns": 1, "FuzzSeeds": 2, "FuzzSeeds/seed#0": 2,
+				"TestSkips": 2, "Example_burns": 1, "FuzzSeeds": 2, "FuzzSeeds/seed#0": 2,
 				"BenchmarkN-2": 2, "BenchmarkLoop-2": 2, "BenchmarkParallel-2": 2, "BenchmarkSubs/x-2": 2,
 			} {
 				if len(found[name]) != want {
