@@ -18,7 +18,7 @@ import (
 // The layout that FORMAT.md specifies.
 const (
 	magic      = 0x48434743 // "CGCH"
-	version    = 2
+	version    = 3
 	page       = 4096
 	chunkBytes = 64 << 10
 	chunkHead  = 64
@@ -33,6 +33,8 @@ const (
 	flagForked = 4
 	flagTaken  = 8  // by Take: its writer does not count full chunks
 	flagSums   = 16 // its words are sums
+	flagFollow = 32 // strand words tell whose its words are
+	flagImage  = 64 // first chunk of a program
 
 	tableBytes = int(SiteLimit) * 8 // a slot for each site
 	files      = 1 << 16
@@ -59,6 +61,12 @@ const (
 	// Fork is the kind of the control word (site 0) that a thread writes
 	// immediately before fork(2).
 	Fork Kind = 7
+	// Strand is the kind of the control word that tells whose stack the
+	// thread's next words belong to. Its site is the strand's number, or with
+	// Wide its low 20 bits: then the next word holds the others above the kind.
+	Strand Kind = 6
+	// Wide is the bit of a strand word's site that says that another follows.
+	Wide SiteID = 1 << 20
 )
 
 // Word packs an event. Only the low 40 bits of the tick are kept.
@@ -122,6 +130,10 @@ type Run struct {
 	Start Tick
 	// Words are raw words in the order of writing; none is 0.
 	Words []uint64
+	// Strands is set where strand words tell whose stack the words belong to.
+	// Image is set with First when the program has just begun: the strands of
+	// an earlier program of this process are gone.
+	Strands, Image bool
 	// Last is set when the thread has ended and wrote nothing after Words.
 	Last bool
 }
@@ -448,7 +460,9 @@ func (c *Channel) Drain(fold func(Run) int) int {
 			Words:  words,
 			Last:   done && from+n < chunkWords,
 		}
+		run.Strands = h.flags&flagFollow != 0
 		if from == 0 {
+			run.Image = h.flags&flagImage != 0
 			run.First = h.flags&flagFirst != 0
 			run.Forked = h.flags&flagForked != 0
 			run.Parent = Thread{h.parentPID, h.parentTID}

@@ -59,8 +59,13 @@ const (
 var kindNames = [...]string{"enter", "exit", "suspend", "resume", "unwind", "close"}
 
 func (k Kind) String() string {
-	if int(k) < len(kindNames) {
+	switch {
+	case int(k) < len(kindNames):
 		return kindNames[k]
+	case k == Strand:
+		return "strand"
+	case k == Fork:
+		return "fork"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }

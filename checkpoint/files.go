@@ -30,13 +30,18 @@ func digest(h uint64, part string) uint64 {
 	return h
 }
 
+// Key is under what the table of files keeps a file.
+func Key(module, path, lines string) uint64 {
+	if key := digest(digest(digest(0, module), path), lines); key != 0 {
+		return key
+	}
+	return 1
+}
+
 // Number gives the count sites of a file numbers behind base: those that it
 // has, if a process of the program has loaded it.
 func (c *Channel) Number(module, path, lines string, count int) (base int, err error) {
-	key := digest(digest(digest(0, module), path), lines)
-	if key == 0 {
-		key = 1
-	}
+	key := Key(module, path, lines)
 	names := module + "\x00" + path + "\x00" + lines
 	size := uint64(8+len(names)+7) &^ 7
 	for i := range uint64(probes) {

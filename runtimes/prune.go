@@ -23,7 +23,7 @@ func Prune(cache string, now time.Time) {
 		return
 	}
 	os.Chtimes(stamp, now, now)
-	for _, pattern := range []string{"woven/*", "python-*", "java-*", "native-*", "*-part-*"} {
+	for _, pattern := range []string{"woven/*", "python-*", "java-*", "native-*", "golang-*", "*-part-*"} {
 		found, _ := filepath.Glob(filepath.Join(cache, pattern))
 		for _, name := range found {
 			if info, err := os.Lstat(name); err == nil && now.Sub(info.ModTime()) > pruneAfter {

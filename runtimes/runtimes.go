@@ -25,7 +25,7 @@ import (
 
 // Files are the runtimes, a folder for each language and "native".
 //
-//go:embed all:python all:native all:java
+//go:embed all:python all:native all:java all:golang
 var Files embed.FS
 
 // hash names the content of a folder.

@@ -30,6 +30,8 @@ type tape struct {
 	last  map[uint32]bool // threads that end with their last word
 
 	background []string
+	// strands are the threads whose words tell of strands.
+	strands map[checkpoint.Thread]bool
 }
 
 func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoint.SiteID) {
@@ -43,6 +45,12 @@ func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoin
 		t.start[id] = checkpoint.Tick(at)
 	}
 	t.words[id] = append(t.words[id], checkpoint.Word(checkpoint.Tick(at), kind, site))
+	if kind == checkpoint.Strand {
+		if t.strands == nil {
+			t.strands = map[checkpoint.Thread]bool{}
+		}
+		t.strands[id] = true
+	}
 }
 
 // play folds the tape with samples every period, with the processor time that
@@ -57,7 +65,7 @@ func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64)
 			if at == 0 {
 				continue
 			}
-			r := checkpoint.Run{Thread: id, First: true, Start: t.start[id], Words: words}
+			r := checkpoint.Run{Thread: id, First: true, Start: t.start[id], Words: words, Strands: t.strands[id]}
 			r.Last = t.last[id.TID]
 			n := t.a.Fold(r, s.At+1000, s.At)
 			t.words[id] = words[n:]

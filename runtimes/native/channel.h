@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define CG_MAGIC 0x48434743u /* "CGCH" */
-#define CG_VERSION 2u
+#define CG_VERSION 3u
 #define CG_PAGE 4096u
 #define CG_SITES (1u << 21)
 #define CG_FILES (1u << 16)

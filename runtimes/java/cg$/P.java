@@ -74,7 +74,7 @@ final class P {
             ByteBuffer m = size < PAGE || size > Integer.MAX_VALUE ? null
                 : file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, size).order(ByteOrder.nativeOrder());
             long n = m == null ? 0 : m.getInt(8);
-            if (n <= 0 || m.getInt(0) != 0x48434743 || m.getInt(4) != 2 || m.getInt(12) != CHUNK || m.getLong(CLOSED) != 0
+            if (n <= 0 || m.getInt(0) != 0x48434743 || m.getInt(4) != 3 || m.getInt(12) != CHUNK || m.getLong(CLOSED) != 0
                 || PAGE + (n * 4 + PAGE - 1) / PAGE * PAGE + n * CHUNK + SITES * 8L + FILES * 16L + NAMES != size)
                 throw new IOException("not a channel of this version");
             opening = m;

@@ -1,0 +1,428 @@
+package runtimes
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// GoToolchain is a Go distribution that builds an instrumented program.
+type GoToolchain struct {
+	Command string   // the go command
+	Root    string   // its GOROOT
+	Version string   // as GOVERSION says: go1.26.8
+	Arch    string   // GOARCH of the program
+	Env     []string // of the go command, nil for this process's
+}
+
+// GoOverlay is what the go command's -overlay puts into the standard library.
+type GoOverlay struct {
+	// Files are the contents by path below GOROOT, with slashes.
+	Files map[string][]byte
+	// Scheduler says that the scheduler tells which goroutine a thread runs.
+	Scheduler bool
+	// Reason says in one line what this toolchain does not let through, and
+	// what is done instead; "" if all of it works.
+	Reason string
+}
+
+// Golang returns the runtime for programs that a toolchain builds.
+//
+// The events are written by files that are added to package runtime, and its
+// scheduler calls them: these calls are inserted into the toolchain's own
+// source. What comes of it is compiled, linked and run once for each toolchain;
+// if that does not work, an implementation takes its place that needs nothing
+// of package runtime. What was found is kept below cache, "" for nowhere.
+func Golang(ctx context.Context, g GoToolchain, cache, scratch string) (GoOverlay, error) {
+	o, err := goScheduler(g)
+	if err == nil {
+		err = goProbe(ctx, g, o, cache, scratch, goProbeMain)
+	}
+	if err == nil {
+		return o, nil
+	}
+	if ctx.Err() != nil {
+		return GoOverlay{}, ctx.Err()
+	}
+	reason := fmt.Sprintf("%s does not take the checkpoints for its scheduler (%v); goroutines are told apart by their calls only", g.Version, err)
+	o, err = goPortable(g)
+	if err == nil {
+		err = goProbe(ctx, g, o, cache, scratch, goProbeMain)
+	}
+	o.Reason = reason
+	return o, err
+}
+
+// WithTests adds that package testing tells each test, example and benchmark as
+// a task. Where this toolchain's testing does not let it, the overlay stays as
+// it is, and the reason says so in one line.
+func (o GoOverlay) WithTests(ctx context.Context, g GoToolchain, cache, scratch string) (all GoOverlay, reason string, err error) {
+	tests, err := goTesting(g)
+	if err == nil {
+		all = o
+		all.Files = maps.Clone(o.Files)
+		maps.Copy(all.Files, tests.Files)
+		err = goProbe(ctx, g, all, cache, scratch, goProbeTesting)
+	}
+	if ctx.Err() != nil {
+		return o, "", ctx.Err()
+	}
+	if err != nil {
+		return o, fmt.Sprintf("the tests of %s do not take checkpoints (%v); they are not told apart", g.Version, err), nil
+	}
+	return all, "", nil
+}
+
+// goInsert is a text that goes into a function of the standard library, or into
+// a struct, without moving a line.
+type goInsert struct {
+	file string
+	in   string // "schedule", "B.StartTimer", "g" of a struct
+	at   goPlace
+	text string
+}
+
+type goPlace int
+
+const (
+	goFirst    goPlace = iota // at the beginning of the body
+	goEnd                     // at the end of the body, or of the fields
+	goJump                    // before the call of gogo or the return that it ends with
+	goDeferred                // behind the first statement that defers
+)
+
+var goSchedulerInserts = []goInsert{
+	{"src/runtime/proc.go", "schedule", goFirst, " codegreenLeave();"},
+	{"src/runtime/proc.go", "execute", goJump, "codegreenArrive(gp); "},
+	{"src/runtime/proc.go", "newproc1", goJump, "codegreenSpawn(newg, callergp); "},
+	{"src/runtime/proc.go", "gdestroy", goFirst, " codegreenGone(gp);"},
+	{"src/runtime/coro.go", "coroswitch_m", goJump, "codegreenArrive(gnext); "},
+	{"src/runtime/os_linux.go", "unminit", goFirst, " codegreenThreadEnd();"},
+	{"src/runtime/runtime2.go", "g", goEnd, "codegreenTask, codegreenBorn uint32 "},
+}
+
+// What a test told last is ended before what waits for parallel tests; what a
+// benchmark does counts while its timer runs.
+var goTestingInserts = []goInsert{
+	{"src/testing/testing.go", "M.Run", goFirst, " codegreenPackage = m.deps.ImportPath();"},
+	{"src/testing/testing.go", "tRunner", goDeferred, "; defer codegreenTest(&t.common)()"},
+	{"src/testing/fuzz.go", "fRunner", goDeferred, "; defer codegreenTest(&f.common)()"},
+	{"src/testing/run_example.go", "runExample", goFirst, " defer codegreenExample(eg.Name)();"},
+	{"src/testing/benchmark.go", "B", goEnd, "codegreen codegreenBench "},
+	{"src/testing/benchmark.go", "B.StartTimer", goEnd, "b.codegreen.start(b) "},
+	{"src/testing/benchmark.go", "B.StopTimer", goFirst, " b.codegreen.stop();"},
+	{"src/testing/benchmark.go", "B.ResetTimer", goEnd, "b.codegreen.reset(b) "},
+	{"src/testing/benchmark.go", "B.launch", goEnd, "b.codegreen.told(b) "},
+}
+
+// goScheduler makes the overlay whose checkpoints are in package runtime.
+func goScheduler(g GoToolchain) (GoOverlay, error) {
+	o := GoOverlay{Files: map[string][]byte{}, Scheduler: true}
+	if g.Arch != "amd64" && g.Arch != "arm64" {
+		return o, fmt.Errorf("not written for %s", g.Arch)
+	}
+	if err := o.insert(g.Root, goSchedulerInserts); err != nil {
+		return o, err
+	}
+	err := o.add(map[string]string{
+		"golang/_runtime/codegreen.go":               "src/runtime/zz_codegreen.go",
+		"golang/_runtime/codegreen_" + g.Arch + ".s": "src/runtime/zz_codegreen_" + g.Arch + ".s",
+		"golang/_ring/codegreen.go":                  "src/container/ring/zz_codegreen.go",
+		"golang/_ring/span.go":                       "src/container/ring/zz_span.go",
+		"golang/_ring/scheduler.go":                  "src/container/ring/zz_scheduler.go",
+		"golang/_ring/codegreen.s":                   "src/container/ring/zz_codegreen.s",
+	})
+	return o, err
+}
+
+// goTesting makes the overlay in which package testing tells its tests and
+// benchmarks.
+func goTesting(g GoToolchain) (GoOverlay, error) {
+	o := GoOverlay{Files: map[string][]byte{}}
+	if err := o.insert(g.Root, goTestingInserts); err != nil {
+		return o, err
+	}
+	return o, o.add(map[string]string{"golang/_testing/codegreen.go": "src/testing/zz_codegreen.go"})
+}
+
+// insert puts texts into the toolchain's source.
+func (o *GoOverlay) insert(root string, inserts []goInsert) error {
+	for _, in := range inserts {
+		source := o.Files[in.file]
+		if source == nil {
+			var err error
+			if source, err = os.ReadFile(filepath.Join(root, filepath.FromSlash(in.file))); err != nil {
+				return err
+			}
+		}
+		var err error
+		if o.Files[in.file], err = in.into(source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *GoOverlay) add(names map[string]string) error {
+	for from, to := range names {
+		b, err := Files.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		o.Files[to] = b
+	}
+	return nil
+}
+
+// into puts the text into the source of its file.
+func (in goInsert) into(source []byte) ([]byte, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, in.file, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	at := token.NoPos
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Body != nil && goName(d) == in.in {
+				if at, err = in.within(d.Body); err != nil {
+					return nil, err
+				}
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok && s.Name.Name == in.in {
+					if s, ok := s.Type.(*ast.StructType); ok && in.at == goEnd {
+						at = s.Fields.Closing
+					}
+				}
+			}
+		}
+	}
+	if at == token.NoPos {
+		return nil, fmt.Errorf("%s: no %s", in.file, in.in)
+	}
+	return slices.Insert(slices.Clone(source), fset.Position(at).Offset, []byte(in.text)...), nil
+}
+
+// goName is a function's name, with its receiver's type before it.
+func goName(f *ast.FuncDecl) string {
+	if f.Recv == nil || len(f.Recv.List) != 1 {
+		return f.Name.Name
+	}
+	t := f.Recv.List[0].Type
+	if p, ok := t.(*ast.StarExpr); ok {
+		t = p.X
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		return id.Name + "." + f.Name.Name
+	}
+	return ""
+}
+
+// within finds the place in a function's body.
+func (in goInsert) within(body *ast.BlockStmt) (token.Pos, error) {
+	switch in.at {
+	case goFirst:
+		return body.Lbrace + 1, nil
+	case goEnd:
+		return body.Rbrace, nil
+	case goJump:
+		if n := len(body.List); n > 0 {
+			switch last := body.List[n-1].(type) {
+			case *ast.ReturnStmt:
+				return last.Pos(), nil
+			case *ast.ExprStmt:
+				if call, ok := last.X.(*ast.CallExpr); ok {
+					if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "gogo" {
+						return last.Pos(), nil
+					}
+				}
+			}
+		}
+		return 0, fmt.Errorf("%s: %s does not end with a jump", in.file, in.in)
+	}
+	for _, s := range body.List {
+		if s, ok := s.(*ast.DeferStmt); ok {
+			return s.End(), nil
+		}
+	}
+	return 0, fmt.Errorf("%s: %s defers nothing", in.file, in.in)
+}
+
+// goProbe compiles, links and runs a program with the overlay. What is compiled
+// here is in the build cache when the user's program asks for it.
+func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache, scratch, main string) error {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00", g.Version, g.Root, g.Arch, main)
+	for _, name := range o.names() {
+		fmt.Fprintf(h, "%s\x00%d\x00", name, len(o.Files[name]))
+		h.Write(o.Files[name])
+	}
+	stamp := filepath.Join(cache, "golang-"+hex.EncodeToString(h.Sum(nil))[:16])
+	if cache != "" {
+		if b, err := os.ReadFile(stamp); err == nil {
+			if len(b) > 0 {
+				return errors.New(string(b))
+			}
+			return nil
+		}
+	}
+	dir, err := os.MkdirTemp(scratch, "golang-probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	found := g.try(ctx, o, dir, main)
+	if ctx.Err() != nil {
+		return ctx.Err() // nothing is known of the toolchain
+	}
+	if cache != "" && os.MkdirAll(cache, 0o700) == nil {
+		text := ""
+		if found != nil {
+			text = found.Error()
+		}
+		os.WriteFile(stamp, []byte(text), 0o600) // else it is tried again
+	}
+	return found
+}
+
+func (o GoOverlay) names() []string {
+	var names []string
+	for name := range o.Files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Write puts the files below dir and returns what the go command's -overlay
+// takes, by path: the caller adds its own files.
+func (o GoOverlay) Write(root, dir string) (map[string]string, error) {
+	replace := map[string]string{}
+	for _, name := range o.names() {
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(to, o.Files[name], 0o600); err != nil {
+			return nil, err
+		}
+		replace[filepath.Join(root, filepath.FromSlash(name))] = to
+	}
+	return replace, nil
+}
+
+const goProbeMain = `package main
+
+import "container/ring"
+
+func main() {
+	base := ring.CodegreenFile(1)
+	ring.CodegreenEnter(base + 1)
+	defer ring.CodegreenExit(base + 1)
+	done := make(chan bool)
+	go func() { done <- true }()
+	<-done
+}
+`
+
+const goProbeTesting = `package main
+
+import "testing"
+
+func main() {
+	b := testing.AllocsPerRun(1, func() {})
+	if b < 0 {
+		panic(b)
+	}
+}
+`
+
+func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir, main string) error {
+	replace, err := o.Write(g.Root, filepath.Join(dir, "overlay"))
+	if err != nil {
+		return err
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string]string{
+		"overlay.json": string(overlay), "go.mod": "module probe\n", "main.go": main,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	env := g.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	env = append(slices.Clone(env), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local", "GOARCH="+g.Arch, "CG_CHANNEL=")
+	run := func(command string, args ...string) error {
+		cmd := exec.CommandContext(ctx, command, args...)
+		cmd.Dir, cmd.Env = dir, env
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %s", err, firstProblem(out.String()))
+		}
+		return nil
+	}
+	program := filepath.Join(dir, "probe")
+	if err := run(g.Command, "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "."); err != nil {
+		return err
+	}
+	return run(program)
+}
+
+// firstProblem is the first line of a compiler's output that is no headline.
+func firstProblem(output string) string {
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return line
+		}
+	}
+	return "no output"
+}
+
+// goPortable makes the overlay that needs nothing of package runtime.
+func goPortable(g GoToolchain) (GoOverlay, error) {
+	o := GoOverlay{Files: map[string][]byte{}}
+	names := map[string]string{}
+	for _, name := range []string{"codegreen.go", "span.go", "portable.go", "cycles.go", "cycles_other.go", "portable_" + goFamily(g.Arch) + ".s"} {
+		names["golang/_ring/"+name] = "src/container/ring/zz_" + name
+	}
+	return o, o.add(names)
+}
+
+// goFamily names the assembly file of an architecture.
+func goFamily(arch string) string {
+	switch arch {
+	case "ppc64", "ppc64le":
+		return "ppc64x"
+	case "mips64", "mips64le":
+		return "mips64x"
+	case "mips", "mipsle":
+		return "mipsx"
+	}
+	return arch
+}

@@ -1,0 +1,1 @@
+// Functions without a body are those of package runtime.

@@ -1,0 +1,896 @@
+package runtimes
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/launcher"
+	"cg/measure"
+	"cg/nemb"
+	"cg/nemb/attribute"
+)
+
+// goKind is one way in which a Go program is built with the runtime.
+type goKind struct {
+	name     string
+	portable bool
+	release  string   // of Go, "" for the one that is installed
+	arch     string   // of the program, "" for this machine's
+	folder   string   // below testdata/golang
+	args     []string // of go build
+	env      []string
+}
+
+// goTool is the Go command that the tests use.
+var goTool = sync.OnceValues(func() (GoToolchain, error) { return goToolOf("") })
+
+// goToolOf is the toolchain of a release, "" for the one that is installed. One
+// that lies in the module cache is reached by a link: the go command lets no
+// file there be replaced.
+func goToolOf(release string) (GoToolchain, error) {
+	cmd := exec.Command("go", "env", "GOROOT", "GOVERSION", "GOARCH")
+	if release != "" {
+		cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+release)
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return GoToolchain{}, err
+	}
+	f := strings.Fields(string(out))
+	g := GoToolchain{Command: filepath.Join(f[0], "bin", "go"), Root: f[0], Version: f[1], Arch: f[2]}
+	if release != "" {
+		link := filepath.Join(javaDir, release)
+		if err := os.Symlink(g.Root, link); err != nil && !errors.Is(err, os.ErrExist) {
+			return g, err
+		}
+		g.Command, g.Root = filepath.Join(link, "bin", "go"), link
+		g.Env = append(os.Environ(), "GOROOT="+link, "GOTOOLCHAIN=local")
+	}
+	return g, nil
+}
+
+var goPrograms sync.Map // of paths, by the name of the kind
+
+// goBuild returns testdata/golang as a program.
+func goBuild(t testing.TB, k goKind) string {
+	t.Helper()
+	if p, ok := goPrograms.Load(k.name); ok {
+		return p.(string)
+	}
+	g, err := goToolOf(k.release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.arch != "" {
+		g.Arch, k.env = k.arch, append(k.env, "GOARCH="+k.arch)
+	}
+	var o GoOverlay
+	if k.portable {
+		o, err = goPortable(g)
+	} else {
+		o, err = goScheduler(g)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(javaDir, "golang-"+k.name)
+	overlay := goOverlay(t, g, o, dir)
+	program := filepath.Join(dir, "program")
+	cmd := exec.Command(g.Command, slices.Concat([]string{"build", "-overlay", overlay, "-o", program}, k.args, []string{"."})...)
+	cmd.Dir = filepath.Join("testdata/golang", k.folder)
+	cmd.Env = slices.Concat(os.Environ(), g.Env, []string{"GOFLAGS=", "GOWORK=off"}, k.env)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	goPrograms.Store(k.name, program)
+	return program
+}
+
+// goOverlay writes an overlay and returns the file for the go command.
+func goOverlay(t testing.TB, g GoToolchain, o GoOverlay, dir string) string {
+	t.Helper()
+	replace, err := o.Write(g.Root, filepath.Join(dir, "overlay"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+var goKinds = []goKind{{name: "scheduler"}, {name: "portable", portable: true}}
+
+// goEach runs a test with both implementations.
+func goEach(t *testing.T, test func(t *testing.T, k goKind)) {
+	for _, k := range goKinds {
+		t.Run(k.name, func(t *testing.T) { test(t, k) })
+	}
+}
+
+// strand is a goroutine of a process, or of the program it has become.
+type strand struct {
+	pid, image uint32
+	id         uint64
+}
+
+type goEvent struct {
+	at   checkpoint.Tick
+	kind checkpoint.Kind
+	site checkpoint.SiteID
+	tid  uint32
+}
+
+// goOutcome is what a program did and told.
+type goOutcome struct {
+	stdout, stderr string
+	status         int
+	lost, waits    uint64
+	strands        map[strand][]goEvent // in the order of time
+	threads        map[checkpoint.Thread]bool
+	left           int // words that say that a thread leaves its goroutine
+	counted        uint64
+}
+
+// goRun runs a program with a channel; one that says ready is killed then.
+func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...string) goOutcome {
+	t.Helper()
+	program := goBuild(t, k)
+	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	channel.Give(100) // the program's numbers do not begin at 1
+	base, err := channel.Number("m", "main.go", "lines", 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if prepare != nil {
+		prepare(channel)
+	}
+	o := goOutcome{strands: map[strand][]goEvent{}, threads: map[checkpoint.Thread]bool{}}
+	on := map[checkpoint.Thread]strand{}
+	images := map[uint32]uint32{}
+	fold := func(r checkpoint.Run) int {
+		if !r.Strands {
+			t.Errorf("%v: words of no strands", r.Thread)
+		}
+		o.threads[r.Thread] = true
+		if r.Image {
+			images[r.Thread.PID]++
+		}
+		if r.First {
+			delete(on, r.Thread)
+		}
+		for i := 0; i < len(r.Words); i++ {
+			low, kind, site := checkpoint.Unpack(r.Words[i])
+			at := checkpoint.Extend(low, channel.Clock().Now()+1<<16)
+			if kind == checkpoint.Strand {
+				id := uint64(site)
+				if site&checkpoint.Wide != 0 {
+					if i+1 == len(r.Words) {
+						return i
+					}
+					i++
+					id = uint64(site&^checkpoint.Wide) | r.Words[i]>>24<<20
+				}
+				if id == 0 {
+					o.left++
+				}
+				on[r.Thread] = strand{r.Thread.PID, images[r.Thread.PID], id}
+				continue
+			}
+			s := on[r.Thread]
+			if s.id == 0 {
+				t.Fatalf("%v: %v of %d on no strand", r.Thread, kind, site)
+			}
+			o.strands[s] = append(o.strands[s], goEvent{at, kind, site - checkpoint.SiteID(base), r.Thread.TID})
+		}
+		return len(r.Words)
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines")))
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	var stdout strings.Builder
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			fmt.Fprintln(&stdout, lines.Text())
+			if lines.Text() == "ready" {
+				cmd.Process.Kill()
+			}
+		}
+		done <- cmd.Wait()
+	}()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(2 * time.Minute)
+wait:
+	for {
+		select {
+		case err = <-done:
+			break wait
+		case <-tick.C:
+			channel.Drain(fold)
+		case <-limit:
+			cmd.Process.Kill()
+			t.Fatal("the program does not end")
+		}
+	}
+	channel.Finish(fold)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if o.status = exit.ExitCode(); o.status < 0 {
+			o.status = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
+		}
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	for _, events := range o.strands {
+		sort.SliceStable(events, func(i, j int) bool { return events[i].at < events[j].at })
+	}
+	o.stdout, o.stderr = stdout.String(), errs.String()
+	o.lost, o.waits, o.counted = channel.Lost(), channel.Waits(), channel.Counted(checkpoint.SiteID(base)+3)
+	return o
+}
+
+// calls counts the enters of a site.
+func (o goOutcome) calls(site checkpoint.SiteID) int {
+	n := 0
+	for _, events := range o.strands {
+		for _, e := range events {
+			if e.kind == checkpoint.Enter && e.site == site {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// nested counts the frames that are open in the end, and fails on an exit that
+// is not of the innermost one.
+func (o goOutcome) nested(t *testing.T) (open int) {
+	t.Helper()
+	wrong := 0
+	for _, events := range o.strands {
+		var stack []checkpoint.SiteID
+		for _, e := range events {
+			if e.kind == checkpoint.Enter {
+				stack = append(stack, e.site)
+				continue
+			}
+			if n := len(stack); n == 0 || stack[n-1] != e.site {
+				wrong++
+				continue
+			}
+			stack = stack[:len(stack)-1]
+		}
+		open += len(stack)
+	}
+	if wrong != 0 {
+		t.Errorf("%d exits are not of the innermost frame", wrong)
+	}
+	return open
+}
+
+func (o goOutcome) quiet(t *testing.T, stdout string, status int) {
+	t.Helper()
+	if o.stdout != stdout || o.status != status || status == 0 && o.stderr != "" {
+		t.Errorf("status %d, stdout %q, stderr %q; want %d, %q", o.status, o.stdout, o.stderr, status, stdout)
+	}
+	if o.lost != 0 {
+		t.Errorf("%d events lost", o.lost)
+	}
+}
+
+// What each program tells: the calls of its sites, and the frames that it
+// leaves open.
+func TestGoPrograms(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		stdout string
+		status int
+		calls  map[checkpoint.SiteID]int
+		open   int
+	}{
+		{args: []string{"counts"}, stdout: "-497890\n", calls: map[checkpoint.SiteID]int{1: 1, 2: 1973, 3: 1000}},
+		{args: []string{"unknown"}, calls: map[checkpoint.SiteID]int{1: 1, 2: 1}},
+		{args: []string{"many", "5000"}, calls: map[checkpoint.SiteID]int{1: 1, 2: 5000, 4: 5000}},
+		// A panic that nobody recovers runs the deferred exits.
+		{args: []string{"panic", "3"}, status: 2, calls: map[checkpoint.SiteID]int{1: 1, 2: 5, 4: 7}},
+		{args: []string{"goexit"}, calls: map[checkpoint.SiteID]int{1: 1, 4: 1}},
+		{args: []string{"ready", "100000"}, stdout: "ready\n", status: 137, calls: map[checkpoint.SiteID]int{1: 1, 3: 100000, 4: 1}, open: 2},
+		{args: []string{"child", "2"}, calls: map[checkpoint.SiteID]int{1: 3, 2: 45}},
+		{args: []string{"exec"}, stdout: "-497890\n", calls: map[checkpoint.SiteID]int{1: 2, 2: 1973 + 15, 3: 1000, 4: 1}, open: 2},
+		{args: []string{"pull", "3000"}, stdout: "8000\n", calls: map[checkpoint.SiteID]int{1: 1, 2: 5000, 3: 3000, 4: 1}},
+		{args: []string{"locked", "200"}, calls: map[checkpoint.SiteID]int{1: 1, 2: 1000, 4: 200}},
+	} {
+		t.Run(c.args[0], func(t *testing.T) {
+			goEach(t, func(t *testing.T, k goKind) {
+				o := goRun(t, k, nil, c.args...)
+				o.quiet(t, c.stdout, c.status)
+				for site, want := range c.calls {
+					if got := o.calls(site); got != want {
+						t.Errorf("site %d: %d calls, want %d", site, got, want)
+					}
+				}
+				if open := o.nested(t); open != c.open {
+					t.Errorf("%d frames are open, want %d", open, c.open)
+				}
+			})
+		})
+	}
+}
+
+// A demoted site is counted.
+func TestGoDemoted(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		o := goRun(t, k, func(c *checkpoint.Channel) { c.Demote(103) }, "counts")
+		o.quiet(t, "-497890\n", 0)
+		if o.counted != 1000 || o.calls(3) != 0 {
+			t.Errorf("%d counted, %d timed", o.counted, o.calls(3))
+		}
+	})
+}
+
+// 64 goroutines on four processors: every goroutine's events are nested.
+func TestGoMigration(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		per := 16_000
+		if k.portable {
+			per = 2000
+		}
+		o := goRun(t, k, nil, "migrate", fmt.Sprint(per))
+		o.quiet(t, "", 0)
+		if open := o.nested(t); open != 0 {
+			t.Errorf("%d frames are open", open)
+		}
+		events, moved := 0, 0
+		for _, s := range o.strands {
+			events += len(s)
+			for i := 1; i < len(s); i++ {
+				if s[i].tid != s[i-1].tid {
+					moved++
+				}
+			}
+		}
+		t.Logf("%d events of %d goroutines on %d threads, %d moves, %d departures told", events, len(o.strands), len(o.threads), moved, o.left)
+		if events < 64*per || len(o.strands) < 65 || moved == 0 {
+			t.Errorf("%d events, %d goroutines, %d moves", events, len(o.strands), moved)
+		}
+		if !k.portable && o.left < moved {
+			t.Errorf("%d departures told of %d", o.left, moved)
+		}
+	})
+}
+
+// The probe lets this toolchain through, keeps what it found, and falls back in
+// one line where the scheduler's source is another.
+func TestGoProbe(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	o, err := Golang(context.Background(), g, cache, t.TempDir())
+	if err != nil || o.Reason != "" || !o.Scheduler {
+		t.Fatalf("%v, %q", err, o.Reason)
+	}
+	g.Command = "/none" // not asked again
+	if _, err := Golang(context.Background(), g, cache, t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	for name, c := range map[string]struct{ source, want string }{
+		"gone":   {"package runtime\n", "no execute"},
+		"other":  {"package runtime\nfunc execute() { f() }\n", "does not end with a jump"},
+		"broken": {"package", "expected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := goInsert{"proc.go", "execute", goJump, "x; "}.into([]byte(c.source))
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// watts is a sensor of a machine that draws the same power all the time.
+type watts float64
+
+func (watts) Domains() []nemb.Domain {
+	return []nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}
+}
+
+func (w watts) Read(dst []nemb.Energy) error {
+	dst[0] = nemb.Energy(float64(w) * float64(checkpoint.Monotime()) * 1e-3)
+	return nil
+}
+
+func (watts) Close() error { return nil }
+
+// goMeasure measures a program at 10 W.
+func goMeasure(t testing.TB, k goKind, env []string, args ...string) (o *measure.Outcome, cost func(site int) attribute.Cost) {
+	t.Helper()
+	goMeasured(t, k, env, 0, func(c *checkpoint.Channel, outcome *measure.Outcome) {
+		base, err := c.Number("m", "main.go", "lines", 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, cost = outcome, func(site int) attribute.Cost {
+			for _, c := range outcome.Attributed.Costs {
+				if int(c.Site) == base+site {
+					return c
+				}
+			}
+			t.Errorf("site %d has no cost", site)
+			return attribute.Cost{}
+		}
+	}, args...)
+	return o, cost
+}
+
+// goMeasured measures a program at 10 W and looks at what came of it while the
+// channel is there.
+func goMeasured(t testing.TB, k goKind, env []string, status int, look func(*checkpoint.Channel, *measure.Outcome), args ...string) {
+	t.Helper()
+	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	if _, err := channel.Number("m", "main.go", "lines", 16); err != nil {
+		t.Fatal(err)
+	}
+	account := nemb.NewAccount()
+	defer account.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	o, err := measure.Run(measure.Config{
+		Command: launcher.Cmd{Args: append([]string{goBuild(t, k)}, args...), Stdin: null, Stdout: null, Stderr: os.Stderr, Pty: launcher.Never,
+			Env: slices.Concat(os.Environ(), env, []string{"CG_CHANNEL=" + channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines"))})},
+		Sensors: []nemb.Sensor{watts(10)}, Account: account, Interval: 10 * time.Millisecond, Channel: channel,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Result.Status != status || o.Lost != 0 || !o.Attributed.Total.Balanced() {
+		t.Errorf("status %d, %d lost, %+v", o.Result.Status, o.Lost, o.Attributed.Total)
+	}
+	look(channel, o)
+}
+
+// The side that waits gets no energy, wherever the two run. Without the
+// scheduler nobody tells when a thread leaves a goroutine.
+func TestGoBlocked(t *testing.T) {
+	for _, k := range goKinds[:1] {
+		for _, procs := range []string{"1", "2"} {
+			o, cost := goMeasure(t, k, []string{"GOMAXPROCS=" + procs}, "blocked", "20")
+			produce, consume := cost(4), cost(5)
+			t.Logf("GOMAXPROCS=%s: produce %v %v, consume %v %v, suspended %v; %+v", procs, produce.Self.Energy, produce.CPUTime, consume.Self.Energy, consume.CPUTime, consume.Suspended, o.Attributed.Stats)
+			if consume.Self.Energy*50 > produce.Self.Energy {
+				t.Errorf("GOMAXPROCS=%s: the consumer has %d uJ, the producer %d", procs, consume.Self.Energy, produce.Self.Energy)
+			}
+			if s := o.Attributed.Stats; s.Unwound+s.Closed != 0 {
+				t.Errorf("%+v", s)
+			}
+			// One of the two consumers waits for ever.
+			if consume.Suspended < 600*time.Millisecond || consume.Suspended > 2*o.Attributed.Wall {
+				t.Errorf("GOMAXPROCS=%s: %+v", procs, consume)
+			}
+		}
+	}
+}
+
+// The tests of a package are tasks: each with its name, how often and how long
+// it ran, and the goroutines that it started.
+func TestGoTesting(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range goKinds {
+		t.Run(k.name, func(t *testing.T) {
+			o, err := goScheduler(g)
+			if k.portable {
+				o, err = goPortable(g)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, reason, err := o.WithTests(context.Background(), g, "", t.TempDir())
+			if err != nil || reason != "" {
+				t.Fatal(err, reason)
+			}
+			dir := t.TempDir()
+			program := filepath.Join(dir, "tests.test")
+			cmd := exec.Command(g.Command, "test", "-vet=off", "-overlay", goOverlay(t, g, o, dir), "-c", "-o", program, ".")
+			cmd.Dir, cmd.Env = "testdata/golang/tests", append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("go test: %v\n%s", err, out)
+			}
+			goPrograms.Store("tests-"+k.name, program)
+			spans, found := goSpans(t, goKind{name: "tests-" + k.name}, []string{"GOMAXPROCS=2"}, "-test.bench=.", "-test.benchtime=20ms", "-test.count=2")
+			for name, want := range map[string]int{
+				"TestBurns": 2, "TestSleeps": 2, "TestStarts": 2, "TestSubs": 2, "TestSubs/a_b": 2, "TestSubs/c": 2, "TestSubs/serial": 2,
+				"TestSkips": 2, "Example_burns": 1, "FuzzSeeds": 2, "FuzzSeeds/seed#0": 2,
+				"BenchmarkN-2": 2, "BenchmarkLoop-2": 2, "BenchmarkParallel-2": 2, "BenchmarkSubs/x-2": 2,
+			} {
+				if len(found[name]) != want {
+					t.Errorf("%s: %d tasks, want %d", name, len(found[name]), want)
+				}
+				delete(found, name)
+			}
+			for name := range found {
+				t.Errorf("%s is a task", name)
+			}
+			for _, s := range spans {
+				t.Logf("%-24s %d x %v: %v of processor, %v on threads, %v away, %d uJ", s.name, s.Iterations, s.Took, s.CPUTime, s.InclusiveTime, s.Suspended, s.Inclusive.Energy)
+				per := s.Took / time.Duration(max(1, s.Iterations))
+				timed := s.name == "BenchmarkN-2" || s.name == "BenchmarkLoop-2"
+				switch {
+				case s.home != "example.com/tests":
+					t.Errorf("%s is at home in %q", s.name, s.home)
+				case s.Bench && s.Iterations < 2 || timed && per < 20*time.Microsecond:
+					t.Errorf("%s: %d in %v", s.name, s.Iterations, s.Took)
+				// What it did is what it was there for: less by what its own end took.
+				case timed && (s.InclusiveTime+s.Suspended)*2 < s.Took || s.name == "TestBurns" && s.InclusiveTime*2 < s.Took:
+					t.Errorf("%s: %v on threads of %v", s.name, s.InclusiveTime, s.Took)
+				case s.name == "TestSleeps" && !k.portable && s.Suspended*2 < s.Took:
+					t.Errorf("a test that sleeps is there for %v, and away for %v", s.InclusiveTime, s.Suspended)
+				case s.name == "TestStarts" && !k.portable && s.InclusiveTime*2 < s.Took:
+					t.Errorf("what a test starts is not its: %v", s.InclusiveTime)
+				case s.name == "BenchmarkParallel-2" && !k.portable && s.InclusiveTime*2 < time.Duration(s.Iterations)*20*time.Microsecond:
+					t.Errorf("%d parallel iterations took %v on threads", s.Iterations, s.InclusiveTime)
+				}
+			}
+		})
+	}
+}
+
+// goSpan is a task that counts.
+type goSpan struct {
+	name, home string
+	instrument.Span
+	attribute.Cost
+}
+
+// goSpans measures a program and returns its tasks, also by name.
+func goSpans(t *testing.T, k goKind, env []string, args ...string) (spans []goSpan, names map[string][]goSpan) {
+	t.Helper()
+	names = map[string][]goSpan{}
+	server := &instrument.Server{Language: "go"}
+	if err := server.Listen(filepath.Join(t.TempDir(), "server")); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	goMeasured(t, k, env, 0, func(c *checkpoint.Channel, o *measure.Outcome) {
+		server.Channel = c
+		told, sites := server.Spans(), server.Sites()
+		costs := map[checkpoint.SiteID]attribute.Cost{}
+		for _, c := range o.Attributed.Costs {
+			costs[c.Site] = c
+		}
+		if s := o.Attributed.Stats; s.Unwound+s.Closed != 0 {
+			t.Errorf("%+v", s)
+		}
+		for id, span := range told {
+			if span.Bench && span.Iterations == 0 {
+				continue
+			}
+			s := goSpan{sites[id-1].Func, sites[id-1].File, span, costs[id]}
+			spans = append(spans, s)
+			names[s.name] = append(names[s.name], s)
+		}
+	}, args...)
+	return spans, names
+}
+
+// However a program is built, it tells the same.
+func TestGoBuilds(t *testing.T) {
+	for _, k := range []goKind{
+		{name: "race", args: []string{"-race"}},
+		{name: "race-portable", portable: true, args: []string{"-race"}},
+		{name: "cover", args: []string{"-cover"}},
+		{name: "no-cgo", env: []string{"CGO_ENABLED=0"}},
+		{name: "cgo", args: []string{"-tags", "netcgo"}, env: []string{"CGO_ENABLED=1"}},
+		{name: "external", args: []string{"-ldflags=-linkmode=external"}, env: []string{"CGO_ENABLED=1"}},
+		{name: "static", args: []string{"-ldflags=-linkmode=external -extldflags=-static"}, env: []string{"CGO_ENABLED=1"}},
+		{name: "pie", args: []string{"-buildmode=pie"}},
+		{name: "trimpath", args: []string{"-trimpath"}},
+		{name: "stripped", args: []string{"-ldflags=-s -w"}},
+		{name: "no-optimizing", args: []string{"-gcflags=all=-N -l"}},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			if strings.HasPrefix(k.name, "cover") {
+				t.Setenv("GOCOVERDIR", t.TempDir())
+			}
+			goSame(t, k)
+			if strings.HasPrefix(k.name, "race") {
+				// What has no order but that of its checkpoints is a race.
+				if o := goRun(t, k, nil, "race"); o.status != 66 || !strings.Contains(o.stderr, "DATA RACE") {
+					t.Errorf("status %d: %s", o.status, o.stderr)
+				}
+			}
+		})
+	}
+}
+
+// goSame runs what tells whether a program was built right.
+func goSame(t *testing.T, k goKind) {
+	o := goRun(t, k, nil, "counts")
+	o.quiet(t, "-497890\n", 0)
+	if o.calls(2) != 1973 || o.calls(3) != 1000 || o.nested(t) != 0 {
+		t.Errorf("%d and %d calls", o.calls(2), o.calls(3))
+	}
+	o = goRun(t, k, nil, "migrate", "500")
+	o.quiet(t, "", 0)
+	if o.nested(t) != 0 || o.calls(4) == 0 {
+		t.Error("migrate")
+	}
+	o = goRun(t, k, nil, "pull", "3000")
+	o.quiet(t, "8000\n", 0)
+	if o.nested(t) != 0 || o.calls(2) != 5000 {
+		t.Errorf("pull: %d calls", o.calls(2))
+	}
+}
+
+// The release before this one, which the go command gets. CG_GO names others.
+func TestGoReleases(t *testing.T) {
+	for _, release := range append([]string{"go1.25.5"}, strings.Fields(os.Getenv("CG_GO"))...) {
+		t.Run(release, func(t *testing.T) {
+			g, err := goToolOf(release)
+			if err != nil {
+				if os.Getenv("CI") != "true" {
+					t.Skipf("%s cannot be had here: %v", release, err)
+				}
+				t.Fatal(err)
+			}
+			o, err := Golang(context.Background(), g, "", t.TempDir())
+			if err != nil || o.Reason != "" {
+				t.Fatal(err, o.Reason)
+			}
+			if _, reason, err := o.WithTests(context.Background(), g, "", t.TempDir()); err != nil || reason != "" {
+				t.Error(err, reason)
+			}
+			goSame(t, goKind{name: release, release: release})
+			goSame(t, goKind{name: release + "-portable", release: release, portable: true})
+		})
+	}
+}
+
+// A reader that is behind is waited for: nothing is lost, and the program's
+// other goroutines go on.
+func TestGoWaits(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		n := 100_000
+		if k.portable {
+			n = 20_000
+		}
+		o := goRun(t, k, nil, "overload", fmt.Sprint(n))
+		o.quiet(t, "", 0)
+		if got := o.calls(3); got != 50*n || o.nested(t) != 0 {
+			t.Errorf("%d calls, want %d", got, 50*n)
+		}
+		t.Logf("%d waits", o.waits)
+	})
+}
+
+// BenchmarkGo gives what checkpoints cost in nanoseconds: the least means of
+// rounds that take turns with an empty call, a reading of the clock, time.Since
+// and a defer in a loop. An operation of "none" has no channel.
+func BenchmarkGo(b *testing.B) {
+	if a := runtime.GOARCH; a != "amd64" && a != "arm64" {
+		b.Skip("the reference reads a counter that " + a + " has not")
+	}
+	for _, k := range append([]goKind{{name: "none"}}, goKinds...) {
+		b.Run(k.name, func(b *testing.B) {
+			rounds := fmt.Sprint(300 * b.N)
+			var out string
+			if k.name == "none" {
+				text, err := exec.Command(goBuild(b, goKinds[0]), "bench", rounds).Output()
+				if err != nil {
+					b.Fatal(err)
+				}
+				out = string(text)
+			} else {
+				out = goRun(b, k, nil, "bench", rounds).stdout
+			}
+			for line := range strings.Lines(out) {
+				name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+				ns, err := strconv.ParseFloat(value, 64)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(ns, name+"-ns")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// The other architecture is assembled and linked.
+func TestGoArchitectures(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		if arch == g.Arch {
+			continue
+		}
+		g.Arch = arch
+		for name, overlay := range map[string]func(GoToolchain) (GoOverlay, error){"scheduler": goScheduler, "portable": goPortable} {
+			o, err := overlay(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			cmd := exec.Command(g.Command, "build", "-overlay", goOverlay(t, g, o, dir), "-o", filepath.Join(dir, "program"), ".")
+			cmd.Dir, cmd.Env = "testdata/golang", append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOARCH="+arch, "CGO_ENABLED=0")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s/%s: %v\n%s", arch, name, err, out)
+			}
+		}
+	}
+}
+
+// A program whose reader has gone, or that has no channel, or one of another
+// version, does what it does without cg.
+func TestGoWithoutReader(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		program := goBuild(t, k)
+		run := func(path string, args ...string) string {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, program, args...)
+			cmd.Env = append(os.Environ(), "CG_CHANNEL="+path, fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines")))
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v", args[0], err)
+			}
+			return string(out)
+		}
+		other := filepath.Join(t.TempDir(), "other")
+		if err := os.WriteFile(other, make([]byte, 1<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"", "/none", other, "/dev/null"} {
+			if out := run(path, "counts"); out != "-497890\n" {
+				t.Errorf("%q: %q", path, out)
+			}
+		}
+		channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := channel.Number("m", "main.go", "lines", 16); err != nil {
+			t.Fatal(err)
+		}
+		path := fmt.Sprintf("/proc/%d/fd/%s", os.Getpid(), filepath.Base(channel.Path()))
+		held, err := os.OpenFile(path, os.O_RDWR, 0) // the file outlives the channel
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Close()
+		time.AfterFunc(100*time.Millisecond, func() { channel.Close() })
+		// More than fits: it waits until it sees that nobody reads.
+		if out := run(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), held.Fd()), "overload", "200000"); out != "" {
+			t.Errorf("%q", out)
+		}
+	})
+}
+
+// With fewer chunks than threads, what is not written is counted.
+func TestGoLoses(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		program := goBuild(t, k)
+		channel, err := checkpoint.New(checkpoint.SystemClock(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer channel.Close()
+		if _, err := channel.Number("m", "main.go", "lines", 16); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(program, "threads", "6")
+		cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines")))
+		events, told := 0, uint64(0)
+		fold := func(r checkpoint.Run) int {
+			for _, w := range r.Words {
+				if _, kind, site := checkpoint.Unpack(w); site != 0 && kind != checkpoint.Strand {
+					events++
+				}
+			}
+			told += r.Lost
+			return len(r.Words)
+		}
+		done := make(chan error, 1)
+		go func() { out, err := cmd.CombinedOutput(); t.Log(string(out)); done <- err }()
+		for open := true; open; {
+			select {
+			case err := <-done:
+				if open = false; err != nil {
+					t.Error(err)
+				}
+			case <-time.After(time.Millisecond):
+				channel.Drain(fold)
+			}
+		}
+		channel.Finish(fold)
+		const want = 2 + 6*2*1000
+		if channel.Lost() == 0 || uint64(events)+channel.Lost() != want {
+			t.Errorf("%d written and %d lost, want %d together", events, channel.Lost(), want)
+		}
+	})
+}
+
+// Threads of C call Go, with frames of Go below and without, and end.
+func TestGoCallsFromC(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CI") != "true" {
+		t.Skip("no C compiler")
+	}
+	for _, k := range goKinds {
+		t.Run(k.name, func(t *testing.T) {
+			o := goRun(t, goKind{name: "cgo-" + k.name, portable: k.portable, folder: "cgo", env: []string{"CGO_ENABLED=1"}}, nil)
+			o.quiet(t, "", 0)
+			if o.nested(t) != 0 || o.calls(4) != 20*4*100 || o.calls(5) != 20*4*10 {
+				t.Errorf("%d and %d calls", o.calls(4), o.calls(5))
+			}
+			t.Logf("%d threads", len(o.threads))
+		})
+	}
+}
+
+// Where the scheduler does not take checkpoints, another implementation takes
+// their place and says so in a line: here on a processor of 32 bits.
+func TestGoFallback(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Arch != "amd64" {
+		t.Skip("only amd64 runs programs for 386")
+	}
+	g.Arch = "386"
+	g.Env = append(os.Environ(), "CGO_ENABLED=0")
+	o, err := Golang(context.Background(), g, "", t.TempDir())
+	if err != nil || o.Scheduler || !strings.Contains(o.Reason, "not written for 386") || strings.Contains(o.Reason, "\n") {
+		t.Fatalf("%v, %q", err, o.Reason)
+	}
+	goSame(t, goKind{name: "386", portable: true, arch: "386", env: []string{"CGO_ENABLED=0"}})
+}
