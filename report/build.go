@@ -176,7 +176,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		if c.Site == 0 || int(c.Site) > len(sites) || sites[c.Site-1].Kind != checkpoint.Task {
 			continue
 		}
-		begin, time := begun[c.Site], c.InclusiveTime
+		begin, time := cmp.Or(begun[c.Site], c.First), c.InclusiveTime
 		t := Task{
 			Name: sites[c.Site-1].Func, Depth: 1, Parent: &program.Name, DurationS: time.Seconds(),
 			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(time),

@@ -130,6 +130,10 @@ type Task struct {
 	EndedAtMonoNs   int64              `json:"ended_at_mono_ns"`
 	Domains         map[string]Joules  `json:"domains"`
 	DomainsPowerW   map[string]float64 `json:"domains_power_w"`
+	// Status is how a test ended, where its runner's report is read: passed,
+	// failed, error or skipped, the worst of Runs runs.
+	Status string `json:"status,omitempty"`
+	Runs   int    `json:"runs,omitempty"`
 	Provenance
 }
 
