@@ -26,7 +26,10 @@ func init() {
 
 		InterpreterFlag: "java",
 		Flag:            flagJava,
-		Flags:           []Flag{{"main", "the class to start, where a folder of sources has several (`CLASS`)"}},
+		Flags: []Flag{
+			{Name: "main", Usage: "the class to start, where a folder of sources has several (`CLASS`)"},
+			{Name: "project", Usage: "build a copy of the project `DIR` with checkpoints: TARGET is the build's command", Target: true},
+		},
 
 		Plan:        planJava,
 		PlanVersion: javaPlanVersion(),
@@ -95,6 +98,9 @@ func splitJava(t Target) (javaTarget, error) {
 }
 
 func checkJava(t Target) error {
+	if _, is := t.Flags["project"]; is {
+		return checkProject(t)
+	}
 	p, err := splitJava(t)
 	if err != nil {
 		return err
@@ -193,6 +199,9 @@ func findJDK(name string) (jdk, error) {
 // launchJava compiles the sources with checkpoints into cg's own folder, and
 // starts the main class as java would start it.
 func launchJava(t Target, s Setup) (Command, error) {
+	if _, is := t.Flags["project"]; is {
+		return launchProject(t, s)
+	}
 	target, err := splitJava(t)
 	if err != nil {
 		return Command{}, err
@@ -235,12 +244,8 @@ func launchJava(t Target, s Setup) (Command, error) {
 		plain.Without = "the compiler refuses the program" // java says why, in its own words
 		return plain, nil
 	}
-	run := filepath.Join(s.Dir, "run")
-	var facts strings.Builder
-	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason}} {
-		fmt.Fprintf(&facts, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
-	}
-	if err := os.WriteFile(run, []byte(facts.String()), 0o600); err != nil {
+	run, err := writeRun(s)
+	if err != nil {
 		return Command{}, err
 	}
 	// The runtime is on the boot class path, for every class loader, and on the
@@ -262,6 +267,16 @@ func launchJava(t Target, s Setup) (Command, error) {
 	path := strings.Join([]string{classes, b.classpath(), jar}, string(os.PathListSeparator))
 	args = append(append(args, "-cp", path, main), target.args...)
 	return Command{Args: args, Env: []string{"CG_RUN=" + run}, Version: k.version}, nil
+}
+
+// writeRun writes what the runtime reads of this run, and returns the file's path.
+func writeRun(s Setup) (string, error) {
+	run := filepath.Join(s.Dir, "run")
+	var facts strings.Builder
+	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason}} {
+		fmt.Fprintf(&facts, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
+	}
+	return run, os.WriteFile(run, []byte(facts.String()), 0o600)
 }
 
 // javaMain finds the class to start: of a file the first that it declares, as
