@@ -1,6 +1,7 @@
 package languages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ func init() {
 		Flag:            flagJava,
 		Flags: []Flag{
 			{Name: "main", Usage: "the class to start, where a folder of sources has several (`CLASS`)"},
+			{Name: "sources", Usage: "where the sources of a jar are (`JAR` or folder); default: NAME-sources.jar beside NAME.jar"},
+			{Name: "encoding", Usage: "`NAME` of the sources' encoding, as javac knows it"},
 			{Name: "project", Usage: "build a copy of the project `DIR` with checkpoints: TARGET is the build's command", Target: true},
 		},
 
@@ -46,7 +49,9 @@ func init() {
 type javaTarget struct {
 	flags     []string // without the class path
 	classpath string   // "" for none given
-	path      string   // of a file or a folder
+	path      string   // of a file, a folder or a jar
+	jar       bool
+	encoding  string
 	args      []string
 }
 
@@ -58,25 +63,30 @@ func flagJava(a string) (more int, target, ok bool) {
 	if len(a) < 2 || a[0] != '-' {
 		return 0, false, false
 	}
+	if a == "-jar" {
+		return 1, true, true
+	}
 	if slices.Contains(javaValues, a) {
 		more = 1
 	}
 	return more, false, true
 }
 
-const javaTargets = "name a source file, or a folder of sources"
+const javaTargets = "name a source file, a folder of sources, or a jar that has its sources beside it"
 
 func splitJava(t Target) (javaTarget, error) {
-	var p javaTarget
+	p := javaTarget{encoding: t.Flags["encoding"]}
 	for i := 0; i < len(t.Args); i++ {
 		a := t.Args[i]
 		if !strings.HasPrefix(a, "-") {
-			p.path, p.args = a, t.Args[i+1:]
+			p.path, p.args, p.jar = a, t.Args[i+1:], p.jar || filepath.Ext(a) == ".jar"
 			return p, nil
 		}
 		name, value, given := strings.Cut(a, "=")
 		switch {
-		case a == "-jar" || a == "-m" || name == "--module" || a == "-p" || name == "--module-path":
+		case a == "-jar":
+			p.jar = true
+		case a == "-m" || name == "--module" || a == "-p" || name == "--module-path":
 			return p, refuse(2, "%s: classes and modules that are compiled already are not instrumented: %s", a, javaTargets)
 		case slices.Contains(javaValues, name) && !given:
 			if i++; i == len(t.Args) {
@@ -111,6 +121,13 @@ func checkJava(t Target) error {
 		return refuse(127, "%s: no such file or folder", p.path)
 	case err != nil:
 		return refuse(126, "%s: %v", p.path, errors.Unwrap(err))
+	case p.jar && info.IsDir():
+		return refuse(2, "%s: is a folder, not a jar", p.path)
+	case p.jar:
+		_, err := jarSources(p.path, t.Flags["sources"])
+		return err
+	case t.Flags["sources"] != "":
+		return refuse(2, "--sources is for a jar, and %s is none", p.path)
 	case !info.IsDir() && filepath.Ext(p.path) != ".java":
 		return refuse(2, "%s: not a Java source; %s", p.path, javaTargets)
 	}
@@ -130,6 +147,9 @@ func filesJava(t Target) ([]string, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if p.jar {
+		return nil, refuse(2, "%s: name the folder of its sources", p.path)
 	}
 	if !info.IsDir() {
 		f, err := os.Open(p.path)
@@ -210,39 +230,32 @@ func launchJava(t Target, s Setup) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	names, err := filesJava(t)
+	b := &javaBuild{k: k, s: s, target: target}
+	if err := b.read(t); err != nil {
+		return Command{}, err
+	}
+	main, err := b.main(t)
 	if err != nil {
 		return Command{}, err
 	}
-	folder := len(names) != 1 || names[0] != target.path
-	main, err := javaMain(t, names, folder)
-	if err != nil {
-		return Command{}, err
-	}
-	plain := Command{Args: append([]string{k.java}, t.Args...), Version: k.version}
 	ctx := context.Background()
-	jar, err := runtimes.Archive(ctx, k.javac, s.Cache, s.Dir)
-	if err != nil {
+	if b.jar, err = runtimes.Archive(ctx, k.javac, s.Cache, s.Dir); err != nil {
 		return Command{}, err
 	}
-	files := make([]*javaFile, len(names))
-	for i, name := range names {
-		files[i] = &javaFile{name: name}
-		if files[i].text, err = os.ReadFile(name); err != nil {
-			return Command{}, refuse(126, "%s: %v", name, errors.Unwrap(err))
-		}
-	}
-	b := &javaBuild{k: k, s: s, jar: jar, target: target, files: files, main: main}
 	classes, output, err := b.compile(ctx)
 	if err != nil {
 		return Command{}, err
 	}
-	if classes == "" {
-		if folder {
-			return Command{}, refuse(1, "javac refuses the program:\n%s", output)
-		}
-		plain.Without = "the compiler refuses the program" // java says why, in its own words
-		return plain, nil
+	switch {
+	case output != "" && b.from != nil:
+		return Command{}, refuse(1, "javac refuses the sources of %s:\n%s", target.path, output)
+	case classes == "" && b.from != nil:
+		return Command{}, refuse(1, "%s: %s", target.path, b.whyNothing())
+	case classes == "" && b.folder:
+		return Command{}, refuse(1, "javac refuses the program:\n%s", output)
+	case classes == "":
+		// java says why, in its own words
+		return Command{Args: append([]string{k.java}, t.Args...), Version: k.version, Without: "the compiler refuses the program"}, nil
 	}
 	run, err := writeRun(s)
 	if err != nil {
@@ -250,7 +263,7 @@ func launchJava(t Target, s Setup) (Command, error) {
 	}
 	// The runtime is on the boot class path, for every class loader, and on the
 	// program's, for virtual machines that it starts with that.
-	args := []string{k.java, "-Xbootclasspath/a:" + jar}
+	args := []string{k.java, "-Xbootclasspath/a:" + b.jar}
 	if s.Native.Path == "" { // it learns then when a thread ends; for a price at the start
 		args = append(args, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
 	}
@@ -264,7 +277,10 @@ func launchJava(t Target, s Setup) (Command, error) {
 		}
 		args = append(args, target.flags[i])
 	}
-	path := strings.Join([]string{classes, b.classpath(), jar}, string(os.PathListSeparator))
+	if b.from != nil {
+		args = append(args, b.from.options...)
+	}
+	path := strings.Join([]string{classes, b.classpath(), b.jar}, string(os.PathListSeparator))
 	args = append(append(args, "-cp", path, main), target.args...)
 	return Command{Args: args, Env: []string{"CG_RUN=" + run}, Version: k.version}, nil
 }
@@ -279,39 +295,76 @@ func writeRun(s Setup) (string, error) {
 	return run, os.WriteFile(run, []byte(facts.String()), 0o600)
 }
 
-// javaMain finds the class to start: of a file the first that it declares, as
-// java does; of a folder the one that was asked for, or the only one that has
-// a main.
-func javaMain(t Target, names []string, folder bool) (string, error) {
+// read reads and parses the sources of the target.
+func (b *javaBuild) read(t Target) error {
+	if b.target.jar {
+		sources, err := jarSources(b.target.path, t.Flags["sources"])
+		if err != nil {
+			return err
+		}
+		if b.from, err = openJar(b.target.path, sources); err != nil {
+			return err
+		}
+		if b.from.feature > b.k.feature {
+			return refuse(126, "%s needs Java %d, and %s is Java %s (choose another with --java PATH)", b.target.path, b.from.feature, b.k.java, b.k.version)
+		}
+		b.files, err = b.from.read()
+		return err
+	}
+	names, err := filesJava(t)
+	if err != nil {
+		return err
+	}
+	b.folder = len(names) != 1 || names[0] != b.target.path
+	for _, name := range names {
+		f := &javaFile{name: name}
+		if f.text, err = os.ReadFile(name); err != nil {
+			return refuse(126, "%s: %v", name, errors.Unwrap(err))
+		}
+		f.parsed, f.fault = parseJava(f.text)
+		b.files = append(b.files, f)
+	}
+	return nil
+}
+
+// whyNothing says why no class of a jar is made anew.
+func (b *javaBuild) whyNothing() string {
+	if len(b.skips) > 0 {
+		return "none of its sources can be compiled with checkpoints: " + b.skips[0].File + ": " + b.skips[0].Reason
+	}
+	return "none of its functions is wanted"
+}
+
+// main finds the class to start: of a file the first that it declares, as
+// java does; of a jar the one that it names; of a folder the one that was asked
+// for, or the only one that has a main.
+func (b *javaBuild) main(t Target) (string, error) {
 	asked := t.Flags["main"]
-	if !folder {
+	if b.from != nil {
+		if asked == "" && b.from.main == "" {
+			return "", refuse(2, "%s: its manifest names no Main-Class: name one with --main CLASS", b.target.path)
+		}
+		return cmp.Or(asked, b.from.main), nil
+	}
+	if !b.folder {
+		f := b.files[0]
 		if asked != "" {
-			return "", refuse(2, "--main: %s is one file, whose first class is started", names[0])
+			return "", refuse(2, "--main: %s is one file, whose first class is started", f.name)
 		}
-		text, err := os.ReadFile(names[0])
-		if err != nil {
-			return "", err
-		}
-		j, err := parseJava(text)
-		if err != nil {
+		if f.parsed == nil {
 			return "Main", nil // the compiler will say what is wrong
 		}
-		return j.firstType(), nil
+		return f.parsed.firstType(), nil
 	}
 	if asked != "" {
 		return asked, nil
 	}
 	var found []string
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return "", err
-		}
-		p, err := planJava(text, instrument.Options{Granularity: instrument.Coarse, Entry: true})
-		if err != nil {
+	for _, f := range b.files {
+		if f.parsed == nil {
 			continue
 		}
-		for _, site := range p.Sites {
+		for _, site := range f.parsed.planned(instrument.Options{Granularity: instrument.Coarse, Entry: true}, false).Sites {
 			if class, is := strings.CutSuffix(site.Func, ".main"); is {
 				found = append(found, class)
 			}
