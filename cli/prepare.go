@@ -106,7 +106,11 @@ func (p *prepared) again(o *measure.Outcome, stdout, stderr *os.File) bool {
 	if p.command.Again == nil {
 		return false
 	}
-	verdict := p.command.Again(o.Result.Status)
+	status := o.Result.Status
+	if !o.Result.Exited || o.Result.TimedOut || status > 123 { // somebody ended it
+		status = 0
+	}
+	verdict := p.command.Again(status)
 	if verdict.Why != "" {
 		say(os.Stderr, verdict.Why)
 		return true

@@ -186,7 +186,8 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 			command.Env = append(command.Env, name+"="+ours)
 		}
 	}
-	command.Env = append(command.Env, "CG_RUN="+run, "PWD="+p.mirror.to, "JAVA_TOOL_OPTIONS="+p.theirToOur(all))
+	command.Env = append(command.Env, "CG_RUN="+run, "PWD="+p.mirror.to, "JAVA_TOOL_OPTIONS="+p.theirToOur(all),
+		"GIT_CEILING_DIRECTORIES="+place) // the copy is in no repository
 	if t.Interpreter != "" { // which the build is to take
 		bin := filepath.Dir(k.javac)
 		command.Env = append(command.Env, "JAVA_HOME="+filepath.Dir(bin), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))

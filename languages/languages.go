@@ -90,8 +90,8 @@ type Command struct {
 	// folder says into what it would have said in the user's.
 	Marks  []string
 	Change func(line []byte, stderr bool) []byte
-	// Again is asked when the program has ended: whether it is to be prepared and
-	// run again. nil for never.
+	// Again is asked when the program has ended, with a status of 0 if somebody
+	// ended it: whether it is to be prepared and run again. nil for never.
 	Again func(status int) Verdict
 	// Tests tells how the tests ended, by what their tasks are called. nil if
 	// nobody knows.

@@ -218,6 +218,9 @@ func (r *Run) WhyNothing() string {
 	if len(r.Skipped) > 0 {
 		return r.Skipped[0].File + ": " + r.Skipped[0].Reason
 	}
+	if r.Meta.Granularity == "coarse" {
+		return "no file of the program that was loaded has an entry point (-g fine marks every function, --include other files)"
+	}
 	return "none of the modules that were loaded belongs to the program (--include chooses others)"
 }
 
