@@ -77,6 +77,9 @@ func openMirror(from, place string) (*mirror, error) {
 			return nil, err
 		}
 	}
+	if err := removeAll(m.parts); err != nil { // of a run that was killed
+		return nil, err
+	}
 	for _, folder := range []string{m.to, m.parts} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return nil, err
@@ -231,8 +234,13 @@ func (m *mirror) update() (sources []string, err error) {
 		}
 	}
 	slices.Sort(gone)
+	ours, err := os.OpenRoot(m.to) // a link that the build has made must not lead out
+	if err != nil {
+		return nil, err
+	}
+	defer ours.Close()
 	for _, rel := range slices.Backward(gone) { // folders after what was in them
-		os.Remove(filepath.Join(m.to, rel)) // a folder stays if the build has made something in it
+		ours.Remove(rel) // a folder stays if the build has made something in it
 		delete(m.Seen, rel)
 	}
 	return sources, nil

@@ -131,7 +131,7 @@ func TestMirror(t *testing.T) {
 		"sub/build.gradle": "g", "sub/build/libs/a.jar": "theirs", "sub/.gradle/x": "x", "docs/build/page": "kept", "docs/target": "kept",
 		"out/B.class": "theirs", "out/C.class": "kept", "src/B.java": "class B {}", "src/main/resources/B.class": "data",
 		"in -> docs/target": "", "absolute -> " + filepath.Join(from, "docs"): "", "lib -> ../outside/lib": "", "nowhere -> nothing": "",
-		"empty/": "",
+		"empty/": "", "gone/pom.xml": "g",
 	})
 	if err := os.Chmod(filepath.Join(from, "mvnw"), 0o755); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestMirror(t *testing.T) {
 	m := updated(t, from, place)
 	ours := filepath.Join(place, "my project")
 	want := ".mvn/ .mvn/jvm.config=-Xmx1g absolute->" + filepath.Join(ours, "docs") +
-		" docs/ docs/build/ docs/build/page=kept docs/target=kept empty/ in->docs/target lib->" + filepath.Join(outside, "lib") +
+		" docs/ docs/build/ docs/build/page=kept docs/target=kept empty/ gone/ gone/pom.xml=g in->docs/target lib->" + filepath.Join(outside, "lib") +
 		" mvnw=#!/bin/sh\n nowhere->nothing out/ out/C.class=kept pom.xml=p src/ src/main/ src/main/resources/ src/main/resources/B.class=data" +
 		" sub/ sub/build.gradle=g"
 	if got := listed(t, m.to); got != want || m.to != ours {
@@ -169,13 +169,19 @@ func TestMirror(t *testing.T) {
 	if err := os.Symlink(from, filepath.Join(ours, ".mvn")); err != nil { // a trap
 		t.Fatal(err)
 	}
+	if err := os.RemoveAll(filepath.Join(ours, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(from, filepath.Join(ours, "gone")); err != nil { // another: gone/pom.xml is to be removed
+		t.Fatal(err)
+	}
 	if digest(t, from) != before {
 		t.Error("the user's folder has changed")
 	}
 
 	// The user edits, removes and adds.
 	grow(t, from, map[string]string{"docs/target": "edited", "new/file": "n"})
-	for _, name := range []string{"nowhere", "docs/build", "empty"} {
+	for _, name := range []string{"nowhere", "docs/build", "empty", "gone"} {
 		if err := os.RemoveAll(filepath.Join(from, name)); err != nil {
 			t.Fatal(err)
 		}
