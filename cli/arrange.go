@@ -124,6 +124,20 @@ func takesValue(flags []cli.Flag, a string) bool {
 // the target with the program's arguments.
 func language(c *cli.Context) (*languages.Language, languages.Target, error) {
 	args := c.Args().Slice()
+	// A flag that names the target makes the arguments a command.
+	for _, l := range languages.All() {
+		for _, f := range l.Flags {
+			if !f.Target || !c.IsSet(f.Name) {
+				continue
+			}
+			if len(args) > 0 && languages.Named(args[0]) != nil {
+				l = languages.Named(args[0])
+				args = args[1:]
+			}
+			t, err := target(c, l, args, "")
+			return l, t, err
+		}
+	}
 	if len(args) == 0 {
 		return nil, languages.Target{}, fail(statusUsage, "no target: cg %s %s", c.Command.Name, c.Command.ArgsUsage)
 	}

@@ -46,7 +46,9 @@ A flag that cg knows is cg's unless -- came before.
 TARGET is a script, a directory or archive with a __main__.py, -m MODULE,
 -c TEXT, - for standard input, or the name of a command that is a script; a
 source file or a folder of sources where the language is compiled. Flags of the
-interpreter may stand before it (python -O script.py).
+interpreter may stand before it (python -O script.py). With --project DIR it is
+the command that builds and runs the project, in a copy of cg's own:
+cg measure java --project DIR -- mvn -q test.
 
 The program's output passes through unchanged and cg's report goes to standard
 error. With --json, or -o -, the report goes to standard output and the
@@ -132,44 +134,46 @@ func runMeasure(c *cli.Context) error {
 	if want := c.StringSlice("sensors"); len(want) > 0 && len(found.Sensors) == 0 {
 		return fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(found.Denied))
 	}
-	account := nemb.NewAccount()
-	defer account.Close()
-	if len(lang.Background) > 0 {
-		var classes []nemb.ThreadClass
-		for _, b := range lang.Background {
-			classes = append(classes, nemb.ThreadClass(b))
-		}
-		account.Classify(classes)
-	}
-
-	run := report.Start(string(o.granularity), lang.Name, os.Args, Version)
-	prepared, err := prepare(ctx, lang, target, o, dir)
-	if err != nil {
-		return refused(err)
-	}
-	defer prepared.close()
 	defer runtimes.Prune(cacheDir(), time.Now())
-	if ctx.Err() != nil {
-		return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
-	}
-	command := o.command
-	command.Args, command.Env = prepared.command.Args, prepared.environment()
-	if prepared.command.Spool {
-		if command.Stdin, err = spool(command.Stdin, dir); err != nil {
-			return err
+	var run *report.Run
+	var prepared *prepared
+	var outcome *measure.Outcome
+	var method string
+	for again := true; again; {
+		run = report.Start(string(o.granularity), lang.Name, os.Args, Version)
+		if prepared, err = prepare(ctx, lang, target, o, dir); err != nil {
+			return refused(err)
 		}
-		defer command.Stdin.Close()
+		defer prepared.close()
+		if ctx.Err() != nil {
+			return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
+		}
+		account := nemb.NewAccount()
+		defer account.Close()
+		account.Classify(background(lang))
+		command := o.command
+		prepared.start(&command)
+		if prepared.command.Spool {
+			if command.Stdin, err = spool(command.Stdin, dir); err != nil {
+				return err
+			}
+			defer command.Stdin.Close()
+		}
+		outcome, err = measure.Run(measure.Config{
+			Command: command, Sensors: found.Sensors, Account: account, Interval: o.interval,
+			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server),
+		})
+		if err != nil {
+			return refused(err)
+		}
+		method = account.Method()
+		prepared.server.Close()
+		if again = prepared.again(outcome, command.Stdout, command.Stderr); again {
+			prepared.close()
+		}
 	}
-	outcome, err := measure.Run(measure.Config{
-		Command: command, Sensors: found.Sensors, Account: account, Interval: o.interval,
-		Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server),
-	})
-	if err != nil {
-		return refused(err)
-	}
-	prepared.server.Close()
 	run.Finish(prepared.facts(outcome, found, report.Facts{
-		CPUMethod: account.Method(), Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented,
+		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented,
 	}, root))
 	if err := out.write(run, c.Bool("verbose")); err != nil {
 		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
@@ -178,6 +182,15 @@ func runMeasure(c *cli.Context) error {
 		return fail(statusSelf, "nothing was instrumented: %s", run.WhyNothing())
 	}
 	return ended(outcome.Result.Status)
+}
+
+// background are the classes of threads that a language has lines for.
+func background(l *languages.Language) []nemb.ThreadClass {
+	var classes []nemb.ThreadClass
+	for _, b := range l.Background {
+		classes = append(classes, nemb.ThreadClass(b))
+	}
+	return classes
 }
 
 // spool gives standard input as a file that can be read again from its start.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/languages"
+	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
 	"cg/report"
@@ -25,6 +27,7 @@ type prepared struct {
 	server  *instrument.Server
 	native  languages.Native
 	short   string // folder of the socket where the run's has too long a path
+	closed  bool
 }
 
 // socketLength is the size of sun_path (unix(7)), the closing zero included.
@@ -57,7 +60,7 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 	setup := languages.Setup{
 		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, Key: key(o, lang),
 		Coarse: o.granularity == instrument.Coarse, Native: p.native, Off: o.instrumented,
-		Options: o.instrument, Number: p.server.Number, Skip: p.server.Skip,
+		Options: o.instrument, Number: p.server.Number, Skip: p.server.Skip, Give: p.server.Give, Place: p.server.Place,
 	}
 	for _, g := range o.instrument.Include {
 		setup.Foreign = setup.Foreign || strings.Contains(g, "/")
@@ -75,11 +78,46 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 }
 
 func (p *prepared) close() {
+	if p.closed {
+		return
+	}
+	p.closed = true
+	if p.command.Done != nil {
+		p.command.Done()
+	}
 	p.server.Close()
 	p.channel.Close()
 	if p.short != "" {
 		os.RemoveAll(p.short)
 	}
+}
+
+// start fills in how the program is started.
+func (p *prepared) start(c *launcher.Cmd) {
+	c.Args, c.Env, c.Dir = p.command.Args, p.environment(), p.command.Dir
+	if p.command.Change != nil {
+		c.Lines = &launcher.Lines{Marks: p.command.Marks, Change: p.command.Change}
+	}
+}
+
+// again asks whether the program is to be run again, and writes what was kept
+// back until that is known.
+func (p *prepared) again(o *measure.Outcome, stdout, stderr *os.File) bool {
+	if p.command.Again == nil {
+		return false
+	}
+	status := o.Result.Status
+	if !o.Result.Exited || o.Result.TimedOut || status > 123 { // somebody ended it
+		status = 0
+	}
+	verdict := p.command.Again(status)
+	if verdict.Why != "" {
+		say(os.Stderr, verdict.Why)
+		return true
+	}
+	cmp.Or(stdout, os.Stdout).Write(verdict.Stdout)
+	cmp.Or(stderr, os.Stderr).Write(verdict.Stderr)
+	return false
 }
 
 // facts adds what was prepared and found to the facts of a run.
@@ -100,6 +138,15 @@ func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, r
 	}
 	if p.command.Without != "" {
 		f.Off = &p.command.Without
+	}
+	if tests := p.command.Tests; tests != nil {
+		f.Outcomes = func(tasks []string) map[string]report.Outcome {
+			out := map[string]report.Outcome{}
+			for name, t := range tests(tasks) {
+				out[name] = report.Outcome(t)
+			}
+			return out
+		}
 	}
 	f.Denied, f.Doubts = found.Denied, found.Doubts()
 	cpu := nemb.Identify(root)

@@ -524,21 +524,52 @@ func (s *Server) task(name, file string, line int) (string, error) {
 // Number numbers the sites of a file that was rewritten before the program
 // starts. The first gets the number returned, 0 if there is none.
 func (s *Server) Number(file string, p *Plan) (first int, err error) {
+	lines := SiteLines(p)
+	if lines == "" {
+		return 0, nil
+	}
+	base, err := s.load("", file, lines)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(base)
+	return n + 1, err
+}
+
+// Give takes n numbers that nobody has. They are base+1 ... base+n.
+func (s *Server) Give(n int) (base int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.give(n)
+}
+
+// Place puts the sites of a file at numbers that were taken before, the first
+// of them at first: for classes that keep their numbers from run to run. lines
+// are those of Encode.
+func (s *Server) Place(file, lines string, first int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sites, left, err := s.read("", file, lines)
+	if err != nil {
+		return err
+	}
+	for i, site := range sites {
+		s.set(first+i, site)
+	}
+	s.skipped = append(s.skipped, left...)
+	return nil
+}
+
+// SiteLines are the lines of a plan's sites and of what is left alone, as
+// Encode writes them, without its points.
+func SiteLines(p *Plan) string {
 	var lines []string
 	for line := range strings.Lines(Encode(p)) {
 		if line[0] != 'P' {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	if len(lines) == 0 {
-		return 0, nil
-	}
-	base, err := s.load("", file, strings.Join(lines, "\n"))
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(base)
-	return n + 1, err
+	return strings.Join(lines, "\n")
 }
 
 // Skip lists a file, or file:line of a function, that runs without checkpoints.

@@ -40,6 +40,8 @@ type javaType struct {
 	overloads map[string]int // methods by their simple name
 	anonymous int            // anonymous classes so far
 	record    []string       // types of the components
+	tests     bool           // its methods may be tests without saying so
+	junit3    bool           // by their names
 	large     bool           // its static initialiser may be too large for more
 }
 
@@ -49,6 +51,11 @@ type javaPlan struct {
 	plan *instrument.Plan
 	o    instrument.Options
 	mark map[int]bool // nodes of the methods that start the program, for coarse plans
+
+	// Of a project: test methods are tasks.
+	tests   bool
+	imports []string // of the file, as it writes them
+	test    bool     // the method at hand is one
 }
 
 // planJava finds the sites of a Java file: methods, constructors, initialisers
@@ -62,7 +69,12 @@ func planJava(source []byte, o instrument.Options) (*instrument.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &javaPlan{javaSource: j, plan: &instrument.Plan{Language: "java"}, o: o}
+	return j.planned(o, false), nil
+}
+
+// planned plans a parsed file; with tests, test methods are tasks, too.
+func (j *javaSource) planned(o instrument.Options, tests bool) *instrument.Plan {
+	p := &javaPlan{javaSource: j, plan: &instrument.Plan{Language: "java"}, o: o, tests: tests}
 	if o.Granularity == instrument.Coarse {
 		p.mark = map[int]bool{}
 		if o.Entry {
@@ -73,6 +85,13 @@ func planJava(source []byte, o instrument.Options) (*instrument.Plan, error) {
 	name := ""
 	file := p.typeOf(0)
 	p.Children(0, func(c int) {
+		if p.Nodes[c].Type == "import_declaration" {
+			p.Children(c, func(q int) {
+				if t := p.Nodes[q].Type; t == "scoped_identifier" || t == "identifier" {
+					p.imports = append(p.imports, p.erased(q))
+				}
+			})
+		}
 		if p.Nodes[c].Type == "package_declaration" {
 			p.Children(c, func(q int) {
 				if t := p.Nodes[q].Type; t == "scoped_identifier" || t == "identifier" {
@@ -82,7 +101,7 @@ func planJava(source []byte, o instrument.Options) (*instrument.Plan, error) {
 		}
 		p.member(c, name, file)
 	})
-	return p.plan, nil
+	return p.plan
 }
 
 // entries marks the method of a type by which the launcher starts it (JLS
@@ -173,6 +192,13 @@ func (p *javaPlan) member(i int, scope string, t *javaType) {
 	case "class_declaration", "interface_declaration", "enum_declaration", "record_declaration", "annotation_type_declaration":
 		body := p.Field(i, "body")
 		inner := p.typeOf(body)
+		if p.tests {
+			inner.tests = p.annotated(i, "org.testng", "Test")
+			if s := p.Field(i, "superclass"); s >= 0 {
+				name := p.erased(s)
+				inner.junit3 = name == "extendsTestCase" || strings.HasSuffix(name, ".TestCase")
+			}
+		}
 		if n.Type == "record_declaration" {
 			inner.record = p.parameters(p.Field(i, "parameters"))
 		}
@@ -208,7 +234,9 @@ func (p *javaPlan) member(i int, scope string, t *javaType) {
 		}
 		name = javaName(scope, name)
 		if body := p.Field(i, "body"); body >= 0 {
+			p.test = p.tests && kind == checkpoint.Method && p.isTest(i, t)
 			p.site(i, p.Field(i, "name"), body, name, kind, false)
+			p.test = false
 			p.member(body, name, t)
 		}
 	case "static_initializer":
@@ -248,7 +276,8 @@ func (p *javaPlan) body(body int, scope string, t *javaType) {
 // position.
 func (p *javaPlan) site(i, at, body int, name string, kind checkpoint.SiteKind, large bool) {
 	line, col := p.place(p.Nodes[at].Start)
-	if p.mark != nil && !p.mark[i] || !p.wanted(name, line) {
+	marked := p.mark == nil || p.mark[i]
+	if !marked && !p.test || !p.wanted(name, line) {
 		return
 	}
 	open, close := -1, -1
@@ -276,14 +305,58 @@ func (p *javaPlan) site(i, at, body int, name string, kind checkpoint.SiteKind, 
 	}
 	open = p.behind(open)
 	end, _ := p.place(p.Nodes[body].End - 1)
-	p.plan.Sites = append(p.plan.Sites, checkpoint.Site{
-		Language: "java", Func: name, Kind: kind, Line: line, Col: col, EndLine: end,
-		Small: p.small(body, last),
+	add := func(s checkpoint.Site) {
+		s.Language, s.Line, s.Col, s.EndLine = "java", line, col, end
+		p.plan.Sites = append(p.plan.Sites, s)
+		q := instrument.Point{Site: len(p.plan.Sites) - 1, Role: instrument.Body, Start: open, End: close}
+		q.Line, q.Col = p.place(open)
+		q.EndLine, q.EndCol = p.place(close)
+		p.plan.Points = append(p.plan.Points, q)
+	}
+	if p.test { // around the function
+		add(checkpoint.Site{Func: name, Kind: checkpoint.Task})
+	}
+	if marked {
+		add(checkpoint.Site{Func: name, Kind: kind, Small: p.small(body, last)})
+	}
+}
+
+// annotated reports whether a declaration has an annotation of one of these
+// names, from a package below root: by its whole name, or by an import.
+func (p *javaPlan) annotated(i int, root string, names ...string) bool {
+	found := false
+	p.Children(i, func(c int) {
+		if p.Nodes[c].Type != "modifiers" {
+			return
+		}
+		p.Children(c, func(m int) {
+			if t := p.Nodes[m].Type; t != "marker_annotation" && t != "annotation" {
+				return
+			}
+			name := p.erased(p.Field(m, "name"))
+			whole := strings.HasPrefix(name, root+".")
+			simple := name[strings.LastIndexByte(name, '.')+1:]
+			imported := slices.ContainsFunc(p.imports, func(s string) bool { return s == root || strings.HasPrefix(s, root+".") })
+			found = found || slices.Contains(names, simple) && (whole || simple == name && imported)
+		})
 	})
-	q := instrument.Point{Site: len(p.plan.Sites) - 1, Role: instrument.Body, Start: open, End: close}
-	q.Line, q.Col = p.place(open)
-	q.EndLine, q.EndCol = p.place(close)
-	p.plan.Points = append(p.plan.Points, q)
+	return found
+}
+
+// isTest reports whether JUnit or TestNG runs a method as a test.
+func (p *javaPlan) isTest(i int, t *javaType) bool {
+	if p.annotated(i, "org.junit", "Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory") ||
+		p.annotated(i, "org.testng", "Test") {
+		return true
+	}
+	if !p.modified(i, "public") || p.Nodes[p.Field(i, "type")].Type != "void_type" {
+		return false
+	}
+	if t.junit3 && strings.HasPrefix(p.name(p.Field(i, "name")), "test") && len(p.parameters(p.Field(i, "parameters"))) == 0 {
+		return true
+	}
+	bare := !p.modified(i, "marker_annotation") && !p.modified(i, "annotation") && !p.modified(i, "static")
+	return t.tests && bare
 }
 
 var parameterTypes = regexp.MustCompile(`\([^()]*\)`)

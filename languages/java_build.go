@@ -21,11 +21,13 @@ import (
 
 // javaFile is a source of the program.
 type javaFile struct {
-	name  string // as the user wrote it
-	text  []byte
-	plan  *instrument.Plan // nil for one that is compiled as it is
-	first int
-	left  []string // "name:line" of the functions that are left alone
+	name   string // as the user wrote it
+	text   []byte
+	parsed *javaSource // nil for one that does not parse: fault
+	fault  error
+	plan   *instrument.Plan // nil for one that is compiled as it is, or not at all if a jar has it
+	first  int
+	left   []string // "name:line" of the functions that are left alone
 }
 
 // javaBuild compiles a program with checkpoints.
@@ -34,8 +36,10 @@ type javaBuild struct {
 	s      Setup
 	jar    string
 	target javaTarget
+	folder bool     // a folder's, not one file
+	from   *javaJar // nil for sources alone
 	files  []*javaFile
-	main   string
+	main   string            // the class to start
 	module string            // that the sources declare, "" for none
 	skips  []instrument.Skip // told once the program compiles
 }
@@ -45,6 +49,12 @@ func (b *javaBuild) skip(file, reason string) {
 }
 
 func (b *javaBuild) classpath() string {
+	if b.from != nil {
+		if b.target.classpath != "" {
+			return b.from.jar + string(os.PathListSeparator) + b.target.classpath
+		}
+		return b.from.jar
+	}
 	if b.target.classpath != "" {
 		return b.target.classpath
 	}
@@ -64,17 +74,19 @@ func (b *javaBuild) compile(ctx context.Context) (classes, output string, err er
 			return "", "", err
 		}
 	}
-	pkg := "cg$"
 	var texts [][]byte
 	for _, f := range b.files {
 		texts = append(texts, f.text)
 	}
-	pkg = javaPackage(texts...)
+	pkg := javaPackage(texts...)
 	for range 100 {
 		next := 1
 		sources := map[string][]byte{}
 		for i, f := range b.files {
 			text := f.text
+			if b.from != nil && (f.plan == nil || len(f.plan.Sites) == 0) {
+				continue // the jar has it
+			}
 			if f.plan != nil {
 				f.first = next
 				next += len(f.plan.Sites)
@@ -88,12 +100,21 @@ func (b *javaBuild) compile(ctx context.Context) (classes, output string, err er
 			}
 			sources[filepath.Join(strconv.Itoa(i), filepath.Base(f.name))] = text
 		}
+		if len(sources) == 0 && b.from != nil {
+			break
+		}
 		if pkg != "cg$" {
 			sources["cg/R.java"] = []byte(strings.ReplaceAll(javaRelay, "PKG", pkg))
 		}
 		classes, output, err = b.javac(ctx, sources, true)
 		if err != nil || classes != "" {
 			break
+		}
+		if b.from != nil {
+			if !b.giveUp(output) {
+				return "", output, nil
+			}
+			continue
 		}
 		if !b.giveWay(output) {
 			originals := map[string][]byte{}
@@ -109,6 +130,9 @@ func (b *javaBuild) compile(ctx context.Context) (classes, output string, err er
 	}
 	if err != nil {
 		return "", "", err
+	}
+	if classes == "" && b.from != nil {
+		return "", "", b.number()
 	}
 	if classes == "" {
 		return "", "", fmt.Errorf("the compiler refuses too many parts of the program with checkpoints: %s", output)
@@ -134,13 +158,12 @@ func (b *javaBuild) plan(f *javaFile) error {
 		return nil
 	}
 	o.Exclude = append(slices.Clone(o.Exclude), f.left...)
-	p, err := planJava(f.text, o)
-	if err != nil {
-		b.skip(f.name, err.Error())
+	if f.parsed == nil {
+		b.skip(f.name, f.fault.Error())
 		return nil
 	}
-	p.File = f.name
-	f.plan = p
+	f.plan = f.parsed.planned(o, false)
+	f.plan.File = f.name
 	return nil
 }
 
@@ -196,10 +219,43 @@ func (b *javaBuild) giveWay(output string) bool {
 	return true
 }
 
+// giveUp leaves the sources that the compiler refuses to the jar's own classes:
+// a library that they need may not be here. false if nothing is left.
+func (b *javaBuild) giveUp(output string) bool {
+	gone := false
+	for _, m := range javacMessage.FindAllStringSubmatch(output, -1) {
+		i, _ := strconv.Atoi(m[1])
+		if i >= len(b.files) || b.files[i].plan == nil {
+			continue
+		}
+		if strings.HasPrefix(m[3], "code too large") && b.giveWay(m[0]) {
+			return true
+		}
+		b.files[i].plan = nil
+		b.skip(b.files[i].name, "its class is the jar's: the compiler refuses the source: "+m[3])
+		gone = true
+	}
+	return gone
+}
+
 // javac compiles sources, once for each content. classes is "" if the compiler
 // refuses them; output is what it says, about files as the user named them.
 func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep bool) (classes, output string, err error) {
-	args := []string{"-proc:none", "-nowarn", "-XDignore.symbol.file"}
+	args := []string{"-nowarn", "-XDignore.symbol.file"}
+	if !b.folder { // as java does for a file; a jar has what processors made
+		args = append(args, "-proc:none")
+	}
+	if b.target.encoding != "" {
+		args = append(args, "-encoding", b.target.encoding)
+	}
+	if b.from != nil {
+		args = append(args, "-Xmaxerrs", "100000")
+		args = append(args, b.from.javac...)
+		if b.from.feature < b.k.feature {
+			level := strconv.Itoa(max(8, b.from.feature))
+			args = append(args, "-source", level, "-target", level)
+		}
+	}
 	for i := 0; i+1 < len(b.target.flags); i++ {
 		if b.target.flags[i] == "--source" {
 			args = append(args, "--source", b.target.flags[i+1])
@@ -226,6 +282,11 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 	fmt.Fprintf(h, "%s %s %q\n", b.k.javac, b.k.version, args)
 	if cwd, err := os.Getwd(); err == nil { // a relative class path
 		fmt.Fprintln(h, cwd)
+	}
+	for _, part := range filepath.SplitList(b.classpath()) {
+		if info, err := os.Stat(part); err == nil && !info.IsDir() {
+			fmt.Fprintln(h, part, info.Size(), info.ModTime().UnixNano())
+		}
 	}
 	for _, name := range names {
 		fmt.Fprintf(h, "%s %d\n", name, len(sources[name]))

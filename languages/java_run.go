@@ -1,6 +1,7 @@
 package languages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,12 @@ func init() {
 
 		InterpreterFlag: "java",
 		Flag:            flagJava,
-		Flags:           []Flag{{"main", "the class to start, where a folder of sources has several (`CLASS`)"}},
+		Flags: []Flag{
+			{Name: "main", Usage: "the class to start, where a folder of sources has several (`CLASS`)"},
+			{Name: "sources", Usage: "where the sources of a jar are (`JAR` or folder); default: NAME-sources.jar beside NAME.jar"},
+			{Name: "encoding", Usage: "`NAME` of the sources' encoding, as javac knows it"},
+			{Name: "project", Usage: "build a copy of the project `DIR` with checkpoints: TARGET is the build's command", Target: true},
+		},
 
 		Background: []ThreadClass{
 			// HotSpot's: the workers of each collector (OpenJDK, src/hotspot/share/gc),
@@ -50,7 +56,9 @@ func init() {
 type javaTarget struct {
 	flags     []string // without the class path
 	classpath string   // "" for none given
-	path      string   // of a file or a folder
+	path      string   // of a file, a folder or a jar
+	jar       bool
+	encoding  string
 	args      []string
 }
 
@@ -63,25 +71,30 @@ func flagJava(a string) (more int, target, ok bool) {
 	if len(a) < 2 || a[0] != '-' {
 		return 0, false, false
 	}
+	if a == "-jar" {
+		return 1, true, true
+	}
 	if slices.Contains(javaValues, a) {
 		more = 1
 	}
 	return more, false, true
 }
 
-const javaTargets = "name a source file, or a folder of sources"
+const javaTargets = "name a source file, a folder of sources, or a jar that has its sources beside it"
 
 func splitJava(t Target) (javaTarget, error) {
-	var p javaTarget
+	p := javaTarget{encoding: t.Flags["encoding"]}
 	for i := 0; i < len(t.Args); i++ {
 		a := t.Args[i]
 		if !strings.HasPrefix(a, "-") {
-			p.path, p.args = a, t.Args[i+1:]
+			p.path, p.args, p.jar = a, t.Args[i+1:], p.jar || filepath.Ext(a) == ".jar"
 			return p, nil
 		}
 		name, value, given := strings.Cut(a, "=")
 		switch {
-		case a == "-jar" || a == "-m" || name == "--module":
+		case a == "-jar":
+			p.jar = true
+		case a == "-m" || name == "--module":
 			return p, refuse(2, "%s: classes and modules that are compiled already are not instrumented: %s", a, javaTargets)
 		case slices.Contains(javaValues, name) && !given:
 			if i++; i == len(t.Args) {
@@ -103,6 +116,9 @@ func splitJava(t Target) (javaTarget, error) {
 }
 
 func checkJava(t Target) error {
+	if _, is := t.Flags["project"]; is {
+		return checkProject(t)
+	}
 	p, err := splitJava(t)
 	if err != nil {
 		return err
@@ -113,6 +129,13 @@ func checkJava(t Target) error {
 		return refuse(127, "%s: no such file or folder", p.path)
 	case err != nil:
 		return refuse(126, "%s: %v", p.path, errors.Unwrap(err))
+	case p.jar && info.IsDir():
+		return refuse(2, "%s: is a folder, not a jar", p.path)
+	case p.jar:
+		_, err := jarSources(p.path, t.Flags["sources"])
+		return err
+	case t.Flags["sources"] != "":
+		return refuse(2, "--sources is for a jar, and %s is none", p.path)
 	case !info.IsDir() && filepath.Ext(p.path) != ".java":
 		return refuse(2, "%s: not a Java source; %s", p.path, javaTargets)
 	}
@@ -132,6 +155,9 @@ func filesJava(t Target) ([]string, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if p.jar {
+		return nil, refuse(2, "%s: name the folder of its sources", p.path)
 	}
 	if !info.IsDir() {
 		f, err := os.Open(p.path)
@@ -201,6 +227,9 @@ func findJDK(name string) (jdk, error) {
 // launchJava compiles the sources with checkpoints into cg's own folder, and
 // starts the main class as java would start it.
 func launchJava(t Target, s Setup) (Command, error) {
+	if _, is := t.Flags["project"]; is {
+		return launchProject(t, s)
+	}
 	target, err := splitJava(t)
 	if err != nil {
 		return Command{}, err
@@ -209,43 +238,31 @@ func launchJava(t Target, s Setup) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	names, err := filesJava(t)
-	if err != nil {
+	b := &javaBuild{k: k, s: s, target: target}
+	if err := b.read(t); err != nil {
 		return Command{}, err
 	}
-	folder := len(names) != 1 || names[0] != target.path
-	main, err := javaMain(t, names, folder)
-	if err != nil {
+	if b.main, err = b.mainClass(t); err != nil {
 		return Command{}, err
 	}
-	plain := Command{Args: append([]string{k.java}, t.Args...), Version: k.version}
 	ctx := context.Background()
-	jar, err := runtimes.Archive(ctx, k.javac, s.Cache, s.Dir)
-	if err != nil {
+	if b.jar, err = runtimes.Archive(ctx, k.javac, s.Cache, s.Dir); err != nil {
 		return Command{}, err
 	}
-	if !folder && k.feature >= javaSeveral {
-		text, err := os.ReadFile(names[0])
+	if !b.folder && b.from == nil && k.feature >= javaSeveral {
+		ok, err := b.readSiblings()
 		if err != nil {
 			return Command{}, err
 		}
-		siblings, ok := javaSiblings(names[0], text)
 		if !ok {
-			plain.Without = "its folder is not that of its package, and java does not start it"
-			return plain, nil
-		}
-		names = append(names, siblings...)
-	}
-	files := make([]*javaFile, len(names))
-	for i, name := range names {
-		files[i] = &javaFile{name: name}
-		if files[i].text, err = os.ReadFile(name); err != nil {
-			return Command{}, refuse(126, "%s: %v", name, errors.Unwrap(err))
+			return Command{
+				Args: append([]string{k.java}, t.Args...), Version: k.version,
+				Without: "its folder is not that of its package, and java does not start it",
+			}, nil
 		}
 	}
-	b := &javaBuild{k: k, s: s, jar: jar, target: target, files: files, main: main}
-	if folder {
-		if b.module, err = javaModule(files); err != nil {
+	if b.folder {
+		if b.module, err = javaModule(b.files); err != nil {
 			return Command{}, err
 		}
 	}
@@ -253,24 +270,24 @@ func launchJava(t Target, s Setup) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	if classes == "" {
-		if folder {
-			return Command{}, refuse(1, "javac refuses the program:\n%s", output)
-		}
-		plain.Without = "the compiler refuses the program" // java says why, in its own words
-		return plain, nil
+	switch {
+	case output != "" && b.from != nil:
+		return Command{}, refuse(1, "javac refuses the sources of %s:\n%s", target.path, output)
+	case classes == "" && b.from != nil:
+		return Command{}, refuse(1, "%s: %s", target.path, b.whyNothing())
+	case classes == "" && b.folder:
+		return Command{}, refuse(1, "javac refuses the program:\n%s", output)
+	case classes == "":
+		// java says why, in its own words
+		return Command{Args: append([]string{k.java}, t.Args...), Version: k.version, Without: "the compiler refuses the program"}, nil
 	}
-	run := filepath.Join(s.Dir, "run")
-	var facts strings.Builder
-	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason}} {
-		fmt.Fprintf(&facts, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
-	}
-	if err := os.WriteFile(run, []byte(facts.String()), 0o600); err != nil {
+	run, err := writeRun(s)
+	if err != nil {
 		return Command{}, err
 	}
 	// The runtime is on the boot class path, for every class loader, and on the
 	// program's, for virtual machines that it starts with that.
-	args := append([]string{k.java}, runtimes.JavaFlags(k.feature, jar, s.Native.Path != "", !s.Coarse)...)
+	args := append([]string{k.java}, runtimes.JavaFlags(k.feature, b.jar, s.Native.Path != "", !s.Coarse)...)
 	var flags []string
 	for i := 0; i < len(target.flags); i++ {
 		if target.flags[i] == "--source" { // the compiler's
@@ -279,49 +296,114 @@ func launchJava(t Target, s Setup) (Command, error) {
 		}
 		flags = append(flags, target.flags[i])
 	}
+	if b.from != nil {
+		flags = append(flags, b.from.options...)
+	}
 	if b.module != "" {
 		args = append(args, b.inModule(flags, classes)...)
 	} else {
-		path := strings.Join([]string{classes, b.classpath(), jar}, string(os.PathListSeparator))
-		args = append(append(args, flags...), "-cp", path, main)
+		path := strings.Join([]string{classes, b.classpath(), b.jar}, string(os.PathListSeparator))
+		args = append(append(args, flags...), "-cp", path, b.main)
 	}
 	args = append(args, target.args...)
 	return Command{Args: args, Env: []string{"CG_RUN=" + run}, Version: k.version}, nil
 }
 
-// javaMain finds the class to start: of a file the first that it declares, as
-// java does; of a folder the one that was asked for, or the only one that has
-// a main.
-func javaMain(t Target, names []string, folder bool) (string, error) {
+// writeRun writes what the runtime reads of this run, and returns the file's path.
+func writeRun(s Setup) (string, error) {
+	run := filepath.Join(s.Dir, "run")
+	var facts strings.Builder
+	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason}} {
+		fmt.Fprintf(&facts, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
+	}
+	return run, os.WriteFile(run, []byte(facts.String()), 0o600)
+}
+
+// read reads and parses the sources of the target.
+func (b *javaBuild) read(t Target) error {
+	if b.target.jar {
+		sources, err := jarSources(b.target.path, t.Flags["sources"])
+		if err != nil {
+			return err
+		}
+		if b.from, err = openJar(b.target.path, sources); err != nil {
+			return err
+		}
+		if b.from.feature > b.k.feature {
+			return refuse(126, "%s needs Java %d, and %s is Java %s (choose another with --java PATH)", b.target.path, b.from.feature, b.k.java, b.k.version)
+		}
+		b.files, err = b.from.read()
+		return err
+	}
+	names, err := filesJava(t)
+	if err != nil {
+		return err
+	}
+	b.folder = len(names) != 1 || names[0] != b.target.path
+	return b.add(names)
+}
+
+// add reads and parses further sources.
+func (b *javaBuild) add(names []string) (err error) {
+	for _, name := range names {
+		f := &javaFile{name: name}
+		if f.text, err = os.ReadFile(name); err != nil {
+			return refuse(126, "%s: %v", name, errors.Unwrap(err))
+		}
+		f.parsed, f.fault = parseJava(f.text)
+		b.files = append(b.files, f)
+	}
+	return nil
+}
+
+// readSiblings adds the sources that a single file needs of those beside it.
+// False says that java does not start the file.
+func (b *javaBuild) readSiblings() (ok bool, err error) {
+	names, ok := javaSiblings(b.files[0].name, b.files[0].text)
+	if !ok {
+		return false, nil
+	}
+	return true, b.add(names)
+}
+
+// whyNothing says why no class of a jar is made anew.
+func (b *javaBuild) whyNothing() string {
+	if len(b.skips) > 0 {
+		return "none of its sources can be compiled with checkpoints: " + b.skips[0].File + ": " + b.skips[0].Reason
+	}
+	return "none of its functions is wanted"
+}
+
+// mainClass finds the class to start: of a file the first that it declares, as
+// java does; of a jar the one that it names; of a folder the one that was asked
+// for, or the only one that has a main.
+func (b *javaBuild) mainClass(t Target) (string, error) {
 	asked := t.Flags["main"]
-	if !folder {
+	if b.from != nil {
+		if asked == "" && b.from.main == "" {
+			return "", refuse(2, "%s: its manifest names no Main-Class: name one with --main CLASS", b.target.path)
+		}
+		return cmp.Or(asked, b.from.main), nil
+	}
+	if !b.folder {
+		f := b.files[0]
 		if asked != "" {
-			return "", refuse(2, "--main: %s is one file, whose first class is started", names[0])
+			return "", refuse(2, "--main: %s is one file, whose first class is started", f.name)
 		}
-		text, err := os.ReadFile(names[0])
-		if err != nil {
-			return "", err
-		}
-		j, err := parseJava(text)
-		if err != nil {
+		if f.parsed == nil {
 			return "Main", nil // the compiler will say what is wrong
 		}
-		return j.firstType(names[0]), nil
+		return f.parsed.firstType(f.name), nil
 	}
 	if asked != "" {
 		return asked, nil
 	}
 	var found []string
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return "", err
-		}
-		p, err := planJava(text, instrument.Options{Granularity: instrument.Coarse, Entry: true})
-		if err != nil {
+	for _, f := range b.files {
+		if f.parsed == nil {
 			continue
 		}
-		for _, site := range p.Sites {
+		for _, site := range f.parsed.planned(instrument.Options{Granularity: instrument.Coarse, Entry: true}, false).Sites {
 			if class, is := strings.CutSuffix(site.Func, ".main"); is {
 				found = append(found, class)
 			}

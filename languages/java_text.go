@@ -1,7 +1,10 @@
 package languages
 
 import (
+	"bytes"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"cg/instrument"
@@ -36,24 +39,102 @@ func renderJava(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error)
 	return renderJavaIn(javaPackage(text), text, p, first)
 }
 
-// renderJavaIn puts a try and a finally around each body of a plan: calls of
-// pkg.R.e at its start and pkg.R.x however it ends, or of ce and cx where the
+// renderJavaIn puts a try and a finally around each body of a plan, with calls
+// of pkg.R.
+func renderJavaIn(pkg string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
+	return renderJavaCalls(pkg+".R", text, p, first)
+}
+
+// renderJavaCalls puts a try and a finally around each body of a plan: calls of
+// e at its start and x however it ends, or of ce and cx where the
 // calls may be counted only. There is never a catch,
 // so what is definitely assigned, reachable or thrown stays as it was, and
-// nothing moves to another line.
-func renderJavaIn(pkg string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
+// nothing moves to another line. Several points of one body stand in its plan
+// from the outermost.
+func renderJavaCalls(class string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 	edits := make([]edit.Edit, 0, 2*len(p.Points))
-	for _, q := range p.Points {
+	for i := 0; i < len(p.Points); i++ {
+		q := p.Points[i]
 		if q.Start < 1 || q.Start > q.End || q.End >= len(text) || text[q.End] != '}' && text[q.End] != '\\' {
 			return nil, fmt.Errorf("line %d: the plan does not fit the text", q.Line)
 		}
-		n, how := first+q.Site, ""
-		if p.Sites[q.Site].Small {
-			how = "c"
+		enter, exit := "", ""
+		for {
+			n, how := first+p.Points[i].Site, ""
+			if p.Sites[p.Points[i].Site].Small {
+				how = "c"
+			}
+			enter += fmt.Sprintf("%s.%se(%d);", class, how, n)
+			exit = fmt.Sprintf("%s.%sx(%d);", class, how, n) + exit
+			if i+1 == len(p.Points) || p.Points[i+1].Start != q.Start || p.Points[i+1].End != q.End {
+				break
+			}
+			i++
 		}
 		edits = append(edits,
-			edit.Edit{Start: q.Start, End: q.Start, New: fmt.Sprintf("%s.R.%se(%d);try{", pkg, how, n)},
-			edit.Edit{Start: q.End, End: q.End, New: fmt.Sprintf("}finally{%s.R.%sx(%d);}", pkg, how, n)})
+			edit.Edit{Start: q.Start, End: q.Start, New: enter + "try{"},
+			edit.Edit{Start: q.End, End: q.End, New: "}finally{" + exit + "}"})
 	}
 	return edits, nil
 }
+
+// javaHelper is a class beside those of a file that a build compiles: the
+// compiler finds it there whatever its class path, and the virtual machine finds the
+// runtime on its boot class path, or goes without. It has no types of its own but
+// NAME, and names those of java.base in full, since a package may have another Class.
+const javaHelper = `@java.lang.SuppressWarnings("all")final class NAME{private static final java.util.function.IntConsumer[]a=a();` +
+	`private static final java.util.function.IntConsumer b=a[0],c=a[1],d=a[2],f=a[3];private NAME(){}` +
+	`private static java.util.function.IntConsumer[]a(){try{return(java.util.function.IntConsumer[])java.lang.Class.forName("cg$.B",true,null).getField("CALLS").get(null);}` +
+	`catch(java.lang.Throwable t){return new java.util.function.IntConsumer[4];}}` +
+	`static void e(int s){if(b!=null)b.accept(s);}static void x(int s){if(c!=null)c.accept(s);}` +
+	`static void ce(int s){if(d!=null)d.accept(s);}static void cx(int s){if(f!=null)f.accept(s);}}`
+
+// javaHelperName is the name of the helper of a file, which no text of it has.
+// It is none that a test runner looks for.
+func javaHelperName(file string, text []byte) string {
+	base := strings.TrimSuffix(filepath.Base(file), ".java")
+	var b strings.Builder
+	b.WriteString("cg$")
+	for _, c := range []byte(base) {
+		if c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "_%02x", c)
+		}
+	}
+	name := b.String() + "$"
+	for bytes.Contains(text, []byte(name)) {
+		name += "$"
+	}
+	return name
+}
+
+// rewriteJavaAlone is the text of a file with the checkpoints of a plan and
+// their helper behind its last type, on the line where that ends.
+func rewriteJavaAlone(file string, j *javaSource, p *instrument.Plan, first int) ([]byte, error) {
+	if len(p.Points) == 0 {
+		return j.source, nil
+	}
+	name := javaHelperName(file, j.source)
+	edits, err := renderJavaCalls(name, j.source, p, first)
+	if err != nil {
+		return nil, err
+	}
+	end := -1
+	j.Children(0, func(c int) {
+		if t := j.Nodes[c].Type; strings.HasSuffix(t, "_declaration") && t != "import_declaration" && t != "package_declaration" {
+			end = j.behind(j.Nodes[c].End)
+		}
+	})
+	if end < 0 {
+		return nil, fmt.Errorf("%s: no type in it", file)
+	}
+	edits = append(edits, edit.Edit{Start: end, End: end, New: strings.ReplaceAll(javaHelper, "NAME", name)})
+	return edit.Apply(j.source, edits)
+}
+
+// The texts that rewriting adds to a line.
+var (
+	javaAdded = regexp.MustCompile(`(?:cg\$[\w$]+\.c?e\(\d+\);)+try\{|\}finally\{(?:cg\$[\w$]+\.c?x\(\d+\);)+\}|` +
+		strings.ReplaceAll(regexp.QuoteMeta(javaHelper), "NAME", `cg\$[\w$]+`))
+)

@@ -31,7 +31,12 @@ type Target struct {
 }
 
 // Flag is a flag of cg that one language has, with a value.
-type Flag struct{ Name, Usage string }
+type Flag struct {
+	Name, Usage string
+	// Target says that the flag names what is measured: the arguments are a
+	// command then.
+	Target bool
+}
 
 // ThreadClass is work that the implementation of a language does beside the
 // program, on threads of its own: its name in the ledger, and patterns
@@ -59,6 +64,10 @@ type Setup struct {
 	Number func(file string, p *instrument.Plan) (first int, err error)
 	// Skip lists a file, or file:line of a function, without checkpoints.
 	Skip func(file, reason string)
+	// Give takes n numbers, which follow base; Place puts sites there (package
+	// instrument), for classes that keep their numbers from run to run.
+	Give  func(n int) (base int, err error)
+	Place func(file, lines string, first int) error
 }
 
 // Native is the native part of the runtimes, compiled for this machine.
@@ -82,6 +91,34 @@ type Command struct {
 	// Untested says why this implementation may not get along with cg, "" for
 	// one that is tested.
 	Untested string
+
+	// Dir is where it is started, "" for where cg is.
+	Dir string
+	// Marks and Change are of launcher.Lines: they turn what a build in cg's own
+	// folder says into what it would have said in the user's.
+	Marks  []string
+	Change func(line []byte, stderr bool) []byte
+	// Again is asked when the program has ended, with a status of 0 if somebody
+	// ended it: whether it is to be prepared and run again. nil for never.
+	Again func(status int) Verdict
+	// Tests tells how the tests ended, by what their tasks are called. nil if
+	// nobody knows.
+	Tests func(tasks []string) map[string]Test
+	// Done lets go of what the command holds, after the run. nil for nothing.
+	Done func()
+}
+
+// Verdict is whether a program is run again.
+type Verdict struct {
+	Why            string // it is, "" if it is not
+	Stdout, Stderr []byte // what Change has kept back, to be written if it is not
+}
+
+// Test is how a test ended: passed, failed, error or skipped, the worst of Runs
+// runs.
+type Test struct {
+	Status string
+	Runs   int
 }
 
 // Language is what cg knows of one language.

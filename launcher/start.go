@@ -53,6 +53,8 @@ type Cmd struct {
 	// --- CODEGREEN_RESULT_END --- of the program's stdout, which the user then does not see. A start line that comes in
 	// pieces more than markerPatience apart is ordinary output.
 	ResultBlock func(block []byte)
+	// Lines, if set, changes lines of the program's stdout and stderr.
+	Lines *Lines
 }
 
 // Child is a program that was started. Wait must be called: until then the user's terminal may be in raw mode and signals
@@ -142,17 +144,18 @@ func Start(cmd Cmd) (_ *Child, err error) {
 	if cmd.Group != nil {
 		p.group = int(cmd.Group.Fd())
 	}
-	var theirs int
+	connect := c.connectPipes
 	if usePty {
-		theirs, err = c.connectPty(&p)
-	} else {
-		theirs, err = c.connectPipe(&p)
+		connect = c.connectPty
 	}
+	theirs, err := connect(&p)
+	defer func() {
+		for _, fd := range theirs {
+			unix.Close(fd)
+		}
+	}()
 	if err != nil {
 		return nil, err
-	}
-	if theirs >= 0 {
-		defer unix.Close(theirs)
 	}
 
 	signal.Notify(c.signals, caught...)
@@ -173,12 +176,13 @@ func Start(cmd Cmd) (_ *Child, err error) {
 	return c, nil
 }
 
-// connectPty opens a pty for those of p.fds that belong on it, and returns its slave.
-func (c *Child) connectPty(p *program) (int, error) {
+// connectPty opens a pty for those of p.fds that belong on it, and returns the program's ends of what it opened.
+func (c *Child) connectPty(p *program) (theirs []int, err error) {
 	master, slave, err := openPty()
 	if err != nil {
-		return -1, err
+		return nil, err
 	}
+	theirs = []int{slave}
 	c.term.master = master
 	p.slave = slave
 	size := &unix.Winsize{Row: dimension("LINES", 24), Col: dimension("COLUMNS", 80)}
@@ -208,33 +212,62 @@ func (c *Child) connectPty(p *program) (int, error) {
 		p.fds[2] = slave
 	}
 	p.fds[1] = slave
-	c.copyFrom(master, out, true)
-	return slave, nil
+	c.copyFrom(master, out, true, c.cmd.ResultBlock, false)
+	if c.cmd.Lines == nil || p.fds[2] == slave || p.fds[2] < 0 {
+		return theirs, nil
+	}
+	end, err := c.pipe(p.fds[2], nil, true)
+	if err == nil {
+		p.fds[2], theirs = end, append(theirs, end)
+	}
+	return theirs, err
 }
 
-// connectPipe puts a pipe where result blocks may come, and returns the program's end. All else the program inherits.
-func (c *Child) connectPipe(p *program) (int, error) {
-	if c.cmd.ResultBlock == nil || p.fds[1] < 0 {
-		return -1, nil
+// connectPipes puts pipes where result blocks and lines to be changed may come, and returns the program's ends. All else
+// the program inherits.
+func (c *Child) connectPipes(p *program) (theirs []int, err error) {
+	out, errs := p.fds[1], p.fds[2]
+	if out >= 0 && (c.cmd.ResultBlock != nil || c.cmd.Lines != nil) {
+		end, err := c.pipe(out, c.cmd.ResultBlock, false)
+		if err != nil {
+			return theirs, err
+		}
+		theirs = append(theirs, end)
+		p.fds[1] = end
+		if sameFile(out, errs) {
+			p.fds[2] = end
+			return theirs, nil
+		}
 	}
+	if errs >= 0 && c.cmd.Lines != nil {
+		end, err := c.pipe(errs, nil, true)
+		if err != nil {
+			return theirs, err
+		}
+		theirs = append(theirs, end)
+		p.fds[2] = end
+	}
+	return theirs, nil
+}
+
+// pipe makes a pipe that is copied to out, and returns the end to write to.
+func (c *Child) pipe(out int, block func([]byte), stderr bool) (int, error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		return -1, fmt.Errorf("launcher: pipe: %w", err)
 	}
 	unix.SetNonblock(ends[0], true)
-	out := p.fds[1]
-	if sameFile(out, p.fds[2]) {
-		p.fds[2] = ends[1]
-	}
-	p.fds[1] = ends[1]
-	c.copyFrom(ends[0], out, false)
+	c.copyFrom(ends[0], out, false, block, stderr)
 	return ends[1], nil
 }
 
-func (c *Child) copyFrom(in, out int, isPty bool) {
+func (c *Child) copyFrom(in, out int, isPty bool, block func([]byte), stderr bool) {
 	s := &stream{in: in, out: out, pty: isPty, ended: c.ended, done: make(chan struct{})}
-	if c.cmd.ResultBlock != nil {
-		s.filter = &filter{block: c.cmd.ResultBlock}
+	if block != nil {
+		s.filter = &filter{block: block}
+	}
+	if c.cmd.Lines != nil {
+		s.lines = &lines{Lines: c.cmd.Lines, stderr: stderr}
 	}
 	s.hangUp = func() {
 		if !isPty {

@@ -19,12 +19,13 @@ const (
 // block in one piece, and a prompt must not wait.
 const markerPatience = 50 * time.Millisecond
 
-// stream passes the program's output on, live and unchanged but for result blocks.
+// stream passes the program's output on, live and unchanged but for result blocks and the lines of Cmd.Lines.
 type stream struct {
 	in, out int
 	pty     bool
 	ended   int     // eventfd: readable when the program has ended
 	filter  *filter // or nil
+	lines   *lines  // or nil
 	hangUp  func()  // closes in: nobody will read what the program writes
 	err     error   // of writing
 	done    chan struct{}
@@ -35,10 +36,36 @@ func (s *stream) run(rescue func()) {
 	defer close(s.done)
 	defer rescue()
 	s.err = s.copy()
-	if s.filter != nil && s.err == nil {
-		s.err = writeAll(s.out, s.filter.flush())
+	if s.err == nil {
+		s.err = writeAll(s.out, s.flush())
 	}
 	s.hangUp()
+}
+
+// pass takes a piece through the filters, and returns what can go out now.
+func (s *stream) pass(p []byte) []byte {
+	if s.filter != nil {
+		p = s.filter.pass(p)
+	}
+	if s.lines != nil {
+		p = s.lines.pass(p)
+	}
+	return p
+}
+
+func (s *stream) waiting() bool {
+	return s.filter != nil && s.filter.waiting() || s.lines != nil && s.lines.waiting()
+}
+
+func (s *stream) flush() []byte {
+	var p []byte
+	if s.filter != nil {
+		p = s.filter.flush()
+	}
+	if s.lines != nil {
+		p = append(s.lines.pass(p), s.lines.flush()...)
+	}
+	return p
 }
 
 func (s *stream) copy() error {
@@ -60,7 +87,7 @@ func (s *stream) copy() error {
 			fds[1].Fd = -1
 			timeout = int((left + time.Millisecond - 1) / time.Millisecond)
 		}
-		held := s.filter != nil && s.filter.waiting()
+		held := s.waiting()
 		if most := int(markerPatience / time.Millisecond); held && (timeout < 0 || timeout > most) {
 			timeout = most
 		}
@@ -70,7 +97,7 @@ func (s *stream) copy() error {
 			return nil
 		}
 		if held && ready == 0 {
-			if err := writeAll(s.out, s.filter.flush()); err != nil {
+			if err := writeAll(s.out, s.flush()); err != nil {
 				return err
 			}
 		}
@@ -90,11 +117,7 @@ func (s *stream) copy() error {
 			if !end.IsZero() {
 				late += n
 			}
-			p := buf[:n]
-			if s.filter != nil {
-				p = s.filter.pass(p)
-			}
-			if err := writeAll(s.out, p); err != nil {
+			if err := writeAll(s.out, s.pass(buf[:n])); err != nil {
 				return err
 			}
 		case err == unix.EAGAIN || err == unix.EINTR:

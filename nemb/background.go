@@ -25,6 +25,9 @@ type ThreadClass struct {
 // processes are the one that is watched and those of threads that are followed,
 // which are themselves in no class. Before Watch.
 func (a *Account) Classify(classes []ThreadClass) {
+	if len(classes) == 0 {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.background = &background{

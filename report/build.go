@@ -191,7 +191,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		if c.Site == 0 || int(c.Site) > len(sites) || sites[c.Site-1].Kind != checkpoint.Task {
 			continue
 		}
-		begin, time := begun[c.Site], c.InclusiveTime
+		begin, time := cmp.Or(begun[c.Site], c.First), c.InclusiveTime
 		span, told := spans[c.Site]
 		if span.Bench && span.Iterations == 0 { // on the way to the one that counts
 			continue

@@ -19,10 +19,12 @@ import (
 
 // Facts is what the rooms below say about a run that has ended.
 type Facts struct {
-	Outcome         *measure.Outcome
-	Sites           []checkpoint.Site
-	Begun           map[checkpoint.SiteID]checkpoint.Instant // when tasks began
-	Spans           map[checkpoint.SiteID]Span               // of these, what the program told
+	Outcome *measure.Outcome
+	Sites   []checkpoint.Site
+	Begun   map[checkpoint.SiteID]checkpoint.Instant // when tasks began
+	Spans   map[checkpoint.SiteID]Span               // of these, what the program told
+	// Outcomes tells how tests ended, by the names of their tasks; nil if nobody does.
+	Outcomes        func(tasks []string) map[string]Outcome
 	Skipped         []Skip
 	Pure            *string // why a process ran without the native runtime
 	Off             *string // why a process ran without checkpoints
@@ -45,6 +47,12 @@ type Span struct {
 	Bench      bool   // the run of a benchmark; one without Iterations is not the one that counts
 	Iterations uint64 // 0 for a task that did not end
 	Took       time.Duration
+}
+
+// Outcome is how a test ended, the worst of its runs.
+type Outcome struct {
+	Status string
+	Runs   int
 }
 
 // rfc3339 is RFC 3339 with microseconds and a numeric offset.
@@ -99,6 +107,18 @@ func (r *Run) Finish(f Facts) {
 	r.Attributed(o.Domains, o.Attributed, sites)
 	r.Program(f.Program, o.Attributed, o.Domains, o.Begin, o.End, r.started, now)
 	r.Tests(o.Attributed, sites, f.Begun, f.Spans, o.Domains)
+	if f.Outcomes != nil && len(r.Tasks) > 1 {
+		tests := r.Tasks[1:]
+		names := make([]string, len(tests))
+		for i := range tests {
+			names[i] = tests[i].Name
+		}
+		outcomes := f.Outcomes(names)
+		for i := range tests {
+			how := outcomes[tests[i].Name]
+			tests[i].Status, tests[i].Runs = how.Status, how.Runs
+		}
+	}
 	r.process(f)
 
 	r.sampler(f)
@@ -281,6 +301,9 @@ func (r *Run) warnings(f Facts) {
 	case len(o.Blocks) > 0 && len(o.BlockSites) == 0:
 		r.Warn("result-block-ignored", "the program printed a result block of its own beside cg's checkpoints; it was taken out of the output and not used. Use --instrumented for a program that bears its own")
 	}
+	if n := len(r.Sites); n > 0 && o.Attributed.Stats.Events == 0 && f.Off == nil && len(o.BlockSites) == 0 {
+		r.Warn("no-calls", fmt.Sprintf("none of the %d functions with checkpoints was entered: either the program runs other code, or a build found its tests up to date and did not run them", n))
+	}
 	if n := len(r.Skipped); n > 0 {
 		r.Warn("files-skipped", fmt.Sprintf("%d files or functions ran without checkpoints; what they use is their callers'", n))
 	}
@@ -295,6 +318,9 @@ func (r *Run) WhyNothing() string {
 	}
 	if len(r.Skipped) > 0 {
 		return r.Skipped[0].File + ": " + r.Skipped[0].Reason
+	}
+	if r.Meta.Granularity == "coarse" {
+		return "no file of the program that was loaded has an entry point (-g fine marks every function, --include other files)"
 	}
 	return "none of the modules that were loaded belongs to the program (--include chooses others)"
 }

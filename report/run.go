@@ -137,6 +137,10 @@ type Task struct {
 	// unique without; Iterations is how often a benchmark did what it measures.
 	Package    *string `json:"package"`
 	Iterations *uint64 `json:"iterations"`
+	// Status is how a test ended, where its runner's report is read: passed,
+	// failed, error or skipped, the worst of Runs runs.
+	Status string `json:"status,omitempty"`
+	Runs   int    `json:"runs,omitempty"`
 	Provenance
 }
 

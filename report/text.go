@@ -128,12 +128,22 @@ func (p *printer) tests(r *Run) {
 		}
 		return cmp.Compare(*b.EnergyJ, *a.EnergyJ)
 	})
-	table(p, "test", tests, func(t Task) string { return t.Name }, []column[Task]{
+	columns := []column[Task]{
 		{"energy", 0, func(t Task) string { return mark + energy(t.EnergyJ) }},
 		{"interval", 72, func(t Task) string { return span(t.LoJ, t.HiJ) }},
 		{"power", 60, func(t Task) string { return watts(t.AvgPowerW) }},
 		{"time", 0, func(t Task) string { return seconds(t.DurationS) }},
-	})
+	}
+	good := func(t Task) bool { return t.Status == "" || t.Status == "passed" }
+	if slices.ContainsFunc(tests, func(t Task) bool { return !good(t) }) {
+		columns = append(columns, column[Task]{"ended", 0, func(t Task) string {
+			if good(t) {
+				return ""
+			}
+			return t.Status
+		}})
+	}
+	table(p, "test", tests, func(t Task) string { return t.Name }, columns)
 }
 
 // mark stands before every energy that was not measured.

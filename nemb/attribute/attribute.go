@@ -109,6 +109,8 @@ type Attributor struct {
 	batch   batch
 	spare   []*strand
 	demoted map[checkpoint.SiteID]bool
+	met     map[checkpoint.SiteID]checkpoint.Tick // when a site was entered for the first time
+	at      checkpoint.Tick                       // of the word being folded, where it is on a new path
 
 	// MaxDepth is how many calls deep sites are told apart, 0 for no limit:
 	// what deeper ones use is their caller's. Set before the first Fold.
@@ -162,6 +164,7 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		waiting: map[checkpoint.SiteID]*suspension{},
 		procs:   map[uint32]*proc{},
 		demoted: map[checkpoint.SiteID]bool{},
+		met:     map[checkpoint.SiteID]checkpoint.Tick{},
 		energy:  make([][]float64, len(domains)),
 		sites:   map[checkpoint.SiteID]sitePart{},
 		bounds:  map[checkpoint.SiteID]*siteBounds{},
@@ -183,6 +186,9 @@ func (a *Attributor) add(site checkpoint.SiteID, parent int32) int32 {
 	}
 	a.mark, a.under = append(a.mark, 0), append(a.under, 0)
 	a.outermost = append(a.outermost, !a.within(parent, site))
+	if t, ok := a.met[site]; !ok || a.at < t { // threads are folded one by one
+		a.met[site] = a.at
+	}
 	return n
 }
 
@@ -351,6 +357,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			if n.childSite == site && n.child >= 0 {
 				top = n.child
 			} else {
+				a.at = at
 				top = a.path(top, site)
 				nodes = a.nodes
 			}

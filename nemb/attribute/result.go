@@ -20,7 +20,8 @@ type Value struct {
 type Cost struct {
 	Site            checkpoint.SiteID
 	Calls           uint64
-	Demoted         bool // calls were counted only, from some moment on
+	First           checkpoint.Instant // when it was entered for the first time
+	Demoted         bool               // calls were counted only, from some moment on
 	Self, Inclusive Value
 	Domains         []nemb.Energy // self energy, per domain
 	// InclusiveDomains is the inclusive energy per domain.
@@ -242,6 +243,7 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		if c == nil {
 			c = &Cost{Site: n.site, Domains: make([]nemb.Energy, len(a.domains)), InclusiveDomains: make([]nemb.Energy, len(a.domains))}
 			costs[n.site] = c
+			c.First = a.instant(a.met[n.site])
 		}
 		c.Calls += n.calls &^ counted
 		c.Demoted = a.demoted[n.site]
@@ -283,6 +285,15 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 	slices.SortFunc(r.Costs, func(x, y Cost) int {
 		return cmp.Or(cmp.Compare(y.Self.Energy, x.Self.Energy), cmp.Compare(y.SelfTime, x.SelfTime), cmp.Compare(x.Site, y.Site))
 	})
+}
+
+// instant places a tick between the first and the last sample.
+func (a *Attributor) instant(t checkpoint.Tick) checkpoint.Instant {
+	span := float64(a.prev.At - a.first.At)
+	if span <= 0 || t < a.first.At {
+		return a.first.Time
+	}
+	return a.first.Time + checkpoint.Instant(float64(t-a.first.At)/span*float64(a.prev.Time-a.first.Time))
 }
 
 // interval rounds outwards and keeps the value inside.

@@ -1,0 +1,465 @@
+package languages
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// mirror is a copy of a project's folder, in which a build may do what it likes.
+// No file of it is a link to one of the user's: who writes into a file, or
+// truncates it, would write into the user's. Where the file system can, copies
+// share their blocks (FICLONE), and an unchanged file is copied once.
+//
+// What is in the user's folder is brought up to date by content; what the build
+// has made stays; what the user has removed is removed.
+type mirror struct {
+	from, to string // absolute, without links
+	parts    string // a folder for files in the making, on the file system of to
+	apart    []string
+	Seen     map[string]*mirrored // by path below from, with slashes
+	Next     int                  // the first number that no source has
+
+	unread []string // paths that cannot be read
+}
+
+// mirrored is a file that was brought over.
+type mirrored struct {
+	Theirs stamp
+	Ours   stamp        // after it was written
+	Source *javaSourced `json:",omitempty"` // of a Java source
+}
+
+// stamp tells whether a file may have changed.
+type stamp struct {
+	Mode  fs.FileMode
+	Size  int64
+	Mtime int64  // ns
+	Ctime int64  `json:",omitempty"` // ns
+	Inode uint64 `json:",omitempty"`
+}
+
+func stampOf(info fs.FileInfo) stamp {
+	s := stamp{Mode: info.Mode(), Size: info.Size(), Mtime: info.ModTime().UnixNano()}
+	if u, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.Ctime, s.Inode = u.Ctim.Nano(), u.Ino
+	}
+	return s
+}
+
+// ourStamp is what a build changes when it writes a file.
+func ourStamp(info fs.FileInfo) stamp {
+	return stamp{Mode: info.Mode(), Size: info.Size(), Mtime: info.ModTime().UnixNano()}
+}
+
+// openMirror reads what was brought over last. Where that is not known, the
+// folder is made anew.
+func openMirror(from, place string) (*mirror, error) {
+	m := &mirror{from: from, to: filepath.Join(place, filepath.Base(from)), parts: filepath.Join(place, "parts")}
+	if from == "/" {
+		m.to = filepath.Join(place, "root")
+	}
+	b, err := os.ReadFile(filepath.Join(place, "state"))
+	if err != nil || json.Unmarshal(b, m) != nil || m.Seen == nil {
+		m.Seen, m.Next = map[string]*mirrored{}, 1
+		if err := removeAll(m.to); err != nil {
+			return nil, err
+		}
+	}
+	if err := removeAll(m.parts); err != nil { // of a run that was killed
+		return nil, err
+	}
+	for _, folder := range []string{m.to, m.parts} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	now := time.Now()
+	os.Chtimes(place, now, now) // in use (runtimes.Prune)
+	// What is changed from here on is not as the file says.
+	if err := os.Remove(filepath.Join(place, "state")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return m, nil
+}
+
+// save remembers what was brought over.
+func (m *mirror) save() error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	part := filepath.Join(m.parts, "state")
+	if err := os.WriteFile(part, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, filepath.Join(filepath.Dir(m.parts), "state"))
+}
+
+// removeAll removes a tree in which a build may have taken away permissions.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if errors.Is(err, fs.ErrPermission) {
+		filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() {
+				os.Chmod(p, 0o700)
+			}
+			return nil
+		})
+		err = os.RemoveAll(path)
+	}
+	return err
+}
+
+// versions are folders of version control.
+var versions = []string{".git", ".hg", ".svn", ".bzr", ".jj", "CVS"}
+
+// leftOut reports whether something is not brought over: version control, and
+// what a build makes, since ours makes its own.
+func leftOut(name string, beside map[string]bool) bool {
+	switch {
+	case slices.Contains(versions, name):
+		return true
+	case name == "target":
+		return beside["pom.xml"]
+	case name == "build" || name == ".gradle":
+		return beside["build.gradle"] || beside["build.gradle.kts"] || beside["settings.gradle"] || beside["settings.gradle.kts"]
+	}
+	return false
+}
+
+// made are endings of what builds make. One that the build has made in the
+// mirror is not replaced by one that the user's build has made.
+var made = []string{".class", ".jar", ".war", ".ear", ".zip", ".gz", ".o", ".so", ".a", ".exe"}
+
+// update brings everything over but the sources, which it lists.
+func (m *mirror) update() (sources []string, err error) {
+	var entries []string // in order, folders before what is in them
+	infos := map[string]fs.FileInfo{}
+	classes := map[string]bool{} // that the project has the source of
+	var walk func(rel string) error
+	walk = func(rel string) error {
+		list, err := os.ReadDir(filepath.Join(m.from, rel))
+		if err != nil {
+			if rel == "." {
+				return err
+			}
+			m.unread = append(m.unread, rel)
+		}
+		beside := map[string]bool{}
+		for _, d := range list {
+			beside[d.Name()] = true
+		}
+		for _, d := range list {
+			below := filepath.Join(rel, d.Name())
+			path := filepath.Join(m.from, below)
+			if leftOut(d.Name(), beside) || slices.Contains(m.apart, path) {
+				continue
+			}
+			info, err := d.Info()
+			if err != nil { // gone meanwhile
+				continue
+			}
+			if t := info.Mode().Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink {
+				continue
+			}
+			if filepath.Ext(below) == ".java" {
+				classes[strings.TrimSuffix(d.Name(), ".java")] = true
+			}
+			entries = append(entries, below)
+			infos[below] = info
+			if info.IsDir() {
+				if err := walk(below); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if err := walk("."); err != nil {
+		return nil, err
+	}
+	kept := map[string]bool{}
+	for _, rel := range entries {
+		info := infos[rel]
+		if base, is := strings.CutSuffix(filepath.Base(rel), ".class"); is && !isResource(rel) {
+			if outer, _, _ := strings.Cut(base, "$"); classes[outer] {
+				continue // of a build, whose sources are older than ours
+			}
+		}
+		kept[rel] = true
+		switch {
+		case info.IsDir():
+			err = m.folder(rel, info)
+		case info.Mode().Type() == fs.ModeSymlink:
+			err = m.link(rel, info)
+		case isJavaSource(rel):
+			sources = append(sources, rel)
+		default:
+			err = m.file(rel, info)
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			if r, open := os.Open(filepath.Join(m.from, rel)); open != nil {
+				m.unread = append(m.unread, rel)
+				continue
+			} else {
+				r.Close()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, gone := os.Lstat(filepath.Join(m.from, rel)); gone != nil {
+				delete(kept, rel)
+				continue
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	var gone []string
+	for rel := range m.Seen {
+		if !kept[rel] {
+			gone = append(gone, rel)
+		}
+	}
+	slices.Sort(gone)
+	ours, err := os.OpenRoot(m.to) // a link that the build has made must not lead out
+	if err != nil {
+		return nil, err
+	}
+	defer ours.Close()
+	for _, rel := range slices.Backward(gone) { // folders after what was in them
+		ours.Remove(rel) // a folder stays if the build has made something in it
+		delete(m.Seen, rel)
+	}
+	return sources, nil
+}
+
+// isResource reports whether a file is data of the program's, by the layout of
+// Maven and Gradle.
+func isResource(rel string) bool {
+	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(rel)), "/") {
+		if strings.HasSuffix(part, "resources") {
+			return true
+		}
+	}
+	return false
+}
+
+// isJavaSource reports whether a file may get checkpoints.
+func isJavaSource(rel string) bool {
+	name := filepath.Base(rel)
+	return filepath.Ext(name) == ".java" && name != "module-info.java" && name != "package-info.java" && !isResource(rel)
+}
+
+func (m *mirror) folder(rel string, info fs.FileInfo) error {
+	to := filepath.Join(m.to, rel)
+	if now, err := os.Lstat(to); err == nil && !now.IsDir() { // a link would lead elsewhere
+		if err := os.Remove(to); err != nil {
+			return err
+		}
+	}
+	mode := info.Mode().Perm() | 0o700
+	if err := os.Mkdir(to, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	m.Seen[rel] = &mirrored{Theirs: stamp{Mode: info.Mode()}}
+	return os.Chmod(to, mode)
+}
+
+// link makes a link that leads to the mirror where the user's leads into the
+// project, and where the user's leads otherwise.
+func (m *mirror) link(rel string, info fs.FileInfo) error {
+	from, to := filepath.Join(m.from, rel), filepath.Join(m.to, rel)
+	text, err := os.Readlink(from)
+	if err != nil {
+		return err
+	}
+	target := text
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(from), target)
+	}
+	real, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		real = target // it leads nowhere, yet
+	}
+	switch inside, is := below(m.from, real); {
+	case is && filepath.IsAbs(text):
+		text = filepath.Join(m.to, inside)
+	case is:
+		if _, lexically := below(m.from, target); !lexically {
+			text = filepath.Join(m.to, inside)
+		}
+	default:
+		text = real
+	}
+	m.Seen[rel] = &mirrored{Theirs: stamp{Mode: info.Mode()}}
+	if now, err := os.Readlink(to); err == nil && now == text {
+		return nil
+	}
+	if err := removeAll(to); err != nil {
+		return err
+	}
+	return os.Symlink(text, to)
+}
+
+// below returns the path of something below a folder.
+func below(folder, path string) (rel string, is bool) {
+	rel, err := filepath.Rel(folder, path)
+	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// file brings a file over, if the user's has changed.
+func (m *mirror) file(rel string, info fs.FileInfo) error {
+	from, to := filepath.Join(m.from, rel), filepath.Join(m.to, rel)
+	before := m.Seen[rel]
+	theirs := stampOf(info)
+	now, err := os.Lstat(to)
+	there := err == nil && now.Mode().IsRegular()
+	if before != nil && there {
+		if before.Theirs == theirs {
+			return nil // what the build makes of it stays
+		}
+		if ourStamp(now) != before.Ours && slices.Contains(made, filepath.Ext(rel)) {
+			before.Theirs = theirs
+			return nil
+		}
+	}
+	same := false
+	if there && now.Size() == info.Size() {
+		if same, err = equal(from, to); err != nil {
+			return err
+		}
+	}
+	if !same {
+		// A changed file is newer than what was made of it here, whenever it was
+		// changed there.
+		mtime := info.ModTime()
+		if before != nil {
+			mtime = time.Now()
+		}
+		if err := m.copy(from, to, info.Mode(), mtime); err != nil {
+			return err
+		}
+	} else if now.Mode() != info.Mode() {
+		if err := os.Chmod(to, info.Mode()); err != nil {
+			return err
+		}
+	}
+	return m.note(rel, theirs, nil)
+}
+
+func (m *mirror) note(rel string, theirs stamp, source *javaSourced) error {
+	now, err := os.Lstat(filepath.Join(m.to, rel))
+	if err == nil {
+		m.Seen[rel] = &mirrored{Theirs: theirs, Ours: ourStamp(now), Source: source}
+	}
+	return err
+}
+
+// copy replaces a file by a copy of another one.
+func (m *mirror) copy(from, to string, mode fs.FileMode, mtime time.Time) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return m.replace(to, mode, mtime, func(out *os.File) error {
+		if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) == nil {
+			return nil
+		}
+		_, err := io.Copy(out, in) // copy_file_range(2)
+		return err
+	})
+}
+
+// replace makes a file and puts it in the place of what is there.
+func (m *mirror) replace(to string, mode fs.FileMode, mtime time.Time, write func(*os.File) error) error {
+	part, err := os.CreateTemp(m.parts, "part-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name())
+	err = write(part)
+	if err == nil {
+		err = part.Chmod(mode.Perm())
+	}
+	if closed := part.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Chtimes(part.Name(), mtime, mtime)
+	}
+	if err != nil {
+		return err
+	}
+	if now, err := os.Lstat(to); err == nil && now.IsDir() {
+		if err := removeAll(to); err != nil {
+			return err
+		}
+	}
+	return os.Rename(part.Name(), to)
+}
+
+// equal compares two files.
+func equal(a, b string) (bool, error) {
+	var files [2]*os.File
+	for i, name := range []string{a, b} {
+		f, err := os.Open(name)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	var blocks [2][64 << 10]byte
+	for {
+		n, err := io.ReadFull(files[0], blocks[0][:])
+		k, other := io.ReadFull(files[1], blocks[1][:])
+		if !bytes.Equal(blocks[0][:n], blocks[1][:k]) {
+			return false, nil
+		}
+		for _, err := range []error{err, other} {
+			if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+				return false, err
+			}
+		}
+		if err != nil || other != nil {
+			return (err != nil) == (other != nil), nil
+		}
+	}
+}
+
+// claim finds a place for the mirror of a folder that no other run of cg uses now,
+// and keeps it until release.
+func claim(base, key string) (place string, release func(), err error) {
+	for i := 1; i <= 64; i++ {
+		place = filepath.Join(base, key)
+		if i > 1 {
+			place = fmt.Sprintf("%s-%d", place, i)
+		}
+		if err := os.MkdirAll(place, 0o700); err != nil {
+			return "", nil, err
+		}
+		lock, err := os.OpenFile(filepath.Join(place, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return "", nil, err
+		}
+		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			return place, func() { lock.Close() }, nil
+		}
+		lock.Close()
+	}
+	return "", nil, fmt.Errorf("%s: 64 runs of cg build this project", filepath.Join(base, key))
+}

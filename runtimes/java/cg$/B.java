@@ -1,0 +1,39 @@
+package cg$;
+
+import java.util.function.IntConsumer;
+
+/**
+ * The calls of R as objects of a type that every compiler knows: what a build
+ * compiles need not find R. Each has a class of its own, so that the compilers
+ * of the virtual machine know which it is.
+ */
+public final class B {
+    /** R.e, R.x, R.ce, R.cx */
+    public static final IntConsumer[] CALLS = {new Enter(), new Exit(), new CountedEnter(), new CountedExit()};
+
+    private B() {}
+
+    private static final class Enter implements IntConsumer {
+        public void accept(int site) {
+            R.e(site);
+        }
+    }
+
+    private static final class Exit implements IntConsumer {
+        public void accept(int site) {
+            R.x(site);
+        }
+    }
+
+    private static final class CountedEnter implements IntConsumer {
+        public void accept(int site) {
+            R.ce(site);
+        }
+    }
+
+    private static final class CountedExit implements IntConsumer {
+        public void accept(int site) {
+            R.cx(site);
+        }
+    }
+}
