@@ -479,19 +479,31 @@ func (s *Server) task(name, file string, line int) (string, error) {
 	return strconv.Itoa(base + 1), nil
 }
 
-// Number numbers the sites of a file that was rewritten before the program
-// starts. The first gets the number returned, 0 if there is none.
-func (s *Server) Number(file string, p *Plan) (first int, err error) {
+// fileLines are the lines of a plan by which the table of files names it.
+func fileLines(p *Plan) string {
 	var lines []string
 	for line := range strings.Lines(Encode(p)) {
 		if line[0] != 'P' {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	if len(lines) == 0 {
+	return strings.Join(lines, "\n")
+}
+
+// FileKey is the key in the channel's table of files of one that Number
+// numbers.
+func FileKey(file string, p *Plan) uint64 {
+	return checkpoint.Key("", file, fileLines(p))
+}
+
+// Number numbers the sites of a file that was rewritten before the program
+// starts. The first gets the number returned, 0 if there is none.
+func (s *Server) Number(file string, p *Plan) (first int, err error) {
+	lines := fileLines(p)
+	if lines == "" {
 		return 0, nil
 	}
-	base, err := s.load("", file, strings.Join(lines, "\n"))
+	base, err := s.load("", file, lines)
 	if err != nil {
 		return 0, err
 	}
