@@ -20,10 +20,20 @@ import (
 	"cg/report"
 )
 
+// goFolders are where go keeps what it has compiled and fetched.
+var goFolders = []string{"GOCACHE", "GOPATH", "GOMODCACHE"}
+
 func TestMain(m *testing.M) {
 	if os.Getenv("CG_BE_CG") == "1" {
 		os.Unsetenv("CG_BE_CG")
 		os.Exit(cli.Main(os.Args))
+	}
+	for _, name := range goFolders { // before other folders take their place
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			panic(err)
+		}
+		os.Setenv(name, strings.TrimSpace(string(value)))
 	}
 	cache, err := os.MkdirTemp("", "cg-script-cache-")
 	if err != nil {
@@ -80,6 +90,9 @@ func TestScripts(t *testing.T) {
 			// Shims of pyenv look here.
 			if home, err := os.UserHomeDir(); err == nil && os.Getenv("PYENV_ROOT") == "" {
 				e.Setenv("PYENV_ROOT", filepath.Join(home, ".pyenv"))
+			}
+			for _, name := range goFolders {
+				e.Setenv(name, os.Getenv(name))
 			}
 			root, err := os.Getwd()
 			e.Setenv("ROOT", root)

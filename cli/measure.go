@@ -34,6 +34,9 @@ func measureCommand() *cli.Command {
 		for _, f := range l.Flags {
 			interpreters = append(interpreters, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
 		}
+		for _, f := range l.Switches {
+			interpreters = append(interpreters, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+		}
 	}
 	return &cli.Command{
 		Name:      "measure",
@@ -45,8 +48,9 @@ A flag that cg knows is cg's unless -- came before.
 
 TARGET is a script, a directory or archive with a __main__.py, -m MODULE,
 -c TEXT, - for standard input, or the name of a command that is a script; a
-source file or a folder of sources where the language is compiled. Flags of the
-interpreter may stand before it (python -O script.py).
+source file or a folder of sources where the language is compiled; Go files, a
+Go package, or test and packages of Go. Flags of the interpreter, or of go build,
+may stand before it (python -O script.py, go -race main.go).
 
 The program's output passes through unchanged and cg's report goes to standard
 error. With --json, or -o -, the report goes to standard output and the

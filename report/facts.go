@@ -180,6 +180,12 @@ func (r *Run) warnings(f Facts) {
 	case len(o.Blocks) > 0 && len(o.BlockSites) == 0:
 		r.Warn("result-block-ignored", "the program printed a result block of its own beside cg's checkpoints; it was taken out of the output and not used. Use --instrumented for a program that bears its own")
 	}
+	if why := f.LanguageMeta["portable"]; why != "" {
+		r.Warn("portable-checkpoints", why)
+	}
+	if n := f.LanguageMeta["inlined_functions"]; n != "" {
+		r.Warn("functions-inlined", n+" functions that the compiler inlines have no checkpoints; what they use is their callers' (--inline gives them some)")
+	}
 	if n := len(r.Skipped); n > 0 {
 		r.Warn("files-skipped", fmt.Sprintf("%d files or functions ran without checkpoints; what they use is their callers'", n))
 	}
