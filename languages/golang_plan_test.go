@@ -32,7 +32,7 @@ func TestGoPlan(t *testing.T) {
 			method p.(*T).d 6:21-6 6:26-6:26
 			method p.(*T).e 7:16-7 7:21-7:21`},
 		{"generics", "package p\nfunc M[A, B any](a A) B { return any(a).(B) }\nfunc (l *L[T]) p(x T) {}\nfunc (L[_]) q() { _ = func() {} }", fine, `
-			function p.M[...] 2:6-2 2:26-2:46
+			function p.M[...] 2:6-2 2:26-2:45
 			method p.(*L[...]).p 3:16-3 3:24-3:24
 			method p.L[...].q 4:13-4 4:18-4:33
 			lambda p.L[...].q.func1 4:23-4 4:31-4:31`},
