@@ -200,7 +200,9 @@ func (r *recorder) drain(until checkpoint.Tick) int {
 	if r.channel == nil {
 		return 0
 	}
-	return r.channel.Drain(func(run checkpoint.Run) int { return r.fold(run, until) })
+	words := r.channel.Drain(func(run checkpoint.Run) int { return r.fold(run, until) })
+	r.attributor.Merge()
+	return words
 }
 
 func (r *recorder) fold(run checkpoint.Run, until checkpoint.Tick) int {

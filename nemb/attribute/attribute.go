@@ -50,6 +50,7 @@ const counted = 1 << 63
 // tally is what a node has cost so far.
 type tally struct {
 	wall, cpu float64 // nanoseconds
+	away      float64 // ticks that strands whose innermost frame it is were on no thread
 }
 
 type part struct {
@@ -76,6 +77,12 @@ type thread struct {
 	credit  float64 // nanoseconds it was there and is not told to have used, yet
 	ended   bool
 	sites   []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
+
+	// Of a thread whose stack is that of the strand it is on, see strand.go.
+	proc *proc // nil for other threads
+	on   *strand
+	idle uint64 // ticks of the open window on no strand
+	queue
 }
 
 // suspension sums the moments at which frames of a site left and came back:
@@ -96,6 +103,9 @@ type Attributor struct {
 	threads map[checkpoint.Thread]*thread
 	touched []int32
 	waiting map[checkpoint.SiteID]*suspension
+	procs   map[uint32]*proc
+	batch   batch
+	spare   []*strand
 	demoted map[checkpoint.SiteID]bool
 
 	// MaxDepth is how many calls deep sites are told apart, 0 for no limit:
@@ -143,6 +153,7 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		cpus:    float64(cpus),
 		threads: map[checkpoint.Thread]*thread{},
 		waiting: map[checkpoint.SiteID]*suspension{},
+		procs:   map[uint32]*proc{},
 		demoted: map[checkpoint.SiteID]bool{},
 		energy:  make([][]float64, len(domains)),
 		sites:   map[checkpoint.SiteID]sitePart{},
@@ -256,21 +267,39 @@ func (t *table) insert(s slot) {
 
 // Fold takes the words of a run that are earlier than until and returns how
 // many these were. now is a reading of the clock not before the last word: it
-// completes the 40 bits of the words' ticks.
+// completes the 40 bits of the words' ticks. Words of strands are kept until
+// Merge: Fold every run with the same until before it.
 func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
+	if r.Strands {
+		a.settled(r)
+	}
 	t := a.thread(r)
-	words := r.Words
-	if len(words) == 0 {
+	if len(r.Words) == 0 {
 		a.end(t, r.Last)
 		return 0
 	}
-	at := checkpoint.Extend(words[0]>>24, now)
+	at := checkpoint.Extend(r.Words[0]>>24, now)
 	if at < r.Start { // the reader was stopped for longer than 40 bits last
 		at = r.Start
 	}
 	if at >= until {
 		return 0
 	}
+	var taken int
+	if r.Strands {
+		taken = a.keep(t, r.Words, at, until)
+	} else {
+		taken = a.fold(t, r.Words, at, until)
+	}
+	if taken == len(r.Words) {
+		a.end(t, r.Last)
+	}
+	return taken
+}
+
+// fold takes words of a thread, or of the strand that is on it. at is the full
+// tick of the first.
+func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) int {
 	last := t.last
 	if last == 0 {
 		last = at
@@ -373,9 +402,6 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 	a.Stats.Events += uint64(taken)
 	a.Stats.Backwards += backwards
 	a.flush(t)
-	if taken == len(words) {
-		a.end(t, r.Last)
-	}
 	return taken
 }
 
@@ -388,14 +414,17 @@ func (a *Attributor) thread(r checkpoint.Run) *thread {
 		a.threads[r.Thread] = t
 		a.Stats.Threads++
 		a.inherit(t, r)
+		a.follow(t, r)
 	case r.First && t.start != r.Start: // exec, or the ids were given out again
 		a.abandon(t)
 		t.start, t.ended, t.forks = r.Start, false, nil
 		t.last = r.Start
 		a.inherit(t, r)
+		a.follow(t, r)
 	case r.Lost > 0 && t.start != r.Start:
 		t.start = r.Start
 		a.abandon(t)
+		a.forget(t)
 	}
 	if r.Lost > 0 {
 		a.Stats.Lost += r.Lost
@@ -467,6 +496,9 @@ func (a *Attributor) unwindTo(t *thread, site checkpoint.SiteID) bool {
 
 // abandon ends every frame of a thread whose continuation is unknown.
 func (a *Attributor) abandon(t *thread) {
+	if t.on != nil {
+		a.leave(t, t.last)
+	}
 	if t.top != root {
 		a.Stats.OpenAtEnd += uint64(len(t.stack))
 	}
@@ -540,17 +572,28 @@ func (a *Attributor) Demote(site checkpoint.SiteID) {
 		}
 	}
 	mine := func(n int32) bool { return n != root && a.nodes[n].site == site }
+	without := func(stack []int32, top int32) ([]int32, int32) {
+		stack = slices.DeleteFunc(append(stack, top), mine)
+		return stack[:len(stack)-1], stack[len(stack)-1]
+	}
 	for _, t := range a.threads {
-		t.stack = append(t.stack, t.top)
-		t.stack = slices.DeleteFunc(t.stack, mine)
-		t.pop()
+		t.stack, t.top = without(t.stack, t.top)
+	}
+	for _, p := range a.procs {
+		for _, s := range p.strands {
+			s.stack, s.top = without(s.stack, s.top)
+		}
 	}
 }
 
 func (a *Attributor) end(t *thread, last bool) {
-	if last && !t.ended {
+	switch {
+	case last && len(t.pieces) > 0:
+		t.ending = true // with its last word
+	case last && !t.ended:
 		a.abandon(t)
 		t.ended = true
+		a.unfollow(t)
 	}
 }
 

@@ -26,6 +26,8 @@ type tape struct {
 	words map[checkpoint.Thread][]uint64
 	start map[checkpoint.Thread]checkpoint.Tick
 	last  map[uint32]bool // threads that end with their last word
+	// strands are the threads whose words tell of strands.
+	strands map[checkpoint.Thread]bool
 }
 
 func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoint.SiteID) {
@@ -39,6 +41,12 @@ func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoin
 		t.start[id] = checkpoint.Tick(at)
 	}
 	t.words[id] = append(t.words[id], checkpoint.Word(checkpoint.Tick(at), kind, site))
+	if kind == checkpoint.Strand {
+		if t.strands == nil {
+			t.strands = map[checkpoint.Thread]bool{}
+		}
+		t.strands[id] = true
+	}
 }
 
 // play folds the tape with samples every period, with the processor time that
@@ -52,7 +60,7 @@ func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64)
 			if at == 0 {
 				continue
 			}
-			r := checkpoint.Run{Thread: id, First: true, Start: t.start[id], Words: words}
+			r := checkpoint.Run{Thread: id, First: true, Start: t.start[id], Words: words, Strands: t.strands[id]}
 			r.Last = t.last[id.TID]
 			n := t.a.Fold(r, s.At+1000, s.At)
 			t.words[id] = words[n:]

@@ -28,7 +28,8 @@ type Cost struct {
 	SelfTime         time.Duration // wall-clock time, summed over threads
 	InclusiveTime    time.Duration
 	CPUTime          time.Duration // processor time of the self part
-	Suspended        time.Duration
+	// Suspended is the time for which its frames were on no thread.
+	Suspended time.Duration
 }
 
 // Ledger accounts for the energy of a domain, or of the machine:
@@ -68,6 +69,9 @@ type Result struct {
 func (a *Attributor) Finish() Result {
 	for _, t := range a.threads {
 		a.abandon(t)
+	}
+	for _, p := range a.procs {
+		a.lapse(p, a.prev.At)
 	}
 	r := Result{
 		Stats:   a.Stats,
@@ -154,8 +158,8 @@ func round(parts []float64, total nemb.Energy) []nemb.Energy {
 // inclusive cost of its site unless the site is already among its callers.
 func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 	type sum struct {
-		energy nemb.Energy
-		wall   float64
+		energy     nemb.Energy
+		wall, away float64
 	}
 	self, under := make([]nemb.Energy, len(a.nodes)), make([]sum, len(a.nodes))
 	below := make([][]nemb.Energy, len(a.domains)) // inclusive, per domain
@@ -171,15 +175,18 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		u := &under[i]
 		u.energy += self[i]
 		u.wall += a.tallies[i].wall
+		u.away += a.tallies[i].away
 		if p := a.nodes[i].parent; p >= 0 {
 			under[p].energy += u.energy
 			under[p].wall += u.wall
+			under[p].away += u.away
 			for d := range below {
 				below[d][p] += below[d][i]
 			}
 		}
 	}
 	costs := map[checkpoint.SiteID]*Cost{}
+	away := map[checkpoint.SiteID]float64{} // ticks
 	for i, n := range a.nodes {
 		if i == root || n.site == checkpoint.OwnSite {
 			continue
@@ -200,6 +207,7 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		if a.outermost[i] {
 			c.Inclusive.Energy += under[i].energy
 			c.InclusiveTime += time.Duration(under[i].wall)
+			away[n.site] += under[i].away
 			for d := range a.domains {
 				c.InclusiveDomains[d] += below[d][i]
 			}
@@ -213,11 +221,14 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		}
 		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, b.selfLo, min(b.selfHi, most))
 		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, b.inclusiveLo, min(b.inclusiveHi, most))
+		ticks := away[site]
 		if s := a.waiting[site]; s != nil {
 			end := float64(a.prev.At - a.origin)
-			ticks := s.back + float64(s.open)*end - s.out
+			ticks += max(0, s.back+float64(s.open)*end-s.out)
+		}
+		if ticks > 0 {
 			if span := float64(a.prev.At - a.first.At); span > 0 {
-				c.Suspended = time.Duration(max(0, ticks) * float64(a.prev.Time-a.first.Time) / span)
+				c.Suspended = time.Duration(ticks * float64(a.prev.Time-a.first.Time) / span)
 			}
 		}
 		r.Costs = append(r.Costs, *c)

@@ -34,6 +34,7 @@ func (a *Attributor) Close(s nemb.Sample) {
 		a.Begin(s)
 		return
 	}
+	a.Merge()
 	if s.Failed {
 		a.Stats.Merged++
 		return
@@ -44,6 +45,7 @@ func (a *Attributor) Close(s nemb.Sample) {
 // Last ends the last window; a failed reading leaves what its sensors did tell
 // unattributed.
 func (a *Attributor) Last(s nemb.Sample) {
+	a.Merge()
 	if a.begun {
 		a.close(s, s.Failed)
 	}
@@ -140,8 +142,7 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick, program float64, cpu ma
 	guess := 0.0
 	for _, t := range a.threads {
 		if !t.ended && t.last != 0 && t.last < s.At {
-			t.pending = append(t.pending, part{t.top, uint64(s.At - t.last)})
-			t.last = s.At
+			t.pass(s.At)
 		}
 		t.pending = a.combine(t.pending)
 		inside := 0.0
@@ -151,7 +152,7 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick, program float64, cpu ma
 			}
 		}
 		now, ok := read[t]
-		here := a.present(t) * perTick
+		here := (a.present(t) + float64(t.idle)) * perTick
 		var used float64
 		switch {
 		case ok && t.known:
@@ -185,6 +186,13 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick, program float64, cpu ma
 	}
 	for t, more := range guessed {
 		cpu[t] += more * left / guess
+	}
+	for t, used := range cpu {
+		// What a thread uses it uses for its strands, and only what is more
+		// than their time without one: in the scheduler, or collecting.
+		if more := used - a.present(t)*perTick; t.idle > 0 && more > 0 && perTick > 0 {
+			t.pending = append(t.pending, part{root, min(t.idle, uint64(more/perTick))})
+		}
 	}
 	return sum + left
 }
@@ -369,7 +377,7 @@ func (a *Attributor) settle(perTick float64, cpu map[*thread]float64) {
 				a.tallies[p.node].cpu += cpu[t] * float64(p.ticks) / present
 			}
 		}
-		t.pending = t.pending[:0]
+		t.pending, t.idle = t.pending[:0], 0
 		if t.ended {
 			delete(a.threads, id)
 		}

@@ -149,6 +149,9 @@ func codegreenTick(h *codegreenHeader) uint64 {
 //go:norace
 func (s *codegreenSlot) take(h *codegreenHeader) bool {
 	if s.holds() {
+		for s.next < s.end { // a chunk with room is that of a thread that ended
+			s.store(codegreenTick(h)<<24 | codegreenStrand)
+		}
 		atomic.Xadd64(&h.full, 1)
 		atomic.Store(s.state, 2)
 	} else if s.chunk != nil {

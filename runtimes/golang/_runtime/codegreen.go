@@ -145,6 +145,9 @@ func codegreenRelease(h *codegreenHeader, s *codegreenSlot) {
 //
 //go:nowritebarrierrec
 func codegreenTake(h *codegreenHeader, s *codegreenSlot) bool {
+	for s.next < s.end { // a chunk with room is that of a thread that ended
+		codegreenStore(s, codegreenTick()<<24|codegreenStrand)
+	}
 	codegreenRelease(h, s)
 	if atomic.Load64(&h.full) >= h.limit {
 		return false
