@@ -84,6 +84,10 @@ func (p *prepared) close() {
 // facts adds what was prepared and found to the facts of a run.
 func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, root nemb.Root) report.Facts {
 	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.Begun()
+	f.Spans = map[checkpoint.SiteID]report.Span{}
+	for id, s := range p.server.Spans() {
+		f.Spans[id] = report.Span(s)
+	}
 	for _, s := range p.server.Skipped() {
 		f.Skipped = append(f.Skipped, report.Skip(s))
 	}

@@ -55,6 +55,7 @@ type Server struct {
 	given   int                                      // numbers, without a channel
 	bases   map[string]int                           // of tasks, and of files that the channel has no room for
 	begun   map[checkpoint.SiteID]checkpoint.Instant // of tasks
+	spans   map[checkpoint.SiteID]Span
 	skipped []Skip
 	pure    string
 	off     string
@@ -69,7 +70,7 @@ func (s *Server) Listen(path string) error {
 		return fmt.Errorf("instrument: %w", err)
 	}
 	s.listener = l
-	s.bases, s.begun = map[string]int{}, map[checkpoint.SiteID]checkpoint.Instant{}
+	s.bases, s.begun, s.spans = map[string]int{}, map[checkpoint.SiteID]checkpoint.Instant{}, map[checkpoint.SiteID]Span{}
 	s.wait.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -434,6 +435,10 @@ func (s *Server) read(module, file, lines string) (sites []checkpoint.Site, left
 
 // note takes in the names of a file that has got its numbers.
 func (s *Server) note(module, file, lines string, base, count int) {
+	if span, is := strings.CutPrefix(lines, "T\t"); is {
+		s.span(file, span, base+1)
+		return
+	}
 	sites, left, err := s.read(module, file, lines)
 	if err != nil || len(sites) != count {
 		return // not written by a runtime
@@ -442,6 +447,43 @@ func (s *Server) note(module, file, lines string, base, count int) {
 		s.set(base+i+1, site)
 	}
 	s.skipped = append(s.skipped, left...)
+}
+
+// span takes in a span to which the program itself gave a number: when it began,
+// whether it is the run of a benchmark, and its name.
+func (s *Server) span(file, text string, id int) {
+	f := strings.SplitN(text, "\t", 3)
+	if len(f) != 3 {
+		return // not written by a runtime
+	}
+	begin, err := strconv.ParseInt(f[0], 10, 64)
+	if err != nil {
+		return
+	}
+	s.set(id, checkpoint.Site{Language: s.Language, Func: f[2], File: file, Line: 1, Col: 1, EndLine: 1, Kind: checkpoint.Task})
+	s.begun[checkpoint.SiteID(id)] = checkpoint.Instant(begin)
+	s.spans[checkpoint.SiteID(id)] = Span{Bench: f[1] == "1"}
+}
+
+// Span is what the program said of a span that it numbered itself.
+type Span struct {
+	Bench      bool          // the run of a benchmark; one without Iterations is not the one that counts
+	Iterations uint64        // 0 for a span that did not end
+	Took       time.Duration // of wall-clock time
+}
+
+// Spans are the spans that the program numbered itself. Ask before the channel
+// is closed.
+func (s *Server) Spans() map[checkpoint.SiteID]Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.look()
+	spans := maps.Clone(s.spans)
+	for id, span := range spans {
+		span.Iterations, span.Took = s.Channel.Counted(id), time.Duration(s.Channel.Counted(id+1))
+		spans[id] = span
+	}
+	return spans
 }
 
 func (s *Server) set(id int, site checkpoint.Site) {

@@ -178,3 +178,32 @@ func TestServerLost(t *testing.T) {
 		t.Errorf("%d lost, want 12", c.Lost())
 	}
 }
+
+// What the program numbers itself are tasks, with what it told of them.
+func TestServerSpans(t *testing.T) {
+	channel, err := checkpoint.New(checkpoint.Monotonic, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	s := &instrument.Server{Language: "x", Channel: channel}
+	if err := s.Listen(filepath.Join(t.TempDir(), "server")); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, lines := range []string{"T\t123\t1\tBenchmarkA-2\tb", "T\t5\t0\tTestB", "T\t5", "T\tx\t0\tTestC"} {
+		if _, err := channel.Number("", "m/a", lines, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spans, sites, begun := s.Spans(), s.Sites(), s.Begun()
+	if len(spans) != 2 || len(sites) != 3 || begun[1] != 123 || begun[3] != 5 {
+		t.Fatalf("%v %+v %v", spans, sites, begun)
+	}
+	if spans[1] != (instrument.Span{Bench: true}) || spans[3] != (instrument.Span{}) {
+		t.Errorf("%+v", spans)
+	}
+	if b := sites[0]; b.Func != "BenchmarkA-2\tb" || b.File != "m/a" || b.Kind != checkpoint.Task || b.Language != "x" {
+		t.Errorf("%+v", b)
+	}
+}

@@ -164,9 +164,9 @@ func (r *Run) between(c attribute.Cost, domains []nemb.Domain) {
 }
 
 // Tests adds a task for each span that the program's test runner told, in the
-// order in which they began. Its energy is what its thread used in it,
-// functions and the rest.
-func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[checkpoint.SiteID]checkpoint.Instant, domains []nemb.Domain) {
+// order in which they began. Its energy is what its thread used in it, functions
+// and the rest; in Go, what it and the goroutines that it started used.
+func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[checkpoint.SiteID]checkpoint.Instant, spans map[checkpoint.SiteID]Span, domains []nemb.Domain) {
 	if len(r.Tasks) == 0 {
 		return
 	}
@@ -177,11 +177,27 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 			continue
 		}
 		begin, time := begun[c.Site], c.InclusiveTime
+		span, told := spans[c.Site]
+		if span.Bench && span.Iterations == 0 { // on the way to the one that counts
+			continue
+		}
+		if told {
+			time += c.Suspended
+		}
+		if span.Took > 0 {
+			time = span.Took
+		}
 		t := Task{
 			Name: sites[c.Site-1].Func, Depth: 1, Parent: &program.Name, DurationS: time.Seconds(),
 			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(time),
 			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
 			Provenance: Provenance{Kind: r.Totals.Kind, Method: MethodShare, Source: r.Totals.Source},
+		}
+		if told {
+			t.Package = &sites[c.Site-1].File
+		}
+		if span.Bench {
+			t.Iterations = &span.Iterations
 		}
 		t.StartedAt = program.StartedAt + float64(t.StartedAtMonoNs-program.StartedAtMonoNs)*1e-9
 		t.EndedAt = t.StartedAt + t.DurationS

@@ -21,6 +21,7 @@ type Facts struct {
 	Outcome         *measure.Outcome
 	Sites           []checkpoint.Site
 	Begun           map[checkpoint.SiteID]checkpoint.Instant // when tasks began
+	Spans           map[checkpoint.SiteID]Span               // of these, what the program told
 	Skipped         []Skip
 	Pure            *string // why a process ran without the native runtime
 	Off             *string // why a process ran without checkpoints
@@ -35,6 +36,13 @@ type Facts struct {
 	Program         string
 	Interval        time.Duration
 	Instrumented    bool // the program bears its own checkpoints
+}
+
+// Span is what a program told of a task.
+type Span struct {
+	Bench      bool   // the run of a benchmark; one without Iterations is not the one that counts
+	Iterations uint64 // 0 for a task that did not end
+	Took       time.Duration
 }
 
 // rfc3339 is RFC 3339 with microseconds and a numeric offset.
@@ -88,7 +96,7 @@ func (r *Run) Finish(f Facts) {
 	}
 	r.Attributed(o.Domains, o.Attributed, sites)
 	r.Program(f.Program, o.Attributed, o.Domains, o.Begin, o.End, r.started, now)
-	r.Tests(o.Attributed, sites, f.Begun, o.Domains)
+	r.Tests(o.Attributed, sites, f.Begun, f.Spans, o.Domains)
 	r.process(f)
 
 	r.Sampler = Sampler{

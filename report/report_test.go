@@ -173,8 +173,15 @@ func example(kind nemb.Method) *Run {
 
 // suite is the example with its second function called by a test.
 func suite(kind nemb.Method) *Run {
+	r, _ := suiteWith(kind, nil)
+	return r
+}
+
+// suiteWith is the suite whose program told of spans; tests are its tasks but
+// for the program.
+func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, tests []Task) {
 	const ms = 1_000_000
-	r := example(kind)
+	r = example(kind)
 	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: kind, InTotal: true, Lo: 1, Hi: 1}
 	a := attribute.New([]nemb.Domain{d}, 2)
 	sample := func(t int64) nemb.Sample {
@@ -202,8 +209,8 @@ func suite(kind nemb.Method) *Run {
 	r.Functions, r.Sites, r.Ledger, r.Tasks, r.Skipped = nil, nil, nil, nil, []Skip{}
 	r.Attributed([]nemb.Domain{d}, result, sites)
 	r.Program("-m pytest", result, []nemb.Domain{d}, 1, 1000*ms, time.Unix(1000, 0), time.Unix(1001, 0))
-	r.Tests(result, sites, map[checkpoint.SiteID]checkpoint.Instant{2: 100 * ms, 3: 500 * ms}, []nemb.Domain{d})
-	return r
+	r.Tests(result, sites, map[checkpoint.SiteID]checkpoint.Instant{2: 100 * ms, 3: 500 * ms}, spans, []nemb.Domain{d})
+	return r, r.Tasks[1:]
 }
 
 // The spans of a test runner are tasks and no functions; what they use outside

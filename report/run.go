@@ -130,6 +130,10 @@ type Task struct {
 	EndedAtMonoNs   int64              `json:"ended_at_mono_ns"`
 	Domains         map[string]Joules  `json:"domains"`
 	DomainsPowerW   map[string]float64 `json:"domains_power_w"`
+	// Package is where a test or a benchmark is at home, where names are not
+	// unique without; Iterations is how often a benchmark did what it measures.
+	Package    *string `json:"package"`
+	Iterations *uint64 `json:"iterations"`
 	Provenance
 }
 

@@ -11,9 +11,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,7 +50,7 @@ type GoOverlay struct {
 func Golang(ctx context.Context, g GoToolchain, cache, scratch string) (GoOverlay, error) {
 	o, err := goScheduler(g)
 	if err == nil {
-		err = goProbe(ctx, g, o, cache, scratch)
+		err = goProbe(ctx, g, o, cache, scratch, goProbeMain)
 	}
 	if err == nil {
 		return o, nil
@@ -61,22 +61,72 @@ func Golang(ctx context.Context, g GoToolchain, cache, scratch string) (GoOverla
 	reason := fmt.Sprintf("%s does not take the checkpoints for its scheduler (%v); goroutines are told apart by their calls only", g.Version, err)
 	o, err = goPortable(g)
 	if err == nil {
-		err = goProbe(ctx, g, o, cache, scratch)
+		err = goProbe(ctx, g, o, cache, scratch, goProbeMain)
 	}
 	o.Reason = reason
 	return o, err
 }
 
-// goInserts are the calls that go into the scheduler, by file and function:
-// at the beginning of its body, or before the jump at its end.
-var goInserts = []struct {
-	file, function, text string
-	last                 bool
-}{
-	{"proc.go", "schedule", " codegreenLeave();", false},
-	{"proc.go", "execute", "codegreenArrive(gp); ", true},
-	{"coro.go", "coroswitch_m", "codegreenArrive(gnext); ", true},
-	{"os_linux.go", "unminit", " codegreenThreadEnd();", false},
+// WithTests adds that package testing tells each test, example and benchmark as
+// a task. Where this toolchain's testing does not let it, the overlay stays as
+// it is, and the reason says so in one line.
+func (o GoOverlay) WithTests(ctx context.Context, g GoToolchain, cache, scratch string) (all GoOverlay, reason string, err error) {
+	tests, err := goTesting(g)
+	if err == nil {
+		all = o
+		all.Files = maps.Clone(o.Files)
+		maps.Copy(all.Files, tests.Files)
+		err = goProbe(ctx, g, all, cache, scratch, goProbeTesting)
+	}
+	if ctx.Err() != nil {
+		return o, "", ctx.Err()
+	}
+	if err != nil {
+		return o, fmt.Sprintf("the tests of %s do not take checkpoints (%v); they are not told apart", g.Version, err), nil
+	}
+	return all, "", nil
+}
+
+// goInsert is a text that goes into a function of the standard library, or into
+// a struct, without moving a line.
+type goInsert struct {
+	file string
+	in   string // "schedule", "B.StartTimer", "g" of a struct
+	at   goPlace
+	text string
+}
+
+type goPlace int
+
+const (
+	goFirst    goPlace = iota // at the beginning of the body
+	goEnd                     // at the end of the body, or of the fields
+	goJump                    // before the call of gogo or the return that it ends with
+	goDeferred                // behind the first statement that defers
+)
+
+var goSchedulerInserts = []goInsert{
+	{"src/runtime/proc.go", "schedule", goFirst, " codegreenLeave();"},
+	{"src/runtime/proc.go", "execute", goJump, "codegreenArrive(gp); "},
+	{"src/runtime/proc.go", "newproc1", goJump, "codegreenSpawn(newg, callergp); "},
+	{"src/runtime/proc.go", "gdestroy", goFirst, " codegreenGone(gp);"},
+	{"src/runtime/coro.go", "coroswitch_m", goJump, "codegreenArrive(gnext); "},
+	{"src/runtime/os_linux.go", "unminit", goFirst, " codegreenThreadEnd();"},
+	{"src/runtime/runtime2.go", "g", goEnd, "codegreenTask, codegreenBorn uint32 "},
+}
+
+// What a test told last is ended before what waits for parallel tests; what a
+// benchmark does counts while its timer runs.
+var goTestingInserts = []goInsert{
+	{"src/testing/testing.go", "M.Run", goFirst, " codegreenPackage = m.deps.ImportPath();"},
+	{"src/testing/testing.go", "tRunner", goDeferred, "; defer codegreenTest(&t.common)()"},
+	{"src/testing/fuzz.go", "fRunner", goDeferred, "; defer codegreenTest(&f.common)()"},
+	{"src/testing/run_example.go", "runExample", goFirst, " defer codegreenExample(eg.Name)();"},
+	{"src/testing/benchmark.go", "B", goEnd, "codegreen codegreenBench "},
+	{"src/testing/benchmark.go", "B.StartTimer", goEnd, "b.codegreen.start(b) "},
+	{"src/testing/benchmark.go", "B.StopTimer", goFirst, " b.codegreen.stop();"},
+	{"src/testing/benchmark.go", "B.ResetTimer", goEnd, "b.codegreen.reset(b) "},
+	{"src/testing/benchmark.go", "B.launch", goEnd, "b.codegreen.told(b) "},
 }
 
 // goScheduler makes the overlay whose checkpoints are in package runtime.
@@ -85,28 +135,46 @@ func goScheduler(g GoToolchain) (GoOverlay, error) {
 	if g.Arch != "amd64" && g.Arch != "arm64" {
 		return o, fmt.Errorf("not written for %s", g.Arch)
 	}
-	for _, in := range goInserts {
-		name := path.Join("src/runtime", in.file)
-		source := o.Files[name]
-		if source == nil {
-			var err error
-			if source, err = os.ReadFile(filepath.Join(g.Root, name)); err != nil {
-				return o, err
-			}
-		}
-		var err error
-		if o.Files[name], err = insert(name, source, in.function, in.text, in.last); err != nil {
-			return o, err
-		}
+	if err := o.insert(g.Root, goSchedulerInserts); err != nil {
+		return o, err
 	}
 	err := o.add(map[string]string{
 		"golang/_runtime/codegreen.go":               "src/runtime/zz_codegreen.go",
 		"golang/_runtime/codegreen_" + g.Arch + ".s": "src/runtime/zz_codegreen_" + g.Arch + ".s",
 		"golang/_ring/codegreen.go":                  "src/container/ring/zz_codegreen.go",
+		"golang/_ring/span.go":                       "src/container/ring/zz_span.go",
 		"golang/_ring/scheduler.go":                  "src/container/ring/zz_scheduler.go",
 		"golang/_ring/codegreen.s":                   "src/container/ring/zz_codegreen.s",
 	})
 	return o, err
+}
+
+// goTesting makes the overlay in which package testing tells its tests and
+// benchmarks.
+func goTesting(g GoToolchain) (GoOverlay, error) {
+	o := GoOverlay{Files: map[string][]byte{}}
+	if err := o.insert(g.Root, goTestingInserts); err != nil {
+		return o, err
+	}
+	return o, o.add(map[string]string{"golang/_testing/codegreen.go": "src/testing/zz_codegreen.go"})
+}
+
+// insert puts texts into the toolchain's source.
+func (o *GoOverlay) insert(root string, inserts []goInsert) error {
+	for _, in := range inserts {
+		source := o.Files[in.file]
+		if source == nil {
+			var err error
+			if source, err = os.ReadFile(filepath.Join(root, filepath.FromSlash(in.file))); err != nil {
+				return err
+			}
+		}
+		var err error
+		if o.Files[in.file], err = in.into(source); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (o *GoOverlay) add(names map[string]string) error {
@@ -120,46 +188,88 @@ func (o *GoOverlay) add(names map[string]string) error {
 	return nil
 }
 
-// insert puts a text into a function without moving a line: at the beginning
-// of its body, or before the call of gogo at its end.
-func insert(name string, source []byte, function, text string, last bool) ([]byte, error) {
+// into puts the text into the source of its file.
+func (in goInsert) into(source []byte) ([]byte, error) {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, source, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(fset, in.file, source, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
+	at := token.NoPos
 	for _, d := range file.Decls {
-		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Recv != nil || f.Name.Name != function || f.Body == nil || len(f.Body.List) == 0 {
-			continue
-		}
-		at := f.Body.Lbrace + 1
-		if last {
-			jump, ok := f.Body.List[len(f.Body.List)-1].(*ast.ExprStmt)
-			if !ok || !calls(jump.X, "gogo") {
-				return nil, fmt.Errorf("%s: func %s does not end with gogo", name, function)
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Body != nil && goName(d) == in.in {
+				if at, err = in.within(d.Body); err != nil {
+					return nil, err
+				}
 			}
-			at = jump.Pos()
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok && s.Name.Name == in.in {
+					if s, ok := s.Type.(*ast.StructType); ok && in.at == goEnd {
+						at = s.Fields.Closing
+					}
+				}
+			}
 		}
-		return slices.Insert(slices.Clone(source), fset.Position(at).Offset, []byte(text)...), nil
 	}
-	return nil, fmt.Errorf("%s: no func %s", name, function)
+	if at == token.NoPos {
+		return nil, fmt.Errorf("%s: no %s", in.file, in.in)
+	}
+	return slices.Insert(slices.Clone(source), fset.Position(at).Offset, []byte(in.text)...), nil
 }
 
-func calls(x ast.Expr, function string) bool {
-	call, ok := x.(*ast.CallExpr)
-	if !ok {
-		return false
+// goName is a function's name, with its receiver's type before it.
+func goName(f *ast.FuncDecl) string {
+	if f.Recv == nil || len(f.Recv.List) != 1 {
+		return f.Name.Name
 	}
-	id, ok := call.Fun.(*ast.Ident)
-	return ok && id.Name == function
+	t := f.Recv.List[0].Type
+	if p, ok := t.(*ast.StarExpr); ok {
+		t = p.X
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		return id.Name + "." + f.Name.Name
+	}
+	return ""
+}
+
+// within finds the place in a function's body.
+func (in goInsert) within(body *ast.BlockStmt) (token.Pos, error) {
+	switch in.at {
+	case goFirst:
+		return body.Lbrace + 1, nil
+	case goEnd:
+		return body.Rbrace, nil
+	case goJump:
+		if n := len(body.List); n > 0 {
+			switch last := body.List[n-1].(type) {
+			case *ast.ReturnStmt:
+				return last.Pos(), nil
+			case *ast.ExprStmt:
+				if call, ok := last.X.(*ast.CallExpr); ok {
+					if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "gogo" {
+						return last.Pos(), nil
+					}
+				}
+			}
+		}
+		return 0, fmt.Errorf("%s: %s does not end with a jump", in.file, in.in)
+	}
+	for _, s := range body.List {
+		if s, ok := s.(*ast.DeferStmt); ok {
+			return s.End(), nil
+		}
+	}
+	return 0, fmt.Errorf("%s: %s defers nothing", in.file, in.in)
 }
 
 // goProbe compiles, links and runs a program with the overlay. What is compiled
 // here is in the build cache when the user's program asks for it.
-func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache, scratch string) error {
+func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache, scratch, main string) error {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%s\x00", g.Version, g.Root, g.Arch)
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00", g.Version, g.Root, g.Arch, main)
 	for _, name := range o.names() {
 		fmt.Fprintf(h, "%s\x00%d\x00", name, len(o.Files[name]))
 		h.Write(o.Files[name])
@@ -180,7 +290,7 @@ func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache, scratch str
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	found := g.try(ctx, o, dir)
+	found := g.try(ctx, o, dir, main)
 	if ctx.Err() != nil {
 		return ctx.Err() // nothing is known of the toolchain
 	}
@@ -234,7 +344,19 @@ func main() {
 }
 `
 
-func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir string) error {
+const goProbeTesting = `package main
+
+import "testing"
+
+func main() {
+	b := testing.AllocsPerRun(1, func() {})
+	if b < 0 {
+		panic(b)
+	}
+}
+`
+
+func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir, main string) error {
 	replace, err := o.Write(g.Root, filepath.Join(dir, "overlay"))
 	if err != nil {
 		return err
@@ -244,7 +366,7 @@ func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir string) error {
 		return err
 	}
 	for name, content := range map[string]string{
-		"overlay.json": string(overlay), "go.mod": "module probe\n", "main.go": goProbeMain,
+		"overlay.json": string(overlay), "go.mod": "module probe\n", "main.go": main,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			return err
@@ -286,7 +408,7 @@ func firstProblem(output string) string {
 func goPortable(g GoToolchain) (GoOverlay, error) {
 	o := GoOverlay{Files: map[string][]byte{}}
 	names := map[string]string{}
-	for _, name := range []string{"codegreen.go", "portable.go", "cycles.go", "cycles_other.go", "portable_" + goFamily(g.Arch) + ".s"} {
+	for _, name := range []string{"codegreen.go", "span.go", "portable.go", "cycles.go", "cycles_other.go", "portable_" + goFamily(g.Arch) + ".s"} {
 		names["golang/_ring/"+name] = "src/container/ring/zz_" + name
 	}
 	return o, o.add(names)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/instrument"
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
@@ -385,12 +386,12 @@ func TestGoProbe(t *testing.T) {
 		t.Error(err)
 	}
 	for name, c := range map[string]struct{ source, want string }{
-		"gone":   {"package runtime\n", "no func execute"},
-		"other":  {"package runtime\nfunc execute() { f() }\n", "does not end with gogo"},
+		"gone":   {"package runtime\n", "no execute"},
+		"other":  {"package runtime\nfunc execute() { f() }\n", "does not end with a jump"},
 		"broken": {"package", "expected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := insert("proc.go", []byte(c.source), "execute", "x; ", true)
+			_, err := goInsert{"proc.go", "execute", goJump, "x; "}.into([]byte(c.source))
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -413,15 +414,36 @@ func (w watts) Read(dst []nemb.Energy) error {
 func (watts) Close() error { return nil }
 
 // goMeasure measures a program at 10 W.
-func goMeasure(t testing.TB, k goKind, env []string, args ...string) (*measure.Outcome, func(site int) attribute.Cost) {
+func goMeasure(t testing.TB, k goKind, env []string, args ...string) (o *measure.Outcome, cost func(site int) attribute.Cost) {
+	t.Helper()
+	goMeasured(t, k, env, 0, func(c *checkpoint.Channel, outcome *measure.Outcome) {
+		base, err := c.Number("m", "main.go", "lines", 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, cost = outcome, func(site int) attribute.Cost {
+			for _, c := range outcome.Attributed.Costs {
+				if int(c.Site) == base+site {
+					return c
+				}
+			}
+			t.Errorf("site %d has no cost", site)
+			return attribute.Cost{}
+		}
+	}, args...)
+	return o, cost
+}
+
+// goMeasured measures a program at 10 W and looks at what came of it while the
+// channel is there.
+func goMeasured(t testing.TB, k goKind, env []string, status int, look func(*checkpoint.Channel, *measure.Outcome), args ...string) {
 	t.Helper()
 	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer channel.Close()
-	base, err := channel.Number("m", "main.go", "lines", 16)
-	if err != nil {
+	if _, err := channel.Number("m", "main.go", "lines", 16); err != nil {
 		t.Fatal(err)
 	}
 	account := nemb.NewAccount()
@@ -439,18 +461,10 @@ func goMeasure(t testing.TB, k goKind, env []string, args ...string) (*measure.O
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Result.Status != 0 || o.Lost != 0 || !o.Attributed.Total.Balanced() {
+	if o.Result.Status != status || o.Lost != 0 || !o.Attributed.Total.Balanced() {
 		t.Errorf("status %d, %d lost, %+v", o.Result.Status, o.Lost, o.Attributed.Total)
 	}
-	return o, func(site int) attribute.Cost {
-		for _, c := range o.Attributed.Costs {
-			if int(c.Site) == base+site {
-				return c
-			}
-		}
-		t.Errorf("site %d has no cost", site)
-		return attribute.Cost{}
-	}
+	look(channel, o)
 }
 
 // The side that waits gets no energy, wherever the two run. Without the
@@ -473,4 +487,108 @@ func TestGoBlocked(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The tests of a package are tasks: each with its name, how often and how long
+// it ran, and the goroutines that it started.
+func TestGoTesting(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range goKinds {
+		t.Run(k.name, func(t *testing.T) {
+			o, err := goScheduler(g)
+			if k.portable {
+				o, err = goPortable(g)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, reason, err := o.WithTests(context.Background(), g, "", t.TempDir())
+			if err != nil || reason != "" {
+				t.Fatal(err, reason)
+			}
+			dir := t.TempDir()
+			program := filepath.Join(dir, "tests.test")
+			cmd := exec.Command(g.Command, "test", "-vet=off", "-overlay", goOverlay(t, g, o, dir), "-c", "-o", program, ".")
+			cmd.Dir, cmd.Env = "testdata/golang/tests", append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("go test: %v\n%s", err, out)
+			}
+			goPrograms.Store("tests-"+k.name, program)
+			spans, found := goSpans(t, goKind{name: "tests-" + k.name}, []string{"GOMAXPROCS=2"}, "-test.bench=.", "-test.benchtime=20ms", "-test.count=2")
+			for name, want := range map[string]int{
+				"TestBurns": 2, "TestSleeps": 2, "TestStarts": 2, "TestSubs": 2, "TestSubs/a_b": 2, "TestSubs/c": 2, "TestSubs/serial": 2,
+				"TestSkips": 2, "ExampleBurns": 1, "FuzzSeeds": 2, "FuzzSeeds/seed#0": 2,
+				"BenchmarkN-2": 2, "BenchmarkLoop-2": 2, "BenchmarkParallel-2": 2, "BenchmarkSubs/x-2": 2,
+			} {
+				if len(found[name]) != want {
+					t.Errorf("%s: %d tasks, want %d", name, len(found[name]), want)
+				}
+				delete(found, name)
+			}
+			for name := range found {
+				t.Errorf("%s is a task", name)
+			}
+			for _, s := range spans {
+				t.Logf("%-24s %d x %v: %v of processor, %v on threads, %v away, %d uJ", s.name, s.Iterations, s.Took, s.CPUTime, s.InclusiveTime, s.Suspended, s.Inclusive.Energy)
+				per := s.Took / time.Duration(max(1, s.Iterations))
+				timed := s.name == "BenchmarkN-2" || s.name == "BenchmarkLoop-2"
+				switch {
+				case s.home != "example.com/tests":
+					t.Errorf("%s is at home in %q", s.name, s.home)
+				case s.Bench && s.Iterations < 2 || timed && per < 20*time.Microsecond:
+					t.Errorf("%s: %d in %v", s.name, s.Iterations, s.Took)
+				// What it did is what it was there for: less by what its own end took.
+				case timed && (s.InclusiveTime+s.Suspended)*2 < s.Took || s.name == "TestBurns" && s.InclusiveTime < 50*time.Millisecond:
+					t.Errorf("%s: %v on threads of %v", s.name, s.InclusiveTime, s.Took)
+				case s.name == "TestSleeps" && (s.InclusiveTime > 20*time.Millisecond || !k.portable && s.Suspended < 55*time.Millisecond) && !k.portable:
+					t.Errorf("a test that sleeps is there for %v, and away for %v", s.InclusiveTime, s.Suspended)
+				case s.name == "TestStarts" && !k.portable && s.InclusiveTime < 50*time.Millisecond:
+					t.Errorf("what a test starts is not its: %v", s.InclusiveTime)
+				case s.name == "BenchmarkParallel-2" && !k.portable && s.InclusiveTime*2 < time.Duration(s.Iterations)*20*time.Microsecond:
+					t.Errorf("%d parallel iterations took %v on threads", s.Iterations, s.InclusiveTime)
+				}
+			}
+		})
+	}
+}
+
+// goSpan is a task that counts.
+type goSpan struct {
+	name, home string
+	instrument.Span
+	attribute.Cost
+}
+
+// goSpans measures a program and returns its tasks, also by name.
+func goSpans(t *testing.T, k goKind, env []string, args ...string) (spans []goSpan, names map[string][]goSpan) {
+	t.Helper()
+	names = map[string][]goSpan{}
+	server := &instrument.Server{Language: "go"}
+	if err := server.Listen(filepath.Join(t.TempDir(), "server")); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	goMeasured(t, k, env, 0, func(c *checkpoint.Channel, o *measure.Outcome) {
+		server.Channel = c
+		told, sites := server.Spans(), server.Sites()
+		costs := map[checkpoint.SiteID]attribute.Cost{}
+		for _, c := range o.Attributed.Costs {
+			costs[c.Site] = c
+		}
+		if s := o.Attributed.Stats; s.Unwound+s.Closed != 0 {
+			t.Errorf("%+v", s)
+		}
+		for id, span := range told {
+			if span.Bench && span.Iterations == 0 {
+				continue
+			}
+			s := goSpan{sites[id-1].Func, sites[id-1].File, span, costs[id]}
+			spans = append(spans, s)
+			names[s.name] = append(names[s.name], s)
+		}
+	}, args...)
+	return spans, names
 }

@@ -25,10 +25,18 @@ const (
 
 type codegreenEntry struct{ key, value uint64 }
 
+// codegreenPageOne is what the header has of the table of files.
+type codegreenPageOne struct {
+	_            [192]byte
+	given, named uint64
+}
+
 var (
-	codegreenTable *[codegreenSites]uint64
-	codegreenFile  *[codegreenFiles]codegreenEntry
-	codegreenOwner int // process id of cg
+	codegreenTable        *[codegreenSites]uint64
+	codegreenTableOfFiles *[codegreenFiles]codegreenEntry
+	codegreenNameBytes    unsafe.Pointer
+	codegreenFirstPage    *codegreenPageOne
+	codegreenOwner        int // process id of cg
 )
 
 // CodegreenCountedEnter is CodegreenEnter for a site whose calls may be counted
@@ -61,7 +69,7 @@ func CodegreenCountedExit(site uint32) {
 //
 //go:norace
 func CodegreenFile(key uint64) uint32 {
-	if codegreenFile == nil {
+	if codegreenTableOfFiles == nil {
 		return codegreenNone
 	}
 	for i := uint64(0); i < codegreenProbes; i++ {
@@ -69,7 +77,7 @@ func CodegreenFile(key uint64) uint32 {
 		if i < 32 {
 			width = 256 << (i / 8 * 2)
 		}
-		f := &codegreenFile[(key+i)%width]
+		f := &codegreenTableOfFiles[(key+i)%width]
 		switch atomic.Load64(&f.key) {
 		case key:
 			if v := atomic.Load64(&f.value); v != 0 {
@@ -127,7 +135,9 @@ func codegreenOpen() {
 		space = st.Ino
 	}
 	codegreenTable = (*[codegreenSites]uint64)(unsafe.Pointer(&mem[table]))
-	codegreenFile = (*[codegreenFiles]codegreenEntry)(unsafe.Pointer(&mem[files]))
+	codegreenTableOfFiles = (*[codegreenFiles]codegreenEntry)(unsafe.Pointer(&mem[files]))
+	codegreenNameBytes = unsafe.Pointer(&mem[files+codegreenFiles*16])
+	codegreenFirstPage = (*codegreenPageOne)(unsafe.Pointer(&mem[0]))
 	at := func(i int) unsafe.Pointer { return unsafe.Pointer(&mem[i]) }
 	codegreenBegin(at(0), at(codegreenPage), at(codegreenPage+states), uint32(syscall.Getpid()), space, codegreenNap)
 }

@@ -17,4 +17,10 @@ func CodegreenExit(site uint32)
 // codegreenBegin has its body in package runtime.
 func codegreenBegin(head, states, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool)
 
+// codegreenTask says which span the goroutines are part of that this one starts,
+// and returns which one it was.
+//
+//go:linkname codegreenTask runtime.codegreenTask
+func codegreenTask(site uint32) (before uint32)
+
 const codegreenHasCycles = true

@@ -16,6 +16,7 @@ const (
 	codegreenStrand    = 6 << 21 // kind 6, site 0
 	codegreenWide      = 1 << 20 // in the site of a strand word: another word follows
 	codegreenRetry     = 512     // events that are lost before a chunk is asked for again
+	codegreenTold      = 1 << 31 // of g.codegreenBorn: the goroutine has entered its span
 
 	codegreenFirst  = 1
 	codegreenResync = 2
@@ -31,7 +32,7 @@ type codegreenSlot struct {
 	next   uintptr // where the next word goes
 	fast   uintptr // end of the chunk, 0 where a call reads the clock
 
-	end     uintptr // of the chunk, less room for a strand of two words
+	end     uintptr // of the chunk
 	missed  uint64  // events since the last chunk
 	index   uint32  // of the chunk, plus 1
 	started uint32  // the thread has had a chunk
@@ -191,18 +192,23 @@ func codegreenTake(h *codegreenHeader, s *codegreenSlot) bool {
 	return false
 }
 
-// codegreenSwitch tells that a thread's next words are of a goroutine. There is
-// room for two words.
+// codegreenSwitch tells that a thread's next words are of a goroutine, and with
+// its first words which span it is part of. There is room for three words.
 //
 //go:nowritebarrierrec
-func codegreenSwitch(s *codegreenSlot, goid, tick uint64) {
+func codegreenSwitch(s *codegreenSlot, gp *g, tick uint64) {
+	goid := gp.goid
 	s.strand = goid
 	if goid < codegreenWide {
 		codegreenStore(s, tick<<24|codegreenStrand|goid)
-		return
+	} else {
+		codegreenStore(s, tick<<24|codegreenStrand|codegreenWide|goid&(codegreenWide-1))
+		codegreenStore(s, goid>>20<<24|codegreenStrand|codegreenWide)
 	}
-	codegreenStore(s, tick<<24|codegreenStrand|codegreenWide|goid&(codegreenWide-1))
-	codegreenStore(s, goid>>20<<24|codegreenStrand|codegreenWide)
+	if site := gp.codegreenBorn; site != 0 && site < codegreenTold {
+		gp.codegreenBorn = site | codegreenTold
+		codegreenStore(s, tick<<24|uint64(site))
+	}
 }
 
 //go:nosplit
@@ -231,10 +237,10 @@ func codegreenSlowly(bits uint32) {
 			atomic.Xadd64(&h.lost, 1)
 			return
 		}
-		if s.index != 0 && s.end-s.next >= 24 || (s.missed%codegreenRetry == 0 || begin != 0) && codegreenTake(h, s) {
+		if s.index != 0 && s.end-s.next >= 32 || (s.missed%codegreenRetry == 0 || begin != 0) && codegreenTake(h, s) {
 			tick := codegreenTick()
-			if goid := mp.curg.goid; s.strand != goid {
-				codegreenSwitch(s, goid, tick)
+			if s.strand != mp.curg.goid {
+				codegreenSwitch(s, mp.curg, tick)
 			}
 			codegreenStore(s, tick<<24|uint64(bits))
 			releasem(mp)
@@ -309,10 +315,46 @@ func codegreenArrive(gp *g) {
 	if s.strand == gp.goid {
 		return
 	}
-	if s.end-s.next < 16 && (s.missed != 0 || !codegreenTake(h, s)) {
+	if s.end-s.next < 24 && (s.missed != 0 || !codegreenTake(h, s)) {
 		return // the next event tells
 	}
-	codegreenSwitch(s, gp.goid, codegreenTick())
+	codegreenSwitch(s, gp, codegreenTick())
+}
+
+// codegreenTask says which span the goroutines are part of that this one starts.
+//
+//go:linkname codegreenTask
+func codegreenTask(site uint32) (before uint32) {
+	gp := getg()
+	before, gp.codegreenTask = gp.codegreenTask, site
+	return before
+}
+
+// codegreenSpawn is called when a goroutine is made.
+//
+//go:nowritebarrierrec
+func codegreenSpawn(newg, callergp *g) {
+	site := callergp.codegreenTask
+	newg.codegreenTask, newg.codegreenBorn = site, site
+}
+
+// codegreenGone is called, on the scheduler's stack, when a goroutine has ended.
+func codegreenGone(gp *g) {
+	site := gp.codegreenBorn
+	gp.codegreenTask, gp.codegreenBorn = 0, 0
+	h := codegreenHead
+	if h == nil || site < codegreenTold {
+		return
+	}
+	s := codegreenFind(getg().m)
+	if s == nil || s.end-s.next < 24 && (s.missed != 0 || !codegreenTake(h, s)) {
+		return
+	}
+	tick := codegreenTick()
+	if s.strand != gp.goid {
+		codegreenSwitch(s, gp, tick)
+	}
+	codegreenStore(s, tick<<24|1<<21|uint64(site&^codegreenTold))
 }
 
 // codegreenThreadEnd is called when the Go runtime leaves a thread.
