@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,9 +22,10 @@ func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("outp
 // that a place that cannot be written is known at once, and gets its name when
 // the report is whole.
 type output struct {
-	json bool
-	name string
-	part *os.File
+	json  bool
+	name  string
+	part  *os.File
+	bench *output // of --benchfmt, nil for none
 }
 
 func openOutput(c *cli.Context) (*output, error) {
@@ -31,21 +33,36 @@ func openOutput(c *cli.Context) (*output, error) {
 	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
+	if name := c.String("benchfmt"); name != "" {
+		o.bench = &output{name: name}
+		if err := o.bench.open("--benchfmt"); err != nil {
+			return nil, err
+		}
+	}
 	if o.name == "" || o.name == "-" {
 		return o, nil
 	}
+	if err := o.open("-o"); err != nil {
+		o.abandon()
+		return nil, err
+	}
+	return o, nil
+}
+
+// open makes the file that a flag names.
+func (o *output) open(flag string) error {
 	if to, err := filepath.EvalSymlinks(o.name); err == nil {
 		o.name = to // the file that a link names, not the link
 	}
 	if info, err := os.Stat(o.name); err == nil && info.IsDir() {
-		return nil, fail(statusUsage, "-o: %s is a directory", o.name)
+		return fail(statusUsage, "%s: %s is a directory", flag, o.name)
 	} else if err == nil && !info.Mode().IsRegular() { // a pipe, /dev/null
 		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
 		if err != nil {
-			return nil, fail(statusUsage, "-o: %w", err)
+			return fail(statusUsage, "%s: %w", flag, err)
 		}
 		o.part = f
-		return o, nil
+		return nil
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.name), "."+filepath.Base(o.name)+".part-")
 	if err != nil {
@@ -53,7 +70,7 @@ func openOutput(c *cli.Context) (*output, error) {
 		if errors.As(err, &p) {
 			err = p.Err
 		}
-		return nil, fail(statusUsage, "-o: %s cannot be written: %w", o.name, err)
+		return fail(statusUsage, "%s: %s cannot be written: %w", flag, o.name, err)
 	}
 	mode := 0o666 &^ umask()
 	if info, err := os.Stat(o.name); err == nil {
@@ -61,7 +78,7 @@ func openOutput(c *cli.Context) (*output, error) {
 	}
 	f.Chmod(os.FileMode(mode))
 	o.part = f
-	return o, nil
+	return nil
 }
 
 // umask is the mask that new files get; it can only be read by setting it.
@@ -72,6 +89,9 @@ func umask() int {
 }
 
 func (o *output) abandon() {
+	if o.bench != nil {
+		o.bench.abandon()
+	}
 	if o.part != nil && o.part.Name() != o.name {
 		o.part.Close()
 		os.Remove(o.part.Name())
@@ -86,6 +106,13 @@ func (o *output) write(r *report.Run, verbose bool) error {
 		return err
 	}
 	failed := o.save(b)
+	if o.bench != nil {
+		var lines bytes.Buffer
+		if err := r.Benchfmt(&lines); err != nil {
+			return err
+		}
+		failed = errors.Join(failed, o.bench.save(lines.Bytes()))
+	}
 	if !o.json {
 		t := report.Terminal{Width: 100, Verbose: verbose}
 		if fd := int(os.Stderr.Fd()); term.IsTerminal(fd) {

@@ -120,7 +120,16 @@ func (b *goBuild) addRuntime(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("go %s: %w", b.t.version, err)
 		}
-		b.ride, b.portable = o.Files, o.Reason
+		b.portable = o.Reason
+		if b.target.test {
+			var reason string
+			if o, reason, err = o.WithTests(ctx, g, b.s.Cache, b.s.Dir); err != nil {
+				return fmt.Errorf("go %s: %w", b.t.version, err)
+			}
+			b.portable = strings.TrimPrefix(b.portable+"; "+reason, "; ")
+			b.portable = strings.TrimSuffix(b.portable, "; ")
+		}
+		b.ride = o.Files
 	}
 	for name, content := range b.ride {
 		file, err := goStore(b.base, content, filepath.Ext(name))
