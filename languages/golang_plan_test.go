@@ -326,3 +326,66 @@ func FuzzGoText(f *testing.F) {
 		}
 	})
 }
+
+// TestGoTarget takes command lines apart.
+func TestGoTarget(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		flags map[string]string
+		want  string
+	}{
+		{"main.go a", nil, "run [main.go] args [a] build [] list []"},
+		{"main.go util.go x.txt y.go", nil, "run [main.go util.go] args [x.txt y.go] build [] list []"},
+		{"./cmd/app -v x", nil, "run [./cmd/app] args [-v x] build [] list []"},
+		{"acme/cmd/app", nil, "run [acme/cmd/app] args [] build [] list []"},
+		{"-race -tags a,b -ldflags=-s . x", nil, "run [.] args [x] build [-race -tags a,b -ldflags=-s] list [-race -tags a,b -ldflags=-s]"},
+		{"-v -a -gcflags all=-N .", map[string]string{"build-flags": `-tags "x y" -ldflags '-X main.a=b c'`},
+			"run [.] args [] build [-tags x y -ldflags -X main.a=b c -v -a -gcflags all=-N] list [-tags x y -ldflags -X main.a=b c] gcflags [all=-N]"},
+		{"-overlay o.json --trimpath test/app", nil, "run [test/app] args [] build [--trimpath] list [--trimpath] overlay o.json"},
+		{"test", nil, "test [.] args [] build [] list []"},
+		{"test ./... -run X -bench . -count 2", nil, "test [./...] args [./... -run X -bench . -count 2] build [] list [] counted"},
+		{"test -v -tags x a b -args -count=1 c", nil, "test [a b] args [-v -tags x a b -args -count=1 c] build [-v -tags x] list [-tags x]"},
+		{"test -race a -unknown b", nil, "test [a] args [-race a -unknown b] build [-race] list [-race]"},
+		{"test -unknown b", nil, "test [.] args [-unknown b] build [] list []"},
+		{"test -overlay=o.json -test.count=3 -exec x .", nil, "test [.] args [-test.count=3 -exec x .] build [-exec x] list [] overlay o.json counted"},
+		{"-race test .", nil, "test [.] args [-race .] build [-race] list [-race]"},
+		{"-tags test main.go", nil, "run [main.go] args [] build [-tags test] list [-tags test]"},
+		{"", nil, "! nothing to run"},
+		{"-race", nil, "! nothing to run"},
+		{"-tags", nil, "! -tags needs a value"},
+		{"-nosuch .", nil, "! \"-nosuch\" is no flag of go build"},
+		{"-o x .", nil, "! -o: the program is built into"},
+		{"-C x .", nil, "! -C: change the folder"},
+		{"-n .", nil, "! -n: nothing would run"},
+		{"-exec x .", nil, "! -exec: the program is run as it is"},
+		{"-buildmode c-shared .", nil, "! -buildmode=c-shared: nothing that runs"},
+		{"test -c .", nil, "! go test -c: nothing would run"},
+		{"test -o x .", nil, "! -o: the program is built"},
+		{"test . -run", nil, "! go test: -run needs a value"},
+		{".", map[string]string{"build-flags": "-tags 'x"}, "! --build-flags: a quote is not closed"},
+		{".", map[string]string{"build-flags": "x"}, "! --build-flags: \"x\" is no flag"},
+		{".", map[string]string{"build-flags": "-tags"}, "! --build-flags: -tags needs a value"},
+	} {
+		p, err := splitGo(Target{Args: strings.Fields(c.args), Flags: c.flags})
+		got := fmt.Sprintf("run %v args %v build %v list %v", p.names, p.args, p.build, p.listed)
+		if p.test {
+			got = "test" + strings.TrimPrefix(got, "run")
+		}
+		if len(p.gcflags) > 0 {
+			got += fmt.Sprintf(" gcflags %v", p.gcflags)
+		}
+		if p.overlay != "" {
+			got += " overlay " + p.overlay
+		}
+		if p.counted {
+			got += " counted"
+		}
+		if want, fails := strings.CutPrefix(c.want, "! "); fails {
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", c.args, err, want)
+			}
+		} else if err != nil || got != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", c.args, err, got, want)
+		}
+	}
+}
