@@ -535,7 +535,7 @@ func (b *goBuild) giveWay(said []byte) bool {
 	if err != nil {
 		return false
 	}
-	given := false
+	given := map[string]bool{} // now: one function may have several messages
 	for _, m := range goMessage.FindAllSubmatch(said, -1) {
 		name := string(m[1])
 		if !filepath.IsAbs(name) {
@@ -545,28 +545,32 @@ func (b *goBuild) giveWay(said []byte) bool {
 		for _, u := range b.units {
 			for _, f := range u.made.Files {
 				if f.Name == name && f.Plan != nil && f.Text != "" && !u.without[name] {
-					given = u.leave(b, f, line, string(m[0])) || given
+					u.leave(b, f, line, given)
 				}
 			}
 		}
 	}
-	return given
+	return len(given) > 0
 }
 
-func (u *goUnit) leave(b *goBuild, f goMadeFile, line int, said string) bool {
-	for _, site := range slices.Backward(f.Plan.Sites) { // the innermost
-		if site.Line <= line && line <= site.EndLine {
-			name := fmt.Sprintf("%s:%d", site.Func, site.Line)
-			if !slices.Contains(u.left, name) {
-				u.left = append(u.left, name)
-				b.skip(fmt.Sprintf("%s:%d", f.Name, site.Line), site.Func+" left alone: the compiler refuses it with checkpoints")
-				return true
-			}
+// leave leaves out the innermost function at a line of a file, or if there is none
+// the file.
+func (u *goUnit) leave(b *goBuild, f goMadeFile, line int, given map[string]bool) {
+	for _, site := range slices.Backward(f.Plan.Sites) {
+		if line < site.Line || site.EndLine < line {
+			continue
 		}
+		name := fmt.Sprintf("%s:%d", site.Func, site.Line)
+		if !given[name] {
+			given[name] = true
+			u.left = append(u.left, name)
+			b.skip(fmt.Sprintf("%s:%d", f.Name, site.Line), site.Func+" left alone: the compiler refuses it with checkpoints")
+		}
+		return
 	}
+	given[f.Name] = true
 	u.without[f.Name] = true
 	b.skip(f.Name, "the compiler refuses it with checkpoints")
-	return true
 }
 
 // number tells cg the sites.

@@ -175,3 +175,96 @@ func TestGoPrograms(t *testing.T) {
 		}
 	}
 }
+
+// goModule writes a module and makes it the working folder.
+func goModule(t *testing.T, files map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+}
+
+// TestGoGivesWay: what the compiler refuses with checkpoints only is built
+// without, and told; the rest has them.
+func TestGoGivesWay(t *testing.T) {
+	goModule(t, map[string]string{
+		"go.mod":   "module acme\n\ngo 1.25.0\n",
+		"main.go":  "package main\n\nimport \"acme/p\"\n\n//go:noinline\nfunc small(n int) int { return n }\n\nfunc main() {\n\tfor range 2 {\n\t\tprintln(small(p.Small(1)))\n\t}\n}\n",
+		"p/p.go":   "package p\n\nvar V = func() int { return 1 }()\n\n//go:noinline\nfunc Small(n int) int { return n }\n",
+		"p/p.s":    "",
+		"p/asm.go": "package p\n\nfunc Asm()\n",
+	})
+	target := Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}
+	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
+	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
+	program, err := b.program(context.Background(), packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := filepath.Join(t.TempDir(), "counts")
+	if err := os.WriteFile(counts, make([]byte, 16), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := runGo(t, ".", program, counts); got.stderr != "1\n1\n" {
+		t.Errorf("%+v", got)
+	}
+	if n, err := os.ReadFile(counts); err != nil || binary.NativeEndian.Uint64(n) != 1 {
+		t.Errorf("%v, %d entered; want 1: main", err, n)
+	}
+	cwd, _ := os.Getwd()
+	for name, why := range map[string]string{
+		"main.go:6": "main.small left alone: the compiler refuses it with checkpoints",
+		"p/p.go:3":  "acme/p.init.func1 left alone: the compiler refuses it with checkpoints",
+		"p/p.go:6":  "acme/p.Small left alone: the compiler refuses it with checkpoints",
+	} {
+		if skipped[filepath.Join(cwd, name)] != why {
+			t.Errorf("%s: %q", name, skipped[filepath.Join(cwd, name)])
+		}
+	}
+	if len(skipped) != 3 {
+		t.Errorf("%q", skipped)
+	}
+}
+
+// TestGoKept: a unit that is made is found again, and made anew when a file of it
+// changes or what was kept is gone.
+func TestGoKept(t *testing.T) {
+	goModule(t, map[string]string{"go.mod": "module acme\n\ngo 1.25.0\n", "main.go": "package main\n\nfunc main() { for { break } }\n"})
+	b, packages, _ := goMadeOf(t, Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}, instrument.Options{Granularity: instrument.Fine})
+	prepared := func() (text string, fresh bool) {
+		t.Helper()
+		b.units = nil
+		if err := b.prepare(context.Background(), packages); err != nil {
+			t.Fatal(err)
+		}
+		u := b.units[0]
+		return filepath.Join(b.base, u.made.Files[0].Text), u.planned != nil
+	}
+	first, fresh := prepared()
+	if !fresh {
+		t.Error("not made at first")
+	}
+	if again, fresh := prepared(); fresh || again != first {
+		t.Error("made again")
+	}
+	if err := os.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	if again, fresh := prepared(); !fresh || again != first {
+		t.Error("not made again when it was gone")
+	}
+	if err := os.WriteFile("main.go", []byte("package main\n\nfunc main() { for { return } }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if again, fresh := prepared(); !fresh || again == first {
+		t.Error("not made again when it changed")
+	}
+}
