@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,19 +31,40 @@ import (
 type goKind struct {
 	name     string
 	portable bool
+	release  string   // of Go, "" for the one that is installed
+	arch     string   // of the program, "" for this machine's
+	folder   string   // below testdata/golang
 	args     []string // of go build
 	env      []string
 }
 
 // goTool is the Go command that the tests use.
-var goTool = sync.OnceValues(func() (GoToolchain, error) {
-	out, err := exec.Command("go", "env", "GOROOT", "GOVERSION", "GOARCH").Output()
+var goTool = sync.OnceValues(func() (GoToolchain, error) { return goToolOf("") })
+
+// goToolOf is the toolchain of a release, "" for the one that is installed. One
+// that lies in the module cache is reached by a link: the go command lets no
+// file there be replaced.
+func goToolOf(release string) (GoToolchain, error) {
+	cmd := exec.Command("go", "env", "GOROOT", "GOVERSION", "GOARCH")
+	if release != "" {
+		cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+release)
+	}
+	out, err := cmd.Output()
 	if err != nil {
 		return GoToolchain{}, err
 	}
 	f := strings.Fields(string(out))
-	return GoToolchain{Command: filepath.Join(f[0], "bin", "go"), Root: f[0], Version: f[1], Arch: f[2]}, nil
-})
+	g := GoToolchain{Command: filepath.Join(f[0], "bin", "go"), Root: f[0], Version: f[1], Arch: f[2]}
+	if release != "" {
+		link := filepath.Join(javaDir, release)
+		if err := os.Symlink(g.Root, link); err != nil && !errors.Is(err, os.ErrExist) {
+			return g, err
+		}
+		g.Command, g.Root = filepath.Join(link, "bin", "go"), link
+		g.Env = append(os.Environ(), "GOROOT="+link, "GOTOOLCHAIN=local")
+	}
+	return g, nil
+}
 
 var goPrograms sync.Map // of paths, by the name of the kind
 
@@ -51,9 +74,12 @@ func goBuild(t testing.TB, k goKind) string {
 	if p, ok := goPrograms.Load(k.name); ok {
 		return p.(string)
 	}
-	g, err := goTool()
+	g, err := goToolOf(k.release)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if k.arch != "" {
+		g.Arch, k.env = k.arch, append(k.env, "GOARCH="+k.arch)
 	}
 	var o GoOverlay
 	if k.portable {
@@ -67,8 +93,9 @@ func goBuild(t testing.TB, k goKind) string {
 	dir := filepath.Join(javaDir, "golang-"+k.name)
 	overlay := goOverlay(t, g, o, dir)
 	program := filepath.Join(dir, "program")
-	cmd := exec.Command(g.Command, slices.Concat([]string{"build", "-overlay", overlay, "-o", program}, k.args, []string{"testdata/golang/main.go"})...)
-	cmd.Env = slices.Concat(os.Environ(), []string{"GOFLAGS="}, k.env)
+	cmd := exec.Command(g.Command, slices.Concat([]string{"build", "-overlay", overlay, "-o", program}, k.args, []string{"."})...)
+	cmd.Dir = filepath.Join("testdata/golang", k.folder)
+	cmd.Env = slices.Concat(os.Environ(), g.Env, []string{"GOFLAGS=", "GOWORK=off"}, k.env)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -591,4 +618,279 @@ func goSpans(t *testing.T, k goKind, env []string, args ...string) (spans []goSp
 		}
 	}, args...)
 	return spans, names
+}
+
+// However a program is built, it tells the same.
+func TestGoBuilds(t *testing.T) {
+	for _, k := range []goKind{
+		{name: "race", args: []string{"-race"}},
+		{name: "race-portable", portable: true, args: []string{"-race"}},
+		{name: "cover", args: []string{"-cover"}},
+		{name: "no-cgo", env: []string{"CGO_ENABLED=0"}},
+		{name: "cgo", args: []string{"-tags", "netcgo"}, env: []string{"CGO_ENABLED=1"}},
+		{name: "external", args: []string{"-ldflags=-linkmode=external"}, env: []string{"CGO_ENABLED=1"}},
+		{name: "static", args: []string{"-ldflags=-linkmode=external -extldflags=-static"}, env: []string{"CGO_ENABLED=1"}},
+		{name: "pie", args: []string{"-buildmode=pie"}},
+		{name: "trimpath", args: []string{"-trimpath"}},
+		{name: "stripped", args: []string{"-ldflags=-s -w"}},
+		{name: "no-optimizing", args: []string{"-gcflags=all=-N -l"}},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			if strings.HasPrefix(k.name, "cover") {
+				t.Setenv("GOCOVERDIR", t.TempDir())
+			}
+			goSame(t, k)
+			if strings.HasPrefix(k.name, "race") {
+				// What has no order but that of its checkpoints is a race.
+				if o := goRun(t, k, nil, "race"); o.status != 66 || !strings.Contains(o.stderr, "DATA RACE") {
+					t.Errorf("status %d: %s", o.status, o.stderr)
+				}
+			}
+		})
+	}
+}
+
+// goSame runs what tells whether a program was built right.
+func goSame(t *testing.T, k goKind) {
+	o := goRun(t, k, nil, "counts")
+	o.quiet(t, "-497890\n", 0)
+	if o.calls(2) != 1973 || o.calls(3) != 1000 || o.nested(t) != 0 {
+		t.Errorf("%d and %d calls", o.calls(2), o.calls(3))
+	}
+	o = goRun(t, k, nil, "migrate", "500")
+	o.quiet(t, "", 0)
+	if o.nested(t) != 0 || o.calls(4) == 0 {
+		t.Error("migrate")
+	}
+	o = goRun(t, k, nil, "pull", "3000")
+	o.quiet(t, "8000\n", 0)
+	if o.nested(t) != 0 || o.calls(2) != 5000 {
+		t.Errorf("pull: %d calls", o.calls(2))
+	}
+}
+
+// The release before this one, which the go command gets. CG_GO names others.
+func TestGoReleases(t *testing.T) {
+	for _, release := range append([]string{"go1.25.5"}, strings.Fields(os.Getenv("CG_GO"))...) {
+		t.Run(release, func(t *testing.T) {
+			g, err := goToolOf(release)
+			if err != nil {
+				if os.Getenv("CI") != "true" {
+					t.Skipf("%s cannot be had here: %v", release, err)
+				}
+				t.Fatal(err)
+			}
+			o, err := Golang(context.Background(), g, "", t.TempDir())
+			if err != nil || o.Reason != "" {
+				t.Fatal(err, o.Reason)
+			}
+			if _, reason, err := o.WithTests(context.Background(), g, "", t.TempDir()); err != nil || reason != "" {
+				t.Error(err, reason)
+			}
+			goSame(t, goKind{name: release, release: release})
+			goSame(t, goKind{name: release + "-portable", release: release, portable: true})
+		})
+	}
+}
+
+// A reader that is behind is waited for: nothing is lost, and the program's
+// other goroutines go on.
+func TestGoWaits(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		n := 100_000
+		if k.portable {
+			n = 20_000
+		}
+		o := goRun(t, k, nil, "overload", fmt.Sprint(n))
+		o.quiet(t, "", 0)
+		if got := o.calls(3); got != 50*n || o.nested(t) != 0 {
+			t.Errorf("%d calls, want %d", got, 50*n)
+		}
+		t.Logf("%d waits", o.waits)
+	})
+}
+
+// BenchmarkGo gives what checkpoints cost in nanoseconds: the least means of
+// rounds that take turns with an empty call, a reading of the clock, time.Since
+// and a defer in a loop. An operation of "none" has no channel.
+func BenchmarkGo(b *testing.B) {
+	if a := runtime.GOARCH; a != "amd64" && a != "arm64" {
+		b.Skip("the reference reads a counter that " + a + " has not")
+	}
+	for _, k := range append([]goKind{{name: "none"}}, goKinds...) {
+		b.Run(k.name, func(b *testing.B) {
+			rounds := fmt.Sprint(300 * b.N)
+			var out string
+			if k.name == "none" {
+				text, err := exec.Command(goBuild(b, goKinds[0]), "bench", rounds).Output()
+				if err != nil {
+					b.Fatal(err)
+				}
+				out = string(text)
+			} else {
+				out = goRun(b, k, nil, "bench", rounds).stdout
+			}
+			for line := range strings.Lines(out) {
+				name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+				ns, err := strconv.ParseFloat(value, 64)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(ns, name+"-ns")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// The other architecture is assembled and linked.
+func TestGoArchitectures(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		if arch == g.Arch {
+			continue
+		}
+		g.Arch = arch
+		for name, overlay := range map[string]func(GoToolchain) (GoOverlay, error){"scheduler": goScheduler, "portable": goPortable} {
+			o, err := overlay(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			cmd := exec.Command(g.Command, "build", "-overlay", goOverlay(t, g, o, dir), "-o", filepath.Join(dir, "program"), ".")
+			cmd.Dir, cmd.Env = "testdata/golang", append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOARCH="+arch, "CGO_ENABLED=0")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s/%s: %v\n%s", arch, name, err, out)
+			}
+		}
+	}
+}
+
+// A program whose reader has gone, or that has no channel, or one of another
+// version, does what it does without cg.
+func TestGoWithoutReader(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		program := goBuild(t, k)
+		run := func(path string, args ...string) string {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, program, args...)
+			cmd.Env = append(os.Environ(), "CG_CHANNEL="+path, fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines")))
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v", args[0], err)
+			}
+			return string(out)
+		}
+		other := filepath.Join(t.TempDir(), "other")
+		if err := os.WriteFile(other, make([]byte, 1<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"", "/none", other, "/dev/null"} {
+			if out := run(path, "counts"); out != "-497890\n" {
+				t.Errorf("%q: %q", path, out)
+			}
+		}
+		channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := channel.Number("m", "main.go", "lines", 16); err != nil {
+			t.Fatal(err)
+		}
+		path := fmt.Sprintf("/proc/%d/fd/%s", os.Getpid(), filepath.Base(channel.Path()))
+		held, err := os.OpenFile(path, os.O_RDWR, 0) // the file outlives the channel
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Close()
+		time.AfterFunc(100*time.Millisecond, func() { channel.Close() })
+		// More than fits: it waits until it sees that nobody reads.
+		if out := run(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), held.Fd()), "overload", "200000"); out != "" {
+			t.Errorf("%q", out)
+		}
+	})
+}
+
+// With fewer chunks than threads, what is not written is counted.
+func TestGoLoses(t *testing.T) {
+	goEach(t, func(t *testing.T, k goKind) {
+		program := goBuild(t, k)
+		channel, err := checkpoint.New(checkpoint.SystemClock(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer channel.Close()
+		if _, err := channel.Number("m", "main.go", "lines", 16); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(program, "threads", "6")
+		cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines")))
+		events, told := 0, uint64(0)
+		fold := func(r checkpoint.Run) int {
+			for _, w := range r.Words {
+				if _, kind, site := checkpoint.Unpack(w); site != 0 && kind != checkpoint.Strand {
+					events++
+				}
+			}
+			told += r.Lost
+			return len(r.Words)
+		}
+		done := make(chan error, 1)
+		go func() { out, err := cmd.CombinedOutput(); t.Log(string(out)); done <- err }()
+		for open := true; open; {
+			select {
+			case err := <-done:
+				if open = false; err != nil {
+					t.Error(err)
+				}
+			case <-time.After(time.Millisecond):
+				channel.Drain(fold)
+			}
+		}
+		channel.Finish(fold)
+		const want = 2 + 6*2*1000
+		if channel.Lost() == 0 || uint64(events)+channel.Lost() != want {
+			t.Errorf("%d written and %d lost, want %d together", events, channel.Lost(), want)
+		}
+	})
+}
+
+// Threads of C call Go, with frames of Go below and without, and end.
+func TestGoCallsFromC(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CI") != "true" {
+		t.Skip("no C compiler")
+	}
+	for _, k := range goKinds {
+		t.Run(k.name, func(t *testing.T) {
+			o := goRun(t, goKind{name: "cgo-" + k.name, portable: k.portable, folder: "cgo", env: []string{"CGO_ENABLED=1"}}, nil)
+			o.quiet(t, "", 0)
+			if o.nested(t) != 0 || o.calls(4) != 20*4*100 || o.calls(5) != 20*4*10 {
+				t.Errorf("%d and %d calls", o.calls(4), o.calls(5))
+			}
+			t.Logf("%d threads", len(o.threads))
+		})
+	}
+}
+
+// Where the scheduler does not take checkpoints, another implementation takes
+// their place and says so in a line: here on a processor of 32 bits.
+func TestGoFallback(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Arch != "amd64" {
+		t.Skip("only amd64 runs programs for 386")
+	}
+	g.Arch = "386"
+	g.Env = append(os.Environ(), "CGO_ENABLED=0")
+	o, err := Golang(context.Background(), g, "", t.TempDir())
+	if err != nil || o.Scheduler || !strings.Contains(o.Reason, "not written for 386") || strings.Contains(o.Reason, "\n") {
+		t.Fatalf("%v, %q", err, o.Reason)
+	}
+	goSame(t, goKind{name: "386", portable: true, arch: "386", env: []string{"CGO_ENABLED=0"}})
 }

@@ -25,10 +25,15 @@ type strand struct {
 	top   int32 // with stack and sites as in thread, while it is on none
 	stack []int32
 	sites []checkpoint.SiteID
-	// starts are the pieces of the strand that are still to be folded, the
-	// next one first.
-	starts []checkpoint.Tick
+	// starts, from next on, are when the pieces of the strand begin that are
+	// still to be folded.
+	starts   []checkpoint.Tick
+	next     int
+	unsorted bool
 }
+
+// more reports whether pieces of the strand are still to be folded.
+func (s *strand) more() bool { return s.next < len(s.starts) }
 
 // proc is a process with strands.
 type proc struct {
@@ -143,11 +148,11 @@ func (a *Attributor) forget(t *thread) {
 
 // retire gives up a strand that has no frames, is nowhere and has no pieces.
 func (a *Attributor) retire(s *strand) {
-	if s.on != nil || s.top != root || len(s.starts) > 0 || s.proc == nil {
+	if s.on != nil || s.top != root || s.more() || s.proc == nil {
 		return
 	}
 	delete(s.proc.strands, s.id)
-	if len(a.spare) < 1024 && cap(s.stack) < 256 {
+	if len(a.spare) < 1024 && cap(s.stack) < 256 && cap(s.starts) < 256 {
 		*s = strand{stack: s.stack[:0], starts: s.starts[:0]}
 		a.spare = append(a.spare, s)
 	}
@@ -242,7 +247,12 @@ func (a *Attributor) begin(t *thread, id uint64, at checkpoint.Tick) {
 	p := piece{start: at, first: at, from: len(t.words), to: len(t.words)}
 	if id != 0 {
 		p.strand = a.strand(t.proc, id, at)
-		p.strand.starts = append(p.strand.starts, at)
+		s := p.strand
+		if !s.more() {
+			s.starts, s.next = s.starts[:0], 0
+		}
+		s.unsorted = s.unsorted || s.more() && at < s.starts[len(s.starts)-1]
+		s.starts = append(s.starts, at)
 	}
 	t.pieces = append(t.pieces, p)
 }
@@ -255,8 +265,9 @@ func (a *Attributor) Merge() {
 	threads := slices.Clone(a.batch)
 	for _, t := range threads {
 		for _, p := range t.pieces {
-			if p.strand != nil && len(p.strand.starts) > 1 && !slices.IsSorted(p.strand.starts) {
-				slices.Sort(p.strand.starts)
+			if s := p.strand; s != nil && s.unsorted {
+				slices.Sort(s.starts[s.next:])
+				s.unsorted = false
 			}
 		}
 	}
@@ -289,9 +300,9 @@ func (a *Attributor) piece(t *thread) {
 	}
 	until := ^checkpoint.Tick(0)
 	if s != nil {
-		s.starts = slices.Delete(s.starts, 0, 1)
-		if len(s.starts) > 0 {
-			until = s.starts[0]
+		s.next++
+		if s.more() {
+			until = s.starts[s.next]
 		}
 	}
 	words := t.words[p.from:p.to]
@@ -315,11 +326,8 @@ func (a *Attributor) piece(t *thread) {
 	}
 	at = max(at, until)
 	p.from, p.start, p.first = p.from+n, at, at
-	i, _ := slices.BinarySearch(s.starts, at)
-	for i < len(s.starts) && s.starts[i] == at {
-		i++
-	}
-	s.starts = slices.Insert(s.starts, i, at)
+	i, _ := slices.BinarySearch(s.starts[s.next:], at)
+	s.starts = slices.Insert(s.starts, s.next+i, at)
 }
 
 // pass charges a thread's time up to a moment.

@@ -353,3 +353,48 @@ func random(t *testing.T, seed uint64, scheduler bool) {
 		}
 	}
 }
+
+// BenchmarkStrands merges what two threads told of goroutines that go from one
+// to the other: six events between two words on who runs, and words that tell
+// of no change of goroutine.
+func BenchmarkStrands(b *testing.B) {
+	for name, events := range map[string]int{"6": 6, "600": 600} {
+		b.Run("events="+name, func(b *testing.B) {
+			const n = 1 << 18
+			var words [2][]uint64
+			at := checkpoint.Tick(origin)
+			for i := 0; len(words[0]) < n; i++ {
+				for th := range words {
+					at += 100
+					w := append(words[th], checkpoint.Word(at, checkpoint.Strand, checkpoint.SiteID(1+(i+th)%16)))
+					for k := range events {
+						at += 30
+						kind, depth := checkpoint.Enter, k
+						if k >= events/2 {
+							kind, depth = checkpoint.Exit, events-1-k
+						}
+						w = append(w, checkpoint.Word(at, kind, checkpoint.SiteID(1+depth)))
+					}
+					words[th] = append(w, checkpoint.Word(at, checkpoint.Strand, 0))
+				}
+			}
+			total := 0
+			for b.Loop() {
+				a := New([]nemb.Domain{counter}, 2)
+				total = 0
+				for k := 0; k < len(words[0]); k += 8192 {
+					for th := range words {
+						w := words[th][k:min(len(words[th]), k+8192)]
+						r := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: uint32(th + 1)}, First: k == 0, Start: origin, Words: w, Strands: true}
+						total += a.Fold(r, at+1000, 1<<62)
+					}
+					a.Merge()
+				}
+				if a.Stats.Unwound+a.Stats.Closed > 0 {
+					b.Fatalf("%+v", a.Stats)
+				}
+			}
+			b.ReportMetric(float64(total)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mwords/s")
+		})
+	}
+}

@@ -23,10 +23,10 @@
 	JCC   slowly                            \
 	MOVL  AX, R8                            \
 	RDTSC                                   \
-	SHLQ  $32, DX                           \
-	ORQ   DX, AX                            \
 	SHLQ  $24, AX                           \
+	SHLQ  $56, DX                           \ // of the 40 bits that are kept
 	ORQ   R8, AX                            \
+	ORQ   DX, AX                            \
 	MOVQ  AX, (R12)                         \
 	ADDQ  $8, R12                           \
 	MOVQ  R12, codegreenSlot_next(R11)      \

@@ -29,12 +29,15 @@ func main() {
 	programs[os.Args[1]](n)
 }
 
-var programs map[string]func(int)
+var programs = map[string]func(int){}
 
 func init() {
-	programs = map[string]func(int){
+	for name, f := range map[string]func(int){
 		"counts": counts, "migrate": migrate, "blocked": blocked, "many": many, "panic": panics, "goexit": goexit,
 		"ready": ready, "child": child, "exec": execs, "pull": pull, "locked": locked, "spin": spin, "unknown": unknown,
+		"race": race, "overload": overload, "threads": threads,
+	} {
+		programs[name] = f // those of other files are there
 	}
 }
 
@@ -290,4 +293,57 @@ func unknown(int) {
 	cg.CodegreenCountedExit(none + 1)
 	cg.CodegreenExit(none + 1)
 	fib(1)
+}
+
+var shared int
+
+//go:noinline
+func write() {
+	{
+		cg.CodegreenEnter(base + 4)
+		defer cg.CodegreenExit(base + 4)
+	}
+	shared++
+}
+
+// race writes from two goroutines, one behind the other, with nothing but
+// checkpoints to order them.
+func race(int) {
+	done := make(chan bool, 2)
+	go func() { write(); done <- true }()
+	time.Sleep(50 * time.Millisecond)
+	go func() { write(); done <- true }()
+	<-done
+	<-done
+}
+
+// overload makes events in many more goroutines than there are threads.
+func overload(n int) {
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			for i := range n {
+				small(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// threads makes events on n threads at the same time.
+func threads(n int) {
+	var wg, all sync.WaitGroup
+	all.Add(n)
+	for range n {
+		wg.Go(func() {
+			runtime.LockOSThread()
+			small(0)
+			all.Done()
+			all.Wait()
+			for i := range 999 {
+				small(i)
+			}
+		})
+	}
+	wg.Wait()
 }
