@@ -234,6 +234,33 @@ func TestGoGivesWay(t *testing.T) {
 	}
 }
 
+// TestGoTestsGiveWay: so it is with tests; what does not compile without
+// checkpoints either is go test's to tell.
+func TestGoTestsGiveWay(t *testing.T) {
+	goModule(t, map[string]string{
+		"go.mod":          "module acme\n\ngo 1.25.0\n",
+		"a/a.go":          "package a\n\n//go:noinline\nfunc Small(n int) int { return n }\n",
+		"a/a_test.go":     "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(Small(1)) }\n",
+		"wrong/w.go":      "package wrong\n\nfunc F() int { return \"x\" }\n",
+		"wrong/w_test.go": "package wrong\n\nimport \"testing\"\n\nfunc TestW(t *testing.T) {}\n",
+	})
+	target := Target{Args: []string{"test", "./..."}, Flags: map[string]string{"inline": "true"}}
+	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
+	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
+	args, err := b.tests(context.Background(), packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cwd, _ := os.Getwd()
+	if why := skipped[filepath.Join(cwd, "a/a.go:4")]; why != "acme/a.Small left alone: the compiler refuses it with checkpoints" {
+		t.Errorf("%q", skipped)
+	}
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("ok  \tacme/a")) || !bytes.Contains(out, []byte("FAIL\tacme/wrong [build failed]")) || !bytes.Contains(out, []byte("wrong/w.go:3:23: cannot use")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // TestGoKept: a unit that is made is found again, and made anew when a file of it
 // changes or what was kept is gone.
 func TestGoKept(t *testing.T) {

@@ -18,7 +18,7 @@ failed=0
 # outcomes FILE: of go test -json, a line for each test that ended.
 outcomes() {
   python3 - "$1" <<'P'
-import json, sys
+import json, re, sys
 seen = {}
 for line in open(sys.argv[1]):
     try:
@@ -27,8 +27,8 @@ for line in open(sys.argv[1]):
         continue
     if e.get("Action") in ("pass", "fail", "skip") and "Package" in e:
         seen[e["Package"] + " " + e.get("Test", "")] = e["Action"]
-for name in sorted(seen):
-    print(name, seen[name])
+for line in sorted(re.sub("0x[0-9a-f]+", "0x", name) + " " + how for name, how in seen.items()): # some are named by addresses
+    print(line)
 P
 }
 
