@@ -439,21 +439,53 @@ func (b *goBuild) write() (string, error) {
 	return goStore(b.base, text, ".json")
 }
 
+// tools are the flags by which the toolchain's commands see what the overlay does
+// not tell them: the linker of a relocated toolchain where the standard library
+// is, and cover, which reads the files where they are, the written ones. nil where
+// there is no need, or the user has commands run by one of their own.
+func (b *goBuild) tools() ([]string, error) {
+	relocated, covers := b.t.root != b.t.home, b.target.covers || strings.Contains(b.t.flags, "-cover")
+	if !relocated && !covers || strings.Contains(b.t.flags, "-toolexec") ||
+		slices.ContainsFunc(b.target.build, func(f string) bool { return strings.Contains(f, "-toolexec") }) {
+		return nil, nil
+	}
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	var script strings.Builder
+	script.WriteString("#!/bin/sh\ntool=$1\nshift\ncase $tool in\n")
+	if relocated {
+		fmt.Fprintf(&script, "*/link) GOROOT=%s; export GOROOT ;;\n", quote(b.t.home))
+	}
+	if covers {
+		script.WriteString("*/cover) for a; do\n\tshift\n\tcase $a in\n")
+		for _, u := range b.units {
+			for _, f := range u.made.Files {
+				if to := b.overlay[f.Name]; to != "" {
+					fmt.Fprintf(&script, "\t%s) a=%s ;;\n", quote(f.Name), quote(to))
+				}
+			}
+		}
+		script.WriteString("\tesac\n\tset -- \"$@\" \"$a\"\ndone ;;\n")
+	}
+	script.WriteString("esac\nexec \"$tool\" \"$@\"\n")
+	file, err := goStore(b.base, []byte(script.String()), ".sh")
+	if err != nil {
+		return nil, err
+	}
+	return []string{"-toolexec=" + file}, os.Chmod(file, 0o700)
+}
+
 // program builds the program and returns its path. What the compiler refuses only
 // with checkpoints is built without them: the function, else the file.
 func (b *goBuild) program(ctx context.Context, packages []*goPackage) (string, error) {
-	relink, err := b.t.relink(b.base)
-	if err != nil {
-		return "", err
-	}
-	if slices.ContainsFunc(b.target.build, func(f string) bool { return strings.Contains(f, "toolexec") }) {
-		relink = nil
-	}
 	for range 100 {
 		if err := b.prepare(ctx, packages); err != nil {
 			return "", err
 		}
 		overlay, err := b.write()
+		if err != nil {
+			return "", err
+		}
+		tools, err := b.tools()
 		if err != nil {
 			return "", err
 		}
@@ -474,7 +506,7 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (string, e
 		}
 		program := filepath.Join(folder, goProgramName(b.target, packages))
 		args := append([]string{"build"}, b.target.build...)
-		args = append(append(args, relink...), "-overlay="+overlay, "-o", program)
+		args = append(append(args, tools...), "-overlay="+overlay, "-o", program)
 		_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
 		if err == nil {
 			goUsed(folder)

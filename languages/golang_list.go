@@ -117,7 +117,7 @@ func below(folder, path string) bool {
 // relocate lets the overlay add files to a toolchain that go itself has
 // downloaded: it lies in the module cache, where go takes no replacement. It
 // gets another path, by a link; the linker, which writes the paths of the
-// standard library into the program, is told the real one.
+// standard library into the program, is told the real one (goBuild.tools).
 func (t *goTool) relocate(base string) error {
 	if !below(t.cache, t.home) {
 		return nil
@@ -136,20 +136,6 @@ func (t *goTool) relocate(base string) error {
 	t.path = filepath.Join(t.root, "bin", "go")
 	t.env = []string{"GOROOT=" + t.root, "GOTOOLCHAIN=local"}
 	return nil
-}
-
-// relink is the flag by which the linker of a relocated toolchain writes the
-// real paths of the standard library; nil where there is no need.
-func (t *goTool) relink(base string) ([]string, error) {
-	if t.root == t.home {
-		return nil, nil
-	}
-	script := fmt.Sprintf("#!/bin/sh\ncase $1 in */link) GOROOT='%s' exec \"$@\" ;; *) exec \"$@\" ;; esac\n", strings.ReplaceAll(t.home, "'", `'\''`))
-	file, err := goStore(base, []byte(script), ".sh")
-	if err != nil {
-		return nil, err
-	}
-	return []string{"-toolexec=" + file}, os.Chmod(file, 0o700)
 }
 
 // goPackage is what go list tells of a package.

@@ -174,19 +174,20 @@ func launchGo(t Target, s Setup) (Command, error) {
 // what is measured is the tests, and the links before them. A result that go
 // has kept tells nothing of energy: the tests are run.
 func (b *goBuild) tests(ctx context.Context, packages []*goPackage) ([]string, error) {
-	relink, err := b.t.relink(b.base)
-	if err != nil {
-		return nil, err
-	}
-	overlay := ""
+	var flags []string
 	for range 100 {
 		if err := b.prepare(ctx, packages); err != nil {
 			return nil, err
 		}
-		if overlay, err = b.write(); err != nil {
+		overlay, err := b.write()
+		if err != nil {
 			return nil, err
 		}
-		refused, err := b.compiled(ctx, append(slices.Clone(relink), "-overlay="+overlay))
+		if flags, err = b.tools(); err != nil {
+			return nil, err
+		}
+		flags = append(flags, "-overlay="+overlay)
+		refused, err := b.compiled(ctx, flags)
 		if err != nil {
 			return nil, err
 		}
@@ -206,8 +207,7 @@ func (b *goBuild) tests(ctx context.Context, packages []*goPackage) ([]string, e
 			break // go test tells it
 		}
 	}
-	args := append([]string{b.t.path, "test"}, relink...)
-	args = append(args, "-overlay="+overlay)
+	args := append([]string{b.t.path, "test"}, flags...)
 	if !b.target.counted {
 		args = append(args, "-count=1")
 	}

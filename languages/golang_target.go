@@ -16,6 +16,7 @@ type goTarget struct {
 	names   []string // files or packages
 	args    []string // the program's, or all that go test gets, without overlays
 	counted bool     // go test: -count is given
+	covers  bool     // coverage is asked for
 }
 
 // Flags of the go command (go help build, go help test, go help testflag): those
@@ -76,6 +77,8 @@ func (p *goTarget) take(name, value string, words []string) error {
 	case "overlay":
 		p.overlay = value
 		return nil
+	case "cover", "covermode", "coverpkg":
+		p.covers = true
 	case "gcflags":
 		p.gcflags = append(p.gcflags, value)
 	}
@@ -196,6 +199,8 @@ func (p *goTarget) splitTest(args []string) error {
 			return refuse(2, "go test -c: nothing would run; leave it out")
 		case name == "count":
 			p.counted = true
+		case name == "coverprofile":
+			p.covers = true
 		}
 		if name != "overlay" {
 			p.args = append(p.args, words...)
