@@ -547,7 +547,7 @@ func TestGoTesting(t *testing.T) {
 			spans, found := goSpans(t, goKind{name: "tests-" + k.name}, []string{"GOMAXPROCS=2"}, "-test.bench=.", "-test.benchtime=20ms", "-test.count=2")
 			for name, want := range map[string]int{
 				"TestBurns": 2, "TestSleeps": 2, "TestStarts": 2, "TestSubs": 2, "TestSubs/a_b": 2, "TestSubs/c": 2, "TestSubs/serial": 2,
-				"TestSkips": 2, "ExampleBurns": 1, "FuzzSeeds": 2, "FuzzSeeds/seed#0": 2,
+				"TestSkips": 2, "Example_burns": 1, "FuzzSeeds": 2, "FuzzSeeds/seed#0": 2,
 				"BenchmarkN-2": 2, "BenchmarkLoop-2": 2, "BenchmarkParallel-2": 2, "BenchmarkSubs/x-2": 2,
 			} {
 				if len(found[name]) != want {
@@ -568,11 +568,11 @@ func TestGoTesting(t *testing.T) {
 				case s.Bench && s.Iterations < 2 || timed && per < 20*time.Microsecond:
 					t.Errorf("%s: %d in %v", s.name, s.Iterations, s.Took)
 				// What it did is what it was there for: less by what its own end took.
-				case timed && (s.InclusiveTime+s.Suspended)*2 < s.Took || s.name == "TestBurns" && s.InclusiveTime < 50*time.Millisecond:
+				case timed && (s.InclusiveTime+s.Suspended)*2 < s.Took || s.name == "TestBurns" && s.InclusiveTime*2 < s.Took:
 					t.Errorf("%s: %v on threads of %v", s.name, s.InclusiveTime, s.Took)
-				case s.name == "TestSleeps" && (s.InclusiveTime > 20*time.Millisecond || !k.portable && s.Suspended < 55*time.Millisecond) && !k.portable:
+				case s.name == "TestSleeps" && !k.portable && s.Suspended*2 < s.Took:
 					t.Errorf("a test that sleeps is there for %v, and away for %v", s.InclusiveTime, s.Suspended)
-				case s.name == "TestStarts" && !k.portable && s.InclusiveTime < 50*time.Millisecond:
+				case s.name == "TestStarts" && !k.portable && s.InclusiveTime*2 < s.Took:
 					t.Errorf("what a test starts is not its: %v", s.InclusiveTime)
 				case s.name == "BenchmarkParallel-2" && !k.portable && s.InclusiveTime*2 < time.Duration(s.Iterations)*20*time.Microsecond:
 					t.Errorf("%d parallel iterations took %v on threads", s.Iterations, s.InclusiveTime)

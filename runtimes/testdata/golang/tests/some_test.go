@@ -32,7 +32,7 @@ func TestSubs(t *testing.T) {
 
 func TestSkips(t *testing.T) { t.Skip("on purpose") }
 
-func ExampleBurns() {
+func Example_burns() {
 	fmt.Println("x")
 	// Output: x
 }
