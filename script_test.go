@@ -23,11 +23,21 @@ import (
 	"cg/report"
 )
 
+// goFolders are where go keeps what it has compiled and fetched.
+var goFolders = []string{"GOCACHE", "GOPATH", "GOMODCACHE"}
+
 func TestMain(m *testing.M) {
 	// cg starts itself for its own loads.
 	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && os.Args[1] == "load" {
 		os.Unsetenv("CG_BE_CG")
 		os.Exit(cli.Main(os.Args))
+	}
+	for _, name := range goFolders { // before other folders take their place
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			panic(err)
+		}
+		os.Setenv(name, strings.TrimSpace(string(value)))
 	}
 	cache, err := os.MkdirTemp("", "cg-script-cache-")
 	if err != nil {
@@ -88,6 +98,9 @@ func TestScripts(t *testing.T) {
 			}
 			if home := newestJDK(); home != "" {
 				e.Setenv("NEW_JDK", home)
+			}
+			for _, name := range goFolders {
+				e.Setenv(name, os.Getenv(name))
 			}
 			root, err := os.Getwd()
 			e.Setenv("ROOT", root)

@@ -52,7 +52,7 @@ func runAnalyze(c *cli.Context) error {
 	if err != nil {
 		return refused(err)
 	}
-	if len(target.Args) != 1 {
+	if len(target.Args) != 1 && lang.PlanAs == nil {
 		return fail(statusUsage, "analyze takes one target: cg analyze [LANG] TARGET")
 	}
 	tree := &instrument.Tree{
@@ -61,6 +61,11 @@ func runAnalyze(c *cli.Context) error {
 	}
 	if !c.Bool("save-instrumented") {
 		tree.Outline = lang.Outline // which is no help to Render
+	}
+	if lang.PlanAs != nil {
+		if tree.PlannerFor, err = lang.PlanAs(target, files, tree.Options); err != nil {
+			return refused(err)
+		}
 	}
 	tree.Read(files)
 	if c.Bool("save-instrumented") && lang.Beside == nil {

@@ -144,7 +144,7 @@ func language(c *cli.Context) (*languages.Language, languages.Target, error) {
 	l := languages.Named(args[0])
 	if l != nil {
 		args = args[1:]
-	} else if l = languages.ForFile(args[0]); l == nil {
+	} else if l = languages.ForTarget(args[0]); l == nil {
 		script, path, interpreter := languages.ForScript(args[0])
 		if script == nil {
 			return nil, languages.Target{}, fail(statusUsage, "%s: cannot tell its language; say which before it (%s)", args[0], languages.Names())
@@ -171,7 +171,7 @@ func language(c *cli.Context) (*languages.Language, languages.Target, error) {
 func target(c *cli.Context, l *languages.Language, args []string, interpreter string) (languages.Target, error) {
 	for _, other := range languages.All() {
 		names := []string{other.InterpreterFlag}
-		for _, f := range other.Flags {
+		for _, f := range slices.Concat(other.Flags, other.Switches) {
 			names = append(names, f.Name)
 		}
 		for _, name := range names {
@@ -187,6 +187,11 @@ func target(c *cli.Context, l *languages.Language, args []string, interpreter st
 	for _, f := range l.Flags {
 		if c.IsSet(f.Name) {
 			t.Flags[f.Name] = c.String(f.Name)
+		}
+	}
+	for _, f := range l.Switches {
+		if c.Bool(f.Name) {
+			t.Flags[f.Name] = "true"
 		}
 	}
 	return t, nil

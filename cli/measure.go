@@ -34,6 +34,9 @@ func measureCommand() *cli.Command {
 		for _, f := range l.Flags {
 			interpreters = append(interpreters, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
 		}
+		for _, f := range l.Switches {
+			interpreters = append(interpreters, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+		}
 	}
 	return &cli.Command{
 		Name:      "measure",
@@ -45,9 +48,10 @@ A flag that cg knows is cg's unless -- came before.
 
 TARGET is a script, a directory or archive with a __main__.py, -m MODULE,
 -c TEXT, - for standard input, or the name of a command that is a script; a
-source file or a folder of sources where the language is compiled. Flags of the
-interpreter may stand before it (python -O script.py). With --project DIR it is
-the command that builds and runs the project, in a copy of cg's own:
+source file or a folder of sources where the language is compiled; Go files, a
+Go package, or test and packages of Go. Flags of the interpreter, or of go build,
+may stand before it (python -O script.py, go -race main.go). With --project DIR it
+is the command that builds and runs the project, in a copy of cg's own:
 cg measure java --project DIR -- mvn -q test.
 
 The program's output passes through unchanged and cg's report goes to standard
@@ -59,6 +63,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
+			&cli.StringFlag{Name: "benchfmt", Usage: "write the benchmarks of the run to `FILE` for benchstat: J/op beside ns/op"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},

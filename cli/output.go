@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,9 +22,10 @@ func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("outp
 // that a place that cannot be written is known at once, and gets its name when
 // the report is whole.
 type output struct {
-	json bool
-	name string
-	part *os.File
+	json  bool
+	name  string
+	part  *os.File
+	bench *output // of --benchfmt, nil for none
 }
 
 func openOutput(c *cli.Context) (*output, error) {
@@ -31,27 +33,37 @@ func openOutput(c *cli.Context) (*output, error) {
 	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
-	return o.open()
+	if name := c.String("benchfmt"); name != "" {
+		o.bench = &output{name: name}
+		if err := o.bench.open("--benchfmt"); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.open("-o"); err != nil {
+		o.abandon()
+		return nil, err
+	}
+	return o, nil
 }
 
-// open makes the file that has the output's name, "" and - aside, under another
-// name.
-func (o *output) open() (*output, error) {
+// open makes the file that a flag names, aside under another name; none for ""
+// and -, which is standard output.
+func (o *output) open(flag string) error {
 	if o.name == "" || o.name == "-" {
-		return o, nil
+		return nil
 	}
 	if to, err := filepath.EvalSymlinks(o.name); err == nil {
 		o.name = to // the file that a link names, not the link
 	}
 	if info, err := os.Stat(o.name); err == nil && info.IsDir() {
-		return nil, fail(statusUsage, "-o: %s is a directory", o.name)
+		return fail(statusUsage, "%s: %s is a directory", flag, o.name)
 	} else if err == nil && !info.Mode().IsRegular() { // a pipe, /dev/null
 		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
 		if err != nil {
-			return nil, fail(statusUsage, "-o: %w", err)
+			return fail(statusUsage, "%s: %w", flag, err)
 		}
 		o.part = f
-		return o, nil
+		return nil
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.name), "."+filepath.Base(o.name)+".part-")
 	if err != nil {
@@ -59,7 +71,7 @@ func (o *output) open() (*output, error) {
 		if errors.As(err, &p) {
 			err = p.Err
 		}
-		return nil, fail(statusUsage, "-o: %s cannot be written: %w", o.name, err)
+		return fail(statusUsage, "%s: %s cannot be written: %w", flag, o.name, err)
 	}
 	mode := 0o666 &^ umask()
 	if info, err := os.Stat(o.name); err == nil {
@@ -67,7 +79,7 @@ func (o *output) open() (*output, error) {
 	}
 	f.Chmod(os.FileMode(mode))
 	o.part = f
-	return o, nil
+	return nil
 }
 
 // umask is the mask that new files get; it can only be read by setting it.
@@ -78,6 +90,9 @@ func umask() int {
 }
 
 func (o *output) abandon() {
+	if o.bench != nil {
+		o.bench.abandon()
+	}
 	if o.part != nil && o.part.Name() != o.name {
 		o.part.Close()
 		os.Remove(o.part.Name())
@@ -92,6 +107,13 @@ func (o *output) write(r *report.Run, verbose bool) error {
 		return err
 	}
 	failed := o.save(b)
+	if o.bench != nil {
+		var lines bytes.Buffer
+		if err := r.Benchfmt(&lines); err != nil {
+			return err
+		}
+		failed = errors.Join(failed, o.bench.save(lines.Bytes()))
+	}
 	if !o.json {
 		fmt.Fprint(os.Stderr, "\n"+r.Text(terminal(os.Stderr, verbose)))
 	} else if _, err := os.Stdout.Write(b); err != nil {

@@ -36,14 +36,13 @@ const socketLength = 108
 func prepare(ctx context.Context, lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
 	cache := cacheDir()
 	p := &prepared{}
-	library, err := runtimes.Library(ctx, lang.Native, cache, dir)
-	if err != nil {
-		p.native.Reason = err.Error()
-	}
-	p.native.Path = library
 	clock := checkpoint.SystemClock()
-	if library == "" {
-		clock = checkpoint.Monotonic // which every runtime can read
+	var err error
+	if lang.Native != "" {
+		if p.native.Path, err = runtimes.Library(ctx, lang.Native, cache, dir); err != nil {
+			p.native.Reason = err.Error()
+			clock = checkpoint.Monotonic // which every runtime can read
+		}
 	}
 	if p.channel, err = checkpoint.NewIn(clock, 0, dir); err != nil {
 		return nil, err

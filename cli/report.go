@@ -69,8 +69,8 @@ func runReport(c *cli.Context) error {
 		runs = append(runs, r)
 	}
 	o := report.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names), Table: c.String("table"), Value: c.String("value")}
-	out, err := (&output{name: c.String("output")}).open()
-	if err != nil {
+	out := &output{name: c.String("output")}
+	if err := out.open("-o"); err != nil {
 		return err
 	}
 	defer out.abandon()

@@ -170,7 +170,7 @@ func seriesOptions(c *cli.Context) (*series, error) {
 	case len(lines) > 0 && len(args) > 0:
 		return nil, fail(statusUsage, "-c LINE and CMD do not go together: name the command one way")
 	case len(args) > 0:
-		if c.IsSet("shell") {
+		if given(c, "shell") {
 			return nil, fail(statusUsage, "--shell is for -c LINE; CMD runs as it stands")
 		}
 		s.argvs = [][]string{args}
@@ -369,14 +369,13 @@ var exports = []string{"output", "export-csv", "export-markdown"}
 func openExports(c *cli.Context) (map[string]*output, error) {
 	outs := map[string]*output{}
 	for _, flag := range exports {
-		o, err := (&output{name: c.String(flag)}).open()
-		if err != nil {
+		outs[flag] = &output{name: c.String(flag)}
+		if err := outs[flag].open("--" + flag); err != nil {
 			for _, o := range outs {
 				o.abandon()
 			}
 			return nil, err
 		}
-		outs[flag] = o
 	}
 	if jsonOnStdout(c) && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the figures would be lost: save them with -o FILE")

@@ -572,6 +572,12 @@ func SiteLines(p *Plan) string {
 	return strings.Join(lines, "\n")
 }
 
+// FileKey is the key in the channel's table of files of one that Number
+// numbers.
+func FileKey(file string, p *Plan) uint64 {
+	return checkpoint.Key("", file, SiteLines(p))
+}
+
 // Skip lists a file, or file:line of a function, that runs without checkpoints.
 func (s *Server) Skip(file, reason string) {
 	s.skip(file, reason)

@@ -14,6 +14,8 @@ import (
 // Tree is a set of source files on disk with their plans.
 type Tree struct {
 	Planner Planner
+	// PlannerFor gives the planner of a file, in place of Planner; nil for none.
+	PlannerFor func(file string) Planner
 	// Outline plans a text that Planner cannot place; nil for none.
 	Outline Planner
 	Decode  func([]byte) ([]byte, error)
@@ -43,7 +45,11 @@ func (t *Tree) Read(names []string) {
 			f.Text, err = t.Decode(raw)
 		}
 		if err == nil {
-			f.Plan, err = t.Planner(f.Text, t.Options)
+			plan := t.Planner
+			if t.PlannerFor != nil {
+				plan = t.PlannerFor(name)
+			}
+			f.Plan, err = plan(f.Text, t.Options)
 			if err != nil && t.Outline != nil {
 				if p, refused := t.Outline(f.Text, t.Options); refused == nil {
 					f.Plan, err = p, nil

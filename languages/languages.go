@@ -126,15 +126,17 @@ type Language struct {
 	Name       string // as on the command line
 	Title      string // for people
 	Extensions []string
-	// Native is the C file of the native runtime, below runtimes/native.
+	// Native is the C file of the native runtime, below runtimes/native; "" for a
+	// language whose runtime needs none.
 	Native string
 	// InterpreterFlag is the flag of cg that chooses Target.Interpreter.
 	InterpreterFlag string
 	// Background are the threads that have lines of their own in the ledger;
 	// none if there are none.
 	Background []ThreadClass
-	// Flags are further flags of cg that this language has.
-	Flags []Flag
+	// Flags are further flags of cg that this language has, and Switches those
+	// that take no value; one that is given is "true" among Target.Flags.
+	Flags, Switches []Flag
 	// TargetFlags are flags of the interpreter that stand in a target's place,
 	// with their value behind them.
 	TargetFlags []string
@@ -145,8 +147,14 @@ type Language struct {
 	// Interprets tells whether scripts that begin with "#!command" are of this
 	// language.
 	Interprets func(command string) bool
+	// Recognizes tells whether a target that has no file's ending, such as a folder, is
+	// of this language. nil if there are none.
+	Recognizes func(target string) bool
 	// Plan finds the sites of a source file.
 	Plan instrument.Planner
+	// PlanAs plans the files of a target where more than a file's text tells what
+	// its sites are and how they are called. nil if nothing does.
+	PlanAs func(t Target, files []string, o instrument.Options) (func(file string) instrument.Planner, error)
 	// Outline plans a text that Plan cannot place, by asking the interpreter
 	// for its tree; nil if there is no such way. Nothing of the text is run.
 	Outline instrument.Planner
@@ -156,7 +164,8 @@ type Language struct {
 	// take: UTF-8. It keeps the number and the order of lines.
 	Decode func(source []byte) ([]byte, error)
 	// Render gives the edits that turn the text into one that runs alone and
-	// tells its checkpoints itself. first numbers its first site.
+	// tells its checkpoints itself. first numbers its first site. nil if there is no
+	// such text.
 	Render func(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error)
 	// Beside names files that rendered text needs beside it, with their content.
 	// nil if rendered text does not run alone.
@@ -195,6 +204,19 @@ func Named(name string) *Language {
 func ForFile(name string) *Language {
 	for _, l := range all {
 		if slices.Contains(l.Extensions, filepath.Ext(name)) || slices.Contains(l.TargetFlags, name) {
+			return l
+		}
+	}
+	return nil
+}
+
+// ForTarget finds the language of a target by its ending, or by what is there.
+func ForTarget(name string) *Language {
+	if l := ForFile(name); l != nil {
+		return l
+	}
+	for _, l := range All() {
+		if l.Recognizes != nil && l.Recognizes(name) {
 			return l
 		}
 	}

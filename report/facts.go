@@ -304,6 +304,12 @@ func (r *Run) warnings(f Facts) {
 	if n := len(r.Sites); n > 0 && o.Attributed.Stats.Events == 0 && f.Off == nil && len(o.BlockSites) == 0 {
 		r.Warn("no-calls", fmt.Sprintf("none of the %d functions with checkpoints was entered: either the program runs other code, or a build found its tests up to date and did not run them", n))
 	}
+	if why := f.LanguageMeta["portable"]; why != "" {
+		r.Warn("portable-checkpoints", why)
+	}
+	if n := f.LanguageMeta["inlined_functions"]; n != "" {
+		r.Warn("functions-inlined", n+" functions that the compiler inlines have no checkpoints; what they use is their callers' (--inline gives them some)")
+	}
 	if n := len(r.Skipped); n > 0 {
 		r.Warn("files-skipped", fmt.Sprintf("%d files or functions ran without checkpoints; what they use is their callers'", n))
 	}

@@ -12,8 +12,8 @@ const (
 )
 
 // Prune removes what has lain in the cache for thirty days, once a day: woven
-// and compiled code, copies of projects, and runtimes of earlier versions. All of it is made again when it is
-// needed.
+// and compiled code, copies of projects, what Go programs are built from, and
+// runtimes of earlier versions. All of it is made again when it is needed.
 func Prune(cache string, now time.Time) {
 	stamp := filepath.Join(cache, "pruned")
 	if info, err := os.Stat(stamp); cache == "" || err == nil && now.Sub(info.ModTime()) < pruneEvery {
@@ -23,7 +23,7 @@ func Prune(cache string, now time.Time) {
 		return
 	}
 	os.Chtimes(stamp, now, now)
-	for _, pattern := range []string{"woven/*", "java/*", "projects/*", "python-*", "java-*", "native-*", "golang-*", "*-part-*"} {
+	for _, pattern := range []string{"woven/*", "java/*", "projects/*", "go/*/*", "python-*", "java-*", "native-*", "golang-*", "*-part-*"} {
 		found, _ := filepath.Glob(filepath.Join(cache, pattern))
 		for _, name := range found {
 			if info, err := os.Lstat(name); err == nil && now.Sub(info.ModTime()) > pruneAfter {

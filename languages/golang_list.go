@@ -1,0 +1,278 @@
+package languages
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// goTool is the go command as it is for a working folder: there it may choose
+// another version of itself (go.dev/doc/toolchain).
+type goTool struct {
+	path    string
+	env     []string // added to the environment
+	root    string   // GOROOT as the overlay names it
+	home    string   // GOROOT as it is
+	cache   string   // GOMODCACHE
+	version string   // 1.26.8
+	minor   int      // 26
+	flags   string   // GOFLAGS
+	module  string   // the go.mod in force, "" for none
+	work    string   // the go.work in force, "" for none
+	arch    string
+	cgo     bool
+}
+
+var goVersion = regexp.MustCompile(`^go1\.(\d+)`)
+
+// The releases that are tested.
+const goOldest, goNewest = 25, 26
+
+// findGo finds the go command that the shell would run, or the one that was
+// named, and asks it what is in force here. A program for another system or
+// processor cannot run here, and is refused.
+func findGo(ctx context.Context, name string) (*goTool, error) {
+	if name == "" {
+		name = "go"
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() && strings.Contains(name, "/") {
+		name = filepath.Join(name, "bin", "go")
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, refuse(127, "Go %q not found: install it (https://go.dev/dl, or apt-get install golang), or name a go command with --go PATH", name)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	t := &goTool{path: path}
+	out, said, err := t.output(ctx, "env", "-json", "GOVERSION", "GOROOT", "GOOS", "GOARCH", "GOHOSTOS", "GOHOSTARCH", "GOMODCACHE", "GOFLAGS", "GOMOD", "GOWORK", "CGO_ENABLED")
+	if err != nil {
+		return nil, refuse(1, "%s", goSaid(said, err))
+	}
+	var e map[string]string
+	if err := json.Unmarshal(out, &e); err != nil {
+		return nil, refuse(126, "%s: does not run as Go: %v", path, err)
+	}
+	m := goVersion.FindStringSubmatch(e["GOVERSION"])
+	switch {
+	case m != nil:
+		t.minor, _ = strconv.Atoi(m[1])
+	case strings.HasPrefix(e["GOVERSION"], "devel "):
+		t.minor = goNewest + 1
+	default:
+		return nil, refuse(126, "%s: does not run as Go: its version is %q", path, e["GOVERSION"])
+	}
+	if t.minor < goOldest {
+		return nil, refuse(126, "%s is %s; cg needs Go 1.%d or later (choose another with --go PATH, or GOTOOLCHAIN=go1.%[3]d.0)", path, e["GOVERSION"], goOldest)
+	}
+	if e["GOOS"] != e["GOHOSTOS"] || e["GOARCH"] != e["GOHOSTARCH"] {
+		return nil, refuse(126, "GOOS=%s GOARCH=%s: such a program cannot run here (%s/%s); unset them", e["GOOS"], e["GOARCH"], e["GOHOSTOS"], e["GOHOSTARCH"])
+	}
+	t.version, t.root, t.home = strings.TrimPrefix(e["GOVERSION"], "go"), e["GOROOT"], e["GOROOT"]
+	t.cache, t.flags, t.work, t.arch, t.cgo = e["GOMODCACHE"], e["GOFLAGS"], e["GOWORK"], e["GOARCH"], e["CGO_ENABLED"] == "1"
+	if e["GOMOD"] != os.DevNull {
+		t.module = e["GOMOD"]
+	}
+	if t.work == "off" {
+		t.work = ""
+	}
+	return t, nil
+}
+
+// output runs the go command and returns what it prints and says.
+func (t *goTool) output(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+	cmd := exec.CommandContext(ctx, t.path, args...)
+	cmd.Env = append(os.Environ(), t.env...)
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	err = cmd.Run()
+	return o.Bytes(), e.Bytes(), err
+}
+
+// goSaid is what the go command said, or else why it did not run.
+func goSaid(said []byte, err error) string {
+	if s := strings.TrimSpace(string(said)); s != "" && errors.As(err, new(*exec.ExitError)) {
+		return s
+	}
+	return "the go command: " + err.Error()
+}
+
+// inFolder reports whether a path is in a folder.
+func inFolder(folder, path string) bool {
+	if folder == "" {
+		return false
+	}
+	_, is := below(folder, path)
+	return is
+}
+
+// relocate lets the overlay add files to a toolchain that go itself has
+// downloaded: it lies in the module cache, where go takes no replacement. It
+// gets another path, by a link; the linker, which writes the paths of the
+// standard library into the program, is told the real one (goBuild.tools).
+func (t *goTool) relocate(base string) error {
+	if !inFolder(t.cache, t.home) {
+		return nil
+	}
+	t.root = filepath.Join(base, "root-"+t.version)
+	if real, err := os.Readlink(t.root); err != nil || real != t.home {
+		part := t.root + fmt.Sprintf(".part-%d", os.Getpid())
+		os.Remove(part)
+		if err := os.Symlink(t.home, part); err != nil {
+			return err
+		}
+		if err := os.Rename(part, t.root); err != nil {
+			return err
+		}
+	}
+	t.path = filepath.Join(t.root, "bin", "go")
+	t.env = []string{"GOROOT=" + t.root, "GOTOOLCHAIN=local"}
+	return nil
+}
+
+// goPackage is what go list tells of a package.
+type goPackage struct {
+	Dir, ImportPath, Name, ForTest string
+	Standard, DepOnly              bool
+	Module                         *struct {
+		Path, Dir string
+		Main      bool
+		Replace   *struct{ Version, Dir string }
+	}
+	GoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string
+	EmbedFiles, TestEmbedFiles, XTestEmbedFiles  []string
+}
+
+const goFields = "Dir,ImportPath,Name,ForTest,Standard,DepOnly,Module,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,EmbedFiles,TestEmbedFiles,XTestEmbedFiles"
+
+// own reports whether a package is the program's: of a main module, of one
+// that a workspace or a replace directive takes from a folder, or of none.
+func (p *goPackage) own() bool {
+	m := p.Module
+	switch {
+	case p.Standard:
+		return false
+	case strings.Contains(p.Dir, "/vendor/"):
+		return false
+	case m == nil, m.Main:
+		return true
+	}
+	return m.Replace != nil && m.Replace.Version == ""
+}
+
+// home is the folder of the package's module, or its own.
+func (p *goPackage) home() string {
+	if p.Module != nil && p.Module.Dir != "" {
+		return p.Module.Dir
+	}
+	return p.Dir
+}
+
+// list asks for the packages of a target and all they need.
+func (t *goTool) list(ctx context.Context, target goTarget) ([]*goPackage, error) {
+	args := append([]string{"list", "-json=" + goFields, "-deps"}, target.listed...)
+	if target.test {
+		args = append(args, "-e", "-test")
+	}
+	out, said, err := t.output(ctx, append(args, target.names...)...)
+	if err != nil {
+		return nil, refuse(1, "%s", goSaid(said, err))
+	}
+	var all []*goPackage
+	d := json.NewDecoder(bytes.NewReader(out))
+	for {
+		p := &goPackage{}
+		if err := d.Decode(p); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		all = append(all, p)
+	}
+	if !slices.ContainsFunc(all, func(p *goPackage) bool { return !p.DepOnly }) {
+		return nil, refuse(1, "%s: matches no packages", strings.Join(target.names, " "))
+	}
+	return all, nil
+}
+
+var goCanInline = regexp.MustCompile(`^(.+\.go):(\d+):(\d+): can inline `)
+
+// inlined asks the compiler which functions of the program it inlines: their
+// places by file. It compiles the packages as they are, once; from then on the
+// build cache has the answer. ok is false if it refuses them.
+func (t *goTool) inlined(ctx context.Context, target goTarget, packages []*goPackage) (places map[string][][2]int, ok bool, err error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, false, err
+	}
+	args := append([]string{"list", "-export", "-f", "{{if 0}}{{end}}", "-deps"}, target.listed...)
+	args = append(args, "-trimpath=false")
+	if target.test {
+		args = append(args, "-e", "-test")
+	}
+	var homes []string
+	for _, p := range packages {
+		if p.own() && !slices.Contains(homes, p.home()) {
+			homes = append(homes, p.home())
+		}
+	}
+	for _, home := range homes {
+		r, err := filepath.Rel(cwd, home)
+		if err != nil {
+			return nil, false, err
+		}
+		if !strings.HasPrefix(r, ".") {
+			r = "./" + r
+		}
+		args = append(args, "-gcflags="+r+"/...=-m")
+		if info, err := os.Stat(filepath.Join(home, "vendor")); err == nil && info.IsDir() {
+			args = append(args, "-gcflags="+r+"/vendor/...=")
+		}
+	}
+	for _, flags := range target.gcflags { // theirs match later, and first
+		args = append(args, "-gcflags="+strings.TrimSpace(flags+" -m"))
+	}
+	cmd := exec.CommandContext(ctx, t.path, append(args, target.names...)...)
+	cmd.Env = append(os.Environ(), t.env...)
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, false, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, false, err
+	}
+	places = map[string][][2]int{}
+	lines := bufio.NewReader(said)
+	for {
+		line, err := lines.ReadString('\n')
+		if m := goCanInline.FindStringSubmatch(line); m != nil {
+			file := m[1]
+			if !filepath.IsAbs(file) {
+				file = filepath.Join(cwd, file)
+			}
+			row, _ := strconv.Atoi(m[2])
+			col, _ := strconv.Atoi(m[3])
+			places[file] = append(places[file], [2]int{row, col})
+		}
+		if err != nil {
+			break
+		}
+	}
+	err = cmd.Wait()
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
+		return nil, false, err
+	}
+	return places, err == nil || target.test, ctx.Err()
+}

@@ -1,0 +1,391 @@
+package languages
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"cg/instrument"
+	"cg/instrument/edit"
+)
+
+func TestGoPlan(t *testing.T) {
+	fine := instrument.Options{Granularity: instrument.Fine}
+	for _, c := range []struct {
+		name, source string
+		options      instrument.Options
+		want         string
+	}{
+		{"functions", "package p\nfunc f() { }\nfunc g(x int) (y int) {\n return x\n}\n", fine, `
+			function p.f 2:6-2 2:11-2:12
+			function p.g 3:6-5 3:24-5:1`},
+		{"methods", "package p\ntype T struct{}\nfunc (T) a() {}\nfunc (t T) b() {}\nfunc (*T) c() {}\nfunc (t /* * */ *T) d() {}\nfunc (t *(T),) e() {}", fine, `
+			method p.T.a 3:10-3 3:15-3:15
+			method p.T.b 4:12-4 4:17-4:17
+			method p.(*T).c 5:11-5 5:16-5:16
+			method p.(*T).d 6:21-6 6:26-6:26
+			method p.(*T).e 7:16-7 7:21-7:21`},
+		{"generics", "package p\nfunc M[A, B any](a A) B { return any(a).(B) }\nfunc (l *L[T]) p(x T) {}\nfunc (L[_]) q() { _ = func() {} }", fine, `
+			function p.M[...] 2:6-2 2:26-2:45
+			method p.(*L[...]).p 3:16-3 3:24-3:24
+			method p.L[...].q 4:13-4 4:18-4:33
+			lambda p.L[...].q.func1 4:23-4 4:31-4:31`},
+		{"literals", "package p\nvar a, b = func() int { return 1 }(), func() {}\nfunc f() { func() { go func() {}() }(); defer func() {}() }\nvar c = func() {}", fine, `
+			lambda p.init.func1 2:12-2 2:24-2:34
+			lambda p.init.func2 2:39-2 2:47-2:47
+			function p.f 3:6-3 3:11-3:59
+			lambda p.f.func1 3:12-3 3:20-3:36
+			lambda p.f.func1.1 3:24-3 3:32-3:32
+			lambda p.f.func2 3:47-3 3:55-3:55
+			lambda p.init.func3 4:9-4 4:17-4:17`},
+		{"init", "package p\nfunc init() {}\nfunc (t T) init() {}\nfunc init() { func() {}() }", fine, `
+			function p.init.0 2:6-2 2:14-2:14
+			method p.T.init 3:12-3 3:20-3:20
+			function p.init.1 4:6-4 4:14-4:27
+			lambda p.init.1.func1 4:15-4 4:23-4:23`},
+		{"blank", "package p\nfunc _() { func() {}() }\nfunc (T) _() {}\nvar _ = func() {}", fine, `
+			lambda p.init.func1 4:9-4 4:17-4:17`},
+		{"range over func has no function", "package p\nfunc f(s iter.Seq[int]) { for x := range s { println(x) } }", fine, `
+			function p.f 2:6-2 2:26-2:59`},
+		{"no body, directives", "package p\nfunc a()\n//go:nosplit\nfunc b() {}\n//go:noinline\nfunc c() {}\n//go:linkname d x.d\nfunc d() {}\nfunc x() {}\n\n//go:systemstack\n// more\nfunc e() { func() {}() }\n/*\n//go:nosplitted\n*/\nfunc g() {}", fine, `
+			function p.c 6:6-6 6:11-6:11
+			function p.x 9:6-9 9:11-9:11
+			lambda p.e.func1 13:12-13 13:20-13:20
+			function p.g 17:6-17 17:11-17:11`},
+		{"newer than the grammar", "package p\nfunc f() *int { return new(1 + 2) }\ntype A[T any] = []T\nfunc g() { if ; true {} }", fine, `
+			function p.f 2:6-2 2:16-2:35
+			function p.g 4:6-4 4:11-4:25`},
+		{"crlf", "package p\r\nfunc f() {\r\n\r\n}\r\n", fine, `
+			function p.f 2:6-4 2:11-4:1`},
+		{"byte order mark", "\ufeffpackage p\nfunc f() {}\n", fine, `
+			function p.f 2:6-2 2:11-2:11`},
+		{"coarse", "package main\nfunc main() { func() {}() }\nfunc f() {}\nfunc (T) main() {}", instrument.Options{Granularity: instrument.Coarse, Entry: true}, `
+			function main.main 2:6-2 2:14-2:27`},
+		{"coarse, not what is run", "package main\nfunc main() {}", instrument.Options{Granularity: instrument.Coarse}, ``},
+		{"coarse, no program", "package p\nfunc main() {}", instrument.Options{Granularity: instrument.Coarse, Entry: true}, ``},
+		{"include", "package p\nfunc f() {}\nfunc (*T) f() {}\nfunc g() {}", instrument.Options{Granularity: instrument.Fine, Include: []string{"*.f"}}, `
+			function p.f 2:6-2 2:11-2:11
+			method p.(*T).f 3:11-3 3:16-3:16`},
+		{"exclude", "package p\nfunc f() {}\nfunc g() {}\nfunc (*T) h() {}", instrument.Options{Granularity: instrument.Fine, Exclude: []string{"p.f", "p.g:3"}}, `
+			method p.(*T).h 4:11-4 4:16-4:16`},
+		{"nothing", "package p\n", fine, ``},
+	} {
+		p, err := planGo([]byte(c.source), c.options)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var got strings.Builder
+		for _, q := range p.Points {
+			s := p.Sites[q.Site]
+			fmt.Fprintf(&got, "%s %s %d:%d-%d %d:%d-%d:%d\n", s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line, q.Col, q.EndLine, q.EndCol)
+		}
+		want := strings.ReplaceAll(strings.TrimPrefix(c.want, "\n"), "\t", "")
+		if strings.TrimSpace(got.String()) != strings.TrimSpace(want) {
+			t.Errorf("%s:\n%swant\n%s", c.name, got.String(), want)
+		}
+	}
+}
+
+// TestGoContext: names go on where the files before ended, and what the compiler
+// inlines has no checkpoints, but for main.
+func TestGoContext(t *testing.T) {
+	g, err := parseGo([]byte("package main\nfunc init() {}\nvar a = func() {}\nfunc f() {}\nfunc (T) g() { func() {}() }\nfunc main() {}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inlined := map[int]bool{}
+	for _, place := range [][2]int{{4, 6}, {5, 16}, {6, 6}, {99, 1}, {1, 0}} {
+		inlined[g.offset(place[0], place[1])] = true
+	}
+	p, counts := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{path: "acme/app", inits: 2, literals: 5, inlined: inlined})
+	var names []string
+	for _, s := range p.Sites {
+		names = append(names, s.Func)
+	}
+	if got, want := strings.Join(names, " "), "main.init.2 main.init.func6 main.T.g main.main"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if counts != (goCounts{Inits: 3, Literals: 6, Inlined: 2}) {
+		t.Errorf("%+v", counts)
+	}
+	g, _ = parseGo([]byte("package stock\nfunc (s *Stock) Fib() {}\n"))
+	if p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{path: "acme/stock"}); p.Sites[0].Func != "acme/stock.(*Stock).Fib" {
+		t.Error(p.Sites[0].Func)
+	}
+}
+
+func TestGoPlanLeft(t *testing.T) {
+	p, err := planGo([]byte("package p\nfunc a()\n//go:nosplit\nfunc b() {}\n//go:linkname d x.d\nfunc d() {}\n"), instrument.Options{Granularity: instrument.Fine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []instrument.Left{
+		{Name: "p.a", Line: 2, Reason: "left alone: it has no body in Go"},
+		{Name: "p.b", Line: 4, Reason: "left alone: it is marked //go:nosplit"},
+		{Name: "p.d", Line: 6, Reason: "left alone: //go:linkname gives it another name"},
+	}
+	if !reflect.DeepEqual(p.Left, want) {
+		t.Errorf("%+v", p.Left)
+	}
+}
+
+func TestGoPlanRefuses(t *testing.T) {
+	for source, line := range map[string]string{
+		"":                              "no package clause",
+		"package p\nfunc f( { }":        "line 2",
+		"package p\nvar x = \nfunc f()": "line",
+		"pack\x00age p":                 "line 1",
+	} {
+		if _, err := planGo([]byte(source), instrument.Options{Granularity: instrument.Fine}); err == nil || !strings.Contains(err.Error(), line) && !strings.Contains(err.Error(), "line 1") {
+			t.Errorf("%q: %v", source, err)
+		}
+	}
+}
+
+// TestGoSmall tells the functions that may be counted.
+func TestGoSmall(t *testing.T) {
+	for body, want := range map[string]bool{
+		"return x":                             true,
+		"":                                     true,
+		"t.x = x // c":                         true,
+		"x++; y = 2":                           true,
+		"if a[0] > 1 { return (1) }; return 2": true,
+		"x++; y++; z++":                        false,
+		"return g()":                           false,
+		"return T(x)":                          false,
+		"for { x++ }":                          false,
+		"x <- 1":                               false,
+		"return func() { }":                    false,
+		"go f":                                 false,
+		"return \"a\" + x":                     false,
+		"return \"a\"":                         true,
+		"return x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x": false,
+	} {
+		p, err := planGo([]byte("package p\nfunc f() { "+body+"\n}\n"), instrument.Options{Granularity: instrument.Fine})
+		if err != nil || p.Sites[0].Small != want {
+			t.Errorf("%s: %+v, %v; want small %v", body, p, err, want)
+		}
+	}
+}
+
+// goRewritten is a file with checkpoints by itself.
+func goRewritten(t testing.TB, source []byte, name string) []byte {
+	t.Helper()
+	g, err := parseGo(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{})
+	out, err := renderGo([]goReady{{source: g, plan: p, name: name, key: 7}}, 0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out[0] == nil {
+		return source
+	}
+	return out[0]
+}
+
+// goLaws checks what holds for each rewritten file: the lines are those of the
+// original, each begins as it did, and it parses.
+func goLaws(t testing.TB, name string, source []byte) {
+	t.Helper()
+	text := goRewritten(t, source, "/home/u/x.go")
+	was, is := bytes.Split(source, []byte("\n")), bytes.Split(text, []byte("\n"))
+	if len(was) != len(is) {
+		t.Fatalf("%s: %d lines were %d", name, len(is), len(was))
+	}
+	for i := range was {
+		// What is inserted stands behind "package", a brace or an import.
+		keep := len(was[i])
+		if at := bytes.IndexAny(was[i], "p{\")`"); at >= 0 {
+			keep = at
+		}
+		if !bytes.HasPrefix(is[i], was[i][:keep]) {
+			t.Fatalf("%s:%d: begins otherwise:\n%s\nwas\n%s", name, i+1, is[i], was[i])
+		}
+	}
+	if _, err := parseGoAST(text); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, text[:min(2000, len(text))])
+	}
+}
+
+func TestGoText(t *testing.T) {
+	source := "// doc\n\n//go:build linux\n\npackage p // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n)\n\n//go:noinline\nfunc f() { fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {\n}"
+	want := "// doc\n\n//go:build linux\n\n/*line /x.go:5:1*/package p; import cg_1 \"container/ring\" // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n); var (cg_1_b0 = cg_1.CodegreenFile(0x7);)\n\n//go:noinline\n" +
+		"func f() {cg_1.CodegreenEnter(cg_1_b0 + 1); defer cg_1.CodegreenExit(cg_1_b0 + 1);/*line :13:11*/ fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {cg_1.CodegreenCountedEnter(cg_1_b0 + 2); defer cg_1.CodegreenCountedExit(cg_1_b0 + 2);\n}"
+	g, err := parseGo([]byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{})
+	edits, err := g.edits(p, goNames{"cg_1", "cg_1_b0"}, []goBase{{"cg_1_b0", 7}}, "/x.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := edit.Apply([]byte(source), edits); err != nil || string(got) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+	if text := goRewritten(t, []byte("package p\nvar cg, cg_1 = 1, 2\nfunc f() { for { } }\n"), "/x.go"); !bytes.Contains(text, []byte("import cg_2 ")) {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestGoRoot parses and rewrites the toolchain's own files, those that test the
+// compiler included: tree-sitter's tree and Go's parser tell of each the same. It
+// takes some of the files, and with CG_GO_CORPUS all.
+func TestGoRoot(t *testing.T) {
+	root := goRoot(t)
+	files, sites, faults, stride, seen := 0, 0, 0, 16, 0
+	if os.Getenv("CG_GO_CORPUS") != "" {
+		stride = 1
+	}
+	for _, folder := range []string{"src", "test"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+				return err
+			}
+			if seen++; seen%stride != 0 {
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			want, err := parseGoAST(text)
+			if err != nil {
+				return nil // no Go
+			}
+			files++
+			tree, err := parseGoTree(text)
+			if err != nil {
+				faults++
+			} else if !reflect.DeepEqual(tree, want) {
+				t.Errorf("%s: the parsers differ", path)
+				for i := range min(len(tree.funcs), len(want.funcs)) {
+					if tree.funcs[i] != want.funcs[i] {
+						t.Errorf("%+v\n%+v", tree.funcs[i], want.funcs[i])
+						break
+					}
+				}
+			}
+			sites += len(want.funcs)
+			goLaws(t, path, text)
+			return nil
+		})
+		if err != nil && folder == "src" {
+			t.Fatal(err)
+		}
+	}
+	if files < 400 || sites < 4000 {
+		t.Errorf("only %d files, %d functions", files, sites)
+	}
+	t.Logf("%d files, %d functions; the grammar does not place %d files", files, sites, faults)
+}
+
+// goRoot is the folder of the toolchain.
+func goRoot(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err) // go runs this test
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// FuzzGoText: whatever parses is rewritten within its lines.
+func FuzzGoText(f *testing.F) {
+	for _, s := range []string{
+		"package p\nfunc f() {}", "package p;func f(){if x{};for{};switch{};func(){}()};import \"x\"", "package p; import (\"x\"; `C`); var x = func() {}",
+		"\ufeffpackage p // package q\nfunc (t *T[X]) f() { /* } */ }", "//line a.go:1\npackage p\r\nfunc f() {\r\n}",
+		"package p\nimport \"C\"\nfunc f() { _ = new(1) }\nfunc g() {}",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, source []byte) {
+		if len(source) > 1<<16 {
+			return
+		}
+		if _, err := parseGoAST(source); err != nil {
+			return
+		}
+		goLaws(t, "fuzz", source)
+		tree, err := parseGoTree(source)
+		if err != nil {
+			return
+		}
+		if want, _ := parseGoAST(source); !reflect.DeepEqual(tree, want) {
+			t.Errorf("the parsers differ:\n%+v\n%+v", tree.funcs, want.funcs)
+		}
+	})
+}
+
+// TestGoTarget takes command lines apart.
+func TestGoTarget(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		flags map[string]string
+		want  string
+	}{
+		{"main.go a", nil, "run [main.go] args [a] build [] list []"},
+		{"main.go util.go x.txt y.go", nil, "run [main.go util.go] args [x.txt y.go] build [] list []"},
+		{"./cmd/app -v x", nil, "run [./cmd/app] args [-v x] build [] list []"},
+		{"acme/cmd/app", nil, "run [acme/cmd/app] args [] build [] list []"},
+		{"-race -tags a,b -ldflags=-s . x", nil, "run [.] args [x] build [-race -tags a,b -ldflags=-s] list [-race -tags a,b -ldflags=-s]"},
+		{"-v -a -gcflags all=-N .", map[string]string{"build-flags": `-tags "x y" -ldflags '-X main.a=b c'`},
+			"run [.] args [] build [-tags x y -ldflags -X main.a=b c -v -a -gcflags all=-N] list [-tags x y -ldflags -X main.a=b c] gcflags [all=-N]"},
+		{"-overlay o.json --trimpath test/app", nil, "run [test/app] args [] build [--trimpath] list [--trimpath] overlay o.json"},
+		{"test", nil, "test [.] args [] build [] list []"},
+		{"test ./... -run X -bench . -count 2", nil, "test [./...] args [./... -run X -bench . -count 2] build [] list [] counted"},
+		{"test -v -tags x a b -args -count=1 c", nil, "test [a b] args [-v -tags x a b -args -count=1 c] build [-v -tags x] list [-tags x]"},
+		{"test -race a -unknown b", nil, "test [a] args [-race a -unknown b] build [-race] list [-race]"},
+		{"test -unknown b", nil, "test [.] args [-unknown b] build [] list []"},
+		{"test -overlay=o.json -test.count=3 -exec x .", nil, "test [.] args [-test.count=3 -exec x .] build [-exec x] list [] overlay o.json counted"},
+		{"-race test .", nil, "test [.] args [-race .] build [-race] list [-race]"},
+		{"-tags test main.go", nil, "run [main.go] args [] build [-tags test] list [-tags test]"},
+		{"", nil, "! nothing to run"},
+		{"-race", nil, "! nothing to run"},
+		{"-tags", nil, "! -tags needs a value"},
+		{"-nosuch .", nil, "! \"-nosuch\" is no flag of go build"},
+		{"-o x .", nil, "! -o: the program is built into"},
+		{"-C x .", nil, "! -C: change the folder"},
+		{"-n .", nil, "! -n: nothing would run"},
+		{"-exec x .", nil, "! -exec: the program is run as it is"},
+		{"-buildmode c-shared .", nil, "! -buildmode=c-shared: nothing that runs"},
+		{"test -c .", nil, "! go test -c: nothing would run"},
+		{"test -o x .", nil, "! -o: the program is built"},
+		{"test . -run", nil, "! go test: -run needs a value"},
+		{".", map[string]string{"build-flags": "-tags 'x"}, "! --build-flags: a quote is not closed"},
+		{".", map[string]string{"build-flags": "x"}, "! --build-flags: \"x\" is no flag"},
+		{".", map[string]string{"build-flags": "-tags"}, "! --build-flags: -tags needs a value"},
+	} {
+		p, err := splitGo(Target{Args: strings.Fields(c.args), Flags: c.flags})
+		got := fmt.Sprintf("run %v args %v build %v list %v", p.names, p.args, p.build, p.listed)
+		if p.test {
+			got = "test" + strings.TrimPrefix(got, "run")
+		}
+		if len(p.gcflags) > 0 {
+			got += fmt.Sprintf(" gcflags %v", p.gcflags)
+		}
+		if p.overlay != "" {
+			got += " overlay " + p.overlay
+		}
+		if p.counted {
+			got += " counted"
+		}
+		if want, fails := strings.CutPrefix(c.want, "! "); fails {
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", c.args, err, want)
+			}
+		} else if err != nil || got != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", c.args, err, got, want)
+		}
+	}
+}

@@ -1,0 +1,324 @@
+package languages
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"regexp"
+	"slices"
+	"sort"
+
+	"github.com/smacker/go-tree-sitter/golang"
+
+	"cg/instrument"
+	"cg/instrument/syntax"
+)
+
+var goGrammar = syntax.Lazy(golang.GetLanguage)
+
+// goSource is a Go file taken apart: what a plan and its edits need of it.
+// Offsets are in bytes.
+type goSource struct {
+	text    []byte
+	pkg     string // its package clause
+	clause  int    // where the keyword package stands
+	behind  int    // the end of the package clause
+	imports int    // the end of the last import, or of the package clause
+	cgo     bool   // it imports "C"
+	funcs   []goFunc
+	lines   []int // offsets of the starts of lines
+}
+
+// goFunc is a function of a file, in the order of the text.
+type goFunc struct {
+	name    string // "" of a literal
+	recv    string // the receiver with its parentheses, "" for none
+	generic bool   // it has type parameters of its own
+	start   int    // where its keyword func stands
+	at      int    // where its name stands, or the keyword
+	open    int    // the brace that opens its body, -1 for none
+	close   int    // the brace that closes it
+	outer   int    // the function that it stands in, -1 for none
+}
+
+// parseGo takes a file apart, by tree-sitter's tree, and where the grammar does
+// not place all of it by Go's own parser: the two find the same (a test holds
+// that), and no file is left out.
+func parseGo(text []byte) (*goSource, error) {
+	g, err := parseGoTree(text)
+	if err != nil {
+		if g, err = parseGoAST(text); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+func newGoSource(text []byte) *goSource {
+	g := &goSource{text: text, lines: []int{0}, behind: -1, imports: -1}
+	for i, b := range text {
+		if b == '\n' {
+			g.lines = append(g.lines, i+1)
+		}
+	}
+	return g
+}
+
+// parseGoTree refuses a text that the grammar does not place as a whole.
+func parseGoTree(text []byte) (*goSource, error) {
+	t, err := goGrammar().Parse(text, parseDeadline)
+	if err != nil {
+		return nil, err
+	}
+	if n, row := t.Faults(); n > 0 {
+		return nil, fmt.Errorf("%w: the grammar does not place the text at line %d", instrument.ErrSyntax, row+1)
+	}
+	g := newGoSource(text)
+	t.Children(0, func(c int) {
+		n := t.Nodes[c]
+		switch n.Type {
+		case "package_clause":
+			t.Children(c, func(p int) {
+				if t.Nodes[p].Type == "package_identifier" {
+					g.pkg, g.clause, g.behind = t.Text(p), n.Start, t.Nodes[p].End
+				}
+			})
+		case "import_declaration":
+			g.imports = n.End
+		}
+	})
+	for i, n := range t.Nodes {
+		f := goFunc{start: n.Start, at: n.Start, open: -1, close: -1, outer: -1}
+		switch n.Type {
+		case "import_spec":
+			if p := t.Field(i, "path"); p >= 0 && (t.Text(p) == `"C"` || t.Text(p) == "`C`") {
+				g.cgo = true
+			}
+			continue
+		case "function_declaration", "method_declaration":
+			name := t.Field(i, "name")
+			if name < 0 {
+				continue
+			}
+			f.name, f.at = t.Text(name), t.Nodes[name].Start
+			f.generic = t.Field(i, "type_parameters") >= 0
+			if r := t.Field(i, "receiver"); r >= 0 {
+				f.recv = t.Text(r)
+			}
+		case "func_literal":
+		default:
+			continue
+		}
+		if b := t.Field(i, "body"); b >= 0 {
+			f.open, f.close = t.Nodes[b].Start, t.Nodes[b].End-1
+		}
+		g.funcs = append(g.funcs, f)
+	}
+	return g, g.finish()
+}
+
+func parseGoAST(text []byte) (*goSource, error) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, "", text, parser.SkipObjectResolution)
+	if err != nil {
+		list, is := err.(scanner.ErrorList)
+		if is && len(list) > 0 {
+			return nil, fmt.Errorf("%w: line %d: %s", instrument.ErrSyntax, list[0].Pos.Line, list[0].Msg)
+		}
+		return nil, fmt.Errorf("%w: %v", instrument.ErrSyntax, err)
+	}
+	g := newGoSource(text)
+	offset := func(p token.Pos) int { return set.PositionFor(p, false).Offset }
+	g.pkg, g.clause, g.behind = f.Name.Name, offset(f.Package), offset(f.Name.End())
+	for _, s := range f.Imports {
+		g.cgo = g.cgo || s.Path.Value == `"C"` || s.Path.Value == "`C`"
+	}
+	for _, d := range f.Decls {
+		if d, is := d.(*ast.GenDecl); is && d.Tok == token.IMPORT {
+			g.imports = offset(d.End())
+		}
+	}
+	body := func(n goFunc, b *ast.BlockStmt) {
+		n.open, n.close, n.outer = -1, -1, -1
+		if b != nil {
+			n.open, n.close = offset(b.Lbrace), offset(b.Rbrace)
+		}
+		g.funcs = append(g.funcs, n)
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			out := goFunc{name: n.Name.Name, start: offset(n.Type.Func), at: offset(n.Name.Pos()), generic: n.Type.TypeParams != nil}
+			if n.Recv != nil {
+				out.recv = string(text[offset(n.Recv.Pos()):offset(n.Recv.End())])
+			}
+			body(out, n.Body)
+		case *ast.FuncLit:
+			body(goFunc{start: offset(n.Type.Func), at: offset(n.Type.Func)}, n.Body)
+		}
+		return true
+	})
+	return g, g.finish()
+}
+
+// finish orders the functions and tells what stands in what.
+func (g *goSource) finish() error {
+	if g.behind < 0 {
+		return fmt.Errorf("%w: no package clause", instrument.ErrSyntax)
+	}
+	g.imports = max(g.imports, g.behind)
+	slices.SortStableFunc(g.funcs, func(a, b goFunc) int { return a.start - b.start })
+	var open []int
+	for i := range g.funcs {
+		f := &g.funcs[i]
+		for len(open) > 0 && g.funcs[open[len(open)-1]].close < f.start {
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 {
+			f.outer = open[len(open)-1]
+		}
+		if f.open >= 0 {
+			if f.close <= f.open || f.close >= len(g.text) || g.text[f.open] != '{' || g.text[f.close] != '}' {
+				line, _ := g.place(f.start)
+				return fmt.Errorf("%w: the body of the function at line %d", instrument.ErrSyntax, line)
+			}
+			open = append(open, i)
+		}
+	}
+	return nil
+}
+
+// place is the line and the column of an offset, from 1.
+func (g *goSource) place(at int) (line, col int) {
+	line = sort.Search(len(g.lines), func(i int) bool { return g.lines[i] > at })
+	return line, at - g.lines[line-1] + 1
+}
+
+// offset is that of a line and a column, -1 if the text has none such.
+func (g *goSource) offset(line, col int) int {
+	if line < 1 || line > len(g.lines) || col < 1 {
+		return -1
+	}
+	at := g.lines[line-1] + col - 1
+	if at > len(g.text) || line < len(g.lines) && at >= g.lines[line] {
+		return -1
+	}
+	return at
+}
+
+// goTokens calls f with the tokens of a text, those that the scanner supplies
+// included, until f returns false.
+func goTokens(text []byte, f func(at int, t token.Token, literal string) bool) {
+	set := token.NewFileSet()
+	file := set.AddFile("", -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, text, func(token.Position, string) {}, 0)
+	for {
+		p, t, literal := s.Scan()
+		if t == token.EOF || !f(file.Offset(p), t, literal) {
+			return
+		}
+	}
+}
+
+// goReceiver is a receiver as it stands in the names of methods: S, (*S),
+// T[...], (*T[...]).
+func goReceiver(recv string) string {
+	name, pointer, generic := "", false, false
+	goTokens([]byte(recv), func(_ int, t token.Token, literal string) bool {
+		switch t {
+		case token.IDENT:
+			name = literal
+		case token.MUL:
+			pointer = true
+		case token.LBRACK:
+			generic = true
+		}
+		return !generic
+	})
+	if generic {
+		name += "[...]"
+	}
+	if pointer {
+		return "(*" + name + ")"
+	}
+	return name
+}
+
+// goSmallTokens is the length that a small body may have.
+const goSmallTokens = 40
+
+// goSmall reports whether a body runs for less than its checkpoints take: at most
+// two statements that call, make and repeat nothing.
+func goSmall(body []byte) bool {
+	tokens, statements, depth, small := 0, 0, 0, true
+	before := token.ILLEGAL
+	goTokens(body, func(_ int, t token.Token, _ string) bool {
+		tokens++
+		switch t {
+		case token.FOR, token.GO, token.DEFER, token.SELECT, token.FUNC, token.GOTO, token.ARROW, token.MAP, token.CHAN:
+			small = false
+		case token.LPAREN: // a call or a conversion
+			small = small && before != token.IDENT && before != token.RPAREN && before != token.RBRACK && before != token.RBRACE
+		case token.STRING: // joined with +, it calls
+			small = small && before != token.ADD
+		case token.ADD:
+			small = small && before != token.STRING
+		case token.LBRACE:
+			depth++
+		case token.RBRACE:
+			depth--
+		case token.SEMICOLON:
+			if depth == 0 {
+				statements++
+			}
+		}
+		before = t
+		small = small && tokens <= goSmallTokens
+		return small
+	})
+	return small && statements <= 2
+}
+
+var (
+	goDirective = regexp.MustCompile(`(?m)^//go:(\w+)`)
+	goLinkname  = regexp.MustCompile(`(?m)^//go:linkname[ \t]+(\S+)`)
+)
+
+// goUnsafe are the directives of functions that must not call what the runtime
+// may preempt, or whose stack must not grow (cmd/compile, "Compiler directives",
+// and runtime/HACKING.md).
+var goUnsafe = []string{"nosplit", "norace", "nocheckptr", "systemstack", "nowritebarrier", "nowritebarrierrec", "yeswritebarrierrec", "cgo_unsafe_args"}
+
+// unsafe tells why each declaration of the file that must be left alone is; by its
+// index.
+func (g *goSource) unsafe() map[int]string {
+	why := map[int]string{}
+	linked := map[string]bool{}
+	for _, m := range goLinkname.FindAllSubmatch(g.text, -1) {
+		linked[string(m[1])] = true
+	}
+	before := g.behind
+	for i, f := range g.funcs {
+		if f.outer >= 0 {
+			continue
+		}
+		if f.name != "" {
+			for _, m := range goDirective.FindAllSubmatch(g.text[before:f.start], -1) {
+				if name := string(m[1]); slices.Contains(goUnsafe, name) {
+					why[i] = "left alone: it is marked //go:" + name
+				}
+			}
+			if f.recv == "" && linked[f.name] {
+				why[i] = "left alone: //go:linkname gives it another name"
+			}
+			if f.open < 0 {
+				why[i] = "left alone: it has no body in Go"
+			}
+		}
+		before = max(before, f.start, f.close)
+	}
+	return why
+}

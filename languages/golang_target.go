@@ -1,0 +1,248 @@
+package languages
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// goTarget is a command line taken apart.
+type goTarget struct {
+	test    bool
+	build   []string // flags of go build, without overlays
+	listed  []string // those of them that go list takes, too
+	gcflags []string // their values of -gcflags
+	overlay string   // the user's own
+	names   []string // files or packages
+	args    []string // the program's, or all that go test gets, without overlays
+	counted bool     // go test: -count is given
+	covers  bool     // coverage is asked for
+}
+
+// Flags of the go command (go help build, go help test, go help testflag): those
+// without a value and those with one.
+var (
+	goBuildBare  = []string{"a", "asan", "cover", "linkshared", "modcacherw", "msan", "n", "race", "trimpath", "v", "work", "x", "json", "buildvcs"}
+	goBuildValue = []string{"C", "asmflags", "buildmode", "compiler", "covermode", "coverpkg", "exec", "gccgoflags", "gcflags", "installsuffix", "ldflags", "mod", "modfile", "o", "overlay", "p", "pgo", "pkgdir", "tags", "toolexec"}
+	goTestBare   = []string{"artifacts", "benchmem", "c", "failfast", "fullpath", "i", "short"}
+	goTestValue  = []string{"bench", "benchtime", "blockprofile", "blockprofilerate", "count", "coverprofile", "cpu", "cpuprofile", "fuzz", "fuzzminimizetime", "fuzztime", "list", "memprofile", "memprofilerate", "mutexprofile", "mutexprofilefraction", "outputdir", "parallel", "run", "shuffle", "skip", "timeout", "trace", "vet"}
+	// What go list does not take, or what would change only what it prints.
+	goBuildOnly = []string{"a", "cover", "covermode", "coverpkg", "exec", "gcflags", "json", "n", "o", "v", "work", "x"}
+)
+
+// goFlagValue tells how many more arguments a flag takes, and whether there is
+// such a flag.
+func goFlagValue(a string, test bool) (name, value string, more int, ok bool) {
+	if len(a) < 2 || a[0] != '-' {
+		return "", "", 0, false
+	}
+	name = strings.TrimPrefix(strings.TrimPrefix(a, "-"), "-")
+	name, value, given := strings.Cut(name, "=")
+	name = strings.TrimPrefix(name, "test.")
+	switch {
+	case slices.Contains(goBuildBare, name), test && slices.Contains(goTestBare, name):
+		return name, value, 0, true
+	case slices.Contains(goBuildValue, name), test && slices.Contains(goTestValue, name):
+		if !given {
+			more = 1
+		}
+		return name, value, more, true
+	}
+	return name, "", 0, false
+}
+
+// flagGo are the flags that may stand before the target, as behind go run.
+func flagGo(a string) (more int, target, ok bool) {
+	_, _, more, ok = goFlagValue(a, false)
+	return more, false, ok
+}
+
+const goTargets = "name Go files, a package, or test and packages"
+
+// take notes a flag of go build.
+func (p *goTarget) take(name, value string, words []string) error {
+	refused := map[string]string{
+		"C":    "-C: change the folder before (cd)",
+		"n":    "-n: nothing would run",
+		"o":    "-o: the program is built into cg's own folder; go build -o makes one without checkpoints",
+		"exec": "-exec: the program is run as it is; measure what you would name there",
+	}
+	if why := refused[name]; why != "" && !(p.test && name == "exec") {
+		return refuse(2, "%s", why)
+	}
+	if name == "buildmode" && !slices.Contains([]string{"default", "exe", "pie"}, value) {
+		return refuse(2, "-buildmode=%s: nothing that runs by itself", value)
+	}
+	switch name {
+	case "overlay":
+		p.overlay = value
+		return nil
+	case "cover", "covermode", "coverpkg":
+		p.covers = true
+	case "gcflags":
+		p.gcflags = append(p.gcflags, value)
+	}
+	if !slices.Contains(goBuildOnly, name) {
+		p.listed = append(p.listed, words...)
+	}
+	p.build = append(p.build, words...)
+	return nil
+}
+
+// splitGo takes a command line apart.
+func splitGo(t Target) (goTarget, error) {
+	var p goTarget
+	args := t.Args
+	given, err := splitWords(t.Flags["build-flags"])
+	if err != nil {
+		return p, refuse(2, "--build-flags: %v", err)
+	}
+	p.test = slices.Contains(args, "test") && func() bool {
+		for i := 0; i < len(args); i++ {
+			_, _, more, is := goFlagValue(args[i], false)
+			if !is {
+				return args[i] == "test"
+			}
+			i += more
+		}
+		return false
+	}()
+	for i := 0; i < len(given); i++ {
+		name, value, more, ok := goFlagValue(given[i], false)
+		if !ok {
+			return p, refuse(2, "--build-flags: %q is no flag of go build", given[i])
+		}
+		words := given[i : i+1]
+		if more > 0 {
+			if i++; i == len(given) {
+				return p, refuse(2, "--build-flags: %s needs a value", given[i-1])
+			}
+			words, value = given[i-1:i+1], given[i]
+		}
+		if err := p.take(name, value, words); err != nil {
+			return p, err
+		}
+	}
+	i := 0
+	for ; i < len(args); i++ { // flags before the target
+		name, value, more, ok := goFlagValue(args[i], false)
+		if !ok {
+			break
+		}
+		if i+more >= len(args) {
+			return p, refuse(2, "%s needs a value", args[i])
+		}
+		if more > 0 {
+			value = args[i+1]
+		}
+		if err := p.take(name, value, args[i:i+1+more]); err != nil {
+			return p, err
+		}
+		i += more
+	}
+	if i == len(args) {
+		return p, refuse(2, "nothing to run: %s", goTargets)
+	}
+	if p.test {
+		return p, p.splitTest(args[i+1:])
+	}
+	if strings.HasPrefix(args[i], "-") {
+		return p, refuse(2, "%q is no flag of go build; %s", args[i], goTargets)
+	}
+	for ; i < len(args) && strings.HasSuffix(args[i], ".go"); i++ { // as go run takes them
+		p.names = append(p.names, args[i])
+	}
+	if len(p.names) == 0 {
+		p.names, i = args[i:i+1], i+1
+	}
+	p.args = args[i:]
+	return p, nil
+}
+
+// splitTest finds the packages and the build flags among what go test gets (go
+// help test): packages stand in one row, before any flag that go does not know.
+func (p *goTarget) splitTest(args []string) error {
+	p.args = append(p.args, p.build...)
+	packages := true
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if a == "--" || a == "-args" || a == "--args" {
+			p.args = append(p.args, args[i:]...)
+			break
+		}
+		if !strings.HasPrefix(a, "-") {
+			p.args = append(p.args, a)
+			if packages {
+				p.names = append(p.names, a)
+			}
+			continue
+		}
+		if len(p.names) > 0 {
+			packages = false
+		}
+		name, value, more, ok := goFlagValue(a, true)
+		if !ok {
+			packages = false
+			p.args = append(p.args, a)
+			continue
+		}
+		if i+more >= len(args) {
+			return refuse(2, "go test: %s needs a value", a)
+		}
+		words := args[i : i+1+more]
+		if more > 0 {
+			value = args[i+1]
+		}
+		i += more
+		switch {
+		case name == "c":
+			return refuse(2, "go test -c: nothing would run; leave it out")
+		case name == "count":
+			p.counted = true
+		case name == "coverprofile":
+			p.covers = true
+		}
+		if name != "overlay" {
+			p.args = append(p.args, words...)
+		}
+		if slices.Contains(goBuildBare, name) || slices.Contains(goBuildValue, name) {
+			if err := p.take(name, value, words); err != nil {
+				return err
+			}
+		}
+	}
+	if len(p.names) == 0 {
+		p.names = []string{"."}
+	}
+	return nil
+}
+
+// splitWords splits flags at spaces; what stands in quotes is one word, as in
+// GOFLAGS and -ldflags.
+func splitWords(s string) ([]string, error) {
+	var words []string
+	word, in, quote := "", false, rune(0)
+	for _, c := range s {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word += string(c)
+		case c == '\'' || c == '"':
+			quote, in = c, true
+		case c == ' ' || c == '\t' || c == '\n':
+			if in {
+				words, word, in = append(words, word), "", false
+			}
+		default:
+			word, in = word+string(c), true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote is not closed: %s", s)
+	}
+	if in {
+		words = append(words, word)
+	}
+	return words, nil
+}

@@ -1,0 +1,297 @@
+package languages
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cg/instrument"
+)
+
+const goCases = "../testdata/programs/go/cases"
+
+// goStub stands for what rides in the program: it counts in the file that
+// CG_COUNTS names.
+const goStub = `package ring
+
+import (
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+var counts = func() *[2]atomic.Uint64 {
+	name, _ := syscall.Getenv("CG_COUNTS")
+	fd, err := syscall.Open(name, syscall.O_RDWR, 0)
+	if err != nil {
+		return new([2]atomic.Uint64)
+	}
+	b, err := syscall.Mmap(fd, 0, 16, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		panic(err)
+	}
+	syscall.Close(fd)
+	return (*[2]atomic.Uint64)(unsafe.Pointer(&b[0]))
+}()
+
+func CodegreenFile(key uint64) uint32   { return uint32(key>>1 | 1) &^ 1 << 24 >> 24 }
+func CodegreenEnter(site uint32)        { counts[0].Add(1) }
+func CodegreenExit(site uint32)         { counts[1].Add(1) }
+func CodegreenCountedEnter(site uint32) { counts[0].Add(1) }
+func CodegreenCountedExit(site uint32)  { counts[1].Add(1) }
+`
+
+var stubRide = map[string][]byte{"src/container/ring/zz_stub.go": []byte(goStub)}
+
+// goMadeOf prepares a target of this folder with the stub.
+func goMadeOf(t testing.TB, target Target, o instrument.Options) (*goBuild, []*goPackage, map[string]string) {
+	t.Helper()
+	skipped := map[string]string{}
+	b, packages, err := beginGo(context.Background(), target, Setup{
+		Dir: t.TempDir(), Cache: t.TempDir(), Options: o,
+		Number: func(string, *instrument.Plan) (int, error) { return 1, nil },
+		Skip:   func(file, reason string) { skipped[file] = reason },
+	})
+	if packages == nil {
+		t.Fatal(err)
+	}
+	b.ride = stubRide
+	if err := b.look(context.Background(), target, packages); err != nil {
+		t.Fatal(err)
+	}
+	return b, packages, skipped
+}
+
+var (
+	goFrame  = regexp.MustCompile(`(?m)^(\S.*)\(.*\)$`)
+	goOffset = regexp.MustCompile(`(?m) \+0x[0-9a-f]+$`)
+	goHex    = regexp.MustCompile(`0x[0-9a-f]+\??`)
+	goNumber = regexp.MustCompile(`goroutine \d+`)
+)
+
+// goTrace leaves of a trace what stands for the program: not the addresses, the
+// arguments and the numbers of goroutines.
+func goTrace(s string) string {
+	s = goNumber.ReplaceAllString(goOffset.ReplaceAllString(s, ""), "goroutine N")
+	return goHex.ReplaceAllString(goFrame.ReplaceAllString(s, "$1(...)"), "0xH")
+}
+
+type goRan struct{ stdout, stderr, status string }
+
+func runGo(t testing.TB, dir, program, counts string) goRan {
+	t.Helper()
+	cmd := exec.Command(program)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CG_COUNTS="+counts)
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+	return goRan{o.String(), goTrace(e.String()), cmd.ProcessState.String()}
+}
+
+// goBuildAll builds all programs of the working folder into one.
+func goBuildAll(t testing.TB, tool string, flags ...string) string {
+	t.Helper()
+	dir := t.TempDir() + "/"
+	cmd := exec.Command(tool, append(append([]string{"build", "-ldflags=-s -w"}, flags...), "-o", dir, "./...")...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build %q: %v\n%s", flags, err, out)
+	}
+	return dir
+}
+
+// TestGoPrograms builds every fixture as it is and with checkpoints: in what the
+// compiler does not inline, and in all. They print the same, traces included, and
+// end the same; what was entered was left.
+func TestGoPrograms(t *testing.T) {
+	t.Chdir(goCases)
+	fine := instrument.Options{Granularity: instrument.Fine}
+	plain := goBuildAll(t, "go")
+	names, err := filepath.Glob(plain + "*")
+	if err != nil || len(names) < 24 {
+		t.Fatal(len(names), err)
+	}
+	for _, mode := range []struct {
+		name   string
+		target Target
+	}{
+		{"as inlined", Target{Args: []string{"./..."}}},
+		{"all", Target{Args: []string{"./..."}, Flags: map[string]string{"inline": "true"}}},
+	} {
+		b, packages, _ := goMadeOf(t, mode.target, fine)
+		if err := b.prepare(context.Background(), packages); err != nil {
+			t.Fatal(err)
+		}
+		overlay, err := b.write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := goBuildAll(t, "go", "-overlay="+overlay)
+		if n := b.counted(); (n > 10) != (mode.name == "as inlined") {
+			t.Errorf("%s: %d functions are inlined", mode.name, n)
+		}
+		for _, name := range names {
+			name = filepath.Base(name)
+			t.Run(mode.name+"/"+name, func(t *testing.T) {
+				source, err := os.ReadFile(filepath.Join(name, "main.go"))
+				if name == "initorder" {
+					source, err = os.ReadFile(filepath.Join(name, "b.go"))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				counts := filepath.Join(t.TempDir(), "counts")
+				if err := os.WriteFile(counts, make([]byte, 16), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				want, got := runGo(t, name, plain+name, ""), runGo(t, name, with+name, counts)
+				if got != want {
+					t.Errorf("stdout %s\nstderr %s\n%s\nwant\nstdout %s\nstderr %s\n%s", got.stdout, got.stderr, got.status, want.stdout, want.stderr, want.status)
+				}
+				if want.stdout+want.stderr == "" {
+					t.Error("prints nothing")
+				}
+				n, err := os.ReadFile(counts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				entered, left := binary.NativeEndian.Uint64(n), binary.NativeEndian.Uint64(n[8:])
+				if unmeasured := bytes.Contains(source, []byte("// unmeasured:")); (entered == 0) != unmeasured {
+					t.Errorf("%d entered", entered)
+				}
+				if unbalanced := bytes.Contains(source, []byte("// unbalanced:")) || strings.Contains(want.stderr, "\ngoroutine "); entered != left && !unbalanced {
+					t.Errorf("%d entered, %d left", entered, left)
+				}
+			})
+		}
+	}
+}
+
+// goModule writes a module and makes it the working folder.
+func goModule(t *testing.T, files map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+}
+
+// TestGoGivesWay: what the compiler refuses with checkpoints only is built
+// without, and told; the rest has them.
+func TestGoGivesWay(t *testing.T) {
+	goModule(t, map[string]string{
+		"go.mod":   "module acme\n\ngo 1.25.0\n",
+		"main.go":  "package main\n\nimport \"acme/p\"\n\n//go:noinline\nfunc small(n int) int { return n }\n\nfunc main() {\n\tfor range 2 {\n\t\tprintln(small(p.Small(1)))\n\t}\n}\n",
+		"p/p.go":   "package p\n\nvar V = func() int { return 1 }()\n\n//go:noinline\nfunc Small(n int) int { return n }\n",
+		"p/p.s":    "",
+		"p/asm.go": "package p\n\nfunc Asm()\n",
+	})
+	target := Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}
+	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
+	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
+	program, err := b.program(context.Background(), packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := filepath.Join(t.TempDir(), "counts")
+	if err := os.WriteFile(counts, make([]byte, 16), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := runGo(t, ".", program, counts); got.stderr != "1\n1\n" {
+		t.Errorf("%+v", got)
+	}
+	if n, err := os.ReadFile(counts); err != nil || binary.NativeEndian.Uint64(n) != 1 {
+		t.Errorf("%v, %d entered; want 1: main", err, n)
+	}
+	cwd, _ := os.Getwd()
+	for name, why := range map[string]string{
+		"main.go:6": "main.small left alone: the compiler refuses it with checkpoints",
+		"p/p.go:3":  "acme/p.init.func1 left alone: the compiler refuses it with checkpoints",
+		"p/p.go:6":  "acme/p.Small left alone: the compiler refuses it with checkpoints",
+	} {
+		if skipped[filepath.Join(cwd, name)] != why {
+			t.Errorf("%s: %q", name, skipped[filepath.Join(cwd, name)])
+		}
+	}
+	if len(skipped) != 3 {
+		t.Errorf("%q", skipped)
+	}
+}
+
+// TestGoTestsGiveWay: so it is with tests; what does not compile without
+// checkpoints either is go test's to tell.
+func TestGoTestsGiveWay(t *testing.T) {
+	goModule(t, map[string]string{
+		"go.mod":          "module acme\n\ngo 1.25.0\n",
+		"a/a.go":          "package a\n\n//go:noinline\nfunc Small(n int) int { return n }\n",
+		"a/a_test.go":     "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(Small(1)) }\n",
+		"wrong/w.go":      "package wrong\n\nfunc F() int { return \"x\" }\n",
+		"wrong/w_test.go": "package wrong\n\nimport \"testing\"\n\nfunc TestW(t *testing.T) {}\n",
+	})
+	target := Target{Args: []string{"test", "./..."}, Flags: map[string]string{"inline": "true"}}
+	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
+	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
+	args, err := b.tests(context.Background(), packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cwd, _ := os.Getwd()
+	if why := skipped[filepath.Join(cwd, "a/a.go:4")]; why != "acme/a.Small left alone: the compiler refuses it with checkpoints" {
+		t.Errorf("%q", skipped)
+	}
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("ok  \tacme/a")) || !bytes.Contains(out, []byte("FAIL\tacme/wrong [build failed]")) || !bytes.Contains(out, []byte("wrong/w.go:3:23: cannot use")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestGoKept: a unit that is made is found again, and made anew when a file of it
+// changes or what was kept is gone.
+func TestGoKept(t *testing.T) {
+	goModule(t, map[string]string{"go.mod": "module acme\n\ngo 1.25.0\n", "main.go": "package main\n\nfunc main() { for { break } }\n"})
+	b, packages, _ := goMadeOf(t, Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}, instrument.Options{Granularity: instrument.Fine})
+	prepared := func() (text string, fresh bool) {
+		t.Helper()
+		b.units = nil
+		if err := b.prepare(context.Background(), packages); err != nil {
+			t.Fatal(err)
+		}
+		u := b.units[0]
+		return filepath.Join(b.base, u.made.Files[0].Text), u.planned != nil
+	}
+	first, fresh := prepared()
+	if !fresh {
+		t.Error("not made at first")
+	}
+	if again, fresh := prepared(); fresh || again != first {
+		t.Error("made again")
+	}
+	if err := os.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	if again, fresh := prepared(); !fresh || again != first {
+		t.Error("not made again when it was gone")
+	}
+	if err := os.WriteFile("main.go", []byte("package main\n\nfunc main() { for { return } }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if again, fresh := prepared(); !fresh || again == first {
+		t.Error("not made again when it changed")
+	}
+}

@@ -1,0 +1,158 @@
+package languages
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"cg/instrument"
+	"cg/instrument/edit"
+)
+
+// goRuntime is the package with the checkpoints: one of the standard library's
+// that nothing of it imports, with files added by the overlay.
+const goRuntime = "container/ring"
+
+// goNames are what the checkpoints of a file are called by: none of them is a
+// word of the text.
+type goNames struct {
+	ring string // the package of the checkpoints
+	base string // the variable with the number before the file's first site
+}
+
+// goFreeName is a name that begins as given and stands in none of the texts.
+func goFreeName(prefix string, texts ...[]byte) string {
+	for n := 0; ; n++ {
+		name := prefix
+		if n > 0 {
+			name = fmt.Sprintf("%s_%d", prefix, n)
+		}
+		taken := false
+		for _, text := range texts {
+			taken = taken || bytes.Contains(text, []byte(name))
+		}
+		if !taken {
+			return name
+		}
+	}
+}
+
+// goBase is the variable with the number before the first site of a file, and
+// the key of the file in the channel's table.
+type goBase struct {
+	name string
+	key  uint64
+}
+
+// edits writes a plan into the text of a file. Nothing moves to another line,
+// and no line begins otherwise. A function is entered at its opening brace and
+// left by a deferred call: on return, panic and Goexit, after the deferred calls
+// of its own. bases are declared here for all files that are compiled together,
+// before any variable of theirs: an initialiser that calls a function would
+// otherwise wait for them, and the order of initialisation change. name is the
+// file's path for messages of vet, which reads the text where it is.
+func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name string) ([]edit.Edit, error) {
+	var edits []edit.Edit
+	insert := func(at int, format string, args ...any) {
+		edits = append(edits, edit.Edit{Start: at, End: at, New: fmt.Sprintf(format, args...)})
+	}
+	if len(p.Points) == 0 && len(bases) == 0 {
+		return nil, nil
+	}
+	// Positions are the user's for whoever takes them from the text.
+	directive := func(at int, name string) string {
+		line, col := g.place(at)
+		return fmt.Sprintf("/*line %s:%d:%d*/", name, line, col)
+	}
+	marked := name != "" && !strings.ContainsAny(name, "\n\r") && !strings.Contains(name, "*/") &&
+		!bytes.Contains(g.text, []byte("//line ")) && !bytes.Contains(g.text, []byte("/*line "))
+	if marked {
+		insert(g.clause, "%s", directive(g.clause, name))
+	}
+	var declare strings.Builder
+	if len(bases) > 0 {
+		declare.WriteString("; var (")
+		for _, b := range bases {
+			fmt.Fprintf(&declare, "%s = %s.CodegreenFile(%#x);", b.name, names.ring, b.key)
+		}
+		declare.WriteString(")")
+	}
+	if g.imports == g.behind {
+		insert(g.behind, "; import %s %q%s", names.ring, goRuntime, declare.String())
+	} else {
+		insert(g.behind, "; import %s %q", names.ring, goRuntime)
+		if declare.Len() > 0 {
+			insert(g.imports, "%s", declare.String())
+		}
+	}
+	for _, q := range p.Points {
+		if q.Start < 1 || q.Start > q.End || q.End >= len(g.text) || g.text[q.Start-1] != '{' || g.text[q.End] != '}' {
+			return nil, fmt.Errorf("line %d: the plan does not fit the text", q.Line)
+		}
+		how := ""
+		if p.Sites[q.Site].Small {
+			how = "Counted"
+		}
+		after := ""
+		if line := g.text[q.Start:]; marked && len(bytes.TrimSpace(line[:max(bytes.IndexByte(line, '\n'), 0)])) > 0 {
+			after = directive(q.Start, "")
+		}
+		insert(q.Start, "%s.Codegreen%sEnter(%s + %d); defer %[1]s.Codegreen%[2]sExit(%[3]s + %[4]d);%s",
+			names.ring, how, names.base, q.Site+1, after)
+	}
+	return edits, nil
+}
+
+// goReady is a file that can be written.
+type goReady struct {
+	source *goSource
+	plan   *instrument.Plan
+	name   string
+	key    uint64
+}
+
+// renderGo gives the texts of files that are compiled together, in the order of
+// the compiler's command line; nil for one that stays as it is. held is the first
+// that may be written.
+func renderGo(files []goReady, held int, salt string) ([][]byte, error) {
+	out := make([][]byte, len(files))
+	var texts [][]byte
+	for _, f := range files {
+		if f.source != nil {
+			texts = append(texts, f.source.text)
+		}
+	}
+	ring := goFreeName("cg"+salt, texts...)
+	var bases []goBase
+	names := make([]goNames, len(files))
+	for i, f := range files {
+		if f.plan != nil && len(f.plan.Points) > 0 {
+			names[i] = goNames{ring, fmt.Sprintf("%s_%c%d", ring, 'b', i)}
+			bases = append(bases, goBase{names[i].base, f.key})
+		}
+	}
+	if len(bases) == 0 {
+		return out, nil
+	}
+	for i, f := range files {
+		var own []goBase
+		plan := f.plan
+		if plan == nil {
+			plan = &instrument.Plan{}
+		}
+		if i == held {
+			own, names[i].ring = bases, ring
+		}
+		if f.source == nil || len(plan.Points) == 0 && len(own) == 0 {
+			continue
+		}
+		edits, err := f.source.edits(plan, names[i], own, f.name)
+		if err == nil {
+			out[i], err = edit.Apply(f.source.text, edits)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Runs the tests of Go that nobody wrote for this with checkpoints in every
+# function: they must end as without. Packages of the standard library where they
+# are, and modules that the module cache has or the module proxy gives. It takes
+# some minutes.
+# usage: go.sh [FOLDER [WHAT...]]   keeps what it makes in FOLDER; WHAT of std, text, tools, staticcheck
+set -euo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+work=${1:-$(mktemp -d)}
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+[ $# -gt 0 ] || trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+shift || true
+what=${*:-std text tools staticcheck}
+(cd "$here" && go build -o "$work/cg" .)
+failed=0
+
+# outcomes FILE: of go test -json, a line for each test that ended.
+outcomes() {
+  python3 - "$1" <<'P'
+import json, re, sys
+seen = {}
+for line in open(sys.argv[1]):
+    try:
+        e = json.loads(line)
+    except ValueError:
+        continue
+    if e.get("Action") in ("pass", "fail", "skip") and "Package" in e:
+        seen[e["Package"] + " " + e.get("Test", "")] = e["Action"]
+for line in sorted(re.sub("0x[0-9a-f]+", "0x", name) + " " + how for name, how in seen.items()): # some are named by addresses
+    print(line)
+P
+}
+
+# compare NAME FOLDER FLAGS PACKAGES...: plainly, with checkpoints, and with them in
+# what the compiler inlines, too.
+compare() {
+  local name=$1 folder=$2 flags=$3
+  shift 3
+  (cd "$folder" && go test -count=1 -json "$@" >"$work/$name.plain.json" 2>"$work/$name.plain.err") || true
+  outcomes "$work/$name.plain.json" >"$work/$name.plain"
+  echo "$name: $(wc -l <"$work/$name.plain") outcomes, $(grep -c ' pass$' "$work/$name.plain") passed plainly"
+  for how in "" --inline; do
+    # shellcheck disable=SC2086
+    (cd "$folder" && "$work/cg" measure -g fine $how $flags -o "$work/$name.run.json" go -- test -json "$@" >"$work/$name.json" 2>"$work/$name.err") || true
+    outcomes "$work/$name.json" >"$work/$name.with"
+    echo "  ${how:-fine}: $(grep -c ' pass$' "$work/$name.with") passed"
+    diff "$work/$name.plain" "$work/$name.with" | sed 's/^/    /' || failed=1
+    python3 - "$work/$name.run.json" <<'P'
+import json, sys
+r = json.load(open(sys.argv[1]))
+calls = sum(f["calls"] or 0 for f in r["functions"] if f["kind"] != "task")
+print("    %d functions ran %d times; lost %d, open at the end %d, skipped %d" % (
+    len(r["functions"]), calls, r["channel"]["lost"], r["channel"]["open_at_end"], len(r["skipped"])))
+P
+  done
+}
+
+# module PATH VERSION FOLDER: a copy that is the program's own.
+module() {
+  local from
+  from=$(go mod download -json "$1@$2" | python3 -c 'import json, sys; print(json.load(sys.stdin)["Dir"])')
+  [ -d "$work/$3" ] || { cp -r "$from" "$work/$3"; chmod -R u+w "$work/$3"; }
+}
+
+for w in $what; do
+  case $w in
+  std)
+    compare std "$here" "--include */src/encoding/json/* --include */src/text/template/* --include */src/sort/* --include */src/strconv/*" \
+      encoding/json text/template text/template/parse sort strconv
+    ;;
+  text)
+    module golang.org/x/text v0.31.0 text
+    compare text "$work/text" "" ./...
+    ;;
+  tools)
+    module golang.org/x/tools v0.51.0 tools
+    compare tools "$work/tools" "" ./go/ast/... ./go/analysis/... ./go/cfg/... ./go/types/... ./go/ssa/... ./container/... ./cover/... ./txtar/... ./internal/...
+    ;;
+  staticcheck)
+    module honnef.co/go/tools v0.7.0 staticcheck
+    compare staticcheck "$work/staticcheck" "" ./...
+    ;;
+  esac
+done
+exit $failed

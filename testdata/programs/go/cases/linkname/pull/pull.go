@@ -1,0 +1,3 @@
+package pull
+
+func Pulled(n int) int
