@@ -219,6 +219,9 @@ func (r *recorder) finish() {
 		if r.channel != nil {
 			r.channel.Drain(words)
 		}
+		if i == len(samples)-1 {
+			r.keep = 1 // the last one tells the whole
+		}
 		r.record(s)
 		if i < len(samples)-1 {
 			r.attributor.Close(s)
