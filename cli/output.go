@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -22,12 +24,13 @@ func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("outp
 // the report is whole.
 type output struct {
 	json bool
+	flag string // that names it, for messages
 	name string
 	part *os.File
 }
 
 func openOutput(c *cli.Context) (*output, error) {
-	o := &output{json: jsonOnStdout(c), name: c.String("output")}
+	o := &output{json: jsonOnStdout(c), flag: "-o", name: c.String("output")}
 	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
@@ -44,11 +47,11 @@ func (o *output) open() (*output, error) {
 		o.name = to // the file that a link names, not the link
 	}
 	if info, err := os.Stat(o.name); err == nil && info.IsDir() {
-		return nil, fail(statusUsage, "-o: %s is a directory", o.name)
+		return nil, fail(statusUsage, "%s: %s is a directory", o.flag, o.name)
 	} else if err == nil && !info.Mode().IsRegular() { // a pipe, /dev/null
 		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
 		if err != nil {
-			return nil, fail(statusUsage, "-o: %w", err)
+			return nil, fail(statusUsage, "%s: %w", o.flag, err)
 		}
 		o.part = f
 		return o, nil
@@ -59,7 +62,7 @@ func (o *output) open() (*output, error) {
 		if errors.As(err, &p) {
 			err = p.Err
 		}
-		return nil, fail(statusUsage, "-o: %s cannot be written: %w", o.name, err)
+		return nil, fail(statusUsage, "%s: %s cannot be written: %w", o.flag, o.name, err)
 	}
 	mode := 0o666 &^ umask()
 	if info, err := os.Stat(o.name); err == nil {
@@ -99,6 +102,42 @@ func (o *output) write(r *report.Run, verbose bool) error {
 	}
 	if failed != nil {
 		return fmt.Errorf("writing the report: %w", failed)
+	}
+	return nil
+}
+
+// openPlot makes the file of --export-plot, nil without one.
+func openPlot(c *cli.Context) (*output, report.Format, error) {
+	name := c.String("export-plot")
+	if name == "" {
+		return &output{}, report.Format{}, nil
+	}
+	f, err := report.FormatOf(name)
+	if err != nil || !f.Picture {
+		var endings []string
+		for _, f := range report.Formats() {
+			if f.Picture {
+				endings = append(endings, f.Endings...)
+			}
+		}
+		return nil, f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings, " or "))
+	}
+	o, err := (&output{flag: "--export-plot", name: name}).open()
+	return o, f, err
+}
+
+// export puts a run into a file in a format.
+func (o *output) export(f report.Format, r *report.Run) error {
+	if o.part == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	err := report.Export(&b, f, []*report.Run{r}, report.Options{})
+	if err == nil {
+		err = o.save(b.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.flag, err)
 	}
 	return nil
 }
