@@ -296,7 +296,7 @@ func TestPage(t *testing.T) {
 			fmt.Sprintf("%.0f", 1000*float64(*r.Functions[1].InclusiveEnergyJ)/float64(*r.Totals.ProgramEnergyJ)))
 		p.do(chromedp.SendKeys(`#flame-search`, "PRÜF", chromedp.ByQuery))
 		p.is(`[...document.querySelectorAll('#flame-boxes .hit')].map((e) => e.textContent).join()`, "shop.stock.prüfsumme")
-		p.is(`document.getElementById('flame-found').textContent.replace(/\u00a0/g, ' ')`, "1 paths, 9.84 J (54.5 %)")
+		p.is(`document.getElementById('flame-found').textContent.replace(/\u00a0/g, ' ')`, "1 path, 9.84 J (54.5 %)")
 		p.click(`#flame-2`)
 		p.is(`document.getElementById('flame-boxes').dataset.zoom`, "shop.stock.prüfsumme")
 		p.is(`document.querySelectorAll('#flame-boxes .above').length`, "2")
@@ -306,7 +306,7 @@ func TestPage(t *testing.T) {
 		p.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
 		p.is(`document.getElementById('flame-boxes').dataset.zoom`, "shop.stock.Stock.refill")
 		p.do(chromedp.KeyEvent(kb.ArrowDown))
-		p.is(`document.getElementById('flame-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.prüfsumme stock.py:50 · 9.84 J (54.5 %), itself 9.84 J · 600 ms · 1 calls")
+		p.is(`document.getElementById('flame-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.prüfsumme stock.py:50 · 9.84 J (54.5 %), itself 9.84 J · 600 ms · 1 call")
 		p.click(`#flame-reset`)
 		p.is(`document.getElementById('flame-boxes').dataset.zoom+document.getElementById('flame-search').value`, "main.py")
 		// Self: the first row is what functions used themselves.

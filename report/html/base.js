@@ -68,6 +68,9 @@ const figure = {
   percent(p) { return p === null || p === undefined ? ['?', ''] : [p.toFixed(1), '%']; },
 };
 
+// several counts things: 1 call, 2 calls.
+function several(n, one) { return figure.count(n)[0] + '\u00a0' + one + (n === 1 ? '' : 's'); }
+
 function text(pair) { return pair[1] ? pair[0] + '\u00a0' + pair[1] : pair[0]; }
 
 // number shows a figure so that columns of them stay aligned.

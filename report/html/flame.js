@@ -99,7 +99,7 @@ function flame(id) {
         under[i] = hit || (p >= 0 && under[p]) ? 1 : 0;
       }
       const share = f.sum[0] > 0 ? ` (${(100 * whole / f.sum[0]).toFixed(1)} %)` : '';
-      found.textContent = n ? `${n} paths, ${f.options.mark}${text(f.options.figure(whole))}${share}` : 'nothing found';
+      found.textContent = n ? `${several(n, 'path')}, ${f.options.mark}${text(f.options.figure(whole))}${share}` : 'nothing found';
     }
     draw();
   }
@@ -203,7 +203,7 @@ function flames(run) {
         const energy = t.metrics.energy && state.metric !== 'energy' ? [' · ', m, text(figure.energy(inclusiveOf(t, 'energy')[i]))] : [];
         return [el('b', {}, t.name[i]), el('small', {}, place(t, i)), ' · ', sign + text(words(sum)), whole > 0 ? ` (${(100 * sum / whole).toFixed(1)} %)` : '',
           callees ? (t.parent[i] === 0 ? ' itself' : ' when called so') : [', itself ', sign + text(words(self[i]))].join(''),
-          ...energy, state.metric === 'time' ? '' : ' · ' + text(figure.time(inclusiveOf(t, 'time')[i])), !callees && i > 0 ? ` · ${text(figure.count(t.metrics.calls[i]))} calls` : ''];
+          ...energy, state.metric === 'time' ? '' : ' · ' + text(figure.time(inclusiveOf(t, 'time')[i])), !callees && i > 0 ? ' · ' + several(t.metrics.calls[i], 'call') : ''];
       },
     });
   }

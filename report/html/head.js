@@ -19,7 +19,7 @@ function headline(run) {
       fact('Time', number(figure.time(t.wall_duration_s))),
       fact('Power of the machine', number(figure.power(t.avg_power_w), t.avg_power_w === null ? '' : m)),
       fact('Processor time', number(figure.time(p.user_s + p.system_s))),
-      fact('Functions called', number(figure.count(run.functions.length)), run.tasks.length > 1 ? run.tasks.length - 1 + ' tests' : null),
+      fact('Functions called', number(figure.count(run.functions.length)), run.tasks.length > 1 ? several(run.tasks.length - 1, 'test') : null),
       fact('Exit status', el('span', { class: p.exit_status === 0 ? '' : 'bad' }, status), p.timed_out ? 'ended by --timeout' : null)));
 }
 

@@ -152,7 +152,7 @@ function power(run) {
       width: Math.max(200, into.clientWidth), height,
       padding: [8, 28, x ? 0 : 6, 0],
       legend: { show: false },
-      cursor: { sync: { key: sync.key, filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave' } }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
+      cursor: { sync: { key: sync.key, filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave' } }, drag: { x: true, y: false, setScale: false }, points: { show: false } },
       select: { show: true },
       scales: { x: { time: false, min: 0, max: end, auto: false }, y: { range: (u, lo, hi) => [0, (hi || 1) * 1.05] } },
       axes: [{ ...axis('', 26), values: seconds, show: x, labelSize: 0, label: undefined }, { ...axis(label, 48) }],
@@ -237,7 +237,7 @@ function power(run) {
 
   const keys = el('div', { class: 'keys' }, series.map((d) => el('label', {},
     el('input', { type: 'checkbox', checked: true, onchange: (e) => { d.shown = e.target.checked; for (const k of [1, 2]) charts[0].setSeries(2 * series.indexOf(d) + k, { show: d.shown }); drawn(); } }),
-    el('span', { class: 'key', css: { background: `var(${d.color})` } }), d.name, topology[d.id] && !topology[d.id].top_level ? el('small', {}, ' part') : null)));
+    el('span', { class: 'key', css: { background: `var(${d.color})` } }), d.name, topology[d.id] && !topology[d.id].top_level ? el('small', {}, '\u00a0part') : null)));
   const button = (label, title, act) => el('button', { type: 'button', title, 'aria-label': title, onclick: act }, label);
   const tools = [series.length > 1 ? keys : null, el('div', { class: 'choice' },
     button('−', 'Zoom out', () => zoom(2)), button('+', 'Zoom in', () => zoom(0.5)), button('All', 'Show the whole run', () => show(0, end)))];

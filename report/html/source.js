@@ -22,7 +22,7 @@ function source(run) {
   const note = el('p', { class: 'readout' });
   const code = el('div', { class: 'code', id: 'source-code', tabindex: '0', role: 'region', 'aria-label': 'Source' });
 
-  function show(file, line) {
+  function show(file, line, quietly) {
     const s = cg.data.sources[file];
     pick.value = file;
     note.textContent = s.note || '';
@@ -38,7 +38,7 @@ function source(run) {
     }
     code.replaceChildren(...lines.map((l, k) => {
       const i = k + 1, f = owner[i], first = starts.get(i) || [];
-      const label = first.map((g) => el('span', { class: 'cost', title: `${g.name}: ${m}${text(words(cost(g)))} itself, ${g.calls} calls` },
+      const label = first.map((g) => el('span', { class: 'cost', title: `${g.name}: ${m}${text(words(cost(g)))} itself, ${several(g.calls, 'call')}` },
         number(words(cost(g)), known ? m : ''), el('span', { class: 'meter' }, el('span', { css: { width: 100 * cost(g) / most + '%' } }))));
       return el('div', { class: 'l' + (first.length ? ' first' : ''), 'data-line': i },
         el('span', { class: 'gutter' }, label), el('span', { class: 'stripe', css: f ? { background: `color-mix(in srgb, var(--hot) ${Math.round(15 + 85 * cost(f) / most)}%, transparent)` } : {} }),
@@ -46,12 +46,12 @@ function source(run) {
     }));
     if (line) {
       const at = code.querySelector(`[data-line="${Number(line)}"]`);
-      if (at) { code.scrollTop = at.offsetTop - 60; at.classList.add('at'); }
+      if (at) { code.scrollTop = at.offsetTop - 60; at.classList.toggle('at', !quietly); }
     } else code.scrollTop = 0;
   }
   const out = section('source', 'Source', pick, note, code,
     el('p', { class: 'hint' }, 'Beside the first line of each function stands what it used itself; the stripe along its lines is the darker, the dearer it is. Energy is known per function, not per line.'));
-  out.start = () => show(order[0], Math.min(...files.get(order[0]).functions.map((f) => f.line)));
+  out.start = () => show(order[0], Math.min(...files.get(order[0]).functions.map((f) => f.line)), true);
   out.show = (file, line) => { show(file, line); out.scrollIntoView({ block: 'start' }); };
   return out;
 }
