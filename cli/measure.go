@@ -58,7 +58,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
-			&cli.StringFlag{Name: "export-plot", Usage: "draw the run into `FILE`: a page (.html) that cg report makes as well"},
+			&cli.StringFlag{Name: "export-plot", Usage: "draw the run into `FILE`: a page (.html) or a picture (.svg, .png); cg report makes the same of a saved run"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s later SIGKILL"},

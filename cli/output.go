@@ -120,7 +120,7 @@ func openPlot(c *cli.Context) (*output, report.Format, error) {
 				endings = append(endings, f.Endings...)
 			}
 		}
-		return nil, f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings, " or "))
+		return nil, f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
 	}
 	o, err := (&output{flag: "--export-plot", name: name}).open()
 	return o, f, err

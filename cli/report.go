@@ -44,6 +44,7 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` (- for standard output, the default)"},
 			&cli.StringFlag{Name: "table", Usage: "of csv: `WHICH` table, " + alternatives(report.Tables)},
 			&cli.StringFlag{Name: "value", Usage: "of collapsed: `WHAT` lines count, " + alternatives(report.Values)},
+			&cli.StringFlag{Name: "plot", Usage: "of svg and png: `WHAT` to draw, " + alternatives(report.Plots)},
 			&cli.BoolFlag{Name: "with-source", Usage: "of html: put the source of the functions into the page, as the files are now"},
 			&cli.BoolFlag{Name: "open", Usage: "show a page in the browser; without -o in a temporary file, which stays"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
@@ -73,7 +74,7 @@ func runReport(c *cli.Context) error {
 		}
 		runs = append(runs, r)
 	}
-	o := report.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names), Table: c.String("table"), Value: c.String("value")}
+	o := report.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names), Table: c.String("table"), Value: c.String("value"), Plot: c.String("plot")}
 	if c.Bool("with-source") {
 		o.Source = sourceFile
 	}
@@ -191,9 +192,9 @@ func reportFormat(c *cli.Context) (f report.Format, err error) {
 	if err != nil {
 		return f, err
 	}
-	for name, only := range map[string]string{"table": "csv", "value": "collapsed", "with-source": "html"} {
-		if c.IsSet(name) && f.Name != only {
-			return f, fmt.Errorf("--%s is for %s, and the format is %s", name, only, f.Name)
+	for name, only := range map[string][]string{"table": {"csv"}, "value": {"collapsed"}, "plot": {"svg", "png"}, "with-source": {"html"}} {
+		if c.IsSet(name) && !slices.Contains(only, f.Name) {
+			return f, fmt.Errorf("--%s is for %s, and the format is %s", name, strings.Join(only, " and "), f.Name)
 		}
 	}
 	switch {

@@ -28,6 +28,7 @@ type Options struct {
 	Names []string // of the runs, in their order
 	Table string   // of csv: one of Tables
 	Value string   // of collapsed: one of Values
+	Plot  string   // of svg and png: one of Plots
 	// Source reads a file of the program and tells when it was changed; nil
 	// leaves source out.
 	Source func(file string) (text []byte, modified time.Time, err error)
