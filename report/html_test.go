@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -44,11 +45,21 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skip("no Chromium is installed")
 	}
+	profile, err := os.MkdirTemp("", "cg-chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Its helpers may write for a moment after it has ended.
+		for end := time.Now().Add(10 * time.Second); os.RemoveAll(profile) != nil && time.Now().Before(end); {
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(2 * time.Minute),
+		chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(2 * time.Minute),
 	}
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
@@ -81,7 +92,7 @@ func open(t *testing.T, browser context.Context, name string, content []byte, wi
 	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(stop)
 	p := &tab{t: t, ctx: ctx}
-	page := (&url.URL{Scheme: "file", Path: file}).String()
+	address := (&url.URL{Scheme: "file", Path: file}).String()
 	say := func(format string, args ...any) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -96,13 +107,13 @@ func open(t *testing.T, browser context.Context, name string, content []byte, wi
 		case *cdplog.EventEntryAdded:
 			say("log: %s: %s", e.Entry.Level, e.Entry.Text)
 		case *network.EventRequestWillBeSent:
-			if u := e.Request.URL; u != page && !strings.HasPrefix(u, "data:,") {
+			if u := e.Request.URL; u != address && !strings.HasPrefix(u, "data:,") {
 				say("request: %s", u)
 			}
 		}
 	})
 	actions := append([]chromedp.Action{network.Enable(), cdplog.Enable(), chromedp.EmulateViewport(width, height)}, more...)
-	p.do(append(actions, chromedp.Navigate(page), chromedp.WaitVisible(`html[data-ready]`, chromedp.ByQuery))...)
+	p.do(append(actions, chromedp.Navigate(address), chromedp.WaitVisible(`html[data-ready]`, chromedp.ByQuery))...)
 	return p
 }
 
@@ -371,6 +382,21 @@ func TestPage(t *testing.T) {
 		p.is(ground, day)
 		p.quiet()
 	})
+	t.Run("print", func(t *testing.T) {
+		p := open(t, b, "print", htmlOf(t, Options{}, suite(nemb.Measured)), 1400, 900, dark())
+		p.do(chromedp.Evaluate(`addEventListener('beforeprint', () => { window.paper = document.documentElement.dataset.theme + theme.color('--ink'); })`, nil))
+		var pdf []byte
+		p.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+			pdf, _, err = cdppage.PrintToPDF().WithPrintBackground(true).Do(ctx)
+			return err
+		}))
+		if !bytes.HasPrefix(pdf, []byte("%PDF-")) || len(pdf) < 10_000 {
+			t.Errorf("it prints %d bytes", len(pdf))
+		}
+		p.is(`window.paper`, "light#1f2326") // charts have ink for paper
+		p.is(`document.documentElement.dataset.theme`, "undefined")
+		p.quiet()
+	})
 	t.Run("source", func(t *testing.T) {
 		p := open(t, b, "source", htmlOf(t, Options{Source: sampleSource}, example(nemb.Measured)), 1400, 900)
 		p.is(`document.querySelectorAll('#source-code .l').length`, "80")
@@ -472,8 +498,19 @@ func TestPage(t *testing.T) {
 		p.click(`#flames [data-value="self"]`)
 		p.click(`#flames [data-value="icicle"]`)
 		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"), chromedp.KeyEvent(kb.ArrowLeft))
-		t.Logf("one step of the chart: %s ms; one click in the paths: %s ms",
-			p.value(`(() => { const t = performance.now(); for (let i = 0; i < 20; i++) document.getElementById('power-plot').dispatchEvent(new KeyboardEvent('keydown', { key: i % 2 ? 'ArrowLeft' : 'ArrowRight' })); return ((performance.now() - t) / 20).toFixed(1); })()`),
+		p.click(`#power [aria-label="Show the whole run"]`)
+		var frame float64
+		p.do(chromedp.Evaluate(`new Promise((done) => {
+			const plot = document.getElementById('power-plot'), key = (k) => plot.dispatchEvent(new KeyboardEvent('keydown', { key: k }));
+			let n = 0, begun = performance.now();
+			key('+');
+			requestAnimationFrame(function step() {
+				if (++n === 20) return done((performance.now() - begun) / n);
+				key(n % 2 ? 'ArrowLeft' : 'ArrowRight');
+				requestAnimationFrame(step);
+			});
+		})`, &frame, func(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		t.Logf("one frame of the chart: %.1f ms; one click in the paths: %s ms", frame,
 			p.value(`(() => { const t = performance.now(); document.getElementById('flame-1').click(); return (performance.now() - t).toFixed(1); })()`))
 		p.shot("largest")
 		p.quiet()

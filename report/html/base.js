@@ -148,6 +148,10 @@ const theme = {
 };
 theme.media.addEventListener('change', theme.changed);
 
+// Paper is light.
+addEventListener('beforeprint', () => { theme.screen = document.documentElement.dataset.theme || 'auto'; theme.set('light'); });
+addEventListener('afterprint', () => { theme.set(theme.screen); });
+
 // wide calls f with the width of an element whenever it changes.
 function wide(e, f) {
   let last = 0;
