@@ -499,6 +499,13 @@ func TestPage(t *testing.T) {
 		p.click(`#flames [data-value="icicle"]`)
 		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"), chromedp.KeyEvent(kb.ArrowLeft))
 		p.click(`#power [aria-label="Show the whole run"]`)
+		// However many samples there are, few points are drawn, and the area below
+		// a line is the energy, to the microjoule.
+		p.is(`document.getElementById('power-plot').chart.data[0].length < 600`, "true")
+		last := r.Samples[len(r.Samples)-1]
+		for i, want := range []Joules{*last.EnergyJ, last.DomainJ["dram-0"], last.DomainJ["gpu-0"], last.DomainJ["package-0"], last.DomainJ["core-0"]} {
+			p.is(fmt.Sprintf(`(({ data }) => data[0].reduce((sum, t, i) => i ? sum + data[%d][i] * (t - data[0][i - 1]) : 0, 0).toFixed(6))(document.getElementById('power-plot').chart)`, 3*i+3), fmt.Sprintf("%.6f", want.Float()))
+		}
 		var frame float64
 		p.do(chromedp.Evaluate(`new Promise((done) => {
 			const plot = document.getElementById('power-plot'), key = (k) => plot.dispatchEvent(new KeyboardEvent('keydown', { key: k }));

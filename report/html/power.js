@@ -64,14 +64,14 @@ function power(run) {
   function draw() {
     pending = 0;
     drawLanes();
-    const mean = smoothing();
+    const steps = step();
     for (const u of charts) {
       u.batch(() => {
-        u.setData([times, ...u.columns.flatMap((d) => [d.w, mean > 0 ? means(d, mean) : d.w])], false);
+        u.setData([steps.at, ...u.columns.flatMap((d) => detail(d, steps))], false);
         u.setScale('x', { min: view.from, max: view.to });
       });
     }
-    meaning.textContent = mean > 0 ? `The lines are means over ${text(figure.time(mean))}, paler behind them each sample.` : '';
+    meaning.textContent = steps.span ? `The lines are means over ${text(figure.time(steps.span))}, in the area between the least and the most of them.` : '';
   }
   const zoom = (factor, at) => {
     const t = at ?? (view.from + view.to) / 2, span = (view.to - view.from) * factor;
@@ -79,21 +79,42 @@ function power(run) {
   };
   const pan = (part) => { const d = (view.to - view.from) * part; show(view.from + d, view.to + d); };
 
-  // Where there are more samples than can be told apart, lines are means over
-  // some pixels, which cumulative energies give exactly.
-  function smoothing() {
-    const samples = times.length * (view.to - view.from) / end, room = Math.max(100, lanes.clientWidth / 3);
-    return samples > 2 * room ? (view.to - view.from) / room : 0;
+  // The level of detail: the samples in view, or, where there are more of them
+  // than can be told apart, as many steps as there is room for.
+  function step() {
+    const room = Math.max(100, Math.floor(lanes.clientWidth / 2.5));
+    let first = after(view.from), last = Math.min(times.length - 1, after(view.to));
+    first = Math.max(0, first - 1);
+    if (last - first <= 2 * room) return { first, last, at: times.slice(first, last + 1), span: 0 };
+    const span = (view.to - view.from) / room;
+    return { first, last, at: Array.from({ length: room + 1 }, (_, k) => view.from + k * span), span };
   }
-  function means(d, span) {
-    let a = 0, b = 0;
-    const at = (i, t) => i + 1 < times.length ? d.uj[i] + (d.uj[i + 1] - d.uj[i]) * (t - times[i]) / (times[i + 1] - times[i]) : d.uj[i];
-    return times.map((t) => {
-      const from = Math.max(0, t - span / 2), to = Math.min(end, t + span / 2);
-      while (a + 2 < times.length && times[a + 1] <= from) a++;
-      while (b + 2 < times.length && times[b + 1] <= to) b++;
-      return (at(b, to) - at(a, from)) * 1e-6 / (to - from);
-    });
+  // after is the first sample later than t.
+  function after(t) {
+    let lo = 0, hi = times.length;
+    while (lo < hi) { const mid = (lo + hi) >> 1; if (times[mid] <= t) lo = mid + 1; else hi = mid; }
+    return lo;
+  }
+  // detail gives the most, the least and the mean of a domain at each step. Means
+  // come from cumulative energies, so they are exact.
+  function detail(d, { first, last, at, span }) {
+    if (!span) return [at.map(() => null), at.map(() => null), d.w.slice(first, last + 1)];
+    const most = new Array(at.length).fill(-Infinity), least = new Array(at.length).fill(Infinity), mean = [];
+    for (let i = first + 1; i <= last; i++) {
+      const from = Math.max(1, Math.ceil((times[i - 1] - view.from) / span)), to = Math.min(at.length - 1, Math.ceil((times[i] - view.from) / span));
+      for (let k = from; k <= to; k++) {
+        if (d.w[i] > most[k]) most[k] = d.w[i];
+        if (d.w[i] < least[k]) least[k] = d.w[i];
+      }
+    }
+    let before = between(times, d.uj, at[0]);
+    for (let k = 1; k < at.length; k++) {
+      const uj = between(times, d.uj, at[k]);
+      mean[k] = (uj - before) * 1e-6 / span;
+      before = uj;
+    }
+    for (const column of [most, least, mean]) column[0] = column[1];
+    return [most.map((v) => v === -Infinity ? null : v), least.map((v) => v === Infinity ? null : v), mean];
   }
 
   function drawn() {
@@ -157,24 +178,26 @@ function power(run) {
       scales: { x: { time: false, min: 0, max: end, auto: false }, y: { range: (u, lo, hi) => [0, (hi || 1) * 1.05] } },
       axes: [{ ...axis('', 26), values: seconds, show: x, labelSize: 0, label: undefined }, { ...axis(label, 48) }],
       series: [{}, ...columns.flatMap((d) => [
-        { label: d.name + ', each sample', stroke: () => theme.color(d.color), alpha: 0.28, width: 1, paths: stepped, points: { show: false }, show: true },
+        { label: d.name + ', most', stroke: 'transparent', width: 0, paths: stepped, points: { show: false } },
+        { label: d.name + ', least', stroke: 'transparent', width: 0, paths: stepped, points: { show: false } },
         { label: d.name, stroke: () => theme.color(d.color), width: 1.5, dash: d.dash, paths: stepped, points: { show: false },
-          fill: columns.length === 1 || d.id === 'all' ? () => theme.color('--wash') : undefined, show: true },
+          fill: columns.length === 1 || d.id === 'all' ? () => theme.color('--wash') : undefined },
       ])],
+      bands: columns.map((d, k) => ({ series: [3 * k + 1, 3 * k + 2], fill: () => theme.color(d.color) + '38' })),
       hooks: {
         setSelect: [(u) => {
           if (u.select.width > 2) { show(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x')); }
           u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         }],
         setCursor: [(u) => {
-          const i = u.cursor.idx;
-          if (u.cursor.left >= 0 && i !== null && i !== undefined) {
+          if (u.cursor.left >= 0) {
+            const i = Math.min(times.length - 1, Math.max(1, after(u.posToVal(u.cursor.left, 'x'))));
             tip.replaceChildren('at ', text(figure.time(times[i])), ': ', ...series.filter((d) => d.shown).map((d, k) => [k ? ', ' : '', d.name, ' ', el('b', {}, d.w[i] === null ? '?' : m + text(figure.power(d.w[i])))]).flat(),
               ' · processors in use: ', ...cpu.map((d, k) => [k ? ', ' : '', d.name, ' ', el('b', {}, d.w[i] === null ? '?' : d.w[i].toFixed(2))]).flat());
           } else tip.replaceChildren('Drag over the chart to zoom in; Ctrl and the wheel zoom, Shift and the wheel move; a double click shows all.');
         }],
       },
-    }, [times, ...columns.flatMap((d) => [d.w, d.w])], into);
+    }, [[0, end], ...columns.flatMap(() => [[null, null], [null, null], [null, null]])], into);
     u.columns = columns;
     u.over.addEventListener('dblclick', () => show(0, end));
     u.over.addEventListener('wheel', (e) => {
@@ -236,7 +259,7 @@ function power(run) {
   }
 
   const keys = el('div', { class: 'keys' }, series.map((d) => el('label', {},
-    el('input', { type: 'checkbox', checked: true, onchange: (e) => { d.shown = e.target.checked; for (const k of [1, 2]) charts[0].setSeries(2 * series.indexOf(d) + k, { show: d.shown }); drawn(); } }),
+    el('input', { type: 'checkbox', checked: true, onchange: (e) => { d.shown = e.target.checked; for (const k of [1, 2, 3]) charts[0].setSeries(3 * series.indexOf(d) + k, { show: d.shown }); drawn(); } }),
     el('span', { class: 'key', css: { background: `var(${d.color})` } }), d.name, topology[d.id] && !topology[d.id].top_level ? el('small', {}, '\u00a0part') : null)));
   const button = (label, title, act) => el('button', { type: 'button', title, 'aria-label': title, onclick: act }, label);
   const tools = [series.length > 1 ? keys : null, el('div', { class: 'choice' },
@@ -246,7 +269,7 @@ function power(run) {
   const out = section('power', 'Power over time', tools, readout, series.length ? plot : null,
     el('div', { class: 'sub' }, 'Processors in use', cpuKeys), cpuPlot, lanes, strip, meaning, tip);
   out.start = () => {
-    if (series.length) chart(plot, series, 240, 'watts', false);
+    if (series.length) plot.chart = chart(plot, series, 240, 'watts', false);
     chart(cpuPlot, cpu, 110, 'processors', true);
     charts[0].setCursor({ left: -10, top: -10 });
     wide(strip, drawStrip);
