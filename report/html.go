@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"cg/docs"
 )
 
 //go:generate html/vendor.sh
@@ -192,10 +194,16 @@ func pageData(runs []*Run, o Options) ([]byte, error) {
 		Names    []string              `json:"names"`
 		Runs     []pageRun             `json:"runs"`
 		Problems []string              `json:"problems"`
+		Advice   map[string]string     `json:"advice"` // by slug of a warning
 		Sources  map[string]pageSource `json:"sources"`
-	}{Names: pageTitles(runs, o), Problems: append([]string{}, comparable(runs)...)}
+	}{Names: pageTitles(runs, o), Problems: append([]string{}, comparable(runs)...), Advice: map[string]string{}}
 	for _, r := range runs {
 		d.Runs = append(d.Runs, pageRunOf(r))
+		for _, w := range r.Warnings {
+			if advice := docs.Advice(w.Slug); advice != "" {
+				d.Advice[w.Slug] = advice
+			}
+		}
 	}
 	if o.Source != nil {
 		d.Sources = pageSources(runs, o)

@@ -277,6 +277,8 @@ func TestPage(t *testing.T) {
 		golden(t, filepath.Join("testdata", "page-unknown.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		p.is(`document.querySelector('.big .value').textContent`, "?")
 		p.is(`document.querySelector('#power-plot')`, "null")
+		p.click(`#warnings summary`)
+		p.is(`document.querySelector('#warnings details p').textContent.startsWith('Some files or functions of the program ran without checkpoints')`, "true")
 		p.quiet()
 	})
 	t.Run("table", func(t *testing.T) {
@@ -415,6 +417,7 @@ func TestPage(t *testing.T) {
 		p := open(t, b, "compare", htmlOf(t, Options{Names: []string{"before", "after"}}, before, after), 1400, 900)
 		p.is(`[...document.querySelectorAll('#changes-table tbody tr')].map((e) => e.querySelector('.name').textContent + ' ' + e.lastChild.textContent).join()`,
 			"shop.stock.prüfsumme less,shop.stock.Stock.refill within intervals")
+		p.is(`document.querySelectorAll('#compare .warnings').length`, "0")
 		p.do(chromedp.Evaluate(`document.getElementById('difference-2').dispatchEvent(new MouseEvent('mousemove', { bubbles: true, clientX: 9 }))`, nil))
 		p.is(`document.getElementById('difference-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.prüfsumme stock.py:50 · 9.84 J → 2.46 J (−75.0 %, −7.38 J)")
 		p.click(`#difference [data-value="after"]`)

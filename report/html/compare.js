@@ -63,7 +63,7 @@ function changes(runs, names) {
     k.to = b ? b[cost] : null;
     k.delta = (k.to || 0) - (k.from || 0);
     k.percent = changed(k.from, k.to);
-    k.verdict = !a ? ['new', 'soft'] : !b ? ['gone', 'soft'] : known ? verdict(a.self_energy_lo_j, a.self_energy_hi_j, b.self_energy_lo_j, b.self_energy_hi_j) : ['', ''];
+    k.verdict = !a && !b ? ['in between', 'soft'] : !a ? ['new', 'soft'] : !b ? ['gone', 'soft'] : known ? verdict(a.self_energy_lo_j, a.self_energy_hi_j, b.self_energy_lo_j, b.self_energy_hi_j) : ['', ''];
   }
   const columns = [
     { key: 'name', head: 'Function', text: true, value: (k) => k.name, cell: (k) => el('div', { class: 'function' }, el('span', { class: 'name' }, k.name), k.file ? el('small', { class: 'where', title: k.file }, base(k.file)) : null) },

@@ -33,10 +33,16 @@ function about(run) {
     el('p', {}, [m.hostname, m.cpu_model, when, run.totals.energy_source].filter(Boolean).join(' · ')));
 }
 
+// prose shows a paragraph of the documents: what stands in backticks is code.
+function prose(s) {
+  return s.split('`').map((part, i) => i % 2 ? el('code', {}, part) : part);
+}
+
 function warnings(run) {
   if (!run.warnings.length) return null;
   return section('warnings', 'Warnings', null, el('ul', { class: 'warnings' },
-    run.warnings.map((w) => el('li', {}, el('b', {}, w.slug), ' ', w.message))));
+    run.warnings.map((w) => el('li', {}, el('b', {}, w.slug), ' ', w.message,
+      cg.data.advice[w.slug] ? el('details', {}, el('summary', {}, 'What it means, and what to do'), el('p', {}, prose(cg.data.advice[w.slug]))) : null))));
 }
 
 const ledgerClass = {
