@@ -122,6 +122,9 @@ func openPlot(c *cli.Context) (*output, report.Format, error) {
 		}
 		return nil, f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
 	}
+	if filepath.Clean(name) == filepath.Clean(c.String("output")) {
+		return nil, f, fail(statusUsage, "-o and --export-plot both write to %s", name)
+	}
 	o, err := (&output{flag: "--export-plot", name: name}).open()
 	return o, f, err
 }

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"cg/docs"
+	"cg/nemb"
 )
 
 //go:generate html/vendor.sh
@@ -137,8 +138,26 @@ type pageDomain struct {
 
 func micros(s float64) int64 { return int64(s*1e6 + 0.5) }
 
+// orEmpty is a list that is [] in JSON, and not null, when there is none.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
 func pageRunOf(r *Run) pageRun {
-	out := pageRun{Run: r}
+	whole := *r
+	whole.Tasks, whole.Functions, whole.Sites = orEmpty(r.Tasks), orEmpty(r.Functions), orEmpty(r.Sites)
+	whole.Ledger, whole.Skipped, whole.Warnings = orEmpty(r.Ledger), orEmpty(r.Skipped), orEmpty(r.Warnings)
+	whole.Meta.Argv = orEmpty(r.Meta.Argv)
+	if r.Meta.DomainTopology == nil {
+		whole.Meta.DomainTopology = map[string]Topology{}
+	}
+	if r.Totals.Kind == "" {
+		whole.Totals.Kind = nemb.Unavailable
+	}
+	out := pageRun{Run: &whole}
 	p := &out.Paths
 	p.Program, p.Task = r.program(), map[int]string{}
 	p.Parent, p.Site, p.Calls, p.SelfUs, p.CPUUs = []int{}, []uint32{}, []uint64{}, []int64{}, []int64{}

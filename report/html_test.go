@@ -281,6 +281,25 @@ func TestPage(t *testing.T) {
 		p.is(`document.querySelector('#warnings details p').textContent.startsWith('Some files or functions of the program ran without checkpoints')`, "true")
 		p.quiet()
 	})
+	t.Run("bare", func(t *testing.T) {
+		// A file with next to nothing in it is a run, too.
+		r, err := Read([]byte(`{"meta": {"schema_version": "1"}, "functions": [{"name": "f"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, runs := range [][]*Run{{r}, {r, example(nemb.Measured)}, {example(nemb.Measured), r, suite(nemb.Estimated)}} {
+			p := open(t, b, "bare", htmlOf(t, Options{}, runs...), 700, 900)
+			if len(runs) > 1 {
+				p.is(`document.querySelectorAll('#beside thead th').length`, fmt.Sprint(len(runs)+2))
+				for i := range runs {
+					p.click(fmt.Sprintf(`#runs [data-value="%d"]`, i))
+				}
+			} else {
+				p.is(`document.querySelector('.badge').textContent`, "not known")
+			}
+			p.quiet()
+		}
+	})
 	t.Run("table", func(t *testing.T) {
 		p := open(t, b, "table", htmlOf(t, Options{}, example(nemb.Measured)), 1400, 900)
 		names := `[...document.querySelectorAll('#functions-table tbody .name')].map((e) => e.textContent).join()`

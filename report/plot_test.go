@@ -57,6 +57,7 @@ func TestPictures(t *testing.T) {
 		{example(nemb.Measured), "flame", []string{"as wide as their energy", "shop.stock.Stock.refill"}, "watts"},
 		{example(nemb.Unavailable), "all", []string{"Energy of main.py  ?", "no energy known", "as wide as their wall-clock time", "shop.stock.prüfsumme"}, "watts"},
 		{suite(nemb.Estimated), "all", []string{"test_shop.py::test_work[1]"}, ""},
+		{&Run{}, "all", []string{"Energy of program  ?", "no energy known"}, "watts"},
 		{hostile(), "all", []string{"<script>alert(1)</script>", "�"}, "\x00"},
 		{largest(), "all", []string{"gpu-0", "core-0", "machine", "package14.module.f14"}, ""},
 	} {
