@@ -18,16 +18,16 @@ import (
 	"cg/nemb"
 )
 
-//go:generate html/vendor.sh
+//go:generate html/uplot.sh
 
 //go:embed html
 var page embed.FS
 
-// The parts of the page, in their order. uPlot (MIT, html/vendor) draws what
+// The parts of the page, in their order. uPlot (MIT, html/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
-	pageScripts = []string{"vendor/uPlot.iife.min.js", "base.js", "head.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "page.js"}
-	pageStyles  = []string{"vendor/uPlot.min.css", "page.css"}
+	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "head.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "page.js"}
+	pageStyles  = []string{"uplot/uPlot.min.css", "page.css"}
 )
 
 func init() {
@@ -49,7 +49,7 @@ func writeHTML(w io.Writer, runs []*Run, o Options) error {
 	if err != nil {
 		return err
 	}
-	licence, err := page.ReadFile("html/vendor/uPlot.LICENSE")
+	licence, err := page.ReadFile("html/uplot/LICENSE")
 	if err != nil {
 		return err
 	}

@@ -585,3 +585,20 @@ func largest() *Run {
 	r.Paths[1].Parent = 0
 	return r
 }
+
+// The chart library is the version that its script names.
+func TestLibraryIsPinned(t *testing.T) {
+	script, err := os.ReadFile("html/uplot.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, version, _ := strings.Cut(string(script), "\nversion=")
+	version, _, _ = strings.Cut(version, "\n")
+	library, err := os.ReadFile("html/uplot/uPlot.iife.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version == "" || !strings.HasPrefix(string(library), "/*! https://github.com/leeoniya/uPlot (v"+version+") */") {
+		t.Errorf("html/uplot is not version %q: go generate ./report", version)
+	}
+}

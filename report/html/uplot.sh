@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the chart library of the page: report/html/vendor/. The version and
+# Fetches the chart library of the page: report/html/uplot/. The version and
 # its digest (as the registry of npm tells it) stand here; nothing else is
 # taken. Run it after changing them: go generate ./report
 set -euo pipefail
@@ -16,6 +16,6 @@ if [ "$got" != "$sha512" ]; then
   exit 1
 fi
 tar -xzf "$tmp/uplot-$version.tgz" -C "$tmp"
-mkdir -p vendor
-cp "$tmp/package/dist/uPlot.iife.min.js" "$tmp/package/dist/uPlot.min.css" vendor/
-cp "$tmp/package/LICENSE" vendor/uPlot.LICENSE
+mkdir -p uplot
+cp "$tmp/package/dist/uPlot.iife.min.js" "$tmp/package/dist/uPlot.min.css" uplot/
+cp "$tmp/package/LICENSE" uplot/LICENSE
