@@ -66,6 +66,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringFlag{Name: "benchfmt", Usage: "write the benchmarks of the run to `FILE` for benchstat: J/op beside ns/op"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
+			&cli.StringFlag{Name: "export-plot", Usage: "draw the run into `FILE`: a page (.html) or a picture (.svg, .png); cg report makes the same of a saved run"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s later SIGKILL"},
 			&cli.StringFlag{Name: "pty", Value: "auto", Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
@@ -111,6 +112,11 @@ func runMeasure(c *cli.Context) error {
 		return err
 	}
 	defer out.abandon()
+	plot, picture, err := openPlot(c)
+	if err != nil {
+		return err
+	}
+	defer plot.abandon()
 
 	// From here on there is something to tidy up: signals that would end cg are
 	// taken. While the program runs, the launcher passes them on to it.
@@ -180,7 +186,11 @@ func runMeasure(c *cli.Context) error {
 	run.Finish(prepared.facts(outcome, found, report.Facts{
 		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented,
 	}, root))
-	if err := out.write(run, c.Bool("verbose")); err != nil {
+	err = out.write(run, c.Bool("verbose"))
+	if drawn := plot.export(picture, run); err == nil {
+		err = drawn
+	}
+	if err != nil {
 		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
 	}
 	if !o.instrumented && prepared.command.Without == "" && len(run.Sites) == 0 && outcome.Result.Status == 0 {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -23,23 +24,24 @@ func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("outp
 // the report is whole.
 type output struct {
 	json  bool
+	flag  string // that names it, for messages
 	name  string
 	part  *os.File
 	bench *output // of --benchfmt, nil for none
 }
 
 func openOutput(c *cli.Context) (*output, error) {
-	o := &output{json: jsonOnStdout(c), name: c.String("output")}
+	o := &output{json: jsonOnStdout(c), flag: "-o", name: c.String("output")}
 	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
 	if name := c.String("benchfmt"); name != "" {
-		o.bench = &output{name: name}
-		if err := o.bench.open("--benchfmt"); err != nil {
+		o.bench = &output{flag: "--benchfmt", name: name}
+		if err := o.bench.open(); err != nil {
 			return nil, err
 		}
 	}
-	if err := o.open("-o"); err != nil {
+	if err := o.open(); err != nil {
 		o.abandon()
 		return nil, err
 	}
@@ -48,7 +50,7 @@ func openOutput(c *cli.Context) (*output, error) {
 
 // open makes the file that a flag names, aside under another name; none for ""
 // and -, which is standard output.
-func (o *output) open(flag string) error {
+func (o *output) open() error {
 	if o.name == "" || o.name == "-" {
 		return nil
 	}
@@ -56,11 +58,11 @@ func (o *output) open(flag string) error {
 		o.name = to // the file that a link names, not the link
 	}
 	if info, err := os.Stat(o.name); err == nil && info.IsDir() {
-		return fail(statusUsage, "%s: %s is a directory", flag, o.name)
+		return fail(statusUsage, "%s: %s is a directory", o.flag, o.name)
 	} else if err == nil && !info.Mode().IsRegular() { // a pipe, /dev/null
 		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
 		if err != nil {
-			return fail(statusUsage, "%s: %w", flag, err)
+			return fail(statusUsage, "%s: %w", o.flag, err)
 		}
 		o.part = f
 		return nil
@@ -71,7 +73,7 @@ func (o *output) open(flag string) error {
 		if errors.As(err, &p) {
 			err = p.Err
 		}
-		return fail(statusUsage, "%s: %s cannot be written: %w", flag, o.name, err)
+		return fail(statusUsage, "%s: %s cannot be written: %w", o.flag, o.name, err)
 	}
 	mode := 0o666 &^ umask()
 	if info, err := os.Stat(o.name); err == nil {
@@ -121,6 +123,45 @@ func (o *output) write(r *report.Run, verbose bool) error {
 	}
 	if failed != nil {
 		return fmt.Errorf("writing the report: %w", failed)
+	}
+	return nil
+}
+
+// openPlot makes the file of --export-plot, nil without one.
+func openPlot(c *cli.Context) (*output, report.Format, error) {
+	name := c.String("export-plot")
+	if name == "" {
+		return &output{}, report.Format{}, nil
+	}
+	f, err := report.FormatOf(name)
+	if err != nil || !f.Picture {
+		var endings []string
+		for _, f := range report.Formats() {
+			if f.Picture {
+				endings = append(endings, f.Endings...)
+			}
+		}
+		return nil, f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
+	}
+	if filepath.Clean(name) == filepath.Clean(c.String("output")) {
+		return nil, f, fail(statusUsage, "-o and --export-plot both write to %s", name)
+	}
+	o := &output{flag: "--export-plot", name: name}
+	return o, f, o.open()
+}
+
+// export puts a run into a file in a format.
+func (o *output) export(f report.Format, r *report.Run) error {
+	if o.part == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	err := report.Export(&b, f, []*report.Run{r}, report.Options{})
+	if err == nil {
+		err = o.save(b.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.flag, err)
 	}
 	return nil
 }

@@ -7,9 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -41,6 +44,9 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` (- for standard output, the default)"},
 			&cli.StringFlag{Name: "table", Usage: "of csv: `WHICH` table, " + alternatives(report.Tables)},
 			&cli.StringFlag{Name: "value", Usage: "of collapsed: `WHAT` lines count, " + alternatives(report.Values)},
+			&cli.StringFlag{Name: "plot", Usage: "of svg and png: `WHAT` to draw, " + alternatives(report.Plots)},
+			&cli.BoolFlag{Name: "with-source", Usage: "of html: put the source of the functions into the page, as the files are now"},
+			&cli.BoolFlag{Name: "open", Usage: "show a page in the browser; without -o in a temporary file, which stays"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
 		},
 		Action: runReport,
@@ -68,9 +74,19 @@ func runReport(c *cli.Context) error {
 		}
 		runs = append(runs, r)
 	}
-	o := report.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names), Table: c.String("table"), Value: c.String("value")}
-	out := &output{name: c.String("output")}
-	if err := out.open("-o"); err != nil {
+	o := report.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names), Table: c.String("table"), Value: c.String("value"), Plot: c.String("plot")}
+	if c.Bool("with-source") {
+		o.Source = sourceFile
+	}
+	out := &output{flag: "-o", name: c.String("output")}
+	if c.Bool("open") && out.name == "" {
+		dir, err := os.MkdirTemp("", "cg-report-")
+		if err != nil {
+			return fail(statusFailure, "--open: %w", err)
+		}
+		out.name = filepath.Join(dir, filepath.Base(o.Names[0])+format.Endings[0])
+	}
+	if err := out.open(); err != nil {
 		return err
 	}
 	defer out.abandon()
@@ -85,7 +101,79 @@ func runReport(c *cli.Context) error {
 	if err := out.save(b.Bytes()); err != nil {
 		return fmt.Errorf("-o: %w", err)
 	}
+	if c.Bool("open") {
+		return browse(out.name)
+	}
 	return nil
+}
+
+// sourceFile reads a file of a program, as much of it as a page can take and
+// what tells that there is more.
+func sourceFile(name string) ([]byte, time.Time, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	var text []byte
+	if err == nil {
+		var f *os.File
+		if f, err = os.Open(name); err == nil {
+			text, err = io.ReadAll(io.LimitReader(f, report.MostSource+1))
+			f.Close()
+		}
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return text, info.ModTime(), nil
+}
+
+// browse starts the user's browser on a file and does not wait for it.
+func browse(file string) error {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "cg: the page is "+file)
+	var try [][]string
+	for _, b := range filepath.SplitList(os.Getenv("BROWSER")) {
+		words := strings.Fields(b)
+		if len(words) == 0 {
+			continue
+		}
+		named := false
+		for i, w := range words {
+			if strings.Contains(w, "%s") {
+				words[i], named = strings.ReplaceAll(w, "%s", file), true
+			}
+		}
+		if !named {
+			words = append(words, file)
+		}
+		try = append(try, words)
+	}
+	if os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "" {
+		for _, b := range []string{"xdg-open", "sensible-browser", "x-www-browser", "firefox", "chromium", "google-chrome"} {
+			try = append(try, []string{b, file})
+		}
+	}
+	for _, words := range try {
+		path, err := exec.LookPath(words[0])
+		if err != nil {
+			continue
+		}
+		// Its own session: it outlives cg and a Ctrl-C that is meant for cg.
+		browser := exec.Command(path, words[1:]...)
+		browser.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if browser.Start() == nil {
+			return browser.Process.Release()
+		}
+	}
+	return fail(statusFailure, "--open: no browser was found (BROWSER names one; else there has to be a DISPLAY or WAYLAND_DISPLAY): open the page yourself")
 }
 
 // reportFormat is the format that was asked for. A flag that another format has
@@ -96,16 +184,24 @@ func reportFormat(c *cli.Context) (f report.Format, err error) {
 		f, err = report.FormatNamed(c.String("format"))
 	case file != "" && file != "-":
 		f, err = report.FormatOf(file)
+	case c.Bool("open"):
+		f, err = report.FormatNamed("html")
 	default:
 		f, err = report.FormatNamed("text")
 	}
 	if err != nil {
 		return f, err
 	}
-	for name, only := range map[string]string{"table": "csv", "value": "collapsed"} {
-		if c.IsSet(name) && f.Name != only {
-			return f, fmt.Errorf("--%s is for %s, and the format is %s", name, only, f.Name)
+	for name, only := range map[string][]string{"table": {"csv"}, "value": {"collapsed"}, "plot": {"svg", "png"}, "with-source": {"html"}} {
+		if c.IsSet(name) && !slices.Contains(only, f.Name) {
+			return f, fmt.Errorf("--%s is for %s, and the format is %s", name, strings.Join(only, " and "), f.Name)
 		}
+	}
+	switch {
+	case c.Bool("open") && !f.Picture:
+		return f, fmt.Errorf("--open is for pictures, and the format is %s", f.Name)
+	case c.Bool("open") && c.String("output") == "-":
+		return f, errors.New("--open needs a file, and -o - is standard output")
 	}
 	return f, nil
 }

@@ -369,8 +369,8 @@ var exports = []string{"output", "export-csv", "export-markdown"}
 func openExports(c *cli.Context) (map[string]*output, error) {
 	outs := map[string]*output{}
 	for _, flag := range exports {
-		outs[flag] = &output{name: c.String(flag)}
-		if err := outs[flag].open("--" + flag); err != nil {
+		outs[flag] = &output{flag: "--" + flag, name: c.String(flag)}
+		if err := outs[flag].open(); err != nil {
 			for _, o := range outs {
 				o.abandon()
 			}

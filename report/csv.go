@@ -4,12 +4,14 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // Tables are what CSV can hold.
-var Tables = []string{"functions", "tasks", "ledger", "paths"}
+var Tables = []string{"functions", "tasks", "ledger", "paths", "samples"}
 
 func init() {
 	register(Format{
@@ -26,6 +28,7 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 		table = Tables[0]
 	}
 	c := csv.NewWriter(w)
+	domains := domainsOf(runs)
 	switch table {
 	case "functions":
 		c.Write([]string{"run", "name", "file", "line", "language", "kind", "calls", "self_energy_j", "self_energy_lo_j", "self_energy_hi_j",
@@ -37,6 +40,12 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 		c.Write([]string{"run", "name", "energy_j", "share_percent", "energy_kind"})
 	case "paths":
 		c.Write([]string{"run", "path", "parent", "name", "file", "line", "calls", "self_energy_j", "self_time_s", "cpu_time_s"})
+	case "samples":
+		columns := []string{"run", "t_ns", "energy_j", "power_w", "program_cpu_s", "own_cpu_s", "other_cpu_s"}
+		for _, id := range domains {
+			columns = append(columns, "domain_j."+id, "domain_w."+id)
+		}
+		c.Write(columns)
 	default:
 		return fmt.Errorf("--table %q is not known: use %s", table, strings.Join(Tables, ", "))
 	}
@@ -67,6 +76,21 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 			for _, l := range r.Ledger {
 				row(l.Name, &l.EnergyJ, l.SharePercent, string(r.Totals.Kind))
 			}
+		case "samples":
+			for _, s := range r.Samples {
+				fields := []any{s.TNs, s.EnergyJ, s.PowerW, s.ProgramCPUS, s.OwnCPUS, s.OtherCPUS}
+				for _, id := range domains {
+					e, w := (*Joules)(nil), (*float64)(nil)
+					if v, ok := s.DomainJ[id]; ok {
+						e = &v
+					}
+					if v, ok := s.DomainW[id]; ok {
+						w = &v
+					}
+					fields = append(fields, e, w)
+				}
+				row(fields...)
+			}
 		case "paths":
 			for i, f := range r.frames() {
 				p := r.Paths[i]
@@ -76,6 +100,17 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 	}
 	c.Flush()
 	return c.Error()
+}
+
+// domainsOf are the domains of any of the runs, by name.
+func domainsOf(runs []*Run) []string {
+	all := map[string]bool{}
+	for _, r := range runs {
+		for id := range r.Totals.Domains {
+			all[id] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 func cell(v any) string {

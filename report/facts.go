@@ -105,6 +105,7 @@ func (r *Run) Finish(f Facts) {
 		}
 	}
 	r.Attributed(o.Domains, o.Attributed, sites)
+	r.sampled(o.Series)
 	r.Program(f.Program, o.Attributed, o.Domains, o.Begin, o.End, r.started, now)
 	r.Tests(o.Attributed, sites, f.Begun, f.Spans, o.Domains)
 	if f.Outcomes != nil && len(r.Tasks) > 1 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Format is a way to write runs down.
@@ -15,6 +16,8 @@ type Format struct {
 	Endings []string // of files that are of this format, with the dot
 	// Several says that runs can stand side by side; else there is one.
 	Several bool
+	// Picture is set on what people look at: measure can write it at once.
+	Picture bool
 	// Write gets at least one run. Runs are named by Options.Names.
 	Write func(w io.Writer, runs []*Run, o Options) error
 }
@@ -25,6 +28,10 @@ type Options struct {
 	Names []string // of the runs, in their order
 	Table string   // of csv: one of Tables
 	Value string   // of collapsed: one of Values
+	Plot  string   // of svg and png: one of Plots
+	// Source reads a file of the program and tells when it was changed; nil
+	// leaves source out.
+	Source func(file string) (text []byte, modified time.Time, err error)
 }
 
 var formats []Format

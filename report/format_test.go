@@ -72,6 +72,7 @@ func TestFormatsGolden(t *testing.T) {
 		"tasks.csv":         exported(t, "csv", Options{Table: "tasks"}, suite(nemb.Measured)),
 		"ledger.csv":        exported(t, "csv", Options{Table: "ledger"}, example(nemb.Estimated)),
 		"paths.csv":         exported(t, "csv", Options{Table: "paths"}, suite(nemb.Measured)),
+		"samples.csv":       exported(t, "csv", Options{Table: "samples"}, suite(nemb.Measured)),
 		"hostile.csv":       exported(t, "csv", Options{}, hostile()),
 		"energy.collapsed":  exported(t, "collapsed", Options{}, example(nemb.Measured)),
 		"time.collapsed":    exported(t, "collapsed", Options{Value: "time"}, example(nemb.Unavailable)),
@@ -212,7 +213,13 @@ func TestCheckNamesTheField(t *testing.T) {
 		"paths[1].parent":                                   func(r *Run) { r.Paths[1].Parent = 1 },
 		"tasks[1] (test_shop.py::test_work[1]).energy_j":    func(r *Run) { *r.Tasks[1].EnergyJ++ },
 		"tasks[1] (test_shop.py::test_work[1]).avg_power_w": func(r *Run) { *r.Tasks[1].AvgPowerW *= 1.001 },
-		"sha256": func(r *Run) { r.Meta.Hostname += "x" },
+		"samples[1].t_ns":                                   func(r *Run) { r.Samples[1].TNs = 0 },
+		"samples[1].energy_j":                               func(r *Run) { *r.Samples[1].EnergyJ++ },
+		"samples[1].power_w":                                func(r *Run) { *r.Samples[1].PowerW *= 1.001 },
+		"samples[2].domain_j.package-0":                     func(r *Run) { r.Samples[2].DomainJ["package-0"] = 0 },
+		"samples[2].domain_w.package-0":                     func(r *Run) { r.Samples[2].DomainW["package-0"] *= 1.001 },
+		"totals.duration_s":                                 func(r *Run) { r.Samples[2].TNs += 10_000 },
+		"sha256":                                            func(r *Run) { r.Meta.Hostname += "x" },
 	} {
 		r := suite(nemb.Measured)
 		if _, err := r.JSON(false); err != nil { // which sets the digest

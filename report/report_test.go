@@ -72,6 +72,7 @@ func example(kind nemb.Method, faults ...nemb.Faults) *Run {
 		}
 		return s
 	}
+	series := nemb.Series{Domains: domains, Samples: []nemb.Sample{sample(0)}}
 	a.Close(sample(0))
 	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1}
 	words := []uint64{
@@ -81,6 +82,7 @@ func example(kind nemb.Method, faults ...nemb.Faults) *Run {
 	for t := int64(10 * ms); t <= 1100*ms; t += 10 * ms {
 		run.Words = words
 		words = words[a.Fold(run, checkpoint.Tick(t+ms), checkpoint.Tick(t+1)):]
+		series.Samples = append(series.Samples, sample(t))
 		if t == 1100*ms {
 			a.Last(sample(t))
 		} else {
@@ -92,9 +94,8 @@ func example(kind nemb.Method, faults ...nemb.Faults) *Run {
 	r.started = time.Unix(1000, 0)
 	r.Finish(Facts{
 		Outcome: &measure.Outcome{
-			PID: 7, Domains: domains, Faults: faults, Attributed: a.Finish(), Result: launcher.Result{Exited: true, User: time.Second},
+			PID: 7, Domains: domains, Series: series, Faults: faults, Attributed: a.Finish(), Result: launcher.Result{Exited: true, User: time.Second},
 			Sampler: nemb.Stats{Samples: 111, Missed: 2, Gaps: 1, SlowReads: 3, OwnCPU: 3 * time.Millisecond, Realtime: true},
-			Series:  nemb.Series{Samples: []nemb.Sample{sample(0), sample(1100 * ms)}},
 		},
 		Sites: []checkpoint.Site{
 			{ID: 1, Language: "python", Func: "shop.stock.Stock.refill", File: "/home/u/shop/stock.py", Line: 30, Col: 5, EndLine: 40, Kind: checkpoint.Method},
@@ -145,6 +146,7 @@ func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, test
 	result := a.Finish()
 	r.Functions, r.Sites, r.Ledger, r.Tasks, r.Skipped = nil, nil, nil, nil, []Skip{}
 	r.Attributed([]nemb.Domain{d}, result, sites)
+	r.sampled(nemb.Series{Domains: []nemb.Domain{d}, Samples: []nemb.Sample{sample(0), sample(500 * ms), sample(1000 * ms)}})
 	r.Program("-m pytest", result, []nemb.Domain{d}, 1, 1000*ms, time.Unix(1000, 0), time.Unix(1001, 0))
 	r.Tests(result, sites, map[checkpoint.SiteID]checkpoint.Instant{2: 100 * ms, 3: 500 * ms}, spans, []nemb.Domain{d})
 	return r, r.Tasks[1:]

@@ -65,6 +65,7 @@ type Run struct {
 	Sites     []Site     `json:"sites"`
 	Paths     []Path     `json:"paths"`
 	Ledger    []Line     `json:"ledger"`
+	Samples   []Sample   `json:"samples"`
 	Process   Process    `json:"process"`
 	Sampler   Sampler    `json:"sampler"`
 	Channel   Channel    `json:"channel"`

@@ -1,0 +1,21 @@
+// Package docs gives the program what its documents say.
+package docs
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed messages.md
+var messages string
+
+// Advice is what messages.md says about a warning, in one paragraph; "" for
+// one that it does not know.
+func Advice(slug string) string {
+	_, text, found := strings.Cut(messages, "\n### "+slug+"\n")
+	if !found {
+		return ""
+	}
+	text, _, _ = strings.Cut(text, "\n#")
+	return strings.Join(strings.Fields(text), " ")
+}

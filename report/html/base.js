@@ -1,0 +1,163 @@
+// What the parts of the page share: the data, elements, figures, the theme.
+
+const cg = { data: JSON.parse(document.getElementById('data').textContent) };
+
+// el makes an element. Text goes in as text: names of functions and files are
+// never markup.
+function el(tag, attributes, ...children) {
+  const e = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith('on')) e.addEventListener(name.slice(2), value);
+    else if (name === 'css') Object.assign(e.style, value);
+    else e.setAttribute(name, value === true ? '' : value);
+  }
+  for (const c of children.flat(3)) {
+    if (c !== undefined && c !== null && c !== false) e.append(c);
+  }
+  return e;
+}
+
+// section is a part of the page with a heading and, at its right, tools.
+function section(id, title, tools, ...children) {
+  return el('section', { id, 'aria-labelledby': id + '-title' },
+    el('div', { class: 'title' }, el('h2', { id: id + '-title' }, title), tools ? el('div', { class: 'tools' }, tools) : null),
+    ...children);
+}
+
+// choice is a row of buttons of which one is pressed.
+function choice(label, options, value, pick) {
+  const group = el('div', { class: 'choice', role: 'group', 'aria-label': label });
+  const press = (v) => { for (const b of group.children) b.setAttribute('aria-pressed', String(b.dataset.value === v)); };
+  for (const [v, text, title] of options) {
+    group.append(el('button', { type: 'button', 'data-value': v, title, onclick: () => { press(v); pick(v); } }, text));
+  }
+  press(value);
+  return group;
+}
+
+function digits(v) {
+  if (!(v > 0)) return '0';
+  return v.toFixed(Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(v) + 1e-9))));
+}
+
+// A figure is [number, unit], with three digits that count.
+const figure = {
+  energy(j) {
+    if (j === null || j === undefined) return ['?', ''];
+    const v = Math.abs(j), sign = j < 0 ? '−' : '';
+    if (v === 0) return ['0', 'J'];
+    if (v < 9.995e-4) return [sign + (v * 1e6).toFixed(v < 9.995e-6 ? 1 : 0), 'µJ'];
+    if (v < 0.9995) return [sign + digits(v * 1e3), 'mJ'];
+    if (v < 1e4) return [sign + digits(v), 'J'];
+    return [sign + digits(v / 1e3), 'kJ'];
+  },
+  time(s) {
+    if (s === null || s === undefined) return ['?', ''];
+    if (s < 0) { const [n, u] = figure.time(-s); return ['−' + n, u]; }
+    if (s === 0) return ['0', 's'];
+    if (s < 9.995e-7) return [(s * 1e9).toFixed(0), 'ns'];
+    if (s < 9.995e-4) return [digits(s * 1e6), 'µs'];
+    if (s < 0.9995) return [digits(s * 1e3), 'ms'];
+    if (s < 600) return [digits(s), 's'];
+    const h = Math.floor(s / 3600), m = Math.floor(s / 60) % 60;
+    return [(h ? h + ' h ' : '') + m + ' min ' + Math.floor(s % 60), 's'];
+  },
+  power(w) { return w === null || w === undefined ? ['?', ''] : [digits(w), 'W']; },
+  count(n) { return [String(n).replace(/\B(?=(\d{3})+$)/g, '\u202f'), '']; },
+  percent(p) { return p === null || p === undefined ? ['?', ''] : [p.toFixed(1), '%']; },
+};
+
+// several counts things: 1 call, 2 calls.
+function several(n, one) { return figure.count(n)[0] + '\u00a0' + one + (n === 1 ? '' : 's'); }
+
+function text(pair) { return pair[1] ? pair[0] + '\u00a0' + pair[1] : pair[0]; }
+
+// number shows a figure so that columns of them stay aligned.
+function number(pair, mark) {
+  return el('span', { class: 'n' }, (pair[0] === '0' ? '' : mark || '') + pair[0], el('i', {}, pair[1]));
+}
+
+// mark stands before every energy that was not measured.
+function mark(run) { return run.totals.energy_kind === 'estimated' ? '~' : ''; }
+
+const kinds = {
+  measured: ['measured', 'read from energy counters of the machine'],
+  derived: ['derived', 'computed from measured values'],
+  estimated: ['estimated, not measured', 'computed from processor time and a model of the machine'],
+  unavailable: ['not known', 'no sensor could be read'],
+};
+
+function badge(kind) {
+  const [words, title] = kinds[kind] || [kind, ''];
+  return el('span', { class: 'badge ' + kind, title }, words);
+}
+
+// interval draws lo to hi on a track from 0 to most, with a tick at value.
+function interval(lo, value, hi, most) {
+  const at = (v) => Math.max(0, Math.min(100, most > 0 ? 100 * v / most : 0));
+  const track = el('span', { class: 'interval', 'aria-hidden': 'true' });
+  if (value === null || value === undefined) return track;
+  track.append(
+    el('span', { class: 'fill', css: { width: at(value) + '%' } }),
+    el('span', { class: 'band', css: { left: at(lo) + '%', width: Math.max(0.5, at(hi) - at(lo)) + '%' } }),
+    el('span', { class: 'tick', css: { left: at(value) + '%' } }));
+  return track;
+}
+
+function range(lo, hi) {
+  if (lo === null || lo === undefined || lo === hi) return '';
+  const [a, ua] = figure.energy(lo), [b, ub] = figure.energy(hi);
+  if (a === b && ua === ub) return '';
+  return ua === ub || a === '0' ? `${a} to ${b}\u00a0${ub}` : `${a}\u00a0${ua} to ${b}\u00a0${ub}`;
+}
+
+function hash(s) {
+  let h = 2166136261;
+  for (let i = 0; i < s.length; i++) h = Math.imul(h ^ s.charCodeAt(i), 16777619);
+  return (h ^ (h >>> 15)) >>> 0;
+}
+
+// hue gives a name one of a few colours.
+function hue(s) { return [24, 46, 88, 150, 178, 202, 226, 262, 318, 348][hash(s) % 10]; }
+
+function base(file) { return file.replace(/^.*[/\\]/, ''); }
+
+// The theme is the system's until somebody chooses.
+const theme = {
+  listeners: [],
+  media: matchMedia('(prefers-color-scheme: dark)'),
+  dark() {
+    const t = document.documentElement.dataset.theme;
+    return t ? t === 'dark' : theme.media.matches;
+  },
+  set(t) {
+    if (t === 'auto') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = t;
+    theme.changed();
+  },
+  changed() {
+    theme.colors.clear();
+    for (const f of theme.listeners) f();
+  },
+  colors: new Map(), // asking for a computed style can cost a layout
+  color(name) {
+    if (!theme.colors.has(name)) theme.colors.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+    return theme.colors.get(name);
+  },
+};
+theme.media.addEventListener('change', theme.changed);
+
+// Paper is light.
+addEventListener('beforeprint', () => { theme.screen = document.documentElement.dataset.theme || 'auto'; theme.set('light'); });
+addEventListener('afterprint', () => { theme.set(theme.screen); });
+
+// wide calls f with the width of an element whenever it changes.
+function wide(e, f) {
+  let last = 0;
+  const see = () => {
+    const w = Math.floor(e.clientWidth);
+    if (w > 0 && w !== last) { last = w; f(w); }
+  };
+  new ResizeObserver(see).observe(e);
+}

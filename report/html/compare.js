@@ -1,0 +1,135 @@
+// Several runs side by side: totals, ledgers, functions with what changed from
+// the first to the last, and their call paths in one picture.
+
+// verdict says whether a change is more than the intervals leave open.
+function verdict(lo, hi, lo2, hi2) {
+  if ([lo, hi, lo2, hi2].some((v) => v === null || v === undefined)) return ['?', ''];
+  if (hi2 < lo) return ['less', 'good'];
+  if (lo2 > hi) return ['more', 'bad'];
+  return ['within intervals', 'soft'];
+}
+
+function changed(a, b) {
+  if (a === null || b === null || a === undefined || b === undefined) return null;
+  return a > 0 ? 100 * (b / a - 1) : null;
+}
+
+function signed(p) {
+  if (p === null) return '';
+  return (p > 0 ? '+' : p < 0 ? '−' : '±') + Math.abs(p).toFixed(Math.abs(p) >= 100 ? 0 : 1) + '\u00a0%';
+}
+
+function signedFigure(words, v) {
+  const [n, u] = words(v);
+  return [v > 0 ? '+' + n : n, u];
+}
+
+function besideTotals(runs, names) {
+  const a = runs[0].totals, b = runs[runs.length - 1].totals;
+  const energy = (label, value, lo, hi) => el('tr', {}, el('th', { scope: 'row' }, label),
+    runs.map((r) => el('td', {}, number(figure.energy(r.totals[value]), mark(r)), el('small', {}, range(r.totals[lo], r.totals[hi])))),
+    el('td', { class: 'change' }, signed(changed(a[value], b[value])), el('small', {}, el('span', { class: verdict(a[lo], a[hi], b[lo], b[hi])[1] }, verdict(a[lo], a[hi], b[lo], b[hi])[0]))));
+  const plain = (label, cell, change) => el('tr', {}, el('th', { scope: 'row' }, label), runs.map((r) => el('td', {}, cell(r))), el('td', { class: 'change' }, change || ''));
+  return el('div', { class: 'scroll' }, el('table', { class: 'beside', id: 'beside' },
+    el('thead', {}, el('tr', {}, el('th', {}, ''), names.map((n) => el('th', { scope: 'col' }, n)), el('th', { scope: 'col' }, 'Change'))),
+    el('tbody', {},
+      energy('Program', 'program_energy_j', 'program_energy_lo_j', 'program_energy_hi_j'),
+      energy('Machine', 'energy_j', 'energy_lo_j', 'energy_hi_j'),
+      plain('Time', (r) => number(figure.time(r.totals.wall_duration_s)), signed(changed(a.wall_duration_s, b.wall_duration_s))),
+      plain('Power of the machine', (r) => number(figure.power(r.totals.avg_power_w), r.totals.avg_power_w === null ? '' : mark(r)), signed(changed(a.avg_power_w, b.avg_power_w))),
+      plain('Kind', (r) => badge(r.totals.energy_kind)),
+      plain('Exit status', (r) => String(r.process.exit_status)))),
+  runs.some((r) => r.ledger.length) ? el('div', { class: 'ledgers' }, runs.map((r, i) => el('div', {}, el('span', { class: 'label' }, names[i]), r.ledger.length ? ledgerBar(r) : el('span', { class: 'soft' }, 'no energy known')))) : null,
+  runs.some((r) => r.ledger.length) ? el('div', { class: 'keys' }, Object.keys(ledgerClass).filter((k) => runs.some((r) => r.ledger.some((l) => l.name === k && l.energy_j > 0))).map((k) => el('span', {}, el('span', { class: 'key ' + ledgerClass[k] }), k))) : null);
+}
+
+function changes(runs, names) {
+  const rows = new Map();
+  runs.forEach((r, i) => {
+    for (const f of r.functions) {
+      const key = f.language + '\0' + f.name;
+      if (!rows.has(key)) rows.set(key, { name: f.name, file: f.file, of: new Array(runs.length).fill(null) });
+      const k = rows.get(key);
+      if (!k.of[i]) k.of[i] = f; // a name that stands twice in a run is its dearest function
+    }
+  });
+  const last = runs.length - 1;
+  const known = runs.every((r) => r.totals.energy_j !== null);
+  const cost = known ? 'self_energy_j' : 'self_time_s', words = known ? figure.energy : figure.time;
+  const all = [...rows.values()];
+  for (const k of all) {
+    const a = k.of[0], b = k.of[last];
+    k.from = a ? a[cost] : null;
+    k.to = b ? b[cost] : null;
+    k.delta = (k.to || 0) - (k.from || 0);
+    k.percent = changed(k.from, k.to);
+    k.verdict = !a && !b ? ['in between', 'soft'] : !a ? ['new', 'soft'] : !b ? ['gone', 'soft'] : known ? verdict(a.self_energy_lo_j, a.self_energy_hi_j, b.self_energy_lo_j, b.self_energy_hi_j) : ['', ''];
+  }
+  const columns = [
+    { key: 'name', head: 'Function', text: true, value: (k) => k.name, cell: (k) => el('div', { class: 'function' }, el('span', { class: 'name' }, k.name), k.file ? el('small', { class: 'where', title: k.file }, base(k.file)) : null) },
+    ...names.map((n, i) => ({ key: 'run' + i, head: n, value: (k) => k.of[i] ? k.of[i][cost] : null, cell: (k) => k.of[i] ? number(words(k.of[i][cost]), known ? mark(runs[i]) : '') : el('span', { class: 'n soft' }, '–', el('i', {})) })),
+    { key: 'delta', head: 'Change', value: (k) => Math.abs(k.delta), cell: (k) => el('span', { class: k.delta > 0 ? 'bad' : k.delta < 0 ? 'good' : '' }, number(signedFigure(words, k.delta))) },
+    { key: 'percent', head: '%', value: (k) => k.percent, cell: (k) => el('span', { class: 'n' }, signed(k.percent)) },
+    { key: 'verdict', head: 'Verdict', text: true, class: 'left', value: (k) => k.verdict[0], cell: (k) => el('span', { class: k.verdict[1] }, k.verdict[0]) },
+  ];
+  const t = sortable('changes', all, columns, { sort: 'delta', words: (k) => k.name + '\0' + k.file });
+  return section('changes', known ? 'Functions, energy of their own' : 'Functions, time of their own', [t.counted, t.filter], t.table, t.more,
+    el('p', { class: 'hint' }, 'Verdict: “less” and “more” where the intervals of the two runs do not touch; a change within them may be chance.'));
+}
+
+// merged joins the paths of two runs: the same names below the same names.
+function merged(a, b) {
+  const out = { name: [a.name[0]], file: [''], line: [0], parent: [-1], children: [[]], metrics: {} };
+  const below = [new Map()];
+  const common = ['energy', 'time', 'cpu', 'calls'].filter((m) => a.metrics[m] && b.metrics[m]);
+  for (const m of common) { out.metrics[m + 'A'] = [0]; out.metrics[m + 'B'] = [0]; }
+  [[a, 'A'], [b, 'B']].forEach(([t, side]) => {
+    const to = [];
+    for (let i = 0; i < t.name.length; i++) {
+      let at = 0;
+      if (i > 0) {
+        const p = to[t.parent[i]], key = t.name[i];
+        at = below[p].get(key);
+        if (at === undefined) {
+          at = out.name.length;
+          below[p].set(key, at);
+          below.push(new Map());
+          out.name.push(t.name[i]); out.file.push(t.file[i]); out.line.push(t.line[i]); out.parent.push(p); out.children.push([]);
+          out.children[p].push(at);
+          for (const m of common) { out.metrics[m + 'A'].push(0); out.metrics[m + 'B'].push(0); }
+        }
+      }
+      to.push(at);
+      for (const m of common) out.metrics[m + side][at] += t.metrics[m][i];
+    }
+  });
+  return [out, common];
+}
+
+function difference(runs, names) {
+  const a = runs[0], b = runs[runs.length - 1], last = names.length - 1;
+  if (!a.paths.parent.length || !b.paths.parent.length) return null;
+  const [tree, common] = merged(treeOf(a), treeOf(b));
+  if (a.paths.program !== b.paths.program) tree.name[0] = `${a.paths.program} → ${b.paths.program}`;
+  const metric = common.includes('energy') ? 'energy' : 'time', words = metricFigure[metric];
+  const m = metric === 'energy' ? mark(a) || mark(b) : '';
+  const A = tree.metrics[metric + 'A'], B = tree.metrics[metric + 'B'], both = A.map((v, i) => v + B[i]);
+  const sumA = inclusive(tree, A), sumB = inclusive(tree, B);
+  const f = flame('difference');
+  const load = (width) => f.load(tree, {
+    width: { before: A, after: B, both }[width], figure: words, mark: m,
+    color: (i) => {
+      const from = sumA[i], to = sumB[i], d = (to - from) / Math.max(from, to, 1e-12);
+      if (Math.abs(d) < 0.02) return 'var(--other)';
+      return `color-mix(in srgb, var(${d > 0 ? '--more' : '--less'}) ${Math.round(20 + 80 * Math.min(1, Math.abs(d)))}%, var(--other))`;
+    },
+    describe: (i) => [el('b', {}, tree.name[i]), el('small', {}, place(tree, i)), ' · ', m + text(words(sumA[i])), ' → ', m + text(words(sumB[i])),
+      ' (', sumA[i] > 0 ? signed(changed(sumA[i], sumB[i])) : 'new', ', ', text(signedFigure(words, sumB[i] - sumA[i])), ')'],
+  });
+  const tools = [choice('Width', [['before', names[0], 'as in the first run'], ['both', 'Both', 'the sum of both'], ['after', names[last], 'as in the last run']], 'both', load),
+    f.search, el('button', { type: 'button', id: 'difference-reset', onclick: () => f.reset() }, 'Reset')];
+  const out = section('difference', `Call paths, ${names[0]} → ${names[last]}`, tools, el('div', { class: 'bar' }, f.line, f.found), el('div', { class: 'scroll' }, f.box),
+    el('p', { class: 'hint' }, el('span', { class: 'key more' }), ' uses more, ', el('span', { class: 'key less' }), ' uses less than before, with all that it called; the stronger the colour, the larger the part that changed.'));
+  out.start = () => { load('both'); f.start(); };
+  return out;
+}

@@ -1,0 +1,100 @@
+// The headline, what there is to know about the run, the ledger.
+
+function headline(run) {
+  const t = run.totals, m = mark(run);
+  const known = t.energy_j !== null;
+  const fact = (label, value, note) => el('div', {}, el('dt', {}, label), el('dd', {}, value, note ? el('small', {}, note) : null));
+  const p = run.process;
+  const status = p.signal ? p.signal : String(p.exit_status);
+  return el('section', { id: 'headline', 'aria-label': 'Energy of the program' },
+    el('div', { class: 'big' },
+      el('div', { class: 'label' }, 'Energy of the program ', badge(t.energy_kind)),
+      el('div', { class: 'value' }, known ? number(figure.energy(t.program_energy_j), m) : '?'),
+      known ? interval(t.program_energy_lo_j, t.program_energy_j, t.program_energy_hi_j, t.program_energy_hi_j * 1.1) : null,
+      el('div', { class: 'note' }, known
+        ? [[range(t.program_energy_lo_j, t.program_energy_hi_j)].filter(Boolean).map((r) => `between ${r} · `), kinds[t.energy_kind][1]]
+        : kinds[t.energy_kind][1])),
+    el('dl', { class: 'facts' },
+      fact('Machine', known ? number(figure.energy(t.energy_j), m) : '?', known ? range(t.energy_lo_j, t.energy_hi_j) : null),
+      fact('Time', number(figure.time(t.wall_duration_s))),
+      fact('Power of the machine', number(figure.power(t.avg_power_w), t.avg_power_w === null ? '' : m)),
+      fact('Processor time', number(figure.time(p.user_s + p.system_s))),
+      fact('Functions called', number(figure.count(run.functions.length)), run.tasks.length > 1 ? several(run.tasks.length - 1, 'test') : null),
+      fact('Exit status', el('span', { class: p.exit_status === 0 ? '' : 'bad' }, status), p.timed_out ? 'ended by --timeout' : null)));
+}
+
+function quoted(word) { return /^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'"; }
+
+function about(run) {
+  const m = run.meta;
+  const when = m.started_at_local ? m.started_at_local.slice(0, 19).replace('T', ' ') : '';
+  return el('div', { class: 'about' },
+    el('code', { class: 'command' }, m.argv.map(quoted).join(' ')),
+    el('p', {}, [m.hostname, m.cpu_model, when, run.totals.energy_source].filter(Boolean).join(' · ')));
+}
+
+// prose shows a paragraph of the documents: what stands in backticks is code.
+function prose(s) {
+  return s.split('`').map((part, i) => i % 2 ? el('code', {}, part) : part);
+}
+
+function warnings(run) {
+  if (!run.warnings.length) return null;
+  return section('warnings', 'Warnings', null, el('ul', { class: 'warnings' },
+    run.warnings.map((w) => el('li', {}, el('b', {}, w.slug), ' ', w.message,
+      cg.data.advice[w.slug] ? el('details', {}, el('summary', {}, 'What it means, and what to do'), el('p', {}, prose(cg.data.advice[w.slug]))) : null))));
+}
+
+const ledgerClass = {
+  functions: 'l1', uninstrumented: 'l2', 'other processes': 'l3', idle: 'l4', cg: 'l5', unattributed: 'l6',
+};
+const ledgerTitle = {
+  functions: 'the sum of the self energies of functions',
+  uninstrumented: 'the program outside its functions: start-up of the interpreter, other threads and processes',
+  'other processes': 'everybody else on the machine, meanwhile',
+  idle: 'drawn whoever runs',
+  cg: 'the measuring itself',
+  unattributed: 'read after a failed reading at the end',
+};
+
+function ledgerBar(run) {
+  const total = run.totals.energy_j;
+  const bar = el('div', { class: 'stack', role: 'img', 'aria-label': run.ledger.map((l) => `${l.name} ${l.share_percent.toFixed(1)} %`).join(', ') });
+  for (const l of run.ledger) {
+    if (l.energy_j > 0) bar.append(el('span', { class: ledgerClass[l.name], title: `${l.name}: ${text(figure.energy(l.energy_j))}`, css: { flexGrow: l.energy_j / total } }));
+  }
+  return bar;
+}
+
+function ledger(run) {
+  if (!run.ledger.length) return null;
+  const m = mark(run);
+  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, ledgerTitle[l.name])),
+    el('td', {}, number(figure.energy(l.energy_j), m)), el('td', {}, number(figure.percent(l.share_percent))));
+  return section('ledger', 'Where the energy of the machine went', null, ledgerBar(run),
+    el('table', { class: 'ledger' }, el('tbody', {}, run.ledger.filter((l) => l.energy_j > 0 || l.name !== 'unattributed').map(row)),
+      el('tfoot', {}, el('tr', {}, el('th', { scope: 'row' }, 'total'), el('td', {}, number(figure.energy(run.totals.energy_j), m)), el('td', {}, number(['100.0', '%']))))));
+}
+
+function details(run) {
+  const m = run.meta, s = run.sampler, c = run.channel, p = run.process;
+  const line = (name, value) => value === '' || value === null || value === undefined ? null : el('tr', {}, el('th', { scope: 'row' }, name), el('td', {}, String(value)));
+  const domains = Object.keys(m.domain_topology).sort().map((id) => {
+    const d = m.domain_topology[id];
+    return `${id} (${d.kind}${d.top_level ? '' : ', a part of another'})`;
+  });
+  return section('details', 'Details', null,
+    el('div', { class: 'columns' },
+      el('table', { class: 'pairs' }, el('caption', {}, 'Run'), el('tbody', {},
+        line('run', m.run_id), line('started', m.started_at), line('ended', m.ended_at), line('folder', m.cwd), line('language', `${m.language} ${m.language_version}`),
+        line('granularity', m.granularity), line('cg', m.cg_version), line('quality', m.measurement_quality))),
+      el('table', { class: 'pairs' }, el('caption', {}, 'Machine'), el('tbody', {},
+        line('host', m.hostname), line('processor', m.cpu_model), line('kernel', m.kernel), line('source', run.totals.energy_source),
+        line('domains', domains.join(', ')), line('processor time by', p.cpu_method), line('most memory', p.max_rss_bytes ? (p.max_rss_bytes / 1048576).toFixed(1) + ' MiB' : null))),
+      el('table', { class: 'pairs' }, el('caption', {}, 'Measuring'), el('tbody', {},
+        line('samples', text(figure.count(s.samples))), line('every', s.interval_ms + ' ms'), line('late', text(figure.count(s.missed_deadlines))), line('gaps', s.gaps),
+        line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), line('threads', c.threads),
+        line('runtime', c.native ? 'native' : 'pure'), line('cg\u2019s processor time', text(figure.time(s.own_cpu_s)))))),
+    run.skipped.length ? el('details', {}, el('summary', {}, `${run.skipped.length} files or functions without checkpoints`),
+      el('ul', { class: 'skipped' }, run.skipped.map((k) => el('li', {}, el('code', {}, k.file), ' ', k.reason)))) : null);
+}

@@ -1,0 +1,604 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute"
+)
+
+// browser starts a headless Chromium for a test.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no Chromium is installed")
+		}
+		t.Skip("no Chromium is installed")
+	}
+	profile, err := os.MkdirTemp("", "cg-chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Its helpers may write for a moment after it has ended.
+		for end := time.Now().Add(10 * time.Second); os.RemoveAll(profile) != nil && time.Now().Before(end); {
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(2 * time.Minute),
+	}
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	ctx, end := chromedp.NewContext(ctx)
+	t.Cleanup(func() { chromedp.Cancel(ctx); end() })
+	if err := chromedp.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return ctx
+}
+
+// tab is a page that is driven. What it says on its console, and what it asks
+// the network for, is kept.
+type tab struct {
+	t    *testing.T
+	ctx  context.Context
+	mu   sync.Mutex
+	said []string
+}
+
+// open writes a page, opens it from its file, and waits until it is drawn.
+func open(t *testing.T, browser context.Context, name string, content []byte, width, height int64, more ...chromedp.Action) *tab {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name+".html")
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := chromedp.NewContext(browser)
+	t.Cleanup(end)
+	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(stop)
+	p := &tab{t: t, ctx: ctx}
+	address := (&url.URL{Scheme: "file", Path: file}).String()
+	say := func(format string, args ...any) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.said = append(p.said, fmt.Sprintf(format, args...))
+	}
+	chromedp.ListenTarget(ctx, func(e any) {
+		switch e := e.(type) {
+		case *cdpruntime.EventExceptionThrown:
+			say("exception: %s", e.ExceptionDetails.Error())
+		case *cdpruntime.EventConsoleAPICalled:
+			say("console: %s %s", e.Type, e.Args[0].Value)
+		case *cdplog.EventEntryAdded:
+			say("log: %s: %s", e.Entry.Level, e.Entry.Text)
+		case *network.EventRequestWillBeSent:
+			if u := e.Request.URL; u != address && !strings.HasPrefix(u, "data:,") {
+				say("request: %s", u)
+			}
+		}
+	})
+	actions := append([]chromedp.Action{network.Enable(), cdplog.Enable(), chromedp.EmulateViewport(width, height)}, more...)
+	p.do(append(actions, chromedp.Navigate(address), chromedp.WaitVisible(`html[data-ready]`, chromedp.ByQuery))...)
+	return p
+}
+
+func (p *tab) do(actions ...chromedp.Action) {
+	p.t.Helper()
+	if err := chromedp.Run(p.ctx, actions...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// is evaluates a script and wants its value, at once or, since pages draw with
+// the screen's next frame, a little later.
+func (p *tab) is(script, want string) {
+	p.t.Helper()
+	got := p.value(script)
+	for end := time.Now().Add(5 * time.Second); got != want && time.Now().Before(end); got = p.value(script) {
+		p.do(chromedp.Sleep(20 * time.Millisecond))
+	}
+	if got != want {
+		p.t.Errorf("%s is %q, not %q", script, got, want)
+	}
+}
+
+func (p *tab) value(script string) string {
+	p.t.Helper()
+	var got any
+	p.do(chromedp.Evaluate("String("+script+")", &got))
+	return fmt.Sprint(got)
+}
+
+func (p *tab) click(selector string) {
+	p.t.Helper()
+	p.do(chromedp.Click(selector, chromedp.ByQuery))
+}
+
+// quiet wants nothing said and nothing asked for.
+func (p *tab) quiet() {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.said {
+		p.t.Errorf("the page is not quiet: %s", s)
+	}
+}
+
+// shot keeps a picture where somebody wants to look at pages: CG_SCREENSHOTS
+// names a folder.
+func (p *tab) shot(name string) {
+	p.t.Helper()
+	dir := os.Getenv("CG_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	var b []byte
+	p.do(chromedp.FullScreenshot(&b, 100))
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), b, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func htmlOf(t *testing.T, o Options, runs ...*Run) []byte {
+	t.Helper()
+	return exported(t, "html", o, runs...)
+}
+
+func dark() chromedp.Action {
+	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}})
+}
+
+// sampleSource is a file for every function of the examples.
+func sampleSource(file string) ([]byte, time.Time, error) {
+	if strings.HasSuffix(file, "test_shop.py") {
+		return nil, time.Time{}, fs.ErrNotExist
+	}
+	var b strings.Builder
+	for i := range 80 {
+		fmt.Fprintf(&b, "    line %d of </script> %s\n", i+1, filepath.Base(file))
+	}
+	return []byte(b.String()), time.Unix(0, 0), nil
+}
+
+// stamped gives the stamps that depend on the moment fixed values.
+func stamped(runs ...*Run) {
+	for _, r := range runs {
+		r.Meta.EndedAt, r.Meta.StartedAtLocal = "2026-01-02T03:04:06.000000+00:00", "2026-01-02T03:04:05.000000+00:00"
+	}
+}
+
+// The page needs less than a megabyte beside the run, and nothing from outside.
+func TestPageIsSmallAndClosed(t *testing.T) {
+	b := htmlOf(t, Options{}, example(nemb.Measured))
+	if len(b) > 1<<20 {
+		t.Errorf("%d bytes", len(b))
+	}
+	text := string(b)
+	if !strings.Contains(text, `content="default-src &#39;none&#39;; script-src &#39;sha256-`) {
+		t.Error("there is no policy")
+	}
+	for _, outside := range []string{`src="`, `href="http`, "@import", "url("} {
+		if strings.Contains(text, outside) {
+			t.Errorf("the page asks for something: %s", outside)
+		}
+	}
+	for _, w := range []string{"MIT License", "<noscript>", "shop.stock.prüfsumme"} {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %q", w)
+		}
+	}
+}
+
+func TestPageSources(t *testing.T) {
+	r := example(nemb.Measured)
+	r.Meta.StartedAt = "2026-01-02T03:04:05.000000+00:00"
+	for i, file := range []string{"/plain.py", "/none.py", "/long.py", "/binary.py", "/newer.py"} {
+		f := r.Functions[0]
+		f.File = file
+		if i == 0 {
+			r.Functions = nil
+		}
+		r.Functions = append(r.Functions, f)
+	}
+	got := pageSources([]*Run{r, r}, Options{Source: func(file string) ([]byte, time.Time, error) {
+		switch file {
+		case "/none.py":
+			return nil, time.Time{}, fs.ErrNotExist
+		case "/long.py":
+			return bytes.Repeat([]byte("x"), MostSource+1), time.Time{}, nil
+		case "/binary.py":
+			return []byte("\xff\x00"), time.Time{}, nil
+		case "/newer.py":
+			return []byte("text"), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), nil
+		}
+		return []byte("text"), time.Time{}, nil
+	}})
+	for file, want := range map[string]pageSource{
+		"/plain.py": {"text", ""}, "/none.py": {"", "file does not exist"}, "/long.py": {"", "left out: a page takes 1048576 bytes of a file, and it has more"},
+		"/binary.py": {"", "left out: it is no UTF-8"}, "/newer.py": {"text", "changed since the run: lines may have moved"},
+	} {
+		if got[file] != want {
+			t.Errorf("%s: %+v", file, got[file])
+		}
+	}
+}
+
+// A page is driven as people do: offline, with mouse and keyboard.
+func TestPage(t *testing.T) {
+	b := browser(t)
+
+	t.Run("tests", func(t *testing.T) {
+		r := suite(nemb.Estimated)
+		stamped(r)
+		p := open(t, b, "tests", htmlOf(t, Options{Source: sampleSource}, r), 1400, 900)
+		golden(t, filepath.Join("testdata", "page-tests.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		p.shot("tests")
+		p.quiet()
+	})
+	t.Run("unknown", func(t *testing.T) {
+		r := example(nemb.Unavailable)
+		stamped(r)
+		p := open(t, b, "unknown", htmlOf(t, Options{}, r), 1400, 900)
+		golden(t, filepath.Join("testdata", "page-unknown.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		p.is(`document.querySelector('.big .value').textContent`, "?")
+		p.is(`document.querySelector('#power-plot')`, "null")
+		p.click(`#warnings summary`)
+		p.is(`document.querySelector('#warnings details p').textContent.startsWith('Some files or functions of the program ran without checkpoints')`, "true")
+		p.quiet()
+	})
+	t.Run("bare", func(t *testing.T) {
+		// A file with next to nothing in it is a run, too.
+		r, err := Read([]byte(`{"meta": {"schema_version": "1"}, "functions": [{"name": "f"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, runs := range [][]*Run{{r}, {r, example(nemb.Measured)}, {example(nemb.Measured), r, suite(nemb.Estimated)}} {
+			p := open(t, b, "bare", htmlOf(t, Options{}, runs...), 700, 900)
+			if len(runs) > 1 {
+				p.is(`document.querySelectorAll('#beside thead th').length`, fmt.Sprint(len(runs)+2))
+				for i := range runs {
+					p.click(fmt.Sprintf(`#runs [data-value="%d"]`, i))
+				}
+			} else {
+				p.is(`document.querySelector('.badge').textContent`, "not known")
+			}
+			p.quiet()
+		}
+	})
+	t.Run("table", func(t *testing.T) {
+		p := open(t, b, "table", htmlOf(t, Options{}, example(nemb.Measured)), 1400, 900)
+		names := `[...document.querySelectorAll('#functions-table tbody .name')].map((e) => e.textContent).join()`
+		p.is(names, "shop.stock.prüfsumme,shop.stock.Stock.refill")
+		p.click(`#functions-table [data-key="self"]`) // it is sorted by this, falling
+		p.is(names, "shop.stock.Stock.refill,shop.stock.prüfsumme")
+		p.is(`document.querySelector('#functions-table [data-key="self"]').parentNode.ariaSort`, "ascending")
+		p.click(`#functions-table [data-key="total"]`)
+		p.is(names, "shop.stock.Stock.refill,shop.stock.prüfsumme")
+		p.click(`#functions-table [data-key="name"]`)
+		p.is(names, "shop.stock.prüfsumme,shop.stock.Stock.refill")
+		p.do(chromedp.SendKeys(`#functions-filter`, "REFILL", chromedp.ByQuery))
+		p.is(names, "shop.stock.Stock.refill")
+		p.click(`#functions-table tbody button.name`)
+		p.is(`document.getElementById('flame-search').value`, "shop.stock.Stock.refill")
+		p.is(`document.querySelectorAll('#flame-boxes .hit').length`, "1")
+		p.quiet()
+	})
+	t.Run("flame", func(t *testing.T) {
+		r := example(nemb.Measured)
+		p := open(t, b, "flame", htmlOf(t, Options{}, r), 1400, 900)
+		boxes := `[...document.querySelectorAll('#flame-boxes .box')].map((e) => e.textContent).join()`
+		p.is(boxes, "main.py,shop.stock.Stock.refill,shop.stock.prüfsumme")
+		// Boxes are as wide as energies.
+		p.is(`Math.round(1000 * parseFloat(document.getElementById('flame-1').style.width) / parseFloat(document.getElementById('flame-0').style.width))`,
+			fmt.Sprintf("%.0f", 1000*float64(*r.Functions[1].InclusiveEnergyJ)/float64(*r.Totals.ProgramEnergyJ)))
+		p.do(chromedp.SendKeys(`#flame-search`, "PRÜF", chromedp.ByQuery))
+		p.is(`[...document.querySelectorAll('#flame-boxes .hit')].map((e) => e.textContent).join()`, "shop.stock.prüfsumme")
+		p.is(`document.getElementById('flame-found').textContent.replace(/\u00a0/g, ' ')`, "1 path, 9.84 J (54.5 %)")
+		p.click(`#flame-2`)
+		p.is(`document.getElementById('flame-boxes').dataset.zoom`, "shop.stock.prüfsumme")
+		p.is(`document.querySelectorAll('#flame-boxes .above').length`, "2")
+		p.do(chromedp.KeyEvent(kb.Escape))
+		p.is(`document.getElementById('flame-boxes').dataset.zoom`, "main.py")
+		// Down to the dearest callee, zoom, up, and all again.
+		p.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+		p.is(`document.getElementById('flame-boxes').dataset.zoom`, "shop.stock.Stock.refill")
+		p.do(chromedp.KeyEvent(kb.ArrowDown))
+		p.is(`document.getElementById('flame-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.prüfsumme stock.py:50 · 9.84 J (54.5 %), itself 9.84 J · 600 ms · 1 call")
+		p.click(`#flame-reset`)
+		p.is(`document.getElementById('flame-boxes').dataset.zoom+document.getElementById('flame-search').value`, "main.py")
+		// Self: the first row is what functions used themselves.
+		p.click(`#flames [data-value="self"]`)
+		p.is(`[...document.querySelectorAll('#flame-boxes .box')].filter((e) => e.style.top === '21px').map((e) => e.textContent).join()`,
+			"shop.stock.prüfsumme,shop.stock.Stock.refill,main.py")
+		p.click(`#flames [data-value="flame"]`)
+		p.click(`#flames [data-value="calls"]`)
+		p.is(`document.getElementById('flame-0').style.bottom`, "0px")
+		p.quiet()
+	})
+	t.Run("power", func(t *testing.T) {
+		p := open(t, b, "power", htmlOf(t, Options{}, suite(nemb.Measured)), 1400, 900)
+		said := `document.getElementById('power-readout').textContent.replace(/\u00a0/g, ' ')`
+		p.is(said, "The whole run, 1.00 s · package-0 20.0 J at 20.0 W")
+		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"))
+		p.is(said, "250 ms to 750 ms, 500 ms · package-0 10.0 J at 20.0 W")
+		p.do(chromedp.KeyEvent(kb.ArrowRight))
+		p.is(said, "350 ms to 850 ms, 500 ms · package-0 10.0 J at 20.0 W")
+		p.is(`[...document.querySelectorAll('#lanes .task')].map((e) => e.textContent).join()`, "-m pytest,test_shop.py::test_work[1],test_shop.py::test_none")
+		p.do(chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+		p.is(`[...document.querySelectorAll('#lanes .task')].map((e) => e.textContent).join()`, "-m pytest,test_shop.py::test_none")
+		p.do(chromedp.KeyEvent("0"))
+		p.is(said, "The whole run, 1.00 s · package-0 20.0 J at 20.0 W")
+		// Dragging zooms in, in the chart and in the strip below it.
+		drag := func(selector string, from, to float64) {
+			p.do(chromedp.ScrollIntoView(selector, chromedp.ByQuery))
+			var box struct{ X, Y, W, H float64 }
+			p.do(chromedp.Evaluate(fmt.Sprintf(`(() => { const b = document.querySelector(%q).getBoundingClientRect(); return { X: b.x, Y: b.y, W: b.width, H: b.height }; })()`, selector), &box))
+			at := func(kind input.MouseType, part float64) {
+				p.do(input.DispatchMouseEvent(kind, box.X+part*box.W, box.Y+box.H/2).WithButton(input.Left).WithButtons(1).WithClickCount(1))
+			}
+			at(input.MouseMoved, from)
+			at(input.MousePressed, from)
+			at(input.MouseMoved, (from+to)/2)
+			at(input.MouseMoved, to)
+			at(input.MouseReleased, to)
+		}
+		drag(`#power-plot .u-over`, 0.2, 0.7)
+		p.is(`Math.round(10 * document.getElementById('power-plot').dataset.from)+','+Math.round(10 * document.getElementById('power-plot').dataset.to)`, "2,7")
+		p.click(`#power [aria-label="Show the whole run"]`)
+		drag(`#strip`, 0.5, 0.9)
+		p.is(`Math.round(10 * document.getElementById('power-plot').dataset.from)+','+Math.round(10 * document.getElementById('power-plot').dataset.to)`, "5,9")
+		drag(`#strip`, 0.7, 0.4) // the window is moved
+		p.is(`Math.round(10 * document.getElementById('power-plot').dataset.from)+','+Math.round(10 * document.getElementById('power-plot').dataset.to)`, "2,6")
+		p.quiet()
+	})
+	t.Run("themes", func(t *testing.T) {
+		const ground = `getComputedStyle(document.body).backgroundColor`
+		p := open(t, b, "themes", htmlOf(t, Options{}, example(nemb.Measured)), 1400, 900, dark())
+		night := p.value(ground)
+		p.click(`#theme [data-value="light"]`)
+		day := p.value(ground)
+		p.click(`#theme [data-value="dark"]`)
+		p.is(ground, night)
+		if day == night {
+			t.Errorf("light and dark are both %s", day)
+		}
+		p.do(emulation.SetEmulatedMedia())
+		p.is(ground, night)
+		p.click(`#theme [data-value="auto"]`)
+		p.is(ground, day)
+		p.quiet()
+	})
+	t.Run("print", func(t *testing.T) {
+		p := open(t, b, "print", htmlOf(t, Options{}, suite(nemb.Measured)), 1400, 900, dark())
+		p.do(chromedp.Evaluate(`addEventListener('beforeprint', () => { window.paper = document.documentElement.dataset.theme + theme.color('--ink'); })`, nil))
+		var pdf []byte
+		p.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+			pdf, _, err = cdppage.PrintToPDF().WithPrintBackground(true).Do(ctx)
+			return err
+		}))
+		if !bytes.HasPrefix(pdf, []byte("%PDF-")) || len(pdf) < 10_000 {
+			t.Errorf("it prints %d bytes", len(pdf))
+		}
+		p.is(`window.paper`, "light#1f2326") // charts have ink for paper
+		p.is(`document.documentElement.dataset.theme`, "undefined")
+		p.quiet()
+	})
+	t.Run("source", func(t *testing.T) {
+		p := open(t, b, "source", htmlOf(t, Options{Source: sampleSource}, example(nemb.Measured)), 1400, 900)
+		p.is(`document.querySelectorAll('#source-code .l').length`, "80")
+		p.is(`[...document.querySelectorAll('#source-code .first')].map((e) => e.dataset.line + ' ' + e.querySelector('.cost').textContent).join()`, "30 4.92J,50 9.84J")
+		p.click(`#functions-table tbody tr:first-child button.where`)
+		p.is(`document.querySelector('#source-code .l.at').dataset.line`, "50")
+		p.shot("source")
+		p.quiet()
+	})
+	t.Run("compare", func(t *testing.T) {
+		before, after := example(nemb.Measured), example(nemb.Measured)
+		*after.Functions[0].SelfEnergyJ /= 4
+		*after.Functions[0].SelfEnergyLoJ /= 4
+		*after.Functions[0].SelfEnergyHiJ /= 4
+		*after.Paths[2].SelfEnergyJ /= 4
+		p := open(t, b, "compare", htmlOf(t, Options{Names: []string{"before", "after"}}, before, after), 1400, 900)
+		p.is(`[...document.querySelectorAll('#changes-table tbody tr')].map((e) => e.querySelector('.name').textContent + ' ' + e.lastChild.textContent).join()`,
+			"shop.stock.prüfsumme less,shop.stock.Stock.refill within intervals")
+		p.is(`document.querySelectorAll('#compare .warnings').length`, "0")
+		p.do(chromedp.Evaluate(`document.getElementById('difference-2').dispatchEvent(new MouseEvent('mousemove', { bubbles: true, clientX: 9 }))`, nil))
+		p.is(`document.getElementById('difference-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.prüfsumme stock.py:50 · 9.84 J → 2.46 J (−75.0 %, −7.38 J)")
+		p.click(`#difference [data-value="after"]`)
+		p.click(`#runs [data-value="1"]`)
+		p.is(`document.querySelector('#functions-table tbody .name').textContent`, "shop.stock.Stock.refill")
+		p.click(`#runs [data-value="-1"]`)
+		p.is(`document.querySelectorAll('#beside').length`, "1")
+		p.shot("compare")
+		p.quiet()
+	})
+	t.Run("hostile", func(t *testing.T) {
+		evil := "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1><!--\u2028\"'`${window.pwned=1}&lt;"
+		r := suite(nemb.Measured)
+		for i := range r.Sites {
+			r.Sites[i].Name, r.Sites[i].File = evil, evil
+		}
+		for i := range r.Functions {
+			r.Functions[i].Name, r.Functions[i].File = evil, evil
+		}
+		for i := range r.Tasks {
+			r.Tasks[i].Name = evil
+		}
+		for i := range r.Paths {
+			if r.Paths[i].Task != "" {
+				r.Paths[i].Task = evil
+			}
+		}
+		for i := range r.Ledger {
+			r.Ledger[i].Name += evil
+		}
+		r.Meta.Argv, r.Meta.Hostname, r.Meta.CPUModel, r.Meta.Cwd = []string{evil, "a b"}, evil, evil, evil
+		r.Totals.Source, r.Skipped, r.Warnings = evil, []Skip{{evil, evil}}, []Warning{{evil, evil}}
+		source := func(string) ([]byte, time.Time, error) {
+			return []byte(evil + "\n" + evil + "\n" + evil), time.Time{}, nil
+		}
+		for name, runs := range map[string][]*Run{"one": {r}, "two": {r, example(nemb.Measured)}} {
+			p := open(t, b, "hostile", htmlOf(t, Options{Source: source, Names: []string{evil, "b"}}, runs...), 1400, 900)
+			p.is(`window.pwned`, "undefined")
+			p.is(`document.scripts.length+','+document.images.length`, "2,0")
+			p.is(`document.querySelector('h1').textContent.includes('</script><script>window.pwned=1</script>')`, "true")
+			if name == "one" {
+				p.click(`#functions-table button.name`)
+				p.click(`#functions-table button.where`)
+				p.is(`document.querySelector('#source-code .t').textContent.startsWith('</script>')`, "true")
+				p.is(`document.querySelectorAll('#flame-boxes .hit').length > 0`, "true")
+			}
+			p.is(`window.pwned`, "undefined")
+			p.quiet()
+		}
+	})
+	t.Run("closed", func(t *testing.T) {
+		p := open(t, b, "closed", htmlOf(t, Options{}, example(nemb.Measured)), 1400, 900)
+		var refused []string
+		p.do(chromedp.Evaluate(`new Promise((done) => {
+			const seen = [];
+			document.addEventListener('securitypolicyviolation', (e) => { seen.push(e.effectiveDirective); if (seen.length === 4) done(seen.sort()); });
+			fetch('http://127.0.0.1:9/').catch(() => {});
+			document.body.append(Object.assign(document.createElement('img'), { src: 'http://127.0.0.1:9/' }));
+			document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.pwned = 1' }));
+			document.body.append(Object.assign(document.createElement('iframe'), { src: 'http://127.0.0.1:9/' }));
+		})`, &refused, func(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		if got := strings.Join(refused, " "); got != "connect-src frame-src img-src script-src-elem" {
+			t.Errorf("refused: %s", got)
+		}
+		p.is(`window.pwned`, "undefined")
+	})
+	t.Run("largest", func(t *testing.T) {
+		r := largest()
+		begun := time.Now()
+		content := htmlOf(t, Options{}, r)
+		written := time.Since(begun)
+		begun = time.Now()
+		p := open(t, b, "largest", content, 1400, 900)
+		t.Logf("%d paths, %d samples, %d functions: %.1f MB, written in %v, shown in %v, %s boxes",
+			len(r.Paths), len(r.Samples), len(r.Functions), float64(len(content))/1e6, written.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond),
+			p.value(`document.getElementById('flame-boxes').dataset.boxes`))
+		p.is(`document.querySelectorAll('#functions-table tbody tr').length`, "100")
+		p.click(`#functions-more`)
+		p.is(`document.querySelectorAll('#functions-table tbody tr').length`, fmt.Sprint(len(r.Functions)))
+		p.do(chromedp.SendKeys(`#flame-search`, "f12", chromedp.ByQuery))
+		p.click(`#flames [data-value="self"]`)
+		p.click(`#flames [data-value="icicle"]`)
+		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"), chromedp.KeyEvent(kb.ArrowLeft))
+		p.click(`#power [aria-label="Show the whole run"]`)
+		// However many samples there are, few points are drawn, and the area below
+		// a line is the energy, to the microjoule.
+		p.is(`document.getElementById('power-plot').chart.data[0].length < 600`, "true")
+		last := r.Samples[len(r.Samples)-1]
+		for i, want := range []Joules{*last.EnergyJ, last.DomainJ["dram-0"], last.DomainJ["gpu-0"], last.DomainJ["package-0"], last.DomainJ["core-0"]} {
+			p.is(fmt.Sprintf(`(({ data }) => data[0].reduce((sum, t, i) => i ? sum + data[%d][i] * (t - data[0][i - 1]) : 0, 0).toFixed(6))(document.getElementById('power-plot').chart)`, 3*i+3), fmt.Sprintf("%.6f", want.Float()))
+		}
+		var frame float64
+		p.do(chromedp.Evaluate(`new Promise((done) => {
+			const plot = document.getElementById('power-plot'), key = (k) => plot.dispatchEvent(new KeyboardEvent('keydown', { key: k }));
+			let n = 0, begun = performance.now();
+			key('+');
+			requestAnimationFrame(function step() {
+				if (++n === 20) return done((performance.now() - begun) / n);
+				key(n % 2 ? 'ArrowLeft' : 'ArrowRight');
+				requestAnimationFrame(step);
+			});
+		})`, &frame, func(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		t.Logf("one frame of the chart: %.1f ms; one click in the paths: %s ms", frame,
+			p.value(`(() => { const t = performance.now(); document.getElementById('flame-1').click(); return (performance.now() - t).toFixed(1); })()`))
+		p.shot("largest")
+		p.quiet()
+	})
+}
+
+// largest is a run with as many paths and samples as one can have.
+func largest() *Run {
+	r := example(nemb.Measured)
+	domains := []nemb.Domain{
+		{ID: "package-0", InTotal: true, Kind: "cpu_package"}, {ID: "core-0", Parent: "package-0", Kind: "nested"},
+		{ID: "dram-0", InTotal: true, Kind: "dram"}, {ID: "gpu-0", InTotal: true, Kind: "gpu"},
+	}
+	series := nemb.Series{Domains: domains}
+	e := make([]nemb.Energy, 4)
+	for i := range 65000 {
+		for d, w := range []int{30 + i%17, 20 + i%13, 4, 60 + 40*((i/9000)%2)} {
+			e[d] += nemb.Energy(w * 1000) // in a millisecond
+		}
+		series.Samples = append(series.Samples, nemb.Sample{
+			Time: checkpoint.Instant(1e9 + int64(i)*1e6), Energy: slices.Clone(e),
+			Usage: nemb.Usage{Program: time.Duration(i) * time.Millisecond, Other: time.Duration(i/5) * time.Millisecond},
+		})
+	}
+	r.sampled(series)
+	r.Meta.DomainTopology = nemb.Topology(domains)
+	for i := range r.Tasks {
+		r.Tasks[i].StartedAtMonoNs, r.Tasks[i].EndedAtMonoNs = 1e9, 66e9
+	}
+	r.Sites, r.Functions, r.Paths = nil, nil, nil
+	one := Joules(1000)
+	for i := range 2000 {
+		f := Function{Name: fmt.Sprintf("package%d.module.f%d", i%40, i), File: fmt.Sprintf("/src/package%d/module.py", i%40), Line: i, Language: "python", EnergyKind: nemb.Measured,
+			Calls: uint64(i), SelfEnergyJ: &one, SelfEnergyLoJ: &one, SelfEnergyHiJ: &one, InclusiveEnergyJ: &one, InclusiveEnergyLoJ: &one, InclusiveEnergyHiJ: &one}
+		r.Functions = append(r.Functions, f)
+		r.Sites = append(r.Sites, Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: i, EndLine: i + 1, Language: "python"})
+	}
+	for i := range attribute.ToldPaths {
+		self := Joules(1000 + i*7919%10000)
+		r.Paths = append(r.Paths, Path{Parent: i / 2 * 31 / 32, Site: uint32(1 + i*7%2000), Calls: 1, SelfEnergyJ: &self, SelfTimeS: 0.001})
+	}
+	r.Paths[0].Parent, r.Paths[0].Site = -1, 0
+	r.Paths[1].Parent = 0
+	return r
+}
+
+// The chart library is the version that its script names.
+func TestLibraryIsPinned(t *testing.T) {
+	script, err := os.ReadFile("html/uplot.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, version, _ := strings.Cut(string(script), "\nversion=")
+	version, _, _ = strings.Cut(version, "\n")
+	library, err := os.ReadFile("html/uplot/uPlot.iife.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version == "" || !strings.HasPrefix(string(library), "/*! https://github.com/leeoniya/uPlot (v"+version+") */") {
+		t.Errorf("html/uplot is not version %q: go generate ./report", version)
+	}
+}

@@ -1,0 +1,118 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cg/nemb"
+)
+
+// texts are what is written in a picture.
+func texts(t *testing.T, svg []byte) []string {
+	t.Helper()
+	var out []string
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	in := false
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if token.Name.Local == "script" || token.Name.Local == "img" {
+				t.Errorf("there is a %s in the picture", token.Name.Local)
+			}
+			in = token.Name.Local == "text"
+		case xml.CharData:
+			if in {
+				out = append(out, string(token))
+			}
+		case xml.EndElement:
+			in = false
+		}
+	}
+}
+
+func TestPictures(t *testing.T) {
+	golden(t, filepath.Join("testdata", "measured.svg"), exported(t, "svg", Options{}, example(nemb.Measured)))
+	for _, c := range []struct {
+		run  *Run
+		plot string
+		want []string
+		not  string
+	}{
+		{example(nemb.Measured), "", []string{"Energy of main.py  18.0 J", "measured", "watts", "package-0", "shop.stock.prüfsumme"}, "~"},
+		{example(nemb.Estimated), "power", []string{"~13.5 J", "estimated, not measured", "watts"}, "shop.stock"},
+		{example(nemb.Measured), "flame", []string{"as wide as their energy", "shop.stock.Stock.refill"}, "watts"},
+		{example(nemb.Unavailable), "all", []string{"Energy of main.py  ?", "no energy known", "as wide as their wall-clock time", "shop.stock.prüfsumme"}, "watts"},
+		{suite(nemb.Estimated), "all", []string{"test_shop.py::test_work[1]"}, ""},
+		{&Run{}, "all", []string{"Energy of program  ?", "no energy known"}, "watts"},
+		{hostile(), "all", []string{"<script>alert(1)</script>", "�"}, "\x00"},
+		{largest(), "all", []string{"gpu-0", "core-0", "machine", "package14.module.f14"}, ""},
+	} {
+		all := strings.Join(texts(t, exported(t, "svg", Options{Plot: c.plot}, c.run)), "|")
+		for _, w := range c.want {
+			if !strings.Contains(all, w) {
+				t.Errorf("%s: no %q in %s", c.plot, w, all)
+			}
+		}
+		if c.not != "" && strings.Contains(all, c.not) {
+			t.Errorf("%s: there is %q in %s", c.plot, c.not, all)
+		}
+		image, err := png.Decode(bytes.NewReader(exported(t, "png", Options{Plot: c.plot}, c.run)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := image.Bounds().Dx(); w != 2*pictureWidth {
+			t.Errorf("%d pixels wide", w)
+		}
+	}
+	for _, c := range []struct {
+		run        *Run
+		plot, want string
+	}{
+		{example(nemb.Unavailable), "power", "the run tells no power over time: use --plot flame"},
+		{example(nemb.Measured), "pie", `--plot "pie" is not known: use all, power, flame`},
+	} {
+		f, _ := FormatNamed("svg")
+		if err := Export(&bytes.Buffer{}, f, []*Run{c.run}, Options{Plot: c.plot}); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// Boxes are as wide as energies, and lie in their callers.
+func TestBoxes(t *testing.T) {
+	r := example(nemb.Measured)
+	boxes := r.boxes(1000)
+	if len(boxes) != 3 || boxes[0].width != 1000 {
+		t.Fatalf("%+v", boxes)
+	}
+	for i, want := range []*Joules{r.Totals.ProgramEnergyJ, r.Functions[1].InclusiveEnergyJ, r.Functions[0].InclusiveEnergyJ} {
+		if got := boxes[i].width / 1000 * r.Totals.ProgramEnergyJ.Float(); math.Abs(got-want.Float()) > 1e-6 {
+			t.Errorf("%s: %g J, want %g", boxes[i].name, got, want.Float())
+		}
+	}
+	all := largest().boxes(960)
+	if len(all) > 16384 || len(all) < 1000 {
+		t.Errorf("%d boxes", len(all))
+	}
+	ends := map[int]float64{}
+	for _, b := range all {
+		if b.x < ends[b.depth]-1e-6 || b.x+b.width > 960+1e-6 || b.depth >= boxRows {
+			t.Fatalf("%+v overlaps what ends at %g", b, ends[b.depth])
+		}
+		ends[b.depth] = b.x + b.width
+	}
+}
