@@ -429,6 +429,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("compare", func(t *testing.T) {
 		before, after := example(nemb.Measured), example(nemb.Measured)
+		before.Totals.ProgramEnergyLoJ, after.Totals.ProgramEnergyHiJ = joules(700_000), joules(21_000_000)
 		*after.Functions[0].SelfEnergyJ /= 4
 		*after.Functions[0].SelfEnergyLoJ /= 4
 		*after.Functions[0].SelfEnergyHiJ /= 4
@@ -440,7 +441,10 @@ func TestPage(t *testing.T) {
 		p.do(chromedp.Evaluate(`document.getElementById('difference-2').dispatchEvent(new MouseEvent('mousemove', { bubbles: true, clientX: 9 }))`, nil))
 		p.is(`document.getElementById('difference-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.prüfsumme stock.py:50 · 9.84 J → 2.46 J (−75.0 %, −7.38 J)")
 		p.click(`#difference [data-value="after"]`)
+		p.click(`#runs [data-value="0"]`)
+		p.is(`document.querySelector('.big .note').textContent.replace(/\u00a0/g, ' ')`, "between 700 mJ and 18.0 J · read from energy counters of the machine")
 		p.click(`#runs [data-value="1"]`)
+		p.is(`document.querySelector('.big .note').textContent.replace(/\u00a0/g, ' ')`, "between 18.0 and 21.0 J · read from energy counters of the machine")
 		p.is(`document.querySelector('#functions-table tbody .name').textContent`, "shop.stock.Stock.refill")
 		p.click(`#runs [data-value="-1"]`)
 		p.is(`document.querySelectorAll('#beside').length`, "1")

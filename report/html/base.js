@@ -105,11 +105,11 @@ function interval(lo, value, hi, most) {
   return track;
 }
 
-function range(lo, hi) {
+function range(lo, hi, word = 'to') {
   if (lo === null || lo === undefined || lo === hi) return '';
   const [a, ua] = figure.energy(lo), [b, ub] = figure.energy(hi);
   if (a === b && ua === ub) return '';
-  return ua === ub || a === '0' ? `${a} to ${b}\u00a0${ub}` : `${a}\u00a0${ua} to ${b}\u00a0${ub}`;
+  return ua === ub || a === '0' ? `${a} ${word} ${b}\u00a0${ub}` : `${a}\u00a0${ua} ${word} ${b}\u00a0${ub}`;
 }
 
 function hash(s) {

@@ -12,7 +12,7 @@ function headline(run) {
       el('div', { class: 'value' }, known ? number(figure.energy(t.program_energy_j), m) : '?'),
       known ? interval(t.program_energy_lo_j, t.program_energy_j, t.program_energy_hi_j, t.program_energy_hi_j * 1.1) : null,
       el('div', { class: 'note' }, known
-        ? [[range(t.program_energy_lo_j, t.program_energy_hi_j)].filter(Boolean).map((r) => `between ${r} · `), kinds[t.energy_kind][1]]
+        ? [[range(t.program_energy_lo_j, t.program_energy_hi_j, 'and')].filter(Boolean).map((r) => `between ${r} · `), kinds[t.energy_kind][1]]
         : kinds[t.energy_kind][1])),
     el('dl', { class: 'facts' },
       fact('Machine', known ? number(figure.energy(t.energy_j), m) : '?', known ? range(t.energy_lo_j, t.energy_hi_j) : null),
