@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -83,20 +82,11 @@ func runBenchmark(c *cli.Context) error {
 		return err
 	}
 	defer out.abandon()
-	root, err := sysroot(c)
+	machine, err := openMachine(c)
 	if err != nil {
 		return err
 	}
-	found, err := nemb.Discover(root, c.StringSlice("sensors"))
-	if errors.Is(err, nemb.ErrUnknownSource) {
-		return fail(statusUsage, "-s: %w", err)
-	} else if err != nil {
-		return fail(statusSelf, "%w", err)
-	}
-	defer found.Close()
-	if want := c.StringSlice("sensors"); len(want) > 0 && len(found.Sensors) == 0 {
-		return fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(found.Denied))
-	}
+	defer machine.close()
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP) // they end the load, and the report tells of what was done
 	account := nemb.NewAccount()
 	defer account.Close()
@@ -107,16 +97,13 @@ func runBenchmark(c *cli.Context) error {
 	if jsonOnStdout(c) {
 		command.Stdout, command.Stderr = os.Stderr, os.Stderr
 	}
-	outcome, err := measure.Run(measure.Config{Command: command, Sensors: found.Sensors, Account: account, Interval: interval})
+	outcome, err := measure.Run(measure.Config{Command: command, Sensors: machine.found.Sensors, Account: account, Interval: interval})
 	if err != nil {
 		return refused(err)
 	}
-	cpu := nemb.Identify(root)
-	_, calibrated, _ := nemb.Calibrated(cpu)
-	run.Finish(report.Facts{
-		Outcome: outcome, Denied: found.Denied, CPUMethod: account.Method(), Program: "benchmark " + kind, Interval: interval,
-		CPUModel: cpu.Name, CPUKnown: cpu.March != "" || calibrated, Clock: checkpoint.SystemClock(),
-	})
+	run.Finish(machine.facts(report.Facts{
+		Outcome: outcome, CPUMethod: account.Method(), Program: "benchmark " + kind, Interval: interval, Clock: checkpoint.SystemClock(),
+	}))
 	if err := out.write(run, c.Bool("verbose")); err != nil {
 		return fail(statusSelf, "%w; the load's own status was %d", err, outcome.Result.Status)
 	}

@@ -84,14 +84,6 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 	}
 }
 
-func sensorNames() string {
-	var names []string
-	for _, s := range nemb.Sources() {
-		names = append(names, s.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
 func runMeasure(c *cli.Context) error {
 	lang, target, err := language(c)
 	if err != nil {
@@ -131,20 +123,11 @@ func runMeasure(c *cli.Context) error {
 	} else {
 		defer os.RemoveAll(dir)
 	}
-	root, err := sysroot(c)
+	machine, err := openMachine(c)
 	if err != nil {
 		return err
 	}
-	found, err := nemb.Discover(root, c.StringSlice("sensors"))
-	if errors.Is(err, nemb.ErrUnknownSource) {
-		return fail(statusUsage, "-s: %w", err)
-	} else if err != nil {
-		return fail(statusSelf, "%w", err)
-	}
-	defer found.Close()
-	if want := c.StringSlice("sensors"); len(want) > 0 && len(found.Sensors) == 0 {
-		return fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(found.Denied))
-	}
+	defer machine.close()
 	defer runtimes.Prune(cacheDir(), time.Now())
 	var run *report.Run
 	var prepared *prepared
@@ -171,7 +154,7 @@ func runMeasure(c *cli.Context) error {
 			defer command.Stdin.Close()
 		}
 		outcome, err = measure.Run(measure.Config{
-			Command: command, Sensors: found.Sensors, Account: account, Interval: o.interval,
+			Command: command, Sensors: machine.found.Sensors, Account: account, Interval: o.interval,
 			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server),
 		})
 		if err != nil {
@@ -183,9 +166,9 @@ func runMeasure(c *cli.Context) error {
 			prepared.close()
 		}
 	}
-	run.Finish(prepared.facts(outcome, found, report.Facts{
+	run.Finish(machine.facts(prepared.facts(outcome, report.Facts{
 		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented,
-	}, root))
+	})))
 	err = out.write(run, c.Bool("verbose"))
 	if drawn := plot.export(picture, run); err == nil {
 		err = drawn
@@ -242,32 +225,6 @@ func interrupted(ctx context.Context) unix.Signal {
 		}
 	}
 	return unix.SIGINT
-}
-
-// because adds the reasons to a message.
-func because(errs []error) string {
-	if len(errs) == 0 {
-		return ""
-	}
-	return ": " + errors.Join(errs...).Error()
-}
-
-// sysroot is the machine whose sensors are read.
-func sysroot(c *cli.Context) (nemb.Root, error) {
-	dir := ""
-	for _, level := range c.Lineage() { // the command's own flag, else the global one
-		if dir == "" {
-			dir = level.String("sysroot")
-		}
-	}
-	if dir == "" {
-		return nemb.Root{}, nil
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nemb.Root{}, fail(statusUsage, "--sysroot: %s is not a directory", dir)
-	}
-	dir, err := filepath.Abs(dir)
-	return nemb.Root{Dir: dir}, err
 }
 
 // refused gives an error of a room the status it ends cg with.

@@ -15,7 +15,6 @@ import (
 	"cg/languages"
 	"cg/launcher"
 	"cg/measure"
-	"cg/nemb"
 	"cg/report"
 	"cg/runtimes"
 )
@@ -120,7 +119,7 @@ func (p *prepared) again(o *measure.Outcome, stdout, stderr *os.File) bool {
 }
 
 // facts adds what was prepared and found to the facts of a run.
-func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, root nemb.Root) report.Facts {
+func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
 	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.Begun()
 	f.Spans = map[checkpoint.SiteID]report.Span{}
 	for id, s := range p.server.Spans() {
@@ -147,10 +146,6 @@ func (p *prepared) facts(o *measure.Outcome, found nemb.Found, f report.Facts, r
 			return out
 		}
 	}
-	f.Denied, f.Doubts = found.Denied, found.Doubts()
-	cpu := nemb.Identify(root)
-	_, calibrated, _ := nemb.Calibrated(cpu)
-	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated
 	f.Clock, f.LanguageVersion = p.channel.Clock(), p.command.Version
 	f.LanguageMeta, f.Untested = p.command.Meta, p.command.Untested
 	return f

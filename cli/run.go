@@ -83,9 +83,7 @@ type series struct {
 	showOutput    bool
 	includeWarmup bool
 	interval      time.Duration
-	sensors       []nemb.Sensor
-	root          nemb.Root
-	denied        []error
+	machine       *machine
 	log           string // standard error of the last run
 	progress      bool
 }
@@ -104,20 +102,10 @@ func runRepeated(c *cli.Context) error {
 			o.abandon()
 		}
 	}()
-	if s.root, err = sysroot(c); err != nil {
+	if s.machine, err = openMachine(c); err != nil {
 		return err
 	}
-	found, err := nemb.Discover(s.root, c.StringSlice("sensors"))
-	if errors.Is(err, nemb.ErrUnknownSource) {
-		return fail(statusUsage, "-s: %w", err)
-	} else if err != nil {
-		return fail(statusSelf, "%w", err)
-	}
-	defer found.Close()
-	if want := c.StringSlice("sensors"); len(want) > 0 && len(found.Sensors) == 0 {
-		return fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(found.Denied))
-	}
-	s.sensors, s.denied = found.Sensors, found.Denied
+	defer s.machine.close()
 	dir, err := runDir()
 	if err != nil {
 		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
@@ -344,15 +332,13 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	account := nemb.NewAccount()
 	defer account.Close()
 	run := report.Start("coarse", "", os.Args, Version)
-	outcome, err := measure.Run(measure.Config{Command: command, Sensors: s.sensors, Account: account, Interval: s.interval})
+	outcome, err := measure.Run(measure.Config{Command: command, Sensors: s.machine.found.Sensors, Account: account, Interval: s.interval})
 	if err != nil {
 		return nil, refused(err)
 	}
-	cpu := nemb.Identify(s.root)
-	run.Finish(report.Facts{
-		Outcome: outcome, Denied: s.denied, CPUModel: cpu.Name, CPUKnown: cpu.March != "", CPUMethod: account.Method(),
-		Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval,
-	})
+	run.Finish(s.machine.facts(report.Facts{
+		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval,
+	}))
 	return run, nil
 }
 

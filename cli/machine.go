@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/nemb"
+	"cg/report"
+)
+
+// machine is where a command measures, with its sensors open.
+type machine struct {
+	root  nemb.Root
+	found nemb.Found
+}
+
+// openMachine opens the sensors that --sensors and --sysroot name. The caller
+// closes it.
+func openMachine(c *cli.Context) (*machine, error) {
+	root, err := sysroot(c)
+	if err != nil {
+		return nil, err
+	}
+	want := c.StringSlice("sensors")
+	m := &machine{root: root}
+	m.found, err = nemb.Discover(root, want)
+	switch {
+	case errors.Is(err, nemb.ErrUnknownSource):
+		return nil, fail(statusUsage, "-s: %w", err)
+	case err != nil:
+		return nil, fail(statusSelf, "%w", err)
+	case len(want) > 0 && len(m.found.Sensors) == 0:
+		m.close()
+		return nil, fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(m.found.Denied))
+	}
+	return m, nil
+}
+
+func (m *machine) close() { m.found.Close() }
+
+// facts adds what is known of the machine.
+func (m *machine) facts(f report.Facts) report.Facts {
+	f.Denied, f.Doubts = m.found.Denied, m.found.Doubts()
+	cpu := nemb.Identify(m.root)
+	_, calibrated, _ := nemb.Calibrated(cpu)
+	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated
+	return f
+}
+
+// sysroot is the machine whose sensors are read.
+func sysroot(c *cli.Context) (nemb.Root, error) {
+	dir := ""
+	for _, level := range c.Lineage() { // the command's own flag, else the global one
+		if dir == "" {
+			dir = level.String("sysroot")
+		}
+	}
+	if dir == "" {
+		return nemb.Root{}, nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nemb.Root{}, fail(statusUsage, "--sysroot: %s is not a directory", dir)
+	}
+	dir, err := filepath.Abs(dir)
+	return nemb.Root{Dir: dir}, err
+}
+
+// because adds the reasons to a message.
+func because(errs []error) string {
+	if len(errs) == 0 {
+		return ""
+	}
+	return ": " + errors.Join(errs...).Error()
+}
+
+func sensorNames() string {
+	var names []string
+	for _, s := range nemb.Sources() {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
+}
