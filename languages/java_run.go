@@ -395,7 +395,7 @@ func (b *javaBuild) mainClass(t Target) (string, error) {
 		}
 		return f.parsed.firstType(f.name), nil
 	}
-	if asked != "" {
+	if asked != "" && b.mayHave(asked) {
 		return asked, nil
 	}
 	var found []string
@@ -409,13 +409,47 @@ func (b *javaBuild) mainClass(t Target) (string, error) {
 			}
 		}
 	}
-	switch len(found) {
-	case 0:
+	switch {
+	case asked != "" && len(found) > 0:
+		return "", refuse(2, "--main: no class %s below the folder: those with a main method are %s", asked, strings.Join(found, ", "))
+	case asked != "":
+		return "", refuse(2, "--main: no class %s below the folder, and none with a main method", asked)
+	case len(found) == 0:
 		return "", refuse(2, "no class with a main method below the folder: name one with --main CLASS")
-	case 1:
+	case len(found) == 1:
 		return found[0], nil
 	}
 	return "", refuse(2, "several classes have a main method (%s): choose one with --main CLASS", strings.Join(found, ", "))
+}
+
+// mayHave reports whether a class may be among the sources, or on the class path.
+func (b *javaBuild) mayHave(class string) bool {
+	if b.target.classpath != "" || os.Getenv("CLASSPATH") != "" {
+		return true
+	}
+	_, name, is := strings.Cut(class, "/") // of a module
+	if !is {
+		name = class
+	}
+	name, _, _ = strings.Cut(name, "$")
+	for _, f := range b.files {
+		if f.parsed == nil || slices.Contains(f.parsed.types(), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// types are the binary names of the classes that a file declares, without those
+// in others.
+func (j *javaSource) types() (names []string) {
+	scope := j.packageName()
+	j.Children(0, func(c int) {
+		if f := j.Field(c, "name"); f >= 0 && strings.HasSuffix(j.Nodes[c].Type, "_declaration") {
+			names = append(names, javaName(scope, j.name(f)))
+		}
+	})
+	return names
 }
 
 // firstType is the binary name of the first class that a file declares. A file

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 )
 
@@ -59,6 +60,9 @@ func main() {
 	done := make(chan []string)
 	go func() { defer close(done); done <- words }()
 	fmt.Println(<-done)
+	for runtime.NumGoroutine() > 1 { // it goes on behind what it told
+		runtime.Gosched()
+	}
 	for i := range 3 {
 		defer func() { fmt.Println("deferred", i) }()
 	}

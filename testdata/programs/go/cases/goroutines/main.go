@@ -60,4 +60,7 @@ func main() {
 	timer := make(chan string)
 	time.AfterFunc(time.Millisecond, func() { timer <- "timer" })
 	fmt.Println(<-timer, sync.OnceValue(func() int { return 4 })())
+	for runtime.NumGoroutine() > 1 { // they go on behind what they told
+		runtime.Gosched()
+	}
 }

@@ -109,4 +109,7 @@ func main() {
 		func() { runtime.Goexit() }()
 	}()
 	fmt.Println(<-done)
+	for runtime.NumGoroutine() > 1 { // they go on behind what they told
+		runtime.Gosched()
+	}
 }
