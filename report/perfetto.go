@@ -12,7 +12,7 @@ import (
 func init() {
 	register(Format{
 		Name: "perfetto", Title: "a trace for ui.perfetto.dev: power, processors in use and tasks over time",
-		Endings: []string{".perfetto.json", ".trace.json"}, Write: writePerfetto,
+		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Write: writePerfetto,
 	})
 }
 

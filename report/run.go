@@ -76,6 +76,8 @@ type Run struct {
 	SHA256 string `json:"sha256"`
 
 	started time.Time
+	// parts names the format of a file that told tasks and samples and nothing else.
+	parts string
 }
 
 // Meta identifies the run and its surroundings.
