@@ -87,7 +87,11 @@ func Export(w io.Writer, f Format, runs []*Run, o Options) error {
 		return fmt.Errorf("%s holds one run, not %d", f.Name, len(runs))
 	}
 	for _, r := range runs {
-		if r.parts != "" && (!f.Parts || f.Name == "text" && len(runs) > 1) {
+		switch {
+		case r.parts == "":
+		case f.Name == "text" && len(runs) > 1:
+			return fmt.Errorf("runs of a %s file have no functions to lay side by side: use csv, or one at a time", r.parts)
+		case !f.Parts:
 			return fmt.Errorf("a %s file has tasks and samples and nothing else, which %s cannot show: use %s", r.parts, f.Name, alternatives(func(f Format) bool { return f.Parts }))
 		}
 	}
