@@ -41,6 +41,7 @@ Formats:
 Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write in `FORMAT`; default: as the name of -o ends, else text"},
+			&cli.StringFlag{Name: "from", Usage: "the runs are in `FORMAT`, json or hespas; of hespas, text, csv (tasks, samples), perfetto and hespas can be made", Value: "json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` (- for standard output, the default)"},
 			&cli.StringFlag{Name: "table", Usage: "of csv: `WHICH` table, " + alternatives(report.Tables)},
 			&cli.StringFlag{Name: "value", Usage: "of collapsed: `WHAT` lines count, " + alternatives(report.Values)},
@@ -62,13 +63,17 @@ func runReport(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "%w", err)
 	}
+	reader, err := report.ReaderNamed(c.String("from"))
+	if err != nil {
+		return fail(statusUsage, "--from: %w", err)
+	}
 	names := c.Args().Slice()
 	if len(names) == 0 {
 		return fail(statusUsage, "no run: cg report RUN.json, as cg measure -o RUN.json saves it")
 	}
 	var runs []*report.Run
 	for _, name := range names {
-		_, r, err := savedRun(name)
+		_, r, err := savedRun(name, reader.Read)
 		if err != nil {
 			return err
 		}
@@ -207,7 +212,7 @@ func reportFormat(c *cli.Context) (f report.Format, err error) {
 }
 
 // savedRun reads a run and its bytes.
-func savedRun(name string) ([]byte, *report.Run, error) {
+func savedRun(name string, read func([]byte) (*report.Run, error)) ([]byte, *report.Run, error) {
 	b, err := func() ([]byte, error) {
 		if name == "-" {
 			return io.ReadAll(os.Stdin)
@@ -221,7 +226,7 @@ func savedRun(name string) ([]byte, *report.Run, error) {
 		}
 		return nil, nil, fail(statusFailure, "%s: %w", name, err)
 	}
-	r, err := report.Read(b)
+	r, err := read(b)
 	if err != nil {
 		return nil, nil, fail(statusFailure, "%s: %w", name, err)
 	}
@@ -256,7 +261,7 @@ that begins with the field; 2 usage.`,
 			}
 			differs := false
 			for _, name := range c.Args().Slice() {
-				b, r, err := savedRun(name)
+				b, r, err := savedRun(name, report.Read)
 				if err != nil {
 					return err
 				}

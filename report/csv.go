@@ -15,7 +15,7 @@ var Tables = []string{"functions", "tasks", "ledger", "paths", "samples"}
 
 func init() {
 	register(Format{
-		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Several: true, Write: writeCSV,
+		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Several: true, Parts: true, Write: writeCSV,
 	})
 }
 
@@ -50,6 +50,9 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 		return fmt.Errorf("--table %q is not known: use %s", table, strings.Join(Tables, ", "))
 	}
 	for i, r := range runs {
+		if r.parts != "" && table != "tasks" && table != "samples" {
+			return fmt.Errorf("a %s file has no %s: use --table tasks or --table samples", r.parts, table)
+		}
 		name := r.Meta.RunID
 		if i < len(o.Names) {
 			name = o.Names[i]

@@ -18,6 +18,11 @@ type Format struct {
 	Several bool
 	// Picture is set on what people look at: measure can write it at once.
 	Picture bool
+	// Parts says that it can show a run that was read from a file with tasks and
+	// samples only.
+	Parts bool
+	// Read reads a run back, nil where the format is not read.
+	Read func(b []byte) (*Run, error)
 	// Write gets at least one run. Runs are named by Options.Names.
 	Write func(w io.Writer, runs []*Run, o Options) error
 }
@@ -81,18 +86,47 @@ func Export(w io.Writer, f Format, runs []*Run, o Options) error {
 	if len(runs) > 1 && !f.Several {
 		return fmt.Errorf("%s holds one run, not %d", f.Name, len(runs))
 	}
+	for _, r := range runs {
+		switch {
+		case r.parts == "":
+		case f.Name == "text" && len(runs) > 1:
+			return fmt.Errorf("runs of a %s file have no functions to lay side by side: use csv, or one at a time", r.parts)
+		case !f.Parts:
+			return fmt.Errorf("a %s file has tasks and samples and nothing else, which %s cannot show: use %s", r.parts, f.Name, alternatives(func(f Format) bool { return f.Parts }))
+		}
+	}
 	return f.Write(w, runs, o)
 }
 
+// ReaderNamed finds a format that is read by its name.
+func ReaderNamed(name string) (Format, error) {
+	reads := func(f Format) bool { return f.Read != nil }
+	if f, err := FormatNamed(name); err == nil && reads(f) {
+		return f, nil
+	}
+	return Format{}, fmt.Errorf("%q is no format that is read: use %s", name, alternatives(reads))
+}
+
+// alternatives names the formats that are good for something.
+func alternatives(good func(Format) bool) string {
+	var names []string
+	for _, f := range Formats() {
+		if good(f) {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
 func init() {
-	register(Format{Name: "json", Title: "the run as cg saves it", Endings: []string{".json"}, Write: func(w io.Writer, runs []*Run, _ Options) error {
+	register(Format{Name: "json", Title: "the run as cg saves it", Endings: []string{".json"}, Read: Read, Write: func(w io.Writer, runs []*Run, _ Options) error {
 		b, err := runs[0].JSON(true)
 		if err == nil {
 			_, err = w.Write(b)
 		}
 		return err
 	}})
-	register(Format{Name: "text", Title: "tables for a terminal", Endings: []string{".txt"}, Several: true, Write: writeText})
+	register(Format{Name: "text", Title: "tables for a terminal", Endings: []string{".txt"}, Several: true, Parts: true, Write: writeText})
 }
 
 // frame is a function on a call path, as profile viewers show it.

@@ -76,6 +76,8 @@ type Run struct {
 	SHA256 string `json:"sha256"`
 
 	started time.Time
+	// parts names the format of a file that told tasks and samples and nothing else.
+	parts string
 }
 
 // Meta identifies the run and its surroundings.
@@ -339,9 +341,15 @@ func Read(b []byte) (*Run, error) {
 			SchemaVersion *string `json:"schema_version"`
 			CgVersion     string  `json:"cg_version"`
 		} `json:"meta"`
+		Events []struct {
+			Name *string `json:"event_name"`
+		} `json:"events"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
 		return nil, fmt.Errorf("not a saved run: %w", located(b, err))
+	}
+	if head.Meta == nil && len(head.Events) > 0 && head.Events[0].Name != nil {
+		return nil, errors.New("not a saved run: it is a CounterEventStream of HESPAS: use --from hespas")
 	}
 	if head.Meta == nil || head.Meta.SchemaVersion == nil {
 		return nil, errors.New("not a saved run: it has no meta.schema_version")

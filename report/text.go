@@ -63,7 +63,10 @@ func (p *printer) line(format string, args ...any) {
 
 func (p *printer) headline(r *Run) {
 	t := r.Totals
-	if t.EnergyJ == nil {
+	foreign := r.parts != "" && r.Process.CPUMethod == "" // from a file that another program wrote
+	if t.EnergyJ == nil && foreign {
+		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, "the file tells none"))
+	} else if t.EnergyJ == nil {
 		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, "no sensor could be read"))
 	} else {
 		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ), energy(t.HiJ), p.kind(t.Kind))
@@ -77,7 +80,11 @@ func (p *printer) headline(r *Run) {
 	if t.AvgPowerW != nil {
 		power = fmt.Sprintf("%.2f W", *t.AvgPowerW)
 	}
-	p.line("Time     %s   Power  %s   CPU  %s", seconds(t.DurationS), power, seconds(r.Process.UserS+r.Process.SystemS))
+	cpu := seconds(r.Process.UserS + r.Process.SystemS)
+	if foreign {
+		cpu = "?"
+	}
+	p.line("Time     %s   Power  %s   CPU  %s", seconds(t.DurationS), power, cpu)
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
@@ -234,8 +241,11 @@ func (p *printer) ledger(r *Run) {
 }
 
 func (p *printer) notes(r *Run) {
-	if len(r.Warnings) > 0 || len(r.Skipped) > 0 || len(r.Functions) > 0 || r.Sampler.Samples > 0 {
+	if len(r.Warnings) > 0 || len(r.Skipped) > 0 || len(r.Functions) > 0 || r.Sampler.Samples > 0 || r.parts != "" {
 		p.line("")
+	}
+	if r.parts != "" {
+		p.note(dim, r.parts, "the file has tasks and samples; functions, call paths and the ledger are not in it")
 	}
 	if len(r.Functions) > 0 {
 		p.note(dim, "method", "time-share: the energy of each sampling window by processor time, in a thread by time in function")

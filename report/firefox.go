@@ -1,0 +1,368 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func init() {
+	register(Format{
+		Name: "firefox", Title: "for profiler.firefox.com: call paths, power over time, tasks as markers",
+		Endings: []string{".firefox.json"}, Write: writeFirefox,
+	})
+}
+
+// firefoxVersion is the version of the processed profile format: the first in
+// which counters and process ids have the form of today
+// (docs-developer/CHANGELOG-formats.md). The viewer brings older versions up to its own, so
+// that an early one is read by every viewer since.
+const firefoxVersion = 48
+
+// The parts of a processed profile that are used here
+// (github.com/firefox-devtools/profiler, src/types/profile). Tables have their
+// columns side by side, all of the table's length; an index that is null is none.
+type (
+	firefoxFile struct {
+		Meta     firefoxMeta      `json:"meta"`
+		Libs     []any            `json:"libs"`
+		Pages    []any            `json:"pages"`
+		Counters []firefoxCounter `json:"counters"`
+		Threads  []firefoxThread  `json:"threads"`
+	}
+
+	firefoxMeta struct {
+		Version       int               `json:"preprocessedProfileVersion"`
+		Gecko         int               `json:"version"` // of the browser's own format, which is not used
+		Product       string            `json:"product"`
+		ImportedFrom  string            `json:"importedFrom"`
+		Interval      float64           `json:"interval"`  // ms
+		Start         float64           `json:"startTime"` // ms since 1970; times in tables count from it
+		StartMono     int64             `json:"startTimeAsClockMonotonicNanosecondsSinceBoot"`
+		ProcessType   int               `json:"processType"`
+		StackWalk     int               `json:"stackwalk"`
+		Symbolicated  bool              `json:"symbolicated"`
+		NoSymbols     bool              `json:"symbolicationNotSupported"`
+		OneStackType  bool              `json:"usesOnlyOneStackType"`
+		NoImplement   bool              `json:"doesNotUseFrameImplementation"`
+		NotSearchfox  bool              `json:"sourceCodeIsNotOnSearchfox"`
+		KeepOrder     bool              `json:"keepProfileThreadOrder"`
+		Arguments     string            `json:"arguments"`
+		CPUName       string            `json:"CPUName,omitempty"`
+		Categories    []firefoxCategory `json:"categories"`
+		MarkerSchemas []firefoxSchema   `json:"markerSchema"`
+		Extra         []firefoxExtra    `json:"extra"`
+	}
+
+	firefoxCategory struct {
+		Name          string   `json:"name"`
+		Color         string   `json:"color"`
+		Subcategories []string `json:"subcategories"`
+	}
+
+	// firefoxField is a field of a marker or, with a value, of the notes on a profile.
+	firefoxField struct {
+		Key    string `json:"key,omitempty"`
+		Label  string `json:"label"`
+		Format string `json:"format"`
+		Value  string `json:"value,omitempty"`
+	}
+
+	firefoxSchema struct {
+		Name    string         `json:"name"`
+		Tooltip string         `json:"tooltipLabel"`
+		Table   string         `json:"tableLabel"`
+		Chart   string         `json:"chartLabel"`
+		Display []string       `json:"display"`
+		Fields  []firefoxField `json:"data"`
+	}
+
+	firefoxExtra struct {
+		Label   string         `json:"label"`
+		Entries []firefoxField `json:"entries"`
+	}
+
+	// firefoxCounter counts picowatt-hours since the sample before.
+	firefoxCounter struct {
+		Name        string `json:"name"`
+		Category    string `json:"category"`
+		Description string `json:"description"`
+		PID         string `json:"pid"`
+		Thread      int    `json:"mainThreadIndex"`
+		Samples     struct {
+			Time   []float64 `json:"time"`
+			Count  []int64   `json:"count"`
+			Length int       `json:"length"`
+		} `json:"samples"`
+	}
+
+	firefoxThread struct {
+		ProcessType string         `json:"processType"`
+		ProcessName string         `json:"processName"`
+		Name        string         `json:"name"`
+		Main        bool           `json:"isMainThread"`
+		PID         string         `json:"pid"`
+		TID         int            `json:"tid"`
+		ProcStart   float64        `json:"processStartupTime"`
+		ProcEnd     *float64       `json:"processShutdownTime"`
+		Register    float64        `json:"registerTime"`
+		Unregister  *float64       `json:"unregisterTime"`
+		Paused      []any          `json:"pausedRanges"`
+		Samples     firefoxSamples `json:"samples"`
+		Markers     firefoxMarkers `json:"markers"`
+		firefoxCode
+	}
+
+	firefoxSamples struct {
+		Stack      []int     `json:"stack"`
+		Time       []float64 `json:"time"`
+		Weight     []float64 `json:"weight"`
+		WeightType string    `json:"weightType"`
+		Length     int       `json:"length"`
+	}
+
+	firefoxMarkers struct {
+		Data     []map[string]string `json:"data"`
+		Name     []int               `json:"name"`
+		Start    []float64           `json:"startTime"`
+		End      []float64           `json:"endTime"`
+		Phase    []int               `json:"phase"`
+		Category []int               `json:"category"`
+		Length   int                 `json:"length"`
+	}
+
+	// firefoxCode is what samples refer to.
+	firefoxCode struct {
+		Strings []string `json:"stringArray"`
+		Stacks  struct {
+			Frame       []int  `json:"frame"`
+			Prefix      []*int `json:"prefix"`
+			Category    []int  `json:"category"`
+			Subcategory []int  `json:"subcategory"`
+			Length      int    `json:"length"`
+		} `json:"stackTable"`
+		Frames struct {
+			Address        []int  `json:"address"` // -1: none
+			InlineDepth    []int  `json:"inlineDepth"`
+			Category       []int  `json:"category"`
+			Subcategory    []int  `json:"subcategory"`
+			Func           []int  `json:"func"`
+			Symbol         []*int `json:"nativeSymbol"`
+			Window         []*int `json:"innerWindowID"`
+			Implementation []*int `json:"implementation"`
+			Line           []*int `json:"line"`
+			Column         []*int `json:"column"`
+			Length         int    `json:"length"`
+		} `json:"frameTable"`
+		Funcs struct {
+			Name     []int  `json:"name"`
+			JS       []bool `json:"isJS"`
+			ForJS    []bool `json:"relevantForJS"`
+			Resource []int  `json:"resource"` // -1: none
+			File     []*int `json:"fileName"`
+			Line     []*int `json:"lineNumber"`
+			Column   []*int `json:"columnNumber"`
+			Length   int    `json:"length"`
+		} `json:"funcTable"`
+		Resources struct {
+			Lib    []int `json:"lib"`
+			Name   []int `json:"name"`
+			Host   []int `json:"host"`
+			Type   []int `json:"type"`
+			Length int   `json:"length"`
+		} `json:"resourceTable"`
+		Symbols struct {
+			Lib     []int `json:"libIndex"`
+			Address []int `json:"address"`
+			Name    []int `json:"name"`
+			Size    []int `json:"functionSize"`
+			Length  int   `json:"length"`
+		} `json:"nativeSymbols"`
+		index map[string]int
+	}
+)
+
+// writeFirefox writes a counter for the power of each domain, tasks as markers,
+// and the call paths as a thread for each thing they are weighed with. Paths
+// are sums and have no place in time: their samples are all at the start.
+func writeFirefox(w io.Writer, runs []*Run, _ Options) error {
+	r := runs[0]
+	pid := strconv.Itoa(r.Meta.PID)
+	base, start := r.begun()
+	ms := func(ns int64) float64 { return float64(ns-base) / 1e6 }
+	f := firefoxFile{Libs: []any{}, Pages: []any{}, Counters: []firefoxCounter{}, Threads: []firefoxThread{}}
+	f.Meta = firefoxMeta{
+		Version: firefoxVersion, Gecko: 27, Product: r.program(), ImportedFrom: r.Meta.Tool + " " + r.Meta.CgVersion,
+		Interval: cmp.Or(r.Totals.SampleIntervalMs, 1), Start: start, StartMono: base,
+		StackWalk: 1, Symbolicated: true, NoSymbols: true, OneStackType: true, NoImplement: true, NotSearchfox: true, KeepOrder: true,
+		Arguments: strings.Join(r.Meta.Argv, " "), CPUName: r.Meta.CPUModel,
+		Categories: []firefoxCategory{{"Other", "grey", []string{"Other"}}, {"Function", "blue", []string{"Other"}}, {"Task", "orange", []string{"Other"}}},
+		MarkerSchemas: []firefoxSchema{{
+			Name: "Task", Tooltip: "{marker.name}", Table: "{marker.name} {marker.data.energy}", Chart: "{marker.name}",
+			Display: []string{"marker-chart", "marker-table", "timeline-overview"},
+			Fields: []firefoxField{
+				{Key: "energy", Label: "Energy", Format: "string"}, {Key: "interval", Label: "Interval", Format: "string"},
+				{Key: "kind", Label: "Energy is", Format: "string"}, {Key: "power", Label: "Power", Format: "string"},
+				{Key: "status", Label: "Ended", Format: "string"}, {Key: "package", Label: "Package", Format: "string"},
+			},
+		}},
+		Extra: []firefoxExtra{{"Energy", []firefoxField{
+			{Label: "Energies are", Format: "string", Value: string(r.Totals.Kind)}, {Label: "Source", Format: "string", Value: cmp.Or(r.Totals.Source, "none")},
+			{Label: "Call paths", Format: "string", Value: "sums over the run, all at its start: no log of calls is kept"},
+		}}},
+	}
+
+	code := r.firefoxCode()
+	thread := func(name, unit string, weight func(Path) float64) {
+		t := firefoxThread{
+			ProcessType: "default", ProcessName: r.program(), Name: name, Main: len(f.Threads) == 0, PID: pid, TID: r.Meta.PID + len(f.Threads), Paused: []any{},
+			Samples: firefoxSamples{Stack: []int{}, Time: []float64{}, Weight: []float64{}, WeightType: unit},
+			Markers: firefoxMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{}, Phase: []int{}, Category: []int{}},
+		}
+		for i, p := range r.Paths {
+			if v := weight(p); v > 0 {
+				t.Samples.Stack, t.Samples.Time, t.Samples.Weight = append(t.Samples.Stack, i), append(t.Samples.Time, 0), append(t.Samples.Weight, v)
+			}
+		}
+		t.Samples.Length = len(t.Samples.Stack)
+		if t.Main {
+			tasks := slices.Clone(r.Tasks)
+			slices.SortStableFunc(tasks, func(a, b Task) int { return cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs) })
+			m := &t.Markers
+			for _, k := range tasks {
+				m.Data, m.Name, m.Category = append(m.Data, r.firefoxTask(k)), append(m.Name, code.text(k.Name)), append(m.Category, 2)
+				m.Start, m.End = append(m.Start, ms(k.StartedAtMonoNs)), append(m.End, ms(k.StartedAtMonoNs+k.lasted()))
+				m.Phase = append(m.Phase, 1) // with a start and an end
+			}
+			m.Length = len(tasks)
+		}
+		t.firefoxCode = *code
+		f.Threads = append(f.Threads, t)
+	}
+	if r.Totals.EnergyJ != nil {
+		thread("energy in microjoules, "+string(r.Totals.Kind), "samples", func(p Path) float64 { return float64(*p.SelfEnergyJ) })
+	}
+	thread("processor time", "tracing-ms", func(p Path) float64 { return p.CPUTimeS * 1e3 })
+	thread("wall-clock time", "tracing-ms", func(p Path) float64 { return p.SelfTimeS * 1e3 })
+
+	// A count is over the time since the sample before; sums of counts are exact.
+	for _, id := range domainsOf(runs) {
+		c := firefoxCounter{Name: r.powerName(id), Category: "power", Description: "energy of " + id + ", " + string(r.Totals.Kind), PID: pid}
+		c.Samples.Time, c.Samples.Count = []float64{}, []int64{}
+		before := int64(0)
+		for _, s := range r.Samples {
+			if e, ok := s.DomainJ[id]; ok {
+				now := picowattHours(e)
+				c.Samples.Time, c.Samples.Count = append(c.Samples.Time, ms(s.TNs)), append(c.Samples.Count, now-before)
+				before = now
+			}
+		}
+		c.Samples.Length = len(c.Samples.Time)
+		f.Counters = append(f.Counters, c)
+	}
+	return json.NewEncoder(w).Encode(f)
+}
+
+// picowattHours has the unit of the viewer's power counters: 3.6 nJ.
+func picowattHours(e Joules) int64 { return int64(math.Round(float64(e) / 3.6e-3)) }
+
+// begun is the earliest moment that a run tells of: nanoseconds on
+// CLOCK_MONOTONIC, and milliseconds since 1970.
+func (r *Run) begun() (mono int64, unix float64) {
+	mono = math.MaxInt64
+	for _, t := range r.Tasks {
+		mono = min(mono, t.StartedAtMonoNs)
+	}
+	if len(r.Samples) > 0 {
+		mono = min(mono, r.Samples[0].TNs)
+	}
+	if len(r.Tasks) > 0 {
+		return mono, r.Tasks[0].StartedAt*1e3 - float64(r.Tasks[0].StartedAtMonoNs-mono)/1e6
+	}
+	if mono == math.MaxInt64 {
+		mono = 0
+	}
+	if t, err := time.Parse(time.RFC3339Nano, r.Meta.StartedAt); err == nil {
+		unix = float64(t.UnixMicro()) / 1e3
+	}
+	return mono, unix
+}
+
+// firefoxTask is what the viewer shows of a task.
+func (r *Run) firefoxTask(t Task) map[string]string {
+	m := map[string]string{"type": "Task", "kind": string(t.Kind), "energy": energy(t.EnergyJ), "interval": span(t.LoJ, t.HiJ), "power": watts(t.AvgPowerW)}
+	if t.EnergyJ != nil {
+		m["energy"] = r.mark() + m["energy"]
+	}
+	if t.Status != "" {
+		m["status"] = t.Status
+	}
+	if t.Package != nil {
+		m["package"] = *t.Package
+	}
+	return m
+}
+
+// text gives the index of a string.
+func (c *firefoxCode) text(s string) int {
+	k, ok := c.index[s]
+	if !ok {
+		k = len(c.Strings)
+		c.Strings, c.index[s] = append(c.Strings, s), k
+	}
+	return k
+}
+
+// firefoxCode makes a stack of each path, of the path's index.
+func (r *Run) firefoxCode() *firefoxCode {
+	c := &firefoxCode{Strings: []string{}, index: map[string]int{}}
+	c.Resources.Lib, c.Resources.Name, c.Resources.Host, c.Resources.Type = []int{}, []int{}, []int{}, []int{}
+	c.Symbols.Lib, c.Symbols.Address, c.Symbols.Name, c.Symbols.Size = []int{}, []int{}, []int{}, []int{}
+	known := func(v int, ok bool) *int {
+		if !ok {
+			return nil
+		}
+		return &v
+	}
+	s, fr, fn := &c.Stacks, &c.Frames, &c.Funcs
+	s.Frame, s.Prefix, s.Category, s.Subcategory = []int{}, []*int{}, []int{}, []int{}
+	fr.Address, fr.InlineDepth, fr.Category, fr.Subcategory, fr.Func = []int{}, []int{}, []int{}, []int{}, []int{}
+	fr.Symbol, fr.Window, fr.Implementation, fr.Line, fr.Column = []*int{}, []*int{}, []*int{}, []*int{}, []*int{}
+	fn.Name, fn.JS, fn.ForJS, fn.Resource, fn.File, fn.Line, fn.Column = []int{}, []bool{}, []bool{}, []int{}, []*int{}, []*int{}, []*int{}
+	functions := map[frame]int{}
+	for i, f := range r.frames() {
+		p := r.Paths[i]
+		k, ok := functions[f]
+		if !ok {
+			k = len(functions)
+			functions[f] = k
+			category := 0
+			switch {
+			case p.Task != "":
+				category = 2
+			case f.file != "":
+				category = 1
+			}
+			var file *int
+			if f.file != "" {
+				file = known(c.text(f.file), true)
+			}
+			line := known(f.line, f.line > 0)
+			fn.Name, fn.JS, fn.ForJS, fn.Resource = append(fn.Name, c.text(f.name)), append(fn.JS, false), append(fn.ForJS, false), append(fn.Resource, -1)
+			fn.File, fn.Line, fn.Column = append(fn.File, file), append(fn.Line, line), append(fn.Column, nil)
+			fr.Address, fr.InlineDepth, fr.Func = append(fr.Address, -1), append(fr.InlineDepth, 0), append(fr.Func, k)
+			fr.Category, fr.Subcategory = append(fr.Category, category), append(fr.Subcategory, 0)
+			fr.Symbol, fr.Window, fr.Implementation = append(fr.Symbol, nil), append(fr.Window, nil), append(fr.Implementation, nil)
+			fr.Line, fr.Column = append(fr.Line, line), append(fr.Column, nil)
+		}
+		s.Frame, s.Prefix = append(s.Frame, k), append(s.Prefix, known(p.Parent, p.Parent >= 0))
+		s.Category, s.Subcategory = append(s.Category, fr.Category[k]), append(s.Subcategory, 0)
+	}
+	s.Length, fr.Length, fn.Length = len(s.Frame), len(fr.Func), len(fn.Name)
+	return c
+}

@@ -1,0 +1,177 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cg/nemb"
+)
+
+// The rules of a processed profile of version 48: what has to be there, columns
+// of one length, indices that point at something, times that do not go back.
+func TestFirefoxRules(t *testing.T) {
+	for name, run := range map[string]*Run{
+		"measured": example(nemb.Measured), "estimated": example(nemb.Estimated), "unknown": example(nemb.Unavailable),
+		"tasks": suite(nemb.Measured), "hostile": hostile(), "empty": {},
+	} {
+		for i := range run.Tasks {
+			run.Tasks[i].StartedAt, run.Tasks[i].EndedAt = 1000, 1001
+		}
+		b := exported(t, "firefox", Options{}, run)
+		if name != "empty" {
+			golden(t, filepath.Join("testdata", name+".firefox.json"), b)
+		}
+		var f struct {
+			Meta     map[string]any
+			Libs     []any
+			Threads  []map[string]any
+			Counters []map[string]any
+		}
+		if err := json.Unmarshal(b, &f); err != nil {
+			t.Fatal(err)
+		}
+		wrong := func(format string, args ...any) {
+			t.Helper()
+			t.Errorf(name+": "+format, args...)
+		}
+		need := func(where string, m map[string]any, keys string) {
+			t.Helper()
+			for _, k := range strings.Fields(keys) {
+				if _, ok := m[k]; !ok {
+					wrong("%s has no %s", where, k)
+				}
+			}
+		}
+		need("meta", f.Meta, "interval startTime processType product stackwalk version preprocessedProfileVersion markerSchema categories")
+		if f.Meta["preprocessedProfileVersion"] != 48.0 || f.Meta["interval"].(float64) <= 0 || f.Libs == nil {
+			wrong("version %v, interval %v, libs %v", f.Meta["preprocessedProfileVersion"], f.Meta["interval"], f.Libs)
+		}
+		categories := len(f.Meta["categories"].([]any))
+		if c := f.Meta["categories"].([]any)[0].(map[string]any); c["color"] != "grey" || c["subcategories"].([]any)[0] != "Other" {
+			wrong("category 0 is %v", c)
+		}
+		schema := f.Meta["markerSchema"].([]any)[0].(map[string]any)
+		fields := map[string]bool{"type": true}
+		for _, d := range schema["data"].([]any) {
+			fields[d.(map[string]any)["key"].(string)] = true
+		}
+
+		// table checks the columns of a table: those of indices against the length
+		// of what they point at.
+		table := func(where string, m map[string]any, plain string, indices map[string]int) map[string][]any {
+			t.Helper()
+			length, ok := m["length"].(float64)
+			if !ok {
+				wrong("%s has no length", where)
+			}
+			columns := map[string][]any{}
+			for _, k := range append(strings.Fields(plain), slices.Collect(func(yield func(string) bool) {
+				for k := range indices {
+					if !yield(k) {
+						return
+					}
+				}
+			})...) {
+				c, ok := m[k].([]any)
+				if !ok || len(c) != int(length) {
+					wrong("%s.%s is %T of %d, not %v", where, k, m[k], len(c), length)
+				}
+				columns[k] = c
+				for i, v := range c {
+					if n, ok := v.(float64); ok && indices[k] > 0 && (n < -1 || n >= float64(indices[k])) {
+						wrong("%s.%s[%d] points at %v of %d", where, k, i, n, indices[k])
+					}
+				}
+			}
+			return columns
+		}
+		ascending := func(where string, times []any) {
+			t.Helper()
+			for i := range times {
+				if i > 0 && times[i].(float64) < times[i-1].(float64) || times[i].(float64) < 0 {
+					wrong("%s[%d] is %v", where, i, times[i])
+				}
+			}
+		}
+		for i, th := range f.Threads {
+			need("thread", th, "processType processStartupTime processShutdownTime registerTime unregisterTime pausedRanges name isMainThread pid tid")
+			if _, ok := th["pid"].(string); !ok || th["isMainThread"] != (i == 0) {
+				wrong("thread %d has pid %v, main %v", i, th["pid"], th["isMainThread"])
+			}
+			size := func(k string) int { return int(th[k].(map[string]any)["length"].(float64)) }
+			at := func(k string) map[string]any { return th[k].(map[string]any) }
+			texts := th["stringArray"].([]any)
+			table("funcTable", at("funcTable"), "isJS relevantForJS resource lineNumber columnNumber", map[string]int{"name": len(texts), "fileName": len(texts)})
+			table("frameTable", at("frameTable"), "address inlineDepth subcategory nativeSymbol innerWindowID implementation line column",
+				map[string]int{"func": size("funcTable"), "category": categories})
+			stacks := table("stackTable", at("stackTable"), "prefix subcategory", map[string]int{"frame": size("frameTable"), "category": categories})
+			for k, p := range stacks["prefix"] {
+				if n, ok := p.(float64); p != nil && (!ok || n < 0 || n >= float64(k)) {
+					wrong("stack %d has the prefix %v", k, p)
+				}
+			}
+			table("resourceTable", at("resourceTable"), "lib name host type", nil)
+			table("nativeSymbols", at("nativeSymbols"), "libIndex address name functionSize", nil)
+			samples := table("samples", at("samples"), "time weight", map[string]int{"stack": size("stackTable")})
+			ascending("samples.time", samples["time"])
+			sum := 0.0
+			for _, v := range samples["weight"] {
+				sum += v.(float64)
+			}
+			switch title := th["name"].(string); {
+			case strings.HasPrefix(title, "energy in microjoules"):
+				if run.Totals.EnergyJ == nil || sum != float64(*run.Totals.ProgramEnergyJ) || at("samples")["weightType"] != "samples" {
+					wrong("%s: %v %v", title, sum, at("samples")["weightType"])
+				}
+			case at("samples")["weightType"] != "tracing-ms":
+				wrong("%s is weighed in %v", title, at("samples")["weightType"])
+			}
+			markers := table("markers", at("markers"), "data startTime endTime phase", map[string]int{"name": len(texts), "category": categories})
+			ascending("markers.startTime", markers["startTime"])
+			if i == 0 && len(markers["data"]) != len(run.Tasks) {
+				wrong("%d markers of %d tasks", len(markers["data"]), len(run.Tasks))
+			}
+			for k, d := range markers["data"] {
+				data := d.(map[string]any)
+				if data["type"] != schema["name"] || markers["phase"][k] != 1.0 || markers["endTime"][k].(float64) < markers["startTime"][k].(float64) {
+					wrong("marker %d: %v", k, data)
+				}
+				for key := range data {
+					if !fields[key] {
+						wrong("marker %d: the schema has no %s", k, key)
+					}
+				}
+			}
+		}
+		if want := 2; (run.Totals.EnergyJ == nil) != (len(f.Threads) == want) {
+			wrong("%d threads", len(f.Threads))
+		}
+		// A viewer makes of counts the watts of the run, and their sum is its energy.
+		for _, c := range f.Counters {
+			need("counter", c, "name category description pid mainThreadIndex samples")
+			cols := table("counter", c["samples"].(map[string]any), "time count", nil)
+			ascending("counter.time", cols["time"])
+			sum := 0.0
+			for i, n := range cols["count"] {
+				sum += n.(float64)
+				if i > 0 {
+					span := cols["time"][i].(float64) - cols["time"][i-1].(float64)
+					if watts := n.(float64) * 3.6e-9 / (span * 1e-3); math.Abs(watts-20) > 1e-3 {
+						wrong("%v W at %d", watts, i)
+					}
+				}
+			}
+			id := strings.TrimPrefix(strings.Split(c["name"].(string), ",")[0], "power ")
+			if want := run.Totals.Domains[id]; c["category"] != "power" || math.Abs(sum*3.6e-3-float64(want)) > 0.01 {
+				wrong("%s counts %v pWh of %d uJ", id, sum, want)
+			}
+		}
+		if len(f.Counters) != len(run.Totals.Domains) {
+			wrong("%d counters of %d domains", len(f.Counters), len(run.Totals.Domains))
+		}
+	}
+}

@@ -1,0 +1,352 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"cg/nemb"
+)
+
+func init() {
+	register(Format{
+		Name: "hespas", Title: "a CounterEventStream of HESPAS: samples, and where tasks begin and end; --from reads it",
+		Endings: []string{".hespas.json"}, Parts: true, Write: writeHespas, Read: readHespas,
+	})
+}
+
+// counterStream is a CounterEventStream of HESPAS' event_counters, version
+// 0.0.1. Its reader wants each of these fields and takes no other one, so
+// everything of cg's is in metadata.
+type counterStream struct {
+	Version  *string         `json:"version"`
+	Metadata json.RawMessage `json:"metadata"`
+	Events   []counterEvent  `json:"events"`
+}
+
+// counterEvent has an integer of nanoseconds for its time: its reader makes a
+// float of a string and loses digits.
+type counterEvent struct {
+	Name     *string         `json:"event_name"`
+	Time     json.RawMessage `json:"timestamp"`
+	Unit     *string         `json:"timeunit"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+// counterMetadata is what a stream of cg's tells beside its events.
+type counterMetadata struct {
+	Clock    string    `json:"clock"`
+	Left     string    `json:"left_out"`
+	Meta     *Meta     `json:"meta"`
+	Totals   *Totals   `json:"totals"`
+	Process  Process   `json:"process"`
+	Warnings []Warning `json:"warnings"`
+}
+
+// Names of events. A task has its own behind enter and exit, as in a result
+// block.
+const (
+	eventSample = "sample"
+	eventEnter  = "enter:"
+	eventExit   = "exit:"
+)
+
+// writeHespas writes the events in the order of their times, in the spelling of
+// Python's json: ASCII, with spaces behind commas and colons.
+func writeHespas(w io.Writer, runs []*Run, _ Options) error {
+	r := runs[0]
+	type event struct {
+		at    int64
+		class int // breaks ties, so that tasks that follow each other do not overlap
+		event counterEvent
+	}
+	var events []event
+	add := func(name string, at int64, class int, metadata any) error {
+		b, err := json.Marshal(metadata)
+		unit := "ns"
+		events = append(events, event{at, class, counterEvent{&name, strconv.AppendInt(nil, at, 10), &unit, b}})
+		return err
+	}
+	for _, s := range r.Samples {
+		m, err := fields(s, "t_ns")
+		if err := cmp.Or(err, add(eventSample, s.TNs, 0, m)); err != nil {
+			return err
+		}
+	}
+	for i, t := range r.Tasks {
+		m, err := fields(t, "name", "started_at_mono_ns", "ended_at_mono_ns")
+		if err != nil {
+			return err
+		}
+		m["task"] = json.RawMessage(strconv.Itoa(i))
+		if err := add(eventEnter+t.Name, t.StartedAtMonoNs, 2, m); err != nil {
+			return err
+		}
+	}
+	for i, t := range slices.Backward(r.Tasks) {
+		class := 1
+		if t.lasted() == 0 {
+			class = 3
+		}
+		if err := add(eventExit+t.Name, t.StartedAtMonoNs+t.lasted(), class, map[string]int{"task": i}); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.class, b.class)) })
+
+	version := "0.0.1"
+	f := counterStream{Version: &version, Events: []counterEvent{}}
+	for _, e := range events {
+		f.Events = append(f.Events, e.event)
+	}
+	var err error
+	f.Metadata, err = json.Marshal(counterMetadata{
+		Clock: "CLOCK_MONOTONIC", Left: "functions, call paths and the ledger: they are sums and no events",
+		Meta: &r.Meta, Totals: &r.Totals, Process: r.Process, Warnings: r.Warnings,
+	})
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(f); err != nil {
+		return err
+	}
+	_, err = w.Write(spelled(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+	return err
+}
+
+// fields are those of a struct's JSON but for some.
+func fields(v any, without ...string) (map[string]json.RawMessage, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]json.RawMessage{}
+	err = json.Unmarshal(b, &m)
+	for _, name := range without {
+		delete(m, name)
+	}
+	return m, err
+}
+
+// spelled writes JSON without spaces as Python does.
+func spelled(b []byte) []byte {
+	out := make([]byte, 0, len(b)+len(b)/8)
+	inside, escaped := false, false
+	for _, c := range string(b) {
+		switch {
+		case c > 0xffff:
+			hi, lo := utf16.EncodeRune(c)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		case c > '~':
+			out = fmt.Appendf(out, `\u%04x`, c)
+		case !inside && (c == ',' || c == ':'):
+			out = append(out, byte(c), ' ')
+		default:
+			out = append(out, byte(c))
+		}
+		if c == '"' && !escaped {
+			inside = !inside
+		}
+		escaped = inside && c == '\\' && !escaped
+	}
+	return out
+}
+
+var threeNumbers = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+
+// readHespas reads tasks and samples of a stream, whoever wrote it. A task is
+// what lies between enter:NAME and exit:NAME. Energies, and samples at all, are
+// taken from metadata that cg wrote: others may mean something else by a name.
+func readHespas(b []byte) (*Run, error) {
+	var f counterStream
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("not a CounterEventStream: it ends in the middle, after %d bytes", len(b))
+	} else if err != nil {
+		return nil, fmt.Errorf("not a CounterEventStream: %w", located(b, err))
+	}
+	if d.More() {
+		return nil, fmt.Errorf("not a CounterEventStream: something follows it, after %d bytes", d.InputOffset())
+	}
+	switch {
+	case f.Version == nil:
+		return nil, errors.New("not a CounterEventStream: it has no version")
+	case !threeNumbers.MatchString(*f.Version):
+		return nil, fmt.Errorf("not a CounterEventStream: version %q is not three numbers", *f.Version)
+	case !object(f.Metadata):
+		return nil, errors.New("not a CounterEventStream: it has no object metadata")
+	case f.Events == nil:
+		return nil, errors.New("not a CounterEventStream: it has no events")
+	}
+	var m counterMetadata
+	if err := json.Unmarshal(f.Metadata, &m); err != nil {
+		// Others may use the same names for something else.
+		m = counterMetadata{}
+	}
+	r := &Run{
+		parts: "hespas", Functions: []Function{}, Sites: []Site{}, Paths: []Path{}, Ledger: []Line{}, Samples: []Sample{}, Tasks: []Task{},
+		Skipped: []Skip{}, Warnings: m.Warnings, Process: m.Process,
+	}
+	if *f.Version != "0.0.1" {
+		r.Warn("hespas-version", fmt.Sprintf("the stream is of version %s and cg knows 0.0.1: look whether its tasks and samples are what you expect", *f.Version))
+	}
+
+	type event struct {
+		at int64
+		n  int
+	}
+	var events []event
+	for n, e := range f.Events {
+		switch {
+		case e.Name == nil:
+			return nil, fmt.Errorf("events[%d] has no event_name", n)
+		case e.Unit == nil:
+			return nil, fmt.Errorf("events[%d] has no timeunit", n)
+		case !object(e.Metadata):
+			return nil, fmt.Errorf("events[%d] has no object metadata", n)
+		}
+		at, err := nanoseconds(e.Time, *e.Unit)
+		if err != nil {
+			return nil, fmt.Errorf("events[%d].%w", n, err)
+		}
+		events = append(events, event{at, n})
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+
+	type open struct {
+		index *int // among the tasks of the stream's writer
+		task  *Task
+		enter int // its place in the order of enters
+		over  bool
+	}
+	var tasks, inside []*open
+	left := 0
+	for _, ev := range events {
+		e := f.Events[ev.n]
+		var id struct {
+			Task    *int                       `json:"task"`
+			Kind    *nemb.Method               `json:"energy_kind"`
+			Domains map[string]json.RawMessage `json:"domain_j"`
+		}
+		if json.Unmarshal(e.Metadata, &id) != nil {
+			id.Task, id.Kind, id.Domains = nil, nil, nil
+		}
+		name := *e.Name
+		switch {
+		case name == eventSample && id.Domains != nil:
+			s := Sample{}
+			if err := json.Unmarshal(e.Metadata, &s); err != nil {
+				return nil, fmt.Errorf("events[%d].metadata: %w", ev.n, err)
+			}
+			s.TNs = ev.at
+			r.Samples = append(r.Samples, s)
+		case strings.HasPrefix(name, eventEnter):
+			t := &Task{Depth: len(inside)}
+			if len(inside) > 0 {
+				parent := inside[len(inside)-1].task.Name
+				t.Parent = &parent
+			}
+			t.Kind = nemb.Unavailable
+			if id.Task != nil && id.Kind != nil {
+				if err := json.Unmarshal(e.Metadata, t); err != nil {
+					return nil, fmt.Errorf("events[%d].metadata: %w", ev.n, err)
+				}
+			}
+			t.Name, t.StartedAtMonoNs = strings.TrimPrefix(name, eventEnter), ev.at
+			o := &open{index: id.Task, task: t, enter: len(tasks)}
+			tasks, inside = append(tasks, o), append(inside, o)
+		case strings.HasPrefix(name, eventExit):
+			// The innermost of the name; one that says which task it is means that one.
+			k := len(inside) - 1
+			for ; k >= 0; k-- {
+				o := inside[k]
+				if o.task.Name == strings.TrimPrefix(name, eventExit) && (id.Task == nil || o.index == nil || *id.Task == *o.index) {
+					break
+				}
+			}
+			if k < 0 {
+				left++
+				continue
+			}
+			o := inside[k]
+			inside = slices.Delete(inside, k, k+1)
+			o.over, o.task.EndedAtMonoNs = true, ev.at
+			if o.task.DurationS == 0 {
+				o.task.DurationS = float64(o.task.lasted()) * 1e-9
+			}
+		default:
+			left++
+		}
+	}
+	slices.SortStableFunc(tasks, func(a, b *open) int {
+		if a.index != nil && b.index != nil {
+			return cmp.Compare(*a.index, *b.index)
+		}
+		return cmp.Compare(a.enter, b.enter)
+	})
+	for _, o := range tasks {
+		if !o.over {
+			left++
+			continue
+		}
+		r.Tasks = append(r.Tasks, *o.task)
+	}
+	if len(r.Tasks) == 0 && len(r.Samples) == 0 {
+		return nil, fmt.Errorf("none of its %d events is a task (enter:NAME and exit:NAME) or a sample", len(events))
+	}
+	if left > 0 {
+		r.Warn("hespas-events", fmt.Sprintf("%d of %d events are no samples and no tasks that begin and end, and are left out", left, len(events)))
+	}
+	if m.Meta != nil && m.Totals != nil {
+		r.Meta, r.Totals = *m.Meta, *m.Totals
+		return r, nil
+	}
+	r.Totals = Totals{Domains: map[string]Joules{}, DurationS: float64(events[len(events)-1].at-events[0].at) * 1e-9, NTasks: len(r.Tasks)}
+	r.Totals.Kind = nemb.Unavailable
+	for _, s := range r.Samples {
+		for id, e := range s.DomainJ {
+			r.Totals.Domains[id] = e
+		}
+	}
+	return r, nil
+}
+
+func object(b []byte) bool { return len(b) > 0 && b[0] == '{' }
+
+// nanoseconds reads a time as HESPAS does: a number, or a string that is one.
+// Integers keep every digit.
+func nanoseconds(raw []byte, unit string) (int64, error) {
+	scale, ok := map[string]int64{"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
+	if !ok {
+		return 0, fmt.Errorf("timeunit: %q is none of ns, us, ms and s", unit)
+	}
+	text := string(raw)
+	var s string
+	if json.Unmarshal(raw, &s) == nil && text != "null" {
+		text = strings.TrimSpace(s)
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n <= math.MaxInt64/scale && n >= math.MinInt64/scale {
+		return n * scale, nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if v := f * float64(scale); err == nil && math.Abs(v) < math.MaxInt64 {
+		return int64(math.Round(v)), nil
+	}
+	if text == "" {
+		text = "nothing"
+	}
+	return 0, fmt.Errorf("timestamp: %s is not a time in %s", text, unit)
+}

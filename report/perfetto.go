@@ -1,0 +1,172 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+func init() {
+	register(Format{
+		Name: "perfetto", Title: "a trace for ui.perfetto.dev: power, processors in use and tasks over time",
+		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Write: writePerfetto,
+	})
+}
+
+// The parts of a Chrome trace that are used here: "Trace Event Format",
+// docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
+type traceFile struct {
+	Unit   string            `json:"displayTimeUnit"`
+	Other  map[string]string `json:"otherData"`
+	Events []traceEvent      `json:"traceEvents"`
+}
+
+type traceEvent struct {
+	Name  string         `json:"name"`
+	Phase string         `json:"ph"` // M metadata, C counter, X slice
+	PID   int            `json:"pid"`
+	TID   int            `json:"tid"`
+	At    *traceTime     `json:"ts,omitempty"`
+	Long  *traceTime     `json:"dur,omitempty"`
+	Args  map[string]any `json:"args"`
+}
+
+// traceTime is a time in nanoseconds that is written as the format's microseconds, to the
+// last digit.
+type traceTime int64
+
+func (m traceTime) MarshalJSON() ([]byte, error) {
+	sign := ""
+	if m < 0 {
+		m, sign = -m, "-"
+	}
+	return fmt.Appendf(nil, "%s%d.%03d", sign, m/1000, m%1000), nil
+}
+
+// noCalls says in files that show time why functions are not in them.
+const noCalls = "call paths are sums and have no place in time: no log of calls is kept; pprof, speedscope and collapsed show them"
+
+// writePerfetto writes a counter for the power of each domain and for the
+// processors in use, and tasks as slices. Time is CLOCK_MONOTONIC.
+func writePerfetto(w io.Writer, runs []*Run, _ Options) error {
+	r := runs[0]
+	pid := max(r.Meta.PID, 1) // 0 is the idle task
+	f := traceFile{Unit: "ms", Events: []traceEvent{}, Other: map[string]string{
+		"exporter": r.Meta.Tool + " " + r.Meta.CgVersion, "run": r.Meta.RunID, "clock": "CLOCK_MONOTONIC",
+		"energies": string(r.Totals.Kind), "source": r.Totals.Source, "functions": noCalls,
+	}}
+	metadata := func(name string, tid int, key string, value any) {
+		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid, Args: map[string]any{key: value}})
+	}
+	metadata("process_name", 0, "name", r.program())
+	metadata("process_labels", 0, "labels", "energies are "+string(r.Totals.Kind))
+
+	// A counter holds until its next event, and a power is the mean since the
+	// sample before: it is written where that sample was.
+	counter := func(name string, at int64, args map[string]any) {
+		t := traceTime(at)
+		f.Events = append(f.Events, traceEvent{Name: name, Phase: "C", PID: pid, At: &t, Args: args})
+	}
+	for i, s := range r.Samples {
+		if i == 0 {
+			continue
+		}
+		prev := r.Samples[i-1]
+		for _, id := range domainsOf(runs) {
+			if watts, ok := s.DomainW[id]; ok {
+				counter(r.powerName(id), prev.TNs, map[string]any{"watts": watts})
+			}
+		}
+		if span := float64(s.TNs-prev.TNs) * 1e-9; span > 0 {
+			counter("processors in use", prev.TNs, map[string]any{
+				"program": millionths((s.ProgramCPUS - prev.ProgramCPUS) / span),
+				"cg":      millionths((s.OwnCPUS - prev.OwnCPUS) / span),
+				"others":  millionths((s.OtherCPUS - prev.OtherCPUS) / span),
+			})
+		}
+	}
+
+	for lane, tasks := range lanes(r.Tasks) {
+		name := "tasks"
+		if lane > 0 {
+			name = fmt.Sprintf("tasks, beside others (%d)", lane)
+		}
+		tid := pid + lane
+		metadata("thread_name", tid, "name", name)
+		metadata("thread_sort_index", tid, "sort_index", lane)
+		for _, t := range tasks {
+			at, long := traceTime(t.StartedAtMonoNs), traceTime(t.lasted())
+			f.Events = append(f.Events, traceEvent{Name: t.Name, Phase: "X", PID: pid, TID: tid, At: &at, Long: &long, Args: t.facts()})
+		}
+	}
+	return json.NewEncoder(w).Encode(f)
+}
+
+func millionths(v float64) float64 { return math.Round(v*1e6) / 1e6 }
+
+// powerName names the power of a domain, and says it if that was not measured.
+func (r *Run) powerName(domain string) string {
+	if r.mark() != "" {
+		return "power " + domain + ", " + string(r.Totals.Kind)
+	}
+	return "power " + domain
+}
+
+// lasted is how long a task was, in nanoseconds.
+func (t Task) lasted() int64 { return max(t.EndedAtMonoNs-t.StartedAtMonoNs, 0) }
+
+// facts are what a viewer shows beside a task. What is not known is left out.
+func (t Task) facts() map[string]any {
+	m := map[string]any{"energy_kind": string(t.Kind)}
+	put := func(name string, e *Joules) {
+		if e != nil {
+			m[name] = *e
+		}
+	}
+	put("energy_j", t.EnergyJ)
+	put("energy_lo_j", t.LoJ)
+	put("energy_hi_j", t.HiJ)
+	if t.AvgPowerW != nil {
+		m["avg_power_w"] = *t.AvgPowerW
+	}
+	if t.Status != "" {
+		m["status"] = t.Status
+	}
+	if t.Package != nil {
+		m["package"] = *t.Package
+	}
+	return m
+}
+
+// lanes shares out tasks to as few lanes as it takes that in each of them two
+// tasks are apart or one is within the other, in the order of their starts.
+func lanes(tasks []Task) [][]Task {
+	tasks = slices.Clone(tasks)
+	slices.SortStableFunc(tasks, func(a, b Task) int {
+		return cmp.Or(cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs), cmp.Compare(b.lasted(), a.lasted()))
+	})
+	var out [][]Task
+	var open [][]int64 // the ends of the tasks that are not over, the innermost last
+	for _, t := range tasks {
+		end := t.StartedAtMonoNs + t.lasted()
+		lane := 0
+		for ; lane < len(out); lane++ {
+			o := open[lane]
+			for len(o) > 0 && o[len(o)-1] <= t.StartedAtMonoNs {
+				o = o[:len(o)-1]
+			}
+			open[lane] = o
+			if len(o) == 0 || end <= o[len(o)-1] {
+				break
+			}
+		}
+		if lane == len(out) {
+			out, open = append(out, nil), append(open, nil)
+		}
+		out[lane], open[lane] = append(out[lane], t), append(open[lane], end)
+	}
+	return out
+}
