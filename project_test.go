@@ -206,6 +206,8 @@ func TestMaven(t *testing.T) {
 // run all the same.
 func TestGradle(t *testing.T) {
 	need(t, "gradle", "apt-get install gradle")
+	// Its workers leave files where the machine's temporary ones are.
+	t.Setenv("GRADLE_OPTS", strings.TrimSpace(os.Getenv("GRADLE_OPTS")+" -Djava.io.tmpdir="+t.TempDir()))
 	dir := project(t, "testdata/programs/java/gradle")
 	r, stdout, stderr, status := built(t, dir, "-g", "fine", "--project", dir, "--", "gradle", "run", "test")
 	if !strings.Contains(stdout, "\n6765\n") || status != 0 || strings.Contains(stdout+stderr, "Picked up") {
