@@ -53,7 +53,8 @@ type Pairs struct {
 	said   Verdict
 }
 
-// throws is how many ways to throw the signs stand for all.
+// throws is how many ways to throw the signs stand for all. That they are not
+// all is paid for: see crosses.
 const throws = 16000
 
 // NewPairs begins a comparison.
@@ -225,6 +226,8 @@ func (b *boundary) crosses(xs []float64, spent float64) bool {
 	if b.signs == nil {
 		b.signs, b.crossed = make([][]uint64, throws), make([]bool, throws)
 	}
+	// The part of the throws that crosses is known to its standard error.
+	spent = max(0, spent-2*math.Sqrt(spent*(1-spent)/throws))
 	words := (len(xs) + 63) / 64
 	for t := range b.signs {
 		for len(b.signs[t]) < words {
