@@ -290,19 +290,14 @@ func (m *mirror) link(rel string, info fs.FileInfo) error {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(from), target)
 	}
-	real, err := filepath.EvalSymlinks(target)
-	if err != nil {
-		real = target // it leads nowhere, yet
-	}
+	real := resolved(target)
 	switch inside, is := below(m.from, real); {
-	case is && filepath.IsAbs(text):
-		text = filepath.Join(m.to, inside)
-	case is:
-		if _, lexically := below(m.from, target); !lexically {
-			text = filepath.Join(m.to, inside)
-		}
-	default:
+	case !is:
 		text = real
+	case filepath.IsAbs(text) || !filepath.IsLocal(filepath.Join(filepath.Dir(rel), text)):
+		// One that climbs out of the project and comes back would come back to
+		// the user's.
+		text = filepath.Join(m.to, inside)
 	}
 	m.Seen[rel] = &mirrored{Theirs: stamp{Mode: info.Mode()}}
 	if now, err := os.Readlink(to); err == nil && now == text {
@@ -312,6 +307,21 @@ func (m *mirror) link(rel string, info fs.FileInfo) error {
 		return err
 	}
 	return os.Symlink(text, to)
+}
+
+// resolved is a path without links, as far as it leads: what is not there yet
+// will be made in a folder that may be reached by one.
+func resolved(path string) string {
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
 }
 
 // below returns the path of something below a folder.

@@ -261,3 +261,33 @@ func TestClaim(t *testing.T) {
 	}
 	release()
 }
+
+// Links that lead into the user's folder by a detour lead into the copy: by a
+// link to the folder, to what is not there yet, and out of it and back.
+func TestMirrorDetours(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, named := filepath.Join(top, "data", "proj"), filepath.Join(top, "home")
+	grow(t, from, map[string]string{"src/A.txt": "a", "sub/B.txt": "b"})
+	if err := os.Symlink(from, named); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"out": filepath.Join(named, "gen", "classes"), "back": "../../data/proj/src", "sub/up": "../../proj/src", "near": "sub", "away": "../../other",
+	} {
+		if err := os.Symlink(text, filepath.Join(from, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ours := updated(t, from, filepath.Join(top, "place")).to
+	for name, want := range map[string]string{
+		"out": filepath.Join(ours, "gen", "classes"), "back": filepath.Join(ours, "src"), "sub/up": filepath.Join(ours, "src"), "near": "sub",
+		"away": filepath.Join(top, "other"),
+	} {
+		if got, err := os.Readlink(filepath.Join(ours, name)); got != want {
+			t.Errorf("%s leads to %s, want %s (%v)", name, got, want, err)
+		}
+	}
+}

@@ -168,7 +168,7 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 	}
 	options := javaToolOptions(k, jar, s)
 	theirs := os.Getenv("JAVA_TOOL_OPTIONS")
-	all := strings.TrimSpace(theirs + " " + options)
+	all := strings.TrimSpace(p.theirToOur(theirs) + " " + options) // those are cg's own paths
 	p.words = newJavaWords(p, all, theirs)
 	command := Command{
 		Version: k.version, Dir: p.mirror.to,
@@ -186,7 +186,7 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 			command.Env = append(command.Env, name+"="+ours)
 		}
 	}
-	command.Env = append(command.Env, "CG_RUN="+run, "PWD="+p.mirror.to, "JAVA_TOOL_OPTIONS="+p.theirToOur(all),
+	command.Env = append(command.Env, "CG_RUN="+run, "PWD="+p.mirror.to, "JAVA_TOOL_OPTIONS="+all,
 		"GIT_CEILING_DIRECTORIES="+place) // the copy is in no repository
 	if t.Interpreter != "" { // which the build is to take
 		bin := filepath.Dir(k.javac)
@@ -220,10 +220,12 @@ func javaToolOptions(k jdk, jar string, s Setup) string {
 
 // theirToOur puts the mirror's path where a text names the project's.
 func (p *javaProject) theirToOur(text string) string {
+	// The copy may lie in the project, where its path is not to be found again.
+	const place = "\x00"
 	for _, from := range []string{p.named, p.mirror.from} {
-		text = replacePath(text, from, p.mirror.to)
+		text = replacePath(text, from, place)
 	}
-	return text
+	return strings.ReplaceAll(text, place, p.mirror.to)
 }
 
 // replacePath replaces a path where it stands whole or is followed by more of one.

@@ -301,6 +301,17 @@ func TestProjectPaths(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.text, got, c.want)
 		}
 	}
+	// A copy that lies in the project itself, by both of its names.
+	p := &javaProject{named: "/home/p", mirror: &mirror{from: "/data/p", to: "/home/p/.cache/p"}}
+	for text, want := range map[string]string{"/home/p/x:/data/p/y": "/home/p/.cache/p/x:/home/p/.cache/p/y", "/home/pp": "/home/pp"} {
+		if got := p.theirToOur(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	p = &javaProject{named: "/p", mirror: &mirror{from: "/p", to: "/p/.cache/p"}}
+	if got := p.theirToOur("-f /p/pom.xml"); got != "-f /p/.cache/p/pom.xml" {
+		t.Error(got)
+	}
 }
 
 // TestReports: what Surefire, Failsafe and Gradle say of tests.

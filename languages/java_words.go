@@ -35,7 +35,7 @@ type javaFault struct {
 }
 
 func newJavaWords(p *javaProject, options, theirs string) *javaWords {
-	w := &javaWords{project: p, picked: []byte("Picked up JAVA_TOOL_OPTIONS: " + p.theirToOur(options))}
+	w := &javaWords{project: p, picked: []byte("Picked up JAVA_TOOL_OPTIONS: " + options)}
 	if theirs != "" {
 		w.theirs = []byte("Picked up JAVA_TOOL_OPTIONS: " + theirs)
 	}
