@@ -35,6 +35,9 @@ func openOutput(c *cli.Context) (*output, error) {
 	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
+	if err := apart(c, "output", "benchfmt", "export-plot"); err != nil {
+		return nil, err
+	}
 	if name := c.String("benchfmt"); name != "" {
 		o.bench = &output{flag: "--benchfmt", name: name}
 		if err := o.bench.open(); err != nil {
@@ -48,9 +51,28 @@ func openOutput(c *cli.Context) (*output, error) {
 	return o, nil
 }
 
+// apart refuses two flags that name one file.
+func apart(c *cli.Context, flags ...string) error {
+	by := map[string]string{}
+	for _, flag := range flags {
+		name := c.String(flag)
+		if name == "" || name == "-" {
+			continue
+		}
+		if other := by[filepath.Clean(name)]; other != "" {
+			return fail(statusUsage, "--%s and --%s both write to %s", other, flag, name)
+		}
+		by[filepath.Clean(name)] = flag
+	}
+	return nil
+}
+
 // open makes the file that a flag names, aside under another name; none for ""
-// and -, which is standard output.
+// and -, which is standard output and has one flag.
 func (o *output) open() error {
+	if o.name == "-" && o.flag != "-o" && o.flag != "--output" {
+		return fail(statusUsage, "%s: standard output is not for this: name a file", o.flag)
+	}
 	if o.name == "" || o.name == "-" {
 		return nil
 	}
@@ -142,9 +164,6 @@ func openPlot(c *cli.Context) (*output, report.Format, error) {
 			}
 		}
 		return nil, f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
-	}
-	if filepath.Clean(name) == filepath.Clean(c.String("output")) {
-		return nil, f, fail(statusUsage, "-o and --export-plot both write to %s", name)
 	}
 	o := &output{flag: "--export-plot", name: name}
 	return o, f, o.open()

@@ -250,8 +250,9 @@ func verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "recompute a saved run from its parts",
 		ArgsUsage: "RUN.json...",
-		Description: `Holds every sum, share, average and interval against the parts of it that are
-in the file, the fields against the schema, and the whole against its digest.
+		Description: `Holds every sum of energies, share, average and number of calls against the
+parts of it that are in the file, each value against its interval, the fields
+against the schema, and the whole against its digest.
 
 Exit status: 0 if everything agrees; 1 if something differs, each on a line
 that begins with the field; 2 usage.`,

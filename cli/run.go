@@ -353,6 +353,12 @@ func orNull(file string) string {
 var exports = []string{"output", "export-csv", "export-markdown"}
 
 func openExports(c *cli.Context) (map[string]*output, error) {
+	if jsonOnStdout(c) && launcher.Closed(1) {
+		return nil, fail(statusUsage, "standard output is closed and the figures would be lost: save them with -o FILE")
+	}
+	if err := apart(c, exports...); err != nil {
+		return nil, err
+	}
 	outs := map[string]*output{}
 	for _, flag := range exports {
 		outs[flag] = &output{flag: "--" + flag, name: c.String(flag)}
@@ -362,9 +368,6 @@ func openExports(c *cli.Context) (map[string]*output, error) {
 			}
 			return nil, err
 		}
-	}
-	if jsonOnStdout(c) && launcher.Closed(1) {
-		return nil, fail(statusUsage, "standard output is closed and the figures would be lost: save them with -o FILE")
 	}
 	return outs, nil
 }

@@ -219,6 +219,8 @@ func TestCheckNamesTheField(t *testing.T) {
 		"samples[2].domain_j.package-0":                     func(r *Run) { r.Samples[2].DomainJ["package-0"] = 0 },
 		"samples[2].domain_w.package-0":                     func(r *Run) { r.Samples[2].DomainW["package-0"] *= 1.001 },
 		"totals.duration_s":                                 func(r *Run) { r.Samples[2].TNs += 10_000 },
+		"functions[0] (shop.work).inclusive_energy_j":       func(r *Run) { r.Functions[0].InclusiveEnergyJ = nil },
+		"functions (shop.work).calls":                       func(r *Run) { r.Functions[0].Calls++ },
 		"sha256":                                            func(r *Run) { r.Meta.Hostname += "x" },
 	} {
 		r := suite(nemb.Measured)
@@ -244,7 +246,18 @@ func TestReadRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	loop, unknown := example(nemb.Measured), example(nemb.Measured)
+	loop.Paths[1].Parent, unknown.Paths[1].SelfEnergyJ = 1, nil
+	saved := func(r *Run) []byte {
+		b, err := r.JSON(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
 	for want, b := range map[string][]byte{
+		"paths[1].parent: 1 is no path before it":      saved(loop),
+		"paths[1].self_energy_j: energies of":          saved(unknown),
 		"it has no meta.schema_version":                []byte(`{"a": 1}`),
 		"it ends in the middle, after 200 bytes":       whole[:200],
 		"line 1: invalid character 'h'":                []byte("hello"),

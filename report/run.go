@@ -361,6 +361,14 @@ func Read(b []byte) (*Run, error) {
 	if err := json.Unmarshal(b, r); err != nil {
 		return nil, fmt.Errorf("not a saved run: %w", located(b, err))
 	}
+	for i, p := range r.Paths {
+		switch {
+		case p.Parent >= i || (p.Parent < 0) != (i == 0):
+			return nil, fmt.Errorf("paths[%d].parent: %d is no path before it", i, p.Parent)
+		case (p.SelfEnergyJ == nil) != (r.Totals.EnergyJ == nil):
+			return nil, fmt.Errorf("paths[%d].self_energy_j: energies of call paths and of the run are known together or not at all", i)
+		}
+	}
 	return r, nil
 }
 

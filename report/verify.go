@@ -66,6 +66,9 @@ func (c *check) interval(field string, lo, value, hi *Joules) {
 
 func (c *check) totals(r *Run) {
 	t := r.Totals
+	if t.NTasks != len(r.Tasks) {
+		c.fault("totals.n_tasks", "%d, but there are %d", t.NTasks, len(r.Tasks))
+	}
 	c.interval("totals.energy_j", t.LoJ, t.EnergyJ, t.HiJ)
 	c.interval("totals.program_energy_j", t.ProgramEnergyLoJ, t.ProgramEnergyJ, t.ProgramEnergyHiJ)
 	c.ratio("totals.avg_power_w", "energy by duration", t.AvgPowerW, t.EnergyJ, t.DurationS)
@@ -87,9 +90,6 @@ func (c *check) totals(r *Run) {
 		if _, ok := r.Meta.DomainTopology[id]; !ok {
 			c.fault("meta.domain_topology", "domain %s is not in it", id)
 		}
-	}
-	if t.NTasks != len(r.Tasks) {
-		c.fault("totals.n_tasks", "%d, but there are %d", t.NTasks, len(r.Tasks))
 	}
 }
 
@@ -143,6 +143,9 @@ func (c *check) functions(r *Run) {
 		c.interval(field+"self_energy_j", f.SelfEnergyLoJ, f.SelfEnergyJ, f.SelfEnergyHiJ)
 		c.interval(field+"inclusive_energy_j", f.InclusiveEnergyLoJ, f.InclusiveEnergyJ, f.InclusiveEnergyHiJ)
 		c.ratio(field+"avg_power_w", "self energy by self time", f.AvgPowerW, f.SelfEnergyJ, f.SelfTimeS)
+		if (f.SelfEnergyJ == nil) != (f.InclusiveEnergyJ == nil) {
+			c.fault(field+"inclusive_energy_j", "self and inclusive energy are known together or not at all")
+		}
 		if f.SelfEnergyJ == nil {
 			continue
 		}
@@ -179,6 +182,9 @@ func (c *check) paths(r *Run) {
 		if p.Parent >= i || (p.Parent < 0) != (i == 0) {
 			c.fault(fmt.Sprintf("paths[%d].parent", i), "%d is no path before it", p.Parent)
 			return
+		}
+		if (p.SelfEnergyJ == nil) != (r.Totals.EnergyJ == nil) {
+			c.fault(fmt.Sprintf("paths[%d].self_energy_j", i), "energies of call paths and of the run are known together or not at all")
 		}
 		if p.SelfEnergyJ != nil {
 			under[i] += *p.SelfEnergyJ
@@ -231,7 +237,13 @@ func (c *check) paths(r *Run) {
 		if got.calls > s.Calls || got.calls < s.Calls && !f.Demoted {
 			c.fault(fmt.Sprintf("sites[%d] (%s).calls", i, s.Name), "%d, but its call paths have %d", s.Calls, got.calls)
 		}
-		if !ok || seen[at] > 1 || f.SelfEnergyJ == nil {
+		if !ok || seen[at] > 1 {
+			continue
+		}
+		if f.Calls != s.Calls {
+			c.fault("functions ("+f.Name+").calls", "%d, but its site has %d", f.Calls, s.Calls)
+		}
+		if f.SelfEnergyJ == nil || f.InclusiveEnergyJ == nil {
 			continue
 		}
 		c.sum("functions ("+f.Name+").self_energy_j", "its call paths", *f.SelfEnergyJ, got.self)
