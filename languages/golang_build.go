@@ -547,10 +547,7 @@ func goProgramName(target goTarget, packages []*goPackage) string {
 
 // plainly builds the program as it is, and tells what go says if it refuses that.
 func (b *goBuild) plainly(ctx context.Context) error {
-	args := append([]string{"build"}, b.target.build...)
-	if b.target.overlay != "" {
-		args = append(args, "-overlay="+b.target.overlay)
-	}
+	args := append([]string{"build"}, b.target.overlaid(b.target.build)...)
 	_, said, err := b.t.output(ctx, append(append(args, "-o", filepath.Join(b.s.Dir, "plain")), b.target.names...)...)
 	defer os.Remove(filepath.Join(b.s.Dir, "plain"))
 	if err != nil {

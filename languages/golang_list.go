@@ -164,9 +164,11 @@ func (p *goPackage) own() bool {
 	switch {
 	case p.Standard:
 		return false
+	case m != nil && m.Main: // wherever it is checked out
+		return true
 	case strings.Contains(p.Dir, "/vendor/"):
 		return false
-	case m == nil, m.Main:
+	case m == nil:
 		return true
 	}
 	return m.Replace != nil && m.Replace.Version == ""
@@ -180,9 +182,17 @@ func (p *goPackage) home() string {
 	return p.Dir
 }
 
+// overlaid adds the user's overlay to flags that have none.
+func (t goTarget) overlaid(flags []string) []string {
+	if t.overlay == "" {
+		return flags
+	}
+	return append(slices.Clone(flags), "-overlay="+t.overlay)
+}
+
 // list asks for the packages of a target and all they need.
 func (t *goTool) list(ctx context.Context, target goTarget) ([]*goPackage, error) {
-	args := append([]string{"list", "-json=" + goFields, "-deps"}, target.listed...)
+	args := append([]string{"list", "-json=" + goFields, "-deps"}, target.overlaid(target.listed)...)
 	if target.test {
 		args = append(args, "-e", "-test")
 	}
@@ -217,7 +227,7 @@ func (t *goTool) inlined(ctx context.Context, target goTarget, packages []*goPac
 	if err != nil {
 		return nil, false, err
 	}
-	args := append([]string{"list", "-export", "-f", "{{if 0}}{{end}}", "-deps"}, target.listed...)
+	args := append([]string{"list", "-export", "-f", "{{if 0}}{{end}}", "-deps"}, target.overlaid(target.listed)...)
 	args = append(args, "-trimpath=false")
 	if target.test {
 		args = append(args, "-e", "-test")
