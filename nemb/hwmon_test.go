@@ -162,8 +162,12 @@ func TestPowerIsIntegrated(t *testing.T) {
 		{7 * time.Second, 30, failed, -1},
 		{8 * time.Second, 1, nil, 0},
 		{10 * time.Second, 1, nil, 12},
+		{11 * time.Second, 1, failed, -1},
+		{12 * time.Second, 1, nil, 0},
+		{13 * time.Second, 1, failed, -1},
+		{14 * time.Second, 1, nil, 0}, // again, though it had no time to grow
 	}
-	var prev Energy
+	var prev, start Energy
 	for _, step := range steps {
 		now, m.w, m.err = checkpoint.Instant(step.at), step.w, step.err
 		dst := []Energy{12345}
@@ -174,8 +178,11 @@ func TestPowerIsIntegrated(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || math.Abs(dst[0].Joules()-step.want) > 1e-5 {
-			t.Errorf("at %v: %g J, %v, want %g J", step.at, dst[0].Joules(), err, step.want)
+		if step.want == 0 {
+			start = dst[0]
+		}
+		if got := dst[0].Joules() - start.Joules(); err != nil || math.Abs(got-step.want) > 1e-5 {
+			t.Errorf("at %v: %g J, %v, want %g J", step.at, got, err, step.want)
 		}
 		// A counter that starts over: the sampler knows what it does not know.
 		if _, v := unwrap(prev, dst[0], 0, time.Second); step.at > 0 && step.want == 0 && v != reset {

@@ -250,8 +250,8 @@ type gpuEnergy struct {
 	closed bool
 	// The integral of power, where there is no counter.
 	power  gpuReading
-	begun  bool
-	sum    float64 // uJ; 1 at the start, so that to start over is to be lower
+	starts int     // of the integral
+	sum    float64 // uJ, see integralStart
 	watts  float64
 	last   checkpoint.Instant // of watts; 0 where a reading failed since
 	energy func(dst *Energy) error
@@ -340,10 +340,9 @@ func (s *gpuEnergy) integrate(dst *Energy) error {
 	switch {
 	case s.last != 0:
 		s.sum += (s.watts + watts) / 2 * float64(now-s.last) * 1e-3 // W * ns = 1e-3 uJ
-	case s.begun:
-		s.sum = 0
 	default:
-		s.sum, s.begun = 1, true
+		s.starts++
+		s.sum = integralStart(s.starts)
 	}
 	s.watts, s.last = watts, now
 	*dst = Energy(s.sum)

@@ -283,7 +283,8 @@ func TestNVMLIntegralAfterGap(t *testing.T) {
 		code nvml.Return
 		ok   bool
 		v    verdict
-	}{{nvml.SUCCESS, true, advanced}, {nvml.SUCCESS, true, advanced}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}, {nvml.SUCCESS, true, advanced}} {
+	}{{nvml.SUCCESS, true, advanced}, {nvml.SUCCESS, true, advanced}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}, {nvml.SUCCESS, true, advanced},
+		{nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}} {
 		code = step.code
 		before := e[0]
 		time.Sleep(2 * time.Millisecond)

@@ -34,8 +34,14 @@ type powerSensor struct {
 	at     checkpoint.Instant
 	watts  []float64 // at the last reading; nil where the chain is broken
 	total  []float64 // microjoules
+	starts int       // of the chain
 	closed bool
 }
+
+// integralStart is where an integral of power starts for the n-th time, in
+// microjoules: lower than at any time before, so that each is seen as a reset,
+// also of one that had no time to grow.
+func integralStart(n int) float64 { return float64(1<<20 - n) }
 
 // meter is one reading of power.
 type meter interface {
@@ -114,18 +120,17 @@ func (s *powerSensor) Read(dst []Energy) error {
 	at := before + (s.now()-before)/2
 	last, since := s.watts, at-s.at
 	s.watts, s.at = watts, at
-	began := s.total == nil
-	if began {
+	if s.total == nil {
 		s.total = make([]float64, len(s.domains))
 	}
+	if last == nil {
+		s.starts++
+	}
 	for i := range s.total {
-		switch {
-		case last != nil:
+		if last != nil {
 			s.total[i] += 1e6 * (last[i] + watts[i]) / 2 * time.Duration(since).Seconds()
-		case began:
-			s.total[i] = 1 // so that to start over is to be lower
-		default:
-			s.total[i] = 0
+		} else {
+			s.total[i] = integralStart(s.starts)
 		}
 		dst[i] = Energy(s.total[i])
 	}
