@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -307,7 +308,7 @@ func runConfig(c *cli.Context) error {
 	if ways > 1 || c.NArg() > 1 || c.Args().Present() && !c.Bool("validate") {
 		return fail(statusUsage, "config: use one of --show, --edit, --reset, --validate [FILE]")
 	}
-	files, err := settingsFiles(c.Args().First())
+	files, err := settingsFiles(cmp.Or(c.Args().First(), os.Getenv("CG_CONFIG")))
 	if err != nil {
 		return fail(statusFailure, "%w", err)
 	}
