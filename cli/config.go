@@ -29,7 +29,7 @@ const projectFile = ".cg.toml"
 var unsettled = struct{ commands, flags []string }{
 	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pairs", "save-instrumented", "analyze.output-dir",
-		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "project"},
+		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "events", "project"},
 }
 
 // settled tells whether a flag of a command is a setting, too.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/checkpoint"
+	"cg/events"
 	"cg/instrument"
 	"cg/languages"
 	"cg/launcher"
@@ -64,6 +65,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "benchfmt", Usage: "write the benchmarks of the run to `FILE` for benchstat: J/op beside ns/op"},
+			&cli.StringFlag{Name: "events", Usage: "keep every checkpoint in the log `FILE` (" + events.Extension + "), some 3 to 8 bytes each: perfetto, firefox and hespas show calls over time from it"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringFlag{Name: "export-plot", Usage: "draw the run into `FILE`: a page (.html) or a picture (.svg, .png); cg report makes the same of a saved run"},
@@ -109,6 +111,11 @@ func runMeasure(c *cli.Context) error {
 		return err
 	}
 	defer plot.abandon()
+	log, err := openLog(c)
+	if err != nil {
+		return err
+	}
+	defer log.abandon()
 
 	// From here on there is something to tidy up: signals that would end cg are
 	// taken. While the program runs, the launcher passes them on to it.
@@ -153,7 +160,12 @@ func runMeasure(c *cli.Context) error {
 			}
 			defer command.Stdin.Close()
 		}
+		writer, err := log.begin(run, prepared.channel.Clock())
+		if err != nil {
+			return err
+		}
 		outcome, err = measure.Run(measure.Config{
+			Events: writer, Names: prepared.server.Sites,
 			Command: command, Sensors: machine.found.Sensors, Account: account, Interval: o.interval,
 			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server),
 		})
@@ -169,6 +181,7 @@ func runMeasure(c *cli.Context) error {
 	run.Finish(machine.facts(prepared.facts(outcome, report.Facts{
 		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented,
 	})))
+	log.end(run, outcome)
 	err = out.write(run, c.Bool("verbose"))
 	if drawn := plot.export(picture, run); err == nil {
 		err = drawn

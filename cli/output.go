@@ -35,7 +35,7 @@ func openOutput(c *cli.Context) (*output, error) {
 	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
-	if err := apart(c, "output", "benchfmt", "export-plot"); err != nil {
+	if err := apart(c, "output", "benchfmt", "export-plot", "events"); err != nil {
 		return nil, err
 	}
 	if name := c.String("benchfmt"); name != "" {

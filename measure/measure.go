@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/events"
 	"cg/launcher"
 	"cg/nemb"
 	"cg/nemb/attribute"
@@ -36,6 +37,9 @@ type Config struct {
 	// Small tells whether a site may be counted instead of timed once it is
 	// called often; nil if none may.
 	Small func(checkpoint.SiteID) bool
+	// Events gets every word, if it is not nil; Names tells it the sites so far.
+	Events *events.Writer
+	Names  func() []checkpoint.Site
 }
 
 // A small function is demoted when it has been called this often, and its calls
@@ -61,6 +65,7 @@ type Outcome struct {
 	BlockSites []checkpoint.Site // set when the functions come from the blocks
 	Lost       uint64
 	Waits      uint64
+	EventFault error // that ended the log of events
 }
 
 // The pump looks at the channel this often: often enough for the ring at the
@@ -87,7 +92,7 @@ func Run(c Config) (*Outcome, error) {
 	defer sampler.Close()
 	o.Domains = sampler.Domains()
 	sampler.Share() // where that is not possible, others do without
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small}
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, events: c.Events, names: c.Names}
 	r.attributor.MaxDepth = c.MaxDepth
 
 	if c.Merge {
@@ -148,6 +153,8 @@ type recorder struct {
 	small      func(checkpoint.SiteID) bool
 	demoted    []checkpoint.SiteID
 	pair       time.Duration // what two readings of the clock take
+	events     *events.Writer
+	names      func() []checkpoint.Site
 	mu         sync.Mutex    // blocks come from the launcher's goroutine
 }
 
@@ -175,6 +182,7 @@ func (r *recorder) step() int {
 	for _, s := range r.sampler.Poll() {
 		words += r.drain(s.At)
 		r.attributor.Close(s)
+		r.window(s)
 		r.record(s)
 	}
 	words += r.drain(horizon)
@@ -182,6 +190,9 @@ func (r *recorder) step() int {
 		r.channel.Stamp()
 		r.stamped = now
 		r.demote()
+		if r.events != nil {
+			r.events.Sites(r.names())
+		}
 	}
 	return words
 }
@@ -219,7 +230,24 @@ func (r *recorder) fold(run checkpoint.Run, until checkpoint.Tick) int {
 	if run.First && r.account != nil {
 		r.account.Follow(run.Thread)
 	}
-	return r.attributor.Fold(run, r.channel.Clock().Now()+skew, until)
+	now := r.channel.Clock().Now() + skew
+	n := r.attributor.Fold(run, now, until)
+	if r.events != nil && (n > 0 || len(run.Words) == 0) {
+		r.events.Run(run, n, now)
+	}
+	return n
+}
+
+// window tells the log that the words of a window are in it.
+func (r *recorder) window(s nemb.Sample) {
+	if r.events == nil {
+		return
+	}
+	threads := make([]events.ThreadTime, len(s.Usage.Threads))
+	for i, t := range s.Usage.Threads {
+		threads[i] = events.ThreadTime{Thread: t.Thread, CPU: int64(t.CPU)}
+	}
+	r.events.Window(events.Window{At: s.At, Time: s.Time, Threads: threads})
 }
 
 // finish closes the last windows: the program has ended, so every word there
@@ -231,17 +259,22 @@ func (r *recorder) finish() {
 		if r.channel != nil {
 			r.channel.Drain(words)
 		}
-		r.record(s)
 		if i < len(samples)-1 {
 			r.attributor.Close(s)
-			continue
+		} else {
+			if r.channel != nil {
+				r.channel.Finish(words)
+			}
+			r.attributor.Last(s)
 		}
-		if r.channel != nil {
-			r.channel.Finish(words)
-		}
-		r.attributor.Last(s)
+		r.window(s)
+		r.record(s)
 	}
 	o := r.outcome
+	if r.events != nil {
+		r.events.Sites(r.names())
+		o.EventFault = r.events.Close()
+	}
 	if r.channel != nil {
 		o.Lost, o.Waits = r.channel.Lost(), r.channel.Waits()
 	}

@@ -69,6 +69,7 @@ type Run struct {
 	Process   Process    `json:"process"`
 	Sampler   Sampler    `json:"sampler"`
 	Channel   Channel    `json:"channel"`
+	Events    *EventLog  `json:"event_log,omitempty"`
 	Skipped   []Skip     `json:"skipped"`
 	Warnings  []Warning  `json:"warnings"`
 	// SHA256 is the digest of this run's JSON without spaces and with "" here:
