@@ -439,6 +439,7 @@ func TestPage(t *testing.T) {
 		p.is(`[...document.querySelectorAll('#changes-table tbody tr')].map((e) => e.querySelector('.name').textContent + ' ' + e.lastChild.textContent).join()`,
 			"shop.stock.prüfsumme lower?,shop.stock.Stock.refill no change shown")
 		p.is(`document.querySelectorAll('#compare .warnings').length`, "0")
+		p.do(chromedp.WaitReady(`#difference-2`, chromedp.ByQuery))
 		p.do(chromedp.Evaluate(`document.getElementById('difference-2').dispatchEvent(new MouseEvent('mousemove', { bubbles: true, clientX: 9 }))`, nil))
 		p.is(`document.getElementById('difference-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.prüfsumme stock.py:50 · 9.84 J → 2.46 J (−75.0 %, −7.38 J)")
 		p.click(`#difference [data-value="after"]`)
