@@ -179,7 +179,7 @@ func runMeasure(c *cli.Context) error {
 		}
 	}
 	run.Finish(machine.facts(prepared.facts(outcome, report.Facts{
-		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented,
+		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented, Source: sourceFile,
 	})))
 	log.end(run, outcome)
 	err = out.write(run, c.Bool("verbose"))

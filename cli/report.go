@@ -223,19 +223,23 @@ func reportFormat(c *cli.Context) (f report.Format, err error) {
 	return f, nil
 }
 
+// fileBytes reads a file, or standard input for -. An error is without the name.
+func fileBytes(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(os.Stdin)
+	}
+	b, err := os.ReadFile(name)
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return b, err
+}
+
 // savedRun reads a run and its bytes.
 func savedRun(name string, read func([]byte) (*report.Run, error)) ([]byte, *report.Run, error) {
-	b, err := func() ([]byte, error) {
-		if name == "-" {
-			return io.ReadAll(os.Stdin)
-		}
-		return os.ReadFile(name)
-	}()
+	b, err := fileBytes(name)
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
 		return nil, nil, fail(statusFailure, "%s: %w", name, err)
 	}
 	r, err := read(b)

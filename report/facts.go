@@ -40,6 +40,9 @@ type Facts struct {
 	Program         string
 	Interval        time.Duration
 	Instrumented    bool // the program bears its own checkpoints
+	// Source reads a file of the program and tells when it was changed; nil leaves
+	// the digests of texts out.
+	Source func(file string) ([]byte, time.Time, error)
 }
 
 // Span is what a program told of a task.
@@ -105,6 +108,7 @@ func (r *Run) Finish(f Facts) {
 		}
 	}
 	r.Attributed(o.Domains, o.Attributed, sites)
+	r.identify(f.Source)
 	r.sampled(o.Series)
 	r.Program(f.Program, o.Attributed, o.Domains, o.Begin, o.End, r.started, now)
 	r.Tests(o.Attributed, sites, f.Begun, f.Spans, o.Domains)

@@ -192,6 +192,52 @@ func pageRunOf(r *Run) pageRun {
 	return out
 }
 
+// pageComparison is what a page shows of a Comparison.
+type pageComparison struct {
+	Threshold float64      `json:"threshold"`
+	Totals    []Change     `json:"totals"`
+	Functions []pageChange `json:"functions"`
+	Notes     []string     `json:"notes"`
+}
+
+// pageChange is the change of a function, which the page knows by its language
+// and name in the last run.
+type pageChange struct {
+	Language  string   `json:"language"`
+	Name      string   `json:"name"`
+	Was       string   `json:"was,omitempty"`
+	MatchedBy string   `json:"matched_by"`
+	Base      *float64 `json:"base"`
+	Head      *float64 `json:"head"`
+	Lo        *float64 `json:"lo"`
+	Hi        *float64 `json:"hi"`
+	Verdict   Verdict  `json:"verdict"`
+	Why       string   `json:"why,omitempty"`
+	Weak      bool     `json:"weak"`
+}
+
+// pageThreshold is the smallest change that a page calls one.
+const pageThreshold = 0.05
+
+func pageComparisonOf(runs []*Run, names []string) *pageComparison {
+	if len(runs) < 2 {
+		return nil
+	}
+	last := len(runs) - 1
+	c, err := Compare(CompareSide{names[:1], []Saved{{Run: runs[0]}}}, CompareSide{names[last:], []Saved{{Run: runs[last]}}}, CompareOptions{Threshold: pageThreshold, Allow: true})
+	if err != nil { // the same run twice
+		return nil
+	}
+	out := &pageComparison{Threshold: pageThreshold, Totals: c.Totals, Functions: []pageChange{}, Notes: c.Notes}
+	for _, f := range c.Functions {
+		out.Functions = append(out.Functions, pageChange{
+			Language: f.Language, Name: f.Name, Was: f.Was, MatchedBy: f.MatchedBy, Base: f.Base.Value, Head: f.Head.Value,
+			Lo: f.Lo, Hi: f.Hi, Verdict: f.Verdict, Why: f.Why, Weak: f.Weak,
+		})
+	}
+	return out
+}
+
 // pageSource is a file of a program, or why it is not there.
 type pageSource struct {
 	Text string `json:"text"`
@@ -215,6 +261,9 @@ func pageData(runs []*Run, o Options) ([]byte, error) {
 		Problems []string              `json:"problems"`
 		Advice   map[string]string     `json:"advice"` // by slug of a warning
 		Sources  map[string]pageSource `json:"sources"`
+		// Comparison is of the first and the last run; null for one run, and for one
+		// that is held against itself.
+		Comparison *pageComparison `json:"comparison"`
 	}{Names: pageTitles(runs, o), Problems: append([]string{}, comparable(runs)...), Advice: map[string]string{}}
 	for _, r := range runs {
 		d.Runs = append(d.Runs, pageRunOf(r))
@@ -227,6 +276,7 @@ func pageData(runs []*Run, o Options) ([]byte, error) {
 	if o.Source != nil {
 		d.Sources = pageSources(runs, o)
 	}
+	d.Comparison = pageComparisonOf(runs, d.Names)
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(true)
 	err := e.Encode(d)

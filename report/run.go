@@ -208,7 +208,10 @@ type Site struct {
 	EndLine  int    `json:"end_line"`
 	Kind     string `json:"kind"`
 	Language string `json:"language"`
-	Calls    uint64 `json:"calls"`
+	// TextID is a digest of the source text, without the function's own name; none
+	// for a site that was not called and where the text could not be read.
+	TextID string `json:"text_id,omitempty"`
+	Calls  uint64 `json:"calls"`
 }
 
 // Path is a call path: a site that was called from another path. The self
@@ -345,6 +348,7 @@ func Read(b []byte) (*Run, error) {
 		Events []struct {
 			Name *string `json:"event_name"`
 		} `json:"events"`
+		Measurements *json.RawMessage `json:"measurements"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
 		return nil, fmt.Errorf("not a saved run: %w", located(b, err))
@@ -356,7 +360,10 @@ func Read(b []byte) (*Run, error) {
 		return nil, errors.New("not a saved run: it has no meta.schema_version")
 	}
 	if v := *head.Meta.SchemaVersion; v != SchemaVersion {
-		return nil, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: use that cg, or a newer one", head.Meta.CgVersion, v, SchemaVersion)
+		return nil, otherSchema(head.Meta.CgVersion, v)
+	}
+	if head.Measurements != nil {
+		return nil, errors.New("not a run of cg measure: it is what cg run saved, which cg compare reads (cg run --export-markdown and --export-csv write tables)")
 	}
 	r := &Run{}
 	if err := json.Unmarshal(b, r); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mattn/go-runewidth"
 
@@ -272,6 +273,7 @@ func (p *printer) notes(r *Run) {
 
 // note wraps a message at the width of the terminal.
 func (p *printer) note(style, slug, message string) {
+	message = tame(strings.Join(strings.Fields(message), " "))
 	head := slug + ": "
 	width := max(p.Width, 40)
 	at, out := len(head), p.paint(style, head)
@@ -290,15 +292,27 @@ func (p *printer) note(style, slug, message string) {
 }
 
 func (p *printer) cut(s string, width int) string {
-	return runewidth.Truncate(s, max(width, 12), "…")
+	return runewidth.Truncate(tame(s), max(width, 12), "…")
 }
 
 // shorten keeps the end of a qualified name, which tells more.
 func shorten(s string, width int) string {
+	s = tame(s)
 	if n := runewidth.StringWidth(s); n > width {
 		return runewidth.TruncateLeft(s, n-width+1, "…")
 	}
 	return s
+}
+
+// tame takes from a name what a terminal would obey: control characters, line
+// ends among them.
+func tame(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 func pad(s string, width int) string  { return runewidth.FillRight(s, width) }
