@@ -83,7 +83,7 @@ func eventsOf(c *cli.Context, f report.Format, runs []*report.Run) (log *events.
 	done = func() {}
 	if !f.Time || len(runs) != 1 {
 		if asked {
-			return nil, done, fail(statusUsage, "--events is for one run in a format that shows time: perfetto, firefox or hespas")
+			return nil, done, fail(statusUsage, "--events is for one run in a format that shows time: html, perfetto, firefox or hespas")
 		}
 		return nil, done, nil
 	}
@@ -93,19 +93,28 @@ func eventsOf(c *cli.Context, f report.Format, runs []*report.Run) (log *events.
 		}
 		name = runs[0].Events.File
 	}
+	log, done, err = openEvents(name, runs[0])
+	switch {
+	case err == nil:
+		return log, done, nil
+	case asked:
+		return nil, done, fail(statusFailure, "--events: %s: %w", name, err)
+	}
+	fmt.Fprintf(os.Stderr, "cg: the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is now)\n", name, err)
+	return nil, done, nil
+}
+
+// openEvents opens a run's log. The file stays open until done.
+func openEvents(name string, r *report.Run) (log *events.Log, done func(), err error) {
+	done = func() {}
 	file, err := os.Open(name)
 	if err != nil {
 		var p *fs.PathError
 		if errors.As(err, &p) {
 			err = p.Err
 		}
-		if !asked {
-			fmt.Fprintf(os.Stderr, "cg: the run's event log %s cannot be read (%v): calls are not shown over time; --events names it where it is now\n", name, err)
-			return nil, done, nil
-		}
-		return nil, done, fail(statusFailure, "--events: %s: %w", name, err)
+		return nil, done, err
 	}
-	done = func() { file.Close() }
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is no file")
@@ -114,14 +123,11 @@ func eventsOf(c *cli.Context, f report.Format, runs []*report.Run) (log *events.
 		log, err = events.Open(file, info.Size())
 	}
 	if err == nil {
-		err = runs[0].OfRun(log)
+		err = r.OfRun(log)
 	}
-	switch {
-	case err == nil:
-		return log, done, nil
-	case asked:
-		return nil, done, fail(statusFailure, "--events: %s: %w", name, err)
+	if err != nil {
+		file.Close()
+		return nil, done, err
 	}
-	fmt.Fprintf(os.Stderr, "cg: %s is not used: %v; --events names the run's event log where it is now\n", name, err)
-	return nil, done, nil
+	return log, func() { file.Close() }, nil
 }

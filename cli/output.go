@@ -169,13 +169,23 @@ func openPlot(c *cli.Context) (*output, report.Format, error) {
 	return o, f, o.open()
 }
 
-// export puts a run into a file in a format.
+// export puts a run into a file in a format, with its event log, if it has one.
 func (o *output) export(f report.Format, r *report.Run) error {
 	if o.part == nil {
 		return nil
 	}
+	var options report.Options
 	var b bytes.Buffer
-	err := report.Export(&b, f, []*report.Run{r}, report.Options{})
+	var err error
+	if f.Time && r.Events != nil {
+		var done func()
+		if options.Events, done, err = openEvents(r.Events.File, r); err == nil {
+			defer done()
+		}
+	}
+	if err == nil {
+		err = report.Export(&b, f, []*report.Run{r}, options)
+	}
 	if err == nil {
 		err = o.save(b.Bytes())
 	}

@@ -46,8 +46,8 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 			&cli.StringFlag{Name: "table", Usage: "of csv: `WHICH` table, " + alternatives(report.Tables)},
 			&cli.StringFlag{Name: "value", Usage: "of collapsed: `WHAT` lines count, " + alternatives(report.Values)},
 			&cli.StringFlag{Name: "plot", Usage: "of svg and png: `WHAT` to draw, " + alternatives(report.Plots)},
-			&cli.StringFlag{Name: "events", Usage: "of perfetto, firefox and hespas: show calls over time from the log `FILE` that cg measure --events kept; default: where the run says it is"},
-			&cli.IntFlag{Name: "slices", Usage: "of these: show the longest `N` stretches of calls", Value: report.DefaultSlices},
+			&cli.StringFlag{Name: "events", Usage: "of html, perfetto, firefox and hespas: show calls over time from the log `FILE` that cg measure --events kept; default: where the run says it is"},
+			&cli.IntFlag{Name: "slices", Usage: fmt.Sprintf("of these: show the longest `N` stretches of calls (default: %d, of html %d)", report.DefaultSlices, report.PageSlices)},
 			&cli.BoolFlag{Name: "with-source", Usage: "of html: put the source of the functions into the page, as the files are now"},
 			&cli.BoolFlag{Name: "open", Usage: "show a page in the browser; without -o in a temporary file, which stays"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
@@ -213,7 +213,7 @@ func reportFormat(c *cli.Context) (f report.Format, err error) {
 	switch {
 	case c.IsSet("slices") && !f.Time:
 		return f, fmt.Errorf("--slices is for formats that show calls over time, and the format is %s", f.Name)
-	case c.Int("slices") < 1:
+	case c.IsSet("slices") && c.Int("slices") < 1:
 		return f, fmt.Errorf("--slices: %d is no number of slices: use 1 or more", c.Int("slices"))
 	case c.Bool("open") && !f.Picture:
 		return f, fmt.Errorf("--open is for pictures, and the format is %s", f.Name)

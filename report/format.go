@@ -42,7 +42,7 @@ type Options struct {
 	// leaves source out.
 	Source func(file string) (text []byte, modified time.Time, err error)
 	// Events is the log of the run's checkpoints, nil for none, and Slices how many of
-	// the longest slices of calls are told, 0 for DefaultSlices.
+	// the longest slices of calls are told, 0 for DefaultSlices, in a page PageSlices.
 	Events *events.Log
 	Slices int
 }

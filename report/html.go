@@ -26,14 +26,14 @@ var page embed.FS
 // The parts of the page, in their order. uPlot (MIT, html/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
-	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "head.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "page.js"}
+	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "head.js", "lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "page.js"}
 	pageStyles  = []string{"uplot/uPlot.min.css", "page.css"}
 )
 
 func init() {
 	register(Format{
 		Name: "html", Title: "a page for a browser, in one file that needs no network", Endings: []string{".html", ".htm"},
-		Several: true, Picture: true, Write: writeHTML,
+		Several: true, Picture: true, Time: true, Write: writeHTML,
 	})
 }
 
@@ -109,6 +109,8 @@ type pageRun struct {
 	*Run
 	Paths   pagePaths   `json:"paths"`
 	Samples pageSamples `json:"samples"`
+	// Timeline is null where nothing tells of calls over time.
+	Timeline *pageTimeline `json:"timeline"`
 }
 
 type pagePaths struct {
@@ -266,7 +268,14 @@ func pageData(runs []*Run, o Options) ([]byte, error) {
 		Comparison *pageComparison `json:"comparison"`
 	}{Names: pageTitles(runs, o), Problems: append([]string{}, comparable(runs)...), Advice: map[string]string{}}
 	for _, r := range runs {
-		d.Runs = append(d.Runs, pageRunOf(r))
+		p := pageRunOf(r)
+		if len(runs) == 1 {
+			var err error
+			if p.Timeline, err = pageTimelineOf(r, p.Samples.StartNs, o); err != nil {
+				return nil, err
+			}
+		}
+		d.Runs = append(d.Runs, p)
 		for _, w := range r.Warnings {
 			if advice := docs.Advice(w.Slug); advice != "" {
 				d.Advice[w.Slug] = advice

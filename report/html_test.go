@@ -403,6 +403,39 @@ func TestPage(t *testing.T) {
 		p.is(ground, day)
 		p.quiet()
 	})
+	t.Run("calls", func(t *testing.T) {
+		r := suite(nemb.Measured)
+		p := open(t, b, "calls", htmlOf(t, Options{Events: eventLog(t, r.Meta.RunID, 1e6)}, r), 1400, 900)
+		told := `document.querySelector('#calls-told').textContent`
+		said := "Calls: all 4 stretches of calls. A click on one zooms to it."
+		p.is(told, said)
+		p.do(chromedp.ScrollIntoView(`#calls`, chromedp.ByQuery))
+		mouse := func(kind input.MouseType, at, y float64) {
+			var box struct{ X, Y, W float64 }
+			p.do(chromedp.Evaluate(`(() => { const b = document.querySelector('#calls').getBoundingClientRect(); return { X: b.x + 64, Y: b.y, W: b.width - 64 - 28 }; })()`, &box))
+			p.do(input.DispatchMouseEvent(kind, box.X+at*box.W, box.Y+y).WithButton(input.Left).WithButtons(1).WithClickCount(1))
+		}
+		// Threads lie below each other, of the first the outer call in the first row.
+		mouse(input.MouseMoved, 0.7, 5)
+		p.is(told, "app.main</script> for 800\u00a0ms from 100\u00a0ms on, in thread 7 of process 7")
+		mouse(input.MouseMoved, 0.45, 18)
+		p.is(told, "app.work for 100\u00a0ms from 400\u00a0ms on, in thread 7 of process 7")
+		mouse(input.MouseMoved, 0.35, 38)
+		p.is(told, "app.work for 100\u00a0ms from 300\u00a0ms on, in thread 8 of process 7")
+		mouse(input.MouseMoved, 0.95, 5)
+		p.is(told, said)
+		// Each has its colour on the canvas, and nothing stands where no call was.
+		p.is(`(() => {
+			const c = document.querySelector('#calls'), k = devicePixelRatio, all = c.getContext('2d').getImageData(0, 0, c.width, c.height);
+			const drawn = (at, y) => all.data[4 * (Math.round(k * (64 + at * (c.clientWidth - 92))) + c.width * Math.round(k * y)) + 3];
+			return [drawn(0.7, 5), drawn(0.45, 18), drawn(0.7, 18), drawn(0.05, 5)];
+		})()`, "255,255,0,0")
+		mouse(input.MousePressed, 0.45, 18)
+		mouse(input.MouseReleased, 0.45, 18)
+		p.is(`document.querySelector('#power-readout').textContent.split(' · ')[0]`, "395\u00a0ms to 505\u00a0ms, 110\u00a0ms")
+		p.shot("calls")
+		p.quiet()
+	})
 	t.Run("print", func(t *testing.T) {
 		p := open(t, b, "print", htmlOf(t, Options{}, suite(nemb.Measured)), 1400, 900, dark())
 		p.do(chromedp.Evaluate(`addEventListener('beforeprint', () => { window.paper = document.documentElement.dataset.theme + theme.color('--ink'); })`, nil))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"cg/checkpoint"
 	"cg/events"
@@ -87,9 +86,9 @@ func (r *Run) timeline(o Options) (*timeline, error) {
 	}
 	var notes []string
 	if n := uint64(len(t.slices)); n < all {
-		notes = append(notes, fmt.Sprintf("the longest %d of %d stretches of calls: all of at least %v", n, all, time.Duration(shortest)))
+		notes = append(notes, fmt.Sprintf("the longest %s of %s stretches of calls: all of at least %s", count(n), count(all), seconds(float64(shortest)*1e-9)))
 	} else {
-		notes = append(notes, fmt.Sprintf("all %d stretches of calls", all))
+		notes = append(notes, fmt.Sprintf("all %s stretches of calls", count(all)))
 	}
 	if o.Events.Cut != "" {
 		notes = append(notes, "the event log is not whole: "+o.Events.Cut)
@@ -219,4 +218,75 @@ func (t *timeline) segments(th checkpoint.Thread, each func(segment)) {
 		upTo(t.slices[open[len(open)-1]].To)
 		open = open[:len(open)-1]
 	}
+}
+
+// pageTimeline is the timeline of a page.
+type pageTimeline struct {
+	Note    string       `json:"note"`
+	Sites   []string     `json:"sites"` // their names
+	Threads []pageThread `json:"threads"`
+}
+
+// pageThread has the slices of a thread in columns: when they begin after the first
+// sample and how long they are, in microseconds, which of the sites they are of, and how
+// deep.
+type pageThread struct {
+	PID   uint32    `json:"pid"`
+	TID   uint32    `json:"tid"`
+	From  []float64 `json:"from"`
+	Long  []float64 `json:"long"`
+	Site  []int     `json:"site"`
+	Depth []int     `json:"depth"`
+}
+
+// PageSlices is how many slices a page has, if Options do not say, and pageThreads
+// of how many threads at most.
+const (
+	PageSlices  = 20_000
+	pageThreads = 32
+)
+
+// pageTimelineOf takes the threads with the most time in calls; a page starts at
+// the moment start.
+func pageTimelineOf(r *Run, start int64, o Options) (*pageTimeline, error) {
+	o.Slices = cmp.Or(o.Slices, PageSlices)
+	t, err := r.timeline(o)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	out := &pageTimeline{Note: t.note, Sites: []string{}, Threads: []pageThread{}}
+	sites := map[string]int{}
+	var threads []*pageThread
+	inside := map[*pageThread]int64{}
+	depth := []checkpoint.Instant{} // the ends of the slices around
+	for i, s := range t.slices {
+		if i == 0 || t.slices[i-1].Thread != s.Thread {
+			threads = append(threads, &pageThread{PID: s.Thread.PID, TID: s.Thread.TID})
+			depth = depth[:0]
+		}
+		th := threads[len(threads)-1]
+		name := t.name(s)
+		if _, ok := sites[name]; !ok {
+			sites[name] = len(out.Sites)
+			out.Sites = append(out.Sites, name)
+		}
+		for len(depth) > 0 && depth[len(depth)-1] <= s.From {
+			depth = depth[:len(depth)-1]
+		}
+		if len(depth) == 0 {
+			inside[th] += s.Lasted()
+		}
+		th.From, th.Long = append(th.From, float64(int64(s.From)-start)/1e3), append(th.Long, float64(s.Lasted())/1e3)
+		th.Site, th.Depth = append(th.Site, sites[name]), append(th.Depth, len(depth))
+		depth = append(depth, s.To)
+	}
+	if len(threads) > pageThreads {
+		slices.SortStableFunc(threads, func(a, b *pageThread) int { return cmp.Compare(inside[b], inside[a]) })
+		out.Note += fmt.Sprintf("; %d of %d threads, those with the most time in calls", pageThreads, len(threads))
+		threads = threads[:pageThreads]
+	}
+	for _, th := range threads {
+		out.Threads = append(out.Threads, *th)
+	}
+	return out, nil
 }

@@ -12,28 +12,28 @@ import (
 	"cg/nemb"
 )
 
-// eventLog is the log of a run with two threads; 1 tick is 1 ns of CLOCK_MONOTONIC.
+// eventLog is the log of a run with two threads; 1 tick is 1 ns of CLOCK_MONOTONIC,
+// and times are in units of us ns.
 //
-//	thread 7: main 100 us - 900 us, in it work 200-300 and 400-500; used a processor until 500
+//	thread 7: main 100 - 900, in it work 200-300 and 400-500; used a processor until 500
 //	thread 8: work 300-400; waits
-func eventLog(t testing.TB, run string) *events.Log {
+func eventLog(t testing.TB, run string, us int64) *events.Log {
 	t.Helper()
-	const us = 1000
 	var b bytes.Buffer
 	w := events.NewWriter(&b, events.Info{RunID: run, Tool: "cg test", Clock: "monotonic"})
 	w.Sites([]checkpoint.Site{
 		{ID: 1, Func: "app.main</script>", File: "/src/app.py", Line: 3, EndLine: 9, Kind: checkpoint.Function},
 		{ID: 2, Func: "app.work", File: "/src/app.py", Line: 12, EndLine: 14, Kind: checkpoint.Function},
 	})
-	word := func(at int, kind checkpoint.Kind, site checkpoint.SiteID) uint64 {
+	word := func(at int64, kind checkpoint.Kind, site checkpoint.SiteID) uint64 {
 		return checkpoint.Word(checkpoint.Tick(at*us), kind, site)
 	}
 	one, two := checkpoint.Thread{PID: 7, TID: 7}, checkpoint.Thread{PID: 7, TID: 8}
-	window := func(at int, cpu ...int64) {
+	window := func(at int64, cpu ...int64) {
 		w.Window(events.Window{At: checkpoint.Tick(at * us), Time: checkpoint.Instant(at * us), Threads: []events.ThreadTime{{Thread: one, CPU: cpu[0] * us}, {Thread: two, CPU: cpu[1] * us}}})
 	}
 	run1 := func(th checkpoint.Thread, words ...uint64) {
-		w.Run(checkpoint.Run{Thread: th, First: true, Start: 1, Words: words, Last: true}, len(words), 1000*us)
+		w.Run(checkpoint.Run{Thread: th, First: true, Start: 1, Words: words, Last: true}, len(words), checkpoint.Tick(1000*us))
 	}
 	window(0, 0, 0)
 	run1(one, word(100, checkpoint.Enter, 1), word(200, checkpoint.Enter, 2), word(300, checkpoint.Exit, 2),
@@ -83,7 +83,7 @@ func slicesOf(t *testing.T, b []byte) (out []string) {
 func TestPerfettoCalls(t *testing.T) {
 	r := example(nemb.Measured)
 	r.Meta.PID = 7
-	b := exported(t, "perfetto", Options{Events: eventLog(t, r.Meta.RunID)}, r)
+	b := exported(t, "perfetto", Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
 	free := fmt.Sprint(9 + len(r.Tasks))
 	want := []string{
 		free + ": running 0-500 processor=1", free + ": running partly 500-1000 processor=0.2",
@@ -100,7 +100,7 @@ func TestPerfettoCalls(t *testing.T) {
 		t.Errorf("it does not say what it tells: %.600s", b)
 	}
 	// With a log of another order of length the longest are told, and that it is so.
-	b = exported(t, "perfetto", Options{Events: eventLog(t, r.Meta.RunID), Slices: 1}, r)
+	b = exported(t, "perfetto", Options{Events: eventLog(t, r.Meta.RunID, 1000), Slices: 1}, r)
 	if got := slicesOf(t, b); len(got) != 4 || !strings.Contains(string(b), "the longest 1 of 4 stretches of calls: all of at least ") {
 		t.Errorf("got %q in %.600s", got, b)
 	}
@@ -108,7 +108,7 @@ func TestPerfettoCalls(t *testing.T) {
 
 func TestFirefoxCalls(t *testing.T) {
 	r := example(nemb.Measured)
-	b := exported(t, "firefox", Options{Events: eventLog(t, r.Meta.RunID)}, r)
+	b := exported(t, "firefox", Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
 	var f firefoxFile
 	if err := json.Unmarshal(b, &f); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestHespasCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := exported(t, "hespas", Options{Events: eventLog(t, r.Meta.RunID)}, r)
+	b := exported(t, "hespas", Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
 	for _, want := range []string{`"event_name": "call:app.work"`, `"event_name": "return:app.main</script>"`, "all 4 stretches of calls"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s is missing", want)
@@ -165,10 +165,10 @@ func TestHespasCalls(t *testing.T) {
 
 func TestLogOfAnotherRun(t *testing.T) {
 	r := example(nemb.Measured)
-	if err := r.OfRun(eventLog(t, r.Meta.RunID)); err != nil {
+	if err := r.OfRun(eventLog(t, r.Meta.RunID, 1000)); err != nil {
 		t.Error(err)
 	}
-	if err := r.OfRun(eventLog(t, "other")); err == nil || !strings.Contains(err.Error(), "the event log of run other, and the run is "+r.Meta.RunID) {
+	if err := r.OfRun(eventLog(t, "other", 1000)); err == nil || !strings.Contains(err.Error(), "the event log of run other, and the run is "+r.Meta.RunID) {
 		t.Errorf("%v", err)
 	}
 }

@@ -38,7 +38,8 @@ function choice(label, options, value, pick) {
 
 function digits(v) {
   if (!(v > 0)) return '0';
-  return v.toFixed(Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(v) + 1e-9))));
+  const most = Number(v.toPrecision(3)); // 99.96 is 100, and not 100.0
+  return v.toFixed(Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(most) + 1e-9))));
 }
 
 // A figure is [number, unit], with three digits that count.
