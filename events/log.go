@@ -150,29 +150,41 @@ type run struct {
 
 var errShort = errors.New("a block is too short for what it is")
 
-func openRun(b []byte) (r run, err error) {
-	take := func() (v uint64) {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			err, b = errShort, nil
-			return 0
-		}
-		b = b[n:]
-		return v
+// numbers takes a payload apart. The first that is missing is an error, and all behind it are 0.
+type numbers struct {
+	b   []byte
+	err error
+}
+
+func (p *numbers) take() uint64 {
+	v, n := binary.Uvarint(p.b)
+	if n <= 0 {
+		p.b, p.err = nil, errShort
+		return 0
 	}
-	flags := take()
-	r.Thread = checkpoint.Thread{PID: uint32(take()), TID: uint32(take())}
-	r.Start = checkpoint.Tick(take())
+	p.b = p.b[n:]
+	return v
+}
+
+func (p *numbers) thread() checkpoint.Thread {
+	return checkpoint.Thread{PID: uint32(p.take()), TID: uint32(p.take())}
+}
+
+func openRun(b []byte) (r run, err error) {
+	p := numbers{b: b}
+	flags := p.take()
+	r.Thread = p.thread()
+	r.Start = checkpoint.Tick(p.take())
 	r.First, r.Forked, r.Strands = flags&runFirst != 0, flags&runForked != 0, flags&runStrands != 0
 	r.Image, r.Last = flags&runImage != 0, flags&runLast != 0
 	if r.Forked {
-		r.Parent = checkpoint.Thread{PID: uint32(take()), TID: uint32(take())}
-		r.ForkTick = checkpoint.Tick(take())
+		r.Parent = p.thread()
+		r.ForkTick = checkpoint.Tick(p.take())
 	}
-	r.Lost = take()
-	r.at = checkpoint.Tick(take())
-	r.b = b
-	return r, err
+	r.Lost = p.take()
+	r.at = checkpoint.Tick(p.take())
+	r.b = p.b
+	return r, p.err
 }
 
 // next is the next word, its tick complete. Of a wide strand word site is the
@@ -208,20 +220,12 @@ func (r *run) next() (at checkpoint.Tick, kind checkpoint.Kind, site uint64, ok 
 }
 
 func window(b []byte) (w Window, err error) {
-	take := func() (v uint64) {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			err, b = errShort, nil
-			return 0
-		}
-		b = b[n:]
-		return v
+	p := numbers{b: b}
+	w.At, w.Time = checkpoint.Tick(p.take()), checkpoint.Instant(p.take())
+	for n := p.take(); n > 0 && p.err == nil; n-- {
+		w.Threads = append(w.Threads, ThreadTime{p.thread(), int64(p.take())})
 	}
-	w.At, w.Time = checkpoint.Tick(take()), checkpoint.Instant(take())
-	for n := take(); n > 0 && err == nil; n-- {
-		w.Threads = append(w.Threads, ThreadTime{checkpoint.Thread{PID: uint32(take()), TID: uint32(take())}, int64(take())})
-	}
-	return w, err
+	return w, p.err
 }
 
 // instant places a tick on CLOCK_MONOTONIC, by the windows around it. near is
