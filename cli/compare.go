@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"cg/launcher"
 	"cg/report"
@@ -98,6 +100,8 @@ func runCompare(c *cli.Context) error {
 	if err := apart(c, "output", "junit"); err != nil {
 		return err
 	}
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
 	outs := []*output{{flag: "-o", name: c.String("output")}, {flag: "--junit", name: c.String("junit")}}
 	for _, out := range outs {
 		if err := out.open(); err != nil {
@@ -106,21 +110,31 @@ func runCompare(c *cli.Context) error {
 		}
 		defer out.abandon()
 	}
-	sides := [2]report.CompareSide{{Names: base}, {Names: head}}
-	for i := range sides {
-		for _, name := range sides[i].Names {
-			saved, err := savedFile(name)
-			if err != nil {
-				return err
+	progress := newProgress()
+	defer progress.end()
+	var comparison *report.Comparison
+	err = until(ctx, func() error {
+		sides := [2]report.CompareSide{{Names: base}, {Names: head}}
+		for i := range sides {
+			for _, name := range sides[i].Names {
+				progress.say("reading %s", name)
+				saved, err := savedFile(name)
+				if err != nil {
+					return err
+				}
+				sides[i].Saved = append(sides[i].Saved, saved)
 			}
-			sides[i].Saved = append(sides[i].Saved, saved)
 		}
-	}
-	comparison, err := report.Compare(sides[0], sides[1], o)
+		progress.say("comparing")
+		made, err := report.Compare(sides[0], sides[1], o)
+		comparison = made
+		return err
+	})
+	progress.end()
 	if err != nil {
-		return fail(statusFailure, "%w", err)
+		return err
 	}
-	if err := writeComparison(c, comparison, write, outs); err != nil {
+	if err := writeComparison(c, comparison, write, outs, release); err != nil {
 		return fail(statusFailure, "%w", err)
 	}
 	if why := comparison.Nothing(); why != "" {
@@ -228,7 +242,7 @@ func savedFile(name string) (report.Saved, error) {
 	return saved, nil
 }
 
-func writeComparison(c *cli.Context, comparison *report.Comparison, format int, outs []*output) error {
+func writeComparison(c *cli.Context, comparison *report.Comparison, format int, outs []*output, release func()) error {
 	var main, junit bytes.Buffer
 	t := terminal(os.Stdout, false)
 	if outs[0].part != nil {
@@ -240,24 +254,24 @@ func writeComparison(c *cli.Context, comparison *report.Comparison, format int, 
 	if err := comparison.JUnit(&junit); err != nil {
 		return err
 	}
-	if outs[0].part == nil && !c.Bool("json") {
-		if _, err := os.Stdout.Write(main.Bytes()); err != nil {
-			return fmt.Errorf("writing the comparison to standard output: %w", err)
-		}
-	}
-	if c.Bool("json") {
-		text, err := comparison.JSON()
-		if err != nil {
-			return err
-		}
-		if _, err := os.Stdout.Write(text); err != nil {
-			return fmt.Errorf("writing the comparison to standard output: %w", err)
-		}
-	}
+	toStdout := outs[0].part == nil && !c.Bool("json")
 	for i, b := range [][]byte{main.Bytes(), junit.Bytes()} {
 		if err := outs[i].save(b); err != nil {
 			return fmt.Errorf("%s: %w", outs[i].flag, err)
 		}
+	}
+	text := main.Bytes()
+	if c.Bool("json") {
+		var err error
+		if text, err = comparison.JSON(); err != nil {
+			return err
+		}
+	} else if !toStdout {
+		return nil
+	}
+	release() // a reader that waits is ended by what ends cg
+	if _, err := os.Stdout.Write(text); err != nil {
+		return fmt.Errorf("writing the comparison to standard output: %w", err)
 	}
 	return nil
 }

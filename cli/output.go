@@ -149,12 +149,8 @@ func (o *output) write(r *report.Run, verbose bool) error {
 	return nil
 }
 
-// openPlot makes the file of --export-plot, nil without one.
-func openPlot(c *cli.Context) (*output, report.Format, error) {
-	name := c.String("export-plot")
-	if name == "" {
-		return &output{}, report.Format{}, nil
-	}
+// plotFormat is the format of a picture, by how the name of its file ends.
+func plotFormat(name string) (report.Format, error) {
 	f, err := report.FormatOf(name)
 	if err != nil || !f.Picture {
 		var endings []string
@@ -163,7 +159,20 @@ func openPlot(c *cli.Context) (*output, report.Format, error) {
 				endings = append(endings, f.Endings...)
 			}
 		}
-		return nil, f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
+		return f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
+	}
+	return f, nil
+}
+
+// openPlot makes the file of --export-plot, nil without one.
+func openPlot(c *cli.Context) (*output, report.Format, error) {
+	name := c.String("export-plot")
+	if name == "" {
+		return &output{}, report.Format{}, nil
+	}
+	f, err := plotFormat(name)
+	if err != nil {
+		return nil, f, err
 	}
 	o := &output{flag: "--export-plot", name: name}
 	return o, f, o.open()

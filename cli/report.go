@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"cg/report"
 )
@@ -73,41 +75,54 @@ func runReport(c *cli.Context) error {
 	if len(names) == 0 {
 		return fail(statusUsage, "no run: cg report RUN.json, as cg measure -o RUN.json saves it")
 	}
-	var runs []*report.Run
-	for _, name := range names {
-		_, r, err := savedRun(name, reader.Read)
-		if err != nil {
-			return err
-		}
-		runs = append(runs, r)
-	}
 	o := report.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names), Table: c.String("table"), Value: c.String("value"), Plot: c.String("plot")}
 	if c.Bool("with-source") {
 		o.Source = sourceFile
 	}
-	log, done, err := eventsOf(c, format, runs)
-	defer done()
-	if err != nil {
-		return err
-	}
-	o.Events, o.Slices = log, c.Int("slices")
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
 	out := &output{flag: "-o", name: c.String("output")}
 	if c.Bool("open") && out.name == "" {
 		dir, err := os.MkdirTemp("", "cg-report-")
 		if err != nil {
 			return fail(statusFailure, "--open: %w", err)
 		}
+		defer os.Remove(dir) // which a page in it prevents
 		out.name = filepath.Join(dir, filepath.Base(o.Names[0])+format.Endings[0])
 	}
 	if err := out.open(); err != nil {
 		return err
 	}
 	defer out.abandon()
+	progress := newProgress()
+	defer progress.end()
 	var b bytes.Buffer
-	if err := report.Export(&b, format, runs, o); err != nil {
+	err = until(ctx, func() error {
+		var runs []*report.Run
+		for _, name := range names {
+			progress.say("reading %s", name)
+			_, r, err := savedRun(name, reader.Read)
+			if err != nil {
+				return err
+			}
+			runs = append(runs, r)
+		}
+		progress.say("reading events")
+		log, done, err := eventsOf(c, format, runs)
+		defer done()
+		if err != nil {
+			return err
+		}
+		o.Events, o.Slices = log, c.Int("slices")
+		progress.say("writing %s", format.Name)
+		return report.Export(&b, format, runs, o)
+	})
+	progress.end()
+	if err != nil {
 		return err
 	}
 	if out.part == nil {
+		release() // a reader that waits is ended by what ends cg
 		_, err = os.Stdout.Write(b.Bytes())
 		return err
 	}

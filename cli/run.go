@@ -62,6 +62,7 @@ run, or is not found; 2 usage.`,
 			&cli.BoolFlag{Name: "json", Usage: "print the figures as JSON on standard output"},
 			&cli.StringFlag{Name: "export-csv", Usage: "write every run to `FILE`"},
 			&cli.StringFlag{Name: "export-markdown", Usage: "write a table to `FILE`"},
+			&cli.StringFlag{Name: "export-plot", Usage: "draw every run into `FILE`: a page (.html) or a picture (.svg, .png)"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
 			sysrootFlag(),
@@ -350,7 +351,7 @@ func orNull(file string) string {
 }
 
 // exports are the files that the figures go to, by the flag that names them.
-var exports = []string{"output", "export-csv", "export-markdown"}
+var exports = []string{"output", "export-csv", "export-markdown", "export-plot"}
 
 func openExports(c *cli.Context) (map[string]*output, error) {
 	if jsonOnStdout(c) && launcher.Closed(1) {
@@ -358,6 +359,11 @@ func openExports(c *cli.Context) (map[string]*output, error) {
 	}
 	if err := apart(c, exports...); err != nil {
 		return nil, err
+	}
+	if name := c.String("export-plot"); name != "" {
+		if _, err := plotFormat(name); err != nil {
+			return nil, err
+		}
 	}
 	outs := map[string]*output{}
 	for _, flag := range exports {
@@ -381,7 +387,17 @@ func writeExports(c *cli.Context, outs map[string]*output, r *report.Repeated) e
 	if err := errors.Join(r.CSV(&table), r.Markdown(&markdown)); err != nil {
 		return err
 	}
-	texts := map[string][]byte{"output": b, "export-csv": table.Bytes(), "export-markdown": markdown.Bytes()}
+	var drawn bytes.Buffer
+	if name := c.String("export-plot"); name != "" {
+		f, err := plotFormat(name)
+		if err == nil {
+			err = r.Draw(&drawn, f.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	texts := map[string][]byte{"output": b, "export-csv": table.Bytes(), "export-markdown": markdown.Bytes(), "export-plot": drawn.Bytes()}
 	var failed []error
 	for _, flag := range exports {
 		if err := outs[flag].save(texts[flag]); err != nil {

@@ -551,13 +551,13 @@ func TestReadSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, b := range map[string][]byte{
-		"it ends in the middle, after 300 bytes":                     rep[:300],
-		"saved by cg 9.0 in schema version 7":                        []byte(`{"meta": {"schema_version": "7", "cg_version": "9.0"}, "measurements": []}`),
-		"it has no meta.schema_version":                              []byte(`{"a": 1}`),
-		"it is what cg compare wrote":                                c,
-		"it has no measurement":                                      []byte(`{"meta": {"schema_version": "1"}, "measurements": []}`),
-		"the functions of cg measure and the measurements of cg run": []byte(`{"meta": {"schema_version": "1"}, "measurements": [], "functions": []}`),
-		"cannot unmarshal":                                           []byte(`{"meta": {"schema_version": "1"}, "measurements": [{"round": "x"}]}`),
+		"it ends in the middle, after 300 bytes":                         rep[:300],
+		"saved by cg 9.0 in schema version 7":                            []byte(`{"meta": {"schema_version": "7", "cg_version": "9.0"}, "measurements": []}`),
+		"it has no meta.schema_version":                                  []byte(`{"a": 1}`),
+		"it is what cg compare wrote":                                    c,
+		"it has no measurement":                                          []byte(`{"meta": {"schema_version": "1"}, "measurements": []}`),
+		"the functions of cg measure and the measurements of cg run":     []byte(`{"meta": {"schema_version": "1"}, "measurements": [], "functions": []}`),
+		"measurements.round: a text stands where a whole number belongs": []byte(`{"meta": {"schema_version": "1"}, "measurements": [{"round": "x"}]}`),
 	} {
 		if _, err := ReadSaved(b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -107,7 +107,7 @@ func open(t *testing.T, browser context.Context, name string, content []byte, wi
 		case *cdplog.EventEntryAdded:
 			say("log: %s: %s", e.Entry.Level, e.Entry.Text)
 		case *network.EventRequestWillBeSent:
-			if u := e.Request.URL; u != address && !strings.HasPrefix(u, "data:,") {
+			if u := e.Request.URL; u != address && !strings.HasPrefix(u, "data:") {
 				say("request: %s", u)
 			}
 		}

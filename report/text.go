@@ -86,9 +86,25 @@ func (p *printer) headline(r *Run) {
 		cpu = "?"
 	}
 	p.line("Time     %s   Power  %s   CPU  %s", seconds(t.DurationS), power, cpu)
+	if how := r.Process.ended(); how != "" {
+		p.line("Ended    %s", p.paint(yellow, how))
+	}
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
+}
+
+// ended says how a program ended that did not end well, "" for one that did.
+func (p Process) ended() string {
+	switch {
+	case p.TimedOut:
+		return fmt.Sprintf("by --timeout, with status %d", p.ExitStatus)
+	case p.Signal != nil:
+		return fmt.Sprintf("by signal %s, with status %d", *p.Signal, p.ExitStatus)
+	case p.ExitStatus != 0:
+		return fmt.Sprintf("with status %d", p.ExitStatus)
+	}
+	return ""
 }
 
 // kind says in words and colour whether a figure was measured.
