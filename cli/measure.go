@@ -142,6 +142,7 @@ func runMeasure(c *cli.Context) error {
 		if ctx.Err() != nil {
 			return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
 		}
+		os.Stderr.Write(prepared.command.Said)
 		account := nemb.NewAccount()
 		defer account.Close()
 		account.Classify(background(lang))

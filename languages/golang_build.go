@@ -192,25 +192,26 @@ func (b *goBuild) tools() ([]string, error) {
 	return []string{"-toolexec=" + file}, os.Chmod(file, 0o700)
 }
 
-// program builds the program and returns its path. What the compiler refuses only
-// with checkpoints is built without them: the function, else the file.
-func (b *goBuild) program(ctx context.Context, packages []*goPackage) (string, error) {
+// program builds the program and returns its path, and what the go command said
+// of it. What the compiler refuses only with checkpoints is built without them: the
+// function, else the file.
+func (b *goBuild) program(ctx context.Context, packages []*goPackage) (program string, said []byte, err error) {
 	for range 100 {
 		if err := b.prepare(ctx, packages); err != nil {
-			return "", err
+			return "", nil, err
 		}
 		overlay, err := b.write()
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		tools, err := b.tools()
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		h := sha256.New()
 		cwd, err := os.Getwd()
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		fmt.Fprintf(h, "%s %s %s %q %q %q", b.t.root, b.t.version, cwd, overlay, b.target.build, b.target.names)
 		for _, p := range packages { // those that are named stand last
@@ -220,7 +221,7 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (string, e
 		}
 		folder := filepath.Join(b.base, "bin", hex.EncodeToString(h.Sum(nil))[:24])
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return "", err
+			return "", nil, err
 		}
 		program := filepath.Join(folder, goProgramName(b.target, packages))
 		args := append([]string{"build"}, b.target.build...)
@@ -229,21 +230,21 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (string, e
 		if err == nil {
 			goUsed(folder)
 			if info, err := os.Stat(program); err != nil || info.IsDir() {
-				return "", refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
+				return "", nil, refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
 			}
-			return program, b.number()
+			return program, said, b.number()
 		}
 		if !errors.As(err, new(*exec.ExitError)) || ctx.Err() != nil {
-			return "", err
+			return "", nil, err
 		}
 		if err := b.plainly(ctx); err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if !b.giveWay(said) {
-			return "", fmt.Errorf("the compiler refuses the program with checkpoints: %s", goSaid(said, err))
+			return "", nil, fmt.Errorf("the compiler refuses the program with checkpoints: %s", goSaid(said, err))
 		}
 	}
-	return "", errors.New("the compiler refuses too many parts of the program with checkpoints")
+	return "", nil, errors.New("the compiler refuses too many parts of the program with checkpoints")
 }
 
 // goProgramName is the name that go build gives a program.

@@ -358,6 +358,8 @@ func TestGoTarget(t *testing.T) {
 		{"-C x .", nil, "! -C: change the folder"},
 		{"-n .", nil, "! -n: nothing would run"},
 		{"-exec x .", nil, "! -exec: the program is run as it is"},
+		{"-json .", nil, "! -json: go test has it"},
+		{"test -json .", nil, "test [.] args [-json .] build [-json] list []"},
 		{"-buildmode c-shared .", nil, "! -buildmode=c-shared: nothing that runs"},
 		{"test -c .", nil, "! go test -c: nothing would run"},
 		{"test -o x .", nil, "! -o: the program is built"},

@@ -156,10 +156,11 @@ func launchGo(t Target, s Setup) (Command, error) {
 		}
 		c.Env = b.t.env
 	} else {
-		program, err := b.program(ctx, packages)
+		program, said, err := b.program(ctx, packages)
 		if err != nil {
 			return c, err
 		}
+		c.Said = said
 		c.Args = append([]string{program}, b.target.args...)
 	}
 	if n := b.counted(); n > 0 {

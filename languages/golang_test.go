@@ -205,7 +205,7 @@ func TestGoGivesWay(t *testing.T) {
 	target := Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}
 	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
 	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
-	program, err := b.program(context.Background(), packages)
+	program, _, err := b.program(context.Background(), packages)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,6 +92,10 @@ type Command struct {
 	// one that is tested.
 	Untested string
 
+	// Said is what the user's own tools said while they built the program, for
+	// standard error.
+	Said []byte
+
 	// Dir is where it is started, "" for where cg is.
 	Dir string
 	// Marks and Change are of launcher.Lines: they turn what a build in cg's own
