@@ -63,9 +63,11 @@ func runAnalyze(c *cli.Context) error {
 		tree.Outline = lang.Outline // which is no help to Render
 	}
 	if lang.PlanAs != nil {
-		if tree.PlannerFor, err = lang.PlanAs(target, files, tree.Options); err != nil {
+		planned, err := lang.PlanAs(target, files, tree.Options)
+		if err != nil {
 			return refused(err)
 		}
+		tree.PlannerFor, tree.ReadFile = planned.Planner, planned.Read
 	}
 	tree.Read(files)
 	if c.Bool("save-instrumented") && lang.Beside == nil {

@@ -237,43 +237,17 @@ func (b *goBuild) compiled(ctx context.Context, flags []string) ([]string, error
 
 // filesGo lists the program's own files.
 func filesGo(t Target) ([]string, error) {
-	files, _, err := goFiles(t, instrument.Options{Granularity: instrument.Fine})
-	return files, err
-}
-
-func goFiles(t Target, o instrument.Options) ([]string, *goBuild, error) {
-	ctx := context.Background()
-	target, err := splitGo(t)
+	b, _, done, err := analyzeGo(t, instrument.Options{Granularity: instrument.Fine})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if target.there() != nil {
-		return nil, nil, refuse(1, "%s: no such file or folder", target.names[0])
-	}
-	cache, err := os.MkdirTemp("", "cg-analyze-")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer os.RemoveAll(cache)
-	b, packages, err := beginGo(ctx, t, Setup{Dir: cache, Options: o})
-	if b == nil || packages == nil {
-		return nil, nil, err
-	}
-	if err := b.look(ctx, t, packages); err != nil { // what does not compile is planned all the same
-		b.places = nil
-	}
-	if err := b.choose(ctx, packages); err != nil {
-		return nil, nil, err
-	}
+	defer done()
 	cwd, err := os.Getwd()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var files []string
 	for _, u := range b.units {
-		if err := b.make(u, nil); err != nil {
-			return nil, nil, err
-		}
 		for _, name := range u.files {
 			if r, err := filepath.Rel(cwd, name); err == nil && !strings.HasPrefix(r, "../") {
 				name = r
@@ -282,31 +256,87 @@ func goFiles(t Target, o instrument.Options) ([]string, *goBuild, error) {
 		}
 	}
 	slices.Sort(files)
-	return slices.Compact(files), b, nil
+	return slices.Compact(files), nil
 }
 
-// planGoAs plans files as parts of their packages.
-func planGoAs(t Target, _ []string, o instrument.Options) (func(file string) instrument.Planner, error) {
-	_, b, err := goFiles(t, o)
+// analyzeGo chooses the files of a target that is not run. What it keeps goes with
+// done.
+func analyzeGo(t Target, o instrument.Options) (b *goBuild, packages []*goPackage, done func(), err error) {
+	ctx := context.Background()
+	target, err := splitGo(t)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	return func(file string) instrument.Planner {
-		return func(text []byte, o instrument.Options) (*instrument.Plan, error) {
-			g, err := parseGo(text)
-			if err != nil {
-				return nil, err
-			}
-			var c goContext
-			if name, err := filepath.Abs(file); err == nil {
-				for _, u := range b.units {
-					if of, is := u.planned[name]; is {
-						c, o.Entry = of, u.command
-					}
-				}
-			}
-			p, _ := g.plan(o, c)
-			return p, nil
+	if target.there() != nil {
+		return nil, nil, nil, refuse(1, "%s: no such file or folder", target.names[0])
+	}
+	dir, err := os.MkdirTemp("", "cg-analyze-")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	b, packages, err = beginGo(ctx, t, Setup{Dir: dir, Options: o})
+	if b != nil && packages != nil { // what cannot be run is analyzed
+		err = b.choose(ctx, packages)
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, nil, nil, err
+	}
+	return b, packages, func() { os.RemoveAll(dir) }, nil
+}
+
+// planGoAs plans files as parts of their packages, and reads what the user's
+// overlay has in their place.
+func planGoAs(t Target, _ []string, o instrument.Options) (Planned, error) {
+	b, packages, done, err := analyzeGo(t, o)
+	if err != nil {
+		return Planned{}, err
+	}
+	defer done()
+	if err := b.look(context.Background(), t, packages); err != nil { // what does not compile is planned all the same
+		b.places = nil
+	}
+	user, err := b.userOverlay()
+	if err != nil {
+		return Planned{}, err
+	}
+	type place struct {
+		context goContext
+		command bool
+	}
+	places := map[string]place{}
+	for _, u := range b.units {
+		if err := b.make(u, user); err != nil {
+			return Planned{}, err
 		}
+		for name, c := range u.planned {
+			places[name] = place{c, u.command}
+		}
+	}
+	whole := func(file string) string {
+		if name, err := filepath.Abs(file); err == nil {
+			return name
+		}
+		return file
+	}
+	return Planned{
+		Planner: func(file string) instrument.Planner {
+			return func(text []byte, o instrument.Options) (*instrument.Plan, error) {
+				g, err := parseGo(text)
+				if err != nil {
+					return nil, err
+				}
+				of := places[whole(file)]
+				o.Entry = of.command
+				p, _ := g.plan(o, of.context)
+				return p, nil
+			}
+		},
+		Read: func(file string) ([]byte, error) {
+			if to, is := user[whole(file)]; is {
+				file = to
+			}
+			return os.ReadFile(file)
+		},
 	}, nil
 }

@@ -125,6 +125,12 @@ type Test struct {
 	Runs   int
 }
 
+// Planned is how the files of a target are planned and read.
+type Planned struct {
+	Planner func(file string) instrument.Planner
+	Read    func(file string) ([]byte, error)
+}
+
 // Language is what cg knows of one language.
 type Language struct {
 	Name       string // as on the command line
@@ -158,7 +164,7 @@ type Language struct {
 	Plan instrument.Planner
 	// PlanAs plans the files of a target where more than a file's text tells what
 	// its sites are and how they are called. nil if nothing does.
-	PlanAs func(t Target, files []string, o instrument.Options) (func(file string) instrument.Planner, error)
+	PlanAs func(t Target, files []string, o instrument.Options) (Planned, error)
 	// Outline plans a text that Plan cannot place, by asking the interpreter
 	// for its tree; nil if there is no such way. Nothing of the text is run.
 	Outline instrument.Planner
