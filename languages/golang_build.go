@@ -266,9 +266,10 @@ func goProgramName(target goTarget, packages []*goPackage) string {
 
 // plainly builds the program as it is, and tells what go says if it refuses that.
 func (b *goBuild) plainly(ctx context.Context) error {
-	args := append([]string{"build"}, b.target.overlaid(b.target.build)...)
-	_, said, err := b.t.output(ctx, append(append(args, "-o", filepath.Join(b.s.Dir, "plain")), b.target.names...)...)
-	defer os.Remove(filepath.Join(b.s.Dir, "plain"))
+	folder := filepath.Join(b.s.Dir, "plain") + "/" // any number of packages go there
+	args := append([]string{"build", "-o", folder}, b.target.overlaid(b.target.build)...)
+	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
+	os.RemoveAll(folder)
 	if err != nil {
 		return refuse(1, "go refuses the program:\n%s", goSaid(said, err))
 	}

@@ -226,7 +226,7 @@ func TestGoText(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{})
-	edits, err := g.edits(p, goNames{"cg_1", "cg_1_b0"}, []goBase{{"cg_1_b0", 7}}, "/x.go")
+	edits, err := g.edits(p, goNames{ring: "cg_1", base: "cg_1_b0", path: goRuntime}, []goBase{{"cg_1_b0", "CodegreenFile(0x7)"}}, "/x.go")
 	if err != nil {
 		t.Fatal(err)
 	}

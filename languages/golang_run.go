@@ -29,6 +29,7 @@ func init() {
 		PlanAs:      planGoAs,
 		PlanVersion: goPlanVersion(),
 		Decode:      decodeGo,
+		Save:        saveGo,
 		Check:       checkGo,
 		Launch:      launchGo,
 		Files:       filesGo,
@@ -143,6 +144,9 @@ func launchGo(t Target, s Setup) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
+	if s.Off {
+		return b.alone(ctx, packages)
+	}
 	if err := b.look(ctx, t, packages); err != nil {
 		return Command{}, err
 	}
@@ -168,6 +172,30 @@ func launchGo(t Target, s Setup) (Command, error) {
 	}
 	c.Meta["portable"] = b.portable
 	c.Env = append(c.Env, "CG_CHANNEL="+s.Channel)
+	return c, nil
+}
+
+// alone starts a program that bears checkpoints of its own.
+func (b *goBuild) alone(ctx context.Context, packages []*goPackage) (Command, error) {
+	c := Command{Version: b.t.version, Env: b.t.env, Meta: map[string]string{}}
+	if b.target.test {
+		c.Args = []string{b.t.path, "test"}
+		if b.target.overlay != "" {
+			c.Args = append(c.Args, "-overlay="+b.target.overlay)
+		}
+		if !b.target.counted {
+			c.Args = append(c.Args, "-count=1")
+		}
+		c.Args = append(c.Args, b.target.args...)
+		return c, nil
+	}
+	program := filepath.Join(b.s.Dir, "alone", goProgramName(b.target, packages))
+	args := append([]string{"build", "-o", program}, b.target.overlaid(b.target.build)...)
+	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
+	if err != nil {
+		return c, refuse(1, "go refuses the program:\n%s", goSaid(said, err))
+	}
+	c.Said, c.Args = said, append([]string{program}, b.target.args...)
 	return c, nil
 }
 

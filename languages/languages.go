@@ -180,6 +180,10 @@ type Language struct {
 	// Beside names files that rendered text needs beside it, with their content.
 	// nil if rendered text does not run alone.
 	Beside func() (map[string][]byte, error)
+	// Save writes the target below a folder, rewritten so that it runs alone, and
+	// lists what it wrote besides copies: for a language whose files do so only
+	// together. nil where Render and Beside are there for it, or nothing is.
+	Save func(t Target, o instrument.Options, dir string) (written []string, err error)
 	// Check refuses a target that cannot be run, in one clear line.
 	Check func(t Target) error
 	// Launch prepares a run of the target with checkpoints.

@@ -470,3 +470,28 @@ func goFamily(arch string) string {
 	}
 	return arch
 }
+
+// GolangAlone is the package of checkpoints for a tree that runs without cg: its
+// files by their path below the package's folder. path is its import path.
+func GolangAlone(path string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	take := func(folder string, wanted func(name string) bool, change func([]byte) []byte) error {
+		return walk(folder, func(name string, content []byte) error {
+			if wanted(name) {
+				out[name] = change(content)
+			}
+			return nil
+		})
+	}
+	err := take("golang/_alone", func(string) bool { return true }, func(b []byte) []byte {
+		return bytes.ReplaceAll(b, []byte("\t\"codegreen\"\n"), fmt.Appendf(nil, "\t%q\n", path))
+	})
+	if err == nil { // they know the goroutine
+		err = take("golang/_ring", func(name string) bool {
+			return strings.HasPrefix(name, "portable_") || strings.HasPrefix(name, "cycles")
+		}, func(b []byte) []byte {
+			return bytes.ReplaceAll(b, []byte("\npackage ring\n"), []byte("\npackage codegreen\n"))
+		})
+	}
+	return out, err
+}

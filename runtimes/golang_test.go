@@ -941,3 +941,37 @@ func TestGoFallback(t *testing.T) {
 	}
 	goSame(t, goKind{name: "386", portable: true, arch: "386", env: []string{"CGO_ENABLED=0"}})
 }
+
+// TestGolangAlone runs the tests of the package that a saved tree has, in Go. The other
+// architecture is compiled.
+func TestGolangAlone(t *testing.T) {
+	dir := t.TempDir()
+	files, err := GolangAlone("codegreen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files["alone_test.go"], err = os.ReadFile("testdata/golang/_alone/alone_test.go"); err != nil {
+		t.Fatal(err)
+	}
+	files["go.mod"] = []byte("module codegreen\n\ngo 1.25.0\n")
+	for name, content := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ env, args string }{
+		{"GOARCH=" + runtime.GOARCH, "test -count=1 ./..."},
+		{"GOARCH=" + runtime.GOARCH, "vet ./..."},
+		{"GOARCH=arm64", "build ./..."},
+	} {
+		cmd := exec.Command("go", strings.Fields(c.args)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CODEGREEN_REPORTER=", "GOWORK=off", "CGO_ENABLED=0", c.env)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s go %s: %v\n%s", c.env, c.args, err, out)
+		}
+	}
+}
