@@ -29,15 +29,7 @@ import (
 func measureCommand() *cli.Command {
 	var interpreters []cli.Flag
 	for _, l := range languages.All() {
-		if l.InterpreterFlag != "" {
-			interpreters = append(interpreters, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
-		}
-		for _, f := range l.Flags {
-			interpreters = append(interpreters, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
-		}
-		for _, f := range l.Switches {
-			interpreters = append(interpreters, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
-		}
+		interpreters = append(interpreters, languageFlags(l)...)
 	}
 	return &cli.Command{
 		Name:      "measure",
@@ -86,6 +78,20 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 	}
 }
 
+// languageFlags are the flags that one language has.
+func languageFlags(l *languages.Language) (flags []cli.Flag) {
+	if l.InterpreterFlag != "" {
+		flags = append(flags, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
+	}
+	for _, f := range l.Flags {
+		flags = append(flags, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+	}
+	for _, f := range l.Switches {
+		flags = append(flags, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+	}
+	return flags
+}
+
 func runMeasure(c *cli.Context) error {
 	lang, target, err := language(c)
 	if err != nil {
@@ -95,7 +101,7 @@ func runMeasure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.instrumented && lang.Beside == nil {
+	if o.instrumented && lang.Beside == nil && lang.Save == nil {
 		return fail(statusUsage, "--instrumented: no %s program bears checkpoints of its own", lang.Title)
 	}
 	if err := lang.Check(target); err != nil {
@@ -149,6 +155,7 @@ func runMeasure(c *cli.Context) error {
 		if ctx.Err() != nil {
 			return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
 		}
+		os.Stderr.Write(prepared.command.Said)
 		account := nemb.NewAccount()
 		defer account.Close()
 		account.Classify(background(lang))
