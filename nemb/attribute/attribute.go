@@ -10,9 +10,14 @@
 // The energy of a window is split in proportion to processor time. First the
 // idle power of the domain is set aside: where a model tells it, as told; else
 // as the published share of full power, given how busy the processors were. The
-// rest goes to the program, cg and everyone else; the program's to its threads;
-// a thread's to its call paths, by the time spent in each. The counter is never
-// interpolated onto the edges of a function.
+// rest goes to the program, cg and everyone else.
+//
+// The program's goes to its threads by processor time, and to call paths. Where
+// a model tells it, power is in proportion to processor time, and so is the
+// split. Where a counter does, a regression over blocks of windows finds what
+// power goes with each function (see regression.go), and each block's energy is
+// split by power times time; what the data do not tell is split by time. The
+// counter is never interpolated onto the edges of a function.
 package attribute
 
 import (
@@ -119,6 +124,11 @@ type Attributor struct {
 	Background []string
 
 	beside [][]float64 // per domain, per class: microjoules
+	direct []float64   // per domain: microjoules of windows in which nobody ran
+
+	blocks []*collector
+	spent  []float64 // per domain: the program's energy in the open window
+	now    []entry
 
 	origin  checkpoint.Tick
 	begun   bool
@@ -131,7 +141,8 @@ type Attributor struct {
 	// Of the open window, see parts.
 	sites     map[checkpoint.SiteID]sitePart
 	bounds    map[checkpoint.SiteID]*siteBounds
-	mark      []uint32 // per node: the epoch in which it was visited
+	recent    []checkpoint.SiteID // that ran in the open window or shortly before
+	mark      []uint32            // per node: the epoch in which it was visited
 	under     []float64
 	outermost []bool // per node: no caller is of the same site
 	visited   []int32
@@ -168,7 +179,10 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		sites:   map[checkpoint.SiteID]sitePart{},
 		bounds:  map[checkpoint.SiteID]*siteBounds{},
 		books:   make([]book, len(domains)),
+		direct:  make([]float64, len(domains)),
+		spent:   make([]float64, len(domains)),
 	}
+	a.blocks = a.collectors()
 	a.add(0, noNode)
 	return a
 }
