@@ -21,6 +21,7 @@
 package attribute
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -62,17 +63,27 @@ type part struct {
 	ticks uint64
 }
 
+// frame is a call that is open. since is when it began; a frame that came back,
+// from a suspension or with a strand, began at never.
+type frame struct {
+	since checkpoint.Tick
+	node  int32
+}
+
+// never is later than every tick.
+const never checkpoint.Tick = 1 << 62
+
 type fork struct {
 	at    checkpoint.Tick
-	stack []int32
+	stack []frame
 	sites []checkpoint.SiteID
 }
 
 type thread struct {
 	id      checkpoint.Thread
 	start   checkpoint.Tick // of the chunk in which it began
-	top     int32
-	stack   []int32 // the frames below top
+	top     frame
+	stack   []frame // the frames below top
 	last    checkpoint.Tick
 	pending []part
 	forks   []fork
@@ -83,6 +94,8 @@ type thread struct {
 	// In the open window, what it used is a guess for its sites alone.
 	sitesOnly bool
 	sites     []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
+
+	longCalls // see calls.go
 
 	// Of a thread whose stack is that of the strand it is on, see strand.go.
 	proc *proc // nil for other threads
@@ -125,6 +138,10 @@ type Attributor struct {
 
 	beside [][]float64 // per domain, per class: microjoules
 	direct []float64   // per domain: microjoules of windows in which nobody ran
+
+	longest int64 // ticks from which on a call has joules of its own
+	single  map[checkpoint.SiteID]*perCall
+	weight  float64 // ns, the program's processor time in the window before
 
 	blocks []*collector
 	spent  []float64 // per domain: the program's energy in the open window
@@ -179,6 +196,8 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		sites:   map[checkpoint.SiteID]sitePart{},
 		bounds:  map[checkpoint.SiteID]*siteBounds{},
 		books:   make([]book, len(domains)),
+		longest: math.MaxInt64,
+		single:  map[checkpoint.SiteID]*perCall{},
 		direct:  make([]float64, len(domains)),
 		spent:   make([]float64, len(domains)),
 	}
@@ -337,6 +356,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 	taken := len(words)
 	var backwards uint64
 	limited := a.MaxDepth > 0
+	long := a.longest
 
 	for i, w := range words {
 		at := high | checkpoint.Tick(w>>24)
@@ -353,9 +373,9 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			taken = i
 			break
 		}
-		n := &nodes[top]
+		n := &nodes[top.node]
 		if n.ticks == 0 {
-			a.touched = append(a.touched, top)
+			a.touched = append(a.touched, top.node)
 		}
 		n.ticks += uint64(at - last)
 		last = at
@@ -367,20 +387,24 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		switch kind {
 		case checkpoint.Enter:
 			stack = append(stack, top)
+			top.since = at
 			if n.childSite == site && n.child >= 0 {
-				top = n.child
+				top.node = n.child
 			} else {
 				a.at = at
-				top = a.path(top, site)
+				top.node = a.path(top.node, site)
 				nodes = a.nodes
 			}
-			nodes[top].calls++
-			if nodes[top].calls&counted != 0 {
+			nodes[top.node].calls++
+			if nodes[top.node].calls&counted != 0 {
 				top = stack[len(stack)-1]
 				stack = stack[:len(stack)-1]
 			}
 		case checkpoint.Exit:
-			if n.site == site && top != root {
+			if n.site == site && top.node != root {
+				if int64(at-top.since) >= long {
+					t.long(top, at)
+				}
 				top = stack[len(stack)-1]
 				stack = stack[:len(stack)-1]
 				continue
@@ -407,13 +431,13 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			s.out += float64(at - a.origin)
 		case checkpoint.Resume:
 			stack = append(stack, top)
-			top = a.path(top, site)
+			top = frame{never, a.path(top.node, site)}
 			nodes = a.nodes
 			a.resumed(site, at)
 		case checkpoint.Unwind:
 			t.stack, t.top = stack, top
 			if n.site != site && !a.unwindTo(t, site) {
-				t.push(a.path(t.top, site))
+				t.push(frame{never, a.path(t.top.node, site)})
 				nodes = a.nodes
 				a.back(site, at)
 			}
@@ -491,9 +515,9 @@ func (t *thread) fork(f fork) {
 	t.forks = append(t.forks, f)
 }
 
-func (t *thread) push(n int32) {
+func (t *thread) push(f frame) {
 	t.stack = append(t.stack, t.top)
-	t.top = n
+	t.top = f
 }
 
 func (t *thread) pop() {
@@ -504,14 +528,14 @@ func (t *thread) pop() {
 // unwindTo ends the frames above the innermost one of site. It reports whether
 // there is one; without one nothing changes.
 func (a *Attributor) unwindTo(t *thread, site checkpoint.SiteID) bool {
-	if t.top == root {
+	if t.top.node == root {
 		return false
 	}
-	if a.nodes[t.top].site == site {
+	if a.nodes[t.top.node].site == site {
 		return true
 	}
 	for i := len(t.stack) - 1; i > 0; i-- {
-		if a.nodes[t.stack[i]].site == site {
+		if a.nodes[t.stack[i].node].site == site {
 			a.Stats.Unwound += uint64(len(t.stack) - i)
 			t.top = t.stack[i]
 			t.stack = t.stack[:i]
@@ -526,10 +550,10 @@ func (a *Attributor) abandon(t *thread) {
 	if t.on != nil {
 		a.leave(t, t.last)
 	}
-	if t.top != root {
+	if t.top.node != root {
 		a.Stats.OpenAtEnd += uint64(len(t.stack))
 	}
-	t.stack, t.top, t.sites = t.stack[:0], root, nil
+	t.stack, t.top, t.sites = t.stack[:0], frame{}, nil
 }
 
 func (a *Attributor) end(t *thread, last bool) {

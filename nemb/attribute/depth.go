@@ -73,8 +73,8 @@ func (a *Attributor) Demote(site checkpoint.SiteID) {
 			a.nodes[i].calls |= counted
 		}
 	}
-	mine := func(n int32) bool { return n != root && a.nodes[n].site == site }
-	without := func(stack []int32, top int32) ([]int32, int32) {
+	mine := func(f frame) bool { return f.node != root && a.nodes[f.node].site == site }
+	without := func(stack []frame, top frame) ([]frame, frame) {
 		stack = slices.DeleteFunc(append(stack, top), mine)
 		return stack[:len(stack)-1], stack[len(stack)-1]
 	}

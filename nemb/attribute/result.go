@@ -23,6 +23,8 @@ type Cost struct {
 	First           checkpoint.Instant // when it was entered for the first time
 	Demoted         bool               // calls were counted only, from some moment on
 	Self, Inclusive Value
+	// Single is what single calls used, where they were long enough.
+	Single Calls
 	// Method is how Self was found, Reason why its interval is wider than it is
 	// itself, where it is; Group lists the sites that it is told together with,
 	// 0 for what is no site.
@@ -102,6 +104,7 @@ type Result struct {
 
 // Finish adds everything up. The Attributor is spent afterwards.
 func (a *Attributor) Finish() Result {
+	a.told()
 	for _, t := range a.threads {
 		a.abandon(t)
 	}
@@ -295,6 +298,7 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, self.lo, min(self.hi, most))
 		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, inclusive.lo, min(inclusive.hi, most))
 		a.verdict(told, c)
+		c.Single = a.single[site].calls()
 		ticks := away[site]
 		if s := a.waiting[site]; s != nil {
 			end := float64(a.prev.At - a.origin)

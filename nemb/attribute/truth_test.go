@@ -352,3 +352,94 @@ func TestTooLittle(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// Calls that take 20 periods of the counter and more get joules of their own, as
+// exact as docs/accuracy.md says; here of a function that is called over and over,
+// each call of a power and a length of its own.
+func TestLongCalls(t *testing.T) {
+	one := func(at int64) nemb.Usage {
+		return nemb.Usage{Program: time.Duration(at), Threads: []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(at)}}}
+	}
+	for _, length := range []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond, time.Second} {
+		within := map[time.Duration]float64{30 * time.Millisecond: 0.02, 100 * time.Millisecond: 0.01, time.Second: 0.001}[length]
+		random := rand.New(rand.NewPCG(uint64(length), 5))
+		var tp tape
+		var trace simulate.Trace
+		var truths []float64
+		tp.add(1, 0, checkpoint.Enter, 2) // the thread is known from here on
+		tp.add(1, ms, checkpoint.Exit, 2)
+		at := int64(200 * ms)
+		trace = append(trace, simulate.Step{Watts: 20})
+		for range 40 {
+			d := int64(float64(length) * (0.9 + 0.2*random.Float64()))
+			watts := 40 + 40*random.Float64()
+			tp.add(1, at, checkpoint.Enter, 1)
+			tp.add(1, at+d/2, checkpoint.Enter, 1) // recursion is part of the call
+			tp.add(1, at+d/2+d/4, checkpoint.Exit, 1)
+			tp.add(1, at+d, checkpoint.Exit, 1)
+			trace = append(trace, simulate.Step{From: time.Duration(at), Watts: watts}, simulate.Step{From: time.Duration(at + d), Watts: 20})
+			truths = append(truths, watts*float64(d)*1e-9)
+			at += d + int64(60*ms+random.Int64N(20*ms))
+		}
+		c := simulate.Counter{Power: trace.Index(), Unit: simulate.UnitIntel, Period: truePeriod, Jitter: trueJitter, Seed: 3}
+		d := counter
+		d.Period = time.Millisecond
+		r := tp.play([]nemb.Domain{d}, at+50*ms+1234, ms, func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy(c.Read(time.Duration(at)))} }, one)
+		lawful(t, r)
+		got := cost(t, r, 1).Single
+		if length < 20*time.Millisecond {
+			if got != (Calls{}) {
+				t.Errorf("%v: %+v, want nothing", length, got)
+			}
+			continue
+		}
+		slices.Sort(truths)
+		for _, q := range []struct {
+			name string
+			got  nemb.Energy
+			want float64
+		}{{"min", got.Min, truths[0]}, {"median", got.Median, truths[20]}, {"p95", got.P95, truths[37]}, {"max", got.Max, truths[39]}} {
+			if off := q.got.Joules()/q.want - 1; math.Abs(off) > within {
+				t.Errorf("%v: %s is %.4f J, want %.4f J: off by %.2f %%", length, q.name, q.got.Joules(), q.want, 100*off)
+			}
+		}
+		if got.N != 40 || got.Bracketed != 40 || got.Method() != nemb.Bracketed {
+			t.Errorf("%v: %+v by %q", length, got, got.Method())
+		}
+	}
+}
+
+// Where the power before a call is another than after it, the call is told
+// between the updates of the counter at its ends, and says so.
+func TestEdgeKnots(t *testing.T) {
+	var tp tape
+	tp.add(1, 0, checkpoint.Enter, 2)
+	tp.add(1, 200*ms, checkpoint.Enter, 1)
+	tp.add(1, 300*ms, checkpoint.Exit, 1)
+	tp.add(1, 500*ms, checkpoint.Exit, 2)
+	c := simulate.Counter{
+		Power: simulate.Trace{{Watts: 20}, {From: 200 * time.Millisecond, Watts: 40}, {From: 300 * time.Millisecond, Watts: 60}}.Index(),
+		Unit:  simulate.UnitIntel, Period: truePeriod, Jitter: trueJitter, Seed: 3,
+	}
+	d := counter
+	d.Period = time.Millisecond
+	r := tp.play([]nemb.Domain{d}, 600*ms, ms, func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy(c.Read(time.Duration(at)))} }, alone)
+	lawful(t, r)
+	got := cost(t, r, 1).Single
+	if got.N != 1 || got.Method() != edgeMethod || math.Abs(got.Mean.Joules()/4-1) > 0.01 || got.Min != got.Max || got.P95 != got.Mean {
+		t.Errorf("%+v by %q, want one of 4 J", got, got.Method())
+	}
+}
+
+// However many calls there are, some are kept, and what they say holds for all.
+func TestKeptCalls(t *testing.T) {
+	var c perCall
+	random := rand.New(rand.NewPCG(1, 9))
+	for range 1_000_000 {
+		c.add(1+random.Float64(), true)
+	}
+	got := c.calls()
+	if len(c.kept) != keptCalls || got.N != 1_000_000 || !near(got.Median, 1_500_000, 0.08) || !near(got.P95, 1_950_000, 0.03) || !near(got.Mean, 1_500_000, 0.001) || got.Min > 1_000_100 || got.Max < 1_999_900 {
+		t.Errorf("%d kept, %+v", len(c.kept), got)
+	}
+}

@@ -124,6 +124,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 	if !failed && weight > 0 {
 		a.collect(s, prev, wall, weight, beside)
 	}
+	a.singles(s, prev, wall, perTick, weight, cpu)
 	a.settle(perTick, cpu)
 }
 
