@@ -91,6 +91,7 @@ type thread struct {
 	known   bool    // cpu has been read
 	credit  float64 // nanoseconds it was there and is not told to have used, yet
 	ended   bool
+	gone    bool // the kernel knows it no more
 	// In the open window, what it used is a guess for its sites alone.
 	sitesOnly bool
 	sites     []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
@@ -141,7 +142,8 @@ type Attributor struct {
 
 	longest int64 // ticks from which on a call has joules of its own
 	single  map[checkpoint.SiteID]*perCall
-	weight  float64 // ns, the program's processor time in the window before
+	unseen  map[checkpoint.SiteID]uint64 // calls whose end nobody has seen
+	weight  float64                      // ns, the program's processor time in the window before
 
 	blocks []*collector
 	spent  []float64 // per domain: the program's energy in the open window
@@ -198,6 +200,7 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		books:   make([]book, len(domains)),
 		longest: math.MaxInt64,
 		single:  map[checkpoint.SiteID]*perCall{},
+		unseen:  map[checkpoint.SiteID]uint64{},
 		direct:  make([]float64, len(domains)),
 		spent:   make([]float64, len(domains)),
 	}
@@ -330,6 +333,7 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 	if at >= until {
 		return 0
 	}
+	t.gone = false
 	var taken int
 	if r.Strands {
 		taken = a.keep(t, r.Words, at, until)
@@ -413,7 +417,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			if a.demoted[site] {
 				continue
 			}
-			if a.unwindTo(t, site) {
+			if a.skip(t, site) {
 				t.pop()
 			} else {
 				a.Stats.Closed++
@@ -469,7 +473,7 @@ func (a *Attributor) thread(r checkpoint.Run) *thread {
 	case r.First && t.start != r.Start: // exec, or the ids were given out again
 		a.abandon(t)
 		t.start, t.ended, t.forks = r.Start, false, nil
-		t.last = r.Start
+		t.last, t.gone = r.Start, false
 		a.inherit(t, r)
 		a.follow(t, r)
 	case r.Lost > 0 && t.start != r.Start:
@@ -525,6 +529,30 @@ func (t *thread) pop() {
 	t.stack = t.stack[:len(t.stack)-1]
 }
 
+// cut marks frames that end where nobody has seen them end.
+func (a *Attributor) cut(frames ...frame) {
+	for _, f := range frames {
+		if f.node != root {
+			a.unseen[a.nodes[f.node].site]++
+		}
+	}
+}
+
+// skip is unwindTo where the frames should have told their end: they were left
+// by longjmp(3), say.
+func (a *Attributor) skip(t *thread, site checkpoint.SiteID) bool {
+	before, top := len(t.stack), t.top
+	open := t.stack
+	if !a.unwindTo(t, site) {
+		return false
+	}
+	if n := len(t.stack); n < before {
+		a.cut(open[n+1:]...)
+		a.cut(top)
+	}
+	return true
+}
+
 // unwindTo ends the frames above the innermost one of site. It reports whether
 // there is one; without one nothing changes.
 func (a *Attributor) unwindTo(t *thread, site checkpoint.SiteID) bool {
@@ -552,6 +580,8 @@ func (a *Attributor) abandon(t *thread) {
 	}
 	if t.top.node != root {
 		a.Stats.OpenAtEnd += uint64(len(t.stack))
+		a.cut(t.stack...)
+		a.cut(t.top)
 	}
 	t.stack, t.top, t.sites = t.stack[:0], frame{}, nil
 }

@@ -303,23 +303,23 @@ func TestClosedWhileSuspended(t *testing.T) {
 }
 
 // Two busy threads share the program's power; a third one that sleeps in a
-// function gets nothing.
+// function gets nothing, and a fourth that waits most of the time what it burns.
 func TestThreadsShareByProcessorTime(t *testing.T) {
 	var p tape
-	for thread := range uint32(3) {
+	for thread := range uint32(4) {
 		p.add(thread+1, 0, checkpoint.Enter, checkpoint.SiteID(thread+1))
 		p.add(thread+1, 1000*ms, checkpoint.Exit, checkpoint.SiteID(thread+1))
 	}
 	usage := func(at int64) nemb.Usage {
 		u := nemb.Usage{Program: time.Duration(2 * at)}
-		for thread, busy := range []int64{1, 1, 0} {
-			u.Threads = append(u.Threads, nemb.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)}, CPU: time.Duration(busy * at)})
+		for thread, percent := range []int64{95, 95, 0, 10} {
+			u.Threads = append(u.Threads, nemb.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)}, CPU: time.Duration(percent * at / 100)})
 		}
 		return u
 	}
 	r := p.play([]nemb.Domain{counter}, 1000*ms, 10*ms, constant(30), usage)
 	lawful(t, r)
-	for site, want := range map[checkpoint.SiteID]nemb.Energy{1: 15_000_000, 2: 15_000_000, 3: 0} {
+	for site, want := range map[checkpoint.SiteID]nemb.Energy{1: 14_250_000, 2: 14_250_000, 3: 0, 4: 1_500_000} {
 		if c := cost(t, r, site); !near(c.Self.Energy, want, 0.001) {
 			t.Errorf("site %d: %d, want %d", site, c.Self.Energy, want)
 		}
@@ -910,5 +910,72 @@ func TestProgramDomain(t *testing.T) {
 	l := a.Finish().Domains[0]
 	if l.Total != 100 || l.Uninstrumented+l.Functions != 100 || l.Other != 0 || l.Idle != 0 || !l.Balanced() {
 		t.Errorf("%+v", l)
+	}
+}
+
+// A call that nobody has seen end ends at the last known moment and is marked:
+// its thread was killed, its program replaced by exec, it was left by longjmp, or
+// open when the run ended.
+func TestCut(t *testing.T) {
+	threads := func(until int64) func(int64) nemb.Usage {
+		return func(at int64) nemb.Usage {
+			u := nemb.Usage{Program: time.Duration(at)}
+			if at <= until {
+				u.Threads = []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(at)}}
+			}
+			return u
+		}
+	}
+	open := func() *tape { // 1 from 100 ms on, 2 in it from 200 ms on
+		p := &tape{}
+		p.add(1, 100*ms, checkpoint.Enter, 1)
+		p.add(1, 200*ms, checkpoint.Enter, 2)
+		return p
+	}
+	type want struct {
+		self time.Duration
+		cut  uint64
+	}
+	for name, c := range map[string]struct {
+		make     func() *tape
+		usage    func(int64) nemb.Usage
+		one, two want
+	}{
+		"killed": {open, threads(400 * ms), want{100 * time.Millisecond, 1}, want{200 * time.Millisecond, 1}},
+		"exit":   {open, threads(1000 * ms), want{100 * time.Millisecond, 1}, want{800 * time.Millisecond, 1}},
+		"longjmp": {func() *tape {
+			p := open()
+			p.add(1, 500*ms, checkpoint.Exit, 1)
+			return p
+		}, threads(1000 * ms), want{100 * time.Millisecond, 0}, want{300 * time.Millisecond, 1}},
+		"left in order": {func() *tape {
+			p := open()
+			p.add(1, 500*ms, checkpoint.Unwind, 1)
+			p.add(1, 600*ms, checkpoint.Exit, 1)
+			return p
+		}, threads(1000 * ms), want{200 * time.Millisecond, 0}, want{300 * time.Millisecond, 0}},
+	} {
+		r := c.make().play([]nemb.Domain{counter}, 1000*ms, 10*ms, constant(10), c.usage)
+		lawful(t, r)
+		for site, want := range map[checkpoint.SiteID]want{1: c.one, 2: c.two} {
+			if got := cost(t, r, site); got.SelfTime != want.self || got.Cut != want.cut || got.Calls != 1 {
+				t.Errorf("%s: site %d: %v in %d calls, %d cut, want %v, %d", name, site, got.SelfTime, got.Calls, got.Cut, want.self, want.cut)
+			}
+		}
+	}
+	a := New([]nemb.Domain{counter}, 2)
+	sample := func(t int64) nemb.Sample {
+		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: constant(10)(t), Usage: threads(1000 * ms)(t)}
+	}
+	a.Close(sample(0))
+	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1, Words: []uint64{checkpoint.Word(100*ms, checkpoint.Enter, 1), checkpoint.Word(300*ms, checkpoint.Fork, 0)}}
+	a.Fold(run, 500*ms, 500*ms)
+	run.Start, run.Words = 400*ms, []uint64{checkpoint.Word(450*ms, checkpoint.Enter, 2), checkpoint.Word(460*ms, checkpoint.Exit, 2)}
+	a.Fold(run, 500*ms, 500*ms)
+	a.Last(sample(500 * ms))
+	r := a.Finish()
+	lawful(t, r)
+	if one, two := cost(t, r, 1), cost(t, r, 2); one.SelfTime != 200*time.Millisecond || one.Cut != 1 || two.Cut != 0 {
+		t.Errorf("exec: %+v, %+v", one, two)
 	}
 }

@@ -22,6 +22,7 @@ type Cost struct {
 	Calls           uint64
 	First           checkpoint.Instant // when it was entered for the first time
 	Demoted         bool               // calls were counted only, from some moment on
+	Cut             uint64             // calls whose end nobody has seen: they end at the last known moment
 	Self, Inclusive Value
 	// Single is what single calls used, where they were long enough.
 	Single Calls
@@ -298,7 +299,7 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, self.lo, min(self.hi, most))
 		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, inclusive.lo, min(inclusive.hi, most))
 		a.verdict(told, c)
-		c.Single = a.single[site].calls()
+		c.Single, c.Cut = a.single[site].calls(), a.unseen[site]
 		ticks := away[site]
 		if s := a.waiting[site]; s != nil {
 			end := float64(a.prev.At - a.origin)

@@ -127,6 +127,8 @@ func (a *Attributor) drop(s *strand, at checkpoint.Tick) {
 	}
 	if s.top.node != root {
 		a.Stats.OpenAtEnd += uint64(len(s.stack))
+		a.cut(s.stack...)
+		a.cut(s.top)
 		a.returned(s, at)
 	}
 	s.stack, s.top, s.sites = s.stack[:0], frame{}, nil

@@ -170,7 +170,13 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick, program float64, cpu ma
 	guess := 0.0
 	for _, t := range a.threads {
 		t.sitesOnly = false
-		if !t.ended && t.last != 0 && t.last < s.At {
+		// One that the kernel told of and does no more was killed: its calls
+		// ended when it was told of last, or with its last word.
+		if _, ok := read[t]; t.known && !ok && !t.ended && t.proc == nil && !t.gone {
+			a.abandon(t)
+			t.gone = true
+		}
+		if !t.ended && !t.gone && t.last != 0 && t.last < s.At {
 			t.pass(s.At)
 		}
 		t.pending = a.combine(t.pending)
