@@ -8,20 +8,20 @@ import (
 	"cg/checkpoint"
 )
 
-// A knot is an update of a counter: the energy up to it, and when it was, as
-// nearly as the samples tell.
-type knot struct {
-	at     float64 // ns, the middle of what is possible
-	slack  float64 // ns to either side
-	joules float64
+// Knot is an update of a counter: the energy up to it, and when it was, as nearly
+// as the samples tell.
+type Knot struct {
+	At     float64 // ns, the middle of what is possible
+	Slack  float64 // ns to either side
+	Joules float64
 }
 
 // knots finds the updates of domain d's counter in a series. A sample that
 // shows more than the one before it shows the energy at the last update before
 // it, which lies after the sample before, and no further back than a period.
 // Samples with a failed reading show nothing.
-func knots(samples []Sample, d int, period time.Duration) []knot {
-	var all []knot
+func knots(samples []Sample, d int, period time.Duration) []Knot {
+	var all []Knot
 	prev := -1
 	for i := range samples {
 		s := &samples[i]
@@ -33,7 +33,7 @@ func knots(samples []Sample, d int, period time.Duration) []knot {
 			if period > 0 {
 				behind = min(behind, float64(period))
 			}
-			all = append(all, knot{float64(s.Time) - behind/2, behind / 2, s.Energy[d].Joules()})
+			all = append(all, Knot{float64(s.Time) - behind/2, behind / 2, s.Energy[d].Joules()})
 		}
 		prev = i
 	}
@@ -72,11 +72,15 @@ const (
 // How exact it is for spans of 0.1 ms to 1 s, with samples each 1 and 0.1 ms, is
 // what cg validate shows.
 func (s Series) Between(d int, from, to checkpoint.Instant) (Span, bool) {
-	k := knots(s.Samples, d, s.Domains[d].Period)
-	if span, ok := bracket(k, float64(from), float64(to)); ok {
+	return Across(knots(s.Samples, d, s.Domains[d].Period), float64(from), float64(to))
+}
+
+// Across is Between for knots by rising time: those around each end count.
+func Across(k []Knot, from, to float64) (Span, bool) {
+	if span, ok := bracket(k, from, to); ok {
 		return span, true
 	}
-	return interpolate(k, float64(from), float64(to))
+	return interpolate(k, from, to)
 }
 
 // Interpolate is Between by that method.
@@ -87,10 +91,10 @@ func (s Series) Interpolate(d int, from, to checkpoint.Instant) (Span, bool) {
 // bracket refuses when the power before the span is another than after it, and
 // when the power in it differs so little from both that interpolation errs
 // less.
-func bracket(k []knot, from, to float64) (Span, bool) {
+func bracket(k []Knot, from, to float64) (Span, bool) {
 	// The last that is surely before, the first that is surely after.
-	i := sort.Search(len(k), func(i int) bool { return k[i].at+k[i].slack > from }) - 1
-	j := sort.Search(len(k), func(i int) bool { return k[i].at-k[i].slack >= to })
+	i := sort.Search(len(k), func(i int) bool { return k[i].At+k[i].Slack > from }) - 1
+	j := sort.Search(len(k), func(i int) bool { return k[i].At-k[i].Slack >= to })
 	if i < 0 || j >= len(k) || to < from {
 		return Span{}, false
 	}
@@ -101,15 +105,15 @@ func bracket(k []knot, from, to float64) (Span, bool) {
 	}
 	// Both sides tell of one power: together they tell it better.
 	base := (before*w1 + after*w2) / (w1 + w2)
-	outside := (from - k[i].at) + (k[j].at - to)
+	outside := (from - k[i].At) + (k[j].At - to)
 	span := Span{
-		Joules: max(0, k[j].joules-k[i].joules-base*outside*1e-9),
-		Slack:  base * math.Hypot(k[i].slack, k[j].slack) * 1e-9,
+		Joules: max(0, k[j].Joules-k[i].Joules-base*outside*1e-9),
+		Slack:  base * math.Hypot(k[i].Slack, k[j].Slack) * 1e-9,
 		Method: Bracketed,
 	}
 	// Between two updates interpolation takes the mean power for that of the
 	// span: it errs by half their distance, at each end by chance.
-	apart := (k[i+1].at - k[i].at + k[j].at - k[j-1].at) / 2
+	apart := (k[i+1].At - k[i].At + k[j].At - k[j-1].At) / 2
 	inside := span.Joules / max(1, to-from) * 1e9
 	if math.Abs(inside-base)*apart/2*1e-9 < span.Slack/math.Sqrt(3) {
 		return Span{}, false
@@ -117,15 +121,15 @@ func bracket(k []knot, from, to float64) (Span, bool) {
 	return span, true
 }
 
-func interpolate(k []knot, from, to float64) (Span, bool) {
-	if len(k) < 2 || to < from || k[0].at > from || k[len(k)-1].at < to {
+func interpolate(k []Knot, from, to float64) (Span, bool) {
+	if len(k) < 2 || to < from || k[0].At > from || k[len(k)-1].At < to {
 		return Span{}, false
 	}
 	at := func(t float64) (joules, slack float64) {
-		i := min(max(1, sort.Search(len(k), func(i int) bool { return k[i].at > t })), len(k)-1)
+		i := min(max(1, sort.Search(len(k), func(i int) bool { return k[i].At > t })), len(k)-1)
 		a, b := k[i-1], k[i]
-		watts := (b.joules - a.joules) / max(1, b.at-a.at)
-		return a.joules + watts*(t-a.at), watts * max(a.slack, b.slack)
+		watts := (b.Joules - a.Joules) / max(1, b.At-a.At)
+		return a.Joules + watts*(t-a.At), watts * max(a.Slack, b.Slack)
 	}
 	a, slackA := at(from)
 	b, slackB := at(to)
@@ -134,14 +138,14 @@ func interpolate(k []knot, from, to float64) (Span, bool) {
 
 // slope is the power in watts over some time from knot i backwards (by -1) or
 // onwards (by 1), and that time in ns.
-func slope(k []knot, i, by int) (watts, over float64) {
+func slope(k []Knot, i, by int) (watts, over float64) {
 	j := i
-	for n := j + by; n >= 0 && n < len(k) && math.Abs(k[n].at-k[i].at) <= around; n += by {
+	for n := j + by; n >= 0 && n < len(k) && math.Abs(k[n].At-k[i].At) <= around; n += by {
 		j = n
 	}
-	over = math.Abs(k[j].at - k[i].at)
+	over = math.Abs(k[j].At - k[i].At)
 	if over == 0 {
 		return 0, 0
 	}
-	return math.Abs(k[j].joules-k[i].joules) / over * 1e9, over
+	return math.Abs(k[j].Joules-k[i].Joules) / over * 1e9, over
 }

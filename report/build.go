@@ -23,9 +23,12 @@ const (
 	LineUnattributed   = "unattributed"
 )
 
-// MethodShare names the attribution: each sampling window's energy in
+// MethodShare names the attribution of tasks: each sampling window's energy in
 // proportion to processor time, and inside a thread to time in function.
-const MethodShare = "time-share"
+const MethodShare = attribute.TimeShare
+
+// NoSensor is why nothing is resolved where no energy is known.
+const NoSensor = "no sensor"
 
 // Attributed fills in what a run's energy was spent on. domains are those of
 // the series; sites are in the order of their ids.
@@ -104,7 +107,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 			Calls: c.Calls, Demoted: c.Demoted,
 			SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
 			CPUTimeS: c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
-			EnergyKind: kind, EnergyMethod: MethodShare,
+			EnergyKind: kind, EnergyMethod: c.Method, EnergySource: source, Unresolved: NoSensor, CallsCut: c.Cut,
 			Domains: map[string]Joules{},
 		}
 		if known {
@@ -112,6 +115,8 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 			f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ = joules(c.Inclusive.Energy), joules(c.Inclusive.Lo), joules(c.Inclusive.Hi)
 			f.AvgPowerW = power(c.Self.Energy, c.SelfTime)
 			f.Domains = inTotal(c.Domains)
+			f.resolve(c, sites)
+			f.CallsEnergy = callsEnergy(c)
 			if p := total.Program(); p > 0 {
 				share := 100 * float64(c.Self.Energy) / float64(p)
 				f.SharePercent = &share
@@ -122,6 +127,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		}
 		r.Functions = append(r.Functions, f)
 	}
+	r.unresolved()
 	if len(demoted) > 0 {
 		r.Warn("demoted", fmt.Sprintf("small functions that were called so often that timing them costs a good part of what they cost are only counted from then on, and what they use is their callers': %s (--time-all times them)",
 			strings.Join(demoted, ", ")))

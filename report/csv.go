@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +35,8 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 	case "functions":
 		c.Write([]string{"run", "name", "file", "line", "language", "kind", "calls", "self_energy_j", "self_energy_lo_j", "self_energy_hi_j",
 			"inclusive_energy_j", "inclusive_energy_lo_j", "inclusive_energy_hi_j", "energy_kind", "energy_method",
-			"self_time_s", "inclusive_time_s", "cpu_time_s", "suspended_s", "avg_power_w", "share_percent"})
+			"self_time_s", "inclusive_time_s", "cpu_time_s", "suspended_s", "avg_power_w", "share_percent",
+			"unresolved", "unresolved_with", "calls_cut", "call_mean_j", "call_mean_lo_j", "call_mean_hi_j", "call_n", "call_min_j", "call_median_j", "call_p95_j", "call_max_j"})
 	case "tasks":
 		c.Write([]string{"run", "name", "depth", "energy_j", "energy_lo_j", "energy_hi_j", "energy_kind", "energy_method", "avg_power_w", "duration_s", "started_at"})
 	case "ledger":
@@ -67,9 +70,11 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 		switch table {
 		case "functions":
 			for _, f := range r.Functions {
+				e := cmp.Or(f.CallsEnergy, &CallsEnergy{MeanJ: math.NaN()})
 				row(f.Name, f.File, f.Line, f.Language, f.Kind, f.Calls, f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ,
 					f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ, string(f.EnergyKind), f.EnergyMethod,
-					f.SelfTimeS, f.InclusiveTimeS, f.CPUTimeS, f.SuspendedS, f.AvgPowerW, f.SharePercent)
+					f.SelfTimeS, f.InclusiveTimeS, f.CPUTimeS, f.SuspendedS, f.AvgPowerW, f.SharePercent,
+					f.Unresolved, strings.Join(f.UnresolvedWith, " "), f.CallsCut, e.mean(0), e.mean(1), e.mean(2), e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ)
 			}
 		case "tasks":
 			for _, t := range r.Tasks {
@@ -103,6 +108,15 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 	}
 	c.Flush()
 	return c.Error()
+}
+
+// mean is the energy of a call, its lower or its upper bound; nil where it is not
+// known.
+func (e *CallsEnergy) mean(which int) *float64 {
+	if math.IsNaN(e.MeanJ) {
+		return nil
+	}
+	return []*float64{&e.MeanJ, &e.MeanLoJ, &e.MeanHiJ}[which]
 }
 
 // domainsOf are the domains of any of the runs, by name.

@@ -221,7 +221,14 @@ func TestCheckNamesTheField(t *testing.T) {
 		"totals.duration_s":                                 func(r *Run) { r.Samples[2].TNs += 10_000 },
 		"functions[0] (shop.work).inclusive_energy_j":       func(r *Run) { r.Functions[0].InclusiveEnergyJ = nil },
 		"functions (shop.work).calls":                       func(r *Run) { r.Functions[0].Calls++ },
-		"sha256":                                            func(r *Run) { r.Meta.Hostname += "x" },
+		"functions[0] (shop.work).calls_energy.mean_j":      func(r *Run) { r.Functions[0].CallsEnergy.MeanJ *= 1.001 },
+		"functions[0] (shop.work).calls_energy.n":           func(r *Run) { r.Functions[0].CallsEnergy.N = 1 << 40 },
+		"functions[0] (shop.work).calls_energy.min_j":       func(r *Run) { r.Functions[0].CallsEnergy.MinJ = joules(1) },
+		"functions[0] (shop.work).calls_energy.p95_j": func(r *Run) {
+			e := r.Functions[0].CallsEnergy
+			e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ = 1, joules(1), joules(3), joules(2), joules(4)
+		},
+		"sha256": func(r *Run) { r.Meta.Hostname += "x" },
 	} {
 		r := suite(nemb.Measured)
 		if _, err := r.JSON(false); err != nil { // which sets the digest

@@ -100,6 +100,11 @@ func (m *markdown) single(r *Run, o Options) {
 		}
 		m.line("")
 	}
+	for _, f := range r.Functions[:shown] {
+		if f.Unresolved != "" && f.SelfEnergyJ != nil {
+			m.line("- %s is not resolvable: %s", name(f.Name), escape.Replace(f.why()))
+		}
+	}
 	for _, w := range r.Warnings {
 		m.line("- %s: %s", escape.Replace(w.Slug), escape.Replace(w.Message))
 	}

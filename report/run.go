@@ -182,28 +182,50 @@ type Totals struct {
 // Function is what one function used. Self is without what it called,
 // inclusive is with it; a recursive call counts once.
 type Function struct {
-	Name               string            `json:"name"`
-	File               string            `json:"file"`
-	Line               int               `json:"line"`
-	Language           string            `json:"language"`
-	Kind               string            `json:"kind"`
-	Calls              uint64            `json:"calls"`
-	Demoted            bool              `json:"demoted"` // counted instead of timed, from some call on
-	SelfEnergyJ        *Joules           `json:"self_energy_j"`
-	SelfEnergyLoJ      *Joules           `json:"self_energy_lo_j"`
-	SelfEnergyHiJ      *Joules           `json:"self_energy_hi_j"`
-	InclusiveEnergyJ   *Joules           `json:"inclusive_energy_j"`
-	InclusiveEnergyLoJ *Joules           `json:"inclusive_energy_lo_j"`
-	InclusiveEnergyHiJ *Joules           `json:"inclusive_energy_hi_j"`
-	EnergyKind         nemb.Method       `json:"energy_kind"`
-	EnergyMethod       string            `json:"energy_method"`
-	SelfTimeS          float64           `json:"self_time_s"`
-	InclusiveTimeS     float64           `json:"inclusive_time_s"`
-	CPUTimeS           float64           `json:"cpu_time_s"`
-	SuspendedS         float64           `json:"suspended_s"`
-	AvgPowerW          *float64          `json:"avg_power_w"`   // self energy over self time
-	SharePercent       *float64          `json:"share_percent"` // of the program's energy
-	Domains            map[string]Joules `json:"domains"`
+	Name               string      `json:"name"`
+	File               string      `json:"file"`
+	Line               int         `json:"line"`
+	Language           string      `json:"language"`
+	Kind               string      `json:"kind"`
+	Calls              uint64      `json:"calls"`
+	Demoted            bool        `json:"demoted"` // counted instead of timed, from some call on
+	SelfEnergyJ        *Joules     `json:"self_energy_j"`
+	SelfEnergyLoJ      *Joules     `json:"self_energy_lo_j"`
+	SelfEnergyHiJ      *Joules     `json:"self_energy_hi_j"`
+	InclusiveEnergyJ   *Joules     `json:"inclusive_energy_j"`
+	InclusiveEnergyLoJ *Joules     `json:"inclusive_energy_lo_j"`
+	InclusiveEnergyHiJ *Joules     `json:"inclusive_energy_hi_j"`
+	EnergyKind         nemb.Method `json:"energy_kind"`
+	EnergyMethod       string      `json:"energy_method"`
+	EnergySource       string      `json:"energy_source,omitempty"`
+	// Unresolved says why the interval is wider than the value: too little time,
+	// collinear, not told apart from the noise, no sensor; empty where it is not.
+	// UnresolvedWith are the functions that are told only together with it.
+	Unresolved     string            `json:"unresolved"`
+	UnresolvedWith []string          `json:"unresolved_with,omitempty"`
+	CallsEnergy    *CallsEnergy      `json:"calls_energy"`
+	CallsCut       uint64            `json:"calls_cut"` // whose end nobody saw: they end at the last known moment
+	SelfTimeS      float64           `json:"self_time_s"`
+	InclusiveTimeS float64           `json:"inclusive_time_s"`
+	CPUTimeS       float64           `json:"cpu_time_s"`
+	SuspendedS     float64           `json:"suspended_s"`
+	AvgPowerW      *float64          `json:"avg_power_w"`   // self energy over self time
+	SharePercent   *float64          `json:"share_percent"` // of the program's energy
+	Domains        map[string]Joules `json:"domains"`
+}
+
+// CallsEnergy is what a call of a function used, with what it called. Single
+// calls are told where they took 20 periods of the counter or more.
+type CallsEnergy struct {
+	MeanJ   float64 `json:"mean_j"` // of all calls: inclusive energy by calls, as its interval
+	MeanLoJ float64 `json:"mean_lo_j"`
+	MeanHiJ float64 `json:"mean_hi_j"`
+	N       uint64  `json:"n"` // calls that are told one by one
+	MinJ    *Joules `json:"min_j"`
+	MedianJ *Joules `json:"median_j"`
+	P95J    *Joules `json:"p95_j"`
+	MaxJ    *Joules `json:"max_j"`
+	Method  string  `json:"method,omitempty"` // of those
 }
 
 // Site is a place with checkpoints, called or not.

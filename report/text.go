@@ -13,6 +13,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"cg/nemb"
+	"cg/nemb/attribute"
 )
 
 // Terminal says how text is laid out.
@@ -135,6 +136,7 @@ func (p *printer) functions(r *Run) {
 		{"share", 0, func(f Function) string { return percent(f.SharePercent) }},
 		{"power", 72, func(f Function) string { return watts(f.AvgPowerW) }},
 		{"time", 88, func(f Function) string { return seconds(f.SelfTimeS) }},
+		{"a call", 136, func(f Function) string { return mark + f.perCall() }},
 		{"where", 120, func(f Function) string { return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line) }},
 	})
 }
@@ -265,7 +267,8 @@ func (p *printer) notes(r *Run) {
 		p.note(dim, r.parts, "the file has tasks and samples; functions, call paths and the ledger are not in it")
 	}
 	if len(r.Functions) > 0 {
-		p.note(dim, "method", "time-share: the energy of each sampling window by processor time, in a thread by time in function")
+		p.note(dim, "method", r.methods())
+		p.unresolved(r)
 	}
 	if s := r.Sampler; s.Samples > 0 {
 		text := fmt.Sprintf("%d samples, one each %v (%s); %d missed, %d gaps, %d slower than 50 µs; %s of processor time",
@@ -284,6 +287,55 @@ func (p *printer) notes(r *Run) {
 			break
 		}
 		p.note(dim, "skipped", s.File+": "+s.Reason)
+	}
+}
+
+// methods says in words how the functions' energies were found.
+func (r *Run) methods() string {
+	const share = "time-share: the energy of each sampling window by processor time, in a thread by time in function"
+	if !slices.ContainsFunc(r.Functions, func(f Function) bool { return f.EnergyMethod == attribute.Regression }) {
+		return share
+	}
+	return "regression: the power that explains best what the counter showed in blocks of sampling windows, times the time in function; what that does not tell, by time-share"
+}
+
+// unresolved lists the functions that are not resolved, the dearest first.
+func (p *printer) unresolved(r *Run) {
+	shown, n := "", 0
+	for _, f := range r.Functions {
+		if f.Unresolved == "" || f.SelfEnergyJ == nil || f.SharePercent == nil || *f.SharePercent < 1 && !p.Verbose {
+			continue
+		}
+		if n++; n > 5 && !p.Verbose {
+			continue
+		}
+		if shown != "" {
+			shown += "; "
+		}
+		shown += f.Name + " (" + f.why() + ")"
+	}
+	if n > 5 && !p.Verbose {
+		shown += fmt.Sprintf("; and %d more (--verbose)", n-5)
+	}
+	if n > 0 {
+		p.note(dim, "not resolvable", shown)
+	}
+}
+
+// perCall is the mean energy of a call.
+func (f Function) perCall() string {
+	if f.CallsEnergy == nil {
+		return "?"
+	}
+	switch v := f.CallsEnergy.MeanJ; {
+	case v == 0:
+		return "0 J"
+	case v < 1e-3:
+		return digits(v*1e6) + " µJ"
+	case v < 1:
+		return digits(v*1e3) + " mJ"
+	default:
+		return digits(v) + " J"
 	}
 }
 

@@ -150,6 +150,7 @@ func (c *check) functions(r *Run) {
 			continue
 		}
 		sum += *f.SelfEnergyJ
+		c.calls(field, f)
 		if f.InclusiveEnergyJ != nil && *f.InclusiveEnergyJ < *f.SelfEnergyJ {
 			c.fault(field+"inclusive_energy_j", "%s J is less than its self energy, %s J", decimal(*f.InclusiveEnergyJ), decimal(*f.SelfEnergyJ))
 		}
@@ -165,6 +166,32 @@ func (c *check) functions(r *Run) {
 	for _, l := range r.Ledger {
 		if l.Name == LineFunctions {
 			c.sum("ledger ("+LineFunctions+").energy_j", "the self energies of functions", l.EnergyJ, sum)
+		}
+	}
+}
+
+// calls holds what is told of single calls against the function's own figures.
+func (c *check) calls(field string, f Function) {
+	e := f.CallsEnergy
+	if e == nil || f.InclusiveEnergyJ == nil {
+		return
+	}
+	c.ratio(field+"calls_energy.mean_j", "inclusive energy by calls", &e.MeanJ, f.InclusiveEnergyJ, float64(f.Calls))
+	if e.N > f.Calls {
+		c.fault(field+"calls_energy.n", "%d, but it was called %d times", e.N, f.Calls)
+	}
+	least := Joules(0)
+	for _, q := range []struct {
+		name string
+		j    *Joules
+	}{{"min_j", e.MinJ}, {"median_j", e.MedianJ}, {"p95_j", e.P95J}, {"max_j", e.MaxJ}} {
+		switch {
+		case (q.j == nil) != (e.N == 0):
+			c.fault(field+"calls_energy."+q.name, "single calls are told or not, but n is %d", e.N)
+		case q.j != nil && *q.j < least:
+			c.fault(field+"calls_energy."+q.name, "%s J is less than the figure before it, %s J", decimal(*q.j), decimal(least))
+		case q.j != nil:
+			least = *q.j
 		}
 	}
 }

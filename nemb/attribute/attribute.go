@@ -10,15 +10,20 @@
 // The energy of a window is split in proportion to processor time. First the
 // idle power of the domain is set aside: where a model tells it, as told; else
 // as the published share of full power, given how busy the processors were. The
-// rest goes to the program, cg and everyone else; the program's to its threads;
-// a thread's to its call paths, by the time spent in each. The counter is never
-// interpolated onto the edges of a function.
+// rest goes to the program, cg and everyone else.
+//
+// The program's goes to its threads by processor time, and to call paths. Where
+// a model tells it, power is in proportion to processor time, and so is the
+// split. Where a counter does, a regression over blocks of windows finds what
+// power goes with each function (see regression.go), and each block's energy is
+// split by power times time; what the data do not tell is split by time. The
+// counter is never interpolated onto the edges of a function.
 package attribute
 
 import (
+	"math"
 	"math/bits"
 	"slices"
-	"time"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -58,17 +63,27 @@ type part struct {
 	ticks uint64
 }
 
+// frame is a call that is open. since is when it began; a frame that came back,
+// from a suspension or with a strand, began at never.
+type frame struct {
+	since checkpoint.Tick
+	node  int32
+}
+
+// never is later than every tick.
+const never checkpoint.Tick = 1 << 62
+
 type fork struct {
 	at    checkpoint.Tick
-	stack []int32
+	stack []frame
 	sites []checkpoint.SiteID
 }
 
 type thread struct {
 	id      checkpoint.Thread
 	start   checkpoint.Tick // of the chunk in which it began
-	top     int32
-	stack   []int32 // the frames below top
+	top     frame
+	stack   []frame // the frames below top
 	last    checkpoint.Tick
 	pending []part
 	forks   []fork
@@ -76,9 +91,12 @@ type thread struct {
 	known   bool    // cpu has been read
 	credit  float64 // nanoseconds it was there and is not told to have used, yet
 	ended   bool
+	gone    bool // the kernel knows it no more
 	// In the open window, what it used is a guess for its sites alone.
 	sitesOnly bool
 	sites     []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
+
+	longCalls // see calls.go
 
 	// Of a thread whose stack is that of the strand it is on, see strand.go.
 	proc *proc // nil for other threads
@@ -120,6 +138,16 @@ type Attributor struct {
 	Background []string
 
 	beside [][]float64 // per domain, per class: microjoules
+	direct []float64   // per domain: microjoules of windows in which nobody ran
+
+	longest int64 // ticks from which on a call has joules of its own
+	single  map[checkpoint.SiteID]*perCall
+	unseen  map[checkpoint.SiteID]uint64 // calls whose end nobody has seen
+	weight  float64                      // ns, the program's processor time in the window before
+
+	blocks []*collector
+	spent  []float64 // per domain: the program's energy in the open window
+	now    []entry
 
 	origin  checkpoint.Tick
 	begun   bool
@@ -132,7 +160,8 @@ type Attributor struct {
 	// Of the open window, see parts.
 	sites     map[checkpoint.SiteID]sitePart
 	bounds    map[checkpoint.SiteID]*siteBounds
-	mark      []uint32 // per node: the epoch in which it was visited
+	recent    []checkpoint.SiteID // that ran in the open window or shortly before
+	mark      []uint32            // per node: the epoch in which it was visited
 	under     []float64
 	outermost []bool // per node: no caller is of the same site
 	visited   []int32
@@ -169,7 +198,13 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		sites:   map[checkpoint.SiteID]sitePart{},
 		bounds:  map[checkpoint.SiteID]*siteBounds{},
 		books:   make([]book, len(domains)),
+		longest: math.MaxInt64,
+		single:  map[checkpoint.SiteID]*perCall{},
+		unseen:  map[checkpoint.SiteID]uint64{},
+		direct:  make([]float64, len(domains)),
+		spent:   make([]float64, len(domains)),
 	}
+	a.blocks = a.collectors()
 	a.add(0, noNode)
 	return a
 }
@@ -298,6 +333,7 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 	if at >= until {
 		return 0
 	}
+	t.gone = false
 	var taken int
 	if r.Strands {
 		taken = a.keep(t, r.Words, at, until)
@@ -324,6 +360,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 	taken := len(words)
 	var backwards uint64
 	limited := a.MaxDepth > 0
+	long := a.longest
 
 	for i, w := range words {
 		at := high | checkpoint.Tick(w>>24)
@@ -340,9 +377,9 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			taken = i
 			break
 		}
-		n := &nodes[top]
+		n := &nodes[top.node]
 		if n.ticks == 0 {
-			a.touched = append(a.touched, top)
+			a.touched = append(a.touched, top.node)
 		}
 		n.ticks += uint64(at - last)
 		last = at
@@ -354,20 +391,24 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		switch kind {
 		case checkpoint.Enter:
 			stack = append(stack, top)
+			top.since = at
 			if n.childSite == site && n.child >= 0 {
-				top = n.child
+				top.node = n.child
 			} else {
 				a.at = at
-				top = a.path(top, site)
+				top.node = a.path(top.node, site)
 				nodes = a.nodes
 			}
-			nodes[top].calls++
-			if nodes[top].calls&counted != 0 {
+			nodes[top.node].calls++
+			if nodes[top.node].calls&counted != 0 {
 				top = stack[len(stack)-1]
 				stack = stack[:len(stack)-1]
 			}
 		case checkpoint.Exit:
-			if n.site == site && top != root {
+			if n.site == site && top.node != root {
+				if int64(at-top.since) >= long {
+					t.long(top, at)
+				}
 				top = stack[len(stack)-1]
 				stack = stack[:len(stack)-1]
 				continue
@@ -376,7 +417,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			if a.demoted[site] {
 				continue
 			}
-			if a.unwindTo(t, site) {
+			if a.skip(t, site) {
 				t.pop()
 			} else {
 				a.Stats.Closed++
@@ -394,13 +435,13 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			s.out += float64(at - a.origin)
 		case checkpoint.Resume:
 			stack = append(stack, top)
-			top = a.path(top, site)
+			top = frame{never, a.path(top.node, site)}
 			nodes = a.nodes
 			a.resumed(site, at)
 		case checkpoint.Unwind:
 			t.stack, t.top = stack, top
 			if n.site != site && !a.unwindTo(t, site) {
-				t.push(a.path(t.top, site))
+				t.push(frame{never, a.path(t.top.node, site)})
 				nodes = a.nodes
 				a.back(site, at)
 			}
@@ -432,7 +473,7 @@ func (a *Attributor) thread(r checkpoint.Run) *thread {
 	case r.First && t.start != r.Start: // exec, or the ids were given out again
 		a.abandon(t)
 		t.start, t.ended, t.forks = r.Start, false, nil
-		t.last = r.Start
+		t.last, t.gone = r.Start, false
 		a.inherit(t, r)
 		a.follow(t, r)
 	case r.Lost > 0 && t.start != r.Start:
@@ -478,9 +519,9 @@ func (t *thread) fork(f fork) {
 	t.forks = append(t.forks, f)
 }
 
-func (t *thread) push(n int32) {
+func (t *thread) push(f frame) {
 	t.stack = append(t.stack, t.top)
-	t.top = n
+	t.top = f
 }
 
 func (t *thread) pop() {
@@ -488,17 +529,41 @@ func (t *thread) pop() {
 	t.stack = t.stack[:len(t.stack)-1]
 }
 
+// cut marks frames that end where nobody has seen them end.
+func (a *Attributor) cut(frames ...frame) {
+	for _, f := range frames {
+		if f.node != root {
+			a.unseen[a.nodes[f.node].site]++
+		}
+	}
+}
+
+// skip is unwindTo where the frames should have told their end: they were left
+// by longjmp(3), say.
+func (a *Attributor) skip(t *thread, site checkpoint.SiteID) bool {
+	before, top := len(t.stack), t.top
+	open := t.stack
+	if !a.unwindTo(t, site) {
+		return false
+	}
+	if n := len(t.stack); n < before {
+		a.cut(open[n+1:]...)
+		a.cut(top)
+	}
+	return true
+}
+
 // unwindTo ends the frames above the innermost one of site. It reports whether
 // there is one; without one nothing changes.
 func (a *Attributor) unwindTo(t *thread, site checkpoint.SiteID) bool {
-	if t.top == root {
+	if t.top.node == root {
 		return false
 	}
-	if a.nodes[t.top].site == site {
+	if a.nodes[t.top.node].site == site {
 		return true
 	}
 	for i := len(t.stack) - 1; i > 0; i-- {
-		if a.nodes[t.stack[i]].site == site {
+		if a.nodes[t.stack[i].node].site == site {
 			a.Stats.Unwound += uint64(len(t.stack) - i)
 			t.top = t.stack[i]
 			t.stack = t.stack[:i]
@@ -513,91 +578,12 @@ func (a *Attributor) abandon(t *thread) {
 	if t.on != nil {
 		a.leave(t, t.last)
 	}
-	if t.top != root {
+	if t.top.node != root {
 		a.Stats.OpenAtEnd += uint64(len(t.stack))
+		a.cut(t.stack...)
+		a.cut(t.top)
 	}
-	t.stack, t.top, t.sites = t.stack[:0], root, nil
-}
-
-// deeper follows the whole stack of a thread and reports whether an event is of
-// a frame below MaxDepth.
-func (a *Attributor) deeper(t *thread, kind checkpoint.Kind, site checkpoint.SiteID) bool {
-	at := len(t.sites) - 1
-	for kind != checkpoint.Enter && kind != checkpoint.Resume && at >= 0 && t.sites[at] != site {
-		at--
-	}
-	switch kind {
-	case checkpoint.Enter, checkpoint.Resume:
-		t.sites = append(t.sites, site)
-		return len(t.sites) > a.MaxDepth
-	case checkpoint.Exit, checkpoint.Suspend:
-		if at >= 0 {
-			t.sites = t.sites[:at]
-		}
-		return at >= a.MaxDepth
-	case checkpoint.Unwind:
-		if at < 0 {
-			t.sites = append(t.sites, site)
-			at = len(t.sites) - 1
-		}
-		t.sites = t.sites[:at+1]
-		return at >= a.MaxDepth
-	}
-	return false
-}
-
-// Hot lists the sites that have been called at least so many times, and used
-// less than mean of processor time from each enter to its exit.
-func (a *Attributor) Hot(calls uint64, mean time.Duration) []checkpoint.SiteID {
-	type sum struct {
-		calls uint64
-		cpu   float64
-	}
-	sums := map[checkpoint.SiteID]sum{}
-	for i, n := range a.nodes {
-		if n.calls&counted != 0 || i == root {
-			continue
-		}
-		s := sums[n.site]
-		s.calls += n.calls
-		s.cpu += a.tallies[i].cpu
-		sums[n.site] = s
-	}
-	var hot []checkpoint.SiteID
-	for site, s := range sums {
-		if s.calls >= calls && s.cpu < float64(mean)*float64(s.calls) {
-			hot = append(hot, site)
-		}
-	}
-	slices.Sort(hot)
-	return hot
-}
-
-// Demote stops telling a site apart from its callers: its calls are counted
-// from here on, and what it uses is theirs. Frames of it that are open end.
-func (a *Attributor) Demote(site checkpoint.SiteID) {
-	if a.demoted[site] {
-		return
-	}
-	a.demoted[site] = true
-	for i := range a.nodes {
-		if a.nodes[i].site == site {
-			a.nodes[i].calls |= counted
-		}
-	}
-	mine := func(n int32) bool { return n != root && a.nodes[n].site == site }
-	without := func(stack []int32, top int32) ([]int32, int32) {
-		stack = slices.DeleteFunc(append(stack, top), mine)
-		return stack[:len(stack)-1], stack[len(stack)-1]
-	}
-	for _, t := range a.threads {
-		t.stack, t.top = without(t.stack, t.top)
-	}
-	for _, p := range a.procs {
-		for _, s := range p.strands {
-			s.stack, s.top = without(s.stack, s.top)
-		}
-	}
+	t.stack, t.top, t.sites = t.stack[:0], frame{}, nil
 }
 
 func (a *Attributor) end(t *thread, last bool) {

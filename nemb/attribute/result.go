@@ -22,8 +22,17 @@ type Cost struct {
 	Calls           uint64
 	First           checkpoint.Instant // when it was entered for the first time
 	Demoted         bool               // calls were counted only, from some moment on
+	Cut             uint64             // calls whose end nobody has seen: they end at the last known moment
 	Self, Inclusive Value
-	Domains         []nemb.Energy // self energy, per domain
+	// Single is what single calls used, where they were long enough.
+	Single Calls
+	// Method is how Self was found, Reason why its interval is wider than it is
+	// itself, where it is; Group lists the sites that it is told together with,
+	// 0 for what is no site.
+	Method  string
+	Reason  Reason
+	Group   []checkpoint.SiteID
+	Domains []nemb.Energy // self energy, per domain
 	// InclusiveDomains is the inclusive energy per domain.
 	InclusiveDomains []nemb.Energy
 	SelfTime         time.Duration // wall-clock time, summed over threads
@@ -96,6 +105,7 @@ type Result struct {
 
 // Finish adds everything up. The Attributor is spent afterwards.
 func (a *Attributor) Finish() Result {
+	a.told()
 	for _, t := range a.threads {
 		a.abandon(t)
 	}
@@ -112,11 +122,9 @@ func (a *Attributor) Finish() Result {
 	}
 	r.Total.Background = make([]nemb.Energy, len(a.Background))
 	whole := make([][]nemb.Energy, len(a.domains)) // per domain, per node
+	told := a.explain()
 	for d, b := range a.books {
-		parts := a.energy[d]
-		if a.beside != nil {
-			parts = slices.Concat(parts, a.beside[d])
-		}
+		parts := slices.Concat(told.nodes[d], told.beside[d])
 		parted := round(parts, b.program)
 		whole[d] = parted[:len(a.nodes)]
 		beside := append([]nemb.Energy{}, parted[len(a.nodes):]...)
@@ -163,7 +171,7 @@ func (a *Attributor) Finish() Result {
 			r.Total.ProgramHi += l.ProgramHi
 		}
 	}
-	a.costs(&r, whole)
+	a.costs(&r, told, whole)
 	return r
 }
 
@@ -201,7 +209,7 @@ func round(parts []float64, total nemb.Energy) []nemb.Energy {
 // costs sums the nodes by site. Children follow their parents in a.nodes, so
 // one pass backwards gives every subtree, and a node counts towards the
 // inclusive cost of its site unless the site is already among its callers.
-func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
+func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) {
 	type sum struct {
 		energy     nemb.Energy
 		wall, away float64
@@ -263,13 +271,35 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		}
 	}
 	most := float64(r.Total.ProgramHi)
-	for site, c := range costs {
-		b := a.bounds[site]
-		if b == nil {
-			b = &siteBounds{}
+	apart := make([]map[checkpoint.SiteID]float64, len(a.domains))
+	for d, domain := range a.domains {
+		if domain.InTotal {
+			apart[d] = a.inclusiveApart(told, d, whole[d])
 		}
-		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, b.selfLo, min(b.selfHi, most))
-		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, b.inclusiveLo, min(b.inclusiveHi, most))
+	}
+	for site, c := range costs {
+		var self, inclusive bounds
+		for d, domain := range a.domains {
+			if !domain.InTotal {
+				continue
+			}
+			s := a.selfBounds(told, d, site, c.Domains[d])
+			self.lo, self.hi = self.lo+max(0, s.lo), self.hi+max(0, s.hi)
+			i := bounds{}
+			if b := a.bounds[site]; b != nil {
+				i = b.inclusiveOf[d]
+			}
+			if apart[d] != nil {
+				lo, hi := a.known(d)
+				e := float64(c.InclusiveDomains[d])
+				i = bounds{max(i.lo, (e-apart[d][site])*lo), min(i.hi, (e+apart[d][site])*hi)}
+			}
+			inclusive.lo, inclusive.hi = inclusive.lo+max(0, i.lo), inclusive.hi+max(0, i.hi)
+		}
+		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, self.lo, min(self.hi, most))
+		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, inclusive.lo, min(inclusive.hi, most))
+		a.verdict(told, c)
+		c.Single, c.Cut = a.single[site].calls(), a.unseen[site]
 		ticks := away[site]
 		if s := a.waiting[site]; s != nil {
 			end := float64(a.prev.At - a.origin)

@@ -22,8 +22,8 @@ type strand struct {
 	on    *thread
 	left  checkpoint.Tick // since when it is on no thread
 	born  checkpoint.Tick
-	top   int32 // with stack and sites as in thread, while it is on none
-	stack []int32
+	top   frame // with stack and sites as in thread, while it is on none
+	stack []frame
 	sites []checkpoint.SiteID
 	// starts, from next on, are when the pieces of the strand begin that are
 	// still to be folded.
@@ -125,11 +125,13 @@ func (a *Attributor) drop(s *strand, at checkpoint.Tick) {
 	if s.on != nil {
 		a.leave(s.on, at)
 	}
-	if s.top != root {
+	if s.top.node != root {
 		a.Stats.OpenAtEnd += uint64(len(s.stack))
+		a.cut(s.stack...)
+		a.cut(s.top)
 		a.returned(s, at)
 	}
-	s.stack, s.top, s.sites = s.stack[:0], root, nil
+	s.stack, s.top, s.sites = s.stack[:0], frame{}, nil
 	a.retire(s)
 }
 
@@ -148,7 +150,7 @@ func (a *Attributor) forget(t *thread) {
 
 // retire gives up a strand that has no frames, is nowhere and has no pieces.
 func (a *Attributor) retire(s *strand) {
-	if s.on != nil || s.top != root || s.more() || s.proc == nil {
+	if s.on != nil || s.top.node != root || s.more() || s.proc == nil {
 		return
 	}
 	delete(s.proc.strands, s.id)
@@ -338,7 +340,7 @@ func (t *thread) pass(at checkpoint.Tick) {
 	if t.proc != nil && t.on == nil {
 		t.idle += uint64(at - t.last)
 	} else {
-		t.pending = append(t.pending, part{t.top, uint64(at - t.last)})
+		t.pending = append(t.pending, part{t.top.node, uint64(at - t.last)})
 	}
 	t.last = at
 }
@@ -362,19 +364,20 @@ func (a *Attributor) switchTo(t *thread, s *strand, at checkpoint.Tick) {
 		s.on.pass(at)
 		a.leave(s.on, at)
 	}
-	if s.top != root {
+	if s.top.node != root {
 		a.returned(s, at)
 	}
 	t.stack, t.top, t.sites = s.stack, s.top, s.sites
-	s.stack, s.top, s.sites, s.left = nil, root, nil, 0
+	s.stack, s.top, s.sites, s.left = nil, frame{}, nil, 0
 	s.on, t.on = t, s
+	t.joined = at
 }
 
 // leave takes its strand from a thread.
 func (a *Attributor) leave(t *thread, at checkpoint.Tick) {
 	s := t.on
 	s.stack, s.top, s.sites = t.stack, t.top, t.sites
-	t.stack, t.top, t.sites = nil, root, nil
+	t.stack, t.top, t.sites = nil, frame{}, nil
 	s.on, t.on = nil, nil
 	s.left = at
 	a.retire(s)
@@ -383,7 +386,7 @@ func (a *Attributor) leave(t *thread, at checkpoint.Tick) {
 // returned counts the time for which a strand was away to its innermost frame.
 func (a *Attributor) returned(s *strand, at checkpoint.Tick) {
 	if at > s.left && s.left != 0 {
-		a.tallies[s.top].away += float64(at - s.left)
+		a.tallies[s.top.node].away += float64(at - s.left)
 	}
 	s.left = at
 }

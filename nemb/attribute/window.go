@@ -75,7 +75,17 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		program = weight
 	}
 	a.parts(weight, cpu)
+	stale := make([]checkpoint.Tick, len(a.domains)) // what a reading may be late by
+	longest := checkpoint.Tick(0)
+	for d, domain := range a.domains {
+		if perTick > 0 {
+			stale[d] = checkpoint.Tick(nanos(domain.Period) / perTick)
+			longest = max(longest, stale[d])
+		}
+	}
+	a.ran(prev.At, s.At, longest)
 
+	clear(a.spent)
 	for d := range a.domains {
 		b := &a.books[d]
 		e := s.Energy[d] - prev.Energy[d]
@@ -103,13 +113,18 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		b.lo += lo * float64(shares[0])
 		b.hi += hi * float64(shares[0])
 		a.spend(d, float64(shares[0]), weight, rest, cpu)
+		a.spent[d] = float64(shares[0])
 		if weight > 0 {
 			for i, used := range beside {
 				a.beside[d][i] += float64(shares[0]) * used / weight
 			}
 		}
-		a.bound(d, float64(shares[0]), lo, hi)
+		a.bound(d, float64(shares[0]), lo, hi, prev.At, stale[d])
 	}
+	if !failed && weight > 0 {
+		a.collect(s, prev, wall, weight, beside)
+	}
+	a.singles(s, prev, wall, perTick, weight, cpu)
 	a.settle(perTick, cpu)
 }
 
@@ -155,7 +170,13 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick, program float64, cpu ma
 	guess := 0.0
 	for _, t := range a.threads {
 		t.sitesOnly = false
-		if !t.ended && t.last != 0 && t.last < s.At {
+		// One that the kernel told of and does no more was killed: its calls
+		// ended when it was told of last, or with its last word.
+		if _, ok := read[t]; t.known && !ok && !t.ended && t.proc == nil && !t.gone {
+			a.abandon(t)
+			t.gone = true
+		}
+		if !t.ended && !t.gone && t.last != 0 && t.last < s.At {
 			t.pass(s.At)
 		}
 		t.pending = a.combine(t.pending)
@@ -298,6 +319,7 @@ func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]
 	}
 	if weight <= 0 {
 		a.energy[d][root] += energy
+		a.direct[d] += energy
 		return
 	}
 	a.energy[d][root] += energy * rest / weight
@@ -348,13 +370,16 @@ func (a *Attributor) parts(weight float64, cpu map[*thread]float64) {
 				a.mark[n], a.under[n] = a.epoch, 0
 				a.visited = append(a.visited, n)
 			}
-			if p.node == root || a.nodes[p.node].site == checkpoint.OwnSite {
+			if p.node == root {
 				continue
 			}
-			a.under[p.node] += f
-			s := a.sites[a.nodes[p.node].site]
+			site := a.nodes[p.node].site
+			s := a.sites[site]
 			s.self += f
-			a.sites[a.nodes[p.node].site] = s
+			a.sites[site] = s
+			if site != checkpoint.OwnSite {
+				a.under[p.node] += f
+			}
 		}
 	}
 	slices.Sort(a.visited) // parents have lower numbers
@@ -369,55 +394,6 @@ func (a *Attributor) parts(weight float64, cpu map[*thread]float64) {
 			a.sites[a.nodes[n].site] = s
 		}
 	}
-}
-
-// bound adds what the window tells about each site in a domain. lo and hi bound
-// the program's energy there, as factors.
-//
-// All that a counter says of a site is the sum over the windows in which it
-// ran: it used that of the windows it had to itself, and at most that of all of
-// them. A model gives every second of processor time the same power: there the
-// share is exact.
-func (a *Attributor) bound(d int, energy, lo, hi float64) {
-	domain := a.domains[d]
-	if !domain.InTotal {
-		return
-	}
-	lo, hi = lo*domain.Lo*energy, hi*domain.Hi*energy
-	for site, part := range a.sites {
-		b := a.bounds[site]
-		if b == nil {
-			b = &siteBounds{}
-			a.bounds[site] = b
-		}
-		if domain.Method != nemb.Measured {
-			b.selfLo += lo * part.self
-			b.selfHi += hi * part.self
-			b.inclusiveLo += lo * part.inclusive
-			b.inclusiveHi += hi * part.inclusive
-			continue
-		}
-		if part.self > whole {
-			b.selfLo += lo * part.self
-		}
-		if part.self > 0 {
-			b.selfHi += hi
-		}
-		if part.inclusive > whole {
-			b.inclusiveLo += lo * part.inclusive
-		}
-		if part.inclusive > 0 {
-			b.inclusiveHi += hi
-		}
-	}
-}
-
-// whole is the part of a window from which on a site has it to itself.
-const whole = 0.999
-
-// siteBounds sums the bounds of a site's energy, in microjoules.
-type siteBounds struct {
-	selfLo, selfHi, inclusiveLo, inclusiveHi float64
 }
 
 // settle books the times of the window and empties it.

@@ -53,14 +53,22 @@ function functions(run, go) {
     el('button', { type: 'button', class: 'name', title: 'Show it in the call paths', onclick: () => go.flame(f.name) }, f.name),
     f.file ? (go.source(f.file) ? el('button', { type: 'button', class: 'where', title: f.file, onclick: () => go.show(f.file, f.line) }, `${base(f.file)}:${f.line}`)
       : el('small', { class: 'where', title: f.file }, `${base(f.file)}:${f.line}`)) : null,
-    f.demoted ? el('small', { class: 'flag', title: 'counted instead of timed, from some call on' }, 'counted') : null);
+    f.demoted ? el('small', { class: 'flag', title: 'counted instead of timed, from some call on' }, 'counted') : null,
+    known && f.unresolved ? el('small', { class: 'flag', title: 'not resolvable: ' + f.unresolved + (f.unresolved_with ? ' with ' + f.unresolved_with.join(', ') : '') }, f.unresolved_with ? 'in a group' : 'by time') : null,
+    f.calls_cut ? el('small', { class: 'flag', title: `nobody saw the end of ${figure.count(f.calls_cut)} calls: they end at the last known moment` }, 'cut') : null);
+  const each = (f) => {
+    const e = f.calls_energy;
+    if (!e) return '';
+    const one = `${figure.energy(e.mean_j)} a call on average, between ${figure.energy(e.mean_lo_j)} and ${figure.energy(e.mean_hi_j)}`;
+    return e.n ? `${one}; of ${figure.count(e.n)} long calls the least ${figure.energy(e.min_j)}, half up to ${figure.energy(e.median_j)}, 95 of 100 up to ${figure.energy(e.p95_j)}, the most ${figure.energy(e.max_j)} (${e.method})` : one;
+  };
   const columns = [
     { key: 'name', head: 'Function', text: true, value: (f) => f.name, cell: called },
     { key: 'calls', head: 'Calls', value: (f) => f.calls, cell: (f) => number(figure.count(f.calls)) },
     known && { key: 'self', head: 'Self', title: 'without what it called', value: (f) => f.self_energy_j, cell: (f) => number(figure.energy(f.self_energy_j), m) },
     known && { key: 'interval', head: 'Interval of self', class: 'wide', title: 'what the true value lies between; sorted by the upper end', value: (f) => f.self_energy_hi_j, cell: (f) => el('span', { title: range(f.self_energy_lo_j, f.self_energy_hi_j) }, interval(f.self_energy_lo_j, f.self_energy_j, f.self_energy_hi_j, most)) },
     known && { key: 'share', class: 'extra', head: 'Share', title: 'of the energy of the program', value: (f) => f.share_percent, cell: (f) => number(figure.percent(f.share_percent)) },
-    known && { key: 'inclusive', head: 'Inclusive', title: 'with what it called', value: (f) => f.inclusive_energy_j, cell: (f) => number(figure.energy(f.inclusive_energy_j), m) },
+    known && { key: 'inclusive', head: 'Inclusive', title: 'with what it called', value: (f) => f.inclusive_energy_j, cell: (f) => el('span', { title: each(f) }, number(figure.energy(f.inclusive_energy_j), m)) },
     known && { key: 'power', class: 'extra', head: 'Power', title: 'self energy by self time', value: (f) => f.avg_power_w, cell: (f) => number(figure.power(f.avg_power_w), f.avg_power_w === null ? '' : m) },
     { key: 'time', head: 'Self time', value: (f) => f.self_time_s, cell: (f) => number(figure.time(f.self_time_s)) },
     { key: 'total', class: 'extra', head: 'Time', title: 'with what it called', value: (f) => f.inclusive_time_s, cell: (f) => number(figure.time(f.inclusive_time_s)) },

@@ -1,0 +1,102 @@
+package attribute
+
+import (
+	"slices"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// bounds is an interval of energy, in microjoules.
+type bounds struct{ lo, hi float64 }
+
+// presence is when a site ran, in windows.
+type presence struct {
+	last  checkpoint.Tick // the end of the last window in which it ran
+	until checkpoint.Tick // the end of the last window that it had to itself
+	alone checkpoint.Tick // the beginning of the first of those before it without a gap
+}
+
+func (p *presence) window(from, to checkpoint.Tick, part float64) {
+	if part > 0 {
+		p.last = to
+	}
+	if part > whole {
+		if p.until != from {
+			p.alone = from
+		}
+		p.until = to
+	}
+}
+
+// siteBounds sums the bounds of a site's energy.
+type siteBounds struct {
+	self, inclusive     presence
+	selfOf, inclusiveOf []bounds // per domain
+	listed              bool     // in Attributor.recent
+}
+
+// whole is the part of a window from which on a site has it to itself.
+const whole = 0.999
+
+// ran notes which sites ran in a window, and takes those off the list that ran
+// longest ticks before it, and more: no counter shows these any more.
+func (a *Attributor) ran(from, to, longest checkpoint.Tick) {
+	a.recent = slices.DeleteFunc(a.recent, func(site checkpoint.SiteID) bool {
+		b := a.bounds[site]
+		b.listed = b.inclusive.last+longest > from
+		return !b.listed
+	})
+	for site, part := range a.sites {
+		b := a.bounds[site]
+		if b == nil {
+			b = &siteBounds{selfOf: make([]bounds, len(a.domains)), inclusiveOf: make([]bounds, len(a.domains))}
+			a.bounds[site] = b
+		}
+		if !b.listed {
+			b.listed = true
+			a.recent = append(a.recent, site)
+		}
+		b.self.window(from, to, part.self)
+		b.inclusive.window(from, to, max(part.self, part.inclusive))
+	}
+}
+
+// bound adds what a window tells about each site in a domain. lo and hi bound
+// the program's energy there, as factors.
+//
+// All that a counter says of a site is the sum over the windows in which it
+// ran: it used that of the windows it had to itself, and at most that of all of
+// them. What a counter shows in a window may be as old as stale ticks before it:
+// so long before, too, a site has to have been alone, or may have run. A model
+// gives every second of processor time the same power: there the share is exact.
+func (a *Attributor) bound(d int, energy, lo, hi float64, from, stale checkpoint.Tick) {
+	domain := a.domains[d]
+	if !domain.InTotal {
+		return
+	}
+	lo, hi = lo*domain.Lo*energy, hi*domain.Hi*energy
+	for _, site := range a.recent {
+		b, part := a.bounds[site], a.sites[site]
+		self, inclusive := &b.selfOf[d], &b.inclusiveOf[d]
+		if domain.Method != nemb.Measured {
+			self.lo += lo * part.self
+			self.hi += hi * part.self
+			inclusive.lo += lo * part.inclusive
+			inclusive.hi += hi * part.inclusive
+			continue
+		}
+		if part.self > whole && b.self.alone+stale <= from {
+			self.lo += lo * part.self
+		}
+		if b.self.last+stale > from {
+			self.hi += hi
+		}
+		if part.inclusive > whole && b.inclusive.alone+stale <= from {
+			inclusive.lo += lo * part.inclusive
+		}
+		if b.inclusive.last+stale > from {
+			inclusive.hi += hi
+		}
+	}
+}
