@@ -152,6 +152,9 @@ type Stats struct {
 	OpenAtEnd uint64 // frames open when their thread or the run ended
 	Threads   int
 	Merged    int // windows joined because a reading failed
+	// Disordered counts samples that were behind the one before them in time,
+	// energy or processor time, or did not tell of every domain.
+	Disordered int
 }
 
 // New prepares the attribution of energy from these domains, on a host of cpus
@@ -300,6 +303,9 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 	}
 	var taken int
 	if r.Strands {
+		if t.proc == nil { // its chunks before were of no strands
+			a.follow(t, r)
+		}
 		taken = a.keep(t, r.Words, at, until)
 	} else {
 		taken = a.fold(t, r.Words, at, until)
@@ -348,6 +354,9 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		last = at
 		site := checkpoint.SiteID(w) & (checkpoint.SiteLimit - 1)
 		kind := checkpoint.Kind(w >> 21 & 7)
+		if site == 0 && kind != checkpoint.Fork { // no checkpoint writes it
+			continue
+		}
 		if limited && a.deeper(t, kind, site) {
 			continue
 		}
@@ -391,7 +400,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			stack, top = t.stack, t.top
 			s := a.suspension(site)
 			s.open++
-			s.out += float64(at - a.origin)
+			s.out += a.since(at)
 		case checkpoint.Resume:
 			stack = append(stack, top)
 			top = a.path(top, site)
@@ -625,13 +634,13 @@ func (a *Attributor) suspension(site checkpoint.SiteID) *suspension {
 func (a *Attributor) resumed(site checkpoint.SiteID, at checkpoint.Tick) {
 	s := a.suspension(site)
 	s.open--
-	s.back += float64(at - a.origin)
+	s.back += a.since(at)
 }
 
 func (a *Attributor) back(site checkpoint.SiteID, at checkpoint.Tick) {
 	if s := a.waiting[site]; s != nil && s.open > 0 {
 		s.open--
-		s.back += float64(at - a.origin)
+		s.back += a.since(at)
 	}
 }
 

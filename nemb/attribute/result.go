@@ -272,12 +272,12 @@ func (a *Attributor) costs(r *Result, whole [][]nemb.Energy) {
 		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, b.inclusiveLo, min(b.inclusiveHi, most))
 		ticks := away[site]
 		if s := a.waiting[site]; s != nil {
-			end := float64(a.prev.At - a.origin)
+			end := a.since(a.prev.At)
 			ticks += max(0, s.back+float64(s.open)*end-s.out)
 		}
 		if ticks > 0 {
 			if span := float64(a.prev.At - a.first.At); span > 0 {
-				c.Suspended = time.Duration(ticks * float64(a.prev.Time-a.first.Time) / span)
+				c.Suspended = time.Duration(min(ticks*float64(a.prev.Time-a.first.Time)/span, 1<<62))
 			}
 		}
 		r.Costs = append(r.Costs, *c)

@@ -30,6 +30,7 @@ func (a *Attributor) Begin(s nemb.Sample) {
 // than s.At must have been folded, and none later. A sample whose reading
 // failed closes nothing: its window is joined with the next.
 func (a *Attributor) Close(s nemb.Sample) {
+	s = a.steady(s)
 	if !a.begun {
 		a.Begin(s)
 		return
@@ -45,6 +46,7 @@ func (a *Attributor) Close(s nemb.Sample) {
 // Last ends the last window; a failed reading leaves what its sensors did tell
 // unattributed.
 func (a *Attributor) Last(s nemb.Sample) {
+	s = a.steady(s)
 	a.Merge()
 	if a.begun {
 		a.close(s, s.Failed)
