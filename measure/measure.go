@@ -61,6 +61,7 @@ type Outcome struct {
 	BlockSites []checkpoint.Site // set when the functions come from the blocks
 	Lost       uint64
 	Waits      uint64
+	Damage     string // what no writer can have written into the channel
 }
 
 // The pump looks at the channel this often: often enough for the ring at the
@@ -243,7 +244,7 @@ func (r *recorder) finish() {
 	}
 	o := r.outcome
 	if r.channel != nil {
-		o.Lost, o.Waits = r.channel.Lost(), r.channel.Waits()
+		o.Lost, o.Waits, o.Damage = r.channel.Lost(), r.channel.Waits(), r.channel.Damage()
 	}
 	o.Attributed = r.attributor.Finish()
 	for _, site := range r.demoted {

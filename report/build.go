@@ -88,11 +88,12 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	calls := map[checkpoint.SiteID]uint64{}
 	r.Functions = []Function{}
 	for _, c := range result.Costs {
-		if c.Site == 0 || int(c.Site) > len(sites) {
+		s, there := siteOf(sites, c.Site)
+		if !there {
+			r.nowhere(c, domains)
 			continue
 		}
 		calls[c.Site] = c.Calls
-		s := sites[c.Site-1]
 		if s.Kind == checkpoint.Task {
 			if known {
 				r.between(c, domains)
@@ -140,8 +141,10 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.Paths = []Path{}
 	for _, p := range result.Paths {
 		told := Path{Parent: p.Parent, Site: uint32(p.Site), Calls: p.Calls, SelfTimeS: p.SelfTime.Seconds(), CPUTimeS: p.CPUTime.Seconds()}
-		if n := int(p.Site); n > 0 && n <= len(sites) && sites[n-1].Kind == checkpoint.Task {
-			told.Site, told.Task = 0, sites[n-1].Func
+		if s, there := siteOf(sites, p.Site); !there {
+			told.Site = 0
+		} else if s.Kind == checkpoint.Task {
+			told.Site, told.Task = 0, s.Func
 		}
 		if known {
 			told.SelfEnergyJ = joules(p.Self)
@@ -188,7 +191,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 	program := r.Tasks[0]
 	var tests []Task
 	for _, c := range result.Costs {
-		if c.Site == 0 || int(c.Site) > len(sites) || sites[c.Site-1].Kind != checkpoint.Task {
+		if s, there := siteOf(sites, c.Site); !there || s.Kind != checkpoint.Task {
 			continue
 		}
 		begin, time := cmp.Or(begun[c.Site], c.First), c.InclusiveTime

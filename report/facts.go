@@ -272,6 +272,7 @@ func (r *Run) warnings(f Facts) {
 	if o.Waits > 0 {
 		r.Warn("channel-waits", fmt.Sprintf("threads of the program stood still %d times until cg had read their checkpoints: give the run another processor, or leave out hot functions with --exclude", o.Waits))
 	}
+	r.damaged(o)
 	if n := o.Attributed.Stats.Backwards; n > 1000 && n > o.Attributed.Stats.Events/1000 {
 		r.Warn("clock-backwards", fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
 	}

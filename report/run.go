@@ -78,6 +78,8 @@ type Run struct {
 	started time.Time
 	// parts names the format of a file that told tasks and samples and nothing else.
 	parts string
+	// unknownSites counts the costs of sites that do not exist.
+	unknownSites int
 }
 
 // Meta identifies the run and its surroundings.
