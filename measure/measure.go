@@ -88,7 +88,7 @@ func Run(c Config) (*Outcome, error) {
 	defer sampler.Close()
 	o.Domains = sampler.Domains()
 	sampler.Share() // where that is not possible, others do without
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small}
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, recording: nemb.Recording{Domains: o.Domains}}
 	r.attributor.MaxDepth = c.MaxDepth
 
 	if c.Merge {

@@ -110,6 +110,8 @@ type Sample struct {
 	// come: that domain's energy is told by a later sample.
 	Failed bool
 	Usage  Usage
+	// Tally is set by a Recording.
+	Tally Tally
 }
 
 // Series is what a run measured. Energies are cumulative, so leaving out

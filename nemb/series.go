@@ -12,7 +12,10 @@ import "slices"
 // after it. A gap in what was left out makes the next sample kept a gap.
 type Recording struct {
 	Limit int // at least 2; 0 means 65536
+	// Domains are those of the samples; the Tally of each is of these.
+	Domains []Domain
 
+	tallier tallier
 	samples []Sample
 	every   int // every n-th is kept
 	seen    int
@@ -25,6 +28,8 @@ const recordingLimit = 1 << 16
 
 // Add takes in the next sample. It keeps its own copy of what it keeps.
 func (r *Recording) Add(s Sample) {
+	r.tallier.domains = r.Domains
+	s.Tally = r.tallier.add(s)
 	if r.every == 0 {
 		r.every = 1
 	}
