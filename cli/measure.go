@@ -79,7 +79,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			sysrootFlag(),
-		}, interpreters...),
+		}, append(noiseFlags(), interpreters...)...),
 		Action: runMeasure,
 	}
 }
@@ -167,7 +167,7 @@ func runMeasure(c *cli.Context) error {
 		}
 	}
 	run.Finish(machine.facts(prepared.facts(outcome, report.Facts{
-		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented,
+		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented, Noise: o.noise,
 	})))
 	err = out.write(run, c.Bool("verbose"))
 	if drawn := plot.export(picture, run); err == nil {
@@ -248,6 +248,7 @@ type options struct {
 	maxDepth     int
 	timeAll      bool
 	command      launcher.Cmd
+	noise        *report.NoiseLimits
 }
 
 func measureOptions(c *cli.Context) (o options, err error) {
@@ -261,6 +262,9 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	var ok bool
 	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
 		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))
+	}
+	if o.noise, err = noiseLimits(c); err != nil {
+		return o, err
 	}
 	if o.command.Timeout, err = duration(c.String("timeout")); err != nil {
 		return o, fail(statusUsage, "--timeout: %w", err)

@@ -46,7 +46,7 @@ standard error is, when it fails. Its standard input is empty (--stdin FILE).
 Exit status: 0; the command's own if it fails, 128+n if signal n ended it, 124
 after --timeout; 1 if --budget is exceeded; 125 cg failed; 126, 127 CMD cannot be
 run, or is not found; 2 usage.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.IntFlag{Name: "repeat", Aliases: []string{"n"}, Value: 10, Usage: "measure `N` runs"},
 			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 1, Usage: "run `N` times before, to warm up"},
 			&cli.BoolFlag{Name: "include-warmup", Usage: "let the runs that warm up count, too"},
@@ -65,7 +65,7 @@ run, or is not found; 2 usage.`,
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
 			sysrootFlag(),
-		},
+		}, noiseFlags()...),
 		Action: runRepeated,
 	}
 }
@@ -86,6 +86,7 @@ type series struct {
 	machine       *machine
 	log           string // standard error of the last run
 	progress      bool
+	noise         *report.NoiseLimits
 }
 
 func runRepeated(c *cli.Context) error {
@@ -188,6 +189,9 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		return nil, fail(statusUsage, "-w: %d is no number of runs: use 0 or more", s.warmup)
 	}
 	var err error
+	if s.noise, err = noiseLimits(c); err != nil {
+		return nil, err
+	}
 	if s.timeout, err = duration(c.String("timeout")); err != nil {
 		return nil, fail(statusUsage, "--timeout: %w", err)
 	}
@@ -337,7 +341,7 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 		return nil, refused(err)
 	}
 	run.Finish(s.machine.facts(report.Facts{
-		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval,
+		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval, Noise: s.noise,
 	}))
 	return run, nil
 }

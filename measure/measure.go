@@ -255,7 +255,7 @@ func (r *recorder) finish() {
 		}
 	}
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
-	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps}
+	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps, Interval: r.recording.Interval()}
 }
 
 // useBlocks takes the functions from the blocks of a program that bears its

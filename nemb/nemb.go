@@ -120,4 +120,7 @@ type Series struct {
 	Domains []Domain
 	Samples []Sample
 	Gaps    int
+	// Interval is the median time between samples, before any was left out;
+	// 0 where that is not known.
+	Interval time.Duration
 }

@@ -1,6 +1,7 @@
 package nemb
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -33,11 +34,51 @@ type tallier struct {
 	open    bool
 	at      checkpoint.Instant // where the open window begins
 	energy  Energy
+	last    checkpoint.Instant // of the sample before
+	// intervals counts the times between samples by their logarithm: each
+	// class is 1 % wide.
+	intervals map[int]class
+}
+
+type class struct {
+	n   int
+	sum time.Duration
+}
+
+// median is that of the times between samples, 0 for fewer than three samples.
+func (t *tallier) median() time.Duration {
+	keys := slices.Sorted(maps.Keys(t.intervals))
+	n := 0
+	for _, k := range keys {
+		n += t.intervals[k].n
+	}
+	left := n / 2
+	for _, k := range keys {
+		if c := t.intervals[k]; left < c.n && n >= 2 {
+			return c.sum / time.Duration(c.n)
+		} else {
+			left -= c.n
+		}
+	}
+	return 0
+}
+
+func (t *tallier) interval(at checkpoint.Instant) {
+	if d := time.Duration(at - t.last); t.tally.Samples > 0 && d > 0 {
+		k := int(math.Log2(float64(d)) * 64)
+		if t.intervals == nil {
+			t.intervals = map[int]class{}
+		}
+		c := t.intervals[k]
+		t.intervals[k] = class{c.n + 1, c.sum + d}
+	}
+	t.last = at
 }
 
 // add takes the next sample and gives the tally up to it. A sample whose
 // reading failed ends no window.
 func (t *tallier) add(s Sample) Tally {
+	t.interval(s.Time)
 	t.tally.Samples++
 	if s.Failed {
 		return t.tally
@@ -92,7 +133,7 @@ func (n Noise) CV() float64 { return 100 * n.Std / n.Mean }
 // asked of the sampler. A series that was thinned (Recording) tells the same as
 // the whole one, but for the windows at the edges of the span.
 func (s Series) Noise(begin, end checkpoint.Instant, interval time.Duration) Noise {
-	samples := s.tallied()
+	samples, median := s.tallied()
 	n := Noise{Interval: interval}
 	if len(samples) == 0 || end < begin {
 		return n
@@ -103,16 +144,17 @@ func (s Series) Noise(begin, end checkpoint.Instant, interval time.Duration) Noi
 	}
 	n.Captured = int(math.Floor(counted(samples, end))) - int(math.Ceil(counted(samples, begin))) + 1
 	inside := slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Time < begin || s.Time > end })
-	if n.Captured >= 3 && len(inside) >= 2 {
+	if n.Captured >= 3 && median > 0 {
+		n.Interval, n.Observed = median, true
+	}
+	if n.Captured >= 3 && n.Captured == len(inside) { // none was left out
 		var each []time.Duration
 		for i := 1; i < len(inside); i++ {
-			if k := inside[i].Tally.Samples - inside[i-1].Tally.Samples; k > 0 {
-				each = append(each, time.Duration(inside[i].Time-inside[i-1].Time)/time.Duration(k))
-			}
+			each = append(each, time.Duration(inside[i].Time-inside[i-1].Time))
 		}
 		slices.Sort(each)
-		if len(each) > 0 && each[len(each)/2] > 0 {
-			n.Interval, n.Observed = each[len(each)/2], true
+		if m := each[len(each)/2]; m > 0 {
+			n.Interval, n.Observed = m, true
 		}
 	}
 	n.Expected = n.Captured
@@ -142,17 +184,17 @@ func (s Series) Noise(begin, end checkpoint.Instant, interval time.Duration) Noi
 }
 
 // tallied gives the samples with their tallies, also where no Recording made
-// them.
-func (s Series) tallied() []Sample {
+// them, and the median of the times between all that were seen.
+func (s Series) tallied() ([]Sample, time.Duration) {
 	if n := len(s.Samples); n == 0 || s.Samples[n-1].Tally.Samples > 0 {
-		return s.Samples
+		return s.Samples, s.Interval
 	}
 	t := tallier{domains: s.Domains}
 	samples := slices.Clone(s.Samples)
 	for i := range samples {
 		samples[i].Tally = t.add(samples[i])
 	}
-	return samples
+	return samples, t.median()
 }
 
 // counted is how many samples there were up to a moment, in between as if they

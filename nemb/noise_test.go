@@ -32,7 +32,7 @@ func thin(s Series, limit int) Series {
 	for _, sample := range s.Samples {
 		r.Add(sample)
 	}
-	s.Samples = r.Samples()
+	s.Samples, s.Interval = r.Samples(), r.Interval()
 	return s
 }
 
@@ -83,7 +83,7 @@ func TestNoise(t *testing.T) {
 			whole := powered(3001, 10*ms, two, lost)
 			want := whole.Noise(at(0), at(30*time.Second), 10*ms)
 			got := thin(whole, limit).Noise(at(0), at(30*time.Second), 10*ms)
-			if got.Captured != want.Captured || math.Abs(got.Mean-want.Mean) > .01 || math.Abs(got.Std-want.Std) > .01 || got.Windows != want.Windows {
+			if got.Captured != want.Captured || math.Abs(got.Mean-want.Mean) > .01 || math.Abs(got.Std-want.Std) > .01 || got.Windows != want.Windows || got.Expected != want.Expected || got.Interval != want.Interval {
 				t.Errorf("thinned to %d:\n got %+v\nwant %+v", limit, got, want)
 			}
 			want = whole.Noise(at(5*time.Second), at(20*time.Second), 10*ms)

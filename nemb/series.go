@@ -1,6 +1,9 @@
 package nemb
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Recording keeps the samples of a run of any length in bounded memory: when
 // there are more than Limit, every other one is left out from then on. The
@@ -82,3 +85,7 @@ func (r *Recording) Samples() []Sample {
 	}
 	return samples
 }
+
+// Interval is the median of the times between all samples that were added, to
+// 1 %; 0 for fewer than three.
+func (r *Recording) Interval() time.Duration { return r.tallier.median() }

@@ -44,7 +44,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	t := &r.Totals
 	t.DurationS, t.WallDurationS, t.TaskDurationS = wall, wall, wall
 	t.Domains, t.DomainsPowerW = map[string]Joules{}, map[string]float64{}
-	t.NoiseWarnings = []string{}
+	t.NoiseWarnings = []NoiseWarning{}
 	t.Kind, t.Method, t.Source = kind, "sampled", source
 	total := result.Total
 	if known {

@@ -39,7 +39,8 @@ type Facts struct {
 	Untested        string // why the implementation of the language may not get along with cg
 	Program         string
 	Interval        time.Duration
-	Instrumented    bool // the program bears its own checkpoints
+	Instrumented    bool         // the program bears its own checkpoints
+	Noise           *NoiseLimits // nil for the default
 }
 
 // Span is what a program told of a task.
@@ -120,6 +121,7 @@ func (r *Run) Finish(f Facts) {
 			tests[i].Status, tests[i].Runs = how.Status, how.Runs
 		}
 	}
+	r.noise(o.Series, f.Interval, f.Noise)
 	r.process(f)
 
 	r.sampler(f)

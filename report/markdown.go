@@ -63,6 +63,9 @@ func (m *markdown) single(r *Run, o Options) {
 	m.row("program", mark+energy(t.ProgramEnergyJ), span(t.ProgramEnergyLoJ, t.ProgramEnergyHiJ), kind)
 	m.row("machine", mark+energy(t.EnergyJ), span(t.LoJ, t.HiJ), kind)
 	m.line("\n%s, %s on average, exit status %d. Source: %s\n", seconds(t.WallDurationS), watts(t.AvgPowerW), r.Process.ExitStatus, escape.Replace(t.Source))
+	if t.Noise != nil {
+		m.line("Noise: %s\n", escape.Replace(t.Noise.line(mark)))
+	}
 	shown := len(r.Functions)
 	if !o.Verbose {
 		shown = min(shown, rows)

@@ -146,6 +146,7 @@ type Task struct {
 	// failed, error or skipped, the worst of Runs runs.
 	Status string `json:"status,omitempty"`
 	Runs   int    `json:"runs,omitempty"`
+	Noise  *Noise `json:"noise,omitempty"`
 	Provenance
 }
 
@@ -169,7 +170,9 @@ type Totals struct {
 	DomainsPowerW        map[string]float64 `json:"domains_power_w"`
 	SampleIntervalMs     float64            `json:"sample_interval_ms"`
 	WorstWithinTaskCVPct *float64           `json:"worst_within_task_power_cv_percent"`
-	NoiseWarnings        []string           `json:"noise_warnings"`
+	NoiseWarnings        []NoiseWarning     `json:"noise_warnings"`
+	Noise                *Noise             `json:"noise,omitempty"`
+	NoiseLimits          *NoiseLimits       `json:"noise_limits,omitempty"`
 }
 
 // Function is what one function used. Self is without what it called,

@@ -85,6 +85,9 @@ func (p *printer) headline(r *Run) {
 		cpu = "?"
 	}
 	p.line("Time     %s   Power  %s   CPU  %s", seconds(t.DurationS), power, cpu)
+	if t.Noise != nil {
+		p.line("Noise    %s", p.paint(dim, t.Noise.line(r.mark())))
+	}
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}

@@ -77,7 +77,7 @@ function ledger(run) {
 }
 
 function details(run) {
-  const m = run.meta, s = run.sampler, c = run.channel, p = run.process;
+  const m = run.meta, s = run.sampler, c = run.channel, p = run.process, noise = run.totals.noise;
   const line = (name, value) => value === '' || value === null || value === undefined ? null : el('tr', {}, el('th', { scope: 'row' }, name), el('td', {}, String(value)));
   const domains = Object.keys(m.domain_topology).sort().map((id) => {
     const d = m.domain_topology[id];
@@ -93,6 +93,9 @@ function details(run) {
         line('domains', domains.join(', ')), line('processor time by', p.cpu_method), line('most memory', p.max_rss_bytes ? (p.max_rss_bytes / 1048576).toFixed(1) + ' MiB' : null))),
       el('table', { class: 'pairs' }, el('caption', {}, 'Measuring'), el('tbody', {},
         line('samples', text(figure.count(s.samples))), line('every', s.interval_ms + ' ms'), line('late', text(figure.count(s.missed_deadlines))), line('gaps', s.gaps),
+        noise && noise.power_cv_percent !== null ? line('power of the machine', `${mark(run)}${text(figure.power(noise.power_mean_w))} ± ${text(figure.percent(noise.power_cv_percent))}`) : null,
+        noise ? line('noise', noise.quality === null ? '?' : noise.quality) : null,
+        noise ? line('samples missing', `${noise.samples_expected - noise.samples_captured} of ${noise.samples_expected}`) : null,
         line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), line('threads', c.threads),
         line('runtime', c.native ? 'native' : 'pure'), line('cg\u2019s processor time', text(figure.time(s.own_cpu_s)))))),
     run.skipped.length ? el('details', {}, el('summary', {}, `${run.skipped.length} files or functions without checkpoints`),
