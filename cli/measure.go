@@ -133,6 +133,8 @@ func runMeasure(c *cli.Context) error {
 	var prepared *prepared
 	var outcome *measure.Outcome
 	var method string
+	var base *measure.Baseline
+	var unused bool
 	for again := true; again; {
 		run = report.Start(string(o.granularity), lang.Name, os.Args, Version)
 		if prepared, err = prepare(ctx, lang, target, o, dir); err != nil {
@@ -141,6 +143,12 @@ func runMeasure(c *cli.Context) error {
 		defer prepared.close()
 		if ctx.Err() != nil {
 			return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
+		}
+		if base == nil && !unused {
+			if base, unused, err = machine.idle(ctx, o.interval, o.baseline); err != nil {
+				return err
+			}
+			unused = unused || o.baseline == 0
 		}
 		account := nemb.NewAccount()
 		defer account.Close()
@@ -155,7 +163,7 @@ func runMeasure(c *cli.Context) error {
 		}
 		outcome, err = measure.Run(measure.Config{
 			Command: command, Sensors: machine.found.Sensors, Account: account, Interval: o.interval,
-			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server),
+			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server), Baseline: base,
 		})
 		if err != nil {
 			return refused(err)
@@ -167,7 +175,7 @@ func runMeasure(c *cli.Context) error {
 		}
 	}
 	run.Finish(machine.facts(prepared.facts(outcome, report.Facts{
-		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented, Noise: o.noise,
+		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented, Noise: o.noise, NoBaseline: unused && o.baseline > 0,
 	})))
 	err = out.write(run, c.Bool("verbose"))
 	if drawn := plot.export(picture, run); err == nil {
@@ -249,6 +257,7 @@ type options struct {
 	timeAll      bool
 	command      launcher.Cmd
 	noise        *report.NoiseLimits
+	baseline     time.Duration
 }
 
 func measureOptions(c *cli.Context) (o options, err error) {
@@ -262,6 +271,9 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	var ok bool
 	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
 		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))
+	}
+	if o.baseline, err = baselineTime(c.String("baseline")); err != nil {
+		return o, fail(statusUsage, "--baseline: %w", err)
 	}
 	if o.noise, err = noiseLimits(c); err != nil {
 		return o, err

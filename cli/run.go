@@ -87,6 +87,9 @@ type series struct {
 	log           string // standard error of the last run
 	progress      bool
 	noise         *report.NoiseLimits
+	baseline      time.Duration
+	base          *measure.Baseline // what came of it
+	unused        bool
 }
 
 func runRepeated(c *cli.Context) error {
@@ -116,6 +119,9 @@ func runRepeated(c *cli.Context) error {
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 
+	if s.base, s.unused, err = s.machine.idle(ctx, s.interval, s.baseline); err != nil {
+		return err
+	}
 	result, stopped := s.run(ctx)
 	if result == nil {
 		return stopped
@@ -189,6 +195,9 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		return nil, fail(statusUsage, "-w: %d is no number of runs: use 0 or more", s.warmup)
 	}
 	var err error
+	if s.baseline, err = baselineTime(c.String("baseline")); err != nil {
+		return nil, fail(statusUsage, "--baseline: %w", err)
+	}
 	if s.noise, err = noiseLimits(c); err != nil {
 		return nil, err
 	}
@@ -238,7 +247,7 @@ rounds:
 			c := &result.Commands[i]
 			c.Measurements = append(c.Measurements, run.Measured(round, round < s.warmup))
 			c.Backend.Name, c.Backend.Kind = run.Totals.Source, run.Totals.Kind
-			result.Meta = run.Meta
+			result.Meta, result.Baseline = run.Meta, run.Baseline
 			for _, w := range run.Warnings {
 				if !slices.ContainsFunc(result.Warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
 					result.Warnings = append(result.Warnings, w)
@@ -336,12 +345,12 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	account := nemb.NewAccount()
 	defer account.Close()
 	run := report.Start("coarse", "", os.Args, Version)
-	outcome, err := measure.Run(measure.Config{Command: command, Sensors: s.machine.found.Sensors, Account: account, Interval: s.interval})
+	outcome, err := measure.Run(measure.Config{Command: command, Sensors: s.machine.found.Sensors, Account: account, Interval: s.interval, Baseline: s.base})
 	if err != nil {
 		return nil, refused(err)
 	}
 	run.Finish(s.machine.facts(report.Facts{
-		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval, Noise: s.noise,
+		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval, Noise: s.noise, NoBaseline: s.unused,
 	}))
 	return run, nil
 }

@@ -36,6 +36,8 @@ type Config struct {
 	// Small tells whether a site may be counted instead of timed once it is
 	// called often; nil if none may.
 	Small func(checkpoint.SiteID) bool
+	// Baseline is the machine's idle power, nil where it was not measured.
+	Baseline *Baseline
 }
 
 // A small function is demoted when it has been called this often, and its calls
@@ -61,6 +63,7 @@ type Outcome struct {
 	BlockSites []checkpoint.Site // set when the functions come from the blocks
 	Lost       uint64
 	Waits      uint64
+	Baseline   *Baseline
 	Damage     string // what no writer can have written into the channel
 }
 
@@ -86,7 +89,8 @@ func Run(c Config) (*Outcome, error) {
 		return nil, err
 	}
 	defer sampler.Close()
-	o.Domains = sampler.Domains()
+	o.Domains, o.Baseline = sampler.Domains(), c.Baseline
+	o.Baseline.set(o.Domains)
 	sampler.Share() // where that is not possible, others do without
 	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, recording: nemb.Recording{Domains: o.Domains}}
 	r.attributor.MaxDepth = c.MaxDepth
@@ -255,6 +259,7 @@ func (r *recorder) finish() {
 		}
 	}
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
+	o.Baseline.set(o.Domains)
 	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps, Interval: r.recording.Interval()}
 }
 

@@ -55,8 +55,10 @@ type Domain struct {
 	// shows more is taken in the wrong unit. 0 where nothing is known.
 	Most float64
 	// Base is the power in watts that the domain draws with idle processors,
-	// where a model tells it; 0 where it is not known.
-	Base float64
+	// where a model tells it or it was measured before the run; 0 where it is
+	// not known. BaseLo and BaseHi bound one that was measured, with BaseHi
+	// above 0.
+	Base, BaseLo, BaseHi float64
 	// IdleShare is the part of its full power that the domain draws with idle
 	// processors, as published for machines of its age, and IdleShareMost what
 	// nine in ten stay below: they set idle energy aside where Base is not

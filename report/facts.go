@@ -41,6 +41,7 @@ type Facts struct {
 	Interval        time.Duration
 	Instrumented    bool         // the program bears its own checkpoints
 	Noise           *NoiseLimits // nil for the default
+	NoBaseline      bool         // an idle power was asked for, and no sensor measures one
 }
 
 // Span is what a program told of a task.
@@ -121,6 +122,7 @@ func (r *Run) Finish(f Facts) {
 			tests[i].Status, tests[i].Runs = how.Status, how.Runs
 		}
 	}
+	r.baseline(o.Baseline)
 	r.noise(o.Series, f.Interval, f.Noise)
 	r.process(f)
 
@@ -240,6 +242,9 @@ func (r *Run) warnings(f Facts) {
 			text += "; the processor is not in cg's table, which makes it that wide (cg calibrate narrows it)"
 		}
 		r.Warn("estimated", text)
+	}
+	if f.NoBaseline {
+		r.Warn("baseline-unused", "--baseline: nothing measures energy here, and the estimate has its idle power from its model: nothing was waited for")
 	}
 	if len(f.Denied) > 0 {
 		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; "))

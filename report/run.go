@@ -71,6 +71,7 @@ type Run struct {
 	Channel   Channel    `json:"channel"`
 	Skipped   []Skip     `json:"skipped"`
 	Warnings  []Warning  `json:"warnings"`
+	Baseline  *Baseline  `json:"baseline,omitempty"`
 	// SHA256 is the digest of this run's JSON without spaces and with "" here:
 	// it tells whether the file is as it was written.
 	SHA256 string `json:"sha256"`
@@ -238,6 +239,8 @@ type Line struct {
 	EnergyJ      Joules            `json:"energy_j"`
 	SharePercent float64           `json:"share_percent"`
 	Domains      map[string]Joules `json:"domains"`
+	// Source is baseline for the idle line of a power that was measured before.
+	Source string `json:"source,omitempty"`
 }
 
 // Process is how the program ended and what it used.

@@ -88,6 +88,9 @@ func (p *printer) headline(r *Run) {
 	if t.Noise != nil {
 		p.line("Noise    %s", p.paint(dim, t.Noise.line(r.mark())))
 	}
+	if r.Baseline != nil {
+		p.line("Baseline %s", p.paint(dim, r.Baseline.line()))
+	}
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
@@ -235,8 +238,11 @@ func (p *printer) ledger(r *Run) {
 		if l.EnergyJ == 0 && !always[l.Name] && !p.Verbose {
 			continue
 		}
-		e := l.EnergyJ
-		p.line("%s  %s  %s", pad(l.Name, width), left(mark+energy(&e), 10), left(fmt.Sprintf("%.1f %%", l.SharePercent), 7))
+		e, source := l.EnergyJ, ""
+		if l.Source != "" {
+			source = "  (" + l.Source + ")"
+		}
+		p.line("%s  %s  %s%s", pad(l.Name, width), left(mark+energy(&e), 10), left(fmt.Sprintf("%.1f %%", l.SharePercent), 7), source)
 	}
 	if r.Totals.EnergyJ != nil {
 		p.line("%s  %s  %s", pad("total", width), left(mark+energy(r.Totals.EnergyJ), 10), left("100 %", 7))

@@ -20,6 +20,7 @@ func (r *Run) Check() []string {
 	c.tasks(r)
 	c.samples(r)
 	c.noise(r)
+	c.baseline(r)
 	if digest, err := r.digest(); r.SHA256 != "" && (err != nil || digest != r.SHA256) {
 		c.fault("sha256", "the file is not as it was written: its digest is %s, not %s", digest, r.SHA256)
 	}

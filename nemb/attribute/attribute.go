@@ -128,6 +128,7 @@ type Attributor struct {
 	rest    float64 // program time outside the followed threads, envelope
 	covered float64 // program time of the followed threads
 	books   []book
+	owed    []float64 // per domain: see base
 
 	// Of the open window, see parts.
 	sites     map[checkpoint.SiteID]sitePart

@@ -122,6 +122,9 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 // bound, the largest share that is common the other.
 func (a *Attributor) idle(d int, e nemb.Energy, wall, busy float64) (idle nemb.Energy, lo, hi float64) {
 	domain := a.domains[d]
+	if domain.BaseHi > 0 {
+		return a.base(d, e, wall)
+	}
 	if domain.Base > 0 {
 		return min(e, nemb.Energy(math.Round(domain.Base*wall*1e-3))), 1, 1 // W * ns = 1e-9 J = 1e-3 uJ
 	}

@@ -69,7 +69,7 @@ function ledgerBar(run) {
 function ledger(run) {
   if (!run.ledger.length) return null;
   const m = mark(run);
-  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, ledgerTitle[l.name])),
+  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, l.source === 'baseline' ? 'drawn whoever runs, as measured before the run' : ledgerTitle[l.name])),
     el('td', {}, number(figure.energy(l.energy_j), m)), el('td', {}, number(figure.percent(l.share_percent))));
   return section('ledger', 'Where the energy of the machine went', null, ledgerBar(run),
     el('table', { class: 'ledger' }, el('tbody', {}, run.ledger.filter((l) => l.energy_j > 0 || l.name !== 'unattributed').map(row)),
@@ -93,6 +93,7 @@ function details(run) {
         line('domains', domains.join(', ')), line('processor time by', p.cpu_method), line('most memory', p.max_rss_bytes ? (p.max_rss_bytes / 1048576).toFixed(1) + ' MiB' : null))),
       el('table', { class: 'pairs' }, el('caption', {}, 'Measuring'), el('tbody', {},
         line('samples', text(figure.count(s.samples))), line('every', s.interval_ms + ' ms'), line('late', text(figure.count(s.missed_deadlines))), line('gaps', s.gaps),
+        run.baseline ? line('idle power', Object.entries(run.baseline.domains).filter(([, d]) => d.top_level).map(([id, d]) => `${id} ${text(figure.power(d.power_w))}`).join(', ') + (run.baseline.idle ? '' : ' (not idle)')) : null,
         noise && noise.power_cv_percent !== null ? line('power of the machine', `${mark(run)}${text(figure.power(noise.power_mean_w))} ± ${text(figure.percent(noise.power_cv_percent))}`) : null,
         noise ? line('noise', noise.quality === null ? '?' : noise.quality) : null,
         noise ? line('samples missing', `${noise.samples_expected - noise.samples_captured} of ${noise.samples_expected}`) : null,
