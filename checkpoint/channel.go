@@ -104,7 +104,7 @@ type chunk struct {
 	seq                  uint64
 	tick                 uint64
 	pid, tid             uint32
-	flags, _             uint32
+	flags, cost          uint32
 	parentPID, parentTID uint32
 	forkTick             uint64
 	lost                 uint64
@@ -130,6 +130,9 @@ type Run struct {
 	Start Tick
 	// Words are raw words in the order of writing; none is 0.
 	Words []uint64
+	// Cost is the time in ticks that each of them took its thread, half of it
+	// before the word's tick and half after; 0 where the writer does not tell.
+	Cost float64
 	// Strands is set where strand words tell whose stack the words belong to.
 	// Image is set with First when the program has just begun: the strands of
 	// an earlier program of this process are gone.
@@ -486,6 +489,7 @@ func (c *Channel) drain(fold func(Run) int) int {
 			Words:  words,
 			Last:   done && from+n < chunkWords,
 		}
+		run.Cost = c.cost(h)
 		run.Strands = h.flags&flagFollow != 0
 		if from == 0 {
 			run.Image = h.flags&flagImage != 0
@@ -533,6 +537,28 @@ func (c *Channel) takeApart(sums []uint64) []uint64 {
 		c.apart = append(c.apart, uint64(at)<<tickShift|bits)
 	}
 	return c.apart
+}
+
+// mostCost is more than an event takes, in nanoseconds.
+const mostCost = 1e6
+
+// cost is what a chunk's writer says an event takes, in ticks.
+func (c *Channel) cost(h *chunk) float64 {
+	rate := 1.0 // ticks per nanosecond
+	if c.clock != Monotonic {
+		rate = float64(atomic.LoadUint64(&c.head.rate)) / (1 << 32)
+		if rate <= 0 && c.latest.nanos > c.began.nanos {
+			rate = float64(c.latest.tick-c.began.tick) / float64(c.latest.nanos-c.began.nanos)
+		}
+	}
+	cost := float64(h.cost) / 16
+	if h.flags&flagSums != 0 {
+		cost *= rate
+	}
+	if cost > mostCost*max(rate, 1) {
+		return 0
+	}
+	return cost
 }
 
 func (c *Channel) tickAt(nanos uint64) Tick {
