@@ -76,6 +76,7 @@ type thread struct {
 	known   bool    // cpu has been read
 	credit  float64 // nanoseconds it was there and is not told to have used, yet
 	ended   bool
+	cost    checkpoint.Tick // of an event
 	// In the open window, what it used is a guess for its sites alone.
 	sitesOnly bool
 	sites     []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
@@ -109,6 +110,7 @@ type Attributor struct {
 	batch   batch
 	spare   []*strand
 	demoted map[checkpoint.SiteID]bool
+	probe   int32                                 // the node of what checkpoints cost, 0 until there is one
 	met     map[checkpoint.SiteID]checkpoint.Tick // when a site was entered for the first time
 	at      checkpoint.Tick                       // of the word being folded, where it is on a new path
 
@@ -295,6 +297,7 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 		a.end(t, r.Last)
 		return 0
 	}
+	t.cost = checkpoint.Tick(r.Cost + .5)
 	at := checkpoint.Extend(r.Words[0]>>24, now)
 	if at < r.Start { // the reader was stopped for longer than 40 bits last
 		at = r.Start
@@ -331,6 +334,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 	taken := len(words)
 	var backwards uint64
 	limited := a.MaxDepth > 0
+	cost, over := uint64(t.cost), uint64(0)
 
 	for i, w := range words {
 		at := high | checkpoint.Tick(w>>24)
@@ -351,7 +355,11 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		if n.ticks == 0 {
 			a.touched = append(a.touched, top)
 		}
-		n.ticks += uint64(at - last)
+		// Of the time between two events one half of each is theirs.
+		d := uint64(at - last)
+		c := min(d, cost)
+		n.ticks += d - c
+		over += c
 		last = at
 		site := checkpoint.SiteID(w) & (checkpoint.SiteLimit - 1)
 		kind := checkpoint.Kind(w >> 21 & 7)
@@ -423,6 +431,9 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		}
 	}
 	t.stack, t.top, t.last = stack, top, last
+	if over > 0 {
+		a.probed(t, over)
+	}
 	a.Stats.Events += uint64(taken)
 	a.Stats.Backwards += backwards
 	a.flush(t)

@@ -110,7 +110,7 @@ func FuzzAttributor(f *testing.F) {
 					Thread: checkpoint.Thread{PID: uint32(h.next(1) % 3), TID: uint32(h.next(1) % 4)},
 					First:  flags&1 != 0, Last: flags&2 != 0, Strands: flags&4 != 0, Image: flags&8 != 0, Forked: flags&16 != 0,
 					Parent: checkpoint.Thread{PID: 1, TID: uint32(h.next(1) % 4)}, ForkTick: checkpoint.Tick(h.number(1 << 50)),
-					Start: checkpoint.Tick(h.number(1 << 50)), Lost: h.next(1) / 128,
+					Start: checkpoint.Tick(h.number(1 << 50)), Lost: h.next(1) / 128, Cost: float64(h.number(1 << 12)),
 				}
 				for range h.next(1) % 16 {
 					w := h.next(8)
