@@ -20,6 +20,7 @@ const (
 	LineOther          = "other processes"
 	LineIdle           = "idle"
 	LineOwn            = "cg"
+	LineCheckpoints    = "checkpoints"
 	LineUnattributed   = "unattributed"
 )
 
@@ -81,6 +82,9 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
 		line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
 		line(LineOwn, func(l attribute.Ledger) nemb.Energy { return l.Own })
+		if result.Checkpoints > 0 {
+			line(LineCheckpoints, func(l attribute.Ledger) nemb.Energy { return l.Checkpoints })
+		}
 		line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
 	}
 
@@ -155,6 +159,15 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.quality(domains, kind, total)
 
 	stats := result.Stats
+	if result.Checkpoints > 0 {
+		r.Channel.Cost = &CheckpointCost{TimeS: result.Checkpoints.Seconds(), CPUTimeS: result.CheckpointCPU.Seconds()}
+		if stats.Events > 0 {
+			r.Channel.Cost.EventNs = float64(result.Checkpoints) / float64(stats.Events)
+		}
+		if known {
+			r.Channel.Cost.EnergyJ = joules(total.Checkpoints)
+		}
+	}
 	r.Channel.Events, r.Channel.Threads = stats.Events, stats.Threads
 	r.Channel.Unwound, r.Channel.OpenAtEnd, r.Channel.Backwards = stats.Unwound, stats.OpenAtEnd, stats.Backwards
 	if !total.Balanced() {

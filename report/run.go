@@ -294,6 +294,17 @@ type Channel struct {
 	Unwound   uint64 `json:"unwound"`
 	OpenAtEnd uint64 `json:"open_at_end"`
 	Backwards uint64 `json:"backwards"`
+	// Cost is what the checkpoints took from the program, where its runtime has
+	// measured it. It is in the ledger's line of their own, and in no function.
+	Cost *CheckpointCost `json:"cost,omitempty"`
+}
+
+// CheckpointCost is the time and energy of checkpoints.
+type CheckpointCost struct {
+	EventNs  float64 `json:"event_ns"` // the mean of one
+	TimeS    float64 `json:"time_s"`   // of their threads
+	CPUTimeS float64 `json:"cpu_time_s"`
+	EnergyJ  *Joules `json:"energy_j"`
 }
 
 // Skip is a file that ran without checkpoints.

@@ -267,6 +267,13 @@ func (p *printer) notes(r *Run) {
 		}
 		p.note(dim, "sampler", text)
 	}
+	if c := r.Channel.Cost; c != nil {
+		text := fmt.Sprintf("%s events of %s each took %s from the program", count(r.Channel.Events), seconds(c.EventNs*1e-9), seconds(c.TimeS))
+		if c.EnergyJ != nil {
+			text += " and " + r.mark() + energy(c.EnergyJ)
+		}
+		p.note(dim, "checkpoints", text+", which is in no function")
+	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)
 	}

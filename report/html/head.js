@@ -46,7 +46,7 @@ function warnings(run) {
 }
 
 const ledgerClass = {
-  functions: 'l1', uninstrumented: 'l2', 'other processes': 'l3', idle: 'l4', cg: 'l5', unattributed: 'l6',
+  functions: 'l1', uninstrumented: 'l2', 'other processes': 'l3', idle: 'l4', cg: 'l5', checkpoints: 'l7', unattributed: 'l6',
 };
 const ledgerTitle = {
   functions: 'the sum of the self energies of functions',
@@ -54,6 +54,7 @@ const ledgerTitle = {
   'other processes': 'everybody else on the machine, meanwhile',
   idle: 'drawn whoever runs',
   cg: 'the measuring itself',
+  checkpoints: 'what telling calls cost the program; in none of its functions',
   unattributed: 'read after a failed reading at the end',
 };
 
@@ -97,7 +98,7 @@ function details(run) {
         noise && noise.power_cv_percent !== null ? line('power of the machine', `${mark(run)}${text(figure.power(noise.power_mean_w))} ± ${text(figure.percent(noise.power_cv_percent))}`) : null,
         noise ? line('noise', noise.quality === null ? '?' : noise.quality) : null,
         noise ? line('samples missing', `${noise.samples_expected - noise.samples_captured} of ${noise.samples_expected}`) : null,
-        line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), line('threads', c.threads),
+        line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), c.cost ? line('a checkpoint takes', `${c.cost.event_ns.toFixed(0)} ns`) : null, line('threads', c.threads),
         line('runtime', c.native ? 'native' : 'pure'), line('cg\u2019s processor time', text(figure.time(s.own_cpu_s)))))),
     run.skipped.length ? el('details', {}, el('summary', {}, `${run.skipped.length} files or functions without checkpoints`),
       el('ul', { class: 'skipped' }, run.skipped.map((k) => el('li', {}, el('code', {}, k.file), ' ', k.reason)))) : null);
