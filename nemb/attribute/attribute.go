@@ -357,15 +357,15 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		}
 		// Of the time between two events one half of each is theirs.
 		d := uint64(at - last)
-		c := min(d, cost)
-		n.ticks += d - c
-		over += c
+		if d > cost {
+			n.ticks += d - cost
+			over += cost
+		} else {
+			over += d
+		}
 		last = at
 		site := checkpoint.SiteID(w) & (checkpoint.SiteLimit - 1)
 		kind := checkpoint.Kind(w >> 21 & 7)
-		if site == 0 && kind != checkpoint.Fork { // no checkpoint writes it
-			continue
-		}
 		if limited && a.deeper(t, kind, site) {
 			continue
 		}
@@ -374,6 +374,9 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			stack = append(stack, top)
 			if n.childSite == site && n.child >= 0 {
 				top = n.child
+			} else if site == 0 { // no checkpoint writes it
+				stack = stack[:len(stack)-1]
+				continue
 			} else {
 				a.at = at
 				top = a.path(top, site)
@@ -411,13 +414,16 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			s.open++
 			s.out += a.since(at)
 		case checkpoint.Resume:
+			if site == 0 {
+				continue
+			}
 			stack = append(stack, top)
 			top = a.path(top, site)
 			nodes = a.nodes
 			a.resumed(site, at)
 		case checkpoint.Unwind:
 			t.stack, t.top = stack, top
-			if n.site != site && !a.unwindTo(t, site) {
+			if site != 0 && n.site != site && !a.unwindTo(t, site) {
 				t.push(a.path(t.top, site))
 				nodes = a.nodes
 				a.back(site, at)
