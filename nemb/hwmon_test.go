@@ -3,6 +3,7 @@ package nemb
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -280,5 +281,69 @@ func TestBattery(t *testing.T) {
 	// A battery that does not answer is broken.
 	if _, err := Discover(supply(t, map[string]string{bat + "status": "Discharging\n", bat + "power_now": "x\n"}), nil); err == nil || !strings.Contains(err.Error(), "power_now") {
 		t.Error(err)
+	}
+}
+
+// A domain that is the sum of several meters is told whole or not at all: what
+// is left of it would be a wrong figure.
+func TestHwmonPartOfASum(t *testing.T) {
+	altra := "smpro_hwmon: power1_input=40000000, power1_label=power1 CORE VRD, power2_input=%s, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1, power4_input=6000000, power4_label=power4 DIMM VRD2"
+	xgene := "apm_xgene: power1_input=%s, power1_label=CPU power, power2_input=3000000, power2_label=IO power"
+	for _, tt := range []struct {
+		name, chip, broken string
+		ids                string
+		note               string
+	}{
+		{"Altra", altra, "odd", "dram-0", "package-0: left out: "},
+		{"Altra, the file is empty", altra, "", "dram-0", "package-0: left out: "},
+		{"X-Gene", xgene, "odd", "", ""},
+	} {
+		sensors, err := openHwmon(chips(t, fmt.Sprintf(tt.chip, tt.broken)))
+		var ids, notes []string
+		for _, s := range sensors {
+			for _, d := range s.Domains() {
+				ids = append(ids, d.ID)
+			}
+			for _, n := range s.(interface{ seen() []Note }).seen() {
+				notes = append(notes, n.Text)
+			}
+			s.Close()
+		}
+		if got := strings.Join(ids, " "); got != tt.ids || (err != nil) != (tt.ids == "") {
+			t.Errorf("%s: %q, %v, want %q", tt.name, got, err, tt.ids)
+		}
+		if got := strings.Join(notes, "; "); !strings.Contains(got, tt.note) || strings.Count(got, "package-0") > 1 {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+		if err != nil && !strings.Contains(err.Error(), "package-0: left out: ") {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
+// The same where a meter may not be read: the whole domain is denied.
+func TestHwmonDeniedPartOfASum(t *testing.T) {
+	root := chips(t, "smpro_hwmon: power1_input=40000000, power1_label=power1 CORE VRD, power2_input=20000000, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1")
+	defer func(was func(string) (*gauge, error)) { openMeter = was }(openMeter)
+	openMeter = func(path string) (*gauge, error) {
+		if strings.HasSuffix(path, "power2_input") {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+		}
+		return openGauge(path, 1e-6)
+	}
+	sensors, err := openHwmon(root)
+	var denied *Denied
+	if !errors.As(err, &denied) || strings.Join(denied.Domains, " ") != "package-0" || !strings.Contains(denied.Fix, "power2_input") {
+		t.Errorf("%v", err)
+	}
+	if len(sensors) != 1 || len(sensors[0].Domains()) != 1 || sensors[0].Domains()[0].ID != "dram-0" {
+		t.Errorf("%+v", sensors)
+	}
+	dst := make([]Energy, 1)
+	if err := sensors[0].Read(dst); err != nil {
+		t.Error(err)
+	}
+	for _, s := range sensors {
+		s.Close()
 	}
 }
