@@ -266,13 +266,42 @@ func TestBattery(t *testing.T) {
 		t.Fatalf("%+v, %v", charge, err)
 	}
 	defer charge.Close()
-	for text, want := range map[string]Energy{"41230000\n": 0, "41220000\n": 36e6} {
-		files(t, root, map[string]string{bat + "energy_now": text})
-		if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != want {
-			t.Errorf("%q: %d uJ, %v", text, dst[0], err)
+	start := Energy(integralStart(1))
+	for _, step := range []struct {
+		text string
+		want Energy
+	}{{"41230000\n", 0}, {"41220000\n", 36e6}} {
+		files(t, root, map[string]string{bat + "energy_now": step.text})
+		if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != start+step.want {
+			t.Errorf("%q: %d uJ, %v", step.text, dst[0], err)
 		}
 	}
-	for file, text := range map[string]string{"energy_now": "41240000\n", "status": "Full\n"} {
+	// Time on mains tells nothing: the counter starts over, below all before,
+	// though the charge was held.
+	files(t, root, map[string]string{bat + "status": "Not charging\n"})
+	if err := charge.Sensors[0].Read(dst); err == nil {
+		t.Error("a battery that is held is a reading")
+	}
+	files(t, root, map[string]string{bat + "status": "Discharging\n"})
+	for _, step := range []struct {
+		text string
+		want Energy
+	}{{"41220000\n", 0}, {"41210000\n", 36e6}} {
+		files(t, root, map[string]string{bat + "energy_now": step.text})
+		if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != Energy(integralStart(2))+step.want {
+			t.Errorf("after mains, %q: %d uJ, %v", step.text, dst[0], err)
+		}
+	}
+	// More in it than before is a charge that nobody saw: that reading fails,
+	// and the next starts over.
+	files(t, root, map[string]string{bat + "energy_now": "49000000\n"})
+	if err := charge.Sensors[0].Read(dst); err == nil {
+		t.Error("a charge that rose is a reading")
+	}
+	if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != Energy(integralStart(3)) {
+		t.Errorf("%d uJ, %v", dst[0], err)
+	}
+	for file, text := range map[string]string{"energy_now": "49240000\n", "status": "Full\n"} {
 		files(t, root, map[string]string{bat + file: text})
 		if err := charge.Sensors[0].Read(dst); err == nil {
 			t.Errorf("%s %q is a reading", file, text)
