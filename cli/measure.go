@@ -73,7 +73,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			sysrootFlag(),
-		}, interpreters...),
+		}, append(noiseFlags(), interpreters...)...),
 		Action: runMeasure,
 	}
 }
@@ -146,6 +146,8 @@ func runMeasure(c *cli.Context) error {
 	var prepared *prepared
 	var outcome *measure.Outcome
 	var method string
+	var base *measure.Baseline
+	var unused bool
 	for again := true; again; {
 		run = report.Start(string(o.granularity), lang.Name, os.Args, Version)
 		if prepared, err = prepare(ctx, lang, target, o, dir); err != nil {
@@ -156,6 +158,12 @@ func runMeasure(c *cli.Context) error {
 			return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
 		}
 		os.Stderr.Write(prepared.command.Said)
+		if base == nil && !unused {
+			if base, unused, err = machine.idle(ctx, o.interval, o.baseline); err != nil {
+				return err
+			}
+			unused = unused || o.baseline == 0
+		}
 		account := nemb.NewAccount()
 		defer account.Close()
 		account.Classify(background(lang))
@@ -174,7 +182,7 @@ func runMeasure(c *cli.Context) error {
 		outcome, err = measure.Run(measure.Config{
 			Events: writer, Names: prepared.server.Sites,
 			Command: command, Sensors: machine.found.Sensors, Account: account, Interval: o.interval,
-			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server),
+			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server), Baseline: base,
 		})
 		if err != nil {
 			return refused(err)
@@ -187,6 +195,7 @@ func runMeasure(c *cli.Context) error {
 	}
 	run.Finish(machine.facts(prepared.facts(outcome, report.Facts{
 		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented, Source: sourceFile,
+		Noise: o.noise, NoBaseline: unused && o.baseline > 0,
 	})))
 	log.end(run, outcome)
 	err = out.write(run, c.Bool("verbose"))
@@ -268,6 +277,8 @@ type options struct {
 	maxDepth     int
 	timeAll      bool
 	command      launcher.Cmd
+	noise        *report.NoiseLimits
+	baseline     time.Duration
 }
 
 func measureOptions(c *cli.Context) (o options, err error) {
@@ -281,6 +292,12 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	var ok bool
 	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
 		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))
+	}
+	if o.baseline, err = baselineTime(c.String("baseline")); err != nil {
+		return o, fail(statusUsage, "--baseline: %w", err)
+	}
+	if o.noise, err = noiseLimits(c); err != nil {
+		return o, err
 	}
 	if o.command.Timeout, err = duration(c.String("timeout")); err != nil {
 		return o, fail(statusUsage, "--timeout: %w", err)

@@ -40,6 +40,8 @@ type Config struct {
 	// Events gets every word, if it is not nil; Names tells it the sites so far.
 	Events *events.Writer
 	Names  func() []checkpoint.Site
+	// Baseline is the machine's idle power, nil where it was not measured.
+	Baseline *Baseline
 }
 
 // A small function is demoted when it has been called this often, and its calls
@@ -66,6 +68,8 @@ type Outcome struct {
 	Lost       uint64
 	Waits      uint64
 	EventFault error // that ended the log of events
+	Baseline   *Baseline
+	Damage     string // what no writer can have written into the channel
 }
 
 // The pump looks at the channel this often: often enough for the ring at the
@@ -90,9 +94,10 @@ func Run(c Config) (*Outcome, error) {
 		return nil, err
 	}
 	defer sampler.Close()
-	o.Domains = sampler.Domains()
+	o.Domains, o.Baseline = sampler.Domains(), c.Baseline
+	o.Baseline.set(o.Domains)
 	sampler.Share() // where that is not possible, others do without
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, events: c.Events, names: c.Names}
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, events: c.Events, names: c.Names, recording: nemb.Recording{Domains: o.Domains}}
 	r.attributor.MaxDepth = c.MaxDepth
 
 	if c.Merge {
@@ -155,7 +160,7 @@ type recorder struct {
 	pair       time.Duration // what two readings of the clock take
 	events     *events.Writer
 	names      func() []checkpoint.Site
-	mu         sync.Mutex    // blocks come from the launcher's goroutine
+	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
 func (r *recorder) pump(stop <-chan struct{}) {
@@ -276,7 +281,7 @@ func (r *recorder) finish() {
 		o.EventFault = r.events.Close()
 	}
 	if r.channel != nil {
-		o.Lost, o.Waits = r.channel.Lost(), r.channel.Waits()
+		o.Lost, o.Waits, o.Damage = r.channel.Lost(), r.channel.Waits(), r.channel.Damage()
 	}
 	o.Attributed = r.attributor.Finish()
 	for _, site := range r.demoted {
@@ -287,7 +292,8 @@ func (r *recorder) finish() {
 		}
 	}
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
-	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps}
+	o.Baseline.set(o.Domains)
+	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps, Interval: r.recording.Interval()}
 }
 
 // useBlocks takes the functions from the blocks of a program that bears its

@@ -42,7 +42,9 @@ type Facts struct {
 	Instrumented    bool // the program bears its own checkpoints
 	// Source reads a file of the program and tells when it was changed; nil leaves
 	// the digests of texts out.
-	Source func(file string) ([]byte, time.Time, error)
+	Source     func(file string) ([]byte, time.Time, error)
+	Noise      *NoiseLimits // nil for the default
+	NoBaseline bool         // an idle power was asked for, and no sensor measures one
 }
 
 // Span is what a program told of a task.
@@ -124,6 +126,8 @@ func (r *Run) Finish(f Facts) {
 			tests[i].Status, tests[i].Runs = how.Status, how.Runs
 		}
 	}
+	r.baseline(o.Baseline)
+	r.noise(o.Series, f.Interval, f.Noise)
 	r.process(f)
 
 	r.sampler(f)
@@ -243,6 +247,9 @@ func (r *Run) warnings(f Facts) {
 		}
 		r.Warn("estimated", text)
 	}
+	if f.NoBaseline {
+		r.Warn("baseline-unused", "--baseline: nothing measures energy here, and the estimate has its idle power from its model: nothing was waited for")
+	}
 	if len(f.Denied) > 0 {
 		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; "))
 	}
@@ -276,6 +283,7 @@ func (r *Run) warnings(f Facts) {
 	if o.Waits > 0 {
 		r.Warn("channel-waits", fmt.Sprintf("threads of the program stood still %d times until cg had read their checkpoints: give the run another processor, or leave out hot functions with --exclude", o.Waits))
 	}
+	r.damaged(o)
 	if n := o.Attributed.Stats.Backwards; n > 1000 && n > o.Attributed.Stats.Events/1000 {
 		r.Warn("clock-backwards", fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
 	}

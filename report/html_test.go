@@ -415,15 +415,20 @@ func TestPage(t *testing.T) {
 			p.do(chromedp.Evaluate(`(() => { const b = document.querySelector('#calls').getBoundingClientRect(); return { X: b.x + 64, Y: b.y, W: b.width - 64 - 28 }; })()`, &box))
 			p.do(input.DispatchMouseEvent(kind, box.X+at*box.W, box.Y+y).WithButton(input.Left).WithButtons(1).WithClickCount(1))
 		}
+		// over moves the mouse, anew while the page is still being laid out.
+		over := func(at, y float64, want string) {
+			mouse(input.MouseMoved, at, y)
+			for end := time.Now().Add(5 * time.Second); p.value(told) != want && time.Now().Before(end); {
+				p.do(chromedp.Sleep(50 * time.Millisecond))
+				mouse(input.MouseMoved, at, y)
+			}
+			p.is(told, want)
+		}
 		// Threads lie below each other, of the first the outer call in the first row.
-		mouse(input.MouseMoved, 0.7, 5)
-		p.is(told, "app.main</script> for 800\u00a0ms from 100\u00a0ms on, in thread 7 of process 7")
-		mouse(input.MouseMoved, 0.45, 18)
-		p.is(told, "app.work for 100\u00a0ms from 400\u00a0ms on, in thread 7 of process 7")
-		mouse(input.MouseMoved, 0.35, 38)
-		p.is(told, "app.work for 100\u00a0ms from 300\u00a0ms on, in thread 8 of process 7")
-		mouse(input.MouseMoved, 0.95, 5)
-		p.is(told, said)
+		over(0.7, 5, "app.main</script> for 800\u00a0ms from 100\u00a0ms on, in thread 7 of process 7")
+		over(0.45, 18, "app.work for 100\u00a0ms from 400\u00a0ms on, in thread 7 of process 7")
+		over(0.35, 38, "app.work for 100\u00a0ms from 300\u00a0ms on, in thread 8 of process 7")
+		over(0.95, 5, said)
 		// Each has its colour on the canvas, and nothing stands where no call was.
 		p.is(`(() => {
 			const c = document.querySelector('#calls'), k = devicePixelRatio, all = c.getContext('2d').getImageData(0, 0, c.width, c.height);

@@ -80,6 +80,7 @@ type Run struct {
 	Events    *EventLog  `json:"event_log,omitempty"`
 	Skipped   []Skip     `json:"skipped"`
 	Warnings  []Warning  `json:"warnings"`
+	Baseline  *Baseline  `json:"baseline,omitempty"`
 	// SHA256 is the digest of this run's JSON without spaces and with "" here:
 	// it tells whether the file is as it was written.
 	SHA256 string `json:"sha256"`
@@ -87,6 +88,8 @@ type Run struct {
 	started time.Time
 	// parts names the format of a file that told tasks and samples and nothing else.
 	parts string
+	// unknownSites counts the costs of sites that do not exist.
+	unknownSites int
 }
 
 // Meta identifies the run and its surroundings.
@@ -153,6 +156,7 @@ type Task struct {
 	// failed, error or skipped, the worst of Runs runs.
 	Status string `json:"status,omitempty"`
 	Runs   int    `json:"runs,omitempty"`
+	Noise  *Noise `json:"noise,omitempty"`
 	Provenance
 }
 
@@ -176,7 +180,9 @@ type Totals struct {
 	DomainsPowerW        map[string]float64 `json:"domains_power_w"`
 	SampleIntervalMs     float64            `json:"sample_interval_ms"`
 	WorstWithinTaskCVPct *float64           `json:"worst_within_task_power_cv_percent"`
-	NoiseWarnings        []string           `json:"noise_warnings"`
+	NoiseWarnings        []NoiseWarning     `json:"noise_warnings"`
+	Noise                *Noise             `json:"noise,omitempty"`
+	NoiseLimits          *NoiseLimits       `json:"noise_limits,omitempty"`
 }
 
 // Function is what one function used. Self is without what it called,
@@ -267,6 +273,8 @@ type Line struct {
 	EnergyJ      Joules            `json:"energy_j"`
 	SharePercent float64           `json:"share_percent"`
 	Domains      map[string]Joules `json:"domains"`
+	// Source is baseline for the idle line of a power that was measured before.
+	Source string `json:"source,omitempty"`
 }
 
 // Process is how the program ended and what it used.
@@ -320,6 +328,17 @@ type Channel struct {
 	Unwound   uint64 `json:"unwound"`
 	OpenAtEnd uint64 `json:"open_at_end"`
 	Backwards uint64 `json:"backwards"`
+	// Cost is what the checkpoints took from the program, where its runtime has
+	// measured it. It is in the ledger's line of their own, and in no function.
+	Cost *CheckpointCost `json:"cost,omitempty"`
+}
+
+// CheckpointCost is the time and energy of checkpoints.
+type CheckpointCost struct {
+	EventNs  float64 `json:"event_ns"` // the mean of one
+	TimeS    float64 `json:"time_s"`   // of their threads
+	CPUTimeS float64 `json:"cpu_time_s"`
+	EnergyJ  *Joules `json:"energy_j"`
 }
 
 // Skip is a file that ran without checkpoints.

@@ -90,6 +90,12 @@ func (p *printer) headline(r *Run) {
 	if how := r.Process.ended(); how != "" {
 		p.line("Ended    %s", p.paint(yellow, how))
 	}
+	if t.Noise != nil {
+		p.line("Noise    %s", p.paint(dim, t.Noise.line(r.mark())))
+	}
+	if r.Baseline != nil {
+		p.line("Baseline %s", p.paint(dim, r.Baseline.line()))
+	}
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
@@ -251,8 +257,11 @@ func (p *printer) ledger(r *Run) {
 		if l.EnergyJ == 0 && !always[l.Name] && !p.Verbose {
 			continue
 		}
-		e := l.EnergyJ
-		p.line("%s  %s  %s", pad(l.Name, width), left(mark+energy(&e), 10), left(fmt.Sprintf("%.1f %%", l.SharePercent), 7))
+		e, source := l.EnergyJ, ""
+		if l.Source != "" {
+			source = "  (" + l.Source + ")"
+		}
+		p.line("%s  %s  %s%s", pad(l.Name, width), left(mark+energy(&e), 10), left(fmt.Sprintf("%.1f %%", l.SharePercent), 7), source)
 	}
 	if r.Totals.EnergyJ != nil {
 		p.line("%s  %s  %s", pad("total", width), left(mark+energy(r.Totals.EnergyJ), 10), left("100 %", 7))
@@ -277,6 +286,13 @@ func (p *printer) notes(r *Run) {
 			text += ", " + r.mark() + energy(s.EnergyJ)
 		}
 		p.note(dim, "sampler", text)
+	}
+	if c := r.Channel.Cost; c != nil {
+		text := fmt.Sprintf("%s events of %s each took %s from the program", count(r.Channel.Events), seconds(c.EventNs*1e-9), seconds(c.TimeS))
+		if c.EnergyJ != nil {
+			text += " and " + r.mark() + energy(c.EnergyJ)
+		}
+		p.note(dim, "checkpoints", text+", which is in no function")
 	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)

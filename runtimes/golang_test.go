@@ -179,6 +179,9 @@ func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...st
 			t.Errorf("%v: words of no strands", r.Thread)
 		}
 		o.threads[r.Thread] = true
+		if len(r.Words) > 0 && (r.Cost <= 0) != k.portable {
+			t.Errorf("%v: an event costs %g ticks", r.Thread, r.Cost)
+		}
 		if r.Image {
 			images[r.Thread.PID]++
 		}
