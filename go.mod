@@ -22,6 +22,7 @@ require (
 	golang.org/x/text v0.31.0
 	gonum.org/v1/gonum v0.16.0
 	gonum.org/v1/plot v0.16.0
+	gopkg.in/yaml.v3 v3.0.1
 )
 
 require (

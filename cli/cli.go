@@ -30,6 +30,7 @@ func commands() []*cli.Command {
 		measureCommand(),
 		analyzeCommand(),
 		runCommand(),
+		gateCommand(),
 		reportCommand(),
 		verifyCommand(),
 		infoCommand(),

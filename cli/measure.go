@@ -25,19 +25,23 @@ import (
 	"cg/runtimes"
 )
 
-func measureCommand() *cli.Command {
-	var interpreters []cli.Flag
+// languageFlags are those that languages bring along.
+func languageFlags() (flags []cli.Flag) {
 	for _, l := range languages.All() {
 		if l.InterpreterFlag != "" {
-			interpreters = append(interpreters, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
+			flags = append(flags, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
 		}
 		for _, f := range l.Flags {
-			interpreters = append(interpreters, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+			flags = append(flags, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
 		}
 		for _, f := range l.Switches {
-			interpreters = append(interpreters, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+			flags = append(flags, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
 		}
 	}
+	return flags
+}
+
+func measureCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "measure",
 		Usage:     "run a program and tell which of its functions used how much energy",
@@ -79,7 +83,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			sysrootFlag(),
-		}, interpreters...),
+		}, languageFlags()...),
 		Action: runMeasure,
 	}
 }
