@@ -125,3 +125,37 @@ func TestLanguagesStayAtHome(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Every command that can end with status 1 has its reason in the table of
+// docs/messages.md.
+func TestStatusOneIsDocumented(t *testing.T) {
+	b, err := os.ReadFile("docs/messages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^\| 1 \|.*$`).FindString(string(b))
+	sources, err := filepath.Glob("cli/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`(?s)&cli\.Command\{\s*Name:\s+"([a-z-]+)".*?Exit status([^` + "`" + `]*)` + "`" + `,`)
+	seen := 0
+	for _, source := range sources {
+		b, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split(string(b), "\nfunc ") {
+			m := command.FindStringSubmatch(part)
+			if m == nil || !regexp.MustCompile(`[;:,\n ]1 (if|when|nothing|failed)`).MatchString(m[2]) {
+				continue
+			}
+			if seen++; !strings.Contains(row, "`"+m[1]+"`: ") {
+				t.Errorf("the row of status 1 in docs/messages.md leaves out %s", m[1])
+			}
+		}
+	}
+	if seen < 9 {
+		t.Errorf("only %d commands seen", seen)
+	}
+}
