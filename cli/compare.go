@@ -81,6 +81,9 @@ func runCompare(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "%w", err)
 	}
+	if shown := compareFormats[write].name; c.IsSet("top") && (c.Bool("json") && c.String("output") == "" || shown != "text" && shown != "markdown") {
+		return fail(statusUsage, "--top is for text and markdown: the other formats have every function")
+	}
 	o, err := compareOptions(c)
 	if err != nil {
 		return fail(statusUsage, "%w", err)
@@ -125,6 +128,9 @@ func runCompare(c *cli.Context) error {
 				sides[i].Saved = append(sides[i].Saved, saved)
 			}
 		}
+		if err := unused(c, sides); err != nil {
+			return err
+		}
 		progress.say("comparing")
 		made, err := report.Compare(sides[0], sides[1], o)
 		comparison = made
@@ -133,6 +139,9 @@ func runCompare(c *cli.Context) error {
 	progress.end()
 	if err != nil {
 		return err
+	}
+	if c.IsSet("functions") && len(comparison.Functions)+len(comparison.OnlyInBase)+len(comparison.OnlyInHead) == 0 {
+		return fail(statusFailure, "--functions: no function of either side has such a name: %s", strings.Join(c.StringSlice("functions"), ", "))
 	}
 	if err := writeComparison(c, comparison, write, outs, release); err != nil {
 		return fail(statusFailure, "%w", err)
@@ -202,6 +211,20 @@ func compareOptions(c *cli.Context) (o report.CompareOptions, err error) {
 		}
 	}
 	return o, nil
+}
+
+// unused refuses flags that the files have no use for.
+func unused(c *cli.Context, sides [2]report.CompareSide) error {
+	any := func(is func(report.Saved) bool) bool {
+		return slices.ContainsFunc(sides[0].Saved, is) || slices.ContainsFunc(sides[1].Saved, is)
+	}
+	switch {
+	case c.IsSet("command") && !any(func(s report.Saved) bool { return s.Repeated != nil }):
+		return fail(statusUsage, "--command is for what cg run saved, and these are runs of cg measure")
+	case c.IsSet("functions") && !any(func(s report.Saved) bool { return s.Run != nil }):
+		return fail(statusUsage, "--functions is for runs of cg measure: what cg run saved has none")
+	}
+	return nil
 }
 
 // apartFiles refuses a file that is named twice: a run does not differ from itself.
