@@ -62,6 +62,10 @@ func huge(n int) *Run {
 		if i%10 == 0 {
 			t := r.Tasks[0]
 			t.Name, t.Depth, t.Parent = f.Name+"Test", 1, &r.Tasks[0].Name
+			each := (t.EndedAtMonoNs - t.StartedAtMonoNs) * 10 / int64(n)
+			t.StartedAtMonoNs += int64(i/10) * each
+			t.EndedAtMonoNs = t.StartedAtMonoNs + each
+			t.DurationS = float64(each) * 1e-9
 			r.Tasks = append(r.Tasks, t)
 		}
 	}
