@@ -56,6 +56,9 @@ Runs of different machines, sensors, kinds of figures (measured, estimated),
 granularities or exit statuses are refused, unless --allow-different says that
 they are compared all the same; then every output tells it.
 
+cg report BASE.json HEAD.json -o page.html shows two runs of cg measure as a page,
+with these verdicts and the call paths of both in one picture.
+
 Exit status: 0; 1 if the sides cannot be compared, no energy of them is known,
 or, with --fail-on-regression, an energy is higher or the program's cannot be
 compared; 2 usage.`,

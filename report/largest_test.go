@@ -218,6 +218,28 @@ func TestSpansAreSummed(t *testing.T) {
 	}
 }
 
+// What a function adds to a page is its figures and its name, once: a seventh of the bytes
+// that it has in the saved run.
+func TestPageGrowsWithFigures(t *testing.T) {
+	few, many := huge(2000), huge(4000)
+	for _, r := range []*Run{few, many} {
+		r.Paths, r.Samples = r.Paths[:1], nil
+	}
+	text := func(r *Run) int {
+		b, err := r.JSON(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(b)
+	}
+	page := (len(htmlOf(t, Options{}, many)) - len(htmlOf(t, Options{}, few))) / 2000
+	saved := (text(many) - text(few)) / 2000
+	t.Logf("a function has %d bytes in a page and %d in a saved run", page, saved)
+	if page > 200 || page*4 > saved {
+		t.Errorf("a function has %d bytes in a page and %d in a saved run", page, saved)
+	}
+}
+
 // A run of five million calls, from its saved JSON to a page.
 //
 //	go test ./report -run xxx -bench Spans -benchtime 1x
