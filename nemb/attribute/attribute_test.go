@@ -979,3 +979,46 @@ func TestCut(t *testing.T) {
 		t.Errorf("exec: %+v, %+v", one, two)
 	}
 }
+
+// A function that waits uses what it burns, also where another of its thread
+// computes in the same windows: 1 waits for 1 to 20 ms, 2 computes as long.
+func TestWaiting(t *testing.T) {
+	var p tape
+	rng := rand.New(rand.NewPCG(5, 6))
+	id := checkpoint.Thread{PID: 1, TID: 1}
+	type step struct{ at, used int64 }
+	steps := []step{{}}
+	at, used := int64(0), int64(0)
+	for at < 5000*ms {
+		site, d := checkpoint.SiteID(1+rng.IntN(2)), ms+rng.Int64N(19*ms)
+		p.add(1, at, checkpoint.Enter, site)
+		at += d
+		if site == 2 {
+			used += d
+		} else {
+			used += d / 100
+		}
+		steps = append(steps, step{at, used})
+		p.add(1, at, checkpoint.Exit, site)
+	}
+	usage := func(at int64) nemb.Usage {
+		i, _ := slices.BinarySearchFunc(steps, at, func(s step, at int64) int { return cmp.Compare(s.at, at) })
+		cpu := used
+		if i > 0 && i < len(steps) {
+			a, b := steps[i-1], steps[i]
+			cpu = a.used + (b.used-a.used)*(at-a.at)/(b.at-a.at)
+		} else if i == 0 {
+			cpu = 0
+		}
+		return nemb.Usage{Program: time.Duration(cpu), Threads: []nemb.ThreadUsage{{Thread: id, CPU: time.Duration(cpu)}}}
+	}
+	r := p.play([]nemb.Domain{counter}, at, 10*ms, func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy(usage(at).Program / 100)} }, usage)
+	lawful(t, r)
+	one, two := cost(t, r, 1), cost(t, r, 2)
+	if part := one.CPUTime.Seconds() / (one.CPUTime + two.CPUTime).Seconds(); part > 0.04 {
+		t.Errorf("the waiting function has %.1f %% of the processor time: %v, %v", 100*part, one.CPUTime, two.CPUTime)
+	}
+	if part := float64(one.Self.Energy) / float64(r.Total.Functions); part > 0.04 {
+		t.Errorf("the waiting function has %.1f %% of the energy", 100*part)
+	}
+}
