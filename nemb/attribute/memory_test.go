@@ -126,3 +126,26 @@ func BenchmarkClose(b *testing.B) {
 	b.ReportMetric(float64(inUse())/(1<<20), "MiB")
 	runtime.KeepAlive(a)
 }
+
+// BenchmarkFit explains the blocks of a run of two minutes and more, with as many
+// functions as have a power of their own.
+func BenchmarkFit(b *testing.B) {
+	c := &collector{period: 1e6, per: 1, sums: map[column]float64{}, open: block{energy: []float64{0}}}
+	random := rand.New(rand.NewPCG(1, 2))
+	times := make([]entry, maxColumns)
+	for range maxBlocks {
+		left, energy := 10e6, 0.0
+		for k := range times {
+			t := left / float64(maxColumns) * (0.5 + random.Float64())
+			times[k] = entry{column(k + 1), float32(t)}
+			energy += t * 1e-3 * float64(5+k%30)
+		}
+		c.add(10e6, []float64{energy}, times, true)
+	}
+	for b.Loop() {
+		if c.fit(0, map[column]float64{}) == nil {
+			b.Fatal("nothing is explained")
+		}
+	}
+	b.ReportMetric(float64(len(c.blocks)), "blocks")
+}
