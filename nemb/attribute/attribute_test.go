@@ -759,6 +759,26 @@ func BenchmarkFold(b *testing.B) {
 		report(b)
 		b.ReportMetric(float64(len(a.nodes)), "paths")
 	})
+	// What most programs are: the same calls over and over.
+	b.Run("loop", func(b *testing.B) {
+		loop := make([]uint64, 1<<16)
+		at := checkpoint.Tick(1000)
+		for i := 0; i < len(loop); i += 8 {
+			for k, s := range []checkpoint.SiteID{1, 2, 2, 3, 4, 4, 3, 1} {
+				at += 50
+				kind := []checkpoint.Kind{checkpoint.Enter, checkpoint.Enter, checkpoint.Exit, checkpoint.Enter, checkpoint.Enter, checkpoint.Exit, checkpoint.Exit, checkpoint.Exit}[k]
+				loop[i+k] = checkpoint.Word(at, kind, s)
+			}
+		}
+		a := New([]nemb.Domain{counter}, 2)
+		a.Close(nemb.Sample{Energy: []nemb.Energy{0}})
+		run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1000, Words: loop}
+		for b.Loop() {
+			a.Fold(run, at+1000, 1<<62)
+			a.threads[run.Thread].last = 1000
+		}
+		b.ReportMetric(float64(len(loop))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	})
 	b.Run("reference-sum", func(b *testing.B) {
 		var sum uint64
 		for range b.N {
