@@ -24,7 +24,7 @@ const (
 	LineUnattributed   = "unattributed"
 )
 
-// MethodShare names the attribution of tasks: each sampling window's energy in
+// MethodShare names the attribution of the program: each sampling window's energy in
 // proportion to processor time, and inside a thread to time in function.
 const MethodShare = attribute.TimeShare
 
@@ -228,7 +228,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 			Name: sites[c.Site-1].Func, Depth: 1, Parent: &program.Name, DurationS: time.Seconds(),
 			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(time),
 			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
-			Provenance: Provenance{Kind: r.Totals.Kind, Method: MethodShare, Source: r.Totals.Source},
+			Provenance: Provenance{Kind: r.Totals.Kind, Method: cmp.Or(result.Method, MethodShare), Source: r.Totals.Source},
 		}
 		if told {
 			t.Package = &sites[c.Site-1].File

@@ -61,6 +61,7 @@ type tally struct {
 type part struct {
 	node  int32
 	ticks uint64
+	share float64 // of what the thread used in the window, once it is over
 }
 
 // frame is a call that is open. since is when it began; a frame that came back,
@@ -145,7 +146,8 @@ type Attributor struct {
 	longest int64 // ticks from which on a call has joules of its own
 	single  map[checkpoint.SiteID]*perCall
 	unseen  map[checkpoint.SiteID]uint64 // calls whose end nobody has seen
-	weight  float64                      // ns, the program's processor time in the window before
+	rates   map[checkpoint.SiteID]*rate
+	weight  float64 // ns, the program's processor time in the window before
 
 	blocks []*collector
 	spent  []float64 // per domain: the program's energy in the open window
@@ -205,6 +207,7 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		bounds:  map[checkpoint.SiteID]*siteBounds{},
 		books:   make([]book, len(domains)),
 		longest: math.MaxInt64,
+		rates:   map[checkpoint.SiteID]*rate{},
 		single:  map[checkpoint.SiteID]*perCall{},
 		unseen:  map[checkpoint.SiteID]uint64{},
 		direct:  make([]float64, len(domains)),
@@ -653,7 +656,7 @@ func (a *Attributor) back(site checkpoint.SiteID, at checkpoint.Tick) {
 func (a *Attributor) flush(t *thread) {
 	for _, n := range a.touched {
 		if k := a.nodes[n].ticks; k > 0 {
-			t.pending = append(t.pending, part{n, k})
+			t.pending = append(t.pending, part{node: n, ticks: k})
 			a.nodes[n].ticks = 0
 		}
 	}
@@ -674,7 +677,7 @@ func (a *Attributor) combine(parts []part) []part {
 	parts = parts[:0]
 	for _, n := range a.touched {
 		if k := a.nodes[n].ticks; k > 0 {
-			parts = append(parts, part{n, k})
+			parts = append(parts, part{node: n, ticks: k})
 			a.nodes[n].ticks = 0
 		}
 	}

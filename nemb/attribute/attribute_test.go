@@ -147,6 +147,9 @@ func lawfulPaths(t *testing.T, r Result) {
 		t.Errorf("the paths add up to %d and begin with %d, the ledger is %+v", sum, r.Paths[0].Self, r.Total)
 	}
 	for _, c := range r.Costs {
+		if c.Site == 0 { // a word that is none of a site's
+			continue
+		}
 		if b := bySite[c.Site]; others == 0 && len(r.Paths) < ToldPaths/2 && b != (part{c.Self.Energy, c.Calls}) {
 			t.Errorf("site %d: %+v in paths, %d in %d calls", c.Site, b, c.Self.Energy, c.Calls)
 		}
@@ -691,11 +694,25 @@ func FuzzFold(f *testing.F) {
 			words = append(words, uint64(b[0])<<30|uint64(b[1]&7)<<21|uint64(b[2]&15)|1<<25)
 			b = b[3:]
 		}
-		a := New([]nemb.Domain{counter}, 2)
-		a.Close(nemb.Sample{Energy: []nemb.Energy{0}})
-		a.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Words: words, Last: len(words)%2 == 0}, 1<<41, 1<<41)
-		a.Last(nemb.Sample{At: 1 << 40, Time: 1 << 40, Energy: []nemb.Energy{12345678}, Usage: alone(1 << 40)})
-		lawful(t, a.Finish())
+		for _, end := range []checkpoint.Tick{1 << 40, 1 << 38} { // in one window, and in many, with a regression
+			d := counter
+			d.Period = time.Millisecond
+			a := New([]nemb.Domain{d}, 2)
+			a.Close(nemb.Sample{Energy: []nemb.Energy{0}})
+			run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Words: words}
+			if end < 1<<40 {
+				for i := range checkpoint.Tick(20) {
+					at := (i + 1) * (1 << 33)
+					run.Words = run.Words[a.Fold(run, 1<<41, at):]
+					run.First = false
+					a.Close(nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(1000 * (i*7%5 + 4*i))}, Usage: alone(int64(at))})
+				}
+			}
+			run.Last = len(words)%2 == 0
+			a.Fold(run, 1<<41, 1<<41)
+			a.Last(nemb.Sample{At: end, Time: checkpoint.Instant(end), Energy: []nemb.Energy{12345678}, Usage: alone(int64(end))})
+			lawful(t, a.Finish())
+		}
 	})
 }
 
@@ -742,6 +759,26 @@ func BenchmarkFold(b *testing.B) {
 		}
 		report(b)
 		b.ReportMetric(float64(len(a.nodes)), "paths")
+	})
+	// What most programs are: the same calls over and over.
+	b.Run("loop", func(b *testing.B) {
+		loop := make([]uint64, 1<<16)
+		at := checkpoint.Tick(1000)
+		for i := 0; i < len(loop); i += 8 {
+			for k, s := range []checkpoint.SiteID{1, 2, 2, 3, 4, 4, 3, 1} {
+				at += 50
+				kind := []checkpoint.Kind{checkpoint.Enter, checkpoint.Enter, checkpoint.Exit, checkpoint.Enter, checkpoint.Enter, checkpoint.Exit, checkpoint.Exit, checkpoint.Exit}[k]
+				loop[i+k] = checkpoint.Word(at, kind, s)
+			}
+		}
+		a := New([]nemb.Domain{counter}, 2)
+		a.Close(nemb.Sample{Energy: []nemb.Energy{0}})
+		run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1000, Words: loop}
+		for b.Loop() {
+			a.Fold(run, at+1000, 1<<62)
+			a.threads[run.Thread].last = 1000
+		}
+		b.ReportMetric(float64(len(loop))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 	})
 	b.Run("reference-sum", func(b *testing.B) {
 		var sum uint64
@@ -978,5 +1015,48 @@ func TestCut(t *testing.T) {
 	lawful(t, r)
 	if one, two := cost(t, r, 1), cost(t, r, 2); one.SelfTime != 200*time.Millisecond || one.Cut != 1 || two.Cut != 0 {
 		t.Errorf("exec: %+v, %+v", one, two)
+	}
+}
+
+// A function that waits uses what it burns, also where another of its thread
+// computes in the same windows: 1 waits for 1 to 20 ms, 2 computes as long.
+func TestWaiting(t *testing.T) {
+	var p tape
+	rng := rand.New(rand.NewPCG(5, 6))
+	id := checkpoint.Thread{PID: 1, TID: 1}
+	type step struct{ at, used int64 }
+	steps := []step{{}}
+	at, used := int64(0), int64(0)
+	for at < 5000*ms {
+		site, d := checkpoint.SiteID(1+rng.IntN(2)), ms+rng.Int64N(19*ms)
+		p.add(1, at, checkpoint.Enter, site)
+		at += d
+		if site == 2 {
+			used += d
+		} else {
+			used += d / 100
+		}
+		steps = append(steps, step{at, used})
+		p.add(1, at, checkpoint.Exit, site)
+	}
+	usage := func(at int64) nemb.Usage {
+		i, _ := slices.BinarySearchFunc(steps, at, func(s step, at int64) int { return cmp.Compare(s.at, at) })
+		cpu := used
+		if i > 0 && i < len(steps) {
+			a, b := steps[i-1], steps[i]
+			cpu = a.used + (b.used-a.used)*(at-a.at)/(b.at-a.at)
+		} else if i == 0 {
+			cpu = 0
+		}
+		return nemb.Usage{Program: time.Duration(cpu), Threads: []nemb.ThreadUsage{{Thread: id, CPU: time.Duration(cpu)}}}
+	}
+	r := p.play([]nemb.Domain{counter}, at, 10*ms, func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy(usage(at).Program / 100)} }, usage)
+	lawful(t, r)
+	one, two := cost(t, r, 1), cost(t, r, 2)
+	if part := one.CPUTime.Seconds() / (one.CPUTime + two.CPUTime).Seconds(); part > 0.04 {
+		t.Errorf("the waiting function has %.1f %% of the processor time: %v, %v", 100*part, one.CPUTime, two.CPUTime)
+	}
+	if part := float64(one.Self.Energy) / float64(r.Total.Functions); part > 0.04 {
+		t.Errorf("the waiting function has %.1f %% of the energy", 100*part)
 	}
 }

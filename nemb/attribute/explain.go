@@ -17,6 +17,13 @@ const (
 	TimeShare = "time-share"
 )
 
+// The intervals of inclusive energies take all replicates up to so many call
+// paths, and a few beyond.
+const (
+	manyNodes     = 1 << 16
+	fewReplicates = 40
+)
+
 // explanation is what the regressions say, domain by domain.
 type explanation struct {
 	fits  []*fit      // nil where there is none
@@ -126,8 +133,16 @@ func (a *Attributor) apply(x *explanation, d int, f *fit) bool {
 	for i, n := range a.nodes {
 		k := column(n.site)
 		switch {
-		case i == root:
-			nodes[i] = max(0, energy(k)) + a.direct[d]
+		case n.site == 0: // the root, and words that are none of a site's
+			if own := a.energy[d][i]; i == root {
+				nodes[i] = a.direct[d]
+				own -= a.direct[d]
+				if share[k] > 0 {
+					nodes[i] += energy(k) * own / share[k]
+				}
+			} else if share[k] > 0 {
+				nodes[i] = energy(k) * own / share[k]
+			}
 		case !x.told(d, k):
 			nodes[i] = a.energy[d][i]
 		case cpu[k] > 0:
@@ -234,7 +249,11 @@ func (a *Attributor) inclusiveApart(x *explanation, d int, nodes []nemb.Energy) 
 		}
 	}
 	sweep(func(int32) float64 { return 1 }, func(p *place, e float64) { p.reference += e })
-	for r := range replicates {
+	times := replicates
+	if len(a.nodes) > manyNodes { // what an interval is worth does not depend on it
+		times = fewReplicates
+	}
+	for r := range times {
 		sweep(func(at int32) float64 {
 			if len(places[at].factors) == 0 {
 				return 1
@@ -249,7 +268,7 @@ func (a *Attributor) inclusiveApart(x *explanation, d int, nodes []nemb.Energy) 
 	}
 	apart := map[checkpoint.SiteID]float64{}
 	for id, at := range index {
-		apart[id] = math.Hypot(f.quantile*math.Sqrt(places[at].squares/replicates), f.stray[column(id)]*x.scale[d])
+		apart[id] = math.Hypot(f.quantile*math.Sqrt(places[at].squares/float64(times)), f.stray[column(id)]*x.scale[d])
 	}
 	return apart
 }

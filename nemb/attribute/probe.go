@@ -14,5 +14,5 @@ func (a *Attributor) probed(t *thread, ticks uint64) {
 	if a.probe == 0 {
 		a.probe = a.add(checkpoint.OwnSite, root)
 	}
-	t.pending = append(t.pending, part{a.probe, ticks})
+	t.pending = append(t.pending, part{node: a.probe, ticks: ticks})
 }

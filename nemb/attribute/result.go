@@ -106,6 +106,9 @@ type Result struct {
 	// Checkpoints is what the events cost: time of their threads, and of that
 	// processor time. Zero where no writer tells what an event costs.
 	Checkpoints, CheckpointCPU time.Duration
+	// Method is how the program's energy was shared out among its functions where
+	// the data tell: Regression or TimeShare.
+	Method string
 }
 
 // Finish adds everything up. The Attributor is spent afterwards.
@@ -131,6 +134,10 @@ func (a *Attributor) Finish() Result {
 	r.Total.Background = make([]nemb.Energy, len(a.Background))
 	whole := make([][]nemb.Energy, len(a.domains)) // per domain, per node
 	told := a.explain()
+	r.Method = TimeShare
+	if told.main >= 0 && told.fits[told.main] != nil {
+		r.Method = Regression
+	}
 	for d, b := range a.books {
 		parts := slices.Concat(told.nodes[d], told.beside[d])
 		parted := round(parts, b.program)

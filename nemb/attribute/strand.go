@@ -340,7 +340,7 @@ func (t *thread) pass(at checkpoint.Tick) {
 	if t.proc != nil && t.on == nil {
 		t.idle += uint64(at - t.last)
 	} else {
-		t.pending = append(t.pending, part{t.top.node, uint64(at - t.last)})
+		t.pending = append(t.pending, part{node: t.top.node, ticks: uint64(at - t.last)})
 	}
 	t.last = at
 }

@@ -278,7 +278,7 @@ func TestTruth(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("in percent\n| program | functions | mean error | worst error | half interval | worst of interpolation | intervals that hold |\n%s\n%d of %d intervals hold the truth", strings.Join(lines, "\n"), held, told)
+	t.Logf("in percent\n| program | values | mean error | worst error | half interval | worst of interpolation | intervals that hold |\n%s\n%d of %d intervals hold the truth", strings.Join(lines, "\n"), held, told)
 	if part := float64(held) / float64(told); part < 0.9 || part > 0.99 {
 		t.Errorf("%.1f %% of the intervals hold the truth", 100*part)
 	}

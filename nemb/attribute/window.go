@@ -232,8 +232,11 @@ func (a *Attributor) threadTimes(s nemb.Sample, perTick, program float64, cpu ma
 		// What a thread uses it uses for its strands, and only what is more
 		// than their time without one: in the scheduler, or collecting.
 		if more := used - a.present(t)*perTick; t.idle > 0 && more > 0 && perTick > 0 {
-			t.pending = append(t.pending, part{root, min(t.idle, uint64(more/perTick))})
+			t.pending = append(t.pending, part{node: root, ticks: min(t.idle, uint64(more/perTick))})
 		}
+	}
+	for t, used := range cpu {
+		a.apportion(t, used, perTick)
 	}
 	return sum + left
 }
@@ -247,20 +250,56 @@ func (a *Attributor) present(t *thread) float64 {
 	return sum
 }
 
-// sharing is the time in ticks that what a thread used in the open window is
-// shared over.
-func (a *Attributor) sharing(t *thread) float64 {
+// rate is the processor time of a site, and the time that its threads were in
+// it, in nanoseconds.
+type rate struct{ cpu, wall float64 }
+
+// rated is the time in a site, in nanoseconds, from which on what it used decides
+// its rate; before, it counts as running whenever a thread is in it.
+const rated = 2e6
+
+func (r *rate) value() float64 { return (r.cpu + rated) / (r.wall + rated) }
+
+// apportion gives the parts of a thread their shares of what it used in the open
+// window: in proportion to the time in each, and to the part of its time that its
+// site is known to run. A function that waits gets what it burns so, though
+// others computed in the same window. The rates follow from what they gave rise
+// to before (expectation and maximisation by turns: Dempster, Laird, Rubin,
+// Journal of the Royal Statistical Society B 39, 1977).
+func (a *Attributor) apportion(t *thread, used, perTick float64) {
 	sum := 0.0
-	for _, p := range t.pending {
-		if t.shares(p) {
-			sum += float64(p.ticks)
+	for i := range t.pending {
+		p := &t.pending[i]
+		p.share = 0
+		if t.sitesOnly && p.node == root {
+			continue
+		}
+		p.share = float64(p.ticks) * a.rate(p.node).value()
+		sum += p.share
+	}
+	if sum <= 0 {
+		return
+	}
+	for i := range t.pending {
+		p := &t.pending[i]
+		p.share /= sum
+		if t.known {
+			r := a.rate(p.node)
+			r.cpu += used * p.share
+			r.wall += float64(p.ticks) * perTick
 		}
 	}
-	return sum
 }
 
-// shares reports whether a part has of what its thread used.
-func (t *thread) shares(p part) bool { return !t.sitesOnly || p.node != root }
+func (a *Attributor) rate(node int32) *rate {
+	site := a.nodes[node].site
+	r := a.rates[site]
+	if r == nil {
+		r = &rate{}
+		a.rates[site] = r
+	}
+	return r
+}
 
 // outside is the program's processor time of the window that no followed
 // thread used. The kernel brings thread times up to date a few milliseconds
@@ -333,17 +372,19 @@ func (a *Attributor) spend(d int, energy, weight, rest float64, cpu map[*thread]
 			continue
 		}
 		share := energy * used / weight
-		present := a.sharing(t)
-		if present <= 0 {
+		if !t.apportioned() {
 			a.energy[d][root] += share
 			continue
 		}
 		for _, p := range t.pending {
-			if t.shares(p) {
-				a.energy[d][p.node] += share * float64(p.ticks) / present
-			}
+			a.energy[d][p.node] += share * p.share
 		}
 	}
+}
+
+// apportioned reports whether the parts of a thread have shares.
+func (t *thread) apportioned() bool {
+	return slices.ContainsFunc(t.pending, func(p part) bool { return p.share > 0 })
 }
 
 // part is what a site has of the program's share in the open window, whatever
@@ -362,15 +403,14 @@ func (a *Attributor) parts(weight float64, cpu map[*thread]float64) {
 	a.epoch++
 	a.visited = a.visited[:0]
 	for t, used := range cpu {
-		present := a.sharing(t)
-		if used <= 0 || present <= 0 {
+		if used <= 0 {
 			continue
 		}
 		for _, p := range t.pending {
-			if !t.shares(p) {
+			if p.share <= 0 {
 				continue
 			}
-			f := used / weight * float64(p.ticks) / present
+			f := used / weight * p.share
 			for n := p.node; n > root && a.mark[n] != a.epoch; n = a.nodes[n].parent {
 				a.mark[n], a.under[n] = a.epoch, 0
 				a.visited = append(a.visited, n)
@@ -404,12 +444,9 @@ func (a *Attributor) parts(weight float64, cpu map[*thread]float64) {
 // settle books the times of the window and empties it.
 func (a *Attributor) settle(perTick float64, cpu map[*thread]float64) {
 	for id, t := range a.threads {
-		present := a.sharing(t)
 		for _, p := range t.pending {
 			a.tallies[p.node].wall += float64(p.ticks) * perTick
-			if present > 0 && t.shares(p) {
-				a.tallies[p.node].cpu += cpu[t] * float64(p.ticks) / present
-			}
+			a.tallies[p.node].cpu += cpu[t] * p.share
 		}
 		t.pending, t.idle = t.pending[:0], 0
 		if t.ended {

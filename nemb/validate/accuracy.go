@@ -42,7 +42,7 @@ const (
 // Methods of the table.
 const (
 	TwoReadings     = "two readings"         // the counter at the start and at the end of the span
-	TimeShare       = "time-share, 1 ms"     // cg's attribution, samples each millisecond
+	TimeShare       = "attribution, 1 ms"    // cg's attribution, samples each millisecond
 	EdgesCoarse     = "interpolation, 1 ms"  // between the counter's updates, as samples show them
 	BracketCoarse   = "bracket, 1 ms"        // nemb.Series.Between
 	EdgesFine       = "interpolation, .1 ms" // the same with samples each 0.1 ms

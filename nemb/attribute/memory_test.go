@@ -1,0 +1,151 @@
+package attribute
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// inUse is what is in use, in bytes.
+func inUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// However long a run is, its blocks have a limit, and what they sum up to is the
+// run's: 100,000 blocks of 200 functions each, a thousand seconds and more.
+func TestBlocksAreBounded(t *testing.T) {
+	before := inUse()
+	c := &collector{period: 1e6, per: 1, sums: map[column]float64{}, open: block{energy: []float64{0}}}
+	times := make([]entry, 200)
+	total := 0.0
+	for i := range 100_000 {
+		for k := range times {
+			times[k] = entry{column(k + 1), float32(1000 * (1 + (i+k)%7))}
+		}
+		c.add(10e6, []float64{float64(i % 100)}, times, true)
+		total += float64(i % 100)
+		if len(c.blocks) > maxBlocks || c.entries > maxEntries {
+			t.Fatalf("%d blocks with %d entries", len(c.blocks), c.entries)
+		}
+	}
+	energy, span, entries := 0.0, 0.0, 0
+	for _, b := range c.blocks {
+		energy += b.energy[0]
+		span += b.span
+		entries += len(b.times) + len(b.edge)
+	}
+	if energy != total || span != 100_000*10e6 || entries != c.entries {
+		t.Errorf("%g uJ in %g ns, %d entries, want %g uJ in %g ns, %d", energy, span, entries, total, 100_000*10e6, c.entries)
+	}
+	if len(c.blocks) < maxBlocks/8 && c.entries < maxEntries/4 {
+		t.Errorf("only %d blocks with %d entries are left", len(c.blocks), c.entries)
+	}
+	if used := float64(inUse()) - float64(before); used > 32<<20 {
+		t.Errorf("%.1f MiB", used/(1<<20))
+	}
+	runtime.KeepAlive(c)
+}
+
+// What a run keeps does not grow with its calls.
+func TestMemoryIsBounded(t *testing.T) {
+	a := New([]nemb.Domain{counter}, 2)
+	a.Close(nemb.Sample{At: 1, Time: 1, Energy: []nemb.Energy{0}})
+	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1}
+	at := checkpoint.Tick(1)
+	play := func(windows int) uint64 {
+		for range windows {
+			run.Words = run.Words[:0]
+			for i := range checkpoint.SiteID(5000) {
+				at += 1000
+				run.Words = append(run.Words, checkpoint.Word(at, checkpoint.Enter, 1+i%50), checkpoint.Word(at+500, checkpoint.Exit, 1+i%50))
+			}
+			at += 1000
+			a.Fold(run, at, at)
+			run.First = false
+			a.Close(nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(at / 100)}, Usage: alone(int64(at))})
+		}
+		return inUse()
+	}
+	few := play(100)
+	many := play(400)
+	if grown := math.Max(0, float64(many)-float64(few)); grown > 2<<20 {
+		t.Errorf("four million events more take %.1f MiB more", grown/(1<<20))
+	}
+	lawful(t, a.Finish())
+}
+
+// BenchmarkClose closes windows of 10 ms in which 200 functions ran on some
+// thousand call paths, of a counter that is updated each millisecond. With
+// -benchtime 100000x it is 10^9 events.
+func BenchmarkClose(b *testing.B) {
+	d := counter
+	d.Period = time.Millisecond
+	a := New([]nemb.Domain{d}, 2)
+	id := checkpoint.Thread{PID: 1, TID: 1}
+	a.Close(nemb.Sample{At: 1, Time: 1, Energy: []nemb.Energy{0}})
+	rng := rand.New(rand.NewPCG(3, 4))
+	run := checkpoint.Run{Thread: id, First: true, Start: 1}
+	at := checkpoint.Tick(1)
+	var stack []checkpoint.SiteID
+	b.ResetTimer()
+	var closing time.Duration
+	for i := range b.N {
+		run.Words = run.Words[:0]
+		for range 10000 {
+			at += 1000
+			if len(stack) == 0 || len(stack) < 8 && rng.IntN(2) == 0 {
+				site := checkpoint.SiteID(1)
+				if len(stack) > 0 {
+					site = (stack[len(stack)-1]*7+checkpoint.SiteID(rng.IntN(3)))%200 + 1
+				}
+				stack = append(stack, site)
+				run.Words = append(run.Words, checkpoint.Word(at, checkpoint.Enter, site))
+			} else {
+				run.Words = append(run.Words, checkpoint.Word(at, checkpoint.Exit, stack[len(stack)-1]))
+				stack = stack[:len(stack)-1]
+			}
+		}
+		a.Fold(run, at+1, at+1)
+		run.First = false
+		begin := time.Now()
+		a.Close(nemb.Sample{At: at + 1, Time: checkpoint.Instant(at + 1), Energy: []nemb.Energy{nemb.Energy(i+1) * 200_000}, Usage: nemb.Usage{Program: time.Duration(at), Threads: []nemb.ThreadUsage{{Thread: id, CPU: time.Duration(at)}}}})
+		closing += time.Since(begin)
+	}
+	b.ReportMetric(float64(closing.Microseconds())/float64(b.N), "us/window")
+	b.ReportMetric(float64(len(a.nodes)), "paths")
+	b.ReportMetric(float64(b.N)*10000, "events")
+	b.StopTimer()
+	b.ReportMetric(float64(inUse())/(1<<20), "MiB")
+	runtime.KeepAlive(a)
+}
+
+// BenchmarkFit explains the blocks of a run of two minutes and more, with as many
+// functions as have a power of their own.
+func BenchmarkFit(b *testing.B) {
+	c := &collector{period: 1e6, per: 1, sums: map[column]float64{}, open: block{energy: []float64{0}}}
+	random := rand.New(rand.NewPCG(1, 2))
+	times := make([]entry, maxColumns)
+	for range maxBlocks {
+		left, energy := 10e6, 0.0
+		for k := range times {
+			t := left / float64(maxColumns) * (0.5 + random.Float64())
+			times[k] = entry{column(k + 1), float32(t)}
+			energy += t * 1e-3 * float64(5+k%30)
+		}
+		c.add(10e6, []float64{energy}, times, true)
+	}
+	for b.Loop() {
+		if c.fit(0, map[column]float64{}) == nil {
+			b.Fatal("nothing is explained")
+		}
+	}
+	b.ReportMetric(float64(len(c.blocks)), "blocks")
+}
