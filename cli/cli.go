@@ -37,6 +37,7 @@ func commands() []*cli.Command {
 		initSensorsCommand(),
 		validateCommand(),
 		trackCommand(),
+		samplerCommand(),
 		calibrateCommand(),
 		benchmarkCommand(),
 		configCommand(),

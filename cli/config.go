@@ -28,7 +28,7 @@ const projectFile = ".cg.toml"
 // flags that are of one run.
 var unsettled = struct{ commands, flags []string }{
 	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify"},
-	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pairs", "save-instrumented", "analyze.output-dir",
+	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs", "save-instrumented", "analyze.output-dir",
 		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "project"},
 }
 
