@@ -38,6 +38,7 @@ func commands() []*cli.Command {
 		validateCommand(),
 		trackCommand(),
 		samplerCommand(),
+		sdkCommand(),
 		calibrateCommand(),
 		benchmarkCommand(),
 		configCommand(),

@@ -27,7 +27,7 @@ const projectFile = ".cg.toml"
 // unsettled lists what has no setting: commands whose flags say what to do now, and
 // flags that are of one run.
 var unsettled = struct{ commands, flags []string }{
-	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify"},
+	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify", "sdk"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs", "save-instrumented", "analyze.output-dir",
 		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "project"},
 }

@@ -91,12 +91,6 @@ func runSampler(c *cli.Context) error {
 	account := nemb.NewAccount()
 	defer account.Close()
 	account.Watch(pid)
-	memory, modelled := nemb.NewMemory(sensors)
-	if modelled {
-		sensors = append(sensors[:len(sensors):len(sensors)], memory)
-		defer memory.Close()
-		memory.Watch(pid)
-	}
 	sampler, err := nemb.Start(sensors, nemb.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots})
 	if err != nil {
 		return fail(statusSelf, "%w", err)

@@ -357,6 +357,9 @@ func Read(b []byte) (*Run, error) {
 	if v := *head.Meta.SchemaVersion; v != SchemaVersion {
 		return nil, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: use that cg, or a newer one", head.Meta.CgVersion, v, SchemaVersion)
 	}
+	if isSession(b) {
+		return readSession(b)
+	}
 	r := &Run{}
 	if err := json.Unmarshal(b, r); err != nil {
 		return nil, fmt.Errorf("not a saved run: %w", located(b, err))
