@@ -83,6 +83,15 @@ class Series(Case):
         self.assertIn("use a larger buffer_samples", " ".join(str(w.message) for w in kept))
         self.assertGreater(s._source.lost, 0)
 
+    def test_a_task_with_very_many_steps_takes_little_memory(self):
+        from codegreen import _result
+        task = _result.TaskResult(None, "t", 0, None, 0)
+        for n in range(100000):  # runs 10 ns of each 30
+            task._since = 30 * n
+            task._close(30 * n + 10, "stack")
+        self.assertLess(len(task._windows), _result.WINDOWS)
+        self.assertEqual((task._active_ns, task._windows[0][0], task._windows[-1][1]), (1000000, 0, 2999980))
+
     def test_pruning_keeps_energies_between_edges_exact(self):
         samples = _energy.Samples([_energy.Domain("d", in_total=True, period_ns=1000000)])
         ms = 1000000
@@ -220,6 +229,19 @@ class UnderCg(Case):
         self.assertEqual(self.load("x.json")["meta"]["sampler"]["via"], "sidecar")
         p = self.under([CG, "measure", "--python", sys.executable, "-p", "2ms"], self.TEXT % ", sample_interval_ms=2")
         self.assertEqual(self.load("x.json")["meta"]["sampler"]["via"], "run")
+
+    def test_the_package_itself_is_not_instrumented(self):
+        p = self.under([CG, "measure", "-g", "fine", "-o", "run.json", "--python", sys.executable],
+                       "@codegreen.task\ndef f(): time.sleep(0.02)\nwith codegreen.Session(save_to_file=False) as s:\n    f()\n")
+        self.assertEqual(p.returncode, 0, p.err)
+        self.assertEqual({f["name"] for f in self.load("run.json")["functions"]}, {"__main__.f", "__main__.<module>"})
+
+    def test_a_path_of_samples_that_is_none_any_more_takes_a_sidecar(self):
+        with open("garbage", "wb") as f:
+            f.write(b"CGSAMPLE" + bytes(1000))
+        for path in "/proc/1/fd/999", self.path("garbage"), self.folder, "":
+            p = self.program("s = codegreen.Session(save_to_file=False).start()\nprint(s._source.via)\n", CG_SAMPLES=path)
+            self.assertEqual((p.returncode, p.out), (0, "sidecar\n"), p.err)
 
     def test_it_does_not_shadow_one_that_the_user_installed(self):
         os.mkdir("installed")

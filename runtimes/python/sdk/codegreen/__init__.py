@@ -8,7 +8,8 @@
 
 The file that a session writes, and all rules, are in docs/session.md of cg.
 """
-from ._session import Session, TaskResult
+from ._result import TaskResult
+from ._session import Session
 from ._task import task
 
 __version__ = "0.1.0"

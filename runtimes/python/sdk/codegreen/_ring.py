@@ -122,7 +122,6 @@ class Source:
     interval_ns, slots = 0, 4096
     domains, topology, support = [], None, None
     cg = ""
-    latency_ns = 0  # samples may come so much later than they were taken
 
     def read(self, samples):
         pass
@@ -143,7 +142,6 @@ class Source:
 class Run(Source):
     """The samples of the run in which this program is measured."""
     via = "run"
-    latency_ns = 300000000
 
     def __init__(self, ring):
         self.ring = ring

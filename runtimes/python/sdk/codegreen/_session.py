@@ -7,141 +7,18 @@ import threading
 import time
 import warnings
 import weakref
-from _thread import get_native_id
 from sys import modules
 from time import monotonic_ns
 
 from . import _neighbours
 from ._energy import AROUND, Samples, Shares, energy_of
+from ._result import UNKNOWN, Context, Stack, TaskResult
 from ._ring import open_source
 
 _active = None   # the session of this process
 _finished = 0    # sessions that wrote to the name that they have by default
-_nan = float("nan")
-_unknown = object()
 
-WINDOWS = 4096    # of a task that is suspended, before neighbours are joined
 PRUNE = 20000     # samples that are kept beyond those that are needed
-
-
-class Stack:
-    """The open tasks of a thread or a coroutine, the innermost last."""
-    __slots__ = "tasks", "thread"
-
-    def __init__(self):
-        self.tasks, self.thread = [], get_native_id()
-
-
-class TaskResult:
-    """A task, open or over.
-
-    name, depth and parent (name of the enclosing task) are known at once, and
-    when it is over duration_s, suspended_s, started_at and ended_at (Unix time),
-    started_at_mono_ns and ended_at_mono_ns (CLOCK_MONOTONIC).
-
-    energy_j, avg_power_w, domains (J by domain), domains_power_w (W), timeseries
-    and noise are computed when they are asked for, some 20 ms after the end at
-    the earliest. Energies that are not known are nan, in the file null.
-    """
-    __slots__ = ("name", "depth", "parent", "thread", "forgotten", "ended_at_mono_ns", "started_at_mono_ns",
-                 "_session", "_since", "_windows", "_energy", "_aside", "__weakref__")
-
-    def __init__(self, session, name, depth, parent, thread):
-        self.name, self.depth, self.parent, self.thread = name, depth, parent, thread
-        self.forgotten = False
-        self.started_at_mono_ns = self.ended_at_mono_ns = None
-        self._session, self._windows, self._energy = session, [], _unknown
-        self._since = self._aside = None
-
-    def __repr__(self):
-        if self.ended_at_mono_ns is None:
-            return "<codegreen task %s, open>" % self.name
-        return "<codegreen task %s, %.6g J in %.6g s>" % (self.name, self.energy_j, self.duration_s)
-
-    # Times
-
-    def _close(self, now, stack):
-        windows = self._windows
-        windows.append((self._since, now, stack, now - self._since))
-        self._since = None
-        if len(windows) >= WINDOWS:
-            self._windows = [(a[0], b[1], a[2], a[3] + b[3]) for a, b in zip(windows[::2], windows[1::2])] + windows[len(windows) & ~1:]
-
-    @property
-    def _active_ns(self):
-        return sum(w[3] for w in self._windows)
-
-    @property
-    def duration_s(self):
-        return self._active_ns * 1e-9
-
-    @property
-    def suspended_s(self):
-        if self.ended_at_mono_ns is None:
-            return 0.0
-        return max(0, self.ended_at_mono_ns - self.started_at_mono_ns - self._active_ns) * 1e-9
-
-    @property
-    def started_at(self):
-        return self._session._wall(self.started_at_mono_ns)
-
-    @property
-    def ended_at(self):
-        return self._session._wall(self.ended_at_mono_ns)
-
-    # Energies
-
-    def _resolved(self):
-        if self._energy is _unknown:
-            self._session._resolve(self)
-        return None if self._energy is _unknown else self._energy
-
-    @property
-    def energy_j(self):
-        e = self._resolved()
-        return e.total * 1e-6 if e else _nan
-
-    @property
-    def avg_power_w(self):
-        return self.energy_j / self.duration_s if self._active_ns else _nan
-
-    @property
-    def domains(self):
-        e = self._resolved()
-        return {d: round(v * 1e-6, 6) for d, v in e.domains.items()} if e else {}
-
-    @property
-    def domains_power_w(self):
-        seconds = self.duration_s
-        return {d: v / seconds for d, v in self.domains.items()} if seconds else {}
-
-    # Samples
-
-    @property
-    def timeseries(self):
-        return self._session._series(self)
-
-    @property
-    def noise(self):
-        return self._session._noise(self)
-
-
-class _Task:
-    """The context of Session.task."""
-    __slots__ = "session", "name", "result"
-
-    def __init__(self, session, name):
-        self.session, self.name, self.result = session, name, None
-
-    def __enter__(self):
-        self.result = self.session.start_task(self.name)
-        return self.result
-
-    def __exit__(self, kind, value, traceback):
-        if kind is None:
-            self.session._stop(monotonic_ns(), self.name, self.result)
-        else:
-            self.session._leave(monotonic_ns(), self.result)  # an error is on its way: no other in its place
 
 
 def _cpu_time(thread):
@@ -313,7 +190,7 @@ class Session:
         for task in list(self._pending):
             if task.ended_at_mono_ns is not None:
                 self._resolve(task)
-        self._pending = [t for t in self._pending if t._energy is _unknown]
+        self._pending = [t for t in self._pending if t._energy is UNKNOWN]
         if self._source.lost:
             self._note("samples-lost", "%d samples were written over before they were read: use a larger buffer_samples" % self._source.lost)
 
@@ -343,7 +220,7 @@ class Session:
 
     def task(self, name):
         """A context in which a task of that name runs; gives its TaskResult."""
-        return _Task(self, name)
+        return Context(self, name)
 
     def _stack(self):
         aio = modules.get("asyncio")
@@ -487,12 +364,12 @@ class Session:
     def _resolve(self, task, wait=True):
         with self._data:
             end = task.ended_at_mono_ns
-            if end is None or task._energy is not _unknown or self._dead:
+            if end is None or task._energy is not UNKNOWN or self._dead:
                 return
             samples, source = self._samples, self._source
             if self._running and wait and source.domains:
                 due = self._due(end)
-                limit = max(due, monotonic_ns()) + source.latency_ns + 1000000000
+                limit = max(due, monotonic_ns()) + 10000000000  # the sampler may get no processor for a while
                 while samples.latest < due and not source.ended() and monotonic_ns() < limit:
                     source.read(samples)
                     if samples.latest < due:
@@ -540,7 +417,7 @@ class Session:
             if task.ended_at_mono_ns is not None and self._due(task.ended_at_mono_ns) < latest:
                 self._resolve(task, wait=False)
         # start_task may add to it meanwhile: what is done goes, the rest stays.
-        for task in [t for t in pending if t._energy is not _unknown]:
+        for task in [t for t in pending if t._energy is not UNKNOWN]:
             pending.remove(task)
         edges = [self._mono]
         for task in list(pending):

@@ -1,6 +1,5 @@
 """codegreen.task: a decorator that makes each call of a function a task."""
 import functools
-import inspect
 
 from . import _session
 
@@ -20,11 +19,22 @@ def task(name=None):
     return lambda function: _decorated(function, name)
 
 
+GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200  # docs.python.org/3/library/inspect.html, code objects
+
+
+def _kind(function):
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return getattr(code, "co_flags", 0)
+
+
 def _decorated(function, name):
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(_decorated(function.__func__, name))
     name = name or getattr(function, "__qualname__", getattr(function, "__name__", type(function).__name__))
-    if inspect.isasyncgenfunction(function):
+    kind = _kind(function)
+    if kind & ASYNC_GENERATOR:
         @functools.wraps(function)
         async def wrapper(*args, **kwargs):
             run = _Run(name)
@@ -47,7 +57,7 @@ def _decorated(function, name):
                         step = source.asend(sent)
             finally:
                 run.end()
-    elif inspect.iscoroutinefunction(function):
+    elif kind & COROUTINE:
         @functools.wraps(function)
         async def wrapper(*args, **kwargs):
             run = _Run(name)
@@ -55,7 +65,7 @@ def _decorated(function, name):
                 return await _Stepping(run, function(*args, **kwargs))
             finally:
                 run.end()
-    elif inspect.isgeneratorfunction(function):
+    elif kind & GENERATOR:
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
             run = _Run(name)
