@@ -27,8 +27,8 @@ import (
 var goFolders = []string{"GOCACHE", "GOPATH", "GOMODCACHE"}
 
 func TestMain(m *testing.M) {
-	// cg starts itself for its own loads.
-	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && os.Args[1] == "load" {
+	// cg starts itself for its own loads, and sessions start the cg that measures them.
+	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && slices.Contains([]string{"load", "sampler", "report"}, os.Args[1]) {
 		os.Unsetenv("CG_BE_CG")
 		os.Exit(cli.Main(os.Args))
 	}

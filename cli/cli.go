@@ -39,6 +39,8 @@ func commands() []*cli.Command {
 		initSensorsCommand(),
 		validateCommand(),
 		trackCommand(),
+		samplerCommand(),
+		sdkCommand(),
 		calibrateCommand(),
 		benchmarkCommand(),
 		configCommand(),

@@ -29,8 +29,8 @@ const projectFile = ".cg.toml"
 // unsettled lists what has no setting: commands whose flags say what to do now, and
 // flags that are of one run.
 var unsettled = struct{ commands, flags []string }{
-	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify", "compare"},
-	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pairs", "save-instrumented", "analyze.output-dir",
+	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify", "compare", "sdk"},
+	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs", "save-instrumented", "analyze.output-dir",
 		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "events", "project",
 		"head", "save", "seed", "allow-different", "junit", "export-metrics"},
 }

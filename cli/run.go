@@ -21,6 +21,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/checkpoint"
+	"cg/languages"
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
@@ -86,6 +87,7 @@ type series struct {
 	interval      time.Duration
 	machine       *machine
 	log           string // standard error of the last run
+	env           []string
 	progress      bool
 	noise         *report.NoiseLimits
 	baseline      time.Duration
@@ -116,7 +118,7 @@ func runRepeated(c *cli.Context) error {
 		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	defer os.RemoveAll(dir)
-	s.log = filepath.Join(dir, "stderr")
+	s.log, s.env = filepath.Join(dir, "stderr"), languages.Offered(nil, cacheDir(), dir)
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 
@@ -321,7 +323,7 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	if ctx.Err() != nil {
 		return nil, fail(128+int(interrupted(ctx)), "interrupted")
 	}
-	command := launcher.Cmd{Args: argv, Pty: launcher.Never, Timeout: s.timeout}
+	command := launcher.Cmd{Args: argv, Pty: launcher.Never, Timeout: s.timeout, Env: s.env}
 	in, err := os.Open(orNull(s.stdin))
 	if err != nil {
 		return nil, fail(statusUsage, "--stdin: %w", err)

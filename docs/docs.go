@@ -9,6 +9,12 @@ import (
 //go:embed messages.md
 var messages string
 
+// SessionSchema is the JSON Schema of what sessions write, and of what reports
+// have in common with that.
+//
+//go:embed session.schema.json
+var SessionSchema []byte
+
 // Advice is what messages.md says about a warning, in one paragraph; "" for
 // one that it does not know.
 func Advice(slug string) string {

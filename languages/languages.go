@@ -184,6 +184,12 @@ type Language struct {
 	// lists what it wrote besides copies: for a language whose files do so only
 	// together. nil where Render and Beside are there for it, or nothing is.
 	Save func(t Target, o instrument.Options, dir string) (written []string, err error)
+	// SDK names the files that a program uses to measure parts of itself, with their
+	// content: what cg sdk writes. nil if there are none.
+	SDK func() (map[string][]byte, error)
+	// Offer gives variables of the environment under which a program that is run as it
+	// is finds the SDK, unless it has one of its own. nil if there are none.
+	Offer func(cache, scratch string) (map[string]string, error)
 	// Check refuses a target that cannot be run, in one clear line.
 	Check func(t Target) error
 	// Launch prepares a run of the target with checkpoints.
@@ -201,6 +207,28 @@ func All() []*Language {
 	out := slices.Clone(all)
 	slices.SortFunc(out, func(a, b *Language) int { return strings.Compare(a.Name, b.Name) })
 	return out
+}
+
+// Offered is an environment in which programs of every language find their SDK,
+// as far as that can be; nil is our own.
+func Offered(env []string, cache, scratch string) []string {
+	if env == nil {
+		env = os.Environ()
+	}
+	for _, l := range All() {
+		if l.Offer == nil {
+			continue
+		}
+		more, err := l.Offer(cache, scratch)
+		if err != nil {
+			continue // what cannot be offered is not there
+		}
+		for name, value := range more {
+			env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // Named finds a language by its name, nil if there is none.

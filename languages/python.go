@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	_ "embed" // for pythonPlanner
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -39,6 +41,21 @@ func init() {
 		Beside: func() (map[string][]byte, error) {
 			b, err := runtimes.Files.ReadFile("python/codegreen_runtime.py")
 			return map[string][]byte{"codegreen_runtime.py": b}, err
+		},
+		SDK: func() (map[string][]byte, error) {
+			files, err := runtimes.Folder("python/sdk")
+			if err == nil {
+				files["codegreen_runtime.py"], err = runtimes.Files.ReadFile("python/codegreen_runtime.py")
+			}
+			return files, err
+		},
+		Offer: func(cache, scratch string) (map[string]string, error) {
+			here, err := runtimes.Unpack("python", cache, scratch)
+			path := filepath.Join(here, "offered") // behind the user's
+			if old := os.Getenv("PYTHONPATH"); old != "" {
+				path = old + string(os.PathListSeparator) + path
+			}
+			return map[string]string{"PYTHONPATH": path}, err
 		},
 		Check:  checkPython,
 		Launch: launchPython,

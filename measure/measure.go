@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,7 +97,9 @@ func Run(c Config) (*Outcome, error) {
 	defer sampler.Close()
 	o.Domains, o.Baseline = sampler.Domains(), c.Baseline
 	o.Baseline.set(o.Domains)
-	sampler.Share() // where that is not possible, others do without
+	if path, err := sampler.Share(); err == nil { // else others do without
+		c.Command.Env = withSamples(c.Command.Env, path)
+	}
 	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, events: c.Events, names: c.Names, recording: nemb.Recording{Domains: o.Domains}}
 	r.attributor.MaxDepth = c.MaxDepth
 
@@ -143,6 +146,19 @@ func Run(c Config) (*Outcome, error) {
 	o.Result = child.Wait()
 	o.useBlocks()
 	return o, nil
+}
+
+// SamplesVariable names the variable of the program's environment that holds
+// the path of the run's samples (nemb/RING.md).
+const SamplesVariable = "CG_SAMPLES"
+
+// withSamples is an environment with that variable; nil is our own.
+func withSamples(env []string, path string) []string {
+	if env == nil {
+		env = os.Environ()
+	}
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, SamplesVariable+"=") })
+	return append(env, SamplesVariable+"="+path)
 }
 
 func clock(c *checkpoint.Channel) checkpoint.Clock {

@@ -1,6 +1,8 @@
 package nemb
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +22,7 @@ import (
 const (
 	ringMagic   = "CGSAMPLE"
 	ringVersion = 1
-	ringSlots   = 4096
+	ringSlots   = 4096 // unless Config.Slots says otherwise
 	ringHeader  = 64
 	ringDomain  = 128
 	ringFixed   = 7 // words of a slot before the energies
@@ -38,15 +40,53 @@ type ring struct {
 	fd     int
 	memory []byte
 	stride int
+	slots  uint64
 	at     int    // offset of slot 0
 	next   uint64 // number of the next sample
 }
 
+// about is what the ring says of itself behind its domains, as JSON.
+type about struct {
+	Writer   string           `json:"writer"` // path of the program that measures
+	Domains  []aboutDomain    `json:"domains"`
+	Topology map[string]Place `json:"domain_topology"`
+	Support  string           `json:"domain_support"`
+}
+
+type aboutDomain struct {
+	ID       string  `json:"id"`
+	Kind     string  `json:"kind"`
+	Parent   string  `json:"parent"`
+	InTotal  bool    `json:"in_total"`
+	Method   Method  `json:"method"`
+	Source   string  `json:"source"`
+	PeriodNs int64   `json:"period_ns"`
+	Lo       float64 `json:"lo"`
+	Hi       float64 `json:"hi"`
+}
+
+func aboutRing(domains []Domain) ([]byte, error) {
+	a := about{Domains: []aboutDomain{}, Topology: Topology(domains), Support: Support(domains)}
+	a.Writer, _ = os.Executable()
+	for _, d := range domains {
+		lo, hi := d.Lo, d.Hi
+		if hi == 0 { // a counter
+			lo, hi = 1, 1
+		}
+		a.Domains = append(a.Domains, aboutDomain{d.ID, d.Kind, d.Parent, d.InTotal, d.Method, d.Source, int64(d.Period), lo, hi})
+	}
+	return json.Marshal(a)
+}
+
 // newRing makes a ring in memory that other processes can only read.
-func newRing(domains []Domain, clock checkpoint.Clock, interval time.Duration) (*ring, error) {
-	r := &ring{at: ringHeader + ringDomain*len(domains), stride: 8 * (ringFixed + len(domains))}
-	size := r.at + ringSlots*r.stride
-	var err error
+func newRing(domains []Domain, clock checkpoint.Clock, interval time.Duration, slots int) (*ring, error) {
+	text, err := aboutRing(domains)
+	if err != nil {
+		return nil, fmt.Errorf("sample ring: %w", err)
+	}
+	r := &ring{stride: 8 * (ringFixed + len(domains)), slots: uint64(slots)}
+	r.at = ringHeader + ringDomain*len(domains) + (len(text)+8)/8*8 // a zero byte at least
+	size := r.at + slots*r.stride
 	if r.fd, err = unix.MemfdCreate(ringName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING); err != nil {
 		return nil, fmt.Errorf("sample ring: %w", err)
 	}
@@ -62,7 +102,7 @@ func newRing(domains []Domain, clock checkpoint.Clock, interval time.Duration) (
 		return nil, fmt.Errorf("sample ring: %w", err)
 	}
 	m := r.memory
-	for i, v := range []uint32{ringVersion, uint32(r.at), uint32(clock), uint32(len(domains)), ringSlots, uint32(r.stride)} {
+	for i, v := range []uint32{ringVersion, uint32(r.at), uint32(clock), uint32(len(domains)), uint32(slots), uint32(r.stride)} {
 		*(*uint32)(unsafe.Pointer(&m[8+4*i])) = v
 	}
 	*word(m, 32), *word(m, 40) = uint64(interval), uint64(os.Getpid())
@@ -75,6 +115,7 @@ func newRing(domains []Domain, clock checkpoint.Clock, interval time.Duration) (
 			*word(record, 112) = 1
 		}
 	}
+	copy(m[ringHeader+ringDomain*len(domains):], text)
 	copy(m, ringMagic)
 	return r, nil
 }
@@ -86,7 +127,7 @@ func word(memory []byte, at int) *uint64 { return (*uint64)(unsafe.Pointer(&memo
 func (r *ring) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), r.fd) }
 
 func (r *ring) slot(k uint64) []byte {
-	at := r.at + int(k%ringSlots)*r.stride
+	at := r.at + int(k%r.slots)*r.stride
 	return r.memory[at : at+r.stride]
 }
 
@@ -129,7 +170,7 @@ func (s *Sampler) Share() (path string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ring == nil {
-		if s.ring, err = newRing(s.domains, s.config.Clock, s.config.Interval); err != nil {
+		if s.ring, err = newRing(s.domains, s.config.Clock, s.config.Interval, cmp.Or(s.config.Slots, ringSlots)); err != nil {
 			return "", err
 		}
 	}

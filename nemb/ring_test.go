@@ -1,6 +1,8 @@
 package nemb
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,7 +37,7 @@ var ringDomains = []Domain{
 // A reader beside a writer that runs as fast as it can sees whole samples
 // only, in order, and knows how many it missed.
 func TestRingUnderAWriter(t *testing.T) {
-	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Millisecond)
+	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Millisecond, ringSlots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +50,9 @@ func TestRingUnderAWriter(t *testing.T) {
 	if len(r.Domains) != 3 || r.Domains[0] != ringDomains[0] || r.Domains[1] != ringDomains[1] || r.Domains[2].ID != ringDomains[2].ID[:63] ||
 		r.Clock != checkpoint.Monotonic || r.Interval != time.Millisecond || r.PID != os.Getpid() {
 		t.Errorf("%+v", r)
+	}
+	if said := r.memory[ringHeader+3*ringDomain : r.at]; !strings.HasPrefix(string(said), `{"writer":"/`) || said[len(said)-1] != 0 || !json.Valid(bytes.TrimRight(said, "\x00")) {
+		t.Errorf("it says of itself %q", said)
 	}
 	if _, ok := r.Latest(); ok || r.Next() != nil || r.Ended() {
 		t.Error("samples before the first")
@@ -191,7 +196,7 @@ func readShared() {
 
 // A reader knows when the writer is gone without a word.
 func TestRingOfAKilledWriter(t *testing.T) {
-	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second)
+	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second, ringSlots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +229,7 @@ func TestRingRefuses(t *testing.T) {
 
 // Whatever lies in a file, a reader stays inside it and comes to an end.
 func FuzzRing(f *testing.F) {
-	w, err := newRing(ringDomains[:1], checkpoint.Monotonic, time.Second)
+	w, err := newRing(ringDomains[:1], checkpoint.Monotonic, time.Second, ringSlots)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -251,7 +256,7 @@ func FuzzRing(f *testing.F) {
 }
 
 func TestRingVersion(t *testing.T) {
-	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second)
+	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second, ringSlots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +272,7 @@ func TestRingVersion(t *testing.T) {
 
 // BenchmarkRing is what a sample costs to share, with three domains.
 func BenchmarkRing(b *testing.B) {
-	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second)
+	w, err := newRing(ringDomains, checkpoint.Monotonic, time.Second, ringSlots)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,6 +21,9 @@ const (
 	MaxInterval = time.Minute
 )
 
+// MaxSlots limits Config.Slots.
+const MaxSlots = 1 << 20
+
 // Config says how to sample.
 type Config struct {
 	Interval time.Duration    // MinInterval .. MaxInterval
@@ -29,6 +32,8 @@ type Config struct {
 	// Ordinary leaves the thread to the ordinary scheduler, with its shortest
 	// slice, also where it might run under SCHED_FIFO.
 	Ordinary bool
+	// Slots is how many samples the ring of Share holds, 0 for 4096.
+	Slots int
 }
 
 // Sampler takes samples at fixed instants, in a thread of its own outside the
@@ -123,6 +128,9 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 	}
 	if c.Clock != checkpoint.CycleCounter && c.Clock != checkpoint.Monotonic {
 		return nil, fmt.Errorf("sampler: %v", c.Clock)
+	}
+	if c.Slots < 0 || c.Slots > MaxSlots {
+		return nil, fmt.Errorf("sampler: a ring of %d samples: want 1 to %d, or 0", c.Slots, MaxSlots)
 	}
 	s := &Sampler{config: c, account: c.Program}
 	var counters []C.struct_cg_counter

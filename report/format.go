@@ -97,10 +97,11 @@ func Export(w io.Writer, f Format, runs []*Run, o Options) error {
 	for _, r := range runs {
 		switch {
 		case r.parts == "":
-		case f.Name == "text" && len(runs) > 1:
+		case r.parts == partsSession && f.Picture && len(runs) == 1:
+		case len(runs) > 1 && (f.Name == "text" || f.Picture):
 			return fmt.Errorf("runs of a %s file have no functions to lay side by side: use csv, or one at a time", r.parts)
 		case !f.Parts:
-			return fmt.Errorf("a %s file has tasks and samples and nothing else, which %s cannot show: use %s", r.parts, f.Name, alternatives(func(f Format) bool { return f.Parts }))
+			return fmt.Errorf("a %s file has tasks and samples and nothing else, which %s cannot show: use %s", r.parts, f.Name, alternatives(func(f Format) bool { return f.Parts || r.parts == partsSession && f.Picture }))
 		}
 	}
 	return f.Write(w, runs, o)

@@ -411,6 +411,9 @@ func Read(b []byte) (*Run, error) {
 	case head.holds["comparison"]:
 		return nil, errors.New("not a saved run: it is what cg compare wrote")
 	}
+	if isSession(b) {
+		return readSession(b)
+	}
 	r := &Run{}
 	if err := json.Unmarshal(b, r); err != nil {
 		return nil, fmt.Errorf("not a saved run: %w", located(b, err))

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"cg/docs"
 	"cg/nemb"
 )
 
@@ -41,10 +42,13 @@ func ComparisonSchema() map[string]any {
 	return s
 }
 
-// Validate holds a text against the schema. The error names the first field
-// that differs.
+// Validate holds a text against the schema: that of sessions if it is of one. The
+// error names the first field that differs.
 func Validate(b []byte) error {
 	schema, err := compiled()
+	if isSession(b) {
+		schema, err = compiledSession()
+	}
 	if err != nil {
 		return err
 	}
@@ -136,3 +140,15 @@ func schemaOf(t reflect.Type) map[string]any {
 	}
 	return map[string]any{"type": "integer"}
 }
+
+var compiledSession = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(docs.SessionSchema))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("session.json", text); err != nil {
+		return nil, err
+	}
+	return c.Compile("session.json")
+})

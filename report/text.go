@@ -32,6 +32,10 @@ func (r *Run) Text(t Terminal) string {
 		t.Width = 80
 	}
 	p := &printer{Terminal: t}
+	if r.parts == partsSession {
+		p.sessionText(r)
+		return p.b.String()
+	}
 	p.headline(r)
 	p.functions(r)
 	p.tests(r)

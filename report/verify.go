@@ -13,6 +13,10 @@ import (
 // averages, intervals and the digest. Each line begins with the field.
 func (r *Run) Check() []string {
 	c := &check{}
+	if r.parts == partsSession {
+		c.session(r)
+		return c.faults
+	}
 	c.totals(r)
 	c.ledger(r)
 	c.functions(r)

@@ -55,6 +55,16 @@ func walk(folder string, f func(name string, content []byte) error) error {
 	})
 }
 
+// Folder lists the files of a folder by their names in it, with their content.
+func Folder(folder string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := walk(folder, func(name string, content []byte) error {
+		files[name] = content
+		return nil
+	})
+	return files, err
+}
+
 // Unpack writes a folder to disk, once for each version of its content, and
 // returns where it is: below cache, or below scratch when cache is "" or
 // cannot be written. Several processes may unpack at the same time.

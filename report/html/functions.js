@@ -98,5 +98,5 @@ function tests(run) {
     { key: 'time', head: 'Time', value: (t) => t.duration_s, cell: (t) => number(figure.time(t.duration_s)) },
   ].filter(Boolean);
   const t = sortable('tests', all, columns, { sort: known ? 'energy' : 'time', words: (k) => k.name });
-  return section('tests', 'Tests', [t.counted, t.filter], t.table, t.more);
+  return section('tests', run.meta.tool === 'codegreen.Session' ? 'Tasks' : 'Tests', [t.counted, t.filter], t.table, t.more);
 }

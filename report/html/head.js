@@ -5,22 +5,24 @@ function headline(run) {
   const known = t.energy_j !== null;
   const fact = (label, value, note) => el('div', {}, el('dt', {}, label), el('dd', {}, value, note ? el('small', {}, note) : null));
   const p = run.process;
+  const session = run.meta.tool === 'codegreen.Session';
   const status = p.signal ? p.signal : String(p.exit_status);
-  return el('section', { id: 'headline', 'aria-label': 'Energy of the program' },
+  return el('section', { id: 'headline', 'aria-label': session ? 'Energy of the tasks' : 'Energy of the program' },
     el('div', { class: 'big' },
-      el('div', { class: 'label' }, 'Energy of the program ', badge(t.energy_kind)),
+      el('div', { class: 'label' }, session ? 'Energy of the tasks ' : 'Energy of the program ', badge(t.energy_kind)),
       el('div', { class: 'value' }, known ? number(figure.energy(t.program_energy_j), m) : '?'),
       known ? interval(t.program_energy_lo_j, t.program_energy_j, t.program_energy_hi_j, t.program_energy_hi_j * 1.1) : null,
       el('div', { class: 'note' }, known
         ? [[range(t.program_energy_lo_j, t.program_energy_hi_j, 'and')].filter(Boolean).map((r) => `between ${r} · `), kinds[t.energy_kind][1]]
         : kinds[t.energy_kind][1])),
     el('dl', { class: 'facts' },
-      fact('Machine', known ? number(figure.energy(t.energy_j), m) : '?', known ? range(t.energy_lo_j, t.energy_hi_j) : null),
+      session ? null : fact('Machine', known ? number(figure.energy(t.energy_j), m) : '?', known ? range(t.energy_lo_j, t.energy_hi_j) : null),
       fact('Time', number(figure.time(t.wall_duration_s))),
       fact('Power of the machine', number(figure.power(t.avg_power_w), t.avg_power_w === null ? '' : m)),
-      fact('Processor time', number(figure.time(p.user_s + p.system_s))),
-      fact('Functions called', number(figure.count(run.functions.length)), run.tasks.length > 1 ? several(run.tasks.length - 1, 'test') : null),
-      fact('Exit status', el('span', { class: p.exit_status === 0 ? '' : 'bad' }, status), p.timed_out ? 'ended by --timeout' : null)));
+      session ? fact('Tasks', number(figure.count(run.tasks.length - 1))) : null,
+      session ? null : fact('Processor time', number(figure.time(p.user_s + p.system_s))),
+      session ? null : fact('Functions called', number(figure.count(run.functions.length)), run.tasks.length > 1 ? several(run.tasks.length - 1, 'test') : null),
+      session ? null : fact('Exit status', el('span', { class: p.exit_status === 0 ? '' : 'bad' }, status), p.timed_out ? 'ended by --timeout' : null)));
 }
 
 function quoted(word) { return /^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'"; }

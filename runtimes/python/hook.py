@@ -67,7 +67,9 @@ def begin(path):
             name, _, value = os.fsdecode(line).partition("=")
             setattr(run, name, value)
     if not probe():
+        offer(None)
         return
+    offer((ask, lambda bits: -checkpoint(bits)))
     makers.update({"": checkpoint, "s": counting})
     for letter, how in PAUSES.items():
         makers[letter] = lambda bits, how=how << 24: pausing(bits | how)
@@ -80,6 +82,27 @@ def begin(path):
             text()
         else:
             script()
+
+
+OFFERED = {"codegreen": "sdk/codegreen/__init__.py", "codegreen_runtime": "codegreen_runtime.py"}
+
+
+def offer(door):
+    """Lets the program import cg's modules where it finds none of that name.
+    door is how codegreen_runtime tells checkpoints, None where it cannot."""
+    finder = machinery.PathFinder
+    original = finder.find_spec.__func__
+
+    def find_spec(cls, fullname, path=None, target=None):
+        spec = original(cls, fullname, path, target)
+        if spec is None and path is None and fullname in OFFERED:
+            file = os.path.join(run.here, OFFERED[fullname])
+            inside = [os.path.dirname(file)] if file.endswith("__init__.py") else None
+            spec = machinery.spec_from_file_location(fullname, file, submodule_search_locations=inside)
+        return spec
+
+    find_spec.cg = door
+    finder.find_spec = classmethod(find_spec)
 
 
 def probe():
@@ -358,8 +381,8 @@ libraries = (library, os.path.dirname(os.__file__) + os.sep)
 
 
 def own(path):
-    """Neither the standard library nor an installed package."""
-    return not (path.startswith(libraries) or
+    """Neither the standard library nor an installed package, nor cg's."""
+    return not (path.startswith(libraries) or path.startswith(run.here + os.sep) or
                 "/site-packages/" in path or "/dist-packages/" in path)
 
 

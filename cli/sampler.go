@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+func samplerCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "sampler",
+		Usage: "show samples of the machine to the process that started it",
+		Description: `This is for programs, such as the packages of cg sdk: it samples the machine's
+energy and shows the samples in memory that others can map (nemb/RING.md). It
+prints a line of JSON that says where, and READY when the first sample is there.
+
+It ends when its standard input does, when process --pid does, or on SIGTERM, and
+leaves nothing behind.
+
+Exit status: 0; 1 if nothing can be sampled; 125 cg failed; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "high", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
+			&cli.IntFlag{Name: "buffer", Value: 4096, Usage: "keep the last `N` samples, 16 to 1048576"},
+			&cli.IntFlag{Name: "pid", Usage: "the program is the process tree of `PID`; default: of the process that started cg"},
+			sysrootFlag(),
+		},
+		Action: runSampler,
+	}
+}
+
+// samplerLine is what cg sampler says of itself (docs/session.md).
+type samplerLine struct {
+	Sampler    int     `json:"cg_sampler"` // version of this line
+	Ring       string  `json:"ring"`
+	PID        int     `json:"pid"`
+	CgVersion  string  `json:"cg_version"`
+	IntervalMs float64 `json:"interval_ms"`
+	CPUModel   string  `json:"cpu_model"`
+}
+
+func runSampler(c *cli.Context) error {
+	if c.Args().Present() {
+		return fail(statusUsage, "sampler: %q: it takes only flags (cg sampler --help)", c.Args().First())
+	}
+	interval, err := precision(c.String("precision"))
+	if err != nil {
+		return fail(statusUsage, "-p: %w", err)
+	}
+	pid := c.Int("pid")
+	if pid < 0 || c.IsSet("pid") && pid == 0 {
+		return fail(statusUsage, "--pid: %d is no process", pid)
+	}
+	if pid == 0 {
+		pid = os.Getppid()
+	}
+	gone, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return fail(statusFailure, "--pid: process %d: %w", pid, err)
+	}
+	defer unix.Close(gone)
+	slots := c.Int("buffer")
+	if slots < 16 || slots > nemb.MaxSlots {
+		return fail(statusUsage, "--buffer: %d samples: use 16 to %d", slots, nemb.MaxSlots)
+	}
+	// Ctrl-C and a closed terminal are the program's to answer: it still wants
+	// its last samples.
+	signal.Ignore(unix.SIGINT, unix.SIGHUP, unix.SIGPIPE)
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, unix.SIGTERM)
+
+	machine, err := openMachine(c)
+	if err != nil {
+		return err
+	}
+	defer machine.close()
+	sensors := machine.found.Sensors
+	if len(sensors) == 0 {
+		return fail(statusFailure, "sampler: nothing can be sampled here%s", because(machine.found.Denied))
+	}
+	account := nemb.NewAccount()
+	defer account.Close()
+	account.Watch(pid)
+	sampler, err := nemb.Start(sensors, nemb.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots})
+	if err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	defer sampler.Close()
+	path, err := sampler.Share()
+	if err != nil {
+		sampler.Stop()
+		return fail(statusSelf, "%w", err)
+	}
+	sampler.Poll()
+	line, err := json.Marshal(samplerLine{
+		Sampler: 1, Ring: path, PID: os.Getpid(), CgVersion: Version,
+		IntervalMs: float64(interval.Microseconds()) / 1e3, CPUModel: nemb.Identify(machine.root).Name,
+	})
+	if err == nil {
+		_, err = fmt.Printf("%s\nREADY\n", line)
+	}
+	if err == nil {
+		poll(sampler, interval, alive(gone, ended))
+	}
+	sampler.Stop()
+	if err != nil && !errors.Is(err, unix.EPIPE) {
+		return fail(statusSelf, "sampler: %w", err)
+	}
+	return nil
+}
+
+// poll brings the samples to the ring until the channel is closed.
+func poll(s *nemb.Sampler, interval time.Duration, over <-chan struct{}) {
+	timer := time.NewTicker(min(max(interval, 4*time.Millisecond), 50*time.Millisecond))
+	defer timer.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-timer.C:
+			s.Poll()
+		}
+	}
+}
+
+// alive is closed when standard input ends, the process of a pidfd does, or a
+// signal comes.
+func alive(pidfd int, ended <-chan os.Signal) <-chan struct{} {
+	over := make(chan struct{}, 3)
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		over <- struct{}{}
+	}()
+	go func() {
+		for {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
+			if n > 0 || err != nil && err != unix.EINTR {
+				over <- struct{}{}
+				return
+			}
+		}
+	}()
+	go func() {
+		<-ended
+		over <- struct{}{}
+	}()
+	return over
+}

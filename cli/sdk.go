@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/languages"
+)
+
+func sdkCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "sdk",
+		Usage:     "write the package that lets a program measure parts of itself",
+		ArgsUsage: "LANG DIR",
+		Description: `LANG is ` + strings.Join(sdkLanguages(), ", ") + `. DIR is made; one that is there has to be empty. What is
+written needs nothing else and can be installed without a network:
+
+  cg sdk python codegreen && pip install ./codegreen
+
+docs/session.md describes what it is good for.
+
+Exit status: 0; 1 if DIR cannot be written; 2 usage.`,
+		Action: runSDK,
+	}
+}
+
+func sdkLanguages() []string {
+	var names []string
+	for _, l := range languages.All() {
+		if l.SDK != nil {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
+func runSDK(c *cli.Context) error {
+	if c.NArg() != 2 {
+		return fail(statusUsage, "sdk: want a language and a folder: cg sdk %s DIR", strings.Join(sdkLanguages(), "|"))
+	}
+	lang, dir := languages.Named(c.Args().First()), c.Args().Get(1)
+	if lang == nil || lang.SDK == nil {
+		return fail(statusUsage, "sdk: there is none for %q: use %s", c.Args().First(), strings.Join(sdkLanguages(), ", "))
+	}
+	files, err := lang.SDK()
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	there, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fail(statusFailure, "sdk: %w", err)
+	case len(there) > 0:
+		return fail(statusFailure, "sdk: %s is not empty: name another folder, or remove it", dir)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			return fail(statusFailure, "sdk: %w", err)
+		}
+		if err := os.WriteFile(file, files[name], 0o666); err != nil {
+			return fail(statusFailure, "sdk: %w", err)
+		}
+	}
+	fmt.Println(dir)
+	return nil
+}

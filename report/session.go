@@ -1,0 +1,275 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"cg/nemb"
+)
+
+// sessionTool is meta.tool of a session's file (docs/session.md), and partsSession
+// what Run.parts says of it.
+const (
+	sessionTool  = "codegreen.Session"
+	partsSession = "session"
+)
+
+// sessionFile is what a session adds to a run's envelope. Fields that it has
+// in another form than a run hide those.
+type sessionFile struct {
+	Meta struct {
+		Meta
+		Sampler struct {
+			Via        string  `json:"via"`
+			IntervalMs float64 `json:"interval_ms"`
+			Samples    int     `json:"samples"`
+			Lost       int     `json:"lost"`
+			Gaps       int     `json:"gaps"`
+		} `json:"sampler"`
+		Timeseries json.RawMessage `json:"timeseries"`
+	} `json:"meta"`
+	Tasks []struct {
+		Task
+		Timeseries []Sample        `json:"timeseries"`
+		Noise      json.RawMessage `json:"noise"`
+	} `json:"tasks"`
+	Totals struct {
+		Totals
+		NoiseWarnings json.RawMessage `json:"noise_warnings"`
+	} `json:"totals"`
+	Warnings []Warning `json:"warnings"`
+}
+
+// isSession tells whether a saved run is of a session.
+func isSession(b []byte) bool {
+	var head struct {
+		Meta struct {
+			Tool string `json:"tool"`
+		} `json:"meta"`
+	}
+	return json.Unmarshal(b, &head) == nil && head.Meta.Tool == sessionTool
+}
+
+// readSession reads the file of a session as a run: its first task is the
+// session, the others lie in it, call paths are those of tasks, and the samples
+// are those of all tasks.
+func readSession(b []byte) (*Run, error) {
+	var f sessionFile
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, fmt.Errorf("not a session's file: %w", located(b, err))
+	}
+	r := &Run{
+		parts: partsSession, Meta: f.Meta.Meta, Totals: f.Totals.Totals, Warnings: orEmpty(f.Warnings), Functions: []Function{}, Sites: []Site{},
+		Ledger: []Line{}, Skipped: []Skip{}, Samples: []Sample{},
+	}
+	s := f.Meta.Sampler
+	r.Sampler = Sampler{IntervalMs: s.IntervalMs, Mechanism: s.Via, Samples: s.Samples, Dropped: s.Lost, Gaps: s.Gaps, Counters: []Counter{}}
+	t := &r.Totals
+	t.NoiseWarnings = nil
+	if t.Kind == "" {
+		return nil, errors.New("not a session's file: it has no totals.energy_kind")
+	}
+	t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = t.EnergyJ, t.LoJ, t.HiJ
+	name := "session"
+	if f.Meta.SessionName != nil && *f.Meta.SessionName != "" {
+		name = *f.Meta.SessionName
+	}
+	whole := Task{Name: name, EnergyJ: t.EnergyJ, DurationS: t.WallDurationS, Domains: t.Domains, DomainsPowerW: map[string]float64{}, Provenance: t.Provenance}
+	var samples []Sample
+	for i, o := range f.Tasks {
+		if o.Depth < 0 || o.Depth > 0 && i == 0 {
+			return nil, fmt.Errorf("tasks[%d].depth: %d, but no task is around it", i, o.Depth)
+		}
+		if i == 0 || o.StartedAtMonoNs < whole.StartedAtMonoNs {
+			whole.StartedAtMonoNs, whole.StartedAt = o.StartedAtMonoNs, o.StartedAt
+		}
+		if o.EndedAtMonoNs > whole.EndedAtMonoNs {
+			whole.EndedAtMonoNs, whole.EndedAt = o.EndedAtMonoNs, o.EndedAt
+		}
+		if o.Depth == 0 {
+			samples = append(samples, o.Timeseries...)
+		}
+		r.Tasks = append(r.Tasks, o.Task)
+	}
+	r.Tasks = append([]Task{whole}, r.Tasks...)
+	for i := range r.Tasks[1:] {
+		task := &r.Tasks[i+1]
+		task.Depth++
+		if task.Parent == nil {
+			task.Parent = &name
+		}
+	}
+	r.taskPaths()
+	slices.SortStableFunc(samples, func(a, b Sample) int { return cmp.Compare(a.TNs, b.TNs) })
+	samples = slices.CompactFunc(samples, func(a, b Sample) bool { return a.TNs == b.TNs })
+	step := 1 + (len(samples)-2)/(MaxSamples-1)
+	for i, s := range samples {
+		if i%step == 0 || i == len(samples)-1 {
+			r.Samples = append(r.Samples, s)
+		}
+	}
+	r.resample()
+	return r, nil
+}
+
+// resample computes powers anew for the samples that are left.
+func (r *Run) resample() {
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		if i == 0 {
+			continue
+		}
+		prev := r.Samples[i-1]
+		span := float64(s.TNs-prev.TNs) * 1e-9
+		if span <= 0 || s.EnergyJ == nil || prev.EnergyJ == nil {
+			continue
+		}
+		w := math.Round((s.EnergyJ.Float()-prev.EnergyJ.Float())/span*1e3) / 1e3
+		s.PowerW, s.DomainW = &w, map[string]float64{}
+		for id, e := range s.DomainJ {
+			s.DomainW[id] = math.Round((e.Float()-prev.DomainJ[id].Float())/span*1e3) / 1e3
+		}
+	}
+}
+
+// taskPaths makes call paths of tasks: those of a name in one of a name are one
+// path. A task lies in the last one of a smaller depth on its thread, which is
+// the last that began before it and has the name of its parent.
+func (r *Run) taskPaths() {
+	known := r.Totals.EnergyJ != nil
+	energy := make([]float64, 1, len(r.Tasks))
+	r.Paths = []Path{{Parent: -1, Calls: 1, SelfTimeS: r.Totals.GapDurationS}}
+	type place struct {
+		parent int
+		name   string
+	}
+	at := map[place]int{}
+	of := make([]int, len(r.Tasks)) // path of each task
+	for i, t := range r.Tasks[1:] {
+		i++
+		parent := 0
+		for k := i - 1; k > 0 && t.Depth > 1; k-- {
+			o := r.Tasks[k]
+			if o.Depth == t.Depth-1 && o.Name == *t.Parent && o.EndedAtMonoNs >= t.EndedAtMonoNs {
+				parent = of[k]
+				break
+			}
+		}
+		n, ok := at[place{parent, t.Name}]
+		if !ok {
+			n = len(r.Paths)
+			at[place{parent, t.Name}] = n
+			r.Paths = append(r.Paths, Path{Parent: parent, Task: t.Name})
+			energy = append(energy, 0)
+		}
+		of[i] = n
+		r.Paths[n].Calls++
+		r.Paths[n].SelfTimeS += t.DurationS
+		if t.EnergyJ != nil {
+			energy[n] += t.EnergyJ.Float()
+		}
+		if parent > 0 {
+			r.Paths[parent].SelfTimeS = max(0, r.Paths[parent].SelfTimeS-t.DurationS)
+			if t.EnergyJ != nil {
+				energy[parent] -= t.EnergyJ.Float()
+			}
+		}
+	}
+	for i := range r.Paths {
+		if known {
+			e := Joules(math.Round(max(0, energy[i]) * 1e6))
+			r.Paths[i].SelfEnergyJ = &e
+		}
+	}
+}
+
+// session holds the file of a session against itself. Tasks at depth 1 are
+// those at depth 0 of the file.
+func (c *check) session(r *Run) {
+	c.tasks(r)
+	var sum Joules
+	var lasted float64
+	domains := map[string]Joules{}
+	count, known := 0, true
+	for _, t := range r.Tasks[1:] {
+		if t.Depth != 1 {
+			continue
+		}
+		count++
+		lasted += t.DurationS
+		if known = known && t.EnergyJ != nil; t.EnergyJ == nil {
+			continue
+		}
+		sum += *t.EnergyJ
+		for id, e := range t.Domains {
+			domains[id] += e
+		}
+	}
+	t := r.Totals
+	if t.NTasks != len(r.Tasks)-1 || t.NTopLevelTasks != count {
+		c.fault("totals.n_tasks", "%d, %d of them at the top level, but there are %d and %d", t.NTasks, t.NTopLevelTasks, len(r.Tasks)-1, count)
+	}
+	if (t.EnergyJ != nil) != (known && count > 0) {
+		c.fault("totals.energy_j", "it is known when that of every task is, and else not")
+	} else if t.EnergyJ != nil {
+		c.sum("totals.energy_j", "the tasks at the top level", *t.EnergyJ, sum)
+		for _, id := range slices.Sorted(maps.Keys(t.Domains)) {
+			c.sum("totals.domains."+id, "the tasks at the top level", t.Domains[id], domains[id])
+		}
+		c.interval("totals.energy_j", t.LoJ, t.EnergyJ, t.HiJ)
+	} else if t.Kind != nemb.Unavailable {
+		c.fault("totals.energy_kind", "%s, but there is no energy", t.Kind)
+	}
+	c.ratio("totals.avg_power_w", "energy by duration", t.AvgPowerW, t.EnergyJ, t.DurationS)
+	near := func(field, of string, got, want float64) {
+		if math.Abs(got-want) > 1e-6+1e-9*math.Abs(want) {
+			c.fault(field, "%g s, but %s are %g s", got, of, want)
+		}
+	}
+	near("totals.task_duration_s", "the tasks at the top level", t.TaskDurationS, lasted)
+	near("totals.gap_duration_s", "wall, tasks and what overlaps", t.GapDurationS, t.WallDurationS-t.TaskDurationS+t.ConcurrentOverlapS)
+}
+
+// sessionText shows the tasks of a session in the order in which they began.
+func (p *printer) sessionText(r *Run) {
+	t := r.Totals
+	if t.EnergyJ == nil {
+		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, strings.ReplaceAll(r.Meta.MeasurementQuality, "_", " ")))
+	} else {
+		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ), energy(t.HiJ), p.kind(t.Kind))
+	}
+	overlap := ""
+	if t.ConcurrentOverlapS > 0 {
+		overlap = "   Overlap  " + seconds(t.ConcurrentOverlapS)
+	}
+	p.line("Time     %s   in tasks  %s%s   Power  %s", seconds(t.WallDurationS), seconds(t.TaskDurationS), overlap, watts(t.AvgPowerW))
+	if t.Source != "" {
+		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
+	}
+	mark := r.mark()
+	table(p, "task", r.Tasks[1:], func(t Task) string { return strings.Repeat("  ", t.Depth-1) + t.Name }, []column[Task]{
+		{"energy", 0, func(t Task) string {
+			if t.EnergyJ == nil {
+				return "?"
+			}
+			return mark + energy(t.EnergyJ)
+		}},
+		{"interval", 72, func(t Task) string { return span(t.LoJ, t.HiJ) }},
+		{"power", 60, func(t Task) string { return watts(t.AvgPowerW) }},
+		{"time", 0, func(t Task) string { return seconds(t.DurationS) }},
+		{"method", 100, func(t Task) string { return t.Method }},
+	})
+	p.line("")
+	if s := r.Sampler; s.Samples > 0 {
+		p.note(dim, "sampler", fmt.Sprintf("%s: %s samples, one each %g ms; %d lost, %d gaps", s.Mechanism, count(uint64(s.Samples)), s.IntervalMs, s.Dropped, s.Gaps))
+	}
+	for _, w := range r.Warnings {
+		p.note(yellow, w.Slug, w.Message)
+	}
+}

@@ -1,0 +1,361 @@
+"""Energies of parts of a series of samples.
+
+Samples holds cumulative energies of all domains at the same instants. From the
+updates of the counters that they show, between() computes the energy of a part
+of the series, by the rule of cg's own Series.Between (nemb/window.go): by
+bracket where the power before and after is steady, else by interpolation.
+
+Units: CLOCK_MONOTONIC in nanoseconds, energies in microjoules unless a name
+ends in _j.
+"""
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import compress
+from math import hypot
+
+BRACKET, INTERPOLATION, SAMPLED = "bracket", "interpolation", "sampled"
+AROUND = 20e6  # ns on each side of a task from which the power around it is taken
+STEADY = 0.5   # powers before and after are the same up to this part
+
+GAP, FAILED = 1, 2  # flags of a sample (nemb/RING.md)
+
+
+class Domain:
+    """A part of the machine whose energy one counter tells.
+
+    parent is the id of the domain that includes it, "" for none; period_ns the
+    time between two updates of its counter, 0 where it is not known; lo and hi
+    bound the true energy as factors of the figure.
+    """
+    __slots__ = "id", "kind", "parent", "in_total", "method", "source", "period_ns", "lo", "hi"
+
+    def __init__(self, id, kind="", parent="", in_total=False, method="measured", source="", period_ns=0, lo=1.0, hi=1.0):
+        self.id, self.kind, self.parent, self.in_total = id, kind, parent, in_total
+        self.method, self.source, self.period_ns, self.lo, self.hi = method, source, period_ns, lo, hi
+
+
+class Knots:
+    """The updates of one counter: each lies between two instants, and tells
+    the energy up to it."""
+    __slots__ = "last", "first", "at", "joules", "slopes"
+
+    def __init__(self):
+        self.slopes = {}  # (update, by): that have all they need
+        self.last, self.first = array("q"), array("q")  # ns
+        self.at, self.joules = array("d"), array("d")   # ns, the middle; J
+
+    def add(self, before, t, energy, period):
+        behind = t - before
+        if 0 < period < behind:
+            behind = period
+        self.last.append(t)
+        self.first.append(t - behind)
+        self.at.append(t - behind / 2)
+        self.joules.append(energy * 1e-6)
+
+    def slope(self, i, by):
+        """Power in W over some time from update i on, or back by -1, and that time."""
+        if (i, by) in self.slopes:
+            return self.slopes[i, by]
+        at, joules = self.at, self.joules
+        j, n = i, i + by
+        while 0 <= n < len(at) and abs(at[n] - at[i]) <= AROUND:
+            j = n
+            n += by
+        over = abs(at[j] - at[i])
+        if over == 0:
+            return 0.0, 0.0
+        found = abs(joules[j] - joules[i]) / over * 1e9, over
+        if 0 <= n < len(at):
+            if len(self.slopes) > 4096:
+                self.slopes.clear()
+            self.slopes[i, by] = found
+        return found
+
+    def bracket(self, start, end):
+        """(J, J to either side), or None where interpolation errs less."""
+        at, joules = self.at, self.joules
+        i = bisect_right(self.last, start) - 1  # the last that is surely before
+        j = bisect_left(self.first, end)        # the first that is surely after
+        if i < 0 or j >= len(at) or end < start:
+            return None
+        before, w1 = self.slope(i, -1)
+        after, w2 = self.slope(j, 1)
+        if w1 < AROUND / 4 or w2 < AROUND / 4 or abs(before - after) > STEADY * max(before, after):
+            return None
+        base = (before * w1 + after * w2) / (w1 + w2)
+        outside = (start - at[i]) + (at[j] - end)
+        energy = max(0.0, joules[j] - joules[i] - base * outside * 1e-9)
+        slack = base * hypot((self.last[i] - self.first[i]) / 2, (self.last[j] - self.first[j]) / 2) * 1e-9
+        # Between two updates interpolation takes the mean power for that of the
+        # task: it errs by half their distance, at each end by chance.
+        apart = (at[i + 1] - at[i] + at[j] - at[j - 1]) / 2
+        inside = energy / max(1, end - start) * 1e9
+        if abs(inside - base) * apart / 2 * 1e-9 < slack / 3 ** 0.5:
+            return None
+        return energy, slack
+
+    def interpolate(self, start, end):
+        """(J, J to either side), or None where there is no update before or after."""
+        at = self.at
+        if len(at) < 2 or end < start or at[0] > start or at[-1] < end:
+            return None
+        a, slack_a = self.on_line(start)
+        b, slack_b = self.on_line(end)
+        return b - a, hypot(slack_a, slack_b)
+
+    def on_line(self, t):
+        at, joules = self.at, self.joules
+        i = min(max(1, bisect_right(at, t)), len(at) - 1)
+        watts = (joules[i] - joules[i - 1]) / max(1, at[i] - at[i - 1])
+        slack = max(self.last[i - 1] - self.first[i - 1], self.last[i] - self.first[i]) / 2
+        return joules[i - 1] + watts * (t - at[i - 1]), watts * slack
+
+    def between(self, start, end):
+        found = self.bracket(start, end)
+        if found:
+            return found + (BRACKET,)
+        found = self.interpolate(start, end)
+        return found and found + (INTERPOLATION,)
+
+
+class Samples:
+    """A series of samples, which grows at its end."""
+
+    def __init__(self, domains):
+        self.domains = domains
+        self.times = array("q")
+        self.flags = array("Q")
+        self.energies = [array("Q") for _ in domains]
+        self.knots = [Knots() for _ in domains]
+        self.last_whole = None   # time and energies of the last sample without a failed reading
+        self.count = self.gaps = 0
+        self.failed = False
+        self.pruned_at = 0
+
+    def add(self, words, stride):
+        """Takes in samples: 64-bit words, stride of them for each (nemb/RING.md)."""
+        times, flags = words[2::stride].tolist(), words[3::stride].tolist()
+        columns = [words[7 + d::stride].tolist() for d in range(len(self.domains))]
+        self.extend(times, flags, columns)
+
+    def extend(self, times, flags, columns):
+        if not times:
+            return
+        self.times.extend(times)
+        self.flags.extend(flags)
+        self.count += len(times)
+        for d, column in enumerate(columns):
+            self.energies[d].extend(column)
+        if any(flags):
+            self.gaps += sum(f & GAP for f in flags)
+            whole = [i for i, f in enumerate(flags) if not f & FAILED]
+            self.failed = self.failed or len(whole) < len(flags)
+            times = [times[i] for i in whole]
+            columns = [[column[i] for i in whole] for column in columns]
+            if not times:
+                return
+        for d, column in enumerate(columns):
+            add, period = self.knots[d].add, self.domains[d].period_ns
+            if self.last_whole is None:
+                before, energy = times[0], column[0]
+            else:
+                before, energy = self.last_whole[0], self.last_whole[1][d]
+            for t, e in zip(times, column):
+                if e > energy:
+                    add(before, t, e, period)
+                before, energy = t, e
+        self.last_whole = times[-1], [column[-1] for column in columns]
+
+    @property
+    def latest(self):
+        """The time of the last sample, 0 before the first."""
+        return self.times[-1] if self.times else 0
+
+    def energy_at(self, d, t):
+        """uJ of domain d since the first sample, linear between samples; None outside of them."""
+        times, energies = self.times, self.energies[d]
+        i = bisect_right(times, t) - 1
+        if i < 0:
+            return None
+        if times[i] == t:
+            return float(energies[i])
+        if i + 1 >= len(times):
+            return None
+        return energies[i] + (energies[i + 1] - energies[i]) * (t - times[i]) / (times[i + 1] - times[i])
+
+    def between(self, d, start, end):
+        """(J, J to either side, method) of domain d from start to end; None
+        where the samples do not reach so far."""
+        found = self.knots[d].between(start, end)
+        if found:
+            return found
+        a, b = self.energy_at(d, start), self.energy_at(d, end)
+        if a is None or b is None:
+            return None
+        # True is what lies between the samples inside of it and those outside, and a
+        # counter may be a period behind.
+        times, energies, value = self.times, self.energies[d], b - a
+        i, j = bisect_right(times, start) - 1, bisect_left(times, end)
+        most = energies[j] - energies[i]
+        least = energies[j if times[j] == end else j - 1] - energies[i if times[i] == start else i + 1]
+        behind = value / max(1, end - start) * self.domains[d].period_ns
+        return value * 1e-6, (max(most - value, value - max(0, least)) + behind) * 1e-6, SAMPLED
+
+    def prune(self, edges, reach):
+        """Leaves out samples that are further than reach from every edge, but
+        for one in 64 and the newest. Energies between edges stay exact."""
+        self.pruned_at = len(self.times)
+        if not self.times:
+            return
+        keep = bytearray(len(self.times))
+        keep[::64] = b"\1" * len(keep[::64])
+        keep[-256:] = b"\1" * len(keep[-256:])
+        for edge in edges:
+            i, j = bisect_left(self.times, edge - reach), bisect_right(self.times, edge + reach)
+            i, j = max(0, i - 1), min(len(keep), j + 1)
+            keep[i:j] = b"\1" * (j - i)
+        newest = self.times[-256:][0]
+        self._select(keep, newest)
+        self.pruned_at = len(self.times)
+
+    def _select(self, keep, newest):
+        kept = array("q", compress(self.times, keep))
+        self.flags = array("Q", compress(self.flags, keep))
+        self.energies = [array("Q", compress(e, keep)) for e in self.energies]
+        present = set(kept)
+        self.times = kept
+        for k in self.knots:
+            n = len(k.last)
+            k.slopes.clear()
+            chosen = bytearray(1 if t in present or t >= newest or i % 64 == 0 else 0 for i, t in enumerate(k.last))
+            if n:
+                chosen[0] = 1
+            k.last, k.first = array("q", compress(k.last, chosen)), array("q", compress(k.first, chosen))
+            k.at, k.joules = array("d", compress(k.at, chosen)), array("d", compress(k.joules, chosen))
+
+
+class Shares:
+    """Who shares the machine's energy: the stacks that have a task open, by the
+    processor time of their threads.
+
+    active has them, by their thread; changed() is told of each change of it that
+    leaves, or had, more than one. Between two changes parts has what each has
+    of the whole.
+    """
+
+    def __init__(self, cpu_time):
+        self.cpu_time = cpu_time  # thread's number -> ns, or None where it is gone
+        self.active = {}          # stack -> number of its thread
+        self.starts, self.parts = array("q"), []  # (start, end, {stack: part})
+        self.since = None         # since when the same ones share, None while nobody does
+        self.sharing = self.before = {}
+
+    def changed(self, t):
+        """At t others share than before, or what was shared until then is wanted."""
+        if self.since is not None and t > self.since:
+            self._close(t)
+        if len(self.active) > 1:
+            self.since, self.sharing = t, dict(self.active)
+            self.before = {thread: self.cpu_time(thread) for thread in set(self.sharing.values())}
+        else:
+            self.since = None
+
+    def _close(self, t):
+        used, stacks = {}, {}
+        for stack, thread in self.sharing.items():
+            stacks.setdefault(thread, []).append(stack)
+        for thread in stacks:
+            a, b = self.before.get(thread), self.cpu_time(thread)
+            used[thread] = max(0, b - a) if a is not None and b is not None else 0
+        total = sum(used.values())
+        parts = {}
+        for thread, of in stacks.items():
+            for stack in of:
+                parts[stack] = used[thread] / total / len(of) if total else 1 / len(self.sharing)
+        self.starts.append(self.since)
+        self.parts.append((self.since, t, parts))
+
+    def within(self, start, end, stack):
+        """Yields (start, end, part) of the times in which a stack shared."""
+        i = max(0, bisect_right(self.starts, start) - 1)
+        while i < len(self.parts) and self.parts[i][0] < end:
+            a, b, parts = self.parts[i]
+            if b > start and stack in parts:
+                yield max(a, start), min(b, end), parts[stack]
+            i += 1
+
+
+class Energy:
+    """What a task used, by domain in uJ. method is the weakest of the domains'."""
+    __slots__ = "domains", "total", "machine", "lo", "hi", "method", "complete"
+
+    def __init__(self):
+        self.domains = {}
+        self.total = self.machine = self.lo = self.hi = 0
+        self.method, self.complete = BRACKET, True
+
+
+RANK = {BRACKET: 0, INTERPOLATION: 1, SAMPLED: 2}
+
+
+def energy_of(samples, shares, windows):
+    """The energy of a task that ran in windows: (start, end, stack, active ns)
+    in the order of time. None where no domain's is known."""
+    start, end = windows[0][0], windows[-1][1]
+    whole = len(windows) == 1 and windows[0][3] >= end - start
+    shared = [list(shares.within(a, b, stack)) for a, b, stack, _ in windows] if shares.parts else []
+    sharing = any(shared)
+    out = Energy()
+    lo = hi = machine = known = 0
+    for d, domain in enumerate(samples.domains):
+        found = samples.between(d, start, end)
+        if found is None:
+            out.complete = out.complete and not domain.in_total
+            continue
+        joules, slack, method = found
+        known += 1
+        part = least = most = 1.0
+        if sharing or not whole:
+            part, least, most = _parts(samples, d, windows, shared)
+        micro = int(joules * part * 1e6 + (0 if sharing else 0.5))
+        out.domains[domain.id] = micro
+        if domain.in_total:
+            out.total += micro
+            machine += joules
+            lo += max(0.0, joules - slack) * least * domain.lo
+            hi += (joules + slack) * most * domain.hi
+            if RANK[method] > RANK[out.method]:
+                out.method = method
+    if not known or not out.complete:
+        return None
+    out.machine = int(machine * 1e6 + 0.5) if sharing or not whole else out.total
+    out.lo = min(out.total, int(lo * 1e6))
+    out.hi = max(out.total, int(hi * 1e6 + 0.999999))
+    if sharing:
+        out.method = "shared"
+    return out
+
+
+def _parts(samples, d, windows, shared):
+    """The part of the energy from the first window to the last that a task has,
+    and the least and the most that it may have."""
+    start, end = windows[0][0], windows[-1][1]
+    a, b = samples.energy_at(d, start), samples.energy_at(d, end)
+    whole = (b - a) if a is not None and b is not None else 0
+
+    def used(s, e):
+        if whole <= 0:
+            return (e - s) / max(1, end - start)
+        return (samples.energy_at(d, e) - samples.energy_at(d, s)) / whole
+
+    part = least = most = 0.0
+    for n, (s, e, _, active) in enumerate(windows):
+        running = active / max(1, e - s)
+        own = used(s, e) * running
+        part, least, most = part + own, least + own, most + own
+        for s, e, share in shared[n] if shared else ():
+            other = used(s, e) * running
+            part -= other * (1 - share)
+            least -= other
+    return max(0.0, part), max(0.0, least), max(0.0, most)

@@ -1,0 +1,78 @@
+"""Which other processes have a session: $XDG_RUNTIME_DIR/codegreen-<uid>.pids,
+or in /tmp, a line "PID START" for each (docs/session.md of cg)."""
+import fcntl
+import os
+import stat
+import time
+
+
+def place():
+    return os.path.join(os.environ.get("XDG_RUNTIME_DIR") or "/tmp", "codegreen-%d.pids" % os.getuid())
+
+
+def started(pid):
+    """When a process started, in ticks; "" for one that is not there (proc_pid_stat(5))."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as f:
+            fields = f.read().rpartition(b")")[2].split()
+        return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
+    except (OSError, IndexError):
+        return ""
+
+
+def _locked(path):
+    """The file, locked; None where that is not possible."""
+    for _ in range(100):
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return None
+        try:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode) or info.st_uid != os.getuid():
+                os.close(fd)
+                return None
+            for n in range(200):
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.005)
+            else:
+                os.close(fd)
+                return None
+            now = os.stat(path)
+            if (now.st_dev, now.st_ino) == (info.st_dev, info.st_ino):
+                return fd
+        except FileNotFoundError:
+            pass
+        except OSError:
+            os.close(fd)
+            return None
+        os.close(fd)  # it was removed or replaced meanwhile
+    return None
+
+
+def change(mine):
+    """Lists this process there if mine, else takes it out; the pids of the others."""
+    path = place()
+    fd = _locked(path)
+    if fd is None:
+        return []
+    try:
+        others = []
+        for line in os.pread(fd, 1 << 20, 0).decode("ascii", "replace").splitlines():
+            pid, _, start = line.partition(" ")
+            if pid.isdigit() and int(pid) != os.getpid() and start and started(int(pid)) == start:
+                others.append((int(pid), start))
+        lines = others + ([(os.getpid(), started(os.getpid()))] if mine else [])
+        if lines:
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, "".join("%d %s\n" % line for line in lines).encode(), 0)
+        else:
+            os.unlink(path)
+        return [pid for pid, _ in others]
+    except OSError:
+        return []
+    finally:
+        os.close(fd)

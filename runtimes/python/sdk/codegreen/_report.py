@@ -1,0 +1,389 @@
+"""What a session writes: docs/session.md and docs/session.schema.json of cg."""
+import json
+import os
+import sys
+import time
+from datetime import datetime, timedelta, timezone
+from itertools import islice
+
+from ._energy import FAILED, RANK
+from ._ring import find_cg
+
+SAMPLE_KEYS = ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"]
+METHODS = "measured", "derived", "estimated"  # from the best to the weakest
+
+_run_id = None
+
+
+def run_id():
+    global _run_id
+    if _run_id is None or _run_id[0] != os.getpid():
+        _run_id = os.getpid(), os.urandom(6).hex()
+    return _run_id[1]
+
+
+def j(micro):
+    """Joules with six decimals, None for None."""
+    return None if micro is None else micro / 1000000
+
+
+# Samples
+
+def samples_of(session, i, end):
+    """Yields samples i to end as dicts. Energies count from the session's start."""
+    series = session._samples
+    times, flags, domains = series.times, series.flags, series.domains
+    tops = [d for d, domain in enumerate(domains) if domain.in_total]
+    first = _first(session)
+    for n in range(i, end):
+        energies = [series.energies[d][n] for d in range(len(domains))]
+        sample = {
+            "t_ns": times[n],
+            "energy_j": j(sum(energies[d] - first[d] for d in tops)),
+            "power_w": None,
+            "domain_j": {domain.id: j(energies[d] - first[d]) for d, domain in enumerate(domains)},
+            "domain_w": {},
+        }
+        span = times[n] - times[n - 1] if n else 0
+        if span > 0 and not (flags[n] | flags[n - 1]) & FAILED:
+            watts = [(energies[d] - series.energies[d][n - 1]) * 1e3 / span for d in range(len(domains))]
+            sample["power_w"] = round(sum(watts[d] for d in tops), 6)
+            sample["domain_w"] = {domain.id: round(watts[d], 6) for d, domain in enumerate(domains)}
+        yield sample
+
+
+def _first(session):
+    """uJ of each domain at the last sample before the session's start."""
+    from bisect import bisect_right
+    series = session._samples
+    at = max(0, bisect_right(series.times, session._mono) - 1)
+    return [e[at] if at < len(e) else 0 for e in series.energies]
+
+
+# The report
+
+def kind_of(session):
+    tops = [d.method for d in session._samples.domains if d.in_total]
+    if not tops:
+        return "unavailable"
+    worst = max(tops, key=lambda m: METHODS.index(m) if m in METHODS else 9)
+    return "derived" if worst == "measured" and session._samples.failed else worst
+
+
+def source_of(session):
+    names = []
+    for d in session._samples.domains:
+        if d.in_total and d.source and d.source not in names:
+            names.append(d.source)
+    return names[0] + (" and %d more" % (len(names) - 1) if len(names) > 1 else "") if names else ""
+
+
+def provenance(session, energy):
+    """The fields beside an energy."""
+    known = energy is not None
+    return {
+        "energy_lo_j": j(energy.lo) if known else None,
+        "energy_hi_j": j(energy.hi) if known else None,
+        "energy_kind": kind_of(session) if known else "unavailable",
+        "energy_method": energy.method if known else "none",
+        "energy_source": source_of(session),
+    }
+
+
+def powers(domains, seconds):
+    return {d: v / seconds for d, v in domains.items()} if seconds > 0 else {}
+
+
+def task_of(session, task, noise):
+    e = task._energy
+    energy, seconds = (j(e.total) if e else None), task.duration_s
+    domains = {d: j(v) for d, v in e.domains.items()} if e else {}
+    out = {
+        "name": task.name, "depth": task.depth, "parent": task.parent,
+        "energy_j": energy,
+        "avg_power_w": energy / seconds if e and seconds > 0 else None,
+        "duration_s": seconds, "suspended_s": task.suspended_s,
+    }
+    out.update(provenance(session, e))
+    out.update({
+        "machine_energy_j": j(e.machine) if e else None,
+        "started_at": task.started_at, "ended_at": task.ended_at,
+        "started_at_mono_ns": task.started_at_mono_ns, "ended_at_mono_ns": task.ended_at_mono_ns,
+        "domains": domains, "domains_power_w": powers(domains, seconds),
+        "thread": task.thread, "forgotten": task.forgotten,
+        "timeseries": None, "noise": noise,
+    })
+    return out
+
+
+def union(intervals):
+    total, until = 0, None
+    for a, b in sorted(intervals):
+        if until is None or a > until:
+            total, until = total + b - a, b
+        elif b > until:
+            total, until = total + b - until, b
+    return total
+
+
+class Sum:
+    """Energy of several tasks together."""
+
+    def __init__(self, energies):
+        self.total = sum(e.total for e in energies)
+        self.lo, self.hi = sum(e.lo for e in energies), sum(e.hi for e in energies)
+        methods = [e.method for e in energies]
+        self.method = "shared" if "shared" in methods else max(methods, key=lambda m: RANK[m])
+
+
+def totals_of(session, done, noises, end):
+    tops = [t for t in done if t.depth == 0]
+    energies = [t._energy for t in tops]
+    known = bool(tops) and all(e is not None for e in energies)
+    e = Sum(energies) if known else None
+    windows = [w[:2] for t in tops for w in t._windows]
+    lasted = sum(t._active_ns for t in tops)
+    covered = union(windows)
+    domains, seconds = {}, {}
+    for t in tops:
+        if t._energy is not None:
+            for d, v in t._energy.domains.items():
+                domains[d] = domains.get(d, 0) + v
+                seconds[d] = seconds.get(d, 0) + t._active_ns
+    wall = end - session._mono
+    cvs = [n["power_cv_percent"] for n in noises.values() if n and n["power_cv_percent"] is not None]
+    from ._noise import warning_of
+    warned = [warning_of(t.name, t.depth, noises[id(t)]) for t in done if noises.get(id(t))]
+    out = {"energy_j": j(e.total) if e else None}
+    out.update(provenance(session, e))
+    out.update({
+        "avg_power_w": j(e.total) / (lasted * 1e-9) if e and lasted else None,
+        "duration_s": lasted * 1e-9, "task_duration_s": lasted * 1e-9,
+        "wall_duration_s": wall * 1e-9,
+        "gap_duration_s": max(0, wall - covered) * 1e-9,
+        "concurrent_overlap_s": max(0, lasted - covered) * 1e-9,
+        "n_tasks": len(done), "n_top_level_tasks": len(tops),
+        "domains": {d: j(v) for d, v in domains.items()} if known else {},
+        "domains_power_w": {d: j(v) / (seconds[d] * 1e-9) for d, v in domains.items() if seconds[d]} if known else {},
+        "sample_interval_ms": session._source.interval_ns / 1e6 if session._source.domains else None,
+        "worst_within_task_power_cv_percent": max(cvs) if cvs else None,
+        "noise_warnings": [w for w in warned if w],
+    })
+    return out
+
+
+def quality_of(session, done, totals):
+    if not session._source.domains:
+        return "no_backend"
+    if not done:
+        return "no_tasks"
+    if any(t._energy is None for t in done):
+        return "failed"
+    if not totals["energy_j"]:
+        return "energy_zero"
+    return "estimated" if kind_of(session) == "estimated" else "ok"
+
+
+def moment(t):
+    return datetime.fromtimestamp(t, timezone.utc)
+
+
+def zone(t):
+    """The label of the host's zone: a name, or +05:30 for zones without one."""
+    label = time.strftime("%Z", time.localtime(t)) or "UTC"
+    if label[:1] in "+-" and label[1:].isdigit():
+        digits = label[1:].ljust(4, "0")
+        return "%s%s:%s" % (label[0], digits[:2], digits[2:4])
+    return label
+
+
+def cpu_model(session):
+    if session._source.cpu_model:
+        return session._source.cpu_model
+    try:
+        with open("/proc/cpuinfo") as f:
+            for line in f:
+                key, _, value = line.partition(":")
+                if key.strip() == "model name":
+                    return value.strip()
+    except OSError:
+        pass
+    return os.uname().machine
+
+
+def topology_of(session):
+    if session._source.topology is not None:
+        return session._source.topology
+    domains = session._samples.domains
+    return {d.id: {"top_level": d.in_total, "kind": d.kind, "includes": [o.id for o in domains if o.parent == d.id and not o.in_total]} for d in domains}
+
+
+def meta_of(session, done, totals, end):
+    from . import __version__
+    began = moment(session._began)
+    ended = began + timedelta(microseconds=(end - session._mono) // 1000)
+    local, local_end = began.astimezone(), ended.astimezone()
+    form = lambda t: t.isoformat(timespec="microseconds")
+    source = session._source
+    try:
+        cwd = os.getcwd()
+    except OSError:
+        cwd = ""
+    return {
+        "schema_version": "1", "tool": "codegreen.Session",
+        "codegreen_version": __version__, "cg_version": source.cg_version,
+        "run_id": run_id(), "session_name": session.name,
+        "started_at": form(began), "ended_at": form(ended),
+        "started_at_local": form(local), "ended_at_local": form(local_end),
+        "host_timezone": zone(session._began),
+        "duration_total_s": (end - session._mono) * 1e-9,
+        "hostname": os.uname().nodename, "pid": session._pid, "platform": sys.platform,
+        "language": "python", "language_version": sys.version.split()[0], "python_version": sys.version.split()[0],
+        "cpu_model": cpu_model(session), "kernel": "-".join((os.uname().sysname, os.uname().release, os.uname().machine)),
+        "cwd": cwd, "argv": list(getattr(sys, "argv", [])),
+        "codegreen_env": {k: v for k, v in sorted(os.environ.items()) if k.startswith(("CODEGREEN_", "CG_"))},
+        "measurement_quality": quality_of(session, done, totals),
+        "domain_support": source.support or ("none", "scalar_only", "full")[min(2, len(source.domains))],
+        "outlier_method": "iqr_1.5", "iso_timestamp_format": "rfc3339_utc",
+        "nemb_abi_version": source.version,
+        "domain_topology": topology_of(session),
+        "timeseries": {"enabled": session.record_time_series, "schema_version": "1", "sample_keys": SAMPLE_KEYS,
+                       "t_ns_clock": "clock_monotonic", "inclusive_of_children": True},
+        "sampler": {"via": source.via, "interval_ms": source.interval_ns / 1e6 if source.domains else None,
+                    "samples": session._samples.count, "lost": source.lost, "gaps": session._samples.gaps},
+    }
+
+
+def report(session):
+    """(the report with no samples in it, the tasks that it tells)."""
+    end = session._stopped_at or time.monotonic_ns()
+    done = [t for t in session._all if t.ended_at_mono_ns is not None]
+    for t in done:
+        t._resolved()
+    noises = {id(t): session._noise(t) for t in done} if session.record_time_series else {}
+    totals = totals_of(session, done, noises, end)
+    tasks = [task_of(session, t, noises.get(id(t))) for t in done]
+    meta = meta_of(session, done, totals, end)
+    warn_of_noise(session, totals["noise_warnings"])
+    warned = [{"slug": slug, "message": message} for slug, message in session._warnings]
+    return {"meta": meta, "tasks": tasks, "totals": totals, "warnings": warned}, done
+
+
+def warn_of_noise(session, found):
+    uneven = ["%r by %.1f %%" % (w["task"], w["within_task_power_cv_percent"]) for w in found if any(r.startswith("within") for r in w["reasons"])]
+    missing = ["%r %.0f %%" % (w["task"], 100 * w["drop_ratio"]) for w in found if any(r.startswith("drop") for r in w["reasons"])]
+    for slug, what, tasks in ("high-noise", "the power of these tasks varied", uneven), ("samples-missing", "samples of these tasks are missing", missing):
+        if tasks:
+            session._note(slug, "%s: %s%s" % (what, ", ".join(tasks[:5]), " and %d more" % (len(tasks) - 5) if len(tasks) > 5 else ""))
+
+
+def whole(session):
+    """The report with its samples, as dicts and lists."""
+    with session._data:
+        out, done = report(session)
+        if session.record_time_series:
+            for entry, task in zip(out["tasks"], done):
+                entry["timeseries"] = list(samples_of(session, *session._range(task)))
+    return out
+
+
+# Files
+
+def chunks(session):
+    """The text of the JSON, in pieces: samples may be many."""
+    out, done = report(session)
+    dump = lambda v: json.dumps(v, ensure_ascii=False, allow_nan=False)
+    yield '{\n"meta": %s,\n"tasks": [' % dump(out["meta"])
+    for n, (entry, task) in enumerate(zip(out["tasks"], done)):
+        yield ",\n" if n else "\n"
+        if not session.record_time_series:
+            yield dump(entry)
+            continue
+        noise = entry.pop("noise")
+        del entry["timeseries"]
+        yield dump(entry)[:-1] + ', "timeseries": ['
+        series, begun = samples_of(session, *session._range(task)), False
+        while True:
+            some = list(islice(series, 1000))
+            if not some:
+                break
+            yield ("," if begun else "") + "\n" + ",\n".join(map(dump, some))
+            begun = True
+        yield '], "noise": %s}' % dump(noise)
+    yield '],\n"totals": %s,\n"warnings": %s\n}\n' % (dump(out["totals"]), dump(out["warnings"]))
+
+
+SCALARS = ("name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j", "energy_hi_j", "energy_kind", "energy_method",
+           "energy_source", "machine_energy_j", "started_at", "ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten")
+
+
+def lines(session):
+    """The text of the CSV, in pieces."""
+    import csv
+    import io
+    out, _ = report(session)
+    ids = [d.id for d in session._samples.domains]
+    rows = [list(SCALARS) + [column for d in ids for column in ("domain_%s_j" % d, "domain_%s_w" % d)]]
+    for t in out["tasks"]:
+        rows.append([t[k] for k in SCALARS] + [v for d in ids for v in (t["domains"].get(d), t["domains_power_w"].get(d))])
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    yield text.getvalue()
+
+
+def write(session):
+    """Writes the session's file: aside, synced, and renamed. OSError if it cannot be."""
+    path = session.output_file
+    as_csv = session.output_format == "csv" or session.output_format == "auto" and path.lower().endswith(".csv")
+    save(path, lines(session) if as_csv else chunks(session))
+
+
+def save(path, pieces):
+    path = os.path.realpath(path)
+    part = os.path.join(os.path.dirname(path), ".%s.part-%s" % (os.path.basename(path), os.urandom(4).hex()))
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as f:
+            for piece in pieces:
+                f.write(piece)
+            f.flush()
+            os.fsync(f.fileno())
+            try:
+                mode = os.stat(path).st_mode & 0o777
+            except OSError:
+                mask = os.umask(0)
+                os.umask(mask)
+                mode = 0o666 & ~mask
+            os.fchmod(f.fileno(), mode)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
+
+
+def plot(session, path):
+    """Lets cg draw the session as it is now."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending not in (".html", ".svg", ".png"):
+        raise ValueError("%s: a plot ends in .html, .svg or .png" % path)
+    if not session.record_time_series:
+        session._note("no-plot", "nothing to draw: power over time needs record_time_series=True")
+        return False
+    cg = getattr(session, "_source", None) and session._source.cg or find_cg()
+    if not cg:
+        session._note("no-plot", "cg draws plots and is not in PATH, and CODEGREEN_CG does not name it: %s is not drawn" % os.path.basename(path))
+        return False
+    import subprocess
+    import tempfile
+    try:
+        with tempfile.TemporaryDirectory(prefix="codegreen-") as folder:
+            saved = os.path.join(folder, os.path.splitext(os.path.basename(path))[0] + ".json")
+            with session._data:
+                save(saved, chunks(session))
+            done = subprocess.run([cg, "report", saved, "-o", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except OSError as e:
+        session._note("no-plot", "%s is not drawn: %s" % (os.path.basename(path), e))
+        return False
+    if done.returncode:
+        session._note("no-plot", "%s is not drawn: %s" % (os.path.basename(path), done.stderr.decode("utf-8", "replace").strip()))
+    return done.returncode == 0

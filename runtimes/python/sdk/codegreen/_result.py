@@ -1,0 +1,128 @@
+"""Tasks of a session, and where they are open."""
+from _thread import get_native_id
+from time import monotonic_ns
+
+UNKNOWN = object()  # the energy of a task that was not computed yet
+WINDOWS = 4096      # of a task that is suspended, before neighbours are joined
+
+_nan = float("nan")
+
+
+class Stack:
+    """The open tasks of a thread or a coroutine, the innermost last."""
+    __slots__ = "tasks", "thread"
+
+    def __init__(self):
+        self.tasks, self.thread = [], get_native_id()
+
+
+class TaskResult:
+    """A task, open or over.
+
+    name, depth and parent (name of the enclosing task) are known at once, and
+    when it is over duration_s, suspended_s, started_at and ended_at (Unix time),
+    started_at_mono_ns and ended_at_mono_ns (CLOCK_MONOTONIC).
+
+    energy_j, avg_power_w, domains (J by domain), domains_power_w (W), timeseries
+    and noise are computed when they are asked for, some 20 ms after the end at
+    the earliest. Energies that are not known are nan, in the file null.
+    """
+    __slots__ = ("name", "depth", "parent", "thread", "forgotten", "ended_at_mono_ns", "started_at_mono_ns",
+                 "_session", "_since", "_windows", "_energy", "_aside", "__weakref__")
+
+    def __init__(self, session, name, depth, parent, thread):
+        self.name, self.depth, self.parent, self.thread = name, depth, parent, thread
+        self.forgotten = False
+        self.started_at_mono_ns = self.ended_at_mono_ns = None
+        self._session, self._windows, self._energy = session, [], UNKNOWN
+        self._since = self._aside = None
+
+    def __repr__(self):
+        if self.ended_at_mono_ns is None:
+            return "<codegreen task %s, open>" % self.name
+        return "<codegreen task %s, %.6g J in %.6g s>" % (self.name, self.energy_j, self.duration_s)
+
+    # Times
+
+    def _close(self, now, stack):
+        windows = self._windows
+        windows.append((self._since, now, stack, now - self._since))
+        self._since = None
+        if len(windows) >= WINDOWS:
+            self._windows = [(a[0], b[1], a[2], a[3] + b[3]) for a, b in zip(windows[::2], windows[1::2])] + windows[len(windows) & ~1:]
+
+    @property
+    def _active_ns(self):
+        return sum(w[3] for w in self._windows)
+
+    @property
+    def duration_s(self):
+        return self._active_ns * 1e-9
+
+    @property
+    def suspended_s(self):
+        if self.ended_at_mono_ns is None:
+            return 0.0
+        return max(0, self.ended_at_mono_ns - self.started_at_mono_ns - self._active_ns) * 1e-9
+
+    @property
+    def started_at(self):
+        return self._session._wall(self.started_at_mono_ns)
+
+    @property
+    def ended_at(self):
+        return self._session._wall(self.ended_at_mono_ns)
+
+    # Energies
+
+    def _resolved(self):
+        if self._energy is UNKNOWN:
+            self._session._resolve(self)
+        return None if self._energy is UNKNOWN else self._energy
+
+    @property
+    def energy_j(self):
+        e = self._resolved()
+        return e.total * 1e-6 if e else _nan
+
+    @property
+    def avg_power_w(self):
+        return self.energy_j / self.duration_s if self._active_ns else _nan
+
+    @property
+    def domains(self):
+        e = self._resolved()
+        return {d: round(v * 1e-6, 6) for d, v in e.domains.items()} if e else {}
+
+    @property
+    def domains_power_w(self):
+        seconds = self.duration_s
+        return {d: v / seconds for d, v in self.domains.items()} if seconds else {}
+
+    # Samples
+
+    @property
+    def timeseries(self):
+        return self._session._series(self)
+
+    @property
+    def noise(self):
+        return self._session._noise(self)
+
+
+class Context:
+    """The context of Session.task."""
+    __slots__ = "session", "name", "result"
+
+    def __init__(self, session, name):
+        self.session, self.name, self.result = session, name, None
+
+    def __enter__(self):
+        self.result = self.session.start_task(self.name)
+        return self.result
+
+    def __exit__(self, kind, value, traceback):
+        if kind is None:
+            self.session._stop(monotonic_ns(), self.name, self.result)
+        else:
+            self.session._leave(monotonic_ns(), self.result)  # an error is on its way: no other in its place

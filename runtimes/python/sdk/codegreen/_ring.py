@@ -1,0 +1,255 @@
+"""Samples that cg takes: the run's (CG_SAMPLES), or those of a sidecar.
+
+nemb/RING.md and docs/session.md of cg are the specification. The ring is mapped
+for reading; nothing of cg's runs in this process.
+"""
+import json
+import mmap
+import os
+import struct
+import time
+
+from ._energy import Domain
+
+MAGIC = b"CGSAMPLE"
+HEADER, RECORD, FIXED = 64, 128, 7  # bytes, bytes, words
+
+
+class Ring:
+    """A ring of samples at a path; OSError or ValueError where there is none."""
+
+    def __init__(self, path):
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            size = os.fstat(fd).st_size
+            if size < HEADER:
+                raise ValueError("%s: not a sample ring" % path)
+            self.memory = mmap.mmap(fd, size, access=mmap.ACCESS_READ)
+        finally:
+            os.close(fd)
+        version, self.at, _, domains, self.slots, bytes_ = struct.unpack_from("6I", self.memory, 8)
+        fits = self.slots and bytes_ == 8 * (FIXED + domains) and self.at % 8 == 0 and \
+            HEADER + RECORD * domains <= self.at <= size and self.slots <= (size - self.at) // bytes_
+        if self.memory[:8] != MAGIC or version != 1 or not fits:
+            raise ValueError("%s: not a sample ring of version 1" % path)
+        self.version = version
+        self.interval_ns, self.pid = struct.unpack_from("2Q", self.memory, 32)
+        self.stride = bytes_ // 8
+        self.words = memoryview(self.memory).cast("Q") if size % 8 == 0 else memoryview(self.memory)[:size // 8 * 8].cast("Q")
+        about = self.memory[HEADER + RECORD * domains:self.at].rstrip(b"\0")
+        about = json.loads(about.decode()) if about else {}
+        self.writer = about.get("writer", "")
+        self.topology, self.support = about.get("domain_topology"), about.get("domain_support")
+        self.domains = [Domain(**d) for d in about["domains"]] if "domains" in about else [self._record(i) for i in range(domains)]
+        head = self.words[7]
+        self.first = self.next = max(0, head - self.slots)  # numbers of the sample that was read first, and is read next
+        self.lost = 0
+        self.fill = 0.0  # part of the ring that the last read found new
+
+    def _record(self, i):
+        at = HEADER + RECORD * i
+        text = lambda a, n: self.memory[at + a:at + a + n].split(b"\0")[0].decode("utf-8", "replace")
+        return Domain(text(0, 64), text(64, 32), "", self.memory[at + 112] & 1 == 1, text(96, 16))
+
+    def skip(self):
+        """Leaves what is there but for the last few milliseconds, which tell the power before."""
+        self.next = max(self.next, self.words[7] - int(60e6 // self.interval_ns) - 4, 0)
+        self.first = self.next
+
+    def read(self, samples):
+        """Brings what is new to samples (see _energy.Samples)."""
+        words, slots, stride = self.words, self.slots, self.stride
+        head = words[7]
+        if head - self.next > slots:
+            self.lost += head - slots - self.next
+            self.next = head - slots
+        if head <= self.next:
+            self.fill = 0.0
+            return
+        self.fill = (head - self.next) / slots
+        base, first, n = self.at // 8, self.next % slots, head - self.next
+        k = min(n, slots - first)
+        raw = bytes(words[base + first * stride:base + (first + k) * stride])
+        if k < n:
+            raw += bytes(words[base:base + (n - k) * stride])
+        # The writer may have come round meanwhile: what it has begun to write
+        # over is not whole.
+        over = max(0, words[7] + 1 - slots - self.next)
+        copied = memoryview(raw).cast("Q")
+        numbers = copied[::stride].tolist()
+        while over < n and numbers[over] != 2 * (self.next + over) + 2:
+            over += 1
+        self.lost += min(over, n)
+        if over < n:
+            samples.add(copied[over * stride:], stride)
+        self.next = head
+
+    def ended(self):
+        """Whether no more samples will come: the writer said so, or is gone."""
+        if self.words[6]:
+            return True
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            pass
+        return False
+
+    def close(self):
+        self.words.release()
+        try:
+            self.memory.close()
+        except BufferError:
+            pass
+
+
+def find_cg(writer=""):
+    """The path of cg, "" where there is none."""
+    for path in os.environ.get("CODEGREEN_CG", ""), writer:
+        if path and os.access(path, os.X_OK):
+            return path
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, "cg")
+        if folder and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return ""
+
+
+class Source:
+    """Where a session has its samples from: via says how."""
+    via, lost, cg_version, cpu_model, fill, version = "none", 0, None, "", 0.0, None
+    interval_ns, slots = 0, 4096
+    domains, topology, support = [], None, None
+    cg = ""
+
+    def read(self, samples):
+        pass
+
+    def edge(self, samples):
+        """Called at the begin and the end of a task."""
+
+    def ended(self):
+        return False
+
+    def close(self):
+        pass
+
+    def forget(self):
+        """Called in a forked child."""
+
+
+class Run(Source):
+    """The samples of the run in which this program is measured."""
+    via = "run"
+
+    def __init__(self, ring):
+        self.ring = ring
+        self.interval_ns, self.domains, self.version, self.slots = ring.interval_ns, ring.domains, ring.version, ring.slots
+        self.topology, self.support, self.cg = ring.topology, ring.support, find_cg(ring.writer)
+        ring.skip()
+
+    def read(self, samples):
+        self.ring.read(samples)
+        self.lost, self.fill = self.ring.lost, self.ring.fill
+
+    def ended(self):
+        return self.ring.ended()
+
+
+class Sidecar(Run):
+    """cg sampler, which this program started.
+
+    It is no child of this program: a program that waits for all its children
+    does not wait for it. It ends when the pipe to it is closed.
+    """
+    via = "sidecar"
+
+    def __init__(self, cg, interval_ms, buffer):
+        import subprocess
+        command = [cg, "sampler", "--pid", str(os.getpid()), "--buffer", str(buffer)]
+        if interval_ms is not None:
+            command += ["-p", "%dus" % round(interval_ms * 1000)]
+        process = subprocess.Popen(["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh"] + command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True, bufsize=0)
+        self.pipe, self.out = process.stdin, process.stdout
+        try:
+            process.wait()
+            line, ready = self._hear(process.stderr)
+            if ready != b"READY":
+                raise ValueError("%s is no cg" % cg)
+            Run.__init__(self, Ring(line["ring"]))
+        except BaseException:
+            self.pipe.close()
+            self.out.close()
+            raise
+        finally:
+            process.stderr.close()
+        self.cg, self.cg_version, self.cpu_model = cg, line.get("cg_version"), line.get("cpu_model", "")
+
+    def _hear(self, errors):
+        import select
+        heard, until = b"", time.monotonic() + 10
+        while heard.count(b"\n") < 2:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self.out], [], [], left)[0]:
+                raise ValueError("cg sampler does not answer")
+            more = os.read(self.out.fileno(), 65536)
+            if not more:
+                said = os.read(errors.fileno(), 4096).decode("utf-8", "replace").strip()
+                raise ValueError(said or "cg sampler ended at once")
+            heard += more
+        first, second = heard.split(b"\n")[:2]
+        line = json.loads(first.decode())
+        if not isinstance(line, dict) or line.get("cg_sampler") != 1:
+            raise ValueError("what answers is no cg sampler")
+        return line, second
+
+    def close(self):
+        """Ends the sidecar and waits until it is gone."""
+        import select
+        self.forget()
+        try:
+            until = time.monotonic() + 5
+            while time.monotonic() < until and select.select([self.out], [], [], 1)[0]:
+                if not os.read(self.out.fileno(), 4096):
+                    break
+        except (OSError, ValueError):
+            pass
+        self.out.close()
+
+    def forget(self):
+        try:
+            self.pipe.close()
+        except OSError:
+            pass
+
+
+def open_source(interval_ms, buffer, record, warn):
+    """The first source of samples that is there; warn is called with a slug
+    and a message for what stands in the way."""
+    writer, why = "", []
+    path = os.environ.get("CG_SAMPLES")
+    if path:
+        try:
+            ring = Ring(path)
+            writer = ring.writer
+            if not ring.ended() and buffer is None and (interval_ms is None or abs(interval_ms * 1e6 - ring.interval_ns) < 1):
+                return Run(ring)
+            ring.close()
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+    cg = find_cg(writer)
+    if cg:
+        try:
+            return Sidecar(cg, interval_ms, buffer or 16384)
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            why.append(str(e))
+    else:
+        why.append("cg is not in PATH, and CODEGREEN_CG does not name it")
+    from ._powercap import Powercap
+    source = Powercap.open(interval_ms, record, why)
+    if source:
+        return source
+    warn("no-backend", "no energy can be measured here: " + "; ".join(why))
+    return Source()

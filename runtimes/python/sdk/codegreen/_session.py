@@ -1,0 +1,563 @@
+"""Session: what named parts of a program cost (docs/session.md of cg)."""
+import atexit
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+import weakref
+from sys import modules
+from time import monotonic_ns
+
+from . import _neighbours
+from ._energy import AROUND, Samples, Shares, energy_of
+from ._result import UNKNOWN, Context, Stack, TaskResult
+from ._ring import open_source
+
+_active = None   # the session of this process
+_finished = 0    # sessions that wrote to the name that they have by default
+
+PRUNE = 20000     # samples that are kept beyond those that are needed
+
+
+def _cpu_time(thread):
+    """Processor time of a thread of this process in ns, None where it is gone:
+    the kernel's clock of a thread is its number turned over, type 6
+    (clock_getcpuclockid(3), CPUCLOCK_SCHED of one thread)."""
+    try:
+        return time.clock_gettime_ns(~thread << 3 | 6)
+    except (OSError, OverflowError):
+        return None
+
+
+class Session:
+    """Measures the tasks of a program and writes a file at its end.
+
+    name               in the file
+    output_file        path, by default codegreen_<pid>.json; CSV where it ends in .csv
+    output_format      "auto", "json", "csv" or "none"
+    save_to_file       False writes no file
+    warn_on_concurrent warn when another process has a session: counters are the machine's
+    record_time_series keep every sample of every task
+    buffer_samples     samples that cg keeps until they are read
+    sample_interval_ms 0.1 to 60000; None is the run's, or cg's setting
+    sampling_mode      "fixed"
+
+    RuntimeError while another session of this process is active. ValueError for
+    a parameter that means nothing. Whatever else fails is a RuntimeWarning.
+    """
+
+    def __init__(self, name="default", output_file=None, output_format="auto", save_to_file=True, warn_on_concurrent=True,
+                 record_time_series=False, buffer_samples=None, sample_interval_ms=None, sampling_mode="fixed"):
+        if _active is not None and _active._running:
+            raise RuntimeError("a session is active in this process already: %r" % _active.name)
+        if output_format not in ("auto", "json", "csv", "none"):
+            raise ValueError("output_format %r: use auto, json, csv or none" % (output_format,))
+        if sampling_mode != "fixed":
+            raise ValueError("sampling_mode %r: only fixed is there; adaptive is reserved" % (sampling_mode,))
+        if sample_interval_ms is not None and not 0.1 <= sample_interval_ms <= 60000:
+            raise ValueError("sample_interval_ms %r: use 0.1 to 60000" % (sample_interval_ms,))
+        if buffer_samples is not None and not 16 <= buffer_samples <= 1 << 20:
+            raise ValueError("buffer_samples %r: use 16 to 1048576" % (buffer_samples,))
+        self.name = name
+        self.output_format = output_format
+        self.save_to_file = bool(save_to_file) and output_format != "none"
+        self._by_default = output_file is None
+        self.output_file = None if output_file is None else os.path.abspath(os.fspath(output_file))
+        self.warn_on_concurrent, self.record_time_series = warn_on_concurrent, bool(record_time_series)
+        self.buffer_samples, self.sample_interval_ms, self.sampling_mode = buffer_samples, sample_interval_ms, sampling_mode
+        self._running = self._over = self._dead = False
+        self._all, self._pending = [], []
+        self._warnings = []      # (slug, message)
+        self._untold = []        # of them
+        self._concurrent = False
+        self._data = threading.RLock()   # of the samples
+        self._edges = threading.RLock()  # of shares
+        if warn_on_concurrent:
+            self._meet(_neighbours.change(False))
+            self._tell()
+
+    # Begin and end
+
+    def start(self):
+        """Begins the session; Session() as a context does so itself."""
+        global _active
+        if self._dead or self._running:
+            return self
+        if self._over:
+            raise RuntimeError("session %r is over: make another" % self.name)
+        if _active is not None and _active._running:
+            raise RuntimeError("a session is active in this process already: %r" % _active.name)
+        # What the end needs is imported now: there may be no time then, and to
+        # import while the interpreter ends can change its exit status.
+        from . import _noise, _report  # noqa: F401
+        if self.output_file and self.output_file.lower().endswith(".csv") or self.output_format == "csv":
+            import csv  # noqa: F401
+        self._pid = os.getpid()
+        if self.output_file is None:
+            extra = "_%d" % (_finished + 1) if _finished else ""
+            ending = "csv" if self.output_format == "csv" else "json"
+            self.output_file = os.path.join(os.getcwd(), "codegreen_%d%s.%s" % (self._pid, extra, ending))
+        self._local, self._coroutines = threading.local(), weakref.WeakKeyDictionary()
+        self._shares = Shares(_cpu_time)
+        try:
+            self._source = open_source(self.sample_interval_ms, self.buffer_samples, self.record_time_series, self._note)
+        except Exception as e:  # a session never breaks the program
+            from ._ring import Source
+            self._source = Source()
+            self._note("no-backend", "no energy can be measured: %s: %s" % (type(e).__name__, e))
+        self._edge = self._source.edge if self._source.via == "powercap" else None
+        self._samples = Samples(self._source.domains)
+        self._source.read(self._samples)
+        self._woken, self._drain = threading.Event(), None
+        self._meet(_neighbours.change(True))
+        self._ended_early = False
+        self._running, _active = True, self
+        self._mono, self._began = monotonic_ns(), time.time()
+        self._stopped_at = None
+        self._source.edge(self._samples)
+        _catch()
+        if self._source.domains:
+            self._drain = threading.Thread(target=self._draining, name="codegreen-drain", daemon=True)
+            try:
+                self._drain.start()
+            except RuntimeError:  # the interpreter is ending
+                self._drain = None
+        if self.save_to_file and not os.access(os.path.dirname(self.output_file), os.W_OK):
+            self._note("not-written", "%s: its folder cannot be written; the program goes on" % self.output_file)
+        self._tell()
+        return self
+
+    def stop(self):
+        """Ends the session, writes its file and returns what is in it."""
+        if self._dead:
+            return {}
+        self._finish()
+        from ._report import whole
+        return whole(self)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *exception):
+        if not self._dead:
+            self._finish()
+
+    def _finish(self, forgotten=False):
+        """Ends the session once."""
+        global _active, _finished
+        with self._data:
+            if not self._running:
+                if not self._over:
+                    self.start()  # stop without start: a file without tasks
+                else:
+                    return
+            self._stopped_at = now = monotonic_ns()
+            self._abandon(now)
+            if forgotten:
+                self._note("forgotten", "session %r was not stopped; it ended with the program" % self.name)
+            try:
+                self._settle()
+            except Exception as e:
+                self._note("failed", "the session's energies cannot be computed: %s: %s" % (type(e).__name__, e))
+            self._running, self._over = False, True
+            self._woken.set()
+            self._source.close()
+            _neighbours.change(False)
+            if _active is self:
+                _active = None
+            if self._by_default:
+                _finished += 1
+            _release()
+            self._save()
+        if self._drain and self._drain is not threading.current_thread():
+            self._drain.join(1)
+        self._tell(forgotten)
+
+    def _flush(self):
+        """Writes what is known, and goes on."""
+        with self._data:
+            if self._running:
+                self._stopped_at = monotonic_ns()
+                try:
+                    self._settle()
+                    self._save()
+                finally:
+                    self._stopped_at = None
+
+    def _settle(self):
+        for task in list(self._pending):
+            if task.ended_at_mono_ns is not None:
+                self._resolve(task)
+        self._pending = [t for t in self._pending if t._energy is UNKNOWN]
+        if self._source.lost:
+            self._note("samples-lost", "%d samples were written over before they were read: use a larger buffer_samples" % self._source.lost)
+
+    def _save(self):
+        if self.save_to_file:
+            from ._report import write
+            try:
+                write(self)
+            except Exception as e:
+                self._note("not-written", "%s cannot be written: %s" % (self.output_file, e))
+
+    def _abandon(self, now):
+        """Ends the tasks that are open."""
+        left = [t for t in self._all if t.ended_at_mono_ns is None]
+        for task in left:
+            if task._since is not None:
+                task._close(now, task._aside or None)
+            task.ended_at_mono_ns = now if task._windows else task.started_at_mono_ns
+            task.forgotten = True
+        with self._edges:
+            self._shares.active.clear()
+            self._shares.changed(now)
+        if left:
+            self._note("forgotten", "%s was not stopped; it ended with the session" % ", ".join("task %r" % t.name for t in left[:5]))
+
+    # Tasks
+
+    def task(self, name):
+        """A context in which a task of that name runs; gives its TaskResult."""
+        return Context(self, name)
+
+    def _stack(self):
+        aio = modules.get("asyncio")
+        if aio is not None:
+            loop = aio._get_running_loop()
+            if loop is not None:
+                current = aio.current_task(loop)
+                if current is not None:
+                    stack = self._coroutines.get(current)
+                    if stack is None:
+                        stack = self._coroutines[current] = Stack()
+                    return stack
+        try:
+            return self._local.stack
+        except AttributeError:
+            self._local.stack = Stack()
+            return self._local.stack
+
+    def start_task(self, name):
+        """Begins a task inside the innermost one of this thread, or of this
+        coroutine's asyncio task. Returns its TaskResult."""
+        if not self._running:
+            if self._dead:
+                return TaskResult(self, name, 0, None, 0)
+            self.start()
+        stack = self._stack()
+        tasks = stack.tasks
+        task = TaskResult(self, name, len(tasks), tasks[-1].name if tasks else None, stack.thread)
+        self._all.append(task)
+        self._pending.append(task)
+        task._aside = stack
+        tasks.append(task)
+        if self._edge:
+            self._edge(self._samples)
+        task._since = task.started_at_mono_ns = now = monotonic_ns()
+        if task.depth == 0:
+            self._enter(now, stack)
+        return task
+
+    # A stack is entered and left without a lock as long as there is but one.
+
+    def _enter(self, now, stack):
+        active = self._shares.active
+        active[stack] = stack.thread
+        if len(active) > 1:
+            with self._edges:
+                self._shares.changed(now)
+
+    def _exit(self, now, stack):
+        shares = self._shares
+        shares.active.pop(stack, None)
+        if shares.since is not None:
+            with self._edges:
+                shares.changed(now)
+
+    def stop_task(self, expected=None):
+        """Ends the innermost task of this thread and returns its TaskResult.
+        RuntimeError, and nothing ends, if that is not the expected one."""
+        return self._stop(monotonic_ns(), expected, None)
+
+    def _stop(self, now, expected, which):
+        if self._dead:
+            return which or TaskResult(self, expected or "", 0, None, 0)
+        if not self._running:
+            if which is not None:  # the session ended inside it
+                return which
+            raise RuntimeError("session %r is not active: there is no task to stop" % self.name)
+        stack = self._stack()
+        tasks = stack.tasks
+        if not tasks:
+            raise RuntimeError("no task is open in this thread" + ("" if expected is None else ", not %r either" % (expected,)))
+        task = tasks[-1]
+        if which is not None and task is not which or expected is not None and task.name != expected:
+            raise RuntimeError("the innermost task is %r, not %r: stop it first" % (task.name, expected))
+        self._end(now, stack)
+        return task
+
+    def _end(self, now, stack):
+        task = stack.tasks.pop()
+        task._close(now, stack)
+        task.ended_at_mono_ns = now
+        task._aside = None
+        if not stack.tasks:
+            self._exit(now, stack)
+        if self._edge:
+            self._edge(self._samples)
+
+    def _leave(self, now, task):
+        """Ends a task and those inside it that were left open."""
+        if self._dead or not self._running or task.ended_at_mono_ns is not None:
+            return
+        stack = task._aside
+        while task in stack.tasks:
+            stack.tasks[-1].forgotten = stack.tasks[-1] is not task
+            self._end(now, stack)
+
+    # A decorated generator or coroutine is not running while it is suspended.
+
+    def _suspend(self, task):
+        if self._dead or not self._running or task._since is None:
+            return None
+        now = monotonic_ns()
+        stack = task._aside
+        if task not in stack.tasks:
+            return None
+        i = stack.tasks.index(task)
+        aside = stack.tasks[i:]
+        del stack.tasks[i:]
+        for t in aside:
+            t._close(now, stack)
+        if not stack.tasks:
+            self._exit(now, stack)
+        return aside
+
+    def _resume(self, aside):
+        if not aside or self._dead or not self._running:
+            return
+        stack = self._stack()
+        first = not stack.tasks
+        stack.tasks.extend(aside)
+        now = monotonic_ns()
+        for t in aside:
+            t._since, t._aside = now, stack
+        if first:
+            self._enter(now, stack)
+
+    @property
+    def tasks(self):
+        """The TaskResults so far, in the order in which they began."""
+        return list(self._all)
+
+    # Energies
+
+    def _wall(self, mono):
+        return None if mono is None else self._began + (mono - self._mono) * 1e-9
+
+    def _due(self, end):
+        """When all is there that tells the energy of a task that ended then."""
+        return end + int(AROUND) + 2 * self._source.interval_ns
+
+    def _resolve(self, task, wait=True):
+        with self._data:
+            end = task.ended_at_mono_ns
+            if end is None or task._energy is not UNKNOWN or self._dead:
+                return
+            samples, source = self._samples, self._source
+            if self._running and wait and source.domains:
+                due = self._due(end)
+                limit = max(due, monotonic_ns()) + 10000000000  # the sampler may get no processor for a while
+                while samples.latest < due and not source.ended() and monotonic_ns() < limit:
+                    source.read(samples)
+                    if samples.latest < due:
+                        time.sleep(0.002)
+                if samples.latest < due:
+                    source.read(samples)  # what it wrote before it ended
+            if self._shares.since is not None and self._shares.since < end:
+                with self._edges:
+                    self._shares.changed(monotonic_ns())
+            task._energy = None
+            if source.domains and task._windows:
+                task._energy = energy_of(samples, self._shares, task._windows)
+                if task._energy is None and not self._ended_early:
+                    self._ended_early = True
+                    self._note("sampler-ended", "the samples end before task %r does: its energy is not known" % task.name)
+
+    def _draining(self):
+        """Empties the ring before it is full; the period follows how full it was."""
+        period, calm, told = 0.5, 0, False
+        most = max(0.001, self._source.slots * self._source.interval_ns * 1e-9 / 8)
+        while not self._woken.wait(min(period, most)):
+            with self._data:
+                if self._dead or not self._running:
+                    return
+                self._source.read(self._samples)
+                fill = self._source.fill
+                if fill > 0.9 and not told:
+                    told = True
+                    self._note("buffer-full", "the ring of samples was %.0f %% full when it was read: use a larger buffer_samples" % (100 * fill))
+                if fill > 0.5:
+                    period, calm = max(0.05, period / 2), 0
+                elif fill < 0.1:
+                    calm += 1
+                    if calm >= 3:
+                        period, calm = min(2.0, period * 2), 0
+                else:
+                    calm = 0
+                if not self.record_time_series and len(self._samples.times) > self._samples.pruned_at + PRUNE:
+                    self._prune()
+
+    def _prune(self):
+        latest = self._samples.latest
+        pending = self._pending
+        for task in list(pending):
+            if task.ended_at_mono_ns is not None and self._due(task.ended_at_mono_ns) < latest:
+                self._resolve(task, wait=False)
+        # start_task may add to it meanwhile: what is done goes, the rest stays.
+        for task in [t for t in pending if t._energy is not UNKNOWN]:
+            pending.remove(task)
+        edges = [self._mono]
+        for task in list(pending):
+            for a, b, _, _ in task._windows:
+                edges += (a, b)
+            edges += [e for e in (task.started_at_mono_ns, task._since, task.ended_at_mono_ns) if e]
+        for a, b, _ in self._shares.parts:
+            edges += (a, b)
+        self._samples.prune(edges, max(100000000, 20 * self._source.interval_ns))
+
+    # Samples
+
+    def _range(self, task):
+        from bisect import bisect_left, bisect_right
+        times = self._samples.times
+        return bisect_left(times, task.started_at_mono_ns), bisect_right(times, task.ended_at_mono_ns)
+
+    def _series(self, task):
+        if not self.record_time_series or self._dead:
+            return None
+        if task.ended_at_mono_ns is None:
+            return []
+        task._resolved()
+        from ._report import samples_of
+        with self._data:
+            return list(samples_of(self, *self._range(task)))
+
+    def _noise(self, task):
+        if not self.record_time_series or self._dead or task.ended_at_mono_ns is None or not self._source.domains:
+            return None
+        task._resolved()
+        from ._noise import noise_of
+        with self._data:
+            i, j = self._range(task)
+            samples = self._samples
+            tops = [(d, samples.energies[n][i:j].tolist()) for n, d in enumerate(samples.domains) if d.in_total]
+            energies = [sum(e) for e in zip(*(e for _, e in tops))]
+            period = max([d.period_ns for d, _ in tops] or [0])
+            return noise_of(samples.times[i:j].tolist(), energies, task._active_ns, self._source.interval_ns, period)
+
+    # Words
+
+    def _meet(self, others):
+        if others and self.warn_on_concurrent and not self._concurrent:
+            self._concurrent = True
+            self._note("concurrent", "another session is active on this machine (process %s): counters are the machine's, and each session has the other's energy"
+                       % ", ".join(str(p) for p in others[:5]))
+
+    def _note(self, slug, message):
+        if (slug, message) not in self._warnings:
+            self._warnings.append((slug, message))
+            self._untold.append(message)
+
+    def _tell(self, ending=False):
+        untold, self._untold = self._untold, []
+        for message in untold:
+            if ending:
+                print("codegreen: " + message, file=sys.stderr)
+                continue
+            warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=3)
+
+    def export_plot(self, path):
+        """Draws power over time of the tasks so far into a file: .html, .svg or
+        .png. True if it was drawn. cg draws it; without cg, or without
+        record_time_series, there is a warning and no file. ValueError for another
+        ending."""
+        from ._report import plot
+        if self._dead:
+            return False
+        try:
+            return plot(self, os.path.abspath(os.fspath(path)))
+        finally:
+            self._tell()
+
+
+# Signals, exits and forks
+
+_handlers = {}  # signal -> (ours, what was there)
+
+
+def _catch():
+    """Takes over what would end the program without its exit functions."""
+    for number in signal.SIGTERM, signal.SIGINT:
+        try:
+            before = signal.getsignal(number)
+            if before in (signal.SIG_IGN, None) or number == signal.SIGINT and before is signal.default_int_handler:
+                continue  # KeyboardInterrupt comes to the exit functions
+            ours = _handler(before)
+            signal.signal(number, ours)
+            _handlers[number] = ours, before
+        except (ValueError, OSError):
+            return  # not the main thread
+
+
+def _handler(before):
+    def handle(number, frame):
+        session = _active
+        if callable(before):
+            if session is not None:
+                _quietly(session._flush)
+            return before(number, frame)
+        if session is not None:
+            _quietly(session._finish, True)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return handle
+
+
+def _release():
+    for number, (ours, before) in list(_handlers.items()):
+        try:
+            if signal.getsignal(number) is ours:
+                signal.signal(number, before)
+            del _handlers[number]
+        except (ValueError, OSError, TypeError):
+            pass
+
+
+def _quietly(f, *args):
+    try:
+        f(*args)
+    except Exception as e:
+        print("codegreen: %s: %s" % (type(e).__name__, e), file=sys.stderr)
+
+
+def _exit():
+    if _active is not None and _active._running:
+        _quietly(_active._finish, True)
+
+
+def _in_child():
+    global _active, _finished
+    session, _active, _finished = _active, None, 0
+    if session is not None:
+        session._dead, session._running = True, False
+        session._data, session._edges = threading.RLock(), threading.RLock()
+        session._source.forget()
+    _release()
+
+
+atexit.register(_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

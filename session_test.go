@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/simulate"
+	"cg/report"
+)
+
+var sessionSeconds = flag.Float64("session-seconds", 3, "length of the recorded task of the session tests")
+
+// sessionPythons are the oldest, the default and the newest Python of this
+// machine, or those that CG_PYTHONS names.
+func sessionPythons(t testing.TB) []string {
+	t.Helper()
+	if named := os.Getenv("CG_PYTHONS"); named != "" {
+		return filepath.SplitList(named)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for minor := 8; minor <= 13; minor++ {
+		if minor != 8 && minor != 11 && minor != 13 && os.Getenv("CG_ALL_PYTHONS") == "" {
+			continue
+		}
+		name := fmt.Sprintf("python3.%d", minor)
+		candidates, _ := filepath.Glob(filepath.Join(home, ".pyenv/versions", fmt.Sprintf("3.%d.*", minor), "bin", name))
+		for _, c := range append(candidates, name) {
+			if path, err := exec.LookPath(c); err == nil && exec.Command(path, "-c", "").Run() == nil {
+				found = append(found, path)
+				break
+			}
+		}
+	}
+	if len(found) == 0 {
+		found = []string{python(t)}
+	}
+	return found
+}
+
+const sdkFolder = "runtimes/python/sdk"
+
+// sessionMachine is a machine of known power, and the environment of a program
+// that measures there.
+func sessionMachine(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{
+		{Dir: "intel-rapl:0", Name: "package-0", Counter: counter(20), Zones: []simulate.Zone{
+			{Dir: "intel-rapl:0:0", Name: "core", Counter: counter(8)}, {Dir: "intel-rapl:0:1", Name: "dram", Counter: counter(3)},
+		}},
+	}})
+	if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cg, sdk := filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), filepath.Join(t.TempDir(), "sdk")
+	if out, err := exec.Command(cg, "sdk", "python", sdk).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return append(os.Environ(), "CG_SYSROOT="+dir, "CODEGREEN_CG="+cg, "XDG_RUNTIME_DIR="+t.TempDir(),
+		"PYTHONPATH="+sdk+":"+filepath.Join(root, "testdata/session"), "PYTHONDONTWRITEBYTECODE=1",
+		fmt.Sprintf("CG_TEST_SECONDS=%g", *sessionSeconds))
+}
+
+// What is said of sessions holds under the oldest and the newest Python:
+// testdata/session.
+func TestSessions(t *testing.T) {
+	env := sessionMachine(t)
+	for i, python := range sessionPythons(t) {
+		t.Run(filepath.Base(python), func(t *testing.T) {
+			for _, module := range []string{"test_form", "test_rules", "test_power"} {
+				cmd := exec.Command(python, "-m", "unittest", "-v", module)
+				cmd.Dir = "testdata/session"
+				cmd.Env = env
+				if i == 0 {
+					cmd.Env = append(slices.Clone(env), "CG_TEST_MANY=1")
+				}
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Errorf("%s: %v\n%s", module, err, out)
+				}
+				for _, line := range regexp.MustCompile(`(?m)^\d+ s: .*|^Ran .*`).FindAllString(string(out), -1) {
+					t.Log(module + ": " + line)
+				}
+			}
+		})
+	}
+}
+
+// The energy of a task is that of a long call: the rule in Python gives what
+// Series.Between gives on the same samples.
+func TestSessionsBracketAsCgDoes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	type query struct {
+		D         int
+		From, To  int64
+		J, Slack  float64
+		Method    string
+		Found     bool
+		SampledJ  float64 `json:"-"`
+		HasSample bool    `json:"-"`
+	}
+	type sample struct {
+		Time   int64
+		Flags  int
+		Energy []uint64
+	}
+	var input struct {
+		Periods []int64
+		Samples []sample
+		Queries []query
+	}
+	series := nemb.Series{Domains: []nemb.Domain{
+		{ID: "package-0", Period: time.Millisecond}, {ID: "slow", Period: 100 * time.Millisecond}, {ID: "unknown"}, {ID: "still", Period: time.Millisecond},
+	}}
+	counters := []simulate.Counter{counter(20), {Power: simulate.Constant(5), Unit: simulate.UnitIntel, Period: 100 * time.Millisecond, Range: 1 << 40, Seed: 2}, counter(60)}
+	at := int64(20_000_000_000_000_000) // of a machine that has been up for long
+	for _, d := range series.Domains {
+		input.Periods = append(input.Periods, int64(d.Period))
+	}
+	begin := at
+	for range 3000 {
+		s := sample{Time: at}
+		for _, c := range counters {
+			s.Energy = append(s.Energy, uint64(c.Read(time.Duration(at-begin))))
+		}
+		s.Energy = append(s.Energy, 7)
+		if rng.IntN(50) == 0 {
+			s.Flags = 2
+		}
+		input.Samples = append(input.Samples, s)
+		energy := make([]nemb.Energy, len(s.Energy))
+		for i, e := range s.Energy {
+			energy[i] = nemb.Energy(e)
+		}
+		series.Samples = append(series.Samples, nemb.Sample{Time: checkpoint.Instant(at), Energy: energy, Failed: s.Flags != 0})
+		at += int64(time.Millisecond) + rng.Int64N(int64(300*time.Microsecond))
+		if rng.IntN(100) == 0 {
+			at += int64(30 * time.Millisecond)
+		}
+	}
+	methods := map[string]int{}
+	for range 4000 {
+		from := begin - 5e6 + rng.Int64N(at-begin)
+		q := query{D: rng.IntN(4), From: from, To: from + int64(math.Exp(rng.Float64()*13.8)*1e3)}
+		span, ok := series.Between(q.D, checkpoint.Instant(q.From), checkpoint.Instant(q.To))
+		q.J, q.Slack, q.Method, q.Found = span.Joules, span.Slack, span.Method, ok
+		methods[span.Method]++
+		input.Queries = append(input.Queries, q)
+	}
+	if methods[nemb.Bracketed] < 100 || methods[nemb.Interpolated] < 100 || methods[""] < 100 {
+		t.Fatalf("the queries do not try everything: %v", methods)
+	}
+	text, err := json.Marshal(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const program = `
+import json, sys
+from codegreen._energy import Domain, Samples
+v = json.load(sys.stdin)
+samples = Samples([Domain(str(i), period_ns=p) for i, p in enumerate(v["Periods"])])
+all = v["Samples"]
+for a in range(0, len(all), 700):  # as they come from the ring
+    some = all[a:a + 700]
+    samples.extend([s["Time"] for s in some], [s["Flags"] for s in some], list(map(list, zip(*(s["Energy"] for s in some)))))
+wrong = 0
+for q in v["Queries"]:
+    got = samples.knots[q["D"]].between(q["From"], q["To"])
+    want = (q["J"], q["Slack"], q["Method"]) if q["Found"] else None
+    same = got is want or got and want and got[2] == want[2] and abs(got[0] - want[0]) < 1e-6 and abs(got[1] - want[1]) < 1e-6
+    if not same:
+        wrong += 1
+        print(q, got)
+    whole = samples.between(q["D"], q["From"], q["To"])
+    if want and whole != got or not want and whole and whole[2] != "sampled":
+        wrong += 1
+        print(q, whole)
+print(wrong, "wrong of", len(v["Queries"]))
+`
+	for _, python := range sessionPythons(t) {
+		cmd := exec.Command(python, "-c", program)
+		cmd.Env = append(os.Environ(), "PYTHONPATH="+sdkFolder, "PYTHONDONTWRITEBYTECODE=1")
+		cmd.Stdin = bytes.NewReader(text)
+		out, err := cmd.CombinedOutput()
+		if err != nil || string(out) != "0 wrong of 4000\n" {
+			t.Errorf("%s: %v\n%.2000s", python, err, out)
+		}
+	}
+}
+
+// The package has cg's version, and cg reads what it writes.
+func TestSessionReport(t *testing.T) {
+	env := sessionMachine(t)
+	file := filepath.Join(t.TempDir(), "s.json")
+	cmd := exec.Command(python(t), "-c", `
+import codegreen, sys, threading, time
+with codegreen.Session("training", output_file=sys.argv[1], record_time_series=True) as s:
+    with s.task("epoch"):
+        with s.task("step"): time.sleep(0.1)
+        with s.task("step"): time.sleep(0.1)
+    def other():
+        with s.task("beside"): time.sleep(0.1)
+    t = threading.Thread(target=other)
+    with s.task("main"):
+        t.start(); t.join()
+    s.start_task("left open")
+`, file)
+	cmd.Env = env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Validate(b); err != nil {
+		t.Error(err)
+	}
+	r, err := report.Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := r.Check(); len(faults) > 0 {
+		t.Error(faults)
+	}
+	text := r.Text(report.Terminal{Width: 100})
+	for _, want := range []string{"Energy ", "measured", "Overlap", "\nepoch ", "\n  step ", "\nbeside ", "\nleft open ", "sampler: sidecar: ", "forgotten: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	var calls []uint64
+	for _, p := range r.Paths {
+		calls = append(calls, p.Calls)
+	}
+	if fmt.Sprint(calls) != "[1 1 2 1 1 1]" || r.Paths[2].Parent != 1 || r.Paths[2].Task != "step" {
+		t.Errorf("%+v", r.Paths)
+	}
+	// What does not agree is found.
+	var v map[string]any
+	for _, change := range []func(totals map[string]any){
+		func(totals map[string]any) { totals["energy_j"] = 1e6 },
+		func(totals map[string]any) { totals["n_tasks"] = 1 },
+		func(totals map[string]any) { totals["gap_duration_s"] = 1e6 },
+		func(totals map[string]any) { totals["avg_power_w"] = 1e6 },
+	} {
+		if err := json.Unmarshal(b, &v); err != nil {
+			t.Fatal(err)
+		}
+		change(v["totals"].(map[string]any))
+		changed, _ := json.Marshal(v)
+		r, err := report.Read(changed)
+		if err != nil || len(r.Check()) == 0 {
+			t.Errorf("%v: nothing is found in %v", err, v["totals"])
+		}
+	}
+}

@@ -1,0 +1,525 @@
+"""Seed sentences about behaviour: threads, forks, signals, exits, and what goes wrong."""
+import asyncio
+import glob
+import inspect
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import warnings
+
+import codegreen
+from codegreen import _neighbours
+from sessions import CG, Case, WATTS, busy, gone, until
+
+
+class Rules(Case):
+    def test_constructing_a_second_session_while_one_is_active_raises(self):
+        with codegreen.Session("first", save_to_file=False):
+            with self.assertRaisesRegex(RuntimeError, "'first'"):
+                codegreen.Session("second")
+        with codegreen.Session("third", save_to_file=False):
+            pass
+
+    def test_two_sessions_one_after_the_other_have_files_of_their_own(self):
+        p = self.program("for n in 'ab':\n    with codegreen.Session(n): pass\n")
+        self.assertEqual(p.returncode, 0, p.err)
+        names = self.files()
+        self.assertEqual(len(names), 2)
+        self.assertEqual({self.load(n)["meta"]["session_name"] for n in names}, {"a", "b"})
+
+    def test_mismatched_stops_raise_with_the_innermost_name(self):
+        with codegreen.Session(save_to_file=False) as s:
+            s.start_task("outer")
+            s.start_task("inner")
+            with self.assertRaisesRegex(RuntimeError, "'inner'"):
+                s.stop_task("outer")
+            s.stop_task("inner")
+            s.stop_task("outer")
+            with self.assertRaisesRegex(RuntimeError, "no task is open"):
+                s.stop_task()
+            with self.assertRaisesRegex(RuntimeError, "'left'"):
+                with s.task("context"):
+                    s.start_task("left")
+            s.stop_task("left")
+            s.stop_task("context")
+        self.assertEqual([t.forgotten for t in s.tasks], [False] * 4)
+
+    def test_a_forgotten_stop_is_recovered_at_exit(self):
+        p = self.program("s = codegreen.Session('f', output_file='x.json').start()\ns.start_task('open')\ntime.sleep(0.1)\n")
+        self.assertEqual(p.returncode, 0, p.err)
+        report = self.load("x.json")
+        self.assertEqual([(t["name"], t["forgotten"]) for t in report["tasks"]], [("open", True)])
+        self.near(report["totals"]["energy_j"], WATTS * report["totals"]["duration_s"], 0.1)
+        self.assertIn("was not stopped", p.err)
+        self.assertEqual([w["slug"] for w in report["warnings"]], ["forgotten", "forgotten"])
+
+    SIGNAL = ("s = codegreen.Session('f', output_file='x.json').start()\ns.start_task('open')\n"
+              "print('ready', flush=True)\nwhile True: time.sleep(0.01)\n")
+
+    def test_a_forgotten_stop_is_recovered_on_sigterm(self):
+        p = self.program(self.SIGNAL, wait=False)
+        p.stdout.readline()
+        p.terminate()
+        p.communicate()
+        self.assertEqual(p.returncode, -signal.SIGTERM)
+        self.assertEqual(self.load("x.json")["tasks"][0]["name"], "open")
+
+    def test_a_forgotten_stop_is_recovered_on_sigint(self):
+        p = self.program(self.SIGNAL, wait=False)
+        p.stdout.readline()
+        p.send_signal(signal.SIGINT)
+        _, err = p.communicate()
+        self.assertEqual(p.returncode, -signal.SIGINT)
+        self.assertIn("KeyboardInterrupt", err)
+        self.assertEqual(self.load("x.json")["tasks"][0]["name"], "open")
+
+    def test_handlers_of_the_program_go_on_to_work(self):
+        p = self.program("seen = []\nsignal.signal(signal.SIGTERM, lambda n, f: seen.append(n))\n"
+                         "s = codegreen.Session(output_file='x.json').start()\ns.start_task('first')\ns.stop_task()\n"
+                         "os.kill(os.getpid(), signal.SIGTERM)\nprint(seen, os.path.exists('x.json'))\n"
+                         "s.start_task('second')\ns.stop_task()\ns.stop()\n"
+                         "os.kill(os.getpid(), signal.SIGTERM)\nprint(len(seen))\n")
+        self.assertEqual((p.returncode, p.out), (0, "[15] True\n2\n"), p.err)
+        self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["first", "second"])
+
+    def test_handlers_of_the_program_are_as_they_were_after_a_session(self):
+        before = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)]
+        with codegreen.Session(save_to_file=False):
+            self.assertNotEqual(signal.getsignal(signal.SIGTERM), before[0])
+        self.assertEqual([signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)], before)
+
+    def test_concurrent_threads_each_have_their_own_task_stack(self):
+        together = threading.Barrier(3)
+
+        def work(name):
+            with s.task(name):
+                together.wait()
+                with s.task(name + " inner"):
+                    together.wait()
+                    time.sleep(0.02)
+
+        with codegreen.Session(save_to_file=False) as s:
+            threads = [threading.Thread(target=work, args=("thread %d" % i,)) for i in range(3)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+        for t in s.tasks:
+            self.assertEqual((t.depth, t.parent), (1, t.name[:-6]) if t.name.endswith("inner") else (0, None))
+        self.assertEqual(len({t.thread for t in s.tasks}), 3)
+
+    def test_a_session_in_a_thread_that_is_not_the_main_one(self):
+        def work():
+            with codegreen.Session(save_to_file=False) as s:
+                with s.task("t"):
+                    time.sleep(0.02)
+            self.assertGreater(s.tasks[0].energy_j, 0)
+            seen.append(s)
+        seen = []
+        t = threading.Thread(target=work)
+        t.start()
+        t.join()
+        self.assertEqual(len(seen), 1)
+
+
+class Forks(Case):
+    def test_forked_children_become_no_ops_and_only_the_parent_reports(self):
+        p = self.program("""
+s = codegreen.Session(output_file='x.json').start()
+with s.task('around'):
+    pid = os.fork()
+    if not pid:
+        with s.task('child'):
+            s.start_task('more')
+        s.stop_task('anything')
+        s.export_plot('x.html')
+        assert s.stop() == {} and s.stop_task().energy_j != 0
+        os.kill(os.getpid(), signal.SIGTERM)  # as without a session
+        time.sleep(10)
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGTERM
+    time.sleep(0.05)
+s.stop()
+""")
+        self.assertEqual(p.returncode, 0, p.err)
+        self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["around"])
+        self.assertEqual(self.files(), ["x.json"])
+
+    def test_a_forked_child_may_have_a_session_of_its_own(self):
+        p = self.program("""
+with codegreen.Session('parent') as s:
+    pid = os.fork()
+    if not pid:
+        with codegreen.Session('child', warn_on_concurrent=False) as c:
+            with c.task('t'): time.sleep(0.05)
+        os._exit(0)
+    os.waitpid(pid, 0)
+""")
+        self.assertEqual(p.returncode, 0, p.err)
+        self.assertEqual({self.load(n)["meta"]["session_name"]: self.load(n)["meta"]["measurement_quality"] for n in self.files()}, {"parent": "no_tasks", "child": "ok"})
+
+    def test_multiprocessing_by_fork_and_by_spawn(self):
+        for method in "fork", "spawn":
+            p = self.program("""
+import multiprocessing
+@codegreen.task('work')
+def work(n):
+    return n * n
+if __name__ == '__main__':
+    multiprocessing.set_start_method(%r)
+    with codegreen.Session(output_file='x.json') as s:
+        with s.task('pool'):
+            with multiprocessing.Pool(2) as pool:
+                print(pool.map(work, range(4)))
+        work(3)
+""" % method)
+            self.assertEqual((p.returncode, p.out), (0, "[0, 1, 4, 9]\n"), p.err)
+            self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["pool", "work"])
+
+    def test_a_program_that_waits_for_all_its_children_does_not_wait_for_cg(self):
+        p = self.program("""
+with codegreen.Session(output_file='x.json') as s:
+    pid = os.fork()
+    if not pid: os._exit(3)
+    print(os.wait() == (pid, 3 << 8))
+    try: os.wait()
+    except ChildProcessError: print('none left')
+""")
+        self.assertEqual((p.returncode, p.out), (0, "True\nnone left\n"), p.err)
+
+    def test_a_child_that_outlives_the_program_does_not_keep_the_sidecar(self):
+        p = self.program("""
+s = codegreen.Session(output_file='x.json').start()
+print(s._source.ring.pid, flush=True)
+if not os.fork():
+    os.close(1), os.close(2)
+    time.sleep(20)
+    os._exit(0)
+""")
+        self.assertTrue(until(lambda: gone(int(p.out))))
+
+
+class Coroutines(Case):
+    def test_a_decorated_generator_does_not_run_while_it_is_suspended(self):
+        @codegreen.task("numbers")
+        def numbers():
+            "doc"
+            busy(0.1)
+            got = yield 1
+            busy(0.1)
+            try:
+                yield got
+            except KeyError:
+                yield "thrown"
+            return "end"
+        self.assertTrue(inspect.isgeneratorfunction(numbers))
+        self.exactly()
+        with codegreen.Session(save_to_file=False) as s:
+            g = numbers()
+            self.assertEqual(next(g), 1)
+            with s.task("between"):
+                time.sleep(0.3)
+            self.assertEqual(g.send(5), 5)
+            self.assertEqual(g.throw(KeyError("x")), "thrown")
+            with self.assertRaises(StopIteration) as e:
+                next(g)
+            self.assertEqual(e.exception.value, "end")
+            with numbers_closed(s) as closed:
+                pass
+        self.assertEqual([(t.name, t.depth) for t in s.tasks], [("numbers", 0), ("between", 0), ("closed", 0)])
+        t = s.tasks[0]
+        self.assertGreater(t.duration_s, 0.2)
+        self.assertGreater(t.suspended_s, 0.3)
+        self.assertLess(abs(t.energy_j - WATTS * t.duration_s), 0.01 * t.energy_j)
+        self.assertGreater(s.tasks[2].duration_s, 0)
+
+    def test_decorated_coroutines_that_run_in_turn(self):
+        @codegreen.task("a")
+        async def a():
+            busy(0.1)
+            await asyncio.sleep(0.25)
+            return 1
+
+        @codegreen.task("b")
+        async def b():
+            await asyncio.sleep(0.05)
+            busy(0.1)
+            with codegreen._session._active.task("inner"):
+                await asyncio.sleep(0.02)
+            return 2
+
+        async def main():
+            return await asyncio.gather(a(), b())
+        self.assertTrue(inspect.iscoroutinefunction(a))
+        self.exactly()
+        with codegreen.Session(save_to_file=False) as s:
+            self.assertEqual(asyncio.run(main()), [1, 2])
+        by = {t.name: t for t in s.tasks}
+        self.assertGreater(by["a"].duration_s, 0.1)
+        self.assertGreater(by["a"].suspended_s, 0.2)
+        self.assertGreater(by["b"].suspended_s, 0.05)
+        self.assertEqual((by["inner"].parent, by["inner"].depth), ("b", 1))
+        for t in by["a"], by["b"]:
+            self.assertLess(abs(t.energy_j - WATTS * t.duration_s), 0.01 * t.energy_j)
+
+    def test_decorated_asynchronous_generators(self):
+        @codegreen.task
+        async def steps(n):
+            try:
+                for i in range(n):
+                    await asyncio.sleep(0.01)
+                    busy(0.02)
+                    yield i
+            finally:
+                ended.append(True)
+        ended = []
+
+        async def main():
+            got = [i async for i in steps(3)]
+            async for i in steps(3):
+                break
+            g = steps(2)
+            await g.__anext__()
+            await g.aclose()
+            return got
+        self.assertTrue(inspect.isasyncgenfunction(steps))
+        with codegreen.Session(save_to_file=False) as s:
+            self.assertEqual(asyncio.run(main()), [0, 1, 2])
+        self.assertEqual(len(ended), 3)
+        self.assertEqual([t.ended_at_mono_ns is not None for t in s.tasks], [True] * 3)
+        self.assertGreater(s.tasks[0].duration_s, 0.06)
+        self.assertGreater(s.tasks[0].suspended_s, 0.03)
+
+    def test_methods_and_exceptions(self):
+        class C:
+            @codegreen.task
+            def plain(self):
+                return 1
+
+            @codegreen.task("static")
+            @staticmethod
+            def static():
+                return 2
+
+            @classmethod
+            @codegreen.task()
+            def of_class(cls):
+                raise KeyError("mine")
+
+            @codegreen.task("later")
+            async def later(self):
+                raise ValueError("his")
+        with codegreen.Session(save_to_file=False) as s:
+            self.assertEqual((C().plain(), C.static(), C().static()), (1, 2, 2))
+            with self.assertRaises(KeyError):
+                C.of_class()
+            with self.assertRaises(ValueError):
+                asyncio.run(C().later())
+        qualified = "Coroutines.test_methods_and_exceptions.<locals>.C."
+        self.assertEqual([t.name for t in s.tasks], [qualified + "plain", "static", "static", qualified + "of_class", "later"])
+
+
+def numbers_closed(s):
+    @codegreen.task("closed")
+    def closed():
+        busy(0.01)
+        yield
+    import contextlib
+    return contextlib.contextmanager(closed)()
+
+
+class Degrades(Case):
+    def test_without_cg_powercap_is_read_directly(self):
+        for record in "False", "True":
+            p = self.program("with codegreen.Session(output_file='x.json', record_time_series=%s) as s:\n"
+                             "    with s.task('t'):\n        time.sleep(0.3)\n" % record, cg="")
+            self.assertEqual(p.returncode, 0, p.err)
+            report = self.load("x.json")
+            self.assertEqual((report["meta"]["sampler"]["via"], report["meta"]["measurement_quality"], report["meta"]["cg_version"]), ("powercap", "ok", None))
+            self.assertEqual(report["tasks"][0]["domains"].keys(), {"package-0", "dram-0"})
+            self.near(report["totals"]["energy_j"], WATTS * report["totals"]["duration_s"])
+
+    def test_without_cg_and_counters_the_program_still_runs_and_nothing_is_invented(self):
+        p = self.program("with codegreen.Session(output_file='x.json', record_time_series=True) as s:\n"
+                         "    with s.task('t') as t: time.sleep(0.05)\n    s.export_plot('x.html')\n"
+                         "print('%.3f' % t.energy_j, t.domains, t.noise)\n", cg="", CG_SYSROOT=self.folder)
+        self.assertEqual((p.returncode, p.out), (0, "nan {} None\n"), p.err)
+        self.assertIn("RuntimeWarning", p.err)
+        report = self.load("x.json")
+        self.assertEqual((report["meta"]["measurement_quality"], report["meta"]["domain_support"]), ("no_backend", "none"))
+        self.assertEqual((report["totals"]["energy_j"], report["tasks"][0]["energy_j"], report["tasks"][0]["energy_kind"]), (None, None, "unavailable"))
+        self.assertGreater(report["tasks"][0]["duration_s"], 0.05)
+        self.assertEqual(self.files(), ["x.json"])
+
+    def test_something_else_that_is_called_cg_is_none(self):
+        with open("cg", "w") as f:
+            f.write("#!/bin/sh\necho hello\n")
+        os.chmod("cg", 0o755)
+        p = self.program("print(codegreen.Session(save_to_file=False).stop()['meta']['measurement_quality'])\n", cg=self.path("cg"), CG_SYSROOT=self.folder)
+        self.assertEqual((p.returncode, p.out), (0, "no_backend\n"), p.err)
+
+    def test_no_counter_is_an_estimate_and_says_so(self):
+        os.mkdir("sys")
+        p = self.program("with codegreen.Session(output_file='x.json') as s:\n    with s.task('t'): time.sleep(0.1)\n", CG_SYSROOT=None)
+        meta = self.load("x.json")["meta"]
+        if meta["sampler"]["via"] == "sidecar" and self.load("x.json")["totals"]["energy_kind"] == "estimated":
+            self.assertEqual(meta["measurement_quality"], "estimated")
+            task = self.load("x.json")["tasks"][0]
+            self.assertLess(task["energy_lo_j"], 0.6 * task["energy_j"])
+        else:  # a machine with counters
+            self.assertEqual(meta["measurement_quality"], "ok")
+
+    def test_no_tasks_and_one_domain(self):
+        tree = self.path("one", "sys", "class", "powercap", "intel-rapl:0")
+        os.makedirs(tree)
+        for name, text in ("name", "package-0"), ("energy_uj", "5000000"), ("max_energy_range_uj", "262143328850"):
+            with open(os.path.join(tree, name), "w") as f:
+                f.write(text + "\n")
+        text = "s = codegreen.Session(save_to_file=False).start()\n%sr = s.stop()['meta']\nprint(r['measurement_quality'], r['domain_support'])\n"
+        tasks = "with s.task('t'): time.sleep(0.1)\n"
+        for cg in CG, "":
+            self.assertEqual(self.program(text % "", cg=cg, CG_SYSROOT=self.path("one")).out, "no_tasks scalar_only\n")
+            # A counter that stands still tells no energy.
+            self.assertEqual(self.program(text % tasks, cg=cg, CG_SYSROOT=self.path("one")).out, "energy_zero scalar_only\n")
+
+    def test_counters_that_wrap_are_continued(self):
+        tree = self.path("one", "sys", "class", "powercap", "intel-rapl:0")
+        os.makedirs(tree)
+
+        def show(name, text):
+            with open(os.path.join(tree, name + ".new"), "w") as f:
+                f.write("%s\n" % text)
+            with open(os.path.join(tree, name), "w") as f:  # in place: it is kept open
+                f.write("%s\n" % text)
+        show("name", "package-0")
+        show("max_energy_range_uj", 9999999)
+        show("energy_uj", 9000000)
+        p = self.program("s = codegreen.Session(output_file='x.json').start()\ns.start_task('t')\nprint(1, flush=True)\nsys.stdin.read()\n"
+                         "time.sleep(0.05)\ns.stop_task()\ns.stop()\n".replace("sys.stdin.read()", "while not os.path.exists('go'): time.sleep(0.01)"),
+                         wait=False, cg="", CG_SYSROOT=self.path("one"))
+        p.stdout.readline()
+        time.sleep(0.05)
+        show("energy_uj", 500000)
+        open("go", "w").close()
+        p.communicate()
+        self.assertEqual(self.load("x.json")["totals"]["energy_j"], 1.5)
+
+    def test_a_read_only_directory(self):
+        os.mkdir("locked")
+        text = "os.chdir('locked')\nwith codegreen.Session(%s) as s:\n    with s.task('t'): pass\nprint('ran on')\n"
+        p = self.program(text % "output_file='/proc/nowhere/x.json'")
+        self.assertEqual((p.returncode, p.out), (0, "ran on\n"), p.err)
+        self.assertIn("cannot be written", p.err)
+        os.chmod("locked", 0o555)
+        if os.getuid():  # root may write everywhere
+            p = self.program(text % "")
+            self.assertEqual((p.returncode, p.out), (0, "ran on\n"), p.err)
+            self.assertIn("cannot be written", p.err)
+
+    def test_a_full_disk_leaves_the_old_file_whole(self):
+        with open("x.json", "w") as f:
+            f.write("old")
+        p = self.program("import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+                         "with codegreen.Session(output_file='x.json') as s:\n    with s.task('t'): pass\nprint('ran on')\n")
+        self.assertEqual((p.returncode, p.out), (0, "ran on\n"), p.err)
+        self.assertIn("x.json cannot be written", p.err)
+        with open("x.json") as f:
+            self.assertEqual(f.read(), "old")
+        self.assertEqual(self.files(), ["x.json"])
+
+    def test_the_sidecar_is_killed_in_the_middle_of_a_task(self):
+        s, kept = self.quiet(output_file="x.json", record_time_series=True)
+        with s:
+            with s.task("before"):
+                time.sleep(0.1)
+            self.near(s.tasks[0].energy_j, WATTS * s.tasks[0].duration_s, 0.1)
+            with s.task("during"):
+                time.sleep(0.05)
+                os.kill(s._source.ring.pid, signal.SIGKILL)
+                self.assertTrue(until(s._source.ended))
+                time.sleep(0.05)
+        report = self.load("x.json")
+        self.assertEqual(report["meta"]["measurement_quality"], "failed")
+        self.assertEqual([t["energy_j"] is None for t in report["tasks"]], [False, True])
+        self.assertIsNone(report["totals"]["energy_j"])
+        self.assertIn("the samples end before task 'during' does", " ".join(str(w.message) for w in kept))
+
+    def test_sigkill_of_the_program_leaves_nothing_behind(self):
+        p = self.program("s = codegreen.Session(output_file='x.json').start()\ns.start_task('t')\nprint(s._source.ring.pid, flush=True)\ntime.sleep(60)\n", wait=False)
+        sidecar = int(p.stdout.readline())
+        self.assertFalse(gone(sidecar))
+        p.kill()
+        p.wait()
+        self.assertTrue(until(lambda: gone(sidecar)))
+        self.assertEqual(self.files(), [])
+        with codegreen.Session(save_to_file=False):  # cleans the list of sessions
+            with open(_neighbours.place()) as f:
+                self.assertNotIn(str(p.pid), f.read().split())
+
+    def test_a_session_leaves_no_process_and_no_list(self):
+        with codegreen.Session(save_to_file=False) as s:
+            pid = s._source.ring.pid
+        self.assertTrue(gone(pid))
+        self.assertFalse(os.path.exists(_neighbours.place()))
+
+
+class Neighbours(Case):
+    def test_the_constructor_warns_when_another_live_process_has_a_session(self):
+        p = self.program("s = codegreen.Session(save_to_file=False).start()\nprint(1, flush=True)\ntime.sleep(60)\n", wait=False)
+        p.stdout.readline()
+        with warnings.catch_warnings(record=True) as kept:
+            warnings.simplefilter("always")
+            s = codegreen.Session(save_to_file=False)
+            self.assertIn("another session is active on this machine (process %d)" % p.pid, str(kept[0].message))
+            self.assertEqual(len(kept), 1)
+            codegreen.Session(save_to_file=False, warn_on_concurrent=False)
+            self.assertEqual(len(kept), 1)
+            with s:
+                pass
+            self.assertEqual(len(kept), 1)  # once is enough
+
+    def test_stale_pids_are_cleaned(self):
+        child = subprocess.Popen([sys.executable, "-c", ""])
+        child.wait()
+        with open(_neighbours.place(), "w") as f:
+            f.write("%d 1\n%d 77\n1 12\nnonsense\n" % (child.pid, os.getpid()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with codegreen.Session(save_to_file=False):
+                with open(_neighbours.place()) as f:
+                    self.assertEqual(f.read(), "%d %s\n" % (os.getpid(), _neighbours.started(os.getpid())))
+        self.assertFalse(os.path.exists(_neighbours.place()))
+
+    def test_a_link_or_another_user_s_file_is_not_used(self):
+        os.symlink(self.path("target"), _neighbours.place())
+        try:
+            with codegreen.Session(save_to_file=False):
+                pass
+            self.assertFalse(os.path.exists("target"))
+        finally:
+            os.unlink(_neighbours.place())
+
+    @unittest.skipUnless(os.environ.get("CG_TEST_MANY"), "one interpreter is enough")
+    def test_a_hundred_sessions_at_once(self):
+        with open("program.py", "w") as f:
+            f.write("import codegreen, time, sys\nwith codegreen.Session(warn_on_concurrent=True) as s:\n    with s.task('t'): time.sleep(0.5)\n")
+        all_ = [subprocess.Popen([sys.executable, "-W", "ignore", "program.py"], stderr=subprocess.PIPE) for _ in range(100)]
+        for p in all_:
+            _, err = p.communicate(timeout=300)
+            self.assertEqual((p.returncode, err), (0, b""))
+        names = self.files()
+        self.assertEqual(len(names), 100)
+        for n in names:
+            report = self.load(n)
+            self.assertEqual((report["meta"]["measurement_quality"], report["totals"]["n_tasks"]), ("ok", 1))
+        self.assertFalse(os.path.exists(_neighbours.place()))
+
+
+if __name__ == "__main__":
+    unittest.main()
