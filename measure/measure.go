@@ -36,6 +36,9 @@ type Config struct {
 	// Small tells whether a site may be counted instead of timed once it is
 	// called often; nil if none may.
 	Small func(checkpoint.SiteID) bool
+	// AddUp asks the program to add up what its call paths use, in place of
+	// telling each event, where its runtime can.
+	AddUp bool
 }
 
 // A small function is demoted when it has been called this often, and its calls
@@ -61,6 +64,8 @@ type Outcome struct {
 	BlockSites []checkpoint.Site // set when the functions come from the blocks
 	Lost       uint64
 	Waits      uint64
+	Adders     int // threads that added up themselves
+	Refused    int // of them, those whose sums no writer writes
 }
 
 // The pump looks at the channel this often: often enough for the ring at the
@@ -80,14 +85,21 @@ func Run(c Config) (*Outcome, error) {
 		sensors = append(slices.Clone(sensors), memory)
 		defer memory.Close()
 	}
-	sampler, err := nemb.Start(sensors, nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account})
+	sampling := nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account}
+	if c.Channel != nil {
+		sampling.Epoch = c.Channel.Epoch()
+		if c.AddUp {
+			c.Channel.AddUp()
+		}
+	}
+	sampler, err := nemb.Start(sensors, sampling)
 	if err != nil {
 		return nil, err
 	}
 	defer sampler.Close()
 	o.Domains = sampler.Domains()
 	sampler.Share() // where that is not possible, others do without
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small}
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, interval: c.Interval}
 	r.attributor.MaxDepth = c.MaxDepth
 
 	if c.Merge {
@@ -148,7 +160,9 @@ type recorder struct {
 	small      func(checkpoint.SiteID) bool
 	demoted    []checkpoint.SiteID
 	pair       time.Duration // what two readings of the clock take
-	mu         sync.Mutex    // blocks come from the launcher's goroutine
+	interval   time.Duration
+	words      int        // since the channel was stamped
+	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
 func (r *recorder) pump(stop <-chan struct{}) {
@@ -163,6 +177,8 @@ func (r *recorder) pump(stop <-chan struct{}) {
 		pause := idle
 		if r.step() > 1000 {
 			pause = busy
+		} else if r.adding() {
+			pause = min(idle, max(busy, r.interval)) // before windows wait
 		}
 		timer.Reset(pause)
 	}
@@ -180,10 +196,27 @@ func (r *recorder) step() int {
 	words += r.drain(horizon)
 	if now := checkpoint.Monotime(); r.channel != nil && now-r.stamped > checkpoint.Instant(time.Second) {
 		r.channel.Stamp()
-		r.stamped = now
+		if r.stamped != 0 && float64(r.words) > fastest*float64(now-r.stamped)*1e-9 {
+			r.channel.AddUp()
+		}
+		r.stamped, r.words = now, 0
 		r.demote()
 	}
+	r.words += words
 	return words
+}
+
+// fastest is how many events a second are read one by one, half of what the
+// reader can do: the threads of a program that is faster are asked to add up.
+const fastest = 40e6
+
+// adding reports whether threads add up themselves.
+func (r *recorder) adding() bool {
+	if r.channel == nil {
+		return false
+	}
+	_, now := r.channel.Adders()
+	return now > 0
 }
 
 // demote stops the timing of small functions that are called very often.
@@ -244,6 +277,8 @@ func (r *recorder) finish() {
 	o := r.outcome
 	if r.channel != nil {
 		o.Lost, o.Waits = r.channel.Lost(), r.channel.Waits()
+		o.Adders, _ = r.channel.Adders()
+		o.Refused = r.channel.Refused()
 	}
 	o.Attributed = r.attributor.Finish()
 	for _, site := range r.demoted {
