@@ -92,6 +92,10 @@ type header struct {
 	full, limit                        uint64
 	_                                  [4]uint64
 	given, named                       uint64
+	_                                  [6]uint64
+	epoch                              uint64
+	_                                  [7]uint64
+	trees, addUp                       uint32
 }
 
 // file is a slot of the table of files.
@@ -139,6 +143,8 @@ type Run struct {
 	Strands, Image bool
 	// Last is set when the thread has ended and wrote nothing after Words.
 	Last bool
+	// Tally is set, and Words is empty, where the thread adds up itself.
+	Tally *Tally
 }
 
 // Channel is the reading side: cg creates it, hands its Path to the program,
@@ -163,6 +169,7 @@ type Channel struct {
 	looked Instant
 	clock  Clock
 	space  uint64 // our pid namespace
+	forest *forest
 
 	// Of chunks of sums: both clocks at a first and at the last moment, the
 	// words of a run taken apart, and the ticks of the latest fork words by
@@ -183,6 +190,7 @@ type liveChunk struct {
 	seq   uint64
 	index int
 	state uint32
+	tree  bool // it is a tree
 }
 
 // fileChunks is the size of a channel in a file.
@@ -263,6 +271,13 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 	c.began = c.moment()
 	c.latest = c.began
 	c.Stamp()
+	if c.forest = plant(); c.forest != nil && path != proc+"/"+strconv.Itoa(os.Getpid())+"/fd/"+strconv.Itoa(fd) {
+		c.forest.close()
+		c.forest = nil
+	}
+	if c.forest != nil {
+		h.trees = uint32(c.forest.fd)
+	}
 	atomic.StoreUint32(&h.magic, magic)
 	return c, nil
 }
@@ -456,15 +471,20 @@ func (c *Channel) drain(fold func(Run) int) int {
 		// The state is read before the words: a full chunk gets no more.
 		if s := atomic.LoadUint32(&c.state[i]); s != stateFree {
 			if seq := atomic.LoadUint64(&c.chunk(i).seq); seq != 0 && seq <= numbered && !c.spoilt(i, latest) {
-				c.live = append(c.live, liveChunk{seq, i, s})
+				c.live = append(c.live, liveChunk{seq, i, s, false})
 			}
 		}
 	}
+	c.live = c.forest.list(c.live, numbered)
 	slices.SortFunc(c.live, func(a, b liveChunk) int { return cmp.Compare(a.seq, b.seq) })
 	c.findGone()
 	for _, l := range c.live {
-		h := c.chunk(l.index)
+		h := c.headOf(l)
 		thread := Thread{h.pid, h.tid}
+		if l.tree && h.flags&flagBeside != 0 {
+			total += c.drainTree(l, fold)
+			continue
+		}
 		if cur := c.current[thread]; cur != 0 && cur != l.seq {
 			if h.flags&flagFirst != 0 { // exec, or the ids were given out again
 				c.abandon(cur)
@@ -472,6 +492,10 @@ func (c *Channel) drain(fold func(Run) int) int {
 			continue
 		}
 		c.current[thread] = l.seq
+		if l.tree {
+			total += c.drainTree(l, fold)
+			continue
+		}
 		from := c.next[l.index]
 		words := c.words(l.index)[from:]
 		n := slices.Index(words, 0)
@@ -618,9 +642,26 @@ func (c *Channel) free(i int, thread Thread) {
 func (c *Channel) abandon(seq uint64) {
 	for _, l := range c.live {
 		if l.seq == seq {
-			c.gone[l.index] = true
+			*c.isGone(l) = true
 		}
 	}
+}
+
+// headOf is the header of a chunk, or of a tree, which begins like one.
+func (c *Channel) headOf(l liveChunk) *chunk {
+	if l.tree {
+		return &c.forest.at(l.index).head
+	}
+	return c.chunk(l.index)
+}
+
+// isGone is the mark of a chunk or tree whose writer has ended without
+// releasing it.
+func (c *Channel) isGone(l liveChunk) *bool {
+	if l.tree {
+		return &c.forest.gone[l.index]
+	}
+	return &c.gone[l.index]
 }
 
 // findGone marks, ten times a second, the chunks whose writers were killed or
@@ -633,16 +674,16 @@ func (c *Channel) findGone() {
 	}
 	c.looked = now
 	for _, l := range c.live {
-		if l.state != stateOwned || c.gone[l.index] {
+		if l.state != stateOwned || *c.isGone(l) {
 			continue
 		}
-		h := c.chunk(l.index)
+		h := c.headOf(l)
 		if h.pidSpace == 0 || h.pidSpace != c.space {
 			continue
 		}
 		path := fmt.Sprintf("/proc/%d/task/%d", h.pid, h.tid)
 		if err := unix.Access(path, unix.F_OK); err == unix.ENOENT {
-			c.gone[l.index] = true
+			*c.isGone(l) = true
 		}
 	}
 }
@@ -654,6 +695,7 @@ func (c *Channel) Finish(fold func(Run) int) int {
 	for i := range c.gone {
 		c.gone[i] = true
 	}
+	c.forest.end()
 	for {
 		n := c.Drain(fold)
 		total += n
@@ -667,6 +709,7 @@ func (c *Channel) Finish(fold func(Run) int) int {
 // Close tells writers that nobody reads any more and unmaps the channel.
 func (c *Channel) Close() error {
 	c.touch(func() { atomic.StoreUint64(&c.head.closed, 1) })
+	c.forest.close()
 	err := unix.Munmap(c.mem)
 	if e := unix.Close(c.fd); err == nil {
 		err = e

@@ -76,6 +76,7 @@ func channel(t testing.TB, chunks int) *Channel {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	c.TellAll()
 	return c
 }
 

@@ -72,6 +72,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
 			&cli.IntFlag{Name: "max-depth", Usage: "tell functions apart `N` calls deep; what deeper ones use is their caller's (0: no limit)"},
 			&cli.BoolFlag{Name: "time-all", Usage: "time small functions, too, however often they are called"},
+			&cli.BoolFlag{Name: "low-overhead", Usage: "let the program add up what its functions use, in place of telling each call: what cg itself costs no longer grows with the calls (Python, Java)"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
 			&cli.BoolFlag{Name: "instrumented", Usage: "TARGET bears its own checkpoints (analyze --save-instrumented): run it as it is"},
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
@@ -187,7 +188,7 @@ func runMeasure(c *cli.Context) error {
 		outcome, err = measure.Run(measure.Config{
 			Events: writer, Names: prepared.server.Sites,
 			Command: command, Sensors: machine.found.Sensors, Account: account, Interval: o.interval,
-			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server), Baseline: base,
+			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server), Baseline: base, AddUp: o.lowOverhead,
 		})
 		if err != nil {
 			return refused(err)
@@ -200,7 +201,7 @@ func runMeasure(c *cli.Context) error {
 	}
 	run.Finish(machine.facts(prepared.facts(outcome, report.Facts{
 		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented, Source: sourceFile,
-		Noise: o.noise, NoBaseline: unused && o.baseline > 0,
+		Noise: o.noise, NoBaseline: unused && o.baseline > 0, LowOverhead: o.lowOverhead,
 	})))
 	log.end(run, outcome)
 	err = out.write(run, c.Bool("verbose"))
@@ -281,6 +282,7 @@ type options struct {
 	instrumented bool
 	maxDepth     int
 	timeAll      bool
+	lowOverhead  bool
 	command      launcher.Cmd
 	noise        *report.NoiseLimits
 	baseline     time.Duration
@@ -317,7 +319,7 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	if jsonOnStdout(c) {
 		o.command.Stdout, o.command.Stderr = os.Stderr, os.Stderr
 	}
-	o.instrumented, o.timeAll = c.Bool("instrumented"), c.Bool("time-all")
+	o.instrumented, o.timeAll, o.lowOverhead = c.Bool("instrumented"), c.Bool("time-all"), c.Bool("low-overhead")
 	if o.maxDepth = c.Int("max-depth"); o.maxDepth < 0 {
 		return o, fail(statusUsage, "--max-depth: %d is no number of calls: use 1 or more, or 0 for no limit", o.maxDepth)
 	}

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -79,6 +81,19 @@ type ran struct {
 	Skipped        []instrument.Skip
 	Pure           bool
 	Lost           uint64
+	Adders         int              // threads that added up themselves
+	Sums           map[string]turns // of each function, however it was told
+	bySite         map[checkpoint.SiteID]turns
+}
+
+// turns is how often the frames of a function were entered, left their thread
+// without ending, and came back.
+type turns struct{ enters, suspends, resumes uint64 }
+
+func (t *turns) add(enters, suspends, resumes uint64) {
+	t.enters += enters
+	t.suspends += suspends
+	t.resumes += resumes
 }
 
 // events are what one thread told in one piece.
@@ -131,6 +146,13 @@ func withChunks(n int) option {
 	return func(_ *Setup, _ *instrument.Server, chunks *int) { *chunks = n }
 }
 
+// adding has threads add up themselves.
+func adding(_ *Setup, s *instrument.Server, _ *int) {
+	if s.Channel != nil {
+		s.Channel.AddUp()
+	}
+}
+
 func pure(s *Setup, _ *instrument.Server, _ *int) { s.Native = Native{Reason: "tested without"} }
 
 // measured runs a program with checkpoints and collects its events.
@@ -155,6 +177,13 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 		t.Fatal(err)
 	}
 	channel.Stamp()
+	telling := true
+	for _, o := range options {
+		telling = telling && reflect.ValueOf(o).Pointer() != reflect.ValueOf(adding).Pointer()
+	}
+	if telling {
+		channel.TellAll()
+	}
 	language := Named("python")
 	server := &instrument.Server{Planner: language.Plan, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
 	setup := Setup{
@@ -178,11 +207,37 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	cmd.Env = append(cmd.Env, "CG_DEBUG=1")
 
 	var r ran
+	r.bySite = map[checkpoint.SiteID]turns{}
+	sum := func(site checkpoint.SiteID, enters, suspends, resumes uint64) {
+		n := r.bySite[site]
+		n.add(enters, suspends, resumes)
+		r.bySite[site] = n
+	}
 	fold := func(run checkpoint.Run) int {
+		if y := run.Tally; y != nil {
+			for _, w := range y.Windows {
+				for _, p := range w.Parts {
+					if n := y.Nodes[p.Node]; n.Parent == checkpoint.SideNode {
+						sum(n.Site, 0, p.Outs, 0)
+					} else {
+						sum(n.Site, p.Calls, p.Outs, p.Backs)
+					}
+				}
+			}
+			return len(y.Windows)
+		}
 		e := events{Run: run}
 		for _, w := range run.Words {
 			low, k, s := checkpoint.Unpack(w)
 			e.Low, e.Kinds, e.Sites = append(e.Low, low), append(e.Kinds, k), append(e.Sites, s)
+			switch k {
+			case checkpoint.Enter:
+				sum(s, 1, 0, 0)
+			case checkpoint.Suspend:
+				sum(s, 0, 1, 0)
+			case checkpoint.Resume:
+				sum(s, 0, 0, 1)
+			}
 		}
 		r.Runs = append(r.Runs, e)
 		return len(run.Words)
@@ -198,6 +253,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 				return
 			case <-tick.C:
 				channel.Stamp()
+				atomic.StoreUint64(channel.Epoch(), uint64(channel.Clock().Now()))
 				channel.Drain(fold)
 			}
 		}
@@ -224,6 +280,18 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 			}
 			r.Runs[i].Names = append(r.Runs[i].Names, name)
 		}
+	}
+	r.Sums = map[string]turns{}
+	for site, n := range r.bySite {
+		if site > 0 && site != checkpoint.OwnSite {
+			t := r.Sums[sites[site-1].Func]
+			t.add(n.enters, n.suspends, n.resumes)
+			r.Sums[sites[site-1].Func] = t
+		}
+	}
+	r.Adders, _ = channel.Adders()
+	if n := channel.Refused(); n > 0 {
+		t.Errorf("what %d threads added up is refused", n)
 	}
 	r.Skipped = server.Skipped()
 	_, r.Pure = server.Pure()

@@ -199,12 +199,13 @@ func (f *fixture) compare(t *testing.T, python string) {
 	dir := t.TempDir()
 	f.place(t, dir)
 	want := plainly(t, dir, python, f.args...)
-	for _, mode := range []string{"cold", "warm", "pure"} {
+	var told map[string]turns
+	for _, mode := range []string{"cold", "warm", "added", "pure"} {
 		if mode == "pure" && python != byDefault(t) {
 			continue
 		}
 		without := mode == "pure" || purely(python)
-		if without && f.notPure {
+		if without && f.notPure || mode == "added" && (without || python != byDefault(t)) {
 			continue
 		}
 		f.place(t, dir)
@@ -214,6 +215,9 @@ func (f *fixture) compare(t *testing.T, python string) {
 		}
 		if mode == "warm" {
 			settle(t, dir)
+		}
+		if mode == "added" {
+			options = append(options, adding)
 		}
 		got := measured(t, dir, python, f.args, options...)
 		ok := t.Run(mode, func(t *testing.T) {
@@ -235,6 +239,13 @@ func (f *fixture) compare(t *testing.T, python string) {
 			if problems := balance(got, f.unbalanced); len(problems) > 0 {
 				t.Errorf("events do not balance:\n%s", strings.Join(problems, "\n"))
 			}
+			if mode == "added" && (got.Adders == 0 || len(got.Events) > 0) {
+				t.Errorf("%d threads added up, %d events were told", got.Adders, len(got.Events))
+			}
+			if mode == "added" && !f.notAlike && !maps.Equal(got.Sums, told) {
+				t.Errorf("added up: %v\ntold: %v", got.Sums, told)
+			}
+			told = got.Sums
 		})
 		if !ok {
 			break

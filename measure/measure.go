@@ -43,6 +43,9 @@ type Config struct {
 	Names  func() []checkpoint.Site
 	// Baseline is the machine's idle power, nil where it was not measured.
 	Baseline *Baseline
+	// AddUp asks the program to add up what its call paths use, in place of
+	// telling each event, where its runtime can.
+	AddUp bool
 }
 
 // A small function is demoted when it has been called this often, and its calls
@@ -71,6 +74,8 @@ type Outcome struct {
 	EventFault error // that ended the log of events
 	Baseline   *Baseline
 	Damage     string // what no writer can have written into the channel
+	Adders     int    // threads that added up themselves
+	Refused    int    // of them, those whose sums no writer writes
 }
 
 // The pump looks at the channel this often: often enough for the ring at the
@@ -90,7 +95,14 @@ func Run(c Config) (*Outcome, error) {
 		sensors = append(slices.Clone(sensors), memory)
 		defer memory.Close()
 	}
-	sampler, err := nemb.Start(sensors, nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account})
+	sampling := nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account}
+	if c.Channel != nil {
+		sampling.Epoch = c.Channel.Epoch()
+		if c.AddUp {
+			c.Channel.AddUp()
+		}
+	}
+	sampler, err := nemb.Start(sensors, sampling)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +112,7 @@ func Run(c Config) (*Outcome, error) {
 	if path, err := sampler.Share(); err == nil { // else others do without
 		c.Command.Env = withSamples(c.Command.Env, path)
 	}
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, events: c.Events, names: c.Names, recording: nemb.Recording{Domains: o.Domains}}
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, events: c.Events, names: c.Names, interval: c.Interval, recording: nemb.Recording{Domains: o.Domains}}
 	r.attributor.MaxDepth = c.MaxDepth
 
 	if c.Merge {
@@ -182,6 +194,8 @@ type recorder struct {
 	pair       time.Duration // what two readings of the clock take
 	events     *events.Writer
 	names      func() []checkpoint.Site
+	interval   time.Duration
+	words      int        // since the channel was stamped
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -197,6 +211,8 @@ func (r *recorder) pump(stop <-chan struct{}) {
 		pause := idle
 		if r.step() > 1000 {
 			pause = busy
+		} else if r.adding() {
+			pause = min(idle, max(busy, r.interval)) // before windows wait
 		}
 		timer.Reset(pause)
 	}
@@ -215,13 +231,30 @@ func (r *recorder) step() int {
 	words += r.drain(horizon)
 	if now := checkpoint.Monotime(); r.channel != nil && now-r.stamped > checkpoint.Instant(time.Second) {
 		r.channel.Stamp()
-		r.stamped = now
+		if r.stamped != 0 && float64(r.words) > fastest*float64(now-r.stamped)*1e-9 {
+			r.channel.AddUp()
+		}
+		r.stamped, r.words = now, 0
 		r.demote()
 		if r.events != nil {
 			r.events.Sites(r.names())
 		}
 	}
+	r.words += words
 	return words
+}
+
+// fastest is how many events a second are read one by one, half of what the
+// reader can do: the threads of a program that is faster are asked to add up.
+const fastest = 40e6
+
+// adding reports whether threads add up themselves.
+func (r *recorder) adding() bool {
+	if r.channel == nil {
+		return false
+	}
+	_, now := r.channel.Adders()
+	return now > 0
 }
 
 // demote stops the timing of small functions that are called very often.
@@ -259,7 +292,7 @@ func (r *recorder) fold(run checkpoint.Run, until checkpoint.Tick) int {
 	}
 	now := r.channel.Clock().Now() + skew
 	n := r.attributor.Fold(run, now, until)
-	if r.events != nil && (n > 0 || len(run.Words) == 0) {
+	if r.events != nil && run.Tally == nil && (n > 0 || len(run.Words) == 0) {
 		r.events.Run(run, n, now)
 	}
 	return n
@@ -304,6 +337,8 @@ func (r *recorder) finish() {
 	}
 	if r.channel != nil {
 		o.Lost, o.Waits, o.Damage = r.channel.Lost(), r.channel.Waits(), r.channel.Damage()
+		o.Adders, _ = r.channel.Adders()
+		o.Refused = r.channel.Refused()
 	}
 	o.Attributed = r.attributor.Finish()
 	for _, site := range r.demoted {

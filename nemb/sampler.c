@@ -27,6 +27,7 @@ struct cg_sampler {
 	int clock, ordinary, n, stride;
 	struct cg_counter *counters;
 	uint64_t *slots;
+	_Atomic uint64_t *epoch; // of the newest sample, may be NULL
 	uint64_t tightest; // ticks, the narrowest bracket that stamp saw, 0 for none yet
 	pthread_t thread;
 	sem_t ready;
@@ -163,6 +164,8 @@ static void sample(struct cg_sampler *s, uint64_t *scratch, uint64_t *lost) {
 	memcpy(s->slots + head % CG_SLOTS * s->stride, scratch, s->stride * sizeof *scratch);
 	atomic_fetch_add_explicit(&s->samples, 1, memory_order_relaxed);
 	atomic_store_explicit(&s->head, head + 1, memory_order_release);
+	if (s->epoch)
+		atomic_store_explicit(s->epoch, scratch[0], memory_order_release);
 }
 
 // sched_attr of linux/sched/types.h, which clashes with sched.h in old glibc.
@@ -241,7 +244,7 @@ static void *run(void *arg) {
 	return NULL;
 }
 
-int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary) {
+int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary, uint64_t *epoch) {
 	struct cg_sampler *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
 	if (!s)
 		return ENOMEM;
@@ -249,6 +252,7 @@ int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters,
 	s->interval = interval;
 	s->clock = clock;
 	s->ordinary = ordinary;
+	s->epoch = (_Atomic uint64_t *)epoch;
 	s->n = n;
 	s->stride = CG_WORDS + n;
 	sem_init(&s->ready, 0, 0);

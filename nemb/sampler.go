@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"cg/checkpoint"
 )
@@ -34,6 +35,9 @@ type Config struct {
 	Ordinary bool
 	// Slots is how many samples the ring of Share holds, 0 for 4096.
 	Slots int
+	// Epoch is where the tick of the newest sample is written, in memory that is
+	// not Go's and outlives the sampler; nil for nowhere.
+	Epoch *uint64
 }
 
 // Sampler takes samples at fixed instants, in a thread of its own outside the
@@ -177,7 +181,7 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 	if c.Ordinary {
 		ordinary = 1
 	}
-	if errno := C.cg_sampler_start(&s.c, list, C.int(len(counters)), C.int64_t(c.Interval), C.int(c.Clock), ordinary); errno != 0 {
+	if errno := C.cg_sampler_start(&s.c, list, C.int(len(counters)), C.int64_t(c.Interval), C.int(c.Clock), ordinary, (*C.uint64_t)(unsafe.Pointer(c.Epoch))); errno != 0 {
 		s.closeAccount()
 		return nil, fmt.Errorf("sampler: start the thread: %w", syscall.Errno(errno))
 	}

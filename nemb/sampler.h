@@ -45,8 +45,9 @@ struct cg_stats {
 };
 
 // cg_sampler_start copies counters, starts the thread and returns after its first
-// sample. With ordinary set it does not ask for CG_FIFO. 0 or an errno.
-int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary);
+// sample. With ordinary set it does not ask for CG_FIFO. Where epoch is not NULL
+// the tick of each sample is stored there once it has been taken. 0 or an errno.
+int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary, uint64_t *epoch);
 
 // cg_sampler_take moves up to max samples, oldest first, to dst.
 int cg_sampler_take(struct cg_sampler *s, uint64_t *dst, int max);

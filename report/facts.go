@@ -42,9 +42,10 @@ type Facts struct {
 	Instrumented    bool // the program bears its own checkpoints
 	// Source reads a file of the program and tells when it was changed; nil leaves
 	// the digests of texts out.
-	Source     func(file string) ([]byte, time.Time, error)
-	Noise      *NoiseLimits // nil for the default
-	NoBaseline bool         // an idle power was asked for, and no sensor measures one
+	Source      func(file string) ([]byte, time.Time, error)
+	Noise       *NoiseLimits // nil for the default
+	NoBaseline  bool         // an idle power was asked for, and no sensor measures one
+	LowOverhead bool         // the program was asked to add up
 }
 
 // Span is what a program told of a task.
@@ -132,7 +133,7 @@ func (r *Run) Finish(f Facts) {
 
 	r.sampler(f)
 	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil
-	r.Channel.Lost, r.Channel.Waits = o.Lost, o.Waits
+	r.Channel.Lost, r.Channel.Waits, r.Channel.Adders = o.Lost, o.Waits, o.Adders
 	r.Skipped = append(r.Skipped, f.Skipped...)
 	r.warnings(f)
 }
@@ -284,6 +285,15 @@ func (r *Run) warnings(f Facts) {
 		r.Warn("channel-waits", fmt.Sprintf("threads of the program stood still %d times until cg had read their checkpoints: give the run another processor, or leave out hot functions with --exclude", o.Waits))
 	}
 	r.damaged(o)
+	switch events := o.Attributed.Stats.Events; {
+	case f.LowOverhead && o.Adders == 0 && events > 0:
+		r.Warn("every-event-told", "--low-overhead had no effect: this program's runtime does not add up, and told every call")
+	case !f.LowOverhead && o.Adders > 0:
+		r.Warn("added-up", fmt.Sprintf("%d threads told more calls than cg could read and added them up themselves from then on; nothing is missing: --low-overhead does so from the start", o.Adders))
+	}
+	if o.Refused > 0 {
+		r.Warn("sums-refused", fmt.Sprintf("what %d threads added up was overwritten by the program and is not in the report from there on", o.Refused))
+	}
 	if n := o.Attributed.Stats.Backwards; n > 1000 && n > o.Attributed.Stats.Events/1000 {
 		r.Warn("clock-backwards", fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
 	}

@@ -324,6 +324,7 @@ type Channel struct {
 	Events    uint64 `json:"events"`
 	Lost      uint64 `json:"lost"`
 	Waits     uint64 `json:"waits"`
+	Adders    int    `json:"adders,omitempty"` // threads that added up themselves
 	Threads   int    `json:"threads"`
 	Unwound   uint64 `json:"unwound"`
 	OpenAtEnd uint64 `json:"open_at_end"`

@@ -93,17 +93,18 @@ func release(t testing.TB, java string) int {
 	return n
 }
 
-// each runs a test with every Java, natively and without the library.
+// each runs a test with every Java: natively, with threads that add up, and
+// without the library.
 func each(t *testing.T, test func(t *testing.T, j machine)) {
 	all, b := javas(t)
 	for _, java := range all {
 		n := release(t, java)
-		for _, mode := range []string{"native", "pure"} {
+		for _, mode := range []string{"native", "added", "pure"} {
 			t.Run(fmt.Sprintf("%d/%s", n, mode), func(t *testing.T) {
-				if mode == "native" && b.library == "" {
+				if mode != "pure" && b.library == "" {
 					compiler(t)
 				}
-				test(t, machine{built: b, java: java, release: n, pure: mode == "pure"})
+				test(t, machine{built: b, java: java, release: n, pure: mode == "pure", adds: mode == "added"})
 			})
 		}
 	}
@@ -114,6 +115,7 @@ type machine struct {
 	java    string
 	release int
 	pure    bool
+	adds    bool
 	chunks  int
 	env     []string
 	prepare func(c *checkpoint.Channel)
@@ -132,6 +134,60 @@ func (j machine) flags() []string {
 	return flags
 }
 
+// sums are what threads have added up, by the numbers of their trees.
+type sums struct {
+	trees map[uint64]*checkpoint.Tally // the latest of each, without windows
+	calls map[uint64]map[uint32]uint64 // by node
+	tops  map[uint64]uint32
+	order []uint64
+	spans map[told]int // frames that left and came back
+}
+
+func (s *sums) fold(y *checkpoint.Tally) int {
+	if s.trees[y.Tree] == nil {
+		if s.trees == nil {
+			s.trees, s.calls, s.tops = map[uint64]*checkpoint.Tally{}, map[uint64]map[uint32]uint64{}, map[uint64]uint32{}
+			s.spans = map[told]int{}
+		}
+		s.calls[y.Tree] = map[uint32]uint64{}
+		s.order = append(s.order, y.Tree)
+	}
+	for _, w := range y.Windows {
+		for _, p := range w.Parts {
+			s.calls[y.Tree][p.Node] += p.Calls
+			s.spans[told{checkpoint.Suspend, y.Nodes[p.Node].Site}] += int(p.Outs)
+			s.spans[told{checkpoint.Resume, y.Nodes[p.Node].Site}] += int(p.Backs)
+		}
+		s.tops[y.Tree] = w.Top
+	}
+	n := len(y.Windows)
+	y.Windows = nil
+	s.trees[y.Tree] = y
+	return n
+}
+
+// events gives each thread as many calls as it has added up, one behind the
+// other, and those open that were open at its end.
+func (s *sums) events() (threads [][]told) {
+	for _, tree := range s.order {
+		y, open := s.trees[tree], map[uint32]bool{}
+		for n := s.tops[tree]; n >= checkpoint.FirstNode; n = y.Nodes[n].Parent {
+			open[n] = true
+		}
+		var events []told
+		for n, node := range y.Nodes {
+			for k := range s.calls[tree][uint32(n)] {
+				events = append(events, told{checkpoint.Enter, node.Site})
+				if k > 0 || !open[uint32(n)] {
+					events = append(events, told{checkpoint.Exit, node.Site})
+				}
+			}
+		}
+		threads = append(threads, events)
+	}
+	return threads
+}
+
 type told struct {
 	kind checkpoint.Kind
 	site checkpoint.SiteID
@@ -142,6 +198,7 @@ type outcome struct {
 	stdout, stderr string
 	status         int
 	threads        [][]told // of each thread from its First on
+	spans          map[told]int
 	pids           map[uint32]bool
 	counted        func(checkpoint.SiteID) uint64
 	lost           uint64
@@ -151,7 +208,7 @@ type outcome struct {
 
 // count says how often a kind of event of a site was told.
 func (o outcome) count(kind checkpoint.Kind, site checkpoint.SiteID) int {
-	n := 0
+	n := o.spans[told{kind, site}]
 	for _, t := range o.threads {
 		for _, e := range t {
 			if e == (told{kind, site}) {
@@ -204,6 +261,11 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 	if j.prepare != nil {
 		j.prepare(channel)
 	}
+	if j.adds {
+		channel.AddUp()
+	} else {
+		channel.TellAll()
+	}
 	server := &instrument.Server{Language: "java", Channel: channel}
 	if err := server.Listen(filepath.Join(dir, "server")); err != nil {
 		t.Fatal(err)
@@ -230,10 +292,14 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 	o.pids = map[uint32]bool{}
 	open := map[checkpoint.Thread]int{}
 	last := map[checkpoint.Thread]checkpoint.Tick{}
+	var added sums
 	fold := func(r checkpoint.Run) int {
 		o.pids[r.Thread.PID] = true
 		if len(r.Words) > 0 && r.Cost <= 0 {
 			t.Errorf("%v: it does not say what an event costs", r.Thread)
+		}
+		if r.Tally != nil {
+			return added.fold(r.Tally)
 		}
 		i, there := open[r.Thread]
 		if r.First || !there {
@@ -287,6 +353,7 @@ wait:
 			break wait
 		case <-tick.C:
 			channel.Stamp()
+			atomic.StoreUint64(channel.Epoch(), uint64(channel.Clock().Now()))
 			if reading.Load() {
 				channel.Drain(fold)
 			}
@@ -296,6 +363,10 @@ wait:
 		}
 	}
 	channel.Finish(fold)
+	o.threads, o.spans = append(o.threads, added.events()...), added.spans
+	if n := channel.Refused(); n > 0 {
+		t.Errorf("what %d threads added up is refused", n)
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if o.status = exit.ExitCode(); o.status < 0 {

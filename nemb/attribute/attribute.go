@@ -127,6 +127,9 @@ type Attributor struct {
 	waiting map[checkpoint.SiteID]*suspension
 	procs   map[uint32]*proc
 	batch   batch
+	trees   map[uint64]*tree // by their numbers
+	ended   []uint64         // trees that are kept
+	gaps    []uint64         // see gapsOf
 	spare   []*strand
 	demoted map[checkpoint.SiteID]bool
 	probe   int32                                 // the node of what checkpoints cost, 0 until there is one
@@ -327,22 +330,25 @@ func (t *table) insert(s slot) {
 // completes the 40 bits of the words' ticks. Words of strands are kept until
 // Merge: Fold every run with the same until before it.
 func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
+	if r.Tally != nil {
+		return a.FoldAggregates(r, until)
+	}
 	if r.Strands {
 		a.settled(r)
 	}
-	t := a.thread(r)
 	if len(r.Words) == 0 {
-		a.end(t, r.Last)
+		a.end(a.thread(r), r.Last)
 		return 0
 	}
-	t.cost = checkpoint.Tick(r.Cost + .5)
 	at := checkpoint.Extend(r.Words[0]>>24, now)
 	if at < r.Start { // the reader was stopped for longer than 40 bits last
 		at = r.Start
 	}
-	if at >= until {
+	if at >= until { // nor is there its parent's word of the fork yet
 		return 0
 	}
+	t := a.thread(r)
+	t.cost = checkpoint.Tick(r.Cost + .5)
 	t.gone = false
 	var taken int
 	if r.Strands {
@@ -463,12 +469,14 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 				continue
 			}
 			stack = append(stack, top)
+			a.at = at
 			top = frame{never, a.path(top.node, site)}
 			nodes = a.nodes
 			a.resumed(site, at)
 		case checkpoint.Unwind:
 			t.stack, t.top = stack, top
 			if site != 0 && n.site != site && !a.unwindTo(t, site) {
+				a.at = at
 				t.push(frame{never, a.path(t.top.node, site)})
 				nodes = a.nodes
 				a.back(site, at)

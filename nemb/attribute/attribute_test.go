@@ -569,17 +569,24 @@ func TestFork(t *testing.T) {
 	}
 	a.Close(sample(0))
 	parent, child := checkpoint.Thread{PID: 1, TID: 1}, checkpoint.Thread{PID: 2, TID: 2}
-	a.Fold(checkpoint.Run{Thread: parent, First: true, Start: 1, Words: []uint64{
+	before := checkpoint.Run{Thread: parent, First: true, Start: 1, Words: []uint64{
 		checkpoint.Word(10, checkpoint.Enter, 1),
 		checkpoint.Word(20, checkpoint.Enter, 2),
 		checkpoint.Word(30, checkpoint.Fork, 0),
 		checkpoint.Word(40, checkpoint.Exit, 2),
-	}}, ms, ms)
-	a.Fold(checkpoint.Run{Thread: child, First: true, Forked: true, Parent: parent, ForkTick: 30, Start: 50, Words: []uint64{
+	}}
+	born := checkpoint.Run{Thread: child, First: true, Forked: true, Parent: parent, ForkTick: 30, Start: 50, Words: []uint64{
 		checkpoint.Word(60, checkpoint.Enter, 3),
 		checkpoint.Word(70, checkpoint.Exit, 3),
 		checkpoint.Word(80, checkpoint.Exit, 2),
-	}}, ms, ms)
+	}}
+	// A sample before the fork: the child's words are there, too, and not taken.
+	before.Words = before.Words[a.Fold(before, ms, 25):]
+	if n := a.Fold(born, ms, 25); n != 0 {
+		t.Fatalf("%d words of the child are taken", n)
+	}
+	a.Fold(before, ms, ms)
+	a.Fold(born, ms, ms)
 	a.Last(sample(ms))
 	r := a.Finish()
 	lawful(t, r)

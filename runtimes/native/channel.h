@@ -16,7 +16,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,6 +36,7 @@
 #define CG_PROBES 128 /* slots in which a file may be found */
 #define CG_DEMOTED ((uint64_t)1 << 63)
 #define CG_RETRY 512 /* events that are lost before a chunk is asked for again */
+#define CG_PATIENCE 100000000u /* ns that a thread waits for the reader, in all, before it adds up itself */
 
 enum { CG_CLOCK_CYCLES = 1, CG_CLOCK_MONOTONIC = 2 };
 enum { CG_FREE = 0, CG_OWNED = 1, CG_FULL = 2 };
@@ -52,7 +55,14 @@ typedef struct {
 	uint64_t limit;               /* of full: writers wait from there on */
 	uint64_t pad2[4];
 	_Atomic uint64_t given, named; /* 192: numbers of sites, bytes of names */
+	uint64_t pad3[6];
+	_Atomic uint64_t epoch; /* 256: its own cache line: tick of the newest sample of energy */
+	uint64_t pad4[7];
+	uint32_t trees;           /* 320: descriptor of the trees, 0 if there are none */
+	_Atomic uint32_t add_up;  /* threads are to add up from their next chunk on */
 } cg_header;
+
+_Static_assert(offsetof(cg_header, epoch) == 256 && offsetof(cg_header, add_up) == 324, "the header is laid out as FORMAT.md says");
 
 /* a slot of the table of files */
 typedef struct {
@@ -134,6 +144,15 @@ static inline uint64_t cg_tick(void)
 	return __builtin_expect(cg_monotonic_clock, 0) ? cg_monotonic() : cg_cycles();
 }
 
+/* Whether trees take the place of chunks, or stand beside them for tests. */
+#ifdef CG_BOTH
+#define CG_ADDS 0
+#else
+#define CG_ADDS 1
+#endif
+
+#include "aggregate.h"
+
 static void cg_release(void)
 {
 	if (cg_index) {
@@ -148,6 +167,7 @@ static void cg_thread_end(void *unused)
 {
 	(void)unused;
 	cg_release();
+	cg_fell();
 	cg_started = 0;
 }
 
@@ -157,6 +177,10 @@ static void cg_before_fork(void)
 {
 	if (cg_orphan)
 		return;
+	if (cg_mine.adds || (cg_mine.stale && CG_ADDS)) { /* the child has the stack with the memory */
+		cg_parent_pid = cg_parent_tid = 0;
+		return;
+	}
 	/* A forked child that has written nothing yet needs a chunk for the fork
 	 * word, or its own child could not tell the stack they share. */
 	if (cg_index ? cg_next >= cg_end : cg_parent_pid != 0)
@@ -181,12 +205,15 @@ static void cg_in_child(void)
 {
 	cg_index = cg_started = 0;
 	cg_missed = 0;
+	cg_waited = 0;
+	cg_mine.stale = cg_mine.tree != NULL;
+	cg_mine.adds = 0;
 	cg_next = cg_end = cg_fast_end = NULL;
 }
 
 __attribute__((destructor)) static void cg_at_exit(void)
 {
-	if (cg_index)
+	if (cg_index || cg_mine.tree)
 		cg_thread_end(NULL);
 }
 
@@ -225,6 +252,10 @@ static int cg_open(const char *path)
 	cg_table = (_Atomic uint64_t *)(cg_chunks + (size_t)h->nchunks * h->chunk_size);
 	cg_files = (cg_file *)(cg_table + CG_SITES);
 	cg_names = (char *)(cg_files + CG_FILES);
+	const char *name = strrchr(path, '/');
+	if (!h->trees || !name ||
+	    snprintf(cg_trees_path, sizeof cg_trees_path, "%.*s/%u", (int)(name - path), path, h->trees) >= (int)sizeof cg_trees_path)
+		cg_trees_path[0] = 0;
 	pthread_key_create(&cg_key, cg_thread_end);
 	pthread_atfork(cg_before_fork, cg_in_parent, cg_in_child);
 	cg_head = h;
@@ -244,56 +275,48 @@ static int cg_take(void)
 			continue;
 		uint64_t s = atomic_fetch_add(&cg_head->head, 1) + 1;
 		cg_chunk *c = (cg_chunk *)(cg_chunks + (size_t)i * cg_head->chunk_size);
-		c->tick = cg_tick();
-		c->pid = (uint32_t)getpid();
-		c->tid = (uint32_t)syscall(SYS_gettid);
-		c->pid_space = cg_pid_space;
-		c->cost = cg_cost;
-		c->flags = cg_started ? 0 : CG_FIRST;
-		if (!cg_started && cg_parent_pid) {
-			c->flags |= CG_FORKED;
-			c->parent_pid = cg_parent_pid;
-			c->parent_tid = cg_parent_tid;
-			c->fork_tick = cg_fork_tick;
-			cg_parent_pid = 0;
-		}
-		if (cg_missed) {
-			c->flags |= CG_RESYNC;
-			c->lost = cg_missed;
-			cg_missed = 0;
-		}
+		cg_sign(c);
 		atomic_store_explicit(&c->seq, s, memory_order_release);
 		cg_started = 1;
 		cg_index = i + 1;
 		cg_next = (volatile uint64_t *)(c + 1);
 		cg_end = (volatile uint64_t *)((char *)c + cg_head->chunk_size);
 		cg_fast_end = cg_monotonic_clock ? NULL : cg_end;
+		if (CG_ADDS && cg_mine.stale)
+			cg_fell();
 		return 1;
 	}
 	return 0;
 }
 
-/* cg_room gets a chunk for this thread's next words; 0 when there is none. A
- * reader that is behind is waited for as long as it lives, ten seconds at the
- * most. When there are more threads than chunks waiting is no use. */
+/* cg_room gets a chunk for this thread's next words, or a tree in place of
+ * them; 0 when there is neither. A thread takes a tree where it is asked to,
+ * and when it has waited for the reader for long. Without one it waits as long
+ * as the reader lives, ten seconds at the most. When there are more threads
+ * than chunks waiting is no use. */
 static int cg_room(void)
 {
 	if (cg_index)
 		cg_release();
 	else if (!cg_started && !cg_next)
 		pthread_setspecific(cg_key, (void *)1);
+	if (CG_ADDS && (cg_mine.stale || atomic_load_explicit(&cg_head->add_up, memory_order_relaxed)) && cg_grow(0))
+		return 1;
 	if (cg_take())
 		return 1;
 	if (cg_missed)
-		return 0;
-	if (atomic_load(&cg_head->full) == 0)
-		return cg_take(); /* the reader may have been there meanwhile */
+		return CG_ADDS && cg_grow(0);
+	if (atomic_load(&cg_head->full) == 0) /* the reader may have been there meanwhile */
+		return cg_take() || (CG_ADDS && cg_grow(0));
 	atomic_fetch_add(&cg_head->waits, 1);
-	uint64_t begin = cg_monotonic(), nap = 20000;
+	uint64_t begin = cg_monotonic(), last = begin, nap = 20000;
 	while (atomic_load(&cg_head->full) > 0 && cg_monotonic() - begin < 10000000000u) {
 		struct timespec t = {0, (long)nap};
 		nanosleep(&t, NULL);
-		if (cg_take())
+		uint64_t now = cg_monotonic();
+		cg_waited += now - last;
+		last = now;
+		if (cg_take() || (CG_ADDS && cg_waited > CG_PATIENCE && cg_grow(0)))
 			return 1;
 		if (nap < 1000000)
 			nap *= 2;
@@ -315,7 +338,7 @@ static void __attribute__((noinline, cold)) cg_more(void)
 	if (cg_head && !cg_orphan) {
 		if (cg_missed % CG_RETRY == 0 && cg_room()) {
 			errno = e;
-			return;
+			return; /* with a chunk, or with a tree and without one */
 		}
 		if (!cg_orphan) {
 			cg_missed++;
@@ -341,17 +364,63 @@ static void __attribute__((noinline, cold)) cg_event_slowly(uint64_t bits)
 {
 	if (cg_next >= cg_end)
 		cg_more();
-	*cg_next = cg_tick() << 24 | bits;
+	uint64_t now = cg_tick();
+	if (cg_mine.adds) {
+		cg_add(now, (uint32_t)bits);
+		return;
+	}
+	*cg_next = now << 24 | bits;
 	cg_next++;
 }
+
+/* cg_event_added adds up, where this thread does; else 0. */
+static inline int cg_event_added(uint64_t bits)
+{
+	if (__builtin_expect(!cg_mine.adds, 0))
+		return 0;
+	cg_add(cg_tick(), (uint32_t)bits);
+	return 1;
+}
+
+/* cg_event_elsewhere is cg_event behind the fast path. */
+static void __attribute__((noinline)) cg_event_elsewhere(uint64_t bits)
+{
+	if (!cg_event_added(bits))
+		cg_event_slowly(bits);
+}
+
+#ifdef CG_BOTH
+/* Built for tests: each event is written and added up, at the same tick. */
+static void __attribute__((noinline)) cg_event_both(uint64_t bits)
+{
+	if (cg_next >= cg_end)
+		cg_more();
+	if (cg_index && (!cg_mine.tree || cg_mine.stale))
+		cg_grow(CG_BESIDE);
+	/* The reader sees both or none: it holds the lock while it samples. */
+	_Atomic uint64_t *lock = (_Atomic uint64_t *)&cg_head->pad4[0];
+	for (uint64_t zero = 0; !atomic_compare_exchange_weak(lock, &zero, 1); zero = 0)
+		;
+	uint64_t now = cg_tick();
+	*cg_next = now << 24 | bits;
+	cg_next++;
+	if (cg_mine.tree && !cg_mine.stale)
+		cg_add(now, (uint32_t)bits);
+	atomic_store(lock, 0);
+}
+#endif
 
 /* cg_event records kind << 21 | site, now. The fast path calls nothing, so that
  * it has nothing to save. */
 static inline void cg_event(uint64_t bits)
 {
+#ifdef CG_BOTH
+	cg_event_both(bits);
+	return;
+#endif
 	volatile uint64_t *p = cg_next;
 	if (__builtin_expect(p >= cg_fast_end, 0)) {
-		cg_event_slowly(bits);
+		cg_event_elsewhere(bits);
 		return;
 	}
 	*p = cg_cycles() << 24 | bits;

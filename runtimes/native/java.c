@@ -87,9 +87,12 @@ int32_t NATIVE(Java_cg_00024_R_open)(Env env, void *class, void *path, int32_t l
  * 0, else 1 and nothing is done. */
 static inline int32_t quick(uint64_t kind, uint32_t site)
 {
+#ifdef CG_BOTH
+	return 1;
+#endif
 	volatile uint64_t *p = cg_next;
 	if (__builtin_expect(p >= cg_fast_end, 0))
-		return 1;
+		return !cg_event_added(kind << 21 | (site & (CG_SITES - 1)));
 	*p = cg_cycles() << 24 | kind << 21 | (site & (CG_SITES - 1));
 	cg_next = p + 1;
 	return 0;

@@ -1,0 +1,233 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"os"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+)
+
+// grown is a channel whose first tree belongs to this thread: it has called
+// site 7 from its begin, and site 8 from there, and two windows.
+func grown(t testing.TB) (*Channel, *tree) {
+	t.Helper()
+	c, err := New(Monotonic, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	y := c.forest.at(0)
+	now := uint64(c.clock.Now())
+	atomic.StoreUint64(c.Epoch(), now-500)
+	c.forest.state[0] = stateOwned
+	y.head = chunk{tick: now - 1000, pid: uint32(os.Getpid()), tid: 1, flags: flagFirst, pidSpace: 1}
+	y.nodes[3] = treeNode{event: 7, parent: RootNode, calls: 2, born: now - 900}
+	y.nodes[4] = treeNode{event: 8, parent: 3, calls: 5, born: now - 800}
+	y.count, y.events = 5, 14
+	y.windows[0] = treeWindow{epoch: now - 2000, begin: now - 1000, last: now - 600, top: 4}
+	y.windows[1] = treeWindow{epoch: now - 500, begin: now - 400}
+	y.window = 1
+	y.ticks[0][3], y.ticks[0][4] = 100, 250
+	y.ticks[1][4] = 60
+	y.span[4] = treeSpan{1, now - 700, 1, now - 650}
+	y.spans = 4
+	y.place = (now-300)<<tickShift | 4
+	y.head.seq = atomic.AddUint64(&c.head.head, 1)
+	return c, y
+}
+
+func TestTree(t *testing.T) {
+	c, y := grown(t)
+	var runs []Run
+	var all []Window
+	fold := func(r Run) int {
+		runs = append(runs, r)
+		all = append(all, r.Tally.Windows...)
+		return len(r.Tally.Windows)
+	}
+	// The open window is not told while the thread may still tell more of it.
+	if n := c.Drain(fold); n != 1 || len(all[0].Parts) != 2 || all[0].Parts[1].Ticks != 250 || all[0].Parts[1].Calls != 5 || all[0].Top != 4 {
+		t.Fatalf("%d windows, %+v", n, all)
+	}
+	if p := all[0].Parts[1]; p.Outs != 1 || p.BackTicks-p.OutTicks != 50 {
+		t.Errorf("%+v", p)
+	}
+	if r := runs[0]; !r.First || r.Last || !r.Tally.Known || r.Tally.Events != 14 || len(r.Tally.Nodes) != 5 || r.Tally.Nodes[4] != (Node{Enter, 8, 3, Tick(y.nodes[4].born)}) {
+		t.Errorf("%+v", r)
+	}
+	if y.taken != 1 || c.Drain(fold) != 0 {
+		t.Errorf("%d windows taken, then more", y.taken)
+	}
+	// A sample later it is: the thread has told nothing since.
+	atomic.StoreUint64(c.Epoch(), uint64(c.clock.Now()))
+	if n := c.Drain(fold); n != 1 || len(all) != 2 || all[1].Last-all[1].Begin != 100 || all[1].Parts[0] != (Part{Node: 4, Ticks: 60}) {
+		t.Fatalf("%d windows, %+v", n, all)
+	}
+	if n := c.Drain(fold); n != 0 {
+		t.Errorf("the same window %d times more", n)
+	}
+	// What comes later is told once.
+	y.ticks[1][3] += 30
+	y.nodes[3].calls++
+	y.events++
+	y.place = uint64(c.clock.Now())<<tickShift | 3
+	c.forest.state[0] = stateFull
+	if n := c.Drain(fold); n != 1 || len(all[2].Parts) != 1 || all[2].Parts[0] != (Part{Node: 3, Ticks: 30, Calls: 1}) || !runs[len(runs)-1].Last {
+		t.Fatalf("%d windows, %+v", n, all[2:])
+	}
+	if c.forest.state[0] != stateFree || *y != (tree{}) {
+		t.Error("the tree is not free, or not empty")
+	}
+	if all, now := c.Adders(); all != 1 || now != 1 || c.Refused() != 0 {
+		t.Errorf("%d adders, %d now, %d refused", all, now, c.Refused())
+	}
+}
+
+// A thread that is late in being read keeps its windows; what it tells beyond
+// them is in the last.
+func TestTreeIsHeldBack(t *testing.T) {
+	c, y := grown(t)
+	taken := 0
+	c.Drain(func(r Run) int { return 0 })
+	if y.taken != 1 {
+		t.Fatalf("%d windows taken out of the tree", y.taken)
+	}
+	atomic.StoreUint64(c.Epoch(), uint64(c.clock.Now()))
+	c.Drain(func(r Run) int {
+		if !r.First || len(r.Tally.Windows) != 2 {
+			t.Errorf("%+v", r)
+		}
+		taken++
+		return 1
+	})
+	c.Finish(func(r Run) int {
+		if r.First {
+			t.Errorf("begins again: %+v", r)
+		}
+		taken += len(r.Tally.Windows)
+		return len(r.Tally.Windows)
+	})
+	if taken != 3 || c.forest.state[0] != stateFree { // the open window twice
+		t.Errorf("%d windows", taken)
+	}
+}
+
+// What no writer writes is refused, and the rest of the channel is read.
+func TestTreeRefused(t *testing.T) {
+	for name, spoil := range map[string]func(c *Channel, y *tree){
+		"a parent behind its child":   func(_ *Channel, y *tree) { y.nodes[3].parent = 4 },
+		"its own parent":              func(_ *Channel, y *tree) { y.nodes[4].parent = 4 },
+		"no site":                     func(_ *Channel, y *tree) { y.nodes[4].event = 0 },
+		"a kind that is none":         func(_ *Channel, y *tree) { y.nodes[4].event = 7<<21 | 8 },
+		"too many nodes":              func(_ *Channel, y *tree) { y.count = treeNodes + 1 },
+		"too few nodes":               func(_ *Channel, y *tree) { y.count = 1 },
+		"a top out of range":          func(_ *Channel, y *tree) { y.windows[0].top = 5 },
+		"a top that is no path":       func(_ *Channel, y *tree) { y.windows[0].top = SideNode },
+		"a place out of range":        func(_ *Channel, y *tree) { y.place |= 1<<tickShift - 1 },
+		"a window of the future":      func(_ *Channel, y *tree) { y.windows[0].begin += 1 << 50 },
+		"a window before the thread":  func(_ *Channel, y *tree) { y.windows[0].begin = 1 },
+		"windows that are overtaken":  func(_ *Channel, y *tree) { y.window = windows + 3 },
+		"more time than there was":    func(_ *Channel, y *tree) { y.ticks[0][3] = 1 << 60 },
+		"more calls than can be":      func(_ *Channel, y *tree) { y.nodes[4].calls = 1 << 63 },
+		"a thread without a number":   func(_ *Channel, y *tree) { y.head.tid = 0 },
+		"a begin that is not there":   func(_ *Channel, y *tree) { y.head.tick = 1 << 62 },
+		"more suspended than entered": func(_ *Channel, y *tree) { y.span[4].outs = 1 << 60; y.spans += 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, y := grown(t)
+			spoil(c, y)
+			offset, err := c.Take(Request{Thread: Thread{PID: uint32(os.Getpid()), TID: 2}, First: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			*(*uint64)(unsafe.Pointer(&c.mem[offset+chunkHead])) = Word(c.clock.Now(), Enter, 3)
+			words := 0
+			c.Finish(func(r Run) int {
+				words += len(r.Words)
+				if r.Tally != nil {
+					return len(r.Tally.Windows)
+				}
+				return len(r.Words)
+			})
+			if c.Refused() != 1 || words != 1 {
+				t.Errorf("%d refused, %d words of another thread", c.Refused(), words)
+			}
+			if c.forest.state[0] != stateFree {
+				t.Error("the tree is not given back")
+			}
+		})
+	}
+}
+
+// A sum that falls after it was read is refused from there on.
+func TestTreeFalls(t *testing.T) {
+	c, y := grown(t)
+	fold := func(r Run) int { return len(r.Tally.Windows) }
+	c.Drain(fold)
+	y.nodes[4].calls = 1
+	if c.Finish(fold); c.Refused() != 1 {
+		t.Errorf("%d refused", c.Refused())
+	}
+}
+
+// A channel can do without trees, and a file has none.
+func TestNoTrees(t *testing.T) {
+	var none *forest
+	none.end()
+	none.close()
+	if l := none.list(nil, 1); l != nil {
+		t.Errorf("%v", l)
+	}
+	defer func(old string) { proc = old }(proc)
+	proc = t.TempDir()
+	c, err := NewIn(Monotonic, 2, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if all, now := c.Adders(); c.head.trees != 0 || all+now+c.Refused() != 0 {
+		t.Errorf("trees %d", c.head.trees)
+	}
+	c.AddUp() // which nobody does
+}
+
+// Whatever stands in a tree, reading it ends, and what is told of it makes sense.
+func FuzzTree(f *testing.F) {
+	f.Add([]byte{160, 0, 0, 0, 1, 0, 0, 0}, true)
+	f.Add([]byte{176, 0, 0, 0, 200, 200, 0, 0, 0, 16, 0, 0, 9, 9, 9, 9}, false)
+	f.Fuzz(func(t *testing.T, raw []byte, early bool) {
+		c, y := grown(t)
+		fold := func(r Run) int {
+			for i, n := range r.Tally.Nodes {
+				if i >= FirstNode && (int(n.Parent) >= i || n.Site == 0 || n.Site >= SiteLimit) {
+					t.Fatalf("node %d: %+v", i, n)
+				}
+			}
+			for _, w := range r.Tally.Windows {
+				if int(w.Top) >= len(r.Tally.Nodes) || w.Last < w.Begin || w.Begin < r.Start {
+					t.Fatalf("%+v", w)
+				}
+				for _, p := range w.Parts {
+					if int(p.Node) >= len(r.Tally.Nodes) || p.Ticks > 1<<62 || p.Calls > 1<<62 {
+						t.Fatalf("%+v", p)
+					}
+				}
+			}
+			return len(r.Tally.Windows)
+		}
+		if early {
+			c.Drain(fold)
+		}
+		bytes := unsafe.Slice((*byte)(unsafe.Pointer(y)), unsafe.Sizeof(*y))
+		for ; len(raw) >= 8; raw = raw[8:] {
+			at, with := binary.LittleEndian.Uint32(raw), binary.LittleEndian.Uint32(raw[4:])
+			if at%8 < 4 {
+				at %= page + 16*32 // the header, and the nodes that are there
+			}
+			binary.LittleEndian.PutUint32(bytes[uint64(at)%uint64(len(bytes)-4):], with)
+		}
+		c.Drain(fold)
+		c.Finish(fold)
+	})
+}

@@ -1,0 +1,334 @@
+package measure
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute"
+)
+
+// program compiles testdata/random.c with the native runtime, whose threads
+// tell each event or add up, or do both at a time.
+func program(t *testing.T, both bool) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "random")
+	args := []string{"-O2", "-Wall", "-Werror", "-pthread", "-I", "../runtimes/native", "-o", path, "testdata/random.c"}
+	if both {
+		args = append(args, "-DCG_BOTH")
+	}
+	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true" {
+			t.Skip("no C compiler")
+		}
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// twice attributes a program's words and what it adds up, each by itself, with
+// the same samples of a machine whose power changes from window to window.
+type twice struct {
+	channel      *checkpoint.Channel
+	words, added *attribute.Attributor
+	energy       float64 // microjoules
+	last         checkpoint.Tick
+	late         bool // the reader begins when the writers have waited
+	single       bool // one attributor for both: words
+}
+
+func (w *twice) fold(until checkpoint.Tick) func(checkpoint.Run) int {
+	return func(r checkpoint.Run) int {
+		a := w.words
+		if r.Tally != nil && !w.single {
+			a = w.added
+		}
+		return a.Fold(r, w.channel.Clock().Now()+skew, until)
+	}
+}
+
+// sample is one at this moment: the tick and its publication are close.
+func (w *twice) sample(rate float64) nemb.Sample {
+	var at checkpoint.Tick
+	for range 100 {
+		at = w.channel.Clock().Now()
+		atomic.StoreUint64(w.channel.Epoch(), uint64(at))
+		if w.channel.Clock().Now()-at < checkpoint.Tick(10_000*rate) {
+			break
+		}
+	}
+	if w.last != 0 {
+		watts := 20 + 100*float64(at%7)/7
+		w.energy += watts * float64(at-w.last) / rate * 1e-3
+	}
+	w.last = at
+	time := float64(at) / rate
+	return nemb.Sample{At: at, Time: checkpoint.Instant(time), Energy: []nemb.Energy{nemb.Energy(w.energy)}, Usage: nemb.Usage{Program: clockTime(time)}}
+}
+
+// lock keeps a program that does both between two events; unlock lets it go on.
+func (w *twice) lock() {
+	for both := w.both(); !atomic.CompareAndSwapUint64(both, 0, 1); {
+		runtime.Gosched()
+	}
+}
+
+func (w *twice) unlock() { atomic.StoreUint64(w.both(), 0) }
+
+func (w *twice) both() *uint64 { return (*uint64)(unsafe.Add(unsafe.Pointer(w.channel.Epoch()), 8)) }
+
+func clockTime(ns float64) time.Duration { return time.Duration(ns) }
+
+// run gives what the words are worth, and what the sums are.
+func (w *twice) run(t *testing.T, path string, args ...string) (words, added attribute.Result) {
+	t.Helper()
+	domain := nemb.Domain{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
+	w.words, w.added = attribute.New([]nemb.Domain{domain}, 2), attribute.New([]nemb.Domain{domain}, 2)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	const rate = 2.5 // of the ticks that samples have; any will do
+	s := w.sample(rate)
+	w.words.Close(s)
+	w.added.Close(s)
+	cmd := exec.CommandContext(ctx, path, append([]string{w.channel.Path()}, args...)...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	if w.late {
+		for w.channel.Waits() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			s := w.sample(rate)
+			w.channel.Finish(w.fold(s.At))
+			w.words.Last(s)
+			w.added.Last(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w.words.Finish(), w.added.Finish()
+		case <-tick.C:
+			w.lock()
+			s := w.sample(rate)
+			w.channel.Drain(w.fold(s.At))
+			w.unlock()
+			w.words.Close(s)
+			w.added.Close(s)
+		}
+	}
+}
+
+func newTwice(t *testing.T, chunks int) *twice {
+	t.Helper()
+	c, err := checkpoint.New(checkpoint.SystemClock(), chunks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return &twice{channel: c}
+}
+
+// calls lists the calls of each path by its sites.
+func calls(r attribute.Result) map[string]uint64 {
+	names := make([]string, len(r.Paths))
+	all := map[string]uint64{}
+	for i, p := range r.Paths {
+		if i > 0 {
+			names[i] = fmt.Sprint(names[p.Parent], "/", p.Site)
+			if p.Calls > 0 {
+				all[names[i]] += p.Calls
+			}
+		}
+	}
+	return all
+}
+
+func sameCalls(t *testing.T, want, got map[string]uint64) {
+	t.Helper()
+	for path, n := range want {
+		if got[path] != n {
+			t.Errorf("%s: %d calls, want %d", path, got[path], n)
+		}
+	}
+	for path, n := range got {
+		if want[path] == 0 {
+			t.Errorf("%s: %d calls, want none", path, n)
+		}
+	}
+}
+
+// What a program adds up and what it tells word by word give the same: calls
+// to the last one, energies within 0.1 % of the total.
+func TestAddedUpIsWhatIsTold(t *testing.T) {
+	path := program(t, true)
+	for _, c := range []struct {
+		name   string
+		args   []string
+		capped bool
+	}{
+		{"one thread", []string{"1", "60000", "1", "6", "3", "0"}, false},
+		{"three threads", []string{"3", "30000", "2", "8", "2", "0"}, false},
+		{"forks", []string{"2", "20000", "3", "6", "3", "4"}, false},
+		{"more paths than nodes", []string{"1", "150000", "4", "12", "4", "0"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newTwice(t, 0)
+			words, added := w.run(t, path, c.args...)
+			if lost := w.channel.Lost(); lost > 0 || w.channel.Refused() > 0 || added.Stats.Events == 0 {
+				t.Fatalf("%d lost, %d refused, %+v", lost, w.channel.Refused(), added.Stats)
+			}
+			if !words.Total.Balanced() || !added.Total.Balanced() || words.Total.Total != added.Total.Total {
+				t.Errorf("%+v\n%+v", words.Total, added.Total)
+			}
+			if !c.capped {
+				sameCalls(t, calls(words), calls(added))
+			} else if added.Stats.Truncated == 0 {
+				t.Error("there was room for all paths")
+			}
+			total := float64(words.Total.Total)
+			costs := map[checkpoint.SiteID]attribute.Cost{}
+			for _, k := range words.Costs {
+				costs[k.Site] = k
+			}
+			if len(added.Costs) != len(words.Costs) {
+				t.Errorf("%d functions, want %d", len(added.Costs), len(words.Costs))
+			}
+			most := 0.0
+			for _, got := range added.Costs {
+				want := costs[got.Site]
+				if got.Calls != want.Calls {
+					t.Errorf("site %d: %d calls, want %d", got.Site, got.Calls, want.Calls)
+				}
+				off := math.Abs(float64(got.Self.Energy)-float64(want.Self.Energy)) / total
+				if !c.capped {
+					off = max(off, math.Abs(float64(got.Inclusive.Energy)-float64(want.Inclusive.Energy))/total)
+				}
+				if off > 1e-3 {
+					t.Errorf("site %d: %+v %v, want %+v %v", got.Site, got.Self, got.SelfTime, want.Self, want.SelfTime)
+				}
+				most = max(most, off)
+				if d := got.Suspended - want.Suspended; d > time.Millisecond || d < -time.Millisecond {
+					t.Errorf("site %d: suspended for %v, want %v", got.Site, got.Suspended, want.Suspended)
+				}
+			}
+			a, b := words.Stats, added.Stats
+			if a.Unwound != b.Unwound || a.Closed != b.Closed || a.OpenAtEnd != b.OpenAtEnd || a.Threads != b.Threads {
+				t.Errorf("%+v, want %+v", b, a)
+			}
+			t.Logf("%d functions, %.3f J: off by %.2g of it at most", len(added.Costs), total*1e-6, most)
+		})
+	}
+}
+
+// A program that adds up from the start, or from where the reader came too
+// late, has the calls that it has word by word: nothing is lost.
+func TestSwitch(t *testing.T) {
+	path := program(t, false)
+	args := []string{"3", "120000", "7", "6", "3", "3"}
+	tell := newTwice(t, 0)
+	tell.channel.TellAll()
+	want, none := tell.run(t, path, args...)
+	if tell.channel.Lost() > 0 || none.Stats.Events > 0 {
+		t.Fatalf("%d lost, %+v", tell.channel.Lost(), none.Stats)
+	}
+	for _, c := range []struct {
+		name   string
+		chunks int
+		set    func(w *twice)
+	}{
+		{"from the start", 0, func(w *twice) { w.channel.AddUp() }},
+		{"late", 4, func(w *twice) { w.late = true }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newTwice(t, c.chunks)
+			c.set(w)
+			w.single = true // a thread's sums go on where its words ended
+			got, _ := w.run(t, path, args...)
+			if adders, _ := w.channel.Adders(); adders < 3 || w.channel.Lost() > 0 || w.channel.Refused() > 0 {
+				t.Errorf("%d adders, %d lost, %d refused", adders, w.channel.Lost(), w.channel.Refused())
+			}
+			sameCalls(t, calls(want), calls(got))
+			a, b := want.Stats, got.Stats
+			if a.Unwound != b.Unwound || a.Closed != b.Closed || a.OpenAtEnd != b.OpenAtEnd || a.Threads != b.Threads || b.Lost > 0 || b.Truncated > 0 {
+				t.Errorf("%+v, want %+v", b, a)
+			}
+			if !got.Total.Balanced() {
+				t.Errorf("%+v", got.Total)
+			}
+		})
+	}
+}
+
+// Twenty times, at a random moment: what a killed program says it has called
+// is there.
+func TestKilledAdder(t *testing.T) {
+	path := program(t, false)
+	for round := range 20 {
+		c, err := checkpoint.New(checkpoint.SystemClock(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.AddUp()
+		published, err := unix.MemfdCreate("published", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Ftruncate(published, 4096); err != nil {
+			t.Fatal(err)
+		}
+		mem, err := unix.Mmap(published, 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(path, c.Path(), "publish", fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), published))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		calls := map[checkpoint.SiteID]uint64{}
+		fold := func(r checkpoint.Run) int {
+			for _, w := range r.Tally.Windows {
+				for _, p := range w.Parts {
+					calls[r.Tally.Nodes[p.Node].Site] += p.Calls
+				}
+			}
+			return len(r.Tally.Windows)
+		}
+		for *(*uint64)(unsafe.Pointer(&mem[0])) < uint64(round)*20_000+uint64(round*round*37%1000) {
+			atomic.StoreUint64(c.Epoch(), uint64(c.Clock().Now()))
+			c.Drain(fold)
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+		c.Finish(fold)
+		said := binary.LittleEndian.Uint64(mem)
+		if n := calls[7]; n < said || n > said+1 || c.Refused() > 0 || c.Lost() > 0 {
+			t.Errorf("round %d: %d calls read, %d published, %d refused", round, n, said, c.Refused())
+		}
+		unix.Munmap(mem)
+		unix.Close(published)
+		c.Close()
+	}
+}

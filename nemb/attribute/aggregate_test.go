@@ -1,0 +1,414 @@
+package attribute
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// adder is a writer of FORMAT.md's trees in Go: what a thread's words are, added
+// up.
+type adder struct {
+	thread   checkpoint.Thread
+	tree     uint64
+	start    checkpoint.Tick
+	known    bool
+	nodes    []checkpoint.Node
+	index    map[[2]uint64]uint32
+	stack    []uint32 // the frames, the floor first
+	last     checkpoint.Tick
+	window   checkpoint.Window
+	parts    map[uint32]*checkpoint.Part
+	unwound  uint64
+	closed   uint64
+	events   uint64
+	windows  []checkpoint.Window
+	reported bool
+}
+
+func newAdder(thread checkpoint.Thread, tree uint64, start, epoch checkpoint.Tick, known bool) *adder {
+	return &adder{
+		thread: thread, tree: tree, start: start, known: known, last: start, index: map[[2]uint64]uint32{},
+		nodes: make([]checkpoint.Node, checkpoint.FirstNode), stack: []uint32{checkpoint.RootNode},
+		window: checkpoint.Window{Epoch: epoch, Begin: start, Last: start}, parts: map[uint32]*checkpoint.Part{},
+	}
+}
+
+func (d *adder) top() uint32 { return d.stack[len(d.stack)-1] }
+
+func (d *adder) child(parent uint32, kind checkpoint.Kind, site checkpoint.SiteID) uint32 {
+	key := [2]uint64{uint64(parent), uint64(kind)<<21 | uint64(site)}
+	n, ok := d.index[key]
+	if !ok {
+		n = uint32(len(d.nodes))
+		d.nodes = append(d.nodes, checkpoint.Node{Kind: kind, Site: site, Parent: parent, Born: d.last})
+		d.index[key] = n
+	}
+	return n
+}
+
+func (d *adder) part(n uint32) *checkpoint.Part {
+	if d.parts[n] == nil {
+		d.parts[n] = &checkpoint.Part{Node: n}
+	}
+	return d.parts[n]
+}
+
+// flip ends the window that is open.
+func (d *adder) flip(epoch, at checkpoint.Tick) {
+	d.shut()
+	d.window = checkpoint.Window{Epoch: epoch, Begin: at, Last: at, Top: d.top()}
+}
+
+// shut puts the open window with those that can be read; it stays open.
+func (d *adder) shut() {
+	w := d.window
+	w.Last, w.Top = d.last, d.top()
+	for _, p := range d.parts {
+		w.Parts = append(w.Parts, *p)
+	}
+	clear(d.parts)
+	d.windows = append(d.windows, w)
+}
+
+// event adds up to an event; epoch is the newest sample before it.
+func (d *adder) event(at, epoch checkpoint.Tick, kind checkpoint.Kind, site checkpoint.SiteID) {
+	d.events++
+	if epoch != d.window.Epoch {
+		d.flip(epoch, at)
+	} else {
+		d.part(d.top()).Ticks += uint64(at - d.last)
+	}
+	d.last = at
+	unwind := func() bool {
+		for i := len(d.stack) - 1; i > 0; i-- {
+			if n := d.nodes[d.stack[i]]; n.Site == site {
+				d.unwound += uint64(len(d.stack) - 1 - i)
+				d.stack = d.stack[:i+1]
+				return true
+			}
+		}
+		return false
+	}
+	pop := func() { d.stack = d.stack[:len(d.stack)-1] }
+	below := func() bool {
+		if !d.known {
+			d.stack = []uint32{d.child(d.top(), kind, site)}
+		}
+		return !d.known
+	}
+	span := func(n uint32, out bool) {
+		p := d.part(n)
+		if out {
+			p.Outs, p.OutTicks = p.Outs+1, p.OutTicks+uint64(at)
+		} else {
+			p.Backs, p.BackTicks = p.Backs+1, p.BackTicks+uint64(at)
+		}
+	}
+	side := func(out bool) { span(d.child(checkpoint.SideNode, checkpoint.Enter, site), out) }
+	switch kind {
+	case checkpoint.Enter:
+		d.stack = append(d.stack, d.child(d.top(), kind, site))
+		d.part(d.top()).Calls++
+	case checkpoint.Exit:
+		switch {
+		case unwind():
+			pop()
+		case !below():
+			d.closed++
+			side(false)
+		}
+	case checkpoint.Suspend:
+		switch {
+		case unwind():
+			span(d.top(), true)
+			pop()
+		case below():
+			span(d.top(), true)
+		default:
+			side(true)
+		}
+	case checkpoint.Resume:
+		n := d.child(d.top(), checkpoint.Enter, site)
+		span(n, false)
+		d.stack = append(d.stack, n)
+	case checkpoint.Unwind:
+		if !unwind() && !below() {
+			d.stack = append(d.stack, d.child(d.top(), checkpoint.Enter, site))
+			side(false)
+		}
+	case checkpoint.Close:
+		d.closed++
+		side(false)
+	}
+}
+
+// run offers what can be read: with open, what the open window has so far, too.
+func (d *adder) run(last, open bool) checkpoint.Run {
+	if open || last {
+		d.shut()
+	}
+	r := checkpoint.Run{Thread: d.thread, First: d.known, Start: d.start, Last: last, Tally: &checkpoint.Tally{
+		Tree: d.tree, Known: d.known, Nodes: d.nodes, Windows: d.windows,
+	}}
+	if !d.reported || last {
+		r.Tally.Unwound, r.Tally.Closed, r.Tally.Events = d.unwound, d.closed, d.events
+	}
+	d.unwound, d.closed, d.events = 0, 0, 0
+	return r
+}
+
+// told is a moment of a program.
+type moment struct {
+	at     checkpoint.Tick
+	thread uint32
+	kind   checkpoint.Kind
+	site   checkpoint.SiteID
+}
+
+// program makes events of threads that call, return, raise, suspend and resume,
+// their frames also on other threads. Site 2 calls nothing.
+func program(seed uint64, threads, events int) []moment {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	stacks := make([][]checkpoint.SiteID, threads)
+	var away []checkpoint.SiteID
+	var all []moment
+	at := checkpoint.Tick(origin + 1)
+	width := 2 + rng.IntN(12)
+	for range events {
+		switch rng.IntN(10) {
+		case 0:
+			at += checkpoint.Tick(rng.IntN(3 * ms))
+		case 1, 2:
+			at += checkpoint.Tick(rng.IntN(ms / 10))
+		default:
+			at += checkpoint.Tick(rng.IntN(2000))
+		}
+		k := rng.IntN(threads)
+		stack := stacks[k]
+		site := checkpoint.SiteID(1 + rng.IntN(width))
+		r := rng.IntN(100)
+		tell := func(kind checkpoint.Kind, site checkpoint.SiteID) {
+			all = append(all, moment{at, uint32(k + 1), kind, site})
+		}
+		switch {
+		case site == 2:
+			tell(checkpoint.Enter, 2)
+			at += checkpoint.Tick(rng.IntN(3000))
+			tell(checkpoint.Exit, 2)
+		case len(stack) == 0 || r < 40 && len(stack) < 12:
+			tell(checkpoint.Enter, site)
+			stack = append(stack, site)
+		case r < 75:
+			tell(checkpoint.Exit, stack[len(stack)-1])
+			stack = stack[:len(stack)-1]
+		case r < 80:
+			// Of any: frames above it end, or a suspended one that is on no stack.
+			kind := []checkpoint.Kind{checkpoint.Exit, checkpoint.Unwind}[rng.IntN(2)]
+			if i := innermost(stack, site); i >= 0 {
+				tell(kind, site)
+				stack = stack[:i+int(kind)/int(checkpoint.Unwind)]
+			} else if i := slices.Index(away, site); i >= 0 {
+				tell(kind, site)
+				away = slices.Delete(away, i, i+1)
+				if kind == checkpoint.Unwind {
+					stack = append(stack, site)
+				}
+			}
+		case r < 87:
+			away = append(away, stack[len(stack)-1])
+			tell(checkpoint.Suspend, stack[len(stack)-1])
+			stack = stack[:len(stack)-1]
+		case r < 93 && len(away) > 0:
+			i := rng.IntN(len(away))
+			tell(checkpoint.Resume, away[i])
+			stack = append(stack, away[i])
+			away = append(away[:i], away[i+1:]...)
+		case len(away) > 0:
+			tell(checkpoint.Close, away[len(away)-1])
+			away = away[:len(away)-1]
+		}
+		stacks[k] = stack
+	}
+	return all
+}
+
+func innermost(stack []checkpoint.SiteID, site checkpoint.SiteID) int {
+	slices.Reverse(stack)
+	i := slices.Index(stack, site)
+	slices.Reverse(stack)
+	if i < 0 {
+		return i
+	}
+	return len(stack) - 1 - i
+}
+
+// watched is the machine that runs the programs: its power changes from sample
+// to sample.
+func watched(at checkpoint.Tick) nemb.Sample {
+	since := int64(at - origin)
+	e := 30*float64(since) + 60*float64(since/(17*ms)*8*ms) // in steps
+	return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(e * 1e-3)}, Usage: nemb.Usage{Program: time.Duration(since)}}
+}
+
+// attributed folds a program. From switched on a thread's events are added up.
+func attributed(all []moment, threads int, switched func(thread uint32) checkpoint.Tick, depth int, demote checkpoint.SiteID) Result {
+	a := New([]nemb.Domain{counter}, 2)
+	a.MaxDepth = depth
+	const period = 10 * ms
+	end := all[len(all)-1].at + 1
+	a.Close(watched(origin))
+	adders := map[uint32]*adder{}
+	started := map[uint32]checkpoint.Tick{}
+	i, epoch := 0, checkpoint.Tick(origin)
+	for at := checkpoint.Tick(origin + period); ; at += period {
+		at = min(at, end)
+		words := map[uint32][]uint64{}
+		for ; i < len(all) && all[i].at < at; i++ {
+			m := all[i]
+			if started[m.thread] == 0 {
+				started[m.thread] = m.at
+			}
+			if m.at < switched(m.thread) {
+				words[m.thread] = append(words[m.thread], checkpoint.Word(m.at, m.kind, m.site))
+				continue
+			}
+			d := adders[m.thread]
+			if d == nil {
+				id := checkpoint.Thread{PID: 1, TID: m.thread}
+				d = newAdder(id, uint64(m.thread), m.at, epoch, m.at == started[m.thread])
+				adders[m.thread] = d
+			}
+			d.event(m.at, epoch, m.kind, m.site)
+		}
+		epoch = at
+		for k := uint32(1); k <= uint32(threads); k++ {
+			d := adders[k]
+			if last := at == end && d == nil; words[k] != nil || last && started[k] != 0 {
+				a.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: k}, First: true, Start: started[k], Words: words[k], Last: last}, at, at)
+			}
+			if d != nil {
+				r := d.run(at == end, at != end)
+				n := a.Fold(r, at, at)
+				d.windows = d.windows[n:]
+			}
+		}
+		if at == end {
+			a.Last(watched(at))
+			return a.Finish()
+		}
+		if at >= origin+5*period && demote != 0 {
+			a.Demote(demote)
+			demote = 0
+		}
+		a.Close(watched(at))
+	}
+}
+
+// Words and sums of the same programs give the same: calls to the last one, the
+// ledger to the microjoule, energies within 0.1 % of the total.
+func TestSumsAreWords(t *testing.T) {
+	never := func(uint32) checkpoint.Tick { return ^checkpoint.Tick(0) }
+	for seed := range uint64(150) {
+		threads := 1 + int(seed%4)
+		all := program(seed, threads, 300+int(seed%7)*200)
+		middle := all[len(all)/2].at
+		for _, c := range []struct {
+			name     string
+			switched func(uint32) checkpoint.Tick
+			depth    int
+			demote   checkpoint.SiteID
+		}{
+			{"from the start", func(uint32) checkpoint.Tick { return 0 }, 0, 0},
+			{"from the middle", func(uint32) checkpoint.Tick { return middle }, 0, 0},
+			{"one thread of them", func(k uint32) checkpoint.Tick { return []checkpoint.Tick{middle, ^checkpoint.Tick(0)}[k%2] }, 0, 0},
+			{"three calls deep", func(uint32) checkpoint.Tick { return 0 }, 3, 0},
+			{"a site demoted", func(uint32) checkpoint.Tick { return 0 }, 0, 2},
+			{"a site demoted, from the middle", func(uint32) checkpoint.Tick { return middle }, 0, 2},
+			{"three calls deep, from the middle", func(uint32) checkpoint.Tick { return middle }, 3, 0},
+		} {
+			want := attributed(all, threads, never, c.depth, c.demote)
+			got := attributed(all, threads, c.switched, c.depth, c.demote)
+			lawful(t, got)
+			if got.Total.Total != want.Total.Total {
+				t.Fatalf("seed %d, %s: %+v, want %+v", seed, c.name, got.Total, want.Total)
+			}
+			costs := map[checkpoint.SiteID]Cost{}
+			for _, k := range want.Costs {
+				costs[k.Site] = k
+			}
+			near := func(a, b nemb.Energy) bool {
+				return int64(a)-int64(b) <= int64(want.Total.Total)/1000 && int64(b)-int64(a) <= int64(want.Total.Total)/1000
+			}
+			for _, g := range got.Costs {
+				w := costs[g.Site]
+				if d := g.Suspended - w.Suspended; g.Calls != w.Calls || !near(g.Self.Energy, w.Self.Energy) || !near(g.Inclusive.Energy, w.Inclusive.Energy) || g.First != w.First {
+					t.Errorf("seed %d, %s, site %d: %+v\nwant %+v", seed, c.name, g.Site, g, w)
+				} else if c.depth == 0 && threads == 1 && (d > time.Microsecond || d < -time.Microsecond) {
+					t.Errorf("seed %d, %s, site %d: suspended for %v, want %v", seed, c.name, g.Site, g.Suspended, w.Suspended)
+				}
+			}
+			g, w := got.Stats, want.Stats
+			if len(got.Costs) != len(want.Costs) || len(got.Paths) != len(want.Paths) || g.Threads != w.Threads || g.OpenAtEnd != w.OpenAtEnd {
+				t.Errorf("seed %d, %s: %d functions, %d paths, %+v\nwant %d, %d, %+v", seed, c.name, len(got.Costs), len(got.Paths), g, len(want.Costs), len(want.Paths), w)
+			}
+			if c.depth == 0 && (g.Unwound != w.Unwound || g.Closed != w.Closed || g.Events != w.Events) {
+				t.Errorf("seed %d, %s: %+v, want %+v", seed, c.name, g, w)
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// Whatever a tally says, nothing panics and the ledger balances.
+func FuzzFoldAggregates(f *testing.F) {
+	f.Add([]byte{0}, uint64(1), false)
+	f.Add([]byte("nodes that are their own parents, and windows that end before they begin"), uint64(7), true)
+	f.Fuzz(func(t *testing.T, raw []byte, seed uint64, known bool) {
+		next := func() uint64 {
+			if len(raw) == 0 {
+				seed = seed*6364136223846793005 + 1442695040888963407
+				return seed >> 33
+			}
+			b := raw[0]
+			raw = raw[1:]
+			return uint64(b)
+		}
+		a := New([]nemb.Domain{counter}, 2)
+		a.MaxDepth = int(next() % 4)
+		a.Close(watched(origin))
+		var nodes []checkpoint.Node
+		for step := range checkpoint.Tick(4) {
+			at := origin + (step+1)*10*ms
+			for range next() % 20 {
+				nodes = append(nodes, checkpoint.Node{Kind: checkpoint.Kind(next() % 8), Site: checkpoint.SiteID(next() % 9), Parent: uint32(next() % 24), Born: checkpoint.Tick(next())})
+			}
+			told := &checkpoint.Tally{Tree: next() % 3, Known: known, BaseTree: next() % 3, BaseNode: uint32(next() % 9), Nodes: nodes[:uint64(len(nodes))*(next()%5)/4%uint64(len(nodes)+1)]}
+			for range next() % 4 {
+				w := checkpoint.Window{Epoch: checkpoint.Tick(next()), Begin: at - checkpoint.Tick(next()*1000), Last: at - checkpoint.Tick(next()*1000), Top: uint32(next() % 24)}
+				for range next() % 6 {
+					w.Parts = append(w.Parts, checkpoint.Part{Node: uint32(next() % 24), Ticks: next(), Calls: next(), Outs: next() % 3, OutTicks: next(), Backs: next() % 3, BackTicks: next()})
+				}
+				told.Windows = append(told.Windows, w)
+			}
+			r := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: uint32(next() % 2)}, First: next()%2 == 0, Forked: next()%4 == 0, Start: origin + checkpoint.Tick(next()), Last: next()%4 == 0, Tally: told}
+			if n := a.Fold(r, at, at); n > len(told.Windows) {
+				t.Fatalf("%d of %d windows", n, len(told.Windows))
+			}
+			if next()%5 == 0 {
+				a.Demote(checkpoint.SiteID(1 + next()%8))
+			}
+			a.Close(watched(at))
+		}
+		a.Last(watched(origin + 50*ms))
+		if r := a.Finish(); !r.Total.Balanced() {
+			t.Errorf("%+v", r.Total)
+		}
+	})
+}

@@ -1,0 +1,479 @@
+/*
+ * Adding up inside the program (checkpoint/FORMAT.md, Tree): the time and the
+ * calls of each call path between two samples of energy, in place of a word
+ * for each event.
+ *
+ * In: events. Out: the calling thread's tree in memory that is shared with cg.
+ * Included by channel.h, behind its clock and its chunks.
+ */
+#define CG_TREE_MAGIC 0x52544743u /* "CGTR" */
+#define CG_TREE_VERSION 1u
+#define CG_WINDOWS 8u
+#define CG_NODES 16384u
+#define CG_PATHS (CG_NODES / 4 * 3) /* further ones are told apart by their site alone */
+#define CG_STATES 1024u             /* that begin with what was open before the tree */
+#define CG_NONE 0xffffffffu
+
+enum { CG_ROOT, CG_SIDE, CG_OTHER, CG_BEGIN }; /* the nodes that each tree has */
+enum { CG_UNKNOWN = 256, CG_BESIDE = 512 };    /* flags of a tree */
+
+typedef struct {
+	uint32_t magic, version, trees, nodes, windows, size;
+	uint32_t pad[10];
+	_Atomic uint32_t state[]; /* 64 */
+} cg_forest;
+
+typedef struct {
+	uint32_t event, parent;      /* kind << 21 | site */
+	uint32_t child_event, child; /* the writer's: the child that was entered last */
+	uint64_t calls, born;
+} cg_node;
+
+typedef struct {
+	uint64_t outs, out_ticks, backs, back_ticks;
+} cg_span;
+
+typedef struct {
+	uint64_t epoch, begin, last;
+	uint32_t top, pad;
+} cg_window;
+
+typedef struct {
+	cg_chunk head;
+	uint64_t base_tree; /* 64 */
+	uint32_t base_node, pad0;
+	uint64_t pad1[6];
+	_Atomic uint64_t place; /* 128: tick << 24 | node */
+	uint64_t events, unwound, closed;
+	_Atomic uint64_t spans; /* sequence lock over span: odd while it changes */
+	_Atomic uint64_t window; /* 168 */
+	_Atomic uint32_t count;  /* 176 */
+	uint32_t pad2[3];
+	_Atomic uint64_t taken; /* 192: the reader's */
+	uint64_t pad3[7];
+	cg_window windows[CG_WINDOWS]; /* 256 */
+	uint64_t pad4[(4096 - 512) / 8];
+	cg_node nodes[CG_NODES]; /* 4096 */
+	uint64_t ticks[CG_WINDOWS][CG_NODES];
+	cg_span span[CG_NODES];
+} cg_tree;
+
+_Static_assert(offsetof(cg_tree, place) == 128 && offsetof(cg_tree, window) == 168 && offsetof(cg_tree, count) == 176 &&
+		       offsetof(cg_tree, taken) == 192 && offsetof(cg_tree, windows) == 256 && offsetof(cg_tree, nodes) == 4096,
+	       "a tree is laid out as FORMAT.md says");
+
+/* What a thread has beside its tree: where it is, and its stack, which is no
+ * business of the reader's. A frame is its site << 32 | its node. */
+typedef struct {
+	cg_tree *tree;
+	uint64_t *ticks; /* of the open window */
+	uint64_t last, epoch, window, seq;
+	uint32_t top, site; /* the innermost frame; site 0: the thread's own, or unknown */
+	uint32_t depth, room;
+	uint32_t index, count, states, deep;
+	uint32_t floor; /* the node of the outermost frame */
+	int unknown;    /* frames below it may be open */
+	int adds;       /* events are added up here, and written nowhere */
+	int stale;      /* the tree is that of the process that forked this one */
+	uint64_t *stack;
+	uint32_t *hash; /* of node numbers, twice as many slots as nodes */
+} cg_adder;
+
+CG_TLS cg_adder cg_mine;
+CG_TLS uint64_t cg_waited; /* ns that this thread has waited for the reader, in all */
+
+static cg_forest *_Atomic cg_trees;
+static char cg_trees_path[4096];
+static cg_tree *cg_tree_at(cg_forest *f, uint32_t i) { return (cg_tree *)((char *)f + CG_PAGE + (size_t)i * f->size); }
+
+/* cg_forest_map maps the trees; NULL where there are none, or none that this
+ * writer knows. They lie beside the channel: a process that needs none has
+ * none in its address space. */
+static cg_forest *cg_forest_map(void)
+{
+	cg_forest *f = atomic_load(&cg_trees);
+	if (f || !cg_head->trees)
+		return f;
+	struct stat st;
+	int fd = open(cg_trees_path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < CG_PAGE) {
+		close(fd);
+		return NULL;
+	}
+	f = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (f == MAP_FAILED)
+		return NULL;
+	cg_forest *other = NULL;
+	if (f->magic != CG_TREE_MAGIC || f->version != CG_TREE_VERSION || f->nodes != CG_NODES || f->windows != CG_WINDOWS ||
+	    f->size != sizeof(cg_tree) || 64 + f->trees * 4 > CG_PAGE || CG_PAGE + (uint64_t)f->trees * f->size != (uint64_t)st.st_size ||
+	    !atomic_compare_exchange_strong(&cg_trees, &other, f)) {
+		munmap(f, (size_t)st.st_size);
+		return other;
+	}
+	return f;
+}
+
+static size_t cg_hash_bytes(void) { return 2 * CG_NODES * sizeof(uint32_t); }
+
+static inline uint32_t cg_home(uint32_t parent, uint32_t event)
+{
+	return (uint32_t)(((uint64_t)parent << 32 | event) * 0x9e3779b97f4a7c15u >> 49); /* 15 bits */
+}
+
+_Static_assert(2 * CG_NODES == 1u << 15, "cg_home gives as many bits");
+
+static uint32_t __attribute__((noinline)) cg_find(uint32_t parent, uint32_t event)
+{
+	cg_adder *t = &cg_mine;
+	cg_node *nodes = t->tree->nodes;
+	uint32_t i = cg_home(parent, event), n;
+	for (; (n = t->hash[i]) != 0; i = (i + 1) & (2 * CG_NODES - 1))
+		if (nodes[n].event == event && nodes[n].parent == parent)
+			goto found;
+	n = t->count;
+	if (n >= CG_PATHS && parent != CG_OTHER && parent != CG_SIDE && event < CG_SITES) {
+		n = cg_find(CG_OTHER, event);
+		if (n == CG_NONE)
+			return n;
+		goto found;
+	}
+	if (n >= CG_NODES)
+		return CG_NONE;
+	nodes[n].event = event;
+	nodes[n].parent = parent;
+	nodes[n].born = t->last;
+	t->hash[i] = n;
+	atomic_store_explicit(&t->tree->count, t->count = n + 1, memory_order_release);
+found:
+	nodes[parent].child_event = event;
+	nodes[parent].child = n;
+	return n;
+}
+
+/* cg_child is the node of an event behind that of another, CG_NONE where there
+ * is no room for it. */
+static inline uint32_t cg_child(uint32_t parent, uint32_t event)
+{
+	cg_node *p = &cg_mine.tree->nodes[parent];
+	return __builtin_expect(p->child_event == event, 1) ? p->child : cg_find(parent, event);
+}
+
+/* cg_deeper makes room for another frame. */
+static int __attribute__((noinline, cold)) cg_deeper(void)
+{
+	cg_adder *t = &cg_mine;
+	size_t had = (size_t)t->room * sizeof *t->stack;
+	void *more = t->room >= 1u << 28 ? MAP_FAILED : mremap(t->stack, had, 2 * had, MREMAP_MAYMOVE);
+	if (more == MAP_FAILED)
+		return 0;
+	t->stack = more;
+	t->room *= 2;
+	return 1;
+}
+
+/* cg_push puts a frame on the stack. A path that there is no node for is its
+ * caller's. 0 where there is no room for the frame. */
+static inline int cg_push(uint32_t site, uint32_t node)
+{
+	cg_adder *t = &cg_mine;
+	if (__builtin_expect(t->depth >= t->room, 0) && (t->deep || !cg_deeper())) {
+		t->deep++;
+		return 0;
+	}
+	t->stack[t->depth++] = (uint64_t)t->site << 32 | t->top;
+	t->site = site;
+	if (node != CG_NONE)
+		t->top = node;
+	return 1;
+}
+
+static inline void cg_pop(void)
+{
+	cg_adder *t = &cg_mine;
+	uint64_t f = t->stack[--t->depth];
+	t->top = (uint32_t)f;
+	t->site = (uint32_t)(f >> 32);
+}
+
+/* cg_unwind ends the frames above the innermost of a site; 0, and nothing is
+ * done, where none is known. */
+static int cg_unwind(uint32_t site)
+{
+	cg_adder *t = &cg_mine;
+	if (t->site == site)
+		return 1;
+	for (uint32_t i = t->depth; i-- > 0;)
+		if (t->stack[i] >> 32 == site) {
+			t->tree->unwound += t->depth - i;
+			t->depth = i + 1;
+			cg_pop();
+			return 1;
+		}
+	return 0;
+}
+
+enum { CG_OUT, CG_BACK };
+
+/* cg_spanned notes that a frame of a node left the thread, or came back. */
+static void cg_spanned(uint32_t node, int way)
+{
+	cg_adder *t = &cg_mine;
+	if (node == CG_NONE)
+		return;
+	cg_tree *tree = t->tree;
+	cg_span *s = &tree->span[node];
+	uint64_t n = atomic_load_explicit(&tree->spans, memory_order_relaxed);
+	atomic_store_explicit(&tree->spans, n + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	if (way == CG_OUT)
+		s->outs++, s->out_ticks += t->last;
+	else
+		s->backs++, s->back_ticks += t->last;
+	atomic_store_explicit(&tree->spans, n + 2, memory_order_release);
+}
+
+/* cg_below tells an event of a frame that may have been open before the tree
+ * began: the reader knows, and where the thread is now is what it makes of the
+ * event. 0 where nothing can have been open. */
+static int cg_below(uint32_t event)
+{
+	cg_adder *t = &cg_mine;
+	if (!t->unknown)
+		return 0;
+	uint32_t n = t->states < CG_STATES ? cg_find(t->top, event) : CG_NONE;
+	if (n == CG_NONE) {
+		t->unknown = 0;
+		return 0;
+	}
+	t->states++;
+	t->depth = 0;
+	t->site = 0;
+	t->floor = t->top = n;
+	if (event >> 21 == 2)
+		cg_spanned(n, CG_OUT);
+	return 1;
+}
+
+/* cg_turn does what is no enter, and no exit of the innermost frame. */
+static void __attribute__((noinline)) cg_turn(uint32_t event)
+{
+	cg_adder *t = &cg_mine;
+	uint32_t site = event & (CG_SITES - 1), n;
+	switch (event >> 21) {
+	case 1: /* exit */
+		if (t->deep) {
+			t->deep--;
+			return;
+		}
+		if (cg_unwind(site)) {
+			cg_pop();
+			return;
+		}
+		if (cg_below(event))
+			return;
+		/* a suspended frame ends */
+		/* fall through */
+	case 5: /* close */
+		t->tree->closed++;
+		cg_spanned(cg_child(CG_SIDE, site), CG_BACK);
+		return;
+	case 2: /* suspend */
+		if (cg_unwind(site)) {
+			cg_spanned(t->top, CG_OUT);
+			cg_pop();
+		} else if (!cg_below(event))
+			cg_spanned(cg_child(CG_SIDE, site), CG_OUT);
+		return;
+	case 3: /* resume */
+		n = cg_child(t->top, site);
+		cg_spanned(n, CG_BACK);
+		cg_push(site, n);
+		return;
+	case 4: /* unwind */
+		t->deep = 0;
+		if (cg_unwind(site) || cg_below(event))
+			return;
+		cg_push(site, cg_child(t->top, site));
+		cg_spanned(cg_child(CG_SIDE, site), CG_BACK);
+	}
+}
+
+/* cg_next_window ends the open window: a sample was taken. The time since the
+ * last event is neither its nor the next one's: the reader knows where the
+ * thread was. While the reader has not taken the oldest window, there is no
+ * room for another, and the open one goes on. */
+static void __attribute__((noinline)) cg_next_window(uint64_t now, uint64_t epoch)
+{
+	cg_adder *t = &cg_mine;
+	cg_tree *tree = t->tree;
+	if (now < epoch) { /* the thread was stopped since it read the clock */
+		t->ticks[t->top] += now - t->last;
+		return;
+	}
+	t->epoch = epoch;
+	if (t->window + 1 - atomic_load_explicit(&tree->taken, memory_order_acquire) >= CG_WINDOWS) {
+		t->ticks[t->top] += now - t->last;
+		return;
+	}
+	cg_window *w = &tree->windows[t->window % CG_WINDOWS];
+	w->last = t->last;
+	w->top = t->top;
+	w = &tree->windows[++t->window % CG_WINDOWS];
+	w->epoch = epoch;
+	w->begin = now;
+	t->ticks = tree->ticks[t->window % CG_WINDOWS];
+	atomic_store_explicit(&tree->window, t->window, memory_order_release);
+}
+
+/* cg_add adds up to an event. */
+static inline void cg_add(uint64_t now, uint32_t event)
+{
+	cg_adder *t = &cg_mine;
+	cg_tree *tree = t->tree;
+	if (__builtin_expect((int64_t)(now - t->last) < 0, 0))
+		now = t->last;
+	uint64_t epoch = atomic_load_explicit(&cg_head->epoch, memory_order_relaxed);
+	if (__builtin_expect(epoch != t->epoch, 0))
+		cg_next_window(now, epoch);
+	else
+		t->ticks[t->top] += now - t->last;
+	t->last = now;
+	tree->events++;
+	if (event < CG_SITES) {
+		uint32_t n = cg_child(t->top, event);
+		if (__builtin_expect(cg_push(event, n) && n != CG_NONE, 1))
+			tree->nodes[n].calls++;
+	} else if (event == (1u << 21 | t->site) && !t->deep)
+		cg_pop();
+	else
+		cg_turn(event);
+	atomic_store_explicit(&tree->place, now << 24 | t->top, memory_order_release);
+}
+
+/* cg_sign fills in the header of a chunk or tree; its seq is stored behind. */
+static void cg_sign(cg_chunk *c)
+{
+	c->tick = cg_tick();
+	c->pid = (uint32_t)getpid();
+	c->tid = (uint32_t)syscall(SYS_gettid);
+	c->pid_space = cg_pid_space;
+	c->cost = cg_cost;
+	c->flags = cg_started ? 0 : CG_FIRST;
+	if (!cg_started && cg_parent_pid) {
+		c->flags |= CG_FORKED;
+		c->parent_pid = cg_parent_pid;
+		c->parent_tid = cg_parent_tid;
+		c->fork_tick = cg_fork_tick;
+		cg_parent_pid = 0;
+	}
+	if (cg_missed) {
+		c->flags |= CG_RESYNC;
+		c->lost = cg_missed;
+		cg_missed = 0;
+	}
+}
+
+/* cg_adder_room gets a thread the memory that is its own. */
+static int cg_adder_room(void)
+{
+	cg_adder *t = &cg_mine;
+	if (t->stack) {
+		memset(t->hash, 0, cg_hash_bytes());
+		return 1;
+	}
+	const size_t first = 64 << 10;
+	void *hash = mmap(NULL, cg_hash_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *stack = mmap(NULL, first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (hash == MAP_FAILED || stack == MAP_FAILED) {
+		if (hash != MAP_FAILED)
+			munmap(hash, cg_hash_bytes());
+		if (stack != MAP_FAILED)
+			munmap(stack, first);
+		return 0;
+	}
+	t->hash = hash;
+	t->stack = stack;
+	t->room = (uint32_t)(first / sizeof *t->stack);
+	return 1;
+}
+
+/* cg_grow takes the lowest free tree for this thread; 0 where there is none.
+ * flags are CG_BESIDE or 0. In a process that was forked the frames that its
+ * parent had told are in the new tree, too. */
+static int __attribute__((noinline, cold)) cg_grow(uint32_t flags)
+{
+	cg_adder *t = &cg_mine;
+	cg_forest *f = cg_forest_map();
+	if (!f || !cg_adder_room())
+		return 0;
+	for (uint32_t i = 0; i < f->trees; i++) {
+		uint32_t zero = CG_FREE;
+		if (atomic_load_explicit(&f->state[i], memory_order_relaxed) != CG_FREE ||
+		    !atomic_compare_exchange_strong(&f->state[i], &zero, CG_OWNED))
+			continue;
+		cg_tree *tree = cg_tree_at(f, i);
+		int unknown = flags ? 0 : t->stale ? t->unknown : (cg_started && !cg_missed) || (!cg_started && cg_parent_pid);
+		uint64_t base = t->seq;
+		uint32_t node = t->floor, depth = t->stale ? t->depth : 0, site = t->site;
+		cg_chunk *c = &tree->head;
+		uint32_t started = cg_started;
+		if (flags)
+			cg_started = 0;
+		if (flags) /* no fault comes between the word and the sum */
+			memset(tree->ticks, 0, sizeof *tree - offsetof(cg_tree, ticks)), memset(tree->nodes, 0, sizeof tree->nodes);
+		cg_sign(c);
+		if (flags) /* both begin at once */
+			c->tick = ((cg_chunk *)(cg_chunks + (size_t)(cg_index - 1) * cg_head->chunk_size))->tick;
+		uint64_t s = t->seq = atomic_fetch_add(&cg_head->head, 1) + 1;
+		t->tree = tree;
+		t->index = i + 1;
+		t->last = c->tick;
+		t->epoch = atomic_load(&cg_head->epoch);
+		t->window = 0;
+		t->ticks = tree->ticks[0];
+		t->count = CG_BEGIN;
+		t->top = t->site = t->floor = t->states = t->deep = 0;
+		t->unknown = unknown;
+		c->flags |= flags | (unknown ? CG_UNKNOWN : 0);
+		if (t->stale && unknown) {
+			tree->base_tree = base;
+			tree->base_node = node;
+		}
+		t->stale = 0;
+		tree->windows[0].epoch = t->epoch;
+		tree->windows[0].begin = c->tick;
+		/* The outermost frame stays; above it each is found by its site. */
+		t->depth = 0;
+		for (uint32_t k = 1; k <= depth; k++) {
+			uint32_t next = k < depth ? (uint32_t)(t->stack[k] >> 32) : site;
+			cg_push(next, cg_child(t->top, next));
+		}
+		atomic_store(&tree->count, t->count);
+		atomic_store(&tree->place, t->last << 24 | t->top);
+		atomic_store_explicit(&c->seq, s, memory_order_release);
+		cg_started = started | !flags;
+		if (!flags) {
+			cg_next = cg_end = cg_fast_end = NULL;
+			t->adds = 1;
+		}
+		pthread_setspecific(cg_key, (void *)1);
+		return 1;
+	}
+	return 0;
+}
+
+/* cg_fell gives this thread's tree to the reader, for good. */
+static void cg_fell(void)
+{
+	cg_adder *t = &cg_mine;
+	if (t->tree && !t->stale)
+		atomic_store_explicit(&atomic_load(&cg_trees)->state[t->index - 1], CG_FULL, memory_order_release);
+	if (t->stack) {
+		munmap(t->stack, (size_t)t->room * sizeof *t->stack);
+		munmap(t->hash, cg_hash_bytes());
+	}
+	memset(t, 0, sizeof *t);
+}
