@@ -104,7 +104,7 @@ type chunk struct {
 	seq                  uint64
 	tick                 uint64
 	pid, tid             uint32
-	flags, _             uint32
+	flags, cost          uint32
 	parentPID, parentTID uint32
 	forkTick             uint64
 	lost                 uint64
@@ -130,6 +130,9 @@ type Run struct {
 	Start Tick
 	// Words are raw words in the order of writing; none is 0.
 	Words []uint64
+	// Cost is the time in ticks that each of them took its thread, half of it
+	// before the word's tick and half after; 0 where the writer does not tell.
+	Cost float64
 	// Strands is set where strand words tell whose stack the words belong to.
 	// Image is set with First when the program has just begun: the strands of
 	// an earlier program of this process are gone.
@@ -155,10 +158,11 @@ type Channel struct {
 	next    []int  // per chunk: words already taken
 	gone    []bool // per chunk: its writer has ended without releasing it
 	current map[Thread]uint64
-	live    []liveChunk
-	looked  Instant
-	clock   Clock
-	space   uint64 // our pid namespace
+	damage
+	live   []liveChunk
+	looked Instant
+	clock  Clock
+	space  uint64 // our pid namespace
 
 	// Of chunks of sums: both clocks at a first and at the last moment, the
 	// words of a run taken apart, and the ticks of the latest fork words by
@@ -198,7 +202,7 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 	if n == 0 {
 		n = DefaultChunks
 	}
-	fd, err := unix.MemfdCreate("cg-channel", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("cg-channel", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: memfd_create: %w", err)
 	}
@@ -220,6 +224,9 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("checkpoint: channel of %d bytes: %w", size, err)
 	}
+	// Nobody can cut the memory below the reader; a file has no seals.
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	sealed := err == nil
 	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		unix.Close(fd)
@@ -243,6 +250,7 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 
 		forkTicks: map[uint64]Tick{},
 	}
+	c.sealed, c.bad = sealed, make([]bool, n)
 	h := c.head
 	h.version, h.chunks, h.chunkBytes = version, uint32(n), chunkBytes
 	h.clock, h.reader = uint32(clock), uint32(os.Getpid())
@@ -269,7 +277,9 @@ func (c *Channel) Clock() Clock { return c.clock }
 // Stamp writes the relation between ticks and CLOCK_MONOTONIC into the header,
 // for writers that cannot read the cycle counter. The rate is taken over the
 // time since the last Stamp once that is long enough to be exact to 20 ppm.
-func (c *Channel) Stamp() {
+func (c *Channel) Stamp() { c.touch(c.stamp) }
+
+func (c *Channel) stamp() {
 	at := c.moment()
 	tick, now := uint64(at.tick), uint64(at.nanos)
 	h := c.head
@@ -289,19 +299,26 @@ func (c *Channel) Stamp() {
 }
 
 // Lost is the number of events that writers could not write.
-func (c *Channel) Lost() uint64 { return atomic.LoadUint64(&c.head.lost) }
+func (c *Channel) Lost() (n uint64) {
+	c.touch(func() { n = atomic.LoadUint64(&c.head.lost) })
+	return n
+}
 
 // Demote asks the writers to count the calls of a site from now on instead of
 // timing them. Words of calls that run now may still come.
-func (c *Channel) Demote(site SiteID) { atomic.OrUint64(&c.table[site], demoted) }
+func (c *Channel) Demote(site SiteID) { c.touch(func() { atomic.OrUint64(&c.table[site], demoted) }) }
 
 // Counted is how many calls of a site were counted since it was demoted.
-func (c *Channel) Counted(site SiteID) uint64 {
-	return atomic.LoadUint64(&c.table[site]) & countMask
+func (c *Channel) Counted(site SiteID) (n uint64) {
+	c.touch(func() { n = atomic.LoadUint64(&c.table[site]) & countMask })
+	return n
 }
 
 // Waits is how often a writer found no free chunk and waited.
-func (c *Channel) Waits() uint64 { return atomic.LoadUint64(&c.head.waits) }
+func (c *Channel) Waits() (n uint64) {
+	c.touch(func() { n = atomic.LoadUint64(&c.head.waits) })
+	return n
+}
 
 // ErrFull says that no chunk is free.
 var ErrFull = errors.New("checkpoint: the channel is full")
@@ -332,6 +349,12 @@ func (c *Channel) Take(r Request) (offset int, err error) {
 // other, in the order of the offsets: at most n, and only one while other
 // threads may need what is left.
 func (c *Channel) TakeSome(r Request, n int) (offsets []int, err error) {
+	err = ErrFull
+	c.touch(func() { offsets, err = c.takeSome(r, n) })
+	return offsets, err
+}
+
+func (c *Channel) takeSome(r Request, n int) (offsets []int, err error) {
 	c.AddLost(r.New)
 	// A thread asks again when a signal handler kept it from hearing the
 	// answer: the chunks it does not know of would hold up its later ones.
@@ -399,7 +422,7 @@ func (c *Channel) TakeSome(r Request, n int) (offsets []int, err error) {
 }
 
 // AddLost adds to the number of events that writers could not write.
-func (c *Channel) AddLost(n uint64) { atomic.AddUint64(&c.head.lost, n) }
+func (c *Channel) AddLost(n uint64) { c.touch(func() { atomic.AddUint64(&c.head.lost, n) }) }
 
 func (c *Channel) offset(i int) int {
 	return page + (len(c.state)*4+page-1)&^(page-1) + i*chunkBytes
@@ -417,16 +440,22 @@ func (c *Channel) words(i int) []uint64 {
 // writing, and frees the chunks that are done with. fold returns how many
 // words it took; the rest is offered again by the next Drain, and so is
 // everything the thread wrote later. Drain returns the number of words taken.
-func (c *Channel) Drain(fold func(Run) int) int {
+func (c *Channel) Drain(fold func(Run) int) (total int) {
+	c.touch(func() { total = c.drain(fold) })
+	return total
+}
+
+func (c *Channel) drain(fold func(Run) int) int {
 	total := 0
 	c.live = c.live[:0]
 	// Chunks taken while the list is made wait for the next Drain: of two
 	// such chunks of a thread, the list could miss the earlier one.
 	numbered := atomic.LoadUint64(&c.head.head)
+	latest := c.clock.Now() + ahead
 	for i := range c.state {
 		// The state is read before the words: a full chunk gets no more.
 		if s := atomic.LoadUint32(&c.state[i]); s != stateFree {
-			if seq := atomic.LoadUint64(&c.chunk(i).seq); seq != 0 && seq <= numbered {
+			if seq := atomic.LoadUint64(&c.chunk(i).seq); seq != 0 && seq <= numbered && !c.spoilt(i, latest) {
 				c.live = append(c.live, liveChunk{seq, i, s})
 			}
 		}
@@ -460,6 +489,7 @@ func (c *Channel) Drain(fold func(Run) int) int {
 			Words:  words,
 			Last:   done && from+n < chunkWords,
 		}
+		run.Cost = c.cost(h)
 		run.Strands = h.flags&flagFollow != 0
 		if from == 0 {
 			run.Image = h.flags&flagImage != 0
@@ -507,6 +537,28 @@ func (c *Channel) takeApart(sums []uint64) []uint64 {
 		c.apart = append(c.apart, uint64(at)<<tickShift|bits)
 	}
 	return c.apart
+}
+
+// mostCost is more than an event takes, in nanoseconds.
+const mostCost = 1e6
+
+// cost is what a chunk's writer says an event takes, in ticks.
+func (c *Channel) cost(h *chunk) float64 {
+	rate := 1.0 // ticks per nanosecond
+	if c.clock != Monotonic {
+		rate = float64(atomic.LoadUint64(&c.head.rate)) / (1 << 32)
+		if rate <= 0 && c.latest.nanos > c.began.nanos {
+			rate = float64(c.latest.tick-c.began.tick) / float64(c.latest.nanos-c.began.nanos)
+		}
+	}
+	cost := float64(h.cost) / 16
+	if h.flags&flagSums != 0 {
+		cost *= rate
+	}
+	if cost > mostCost*max(rate, 1) {
+		return 0
+	}
+	return cost
 }
 
 func (c *Channel) tickAt(nanos uint64) Tick {
@@ -606,6 +658,7 @@ func (c *Channel) Finish(fold func(Run) int) int {
 		n := c.Drain(fold)
 		total += n
 		if n == 0 {
+			c.touch(c.inspect)
 			return total
 		}
 	}
@@ -613,7 +666,7 @@ func (c *Channel) Finish(fold func(Run) int) int {
 
 // Close tells writers that nobody reads any more and unmaps the channel.
 func (c *Channel) Close() error {
-	atomic.StoreUint64(&c.head.closed, 1)
+	c.touch(func() { atomic.StoreUint64(&c.head.closed, 1) })
 	err := unix.Munmap(c.mem)
 	if e := unix.Close(c.fd); err == nil {
 		err = e

@@ -737,3 +737,56 @@ func TestChannelInFile(t *testing.T) {
 		t.Errorf("chunk at %d: %v", offset, err)
 	}
 }
+
+// Each chunk says what an event costs; it is less than the time between two.
+func TestCost(t *testing.T) {
+	for _, clock := range []Clock{SystemClock(), Monotonic} {
+		c, err := New(clock, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := write(t, c, "threads", "1", "5000").Run(); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		c.Finish(func(r Run) int {
+			now := c.clock.Now()
+			between := float64(Extend(r.Words[len(r.Words)-1]>>24, now)-Extend(r.Words[0]>>24, now)) / float64(len(r.Words)-1)
+			if r.Cost <= 0 || r.Cost > 1.5*between {
+				t.Errorf("%v: an event costs %g ticks, and they are %g apart", clock, r.Cost, between)
+			}
+			seen += len(r.Words)
+			return len(r.Words)
+		})
+		if seen != 5000 {
+			t.Errorf("%d words", seen)
+		}
+	}
+}
+
+// What a writer cannot mean is not known; of sums it is in nanoseconds.
+func TestCostOfChunks(t *testing.T) {
+	c := channel(t, 4)
+	for _, tt := range []struct {
+		cost uint32
+		sums bool
+		want float64 // in nanoseconds for sums
+	}{{0, false, 0}, {16 * 40, false, 40}, {24, false, 1.5}, {^uint32(0), true, 0}, {16 * 40, true, 40}} {
+		i := taken(t, c, Thread{1, 1}, 2)
+		c.chunk(i).cost = tt.cost
+		if tt.sums {
+			c.chunk(i).flags |= flagSums
+			time.Sleep(6 * time.Millisecond) // until the rate is known
+			c.Stamp()
+			tt.want *= float64(c.head.rate) / (1 << 32)
+		}
+		c.Finish(func(r Run) int {
+			if r.Cost != tt.want {
+				t.Errorf("%+v: %g", tt, r.Cost)
+			}
+			return len(r.Words)
+		})
+		c.bad, c.gone = make([]bool, 4), make([]bool, 4)
+	}
+}

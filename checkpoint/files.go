@@ -41,6 +41,12 @@ func Key(module, path, lines string) uint64 {
 // Number gives the count sites of a file numbers behind base: those that it
 // has, if a process of the program has loaded it.
 func (c *Channel) Number(module, path, lines string, count int) (base int, err error) {
+	err = ErrNumbers
+	c.touch(func() { base, err = c.number(module, path, lines, count) })
+	return base, err
+}
+
+func (c *Channel) number(module, path, lines string, count int) (base int, err error) {
 	key := Key(module, path, lines)
 	names := module + "\x00" + path + "\x00" + lines
 	size := uint64(8+len(names)+7) &^ 7
@@ -52,7 +58,7 @@ func (c *Channel) Number(module, path, lines string, count int) (base int, err e
 		f := &c.files[(key+i)%width]
 		found := atomic.LoadUint64(&f.key)
 		if found == 0 {
-			if atomic.LoadUint64(&c.head.named)+size > nameBytes || !c.left(count) {
+			if named := atomic.LoadUint64(&c.head.named); named > nameBytes || named+size > nameBytes || !c.left(count) {
 				return 0, ErrNumbers
 			}
 			if atomic.CompareAndSwapUint64(&f.key, 0, key) {
@@ -77,7 +83,7 @@ func (c *Channel) Number(module, path, lines string, count int) (base int, err e
 
 func (c *Channel) give(f *file, names string, size uint64, count int) (int, error) {
 	at := atomic.AddUint64(&c.head.named, size) - size
-	if at+size > nameBytes {
+	if at > nameBytes || at+size > nameBytes || at%8 != 0 {
 		return 0, ErrNumbers
 	}
 	base, err := c.Give(count)
@@ -93,16 +99,23 @@ func (c *Channel) give(f *file, names string, size uint64, count int) (int, erro
 }
 
 func (c *Channel) left(count int) bool {
-	return atomic.LoadUint64(&c.head.given)+uint64(count) < uint64(OwnSite)
+	given := atomic.LoadUint64(&c.head.given)
+	return given < uint64(OwnSite) && given+uint64(count) < uint64(OwnSite)
 }
 
 // Give gives out count numbers behind base, to no file.
 func (c *Channel) Give(count int) (base int, err error) {
+	err = ErrNumbers
+	c.touch(func() { base, err = c.more(count) })
+	return base, err
+}
+
+func (c *Channel) more(count int) (base int, err error) {
 	if !c.left(count) {
 		return 0, ErrNumbers
 	}
 	base = int(atomic.AddUint64(&c.head.given, uint64(count))) - count
-	if base+count >= int(OwnSite) {
+	if base < 0 || base+count >= int(OwnSite) {
 		return 0, ErrNumbers
 	}
 	return base, nil
@@ -110,6 +123,10 @@ func (c *Channel) Give(count int) (base int, err error) {
 
 // Files calls f for each file that has got numbers since it was last asked.
 func (c *Channel) Files(f func(module, path, lines string, base, count int)) {
+	c.touch(func() { c.tell(f) })
+}
+
+func (c *Channel) tell(f func(module, path, lines string, base, count int)) {
 	for i := range c.files {
 		if c.told[i] || atomic.LoadUint64(&c.files[i].key) == 0 {
 			continue
@@ -122,11 +139,14 @@ func (c *Channel) Files(f func(module, path, lines string, base, count int)) {
 		at := v >> 42 * 8
 		n := binary.NativeEndian.Uint64(c.names[at:])
 		if n > nameBytes-8-at {
-			continue // not written by a runtime
+			c.unnamed++ // not written by a runtime
+			continue
 		}
 		p := strings.SplitN(string(c.names[at+8:at+8+n]), "\x00", 3)
 		if base, count := v>>21&siteMask, v&siteMask; len(p) == 3 && base+count < uint64(OwnSite) {
 			f(p[0], p[1], p[2], int(base), int(count))
+		} else {
+			c.unnamed++
 		}
 	}
 }

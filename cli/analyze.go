@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,21 +10,28 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/instrument"
+	"cg/languages"
 )
 
 func analyzeCommand() *cli.Command {
+	var builds []cli.Flag // of languages whose sites depend on how the target is built
+	for _, l := range languages.All() {
+		if l.PlanAs != nil {
+			builds = append(builds, languageFlags(l)...)
+		}
+	}
 	return &cli.Command{
 		Name:      "analyze",
 		Usage:     "show where checkpoints go, without running anything",
 		ArgsUsage: "[LANG] TARGET",
 		Description: `TARGET is a source file, or a directory with source files below it.
 
-With --save-instrumented the rewritten source is written to --output-dir. It runs
-without cg and prints what its checkpoints saw at exit; cg measure --instrumented
-takes that into its report.
+With --save-instrumented the rewritten source (Python, Go) is written to
+--output-dir. It runs without cg and prints what its checkpoints saw at exit;
+cg measure --instrumented takes that into its report.
 
 Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "fine", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the points as JSON"},
 			&cli.BoolFlag{Name: "verbose", Usage: "list every point, not only every site"},
@@ -31,7 +39,7 @@ Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
 			&cli.BoolFlag{Name: "save-instrumented", Usage: "write the rewritten source"},
 			&cli.StringFlag{Name: "output-dir", Usage: "`DIR` for --save-instrumented; made if it is not there"},
-		},
+		}, builds...),
 		Action: runAnalyze,
 	}
 }
@@ -63,15 +71,30 @@ func runAnalyze(c *cli.Context) error {
 		tree.Outline = lang.Outline // which is no help to Render
 	}
 	if lang.PlanAs != nil {
-		if tree.PlannerFor, err = lang.PlanAs(target, files, tree.Options); err != nil {
+		planned, err := lang.PlanAs(target, files, tree.Options)
+		if err != nil {
 			return refused(err)
 		}
+		tree.PlannerFor, tree.ReadFile = planned.Planner, planned.Read
 	}
 	tree.Read(files)
-	if c.Bool("save-instrumented") && lang.Beside == nil {
+	if c.Bool("save-instrumented") && lang.Beside == nil && lang.Save == nil {
 		return fail(statusUsage, "--save-instrumented: rewritten %s does not run without cg", lang.Title)
 	}
-	if c.Bool("save-instrumented") {
+	switch {
+	case !c.Bool("save-instrumented"):
+	case lang.Save != nil:
+		written, err := lang.Save(target, tree.Options, c.String("output-dir"))
+		if errors.As(err, new(*languages.Error)) {
+			return refused(err)
+		}
+		if err != nil {
+			return fail(statusFailure, "%w", err)
+		}
+		for _, name := range written {
+			fmt.Fprintln(os.Stderr, "cg: wrote "+name)
+		}
+	default:
 		beside, err := lang.Beside()
 		if err != nil {
 			return fail(statusFailure, "%w", err)

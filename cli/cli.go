@@ -30,6 +30,7 @@ func commands() []*cli.Command {
 		measureCommand(),
 		analyzeCommand(),
 		runCommand(),
+		compareCommand(),
 		reportCommand(),
 		verifyCommand(),
 		infoCommand(),

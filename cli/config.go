@@ -27,9 +27,9 @@ const projectFile = ".cg.toml"
 // unsettled lists what has no setting: commands whose flags say what to do now, and
 // flags that are of one run.
 var unsettled = struct{ commands, flags []string }{
-	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify"},
+	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify", "compare"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pairs", "save-instrumented", "analyze.output-dir",
-		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "project"},
+		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "events", "project"},
 }
 
 // settled tells whether a flag of a command is a setting, too.
@@ -48,6 +48,10 @@ var checks = map[string]func(string) error{
 	"flush":               checkTime,
 	"pty":                 oneOf("auto", "always", "never"),
 	"sensors":             checkSensors,
+	"noise-quality":       func(s string) error { _, err := percents(s); return err },
+	"baseline":            func(s string) error { _, err := baselineTime(s); return err },
+	"noise-cv":            checkPercent,
+	"noise-drop":          checkPercent,
 	"tracker":             func(s string) error { _, err := track.Parse(s); return err },
 	"track.format":        oneOf(track.Formats()...),
 	"benchmark.intensity": between(1, 100),
@@ -110,7 +114,7 @@ func keys(commands []*cli.Command) []config.Key {
 }
 
 func typeOf(f cli.Flag) config.Type {
-	if slices.Contains([]string{"timeout", "duration", "flush"}, f.Names()[0]) {
+	if slices.Contains([]string{"timeout", "duration", "flush", "baseline"}, f.Names()[0]) {
 		return config.Time
 	}
 	switch f.(type) {

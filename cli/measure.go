@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/checkpoint"
+	"cg/events"
 	"cg/instrument"
 	"cg/languages"
 	"cg/launcher"
@@ -28,15 +29,7 @@ import (
 func measureCommand() *cli.Command {
 	var interpreters []cli.Flag
 	for _, l := range languages.All() {
-		if l.InterpreterFlag != "" {
-			interpreters = append(interpreters, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
-		}
-		for _, f := range l.Flags {
-			interpreters = append(interpreters, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
-		}
-		for _, f := range l.Switches {
-			interpreters = append(interpreters, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
-		}
+		interpreters = append(interpreters, languageFlags(l)...)
 	}
 	return &cli.Command{
 		Name:      "measure",
@@ -64,6 +57,7 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "benchfmt", Usage: "write the benchmarks of the run to `FILE` for benchstat: J/op beside ns/op"},
+			&cli.StringFlag{Name: "events", Usage: "keep every checkpoint in the log `FILE` (" + events.Extension + "), some 3 to 8 bytes each: perfetto, firefox and hespas show calls over time from it"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringFlag{Name: "export-plot", Usage: "draw the run into `FILE`: a page (.html) or a picture (.svg, .png); cg report makes the same of a saved run"},
@@ -79,9 +73,23 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			sysrootFlag(),
-		}, interpreters...),
+		}, append(noiseFlags(), interpreters...)...),
 		Action: runMeasure,
 	}
+}
+
+// languageFlags are the flags that one language has.
+func languageFlags(l *languages.Language) (flags []cli.Flag) {
+	if l.InterpreterFlag != "" {
+		flags = append(flags, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
+	}
+	for _, f := range l.Flags {
+		flags = append(flags, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+	}
+	for _, f := range l.Switches {
+		flags = append(flags, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+	}
+	return flags
 }
 
 func runMeasure(c *cli.Context) error {
@@ -93,7 +101,7 @@ func runMeasure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.instrumented && lang.Beside == nil {
+	if o.instrumented && lang.Beside == nil && lang.Save == nil {
 		return fail(statusUsage, "--instrumented: no %s program bears checkpoints of its own", lang.Title)
 	}
 	if err := lang.Check(target); err != nil {
@@ -109,6 +117,11 @@ func runMeasure(c *cli.Context) error {
 		return err
 	}
 	defer plot.abandon()
+	log, err := openLog(c)
+	if err != nil {
+		return err
+	}
+	defer log.abandon()
 
 	// From here on there is something to tidy up: signals that would end cg are
 	// taken. While the program runs, the launcher passes them on to it.
@@ -133,6 +146,8 @@ func runMeasure(c *cli.Context) error {
 	var prepared *prepared
 	var outcome *measure.Outcome
 	var method string
+	var base *measure.Baseline
+	var unused bool
 	for again := true; again; {
 		run = report.Start(string(o.granularity), lang.Name, os.Args, Version)
 		if prepared, err = prepare(ctx, lang, target, o, dir); err != nil {
@@ -141,6 +156,13 @@ func runMeasure(c *cli.Context) error {
 		defer prepared.close()
 		if ctx.Err() != nil {
 			return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
+		}
+		os.Stderr.Write(prepared.command.Said)
+		if base == nil && !unused {
+			if base, unused, err = machine.idle(ctx, o.interval, o.baseline); err != nil {
+				return err
+			}
+			unused = unused || o.baseline == 0
 		}
 		account := nemb.NewAccount()
 		defer account.Close()
@@ -153,9 +175,14 @@ func runMeasure(c *cli.Context) error {
 			}
 			defer command.Stdin.Close()
 		}
+		writer, err := log.begin(run, prepared.channel.Clock())
+		if err != nil {
+			return err
+		}
 		outcome, err = measure.Run(measure.Config{
+			Events: writer, Names: prepared.server.Sites,
 			Command: command, Sensors: machine.found.Sensors, Account: account, Interval: o.interval,
-			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server),
+			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server), Baseline: base,
 		})
 		if err != nil {
 			return refused(err)
@@ -167,8 +194,10 @@ func runMeasure(c *cli.Context) error {
 		}
 	}
 	run.Finish(machine.facts(prepared.facts(outcome, report.Facts{
-		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented,
+		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented, Source: sourceFile,
+		Noise: o.noise, NoBaseline: unused && o.baseline > 0,
 	})))
+	log.end(run, outcome)
 	err = out.write(run, c.Bool("verbose"))
 	if drawn := plot.export(picture, run); err == nil {
 		err = drawn
@@ -248,6 +277,8 @@ type options struct {
 	maxDepth     int
 	timeAll      bool
 	command      launcher.Cmd
+	noise        *report.NoiseLimits
+	baseline     time.Duration
 }
 
 func measureOptions(c *cli.Context) (o options, err error) {
@@ -261,6 +292,12 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	var ok bool
 	if o.command.Pty, ok = modes[c.String("pty")]; !ok {
 		return o, fail(statusUsage, "--pty: %q is not known: use auto, always or never", c.String("pty"))
+	}
+	if o.baseline, err = baselineTime(c.String("baseline")); err != nil {
+		return o, fail(statusUsage, "--baseline: %w", err)
+	}
+	if o.noise, err = noiseLimits(c); err != nil {
+		return o, err
 	}
 	if o.command.Timeout, err = duration(c.String("timeout")); err != nil {
 		return o, fail(statusUsage, "--timeout: %w", err)

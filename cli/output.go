@@ -35,7 +35,7 @@ func openOutput(c *cli.Context) (*output, error) {
 	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
-	if err := apart(c, "output", "benchfmt", "export-plot"); err != nil {
+	if err := apart(c, "output", "benchfmt", "export-plot", "events"); err != nil {
 		return nil, err
 	}
 	if name := c.String("benchfmt"); name != "" {
@@ -149,12 +149,8 @@ func (o *output) write(r *report.Run, verbose bool) error {
 	return nil
 }
 
-// openPlot makes the file of --export-plot, nil without one.
-func openPlot(c *cli.Context) (*output, report.Format, error) {
-	name := c.String("export-plot")
-	if name == "" {
-		return &output{}, report.Format{}, nil
-	}
+// plotFormat is the format of a picture, by how the name of its file ends.
+func plotFormat(name string) (report.Format, error) {
 	f, err := report.FormatOf(name)
 	if err != nil || !f.Picture {
 		var endings []string
@@ -163,19 +159,42 @@ func openPlot(c *cli.Context) (*output, report.Format, error) {
 				endings = append(endings, f.Endings...)
 			}
 		}
-		return nil, f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
+		return f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
+	}
+	return f, nil
+}
+
+// openPlot makes the file of --export-plot, nil without one.
+func openPlot(c *cli.Context) (*output, report.Format, error) {
+	name := c.String("export-plot")
+	if name == "" {
+		return &output{}, report.Format{}, nil
+	}
+	f, err := plotFormat(name)
+	if err != nil {
+		return nil, f, err
 	}
 	o := &output{flag: "--export-plot", name: name}
 	return o, f, o.open()
 }
 
-// export puts a run into a file in a format.
+// export puts a run into a file in a format, with its event log, if it has one.
 func (o *output) export(f report.Format, r *report.Run) error {
 	if o.part == nil {
 		return nil
 	}
+	var options report.Options
 	var b bytes.Buffer
-	err := report.Export(&b, f, []*report.Run{r}, report.Options{})
+	var err error
+	if f.Time && r.Events != nil {
+		var done func()
+		if options.Events, done, err = openEvents(r.Events.File, r); err == nil {
+			defer done()
+		}
+	}
+	if err == nil {
+		err = report.Export(&b, f, []*report.Run{r}, options)
+	}
 	if err == nil {
 		err = o.save(b.Bytes())
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"cg/report"
 )
@@ -46,6 +48,8 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 			&cli.StringFlag{Name: "table", Usage: "of csv: `WHICH` table, " + alternatives(report.Tables)},
 			&cli.StringFlag{Name: "value", Usage: "of collapsed: `WHAT` lines count, " + alternatives(report.Values)},
 			&cli.StringFlag{Name: "plot", Usage: "of svg and png: `WHAT` to draw, " + alternatives(report.Plots)},
+			&cli.StringFlag{Name: "events", Usage: "of html, perfetto, firefox and hespas: show calls over time from the log `FILE` that cg measure --events kept; default: where the run says it is"},
+			&cli.IntFlag{Name: "slices", Usage: fmt.Sprintf("of these: show the longest `N` stretches of calls (default: %d, of html %d)", report.DefaultSlices, report.PageSlices)},
 			&cli.BoolFlag{Name: "with-source", Usage: "of html: put the source of the functions into the page, as the files are now"},
 			&cli.BoolFlag{Name: "open", Usage: "show a page in the browser; without -o in a temporary file, which stays"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
@@ -71,35 +75,54 @@ func runReport(c *cli.Context) error {
 	if len(names) == 0 {
 		return fail(statusUsage, "no run: cg report RUN.json, as cg measure -o RUN.json saves it")
 	}
-	var runs []*report.Run
-	for _, name := range names {
-		_, r, err := savedRun(name, reader.Read)
-		if err != nil {
-			return err
-		}
-		runs = append(runs, r)
-	}
 	o := report.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names), Table: c.String("table"), Value: c.String("value"), Plot: c.String("plot")}
 	if c.Bool("with-source") {
 		o.Source = sourceFile
 	}
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
 	out := &output{flag: "-o", name: c.String("output")}
 	if c.Bool("open") && out.name == "" {
 		dir, err := os.MkdirTemp("", "cg-report-")
 		if err != nil {
 			return fail(statusFailure, "--open: %w", err)
 		}
+		defer os.Remove(dir) // which a page in it prevents
 		out.name = filepath.Join(dir, filepath.Base(o.Names[0])+format.Endings[0])
 	}
 	if err := out.open(); err != nil {
 		return err
 	}
 	defer out.abandon()
+	progress := newProgress()
+	defer progress.end()
 	var b bytes.Buffer
-	if err := report.Export(&b, format, runs, o); err != nil {
+	err = until(ctx, func() error {
+		var runs []*report.Run
+		for _, name := range names {
+			progress.say("reading %s", name)
+			_, r, err := savedRun(name, reader.Read)
+			if err != nil {
+				return err
+			}
+			runs = append(runs, r)
+		}
+		progress.say("reading events")
+		log, done, err := eventsOf(c, format, runs)
+		defer done()
+		if err != nil {
+			return err
+		}
+		o.Events, o.Slices = log, c.Int("slices")
+		progress.say("writing %s", format.Name)
+		return report.Export(&b, format, runs, o)
+	})
+	progress.end()
+	if err != nil {
 		return err
 	}
 	if out.part == nil {
+		release() // a reader that waits is ended by what ends cg
 		_, err = os.Stdout.Write(b.Bytes())
 		return err
 	}
@@ -203,6 +226,10 @@ func reportFormat(c *cli.Context) (f report.Format, err error) {
 		}
 	}
 	switch {
+	case c.IsSet("slices") && !f.Time:
+		return f, fmt.Errorf("--slices is for formats that show calls over time, and the format is %s", f.Name)
+	case c.IsSet("slices") && c.Int("slices") < 1:
+		return f, fmt.Errorf("--slices: %d is no number of slices: use 1 or more", c.Int("slices"))
 	case c.Bool("open") && !f.Picture:
 		return f, fmt.Errorf("--open is for pictures, and the format is %s", f.Name)
 	case c.Bool("open") && c.String("output") == "-":
@@ -211,19 +238,23 @@ func reportFormat(c *cli.Context) (f report.Format, err error) {
 	return f, nil
 }
 
+// fileBytes reads a file, or standard input for -. An error is without the name.
+func fileBytes(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(os.Stdin)
+	}
+	b, err := os.ReadFile(name)
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return b, err
+}
+
 // savedRun reads a run and its bytes.
 func savedRun(name string, read func([]byte) (*report.Run, error)) ([]byte, *report.Run, error) {
-	b, err := func() ([]byte, error) {
-		if name == "-" {
-			return io.ReadAll(os.Stdin)
-		}
-		return os.ReadFile(name)
-	}()
+	b, err := fileBytes(name)
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
 		return nil, nil, fail(statusFailure, "%s: %w", name, err)
 	}
 	r, err := read(b)

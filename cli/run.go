@@ -46,7 +46,7 @@ standard error is, when it fails. Its standard input is empty (--stdin FILE).
 Exit status: 0; the command's own if it fails, 128+n if signal n ended it, 124
 after --timeout; 1 if --budget is exceeded; 125 cg failed; 126, 127 CMD cannot be
 run, or is not found; 2 usage.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.IntFlag{Name: "repeat", Aliases: []string{"n"}, Value: 10, Usage: "measure `N` runs"},
 			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 1, Usage: "run `N` times before, to warm up"},
 			&cli.BoolFlag{Name: "include-warmup", Usage: "let the runs that warm up count, too"},
@@ -62,10 +62,11 @@ run, or is not found; 2 usage.`,
 			&cli.BoolFlag{Name: "json", Usage: "print the figures as JSON on standard output"},
 			&cli.StringFlag{Name: "export-csv", Usage: "write every run to `FILE`"},
 			&cli.StringFlag{Name: "export-markdown", Usage: "write a table to `FILE`"},
+			&cli.StringFlag{Name: "export-plot", Usage: "draw every run into `FILE`: a page (.html) or a picture (.svg, .png)"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
 			sysrootFlag(),
-		},
+		}, noiseFlags()...),
 		Action: runRepeated,
 	}
 }
@@ -86,6 +87,10 @@ type series struct {
 	machine       *machine
 	log           string // standard error of the last run
 	progress      bool
+	noise         *report.NoiseLimits
+	baseline      time.Duration
+	base          *measure.Baseline // what came of it
+	unused        bool
 }
 
 func runRepeated(c *cli.Context) error {
@@ -115,6 +120,9 @@ func runRepeated(c *cli.Context) error {
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 
+	if s.base, s.unused, err = s.machine.idle(ctx, s.interval, s.baseline); err != nil {
+		return err
+	}
 	result, stopped := s.run(ctx)
 	if result == nil {
 		return stopped
@@ -188,6 +196,12 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		return nil, fail(statusUsage, "-w: %d is no number of runs: use 0 or more", s.warmup)
 	}
 	var err error
+	if s.baseline, err = baselineTime(c.String("baseline")); err != nil {
+		return nil, fail(statusUsage, "--baseline: %w", err)
+	}
+	if s.noise, err = noiseLimits(c); err != nil {
+		return nil, err
+	}
 	if s.timeout, err = duration(c.String("timeout")); err != nil {
 		return nil, fail(statusUsage, "--timeout: %w", err)
 	}
@@ -234,7 +248,7 @@ rounds:
 			c := &result.Commands[i]
 			c.Measurements = append(c.Measurements, run.Measured(round, round < s.warmup))
 			c.Backend.Name, c.Backend.Kind = run.Totals.Source, run.Totals.Kind
-			result.Meta = run.Meta
+			result.Meta, result.Baseline = run.Meta, run.Baseline
 			for _, w := range run.Warnings {
 				if !slices.ContainsFunc(result.Warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
 					result.Warnings = append(result.Warnings, w)
@@ -332,12 +346,12 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	account := nemb.NewAccount()
 	defer account.Close()
 	run := report.Start("coarse", "", os.Args, Version)
-	outcome, err := measure.Run(measure.Config{Command: command, Sensors: s.machine.found.Sensors, Account: account, Interval: s.interval})
+	outcome, err := measure.Run(measure.Config{Command: command, Sensors: s.machine.found.Sensors, Account: account, Interval: s.interval, Baseline: s.base})
 	if err != nil {
 		return nil, refused(err)
 	}
 	run.Finish(s.machine.facts(report.Facts{
-		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval,
+		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval, Noise: s.noise, NoBaseline: s.unused,
 	}))
 	return run, nil
 }
@@ -350,7 +364,7 @@ func orNull(file string) string {
 }
 
 // exports are the files that the figures go to, by the flag that names them.
-var exports = []string{"output", "export-csv", "export-markdown"}
+var exports = []string{"output", "export-csv", "export-markdown", "export-plot"}
 
 func openExports(c *cli.Context) (map[string]*output, error) {
 	if jsonOnStdout(c) && launcher.Closed(1) {
@@ -358,6 +372,11 @@ func openExports(c *cli.Context) (map[string]*output, error) {
 	}
 	if err := apart(c, exports...); err != nil {
 		return nil, err
+	}
+	if name := c.String("export-plot"); name != "" {
+		if _, err := plotFormat(name); err != nil {
+			return nil, err
+		}
 	}
 	outs := map[string]*output{}
 	for _, flag := range exports {
@@ -381,7 +400,17 @@ func writeExports(c *cli.Context, outs map[string]*output, r *report.Repeated) e
 	if err := errors.Join(r.CSV(&table), r.Markdown(&markdown)); err != nil {
 		return err
 	}
-	texts := map[string][]byte{"output": b, "export-csv": table.Bytes(), "export-markdown": markdown.Bytes()}
+	var drawn bytes.Buffer
+	if name := c.String("export-plot"); name != "" {
+		f, err := plotFormat(name)
+		if err == nil {
+			err = r.Draw(&drawn, f.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	texts := map[string][]byte{"output": b, "export-csv": table.Bytes(), "export-markdown": markdown.Bytes(), "export-plot": drawn.Bytes()}
 	var failed []error
 	for _, flag := range exports {
 		if err := outs[flag].save(texts[flag]); err != nil {

@@ -16,6 +16,8 @@ type Tree struct {
 	Planner Planner
 	// PlannerFor gives the planner of a file, in place of Planner; nil for none.
 	PlannerFor func(file string) Planner
+	// ReadFile reads a file, nil for os.ReadFile.
+	ReadFile func(file string) ([]byte, error)
 	// Outline plans a text that Planner cannot place; nil for none.
 	Outline Planner
 	Decode  func([]byte) ([]byte, error)
@@ -35,12 +37,16 @@ type File struct {
 
 // Read plans the files. What cannot be planned is listed in Skipped.
 func (t *Tree) Read(names []string) {
+	read := t.ReadFile
+	if read == nil {
+		read = os.ReadFile
+	}
 	for _, name := range names {
 		if !t.Options.FileWanted(name, true) {
 			continue
 		}
 		f := File{Name: name}
-		raw, err := os.ReadFile(name)
+		raw, err := read(name)
 		if err == nil {
 			f.Text, err = t.Decode(raw)
 		}

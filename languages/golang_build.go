@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"cg/instrument"
 	"cg/runtimes"
@@ -36,35 +35,6 @@ type goBuild struct {
 	skips    []instrument.Skip   // packages and files, told once the program builds
 	ride     map[string][]byte   // what rides in the program, by path below GOROOT
 	portable string              // why the checkpoints of this toolchain are slower, "" if not
-}
-
-// goUnit are files that are compiled together and belong together: those of a
-// package, those that its tests add to it, or those of its external tests.
-type goUnit struct {
-	path     string // import path
-	command  bool   // package main of the target
-	own      bool   // the program's
-	files    []string
-	embedded map[string]bool // files that the program has embedded, too
-	before   *goUnit         // whose numbers of functions these continue
-
-	left    []string        // "name:line" of functions that are left alone
-	without map[string]bool // files that are compiled as they are
-	made    goMade
-	planned map[string]goContext // by file, while it is planned and not found
-}
-
-// goMade is a unit that is written. It is kept by what it was made from.
-type goMade struct {
-	Files  []goMadeFile
-	Counts goCounts
-}
-
-type goMadeFile struct {
-	Name string
-	Text string           // name of the written text, "" if the file stays as it is
-	Plan *instrument.Plan // without points; nil if the file has no checkpoints
-	Skip string           // why
 }
 
 // prepare plans and writes all files that are wanted.
@@ -178,258 +148,6 @@ func (b *goBuild) userOverlay() (map[string]string, error) {
 	return out, nil
 }
 
-// choose finds the files that get checkpoints.
-func (b *goBuild) choose(ctx context.Context, packages []*goPackage) error {
-	closed, err := b.closed(ctx, packages)
-	if err != nil {
-		return err
-	}
-	b.units = []*goUnit{}
-	for _, p := range packages {
-		if p.ForTest != "" || strings.HasSuffix(p.ImportPath, ".test") && len(p.GoFiles) == 0 {
-			continue // the files of the plain package
-		}
-		own := p.own()
-		if !own && !b.foreign(p, closed) {
-			continue
-		}
-		abs := func(lists ...[]string) []string {
-			var out []string
-			for _, list := range lists {
-				for _, name := range list {
-					if !filepath.IsAbs(name) {
-						name = filepath.Join(p.Dir, name)
-					}
-					out = append(out, name)
-				}
-			}
-			return out
-		}
-		embedded := map[string]bool{}
-		for _, name := range abs(p.EmbedFiles, p.TestEmbedFiles, p.XTestEmbedFiles) {
-			embedded[name] = true
-		}
-		var last *goUnit
-		add := func(path string, files []string, before *goUnit) {
-			if len(files) == 0 {
-				last = before
-				return
-			}
-			last = &goUnit{
-				path: path, own: own, files: files, embedded: embedded, before: before,
-				command: p.Name == "main" && !p.DepOnly, without: map[string]bool{},
-			}
-			b.units = append(b.units, last)
-		}
-		add(p.ImportPath, abs(p.GoFiles, p.CgoFiles), nil)
-		if b.target.test && !p.DepOnly {
-			add(p.ImportPath, abs(p.TestGoFiles), last)
-			add(p.ImportPath+"_test", abs(p.XTestGoFiles), nil)
-		}
-	}
-	return nil
-}
-
-// closed are the packages that the checkpoints themselves need: they cannot
-// have any.
-func (b *goBuild) closed(ctx context.Context, packages []*goPackage) (map[string]bool, error) {
-	out := map[string]bool{}
-	if !slices.ContainsFunc(packages, func(p *goPackage) bool { return p.Standard && b.foreign(p, nil) }) {
-		return out, nil
-	}
-	if err := b.addRuntime(ctx); err != nil {
-		return nil, err
-	}
-	overlay, err := b.write()
-	if err != nil {
-		return nil, err
-	}
-	list, said, err := b.t.output(ctx, "list", "-overlay="+overlay, "-deps", goRuntime, "runtime", "unsafe")
-	if err != nil {
-		return nil, fmt.Errorf("go list %s: %s", goRuntime, goSaid(said, err))
-	}
-	for path := range strings.Lines(string(list)) {
-		out[strings.TrimSpace(path)] = true
-	}
-	return out, nil
-}
-
-// foreign reports whether a package that is not the program's is wanted, and
-// can be written.
-func (b *goBuild) foreign(p *goPackage, closed map[string]bool) bool {
-	if !b.s.Foreign || !slices.ContainsFunc(p.GoFiles, func(name string) bool { return b.o.FileWanted(filepath.Join(p.Dir, name), false) }) {
-		return false
-	}
-	switch {
-	case closed[p.ImportPath]:
-		b.skip(p.Dir, "the checkpoints need it themselves")
-	case !p.Standard && inFolder(b.t.cache, p.Dir):
-		b.skip(p.Dir, "it is in the module cache, where the go command takes no replacement: go mod vendor, or a replace directive, makes it the program's")
-	default:
-		return true
-	}
-	return false
-}
-
-func (b *goBuild) skip(file, reason string) {
-	b.skips = append(b.skips, instrument.Skip{File: file, Reason: reason})
-}
-
-// make plans and writes a unit, or finds it made.
-func (b *goBuild) make(u *goUnit, user map[string]string) error {
-	h := sha256.New()
-	c := goContext{path: u.path}
-	if u.before != nil {
-		c.inits, c.literals = u.before.made.Counts.Inits, u.before.made.Counts.Literals
-	}
-	o := b.o
-	o.Entry = u.command
-	o.Exclude = append(slices.Clone(o.Exclude), u.left...)
-	fmt.Fprintf(h, "%s %s %d %d %v %s %q %q\n", goPlanVersion(), c.path, c.inits, c.literals, o.Entry, o.Granularity, o.Include, o.Exclude)
-	texts := make([][]byte, len(u.files))
-	for i, name := range u.files {
-		file := name
-		if to, is := user[name]; is {
-			file = to
-		}
-		var err error
-		if texts[i], err = os.ReadFile(file); err != nil {
-			return refuse(1, "%s: cannot be read: %v", name, errors.Unwrap(err))
-		}
-		fmt.Fprintf(h, "%q %d %v %v %v\n", name, len(texts[i]), u.embedded[name], u.without[name], b.places[name])
-		h.Write(texts[i])
-	}
-	kept := filepath.Join("unit", hex.EncodeToString(h.Sum(nil))[:24]+".json")
-	if text, err := os.ReadFile(filepath.Join(b.base, kept)); err == nil && json.Unmarshal(text, &u.made) == nil && b.there(kept, u.made) {
-		return nil
-	}
-	u.planned = map[string]goContext{}
-	u.made = goMade{Counts: goCounts{Inits: c.inits, Literals: c.literals}}
-	ready := make([]goReady, len(u.files))
-	held := -1
-	for i, name := range u.files {
-		out := goMadeFile{Name: name}
-		g, err := parseGo(texts[i])
-		ready[i] = goReady{name: name}
-		switch {
-		case err != nil:
-			out.Skip = err.Error()
-		case u.embedded[name]:
-			out.Skip = "left alone: the program has its text embedded"
-		default:
-			ready[i].source = g
-			if held < 0 {
-				held = i
-			}
-		}
-		if g != nil {
-			of := c
-			of.inits, of.literals = u.made.Counts.Inits, u.made.Counts.Literals
-			of.inlined = map[int]bool{}
-			for _, place := range b.places[name] {
-				of.inlined[g.offset(place[0], place[1])] = true
-			}
-			u.planned[name] = of
-			p, counts := g.plan(o, of)
-			u.made.Counts.Inits, u.made.Counts.Literals = counts.Inits, counts.Literals
-			switch {
-			case out.Skip != "" || u.without[name]:
-			case !o.FileWanted(name, u.own):
-				out.Skip = "left out by --exclude"
-			default:
-				u.made.Counts.Inlined += counts.Inlined
-				p.File = name
-				ready[i].plan, ready[i].key = p, instrument.FileKey(name, p)
-				out.Plan = &instrument.Plan{Language: p.Language, File: name, Sites: p.Sites, Left: p.Left}
-			}
-		}
-		if out.Skip != "" && o.Granularity == instrument.Coarse && !o.Entry {
-			out.Skip = "" // nothing was wanted of it
-		}
-		u.made.Files = append(u.made.Files, out)
-	}
-	written, err := renderGo(ready, held, u.salt())
-	if err != nil {
-		return err
-	}
-	for i, text := range written {
-		if text == nil {
-			continue
-		}
-		file, err := goStore(b.base, text, ".go")
-		if err != nil {
-			return err
-		}
-		if u.made.Files[i].Text, err = filepath.Rel(b.base, file); err != nil {
-			return err
-		}
-	}
-	text, err := json.Marshal(u.made)
-	if err != nil {
-		return err
-	}
-	return goWrite(filepath.Join(b.base, kept), text)
-}
-
-// salt makes the names in a unit's files its own: units may share a scope.
-func (u *goUnit) salt() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v", u.path, u.before != nil))
-	return hex.EncodeToString(sum[:4])
-}
-
-// there reports whether all that a kept unit needs is still kept, and marks it as
-// used.
-func (b *goBuild) there(kept string, m goMade) bool {
-	for _, f := range m.Files {
-		if f.Text != "" && !goUsed(filepath.Join(b.base, f.Text)) {
-			return false
-		}
-	}
-	return goUsed(filepath.Join(b.base, kept))
-}
-
-// goUsed reports whether a file is kept, and keeps it from being pruned.
-func goUsed(file string) bool {
-	info, err := os.Stat(file)
-	if err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-		now := time.Now()
-		os.Chtimes(file, now, now)
-	}
-	return err == nil
-}
-
-// goStore keeps content under a name that stands for it.
-func goStore(base string, content []byte, ending string) (string, error) {
-	sum := sha256.Sum256(content)
-	file := filepath.Join(base, "text", hex.EncodeToString(sum[:12])+ending)
-	if goUsed(file) {
-		return file, nil
-	}
-	return file, goWrite(file, content)
-}
-
-// goWrite writes a file as a whole, below a folder that it makes.
-func goWrite(file string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	part, err := os.CreateTemp(filepath.Dir(file), "part-")
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(content)
-	if end := part.Close(); err == nil {
-		err = end
-	}
-	if err == nil {
-		err = os.Rename(part.Name(), file)
-	}
-	if err != nil {
-		os.Remove(part.Name())
-	}
-	return err
-}
-
 // write keeps the overlay as the go command reads it.
 func (b *goBuild) write() (string, error) {
 	text, err := json.MarshalIndent(struct{ Replace map[string]string }{b.overlay}, "", "\t")
@@ -474,25 +192,26 @@ func (b *goBuild) tools() ([]string, error) {
 	return []string{"-toolexec=" + file}, os.Chmod(file, 0o700)
 }
 
-// program builds the program and returns its path. What the compiler refuses only
-// with checkpoints is built without them: the function, else the file.
-func (b *goBuild) program(ctx context.Context, packages []*goPackage) (string, error) {
+// program builds the program and returns its path, and what the go command said
+// of it. What the compiler refuses only with checkpoints is built without them: the
+// function, else the file.
+func (b *goBuild) program(ctx context.Context, packages []*goPackage) (program string, said []byte, err error) {
 	for range 100 {
 		if err := b.prepare(ctx, packages); err != nil {
-			return "", err
+			return "", nil, err
 		}
 		overlay, err := b.write()
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		tools, err := b.tools()
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		h := sha256.New()
 		cwd, err := os.Getwd()
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		fmt.Fprintf(h, "%s %s %s %q %q %q", b.t.root, b.t.version, cwd, overlay, b.target.build, b.target.names)
 		for _, p := range packages { // those that are named stand last
@@ -502,7 +221,7 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (string, e
 		}
 		folder := filepath.Join(b.base, "bin", hex.EncodeToString(h.Sum(nil))[:24])
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return "", err
+			return "", nil, err
 		}
 		program := filepath.Join(folder, goProgramName(b.target, packages))
 		args := append([]string{"build"}, b.target.build...)
@@ -511,21 +230,21 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (string, e
 		if err == nil {
 			goUsed(folder)
 			if info, err := os.Stat(program); err != nil || info.IsDir() {
-				return "", refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
+				return "", nil, refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
 			}
-			return program, b.number()
+			return program, said, b.number()
 		}
 		if !errors.As(err, new(*exec.ExitError)) || ctx.Err() != nil {
-			return "", err
+			return "", nil, err
 		}
 		if err := b.plainly(ctx); err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if !b.giveWay(said) {
-			return "", fmt.Errorf("the compiler refuses the program with checkpoints: %s", goSaid(said, err))
+			return "", nil, fmt.Errorf("the compiler refuses the program with checkpoints: %s", goSaid(said, err))
 		}
 	}
-	return "", errors.New("the compiler refuses too many parts of the program with checkpoints")
+	return "", nil, errors.New("the compiler refuses too many parts of the program with checkpoints")
 }
 
 // goProgramName is the name that go build gives a program.
@@ -547,9 +266,10 @@ func goProgramName(target goTarget, packages []*goPackage) string {
 
 // plainly builds the program as it is, and tells what go says if it refuses that.
 func (b *goBuild) plainly(ctx context.Context) error {
-	args := append([]string{"build"}, b.target.overlaid(b.target.build)...)
-	_, said, err := b.t.output(ctx, append(append(args, "-o", filepath.Join(b.s.Dir, "plain")), b.target.names...)...)
-	defer os.Remove(filepath.Join(b.s.Dir, "plain"))
+	folder := filepath.Join(b.s.Dir, "plain") + "/" // any number of packages go there
+	args := append([]string{"build", "-o", folder}, b.target.overlaid(b.target.build)...)
+	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
+	os.RemoveAll(folder)
 	if err != nil {
 		return refuse(1, "go refuses the program:\n%s", goSaid(said, err))
 	}
@@ -580,53 +300,4 @@ func (b *goBuild) giveWay(said []byte) bool {
 		}
 	}
 	return len(given) > 0
-}
-
-// leave leaves out the innermost function at a line of a file, or if there is none
-// the file.
-func (u *goUnit) leave(b *goBuild, f goMadeFile, line int, given map[string]bool) {
-	for _, site := range slices.Backward(f.Plan.Sites) {
-		if line < site.Line || site.EndLine < line {
-			continue
-		}
-		name := fmt.Sprintf("%s:%d", site.Func, site.Line)
-		if !given[name] {
-			given[name] = true
-			u.left = append(u.left, name)
-			b.skip(fmt.Sprintf("%s:%d", f.Name, site.Line), site.Func+" left alone: the compiler refuses it with checkpoints")
-		}
-		return
-	}
-	given[f.Name] = true
-	u.without[f.Name] = true
-	b.skip(f.Name, "the compiler refuses it with checkpoints")
-}
-
-// number tells cg the sites.
-func (b *goBuild) number() error {
-	for _, u := range b.units {
-		for _, f := range u.made.Files {
-			if f.Skip != "" {
-				b.s.Skip(f.Name, f.Skip)
-			}
-			if f.Plan == nil {
-				continue
-			}
-			if _, err := b.s.Number(f.Name, f.Plan); err != nil {
-				return err
-			}
-		}
-	}
-	for _, k := range b.skips {
-		b.s.Skip(k.File, k.Reason)
-	}
-	return nil
-}
-
-// counted is how many functions the compiler inlines, and so have no checkpoints.
-func (b *goBuild) counted() (n int) {
-	for _, u := range b.units {
-		n += u.made.Counts.Inlined
-	}
-	return n
 }

@@ -226,7 +226,7 @@ func TestGoText(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{})
-	edits, err := g.edits(p, goNames{"cg_1", "cg_1_b0"}, []goBase{{"cg_1_b0", 7}}, "/x.go")
+	edits, err := g.edits(p, goNames{ring: "cg_1", base: "cg_1_b0", path: goRuntime}, []goBase{{"cg_1_b0", "CodegreenFile(0x7)"}}, "/x.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,6 +358,8 @@ func TestGoTarget(t *testing.T) {
 		{"-C x .", nil, "! -C: change the folder"},
 		{"-n .", nil, "! -n: nothing would run"},
 		{"-exec x .", nil, "! -exec: the program is run as it is"},
+		{"-json .", nil, "! -json: go test has it"},
+		{"test -json .", nil, "test [.] args [-json .] build [-json] list []"},
 		{"-buildmode c-shared .", nil, "! -buildmode=c-shared: nothing that runs"},
 		{"test -c .", nil, "! go test -c: nothing would run"},
 		{"test -o x .", nil, "! -o: the program is built"},

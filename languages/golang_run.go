@@ -29,6 +29,7 @@ func init() {
 		PlanAs:      planGoAs,
 		PlanVersion: goPlanVersion(),
 		Decode:      decodeGo,
+		Save:        saveGo,
 		Check:       checkGo,
 		Launch:      launchGo,
 		Files:       filesGo,
@@ -143,6 +144,9 @@ func launchGo(t Target, s Setup) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
+	if s.Off {
+		return b.alone(ctx, packages)
+	}
 	if err := b.look(ctx, t, packages); err != nil {
 		return Command{}, err
 	}
@@ -156,10 +160,11 @@ func launchGo(t Target, s Setup) (Command, error) {
 		}
 		c.Env = b.t.env
 	} else {
-		program, err := b.program(ctx, packages)
+		program, said, err := b.program(ctx, packages)
 		if err != nil {
 			return c, err
 		}
+		c.Said = said
 		c.Args = append([]string{program}, b.target.args...)
 	}
 	if n := b.counted(); n > 0 {
@@ -167,6 +172,30 @@ func launchGo(t Target, s Setup) (Command, error) {
 	}
 	c.Meta["portable"] = b.portable
 	c.Env = append(c.Env, "CG_CHANNEL="+s.Channel)
+	return c, nil
+}
+
+// alone starts a program that bears checkpoints of its own.
+func (b *goBuild) alone(ctx context.Context, packages []*goPackage) (Command, error) {
+	c := Command{Version: b.t.version, Env: b.t.env, Meta: map[string]string{}}
+	if b.target.test {
+		c.Args = []string{b.t.path, "test"}
+		if b.target.overlay != "" {
+			c.Args = append(c.Args, "-overlay="+b.target.overlay)
+		}
+		if !b.target.counted {
+			c.Args = append(c.Args, "-count=1")
+		}
+		c.Args = append(c.Args, b.target.args...)
+		return c, nil
+	}
+	program := filepath.Join(b.s.Dir, "alone", goProgramName(b.target, packages))
+	args := append([]string{"build", "-o", program}, b.target.overlaid(b.target.build)...)
+	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
+	if err != nil {
+		return c, refuse(1, "go refuses the program:\n%s", goSaid(said, err))
+	}
+	c.Said, c.Args = said, append([]string{program}, b.target.args...)
 	return c, nil
 }
 
@@ -236,43 +265,17 @@ func (b *goBuild) compiled(ctx context.Context, flags []string) ([]string, error
 
 // filesGo lists the program's own files.
 func filesGo(t Target) ([]string, error) {
-	files, _, err := goFiles(t, instrument.Options{Granularity: instrument.Fine})
-	return files, err
-}
-
-func goFiles(t Target, o instrument.Options) ([]string, *goBuild, error) {
-	ctx := context.Background()
-	target, err := splitGo(t)
+	b, _, done, err := analyzeGo(t, instrument.Options{Granularity: instrument.Fine})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if target.there() != nil {
-		return nil, nil, refuse(1, "%s: no such file or folder", target.names[0])
-	}
-	cache, err := os.MkdirTemp("", "cg-analyze-")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer os.RemoveAll(cache)
-	b, packages, err := beginGo(ctx, t, Setup{Dir: cache, Options: o})
-	if b == nil || packages == nil {
-		return nil, nil, err
-	}
-	if err := b.look(ctx, t, packages); err != nil { // what does not compile is planned all the same
-		b.places = nil
-	}
-	if err := b.choose(ctx, packages); err != nil {
-		return nil, nil, err
-	}
+	defer done()
 	cwd, err := os.Getwd()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var files []string
 	for _, u := range b.units {
-		if err := b.make(u, nil); err != nil {
-			return nil, nil, err
-		}
 		for _, name := range u.files {
 			if r, err := filepath.Rel(cwd, name); err == nil && !strings.HasPrefix(r, "../") {
 				name = r
@@ -281,31 +284,87 @@ func goFiles(t Target, o instrument.Options) ([]string, *goBuild, error) {
 		}
 	}
 	slices.Sort(files)
-	return slices.Compact(files), b, nil
+	return slices.Compact(files), nil
 }
 
-// planGoAs plans files as parts of their packages.
-func planGoAs(t Target, _ []string, o instrument.Options) (func(file string) instrument.Planner, error) {
-	_, b, err := goFiles(t, o)
+// analyzeGo chooses the files of a target that is not run. What it keeps goes with
+// done.
+func analyzeGo(t Target, o instrument.Options) (b *goBuild, packages []*goPackage, done func(), err error) {
+	ctx := context.Background()
+	target, err := splitGo(t)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	return func(file string) instrument.Planner {
-		return func(text []byte, o instrument.Options) (*instrument.Plan, error) {
-			g, err := parseGo(text)
-			if err != nil {
-				return nil, err
-			}
-			var c goContext
-			if name, err := filepath.Abs(file); err == nil {
-				for _, u := range b.units {
-					if of, is := u.planned[name]; is {
-						c, o.Entry = of, u.command
-					}
-				}
-			}
-			p, _ := g.plan(o, c)
-			return p, nil
+	if target.there() != nil {
+		return nil, nil, nil, refuse(1, "%s: no such file or folder", target.names[0])
+	}
+	dir, err := os.MkdirTemp("", "cg-analyze-")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	b, packages, err = beginGo(ctx, t, Setup{Dir: dir, Options: o})
+	if b != nil && packages != nil { // what cannot be run is analyzed
+		err = b.choose(ctx, packages)
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, nil, nil, err
+	}
+	return b, packages, func() { os.RemoveAll(dir) }, nil
+}
+
+// planGoAs plans files as parts of their packages, and reads what the user's
+// overlay has in their place.
+func planGoAs(t Target, _ []string, o instrument.Options) (Planned, error) {
+	b, packages, done, err := analyzeGo(t, o)
+	if err != nil {
+		return Planned{}, err
+	}
+	defer done()
+	if err := b.look(context.Background(), t, packages); err != nil { // what does not compile is planned all the same
+		b.places = nil
+	}
+	user, err := b.userOverlay()
+	if err != nil {
+		return Planned{}, err
+	}
+	type place struct {
+		context goContext
+		command bool
+	}
+	places := map[string]place{}
+	for _, u := range b.units {
+		if err := b.make(u, user); err != nil {
+			return Planned{}, err
 		}
+		for name, c := range u.planned {
+			places[name] = place{c, u.command}
+		}
+	}
+	whole := func(file string) string {
+		if name, err := filepath.Abs(file); err == nil {
+			return name
+		}
+		return file
+	}
+	return Planned{
+		Planner: func(file string) instrument.Planner {
+			return func(text []byte, o instrument.Options) (*instrument.Plan, error) {
+				g, err := parseGo(text)
+				if err != nil {
+					return nil, err
+				}
+				of := places[whole(file)]
+				o.Entry = of.command
+				p, _ := g.plan(o, of.context)
+				return p, nil
+			}
+		},
+		Read: func(file string) ([]byte, error) {
+			if to, is := user[whole(file)]; is {
+				file = to
+			}
+			return os.ReadFile(file)
+		},
 	}, nil
 }

@@ -67,6 +67,9 @@ func (p *goTarget) take(name, value string, words []string) error {
 		"o":    "-o: the program is built into cg's own folder; go build -o makes one without checkpoints",
 		"exec": "-exec: the program is run as it is; measure what you would name there",
 	}
+	if !p.test {
+		refused["json"] = "-json: go test has it; what go build says is shown as it is"
+	}
 	if why := refused[name]; why != "" && !(p.test && name == "exec") {
 		return refuse(2, "%s", why)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -98,11 +99,12 @@ func runGo(t testing.TB, dir, program, counts string) goRan {
 	return goRan{o.String(), goTrace(e.String()), cmd.ProcessState.String()}
 }
 
-// goBuildAll builds all programs of the working folder into one.
-func goBuildAll(t testing.TB, tool string, flags ...string) string {
+// goBuildAll builds all programs of a folder into one.
+func goBuildAll(t testing.TB, tool, from string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir() + "/"
 	cmd := exec.Command(tool, append(append([]string{"build", "-ldflags=-s -w"}, flags...), "-o", dir, "./...")...)
+	cmd.Dir = from
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build %q: %v\n%s", flags, err, out)
 	}
@@ -114,8 +116,12 @@ func goBuildAll(t testing.TB, tool string, flags ...string) string {
 // end the same; what was entered was left.
 func TestGoPrograms(t *testing.T) {
 	t.Chdir(goCases)
+	cwd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	fine := instrument.Options{Granularity: instrument.Fine}
-	plain := goBuildAll(t, "go")
+	plain := goBuildAll(t, "go", ".")
 	names, err := filepath.Glob(plain + "*")
 	if err != nil || len(names) < 24 {
 		t.Fatal(len(names), err)
@@ -135,7 +141,12 @@ func TestGoPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		with := goBuildAll(t, "go", "-overlay="+overlay)
+		with := goBuildAll(t, "go", ".", "-overlay="+overlay)
+		alone := t.TempDir()
+		if _, err := saveGo(mode.target, fine, alone); err != nil {
+			t.Fatal(err)
+		}
+		saved := goBuildAll(t, "go", alone)
 		if n := b.counted(); (n > 10) != (mode.name == "as inlined") {
 			t.Errorf("%s: %d functions are inlined", mode.name, n)
 		}
@@ -171,9 +182,32 @@ func TestGoPrograms(t *testing.T) {
 				if unbalanced := bytes.Contains(source, []byte("// unbalanced:")) || strings.Contains(want.stderr, "\ngoroutine "); entered != left && !unbalanced {
 					t.Errorf("%d entered, %d left", entered, left)
 				}
+				got = runGo(t, filepath.Join(alone, name), saved+name, "")
+				got.stderr = strings.ReplaceAll(got.stderr, alone, cwd)
+				out, block, told := cutBlock(got.stdout)
+				if got.stdout = out; got != want {
+					t.Errorf("saved: stdout %s\nstderr %s\n%s\nwant\nstdout %s\nstderr %s\n%s", got.stdout, got.stderr, got.status, want.stdout, want.stderr, want.status)
+				}
+				// What kills the process from inside leaves nobody to tell.
+				if untold := strings.Contains(want.stderr, "fatal error: all goroutines") || bytes.Contains(source, []byte("// untold:")); told == (untold || entered == 0) {
+					t.Errorf("saved: told %v", told)
+				}
+				if n := uint64(strings.Count(block, `"enter:`)); told && n != entered && !bytes.Contains(source, []byte("// varies:")) {
+					t.Errorf("saved: %d entered, want %d", n, entered)
+				}
 			})
 		}
 	}
+}
+
+// cutBlock takes the result block out of what a program prints.
+func cutBlock(s string) (out, block string, told bool) {
+	before, rest, is := strings.Cut(s, "--- CODEGREEN_RESULT_START ---\n")
+	block, after, ends := strings.Cut(rest, "\n--- CODEGREEN_RESULT_END ---\n")
+	if !is || !ends {
+		return s, "", false
+	}
+	return before + after, block, json.Valid([]byte(block))
 }
 
 // goModule writes a module and makes it the working folder.
@@ -205,7 +239,7 @@ func TestGoGivesWay(t *testing.T) {
 	target := Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}
 	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
 	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
-	program, err := b.program(context.Background(), packages)
+	program, _, err := b.program(context.Background(), packages)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,21 @@ import (
 // that nothing of it imports, with files added by the overlay.
 const goRuntime = "container/ring"
 
+// goLast is behind the name of the package of the checkpoints in that of package last.
+const goLast = "_last"
+
 // goNames are what the checkpoints of a file are called by: none of them is a
 // word of the text.
 type goNames struct {
 	ring string // the package of the checkpoints
 	base string // the variable with the number before the file's first site
+	path string // import path of the package, "" for a file that stays as it is
+
+	// Of a text that runs without cg:
+	last    string // import path of the package that stands for log's last words, "" for none
+	behind  string // declarations behind the imports
+	finish  int    // where the call goes that tells the result, 0 for nowhere
+	replace []edit.Edit
 }
 
 // goFreeName is a name that begins as given and stands in none of the texts.
@@ -37,12 +47,9 @@ func goFreeName(prefix string, texts ...[]byte) string {
 	}
 }
 
-// goBase is the variable with the number before the first site of a file, and
-// the key of the file in the channel's table.
-type goBase struct {
-	name string
-	key  uint64
-}
+// goBase is the variable with the number before the first site of a file, and the
+// call of the package of the checkpoints that gives it.
+type goBase struct{ name, value string }
 
 // edits writes a plan into the text of a file. Nothing moves to another line,
 // and no line begins otherwise. A function is entered at its opening brace and
@@ -56,9 +63,10 @@ func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name
 	insert := func(at int, format string, args ...any) {
 		edits = append(edits, edit.Edit{Start: at, End: at, New: fmt.Sprintf(format, args...)})
 	}
-	if len(p.Points) == 0 && len(bases) == 0 {
+	if names.path == "" {
 		return nil, nil
 	}
+	edits = append(edits, names.replace...)
 	// Positions are the user's for whoever takes them from the text.
 	directive := func(at int, name string) string {
 		line, col := g.place(at)
@@ -73,14 +81,19 @@ func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name
 	if len(bases) > 0 {
 		declare.WriteString("; var (")
 		for _, b := range bases {
-			fmt.Fprintf(&declare, "%s = %s.CodegreenFile(%#x);", b.name, names.ring, b.key)
+			fmt.Fprintf(&declare, "%s = %s.%s;", b.name, names.ring, b.value)
 		}
 		declare.WriteString(")")
 	}
+	declare.WriteString(names.behind)
+	imports := fmt.Sprintf("; import %s %q", names.ring, names.path)
+	if names.last != "" {
+		imports += fmt.Sprintf("; import %s %q", names.ring+goLast, names.last)
+	}
 	if g.imports == g.behind {
-		insert(g.behind, "; import %s %q%s", names.ring, goRuntime, declare.String())
+		insert(g.behind, "%s%s", imports, declare.String())
 	} else {
-		insert(g.behind, "; import %s %q", names.ring, goRuntime)
+		insert(g.behind, "%s", imports)
 		if declare.Len() > 0 {
 			insert(g.imports, "%s", declare.String())
 		}
@@ -97,8 +110,15 @@ func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name
 		if line := g.text[q.Start:]; marked && len(bytes.TrimSpace(line[:max(bytes.IndexByte(line, '\n'), 0)])) > 0 {
 			after = directive(q.Start, "")
 		}
-		insert(q.Start, "%s.Codegreen%sEnter(%s + %d); defer %[1]s.Codegreen%[2]sExit(%[3]s + %[4]d);%s",
-			names.ring, how, names.base, q.Site+1, after)
+		finish := ""
+		if q.Start == names.finish {
+			finish, names.finish = fmt.Sprintf("defer %s.CodegreenFinish(); ", names.ring), 0
+		}
+		insert(q.Start, "%[6]s%[1]s.Codegreen%[2]sEnter(%[3]s + %[4]d); defer %[1]s.Codegreen%[2]sExit(%[3]s + %[4]d);%[5]s",
+			names.ring, how, names.base, q.Site+1, after, finish)
+	}
+	if names.finish > 0 {
+		insert(names.finish, "defer %s.CodegreenFinish();", names.ring)
 	}
 	return edits, nil
 }
@@ -127,8 +147,8 @@ func renderGo(files []goReady, held int, salt string) ([][]byte, error) {
 	names := make([]goNames, len(files))
 	for i, f := range files {
 		if f.plan != nil && len(f.plan.Points) > 0 {
-			names[i] = goNames{ring, fmt.Sprintf("%s_%c%d", ring, 'b', i)}
-			bases = append(bases, goBase{names[i].base, f.key})
+			names[i] = goNames{ring: ring, base: fmt.Sprintf("%s_%c%d", ring, 'b', i), path: goRuntime}
+			bases = append(bases, goBase{names[i].base, fmt.Sprintf("CodegreenFile(%#x)", f.key)})
 		}
 	}
 	if len(bases) == 0 {
@@ -141,7 +161,7 @@ func renderGo(files []goReady, held int, salt string) ([][]byte, error) {
 			plan = &instrument.Plan{}
 		}
 		if i == held {
-			own, names[i].ring = bases, ring
+			own, names[i].ring, names[i].path = bases, ring, goRuntime
 		}
 		if f.source == nil || len(plan.Points) == 0 && len(own) == 0 {
 			continue

@@ -92,6 +92,10 @@ type Command struct {
 	// one that is tested.
 	Untested string
 
+	// Said is what the user's own tools said while they built the program, for
+	// standard error.
+	Said []byte
+
 	// Dir is where it is started, "" for where cg is.
 	Dir string
 	// Marks and Change are of launcher.Lines: they turn what a build in cg's own
@@ -119,6 +123,12 @@ type Verdict struct {
 type Test struct {
 	Status string
 	Runs   int
+}
+
+// Planned is how the files of a target are planned and read.
+type Planned struct {
+	Planner func(file string) instrument.Planner
+	Read    func(file string) ([]byte, error)
 }
 
 // Language is what cg knows of one language.
@@ -154,7 +164,7 @@ type Language struct {
 	Plan instrument.Planner
 	// PlanAs plans the files of a target where more than a file's text tells what
 	// its sites are and how they are called. nil if nothing does.
-	PlanAs func(t Target, files []string, o instrument.Options) (func(file string) instrument.Planner, error)
+	PlanAs func(t Target, files []string, o instrument.Options) (Planned, error)
 	// Outline plans a text that Plan cannot place, by asking the interpreter
 	// for its tree; nil if there is no such way. Nothing of the text is run.
 	Outline instrument.Planner
@@ -170,6 +180,10 @@ type Language struct {
 	// Beside names files that rendered text needs beside it, with their content.
 	// nil if rendered text does not run alone.
 	Beside func() (map[string][]byte, error)
+	// Save writes the target below a folder, rewritten so that it runs alone, and
+	// lists what it wrote besides copies: for a language whose files do so only
+	// together. nil where Render and Beside are there for it, or nothing is.
+	Save func(t Target, o instrument.Options, dir string) (written []string, err error)
 	// Check refuses a target that cannot be run, in one clear line.
 	Check func(t Target) error
 	// Launch prepares a run of the target with checkpoints.

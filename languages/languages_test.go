@@ -18,7 +18,7 @@ func TestRegistry(t *testing.T) {
 	}
 	owner := map[string]string{}
 	// What only some languages have, as the comments of Language say.
-	some := []string{"Background", "TargetFlags", "Interprets", "Recognizes", "Outline", "PlanAs", "Render", "Beside", "Native", "Flags", "Switches"}
+	some := []string{"Background", "TargetFlags", "Interprets", "Recognizes", "Outline", "PlanAs", "Render", "Beside", "Save", "Native", "Flags", "Switches"}
 	for _, l := range All() {
 		for v, i := reflect.ValueOf(*l), 0; i < v.NumField(); i++ {
 			if v.Field(i).IsZero() && !slices.Contains(some, v.Type().Field(i).Name) {

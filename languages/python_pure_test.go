@@ -37,6 +37,11 @@ for _ in range(20):
 		if problems := balance(r, false); len(problems) > 0 {
 			t.Errorf("%s: %s", name, strings.Join(problems, "\n"))
 		}
+		for _, run := range r.Runs {
+			if len(run.Words) > 0 && run.Cost <= 0 {
+				t.Errorf("%s: %v does not say what an event costs", name, run.Thread)
+			}
+		}
 	}
 }
 

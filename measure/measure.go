@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/events"
 	"cg/launcher"
 	"cg/nemb"
 	"cg/nemb/attribute"
@@ -36,6 +37,11 @@ type Config struct {
 	// Small tells whether a site may be counted instead of timed once it is
 	// called often; nil if none may.
 	Small func(checkpoint.SiteID) bool
+	// Events gets every word, if it is not nil; Names tells it the sites so far.
+	Events *events.Writer
+	Names  func() []checkpoint.Site
+	// Baseline is the machine's idle power, nil where it was not measured.
+	Baseline *Baseline
 }
 
 // A small function is demoted when it has been called this often, and its calls
@@ -61,6 +67,9 @@ type Outcome struct {
 	BlockSites []checkpoint.Site // set when the functions come from the blocks
 	Lost       uint64
 	Waits      uint64
+	EventFault error // that ended the log of events
+	Baseline   *Baseline
+	Damage     string // what no writer can have written into the channel
 }
 
 // The pump looks at the channel this often: often enough for the ring at the
@@ -85,9 +94,10 @@ func Run(c Config) (*Outcome, error) {
 		return nil, err
 	}
 	defer sampler.Close()
-	o.Domains = sampler.Domains()
+	o.Domains, o.Baseline = sampler.Domains(), c.Baseline
+	o.Baseline.set(o.Domains)
 	sampler.Share() // where that is not possible, others do without
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small}
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, events: c.Events, names: c.Names, recording: nemb.Recording{Domains: o.Domains}}
 	r.attributor.MaxDepth = c.MaxDepth
 
 	if c.Merge {
@@ -148,7 +158,9 @@ type recorder struct {
 	small      func(checkpoint.SiteID) bool
 	demoted    []checkpoint.SiteID
 	pair       time.Duration // what two readings of the clock take
-	mu         sync.Mutex    // blocks come from the launcher's goroutine
+	events     *events.Writer
+	names      func() []checkpoint.Site
+	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
 func (r *recorder) pump(stop <-chan struct{}) {
@@ -175,6 +187,7 @@ func (r *recorder) step() int {
 	for _, s := range r.sampler.Poll() {
 		words += r.drain(s.At)
 		r.attributor.Close(s)
+		r.window(s)
 		r.record(s)
 	}
 	words += r.drain(horizon)
@@ -182,6 +195,9 @@ func (r *recorder) step() int {
 		r.channel.Stamp()
 		r.stamped = now
 		r.demote()
+		if r.events != nil {
+			r.events.Sites(r.names())
+		}
 	}
 	return words
 }
@@ -219,7 +235,24 @@ func (r *recorder) fold(run checkpoint.Run, until checkpoint.Tick) int {
 	if run.First && r.account != nil {
 		r.account.Follow(run.Thread)
 	}
-	return r.attributor.Fold(run, r.channel.Clock().Now()+skew, until)
+	now := r.channel.Clock().Now() + skew
+	n := r.attributor.Fold(run, now, until)
+	if r.events != nil && (n > 0 || len(run.Words) == 0) {
+		r.events.Run(run, n, now)
+	}
+	return n
+}
+
+// window tells the log that the words of a window are in it.
+func (r *recorder) window(s nemb.Sample) {
+	if r.events == nil {
+		return
+	}
+	threads := make([]events.ThreadTime, len(s.Usage.Threads))
+	for i, t := range s.Usage.Threads {
+		threads[i] = events.ThreadTime{Thread: t.Thread, CPU: int64(t.CPU)}
+	}
+	r.events.Window(events.Window{At: s.At, Time: s.Time, Threads: threads})
 }
 
 // finish closes the last windows: the program has ended, so every word there
@@ -231,19 +264,24 @@ func (r *recorder) finish() {
 		if r.channel != nil {
 			r.channel.Drain(words)
 		}
-		r.record(s)
 		if i < len(samples)-1 {
 			r.attributor.Close(s)
-			continue
+		} else {
+			if r.channel != nil {
+				r.channel.Finish(words)
+			}
+			r.attributor.Last(s)
 		}
-		if r.channel != nil {
-			r.channel.Finish(words)
-		}
-		r.attributor.Last(s)
+		r.window(s)
+		r.record(s)
 	}
 	o := r.outcome
+	if r.events != nil {
+		r.events.Sites(r.names())
+		o.EventFault = r.events.Close()
+	}
 	if r.channel != nil {
-		o.Lost, o.Waits = r.channel.Lost(), r.channel.Waits()
+		o.Lost, o.Waits, o.Damage = r.channel.Lost(), r.channel.Waits(), r.channel.Damage()
 	}
 	o.Attributed = r.attributor.Finish()
 	for _, site := range r.demoted {
@@ -254,7 +292,8 @@ func (r *recorder) finish() {
 		}
 	}
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
-	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps}
+	o.Baseline.set(o.Domains)
+	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps, Interval: r.recording.Interval()}
 }
 
 // useBlocks takes the functions from the blocks of a program that bears its

@@ -72,7 +72,9 @@ type charges struct {
 	domain Domain
 	dirs   []string
 	gauges []*gauge
-	first  []int64 // microwatt-hours
+	first  []int64 // microwatt-hours, where the count started
+	starts int     // of the count: it starts over after each time that tells nothing
+	broken bool    // the last reading failed
 }
 
 // chargePeriod is how often charges are brought up to date, at most.
@@ -93,11 +95,6 @@ func openCharges(dir string) ([]Sensor, error) {
 			break
 		}
 		c.dirs, c.gauges = append(c.dirs, at), append(c.gauges, g)
-		var v int64
-		if v, err = g.number(); err != nil {
-			break
-		}
-		c.first = append(c.first, v)
 	}
 	if err != nil {
 		c.Close()
@@ -117,22 +114,42 @@ func (c *charges) Read(dst []Energy) error {
 	if c.gauges == nil {
 		return fmt.Errorf("battery: %w", fs.ErrClosed)
 	}
+	now, err := c.read()
+	if err != nil {
+		c.broken = true
+		return fmt.Errorf("battery: %w", err)
+	}
+	if c.broken || c.starts == 0 {
+		// What was drawn since the last good reading is not known: a battery
+		// that was held at its charge by the mains has lost nothing.
+		c.first, c.broken = now, false
+		c.starts++
+	}
 	var lost int64
-	for i, g := range c.gauges {
-		if err := discharging(c.dirs[i]); err != nil {
-			return fmt.Errorf("battery: %w", err)
-		}
-		v, err := g.number()
-		if err != nil {
-			return fmt.Errorf("battery: %w", err)
-		}
+	for i, v := range now {
 		lost += c.first[i] - v
 	}
 	if lost < 0 {
+		c.broken = true
 		return fmt.Errorf("battery: %s: there is more in it than at the start", c.domain.Source)
 	}
-	dst[0] = Energy(lost) * 3600
+	dst[0] = Energy(integralStart(c.starts)) + Energy(lost)*3600
 	return nil
+}
+
+// read gives what is in each battery, in microwatt-hours.
+func (c *charges) read() ([]int64, error) {
+	now := make([]int64, len(c.gauges))
+	for i, g := range c.gauges {
+		if err := discharging(c.dirs[i]); err != nil {
+			return nil, err
+		}
+		var err error
+		if now[i], err = g.number(); err != nil {
+			return nil, err
+		}
+	}
+	return now, nil
 }
 
 func (c *charges) Close() error {

@@ -50,7 +50,7 @@ const hwmonEvery = 50 * time.Millisecond
 //	xe, i915        card, pkg             a discrete GPU (Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon)
 //
 // A sensor of these that cannot be read is left out and told: monitors on
-// buses come and go.
+// buses come and go. One that is a part of a sum takes the sum with it.
 func openHwmon(root Root) ([]Sensor, error) {
 	files := energyFiles(root)
 	energies := &fileSensor{name: "hwmon"}
@@ -58,6 +58,7 @@ func openHwmon(root Root) ([]Sensor, error) {
 	var notes []Note
 	var errs []error
 	var denied *Denied
+	lost := map[string]bool{} // domains of which a meter is missing
 	for _, f := range files {
 		d, ok := f.domain()
 		if !ok {
@@ -69,8 +70,10 @@ func openHwmon(root Root) ([]Sensor, error) {
 			err = energies.addText(d, f.path)
 		} else {
 			var g *gauge
-			if g, err = openGauge(f.path, 1e-6); err == nil {
+			if g, err = openMeter(f.path); err == nil {
 				powers.add(d, g)
+			} else {
+				lost[d.ID] = true
 			}
 		}
 		switch {
@@ -82,10 +85,15 @@ func openHwmon(root Root) ([]Sensor, error) {
 				}
 				errs = append(errs, denied)
 			}
-			denied.Domains = append(denied.Domains, d.ID)
+			if !slices.Contains(denied.Domains, d.ID) {
+				denied.Domains = append(denied.Domains, d.ID)
+			}
 		case err != nil:
 			notes = append(notes, Note{Text: fmt.Sprintf("hwmon: %s: left out: %v", d.ID, err)})
 		}
+	}
+	for id := range lost {
+		powers.drop(id)
 	}
 	cpu := Identify(root)
 	share, most := idleShare(cpu)
@@ -126,6 +134,10 @@ func openHwmon(root Root) ([]Sensor, error) {
 	}
 	return sensors, errors.Join(errs...)
 }
+
+// openMeter opens a power in microwatts; a variable for tests, since root may
+// read everything.
+var openMeter = func(path string) (*gauge, error) { return openGauge(path, 1e-6) }
 
 // addText adds a domain whose counter is a text of microjoules.
 func (s *fileSensor) addText(d Domain, path string) error {

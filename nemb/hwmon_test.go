@@ -3,6 +3,7 @@ package nemb
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -265,13 +266,42 @@ func TestBattery(t *testing.T) {
 		t.Fatalf("%+v, %v", charge, err)
 	}
 	defer charge.Close()
-	for text, want := range map[string]Energy{"41230000\n": 0, "41220000\n": 36e6} {
-		files(t, root, map[string]string{bat + "energy_now": text})
-		if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != want {
-			t.Errorf("%q: %d uJ, %v", text, dst[0], err)
+	start := Energy(integralStart(1))
+	for _, step := range []struct {
+		text string
+		want Energy
+	}{{"41230000\n", 0}, {"41220000\n", 36e6}} {
+		files(t, root, map[string]string{bat + "energy_now": step.text})
+		if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != start+step.want {
+			t.Errorf("%q: %d uJ, %v", step.text, dst[0], err)
 		}
 	}
-	for file, text := range map[string]string{"energy_now": "41240000\n", "status": "Full\n"} {
+	// Time on mains tells nothing: the counter starts over, below all before,
+	// though the charge was held.
+	files(t, root, map[string]string{bat + "status": "Not charging\n"})
+	if err := charge.Sensors[0].Read(dst); err == nil {
+		t.Error("a battery that is held is a reading")
+	}
+	files(t, root, map[string]string{bat + "status": "Discharging\n"})
+	for _, step := range []struct {
+		text string
+		want Energy
+	}{{"41220000\n", 0}, {"41210000\n", 36e6}} {
+		files(t, root, map[string]string{bat + "energy_now": step.text})
+		if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != Energy(integralStart(2))+step.want {
+			t.Errorf("after mains, %q: %d uJ, %v", step.text, dst[0], err)
+		}
+	}
+	// More in it than before is a charge that nobody saw: that reading fails,
+	// and the next starts over.
+	files(t, root, map[string]string{bat + "energy_now": "49000000\n"})
+	if err := charge.Sensors[0].Read(dst); err == nil {
+		t.Error("a charge that rose is a reading")
+	}
+	if err := charge.Sensors[0].Read(dst); err != nil || dst[0] != Energy(integralStart(3)) {
+		t.Errorf("%d uJ, %v", dst[0], err)
+	}
+	for file, text := range map[string]string{"energy_now": "49240000\n", "status": "Full\n"} {
 		files(t, root, map[string]string{bat + file: text})
 		if err := charge.Sensors[0].Read(dst); err == nil {
 			t.Errorf("%s %q is a reading", file, text)
@@ -280,5 +310,69 @@ func TestBattery(t *testing.T) {
 	// A battery that does not answer is broken.
 	if _, err := Discover(supply(t, map[string]string{bat + "status": "Discharging\n", bat + "power_now": "x\n"}), nil); err == nil || !strings.Contains(err.Error(), "power_now") {
 		t.Error(err)
+	}
+}
+
+// A domain that is the sum of several meters is told whole or not at all: what
+// is left of it would be a wrong figure.
+func TestHwmonPartOfASum(t *testing.T) {
+	altra := "smpro_hwmon: power1_input=40000000, power1_label=power1 CORE VRD, power2_input=%s, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1, power4_input=6000000, power4_label=power4 DIMM VRD2"
+	xgene := "apm_xgene: power1_input=%s, power1_label=CPU power, power2_input=3000000, power2_label=IO power"
+	for _, tt := range []struct {
+		name, chip, broken string
+		ids                string
+		note               string
+	}{
+		{"Altra", altra, "odd", "dram-0", "package-0: left out: "},
+		{"Altra, the file is empty", altra, "", "dram-0", "package-0: left out: "},
+		{"X-Gene", xgene, "odd", "", ""},
+	} {
+		sensors, err := openHwmon(chips(t, fmt.Sprintf(tt.chip, tt.broken)))
+		var ids, notes []string
+		for _, s := range sensors {
+			for _, d := range s.Domains() {
+				ids = append(ids, d.ID)
+			}
+			for _, n := range s.(interface{ seen() []Note }).seen() {
+				notes = append(notes, n.Text)
+			}
+			s.Close()
+		}
+		if got := strings.Join(ids, " "); got != tt.ids || (err != nil) != (tt.ids == "") {
+			t.Errorf("%s: %q, %v, want %q", tt.name, got, err, tt.ids)
+		}
+		if got := strings.Join(notes, "; "); !strings.Contains(got, tt.note) || strings.Count(got, "package-0") > 1 {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+		if err != nil && !strings.Contains(err.Error(), "package-0: left out: ") {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
+// The same where a meter may not be read: the whole domain is denied.
+func TestHwmonDeniedPartOfASum(t *testing.T) {
+	root := chips(t, "smpro_hwmon: power1_input=40000000, power1_label=power1 CORE VRD, power2_input=20000000, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1")
+	defer func(was func(string) (*gauge, error)) { openMeter = was }(openMeter)
+	openMeter = func(path string) (*gauge, error) {
+		if strings.HasSuffix(path, "power2_input") {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+		}
+		return openGauge(path, 1e-6)
+	}
+	sensors, err := openHwmon(root)
+	var denied *Denied
+	if !errors.As(err, &denied) || strings.Join(denied.Domains, " ") != "package-0" || !strings.Contains(denied.Fix, "power2_input") {
+		t.Errorf("%v", err)
+	}
+	if len(sensors) != 1 || len(sensors[0].Domains()) != 1 || sensors[0].Domains()[0].ID != "dram-0" {
+		t.Errorf("%+v", sensors)
+	}
+	dst := make([]Energy, 1)
+	if err := sensors[0].Read(dst); err != nil {
+		t.Error(err)
+	}
+	for _, s := range sensors {
+		s.Close()
 	}
 }

@@ -55,8 +55,10 @@ type Domain struct {
 	// shows more is taken in the wrong unit. 0 where nothing is known.
 	Most float64
 	// Base is the power in watts that the domain draws with idle processors,
-	// where a model tells it; 0 where it is not known.
-	Base float64
+	// where a model tells it or it was measured before the run; 0 where it is
+	// not known. BaseLo and BaseHi bound one that was measured, with BaseHi
+	// above 0.
+	Base, BaseLo, BaseHi float64
 	// IdleShare is the part of its full power that the domain draws with idle
 	// processors, as published for machines of its age, and IdleShareMost what
 	// nine in ten stay below: they set idle energy aside where Base is not
@@ -110,6 +112,8 @@ type Sample struct {
 	// come: that domain's energy is told by a later sample.
 	Failed bool
 	Usage  Usage
+	// Tally is set by a Recording.
+	Tally Tally
 }
 
 // Series is what a run measured. Energies are cumulative, so leaving out
@@ -118,4 +122,7 @@ type Series struct {
 	Domains []Domain
 	Samples []Sample
 	Gaps    int
+	// Interval is the median time between samples, before any was left out;
+	// 0 where that is not known.
+	Interval time.Duration
 }

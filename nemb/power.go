@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,6 +66,18 @@ func (s *powerSensor) add(d Domain, m meter) {
 	d.Method, d.Lo, d.Hi = Derived, 1, 1
 	d.Period = max(d.Period, s.every)
 	s.domains, s.meters = append(s.domains, d), append(s.meters, []meter{m})
+}
+
+// drop takes a domain out, if it is there.
+func (s *powerSensor) drop(id string) {
+	i := slices.IndexFunc(s.domains, func(d Domain) bool { return d.ID == id })
+	if i < 0 {
+		return
+	}
+	for _, m := range s.meters[i] {
+		m.close()
+	}
+	s.domains, s.meters = slices.Delete(s.domains, i, i+1), slices.Delete(s.meters, i, i+1)
 }
 
 func (s *powerSensor) Domains() []Domain { return append([]Domain(nil), s.domains...) }

@@ -1,6 +1,9 @@
 package nemb
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Recording keeps the samples of a run of any length in bounded memory: when
 // there are more than Limit, every other one is left out from then on. The
@@ -12,7 +15,10 @@ import "slices"
 // after it. A gap in what was left out makes the next sample kept a gap.
 type Recording struct {
 	Limit int // at least 2; 0 means 65536
+	// Domains are those of the samples; the Tally of each is of these.
+	Domains []Domain
 
+	tallier tallier
 	samples []Sample
 	every   int // every n-th is kept
 	seen    int
@@ -25,6 +31,8 @@ const recordingLimit = 1 << 16
 
 // Add takes in the next sample. It keeps its own copy of what it keeps.
 func (r *Recording) Add(s Sample) {
+	r.tallier.domains = r.Domains
+	s.Tally = r.tallier.add(s)
 	if r.every == 0 {
 		r.every = 1
 	}
@@ -77,3 +85,7 @@ func (r *Recording) Samples() []Sample {
 	}
 	return samples
 }
+
+// Interval is the median of the times between all samples that were added, to
+// 1 %; 0 for fewer than three.
+func (r *Recording) Interval() time.Duration { return r.tallier.median() }

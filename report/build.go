@@ -20,6 +20,7 @@ const (
 	LineOther          = "other processes"
 	LineIdle           = "idle"
 	LineOwn            = "cg"
+	LineCheckpoints    = "checkpoints"
 	LineUnattributed   = "unattributed"
 )
 
@@ -47,7 +48,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	t := &r.Totals
 	t.DurationS, t.WallDurationS, t.TaskDurationS = wall, wall, wall
 	t.Domains, t.DomainsPowerW = map[string]Joules{}, map[string]float64{}
-	t.NoiseWarnings = []string{}
+	t.NoiseWarnings = []NoiseWarning{}
 	t.Kind, t.Method, t.Source = kind, "sampled", source
 	total := result.Total
 	if known {
@@ -84,6 +85,9 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
 		line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
 		line(LineOwn, func(l attribute.Ledger) nemb.Energy { return l.Own })
+		if result.Checkpoints > 0 {
+			line(LineCheckpoints, func(l attribute.Ledger) nemb.Energy { return l.Checkpoints })
+		}
 		line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
 	}
 
@@ -91,11 +95,12 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	calls := map[checkpoint.SiteID]uint64{}
 	r.Functions = []Function{}
 	for _, c := range result.Costs {
-		if c.Site == 0 || int(c.Site) > len(sites) {
+		s, there := siteOf(sites, c.Site)
+		if !there {
+			r.nowhere(c, domains)
 			continue
 		}
 		calls[c.Site] = c.Calls
-		s := sites[c.Site-1]
 		if s.Kind == checkpoint.Task {
 			if known {
 				r.between(c, domains)
@@ -146,8 +151,10 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.Paths = []Path{}
 	for _, p := range result.Paths {
 		told := Path{Parent: p.Parent, Site: uint32(p.Site), Calls: p.Calls, SelfTimeS: p.SelfTime.Seconds(), CPUTimeS: p.CPUTime.Seconds()}
-		if n := int(p.Site); n > 0 && n <= len(sites) && sites[n-1].Kind == checkpoint.Task {
-			told.Site, told.Task = 0, sites[n-1].Func
+		if s, there := siteOf(sites, p.Site); !there {
+			told.Site = 0
+		} else if s.Kind == checkpoint.Task {
+			told.Site, told.Task = 0, s.Func
 		}
 		if known {
 			told.SelfEnergyJ = joules(p.Self)
@@ -158,6 +165,15 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.quality(domains, kind, total)
 
 	stats := result.Stats
+	if result.Checkpoints > 0 {
+		r.Channel.Cost = &CheckpointCost{TimeS: result.Checkpoints.Seconds(), CPUTimeS: result.CheckpointCPU.Seconds()}
+		if stats.Events > 0 {
+			r.Channel.Cost.EventNs = float64(result.Checkpoints) / float64(stats.Events)
+		}
+		if known {
+			r.Channel.Cost.EnergyJ = joules(total.Checkpoints)
+		}
+	}
 	r.Channel.Events, r.Channel.Threads = stats.Events, stats.Threads
 	r.Channel.Unwound, r.Channel.OpenAtEnd, r.Channel.Backwards = stats.Unwound, stats.OpenAtEnd, stats.Backwards
 	if !total.Balanced() {
@@ -194,7 +210,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 	program := r.Tasks[0]
 	var tests []Task
 	for _, c := range result.Costs {
-		if c.Site == 0 || int(c.Site) > len(sites) || sites[c.Site-1].Kind != checkpoint.Task {
+		if s, there := siteOf(sites, c.Site); !there || s.Kind != checkpoint.Task {
 			continue
 		}
 		begin, time := cmp.Or(begun[c.Site], c.First), c.InclusiveTime

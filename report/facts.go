@@ -40,6 +40,11 @@ type Facts struct {
 	Program         string
 	Interval        time.Duration
 	Instrumented    bool // the program bears its own checkpoints
+	// Source reads a file of the program and tells when it was changed; nil leaves
+	// the digests of texts out.
+	Source     func(file string) ([]byte, time.Time, error)
+	Noise      *NoiseLimits // nil for the default
+	NoBaseline bool         // an idle power was asked for, and no sensor measures one
 }
 
 // Span is what a program told of a task.
@@ -105,6 +110,7 @@ func (r *Run) Finish(f Facts) {
 		}
 	}
 	r.Attributed(o.Domains, o.Attributed, sites)
+	r.identify(f.Source)
 	r.sampled(o.Series)
 	r.Program(f.Program, o.Attributed, o.Domains, o.Begin, o.End, r.started, now)
 	r.Tests(o.Attributed, sites, f.Begun, f.Spans, o.Domains)
@@ -120,6 +126,8 @@ func (r *Run) Finish(f Facts) {
 			tests[i].Status, tests[i].Runs = how.Status, how.Runs
 		}
 	}
+	r.baseline(o.Baseline)
+	r.noise(o.Series, f.Interval, f.Noise)
 	r.process(f)
 
 	r.sampler(f)
@@ -239,6 +247,9 @@ func (r *Run) warnings(f Facts) {
 		}
 		r.Warn("estimated", text)
 	}
+	if f.NoBaseline {
+		r.Warn("baseline-unused", "--baseline: nothing measures energy here, and the estimate has its idle power from its model: nothing was waited for")
+	}
 	if len(f.Denied) > 0 {
 		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; "))
 	}
@@ -272,6 +283,7 @@ func (r *Run) warnings(f Facts) {
 	if o.Waits > 0 {
 		r.Warn("channel-waits", fmt.Sprintf("threads of the program stood still %d times until cg had read their checkpoints: give the run another processor, or leave out hot functions with --exclude", o.Waits))
 	}
+	r.damaged(o)
 	if n := o.Attributed.Stats.Backwards; n > 1000 && n > o.Attributed.Stats.Events/1000 {
 		r.Warn("clock-backwards", fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
 	}

@@ -3,18 +3,21 @@ package report
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"cg/checkpoint"
 )
 
 func init() {
 	register(Format{
-		Name: "firefox", Title: "for profiler.firefox.com: call paths, power over time, tasks as markers",
-		Endings: []string{".firefox.json"}, Write: writeFirefox,
+		Name: "firefox", Title: "for profiler.firefox.com: call paths, power over time, tasks as markers and, from an event log, calls over time",
+		Endings: []string{".firefox.json"}, Time: true, Write: writeFirefox,
 	})
 }
 
@@ -119,7 +122,7 @@ type (
 	}
 
 	firefoxSamples struct {
-		Stack      []int     `json:"stack"`
+		Stack      []*int    `json:"stack"` // null: no call
 		Time       []float64 `json:"time"`
 		Weight     []float64 `json:"weight"`
 		WeightType string    `json:"weightType"`
@@ -183,15 +186,25 @@ type (
 			Size    []int `json:"functionSize"`
 			Length  int   `json:"length"`
 		} `json:"nativeSymbols"`
-		index map[string]int
+		index     map[string]int
+		functions map[frame]int
 	}
 )
 
 // writeFirefox writes a counter for the power of each domain, tasks as markers,
 // and the call paths as a thread for each thing they are weighed with. Paths
-// are sums and have no place in time: their samples are all at the start.
-func writeFirefox(w io.Writer, runs []*Run, _ Options) error {
+// are sums and have no place in time: their samples are all at the start. From an event
+// log there is each thread of the program, too, with its calls where they were.
+func writeFirefox(w io.Writer, runs []*Run, o Options) error {
 	r := runs[0]
+	calls, err := r.timeline(o)
+	if err != nil {
+		return err
+	}
+	note := "sums over the run, all at its start: no log of calls is kept"
+	if calls != nil {
+		note = "of the threads of the program: " + calls.note + "; of those that are weighed with something: sums over the run, all at its start"
+	}
 	pid := strconv.Itoa(r.Meta.PID)
 	base, start := r.begun()
 	ms := func(ns int64) float64 { return float64(ns-base) / 1e6 }
@@ -213,20 +226,29 @@ func writeFirefox(w io.Writer, runs []*Run, _ Options) error {
 		}},
 		Extra: []firefoxExtra{{"Energy", []firefoxField{
 			{Label: "Energies are", Format: "string", Value: string(r.Totals.Kind)}, {Label: "Source", Format: "string", Value: cmp.Or(r.Totals.Source, "none")},
-			{Label: "Call paths", Format: "string", Value: "sums over the run, all at its start: no log of calls is kept"},
+			{Label: "Call paths", Format: "string", Value: note},
 		}}},
 	}
 
 	code := r.firefoxCode()
-	thread := func(name, unit string, weight func(Path) float64) {
-		t := firefoxThread{
-			ProcessType: "default", ProcessName: r.program(), Name: name, Main: len(f.Threads) == 0, PID: pid, TID: r.Meta.PID + len(f.Threads), Paused: []any{},
-			Samples: firefoxSamples{Stack: []int{}, Time: []float64{}, Weight: []float64{}, WeightType: unit},
+	free := r.Meta.PID // the first number that no thread has
+	if calls != nil {
+		for _, th := range calls.threads() {
+			free = max(free, int(th.TID)+1)
+		}
+	}
+	begin := func(name, unit, pid string, tid int) firefoxThread {
+		return firefoxThread{
+			ProcessType: "default", ProcessName: r.program(), Name: name, Main: len(f.Threads) == 0, PID: pid, TID: tid, Paused: []any{},
+			Samples: firefoxSamples{Stack: []*int{}, Time: []float64{}, Weight: []float64{}, WeightType: unit},
 			Markers: firefoxMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{}, Phase: []int{}, Category: []int{}},
 		}
+	}
+	thread := func(name, unit string, weight func(Path) float64) {
+		t := begin(name, unit, pid, free+len(f.Threads))
 		for i, p := range r.Paths {
 			if v := weight(p); v > 0 {
-				t.Samples.Stack, t.Samples.Time, t.Samples.Weight = append(t.Samples.Stack, i), append(t.Samples.Time, 0), append(t.Samples.Weight, v)
+				t.Samples.Stack, t.Samples.Time, t.Samples.Weight = append(t.Samples.Stack, &i), append(t.Samples.Time, 0), append(t.Samples.Weight, v)
 			}
 		}
 		t.Samples.Length = len(t.Samples.Stack)
@@ -249,6 +271,15 @@ func writeFirefox(w io.Writer, runs []*Run, _ Options) error {
 	}
 	thread("processor time", "tracing-ms", func(p Path) float64 { return p.CPUTimeS * 1e3 })
 	thread("wall-clock time", "tracing-ms", func(p Path) float64 { return p.SelfTimeS * 1e3 })
+
+	if calls != nil {
+		for _, th := range calls.threads() {
+			t := begin(fmt.Sprintf("thread %d", th.TID), "tracing-ms", strconv.Itoa(int(th.PID)), int(th.TID))
+			t.Main = th.TID == th.PID
+			t.firefoxCode = *calls.firefox(th, &t.Samples, ms)
+			f.Threads = append(f.Threads, t)
+		}
+	}
 
 	// A count is over the time since the sample before; sums of counts are exact.
 	for _, id := range domainsOf(runs) {
@@ -320,9 +351,76 @@ func (c *firefoxCode) text(s string) int {
 
 // firefoxCode makes a stack of each path, of the path's index.
 func (r *Run) firefoxCode() *firefoxCode {
-	c := &firefoxCode{Strings: []string{}, index: map[string]int{}}
+	c := newFirefoxCode()
+	for i, f := range r.frames() {
+		p := r.Paths[i]
+		category := 0
+		switch {
+		case p.Task != "":
+			category = 2
+		case f.file != "":
+			category = 1
+		}
+		c.stack(f, category, p.Parent)
+	}
+	return c
+}
+
+// firefox puts the calls of a thread into samples, weighed with milliseconds: one
+// wherever the calls on it changed.
+func (t *timeline) firefox(th checkpoint.Thread, to *firefoxSamples, ms func(int64) float64) *firefoxCode {
+	c := newFirefoxCode()
+	type key struct {
+		parent int
+		site   checkpoint.SiteID
+	}
+	stacks := map[key]int{}
+	end := checkpoint.Instant(0)
+	sample := func(stack *int, at checkpoint.Instant, long float64) {
+		to.Stack, to.Time, to.Weight = append(to.Stack, stack), append(to.Time, ms(int64(at))), append(to.Weight, long)
+	}
+	t.segments(th, func(s segment) {
+		if end != 0 && s.from > end {
+			sample(nil, end, 0)
+		}
+		at := -1
+		for _, i := range s.stack {
+			k := key{at, t.slices[i].Site}
+			n, ok := stacks[k]
+			if !ok {
+				f := t.names[k.site]
+				f.name = t.name(t.slices[i])
+				n = c.stack(f, 1, at)
+				stacks[k] = n
+			}
+			at = n
+		}
+		sample(&at, s.from, float64(s.to-s.from)/1e6)
+		end = s.to
+	})
+	if end != 0 {
+		sample(nil, end, 0)
+	}
+	to.Length = len(to.Stack)
+	return c
+}
+
+// newFirefoxCode has no stacks.
+func newFirefoxCode() *firefoxCode {
+	c := &firefoxCode{Strings: []string{}, index: map[string]int{}, functions: map[frame]int{}}
 	c.Resources.Lib, c.Resources.Name, c.Resources.Host, c.Resources.Type = []int{}, []int{}, []int{}, []int{}
 	c.Symbols.Lib, c.Symbols.Address, c.Symbols.Name, c.Symbols.Size = []int{}, []int{}, []int{}, []int{}
+	s, fr, fn := &c.Stacks, &c.Frames, &c.Funcs
+	s.Frame, s.Prefix, s.Category, s.Subcategory = []int{}, []*int{}, []int{}, []int{}
+	fr.Address, fr.InlineDepth, fr.Category, fr.Subcategory, fr.Func = []int{}, []int{}, []int{}, []int{}, []int{}
+	fr.Symbol, fr.Window, fr.Implementation, fr.Line, fr.Column = []*int{}, []*int{}, []*int{}, []*int{}, []*int{}
+	fn.Name, fn.JS, fn.ForJS, fn.Resource, fn.File, fn.Line, fn.Column = []int{}, []bool{}, []bool{}, []int{}, []*int{}, []*int{}, []*int{}
+	return c
+}
+
+// stack adds a stack, a frame called from the stack parent (-1 for none), and
+// gives its index.
+func (c *firefoxCode) stack(f frame, category, parent int) int {
 	known := func(v int, ok bool) *int {
 		if !ok {
 			return nil
@@ -330,39 +428,24 @@ func (r *Run) firefoxCode() *firefoxCode {
 		return &v
 	}
 	s, fr, fn := &c.Stacks, &c.Frames, &c.Funcs
-	s.Frame, s.Prefix, s.Category, s.Subcategory = []int{}, []*int{}, []int{}, []int{}
-	fr.Address, fr.InlineDepth, fr.Category, fr.Subcategory, fr.Func = []int{}, []int{}, []int{}, []int{}, []int{}
-	fr.Symbol, fr.Window, fr.Implementation, fr.Line, fr.Column = []*int{}, []*int{}, []*int{}, []*int{}, []*int{}
-	fn.Name, fn.JS, fn.ForJS, fn.Resource, fn.File, fn.Line, fn.Column = []int{}, []bool{}, []bool{}, []int{}, []*int{}, []*int{}, []*int{}
-	functions := map[frame]int{}
-	for i, f := range r.frames() {
-		p := r.Paths[i]
-		k, ok := functions[f]
-		if !ok {
-			k = len(functions)
-			functions[f] = k
-			category := 0
-			switch {
-			case p.Task != "":
-				category = 2
-			case f.file != "":
-				category = 1
-			}
-			var file *int
-			if f.file != "" {
-				file = known(c.text(f.file), true)
-			}
-			line := known(f.line, f.line > 0)
-			fn.Name, fn.JS, fn.ForJS, fn.Resource = append(fn.Name, c.text(f.name)), append(fn.JS, false), append(fn.ForJS, false), append(fn.Resource, -1)
-			fn.File, fn.Line, fn.Column = append(fn.File, file), append(fn.Line, line), append(fn.Column, nil)
-			fr.Address, fr.InlineDepth, fr.Func = append(fr.Address, -1), append(fr.InlineDepth, 0), append(fr.Func, k)
-			fr.Category, fr.Subcategory = append(fr.Category, category), append(fr.Subcategory, 0)
-			fr.Symbol, fr.Window, fr.Implementation = append(fr.Symbol, nil), append(fr.Window, nil), append(fr.Implementation, nil)
-			fr.Line, fr.Column = append(fr.Line, line), append(fr.Column, nil)
+	k, ok := c.functions[f]
+	if !ok {
+		k = len(c.functions)
+		c.functions[f] = k
+		var file *int
+		if f.file != "" {
+			file = known(c.text(f.file), true)
 		}
-		s.Frame, s.Prefix = append(s.Frame, k), append(s.Prefix, known(p.Parent, p.Parent >= 0))
-		s.Category, s.Subcategory = append(s.Category, fr.Category[k]), append(s.Subcategory, 0)
+		line := known(f.line, f.line > 0)
+		fn.Name, fn.JS, fn.ForJS, fn.Resource = append(fn.Name, c.text(f.name)), append(fn.JS, false), append(fn.ForJS, false), append(fn.Resource, -1)
+		fn.File, fn.Line, fn.Column = append(fn.File, file), append(fn.Line, line), append(fn.Column, nil)
+		fr.Address, fr.InlineDepth, fr.Func = append(fr.Address, -1), append(fr.InlineDepth, 0), append(fr.Func, k)
+		fr.Category, fr.Subcategory = append(fr.Category, category), append(fr.Subcategory, 0)
+		fr.Symbol, fr.Window, fr.Implementation = append(fr.Symbol, nil), append(fr.Window, nil), append(fr.Implementation, nil)
+		fr.Line, fr.Column = append(fr.Line, line), append(fr.Column, nil)
 	}
+	s.Frame, s.Prefix = append(s.Frame, k), append(s.Prefix, known(parent, parent >= 0))
+	s.Category, s.Subcategory = append(s.Category, fr.Category[k]), append(s.Subcategory, 0)
 	s.Length, fr.Length, fn.Length = len(s.Frame), len(fr.Func), len(fn.Name)
-	return c
+	return s.Length - 1
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cg/events"
 )
 
 // Format is a way to write runs down.
@@ -21,6 +23,8 @@ type Format struct {
 	// Parts says that it can show a run that was read from a file with tasks and
 	// samples only.
 	Parts bool
+	// Time says that it shows calls where they are in time, given an event log.
+	Time bool
 	// Read reads a run back, nil where the format is not read.
 	Read func(b []byte) (*Run, error)
 	// Write gets at least one run. Runs are named by Options.Names.
@@ -37,6 +41,10 @@ type Options struct {
 	// Source reads a file of the program and tells when it was changed; nil
 	// leaves source out.
 	Source func(file string) (text []byte, modified time.Time, err error)
+	// Events is the log of the run's checkpoints, nil for none, and Slices how many of
+	// the longest slices of calls are told, 0 for DefaultSlices, in a page PageSlices.
+	Events *events.Log
+	Slices int
 }
 
 var formats []Format

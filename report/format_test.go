@@ -263,15 +263,15 @@ func TestReadRefuses(t *testing.T) {
 		return b
 	}
 	for want, b := range map[string][]byte{
-		"paths[1].parent: 1 is no path before it":      saved(loop),
-		"paths[1].self_energy_j: energies of":          saved(unknown),
-		"it has no meta.schema_version":                []byte(`{"a": 1}`),
-		"it ends in the middle, after 200 bytes":       whole[:200],
-		"line 1: invalid character 'h'":                []byte("hello"),
-		"it ends in the middle, after 0 bytes":         nil,
-		"saved by cg 9.0 in schema version 7":          []byte(`{"meta": {"schema_version": "7", "cg_version": "9.0"}}`),
-		"cannot unmarshal string into Go struct field": bytes.Replace(whole, []byte(`"n_tasks": 1`), []byte(`"n_tasks": "x"`), 1),
-		"\"-1\" is not an energy":                      bytes.Replace(whole, []byte(`"energy_j": 22.000000`), []byte(`"energy_j": -1`), 1),
+		"paths[1].parent: 1 is no path before it":                    saved(loop),
+		"paths[1].self_energy_j: energies of":                        saved(unknown),
+		"it has no meta.schema_version":                              []byte(`{"a": 1}`),
+		"it ends in the middle, after 200 bytes":                     whole[:200],
+		"line 1: invalid character 'h'":                              []byte("hello"),
+		"it ends in the middle, after 0 bytes":                       nil,
+		"saved by cg 9.0 in schema version 7":                        []byte(`{"meta": {"schema_version": "7", "cg_version": "9.0"}}`),
+		"totals.n_tasks: a text stands where a whole number belongs": bytes.Replace(whole, []byte(`"n_tasks": 1`), []byte(`"n_tasks": "x"`), 1),
+		"\"-1\" is not an energy":                                    bytes.Replace(whole, []byte(`"energy_j": 22.000000`), []byte(`"energy_j": -1`), 1),
 	} {
 		if _, err := Read(b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

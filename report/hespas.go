@@ -19,8 +19,8 @@ import (
 
 func init() {
 	register(Format{
-		Name: "hespas", Title: "a CounterEventStream of HESPAS: samples, and where tasks begin and end; --from reads it",
-		Endings: []string{".hespas.json"}, Parts: true, Write: writeHespas, Read: readHespas,
+		Name: "hespas", Title: "a CounterEventStream of HESPAS: samples, and where tasks and, from an event log, calls begin and end; --from reads it",
+		Endings: []string{".hespas.json"}, Parts: true, Time: true, Write: writeHespas, Read: readHespas,
 	})
 }
 
@@ -58,12 +58,19 @@ const (
 	eventSample = "sample"
 	eventEnter  = "enter:"
 	eventExit   = "exit:"
+	// A call of a function of the program on a thread; read back they are left out.
+	eventCall   = "call:"
+	eventReturn = "return:"
 )
 
 // writeHespas writes the events in the order of their times, in the spelling of
 // Python's json: ASCII, with spaces behind commas and colons.
-func writeHespas(w io.Writer, runs []*Run, _ Options) error {
+func writeHespas(w io.Writer, runs []*Run, o Options) error {
 	r := runs[0]
+	calls, err := r.timeline(o)
+	if err != nil {
+		return err
+	}
 	type event struct {
 		at    int64
 		class int // breaks ties, so that tasks that follow each other do not overlap
@@ -101,6 +108,24 @@ func writeHespas(w io.Writer, runs []*Run, _ Options) error {
 			return err
 		}
 	}
+	left := "functions, call paths and the ledger: they are sums and no events"
+	if calls != nil {
+		left = "call paths and the ledger: they are sums and no events; of the calls there are " + calls.note
+		for i, s := range calls.slices {
+			name := calls.name(s)
+			m := map[string]any{"call": i, "pid": s.Thread.PID, "tid": s.Thread.TID}
+			if err := add(eventCall+name, int64(s.From), 2, m); err != nil {
+				return err
+			}
+			class := 1
+			if s.Lasted() == 0 {
+				class = 3
+			}
+			if err := add(eventReturn+name, int64(s.To), class, map[string]int{"call": i}); err != nil {
+				return err
+			}
+		}
+	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.class, b.class)) })
 
 	version := "0.0.1"
@@ -108,9 +133,8 @@ func writeHespas(w io.Writer, runs []*Run, _ Options) error {
 	for _, e := range events {
 		f.Events = append(f.Events, e.event)
 	}
-	var err error
 	f.Metadata, err = json.Marshal(counterMetadata{
-		Clock: "CLOCK_MONOTONIC", Left: "functions, call paths and the ledger: they are sums and no events",
+		Clock: "CLOCK_MONOTONIC", Left: left,
 		Meta: &r.Meta, Totals: &r.Totals, Process: r.Process, Warnings: r.Warnings,
 	})
 	if err != nil {
@@ -234,6 +258,7 @@ func readHespas(b []byte) (*Run, error) {
 	}
 	var tasks, inside []*open
 	left := 0
+	ours := m.Meta != nil && m.Totals != nil
 	for _, ev := range events {
 		e := f.Events[ev.n]
 		var id struct {
@@ -287,6 +312,7 @@ func readHespas(b []byte) (*Run, error) {
 			if o.task.DurationS == 0 {
 				o.task.DurationS = float64(o.task.lasted()) * 1e-9
 			}
+		case ours && (strings.HasPrefix(name, eventCall) || strings.HasPrefix(name, eventReturn)):
 		default:
 			left++
 		}
@@ -310,7 +336,7 @@ func readHespas(b []byte) (*Run, error) {
 	if left > 0 {
 		r.Warn("hespas-events", fmt.Sprintf("%d of %d events are no samples and no tasks that begin and end, and are left out", left, len(events)))
 	}
-	if m.Meta != nil && m.Totals != nil {
+	if ours {
 		r.Meta, r.Totals = *m.Meta, *m.Totals
 		return r, nil
 	}

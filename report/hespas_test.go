@@ -120,7 +120,7 @@ func TestHespasOfOthers(t *testing.T) {
 	good := event("enter:a", "1", "ns")
 	for want, b := range map[string][]byte{
 		"it ends in the middle":                                  stream(good)[:60],
-		"line 1: json: cannot unmarshal number":                  []byte(`{"version": 1, "metadata": {}, "events": []}`),
+		"line 1: version: a number stands where a text belongs":  []byte(`{"version": 1, "metadata": {}, "events": []}`),
 		"it has no version":                                      []byte(`{"metadata": {}, "events": []}`),
 		`version "1.0" is not three numbers`:                     []byte(`{"version": "1.0", "metadata": {}, "events": []}`),
 		"it has no object metadata":                              []byte(`{"version": "0.0.1", "metadata": [], "events": []}`),

@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"cg/docs"
-	"cg/nemb"
 )
 
 //go:generate html/uplot.sh
@@ -26,14 +25,14 @@ var page embed.FS
 // The parts of the page, in their order. uPlot (MIT, html/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
-	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "head.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "page.js"}
+	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "head.js", "lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "page.js"}
 	pageStyles  = []string{"uplot/uPlot.min.css", "page.css"}
 )
 
 func init() {
 	register(Format{
 		Name: "html", Title: "a page for a browser, in one file that needs no network", Endings: []string{".html", ".htm"},
-		Several: true, Picture: true, Write: writeHTML,
+		Several: true, Picture: true, Time: true, Write: writeHTML,
 	})
 }
 
@@ -66,7 +65,7 @@ func writeHTML(w io.Writer, runs []*Run, o Options) error {
 		return err
 	}
 	var plain bytes.Buffer
-	if err := writeText(&plain, runs, Options{Terminal: Terminal{Width: 100, Verbose: true}, Names: o.Names}); err != nil {
+	if err := writeText(&plain, runs, Options{Terminal: Terminal{Width: 100, Verbose: plainWhole(runs)}, Names: o.Names}); err != nil {
 		return err
 	}
 	return t.Execute(w, map[string]any{
@@ -75,6 +74,16 @@ func writeHTML(w io.Writer, runs []*Run, o Options) error {
 		"Style": template.CSS(style), "Script": template.JS(script), "Data": template.JS(data),
 		"Text": plain.String(), "Licence": string(licence),
 	})
+}
+
+// plainWhole reports whether the text for a browser without scripts has every
+// function: the thousandth is of no use to anybody.
+func plainWhole(runs []*Run) bool {
+	n := 0
+	for _, r := range runs {
+		n += len(r.Functions) + len(r.Tasks) + len(r.Skipped)
+	}
+	return n <= 1000
 }
 
 func pageTitles(runs []*Run, o Options) []string {
@@ -104,94 +113,6 @@ func policyHash(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// pageRun is a run whose long lists stand in columns: a third of the bytes.
-type pageRun struct {
-	*Run
-	Paths   pagePaths   `json:"paths"`
-	Samples pageSamples `json:"samples"`
-}
-
-type pagePaths struct {
-	Parent  []int          `json:"parent"`
-	Site    []uint32       `json:"site"`
-	Task    map[int]string `json:"task"` // by path
-	Calls   []uint64       `json:"calls"`
-	Micro   []uint64       `json:"self_uj"` // null where no energy is known
-	SelfUs  []int64        `json:"self_us"`
-	CPUUs   []int64        `json:"cpu_us"`
-	Program string         `json:"program"`
-}
-
-type pageSamples struct {
-	StartNs int64                 `json:"start_ns"`
-	TUs     []int64               `json:"t_us"`
-	Domains map[string]pageDomain `json:"domains"`
-	Program []int64               `json:"program_us"`
-	Own     []int64               `json:"own_us"`
-	Other   []int64               `json:"other_us"`
-}
-
-type pageDomain struct {
-	UJ []uint64   `json:"uj"`
-	W  []*float64 `json:"w"`
-}
-
-func micros(s float64) int64 { return int64(s*1e6 + 0.5) }
-
-// orEmpty is a list that is [] in JSON, and not null, when there is none.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-func pageRunOf(r *Run) pageRun {
-	whole := *r
-	whole.Tasks, whole.Functions, whole.Sites = orEmpty(r.Tasks), orEmpty(r.Functions), orEmpty(r.Sites)
-	whole.Ledger, whole.Skipped, whole.Warnings = orEmpty(r.Ledger), orEmpty(r.Skipped), orEmpty(r.Warnings)
-	whole.Meta.Argv = orEmpty(r.Meta.Argv)
-	if r.Meta.DomainTopology == nil {
-		whole.Meta.DomainTopology = map[string]Topology{}
-	}
-	if r.Totals.Kind == "" {
-		whole.Totals.Kind = nemb.Unavailable
-	}
-	out := pageRun{Run: &whole}
-	p := &out.Paths
-	p.Program, p.Task = r.program(), map[int]string{}
-	p.Parent, p.Site, p.Calls, p.SelfUs, p.CPUUs = []int{}, []uint32{}, []uint64{}, []int64{}, []int64{}
-	for i, path := range r.Paths {
-		p.Parent, p.Site, p.Calls = append(p.Parent, path.Parent), append(p.Site, path.Site), append(p.Calls, path.Calls)
-		p.SelfUs, p.CPUUs = append(p.SelfUs, micros(path.SelfTimeS)), append(p.CPUUs, micros(path.CPUTimeS))
-		if path.SelfEnergyJ != nil {
-			p.Micro = append(p.Micro, uint64(*path.SelfEnergyJ))
-		}
-		if path.Task != "" {
-			p.Task[i] = path.Task
-		}
-	}
-	s := &out.Samples
-	s.Domains, s.TUs, s.Program, s.Own, s.Other = map[string]pageDomain{}, []int64{}, []int64{}, []int64{}, []int64{}
-	for i, sample := range r.Samples {
-		if i == 0 {
-			s.StartNs = sample.TNs
-		}
-		s.TUs = append(s.TUs, (sample.TNs-s.StartNs)/1000)
-		s.Program, s.Own, s.Other = append(s.Program, micros(sample.ProgramCPUS)), append(s.Own, micros(sample.OwnCPUS)), append(s.Other, micros(sample.OtherCPUS))
-		for id, e := range sample.DomainJ {
-			d := s.Domains[id]
-			var power *float64
-			if w, ok := sample.DomainW[id]; ok {
-				power = &w
-			}
-			d.UJ, d.W = append(d.UJ, uint64(e)), append(d.W, power)
-			s.Domains[id] = d
-		}
-	}
-	return out
-}
-
 // pageSource is a file of a program, or why it is not there.
 type pageSource struct {
 	Text string `json:"text"`
@@ -215,9 +136,19 @@ func pageData(runs []*Run, o Options) ([]byte, error) {
 		Problems []string              `json:"problems"`
 		Advice   map[string]string     `json:"advice"` // by slug of a warning
 		Sources  map[string]pageSource `json:"sources"`
+		// Comparison is of the first and the last run; null for one run, and for one
+		// that is held against itself.
+		Comparison *pageComparison `json:"comparison"`
 	}{Names: pageTitles(runs, o), Problems: append([]string{}, comparable(runs)...), Advice: map[string]string{}}
 	for _, r := range runs {
-		d.Runs = append(d.Runs, pageRunOf(r))
+		p := pageRunOf(r, o.Source != nil)
+		if len(runs) == 1 {
+			var err error
+			if p.Timeline, err = pageTimelineOf(r, p.Samples.StartNs, o); err != nil {
+				return nil, err
+			}
+		}
+		d.Runs = append(d.Runs, p)
 		for _, w := range r.Warnings {
 			if advice := docs.Advice(w.Slug); advice != "" {
 				d.Advice[w.Slug] = advice
@@ -227,6 +158,7 @@ func pageData(runs []*Run, o Options) ([]byte, error) {
 	if o.Source != nil {
 		d.Sources = pageSources(runs, o)
 	}
+	d.Comparison = pageComparisonOf(runs, d.Names)
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(true)
 	err := e.Encode(d)

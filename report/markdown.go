@@ -63,6 +63,12 @@ func (m *markdown) single(r *Run, o Options) {
 	m.row("program", mark+energy(t.ProgramEnergyJ), span(t.ProgramEnergyLoJ, t.ProgramEnergyHiJ), kind)
 	m.row("machine", mark+energy(t.EnergyJ), span(t.LoJ, t.HiJ), kind)
 	m.line("\n%s, %s on average, exit status %d. Source: %s\n", seconds(t.WallDurationS), watts(t.AvgPowerW), r.Process.ExitStatus, escape.Replace(t.Source))
+	if r.Baseline != nil {
+		m.line("Baseline: %s\n", escape.Replace(r.Baseline.line()))
+	}
+	if t.Noise != nil {
+		m.line("Noise: %s\n", escape.Replace(t.Noise.line(mark)))
+	}
 	shown := len(r.Functions)
 	if !o.Verbose {
 		shown = min(shown, rows)
@@ -96,7 +102,11 @@ func (m *markdown) single(r *Run, o Options) {
 	if len(r.Ledger) > 0 {
 		m.head("of the machine's energy", "", "share")
 		for _, l := range r.Ledger {
-			m.row(escape.Replace(l.Name), mark+energy(&l.EnergyJ), fmt.Sprintf("%.1f %%", l.SharePercent))
+			what := l.Name
+			if l.Source != "" {
+				what += " (" + l.Source + ")"
+			}
+			m.row(escape.Replace(what), mark+energy(&l.EnergyJ), fmt.Sprintf("%.1f %%", l.SharePercent))
 		}
 		m.line("")
 	}

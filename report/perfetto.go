@@ -1,18 +1,21 @@
 package report
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+
+	"cg/checkpoint"
 )
 
 func init() {
 	register(Format{
-		Name: "perfetto", Title: "a trace for ui.perfetto.dev: power, processors in use and tasks over time",
-		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Write: writePerfetto,
+		Name: "perfetto", Title: "a trace for ui.perfetto.dev: power, processors in use, tasks and, from an event log, calls over time",
+		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Time: true, Write: writePerfetto,
 	})
 }
 
@@ -22,6 +25,28 @@ type traceFile struct {
 	Unit   string            `json:"displayTimeUnit"`
 	Other  map[string]string `json:"otherData"`
 	Events []traceEvent      `json:"traceEvents"`
+}
+
+// write writes a file, event by event.
+func (f traceFile) write(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	other, err := json.Marshal(f.Other)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, `{"displayTimeUnit":%q,"otherData":%s,"traceEvents":[`, f.Unit, other)
+	for i, e := range f.Events {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		b.Write(line)
+	}
+	b.WriteString("]}\n")
+	return b.Flush()
 }
 
 type traceEvent struct {
@@ -46,20 +71,29 @@ func (m traceTime) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%s%d.%03d", sign, m/1000, m%1000), nil
 }
 
-// noCalls says in files that show time why functions are not in them.
-const noCalls = "call paths are sums and have no place in time: no log of calls is kept; pprof, speedscope and collapsed show them"
-
 // writePerfetto writes a counter for the power of each domain and for the
-// processors in use, and tasks as slices. Time is CLOCK_MONOTONIC.
-func writePerfetto(w io.Writer, runs []*Run, _ Options) error {
+// processors in use, tasks as slices and, from an event log, the calls of each thread
+// and what state it was in. Time is CLOCK_MONOTONIC.
+func writePerfetto(w io.Writer, runs []*Run, o Options) error {
 	r := runs[0]
 	pid := max(r.Meta.PID, 1) // 0 is the idle task
+	calls, err := r.timeline(o)
+	if err != nil {
+		return err
+	}
 	f := traceFile{Unit: "ms", Events: []traceEvent{}, Other: map[string]string{
 		"exporter": r.Meta.Tool + " " + r.Meta.CgVersion, "run": r.Meta.RunID, "clock": "CLOCK_MONOTONIC",
 		"energies": string(r.Totals.Kind), "source": r.Totals.Source, "functions": noCalls,
 	}}
 	metadata := func(name string, tid int, key string, value any) {
 		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid, Args: map[string]any{key: value}})
+	}
+	free := pid // the first number that no thread has
+	if calls != nil {
+		f.Other["functions"] = calls.note
+		for _, th := range calls.threads() {
+			free = max(free, int(th.TID)+1)
+		}
 	}
 	metadata("process_name", 0, "name", r.program())
 	metadata("process_labels", 0, "labels", "energies are "+string(r.Totals.Kind))
@@ -94,7 +128,7 @@ func writePerfetto(w io.Writer, runs []*Run, _ Options) error {
 		if lane > 0 {
 			name = fmt.Sprintf("tasks, beside others (%d)", lane)
 		}
-		tid := pid + lane
+		tid := free + lane
 		metadata("thread_name", tid, "name", name)
 		metadata("thread_sort_index", tid, "sort_index", lane)
 		for _, t := range tasks {
@@ -102,7 +136,53 @@ func writePerfetto(w io.Writer, runs []*Run, _ Options) error {
 			f.Events = append(f.Events, traceEvent{Name: t.Name, Phase: "X", PID: pid, TID: tid, At: &at, Long: &long, Args: t.facts()})
 		}
 	}
-	return json.NewEncoder(w).Encode(f)
+	if calls != nil {
+		f.threads(calls, pid, free+len(lanes(r.Tasks)))
+	}
+	return f.write(w)
+}
+
+// threads writes the calls of each thread as slices and, on a line of its own with a
+// number from free on, its states.
+func (f *traceFile) threads(calls *timeline, pid, free int) {
+	metadata := func(pid, tid int, name, key string, value any) {
+		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid, Args: map[string]any{key: value}})
+	}
+	slice := func(name string, pid, tid int, from, to checkpoint.Instant, args map[string]any) {
+		at, long := traceTime(from), traceTime(max(0, to-from))
+		f.Events = append(f.Events, traceEvent{Name: name, Phase: "X", PID: pid, TID: tid, At: &at, Long: &long, Args: args})
+	}
+	places := map[checkpoint.SiteID]map[string]any{} // shared by all slices of a site
+	place := func(site checkpoint.SiteID) map[string]any {
+		m := places[site]
+		if m == nil {
+			m = map[string]any{}
+			if at := calls.names[site]; at.file != "" {
+				m["source"] = fmt.Sprintf("%s:%d", at.file, at.line)
+			}
+			places[site] = m
+		}
+		return m
+	}
+	named := map[int]bool{pid: true}
+	for _, th := range calls.threads() {
+		p, tid := int(th.PID), int(th.TID)
+		if !named[p] {
+			named[p] = true
+			metadata(p, 0, "process_name", "name", fmt.Sprintf("process %d of the program", p))
+		}
+		metadata(p, tid, "thread_name", "name", fmt.Sprintf("thread %d", tid))
+		if states := calls.states(th); len(states) > 0 {
+			metadata(p, free, "thread_name", "name", fmt.Sprintf("thread %d, state by its processor time", tid))
+			for _, s := range states {
+				slice(s.name, p, free, s.from, s.to, map[string]any{"processor": millionths(s.share)})
+			}
+			free++
+		}
+	}
+	for _, s := range calls.slices {
+		slice(calls.name(s), int(s.Thread.PID), int(s.Thread.TID), s.From, s.To, place(s.Site))
+	}
 }
 
 func millionths(v float64) float64 { return math.Round(v*1e6) / 1e6 }

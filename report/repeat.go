@@ -22,6 +22,7 @@ type Repeated struct {
 	Command
 	Commands []Command `json:"commands,omitempty"`
 	Warnings []Warning `json:"warnings"`
+	Baseline *Baseline `json:"baseline,omitempty"`
 }
 
 // Command is one command's measurements and what they come to. Means, spreads
@@ -350,6 +351,9 @@ func (r *Repeated) Text(t Terminal) string {
 			}
 		}
 		p.line("")
+	}
+	if r.Baseline != nil {
+		p.note(dim, "baseline", r.Baseline.line())
 	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)

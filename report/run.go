@@ -8,12 +8,15 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +33,12 @@ type Joules nemb.Energy
 
 // MarshalJSON writes joules.
 func (j Joules) MarshalJSON() ([]byte, error) {
-	return []byte(fmt.Sprintf("%d.%06d", j/1e6, j%1e6)), nil
+	b := strconv.AppendUint(make([]byte, 0, 20), uint64(j/1e6), 10)
+	b = append(b, '.')
+	// The digits of a million and so many microjoules, without the one in front.
+	at := len(b)
+	b = strconv.AppendUint(b, uint64(1e6+j%1e6), 10)
+	return append(b[:at], b[at+1:]...), nil
 }
 
 // UnmarshalJSON reads joules.
@@ -69,8 +77,10 @@ type Run struct {
 	Process   Process    `json:"process"`
 	Sampler   Sampler    `json:"sampler"`
 	Channel   Channel    `json:"channel"`
+	Events    *EventLog  `json:"event_log,omitempty"`
 	Skipped   []Skip     `json:"skipped"`
 	Warnings  []Warning  `json:"warnings"`
+	Baseline  *Baseline  `json:"baseline,omitempty"`
 	// SHA256 is the digest of this run's JSON without spaces and with "" here:
 	// it tells whether the file is as it was written.
 	SHA256 string `json:"sha256"`
@@ -78,6 +88,8 @@ type Run struct {
 	started time.Time
 	// parts names the format of a file that told tasks and samples and nothing else.
 	parts string
+	// unknownSites counts the costs of sites that do not exist.
+	unknownSites int
 }
 
 // Meta identifies the run and its surroundings.
@@ -144,6 +156,7 @@ type Task struct {
 	// failed, error or skipped, the worst of Runs runs.
 	Status string `json:"status,omitempty"`
 	Runs   int    `json:"runs,omitempty"`
+	Noise  *Noise `json:"noise,omitempty"`
 	Provenance
 }
 
@@ -167,7 +180,9 @@ type Totals struct {
 	DomainsPowerW        map[string]float64 `json:"domains_power_w"`
 	SampleIntervalMs     float64            `json:"sample_interval_ms"`
 	WorstWithinTaskCVPct *float64           `json:"worst_within_task_power_cv_percent"`
-	NoiseWarnings        []string           `json:"noise_warnings"`
+	NoiseWarnings        []NoiseWarning     `json:"noise_warnings"`
+	Noise                *Noise             `json:"noise,omitempty"`
+	NoiseLimits          *NoiseLimits       `json:"noise_limits,omitempty"`
 }
 
 // Function is what one function used. Self is without what it called,
@@ -229,7 +244,10 @@ type Site struct {
 	EndLine  int    `json:"end_line"`
 	Kind     string `json:"kind"`
 	Language string `json:"language"`
-	Calls    uint64 `json:"calls"`
+	// TextID is a digest of the source text, without the function's own name; none
+	// for a site that was not called and where the text could not be read.
+	TextID string `json:"text_id,omitempty"`
+	Calls  uint64 `json:"calls"`
 }
 
 // Path is a call path: a site that was called from another path. The self
@@ -255,6 +273,8 @@ type Line struct {
 	EnergyJ      Joules            `json:"energy_j"`
 	SharePercent float64           `json:"share_percent"`
 	Domains      map[string]Joules `json:"domains"`
+	// Source is baseline for the idle line of a power that was measured before.
+	Source string `json:"source,omitempty"`
 }
 
 // Process is how the program ended and what it used.
@@ -308,6 +328,17 @@ type Channel struct {
 	Unwound   uint64 `json:"unwound"`
 	OpenAtEnd uint64 `json:"open_at_end"`
 	Backwards uint64 `json:"backwards"`
+	// Cost is what the checkpoints took from the program, where its runtime has
+	// measured it. It is in the ledger's line of their own, and in no function.
+	Cost *CheckpointCost `json:"cost,omitempty"`
+}
+
+// CheckpointCost is the time and energy of checkpoints.
+type CheckpointCost struct {
+	EventNs  float64 `json:"event_ns"` // the mean of one
+	TimeS    float64 `json:"time_s"`   // of their threads
+	CPUTimeS float64 `json:"cpu_time_s"`
+	EnergyJ  *Joules `json:"energy_j"`
 }
 
 // Skip is a file that ran without checkpoints.
@@ -325,59 +356,60 @@ type Warning struct {
 
 // JSON encodes a run, with its digest.
 func (r *Run) JSON(pretty bool) ([]byte, error) {
-	digest, err := r.digest()
+	b, digest, err := r.sealed()
 	if err != nil {
 		return nil, err
 	}
 	r.SHA256 = digest
-	return r.encode(pretty)
+	at := bytes.LastIndex(b, []byte(unsealed))
+	b = slices.Insert(b, at+len(unsealed)-len(`"}`), []byte(digest)...)
+	if !pretty {
+		return append(b, '\n'), nil
+	}
+	var out bytes.Buffer
+	out.Grow(len(b) + len(b)/2)
+	if err := json.Indent(&out, b, "", "  "); err != nil {
+		return nil, err
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
 }
 
-func (r *Run) encode(pretty bool) ([]byte, error) {
+// unsealed is how a run ends whose digest is not in it yet.
+const unsealed = `"sha256":""}`
+
+// sealed is the JSON of a run without spaces and without its digest, and the
+// digest.
+func (r *Run) sealed() ([]byte, string, error) {
+	plain := *r
+	plain.SHA256 = ""
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if pretty {
-		e.SetIndent("", "  ")
+	if err := e.Encode(plain); err != nil {
+		return nil, "", err
 	}
-	err := e.Encode(r)
-	return b.Bytes(), err
+	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	sum := sha256.Sum256(text)
+	return text, hex.EncodeToString(sum[:]), nil
 }
 
 // digest is what SHA256 is to be.
 func (r *Run) digest() (string, error) {
-	plain := *r
-	plain.SHA256 = ""
-	b, err := plain.encode(false)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(bytes.TrimSuffix(b, []byte("\n")))
-	return hex.EncodeToString(sum[:]), nil
+	_, digest, err := r.sealed()
+	return digest, err
 }
 
 // Read decodes a run and refuses what is none, or is of another schema.
 func Read(b []byte) (*Run, error) {
-	var head struct {
-		Meta *struct {
-			SchemaVersion *string `json:"schema_version"`
-			CgVersion     string  `json:"cg_version"`
-		} `json:"meta"`
-		Events []struct {
-			Name *string `json:"event_name"`
-		} `json:"events"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("not a saved run: %w", located(b, err))
-	}
-	if head.Meta == nil && len(head.Events) > 0 && head.Events[0].Name != nil {
-		return nil, errors.New("not a saved run: it is a CounterEventStream of HESPAS: use --from hespas")
-	}
-	if head.Meta == nil || head.Meta.SchemaVersion == nil {
-		return nil, errors.New("not a saved run: it has no meta.schema_version")
-	}
-	if v := *head.Meta.SchemaVersion; v != SchemaVersion {
-		return nil, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: use that cg, or a newer one", head.Meta.CgVersion, v, SchemaVersion)
+	head, err := headOf(b)
+	switch {
+	case err != nil:
+		return nil, err
+	case head.holds["measurements"] || head.holds["command"]:
+		return nil, errors.New("not a run of cg measure: it is what cg run saved, which cg compare reads (cg run --export-markdown and --export-csv write tables)")
+	case head.holds["comparison"]:
+		return nil, errors.New("not a saved run: it is what cg compare wrote")
 	}
 	r := &Run{}
 	if err := json.Unmarshal(b, r); err != nil {
@@ -406,11 +438,39 @@ func located(b []byte, err error) error {
 		}
 	case errors.As(err, &wrong):
 		at = wrong.Offset
+		// Parts of a struct that stand in another have its name on the way.
+		way := slices.DeleteFunc(strings.Split(wrong.Field, "."), func(s string) bool { return s == "" || s != strings.ToLower(s) })
+		field := cmp.Or(strings.Join(way, "."), "the whole")
+		err = fmt.Errorf("%s: %s stands where %s belongs", field, jsonWords[strings.Fields(wrong.Value + " ?")[0]], jsonKind(wrong.Type))
 	default:
 		return err
 	}
 	at = min(at, int64(len(b)))
 	return fmt.Errorf("line %d: %w", 1+bytes.Count(b[:at], []byte("\n")), err)
+}
+
+// jsonWords are the kinds of values as encoding/json calls them, for people.
+var jsonWords = map[string]string{"string": "a text", "number": "a number", "object": "an object", "array": "a list", "bool": "true or false", "?": "something else"}
+
+// jsonKind is what a Go type is in JSON.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return jsonKind(t.Elem())
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number from 0 on"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	}
+	return "a number"
 }
 
 func decimal(j Joules) string {

@@ -33,6 +33,14 @@ func RepeatedSchema() map[string]any {
 	return s
 }
 
+// ComparisonSchema is that of a comparison: docs/comparison.schema.json.
+func ComparisonSchema() map[string]any {
+	s := schemaOf(reflect.TypeFor[Comparison]())
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "Saved runs compared by cg, schema version " + SchemaVersion
+	return s
+}
+
 // Validate holds a text against the schema. The error names the first field
 // that differs.
 func Validate(b []byte) error {
@@ -81,6 +89,8 @@ func schemaOf(t reflect.Type) map[string]any {
 	switch {
 	case t == reflect.TypeFor[Joules]():
 		return map[string]any{"type": "number", "minimum": 0}
+	case t == reflect.TypeFor[Verdict]():
+		return map[string]any{"enum": []Verdict{Higher, Lower, Within, NoneShown, NotComparable}}
 	case t == reflect.TypeFor[nemb.Method]():
 		return map[string]any{"enum": []nemb.Method{nemb.Measured, nemb.Derived, nemb.Estimated, nemb.Unavailable}}
 	}
@@ -96,6 +106,9 @@ func schemaOf(t reflect.Type) map[string]any {
 				f := t.Field(i)
 				if f.Anonymous {
 					fields(f.Type)
+					continue
+				}
+				if !f.IsExported() {
 					continue
 				}
 				name, options, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mattn/go-runewidth"
 
@@ -86,9 +87,31 @@ func (p *printer) headline(r *Run) {
 		cpu = "?"
 	}
 	p.line("Time     %s   Power  %s   CPU  %s", seconds(t.DurationS), power, cpu)
+	if how := r.Process.ended(); how != "" {
+		p.line("Ended    %s", p.paint(yellow, how))
+	}
+	if t.Noise != nil {
+		p.line("Noise    %s", p.paint(dim, t.Noise.line(r.mark())))
+	}
+	if r.Baseline != nil {
+		p.line("Baseline %s", p.paint(dim, r.Baseline.line()))
+	}
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
+}
+
+// ended says how a program ended that did not end well, "" for one that did.
+func (p Process) ended() string {
+	switch {
+	case p.TimedOut:
+		return fmt.Sprintf("by --timeout, with status %d", p.ExitStatus)
+	case p.Signal != nil:
+		return fmt.Sprintf("by signal %s, with status %d", *p.Signal, p.ExitStatus)
+	case p.ExitStatus != 0:
+		return fmt.Sprintf("with status %d", p.ExitStatus)
+	}
+	return ""
 }
 
 // kind says in words and colour whether a figure was measured.
@@ -234,8 +257,11 @@ func (p *printer) ledger(r *Run) {
 		if l.EnergyJ == 0 && !always[l.Name] && !p.Verbose {
 			continue
 		}
-		e := l.EnergyJ
-		p.line("%s  %s  %s", pad(l.Name, width), left(mark+energy(&e), 10), left(fmt.Sprintf("%.1f %%", l.SharePercent), 7))
+		e, source := l.EnergyJ, ""
+		if l.Source != "" {
+			source = "  (" + l.Source + ")"
+		}
+		p.line("%s  %s  %s%s", pad(l.Name, width), left(mark+energy(&e), 10), left(fmt.Sprintf("%.1f %%", l.SharePercent), 7), source)
 	}
 	if r.Totals.EnergyJ != nil {
 		p.line("%s  %s  %s", pad("total", width), left(mark+energy(r.Totals.EnergyJ), 10), left("100 %", 7))
@@ -260,6 +286,13 @@ func (p *printer) notes(r *Run) {
 			text += ", " + r.mark() + energy(s.EnergyJ)
 		}
 		p.note(dim, "sampler", text)
+	}
+	if c := r.Channel.Cost; c != nil {
+		text := fmt.Sprintf("%s events of %s each took %s from the program", count(r.Channel.Events), seconds(c.EventNs*1e-9), seconds(c.TimeS))
+		if c.EnergyJ != nil {
+			text += " and " + r.mark() + energy(c.EnergyJ)
+		}
+		p.note(dim, "checkpoints", text+", which is in no function")
 	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)
@@ -324,6 +357,7 @@ func (f Function) perCall() string {
 
 // note wraps a message at the width of the terminal.
 func (p *printer) note(style, slug, message string) {
+	message = tame(strings.Join(strings.Fields(message), " "))
 	head := slug + ": "
 	width := max(p.Width, 40)
 	at, out := len(head), p.paint(style, head)
@@ -342,15 +376,27 @@ func (p *printer) note(style, slug, message string) {
 }
 
 func (p *printer) cut(s string, width int) string {
-	return runewidth.Truncate(s, max(width, 12), "…")
+	return runewidth.Truncate(tame(s), max(width, 12), "…")
 }
 
 // shorten keeps the end of a qualified name, which tells more.
 func shorten(s string, width int) string {
+	s = tame(s)
 	if n := runewidth.StringWidth(s); n > width {
 		return runewidth.TruncateLeft(s, n-width+1, "…")
 	}
 	return s
+}
+
+// tame takes from a name what a terminal would obey: control characters, line
+// ends among them.
+func tame(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 func pad(s string, width int) string  { return runewidth.FillRight(s, width) }

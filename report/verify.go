@@ -19,6 +19,8 @@ func (r *Run) Check() []string {
 	c.paths(r)
 	c.tasks(r)
 	c.samples(r)
+	c.noise(r)
+	c.baseline(r)
 	if digest, err := r.digest(); r.SHA256 != "" && (err != nil || digest != r.SHA256) {
 		c.fault("sha256", "the file is not as it was written: its digest is %s, not %s", digest, r.SHA256)
 	}
@@ -114,7 +116,7 @@ func (c *check) ledger(r *Run) {
 	domains := map[string]Joules{}
 	for i, l := range r.Ledger {
 		sum += l.EnergyJ
-		if !slices.Contains([]string{LineOther, LineIdle, LineOwn, LineUnattributed}, l.Name) {
+		if !slices.Contains([]string{LineOther, LineIdle, LineOwn, LineCheckpoints, LineUnattributed}, l.Name) {
 			program += l.EnergyJ
 		}
 		for id, e := range l.Domains {
@@ -128,11 +130,28 @@ func (c *check) ledger(r *Run) {
 		}
 	}
 	c.sum("totals.energy_j", "the lines of the ledger", *r.Totals.EnergyJ, sum)
+	c.checkpoints(r)
 	for _, id := range slices.Sorted(maps.Keys(r.Totals.Domains)) {
 		c.sum("totals.domains."+id, "the lines of the ledger", r.Totals.Domains[id], domains[id])
 	}
 	if r.Totals.ProgramEnergyJ != nil {
 		c.sum("totals.program_energy_j", "its lines of the ledger", *r.Totals.ProgramEnergyJ, program)
+	}
+}
+
+// checkpoints holds what the checkpoints cost against their line.
+func (c *check) checkpoints(r *Run) {
+	i := slices.IndexFunc(r.Ledger, func(l Line) bool { return l.Name == LineCheckpoints })
+	cost := r.Channel.Cost
+	switch {
+	case i < 0 && cost == nil:
+	case i < 0 || cost == nil || cost.EnergyJ == nil:
+		c.fault("channel.cost", "it and the ledger's line of checkpoints are known together or not at all")
+	default:
+		c.sum("channel.cost.energy_j", "the ledger's line of checkpoints", *cost.EnergyJ, r.Ledger[i].EnergyJ)
+		if want := cost.TimeS * 1e9; math.Abs(cost.EventNs*float64(r.Channel.Events)-want) > 1e-6*want+1 {
+			c.fault("channel.cost.event_ns", "%g, but time by event is %g", cost.EventNs, want/float64(r.Channel.Events))
+		}
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -58,7 +60,7 @@ func Golang(ctx context.Context, g GoToolchain, cache, scratch string) (GoOverla
 	if ctx.Err() != nil {
 		return GoOverlay{}, ctx.Err()
 	}
-	reason := fmt.Sprintf("%s does not take the checkpoints for its scheduler (%v); goroutines are told apart by their calls only", g.Version, err)
+	reason := fmt.Sprintf("%s (%v); goroutines are told apart by their calls only", goVerdict(err, "the scheduler of "+g.Version), err)
 	o, err = goPortable(g)
 	if err == nil {
 		err = goProbe(ctx, g, o, cache, scratch, goProbeMain)
@@ -82,7 +84,7 @@ func (o GoOverlay) WithTests(ctx context.Context, g GoToolchain, cache, scratch 
 		return o, "", ctx.Err()
 	}
 	if err != nil {
-		return o, fmt.Sprintf("the tests of %s do not take checkpoints (%v); they are not told apart", g.Version, err), nil
+		return o, fmt.Sprintf("%s (%v); tests are not told apart", goVerdict(err, "package testing of "+g.Version), err), nil
 	}
 	return all, "", nil
 }
@@ -265,11 +267,49 @@ func (in goInsert) within(body *ast.BlockStmt) (token.Pos, error) {
 	return 0, fmt.Errorf("%s: %s defers nothing", in.file, in.in)
 }
 
+// goRefusal is a toolchain's own answer: it will be the same the next time.
+type goRefusal struct{ text string }
+
+func (r goRefusal) Error() string { return r.text }
+
+// goVerdict says what a fault tells of what was probed.
+func goVerdict(err error, what string) string {
+	if errors.As(err, new(goPassing)) {
+		return what + " could not be tried with checkpoints this time"
+	}
+	return what + " does not take checkpoints"
+}
+
+// goPassing is a fault of the machine: a full disk, a process that was killed.
+type goPassing struct{ error }
+
+var (
+	goRefuses = regexp.MustCompile(`\.(go|s):\d+|relocation target|undefined|not defined|unresolved`)
+	goPasses  = regexp.MustCompile(`signal: |no space left|disk quota|cannot allocate memory|resource temporarily|too many open files|input/output error|read-only file system|permission denied`)
+)
+
+// goFault tells apart what a command says of the checkpoints and what happened to
+// the command. built says that it is the program that was built.
+func goFault(err error, output string, built bool) error {
+	text := fmt.Sprintf("%s: %s", err, firstProblem(output))
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return goPassing{errors.New(text)}
+	}
+	status, _ := exit.Sys().(syscall.WaitStatus)
+	ended := status.Signaled() && slices.Contains([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGXCPU}, status.Signal())
+	if ended || !built && (goPasses.MatchString(output) || !goRefuses.MatchString(output)) {
+		return goPassing{errors.New(text)}
+	}
+	return goRefusal{text}
+}
+
 // goProbe compiles, links and runs a program with the overlay. What is compiled
-// here is in the build cache when the user's program asks for it.
+// here is in the build cache when the user's program asks for it. What the
+// toolchain says is kept, a fault that passes is not.
 func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache, scratch, main string) error {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00", g.Version, g.Root, g.Arch, main)
+	fmt.Fprintf(h, "2\x00%s\x00%s\x00%s\x00%s\x00", g.Version, g.Root, g.Arch, main)
 	for _, name := range o.names() {
 		fmt.Fprintf(h, "%s\x00%d\x00", name, len(o.Files[name]))
 		h.Write(o.Files[name])
@@ -278,28 +318,32 @@ func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache, scratch, ma
 	if cache != "" {
 		if b, err := os.ReadFile(stamp); err == nil {
 			if len(b) > 0 {
-				return errors.New(string(b))
+				return goRefusal{string(b)}
 			}
 			return nil
 		}
 	}
 	dir, err := os.MkdirTemp(scratch, "golang-probe-")
 	if err != nil {
-		return err
+		return goPassing{err}
 	}
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	found := g.try(ctx, o, dir, main)
 	if ctx.Err() != nil {
-		return ctx.Err() // nothing is known of the toolchain
+		return goPassing{ctx.Err()} // nothing is known of the toolchain
 	}
-	if cache != "" && os.MkdirAll(cache, 0o700) == nil {
-		text := ""
-		if found != nil {
-			text = found.Error()
-		}
-		os.WriteFile(stamp, []byte(text), 0o600) // else it is tried again
+	if cache == "" || errors.As(found, new(goPassing)) || os.MkdirAll(cache, 0o700) != nil {
+		return found
+	}
+	text := ""
+	if found != nil {
+		text = found.Error()
+	}
+	part := stamp + fmt.Sprintf("-part-%d", os.Getpid())
+	if os.WriteFile(part, []byte(text), 0o600) != nil || os.Rename(part, stamp) != nil {
+		os.Remove(part) // it is tried again
 	}
 	return found
 }
@@ -359,7 +403,7 @@ func main() {
 func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir, main string) error {
 	replace, err := o.Write(g.Root, filepath.Join(dir, "overlay"))
 	if err != nil {
-		return err
+		return goPassing{err}
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -369,7 +413,7 @@ func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir, main string) err
 		"overlay.json": string(overlay), "go.mod": "module probe\n", "main.go": main,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			return err
+			return goPassing{err}
 		}
 	}
 	env := g.Env
@@ -377,21 +421,21 @@ func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir, main string) err
 		env = os.Environ()
 	}
 	env = append(slices.Clone(env), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local", "GOARCH="+g.Arch, "CG_CHANNEL=")
-	run := func(command string, args ...string) error {
+	run := func(built bool, command string, args ...string) error {
 		cmd := exec.CommandContext(ctx, command, args...)
 		cmd.Dir, cmd.Env = dir, env
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %s", err, firstProblem(out.String()))
+			return goFault(err, out.String(), built)
 		}
 		return nil
 	}
 	program := filepath.Join(dir, "probe")
-	if err := run(g.Command, "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "."); err != nil {
+	if err := run(false, g.Command, "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "."); err != nil {
 		return err
 	}
-	return run(program)
+	return run(true, program)
 }
 
 // firstProblem is the first line of a compiler's output that is no headline.
@@ -425,4 +469,29 @@ func goFamily(arch string) string {
 		return "mipsx"
 	}
 	return arch
+}
+
+// GolangAlone is the package of checkpoints for a tree that runs without cg: its
+// files by their path below the package's folder. path is its import path.
+func GolangAlone(path string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	take := func(folder string, wanted func(name string) bool, change func([]byte) []byte) error {
+		return walk(folder, func(name string, content []byte) error {
+			if wanted(name) {
+				out[name] = change(content)
+			}
+			return nil
+		})
+	}
+	err := take("golang/_alone", func(string) bool { return true }, func(b []byte) []byte {
+		return bytes.ReplaceAll(b, []byte("\t\"codegreen\"\n"), fmt.Appendf(nil, "\t%q\n", path))
+	})
+	if err == nil { // they know the goroutine
+		err = take("golang/_ring", func(name string) bool {
+			return strings.HasPrefix(name, "portable_") || strings.HasPrefix(name, "cycles")
+		}, func(b []byte) []byte {
+			return bytes.ReplaceAll(b, []byte("\npackage ring\n"), []byte("\npackage codegreen\n"))
+		})
+	}
+	return out, err
 }

@@ -179,6 +179,9 @@ func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...st
 			t.Errorf("%v: words of no strands", r.Thread)
 		}
 		o.threads[r.Thread] = true
+		if len(r.Words) > 0 && (r.Cost <= 0) != k.portable {
+			t.Errorf("%v: an event costs %g ticks", r.Thread, r.Cost)
+		}
 		if r.Image {
 			images[r.Thread.PID]++
 		}
@@ -421,6 +424,53 @@ func TestGoProbe(t *testing.T) {
 			_, err := goInsert{"proc.go", "execute", goJump, "x; "}.into([]byte(c.source))
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestGoProbeFaults: what the toolchain itself says of the checkpoints is kept, and
+// a fault that passes is not.
+func TestGoProbeFaults(t *testing.T) {
+	const works = "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && printf '#!/bin/sh\\n%s\\n' \"$RUN\" >$2 && chmod +x $2; shift; done\n"
+	for _, c := range []struct {
+		name, tool, run, want string
+		kept                  bool
+	}{
+		{"works", works, "exit 0", "", true},
+		{"compiler", "#!/bin/sh\necho '# runtime' >&2\necho '/go/src/runtime/proc.go:7:2: undefined: x' >&2\nexit 1\n", "", "proc.go:7:2: undefined: x", true},
+		{"linker", "#!/bin/sh\necho 'runtime.f: relocation target runtime.g not defined' >&2\nexit 1\n", "", "relocation target runtime.g not defined", true},
+		{"crash", works, "echo 'fatal error: schedule' >&2; exit 2", "fatal error: schedule", true},
+		{"segment", works, "kill -SEGV $$", "segmentation fault", true},
+		{"disk", "#!/bin/sh\necho '/go/src/runtime/proc.go:7:2: write /tmp/x.o: no space left on device' >&2\nexit 1\n", "", "no space left", false},
+		{"folder", "#!/bin/sh\necho 'go: creating work dir: permission denied' >&2\nexit 1\n", "", "permission denied", false},
+		{"compiler killed", "#!/bin/sh\necho 'go build runtime: /go/pkg/tool/compile: signal: killed' >&2\nexit 1\n", "", "signal: killed", false},
+		{"killed", "#!/bin/sh\nkill -9 $$\n", "", "signal: killed", false},
+		{"program killed", works, "kill -9 $$", "signal: killed", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cache, dir := t.TempDir(), t.TempDir()
+			tool := filepath.Join(dir, "go")
+			if err := os.WriteFile(tool, []byte(c.tool), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			g := GoToolchain{Command: tool, Root: dir, Version: "go1.26.0", Arch: "amd64", Env: append(os.Environ(), "RUN="+c.run)}
+			probe := func() string {
+				if err := goProbe(context.Background(), g, GoOverlay{}, cache, t.TempDir(), ""); err != nil {
+					return err.Error()
+				}
+				return ""
+			}
+			got := probe()
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Fatalf("%q, want %q", got, c.want)
+			}
+			g.Command = "/none"
+			if again := probe(); (again == got) != c.kept {
+				t.Errorf("afterwards %q", again)
+			}
+			if kept, err := os.ReadDir(cache); err != nil || (len(kept) == 1) != c.kept {
+				t.Errorf("%v, %v", kept, err)
 			}
 		})
 	}
@@ -893,4 +943,38 @@ func TestGoFallback(t *testing.T) {
 		t.Fatalf("%v, %q", err, o.Reason)
 	}
 	goSame(t, goKind{name: "386", portable: true, arch: "386", env: []string{"CGO_ENABLED=0"}})
+}
+
+// TestGolangAlone runs the tests of the package that a saved tree has, in Go. The other
+// architecture is compiled.
+func TestGolangAlone(t *testing.T) {
+	dir := t.TempDir()
+	files, err := GolangAlone("codegreen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files["alone_test.go"], err = os.ReadFile("testdata/golang/_alone/alone_test.go"); err != nil {
+		t.Fatal(err)
+	}
+	files["go.mod"] = []byte("module codegreen\n\ngo 1.25.0\n")
+	for name, content := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ env, args string }{
+		{"GOARCH=" + runtime.GOARCH, "test -count=1 ./..."},
+		{"GOARCH=" + runtime.GOARCH, "vet ./..."},
+		{"GOARCH=arm64", "build ./..."},
+	} {
+		cmd := exec.Command("go", strings.Fields(c.args)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CODEGREEN_REPORTER=", "GOWORK=off", "CGO_ENABLED=0", c.env)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s go %s: %v\n%s", c.env, c.args, err, out)
+		}
+	}
 }

@@ -232,6 +232,9 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 	last := map[checkpoint.Thread]checkpoint.Tick{}
 	fold := func(r checkpoint.Run) int {
 		o.pids[r.Thread.PID] = true
+		if len(r.Words) > 0 && r.Cost <= 0 {
+			t.Errorf("%v: it does not say what an event costs", r.Thread)
+		}
 		i, there := open[r.Thread]
 		if r.First || !there {
 			i = len(o.threads)

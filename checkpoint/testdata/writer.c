@@ -75,6 +75,7 @@ static void *calls(void *arg)
 int main(int argc, char **argv)
 {
 	int error = cg_open(argv[1]);
+	cg_calibrate(cg_event_alone, NULL);
 	if (!strcmp(argv[2], "open")) {
 		printf(error ? "refused %d\n" : "ok\n", error);
 		return 0;

@@ -92,7 +92,8 @@ type thread struct {
 	known   bool    // cpu has been read
 	credit  float64 // nanoseconds it was there and is not told to have used, yet
 	ended   bool
-	gone    bool // the kernel knows it no more
+	gone    bool            // the kernel knows it no more
+	cost    checkpoint.Tick // of an event
 	// In the open window, what it used is a guess for its sites alone.
 	sitesOnly bool
 	sites     []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
@@ -128,6 +129,7 @@ type Attributor struct {
 	batch   batch
 	spare   []*strand
 	demoted map[checkpoint.SiteID]bool
+	probe   int32                                 // the node of what checkpoints cost, 0 until there is one
 	met     map[checkpoint.SiteID]checkpoint.Tick // when a site was entered for the first time
 	at      checkpoint.Tick                       // of the word being folded, where it is on a new path
 
@@ -158,6 +160,7 @@ type Attributor struct {
 	rest    float64 // program time outside the followed threads, envelope
 	covered float64 // program time of the followed threads
 	books   []book
+	owed    []float64 // per domain: see base
 
 	// Of the open window, see parts.
 	sites     map[checkpoint.SiteID]sitePart
@@ -183,6 +186,9 @@ type Stats struct {
 	OpenAtEnd uint64 // frames open when their thread or the run ended
 	Threads   int
 	Merged    int // windows joined because a reading failed
+	// Disordered counts samples that were behind the one before them in time,
+	// energy or processor time, or did not tell of every domain.
+	Disordered int
 }
 
 // New prepares the attribution of energy from these domains, on a host of cpus
@@ -329,6 +335,7 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 		a.end(t, r.Last)
 		return 0
 	}
+	t.cost = checkpoint.Tick(r.Cost + .5)
 	at := checkpoint.Extend(r.Words[0]>>24, now)
 	if at < r.Start { // the reader was stopped for longer than 40 bits last
 		at = r.Start
@@ -339,6 +346,9 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 	t.gone = false
 	var taken int
 	if r.Strands {
+		if t.proc == nil { // its chunks before were of no strands
+			a.follow(t, r)
+		}
 		taken = a.keep(t, r.Words, at, until)
 	} else {
 		taken = a.fold(t, r.Words, at, until)
@@ -364,6 +374,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 	var backwards uint64
 	limited := a.MaxDepth > 0
 	long := a.longest
+	cost, over := uint64(t.cost), uint64(0)
 
 	for i, w := range words {
 		at := high | checkpoint.Tick(w>>24)
@@ -384,7 +395,14 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		if n.ticks == 0 {
 			a.touched = append(a.touched, top.node)
 		}
-		n.ticks += uint64(at - last)
+		// Of the time between two events one half of each is theirs.
+		d := uint64(at - last)
+		if d > cost {
+			n.ticks += d - cost
+			over += cost
+		} else {
+			over += d
+		}
 		last = at
 		site := checkpoint.SiteID(w) & (checkpoint.SiteLimit - 1)
 		kind := checkpoint.Kind(w >> 21 & 7)
@@ -397,6 +415,10 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			top.since = at
 			if n.childSite == site && n.child >= 0 {
 				top.node = n.child
+			} else if site == 0 { // no checkpoint writes it
+				top = stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+				continue
 			} else {
 				a.at = at
 				top.node = a.path(top.node, site)
@@ -435,15 +457,18 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			stack, top = t.stack, t.top
 			s := a.suspension(site)
 			s.open++
-			s.out += float64(at - a.origin)
+			s.out += a.since(at)
 		case checkpoint.Resume:
+			if site == 0 {
+				continue
+			}
 			stack = append(stack, top)
 			top = frame{never, a.path(top.node, site)}
 			nodes = a.nodes
 			a.resumed(site, at)
 		case checkpoint.Unwind:
 			t.stack, t.top = stack, top
-			if n.site != site && !a.unwindTo(t, site) {
+			if site != 0 && n.site != site && !a.unwindTo(t, site) {
 				t.push(frame{never, a.path(t.top.node, site)})
 				nodes = a.nodes
 				a.back(site, at)
@@ -457,6 +482,9 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		}
 	}
 	t.stack, t.top, t.last = stack, top, last
+	if over > 0 {
+		a.probed(t, over)
+	}
 	a.Stats.Events += uint64(taken)
 	a.Stats.Backwards += backwards
 	a.flush(t)
@@ -614,13 +642,13 @@ func (a *Attributor) suspension(site checkpoint.SiteID) *suspension {
 func (a *Attributor) resumed(site checkpoint.SiteID, at checkpoint.Tick) {
 	s := a.suspension(site)
 	s.open--
-	s.back += float64(at - a.origin)
+	s.back += a.since(at)
 }
 
 func (a *Attributor) back(site checkpoint.SiteID, at checkpoint.Tick) {
 	if s := a.waiting[site]; s != nil && s.open > 0 {
 		s.open--
-		s.back += float64(at - a.origin)
+		s.back += a.since(at)
 	}
 }
 

@@ -32,6 +32,7 @@ type tape struct {
 	background []string
 	// strands are the threads whose words tell of strands.
 	strands map[checkpoint.Thread]bool
+	each    float64 // what the writer says an event costs, ns
 }
 
 func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoint.SiteID) {
@@ -66,7 +67,7 @@ func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64)
 				continue
 			}
 			r := checkpoint.Run{Thread: id, First: true, Start: t.start[id], Words: words, Strands: t.strands[id]}
-			r.Last = t.last[id.TID]
+			r.Last, r.Cost = t.last[id.TID], t.each
 			n := t.a.Fold(r, s.At+1000, s.At)
 			t.words[id] = words[n:]
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"cg/checkpoint"
 )
 
 // The energy of a measured domain is explained, block by block, by the time
@@ -112,6 +114,7 @@ func (c *collector) fit(d int, calls map[column]float64) *fit {
 			r.calls[i] = calls[r.columns[i]] * 1e-6
 		}
 	}
+	r.fixed = r.given()
 	r.lag = c.lag()
 	r.theta = 0.5
 	p, ok := r.iterate(3)
@@ -128,6 +131,17 @@ func (c *collector) fit(d int, calls map[column]float64) *fit {
 	}
 	r.build()
 	return r.finish()
+}
+
+// given is which columns have no power to be found: what cg's runtime does in the
+// program, checkpoints above all, goes along with the functions that have them and would not
+// be told from these. Its power is taken to be the mean.
+func (r *regression) given() []bool {
+	fixed := make([]bool, r.width())
+	for i, k := range r.columns {
+		fixed[i] = k == column(checkpoint.OwnSite)
+	}
+	return fixed
 }
 
 // iterate finds the powers, and what goes with them, anew.
@@ -347,7 +361,12 @@ func (r *regression) settle() (to []int, m int, why []Reason, p []float64, ok bo
 	for i := range to {
 		to[i] = i
 	}
-	r.fixed = make([]bool, n)
+	r.fixed = r.given()
+	for i, is := range r.fixed {
+		if is {
+			why[i] = Noisy
+		}
+	}
 	edges := r.edges()
 	for {
 		g := r.all.grouped(to, m)

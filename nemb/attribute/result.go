@@ -43,7 +43,7 @@ type Cost struct {
 }
 
 // Ledger accounts for the energy of a domain, or of the machine:
-// Functions + Uninstrumented + Background + Other + Idle + Own + Unattributed = Total.
+// Functions + Uninstrumented + Background + Other + Idle + Own + Checkpoints + Unattributed = Total.
 type Ledger struct {
 	Functions      nemb.Energy   // self energies of all sites
 	Uninstrumented nemb.Energy   // the program outside its sites
@@ -51,6 +51,7 @@ type Ledger struct {
 	Other          nemb.Energy   // other processes
 	Idle           nemb.Energy   // drawn without anybody running, where known
 	Own            nemb.Energy   // cg
+	Checkpoints    nemb.Energy   // what the program's checkpoints cost it, where that is known
 	Unattributed   nemb.Energy   // in windows whose end could not be read
 	Total          nemb.Energy
 	// ProgramLo and ProgramHi bound what is the program's, the domain's
@@ -60,7 +61,7 @@ type Ledger struct {
 
 // Balanced reports whether the law of the ledger holds.
 func (l Ledger) Balanced() bool {
-	return l.Program()+l.Other+l.Idle+l.Own+l.Unattributed == l.Total
+	return l.Program()+l.Other+l.Idle+l.Own+l.Checkpoints+l.Unattributed == l.Total
 }
 
 // Program is the share of the measured program.
@@ -104,6 +105,10 @@ type Result struct {
 	// Method is how the program's energy was shared out among its functions where
 	// the data tell: Regression or TimeShare.
 	Method string
+
+	// Checkpoints is what the events cost: time of their threads, and of that
+	// processor time. Zero where no writer tells what an event costs.
+	Checkpoints, CheckpointCPU time.Duration
 }
 
 // Finish adds everything up. The Attributor is spent afterwards.
@@ -123,6 +128,9 @@ func (a *Attributor) Finish() Result {
 
 		Background: a.Background,
 	}
+	if a.probe != 0 {
+		r.Checkpoints, r.CheckpointCPU = time.Duration(a.tallies[a.probe].wall), time.Duration(a.tallies[a.probe].cpu)
+	}
 	r.Total.Background = make([]nemb.Energy, len(a.Background))
 	whole := make([][]nemb.Energy, len(a.domains)) // per domain, per node
 	told := a.explain()
@@ -136,21 +144,26 @@ func (a *Attributor) Finish() Result {
 		whole[d] = parted[:len(a.nodes)]
 		beside := append([]nemb.Energy{}, parted[len(a.nodes):]...)
 		// What the runtime did for cg is cg's.
-		inside := nemb.Energy(0)
+		inside, probes := nemb.Energy(0), nemb.Energy(0)
 		for i, n := range a.nodes {
 			if n.site == checkpoint.OwnSite {
-				inside += whole[d][i]
+				if int32(i) == a.probe {
+					probes = whole[d][i]
+				} else {
+					inside += whole[d][i]
+				}
 				whole[d][i] = 0
 				a.tallies[i] = tally{}
 			}
 		}
 		l := Ledger{
 			Uninstrumented: whole[d][root],
-			Functions:      b.program - whole[d][root] - inside,
+			Functions:      b.program - whole[d][root] - inside - probes,
 			Background:     beside,
 			Other:          b.other,
 			Idle:           b.idle,
 			Own:            b.own + inside,
+			Checkpoints:    probes,
 			Unattributed:   b.unattributed,
 			Total:          b.total,
 		}
@@ -172,6 +185,7 @@ func (a *Attributor) Finish() Result {
 			r.Total.Other += l.Other
 			r.Total.Idle += l.Idle
 			r.Total.Own += l.Own
+			r.Total.Checkpoints += l.Checkpoints
 			r.Total.Unattributed += l.Unattributed
 			r.Total.Total += l.Total
 			r.Total.ProgramLo += l.ProgramLo
@@ -309,12 +323,12 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 		c.Single, c.Cut = a.single[site].calls(), a.unseen[site]
 		ticks := away[site]
 		if s := a.waiting[site]; s != nil {
-			end := float64(a.prev.At - a.origin)
+			end := a.since(a.prev.At)
 			ticks += max(0, s.back+float64(s.open)*end-s.out)
 		}
 		if ticks > 0 {
 			if span := float64(a.prev.At - a.first.At); span > 0 {
-				c.Suspended = time.Duration(ticks * float64(a.prev.Time-a.first.Time) / span)
+				c.Suspended = time.Duration(min(ticks*float64(a.prev.Time-a.first.Time)/span, 1<<62))
 			}
 		}
 		r.Costs = append(r.Costs, *c)

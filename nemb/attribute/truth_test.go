@@ -34,6 +34,7 @@ type truth struct {
 	length    time.Duration
 	every     time.Duration // between samples; 1 ms where it is 0
 	seed      uint64
+	cost      float64 // of an event, in ns; it is within the times of the functions
 }
 
 // played is what became of one.
@@ -184,7 +185,7 @@ func (p truth) play() played {
 	out.attr = a
 	for i, s := range samples {
 		for id, words := range tp.words {
-			n := a.Fold(checkpoint.Run{Thread: id, First: i == 0, Start: tp.start[id], Words: words}, s.At+1000, s.At)
+			n := a.Fold(checkpoint.Run{Thread: id, First: i == 0, Start: tp.start[id], Words: words, Cost: p.cost}, s.At+1000, s.At)
 			tp.words[id] = words[n:]
 		}
 		if i == len(samples)-1 {
@@ -328,6 +329,26 @@ func TestCollinear(t *testing.T) {
 	for id, c := range map[checkpoint.SiteID]Cost{1: one, 2: two} {
 		if c.Self.Lo.Joules() > r.energy[id] || c.Self.Hi.Joules() < r.energy[id] {
 			t.Errorf("%d: %+v does not hold %.3f J", id, c.Self, r.energy[id])
+		}
+	}
+}
+
+// What checkpoints cost goes along with the functions, strictly where calls all
+// take the same: the functions are told all the same.
+func TestCheckpointsHideNobody(t *testing.T) {
+	p := truth{functions: 2, exact: true, mean: 100 * time.Microsecond, threads: 1, length: 20 * time.Second, seed: 1, cost: 1000}
+	r := p.play()
+	lawful(t, r.result)
+	if r.result.Domains[0].Checkpoints == 0 {
+		t.Fatal("checkpoints cost nothing")
+	}
+	for site := checkpoint.SiteID(1); site <= 2; site++ {
+		c := cost(t, r.result, site)
+		if c.Reason != Resolved || c.Method != Regression {
+			t.Errorf("%d: %q by %s", site, c.Reason, c.Method)
+		}
+		if got, want := c.Self.Energy.Joules(), r.energy[site]; math.Abs(got/want-1) > 0.1 {
+			t.Errorf("%d: %.3f J, want %.3f J", site, got, want)
 		}
 	}
 }

@@ -30,6 +30,7 @@ func (a *Attributor) Begin(s nemb.Sample) {
 // than s.At must have been folded, and none later. A sample whose reading
 // failed closes nothing: its window is joined with the next.
 func (a *Attributor) Close(s nemb.Sample) {
+	s = a.steady(s)
 	if !a.begun {
 		a.Begin(s)
 		return
@@ -45,6 +46,7 @@ func (a *Attributor) Close(s nemb.Sample) {
 // Last ends the last window; a failed reading leaves what its sensors did tell
 // unattributed.
 func (a *Attributor) Last(s nemb.Sample) {
+	s = a.steady(s)
 	a.Merge()
 	if a.begun {
 		a.close(s, s.Failed)
@@ -135,6 +137,9 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 // bound, the largest share that is common the other.
 func (a *Attributor) idle(d int, e nemb.Energy, wall, busy float64) (idle nemb.Energy, lo, hi float64) {
 	domain := a.domains[d]
+	if domain.BaseHi > 0 {
+		return a.base(d, e, wall)
+	}
 	if domain.Base > 0 {
 		return min(e, nemb.Energy(math.Round(domain.Base*wall*1e-3))), 1, 1 // W * ns = 1e-9 J = 1e-3 uJ
 	}

@@ -2,6 +2,51 @@
 
 const cg = { data: JSON.parse(document.getElementById('data').textContent) };
 
+// rows makes objects of columns.
+function rows(columns, n) {
+  const names = Object.keys(columns);
+  return Array.from({ length: n }, (_, i) => { const o = {}; for (const k of names) o[k] = columns[k][i]; return o; });
+}
+
+// apart takes the columns of a run's long lists apart. Energies are microjoules
+// there and times nanoseconds.
+function apart(run) {
+  const text = (list) => (list || []).map((i) => run.texts[i]);
+  const scaled = (list, by) => (list || []).map((v) => v === null ? null : v * by);
+  const joules = (list) => scaled(list, 1e-6), seconds = (list) => scaled(list, 1e-9);
+  const f = run.functions, s = run.sites, t = run.tasks;
+  const program = run.totals.program_energy_j;
+  run.functions = rows({
+    name: text(f.name), file: text(f.file), language: text(f.language), line: f.line, calls: f.calls,
+    self_energy_j: joules(f.self_uj), self_energy_lo_j: joules(f.lo_uj), self_energy_hi_j: joules(f.hi_uj), inclusive_energy_j: joules(f.inclusive_uj),
+    self_time_s: seconds(f.self_ns), inclusive_time_s: seconds(f.inclusive_ns),
+  }, f.name.length);
+  for (const g of run.functions) {
+    g.avg_power_w = g.self_energy_j === null || g.self_time_s <= 0 ? null : g.self_energy_j / g.self_time_s;
+    g.share_percent = g.self_energy_j === null || !(program > 0) ? null : 100 * g.self_energy_j / program;
+  }
+  for (const i of f.demoted) run.functions[i].demoted = true;
+  run.sites = rows({ id: s.id, name: text(s.name), file: text(s.file), line: s.line, end_line: s.end_line }, s.id.length);
+  run.tasks = rows({
+    name: text(t.name), depth: t.depth, started_at_mono_ns: t.begin_ns, ended_at_mono_ns: t.end_ns, duration_s: seconds(t.time_ns),
+    energy_j: joules(t.energy_uj), energy_lo_j: joules(t.lo_uj), energy_hi_j: joules(t.hi_uj),
+  }, t.name.length);
+  for (const g of run.tasks) g.avg_power_w = g.energy_j === null || g.duration_s <= 0 ? null : g.energy_j / g.duration_s;
+  delete run.texts;
+}
+cg.data.runs.forEach(apart);
+
+if (cg.data.comparison) {
+  const c = cg.data.comparison, last = cg.data.runs[cg.data.runs.length - 1].functions;
+  c.functions = c.of.map((of, i) => ({
+    language: last[of].language, name: last[of].name, was: c.was[of], why: c.why[of], base: c.base[i], head: c.head[i], lo: c.lo[i], hi: c.hi[i],
+    verdict: c.verdicts[c.verdict[i]], weak: c.weak,
+  }));
+}
+
+// greatest of a list of any length: Math.max takes so many arguments and no more.
+function greatest(list, least) { return list.reduce((a, b) => Math.max(a, b), least); }
+
 // el makes an element. Text goes in as text: names of functions and files are
 // never markup.
 function el(tag, attributes, ...children) {
@@ -38,7 +83,8 @@ function choice(label, options, value, pick) {
 
 function digits(v) {
   if (!(v > 0)) return '0';
-  return v.toFixed(Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(v) + 1e-9))));
+  const most = Number(v.toPrecision(3)); // 99.96 is 100, and not 100.0
+  return v.toFixed(Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(most) + 1e-9))));
 }
 
 // A figure is [number, unit], with three digits that count.

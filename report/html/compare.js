@@ -1,12 +1,29 @@
 // Several runs side by side: totals, ledgers, functions with what changed from
 // the first to the last, and their call paths in one picture.
 
-// verdict says whether a change is more than the intervals leave open.
-function verdict(lo, hi, lo2, hi2) {
-  if ([lo, hi, lo2, hi2].some((v) => v === null || v === undefined)) return ['?', ''];
-  if (hi2 < lo) return ['less', 'good'];
-  if (lo2 > hi) return ['more', 'bad'];
-  return ['within intervals', 'soft'];
+const verdicts = {
+  higher: ['bad', 'no change is ruled out, and it is at least the threshold'], lower: ['good', 'no change is ruled out, and it is at least the threshold'],
+  'within threshold': ['soft', 'no change is ruled out, and it is smaller than the threshold'], 'no change shown': ['soft', 'which is not to say that there is none'], 'not comparable': ['warn', ''],
+};
+
+// verdict shows what cg compare says of a change.
+function verdict(c) {
+  if (!c) return el('span', { class: 'soft' }, '');
+  const [style, title] = verdicts[c.verdict];
+  return el('span', { class: style, title: c.why || title }, c.verdict + (c.weak && c.verdict !== 'no change shown' && c.verdict !== 'not comparable' ? '?' : ''));
+}
+
+// ratio is a change for people: in per cent, or how often as much where it is large.
+function ratio(v) {
+  if (v === null || v === undefined) return '?';
+  return v >= 1 ? digits(1 + v) + '×' : signed(100 * v);
+}
+
+// ratios is an interval, '' where it is not known or a point.
+function ratios(c) {
+  if (!c || (c.lo === null && c.hi === null)) return '';
+  const lo = ratio(c.lo), hi = ratio(c.hi);
+  return lo === hi ? '' : `${lo} to ${hi}`;
 }
 
 function changed(a, b) {
@@ -26,9 +43,13 @@ function signedFigure(words, v) {
 
 function besideTotals(runs, names) {
   const a = runs[0].totals, b = runs[runs.length - 1].totals;
+  const whole = (of) => {
+    const c = cg.data.comparison?.totals.find((t) => t.of === of);
+    return c && { ...c, lo: c.change_lo, hi: c.change_hi };
+  };
   const energy = (label, value, lo, hi) => el('tr', {}, el('th', { scope: 'row' }, label),
     runs.map((r) => el('td', {}, number(figure.energy(r.totals[value]), mark(r)), el('small', {}, range(r.totals[lo], r.totals[hi])))),
-    el('td', { class: 'change' }, signed(changed(a[value], b[value])), el('small', {}, el('span', { class: verdict(a[lo], a[hi], b[lo], b[hi])[1] }, verdict(a[lo], a[hi], b[lo], b[hi])[0]))));
+    el('td', { class: 'change' }, signed(changed(a[value], b[value])), el('small', {}, ratios(whole(value))), el('small', {}, verdict(whole(value)))));
   const plain = (label, cell, change) => el('tr', {}, el('th', { scope: 'row' }, label), runs.map((r) => el('td', {}, cell(r))), el('td', { class: 'change' }, change || ''));
   return el('div', { class: 'scroll' }, el('table', { class: 'beside', id: 'beside' },
     el('thead', {}, el('tr', {}, el('th', {}, ''), names.map((n) => el('th', { scope: 'col' }, n)), el('th', { scope: 'col' }, 'Change'))),
@@ -56,25 +77,40 @@ function changes(runs, names) {
   const last = runs.length - 1;
   const known = runs.every((r) => r.totals.energy_j !== null);
   const cost = known ? 'self_energy_j' : 'self_time_s', words = known ? figure.energy : figure.time;
+  // A function that was renamed is in one row, under the name that it has now.
+  for (const c of cg.data.comparison?.functions || []) {
+    const row = rows.get(c.language + '\0' + c.name), was = c.was === undefined ? row : rows.get(c.language + '\0' + c.was);
+    if (!row || !was) continue;
+    if (was !== row) {
+      row.was = c.was;
+      was.of.forEach((f, i) => { if (!row.of[i]) row.of[i] = f; });
+      rows.delete(c.language + '\0' + c.was);
+    }
+    if (known) row.said = c;
+  }
   const all = [...rows.values()];
   for (const k of all) {
     const a = k.of[0], b = k.of[last];
-    k.from = a ? a[cost] : null;
-    k.to = b ? b[cost] : null;
+    k.from = k.said ? k.said.base : a ? a[cost] : null;
+    k.to = k.said ? k.said.head : b ? b[cost] : null;
     k.delta = (k.to || 0) - (k.from || 0);
     k.percent = changed(k.from, k.to);
-    k.verdict = !a && !b ? ['in between', 'soft'] : !a ? ['new', 'soft'] : !b ? ['gone', 'soft'] : known ? verdict(a.self_energy_lo_j, a.self_energy_hi_j, b.self_energy_lo_j, b.self_energy_hi_j) : ['', ''];
+    k.verdict = !a && !b ? 'in between' : !a ? 'new' : !b ? 'gone' : k.said ? k.said.verdict : '';
   }
+  const value = (k, i) => k.said && i === 0 ? k.from : k.said && i === last ? k.to : k.of[i] ? k.of[i][cost] : null;
   const columns = [
-    { key: 'name', head: 'Function', text: true, value: (k) => k.name, cell: (k) => el('div', { class: 'function' }, el('span', { class: 'name' }, k.name), k.file ? el('small', { class: 'where', title: k.file }, base(k.file)) : null) },
-    ...names.map((n, i) => ({ key: 'run' + i, head: n, value: (k) => k.of[i] ? k.of[i][cost] : null, cell: (k) => k.of[i] ? number(words(k.of[i][cost]), known ? mark(runs[i]) : '') : el('span', { class: 'n soft' }, '–', el('i', {})) })),
+    { key: 'name', head: 'Function', text: true, value: (k) => k.name, cell: (k) => el('div', { class: 'function' }, el('span', { class: 'name' }, k.name), k.was ? el('small', { class: 'was' }, 'was ', k.was) : null, k.file ? el('small', { class: 'where', title: k.file }, base(k.file)) : null) },
+    ...names.map((n, i) => ({ key: 'run' + i, head: n, value: (k) => value(k, i), cell: (k) => k.of[i] ? number(words(value(k, i)), known ? mark(runs[i]) : '') : el('span', { class: 'n soft' }, '–', el('i', {})) })),
     { key: 'delta', head: 'Change', value: (k) => Math.abs(k.delta), cell: (k) => el('span', { class: k.delta > 0 ? 'bad' : k.delta < 0 ? 'good' : '' }, number(signedFigure(words, k.delta))) },
     { key: 'percent', head: '%', value: (k) => k.percent, cell: (k) => el('span', { class: 'n' }, signed(k.percent)) },
-    { key: 'verdict', head: 'Verdict', text: true, class: 'left', value: (k) => k.verdict[0], cell: (k) => el('span', { class: k.verdict[1] }, k.verdict[0]) },
-  ];
-  const t = sortable('changes', all, columns, { sort: 'delta', words: (k) => k.name + '\0' + k.file });
+    known && { key: 'interval', class: 'extra', head: 'Interval', title: 'of the change; sorted by the lower end', value: (k) => k.said ? k.said.lo : null, cell: (k) => el('small', {}, ratios(k.said)) },
+    { key: 'verdict', head: 'Verdict', text: true, class: 'left', value: (k) => k.verdict, cell: (k) => k.said ? verdict(k.said) : el('span', { class: 'soft' }, k.verdict) },
+  ].filter(Boolean);
+  const t = sortable('changes', all, columns, { sort: 'delta', words: (k) => k.name + '\0' + (k.was || '') + '\0' + k.file });
+  const c = cg.data.comparison;
   return section('changes', known ? 'Functions, energy of their own' : 'Functions, time of their own', [t.counted, t.filter], t.table, t.more,
-    el('p', { class: 'hint' }, 'Verdict: “less” and “more” where the intervals of the two runs do not touch; a change within them may be chance.'));
+    c ? el('p', { class: 'hint' }, `Verdicts are about the first and the last run; a change smaller than ${100 * c.threshold} % is within the threshold.`) : null,
+    c ? c.notes.map((n) => el('p', { class: 'hint note' }, n[0].toUpperCase() + n.slice(1) + '.')) : null);
 }
 
 // merged joins the paths of two runs: the same names below the same names.
@@ -109,7 +145,10 @@ function merged(a, b) {
 function difference(runs, names) {
   const a = runs[0], b = runs[runs.length - 1], last = names.length - 1;
   if (!a.paths.parent.length || !b.paths.parent.length) return null;
-  const [tree, common] = merged(treeOf(a), treeOf(b));
+  // A function that was renamed is one, under the name that it has now.
+  const before = treeOf(a), now = new Map((cg.data.comparison?.functions || []).filter((c) => c.was !== undefined).map((c) => [c.was, c.name]));
+  before.name = before.name.map((name, i) => before.file[i] && now.has(name) ? now.get(name) : name);
+  const [tree, common] = merged(before, treeOf(b));
   if (a.paths.program !== b.paths.program) tree.name[0] = `${a.paths.program} → ${b.paths.program}`;
   const metric = common.includes('energy') ? 'energy' : 'time', words = metricFigure[metric];
   const m = metric === 'energy' ? mark(a) || mark(b) : '';

@@ -48,7 +48,7 @@ function functions(run, go) {
   const all = run.functions;
   if (!all.length) return null;
   const m = mark(run), known = run.totals.energy_j !== null;
-  const most = Math.max(...all.map((f) => f.self_energy_hi_j || 0));
+  const most = greatest(all.map((f) => f.self_energy_hi_j || 0), 0);
   const called = (f) => el('div', { class: 'function' },
     el('button', { type: 'button', class: 'name', title: 'Show it in the call paths', onclick: () => go.flame(f.name) }, f.name),
     f.file ? (go.source(f.file) ? el('button', { type: 'button', class: 'where', title: f.file, onclick: () => go.show(f.file, f.line) }, `${base(f.file)}:${f.line}`)
@@ -81,7 +81,7 @@ function tests(run) {
   const all = run.tasks.slice(1);
   if (!all.length) return null;
   const m = mark(run), known = run.totals.energy_j !== null;
-  const most = Math.max(...all.map((t) => t.energy_hi_j || 0));
+  const most = greatest(all.map((t) => t.energy_hi_j || 0), 0);
   const columns = [
     { key: 'name', head: 'Task', text: true, value: (t) => t.name, cell: (t) => el('div', { class: 'function' }, el('span', { class: 'name' }, t.name)) },
     known && { key: 'energy', head: 'Energy', value: (t) => t.energy_j, cell: (t) => number(figure.energy(t.energy_j), m) },

@@ -46,7 +46,7 @@ function warnings(run) {
 }
 
 const ledgerClass = {
-  functions: 'l1', uninstrumented: 'l2', 'other processes': 'l3', idle: 'l4', cg: 'l5', unattributed: 'l6',
+  functions: 'l1', uninstrumented: 'l2', 'other processes': 'l3', idle: 'l4', cg: 'l5', checkpoints: 'l7', unattributed: 'l6',
 };
 const ledgerTitle = {
   functions: 'the sum of the self energies of functions',
@@ -54,6 +54,7 @@ const ledgerTitle = {
   'other processes': 'everybody else on the machine, meanwhile',
   idle: 'drawn whoever runs',
   cg: 'the measuring itself',
+  checkpoints: 'what telling calls cost the program; in none of its functions',
   unattributed: 'read after a failed reading at the end',
 };
 
@@ -69,7 +70,7 @@ function ledgerBar(run) {
 function ledger(run) {
   if (!run.ledger.length) return null;
   const m = mark(run);
-  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, ledgerTitle[l.name])),
+  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, l.source === 'baseline' ? 'drawn whoever runs, as measured before the run' : ledgerTitle[l.name])),
     el('td', {}, number(figure.energy(l.energy_j), m)), el('td', {}, number(figure.percent(l.share_percent))));
   return section('ledger', 'Where the energy of the machine went', null, ledgerBar(run),
     el('table', { class: 'ledger' }, el('tbody', {}, run.ledger.filter((l) => l.energy_j > 0 || l.name !== 'unattributed').map(row)),
@@ -77,7 +78,7 @@ function ledger(run) {
 }
 
 function details(run) {
-  const m = run.meta, s = run.sampler, c = run.channel, p = run.process;
+  const m = run.meta, s = run.sampler, c = run.channel, p = run.process, noise = run.totals.noise;
   const line = (name, value) => value === '' || value === null || value === undefined ? null : el('tr', {}, el('th', { scope: 'row' }, name), el('td', {}, String(value)));
   const domains = Object.keys(m.domain_topology).sort().map((id) => {
     const d = m.domain_topology[id];
@@ -93,7 +94,11 @@ function details(run) {
         line('domains', domains.join(', ')), line('processor time by', p.cpu_method), line('most memory', p.max_rss_bytes ? (p.max_rss_bytes / 1048576).toFixed(1) + ' MiB' : null))),
       el('table', { class: 'pairs' }, el('caption', {}, 'Measuring'), el('tbody', {},
         line('samples', text(figure.count(s.samples))), line('every', s.interval_ms + ' ms'), line('late', text(figure.count(s.missed_deadlines))), line('gaps', s.gaps),
-        line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), line('threads', c.threads),
+        run.baseline ? line('idle power', Object.entries(run.baseline.domains).filter(([, d]) => d.top_level).map(([id, d]) => `${id} ${text(figure.power(d.power_w))}`).join(', ') + (run.baseline.idle ? '' : ' (not idle)')) : null,
+        noise && noise.power_cv_percent !== null ? line('power of the machine', `${mark(run)}${text(figure.power(noise.power_mean_w))} ± ${text(figure.percent(noise.power_cv_percent))}`) : null,
+        noise ? line('noise', noise.quality === null ? '?' : noise.quality) : null,
+        noise ? line('samples missing', `${noise.samples_expected - noise.samples_captured} of ${noise.samples_expected}`) : null,
+        line('real-time sampler', s.realtime ? 'yes' : 'no'), line('checkpoints', text(figure.count(c.events))), line('lost', c.lost), c.cost ? line('a checkpoint takes', `${c.cost.event_ns.toFixed(0)} ns`) : null, line('threads', c.threads),
         line('runtime', c.native ? 'native' : 'pure'), line('cg\u2019s processor time', text(figure.time(s.own_cpu_s)))))),
     run.skipped.length ? el('details', {}, el('summary', {}, `${run.skipped.length} files or functions without checkpoints`),
       el('ul', { class: 'skipped' }, run.skipped.map((k) => el('li', {}, el('code', {}, k.file), ' ', k.reason)))) : null);

@@ -64,6 +64,7 @@ function power(run) {
   function draw() {
     pending = 0;
     drawLanes();
+    calls?.draw();
     const steps = step();
     for (const u of charts) {
       u.batch(() => {
@@ -266,8 +267,9 @@ function power(run) {
     button('−', 'Zoom out', () => zoom(2)), button('+', 'Zoom in', () => zoom(0.5)), button('All', 'Show the whole run', () => show(0, end)))];
   const cpuKeys = el('div', { class: 'keys small' }, cpu.map((d) => el('span', {}, el('span', { class: 'key', css: { background: `var(${d.color})` } }), d.name)));
 
+  const calls = callLanes(run, 64, 28, view, show);
   const out = section('power', 'Power over time', tools, readout, series.length ? plot : null,
-    el('div', { class: 'sub' }, 'Processors in use', cpuKeys), cpuPlot, lanes, strip, meaning, tip);
+    el('div', { class: 'sub' }, 'Processors in use', cpuKeys), cpuPlot, lanes, calls?.element, strip, meaning, tip);
   out.start = () => {
     if (series.length) plot.chart = chart(plot, series, 240, 'watts', false);
     chart(cpuPlot, cpu, 110, 'processors', true);

@@ -15,7 +15,7 @@ function source(run) {
   }
   if (!files.size) return null;
   const order = [...files.keys()].sort((a, b) => files.get(b).cost - files.get(a).cost);
-  const most = Math.max(...run.functions.map(cost), 1e-12);
+  const most = greatest(run.functions.map(cost), 1e-12);
   const ends = new Map(run.sites.map((s) => [s.file + '\0' + s.line + '\0' + s.name, s.end_line]));
   const pick = el('select', { id: 'source-file', 'aria-label': 'File', onchange: () => show(pick.value) },
     order.map((f) => el('option', { value: f }, `${f} · ${(known ? m : '') + text(words(files.get(f).cost))}`)));

@@ -64,7 +64,7 @@ typedef struct {
 	_Atomic uint64_t seq;
 	uint64_t tick;
 	uint32_t pid, tid;
-	uint32_t flags, pad;
+	uint32_t flags, cost; /* cost: of an event, in sixteenths of a tick */
 	uint32_t parent_pid, parent_tid;
 	uint64_t fork_tick;
 	uint64_t lost;
@@ -99,6 +99,7 @@ static int cg_orphan; /* the reader is gone */
 CG_TLS uint32_t cg_parent_pid, cg_parent_tid;
 CG_TLS uint64_t cg_fork_tick;
 static uint64_t cg_pid_space;
+static uint32_t cg_cost; /* of an event, see cg_calibrate */
 static volatile uint64_t cg_scratch[512];
 
 static inline uint64_t cg_monotonic(void)
@@ -247,6 +248,7 @@ static int cg_take(void)
 		c->pid = (uint32_t)getpid();
 		c->tid = (uint32_t)syscall(SYS_gettid);
 		c->pid_space = cg_pid_space;
+		c->cost = cg_cost;
 		c->flags = cg_started ? 0 : CG_FIRST;
 		if (!cg_started && cg_parent_pid) {
 			c->flags |= CG_FORKED;
@@ -354,6 +356,41 @@ static inline void cg_event(uint64_t bits)
 	}
 	*p = cg_cycles() << 24 | bits;
 	cg_next = p + 1;
+}
+
+#define CG_BATCHES 16 /* of that many events: a tenth of a millisecond */
+#define CG_BATCH 256
+
+static inline void cg_event_alone(void *unused)
+{
+	(void)unused;
+	cg_event(1);
+}
+
+/* cg_calibrate measures what an event costs, by calls of one that each record
+ * one, in a buffer: the least of some batches, since whatever comes between
+ * makes a batch longer. */
+static inline void cg_calibrate(void (*one)(void *), void *arg)
+{
+	volatile uint64_t buffer[CG_BATCH];
+	volatile uint64_t *next = cg_next, *end = cg_end, *fast_end = cg_fast_end;
+	uint64_t least = UINT64_MAX;
+	for (int i = 0; i < CG_BATCHES; i++) {
+		cg_next = buffer;
+		cg_end = buffer + CG_BATCH;
+		cg_fast_end = cg_monotonic_clock ? NULL : cg_end;
+		uint64_t begin = cg_tick();
+		for (int k = 0; k < CG_BATCH; k++)
+			one(arg);
+		uint64_t took = cg_tick() - begin;
+		if (took < least)
+			least = took;
+	}
+	cg_next = next;
+	cg_end = end;
+	cg_fast_end = fast_end;
+	least = least * 16 / CG_BATCH;
+	cg_cost = least < 1 << 28 ? (uint32_t)least : 0;
 }
 
 /* cg_counted reports whether a site is demoted: its calls are counted, here if

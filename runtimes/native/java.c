@@ -77,7 +77,10 @@ int32_t NATIVE(Java_cg_00024_R_open)(Env env, void *class, void *path, int32_t l
 	name[length - 1] = 0;
 	/* Keys end in the order of their making, mostly: the frames first. */
 	pthread_key_create(&shown_key, carrier_end);
-	return cg_open(name);
+	int32_t e = cg_open(name);
+	if (!e && !cg_cost)
+		cg_calibrate(cg_event_alone, NULL);
+	return e;
 }
 
 /* quick records an event if there is room and the clock is read without a call:

@@ -536,6 +536,11 @@ static PyObject *new_counting(PyObject *module, PyObject *arg)
 	return make(module, 1, arg);
 }
 
+static PyObject *(*volatile slot)(PyObject *) = checkpoint_negative;
+
+/* negate passes a checkpoint as the interpreter does. */
+static void negate(void *checkpoint) { slot(checkpoint); }
+
 /* open(path): map the channel; False if it is mapped already; OSError */
 static PyObject *open_channel(PyObject *module, PyObject *path)
 {
@@ -546,6 +551,10 @@ static PyObject *open_channel(PyObject *module, PyObject *path)
 	const char *name = PyBytes_AsString(bytes);
 	PyObject *result = cg_head ? &_Py_FalseStruct : &_Py_TrueStruct;
 	errno = cg_open(name);
+	if (!errno && !cg_cost) {
+		Checkpoint c = {.bits = 1};
+		cg_calibrate(negate, &c);
+	}
 	result = errno ? PyErr_SetFromErrnoWithFilename(PyExc_OSError, name) : result;
 	Py_DecRef(bytes);
 	if (result)

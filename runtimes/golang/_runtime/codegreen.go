@@ -55,7 +55,7 @@ type codegreenChunk struct {
 	seq                  uint64
 	tick                 uint64
 	pid, tid             uint32
-	flags, _             uint32
+	flags, cost          uint32
 	parentPID, parentTID uint32
 	forkTick             uint64
 	lost                 uint64
@@ -72,6 +72,8 @@ var (
 	codegreenSpace  uint64
 	codegreenOrphan uint32 // the reader is gone
 	codegreenBegan  uint32 // the first chunk is taken
+	codegreenBuffer [256]uint64
+	codegreenCost   uint32 // of an event, in sixteenths of a tick
 	// codegreenNap sleeps as in a system call, and tells whether the reader
 	// is still there.
 	codegreenNap func(nanos int64) bool
@@ -94,6 +96,7 @@ func codegreenCycles() uint64
 func codegreenBegin(head, states, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool) {
 	codegreenStates, codegreenChunks = uintptr(states), uintptr(chunks)
 	codegreenPID, codegreenSpace, codegreenNap = pid, space, nap
+	codegreenCalibrate((*codegreenHeader)(head).clock == 1)
 	// The first chunk is numbered before any other thread can take one.
 	mp := acquirem()
 	h := (*codegreenHeader)(head)
@@ -102,6 +105,30 @@ func codegreenBegin(head, states, chunks unsafe.Pointer, pid uint32, space uint6
 	}
 	atomicstorep(unsafe.Pointer(&codegreenHead), head)
 	releasem(mp)
+}
+
+// codegreenCalibrate measures what an event costs, a call that reads the clock
+// and stores: the least of some batches, since whatever comes between makes a
+// batch longer.
+func codegreenCalibrate(cycles bool) {
+	const batches, batch = 16, uint64(len(codegreenBuffer))
+	tick := func() uint64 {
+		if cycles {
+			return codegreenCycles()
+		}
+		return uint64(nanotime())
+	}
+	least := ^uint64(0)
+	for range batches {
+		begin := tick()
+		for k := range codegreenBuffer {
+			codegreenBuffer[k] = tick()<<24 | 1
+		}
+		least = min(least, tick()-begin)
+	}
+	if c := least * 16 / batch; c < 1<<28 {
+		codegreenCost = uint32(c)
+	}
 }
 
 // codegreenFind returns the slot of an M's thread, nil when there are too many.
@@ -167,7 +194,7 @@ func codegreenTake(h *codegreenHeader, s *codegreenSlot) bool {
 			c.tick = uint64(nanotime())
 		}
 		c.pid, c.tid, c.pidSpace = codegreenPID, uint32(s.owner), codegreenSpace
-		c.flags = codegreenFollow
+		c.flags, c.cost = codegreenFollow, codegreenCost
 		if s.started == 0 {
 			c.flags |= codegreenFirst
 		}

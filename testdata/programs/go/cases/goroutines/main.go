@@ -1,5 +1,6 @@
 // Thousands of goroutines that end in every way, channels, select, a pool, and
 // a context that ends.
+// varies: how often square runs depends on the scheduler
 package main
 
 import (

@@ -1,5 +1,6 @@
 // A panic in a goroutine, with a deferred function that panics, too; the trace
 // tells where the goroutine was created.
+// untold: a panic of another goroutine than main ends the process
 package main
 
 import "fmt"

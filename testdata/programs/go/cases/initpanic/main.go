@@ -1,4 +1,5 @@
 // A panic before main: in the initialiser of a variable.
+// untold: main has not begun
 package main
 
 import "os"

@@ -1,0 +1,225 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// taken gives a channel with a chunk of one thread that holds n words.
+func taken(t *testing.T, c *Channel, thread Thread, n int) int {
+	t.Helper()
+	at, err := c.Take(Request{Thread: thread, First: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := (at - c.offset(0)) / chunkBytes
+	for k := range n {
+		c.words(i)[k] = Word(c.clock.Now(), Kind(k%2), 1)
+	}
+	return i
+}
+
+// A channel that its program has written over gives what can be read, and says
+// what cannot.
+func TestDamage(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(c *Channel, chunk int)
+		want  string
+		words int
+	}{
+		{"whole", func(*Channel, int) {}, "", 14},
+		{"header", func(c *Channel, _ int) { c.head.magic = 0 }, "its header was overwritten", 14},
+		{"a chunk of the future", func(c *Channel, i int) { c.chunk(i).tick = ^uint64(0) }, "1 of its chunks cannot be of this run, and 10 words were not read", 4},
+		{"a chunk of long ago", func(c *Channel, i int) { c.chunk(i).tick = 1 }, "1 of its chunks cannot be of this run, and 10 words were not read", 4},
+		{"a chunk of nobody", func(c *Channel, i int) { c.chunk(i).pid = 0 }, "1 of its chunks cannot be of this run, and 10 words were not read", 4},
+		{"a number that was not given", func(c *Channel, i int) { c.chunk(i).seq = 1 << 40 }, "0 of its chunks cannot be of this run, and 10 words were not read", 4},
+		{"names", func(c *Channel, _ int) {
+			c.files[7].key, c.files[7].value = 7, 1<<42|1<<21|1
+			binary.NativeEndian.PutUint64(c.names[8:], ^uint64(0))
+		}, "the names of 1 files cannot be read", 14},
+		{"a place for names beyond them", func(c *Channel, _ int) { atomic.StoreUint64(&c.head.named, ^uint64(7)) }, "", 14},
+		{"numbers beyond them", func(c *Channel, _ int) { atomic.StoreUint64(&c.head.given, ^uint64(0)) }, "", 14},
+	}
+	for _, tt := range tests {
+		c := channel(t, 4)
+		chunk := taken(t, c, Thread{1, 1}, 10)
+		taken(t, c, Thread{1, 2}, 4)
+		tt.spoil(c, chunk)
+		words := 0
+		words += c.Finish(func(r Run) int { return len(r.Words) })
+		c.Files(func(string, string, string, int, int) {})
+		for range 2 {
+			if base, err := c.Number("m", "p", "l", 3); err == nil && (base < 0 || base > int(OwnSite)) {
+				t.Errorf("%s: base %d", tt.name, base)
+			}
+			c.Give(3)
+		}
+		if got := c.Damage(); got != tt.want || words != tt.words {
+			t.Errorf("%s: %q and %d words, want %q and %d", tt.name, got, words, tt.want, tt.words)
+		}
+	}
+}
+
+// Shared memory cannot be cut; a file can, and then the reader keeps what it
+// has.
+func TestCut(t *testing.T) {
+	c := channel(t, 4)
+	if err := os.Truncate(c.Path(), 4096); err == nil {
+		t.Error("the memory could be cut")
+	}
+	defer func(was string) { proc = was }(proc)
+	proc = t.TempDir()
+	file, err := NewIn(SystemClock(), 16, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	taken(t, file, Thread{1, 1}, 10)
+	if n := file.Drain(func(r Run) int { return len(r.Words) }); n != 10 {
+		t.Fatalf("%d words", n)
+	}
+	if err := unix.Truncate(file.Path(), 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		file.Drain(func(r Run) int { return len(r.Words) })
+		file.Stamp()
+		file.Files(func(string, string, string, int, int) {})
+		file.Number("m", "p", "l", 3)
+		file.Give(2)
+		file.TakeSome(Request{Thread: Thread{1, 3}, First: true}, 2)
+		file.Demote(3)
+		file.Counted(3)
+		file.Lost()
+		file.Waits()
+	}
+	file.Finish(func(r Run) int { return len(r.Words) })
+	if d := file.Damage(); !strings.Contains(d, "cut") {
+		t.Errorf("%q", d)
+	}
+}
+
+// A fault of the reader's own is not taken for one of the file's.
+func TestPanicsPass(t *testing.T) {
+	defer func(was string) { proc = was }(proc)
+	proc = t.TempDir()
+	file, err := NewIn(SystemClock(), 16, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	taken(t, file, Thread{1, 1}, 10)
+	defer func() {
+		if recover() != "mine" {
+			t.Error("the panic did not pass")
+		}
+	}()
+	file.Drain(func(Run) int { panic("mine") })
+}
+
+// FuzzReader: whatever the program writes into the memory that it shares with
+// the reader, the reader neither panics nor runs for ever, and hands over only
+// what a thread can have written.
+func FuzzReader(f *testing.F) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 8 {
+		b := make([]byte, 200)
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		const chunks = 4
+		c, err := New(Monotonic, chunks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		words := 0
+		fold := func(r Run) int {
+			if len(r.Words) > chunkWords || r.Thread.PID == 0 || r.Thread.TID == 0 {
+				t.Fatalf("%+v", r.Thread)
+			}
+			words += len(r.Words)
+			if words%3 == 1 {
+				return len(r.Words) / 2
+			}
+			return len(r.Words)
+		}
+		// next is the next n bytes as a number.
+		next := func(n int) (v uint64) {
+			for range n {
+				v <<= 8
+				if len(b) > 0 {
+					v |= uint64(b[0])
+					b = b[1:]
+				}
+			}
+			return v
+		}
+		value := func() uint64 {
+			switch v := next(1); {
+			case v < 64:
+				return v & 15
+			case v < 96:
+				return ^uint64(0) - v&7
+			case v < 160:
+				return uint64(Word(c.clock.Now(), Kind(v), SiteID(next(2))))
+			default:
+				return next(8)
+			}
+		}
+		at := c.offset(0)
+		put := func(offset int, v uint64) { binary.NativeEndian.PutUint64(c.mem[offset:], v) }
+		for len(b) > 0 {
+			switch op := next(1); op % 16 {
+			case 0, 1:
+				put(int(next(1))&^7, value())
+			case 2, 3:
+				c.state[next(1)%chunks] = uint32(next(1) % 4)
+			case 4, 5, 6:
+				put(at+int(next(1)%chunks)*chunkBytes+int(next(1)%16)*8, value())
+			case 7:
+				i := int(next(1) % chunks)
+				for k := range c.words(i) {
+					c.words(i)[k] = value() | 1
+				}
+			case 8:
+				i := next(2)
+				c.files[i].key, c.files[i].value = value(), value()
+			case 9:
+				put(len(c.mem)-nameBytes+int(next(1)%64)*8, value())
+			case 10:
+				c.TakeSome(Request{Thread: Thread{uint32(next(1)), uint32(next(1))}, First: op&16 != 0, Sums: op&32 != 0, Lost: next(1)}, 2)
+			case 11:
+				c.Drain(fold)
+			case 12:
+				c.Files(func(_, _, _ string, base, count int) {
+					if base < 0 || count < 0 || base+count >= int(OwnSite) {
+						t.Fatalf("%d sites behind %d", count, base)
+					}
+				})
+			case 13:
+				if base, err := c.Number("m", "p", "l", 1+int(next(1))); err == nil && (base < 0 || base >= int(OwnSite)) {
+					t.Fatalf("base %d", base)
+				}
+			case 14:
+				c.Stamp()
+				c.Demote(SiteID(next(1)))
+				c.Counted(SiteID(next(1)))
+			case 15: // a chunk as it should be
+				c.TakeSome(Request{Thread: Thread{1, 1}, First: op&16 != 0}, 1)
+			}
+		}
+		c.Finish(fold)
+		c.Damage()
+	})
+}

@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/launcher"
+	"cg/report"
+)
+
+// compareFormats are those of cg compare, by the endings of files.
+var compareFormats = []struct {
+	name, ending string
+	write        func(*bytes.Buffer, *report.Comparison, report.Terminal, int) error
+}{
+	{"text", ".txt", func(b *bytes.Buffer, c *report.Comparison, t report.Terminal, top int) error {
+		b.WriteString(c.Text(t, top))
+		return nil
+	}},
+	{"markdown", ".md", func(b *bytes.Buffer, c *report.Comparison, _ report.Terminal, top int) error {
+		return c.Markdown(b, top)
+	}},
+	{"json", ".json", func(b *bytes.Buffer, c *report.Comparison, _ report.Terminal, _ int) error {
+		text, err := c.JSON()
+		b.Write(text)
+		return err
+	}},
+	{"junit", ".xml", func(b *bytes.Buffer, c *report.Comparison, _ report.Terminal, _ int) error { return c.JUnit(b) }},
+}
+
+func compareCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "compare",
+		Usage:     "what saved runs say of a change",
+		ArgsUsage: "BASE.json HEAD.json",
+		Description: `Compares what cg measure or cg run saved with -o: the program's energy, the
+machine's, each domain, time, and what each function used itself. With several
+runs on a side (--base A.json --base B.json C.json D.json, or what cg run saved)
+intervals and verdicts come from how runs differ among themselves; of two single
+runs they are what is known of the two values, and a verdict is weak (?).
+
+Verdicts: higher, lower, within threshold (a change is shown, and it is smaller
+than --threshold), no change shown, not comparable (a figure is not known, or 0).
+
+Runs of different machines, sensors, kinds of figures (measured, estimated),
+granularities or exit statuses are refused, unless --allow-different says that
+they are compared all the same; then every output tells it.
+
+Exit status: 0; 1 if the sides cannot be compared, no energy of them is known,
+or, with --fail-on-regression, an energy is higher or the program's cannot be
+compared; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "base", Usage: "a run of the base, `FILE`, once or several times; then all RUNs are of the head"},
+			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write in `FORMAT`, text, markdown, json or junit; default: as the name of -o ends, else text"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` (- for standard output, the default)"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON on standard output"},
+			&cli.StringFlag{Name: "junit", Usage: "write JUnit XML to `FILE`, too: a test for each energy"},
+			&cli.StringFlag{Name: "threshold", Value: "5", Usage: "the smallest change that matters, in `PERCENT`"},
+			&cli.StringSliceFlag{Name: "functions", Usage: "compare only functions whose qualified name matches `GLOB`"},
+			&cli.IntFlag{Name: "top", Value: 15, Usage: "show the `N` functions with the largest differences, 0 for all (text and markdown)"},
+			&cli.IntFlag{Name: "command", Value: 1, Usage: "of what cg run saved of several commands, compare number `N`"},
+			&cli.BoolFlag{Name: "allow-different", Usage: "compare runs of different machines, sensors and kinds of figures"},
+			&cli.BoolFlag{Name: "fail-on-regression", Usage: "exit with 1 if an energy is higher, or the program's cannot be compared"},
+		},
+		Action: runCompare,
+	}
+}
+
+func runCompare(c *cli.Context) error {
+	write, err := compareFormat(c)
+	if err != nil {
+		return fail(statusUsage, "%w", err)
+	}
+	o, err := compareOptions(c)
+	if err != nil {
+		return fail(statusUsage, "%w", err)
+	}
+	base, head := c.StringSlice("base"), c.Args().Slice()
+	switch {
+	case len(base) == 0 && len(head) == 2:
+		base, head = head[:1], head[1:]
+	case len(base) == 0:
+		return fail(statusUsage, "%d runs: name two, cg compare BASE.json HEAD.json, or those of the base with --base", len(head))
+	case len(head) == 0:
+		return fail(statusUsage, "no run of the head: cg compare --base BASE.json HEAD.json")
+	}
+	if err := apartFiles(append(slices.Clone(base), head...)); err != nil {
+		return err
+	}
+	if err := apart(c, "output", "junit"); err != nil {
+		return err
+	}
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+	outs := []*output{{flag: "-o", name: c.String("output")}, {flag: "--junit", name: c.String("junit")}}
+	for _, out := range outs {
+		if err := out.open(); err != nil {
+			outs[0].abandon()
+			return err
+		}
+		defer out.abandon()
+	}
+	progress := newProgress()
+	defer progress.end()
+	var comparison *report.Comparison
+	err = until(ctx, func() error {
+		sides := [2]report.CompareSide{{Names: base}, {Names: head}}
+		for i := range sides {
+			for _, name := range sides[i].Names {
+				progress.say("reading %s", name)
+				saved, err := savedFile(name)
+				if err != nil {
+					return err
+				}
+				sides[i].Saved = append(sides[i].Saved, saved)
+			}
+		}
+		progress.say("comparing")
+		made, err := report.Compare(sides[0], sides[1], o)
+		comparison = made
+		return err
+	})
+	progress.end()
+	if err != nil {
+		return err
+	}
+	if err := writeComparison(c, comparison, write, outs, release); err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	if why := comparison.Nothing(); why != "" {
+		return fail(statusFailure, "%s", why)
+	}
+	if why := comparison.Fault(); why != "" && c.Bool("fail-on-regression") {
+		return fail(statusFailure, "%s", why)
+	}
+	return nil
+}
+
+// compareFormat is the number of the format that was asked for.
+func compareFormat(c *cli.Context) (int, error) {
+	file := c.String("output")
+	if launcher.Closed(1) && (c.Bool("json") || file == "" || file == "-") {
+		return 0, fmt.Errorf("standard output is closed and the comparison would be lost: save it with -o FILE")
+	}
+	switch {
+	case c.Bool("json") && c.IsSet("format"):
+		return 0, fmt.Errorf("--json and -f do not go together: -f is what -o is written in")
+	case c.IsSet("format"):
+		for i, f := range compareFormats {
+			if f.name == c.String("format") {
+				return i, nil
+			}
+		}
+		return 0, fmt.Errorf("-f: format %q is not known: use text, markdown, json or junit", c.String("format"))
+	case file != "" && file != "-":
+		for i, f := range compareFormats {
+			if strings.HasSuffix(strings.ToLower(file), f.ending) {
+				return i, nil
+			}
+		}
+		return 0, fmt.Errorf("the name %s does not tell a format (.txt .md .json .xml): use --format", file)
+	}
+	return 0, nil
+}
+
+func compareOptions(c *cli.Context) (o report.CompareOptions, err error) {
+	text := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(c.String("threshold")), "%"))
+	percent, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(percent) || percent < 0 || percent > 1e6 {
+		return o, fmt.Errorf("--threshold: %q is no percentage: use a number such as 5", c.String("threshold"))
+	}
+	globs := c.StringSlice("functions")
+	for _, g := range globs {
+		if _, err := filepath.Match(g, ""); err != nil {
+			return o, fmt.Errorf("--functions: %q is no pattern: a [ wants its ]", g)
+		}
+	}
+	if n := c.Int("top"); n < 0 {
+		return o, fmt.Errorf("--top: %d is no number of functions: use 1 or more, or 0 for all", n)
+	}
+	o = report.CompareOptions{Threshold: percent / 100, Allow: c.Bool("allow-different"), Command: c.Int("command") - 1, Version: Version}
+	if o.Command < 0 {
+		return o, fmt.Errorf("--command: %d is no number of a command: they count from 1", o.Command+1)
+	}
+	if len(globs) > 0 {
+		o.Function = func(name string) bool {
+			return slices.ContainsFunc(globs, func(g string) bool {
+				// A slash is a part of names like any other.
+				ok, _ := filepath.Match(strings.ReplaceAll(g, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+				return ok
+			})
+		}
+	}
+	return o, nil
+}
+
+// apartFiles refuses a file that is named twice: a run does not differ from itself.
+func apartFiles(names []string) error {
+	var infos []os.FileInfo
+	for i, name := range names {
+		if name == "-" {
+			if slices.Contains(names[:i], "-") {
+				return fail(statusUsage, "- is standard input, which can be one run only")
+			}
+			infos = append(infos, nil)
+			continue
+		}
+		info, err := os.Stat(name)
+		if err != nil { // reading it will tell
+			info = nil
+		}
+		for k, other := range infos {
+			if info != nil && other != nil && os.SameFile(info, other) {
+				return fail(statusUsage, "%s and %s are the same file: there is nothing to compare", names[k], name)
+			}
+		}
+		infos = append(infos, info)
+	}
+	return nil
+}
+
+// savedFile reads what cg measure or cg run saved.
+func savedFile(name string) (report.Saved, error) {
+	b, err := fileBytes(name)
+	if err != nil {
+		return report.Saved{}, fail(statusFailure, "%s: %w", name, err)
+	}
+	saved, err := report.ReadSaved(b)
+	if err != nil {
+		return saved, fail(statusFailure, "%s: %w", name, err)
+	}
+	return saved, nil
+}
+
+func writeComparison(c *cli.Context, comparison *report.Comparison, format int, outs []*output, release func()) error {
+	var main, junit bytes.Buffer
+	t := terminal(os.Stdout, false)
+	if outs[0].part != nil {
+		t = report.Terminal{Width: 100}
+	}
+	if err := compareFormats[format].write(&main, comparison, t, c.Int("top")); err != nil {
+		return err
+	}
+	if err := comparison.JUnit(&junit); err != nil {
+		return err
+	}
+	toStdout := outs[0].part == nil && !c.Bool("json")
+	for i, b := range [][]byte{main.Bytes(), junit.Bytes()} {
+		if err := outs[i].save(b); err != nil {
+			return fmt.Errorf("%s: %w", outs[i].flag, err)
+		}
+	}
+	text := main.Bytes()
+	if c.Bool("json") {
+		var err error
+		if text, err = comparison.JSON(); err != nil {
+			return err
+		}
+	} else if !toStdout {
+		return nil
+	}
+	release() // a reader that waits is ended by what ends cg
+	if _, err := os.Stdout.Write(text); err != nil {
+		return fmt.Errorf("writing the comparison to standard output: %w", err)
+	}
+	return nil
+}

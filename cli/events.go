@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/checkpoint"
+	"cg/events"
+	"cg/measure"
+	"cg/report"
+)
+
+// eventLog is the file of --events. The place is tried before the program runs;
+// it has its name from the moment at which the program starts, so that what is in
+// it is there whatever happens to cg.
+type eventLog struct {
+	output
+	writer *events.Writer
+}
+
+// openLog makes the file of --events; nothing without it.
+func openLog(c *cli.Context) (*eventLog, error) {
+	l := &eventLog{output: output{flag: "--events", name: c.String("events")}}
+	if l.name == "" {
+		return l, nil
+	}
+	if c.Bool("instrumented") {
+		return nil, fail(statusUsage, "--events: a program that bears its own checkpoints writes none into a log: use its source without them")
+	}
+	return l, l.open()
+}
+
+// begin begins the log of a run, anew where the program is run again; nil
+// without --events.
+func (l *eventLog) begin(r *report.Run, clock checkpoint.Clock) (*events.Writer, error) {
+	if l.part == nil {
+		return nil, nil
+	}
+	if l.part.Name() != l.name {
+		if err := os.Rename(l.part.Name(), l.name); err != nil {
+			return nil, fail(statusSelf, "--events: %w", err)
+		}
+		f, err := os.OpenFile(l.name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fail(statusSelf, "--events: %w", err)
+		}
+		l.part.Close()
+		l.part = f
+	}
+	if l.writer != nil {
+		if err := errors.Join(l.part.Truncate(0), func() error { _, err := l.part.Seek(0, 0); return err }()); err != nil {
+			return nil, fail(statusSelf, "--events: %w", err)
+		}
+	}
+	l.writer = events.NewWriter(l.part, events.Info{RunID: r.Meta.RunID, Tool: "cg " + Version, Clock: clock.String(), PID: os.Getpid()})
+	return l.writer, nil
+}
+
+// end notes in the run where its log is.
+func (l *eventLog) end(r *report.Run, o *measure.Outcome) {
+	if l.writer == nil {
+		return
+	}
+	fault := errors.Join(o.EventFault, l.part.Close())
+	l.part = nil
+	name, err := filepath.Abs(l.name)
+	if err != nil {
+		name = l.name
+	}
+	r.LogsEvents(report.EventLog{File: name, Events: l.writer.Events(), Bytes: l.writer.Bytes()}, fault)
+}
+
+// eventsOf opens the log that a format is to show calls from: the one that --events names,
+// else the one that the run names, if it is still there and the run's. The file stays open
+// until done.
+func eventsOf(c *cli.Context, f report.Format, runs []*report.Run) (log *events.Log, done func(), err error) {
+	name, asked := c.String("events"), c.IsSet("events")
+	done = func() {}
+	if !f.Time || len(runs) != 1 {
+		if asked {
+			return nil, done, fail(statusUsage, "--events is for one run in a format that shows time: html, perfetto, firefox or hespas")
+		}
+		return nil, done, nil
+	}
+	if !asked {
+		if runs[0].Events == nil {
+			return nil, done, nil
+		}
+		name = runs[0].Events.File
+	}
+	log, done, err = openEvents(name, runs[0])
+	switch {
+	case err == nil:
+		return log, done, nil
+	case asked:
+		return nil, done, fail(statusFailure, "--events: %s: %w", name, err)
+	}
+	fmt.Fprintf(os.Stderr, "cg: the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is now)\n", name, err)
+	return nil, done, nil
+}
+
+// openEvents opens a run's log. The file stays open until done.
+func openEvents(name string, r *report.Run) (log *events.Log, done func(), err error) {
+	done = func() {}
+	file, err := os.Open(name)
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, done, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	if err == nil {
+		log, err = events.Open(file, info.Size())
+	}
+	if err == nil {
+		err = r.OfRun(log)
+	}
+	if err != nil {
+		file.Close()
+		return nil, done, err
+	}
+	return log, func() { file.Close() }, nil
+}

@@ -1,0 +1,147 @@
+package measure
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"cg/nemb"
+	"cg/statistics"
+)
+
+// Baseline is what the machine drew before the program was started.
+type Baseline struct {
+	Span time.Duration
+	// Busy is the part of all processors' time that was used meanwhile, 0 to 1;
+	// cg's own is in it.
+	Busy    float64
+	Domains []BasePower
+}
+
+// BasePower is a domain's power in watts, with the 95 % interval of its mean.
+type BasePower struct {
+	ID            string
+	Power, Lo, Hi float64
+	InTotal       bool
+}
+
+// MostBusy is the use of the processors from which on a machine is not idle.
+const MostBusy = 0.05
+
+// Idle tells whether the machine was idle. If not, its idle power lies anywhere
+// below what was measured.
+func (b *Baseline) Idle() bool { return b.Busy < MostBusy }
+
+// How many blocks a baseline is cut into at most, for the interval of its
+// mean, and how many periods of its counter each is long at least.
+const (
+	baselineBlocks  = 20
+	baselinePeriods = 10
+)
+
+// Wait measures the machine for so long, with a sampler as a run has it. It is
+// nil where no sensor measures: a model has an idle power of its own.
+func Wait(ctx context.Context, sensors []nemb.Sensor, interval, span time.Duration) (*Baseline, error) {
+	measured := false
+	for _, s := range sensors {
+		for _, d := range s.Domains() {
+			measured = measured || counts(d)
+		}
+	}
+	if !measured {
+		return nil, nil
+	}
+	account := nemb.NewAccount()
+	defer account.Close()
+	sampler, err := nemb.Start(sensors, nemb.Config{Interval: interval, Clock: clock(nil), Program: account})
+	if err != nil {
+		return nil, err
+	}
+	defer sampler.Close()
+	var recording nemb.Recording
+	timer := time.NewTimer(span)
+	defer timer.Stop()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for over := false; !over; {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-look.C:
+			for _, s := range sampler.Poll() {
+				recording.Add(s)
+			}
+		case <-timer.C:
+			over = true
+		}
+	}
+	for _, s := range sampler.Stop() {
+		recording.Add(s)
+	}
+	return baselineOf(nemb.Series{Domains: sampler.Domains(), Samples: recording.Samples()}, nemb.Processors()), nil
+}
+
+// counts tells whether a domain's idle power can be measured.
+func counts(d nemb.Domain) bool {
+	return !d.Program && (d.Method == nemb.Measured || d.Method == nemb.Derived)
+}
+
+// baselineOf is what a series of an idle machine tells.
+func baselineOf(series nemb.Series, cpus int) *Baseline {
+	b := &Baseline{}
+	var whole []nemb.Sample
+	for _, s := range series.Samples {
+		if !s.Failed {
+			whole = append(whole, s)
+		}
+	}
+	if len(whole) < 2 {
+		return b
+	}
+	first, last := whole[0], whole[len(whole)-1]
+	b.Span = time.Duration(last.Time - first.Time)
+	if b.Span <= 0 {
+		return b
+	}
+	used := last.Usage.Own - first.Usage.Own + last.Usage.Other - first.Usage.Other + last.Usage.Program - first.Usage.Program
+	b.Busy = max(0, used.Seconds()/(b.Span.Seconds()*float64(max(1, cpus))))
+	for d, domain := range series.Domains {
+		if !counts(domain) {
+			continue
+		}
+		p := BasePower{ID: domain.ID, InTotal: domain.InTotal, Power: (last.Energy[d] - first.Energy[d]).Joules() / b.Span.Seconds()}
+		least := max(b.Span/baselineBlocks, baselinePeriods*domain.Period)
+		var powers []float64
+		from := first
+		for _, s := range whole[1:] {
+			if long := time.Duration(s.Time - from.Time); long >= least {
+				powers = append(powers, (s.Energy[d]-from.Energy[d]).Joules()/long.Seconds())
+				from = s
+			}
+		}
+		if len(powers) < 2 || p.Power <= 0 { // it cannot be resolved in this time
+			continue
+		}
+		lo, hi := statistics.MeanInterval(powers, .95)
+		p.Lo, p.Hi = domain.Lo*min(max(0, lo), p.Power), domain.Hi*max(hi, p.Power)
+		if !b.Idle() || math.IsNaN(p.Lo) {
+			p.Lo = 0
+		}
+		b.Domains = append(b.Domains, p)
+	}
+	return b
+}
+
+// set puts the idle powers into the domains that they are of.
+func (b *Baseline) set(domains []nemb.Domain) {
+	if b == nil {
+		return
+	}
+	for i := range domains {
+		for _, p := range b.Domains {
+			if domains[i].ID == p.ID {
+				domains[i].Base, domains[i].BaseLo, domains[i].BaseHi = p.Power, p.Lo, p.Hi
+			}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// still is ten seconds of a machine that draws 8 W and 2 W of it in its memory.
+func still(power func(i int) float64, busy time.Duration) nemb.Series {
+	s := nemb.Series{Domains: []nemb.Domain{
+		{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1, Period: time.Millisecond},
+		{ID: "machine", Method: nemb.Estimated, InTotal: true, Lo: .5, Hi: 1.5, Base: 5},
+		{ID: "memory", Method: nemb.Measured, Program: true, Lo: 1, Hi: 1},
+		{ID: "battery", Method: nemb.Measured, Lo: 1, Hi: 1, Period: 30 * time.Second},
+		{ID: "dram-0", Method: nemb.Derived, InTotal: true, Lo: .9, Hi: 1.1, Period: time.Millisecond},
+	}}
+	e := 0.0
+	for i := range 1001 {
+		if i > 0 {
+			e += power(i) * 1e4
+		}
+		at := time.Duration(i) * 10 * time.Millisecond
+		s.Samples = append(s.Samples, nemb.Sample{
+			Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(e), 7, 7, nemb.Energy(e), nemb.Energy(e / 4)},
+			Usage: nemb.Usage{Other: busy * time.Duration(i) / 1000, Own: time.Millisecond * time.Duration(i) / 1000}, Failed: i%100 == 50,
+		})
+	}
+	return s
+}
+
+func TestBaseline(t *testing.T) {
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-3 }
+	b := baselineOf(still(func(int) float64 { return 8 }, 0), 2)
+	if len(b.Domains) != 2 || b.Span != 10*time.Second || !b.Idle() || !near(b.Busy, .00005) {
+		t.Fatalf("%+v", b)
+	}
+	if p := b.Domains[0]; p.ID != "package-0" || !near(p.Power, 8) || !near(p.Lo, 8) || !near(p.Hi, 8) {
+		t.Errorf("%+v", p)
+	}
+	if p := b.Domains[1]; p.ID != "dram-0" || !near(p.Power, 2) || !near(p.Lo, 1.8) || !near(p.Hi, 2.2) {
+		t.Errorf("%+v", p)
+	}
+	b = baselineOf(still(func(i int) float64 { return 6 + 4*float64(i/50&1) }, 0), 2)
+	if p := b.Domains[0]; !near(p.Power, 8) || p.Lo < 6 || p.Lo > 7.9 || p.Hi < 8.1 || p.Hi > 10 {
+		t.Errorf("%+v", p)
+	}
+	// Two seconds of processor time in ten of two processors: no idle machine.
+	b = baselineOf(still(func(int) float64 { return 8 }, 2*time.Second), 2)
+	if b.Idle() || !near(b.Busy, .10005) || b.Domains[0].Lo != 0 {
+		t.Errorf("%+v", b)
+	}
+	for name, s := range map[string]nemb.Series{"nothing": {}, "one sample": {Samples: make([]nemb.Sample, 1)}, "no time": {Samples: make([]nemb.Sample, 2)}} {
+		if b := baselineOf(s, 2); len(b.Domains) != 0 {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+	domains := still(func(int) float64 { return 8 }, 0).Domains
+	baselineOf(still(func(int) float64 { return 8 }, 0), 2).set(domains)
+	if !near(domains[0].Base, 8) || domains[1].Base != 5 || domains[1].BaseHi != 0 || domains[3].BaseHi != 0 {
+		t.Errorf("%+v", domains)
+	}
+}
+
+// fake is a sensor of one domain that counts real time.
+type fake struct {
+	method nemb.Method
+	start  checkpoint.Instant
+}
+
+func (f *fake) Domains() []nemb.Domain {
+	return []nemb.Domain{{ID: "package-0", Method: f.method, InTotal: true, Lo: 1, Hi: 1, Period: time.Millisecond}}
+}
+
+func (f *fake) Read(dst []nemb.Energy) error {
+	dst[0] = nemb.Energy(10 * (checkpoint.Monotime() - f.start) / 1000)
+	return nil
+}
+
+func (f *fake) Close() error { return nil }
+
+func TestWait(t *testing.T) {
+	sensor := &fake{method: nemb.Measured, start: checkpoint.Monotime()}
+	b, err := Wait(t.Context(), []nemb.Sensor{sensor}, 10*time.Millisecond, time.Second)
+	if err != nil || len(b.Domains) != 1 || math.Abs(b.Domains[0].Power-10) > 2 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Wait(ctx, []nemb.Sensor{sensor}, 10*time.Millisecond, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if b, err := Wait(t.Context(), []nemb.Sensor{&fake{method: nemb.Estimated}}, 10*time.Millisecond, time.Hour); b != nil || err != nil {
+		t.Errorf("%+v, %v", b, err)
+	}
+}

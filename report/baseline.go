@@ -1,0 +1,100 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"cg/measure"
+)
+
+// Baseline is what the machine drew before the program was started (--baseline).
+type Baseline struct {
+	DurationS float64 `json:"duration_s"`
+	// BusyPercent is how much of all processors was in use meanwhile. Idle is
+	// false from 5 % on: then the idle power may be anything below the figure.
+	BusyPercent float64              `json:"processors_busy_percent"`
+	Idle        bool                 `json:"idle"`
+	Domains     map[string]BasePower `json:"domains"` // those whose idle power is known
+}
+
+// BasePower is a domain's idle power, with the 95 % interval of its mean.
+type BasePower struct {
+	PowerW   float64 `json:"power_w"`
+	PowerLoW float64 `json:"power_lo_w"`
+	PowerHiW float64 `json:"power_hi_w"`
+	InTotal  bool    `json:"top_level"`
+}
+
+// SourceBaseline is the source of a ledger's idle line that was measured.
+const SourceBaseline = "baseline"
+
+func baselineOf(b *measure.Baseline) *Baseline {
+	if b == nil {
+		return nil
+	}
+	out := &Baseline{DurationS: b.Span.Seconds(), BusyPercent: 100 * b.Busy, Idle: b.Idle(), Domains: map[string]BasePower{}}
+	for _, d := range b.Domains {
+		out.Domains[d.ID] = BasePower{d.Power, d.Lo, d.Hi, d.InTotal}
+	}
+	return out
+}
+
+// baseline says where the idle line of the ledger is from.
+func (r *Run) baseline(b *measure.Baseline) {
+	if r.Baseline = baselineOf(b); r.Baseline == nil {
+		return
+	}
+	if !r.Baseline.Idle {
+		r.Warn("baseline-busy", fmt.Sprintf("%s %% of the processors' time was used while the idle power was measured: it may be lower, and the program's energy higher, up to the end of its interval",
+			digits(r.Baseline.BusyPercent)))
+	}
+	if len(r.Baseline.Domains) == 0 {
+		r.Warn("baseline-unknown", "the idle power could not be told in the time of --baseline: the ledger's idle line is as without it; give it more seconds")
+		return
+	}
+	for i := range r.Ledger {
+		if r.Ledger[i].Name == LineIdle {
+			r.Ledger[i].Source = SourceBaseline
+		}
+	}
+}
+
+// line is the idle power in a few words.
+func (b *Baseline) line() string {
+	var sum BasePower
+	for _, d := range b.Domains {
+		if d.InTotal {
+			sum.PowerW, sum.PowerLoW, sum.PowerHiW = sum.PowerW+d.PowerW, sum.PowerLoW+d.PowerLoW, sum.PowerHiW+d.PowerHiW
+		}
+	}
+	state := "idle"
+	if !b.Idle {
+		state = "not idle"
+	}
+	power := "?"
+	if sum.PowerW > 0 {
+		power = fmt.Sprintf("%s [%s, %s]", watts(&sum.PowerW), watts(&sum.PowerLoW), watts(&sum.PowerHiW))
+	}
+	return fmt.Sprintf("%s before the run, over %s, %s (%.1f %% of the processors in use)", power, seconds(b.DurationS), state, b.BusyPercent)
+}
+
+// baseline holds the idle power against itself and the ledger.
+func (c *check) baseline(r *Run) {
+	for i, l := range r.Ledger {
+		if l.Source != "" && (l.Source != SourceBaseline || l.Name != LineIdle || r.Baseline == nil || len(r.Baseline.Domains) == 0) {
+			c.fault(fmt.Sprintf("ledger[%d] (%s).source", i, l.Name), "%q, but there is no idle power that was measured", l.Source)
+		}
+	}
+	if r.Baseline == nil {
+		return
+	}
+	if idle := r.Baseline.BusyPercent < 100*measure.MostBusy; idle != r.Baseline.Idle {
+		c.fault("baseline.idle", "%v, but %g %% of the processors were in use", r.Baseline.Idle, r.Baseline.BusyPercent)
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.Baseline.Domains)) {
+		if d := r.Baseline.Domains[id]; d.PowerLoW < 0 || d.PowerLoW > d.PowerW || d.PowerHiW < d.PowerW {
+			c.fault("baseline.domains."+id, "%g W is outside of its interval, %g to %g W", d.PowerW, d.PowerLoW, d.PowerHiW)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cg/measure"
+	"cg/nemb"
+)
+
+func TestBaselineIsTold(t *testing.T) {
+	tests := []struct {
+		name, line, slug string
+		base             measure.Baseline
+		source           string
+	}{
+		{"idle", "8.00 W [7.90 W, 8.10 W] before the run, over 5.00 s, idle (1.0 % of the processors in use)", "",
+			measure.Baseline{Span: 5 * time.Second, Busy: .01, Domains: []measure.BasePower{{ID: "package-0", Power: 8, Lo: 7.9, Hi: 8.1, InTotal: true}, {ID: "core", Power: 3, Lo: 3, Hi: 3}}}, "baseline"},
+		{"busy", "8.00 W [0 W, 8.10 W] before the run, over 5.00 s, not idle (25.0 % of the processors in use)", "baseline-busy",
+			measure.Baseline{Span: 5 * time.Second, Busy: .25, Domains: []measure.BasePower{{ID: "package-0", Power: 8, Hi: 8.1, InTotal: true}}}, "baseline"},
+		{"unknown", "? before the run, over 5.00 s, idle (0.0 % of the processors in use)", "baseline-unknown", measure.Baseline{Span: 5 * time.Second}, ""},
+	}
+	for _, tt := range tests {
+		r := example(nemb.Measured)
+		r.baseline(&tt.base)
+		slug, source := "", ""
+		for _, w := range r.Warnings {
+			if strings.HasPrefix(w.Slug, "baseline") {
+				slug = w.Slug
+			}
+		}
+		for _, l := range r.Ledger {
+			if l.Source != "" {
+				source = l.Name + " " + l.Source
+			}
+		}
+		want := ""
+		if tt.source != "" {
+			want = "idle baseline"
+		}
+		if slug != tt.slug || source != want || r.Baseline.line() != tt.line {
+			t.Errorf("%s: %q %q %q", tt.name, slug, source, r.Baseline.line())
+		}
+		if faults := r.Check(); len(faults) > 0 {
+			t.Errorf("%s: %s", tt.name, strings.Join(faults, "\n"))
+		}
+		b, err := r.JSON(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate(t, b)
+		for _, f := range Formats() {
+			var out bytes.Buffer
+			if f.Name != "text" && f.Name != "markdown" {
+				continue
+			}
+			if err := f.Write(&out, []*Run{r}, Options{Terminal: Terminal{Width: 120}}); err != nil {
+				t.Fatal(err)
+			}
+			if s := out.String(); !strings.Contains(s, "before the run, over 5.00 s") || strings.Contains(s, "(baseline)") != (tt.source != "") {
+				t.Errorf("%s: %s:\n%s", tt.name, f.Name, s)
+			}
+		}
+	}
+
+	r := example(nemb.Measured)
+	r.warnings(Facts{Outcome: &measure.Outcome{}, NoBaseline: true})
+	if !slices.ContainsFunc(r.Warnings, func(w Warning) bool { return w.Slug == "baseline-unused" }) {
+		t.Errorf("%+v", r.Warnings)
+	}
+}
+
+func TestCheckOfBaseline(t *testing.T) {
+	for field, spoil := range map[string]func(r *Run){
+		"baseline.idle":                func(r *Run) { r.Baseline.Idle = false },
+		"baseline.domains.package-0":   func(r *Run) { r.Baseline.Domains["package-0"] = BasePower{PowerW: 9, PowerHiW: 8} },
+		"ledger[0] (functions).source": func(r *Run) { r.Ledger[0].Source = "baseline" },
+		"ledger[3] (idle).source":      func(r *Run) { r.Baseline = nil },
+	} {
+		r := example(nemb.Measured)
+		r.baseline(&measure.Baseline{Span: time.Second, Domains: []measure.BasePower{{ID: "package-0", Power: 8, Lo: 7, Hi: 9, InTotal: true}}})
+		spoil(r)
+		if faults := r.Check(); len(faults) != 1 || !strings.HasPrefix(faults[0], field+": ") {
+			t.Errorf("%s: %q", field, faults)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+// Calls over time, below the chart of power and on its axis: a lane for each
+// thread, in it a row for each level of calls. They are drawn, since there can be many.
+
+const laneRow = 13, laneGap = 7, laneRows = 12;
+
+// callLanes gives { element, draw } for a run with a timeline, null for one without.
+// left and right are the margins of the axis; zoom shows a part of the run.
+function callLanes(run, left, right, view, zoom) {
+  const t = run.timeline;
+  if (!t) return null;
+  let top = 0;
+  const lanes = t.threads.map((thread) => {
+    const rows = Math.min(laneRows, 1 + thread.depth.reduce((a, b) => Math.max(a, b), 0));
+    const lane = { thread, top, rows, height: rows * laneRow };
+    top += lane.height + laneGap;
+    return lane;
+  });
+  const height = Math.max(top, laneRow);
+  const canvas = el('canvas', { id: 'calls', role: 'img', 'aria-label': 'Calls over time: ' + t.note });
+  const box = el('div', { class: 'calls' }, canvas);
+  const told = el('p', { class: 'hint', id: 'calls-told' });
+  const said = `Calls: ${t.note}. A click on one zooms to it.`;
+  told.textContent = said;
+  let width = 0;
+
+  const seconds = (us) => us * 1e-6;
+  function draw() {
+    if (width <= 0) return;
+    const ratio = devicePixelRatio || 1, c = canvas.getContext('2d');
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
+    canvas.style.height = height + 'px';
+    c.scale(ratio, ratio);
+    c.clearRect(0, 0, width, height);
+    c.font = '11px system-ui, sans-serif';
+    c.textBaseline = 'middle';
+    const room = width - left - right, scale = room / (view.to - view.from);
+    if (room <= 0) return;
+    c.save();
+    c.beginPath();
+    c.rect(left, 0, room, height);
+    c.clip();
+    for (const lane of lanes) {
+      const { from, long, site, depth } = lane.thread, last = new Array(lane.rows).fill(-1);
+      for (let i = 0; i < from.length; i++) {
+        const row = depth[i];
+        if (row >= lane.rows) continue;
+        const begins = seconds(from[i]), ends = begins + seconds(long[i]);
+        if (ends < view.from || begins > view.to) continue;
+        const x0 = left + (Math.max(begins, view.from) - view.from) * scale, x1 = left + (Math.min(ends, view.to) - view.from) * scale;
+        if (x1 <= last[row]) continue; // behind one that is drawn: narrower than a pixel
+        last[row] = Math.ceil(Math.max(x1, x0 + 1));
+        const w = Math.max(1, x1 - x0 - 0.5), y = lane.top + row * laneRow;
+        c.fillStyle = `hsl(${hue(t.sites[site[i]].split('.').slice(0, -1).join('.') || t.sites[site[i]])} ${theme.color('--fs')} ${theme.color('--fl')})`;
+        c.fillRect(x0, y, w, laneRow - 1);
+        if (w > 40) {
+          c.save();
+          c.beginPath();
+          c.rect(x0, y, w - 2, laneRow);
+          c.clip();
+          c.fillStyle = theme.color('--box-ink');
+          c.fillText(t.sites[site[i]], x0 + 3, y + laneRow / 2);
+          c.restore();
+        }
+      }
+    }
+    c.restore();
+    c.fillStyle = theme.color('--soft');
+    for (const lane of lanes) c.fillText(String(lane.thread.tid), 8, lane.top + laneRow / 2, left - 12);
+  }
+
+  // at finds the call below the pointer: of those that are drawn there, the one
+  // that began last.
+  function at(e) {
+    const b = canvas.getBoundingClientRect(), y = e.clientY - b.top, scale = (width - left - right) / (view.to - view.from);
+    const time = view.from + (e.clientX - b.left - left) / scale, slack = 1 / scale;
+    const lane = lanes.find((l) => y >= l.top && y < l.top + l.height);
+    if (!lane || time < view.from || time > view.to) return null;
+    const row = Math.floor((y - lane.top) / laneRow), { from, long, depth } = lane.thread;
+    let found = -1;
+    for (let i = 0; i < from.length; i++) {
+      if (depth[i] === row && seconds(from[i]) <= time && seconds(from[i] + long[i]) + slack >= time) found = i;
+    }
+    return found < 0 ? null : { lane, i: found };
+  }
+  canvas.addEventListener('pointermove', (e) => {
+    const f = at(e);
+    canvas.style.cursor = f ? 'pointer' : '';
+    if (!f) { told.textContent = said; return; }
+    const { from, long, site } = f.lane.thread;
+    told.replaceChildren(el('b', {}, t.sites[site[f.i]]), ` for ${text(figure.time(seconds(long[f.i])))} from ${text(figure.time(seconds(from[f.i])))} on, in thread ${f.lane.thread.tid} of process ${f.lane.thread.pid}`);
+  });
+  canvas.addEventListener('pointerleave', () => { told.textContent = said; });
+  canvas.addEventListener('click', (e) => {
+    const f = at(e);
+    if (!f) return;
+    const begins = seconds(f.lane.thread.from[f.i]), long = Math.max(1e-6, seconds(f.lane.thread.long[f.i]));
+    zoom(begins - long * 0.05, begins + long * 1.05);
+  });
+  wide(box, (w) => { width = w; draw(); });
+  theme.listeners.push(draw);
+  return { element: [el('div', { class: 'sub' }, 'Calls by thread'), box, told], draw };
+}

@@ -1,0 +1,257 @@
+package report
+
+import (
+	"math"
+	"slices"
+
+	"cg/nemb"
+)
+
+// pageRun is a run whose long lists stand in columns, and whose names and files
+// stand once: a sixth of the bytes. base.js takes it apart again.
+type pageRun struct {
+	*Run
+	Functions pageFunctions `json:"functions"`
+	Sites     pageSites     `json:"sites"`
+	Tasks     pageTasks     `json:"tasks"`
+	Paths     pagePaths     `json:"paths"`
+	Samples   pageSamples   `json:"samples"`
+	Texts     []string      `json:"texts"` // what numbers of texts stand for
+	// Timeline is null where nothing tells of calls over time.
+	Timeline *pageTimeline `json:"timeline"`
+}
+
+// pageFunctions are the functions. What a figure can be computed from is left out.
+type pageFunctions struct {
+	Name     []int     `json:"name"` // number of a text
+	File     []int     `json:"file"`
+	Language []int     `json:"language"`
+	Line     []int     `json:"line"`
+	Calls    []uint64  `json:"calls"`
+	Demoted  []int     `json:"demoted"` // numbers of functions
+	Self     []*uint64 `json:"self_uj"`
+	Lo       []*uint64 `json:"lo_uj"`
+	Hi       []*uint64 `json:"hi_uj"`
+	Whole    []*uint64 `json:"inclusive_uj"`
+	SelfNs   []int64   `json:"self_ns"`
+	WholeNs  []int64   `json:"inclusive_ns"`
+}
+
+// pageSites are those that call paths have, and with source all of them.
+type pageSites struct {
+	ID   []uint32 `json:"id"`
+	Name []int    `json:"name"`
+	File []int    `json:"file"`
+	Line []int    `json:"line"`
+	End  []int    `json:"end_line"`
+}
+
+type pageTasks struct {
+	Name   []int     `json:"name"`
+	Depth  []int     `json:"depth"`
+	Begin  []int64   `json:"begin_ns"`
+	End    []int64   `json:"end_ns"`
+	Time   []int64   `json:"time_ns"`
+	Energy []*uint64 `json:"energy_uj"`
+	Lo     []*uint64 `json:"lo_uj"`
+	Hi     []*uint64 `json:"hi_uj"`
+}
+
+type pagePaths struct {
+	Parent  []int          `json:"parent"`
+	Site    []uint32       `json:"site"`
+	Task    map[int]string `json:"task"` // by path
+	Calls   []uint64       `json:"calls"`
+	Micro   []uint64       `json:"self_uj"` // null where no energy is known
+	SelfUs  []int64        `json:"self_us"`
+	CPUUs   []int64        `json:"cpu_us"`
+	Program string         `json:"program"`
+}
+
+type pageSamples struct {
+	StartNs int64                 `json:"start_ns"`
+	TUs     []int64               `json:"t_us"`
+	Domains map[string]pageDomain `json:"domains"`
+	Program []int64               `json:"program_us"`
+	Own     []int64               `json:"own_us"`
+	Other   []int64               `json:"other_us"`
+}
+
+type pageDomain struct {
+	UJ []uint64   `json:"uj"`
+	W  []*float64 `json:"w"`
+}
+
+func functionsOf(r *Run, text func(string) int) pageFunctions {
+	f := pageFunctions{Name: []int{}, Demoted: []int{}}
+	for i, g := range r.Functions {
+		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)), append(f.Language, text(g.Language))
+		f.Line, f.Calls = append(f.Line, g.Line), append(f.Calls, g.Calls)
+		f.Self, f.Lo, f.Hi, f.Whole = append(f.Self, micro(g.SelfEnergyJ)), append(f.Lo, micro(g.SelfEnergyLoJ)), append(f.Hi, micro(g.SelfEnergyHiJ)), append(f.Whole, micro(g.InclusiveEnergyJ))
+		f.SelfNs, f.WholeNs = append(f.SelfNs, nanos(g.SelfTimeS)), append(f.WholeNs, nanos(g.InclusiveTimeS))
+		if g.Demoted {
+			f.Demoted = append(f.Demoted, i)
+		}
+	}
+	return f
+}
+
+func sitesOf(r *Run, text func(string) int, source bool) pageSites {
+	used := map[uint32]bool{}
+	for _, p := range r.Paths {
+		used[p.Site] = true
+	}
+	s := pageSites{ID: []uint32{}}
+	for _, g := range r.Sites {
+		if used[g.ID] || source {
+			s.ID, s.Name, s.File = append(s.ID, g.ID), append(s.Name, text(g.Name)), append(s.File, text(g.File))
+			s.Line, s.End = append(s.Line, g.Line), append(s.End, g.EndLine)
+		}
+	}
+	return s
+}
+
+func tasksOf(r *Run, text func(string) int) pageTasks {
+	t := pageTasks{Name: []int{}}
+	for _, g := range r.Tasks {
+		t.Name, t.Depth = append(t.Name, text(g.Name)), append(t.Depth, g.Depth)
+		t.Begin, t.End, t.Time = append(t.Begin, g.StartedAtMonoNs), append(t.End, g.EndedAtMonoNs), append(t.Time, nanos(g.DurationS))
+		t.Energy, t.Lo, t.Hi = append(t.Energy, micro(g.EnergyJ)), append(t.Lo, micro(g.LoJ)), append(t.Hi, micro(g.HiJ))
+	}
+	return t
+}
+
+func micro(j *Joules) *uint64 { return (*uint64)(j) }
+
+func nanos(s float64) int64 { return int64(s*1e9 + 0.5) }
+
+func micros(s float64) int64 { return int64(s*1e6 + 0.5) }
+
+// orEmpty is a list that is [] in JSON, and not null, when there is none.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func pageRunOf(r *Run, source bool) pageRun {
+	whole := *r
+	whole.Ledger, whole.Skipped, whole.Warnings = orEmpty(r.Ledger), orEmpty(r.Skipped), orEmpty(r.Warnings)
+	whole.Meta.Argv = orEmpty(r.Meta.Argv)
+	if r.Meta.DomainTopology == nil {
+		whole.Meta.DomainTopology = map[string]Topology{}
+	}
+	if r.Totals.Kind == "" {
+		whole.Totals.Kind = nemb.Unavailable
+	}
+	out := pageRun{Run: &whole, Texts: []string{}}
+	numbers := map[string]int{}
+	text := func(s string) int {
+		n, known := numbers[s]
+		if !known {
+			n = len(out.Texts)
+			numbers[s] = n
+			out.Texts = append(out.Texts, s)
+		}
+		return n
+	}
+	out.Functions, out.Sites, out.Tasks = functionsOf(r, text), sitesOf(r, text, source), tasksOf(r, text)
+	p := &out.Paths
+	p.Program, p.Task = r.program(), map[int]string{}
+	p.Parent, p.Site, p.Calls, p.SelfUs, p.CPUUs = []int{}, []uint32{}, []uint64{}, []int64{}, []int64{}
+	for i, path := range r.Paths {
+		p.Parent, p.Site, p.Calls = append(p.Parent, path.Parent), append(p.Site, path.Site), append(p.Calls, path.Calls)
+		p.SelfUs, p.CPUUs = append(p.SelfUs, micros(path.SelfTimeS)), append(p.CPUUs, micros(path.CPUTimeS))
+		if path.SelfEnergyJ != nil {
+			p.Micro = append(p.Micro, uint64(*path.SelfEnergyJ))
+		}
+		if path.Task != "" {
+			p.Task[i] = path.Task
+		}
+	}
+	s := &out.Samples
+	s.Domains, s.TUs, s.Program, s.Own, s.Other = map[string]pageDomain{}, []int64{}, []int64{}, []int64{}, []int64{}
+	for i, sample := range r.Samples {
+		if i == 0 {
+			s.StartNs = sample.TNs
+		}
+		s.TUs = append(s.TUs, (sample.TNs-s.StartNs)/1000)
+		s.Program, s.Own, s.Other = append(s.Program, micros(sample.ProgramCPUS)), append(s.Own, micros(sample.OwnCPUS)), append(s.Other, micros(sample.OtherCPUS))
+		for id, e := range sample.DomainJ {
+			d := s.Domains[id]
+			var power *float64
+			if w, ok := sample.DomainW[id]; ok {
+				power = &w
+			}
+			d.UJ, d.W = append(d.UJ, uint64(e)), append(d.W, power)
+			s.Domains[id] = d
+		}
+	}
+	return out
+}
+
+// pageComparison is what a page shows of a Comparison. Its functions are numbers
+// of those of the last run, each the first of its name.
+type pageComparison struct {
+	Threshold float64        `json:"threshold"`
+	Weak      bool           `json:"weak"`
+	Totals    []Change       `json:"totals"`
+	Of        []int          `json:"of"`
+	Was       map[int]string `json:"was"` // by number of a function
+	Why       map[int]string `json:"why"`
+	Base      []*float64     `json:"base"`
+	Head      []*float64     `json:"head"`
+	Lo        []*float64     `json:"lo"`
+	Hi        []*float64     `json:"hi"`
+	Verdict   []int          `json:"verdict"`
+	Verdicts  []Verdict      `json:"verdicts"`
+	Notes     []string       `json:"notes"`
+}
+
+// pageThreshold is the smallest change that a page calls one.
+const pageThreshold = 0.05
+
+func pageComparisonOf(runs []*Run, names []string) *pageComparison {
+	if len(runs) < 2 {
+		return nil
+	}
+	last := len(runs) - 1
+	c, err := Compare(CompareSide{names[:1], []Saved{{Run: runs[0]}}}, CompareSide{names[last:], []Saved{{Run: runs[last]}}}, CompareOptions{Threshold: pageThreshold, Allow: true})
+	if err != nil { // the same run twice
+		return nil
+	}
+	type key struct{ language, name string }
+	number := map[key]int{}
+	for i, f := range runs[last].Functions {
+		k := key{f.Language, f.Name}
+		if _, known := number[k]; !known {
+			number[k] = i
+		}
+	}
+	out := &pageComparison{
+		Threshold: pageThreshold, Weak: c.Totals[0].Weak, Totals: c.Totals, Was: map[int]string{}, Why: map[int]string{}, Of: []int{},
+		Verdicts: []Verdict{Higher, Lower, Within, NoneShown, NotComparable}, Notes: c.Notes,
+	}
+	short := func(v *float64) *float64 { // six digits are more than an interval tells
+		if v == nil {
+			return nil
+		}
+		scale := math.Pow(10, 5-math.Floor(math.Log10(math.Max(math.Abs(*v), 1e-12))))
+		return known(math.Round(*v*scale) / scale)
+	}
+	for _, f := range c.Functions {
+		i := number[key{f.Language, f.Name}]
+		out.Of = append(out.Of, i)
+		if f.Was != "" {
+			out.Was[i] = f.Was
+		}
+		if f.Why != "" {
+			out.Why[i] = f.Why
+		}
+		out.Base, out.Head = append(out.Base, f.Base.Value), append(out.Head, f.Head.Value)
+		out.Lo, out.Hi = append(out.Lo, short(f.Lo)), append(out.Hi, short(f.Hi))
+		out.Verdict = append(out.Verdict, slices.Index(out.Verdicts, f.Verdict))
+	}
+	return out
+}

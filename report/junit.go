@@ -1,0 +1,165 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Suite is a set of checks as JUnit XML tells it: what Jenkins, GitLab and the
+// like show as tests.
+type Suite struct {
+	Name     string
+	At       time.Time
+	Hostname string
+	// Properties are pairs of a name and a value, in their order.
+	Properties [][2]string
+	Cases      []Case
+}
+
+// Case is a check. One without a state has passed.
+type Case struct {
+	Class, Name string
+	State       State
+	Message     string // in a line
+	Text        string // as long as it takes
+	Time        time.Duration
+}
+
+// State is what a check came to.
+type State string
+
+const (
+	Passed  State = ""
+	Failed  State = "failure" // what was checked is not so
+	Errored State = "error"   // it could not be checked
+	Skipped State = "skipped"
+)
+
+// Elements as Jenkins' schema has them (jenkinsci/xunit-plugin, junit-10.xsd).
+type (
+	junitSuites struct {
+		XMLName  xml.Name   `xml:"testsuites"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Errors   int        `xml:"errors,attr"`
+		Suite    junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name       string          `xml:"name,attr"`
+		Tests      int             `xml:"tests,attr"`
+		Failures   int             `xml:"failures,attr"`
+		Errors     int             `xml:"errors,attr"`
+		Skipped    int             `xml:"skipped,attr"`
+		Time       string          `xml:"time,attr"`
+		Timestamp  string          `xml:"timestamp,attr,omitempty"`
+		Hostname   string          `xml:"hostname,attr,omitempty"`
+		Properties []junitProperty `xml:"properties>property"`
+		Cases      []junitCase     `xml:"testcase"`
+	}
+	junitProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+	junitCase struct {
+		Class   string       `xml:"classname,attr"`
+		Name    string       `xml:"name,attr"`
+		Time    string       `xml:"time,attr"`
+		Skipped *junitReason `xml:"skipped"`
+		Error   *junitReason `xml:"error"`
+		Failure *junitReason `xml:"failure"`
+		Out     string       `xml:"system-out,omitempty"`
+	}
+	junitReason struct {
+		Type    string `xml:"type,attr,omitempty"`
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// WriteJUnit writes a suite as JUnit XML. What XML has no character for is
+// U+FFFD.
+func WriteJUnit(w io.Writer, s Suite) error {
+	out := junitSuite{Name: s.Name, Tests: len(s.Cases), Hostname: s.Hostname, Properties: []junitProperty{}}
+	if !s.At.IsZero() {
+		out.Timestamp = s.At.UTC().Format("2006-01-02T15:04:05")
+	}
+	for _, p := range s.Properties {
+		out.Properties = append(out.Properties, junitProperty{p[0], p[1]})
+	}
+	whole := time.Duration(0)
+	for _, c := range s.Cases {
+		one := junitCase{Class: c.Class, Name: c.Name, Time: fmt.Sprintf("%.3f", c.Time.Seconds())}
+		reason := &junitReason{Type: string(c.State), Message: c.Message, Text: c.Text}
+		switch c.State {
+		case Failed:
+			one.Failure = reason
+			out.Failures++
+		case Errored:
+			one.Error = reason
+			out.Errors++
+		case Skipped:
+			one.Skipped = reason
+			out.Skipped++
+		default:
+			one.Out = strings.TrimSpace(c.Message + "\n" + c.Text)
+		}
+		whole += c.Time
+		out.Cases = append(out.Cases, one)
+	}
+	out.Time = fmt.Sprintf("%.3f", whole.Seconds())
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(junitSuites{Name: s.Name, Tests: out.Tests, Failures: out.Failures, Errors: out.Errors, Suite: out}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// JUnit writes a comparison as tests, one for each energy that was compared: a
+// failure where it is higher, an error where the program's cannot be compared,
+// skipped where another cannot.
+func (c *Comparison) JUnit(w io.Writer) error {
+	at, _ := time.Parse(rfc3339, c.Head.StartedAt)
+	s := Suite{Name: "cg compare", At: at, Hostname: c.Head.Hostname, Properties: [][2]string{
+		{"base", c.Base.Name}, {"head", c.Head.Name}, {"energy_kind", string(c.Head.Kind)}, {"threshold_percent", fmt.Sprintf("%.4g", 100*c.Comparison.Threshold)},
+	}}
+	for _, d := range c.Different {
+		s.Properties = append(s.Properties, [2]string{"different " + d.What, orNone(d.Base) + " and " + orNone(d.Head)})
+	}
+	mark := c.mark()
+	check := func(class string, named string, change Change) {
+		k := Case{Class: class, Name: named}
+		figures := []string{figure(change.Base.Value, change.Unit, mark), "→", figure(change.Head.Value, change.Unit, mark), signed(change.Change), change.interval()}
+		k.Message = strings.Join(slices.DeleteFunc(figures, func(s string) bool { return s == "" }), " ") + ": " + change.verdict()
+		k.Text = strings.Join(c.Notes, "\n")
+		switch {
+		case change.Verdict == Higher:
+			k.State = Failed
+		case change.Verdict == NotComparable && change.Of == c.Totals[0].Of:
+			k.State = Errored
+		case change.Verdict == NotComparable:
+			k.State = Skipped
+		default:
+			k.Text = ""
+		}
+		s.Cases = append(s.Cases, k)
+	}
+	for _, t := range c.Totals {
+		if t.Unit == "J" {
+			check("energy.total", t.Name, t)
+		}
+	}
+	for _, f := range c.Functions {
+		check("energy."+f.Language, f.title(), f.Change)
+	}
+	return WriteJUnit(w, s)
+}

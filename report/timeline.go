@@ -1,0 +1,292 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cg/checkpoint"
+	"cg/events"
+)
+
+// EventLog is the raw log of the run's checkpoints, a file of its own.
+type EventLog struct {
+	File   string `json:"file"` // absolute
+	Events uint64 `json:"events"`
+	Bytes  int64  `json:"bytes"`
+	Whole  bool   `json:"whole"` // it was written to its end
+}
+
+// LogsEvents notes where the log of the run's checkpoints is. A log whose writing
+// failed is as good as far as it goes.
+func (r *Run) LogsEvents(l EventLog, fault error) {
+	l.Whole = fault == nil
+	r.Events = &l
+	if fault != nil {
+		r.Warn("events-cut", fmt.Sprintf("the event log ends early: %v; %s has what was written until then", fault, l.File))
+	}
+}
+
+// OfRun says why a log does not belong to the run, nil if it does.
+func (r *Run) OfRun(l *events.Log) error {
+	if l.Info.RunID != r.Meta.RunID {
+		return fmt.Errorf("the event log of run %s, and the run is %s", l.Info.RunID, r.Meta.RunID)
+	}
+	return nil
+}
+
+// DefaultSlices is how many slices of calls a file has that shows time, if
+// Options do not say.
+const DefaultSlices = 200_000
+
+// timeline is where calls have their place in time.
+type timeline struct {
+	slices []events.Slice // by thread, then by start, an outer one before what is in it
+	names  map[checkpoint.SiteID]frame
+	cpu    map[checkpoint.Thread][]cpuPoint
+	note   string // what is told, and what is left out
+}
+
+// cpuPoint is what a thread had used by a moment.
+type cpuPoint struct {
+	at  checkpoint.Instant
+	cpu int64 // ns
+}
+
+// noCalls says in files that show time why functions are not in them.
+const noCalls = "call paths are sums and have no place in time: no log of calls is kept (cg measure --events FILE keeps one); pprof, speedscope and collapsed show them"
+
+// timeline takes from the event log the longest slices, at most as many as Options
+// say; nil where there is no log.
+func (r *Run) timeline(o Options) (*timeline, error) {
+	if o.Events == nil {
+		return nil, nil
+	}
+	most := cmp.Or(o.Slices, DefaultSlices)
+	t := &timeline{names: map[checkpoint.SiteID]frame{}, cpu: map[checkpoint.Thread][]cpuPoint{}}
+	for _, s := range o.Events.Sites {
+		t.names[s.ID] = frame{name: s.Func, file: s.File, line: s.Line, end: s.EndLine}
+	}
+	all, shortest, err := o.Events.Longest(most, func(s events.Slice) { t.slices = append(t.slices, s) })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(t.slices, func(a, b events.Slice) int {
+		return cmp.Or(cmp.Compare(a.Thread.PID, b.Thread.PID), cmp.Compare(a.Thread.TID, b.Thread.TID),
+			cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Depth, b.Depth))
+	})
+	err = o.Events.Threads(func(w events.Window) {
+		for _, th := range w.Threads {
+			t.cpu[th.Thread] = append(t.cpu[th.Thread], cpuPoint{w.Time, th.CPU})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var notes []string
+	if n := uint64(len(t.slices)); n < all {
+		notes = append(notes, fmt.Sprintf("the longest %s of %s stretches of calls: all of at least %s", count(n), count(all), seconds(float64(shortest)*1e-9)))
+	} else {
+		notes = append(notes, fmt.Sprintf("all %s stretches of calls", count(all)))
+	}
+	if o.Events.Cut != "" {
+		notes = append(notes, "the event log is not whole: "+o.Events.Cut)
+	}
+	if r.anyDemoted() {
+		notes = append(notes, "functions that were demoted are in it until then only")
+	}
+	t.note = strings.Join(notes, "; ")
+	return t, nil
+}
+
+func (r *Run) anyDemoted() bool {
+	return slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Demoted })
+}
+
+// name is what a slice is called.
+func (t *timeline) name(s events.Slice) string {
+	if f := t.names[s.Site]; f.name != "" {
+		return f.name
+	}
+	if s.Site == checkpoint.OwnSite {
+		return LineOwn
+	}
+	return frameUnknown
+}
+
+// threads lists the threads of the slices and of processor times, in their order.
+func (t *timeline) threads() []checkpoint.Thread {
+	seen := map[checkpoint.Thread]bool{}
+	var out []checkpoint.Thread
+	for _, s := range t.slices {
+		if !seen[s.Thread] {
+			seen[s.Thread] = true
+			out = append(out, s.Thread)
+		}
+	}
+	for th := range t.cpu {
+		if !seen[th] {
+			out = append(out, th)
+		}
+	}
+	slices.SortFunc(out, func(a, b checkpoint.Thread) int {
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
+	})
+	return out
+}
+
+// state is how a thread spent a stretch of time.
+type state struct {
+	name     string
+	from, to checkpoint.Instant
+	share    float64 // of the time that it used a processor
+}
+
+// The states of a thread: it used a processor for at least the one share of a
+// sampling window, or for less than the other, or something in between. The kernel
+// brings a thread's time up to date at its switches and at clock ticks, so states are no
+// finer than that.
+const (
+	runningShare = 0.9
+	waitingShare = 0.1
+)
+
+// states tells what a thread did, from its processor time; neighbours of one
+// name are one.
+func (t *timeline) states(th checkpoint.Thread) []state {
+	var out []state
+	points := t.cpu[th]
+	for i := 1; i < len(points); i++ {
+		a, b := points[i-1], points[i]
+		long := float64(b.at - a.at)
+		if long <= 0 {
+			continue
+		}
+		s := state{from: a.at, to: b.at, share: min(1, max(0, float64(b.cpu-a.cpu)/long))}
+		switch {
+		case s.share >= runningShare:
+			s.name = "running"
+		case s.share < waitingShare:
+			s.name = "waiting"
+		default:
+			s.name = "running partly"
+		}
+		if n := len(out); n > 0 && out[n-1].name == s.name && out[n-1].to == s.from {
+			p := &out[n-1]
+			was := float64(p.to - p.from)
+			p.share = (p.share*was + s.share*long) / (was + long)
+			p.to = s.to
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// segment is a stretch of time for which the same calls were on a thread: the
+// slices from the outermost in, by their index.
+type segment struct {
+	from, to checkpoint.Instant
+	stack    []int
+}
+
+// segments divides a thread's time by what was on it; times at which nothing
+// was are left out. stack is valid until each returns.
+func (t *timeline) segments(th checkpoint.Thread, each func(segment)) {
+	var open []int
+	at := checkpoint.Instant(0)
+	upTo := func(now checkpoint.Instant) {
+		if len(open) > 0 && now > at {
+			each(segment{at, now, open})
+		}
+		at = max(at, now)
+	}
+	first, _ := slices.BinarySearchFunc(t.slices, th, func(s events.Slice, th checkpoint.Thread) int {
+		return cmp.Or(cmp.Compare(s.Thread.PID, th.PID), cmp.Compare(s.Thread.TID, th.TID))
+	})
+	for i := first; i < len(t.slices) && t.slices[i].Thread == th; i++ {
+		s := t.slices[i]
+		for len(open) > 0 && t.slices[open[len(open)-1]].To <= s.From {
+			upTo(t.slices[open[len(open)-1]].To)
+			open = open[:len(open)-1]
+		}
+		upTo(s.From)
+		open = append(open, i)
+	}
+	for len(open) > 0 {
+		upTo(t.slices[open[len(open)-1]].To)
+		open = open[:len(open)-1]
+	}
+}
+
+// pageTimeline is the timeline of a page.
+type pageTimeline struct {
+	Note    string       `json:"note"`
+	Sites   []string     `json:"sites"` // their names
+	Threads []pageThread `json:"threads"`
+}
+
+// pageThread has the slices of a thread in columns: when they begin after the first
+// sample and how long they are, in microseconds, which of the sites they are of, and how
+// deep.
+type pageThread struct {
+	PID   uint32    `json:"pid"`
+	TID   uint32    `json:"tid"`
+	From  []float64 `json:"from"`
+	Long  []float64 `json:"long"`
+	Site  []int     `json:"site"`
+	Depth []int     `json:"depth"`
+}
+
+// PageSlices is how many slices a page has, if Options do not say, and pageThreads
+// of how many threads at most.
+const (
+	PageSlices  = 20_000
+	pageThreads = 32
+)
+
+// pageTimelineOf takes the threads with the most time in calls; a page starts at
+// the moment start.
+func pageTimelineOf(r *Run, start int64, o Options) (*pageTimeline, error) {
+	o.Slices = cmp.Or(o.Slices, PageSlices)
+	t, err := r.timeline(o)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	out := &pageTimeline{Note: t.note, Sites: []string{}, Threads: []pageThread{}}
+	sites := map[string]int{}
+	var threads []*pageThread
+	inside := map[*pageThread]int64{}
+	depth := []checkpoint.Instant{} // the ends of the slices around
+	for i, s := range t.slices {
+		if i == 0 || t.slices[i-1].Thread != s.Thread {
+			threads = append(threads, &pageThread{PID: s.Thread.PID, TID: s.Thread.TID})
+			depth = depth[:0]
+		}
+		th := threads[len(threads)-1]
+		name := t.name(s)
+		if _, ok := sites[name]; !ok {
+			sites[name] = len(out.Sites)
+			out.Sites = append(out.Sites, name)
+		}
+		for len(depth) > 0 && depth[len(depth)-1] <= s.From {
+			depth = depth[:len(depth)-1]
+		}
+		if len(depth) == 0 {
+			inside[th] += s.Lasted()
+		}
+		th.From, th.Long = append(th.From, float64(int64(s.From)-start)/1e3), append(th.Long, float64(s.Lasted())/1e3)
+		th.Site, th.Depth = append(th.Site, sites[name]), append(th.Depth, len(depth))
+		depth = append(depth, s.To)
+	}
+	if len(threads) > pageThreads {
+		slices.SortStableFunc(threads, func(a, b *pageThread) int { return cmp.Compare(inside[b], inside[a]) })
+		out.Note += fmt.Sprintf("; %d of %d threads, those with the most time in calls", pageThreads, len(threads))
+		threads = threads[:pageThreads]
+	}
+	for _, th := range threads {
+		out.Threads = append(out.Threads, *th)
+	}
+	return out, nil
+}
