@@ -13,7 +13,7 @@ import (
 // rank is the height of each room: a package imports only lower ones. The
 // source side and the measuring side do not know each other.
 var rank = map[string]int{
-	"cg": 10, "cg/cli": 9, "cg/report": 8, "cg/measure": 7, "cg/statistics": 0,
+	"cg": 10, "cg/cli": 9, "cg/report": 8, "cg/measure": 7, "cg/gate": 7, "cg/statistics": 0,
 	"cg/languages": 6, "cg/instrument": 5, "cg/instrument/syntax": 1, "cg/instrument/edit": 0,
 	"cg/nemb/attribute": 5, "cg/nemb": 4, "cg/nemb/simulate": 5, "cg/nemb/simulate/powercap": 6, "cg/nemb/validate": 6,
 	"cg/track": 5, "cg/load": 0, "cg/config": 0,
@@ -24,6 +24,7 @@ var rank = map[string]int{
 var apart = [][2]string{
 	{"cg/instrument", "cg/nemb"}, {"cg/languages", "cg/nemb"},
 	{"cg/nemb", "cg/instrument"}, {"cg/nemb", "cg/languages"}, {"cg/nemb", "cg/runtimes"},
+	{"cg/gate", "cg/nemb"}, {"cg/gate", "cg/measure"}, {"cg/gate", "cg/languages"},
 	{"cg/launcher", "cg/"}, {"cg/load", "cg/"}, {"cg/config", "cg/"}, {"cg/checkpoint", "cg/"}, {"cg/runtimes", "cg/"}, {"cg/instrument/edit", "cg/"},
 }
 
@@ -122,5 +123,39 @@ func TestLanguagesStayAtHome(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Every command that can end with status 1 has its reason in the table of
+// docs/messages.md.
+func TestStatusOneIsDocumented(t *testing.T) {
+	b, err := os.ReadFile("docs/messages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^\| 1 \|.*$`).FindString(string(b))
+	sources, err := filepath.Glob("cli/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`(?s)&cli\.Command\{\s*Name:\s+"([a-z-]+)".*?Exit status([^` + "`" + `]*)` + "`" + `,`)
+	seen := 0
+	for _, source := range sources {
+		b, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split(string(b), "\nfunc ") {
+			m := command.FindStringSubmatch(part)
+			if m == nil || !regexp.MustCompile(`[;:,\n ]1 (if|when|nothing|failed)`).MatchString(m[2]) {
+				continue
+			}
+			if seen++; !strings.Contains(row, "`"+m[1]+"`: ") {
+				t.Errorf("the row of status 1 in docs/messages.md leaves out %s", m[1])
+			}
+		}
+	}
+	if seen < 9 {
+		t.Errorf("only %d commands seen", seen)
 	}
 }

@@ -17,7 +17,7 @@ func analyzeCommand() *cli.Command {
 	var builds []cli.Flag // of languages whose sites depend on how the target is built
 	for _, l := range languages.All() {
 		if l.PlanAs != nil {
-			builds = append(builds, languageFlags(l)...)
+			builds = append(builds, flagsOf(l)...)
 		}
 	}
 	return &cli.Command{

@@ -123,7 +123,11 @@ func takesValue(flags []cli.Flag, a string) bool {
 // language splits the positional arguments of a command into the language and
 // the target with the program's arguments.
 func language(c *cli.Context) (*languages.Language, languages.Target, error) {
-	args := c.Args().Slice()
+	return languageOf(c, c.Args().Slice())
+}
+
+// languageOf does so for arguments in place of the command's own.
+func languageOf(c *cli.Context, args []string) (*languages.Language, languages.Target, error) {
 	// A flag that names the target makes the arguments a command.
 	for _, l := range languages.All() {
 		for _, f := range l.Flags {

@@ -61,6 +61,9 @@ func runBenchmark(c *cli.Context) error {
 	if c.Int("threads") < 0 || c.Int("threads") > 4096 {
 		return fail(statusUsage, "--threads: %d: use 1 to 4096, or 0 for one on each processor", c.Int("threads"))
 	}
+	if kind == load.GPU && c.Int("threads") > 0 {
+		return fail(statusUsage, "--threads: %s runs on the GPU, and has no threads to choose", kind)
+	}
 	if d, err := duration(c.String("duration")); err != nil || d == 0 {
 		return fail(statusUsage, "--duration: %q is not a time: use seconds, or such as 90s, 1m30s", c.String("duration"))
 	}

@@ -31,6 +31,7 @@ func commands() []*cli.Command {
 		analyzeCommand(),
 		runCommand(),
 		compareCommand(),
+		gateCommand(),
 		reportCommand(),
 		verifyCommand(),
 		infoCommand(),

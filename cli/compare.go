@@ -56,6 +56,9 @@ Runs of different machines, sensors, kinds of figures (measured, estimated),
 granularities or exit statuses are refused, unless --allow-different says that
 they are compared all the same; then every output tells it.
 
+cg report BASE.json HEAD.json -o page.html shows two runs of cg measure as a page,
+with these verdicts and the call paths of both in one picture.
+
 Exit status: 0; 1 if the sides cannot be compared, no energy of them is known,
 or, with --fail-on-regression, an energy is higher or the program's cannot be
 compared; 2 usage.`,
@@ -80,6 +83,9 @@ func runCompare(c *cli.Context) error {
 	write, err := compareFormat(c)
 	if err != nil {
 		return fail(statusUsage, "%w", err)
+	}
+	if shown := compareFormats[write].name; c.IsSet("top") && (c.Bool("json") && c.String("output") == "" || shown != "text" && shown != "markdown") {
+		return fail(statusUsage, "--top is for text and markdown: the other formats have every function")
 	}
 	o, err := compareOptions(c)
 	if err != nil {
@@ -125,6 +131,9 @@ func runCompare(c *cli.Context) error {
 				sides[i].Saved = append(sides[i].Saved, saved)
 			}
 		}
+		if err := unused(c, sides); err != nil {
+			return err
+		}
 		progress.say("comparing")
 		made, err := report.Compare(sides[0], sides[1], o)
 		comparison = made
@@ -133,6 +142,9 @@ func runCompare(c *cli.Context) error {
 	progress.end()
 	if err != nil {
 		return err
+	}
+	if c.IsSet("functions") && len(comparison.Functions)+len(comparison.OnlyInBase)+len(comparison.OnlyInHead) == 0 {
+		return fail(statusFailure, "--functions: no function of either side has such a name: %s", strings.Join(c.StringSlice("functions"), ", "))
 	}
 	if err := writeComparison(c, comparison, write, outs, release); err != nil {
 		return fail(statusFailure, "%w", err)
@@ -202,6 +214,20 @@ func compareOptions(c *cli.Context) (o report.CompareOptions, err error) {
 		}
 	}
 	return o, nil
+}
+
+// unused refuses flags that the files have no use for.
+func unused(c *cli.Context, sides [2]report.CompareSide) error {
+	any := func(is func(report.Saved) bool) bool {
+		return slices.ContainsFunc(sides[0].Saved, is) || slices.ContainsFunc(sides[1].Saved, is)
+	}
+	switch {
+	case c.IsSet("command") && !any(func(s report.Saved) bool { return s.Repeated != nil }):
+		return fail(statusUsage, "--command is for what cg run saved, and these are runs of cg measure")
+	case c.IsSet("functions") && !any(func(s report.Saved) bool { return s.Run != nil }):
+		return fail(statusUsage, "--functions is for runs of cg measure: what cg run saved has none")
+	}
+	return nil
 }
 
 // apartFiles refuses a file that is named twice: a run does not differ from itself.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/config"
+	"cg/gate"
 	"cg/instrument"
 	"cg/nemb"
 	"cg/track"
@@ -29,7 +31,8 @@ const projectFile = ".cg.toml"
 var unsettled = struct{ commands, flags []string }{
 	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify", "compare"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pairs", "save-instrumented", "analyze.output-dir",
-		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "events", "project"},
+		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "events", "project",
+		"head", "save", "seed", "allow-different", "junit", "export-metrics"},
 }
 
 // settled tells whether a flag of a command is a setting, too.
@@ -55,6 +58,11 @@ var checks = map[string]func(string) error{
 	"tracker":             func(s string) error { _, err := track.Parse(s); return err },
 	"track.format":        oneOf(track.Formats()...),
 	"benchmark.intensity": between(1, 100),
+	"gate.metric":         oneOf(gate.Metrics()...),
+	"gate.threshold":      func(s string) error { _, err := perCent(s); return err },
+	"gate.inconclusive":   oneOf("fail", "warn", "pass"),
+	"gate.batch":          func(s string) error { _, err := batch(s); return err },
+	"max-time":            checkTime,
 }
 
 func checkTime(s string) error { _, err := duration(s); return err }
@@ -89,7 +97,11 @@ func between(least, most int) func(string) error {
 // keys are the settings: a table for each command, and before the tables what
 // several commands have.
 func keys(commands []*cli.Command) []config.Key {
-	var all []config.Key
+	// Tables by names of functions (cg gate).
+	all := []config.Key{
+		{Section: "budget", Name: config.Any, Type: config.Text, Check: func(s string) error { _, err := joules(s); return err }},
+		{Section: "threshold", Name: config.Any, Type: config.Text, Check: func(s string) error { _, err := perCent(s); return err }},
+	}
 	seen := map[string]config.Key{}
 	for _, c := range commands {
 		for _, f := range c.Flags {
@@ -114,7 +126,7 @@ func keys(commands []*cli.Command) []config.Key {
 }
 
 func typeOf(f cli.Flag) config.Type {
-	if slices.Contains([]string{"timeout", "duration", "flush", "baseline"}, f.Names()[0]) {
+	if slices.Contains([]string{"timeout", "duration", "flush", "baseline", "max-time"}, f.Names()[0]) {
 		return config.Time
 	}
 	switch f.(type) {
@@ -366,7 +378,32 @@ func runConfig(c *cli.Context) error {
 			}
 		}
 	}
+	for _, table := range []string{"budget", "threshold"} {
+		heading := "\n[" + table + "]\n"
+		byName := ofTable(table, settings)
+		for _, name := range slices.Sorted(maps.Keys(byName)) {
+			v := byName[name]
+			fmt.Printf("%s%q = %q  # %s\n", heading, name, v.Texts[0], v.Origin())
+			heading = ""
+		}
+	}
 	return nil
+}
+
+// ofTable are the values of a table whose names are free, those of the strongest
+// file.
+func ofTable(table string, files []config.Settings) map[string]config.Value {
+	out := map[string]config.Value{}
+	for _, settings := range files {
+		for key, v := range settings {
+			if name, is := strings.CutPrefix(key, table+"."); is {
+				if _, stronger := out[name]; !stronger {
+					out[name] = v
+				}
+			}
+		}
+	}
+	return out
 }
 
 // written is a value as a file has it.
@@ -408,6 +445,10 @@ func editSettings(path string, keys []config.Key) error {
 			if k.Section != section {
 				section = k.Section
 				text += "\n[" + section + "]\n"
+			}
+			if k.Name == config.Any {
+				text += fmt.Sprintf("# \"NAME\" = ... %s, for the function NAME\n", k.Type)
+				continue
 			}
 			text += fmt.Sprintf("# %s = ... %s\n", k.Name, k.Type)
 		}

@@ -57,6 +57,18 @@ func runInitSensors(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	method := c.String("method")
+	if method == "" && !c.Bool("undo") {
+		if method, err = nemb.AccessMethod(root); err != nil {
+			return fail(statusFailure, "init-sensors: %w", err)
+		}
+	}
+	without := map[string][]string{"setcap": {"group", "user"}, "group": {"program"}}
+	for _, flag := range without[method] {
+		if given(c, flag) {
+			return fail(statusUsage, "--%s has no effect on %s, which is how it is done here: leave it out, or choose another --method", flag, method)
+		}
+	}
 	program := c.String("program")
 	if program == "" {
 		if program, err = os.Executable(); err != nil {
@@ -71,7 +83,7 @@ func runInitSensors(c *cli.Context) error {
 	if c.Bool("undo") {
 		plan, err = nemb.PlanUndo(root, program)
 	} else {
-		plan, err = nemb.PlanAccess(root, nemb.Access{Method: c.String("method"), Group: c.String("group"), User: user, Program: program})
+		plan, err = nemb.PlanAccess(root, nemb.Access{Method: method, Group: c.String("group"), User: user, Program: program})
 	}
 	if errors.Is(err, nemb.ErrNothing) {
 		say(os.Stderr, err.Error())

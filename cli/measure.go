@@ -26,11 +26,15 @@ import (
 	"cg/runtimes"
 )
 
-func measureCommand() *cli.Command {
-	var interpreters []cli.Flag
+// languageFlags are those that languages bring along.
+func languageFlags() (flags []cli.Flag) {
 	for _, l := range languages.All() {
-		interpreters = append(interpreters, languageFlags(l)...)
+		flags = append(flags, flagsOf(l)...)
 	}
+	return flags
+}
+
+func measureCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "measure",
 		Usage:     "run a program and tell which of its functions used how much energy",
@@ -73,13 +77,14 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			sysrootFlag(),
-		}, append(noiseFlags(), interpreters...)...),
+		}, append(noiseFlags(), languageFlags()...)...),
 		Action: runMeasure,
 	}
 }
 
 // languageFlags are the flags that one language has.
-func languageFlags(l *languages.Language) (flags []cli.Flag) {
+// flagsOf are those of one language.
+func flagsOf(l *languages.Language) (flags []cli.Flag) {
 	if l.InterpreterFlag != "" {
 		flags = append(flags, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
 	}

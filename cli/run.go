@@ -366,11 +366,14 @@ func orNull(file string) string {
 // exports are the files that the figures go to, by the flag that names them.
 var exports = []string{"output", "export-csv", "export-markdown", "export-plot"}
 
-func openExports(c *cli.Context) (map[string]*output, error) {
+func openExports(c *cli.Context) (map[string]*output, error) { return openFiles(c, exports...) }
+
+// openFiles makes the files that flags name.
+func openFiles(c *cli.Context, flags ...string) (map[string]*output, error) {
 	if jsonOnStdout(c) && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the figures would be lost: save them with -o FILE")
 	}
-	if err := apart(c, exports...); err != nil {
+	if err := apart(c, flags...); err != nil {
 		return nil, err
 	}
 	if name := c.String("export-plot"); name != "" {
@@ -379,7 +382,7 @@ func openExports(c *cli.Context) (map[string]*output, error) {
 		}
 	}
 	outs := map[string]*output{}
-	for _, flag := range exports {
+	for _, flag := range flags {
 		outs[flag] = &output{flag: "--" + flag, name: c.String(flag)}
 		if err := outs[flag].open(); err != nil {
 			for _, o := range outs {

@@ -28,6 +28,9 @@ const (
 	Time    Type = "a number of seconds, or a time in quotes"
 )
 
+// Any is the name of a key that stands for all names in its table.
+const Any = "*"
+
 // Key is a setting. Its name is written in the table of its section, or, when
 // the section is "", before the first table.
 type Key struct {
@@ -133,6 +136,9 @@ func (r *reader) set(table, name string, line int, value *unstable.Node) {
 		return
 	}
 	i := slices.IndexFunc(r.keys, func(k Key) bool { return k.String() == full })
+	if i < 0 {
+		i = slices.IndexFunc(r.keys, func(k Key) bool { return k.Name == Any && strings.HasPrefix(full, k.Section+".") })
+	}
 	if i < 0 {
 		section := ""
 		if at := strings.IndexByte(full, '.'); at >= 0 {

@@ -49,6 +49,9 @@ func runGPU(c Config) (rounds uint64, err error) {
 	if c.Intensity < 1 || c.Intensity > 100 {
 		return 0, fmt.Errorf("load: an intensity of %d %%: use 1 to 100", c.Intensity)
 	}
+	if c.Threads > 0 {
+		return 0, fmt.Errorf("load: %d threads of %s: it runs on the GPU, and has no threads to choose", c.Threads, GPU)
+	}
 	runtime.LockOSThread() // the context belongs to the thread
 	defer runtime.UnlockOSThread()
 	name := C.CString(libcuda)
@@ -60,17 +63,9 @@ func runGPU(c Config) (rounds uint64, err error) {
 	}
 	defer C.cg_gpu_close()
 	var failed C.int
-	begin := time.Now()
-	clock := func() time.Duration {
-		if failed != 0 {
-			return c.Duration // it is over
-		}
-		return time.Since(begin)
-	}
-	rounds = c.repeat(clock, time.Sleep, func() {
-		if failed == 0 {
-			failed = C.cg_gpu_round(&step)
-		}
+	rounds = c.repeat(since(time.Now()), time.Sleep, func() bool {
+		failed = C.cg_gpu_round(&step)
+		return failed == 0
 	})
 	if failed != 0 {
 		return 0, gpuError(failed, step)

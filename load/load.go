@@ -18,7 +18,7 @@ import (
 // many rounds in each thread, however long they take.
 type Config struct {
 	Kind      string // of Kinds
-	Threads   int    // 0: one for each processor that may be used
+	Threads   int    // 0: one for each processor that may be used; a GPU has none
 	Intensity int    // percent of the time, 1 to 100
 	Duration  time.Duration
 	Rounds    int
@@ -74,7 +74,7 @@ func Run(c Config) (rounds uint64, err error) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			work := make(i)
-			done.Add(c.repeat(since(begin), time.Sleep, work))
+			done.Add(c.repeat(since(begin), time.Sleep, func() bool { work(); return true }))
 		})
 	}
 	threads.Wait()
@@ -84,8 +84,9 @@ func Run(c Config) (rounds uint64, err error) {
 // period is in which an intensity is kept: work first, then rest.
 const period = 20 * time.Millisecond
 
-// repeat works by a clock, which tells the time since the beginning.
-func (c Config) repeat(clock func() time.Duration, sleep func(time.Duration), work worker) (rounds uint64) {
+// repeat works by a clock, which tells the time since the beginning, until a
+// round fails at the latest.
+func (c Config) repeat(clock func() time.Duration, sleep func(time.Duration), work func() (done bool)) (rounds uint64) {
 	busy := period * time.Duration(c.Intensity) / 100
 	for {
 		// On a common grid, so that threads rest together.
@@ -97,7 +98,9 @@ func (c Config) repeat(clock func() time.Duration, sleep func(time.Duration), wo
 			sleep(period - in)
 			continue
 		}
-		work()
+		if !work() {
+			return rounds
+		}
 		rounds++
 	}
 }

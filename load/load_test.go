@@ -23,7 +23,7 @@ func TestIntensity(t *testing.T) {
 	for percent, want := range map[int]uint64{5: 50, 10: 100, 50: 500, 100: 1000, 1: 50} {
 		var now, slept time.Duration
 		c := Config{Intensity: percent, Duration: time.Second}
-		n := c.repeat(func() time.Duration { return now }, func(d time.Duration) { now += d; slept += d }, func() { now += time.Millisecond })
+		n := c.repeat(func() time.Duration { return now }, func(d time.Duration) { now += d; slept += d }, func() bool { now += time.Millisecond; return true })
 		if n != want || now != time.Second || slept != time.Second-time.Duration(want)*time.Millisecond {
 			t.Errorf("%d %%: %d rounds, slept %v of %v; want %d", percent, n, slept, now, want)
 		}
@@ -71,6 +71,13 @@ func TestGPU(t *testing.T) {
 		n, err := Run(Config{Kind: GPU, Intensity: 100, Rounds: 5})
 		if test.err == "" && (err != nil || n != 5) || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 			t.Errorf("%v: %d rounds, %v", test.define, n, err)
+		}
+		// A round that fails ends it, also where the time would never come.
+		if n, err := Run(Config{Kind: GPU, Intensity: 50, Rounds: 5, Duration: 1015 * time.Millisecond}); (err == nil) != (test.err == "") || err == nil && n != 5 {
+			t.Errorf("%v: %d rounds, %v", test.define, n, err)
+		}
+		if _, err := Run(Config{Kind: GPU, Intensity: 100, Rounds: 5, Threads: 2}); err == nil || !strings.Contains(err.Error(), "2 threads of gpu_compute: it runs on the GPU") {
+			t.Errorf("threads: %v", err)
 		}
 		if errors.Is(err, ErrNoGPU) != test.absent || errors.Is(CheckGPU(), ErrNoGPU) != test.absent {
 			t.Errorf("%v: %v, %v", test.define, err, CheckGPU())

@@ -105,7 +105,13 @@ func Run(c Config) (*Outcome, error) {
 	}
 	if c.Account != nil {
 		r.attributor.Background = c.Account.Classes()
-		c.Command.Prefork = c.Account.Inherit
+		before := c.Command.Prefork
+		c.Command.Prefork = func() error {
+			if before != nil {
+				before()
+			}
+			return c.Account.Inherit()
+		}
 		if group, err := c.Account.Group(); err == nil {
 			c.Command.Group = group
 		}

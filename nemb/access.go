@@ -154,19 +154,27 @@ func hasPMU(root Root) bool {
 	return err == nil
 }
 
+// AccessMethod is how the counters of a machine are made readable unless
+// another way is chosen: group where there is powercap, else setcap.
+func AccessMethod(root Root) (string, error) {
+	switch {
+	case len(counterFiles(root)) > 0:
+		return "group", nil
+	case hasPMU(root):
+		return "setcap", nil
+	}
+	return "", fmt.Errorf("this machine has no counters below %s or %s that could be made readable",
+		root.Sys("class/powercap"), root.Sys("bus/event_source/devices/power"))
+}
+
 // PlanAccess plans what lets a group read the counters of powercap, or what
 // lets cg open those of perf_event. Nothing becomes readable for everybody.
 func PlanAccess(root Root, a Access) (*Plan, error) {
 	files := counterFiles(root)
 	if a.Method == "" {
-		switch {
-		case len(files) > 0:
-			a.Method = "group"
-		case hasPMU(root):
-			a.Method = "setcap"
-		default:
-			return nil, fmt.Errorf("this machine has no counters below %s or %s that could be made readable",
-				root.Sys("class/powercap"), root.Sys("bus/event_source/devices/power"))
+		var err error
+		if a.Method, err = AccessMethod(root); err != nil {
+			return nil, err
 		}
 	}
 	switch a.Method {

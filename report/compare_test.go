@@ -567,3 +567,35 @@ func TestReadSaved(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whatever the values are: exchanging the sides turns a verdict round, an
+// interval holds its change, and what is 0 or not bounded is never more than it is.
+func FuzzCompare(f *testing.F) {
+	f.Add(uint32(10), uint32(9), uint32(11), uint32(20), uint32(18), uint32(22))
+	f.Add(uint32(0), uint32(0), uint32(0), uint32(20), uint32(18), uint32(22))
+	f.Add(uint32(10), uint32(0), uint32(4_000_000_000), uint32(1), uint32(1), uint32(1))
+	f.Fuzz(func(t *testing.T, a, alo, ahi, b, blo, bhi uint32) {
+		side := func(name string, v, lo, hi uint32) CompareSide {
+			r := &Run{Meta: Meta{RunID: name}}
+			value, least, most := Joules(v), Joules(min(v, lo)), Joules(max(v, hi))
+			r.Totals.EnergyJ, r.Totals.ProgramEnergyJ, r.Totals.ProgramEnergyLoJ, r.Totals.ProgramEnergyHiJ, r.Totals.Kind = &value, &value, &least, &most, nemb.Measured
+			return runsSide(name, r)
+		}
+		there := compared(t, side("a", a, alo, ahi), side("b", b, blo, bhi), CompareOptions{})
+		back := compared(t, side("b", b, blo, bhi), side("a", a, alo, ahi), CompareOptions{})
+		turned := map[Verdict]Verdict{Higher: Lower, Lower: Higher, NoneShown: NoneShown, NotComparable: NotComparable}
+		if back.Verdict != turned[there.Verdict] {
+			t.Errorf("%s there and %s back", there.Verdict, back.Verdict)
+		}
+		c := there.Totals[0]
+		if (c.Verdict == NotComparable) != (a == 0 || b == 0) {
+			t.Errorf("%d and %d are %s", a, b, c.Verdict)
+		}
+		if c.Change != nil && (c.Lo != nil && *c.Lo > *c.Change+1e-9 || c.Hi != nil && *c.Hi < *c.Change-1e-9) {
+			t.Errorf("%g is not in [%v, %v]", *c.Change, *c.Lo, *c.Hi)
+		}
+		if (there.Verdict == Higher && b <= a) || (there.Verdict == Lower && b >= a) {
+			t.Errorf("%d is %s than %d", b, there.Verdict, a)
+		}
+	})
+}

@@ -62,6 +62,10 @@ func huge(n int) *Run {
 		if i%10 == 0 {
 			t := r.Tasks[0]
 			t.Name, t.Depth, t.Parent = f.Name+"Test", 1, &r.Tasks[0].Name
+			each := (t.EndedAtMonoNs - t.StartedAtMonoNs) * 10 / int64(n)
+			t.StartedAtMonoNs += int64(i/10) * each
+			t.EndedAtMonoNs = t.StartedAtMonoNs + each
+			t.DurationS = float64(each) * 1e-9
 			r.Tasks = append(r.Tasks, t)
 		}
 	}
@@ -211,6 +215,28 @@ func TestSpansAreSummed(t *testing.T) {
 	a, b := htmlOf(t, Options{}, few), htmlOf(t, Options{}, many)
 	if len(b)-len(a) > len(a)/2 {
 		t.Errorf("a page of %d bytes for ten times the calls of one of %d", len(b), len(a))
+	}
+}
+
+// What a function adds to a page is its figures and its name, once: a seventh of the bytes
+// that it has in the saved run.
+func TestPageGrowsWithFigures(t *testing.T) {
+	few, many := huge(2000), huge(4000)
+	for _, r := range []*Run{few, many} {
+		r.Paths, r.Samples = r.Paths[:1], nil
+	}
+	text := func(r *Run) int {
+		b, err := r.JSON(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(b)
+	}
+	page := (len(htmlOf(t, Options{}, many)) - len(htmlOf(t, Options{}, few))) / 2000
+	saved := (text(many) - text(few)) / 2000
+	t.Logf("a function has %d bytes in a page and %d in a saved run", page, saved)
+	if page > 200 || page*4 > saved {
+		t.Errorf("a function has %d bytes in a page and %d in a saved run", page, saved)
 	}
 }
 

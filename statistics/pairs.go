@@ -86,21 +86,40 @@ func (p *Pairs) N() int { return len(p.ratios) }
 // Judge says what the pairs so far tell: anything but Undecided is final. Between
 // looks it is Undecided.
 func (p *Pairs) Judge() Verdict {
-	if p.said != Undecided || p.look >= len(p.rule.Looks) || len(p.ratios) < p.rule.Looks[p.look] {
-		return p.said
+	if p.said == Undecided && p.look < len(p.rule.Looks) && len(p.ratios) >= p.rule.Looks[p.look] {
+		n := p.rule.Looks[p.look]
+		p.look++
+		p.decide(n, p.look == len(p.rule.Looks))
 	}
-	looks := p.rule.Looks[:p.look+1]
-	last := len(looks) == len(p.rule.Looks)
-	spent := spending(p.rule.Alpha, float64(looks[p.look])/float64(p.rule.Looks[len(p.rule.Looks)-1]))
+	return p.said
+}
+
+// Finish looks a last time, before the planned end: there will be no more pairs.
+// When that is must not depend on what the pairs said. As much of alpha is spent
+// as belongs to so many pairs.
+func (p *Pairs) Finish() Verdict {
+	if p.said == Undecided {
+		if n := len(p.ratios); n > 0 && (p.look == 0 || n > p.rule.Looks[p.look-1]) {
+			p.look = len(p.rule.Looks)
+			p.decide(n, true)
+		}
+		if p.said == Undecided {
+			p.said = Inconclusive
+		}
+	}
+	return p.said
+}
+
+// decide looks at the first n pairs.
+func (p *Pairs) decide(n int, last bool) {
+	spent := spending(p.rule.Alpha, float64(n)/float64(p.rule.Looks[len(p.rule.Looks)-1]))
 	limit := math.Log1p(p.rule.Threshold)
-	shifted := make([]float64, len(p.ratios))
-	for i, r := range p.ratios {
+	shifted := make([]float64, n)
+	for i, r := range p.ratios[:n] {
 		shifted[i] = limit - r
 	}
-	p.look++
-	n := looks[len(looks)-1]
 	worse := p.worse.crosses(p.ratios[:n], spent)
-	better := p.better.crosses(shifted[:n], spent)
+	better := p.better.crosses(shifted, spent)
 	switch effect := HodgesLehmann(p.ratios[:n]); {
 	case worse && effect >= limit:
 		p.said = Regression
@@ -109,7 +128,6 @@ func (p *Pairs) Judge() Verdict {
 	case last:
 		p.said = Inconclusive
 	}
-	return p.said
 }
 
 // P is the chance of what was seen at the last look, or more, if head costs no

@@ -94,7 +94,7 @@ func TestEncoders(t *testing.T) {
 		{"wattameter", func() encoder {
 			return &wattameterLog{id: "job1", begun: time.Unix(0, at), columns: wattameterColumns(columns), data: true}
 		}, `# 2026-11-21_15:00:00.000001 - WattAMeter run job1
-# timestamp                  reading-time[ns] cpu-0[uJ] machine[uJ] gpu-0[C] cpu-0[W] machine[W]
+# timestamp                  reading-time[ns] cpu-0[uJ] machine-estimated[uJ] gpu-0[C] cpu-0[W] machine-estimated[W]
   2026-11-21_15:00:00.000001 1000 1000000 0 40 2.5 0.000001
   2026-11-21_15:00:01.000001 1001 3500000 1 41.5 inf 0.000001
   2026-11-21_15:00:02.000001 1002 inf 2 inf inf 0.000001
@@ -149,6 +149,25 @@ func TestWattameterNames(t *testing.T) {
 		if got := strings.Join(taken, " "); got != test.want {
 			t.Errorf("%s, want %s", got, test.want)
 		}
+	}
+	// Only the file's own name counts, not the folder's, nor the suffix.
+	taken := []string{"/home/u/rapl_01_runs/wattameter_rapl_01.log"}
+	if got := wattameterFormat.name(Config{Suffix: "rapl_01"}, Tracker{Every: 100 * time.Millisecond}, &stream{readers: []reader{rapl}}, taken); got != "rapl_01_wattameter_rapl_01.log" {
+		t.Error(got)
+	}
+}
+
+// An energy that is no counter's says so in its column.
+func TestWattameterKinds(t *testing.T) {
+	var got []string
+	for _, c := range wattameterColumns([]column{
+		{id: "package-0", energy: true, method: nemb.Measured, metric: "rapl"}, {id: "dram-0", energy: true, method: nemb.Derived, metric: "hwmon"},
+		{id: "machine", energy: true, method: nemb.Estimated, metric: "estimate"}, {id: "machine", energy: true, method: nemb.Estimated, metric: "estimate"},
+	}) {
+		got = append(got, c.tag, c.derived)
+	}
+	if want := "cpu-0[uJ] cpu-0[W] cpu-0-dram-derived[uJ] cpu-0-dram-derived[W] machine-estimated[uJ] machine-estimated[W] machine-r1-estimated[uJ] machine-r1-estimated[W]"; strings.Join(got, " ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, " "), want)
 	}
 }
 

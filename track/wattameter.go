@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"cg/nemb"
 )
 
 // wattameterFormat writes what WattAMeter 0.9 (github.com/NatLabRockies/WattAMeter)
@@ -40,7 +43,7 @@ var wattameterFormat = format{
 		tag := wattameterGroup(st.readers[0]) + "_" + strings.ReplaceAll(pythonFloat(t.Every.Seconds()), ".", "")
 		count := 0
 		for _, path := range taken {
-			if strings.Contains(path, tag) {
+			if strings.HasPrefix(filepath.Base(path), tag) {
 				count++
 			}
 		}
@@ -87,7 +90,8 @@ type wattameterColumn struct {
 var raplName = regexp.MustCompile(`^(core|uncore|dram)-([0-9]+)$`)
 
 // wattameterColumns gives columns the tags that WattAMeter gives them. It does
-// not know all of ours; those keep their name, with the unit in brackets.
+// not know all of ours; those keep their name, with the unit in brackets. An
+// energy that was not measured says what it is: machine-estimated[uJ].
 func wattameterColumns(columns []column) []wattameterColumn {
 	var out []wattameterColumn
 	seen := map[string]int{}
@@ -108,6 +112,9 @@ func wattameterColumns(columns []column) []wattameterColumn {
 				name = fmt.Sprintf("%s-r%d", name, n)
 			} else {
 				seen[name] = 1
+			}
+			if c.method == nemb.Estimated || c.method == nemb.Derived { // what is no counter says so on every line
+				name += "-" + string(c.method)
 			}
 			w.tag, w.derived = name+"[uJ]", name+"[W]"
 		case strings.HasSuffix(c.name, "_average_power_w"):

@@ -102,13 +102,13 @@ type Result struct {
 	CPU     time.Duration // of the program
 
 	Background []string // the classes of the ledgers' Background
-	// Method is how the program's energy was shared out among its functions where
-	// the data tell: Regression or TimeShare.
-	Method string
 
 	// Checkpoints is what the events cost: time of their threads, and of that
 	// processor time. Zero where no writer tells what an event costs.
 	Checkpoints, CheckpointCPU time.Duration
+	// Method is how the program's energy was shared out among its functions where
+	// the data tell: Regression or TimeShare.
+	Method string
 }
 
 // Finish adds everything up. The Attributor is spent afterwards.

@@ -8,7 +8,7 @@ function sortable(id, rows, columns, options) {
   const state = { key: options.sort, down: true, words: '', all: rows.length <= firstRows };
   const body = el('tbody', {}), heads = [];
   const more = el('button', { type: 'button', class: 'more', id: id + '-more', onclick: () => { state.all = true; draw(); } });
-  const filter = el('input', { type: 'search', id: id + '-filter', placeholder: 'Filter by name or file', 'aria-label': 'Filter by name or file', spellcheck: 'false', autocomplete: 'off', oninput: () => { state.words = filter.value; draw(); } });
+  const filter = el('input', { type: 'search', id: id + '-filter', placeholder: 'Filter by name or file', 'aria-label': 'Filter by name or file', spellcheck: 'false', autocomplete: 'off', oninput: () => { state.words = filter.value; soon(); } });
   const counted = el('span', { class: 'found', 'aria-live': 'polite' });
   const head = el('tr', {}, columns.map((c) => {
     const th = el('th', { scope: 'col', class: c.class }, el('button', { type: 'button', 'data-key': c.key, title: c.title, onclick: () => {
@@ -19,11 +19,19 @@ function sortable(id, rows, columns, options) {
     heads.push([c, th]);
     return th;
   }));
+  // Of many rows the filter waits for a pause in the typing.
+  let timer = 0;
+  function soon() {
+    clearTimeout(timer);
+    if (rows.length <= 5000) draw(); else timer = setTimeout(draw, 150);
+  }
+  let said = null;
+  const sayings = () => said || (said = new Map(rows.map((r) => [r, options.words(r).toLowerCase()])));
   function draw() {
     const words = state.words.trim().toLowerCase();
     const c = columns.find((k) => k.key === state.key);
     const value = (r) => { const v = c.value(r); return v === null || v === undefined ? -Infinity : v; };
-    const shown = rows.filter((r) => !words || options.words(r).toLowerCase().includes(words));
+    const shown = words ? rows.filter((r) => sayings().get(r).includes(words)) : rows.slice();
     shown.sort((a, b) => {
       const x = value(a), y = value(b);
       const d = c.text ? String(x).localeCompare(String(y), 'en', { numeric: true }) : x < y ? -1 : x > y ? 1 : 0;

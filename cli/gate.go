@@ -1,0 +1,618 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"cg/config"
+	"cg/gate"
+	"cg/launcher"
+	"cg/nemb"
+	"cg/report"
+	"cg/runtimes"
+)
+
+func gateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "gate",
+		Usage:     "check whether a change makes a command cost more energy",
+		ArgsUsage: "CMD [ARGS...]",
+		Description: `Brings two revisions of the git repository you are in side by side, in temporary
+worktrees, runs --build in each, and then CMD in the folder that you are in there:
+cg gate --base origin/main --build 'make' -- ./bench. Without --head it is the
+working tree as it is, with what is not committed. Your own files and your index
+are not touched. What git ignores is not in the worktrees.
+
+The two are run in pairs, in an order that a coin decides, until it is clear that
+head costs the threshold more (regression) or that it does not (pass), or until
+--max-pairs or --max-time (inconclusive). With no change, at most 5 % of all
+checks see a regression, whatever the machine's noise is like.
+
+--base FILE.json compares with what --save kept: a weaker check, since the machine
+may have changed in between. --functions tells functions apart, too; CMD is then
+what cg measure takes (python bench.py, java Main, go ./cmd/app). Tables [budget]
+and [threshold] in ` + projectFile + ` hold joules and per cents of functions.
+
+Exit status: 0 pass; 1 regression, or a budget is exceeded; 3 inconclusive (see
+--inconclusive); 2 usage, a revision or a file that is not there; 124 CMD took
+longer than --timeout; 125 no check could be made: a build or CMD failed; 126, 127
+CMD cannot be run, or is not found; 128+n signal n ended cg.`,
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "base", Usage: "compare with `REV`, or with a FILE.json of --save"},
+			&cli.StringFlag{Name: "head", Usage: "the revision to check (`REV`); default: the working tree as it is"},
+			&cli.StringFlag{Name: "build", Usage: "build each side: run `LINE` with sh in its folder"},
+			&cli.StringFlag{Name: "save", Usage: "keep what head took in `FILE`, for --base"},
+			&cli.StringFlag{Name: "metric", Usage: "compare `WHICH`: energy (the machine's), cpu-energy (the command's share), cpu-time or instructions; default: energy where there is a counter, else cpu-energy"},
+			&cli.StringFlag{Name: "threshold", Usage: "the smallest change that matters, in `PERCENT`; default: 5, of instructions 0.5"},
+			&cli.IntFlag{Name: "max-pairs", Value: 30, Usage: "stop after `N` pairs"},
+			&cli.StringFlag{Name: "max-time", Usage: "stop after `TIME` (seconds, or such as 10m)"},
+			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 3, Usage: "run each side `N` times before, to warm up and to see how they spread"},
+			&cli.StringFlag{Name: "batch", Value: "1", Usage: "measure `N` runs at once, for a command that is too fast; auto chooses"},
+			&cli.StringFlag{Name: "seed", Usage: "order the pairs by the number `N`, to repeat a check; default: another each time"},
+			&cli.BoolFlag{Name: "functions", Usage: "give each function of CMD a verdict, too"},
+			&cli.Float64Flag{Name: "budget", Usage: "fail if head takes more than `JOULES`: if the lower end of the mean's interval is above"},
+			&cli.StringFlag{Name: "inconclusive", Value: "warn", Usage: "what becomes of no verdict: `fail` (status 1), warn (3) or pass (0)"},
+			&cli.BoolFlag{Name: "allow-different", Usage: "compare with a FILE of another machine, sensor or command"},
+			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result as JSON to `FILE` (- for standard output)"},
+			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON on standard output"},
+			&cli.StringFlag{Name: "export-markdown", Usage: "write a summary to `FILE`"},
+			&cli.StringFlag{Name: "junit", Usage: "write the verdicts as JUnit XML to `FILE`"},
+			&cli.StringFlag{Name: "export-metrics", Usage: "write the figures as OpenMetrics text to `FILE`"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
+			sysrootFlag(),
+		}, languageFlags()...),
+		Action: runGate,
+	}
+}
+
+func runGate(c *cli.Context) (err error) {
+	k, err := checkOptions(c)
+	if err != nil {
+		return err
+	}
+	outs, err := openFiles(c, "output", "save", "export-markdown", "junit", "export-metrics")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, o := range outs {
+			o.abandon()
+		}
+	}()
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+	defer func() {
+		if ctx.Err() != nil {
+			err = fail(128+int(interrupted(ctx)), "interrupted: no verdict")
+		}
+	}()
+	if k.machine, err = openMachine(c); err != nil {
+		return err
+	}
+	defer k.machine.close()
+	if k.dir, err = runDir(); err != nil {
+		return fail(statusSelf, "no place for the trees of the two revisions: %w (set TMPDIR to a folder that can be written)", err)
+	}
+	defer func() {
+		if left := gate.Remove(k.dir); left != nil && err == nil {
+			err = fail(statusSelf, "%w", left)
+		}
+	}()
+	if err := k.instruments(); err != nil {
+		return err
+	}
+	home, err := os.Getwd()
+	if err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	if err := k.sides(ctx, home); err != nil {
+		return err
+	}
+	if k.repository != nil {
+		defer func() {
+			if left := k.repository.Close(); left != nil && err == nil {
+				err = fail(statusSelf, "tidying up: %w", left)
+			}
+		}()
+	}
+	defer os.Chdir(home)
+	if k.functions {
+		defer runtimes.Prune(cacheDir(), time.Now())
+	}
+	result, err := k.compare(ctx)
+	if err != nil {
+		return k.refused(err)
+	}
+	if err := os.Chdir(home); err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	g := k.report(result)
+	if err := writeGate(c, outs, g); err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	if g.Unknown() {
+		return fail(statusSelf, "budget: the energy is not known, so nothing can be said of it")
+	}
+	if g.Base == nil && g.BaseFile == "" && !g.Exceeded() {
+		return nil // nothing was compared: a baseline was made
+	}
+	return ended(g.ExitStatus)
+}
+
+// check is what cg gate does, said by its flags.
+type check struct {
+	command    []string
+	base, head string
+	build      string
+	stored     *report.Gate // of --base FILE
+	saves      bool
+	different  bool
+	// differences are those of the baseline, once a run has told.
+	differences []string
+	functions   bool
+	options     options // of the instrumented runs
+	context     *cli.Context
+	plan        gate.Plan
+	unset       string // the metric is to be chosen
+	say         string // what becomes of an inconclusive check
+	timeout     time.Duration
+	interval    time.Duration
+	machine     *machine
+	dir         string // of the trees, logs and counts
+	repository  *gate.Repository
+	trees       [2]tree
+	callgrind   *gate.Callgrind
+	counter     *nemb.Instructions
+	last        *report.Run // of head
+	warnings    []report.Warning
+	progress    bool
+}
+
+// tree is where a side is run.
+type tree struct {
+	rev  *gate.Revision
+	root string // "" where nothing was checked out
+	dir  string
+}
+
+func checkOptions(c *cli.Context) (*check, error) {
+	k := &check{
+		command: c.Args().Slice(), base: c.String("base"), head: c.String("head"), build: c.String("build"), saves: c.String("save") != "",
+		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c, say: c.String("inconclusive"),
+		progress: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	var err error
+	switch {
+	case len(k.command) == 0:
+		return nil, fail(statusUsage, "no command: cg gate --base REV -- CMD [ARGS...]")
+	case k.base == "" && !k.saves:
+		return nil, fail(statusUsage, "nothing to compare with: name a revision with --base REV, or keep a baseline with --save FILE")
+	case strings.HasPrefix(k.base, "-") || strings.HasPrefix(k.head, "-"):
+		return nil, fail(statusUsage, "%q is no revision", k.base+k.head)
+	case !slices.Contains([]string{"fail", "warn", "pass"}, k.say):
+		return nil, fail(statusUsage, "--inconclusive: %q is not known: use fail, warn or pass", k.say)
+	}
+	p := &k.plan
+	p.Alpha, p.MaxPairs, p.Warmup, p.Functions = 0.05, c.Int("max-pairs"), c.Int("warmup"), k.functions
+	if metric := c.String("metric"); metric != "" {
+		if !slices.Contains(gate.Metrics(), metric) {
+			return nil, fail(statusUsage, "--metric: %q is not known: use %s", metric, strings.Join(gate.Metrics(), ", "))
+		}
+		p.Metric = gate.Metric(metric)
+	}
+	if p.Threshold, err = perCent(c.String("threshold")); err != nil {
+		return nil, fail(statusUsage, "--threshold: %w", err)
+	}
+	if p.MaxPairs < gate.MinPairs || p.MaxPairs > 1000 {
+		return nil, fail(statusUsage, "--max-pairs: %d pairs cannot tell anything: use %d to 1000", p.MaxPairs, gate.MinPairs)
+	}
+	if p.MaxTime, err = duration(c.String("max-time")); err != nil {
+		return nil, fail(statusUsage, "--max-time: %w", err)
+	}
+	if p.Warmup < 0 {
+		return nil, fail(statusUsage, "-w: %d is no number of runs: use 0 or more", p.Warmup)
+	}
+	if p.Batch, err = batch(c.String("batch")); err != nil {
+		return nil, fail(statusUsage, "--batch: %w", err)
+	}
+	p.Seed = rand.Uint64()
+	if text := c.String("seed"); text != "" {
+		if p.Seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, fail(statusUsage, "--seed: %q is no whole number from 0 on", text)
+		}
+	}
+	if k.timeout, err = duration(c.String("timeout")); err != nil {
+		return nil, fail(statusUsage, "--timeout: %w", err)
+	}
+	if k.interval, err = precision(c.String("precision")); err != nil {
+		return nil, fail(statusUsage, "-p: %w", err)
+	}
+	if err := k.limits(c); err != nil {
+		return nil, err
+	}
+	if err := k.apart(c); err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(k.base, ".json") {
+		b, err := os.ReadFile(k.base)
+		if err != nil {
+			return nil, fail(statusUsage, "--base: %w", err)
+		}
+		if k.stored, err = report.ReadGate(b); err != nil {
+			return nil, fail(statusUsage, "--base: %s: %w", k.base, err)
+		}
+	} else if k.different {
+		return nil, fail(statusUsage, "--allow-different is for --base FILE.json")
+	}
+	return k, nil
+}
+
+// limits takes the budgets and thresholds.
+func (k *check) limits(c *cli.Context) error {
+	k.plan.Budgets, k.plan.Thresholds = map[string]float64{}, map[string]float64{}
+	files, err := settingsFiles(c.String("config"))
+	var all []config.Settings
+	if err == nil {
+		all, err = layers(files, keys(commands()))
+	}
+	if err != nil {
+		return fail(statusUsage, "%w", err)
+	}
+	for name, v := range ofTable("budget", all) {
+		if name == "total" {
+			name = ""
+		}
+		if k.functions || name == "" {
+			k.plan.Budgets[name], _ = joules(v.Texts[0])
+		}
+	}
+	for name, v := range ofTable("threshold", all) {
+		if k.functions {
+			k.plan.Thresholds[name], _ = perCent(v.Texts[0])
+		}
+	}
+	if c.IsSet("budget") {
+		k.plan.Budgets[""] = c.Float64("budget")
+		if c.Float64("budget") <= 0 {
+			return fail(statusUsage, "--budget: %g J is no budget: use joules above 0", c.Float64("budget"))
+		}
+	}
+	return nil
+}
+
+// apart refuses flags that do not go together.
+func (k *check) apart(c *cli.Context) error {
+	if k.functions {
+		switch {
+		case k.plan.Metric == gate.Instructions:
+			return fail(statusUsage, "--functions: instructions are counted for the whole command: use another --metric")
+		case k.plan.Batch != 1:
+			return fail(statusUsage, "--functions: runs with checkpoints are not batched: leave out --batch")
+		}
+		return nil
+	}
+	if k.plan.Metric == gate.Instructions && k.plan.Batch != 1 {
+		return fail(statusUsage, "--batch: instructions are counted however few they are: leave it out")
+	}
+	for _, f := range languageFlags() {
+		if given(c, f.Names()[0]) {
+			return fail(statusUsage, "--%s is for programs with checkpoints: use it with --functions", f.Names()[0])
+		}
+	}
+	return nil
+}
+
+// perCent reads a part in per cent: "5", "5%" or "0.5 %"; "" is 0.
+func perCent(s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s), "%")), 64)
+	if err != nil || v <= 0 || v > 1000 {
+		return 0, fmt.Errorf("%q is no change in per cent: use such as 5, or 0.5%%", s)
+	}
+	return v / 100, nil
+}
+
+// joules reads an energy: "10 J", "250 mJ", "1.5 kJ", "2 Wh".
+func joules(s string) (float64, error) {
+	text := strings.TrimSpace(s)
+	for _, unit := range []struct {
+		name string
+		j    float64
+	}{{"kWh", 3.6e6}, {"Wh", 3600}, {"MJ", 1e6}, {"kJ", 1e3}, {"mJ", 1e-3}, {"uJ", 1e-6}, {"µJ", 1e-6}, {"J", 1}} {
+		if figure, is := strings.CutSuffix(text, unit.name); is {
+			if v, err := strconv.ParseFloat(strings.TrimSpace(figure), 64); err == nil && v > 0 && v < 1e12 {
+				return v * unit.j, nil
+			}
+			break
+		}
+	}
+	return 0, fmt.Errorf("%q is no energy: use such as 10 J, 250 mJ or 1.5 kJ", s)
+}
+
+// batch reads a number of runs, 0 for auto.
+func batch(s string) (int, error) {
+	if s == "auto" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > gate.MaxBatch {
+		return 0, fmt.Errorf("%q is no number of runs: use 1 to %d, or auto", s, gate.MaxBatch)
+	}
+	return n, nil
+}
+
+// instruments chooses the metric and opens what tells it.
+func (k *check) instruments() error {
+	p := &k.plan
+	if k.stored != nil {
+		if p.Metric != "" && string(p.Metric) != k.stored.Metric {
+			return fail(statusUsage, "--metric: %s has %s, which cannot be compared with %s", k.base, k.stored.Metric, p.Metric)
+		}
+		p.Metric = gate.Metric(k.stored.Metric)
+		if k.stored.Batch > 1 && p.Batch == 1 {
+			p.Batch = k.stored.Batch
+		}
+	}
+	counted, period := false, time.Duration(0)
+	for _, s := range k.machine.found.Sensors {
+		for _, d := range s.Domains() {
+			if d.InTotal {
+				counted = counted || d.Method == nemb.Measured
+				period = max(period, d.Period)
+			}
+		}
+	}
+	if p.Metric == "" {
+		p.Metric = gate.CPUEnergy
+		if counted {
+			p.Metric = gate.Energy
+		}
+	}
+	if p.Threshold == 0 {
+		p.Threshold = p.Metric.Threshold()
+	}
+	switch {
+	case p.Metric == gate.Instructions && k.functions:
+		return fail(statusUsage, "--functions: instructions are counted for the whole command: use another --metric")
+	case p.Metric == gate.Instructions:
+		if k.stored == nil || k.stored.Counter == perfCounter {
+			if k.counter = nemb.NewInstructions(); k.counter != nil {
+				return nil
+			}
+		}
+		var err error
+		if k.callgrind, err = gate.NewCallgrind(filepath.Join(k.dir, "callgrind")); err != nil {
+			return fail(statusSelf, "--metric instructions: %w", err)
+		}
+	case p.Metric == gate.CPUTime: // its clock has no steps to speak of
+	case counted || p.Metric == gate.Energy:
+		p.Least = leastPeriods * period
+	default: // an estimate of the command's own processor time, which is known exactly
+		p.Least = 2 * period
+	}
+	return nil
+}
+
+// leastPeriods is how many updates of a counter a measurement has to hold, so that
+// one more or less is 5 % at most.
+const leastPeriods = 20
+
+// The counters of instructions.
+const (
+	perfCounter      = "perf"
+	callgrindCounter = "callgrind"
+)
+
+// sides brings the revisions to where they are run, and builds them.
+func (k *check) sides(ctx context.Context, home string) error {
+	both := k.base != "" && k.stored == nil
+	repository, err := gate.Find(ctx, home)
+	switch {
+	case err == nil:
+	case both || k.head != "" || k.build != "" || !errors.Is(err, gate.ErrNoRepository):
+		return fail(statusUsage, "%w", err)
+	default:
+		k.trees[gate.Head] = tree{dir: home}
+		return nil
+	}
+	var revs [2]gate.Revision
+	if both {
+		if revs[gate.Base], err = repository.Resolve(ctx, k.base); err != nil {
+			return fail(statusUsage, "--base: %w", err)
+		}
+	}
+	if k.head == "" {
+		revs[gate.Head], err = repository.WorkingTree(ctx)
+	} else {
+		revs[gate.Head], err = repository.Resolve(ctx, k.head)
+	}
+	if err != nil {
+		return fail(statusUsage, "--head: %w", err)
+	}
+	k.repository = repository
+	for _, side := range []gate.Side{gate.Base, gate.Head} {
+		rev := &revs[side]
+		if rev.Commit == "" {
+			continue
+		}
+		// Names of the same length: they are part of what a program sees.
+		t := tree{rev: rev, root: filepath.Join(k.dir, side.String())}
+		t.dir = filepath.Join(t.root, repository.Prefix)
+		k.trees[side] = t
+		k.tell("checking out %s", rev.Name)
+		if err := repository.CheckOut(ctx, *rev, t.root); err != nil {
+			return k.untidy(fail(statusSelf, "%w", err))
+		}
+		if info, err := os.Stat(t.dir); err != nil || !info.IsDir() {
+			return k.untidy(fail(statusUsage, "%s (%s) has no folder %s", side, rev.Name, repository.Prefix))
+		}
+	}
+	for side, t := range k.trees {
+		if k.build == "" || t.rev == nil {
+			continue
+		}
+		k.tell("building %s", t.rev.Name)
+		if err := gate.Build(ctx, gate.Side(side), t.rev.Name, k.build, t.dir, filepath.Join(k.dir, "build")); err != nil {
+			return k.untidy(fail(statusSelf, "%w", err))
+		}
+	}
+	k.tell("")
+	return nil
+}
+
+// untidy takes the trees away before an error is told.
+func (k *check) untidy(err error) error {
+	k.tell("")
+	return errors.Join(err, k.repository.Close())
+}
+
+// tell shows progress on a terminal.
+func (k *check) tell(format string, args ...any) {
+	if k.progress {
+		fmt.Fprintf(os.Stderr, "\r\x1b[K"+format, args...)
+	}
+}
+
+// compare runs the sides.
+func (k *check) compare(ctx context.Context) (*gate.Result, error) {
+	p := k.plan
+	p.Progress = k.tell
+	measure := k.once
+	if k.plan.Metric == gate.Instructions {
+		p.WarmUp = k.plain // which tells the joules
+	}
+	switch {
+	case k.stored != nil:
+		return gate.CompareStored(ctx, p, k.stored.Result.Head, measure)
+	case k.base == "":
+		return gate.Alone(ctx, p, measure)
+	}
+	if k.trees[0].rev.Commit == k.trees[1].rev.Commit && len(k.trees[1].rev.Changed) == 0 {
+		say(os.Stderr, "base and head are the same: "+k.trees[0].rev.Commit)
+	}
+	p.Foreseen = func(detectable float64, pairs int) {
+		k.tell("")
+		say(os.Stderr, fmt.Sprintf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: this may well end inconclusive; some %d pairs would do (--max-pairs), or --metric instructions",
+			p.MaxPairs, 100*detectable, 100*p.Threshold, pairs))
+	}
+	return gate.Compare(ctx, p, measure)
+}
+
+// about is the report of a check without its result.
+func (k *check) about() *report.Gate {
+	p := k.plan
+	g := &report.Gate{
+		Meta: k.last.Meta, Command: k.command, Build: k.build, Metric: string(p.Metric), Unit: p.Metric.Unit(), Head: k.trees[gate.Head].rev, Base: k.trees[gate.Base].rev,
+		Alpha: p.Alpha, Seed: strconv.FormatUint(p.Seed, 10), Inconclusive: k.say, Warnings: []report.Warning{},
+	}
+	g.Meta.Argv = os.Args
+	g.Backend = report.Backend{Name: k.last.Totals.Source, Kind: k.last.Totals.Kind, DomainsSeen: slices.Sorted(maps.Keys(k.last.Totals.Domains))}
+	switch {
+	case p.Metric == gate.CPUTime:
+		g.Counter = "the kernel's account of the processes"
+	case k.callgrind != nil:
+		g.Counter = callgrindCounter
+	case k.counter != nil:
+		g.Counter = perfCounter
+	default:
+		g.Counter = g.Backend.Name
+	}
+	return g
+}
+
+// comparable refuses a baseline of something else, once it is known what is
+// measured here.
+func (k *check) comparable() error {
+	k.differences = k.about().Differs(k.stored)
+	if len(k.differences) > 0 && !k.different {
+		return fail(statusUsage, "--base: %s is of something else: %s (--allow-different compares all the same)", k.base, strings.Join(k.differences, "; "))
+	}
+	return nil
+}
+
+// report makes the report of a result.
+func (k *check) report(r *gate.Result) *report.Gate {
+	g := k.about()
+	g.Result = *r
+	g.Warnings = append(g.Warnings, k.warnings...)
+	if k.stored != nil {
+		g.BaseFile = k.base
+		if len(k.differences) > 0 {
+			g.Different(k.differences)
+		}
+		g.NotInterleaved(k.stored)
+	}
+	g.Conclude()
+	return g
+}
+
+// writeGate puts a check into files, and tells it.
+func writeGate(c *cli.Context, outs map[string]*output, g *report.Gate) error {
+	b, err := g.JSON()
+	if err != nil {
+		return err
+	}
+	texts := map[string][]byte{"output": b, "save": b}
+	for flag, write := range map[string]func(*strings.Builder) error{
+		"export-markdown": func(w *strings.Builder) error { return g.Markdown(w) },
+		"junit":           func(w *strings.Builder) error { return g.JUnit(w) },
+		"export-metrics":  func(w *strings.Builder) error { return g.OpenMetrics(w) },
+	} {
+		var w strings.Builder
+		if err := write(&w); err != nil {
+			return err
+		}
+		texts[flag] = []byte(w.String())
+	}
+	var failed []error
+	for flag, o := range outs {
+		if err := o.save(texts[flag]); err != nil {
+			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	fmt.Fprint(os.Stderr, g.Text(terminal(os.Stderr, false)))
+	if os.Getenv("GITHUB_ACTIONS") == "true" {
+		for _, line := range g.Annotations() {
+			fmt.Fprintln(os.Stderr, line)
+		}
+	}
+	if jsonOnStdout(c) {
+		_, err = os.Stdout.Write(b)
+	}
+	return errors.Join(append(failed, err)...)
+}
+
+// refused gives what stopped a check its status.
+func (k *check) refused(err error) error {
+	k.tell("")
+	var never *gate.NeverRan
+	var f *failure
+	var l *launcher.Error
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.As(err, &never):
+		return fail(statusSelf, "%w", err)
+	case errors.As(err, &l):
+		return fail(l.Status, "%w", err)
+	}
+	return fail(statusSelf, "%w", err)
+}

@@ -1,0 +1,329 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cg/checkpoint"
+	"cg/gate"
+	"cg/instrument"
+	"cg/languages"
+	"cg/launcher"
+	"cg/measure"
+	"cg/nemb"
+	"cg/report"
+)
+
+// once measures a side by the metric.
+func (k *check) once(ctx context.Context, side gate.Side, runs int) (gate.Sample, error) {
+	if k.plan.Metric != gate.Instructions {
+		return k.plain(ctx, side, runs)
+	}
+	args := k.args(side)
+	env := (*gate.Callgrind)(nil).Environment(os.Environ())
+	if k.callgrind != nil {
+		args = k.callgrind.Args(args)
+	}
+	run, err := k.run(ctx, side, args, env)
+	if err != nil {
+		return gate.Sample{}, err
+	}
+	s := gate.Sample{EnergyJ: math.NaN(), Seconds: seconds(run)}
+	if k.counter != nil {
+		defer k.counter.Close()
+		s.Value, err = k.counter.Count()
+		s.EnergyJ = energyOf(run)
+		return s, err
+	}
+	s.Value, err = k.callgrind.Count()
+	return s, err
+}
+
+// batched runs a command so many times, until one fails.
+const batched = `n=$1; shift; while [ "$n" -gt 0 ]; do "$@" </dev/null || exit; n=$((n-1)); done`
+
+// plain measures runs of a side as they are, or with checkpoints.
+func (k *check) plain(ctx context.Context, side gate.Side, runs int) (gate.Sample, error) {
+	args := k.args(side)
+	var run *report.Run
+	var err error
+	if k.functions {
+		run, err = k.instrumented(ctx, side, args)
+	} else {
+		if runs > 1 {
+			args = append([]string{"sh", "-c", batched, "sh", strconv.Itoa(runs)}, args...)
+		}
+		run, err = k.run(ctx, side, args, nil)
+	}
+	if err != nil {
+		return gate.Sample{}, err
+	}
+	s := gate.Sample{EnergyJ: energyOf(run), Seconds: seconds(run)}
+	switch k.plan.Metric {
+	case gate.Energy:
+		s.Value = floating(run.Totals.EnergyJ)
+	case gate.CPUEnergy:
+		s.Value = s.EnergyJ
+	case gate.CPUTime:
+		s.Value = run.Process.UserS + run.Process.SystemS
+	}
+	if k.functions {
+		s.Functions = map[string]gate.Cost{}
+		for _, f := range run.Functions {
+			c := gate.Cost{Self: floating(f.SelfEnergyJ), Inclusive: floating(f.InclusiveEnergyJ), EnergyJ: floating(f.InclusiveEnergyJ), Calls: f.Calls}
+			if k.plan.Metric == gate.CPUTime {
+				c.Self, c.Inclusive = f.CPUTimeS, math.NaN()
+			}
+			if before, twice := s.Functions[f.Name]; twice { // of one name in several files
+				c.Self, c.EnergyJ, c.Calls = c.Self+before.Self, c.EnergyJ+before.EnergyJ, c.Calls+before.Calls
+			}
+			s.Functions[f.Name] = c
+		}
+	}
+	return s, nil
+}
+
+func energyOf(run *report.Run) float64 { return floating(run.Totals.ProgramEnergyJ) }
+
+// floating is NaN for what is not known.
+func floating(j *report.Joules) float64 {
+	if j == nil {
+		return math.NaN()
+	}
+	return j.Float()
+}
+
+// seconds is from the program's start to its end.
+func seconds(run *report.Run) float64 { return run.Measured(0, false).DurationS }
+
+// args is the command as a side runs it. A path that names a file of the user's
+// tree, from the root, names that of the side's.
+func (k *check) args(side gate.Side) []string {
+	t := k.trees[side]
+	if t.root == "" {
+		return k.command
+	}
+	out := slices.Clone(k.command)
+	top := k.repository.Top + "/"
+	for i, a := range out {
+		flag, path := "", a
+		if name, value, is := strings.Cut(a, "="); is && strings.HasPrefix(value, top) {
+			flag, path = name+"=", value
+		}
+		if rest, is := strings.CutPrefix(path, top); is {
+			if there := filepath.Join(t.root, rest); exists(there) {
+				out[i] = flag + there
+			}
+		}
+	}
+	return out
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// enter goes to where a side is run.
+func (k *check) enter(side gate.Side) error {
+	dir := k.trees[side].dir
+	if err := os.Chdir(dir); err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	os.Setenv("PWD", dir)
+	return nil
+}
+
+// run measures a command in a side's folder. The environment is ours if there is
+// no other.
+func (k *check) run(ctx context.Context, side gate.Side, args, env []string) (*report.Run, error) {
+	if err := k.enter(side); err != nil {
+		return nil, err
+	}
+	command := launcher.Cmd{Args: args, Env: env, Pty: launcher.Never, Timeout: k.timeout}
+	done, err := k.quiet(&command)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if k.counter != nil && k.plan.Metric == gate.Instructions {
+		command.Prefork = k.counter.Inherit
+	}
+	account := nemb.NewAccount()
+	defer account.Close()
+	run := report.Start("coarse", "", os.Args, Version)
+	outcome, err := measure.Run(measure.Config{Command: command, Sensors: k.machine.found.Sensors, Account: account, Interval: k.interval})
+	if err != nil {
+		return nil, k.missing(side, err)
+	}
+	run.Finish(k.machine.facts(report.Facts{
+		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(args, " "), Interval: k.interval,
+	}))
+	return run, k.ended(ctx, side, run)
+}
+
+// instrumented measures a program with checkpoints in all its functions.
+func (k *check) instrumented(ctx context.Context, side gate.Side, args []string) (*report.Run, error) {
+	if err := k.enter(side); err != nil {
+		return nil, err
+	}
+	lang, target, err := languageOf(k.context, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := lang.Check(target); err != nil {
+		return nil, k.missing(side, err)
+	}
+	dir, err := os.MkdirTemp(k.dir, "run-")
+	if err != nil {
+		return nil, fail(statusSelf, "%w", err)
+	}
+	defer os.RemoveAll(dir)
+	o := options{granularity: instrument.Fine, interval: k.interval, instrument: instrument.Options{Granularity: instrument.Fine}}
+	for again := true; again; {
+		run := report.Start(string(o.granularity), lang.Name, os.Args, Version)
+		ready, err := prepare(ctx, lang, target, o, dir)
+		if err != nil {
+			return nil, k.missing(side, err)
+		}
+		defer ready.close()
+		command := launcher.Cmd{Pty: launcher.Never, Timeout: k.timeout}
+		done, err := k.quiet(&command)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		ready.start(&command)
+		account := nemb.NewAccount()
+		defer account.Close()
+		account.Classify(background(lang))
+		outcome, err := measure.Run(measure.Config{
+			Command: command, Sensors: k.machine.found.Sensors, Account: account, Interval: k.interval,
+			Channel: ready.channel, Merge: true, Small: o.small(ready.server),
+		})
+		if err != nil {
+			return nil, k.missing(side, err)
+		}
+		ready.server.Close()
+		if again = ready.again(outcome, command.Stdout, command.Stderr); again {
+			ready.close()
+			continue
+		}
+		run.Finish(k.machine.facts(ready.facts(outcome, report.Facts{
+			CPUMethod: account.Method(), Program: strings.Join(target.Args, " "), Interval: k.interval,
+		})))
+		if err := k.ended(ctx, side, run); err != nil {
+			return nil, err
+		}
+		if len(run.Sites) == 0 {
+			return nil, fail(statusSelf, "%s: nothing was instrumented: %s", side, run.WhyNothing())
+		}
+		return run, nil
+	}
+	return nil, nil
+}
+
+// quiet gives a command no input, and keeps what it prints as errors.
+func (k *check) quiet(command *launcher.Cmd) (done func(), err error) {
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, fail(statusSelf, "%w", err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		in.Close()
+		return nil, fail(statusSelf, "%w", err)
+	}
+	log, err := os.Create(k.log())
+	if err != nil {
+		in.Close()
+		null.Close()
+		return nil, fail(statusSelf, "%w", err)
+	}
+	command.Stdin, command.Stdout, command.Stderr = in, null, log
+	return func() {
+		in.Close()
+		null.Close()
+		log.Close()
+	}, nil
+}
+
+func (k *check) log() string { return filepath.Join(k.dir, "stderr") }
+
+// named is a side for messages.
+func (k *check) named(side gate.Side) string {
+	if rev := k.trees[side].rev; rev != nil {
+		return fmt.Sprintf("%s (%s)", side, rev.Name)
+	}
+	return side.String()
+}
+
+// missing is the error of a command that could not be started.
+func (k *check) missing(side gate.Side, err error) error {
+	status := statusSelf
+	var l *launcher.Error
+	var e *languages.Error
+	switch {
+	case errors.As(err, &l):
+		status = l.Status
+	case errors.As(err, &e):
+		status = e.Status
+	}
+	advice := ""
+	if k.repository != nil {
+		for _, a := range k.command {
+			mine := filepath.Join(k.repository.Top, k.repository.Prefix, a)
+			if strings.Contains(a, "/") || status == 127 && a != k.command[0] {
+				if !filepath.IsAbs(a) && exists(mine) && !exists(filepath.Join(k.trees[side].dir, a)) {
+					advice = fmt.Sprintf("; %s is in your folder and not in that revision, or git ignores it: make it with --build, or name it from the root of the disk", a)
+					break
+				}
+			}
+		}
+	}
+	return fail(status, "%s: %w%s", k.named(side), err, advice)
+}
+
+// ended takes what is known from a run, or is the error of one that failed.
+func (k *check) ended(ctx context.Context, side gate.Side, run *report.Run) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	p := run.Process
+	if p.ExitStatus != 0 || p.TimedOut {
+		what, status := fmt.Sprintf("status %d", p.ExitStatus), statusSelf
+		switch {
+		case p.TimedOut:
+			what, status = "it took longer than --timeout", p.ExitStatus
+		case p.Signal != nil:
+			what = "signal " + *p.Signal
+		}
+		tail := gate.Tail(k.log(), 5)
+		if tail != "" {
+			tail = "\n" + tail
+		}
+		return fail(status, "%s failed in %s: %s%s", strings.Join(k.command, " "), k.named(side), what, tail)
+	}
+	first := k.last == nil
+	if side == gate.Head || first {
+		k.last = run
+	}
+	if first && k.stored != nil {
+		if err := k.comparable(); err != nil {
+			return err
+		}
+	}
+	for _, w := range run.Warnings {
+		if !slices.ContainsFunc(k.warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
+			k.warnings = append(k.warnings, w)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var ctx = context.Background()
+
+// sh runs lines in a folder, with git as somebody.
+func sh(t *testing.T, dir, lines string) string {
+	t.Helper()
+	cmd := exec.Command("sh", "-ec", lines)
+	cmd.Dir = dir
+	cmd.Env = append(Environment(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org",
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", lines, err, out)
+	}
+	return string(out)
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func there(path ...string) bool {
+	_, err := os.Lstat(filepath.Join(path...))
+	return err == nil
+}
+
+func found(t *testing.T, dir string) *Repository {
+	t.Helper()
+	r, err := Find(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func TestCheckOut(t *testing.T) {
+	dir := t.TempDir()
+	sh(t, dir, `git init -q; mkdir sub; echo one >file; echo same >sub/same; ln -s file link; echo '*.o' >.gitignore; echo gone >gone; git add .; git commit -qm 'first change'; git tag v1
+		echo two >file; git commit -qam second
+		echo three >file; rm gone link; ln -s sub link; echo new >sub/new; chmod 700 sub/new; echo staged >staged; git add staged; echo ignored >x.o
+		printf '#!/bin/sh\ntouch ../hooked\n' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout`)
+	before := sh(t, dir, "git status --porcelain; git worktree list; sha1sum .git/index; cat .git/HEAD")
+	r := found(t, filepath.Join(dir, "sub"))
+	if r.Prefix != "sub" || filepath.Base(r.Top) != filepath.Base(dir) {
+		t.Errorf("%+v", r)
+	}
+	base, err := r.Resolve(ctx, "v1")
+	if err != nil || base.Subject != "first change" || len(base.Commit) != 40 {
+		t.Fatalf("%+v, %v", base, err)
+	}
+	head, err := r.WorkingTree(ctx)
+	if err != nil || !slices.Equal(head.Changed, []string{"file", "gone", "link", "staged", "sub/new"}) || !head.WorkingTree {
+		t.Fatalf("%+v, %v", head, err)
+	}
+	out := t.TempDir()
+	for side, v := range map[string]Revision{"base": base, "head": head} {
+		if err := r.CheckOut(ctx, v, filepath.Join(out, side)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, h := read(t, out, "base/file"), read(t, out, "head/file"); b != "one\n" || h != "three\n" {
+		t.Errorf("%q, %q", b, h)
+	}
+	if !there(out, "base/gone") || there(out, "head/gone") || there(out, "base/sub/new") || read(t, out, "head/sub/new") != "new\n" || read(t, out, "head/staged") != "staged\n" || there(out, "head/x.o") || there(dir, "../hooked") {
+		t.Error("other files than those of the sides")
+	}
+	if to, err := os.Readlink(filepath.Join(out, "head/link")); err != nil || to != "sub" {
+		t.Errorf("%q, %v", to, err)
+	}
+	if info, err := os.Stat(filepath.Join(out, "head/sub/new")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	// A worktree knows its revision, for builds that ask.
+	if got := sh(t, filepath.Join(out, "base"), "git describe --tags"); got != "v1\n" {
+		t.Errorf("%q", got)
+	}
+	sh(t, out, "mkdir base/ro; touch base/ro/x; chmod 500 base/ro")
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if after := sh(t, dir, "git status --porcelain; git worktree list; sha1sum .git/index; cat .git/HEAD"); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if there(out, "base") || there(out, "head") || there(dir, ".git/worktrees/base") {
+		t.Error("something is left")
+	}
+}
+
+func TestSubmodules(t *testing.T) {
+	lib, dir := t.TempDir(), t.TempDir()
+	sh(t, lib, "git init -q; echo one >lib; git add .; git commit -qm one; echo two >lib; git commit -qam two")
+	sh(t, dir, `git init -q; git -c protocol.file.allow=always submodule --quiet add `+lib+` deps/lib; git -C deps/lib checkout -q HEAD~1; git add .; git commit -qm one; git tag v1
+		git -C deps/lib checkout -q -; git add .; git commit -qm two; echo dirty >deps/lib/lib; echo new >deps/lib/new`)
+	r := found(t, dir)
+	base, _ := r.Resolve(ctx, "v1")
+	middle, _ := r.Resolve(ctx, "HEAD")
+	head, err := r.WorkingTree(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	for name, c := range map[string]struct {
+		rev  Revision
+		want string
+	}{"base": {base, "one\n"}, "mid": {middle, "two\n"}, "head": {head, "dirty\n"}} {
+		if err := r.CheckOut(ctx, c.rev, filepath.Join(out, name)); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, out, name, "deps/lib/lib"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if there(out, "mid/deps/lib/new") || !there(out, "head/deps/lib/new") {
+		t.Error("new files of a submodule")
+	}
+	if left := sh(t, dir, "git -C deps/lib status --porcelain"); left != " M lib\n?? new\n" {
+		t.Errorf("%q", left)
+	}
+	// A commit that the user's clone of it has not got.
+	sh(t, dir, "git update-index --cacheinfo 160000,1111111111111111111111111111111111111111,deps/lib; git commit -qm three")
+	broken, _ := r.Resolve(ctx, "HEAD")
+	if err := r.CheckOut(ctx, broken, filepath.Join(out, "none")); err == nil || !strings.Contains(err.Error(), "submodule deps/lib has not got commit 1111111111: git submodule update --init deps/lib") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRepositoryErrors(t *testing.T) {
+	empty := t.TempDir()
+	if _, err := Find(ctx, empty); !errors.Is(err, ErrNoRepository) {
+		t.Errorf("%v", err)
+	}
+	bare := t.TempDir()
+	sh(t, bare, "git init -q --bare")
+	if _, err := Find(ctx, bare); !errors.Is(err, ErrNoRepository) {
+		t.Errorf("bare: %v", err)
+	}
+	dir := t.TempDir()
+	sh(t, dir, "git init -q; echo x >x; git add .; git commit -qm one; echo y >x; git commit -qam two")
+	r := found(t, dir)
+	for _, name := range []string{"nonesuch", "", "HEAD:x", "--all"} {
+		if _, err := r.Resolve(ctx, name); err == nil || !strings.HasSuffix(err.Error(), ": no such revision in "+r.Top) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	shallow := t.TempDir()
+	sh(t, shallow, "git clone -q --depth=1 file://"+dir+" .")
+	if _, err := found(t, shallow).Resolve(ctx, "HEAD~1"); err == nil || !strings.HasSuffix(err.Error(), "the clone is shallow: git fetch --depth=1 origin HEAD~1 first") {
+		t.Errorf("%v", err)
+	}
+	unborn := t.TempDir()
+	sh(t, unborn, "git init -q; echo x >x")
+	if _, err := found(t, unborn).WorkingTree(ctx); err == nil {
+		t.Error("a repository without a commit")
+	}
+	// Where a hook of git runs us, the environment names another repository.
+	t.Setenv("GIT_INDEX_FILE", filepath.Join(dir, ".git/other-index"))
+	t.Setenv("GIT_DIR", filepath.Join(bare))
+	if v, err := r.Resolve(ctx, "HEAD"); err != nil || v.Subject != "two" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := r.CheckOut(cancelled, Revision{Commit: "HEAD"}, filepath.Join(empty, "x")); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBuild(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	if err := Build(ctx, Base, "v1", `test "$PWD" = `+dir+` && echo built >made`, dir, log); err != nil || read(t, dir, "made") != "built\n" {
+		t.Error(err)
+	}
+	err := Build(ctx, Head, "HEAD", "seq 1 30; echo because >&2; exit 3", dir, log)
+	var failed *BuildError
+	if !errors.As(err, &failed) || !strings.HasPrefix(err.Error(), "the build of head (HEAD) failed: exit status 3\n12\n13\n") || !strings.HasSuffix(err.Error(), "\n30\nbecause") {
+		t.Errorf("%v", err)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := Build(cancelled, Head, "HEAD", "sleep 60", dir, log); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := Build(ctx, Head, "HEAD", "true", dir, filepath.Join(dir, "none/log")); err == nil {
+		t.Error("no place for a log")
+	}
+}
+
+func TestCallgrind(t *testing.T) {
+	if _, err := exec.LookPath("valgrind"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("valgrind is not installed")
+	}
+	c, err := NewCallgrind(filepath.Join(t.TempDir(), "counts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(script string) float64 {
+		t.Helper()
+		cmd := exec.Command("", c.Args([]string{"sh", "-c", script})...)
+		cmd.Path, _ = exec.LookPath("valgrind")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		n, err := c.Count()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	loop := `i=0; while [ $i -lt %; do i=$((i+1)); done`
+	loops := func(n string) string { return strings.Replace(loop, "%", n+" ]", 1) }
+	none, one, two := count(":"), count(loops("1000")), count(loops("2000"))
+	if again := count(loops("1000")); again != one {
+		t.Errorf("%.0f and %.0f", one, again)
+	}
+	if ratio := (two - none) / (one - none); ratio < 1.98 || ratio > 2.02 {
+		t.Errorf("twice the work is %.3f times the instructions", ratio)
+	}
+	// What a process did before it forked counts once.
+	forked := count(loops("1000") + "; (" + loops("1000") + "); :")
+	if ratio := (forked - none) / (one - none); ratio < 1.95 || ratio > 2.1 {
+		t.Errorf("the same work in a child: %.3f times", ratio)
+	}
+	if _, err := c.Count(); err == nil || !strings.HasPrefix(err.Error(), "callgrind counted nothing") {
+		t.Errorf("%v", err)
+	}
+	for text, want := range map[string]string{"version: 1\n": "has no totals", "totals: x\n": "invalid syntax"} {
+		os.WriteFile(filepath.Join(c.dir, "1"), []byte(text), 0o600)
+		if _, err := c.Count(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if env := c.Environment([]string{"A=b"}); !slices.Contains(env, "PYTHONHASHSEED=0") {
+		t.Errorf("%v", env)
+	}
+	if env := c.Environment([]string{"PYTHONHASHSEED=7"}); !slices.Equal(env, []string{"PYTHONHASHSEED=7"}) {
+		t.Errorf("%v", env)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := NewCallgrind(t.TempDir()); err != ErrNoValgrind {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,195 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"cg/gate"
+	"cg/nemb"
+	"cg/statistics"
+)
+
+func at(v float64) *float64 { return &v }
+
+// checked is a check with every kind of line.
+func checked() *Gate {
+	yes, no := true, false
+	g := &Gate{
+		Command: []string{"python", "bench <1>.py"}, Build: "make", Metric: "cpu-energy", Unit: "J", Counter: "estimate: some machine",
+		Backend: Backend{Name: "estimate: some machine", Kind: nemb.Estimated, DomainsSeen: []string{"machine"}},
+		Base:    &gate.Revision{Name: "v1", Commit: "0123456789abcdef0123456789abcdef01234567", Subject: "first *change*", Changed: []string{}},
+		Head:    &gate.Revision{Name: "working tree", Commit: "89abcdef0123456789abcdef0123456789abcdef", Subject: "second", Changed: []string{"a", "b"}, WorkingTree: true},
+		Alpha:   0.05, Seed: "7", Inconclusive: "warn", Warnings: []Warning{{"estimated", "no counter: 50 % more or less"}},
+		Result: gate.Result{
+			Verdict: statistics.Regression, Interleaved: true, Batch: 4, Pairs: 12, MaxPairs: 30,
+			Program: gate.Comparison{Verdict: statistics.Pass, Change: at(0.004), Lo: at(-0.01), Hi: at(0.02), Detectable: at(0.03), P: at(0.4), Threshold: 0.05, Pairs: 12, Base: at(1.23), Head: at(1.235)},
+			Functions: []gate.Comparison{
+				{Name: "shop.stock.fib", Verdict: statistics.Regression, Change: at(0.6), Lo: at(0.5), Hi: at(0.7), Detectable: at(0.1), P: at(0.001), Threshold: 0.05, Pairs: 12, Base: at(0.2), Head: at(0.32)},
+				{Name: "shop.<lambda>", Verdict: statistics.Inconclusive, Threshold: 0.1, Note: "only in head", Head: at(0.01)},
+			},
+			Budgets: []gate.Budget{
+				{Name: "", BudgetJ: 2, MeanJ: at(1.24), LoJ: at(1.2), HiJ: at(1.3), Exceeded: &no},
+				{Name: "shop.stock.fib", BudgetJ: 0.3, MeanJ: at(0.33), LoJ: at(0.31), HiJ: at(0.34), Exceeded: &yes},
+				{Name: "shop.unknown", BudgetJ: 0.3},
+			},
+			EnergyBaseJ: at(1.23), EnergyHeadJ: at(1.235), Foreseen: at(0.04),
+			Base: []gate.Measurement{{Value: 1.23, EnergyJ: at(1.23), Seconds: 0.5, Functions: map[string]*float64{"shop.stock.fib": at(0.2)}}},
+			Head: []gate.Measurement{{Value: 1.235, EnergyJ: at(1.235), Seconds: 0.5, Functions: map[string]*float64{"shop.stock.fib": at(0.32), "shop.<lambda>": nil}}},
+		},
+	}
+	g.Meta.SchemaVersion, g.Meta.Hostname = SchemaVersion, "somewhere"
+	g.Meta.Argv, g.Meta.CgEnv, g.Meta.DomainTopology = []string{}, map[string]string{}, map[string]Topology{}
+	g.Conclude()
+	return g
+}
+
+func TestGateFormats(t *testing.T) {
+	g := checked()
+	var md, junit, metrics bytes.Buffer
+	for _, err := range []error{g.Markdown(&md), g.JUnit(&junit), g.OpenMetrics(&metrics)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "testdata/gate.txt", []byte(g.Text(Terminal{Width: 100})))
+	golden(t, "testdata/gate.md", md.Bytes())
+	golden(t, "testdata/gate.junit.xml", junit.Bytes())
+	golden(t, "testdata/gate.metrics.txt", metrics.Bytes())
+	golden(t, "testdata/gate.annotations.txt", []byte(strings.Join(g.Annotations(), "\n")+"\n"))
+	var suites gateSuites
+	if err := xml.Unmarshal(junit.Bytes(), &suites); err != nil {
+		t.Error(err)
+	}
+	s := suites.Suites[0]
+	if s.Tests != 6 || s.Failures != 3 || s.Skipped != 1 || len(s.Cases) != s.Tests {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestGateSchema(t *testing.T) {
+	b, err := json.MarshalIndent(GateSchema(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "../docs/gate.schema.json", append(b, '\n'))
+	schema, err := jsonschema.NewCompiler().Compile("../docs/gate.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := checked()
+	alone.Base, alone.Head = nil, nil
+	for _, g := range []*Gate{checked(), alone} {
+		b, err := g.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Error(err)
+		}
+		again, err := ReadGate(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := again.JSON(); err != nil || !bytes.Equal(b, c) {
+			t.Errorf("it changes when it is read and written again: %v", err)
+		}
+	}
+}
+
+func TestGateStatus(t *testing.T) {
+	exceeded := true
+	for _, c := range []struct {
+		verdict      gate.Verdict
+		budget       *bool
+		inconclusive string
+		want         int
+		level        string
+	}{
+		{statistics.Pass, nil, "fail", 0, "notice"}, {statistics.Regression, nil, "pass", 1, "error"}, {statistics.Pass, &exceeded, "pass", 1, "error"},
+		{statistics.Inconclusive, nil, "fail", 1, "error"}, {statistics.Inconclusive, nil, "warn", 3, "warning"}, {statistics.Inconclusive, nil, "pass", 0, "warning"},
+	} {
+		g := &Gate{Inconclusive: c.inconclusive, Metric: "cpu-time", Unit: "s"}
+		g.Verdict, g.Program.Verdict, g.Program.Threshold = c.verdict, c.verdict, 0.05
+		if c.budget != nil {
+			g.Budgets = []gate.Budget{{BudgetJ: 1, MeanJ: at(2), Exceeded: c.budget}}
+		}
+		g.Conclude()
+		if g.ExitStatus != c.want || !strings.HasPrefix(g.Annotations()[0], "::"+c.level+" ") {
+			t.Errorf("%+v: status %d, %s", c, g.ExitStatus, g.Annotations()[0])
+		}
+	}
+	g := &Gate{Inconclusive: "fail", Metric: "cpu-time"}
+	g.Verdict, g.Program.Verdict = statistics.Inconclusive, statistics.Inconclusive
+	var b bytes.Buffer
+	if err := g.JUnit(&b); err != nil || !strings.Contains(b.String(), "<failure") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+	if got := annotation("error", "a: b, c%", "50 %\nmore"); got != "::error title=a%3A b%2C c%25::50 %25%0Amore" {
+		t.Error(got)
+	}
+}
+
+func TestGateSides(t *testing.T) {
+	commit := "0123456789abcdef0123456789abcdef01234567"
+	for want, r := range map[string]*gate.Revision{
+		"the current folder":                             nil,
+		"v1: 0123456789 s":                               {Name: "v1", Commit: commit, Subject: "s"},
+		"0123456789 s":                                   {Name: commit[:12], Commit: commit, Subject: "s"},
+		"working tree, as 0123456789 s":                  {WorkingTree: true, Commit: commit, Subject: "s"},
+		"working tree: 1 file differs from 0123456789 s": {WorkingTree: true, Commit: commit, Subject: "s", Changed: []string{"a"}},
+		"working tree: 2 files differ from 0123456789 s": {WorkingTree: true, Commit: commit, Subject: "s", Changed: []string{"a", "b"}},
+	} {
+		if got := revision(r); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	c := gate.Comparison{Change: at(0.00512), Lo: at(0.005), Hi: at(0.0052)}
+	g := &Gate{Metric: "instructions", Unit: "instructions"}
+	if got := g.change(c) + g.interval(c) + g.value(at(1234567)) + g.value(at(12)) + g.value(nil); got != "+0.512 %[+0.500 %, +0.520 %]1.23 M12.0?" {
+		t.Error(got)
+	}
+}
+
+func TestReadGateRefuses(t *testing.T) {
+	b, _ := checked().JSON()
+	replace := func(from, to string) []byte { return bytes.Replace(b, []byte(from), []byte(to), 1) }
+	for want, text := range map[string][]byte{
+		"not a baseline: it ends in the middle":             b[:len(b)/2],
+		"not a baseline: make one with cg gate --save FILE": []byte(`{"meta": {"schema_version": "1"}}`),
+		"saved by cg  in schema version 9, and this cg":     replace(`"schema_version": "1"`, `"schema_version": "9"`),
+		"head_measurements[0].value: 0 is no measurement":   replace(`"value": 1.235`, `"value": 0`),
+		"not a baseline: line ":                             replace(`"alpha": 0.05`, `"alpha": "x"`),
+		"it has no measurements":                            []byte(`{"meta": {"schema_version": "1"}, "head_measurements": []}`),
+	} {
+		if _, err := ReadGate(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+}
+
+func TestGateDiffers(t *testing.T) {
+	a, b := checked(), checked()
+	if d := a.Differs(b); len(d) != 0 {
+		t.Errorf("%q", d)
+	}
+	b.Meta.Hostname, b.Backend.Kind, b.Backend.Name, b.Command = "elsewhere", nemb.Measured, "powercap", []string{"true"}
+	if got, want := fmt.Sprint(a.Differs(b)), "[host: elsewhere then, somewhere now command: true then, python 'bench <1>.py' now energies: measured then, estimated now sensors: powercap then, estimate: some machine now]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	a, b = checked(), checked()
+	a.Metric, a.Counter, b.Counter = "instructions", "perf", "callgrind"
+	b.Backend.Name = "another"
+	if got := fmt.Sprint(a.Differs(b)); got != "[counter: callgrind then, perf now]" {
+		t.Error(got)
+	}
+}

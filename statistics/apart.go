@@ -1,0 +1,134 @@
+package statistics
+
+import (
+	"math"
+	"slices"
+
+	"github.com/aclements/go-moremath/stats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Apart is what two series of measurements say that were not interleaved.
+type Apart struct {
+	Verdict        Verdict
+	Change, Lo, Hi float64 // relative, with an interval of confidence 1-2 alpha
+	P              float64 // of so much or more if head costs no more
+	Detectable     float64 // the smallest change that would have been found in four of five cases
+}
+
+// CompareApart judges series that were measured one after the other, perhaps days
+// apart. It supposes that the machine was the same in both: what drifted in
+// between counts as change. Values are positive. The test is Mann and Whitney's, the
+// estimate and interval Hodges and Lehmann's shift of the logarithms (Hollander and
+// Wolfe, Nonparametric Statistical Methods, 1973, section 4). Looks are not asked.
+func CompareApart(base, head []float64, r Rule) Apart {
+	x, y := logs(base), logs(head)
+	limit := math.Log1p(r.Threshold)
+	shift, lo, hi := shiftInterval(x, y, r.Alpha)
+	a := Apart{Verdict: Inconclusive, Change: math.Expm1(shift), Lo: math.Expm1(lo), Hi: math.Expm1(hi), P: 1, Detectable: math.NaN()}
+	if len(x) == 0 || len(y) == 0 {
+		return a
+	}
+	a.P = greater(y, x)
+	raised := make([]float64, len(x))
+	for i, v := range x {
+		raised[i] = v + limit
+	}
+	switch {
+	case a.P <= r.Alpha && shift >= limit:
+		a.Verdict = Regression
+	case greater(raised, y) <= r.Alpha:
+		a.Verdict = Pass
+	}
+	if !math.IsInf(hi, 0) {
+		normal := distuv.UnitNormal
+		se := (hi - lo) / 2 / normal.Quantile(1-r.Alpha)
+		a.Detectable = math.Expm1((normal.Quantile(1-r.Alpha) + normal.Quantile(0.8)) * se)
+	}
+	return a
+}
+
+// greater is the chance of xs so far above ys, or further, if they are alike.
+func greater(xs, ys []float64) float64 {
+	test, err := stats.MannWhitneyUTest(xs, ys, stats.LocationGreater)
+	if err != nil { // all values are equal
+		return 1
+	}
+	return test.P
+}
+
+func logs(xs []float64) []float64 {
+	out := make([]float64, len(xs))
+	for i, x := range xs {
+		out[i] = math.Log(x)
+	}
+	return out
+}
+
+// shiftInterval is by how much ys lie above xs, with the ends that the test at
+// alpha on each side leaves.
+func shiftInterval(xs, ys []float64, alpha float64) (shift, lo, hi float64) {
+	var all []float64
+	for _, x := range xs {
+		for _, y := range ys {
+			all = append(all, y-x)
+		}
+	}
+	if len(all) == 0 {
+		return math.NaN(), math.Inf(-1), math.Inf(1)
+	}
+	slices.Sort(all)
+	k := rankSumQuantile(len(xs), len(ys), alpha)
+	if k < 0 {
+		return Median(all), math.Inf(-1), math.Inf(1)
+	}
+	return Median(all), all[k], all[len(all)-1-k]
+}
+
+// rankSumQuantile is the largest k with P(U <= k) <= alpha for Mann and Whitney's
+// U, -1 if there is none: exact up to 50 values each, then by the normal
+// distribution.
+func rankSumQuantile(n, m int, alpha float64) int {
+	if n > 50 || m > 50 {
+		mean, sd := float64(n*m)/2, math.Sqrt(float64(n)*float64(m)*float64(n+m+1)/12)
+		return max(-1, int(math.Floor(mean+sd*distuv.UnitNormal.Quantile(alpha)-0.5)))
+	}
+	u := stats.UDist{N1: n, N2: m}
+	k := -1
+	for k+1 <= n*m && u.CDF(float64(k+1)) <= alpha {
+		k++
+	}
+	return k
+}
+
+// Foresee is the smallest relative change that so many pairs would find in four
+// of five cases, by the spread of some measurements of each side; NaN for fewer
+// than two of a side. From few measurements it is rough.
+func Foresee(base, head []float64, pairs int, alpha float64) float64 {
+	return math.Expm1(power(alpha) * pairSpread(base, head) / math.Sqrt(float64(pairs)))
+}
+
+// PairsFor is how many pairs would find a relative change in four of five cases.
+func PairsFor(base, head []float64, change, alpha float64) int {
+	n := power(alpha) * pairSpread(base, head) / math.Log1p(change)
+	if math.IsNaN(n) {
+		return 0
+	}
+	return max(6, int(math.Ceil(n*n)))
+}
+
+// power is by how many standard errors a change has to stand out. The signed
+// rank test needs 3/pi more pairs than the mean of normal values would.
+func power(alpha float64) float64 {
+	normal := distuv.UnitNormal
+	return (normal.Quantile(1-alpha) + normal.Quantile(0.8)) * math.Sqrt(math.Pi/3)
+}
+
+// pairSpread is the standard deviation of the logarithm of head/base.
+func pairSpread(base, head []float64) float64 {
+	if len(base) < 2 || len(head) < 2 {
+		return math.NaN()
+	}
+	return math.Sqrt(stat.Variance(logs(base), nil) + stat.Variance(logs(head), nil))
+}
