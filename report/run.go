@@ -204,7 +204,7 @@ type Function struct {
 	EnergyKind         nemb.Method `json:"energy_kind"`
 	EnergyMethod       string      `json:"energy_method"`
 	EnergySource       string      `json:"energy_source,omitempty"`
-	// Unresolved says why the interval is wider than the value: too little time,
+	// Unresolved says why the data do not tell its part: too little time,
 	// collinear, not told apart from the noise, no sensor; empty where it is not.
 	// UnresolvedWith are the functions that are told only together with it.
 	Unresolved     string            `json:"unresolved"`

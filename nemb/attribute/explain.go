@@ -110,19 +110,31 @@ func (a *Attributor) apply(x *explanation, d int, f *fit) bool {
 	for i, e := range x.beside[d] {
 		share[column(-1-i)] += e
 	}
-	all, kept, found := 0.0, 0.0, 0.0
+	all, kept, found, doubt := 0.0, 0.0, 0.0, 0.0
 	for k, e := range share {
 		all += e
 		if x.told(d, k) {
 			found += f.energy[k]
-		} else {
-			kept += e
+			continue
 		}
+		kept += e
+		// Time may give it too much, or too little, and the others the rest.
+		off := e / 2
+		if of, ok := f.energy[k]; ok {
+			off = math.Hypot(of-e, min(f.apart[k], e))
+		}
+		doubt += off * off
 	}
 	if found <= 0 {
 		return false
 	}
 	x.scale[d] = (all - kept) / found
+	for k, e := range f.energy {
+		if x.told(d, k) {
+			off := e / found * math.Sqrt(doubt)
+			f.apart[k], f.stray[k] = math.Hypot(f.apart[k], off), math.Hypot(f.stray[k], off)
+		}
+	}
 	energy := func(k column) float64 {
 		if x.told(d, k) {
 			return f.energy[k] * x.scale[d]
@@ -283,7 +295,10 @@ func (a *Attributor) verdict(x *explanation, c *Cost) {
 	if x.told(x.main, k) {
 		c.Method = Regression
 	}
-	if float64(c.Self.Hi-c.Self.Lo) <= 2*unsure*float64(c.Self.Energy) || a.domains[x.main].Method != nemb.Measured {
+	if c.Method == Regression && f.reason[k] == Resolved || a.domains[x.main].Method != nemb.Measured {
+		return // however well it is known what is the program's
+	}
+	if float64(c.Self.Hi-c.Self.Lo) <= 2*unsure*float64(c.Self.Energy) {
 		return
 	}
 	c.Reason = TooLittle
@@ -292,8 +307,6 @@ func (a *Attributor) verdict(x *explanation, c *Cost) {
 	}
 	if reason := f.reason[k]; reason != Resolved {
 		c.Reason = reason
-	} else if x.told(x.main, k) {
-		c.Reason = Noisy
 	}
 	for _, other := range f.group[k] {
 		if other != k && other >= 0 && column(checkpoint.OwnSite) != other {

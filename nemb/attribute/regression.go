@@ -648,6 +648,9 @@ func (r *regression) finish() *fit {
 		}
 		f.apart[name] = math.Hypot(t*of*math.Sqrt(squares/float64(max(1, len(replicas)-1))), 1.96*math.Sqrt(stray[k]))
 		f.stray[name] = 1.96 * math.Sqrt(stray[k])
+		if why[k] == Resolved && f.apart[name] > unsure*e {
+			f.reason[name] = Noisy
+		}
 		if why[k] == Collinear {
 			for j, other := range r.columns {
 				if to[j] == g {

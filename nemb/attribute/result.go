@@ -26,8 +26,8 @@ type Cost struct {
 	Self, Inclusive Value
 	// Single is what single calls used, where they were long enough.
 	Single Calls
-	// Method is how Self was found, Reason why its interval is wider than it is
-	// itself, where it is; Group lists the sites that it is told together with,
+	// Method is how Self was found, Reason why it is not told to half of itself,
+	// where it is not; Group lists the sites that it is told together with,
 	// 0 for what is no site.
 	Method  string
 	Reason  Reason
