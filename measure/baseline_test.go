@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/launcher"
 	"cg/nemb"
 )
 
@@ -97,5 +98,28 @@ func TestWait(t *testing.T) {
 	}
 	if b, err := Wait(t.Context(), []nemb.Sensor{&fake{method: nemb.Estimated}}, 10*time.Millisecond, time.Hour); b != nil || err != nil {
 		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// A run books the idle power that was measured before it on the idle line.
+func TestRunWithBaseline(t *testing.T) {
+	sensor := &fake{method: nemb.Measured, start: checkpoint.Monotime()}
+	account := nemb.NewAccount()
+	defer account.Close()
+	o, err := Run(Config{
+		Command: launcher.Cmd{Args: []string{"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"}, Pty: launcher.Never},
+		Sensors: []nemb.Sensor{sensor}, Account: account, Interval: 10 * time.Millisecond,
+		Baseline: &Baseline{Span: time.Second, Domains: []BasePower{{ID: "package-0", Power: 4, Lo: 3, Hi: 5, InTotal: true}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := o.Attributed.Total
+	want := nemb.Energy(4e6 * o.Attributed.Wall.Seconds())
+	if o.Baseline == nil || o.Domains[0].Base != 4 || !l.Balanced() || l.Idle < want*95/100 || l.Idle > want*150/100 {
+		t.Errorf("%+v of %v, want %d uJ idle", l, o.Attributed.Wall, want)
+	}
+	if l.ProgramLo >= l.Program() || l.ProgramHi <= l.Program() {
+		t.Errorf("the interval of the idle power is not in the program's: %+v", l)
 	}
 }
