@@ -124,6 +124,9 @@ func runGate(c *cli.Context) (err error) {
 	if err := k.sides(ctx, home); err != nil {
 		return err
 	}
+	if k.unchecked {
+		say(os.Stderr, "the budgets and thresholds of functions are not checked: --functions does")
+	}
 	if k.repository != nil {
 		defer func() {
 			if left := k.repository.Close(); left != nil && err == nil {
@@ -166,10 +169,10 @@ type check struct {
 	// differences are those of the baseline, once a run has told.
 	differences []string
 	functions   bool
+	unchecked   bool    // there are budgets or thresholds of functions, and no --functions
 	options     options // of the instrumented runs
 	context     *cli.Context
 	plan        gate.Plan
-	unset       string // the metric is to be chosen
 	say         string // what becomes of an inconclusive check
 	timeout     time.Duration
 	interval    time.Duration
@@ -280,11 +283,15 @@ func (k *check) limits(c *cli.Context) error {
 		}
 		if k.functions || name == "" {
 			k.plan.Budgets[name], _ = joules(v.Texts[0])
+		} else {
+			k.unchecked = true
 		}
 	}
 	for name, v := range ofTable("threshold", all) {
 		if k.functions {
 			k.plan.Thresholds[name], _ = perCent(v.Texts[0])
+		} else {
+			k.unchecked = true
 		}
 	}
 	if c.IsSet("budget") {
