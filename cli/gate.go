@@ -152,9 +152,6 @@ func runGate(c *cli.Context) (err error) {
 	if g.Unknown() {
 		return fail(statusSelf, "budget: the energy is not known, so nothing can be said of it")
 	}
-	if g.Base == nil && g.BaseFile == "" && !g.Exceeded() {
-		return nil // nothing was compared: a baseline was made
-	}
 	return ended(g.ExitStatus)
 }
 
@@ -167,23 +164,23 @@ type check struct {
 	saves      bool
 	different  bool
 	// differences are those of the baseline, once a run has told.
-	differences []string
-	functions   bool
-	unchecked   bool // there are budgets or thresholds of functions, and no --functions
-	context     *cli.Context
-	plan        gate.Plan
-	say         string // what becomes of an inconclusive check
-	timeout     time.Duration
-	interval    time.Duration
-	machine     *machine
-	dir         string // of the trees, logs and counts
-	repository  *gate.Repository
-	trees       [2]tree
-	callgrind   *gate.Callgrind
-	counter     *nemb.Instructions
-	last        *report.Run // of head
-	warnings    []report.Warning
-	progress    bool
+	differences  []string
+	functions    bool
+	unchecked    bool // there are budgets or thresholds of functions, and no --functions
+	context      *cli.Context
+	plan         gate.Plan
+	inconclusive string // what becomes of an inconclusive check
+	timeout      time.Duration
+	interval     time.Duration
+	machine      *machine
+	dir          string // of the trees, logs and counts
+	repository   *gate.Repository
+	trees        [2]tree
+	callgrind    *gate.Callgrind
+	counter      *nemb.Instructions
+	last         *report.Run // of head
+	warnings     []report.Warning
+	progress     bool
 }
 
 // tree is where a side is run.
@@ -196,7 +193,7 @@ type tree struct {
 func checkOptions(c *cli.Context) (*check, error) {
 	k := &check{
 		command: c.Args().Slice(), base: c.String("base"), head: c.String("head"), build: c.String("build"), saves: c.String("save") != "",
-		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c, say: c.String("inconclusive"),
+		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c, inconclusive: c.String("inconclusive"),
 		progress: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	var err error
@@ -207,8 +204,8 @@ func checkOptions(c *cli.Context) (*check, error) {
 		return nil, fail(statusUsage, "nothing to compare with: name a revision with --base REV, or keep a baseline with --save FILE")
 	case strings.HasPrefix(k.base, "-") || strings.HasPrefix(k.head, "-"):
 		return nil, fail(statusUsage, "%q is no revision", k.base+k.head)
-	case !slices.Contains([]string{"fail", "warn", "pass"}, k.say):
-		return nil, fail(statusUsage, "--inconclusive: %q is not known: use fail, warn or pass", k.say)
+	case !slices.Contains([]string{"fail", "warn", "pass"}, k.inconclusive):
+		return nil, fail(statusUsage, "--inconclusive: %q is not known: use fail, warn or pass", k.inconclusive)
 	}
 	p := &k.plan
 	p.Alpha, p.MaxPairs, p.Warmup, p.Functions = 0.05, c.Int("max-pairs"), c.Int("warmup"), k.functions
@@ -431,7 +428,7 @@ func (k *check) about() *report.Gate {
 	p := k.plan
 	g := &report.Gate{
 		Meta: k.last.Meta, Command: k.command, Build: k.build, Metric: string(p.Metric), Unit: p.Metric.Unit(), Head: k.trees[gate.Head].rev, Base: k.trees[gate.Base].rev,
-		Alpha: p.Alpha, Seed: strconv.FormatUint(p.Seed, 10), Inconclusive: k.say, Warnings: []report.Warning{},
+		Alpha: p.Alpha, Seed: strconv.FormatUint(p.Seed, 10), Inconclusive: k.inconclusive, Warnings: []report.Warning{},
 	}
 	g.Meta.Argv = os.Args
 	g.Backend = report.Backend{Name: k.last.Totals.Source, Kind: k.last.Totals.Kind, DomainsSeen: slices.Sorted(maps.Keys(k.last.Totals.Domains))}
