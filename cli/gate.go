@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -18,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"cg/config"
 	"cg/gate"
 	"cg/launcher"
 	"cg/nemb"
@@ -124,6 +124,9 @@ func runGate(c *cli.Context) (err error) {
 	if err := k.sides(ctx, home); err != nil {
 		return err
 	}
+	if k.unchecked {
+		say(os.Stderr, "the budgets and thresholds of functions are not checked: --functions does")
+	}
 	if k.repository != nil {
 		defer func() {
 			if left := k.repository.Close(); left != nil && err == nil {
@@ -149,9 +152,6 @@ func runGate(c *cli.Context) (err error) {
 	if g.Unknown() {
 		return fail(statusSelf, "budget: the energy is not known, so nothing can be said of it")
 	}
-	if g.Base == nil && g.BaseFile == "" && !g.Exceeded() {
-		return nil // nothing was compared: a baseline was made
-	}
 	return ended(g.ExitStatus)
 }
 
@@ -164,24 +164,23 @@ type check struct {
 	saves      bool
 	different  bool
 	// differences are those of the baseline, once a run has told.
-	differences []string
-	functions   bool
-	options     options // of the instrumented runs
-	context     *cli.Context
-	plan        gate.Plan
-	unset       string // the metric is to be chosen
-	say         string // what becomes of an inconclusive check
-	timeout     time.Duration
-	interval    time.Duration
-	machine     *machine
-	dir         string // of the trees, logs and counts
-	repository  *gate.Repository
-	trees       [2]tree
-	callgrind   *gate.Callgrind
-	counter     *nemb.Instructions
-	last        *report.Run // of head
-	warnings    []report.Warning
-	progress    bool
+	differences  []string
+	functions    bool
+	unchecked    bool // there are budgets or thresholds of functions, and no --functions
+	context      *cli.Context
+	plan         gate.Plan
+	inconclusive string // what becomes of an inconclusive check
+	timeout      time.Duration
+	interval     time.Duration
+	machine      *machine
+	dir          string // of the trees, logs and counts
+	repository   *gate.Repository
+	trees        [2]tree
+	callgrind    *gate.Callgrind
+	counter      *nemb.Instructions
+	last         *report.Run // of head
+	warnings     []report.Warning
+	progress     bool
 }
 
 // tree is where a side is run.
@@ -194,7 +193,7 @@ type tree struct {
 func checkOptions(c *cli.Context) (*check, error) {
 	k := &check{
 		command: c.Args().Slice(), base: c.String("base"), head: c.String("head"), build: c.String("build"), saves: c.String("save") != "",
-		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c, say: c.String("inconclusive"),
+		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c, inconclusive: c.String("inconclusive"),
 		progress: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	var err error
@@ -205,8 +204,8 @@ func checkOptions(c *cli.Context) (*check, error) {
 		return nil, fail(statusUsage, "nothing to compare with: name a revision with --base REV, or keep a baseline with --save FILE")
 	case strings.HasPrefix(k.base, "-") || strings.HasPrefix(k.head, "-"):
 		return nil, fail(statusUsage, "%q is no revision", k.base+k.head)
-	case !slices.Contains([]string{"fail", "warn", "pass"}, k.say):
-		return nil, fail(statusUsage, "--inconclusive: %q is not known: use fail, warn or pass", k.say)
+	case !slices.Contains([]string{"fail", "warn", "pass"}, k.inconclusive):
+		return nil, fail(statusUsage, "--inconclusive: %q is not known: use fail, warn or pass", k.inconclusive)
 	}
 	p := &k.plan
 	p.Alpha, p.MaxPairs, p.Warmup, p.Functions = 0.05, c.Int("max-pairs"), c.Int("warmup"), k.functions
@@ -261,102 +260,6 @@ func checkOptions(c *cli.Context) (*check, error) {
 		return nil, fail(statusUsage, "--allow-different is for --base FILE.json")
 	}
 	return k, nil
-}
-
-// limits takes the budgets and thresholds.
-func (k *check) limits(c *cli.Context) error {
-	k.plan.Budgets, k.plan.Thresholds = map[string]float64{}, map[string]float64{}
-	files, err := settingsFiles(c.String("config"))
-	var all []config.Settings
-	if err == nil {
-		all, err = layers(files, keys(commands()))
-	}
-	if err != nil {
-		return fail(statusUsage, "%w", err)
-	}
-	for name, v := range ofTable("budget", all) {
-		if name == "total" {
-			name = ""
-		}
-		if k.functions || name == "" {
-			k.plan.Budgets[name], _ = joules(v.Texts[0])
-		}
-	}
-	for name, v := range ofTable("threshold", all) {
-		if k.functions {
-			k.plan.Thresholds[name], _ = perCent(v.Texts[0])
-		}
-	}
-	if c.IsSet("budget") {
-		k.plan.Budgets[""] = c.Float64("budget")
-		if c.Float64("budget") <= 0 {
-			return fail(statusUsage, "--budget: %g J is no budget: use joules above 0", c.Float64("budget"))
-		}
-	}
-	return nil
-}
-
-// apart refuses flags that do not go together.
-func (k *check) apart(c *cli.Context) error {
-	if k.functions {
-		switch {
-		case k.plan.Metric == gate.Instructions:
-			return fail(statusUsage, "--functions: instructions are counted for the whole command: use another --metric")
-		case k.plan.Batch != 1:
-			return fail(statusUsage, "--functions: runs with checkpoints are not batched: leave out --batch")
-		}
-		return nil
-	}
-	if k.plan.Metric == gate.Instructions && k.plan.Batch != 1 {
-		return fail(statusUsage, "--batch: instructions are counted however few they are: leave it out")
-	}
-	for _, f := range languageFlags() {
-		if given(c, f.Names()[0]) {
-			return fail(statusUsage, "--%s is for programs with checkpoints: use it with --functions", f.Names()[0])
-		}
-	}
-	return nil
-}
-
-// perCent reads a part in per cent: "5", "5%" or "0.5 %"; "" is 0.
-func perCent(s string) (float64, error) {
-	if s == "" {
-		return 0, nil
-	}
-	v, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s), "%")), 64)
-	if err != nil || v <= 0 || v > 1000 {
-		return 0, fmt.Errorf("%q is no change in per cent: use such as 5, or 0.5%%", s)
-	}
-	return v / 100, nil
-}
-
-// joules reads an energy: "10 J", "250 mJ", "1.5 kJ", "2 Wh".
-func joules(s string) (float64, error) {
-	text := strings.TrimSpace(s)
-	for _, unit := range []struct {
-		name string
-		j    float64
-	}{{"kWh", 3.6e6}, {"Wh", 3600}, {"MJ", 1e6}, {"kJ", 1e3}, {"mJ", 1e-3}, {"uJ", 1e-6}, {"µJ", 1e-6}, {"J", 1}} {
-		if figure, is := strings.CutSuffix(text, unit.name); is {
-			if v, err := strconv.ParseFloat(strings.TrimSpace(figure), 64); err == nil && v > 0 && v < 1e12 {
-				return v * unit.j, nil
-			}
-			break
-		}
-	}
-	return 0, fmt.Errorf("%q is no energy: use such as 10 J, 250 mJ or 1.5 kJ", s)
-}
-
-// batch reads a number of runs, 0 for auto.
-func batch(s string) (int, error) {
-	if s == "auto" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > gate.MaxBatch {
-		return 0, fmt.Errorf("%q is no number of runs: use 1 to %d, or auto", s, gate.MaxBatch)
-	}
-	return n, nil
 }
 
 // instruments chooses the metric and opens what tells it.
@@ -510,6 +413,10 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 	}
 	p.Foreseen = func(detectable float64, pairs int) {
 		k.tell("")
+		if math.IsInf(detectable, 1) {
+			say(os.Stderr, fmt.Sprintf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use --max-pairs %d or more", pairs))
+			return
+		}
 		say(os.Stderr, fmt.Sprintf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: this may well end inconclusive; some %d pairs would do (--max-pairs), or --metric instructions",
 			p.MaxPairs, 100*detectable, 100*p.Threshold, pairs))
 	}
@@ -521,7 +428,7 @@ func (k *check) about() *report.Gate {
 	p := k.plan
 	g := &report.Gate{
 		Meta: k.last.Meta, Command: k.command, Build: k.build, Metric: string(p.Metric), Unit: p.Metric.Unit(), Head: k.trees[gate.Head].rev, Base: k.trees[gate.Base].rev,
-		Alpha: p.Alpha, Seed: strconv.FormatUint(p.Seed, 10), Inconclusive: k.say, Warnings: []report.Warning{},
+		Alpha: p.Alpha, Seed: strconv.FormatUint(p.Seed, 10), Inconclusive: k.inconclusive, Warnings: []report.Warning{},
 	}
 	g.Meta.Argv = os.Args
 	g.Backend = report.Backend{Name: k.last.Totals.Source, Kind: k.last.Totals.Kind, DomainsSeen: slices.Sorted(maps.Keys(k.last.Totals.Domains))}

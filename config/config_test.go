@@ -22,6 +22,12 @@ var keys = []Key{
 	{"measure", "time-all", Boolean, nil},
 	{"track", "tracker", Texts, nil},
 	{"track", "freq-write", Number, nil},
+	{"budget", Any, Text, func(s string) error {
+		if s == "lots" {
+			return errors.New("is no energy")
+		}
+		return nil
+	}},
 }
 
 func TestParse(t *testing.T) {
@@ -37,11 +43,13 @@ func TestParse(t *testing.T) {
 		{"track = {tracker = '0.1,rapl', freq-write = 1e3}\n", "track.freq-write=[1e3]:1 track.tracker=[0.1,rapl]:1", nil},
 		{"[track]\ntracker = [\n  '0.1,rapl',\n  '1,hwmon',\n]\nfreq-write = 10\n", "track.freq-write=[10]:6 track.tracker=[0.1,rapl 1,hwmon]:2", nil},
 		{"sensors = []\n", "sensors=[]:1", nil},
+		{"[budget]\n\"shop.stock.fib\" = \"1 J\"\nshop.f = '2 J'\n", "budget.shop.f=[2 J]:3 budget.shop.stock.fib=[1 J]:2", nil},
+		{"[budget]\nf = 3\ng = 'lots'\n", "", []string{"f.toml:2: budget.f: 3 is not a text in quotes", "f.toml:3: budget.g: is no energy"}},
 
 		{"precison = 'high'\n", "", []string{"f.toml:1: precison: there is no such key; known are precision, sensors"}},
 		{"[measure]\n\ntimeot = 3\n", "", []string{"f.toml:3: measure.timeot: there is no such key; known are max-depth, precision, time-all, timeout"}},
-		{"[mesure]\ntimeout = 3\n", "", []string{"f.toml:1: mesure: there is no such table; known are measure, track"}},
-		{"mesure.timeout = 3\n", "", []string{"f.toml:1: mesure.timeout: there is no such key; known tables are measure, track"}},
+		{"[mesure]\ntimeout = 3\n", "", []string{"f.toml:1: mesure: there is no such table; known are budget, measure, track"}},
+		{"mesure.timeout = 3\n", "", []string{"f.toml:1: mesure.timeout: there is no such key; known tables are budget, measure, track"}},
 		{"[[measure]]\ntimeout = 3\n", "measure.timeout=[3]:2", []string{"f.toml:1: measure: [[measure]] is a list of tables: write [measure]"}},
 		{"precision = 3\n", "", []string{"f.toml:1: precision: 3 is not a text in quotes"}},
 		{"precision = 'medium'\n", "", []string{"f.toml:1: precision: use low or high"}},

@@ -16,7 +16,7 @@ import (
 var ErrNoValgrind = errors.New("valgrind is not installed, and this machine's processor counters cannot be read: apt-get install valgrind (or dnf, zypper, pacman: valgrind), or choose another --metric")
 
 // Callgrind counts the instructions of a command and of all its processes with
-// valgrind (valgrind.org/docs/manual/cl-manual.html), which runs it some 20 to 100
+// valgrind (valgrind.org/docs/manual/cl-manual.html), which runs it some tens of
 // times slower. Of a process that replaces itself by another program only what
 // follows counts; the kernel's instructions do not.
 type Callgrind struct{ dir string }

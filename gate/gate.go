@@ -94,7 +94,8 @@ type Plan struct {
 	Now      func() time.Time
 	Progress func(format string, args ...any)
 	// Foreseen is told, after the warm-up, that the pairs will not do: the change
-	// that they can find, and how many pairs the threshold needs.
+	// that they can find, and how many pairs the threshold needs. The change is
+	// infinite where they are too few for so many functions.
 	Foreseen func(detectable float64, pairs int)
 }
 

@@ -279,6 +279,10 @@ func (t *trial) foresee(pairs int) {
 	if t.Metric == Instructions {
 		return
 	}
+	if fewest := statistics.Fewest(t.Alpha / float64(1+len(t.names))); pairs < fewest && t.Foreseen != nil {
+		t.Foreseen(math.Inf(1), fewest)
+		return
+	}
 	var values [2][]float64
 	for side, all := range t.warm {
 		if len(all) > 2 {

@@ -187,6 +187,28 @@ func TestTooFast(t *testing.T) {
 	}
 }
 
+// Five pairs show nothing where functions share alpha: that is told first.
+func TestForeseesTooFewPairsForFunctions(t *testing.T) {
+	m := newMachine(5, 1, 2, 0.01)
+	m.parts = [2]map[string]float64{{"f": 0.5, "g": 0.2}, {"f": 0.5, "g": 0.2}}
+	p := m.plan()
+	p.Functions, p.MaxPairs = true, 5
+	needed := 0
+	p.Foreseen = func(detectable float64, pairs int) {
+		if !math.IsInf(detectable, 1) {
+			t.Errorf("%g", detectable)
+		}
+		needed = pairs
+	}
+	if r, err := Compare(context.Background(), p, m.measure); err != nil || r.Verdict != statistics.Inconclusive || needed <= 5 {
+		t.Errorf("%v: %+v, %d pairs needed", err, r, needed)
+	}
+	p.MaxPairs, p.Foreseen = needed, nil
+	if r, err := Compare(context.Background(), p, m.measure); err != nil || r.Verdict != statistics.Regression {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
 // What is not known, or nothing, is never passed.
 func TestNeverPassesOnNothing(t *testing.T) {
 	for _, v := range []float64{0, math.NaN(), -1} {

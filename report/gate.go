@@ -48,13 +48,13 @@ func GateSchema() map[string]any {
 	return s
 }
 
-// Conclude sets the exit status: 0, 1 for a regression or an exceeded budget, and
-// what inconclusive says otherwise.
+// Conclude sets the exit status: 0 for a pass or where nothing was compared, 1 for a
+// regression or an exceeded budget, and what inconclusive says otherwise.
 func (g *Gate) Conclude() {
 	switch {
 	case g.Verdict == statistics.Regression || g.Exceeded():
 		g.ExitStatus = 1
-	case g.Verdict == statistics.Pass:
+	case g.Verdict == statistics.Pass || g.alone():
 		g.ExitStatus = 0
 	default:
 		g.ExitStatus = map[string]int{"fail": 1, "warn": 3, "pass": 0}[g.Inconclusive]

@@ -118,7 +118,7 @@ func TestGateStatus(t *testing.T) {
 		{statistics.Pass, nil, "fail", 0, "notice"}, {statistics.Regression, nil, "pass", 1, "error"}, {statistics.Pass, &exceeded, "pass", 1, "error"},
 		{statistics.Inconclusive, nil, "fail", 1, "error"}, {statistics.Inconclusive, nil, "warn", 3, "warning"}, {statistics.Inconclusive, nil, "pass", 0, "warning"},
 	} {
-		g := &Gate{Inconclusive: c.inconclusive, Metric: "cpu-time", Unit: "s"}
+		g := &Gate{Inconclusive: c.inconclusive, Metric: "cpu-time", Unit: "s", BaseFile: "base.json"}
 		g.Verdict, g.Program.Verdict, g.Program.Threshold = c.verdict, c.verdict, 0.05
 		if c.budget != nil {
 			g.Budgets = []gate.Budget{{BudgetJ: 1, MeanJ: at(2), Exceeded: c.budget}}
@@ -127,6 +127,10 @@ func TestGateStatus(t *testing.T) {
 		if g.ExitStatus != c.want || !strings.HasPrefix(g.Annotations()[0], "::"+c.level+" ") {
 			t.Errorf("%+v: status %d, %s", c, g.ExitStatus, g.Annotations()[0])
 		}
+	}
+	alone := &Gate{Inconclusive: "fail"}
+	if alone.Conclude(); alone.ExitStatus != 0 {
+		t.Errorf("nothing was compared: status %d", alone.ExitStatus)
 	}
 	g := &Gate{Inconclusive: "fail", Metric: "cpu-time"}
 	g.Verdict, g.Program.Verdict = statistics.Inconclusive, statistics.Inconclusive

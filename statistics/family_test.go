@@ -158,6 +158,25 @@ func TestFamilyPromise(t *testing.T) {
 	}
 }
 
+// With one pair fewer nothing is found, however plain it is.
+func TestFewest(t *testing.T) {
+	for _, alpha := range []float64{0.05, 0.025, 0.05 / 21} {
+		fewest := Fewest(alpha)
+		for n, want := range map[int]Verdict{fewest - 1: Inconclusive, fewest + 1: Regression} {
+			p := NewPairs(Rule{Alpha: alpha, Threshold: 0.05, Looks: []int{n}})
+			for i := range n {
+				p.Add(1, 10+float64(i))
+			}
+			if got := p.Judge(); got != want {
+				t.Errorf("alpha %g, %d pairs: %s, want %s", alpha, n, got, want)
+			}
+		}
+	}
+	if n := Fewest(0.05); n != 5 {
+		t.Errorf("%d", n)
+	}
+}
+
 // One comparison alone is judged as its Pairs are.
 func TestFamilyOfOne(t *testing.T) {
 	for seed := range uint64(30) {

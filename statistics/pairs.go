@@ -77,6 +77,16 @@ func Looks(n int) []int {
 	return out
 }
 
+// Fewest is how many pairs it takes for a regression to be possible at a part of
+// alpha: as many that all point one way.
+func Fewest(alpha float64) int {
+	n := 1
+	for math.Pow(2, -float64(n)) > alpha-2*math.Sqrt(alpha*(1-alpha)/throws) {
+		n++
+	}
+	return n
+}
+
 // Add adds a pair. Both values are positive.
 func (p *Pairs) Add(base, head float64) { p.ratios = append(p.ratios, math.Log(head/base)) }
 

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/config"
+	"cg/gate"
+)
+
+// limits takes the budgets and thresholds.
+func (k *check) limits(c *cli.Context) error {
+	k.plan.Budgets, k.plan.Thresholds = map[string]float64{}, map[string]float64{}
+	files, err := settingsFiles(c.String("config"))
+	var all []config.Settings
+	if err == nil {
+		all, err = layers(files, keys(commands()))
+	}
+	if err != nil {
+		return fail(statusUsage, "%w", err)
+	}
+	for name, v := range ofTable("budget", all) {
+		if name == "total" {
+			name = ""
+		}
+		if k.functions || name == "" {
+			k.plan.Budgets[name], _ = joules(v.Texts[0])
+		} else {
+			k.unchecked = true
+		}
+	}
+	for name, v := range ofTable("threshold", all) {
+		if k.functions {
+			k.plan.Thresholds[name], _ = perCent(v.Texts[0])
+		} else {
+			k.unchecked = true
+		}
+	}
+	if c.IsSet("budget") {
+		k.plan.Budgets[""] = c.Float64("budget")
+		if c.Float64("budget") <= 0 {
+			return fail(statusUsage, "--budget: %g J is no budget: use joules above 0", c.Float64("budget"))
+		}
+	}
+	return nil
+}
+
+// apart refuses flags that do not go together.
+func (k *check) apart(c *cli.Context) error {
+	if k.functions {
+		switch {
+		case k.plan.Metric == gate.Instructions:
+			return fail(statusUsage, "--functions: instructions are counted for the whole command: use another --metric")
+		case k.plan.Batch != 1:
+			return fail(statusUsage, "--functions: runs with checkpoints are not batched: leave out --batch")
+		}
+		return nil
+	}
+	if k.plan.Metric == gate.Instructions && k.plan.Batch != 1 {
+		return fail(statusUsage, "--batch: instructions are counted however few they are: leave it out")
+	}
+	for _, f := range languageFlags() {
+		if given(c, f.Names()[0]) {
+			return fail(statusUsage, "--%s is for programs with checkpoints: use it with --functions", f.Names()[0])
+		}
+	}
+	return nil
+}
+
+// perCent reads a part in per cent: "5", "5%" or "0.5 %"; "" is 0.
+func perCent(s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s), "%")), 64)
+	if err != nil || v <= 0 || v > 1000 {
+		return 0, fmt.Errorf("%q is no change in per cent: use such as 5, or 0.5%%", s)
+	}
+	return v / 100, nil
+}
+
+// joules reads an energy: "10 J", "250 mJ", "1.5 kJ", "2 Wh".
+func joules(s string) (float64, error) {
+	text := strings.TrimSpace(s)
+	for _, unit := range []struct {
+		name string
+		j    float64
+	}{{"kWh", 3.6e6}, {"Wh", 3600}, {"MJ", 1e6}, {"kJ", 1e3}, {"mJ", 1e-3}, {"uJ", 1e-6}, {"µJ", 1e-6}, {"J", 1}} {
+		if figure, is := strings.CutSuffix(text, unit.name); is {
+			if v, err := strconv.ParseFloat(strings.TrimSpace(figure), 64); err == nil && v > 0 && v < 1e12 {
+				return v * unit.j, nil
+			}
+			break
+		}
+	}
+	return 0, fmt.Errorf("%q is no energy: use such as 10 J, 250 mJ or 1.5 kJ", s)
+}
+
+// batch reads a number of runs, 0 for auto.
+func batch(s string) (int, error) {
+	if s == "auto" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > gate.MaxBatch {
+		return 0, fmt.Errorf("%q is no number of runs: use 1 to %d, or auto", s, gate.MaxBatch)
+	}
+	return n, nil
+}
