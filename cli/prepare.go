@@ -58,7 +58,7 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 	setup := languages.Setup{
 		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, Key: key(o, lang),
 		Coarse: o.granularity == instrument.Coarse, Native: p.native, Off: o.instrumented,
-		Options: o.instrument, Number: p.server.Number, Skip: p.server.Skip, Give: p.server.Give, Place: p.server.Place,
+		Options: o.instrument, Number: p.server.Number, Skip: p.server.Skip, Drop: p.server.Drop, Give: p.server.Give, Place: p.server.Place,
 	}
 	for _, g := range o.instrument.Include {
 		setup.Foreign = setup.Foreign || strings.Contains(g, "/")

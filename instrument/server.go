@@ -56,6 +56,7 @@ type Server struct {
 	bases   map[string]int                           // of tasks, and of files that the channel has no room for
 	begun   map[checkpoint.SiteID]checkpoint.Instant // of tasks
 	spans   map[checkpoint.SiteID]Span
+	dropped map[int]bool
 	skipped []Skip
 	pure    string
 	off     string
@@ -486,7 +487,23 @@ func (s *Server) Spans() map[checkpoint.SiteID]Span {
 	return spans
 }
 
+// Drop says that a number stands for no site: what got it has no checkpoints.
+func (s *Server) Drop(id int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dropped == nil {
+		s.dropped = map[int]bool{}
+	}
+	s.dropped[id] = true
+	if id <= len(s.sites) {
+		s.sites[id-1] = checkpoint.Site{}
+	}
+}
+
 func (s *Server) set(id int, site checkpoint.Site) {
+	if s.dropped[id] {
+		return
+	}
 	if id > len(s.sites) {
 		s.sites = append(s.sites, make([]checkpoint.Site, id-len(s.sites))...)
 	}

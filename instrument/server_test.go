@@ -207,3 +207,34 @@ func TestServerSpans(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 }
+
+// A number that is dropped is no site's, whenever it is told.
+func TestServerDrop(t *testing.T) {
+	channel, err := checkpoint.New(checkpoint.Monotonic, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	s := &instrument.Server{Language: "x", Channel: channel}
+	if err := s.Listen(filepath.Join(t.TempDir(), "server")); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	plan := &instrument.Plan{Sites: []checkpoint.Site{{Func: "a", Line: 1, Col: 1}, {Func: "b", Line: 2, Col: 1}, {Func: "c", Line: 3, Col: 1}}}
+	first, err := s.Number("x.x", plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Drop(first + 1) // not yet read
+	s.Sites()
+	s.Drop(first + 2)
+	var got []string
+	for _, site := range s.Sites() {
+		if site.ID != 0 {
+			got = append(got, site.Func)
+		}
+	}
+	if len(got) != 1 || got[0] != "a" {
+		t.Errorf("%q", got)
+	}
+}

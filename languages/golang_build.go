@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,17 +23,20 @@ import (
 // goBuild writes the files of a program with checkpoints, and the overlay by
 // which the go command takes them for the user's.
 type goBuild struct {
-	t        *goTool
-	s        Setup
-	o        instrument.Options
-	target   goTarget
-	base     string // folder for what is kept
-	overlay  map[string]string
-	units    []*goUnit
-	places   map[string][][2]int // functions that the compiler inlines, by file
-	skips    []instrument.Skip   // packages and files, told once the program builds
-	ride     map[string][]byte   // what rides in the program, by path below GOROOT
-	portable string              // why the checkpoints of this toolchain are slower, "" if not
+	t          *goTool
+	s          Setup
+	o          instrument.Options
+	target     goTarget
+	base       string // folder for what is kept
+	overlay    map[string]string
+	units      []*goUnit
+	places     map[string][][2]int // functions that the compiler inlines, by file
+	skips      []instrument.Skip   // packages and files, told once the program builds
+	ride       map[string][]byte   // what rides in the program, by path below GOROOT
+	compiler   string              // what stands before the compiler and asks it, "" if all that is written has checkpoints
+	generation string              // of what is kept for that
+	left       int                 // functions that the compiler inlines, and so have no checkpoints
+	portable   string              // why the checkpoints of this toolchain are slower, "" if not
 }
 
 // prepare plans and writes all files that are wanted.
@@ -79,13 +81,18 @@ func (b *goBuild) prepare(ctx context.Context, packages []*goPackage) error {
 	return b.addRuntime(ctx)
 }
 
+func (b *goBuild) toolchain() runtimes.GoToolchain {
+	g := runtimes.GoToolchain{Command: b.t.path, Root: b.t.root, Version: "go" + b.t.version, Arch: b.t.arch}
+	if b.t.env != nil {
+		g.Env = append(os.Environ(), b.t.env...)
+	}
+	return g
+}
+
 // addRuntime puts the files that ride in the program into the overlay.
 func (b *goBuild) addRuntime(ctx context.Context) error {
 	if b.ride == nil {
-		g := runtimes.GoToolchain{Command: b.t.path, Root: b.t.root, Version: "go" + b.t.version, Arch: b.t.arch}
-		if b.t.env != nil {
-			g.Env = append(os.Environ(), b.t.env...)
-		}
+		g := b.toolchain()
 		o, err := runtimes.Golang(ctx, g, b.s.Cache, b.s.Dir)
 		if err != nil {
 			return fmt.Errorf("go %s: %w", b.t.version, err)
@@ -158,16 +165,23 @@ func (b *goBuild) write() (string, error) {
 }
 
 // tools are the flags by which the toolchain's commands see what the overlay does
-// not tell them: the linker of a relocated toolchain where the standard library
-// is, and cover, which reads the files where they are, the written ones. nil where
-// there is no need, or the user has commands run by one of their own.
+// not tell them: the compiler which functions are to have checkpoints, the linker of
+// a relocated toolchain where the standard library is, and cover, which reads the
+// files where they are, the written ones. nil where there is no need, or the user has
+// commands run by one of their own.
 func (b *goBuild) tools() ([]string, error) {
-	relocated, covers := b.t.root != b.t.home, b.target.covers || strings.Contains(b.t.flags, "-cover")
-	if !relocated && !covers || strings.Contains(b.t.flags, "-toolexec") ||
-		slices.ContainsFunc(b.target.build, func(f string) bool { return strings.Contains(f, "-toolexec") }) {
+	relocated, covers := b.t.root != b.t.home, b.covers()
+	if !relocated && !covers && b.compiler == "" || strings.Contains(b.t.flags, "-toolexec") || b.target.has("toolexec") {
 		return nil, nil
 	}
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	before := ""
+	if b.compiler != "" {
+		before = quote(b.compiler) + " " + quote(b.base) + " "
+		if !relocated && !covers && !strings.ContainsAny(b.compiler+b.base, `'"`) {
+			return []string{"-toolexec=" + strings.TrimSpace(before)}, nil
+		}
+	}
 	var script strings.Builder
 	script.WriteString("#!/bin/sh\ntool=$1\nshift\ncase $tool in\n")
 	if relocated {
@@ -184,7 +198,7 @@ func (b *goBuild) tools() ([]string, error) {
 		}
 		script.WriteString("\tesac\n\tset -- \"$@\" \"$a\"\ndone ;;\n")
 	}
-	script.WriteString("esac\nexec \"$tool\" \"$@\"\n")
+	script.WriteString("esac\nexec " + before + "\"$tool\" \"$@\"\n")
 	file, err := goStore(b.base, []byte(script.String()), ".sh")
 	if err != nil {
 		return nil, err
@@ -232,7 +246,11 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (program s
 			if info, err := os.Stat(program); err != nil || info.IsDir() {
 				return "", nil, refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
 			}
-			return program, said, b.number()
+			builds, err := b.builds(ctx, program, append(tools, "-overlay="+overlay))
+			if err != nil {
+				return "", nil, err
+			}
+			return program, said, b.number(b.chosen(builds))
 		}
 		if !errors.As(err, new(*exec.ExitError)) || ctx.Err() != nil {
 			return "", nil, err

@@ -104,6 +104,9 @@ func (t *goTool) output(ctx context.Context, args ...string) (stdout, stderr []b
 // goSaid is what the go command said, or else why it did not run.
 func goSaid(said []byte, err error) string {
 	if s := strings.TrimSpace(string(said)); s != "" && errors.As(err, new(*exec.ExitError)) {
+		if strings.Contains(s, "requires go >= ") && !strings.Contains(s, "\n") {
+			s += "; unset GOTOOLCHAIN, or name a later Go with --go PATH"
+		}
 		return s
 	}
 	return "the go command: " + err.Error()

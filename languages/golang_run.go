@@ -117,25 +117,6 @@ func beginGo(ctx context.Context, t Target, s Setup) (*goBuild, []*goPackage, er
 	return b, packages, nil
 }
 
-// look asks for the functions that the compiler inlines, unless they are to have
-// checkpoints, too.
-func (b *goBuild) look(ctx context.Context, t Target, packages []*goPackage) error {
-	if t.Flags["inline"] == "true" || b.o.Granularity == instrument.Coarse {
-		return nil
-	}
-	places, ok, err := b.t.inlined(ctx, b.target, packages)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		if err := b.plainly(ctx); err != nil {
-			return err
-		}
-	}
-	b.places = places
-	return nil
-}
-
 // launchGo builds the program with checkpoints into cg's own folder, or has go
 // test do so.
 func launchGo(t Target, s Setup) (Command, error) {
@@ -167,7 +148,7 @@ func launchGo(t Target, s Setup) (Command, error) {
 		c.Said = said
 		c.Args = append([]string{program}, b.target.args...)
 	}
-	if n := b.counted(); n > 0 {
+	if n := b.left; n > 0 {
 		c.Meta["inlined_functions"] = fmt.Sprint(n)
 	}
 	c.Meta["portable"] = b.portable
@@ -203,7 +184,7 @@ func (b *goBuild) alone(ctx context.Context, packages []*goPackage) (Command, er
 // what is measured is the tests, and the links before them. A result that go
 // has kept tells nothing of energy: the tests are run.
 func (b *goBuild) tests(ctx context.Context, packages []*goPackage) ([]string, error) {
-	var flags []string
+	var flags, builds []string
 	for range 100 {
 		if err := b.prepare(ctx, packages); err != nil {
 			return nil, err
@@ -216,8 +197,8 @@ func (b *goBuild) tests(ctx context.Context, packages []*goPackage) ([]string, e
 			return nil, err
 		}
 		flags = append(flags, "-overlay="+overlay)
-		refused, err := b.compiled(ctx, flags)
-		if err != nil {
+		var refused []string
+		if refused, builds, err = b.compiled(ctx, flags); err != nil {
 			return nil, err
 		}
 		if len(refused) == 0 {
@@ -227,7 +208,7 @@ func (b *goBuild) tests(ctx context.Context, packages []*goPackage) ([]string, e
 		if b.target.overlay != "" {
 			own = []string{"-overlay=" + b.target.overlay}
 		}
-		plainly, err := b.compiled(ctx, own)
+		plainly, _, err := b.compiled(ctx, own)
 		if err != nil {
 			return nil, err
 		}
@@ -240,27 +221,28 @@ func (b *goBuild) tests(ctx context.Context, packages []*goPackage) ([]string, e
 	if !b.target.counted {
 		args = append(args, "-count=1")
 	}
-	return append(args, b.target.args...), b.number()
+	return append(args, b.target.args...), b.number(b.chosen(builds))
 }
 
 // compiled compiles the packages of a target and their tests, and returns what the
-// compiler says of those that it refuses.
-func (b *goBuild) compiled(ctx context.Context, flags []string) ([]string, error) {
-	args := append([]string{"list", "-e", "-test", "-deps", "-export", "-f", "{{with .Error}}{{.Err}}{{end}}"}, b.target.listed...)
+// compiler says of those that it refuses, and the build IDs of the others.
+func (b *goBuild) compiled(ctx context.Context, flags []string) (refused, builds []string, err error) {
+	args := append([]string{"list", "-e", "-test", "-deps", "-export", "-f", goBuildIDs + "{{with .Error}}\n{{.Err}}{{end}}"}, b.target.listed...)
 	for _, flags := range b.target.gcflags {
 		args = append(args, "-gcflags="+flags)
 	}
 	out, said, err := b.t.output(ctx, append(append(args, flags...), b.target.names...)...)
 	if err != nil {
-		return nil, refuse(1, "%s", goSaid(said, err))
+		return nil, nil, refuse(1, "%s", goSaid(said, err))
 	}
-	var lines []string
 	for line := range strings.Lines(string(out)) {
 		if line = strings.TrimSpace(line); goMessage.MatchString(line) {
-			lines = append(lines, line)
+			refused = append(refused, line)
+		} else {
+			builds = append(builds, line)
 		}
 	}
-	return lines, nil
+	return refused, builds, nil
 }
 
 // filesGo lists the program's own files.
@@ -321,8 +303,10 @@ func planGoAs(t Target, _ []string, o instrument.Options) (Planned, error) {
 		return Planned{}, err
 	}
 	defer done()
-	if err := b.look(context.Background(), t, packages); err != nil { // what does not compile is planned all the same
-		b.places = nil
+	if b.looks(t) {
+		if err := b.lookBefore(context.Background(), packages); err != nil { // what does not compile is planned all the same
+			b.places = nil
+		}
 	}
 	user, err := b.userOverlay()
 	if err != nil {

@@ -39,8 +39,10 @@ func saveGo(t Target, o instrument.Options, dir string) ([]string, error) {
 		return nil, err
 	}
 	defer done()
-	if err := b.look(ctx, t, packages); err != nil {
-		return nil, err
+	if b.looks(t) {
+		if err := b.lookBefore(ctx, packages); err != nil {
+			return nil, err
+		}
 	}
 	user, err := b.userOverlay()
 	if err != nil {
@@ -293,7 +295,7 @@ func (s *goSave) weave(u *goUnit, trees []*goTree) error {
 			f.plan.Sites = append(f.plan.Sites, site)
 		}
 	}
-	ring := goFreeName("cg"+u.salt(), texts...)
+	ring := goFreeName("cg"+u.salt(""), texts...)
 	var bases []goBase
 	wanted := false
 	for i, f := range files {

@@ -59,6 +59,7 @@ func goMadeOf(t testing.TB, target Target, o instrument.Options) (*goBuild, []*g
 		Dir: t.TempDir(), Cache: t.TempDir(), Options: o,
 		Number: func(string, *instrument.Plan) (int, error) { return 1, nil },
 		Skip:   func(file, reason string) { skipped[file] = reason },
+		Drop:   func(int) {},
 	})
 	if packages == nil {
 		t.Fatal(err)
@@ -126,14 +127,26 @@ func TestGoPrograms(t *testing.T) {
 	if err != nil || len(names) < 24 {
 		t.Fatal(len(names), err)
 	}
+	asked := map[string]uint64{} // entered by program, as the compiler says while it compiles
 	for _, mode := range []struct {
 		name   string
 		target Target
+		before bool
 	}{
-		{"as inlined", Target{Args: []string{"./..."}}},
-		{"all", Target{Args: []string{"./..."}, Flags: map[string]string{"inline": "true"}}},
+		{"as inlined", Target{Args: []string{"./..."}}, false},
+		{"as inlined, asked before", Target{Args: []string{"./..."}}, true},
+		{"all", Target{Args: []string{"./..."}, Flags: map[string]string{"inline": "true"}}, false},
 	} {
 		b, packages, _ := goMadeOf(t, mode.target, fine)
+		if (b.compiler == "") != (mode.name == "all") {
+			t.Fatalf("%s: the compiler is asked by %q", mode.name, b.compiler)
+		}
+		if mode.before {
+			b.compiler = ""
+			if err := b.lookBefore(context.Background(), packages); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := b.prepare(context.Background(), packages); err != nil {
 			t.Fatal(err)
 		}
@@ -141,14 +154,26 @@ func TestGoPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		with := goBuildAll(t, "go", ".", "-overlay="+overlay)
-		alone := t.TempDir()
-		if _, err := saveGo(mode.target, fine, alone); err != nil {
+		flags, err := b.tools()
+		if err != nil {
 			t.Fatal(err)
 		}
-		saved := goBuildAll(t, "go", alone)
-		if n := b.counted(); (n > 10) != (mode.name == "as inlined") {
-			t.Errorf("%s: %d functions are inlined", mode.name, n)
+		flags = append(flags, "-overlay="+overlay)
+		with := goBuildAll(t, "go", ".", flags...)
+		builds, err := b.builds(context.Background(), filepath.Join(t.TempDir(), "none"), flags)
+		if err == nil {
+			err = b.number(b.chosen(builds))
+		}
+		if err != nil || (b.left > 10) != strings.HasPrefix(mode.name, "as inlined") {
+			t.Errorf("%s: %v, %d functions are inlined", mode.name, err, b.left)
+		}
+		var alone, saved string
+		if !mode.before {
+			alone = t.TempDir()
+			if _, err := saveGo(mode.target, fine, alone); err != nil {
+				t.Fatal(err)
+			}
+			saved = goBuildAll(t, "go", alone)
 		}
 		for _, name := range names {
 			name = filepath.Base(name)
@@ -182,6 +207,16 @@ func TestGoPrograms(t *testing.T) {
 				if unbalanced := bytes.Contains(source, []byte("// unbalanced:")) || strings.Contains(want.stderr, "\ngoroutine "); entered != left && !unbalanced {
 					t.Errorf("%d entered, %d left", entered, left)
 				}
+				varies := bytes.Contains(source, []byte("// varies:"))
+				if mode.name == "as inlined" {
+					asked[name] = entered
+				}
+				if mode.before {
+					if entered != asked[name] && !varies {
+						t.Errorf("%d entered, and %d asked before", asked[name], entered)
+					}
+					return
+				}
 				got = runGo(t, filepath.Join(alone, name), saved+name, "")
 				got.stderr = strings.ReplaceAll(got.stderr, alone, cwd)
 				out, block, told := cutBlock(got.stdout)
@@ -192,7 +227,7 @@ func TestGoPrograms(t *testing.T) {
 				if untold := strings.Contains(want.stderr, "fatal error: all goroutines") || bytes.Contains(source, []byte("// untold:")); told == (untold || entered == 0) {
 					t.Errorf("saved: told %v", told)
 				}
-				if n := uint64(strings.Count(block, `"enter:`)); told && n != entered && !bytes.Contains(source, []byte("// varies:")) {
+				if n := uint64(strings.Count(block, `"enter:`)); told && n != entered && !varies {
 					t.Errorf("saved: %d entered, want %d", n, entered)
 				}
 			})

@@ -90,12 +90,21 @@ func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name
 	if names.last != "" {
 		imports += fmt.Sprintf("; import %s %q", names.ring+goLast, names.last)
 	}
+	// follows is the directive for what stands behind on the same line.
+	follows := func(at int) string {
+		rest := g.text[at:]
+		rest = bytes.TrimSpace(rest[:max(bytes.IndexByte(rest, '\n'), 0)])
+		if !marked || len(rest) == 0 || bytes.HasPrefix(rest, []byte("//")) {
+			return ""
+		}
+		return directive(at, "")
+	}
 	if g.imports == g.behind {
-		insert(g.behind, "%s%s", imports, declare.String())
+		insert(g.behind, "%s%s%s", imports, declare.String(), follows(g.behind))
 	} else {
-		insert(g.behind, "%s", imports)
+		insert(g.behind, "%s%s", imports, follows(g.behind))
 		if declare.Len() > 0 {
-			insert(g.imports, "%s", declare.String())
+			insert(g.imports, "%s%s", declare.String(), follows(g.imports))
 		}
 	}
 	for _, q := range p.Points {
@@ -106,16 +115,12 @@ func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name
 		if p.Sites[q.Site].Small {
 			how = "Counted"
 		}
-		after := ""
-		if line := g.text[q.Start:]; marked && len(bytes.TrimSpace(line[:max(bytes.IndexByte(line, '\n'), 0)])) > 0 {
-			after = directive(q.Start, "")
-		}
 		finish := ""
 		if q.Start == names.finish {
 			finish, names.finish = fmt.Sprintf("defer %s.CodegreenFinish(); ", names.ring), 0
 		}
 		insert(q.Start, "%[6]s%[1]s.Codegreen%[2]sEnter(%[3]s + %[4]d); defer %[1]s.Codegreen%[2]sExit(%[3]s + %[4]d);%[5]s",
-			names.ring, how, names.base, q.Site+1, after, finish)
+			names.ring, how, names.base, q.Site+1, follows(q.Start), finish)
 	}
 	if names.finish > 0 {
 		insert(names.finish, "defer %s.CodegreenFinish();", names.ring)

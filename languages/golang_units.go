@@ -43,6 +43,7 @@ type goMadeFile struct {
 	Text string           // name of the written text, "" if the file stays as it is
 	Plan *instrument.Plan // without points; nil if the file has no checkpoints
 	Skip string           // why
+	Key  string           // of its sites, for the compiler to choose; "" if all have checkpoints
 }
 
 // choose finds the files that get checkpoints.
@@ -152,7 +153,7 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 	o := b.o
 	o.Entry = u.command
 	o.Exclude = append(slices.Clone(o.Exclude), u.left...)
-	fmt.Fprintf(h, "%s %s %d %d %v %s %q %q\n", goPlanVersion(), c.path, c.inits, c.literals, o.Entry, o.Granularity, o.Include, o.Exclude)
+	fmt.Fprintf(h, "%s %s %d %d %v %s %q %q %v\n", goPlanVersion(), c.path, c.inits, c.literals, o.Entry, o.Granularity, o.Include, o.Exclude, b.generation)
 	texts := make([][]byte, len(u.files))
 	for i, name := range u.files {
 		file := name
@@ -215,9 +216,22 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 		}
 		u.made.Files = append(u.made.Files, out)
 	}
-	written, err := renderGo(ready, held, u.salt())
+	salt := u.salt("")
+	if b.compiler != "" {
+		salt = "a" + u.salt(b.generation) // which is in no other text: the build cache tells them apart
+	}
+	written, err := renderGo(ready, held, salt)
 	if err != nil {
 		return err
+	}
+	for i, r := range ready {
+		if b.compiler == "" || r.plan == nil || len(r.plan.Points) == 0 {
+			continue
+		}
+		u.made.Files[i].Key = fmt.Sprintf("%x", r.key)
+		if err := goWrite(b.sites(u.made.Files[i].Key), r.source.heads(r.name, r.plan)); err != nil {
+			return err
+		}
 	}
 	for i, text := range written {
 		if text == nil {
@@ -239,8 +253,8 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 }
 
 // salt makes the names in a unit's files its own: units may share a scope.
-func (u *goUnit) salt() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v", u.path, u.before != nil))
+func (u *goUnit) salt(generation string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v%s", u.path, u.before != nil, generation))
 	return hex.EncodeToString(sum[:4])
 }
 
@@ -248,7 +262,7 @@ func (u *goUnit) salt() string {
 // used.
 func (b *goBuild) there(kept string, m goMade) bool {
 	for _, f := range m.Files {
-		if f.Text != "" && !goUsed(filepath.Join(b.base, f.Text)) {
+		if f.Text != "" && !goUsed(filepath.Join(b.base, f.Text)) || f.Key != "" && !goUsed(b.sites(f.Key)) {
 			return false
 		}
 	}
@@ -317,9 +331,11 @@ func (u *goUnit) leave(b *goBuild, f goMadeFile, line int, given map[string]bool
 	b.skip(f.Name, "the compiler refuses it with checkpoints")
 }
 
-// number tells cg the sites.
-func (b *goBuild) number() error {
+// number tells cg the sites; those of inlined, by the keys of their files, have no
+// checkpoints.
+func (b *goBuild) number(inlined map[string][]int) error {
 	for _, u := range b.units {
+		b.left += u.made.Counts.Inlined
 		for _, f := range u.made.Files {
 			if f.Skip != "" {
 				b.s.Skip(f.Name, f.Skip)
@@ -327,8 +343,13 @@ func (b *goBuild) number() error {
 			if f.Plan == nil {
 				continue
 			}
-			if _, err := b.s.Number(f.Name, f.Plan); err != nil {
+			first, err := b.s.Number(f.Name, f.Plan)
+			if err != nil {
 				return err
+			}
+			for _, site := range inlined[f.Key] {
+				b.s.Drop(first + site - 1)
+				b.left++
 			}
 		}
 	}
@@ -336,12 +357,4 @@ func (b *goBuild) number() error {
 		b.s.Skip(k.File, k.Reason)
 	}
 	return nil
-}
-
-// counted is how many functions the compiler inlines, and so have no checkpoints.
-func (b *goBuild) counted() (n int) {
-	for _, u := range b.units {
-		n += u.made.Counts.Inlined
-	}
-	return n
 }

@@ -62,6 +62,8 @@ type Setup struct {
 	Options instrument.Options
 	// Number numbers the sites of a file; the first gets the number returned.
 	Number func(file string, p *instrument.Plan) (first int, err error)
+	// Drop says that a number stands for no site: it has no checkpoints after all.
+	Drop func(id int)
 	// Skip lists a file, or file:line of a function, without checkpoints.
 	Skip func(file, reason string)
 	// Give takes n numbers, which follow base; Place puts sites there (package

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -494,4 +495,51 @@ func GolangAlone(path string) (map[string][]byte, error) {
 		})
 	}
 	return out, err
+}
+
+// GolangCompiler is the command that stands before the compiler (-toolexec) and
+// leaves checkpoints in what it does not inline. It is built once for each toolchain,
+// and kept below cache; "" where there is none.
+func GolangCompiler(ctx context.Context, g GoToolchain, cache string) (string, error) {
+	source, err := Files.ReadFile("golang/_compile/main.go")
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%s\x00%s", g.Version, g.Root, source)
+	program := filepath.Join(cache, "golang-compile-"+hex.EncodeToString(h.Sum(nil))[:16])
+	if info, err := os.Stat(program); err == nil {
+		if now := time.Now(); now.Sub(info.ModTime()) > 24*time.Hour {
+			os.Chtimes(program, now, now) // it is not pruned
+		}
+		return program, nil
+	}
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(cache, "golang-part-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	for name, content := range map[string]string{"go.mod": "module compile\n\ngo 1.25\n", "main.go": string(source)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return "", err
+		}
+	}
+	cmd := exec.CommandContext(ctx, g.Command, "build", "-ldflags=-s -w", "-o", "compile", ".")
+	cmd.Dir = dir
+	if cmd.Env = g.Env; cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(slices.Clone(cmd.Env), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, firstProblem(string(out)))
+	}
+	// Without arguments it says how it is used: it can be run from there.
+	var exit *exec.ExitError
+	if err := exec.CommandContext(ctx, filepath.Join(dir, "compile")).Run(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		return "", fmt.Errorf("%s: %w", program, cmp.Or(err, errors.ErrUnsupported))
+	}
+	return program, os.Rename(filepath.Join(dir, "compile"), program)
 }

@@ -978,3 +978,32 @@ func TestGolangAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestGolangCompiler: it is built once for each toolchain, in its own modules.
+func TestGolangCompiler(t *testing.T) {
+	g, err := goTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	if p, err := GolangCompiler(context.Background(), GoToolchain{Command: "false", Version: g.Version, Root: g.Root}, cache); err == nil || p != "" || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q, %v", p, err)
+	}
+	g.Env = append(os.Environ(), "GOFLAGS=-mod=vendor -tags=x", "GO111MODULE=off")
+	first, err := GolangCompiler(context.Background(), g, cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Command = "/none"
+	if again, err := GolangCompiler(context.Background(), g, cache); err != nil || again != first {
+		t.Errorf("%q, %v", again, err)
+	}
+	if entries, err := os.ReadDir(cache); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	// Every other command, and what it compiles without checkpoints, runs as it is.
+	out, err := exec.Command(first, t.TempDir(), "/bin/echo", "a", "b").CombinedOutput()
+	if err != nil || string(out) != "a b\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}

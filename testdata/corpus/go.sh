@@ -3,7 +3,8 @@
 # function: they must end as without. Packages of the standard library where they
 # are, and modules that the module cache has or the module proxy gives. It takes
 # some minutes.
-# usage: go.sh [FOLDER [WHAT...]]   keeps what it makes in FOLDER; WHAT of std, text, tools, staticcheck
+# usage: go.sh [FOLDER [WHAT...]]   keeps what it makes in FOLDER; WHAT of std, text, tools, staticcheck,
+#        and short, which is part of std, takes a minute of processor time and needs no network
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 work=${1:-$(mktemp -d)}
@@ -68,6 +69,10 @@ for w in $what; do
   std)
     compare std "$here" "--include */src/encoding/json/* --include */src/text/template/* --include */src/sort/* --include */src/strconv/*" \
       encoding/json text/template text/template/parse sort strconv
+    ;;
+  short)
+    compare short "$here" "--include */src/text/template/* --include */src/sort/* --include */src/strconv/*" \
+      -short text/template text/template/parse sort strconv
     ;;
   text)
     module golang.org/x/text v0.31.0 text

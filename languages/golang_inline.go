@@ -1,0 +1,189 @@
+package languages
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cg/instrument"
+	"cg/runtimes"
+)
+
+// look has the compiler tell which functions it inlines, unless they are to have
+// checkpoints, too: while it compiles what is written (runtimes/golang/_compile), or
+// where that cannot be, in a build of its own.
+func (b *goBuild) look(ctx context.Context, t Target, packages []*goPackage) error {
+	if !b.looks(t) {
+		return nil
+	}
+	if own := strings.Contains(b.t.flags, "-toolexec") || b.target.has("toolexec"); !own && !b.covers() && b.s.Cache != "" {
+		var err error
+		if b.compiler, err = runtimes.GolangCompiler(ctx, b.toolchain(), b.s.Cache); err == nil {
+			b.generation, err = goGeneration(b.base)
+		}
+		if err == nil {
+			return nil
+		}
+		b.compiler = ""
+	}
+	return b.lookBefore(ctx, packages)
+}
+
+// goGeneration is a word that is in all texts which the compiler's command takes
+// checkpoints out of. It is made with the folder: what the build cache has from
+// before, nobody knows the choice of.
+func goGeneration(base string) (string, error) {
+	file := filepath.Join(base, "generation")
+	if word, err := os.ReadFile(file); err == nil {
+		return string(word), nil
+	}
+	part := fmt.Sprintf("%s-part-%d", file, os.Getpid())
+	if err := goWrite(part, []byte(rand.Text())); err != nil {
+		return "", err
+	}
+	defer os.Remove(part)
+	if err := os.Link(part, file); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	word, err := os.ReadFile(file) // which another cg may have made
+	return string(word), err
+}
+
+// looks reports whether what the compiler inlines is left alone.
+func (b *goBuild) looks(t Target) bool {
+	return t.Flags["inline"] != "true" && b.o.Granularity != instrument.Coarse
+}
+
+// lookBefore asks in a build of its own.
+func (b *goBuild) lookBefore(ctx context.Context, packages []*goPackage) error {
+	places, ok, err := b.t.inlined(ctx, b.target, packages)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		if err := b.plainly(ctx); err != nil {
+			return err
+		}
+	}
+	b.places = places
+	return nil
+}
+
+// has reports whether a flag of go build is given.
+func (p goTarget) has(flag string) bool {
+	return slices.ContainsFunc(p.build, func(word string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		return strings.HasPrefix(word, "-") && name == flag
+	})
+}
+
+// covers reports whether the coverage of statements is asked for.
+func (b *goBuild) covers() bool { return b.target.covers || strings.Contains(b.t.flags, "-cover") }
+
+// sites is the file that tells the compiler's command where the functions of a file
+// are.
+func (b *goBuild) sites(key string) string { return filepath.Join(b.base, "sites", key) }
+
+// heads are the lines of that file: the last part of its name; for each site its
+// number, and where the head of its function begins and ends. The program's entry is
+// no matter of inlining.
+func (g *goSource) heads(name string, p *instrument.Plan) []byte {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, filepath.Base(name))
+	for _, q := range p.Points {
+		for _, f := range g.funcs {
+			if f.open+1 != q.Start || g.pkg == "main" && f.name == "main" && f.recv == "" && f.outer < 0 {
+				continue
+			}
+			line, col := g.place(f.start)
+			end, last := g.place(f.open)
+			fmt.Fprintln(&b, q.Site+1, line, col, end, last)
+		}
+	}
+	return b.Bytes()
+}
+
+// chosen reads which sites the compiler's command has taken out of the packages with
+// these build IDs, by the keys of their files.
+func (b *goBuild) chosen(builds []string) map[string][]int {
+	out := map[string][]int{}
+	for _, build := range builds {
+		action, _, _ := strings.Cut(build, "/")
+		name := filepath.Join(b.base, "inlined", action)
+		text, err := os.ReadFile(name)
+		if action == "" || err != nil {
+			continue // nothing of it is written
+		}
+		goUsed(name)
+		for line := range strings.Lines(string(text)) {
+			var key string
+			var site int
+			if n, _ := fmt.Sscanf(line, "%s %d", &key, &site); n == 2 {
+				out[key] = append(out[key], site)
+			}
+		}
+	}
+	return out
+}
+
+// builds asks for the build IDs of the program's packages. A program that is the
+// same has the same: they are kept beside it.
+func (b *goBuild) builds(ctx context.Context, program string, flags []string) ([]string, error) {
+	if b.compiler == "" {
+		return nil, nil
+	}
+	var kept struct {
+		Program []byte
+		Builds  []string
+	}
+	name := filepath.Join(filepath.Dir(program), "builds.json")
+	id := goBuildID(program)
+	if text, err := os.ReadFile(name); err == nil && json.Unmarshal(text, &kept) == nil && id != nil && bytes.Equal(id, kept.Program) {
+		return kept.Builds, nil
+	}
+	args := append([]string{"list", "-deps", "-export", "-f", goBuildIDs}, b.target.listed...)
+	for _, flags := range b.target.gcflags {
+		args = append(args, "-gcflags="+flags)
+	}
+	out, said, err := b.t.output(ctx, append(append(args, flags...), b.target.names...)...)
+	if err != nil {
+		return nil, refuse(1, "%s", goSaid(said, err))
+	}
+	kept.Program, kept.Builds = id, strings.Fields(string(out))
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	return kept.Builds, goWrite(name, text)
+}
+
+// goBuildIDs is the format of go list for the build IDs of packages that may have
+// been rewritten.
+const goBuildIDs = `{{.BuildID}}`
+
+// goBuildID is the note by which the go command knows a program, nil for none.
+func goBuildID(program string) []byte {
+	f, err := elf.Open(program)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	s := f.Section(".note.go.buildid")
+	if s == nil {
+		return nil
+	}
+	id, err := s.Data()
+	if err != nil {
+		return nil
+	}
+	return id
+}

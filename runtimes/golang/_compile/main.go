@@ -1,0 +1,274 @@
+// Command compile runs the Go compiler on rewritten source, and takes the
+// checkpoints out of the functions that it inlines.
+//
+//	go build -toolexec='compile FOLDER' ...
+//
+// Which functions these are the compiler says itself, of the source without any
+// checkpoint: it is run with -m, and ended once it has said so, before it makes
+// code. The packages that this one imports have been through this command, too:
+// what of them can be inlined is as it was. FOLDER/sites has a file for each
+// rewritten one, named by its key: for each site its number and where the head of
+// its function begins and ends, as line and column. What is left without checkpoints
+// is written to FOLDER/inlined, in a file named by the compiler's action.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+var (
+	declared = regexp.MustCompile(`(cga[0-9a-f]{8}[_0-9]*_b\d+) = \w+\.CodegreenFile\(0x([0-9a-f]+)\);`)
+	imported = regexp.MustCompile(`; import (cga[0-9a-f]{8}[_0-9]*) "container/ring"`)
+	inserted = regexp.MustCompile(`cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Enter\((cga[0-9a-f]{8}[_0-9]*_b\d+) \+ (\d+)\); defer cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Exit\(cga[0-9a-f]{8}[_0-9]*_b\d+ \+ \d+\);`)
+	// The compiler knows columns up to 255: what is inserted behind them begins a
+	// line where a directive says which one goes on.
+	pushes    = regexp.MustCompile(`; (import cga[0-9a-f]{8}[_0-9]* "container/ring"/\*line :|import _ "container/ring"/\*line :|var \(cga[^()]*(?:\([^()]*\)[^()]*)*\)/\*line :)`)
+	canInline = regexp.MustCompile(`^(.+):(\d+):(\d+): can inline `)
+	// What is said of escaping comes when all has been said of inlining.
+	escapes = regexp.MustCompile(`: (.* escapes to heap|.* does not escape|leaking param.*|moved to heap: .*)\n$`)
+)
+
+// head is that of a function with checkpoints.
+type head struct {
+	file     string // the last part of its name
+	from, to place
+	base     string // the variable with the number before the file's sites
+	site     string
+	key      string
+}
+
+type place struct{ line, col int }
+
+func (p place) before(q place) bool { return p.line < q.line || p.line == q.line && p.col < q.col }
+
+// invocation is one of the compiler.
+type invocation struct {
+	folder, tool string
+	args         []string
+	files        []int    // among args
+	texts        [][]byte // theirs
+	work         string   // where texts may be written
+	action       string
+}
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: compile FOLDER TOOL ARGS...")
+		os.Exit(2)
+	}
+	c := &invocation{folder: os.Args[1], tool: os.Args[2], args: os.Args[3:]}
+	if filepath.Base(c.tool) == "compile" {
+		if err := c.rewrite(); err != nil {
+			fmt.Fprintln(os.Stderr, "cg:", err)
+			os.Exit(1)
+		}
+	}
+	err := syscall.Exec(c.tool, append([]string{c.tool}, c.args...), os.Environ())
+	fmt.Fprintf(os.Stderr, "cg: %s: %v\n", c.tool, err)
+	os.Exit(1)
+}
+
+// rewrite leaves checkpoints in what is not inlined.
+func (c *invocation) rewrite() error {
+	keys := c.read()
+	if len(keys) == 0 || c.work == "" {
+		return nil
+	}
+	heads, err := c.heads(keys)
+	if err != nil {
+		return err
+	}
+	out := map[string]map[string]bool{} // sites by base
+	var lines strings.Builder
+	if len(heads) > 0 {
+		said, err := c.ask()
+		if err != nil {
+			return err
+		}
+		for _, h := range heads {
+			for _, at := range said[h.file] {
+				if !at.before(h.from) && at.before(h.to) {
+					if out[h.base] == nil {
+						out[h.base] = map[string]bool{}
+					}
+					out[h.base][h.site] = true
+					fmt.Fprintf(&lines, "%s %s\n", h.key, h.site)
+					break
+				}
+			}
+		}
+	}
+	if err := c.put("with", func(base, site string) bool { return out[base][site] }, false); err != nil {
+		return err
+	}
+	return keep(filepath.Join(c.folder, "inlined", c.action), lines.String())
+}
+
+// read reads the files and returns the keys of those that are rewritten, by the
+// name of the variable with the number before their sites.
+func (c *invocation) read() map[string]string {
+	keys := map[string]string{}
+	for i, a := range c.args {
+		switch {
+		case a == "-o" && i+1 < len(c.args):
+			c.work = filepath.Join(filepath.Dir(c.args[i+1]), "cg")
+		case a == "-buildid" && i+1 < len(c.args):
+			c.action, _, _ = strings.Cut(c.args[i+1], "/")
+		case strings.HasSuffix(a, ".go"):
+			text, err := os.ReadFile(a)
+			if err != nil {
+				return nil // the compiler's to say
+			}
+			c.files = append(c.files, i)
+			c.texts = append(c.texts, text)
+			for _, m := range declared.FindAllSubmatch(text, -1) {
+				keys[string(m[1])] = string(m[2])
+			}
+		}
+	}
+	if c.action == "" {
+		return nil
+	}
+	return keys
+}
+
+// heads reads where the functions are.
+func (c *invocation) heads(keys map[string]string) (heads []head, err error) {
+	for base, key := range keys {
+		text, err := os.ReadFile(filepath.Join(c.folder, "sites", key))
+		if err != nil {
+			return nil, err
+		}
+		file, rest, _ := strings.Cut(string(text), "\n")
+		for line := range strings.Lines(rest) {
+			h := head{file: file, base: base, key: key}
+			var site int
+			if _, err := fmt.Sscan(line, &site, &h.from.line, &h.from.col, &h.to.line, &h.to.col); err != nil {
+				return nil, fmt.Errorf("%s/sites/%s: %w", c.folder, key, err)
+			}
+			h.site = strconv.Itoa(site)
+			heads = append(heads, h)
+		}
+	}
+	return heads, nil
+}
+
+// put writes the texts without the checkpoints of the sites that are out, and names
+// them in the arguments, as what they stand for. short keeps columns small.
+func (c *invocation) put(folder string, out func(base, site string) bool, short bool) error {
+	dir := filepath.Join(c.work, folder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for i, text := range c.texts {
+		if !imported.Match(text) {
+			continue
+		}
+		left := false
+		text = inserted.ReplaceAllFunc(text, func(s []byte) []byte {
+			m := inserted.FindSubmatch(s)
+			if out(string(m[1]), string(m[2])) {
+				return nil
+			}
+			left = true
+			return s
+		})
+		if !left && !declared.Match(text) {
+			text = imported.ReplaceAll(text, []byte(`; import _ "container/ring"`))
+		}
+		if short {
+			text = pushes.ReplaceAll(text, []byte(";\n$1"))
+		}
+		was := c.args[c.files[i]]
+		name := filepath.Join(dir, fmt.Sprintf("%d-%s", i, filepath.Base(was)))
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			return err
+		}
+		c.args[c.files[i]] = name
+		for k, a := range c.args {
+			if k > 0 && c.args[k-1] == "-trimpath" {
+				c.args[k] = strings.ReplaceAll(a, was+"=>", name+"=>")
+			}
+		}
+	}
+	return nil
+}
+
+// ask runs the compiler on the texts without checkpoints until it has said which
+// functions it can inline: their places, by file.
+func (c *invocation) ask() (map[string][]place, error) {
+	plain := *c
+	plain.args = append([]string(nil), c.args...)
+	if err := plain.put("without", func(string, string) bool { return true }, true); err != nil {
+		return nil, err
+	}
+	args := []string{"-m"}
+	for i := 0; i < len(plain.args); i++ {
+		switch a := plain.args[i]; {
+		case a == "-o":
+			i++
+			args = append(args, "-o", filepath.Join(c.work, "without.a"))
+		case a == "-asmhdr" || a == "-linkobj":
+			i++
+		case strings.HasPrefix(a, "-c="): // not with -m
+		default:
+			args = append(args, a)
+		}
+	}
+	cmd := exec.Command(c.tool, args...)
+	// It ends soon: collecting garbage costs more than it gives.
+	cmd.Env = append(os.Environ(), "GOGC=400")
+	said, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	places := map[string][]place{}
+	lines := bufio.NewReader(said)
+	for {
+		line, err := lines.ReadString('\n')
+		if m := canInline.FindStringSubmatch(line); m != nil {
+			row, _ := strconv.Atoi(m[2])
+			col, _ := strconv.Atoi(m[3])
+			name := filepath.Base(m[1])
+			places[name] = append(places[name], place{row, col})
+		} else if err != nil || escapes.MatchString(line) {
+			break
+		}
+	}
+	cmd.Process.Kill()
+	cmd.Wait() // what it refuses, it refuses with checkpoints, too
+	return places, nil
+}
+
+// keep writes a file as a whole.
+func keep(name, content string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(filepath.Dir(name), "part-")
+	if err != nil {
+		return err
+	}
+	_, err = part.WriteString(content)
+	if end := part.Close(); err == nil {
+		err = end
+	}
+	if err == nil {
+		err = os.Rename(part.Name(), name)
+	}
+	if err != nil {
+		os.Remove(part.Name())
+	}
+	return err
+}
