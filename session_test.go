@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/cli"
 	"cg/nemb"
 	"cg/nemb/simulate"
 	"cg/report"
@@ -239,9 +240,6 @@ with codegreen.Session("training", output_file=sys.argv[1], record_time_series=T
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := report.Validate(b); err != nil {
-		t.Error(err)
-	}
 	r, err := report.Read(b)
 	if err != nil {
 		t.Fatal(err)
@@ -261,6 +259,38 @@ with codegreen.Session("training", output_file=sys.argv[1], record_time_series=T
 	}
 	if fmt.Sprint(calls) != "[1 1 2 1 1 1]" || r.Paths[2].Parent != 1 || r.Paths[2].Task != "step" {
 		t.Errorf("%+v", r.Paths)
+	}
+	if r.Meta.CgVersion != cli.Version || !strings.Contains(string(b), `"codegreen_version": "`+cli.Version+`"`) {
+		t.Errorf("cg %s, and the package has another version: %.300s", cli.Version, b)
+	}
+	// What it writes is as docs/session.schema.json says, wherever its samples come
+	// from, and agrees with itself.
+	nothing := t.TempDir()
+	for name, more := range map[string][]string{
+		"cg": nil, "powercap": {"CODEGREEN_CG=", "PATH=/usr/bin:/bin"}, "nothing": {"CODEGREEN_CG=", "PATH=/usr/bin:/bin", "CG_SYSROOT=" + nothing}, "estimate": {"CG_SYSROOT=" + nothing},
+	} {
+		for _, record := range []string{"True", "False"} {
+			cmd := exec.Command(python(t), "-W", "ignore", "-c", `
+import codegreen, sys, time
+with codegreen.Session(output_file=sys.argv[1], record_time_series=`+record+`) as s:
+    with s.task("\x7f\udc80\u20ac\"<"): time.sleep(0.05)
+    with s.task("short"): pass
+`, file)
+			cmd.Env = append(slices.Clone(env), more...)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			saved, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := report.Validate(saved); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, saved)
+			}
+			if r, err := report.Read(saved); err != nil || len(r.Check()) > 0 || len(r.Tasks) != 3 {
+				t.Errorf("%s: %v, %v", name, err, r)
+			}
+		}
 	}
 	// What does not agree is found.
 	var v map[string]any

@@ -209,7 +209,7 @@ class Schema(Case):
         self.assertTrue(self.before - 1 < began < self.after)
 
     def test_utc_and_local_describe_the_same_instant(self):
-        for zone, label in ("America/Vancouver", "P[DS]T"), ("Asia/Kolkata", "IST"), ("Asia/Dubai", r"\+04:00"), ("UTC", "UTC"):
+        for zone, label in ("PST8PDT", "P[DS]T"), ("IST-5:30", "IST"), ("<+04>-4", r"\+04:00"), ("<-0330>3:30", "-03:30"), ("UTC0", "UTC"):
             p = self.program("import json\nprint(json.dumps(codegreen.Session(save_to_file=False).stop()['meta']))\n", TZ=zone)
             meta = json.loads(p.out)
             a, b = (datetime.datetime.fromisoformat(meta[f]) for f in ("started_at", "started_at_local"))

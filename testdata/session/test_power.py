@@ -11,7 +11,7 @@ import warnings
 
 import codegreen
 from codegreen import _energy
-from sessions import CG, Case, WATTS, busy, until
+from sessions import CG, Case, Exact, WATTS, busy, until
 
 SECONDS = float(os.environ.get("CG_TEST_SECONDS", "3"))
 
@@ -34,6 +34,21 @@ class Series(Case):
         self.assertLess(abs(task.energy_j / (WATTS * task.duration_s) - 1), 0.001)
         self.assertEqual(task.noise["drop_ratio"], 0)
         self.assertLess(abs(len(task.timeseries) - task.duration_s * 1000), 2)
+
+    def test_the_integral_is_the_energy_where_samples_are_far_apart_and_power_changes(self):
+        class Ragged(Exact):
+            def read(self, samples):
+                now = time.monotonic_ns() // 1000000
+                times = [n * 1000000 for n in range(self.next, now) if n % 7 in (0, 1) and n % 41 < 25]
+                self.next = max(self.next, now)
+                samples.extend(times, [0] * len(times), [[Exact.counter(self, w, t) + w * (t - self.begin) ** 2 // 10 ** 13 for t in times] for w in (20, 8, 3)])
+        self.exactly(Ragged)
+        with codegreen.Session(save_to_file=False, record_time_series=True) as s:
+            with s.task("t"):
+                time.sleep(1.5)
+        task = s.tasks[0]
+        self.assertLess(len(task.timeseries), 500)
+        self.assertLess(abs(self.integral(task) / task.energy_j - 1), 0.01)
 
     def test_no_sample_of_a_long_task_is_lost(self):
         """60 s at 1 ms with CG_TEST_SECONDS=60, and the trapezoid within 0.2 %."""

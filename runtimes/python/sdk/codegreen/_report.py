@@ -30,7 +30,12 @@ def j(micro):
 # Samples
 
 def samples_of(session, i, end):
-    """Yields samples i to end as dicts. Energies count from the session's start."""
+    """Yields samples i to end as dicts. Energies count from the session's start.
+
+    domain_w are means since the sample before. power_w is the mean from the sample
+    before to the one after, so that its integral by the trapezoidal rule is the
+    energy, however far apart samples are.
+    """
     series = session._samples
     times, flags, domains = series.times, series.flags, series.domains
     tops = [d for d, domain in enumerate(domains) if domain.in_total]
@@ -46,9 +51,9 @@ def samples_of(session, i, end):
         }
         span = times[n] - times[n - 1] if n else 0
         if span > 0 and not (flags[n] | flags[n - 1]) & FAILED:
-            watts = [(energies[d] - series.energies[d][n - 1]) * 1e3 / span for d in range(len(domains))]
-            sample["power_w"] = round(sum(watts[d] for d in tops), 6)
-            sample["domain_w"] = {domain.id: round(watts[d], 6) for d, domain in enumerate(domains)}
+            sample["domain_w"] = {domain.id: round((energies[d] - series.energies[d][n - 1]) * 1e3 / span, 6) for d, domain in enumerate(domains)}
+            k = n + 1 if n + 1 < len(times) and not flags[n + 1] & FAILED else n
+            sample["power_w"] = round(sum(series.energies[d][k] - series.energies[d][n - 1] for d in tops) * 1e3 / (times[k] - times[n - 1]), 6)
         yield sample
 
 
