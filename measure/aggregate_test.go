@@ -18,13 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/launcher"
 	"cg/nemb"
 	"cg/nemb/attribute"
 )
 
 // program compiles testdata/random.c with the native runtime, whose threads
 // tell each event or add up, or do both at a time.
-func program(t *testing.T, both bool) string {
+func program(t testing.TB, both bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "random")
 	args := []string{"-O2", "-Wall", "-Werror", "-pthread", "-I", "../runtimes/native", "-o", path, "testdata/random.c"}
@@ -331,4 +332,93 @@ func TestKilledAdder(t *testing.T) {
 		unix.Close(published)
 		c.Close()
 	}
+}
+
+// BenchmarkAdded gives what an event costs that is added up, beside one that is
+// told and a reading of the clock, for few sites and for many; and what share of
+// a processor cg takes while a program tells ten million events a second.
+func BenchmarkAdded(b *testing.B) {
+	path := program(b, false)
+	for _, sites := range []string{"1", "16", "512", "4000"} {
+		b.Run("event-"+sites, func(b *testing.B) {
+			least := map[string]float64{}
+			for range b.N {
+				for range 3 {
+					for _, mode := range []string{"told", "added"} {
+						out := filepath.Join(b.TempDir(), "out")
+						o := bench(b, mode == "added", out, path, "cost", sites)
+						text, err := os.ReadFile(out)
+						var event, clock float64
+						if _, e := fmt.Sscan(string(text), &event, &clock); err != nil || e != nil {
+							b.Fatalf("%v %v %q", err, e, text)
+						}
+						if (o.Adders > 0) != (mode == "added") {
+							b.Fatalf("%d threads added up", o.Adders)
+						}
+						for name, ns := range map[string]float64{mode: event, "clock": clock} {
+							if was, there := least[name]; !there || ns < was {
+								least[name] = ns
+							}
+						}
+					}
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			for name, ns := range least {
+				b.ReportMetric(ns, "ns/"+name)
+			}
+		})
+	}
+	for _, rate := range []string{"1", "10"} {
+		b.Run("reader-"+rate+"M/s", func(b *testing.B) {
+			b.ReportMetric(0, "ns/op")
+			for _, mode := range []string{"told", "added"} {
+				share := math.Inf(1)
+				var events uint64
+				for range b.N {
+					before := own(b)
+					o := bench(b, mode == "added", os.DevNull, path, "pace", rate, "2000")
+					share = min(share, float64(own(b)-before)/float64(o.Attributed.Wall))
+					events = o.Attributed.Stats.Events
+				}
+				b.ReportMetric(100*share, "%cpu-"+mode)
+				b.ReportMetric(float64(events)/2e6, "M/s-"+mode)
+			}
+		})
+	}
+}
+
+// own is the processor time of this process.
+func own(t testing.TB) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// bench measures a program that says something into a file.
+func bench(b *testing.B, adds bool, out, path string, args ...string) *Outcome {
+	b.Helper()
+	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer channel.Close()
+	if !adds {
+		channel.TellAll()
+	}
+	file, err := os.OpenFile(out, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	o, err := Run(Config{
+		Command:  launcher.Cmd{Args: append([]string{path, channel.Path()}, args...), Stdout: file, Stderr: os.Stderr, Pty: launcher.Never},
+		Interval: 10 * time.Millisecond, Channel: channel, AddUp: adds,
+	})
+	if err != nil || o.Result.Status != 0 {
+		b.Fatalf("%v, %+v", err, o)
+	}
+	return o
 }

@@ -723,9 +723,9 @@ func BenchmarkJava(b *testing.B) {
 	}
 	for _, java := range all {
 		n := release(b, java)
-		for _, mode := range []string{"native", "pure"} {
+		for _, mode := range []string{"native", "added", "pure"} {
 			b.Run(fmt.Sprintf("%d/%s", n, mode), func(b *testing.B) {
-				j := machine{built: shared, java: java, release: n, pure: mode == "pure"}
+				j := machine{built: shared, java: java, release: n, pure: mode == "pure", adds: mode == "added"}
 				j.prepare = func(c *checkpoint.Channel) { c.Demote(4) }
 				least := map[string]float64{}
 				for range b.N {

@@ -4,6 +4,9 @@
  *
  *   random CHANNEL THREADS EVENTS SEED DEPTH WIDTH FORKS
  *   random CHANNEL publish FILE     calls until killed, saying in FILE how often
+ *   random CHANNEL cost SITES       prints ns of an event, and of its clock: the
+ *                                   least of many short runs
+ *   random CHANNEL pace MILLIONS MS tells so many million events a second
  *
  * Each thread has EVENTS events, at most DEPTH calls deep; each site calls
  * WIDTH others. The first forks FORKS times: the child has a tenth as many
@@ -96,6 +99,63 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static uint64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* cost calls random sites of so many, two calls deep. */
+static double burst(const uint32_t *of, int calls)
+{
+	uint64_t begin = now();
+	for (int i = 0; i + 1 < calls; i += 2) {
+		event(ENTER, of[i]);
+		event(ENTER, of[i + 1]);
+		event(EXIT, of[i + 1]);
+		event(EXIT, of[i]);
+	}
+	return (double)(now() - begin) / (2 * calls);
+}
+
+static void cost(uint32_t sites)
+{
+	enum { CALLS = 4096, RUNS = 1500 };
+	static uint32_t of[CALLS];
+	uint64_t seed = 7;
+	for (int i = 0; i < CALLS; i++)
+		of[i] = 1 + chance(&seed, sites);
+	double least = 1e9, clock = 1e9;
+	for (int r = 0; r < RUNS; r++) {
+		double ns = burst(of, CALLS);
+		least = ns < least ? ns : least;
+		uint64_t begin = now();
+		for (int i = 0; i < 2 * CALLS; i++)
+			cg_tick();
+		ns = (double)(now() - begin) / (2 * CALLS);
+		clock = ns < clock ? ns : clock;
+	}
+	printf("%f %f\n", least, clock);
+}
+
+static void pace(double rate, double ms)
+{
+	uint64_t begin = now(), seed = 3, n = 0;
+	double end = ms * 1e6;
+	for (double t = 0; t < end; t = (double)(now() - begin)) {
+		if ((double)n > rate * t)
+			continue;
+		for (int i = 0; i < 50; i++, n += 4) {
+			uint32_t a = 1 + chance(&seed, 100);
+			event(ENTER, a);
+			event(ENTER, 101 + a % 7);
+			event(EXIT, 101 + a % 7);
+			event(EXIT, a);
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 4 || cg_open(argv[1]))
@@ -110,6 +170,14 @@ int main(int argc, char **argv)
 			event(EXIT, 1 + n % 5);
 			*p = n;
 		}
+	}
+	if (!strcmp(argv[2], "cost")) {
+		cost((uint32_t)atoi(argv[3]));
+		return 0;
+	}
+	if (!strcmp(argv[2], "pace")) {
+		pace(atof(argv[3]) * 1e-3, atof(argv[4]));
+		return 0;
 	}
 	int threads = atoi(argv[2]);
 	depth_most = strtoull(argv[5], NULL, 10);

@@ -15,6 +15,7 @@
 #define CG_NONE 0xffffffffu
 
 enum { CG_ROOT, CG_SIDE, CG_OTHER, CG_BEGIN }; /* the nodes that each tree has */
+enum { CG_QUICKLY = 1, CG_SLOWLY = 2 }; /* how a thread adds up */
 enum { CG_UNKNOWN = 256, CG_BESIDE = 512 };    /* flags of a tree */
 
 typedef struct {
@@ -68,18 +69,22 @@ typedef struct {
 	cg_tree *tree;
 	uint64_t *ticks; /* of the open window */
 	uint64_t last, epoch, window, seq;
-	uint32_t top, site; /* the innermost frame; site 0: the thread's own, or unknown */
+	uint64_t frame; /* the innermost, stored whole; site 0: the thread's own, or unknown */
 	uint32_t depth, room;
 	uint32_t index, count, states, deep;
 	uint32_t floor; /* the node of the outermost frame */
 	int unknown;    /* frames below it may be open */
-	int adds;       /* events are added up here, and written nowhere */
+	int adds;       /* not 0: events are added up here, and written nowhere */
 	int stale;      /* the tree is that of the process that forked this one */
 	uint64_t *stack;
 	uint32_t *hash; /* of node numbers, twice as many slots as nodes */
 } cg_adder;
 
 CG_TLS cg_adder cg_mine;
+
+static inline uint32_t cg_top(void) { return (uint32_t)cg_mine.frame; }
+static inline uint32_t cg_site(void) { return (uint32_t)(cg_mine.frame >> 32); }
+
 CG_TLS uint64_t cg_waited; /* ns that this thread has waited for the reader, in all */
 
 static cg_forest *_Atomic cg_trees;
@@ -183,19 +188,15 @@ static inline int cg_push(uint32_t site, uint32_t node)
 		t->deep++;
 		return 0;
 	}
-	t->stack[t->depth++] = (uint64_t)t->site << 32 | t->top;
-	t->site = site;
-	if (node != CG_NONE)
-		t->top = node;
+	t->stack[t->depth++] = t->frame;
+	t->frame = (uint64_t)site << 32 | (node != CG_NONE ? node : cg_top());
 	return 1;
 }
 
 static inline void cg_pop(void)
 {
 	cg_adder *t = &cg_mine;
-	uint64_t f = t->stack[--t->depth];
-	t->top = (uint32_t)f;
-	t->site = (uint32_t)(f >> 32);
+	t->frame = t->stack[--t->depth];
 }
 
 /* cg_unwind ends the frames above the innermost of a site; 0, and nothing is
@@ -203,7 +204,7 @@ static inline void cg_pop(void)
 static int cg_unwind(uint32_t site)
 {
 	cg_adder *t = &cg_mine;
-	if (t->site == site)
+	if (cg_site() == site)
 		return 1;
 	for (uint32_t i = t->depth; i-- > 0;)
 		if (t->stack[i] >> 32 == site) {
@@ -243,15 +244,15 @@ static int cg_below(uint32_t event)
 	cg_adder *t = &cg_mine;
 	if (!t->unknown)
 		return 0;
-	uint32_t n = t->states < CG_STATES ? cg_find(t->top, event) : CG_NONE;
+	uint32_t n = t->states < CG_STATES ? cg_find(cg_top(), event) : CG_NONE;
 	if (n == CG_NONE) {
 		t->unknown = 0;
 		return 0;
 	}
 	t->states++;
 	t->depth = 0;
-	t->site = 0;
-	t->floor = t->top = n;
+	t->floor = n;
+	t->frame = n;
 	if (event >> 21 == 2)
 		cg_spanned(n, CG_OUT);
 	return 1;
@@ -282,13 +283,13 @@ static void __attribute__((noinline)) cg_turn(uint32_t event)
 		return;
 	case 2: /* suspend */
 		if (cg_unwind(site)) {
-			cg_spanned(t->top, CG_OUT);
+			cg_spanned(cg_top(), CG_OUT);
 			cg_pop();
 		} else if (!cg_below(event))
 			cg_spanned(cg_child(CG_SIDE, site), CG_OUT);
 		return;
 	case 3: /* resume */
-		n = cg_child(t->top, site);
+		n = cg_child(cg_top(), site);
 		cg_spanned(n, CG_BACK);
 		cg_push(site, n);
 		return;
@@ -296,7 +297,7 @@ static void __attribute__((noinline)) cg_turn(uint32_t event)
 		t->deep = 0;
 		if (cg_unwind(site) || cg_below(event))
 			return;
-		cg_push(site, cg_child(t->top, site));
+		cg_push(site, cg_child(cg_top(), site));
 		cg_spanned(cg_child(CG_SIDE, site), CG_BACK);
 	}
 }
@@ -310,17 +311,17 @@ static void __attribute__((noinline)) cg_next_window(uint64_t now, uint64_t epoc
 	cg_adder *t = &cg_mine;
 	cg_tree *tree = t->tree;
 	if (now < epoch) { /* the thread was stopped since it read the clock */
-		t->ticks[t->top] += now - t->last;
+		t->ticks[cg_top()] += now - t->last;
 		return;
 	}
 	t->epoch = epoch;
 	if (t->window + 1 - atomic_load_explicit(&tree->taken, memory_order_acquire) >= CG_WINDOWS) {
-		t->ticks[t->top] += now - t->last;
+		t->ticks[cg_top()] += now - t->last;
 		return;
 	}
 	cg_window *w = &tree->windows[t->window % CG_WINDOWS];
 	w->last = t->last;
-	w->top = t->top;
+	w->top = cg_top();
 	w = &tree->windows[++t->window % CG_WINDOWS];
 	w->epoch = epoch;
 	w->begin = now;
@@ -329,28 +330,66 @@ static void __attribute__((noinline)) cg_next_window(uint64_t now, uint64_t epoc
 }
 
 /* cg_add adds up to an event. */
-static inline void cg_add(uint64_t now, uint32_t event)
+static void __attribute__((noinline)) cg_add(uint64_t now, uint32_t event)
 {
 	cg_adder *t = &cg_mine;
 	cg_tree *tree = t->tree;
-	if (__builtin_expect((int64_t)(now - t->last) < 0, 0))
+	if ((int64_t)(now - t->last) < 0)
 		now = t->last;
 	uint64_t epoch = atomic_load_explicit(&cg_head->epoch, memory_order_relaxed);
-	if (__builtin_expect(epoch != t->epoch, 0))
+	if (epoch != t->epoch)
 		cg_next_window(now, epoch);
 	else
-		t->ticks[t->top] += now - t->last;
+		t->ticks[cg_top()] += now - t->last;
 	t->last = now;
 	tree->events++;
 	if (event < CG_SITES) {
-		uint32_t n = cg_child(t->top, event);
-		if (__builtin_expect(cg_push(event, n) && n != CG_NONE, 1))
+		uint32_t n = cg_child(cg_top(), event);
+		if (cg_push(event, n) && n != CG_NONE)
 			tree->nodes[n].calls++;
-	} else if (event == (1u << 21 | t->site) && !t->deep)
+	} else if (event == (1u << 21 | cg_site()) && !t->deep)
 		cg_pop();
 	else
 		cg_turn(event);
-	atomic_store_explicit(&tree->place, now << 24 | t->top, memory_order_release);
+	atomic_store_explicit(&tree->place, now << 24 | cg_top(), memory_order_release);
+}
+
+/* cg_add_quickly is cg_add, and calls it where there is more to do than to move
+ * along a path that is known: it has nothing to save. */
+static inline void cg_add_quickly(uint64_t now, uint32_t event)
+{
+	cg_adder *t = &cg_mine;
+	uint64_t last = t->last, frame = t->frame;
+	uint32_t top = (uint32_t)frame, depth = t->depth;
+	cg_tree *tree = t->tree;
+	if (__builtin_expect((now < last) | (atomic_load_explicit(&cg_head->epoch, memory_order_relaxed) != t->epoch), 0))
+		goto slowly;
+	if (event < CG_SITES) {
+		uint32_t n = tree->nodes[top].child;
+		if (tree->nodes[top].child_event != event) {
+			n = t->hash[cg_home(top, event)];
+			if (__builtin_expect((tree->nodes[n].event != event) | (tree->nodes[n].parent != top), 0))
+				goto slowly;
+		}
+		if (__builtin_expect(depth >= t->room, 0))
+			goto slowly;
+		t->stack[depth] = frame;
+		t->depth = depth + 1;
+		t->frame = frame = (uint64_t)event << 32 | n;
+		tree->nodes[n].calls++;
+	} else {
+		if (__builtin_expect((event != (1u << 21 | (uint32_t)(frame >> 32))) | (t->deep != 0), 0))
+			goto slowly;
+		t->frame = frame = t->stack[depth - 1];
+		t->depth = depth - 1;
+	}
+	t->ticks[top] += now - last;
+	t->last = now;
+	tree->events++;
+	atomic_store_explicit(&tree->place, now << 24 | (uint32_t)frame, memory_order_release);
+	return;
+slowly:
+	cg_add(now, event);
 }
 
 /* cg_sign fills in the header of a chunk or tree; its seq is stored behind. */
@@ -417,7 +456,7 @@ static int __attribute__((noinline, cold)) cg_grow(uint32_t flags)
 		cg_tree *tree = cg_tree_at(f, i);
 		int unknown = flags ? 0 : t->stale ? t->unknown : (cg_started && !cg_missed) || (!cg_started && cg_parent_pid);
 		uint64_t base = t->seq;
-		uint32_t node = t->floor, depth = t->stale ? t->depth : 0, site = t->site;
+		uint32_t node = t->floor, depth = t->stale ? t->depth : 0, site = cg_site();
 		cg_chunk *c = &tree->head;
 		uint32_t started = cg_started;
 		if (flags)
@@ -435,7 +474,8 @@ static int __attribute__((noinline, cold)) cg_grow(uint32_t flags)
 		t->window = 0;
 		t->ticks = tree->ticks[0];
 		t->count = CG_BEGIN;
-		t->top = t->site = t->floor = t->states = t->deep = 0;
+		t->floor = t->states = t->deep = 0;
+		t->frame = 0;
 		t->unknown = unknown;
 		c->flags |= flags | (unknown ? CG_UNKNOWN : 0);
 		if (t->stale && unknown) {
@@ -449,15 +489,15 @@ static int __attribute__((noinline, cold)) cg_grow(uint32_t flags)
 		t->depth = 0;
 		for (uint32_t k = 1; k <= depth; k++) {
 			uint32_t next = k < depth ? (uint32_t)(t->stack[k] >> 32) : site;
-			cg_push(next, cg_child(t->top, next));
+			cg_push(next, cg_child(cg_top(), next));
 		}
 		atomic_store(&tree->count, t->count);
-		atomic_store(&tree->place, t->last << 24 | t->top);
+		atomic_store(&tree->place, t->last << 24 | cg_top());
 		atomic_store_explicit(&c->seq, s, memory_order_release);
 		cg_started = started | !flags;
 		if (!flags) {
 			cg_next = cg_end = cg_fast_end = NULL;
-			t->adds = 1;
+			t->adds = cg_monotonic_clock ? CG_SLOWLY : CG_QUICKLY;
 		}
 		pthread_setspecific(cg_key, (void *)1);
 		return 1;

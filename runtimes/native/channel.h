@@ -362,7 +362,7 @@ static void __attribute__((noinline, cold)) cg_more(void)
  * read by a call. */
 static void __attribute__((noinline, cold)) cg_event_slowly(uint64_t bits)
 {
-	if (cg_next >= cg_end)
+	if (!cg_mine.adds && cg_next >= cg_end)
 		cg_more();
 	uint64_t now = cg_tick();
 	if (cg_mine.adds) {
@@ -373,12 +373,13 @@ static void __attribute__((noinline, cold)) cg_event_slowly(uint64_t bits)
 	cg_next++;
 }
 
-/* cg_event_added adds up, where this thread does; else 0. */
+/* cg_event_added adds up, where this thread does and the clock is read without a
+ * call; else 0. */
 static inline int cg_event_added(uint64_t bits)
 {
-	if (__builtin_expect(!cg_mine.adds, 0))
+	if (__builtin_expect(cg_mine.adds != CG_QUICKLY, 0))
 		return 0;
-	cg_add(cg_tick(), (uint32_t)bits);
+	cg_add_quickly(cg_cycles(), (uint32_t)bits);
 	return 1;
 }
 
@@ -405,7 +406,7 @@ static void __attribute__((noinline)) cg_event_both(uint64_t bits)
 	*cg_next = now << 24 | bits;
 	cg_next++;
 	if (cg_mine.tree && !cg_mine.stale)
-		cg_add(now, (uint32_t)bits);
+		cg_add_quickly(now, (uint32_t)bits);
 	atomic_store(lock, 0);
 }
 #endif
