@@ -148,6 +148,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 			Kind: string(s.Kind), Language: s.Language, Calls: calls[s.ID],
 		})
 	}
+	r.LongCalls = r.longCalls(result.Spans)
 	r.Paths = []Path{}
 	for _, p := range result.Paths {
 		told := Path{Parent: p.Parent, Site: uint32(p.Site), Calls: p.Calls, SelfTimeS: p.SelfTime.Seconds(), CPUTimeS: p.CPUTime.Seconds()}

@@ -97,8 +97,12 @@ func TestPerfettoRules(t *testing.T) {
 		for _, s := range slices {
 			n += len(s)
 		}
-		if n != len(c.run.Tasks) || len(slices) != c.lanes {
-			t.Errorf("%s: %d slices on %d threads of %d tasks", name, n, len(slices), len(c.run.Tasks))
+		threads := map[uint32]bool{}
+		for _, l := range c.run.LongCalls {
+			threads[l.TID] = true
+		}
+		if n != len(c.run.Tasks)+len(c.run.LongCalls) || len(slices) != c.lanes+len(threads) {
+			t.Errorf("%s: %d slices on %d threads of %d tasks and %d long calls", name, n, len(slices), len(c.run.Tasks), len(c.run.LongCalls))
 		}
 		// What lies below the lines of power is the energy, to the milliwatt.
 		for n, was := range last {

@@ -77,6 +77,7 @@ type Run struct {
 	Process   Process    `json:"process"`
 	Sampler   Sampler    `json:"sampler"`
 	Channel   Channel    `json:"channel"`
+	LongCalls []LongCall `json:"long_calls,omitempty"`
 	Events    *EventLog  `json:"event_log,omitempty"`
 	Skipped   []Skip     `json:"skipped"`
 	Warnings  []Warning  `json:"warnings"`

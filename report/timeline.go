@@ -8,6 +8,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/events"
+	"cg/nemb/attribute"
 )
 
 // EventLog is the raw log of the run's checkpoints, a file of its own.
@@ -16,6 +17,52 @@ type EventLog struct {
 	Events uint64 `json:"events"`
 	Bytes  int64  `json:"bytes"`
 	Whole  bool   `json:"whole"` // it was written to its end
+}
+
+// LongCall is a call that was long enough to be told by itself, on one thread from its
+// beginning to its end: of 20 updates of the counter and more, or of 20 ms where there is none; of
+// these the longest 1,000.
+type LongCall struct {
+	PID             uint32 `json:"pid"`
+	TID             uint32 `json:"tid"`
+	Site            uint32 `json:"site"`
+	StartedAtMonoNs int64  `json:"started_at_mono_ns"`
+	EndedAtMonoNs   int64  `json:"ended_at_mono_ns"`
+}
+
+// longCalls are those of the run's sites: a task is told elsewhere.
+func (r *Run) longCalls(spans []attribute.Span) []LongCall {
+	sites := map[uint32]bool{}
+	for _, s := range r.Sites {
+		sites[s.ID] = true
+	}
+	var out []LongCall
+	for _, s := range spans {
+		if !sites[uint32(s.Site)] {
+			continue
+		}
+		out = append(out, LongCall{s.Thread.PID, s.Thread.TID, uint32(s.Site), int64(s.From), int64(s.To)})
+	}
+	return out
+}
+
+// longCalls holds the long calls against the run and the functions.
+func (c *check) longCalls(r *Run) {
+	sites := map[uint32]bool{}
+	for _, s := range r.Sites {
+		sites[s.ID] = true
+	}
+	for i, l := range r.LongCalls {
+		field := fmt.Sprintf("long_calls[%d]", i)
+		switch {
+		case !sites[l.Site]:
+			c.fault(field+".site", "%d is no site", l.Site)
+		case l.EndedAtMonoNs < l.StartedAtMonoNs:
+			c.fault(field+".ended_at_mono_ns", "%d is before its start, %d", l.EndedAtMonoNs, l.StartedAtMonoNs)
+		case i > 0 && l.StartedAtMonoNs < r.LongCalls[i-1].StartedAtMonoNs:
+			c.fault(field+".started_at_mono_ns", "%d is before that of the one before it", l.StartedAtMonoNs)
+		}
+	}
 }
 
 // LogsEvents notes where the log of the run's checkpoints is. A log whose writing
@@ -57,13 +104,16 @@ type cpuPoint struct {
 // noCalls says in files that show time why functions are not in them.
 const noCalls = "call paths are sums and have no place in time: no log of calls is kept (cg measure --events FILE keeps one); pprof, speedscope and collapsed show them"
 
+// onlyLong says that there is no log.
+const onlyLong = "calls of %s and more only: no log of calls is kept (cg measure --events FILE keeps one)"
+
 // timeline takes from the event log the longest slices, at most as many as Options
-// say; nil where there is no log.
+// say. Without a log the long calls that the run tells are there; nil where it tells none.
 func (r *Run) timeline(o Options) (*timeline, error) {
-	if o.Events == nil {
-		return nil, nil
-	}
 	most := cmp.Or(o.Slices, DefaultSlices)
+	if o.Events == nil {
+		return r.longTimeline(most), nil
+	}
 	t := &timeline{names: map[checkpoint.SiteID]frame{}, cpu: map[checkpoint.Thread][]cpuPoint{}}
 	for _, s := range o.Events.Sites {
 		t.names[s.ID] = frame{name: s.Func, file: s.File, line: s.Line, end: s.EndLine}
@@ -72,10 +122,7 @@ func (r *Run) timeline(o Options) (*timeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(t.slices, func(a, b events.Slice) int {
-		return cmp.Or(cmp.Compare(a.Thread.PID, b.Thread.PID), cmp.Compare(a.Thread.TID, b.Thread.TID),
-			cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Depth, b.Depth))
-	})
+	t.sort()
 	err = o.Events.Threads(func(w events.Window) {
 		for _, th := range w.Threads {
 			t.cpu[th.Thread] = append(t.cpu[th.Thread], cpuPoint{w.Time, th.CPU})
@@ -98,6 +145,39 @@ func (r *Run) timeline(o Options) (*timeline, error) {
 	}
 	t.note = strings.Join(notes, "; ")
 	return t, nil
+}
+
+// longTimeline has the longest of the long calls, nil where there are none.
+func (r *Run) longTimeline(most int) *timeline {
+	long := slices.Clone(r.LongCalls)
+	if len(long) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(long, func(a, b LongCall) int {
+		return cmp.Compare(b.EndedAtMonoNs-b.StartedAtMonoNs, a.EndedAtMonoNs-a.StartedAtMonoNs)
+	})
+	long = long[:min(most, len(long))]
+	t := &timeline{names: map[checkpoint.SiteID]frame{}}
+	for _, s := range r.Sites {
+		t.names[checkpoint.SiteID(s.ID)] = frame{name: s.Name, file: s.File, line: s.Line, end: s.EndLine}
+	}
+	for _, c := range long {
+		t.slices = append(t.slices, events.Slice{
+			Thread: checkpoint.Thread{PID: c.PID, TID: c.TID}, Site: checkpoint.SiteID(c.Site),
+			From: checkpoint.Instant(c.StartedAtMonoNs), To: checkpoint.Instant(c.EndedAtMonoNs), Entered: true, Left: true,
+		})
+	}
+	t.sort()
+	shortest := long[len(long)-1]
+	t.note = fmt.Sprintf(onlyLong, seconds(float64(shortest.EndedAtMonoNs-shortest.StartedAtMonoNs)*1e-9))
+	return t
+}
+
+func (t *timeline) sort() {
+	slices.SortStableFunc(t.slices, func(a, b events.Slice) int {
+		return cmp.Or(cmp.Compare(a.Thread.PID, b.Thread.PID), cmp.Compare(a.Thread.TID, b.Thread.TID),
+			cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Depth, b.Depth))
+	})
 }
 
 func (r *Run) anyDemoted() bool {

@@ -172,3 +172,41 @@ func TestLogOfAnotherRun(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Without a log the long calls are shown, and that there are no others.
+func TestLongCallsOverTime(t *testing.T) {
+	r := example(nemb.Measured)
+	r.Meta.PID = 7
+	site := r.Sites[0]
+	r.LongCalls = []LongCall{{7, 7, site.ID, 100e6, 900e6}, {7, 7, site.ID, 200e6, 230e6}}
+	if faults := r.Check(); len(faults) > 0 {
+		t.Error(faults)
+	}
+	b := exported(t, "perfetto", Options{}, r)
+	place := fmt.Sprintf(" source=%s:%d", site.File, site.Line)
+	want := []string{"7: " + site.Name + " 100000-900000" + place, "7: " + site.Name + " 200000-230000" + place}
+	if got := slicesOf(t, b); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !strings.Contains(string(b), "calls of 30.0 ms and more only: no log of calls is kept") {
+		t.Errorf("it does not say what it tells: %.600s", b)
+	}
+	if got := slicesOf(t, exported(t, "perfetto", Options{Slices: 1}, r)); len(got) != 1 {
+		t.Errorf("one was asked for: %q", got)
+	}
+	if page := string(htmlOf(t, Options{}, r)); !strings.Contains(page, `"timeline":{"note":"calls of 30.0 ms and more only`) {
+		t.Error("the page has no timeline")
+	}
+	for want, spoil := range map[string]func(*Run){
+		"long_calls[0].site: 99 is no site":                                    func(r *Run) { r.LongCalls[0].Site = 99 },
+		"long_calls[1].ended_at_mono_ns: 100 is before its start, 200000000":   func(r *Run) { r.LongCalls[1].EndedAtMonoNs = 100 },
+		"long_calls[1].started_at_mono_ns: 5 is before that of the one before": func(r *Run) { r.LongCalls[1].StartedAtMonoNs = 5 },
+	} {
+		bad := *r
+		bad.LongCalls = append([]LongCall{}, r.LongCalls...)
+		spoil(&bad)
+		if faults := strings.Join(bad.Check(), "\n"); !strings.Contains(faults, want) {
+			t.Errorf("%q, want %q", faults, want)
+		}
+	}
+}

@@ -21,6 +21,7 @@ func (r *Run) Check() []string {
 	c.ledger(r)
 	c.functions(r)
 	c.paths(r)
+	c.longCalls(r)
 	c.tasks(r)
 	c.samples(r)
 	c.noise(r)

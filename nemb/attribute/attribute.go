@@ -146,7 +146,8 @@ type Attributor struct {
 	beside [][]float64 // per domain, per class: microjoules
 	direct []float64   // per domain: microjoules of windows in which nobody ran
 
-	longest int64 // ticks from which on a call has joules of its own
+	longest int64 // ticks from which on a call has joules of its own, and is told
+	spans   spans
 	single  map[checkpoint.SiteID]*perCall
 	unseen  map[checkpoint.SiteID]uint64 // calls whose end nobody has seen
 	rates   map[checkpoint.SiteID]*rate

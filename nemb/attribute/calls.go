@@ -143,7 +143,16 @@ func (a *Attributor) period() float64 {
 // calls that are over.
 func (a *Attributor) singles(s, prev nemb.Sample, wall, perTick, weight float64, cpu map[*thread]float64) {
 	period := a.period()
-	if period == 0 || perTick <= 0 {
+	if perTick <= 0 {
+		return
+	}
+	place := placing(s, perTick)
+	a.stretches(place)
+	if period == 0 {
+		a.longest = int64(spanLeast / perTick)
+		for _, t := range a.threads {
+			t.over = t.over[:0]
+		}
 		return
 	}
 	a.longest = int64(longCall * period / perTick)
@@ -159,7 +168,6 @@ func (a *Attributor) singles(s, prev nemb.Sample, wall, perTick, weight float64,
 	if wall > 0 {
 		late = behind / 2 / wall
 	}
-	place := func(at checkpoint.Tick) float64 { return now - float64(int64(s.At-at))*perTick }
 	for _, t := range a.threads {
 		if len(t.knots) == 0 {
 			t.knots = append(t.knots, nemb.Knot{At: nanos(prev.Time)})

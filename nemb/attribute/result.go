@@ -106,6 +106,8 @@ type Result struct {
 	// Checkpoints is what the events cost: time of their threads, and of that
 	// processor time. Zero where no writer tells what an event costs.
 	Checkpoints, CheckpointCPU time.Duration
+	Spans                      []Span // the longest calls, in the order in which they began
+
 	// Method is how the program's energy was shared out among its functions where
 	// the data tell: Regression or TimeShare.
 	Method string
@@ -127,6 +129,7 @@ func (a *Attributor) Finish() Result {
 		Domains: make([]Ledger, len(a.domains)),
 
 		Background: a.Background,
+		Spans:      a.spans.told(),
 	}
 	if a.probe != 0 {
 		r.Checkpoints, r.CheckpointCPU = time.Duration(a.tallies[a.probe].wall), time.Duration(a.tallies[a.probe].cpu)
