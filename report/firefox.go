@@ -275,7 +275,7 @@ func writeFirefox(w io.Writer, runs []*Run, o Options) error {
 	if calls != nil {
 		for _, th := range calls.threads() {
 			t := begin(fmt.Sprintf("thread %d", th.TID), "tracing-ms", strconv.Itoa(int(th.PID)), int(th.TID))
-			t.Main = th.TID == th.PID
+			t.Main = th.TID == th.PID && int(th.PID) != r.Meta.PID // of which the first of all is the main one
 			t.firefoxCode = *calls.firefox(th, &t.Samples, ms)
 			f.Threads = append(f.Threads, t)
 		}

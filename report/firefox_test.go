@@ -97,11 +97,13 @@ func TestFirefoxRules(t *testing.T) {
 				}
 			}
 		}
+		mains := map[any]bool{} // each process has one
 		for i, th := range f.Threads {
 			need("thread", th, "processType processStartupTime processShutdownTime registerTime unregisterTime pausedRanges name isMainThread pid tid")
-			if _, ok := th["pid"].(string); !ok || th["isMainThread"] != (i == 0) {
+			if _, ok := th["pid"].(string); !ok || th["isMainThread"] == true && mains[th["pid"]] || i == 0 && th["isMainThread"] != true {
 				wrong("thread %d has pid %v, main %v", i, th["pid"], th["isMainThread"])
 			}
+			mains[th["pid"]] = mains[th["pid"]] || th["isMainThread"] == true
 			size := func(k string) int { return int(th[k].(map[string]any)["length"].(float64)) }
 			at := func(k string) map[string]any { return th[k].(map[string]any) }
 			texts := th["stringArray"].([]any)
@@ -147,7 +149,15 @@ func TestFirefoxRules(t *testing.T) {
 				}
 			}
 		}
-		if want := 2; (run.Totals.EnergyJ == nil) != (len(f.Threads) == want) {
+		want := 3 // energy, processor time, time
+		if run.Totals.EnergyJ == nil {
+			want = 2
+		}
+		threads := map[uint32]bool{}
+		for _, l := range run.LongCalls {
+			threads[l.TID] = true
+		}
+		if len(f.Threads) != want+len(threads) {
 			wrong("%d threads", len(f.Threads))
 		}
 		// A viewer makes of counts the watts of the run, and their sum is its energy.
