@@ -27,7 +27,7 @@ def _cpu_time(thread):
     (clock_getcpuclockid(3), CPUCLOCK_SCHED of one thread)."""
     try:
         return time.clock_gettime_ns(~thread << 3 | 6)
-    except (OSError, OverflowError):
+    except (OSError, OverflowError, AttributeError):
         return None
 
 
@@ -246,7 +246,10 @@ class Session:
             if self._dead:
                 return TaskResult(self, name, 0, None, 0)
             self.start()
-        stack = self._stack()
+        try:
+            stack = self._local.stack if "asyncio" not in modules else self._stack()
+        except AttributeError:
+            stack = self._stack()
         tasks = stack.tasks
         task = TaskResult(self, name, len(tasks), tasks[-1].name if tasks else None, stack.thread)
         self._all.append(task)
@@ -257,7 +260,10 @@ class Session:
             self._edge(self._samples)
         task._since = task.started_at_mono_ns = now = monotonic_ns()
         if task.depth == 0:
-            self._enter(now, stack)
+            active = self._shares.active
+            active[stack] = stack.thread
+            if len(active) > 1:
+                self._enter(now, stack)
         return task
 
     # A stack is entered and left without a lock as long as there is but one.
@@ -288,7 +294,10 @@ class Session:
             if which is not None:  # the session ended inside it
                 return which
             raise RuntimeError("session %r is not active: there is no task to stop" % self.name)
-        stack = self._stack()
+        try:
+            stack = self._local.stack if "asyncio" not in modules else self._stack()
+        except AttributeError:
+            stack = self._stack()
         tasks = stack.tasks
         if not tasks:
             raise RuntimeError("no task is open in this thread" + ("" if expected is None else ", not %r either" % (expected,)))
@@ -300,11 +309,14 @@ class Session:
 
     def _end(self, now, stack):
         task = stack.tasks.pop()
-        task._close(now, stack)
+        task._windows.append((task._since, now, stack, now - task._since))
+        task._since = task._aside = None
         task.ended_at_mono_ns = now
-        task._aside = None
         if not stack.tasks:
-            self._exit(now, stack)
+            shares = self._shares
+            shares.active.pop(stack, None)
+            if shares.since is not None:
+                self._exit(now, stack)
         if self._edge:
             self._edge(self._samples)
 
