@@ -190,7 +190,6 @@ class Session:
         for task in list(self._pending):
             if task.ended_at_mono_ns is not None:
                 self._resolve(task)
-        self._pending = [t for t in self._pending if t._energy is UNKNOWN]
         if self._source.lost:
             self._note("samples-lost", "%d samples were written over before they were read: use a larger buffer_samples" % self._source.lost)
 
@@ -423,16 +422,14 @@ class Session:
                     self._prune()
 
     def _prune(self):
-        latest = self._samples.latest
-        pending = self._pending
-        for task in list(pending):
+        latest, begun = self._samples.latest, list(self._pending)
+        for task in begun:
             if task.ended_at_mono_ns is not None and self._due(task.ended_at_mono_ns) < latest:
                 self._resolve(task, wait=False)
-        # start_task may add to it meanwhile: what is done goes, the rest stays.
-        for task in [t for t in pending if t._energy is not UNKNOWN]:
-            pending.remove(task)
+        pending = [t for t in begun if t._energy is UNKNOWN]
+        self._pending[:len(begun)] = pending  # start_task adds at the end meanwhile
         edges = [self._mono]
-        for task in list(pending):
+        for task in self._pending[:]:
             for a, b, _, _ in task._windows:
                 edges += (a, b)
             edges += [e for e in (task.started_at_mono_ns, task._since, task.ended_at_mono_ns) if e]
@@ -489,7 +486,10 @@ class Session:
             if ending:
                 print("codegreen: " + message, file=sys.stderr)
                 continue
-            warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=3)
+            level, frame = 1, sys._getframe()  # the program's own line
+            while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(__package__ + "."):
+                level, frame = level + 1, frame.f_back
+            warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=level)
 
     def export_plot(self, path):
         """Draws power over time of the tasks so far into a file: .html, .svg or
