@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -309,5 +310,29 @@ with codegreen.Session(output_file=sys.argv[1], record_time_series=`+record+`) a
 		if err != nil || len(r.Check()) == 0 {
 			t.Errorf("%v: nothing is found in %v", err, v["totals"])
 		}
+	}
+}
+
+// BenchmarkSessionTask is what start_task and stop_task cost, beside two calls
+// of a function that does nothing: go test . -run xxx -bench SessionTask -benchtime 1x -v
+func BenchmarkSessionTask(b *testing.B) {
+	for _, python := range sessionPythons(b) {
+		b.Run(filepath.Base(python), func(b *testing.B) {
+			for range b.N {
+				cmd := exec.Command(python, "testdata/session/bench.py")
+				cmd.Env = append(os.Environ(), "PYTHONPATH="+sdkFolder, "PYTHONDONTWRITEBYTECODE=1", "CODEGREEN_CG="+filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"))
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					b.Fatalf("%v\n%s", err, out)
+				}
+				for _, m := range regexp.MustCompile(`(?m)^(.+?)\s+([0-9.]+) us`).FindAllStringSubmatch(string(out), -1) {
+					us, err := strconv.ParseFloat(m[2], 64)
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.ReportMetric(us*1e3, "ns/"+strings.ReplaceAll(strings.ReplaceAll(m[1], ", ", "+"), " ", "-"))
+				}
+			}
+		})
 	}
 }

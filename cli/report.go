@@ -34,8 +34,9 @@ func reportCommand() *cli.Command {
 		Name:      "report",
 		Usage:     "show a saved run, or turn it into what other tools read",
 		ArgsUsage: "RUN.json...",
-		Description: `RUN.json is what cg measure -o saved, - for standard input. Nothing else is
-needed: a run that was saved elsewhere is shown here.
+		Description: `RUN.json is what cg measure -o saved, or a session (docs/session.md), - for
+standard input. Nothing else is needed: a run that was saved elsewhere is shown
+here.
 
 Formats:
 ` + strings.Join(titles, "\n") + `

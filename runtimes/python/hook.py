@@ -91,7 +91,10 @@ def offer(door):
     """Lets the program import cg's modules where it finds none of that name.
     door is how codegreen_runtime tells checkpoints, None where it cannot."""
     finder = machinery.PathFinder
-    original = finder.find_spec.__func__
+    try:
+        original = finder.find_spec.__func__
+    except AttributeError:
+        return  # another implementation's
 
     def find_spec(cls, fullname, path=None, target=None):
         spec = original(cls, fullname, path, target)

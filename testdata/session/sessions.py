@@ -125,5 +125,5 @@ class Case(unittest.TestCase):
 
     def near(self, got, want, part=0.1, least=0.3):
         """As near as a machine that is busy with other things allows; exact figures are on virtual time."""
-        part, least = max(part, 0.1), max(least, 0.3)
+        part, least = max(part, 0.1), max(least, 1.0)
         self.assertLess(abs(got - want), part * want + least, "%r, want %r" % (got, want))

@@ -95,6 +95,7 @@ class Forms(Case):
             time.sleep(0.05)
             return n + 1
 
+        self.exactly()
         with codegreen.Session(output_file="x.json") as s:
             with s.task("context") as context:
                 time.sleep(0.05)
@@ -106,7 +107,7 @@ class Forms(Case):
         self.assertIs(s.tasks[0], context)
         self.assertIs(s.tasks[1], explicit)
         for t in s.tasks:
-            self.near(t.energy_j, WATTS * t.duration_s, 0.1, 0.1)
+            self.assertLess(abs(t.energy_j - WATTS * t.duration_s), 0.02 * t.energy_j)
 
     def test_start_and_stop_by_hand(self):
         s = codegreen.Session("h", output_file="x.json")
@@ -362,6 +363,17 @@ class Schema(Case):
 
     def test_gpu_watts_are_read_directly_with_get(self):
         self.assertEqual({x["domain_w"].get("gpu-0", 0.0) for x in self.tasks[0]["timeseries"]}, {0.0})
+
+    def test_the_file_s_samples_are_those_of_the_report(self):
+        from codegreen import _report
+        self.s._samples.flags[1] |= _energy.FAILED
+        try:
+            n = len(self.s._samples.times)
+            for i, j in (0, n), (1, 5), (n - 3, n), (7, 7):
+                text = "[%s]" % ",".join(_report.sample_lines(self.s, i, j))
+                self.assertEqual(json.loads(text), list(_report.samples_of(self.s, i, j)))
+        finally:
+            self.s._samples.flags[1] &= ~_energy.FAILED
 
     # TaskResult
 

@@ -239,6 +239,27 @@ class Coroutines(Case):
         self.assertLess(abs(t.energy_j - WATTS * t.duration_s), 0.01 * t.energy_j)
         self.assertGreater(s.tasks[2].duration_s, 0)
 
+    def test_a_generator_that_goes_on_elsewhere_leaves_no_stack_behind(self):
+        @codegreen.task("g")
+        def g():
+            yield 1
+            yield 2
+        self.exactly()
+        with codegreen.Session(save_to_file=False) as s:
+            with s.task("outer"):
+                inside = g()
+                next(inside)
+            outside = g()
+            next(outside)
+            self.assertEqual(s._shares.active, {})
+            with s.task("other"):
+                self.assertEqual(list(outside), [2])
+                self.assertEqual(len(s._shares.active), 1)
+            self.assertEqual(list(inside), [2])
+            self.assertEqual(s._shares.active, {})
+        self.assertEqual([(t.name, t.depth, t.parent) for t in s.tasks], [("outer", 0, None), ("g", 1, "outer"), ("g", 0, None), ("other", 0, None)])
+        self.assertEqual(s._shares.parts, [])
+
     def test_decorated_coroutines_that_run_in_turn(self):
         @codegreen.task("a")
         async def a():
@@ -350,12 +371,21 @@ class Degrades(Case):
                          "    with s.task('t') as t: time.sleep(0.05)\n    s.export_plot('x.html')\n"
                          "print('%.3f' % t.energy_j, t.domains, t.noise)\n", cg="", CG_SYSROOT=self.folder)
         self.assertEqual((p.returncode, p.out), (0, "nan {} None\n"), p.err)
-        self.assertIn("RuntimeWarning", p.err)
+        self.assertIn("program.py:3: RuntimeWarning: codegreen: no energy can be measured here", p.err)  # the program's own line
         report = self.load("x.json")
         self.assertEqual((report["meta"]["measurement_quality"], report["meta"]["domain_support"]), ("no_backend", "none"))
         self.assertEqual((report["totals"]["energy_j"], report["tasks"][0]["energy_j"], report["tasks"][0]["energy_kind"]), (None, None, "unavailable"))
         self.assertGreater(report["tasks"][0]["duration_s"], 0.05)
         self.assertEqual(self.files(), ["x.json"])
+
+    def test_where_there_is_no_unix_the_program_runs_all_the_same(self):
+        with open("program2.py", "w") as f:
+            f.write("import os, sys\nsys.modules['fcntl'] = None\nfor n in 'uname', 'fchmod', 'register_at_fork', 'O_CLOEXEC': delattr(os, n)\nimport time\n"
+                    "del time.clock_gettime_ns\nimport codegreen\nwith codegreen.Session(output_file='x.json') as s:\n    with s.task('t'): pass\nprint('ran on')\n")
+        p = subprocess.run([sys.executable, "program2.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                           env=dict(os.environ, CODEGREEN_CG="", PATH="/usr/bin:/bin", CG_SYSROOT=self.folder))
+        self.assertEqual((p.returncode, p.stdout), (0, "ran on\n"), p.stderr)
+        self.assertEqual(self.load("x.json")["meta"]["measurement_quality"], "no_backend")
 
     def test_something_else_that_is_called_cg_is_none(self):
         with open("cg", "w") as f:

@@ -1,9 +1,13 @@
 """Which other processes have a session: $XDG_RUNTIME_DIR/codegreen-<uid>.pids,
 or in /tmp, a line "PID START" for each (docs/session.md of cg)."""
-import fcntl
 import os
 import stat
 import time
+
+try:
+    import fcntl
+except ImportError:  # not Unix: others are not seen
+    fcntl = None
 
 
 def place():
@@ -55,6 +59,8 @@ def _locked(path):
 
 def change(mine):
     """Lists this process there if mine, else takes it out; the pids of the others."""
+    if fcntl is None:
+        return []
     path = place()
     fd = _locked(path)
     if fd is None:

@@ -40,7 +40,7 @@ def noise_of(times, energies, duration_ns, interval_ns, period_ns):
     interval, method = interval_ns, "configured"
     if n >= 3:
         interval, method = median(b - a for a, b in zip(times, times[1:])), "observed_median"
-    expected = int(duration_ns / interval + 0.5) if interval > 0 else n
+    expected = int(duration_ns / interval + 1e-6) if interval > 0 else n  # whole intervals
     window = WINDOW * max(period_ns, interval_ns)
     out = {
         "samples_captured": n,

@@ -15,6 +15,16 @@ METHODS = "measured", "derived", "estimated"  # from the best to the weakest
 _run_id = None
 
 
+def host():
+    """(name of the system, name of the host, release, hardware)."""
+    try:
+        u = os.uname()
+        return u.sysname, u.nodename, u.release, u.machine
+    except AttributeError:  # not Unix
+        import platform
+        return platform.system(), platform.node(), platform.release(), platform.machine()
+
+
 def run_id():
     global _run_id
     if _run_id is None or _run_id[0] != os.getpid():
@@ -55,6 +65,32 @@ def samples_of(session, i, end):
             k = n + 1 if n + 1 < len(times) and not flags[n + 1] & FAILED else n
             sample["power_w"] = round(sum(series.energies[d][k] - series.energies[d][n - 1] for d in tops) * 1e3 / (times[k] - times[n - 1]), 6)
         yield sample
+
+
+def sample_lines(session, i, end):
+    """The samples as samples_of gives them, in JSON: there may be a million."""
+    series, first = session._samples, _first(session)
+    times, flags, domains = series.times, series.flags, series.domains
+    tops = [d for d, domain in enumerate(domains) if domain.in_total]
+    dump = lambda names: ", ".join("%s: %%r" % json.dumps(name).replace("%", "%%") for name in names)
+    ids = dump([domain.id for domain in domains])
+    whole = '{"t_ns": %d, "energy_j": %r, "power_w": %r, "domain_j": {' + ids + '}, "domain_w": {' + ids + "}}"
+    bare = '{"t_ns": %d, "energy_j": %r, "power_w": null, "domain_j": {' + ids + '}, "domain_w": {}}'
+    columns, last = series.energies, len(times) - 1
+    before = [e[i - 1] for e in columns] if i else None
+    for n in range(i, end):
+        t, energies = times[n], [e[n] for e in columns]
+        since = [e - f for e, f in zip(energies, first)]
+        total = sum([since[d] for d in tops]) / 1000000
+        joules = [e / 1000000 for e in since]
+        if before is None or t <= times[n - 1] or (flags[n] | flags[n - 1]) & FAILED:
+            yield bare % (t, total, *joules)
+        else:
+            span = t - times[n - 1]
+            k = n + 1 if n < last and not flags[n + 1] & FAILED else n
+            power = sum([columns[d][k] - before[d] for d in tops]) * 1e3 / (times[k] - times[n - 1])
+            yield whole % (t, total, round(power, 6), *joules, *[round((e - b) * 1e3 / span, 6) for e, b in zip(energies, before)])
+        before = energies
 
 
 def _first(session):
@@ -213,7 +249,7 @@ def cpu_model(session):
                     return value.strip()
     except OSError:
         pass
-    return os.uname().machine
+    return host()[3]
 
 
 def topology_of(session):
@@ -242,9 +278,9 @@ def meta_of(session, done, totals, end):
         "started_at_local": form(local), "ended_at_local": form(local_end),
         "host_timezone": zone(session._began),
         "duration_total_s": (end - session._mono) * 1e-9,
-        "hostname": os.uname().nodename, "pid": session._pid, "platform": sys.platform,
+        "hostname": host()[1], "pid": session._pid, "platform": sys.platform,
         "language": "python", "language_version": sys.version.split()[0], "python_version": sys.version.split()[0],
-        "cpu_model": cpu_model(session), "kernel": "-".join((os.uname().sysname, os.uname().release, os.uname().machine)),
+        "cpu_model": cpu_model(session), "kernel": "-".join(host()[::2] + host()[3:]),
         "cwd": cwd, "argv": list(getattr(sys, "argv", [])),
         "codegreen_env": {k: v for k, v in sorted(os.environ.items()) if k.startswith(("CODEGREEN_", "CG_"))},
         "measurement_quality": quality_of(session, done, totals),
@@ -307,12 +343,12 @@ def chunks(session):
         noise = entry.pop("noise")
         del entry["timeseries"]
         yield dump(entry)[:-1] + ', "timeseries": ['
-        series, begun = samples_of(session, *session._range(task)), False
+        series, begun = sample_lines(session, *session._range(task)), False
         while True:
             some = list(islice(series, 1000))
             if not some:
                 break
-            yield ("," if begun else "") + "\n" + ",\n".join(map(dump, some))
+            yield ("," if begun else "") + "\n" + ",\n".join(some)
             begun = True
         yield '], "noise": %s}' % dump(noise)
     yield '],\n"totals": %s,\n"warnings": %s\n}\n' % (dump(out["totals"]), dump(out["warnings"]))
@@ -346,7 +382,7 @@ def write(session):
 def save(path, pieces):
     path = os.path.realpath(path)
     part = os.path.join(os.path.dirname(path), ".%s.part-%s" % (os.path.basename(path), os.urandom(4).hex()))
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as f:
             for piece in pieces:
@@ -359,7 +395,8 @@ def save(path, pieces):
                 mask = os.umask(0)
                 os.umask(mask)
                 mode = 0o666 & ~mask
-            os.fchmod(f.fileno(), mode)
+            if hasattr(os, "fchmod"):
+                os.fchmod(f.fileno(), mode)
         os.replace(part, path)
     except BaseException:
         os.unlink(part)

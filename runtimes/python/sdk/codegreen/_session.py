@@ -27,7 +27,7 @@ def _cpu_time(thread):
     (clock_getcpuclockid(3), CPUCLOCK_SCHED of one thread)."""
     try:
         return time.clock_gettime_ns(~thread << 3 | 6)
-    except (OSError, OverflowError):
+    except (OSError, OverflowError, AttributeError):
         return None
 
 
@@ -190,7 +190,6 @@ class Session:
         for task in list(self._pending):
             if task.ended_at_mono_ns is not None:
                 self._resolve(task)
-        self._pending = [t for t in self._pending if t._energy is UNKNOWN]
         if self._source.lost:
             self._note("samples-lost", "%d samples were written over before they were read: use a larger buffer_samples" % self._source.lost)
 
@@ -246,7 +245,10 @@ class Session:
             if self._dead:
                 return TaskResult(self, name, 0, None, 0)
             self.start()
-        stack = self._stack()
+        try:
+            stack = self._local.stack if "asyncio" not in modules else self._stack()
+        except AttributeError:
+            stack = self._stack()
         tasks = stack.tasks
         task = TaskResult(self, name, len(tasks), tasks[-1].name if tasks else None, stack.thread)
         self._all.append(task)
@@ -257,7 +259,10 @@ class Session:
             self._edge(self._samples)
         task._since = task.started_at_mono_ns = now = monotonic_ns()
         if task.depth == 0:
-            self._enter(now, stack)
+            active = self._shares.active
+            active[stack] = stack.thread
+            if len(active) > 1:
+                self._enter(now, stack)
         return task
 
     # A stack is entered and left without a lock as long as there is but one.
@@ -288,7 +293,10 @@ class Session:
             if which is not None:  # the session ended inside it
                 return which
             raise RuntimeError("session %r is not active: there is no task to stop" % self.name)
-        stack = self._stack()
+        try:
+            stack = self._local.stack if "asyncio" not in modules else self._stack()
+        except AttributeError:
+            stack = self._stack()
         tasks = stack.tasks
         if not tasks:
             raise RuntimeError("no task is open in this thread" + ("" if expected is None else ", not %r either" % (expected,)))
@@ -300,11 +308,14 @@ class Session:
 
     def _end(self, now, stack):
         task = stack.tasks.pop()
-        task._close(now, stack)
+        task._windows.append((task._since, now, stack, now - task._since))
+        task._since = task._aside = None
         task.ended_at_mono_ns = now
-        task._aside = None
         if not stack.tasks:
-            self._exit(now, stack)
+            shares = self._shares
+            shares.active.pop(stack, None)
+            if shares.since is not None:
+                self._exit(now, stack)
         if self._edge:
             self._edge(self._samples)
 
@@ -411,16 +422,14 @@ class Session:
                     self._prune()
 
     def _prune(self):
-        latest = self._samples.latest
-        pending = self._pending
-        for task in list(pending):
+        latest, begun = self._samples.latest, list(self._pending)
+        for task in begun:
             if task.ended_at_mono_ns is not None and self._due(task.ended_at_mono_ns) < latest:
                 self._resolve(task, wait=False)
-        # start_task may add to it meanwhile: what is done goes, the rest stays.
-        for task in [t for t in pending if t._energy is not UNKNOWN]:
-            pending.remove(task)
+        pending = [t for t in begun if t._energy is UNKNOWN]
+        self._pending[:len(begun)] = pending  # start_task adds at the end meanwhile
         edges = [self._mono]
-        for task in list(pending):
+        for task in self._pending[:]:
             for a, b, _, _ in task._windows:
                 edges += (a, b)
             edges += [e for e in (task.started_at_mono_ns, task._since, task.ended_at_mono_ns) if e]
@@ -477,7 +486,10 @@ class Session:
             if ending:
                 print("codegreen: " + message, file=sys.stderr)
                 continue
-            warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=3)
+            level, frame = 1, sys._getframe()  # the program's own line
+            while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(__package__ + "."):
+                level, frame = level + 1, frame.f_back
+            warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=level)
 
     def export_plot(self, path):
         """Draws power over time of the tasks so far into a file: .html, .svg or
