@@ -231,7 +231,7 @@ func (r *recorder) step() int {
 	words += r.drain(horizon)
 	if now := checkpoint.Monotime(); r.channel != nil && now-r.stamped > checkpoint.Instant(time.Second) {
 		r.channel.Stamp()
-		if r.stamped != 0 && float64(r.words) > fastest*float64(now-r.stamped)*1e-9 {
+		if r.stamped != 0 && tooFast(r.words, now-r.stamped) {
 			r.channel.AddUp()
 		}
 		r.stamped, r.words = now, 0
@@ -247,6 +247,12 @@ func (r *recorder) step() int {
 // fastest is how many events a second are read one by one, half of what the
 // reader can do: the threads of a program that is faster are asked to add up.
 const fastest = 40e6
+
+// tooFast reports whether so many events in a time are more than are read one
+// by one.
+func tooFast(events int, in checkpoint.Instant) bool {
+	return float64(events) > fastest*float64(in)*1e-9
+}
 
 // adding reports whether threads add up themselves.
 func (r *recorder) adding() bool {

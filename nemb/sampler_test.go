@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -624,5 +626,28 @@ func TestSamplerGap(t *testing.T) {
 	}
 	if s.gaps != 2 || s.failed != 0 {
 		t.Errorf("%d gaps, %d failed", s.gaps, s.failed)
+	}
+}
+
+// Whoever watches the epoch sees each sample's own tick.
+func TestEpoch(t *testing.T) {
+	mem, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(mem)
+	epoch := (*uint64)(unsafe.Pointer(&mem[0]))
+	s, err := Start(nil, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic, Epoch: epoch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := atomic.LoadUint64(epoch)
+	if first == 0 {
+		t.Error("the first sample is not told")
+	}
+	samples := s.Stop()
+	defer s.Close()
+	if last := samples[len(samples)-1].At; uint64(last) != atomic.LoadUint64(epoch) || uint64(last) <= first {
+		t.Errorf("epoch %d, first %d, the last sample is of %d", *epoch, first, last)
 	}
 }

@@ -471,6 +471,8 @@ static int __attribute__((noinline, cold)) cg_grow(uint32_t flags)
 		t->index = i + 1;
 		t->last = c->tick;
 		t->epoch = atomic_load(&cg_head->epoch);
+		if (t->epoch > c->tick)
+			t->epoch = 0; /* a sample came between */
 		t->window = 0;
 		t->ticks = tree->ticks[0];
 		t->count = CG_BEGIN;

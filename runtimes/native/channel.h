@@ -394,20 +394,21 @@ static void __attribute__((noinline)) cg_event_elsewhere(uint64_t bits)
 /* Built for tests: each event is written and added up, at the same tick. */
 static void __attribute__((noinline)) cg_event_both(uint64_t bits)
 {
+	/* The reader sees both or none: it holds the lock while it samples. */
+	_Atomic uint64_t *lock = cg_head ? (_Atomic uint64_t *)&cg_head->pad4[0] : NULL;
+	for (uint64_t zero = 0; lock && !atomic_compare_exchange_weak(lock, &zero, 1); zero = 0)
+		;
 	if (cg_next >= cg_end)
 		cg_more();
 	if (cg_index && (!cg_mine.tree || cg_mine.stale))
 		cg_grow(CG_BESIDE);
-	/* The reader sees both or none: it holds the lock while it samples. */
-	_Atomic uint64_t *lock = (_Atomic uint64_t *)&cg_head->pad4[0];
-	for (uint64_t zero = 0; !atomic_compare_exchange_weak(lock, &zero, 1); zero = 0)
-		;
 	uint64_t now = cg_tick();
 	*cg_next = now << 24 | bits;
 	cg_next++;
 	if (cg_mine.tree && !cg_mine.stale)
 		cg_add_quickly(now, (uint32_t)bits);
-	atomic_store(lock, 0);
+	if (lock)
+		atomic_store(lock, 0);
 }
 #endif
 
