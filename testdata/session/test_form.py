@@ -308,7 +308,10 @@ class Schema(Case):
             self.assertTrue(t["energy_lo_j"] <= t["energy_j"] <= t["energy_hi_j"])
             self.assertEqual(t["energy_kind"], "measured")
             self.assertIn(t["energy_method"], ("bracket", "interpolation", "sampled"))
-            self.assertTrue(t["energy_lo_j"] <= WATTS * t["duration_s"] <= t["energy_hi_j"], t)
+            # A process that is stopped between reading the clock and the counter is off by as
+            # much, which no interval knows.
+            late = 0.01 * t["energy_j"]
+            self.assertTrue(t["energy_lo_j"] - late <= WATTS * t["duration_s"] <= t["energy_hi_j"] + late, t)
 
     # samples
 
