@@ -159,6 +159,14 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		}
 		if known {
 			told.SelfEnergyJ = joules(p.Self)
+			for d, e := range p.Domains {
+				if domains[d].InTotal && e > 0 {
+					if told.Domains == nil {
+						told.Domains = map[string]Joules{}
+					}
+					told.Domains[domains[d].ID] = Joules(e)
+				}
+			}
 		}
 		r.Paths = append(r.Paths, told)
 	}

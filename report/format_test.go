@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/pprof/profile"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"cg/nemb"
@@ -120,12 +121,17 @@ func TestPprofOpens(t *testing.T) {
 		{example(nemb.Unavailable), nil, []string{"Type: cpu"}},
 		{suite(nemb.Measured), []string{"-tagfocus=task=test_work"}, []string{"shop.work"}},
 		{hostile(), nil, []string{"alert"}},
+		{kind(t, "two-socket"), []string{"-tags"}, []string{"package-0", "package-1", "domain: Total"}},
+		{example(nemb.Measured), []string{"-tags"}, []string{"domain: Total", "package-0"}},
 	} {
 		file := filepath.Join(t.TempDir(), "run.pb.gz")
 		if err := os.WriteFile(file, exported(t, "pprof", Options{}, c.run), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command("go", append(append([]string{"tool", "pprof", "-top", "-unit=microjoules"}, c.args...), file)...).CombinedOutput()
+		if !slices.Contains(c.args, "-tags") {
+			c.args = append(c.args, "-top")
+		}
+		out, err := exec.Command("go", append(append([]string{"tool", "pprof", "-unit=microjoules"}, c.args...), file)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -135,6 +141,61 @@ func TestPprofOpens(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Where the total has several domains, the samples of each add up to what is the
+// program's in it, and calls and times count once.
+func TestPprofDomains(t *testing.T) {
+	for _, name := range []string{"two-socket", "gpu", "small"} {
+		r := kind(t, name)
+		p, err := profile.ParseData(exported(t, "pprof", Options{}, r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls, wantCalls int64
+		energy := map[string]int64{}
+		for _, s := range p.Sample {
+			if len(s.Label["domain"]) != 1 {
+				t.Fatalf("%s: labels %v", name, s.Label)
+			}
+			energy[s.Label["domain"][0]] += s.Value[0]
+			calls += s.Value[3]
+		}
+		for _, path := range r.Paths {
+			wantCalls += int64(path.Calls)
+		}
+		if calls != wantCalls {
+			t.Errorf("%s: %d calls, want %d", name, calls, wantCalls)
+		}
+		for id, got := range energy {
+			var want Joules
+			for _, l := range r.Ledger {
+				if l.Name == LineFunctions || l.Name == LineUninstrumented {
+					want += l.Domains[id]
+				}
+			}
+			if got != int64(want) {
+				t.Errorf("%s: %d uJ in %s, want %d", name, got, id, want)
+			}
+		}
+		if len(energy) == 0 {
+			t.Errorf("%s: no domains", name)
+		}
+	}
+}
+
+// kind is one of the saved runs in testdata/kinds.
+func kind(t *testing.T, name string) *Run {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "kinds", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func TestSpeedscopeSchema(t *testing.T) {

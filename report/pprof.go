@@ -2,7 +2,9 @@ package report
 
 import (
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -17,8 +19,9 @@ func init() {
 // writePprof writes a profile with a sample for each call path
 // (github.com/google/pprof/blob/main/proto/profile.proto). Its values are energy in
 // microjoules, processor and wall-clock time in nanoseconds, and calls. Paths
-// below a task have it for their label. A run without energies has no first
-// value.
+// below a task have it for their label, and a sample the domain that its energy is
+// of: where the total has several domains, a path has a sample for each, and times and calls
+// in the first. A run without energies has no first value.
 func writePprof(w io.Writer, runs []*Run, _ Options) error {
 	r := runs[0]
 	p := &profile.Profile{
@@ -50,25 +53,69 @@ func writePprof(w io.Writer, runs []*Run, _ Options) error {
 		}
 		at[i] = l
 	}
+	single := ""
+	if ids := r.inTotal(); len(ids) == 1 {
+		single = ids[0]
+	}
 	ns := func(s float64) int64 { return int64(math.Round(s * 1e9)) }
 	for i, path := range r.Paths {
-		values := []int64{0, ns(path.CPUTimeS), ns(path.SelfTimeS), int64(path.Calls)}
-		if known {
-			values[0] = int64(*path.SelfEnergyJ)
-		} else {
-			values = values[1:]
-		}
-		s := &profile.Sample{Value: values}
+		var stack []*profile.Location
+		labels := map[string][]string{}
 		for k := i; k >= 0; k = r.Paths[k].Parent {
-			s.Location = append(s.Location, at[k])
-			if task := r.Paths[k].Task; task != "" && s.Label == nil {
-				s.Label = map[string][]string{"task": {task}} // the innermost
+			stack = append(stack, at[k])
+			if task := r.Paths[k].Task; task != "" && labels["task"] == nil {
+				labels["task"] = []string{task} // the innermost
 			}
 		}
-		p.Sample = append(p.Sample, s)
+		rest := []int64{ns(path.CPUTimeS), ns(path.SelfTimeS), int64(path.Calls)}
+		if !known {
+			p.Sample = append(p.Sample, &profile.Sample{Location: stack, Value: rest, Label: labels})
+			continue
+		}
+		for k, part := range path.parts(single) {
+			of := maps.Clone(labels)
+			if part.domain != "" {
+				of["domain"] = []string{part.domain}
+			}
+			if k > 0 {
+				rest = []int64{0, 0, 0}
+			}
+			p.Sample = append(p.Sample, &profile.Sample{Location: stack, Value: append([]int64{int64(part.energy)}, rest...), Label: of})
+		}
 	}
 	if err := p.CheckValid(); err != nil {
 		return err
 	}
 	return p.Write(w)
+}
+
+// part is what a path used in a domain.
+type part struct {
+	domain string // "" where it is not known which
+	energy Joules
+}
+
+// parts are those of a path's energy, one at least; single is the domain that is the whole
+// total, "" where there are several.
+func (p Path) parts(single string) []part {
+	if len(p.Domains) == 0 {
+		return []part{{single, *p.SelfEnergyJ}}
+	}
+	var out []part
+	for _, id := range slices.Sorted(maps.Keys(p.Domains)) {
+		out = append(out, part{id, p.Domains[id]})
+	}
+	return out
+}
+
+// inTotal lists the domains that make up the total.
+func (r *Run) inTotal() []string {
+	var ids []string
+	for id := range r.Totals.Domains {
+		if t, ok := r.Meta.DomainTopology[id]; ok && t.TopLevel {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }

@@ -266,6 +266,8 @@ type Path struct {
 	SelfEnergyJ *Joules `json:"self_energy_j"`
 	SelfTimeS   float64 `json:"self_time_s"`
 	CPUTimeS    float64 `json:"cpu_time_s"`
+	// Domains is SelfEnergyJ per domain of the total, where there are several.
+	Domains map[string]Joules `json:"domains,omitempty"`
 }
 
 // Line is a line of the ledger. The lines add up to Totals.EnergyJ.

@@ -240,6 +240,13 @@ func (c *check) paths(r *Run) {
 		if p.SelfEnergyJ != nil {
 			under[i] += *p.SelfEnergyJ
 			sum += *p.SelfEnergyJ
+			if len(p.Domains) > 0 {
+				var parts Joules
+				for _, e := range p.Domains {
+					parts += e
+				}
+				c.sum(fmt.Sprintf("paths[%d].self_energy_j", i), "its domains", *p.SelfEnergyJ, parts)
+			}
 		}
 		whole = whole && (i == 0 || p.Site != 0 || p.Task != "")
 	}

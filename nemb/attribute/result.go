@@ -86,6 +86,8 @@ type Path struct {
 	Calls             uint64
 	Self              nemb.Energy
 	SelfTime, CPUTime time.Duration
+	// Domains is Self per domain, nil where one domain alone is in the total.
+	Domains []nemb.Energy
 }
 
 // ToldPaths is the most paths of a Result.
@@ -262,7 +264,7 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 			}
 		}
 	}
-	r.Paths = a.paths(self, func(x, y int) int {
+	r.Paths = a.paths(self, a.several(whole), func(x, y int) int {
 		return cmp.Or(cmp.Compare(under[y].energy, under[x].energy), cmp.Compare(under[y].wall, under[x].wall), cmp.Compare(x, y))
 	}, ToldPaths)
 	costs := map[checkpoint.SiteID]*Cost{}
@@ -355,9 +357,24 @@ func interval(e nemb.Energy, lo, hi float64) (nemb.Energy, nemb.Energy) {
 	return min(e, nemb.Energy(max(0, lo))), max(e, nemb.Energy(math.Ceil(max(0, hi))))
 }
 
+// several is whole where more than one domain is in the total, else nil.
+func (a *Attributor) several(whole [][]nemb.Energy) [][]nemb.Energy {
+	n := 0
+	for _, d := range a.domains {
+		if d.InTotal {
+			n++
+		}
+	}
+	if n < 2 {
+		return nil
+	}
+	return whole
+}
+
 // paths tells the call paths that come first in an order in which no path comes
 // before its caller's; what the others used is told in one for each caller.
-func (a *Attributor) paths(self []nemb.Energy, order func(x, y int) int, most int) []Path {
+// parts are self per domain, nil for none.
+func (a *Attributor) paths(self []nemb.Energy, parts [][]nemb.Energy, order func(x, y int) int, most int) []Path {
 	told := make([]bool, len(a.nodes))
 	if len(a.nodes) <= most {
 		for i := range told {
@@ -408,6 +425,12 @@ func (a *Attributor) paths(self []nemb.Energy, order func(x, y int) int, most in
 		}
 		p := &out[place[i]]
 		p.Self += self[i]
+		if parts != nil && p.Domains == nil {
+			p.Domains = make([]nemb.Energy, len(parts))
+		}
+		for d := range parts {
+			p.Domains[d] += parts[d][i]
+		}
 		p.Calls += n.calls &^ counted
 		p.SelfTime += time.Duration(a.tallies[i].wall)
 		p.CPUTime += time.Duration(a.tallies[i].cpu)
