@@ -73,7 +73,7 @@ class Constructor(Case):
                 time.sleep(0.2)
         report = s.stop()
         self.assertEqual(report["totals"]["sample_interval_ms"], 5)
-        self.assertLess(len(report["tasks"][0]["timeseries"]), 50)
+        self.assertLess(len(report["tasks"][0]["timeseries"]), report["tasks"][0]["duration_s"] * 200 + 2)
 
     def test_by_default_it_is_sampled_each_millisecond(self):
         with codegreen.Session(save_to_file=False) as s:
@@ -308,10 +308,9 @@ class Schema(Case):
             self.assertTrue(t["energy_lo_j"] <= t["energy_j"] <= t["energy_hi_j"])
             self.assertEqual(t["energy_kind"], "measured")
             self.assertIn(t["energy_method"], ("bracket", "interpolation", "sampled"))
-            # A process that is stopped between reading the clock and the counter is off by as
-            # much, which no interval knows.
-            late = 0.01 * t["energy_j"]
-            self.assertTrue(t["energy_lo_j"] - late <= WATTS * t["duration_s"] <= t["energy_hi_j"] + late, t)
+            # The ends err independently: the interval is not of both at their worst. And a process
+            # that is stopped between reading the clock and the counter is off by as much.
+            self.assertLess(abs(WATTS * t["duration_s"] - t["energy_j"]), 0.75 * (t["energy_hi_j"] - t["energy_lo_j"]) + 0.01 * t["energy_j"])
 
     # samples
 

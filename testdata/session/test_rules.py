@@ -15,7 +15,7 @@ import warnings
 
 import codegreen
 from codegreen import _neighbours
-from sessions import CG, Case, WATTS, busy, gone, until
+from sessions import CG, Case, Exact, WATTS, busy, gone, until
 
 
 class Rules(Case):
@@ -236,7 +236,7 @@ class Coroutines(Case):
         t = s.tasks[0]
         self.assertGreater(t.duration_s, 0.2)
         self.assertGreater(t.suspended_s, 0.3)
-        self.assertLess(abs(t.energy_j - WATTS * t.duration_s), 0.01 * t.energy_j)
+        self.assertLess(abs(t.energy_j - WATTS * t.duration_s), 0.03 * t.energy_j)
         self.assertGreater(s.tasks[2].duration_s, 0)
 
     def test_a_generator_that_goes_on_elsewhere_leaves_no_stack_behind(self):
@@ -287,7 +287,7 @@ class Coroutines(Case):
         self.assertGreater(by["b"].suspended_s, 0.05)
         self.assertEqual((by["inner"].parent, by["inner"].depth), ("b", 1))
         for t in by["a"], by["b"]:
-            self.assertLess(abs(t.energy_j - WATTS * t.duration_s), 0.01 * t.energy_j)
+            self.assertLess(abs(t.energy_j - WATTS * t.duration_s), 0.03 * t.energy_j)
 
     def test_decorated_asynchronous_generators(self):
         @codegreen.task
@@ -479,6 +479,25 @@ class Degrades(Case):
         self.assertEqual([t["energy_j"] is None for t in report["tasks"]], [False, True])
         self.assertIsNone(report["totals"]["energy_j"])
         self.assertIn("the samples end before task 'during' does", " ".join(str(w.message) for w in kept))
+
+    def test_a_sampler_that_stands_still_is_waited_for_once(self):
+        class Still(Exact):
+            def read(self, samples):
+                if self.next:
+                    Exact.read(self, samples)
+                    self.next = 0
+        self.exactly(Still)
+        from codegreen import _session
+        before, _session.PATIENCE = _session.PATIENCE, 0.3
+        self.addCleanup(setattr, _session, "PATIENCE", before)
+        s, kept = self.quiet(save_to_file=False)
+        with s:
+            for _ in range(200):
+                with s.task("t"):
+                    pass
+            began = time.monotonic()
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(s.stop()["meta"]["measurement_quality"], "failed")
 
     def test_sigkill_of_the_program_leaves_nothing_behind(self):
         p = self.program("s = codegreen.Session(output_file='x.json').start()\ns.start_task('t')\nprint(s._source.ring.pid, flush=True)\ntime.sleep(60)\n", wait=False)

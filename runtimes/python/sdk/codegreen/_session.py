@@ -18,6 +18,7 @@ from ._ring import open_source
 _active = None   # the session of this process
 _finished = 0    # sessions that wrote to the name that they have by default
 
+PATIENCE = 10     # seconds in which a sampler that gets no processor is waited for
 PRUNE = 20000     # samples that are kept beyond those that are needed
 
 
@@ -112,7 +113,7 @@ class Session:
         self._source.read(self._samples)
         self._woken, self._drain = threading.Event(), None
         self._meet(_neighbours.change(True))
-        self._ended_early = False
+        self._ended_early, self._still = False, None
         self._running, _active = True, self
         self._mono, self._began = monotonic_ns(), time.time()
         self._stopped_at = None
@@ -380,11 +381,16 @@ class Session:
             samples, source = self._samples, self._source
             if self._running and wait and source.domains:
                 due = self._due(end)
-                limit = max(due, monotonic_ns()) + 10000000000  # the sampler may get no processor for a while
-                while samples.latest < due and not source.ended() and monotonic_ns() < limit:
+                limit = max(due, monotonic_ns()) + int(PATIENCE * 1e9)
+                if samples.latest < due:
                     source.read(samples)
-                    if samples.latest < due:
-                        time.sleep(0.002)
+                # One that stands still is waited for once, and not for every task.
+                while samples.latest < due and samples.latest != self._still and not source.ended():
+                    if monotonic_ns() > limit:
+                        self._still = samples.latest
+                        break
+                    time.sleep(0.002)
+                    source.read(samples)
                 if samples.latest < due:
                     source.read(samples)  # what it wrote before it ended
             if self._shares.since is not None and self._shares.since < end:

@@ -20,6 +20,8 @@ def gen(n):
 def handler(number, frame):
     global count
     count += 1
+    if count >= 1000: # or a slow machine handles nothing else
+        signal.setitimer(signal.ITIMER_REAL, 0)
     for _ in gen(2):
         helper(number)
 
