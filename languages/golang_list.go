@@ -161,7 +161,8 @@ type goPackage struct {
 const goFields = "Dir,ImportPath,Name,ForTest,Standard,DepOnly,Module,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,EmbedFiles,TestEmbedFiles,XTestEmbedFiles"
 
 // own reports whether a package is the program's: of a main module, of one
-// that a workspace or a replace directive takes from a folder, or of none.
+// that a workspace or a replace directive takes from a folder, or of none. The
+// module that cg sdk writes is nobody's.
 func (p *goPackage) own() bool {
 	m := p.Module
 	switch {
@@ -169,7 +170,7 @@ func (p *goPackage) own() bool {
 		return false
 	case m != nil && m.Main: // wherever it is checked out
 		return true
-	case strings.Contains(p.Dir, "/vendor/"):
+	case m != nil && m.Path == "codegreen", strings.Contains(p.Dir, "/vendor/"):
 		return false
 	case m == nil:
 		return true

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cg/instrument"
+	"cg/runtimes"
 )
 
 func init() {
@@ -19,6 +20,7 @@ func init() {
 		Title:      "Go",
 		Extensions: []string{".go"},
 		Recognizes: recognizesGo,
+		SDK:        sdkGo,
 
 		InterpreterFlag: "go",
 		Flag:            flagGo,
@@ -351,4 +353,23 @@ func planGoAs(t Target, _ []string, o instrument.Options) (Planned, error) {
 			return os.ReadFile(file)
 		},
 	}, nil
+}
+
+// sdkGo is a module. Its go.mod has another name here: what is below a go.mod
+// is not embedded.
+func sdkGo() (map[string][]byte, error) {
+	all, err := runtimes.Folder("golang/_sdk")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for name, content := range all {
+		switch {
+		case name == "module.txt":
+			files["go.mod"] = content
+		case !strings.HasSuffix(name, "_test.go"):
+			files[name] = content
+		}
+	}
+	return files, nil
 }

@@ -24,6 +24,7 @@ func init() {
 		Title:      "Java",
 		Extensions: []string{".java"},
 		Native:     "java.c",
+		SDK:        func() (map[string][]byte, error) { return runtimes.Folder("java/sdk") },
 
 		InterpreterFlag: "java",
 		Flag:            flagJava,

@@ -255,6 +255,8 @@ class Shares:
         """At t others share than before, or what was shared until then is wanted."""
         if self.since is not None and t > self.since:
             self._close(t)
+        elif self.since is not None:
+            t = self.since  # another thread was faster
         if len(self.active) > 1:
             self.since, self.sharing = t, dict(self.active)
             self.before = {thread: self.cpu_time(thread) for thread in set(self.sharing.values())}

@@ -39,8 +39,9 @@ def _locked(path):
             for n in range(200):
                 try:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which is what Java has
                     break
-                except BlockingIOError:
+                except (BlockingIOError, PermissionError):
                     time.sleep(0.005)
             else:
                 os.close(fd)

@@ -1,0 +1,202 @@
+package codegreen
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// replace writes a file aside, syncs it, and gives it its name.
+func replace(path string, write func(io.Writer) error) (err error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.part-%d", filepath.Base(path), os.Getpid())), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if info, err := os.Stat(path); err == nil {
+		f.Chmod(info.Mode().Perm())
+	}
+	b := bufio.NewWriterSize(f, 1<<16)
+	if err := write(b); err != nil {
+		return err
+	}
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// json writes the session, s.data being locked. Samples may be many, so it goes
+// in pieces.
+func (s *Session) json(w io.Writer) error {
+	r := s.report()
+	var failed error
+	put := func(text string, values ...any) {
+		io.WriteString(w, text)
+		for _, v := range values {
+			var b bytes.Buffer
+			e := json.NewEncoder(&b)
+			e.SetEscapeHTML(false)
+			if err := e.Encode(v); err != nil && failed == nil {
+				failed = err
+			}
+			w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+		}
+	}
+	put("{\n\"meta\": ", r.meta)
+	put(",\n\"tasks\": [")
+	for i, t := range r.tasks {
+		if i > 0 {
+			put(",")
+		}
+		b, err := json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		put("\n" + string(b[:len(b)-1]) + ",\"timeseries\":")
+		if !s.record {
+			put("null,\"noise\":null}")
+			continue
+		}
+		before := "["
+		err = s.eachSample(r.done[i], func(b []byte) {
+			io.WriteString(w, before+"\n")
+			w.Write(b)
+			before = ","
+		})
+		if err != nil {
+			return err
+		}
+		if before == "[" {
+			put("[")
+		}
+		put("],\"noise\":", r.noises[i])
+		put("}")
+	}
+	s.mu.Lock()
+	words := slices.Clone(s.words)
+	s.mu.Unlock()
+	if words == nil {
+		words = []word{}
+	}
+	put("],\n\"totals\": ", r.totals)
+	put(",\n\"warnings\": ", words)
+	put("\n}\n")
+	return failed
+}
+
+// csvLines writes a line for each task.
+func (s *Session) csvLines(w io.Writer) error {
+	r := s.report()
+	header := []string{"name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j", "energy_hi_j", "energy_kind",
+		"energy_method", "energy_source", "machine_energy_j", "started_at", "ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten"}
+	for _, d := range s.source.domains {
+		header = append(header, "domain_"+d.ID+"_j", "domain_"+d.ID+"_w")
+	}
+	decimal := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	known := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return decimal(*v)
+	}
+	out := csv.NewWriter(w)
+	out.Write(header)
+	for _, t := range r.tasks {
+		parent := ""
+		if t.Parent != nil {
+			parent = *t.Parent
+		}
+		line := []string{t.Name, strconv.Itoa(t.Depth), parent, known(t.Energy), known(t.Power), decimal(t.Duration), decimal(t.Suspended), known(t.Lo), known(t.Hi),
+			t.Kind, t.Method, t.Source, known(t.Machine), decimal(t.StartedAt), decimal(t.EndedAt), strconv.FormatInt(t.StartedMono, 10),
+			strconv.FormatInt(t.EndedMono, 10), strconv.Itoa(t.Thread), strconv.FormatBool(t.Forgotten)}
+		for _, d := range s.source.domains {
+			for _, of := range []map[string]float64{t.Domains, t.Powers} {
+				text := ""
+				if v, ok := of[d.ID]; ok {
+					text = decimal(v)
+				}
+				line = append(line, text)
+			}
+		}
+		out.Write(line)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// ExportPlot draws power over time of the tasks so far into a file that ends in
+// .html, .svg or .png; cg draws it. Without cg or TimeSeries there is a warning
+// and no file. The error says what stood in the way.
+func (s *Session) ExportPlot(path string) error {
+	if s == nil {
+		return nil
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{".html", ".svg", ".png"}, strings.ToLower(filepath.Ext(path))) {
+		return fmt.Errorf("codegreen: %s: a plot ends in .html, .svg or .png", path)
+	}
+	defer s.tell()
+	refuse := func(why string) error {
+		s.note("no-plot", filepath.Base(path)+" is not drawn: "+why)
+		return errors.New("codegreen: " + filepath.Base(path) + " is not drawn: " + why)
+	}
+	switch {
+	case !s.record:
+		return refuse("power over time needs TimeSeries")
+	case s.source.cg == "":
+		return refuse("cg is not in PATH, and CODEGREEN_CG does not name it")
+	}
+	dir, err := os.MkdirTemp("", "codegreen-")
+	if err != nil {
+		return refuse(err.Error())
+	}
+	defer os.RemoveAll(dir)
+	saved := filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".json")
+	if err := s.saveTo(saved); err != nil {
+		return refuse(err.Error())
+	}
+	if out, err := exec.Command(s.source.cg, "report", saved, "-o", path).CombinedOutput(); err != nil {
+		return refuse(strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// saveTo writes the session as it is now.
+func (s *Session) saveTo(path string) error {
+	s.data.Lock()
+	defer s.data.Unlock()
+	if s.stopped == 0 {
+		s.settle(true)
+		s.stopped = monotonic()
+		defer func() { s.stopped = 0 }()
+	}
+	return replace(path, s.json)
+}

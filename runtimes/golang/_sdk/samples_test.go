@@ -1,0 +1,137 @@
+package codegreen
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestBetween holds between to the figures of cg's own (nemb.Series.Between), in
+// the file that BETWEEN names: see nemb/shared_test.go of cg.
+func TestBetween(t *testing.T) {
+	f, err := os.Open(os.Getenv("BETWEEN"))
+	if err != nil {
+		t.Skip("BETWEEN names no file of figures: ", err)
+	}
+	defer f.Close()
+	var s *samples
+	asked := 0
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-3, math.Abs(a), math.Abs(b)) }
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := lines.Text()
+		switch line[:2] {
+		case "se":
+			d := domain{ID: "d", Lo: 1, Hi: 1}
+			fmt.Sscanf(line, "series %d", &d.PeriodNs)
+			s = newSamples([]domain{d})
+		case "s ":
+			var at int64
+			var flags, micro uint64
+			fmt.Sscanf(line, "s %d %d %d", &at, &flags, &micro)
+			s.add(at, flags, []uint64{micro})
+		case "b ":
+			var from, to int64
+			var joules, slack float64
+			var method string
+			asked++
+			fmt.Sscanf(line, "b %d %d %g %g %s", &from, &to, &joules, &slack, &method)
+			gotJ, gotSlack, got, ok := s.between(0, from, to)
+			if strings.HasSuffix(line, "none") {
+				if ok && got != sampled {
+					t.Errorf("%s: got %v J by %s", line, gotJ, got)
+				}
+				continue
+			}
+			if !ok || got != method || !near(gotJ, joules) || !near(gotSlack, slack) {
+				t.Errorf("%s: got %v J +- %v by %s", line, gotJ, gotSlack, got)
+			}
+		}
+	}
+	if asked < 100 {
+		t.Errorf("only %d questions", asked)
+	}
+}
+
+// What is pruned tells the same energies between the edges that were named.
+func TestPruneKeepsEnergies(t *testing.T) {
+	s := newSamples([]domain{{ID: "d", PeriodNs: 1e6, Lo: 1, Hi: 1}})
+	for i := range int64(20000) {
+		s.add(i*1e6+(i*i)%1000, 0, []uint64{uint64(i*20000 + (i%7)*10)})
+	}
+	edges := []int64{50e6, 3000e6, 9000e6 + 300e3, 9001e6, 19000e6}
+	type answer struct {
+		joules, slack float64
+		method        string
+	}
+	ask := func() (all []answer) {
+		for i, a := range edges {
+			for _, b := range edges[i+1:] {
+				joules, slack, method, ok := s.between(0, a, b)
+				if !ok {
+					t.Fatal("not known")
+				}
+				all = append(all, answer{joules, slack, method})
+			}
+		}
+		return all
+	}
+	before := ask()
+	s.prune(edges, 5*around)
+	if n := len(s.times); n > 3000 || len(s.knots[0]) > 3000 {
+		t.Errorf("%d samples and %d knots are left", n, len(s.knots[0]))
+	}
+	for i, now := range ask() {
+		if now != before[i] {
+			t.Errorf("%v, before %v", now, before[i])
+		}
+	}
+}
+
+// Tasks that overlap have together what there is.
+func TestPartsAddUp(t *testing.T) {
+	s := newSamples([]domain{{ID: "d", InTotal: true, PeriodNs: 1e6, Lo: 1, Hi: 1}})
+	for i := range int64(1000) {
+		s.add(i*1e6, 0, []uint64{uint64(i * 20000)}) // 20 W
+	}
+	var all crowd
+	ms := func(v float64) int64 { return int64(v * 1e6) }
+	type span struct{ from, to int64 }
+	spans := []span{{ms(100), ms(400)}, {ms(200), ms(300)}, {ms(250), ms(600)}}
+	for _, e := range []change{{ms(100), 1}, {ms(200), 1}, {ms(250), 1}, {ms(300), -1}, {ms(400), -1}, {ms(600), -1}} {
+		all.step(e.at, e.n)
+	}
+	want := []float64{2 + 0.5 + 1.0/3 + 1, 0.5 + 1.0/3, 1.0/3 + 1 + 4} // J
+	sum := int64(0)
+	for i, sp := range spans {
+		e := energyOf(s, sp.from, sp.to, partsOf(sp.from, sp.to, []*crowd{&all}))
+		if got := float64(e.total) / 1e6; math.Abs(got-want[i]) > 1e-3 || e.method != shared {
+			t.Errorf("task %d: %v J by %s, want %v", i, got, e.method, want[i])
+		}
+		sum += e.total
+	}
+	if sum > 10_000_000 {
+		t.Errorf("%d uJ in all, of 10 J", sum)
+	}
+	if partsOf(ms(400), ms(600), []*crowd{&all}) != nil {
+		t.Error("it was alone, and has parts")
+	}
+}
+
+func BenchmarkTask(b *testing.B) {
+	s, err := Start("bench", WithoutFile(), OnWarning(func(slug, message string) {}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		_, t := s.Task(ctx, "pair")
+		t.End()
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(len(s.Tasks())), "tasks")
+}

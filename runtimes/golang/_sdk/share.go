@@ -1,0 +1,161 @@
+package codegreen
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// crowd counts the tasks that are open inside the same task, or the session, at
+// the same time: they have equal parts of its energy. Go does not tell the
+// processor time of goroutines.
+type crowd struct {
+	open    int
+	changes []change // in the order of time; none while there is but one
+}
+
+// change: from at on (ns), n tasks were open.
+type change struct {
+	at int64
+	n  int
+}
+
+// step gives the time of the change: at, or that of what happened since in
+// another goroutine.
+func (c *crowd) step(at int64, by int) int64 {
+	c.open += by
+	if n := len(c.changes); n > 0 {
+		at = max(at, c.changes[n-1].at)
+	}
+	if c.open > 1 || c.open-by > 1 {
+		c.changes = append(c.changes, change{at, c.open})
+	}
+	return at
+}
+
+// at is how many were open then, at least 1.
+func (c *crowd) at(t int64) int {
+	i := sort.Search(len(c.changes), func(i int) bool { return c.changes[i].at > t }) - 1
+	if i < 0 {
+		return 1
+	}
+	return max(1, c.changes[i].n)
+}
+
+// within gives the times of changes between start and end.
+func (c *crowd) within(start, end int64) []int64 {
+	var all []int64
+	i := sort.Search(len(c.changes), func(i int) bool { return c.changes[i].at > start })
+	for ; i < len(c.changes) && c.changes[i].at < end; i++ {
+		all = append(all, c.changes[i].at)
+	}
+	return all
+}
+
+// forget leaves out what nobody asks for who asks for times from t on.
+func (c *crowd) forget(t int64) {
+	if i := sort.Search(len(c.changes), func(i int) bool { return c.changes[i].at > t }) - 1; i > 0 {
+		c.changes = slices.Clone(c.changes[i:])
+	}
+}
+
+// part is a piece of a task's time, and the task's part of the machine's energy in it.
+type part struct {
+	start, end int64
+	of         float64
+}
+
+// partsOf divides a task's time by who else had a part; nil where nobody had.
+func partsOf(start, end int64, crowds []*crowd) []part {
+	edges := []int64{start}
+	for _, c := range crowds {
+		edges = append(edges, c.within(start, end)...)
+	}
+	slices.Sort(edges)
+	edges = append(slices.Compact(edges), end)
+	var parts []part
+	divided := false
+	for i := 1; i < len(edges); i++ {
+		of := 1.0
+		for _, c := range crowds {
+			of /= float64(c.at(edges[i-1]))
+		}
+		divided = divided || of < 1
+		parts = append(parts, part{edges[i-1], edges[i], of})
+	}
+	if !divided {
+		return nil
+	}
+	return parts
+}
+
+// energy is what a task used, in uJ.
+type energy struct {
+	domains                map[string]int64
+	total, machine, lo, hi int64
+	method                 string // the weakest of the domains'
+}
+
+// energyOf is the energy of a task from start to end, of which it has these
+// parts (nil for all of it); nil where that of a domain of the total is not known.
+func energyOf(s *samples, start, end int64, parts []part) *energy {
+	e := &energy{domains: map[string]int64{}, method: bracketed}
+	var lo, hi, machine float64
+	known := false
+	for d, of := range s.domains {
+		joules, slack, method, ok := s.between(d, start, end)
+		if !ok {
+			if of.InTotal {
+				return nil
+			}
+			continue
+		}
+		known = true
+		own, least, round := 1.0, 1.0, 0.5
+		if parts != nil {
+			own, least = s.own(d, start, end, parts)
+			round = 0 // so that tasks do not add up to more than there is
+		}
+		micro := int64(joules*own*1e6 + round)
+		e.domains[of.ID] = micro
+		if !of.InTotal {
+			continue
+		}
+		e.total += micro
+		machine += joules
+		lo += max(0, joules-slack) * least * of.Lo
+		hi += (joules + slack) * of.Hi
+		if methodRank[method] > methodRank[e.method] {
+			e.method = method
+		}
+	}
+	if !known {
+		return nil
+	}
+	e.machine = e.total
+	if parts != nil {
+		e.method, e.machine = shared, int64(machine*1e6+0.5)
+	}
+	e.lo, e.hi = min(e.total, int64(lo*1e6)), max(e.total, int64(math.Ceil(hi*1e6)))
+	return e
+}
+
+// own is the part of the energy from start to end that these parts make up, and
+// the part in which the task was alone.
+func (s *samples) own(d int, start, end int64, parts []part) (own, alone float64) {
+	a, okA := s.energyAt(d, start)
+	b, okB := s.energyAt(d, end)
+	for _, p := range parts {
+		used := float64(p.end-p.start) / float64(max(1, end-start))
+		if okA && okB && b > a {
+			x, _ := s.energyAt(d, p.start)
+			y, _ := s.energyAt(d, p.end)
+			used = (y - x) / (b - a)
+		}
+		own += used * p.of
+		if p.of == 1 {
+			alone += used
+		}
+	}
+	return own, alone
+}

@@ -1,0 +1,113 @@
+package codegreen
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// mapFile maps a whole file for reading.
+func mapFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() < ringHeader || info.Size() > 1<<32 {
+		return nil, fmt.Errorf("%s: not a sample ring", path)
+	}
+	return syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+}
+
+func unmap(memory []byte) { syscall.Munmap(memory) }
+
+// alive tells whether there is a process of that number.
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+func thread() int { return syscall.Gettid() }
+
+// zero is a moment on both clocks: time.Now's reading counts the same
+// CLOCK_MONOTONIC from another zero.
+var zero, zeroNs = func() (time.Time, int64) {
+	best := time.Duration(1 << 62)
+	var at time.Time
+	var ns int64
+	for range 8 {
+		var ts syscall.Timespec
+		a := time.Now()
+		syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&ts)), 0)
+		b := time.Now()
+		if took := b.Sub(a); took < best {
+			best, at, ns = took, a.Add(took/2), ts.Nano()
+		}
+	}
+	return at, ns
+}()
+
+// monotonic is CLOCK_MONOTONIC in ns.
+func monotonic() int64 { return zeroNs + int64(time.Since(zero)) }
+
+// kernel names the system: "Linux-6.1.0-x86_64".
+func kernel() string {
+	var u syscall.Utsname
+	if syscall.Uname(&u) != nil {
+		return ""
+	}
+	text := func(b []byte) string {
+		t, _, _ := bytes.Cut(b, []byte{0})
+		return string(t)
+	}
+	bytesOf := func(p unsafe.Pointer) string { return text(unsafe.Slice((*byte)(p), len(u.Sysname))) }
+	return strings.Join([]string{bytesOf(unsafe.Pointer(&u.Sysname)), bytesOf(unsafe.Pointer(&u.Release)), bytesOf(unsafe.Pointer(&u.Machine))}, "-")
+}
+
+// apart lets a process not have the terminal's signals.
+func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// openOwn opens a file of this user for reading and writing, and makes it. A link,
+// and a file of another user, is refused.
+func openOwn(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		if s, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || int(s.Uid) != os.Getuid() {
+			err = fmt.Errorf("%s: not a file of this user", path)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// tryLock locks a file against those who use flock(2) and those who use
+// fcntl(2), which is what Java has.
+func tryLock(f *os.File) bool {
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return false
+	}
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK}
+	if syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &lock) != nil {
+		syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+		return false
+	}
+	return true
+}
+
+// raise ends the program by a signal.
+func raise(s os.Signal) { syscall.Kill(os.Getpid(), s.(syscall.Signal)) }
+
+var deadly = []os.Signal{syscall.SIGTERM, syscall.SIGINT}

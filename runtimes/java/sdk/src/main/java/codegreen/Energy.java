@@ -1,0 +1,56 @@
+package codegreen;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a task used, in microjoules.
+ *
+ * @param machine what the whole machine used meanwhile
+ * @param lo      with hi: the true figure is between them
+ * @param method  the weakest of the domains that make up the total, or shared
+ */
+record Energy(Map<String, Long> domains, long total, long machine, long lo, long hi, String method) {
+    /** The energy from start to end, of which the task had these parts; null where that of a domain of the total is not known. */
+    static Energy of(Samples samples, long start, long end, List<Shares.Part> parts) {
+        Map<String, Long> domains = new LinkedHashMap<>();
+        boolean shared = !parts.isEmpty();
+        long total = 0;
+        double lo = 0, hi = 0, machine = 0;
+        String method = Samples.BRACKET;
+        for (int d = 0; d < samples.domains.size(); d++) {
+            Domain domain = samples.domains.get(d);
+            Samples.Span span = samples.between(d, start, end);
+            if (span == null) {
+                if (domain.inTotal()) return null;
+                continue;
+            }
+            double own = 1, alone = 1;
+            for (Shares.Part p : parts) {
+                double used = used(samples, d, start, end, p);
+                own -= used * (1 - p.of());
+                alone -= used;
+            }
+            // Rounded down where it is shared: tasks do not add up to more than there is.
+            long micro = (long) (span.joules() * Math.max(0, own) * 1e6 + (shared ? 0 : 0.5));
+            domains.put(domain.id(), micro);
+            if (!domain.inTotal()) continue;
+            total += micro;
+            machine += span.joules();
+            lo += Math.max(0, span.joules() - span.slack()) * Math.max(0, alone) * domain.lo();
+            hi += (span.joules() + span.slack()) * domain.hi();
+            if (Samples.METHODS.indexOf(span.method()) > Samples.METHODS.indexOf(method)) method = span.method();
+        }
+        if (domains.isEmpty()) return null;
+        return new Energy(domains, total, shared ? (long) (machine * 1e6 + 0.5) : total, Math.min(total, (long) (lo * 1e6)),
+            Math.max(total, (long) Math.ceil(hi * 1e6)), shared ? Samples.SHARED : method);
+    }
+
+    /** Which part of the energy from start to end was used in a part of that time. */
+    private static double used(Samples samples, int d, long start, long end, Shares.Part p) {
+        double all = samples.energyAt(d, end) - samples.energyAt(d, start);
+        if (!(all > 0)) return (double) (p.end() - p.start()) / Math.max(1, end - start);
+        return (samples.energyAt(d, p.end()) - samples.energyAt(d, p.start())) / all;
+    }
+}

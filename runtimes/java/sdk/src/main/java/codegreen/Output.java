@@ -1,0 +1,164 @@
+package codegreen;
+
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.Writer;
+import java.math.BigDecimal;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** The files of a session. */
+final class Output {
+    private static final List<String> SCALARS = List.of("name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j",
+        "energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j", "started_at", "ended_at", "started_at_mono_ns", "ended_at_mono_ns",
+        "thread", "forgotten");
+
+    private interface Text {
+        void to(Writer w) throws IOException;
+    }
+
+    private Output() {}
+
+    /** Writes the session's file. The lock of its samples is held. */
+    static void write(Session s) throws IOException {
+        replace(s.output, s.csv ? w -> csv(s, w) : w -> json(s, w));
+    }
+
+    /** Writes a file aside, syncs it, and gives it its name. */
+    private static void replace(Path path, Text text) throws IOException {
+        if (Files.exists(path)) path = path.toRealPath();
+        Path part = path.resolveSibling("." + path.getFileName() + ".part-" + ProcessHandle.current().pid());
+        try {
+            try (BufferedWriter w = Files.newBufferedWriter(part, StandardCharsets.UTF_8)) {
+                text.to(w);
+            }
+            try (FileChannel file = FileChannel.open(part, StandardOpenOption.WRITE)) {
+                file.force(true);
+            }
+            if (Files.exists(path)) Files.setPosixFilePermissions(part, Files.getPosixFilePermissions(path));
+            Files.move(part, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } finally {
+            Files.deleteIfExists(part);
+        }
+    }
+
+    /** In pieces, for samples may be many. */
+    private static void json(Session s, Writer w) throws IOException {
+        Report r = new Report(s);
+        w.write("{\n\"meta\": ");
+        Json.write(w, r.meta);
+        w.write(",\n\"tasks\": [");
+        for (int i = 0; i < r.tasks.size(); i++) {
+            StringBuilder b = new StringBuilder();
+            Json.write(b, r.tasks.get(i));
+            w.write(i > 0 ? ",\n" : "\n");
+            w.append(b, 0, b.length() - 1).append(",\"timeseries\":");
+            if (s.record) {
+                Task t = r.done.get(i);
+                int from = s.samples.times.atMost(t.started - 1), to = s.samples.times.atMost(t.ended);
+                w.write("[");
+                for (int n = from; n < to; n++) {
+                    w.write(n > from ? ",\n" : "\n");
+                    Json.write(w, r.sample(n));
+                }
+                w.write("]");
+            } else {
+                w.write("null");
+            }
+            w.write(",\"noise\":");
+            Json.write(w, r.noises.get(i));
+            w.write("}");
+        }
+        w.write("],\n\"totals\": ");
+        Json.write(w, r.totals);
+        w.write(",\n\"warnings\": ");
+        Json.write(w, s.words());
+        w.write("\n}\n");
+    }
+
+    /** A line for each task. */
+    private static void csv(Session s, Writer w) throws IOException {
+        Report r = new Report(s);
+        List<String> line = new ArrayList<>(SCALARS);
+        for (Domain d : s.source.domains) {
+            line.add(cell("domain_" + d.id() + "_j"));
+            line.add(cell("domain_" + d.id() + "_w"));
+        }
+        w.write(String.join(",", line) + "\n");
+        for (Map<String, Object> t : r.tasks) {
+            line.clear();
+            for (String key : SCALARS) line.add(cell(t.get(key)));
+            for (Domain d : s.source.domains) {
+                line.add(cell(((Map<?, ?>) t.get("domains")).get(d.id())));
+                line.add(cell(((Map<?, ?>) t.get("domains_power_w")).get(d.id())));
+            }
+            w.write(String.join(",", line) + "\n");
+        }
+    }
+
+    private static String cell(Object v) {
+        if (v == null) return "";
+        String text = v instanceof Double d ? BigDecimal.valueOf(d).toPlainString() : v.toString();
+        return text.matches("(?s).*[\",\r\n].*") ? '"' + text.replace("\"", "\"\"") + '"' : text;
+    }
+
+    /** Lets cg draw the session as it is now. */
+    static boolean plot(Session s, Path path) {
+        String file = path.getFileName().toString();
+        String ending = file.substring(Math.max(0, file.lastIndexOf('.'))).toLowerCase();
+        if (!List.of(".html", ".svg", ".png").contains(ending)) throw new IllegalArgumentException(path + ": a plot ends in .html, .svg or .png");
+        String why = null;
+        if (!s.record) {
+            why = "power over time needs recordTimeSeries(true)";
+        } else if (s.source.cg.isEmpty()) {
+            why = "cg is not in PATH, and CODEGREEN_CG does not name it";
+        } else {
+            try {
+                why = draw(s, path, file.substring(0, file.lastIndexOf('.')));
+            } catch (IOException e) {
+                why = e.toString();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                why = "it was interrupted";
+            }
+        }
+        if (why != null) s.note("no-plot", file + " is not drawn: " + why);
+        return why == null;
+    }
+
+    /** null, or what stood in the way. */
+    private static String draw(Session s, Path path, String name) throws IOException, InterruptedException {
+        Path folder = Files.createTempDirectory("codegreen-"), saved = folder.resolve(name + ".json");
+        try {
+            s.data.lock();
+            try {
+                boolean open = s.stopped == 0;
+                if (open) {
+                    s.settle(true);
+                    s.stopped = System.nanoTime();
+                }
+                try {
+                    replace(saved, w -> json(s, w));
+                } finally {
+                    if (open) s.stopped = 0;
+                }
+            } finally {
+                s.data.unlock();
+            }
+            Process cg = new ProcessBuilder(s.source.cg, "report", saved.toString(), "-o", path.toString()).redirectErrorStream(true).start();
+            cg.getOutputStream().close();
+            String said = new String(cg.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            return cg.waitFor() == 0 ? null : said;
+        } finally {
+            Files.deleteIfExists(saved);
+            Files.deleteIfExists(folder);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+package codegreen;
+
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+
+/**
+ * A series of samples that grows at its end: times in ns of CLOCK_MONOTONIC,
+ * cumulative energies of all domains at the same instants in microjoules.
+ *
+ * <p>{@link #between} computes the energy of a part of it by the rule of cg's own
+ * {@code nemb.Series.Between}: by bracket where the power before and after is
+ * steady, else by interpolation.
+ */
+final class Samples {
+    static final String BRACKET = "bracket", INTERPOLATION = "interpolation", SAMPLED = "sampled", SHARED = "shared";
+
+    /** From the best method to the weakest. */
+    static final List<String> METHODS = List.of(BRACKET, INTERPOLATION, SAMPLED, SHARED);
+
+    /** ns on each side of a task from which the power around it is taken. */
+    static final long AROUND = 20_000_000;
+
+    /** Powers before and after are the same up to this part. */
+    private static final double STEADY = 0.5;
+
+    /** Flags of a sample (nemb/RING.md). */
+    static final long GAP = 1, FAILED = 2;
+
+    /** An energy in J, how far the true one is from it at a steady power, and the method. */
+    record Span(double joules, double slack, String method) {}
+
+    /** Numbers in a list that grows. */
+    static final class Longs {
+        long[] all = new long[256];
+        int size;
+
+        void add(long v) {
+            if (size == all.length) all = Arrays.copyOf(all, 2 * size);
+            all[size++] = v;
+        }
+
+        long get(int i) {
+            return all[i];
+        }
+
+        /** How many at the beginning are at most v; they are in order. */
+        int atMost(long v) {
+            int low = 0, high = size;
+            while (low < high) {
+                int middle = (low + high) >>> 1;
+                if (all[middle] <= v) low = middle + 1;
+                else high = middle;
+            }
+            return low;
+        }
+
+        void keep(BitSet which) {
+            int n = 0;
+            for (int i = 0; i < size; i++) if (which.get(i)) all[n++] = all[i];
+            size = n;
+        }
+    }
+
+    /** The updates of one counter: each came after first and not after last (ns), and tells uJ up to it. */
+    private static final class Knots {
+        final Longs first = new Longs(), last = new Longs(), micro = new Longs();
+
+        int size() {
+            return last.size;
+        }
+
+        /** The middle of what is possible. */
+        double at(int i) {
+            return last.get(i) - (last.get(i) - first.get(i)) / 2.0;
+        }
+
+        double joules(int i) {
+            return micro.get(i) * 1e-6;
+        }
+
+        /** Power in W over some time from knot i on, or back by -1, and that time in ns. */
+        double[] slope(int i, int by) {
+            int j = i;
+            for (int n = i + by; n >= 0 && n < size() && Math.abs(at(n) - at(i)) <= AROUND; n += by) j = n;
+            double over = Math.abs(at(j) - at(i));
+            return over == 0 ? new double[2] : new double[] {Math.abs(joules(j) - joules(i)) / over * 1e9, over};
+        }
+
+        Span bracket(long start, long end) {
+            int i = last.atMost(start) - 1; // the last that is surely before
+            int j = first.atMost(end - 1);  // the first that is surely after
+            if (i < 0 || j >= size() || end < start) return null;
+            double[] before = slope(i, -1), after = slope(j, 1);
+            if (before[1] < AROUND / 4.0 || after[1] < AROUND / 4.0) return null;
+            if (Math.abs(before[0] - after[0]) > STEADY * Math.max(before[0], after[0])) return null;
+            double base = (before[0] * before[1] + after[0] * after[1]) / (before[1] + after[1]);
+            double outside = (start - at(i)) + (at(j) - end);
+            double joules = Math.max(0, joules(j) - joules(i) - base * outside * 1e-9);
+            double slack = base * Math.hypot((last.get(i) - first.get(i)) / 2.0, (last.get(j) - first.get(j)) / 2.0) * 1e-9;
+            // Interpolation takes the mean power between two updates for that of the task.
+            double apart = (at(i + 1) - at(i) + at(j) - at(j - 1)) / 2;
+            double inside = joules / Math.max(1, end - start) * 1e9;
+            if (Math.abs(inside - base) * apart / 2 * 1e-9 < slack / Math.sqrt(3)) return null;
+            return new Span(joules, slack, BRACKET);
+        }
+
+        Span interpolate(long start, long end) {
+            if (size() < 2 || end < start || at(0) > start || at(size() - 1) < end) return null;
+            double[] a = onLine(start), b = onLine(end);
+            return new Span(b[0] - a[0], Math.hypot(a[1], b[1]), INTERPOLATION);
+        }
+
+        private double[] onLine(long t) {
+            int low = 0, high = size();
+            while (low < high) {
+                int middle = (low + high) >>> 1;
+                if (at(middle) <= t) low = middle + 1;
+                else high = middle;
+            }
+            int i = Math.min(Math.max(1, low), size() - 1);
+            double watts = (joules(i) - joules(i - 1)) / Math.max(1, at(i) - at(i - 1));
+            long slack = Math.max(last.get(i - 1) - first.get(i - 1), last.get(i) - first.get(i));
+            return new double[] {joules(i - 1) + watts * (t - at(i - 1)), watts * slack / 2};
+        }
+    }
+
+    final List<Domain> domains;
+    final Longs times = new Longs(), flags = new Longs();
+    final Longs[] energies;
+    private final Knots[] knots;
+    private long[] whole; // energies of the last sample without a failed reading
+    private long wholeAt;
+    long count, gaps;
+    boolean failed;
+    int prunedAt;
+
+    Samples(List<Domain> domains) {
+        this.domains = domains;
+        energies = new Longs[domains.size()];
+        knots = new Knots[domains.size()];
+        for (int d = 0; d < energies.length; d++) {
+            energies[d] = new Longs();
+            knots[d] = new Knots();
+        }
+    }
+
+    /** Takes in a sample. It keeps its own copy of the energies. */
+    void add(long t, long flag, long[] micro) {
+        times.add(t);
+        flags.add(flag);
+        count++;
+        for (int d = 0; d < micro.length; d++) energies[d].add(micro[d]);
+        if ((flag & GAP) != 0) gaps++;
+        if ((flag & FAILED) != 0) {
+            failed = true;
+            return;
+        }
+        for (int d = 0; whole != null && d < micro.length; d++) {
+            if (micro[d] <= whole[d]) continue;
+            long behind = t - wholeAt, period = domains.get(d).periodNs();
+            if (period > 0 && period < behind) behind = period;
+            knots[d].first.add(t - behind);
+            knots[d].last.add(t);
+            knots[d].micro.add(micro[d]);
+        }
+        whole = micro.clone();
+        wholeAt = t;
+    }
+
+    /** The time of the last sample, 0 before the first. */
+    long latest() {
+        return times.size == 0 ? 0 : times.get(times.size - 1);
+    }
+
+    /** Microjoules of domain d since the first sample, linear between samples; NaN outside of them. */
+    double energyAt(int d, long t) {
+        int i = times.atMost(t) - 1;
+        if (i < 0) return Double.NaN;
+        double a = energies[d].get(i);
+        if (times.get(i) == t) return a;
+        if (i + 1 >= times.size) return Double.NaN;
+        return a + (energies[d].get(i + 1) - a) * (t - times.get(i)) / (times.get(i + 1) - times.get(i));
+    }
+
+    /** The energy of domain d from start to end, null where the samples do not reach so far. */
+    Span between(int d, long start, long end) {
+        Span found = knots[d].bracket(start, end);
+        if (found == null) found = knots[d].interpolate(start, end);
+        if (found != null) return found;
+        double a = energyAt(d, start), b = energyAt(d, end);
+        if (Double.isNaN(a) || Double.isNaN(b) || end < start) return null;
+        double value = (b - a) * 1e-6;
+        double most = (energies[d].get(times.atMost(end - 1)) - energies[d].get(times.atMost(start) - 1)) * 1e-6;
+        return new Span(value, Math.max(most - value, value), SAMPLED);
+    }
+
+    /**
+     * Leaves out samples that are further than reach (ns) from every edge, but for one in 64 and the newest
+     * 256. Energies between edges stay as they are.
+     */
+    void prune(long[] edges, long reach) {
+        int n = times.size;
+        BitSet keep = new BitSet(n);
+        for (int i = 0; i < n; i += 64) keep.set(i);
+        keep.set(Math.max(0, n - 256), n);
+        for (long edge : edges) {
+            int from = Math.max(0, times.atMost(edge - reach - 1) - 1), to = Math.min(n, times.atMost(edge + reach) + 1);
+            if (from < to) keep.set(from, to);
+        }
+        long recent = n == 0 ? 0 : times.get(Math.max(0, n - 256));
+        for (int d = 0; d < knots.length; d++) {
+            Knots k = knots[d];
+            BitSet kept = new BitSet(k.size());
+            for (int i = 0; i < k.size(); i++) {
+                long last = k.last.get(i);
+                int at = times.atMost(last) - 1;
+                if (i % 64 == 0 || last >= recent || at >= 0 && times.get(at) == last && keep.get(at)) kept.set(i);
+            }
+            k.first.keep(kept);
+            k.last.keep(kept);
+            k.micro.keep(kept);
+            energies[d].keep(keep);
+        }
+        times.keep(keep);
+        flags.keep(keep);
+        prunedAt = times.size;
+    }
+}

@@ -1,0 +1,110 @@
+package codegreen;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * A part of a program, open or over.
+ *
+ * <p>Energies are computed when they are asked for, some 20 ms after the end at the earliest; the first asking
+ * may wait for so long. Times are CLOCK_MONOTONIC in nanoseconds, which System.nanoTime is on Linux.
+ */
+public final class Task implements AutoCloseable {
+    /** What a task runs. */
+    @FunctionalInterface
+    public interface Body<T, E extends Exception> {
+        T run() throws E;
+    }
+
+    final Session session;
+    final Stack stack;
+    final Task parent;
+    final String name;
+    final int depth;
+    volatile long started, ended;
+    volatile boolean over, forgotten;
+
+    // Under the lock of the session's samples.
+    boolean resolved;
+    Energy energy; // null where it is not known
+
+    Task(Session session, Stack stack, String name) {
+        this.session = session;
+        this.stack = stack;
+        this.name = name;
+        parent = stack.top();
+        depth = stack.tasks.size();
+    }
+
+    /**
+     * Ends the task. One that is over stays as it is.
+     *
+     * @throws IllegalStateException if it is not the innermost of this thread; nothing ends then
+     */
+    @Override
+    public void close() {
+        session.end(System.nanoTime(), this);
+    }
+
+    public String name() {
+        return name;
+    }
+
+    /** How many tasks it is inside of. */
+    public int depth() {
+        return depth;
+    }
+
+    /** The enclosing task's name, null at depth 0. */
+    public String parent() {
+        return parent == null ? null : parent.name;
+    }
+
+    /** Whether it ended with its session, or with a task around it. */
+    public boolean forgotten() {
+        return forgotten;
+    }
+
+    /** From its beginning to its end in seconds, 0 while it is open. */
+    public double durationS() {
+        return over ? (ended - started) * 1e-9 : 0;
+    }
+
+    public long startedAtMonoNs() {
+        return started;
+    }
+
+    /** 0 while it is open. */
+    public long endedAtMonoNs() {
+        return over ? ended : 0;
+    }
+
+    /** Joules, NaN where they are not known or the task is open. */
+    public double energyJ() {
+        Energy e = session.energyOf(this);
+        return e == null ? Double.NaN : e.total() / 1e6;
+    }
+
+    /** Energy by duration in watts. */
+    public double avgPowerW() {
+        return energyJ() / durationS();
+    }
+
+    /** Joules of the machine's parts, by domain. */
+    public Map<String, Double> domains() {
+        Map<String, Double> out = new LinkedHashMap<>();
+        Energy e = session.energyOf(this);
+        if (e != null) e.domains().forEach((id, micro) -> out.put(id, micro / 1e6));
+        return out;
+    }
+
+    /** How evenly it drew power, by the names of the file; null without a time series. */
+    public Map<String, Object> noise() {
+        return session.energyOf(this) == null ? null : session.noiseOf(this);
+    }
+
+    @Override
+    public String toString() {
+        return over ? String.format("codegreen task %s, %.6g J in %.6g s", name, energyJ(), durationS()) : "codegreen task " + name + ", open";
+    }
+}

@@ -1,0 +1,120 @@
+package codegreen;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** Holds the package to the figures of cg's own (runtimes/testdata/between.txt), and to its laws. */
+final class Held {
+    private static int faults;
+
+    private static void check(boolean is, String what) {
+        if (is) return;
+        System.out.println(what);
+        faults++;
+    }
+
+    private static boolean near(double a, double b) {
+        return Math.abs(a - b) <= 1e-9 * Math.max(1e-3, Math.max(Math.abs(a), Math.abs(b)));
+    }
+
+    private static Samples series(long periodNs) {
+        return new Samples(List.of(new Domain("d", "", "", true, "measured", "", periodNs, 1, 1)));
+    }
+
+    /** Each line is of the series, a sample of it, or what was asked of it. */
+    private static int between(Path figures) throws IOException {
+        Samples s = null;
+        int asked = 0;
+        for (String line : Files.readAllLines(figures)) {
+            String[] w = line.split(" ");
+            if (w[0].equals("series")) {
+                s = series(Long.parseLong(w[1]));
+            } else if (w[0].equals("s")) {
+                s.add(Long.parseLong(w[1]), Long.parseLong(w[2]), new long[] {Long.parseLong(w[3])});
+            } else {
+                asked++;
+                Samples.Span got = s.between(0, Long.parseLong(w[1]), Long.parseLong(w[2]));
+                if (w[3].equals("none")) check(got == null || got.method().equals(Samples.SAMPLED), line + ": " + got);
+                else check(got != null && got.method().equals(w[5]) && near(got.joules(), Double.parseDouble(w[3])) && near(got.slack(), Double.parseDouble(w[4])), line + ": " + got);
+            }
+        }
+        return asked;
+    }
+
+    /** What is pruned tells the same energies between the edges that were named. */
+    private static void prune() {
+        Samples s = series(1_000_000);
+        for (long i = 0; i < 20000; i++) s.add(i * 1_000_000 + i * i % 1000, 0, new long[] {i * 20000 + i % 7 * 10});
+        long[] edges = {50_000_000L, 3_000_000_000L, 9_000_300_000L, 9_001_000_000L, 19_000_000_000L};
+        List<Samples.Span> before = new ArrayList<>(), after = new ArrayList<>();
+        for (long a : edges) for (long b : edges) if (a < b) before.add(s.between(0, a, b));
+        s.prune(edges, 5 * Samples.AROUND);
+        for (long a : edges) for (long b : edges) if (a < b) after.add(s.between(0, a, b));
+        check(before.equals(after) && !before.contains(null), before + ", pruned " + after);
+        check(s.times.size < 3000, s.times.size + " samples are left");
+    }
+
+    /** Tasks that overlap have together what there is, however their ends are told. */
+    private static void share() throws InterruptedException {
+        Samples s = series(1_000_000);
+        for (long i = 0; i < 1000; i++) s.add(i * 1_000_000, 0, new long[] {i * 20000}); // 20 W
+        Shares shares = new Shares();
+        Stack[] stacks = new Stack[3];
+        for (int i = 0; i < stacks.length; i++) {
+            int n = i;
+            Thread t = new Thread(() -> stacks[n] = new Stack()); // none of them uses any processor time
+            t.start();
+            t.join();
+        }
+        long ms = 1_000_000;
+        shares.enter(100 * ms, stacks[0]);
+        shares.enter(200 * ms, stacks[1]);
+        shares.enter(250 * ms, stacks[2]);
+        check(shares.leave(300 * ms, stacks[1]) == 300 * ms, "it left at another time");
+        check(shares.leave(299 * ms, stacks[0]) == 300 * ms, "it left before another that left before");
+        shares.leave(600 * ms, stacks[2]);
+        long[][] spans = {{100, 300}, {200, 300}, {250, 600}};
+        double[] want = {2 + 0.5 + 1 / 3.0, 0.5 + 1 / 3.0, 1 / 3.0 + 6}; // J
+        long sum = 0;
+        for (int i = 0; i < 3; i++) {
+            Energy e = Energy.of(s, spans[i][0] * ms, spans[i][1] * ms, shares.within(spans[i][0] * ms, spans[i][1] * ms, stacks[i]));
+            check(Math.abs(e.total() / 1e6 - want[i]) < 1e-3 && e.method().equals("shared") && e.lo() <= e.total() && e.total() <= e.hi() && e.machine() > e.total(), i + ": " + e + ", want " + want[i]);
+            sum += e.total();
+        }
+        check(sum <= 10_000_000, sum + " uJ of 10 J");
+        check(shares.within(400 * ms, 600 * ms, stacks[2]).isEmpty(), "it was alone, and shared");
+        List<Long> edges = new ArrayList<>();
+        shares.forget(700 * ms, edges);
+        check(edges.isEmpty() && shares.within(100 * ms, 300 * ms, stacks[0]).isEmpty(), "nothing was forgotten");
+    }
+
+    private static void json() throws IOException {
+        for (String text : List.of("{\"a\":[1.0,-2.5E-7,true,false,null,\"\\\"\\\\\\u0000\\ud800 \\u007fü\"],\"b\":{},\"c\":[]}", "\"\"", "[[],[{}]]")) {
+            StringBuilder b = new StringBuilder();
+            Json.write(b, Json.parse(text));
+            check(b.toString().equals(text), text + ": " + b);
+        }
+        StringBuilder b = new StringBuilder();
+        Json.write(b, Map.of("a", Double.NaN));
+        check(b.toString().equals("{\"a\":null}"), b.toString());
+        for (String text : List.of("", "{", "[1,", "{\"a\" 1}", "tru", "1 2", "\"a", "\"\\u12", "{a:1}", "[1 2]")) {
+            try {
+                check(false, text + ": " + Json.parse(text));
+            } catch (IllegalArgumentException e) {
+                // As it should be.
+            }
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        System.out.println(between(Path.of(args[0])) + " questions, " + Samples.METHODS);
+        prune();
+        share();
+        json();
+        System.exit(faults > 0 ? 1 : 0);
+    }
+}

@@ -1,0 +1,751 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"cg/cli"
+	"cg/nemb/simulate"
+)
+
+// sdkProgram is the scenarios of testdata/session in a language, with the
+// package that cg sdk writes.
+type sdkProgram struct {
+	lang string
+	argv []string
+}
+
+// sdkFile is what a session wrote, as far as it is looked at.
+type sdkFile struct {
+	Meta struct {
+		Language string
+		Version  string `json:"codegreen_version"`
+		Argv     []string
+		Quality  string `json:"measurement_quality"`
+		Topology map[string]struct {
+			TopLevel bool `json:"top_level"`
+		} `json:"domain_topology"`
+		Sampler struct {
+			Via        string
+			IntervalMs *float64 `json:"interval_ms"`
+			Lost       int
+		}
+	}
+	Tasks  []sdkTask
+	Totals struct {
+		Energy  *float64 `json:"energy_j"`
+		Lasted  float64  `json:"task_duration_s"`
+		Overlap float64  `json:"concurrent_overlap_s"`
+		Domains map[string]float64
+		Method  string `json:"energy_method"`
+	}
+	Warnings []struct{ Slug, Message string }
+}
+
+type sdkTask struct {
+	Name      string
+	Depth     int
+	Parent    *string
+	Energy    *float64 `json:"energy_j"`
+	Machine   *float64 `json:"machine_energy_j"`
+	Lo        *float64 `json:"energy_lo_j"`
+	Hi        *float64 `json:"energy_hi_j"`
+	Seconds   float64  `json:"duration_s"`
+	Method    string   `json:"energy_method"`
+	Start     int64    `json:"started_at_mono_ns"`
+	End       int64    `json:"ended_at_mono_ns"`
+	Domains   map[string]float64
+	Thread    int
+	Forgotten bool
+	Series    []struct {
+		At     int64    `json:"t_ns"`
+		Energy float64  `json:"energy_j"`
+		Power  *float64 `json:"power_w"`
+	} `json:"timeseries"`
+	Noise *struct {
+		Captured int      `json:"samples_captured"`
+		Expected int      `json:"samples_expected"`
+		Mean     *float64 `json:"power_mean_w"`
+		Quality  *string
+	}
+}
+
+func (f *sdkFile) warned(slug string) bool {
+	return slices.ContainsFunc(f.Warnings, func(w struct{ Slug, Message string }) bool { return w.Slug == slug })
+}
+
+// sdkWatts is the power of the machine on which the scenarios run: package-0 and its memory.
+const sdkWatts = 23.0
+
+// sdkPrograms writes, compiles and returns the programs of all languages that
+// this machine has.
+func sdkPrograms(t testing.TB) []sdkProgram {
+	t.Helper()
+	cg := filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(dir string, argv ...string) {
+		t.Helper()
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", argv, err, out)
+		}
+	}
+	dir := t.TempDir()
+	golang := filepath.Join(dir, "go")
+	run(dir, cg, "sdk", "go", golang)
+	if err := os.CopyFS(filepath.Join(golang, "scenarios"), os.DirFS("testdata/session/scenarios")); err != nil {
+		t.Fatal(err)
+	}
+	run(golang, "go", "build", "-o", "scenarios.bin", "./scenarios")
+	all := []sdkProgram{{"go", []string{filepath.Join(golang, "scenarios.bin")}}}
+	if _, err := exec.LookPath("javac"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("javac is not installed")
+		}
+		t.Log("javac is not installed")
+		return all
+	}
+	java := filepath.Join(dir, "java")
+	run(dir, cg, "sdk", "java", java)
+	sources, err := filepath.Glob(filepath.Join(java, "src/main/java/codegreen/*.java"))
+	if err != nil || len(sources) == 0 {
+		t.Fatal("no sources", err)
+	}
+	classes := filepath.Join(java, "classes")
+	run(java, append([]string{"javac", "--release", "17", "-Xlint:all,-try", "-Werror", "-d", classes, filepath.Join(root, "testdata/session/Scenarios.java")}, sources...)...)
+	all = append(all, sdkProgram{"java", []string{"java", "-cp", classes, "Scenarios"}})
+	if home := newestJDK(); releaseOf(home) >= 21 {
+		all = append(all, sdkProgram{fmt.Sprint("java ", releaseOf(home)), []string{filepath.Join(home, "bin/java"), "-cp", classes, "Scenarios"}})
+	}
+	return all
+}
+
+// sdkMachine is the environment of a program on a machine of known power.
+func sdkMachine(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{
+		{Dir: "intel-rapl:0", Name: "package-0", Counter: counter(20), Zones: []simulate.Zone{{Dir: "intel-rapl:0:0", Name: "dram", Counter: counter(3)}}},
+	}})
+	if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	return append(os.Environ(), "CG_SYSROOT="+dir, "CODEGREEN_CG="+filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "XDG_RUNTIME_DIR="+t.TempDir(), "PATH="+sdkPath())
+}
+
+// sdkPath is PATH without folders that have a cg.
+func sdkPath() string {
+	return strings.Join(slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "cg"))
+		return err == nil
+	}), string(os.PathListSeparator))
+}
+
+// scenario runs one in a folder of its own and returns its file, what it said,
+// and its folder. change may alter the command; its status is then nobody's
+// concern. act is called with the program's number once it is ready, and tells
+// whether it shall go on.
+func (p sdkProgram) scenario(t *testing.T, env []string, name string, change func(cmd *exec.Cmd), act ...func(pid int) bool) (file *sdkFile, said string, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	cmd := exec.Command(p.argv[0], append(slices.Clone(p.argv[1:]), name)...)
+	cmd.Dir = dir
+	out := filepath.Join(dir, "session.json")
+	cmd.Env = append(slices.Clone(env), "OUT="+out)
+	var text output
+	cmd.Stdout, cmd.Stderr = &text, &text
+	if change != nil {
+		change(cmd)
+	}
+	run := cmd.Run
+	if act != nil {
+		run = func() error { return runReady(t, cmd, act[0]) }
+	}
+	if err := run(); err != nil && change == nil && act == nil {
+		t.Fatalf("%s: %v\n%s", name, err, text.text.String())
+	}
+	said = text.text.String()
+	return readSession(t, out, said), said, dir
+}
+
+// output takes in what several write.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+var sessionSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	return jsonschema.NewCompiler().Compile("docs/session.schema.json")
+})
+
+// readSession reads a file that fits the schema; nil where there is none.
+func readSession(t *testing.T, path, said string) *sdkFile {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	schema, err := sessionSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err == nil {
+		err = schema.Validate(v)
+	}
+	f := &sdkFile{}
+	if err == nil {
+		err = json.Unmarshal(b, f)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, b, said)
+	}
+	for _, task := range f.Tasks {
+		if task.End < task.Start || math.Abs(task.Seconds-float64(task.End-task.Start)*1e-9) > 1e-6 {
+			t.Errorf("%+v", task)
+		}
+		if task.Energy == nil {
+			continue
+		}
+		sum := 0.0
+		for id, joules := range task.Domains {
+			if f.Meta.Topology[id].TopLevel {
+				sum += joules
+			}
+		}
+		if math.Abs(sum-*task.Energy) > 1e-6 || *task.Lo > *task.Energy || *task.Energy > *task.Hi || *task.Machine < *task.Energy-1e-6 {
+			t.Errorf("%s: %v of %v, %v to %v, of %v", task.Name, *task.Energy, task.Domains, *task.Lo, *task.Hi, *task.Machine)
+		}
+	}
+	return f
+}
+
+// near tells whether an energy is that of the machine over a time, but for the
+// energy of an interval (s) and 30 %: a machine that is busy reads the simulated
+// counters late. How exact the rule is, runtimes/testdata/between.txt holds.
+func near(joules *float64, seconds, interval float64) bool {
+	return joules != nil && math.Abs(*joules-sdkWatts*seconds) < 0.3*sdkWatts*seconds+sdkWatts*interval
+}
+
+// What is said of sessions holds in Java and Go.
+func TestSessionsOfOtherLanguages(t *testing.T) {
+	env, programs := sdkMachine(t), sdkPrograms(t)
+	for _, p := range programs {
+		t.Run(p.lang, func(t *testing.T) {
+			t.Run("Nested", func(t *testing.T) { sdkNested(t, p, env) })
+			t.Run("OverlappingTasksShare", func(t *testing.T) { sdkOverlap(t, p, env) })
+			t.Run("ManyThreads", func(t *testing.T) { sdkMany(t, p, env) })
+			t.Run("Forgotten", func(t *testing.T) { sdkForgotten(t, p, env) })
+			t.Run("Mismatch", func(t *testing.T) { sdkMismatch(t, p, env) })
+			t.Run("Signals", func(t *testing.T) { sdkSignals(t, p, env) })
+			t.Run("SidecarKilled", func(t *testing.T) { sdkSidecarKilled(t, p, env) })
+			t.Run("Series", func(t *testing.T) { sdkSeries(t, p, env) })
+			t.Run("Degrades", func(t *testing.T) { sdkDegrades(t, p, env) })
+			t.Run("CSV", func(t *testing.T) { sdkCSV(t, p, env) })
+			t.Run("OneInAProcess", func(t *testing.T) { sdkSecond(t, p, env) })
+			t.Run("UnderCg", func(t *testing.T) { sdkUnderCg(t, p, env) })
+			t.Run("SideBySide", func(t *testing.T) { sdkSideBySide(t, p, programs, env) })
+		})
+	}
+}
+
+func sdkNested(t *testing.T, p sdkProgram, env []string) {
+	f, said, dir := p.scenario(t, env, "nested", nil)
+	if f == nil || f.Meta.Quality != "ok" || f.Meta.Version != cli.Version || f.Meta.Sampler.Via != "sidecar" || f.Meta.Language != strings.Fields(p.lang)[0] || len(f.Meta.Argv) == 0 {
+		t.Fatalf("%+v\n%s", f, said)
+	}
+	var got []string
+	for _, task := range f.Tasks {
+		parent := ""
+		if task.Parent != nil {
+			parent = *task.Parent
+		}
+		got = append(got, fmt.Sprint(task.Name, " ", task.Depth, " ", parent))
+		if task.Thread == 0 || task.Forgotten {
+			t.Errorf("%+v", task)
+		}
+	}
+	if want := []string{"a 0 ", "b 1 a", "c 2 b", "d, \"quoted\" 1 a"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	cg := filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
+	if out, err := exec.Command(cg, "verify", filepath.Join(dir, "session.json")).CombinedOutput(); err != nil {
+		t.Errorf("cg verify: %v\n%s", err, out)
+	}
+	if a := f.Tasks[0]; !near(a.Energy, a.Seconds, 0.002) || f.Totals.Energy == nil || *f.Totals.Energy != *a.Energy {
+		t.Errorf("%v J in %v s; %+v", *a.Energy, a.Seconds, f.Totals)
+	}
+	if !strings.Contains(said, "energy: true true true") || strings.Contains(said, "codegreen") {
+		t.Error(said)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Error("it left behind", left)
+	}
+}
+
+func sdkOverlap(t *testing.T, p sdkProgram, env []string) {
+	f, said, _ := p.scenario(t, env, "overlap", nil)
+	if f == nil || len(f.Tasks) != 6 || f.Meta.Quality != "ok" {
+		t.Fatalf("%+v\n%s", f, said)
+	}
+	shared := 0
+	for _, task := range f.Tasks {
+		if task.Method == "shared" {
+			shared++
+		}
+	}
+	if shared == 0 || f.Totals.Overlap <= 0 || f.Totals.Method != "shared" {
+		t.Errorf("%d of %d tasks shared, %v s", shared, len(f.Tasks), f.Totals.Overlap)
+	}
+	covered := f.Totals.Lasted - f.Totals.Overlap
+	if !near(f.Totals.Energy, covered, 0.02) {
+		t.Errorf("%v J in %v s", *f.Totals.Energy, covered)
+	}
+}
+
+func sdkMany(t *testing.T, p sdkProgram, env []string) {
+	f, said, _ := p.scenario(t, env, "many", nil)
+	if f == nil || len(f.Tasks) != 2000 {
+		t.Fatalf("%s", said)
+	}
+	inner := 0
+	for _, task := range f.Tasks {
+		if task.Forgotten || task.Name == "inner" && (task.Depth != 1 || *task.Parent != "outer") || task.Name == "outer" && task.Depth != 0 {
+			t.Fatalf("%+v", task)
+		}
+		inner += task.Depth
+	}
+	if covered := f.Totals.Lasted - f.Totals.Overlap; inner != 1000 || !near(f.Totals.Energy, covered, 0.02) {
+		t.Errorf("%d inner tasks, %v J in %v s", inner, *f.Totals.Energy, covered)
+	}
+}
+
+func sdkForgotten(t *testing.T, p sdkProgram, env []string) {
+	var ended *exec.Cmd
+	f, said, _ := p.scenario(t, env, "forgotten", func(cmd *exec.Cmd) { ended = cmd })
+	if ended.ProcessState.ExitCode() != 3 {
+		t.Errorf("it ended with %v, want 3", ended.ProcessState)
+	}
+	if f == nil || len(f.Tasks) != 3 || f.Tasks[0].Forgotten || !f.Tasks[1].Forgotten || !f.Tasks[2].Forgotten || !f.warned("forgotten") {
+		t.Fatalf("%+v\n%s", f, said)
+	}
+	if open := f.Tasks[1]; !near(open.Energy, open.Seconds, 0.002) || open.End != f.Tasks[2].End {
+		t.Errorf("%+v", f.Tasks)
+	}
+}
+
+func sdkMismatch(t *testing.T, p sdkProgram, env []string) {
+	f, said, _ := p.scenario(t, env, "mismatch", nil)
+	if f == nil || len(f.Tasks) != 2 || f.Tasks[0].Forgotten || f.Tasks[1].Forgotten || f.Tasks[0].End < f.Tasks[1].End || f.Meta.Quality != "ok" {
+		t.Fatalf("%+v\n%s", f, said)
+	}
+	want := []string{"codegreen: task \"inner\" is open inside \"outer\": end it first", "outer: <nil>"}
+	if p.lang != "go" {
+		want = []string{"outer: the innermost task is inner, not outer: stop it first", "by name: the innermost task is inner, not outer: stop it first",
+			"elsewhere: no task is open in this thread, not inner either", "outer: fine", "nothing: no task is open in this thread, not outer either"}
+	}
+	if got := strings.Split(strings.TrimSpace(said), "\n"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	f, said, _ = p.scenario(t, env, "unwind", nil)
+	if f == nil || len(f.Tasks) != 2 || f.Tasks[0].Forgotten || !f.Tasks[1].Forgotten || f.warned("forgotten") {
+		t.Errorf("%+v\n%s", f, said)
+	}
+}
+
+// runReady runs a program that says when it is ready and then waits for a line.
+// Whatever happens, it is over afterwards.
+func runReady(t *testing.T, cmd *exec.Cmd, act func(pid int) bool) error {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, all := make(chan struct{}), cmd.Stdout
+	said := sync.OnceFunc(func() { close(ready) })
+	cmd.Stdout = writer(func(b []byte) (int, error) {
+		if bytes.Contains(b, []byte("ready")) {
+			said()
+		}
+		return all.Write(b)
+	})
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	defer cmd.Process.Kill()
+	select {
+	case <-ready:
+		if act(cmd.Process.Pid) {
+			fmt.Fprintln(in)
+		}
+		return <-ended
+	case err := <-ended:
+		return err
+	case <-time.After(2 * time.Minute):
+		return errors.New("it does not get ready")
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+func sdkSignals(t *testing.T, p sdkProgram, env []string) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		var ended *exec.Cmd
+		f, said, _ := p.scenario(t, env, "signal", func(cmd *exec.Cmd) { ended = cmd }, func(pid int) bool {
+			syscall.Kill(pid, signal)
+			return false
+		})
+		status := ended.ProcessState.Sys().(syscall.WaitStatus)
+		if !(status.Signaled() && status.Signal() == signal) && status.ExitStatus() != 128+int(signal) {
+			t.Errorf("%v: it ended with %v\n%s", signal, ended.ProcessState, said)
+		}
+		if f == nil || len(f.Tasks) != 1 || !f.Tasks[0].Forgotten || f.Tasks[0].Energy == nil || !f.warned("forgotten") {
+			t.Errorf("%v: %+v\n%s", signal, f, said)
+		}
+	}
+}
+
+// children are the processes that a process started.
+func children(pid int) (all []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range tasks {
+		b, _ := os.ReadFile(file)
+		for _, text := range strings.Fields(string(b)) {
+			var child int
+			fmt.Sscan(text, &child)
+			all = append(all, child)
+		}
+	}
+	return all
+}
+
+func sdkSidecarKilled(t *testing.T, p sdkProgram, env []string) {
+	f, said, _ := p.scenario(t, env, "sidecar", nil, func(pid int) bool {
+		found := children(pid)
+		if len(found) != 1 {
+			t.Errorf("it has the children %v", found)
+		}
+		for _, child := range found {
+			syscall.Kill(child, syscall.SIGKILL)
+		}
+		return true
+	})
+	if f == nil || len(f.Tasks) != 2 || f.Tasks[0].Energy == nil || f.Tasks[1].Energy != nil || f.Meta.Quality != "failed" || f.Totals.Energy != nil || !f.warned("sampler-ended") {
+		t.Errorf("%+v\n%s", f, said)
+	}
+	if !strings.Contains(said, "energy: true") {
+		t.Error(said)
+	}
+}
+
+func sdkSeries(t *testing.T, p sdkProgram, env []string) {
+	plot := filepath.Join(t.TempDir(), "power.svg")
+	f, said, _ := p.scenario(t, append(slices.Clone(env), "PLOT="+plot), "series", nil)
+	if f == nil || len(f.Tasks) != 3 || f.Meta.Sampler.IntervalMs == nil || *f.Meta.Sampler.IntervalMs != 2 {
+		t.Fatalf("%+v\n%s", f, said)
+	}
+	long, inner, short := f.Tasks[0], f.Tasks[1], f.Tasks[2]
+	if long.Series == nil || short.Series == nil || len(short.Series) > 1 || len(inner.Series) > len(long.Series) {
+		t.Errorf("%d, %d and %d samples", len(long.Series), len(inner.Series), len(short.Series))
+	}
+	// The trapezoidal rule over powers gives the energy, but for the ends.
+	area, last := 0.0, int64(0)
+	for i, s := range long.Series {
+		if s.At <= last || s.At < long.Start || s.At > long.End {
+			t.Fatalf("sample %d of %d at %d, before it %d", i, len(long.Series), s.At, last)
+		}
+		if i > 0 && s.Power != nil && long.Series[i-1].Power != nil {
+			area += (*s.Power + *long.Series[i-1].Power) / 2 * float64(s.At-last) * 1e-9
+		}
+		last = s.At
+	}
+	if n := len(long.Series); n < 20 {
+		t.Errorf("only %d samples", n)
+	} else if told := long.Series[n-1].Energy - long.Series[0].Energy; math.Abs(area-told) > 0.01*told+0.01*sdkWatts {
+		t.Errorf("%v J by the trapezoidal rule, of %v J", area, told)
+	}
+	if n := long.Noise; n == nil || n.Captured != len(long.Series) || n.Expected == 0 || n.Mean == nil || math.Abs(*n.Mean-sdkWatts) > 1 || n.Quality == nil {
+		t.Errorf("%+v", long.Noise)
+	}
+	if !strings.Contains(said, "noise: true") {
+		t.Error(said)
+	}
+	if b, err := os.ReadFile(plot); err != nil || !bytes.Contains(b, []byte("<svg")) {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// without leaves variables out of an environment.
+func without(env []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(names, name)
+	})
+}
+
+func sdkDegrades(t *testing.T, p sdkProgram, env []string) {
+	bare := without(env, "CODEGREEN_CG")
+	f, said, _ := p.scenario(t, bare, "nested", nil)
+	if f == nil || f.Meta.Sampler.Via != "powercap" || f.Meta.Quality != "ok" || !near(f.Tasks[0].Energy, f.Tasks[0].Seconds, 0.01) || f.Totals.Domains["dram-0"] == 0 {
+		t.Errorf("powercap: %+v\n%s", f, said)
+	}
+	f, said, _ = p.scenario(t, append(bare, "CG_SYSROOT="+t.TempDir()), "nested", nil)
+	if f == nil || f.Meta.Quality != "no_backend" || f.Tasks[0].Energy != nil || f.Totals.Energy != nil || !f.warned("no-backend") {
+		t.Errorf("nothing: %+v\n%s", f, said)
+	}
+	if !strings.Contains(said, "codegreen: no energy can be measured here: cg is not in PATH, and CODEGREEN_CG does not name it; there are no powercap counters") {
+		t.Error(said)
+	}
+	// Something else has the name of cg.
+	f, said, _ = p.scenario(t, append(bare, "CODEGREEN_CG=/bin/echo", "CG_SYSROOT="+t.TempDir()), "nested", nil)
+	if f == nil || f.Meta.Quality != "no_backend" || !strings.Contains(said, "what answers is no cg sampler") && !strings.Contains(said, "cg sampler ended at once") {
+		t.Errorf("no cg: %+v\n%s", f, said)
+	}
+	// No place for the file.
+	for _, path := range []string{"/proc/session.json", filepath.Join(t.TempDir(), "not", "there.json")} {
+		_, said, _ = p.scenario(t, env, "nested", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "OUT="+path) })
+		if !strings.Contains(said, "energy: true") || !strings.Contains(said, path+" cannot be written") {
+			t.Error(said)
+		}
+	}
+	// A link stays one, and what it names is replaced.
+	target := filepath.Join(t.TempDir(), "target.json")
+	if err := os.WriteFile(target, nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	p.scenario(t, env, "nested", func(cmd *exec.Cmd) {
+		if err := os.Symlink(target, filepath.Join(cmd.Dir, "session.json")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if info, err := os.Stat(target); err != nil || info.Size() == 0 || info.Mode().Perm() != 0o640 {
+		t.Error(info, err)
+	}
+}
+
+func sdkCSV(t *testing.T, p sdkProgram, env []string) {
+	path := filepath.Join(t.TempDir(), "tasks.csv")
+	_, said, _ := p.scenario(t, env, "nested", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "OUT="+path) })
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil || len(rows) != 5 || rows[4][0] != "d, \"quoted\"" || rows[2][2] != "a" {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	want := []string{"name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j", "energy_hi_j", "energy_kind", "energy_method", "energy_source",
+		"machine_energy_j", "started_at", "ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten", "domain_package-0_j", "domain_package-0_w", "domain_dram-0_j", "domain_dram-0_w"}
+	if !slices.Equal(rows[0], want) {
+		t.Errorf("got %q, want %q", rows[0], want)
+	}
+}
+
+func sdkSecond(t *testing.T, p sdkProgram, env []string) {
+	_, said, dir := p.scenario(t, env, "second", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "OUT=") })
+	if p.lang == "go" {
+		for _, want := range []string{"true codegreen: a session is active in this process already: \"scenario\"", "codegreen: format \"xml\": use auto, json, csv or none <nil> <nil>",
+			"codegreen: buffer of 3 samples: use 16 to 1048576 <nil> <nil>", "codegreen: sample interval 1ns: use 100us to 1m <nil> <nil>", "second: true"} {
+			if !strings.Contains(said, want+"\n") {
+				t.Errorf("no %q in\n%s", want, said)
+			}
+		}
+	} else {
+		for _, want := range []string{"second: a session is active in this process already: scenario", "format: outputFormat xml: use auto, json, csv or none",
+			"buffer: bufferSamples 3: use 16 to 1048576", "interval: sampleInterval PT0.000000001S: use 100 us to a minute", "after: fine"} {
+			if !strings.Contains(said, want+"\n") {
+				t.Errorf("no %q in\n%s", want, said)
+			}
+		}
+	}
+	// Each session has a file of its own where none is named.
+	first, _ := filepath.Glob(filepath.Join(dir, "codegreen_[0-9]*.json"))
+	second, _ := filepath.Glob(filepath.Join(dir, "codegreen_[0-9]*_2.json"))
+	if len(first) != 2 || len(second) != 1 {
+		t.Error(first, second)
+	}
+	for _, file := range first {
+		if f := readSession(t, file, said); f.Meta.Quality != "no_tasks" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// Around the program, cg's samples are taken, and no sidecar is started.
+func sdkUnderCg(t *testing.T, p sdkProgram, env []string) {
+	wrapped := p
+	cg := filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
+	wrapped.argv = append([]string{cg, "run", "-n", "1", "--"}, p.argv...)
+	f, said, _ := wrapped.scenario(t, env, "nested", nil)
+	if f == nil || f.Meta.Sampler.Via != "run" || f.Meta.Quality != "ok" || *f.Tasks[0].Energy <= 0 {
+		t.Errorf("%+v\n%s", f, said)
+	}
+}
+
+// Counters are the machine's: who comes second is told, whatever language the
+// first is written in.
+func sdkSideBySide(t *testing.T, p sdkProgram, all []sdkProgram, env []string) {
+	for _, other := range all {
+		env := append(slices.Clone(env), "XDG_RUNTIME_DIR="+t.TempDir())
+		other.scenario(t, env, "hold", nil, func(pid int) bool {
+			f, said, _ := p.scenario(t, env, "nested", nil)
+			if f == nil || !f.warned("concurrent") || !strings.Contains(said, fmt.Sprintf("(process %d)", pid)) {
+				t.Errorf("beside %s: %s", other.lang, said)
+			}
+			return true
+		})
+		if f, said, _ := p.scenario(t, env, "nested", nil); f.warned("concurrent") {
+			t.Errorf("after %s: %s", other.lang, said)
+		}
+		dir := env[len(env)-1][len("XDG_RUNTIME_DIR="):]
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Error("the last session left", left)
+		}
+	}
+}
+
+// Python, Java and Go list each other in one file, whatever lock a language has.
+func TestPidsFileOfAllLanguages(t *testing.T) {
+	env, programs := sdkMachine(t), sdkPrograms(t)
+	python, sdk := python(t), filepath.Join(t.TempDir(), "sdk")
+	if out, err := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "sdk", "python", sdk).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	env = append(env, "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1")
+	const hold = "import codegreen\nwith codegreen.Session(save_to_file=False):\n    print('ready', flush=True)\n    input()\n"
+	all := append(slices.Clone(programs[:min(2, len(programs))]), sdkProgram{"python", []string{python, "-c", hold}})
+	dir := t.TempDir()
+	env = append(env, "XDG_RUNTIME_DIR="+dir)
+	// Six of each begin and end at a time.
+	var wait sync.WaitGroup
+	for _, p := range all {
+		for range 6 {
+			wait.Go(func() {
+				cmd := exec.Command(p.argv[0], append(slices.Clone(p.argv[1:]), "hold")...)
+				cmd.Dir, cmd.Env, cmd.Stdin = dir, env, strings.NewReader("\n")
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%s: %v\n%s", p.lang, err, out)
+				}
+			})
+		}
+	}
+	wait.Wait()
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Error("the last session left", left)
+	}
+	// Each sees the other two.
+	for i, p := range all {
+		cmd := exec.Command(p.argv[0], append(slices.Clone(p.argv[1:]), "hold")...)
+		cmd.Dir, cmd.Env = dir, env
+		var text output
+		cmd.Stdout, cmd.Stderr = &text, &text
+		err := runReady(t, cmd, func(pid int) bool {
+			other := all[(i+1)%len(all)]
+			again := exec.Command(other.argv[0], append(slices.Clone(other.argv[1:]), "hold")...)
+			again.Dir, again.Env, again.Stdin = dir, env, strings.NewReader("\n")
+			out, err := again.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), fmt.Sprintf("(process %d)", pid)) {
+				t.Errorf("%s beside %s: %v\n%s", other.lang, p.lang, err, out)
+			}
+			return true
+		})
+		if err != nil {
+			t.Errorf("%s: %v", p.lang, err)
+		}
+	}
+}
+
+// A task that does nothing, in ns, the least of 30 rounds.
+func BenchmarkTask(b *testing.B) {
+	for _, p := range sdkPrograms(b) {
+		b.Run(p.lang, func(b *testing.B) {
+			least := math.Inf(1)
+			for b.Loop() {
+				cmd := exec.Command(p.argv[0], append(slices.Clone(p.argv[1:]), "bench")...)
+				cmd.Env = append(os.Environ(), "OUT=", "CODEGREEN_CG="+filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"))
+				out, err := cmd.CombinedOutput()
+				var ns float64
+				if n, _ := fmt.Sscanf(string(out), "%g ns a pair", &ns); err != nil || n != 1 {
+					b.Fatalf("%v\n%s", err, out)
+				}
+				least = min(least, ns)
+			}
+			b.ReportMetric(least, "ns/pair")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// The examples of docs/session.md run as they are.
+func TestSessionExamples(t *testing.T) {
+	text, err := os.ReadFile("docs/session.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cg := filepath.Join(os.Getenv("CG_TEST_BIN"), "cg")
+	for _, c := range []struct{ lang, file, command, want string }{
+		{"go", "main.go", "go mod init example && go mod edit -require codegreen@v0.0.0 -replace codegreen=./sdk && go run .", "all took "},
+		{"java", "Main.java", "javac -d classes sdk/src/main/java/codegreen/*.java Main.java && java -cp classes Main", "report took "},
+	} {
+		t.Run(c.lang, func(t *testing.T) {
+			if _, err := exec.LookPath("javac"); err != nil && c.lang == "java" && os.Getenv("CI") != "true" {
+				t.Skip("no javac")
+			}
+			_, program, found := strings.Cut(string(text), "\n```"+c.lang+"\n")
+			program, _, ended := strings.Cut(program, "\n```\n")
+			if !found || !ended {
+				t.Fatal("there is none")
+			}
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, c.file), []byte(program), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", "-c", "cg sdk "+c.lang+" sdk && "+c.command)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(cg)+":"+os.Getenv("PATH"), "XDG_RUNTIME_DIR="+dir, "GOFLAGS=", "GOWORK=off")
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), c.want) {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			files, _ := filepath.Glob(filepath.Join(dir, "codegreen_*.json"))
+			if len(files) != 1 {
+				t.Fatal(files)
+			}
+			if f := readSession(t, files[0], string(out)); f.Meta.Sampler.Via != "sidecar" || len(f.Tasks) < 3 || f.Totals.Energy == nil {
+				t.Errorf("%+v\n%s", f, out)
+			}
+		})
+	}
+}
