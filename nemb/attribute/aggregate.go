@@ -33,6 +33,7 @@ type tree struct {
 	top     uint32            // of the latest window
 	placed  bool              // top and the stack are the thread's
 	back    []checkpoint.Node // suspended frames that ended, or came back
+	gaps    map[uint32]*gap   // per node
 }
 
 // keptTrees is how many trees that have ended are kept for the children that
@@ -56,6 +57,11 @@ func (a *Attributor) FoldAggregates(r checkpoint.Run, until checkpoint.Tick) int
 	a.Stats.Events += told.Events
 	a.Stats.Unwound += told.Unwound
 	a.Stats.Closed += told.Closed
+	ready := slices.IndexFunc(told.Windows, func(w checkpoint.Window) bool { return w.Epoch >= until })
+	if ready < 0 {
+		ready = len(told.Windows)
+	}
+	y.between(told.Nodes, told.Windows[:ready])
 	for i, w := range told.Windows {
 		if w.Epoch >= until {
 			return i
@@ -65,11 +71,10 @@ func (a *Attributor) FoldAggregates(r checkpoint.Run, until checkpoint.Tick) int
 			return len(told.Windows)
 		}
 		t.pass(w.Begin)
-		a.gapsOf(t, told.Nodes, w.Parts)
 		over := uint64(0)
-		for i, p := range w.Parts {
+		for _, p := range w.Parts {
 			if int(p.Node) < len(y.places) {
-				cost := min(p.Ticks, a.gaps[i]*uint64(t.cost))
+				cost := y.owed(p, t.cost)
 				p.Ticks -= cost
 				over += cost
 				a.add1(y, t, told.Nodes, p)
@@ -103,27 +108,56 @@ func (a *Attributor) FoldAggregates(r checkpoint.Run, until checkpoint.Tick) int
 	return len(told.Windows)
 }
 
-// gapsOf counts, for each part of a window, the times between two events that are
-// in its node: one ends with each call's exit or suspension in the call, one with its enter or
-// its coming back in its caller. Each holds the cost of an event (see probed).
-func (a *Attributor) gapsOf(t *thread, nodes []checkpoint.Node, parts []checkpoint.Part) {
-	a.gaps = append(a.gaps[:0], make([]uint64, len(parts))...)
-	if t.cost == 0 {
-		return
+// gap is what a node owes to its checkpoints: the times between two events that were in
+// it, less those that are paid, and the ticks that are there to pay with.
+type gap struct {
+	n     float64
+	ticks uint64
+}
+
+// between counts the times between two events in each node of windows: one ends with each
+// call's exit or suspension in the call, one with its enter or its coming back in
+// its caller. Each holds the cost of an event (see probed). Calls are told with another window than
+// the ticks, where they come between two looks, so what a node owes is of them all.
+func (y *tree) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
+	if y.gaps == nil {
+		y.gaps = map[uint32]*gap{}
 	}
-	at := make(map[uint32]int, len(parts))
-	for i, p := range parts {
-		at[p.Node] = i
-	}
-	for i, p := range parts {
-		if int(p.Node) >= len(nodes) || nodes[p.Node].Kind != checkpoint.Enter {
-			continue
+	of := func(n uint32) *gap {
+		g := y.gaps[n]
+		if g == nil {
+			g = &gap{}
+			y.gaps[n] = g
 		}
-		a.gaps[i] += p.Calls + p.Outs
-		if k, ok := at[nodes[p.Node].Parent]; ok {
-			a.gaps[k] += p.Calls + p.Backs
+		return g
+	}
+	for _, g := range y.gaps {
+		g.ticks = 0
+	}
+	for _, w := range windows {
+		for _, p := range w.Parts {
+			if int(p.Node) >= len(nodes) {
+				continue
+			}
+			of(p.Node).ticks += p.Ticks
+			if nodes[p.Node].Kind == checkpoint.Enter && p.Calls+p.Outs+p.Backs > 0 {
+				of(p.Node).n += float64(p.Calls + p.Outs)
+				of(nodes[p.Node].Parent).n += float64(p.Calls + p.Backs)
+			}
 		}
 	}
+}
+
+// owed is what of a part's ticks its checkpoints took.
+func (y *tree) owed(p checkpoint.Part, cost checkpoint.Tick) uint64 {
+	g := y.gaps[p.Node]
+	if g == nil || g.ticks == 0 || cost == 0 {
+		return 0
+	}
+	part := min(float64(p.Ticks), max(0, g.n)*float64(cost)*float64(p.Ticks)/float64(g.ticks))
+	g.ticks -= min(g.ticks, p.Ticks)
+	g.n -= part / float64(cost)
+	return uint64(part)
 }
 
 // tree finds what is known of a run's tree, and begins it where it is new.

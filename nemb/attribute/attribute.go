@@ -129,7 +129,6 @@ type Attributor struct {
 	batch   batch
 	trees   map[uint64]*tree // by their numbers
 	ended   []uint64         // trees that are kept
-	gaps    []uint64         // see gapsOf
 	spare   []*strand
 	demoted map[checkpoint.SiteID]bool
 	probe   int32                                 // the node of what checkpoints cost, 0 until there is one
