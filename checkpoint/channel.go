@@ -549,7 +549,9 @@ func (c *Channel) takeApart(sums []uint64) []uint64 {
 	c.latest = c.moment()
 	c.apart = c.apart[:0]
 	const low40 = 1<<40 - 1
-	from := uint64(c.latest.nanos) - low40
+	// A writer that was interrupted in an event writes its word again, behind the
+	// moment above: so a second of what is to come is told, too.
+	from := uint64(c.latest.nanos) + uint64(time.Second) - low40
 	for _, s := range sums {
 		bits, nanos := (s-from)>>40, (s-from)&low40+from
 		var at Tick

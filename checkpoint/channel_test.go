@@ -439,6 +439,24 @@ func TestKilledCounter(t *testing.T) {
 	}
 }
 
+// A sum that is written again while it is read is of a little later than the reader's
+// latest moment: kind and site are told all the same.
+func TestSumOfAMomentLater(t *testing.T) {
+	for _, clock := range []Clock{SystemClock(), Monotonic} {
+		ch, err := New(clock, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ch.Close()
+		for _, later := range []time.Duration{-time.Hour / 4, 0, time.Millisecond, 500 * time.Millisecond} {
+			sum := (uint64(Exit)<<kindShift|77)<<40 + uint64(Monotime()) + uint64(later)
+			if _, kind, site := Unpack(ch.takeApart([]uint64{sum})[0]); kind != Exit || site != 77 {
+				t.Errorf("%v, %v later: %v of %d", clock, later, kind, site)
+			}
+		}
+	}
+}
+
 // Words of a writer in plain Python are sums; the reader takes them apart, in
 // whichever clock it has.
 func TestSums(t *testing.T) {
