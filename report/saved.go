@@ -15,8 +15,7 @@ type Saved struct {
 
 // fileHead is what tells files apart.
 type fileHead struct {
-	cg, version string
-	holds       map[string]bool // fields of the whole, as far as it was read
+	holds map[string]bool // fields of the whole, as far as it was read
 }
 
 // headOf reads of a file what tells whether this cg can read it, and refuses it

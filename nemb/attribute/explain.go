@@ -209,7 +209,7 @@ func (a *Attributor) inclusiveApart(x *explanation, d int, nodes []nemb.Energy) 
 	}
 	type place struct {
 		factors        []float64
-		mean, squares  float64
+		squares        float64
 		sum, reference float64
 	}
 	var places []place
