@@ -130,6 +130,10 @@ func TestSlices(t *testing.T) {
 			{Thread: main1, First: true, Image: true, Strands: true, Start: 1, Words: words(event{10, strand, 7}, event{11, enter, 1}, event{50, exit, 1})},
 			{Thread: other1, First: true, Strands: true, Start: 2, Words: words(event{20, strand, 7}, event{30, enter, 2}, event{40, exit, 2})}},
 			[]string{"10/7: 1 at 0, 11-20 off", "11/7: 2 at 1, 30-40", "11/7: 1 at 0, 20-50 on off", "10/7: 1 at 0, 50-50 on"}},
+		{"a thread ends, told before the one that its strand came from", []checkpoint.Run{
+			{Thread: other1, First: true, Strands: true, Start: 2, Words: words(event{30, strand, 7}, event{50, exit, 1}), Last: true},
+			{Thread: main1, First: true, Image: true, Strands: true, Start: 1, Words: words(event{10, strand, 7}, event{11, enter, 1}, event{20, strand, 0}), Last: true}},
+			[]string{"10/7: 1 at 0, 11-20 off", "11/7: 1 at 0, 30-50 on"}},
 		{"a wide number", []checkpoint.Run{{Thread: main1, First: true, Image: true, Strands: true, Start: 1, Words: append(append(
 			words(event{10, strand, checkpoint.Wide | 5}), 3<<24|uint64(strand)<<21|uint64(checkpoint.Wide)), words(event{11, enter, 1}, event{20, exit, 1})...)}},
 			[]string{fmt.Sprintf("10/%d: 1 at 0, 11-20", 5+3<<20)}},

@@ -63,6 +63,7 @@ type word struct {
 	kind checkpoint.Kind
 	site uint64
 	lane *lane
+	ends bool // no word: the thread has ended
 }
 
 // folder turns words into slices.
@@ -134,13 +135,15 @@ func (f *folder) run(r *run) {
 			break
 		}
 		if r.Strands {
-			f.waiting = append(f.waiting, word{at, kind, site, ln})
+			f.waiting = append(f.waiting, word{at: at, kind: kind, site: site, lane: ln})
 			continue
 		}
 		f.word(ln, at, kind, site)
 	}
-	if r.Last {
-		f.merge()
+	switch {
+	case r.Last && r.Strands: // behind what other threads still tell of its strands
+		f.waiting = append(f.waiting, word{at: ^checkpoint.Tick(0), lane: ln, ends: true})
+	case r.Last:
 		f.abandon(ln)
 	}
 }
@@ -169,6 +172,10 @@ func (f *folder) inherit(ln *lane, r *run) {
 func (f *folder) merge() {
 	slices.SortStableFunc(f.waiting, func(a, b word) int { return cmp.Compare(a.at, b.at) })
 	for _, w := range f.waiting {
+		if w.ends {
+			f.abandon(w.lane)
+			continue
+		}
 		if w.kind != checkpoint.Strand && w.lane.told != 0 {
 			f.switchTo(w.lane, w.lane.told, w.at) // it may have been elsewhere meanwhile
 		}

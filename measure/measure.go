@@ -49,8 +49,8 @@ type Config struct {
 }
 
 // A small function is demoted when it has been called this often, and its calls
-// take less than demoteCost pairs of clock readings: its checkpoints are then a
-// quarter or more of what they tell.
+// take less than demoteCost-1 pairs of clock readings without their checkpoints: these are
+// then a quarter or more of what they tell.
 const (
 	demoteCalls = 100_000
 	demoteCost  = 4
@@ -130,6 +130,9 @@ func Run(c Config) (*Outcome, error) {
 		if group, err := c.Account.Group(); err == nil {
 			c.Command.Group = group
 		}
+	}
+	if c.Events != nil && c.Channel != nil {
+		c.Channel.TellAll() // a log has every event
 	}
 	o.Begin = checkpoint.Monotime()
 	child, err := launcher.Start(c.Command)
@@ -231,7 +234,7 @@ func (r *recorder) step() int {
 	words += r.drain(horizon)
 	if now := checkpoint.Monotime(); r.channel != nil && now-r.stamped > checkpoint.Instant(time.Second) {
 		r.channel.Stamp()
-		if r.stamped != 0 && tooFast(r.words, now-r.stamped) {
+		if r.events == nil && r.stamped != 0 && tooFast(r.words, now-r.stamped) {
 			r.channel.AddUp()
 		}
 		r.stamped, r.words = now, 0
@@ -271,7 +274,7 @@ func (r *recorder) demote() {
 	if r.pair == 0 {
 		r.pair = 2 * r.channel.Clock().Cost()
 	}
-	for _, site := range r.attributor.Hot(demoteCalls, demoteCost*r.pair) {
+	for _, site := range r.attributor.Hot(demoteCalls, (demoteCost-1)*r.pair) {
 		if r.small(site) {
 			r.attributor.Demote(site)
 			r.channel.Demote(site)

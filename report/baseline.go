@@ -53,6 +53,14 @@ func (r *Run) baseline(b *measure.Baseline) {
 		r.Warn("baseline-unknown", "the idle power could not be told in the time of --baseline: the ledger's idle line is as without it; give it more seconds")
 		return
 	}
+	for id, place := range r.Meta.DomainTopology {
+		if _, told := r.Totals.Domains[id]; !told || !place.TopLevel {
+			continue
+		}
+		if _, known := r.Baseline.Domains[id]; !known {
+			return // of this one the idle power is taken as without --baseline
+		}
+	}
 	for i := range r.Ledger {
 		if r.Ledger[i].Name == LineIdle {
 			r.Ledger[i].Source = SourceBaseline

@@ -189,7 +189,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		r.Warn("ledger-unbalanced", "the parts of the energy do not add up to the whole: the figures of this run are not to be trusted; please report it")
 	}
 	if stats.Truncated > 0 {
-		r.Warn("paths-truncated", fmt.Sprintf("%d calls lie on more call paths than cg tells apart (%d); their inclusive energies are kept per function only", stats.Truncated, attribute.MaxPaths))
+		r.Warn("paths-truncated", fmt.Sprintf("%d calls lie on more call paths than are told apart; their inclusive energies are kept per function only", stats.Truncated))
 	}
 }
 

@@ -50,6 +50,9 @@ func (a *Attributor) FoldAggregates(r checkpoint.Run, until checkpoint.Tick) int
 	t := a.thread(r)
 	t.cost = checkpoint.Tick(r.Cost + .5)
 	y := a.tree(t, r)
+	if t.gone { // its stack was given up meanwhile
+		t.gone, y.placed = false, false
+	}
 	told := r.Tally
 	if len(told.Nodes) < len(y.places) {
 		return len(told.Windows)

@@ -164,6 +164,7 @@ type Attributor struct {
 	covered float64 // program time of the followed threads
 	books   []book
 	owed    []float64 // per domain: see base
+	slack   float64   // microjoules, of the window and domain that base was asked for last
 
 	// Of the open window, see parts.
 	sites     map[checkpoint.SiteID]sitePart
@@ -543,6 +544,11 @@ func (a *Attributor) inherit(t *thread, r checkpoint.Run) {
 			t.stack = append(t.stack[:0], f.stack[:len(f.stack)-1]...)
 			t.top = f.stack[len(f.stack)-1]
 			t.sites = f.sites
+			// Its parent's calls did not begin in the child.
+			t.top.since = never
+			for i := range t.stack {
+				t.stack[i].since = never
+			}
 			parent.forks = append(parent.forks[:i], parent.forks[i+1:]...)
 			return
 		}

@@ -14,7 +14,8 @@ const mostOwed = time.Second
 // base is the part of a window's energy that a measured idle power (BaseHi)
 // tells. Power varies around its mean, so a window may hold less than that:
 // what is missing is taken from the next ones, or the mean would come out too
-// low. lo and hi bound the rest by the interval of the idle power.
+// low. lo and hi bound the rest by the interval of the idle power; of a window that is all
+// idle, slack is what somebody may have used all the same.
 func (a *Attributor) base(d int, e nemb.Energy, wall float64) (idle nemb.Energy, lo, hi float64) {
 	domain := a.domains[d]
 	if a.owed == nil {
@@ -26,6 +27,7 @@ func (a *Attributor) base(d int, e nemb.Energy, wall float64) (idle nemb.Energy,
 	a.owed[d] = min(owed-float64(idle), domain.Base*float64(mostOwed)*1e-3)
 	rest := float64(e - idle)
 	if rest <= 0 {
+		a.slack = float64(idle) * (1 - domain.BaseLo/domain.Base)
 		return idle, 1, 1
 	}
 	lo = max(0, rest-float64(idle)*(domain.BaseHi/domain.Base-1)) / rest

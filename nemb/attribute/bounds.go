@@ -17,11 +17,11 @@ type presence struct {
 	alone checkpoint.Tick // the beginning of the first of those before it without a gap
 }
 
-func (p *presence) window(from, to checkpoint.Tick, part float64) {
+func (p *presence) window(from, to checkpoint.Tick, part, alone float64) {
 	if part > 0 {
 		p.last = to
 	}
-	if part > whole {
+	if part > alone {
 		if p.until != from {
 			p.alone = from
 		}
@@ -36,8 +36,13 @@ type siteBounds struct {
 	listed              bool     // in Attributor.recent
 }
 
-// whole is the part of a window from which on a site has it to itself.
+// whole is the part of a window from which on a site has it to itself, of what
+// checkpoints and the like leave of it.
 const whole = 0.999
+
+func (a *Attributor) alone() float64 {
+	return whole * (1 - min(1, a.sites[checkpoint.OwnSite].self))
+}
 
 // ran notes which sites ran in a window, and takes those off the list that ran
 // longest ticks before it, and more: no counter shows these any more.
@@ -57,25 +62,27 @@ func (a *Attributor) ran(from, to, longest checkpoint.Tick) {
 			b.listed = true
 			a.recent = append(a.recent, site)
 		}
-		b.self.window(from, to, part.self)
-		b.inclusive.window(from, to, max(part.self, part.inclusive))
+		b.self.window(from, to, part.self, a.alone())
+		b.inclusive.window(from, to, max(part.self, part.inclusive), a.alone())
 	}
 }
 
 // bound adds what a window tells about each site in a domain. lo and hi bound
-// the program's energy there, as factors.
+// the program's energy there, as factors, and more is what it may have used beside, in
+// microjoules.
 //
 // All that a counter says of a site is the sum over the windows in which it
 // ran: it used that of the windows it had to itself, and at most that of all of
 // them. What a counter shows in a window may be as old as stale ticks before it:
 // so long before, too, a site has to have been alone, or may have run. A model
 // gives every second of processor time the same power: there the share is exact.
-func (a *Attributor) bound(d int, energy, lo, hi float64, from, stale checkpoint.Tick) {
+func (a *Attributor) bound(d int, energy, lo, hi, more float64, from, stale checkpoint.Tick) {
 	domain := a.domains[d]
 	if !domain.InTotal {
 		return
 	}
-	lo, hi = lo*domain.Lo*energy, hi*domain.Hi*energy
+	lo, hi = lo*domain.Lo*energy, domain.Hi*(hi*energy+more)
+	alone := a.alone()
 	for _, site := range a.recent {
 		b, part := a.bounds[site], a.sites[site]
 		self, inclusive := &b.selfOf[d], &b.inclusiveOf[d]
@@ -86,13 +93,13 @@ func (a *Attributor) bound(d int, energy, lo, hi float64, from, stale checkpoint
 			inclusive.hi += hi * part.inclusive
 			continue
 		}
-		if part.self > whole && b.self.alone+stale <= from {
+		if part.self > alone && b.self.alone+stale <= from {
 			self.lo += lo * part.self
 		}
 		if b.self.last+stale > from {
 			self.hi += hi
 		}
-		if part.inclusive > whole && b.inclusive.alone+stale <= from {
+		if part.inclusive > alone && b.inclusive.alone+stale <= from {
 			inclusive.lo += lo * part.inclusive
 		}
 		if b.inclusive.last+stale > from {

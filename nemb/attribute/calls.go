@@ -174,10 +174,11 @@ func (a *Attributor) singles(s, prev nemb.Sample, wall, perTick, weight float64,
 		}
 		// A reading is half a period old on average: the window's energy is in
 		// part of the time before it.
+		used := cpu[t] * (1 - a.runtimeShare(t))
 		if of := (1-late)*weight + late*a.weight; of > 0 {
-			t.used += joules * ((1-late)*cpu[t] + late*t.cpuBefore) / of
+			t.used += joules * ((1-late)*used + late*t.cpuBefore) / of
 		}
-		t.cpuBefore = cpu[t]
+		t.cpuBefore = used
 		if moved {
 			if len(t.knots) >= keptKnots {
 				t.knots = append(t.knots[:0], t.knots[keptKnots/4:]...)
@@ -205,6 +206,18 @@ func (a *Attributor) singles(s, prev nemb.Sample, wall, perTick, weight float64,
 		t.past = waits
 	}
 	a.weight = weight
+}
+
+// runtimeShare is the part of what a thread used in the open window that went to the
+// runtime, checkpoints above all: no call used it.
+func (a *Attributor) runtimeShare(t *thread) float64 {
+	share := 0.0
+	for _, p := range t.pending {
+		if a.nodes[p.node].site == checkpoint.OwnSite {
+			share += p.share
+		}
+	}
+	return min(1, share)
 }
 
 // marked is the mark of a call, an older one where there is one.

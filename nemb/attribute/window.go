@@ -103,7 +103,12 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 			a.spend(d, float64(e), weight, rest, cpu)
 			continue
 		}
+		a.slack = 0
 		idle, lo, hi := a.idle(d, e, wall, program+own+other)
+		more := 0.0
+		if busy := program + own + other; busy > 0 {
+			more = a.slack * program / busy
+		}
 		shares := split(e-idle, program, own, other)
 		if program+own+other <= 0 {
 			idle, shares = e, [3]nemb.Energy{}
@@ -113,7 +118,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		b.own += shares[1]
 		b.other += shares[2]
 		b.lo += lo * float64(shares[0])
-		b.hi += hi * float64(shares[0])
+		b.hi += hi*float64(shares[0]) + more
 		a.spend(d, float64(shares[0]), weight, rest, cpu)
 		a.spent[d] = float64(shares[0])
 		if weight > 0 {
@@ -121,7 +126,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 				a.beside[d][i] += float64(shares[0]) * used / weight
 			}
 		}
-		a.bound(d, float64(shares[0]), lo, hi, prev.At, stale[d])
+		a.bound(d, float64(shares[0]), lo, hi, more, prev.At, stale[d])
 	}
 	if !failed && weight > 0 {
 		a.collect(s, prev, wall, weight, beside)
