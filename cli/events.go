@@ -21,6 +21,7 @@ import (
 type eventLog struct {
 	output
 	writer *events.Writer
+	fault  error // the log does not have its name
 }
 
 // openLog makes the file of --events; nothing without it.
@@ -44,18 +45,7 @@ func (l *eventLog) begin(r *report.Run, clock checkpoint.Clock) (*events.Writer,
 	if l.part == nil {
 		return nil, nil
 	}
-	if l.part.Name() != l.name {
-		if err := os.Rename(l.part.Name(), l.name); err != nil {
-			return nil, fail(statusSelf, "--events: %w", err)
-		}
-		f, err := os.OpenFile(l.name, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, fail(statusSelf, "--events: %w", err)
-		}
-		l.part.Close()
-		l.part = f
-	}
-	if l.writer != nil {
+	if info, err := l.part.Stat(); l.writer != nil && err == nil && info.Mode().IsRegular() {
 		if err := errors.Join(l.part.Truncate(0), func() error { _, err := l.part.Seek(0, 0); return err }()); err != nil {
 			return nil, fail(statusSelf, "--events: %w", err)
 		}
@@ -64,12 +54,21 @@ func (l *eventLog) begin(r *report.Run, clock checkpoint.Clock) (*events.Writer,
 	return l.writer, nil
 }
 
+// started gives the log its name, in the place of an older one: the program runs.
+func (l *eventLog) started() {
+	if l.part != nil && l.part.Name() != l.name {
+		if err := os.Rename(l.part.Name(), l.name); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has its name since the first start
+			l.fault = err
+		}
+	}
+}
+
 // end notes in the run where its log is.
 func (l *eventLog) end(r *report.Run, o *measure.Outcome) {
 	if l.writer == nil {
 		return
 	}
-	fault := errors.Join(o.EventFault, l.part.Close())
+	fault := errors.Join(o.EventFault, l.fault, l.part.Close())
 	l.part = nil
 	name, err := filepath.Abs(l.name)
 	if err != nil {

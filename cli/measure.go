@@ -186,7 +186,7 @@ func runMeasure(c *cli.Context) error {
 			return err
 		}
 		outcome, err = measure.Run(measure.Config{
-			Events: writer, Names: prepared.server.Sites,
+			Events: writer, Names: prepared.server.Sites, Started: log.started,
 			Command: command, Sensors: machine.found.Sensors, Account: account, Interval: o.interval,
 			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server), Baseline: base, AddUp: o.lowOverhead,
 		})

@@ -41,6 +41,8 @@ type Config struct {
 	// Events gets every word, if it is not nil; Names tells it the sites so far.
 	Events *events.Writer
 	Names  func() []checkpoint.Site
+	// Started is called once the program runs, nil for nothing.
+	Started func()
 	// Baseline is the machine's idle power, nil where it was not measured.
 	Baseline *Baseline
 	// AddUp asks the program to add up what its call paths use, in place of
@@ -141,6 +143,9 @@ func Run(c Config) (*Outcome, error) {
 		return nil, err
 	}
 	o.PID = child.PID()
+	if c.Started != nil {
+		c.Started()
+	}
 	memory.Watch(o.PID)
 	if c.Account != nil {
 		c.Account.Watch(o.PID)
