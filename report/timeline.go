@@ -91,7 +91,7 @@ const DefaultSlices = 200_000
 type timeline struct {
 	slices []events.Slice // by thread, then by start, an outer one before what is in it
 	names  map[checkpoint.SiteID]frame
-	cpu    map[checkpoint.Thread][]cpuPoint
+	doing  map[checkpoint.Thread]*states
 	note   string // what is told, and what is left out
 }
 
@@ -114,7 +114,7 @@ func (r *Run) timeline(o Options) (*timeline, error) {
 	if o.Events == nil {
 		return r.longTimeline(most), nil
 	}
-	t := &timeline{names: map[checkpoint.SiteID]frame{}, cpu: map[checkpoint.Thread][]cpuPoint{}}
+	t := &timeline{names: map[checkpoint.SiteID]frame{}, doing: map[checkpoint.Thread]*states{}}
 	for _, s := range o.Events.Sites {
 		t.names[s.ID] = frame{name: s.Func, file: s.File, line: s.Line, end: s.EndLine}
 	}
@@ -125,7 +125,12 @@ func (r *Run) timeline(o Options) (*timeline, error) {
 	t.sort()
 	err = o.Events.Threads(func(w events.Window) {
 		for _, th := range w.Threads {
-			t.cpu[th.Thread] = append(t.cpu[th.Thread], cpuPoint{w.Time, th.CPU})
+			s := t.doing[th.Thread]
+			if s == nil {
+				s = &states{}
+				t.doing[th.Thread] = s
+			}
+			s.add(cpuPoint{w.Time, th.CPU})
 		}
 	})
 	if err != nil {
@@ -205,7 +210,7 @@ func (t *timeline) threads() []checkpoint.Thread {
 			out = append(out, s.Thread)
 		}
 	}
-	for th := range t.cpu {
+	for th := range t.doing {
 		if !seen[th] {
 			out = append(out, th)
 		}
@@ -232,36 +237,48 @@ const (
 	waitingShare = 0.1
 )
 
-// states tells what a thread did, from its processor time; neighbours of one
-// name are one.
-func (t *timeline) states(th checkpoint.Thread) []state {
-	var out []state
-	points := t.cpu[th]
-	for i := 1; i < len(points); i++ {
-		a, b := points[i-1], points[i]
-		long := float64(b.at - a.at)
-		if long <= 0 {
-			continue
-		}
-		s := state{from: a.at, to: b.at, share: min(1, max(0, float64(b.cpu-a.cpu)/long))}
-		switch {
-		case s.share >= runningShare:
-			s.name = "running"
-		case s.share < waitingShare:
-			s.name = "waiting"
-		default:
-			s.name = "running partly"
-		}
-		if n := len(out); n > 0 && out[n-1].name == s.name && out[n-1].to == s.from {
-			p := &out[n-1]
-			was := float64(p.to - p.from)
-			p.share = (p.share*was + s.share*long) / (was + long)
-			p.to = s.to
-			continue
-		}
-		out = append(out, s)
+// states is what a thread did, from its processor time; neighbours of one name
+// are one.
+type states struct {
+	all  []state
+	last cpuPoint
+	some bool // last is one
+}
+
+// add takes what the thread had used by a moment.
+func (s *states) add(p cpuPoint) {
+	a := s.last
+	known := s.some
+	s.last, s.some = p, true
+	long := float64(p.at - a.at)
+	if !known || long <= 0 {
+		return
 	}
-	return out
+	now := state{from: a.at, to: p.at, share: min(1, max(0, float64(p.cpu-a.cpu)/long))}
+	switch {
+	case now.share >= runningShare:
+		now.name = "running"
+	case now.share < waitingShare:
+		now.name = "waiting"
+	default:
+		now.name = "running partly"
+	}
+	if n := len(s.all); n > 0 && s.all[n-1].name == now.name && s.all[n-1].to == now.from {
+		before := &s.all[n-1]
+		was := float64(before.to - before.from)
+		before.share = (before.share*was + now.share*long) / (was + long)
+		before.to = now.to
+		return
+	}
+	s.all = append(s.all, now)
+}
+
+// states tells what a thread did.
+func (t *timeline) states(th checkpoint.Thread) []state {
+	if s := t.doing[th]; s != nil {
+		return s.all
+	}
+	return nil
 }
 
 // segment is a stretch of time for which the same calls were on a thread: the
