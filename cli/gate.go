@@ -270,6 +270,9 @@ func (k *check) instruments() error {
 			return fail(statusUsage, "--metric: %s has %s, which cannot be compared with %s", k.base, k.stored.Metric, p.Metric)
 		}
 		p.Metric = gate.Metric(k.stored.Metric)
+		if k.stored.Batch > 1 && k.functions {
+			return fail(statusUsage, "--functions: %s was measured in batches of %d: save it anew with --functions", k.base, k.stored.Batch)
+		}
 		if k.stored.Batch > 1 && p.Batch == 1 {
 			p.Batch = k.stored.Batch
 		}

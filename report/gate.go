@@ -118,6 +118,7 @@ func (g *Gate) Differs(base *Gate) []string {
 	say("host", base.Meta.Hostname, g.Meta.Hostname)
 	say("processor", base.Meta.CPUModel, g.Meta.CPUModel)
 	say("command", Command{Argv: base.Command}.line(), Command{Argv: g.Command}.line())
+	say("checkpoints", base.Meta.Granularity, g.Meta.Granularity) // which cost, too
 	if g.Metric == string(gate.Energy) || g.Metric == string(gate.CPUEnergy) {
 		say("energies", string(base.Backend.Kind), string(g.Backend.Kind))
 		say("sensors", base.Backend.Name, g.Backend.Name)
