@@ -95,6 +95,15 @@ func runGate(c *cli.Context) (err error) {
 			o.abandon()
 		}
 	}()
+	for _, o := range outs {
+		if o.part != nil && o.part.Name() != o.name {
+			k.parts = append(k.parts, o.part.Name())
+		}
+	}
+	// A hook's would lead the command and its build to the repository that it runs in.
+	for _, name := range gate.Local {
+		os.Unsetenv(name)
+	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	defer func() {
@@ -175,6 +184,7 @@ type check struct {
 	machine      *machine
 	dir          string // of the trees, logs and counts
 	repository   *gate.Repository
+	parts        []string // our own files, until they have their names
 	trees        [2]tree
 	callgrind    *gate.Callgrind
 	counter      *nemb.Instructions
@@ -346,7 +356,7 @@ func (k *check) sides(ctx context.Context, home string) error {
 		}
 	}
 	if k.head == "" {
-		revs[gate.Head], err = repository.WorkingTree(ctx)
+		revs[gate.Head], err = repository.WorkingTree(ctx, k.dir, k.parts...)
 	} else {
 		revs[gate.Head], err = repository.Resolve(ctx, k.head)
 	}
