@@ -158,8 +158,8 @@ func runGate(c *cli.Context) (err error) {
 	if err := writeGate(c, outs, g); err != nil {
 		return fail(statusSelf, "%w", err)
 	}
-	if g.Unknown() {
-		return fail(statusSelf, "budget: the energy is not known, so nothing can be said of it")
+	if g.ExitStatus == statusSelf {
+		return fail(statusSelf, "budget: the energy is not known, or too small for the counter, so nothing can be said of it (--batch 100 measures 100 runs at once)")
 	}
 	return ended(g.ExitStatus)
 }
