@@ -95,6 +95,15 @@ func runGate(c *cli.Context) (err error) {
 			o.abandon()
 		}
 	}()
+	for _, o := range outs {
+		if o.part != nil && o.part.Name() != o.name {
+			k.parts = append(k.parts, o.part.Name())
+		}
+	}
+	// A hook's would lead the command and its build to the repository that it runs in.
+	for _, name := range gate.Local {
+		os.Unsetenv(name)
+	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	defer func() {
@@ -149,8 +158,8 @@ func runGate(c *cli.Context) (err error) {
 	if err := writeGate(c, outs, g); err != nil {
 		return fail(statusSelf, "%w", err)
 	}
-	if g.Unknown() {
-		return fail(statusSelf, "budget: the energy is not known, so nothing can be said of it")
+	if g.ExitStatus == statusSelf {
+		return fail(statusSelf, "budget: the energy is not known, or too small for the counter, so nothing can be said of it (--batch 100 measures 100 runs at once)")
 	}
 	return ended(g.ExitStatus)
 }
@@ -175,6 +184,7 @@ type check struct {
 	machine      *machine
 	dir          string // of the trees, logs and counts
 	repository   *gate.Repository
+	parts        []string // our own files, until they have their names
 	trees        [2]tree
 	callgrind    *gate.Callgrind
 	counter      *nemb.Instructions
@@ -270,6 +280,9 @@ func (k *check) instruments() error {
 			return fail(statusUsage, "--metric: %s has %s, which cannot be compared with %s", k.base, k.stored.Metric, p.Metric)
 		}
 		p.Metric = gate.Metric(k.stored.Metric)
+		if k.stored.Batch > 1 && k.functions {
+			return fail(statusUsage, "--functions: %s was measured in batches of %d: save it anew with --functions", k.base, k.stored.Batch)
+		}
 		if k.stored.Batch > 1 && p.Batch == 1 {
 			p.Batch = k.stored.Batch
 		}
@@ -343,7 +356,7 @@ func (k *check) sides(ctx context.Context, home string) error {
 		}
 	}
 	if k.head == "" {
-		revs[gate.Head], err = repository.WorkingTree(ctx)
+		revs[gate.Head], err = repository.WorkingTree(ctx, k.dir, k.parts...)
 	} else {
 		revs[gate.Head], err = repository.Resolve(ctx, k.head)
 	}

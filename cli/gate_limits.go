@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -40,10 +41,11 @@ func (k *check) limits(c *cli.Context) error {
 		}
 	}
 	if c.IsSet("budget") {
-		k.plan.Budgets[""] = c.Float64("budget")
-		if c.Float64("budget") <= 0 {
-			return fail(statusUsage, "--budget: %g J is no budget: use joules above 0", c.Float64("budget"))
+		b := c.Float64("budget")
+		if !(b > 0) || math.IsInf(b, 1) {
+			return fail(statusUsage, "--budget: %g J is no budget: use joules above 0", b)
 		}
+		k.plan.Budgets[""] = b
 	}
 	return nil
 }
@@ -76,7 +78,7 @@ func perCent(s string) (float64, error) {
 		return 0, nil
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s), "%")), 64)
-	if err != nil || v <= 0 || v > 1000 {
+	if err != nil || !(v > 0 && v <= 1000) {
 		return 0, fmt.Errorf("%q is no change in per cent: use such as 5, or 0.5%%", s)
 	}
 	return v / 100, nil

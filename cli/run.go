@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -144,10 +145,31 @@ func runRepeated(c *cli.Context) error {
 			return fail(statusFailure, "the budget is exceeded: %s took %.6g J on average, at least %.6g J, and %.6g J were allowed",
 				strings.Join(command.Argv, " "), command.ProgramEnergyJ.Mean, lower(command.ProgramEnergyJ), *command.BudgetJ)
 		} else if command.BudgetJ != nil && e == nil {
-			return fail(statusFailure, "--budget: the energy is not known, so nothing can be said of the budget")
+			return fail(statusSelf, "--budget: %s", s.unsaid(command))
 		}
 	}
 	return nil
+}
+
+// unsaid tells why nothing can be said of a command's budget.
+func (s *series) unsaid(c report.Command) string {
+	if c.ProgramEnergyJ == nil {
+		return "the energy is not known, so nothing can be said of the budget"
+	}
+	runs, period := c.Runs.Attempted, time.Duration(0)
+	for _, sensor := range s.machine.found.Sensors {
+		for _, d := range sensor.Domains() {
+			if d.InTotal {
+				period = max(period, d.Period)
+			}
+		}
+	}
+	more := 10 * runs
+	if took := c.DurationS.Mean; took > 0 {
+		more = max(2*runs, int(math.Ceil(leastPeriods*period.Seconds()/took)))
+	}
+	return fmt.Sprintf("%s took %.6g J on average, which is too little for the counter, so nothing can be said of the budget: more runs may do, such as -n %d",
+		strings.Join(c.Argv, " "), c.ProgramEnergyJ.Mean, more)
 }
 
 func lower(s *report.Statistic) float64 {
@@ -212,7 +234,7 @@ func seriesOptions(c *cli.Context) (*series, error) {
 	}
 	if c.IsSet("budget") {
 		b := c.Float64("budget")
-		if b <= 0 {
+		if !(b > 0) || math.IsInf(b, 1) {
 			return nil, fail(statusUsage, "--budget: %g J is no budget: use joules above 0", b)
 		}
 		s.budget = &b

@@ -126,7 +126,7 @@ type Comparison struct {
 	Base       *float64 `json:"base"` // median of a run, in the metric's unit
 	Head       *float64 `json:"head"`
 	// Note says why there is no verdict, "" where there is one: a function that is
-	// new or gone, or that is not known in every pair.
+	// new or gone, that is not known in every pair, or that costs nothing itself.
 	Note string `json:"note,omitempty"`
 }
 
@@ -137,7 +137,7 @@ type Budget struct {
 	MeanJ    *float64 `json:"mean_j"`
 	LoJ      *float64 `json:"mean_lo_j"` // 95 % interval of the mean
 	HiJ      *float64 `json:"mean_hi_j"`
-	Exceeded *bool    `json:"exceeded"` // null where the energy is not known
+	Exceeded *bool    `json:"exceeded"` // null where the energy is not known, or 0
 }
 
 // Result is what a comparison came to.

@@ -74,27 +74,75 @@ func (r *Repository) Resolve(ctx context.Context, name string) (Revision, error)
 	return v, nil
 }
 
-// WorkingTree is the working tree as it is.
-func (r *Repository) WorkingTree(ctx context.Context) (Revision, error) {
+// WorkingTree is the working tree as it is. It works with a copy of the index in the
+// folder scratch: git diff refreshes the one that it reads. Files of except are not
+// told as changed.
+func (r *Repository) WorkingTree(ctx context.Context, scratch string, except ...string) (Revision, error) {
 	v, err := r.Resolve(ctx, "HEAD")
 	if err != nil {
 		return v, err
 	}
+	index, err := r.index(ctx, scratch)
+	if err != nil {
+		return v, err
+	}
+	defer os.Remove(index)
+	env := []string{"GIT_INDEX_FILE=" + index}
 	v.Name, v.WorkingTree = "working tree", true
 	// What differs from the commit, staged or not, and what is new and not ignored.
 	for _, args := range [][]string{
 		{"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "HEAD", "--"},
 		{"ls-files", "-z", "--others", "--exclude-standard"},
 	} {
-		out, err := git(ctx, r.Top, nil, args...)
+		out, err := git(ctx, r.Top, env, args...)
 		if err != nil {
 			return v, err
 		}
 		v.Changed = append(v.Changed, zeros(out)...)
 	}
 	slices.Sort(v.Changed)
-	v.Changed = slices.Compact(v.Changed)
+	v.Changed = slices.DeleteFunc(slices.Compact(v.Changed), func(name string) bool {
+		info, err := os.Lstat(filepath.Join(r.Top, name))
+		return err == nil && slices.ContainsFunc(except, func(file string) bool {
+			other, err := os.Lstat(file)
+			return err == nil && os.SameFile(info, other)
+		})
+	})
 	return v, nil
+}
+
+// index copies the index into a folder, with its times, by which git knows what it
+// has to look at. Where there is none, the copy is a name only.
+func (r *Repository) index(ctx context.Context, dir string) (string, error) {
+	out, err := git(ctx, r.Top, nil, "rev-parse", "--git-path", "index")
+	if err != nil {
+		return "", err
+	}
+	path, to := r.path(out), filepath.Join(dir, "index")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return to, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(to, b, 0o600); err != nil {
+		return "", err
+	}
+	return to, os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+// path is one that git tells, relative to the top or not.
+func (r *Repository) path(out []byte) string {
+	path := strings.TrimSuffix(string(out), "\n")
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.Top, path)
+	}
+	return path
 }
 
 // CheckOut puts the files of a revision into a new folder, which becomes a
@@ -115,21 +163,51 @@ func (r *Repository) CheckOut(ctx context.Context, v Revision, dir string) error
 	return nil
 }
 
-// Close takes the worktrees away that CheckOut made.
+// Close takes the worktrees away that CheckOut made, and no others: git worktree
+// prune would take those whose disk is not mounted.
 func (r *Repository) Close() error {
 	var errs []error
-	prune := false
 	for _, dir := range r.made {
 		if _, err := git(context.Background(), r.Top, nil, "worktree", "remove", "--force", "--force", dir); err != nil {
-			prune = true
+			errs = append(errs, r.forget(dir))
 		}
 		errs = append(errs, Remove(dir))
 	}
-	if prune {
-		_, err := git(context.Background(), r.Top, nil, "worktree", "prune")
-		errs = append(errs, err)
-	}
 	r.made = nil
+	return errors.Join(errs...)
+}
+
+// forget takes the entry of a worktree out of the repository, also one that git left
+// half made (git-worktree(1), "DETAILS").
+func (r *Repository) forget(dir string) error {
+	out, err := git(context.Background(), r.Top, nil, "rev-parse", "--git-common-dir")
+	if err != nil {
+		return err
+	}
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+		dir = filepath.Join(parent, filepath.Base(dir))
+	}
+	all := filepath.Join(r.path(out), "worktrees")
+	entries, err := os.ReadDir(all)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		entry := filepath.Join(all, e.Name())
+		b, err := os.ReadFile(filepath.Join(entry, "gitdir"))
+		if err != nil {
+			continue
+		}
+		path := strings.TrimSpace(string(b))
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(entry, path)
+		}
+		if path == filepath.Join(dir, ".git") {
+			errs = append(errs, os.RemoveAll(entry))
+		}
+	}
+	os.Remove(all) // which git leaves only where there are some
 	return errors.Join(errs...)
 }
 
@@ -238,7 +316,7 @@ func bring(ctx context.Context, from, to string) error {
 // git runs git in a folder, whatever repository the environment names. It asks
 // nothing, runs no hooks and leaves the user's index as it is.
 func git(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
-	all := append([]string{"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "advice.detachedHead=false"}, args...)
+	all := append([]string{"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "core.splitIndex=false", "-c", "maintenance.auto=false", "-c", "advice.detachedHead=false"}, args...)
 	cmd := exec.CommandContext(ctx, "git", all...)
 	cmd.Env = append(append(Environment(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not stop the tidying up
@@ -260,15 +338,18 @@ func git(ctx context.Context, dir string, env []string, args ...string) ([]byte,
 	return out.Bytes(), nil
 }
 
-// Environment is ours without what ties git to a repository (git rev-parse
+// Local are the variables that tie git to a repository (git rev-parse
 // --local-env-vars), which hooks have.
+var Local = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+	"GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_SHALLOW_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE",
+}
+
+// Environment is ours without Local.
 func Environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains([]string{
-			"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-			"GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_SHALLOW_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE",
-		}, name)
+		return slices.Contains(Local, name)
 	})
 }
 

@@ -66,7 +66,7 @@ func TestCheckOut(t *testing.T) {
 	if err != nil || base.Subject != "first change" || len(base.Commit) != 40 {
 		t.Fatalf("%+v, %v", base, err)
 	}
-	head, err := r.WorkingTree(ctx)
+	head, err := r.WorkingTree(ctx, t.TempDir())
 	if err != nil || !slices.Equal(head.Changed, []string{"file", "gone", "link", "staged", "sub/new"}) || !head.WorkingTree {
 		t.Fatalf("%+v, %v", head, err)
 	}
@@ -104,6 +104,58 @@ func TestCheckOut(t *testing.T) {
 	}
 }
 
+// git diff writes the index anew where a file was touched.
+func TestWorkingTreeKeepsIndex(t *testing.T) {
+	dir := t.TempDir()
+	sh(t, dir, "git init -q; echo one >file; echo two >other; git add .; git commit -qm one; touch -d 2001-01-01 file; echo three >other; echo part >.out.part-1; echo new >new")
+	before := read(t, dir, ".git/index")
+	scratch := t.TempDir()
+	v, err := found(t, dir).WorkingTree(ctx, scratch, filepath.Join(dir, ".out.part-1"), filepath.Join(dir, "none"))
+	if err != nil || !slices.Equal(v.Changed, []string{"new", "other"}) {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if read(t, dir, ".git/index") != before {
+		t.Error("the index was written")
+	}
+	if there(scratch, "index") {
+		t.Error("the copy is left")
+	}
+	// Without an index, all of the commit's files are gone from it.
+	os.Remove(filepath.Join(dir, ".git/index"))
+	if v, err := found(t, dir).WorkingTree(ctx, scratch); err != nil || !slices.Contains(v.Changed, "file") || there(dir, ".git/index") {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// Worktrees of the user's stay, also one whose folder is away, and one of ours goes
+// that git cannot remove.
+func TestCloseKeepsWorktrees(t *testing.T) {
+	dir, disk, out := t.TempDir(), t.TempDir(), t.TempDir()
+	sh(t, dir, "git init -q; echo one >file; git add .; git commit -qm one; git worktree add -q "+disk+"/mine; mv "+disk+"/mine "+disk+"/away")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(out, link); err != nil {
+		t.Fatal(err)
+	}
+	r := found(t, dir)
+	v, _ := r.Resolve(ctx, "HEAD")
+	for _, side := range []string{"base", "head"} {
+		if err := r.CheckOut(ctx, v, filepath.Join(link, side)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sh(t, dir, "rm "+out+"/base/.git; echo initializing >.git/worktrees/base/locked; rm -r "+out+"/head")
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if there(dir, ".git/worktrees/base") || there(dir, ".git/worktrees/head") || there(out, "base") {
+		t.Error("something is left")
+	}
+	if !there(dir, ".git/worktrees/mine") {
+		t.Error("the user's worktree is forgotten")
+	}
+	sh(t, disk, "mv away mine; git -C mine status")
+}
+
 func TestSubmodules(t *testing.T) {
 	lib, dir := t.TempDir(), t.TempDir()
 	sh(t, lib, "git init -q; echo one >lib; git add .; git commit -qm one; echo two >lib; git commit -qam two")
@@ -112,7 +164,7 @@ func TestSubmodules(t *testing.T) {
 	r := found(t, dir)
 	base, _ := r.Resolve(ctx, "v1")
 	middle, _ := r.Resolve(ctx, "HEAD")
-	head, err := r.WorkingTree(ctx)
+	head, err := r.WorkingTree(ctx, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +219,7 @@ func TestRepositoryErrors(t *testing.T) {
 	}
 	unborn := t.TempDir()
 	sh(t, unborn, "git init -q; echo x >x")
-	if _, err := found(t, unborn).WorkingTree(ctx); err == nil {
+	if _, err := found(t, unborn).WorkingTree(ctx, t.TempDir()); err == nil {
 		t.Error("a repository without a commit")
 	}
 	// Where a hook of git runs us, the environment names another repository.

@@ -220,8 +220,9 @@ func (t *trial) finish() {
 			if b.LoJ != nil {
 				least = s.Lo
 			}
-			exceeded := least > b.BudgetJ
-			b.Exceeded = &exceeded
+			if exceeded := least > b.BudgetJ; s.Mean > 0 { // else the counter has not seen it
+				b.Exceeded = &exceeded
+			}
 		}
 		r.Budgets = append(r.Budgets, b)
 	}

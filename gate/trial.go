@@ -373,6 +373,14 @@ func (t *trial) choose() {
 			t.names = append(t.names, name)
 		}
 	}
+	if len(t.warm[Base])+len(t.counted[Base]) == 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Thresholds)) {
+		if _, costs := share[name]; !costs && name != "" {
+			t.result.Functions = append(t.result.Functions, Comparison{Name: name, Verdict: statistics.Inconclusive, Threshold: t.threshold(name), Note: "its own cost is 0 or not known"})
+		}
+	}
 }
 
 // onlyIn says that a function is in one of the sides.

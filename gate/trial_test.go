@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,6 +296,51 @@ func TestNamedFunctionCounts(t *testing.T) {
 	r, err := Compare(context.Background(), p, m.measure)
 	if err != nil || r.Program.Verdict != statistics.Pass || r.Verdict != statistics.Inconclusive {
 		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// A function with a threshold that costs nothing itself cannot be compared, and is
+// not passed over.
+func TestNamedFunctionWithoutCost(t *testing.T) {
+	for _, cost := range []float64{0, math.NaN()} {
+		m := newMachine(6, 1, 1, 0.001)
+		m.parts = [2]map[string]float64{{"a": 0.5, "b": cost}, {"a": 0.5, "b": cost}}
+		p := m.plan()
+		p.Functions, p.Thresholds, p.MaxPairs = true, map[string]float64{"b": 0.1}, 20
+		r, err := Compare(context.Background(), p, m.measure)
+		if err != nil || r.Verdict != statistics.Inconclusive || r.Program.Verdict != statistics.Pass {
+			t.Fatalf("%g: %+v, %v", cost, r, err)
+		}
+		at := slices.IndexFunc(r.Functions, func(c Comparison) bool { return c.Name == "b" })
+		if at < 0 || r.Functions[at].Note != "its own cost is 0 or not known" || r.Functions[at].Threshold != 0.1 {
+			t.Errorf("%g: %+v", cost, r.Functions)
+		}
+		if r, err := Alone(context.Background(), p, m.measure); err != nil || len(r.Functions) != 0 {
+			t.Errorf("%g: alone: %+v, %v", cost, r, err)
+		}
+	}
+}
+
+// An energy of 0 is none that was measured: no budget is kept by it.
+func TestBudgetOfNothing(t *testing.T) {
+	for energy, want := range map[float64]string{0: "not known", -1: "not known", 1: "kept", 1e6: "exceeded"} {
+		m := newMachine(6, 1, 1, 0.001)
+		m.energy = energy
+		p := m.plan()
+		p.Budgets = map[string]float64{"": 100}
+		r, err := Alone(context.Background(), p, m.measure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "kept"
+		if r.Budgets[0].Exceeded == nil {
+			got = "not known"
+		} else if *r.Budgets[0].Exceeded {
+			got = "exceeded"
+		}
+		if got != want || r.Unknown() != (want == "not known") {
+			t.Errorf("%g J: %s, want %s", energy, got, want)
+		}
 	}
 }
 

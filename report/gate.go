@@ -49,11 +49,17 @@ func GateSchema() map[string]any {
 }
 
 // Conclude sets the exit status: 0 for a pass or where nothing was compared, 1 for a
-// regression or an exceeded budget, and what inconclusive says otherwise.
+// regression or an exceeded budget, 125 where nothing can be said of a budget, and
+// what inconclusive says otherwise. Without a word on each budget there is no pass.
 func (g *Gate) Conclude() {
+	if g.Verdict == statistics.Pass && g.Unknown() {
+		g.Verdict = statistics.Inconclusive
+	}
 	switch {
 	case g.Verdict == statistics.Regression || g.Exceeded():
 		g.ExitStatus = 1
+	case g.Unknown():
+		g.ExitStatus = 125
 	case g.Verdict == statistics.Pass || g.alone():
 		g.ExitStatus = 0
 	default:
@@ -118,6 +124,7 @@ func (g *Gate) Differs(base *Gate) []string {
 	say("host", base.Meta.Hostname, g.Meta.Hostname)
 	say("processor", base.Meta.CPUModel, g.Meta.CPUModel)
 	say("command", Command{Argv: base.Command}.line(), Command{Argv: g.Command}.line())
+	say("checkpoints", base.Meta.Granularity, g.Meta.Granularity) // which cost, too
 	if g.Metric == string(gate.Energy) || g.Metric == string(gate.CPUEnergy) {
 		say("energies", string(base.Backend.Kind), string(g.Backend.Kind))
 		say("sensors", base.Backend.Name, g.Backend.Name)
@@ -267,9 +274,17 @@ func (g *Gate) sentence() string {
 		if d := g.detectable(g.Program); d != "" {
 			text += "; these measurements could have found " + d
 		}
+		if g.Program.Verdict == statistics.Pass {
+			text = "inconclusive: head does not cost " + threshold + " more as a whole"
+			if !g.Unknown() {
+				text += ", and of a function with a threshold that is not shown"
+			}
+		}
 	}
 	for _, b := range g.Budgets {
-		if b.Exceeded != nil && *b.Exceeded {
+		if b.Exceeded == nil {
+			text += fmt.Sprintf("; of the budget of %s nothing can be said: the energy is not known", owner(b.Name))
+		} else if *b.Exceeded {
 			text += fmt.Sprintf("; the budget of %s is exceeded: %s, and %s were allowed", owner(b.Name), g.budgetText(b), exactly(b.BudgetJ))
 		}
 	}
@@ -359,7 +374,7 @@ func (g *Gate) Text(t Terminal) string {
 func (g *Gate) Markdown(w io.Writer) error {
 	m := &markdown{}
 	mark := map[statistics.Verdict]string{statistics.Pass: "✅", statistics.Regression: "❌", statistics.Inconclusive: "⚠️"}[g.Verdict]
-	if g.Exceeded() {
+	if g.Exceeded() || g.Unknown() {
 		mark = "❌"
 	}
 	m.line("### %s Energy check of %s\n", mark, name(Command{Argv: g.Command}.line()))
@@ -416,7 +431,7 @@ func noted(c gate.Comparison) string {
 func (g *Gate) Annotations() []string {
 	level := "notice"
 	switch {
-	case g.ExitStatus == 1:
+	case g.ExitStatus == 1 || g.ExitStatus == 125:
 		level = "error"
 	case g.Verdict != statistics.Pass:
 		level = "warning"

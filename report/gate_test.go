@@ -128,6 +128,23 @@ func TestGateStatus(t *testing.T) {
 			t.Errorf("%+v: status %d, %s", c, g.ExitStatus, g.Annotations()[0])
 		}
 	}
+	for verdict, want := range map[gate.Verdict]int{statistics.Pass: 125, statistics.Inconclusive: 125, statistics.Regression: 1} {
+		g := &Gate{Inconclusive: "pass", Metric: "cpu-time", Unit: "s", BaseFile: "base.json"}
+		g.Verdict, g.Program.Verdict, g.Program.Threshold = verdict, verdict, 0.05
+		g.Budgets = []gate.Budget{{BudgetJ: 1, MeanJ: at(0)}}
+		g.Conclude()
+		var md strings.Builder
+		g.Markdown(&md)
+		if g.ExitStatus != want || g.Verdict == statistics.Pass || !strings.HasPrefix(md.String(), "### ❌") || !strings.HasPrefix(g.Annotations()[0], "::error ") ||
+			!strings.HasSuffix(g.sentence(), "; of the budget of the program nothing can be said: the energy is not known") {
+			t.Errorf("%s: a budget that is not known: status %d, %s, %s, %s", verdict, g.ExitStatus, g.Verdict, md.String()[:20], g.Annotations()[0])
+		}
+	}
+	part := &Gate{Inconclusive: "warn", Metric: "cpu-time", BaseFile: "base.json"}
+	part.Verdict, part.Program.Verdict, part.Program.Threshold = statistics.Inconclusive, statistics.Pass, 0.05
+	if got := part.sentence(); got != "inconclusive: head does not cost 5.0 % more as a whole, and of a function with a threshold that is not shown" {
+		t.Error(got)
+	}
 	alone := &Gate{Inconclusive: "fail"}
 	if alone.Conclude(); alone.ExitStatus != 0 {
 		t.Errorf("nothing was compared: status %d", alone.ExitStatus)

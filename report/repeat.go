@@ -186,7 +186,7 @@ func (c *Command) Settle(includeWarmup bool) {
 		})
 		c.Domains[id], c.DomainsPowerW[id] = e.Mean, p.Mean
 	}
-	if c.BudgetJ != nil && c.ProgramEnergyJ != nil {
+	if c.BudgetJ != nil && c.ProgramEnergyJ != nil && c.ProgramEnergyJ.Mean > 0 { // 0 is what no counter has seen
 		least := c.ProgramEnergyJ.Mean
 		if lo := c.ProgramEnergyJ.CI95Lower; lo != nil {
 			least = *lo
@@ -443,8 +443,10 @@ func (p *printer) command(c Command) {
 	if c.BudgetJ != nil {
 		verdict := "kept"
 		switch {
-		case c.BudgetExceeded == nil:
+		case c.ProgramEnergyJ == nil:
 			verdict = "not known: no energy could be read"
+		case c.BudgetExceeded == nil:
+			verdict = "not known: too little energy for the counter"
 		case *c.BudgetExceeded:
 			verdict = p.paint(yellow, "exceeded")
 		}

@@ -90,6 +90,15 @@ func TestBudget(t *testing.T) {
 	if c.Settle(false); c.BudgetExceeded != nil {
 		t.Error("a budget is kept with energies that are not known")
 	}
+	c = repeated(nemb.Measured, 13).Commands[0]
+	for i := range c.Measurements {
+		none := Joules(0)
+		c.Measurements[i].ProgramEnergyJ = &none
+	}
+	c.BudgetJ = &budget
+	if c.Settle(false); c.BudgetExceeded != nil {
+		t.Error("a budget is kept with energies of 0")
+	}
 }
 
 func TestRepeatedGolden(t *testing.T) {

@@ -8,6 +8,7 @@
 #
 # PAIRS (20) bounds the pairs of each check; CG names a cg to use.
 set -euo pipefail
+unset $(git rev-parse --local-env-vars) # of a hook that runs this
 root=$(cd "$(dirname "$0")/../.." && pwd)
 gates=${GATES:-100}
 pairs=${PAIRS:-20}
