@@ -182,6 +182,31 @@ if __name__ == '__main__':
             self.assertEqual((p.returncode, p.out), (0, "[0, 1, 4, 9]\n"), p.err)
             self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["pool", "work"])
 
+    def test_a_child_that_is_terminated_as_it_begins_ends(self):
+        text = """
+ready, begun = os.pipe()
+def first():
+    os.write(begun, b'.')
+    time.sleep(0.5)
+blocked = lambda: print(signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, []), flush=True)
+os.register_at_fork(before=blocked, after_in_child=first)
+"""
+        for before, want in ("", signal.SIGTERM), ("signal.signal(signal.SIGTERM, lambda *_: os._exit(5))\n", 5 << 8):
+            p = self.program(before + """
+with codegreen.Session(output_file='x.json') as s:
+    pid = os.fork()
+    if not pid:
+        time.sleep(20)
+        os._exit(1)
+    os.read(ready, 1)
+    os.kill(pid, signal.SIGTERM)
+    print(os.waitpid(pid, 0)[1])
+    blocked()
+""", hooks=text)
+            self.assertEqual((p.returncode, p.out), (0, "True\n%d\nFalse\n" % want), p.err)
+            self.assertNotIn("was not stopped", p.err)
+            self.assertEqual(self.load("x.json")["meta"]["measurement_quality"], "no_tasks")
+
     def test_a_program_that_waits_for_all_its_children_does_not_wait_for_cg(self):
         p = self.program("""
 with codegreen.Session(output_file='x.json') as s:

@@ -148,6 +148,8 @@ class Session:
     def _finish(self, forgotten=False):
         """Ends the session once."""
         global _active, _finished
+        if self._running and self._pid != os.getpid():
+            return  # a fork that Python knows nothing of
         with self._data:
             if not self._running:
                 if not self._over:
@@ -533,6 +535,8 @@ def _catch():
 def _handler(before):
     def handle(number, frame):
         session = _active
+        if session is not None and session._pid != os.getpid():
+            session = None  # a fork that Python knows nothing of
         if callable(before):
             if session is not None:
                 _quietly(session._flush)
@@ -562,8 +566,23 @@ def _quietly(f, *args):
 
 
 def _exit():
-    if _active is not None and _active._running:
+    if _active is not None and _active._running and _active._pid == os.getpid():
         _quietly(_active._finish, True)
+
+
+_forking = threading.local()  # mask: the signals that were blocked before a fork
+
+
+def _before_fork():
+    """Blocks the signals that are handled here: a child has the handler, too, until
+    _in_child, and what only marks a signal for later is forgotten by the fork."""
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, list(_handlers)) if _handlers else None
+
+
+def _after_fork():
+    mask, _forking.mask = getattr(_forking, "mask", None), None
+    if mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _in_child():
@@ -574,8 +593,9 @@ def _in_child():
         session._data, session._edges = threading.RLock(), threading.RLock()
         session._source.forget()
     _release()
+    _after_fork()  # a signal that came meanwhile meets what was there before the session
 
 
 atexit.register(_exit)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
