@@ -128,6 +128,42 @@ class Rules(Case):
         self.assertEqual(len(seen), 1)
 
 
+    def test_tasks_of_other_threads_end_while_the_session_does(self):
+        leave, begun, left = threading.Event(), threading.Event(), []
+
+        class Ending(Exact):
+            def read(self, samples):
+                if getattr(s, "_stopped_at", None):  # energies are computed
+                    leave.set()
+                    worker.join()
+                super().read(samples)
+
+        def work():
+            try:
+                with s.task("work"):
+                    s.start_task("inner")
+                    begun.set()
+                    leave.wait()
+                    s.stop_task("inner")
+                    with s.task("late") as late:
+                        pass
+                left.append(late.depth)
+            except Exception as e:
+                left.append(e)
+        self.exactly(Ending)
+        s, _ = self.quiet(output_file="x.json")
+        worker = threading.Thread(target=work)
+        s.start()
+        worker.start()
+        begun.wait()
+        s.stop()
+        self.assertEqual(left, [0])
+        tasks = self.load("x.json")["tasks"]
+        self.assertEqual([(t["name"], t["forgotten"], t["ended_at_mono_ns"] - t["started_at_mono_ns"] == round(t["duration_s"] * 1e9)) for t in tasks],
+                         [("work", True, True), ("inner", True, True)])
+        self.assertTrue(all(t["energy_j"] is not None for t in tasks))
+
+
 class Forks(Case):
     def test_forked_children_become_no_ops_and_only_the_parent_reports(self):
         p = self.program("""

@@ -51,7 +51,7 @@ class Session:
 
     def __init__(self, name="default", output_file=None, output_format="auto", save_to_file=True, warn_on_concurrent=True,
                  record_time_series=False, buffer_samples=None, sample_interval_ms=None, sampling_mode="fixed"):
-        if _active is not None and _active._running:
+        if _active is not None and (_active._running or _active._ending):
             raise RuntimeError("a session is active in this process already: %r" % _active.name)
         if output_format not in ("auto", "json", "csv", "none"):
             raise ValueError("output_format %r: use auto, json, csv or none" % (output_format,))
@@ -68,7 +68,7 @@ class Session:
         self.output_file = None if output_file is None else os.path.abspath(os.fspath(output_file))
         self.warn_on_concurrent, self.record_time_series = warn_on_concurrent, bool(record_time_series)
         self.buffer_samples, self.sample_interval_ms, self.sampling_mode = buffer_samples, sample_interval_ms, sampling_mode
-        self._running = self._over = self._dead = False
+        self._running = self._ending = self._over = self._dead = False  # _ending: tasks are over, energies are computed
         self._all, self._pending = [], []
         self._warnings = []      # (slug, message)
         self._untold = []        # of them
@@ -84,11 +84,11 @@ class Session:
     def start(self):
         """Begins the session; Session() as a context does so itself."""
         global _active
-        if self._dead or self._running:
+        if self._dead or self._running or self._ending:
             return self
         if self._over:
             raise RuntimeError("session %r is over: make another" % self.name)
-        if _active is not None and _active._running:
+        if _active is not None and (_active._running or _active._ending):
             raise RuntimeError("a session is active in this process already: %r" % _active.name)
         # What the end needs is imported now: there may be no time then, and to
         # import while the interpreter ends can change its exit status.
@@ -148,15 +148,15 @@ class Session:
     def _finish(self, forgotten=False):
         """Ends the session once."""
         global _active, _finished
-        if self._running and self._pid != os.getpid():
+        if (self._running or self._ending) and self._pid != os.getpid():
             return  # a fork that Python knows nothing of
         with self._data:
-            if not self._running:
-                if not self._over:
-                    self.start()  # stop without start: a file without tasks
-                else:
-                    return
+            if self._over:
+                return
+            if not self._running and not self._ending:
+                self.start()  # stop without start: a file without tasks
             self._stopped_at = now = monotonic_ns()
+            self._ending, self._running = True, False
             self._abandon(now)
             if forgotten:
                 self._note("forgotten", "session %r was not stopped; it ended with the program" % self.name)
@@ -164,7 +164,7 @@ class Session:
                 self._settle()
             except Exception as e:
                 self._note("failed", "the session's energies cannot be computed: %s: %s" % (type(e).__name__, e))
-            self._running, self._over = False, True
+            self._ending, self._over = False, True
             self._woken.set()
             self._source.close()
             _neighbours.change(False)
@@ -245,7 +245,7 @@ class Session:
         """Begins a task inside the innermost one of this thread, or of this
         coroutine's asyncio task. Returns its TaskResult."""
         if not self._running:
-            if self._dead:
+            if self._dead or self._ending:
                 return TaskResult(self, name, 0, None, 0)
             self.start()
         try:
@@ -295,6 +295,8 @@ class Session:
         if not self._running:
             if which is not None:  # the session ended inside it
                 return which
+            if self._ending:
+                return TaskResult(self, expected or "", 0, None, 0)
             raise RuntimeError("session %r is not active: there is no task to stop" % self.name)
         try:
             stack = self._local.stack if "asyncio" not in modules else self._stack()
@@ -311,9 +313,11 @@ class Session:
 
     def _end(self, now, stack):
         task = stack.tasks.pop()
-        task._windows.append((task._since, now, stack, now - task._since))
+        since = task._since
+        if since is not None:  # else the session ended it meanwhile
+            task._windows.append((since, now, stack, now - since))
+            task.ended_at_mono_ns = now
         task._since = task._aside = None
-        task.ended_at_mono_ns = now
         if not stack.tasks:
             shares = self._shares
             shares.active.pop(stack, None)
@@ -381,7 +385,7 @@ class Session:
             if end is None or task._energy is not UNKNOWN or self._dead:
                 return
             samples, source = self._samples, self._source
-            if self._running and wait and source.domains:
+            if (self._running or self._ending) and wait and source.domains:
                 due = self._due(end)
                 limit = max(due, monotonic_ns()) + int(PATIENCE * 1e9)
                 if samples.latest < due:
@@ -566,7 +570,7 @@ def _quietly(f, *args):
 
 
 def _exit():
-    if _active is not None and _active._running and _active._pid == os.getpid():
+    if _active is not None and (_active._running or _active._ending) and _active._pid == os.getpid():
         _quietly(_active._finish, True)
 
 
@@ -589,7 +593,7 @@ def _in_child():
     global _active, _finished
     session, _active, _finished = _active, None, 0
     if session is not None:
-        session._dead, session._running = True, False
+        session._dead, session._running, session._ending = True, False, False
         session._data, session._edges = threading.RLock(), threading.RLock()
         session._source.forget()
     _release()
