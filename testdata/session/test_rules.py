@@ -4,6 +4,7 @@ import glob
 import inspect
 import json
 import os
+import pathlib
 import resource
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import unittest
 import warnings
 
 import codegreen
-from codegreen import _neighbours
+from codegreen import _neighbours, _report
 from sessions import CG, Case, Exact, WATTS, busy, gone, until
 
 
@@ -127,6 +128,41 @@ class Rules(Case):
         t.join()
         self.assertEqual(len(seen), 1)
 
+
+    def test_names_that_are_no_strings(self):
+        class Argument:
+            def __str__(self):
+                return "argument"
+        self.exactly()
+        before, sys.argv = sys.argv, [Argument()]
+        self.addCleanup(setattr, sys, "argv", before)
+        with codegreen.Session(pathlib.Path("s"), output_file="x.json") as s:
+            with s.task(pathlib.Path("a/b")):
+                s.start_task(b"bytes")
+                s.stop_task(b"bytes")
+                with self.assertRaisesRegex(RuntimeError, "'a/b', not '7'"):
+                    s.stop_task(7)
+        report = self.load("x.json")
+        self.assertEqual((report["meta"]["session_name"], report["meta"]["argv"]), ("s", ["argument"]))
+        self.assertEqual([(t["name"], t["parent"]) for t in report["tasks"]], [("a/b", None), ("b'bytes'", "a/b")])
+
+    def test_a_plot_that_cannot_be_drawn_is_a_warning(self):
+        self.exactly()
+        s, kept = self.quiet("unstarted", save_to_file=False, record_time_series=True)
+        self.assertFalse(s.export_plot("x.svg"))
+        self.assertIn("was not started", str(kept[-1].message))
+        slow = self.path("slow")
+        with open(slow, "w") as f:
+            f.write("#!/bin/sh\nexec sleep 20\n")
+        os.chmod(slow, 0o755)
+        before, _report.DRAWING = _report.DRAWING, 0.1
+        self.addCleanup(setattr, _report, "DRAWING", before)
+        with s:
+            s._source.cg = slow
+            self.assertFalse(s.export_plot("x.svg"))
+            self.assertIn("x.svg is not drawn", str(kept[-1].message))
+            with self.assertRaises(ValueError):
+                s.export_plot("x.gif")
 
     def test_tasks_of_other_threads_end_while_the_session_does(self):
         leave, begun, left = threading.Event(), threading.Event(), []

@@ -117,7 +117,7 @@ class Context:
     __slots__ = "session", "name", "result"
 
     def __init__(self, session, name):
-        self.session, self.name, self.result = session, name, None
+        self.session, self.name, self.result = session, str(name), None
 
     def __enter__(self):
         self.result = self.session.start_task(self.name)

@@ -61,7 +61,7 @@ class Session:
             raise ValueError("sample_interval_ms %r: use 0.1 to 60000" % (sample_interval_ms,))
         if buffer_samples is not None and not 16 <= buffer_samples <= 1 << 20:
             raise ValueError("buffer_samples %r: use 16 to 1048576" % (buffer_samples,))
-        self.name = name
+        self.name = str(name)
         self.output_format = output_format
         self.save_to_file = bool(save_to_file) and output_format != "none"
         self._by_default = output_file is None
@@ -244,6 +244,8 @@ class Session:
     def start_task(self, name):
         """Begins a task inside the innermost one of this thread, or of this
         coroutine's asyncio task. Returns its TaskResult."""
+        if type(name) is not str:
+            name = str(name)  # a path, a number
         if not self._running:
             if self._dead or self._ending:
                 return TaskResult(self, name, 0, None, 0)
@@ -287,7 +289,7 @@ class Session:
     def stop_task(self, expected=None):
         """Ends the innermost task of this thread and returns its TaskResult.
         RuntimeError, and nothing ends, if that is not the expected one."""
-        return self._stop(monotonic_ns(), expected, None)
+        return self._stop(monotonic_ns(), None if expected is None else str(expected), None)
 
     def _stop(self, now, expected, which):
         if self._dead:
