@@ -596,6 +596,32 @@ class Degrades(Case):
         self.assertLess(time.monotonic() - began, 30)
         self.assertEqual(s.stop()["meta"]["measurement_quality"], "failed")
 
+    def test_a_program_with_many_files_has_energies(self):
+        p = self.program("""
+import resource
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+assert hard == resource.RLIM_INFINITY or hard > 1100
+resource.setrlimit(resource.RLIMIT_NOFILE, (1100, hard))
+files = [os.open('/dev/null', os.O_RDONLY) for _ in range(1040)]
+with codegreen.Session(output_file='x.json') as s:
+    print(s._source.via, s._source.out.fileno() > 1024)
+""")
+        self.assertEqual((p.returncode, p.out), (0, "sidecar True\n"), p.err)
+
+    def test_a_program_that_adopts_the_sidecar_leaves_no_zombie(self):
+        p = self.program("""
+import ctypes
+assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0  # PR_SET_CHILD_SUBREAPER, as process 1 is
+with codegreen.Session(output_file='x.json') as s:
+    pid = s._source.ring.pid
+print(os.path.exists('/proc/%d' % pid))
+with codegreen.Session(output_file='y.json', sample_interval_ms=1) as s:
+    os.kill(s._source.ring.pid, signal.SIGKILL)
+    while open('/proc/%d/stat' % s._source.ring.pid).read().rpartition(')')[2].split()[0] != 'Z': time.sleep(0.001)
+    print(s._source.ended())
+""")
+        self.assertEqual((p.returncode, p.out), (0, "False\nTrue\n"), p.err)
+
     def test_sigkill_of_the_program_leaves_nothing_behind(self):
         p = self.program("s = codegreen.Session(output_file='x.json').start()\ns.start_task('t')\nprint(s._source.ring.pid, flush=True)\ntime.sleep(60)\n", wait=False)
         sidecar = int(p.stdout.readline())
