@@ -549,6 +549,45 @@ class Degrades(Case):
             self.assertEqual((p.returncode, p.out), (0, "ran on\n"), p.err)
             self.assertIn("cannot be written", p.err)
 
+    def test_a_working_directory_that_is_gone(self):
+        p = self.program("""
+os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')
+for name in None, 'x.json':
+    with codegreen.Session(output_file=name) as s:
+        with s.task('t'): pass
+    print(len(s.tasks), s._warnings[0][0], s.save_to_file)
+""")
+        self.assertEqual((p.returncode, p.out), (0, "1 not-written False\n" * 2), p.err)
+        self.assertIn("x.json cannot be written: the working directory", p.err)
+
+    def test_warnings_that_are_errors_do_not_end_the_program(self):
+        p = self.program("with codegreen.Session(output_file='no/x.json') as s:\n    print(s._running)\n", command=[sys.executable, "-W", "error"])
+        self.assertEqual((p.returncode, p.out), (0, "True\n"), p.err)
+        self.assertIn("codegreen: " + self.path("no", "x.json"), p.err)
+
+    def test_modes_of_files(self):
+        self.exactly()
+        mode = lambda name: os.stat(self.path(name)).st_mode & 0o777
+        before = os.umask(0o027)
+        self.addCleanup(os.umask, before)
+        self.addCleanup(setattr, os, "umask", os.umask)
+        os.umask = None  # it is the process's: other threads make files meanwhile
+        with open(self.path("own.json"), "w"):
+            os.chmod(self.path("own.json"), 0o604)
+        for name, want in ("new.json", 0o640), ("own.json", 0o604):
+            with codegreen.Session(output_file=name):
+                pass
+            self.assertEqual(mode(name), want)
+
+    def test_asyncio_that_is_being_imported(self):
+        self.exactly()
+        self.addCleanup(sys.modules.__setitem__, "asyncio", asyncio)
+        with codegreen.Session(save_to_file=False) as s:
+            sys.modules["asyncio"] = type(sys)("asyncio")
+            with s.task("t") as t:
+                pass
+        self.assertEqual(t.depth, 0)
+
     def test_a_full_disk_leaves_the_old_file_whole(self):
         with open("x.json", "w") as f:
             f.write("old")

@@ -384,20 +384,18 @@ def write(session):
 def save(path, pieces):
     path = os.path.realpath(path)
     part = os.path.join(os.path.dirname(path), ".%s.part-%s" % (os.path.basename(path), os.urandom(4).hex()))
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        mode = os.stat(path).st_mode & 0o777
+    except OSError:
+        mode = None  # a new file, as the umask has it, which is the process's and cannot be asked for without a change
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as f:
             for piece in pieces:
                 f.write(piece)
             f.flush()
             os.fsync(f.fileno())
-            try:
-                mode = os.stat(path).st_mode & 0o777
-            except OSError:
-                mask = os.umask(0)
-                os.umask(mask)
-                mode = 0o666 & ~mask
-            if hasattr(os, "fchmod"):
+            if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(f.fileno(), mode)
         os.replace(part, path)
     except BaseException:

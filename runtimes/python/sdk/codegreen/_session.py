@@ -65,7 +65,13 @@ class Session:
         self.output_format = output_format
         self.save_to_file = bool(save_to_file) and output_format != "none"
         self._by_default = output_file is None
-        self.output_file = None if output_file is None else os.path.abspath(os.fspath(output_file))
+        self.output_file, self._nowhere = None, None  # why there is no place for it
+        if output_file is not None:
+            output_file = os.fspath(output_file)
+            try:
+                self.output_file = os.path.abspath(output_file)
+            except OSError as e:  # the working directory was removed
+                self._nowhere = "%s cannot be written: the working directory: %s" % (output_file, e)
         self.warn_on_concurrent, self.record_time_series = warn_on_concurrent, bool(record_time_series)
         self.buffer_samples, self.sample_interval_ms, self.sampling_mode = buffer_samples, sample_interval_ms, sampling_mode
         self._running = self._ending = self._over = self._dead = False  # _ending: tasks are over, energies are computed
@@ -96,10 +102,17 @@ class Session:
         if self.output_file and self.output_file.lower().endswith(".csv") or self.output_format == "csv":
             import csv  # noqa: F401
         self._pid = os.getpid()
-        if self.output_file is None:
+        if self.output_file is None and not self._nowhere:
             extra = "_%d" % (_finished + 1) if _finished else ""
             ending = "csv" if self.output_format == "csv" else "json"
-            self.output_file = os.path.join(os.getcwd(), "codegreen_%d%s.%s" % (self._pid, extra, ending))
+            name = "codegreen_%d%s.%s" % (self._pid, extra, ending)
+            try:
+                self.output_file = os.path.join(os.getcwd(), name)
+            except OSError as e:
+                self._nowhere = "%s cannot be written: the working directory: %s" % (name, e)
+        if self._nowhere and self.save_to_file:
+            self.save_to_file = False
+            self._note("not-written", self._nowhere)
         self._local, self._coroutines = threading.local(), weakref.WeakKeyDictionary()
         self._shares = Shares(_cpu_time)
         try:
@@ -227,7 +240,8 @@ class Session:
     def _stack(self):
         aio = modules.get("asyncio")
         if aio is not None:
-            loop = aio._get_running_loop()
+            running = getattr(aio, "_get_running_loop", None)  # another thread may be importing it
+            loop = running and running()
             if loop is not None:
                 current = aio.current_task(loop)
                 if current is not None:
@@ -503,7 +517,10 @@ class Session:
             level, frame = 1, sys._getframe()  # the program's own line
             while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(__package__ + "."):
                 level, frame = level + 1, frame.f_back
-            warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=level)
+            try:
+                warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=level)
+            except Exception:  # python -W error
+                print("codegreen: " + message, file=sys.stderr)
 
     def export_plot(self, path):
         """Draws power over time of the tasks so far into a file: .html, .svg or
