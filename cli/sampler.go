@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -25,7 +26,7 @@ energy and shows the samples in memory that others can map (nemb/RING.md). It
 prints a line of JSON that says where, and READY when the first sample is there.
 
 It ends when its standard input does, when process --pid does, or on SIGTERM, and
-leaves nothing behind.
+leaves nothing behind. Where a sensor hangs it ends 2 s later, with status 125.
 
 Exit status: 0; 1 if nothing can be sampled; 125 cg failed; 2 usage.`,
 		Flags: []cli.Flag{
@@ -73,11 +74,14 @@ func runSampler(c *cli.Context) error {
 	if slots < 16 || slots > nemb.MaxSlots {
 		return fail(statusUsage, "--buffer: %d samples: use 16 to %d", slots, nemb.MaxSlots)
 	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, unix.SIGTERM)
 	// Ctrl-C and a closed terminal are the program's to answer: it still wants
 	// its last samples.
 	signal.Ignore(unix.SIGINT, unix.SIGHUP, unix.SIGPIPE)
-	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, unix.SIGTERM)
+	over, done := alive(gone, ended), make(chan struct{})
+	defer close(done)
+	go leave(over, done)
 
 	machine, err := openMachine(c)
 	if err != nil {
@@ -110,7 +114,7 @@ func runSampler(c *cli.Context) error {
 		_, err = fmt.Printf("%s\nREADY\n", line)
 	}
 	if err == nil {
-		poll(sampler, interval, alive(gone, ended))
+		poll(sampler, interval, over)
 	}
 	sampler.Stop()
 	if err != nil && !errors.Is(err, unix.EPIPE) {
@@ -133,26 +137,42 @@ func poll(s *nemb.Sampler, interval time.Duration, over <-chan struct{}) {
 	}
 }
 
+// ending is how long a sampler that nobody wants any more may take to end.
+const ending = 2 * time.Second
+
+// leave ends the process when it goes on after over: a sensor may hang, and
+// then nobody would end it.
+func leave(over, done <-chan struct{}) {
+	<-over
+	select {
+	case <-done:
+	case <-time.After(ending):
+		fmt.Fprintf(os.Stderr, "cg: sampler: a sensor does not answer: ended %v after nobody wanted samples any more\n", ending)
+		os.Exit(statusSelf)
+	}
+}
+
 // alive is closed when standard input ends, the process of a pidfd does, or a
 // signal comes.
 func alive(pidfd int, ended <-chan os.Signal) <-chan struct{} {
-	over := make(chan struct{}, 3)
+	over := make(chan struct{})
+	end := sync.OnceFunc(func() { close(over) })
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
-		over <- struct{}{}
+		end()
 	}()
 	go func() {
 		for {
 			n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
 			if n > 0 || err != nil && err != unix.EINTR {
-				over <- struct{}{}
+				end()
 				return
 			}
 		}
 	}()
 	go func() {
 		<-ended
-		over <- struct{}{}
+		end()
 	}()
 	return over
 }

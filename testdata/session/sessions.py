@@ -94,11 +94,12 @@ class Case(unittest.TestCase):
         before, _session.open_source = _session.open_source, source
         self.addCleanup(setattr, _session, "open_source", before)
 
-    def program(self, text, wait=True, cg=CG, command=None, **env):
-        """Runs a program of its own; with wait what it did, else the process."""
+    def program(self, text, wait=True, cg=CG, command=None, hooks="", **env):
+        """Runs a program of its own; with wait what it did, else the process.
+        hooks is what it does before it imports codegreen."""
         name = self.path("program.py")
         with open(name, "w") as f:
-            f.write("import os, sys, time, signal, threading\nimport codegreen\n" + text)
+            f.write("import os, sys, time, signal, threading\n" + hooks + "import codegreen\n" + text)
         full = dict(os.environ, PYTHONWARNINGS="always", **env)
         for variable in [k for k, v in full.items() if v is None]:
             del full[variable]

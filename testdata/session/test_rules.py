@@ -4,6 +4,7 @@ import glob
 import inspect
 import json
 import os
+import pathlib
 import resource
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import unittest
 import warnings
 
 import codegreen
-from codegreen import _neighbours
+from codegreen import _neighbours, _report
 from sessions import CG, Case, Exact, WATTS, busy, gone, until
 
 
@@ -128,6 +129,77 @@ class Rules(Case):
         self.assertEqual(len(seen), 1)
 
 
+    def test_names_that_are_no_strings(self):
+        class Argument:
+            def __str__(self):
+                return "argument"
+        self.exactly()
+        before, sys.argv = sys.argv, [Argument()]
+        self.addCleanup(setattr, sys, "argv", before)
+        with codegreen.Session(pathlib.Path("s"), output_file="x.json") as s:
+            with s.task(pathlib.Path("a/b")):
+                s.start_task(b"bytes")
+                s.stop_task(b"bytes")
+                with self.assertRaisesRegex(RuntimeError, "'a/b', not '7'"):
+                    s.stop_task(7)
+        report = self.load("x.json")
+        self.assertEqual((report["meta"]["session_name"], report["meta"]["argv"]), ("s", ["argument"]))
+        self.assertEqual([(t["name"], t["parent"]) for t in report["tasks"]], [("a/b", None), ("b'bytes'", "a/b")])
+
+    def test_a_plot_that_cannot_be_drawn_is_a_warning(self):
+        self.exactly()
+        s, kept = self.quiet("unstarted", save_to_file=False, record_time_series=True)
+        self.assertFalse(s.export_plot("x.svg"))
+        self.assertIn("was not started", str(kept[-1].message))
+        slow = self.path("slow")
+        with open(slow, "w") as f:
+            f.write("#!/bin/sh\nexec sleep 20\n")
+        os.chmod(slow, 0o755)
+        before, _report.DRAWING = _report.DRAWING, 0.1
+        self.addCleanup(setattr, _report, "DRAWING", before)
+        with s:
+            s._source.cg = slow
+            self.assertFalse(s.export_plot("x.svg"))
+            self.assertIn("x.svg is not drawn", str(kept[-1].message))
+            with self.assertRaises(ValueError):
+                s.export_plot("x.gif")
+
+    def test_tasks_of_other_threads_end_while_the_session_does(self):
+        leave, begun, left = threading.Event(), threading.Event(), []
+
+        class Ending(Exact):
+            def read(self, samples):
+                if getattr(s, "_stopped_at", None):  # energies are computed
+                    leave.set()
+                    worker.join()
+                super().read(samples)
+
+        def work():
+            try:
+                with s.task("work"):
+                    s.start_task("inner")
+                    begun.set()
+                    leave.wait()
+                    s.stop_task("inner")
+                    with s.task("late") as late:
+                        pass
+                left.append(late.depth)
+            except Exception as e:
+                left.append(e)
+        self.exactly(Ending)
+        s, _ = self.quiet(output_file="x.json")
+        worker = threading.Thread(target=work)
+        s.start()
+        worker.start()
+        begun.wait()
+        s.stop()
+        self.assertEqual(left, [0])
+        tasks = self.load("x.json")["tasks"]
+        self.assertEqual([(t["name"], t["forgotten"], t["ended_at_mono_ns"] - t["started_at_mono_ns"] == round(t["duration_s"] * 1e9)) for t in tasks],
+                         [("work", True, True), ("inner", True, True)])
+        self.assertTrue(all(t["energy_j"] is not None for t in tasks))
+
+
 class Forks(Case):
     def test_forked_children_become_no_ops_and_only_the_parent_reports(self):
         p = self.program("""
@@ -181,6 +253,31 @@ if __name__ == '__main__':
 """ % method)
             self.assertEqual((p.returncode, p.out), (0, "[0, 1, 4, 9]\n"), p.err)
             self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["pool", "work"])
+
+    def test_a_child_that_is_terminated_as_it_begins_ends(self):
+        text = """
+ready, begun = os.pipe()
+def first():
+    os.write(begun, b'.')
+    time.sleep(0.5)
+blocked = lambda: print(signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, []), flush=True)
+os.register_at_fork(before=blocked, after_in_child=first)
+"""
+        for before, want in ("", signal.SIGTERM), ("signal.signal(signal.SIGTERM, lambda *_: os._exit(5))\n", 5 << 8):
+            p = self.program(before + """
+with codegreen.Session(output_file='x.json') as s:
+    pid = os.fork()
+    if not pid:
+        time.sleep(20)
+        os._exit(1)
+    os.read(ready, 1)
+    os.kill(pid, signal.SIGTERM)
+    print(os.waitpid(pid, 0)[1])
+    blocked()
+""", hooks=text)
+            self.assertEqual((p.returncode, p.out), (0, "True\n%d\nFalse\n" % want), p.err)
+            self.assertNotIn("was not stopped", p.err)
+            self.assertEqual(self.load("x.json")["meta"]["measurement_quality"], "no_tasks")
 
     def test_a_program_that_waits_for_all_its_children_does_not_wait_for_cg(self):
         p = self.program("""
@@ -452,6 +549,45 @@ class Degrades(Case):
             self.assertEqual((p.returncode, p.out), (0, "ran on\n"), p.err)
             self.assertIn("cannot be written", p.err)
 
+    def test_a_working_directory_that_is_gone(self):
+        p = self.program("""
+os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')
+for name in None, 'x.json':
+    with codegreen.Session(output_file=name) as s:
+        with s.task('t'): pass
+    print(len(s.tasks), s._warnings[0][0], s.save_to_file)
+""")
+        self.assertEqual((p.returncode, p.out), (0, "1 not-written False\n" * 2), p.err)
+        self.assertIn("x.json cannot be written: the working directory", p.err)
+
+    def test_warnings_that_are_errors_do_not_end_the_program(self):
+        p = self.program("with codegreen.Session(output_file='no/x.json') as s:\n    print(s._running)\n", command=[sys.executable, "-W", "error"])
+        self.assertEqual((p.returncode, p.out), (0, "True\n"), p.err)
+        self.assertIn("codegreen: " + self.path("no", "x.json"), p.err)
+
+    def test_modes_of_files(self):
+        self.exactly()
+        mode = lambda name: os.stat(self.path(name)).st_mode & 0o777
+        before = os.umask(0o027)
+        self.addCleanup(os.umask, before)
+        self.addCleanup(setattr, os, "umask", os.umask)
+        os.umask = None  # it is the process's: other threads make files meanwhile
+        with open(self.path("own.json"), "w"):
+            os.chmod(self.path("own.json"), 0o604)
+        for name, want in ("new.json", 0o640), ("own.json", 0o604):
+            with codegreen.Session(output_file=name):
+                pass
+            self.assertEqual(mode(name), want)
+
+    def test_asyncio_that_is_being_imported(self):
+        self.exactly()
+        self.addCleanup(sys.modules.__setitem__, "asyncio", asyncio)
+        with codegreen.Session(save_to_file=False) as s:
+            sys.modules["asyncio"] = type(sys)("asyncio")
+            with s.task("t") as t:
+                pass
+        self.assertEqual(t.depth, 0)
+
     def test_a_full_disk_leaves_the_old_file_whole(self):
         with open("x.json", "w") as f:
             f.write("old")
@@ -498,6 +634,32 @@ class Degrades(Case):
             began = time.monotonic()
         self.assertLess(time.monotonic() - began, 30)
         self.assertEqual(s.stop()["meta"]["measurement_quality"], "failed")
+
+    def test_a_program_with_many_files_has_energies(self):
+        p = self.program("""
+import resource
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+assert hard == resource.RLIM_INFINITY or hard > 1100
+resource.setrlimit(resource.RLIMIT_NOFILE, (1100, hard))
+files = [os.open('/dev/null', os.O_RDONLY) for _ in range(1040)]
+with codegreen.Session(output_file='x.json') as s:
+    print(s._source.via, s._source.out.fileno() > 1024)
+""")
+        self.assertEqual((p.returncode, p.out), (0, "sidecar True\n"), p.err)
+
+    def test_a_program_that_adopts_the_sidecar_leaves_no_zombie(self):
+        p = self.program("""
+import ctypes
+assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0  # PR_SET_CHILD_SUBREAPER, as process 1 is
+with codegreen.Session(output_file='x.json') as s:
+    pid = s._source.ring.pid
+print(os.path.exists('/proc/%d' % pid))
+with codegreen.Session(output_file='y.json', sample_interval_ms=1) as s:
+    os.kill(s._source.ring.pid, signal.SIGKILL)
+    while open('/proc/%d/stat' % s._source.ring.pid).read().rpartition(')')[2].split()[0] != 'Z': time.sleep(0.001)
+    print(s._source.ended())
+""")
+        self.assertEqual((p.returncode, p.out), (0, "False\nTrue\n"), p.err)
 
     def test_sigkill_of_the_program_leaves_nothing_behind(self):
         p = self.program("s = codegreen.Session(output_file='x.json').start()\ns.start_task('t')\nprint(s._source.ring.pid, flush=True)\ntime.sleep(60)\n", wait=False)

@@ -12,6 +12,8 @@ from ._ring import find_cg
 SAMPLE_KEYS = ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"]
 METHODS = "measured", "derived", "estimated"  # from the best to the weakest
 
+DRAWING = 300  # seconds in which cg has to draw a plot
+
 _run_id = None
 
 
@@ -333,7 +335,7 @@ def whole(session):
 def chunks(session):
     """The text of the JSON, in pieces: samples may be many."""
     out, done = report(session)
-    dump = lambda v: json.dumps(v, ensure_ascii=False, allow_nan=False)
+    dump = lambda v: json.dumps(v, ensure_ascii=False, allow_nan=False, default=str)
     yield '{\n"meta": %s,\n"tasks": [' % dump(out["meta"])
     for n, (entry, task) in enumerate(zip(out["tasks"], done)):
         yield ",\n" if n else "\n"
@@ -382,20 +384,18 @@ def write(session):
 def save(path, pieces):
     path = os.path.realpath(path)
     part = os.path.join(os.path.dirname(path), ".%s.part-%s" % (os.path.basename(path), os.urandom(4).hex()))
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        mode = os.stat(path).st_mode & 0o777
+    except OSError:
+        mode = None  # a new file, as the umask has it, which is the process's and cannot be asked for without a change
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as f:
             for piece in pieces:
                 f.write(piece)
             f.flush()
             os.fsync(f.fileno())
-            try:
-                mode = os.stat(path).st_mode & 0o777
-            except OSError:
-                mask = os.umask(0)
-                os.umask(mask)
-                mode = 0o666 & ~mask
-            if hasattr(os, "fchmod"):
+            if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(f.fileno(), mode)
         os.replace(part, path)
     except BaseException:
@@ -411,7 +411,10 @@ def plot(session, path):
     if not session.record_time_series:
         session._note("no-plot", "nothing to draw: power over time needs record_time_series=True")
         return False
-    cg = getattr(session, "_source", None) and session._source.cg or find_cg()
+    if not hasattr(session, "_source"):
+        session._note("no-plot", "nothing to draw: session %r was not started" % session.name)
+        return False
+    cg = session._source.cg or find_cg()
     if not cg:
         session._note("no-plot", "cg draws plots and is not in PATH, and CODEGREEN_CG does not name it: %s is not drawn" % os.path.basename(path))
         return False
@@ -422,8 +425,9 @@ def plot(session, path):
             saved = os.path.join(folder, os.path.splitext(os.path.basename(path))[0] + ".json")
             with session._data:
                 save(saved, chunks(session))
-            done = subprocess.run([cg, "report", saved, "-o", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    except OSError as e:
+            done = subprocess.run([cg, "report", saved, "-o", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  timeout=DRAWING)
+    except Exception as e:  # of any kind: a session never breaks the program
         session._note("no-plot", "%s is not drawn: %s" % (os.path.basename(path), e))
         return False
     if done.returncode:

@@ -45,8 +45,10 @@ class TaskResult:
     # Times
 
     def _close(self, now, stack):
-        windows = self._windows
-        windows.append((self._since, now, stack, now - self._since))
+        windows, since = self._windows, self._since
+        if since is None:  # another thread was faster
+            return
+        windows.append((since, now, stack, now - since))
         self._since = None
         if len(windows) >= WINDOWS:
             self._windows = [(a[0], b[1], a[2], a[3] + b[3]) for a, b in zip(windows[::2], windows[1::2])] + windows[len(windows) & ~1:]
@@ -115,7 +117,7 @@ class Context:
     __slots__ = "session", "name", "result"
 
     def __init__(self, session, name):
-        self.session, self.name, self.result = session, name, None
+        self.session, self.name, self.result = session, str(name), None
 
     def __enter__(self):
         self.result = self.session.start_task(self.name)

@@ -93,8 +93,12 @@ class Ring:
         except ProcessLookupError:
             return True
         except OSError:
-            pass
-        return False
+            return False
+        try:
+            with open("/proc/%d/stat" % self.pid, "rb") as f:
+                return f.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")  # proc_pid_stat(5)
+        except (OSError, IndexError):
+            return False
 
     def close(self):
         self.words.release()
@@ -157,6 +161,15 @@ class Run(Source):
         return self.ring.ended()
 
 
+def _readable(fd, until):
+    """Whether there is something to read, or an end, before that time of
+    time.monotonic(). select(2) would refuse a number from 1024 on."""
+    import select
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(0, until - time.monotonic()) * 1000))
+
+
 class Sidecar(Run):
     """cg sampler, which this program started.
 
@@ -188,11 +201,9 @@ class Sidecar(Run):
         self.cg, self.cg_version, self.cpu_model = cg, line.get("cg_version"), line.get("cpu_model", "")
 
     def _hear(self, errors):
-        import select
         heard, until = b"", time.monotonic() + 10
         while heard.count(b"\n") < 2:
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([self.out], [], [], left)[0]:
+            if not _readable(self.out.fileno(), until):
                 raise ValueError("cg sampler does not answer")
             more = os.read(self.out.fileno(), 65536)
             if not more:
@@ -207,12 +218,14 @@ class Sidecar(Run):
 
     def close(self):
         """Ends the sidecar and waits until it is gone."""
-        import select
         self.forget()
         try:
             until = time.monotonic() + 5
-            while time.monotonic() < until and select.select([self.out], [], [], 1)[0]:
+            while _readable(self.out.fileno(), until):
                 if not os.read(self.out.fileno(), 4096):
+                    # It is a child of a program that is process 1 of a container.
+                    while not os.waitpid(self.ring.pid, os.WNOHANG)[0] and time.monotonic() < until:
+                        time.sleep(0.001)
                     break
         except (OSError, ValueError):
             pass

@@ -51,7 +51,7 @@ class Session:
 
     def __init__(self, name="default", output_file=None, output_format="auto", save_to_file=True, warn_on_concurrent=True,
                  record_time_series=False, buffer_samples=None, sample_interval_ms=None, sampling_mode="fixed"):
-        if _active is not None and _active._running:
+        if _active is not None and (_active._running or _active._ending):
             raise RuntimeError("a session is active in this process already: %r" % _active.name)
         if output_format not in ("auto", "json", "csv", "none"):
             raise ValueError("output_format %r: use auto, json, csv or none" % (output_format,))
@@ -61,14 +61,20 @@ class Session:
             raise ValueError("sample_interval_ms %r: use 0.1 to 60000" % (sample_interval_ms,))
         if buffer_samples is not None and not 16 <= buffer_samples <= 1 << 20:
             raise ValueError("buffer_samples %r: use 16 to 1048576" % (buffer_samples,))
-        self.name = name
+        self.name = str(name)
         self.output_format = output_format
         self.save_to_file = bool(save_to_file) and output_format != "none"
         self._by_default = output_file is None
-        self.output_file = None if output_file is None else os.path.abspath(os.fspath(output_file))
+        self.output_file, self._nowhere = None, None  # why there is no place for it
+        if output_file is not None:
+            output_file = os.fspath(output_file)
+            try:
+                self.output_file = os.path.abspath(output_file)
+            except OSError as e:  # the working directory was removed
+                self._nowhere = "%s cannot be written: the working directory: %s" % (output_file, e)
         self.warn_on_concurrent, self.record_time_series = warn_on_concurrent, bool(record_time_series)
         self.buffer_samples, self.sample_interval_ms, self.sampling_mode = buffer_samples, sample_interval_ms, sampling_mode
-        self._running = self._over = self._dead = False
+        self._running = self._ending = self._over = self._dead = False  # _ending: tasks are over, energies are computed
         self._all, self._pending = [], []
         self._warnings = []      # (slug, message)
         self._untold = []        # of them
@@ -84,11 +90,11 @@ class Session:
     def start(self):
         """Begins the session; Session() as a context does so itself."""
         global _active
-        if self._dead or self._running:
+        if self._dead or self._running or self._ending:
             return self
         if self._over:
             raise RuntimeError("session %r is over: make another" % self.name)
-        if _active is not None and _active._running:
+        if _active is not None and (_active._running or _active._ending):
             raise RuntimeError("a session is active in this process already: %r" % _active.name)
         # What the end needs is imported now: there may be no time then, and to
         # import while the interpreter ends can change its exit status.
@@ -96,10 +102,17 @@ class Session:
         if self.output_file and self.output_file.lower().endswith(".csv") or self.output_format == "csv":
             import csv  # noqa: F401
         self._pid = os.getpid()
-        if self.output_file is None:
+        if self.output_file is None and not self._nowhere:
             extra = "_%d" % (_finished + 1) if _finished else ""
             ending = "csv" if self.output_format == "csv" else "json"
-            self.output_file = os.path.join(os.getcwd(), "codegreen_%d%s.%s" % (self._pid, extra, ending))
+            name = "codegreen_%d%s.%s" % (self._pid, extra, ending)
+            try:
+                self.output_file = os.path.join(os.getcwd(), name)
+            except OSError as e:
+                self._nowhere = "%s cannot be written: the working directory: %s" % (name, e)
+        if self._nowhere and self.save_to_file:
+            self.save_to_file = False
+            self._note("not-written", self._nowhere)
         self._local, self._coroutines = threading.local(), weakref.WeakKeyDictionary()
         self._shares = Shares(_cpu_time)
         try:
@@ -148,13 +161,15 @@ class Session:
     def _finish(self, forgotten=False):
         """Ends the session once."""
         global _active, _finished
+        if (self._running or self._ending) and self._pid != os.getpid():
+            return  # a fork that Python knows nothing of
         with self._data:
-            if not self._running:
-                if not self._over:
-                    self.start()  # stop without start: a file without tasks
-                else:
-                    return
+            if self._over:
+                return
+            if not self._running and not self._ending:
+                self.start()  # stop without start: a file without tasks
             self._stopped_at = now = monotonic_ns()
+            self._ending, self._running = True, False
             self._abandon(now)
             if forgotten:
                 self._note("forgotten", "session %r was not stopped; it ended with the program" % self.name)
@@ -162,7 +177,7 @@ class Session:
                 self._settle()
             except Exception as e:
                 self._note("failed", "the session's energies cannot be computed: %s: %s" % (type(e).__name__, e))
-            self._running, self._over = False, True
+            self._ending, self._over = False, True
             self._woken.set()
             self._source.close()
             _neighbours.change(False)
@@ -225,7 +240,8 @@ class Session:
     def _stack(self):
         aio = modules.get("asyncio")
         if aio is not None:
-            loop = aio._get_running_loop()
+            running = getattr(aio, "_get_running_loop", None)  # another thread may be importing it
+            loop = running and running()
             if loop is not None:
                 current = aio.current_task(loop)
                 if current is not None:
@@ -242,8 +258,10 @@ class Session:
     def start_task(self, name):
         """Begins a task inside the innermost one of this thread, or of this
         coroutine's asyncio task. Returns its TaskResult."""
+        if type(name) is not str:
+            name = str(name)  # a path, a number
         if not self._running:
-            if self._dead:
+            if self._dead or self._ending:
                 return TaskResult(self, name, 0, None, 0)
             self.start()
         try:
@@ -285,7 +303,7 @@ class Session:
     def stop_task(self, expected=None):
         """Ends the innermost task of this thread and returns its TaskResult.
         RuntimeError, and nothing ends, if that is not the expected one."""
-        return self._stop(monotonic_ns(), expected, None)
+        return self._stop(monotonic_ns(), None if expected is None else str(expected), None)
 
     def _stop(self, now, expected, which):
         if self._dead:
@@ -293,6 +311,8 @@ class Session:
         if not self._running:
             if which is not None:  # the session ended inside it
                 return which
+            if self._ending:
+                return TaskResult(self, expected or "", 0, None, 0)
             raise RuntimeError("session %r is not active: there is no task to stop" % self.name)
         try:
             stack = self._local.stack if "asyncio" not in modules else self._stack()
@@ -309,9 +329,11 @@ class Session:
 
     def _end(self, now, stack):
         task = stack.tasks.pop()
-        task._windows.append((task._since, now, stack, now - task._since))
+        since = task._since
+        if since is not None:  # else the session ended it meanwhile
+            task._windows.append((since, now, stack, now - since))
+            task.ended_at_mono_ns = now
         task._since = task._aside = None
-        task.ended_at_mono_ns = now
         if not stack.tasks:
             shares = self._shares
             shares.active.pop(stack, None)
@@ -379,7 +401,7 @@ class Session:
             if end is None or task._energy is not UNKNOWN or self._dead:
                 return
             samples, source = self._samples, self._source
-            if self._running and wait and source.domains:
+            if (self._running or self._ending) and wait and source.domains:
                 due = self._due(end)
                 limit = max(due, monotonic_ns()) + int(PATIENCE * 1e9)
                 if samples.latest < due:
@@ -495,7 +517,10 @@ class Session:
             level, frame = 1, sys._getframe()  # the program's own line
             while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(__package__ + "."):
                 level, frame = level + 1, frame.f_back
-            warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=level)
+            try:
+                warnings.warn("codegreen: " + message, RuntimeWarning, stacklevel=level)
+            except Exception:  # python -W error
+                print("codegreen: " + message, file=sys.stderr)
 
     def export_plot(self, path):
         """Draws power over time of the tasks so far into a file: .html, .svg or
@@ -533,6 +558,8 @@ def _catch():
 def _handler(before):
     def handle(number, frame):
         session = _active
+        if session is not None and session._pid != os.getpid():
+            session = None  # a fork that Python knows nothing of
         if callable(before):
             if session is not None:
                 _quietly(session._flush)
@@ -562,20 +589,36 @@ def _quietly(f, *args):
 
 
 def _exit():
-    if _active is not None and _active._running:
+    if _active is not None and (_active._running or _active._ending) and _active._pid == os.getpid():
         _quietly(_active._finish, True)
+
+
+_forking = threading.local()  # mask: the signals that were blocked before a fork
+
+
+def _before_fork():
+    """Blocks the signals that are handled here: a child has the handler, too, until
+    _in_child, and what only marks a signal for later is forgotten by the fork."""
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, list(_handlers)) if _handlers else None
+
+
+def _after_fork():
+    mask, _forking.mask = getattr(_forking, "mask", None), None
+    if mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _in_child():
     global _active, _finished
     session, _active, _finished = _active, None, 0
     if session is not None:
-        session._dead, session._running = True, False
+        session._dead, session._running, session._ending = True, False, False
         session._data, session._edges = threading.RLock(), threading.RLock()
         session._source.forget()
     _release()
+    _after_fork()  # a signal that came meanwhile meets what was there before the session
 
 
 atexit.register(_exit)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
