@@ -55,6 +55,9 @@ func (r *runner) value(text string) string {
 			root, _ := os.Getwd()
 			return root
 		}
+		if name == "github.event.repository.default_branch" {
+			return "main"
+		}
 		r.t.Errorf("expression %q is not known", name)
 		return ""
 	})
@@ -130,7 +133,7 @@ func TestAction(t *testing.T) {
 			t.Errorf("%s: run and shell go together", s.Name)
 		}
 	}
-	dir, clone := t.TempDir(), t.TempDir()
+	dir, clones := t.TempDir(), t.TempDir()
 	sh := func(in, lines string) {
 		t.Helper()
 		cmd := exec.Command("sh", "-ec", lines)
@@ -142,8 +145,11 @@ func TestAction(t *testing.T) {
 	}
 	sh(dir, `git init -q -b main; mkdir sub
 		printf 'i=0\nwhile [ $i -lt 2000 ]; do i=$((i+1)); done\n' >sub/bench.sh; printf 'def work():\n    return sum(range(100000))\nfor _ in range(20): work()\n' >bench.py; git add .; git commit -qm one; git tag v1
-		sed -i s/2000/20000/ sub/bench.sh; git commit -qam two`)
-	sh(clone, "git clone -q --no-tags --depth=1 file://"+dir+" .") // as actions/checkout does
+		sed -i s/2000/20000/ sub/bench.sh; git commit -qam two; git branch side v1`)
+	clone := func(name string) { // as actions/checkout does
+		sh(clones, "git clone -q --no-tags --depth=1 file://"+dir+" "+name)
+	}
+	clone("shop")
 	for _, c := range []struct {
 		name            string
 		inputs          map[string]string
@@ -156,9 +162,15 @@ func TestAction(t *testing.T) {
 		{"inconclusive", map[string]string{"command": `if rm "$RUNNER_TEMP/turn"; then sh bench.sh; else : >"$RUNNER_TEMP/turn"; fi`, "metric": "cpu-time", "max-pairs": "8", "args": "--seed 3"}, 0, `(?s)^status=3\nreport=.*\nverdict=inconclusive\n`, "^### ⚠️ ", "(?m)^::warning title=cg gate%3A cpu-time::inconclusive: "},
 		{"a wrong flag", map[string]string{"command": "true", "metric": "cpu-time", "max-pairs": "5", "threshold": "0.001", "args": "--seed 1 --max-time '1 ms'"}, 2, `^status=2\n$`, "could not check the change .status 2.", `--max-time: "1 ms"`},
 		{"a build that fails", map[string]string{"command": "true", "build": "false"}, 125, `^status=125\n$`, "^cg gate could not check the change .status 125.: see the log\n$", "the build of base .v1. failed"},
-		{"functions", map[string]string{"command": "python '../bench.py'", "functions": "true", "metric": "cpu-time", "max-pairs": "5", "inconclusive": "pass", "args": "-w 1"}, 0, `(?m)^status=0$`, "main&#95;&#95;.work", ""},
+		{"functions", map[string]string{"command": "python '../bench.py'", "functions": "true", "max-pairs": "5", "inconclusive": "pass", "args": "-w 1"}, 0, `(?m)^status=0$`, "main&#95;&#95;.work", ""},
+		// What a clone of one commit has not got.
+		{"before a new branch", map[string]string{"command": "sh bench.sh", "base": strings.Repeat("0", 40), "metric": "cpu-time", "max-pairs": "5", "inconclusive": "pass"}, 0, "^status=0\n", "(?m)^- base: origin/main: ", "base and head are the same"},
+		{"the commit before", map[string]string{"command": "sh bench.sh", "base": "HEAD~1", "metric": "cpu-time", "max-pairs": "6"}, 1, "^status=1\n", "(?m)^- base: HEAD&#126;1: ", ""},
+		{"a branch", map[string]string{"command": "sh bench.sh", "base": "origin/side", "metric": "cpu-time", "max-pairs": "6"}, 1, "^status=1\n", "(?m)^- base: origin/side: ", ""},
+		{"no such base", map[string]string{"command": "true", "base": "nonesuch"}, 1, "^$", "^$", `^::error title=cg gate::base nonesuch is not in the clone and cannot be fetched .*: fatal: .*nonesuch\n$`},
+		{"before the first commit", map[string]string{"command": "true", "base": "HEAD~9"}, 1, "^$", "^$", `^::error title=cg gate::base HEAD~9 is not in the clone and cannot be fetched .*\n$`},
 	} {
-		inputs := map[string]string{"cg": filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "working-directory": "sub", "base": "v1"}
+		inputs := map[string]string{"cg": filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "working-directory": "shop/sub", "base": "v1"}
 		for name, in := range a.Inputs {
 			if _, set := inputs[name]; !set {
 				inputs[name] = in.Default
@@ -170,7 +182,13 @@ func TestAction(t *testing.T) {
 			}
 			inputs[name] = v
 		}
-		r := &runner{t: t, inputs: inputs, dir: clone, temp: t.TempDir()}
+		if base := inputs["base"]; base != "v1" {
+			inputs["working-directory"] = "fresh/sub"
+			os.RemoveAll(filepath.Join(clones, "fresh"))
+			clone("fresh")
+		}
+		r := &runner{t: t, inputs: inputs, dir: clones, temp: t.TempDir()}
+		sh(r.temp, "mkdir cg-gate; echo stale >cg-gate/gate.json; echo stale >cg-gate/gate.md") // of a step before
 		status := r.run(a)
 		for what, pair := range map[string][2]string{"output": {r.output, c.output}, "summary": {r.summary, c.summary}, "log": {r.log, c.log}} {
 			if !regexp.MustCompile(pair[1]).MatchString(pair[0]) {

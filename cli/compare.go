@@ -106,6 +106,9 @@ func runCompare(c *cli.Context) error {
 	if err := apart(c, "output", "junit"); err != nil {
 		return err
 	}
+	if err := keeps(c, append(slices.Clone(base), head...), "output", "junit"); err != nil {
+		return err
+	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	outs := []*output{{flag: "-o", name: c.String("output")}, {flag: "--junit", name: c.String("junit")}}
@@ -251,6 +254,22 @@ func apartFiles(names []string) error {
 			}
 		}
 		infos = append(infos, info)
+	}
+	return nil
+}
+
+// keeps refuses flags that would write over a file that is read.
+func keeps(c *cli.Context, read []string, flags ...string) error {
+	for _, flag := range flags {
+		to, err := os.Stat(c.String(flag))
+		if err != nil || !to.Mode().IsRegular() {
+			continue
+		}
+		for _, name := range read {
+			if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
+				return fail(statusUsage, "--%s: %s is what is compared, and would be lost: name another file", flag, c.String(flag))
+			}
+		}
 	}
 	return nil
 }

@@ -86,7 +86,13 @@ func runGate(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	outs, err := openFiles(c, "output", "save", "export-markdown", "junit", "export-metrics")
+	files := []string{"output", "save", "export-markdown", "junit", "export-metrics"}
+	if k.stored != nil { // a regression must not become the baseline
+		if err := keeps(c, []string{k.base}, files...); err != nil {
+			return err
+		}
+	}
+	outs, err := openFiles(c, files...)
 	if err != nil {
 		return err
 	}

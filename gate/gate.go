@@ -118,7 +118,7 @@ type Comparison struct {
 	Lo     *float64 `json:"change_lo"` // 90 % interval; null where there are too few pairs
 	Hi     *float64 `json:"change_hi"`
 	// Detectable is the smallest change that this many measurements of such a
-	// spread find in four of five cases.
+	// spread show as a regression in four of five cases: it is above the threshold.
 	Detectable *float64 `json:"smallest_detectable_change"`
 	P          *float64 `json:"p_costs_more"` // of so much or more if head cost no more
 	Threshold  float64  `json:"threshold"`

@@ -25,7 +25,7 @@ func (t *trial) settle(said []Verdict) {
 			c.Lo, c.Hi = number(lo), number(hi)
 			c.P = number(p.P())
 		}
-		c.Detectable = number(p.Detectable(p.N()))
+		c.Detectable = number(p.Detectable(p.N(), t.part()))
 		t.add(c)
 	}
 	t.finish()
@@ -106,7 +106,7 @@ func (t *trial) readOff() *Result {
 	lo, hi := slices.Min(head)/slices.Max(base)-1, slices.Max(head)/slices.Min(base)-1
 	c := Comparison{
 		Threshold: t.Threshold, Pairs: min(len(base), len(head)), Verdict: statistics.Inconclusive,
-		Change: number(statistics.Median(head)/statistics.Median(base) - 1), Lo: number(lo), Hi: number(hi), Detectable: number(hi - lo),
+		Change: number(statistics.Median(head)/statistics.Median(base) - 1), Lo: number(lo), Hi: number(hi), Detectable: number(t.Threshold + hi - lo),
 	}
 	switch {
 	case lo >= t.Threshold:

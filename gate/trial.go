@@ -279,7 +279,8 @@ func (t *trial) foresee(pairs int) {
 	if t.Metric == Instructions {
 		return
 	}
-	if fewest := statistics.Fewest(t.Alpha / float64(1+len(t.names))); pairs < fewest && t.Foreseen != nil {
+	part := t.part()
+	if fewest := statistics.Fewest(part); pairs < fewest && t.Foreseen != nil {
 		t.Foreseen(math.Inf(1), fewest)
 		return
 	}
@@ -290,12 +291,16 @@ func (t *trial) foresee(pairs int) {
 		}
 		values[side] = valuesOf(all)
 	}
-	detectable := statistics.Foresee(values[Base], values[Head], pairs, t.Alpha)
+	detectable := statistics.Foresee(values[Base], values[Head], pairs, part, t.Threshold)
 	t.result.Foreseen = number(detectable)
-	if detectable > t.Threshold && t.Foreseen != nil {
-		t.Foreseen(detectable, statistics.PairsFor(values[Base], values[Head], t.Threshold, t.Alpha))
+	if needed := statistics.PairsFor(values[Base], values[Head], t.Threshold, part); needed > max(6, pairs) && t.Foreseen != nil {
+		t.Foreseen(detectable, needed)
 	}
 }
+
+// part is what the program has of alpha, at the least, which it shares with its
+// functions.
+func (t *trial) part() float64 { return t.Alpha / float64(1+len(t.names)) }
 
 // ran sees to it that every function with a budget or a threshold was called, in
 // head: else it was renamed, or misspelt, and guards nothing.

@@ -117,6 +117,9 @@ type CompareOptions struct {
 // zeroBoth is why a figure is not comparable that nothing was used of.
 const zeroBoth = "it is 0 in both"
 
+// fewRuns is why a figure is not comparable whose spread is not known.
+const fewRuns = "one run against two has no interval: measure one more"
+
 // rounding is a change that comes from adding up numbers and from nothing else.
 const rounding = 1e-9
 
@@ -426,13 +429,15 @@ func (c *Change) settle() {
 		return
 	}
 	r := statistics.CompareMeans(c.samples[0], c.samples[1], confidence)
-	c.Change = known(r.Change)
 	if b.Runs > 1 || h.Runs > 1 {
-		if c.P = known(r.P); c.P != nil {
-			c.Lo, c.Hi = known(r.Lo), known(r.Hi)
+		if c.P = known(r.P); c.P == nil {
+			c.Why = fewRuns
+			return
 		}
+		c.Change, c.Lo, c.Hi = known(r.Change), known(r.Lo), known(r.Hi)
 		return
 	}
+	c.Change = known(r.Change)
 	quotient := func(over, under *float64) *float64 {
 		if over == nil || under == nil || *under <= 0 {
 			return nil

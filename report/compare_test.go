@@ -102,7 +102,8 @@ func TestCompareVerdicts(t *testing.T) {
 		{"single estimates", severalRuns(nemb.Estimated, "a", 1), severalRuns(nemb.Estimated, "b", 1.5), 0.05, NoneShown, 0, true},
 		{"single runs far apart", severalRuns(nemb.Measured, "a", 1), severalRuns(nemb.Measured, "b", 50), 0.05, Higher, 5, true},
 		{"one against several", severalRuns(nemb.Measured, "a", steady...), severalRuns(nemb.Measured, "b", 1.5), 0.05, Higher, 5, true},
-		{"one against two", severalRuns(nemb.Measured, "a", 1, 1.01), severalRuns(nemb.Measured, "b", 1.5), 0.05, NoneShown, 0, true},
+		{"one against two", severalRuns(nemb.Measured, "a", 1, 1.01), severalRuns(nemb.Measured, "b", 1.5), 0.05, NotComparable, 0, true},
+		{"two against one", severalRuns(nemb.Measured, "a", 1), severalRuns(nemb.Measured, "b", 1.5, 1.51), 0.05, NotComparable, 0, true},
 		{"unknown", severalRuns(nemb.Unavailable, "a", steady...), severalRuns(nemb.Unavailable, "b", steady...), 0.05, NotComparable, 0, false},
 		{"repeated", repeatedSide("a", repeated(nemb.Measured, 13)), repeatedSide("b", repeated(nemb.Measured, 13)), 0.05, NoneShown, 0, false},
 	} {

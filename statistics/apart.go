@@ -42,9 +42,7 @@ func CompareApart(base, head []float64, r Rule) Apart {
 		a.Verdict = Pass
 	}
 	if !math.IsInf(hi, 0) {
-		normal := distuv.UnitNormal
-		se := (hi - lo) / 2 / normal.Quantile(1-r.Alpha)
-		a.Detectable = math.Expm1((normal.Quantile(1-r.Alpha) + normal.Quantile(0.8)) * se)
+		a.Detectable = shown((hi-lo)/2/distuv.UnitNormal.Quantile(1-r.Alpha), r.Alpha, r.Threshold)
 	}
 	return a
 }
@@ -102,14 +100,15 @@ func rankSumQuantile(n, m int, alpha float64) int {
 	return k
 }
 
-// Foresee is the smallest relative change that so many pairs would find in four
-// of five cases, by the spread of some measurements of each side; NaN for fewer
-// than two of a side. From few measurements it is rough.
-func Foresee(base, head []float64, pairs int, alpha float64) float64 {
-	return math.Expm1(power(alpha) * pairSpread(base, head) / math.Sqrt(float64(pairs)))
+// Foresee is the smallest relative change that so many pairs would show as a
+// regression in four of five cases, by the spread of some measurements of each side;
+// NaN for fewer than two of a side. From few measurements it is rough.
+func Foresee(base, head []float64, pairs int, alpha, threshold float64) float64 {
+	return shown(math.Sqrt(math.Pi/3/float64(pairs))*pairSpread(base, head), alpha, threshold)
 }
 
-// PairsFor is how many pairs would find a relative change in four of five cases.
+// PairsFor is how many pairs would tell a relative change from none in four of five
+// cases: with so many, a program that did not change passes at that threshold.
 func PairsFor(base, head []float64, change, alpha float64) int {
 	n := power(alpha) * pairSpread(base, head) / math.Log1p(change)
 	if math.IsNaN(n) {

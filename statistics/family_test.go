@@ -51,7 +51,7 @@ func TestCompareApart(t *testing.T) {
 		}
 	}
 	a := CompareApart(base, times(1.1), rule)
-	if !near(a.Change, 0.1, 1e-6) || a.Lo > a.Change || a.Hi < a.Change || a.Detectable < 0 || a.Detectable > 0.05 {
+	if !near(a.Change, 0.1, 1e-6) || a.Lo > a.Change || a.Hi < a.Change || a.Detectable < rule.Threshold || a.Detectable > 0.06 {
 		t.Errorf("%+v", a)
 	}
 	if a := CompareApart([]float64{5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5}, rule); a.Verdict != Pass || a.P > 1 {
@@ -66,18 +66,51 @@ func TestForesee(t *testing.T) {
 		b, h := math.Exp(0.1*rng.NormFloat64()), math.Exp(0.1*rng.NormFloat64())
 		base, head, ratios = append(base, b), append(head, h), append(ratios, math.Log(h/b))
 	}
-	foreseen, seen := Foresee(base, head, 30, 0.05), Detectable(ratios, 30, 0.05)
+	foreseen, seen := Foresee(base, head, 30, 0.05, 0), Detectable(ratios, 30, 0.05, 0.05, 0)
 	if foreseen < 0.8*seen || foreseen > 1.2*seen {
 		t.Errorf("foreseen %g, seen %g", foreseen, seen)
 	}
 	if n := PairsFor(base, head, foreseen, 0.05); n < 29 || n > 31 {
 		t.Errorf("%d pairs", n)
 	}
-	if !math.IsNaN(Foresee(base[:1], head, 30, 0.05)) || PairsFor(base[:1], head, 0.05, 0.05) != 0 {
+	if !math.IsNaN(Foresee(base[:1], head, 30, 0.05, 0)) || PairsFor(base[:1], head, 0.05, 0.05) != 0 {
 		t.Error("one measurement tells a spread")
 	}
 	if n := PairsFor([]float64{1, 1}, []float64{1, 1}, 0.05, 0.05); n != 6 {
 		t.Errorf("%d", n)
+	}
+}
+
+// The change that could have been found is found in four of five cases, also where
+// the threshold is what keeps it from being a regression.
+func TestDetectableIsFound(t *testing.T) {
+	for _, noise := range []float64{0.01, 0.3} { // below the threshold, and far above
+		rng := rand.New(rand.NewPCG(5, 5))
+		const n, tries, threshold = 20, 150, 0.05
+		var spread []float64
+		for range 400 {
+			spread = append(spread, noise*rng.NormFloat64())
+		}
+		effect := Detectable(spread, n, 0.05, 0.05, threshold)
+		if effect < threshold {
+			t.Errorf("noise %g: %g is below the threshold", noise, effect)
+		}
+		if smaller := Detectable(spread, n, 0.05, 0.01, threshold); smaller < effect {
+			t.Errorf("noise %g: a part of alpha finds %g, and all of it %g", noise, smaller, effect)
+		}
+		found := 0
+		for range tries {
+			p := NewPairs(Rule{Alpha: 0.05, Threshold: threshold, Looks: []int{n}})
+			for range n {
+				p.Add(1, (1+effect)*math.Exp(noise*rng.NormFloat64()))
+			}
+			if p.Judge() == Regression {
+				found++
+			}
+		}
+		if part := float64(found) / tries; part < 0.7 || part > 0.9 {
+			t.Errorf("noise %g: %.2f of changes of %.1f %% are found", noise, part, 100*effect)
+		}
 	}
 }
 

@@ -156,20 +156,29 @@ func (p *Pairs) Effect() (change, lo, hi float64) {
 }
 
 // Detectable is the smallest relative change that n pairs with the noise of
-// those seen would have found in four of five cases.
-func (p *Pairs) Detectable(n int) float64 {
-	return Detectable(p.ratios, n, p.rule.Alpha)
+// those seen would have shown as a regression in four of five cases, at a part
+// of alpha.
+func (p *Pairs) Detectable(n int, part float64) float64 {
+	return Detectable(p.ratios, n, p.rule.Alpha, part, p.rule.Threshold)
 }
 
-// Detectable is that of ratios, logarithms of head/base.
-func Detectable(ratios []float64, n int, alpha float64) float64 {
+// Detectable is that of ratios, logarithms of head/base, whose spread is known by
+// their interval at alpha on each side.
+func Detectable(ratios []float64, n int, alpha, part, threshold float64) float64 {
 	if len(ratios) < 6 || n < 1 {
 		return math.NaN()
 	}
 	lo, hi := signedRankInterval(ratios, alpha)
+	se := (hi - lo) / 2 / distuv.UnitNormal.Quantile(1-alpha) * math.Sqrt(float64(len(ratios))/float64(n))
+	return shown(se, part, threshold)
+}
+
+// shown is the relative change that is a regression in four of five cases, by the
+// standard error of its logarithm: it has to stand out at alpha, and the estimate
+// has to reach the threshold.
+func shown(se, alpha, threshold float64) float64 {
 	normal := distuv.UnitNormal
-	se := (hi - lo) / 2 / normal.Quantile(1-alpha) * math.Sqrt(float64(len(ratios))/float64(n))
-	return math.Expm1((normal.Quantile(1-alpha) + normal.Quantile(0.8)) * se)
+	return math.Expm1(normal.Quantile(0.8)*se + max(normal.Quantile(1-alpha)*se, math.Log1p(threshold)))
 }
 
 // HodgesLehmann is the median of the means of all pairs of values, each with

@@ -257,7 +257,7 @@ func TestDetectable(t *testing.T) {
 	for range 200 {
 		ratios = append(ratios, math.Log(machine.next()/machine.next()))
 	}
-	effect := Detectable(ratios, 30, 0.05)
+	effect := Detectable(ratios, 30, 0.05, 0.05, 0)
 	found := 0
 	const rounds = 150
 	for range rounds {
@@ -272,7 +272,7 @@ func TestDetectable(t *testing.T) {
 	if got := float64(found) / rounds; got < 0.68 || got > 0.92 {
 		t.Errorf("%.1f %% is found in %.0f %% of the cases", 100*effect, 100*got)
 	}
-	if !math.IsNaN(Detectable(ratios[:3], 30, 0.05)) {
+	if !math.IsNaN(Detectable(ratios[:3], 30, 0.05, 0.05, 0)) {
 		t.Error("three ratios tell what can be found")
 	}
 }
