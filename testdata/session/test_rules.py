@@ -357,6 +357,63 @@ class Coroutines(Case):
         self.assertEqual([(t.name, t.depth, t.parent) for t in s.tasks], [("outer", 0, None), ("g", 1, "outer"), ("g", 0, None), ("other", 0, None)])
         self.assertEqual(s._shares.parts, [])
 
+    def test_coroutines_inside_a_task_of_their_thread(self):
+        @codegreen.task("step")
+        async def step():
+            busy(0.02)
+            await asyncio.sleep(0.02)
+            busy(0.02)
+
+        async def main():
+            with s.task("inner"):
+                with s.task("innermost"):
+                    busy(0.05)
+            await step()
+            await later()
+
+        async def later():
+            with s.task("later"):
+                await asyncio.sleep(0)
+
+        self.exactly()
+        with codegreen.Session(save_to_file=False) as s:
+            with s.task("outer"):
+                asyncio.run(main())
+            self.assertEqual((s._shares.active, s._shares.parts), ({}, []))
+        outer = s.tasks[0]
+        self.assertEqual([(t.name, t.depth, t.parent) for t in s.tasks],
+                         [("outer", 0, None), ("inner", 1, "outer"), ("innermost", 2, "inner"), ("step", 1, "outer"), ("later", 1, "outer")])
+        for t in outer, s.tasks[1]:
+            self.near(t.energy_j, WATTS * t.duration_s)
+            self.assertNotEqual(t._energy.method, "shared")
+
+    def test_a_coroutine_that_outlives_the_task_around_it(self):
+        self.exactly()
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+
+        async def two():
+            with s.task("inside"):
+                await asyncio.sleep(0)
+            await go.wait()
+            with s.task("outside"):
+                await asyncio.sleep(0)
+
+        async def one():
+            return asyncio.Event(), asyncio.ensure_future(both())
+
+        async def both():
+            await asyncio.sleep(0)
+            await two()
+
+        with codegreen.Session(save_to_file=False) as s:
+            with s.task("outer"):
+                go, rest = loop.run_until_complete(one())
+                loop.run_until_complete(asyncio.sleep(0.01))
+            go.set()
+            loop.run_until_complete(rest)
+        self.assertEqual([(t.name, t.depth, t.parent) for t in s.tasks], [("outer", 0, None), ("inside", 1, "outer"), ("outside", 0, None)])
+
     def test_decorated_coroutines_that_run_in_turn(self):
         @codegreen.task("a")
         async def a():

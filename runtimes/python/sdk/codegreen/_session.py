@@ -222,7 +222,7 @@ class Session:
         left = [t for t in self._all if t.ended_at_mono_ns is None]
         for task in left:
             if task._since is not None:
-                task._close(now, task._aside or None)
+                task._close(now, task._aside.sharer if task._aside else None)
             task.ended_at_mono_ns = now if task._windows else task.started_at_mono_ns
             task.forgotten = True
         with self._edges:
@@ -247,7 +247,8 @@ class Session:
                 if current is not None:
                     stack = self._coroutines.get(current)
                     if stack is None:
-                        stack = self._coroutines[current] = Stack()
+                        own = getattr(self._local, "stack", None)  # of the thread, around asyncio.run
+                        stack = self._coroutines[current] = Stack(own if own is not None and own.tasks else None)
                     return stack
         try:
             return self._local.stack
@@ -269,7 +270,10 @@ class Session:
         except AttributeError:
             stack = self._stack()
         tasks = stack.tasks
-        task = TaskResult(self, name, len(tasks), tasks[-1].name if tasks else None, stack.thread)
+        depth, parent = len(tasks), tasks[-1].name if tasks else None
+        if stack.base is not None and stack.sharer is not stack:
+            depth, parent = stack.base.depth + 1 + depth, parent if tasks else stack.base.name
+        task = TaskResult(self, name, depth, parent, stack.thread)
         self._all.append(task)
         self._pending.append(task)
         task._aside = stack
@@ -331,7 +335,7 @@ class Session:
         task = stack.tasks.pop()
         since = task._since
         if since is not None:  # else the session ended it meanwhile
-            task._windows.append((since, now, stack, now - since))
+            task._windows.append((since, now, stack if stack.base is None else stack.around, now - since))
             task.ended_at_mono_ns = now
         task._since = task._aside = None
         if not stack.tasks:
@@ -364,7 +368,7 @@ class Session:
         aside = stack.tasks[i:]
         del stack.tasks[i:]
         for t in aside:
-            t._close(now, stack)
+            t._close(now, stack.sharer)
         if not stack.tasks:
             self._exit(now, stack)
         return aside
@@ -378,7 +382,7 @@ class Session:
         now = monotonic_ns()
         for t in aside:
             t._since, t._aside = now, stack
-        if first:
+        if first and stack.sharer is stack:
             self._enter(now, stack)
 
     @property
