@@ -15,7 +15,7 @@ import unittest
 import warnings
 
 import codegreen
-from codegreen import _neighbours, _report
+from codegreen import _neighbours, _report, _session
 from sessions import CG, Case, Exact, WATTS, busy, gone, until
 
 
@@ -88,6 +88,35 @@ class Rules(Case):
                          "os.kill(os.getpid(), signal.SIGTERM)\nprint(len(seen))\n")
         self.assertEqual((p.returncode, p.out), (0, "[15] True\n2\n"), p.err)
         self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["first", "second"])
+
+    def test_long_intervals_are_not_waited_for_at_the_end(self):
+        # The next sample would come in a minute: a program that waits for two is given up.
+        for end in "s.stop()", "os.kill(os.getpid(), signal.SIGTERM)", "":
+            p = self.program("s = codegreen.Session(output_file='x.json', sample_interval_ms=60000).start()\n"
+                             "with s.task('t'): time.sleep(0.2)\n" + end + "\n")
+            task, = self.load("x.json")["tasks"]
+            self.assertIsNotNone(task["energy_j"], p.err)
+
+    def test_a_handler_of_the_program_does_not_wait_for_samples(self):
+        class Late(Exact):
+            via, late = "run", True
+
+            def read(self, samples):
+                if not self.late or not samples.times:
+                    super().read(samples)
+        self.exactly(Late)
+        before, _session.HURRY = _session.HURRY, 0.05
+        self.addCleanup(setattr, _session, "HURRY", before)
+        s, kept = self.quiet(output_file="x.json")
+        with s:
+            with s.task("t") as t:
+                busy(0.05)
+            s._flush()
+            self.assertIsNone(self.load("x.json")["tasks"][0]["energy_j"])
+            s._source.late = False
+            self.near(t.energy_j, WATTS * t.duration_s)
+        self.assertIsNotNone(self.load("x.json")["tasks"][0]["energy_j"])
+        self.assertEqual([str(w.message) for w in kept], [])
 
     def test_handlers_of_the_program_are_as_they_were_after_a_session(self):
         before = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)]

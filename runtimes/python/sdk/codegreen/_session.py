@@ -19,6 +19,7 @@ _active = None   # the session of this process
 _finished = 0    # sessions that wrote to the name that they have by default
 
 PATIENCE = 10     # seconds in which a sampler that gets no processor is waited for
+HURRY = 1         # seconds in which samples are waited for in a signal's handler and at the exit
 PRUNE = 20000     # samples that are kept beyond those that are needed
 
 
@@ -79,6 +80,7 @@ class Session:
         self._warnings = []      # (slug, message)
         self._untold = []        # of them
         self._concurrent = False
+        self._until = None       # by when samples are waited for (CLOCK_MONOTONIC)
         self._data = threading.RLock()   # of the samples
         self._edges = threading.RLock()  # of shares
         if warn_on_concurrent:
@@ -174,12 +176,12 @@ class Session:
             if forgotten:
                 self._note("forgotten", "session %r was not stopped; it ended with the program" % self.name)
             try:
+                self._close(now, HURRY if forgotten else 5)
                 self._settle()
             except Exception as e:
                 self._note("failed", "the session's energies cannot be computed: %s: %s" % (type(e).__name__, e))
             self._ending, self._over = False, True
             self._woken.set()
-            self._source.close()
             _neighbours.change(False)
             if _active is self:
                 _active = None
@@ -191,16 +193,37 @@ class Session:
             self._drain.join(1)
         self._tell(forgotten)
 
+    def _close(self, now, patience):
+        """Closes the source; what takes a last sample then need not be waited for
+        longer than the power after the last task is looked at."""
+        source = self._source
+        try:
+            if not source.last:
+                self._until = now + int(patience * 1e9) if patience == HURRY else None
+                self._settle()
+            elif source.domains:
+                ends = [t.ended_at_mono_ns for t in self._pending if t.ended_at_mono_ns is not None and t._energy is UNKNOWN]
+                time.sleep(max(0, max(ends, default=0) + int(AROUND) - monotonic_ns()) * 1e-9)
+        finally:
+            source.close(patience)
+            self._until = 0
+        source.read(self._samples)
+
     def _flush(self):
         """Writes what is known, and goes on."""
         with self._data:
             if self._running:
-                self._stopped_at = monotonic_ns()
+                self._stopped_at = now = monotonic_ns()
+                self._until = now + int(HURRY * 1e9)
+                early = [t for t in self._pending if t._energy is UNKNOWN]
                 try:
                     self._settle()
                     self._save()
                 finally:
-                    self._stopped_at = None
+                    self._stopped_at = self._until = None
+                    for task in early:  # what was not waited for is computed again
+                        if task.ended_at_mono_ns is not None and self._due(task.ended_at_mono_ns) > self._samples.latest:
+                            task._energy = UNKNOWN
 
     def _settle(self):
         for task in list(self._pending):
@@ -412,6 +435,8 @@ class Session:
                     source.read(samples)
                 # One that stands still is waited for once, and not for every task.
                 while samples.latest < due and samples.latest != self._still and not source.ended():
+                    if self._until is not None and monotonic_ns() >= self._until:
+                        break
                     if monotonic_ns() > limit:
                         self._still = samples.latest
                         break
@@ -425,7 +450,7 @@ class Session:
             task._energy = None
             if source.domains and task._windows:
                 task._energy = energy_of(samples, self._shares, task._windows)
-                if task._energy is None and not self._ended_early:
+                if task._energy is None and not self._ended_early and (self._ending or self._until is None):
                     self._ended_early = True
                     self._note("sampler-ended", "the samples end before task %r does: its energy is not known" % task.name)
 
