@@ -1,7 +1,5 @@
 """Session: what named parts of a program cost (docs/session.md of cg)."""
-import atexit
 import os
-import signal
 import sys
 import threading
 import time
@@ -10,7 +8,7 @@ import weakref
 from sys import modules
 from time import monotonic_ns
 
-from . import _neighbours
+from . import _neighbours, _signals
 from ._energy import AROUND, Samples, Shares, energy_of
 from ._result import UNKNOWN, Context, Stack, TaskResult
 from ._ring import open_source
@@ -133,7 +131,7 @@ class Session:
         self._mono, self._began = monotonic_ns(), time.time()
         self._stopped_at = None
         self._source.edge(self._samples)
-        _catch()
+        _signals.catch()
         if self._source.domains:
             self._drain = threading.Thread(target=self._draining, name="codegreen-drain", daemon=True)
             try:
@@ -187,7 +185,7 @@ class Session:
                 _active = None
             if self._by_default:
                 _finished += 1
-            _release()
+            _signals.release()
             self._save()
         if self._drain and self._drain is not threading.current_thread():
             self._drain.join(1)
@@ -563,91 +561,3 @@ class Session:
             return plot(self, os.path.abspath(os.fspath(path)))
         finally:
             self._tell()
-
-
-# Signals, exits and forks
-
-_handlers = {}  # signal -> (ours, what was there)
-
-
-def _catch():
-    """Takes over what would end the program without its exit functions."""
-    for number in signal.SIGTERM, signal.SIGINT:
-        try:
-            before = signal.getsignal(number)
-            if before in (signal.SIG_IGN, None) or number == signal.SIGINT and before is signal.default_int_handler:
-                continue  # KeyboardInterrupt comes to the exit functions
-            ours = _handler(before)
-            signal.signal(number, ours)
-            _handlers[number] = ours, before
-        except (ValueError, OSError):
-            return  # not the main thread
-
-
-def _handler(before):
-    def handle(number, frame):
-        session = _active
-        if session is not None and session._pid != os.getpid():
-            session = None  # a fork that Python knows nothing of
-        if callable(before):
-            if session is not None:
-                _quietly(session._flush)
-            return before(number, frame)
-        if session is not None:
-            _quietly(session._finish, True)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-    return handle
-
-
-def _release():
-    for number, (ours, before) in list(_handlers.items()):
-        try:
-            if signal.getsignal(number) is ours:
-                signal.signal(number, before)
-            del _handlers[number]
-        except (ValueError, OSError, TypeError):
-            pass
-
-
-def _quietly(f, *args):
-    try:
-        f(*args)
-    except Exception as e:
-        print("codegreen: %s: %s" % (type(e).__name__, e), file=sys.stderr)
-
-
-def _exit():
-    if _active is not None and (_active._running or _active._ending) and _active._pid == os.getpid():
-        _quietly(_active._finish, True)
-
-
-_forking = threading.local()  # mask: the signals that were blocked before a fork
-
-
-def _before_fork():
-    """Blocks the signals that are handled here: a child has the handler, too, until
-    _in_child, and what only marks a signal for later is forgotten by the fork."""
-    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, list(_handlers)) if _handlers else None
-
-
-def _after_fork():
-    mask, _forking.mask = getattr(_forking, "mask", None), None
-    if mask is not None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def _in_child():
-    global _active, _finished
-    session, _active, _finished = _active, None, 0
-    if session is not None:
-        session._dead, session._running, session._ending = True, False, False
-        session._data, session._edges = threading.RLock(), threading.RLock()
-        session._source.forget()
-    _release()
-    _after_fork()  # a signal that came meanwhile meets what was there before the session
-
-
-atexit.register(_exit)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
