@@ -174,6 +174,28 @@ class Runtime(unittest.TestCase):
         r.measure_checkpoint(7, "exit", "step", 3, "")
         self.assertEqual([m["checkpoint_id"].split("#")[0] for m in block(r)[1]["measurements"]], ["enter:step:7", "exit:step:7"])
 
+    def test_by_hand_has_the_id_of_each_place(self):
+        r = runtime()
+        for end in "2", "3":
+            r.checkpoint("1", "step", "enter")
+            r.checkpoint(end, "step", "exit")
+        self.assertEqual([m["checkpoint_id"].split("#")[0] for m in block(r)[1]["measurements"]], ["enter:step:1", "exit:step:2", "enter:step:1", "exit:step:3"])
+
+    def test_by_hand_is_in_the_program_s_own_file(self):
+        r = runtime()
+        loaded, marks = [], []
+
+        def load(*words):
+            loaded.append((os.path.basename(words[2]), words[4].split("\t")[2]))
+            return b"ok", str(len(loaded))
+        r._cg = load, marks.append
+        package = {"__name__": "codegreen", "r": r}
+        exec(compile("def checkpoint(*a): r.checkpoint(*a)", "sdk.py", "exec"), package)
+        for file, lines, what in ("a.py", 3, "enter"), ("a.py", 5, "exit"), ("b.py", 7, "enter"), ("c.py", 1, "exit"):
+            exec(compile("\n" * (lines - 1) + "checkpoint(1, 'step', %r)" % what, file, "exec"), {"__name__": "program", "checkpoint": package["checkpoint"]})
+        self.assertEqual(loaded, [("a.py", "3"), ("b.py", "7")])
+        self.assertEqual(marks, [2, 1 << 21 | 2, 3, 1 << 21 | 3])
+
     def test_counters(self):
         r = runtime()
         with tempfile.TemporaryDirectory() as root:

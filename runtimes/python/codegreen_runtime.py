@@ -26,7 +26,7 @@ PERIOD = 1000000  # nanoseconds between two readings of the counters
 MOST = 5000  # watts that no package draws: a counter that wraps says less
 
 _names = {}
-_events = []  # (nanoseconds, what, number, thread, call, joules, watts)
+_events = []  # (nanoseconds, what, number, thread, call, joules, watts, id that was given by hand)
 _dropped = 0
 _calls = {}
 _stacks = {}
@@ -103,7 +103,7 @@ def sites(module, names):
         _names[number] = module + "." + name
 
 
-def _record(what, number):
+def _record(what, number, given=None):
     global _dropped
     if len(_events) >= LIMIT:
         _dropped += 1
@@ -113,7 +113,7 @@ def _record(what, number):
     thread = _ident()
     if what == "enter":
         _calls[number] = _calls.get(number, 0) + 1
-    _events.append((now, what, number, thread, _calls.get(number, 0), joules, watts))
+    _events.append((now, what, number, thread, _calls.get(number, 0), joules, watts, given))
 
 
 def _frame():
@@ -192,12 +192,12 @@ def enter(number):
     _record("enter", number)
 
 
-def _over(number, was):
+def _over(number, was, given=None):
     stack = _stacks.get(_ident(), [])
     if number in stack:
         while stack.pop() != number:
             pass
-    _record("close" if was else "exit", number)
+    _record("close" if was else "exit", number, given)
 
 
 def exit(number):
@@ -324,8 +324,7 @@ _COROUTINE, _GENERATOR, _ASYNC_GENERATOR = type(_coroutine), type(_chain(None, 0
 _coroutine.close()
 
 
-_ids = {}      # of checkpoints by hand: (what, name) -> id
-_numbers = {}  # of their names under cg
+_numbers = {}  # of checkpoints by hand under cg: (file, name) -> number, name -> the last one that began
 
 
 def _door():
@@ -368,18 +367,25 @@ def measure_checkpoint(checkpoint_id, checkpoint_type, name, line_number, contex
 def _mark(checkpoint_id, name, checkpoint_type):
     enters = checkpoint_type == "enter"
     if _cg:
-        number = _numbers.get(name)
+        frame = sys._getframe(2)
+        while frame.f_back is not None and frame.f_globals.get("__name__") in ("codegreen", "codegreen_runtime"):
+            frame = frame.f_back  # the program's own line
+        at = frame.f_code.co_filename, name
+        number = _numbers.get(at)
+        if number is None and not enters:
+            number = _numbers.get(name)  # it began in another file
         if number is None:
-            number = _numbers[name] = _number_of(name, sys._getframe(2))
+            number = _numbers[at] = _number_of(name, frame)
+        if enters:
+            _numbers[name] = number
         if number:
             _cg[1](number if enters else 1 << 21 | number)
         return
-    _ids["enter" if enters else "exit", name] = checkpoint_id
     if enters:
         _stacks.setdefault(_ident(), []).append(name)
-        _record("enter", name)
+        _record("enter", name, checkpoint_id)
     else:
-        _over(name, False)
+        _over(name, False, checkpoint_id)
 
 
 # JSON by hand: the program may have a json.py of its own beside this file.
@@ -407,9 +413,9 @@ def _finish():
                 _record("exit", number)
     measurements = ", ".join(
         '{"checkpoint_id": %s, "timestamp": %d, "joules": %s, "watts": %s}' % (
-            _text("%s:%s:%s#inv_%d_t%x" % (what, _names.get(number, number), _ids.get((what, number), number), call, thread)),
+            _text("%s:%s:%s#inv_%d_t%x" % (what, _names.get(number, number), number if given is None else given, call, thread)),
             now, _number(joules), _number(watts))
-        for now, what, number, thread, call, joules, watts in _events)
+        for now, what, number, thread, call, joules, watts, given in _events)
     dropped = ', "dropped": %d' % _dropped if _dropped else ""
     try:
         sys.stdout.flush()

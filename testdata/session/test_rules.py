@@ -15,7 +15,7 @@ import unittest
 import warnings
 
 import codegreen
-from codegreen import _neighbours, _report
+from codegreen import _neighbours, _report, _session
 from sessions import CG, Case, Exact, WATTS, busy, gone, until
 
 
@@ -88,6 +88,35 @@ class Rules(Case):
                          "os.kill(os.getpid(), signal.SIGTERM)\nprint(len(seen))\n")
         self.assertEqual((p.returncode, p.out), (0, "[15] True\n2\n"), p.err)
         self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["first", "second"])
+
+    def test_long_intervals_are_not_waited_for_at_the_end(self):
+        # The next sample would come in a minute: a program that waits for two is given up.
+        for end in "s.stop()", "os.kill(os.getpid(), signal.SIGTERM)", "":
+            p = self.program("s = codegreen.Session(output_file='x.json', sample_interval_ms=60000).start()\n"
+                             "with s.task('t'): time.sleep(0.2)\n" + end + "\n")
+            task, = self.load("x.json")["tasks"]
+            self.assertIsNotNone(task["energy_j"], p.err)
+
+    def test_a_handler_of_the_program_does_not_wait_for_samples(self):
+        class Late(Exact):
+            via, late = "run", True
+
+            def read(self, samples):
+                if not self.late or not samples.times:
+                    super().read(samples)
+        self.exactly(Late)
+        before, _session.HURRY = _session.HURRY, 0.05
+        self.addCleanup(setattr, _session, "HURRY", before)
+        s, kept = self.quiet(output_file="x.json")
+        with s:
+            with s.task("t") as t:
+                busy(0.05)
+            s._flush()
+            self.assertIsNone(self.load("x.json")["tasks"][0]["energy_j"])
+            s._source.late = False
+            self.near(t.energy_j, WATTS * t.duration_s)
+        self.assertIsNotNone(self.load("x.json")["tasks"][0]["energy_j"])
+        self.assertEqual([str(w.message) for w in kept], [])
 
     def test_handlers_of_the_program_are_as_they_were_after_a_session(self):
         before = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)]
@@ -356,6 +385,63 @@ class Coroutines(Case):
             self.assertEqual(s._shares.active, {})
         self.assertEqual([(t.name, t.depth, t.parent) for t in s.tasks], [("outer", 0, None), ("g", 1, "outer"), ("g", 0, None), ("other", 0, None)])
         self.assertEqual(s._shares.parts, [])
+
+    def test_coroutines_inside_a_task_of_their_thread(self):
+        @codegreen.task("step")
+        async def step():
+            busy(0.02)
+            await asyncio.sleep(0.02)
+            busy(0.02)
+
+        async def main():
+            with s.task("inner"):
+                with s.task("innermost"):
+                    busy(0.05)
+            await step()
+            await later()
+
+        async def later():
+            with s.task("later"):
+                await asyncio.sleep(0)
+
+        self.exactly()
+        with codegreen.Session(save_to_file=False) as s:
+            with s.task("outer"):
+                asyncio.run(main())
+            self.assertEqual((s._shares.active, s._shares.parts), ({}, []))
+        outer = s.tasks[0]
+        self.assertEqual([(t.name, t.depth, t.parent) for t in s.tasks],
+                         [("outer", 0, None), ("inner", 1, "outer"), ("innermost", 2, "inner"), ("step", 1, "outer"), ("later", 1, "outer")])
+        for t in outer, s.tasks[1]:
+            self.near(t.energy_j, WATTS * t.duration_s)
+            self.assertNotEqual(t._energy.method, "shared")
+
+    def test_a_coroutine_that_outlives_the_task_around_it(self):
+        self.exactly()
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+
+        async def two():
+            with s.task("inside"):
+                await asyncio.sleep(0)
+            await go.wait()
+            with s.task("outside"):
+                await asyncio.sleep(0)
+
+        async def one():
+            return asyncio.Event(), asyncio.ensure_future(both())
+
+        async def both():
+            await asyncio.sleep(0)
+            await two()
+
+        with codegreen.Session(save_to_file=False) as s:
+            with s.task("outer"):
+                go, rest = loop.run_until_complete(one())
+                loop.run_until_complete(asyncio.sleep(0.01))
+            go.set()
+            loop.run_until_complete(rest)
+        self.assertEqual([(t.name, t.depth, t.parent) for t in s.tasks], [("outer", 0, None), ("inside", 1, "outer"), ("outside", 0, None)])
 
     def test_decorated_coroutines_that_run_in_turn(self):
         @codegreen.task("a")

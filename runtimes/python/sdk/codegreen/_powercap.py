@@ -52,6 +52,7 @@ def domains_of(found):
 
 
 class Powercap(Source):
+    last = True
     via, support = "powercap", "full"
 
     def __init__(self, domains, files, interval_ns):
@@ -127,7 +128,7 @@ class Powercap(Source):
         if kept:
             samples.extend([k[0] for k in kept], [k[1] for k in kept], [list(c) for c in zip(*(k[2] for k in kept))])
 
-    def close(self):
+    def close(self, patience=5):
         self.stop.set()
         self.thread.join(1)
         self.take()

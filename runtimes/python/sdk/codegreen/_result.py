@@ -9,11 +9,22 @@ _nan = float("nan")
 
 
 class Stack:
-    """The open tasks of a thread or a coroutine, the innermost last."""
-    __slots__ = "tasks", "thread"
+    """The open tasks of a thread or a coroutine, the innermost last.
 
-    def __init__(self):
+    base is the task of the thread inside of which a coroutine's are, or None, and
+    sharer the stack that shares for them: base's, or this one.
+    """
+    __slots__ = "tasks", "thread", "base", "around"
+
+    def __init__(self, around=None):
         self.tasks, self.thread = [], get_native_id()
+        self.base, self.around = around.tasks[-1] if around else None, around
+
+    @property
+    def sharer(self):
+        if self.base is not None and self.base.ended_at_mono_ns is not None and not self.tasks:
+            self.base = self.around = None  # it is over, and what begins here is at depth 0
+        return self.around or self
 
 
 class TaskResult:

@@ -126,6 +126,7 @@ class Source:
     interval_ns, slots = 0, 4096
     domains, topology, support = [], None, None
     cg = ""
+    last = False  # whether close takes a last sample, which can be read after it
 
     def read(self, samples):
         pass
@@ -136,8 +137,8 @@ class Source:
     def ended(self):
         return False
 
-    def close(self):
-        pass
+    def close(self, patience=5):
+        """Ends what measures, and waits at most so many seconds for it."""
 
     def forget(self):
         """Called in a forked child."""
@@ -176,7 +177,7 @@ class Sidecar(Run):
     It is no child of this program: a program that waits for all its children
     does not wait for it. It ends when the pipe to it is closed.
     """
-    via = "sidecar"
+    via, last = "sidecar", True
 
     def __init__(self, cg, interval_ms, buffer):
         import subprocess
@@ -216,11 +217,11 @@ class Sidecar(Run):
             raise ValueError("what answers is no cg sampler")
         return line, second
 
-    def close(self):
+    def close(self, patience=5):
         """Ends the sidecar and waits until it is gone."""
         self.forget()
         try:
-            until = time.monotonic() + 5
+            until = time.monotonic() + patience
             while _readable(self.out.fileno(), until):
                 if not os.read(self.out.fileno(), 4096):
                     # It is a child of a program that is process 1 of a container.

@@ -1,7 +1,5 @@
 """Session: what named parts of a program cost (docs/session.md of cg)."""
-import atexit
 import os
-import signal
 import sys
 import threading
 import time
@@ -10,7 +8,7 @@ import weakref
 from sys import modules
 from time import monotonic_ns
 
-from . import _neighbours
+from . import _neighbours, _signals
 from ._energy import AROUND, Samples, Shares, energy_of
 from ._result import UNKNOWN, Context, Stack, TaskResult
 from ._ring import open_source
@@ -19,6 +17,7 @@ _active = None   # the session of this process
 _finished = 0    # sessions that wrote to the name that they have by default
 
 PATIENCE = 10     # seconds in which a sampler that gets no processor is waited for
+HURRY = 1         # seconds in which samples are waited for in a signal's handler and at the exit
 PRUNE = 20000     # samples that are kept beyond those that are needed
 
 
@@ -79,6 +78,7 @@ class Session:
         self._warnings = []      # (slug, message)
         self._untold = []        # of them
         self._concurrent = False
+        self._until = None       # by when samples are waited for (CLOCK_MONOTONIC)
         self._data = threading.RLock()   # of the samples
         self._edges = threading.RLock()  # of shares
         if warn_on_concurrent:
@@ -131,7 +131,7 @@ class Session:
         self._mono, self._began = monotonic_ns(), time.time()
         self._stopped_at = None
         self._source.edge(self._samples)
-        _catch()
+        _signals.catch()
         if self._source.domains:
             self._drain = threading.Thread(target=self._draining, name="codegreen-drain", daemon=True)
             try:
@@ -174,33 +174,54 @@ class Session:
             if forgotten:
                 self._note("forgotten", "session %r was not stopped; it ended with the program" % self.name)
             try:
+                self._close(now, HURRY if forgotten else 5)
                 self._settle()
             except Exception as e:
                 self._note("failed", "the session's energies cannot be computed: %s: %s" % (type(e).__name__, e))
             self._ending, self._over = False, True
             self._woken.set()
-            self._source.close()
             _neighbours.change(False)
             if _active is self:
                 _active = None
             if self._by_default:
                 _finished += 1
-            _release()
+            _signals.release()
             self._save()
         if self._drain and self._drain is not threading.current_thread():
             self._drain.join(1)
         self._tell(forgotten)
 
+    def _close(self, now, patience):
+        """Closes the source; what takes a last sample then need not be waited for
+        longer than the power after the last task is looked at."""
+        source = self._source
+        try:
+            if not source.last:
+                self._until = now + int(patience * 1e9) if patience == HURRY else None
+                self._settle()
+            elif source.domains:
+                ends = [t.ended_at_mono_ns for t in self._pending if t.ended_at_mono_ns is not None and t._energy is UNKNOWN]
+                time.sleep(max(0, max(ends, default=0) + int(AROUND) - monotonic_ns()) * 1e-9)
+        finally:
+            source.close(patience)
+            self._until = 0
+        source.read(self._samples)
+
     def _flush(self):
         """Writes what is known, and goes on."""
         with self._data:
             if self._running:
-                self._stopped_at = monotonic_ns()
+                self._stopped_at = now = monotonic_ns()
+                self._until = now + int(HURRY * 1e9)
+                early = [t for t in self._pending if t._energy is UNKNOWN]
                 try:
                     self._settle()
                     self._save()
                 finally:
-                    self._stopped_at = None
+                    self._stopped_at = self._until = None
+                    for task in early:  # what was not waited for is computed again
+                        if task.ended_at_mono_ns is not None and self._due(task.ended_at_mono_ns) > self._samples.latest:
+                            task._energy = UNKNOWN
 
     def _settle(self):
         for task in list(self._pending):
@@ -222,7 +243,7 @@ class Session:
         left = [t for t in self._all if t.ended_at_mono_ns is None]
         for task in left:
             if task._since is not None:
-                task._close(now, task._aside or None)
+                task._close(now, task._aside.sharer if task._aside else None)
             task.ended_at_mono_ns = now if task._windows else task.started_at_mono_ns
             task.forgotten = True
         with self._edges:
@@ -247,7 +268,8 @@ class Session:
                 if current is not None:
                     stack = self._coroutines.get(current)
                     if stack is None:
-                        stack = self._coroutines[current] = Stack()
+                        own = getattr(self._local, "stack", None)  # of the thread, around asyncio.run
+                        stack = self._coroutines[current] = Stack(own if own is not None and own.tasks else None)
                     return stack
         try:
             return self._local.stack
@@ -269,7 +291,10 @@ class Session:
         except AttributeError:
             stack = self._stack()
         tasks = stack.tasks
-        task = TaskResult(self, name, len(tasks), tasks[-1].name if tasks else None, stack.thread)
+        depth, parent = len(tasks), tasks[-1].name if tasks else None
+        if stack.base is not None and stack.sharer is not stack:
+            depth, parent = stack.base.depth + 1 + depth, parent if tasks else stack.base.name
+        task = TaskResult(self, name, depth, parent, stack.thread)
         self._all.append(task)
         self._pending.append(task)
         task._aside = stack
@@ -331,7 +356,7 @@ class Session:
         task = stack.tasks.pop()
         since = task._since
         if since is not None:  # else the session ended it meanwhile
-            task._windows.append((since, now, stack, now - since))
+            task._windows.append((since, now, stack if stack.base is None else stack.around, now - since))
             task.ended_at_mono_ns = now
         task._since = task._aside = None
         if not stack.tasks:
@@ -364,7 +389,7 @@ class Session:
         aside = stack.tasks[i:]
         del stack.tasks[i:]
         for t in aside:
-            t._close(now, stack)
+            t._close(now, stack.sharer)
         if not stack.tasks:
             self._exit(now, stack)
         return aside
@@ -378,7 +403,7 @@ class Session:
         now = monotonic_ns()
         for t in aside:
             t._since, t._aside = now, stack
-        if first:
+        if first and stack.sharer is stack:
             self._enter(now, stack)
 
     @property
@@ -408,6 +433,8 @@ class Session:
                     source.read(samples)
                 # One that stands still is waited for once, and not for every task.
                 while samples.latest < due and samples.latest != self._still and not source.ended():
+                    if self._until is not None and monotonic_ns() >= self._until:
+                        break
                     if monotonic_ns() > limit:
                         self._still = samples.latest
                         break
@@ -421,7 +448,7 @@ class Session:
             task._energy = None
             if source.domains and task._windows:
                 task._energy = energy_of(samples, self._shares, task._windows)
-                if task._energy is None and not self._ended_early:
+                if task._energy is None and not self._ended_early and (self._ending or self._until is None):
                     self._ended_early = True
                     self._note("sampler-ended", "the samples end before task %r does: its energy is not known" % task.name)
 
@@ -534,91 +561,3 @@ class Session:
             return plot(self, os.path.abspath(os.fspath(path)))
         finally:
             self._tell()
-
-
-# Signals, exits and forks
-
-_handlers = {}  # signal -> (ours, what was there)
-
-
-def _catch():
-    """Takes over what would end the program without its exit functions."""
-    for number in signal.SIGTERM, signal.SIGINT:
-        try:
-            before = signal.getsignal(number)
-            if before in (signal.SIG_IGN, None) or number == signal.SIGINT and before is signal.default_int_handler:
-                continue  # KeyboardInterrupt comes to the exit functions
-            ours = _handler(before)
-            signal.signal(number, ours)
-            _handlers[number] = ours, before
-        except (ValueError, OSError):
-            return  # not the main thread
-
-
-def _handler(before):
-    def handle(number, frame):
-        session = _active
-        if session is not None and session._pid != os.getpid():
-            session = None  # a fork that Python knows nothing of
-        if callable(before):
-            if session is not None:
-                _quietly(session._flush)
-            return before(number, frame)
-        if session is not None:
-            _quietly(session._finish, True)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-    return handle
-
-
-def _release():
-    for number, (ours, before) in list(_handlers.items()):
-        try:
-            if signal.getsignal(number) is ours:
-                signal.signal(number, before)
-            del _handlers[number]
-        except (ValueError, OSError, TypeError):
-            pass
-
-
-def _quietly(f, *args):
-    try:
-        f(*args)
-    except Exception as e:
-        print("codegreen: %s: %s" % (type(e).__name__, e), file=sys.stderr)
-
-
-def _exit():
-    if _active is not None and (_active._running or _active._ending) and _active._pid == os.getpid():
-        _quietly(_active._finish, True)
-
-
-_forking = threading.local()  # mask: the signals that were blocked before a fork
-
-
-def _before_fork():
-    """Blocks the signals that are handled here: a child has the handler, too, until
-    _in_child, and what only marks a signal for later is forgotten by the fork."""
-    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, list(_handlers)) if _handlers else None
-
-
-def _after_fork():
-    mask, _forking.mask = getattr(_forking, "mask", None), None
-    if mask is not None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def _in_child():
-    global _active, _finished
-    session, _active, _finished = _active, None, 0
-    if session is not None:
-        session._dead, session._running, session._ending = True, False, False
-        session._data, session._edges = threading.RLock(), threading.RLock()
-        session._source.forget()
-    _release()
-    _after_fork()  # a signal that came meanwhile meets what was there before the session
-
-
-atexit.register(_exit)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
