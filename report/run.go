@@ -118,8 +118,8 @@ type Meta struct {
 	Argv            []string          `json:"argv"`
 	CgEnv           map[string]string `json:"codegreen_env"`
 	Granularity     string            `json:"granularity"`
-	// MeasurementQuality is ok, estimated, no_tasks, no_backend, energy_zero,
-	// failed or checkpoints_only.
+	// MeasurementQuality is ok, estimated, no_tasks, no_backend, energy_zero or
+	// failed. The schema allows checkpoints_only, too, which cg does not give.
 	MeasurementQuality string `json:"measurement_quality"`
 	// DomainSupport is full, scalar_only or none.
 	DomainSupport      string              `json:"domain_support"`
