@@ -18,15 +18,16 @@ const batteryEvery = time.Second
 // openBattery opens the batteries of a machine that runs on them
 // (Documentation/ABI/testing/sysfs-class-power): power_now in microwatts, else
 // current_now times voltage_now in microamperes and microvolts, else what
-// energy_now has lost, in microwatt-hours. What they give is what the whole machine draws, screen and disks included. On mains they
-// tell nothing of it, so they are absent then, and unplugging or plugging in
-// during a run is a failed reading.
+// energy_now has lost, in microwatt-hours. What they give is what the whole
+// machine draws, screen and disks included. On mains they tell nothing of it, so
+// they are absent then, and unplugging or plugging in during a run is a failed
+// reading. So is a power of 0 W: a machine that runs draws more.
 func openBattery(root Root) ([]Sensor, error) {
 	dir := root.Sys("class/power_supply")
 	entries, _ := os.ReadDir(dir)
 	s := newPowerSensor("battery", batteryEvery)
 	var charges []*gauge
-	resting := 0
+	resting, charged := 0, 0
 	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
 		if readLine(filepath.Join(at, "type")) != "Battery" || readLine(filepath.Join(at, "scope")) == "Device" {
@@ -47,7 +48,18 @@ func openBattery(root Root) ([]Sensor, error) {
 			s.Close()
 			return nil, fmt.Errorf("battery: %w", err)
 		}
+		if _, err := os.Stat(filepath.Join(at, "energy_now")); err == nil {
+			charged++
+		}
 		s.add(Domain{ID: "battery", Kind: "psys", Source: "battery: " + at}, b)
+	}
+	if len(charges) == 0 && len(s.domains) > 0 && s.silent(0) {
+		batteries := len(s.meters[0])
+		s.Close()
+		if charged == batteries {
+			return openCharges(dir)
+		}
+		return nil, fmt.Errorf("battery: %s: %v: %w", dir, errNoPower, fs.ErrNotExist)
 	}
 	// One that tells no power leaves the charge alone to tell, for all.
 	if len(charges) > 0 {
@@ -179,16 +191,30 @@ func newBattery(dir string) (*battery, error) {
 	b := &battery{dir: dir}
 	open := func(name string) (*gauge, error) { return openSigned(filepath.Join(dir, name)) }
 	var err error
-	if b.power, err = open("power_now"); err == nil {
-		return b, nil
-	} else if b.power = nil; !errors.Is(err, fs.ErrNotExist) {
+	if b.power, err = open("power_now"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if b.current, err = open("current_now"); err != nil {
-		return nil, err
+	if b.power != nil {
+		if v, err := b.power.number(); err != nil || v != 0 {
+			return b, err
+		}
 	}
-	if b.voltage, err = open("voltage_now"); err != nil {
-		b.close()
+	product := &battery{dir: dir}
+	if product.current, err = open("current_now"); err == nil {
+		product.voltage, err = open("voltage_now")
+	}
+	if b.power == nil && err == nil {
+		return product, nil
+	}
+	// Of a driver that shows 0 for what it does not know, the product may tell.
+	if err == nil {
+		if w, err := product.watts(); err == nil && w > 0 {
+			b.close()
+			return product, nil
+		}
+	}
+	product.close()
+	if b.power == nil {
 		return nil, err
 	}
 	return b, nil

@@ -13,13 +13,13 @@ import (
 
 func init() { Register(Source{Name: Model, Open: openEstimator}) }
 
-// processorsMeasured tells whether sensors tell more of the machine than its
-// GPUs: the Model is of a machine without any.
+// processorsMeasured tells whether sensors tell what the processors draw. GPUs,
+// memory, and zones of which nobody knows what they count do not.
 func processorsMeasured(sensors []Sensor) bool {
-	return slices.ContainsFunc(sensors, func(s Sensor) bool {
-		return slices.ContainsFunc(s.Domains(), func(d Domain) bool { return d.Kind != "gpu" })
-	})
+	return slices.ContainsFunc(sensors, func(s Sensor) bool { return slices.ContainsFunc(s.Domains(), Domain.hasProcessors) })
 }
+
+func (d Domain) hasProcessors() bool { return d.Kind == "cpu_package" || d.Kind == "psys" }
 
 // period is how much power servers released up to a year draw, in parts of
 // the TDP of their sockets: medians over the SPECpower_ssj2008 results of 609

@@ -50,7 +50,8 @@ const hwmonEvery = 50 * time.Millisecond
 //	xe, i915        card, pkg             a discrete GPU (Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon)
 //
 // A sensor of these that cannot be read is left out and told: monitors on
-// buses come and go. One that is a part of a sum takes the sum with it.
+// buses come and go. One that is a part of a sum takes the sum with it. So is a
+// power of 0 W.
 func openHwmon(root Root) ([]Sensor, error) {
 	files := energyFiles(root)
 	energies := &fileSensor{name: "hwmon"}
@@ -90,6 +91,12 @@ func openHwmon(root Root) ([]Sensor, error) {
 			}
 		case err != nil:
 			notes = append(notes, Note{Text: fmt.Sprintf("hwmon: %s: left out: %v", d.ID, err)})
+		}
+	}
+	for i, d := range powers.domains {
+		if !lost[d.ID] && powers.silent(i) {
+			notes = append(notes, Note{Text: fmt.Sprintf("hwmon: %s: left out: %v", d.ID, errNoPower)})
+			lost[d.ID] = true
 		}
 	}
 	for id := range lost {

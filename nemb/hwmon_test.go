@@ -216,6 +216,12 @@ func TestBattery(t *testing.T) {
 		{"current and voltage", map[string]string{bat + "status": "Discharging\n", bat + "current_now": "1000000\n", bat + "voltage_now": "11000000\n"}, "battery", 11},
 		{"two", map[string]string{bat + "status": "Discharging\n", bat + "power_now": "12500000\n", "sys/class/power_supply/BAT1/type": "Battery\n",
 			"sys/class/power_supply/BAT1/status": "Discharging\n", "sys/class/power_supply/BAT1/power_now": "500000\n"}, "battery", 13},
+		{"no power, its current and voltage", map[string]string{bat + "status": "Discharging\n", bat + "power_now": "0\n", bat + "current_now": "1000000\n", bat + "voltage_now": "11000000\n"}, "battery", 11},
+		{"no power, its charge", map[string]string{bat + "status": "Discharging\n", bat + "power_now": "0\n", bat + "energy_now": "41230000\n"}, "battery: ", 0},
+		{"no power, nothing else", map[string]string{bat + "status": "Discharging\n", bat + "power_now": "0\n"}, "estimate", 0},
+		{"no current", map[string]string{bat + "status": "Discharging\n", bat + "current_now": "0\n", bat + "voltage_now": "11000000\n"}, "estimate", 0},
+		{"two, of which one tells no power", map[string]string{bat + "status": "Discharging\n", bat + "power_now": "12500000\n", "sys/class/power_supply/BAT1/type": "Battery\n",
+			"sys/class/power_supply/BAT1/status": "Discharging\n", "sys/class/power_supply/BAT1/power_now": "0\n"}, "battery", 12.5},
 		{"on mains", map[string]string{bat + "status": "Charging\n", bat + "power_now": "12500000\n"}, "estimate", 0},
 		{"a mouse's", map[string]string{bat + "status": "Discharging\n", bat + "scope": "Device\n", bat + "power_now": "1\n"}, "estimate", 0},
 	} {
@@ -257,6 +263,11 @@ func TestBattery(t *testing.T) {
 	}
 	files(t, root, map[string]string{bat + "status": "Charging\n"})
 	if err := found.Sensors[0].Read(dst); err == nil || !strings.Contains(err.Error(), `the battery is "Charging"`) {
+		t.Error(err)
+	}
+	// A power of 0 W while it is discharging is no power.
+	files(t, root, map[string]string{bat + "status": "Discharging\n", bat + "power_now": "0\n"})
+	if err := found.Sensors[0].Read(dst); !errors.Is(err, errNoPower) {
 		t.Error(err)
 	}
 	// One that tells its charge alone: 10 mWh less are 36 J.
@@ -326,6 +337,7 @@ func TestHwmonPartOfASum(t *testing.T) {
 		{"Altra", altra, "odd", "dram-0", "package-0: left out: "},
 		{"Altra, the file is empty", altra, "", "dram-0", "package-0: left out: "},
 		{"X-Gene", xgene, "odd", "", ""},
+		{"X-Gene, a part is off", xgene, "0", "package-0", ""},
 	} {
 		sensors, err := openHwmon(chips(t, fmt.Sprintf(tt.chip, tt.broken)))
 		var ids, notes []string
@@ -346,6 +358,42 @@ func TestHwmonPartOfASum(t *testing.T) {
 		}
 		if err != nil && !strings.Contains(err.Error(), "package-0: left out: ") {
 			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
+// A power of 0 W is none: the domain is left out when it is opened, and a gap
+// when that comes later.
+func TestHwmonNoPower(t *testing.T) {
+	const both = "smpro_hwmon: power1_input=0, power1_label=power1 CORE VRD, power2_input=0, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1"
+	root := chips(t, both)
+	sensors, err := openHwmon(root)
+	if err != nil || len(sensors) != 1 || len(sensors[0].Domains()) != 1 || sensors[0].Domains()[0].ID != "dram-0" {
+		t.Fatalf("%+v, %v", sensors, err)
+	}
+	defer sensors[0].Close()
+	if notes := sensors[0].(*powerSensor).notes; len(notes) != 1 || !strings.HasPrefix(notes[0].Text, "hwmon: package-0: left out: it reads 0 W") {
+		t.Errorf("%+v", notes)
+	}
+	found, err := Discover(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found.Close()
+	if d := found.Seen; !slices.ContainsFunc(d, func(s Seen) bool { return s.Source == Model && s.State == Present }) {
+		t.Errorf("nothing stands in for the package: %+v", d)
+	}
+	m := &scripted{w: 10}
+	s := newPowerSensor("hwmon", hwmonEvery)
+	s.add(Domain{ID: "package-0"}, m)
+	dst := make([]Energy, 1)
+	for _, step := range []struct {
+		w  float64
+		ok bool
+	}{{10, true}, {0, false}, {10, true}} {
+		m.w = step.w
+		if err := s.Read(dst); (err == nil) != step.ok || !step.ok && !errors.Is(err, errNoPower) {
+			t.Errorf("%g W: %v", step.w, err)
 		}
 	}
 }

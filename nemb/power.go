@@ -22,7 +22,8 @@ import (
 //
 // A reading that fails ends the chain: what was drawn between the reading
 // before it and the next good one is not known and not made up. The energy then
-// starts over at 0, as that of a counter that was reset.
+// starts over at 0, as that of a counter that was reset. A domain that reads 0 W
+// in all its meters is such a reading: drivers show 0 for what they do not know.
 type powerSensor struct {
 	name    string
 	domains []Domain
@@ -43,6 +44,27 @@ type powerSensor struct {
 // microjoules: lower than at any time before, so that each is seen as a reset,
 // also of one that had no time to grow.
 func integralStart(n int) float64 { return float64(1<<20 - n) }
+
+// errNoPower is what a power of 0 W is taken for.
+var errNoPower = errors.New("it reads 0 W, and what is on draws more")
+
+// silent tells whether the meters of a domain, all of which can be read, read 0 W.
+func (s *powerSensor) silent(domain int) bool {
+	w, err := sumOf(s.meters[domain])
+	return err == nil && w == 0
+}
+
+// sumOf reads meters.
+func sumOf(meters []meter) (watts float64, err error) {
+	for _, m := range meters {
+		w, err := m.watts()
+		if err != nil {
+			return 0, err
+		}
+		watts += w
+	}
+	return watts, nil
+}
 
 // meter is one reading of power.
 type meter interface {
@@ -121,13 +143,13 @@ func (s *powerSensor) Read(dst []Energy) error {
 	before := s.now()
 	watts := make([]float64, len(s.domains))
 	for i, meters := range s.meters {
-		for _, m := range meters {
-			w, err := m.watts()
-			if err != nil {
-				s.watts = nil
-				return fmt.Errorf("%s: %s: %w", s.name, s.domains[i].ID, err)
-			}
-			watts[i] += w
+		var err error
+		if watts[i], err = sumOf(meters); err == nil && watts[i] == 0 {
+			err = errNoPower
+		}
+		if err != nil {
+			s.watts = nil
+			return fmt.Errorf("%s: %s: %w", s.name, s.domains[i].ID, err)
 		}
 	}
 	at := before + (s.now()-before)/2

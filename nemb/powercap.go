@@ -51,7 +51,9 @@ func openPowercap(root Root) ([]Sensor, error) {
 	share, most := idleShare(cpu)
 	var denied *Denied
 	left := map[string]bool{} // zones that repeat another
-	for i, d := range powercapDomains(zones) {
+	domains := powercapDomains(zones)
+	known := slices.ContainsFunc(domains, Domain.hasProcessors)
+	for i, d := range domains {
 		d.IdleShare, d.IdleShareMost = share, most
 		z := zones[i]
 		if z.repeats != "" {
@@ -92,6 +94,9 @@ func openPowercap(root Root) ([]Sensor, error) {
 			left[z.id] = true
 			p.notes = append(p.notes, Note{Text: fmt.Sprintf("powercap: %s: left out: it shows the counter of %s", d.ID, of)})
 			continue
+		}
+		if d.Kind == "independent" {
+			p.notes = append(p.notes, Note{Doubt: !known, Text: fmt.Sprintf("powercap: %s: nobody knows what a zone of the name %q counts: it is in no total", z.path, z.name)})
 		}
 		if text := unitDoubt(d, cpu); text != "" {
 			p.notes = append(p.notes, Note{Doubt: true, Text: "powercap: " + text})

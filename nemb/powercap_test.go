@@ -207,3 +207,48 @@ func TestDenied(t *testing.T) {
 		t.Errorf("EIO: %+v, %v", found, err)
 	}
 }
+
+// Where no zone is one that cg knows, the total is not what is left of the
+// machine: the estimate stands in, and the zones are told beside it.
+func TestZonesThatNobodyKnows(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		zones  []string
+		total  string
+		beside string // the zones that are in no total
+		doubt  bool
+	}{
+		{"alone", []string{"intel-rapl:0 accelerator"}, "machine", "accelerator", true},
+		{"with a part", []string{"intel-rapl:0 accelerator", "intel-rapl:0:0 core"}, "machine", "accelerator core-accelerator", true},
+		{"memory", []string{"intel-rapl:0 dram"}, "machine", "dram-0", false},
+		{"beside a package", []string{"intel-rapl:0 package-0", "intel-rapl:1 accelerator"}, "package-0", "accelerator", false},
+	} {
+		root := zoneTree(t, "class/powercap", tt.zones...)
+		files(t, root, map[string]string{"proc/cpuinfo": "processor\t: 0\n"})
+		found, err := Discover(root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var in, out []string
+		for _, d := range found.Domains() {
+			if d.InTotal {
+				in = append(in, d.ID)
+			} else {
+				out = append(out, d.ID)
+			}
+		}
+		if strings.Join(in, " ") != tt.total || strings.Join(out, " ") != tt.beside {
+			t.Errorf("%s: total %v, beside %v", tt.name, in, out)
+		}
+		var said []string
+		for _, n := range found.Notes {
+			if strings.Contains(n.Text, `"accelerator"`) && n.Doubt == tt.doubt {
+				said = append(said, n.Text)
+			}
+		}
+		if (len(said) == 1) != strings.Contains(tt.beside, "accelerator") || found.measures() == false {
+			t.Errorf("%s: %+v", tt.name, found.Notes)
+		}
+		found.Close()
+	}
+}

@@ -44,8 +44,8 @@ func Support(domains []Domain) string {
 // what measures the whole machine (psys, an ACPI power meter, a battery)
 // counts only where no package does, since it includes the packages and,
 // on older machines, counts less than they draw. Then it is the first of its
-// kind alone, and it includes the GPUs as well. The estimate stands beside what
-// is measured only where it leaves that out.
+// kind alone, and it includes the GPUs as well. The estimate is of a machine with
+// its memory: of what is measured the GPUs alone stand beside it.
 func total(domains []Domain) []bool {
 	in := make([]bool, len(domains))
 	first := func(kind string) int {
@@ -55,8 +55,9 @@ func total(domains []Domain) []bool {
 		in[whole] = true
 		return in
 	}
+	modelled := slices.ContainsFunc(domains, func(d Domain) bool { return d.Method == Estimated && d.Parent == "" })
 	for i, d := range domains {
-		in[i] = d.Parent == "" && (d.Kind == "cpu_package" || d.Kind == "dram" || d.Kind == "gpu" || d.Method == Estimated)
+		in[i] = d.Parent == "" && (d.Kind == "cpu_package" || d.Kind == "dram" && !modelled || d.Kind == "gpu" || d.Method == Estimated)
 	}
 	return in
 }

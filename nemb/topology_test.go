@@ -32,6 +32,7 @@ func TestTotal(t *testing.T) {
 		{"only one psys", "psys/psys psys-1/psys", "psys"},
 		{"a GPU alone", "gpu-0/gpu", "gpu-0"},
 		{"a GPU beside the estimate", "gpu-0/gpu ~machine/psys", "gpu-0 machine"},
+		{"memory is in the estimate", "dram-0/dram ~machine/psys", "machine"},
 		{"the estimate", "~machine/psys", "machine"},
 		{"what it measures is not known", "accelerator/independent", ""},
 		{"nothing", "", ""},
