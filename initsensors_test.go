@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -26,7 +27,8 @@ func states(t *testing.T, dir string) string {
 			return err
 		}
 		text, err := os.ReadFile(name)
-		fmt.Fprintf(&b, "%s %v %d %q\n", strings.TrimPrefix(name, dir), info.Mode(), info.Sys().(*syscall.Stat_t).Gid, text)
+		of := info.Sys().(*syscall.Stat_t)
+		fmt.Fprintf(&b, "%s %v %d %d %q\n", strings.TrimPrefix(name, dir), info.Mode(), of.Uid, of.Gid, text)
 		return err
 	})
 	if err != nil {
@@ -117,6 +119,179 @@ dram
 				t.Errorf("undone:\n%s\nbefore:\n%s", got, before)
 			}
 		})
+	}
+}
+
+// twoZones is a machine with powercap and two users.
+const twoZones = `
+-- proc/cpuinfo --
+processor	: 0
+-- etc/passwd --
+root:x:0:0:root:/root:/bin/sh
+alice:x:1000:1000::/home/alice:/bin/sh
+bob:x:1001:1001::/home/bob:/bin/sh
+-- etc/group --
+root:x:0:
+-- sys/class/powercap/intel-rapl:0/name --
+package-0
+-- sys/class/powercap/intel-rapl:0/energy_uj --
+100
+-- sys/class/powercap/intel-rapl:0:0/name --
+dram
+-- sys/class/powercap/intel-rapl:0:0/energy_uj --
+100
+`
+
+// initSensors runs cg init-sensors on a machine as root, for who called sudo.
+func initSensors(t *testing.T, m captured, sudo string, args ...string) (said string, status int) {
+	t.Helper()
+	cmd := m.command(append([]string{"--sysroot", m.dir, "init-sensors"}, args...)...)
+	cmd.Env = append(cmd.Env, "SUDO_USER="+sudo)
+	out, _ := cmd.Output()
+	return string(out) + fmt.Sprint(cmd.Stderr), cmd.ProcessState.ExitCode()
+}
+
+// What was there comes back as it was: modes, owners and groups that the kernel does not
+// give, also after a second run, and after one that stopped on its way.
+func TestInitSensorsGivesBack(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("giving files to a group takes root")
+	}
+	const one, two = "sys/class/powercap/intel-rapl:0/energy_uj", "sys/class/powercap/intel-rapl:0:0/energy_uj"
+	for _, test := range []struct {
+		name   string
+		mode   os.FileMode
+		user   int
+		group  int
+		before string // of /etc/group
+		runs   [][]string
+	}{
+		{"everybody read it", 0o644, 0, 0, "", [][]string{{}}},
+		{"of another owner", 0o640, 7, 8, "", [][]string{{}}},
+		{"twice", 0o644, 0, 8, "", [][]string{{}, {}}},
+		{"for two users", 0o604, 7, 0, "", [][]string{{}, {"--user", "bob"}}},
+		{"it was so", 0o440, 0, 777, "cg-sensors:x:777:\n", [][]string{{}, {"--user", "bob"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := unpack(t, txtar.Parse([]byte(twoZones)))
+			if err := os.WriteFile(filepath.Join(m.dir, "etc/group"), []byte("root:x:0:\n"+test.before), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chown(filepath.Join(m.dir, one), test.user, test.group); err != nil {
+				t.Fatal(err)
+			}
+			for name, mode := range map[string]os.FileMode{one: test.mode, two: 0o400} {
+				if err := os.Chmod(filepath.Join(m.dir, name), mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := states(t, m.dir)
+			for i, args := range test.runs {
+				said, status := initSensors(t, m, "alice", append(args, "--yes")...)
+				if status != 0 {
+					t.Fatal(said)
+				}
+				if states(t, m.dir) == before {
+					t.Fatalf("run %d changed nothing: %s", i, said)
+				}
+				if i == 0 { // as a run leaves it that was killed between two changes
+					if err := os.Chown(filepath.Join(m.dir, two), 0, 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if said, status := initSensors(t, m, "alice", "--undo", "--yes"); status != 0 {
+				t.Fatal(said)
+			}
+			if got := states(t, m.dir); got != before {
+				t.Errorf("undone:\n%s\nbefore:\n%s", got, before)
+			}
+		})
+	}
+}
+
+// A zone that came after the run was given to the group by the rule; it becomes what the
+// kernel makes it. So do the files of a run of a cg that kept no modes.
+func TestInitSensorsLaterZone(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("giving files to a group takes root")
+	}
+	m := unpack(t, txtar.Parse([]byte(twoZones)))
+	zone := filepath.Join(m.dir, "sys/class/powercap/intel-rapl:0:0/energy_uj")
+	aside := zone + ".aside"
+	if err := os.Rename(zone, aside); err != nil {
+		t.Fatal(err)
+	}
+	if said, status := initSensors(t, m, "alice", "--yes"); status != 0 {
+		t.Fatal(said)
+	}
+	first, err := os.Stat(filepath.Join(m.dir, "sys/class/powercap/intel-rapl:0/energy_uj"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid := int(first.Sys().(*syscall.Stat_t).Gid)
+	if err := errors.Join(os.Rename(aside, zone), os.Chown(zone, 0, gid), os.Chmod(zone, 0o440)); err != nil {
+		t.Fatal(err)
+	}
+	if said, status := initSensors(t, m, "bob", "--yes"); status != 0 { // which keeps nothing of it
+		t.Fatal(said)
+	}
+	if said, status := initSensors(t, m, "alice", "--undo", "--yes"); status != 0 {
+		t.Fatal(said)
+	}
+	info, err := os.Stat(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of := info.Sys().(*syscall.Stat_t); info.Mode().Perm() != 0o400 || of.Uid != 0 || of.Gid != 0 {
+		t.Errorf("%v, %d:%d", info.Mode(), of.Uid, of.Gid)
+	}
+}
+
+// What names nothing is refused before the first change.
+func TestInitSensorsUnknown(t *testing.T) {
+	m := unpack(t, txtar.Parse([]byte(twoZones)))
+	before := states(t, m.dir)
+	for _, test := range []struct {
+		sudo string
+		args []string
+		want string
+	}{
+		{"alice", []string{"--user", "carol"}, "init-sensors: there is no user carol in " + m.dir + "/etc/passwd: nothing was done; --user names who is to read the counters"},
+		{"carol", nil, "init-sensors: there is no user carol in " + m.dir + "/etc/passwd"},
+		{"alice", []string{"--user", "-G"}, "there is no user -G"},
+		{"alice", []string{"--user", "alice:x"}, "there is no user alice:x"},
+		{"alice", []string{"--group", "-G"}, `"-G" is no name for a group`},
+		{"alice", []string{"--method", "setcap", "--program", m.dir + "/nosuch"}, "there is no"},
+		{"alice", []string{"--undo", "--program", m.dir + "/nosuch"}, m.dir + "/nosuch is no program that could be given a capability"},
+		{"alice", []string{"--undo", "--program", m.dir}, " is no program that could be given a capability"},
+	} {
+		said, status := initSensors(t, m, test.sudo, append(test.args, "--yes")...)
+		if status != 1 || !strings.Contains(said, test.want) || strings.Count(said, "\n") != 1 || states(t, m.dir) != before {
+			t.Errorf("%q: status %d, %s\nwant %s", test.args, status, said, test.want)
+		}
+	}
+}
+
+// A tool that is missing is told before the first change, not after some.
+func TestInitSensorsWithoutTools(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("an ordinary user is refused before the tools are looked for")
+	}
+	tools := t.TempDir()
+	groupadd, err := exec.LookPath("groupadd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(groupadd, filepath.Join(tools, "groupadd")); err != nil {
+		t.Fatal(err)
+	}
+	m := unpack(t, txtar.Parse([]byte(twoZones)))
+	before := states(t, m.dir)
+	t.Setenv("PATH", tools)
+	said, status := initSensors(t, m, "alice", "--yes")
+	if status != 1 || !strings.Contains(said, "cg: init-sensors: usermod is not installed, and nothing was done: apt-get install passwd\n") || states(t, m.dir) != before {
+		t.Errorf("status %d, %s", status, said)
 	}
 }
 

@@ -42,54 +42,12 @@ Exit status: 0 done, or nothing to do; 1 failed, or not confirmed; 2 usage.`,
 }
 
 func runInitSensors(c *cli.Context) error {
-	if c.Args().Present() {
-		return fail(statusUsage, "init-sensors takes no arguments: %q", c.Args().First())
-	}
-	if m := c.String("method"); m != "" && m != "group" && m != "setcap" {
-		return fail(statusUsage, "--method: %q is not known: use group or setcap", m)
-	}
-	for _, flag := range []string{"method", "group", "user"} {
-		if c.Bool("undo") && c.IsSet(flag) {
-			return fail(statusUsage, "--undo takes back what was done, whatever it was: leave out --%s", flag)
-		}
-	}
-	root, err := sysroot(c)
-	if err != nil {
-		return err
-	}
-	method := c.String("method")
-	if method == "" && !c.Bool("undo") {
-		if method, err = nemb.AccessMethod(root); err != nil {
-			return fail(statusFailure, "init-sensors: %w", err)
-		}
-	}
-	without := map[string][]string{"setcap": {"group", "user"}, "group": {"program"}}
-	for _, flag := range without[method] {
-		if given(c, flag) {
-			return fail(statusUsage, "--%s has no effect on %s, which is how it is done here: leave it out, or choose another --method", flag, method)
-		}
-	}
-	program := c.String("program")
-	if program == "" {
-		if program, err = os.Executable(); err != nil {
-			return err
-		}
-	}
-	user := c.String("user")
-	if user == "" && os.Getenv("SUDO_USER") != "root" {
-		user = os.Getenv("SUDO_USER")
-	}
-	var plan *nemb.Plan
-	if c.Bool("undo") {
-		plan, err = nemb.PlanUndo(root, program)
-	} else {
-		plan, err = nemb.PlanAccess(root, nemb.Access{Method: method, Group: c.String("group"), User: user, Program: program})
-	}
+	plan, err := planSensors(c)
 	if errors.Is(err, nemb.ErrNothing) {
 		say(os.Stderr, err.Error())
 		return nil
 	} else if err != nil {
-		return fail(statusFailure, "init-sensors: %w", err)
+		return err
 	}
 	for _, s := range plan.Steps {
 		fmt.Println(s.Text)
@@ -99,6 +57,9 @@ func runInitSensors(c *cli.Context) error {
 	}
 	if os.Geteuid() != 0 {
 		return fail(statusFailure, "init-sensors: that takes root, and nothing was done: sudo cg init-sensors")
+	}
+	if err := plan.Check(); err != nil {
+		return fail(statusFailure, "init-sensors: %w", err)
 	}
 	if !c.Bool("yes") {
 		if !term.IsTerminal(int(os.Stdin.Fd())) {
@@ -117,4 +78,61 @@ func runInitSensors(c *cli.Context) error {
 		say(os.Stderr, plan.After)
 	}
 	return nil
+}
+
+// planSensors checks the flags and plans what they say.
+func planSensors(c *cli.Context) (*nemb.Plan, error) {
+	if c.Args().Present() {
+		return nil, fail(statusUsage, "init-sensors takes no arguments: %q", c.Args().First())
+	}
+	method := c.String("method")
+	if method != "" && method != "group" && method != "setcap" {
+		return nil, fail(statusUsage, "--method: %q is not known: use group or setcap", method)
+	}
+	undo := c.Bool("undo")
+	for _, flag := range []string{"method", "group", "user"} {
+		if undo && c.IsSet(flag) {
+			return nil, fail(statusUsage, "--undo takes back what was done, whatever it was: leave out --%s", flag)
+		}
+	}
+	root, err := sysroot(c)
+	if err != nil {
+		return nil, err
+	}
+	if !undo {
+		for _, text := range nemb.AccessLeft(root) {
+			say(os.Stderr, text)
+		}
+		if method == "" {
+			if method, err = nemb.AccessMethod(root); err != nil {
+				return nil, fail(statusFailure, "init-sensors: %w", err)
+			}
+		}
+	}
+	without := map[string][]string{"setcap": {"group", "user"}, "group": {"program"}}
+	for _, flag := range without[method] {
+		if given(c, flag) {
+			return nil, fail(statusUsage, "--%s has no effect on %s, which is how it is done here: leave it out, or choose another --method", flag, method)
+		}
+	}
+	program := c.String("program")
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	user := c.String("user")
+	if user == "" && os.Getenv("SUDO_USER") != "root" {
+		user = os.Getenv("SUDO_USER")
+	}
+	var plan *nemb.Plan
+	if undo {
+		plan, err = nemb.PlanUndo(root, program)
+	} else {
+		plan, err = nemb.PlanAccess(root, nemb.Access{Method: method, Group: c.String("group"), User: user, Program: program})
+	}
+	if err != nil && !errors.Is(err, nemb.ErrNothing) {
+		return nil, fail(statusFailure, "init-sensors: %w", err)
+	}
+	return plan, err
 }

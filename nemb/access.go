@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +38,27 @@ type Plan struct {
 // Step is one change.
 type Step struct {
 	Text string // a command, or what is written where
+	tool string // the program that it takes; "" for none
 	do   func() error
+}
+
+// tools are the programs that steps take, and the packages of Debian that have them.
+var tools = map[string]string{
+	"groupadd": "passwd", "groupdel": "passwd", "usermod": "passwd", "gpasswd": "passwd",
+	"setcap": "libcap2-bin", "udevadm": "udev",
+}
+
+// Check tells whether the programs that the steps take are there. It changes nothing.
+func (p *Plan) Check() error {
+	for _, s := range p.Steps {
+		if s.tool == "" {
+			continue
+		}
+		if _, err := exec.LookPath(s.tool); err != nil {
+			return fmt.Errorf("%s is not installed, and nothing was done: apt-get install %s", s.tool, tools[s.tool])
+		}
+	}
+	return nil
 }
 
 // ErrNothing says that there is nothing to do.
@@ -61,7 +82,17 @@ func (p *Plan) command(root Root, name string, args ...string) {
 	if root.Dir != "" {
 		args = append([]string{"--prefix", root.Dir}, args...)
 	}
-	p.Steps = append(p.Steps, Step{strings.Join(append([]string{name}, args...), " "), func() error { return run(name, args...) }})
+	p.tool(name, args...)
+}
+
+func (p *Plan) tool(name string, args ...string) {
+	text := strings.Join(append([]string{name}, args...), " ")
+	p.Steps = append(p.Steps, Step{text, name, func() error { return run(name, args...) }})
+}
+
+// file adds a step that cg does itself.
+func (p *Plan) file(do func() error, format string, args ...any) {
+	p.Steps = append(p.Steps, Step{Text: fmt.Sprintf(format, args...), do: do})
 }
 
 func run(name string, args ...string) error {
@@ -88,10 +119,25 @@ type record struct {
 	group string
 	made  bool   // the group was made
 	user  string // who was added to it, with commas between
+	files map[string]access
 }
 
+// access is who may read a file.
+type access struct {
+	mode     uint32 // the permission bits
+	uid, gid int
+}
+
+// kernels is what the kernel makes energy_uj (since Linux 5.10).
+var kernels = access{mode: 0o400}
+
 func (r record) rules() string {
-	return rulesHead + fmt.Sprintf("# group %s made %v user %s\n", r.group, r.made, orNone(r.user)) +
+	text := rulesHead + fmt.Sprintf("# group %s made %v user %s\n", r.group, r.made, orNone(r.user))
+	for _, f := range slices.Sorted(maps.Keys(r.files)) {
+		was := r.files[f]
+		text += fmt.Sprintf("# before %04o %d %d %q\n", was.mode, was.uid, was.gid, f)
+	}
+	return text +
 		fmt.Sprintf(`ACTION=="add|change", SUBSYSTEM=="powercap", TEST=="energy_uj", RUN+="/bin/chgrp %s /sys%%p/energy_uj", RUN+="/bin/chmod 0440 /sys%%p/energy_uj"`, r.group) + "\n"
 }
 
@@ -100,7 +146,7 @@ func readRecord(root Root) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	var r record
+	r := record{files: map[string]access{}}
 	rest, ours := strings.CutPrefix(string(text), rulesHead)
 	if _, err := fmt.Sscanf(rest, "# group %s made %t user %s\n", &r.group, &r.made, &r.user); !ours || err != nil {
 		return r, fmt.Errorf("%s was not written by cg: it stays as it is", rulesFile(root))
@@ -108,26 +154,74 @@ func readRecord(root Root) (record, error) {
 	if r.user == "?" {
 		r.user = ""
 	}
+	for line := range strings.Lines(rest) {
+		var was access
+		var f string
+		if !strings.HasPrefix(line, "# before ") {
+			continue
+		}
+		if _, err := fmt.Sscanf(line, "# before %o %d %d %q\n", &was.mode, &was.uid, &was.gid, &f); err != nil {
+			return r, fmt.Errorf("%s: %q does not tell who could read a file before: nothing was done; mend or remove that line",
+				rulesFile(root), strings.TrimSpace(line))
+		}
+		r.files[f] = was
+	}
 	return r, nil
 }
 
-// groupID finds a group in /etc/group (group(5)) and tells whether a user is
-// in it; id is -1 where there is none of that name.
-func groupID(root Root, group, user string) (id int, in bool) {
-	f, err := os.Open(filepath.Join(root.Dir, "/etc/group"))
+// entry finds the line of a name in a file such as /etc/group (group(5), passwd(5)).
+func entry(path, name string) ([]string, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return -1, false
+		return nil, err
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Split(lines.Text(), ":")
-		if len(fields) == 4 && fields[0] == group {
-			if id, err = strconv.Atoi(fields[2]); err == nil {
-				return id, slices.Contains(strings.Split(fields[3], ","), user)
-			}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if fields := strings.Split(lines.Text(), ":"); fields[0] == name {
+			return fields, nil
 		}
 	}
-	return -1, false
+	return nil, lines.Err()
+}
+
+// groupID finds a group in /etc/group and tells whether a user is in it; id is
+// -1 where there is none of that name.
+func groupID(root Root, group, user string) (id int, in bool) {
+	fields, err := entry(filepath.Join(root.Dir, "/etc/group"), group)
+	if err != nil || len(fields) != 4 {
+		return -1, false
+	}
+	if id, err = strconv.Atoi(fields[2]); err != nil {
+		return -1, false
+	}
+	return id, slices.Contains(strings.Split(fields[3], ","), user)
+}
+
+// checkUser refuses a user that there is not. On the live machine the system is
+// asked, which may know users that are not in /etc/passwd.
+func checkUser(root Root, name string) error {
+	where := ""
+	if root.Dir == "" {
+		_, err := user.Lookup(name)
+		if err == nil {
+			return nil
+		}
+		if !errors.As(err, new(user.UnknownUserError)) {
+			return err
+		}
+	} else {
+		path := filepath.Join(root.Dir, "/etc/passwd")
+		fields, err := entry(path, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if len(fields) == 7 {
+			return nil
+		}
+		where = " in " + path
+	}
+	return fmt.Errorf("there is no user %s%s: nothing was done; --user names who is to read the counters", name, where)
 }
 
 // counterFiles lists energy_uj of every zone.
@@ -167,6 +261,31 @@ func AccessMethod(root Root) (string, error) {
 		root.Sys("class/powercap"), root.Sys("bus/event_source/devices/power"))
 }
 
+// AccessLeft tells of each sensor of energy or power that a hardware monitor has
+// why PlanAccess leaves it as it is.
+func AccessLeft(root Root) []string {
+	var all []string
+	for _, f := range energyFiles(root) {
+		_, known := f.domain()
+		now, err := accessOf(f.path)
+		why := ""
+		switch {
+		case err != nil:
+			why = err.Error()
+		case !known:
+			why = "cg does not measure with it, since the driver's name and the label do not say that it is a part of the machine's energy: " +
+				strings.TrimSpace(f.chip+" "+f.label)
+		case now.mode&0o004 != 0:
+			why = "everybody may read it"
+		default:
+			why = fmt.Sprintf("init-sensors does powercap and perf_event; until the next start your group may read it after "+
+				"sudo chgrp \"$(id -gn)\" %s && sudo chmod g+r %[1]s", f.path)
+		}
+		all = append(all, fmt.Sprintf("hwmon: %s %s stays as it is: %s", f.chip, f.path, why))
+	}
+	return all
+}
+
 // PlanAccess plans what lets a group read the counters of powercap, or what
 // lets cg open those of perf_event. Nothing becomes readable for everybody.
 func PlanAccess(root Root, a Access) (*Plan, error) {
@@ -196,9 +315,14 @@ func planGroup(root Root, a Access, files []string) (*Plan, error) {
 	if !groupName.MatchString(a.Group) {
 		return nil, fmt.Errorf("%q is no name for a group: use lower-case letters, digits, - and _", a.Group)
 	}
+	if a.User != "" {
+		if err := checkUser(root, a.User); err != nil {
+			return nil, err
+		}
+	}
 	p := &Plan{}
 	id, in := groupID(root, a.Group, a.User)
-	r := record{group: a.Group, made: id < 0}
+	r := record{group: a.Group, made: id < 0, files: map[string]access{}}
 	before, err := readRecord(root)
 	switch {
 	case err == nil && before.group != a.Group:
@@ -208,31 +332,50 @@ func planGroup(root Root, a Access, files []string) (*Plan, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
+	var change []string
+	for _, f := range files {
+		now, err := accessOf(f)
+		if err != nil {
+			return nil, err
+		}
+		given := now.mode == 0o440 && now.gid == id
+		if !given {
+			change = append(change, f)
+		}
+		// What an earlier run, or its rule, gave to the group is not what was there before.
+		if name := below(root, f); before.group == "" || !given {
+			if _, known := r.files[name]; !known {
+				r.files[name] = now
+			}
+		}
+	}
+	if a.User != "" && !in {
+		r.user = strings.TrimPrefix(r.user+","+a.User, ",")
+		p.After = fmt.Sprintf("%s is in the group from the next login on (or in: newgrp %s)", a.User, a.Group)
+	}
+	// First of all: what is not written down cannot be taken back.
+	text, _ := os.ReadFile(rulesFile(root))
+	rules, file := r.rules(), rulesFile(root)
+	if string(text) != rules {
+		p.file(func() error { return writeWhole(file, rules) }, "write %s:\n%s", file, indented(rules))
+	}
 	if id < 0 {
 		p.command(root, "groupadd", "--system", a.Group)
 	}
 	if a.User != "" && !in {
 		p.command(root, "usermod", "-a", "-G", a.Group, a.User)
-		r.user = strings.TrimPrefix(r.user+","+a.User, ",")
-		p.After = fmt.Sprintf("%s is in the group from the next login on (or in: newgrp %s)", a.User, a.Group)
 	}
-	if text, _ := os.ReadFile(rulesFile(root)); string(text) != r.rules() {
-		p.Steps = append(p.Steps, Step{fmt.Sprintf("write %s:\n%s", rulesFile(root), indented(r.rules())), func() error { return writeWhole(rulesFile(root), r.rules()) }})
-		if root.Dir == "" {
-			p.reload()
-		}
-	}
-	for _, f := range files {
-		if info, err := os.Stat(f); err == nil && id >= 0 && owner(info) == id && info.Mode().Perm() == 0o440 {
-			continue
-		}
-		p.Steps = append(p.Steps, Step{fmt.Sprintf("chgrp %s %s && chmod 0440 %[2]s", a.Group, f), func() error {
+	for _, f := range change {
+		p.file(func() error {
 			id, _ := groupID(root, a.Group, "")
 			if id < 0 {
 				return fmt.Errorf("there is no group %s", a.Group)
 			}
-			return give(f, id, 0o440)
-		}})
+			return give(f, access{0o440, -1, id})
+		}, "chgrp %s %s && chmod 0440 %[2]s", a.Group, f)
+	}
+	if string(text) != rules && root.Dir == "" {
+		p.reload()
 	}
 	if len(p.Steps) == 0 {
 		return nil, fmt.Errorf("%w: the group %s reads the counters already", ErrNothing, a.Group)
@@ -243,7 +386,7 @@ func planGroup(root Root, a Access, files []string) (*Plan, error) {
 // reload has udev read its rules again, where there is one.
 func (p *Plan) reload() {
 	if _, err := exec.LookPath("udevadm"); err == nil {
-		p.Steps = append(p.Steps, Step{"udevadm control --reload", func() error { return run("udevadm", "control", "--reload") }})
+		p.tool("udevadm", "control", "--reload")
 	}
 }
 
@@ -251,23 +394,39 @@ func indented(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
-func owner(info fs.FileInfo) int {
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(s.Gid)
+// below is a counter's name without the root: /sys/devices/...
+func below(root Root, file string) string {
+	if base, err := filepath.EvalSymlinks(root.Sys()); err == nil {
+		file = strings.TrimPrefix(file, strings.TrimSuffix(base, "/sys"))
 	}
-	return -1
+	return file
 }
 
-// give sets the mode before the group: in between, nobody reads more than
-// before or after.
-func give(name string, group int, mode os.FileMode) error {
-	if err := os.Chmod(name, mode&^0o040); err != nil {
+func accessOf(file string) (access, error) {
+	var s unix.Stat_t
+	if err := unix.Stat(file, &s); err != nil {
+		return access{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return access{s.Mode & 0o7777, int(s.Uid), int(s.Gid)}, nil
+}
+
+// give makes a file's access what it is to be; an owner of -1 stays. In between,
+// nobody reads who does not before or after.
+func give(file string, to access) error {
+	now, err := accessOf(file)
+	if err != nil {
 		return err
 	}
-	if err := os.Chown(name, -1, group); err != nil {
-		return err
+	for _, do := range []func() error{
+		func() error { return unix.Chmod(file, now.mode&to.mode) },
+		func() error { return unix.Chown(file, to.uid, to.gid) },
+		func() error { return unix.Chmod(file, to.mode) },
+	} {
+		if err := do(); err != nil {
+			return err
+		}
 	}
-	return os.Chmod(name, mode)
+	return nil
 }
 
 // writeWhole writes a file that is there whole or not at all.
@@ -298,61 +457,85 @@ func marked(program string) bool {
 	return err == nil && n > 0
 }
 
+func checkProgram(program string) error {
+	if info, err := os.Stat(program); err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no program that could be given a capability", program)
+	}
+	return nil
+}
+
 func planCapability(program string) (*Plan, error) {
-	info, err := os.Stat(program)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no program that could be given a capability", program)
+	if err := checkProgram(program); err != nil {
+		return nil, err
 	}
 	if marked(program) {
 		return nil, fmt.Errorf("%w: %s has capabilities already (getcap %s)", ErrNothing, program, program)
 	}
-	if _, err := exec.LookPath("setcap"); err != nil {
-		return nil, errors.New("setcap is not installed (apt-get install libcap2-bin)")
-	}
 	p := &Plan{After: "whoever may run " + program + " may now read the counters through it; a new copy of it needs this again"}
-	p.Steps = []Step{{"setcap cap_perfmon+ep " + program, func() error { return run("setcap", "cap_perfmon+ep", program) }}}
+	p.tool("setcap", "cap_perfmon+ep", program)
 	return p, nil
 }
 
 // PlanUndo plans to take back what PlanAccess did: what the rules file
 // remembers, and the capability of a program.
 func PlanUndo(root Root, program string) (*Plan, error) {
+	if err := checkProgram(program); err != nil {
+		return nil, err
+	}
 	p := &Plan{}
 	r, err := readRecord(root)
 	switch {
 	case err == nil:
-		id, _ := groupID(root, r.group, "")
-		for _, f := range counterFiles(root) {
-			if info, err := os.Stat(f); err == nil && id >= 0 && owner(info) == id {
-				p.Steps = append(p.Steps, Step{fmt.Sprintf("chmod 0400 %s && chgrp root %[1]s", f), func() error { return give(f, 0, 0o400) }})
-			}
-		}
-		p.Steps = append(p.Steps, Step{"rm " + rulesFile(root), func() error { return os.Remove(rulesFile(root)) }})
-		if root.Dir == "" {
-			p.reload()
-		}
-		if id >= 0 && r.made {
-			p.command(root, "groupdel", r.group)
-			break
-		}
-		for user := range strings.SplitSeq(r.user, ",") {
-			if _, in := groupID(root, r.group, user); user == "" || !in {
-				continue
-			}
-			if root.Dir == "" {
-				p.command(root, "gpasswd", "-d", user, r.group)
-			} else {
-				p.command(root, "usermod", "-r", "-G", r.group, user)
-			}
+		if err := p.undoGroup(root, r); err != nil {
+			return nil, err
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
 	if marked(program) {
-		p.Steps = append(p.Steps, Step{"setcap -r " + program, func() error { return run("setcap", "-r", program) }})
+		p.tool("setcap", "-r", program)
 	}
 	if len(p.Steps) == 0 {
 		return nil, fmt.Errorf("%w: there is no %s, and %s has no capabilities", ErrNothing, rulesFile(root), program)
 	}
 	return p, nil
+}
+
+// undoGroup gives every counter the access that it had. One of which none is kept
+// came later, and the rule gave it to the group.
+func (p *Plan) undoGroup(root Root, r record) error {
+	id, _ := groupID(root, r.group, "")
+	for _, f := range counterFiles(root) {
+		now, err := accessOf(f)
+		if err != nil {
+			return err
+		}
+		was, kept := r.files[below(root, f)]
+		if !kept {
+			was = kernels
+		}
+		if now == was || !kept && now.gid != id {
+			continue
+		}
+		p.file(func() error { return give(f, was) }, "chown %d:%d %s && chmod %04o %[3]s", was.uid, was.gid, f, was.mode)
+	}
+	if id >= 0 && r.made {
+		p.command(root, "groupdel", r.group)
+	}
+	for name := range strings.SplitSeq(r.user, ",") {
+		if _, in := groupID(root, r.group, name); r.made || name == "" || !in {
+			continue
+		}
+		if root.Dir == "" {
+			p.tool("gpasswd", "-d", name, r.group)
+		} else {
+			p.command(root, "usermod", "-r", "-G", r.group, name)
+		}
+	}
+	// Last of all: until then the rest can be done again.
+	p.file(func() error { return os.Remove(rulesFile(root)) }, "rm %s", rulesFile(root))
+	if root.Dir == "" {
+		p.reload()
+	}
+	return nil
 }
