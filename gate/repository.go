@@ -61,11 +61,7 @@ func Find(ctx context.Context, dir string) (*Repository, error) {
 func (r *Repository) Resolve(ctx context.Context, name string) (Revision, error) {
 	out, err := git(ctx, r.Top, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 	if err != nil {
-		advice := ""
-		if shallow, e := git(ctx, r.Top, nil, "rev-parse", "--is-shallow-repository"); e == nil && strings.TrimSpace(string(shallow)) == "true" {
-			advice = "; the clone is shallow: git fetch --depth=1 origin " + name + " first"
-		}
-		return Revision{}, fmt.Errorf("%s: no such revision in %s%s", name, r.Top, advice)
+		return Revision{}, fmt.Errorf("%s: no such revision in %s%s", name, r.Top, r.fetching(ctx, name))
 	}
 	v := Revision{Name: name, Commit: strings.TrimSpace(string(out)), Changed: []string{}}
 	if out, err := git(ctx, r.Top, nil, "log", "-1", "--format=%s", v.Commit); err == nil {

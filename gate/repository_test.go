@@ -194,6 +194,88 @@ func TestSubmodules(t *testing.T) {
 	}
 }
 
+// What the error advises in a clone of one commit is typed into a shell: the base is
+// there afterwards, with its files.
+func TestShallow(t *testing.T) {
+	dir := t.TempDir()
+	sh(t, dir, `git init -q -b main; for n in 1 2 3; do echo $n >file; git add .; git commit -qm "$n"; done; git tag light HEAD~1; git tag -am 'a note' noted HEAD~1
+		for branch in side topic/side 'x&touch$IFS.hacked' "it's" deadbeef; do git branch "$branch" HEAD~1; done; git checkout -q side; echo side >file; git commit -qam side; git checkout -q main`)
+	digest := strings.TrimSpace(sh(t, dir, "git rev-parse HEAD~1"))
+	clone := func(t *testing.T, prepare string) string {
+		at := t.TempDir()
+		sh(t, at, "git clone -q --no-tags --depth=1 file://"+dir+" ."+prepare)
+		return at
+	}
+	for _, test := range []struct{ base, holds, prepare string }{
+		{"HEAD~1", "2", ""},
+		{"HEAD^", "2", ""},
+		{"HEAD~2", "1", ""},
+		{"HEAD^{/2}", "2", ""},
+		{"main~1", "2", ""},
+		{"HEAD~2", "2", "; echo 4 >file; git commit -qam 4"},
+		{"HEAD~1", "2", "; git checkout -q --detach; git branch -qD main"},
+		{"HEAD~1", "2", "; git remote rename origin upstream"},
+		{digest, "2", ""},
+		{digest[:10], "2", ""},
+		{"origin/side", "side", ""},
+		{"origin/side~1", "2", ""},
+		{"origin/topic/side", "2", ""},
+		{"origin/x&touch$IFS.hacked", "2", ""},
+		{"origin/it's", "2", ""},
+		{"side", "side", ""},
+		{"x&touch$IFS.hacked", "2", ""},
+		{"light", "2", ""},
+		{"noted", "2", ""},
+		{"noted^{}", "2", ""},
+		{"light~1", "1", ""},
+	} {
+		t.Run(test.base+test.prepare, func(t *testing.T) {
+			at := clone(t, test.prepare)
+			r := found(t, at)
+			_, err := r.Resolve(ctx, test.base)
+			if err == nil {
+				t.Fatal("it was there already")
+			}
+			_, advice, _ := strings.Cut(err.Error(), "; the clone is shallow: ")
+			command, instead, another := strings.Cut(advice, ", and name it ")
+			sh(t, at, command)
+			base := test.base
+			if another {
+				base = instead
+			}
+			v, err := r.Resolve(ctx, base)
+			if err != nil {
+				t.Fatalf("after %s: %v", command, err)
+			}
+			tree := filepath.Join(t.TempDir(), "tree")
+			if err := r.CheckOut(ctx, v, tree); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, tree, "file"); got != test.holds+"\n" || there(at, ".hacked") {
+				t.Errorf("after %s it holds %q, want %s", command, got, test.holds)
+			}
+		})
+	}
+	for _, name := range []string{"--upload-pack=touch .hacked", "+side", "a b", "nonesuch", "origin/nonesuch", "HEAD:x", "HEAD~9"} {
+		at := clone(t, "")
+		r := found(t, at)
+		_, err := r.Resolve(ctx, name)
+		if err == nil {
+			t.Fatal(name)
+		}
+		_, advice, _ := strings.Cut(err.Error(), "; the clone is shallow: ")
+		command, _, _ := strings.Cut(advice, ", and name it ")
+		exec.Command("sh", "-c", "cd "+at+" && "+command).Run()
+		if _, err := r.Resolve(ctx, name); command == "" || err == nil || there(at, ".hacked") {
+			t.Errorf("%s: %s: %v", name, command, err)
+		}
+	}
+	lonely := clone(t, "; git remote remove origin")
+	if _, err := found(t, lonely).Resolve(ctx, "HEAD~1"); err == nil || !strings.HasSuffix(err.Error(), "; the clone is shallow, and has no remote to fetch from") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestRepositoryErrors(t *testing.T) {
 	empty := t.TempDir()
 	if _, err := Find(ctx, empty); !errors.Is(err, ErrNoRepository) {
@@ -211,11 +293,6 @@ func TestRepositoryErrors(t *testing.T) {
 		if _, err := r.Resolve(ctx, name); err == nil || !strings.HasSuffix(err.Error(), ": no such revision in "+r.Top) {
 			t.Errorf("%q: %v", name, err)
 		}
-	}
-	shallow := t.TempDir()
-	sh(t, shallow, "git clone -q --depth=1 file://"+dir+" .")
-	if _, err := found(t, shallow).Resolve(ctx, "HEAD~1"); err == nil || !strings.HasSuffix(err.Error(), "the clone is shallow: git fetch --depth=1 origin HEAD~1 first") {
-		t.Errorf("%v", err)
 	}
 	unborn := t.TempDir()
 	sh(t, unborn, "git init -q; echo x >x")
