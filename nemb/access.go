@@ -266,15 +266,16 @@ func AccessMethod(root Root) (string, error) {
 func AccessLeft(root Root) []string {
 	var all []string
 	for _, f := range energyFiles(root) {
-		_, known := f.domain()
+		_, untaken := f.domain()
 		now, err := accessOf(f.path)
 		why := ""
 		switch {
 		case err != nil:
 			why = err.Error()
-		case !known:
-			why = "cg does not measure with it, since the driver's name and the label do not say that it is a part of the machine's energy: " +
-				strings.TrimSpace(f.chip+" "+f.label)
+		case f.fault != nil:
+			why = "what it measures cannot be read: " + f.fault.Error()
+		case untaken != "":
+			why = "cg does not measure with it: " + untaken
 		case now.mode&0o004 != 0:
 			why = "everybody may read it"
 		default:

@@ -25,6 +25,8 @@ type energyFile struct {
 	path  string
 	kind  string // energy, power
 	order int    // of the chip among those of its name
+	fault error  // its label is there and cannot be read: what it measures is not known
+	why   string // it is not taken
 }
 
 var hwmonName = regexp.MustCompile(`^(energy|power)([0-9]+)_(input|average)$`)
@@ -50,96 +52,158 @@ const hwmonEvery = 50 * time.Millisecond
 //	xe, i915        card, pkg             a discrete GPU (Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon)
 //
 // A sensor of these that cannot be read is left out and told: monitors on
-// buses come and go. One that is a part of a sum takes the sum with it. So is a
-// power of 0 W.
+// buses come and go. One that is a part of a sum takes the sum with it, and one
+// whose label cannot be read may be a part of any sum of its chip. A power of 0 W
+// is left out, too. Sensors that are not taken are told.
 func openHwmon(root Root) ([]Sensor, error) {
-	files := energyFiles(root)
-	energies := &fileSensor{name: "hwmon"}
-	powers := newPowerSensor("hwmon", hwmonEvery)
-	var notes []Note
-	var errs []error
-	var denied *Denied
-	lost := map[string]bool{} // domains of which a meter is missing
-	for _, f := range files {
-		d, ok := f.domain()
-		if !ok {
-			continue
-		}
-		d.Source = "hwmon: " + f.path
-		var err error
-		if f.kind == "energy" {
-			err = energies.addText(d, f.path)
-		} else {
-			var g *gauge
-			if g, err = openMeter(f.path); err == nil {
-				powers.add(d, g)
-			} else {
-				lost[d.ID] = true
-			}
-		}
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			if denied == nil {
-				denied = &Denied{
-					What: "hwmon: " + f.path, Err: fs.ErrPermission, Why: "root alone may read it",
-					Fix: "sudo chmod g+r " + f.path + " and a group that you are in",
-				}
-				errs = append(errs, denied)
-			}
-			if !slices.Contains(denied.Domains, d.ID) {
-				denied.Domains = append(denied.Domains, d.ID)
-			}
-		case err != nil:
-			notes = append(notes, Note{Text: fmt.Sprintf("hwmon: %s: left out: %v", d.ID, err)})
+	o := hwmonOpening{energies: &fileSensor{name: "hwmon"}, powers: newPowerSensor("hwmon", hwmonEvery), lost: map[string]bool{}}
+	for _, f := range energyFiles(root) {
+		o.add(f)
+	}
+	o.untaken()
+	for i, d := range o.powers.domains {
+		if !o.lost[d.ID] && o.powers.silent(i) {
+			o.notes = append(o.notes, Note{Text: fmt.Sprintf("hwmon: %s: left out: %v", d.ID, errNoPower)})
+			o.lost[d.ID] = true
 		}
 	}
-	for i, d := range powers.domains {
-		if !lost[d.ID] && powers.silent(i) {
-			notes = append(notes, Note{Text: fmt.Sprintf("hwmon: %s: left out: %v", d.ID, errNoPower)})
-			lost[d.ID] = true
-		}
+	for id := range o.lost {
+		o.powers.drop(id)
 	}
-	for id := range lost {
-		powers.drop(id)
-	}
-	cpu := Identify(root)
-	share, most := idleShare(cpu)
 	var sensors []Sensor
-	if len(energies.domains) > 0 {
-		sensors = append(sensors, energies)
+	if len(o.energies.domains) > 0 {
+		sensors = append(sensors, o.energies)
 	}
-	if len(powers.domains) > 0 {
-		sensors = append(sensors, powers)
+	if len(o.powers.domains) > 0 {
+		sensors = append(sensors, o.powers)
 	}
-	for _, s := range sensors {
-		s.(interface{ arrange(func(*Domain)) }).arrange(func(d *Domain) {
-			if d.Kind != "gpu" {
-				d.IdleShare, d.IdleShareMost = share, most
+	o.settle(Identify(root))
+	o.energies.notes = o.notes
+	if len(sensors) == 0 {
+		if len(o.errs) == 0 {
+			why := error(fs.ErrNotExist)
+			if len(o.notes) > 0 {
+				var texts []string
+				for _, n := range o.notes {
+					texts = append(texts, n.Text)
+				}
+				why = fmt.Errorf("%w (%s)", why, strings.Join(texts, "; "))
 			}
-		})
+			dir := root.Sys("class/hwmon")
+			o.errs = append(o.errs, fmt.Errorf("hwmon: %s: no sensor of energy or power: %w", dir, why))
+		}
+	} else if len(o.energies.domains) == 0 {
+		o.powers.notes = o.notes
 	}
+	return sensors, errors.Join(o.errs...)
+}
+
+// hwmonOpening is what openHwmon has found so far.
+type hwmonOpening struct {
+	energies *fileSensor
+	powers   *powerSensor
+	lost     map[string]bool // domains of which a meter is missing
+	notes    []Note
+	errs     []error
+	denied   *Denied
+	left     []energyFile // that are not taken, in the order in which they were found
+}
+
+// add opens a sensor, or tells why not.
+func (o *hwmonOpening) add(f energyFile) {
+	if f.fault != nil {
+		for _, id := range f.sums() {
+			o.lost[id] = true
+			o.refuse(f, id, f.fault)
+		}
+		return
+	}
+	d, why := f.domain()
+	if why != "" {
+		f.why = why
+		o.left = append(o.left, f)
+		return
+	}
+	d.Source = "hwmon: " + f.path
+	var err error
+	if f.kind == "energy" {
+		err = o.energies.addText(d, f.path)
+	} else {
+		var g *gauge
+		if g, err = openMeter(f.path); err == nil {
+			o.powers.add(d, g)
+		} else {
+			o.lost[d.ID] = true
+		}
+	}
+	o.refuse(f, d.ID, err)
+}
+
+// refuse tells why a domain is not read; nil is no reason.
+func (o *hwmonOpening) refuse(f energyFile, id string, err error) {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		if o.denied == nil {
+			path := f.path
+			var at *fs.PathError
+			if f.fault != nil && errors.As(err, &at) {
+				path = at.Path
+			}
+			o.denied = &Denied{
+				What: "hwmon: " + path, Err: fs.ErrPermission, Why: "root alone may read it",
+				Fix: "sudo chmod g+r " + path + " and a group that you are in",
+			}
+			o.errs = append(o.errs, o.denied)
+		}
+		if !slices.Contains(o.denied.Domains, id) {
+			o.denied.Domains = append(o.denied.Domains, id)
+		}
+	case err != nil:
+		o.notes = append(o.notes, Note{Text: fmt.Sprintf("hwmon: %s: left out: %v", id, err)})
+	}
+}
+
+// untaken tells which sensors are not taken and why, chip by chip.
+func (o *hwmonOpening) untaken() {
+	var order []string
+	names := map[string][]string{}
+	for _, f := range o.left {
+		key := fmt.Sprintf("hwmon: %s (%q): not taken: %s", f.dir, f.chip, f.why)
+		if names[key] == nil {
+			order = append(order, key)
+		}
+		name := filepath.Base(f.path)
+		if f.label != "" {
+			name += fmt.Sprintf(" %q", f.label)
+		}
+		names[key] = append(names[key], name)
+	}
+	for _, key := range order {
+		list := names[key]
+		if n := len(list) - 4; n > 0 {
+			list = append(list[:4:4], fmt.Sprintf("%d more", n))
+		}
+		o.notes = append(o.notes, Note{Text: key + ": " + strings.Join(list, ", ")})
+	}
+}
+
+// settle sets what follows from all domains together.
+func (o *hwmonOpening) settle(cpu CPU) {
+	share, most := idleShare(cpu)
+	set := func(d *Domain) {
+		if d.Kind != "gpu" {
+			d.IdleShare, d.IdleShareMost = share, most
+		}
+	}
+	o.energies.arrange(set)
+	o.powers.arrange(set)
 	// Parts of what cannot be read stand for themselves.
-	has := func(id string) bool {
-		return slices.ContainsFunc(slices.Concat(energies.domains, powers.domains), func(d Domain) bool { return d.ID == id })
-	}
-	powers.arrange(func(d *Domain) {
-		if d.Parent != "" && !has(d.Parent) {
+	all := slices.Concat(o.energies.domains, o.powers.domains)
+	o.powers.arrange(func(d *Domain) {
+		if d.Parent != "" && !slices.ContainsFunc(all, func(o Domain) bool { return o.ID == d.Parent }) {
 			d.Kind, d.Parent = "independent", ""
 		}
 	})
-	energies.notes = notes
-	if len(sensors) == 0 {
-		if len(errs) == 0 {
-			why := error(fs.ErrNotExist)
-			if len(notes) > 0 {
-				why = fmt.Errorf("%w (%s)", why, notes[0].Text)
-			}
-			errs = append(errs, fmt.Errorf("hwmon: %s: no sensor of energy or power: %w", root.Sys("class/hwmon"), why))
-		}
-	} else if len(energies.domains) == 0 {
-		powers.notes = notes
-	}
-	return sensors, errors.Join(errs...)
 }
 
 // openMeter opens a power in microwatts; a variable for tests, since root may
@@ -212,12 +276,9 @@ func energyFiles(root Root) []energyFile {
 					continue
 				}
 				channel := filepath.Join(at, m[1]+m[2])
-				label := readLine(channel + "_label")
-				if label == "" {
-					label = readLine(channel + "_oem_info")
-				}
+				label, fault := readLabel(channel)
 				if _, ok := found[channel]; !ok || m[3] == "average" {
-					found[channel] = energyFile{chip, label, dir, filepath.Join(at, file.Name()), m[1], order}
+					found[channel] = energyFile{chip: chip, label: label, dir: dir, path: filepath.Join(at, file.Name()), kind: m[1], order: order, fault: fault}
 				}
 			}
 			for _, channel := range slices.SortedFunc(func(yield func(string) bool) {
@@ -241,9 +302,46 @@ func energyFiles(root Root) []energyFile {
 
 var graceLabel = regexp.MustCompile(`^(Module|Grace|CPU|SysIO) Power Socket ([0-9]+)$`)
 
-// domain tells what a sensor measures; ok is false when that is not known.
-func (f energyFile) domain() (d Domain, ok bool) {
-	is := func(id, kind, parent string) (Domain, bool) { return Domain{ID: id, Kind: kind, Parent: parent}, true }
+// readLabel reads what a channel measures; "" where the driver does not say.
+func readLabel(channel string) (string, error) {
+	for _, suffix := range []string{"_label", "_oem_info"} {
+		text, err := readFile(channel + suffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if label := strings.TrimSpace(string(text)); label != "" {
+			return label, nil
+		}
+	}
+	return "", nil
+}
+
+// readFile reads a label; a variable for tests, since root may read everything.
+var readFile = os.ReadFile
+
+// Why a sensor is not taken.
+const (
+	whyUnknown  = "cg does not know what this driver's sensors measure"
+	whyLabel    = "cg does not know what the driver means by this label"
+	whyPart     = "it is a part of what another sensor of the chip tells"
+	whyInternal = "the GPU is a part of the processor, whose power it tells"
+)
+
+// sums lists the domains that a sensor of a chip may be a part of.
+func (f energyFile) sums() []string {
+	socket := fmt.Sprintf("-%d", f.order)
+	switch {
+	case strings.HasPrefix(f.chip, "smpro"):
+		return []string{"package" + socket, "dram" + socket}
+	case f.chip == "apm_xgene":
+		return []string{"package" + socket}
+	}
+	return []string{fmt.Sprintf("%s%s", f.chip, socket)}
+}
+
+// domain tells what a sensor measures, or why it is not taken.
+func (f energyFile) domain() (d Domain, why string) {
+	is := func(id, kind, parent string) (Domain, string) { return Domain{ID: id, Kind: kind, Parent: parent}, "" }
 	socket := fmt.Sprintf("-%d", f.order)
 	label := strings.ToLower(f.label)
 	switch {
@@ -251,20 +349,11 @@ func (f energyFile) domain() (d Domain, ok bool) {
 		if n, found := strings.CutPrefix(label, "esocket"); found {
 			return is("package-"+n, "cpu_package", "")
 		}
+		if strings.HasPrefix(label, "ecore") {
+			return d, whyPart
+		}
 	case f.chip == "power_meter" && f.kind == "power":
-		m := graceLabel.FindStringSubmatch(f.label)
-		if m == nil {
-			return is("system"+strings.TrimSuffix(socket, "-0"), "psys", "")
-		}
-		switch m[1] {
-		case "Module":
-			return is("module-"+m[2], "psys", "")
-		case "Grace":
-			return is("package-"+m[2], "cpu_package", "")
-		case "CPU":
-			return is("cores-"+m[2], "nested", "package-"+m[2])
-		}
-		return is("sysio-"+m[2], "nested", "package-"+m[2])
+		return f.acpi(socket)
 	case strings.HasPrefix(f.chip, "smpro") && f.kind == "power":
 		if strings.Contains(label, "dimm") {
 			return is("dram"+socket, "dram", "")
@@ -277,17 +366,39 @@ func (f energyFile) domain() (d Domain, ok bool) {
 			return is("package"+socket, "cpu_package", "")
 		}
 	case f.chip == "amdgpu" && f.kind == "power":
-		if label != "" && label != "ppt" && label != "slowppt" || !f.ownMemory() {
-			return d, false // an APU's is its package's power
+		switch {
+		case label != "" && label != "ppt" && label != "slowppt":
+		case !f.ownMemory():
+			return d, whyInternal
+		default:
+			return is("gpu-amd"+socket, "gpu", "")
 		}
-		return is("gpu-amd"+socket, "gpu", "")
 	case (f.chip == "xe" || f.chip == "i915") && f.kind == "energy":
 		if label == "pkg" {
 			return is("gpu-intel-pkg"+socket, "nested", "gpu-intel"+socket)
 		}
 		return is("gpu-intel"+socket, "gpu", "")
+	default:
+		return d, whyUnknown
 	}
-	return d, false
+	return d, whyLabel
+}
+
+// acpi tells what an ACPI power meter measures.
+func (f energyFile) acpi(socket string) (Domain, string) {
+	m := graceLabel.FindStringSubmatch(f.label)
+	if m == nil {
+		return Domain{ID: "system" + strings.TrimSuffix(socket, "-0"), Kind: "psys"}, ""
+	}
+	switch m[1] {
+	case "Module":
+		return Domain{ID: "module-" + m[2], Kind: "psys"}, ""
+	case "Grace":
+		return Domain{ID: "package-" + m[2], Kind: "cpu_package"}, ""
+	case "CPU":
+		return Domain{ID: "cores-" + m[2], Kind: "nested", Parent: "package-" + m[2]}, ""
+	}
+	return Domain{ID: "sysio-" + m[2], Kind: "nested", Parent: "package-" + m[2]}, ""
 }
 
 // ownMemory tells whether an AMD GPU is a card: an APU sets aside a part of

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -422,5 +423,74 @@ func TestHwmonDeniedPartOfASum(t *testing.T) {
 	}
 	for _, s := range sensors {
 		s.Close()
+	}
+}
+
+// A meter whose label cannot be read may be a part of any sum of its chip:
+// what the others add up to is not passed off as the whole.
+func TestHwmonLabelOfASum(t *testing.T) {
+	altra := "smpro_hwmon: power1_input=40000000, power1_label=power1 CORE VRD, power2_input=20000000, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1"
+	xgene := "apm_xgene: power1_input=40000000, power1_label=CPU power, power2_input=3000000, power2_label=IO power"
+	defer func(was func(string) ([]byte, error)) { readFile = was }(readFile)
+	for _, tt := range []struct {
+		chip   string
+		err    error
+		denied string // domains
+	}{
+		{altra, fs.ErrPermission, "package-0 dram-0"}, {altra, syscall.EIO, ""},
+		{xgene, fs.ErrPermission, "package-0"}, {xgene, syscall.EIO, ""},
+	} {
+		readFile = func(name string) ([]byte, error) {
+			if strings.HasSuffix(name, "power2_label") {
+				return nil, &fs.PathError{Op: "open", Path: name, Err: tt.err}
+			}
+			return os.ReadFile(name)
+		}
+		sensors, err := openHwmon(chips(t, tt.chip))
+		if len(sensors) > 0 {
+			t.Errorf("%v: a part is taken for the whole: %v", tt.err, sensors[0].Domains())
+			sensors[0].Close()
+		}
+		var denied *Denied
+		switch errors.As(err, &denied) {
+		case true:
+			if strings.Join(denied.Domains, " ") != tt.denied || !strings.Contains(denied.Fix, "power2_label") {
+				t.Errorf("%+v", denied)
+			}
+		case false:
+			if tt.denied != "" || err == nil || !strings.Contains(err.Error(), "package-0: left out: ") || !strings.Contains(err.Error(), "power2_label") {
+				t.Errorf("%v: %v", tt.err, err)
+			}
+		}
+	}
+}
+
+// What the monitors tell and cg does not take is told, with the reason.
+func TestHwmonNotTaken(t *testing.T) {
+	apu := "amdgpu: power1_average=35000000, power1_label=PPT, device/mem_info_vram_total=536870912"
+	cores := "amd_energy: energy1_input=1000, energy1_label=Ecore000, energy2_input=1000, energy2_label=Ecore001, energy3_input=700000000, energy3_label=Esocket0"
+	odd := "apm_xgene: power1_input=40000000, power1_label=Fan\x1b[2J"
+	for _, tt := range []struct{ chip, want string }{
+		{"nct6775: power1_input=5, power2_input=6", `(\"nct6775\"): not taken: ` + whyUnknown + ": power1_input, power2_input"},
+		{apu, `(\"amdgpu\"): not taken: ` + whyInternal + `: power1_average \"PPT\"`},
+		{cores, `(\"amd_energy\"): not taken: ` + whyPart + `: energy1_input \"Ecore000\", energy2_input \"Ecore001\"`},
+		{odd, `(\"apm_xgene\"): not taken: ` + whyLabel + `: power1_input \"Fan\x1b[2J\"`},
+		{"nct6775: power1_input=5, power2_input=6, power3_input=5, power4_input=6, power5_input=5, power6_input=6", "power4_input, 2 more"},
+	} {
+		root := chips(t, tt.chip)
+		files(t, root, map[string]string{"proc/cpuinfo": "processor\t: 0\n"})
+		s, err := Look(root, []string{"hwmon"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, r := range s.Sensors[0].Reasons {
+			said = append(said, r.Text)
+		}
+		said = append(said, s.Sensors[0].Notes...)
+		want := strings.ReplaceAll(tt.want, `\"`, `"`)
+		if got := strings.Join(said, "\n"); !strings.Contains(got, want) || !strings.Contains(got, "class/hwmon/hwmon0 (") {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
 	}
 }

@@ -20,7 +20,7 @@ type slowGauge struct {
 	mu     sync.Mutex
 	values []float64
 	err    error
-	begun  time.Time // the call that is under way, or the next
+	begun  time.Time // when the last call came back: the next begins a period later
 }
 
 // slowPatience is far more than a driver takes that is alive.
@@ -86,10 +86,12 @@ func (s *slowGauge) hangs() error {
 	return fmt.Errorf("nvml: a call of the driver has not come back for %v: the GPU hangs", s.now().Sub(s.begun).Round(time.Second))
 }
 
+// Read tells the values of the last call, whatever it could not read. Once the
+// next one hangs they are old, and none of them is a reading.
 func (s *slowGauge) Read(dst []float64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil && s.now().Sub(s.begun) > s.period+s.patience {
+	if s.now().Sub(s.begun) > s.period+s.patience {
 		fill(dst, math.NaN())
 		return s.hangs()
 	}
@@ -97,14 +99,20 @@ func (s *slowGauge) Read(dst []float64) error {
 	return s.err
 }
 
-// Close waits for the call that is under way, but not for one that hangs: the
-// library is then closed when it comes back, if it ever does.
+// Close waits for the call that is under way, for as long as a call may take
+// since it began. The library is closed under none: where it hangs, when it
+// comes back, if it ever does.
 func (s *slowGauge) Close() error {
 	close(s.stop)
+	s.mu.Lock()
+	left := s.period + s.patience - s.now().Sub(s.begun)
+	s.mu.Unlock()
+	timer := time.NewTimer(max(0, left))
+	defer timer.Stop()
 	select {
 	case <-s.stopped:
 		return s.Gauge.Close()
-	case <-time.After(s.patience):
+	case <-timer.C:
 	}
 	go func() {
 		<-s.stopped

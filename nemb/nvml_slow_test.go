@@ -1,6 +1,7 @@
 package nemb
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ type blocking struct {
 	calls  chan chan struct{} // each call, until it is let go
 	reads  atomic.Int64
 	closed chan struct{}
+	err    error // of every call
 }
 
 func (b *blocking) Columns() []Column { return []Column{{Name: "pcie_tx_kib_s", Unit: "KiB/s"}} }
@@ -25,7 +27,7 @@ func (b *blocking) Read(dst []float64) error {
 		<-free
 	}
 	dst[0] = float64(b.reads.Add(1))
-	return nil
+	return b.err
 }
 
 func (b *blocking) Close() error { close(b.closed); return nil }
@@ -58,6 +60,36 @@ func TestSlowGaugeHangs(t *testing.T) {
 	case <-b.closed:
 		t.Error("the library was closed under a call")
 	default:
+	}
+	close(hung)
+	<-b.closed
+}
+
+// The same where the call before could not read all of it. Who closes a gauge
+// whose call hangs waits no more, however long a call may take.
+func TestSlowGaugeHangsAfterAnError(t *testing.T) {
+	refused := errors.New("nvml: gpu-1: PCIe throughput: timed out")
+	b := &blocking{calls: make(chan chan struct{}), closed: make(chan struct{}), err: refused}
+	var mu sync.Mutex
+	at := time.Unix(1000, 0)
+	now := func() time.Time { mu.Lock(); defer mu.Unlock(); return at }
+	started := make(chan *slowGauge)
+	go func() { started <- startSlowGauge(b, time.Millisecond, time.Hour, now) }()
+	close(<-b.calls)
+	s := <-started
+	dst := make([]float64, 1)
+	if err := s.Read(dst); !errors.Is(err, refused) || dst[0] != 1 {
+		t.Errorf("%v, %v", dst, err)
+	}
+	hung := <-b.calls
+	mu.Lock()
+	at = at.Add(2 * time.Hour)
+	mu.Unlock()
+	if err := s.Read(dst); err == nil || !strings.Contains(err.Error(), "the GPU hangs") || !math.IsNaN(dst[0]) {
+		t.Errorf("an old value stands: %v, %v", dst, err)
+	}
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "the GPU hangs") {
+		t.Errorf("closed: %v", err)
 	}
 	close(hung)
 	<-b.closed
