@@ -18,7 +18,7 @@ var rank = map[string]int{
 	"cg/nemb/attribute": 5, "cg/nemb": 4, "cg/nemb/simulate": 5, "cg/nemb/simulate/powercap": 6, "cg/nemb/validate": 6,
 	"cg/track": 5, "cg/load": 0, "cg/config": 0,
 	"cg/launcher": 0, "cg/checkpoint": 0, "cg/events": 1, "cg/runtimes": 0,
-	"cg/docs": 0,
+	"cg/docs": 0, "cg/crash": 0, "cg/crash/onpurpose": 0,
 }
 
 var apart = [][2]string{

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"cg/cli"
+	_ "cg/crash" // a failure of cg itself is status 125
 )
 
 func main() { os.Exit(cli.Main(os.Args)) }
