@@ -370,7 +370,8 @@ func sdkMismatch(t *testing.T, p sdkProgram, env []string) {
 	want := []string{"codegreen: task \"inner\" is open inside \"outer\": end it first", "outer: <nil>"}
 	if p.lang != "go" {
 		want = []string{"outer: the innermost task is inner, not outer: stop it first", "by name: the innermost task is inner, not outer: stop it first",
-			"elsewhere: no task is open in this thread, not inner either", "outer: fine", "nothing: no task is open in this thread, not outer either"}
+			"elsewhere: no task is open in this thread, not inner either", "outer: fine", "nothing: no task is open in this thread, not outer either",
+			"nobody: no task is open in this thread"}
 	}
 	if got := strings.Split(strings.TrimSpace(said), "\n"); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -125,8 +125,9 @@ public class Scenarios {
                     other.start();
                     other.join();
                     inner.close();
-                    told("outer", outer::close);
+                    told("outer", s::stopTask);
                     told("nothing", () -> s.stopTask("outer"));
+                    told("nobody", s::stopTask);
                 }
                 break;
             }

@@ -118,6 +118,20 @@ class Forms(Case):
         self.assertEqual(report, self.load("x.json"))
         self.assertEqual(s.stop()["meta"]["run_id"], report["meta"]["run_id"])
 
+    def test_explicit_start_task_gives_a_number_and_stop_task_the_result(self):
+        with codegreen.Session(save_to_file=False) as s:
+            numbers = [s.start_task("outer"), s.start_task(name="inner")]
+            inner = s.stop_task(expected_name="inner")
+            outer = s.stop_task("outer")
+            numbers.append(s.start_task("any"))
+            any_ = s.stop_task(expected_name=None)
+        self.assertEqual([type(n) for n in numbers], [int] * 3)
+        self.assertEqual(len(set(numbers)), 3)
+        self.assertGreater(min(numbers), 0)
+        self.assertEqual([(type(t), t.name) for t in (outer, inner, any_)],
+                         [(codegreen.TaskResult, n) for n in ("outer", "inner", "any")])
+        self.assertEqual(s.tasks, [outer, inner, any_])
+
     def test_start_task_begins_a_session_that_was_not_started(self):
         s = codegreen.Session(save_to_file=False)
         s.start_task("t")

@@ -40,6 +40,8 @@ class Rules(Case):
             s.start_task("inner")
             with self.assertRaisesRegex(RuntimeError, "'inner'"):
                 s.stop_task("outer")
+            with self.assertRaisesRegex(RuntimeError, "the innermost task is 'inner', not 'outer'"):
+                s.stop_task(expected_name="outer")
             s.stop_task("inner")
             s.stop_task("outer")
             with self.assertRaisesRegex(RuntimeError, "no task is open"):
@@ -237,8 +239,8 @@ with s.task('around'):
     pid = os.fork()
     if not pid:
         with s.task('child'):
-            s.start_task('more')
-        s.stop_task('anything')
+            assert s.start_task('more') == -1
+        s.stop_task(expected_name='anything')
         s.export_plot('x.html')
         assert s.stop() == {} and s.stop_task().energy_j != 0
         os.kill(os.getpid(), signal.SIGTERM)  # as without a session

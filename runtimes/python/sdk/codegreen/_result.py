@@ -131,7 +131,7 @@ class Context:
         self.session, self.name, self.result = session, str(name), None
 
     def __enter__(self):
-        self.result = self.session.start_task(self.name)
+        self.result = self.session._begin(self.name)
         return self.result
 
     def __exit__(self, kind, value, traceback):

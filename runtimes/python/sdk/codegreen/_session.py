@@ -5,6 +5,7 @@ import threading
 import time
 import warnings
 import weakref
+from itertools import count
 from sys import modules
 from time import monotonic_ns
 
@@ -74,7 +75,7 @@ class Session:
         self.warn_on_concurrent, self.record_time_series = warn_on_concurrent, bool(record_time_series)
         self.buffer_samples, self.sample_interval_ms, self.sampling_mode = buffer_samples, sample_interval_ms, sampling_mode
         self._running = self._ending = self._over = self._dead = False  # _ending: tasks are over, energies are computed
-        self._all, self._pending = [], []
+        self._all, self._pending, self._numbers = [], [], count(1)
         self._warnings = []      # (slug, message)
         self._untold = []        # of them
         self._concurrent = False
@@ -279,7 +280,13 @@ class Session:
 
     def start_task(self, name):
         """Begins a task inside the innermost one of this thread, or of this
-        coroutine's asyncio task. Returns its TaskResult."""
+        coroutine's asyncio task. Returns a number of its own, from 1; -1 in a forked
+        child, where nothing begins. stop_task gives the TaskResult."""
+        self._begin(name)
+        return -1 if self._dead else next(self._numbers)
+
+    def _begin(self, name):
+        """Begins a task; its TaskResult."""
         if type(name) is not str:
             name = str(name)  # a path, a number
         if not self._running:
@@ -325,10 +332,10 @@ class Session:
             with self._edges:
                 shares.changed(now)
 
-    def stop_task(self, expected=None):
+    def stop_task(self, expected_name=None):
         """Ends the innermost task of this thread and returns its TaskResult.
-        RuntimeError, and nothing ends, if that is not the expected one."""
-        return self._stop(monotonic_ns(), None if expected is None else str(expected), None)
+        RuntimeError, and nothing ends, if it has another name than the expected one."""
+        return self._stop(monotonic_ns(), None if expected_name is None else str(expected_name), None)
 
     def _stop(self, now, expected, which):
         if self._dead:

@@ -95,7 +95,7 @@ class _Run:
         if self.task is None:
             session = _session._active
             if session is not None and session._running:
-                self.session, self.task = session, session.start_task(self.name)
+                self.session, self.task = session, session._begin(self.name)
         elif self.aside:
             aside, self.aside = self.aside, None
             self.session._resume(aside)

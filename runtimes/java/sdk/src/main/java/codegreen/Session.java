@@ -259,16 +259,22 @@ public final class Session implements AutoCloseable {
         return task(name);
     }
 
+    /** Ends the innermost task of this thread; IllegalStateException if there is none. */
+    public Task stopTask() {
+        return stopTask(null);
+    }
+
     /**
      * Ends the innermost task of this thread.
      *
+     * @param expected its name, null for any
      * @throws IllegalStateException if it has another name, or there is none; nothing ends then
      */
-    public Task stopTask(String name) {
+    public Task stopTask(String expected) {
         long now = System.nanoTime();
         Task top = stacks.get().top();
-        if (top == null) throw new IllegalStateException("no task is open in this thread, not " + name + " either");
-        if (!top.name.equals(name)) throw new IllegalStateException("the innermost task is " + top.name + ", not " + name + ": stop it first");
+        if (top == null) throw new IllegalStateException("no task is open in this thread" + (expected == null ? "" : ", not " + expected + " either"));
+        if (expected != null && !top.name.equals(expected)) throw new IllegalStateException("the innermost task is " + top.name + ", not " + expected + ": stop it first");
         end(now, top);
         return top;
     }
