@@ -111,7 +111,10 @@ class Case(unittest.TestCase):
         if not wait:
             self.addCleanup(self.end, process)
             return process
-        process.out, process.err = process.communicate(timeout=120)
+        try:
+            process.out, process.err = process.communicate(timeout=120)
+        finally:
+            self.end(process)
         return process
 
     def end(self, process):

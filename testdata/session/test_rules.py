@@ -1,12 +1,15 @@
 """Seed sentences about behaviour: threads, forks, signals, exits, and what goes wrong."""
 import asyncio
+import contextlib
 import glob
 import inspect
+import io
 import json
 import os
 import pathlib
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -15,7 +18,7 @@ import unittest
 import warnings
 
 import codegreen
-from codegreen import _neighbours, _report, _session
+from codegreen import _neighbours, _report, _ring, _session, _signals
 from sessions import CG, Case, Exact, WATTS, busy, gone, until
 
 
@@ -229,6 +232,130 @@ class Rules(Case):
         self.assertEqual([(t["name"], t["forgotten"], t["ended_at_mono_ns"] - t["started_at_mono_ns"] == round(t["duration_s"] * 1e9)) for t in tasks],
                          [("work", True, True), ("inner", True, True)])
         self.assertTrue(all(t["energy_j"] is not None for t in tasks))
+
+
+class Signals(Case):
+    """Signals while a session ends."""
+
+    NAMES = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: SystemExit, signal.SIGALRM: TimeoutError}
+
+    def setUp(self):
+        super().setUp()
+        self.exactly(lambda *_: _ring.Source())  # there is no sample to wait for
+        said = contextlib.redirect_stderr(io.StringIO())
+        said.__enter__()
+        self.addCleanup(said.__exit__, None, None, None)
+        self.addCleanup(setattr, os, "fsync", os.fsync)
+        os.fsync = lambda fd: None
+        for number, error in self.NAMES.items():
+            self.addCleanup(signal.signal, number, signal.signal(number, self.raising(error)))
+
+    @staticmethod
+    def raising(error):
+        def handler(number, frame):
+            raise error(number)
+        return handler
+
+    def ended(self, end, at, numbers):
+        """Ends a session by end(session), with a signal at the line of the package that
+        runs for the first time after at others did, and the next ones behind it. Gives the session, what was raised, and
+        whether one of them came."""
+        left, seen = list(numbers), set()
+
+        def trace(frame, event, _):
+            if frame.f_globals.get("__package__") != "codegreen":
+                return None
+            if event == "line":
+                seen.add((frame.f_code.co_filename, frame.f_lineno))
+                if len(seen) > at and left:
+                    signal.raise_signal(left.pop(0))
+            return trace
+        s, _ = self.quiet(output_file="x.json", warn_on_concurrent=False)
+        s.start()
+        with s.task("t"):
+            pass
+        raised = None
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            end(s)
+        except BaseException as e:
+            raised = e
+        finally:
+            sys.settrace(before)
+        return s, raised, len(left) < len(numbers)
+
+    def at_every_line(self, end, *numbers):
+        handlers = [signal.getsignal(n) for n in self.NAMES]
+        for at in range(1 << 20):
+            with open("x.json", "w") as f:
+                f.write("old")
+            s, raised, came = self.ended(end, at, numbers)
+            if not came:
+                break
+            self.assertIn(type(raised), [self.NAMES[n] for n in numbers], "line %d" % at)
+            if not s._over:  # the signal was faster: the session goes on until the program ends
+                self.assertIs(_session._active, s)
+                os.remove("x.json")
+                _signals._exit()
+            self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["t"], "line %d" % at)
+            self.assertEqual(self.files(), ["x.json"])
+            self.assertEqual([signal.getsignal(n) for n in self.NAMES], handlers, "line %d" % at)
+        self.assertGreater(at, 100)
+
+    def test_a_signal_at_any_line_of_the_end_leaves_the_whole_file(self):
+        self.at_every_line(codegreen.Session._finish, signal.SIGALRM)
+
+    def test_a_second_signal_leaves_the_whole_file_too(self):
+        self.at_every_line(codegreen.Session._finish, signal.SIGTERM, signal.SIGALRM)
+
+    def test_a_signal_at_any_line_of_the_exit_leaves_the_whole_file(self):
+        self.at_every_line(lambda s: _signals._exit(), signal.SIGINT)
+
+    PIECES = """
+from codegreen import _report
+before = _report.chunks
+def chunks(session):
+    for piece in before(session):
+        for n in %s: os.kill(os.getpid(), n)
+        yield piece
+_report.chunks = chunks
+s = codegreen.Session(output_file='x.json', save_to_file=True).start()
+with s.task('t'): pass
+"""
+
+    def test_signals_while_the_file_is_written(self):
+        # As the system sends them, and with what a session does itself on SIGTERM.
+        text = self.PIECES + "%s\ntry: %s\nexcept BaseException as e: print(type(e).__name__)\n"
+        alarm = "def alarm(*_): raise TimeoutError\nsignal.signal(signal.SIGALRM, alarm)"
+        for numbers, before, end, want in (
+            ("[signal.SIGINT]", "", "s.stop()", (0, "KeyboardInterrupt\n")),
+            ("[signal.SIGALRM]", alarm, "s.stop()", (0, "TimeoutError\n")),
+            ("[signal.SIGTERM]", "", "s.stop()", (-signal.SIGTERM, "")),
+            ("[signal.SIGTERM]", "", "os.kill(os.getpid(), signal.SIGTERM)", (-signal.SIGTERM, "")),
+            ("[signal.SIGINT, signal.SIGTERM]", "", "os.kill(os.getpid(), signal.SIGTERM)", (-signal.SIGTERM, "")),
+            ("[signal.SIGINT]", "", "pass", (0, "")),  # the program's end
+        ):
+            p = self.program(text % (numbers, before, end))
+            self.assertEqual((p.returncode, p.out), want, p.err)
+            self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["t"])
+            self.assertEqual(self.files(), ["x.json"])
+            os.remove("x.json")
+
+    def test_a_signal_while_another_thread_writes_the_file(self):
+        p = self.program(self.PIECES.replace("        for n in %s: os.kill(os.getpid(), n)\n", "        os.kill(os.getpid(), signal.SIGTERM)\n        reached.wait()\n") + """
+reached, finish = threading.Event(), s._finish
+def reach(*args):
+    if threading.current_thread() is threading.main_thread(): reached.set()  # the handler's
+    return finish(*args)
+s._finish = reach
+t = threading.Thread(target=s.stop, daemon=True)
+t.start()
+t.join()
+""")
+        self.assertEqual((p.returncode, p.out), (-signal.SIGTERM, ""), p.err)
+        self.assertEqual([t["name"] for t in self.load("x.json")["tasks"]], ["t"])
+        self.assertEqual(self.files(), ["x.json"])
 
 
 class Forks(Case):
@@ -551,6 +678,61 @@ class Degrades(Case):
             self.assertEqual(report["tasks"][0]["domains"].keys(), {"package-0", "dram-0"})
             self.near(report["totals"]["energy_j"], WATTS * report["totals"]["duration_s"])
 
+    def tree(self, *zones):
+        """A CG_SYSROOT of powercap zones: (folder, name)."""
+        for folder, name in zones:
+            at = self.path("tree", "sys", "class", "powercap", folder)
+            os.makedirs(at)
+            for file, text in ("name", name), ("energy_uj", "5000000"), ("max_energy_range_uj", "262143328850"):
+                with open(os.path.join(at, file), "w") as f:
+                    f.write(text + "\n")
+        return self.path("tree")
+
+    def test_a_pipe_in_the_place_of_a_counter_is_not_waited_for(self):
+        root = self.tree(*[("intel-rapl:%d" % n, "package-%d" % n) for n in range(4)])
+        for n, file in enumerate(("energy_uj", "name", "max_energy_range_uj")):
+            path = os.path.join(root, "sys/class/powercap/intel-rapl:%d" % n, file)
+            os.remove(path)
+            os.mkfifo(path)
+        p = self.program("with codegreen.Session(output_file='x.json') as s:\n    with s.task('t'): pass\n", cg="", CG_SYSROOT=root)
+        self.assertEqual(p.returncode, 0, p.err)
+        report = self.load("x.json")
+        self.assertEqual(list(report["meta"]["domain_topology"]), ["package-3"])
+        self.assertEqual([w["slug"] for w in report["warnings"]], ["sensor-failed"])
+        for n, file in enumerate(("energy_uj", "name", "max_energy_range_uj")):
+            self.assertIn("intel-rapl:%d/%s: not a regular file" % (n, file), report["warnings"][0]["message"])
+        self.assertNotIn("package-3", report["warnings"][0]["message"])
+
+    HANGS = """
+stuck, before = set(), os.pread
+def pread(fd, *rest):
+    if os.readlink('/proc/self/fd/%d' % fd).split('/')[-2] in stuck: threading.Event().wait()
+    return before(fd, *rest)
+os.pread = pread
+from codegreen import _powercap
+_powercap.ANSWER = 0.2
+"""
+
+    def test_a_counter_that_hangs_from_the_start_is_left_out(self):
+        root = self.tree(("intel-rapl:0", "package-0"), ("intel-rapl:1", "package-1"))
+        p = self.program(self.HANGS + "stuck.add('intel-rapl:1')\nwith codegreen.Session(output_file='x.json') as s:\n    with s.task('t'): pass\n",
+                         cg="", CG_SYSROOT=root)
+        self.assertEqual(p.returncode, 0, p.err)
+        report = self.load("x.json")
+        self.assertEqual((list(report["meta"]["domain_topology"]), report["meta"]["measurement_quality"]), (["package-0"], "energy_zero"))
+        self.assertIn("intel-rapl:1/energy_uj: no answer in 0.2 s", p.err)
+
+    def test_a_counter_that_hangs_later_holds_neither_a_task_nor_the_end(self):
+        root = self.tree(("intel-rapl:0", "package-0"))
+        for end in "s.stop()", "os.kill(os.getpid(), signal.SIGTERM)", "":
+            p = self.program(self.HANGS + "s = codegreen.Session(output_file='x.json').start()\nwith s.task('before'): pass\n"
+                             "print(s.tasks[0].energy_j)\nstuck.add('intel-rapl:0')\nfor _ in range(100):\n    with s.task('t'): pass\n"
+                             "print('ended', flush=True)\n" + end + "\n", cg="", CG_SYSROOT=root)
+            self.assertEqual((p.returncode, p.out), (-signal.SIGTERM if "kill" in end else 0, "0.0\nended\n"), p.err)
+            report = self.load("x.json")
+            self.assertEqual((report["meta"]["measurement_quality"], report["totals"]["energy_j"]), ("failed", None))
+            self.assertEqual([t["energy_j"] for t in report["tasks"]], [0.0] + [None] * 100)
+
     def test_without_cg_and_counters_the_program_still_runs_and_nothing_is_invented(self):
         p = self.program("with codegreen.Session(output_file='x.json', record_time_series=True) as s:\n"
                          "    with s.task('t') as t: time.sleep(0.05)\n    s.export_plot('x.html')\n"
@@ -648,6 +830,20 @@ for name in None, 'x.json':
         self.assertEqual((p.returncode, p.out), (0, "1 not-written False\n" * 2), p.err)
         self.assertIn("x.json cannot be written: the working directory", p.err)
 
+    def test_names_of_files_and_sensors_do_not_reach_the_terminal_raw(self):
+        root = self.path("tree\x1b]0;title\x07")
+        zone = os.path.join(root, "sys/class/powercap/intel-rapl:0")
+        os.makedirs(zone)
+        os.mkfifo(os.path.join(zone, "name"))
+        for more in [], ["-W", "error"]:
+            p = self.program("s = codegreen.Session(output_file='no\\x1b[2J\\nfake\\u202e/x.json').start()\ns.start_task('\\x1b[31m')\n",
+                             cg="", CG_SYSROOT=root, command=[sys.executable] + more)
+            self.assertEqual(p.returncode, 0, p.err)
+            for want in "no\\x1b[2J\\nfake\\u202e/x.json cannot be written", "tree\\x1b]0;title\\x07/sys", "task '\\x1b[31m'":
+                self.assertIn(want, p.err)
+            for raw in "\x1b", "\x07", "\u202e", "\nfake":
+                self.assertNotIn(raw, p.err)
+
     def test_warnings_that_are_errors_do_not_end_the_program(self):
         p = self.program("with codegreen.Session(output_file='no/x.json') as s:\n    print(s._running)\n", command=[sys.executable, "-W", "error"])
         self.assertEqual((p.returncode, p.out), (0, "True\n"), p.err)
@@ -675,6 +871,20 @@ for name in None, 'x.json':
             with s.task("t") as t:
                 pass
         self.assertEqual(t.depth, 0)
+
+    def test_a_device_or_a_pipe_in_the_place_of_the_file_stays(self):
+        os.mkfifo("pipe")
+        os.mkfifo("unread")
+        reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        for name in "pipe", "unread", "/dev/full", "/proc/self/fd/1":
+            p = self.program("with codegreen.Session(output_file=%r) as s: pass\n" % name, cg="", CG_SYSROOT=self.folder)
+            self.assertEqual(p.returncode, 0, p.err)
+            self.assertEqual(" cannot be written" in p.err, name in ("unread", "/dev/full"), p.err)
+        self.assertEqual(json.loads(os.read(reader, 1 << 16).decode())["meta"]["measurement_quality"], "no_backend")
+        self.assertEqual(json.loads(p.out)["meta"]["measurement_quality"], "no_backend")
+        self.assertTrue(all(stat.S_ISFIFO(os.stat(n).st_mode) for n in ("pipe", "unread")))
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/full").st_mode))
 
     def test_a_full_disk_leaves_the_old_file_whole(self):
         with open("x.json", "w") as f:

@@ -382,6 +382,12 @@ def write(session):
 
 
 def save(path, pieces):
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe stays what it is; nobody is waited for who reads it
+        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        os.set_blocking(fd, True)
+        with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as f:
+            f.writelines(pieces)
+        return
     path = os.path.realpath(path)
     part = os.path.join(os.path.dirname(path), ".%s.part-%s" % (os.path.basename(path), os.urandom(4).hex()))
     try:

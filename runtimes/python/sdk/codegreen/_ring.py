@@ -19,7 +19,7 @@ class Ring:
     """A ring of samples at a path; OSError or ValueError where there is none."""
 
     def __init__(self, path):
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would let wait for its writer
         try:
             size = os.fstat(fd).st_size
             if size < HEADER:
@@ -262,8 +262,11 @@ def open_source(interval_ms, buffer, record, warn):
     else:
         why.append("cg is not in PATH, and CODEGREEN_CG does not name it")
     from ._powercap import Powercap
+    before = len(why)
     source = Powercap.open(interval_ms, record, why)
     if source:
+        if len(why) > before:
+            warn("sensor-failed", "the total is without " + "; ".join(why[before:]))
         return source
     warn("no-backend", "no energy can be measured here: " + "; ".join(why))
     return Source()

@@ -160,37 +160,47 @@ class Session:
             self._finish()
 
     def _finish(self, forgotten=False):
-        """Ends the session once."""
-        global _active, _finished
+        """Ends the session once. Handlers of signals, which may raise, run when its
+        file is whole."""
         if (self._running or self._ending) and self._pid != os.getpid():
             return  # a fork that Python knows nothing of
+        if not self._running and not self._ending and not self._over:
+            self.start()  # stop without start: a file without tasks
+        _signals.undisturbed(self, self._conclude, forgotten)
+
+    def _conclude(self, forgotten):
+        global _active, _finished
         with self._data:
             if self._over:
                 return
-            if not self._running and not self._ending:
-                self.start()  # stop without start: a file without tasks
             self._stopped_at = now = monotonic_ns()
             self._ending, self._running = True, False
-            self._abandon(now)
-            if forgotten:
-                self._note("forgotten", "session %r was not stopped; it ended with the program" % self.name)
             try:
-                self._close(now, HURRY if forgotten else 5)
-                self._settle()
-            except Exception as e:
-                self._note("failed", "the session's energies cannot be computed: %s: %s" % (type(e).__name__, e))
-            self._ending, self._over = False, True
-            self._woken.set()
-            _neighbours.change(False)
-            if _active is self:
-                _active = None
-            if self._by_default:
-                _finished += 1
-            _signals.release()
-            self._save()
+                self._abandon(now)
+                if forgotten:
+                    self._note("forgotten", "session %r was not stopped; it ended with the program" % self.name)
+                try:
+                    self._close(now, HURRY if forgotten else 5)
+                    self._settle()
+                except Exception as e:
+                    self._note("failed", "the session's energies cannot be computed: %s: %s" % (type(e).__name__, e))
+                self._woken.set()
+                _neighbours.change(False)
+                self._save()
+            finally:
+                self._ending, self._over = False, True
+                if _active is self:
+                    _active = None
+                if self._by_default:
+                    _finished += 1
         if self._drain and self._drain is not threading.current_thread():
             self._drain.join(1)
         self._tell(forgotten)
+
+    def _hurry(self):
+        """Samples are waited for a little longer only."""
+        if self._until is None:
+            self._until = monotonic_ns() + int(HURRY * 1e9)
 
     def _close(self, now, patience):
         """Closes the source; what takes a last sample then need not be waited for
@@ -198,7 +208,8 @@ class Session:
         source = self._source
         try:
             if not source.last:
-                self._until = now + int(patience * 1e9) if patience == HURRY else None
+                if patience == HURRY:
+                    self._hurry()
                 self._settle()
             elif source.domains:
                 ends = [t.ended_at_mono_ns for t in self._pending if t.ended_at_mono_ns is not None and t._energy is UNKNOWN]
@@ -210,6 +221,9 @@ class Session:
 
     def _flush(self):
         """Writes what is known, and goes on."""
+        _signals.undisturbed(self, self._write_early)
+
+    def _write_early(self):
         with self._data:
             if self._running:
                 self._stopped_at = now = monotonic_ns()
@@ -544,7 +558,7 @@ class Session:
 
     def _tell(self, ending=False):
         untold, self._untold = self._untold, []
-        for message in untold:
+        for message in map(_signals.plain, untold):
             if ending:
                 print("codegreen: " + message, file=sys.stderr)
                 continue
