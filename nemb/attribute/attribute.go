@@ -45,7 +45,9 @@ type node struct {
 	// The child that was entered last, the answer to most lookups.
 	childSite checkpoint.SiteID
 	child     int32
-	ticks     uint64 // in the run being folded; moved to thread.pending after it
+	// Ticks in the run being folded, less what its events cost; moved to
+	// thread.pending after it. Below zero: what is still owed to events.
+	ticks int64
 	calls     uint64 // with counted, see Demote
 }
 
@@ -124,6 +126,8 @@ type Attributor struct {
 	edges   table
 	threads map[checkpoint.Thread]*thread
 	touched []int32
+	// combined is scratch memory of combine, per node; all 0 between its calls.
+	combined []uint64
 	waiting map[checkpoint.SiteID]*suspension
 	procs   map[uint32]*proc
 	batch   batch
@@ -381,7 +385,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 	var backwards uint64
 	limited := a.MaxDepth > 0
 	long := a.longest
-	cost, over := uint64(t.cost), uint64(0)
+	cost, spent := int64(t.cost), uint64(0)
 
 	for i, w := range words {
 		at := high | checkpoint.Tick(w>>24)
@@ -399,17 +403,12 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 			break
 		}
 		n := &nodes[top.node]
-		if n.ticks == 0 {
+		if n.ticks <= 0 {
 			a.touched = append(a.touched, top.node)
 		}
 		// Of the time between two events one half of each is theirs.
-		d := uint64(at - last)
-		if d > cost {
-			n.ticks += d - cost
-			over += cost
-		} else {
-			over += d
-		}
+		n.ticks += int64(at-last) - cost
+		spent += uint64(at - last)
 		last = at
 		site := checkpoint.SiteID(w) & (checkpoint.SiteLimit - 1)
 		kind := checkpoint.Kind(w >> 21 & 7)
@@ -491,12 +490,14 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		}
 	}
 	t.stack, t.top, t.last = stack, top, last
-	if over > 0 {
-		a.probed(t, over)
-	}
 	a.Stats.Events += uint64(taken)
 	a.Stats.Backwards += backwards
-	a.flush(t)
+	if over := spent - a.flush(t); over > 0 {
+		a.probed(t, over)
+	}
+	if len(t.pending) > 4096 {
+		t.pending = a.combine(t.pending)
+	}
 	return taken
 }
 
@@ -666,34 +667,37 @@ func (a *Attributor) back(site checkpoint.SiteID, at checkpoint.Tick) {
 	}
 }
 
-// flush moves the ticks of the run just folded to the thread's open window.
-func (a *Attributor) flush(t *thread) {
+// flush moves the ticks of the run just folded to the thread's open window, and
+// returns how many these are. What a node owes to events beyond its ticks stays
+// with it: a clock of coarse steps shows intervals that are shorter than an
+// event, and others that are as much longer.
+func (a *Attributor) flush(t *thread) (moved uint64) {
 	for _, n := range a.touched {
 		if k := a.nodes[n].ticks; k > 0 {
-			t.pending = append(t.pending, part{node: n, ticks: k})
+			t.pending = append(t.pending, part{node: n, ticks: uint64(k)})
 			a.nodes[n].ticks = 0
+			moved += uint64(k)
 		}
 	}
 	a.touched = a.touched[:0]
-	if len(t.pending) > 4096 {
-		t.pending = a.combine(t.pending)
-	}
+	return moved
 }
 
 // combine adds up parts of the same node.
 func (a *Attributor) combine(parts []part) []part {
+	if more := len(a.nodes) - len(a.combined); more > 0 {
+		a.combined = append(a.combined, make([]uint64, more)...)
+	}
 	for _, p := range parts {
-		if a.nodes[p.node].ticks == 0 {
+		if p.ticks > 0 && a.combined[p.node] == 0 {
 			a.touched = append(a.touched, p.node)
 		}
-		a.nodes[p.node].ticks += p.ticks
+		a.combined[p.node] += p.ticks
 	}
 	parts = parts[:0]
 	for _, n := range a.touched {
-		if k := a.nodes[n].ticks; k > 0 {
-			parts = append(parts, part{node: n, ticks: k})
-			a.nodes[n].ticks = 0
-		}
+		parts = append(parts, part{node: n, ticks: a.combined[n]})
+		a.combined[n] = 0
 	}
 	a.touched = a.touched[:0]
 	return parts

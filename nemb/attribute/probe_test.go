@@ -115,3 +115,35 @@ func known(r Result, site checkpoint.SiteID) Cost {
 	}
 	return Cost{}
 }
+
+// The clock of some processors goes in steps that are longer than a checkpoint.
+// Intervals between two events are then too short or too long, and right on the
+// average: what is taken off for checkpoints is what they cost, from words and
+// from sums alike.
+func TestCheckpointsOnACoarseClock(t *testing.T) {
+	const step, cost, calls, own = 60, 40, 200_000, 30
+	var tape []moment
+	now := int64(origin)
+	read := func() checkpoint.Tick {
+		now += cost
+		return checkpoint.Tick((now - cost/2) / step * step)
+	}
+	tape = append(tape, moment{at: read(), thread: 1, kind: checkpoint.Enter, site: 1})
+	for range calls {
+		tape = append(tape, moment{at: read(), thread: 1, kind: checkpoint.Enter, site: 2})
+		now += own
+		tape = append(tape, moment{at: read(), thread: 1, kind: checkpoint.Exit, site: 2})
+		now += 3 // the loop around the call; 113 ns in all, so every phase of a step occurs
+	}
+	tape = append(tape, moment{at: read(), thread: 1, kind: checkpoint.Exit, site: 1})
+	for way, switches := range map[string]checkpoint.Tick{"words": ^checkpoint.Tick(0), "sums": 0} {
+		r := attributedAt(cost, tape, 1, func(uint32) checkpoint.Tick { return switches }, 0, 0)
+		lawful(t, r)
+		if got, want := known(r, 2).SelfTime, time.Duration(calls*own); (got - want).Abs() > want/100 {
+			t.Errorf("%s: the function took %v, want %v", way, got, want)
+		}
+		if got, want := r.Checkpoints, time.Duration(2*calls*cost); (got - want).Abs() > want/100 {
+			t.Errorf("%s: the checkpoints took %v, want %v", way, got, want)
+		}
+	}
+}
