@@ -44,7 +44,8 @@ func cycleRate(t testing.TB) float64 {
 }
 
 // pmu writes a power PMU whose events are the cycle counter of the msr PMU:
-// each draws the watts that are given.
+// each draws the watts that are given. A machine that has no processor yet gets
+// one of Intel's: else it would have that of the machine which runs the test.
 func pmu(t testing.TB, root Root, cpumask string, watts map[string]float64) {
 	t.Helper()
 	number, err := os.ReadFile("/sys/bus/event_source/devices/msr/type")
@@ -58,6 +59,9 @@ func pmu(t testing.TB, root Root, cpumask string, watts map[string]float64) {
 		texts[event] = "event=0x00\n"
 		texts[event+".unit"] = "Joules\n"
 		texts[event+".scale"] = fmt.Sprintf("%.20e\n", w/cycleRate(t))
+	}
+	if _, err := os.Stat(filepath.Join(root.Dir, "proc/cpuinfo")); err != nil {
+		texts["proc/cpuinfo"] = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n"
 	}
 	files(t, root, texts)
 }

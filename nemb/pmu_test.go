@@ -15,6 +15,7 @@ import (
 // a PMU of the real kernel whose power is known.
 func TestSamplerReadsAPMU(t *testing.T) {
 	root := Root{t.TempDir()}
+	files(t, root, map[string]string{"proc/cpuinfo": "processor\t: 0\nvendor_id\t: GenuineIntel\n"})
 	err := simulate.WritePMU(root.Dir, "0", map[string]float64{"energy-pkg": 100, "energy-ram": 7})
 	if errors.Is(err, simulate.ErrNoPMU) {
 		t.Skip(err)
