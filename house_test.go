@@ -19,6 +19,7 @@ var rank = map[string]int{
 	"cg/track": 5, "cg/load": 0, "cg/config": 0,
 	"cg/launcher": 0, "cg/checkpoint": 0, "cg/events": 1, "cg/runtimes": 0,
 	"cg/docs": 0, "cg/crash": 0, "cg/crash/onpurpose": 0,
+	"cg/tool": -1, "cg/scratch": -1, // what any room may use: they know nothing of cg
 }
 
 var apart = [][2]string{
@@ -56,7 +57,7 @@ func TestImportsPointDown(t *testing.T) {
 				t.Errorf("%s imports %s, which is not below it", p.ImportPath, i)
 			}
 			for _, a := range apart {
-				if (p.ImportPath == a[0] || strings.HasPrefix(p.ImportPath, a[0]+"/")) && strings.HasPrefix(i, a[1]) && !strings.HasPrefix(i, a[0]) {
+				if rank[i] >= 0 && (p.ImportPath == a[0] || strings.HasPrefix(p.ImportPath, a[0]+"/")) && strings.HasPrefix(i, a[1]) && !strings.HasPrefix(i, a[0]) {
 					t.Errorf("%s must not import %s", p.ImportPath, i)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -96,7 +97,8 @@ func runBenchmark(c *cli.Context) error {
 
 	run := report.Start("coarse", "", os.Args, Version)
 	command := launcher.Cmd{Pty: launcher.Never, Args: []string{self, "load",
-		"--duration", c.String("duration"), "--intensity", strconv.Itoa(c.Int("intensity")), "--threads", strconv.Itoa(c.Int("threads")), kind}}
+		"--duration", c.String("duration"), "--intensity", strconv.Itoa(c.Int("intensity")), "--threads", strconv.Itoa(c.Int("threads")),
+		"--parent", strconv.Itoa(os.Getpid()), kind}}
 	if jsonOnStdout(c) {
 		command.Stdout, command.Stderr = os.Stderr, os.Stderr
 	}
@@ -126,11 +128,15 @@ func loadCommand() *cli.Command {
 			&cli.IntFlag{Name: "rounds", Usage: "do `N` rounds in each thread, instead"},
 			&cli.IntFlag{Name: "intensity", Value: 100, Usage: "`PERCENT` of the time"},
 			&cli.IntFlag{Name: "threads", Usage: "in `N` threads; default: one for each processor"},
+			&cli.IntFlag{Name: "parent", Usage: "end when `PID`, which started it, has ended"},
 		},
 		Action: func(c *cli.Context) error {
 			d, err := duration(c.String("duration"))
 			if err != nil {
 				return fail(statusUsage, "--duration: %w", err)
+			}
+			if parent := c.Int("parent"); parent > 0 {
+				go endWithParent(parent)
 			}
 			n, err := load.Run(load.Config{Kind: c.Args().First(), Threads: c.Int("threads"), Intensity: c.Int("intensity"), Duration: d, Rounds: c.Int("rounds")})
 			if err != nil {
@@ -140,4 +146,13 @@ func loadCommand() *cli.Command {
 			return nil
 		},
 	}
+}
+
+// endWithParent ends this process soon after its parent has died. The kernel's
+// own signal for that (PR_SET_PDEATHSIG) comes when the parent's thread ends.
+func endWithParent(parent int) {
+	for os.Getppid() == parent {
+		time.Sleep(200 * time.Millisecond)
+	}
+	os.Exit(statusSelf)
 }

@@ -121,11 +121,13 @@ func runGate(c *cli.Context) (err error) {
 		return err
 	}
 	defer k.machine.close()
-	if k.dir, err = runDir(); err != nil {
+	folder, err := runDir()
+	if err != nil {
 		return fail(statusSelf, "no place for the trees of the two revisions: %w (set TMPDIR to a folder that can be written)", err)
 	}
+	k.dir = folder.Path
 	defer func() {
-		if left := gate.Remove(k.dir); left != nil && err == nil {
+		if left := folder.Remove(); left != nil && err == nil {
 			err = fail(statusSelf, "%w", left)
 		}
 	}()
@@ -143,6 +145,7 @@ func runGate(c *cli.Context) (err error) {
 		say(os.Stderr, "the budgets and thresholds of functions are not checked: --functions does")
 	}
 	if k.repository != nil {
+		k.repository.ForgetKilled()
 		defer func() {
 			if left := k.repository.Close(); left != nil && err == nil {
 				err = fail(statusSelf, "tidying up: %w", left)

@@ -133,14 +133,16 @@ func runMeasure(c *cli.Context) error {
 	// taken. While the program runs, the launcher passes them on to it.
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
-	dir, err := runDir()
+	folder, err := runDir()
 	if err != nil {
 		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
+	dir := folder.Path
 	if c.Bool("no-cleanup") {
 		defer fmt.Fprintln(os.Stderr, "cg: the run's files are kept in "+dir)
+		defer folder.Keep()
 	} else {
-		defer os.RemoveAll(dir)
+		defer folder.Remove()
 	}
 	machine, err := openMachine(c)
 	if err != nil {

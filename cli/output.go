@@ -15,6 +15,7 @@ import (
 
 	"cg/launcher"
 	"cg/report"
+	"cg/scratch"
 )
 
 func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("output") == "-" }
@@ -89,7 +90,7 @@ func (o *output) open() error {
 		o.part = f
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(o.name), "."+filepath.Base(o.name)+".part-")
+	f, err := scratch.NewFile(o.name)
 	if err != nil {
 		var p *fs.PathError
 		if errors.As(err, &p) {

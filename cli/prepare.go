@@ -17,6 +17,7 @@ import (
 	"cg/measure"
 	"cg/report"
 	"cg/runtimes"
+	"cg/scratch"
 )
 
 // prepared is a program that is ready to be started with checkpoints.
@@ -25,7 +26,7 @@ type prepared struct {
 	channel *checkpoint.Channel
 	server  *instrument.Server
 	native  languages.Native
-	short   string // folder of the socket where the run's has too long a path
+	short   *scratch.Folder // of the socket, where the run's has too long a path
 	closed  bool
 }
 
@@ -49,11 +50,11 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 	p.server = &instrument.Server{Planner: lang.Plan, Language: lang.Name, Options: o.instrument, Channel: p.channel}
 	socket := filepath.Join(dir, "server")
 	if len(socket) >= socketLength {
-		if p.short, err = os.MkdirTemp("/tmp", "cg-"); err != nil {
+		if p.short, err = scratch.NewFolder("/tmp"); err != nil {
 			p.channel.Close()
 			return nil, fmt.Errorf("the run's folder %s is too deep for a socket, and /tmp cannot be used: %w (set TMPDIR to a shorter path)", dir, err)
 		}
-		socket = filepath.Join(p.short, "server")
+		socket = filepath.Join(p.short.Path, "server")
 	}
 	setup := languages.Setup{
 		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, Key: key(o, lang),
@@ -65,7 +66,9 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 	}
 	if err := p.server.Listen(setup.Server); err != nil {
 		p.channel.Close()
-		os.RemoveAll(p.short)
+		if p.short != nil {
+			p.short.Remove()
+		}
 		return nil, err
 	}
 	if p.command, err = lang.Launch(target, setup); err != nil {
@@ -85,8 +88,8 @@ func (p *prepared) close() {
 	}
 	p.server.Close()
 	p.channel.Close()
-	if p.short != "" {
-		os.RemoveAll(p.short)
+	if p.short != nil {
+		p.short.Remove()
 	}
 }
 
@@ -175,12 +178,13 @@ func key(o options, lang *languages.Language) string {
 }
 
 // runDir makes the folder of a run: below TMPDIR, or /tmp if that is awkward.
-func runDir() (string, error) {
+// Folders that runs left there which were killed are removed.
+func runDir() (*scratch.Folder, error) {
 	base, err := filepath.Abs(os.TempDir())
 	if err != nil || awkward(base) {
 		base = "/tmp"
 	}
-	return os.MkdirTemp(base, "cg-")
+	return scratch.NewFolder(base)
 }
 
 // awkward reports whether a path cannot stand in a list of paths (PYTHONPATH)

@@ -114,11 +114,12 @@ func runRepeated(c *cli.Context) error {
 		return err
 	}
 	defer s.machine.close()
-	dir, err := runDir()
+	folder, err := runDir()
 	if err != nil {
 		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
-	defer os.RemoveAll(dir)
+	defer folder.Remove()
+	dir := folder.Path
 	s.log, s.env = filepath.Join(dir, "stderr"), languages.Offered(nil, cacheDir(), dir)
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()

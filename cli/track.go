@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -215,13 +216,14 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 		if err != nil {
 			return fail(statusFailure, "%w", err)
 		}
-		command = []string{self, "load", "--rounds", "400", "cpu_stress"}
+		command = []string{self, "load", "--rounds", "400", "--parent", strconv.Itoa(os.Getpid()), "cpu_stress"}
 	}
-	dir, err := runDir()
+	folder, err := runDir()
 	if err != nil {
 		return fail(statusFailure, "%w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer folder.Remove()
+	dir := folder.Path
 	var metrics []string
 	for _, t := range config.Trackers {
 		metrics = append(metrics, t.Metrics...)

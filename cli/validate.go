@@ -70,11 +70,12 @@ func runValidate(c *cli.Context) error {
 	if c.Int("tries") < 200 {
 		return fail(statusUsage, "--tries: %d are too few to tell 95 of 100: use 200 or more", c.Int("tries"))
 	}
-	dir, err := os.MkdirTemp("", "cg-validate-")
+	folder, err := runDir()
 	if err != nil {
 		return fail(statusFailure, "no place for files: %w (set TMPDIR to a folder that can be written)", err)
 	}
-	defer os.RemoveAll(dir)
+	defer folder.Remove()
+	dir := folder.Path
 	var live []float64
 	if c.Bool("live") {
 		if live, err = validate.Live(dir, 3); errors.Is(err, simulate.ErrNoFUSE) {

@@ -6,8 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
-	"time"
+
+	"cg/tool"
 )
 
 // BuildError is a build that failed.
@@ -43,10 +43,7 @@ func Build(ctx context.Context, side Side, rev, line, dir, log string) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Dir, cmd.Env = dir, append(Environment(), "PWD="+dir)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
-	err = cmd.Run()
+	err = tool.Run(cmd)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

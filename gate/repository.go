@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"cg/scratch"
+	"cg/tool"
 )
 
 // Repository is the git repository that a folder is in. Its working tree and its
@@ -167,28 +170,40 @@ func (r *Repository) Close() error {
 		if _, err := git(context.Background(), r.Top, nil, "worktree", "remove", "--force", "--force", dir); err != nil {
 			errs = append(errs, r.forget(dir))
 		}
-		errs = append(errs, Remove(dir))
+		errs = append(errs, scratch.RemoveAll(dir))
 	}
 	r.made = nil
 	return errors.Join(errs...)
 }
 
+// ForgetKilled takes the entries of worktrees out of the repository that were made
+// in the folder of a cg which was killed, and are gone with it.
+func (r *Repository) ForgetKilled() error {
+	return r.forgetThose(func(dir string) bool { return scratch.Gone(dir) })
+}
+
 // forget takes the entry of a worktree out of the repository, also one that git left
-// half made (git-worktree(1), "DETAILS").
+// half made.
 func (r *Repository) forget(dir string) error {
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+		dir = filepath.Join(parent, filepath.Base(dir))
+	}
+	return r.forgetThose(func(other string) bool { return other == dir })
+}
+
+// forgetThose takes entries of worktrees out of the repository, by the folders that
+// they are of (git-worktree(1), "DETAILS").
+func (r *Repository) forgetThose(which func(dir string) bool) error {
 	out, err := git(context.Background(), r.Top, nil, "rev-parse", "--git-common-dir")
 	if err != nil {
 		return err
 	}
-	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
-		dir = filepath.Join(parent, filepath.Base(dir))
-	}
 	all := filepath.Join(r.path(out), "worktrees")
 	entries, err := os.ReadDir(all)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	var errs []error
+	errs := []error{err}
 	for _, e := range entries {
 		entry := filepath.Join(all, e.Name())
 		b, err := os.ReadFile(filepath.Join(entry, "gitdir"))
@@ -199,26 +214,12 @@ func (r *Repository) forget(dir string) error {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(entry, path)
 		}
-		if path == filepath.Join(dir, ".git") {
+		if filepath.Base(path) == ".git" && which(filepath.Dir(path)) {
 			errs = append(errs, os.RemoveAll(entry))
 		}
 	}
 	os.Remove(all) // which git leaves only where there are some
 	return errors.Join(errs...)
-}
-
-// Remove removes a folder, also one with folders that may not be written.
-func Remove(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // submodules fills those of a commit from the user's own clones of them. One that
@@ -315,10 +316,9 @@ func git(ctx context.Context, dir string, env []string, args ...string) ([]byte,
 	all := append([]string{"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "core.splitIndex=false", "-c", "maintenance.auto=false", "-c", "advice.detachedHead=false"}, args...)
 	cmd := exec.CommandContext(ctx, "git", all...)
 	cmd.Env = append(append(Environment(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not stop the tidying up
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Run(); err != nil {
+	if err := tool.Run(cmd); err != nil { // in a group of its own: Ctrl-C must not stop the tidying up
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

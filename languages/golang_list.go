@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cg/tool"
 )
 
 // goTool is the go command as it is for a working folder: there it may choose
@@ -97,7 +99,7 @@ func (t *goTool) output(ctx context.Context, args ...string) (stdout, stderr []b
 	cmd.Env = append(os.Environ(), t.env...)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
-	err = cmd.Run()
+	err = tool.Run(cmd)
 	return o.Bytes(), e.Bytes(), err
 }
 
@@ -260,13 +262,14 @@ func (t *goTool) inlined(ctx context.Context, target goTarget, packages []*goPac
 	}
 	cmd := exec.CommandContext(ctx, t.path, append(args, target.names...)...)
 	cmd.Env = append(os.Environ(), t.env...)
-	said, err := cmd.StderrPipe()
-	if err != nil {
-		return nil, false, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, false, err
-	}
+	said, says := io.Pipe()
+	cmd.Stderr = says
+	ended := make(chan error, 1)
+	go func() {
+		err := tool.Run(cmd)
+		says.Close()
+		ended <- err
+	}()
 	places = map[string][][2]int{}
 	lines := bufio.NewReader(said)
 	for {
@@ -284,7 +287,7 @@ func (t *goTool) inlined(ctx context.Context, target goTarget, packages []*goPac
 			break
 		}
 	}
-	err = cmd.Wait()
+	err = <-ended
 	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return nil, false, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"cg/instrument"
 	"cg/runtimes"
+	"cg/scratch"
 )
 
 func init() {
@@ -282,19 +283,20 @@ func analyzeGo(t Target, o instrument.Options) (b *goBuild, packages []*goPackag
 	if target.there() != nil {
 		return nil, nil, nil, refuse(1, "%s: no such file or folder", target.names[0])
 	}
-	dir, err := os.MkdirTemp("", "cg-analyze-")
+	folder, err := scratch.NewFolder(os.TempDir())
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	dir := folder.Path
 	b, packages, err = beginGo(ctx, t, Setup{Dir: dir, Options: o})
 	if b != nil && packages != nil { // what cannot be run is analyzed
 		err = b.choose(ctx, packages)
 	}
 	if err != nil {
-		os.RemoveAll(dir)
+		folder.Remove()
 		return nil, nil, nil, err
 	}
-	return b, packages, func() { os.RemoveAll(dir) }, nil
+	return b, packages, func() { folder.Remove() }, nil
 }
 
 // planGoAs plans files as parts of their packages, and reads what the user's

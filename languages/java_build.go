@@ -17,6 +17,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/tool"
 )
 
 // javaFile is a source of the program.
@@ -333,7 +334,7 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 	cmd.Dir = source
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
+	if err := tool.Run(cmd); err != nil {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
 			return "", "", err

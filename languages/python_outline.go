@@ -8,6 +8,7 @@ import (
 
 	"cg/instrument"
 	"cg/runtimes"
+	"cg/tool"
 )
 
 // outlinePython lets the interpreter that the user's shell would run parse a
@@ -26,7 +27,7 @@ func outlinePython(source []byte, o instrument.Options) (*instrument.Plan, error
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.Path, "-I", "-S", "-W", "ignore", "-c", "import _ast as ast\n"+string(planner)+main)
 	cmd.Stdin = bytes.NewReader(source)
-	lines, err := cmd.Output()
+	lines, err := tool.Output(cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"cg/tool"
 )
 
 // GoToolchain is a Go distribution that builds an instrumented program.
@@ -427,7 +429,7 @@ func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir, main string) err
 		cmd.Dir, cmd.Env = dir, env
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
-		if err := cmd.Run(); err != nil {
+		if err := tool.Run(cmd); err != nil {
 			return goFault(err, out.String(), built)
 		}
 		return nil
@@ -533,7 +535,7 @@ func GolangCompiler(ctx context.Context, g GoToolchain, cache string) (string, e
 		cmd.Env = os.Environ()
 	}
 	cmd.Env = append(slices.Clone(cmd.Env), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local", "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := tool.CombinedOutput(cmd); err != nil {
 		return "", fmt.Errorf("%w: %s", err, firstProblem(string(out)))
 	}
 	// Without arguments it says how it is used: it can be run from there.

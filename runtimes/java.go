@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cg/tool"
 )
 
 // Archive returns the path of the jar with the Java runtime, for the boot class
@@ -171,7 +173,7 @@ func compileJava(ctx context.Context, javac, dir, out string, files []string) er
 		cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
 			return strings.HasPrefix(kv, "JAVA_TOOL_OPTIONS=") || strings.HasPrefix(kv, "JDK_JAVAC_OPTIONS=") || strings.HasPrefix(kv, "CLASSPATH=")
 		})
-		output, err := cmd.CombinedOutput()
+		output, err := tool.CombinedOutput(cmd)
 		if err == nil {
 			return nil
 		}

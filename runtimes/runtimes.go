@@ -21,6 +21,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"cg/tool"
 )
 
 // Files are the runtimes, a folder for each language and "native".
@@ -180,7 +182,7 @@ func compile(ctx context.Context, command []string, source, base, name, scratch 
 	cmd := exec.CommandContext(ctx, command[0], args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
+	if err := tool.Run(cmd); err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
 		return fmt.Errorf("compiling the native runtime with %s: %w: %s", command[0], err, line)
 	}

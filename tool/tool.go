@@ -1,0 +1,84 @@
+// Package tool runs the programs that cg needs for itself: compilers, git,
+// interpreters that are asked what they are.
+//
+// In goes an exec.Cmd. The program and all that it starts end with the context
+// of the command, and when cg dies, in whatever way: nothing goes on compiling
+// for a cg that was killed. The program that is measured is no tool; the
+// launcher starts it.
+package tool
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// guard runs the command that follows it in a process group of its own, and
+// kills that group when it gets SIGTERM, which the kernel sends it when cg dies
+// (PR_SET_PDEATHSIG, prctl(2); a child's children do not have that signal). A
+// command in the background would read /dev/null.
+const guard = `trap 'kill -9 0' TERM
+exec 3<&0
+"$@" <&3 3<&- &
+exec 3<&-
+wait $!`
+
+// shell is where POSIX systems have one.
+const shell = "/bin/sh"
+
+// Run runs a command to its end. Errors are those of exec.Cmd.Run, but that a
+// command which a signal killed has the status 128+n.
+func Run(cmd *exec.Cmd) error {
+	if cmd.Err != nil {
+		return cmd.Err
+	}
+	if err := unix.Access(cmd.Path, unix.X_OK); err != nil && cmd.Dir == "" {
+		return &fs.PathError{Op: "exec", Path: cmd.Path, Err: err}
+	}
+	path := cmd.Path
+	cmd.Path, cmd.Args = shell, append([]string{"sh", "-c", guard, "cg", path}, cmd.Args[1:]...)
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pdeathsig = true, unix.SIGTERM
+	if cmd.Cancel != nil { // it has a context
+		cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	}
+	done := make(chan error, 1)
+	go func() {
+		// The kernel's parent is the thread: it stays until the command has ended.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		done <- cmd.Run()
+	}()
+	return <-done
+}
+
+// Output is Run, and what the command wrote to standard output. An error of its
+// exit holds what it wrote to standard error, as that of exec.Cmd.Output.
+func Output(cmd *exec.Cmd) ([]byte, error) {
+	var out, said bytes.Buffer
+	cmd.Stdout = &out
+	if cmd.Stderr == nil {
+		cmd.Stderr = &said
+	}
+	err := Run(cmd)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		exit.Stderr = said.Bytes()
+	}
+	return out.Bytes(), err
+}
+
+// CombinedOutput is Run, and all that the command wrote.
+func CombinedOutput(cmd *exec.Cmd) ([]byte, error) {
+	var all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &all, &all
+	err := Run(cmd)
+	return all.Bytes(), err
+}
