@@ -48,7 +48,7 @@ type node struct {
 	// Ticks in the run being folded, less what its events cost; moved to
 	// thread.pending after it. Below zero: what is still owed to events.
 	ticks int64
-	calls     uint64 // with counted, see Demote
+	calls uint64 // with counted, see Demote
 }
 
 // counted marks the nodes of a demoted site in their calls.
@@ -128,16 +128,16 @@ type Attributor struct {
 	touched []int32
 	// combined is scratch memory of combine, per node; all 0 between its calls.
 	combined []uint64
-	waiting map[checkpoint.SiteID]*suspension
-	procs   map[uint32]*proc
-	batch   batch
-	trees   map[uint64]*tree // by their numbers
-	ended   []uint64         // trees that are kept
-	spare   []*strand
-	demoted map[checkpoint.SiteID]bool
-	probe   int32                                 // the node of what checkpoints cost, 0 until there is one
-	met     map[checkpoint.SiteID]checkpoint.Tick // when a site was entered for the first time
-	at      checkpoint.Tick                       // of the word being folded, where it is on a new path
+	waiting  map[checkpoint.SiteID]*suspension
+	procs    map[uint32]*proc
+	batch    batch
+	trees    map[uint64]*tree // by their numbers
+	ended    []uint64         // trees that are kept
+	spare    []*strand
+	demoted  map[checkpoint.SiteID]bool
+	probe    int32                                 // the node of what checkpoints cost, 0 until there is one
+	met      map[checkpoint.SiteID]checkpoint.Tick // when a site was entered for the first time
+	at       checkpoint.Tick                       // of the word being folded, where it is on a new path
 
 	// MaxDepth is how many calls deep sites are told apart, 0 for no limit:
 	// what deeper ones use is their caller's. Set before the first Fold.
