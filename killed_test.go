@@ -5,12 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cg/report"
 )
 
 // started is a cg that waits for somebody to kill it.
@@ -203,4 +206,95 @@ func TestKilledBenchmark(t *testing.T) {
 	cg.Process.Kill()
 	cg.Wait()
 	vanishes(t, load)
+}
+
+// A program that goes on after SIGTERM has its report before cg is killed, and how
+// it ended where cg is not.
+func TestTerminated(t *testing.T) {
+	python(t)
+	dir := t.TempDir()
+	program := `import signal, sys
+signal.signal(signal.SIGTERM, lambda *_: print("asked", flush=True))
+def busy():
+    return sum(i * i for i in range(300000))
+busy()
+print("ready", flush=True)
+while not sys.stdin.readline(): pass
+sys.exit(7)
+`
+	if err := os.WriteFile(filepath.Join(dir, "stays.py"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, killed := range []bool{false, true} {
+		name := filepath.Join(dir, "k.json")
+		os.Remove(name)
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cg := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "measure", "-g", "fine", "-o", name, "python", "stays.py")
+		cg.Dir, cg.Stdin = dir, read
+		out, err := cg.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		cg.Stderr = &said
+		if err := cg.Start(); err != nil {
+			t.Fatal(err)
+		}
+		read.Close()
+		lines := bufio.NewScanner(out)
+		if !lines.Scan() || lines.Text() != "ready" {
+			t.Fatalf("%q", lines.Text())
+		}
+		cg.Process.Signal(unix.SIGTERM)
+		if !lines.Scan() || lines.Text() != "asked" {
+			t.Fatalf("%q", lines.Text())
+		}
+		run := savedSoon(t, name)
+		if p := run.Process; !p.Running || p.ExitStatus != 143 || p.ExitCode != nil || p.Signal != nil {
+			t.Errorf("%+v", p)
+		}
+		if !slices.ContainsFunc(run.Warnings, func(w report.Warning) bool { return w.Slug == "cut-short" }) {
+			t.Errorf("%+v", run.Warnings)
+		}
+		if !slices.ContainsFunc(run.Functions, func(f report.Function) bool { return f.Name == "__main__.busy" && f.Calls == 1 }) {
+			t.Errorf("%+v", run.Functions)
+		}
+		if killed {
+			cg.Process.Kill()
+		}
+		write.WriteString("end\n")
+		write.Close()
+		cg.Wait()
+		if killed {
+			continue
+		}
+		run = savedSoon(t, name)
+		if p := run.Process; p.Running || p.ExitStatus != 7 || p.ExitCode == nil || *p.ExitCode != 7 || cg.ProcessState.ExitCode() != 7 {
+			t.Errorf("%+v, status %d\n%s", p, cg.ProcessState.ExitCode(), said.String())
+		}
+	}
+}
+
+// savedSoon waits for a saved run and checks its sums.
+func savedSoon(t *testing.T, name string) *report.Run {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		run, err := report.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults := run.Check(); len(faults) > 0 {
+			t.Error(faults)
+		}
+		return run
+	}
+	t.Fatalf("%s was never saved", name)
+	return nil
 }

@@ -686,9 +686,12 @@ func (c *Channel) Finish(fold func(Run) int) int {
 	}
 }
 
+// Leave tells writers that nobody reads any more.
+func (c *Channel) Leave() { c.touch(func() { atomic.StoreUint64(&c.head.closed, 1) }) }
+
 // Close tells writers that nobody reads any more and unmaps the channel.
 func (c *Channel) Close() error {
-	c.touch(func() { atomic.StoreUint64(&c.head.closed, 1) })
+	c.Leave()
 	c.forest.close()
 	err := unix.Munmap(c.mem)
 	if e := unix.Close(c.fd); err == nil {

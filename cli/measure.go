@@ -133,6 +133,9 @@ func runMeasure(c *cli.Context) error {
 	// taken. While the program runs, the launcher passes them on to it.
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, unix.SIGTERM, unix.SIGHUP)
+	defer signal.Stop(terminated)
 	folder, err := runDir()
 	if err != nil {
 		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
@@ -191,12 +194,16 @@ func runMeasure(c *cli.Context) error {
 			Events: writer, Names: prepared.server.Sites, Started: log.started,
 			Command: command, Sensors: machine.found.Sensors, Account: account, Interval: o.interval,
 			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server), Baseline: base, AddUp: o.lowOverhead,
+			Terminated: terminated,
 		})
 		if err != nil {
 			return refused(err)
 		}
 		method = account.Method()
 		prepared.server.Close()
+		if outcome.Running {
+			break
+		}
 		if again = prepared.again(outcome, command.Stdout, command.Stderr); again {
 			prepared.close()
 		}
@@ -209,6 +216,13 @@ func runMeasure(c *cli.Context) error {
 	err = out.write(run, c.Bool("verbose"))
 	if drawn := plot.export(picture, run); err == nil {
 		err = drawn
+	}
+	if outcome.Running {
+		outcome.Result = outcome.Wait()
+		run.Ended(outcome.Result)
+		if err == nil {
+			err = out.again(run)
+		}
 	}
 	if err != nil {
 		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)

@@ -150,6 +150,18 @@ func (o *output) write(r *report.Run, verbose bool) error {
 	return nil
 }
 
+// again writes a report that was written before to its file anew.
+func (o *output) again(r *report.Run) error {
+	b, err := r.JSON(true)
+	if err != nil || o.name == "" || o.name == "-" {
+		return err
+	}
+	if err := o.open(); err != nil {
+		return err
+	}
+	return o.save(b)
+}
+
 // plotFormat is the format of a picture, by how the name of its file ends.
 func plotFormat(name string) (report.Format, error) {
 	f, err := report.FormatOf(name)

@@ -94,6 +94,7 @@ type series struct {
 	baseline      time.Duration
 	base          *measure.Baseline // what came of it
 	unused        bool
+	left          func() launcher.Result // waits for a program that went on when cg was asked to end
 }
 
 func runRepeated(c *cli.Context) error {
@@ -128,6 +129,9 @@ func runRepeated(c *cli.Context) error {
 		return err
 	}
 	result, stopped := s.run(ctx)
+	if s.left != nil {
+		defer s.left()
+	}
 	if result == nil {
 		return stopped
 	}
@@ -371,9 +375,20 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	account := nemb.NewAccount()
 	defer account.Close()
 	run := report.Start("coarse", "", os.Args, Version)
-	outcome, err := measure.Run(measure.Config{Command: command, Sensors: s.machine.found.Sensors, Account: account, Interval: s.interval, Baseline: s.base})
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, unix.SIGTERM, unix.SIGHUP)
+	defer signal.Stop(terminated)
+	outcome, err := measure.Run(measure.Config{
+		Command: command, Sensors: s.machine.found.Sensors, Account: account, Interval: s.interval, Baseline: s.base,
+		Terminated: terminated,
+	})
 	if err != nil {
 		return nil, refused(err)
+	}
+	if outcome.Running {
+		s.left = outcome.Wait
+		return nil, fail(128+int(interrupted(ctx)), "interrupted: %s went on for more than %v, and this run is not among the figures",
+			strings.Join(argv, " "), measure.Patience)
 	}
 	run.Finish(s.machine.facts(report.Facts{
 		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval, Noise: s.noise, NoBaseline: s.unused,

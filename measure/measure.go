@@ -45,6 +45,10 @@ type Config struct {
 	Started func()
 	// Baseline is the machine's idle power, nil where it was not measured.
 	Baseline *Baseline
+	// Terminated gets the signal by which cg was asked to end (SIGTERM, SIGHUP);
+	// nil if nobody asks. Whoever asks may kill cg soon, as timeout -k and Kubernetes
+	// do: a program that goes on for Patience is measured no further.
+	Terminated <-chan os.Signal
 	// AddUp asks the program to add up what its call paths use, in place of
 	// telling each event, where its runtime can.
 	AddUp bool
@@ -58,10 +62,19 @@ const (
 	demoteCost  = 4
 )
 
+// Patience is how long a program that is asked to end is measured at most.
+const Patience = 2 * time.Second
+
 // Outcome is what a run gave.
 type Outcome struct {
 	PID        int
 	Result     launcher.Result
+	Terminated os.Signal // by which cg was asked to end, nil where it was not
+	// Running tells that the program went on after that for longer than Patience:
+	// the figures end there, and Result is not known before Wait.
+	Running bool
+	Wait    func() launcher.Result // waits for the program's end
+
 	Domains    []nemb.Domain
 	Series     nemb.Series // thinned (nemb.Recording): energies are exact
 	Attributed attribute.Result
@@ -153,19 +166,46 @@ func Run(c Config) (*Outcome, error) {
 	stop := make(chan struct{})
 	var pumping sync.WaitGroup
 	pumping.Go(func() { r.pump(stop) })
-	// What the program leaves running may hold its output open: that wait is
-	// not the program's.
-	<-child.Ended()
+	o.Terminated, o.Running = await(child.Ended(), c.Terminated, Patience)
 	o.End = checkpoint.Monotime()
 	close(stop)
 	pumping.Wait()
-	if c.Account != nil {
+	if c.Account != nil && !o.Running {
 		c.Account.Settle(child.Times())
 	}
+	// What the program leaves running may hold its output open: that wait is
+	// not the program's, and goes on beside the sums.
+	ended := make(chan launcher.Result, 1)
+	go func() { ended <- child.Wait() }()
+	o.Wait = sync.OnceValue(func() launcher.Result { return <-ended })
 	r.finish()
-	o.Result = child.Wait()
+	if o.Running {
+		if c.Channel != nil {
+			c.Channel.Leave()
+		}
+		return o, nil
+	}
+	o.Result = o.Wait()
 	o.useBlocks()
 	return o, nil
+}
+
+// await waits for the end of a program, and no longer than patience once cg is asked
+// to end. It returns the signal that asked, and whether the program goes on.
+func await(ended <-chan struct{}, terminated <-chan os.Signal, patience time.Duration) (by os.Signal, running bool) {
+	select {
+	case <-ended:
+		return nil, false
+	case by = <-terminated:
+	}
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case <-ended:
+		return by, false
+	case <-limit.C:
+		return by, true
+	}
 }
 
 // SamplesVariable names the variable of the program's environment that holds

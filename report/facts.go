@@ -8,11 +8,13 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
 )
@@ -222,10 +224,28 @@ func (r *Run) unbounded() {
 }
 
 func (r *Run) process(f Facts) {
-	p := f.Outcome.Result
+	if o := f.Outcome; o.Running {
+		r.Process = Process{ExitStatus: status(o.Terminated), Running: true, CPUMethod: f.CPUMethod, PIDsLeft: []int{}}
+		return
+	}
+	r.ended(f.Outcome.Result, f.CPUMethod)
+}
+
+// status is what a shell calls an end by a signal.
+func status(by os.Signal) int {
+	if sig, is := by.(syscall.Signal); is {
+		return 128 + int(sig)
+	}
+	return 0
+}
+
+// Ended notes how a program ended that was still running when the run was finished.
+func (r *Run) Ended(p launcher.Result) { r.ended(p, r.Process.CPUMethod) }
+
+func (r *Run) ended(p launcher.Result, method string) {
 	r.Process = Process{
 		ExitStatus: p.Status, TimedOut: p.TimedOut, UserS: p.User.Seconds(), SystemS: p.System.Seconds(),
-		CPUMethod: f.CPUMethod, PIDsLeft: append([]int{}, p.Left...),
+		CPUMethod: method, PIDsLeft: append([]int{}, p.Left...),
 	}
 	if p.MaxRSS > 0 {
 		r.Process.MaxRSSB = &p.MaxRSS
@@ -247,6 +267,10 @@ func (r *Run) warnings(f Facts) {
 			text += "; the processor is not in cg's table, which makes it that wide (cg calibrate narrows it)"
 		}
 		r.Warn("estimated", text)
+	}
+	if o.Running {
+		r.Warn("cut-short", fmt.Sprintf("the program went on for more than %v after cg got %s: the figures end there, so that they are saved before cg is killed; "+
+			"give the program more time to end (timeout -k, terminationGracePeriodSeconds) and it to end sooner", measure.Patience, unix.SignalName(o.Terminated.(syscall.Signal))))
 	}
 	if f.NoBaseline {
 		r.Warn("baseline-unused", "--baseline: nothing measures energy here, and the estimate has its idle power from its model: nothing was waited for")

@@ -286,11 +286,14 @@ type Process struct {
 	ExitCode   *int    `json:"exit_code"`
 	Signal     *string `json:"signal"`
 	TimedOut   bool    `json:"timed_out"`
-	UserS      float64 `json:"user_s"`
-	SystemS    float64 `json:"system_s"`
-	MaxRSSB    *int64  `json:"max_rss_bytes"`
-	CPUMethod  string  `json:"cpu_method"` // how the process tree was followed
-	PIDsLeft   []int   `json:"pids_left"`
+	// Running tells that the program had not ended when this was written: cg had been
+	// asked to end, and ExitStatus is 128 and the signal that asked.
+	Running   bool    `json:"running,omitempty"`
+	UserS     float64 `json:"user_s"`
+	SystemS   float64 `json:"system_s"`
+	MaxRSSB   *int64  `json:"max_rss_bytes"`
+	CPUMethod string  `json:"cpu_method"` // how the process tree was followed
+	PIDsLeft  []int   `json:"pids_left"`
 }
 
 // Sampler is what the measuring itself did.

@@ -108,6 +108,8 @@ func (p *printer) headline(r *Run) {
 // ended says how a program ended that did not end well, "" for one that did.
 func (p Process) ended() string {
 	switch {
+	case p.Running:
+		return "not yet: the program is still running"
 	case p.TimedOut:
 		return fmt.Sprintf("by --timeout, with status %d", p.ExitStatus)
 	case p.Signal != nil:

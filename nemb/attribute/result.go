@@ -210,21 +210,26 @@ func round(parts []float64, total nemb.Energy) []nemb.Energy {
 		out[i] = nemb.Energy(max(0, p))
 		sum += out[i]
 	}
-	order := make([]int, len(parts))
-	for i := range order {
-		order[i] = i
+	type lost struct {
+		part int
+		rest float64
 	}
-	rest := func(i int) float64 { return parts[i] - float64(out[i]) }
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(rest(j), rest(i)) })
+	var order []lost // most of a large tree's parts are 0, and lose nothing
+	for i, p := range parts {
+		if p > 0 {
+			order = append(order, lost{i, p - float64(out[i])})
+		}
+	}
+	slices.SortFunc(order, func(x, y lost) int { return cmp.Or(cmp.Compare(y.rest, x.rest), cmp.Compare(x.part, y.part)) })
 	for k := 0; sum < total && k < len(order); k++ {
-		out[order[k]]++
+		out[order[k].part]++
 		sum++
 	}
 	if sum < total { // the parts were not the whole: the root keeps it
 		out[root] += total - sum
 	}
 	for k := len(order) - 1; sum > total; k = (k + len(order) - 1) % len(order) {
-		if i := order[k]; out[i] > 0 {
+		if i := order[k].part; out[i] > 0 {
 			out[i]--
 			sum--
 		}
