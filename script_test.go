@@ -336,31 +336,40 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 	}
 	const zone = "intel-rapl:0"
 	const wrap = 5 * time.Second // after the tree is there: the program has begun by then
+	lasting := func(fault simulate.Fault) func(*simulate.Tree) {
+		return func(tree *simulate.Tree) {
+			tree.Fault(zone, fault)
+			time.Sleep(time.Second)
+		}
+	}
+	passing := func(fault simulate.Fault, after time.Duration) func(*simulate.Tree) {
+		return func(tree *simulate.Tree) {
+			tree.Fault(zone, fault)
+			time.Sleep(after)
+			tree.Fault(zone, simulate.Fault{})
+		}
+	}
 	tests := []struct {
 		name    string
 		script  func(tree *simulate.Tree)
 		kind    nemb.Method
 		bounded bool
+		quality string // "" where it depends on how long the program took
 	}{
-		{"none", func(*simulate.Tree) {}, nemb.Measured, true},
-		{"wrap", func(tree *simulate.Tree) { time.Sleep(time.Until(tree.Epoch.Add(wrap + 200*time.Millisecond))) }, nemb.Measured, true},
-		{"read error that passes", func(tree *simulate.Tree) {
-			tree.Fault(zone, simulate.Fault{Read: syscall.EIO})
-			time.Sleep(100 * time.Millisecond)
-			tree.Fault(zone, simulate.Fault{})
-		}, nemb.Derived, true},
-		{"nonsense that passes", func(tree *simulate.Tree) {
-			tree.Fault(zone, simulate.Fault{Text: "-7\n"})
-			time.Sleep(100 * time.Millisecond)
-			tree.Fault(zone, simulate.Fault{})
-		}, nemb.Derived, true},
-		{"device gone", func(tree *simulate.Tree) { tree.Fault(zone, simulate.Fault{Read: syscall.ENODEV}) }, nemb.Derived, false},
-		{"unplugged", func(tree *simulate.Tree) { tree.Unplug(zone) }, nemb.Derived, false},
-		{"reset", func(tree *simulate.Tree) { tree.Reset(zone) }, nemb.Derived, false},
+		{"none", func(*simulate.Tree) {}, nemb.Measured, true, "ok"},
+		{"wrap", func(tree *simulate.Tree) { time.Sleep(time.Until(tree.Epoch.Add(wrap + 200*time.Millisecond))) }, nemb.Measured, true, "ok"},
+		{"read error that passes", passing(simulate.Fault{Read: syscall.EIO}, 100*time.Millisecond), nemb.Derived, true, ""},
+		{"read error for most of the time", passing(simulate.Fault{Read: syscall.EIO}, 3*time.Second), nemb.Derived, true, "failed"},
+		{"nonsense that passes", passing(simulate.Fault{Text: "-7\n"}, 100*time.Millisecond), nemb.Derived, true, ""},
+		{"nonsense from then on", lasting(simulate.Fault{Text: "odd\n"}), nemb.Derived, false, "failed"},
+		{"not permitted any more", lasting(simulate.Fault{Read: syscall.EACCES}), nemb.Derived, false, "failed"},
+		{"device gone", lasting(simulate.Fault{Read: syscall.ENODEV}), nemb.Derived, false, "failed"},
+		{"unplugged", func(tree *simulate.Tree) { tree.Unplug(zone) }, nemb.Derived, false, ""},
+		{"reset", func(tree *simulate.Tree) { tree.Reset(zone) }, nemb.Derived, false, ""},
 		{"stuck", func(tree *simulate.Tree) {
 			tree.Fault(zone, simulate.Fault{Stuck: true})
 			time.Sleep(1200 * time.Millisecond)
-		}, nemb.Derived, false},
+		}, nemb.Derived, false, "failed"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -409,6 +418,9 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 			}
 			if warned != (test.kind != nemb.Measured) {
 				t.Errorf("warnings %+v", r.Warnings)
+			}
+			if test.quality != "" && r.Meta.MeasurementQuality != test.quality {
+				t.Errorf("quality %s, want %s: %+v", r.Meta.MeasurementQuality, test.quality, r.Sampler.Counters)
 			}
 			// Nothing is made up, and what is whole is all there.
 			want := 20 * r.Totals.DurationS

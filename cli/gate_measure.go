@@ -68,16 +68,19 @@ func (k *check) plain(ctx context.Context, side gate.Side, runs int) (gate.Sampl
 	s := gate.Sample{EnergyJ: energyOf(run), Seconds: seconds(run)}
 	switch k.plan.Metric {
 	case gate.Energy:
-		s.Value = floating(run.Totals.EnergyJ)
+		s.Value = known(run, run.Totals.EnergyJ)
 	case gate.CPUEnergy:
 		s.Value = s.EnergyJ
 	case gate.CPUTime:
 		s.Value = run.Process.UserS + run.Process.SystemS
 	}
+	if why := run.WhyNotKnown(); math.IsNaN(s.Value) && why != "" {
+		return s, fail(statusSelf, "%s: the energy is not known, so nothing can be compared: %s", k.named(side), why)
+	}
 	if k.functions {
 		s.Functions = map[string]gate.Cost{}
 		for _, f := range run.Functions {
-			c := gate.Cost{Self: floating(f.SelfEnergyJ), Inclusive: floating(f.InclusiveEnergyJ), EnergyJ: floating(f.InclusiveEnergyJ), Calls: f.Calls}
+			c := gate.Cost{Self: known(run, f.SelfEnergyJ), Inclusive: known(run, f.InclusiveEnergyJ), EnergyJ: known(run, f.InclusiveEnergyJ), Calls: f.Calls}
 			if k.plan.Metric == gate.CPUTime {
 				c.Self, c.Inclusive = f.CPUTimeS, math.NaN()
 			}
@@ -90,11 +93,12 @@ func (k *check) plain(ctx context.Context, side gate.Side, runs int) (gate.Sampl
 	return s, nil
 }
 
-func energyOf(run *report.Run) float64 { return floating(run.Totals.ProgramEnergyJ) }
+func energyOf(run *report.Run) float64 { return known(run, run.Totals.ProgramEnergyJ) }
 
-// floating is NaN for what is not known.
-func floating(j *report.Joules) float64 {
-	if j == nil {
+// known is an energy of a run; NaN where it is not known, or only how much was used
+// at least.
+func known(run *report.Run, j *report.Joules) float64 {
+	if j == nil || !run.Whole() {
 		return math.NaN()
 	}
 	return j.Float()

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -274,21 +273,13 @@ rounds:
 				break rounds
 			}
 			measured = true
-			c := &result.Commands[i]
-			c.Measurements = append(c.Measurements, run.Measured(round, round < s.warmup))
-			c.Backend.Name, c.Backend.Kind = run.Totals.Source, run.Totals.Kind
-			result.Meta, result.Baseline = run.Meta, run.Baseline
-			for _, w := range run.Warnings {
-				if !slices.ContainsFunc(result.Warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
-					result.Warnings = append(result.Warnings, w)
-				}
-			}
+			result.Add(i, round, round < s.warmup, run)
 			if status := run.Process.ExitStatus; status != 0 && (!s.ignoreFailure || ctx.Err() != nil) {
 				stopped = s.failed(s.argvs[i], run)
 				break rounds
 			}
 			if ctx.Err() != nil {
-				stopped = fail(128+int(interrupted(ctx)), "interrupted after %d runs", len(c.Measurements))
+				stopped = fail(128+int(interrupted(ctx)), "interrupted after %d runs", len(result.Commands[i].Measurements))
 				break rounds
 			}
 		}

@@ -394,6 +394,7 @@ func (r *recorder) finish() {
 		o.Adders, _ = r.channel.Adders()
 		o.Refused = r.channel.Refused()
 	}
+	r.attributor.Refine(r.sampler.Domains())
 	o.Attributed = r.attributor.Finish()
 	for _, site := range r.demoted {
 		for i := range o.Attributed.Costs {

@@ -92,9 +92,13 @@ type charges struct {
 // chargePeriod is how often charges are brought up to date, at most.
 const chargePeriod = 30 * time.Second
 
+// chargeStep is 10 mWh, in which the firmware of most batteries counts.
+const chargeStep = Energy(36e6)
+
 func openCharges(dir string) ([]Sensor, error) {
 	c := &charges{domain: Domain{
-		ID: "battery", Kind: "psys", Source: "battery: " + dir + ": energy_now", Method: Measured, Period: chargePeriod, InTotal: true, Lo: 1, Hi: 1,
+		ID: "battery", Kind: "psys", Source: "battery: " + dir + ": energy_now", Method: Measured, Period: chargePeriod, Step: chargeStep,
+		InTotal: true, Lo: 1, Hi: 1,
 	}}
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {

@@ -27,6 +27,12 @@ type CPU struct {
 
 func (c CPU) amd() bool { return c.Vendor == amd || c.Vendor == "HygonGenuine" }
 
+// countsJoules tells whether psys counts whole joules: Sapphire and Emerald Rapids
+// (arch/x86/events/rapl.c).
+func (c CPU) countsJoules() bool {
+	return c.Vendor == intel && c.Family == 6 && (c.Model == 0x8f || c.Model == 0xcf)
+}
+
 func (c CPU) String() string {
 	name := c.Name
 	if name == "" {

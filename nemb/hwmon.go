@@ -232,7 +232,7 @@ func (s *fileSensor) addText(d Domain, path string) error {
 			return fmt.Errorf("it shows the counter of %s", o.ID)
 		}
 	}
-	d.Method, d.Lo, d.Hi = Measured, 1, 1
+	d.Method, d.Step, d.Lo, d.Hi = Measured, stepOf(unit61), 1, 1
 	s.domains, s.list, s.open = append(s.domains, d), append(s.list, c), append(s.open, fd)
 	return nil
 }

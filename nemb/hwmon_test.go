@@ -274,7 +274,7 @@ func TestBattery(t *testing.T) {
 	// One that tells its charge alone: 10 mWh less are 36 J.
 	root = supply(t, map[string]string{bat + "status": "Discharging\n", bat + "energy_now": "41230000\n"})
 	charge, err := Discover(root, nil)
-	if err != nil || len(charge.Sensors) != 1 || charge.Domains()[0].Method != Measured || !charge.Domains()[0].InTotal {
+	if err != nil || len(charge.Sensors) != 1 || charge.Domains()[0].Method != Measured || !charge.Domains()[0].InTotal || charge.Domains()[0].Step != 36e6 {
 		t.Fatalf("%+v, %v", charge, err)
 	}
 	defer charge.Close()

@@ -101,14 +101,14 @@ func openMSR(root Root) ([]Sensor, error) {
 					u = fixed
 				}
 			case "psys":
-				if cpu.Model == 0x8f || cpu.Model == 0xcf {
-					u = 1 // Sapphire and Emerald Rapids count joules (arch/x86/events/rapl.c)
+				if cpu.countsJoules() {
+					u = 1
 				}
 				if at.pkg == 0 {
 					d.ID = r.name
 				}
 			}
-			d.Wrap = Energy(u * (1 << 32) * 1e6)
+			d.Wrap, d.Step = Energy(u*(1<<32)*1e6), stepOf(u)
 			s.domains = append(s.domains, d)
 			s.list = append(s.list, counter{fd: fd, form: asWord, at: r.register, mask: 1<<32 - 1, scale: u * 1e6})
 		}

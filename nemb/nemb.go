@@ -44,6 +44,9 @@ type Domain struct {
 	Wrap Energy
 	// Period is the time between two updates of the counter.
 	Period time.Duration
+	// Step is the least by which the counter moves: what two readings differ by
+	// is off by as much to either side. 0 for a model, and where it is not known.
+	Step Energy
 	// InTotal is set on the domains whose sum is the machine's energy.
 	InTotal bool
 	// Program is set on a domain whose energy is the program's alone.
@@ -65,6 +68,11 @@ type Domain struct {
 	// known. 0 sets nothing aside.
 	IdleShare, IdleShareMost float64
 }
+
+// Resolves tells whether e, what the counter moved by in a run, is an energy. One
+// that has not moved says nothing of a part of the machine that is on: the run was
+// too short for its steps, or the counter stands still.
+func (d Domain) Resolves(e Energy) bool { return e > 0 || !d.InTotal || d.Method == Estimated }
 
 // Sensor is one source of energy readings. Sensors are opened by a Source.
 type Sensor interface {

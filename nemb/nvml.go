@@ -64,6 +64,7 @@ func init() {
 // 100 ms; the throughput of PCIe takes 20 ms to read.
 const (
 	nvmlPeriod = 100 * time.Millisecond
+	nvmlStep   = Energy(1000) // it counts millijoules
 	pciePeriod = 500 * time.Millisecond
 )
 
@@ -277,7 +278,7 @@ func nvmlSensors(lib *nvmlLibrary) ([]Sensor, error) {
 
 func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 	s := &gpuEnergy{lib: lib, gpu: g, domain: Domain{
-		ID: g.id, Kind: "gpu", Method: Measured, Period: nvmlPeriod, InTotal: true, Lo: 1 - nvmlBand, Hi: 1 + nvmlBand,
+		ID: g.id, Kind: "gpu", Method: Measured, Period: nvmlPeriod, Step: nvmlStep, InTotal: true, Lo: 1 - nvmlBand, Hi: 1 + nvmlBand,
 		Source: "NVML total energy" + g.note,
 	}}
 	s.energy = s.count
@@ -291,7 +292,7 @@ func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 				break
 			}
 		}
-		s.domain.Method = Derived
+		s.domain.Method, s.domain.Step = Derived, 0
 		s.domain.Source = "NVML power, integrated" + g.note
 		if errors.As(err, &refused) && unsupported(refused.code) {
 			return nil, fmt.Errorf("nvml: %s tells neither energy nor power: %w", g.id, fs.ErrNotExist)

@@ -247,7 +247,7 @@ func (p *perf) event(e raplEvent, at place) (d Domain, c counter, config uint64,
 	}
 	c = counter{form: asGroup, mask: 1<<64 - 1, scale: scale * 1e6}
 	d = Domain{
-		ID: e.domain + at.suffix(), Method: Measured, Period: raplPeriod, Lo: 1, Hi: 1,
+		ID: e.domain + at.suffix(), Method: Measured, Period: raplPeriod, Step: stepOf(unit61), Lo: 1, Hi: 1,
 		Source: fmt.Sprintf("perf: power/%s/ on processor %d", e.name, at.cpu),
 	}
 	switch e.domain {
@@ -258,6 +258,9 @@ func (p *perf) event(e raplEvent, at place) (d Domain, c counter, config uint64,
 	case "psys":
 		if d.Kind = "psys"; at.pkg == 0 {
 			d.ID = "psys"
+		}
+		if p.cpu.countsJoules() {
+			d.Step = stepOf(1)
 		}
 	default:
 		d.Kind, d.Parent = "nested", "package"+at.suffix()

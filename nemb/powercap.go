@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -144,6 +145,18 @@ func mirrored(p *fileSensor, d Domain, first []Energy, e Energy) (of string) {
 	}
 	return ""
 }
+
+// step is the unit of a zone's counter, which is its range by 2^32, but where that
+// is none that RAPL counts in.
+func (z *zone) step() Energy {
+	if unit := z.wrap.Joules() / (1 << 32); unit > 0 && unit <= 1 {
+		return stepOf(unit)
+	}
+	return stepOf(unit61)
+}
+
+// stepOf is a unit in joules as a Domain has it.
+func stepOf(unit float64) Energy { return Energy(math.Ceil(unit * 1e6)) }
 
 // units of Intel's counters of memory in joules. What the registers count is
 // not always the unit that MSR_RAPL_POWER_UNIT tells: the memory of servers
@@ -302,7 +315,7 @@ var (
 func powercapDomains(zones []*zone) []Domain {
 	domains := make([]Domain, len(zones))
 	for i, z := range zones {
-		d := Domain{ID: z.id, Method: Measured, Wrap: z.wrap, Period: raplPeriod, Lo: 1, Hi: 1}
+		d := Domain{ID: z.id, Method: Measured, Wrap: z.wrap, Period: raplPeriod, Step: z.step(), Lo: 1, Hi: 1}
 		switch {
 		case strings.HasPrefix(z.name, "package-"):
 			d.Kind = "cpu_package"

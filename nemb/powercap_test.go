@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"cg/nemb/simulate"
 )
@@ -250,5 +251,65 @@ func TestZonesThatNobodyKnows(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, found.Notes)
 		}
 		found.Close()
+	}
+}
+
+// The step of a counter is its unit: the range by 2^32, rounded up.
+func TestSteps(t *testing.T) {
+	for _, tt := range []struct {
+		most string // max_energy_range_uj
+		want Energy
+	}{
+		{"262143328850", 62},
+		{"65532610987", 16},
+		{"4294967295999999", 1e6},   // whole joules
+		{"9223372036854775807", 62}, // 64 bits tell no unit
+		{"odd", 62},
+	} {
+		root := zoneTree(t, "class/powercap", "intel-rapl:0 package-0")
+		files(t, root, map[string]string{"sys/class/powercap/intel-rapl:0/max_energy_range_uj": tt.most + "\n"})
+		found, err := Discover(root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := found.Domains()[0].Step; got != tt.want {
+			t.Errorf("%s: %d uJ, want %d", tt.most, got, tt.want)
+		}
+		found.Close()
+	}
+	d := Domain{InTotal: true, Method: Measured}
+	for _, tt := range []struct {
+		d    Domain
+		e    Energy
+		want bool
+	}{{d, 1, true}, {d, 0, false}, {Domain{Method: Measured}, 0, true}, {Domain{InTotal: true, Method: Estimated}, 0, true}} {
+		if tt.d.Resolves(tt.e) != tt.want {
+			t.Errorf("%+v resolves %d: %v", tt.d, tt.e, !tt.want)
+		}
+	}
+}
+
+// A counter is told by what its readings were: the time that a later one made
+// good, and the largest step where it is brought up to date seldom.
+func TestFaultsOfReadings(t *testing.T) {
+	var f Faults
+	for _, r := range []struct {
+		v     verdict
+		delta Energy
+		since time.Duration // the last good reading
+	}{
+		{advanced, 5, time.Second}, {failed, 0, time.Second}, {failed, 0, 2 * time.Second}, {advanced, 50, 3 * time.Second},
+		{stale, 0, time.Second}, {failed, 0, time.Second}, {reset, 0, 2 * time.Second}, {advanced, 7, time.Second},
+	} {
+		f.note(r.v, r.delta, r.since)
+	}
+	if f.Failed != 3 || f.Late != 3*time.Second || f.Unknown != 2*time.Second || f.Jump != 50 {
+		t.Errorf("%+v", f)
+	}
+	for period, want := range map[time.Duration]Energy{30 * time.Second: 50, time.Millisecond: 36} {
+		s := &Sampler{domains: []Domain{{Step: 36, Period: period}}, faults: []Faults{{Jump: 50}}}
+		if got := s.Domains()[0].Step; got != want {
+			t.Errorf("updates each %v: a step of %d, want %d", period, got, want)
+		}
 	}
 }

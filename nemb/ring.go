@@ -61,6 +61,7 @@ type aboutDomain struct {
 	Method   Method  `json:"method"`
 	Source   string  `json:"source"`
 	PeriodNs int64   `json:"period_ns"`
+	StepUj   Energy  `json:"step_uj"`
 	Lo       float64 `json:"lo"`
 	Hi       float64 `json:"hi"`
 }
@@ -73,7 +74,7 @@ func aboutRing(domains []Domain) ([]byte, error) {
 		if hi == 0 { // a counter
 			lo, hi = 1, 1
 		}
-		a.Domains = append(a.Domains, aboutDomain{d.ID, d.Kind, d.Parent, d.InTotal, d.Method, d.Source, int64(d.Period), lo, hi})
+		a.Domains = append(a.Domains, aboutDomain{d.ID, d.Kind, d.Parent, d.InTotal, d.Method, d.Source, int64(d.Period), d.Step, lo, hi})
 	}
 	return json.Marshal(a)
 }

@@ -93,8 +93,15 @@ type Faults struct {
 	// Unknown is the time whose energy no reading tells: of resets, laps, and
 	// from the last good reading on where none came after a failed one.
 	Unknown time.Duration
+	// Late is the time whose energy a later reading told, as a sum: of readings
+	// that failed and were followed by a good one.
+	Late time.Duration
 	// Still is the longest time for which the counter did not move.
 	Still time.Duration
+	// Jump is the most by which the counter moved from one reading to the next.
+	Jump Energy
+
+	missed bool // the last reading failed
 }
 
 // Any tells whether anything but wraps happened. The energy of such a domain
@@ -104,6 +111,10 @@ func (f Faults) Any() bool { return f.Failed+f.Resets+f.Laps > 0 || f.Stuck() }
 // stuck is the time after which a counter of the machine's energy that does
 // not move is taken for broken: 1000 of its updates.
 const stuck = time.Second
+
+// seldom is the time between two updates of a counter from which on the last
+// update lies further back than readings do from each other.
+const seldom = 5 * time.Second
 
 // Stuck tells whether the counter stood still for so long that it cannot have
 // been counting. It is asked of domains that are in the total only: parts of a
@@ -235,12 +246,17 @@ func (s *Sampler) keepDraining() {
 
 // Domains lists what Sample.Energy holds, in that order. The Method of a
 // domain is no longer Measured once a reading of its counter failed, or its
-// counter did what no counter does (see Faults).
+// counter did what no counter does (see Faults). Where a counter is brought up to
+// date more seldom than it is read, its Step is the largest that was seen.
 func (s *Sampler) Domains() []Domain {
 	domains := slices.Clone(s.domains)
 	for i, f := range s.Faults() {
-		if f.Any() && domains[i].Method == Measured {
-			domains[i].Method = Derived
+		d := &domains[i]
+		if f.Any() && d.Method == Measured {
+			d.Method = Derived
+		}
+		if d.Step > 0 && d.Period > seldom {
+			d.Step = max(d.Step, f.Jump)
 		}
 	}
 	return domains
@@ -577,7 +593,7 @@ func (s *Sampler) count(d int, cur Energy, at checkpoint.Instant) bool {
 	// A counter may show two updates at once.
 	elapsed := time.Duration(at-s.rawAt[d]) + 2*s.domains[d].Period
 	delta, v := unwrap(s.raw[d], cur, s.domains[d].Wrap, elapsed)
-	s.faults[d].note(v, time.Duration(at-s.rawAt[d]))
+	s.faults[d].note(v, delta, time.Duration(at-s.rawAt[d]))
 	if v == failed {
 		return false
 	}
@@ -591,8 +607,14 @@ func (s *Sampler) count(d int, cur Energy, at checkpoint.Instant) bool {
 	return v.known()
 }
 
-// note counts a verdict on a counter that was read elapsed ago.
-func (f *Faults) note(v verdict, elapsed time.Duration) {
+// note counts a verdict on a counter that was read elapsed ago and moved by delta
+// since.
+func (f *Faults) note(v verdict, delta Energy, elapsed time.Duration) {
+	f.Jump = max(f.Jump, delta)
+	if f.missed && v.known() {
+		f.Late += elapsed
+	}
+	f.missed = v == failed
 	switch v {
 	case wrapped:
 		f.Wraps++

@@ -153,7 +153,7 @@ func (s *slowSensor) add(raw []Energy, err error) {
 			cur = raw[i]
 		}
 		delta, v := unwrap(s.raw[i], cur, d.Wrap, elapsed+2*d.Period)
-		s.faults[i].note(v, elapsed)
+		s.faults[i].note(v, delta, elapsed)
 		p.total[i] += delta
 		p.failed = p.failed || !v.known()
 		if v != stale {

@@ -35,7 +35,7 @@ const NoSensor = "no sensor"
 // the series; sites are in the order of their ids.
 func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites []checkpoint.Site) {
 	kind, lo, hi, source := overall(domains, result)
-	known := len(domains) > 0
+	known := kind != nemb.Unavailable
 	wall := result.Wall.Seconds()
 	inTotal := func(values []nemb.Energy) map[string]Joules {
 		m := map[string]Joules{}
@@ -53,15 +53,16 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	total := result.Total
 	if known {
 		t.EnergyJ = joules(total.Total)
-		t.LoJ, t.HiJ = joules(scaled(total.Total, lo)), joules(scaled(total.Total, hi))
+		step := steps(domains)
+		t.LoJ, t.HiJ = joules(less(scaled(total.Total, lo), step)), joules(scaled(total.Total, hi)+step)
 		t.ProgramEnergyJ = joules(total.Program())
 		t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = joules(total.ProgramLo), joules(total.ProgramHi)
 		t.AvgPowerW = power(total.Total, result.Wall)
-		for d, domain := range domains {
-			t.Domains[domain.ID] = Joules(result.Domains[d].Total)
-			if p := power(result.Domains[d].Total, result.Wall); p != nil {
-				t.DomainsPowerW[domain.ID] = *p
-			}
+	}
+	for d, domain := range domains {
+		t.Domains[domain.ID] = Joules(result.Domains[d].Total)
+		if p := power(result.Domains[d].Total, result.Wall); p != nil {
+			t.DomainsPowerW[domain.ID] = *p
 		}
 	}
 
@@ -171,7 +172,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 		r.Paths = append(r.Paths, told)
 	}
 	r.Meta.DomainTopology, r.Meta.DomainSupport = nemb.Topology(domains), nemb.Support(domains)
-	r.quality(domains, kind, total)
+	r.quality(domains, kind)
 
 	stats := result.Stats
 	if result.Checkpoints > 0 {
@@ -247,7 +248,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		}
 		t.StartedAt = program.StartedAt + float64(t.StartedAtMonoNs-program.StartedAtMonoNs)*1e-9
 		t.EndedAt = t.StartedAt + t.DurationS
-		if len(domains) > 0 {
+		if r.Totals.EnergyJ != nil {
 			t.EnergyJ, t.LoJ, t.HiJ = joules(c.Inclusive.Energy), joules(c.Inclusive.Lo), joules(c.Inclusive.Hi)
 			t.AvgPowerW = power(c.Inclusive.Energy, time)
 			for d, e := range c.InclusiveDomains {
@@ -284,7 +285,7 @@ func (r *Run) Program(name string, result attribute.Result, domains []nemb.Domai
 		Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
 		Provenance: Provenance{LoJ: r.Totals.ProgramEnergyLoJ, HiJ: r.Totals.ProgramEnergyHiJ, Kind: r.Totals.Kind, Method: MethodShare, Source: r.Totals.Source},
 	}
-	if len(domains) > 0 {
+	if r.Totals.EnergyJ != nil {
 		t.EnergyJ = joules(result.Total.Program())
 		t.AvgPowerW = power(result.Total.Program(), result.Wall)
 		for d, domain := range domains {
@@ -317,18 +318,45 @@ func power(e nemb.Energy, d time.Duration) *float64 {
 	return &w
 }
 
-// overall is the kind of a sum over the domains: the weakest of its parts; the
-// interval is theirs, weighted with their energy.
+// less is a - b, and no less than nothing.
+func less(a, b nemb.Energy) nemb.Energy { return a - min(a, b) }
+
+// steps is by how much the sum over the domains may be off for the steps of their
+// counters.
+func steps(domains []nemb.Domain) (sum nemb.Energy) {
+	for _, d := range domains {
+		if d.InTotal {
+			sum += d.Step
+		}
+	}
+	return sum
+}
+
+// weaker tells which of two kinds of energies is known less well.
+func weaker(a, b nemb.Method) bool {
+	rank := map[nemb.Method]int{nemb.Measured: 1, nemb.Derived: 2, nemb.Estimated: 3}
+	return rank[a] > rank[b]
+}
+
+// overall is the kind of a sum over the domains: the weakest of its parts, and
+// derived where nothing is known of one; unavailable where nothing is known of
+// any. The interval is theirs, weighted with their energy.
 func overall(domains []nemb.Domain, result attribute.Result) (kind nemb.Method, lo, hi float64, source string) {
-	rank := map[nemb.Method]int{nemb.Measured: 0, nemb.Derived: 1, nemb.Estimated: 2}
 	kind = nemb.Unavailable
 	var sum, sumLo, sumHi float64
+	told := false
 	for d, domain := range domains {
 		if !domain.InTotal {
 			continue
 		}
-		if kind == nemb.Unavailable || rank[domain.Method] > rank[kind] {
-			kind = domain.Method
+		method := domain.Method
+		if domain.Resolves(result.Domains[d].Total) {
+			told = true
+		} else if method == nemb.Measured {
+			method = nemb.Derived
+		}
+		if kind == nemb.Unavailable || weaker(method, kind) {
+			kind = method
 		}
 		e := float64(result.Domains[d].Total)
 		sum += e
@@ -340,21 +368,11 @@ func overall(domains []nemb.Domain, result attribute.Result) (kind nemb.Method, 
 			source += "; " + domain.Source
 		}
 	}
+	if !told {
+		kind = nemb.Unavailable
+	}
 	if sum == 0 {
 		return kind, 1, 1, source
 	}
 	return kind, sumLo / sum, sumHi / sum, source
-}
-
-func (r *Run) quality(domains []nemb.Domain, kind nemb.Method, total attribute.Ledger) {
-	switch {
-	case len(domains) == 0:
-		r.Meta.MeasurementQuality = "no_backend"
-	case total.Total == 0:
-		r.Meta.MeasurementQuality = "energy_zero"
-	case kind == nemb.Estimated:
-		r.Meta.MeasurementQuality = "estimated"
-	default:
-		r.Meta.MeasurementQuality = "ok"
-	}
 }

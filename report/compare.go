@@ -247,6 +247,9 @@ func sideOf(s CompareSide, o CompareOptions) (*side, error) {
 
 func comparedOf(file string, r *Run) comparedRun {
 	t := r.Totals
+	if !r.Whole() {
+		t.EnergyJ, t.LoJ, t.HiJ, t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ, t.AvgPowerW, t.Domains = nil, nil, nil, nil, nil, nil, nil, nil
+	}
 	out := comparedRun{
 		file: file, id: r.Meta.RunID, command: r.program(), meta: r.Meta, source: t.Source, kind: cmp.Or(t.Kind, nemb.Unavailable), status: r.Process.ExitStatus,
 		woven:   len(r.Sites) > 0,

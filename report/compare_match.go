@@ -84,6 +84,9 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 			}
 			key := f.Language + "\x00" + f.Name
 			b, self := found[key], bounded(f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ)
+			if r.program.value == nil { // of these functions only what they used at least is known
+				self = bound{}
+			}
 			if b == nil {
 				b = &body{language: f.Language, name: f.Name, kind: f.Kind, file: f.File, line: f.Line, runs: make([]bound, len(runs))}
 				for k := range b.runs {

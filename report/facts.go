@@ -134,6 +134,8 @@ func (r *Run) Finish(f Facts) {
 	r.process(f)
 
 	r.sampler(f)
+	r.faults(o)
+	r.untold(o)
 	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil
 	r.Channel.Lost, r.Channel.Waits, r.Channel.Adders = o.Lost, o.Waits, o.Adders
 	r.Skipped = append(r.Skipped, f.Skipped...)
@@ -161,65 +163,8 @@ func (r *Run) sampler(f Facts) {
 	for _, c := range o.Faults {
 		r.Sampler.Counters = append(r.Sampler.Counters, Counter{
 			Domain: c.Domain, Wraps: c.Wraps, Failed: c.Failed, Resets: c.Resets, Laps: c.Laps,
-			UnknownS: c.Unknown.Seconds(), StillS: c.Still.Seconds(),
+			UnknownS: c.Unknown.Seconds(), LateS: c.Late.Seconds(), StillS: c.Still.Seconds(),
 		})
-	}
-	r.faults(o)
-}
-
-// faults warns of counters that did what no counter does. Where energy is not
-// known, nothing is known of how much there was at most.
-func (r *Run) faults(o *measure.Outcome) {
-	inTotal := map[string]bool{}
-	for _, d := range o.Domains {
-		inTotal[d.ID] = d.InTotal
-	}
-	var all []string
-	for _, c := range o.Faults {
-		var what []string
-		tell := func(n int, text string) {
-			if n > 0 {
-				what = append(what, fmt.Sprintf(text, n))
-			}
-		}
-		tell(c.Failed, "%d readings failed")
-		tell(c.Resets, "it started over elsewhere than at its end %d times")
-		tell(c.Laps, "it may have gone round more than once between two samples %d times")
-		lost := c.Unknown > 0
-		if c.Stuck() && inTotal[c.Domain] {
-			what = append(what, fmt.Sprintf("it stood still for %.1f s", c.Still.Seconds()))
-			lost = true
-		}
-		if len(what) == 0 {
-			continue
-		}
-		text := fmt.Sprintf("the counter of %s: %s; ", c.Domain, strings.Join(what, ", "))
-		switch {
-		case c.Unknown > 0:
-			text += fmt.Sprintf("the energy of %.3g s is not known, and the figures are what was used at least", c.Unknown.Seconds())
-		case lost:
-			text += "the figures are what was used at least"
-		default:
-			text += "the energy is whole, and when it was used in between is not known"
-		}
-		all = append(all, text)
-		if lost && inTotal[c.Domain] {
-			r.unbounded()
-		}
-	}
-	if len(all) > 0 {
-		r.Warn("counter-fault", strings.Join(all, "; "))
-	}
-}
-
-// unbounded takes away the upper bounds of all energies.
-func (r *Run) unbounded() {
-	r.Totals.HiJ, r.Totals.ProgramEnergyHiJ = nil, nil
-	for i := range r.Functions {
-		r.Functions[i].SelfEnergyHiJ, r.Functions[i].InclusiveEnergyHiJ = nil, nil
-	}
-	for i := range r.Tasks {
-		r.Tasks[i].HiJ = nil
 	}
 }
 

@@ -29,6 +29,7 @@ type kindOf struct {
 	sites   []checkpoint.Site
 	skipped []Skip
 	denied  []error
+	faults  []nemb.Faults
 }
 
 const ms = 1_000_000
@@ -109,7 +110,7 @@ func (k kindOf) run(name string) *Run {
 	r.started = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r.Finish(Facts{
 		Outcome: &measure.Outcome{
-			PID: 7, Domains: k.domains, Series: series, Attributed: a.Finish(), Result: k.result,
+			PID: 7, Domains: k.domains, Series: series, Faults: k.faults, Attributed: a.Finish(), Result: k.result,
 			Sampler: nemb.Stats{Samples: len(series.Samples), OwnCPU: 3 * time.Millisecond, Realtime: true},
 		},
 		Sites: k.sites, Skipped: k.skipped, Denied: k.denied, CPUModel: "a processor", CPUKnown: true, CPUMethod: "test", Clock: checkpoint.Monotonic,

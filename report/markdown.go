@@ -56,7 +56,7 @@ func (m *markdown) single(r *Run, o Options) {
 	}
 	m.line("### Energy of %s\n", name(r.program()))
 	if t.EnergyJ == nil {
-		m.line("No sensor could be read: the energies are not known.\n")
+		m.line("The energies are not known: %s.\n", r.whyUnknown())
 	}
 	m.head("", "energy", "interval", "kind")
 	mark := r.mark()

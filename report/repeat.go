@@ -94,6 +94,7 @@ type Measurement struct {
 	Domains        map[string]Joules `json:"domains"`
 	ExitStatus     int               `json:"exit_status"`
 	TimedOut       bool              `json:"timed_out"`
+	Quality        string            `json:"measurement_quality,omitempty"` // as in the meta of a run
 }
 
 // Ratio is a change of the program's energy, of processor time where no energy
@@ -110,17 +111,63 @@ type Ratio struct {
 // OutlierMethod says what becomes of outliers.
 const OutlierMethod = "robust z-score above 3.5 is told; none is removed"
 
-// Measured is a run as a measurement of a command.
+// Measured is a run as a measurement of a command. Energies that are what was used
+// at least are none: a mean over them would be less than what was used.
 func (r *Run) Measured(round int, warmup bool) Measurement {
 	m := Measurement{
 		Warmup: warmup, Round: round, EnergyJ: r.Totals.EnergyJ, ProgramEnergyJ: r.Totals.ProgramEnergyJ, DurationS: r.Totals.WallDurationS,
 		CPUS: r.Process.UserS + r.Process.SystemS, PowerW: r.Totals.AvgPowerW, Domains: r.Totals.Domains,
-		ExitStatus: r.Process.ExitStatus, TimedOut: r.Process.TimedOut,
+		ExitStatus: r.Process.ExitStatus, TimedOut: r.Process.TimedOut, Quality: r.Meta.MeasurementQuality,
+	}
+	if !r.Whole() {
+		m.EnergyJ, m.ProgramEnergyJ, m.PowerW, m.Domains = nil, nil, nil, map[string]Joules{}
 	}
 	if len(r.Tasks) > 0 { // from the program's start to its end
 		m.DurationS = float64(r.Tasks[0].EndedAtMonoNs-r.Tasks[0].StartedAtMonoNs) * 1e-9
 	}
 	return m
+}
+
+// Add takes in a run of command i: what it measured, where its energy is from, and
+// what there is to warn of.
+func (r *Repeated) Add(i, round int, warmup bool, run *Run) {
+	c := &r.Commands[i]
+	m := run.Measured(round, warmup)
+	before := slices.ContainsFunc(c.Measurements, func(m Measurement) bool { return m.EnergyJ != nil })
+	c.Measurements = append(c.Measurements, m)
+	c.Backend.Name = run.Totals.Source
+	switch kind := run.Totals.Kind; {
+	case m.EnergyJ == nil && !before:
+		c.Backend.Kind = nemb.Unavailable
+	case m.EnergyJ != nil && (!before || weaker(kind, c.Backend.Kind)):
+		c.Backend.Kind = kind
+	}
+	r.Meta, r.Baseline = run.Meta, run.Baseline
+	for _, w := range run.Warnings {
+		if !slices.ContainsFunc(r.Warnings, func(o Warning) bool { return o.Slug == w.Slug }) {
+			r.Warnings = append(r.Warnings, w)
+		}
+	}
+}
+
+// quality is that of most runs that count, and of two that as many have the worse.
+func (r *Repeated) quality() string {
+	order := []string{QualityOK, QualityEstimated, QualityZero, QualityFailed, QualityNoBackend}
+	counts := map[string]int{}
+	for _, c := range r.Commands {
+		for _, m := range c.Measurements {
+			if !m.Warmup || c.Runs.WarmupIncludedInStats {
+				counts[m.Quality]++
+			}
+		}
+	}
+	most := r.Meta.MeasurementQuality
+	for _, q := range order {
+		if n := counts[q]; n > 0 && n >= counts[most] {
+			most = q
+		}
+	}
+	return most
 }
 
 // Settle computes what the measurements of a command come to.
@@ -184,7 +231,9 @@ func (c *Command) Settle(includeWarmup bool) {
 			w := v.Float() / m.DurationS
 			return &w
 		})
-		c.Domains[id], c.DomainsPowerW[id] = e.Mean, p.Mean
+		if c.Domains[id] = e.Mean; p != nil {
+			c.DomainsPowerW[id] = p.Mean
+		}
 	}
 	if c.BudgetJ != nil && c.ProgramEnergyJ != nil && c.ProgramEnergyJ.Mean > 0 { // 0 is what no counter has seen
 		least := c.ProgramEnergyJ.Mean
@@ -231,8 +280,10 @@ func known(v float64) *float64 {
 	return &v
 }
 
-// Compare holds each command after the first against it.
+// Compare holds each command after the first against it, and says how good the
+// energies of all are. The commands are settled.
 func (r *Repeated) Compare() {
+	r.Meta.MeasurementQuality = r.quality()
 	for i := range r.Commands {
 		if i > 0 {
 			r.Commands[i].AgainstFirst = against(r.Commands[0], r.Commands[i])
@@ -418,6 +469,15 @@ func (p *printer) command(c Command) {
 	}
 	if c.Runs.Failed > 0 {
 		runs += fmt.Sprintf("; %d failed", c.Runs.Failed)
+	}
+	unknown := 0
+	for _, m := range c.Measurements {
+		if m.EnergyJ == nil && (!m.Warmup || c.Runs.WarmupIncludedInStats) {
+			unknown++
+		}
+	}
+	if unknown > 0 && c.EnergyJ != nil {
+		runs += fmt.Sprintf("; the energy of %d is not known", unknown)
 	}
 	p.line("  %s  %s", pad("Runs", 8), runs)
 	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {

@@ -119,7 +119,8 @@ type Meta struct {
 	CgEnv           map[string]string `json:"codegreen_env"`
 	Granularity     string            `json:"granularity"`
 	// MeasurementQuality is ok, estimated, no_tasks, no_backend, energy_zero or
-	// failed. The schema allows checkpoints_only, too, which cg does not give.
+	// failed (see the constants). The schema allows checkpoints_only, too, which cg
+	// does not give.
 	MeasurementQuality string `json:"measurement_quality"`
 	// DomainSupport is full, scalar_only or none.
 	DomainSupport      string              `json:"domain_support"`
@@ -319,8 +320,9 @@ type Counter struct {
 	Failed   int     `json:"failed"`
 	Resets   int     `json:"resets"`
 	Laps     int     `json:"laps"`
-	UnknownS float64 `json:"unknown_s"` // time whose energy no reading tells
-	StillS   float64 `json:"still_s"`   // the longest time without a movement
+	UnknownS float64 `json:"unknown_s"`        // time whose energy no reading tells
+	LateS    float64 `json:"late_s,omitempty"` // time whose energy a later reading told as a sum
+	StillS   float64 `json:"still_s"`          // the longest time without a movement
 }
 
 // Channel is what the checkpoints did.

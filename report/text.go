@@ -73,7 +73,7 @@ func (p *printer) headline(r *Run) {
 	if t.EnergyJ == nil && foreign {
 		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, "the file tells none"))
 	} else if t.EnergyJ == nil {
-		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, "no sensor could be read"))
+		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, r.whyUnknown()))
 	} else {
 		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ), energy(t.HiJ), p.kind(t.Kind))
 		p.line("%s  %s  [%s, %s]  %s", "Program", energy(t.ProgramEnergyJ), energy(t.ProgramEnergyLoJ), energy(t.ProgramEnergyHiJ),

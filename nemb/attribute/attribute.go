@@ -167,6 +167,7 @@ type Attributor struct {
 	rest    float64 // program time outside the followed threads, envelope
 	covered float64 // program time of the followed threads
 	books   []book
+	windows int       // closed
 	owed    []float64 // per domain: see base
 	slack   float64   // microjoules, of the window and domain that base was asked for last
 

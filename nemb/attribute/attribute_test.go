@@ -1071,3 +1071,40 @@ func TestWaiting(t *testing.T) {
 		t.Errorf("the waiting function has %.1f %% of the energy", 100*part)
 	}
 }
+
+// Under a counter of coarse steps the intervals hold what was used, though most
+// windows see no step, and nothing is known to be 0.
+func TestCoarseSteps(t *testing.T) {
+	const watts, step, end = 20, 36e6, 40_000 // J, uJ, ms
+	p := &tape{}
+	for at := int64(0); at < end; at += 1000 { // the second is short
+		p.add(1, at*ms, checkpoint.Enter, 1)
+		p.add(1, (at+700)*ms, checkpoint.Exit, 1)
+		p.add(1, (at+700)*ms+1, checkpoint.Enter, 2)
+		p.add(1, (at+1000)*ms-1, checkpoint.Exit, 2)
+	}
+	p.add(1, end*ms-1, checkpoint.Enter, 3)
+	d := counter
+	d.Step, d.Kind = step, "psys"
+	half := func(at int64) nemb.Usage {
+		return nemb.Usage{Program: time.Duration(at / 2), Other: time.Duration(at / 2)}
+	}
+	r := p.play([]nemb.Domain{d}, end*ms, 10*ms, func(at int64) []nemb.Energy {
+		return []nemb.Energy{nemb.Energy(math.Floor(watts*float64(at)*1e-3/step)) * step}
+	}, half)
+	lawful(t, r)
+	holds := func(what string, lo, hi nemb.Energy, truth float64) {
+		t.Helper()
+		if lo.Joules() > truth || hi.Joules() < truth || hi == 0 {
+			t.Errorf("%s: [%g, %g], used %g J", what, lo.Joules(), hi.Joules(), truth)
+		}
+	}
+	holds("the program", r.Total.ProgramLo, r.Total.ProgramHi, watts*end/1000/2)
+	for site, part := range map[checkpoint.SiteID]float64{1: 0.7, 2: 0.3, 3: 0} {
+		c := cost(t, r, site)
+		holds(fmt.Sprintf("site %d", site), c.Self.Lo, c.Self.Hi, part*watts*end/1000/2)
+	}
+	if c := cost(t, r, 3); c.Self.Energy == 0 && c.Reason != TooLittle {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,6 +1,7 @@
 package attribute
 
 import (
+	"math"
 	"slices"
 
 	"cg/checkpoint"
@@ -9,6 +10,32 @@ import (
 
 // bounds is an interval of energy, in microjoules.
 type bounds struct{ lo, hi float64 }
+
+// widened is b, as far as a counter's steps hide what is in it.
+func (b bounds) widened(step float64) bounds { return bounds{b.lo - step, b.hi + step} }
+
+// Refine takes over what is known of the domains at the end of a run, the same
+// ones: their steps. Before Finish.
+func (a *Attributor) Refine(domains []nemb.Domain) {
+	for d := range a.domains {
+		a.domains[d].Step = domains[d].Step
+	}
+}
+
+// step is by how much an energy that is a part of what domain d's counter showed
+// may be off since the counter moves in steps, in microjoules: by one. Where most
+// windows see none, a step counts in the window in which it came, though it was
+// drawn in those before as well: then each adds an error of its own.
+func (a *Attributor) step(d int) float64 {
+	step := float64(a.domains[d].Step)
+	if step <= 0 {
+		return 0
+	}
+	if n := float64(a.books[d].total) / step; n < float64(a.windows) {
+		return step * (1 + math.Sqrt(n))
+	}
+	return step
+}
 
 // presence is when a site ran, in windows.
 type presence struct {

@@ -178,7 +178,12 @@ func (a *Attributor) Finish() Result {
 		if b.program > 0 {
 			// What the runtime did for cg leaves the program with its bounds.
 			stays := float64(l.Program()) / float64(b.program)
-			l.ProgramLo, l.ProgramHi = interval(l.Program(), stays*b.lo*a.domains[d].Lo, stays*b.hi*a.domains[d].Hi)
+			l.ProgramLo, l.ProgramHi = interval(l.Program(), stays*b.lo*a.domains[d].Lo-a.step(d), stays*b.hi*a.domains[d].Hi+a.step(d))
+		} else {
+			l.ProgramHi = nemb.Energy(a.step(d))
+		}
+		if most := nemb.Energy(float64(l.Total)*a.domains[d].Hi) + a.domains[d].Step; a.domains[d].Step > 0 {
+			l.ProgramHi = min(l.ProgramHi, most)
 		}
 		r.Domains[d] = l
 		if a.domains[d].InTotal {
@@ -314,7 +319,7 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 			if !domain.InTotal {
 				continue
 			}
-			s := a.selfBounds(told, d, site, c.Domains[d])
+			s := a.selfBounds(told, d, site, c.Domains[d]).widened(a.step(d))
 			self.lo, self.hi = self.lo+max(0, s.lo), self.hi+max(0, s.hi)
 			i := bounds{}
 			if b := a.bounds[site]; b != nil {
@@ -325,6 +330,7 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 				e := float64(c.InclusiveDomains[d])
 				i = bounds{max(i.lo, (e-apart[d][site])*lo), min(i.hi, (e+apart[d][site])*hi)}
 			}
+			i = i.widened(a.step(d))
 			inclusive.lo, inclusive.hi = inclusive.lo+max(0, i.lo), inclusive.hi+max(0, i.hi)
 		}
 		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, self.lo, min(self.hi, most))

@@ -56,6 +56,7 @@ func (a *Attributor) Last(s nemb.Sample) {
 func (a *Attributor) close(s nemb.Sample, failed bool) {
 	prev := a.prev
 	a.prev = s
+	a.windows++
 	span := float64(s.At - prev.At)
 	wall := float64(s.Time - prev.Time)
 	perTick := 0.0

@@ -131,7 +131,7 @@ const kinds = {
   measured: ['measured', 'read from energy counters of the machine'],
   derived: ['derived', 'computed from measured values'],
   estimated: ['estimated, not measured', 'computed from processor time and a model of the machine'],
-  unavailable: ['not known', 'no sensor could be read'],
+  unavailable: ['not known', 'no energy could be read'],
 };
 
 function badge(kind) {
