@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/sys/unix"
 
 	"cg/cli"
 	"cg/nemb/simulate"
@@ -170,7 +172,9 @@ func sdkPath() string {
 func (p sdkProgram) scenario(t *testing.T, env []string, name string, change func(cmd *exec.Cmd), act ...func(pid int) bool) (file *sdkFile, said string, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	cmd := exec.Command(p.argv[0], append(slices.Clone(p.argv[1:]), name)...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.argv[0], append(slices.Clone(p.argv[1:]), name)...)
 	cmd.Dir = dir
 	out := filepath.Join(dir, "session.json")
 	cmd.Env = append(slices.Clone(env), "OUT="+out)
@@ -266,6 +270,12 @@ func TestSessionsOfOtherLanguages(t *testing.T) {
 			t.Run("Forgotten", func(t *testing.T) { sdkForgotten(t, p, env) })
 			t.Run("Mismatch", func(t *testing.T) { sdkMismatch(t, p, env) })
 			t.Run("Signals", func(t *testing.T) { sdkSignals(t, p, env) })
+			t.Run("SignalWhileItWrites", func(t *testing.T) { sdkSignalWhileItWrites(t, p, env) })
+			if p.lang != "go" { // nobody interrupts a goroutine
+				t.Run("Interrupted", func(t *testing.T) { sdkInterrupted(t, p, env) })
+			}
+			t.Run("PipesForSensors", func(t *testing.T) { sdkPipesForSensors(t, p, env) })
+			t.Run("NamesAreEscaped", func(t *testing.T) { sdkNamesAreEscaped(t, p, env) })
 			t.Run("SidecarKilled", func(t *testing.T) { sdkSidecarKilled(t, p, env) })
 			t.Run("Series", func(t *testing.T) { sdkSeries(t, p, env) })
 			t.Run("Degrades", func(t *testing.T) { sdkDegrades(t, p, env) })
@@ -435,6 +445,116 @@ func sdkSignals(t *testing.T, p sdkProgram, env []string) {
 		if f == nil || len(f.Tasks) != 1 || !f.Tasks[0].Forgotten || f.Tasks[0].Energy == nil || !f.warned("forgotten") {
 			t.Errorf("%v: %+v\n%s", signal, f, said)
 		}
+	}
+}
+
+// A signal while the last file is written ends the program when the file is whole.
+// It is a pipe that takes no more until the signal was sent.
+func sdkSignalWhileItWrites(t *testing.T, p sdkProgram, env []string) {
+	pipe := filepath.Join(t.TempDir(), "pipe.json")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := syscall.Open(pipe, syscall.O_RDWR|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	var text []byte
+	ended, all := make(chan struct{}), make(chan struct{})
+	take := func(pid int) {
+		defer close(all)
+		b := make([]byte, 1<<16)
+		for over := false; ; {
+			unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
+			if n, err := syscall.Read(fd, b); n > 0 {
+				if text == nil {
+					syscall.Kill(pid, syscall.SIGTERM)
+				}
+				text = append(text, b[:n]...)
+			} else if over {
+				return
+			} else if err != syscall.EAGAIN && err != syscall.EINTR {
+				t.Error(err)
+				return
+			}
+			select {
+			case <-ended:
+				over = true
+			default:
+			}
+		}
+	}
+	var cmd *exec.Cmd
+	_, said, _ := p.scenario(t, env, "closing", func(c *exec.Cmd) { cmd, c.Env = c, append(c.Env, "OUT="+pipe) }, func(pid int) bool {
+		go take(pid)
+		return true
+	})
+	close(ended)
+	<-all
+	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !(status.Signaled() && status.Signal() == syscall.SIGTERM) && status.ExitStatus() != 128+int(syscall.SIGTERM) {
+		t.Errorf("it ended with %v\n%s", cmd.ProcessState, said)
+	}
+	var f sdkFile
+	if err := json.Unmarshal(text, &f); err != nil || len(f.Tasks) != 3000 {
+		t.Errorf("%v: %d bytes with %d tasks", err, len(text), len(f.Tasks))
+	}
+}
+
+// A thread that is interrupted, which closes the channels that it uses in Java,
+// measures and writes as others do.
+func sdkInterrupted(t *testing.T, p sdkProgram, env []string) {
+	for via, env := range map[string][]string{"sidecar": env, "powercap": without(env, "CODEGREEN_CG")} {
+		f, said, _ := p.scenario(t, env, "interrupted", nil)
+		if f == nil || f.Meta.Sampler.Via != via || f.Meta.Quality != "ok" || !near(f.Tasks[0].Energy, f.Tasks[0].Seconds, 0.01) || said != "interrupted: true\n" {
+			t.Errorf("%s: %+v\n%s", via, f, said)
+		}
+	}
+}
+
+// A pipe in the place of a sensor's file is not waited for.
+func sdkPipesForSensors(t *testing.T, p sdkProgram, env []string) {
+	root := t.TempDir()
+	pipes := []string{"energy_uj", "name", "max_energy_range_uj", ""}
+	for n, pipe := range pipes {
+		zone := filepath.Join(root, "sys/class/powercap", fmt.Sprint("intel-rapl:", n))
+		if err := os.MkdirAll(zone, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"name": fmt.Sprint("package-", n), "energy_uj": "5000000", "max_energy_range_uj": "262143328850"} {
+			err := os.WriteFile(filepath.Join(zone, name), []byte(text+"\n"), 0o644)
+			if name == pipe {
+				err = errors.Join(err, os.Remove(filepath.Join(zone, name)), syscall.Mkfifo(filepath.Join(zone, name), 0o644))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f, said, _ := p.scenario(t, append(without(env, "CODEGREEN_CG"), "CG_SYSROOT="+root, "CG_SAMPLES="+filepath.Join(root, "sys/class/powercap/intel-rapl:0/energy_uj")), "nested", nil)
+	if f == nil || f.Meta.Sampler.Via != "powercap" || f.Meta.Quality != "energy_zero" || len(f.Meta.Topology) != 1 || !f.Meta.Topology["package-3"].TopLevel || !f.warned("sensor-failed") {
+		t.Fatalf("%+v\n%s", f, said)
+	}
+	for n, pipe := range pipes[:3] {
+		if want := fmt.Sprintf("intel-rapl:%d/%s: not a regular file", n, pipe); !strings.Contains(said, want) {
+			t.Errorf("no %q in %s", want, said)
+		}
+	}
+}
+
+// What a terminal would obey does not reach it from a name.
+func sdkNamesAreEscaped(t *testing.T, p sdkProgram, env []string) {
+	out := filepath.Join(t.TempDir(), "no\x1b[2J\nfake", "x.json")
+	_, said, _ := p.scenario(t, env, "nested", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "OUT="+out) })
+	lines := strings.Split(said, "\n")
+	warned := slices.ContainsFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "codegreen: ") && strings.Contains(line, `no\x1b[2J\nfake/x.json cannot be written`)
+	})
+	if !warned || slices.ContainsFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "codegreen: ") && strings.Contains(line, "\x1b")
+	}) {
+		t.Errorf("%q", said)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestJavaSDK(t *testing.T) {
 		t.Fatal("no sources", err)
 	}
 	sources = append(sources, "testdata/java/sdk/Held.java")
-	if out, err := exec.Command("javac", append([]string{"--release", "17", "-Xlint:all,-try", "-Werror", "-d", dir}, sources...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("javac", append([]string{"--release", "17", "-encoding", "UTF-8", "-Xlint:all,-try", "-Werror", "-d", dir}, sources...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	out, err := exec.Command("java", "-ea", "-cp", dir, "codegreen.Held", "testdata/between.txt").CombinedOutput()

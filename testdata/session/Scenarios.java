@@ -131,6 +131,22 @@ public class Scenarios {
                 }
                 break;
             }
+            case "interrupted": {
+                Thread.currentThread().interrupt();
+                try (Session s = named().start()) {
+                    s.task("t", () -> spin(30));
+                }
+                System.out.println("interrupted: " + Thread.interrupted());
+                break;
+            }
+            case "closing": {
+                Session s = named().start();
+                for (int i = 0; i < 3000; i++) s.task("t").close();
+                ready();
+                s.close();
+                Thread.sleep(1_000_000);
+                break;
+            }
             case "unwind": {
                 try (Session s = named().start()) {
                     told("outer", () -> s.task("outer", (Runnable) () -> {

@@ -108,7 +108,7 @@ var ErrActive = errors.New("codegreen: a session is active in this process alrea
 // nothing. Whatever else fails is a warning.
 func Start(name string, options ...Option) (*Session, error) {
 	c := config{format: "auto", save: true, neighbours: true, signals: true, warn: func(_, message string) {
-		fmt.Fprintln(os.Stderr, "codegreen: "+message)
+		fmt.Fprintln(os.Stderr, "codegreen: "+plain(message))
 	}}
 	for _, o := range options {
 		o(&c)

@@ -8,20 +8,45 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// replace writes a file aside, syncs it, and gives it its name.
+// plain is a text with escapes in the place of what is not printed but obeyed by
+// a terminal.
+func plain(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
+			fmt.Fprintf(&b, "\\x%02x", text[i])
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
+
+// replace writes a file aside, syncs it, and gives it its name. A device or a pipe
+// stays what it is.
 func replace(path string, write func(io.Writer) error) (err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return into(path, write)
+	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.part-%d", filepath.Base(path), os.Getpid())), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666)
+	part := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.part-%08x", filepath.Base(path), rand.Uint32()))
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
@@ -48,6 +73,20 @@ func replace(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// into writes to what is no file. Nobody is waited for who reads it.
+func into(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|nonblock, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	b := bufio.NewWriterSize(f, 1<<16)
+	if err := write(b); err != nil {
+		return err
+	}
+	return b.Flush()
 }
 
 // json writes the session, s.data being locked. Samples may be many, so it goes

@@ -2,6 +2,7 @@ package codegreen
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,20 +16,31 @@ import (
 // would mean more was reset.
 const most = 5000
 
+// answer is in what time a sensor's file is opened, or read. A file that hangs,
+// whatever is behind it, holds neither the program nor the session's end.
+var answer = 2 * time.Second
+
 // powercap reads the counters below /sys/class/powercap, where cg is not there
-// and they may be read (kernel documentation: power/powercap/powercap.rst).
+// and they may be read (kernel documentation: power/powercap/powercap.rst). Only
+// its goroutine reads them.
 type powercap struct {
-	mu    sync.Mutex
 	files []counter
 	total []uint64 // uJ since the first reading
 	at    int64
-	kept  []kept // what was not read yet
-	over  chan struct{}
-	ended sync.WaitGroup
+
+	wake, over, done chan struct{}
+
+	mu                 sync.Mutex
+	kept               []kept        // what was not read yet
+	asked, given, late uint64        // numbers of samples that were asked for, are there, did not come in time
+	came               chan struct{} // closed with the next sample
 }
 
 type counter struct {
-	file *os.File
+	file interface {
+		io.ReaderAt
+		io.Closer
+	}
 	wrap uint64
 	raw  uint64
 	seen bool
@@ -40,21 +52,85 @@ type kept struct {
 	energies []uint64
 }
 
-// openPowercap opens the top-level zones of packages, memory and platform, and the memory
-// below packages: package-N, dram-N. why says what is in the way.
-func openPowercap(interval time.Duration, record bool) (s *source, why []string) {
-	p := &powercap{over: make(chan struct{})}
-	var domains []domain
-	for _, z := range zonesOf(filepath.Join(os.Getenv("CG_SYSROOT"), "/sys/class/powercap")) {
-		if slices.ContainsFunc(domains, func(d domain) bool { return d.ID == z.ID }) {
+// answers asks f about each path, about all at a time, in goroutines that are
+// given up; an error stands in the place of what did not come.
+func answers[T any](paths []string, f func(path string) (T, error)) ([]T, []error) {
+	type reply struct {
+		value T
+		err   error
+	}
+	late := time.After(answer)
+	values, errs, replies := make([]T, len(paths)), make([]error, len(paths)), make([]chan reply, len(paths))
+	for i, path := range paths {
+		replies[i] = make(chan reply, 1)
+		go func() {
+			v, err := f(path)
+			replies[i] <- reply{v, err}
+		}()
+	}
+	for i, path := range paths {
+		select {
+		case r := <-replies[i]:
+			values[i], errs[i] = r.value, r.err
 			continue
+		default:
 		}
-		c, err := openCounter(z.Source)
+		select {
+		case r := <-replies[i]:
+			values[i], errs[i] = r.value, r.err
+		case <-late:
+			late = closed
+			errs[i] = fmt.Errorf("%s: no answer in %v", path, answer)
+		}
+	}
+	return values, errs
+}
+
+// closed is a time that has come.
+var closed = func() <-chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
+}()
+
+// regular refuses what is no file: a pipe would never give a number.
+func regular(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", path)
+	}
+	return err
+}
+
+func textOf(path string) (string, error) {
+	if err := regular(path); err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(path)
+	return strings.TrimSpace(string(b)), err
+}
+
+// openPowercap opens the top-level zones of packages, memory and platform, and the memory
+// below packages: package-N, dram-N. why says what is in the way; where there is a
+// source it is of the zones that are missing.
+func openPowercap(interval time.Duration, record bool) (s *source, why []string) {
+	zones, why := zonesOf(filepath.Join(os.Getenv("CG_SYSROOT"), "/sys/class/powercap"))
+	var wanted []domain
+	var paths []string
+	for _, z := range zones {
+		if !slices.ContainsFunc(wanted, func(d domain) bool { return d.ID == z.ID }) {
+			wanted, paths = append(wanted, z), append(paths, z.Source)
+		}
+	}
+	opened, errs := answers(paths, openCounter)
+	var domains []domain
+	var files []counter
+	for i, err := range errs {
 		if err != nil {
 			why = append(why, "powercap: "+err.Error())
 			continue
 		}
-		domains, p.files = append(domains, z), append(p.files, c)
+		domains, files = append(domains, wanted[i]), append(files, opened[i])
 	}
 	if len(domains) == 0 {
 		if why == nil {
@@ -68,25 +144,35 @@ func openPowercap(interval time.Duration, record bool) (s *source, why []string)
 			interval = time.Millisecond
 		}
 	}
-	p.total = make([]uint64, len(domains))
-	p.take()
-	p.ended.Add(1)
-	go p.loop(interval)
 	support := "scalar_only"
 	if len(domains) > 1 {
 		support = "full"
 	}
-	return &source{via: "powercap", intervalNs: int64(interval), domains: domains, support: support, counter: p}, nil
+	return &source{via: "powercap", intervalNs: int64(interval), domains: domains, support: support, counter: newPowercap(files, interval)}, why
 }
 
-// zonesOf lists the zones that make up the machine's energy.
-func zonesOf(folder string) []domain {
-	paths, _ := filepath.Glob(filepath.Join(folder, "intel-rapl:*"))
+func newPowercap(files []counter, interval time.Duration) *powercap {
+	p := &powercap{
+		files: files, total: make([]uint64, len(files)),
+		wake: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{}), came: make(chan struct{}),
+	}
+	go p.loop(interval)
+	p.take()
+	return p
+}
+
+// zonesOf lists the zones that make up the machine's energy; why says what hides one.
+func zonesOf(folder string) (zones []domain, why []string) {
+	found, _ := answers([]string{folder}, func(folder string) ([]string, error) { return filepath.Glob(filepath.Join(folder, "intel-rapl:*")) })
+	paths := found[0]
+	said, errs := answers(paths, func(path string) (string, error) { return textOf(filepath.Join(path, "name")) })
 	names := map[string]string{} // by folder
-	for _, path := range paths {
-		if b, err := os.ReadFile(filepath.Join(path, "name")); err == nil {
-			names[filepath.Base(path)] = strings.TrimSpace(string(b))
+	for i, path := range paths {
+		if errs[i] != nil {
+			why = append(why, "powercap: "+errs[i].Error())
+			continue
 		}
+		names[filepath.Base(path)] = said[i]
 	}
 	var packages, memory, platform []domain
 	for _, path := range paths {
@@ -113,19 +199,22 @@ func zonesOf(folder string) []domain {
 		}
 	}
 	if len(packages) == 0 {
-		return platform[:min(1, len(platform))]
+		return platform[:min(1, len(platform))], why
 	}
-	return append(packages, memory...)
+	return append(packages, memory...), why
 }
 
 func openCounter(path string) (c counter, err error) {
-	b, err := os.ReadFile(filepath.Join(filepath.Dir(path), "max_energy_range_uj"))
+	text, err := textOf(filepath.Join(filepath.Dir(path), "max_energy_range_uj"))
 	if err != nil {
 		return c, err
 	}
-	last, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+	last, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := regular(path); err != nil {
+		return c, err
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -134,7 +223,7 @@ func openCounter(path string) (c counter, err error) {
 	c = counter{file: f, wrap: last + 1}
 	if _, err := c.read(); err != nil {
 		f.Close()
-		return c, err
+		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }
@@ -148,13 +237,8 @@ func (c *counter) read() (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(b[:n])), 10, 64)
 }
 
-// take takes a sample.
-func (p *powercap) take() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.files == nil { // closed
-		return
-	}
+// sample reads all counters.
+func (p *powercap) sample() kept {
 	began, flags := monotonic(), uint64(0)
 	for i := range p.files {
 		c := &p.files[i]
@@ -179,21 +263,74 @@ func (p *powercap) take() {
 		p.total[i] += more
 	}
 	p.at = (began + monotonic()) / 2
-	p.kept = append(p.kept, kept{p.at, flags, slices.Clone(p.total)})
+	return kept{p.at, flags, slices.Clone(p.total)}
 }
 
 func (p *powercap) loop(interval time.Duration) {
-	defer p.ended.Done()
+	defer close(p.done)
 	ticks := time.NewTicker(interval)
 	defer ticks.Stop()
 	for {
 		select {
 		case <-p.over:
+			for _, c := range p.files {
+				c.file.Close()
+			}
 			return
+		case <-p.wake:
 		case <-ticks.C:
-			p.take()
+		}
+		p.mu.Lock()
+		asked := p.asked
+		p.mu.Unlock()
+		k := p.sample()
+		p.mu.Lock()
+		p.kept, p.given = append(p.kept, k), asked
+		close(p.came)
+		p.came = make(chan struct{})
+		p.mu.Unlock()
+	}
+}
+
+// take takes a sample. One that is late is not waited for again.
+func (p *powercap) take() {
+	p.mu.Lock()
+	p.asked++
+	number := p.asked
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default: // it is about to take one
+	}
+	late := time.NewTimer(answer)
+	defer late.Stop()
+	for {
+		p.mu.Lock()
+		enough, came := p.given >= number || p.late > p.given, p.came
+		p.mu.Unlock()
+		if enough {
+			return
+		}
+		select {
+		case <-came:
+		case <-p.done:
+			return
+		case <-late.C:
+			p.mu.Lock()
+			if p.given < number {
+				p.late = number
+			}
+			p.mu.Unlock()
+			return
 		}
 	}
+}
+
+// hangs tells that a counter has not answered in time.
+func (p *powercap) hangs() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.late > p.given
 }
 
 func (p *powercap) read(to *samples) {
@@ -208,11 +345,11 @@ func (p *powercap) read(to *samples) {
 
 func (p *powercap) close() {
 	close(p.over)
-	p.ended.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.files {
-		c.file.Close()
+	if p.hangs() {
+		return // its goroutine ends when the counter answers
 	}
-	p.files = nil
+	select {
+	case <-p.done:
+	case <-time.After(answer):
+	}
 }

@@ -60,6 +60,8 @@ func (s *Session) start() {
 	s.source, why = openSource(s.interval, s.buffer, s.record)
 	if s.source.via == "none" {
 		s.note("no-backend", "no energy can be measured here: "+strings.Join(why, "; "))
+	} else if why != nil {
+		s.note("sensor-failed", "the total is without "+strings.Join(why, "; "))
 	}
 	s.samples, s.still = newSamples(s.source.domains), -1
 	s.source.read(s.samples)

@@ -23,14 +23,15 @@ func (g *signals) catch(s *Session) {
 	if g.heard == nil {
 		return
 	}
-	go func(heard <-chan os.Signal) {
+	go func(heard chan os.Signal) {
 		n, any := <-heard
 		if !any {
 			return
 		}
 		s.note("forgotten", "the session ended with the program, on a signal: "+n.String())
-		s.Close()
-		raise(n) // nobody hears it now but the program itself
+		s.Close()          // or wait until another goroutine did
+		signal.Stop(heard) // which it may not have come to
+		raise(n)           // nobody hears it now but the program itself
 	}(g.heard)
 }
 

@@ -48,7 +48,9 @@ func (s *source) edge() {
 	}
 }
 
-func (s *source) ended() bool { return s.ring != nil && s.ring.ended() }
+func (s *source) ended() bool {
+	return s.ring != nil && s.ring.ended() || s.counter != nil && s.counter.hangs()
+}
 
 func (s *source) lost() int {
 	if s.ring == nil {
@@ -78,7 +80,8 @@ func (s *source) close() {
 }
 
 // openSource finds the first source that is there: the run's samples, those of
-// a sidecar, powercap. why says what stands in the way of the others.
+// a sidecar, powercap. why says what stands in the way of the others, or what the
+// counters of powercap are without.
 func openSource(interval time.Duration, buffer int, record bool) (s *source, why []string) {
 	writer := ""
 	if path := os.Getenv("CG_SAMPLES"); path != "" {
@@ -99,7 +102,7 @@ func openSource(interval time.Duration, buffer int, record bool) (s *source, why
 	}
 	s, more := openPowercap(interval, record)
 	if s != nil {
-		return s, nil
+		return s, more
 	}
 	return &source{via: "none", support: "none", cg: findCg(writer)}, append(why, more...)
 }

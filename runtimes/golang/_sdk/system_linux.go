@@ -11,9 +11,12 @@ import (
 	"unsafe"
 )
 
+// nonblock opens what is no file without waiting for its other end.
+const nonblock = syscall.O_NONBLOCK
+
 // mapFile maps a whole file for reading.
 func mapFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, err
 	}

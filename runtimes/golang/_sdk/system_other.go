@@ -12,6 +12,8 @@ import (
 
 // Elsewhere than on Linux a session knows no energies, and tells times.
 
+const nonblock = 0
+
 var errNotHere = errors.New("only on Linux")
 
 var zero = time.Now()

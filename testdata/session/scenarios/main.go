@@ -103,6 +103,15 @@ func main() {
 		inner.End()
 		fmt.Println("outer:", outer.End())
 		s.Close()
+	case "closing":
+		s := start()
+		for range 3000 {
+			_, t := s.Task(ctx, "t")
+			t.End()
+		}
+		ready()
+		s.Close()
+		select {}
 	case "unwind":
 		s := start()
 		func() {

@@ -6,6 +6,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Holds the package to the figures of cg's own (runtimes/testdata/between.txt), and to its laws. */
 final class Held {
@@ -110,11 +112,62 @@ final class Held {
         }
     }
 
+    /** A sensor's file that does not answer holds nobody. */
+    private static void hangs() throws Exception {
+        Answer.within = 50_000_000;
+        CountDownLatch never = new CountDownLatch(1);
+        AtomicBoolean stuck = new AtomicBoolean();
+        Powercap.Reading file = new Powercap.Reading() {
+            @Override
+            public long micro() {
+                while (stuck.get()) {
+                    try {
+                        never.await();
+                    } catch (InterruptedException e) {
+                        continue;
+                    }
+                }
+                return 7;
+            }
+
+            @Override
+            public void close() {}
+        };
+        Powercap p = new Powercap(List.of(new Domain("d", "", "", true, "measured", "", 1_000_000, 1, 1)), List.of(new Powercap.Counter(file, 1L << 40)), 1_000_000);
+        Samples s = new Samples(p.domains);
+        p.read(s);
+        check(!p.ended() && s.times.size > 0, s.times.size + " samples before it hangs");
+        stuck.set(true);
+        for (int i = 0; i < 100; i++) p.edge();
+        check(p.ended(), "it hangs, and is not given up");
+        Thread.currentThread().interrupt();
+        try {
+            check(false, Answer.of("b", path -> file.micro()) + " from what hangs");
+        } catch (IOException e) {
+            check(e.getMessage().equals("b: no answer in 0.05 s"), e.getMessage());
+        }
+        check(Thread.interrupted(), "the interrupt is lost");
+        stuck.set(false);
+        never.countDown();
+        p.edge();
+        check(!p.ended(), "it answers again, and is given up");
+        p.close();
+    }
+
+    private static void plain() {
+        for (String text : List.of("a b/ü €.json", "\u001b[2J\nfake\t\u007f\u0000", "\u202e\u2028\u009b")) {
+            String want = List.of("a b/ü €.json", "\\x1b[2J\\nfake\\t\\x7f\\x00", "\\u202e\\u2028\\x9b").get(text.startsWith("a") ? 0 : text.length() > 3 ? 1 : 2);
+            check(Output.plain(text).equals(want), Output.plain(text) + ", want " + want);
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         System.out.println(between(Path.of(args[0])) + " questions, " + Samples.METHODS);
         prune();
         share();
         json();
+        hangs();
+        plain();
         System.exit(faults > 0 ? 1 : 0);
     }
 }

@@ -41,6 +41,7 @@ final class Neighbours {
     /** Lists this process there if mine, else takes it out; the numbers of the others. */
     static List<String> change(boolean mine) {
         ONE.lock();
+        boolean interrupted = Thread.interrupted(); // a channel is closed under a thread that is
         try {
             String folder = System.getenv("XDG_RUNTIME_DIR"), uid = uid();
             Path path = Path.of(folder == null || folder.isEmpty() ? "/tmp" : folder, "codegreen-" + uid + ".pids");
@@ -52,6 +53,7 @@ final class Neighbours {
             // Nobody is known then.
         } finally {
             ONE.unlock();
+            if (interrupted) Thread.currentThread().interrupt();
         }
         return List.of();
     }

@@ -1,18 +1,19 @@
 package codegreen;
 
 import java.io.BufferedWriter;
+import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.math.BigDecimal;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
 
 /** The files of a session. */
 final class Output {
@@ -31,22 +32,47 @@ final class Output {
         replace(s.output, s.csv ? w -> csv(s, w) : w -> json(s, w));
     }
 
-    /** Writes a file aside, syncs it, and gives it its name. */
-    private static void replace(Path path, Text text) throws IOException {
-        if (Files.exists(path)) path = path.toRealPath();
-        Path part = path.resolveSibling("." + path.getFileName() + ".part-" + ProcessHandle.current().pid());
-        try {
-            try (BufferedWriter w = Files.newBufferedWriter(part, StandardCharsets.UTF_8)) {
-                text.to(w);
+    /** A text with escapes in the place of what is not printed but obeyed by a terminal. */
+    static String plain(String text) {
+        StringBuilder b = new StringBuilder();
+        text.codePoints().forEach(c -> {
+            switch (Character.getType(c)) {
+                case Character.CONTROL, Character.FORMAT, Character.LINE_SEPARATOR, Character.PARAGRAPH_SEPARATOR, Character.SURROGATE,
+                    Character.PRIVATE_USE, Character.UNASSIGNED -> b.append(c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r"
+                        : String.format(c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c));
+                default -> b.appendCodePoint(c);
             }
-            try (FileChannel file = FileChannel.open(part, StandardOpenOption.WRITE)) {
-                file.force(true);
+        });
+        return b.toString();
+    }
+
+    /** Writes a file aside, syncs it, and gives it its name. A device or a pipe stays what it is. */
+    private static void replace(Path path, Text text) throws IOException {
+        if (Files.exists(path) && !Files.isRegularFile(path)) {
+            try (FileOutputStream f = Answer.of(path.toString(), FileOutputStream::new)) { // a pipe may have no reader
+                to(f, text);
+            }
+            return;
+        }
+        if (Files.exists(path)) path = path.toRealPath();
+        Path part = path.resolveSibling("." + path.getFileName() + ".part-" + String.format("%08x", ThreadLocalRandom.current().nextInt()));
+        Files.createFile(part);
+        try {
+            try (FileOutputStream f = new FileOutputStream(part.toFile())) { // a channel would be closed under a thread that is interrupted
+                to(f, text);
+                f.getFD().sync();
             }
             if (Files.exists(path)) Files.setPosixFilePermissions(part, Files.getPosixFilePermissions(path));
             Files.move(part, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
         } finally {
             Files.deleteIfExists(part);
         }
+    }
+
+    private static void to(FileOutputStream f, Text text) throws IOException {
+        Writer w = new BufferedWriter(new OutputStreamWriter(f, StandardCharsets.UTF_8));
+        text.to(w);
+        w.flush();
     }
 
     /** In pieces, for samples may be many. */

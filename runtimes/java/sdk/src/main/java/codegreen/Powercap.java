@@ -1,90 +1,159 @@
 package codegreen;
 
+import java.io.Closeable;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
+import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
 
 /**
  * Counters below /sys/class/powercap, read by the program itself where cg is not there and they may be
- * read (kernel documentation: power/powercap/powercap.rst). A thread reads them.
+ * read (kernel documentation: power/powercap/powercap.rst). Only a thread of its own reads them: one that hangs
+ * holds neither the program nor the session's end.
  */
 final class Powercap extends Source {
     /** Watts that no domain draws: a counter that fell back and would mean more was reset. */
     private static final double MOST = 5000;
 
-    private static final class Counter {
-        FileChannel file;
-        long wrap, raw = -1, total;
+    /** A counter's file. */
+    interface Reading extends Closeable {
+        long micro() throws IOException;
+    }
+
+    static final class Counter {
+        private final Reading file;
+        private final long wrap;
+        private long raw = -1, total;
+
+        Counter(Reading file, long wrap) {
+            this.file = file;
+            this.wrap = wrap;
+        }
     }
 
     private record Kept(long at, long flags, long[] micro) {}
 
-    private final ReentrantLock lock = new ReentrantLock();
-    private final List<Counter> counters = new ArrayList<>();
-    private List<Kept> kept = new ArrayList<>();
+    private final List<Counter> counters;
     private long at;
-    private volatile boolean over;
-    private Thread thread;
 
-    private Powercap() {
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private List<Kept> kept = new ArrayList<>();
+    private long asked, given, late; // numbers of samples that were asked for, are there, did not come in time
+    private boolean over;
+
+    Powercap(List<Domain> domains, List<Counter> counters, long intervalNs) {
         via = "powercap";
-        domains = new ArrayList<>();
+        this.domains = domains;
+        this.counters = counters;
+        this.intervalNs = intervalNs;
+        support = domains.size() > 1 ? "full" : "scalar_only";
+        Thread thread = new Thread(this::loop, "codegreen-powercap");
+        thread.setDaemon(true);
+        thread.start();
+        edge();
     }
 
     /** The top-level zones of packages, memory and platform, and the memory below packages; null where there are none. */
     static Powercap open(long intervalNs, boolean record, List<String> why) {
         String root = System.getenv("CG_SYSROOT");
-        Powercap p = new Powercap();
-        int said = why.size();
-        for (Domain d : zones(Path.of((root == null ? "" : root) + "/sys/class/powercap"))) {
-            if (p.domains.stream().anyMatch(o -> o.id().equals(d.id()))) continue;
-            Counter c = new Counter();
-            Path file = Path.of(d.source());
-            try {
-                c.wrap = Long.parseLong(Files.readString(file.resolveSibling("max_energy_range_uj")).strip()) + 1;
-                c.file = FileChannel.open(file, StandardOpenOption.READ);
-                value(c);
-            } catch (IOException | NumberFormatException e) {
-                why.add("powercap: " + e);
-                shut(c);
-                continue;
-            }
-            p.domains.add(d);
-            p.counters.add(c);
+        List<String> missing = new ArrayList<>();
+        Map<String, Domain> wanted = new LinkedHashMap<>();
+        for (Domain d : zones(Path.of((root == null ? "" : root) + "/sys/class/powercap"), missing)) {
+            if (wanted.values().stream().noneMatch(o -> o.id().equals(d.id()))) wanted.put(d.source(), d);
         }
-        if (p.counters.isEmpty()) {
-            if (why.size() == said) why.add("there are no powercap counters");
+        List<Domain> domains = new ArrayList<>();
+        List<Counter> counters = new ArrayList<>();
+        List<Domain> in = new ArrayList<>(wanted.values());
+        List<Answer<Counter>> answers = Answer.all(new ArrayList<>(wanted.keySet()), Powercap::counter);
+        for (int i = 0; i < in.size(); i++) {
+            try {
+                counters.add(answers.get(i).get());
+                domains.add(in.get(i));
+            } catch (IOException e) {
+                missing.add("powercap: " + e.getMessage());
+            }
+        }
+        if (counters.isEmpty()) {
+            if (missing.isEmpty()) missing.add("there are no powercap counters");
+            why.addAll(missing);
             return null;
         }
-        p.intervalNs = intervalNs != 0 ? intervalNs : record ? 1_000_000 : 10_000_000;
-        p.support = p.domains.size() > 1 ? "full" : "scalar_only";
-        p.edge();
-        p.thread = new Thread(p::loop, "codegreen-powercap");
-        p.thread.setDaemon(true);
-        p.thread.start();
+        Powercap p = new Powercap(domains, counters, intervalNs != 0 ? intervalNs : record ? 1_000_000 : 10_000_000);
+        p.without = String.join("; ", missing);
         return p;
     }
 
-    private static List<Domain> zones(Path folder) {
-        Map<String, String> names = new TreeMap<>(); // by folder
-        try (Stream<Path> all = Files.list(folder)) {
-            for (Path zone : (Iterable<Path>) all::iterator) {
-                String name = zone.getFileName().toString();
-                if (name.startsWith("intel-rapl:") && Files.isReadable(zone.resolve("name"))) names.put(name, Files.readString(zone.resolve("name")).strip());
+    /** Refuses what is no file: a pipe would never give a number. */
+    private static Path regular(String path) throws IOException {
+        Path file = Path.of(path);
+        if (!Files.readAttributes(file, BasicFileAttributes.class).isRegularFile()) throw new IOException(path + ": not a regular file");
+        return file;
+    }
+
+    private static Counter counter(String path) throws IOException {
+        String most = path.substring(0, path.lastIndexOf('/')) + "/max_energy_range_uj";
+        long wrap = number(Files.readString(regular(most)), most) + 1;
+        RandomAccessFile file = new RandomAccessFile(regular(path).toFile(), "r");
+        Reading reading = new Reading() {
+            @Override
+            public long micro() throws IOException {
+                byte[] b = new byte[32];
+                file.seek(0);
+                return number(new String(b, 0, Math.max(0, file.read(b)), StandardCharsets.US_ASCII), path);
             }
+
+            @Override
+            public void close() throws IOException {
+                file.close();
+            }
+        };
+        try {
+            reading.micro();
+        } catch (IOException e) {
+            file.close();
+            throw e;
+        }
+        return new Counter(reading, wrap);
+    }
+
+    private static long number(String text, String path) throws IOException {
+        try {
+            return Long.parseLong(text.strip());
+        } catch (NumberFormatException e) {
+            throw new IOException(path + ": no number: " + text.strip());
+        }
+    }
+
+    private static List<Domain> zones(Path folder, List<String> missing) {
+        List<String> files;
+        try {
+            files = Answer.of(folder.toString(), path -> {
+                try (Stream<Path> all = Files.list(Path.of(path))) {
+                    return all.filter(zone -> zone.getFileName().toString().startsWith("intel-rapl:")).map(zone -> zone.resolve("name").toString()).sorted().toList();
+                }
+            });
         } catch (IOException e) {
             return List.of();
+        }
+        Map<String, String> names = new TreeMap<>(); // by folder
+        List<Answer<String>> answers = Answer.all(files, path -> Files.readString(regular(path)).strip());
+        for (int i = 0; i < files.size(); i++) {
+            try {
+                names.put(Path.of(files.get(i)).getParent().getFileName().toString(), answers.get(i).get());
+            } catch (IOException e) {
+                missing.add("powercap: " + e.getMessage());
+            }
         }
         List<Domain> packages = new ArrayList<>(), memory = new ArrayList<>(), platform = new ArrayList<>();
         names.forEach((zone, name) -> {
@@ -108,54 +177,93 @@ final class Powercap extends Source {
         return new Domain(id, kind, "", true, "measured", file, 1_000_000, 1, 1);
     }
 
-    private static long value(Counter c) throws IOException {
-        ByteBuffer b = ByteBuffer.allocate(32);
-        c.file.read(b, 0);
-        return Long.parseLong(new String(b.array(), 0, b.position(), StandardCharsets.US_ASCII).strip());
-    }
-
-    private static void shut(Counter c) {
-        try {
-            if (c.file != null) c.file.close();
-        } catch (IOException e) {
-            // Nothing was written to it.
-        }
-    }
-
-    /** Takes a sample. */
-    @Override
-    void edge() {
-        lock.lock();
-        try {
-            if (over) return;
-            long began = System.nanoTime(), flags = 0;
-            for (Counter c : counters) {
-                long value;
-                try {
-                    value = value(c);
-                } catch (IOException | NumberFormatException e) {
-                    flags |= Samples.FAILED;
-                    continue;
-                }
-                long old = c.raw;
-                c.raw = value;
-                if (old < 0) continue;
-                long more = value >= old ? value - old : value - old + c.wrap;
-                if (more < 0 || more > MOST * 1e-3 * Math.max(1, began - at)) flags |= Samples.GAP; // it was reset: what it had is not known
-                else c.total += more;
+    private Kept sample() {
+        long began = System.nanoTime(), flags = 0;
+        for (Counter c : counters) {
+            long value;
+            try {
+                value = c.file.micro();
+            } catch (IOException e) {
+                flags |= Samples.FAILED;
+                continue;
             }
-            at = began + (System.nanoTime() - began) / 2;
-            kept.add(new Kept(at, flags, counters.stream().mapToLong(c -> c.total).toArray()));
-        } finally {
-            lock.unlock();
+            long old = c.raw;
+            c.raw = value;
+            if (old < 0) continue;
+            long more = value >= old ? value - old : value - old + c.wrap;
+            if (more < 0 || more > MOST * 1e-3 * Math.max(1, began - at)) flags |= Samples.GAP; // it was reset: what it had is not known
+            else c.total += more;
         }
+        at = began + (System.nanoTime() - began) / 2;
+        return new Kept(at, flags, counters.stream().mapToLong(c -> c.total).toArray());
     }
 
     private void loop() {
-        for (long due = System.nanoTime(); !over; ) {
-            due = Math.max(due + intervalNs, System.nanoTime());
-            for (long left; !over && (left = due - System.nanoTime()) > 0; ) LockSupport.parkNanos(left);
-            edge();
+        lock.lock();
+        try {
+            for (long due = System.nanoTime(); !over; ) {
+                due = Math.max(due + intervalNs, System.nanoTime());
+                for (long left; !over && asked == given && (left = due - System.nanoTime()) > 0; ) changed.awaitNanos(left);
+                if (over) break;
+                long number = asked;
+                lock.unlock();
+                Kept k;
+                try {
+                    k = sample();
+                } finally {
+                    lock.lock();
+                }
+                kept.add(k);
+                given = number;
+                changed.signalAll();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            lock.unlock();
+        }
+        for (Counter c : counters) {
+            try {
+                c.file.close();
+            } catch (IOException e) {
+                // Nothing was written to it.
+            }
+        }
+    }
+
+    /** Takes a sample. One that is late is not waited for again. */
+    @Override
+    void edge() {
+        boolean interrupted = false;
+        lock.lock();
+        try {
+            if (over) return;
+            long number = ++asked, left = Answer.within;
+            changed.signalAll();
+            while (given < number && late <= given && left > 0) {
+                long until = System.nanoTime() + left;
+                try {
+                    left = changed.awaitNanos(left);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                    left = until - System.nanoTime();
+                }
+            }
+            if (given < number && late <= given) late = number;
+        } finally {
+            lock.unlock();
+            if (interrupted) Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Whether a counter has not answered in time. */
+    @Override
+    boolean ended() {
+        lock.lock();
+        try {
+            return late > given;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -172,8 +280,7 @@ final class Powercap extends Source {
     void close() {
         lock.lock();
         over = true;
-        counters.forEach(Powercap::shut);
+        changed.signalAll();
         lock.unlock();
-        LockSupport.unpark(thread);
     }
 }

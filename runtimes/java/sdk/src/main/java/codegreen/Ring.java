@@ -32,12 +32,16 @@ final class Ring {
 
     /** Maps the ring at a path. IOException or IllegalArgumentException where there is none. */
     Ring(String path) throws IOException {
+        if (!Files.isRegularFile(Path.of(path))) throw new IOException(path + ": not a sample ring"); // a pipe would let wait for its writer
+        boolean interrupted = Thread.interrupted(); // a channel is closed under a thread that is
         try (FileChannel file = FileChannel.open(Path.of(path), StandardOpenOption.READ)) {
             long size = file.size();
             if (size < HEADER || size > Integer.MAX_VALUE) throw new IOException(path + ": not a sample ring");
             memory = file.map(FileChannel.MapMode.READ_ONLY, 0, size).order(ByteOrder.nativeOrder());
         } catch (UnsupportedOperationException e) {
             throw new IOException(path + ": " + e.getMessage());
+        } finally {
+            if (interrupted) Thread.currentThread().interrupt();
         }
         byte[] magic = new byte[8];
         memory.get(0, magic);

@@ -52,7 +52,7 @@ public final class Session implements AutoCloseable {
         private boolean save = true, neighbours = true, record;
         private int buffer;
         private long intervalNs;
-        private BiConsumer<String, String> warn = (slug, message) -> System.err.println("codegreen: " + message);
+        private BiConsumer<String, String> warn = (slug, message) -> System.err.println("codegreen: " + Output.plain(message));
 
         private Builder(String name) {
             this.name = name;
@@ -183,6 +183,7 @@ public final class Session implements AutoCloseable {
         }
         source = found;
         if (source.domains.isEmpty()) note("no-backend", "no energy can be measured here: " + String.join("; ", why));
+        if (!source.without.isEmpty()) note("sensor-failed", "the total is without " + source.without);
         samples = new Samples(source.domains);
         source.read(samples);
         List<String> others = Neighbours.change(true);

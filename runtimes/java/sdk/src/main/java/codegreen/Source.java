@@ -22,6 +22,7 @@ class Source {
     String cgVersion; // null where it is not known
     String cpuModel = "";
     Integer version; // of the ring
+    String without = ""; // counters that are not in the total, and why
 
     void read(Samples to) {}
 
@@ -190,13 +191,16 @@ class Source {
     }
 
     private static void end(Process process) {
+        boolean interrupted = Thread.interrupted(); // it would not be waited for
         try {
             process.getOutputStream().close();
             if (!process.waitFor(5, TimeUnit.SECONDS)) process.destroy();
         } catch (IOException e) {
             process.destroy();
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            interrupted = true;
+        } finally {
+            if (interrupted) Thread.currentThread().interrupt();
         }
     }
 
