@@ -19,7 +19,7 @@ var rank = map[string]int{
 	"cg/track": 5, "cg/load": 0, "cg/config": 0,
 	"cg/launcher": 0, "cg/checkpoint": 0, "cg/events": 1, "cg/runtimes": 0,
 	"cg/docs": 0, "cg/crash": 0, "cg/crash/onpurpose": 0,
-	"cg/tool": -1, "cg/scratch": -1, // what any room may use: they know nothing of cg
+	"cg/tool": -1, "cg/scratch": -1, "cg/shown": -1, // what any room may use: they know nothing of cg
 }
 
 var apart = [][2]string{

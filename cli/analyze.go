@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -11,6 +10,7 @@ import (
 
 	"cg/instrument"
 	"cg/languages"
+	"cg/shown"
 )
 
 func analyzeCommand() *cli.Command {
@@ -92,7 +92,7 @@ func runAnalyze(c *cli.Context) error {
 			return fail(statusFailure, "%w", err)
 		}
 		for _, name := range written {
-			fmt.Fprintln(os.Stderr, "cg: wrote "+name)
+			sayf("wrote %s", name)
 		}
 	default:
 		beside, err := lang.Beside()
@@ -108,7 +108,7 @@ func runAnalyze(c *cli.Context) error {
 			return fail(statusFailure, "%w", err)
 		}
 		for _, name := range written {
-			fmt.Fprintln(os.Stderr, "cg: wrote "+name)
+			sayf("wrote %s", name)
 		}
 	}
 	if c.Bool("json") {
@@ -116,15 +116,15 @@ func runAnalyze(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s\n", b)
+		put("%s\n", shown.Laid(shown.JSON(b)))
 	} else {
-		fmt.Print(tree.Text(c.Bool("verbose")))
+		put("%s", shown.Laid(tree.Text(c.Bool("verbose"))))
 	}
 	for _, s := range tree.Left {
-		say(os.Stderr, s.File+": "+s.Reason)
+		sayf("%s: %s", s.File, shown.Laid(s.Reason))
 	}
 	for _, s := range tree.Skipped {
-		say(os.Stderr, s.File+": "+s.Reason)
+		sayf("%s: %s", s.File, shown.Laid(s.Reason))
 	}
 	if len(tree.Skipped) > 0 {
 		return ended(statusFailure)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -142,7 +141,7 @@ func loadCommand() *cli.Command {
 			if err != nil {
 				return fail(statusFailure, "%w", err)
 			}
-			fmt.Printf("%s: %d rounds\n", c.Args().First(), n)
+			put("%s: %d rounds\n", c.Args().First(), n)
 			return nil
 		},
 	}

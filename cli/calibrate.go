@@ -78,10 +78,10 @@ func runCalibrate(c *cli.Context) error {
 	if c.Bool("show") {
 		for _, known := range slices.Sorted(maps.Keys(all)) {
 			k := all[known]
-			fmt.Printf("%s: %g W idle, %g W busy, by %s, %s\n", known, k.Idle, k.Load, k.Meter, k.Made.Format(time.DateOnly))
+			put("%s: %g W idle, %g W busy, by %s, %s\n", known, k.Idle, k.Load, k.Meter, k.Made.Format(time.DateOnly))
 		}
 		if _, ok := all[id]; !ok {
-			fmt.Printf("%s: not calibrated\n", id)
+			put("%s: not calibrated\n", id)
 		}
 		return nil
 	}
@@ -102,9 +102,9 @@ func runCalibrate(c *cli.Context) error {
 		return fail(statusFailure, "calibrate: %w", err)
 	}
 	if k, ok := all[id]; ok {
-		say(os.Stderr, fmt.Sprintf("%s: %.4g W idle, %.4g W busy, kept in %s", id, k.Idle, k.Load, path))
+		sayf("%s: %.4g W idle, %.4g W busy, kept in %s", id, k.Idle, k.Load, path)
 	} else {
-		say(os.Stderr, fmt.Sprintf("%s: removed from %s", id, path))
+		sayf("%s: removed from %s", id, path)
 	}
 	return nil
 }

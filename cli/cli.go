@@ -5,13 +5,14 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
+
+	"cg/shown"
 )
 
 // Version is the version of cg.
@@ -114,13 +115,26 @@ func Main(args []string) int {
 		status = f.status
 	}
 	if message := err.Error(); message != "" {
-		say(os.Stderr, message)
+		say(message)
 	}
 	return status
 }
 
-func say(w io.Writer, message string) {
-	fmt.Fprintln(w, "cg: "+strings.ReplaceAll(strings.TrimSpace(message), "\n", "\n    "))
+// say writes a message of cg's own to standard error. The lines of one that has
+// several are indented, so that none looks like a message of its own.
+func say(message string) {
+	laid := strings.ReplaceAll(shown.Lines(strings.TrimSpace(message)), "\n", "\n    ")
+	shown.Fprintf(os.Stderr, "cg: %s\n", shown.Laid(laid))
+}
+
+// sayf is say with arguments of one line each.
+func sayf(format string, args ...any) { say(shown.Sprintf(format, args...)) }
+
+// put writes what a command is asked for to standard output; arguments are
+// escaped.
+func put(format string, args ...any) error {
+	_, err := shown.Fprintf(os.Stdout, format, args...)
+	return err
 }
 
 func names() string {

@@ -20,6 +20,7 @@ import (
 	"cg/gate"
 	"cg/instrument"
 	"cg/nemb"
+	"cg/shown"
 	"cg/track"
 )
 
@@ -164,7 +165,7 @@ func settingsFiles(chosen string) ([]string, error) {
 			path := filepath.Join(dir, projectFile)
 			if info, err := os.Stat(path); err == nil && !info.IsDir() {
 				if stat, ok := info.Sys().(*syscall.Stat_t); ok && !mine(int(stat.Uid)) {
-					say(os.Stderr, path+" belongs to another user and is not read")
+					sayf("%s belongs to another user and is not read", path)
 				} else {
 					files = append(files, path)
 				}
@@ -340,11 +341,11 @@ func runConfig(c *cli.Context) error {
 		if err := os.Rename(user, user+".old"); err != nil {
 			return fail(statusFailure, "%w", err)
 		}
-		say(os.Stderr, user+" is "+user+".old now")
+		sayf("%s is %s.old now", user, user)
 		return nil
 	case c.Bool("validate"):
 		if len(files) == 0 {
-			say(os.Stderr, "there is no file of settings: "+projectFile+", "+user)
+			sayf("there is no file of settings: %s, %s", projectFile, user)
 		}
 		var errs []error
 		for _, file := range files {
@@ -352,7 +353,7 @@ func runConfig(c *cli.Context) error {
 				errs = append(errs, err)
 				continue
 			}
-			fmt.Println(file + ": ok")
+			put("%s: ok\n", file)
 		}
 		if err := errors.Join(errs...); err != nil {
 			return fail(statusFailure, "%w", err)
@@ -369,12 +370,12 @@ func runConfig(c *cli.Context) error {
 			if !settled(command, f) {
 				continue
 			}
-			fmt.Print(heading)
+			put("%s", shown.Laid(heading))
 			heading = ""
 			if v, origin, ok := setting(command.Name, f, settings); ok {
-				fmt.Printf("%s = %s  # %s\n", f.Names()[0], written(typeOf(f), v.Texts), origin)
+				put("%s = %s  # %s\n", f.Names()[0], written(typeOf(f), v.Texts), origin)
 			} else {
-				fmt.Printf("# %s = %s\n", f.Names()[0], byDefault(f))
+				put("# %s = %s\n", f.Names()[0], byDefault(f))
 			}
 		}
 	}
@@ -383,7 +384,7 @@ func runConfig(c *cli.Context) error {
 		byName := ofTable(table, settings)
 		for _, name := range slices.Sorted(maps.Keys(byName)) {
 			v := byName[name]
-			fmt.Printf("%s%q = %q  # %s\n", heading, name, v.Texts[0], v.Origin())
+			put("%s%q = %q  # %s\n", shown.Laid(heading), name, v.Texts[0], v.Origin())
 			heading = ""
 		}
 	}
@@ -474,6 +475,6 @@ func editSettings(path string, keys []config.Key) error {
 	if _, err := layers([]string{path}, keys); err != nil {
 		return fail(statusFailure, "%w", err)
 	}
-	say(os.Stderr, path+": ok")
+	sayf("%s: ok", path)
 	return nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -53,9 +52,9 @@ func runDoctor(c *cli.Context) error {
 		}
 	} else {
 		for _, f := range d.Findings {
-			fmt.Printf("%-8s %-14s %s\n", f.Level, f.Check, f.Text)
+			put("%-8s %-14s %s\n", f.Level, f.Check, f.Text)
 			if f.Fix != "" {
-				fmt.Printf("%23s to mend it: %s\n", "", f.Fix)
+				put("%23s to mend it: %s\n", "", f.Fix)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -102,7 +101,7 @@ func eventsOf(c *cli.Context, f report.Format, runs []*report.Run) (log *events.
 	case asked:
 		return nil, done, fail(statusFailure, "--events: %s: %w", name, err)
 	}
-	fmt.Fprintf(os.Stderr, "cg: the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is now)\n", name, err)
+	sayf("the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is now)", name, err)
 	return nil, done, nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"cg/nemb"
 	"cg/report"
 	"cg/runtimes"
+	"cg/shown"
 )
 
 func gateCommand() *cli.Command {
@@ -142,7 +143,7 @@ func runGate(c *cli.Context) (err error) {
 		return err
 	}
 	if k.unchecked {
-		say(os.Stderr, "the budgets and thresholds of functions are not checked: --functions does")
+		say("the budgets and thresholds of functions are not checked: --functions does")
 	}
 	if k.repository != nil {
 		k.repository.ForgetKilled()
@@ -412,7 +413,7 @@ func (k *check) untidy(err error) error {
 // tell shows progress on a terminal.
 func (k *check) tell(format string, args ...any) {
 	if k.progress {
-		fmt.Fprintf(os.Stderr, "\r\x1b[K"+format, args...)
+		shown.Fprintf(os.Stderr, "\r\x1b[K"+format, args...)
 	}
 }
 
@@ -431,16 +432,16 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 		return gate.Alone(ctx, p, measure)
 	}
 	if k.trees[0].rev.Commit == k.trees[1].rev.Commit && len(k.trees[1].rev.Changed) == 0 {
-		say(os.Stderr, "base and head are the same: "+k.trees[0].rev.Commit)
+		sayf("base and head are the same: %s", k.trees[0].rev.Commit)
 	}
 	p.Foreseen = func(detectable float64, pairs int) {
 		k.tell("")
 		if math.IsInf(detectable, 1) {
-			say(os.Stderr, fmt.Sprintf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use --max-pairs %d or more", pairs))
+			sayf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use --max-pairs %d or more", pairs)
 			return
 		}
-		say(os.Stderr, fmt.Sprintf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: this may well end inconclusive; some %d pairs would do (--max-pairs), or --metric instructions",
-			p.MaxPairs, 100*detectable, 100*p.Threshold, pairs))
+		sayf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: this may well end inconclusive; some %d pairs would do (--max-pairs), or --metric instructions",
+			p.MaxPairs, 100*detectable, 100*p.Threshold, pairs)
 	}
 	return gate.Compare(ctx, p, measure)
 }
@@ -517,10 +518,10 @@ func writeGate(c *cli.Context, outs map[string]*output, g *report.Gate) error {
 			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
-	fmt.Fprint(os.Stderr, g.Text(terminal(os.Stderr, false)))
+	shown.Fprintf(os.Stderr, "%s", shown.Laid(g.Text(terminal(os.Stderr, false))))
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
 		for _, line := range g.Annotations() {
-			fmt.Fprintln(os.Stderr, line)
+			shown.Fprintf(os.Stderr, "%s\n", line)
 		}
 	}
 	if jsonOnStdout(c) {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/nemb"
+	"cg/shown"
 )
 
 func infoCommand() *cli.Command {
@@ -61,7 +62,7 @@ func survey(c *cli.Context) (*nemb.Survey, nemb.Root, error) {
 }
 
 func putJSON(v any) error {
-	e := json.NewEncoder(os.Stdout)
+	e := json.NewEncoder(shown.JSONWriter(os.Stdout))
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
@@ -96,9 +97,9 @@ func printSurvey(out io.Writer, s *nemb.Survey) {
 		invariant = "invariant"
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "cpu\t%s\n", cpu)
-	fmt.Fprintf(w, "kernel\t%s\n", orUnknown(m.Kernel))
-	fmt.Fprintf(w, "clock\t%s, %s; checkpoints read the %s\n", orUnknown(s.Clock.Kernel), invariant, s.Clock.Channel)
+	shown.Fprintf(w, "cpu\t%s\n", cpu)
+	shown.Fprintf(w, "kernel\t%s\n", orUnknown(m.Kernel))
+	shown.Fprintf(w, "clock\t%s, %s; checkpoints read the %s\n", orUnknown(s.Clock.Kernel), invariant, s.Clock.Channel)
 	rights := fmt.Sprintf("uid %d", s.Permissions.UID)
 	if len(s.Permissions.Capabilities) > 0 {
 		rights += ", " + strings.Join(s.Permissions.Capabilities, ", ")
@@ -109,34 +110,34 @@ func printSurvey(out io.Writer, s *nemb.Survey) {
 	if s.Permissions.Realtime {
 		rights += "; real-time sampler"
 	}
-	fmt.Fprintf(w, "rights\t%s\n", rights)
-	fmt.Fprintf(w, "energy\t%s\n", s.Energy)
+	shown.Fprintf(w, "rights\t%s\n", rights)
+	shown.Fprintf(w, "energy\t%s\n", s.Energy)
 	w.Flush()
 
-	fmt.Fprintln(out)
+	shown.Fprintf(out, "\n")
 	for _, sensor := range s.Sensors {
 		line := strings.Join(sensor.Domains, " ")
 		if sensor.State == nemb.Absent && len(sensor.Reasons) > 0 {
 			line, sensor.Reasons = sensor.Reasons[0].Text, sensor.Reasons[1:]
 		}
-		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("%-10s %-10s %s", sensor.Name, sensor.State, line), " "))
+		shown.Fprintf(out, "%s\n", strings.TrimRight(shown.Sprintf("%-10s %-10s %s", sensor.Name, sensor.State, line), " "))
 		for _, r := range sensor.Reasons {
-			fmt.Fprintf(out, "%21s %s\n", "", r.Text)
+			shown.Fprintf(out, "%21s %s\n", "", r.Text)
 			if r.Fix != "" {
-				fmt.Fprintf(out, "%21s to mend it: %s\n", "", r.Fix)
+				shown.Fprintf(out, "%21s to mend it: %s\n", "", r.Fix)
 			}
 		}
 		for _, text := range sensor.Notes {
-			fmt.Fprintf(out, "%21s %s\n", "", text)
+			shown.Fprintf(out, "%21s %s\n", "", text)
 		}
 		for _, text := range sensor.Doubts {
-			fmt.Fprintf(out, "%21s doubtful: %s\n", "", text)
+			shown.Fprintf(out, "%21s doubtful: %s\n", "", text)
 		}
 	}
 
-	fmt.Fprintln(out)
+	shown.Fprintf(out, "\n")
 	w = tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "domain\tkind\tin total\tmethod\tsource")
+	shown.Fprintf(w, "domain\tkind\tin total\tmethod\tsource\n")
 	for _, d := range s.Domains {
 		in := "-"
 		if d.InTotal {
@@ -144,7 +145,7 @@ func printSurvey(out io.Writer, s *nemb.Survey) {
 		} else if d.Parent != "" {
 			in = "in " + d.Parent
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.ID, d.Kind, in, d.Method, d.Source)
+		shown.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.ID, d.Kind, in, d.Method, d.Source)
 	}
 	w.Flush()
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/nemb"
+	"cg/shown"
 )
 
 func initSensorsCommand() *cli.Command {
@@ -44,13 +44,13 @@ Exit status: 0 done, or nothing to do; 1 failed, or not confirmed; 2 usage.`,
 func runInitSensors(c *cli.Context) error {
 	plan, err := planSensors(c)
 	if errors.Is(err, nemb.ErrNothing) {
-		say(os.Stderr, err.Error())
+		say(err.Error())
 		return nil
 	} else if err != nil {
 		return err
 	}
 	for _, s := range plan.Steps {
-		fmt.Println(s.Text)
+		put("%s\n", shown.Laid(shown.Lines(s.Text)))
 	}
 	if c.Bool("dry-run") {
 		return nil
@@ -65,7 +65,7 @@ func runInitSensors(c *cli.Context) error {
 		if !term.IsTerminal(int(os.Stdin.Fd())) {
 			return fail(statusFailure, "init-sensors: nothing was done: there is no terminal to ask on (say --yes)")
 		}
-		fmt.Fprint(os.Stderr, "Do this? [y/N] ")
+		shown.Fprintf(os.Stderr, "Do this? [y/N] ")
 		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 			return fail(statusFailure, "init-sensors: nothing was done")
@@ -75,7 +75,7 @@ func runInitSensors(c *cli.Context) error {
 		return fail(statusFailure, "init-sensors: %w; what came before it is done (cg init-sensors --undo takes it back)", err)
 	}
 	if plan.After != "" {
-		say(os.Stderr, plan.After)
+		say(plan.After)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func planSensors(c *cli.Context) (*nemb.Plan, error) {
 	}
 	if !undo {
 		for _, text := range nemb.AccessLeft(root) {
-			say(os.Stderr, text)
+			say(text)
 		}
 		if method == "" {
 			if method, err = nemb.AccessMethod(root); err != nil {

@@ -142,7 +142,7 @@ func runMeasure(c *cli.Context) error {
 	}
 	dir := folder.Path
 	if c.Bool("no-cleanup") {
-		defer fmt.Fprintln(os.Stderr, "cg: the run's files are kept in "+dir)
+		defer sayf("the run's files are kept in %s", dir)
 		defer folder.Keep()
 	} else {
 		defer folder.Remove()

@@ -16,6 +16,7 @@ import (
 	"cg/launcher"
 	"cg/report"
 	"cg/scratch"
+	"cg/shown"
 )
 
 func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("output") == "-" }
@@ -140,7 +141,7 @@ func (o *output) write(r *report.Run, verbose bool) error {
 		failed = errors.Join(failed, o.bench.save(lines.Bytes()))
 	}
 	if !o.json {
-		fmt.Fprint(os.Stderr, "\n"+r.Text(terminal(os.Stderr, verbose)))
+		shown.Fprintf(os.Stderr, "\n%s", shown.Laid(r.Text(terminal(os.Stderr, verbose))))
 	} else if _, err := os.Stdout.Write(b); err != nil {
 		return fmt.Errorf("writing the report to standard output: %w", err)
 	}

@@ -113,7 +113,7 @@ func (p *prepared) again(o *measure.Outcome, stdout, stderr *os.File) bool {
 	}
 	verdict := p.command.Again(status)
 	if verdict.Why != "" {
-		say(os.Stderr, verdict.Why)
+		say(verdict.Why)
 		return true
 	}
 	cmp.Or(stdout, os.Stdout).Write(verdict.Stdout)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"cg/shown"
 )
 
 // progress says on a terminal what is being done, once it has taken a while; on
@@ -56,7 +58,7 @@ func (p *progress) say(format string, args ...any) {
 	}
 }
 
-func (p *progress) show() { fmt.Fprintf(p.to, "\r\x1b[K%s", p.what) }
+func (p *progress) show() { shown.Fprintf(p.to, "\r\x1b[K%s", p.what) }
 
 // end takes the words back.
 func (p *progress) end() {
@@ -68,7 +70,7 @@ func (p *progress) end() {
 	}
 	if p.said {
 		p.said = false
-		fmt.Fprint(p.to, "\r\x1b[K")
+		shown.Fprintf(p.to, "\r\x1b[K")
 	}
 }
 

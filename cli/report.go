@@ -167,7 +167,7 @@ func browse(file string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "cg: the page is "+file)
+	sayf("the page is %s", file)
 	var try [][]string
 	for _, b := range filepath.SplitList(os.Getenv("BROWSER")) {
 		words := strings.Fields(b)
@@ -303,10 +303,10 @@ that begins with the field; 2 usage.`,
 					faults = append([]string{err.Error()}, faults...)
 				}
 				for _, f := range faults {
-					fmt.Printf("%s: %s\n", name, f)
+					put("%s: %s\n", name, f)
 				}
 				if len(faults) == 0 {
-					fmt.Printf("%s: everything agrees\n", name)
+					put("%s: everything agrees\n", name)
 				}
 				differs = differs || len(faults) > 0
 			}

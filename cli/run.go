@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -26,6 +25,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/report"
+	"cg/shown"
 )
 
 func runCommand() *cli.Command {
@@ -301,11 +301,11 @@ func (s *series) say(format string, args ...any) {
 	if !s.progress {
 		return
 	}
-	text := fmt.Sprintf(format, args...)
+	text := shown.Sprintf(format, args...)
 	if text != "" && s.showOutput {
 		return // among the command's output there is no place for it
 	}
-	fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text)
+	shown.Fprintf(os.Stderr, "\r\x1b[K%s", text)
 }
 
 // failed is the error of a run that failed: the end of what it said.
@@ -454,7 +454,7 @@ func writeExports(c *cli.Context, outs map[string]*output, r *report.Repeated) e
 	if jsonOnStdout(c) {
 		_, err = os.Stdout.Write(b)
 	} else if r.Counted() {
-		_, err = io.WriteString(os.Stdout, r.Text(terminal(os.Stdout, false)))
+		err = put("%s", shown.Laid(r.Text(terminal(os.Stdout, false))))
 	}
 	return errors.Join(append(failed, err)...)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -15,6 +14,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/shown"
 )
 
 func samplerCommand() *cli.Command {
@@ -111,7 +111,7 @@ func runSampler(c *cli.Context) error {
 		IntervalMs: float64(interval.Microseconds()) / 1e3, CPUModel: nemb.Identify(machine.root).Name,
 	})
 	if err == nil {
-		_, err = fmt.Printf("%s\nREADY\n", line)
+		err = put("%s\nREADY\n", shown.Laid(shown.JSON(line)))
 	}
 	if err == nil {
 		poll(sampler, interval, over)
@@ -147,7 +147,7 @@ func leave(over, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-time.After(ending):
-		fmt.Fprintf(os.Stderr, "cg: sampler: a sensor does not answer: ended %v after nobody wanted samples any more\n", ending)
+		sayf("sampler: a sensor does not answer: ended %v after nobody wanted samples any more", ending)
 		os.Exit(statusSelf)
 	}
 }

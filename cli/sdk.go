@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -71,6 +70,6 @@ func runSDK(c *cli.Context) error {
 			return fail(statusFailure, "sdk: %w", err)
 		}
 	}
-	fmt.Println(dir)
+	put("%s\n", dir)
 	return nil
 }

@@ -111,7 +111,7 @@ func runTrack(c *cli.Context) error {
 	}
 	summaries, err := session.Stop()
 	for _, s := range summaries {
-		say(os.Stderr, s.String())
+		say(s.String())
 	}
 	if err != nil {
 		return fail(statusFailure, "writing: %w", err)
@@ -127,7 +127,7 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 	config := track.Config{
 		Root: root, Trackers: *c.Generic("tracker").(*trackers), Format: c.String("format"), Dir: c.String("output-dir"),
 		ID: c.String("id"), Suffix: c.String("suffix"), Rows: int(c.Float64("freq-write")), Append: c.Bool("append"),
-		Warn: func(text string) { say(os.Stderr, text) },
+		Warn: say,
 	}
 	if len(config.Trackers) == 0 {
 		config.Trackers = []track.Tracker{track.Default}
@@ -232,9 +232,9 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	if err != nil {
 		return fail(statusFailure, "bench: %w", err)
 	}
-	fmt.Printf("%-28s %8s %12s %12s %12s %12s %12s\n", "column", "updates", "median", "min", "max", "read", "read 99 %")
+	put("%-28s %8s %12s %12s %12s %12s %12s\n", "column", "updates", "median", "min", "max", "read", "read 99 %")
 	for _, u := range updates {
-		fmt.Printf("%-28s %8d %12s %12s %12s %12s %12s\n", u.Name, u.Seen, short(u.Median), short(u.Min), short(u.Max), short(u.ReadMedian), short(u.Read99))
+		put("%-28s %8d %12s %12s %12s %12s %12s\n", u.Name, u.Seen, short(u.Median), short(u.Min), short(u.Max), short(u.ReadMedian), short(u.Read99))
 	}
 	config.Warn = func(string) {}
 	config.Dir, config.Append = filepath.Join(dir), true // the same files again
@@ -242,12 +242,12 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	if err != nil {
 		return fail(statusFailure, "bench: %w", err)
 	}
-	fmt.Printf("\n%d pairs of %s on %d processors, tracked against not tracked:\n", s.Pairs, strings.Join(command, " "), runtime.NumCPU())
+	put("\n%d pairs of %s on %d processors, tracked against not tracked:\n", s.Pairs, strings.Join(command, " "), runtime.NumCPU())
 	for _, line := range []struct {
 		name   string
 		change track.Change
 	}{{"time", s.Wall}, {"processor time", s.CPU}} {
-		fmt.Printf("%-15s %+.2f %% [%+.2f, %+.2f]\n", line.name, 100*line.change.Median, 100*line.change.Lo, 100*line.change.Hi)
+		put("%-15s %+.2f %% [%+.2f, %+.2f]\n", line.name, 100*line.change.Median, 100*line.change.Lo, 100*line.change.Hi)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument/edit"
+	"cg/shown"
 )
 
 // Tree is a set of source files on disk with their plans.
@@ -140,20 +141,20 @@ func (t *Tree) Text(verbose bool) string {
 	var b strings.Builder
 	sites := 0
 	for _, f := range t.Files {
-		fmt.Fprintf(&b, "%s: %d sites, %d points\n", f.Name, len(f.Plan.Sites), len(f.Plan.Points))
+		shown.Fprintf(&b, "%s: %d sites, %d points\n", f.Name, len(f.Plan.Sites), len(f.Plan.Points))
 		sites += len(f.Plan.Sites)
 		if verbose {
 			for _, p := range f.Plan.Points {
 				s := f.Plan.Sites[p.Site]
-				fmt.Fprintf(&b, "  %d:%d\t%s\t%s\n", p.Line, p.Col, p.Role, s.Func)
+				shown.Fprintf(&b, "  %d:%d\t%s\t%s\n", p.Line, p.Col, p.Role, s.Func)
 			}
 			continue
 		}
 		for _, s := range f.Plan.Sites {
-			fmt.Fprintf(&b, "  %d:%d\t%s\t%s\n", s.Line, s.Col, s.Kind, s.Func)
+			shown.Fprintf(&b, "  %d:%d\t%s\t%s\n", s.Line, s.Col, s.Kind, s.Func)
 		}
 	}
-	fmt.Fprintf(&b, "%d sites in %d files\n", sites, len(t.Files))
+	shown.Fprintf(&b, "%d sites in %d files\n", sites, len(t.Files))
 	return b.String()
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"cg/shown"
 )
 
 // CPU is what is known of a machine's processors.
@@ -157,7 +159,7 @@ func Identify(root Root) CPU {
 	c := parseCPUInfo(string(text))
 	dmi := func(name string) string {
 		text, _ := os.ReadFile(root.Sys("class/dmi/id", name))
-		return strings.TrimSpace(string(text))
+		return named(text)
 	}
 	// ARM has no hypervisor flag. EC2 runs on both, bare metal says .metal.
 	switch vendor, product := dmi("sys_vendor"), dmi("product_name"); {
@@ -193,7 +195,7 @@ func parseCPUInfo(text string) CPU {
 		case "stepping":
 			c.Stepping, _ = strconv.Atoi(value)
 		case "model name", "Model":
-			c.Name = value
+			c.Name = shown.Line(value)
 		case "physical id":
 			sockets[value] = true
 		case "flags":

@@ -168,13 +168,13 @@ func (o *hwmonOpening) untaken() {
 	var order []string
 	names := map[string][]string{}
 	for _, f := range o.left {
-		key := fmt.Sprintf("hwmon: %s (%q): not taken: %s", f.dir, f.chip, f.why)
+		key := fmt.Sprintf("hwmon: %s (\"%s\"): not taken: %s", f.dir, f.chip, f.why)
 		if names[key] == nil {
 			order = append(order, key)
 		}
 		name := filepath.Base(f.path)
 		if f.label != "" {
-			name += fmt.Sprintf(" %q", f.label)
+			name += fmt.Sprintf(" \"%s\"", f.label)
 		}
 		names[key] = append(names[key], name)
 	}
@@ -309,7 +309,7 @@ func readLabel(channel string) (string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
-		if label := strings.TrimSpace(string(text)); label != "" {
+		if label := named(text); label != "" {
 			return label, nil
 		}
 	}

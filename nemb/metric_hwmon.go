@@ -44,7 +44,7 @@ func openHwmonGauge(root Root) (Gauge, error) {
 			continue // it went away
 		}
 		name, _ := os.ReadFile(filepath.Join(chip, "name"))
-		scope := strings.TrimSpace(string(name))
+		scope := named(name)
 		if scope == "" {
 			scope = filepath.Base(chip)
 		}

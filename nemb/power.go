@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/shown"
 )
 
 // powerSensor makes energy of readings of power: the trapezoid between one
@@ -248,5 +249,9 @@ func readLine(name string) string {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	return strings.TrimSpace(string(text))
+	return named(text)
 }
+
+// named is the name in a file's text. It stands in tables, in messages and in
+// the names of columns, so it is of one line and of characters that are printed.
+func named(text []byte) string { return shown.Line(strings.TrimSpace(string(text))) }

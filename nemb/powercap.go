@@ -97,7 +97,7 @@ func openPowercap(root Root) ([]Sensor, error) {
 			continue
 		}
 		if d.Kind == "independent" {
-			p.notes = append(p.notes, Note{Doubt: !known, Text: fmt.Sprintf("powercap: %s: nobody knows what a zone of the name %q counts: it is in no total", z.path, z.name)})
+			p.notes = append(p.notes, Note{Doubt: !known, Text: fmt.Sprintf("powercap: %s: nobody knows what a zone of the name \"%s\" counts: it is in no total", z.path, z.name)})
 		}
 		if text := unitDoubt(d, cpu); text != "" {
 			p.notes = append(p.notes, Note{Doubt: true, Text: "powercap: " + text})
@@ -243,7 +243,7 @@ func powercapZones(root Root) (zones []*zone, errs []error) {
 			z.nums = append(z.nums, v)
 		}
 		name, err := os.ReadFile(filepath.Join(path, "name"))
-		if z.name = strings.TrimSpace(string(name)); err == nil && z.name == "" {
+		if z.name = named(name); err == nil && z.name == "" {
 			err = errors.New("no name")
 		}
 		if err != nil {

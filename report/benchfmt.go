@@ -6,6 +6,8 @@ import (
 	"io"
 	"runtime"
 	"strings"
+
+	"cg/shown"
 )
 
 // Benchfmt writes the benchmarks of a run in the format that benchstat reads
@@ -15,7 +17,7 @@ import (
 func (r *Run) Benchfmt(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	line := func(key, value string) {
-		if value = strings.Join(strings.Fields(value), " "); value != "" {
+		if value = shown.Line(strings.Join(strings.Fields(value), " ")); value != "" {
 			fmt.Fprintf(b, "%s: %s\n", key, value)
 		}
 	}
@@ -37,7 +39,7 @@ func (r *Run) Benchfmt(w io.Writer) error {
 			line("pkg", pkg)
 		}
 		n := float64(*t.Iterations)
-		fmt.Fprintf(b, "%s\t%d\t%.9g ns/op", t.Name, *t.Iterations, t.DurationS*1e9/n)
+		fmt.Fprintf(b, "%s\t%d\t%.9g ns/op", shown.Line(t.Name), *t.Iterations, t.DurationS*1e9/n)
 		if t.EnergyJ != nil {
 			fmt.Fprintf(b, "\t%.9g J/op", float64(*t.EnergyJ)*1e-6/n)
 		}

@@ -36,8 +36,8 @@ func writeCollapsed(w io.Writer, runs []*Run, o Options) error {
 	b := bufio.NewWriter(w)
 	names := make([]string, len(r.Paths))
 	for i, f := range r.frames() {
-		// A semicolon ends a frame, a line break the line.
-		names[i] = strings.NewReplacer(";", ":", "\n", " ", "\r", " ").Replace(f.name)
+		// A semicolon ends a frame.
+		names[i] = strings.ReplaceAll(f.name, ";", ":")
 		if p := r.Paths[i].Parent; p >= 0 {
 			names[i] = names[p] + ";" + names[i]
 		}

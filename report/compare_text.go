@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/shown"
 )
 
 // JSON encodes a comparison: docs/comparison.schema.json.
@@ -19,7 +20,7 @@ func (c *Comparison) JSON() ([]byte, error) {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	err := e.Encode(c)
-	return b.Bytes(), err
+	return shown.JSON(b.Bytes()), err
 }
 
 // mark stands before energies of which a side was not measured.
@@ -100,8 +101,8 @@ func (c *Comparison) heading() string {
 	return fmt.Sprintf("%s (%s) → %s (%s)", c.Base.Name, count(c.Base), c.Head.Name, count(c.Head))
 }
 
-// shown is how many of n rows are shown where top are asked for, 0 for all.
-func shown(n, top int) int {
+// atMost is how many of n rows are shown where top are asked for, 0 for all.
+func atMost(n, top int) int {
 	if top <= 0 {
 		return n
 	}
@@ -130,7 +131,7 @@ func (c *Comparison) Text(t Terminal, top int) string {
 		{"verdict", 0, func(c Change) string { return string(c.Verdict) + weakMark(c) }},
 	}
 	table(p, "total", c.Totals, func(c Change) string { return c.Name }, columns)
-	n := shown(len(c.Functions), top)
+	n := atMost(len(c.Functions), top)
 	table(p, "self energy of function", c.Functions[:n], FunctionChange.title, []column[FunctionChange]{
 		{"base", 60, func(f FunctionChange) string { return figure(f.Base.Value, f.Unit, mark) }},
 		{"head", 60, func(f FunctionChange) string { return figure(f.Head.Value, f.Unit, mark) }},
@@ -145,7 +146,7 @@ func (c *Comparison) Text(t Terminal, top int) string {
 		head string
 		all  []OneSided
 	}{{"only in BASE", c.OnlyInBase}, {"only in HEAD", c.OnlyInHead}} {
-		n := shown(len(only.all), top)
+		n := atMost(len(only.all), top)
 		table(p, only.head, only.all[:n], func(o OneSided) string { return o.Name }, []column[OneSided]{
 			{"self", 0, func(o OneSided) string { return figure(o.EnergyJ, "J", mark) }},
 			{"calls", 60, func(o OneSided) string { return calls(o.Calls, o.Calls) }},
@@ -175,7 +176,7 @@ func weakMark(c Change) string {
 	return ""
 }
 
-func (p *printer) headlineOf(c Change, mark string) string {
+func (p *printer) headlineOf(c Change, mark string) shown.Laid {
 	style := map[Verdict]string{Higher: yellow, NotComparable: yellow, Lower: cyan}[c.Verdict]
 	out := figure(c.Base.Value, c.Unit, mark) + " → " + figure(c.Head.Value, c.Unit, mark)
 	for _, s := range []string{signed(c.Change), c.interval()} {
@@ -183,10 +184,7 @@ func (p *printer) headlineOf(c Change, mark string) string {
 			out += "  " + s
 		}
 	}
-	if style == "" {
-		return out + "  " + c.verdict()
-	}
-	return out + "  " + p.paint(style, c.verdict())
+	return shown.Laid(shown.Line(out)) + "  " + p.paint(style, c.verdict())
 }
 
 func (p *printer) further(n int) {
@@ -213,7 +211,7 @@ func calls(base, head float64) string {
 func (c *Comparison) Markdown(w io.Writer, top int) error {
 	m, mark := &markdown{}, c.mark()
 	headline := c.Totals[0]
-	m.line("### Energy: %s\n", headline.verdict())
+	m.line("### Energy: %s\n", escape.Replace(headline.verdict()))
 	m.line("%s, %s → %s %s %s\n", name(c.Head.Command), figure(headline.Base.Value, "J", mark), figure(headline.Head.Value, "J", mark), signed(headline.Change), headline.interval())
 	if mark != "" {
 		m.line("Energies are **estimated, not measured**.\n")
@@ -226,9 +224,9 @@ func (c *Comparison) Markdown(w io.Writer, top int) error {
 	}
 	m.head("", escape.Replace(c.Base.Name), escape.Replace(c.Head.Name), "change", "interval", "verdict")
 	for _, t := range c.Totals {
-		m.row(escape.Replace(t.Name), figure(t.Base.Value, t.Unit, mark), figure(t.Head.Value, t.Unit, mark), signed(t.Change), t.interval(), t.verdict())
+		m.row(escape.Replace(t.Name), figure(t.Base.Value, t.Unit, mark), figure(t.Head.Value, t.Unit, mark), signed(t.Change), t.interval(), escape.Replace(t.verdict()))
 	}
-	if n := shown(len(c.Functions), top); n > 0 {
+	if n := atMost(len(c.Functions), top); n > 0 {
 		m.line("")
 		m.head("self energy of function", "base", "head", "change", "interval", "calls", "verdict")
 		for _, f := range c.Functions[:n] {
@@ -236,7 +234,7 @@ func (c *Comparison) Markdown(w io.Writer, top int) error {
 			if f.Was != "" {
 				title += " was " + name(f.Was)
 			}
-			m.row(title, figure(f.Base.Value, f.Unit, mark), figure(f.Head.Value, f.Unit, mark), signed(f.Change.Change), f.interval(), calls(f.BaseCalls, f.HeadCalls), f.verdict())
+			m.row(title, figure(f.Base.Value, f.Unit, mark), figure(f.Head.Value, f.Unit, mark), signed(f.Change.Change), f.interval(), calls(f.BaseCalls, f.HeadCalls), escape.Replace(f.verdict()))
 		}
 		if more := len(c.Functions) - n; more > 0 {
 			m.line("\nand %d more", more)
@@ -246,7 +244,7 @@ func (c *Comparison) Markdown(w io.Writer, top int) error {
 		head string
 		all  []OneSided
 	}{{"only in base", c.OnlyInBase}, {"only in head", c.OnlyInHead}} {
-		n := shown(len(only.all), top)
+		n := atMost(len(only.all), top)
 		if n == 0 {
 			continue
 		}

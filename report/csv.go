@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cg/shown"
 )
 
 // Tables are what CSV can hold.
@@ -46,7 +48,7 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 	case "samples":
 		columns := []string{"run", "t_ns", "energy_j", "power_w", "program_cpu_s", "own_cpu_s", "other_cpu_s"}
 		for _, id := range domains {
-			columns = append(columns, "domain_j."+id, "domain_w."+id)
+			columns = append(columns, cell("domain_j."+id), cell("domain_w."+id))
 		}
 		c.Write(columns)
 	default:
@@ -61,7 +63,7 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 			name = o.Names[i]
 		}
 		row := func(fields ...any) {
-			out := []string{name}
+			out := []string{cell(name)}
 			for _, f := range fields {
 				out = append(out, cell(f))
 			}
@@ -130,10 +132,11 @@ func domainsOf(runs []*Run) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+// cell is a value for a cell: a text is one that no spreadsheet runs.
 func cell(v any) string {
 	switch v := v.(type) {
 	case string:
-		return v
+		return shown.Cell(v)
 	case *Joules:
 		if v == nil {
 			return ""

@@ -16,7 +16,7 @@ import (
 
 func init() {
 	register(Format{
-		Name: "firefox", Title: "for profiler.firefox.com: call paths, power over time, tasks as markers and, from an event log, calls over time",
+		Name: "firefox", JSON: true, Title: "for profiler.firefox.com: call paths, power over time, tasks as markers and, from an event log, calls over time",
 		Endings: []string{".firefox.json"}, Time: true, Write: writeFirefox,
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cg/events"
+	"cg/shown"
 )
 
 // Format is a way to write runs down.
@@ -25,6 +26,8 @@ type Format struct {
 	Parts bool
 	// Time says that it shows calls where they are in time, given an event log.
 	Time bool
+	// JSON says that what it writes is JSON.
+	JSON bool
 	// Read reads a run back, nil where the format is not read.
 	Read func(b []byte) (*Run, error)
 	// Write gets at least one run. Runs are named by Options.Names.
@@ -104,6 +107,9 @@ func Export(w io.Writer, f Format, runs []*Run, o Options) error {
 			return fmt.Errorf("a %s file has tasks and samples and nothing else, which %s cannot show: use %s", r.parts, f.Name, alternatives(func(f Format) bool { return f.Parts || r.parts == partsSession && f.Picture }))
 		}
 	}
+	if f.JSON {
+		w = shown.JSONWriter(w)
+	}
 	return f.Write(w, runs, o)
 }
 
@@ -128,7 +134,7 @@ func alternatives(good func(Format) bool) string {
 }
 
 func init() {
-	register(Format{Name: "json", Title: "the run as cg saves it", Endings: []string{".json"}, Read: Read, Write: func(w io.Writer, runs []*Run, _ Options) error {
+	register(Format{Name: "json", JSON: true, Title: "the run as cg saves it", Endings: []string{".json"}, Read: Read, Write: func(w io.Writer, runs []*Run, _ Options) error {
 		b, err := runs[0].JSON(true)
 		if err == nil {
 			_, err = w.Write(b)
@@ -151,7 +157,8 @@ const (
 	frameUnknown = "(unknown)"
 )
 
-// frames gives the frame of each path; the first is the program.
+// frames gives the frame of each path, with names that viewers print as they
+// stand; the first is the program.
 func (r *Run) frames() []frame {
 	sites := map[uint32]Site{}
 	for _, s := range r.Sites {
@@ -162,11 +169,11 @@ func (r *Run) frames() []frame {
 		s, known := sites[p.Site]
 		switch {
 		case p.Parent < 0:
-			out[i] = frame{name: r.program()}
+			out[i] = frame{name: shown.Line(r.program())}
 		case p.Task != "":
-			out[i] = frame{name: p.Task}
+			out[i] = frame{name: shown.Line(p.Task)}
 		case known:
-			out[i] = frame{name: s.Name, file: s.File, line: s.Line, end: s.EndLine}
+			out[i] = frame{name: shown.Line(s.Name), file: shown.Line(s.File), line: s.Line, end: s.EndLine}
 		case p.Site == 0:
 			out[i] = frame{name: frameOthers}
 		default:

@@ -13,6 +13,7 @@ import (
 
 	"cg/gate"
 	"cg/nemb"
+	"cg/shown"
 	"cg/statistics"
 )
 
@@ -77,7 +78,7 @@ func (g *Gate) JSON() ([]byte, error) {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	err := e.Encode(g)
-	return b.Bytes(), err
+	return shown.JSON(b.Bytes()), err
 }
 
 // ReadGate reads a check, and refuses what is none, and one without measurements.
@@ -339,13 +340,14 @@ func (g *Gate) Text(t Terminal) string {
 		row("Seen by", what)
 	}
 	for _, b := range g.Budgets {
-		verdict := "kept"
+		verdict := shown.Laid("kept")
 		if b.Exceeded == nil {
 			verdict = "not known"
 		} else if *b.Exceeded {
 			verdict = p.paint(yellow, "exceeded")
 		}
-		row("Budget", fmt.Sprintf("%s: %s of %s, %s", owner(b.Name), g.budgetText(b), exactly(b.BudgetJ), verdict))
+		text := fmt.Sprintf("%s: %s of %s", owner(b.Name), g.budgetText(b), exactly(b.BudgetJ))
+		p.line("  %s  %s, %s", pad("Budget", 8), p.cut(text, p.Width-24), verdict)
 	}
 	if len(g.Functions) > 0 && !g.alone() {
 		width := 0
@@ -381,7 +383,7 @@ func (g *Gate) Markdown(w io.Writer) error {
 	m.line("%s\n", escape.Replace(g.sentence()))
 	m.head("", "base", "head", "change", "interval", "could have found", "threshold", "verdict")
 	row := func(title string, c gate.Comparison) {
-		m.row(title, g.value(c.Base), g.value(c.Head), g.change(c), g.interval(c), g.detectable(c), parts(g.Metric, c.Threshold, false), string(c.Verdict)+noted(c))
+		m.row(title, g.value(c.Base), g.value(c.Head), g.change(c), g.interval(c), g.detectable(c), parts(g.Metric, c.Threshold, false), escape.Replace(string(c.Verdict))+noted(c))
 	}
 	row("the program", g.Program)
 	for _, f := range g.Functions {
@@ -407,13 +409,13 @@ func (g *Gate) Markdown(w io.Writer) error {
 	}
 	m.line("- base: %s", escape.Replace(g.base()))
 	m.line("- head: %s", escape.Replace(revision(g.Head)))
-	m.line("- metric: %s by %s", g.Metric, escape.Replace(g.Counter))
+	m.line("- metric: %s by %s", escape.Replace(g.Metric), escape.Replace(g.Counter))
 	if g.Unit != "J" && g.EnergyBaseJ != nil && g.EnergyHeadJ != nil {
-		m.line("- energy of a run, %s: %s in base, %s in head", g.Backend.Kind, g.joule(g.EnergyBaseJ), g.joule(g.EnergyHeadJ))
+		m.line("- energy of a run, %s: %s in base, %s in head", escape.Replace(string(g.Backend.Kind)), g.joule(g.EnergyBaseJ), g.joule(g.EnergyHeadJ))
 	}
-	m.line("- %d pairs of at most %d; alpha %g; seed %s", g.Pairs, g.MaxPairs, g.Alpha, g.Seed)
+	m.line("- %d pairs of at most %d; alpha %g; seed %s", g.Pairs, g.MaxPairs, g.Alpha, escape.Replace(g.Seed))
 	for _, w := range g.Warnings {
-		m.line("- %s: %s", w.Slug, escape.Replace(w.Message))
+		m.line("- %s: %s", escape.Replace(w.Slug), escape.Replace(w.Message))
 	}
 	_, err := io.WriteString(w, m.b.String())
 	return err
@@ -448,7 +450,7 @@ func (g *Gate) Annotations() []string {
 func annotation(level, title, text string) string {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	return fmt.Sprintf("::%s title=%s::%s", level, property.Replace(title), data.Replace(text))
+	return shown.Sprintf("::%s title=%s::%s", level, property.Replace(title), data.Replace(text))
 }
 
 // OpenMetrics writes the figures for GitLab's metrics report and for Prometheus
@@ -460,13 +462,13 @@ func (g *Gate) OpenMetrics(w io.Writer) error {
 		fmt.Fprintf(&b, "# TYPE %s gauge\n# HELP %s %s\n", metric, metric, help)
 		for _, c := range append([]gate.Comparison{g.Program}, g.Functions...) {
 			if v := of(c); v != nil {
-				fmt.Fprintf(&b, "%s{metric=\"%s\",function=\"%s\"} %g\n", metric, g.Metric, label.Replace(c.Name), *v)
+				fmt.Fprintf(&b, "%s{metric=\"%s\",function=\"%s\"} %g\n", metric, label.Replace(shown.Line(g.Metric)), label.Replace(shown.Line(c.Name)), *v)
 			}
 		}
 	}
 	family("cg_gate_change_ratio", "head relative to base: 0.05 is 5 percent more", func(c gate.Comparison) *float64 { return c.Change })
-	family("cg_gate_base", "median of a run of base in "+g.Unit, func(c gate.Comparison) *float64 { return c.Base })
-	family("cg_gate_head", "median of a run of head in "+g.Unit, func(c gate.Comparison) *float64 { return c.Head })
+	family("cg_gate_base", "median of a run of base in "+shown.Line(g.Unit), func(c gate.Comparison) *float64 { return c.Base })
+	family("cg_gate_head", "median of a run of head in "+shown.Line(g.Unit), func(c gate.Comparison) *float64 { return c.Head })
 	family("cg_gate_detectable_ratio", "the smallest change that would have been found in four of five cases", func(c gate.Comparison) *float64 { return c.Detectable })
 	b.WriteString("# EOF\n")
 	_, err := io.WriteString(w, b.String())

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cg/gate"
+	"cg/shown"
 	"cg/statistics"
 )
 
@@ -39,8 +40,14 @@ type gateReason struct {
 // it: one for the program, and for each function and budget. What is inconclusive
 // is skipped, unless it is to fail.
 func (g *Gate) JUnit(w io.Writer) error {
-	suite := gateSuite{Name: "cg gate " + g.Metric}
+	suite := gateSuite{Name: "cg gate " + shown.Line(g.Metric)}
 	add := func(c gateCase) {
+		c.Class, c.Name, c.Out = shown.Line(c.Class), shown.Line(c.Name), shown.Lines(c.Out)
+		for _, r := range []*gateReason{c.Failure, c.Skipped} {
+			if r != nil {
+				r.Message, r.Text = shown.Line(r.Message), shown.Lines(r.Text)
+			}
+		}
 		suite.Tests++
 		if c.Failure != nil {
 			suite.Failures++

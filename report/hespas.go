@@ -19,7 +19,7 @@ import (
 
 func init() {
 	register(Format{
-		Name: "hespas", Title: "a CounterEventStream of HESPAS: samples, and where tasks and, from an event log, calls begin and end; --from reads it",
+		Name: "hespas", JSON: true, Title: "a CounterEventStream of HESPAS: samples, and where tasks and, from an event log, calls begin and end; --from reads it",
 		Endings: []string{".hespas.json"}, Parts: true, Time: true, Write: writeHespas, Read: readHespas,
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"cg/docs"
+	"cg/shown"
 )
 
 //go:generate html/uplot.sh
@@ -70,7 +71,7 @@ func writeHTML(w io.Writer, runs []*Run, o Options) error {
 	}
 	return t.Execute(w, map[string]any{
 		"Policy": fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'", policyHash(script), policyHash(style)),
-		"Title":  strings.Join(pageTitles(runs, o), " and "), "Version": runs[0].Meta.CgVersion,
+		"Title":  shown.Line(strings.Join(pageTitles(runs, o), " and ")), "Version": shown.Line(runs[0].Meta.CgVersion),
 		"Style": template.CSS(style), "Script": template.JS(script), "Data": template.JS(data),
 		"Text": plain.String(), "Licence": string(licence),
 	})
@@ -162,7 +163,7 @@ func pageData(runs []*Run, o Options) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(true)
 	err := e.Encode(d)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return shown.JSON(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), err
 }
 
 // pageSources are the files with functions, the dearest first as long as there

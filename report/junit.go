@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cg/shown"
 )
 
 // Suite is a set of checks as JUnit XML tells it: what Jenkins, GitLab and the
@@ -81,19 +83,20 @@ type (
 	}
 )
 
-// WriteJUnit writes a suite as JUnit XML. What XML has no character for is
-// U+FFFD.
+// WriteJUnit writes a suite as JUnit XML. Control characters, which XML does not
+// have, are escaped (shown).
 func WriteJUnit(w io.Writer, s Suite) error {
-	out := junitSuite{Name: s.Name, Tests: len(s.Cases), Hostname: s.Hostname, Properties: []junitProperty{}}
+	out := junitSuite{Name: shown.Line(s.Name), Tests: len(s.Cases), Hostname: shown.Line(s.Hostname), Properties: []junitProperty{}}
 	if !s.At.IsZero() {
 		out.Timestamp = s.At.UTC().Format("2006-01-02T15:04:05")
 	}
 	for _, p := range s.Properties {
-		out.Properties = append(out.Properties, junitProperty{p[0], p[1]})
+		out.Properties = append(out.Properties, junitProperty{shown.Line(p[0]), shown.Line(p[1])})
 	}
 	whole := time.Duration(0)
 	for _, c := range s.Cases {
-		one := junitCase{Class: c.Class, Name: c.Name, Time: fmt.Sprintf("%.3f", c.Time.Seconds())}
+		c.Message, c.Text = shown.Line(c.Message), shown.Lines(c.Text)
+		one := junitCase{Class: shown.Line(c.Class), Name: shown.Line(c.Name), Time: fmt.Sprintf("%.3f", c.Time.Seconds())}
 		reason := &junitReason{Type: string(c.State), Message: c.Message, Text: c.Text}
 		switch c.State {
 		case Failed:
@@ -117,7 +120,7 @@ func WriteJUnit(w io.Writer, s Suite) error {
 	}
 	e := xml.NewEncoder(w)
 	e.Indent("", "  ")
-	if err := e.Encode(junitSuites{Name: s.Name, Tests: out.Tests, Failures: out.Failures, Errors: out.Errors, Suite: out}); err != nil {
+	if err := e.Encode(junitSuites{Name: out.Name, Tests: out.Tests, Failures: out.Failures, Errors: out.Errors, Suite: out}); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n")

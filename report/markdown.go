@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/shown"
 )
 
 func init() {
@@ -30,7 +31,9 @@ func writeMarkdown(w io.Writer, runs []*Run, o Options) error {
 
 type markdown struct{ b strings.Builder }
 
-func (m *markdown) line(format string, args ...any) { fmt.Fprintf(&m.b, format+"\n", args...) }
+// line writes a line. Control characters in arguments are escaped; what Markdown
+// and HTML understand is the caller's.
+func (m *markdown) line(format string, args ...any) { shown.Fprintf(&m.b, format+"\n", args...) }
 
 // row writes a row of a table; what stands in code is marked by the caller.
 func (m *markdown) row(cells ...string) { m.line("| %s |", strings.Join(cells, " | ")) }
@@ -128,6 +131,11 @@ func (m *markdown) several(runs []*Run, o Options) {
 	heads = append(heads, "change")
 	m.head(heads...)
 	for _, r := range besideTotals(runs) {
+		if r.name == "kind" { // a word of the file's
+			for i, c := range r.cells {
+				r.cells[i] = escape.Replace(c)
+			}
+		}
 		m.row(append(append([]string{r.name}, r.cells...), r.change)...)
 	}
 	all := besideFunctions(runs)

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	register(Format{
-		Name: "perfetto", Title: "a trace for ui.perfetto.dev: power, processors in use, tasks and, from an event log, calls over time",
+		Name: "perfetto", JSON: true, Title: "a trace for ui.perfetto.dev: power, processors in use, tasks and, from an event log, calls over time",
 		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Time: true, Write: writePerfetto,
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+
+	"cg/shown"
 )
 
 func init() {
@@ -31,7 +33,7 @@ func writePprof(w io.Writer, runs []*Run, _ Options) error {
 			{Type: "wall", Unit: "nanoseconds"}, {Type: "calls", Unit: "count"},
 		},
 		DurationNanos: int64(math.Round(r.Totals.WallDurationS * 1e9)),
-		Comments:      []string{"energies are " + string(r.Totals.Kind) + " (" + r.Totals.Source + ")", r.Meta.Tool + " " + r.Meta.CgVersion + ", run " + r.Meta.RunID},
+		Comments:      []string{shown.Sprintf("energies are %s (%s)", r.Totals.Kind, r.Totals.Source), shown.Sprintf("%s %s, run %s", r.Meta.Tool, r.Meta.CgVersion, r.Meta.RunID)},
 	}
 	known := r.Totals.EnergyJ != nil
 	if !known {
@@ -64,7 +66,7 @@ func writePprof(w io.Writer, runs []*Run, _ Options) error {
 		for k := i; k >= 0; k = r.Paths[k].Parent {
 			stack = append(stack, at[k])
 			if task := r.Paths[k].Task; task != "" && labels["task"] == nil {
-				labels["task"] = []string{task} // the innermost
+				labels["task"] = []string{shown.Line(task)} // the innermost
 			}
 		}
 		rest := []int64{ns(path.CPUTimeS), ns(path.SelfTimeS), int64(path.Calls)}
@@ -75,7 +77,7 @@ func writePprof(w io.Writer, runs []*Run, _ Options) error {
 		for k, part := range path.parts(single) {
 			of := maps.Clone(labels)
 			if part.domain != "" {
-				of["domain"] = []string{part.domain}
+				of["domain"] = []string{shown.Line(part.domain)}
 			}
 			if k > 0 {
 				rest = []int64{0, 0, 0}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/shown"
 	"cg/statistics"
 )
 
@@ -352,7 +353,7 @@ func (r *Repeated) JSON() ([]byte, error) {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	err := e.Encode(r)
-	return b.Bytes(), err
+	return shown.JSON(b.Bytes()), err
 }
 
 // line is a command as a shell would take it.
@@ -501,7 +502,7 @@ func (p *printer) command(c Command) {
 		}
 	}
 	if c.BudgetJ != nil {
-		verdict := "kept"
+		verdict := shown.Laid("kept")
 		switch {
 		case c.ProgramEnergyJ == nil:
 			verdict = "not known: no energy could be read"
@@ -522,7 +523,7 @@ func (r *Repeated) CSV(w io.Writer) error {
 	c.Write([]string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s", "cpu_s", "power_w", "exit_status", "timed_out"})
 	for _, command := range r.all() {
 		for _, m := range command.Measurements {
-			c.Write([]string{command.line(), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ), cell(m.ProgramEnergyJ), string(command.Backend.Kind),
+			c.Write([]string{cell(command.line()), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ), cell(m.ProgramEnergyJ), cell(string(command.Backend.Kind)),
 				cell(m.DurationS), cell(m.CPUS), cell(m.PowerW), cell(m.ExitStatus), cell(m.TimedOut)})
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"cg/nemb"
+	"cg/shown"
 )
 
 // The measures of a picture of repeated runs, in points: of each command a
@@ -268,7 +269,7 @@ func (r *Repeated) page(w io.Writer) error {
 			}
 			return figure(&s.Mean, unit, mark)
 		}
-		row := []string{c.line(), mean(c.ProgramEnergyJ, "J"), "", mean(c.EnergyJ, "J"), mean(c.DurationS, "s"), mean(c.PowerW, "W"), strconv.Itoa(c.Runs.MeasurementRuns), ""}
+		row := []string{shown.Line(c.line()), mean(c.ProgramEnergyJ, "J"), "", mean(c.EnergyJ, "J"), mean(c.DurationS, "s"), mean(c.PowerW, "W"), strconv.Itoa(c.Runs.MeasurementRuns), ""}
 		if s := c.ProgramEnergyJ; s != nil && s.CI95Lower != nil {
 			row[2] = figure(s.CI95Lower, "J", mark) + " to " + figure(s.CI95Upper, "J", mark)
 		}
@@ -285,10 +286,14 @@ func (r *Repeated) page(w io.Writer) error {
 	if n := len(r.all()); n > 1 {
 		title += fmt.Sprintf(" and %d more", n-1)
 	}
+	warnings := slices.Clone(r.Warnings)
+	for i, w := range warnings {
+		warnings[i] = Warning{shown.Line(w.Slug), shown.Line(w.Message)}
+	}
 	return repeatedPage.Execute(w, map[string]any{
-		"Hash": policyHash(repeatedStyle), "Style": template.CSS(repeatedStyle), "Version": r.Meta.CgVersion, "Title": title,
-		"Where":   strings.Join(slices.DeleteFunc([]string{kind, r.Meta.Hostname, r.Meta.CPUModel, r.Meta.StartedAtLocal}, func(s string) bool { return s == "" }), " · "),
+		"Hash": policyHash(repeatedStyle), "Style": template.CSS(repeatedStyle), "Version": shown.Line(r.Meta.CgVersion), "Title": shown.Line(title),
+		"Where":   shown.Line(strings.Join(slices.DeleteFunc([]string{kind, r.Meta.Hostname, r.Meta.CPUModel, r.Meta.StartedAtLocal}, func(s string) bool { return s == "" }), " · ")),
 		"Picture": template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg.Bytes())),
-		"Rows":    rows, "Warnings": r.Warnings,
+		"Rows":    rows, "Warnings": warnings,
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/shown"
 )
 
 // SchemaVersion changes when a field is renamed or removed.
@@ -373,7 +374,7 @@ func (r *Run) JSON(pretty bool) ([]byte, error) {
 	at := bytes.LastIndex(b, []byte(unsealed))
 	b = slices.Insert(b, at+len(unsealed)-len(`"}`), []byte(digest)...)
 	if !pretty {
-		return append(b, '\n'), nil
+		return shown.JSON(append(b, '\n')), nil
 	}
 	var out bytes.Buffer
 	out.Grow(len(b) + len(b)/2)
@@ -381,7 +382,7 @@ func (r *Run) JSON(pretty bool) ([]byte, error) {
 		return nil, err
 	}
 	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return shown.JSON(out.Bytes()), nil
 }
 
 // unsealed is how a run ends whose digest is not in it yet.

@@ -7,7 +7,7 @@ import (
 
 func init() {
 	register(Format{
-		Name: "speedscope", Title: "for speedscope.app and viewers of its format", Endings: []string{".speedscope.json"}, Write: writeSpeedscope,
+		Name: "speedscope", JSON: true, Title: "for speedscope.app and viewers of its format", Endings: []string{".speedscope.json"}, Write: writeSpeedscope,
 	})
 }
 

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mattn/go-runewidth"
 
 	"cg/nemb"
 	"cg/nemb/attribute"
+	"cg/shown"
 )
 
 // Terminal says how text is laid out.
@@ -56,15 +56,18 @@ const (
 	cyan   = "36"
 )
 
-func (p *printer) paint(style, s string) string {
-	if !p.Color || s == "" {
-		return s
+// paint gives a text a style; "" is none.
+func (p *printer) paint(style, s string) shown.Laid {
+	s = shown.Line(s)
+	if !p.Color || s == "" || style == "" {
+		return shown.Laid(s)
 	}
-	return "\x1b[" + style + "m" + s + "\x1b[0m"
+	return shown.Laid("\x1b[" + style + "m" + s + "\x1b[0m")
 }
 
+// line writes a line; arguments that are not painted are escaped.
 func (p *printer) line(format string, args ...any) {
-	fmt.Fprintf(&p.b, format+"\n", args...)
+	shown.Fprintf(&p.b, format+"\n", args...)
 }
 
 func (p *printer) headline(r *Run) {
@@ -121,14 +124,14 @@ func (p Process) ended() string {
 }
 
 // kind says in words and colour whether a figure was measured.
-func (p *printer) kind(k nemb.Method) string {
+func (p *printer) kind(k nemb.Method) shown.Laid {
 	switch k {
 	case nemb.Measured:
 		return p.paint(cyan, "measured")
 	case nemb.Estimated:
 		return p.paint(yellow, "ESTIMATED, not measured")
 	}
-	return string(k)
+	return shown.Laid(shown.Line(string(k)))
 }
 
 // column is a column of a table: shown in terminals from width on.
@@ -199,9 +202,9 @@ func table[T any](p *printer, head string, all []T, named func(T) string, column
 		return
 	}
 	p.line("")
-	shown := all
-	if !p.Verbose && len(shown) > rows {
-		shown = shown[:rows]
+	some := all
+	if !p.Verbose && len(some) > rows {
+		some = some[:rows]
 	}
 	var used []column[T]
 	for _, c := range columns {
@@ -210,20 +213,20 @@ func table[T any](p *printer, head string, all []T, named func(T) string, column
 		}
 	}
 	widths := make([]int, len(used))
-	cells := make([][]string, len(shown))
+	cells := make([][]string, len(some))
 	room := p.Width
 	for k, c := range used {
 		widths[k] = len(c.head)
-		for i, row := range shown {
-			s := c.cell(row)
+		for i, row := range some {
+			s := shown.Line(c.cell(row))
 			cells[i] = append(cells[i], s)
 			widths[k] = max(widths[k], runewidth.StringWidth(s))
 		}
 		room -= widths[k] + 2
 	}
 	name := len(head)
-	for _, row := range shown {
-		name = max(name, runewidth.StringWidth(named(row)))
+	for _, row := range some {
+		name = max(name, runewidth.StringWidth(shown.Line(named(row))))
 	}
 	name = min(name, max(room, 12))
 
@@ -233,7 +236,7 @@ func table[T any](p *printer, head string, all []T, named func(T) string, column
 		top.WriteString("  " + left(c.head, widths[k]))
 	}
 	p.line("%s", p.paint(bold, strings.TrimRight(top.String(), " ")))
-	for i, row := range shown {
+	for i, row := range some {
 		var out strings.Builder
 		out.WriteString(pad(shorten(named(row), name), name))
 		for k := range used {
@@ -241,7 +244,7 @@ func table[T any](p *printer, head string, all []T, named func(T) string, column
 		}
 		p.line("%s", strings.TrimRight(out.String(), " "))
 	}
-	if n := len(all) - len(shown); n > 0 {
+	if n := len(all) - len(some); n > 0 {
 		p.line("%s", p.paint(dim, fmt.Sprintf("and %d more (--verbose, or --json)", n)))
 	}
 }
@@ -323,7 +326,7 @@ func (r *Run) methods() string {
 
 // unresolved lists the functions that are not resolved, the dearest first.
 func (p *printer) unresolved(r *Run) {
-	shown, n := "", 0
+	told, n := "", 0
 	for _, f := range r.Functions {
 		if f.Unresolved == "" || f.SelfEnergyJ == nil || f.SharePercent == nil || *f.SharePercent < 1 && !p.Verbose {
 			continue
@@ -331,16 +334,16 @@ func (p *printer) unresolved(r *Run) {
 		if n++; n > 5 && !p.Verbose {
 			continue
 		}
-		if shown != "" {
-			shown += "; "
+		if told != "" {
+			told += "; "
 		}
-		shown += f.Name + " (" + f.why() + ")"
+		told += f.Name + " (" + f.why() + ")"
 	}
 	if n > 5 && !p.Verbose {
-		shown += fmt.Sprintf("; and %d more (--verbose)", n-5)
+		told += fmt.Sprintf("; and %d more (--verbose)", n-5)
 	}
 	if n > 0 {
-		p.note(dim, "not resolvable", shown)
+		p.note(dim, "not resolvable", told)
 	}
 }
 
@@ -363,10 +366,10 @@ func (f Function) perCall() string {
 
 // note wraps a message at the width of the terminal.
 func (p *printer) note(style, slug, message string) {
-	message = tame(strings.Join(strings.Fields(message), " "))
-	head := slug + ": "
+	message = shown.Line(strings.Join(strings.Fields(message), " "))
+	head := shown.Line(slug) + ": "
 	width := max(p.Width, 40)
-	at, out := len(head), p.paint(style, head)
+	at, out := len(head), string(p.paint(style, head))
 	for i, word := range strings.Fields(message) {
 		if i > 0 && at+1+runewidth.StringWidth(word) > width {
 			out += "\n  "
@@ -378,31 +381,20 @@ func (p *printer) note(style, slug, message string) {
 		out += word
 		at += runewidth.StringWidth(word)
 	}
-	p.line("%s", out)
+	p.line("%s", shown.Laid(out))
 }
 
 func (p *printer) cut(s string, width int) string {
-	return runewidth.Truncate(tame(s), max(width, 12), "…")
+	return runewidth.Truncate(shown.Line(s), max(width, 12), "…")
 }
 
 // shorten keeps the end of a qualified name, which tells more.
 func shorten(s string, width int) string {
-	s = tame(s)
+	s = shown.Line(s)
 	if n := runewidth.StringWidth(s); n > width {
 		return runewidth.TruncateLeft(s, n-width+1, "…")
 	}
 	return s
-}
-
-// tame takes from a name what a terminal would obey: control characters, line
-// ends among them.
-func tame(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
 
 func pad(s string, width int) string  { return runewidth.FillRight(s, width) }

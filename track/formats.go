@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cg/shown"
 )
 
 // format is one way to write rows.
@@ -108,9 +110,9 @@ func newCSV(c Config, _ Tracker, st *stream) encoder { return &csvFile{columns: 
 func (f *csvFile) header() string {
 	names := []string{"unix_ns", "mono_ns", "reading_ns"}
 	for _, c := range f.columns {
-		names = append(names, c.name)
+		names = append(names, csvText(c.name))
 		if c.energy {
-			names = append(names, c.power())
+			names = append(names, csvText(c.power()))
 		}
 	}
 	return strings.Join(append(names, "run"), ",") + "\n"
@@ -143,8 +145,9 @@ func (f *csvFile) rows(buf []byte, rows []row, _ bool) []byte {
 	return buf
 }
 
-// csvText quotes a text where it must be (RFC 4180).
+// csvText is a text that no spreadsheet runs, in quotes where it must be (RFC 4180).
 func csvText(s string) string {
+	s = shown.Cell(s)
 	if strings.ContainsAny(s, ",\"\r\n") {
 		return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 	}
@@ -182,7 +185,7 @@ func (f *jsonLines) header() string {
 		}
 	}
 	b, _ := json.Marshal(map[string]any{"run": f.id, "interval_s": f.every.Seconds(), "columns": columns})
-	return string(b) + "\n"
+	return string(shown.JSON(b)) + "\n"
 }
 
 func (f *jsonLines) again(old []byte, header string) (string, error) {
@@ -194,7 +197,8 @@ func (f *jsonLines) again(old []byte, header string) (string, error) {
 
 func (f *jsonLines) rows(buf []byte, rows []row, _ bool) []byte {
 	put := func(name string, v float64) {
-		buf = append(strconv.AppendQuote(append(buf, ','), name), ':')
+		quoted, _ := json.Marshal(name)
+		buf = append(append(append(buf, ','), shown.JSON(quoted)...), ':')
 		before := len(buf)
 		if buf = number(buf, v, 6); len(buf) == before {
 			buf = append(buf, "null"...)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/shown"
 )
 
 // wattameterFormat writes what WattAMeter 0.9 (github.com/NatLabRockies/WattAMeter)
@@ -134,10 +135,14 @@ func wattameterColumns(columns []column) []wattameterColumn {
 		default:
 			w.tag = c.name + "[" + c.unit + "]"
 		}
+		w.tag, w.derived = wattameterTag(w.tag), wattameterTag(w.derived)
 		out = append(out, w)
 	}
 	return out
 }
+
+// wattameterTag is a name without what ends one: columns stand apart by spaces.
+func wattameterTag(s string) string { return strings.Join(strings.Fields(shown.Line(s)), "_") }
 
 // wattameterLog is one file. The power of a row is the mean until the next one,
 // so a row waits for it.
@@ -152,7 +157,7 @@ type wattameterLog struct {
 const wattameterTime = "2006-01-02_15:04:05.000000"
 
 func (f *wattameterLog) header() string {
-	text := fmt.Sprintf("# %s - WattAMeter run %s\n", f.begun.Format(wattameterTime), f.id)
+	text := fmt.Sprintf("# %s - WattAMeter run %s\n", f.begun.Format(wattameterTime), shown.Line(f.id))
 	if !f.data {
 		return text
 	}
