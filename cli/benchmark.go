@@ -85,7 +85,7 @@ func runBenchmark(c *cli.Context) error {
 		return err
 	}
 	defer out.abandon()
-	machine, err := openMachine(c)
+	machine, err := openMachine(c.Context, c)
 	if err != nil {
 		return err
 	}

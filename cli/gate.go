@@ -118,7 +118,7 @@ func runGate(c *cli.Context) (err error) {
 			err = fail(128+int(interrupted(ctx)), "interrupted: no verdict")
 		}
 	}()
-	if k.machine, err = openMachine(c); err != nil {
+	if k.machine, err = openMachine(ctx, c); err != nil {
 		return err
 	}
 	defer k.machine.close()

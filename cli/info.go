@@ -20,7 +20,7 @@ func infoCommand() *cli.Command {
 		Name:  "info",
 		Usage: "show what this machine can measure energy with",
 		Description: `Lists every sensor with its state (present, spare, absent, denied, broken,
-not_asked), the domains that are read and which of them make up the total, the
+failed: it does not answer, not_asked), the domains that are read and which of them make up the total, the
 clock, what this process may do, and the machine.
 
 Exit status: 0; 2 usage.`,

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -19,15 +21,29 @@ type machine struct {
 }
 
 // openMachine opens the sensors that --sensors and --sysroot name. The caller
-// closes it.
-func openMachine(c *cli.Context) (*machine, error) {
+// closes it. A signal that ends ctx ends it, too, whatever a sensor does.
+func openMachine(ctx context.Context, c *cli.Context) (*machine, error) {
 	root, err := sysroot(c)
 	if err != nil {
 		return nil, err
 	}
 	want := c.StringSlice("sensors")
 	m := &machine{root: root}
-	m.found, err = nemb.Discover(root, want)
+	type discovered struct {
+		found nemb.Found
+		err   error
+	}
+	found := make(chan discovered, 1)
+	go func() {
+		f, err := nemb.Discover(root, want)
+		found <- discovered{f, err}
+	}()
+	select {
+	case f := <-found:
+		m.found, err = f.found, f.err
+	case <-ctx.Done():
+		return nil, fail(128+int(interrupted(ctx)), "interrupted while the sensors were looked for")
+	}
 	switch {
 	case errors.Is(err, nemb.ErrUnknownSource):
 		return nil, fail(statusUsage, "-s: %w", err)
@@ -35,7 +51,7 @@ func openMachine(c *cli.Context) (*machine, error) {
 		return nil, fail(statusSelf, "%w", err)
 	case len(want) > 0 && len(m.found.Sensors) == 0:
 		m.close()
-		return nil, fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(m.found.Denied))
+		return nil, fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(slices.Concat(m.found.Denied, m.found.Hung)))
 	}
 	return m, nil
 }
@@ -44,7 +60,7 @@ func (m *machine) close() { m.found.Close() }
 
 // facts adds what is known of the machine.
 func (m *machine) facts(f report.Facts) report.Facts {
-	f.Denied, f.Doubts = m.found.Denied, m.found.Doubts()
+	f.Denied, f.Hung, f.Doubts = m.found.Denied, m.found.Hung, m.found.Doubts()
 	cpu := nemb.Identify(m.root)
 	_, calibrated, _ := nemb.Calibrated(cpu)
 	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated

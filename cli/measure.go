@@ -147,7 +147,7 @@ func runMeasure(c *cli.Context) error {
 	} else {
 		defer folder.Remove()
 	}
-	machine, err := openMachine(c)
+	machine, err := openMachine(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func runRepeated(c *cli.Context) error {
 			o.abandon()
 		}
 	}()
-	if s.machine, err = openMachine(c); err != nil {
+	if s.machine, err = openMachine(c.Context, c); err != nil {
 		return err
 	}
 	defer s.machine.close()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,14 +84,14 @@ func runSampler(c *cli.Context) error {
 	defer close(done)
 	go leave(over, done)
 
-	machine, err := openMachine(c)
+	machine, err := openMachine(c.Context, c)
 	if err != nil {
 		return err
 	}
 	defer machine.close()
 	sensors := machine.found.Sensors
 	if len(sensors) == 0 {
-		return fail(statusFailure, "sampler: nothing can be sampled here%s", because(machine.found.Denied))
+		return fail(statusFailure, "sampler: nothing can be sampled here%s", because(slices.Concat(machine.found.Denied, machine.found.Hung)))
 	}
 	account := nemb.NewAccount()
 	defer account.Close()

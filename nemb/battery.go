@@ -87,6 +87,7 @@ type charges struct {
 	first  []int64 // microwatt-hours, where the count started
 	starts int     // of the count: it starts over after each time that tells nothing
 	broken bool    // the last reading failed
+	desk   desk
 }
 
 // chargePeriod is how often charges are brought up to date, at most.
@@ -126,10 +127,9 @@ func (c *charges) arrange(change func(*Domain)) { change(&c.domain) }
 // Every is how often the charge is read.
 func (c *charges) Every() time.Duration { return batteryEvery }
 
-func (c *charges) Read(dst []Energy) error {
-	if c.gauges == nil {
-		return fmt.Errorf("battery: %w", fs.ErrClosed)
-	}
+func (c *charges) Read(dst []Energy) error { return c.desk.read("battery", dst, c.count) }
+
+func (c *charges) count(dst []Energy) error {
 	now, err := c.read()
 	if err != nil {
 		c.broken = true
@@ -169,11 +169,13 @@ func (c *charges) read() ([]int64, error) {
 }
 
 func (c *charges) Close() error {
-	for _, g := range c.gauges {
-		g.close()
-	}
-	c.gauges = nil
-	return nil
+	return c.desk.end("battery", func() error {
+		for _, g := range c.gauges {
+			g.close()
+		}
+		c.gauges = nil
+		return nil
+	})
 }
 
 // discharging is an error where a battery is anything else.

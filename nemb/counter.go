@@ -6,8 +6,9 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,6 +37,7 @@ const (
 	asText  form = C.CG_TEXT  // a decimal number of microjoules (sysfs)
 	asWord  form = C.CG_WORD  // a word of 64 bits at an offset (/dev/cpu/N/msr)
 	asGroup form = C.CG_GROUP // perf events, their number first (PERF_FORMAT_GROUP)
+	asNone  form = C.CG_NONE  // not read: somebody else does
 )
 
 // groupMost is the largest number of events in one group.
@@ -52,12 +54,13 @@ func native(counters []counter) []C.struct_cg_counter {
 }
 
 // readCounters reads as the sampler's thread does, once. failed is the index
-// of the first counter that could not be read, -1 for none.
-func readCounters(counters []counter, dst []Energy) (failed int) {
+// of the first counter that could not be read, -1 for none. at tells meanwhile
+// which one it is at.
+func readCounters(counters []counter, dst []Energy, at *int32) (failed int) {
 	list := native(counters)
 	words := make([]C.uint64_t, len(list)+1)
 	if len(list) > 0 {
-		C.cg_read(&list[0], C.int(len(list)), &words[0])
+		C.cg_read(&list[0], C.int(len(list)), &words[0], (*C.int32_t)(at))
 	}
 	for i := range list {
 		if words[i] == C.CG_FAILED {
@@ -71,7 +74,7 @@ func readCounters(counters []counter, dst []Energy) (failed int) {
 // read reads the counter alone.
 func (c counter) read() (Energy, error) {
 	var e [1]Energy
-	if readCounters([]counter{c}, e[:]) < 0 {
+	if readCounters([]counter{c}, e[:], new(int32)) < 0 {
 		return e[0], nil
 	}
 	return 0, c.why()
@@ -106,7 +109,8 @@ type fileSensor struct {
 	list    []counter
 	open    []int // file descriptors, each once
 	notes   []Note
-	closed  bool
+	desk    desk
+	slow    []*slowCounters // of some of list: those that once did not answer in time
 }
 
 func (s *fileSensor) seen() []Note { return s.notes }
@@ -144,22 +148,85 @@ func (s *fileSensor) counters() []counter { return s.list }
 
 // Read reads every counter, one after the other.
 func (s *fileSensor) Read(dst []Energy) error {
-	if s.closed {
-		return fmt.Errorf("%s: %w", s.name, fs.ErrClosed)
+	return readAtDesk(&s.desk, s.name, s.domains, s.list, dst)
+}
+
+// readAtDesk reads counters; the error names the one that failed, or hangs.
+func readAtDesk(d *desk, name string, domains []Domain, list []counter, dst []Energy) error {
+	at := new(int32)
+	err := d.read(name, dst, func(dst []Energy) error {
+		if i := readCounters(list, dst, at); i >= 0 {
+			return fmt.Errorf("%s: %s: %w", name, domains[i].Source, list[i].why())
+		}
+		return nil
+	})
+	var hung *Hung
+	if errors.As(err, &hung) && len(domains) > 0 {
+		hung.What += ": " + domains[atomic.LoadInt32(at)].Source
 	}
-	if i := readCounters(s.list, dst); i >= 0 {
-		return fmt.Errorf("%s: %s: %w", s.name, s.domains[i].Source, s.list[i].why())
-	}
-	return nil
+	return err
 }
 
 func (s *fileSensor) Close() error {
-	var errs []error
-	for _, fd := range s.open {
-		if err := unix.Close(fd); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+	for _, c := range s.slow {
+		c.desk.end(s.name, nil)
+	}
+	if len(s.open) == 0 { // they are another's
+		return s.desk.end(s.name, nil)
+	}
+	open := s.open
+	s.open = nil
+	return s.desk.end(s.name, func() error {
+		var errs []error
+		for _, fd := range open {
+			if err := unix.Close(fd); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// slowCounters are counters behind one descriptor of a fileSensor that did not
+// answer in time: they are read by themselves, and the others do not wait.
+type slowCounters struct {
+	name    string
+	first   int // in the sensor's list
+	domains []Domain
+	list    []counter
+	desk    desk
+}
+
+// apart gives the counters that share a descriptor with counter i as a sensor of
+// their own. The fileSensor keeps it until it is closed: what hangs in one run
+// hangs in the next.
+func (s *fileSensor) apart(i int) *slowCounters {
+	for _, c := range s.slow {
+		if c.first <= i && i < c.first+len(c.list) {
+			return c
 		}
 	}
-	s.open, s.closed = nil, true
-	return errors.Join(errs...)
+	from, to := i, i+1
+	for from > 0 && s.list[from-1].fd == s.list[i].fd {
+		from--
+	}
+	for to < len(s.list) && s.list[to].fd == s.list[i].fd {
+		to++
+	}
+	c := &slowCounters{name: s.name, first: from}
+	c.domains, c.list = slices.Clone(s.domains[from:to]), slices.Clone(s.list[from:to])
+	s.slow = append(s.slow, c)
+	return c
 }
+
+func (c *slowCounters) Domains() []Domain { return slices.Clone(c.domains) }
+
+// Every is how often they are read, where reading them takes no longer.
+func (c *slowCounters) Every() time.Duration { return 100 * time.Millisecond }
+
+func (c *slowCounters) Read(dst []Energy) error {
+	return readAtDesk(&c.desk, c.name, c.domains, c.list, dst)
+}
+
+// Close does nothing: the descriptors are the fileSensor's.
+func (c *slowCounters) Close() error { return nil }

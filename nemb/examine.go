@@ -150,6 +150,8 @@ func (d *Diagnosis) sources(found *Found) {
 		for _, err := range s.Errors {
 			var denied *Denied
 			switch {
+			case hangs(err):
+				d.add(s.Source, Warning, "", "%v: runs go on without it; see what its driver says (dmesg), or leave it out with -s", err)
 			case errors.As(err, &denied):
 				level := Failure
 				if d.Measures {

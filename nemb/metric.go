@@ -56,11 +56,12 @@ func Metrics() []Metric {
 // ErrUnknownMetric is the error of OpenMetric for a name that is no metric.
 var ErrUnknownMetric = errors.New("metrics: no metric")
 
-// OpenMetric opens the metric with that name.
+// OpenMetric opens the metric with that name. Neither opening nor reading nor
+// closing it takes for ever: what hangs is an error (*Hung).
 func OpenMetric(root Root, name string) (Gauge, error) {
 	for _, m := range metrics {
 		if m.Name == name {
-			return m.Open(root)
+			return openGaugePatient(m, root)
 		}
 	}
 	return nil, fmt.Errorf("%w %q", ErrUnknownMetric, name)
@@ -71,11 +72,54 @@ func OpenMetric(root Root, name string) (Gauge, error) {
 func OpenSource(root Root, name string) ([]Sensor, error) {
 	for _, s := range sources {
 		if s.Name == name {
-			return s.Open(root)
+			return openPatient(s, root, 2*patience)
 		}
 	}
 	return nil, fmt.Errorf("%w %q", ErrUnknownSource, name)
 }
+
+// patientGauge is a gauge whose calls are given up when they hang.
+type patientGauge struct {
+	Gauge
+	name string
+	desk desk
+}
+
+func openGaugePatient(m Metric, root Root) (Gauge, error) {
+	type opened struct {
+		gauge Gauge
+		err   error
+	}
+	open := func() opened {
+		gauge, err := m.Open(root)
+		return opened{gauge, err}
+	}
+	answer, ok := within(2*patience, open, func(o opened) {
+		if o.gauge != nil {
+			o.gauge.Close()
+		}
+	})
+	switch {
+	case !ok:
+		return nil, &Hung{What: m.Name + ": looking for its sensors", After: 2 * patience}
+	case answer.gauge == nil:
+		return nil, answer.err
+	}
+	return &patientGauge{Gauge: answer.gauge, name: m.Name}, answer.err
+}
+
+func (g *patientGauge) Read(dst []float64) error {
+	own := make([]float64, len(dst))
+	err := g.desk.ask(g.name, func() error { return g.Gauge.Read(own) })
+	if hangs(err) {
+		fill(dst, math.NaN())
+		return err
+	}
+	copy(dst, own)
+	return err
+}
+
+func (g *patientGauge) Close() error { return g.desk.end(g.name, g.Gauge.Close) }
 
 // Energies reads the counters of sensors one after the other.
 type Energies struct {

@@ -113,6 +113,10 @@ type Sample struct {
 	Time   checkpoint.Instant // the same moment on CLOCK_MONOTONIC
 	Width  time.Duration      // what the reading of the counters took
 	Energy []Energy           // per domain, unwrapped, since the first sample
+	// Late is, per domain, how much older than the sample, or younger, the reading
+	// behind Energy may be, where that is more than the period of its counter; nil
+	// where it is nowhere.
+	Late []time.Duration
 	// Gap is set when a reading failed or came more than two periods late:
 	// the energy since the sample before is known only as a sum.
 	Gap bool

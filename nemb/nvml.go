@@ -248,7 +248,7 @@ type gpuEnergy struct {
 	lib    *nvmlLibrary
 	gpu    *gpu
 	domain Domain
-	closed bool
+	desk   desk
 	// The integral of power, where there is no counter.
 	power  gpuReading
 	starts int     // of the integral
@@ -313,10 +313,7 @@ func (s *gpuEnergy) arrange(change func(*Domain)) { change(&s.domain) }
 // the power since the last Read to its integral. After a reading that failed
 // the integral starts over at 0: what was drawn in between is not known.
 func (s *gpuEnergy) Read(dst []Energy) error {
-	if s.closed {
-		return fmt.Errorf("nvml: %w", fs.ErrClosed)
-	}
-	return s.energy(&dst[0])
+	return s.desk.read("nvml: "+s.gpu.id, dst, func(dst []Energy) error { return s.energy(&dst[0]) })
 }
 
 func (s *gpuEnergy) count(dst *Energy) error {
@@ -350,13 +347,7 @@ func (s *gpuEnergy) integrate(dst *Energy) error {
 	return nil
 }
 
-func (s *gpuEnergy) Close() error {
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	return s.lib.Close()
-}
+func (s *gpuEnergy) Close() error { return s.desk.end("nvml: "+s.gpu.id, s.lib.Close) }
 
 // gpuReading is one number of a GPU.
 type gpuReading struct {

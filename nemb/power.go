@@ -38,7 +38,7 @@ type powerSensor struct {
 	watts  []float64 // at the last reading; nil where the chain is broken
 	total  []float64 // microjoules
 	starts int       // of the chain
-	closed bool
+	desk   desk
 }
 
 // integralStart is where an integral of power starts for the n-th time, in
@@ -135,12 +135,11 @@ func (s *powerSensor) split(keep func(Domain) bool) (rest Sensor) {
 }
 
 // Read stores the energy since the first Read, or since the last that failed.
-func (s *powerSensor) Read(dst []Energy) error {
+func (s *powerSensor) Read(dst []Energy) error { return s.desk.read(s.name, dst, s.read) }
+
+func (s *powerSensor) read(dst []Energy) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("%s: %w", s.name, fs.ErrClosed)
-	}
 	before := s.now()
 	watts := make([]float64, len(s.domains))
 	for i, meters := range s.meters {
@@ -174,15 +173,17 @@ func (s *powerSensor) Read(dst []Energy) error {
 }
 
 func (s *powerSensor) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, meters := range s.meters {
-		for _, m := range meters {
-			m.close()
+	return s.desk.end(s.name, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, meters := range s.meters {
+			for _, m := range meters {
+				m.close()
+			}
 		}
-	}
-	s.meters, s.closed = nil, true
-	return nil
+		s.meters = nil
+		return nil
+	})
 }
 
 // gauge is a file that holds a decimal number of units.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,9 +51,9 @@ func openPowercap(root Root) ([]Sensor, error) {
 	var first []Energy // what the dies of package p.domains[i] read at opening
 	cpu := Identify(root)
 	share, most := idleShare(cpu)
-	var denied *Denied
+	refused := refusals{errs: errs}
 	left := map[string]bool{} // zones that repeat another
-	domains := powercapDomains(zones)
+	domains, answers := powercapDomains(zones), openCounters(zones)
 	known := slices.ContainsFunc(domains, Domain.hasProcessors)
 	for i, d := range domains {
 		d.IdleShare, d.IdleShareMost = share, most
@@ -66,30 +67,13 @@ func openPowercap(root Root) ([]Sensor, error) {
 			continue
 		}
 		path := filepath.Join(z.path, "energy_uj")
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			if denied == nil {
-				denied = &Denied{
-					What: "powercap: " + path, Err: err,
-					Why: "since Linux 5.10 root alone may read it (CVE-2020-8694)",
-					Fix: "sudo cg init-sensors",
-				}
-				errs = append(errs, denied)
-			}
-			denied.Domains = append(denied.Domains, d.ID)
-			continue
-		case err != nil:
-			errs = append(errs, fmt.Errorf("powercap: %s: %w", path, broken{err}))
+		fd, e := answers[i].fd, answers[i].energy
+		if err := answers[i].err; err != nil {
+			refused.add(d.ID, path, err)
 			continue
 		}
+		answers[i].fd = -1 // it is p's
 		c := counter{fd: fd}
-		e, err := c.read()
-		if err != nil {
-			unix.Close(fd)
-			errs = append(errs, fmt.Errorf("powercap: %s: %w", path, broken{err}))
-			continue
-		}
 		if of := mirrored(p, d, first, e); of != "" {
 			unix.Close(fd)
 			left[z.id] = true
@@ -107,13 +91,93 @@ func openPowercap(root Root) ([]Sensor, error) {
 		p.list, p.open = append(p.list, c), append(p.open, fd)
 		first = append(first, e)
 	}
-	if denied != nil && len(denied.Domains) > 1 {
-		denied.What += fmt.Sprintf(" (%s and %d more)", denied.Domains[0], len(denied.Domains)-1)
+	for _, a := range answers {
+		if a.err == nil && a.fd >= 0 {
+			unix.Close(a.fd)
+		}
 	}
 	if len(p.domains) == 0 {
-		return nil, errors.Join(errs...)
+		return nil, refused.all()
 	}
-	return []Sensor{p}, errors.Join(errs...)
+	return []Sensor{p}, refused.all()
+}
+
+// refusals are why zones are not read; those that are denied are one error.
+type refusals struct {
+	errs   []error
+	denied *Denied
+}
+
+func (r *refusals) add(id, path string, err error) {
+	switch {
+	case hangs(err):
+		r.errs = append(r.errs, &Hung{What: "powercap: " + path, After: patience, Domains: []string{id}})
+	case errors.Is(err, fs.ErrPermission):
+		if r.denied == nil {
+			r.denied = &Denied{
+				What: "powercap: " + path, Err: err,
+				Why: "since Linux 5.10 root alone may read it (CVE-2020-8694)",
+				Fix: "sudo cg init-sensors",
+			}
+			r.errs = append(r.errs, r.denied)
+		}
+		r.denied.Domains = append(r.denied.Domains, id)
+	default:
+		r.errs = append(r.errs, fmt.Errorf("powercap: %s: %w", path, broken{err}))
+	}
+}
+
+func (r *refusals) all() error {
+	if r.denied != nil && len(r.denied.Domains) > 1 {
+		r.denied.What += fmt.Sprintf(" (%s and %d more)", r.denied.Domains[0], len(r.denied.Domains)-1)
+	}
+	return errors.Join(r.errs...)
+}
+
+// firstAnswer is what a zone's counter answered when it was opened.
+type firstAnswer struct {
+	fd     int
+	energy Energy
+	err    error
+}
+
+// openCounters opens and reads the counter of every zone that repeats no other.
+// They are asked at the same time: all of those that hang have hung together.
+func openCounters(zones []*zone) []firstAnswer {
+	answers := make([]firstAnswer, len(zones))
+	var asked sync.WaitGroup
+	for i, z := range zones {
+		if z.repeats != "" {
+			answers[i].fd = -1
+			continue
+		}
+		path := filepath.Join(z.path, "energy_uj")
+		asked.Go(func() {
+			a, ok := within(patience, func() firstAnswer { return openCounter(path) }, func(a firstAnswer) {
+				if a.err == nil {
+					unix.Close(a.fd)
+				}
+			})
+			if answers[i] = a; !ok {
+				answers[i].err = &Hung{}
+			}
+		})
+	}
+	asked.Wait()
+	return answers
+}
+
+func openCounter(path string) firstAnswer {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return firstAnswer{err: err}
+	}
+	e, err := counter{fd: fd}.read()
+	if err != nil {
+		unix.Close(fd)
+		err = broken{err}
+	}
+	return firstAnswer{fd, e, err}
 }
 
 // broken hides what an error is: a zone that is listed and whose counter is

@@ -6,7 +6,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 enum { CLOCK_CYCLES = 1 };  // checkpoint.CycleCounter
 enum { SLOW_NS = 50000 };   // a reading that took longer is counted
 enum { SLICE_NS = 100000 }; // shortest that EEVDF grants (sched_setattr(2))
+enum { GIVEN_UP = -1 };     // a thread that nobody waits for any more
 enum { PRIORITY = 50 };     // below the kernel's own threads of 50 and above
 
 struct cg_sampler {
@@ -30,7 +30,9 @@ struct cg_sampler {
 	_Atomic uint64_t *epoch; // of the newest sample, may be NULL
 	uint64_t tightest; // ticks, the narrowest bracket that stamp saw, 0 for none yet
 	pthread_t thread;
-	sem_t ready;
+	_Atomic uint32_t begun, ended; // futexes: the first sample is there, the thread has done its last
+	_Atomic int64_t reading;       // since when the counters are being read, 0 for not, GIVEN_UP
+	int32_t at;                    // the one that is being read
 
 	_Alignas(64) _Atomic uint64_t head; // written by the thread
 	_Atomic int64_t deadline;
@@ -115,49 +117,71 @@ static uint64_t word(const struct cg_counter *c, uint64_t raw) {
 	return uj < (double)INT64_MAX ? (uint64_t)uj : CG_FAILED;
 }
 
-void cg_read(const struct cg_counter *c, int n, uint64_t *dst) {
-	uint64_t group[1 + CG_GROUP_MOST];
-	ssize_t got = 0;
-	for (int i = 0; i < n; i++, c++) {
-		uint64_t raw;
-		switch (c->form) {
-		case CG_TEXT:
-			dst[i] = energy(c->fd);
-			break;
-		case CG_WORD:
-			dst[i] = pread(c->fd, &raw, sizeof raw, c->at) == sizeof raw ? word(c, raw) : CG_FAILED;
-			break;
-		case CG_GROUP:
-			// One read for the neighbours of one group.
-			if (i == 0 || c[-1].form != CG_GROUP || c[-1].fd != c->fd)
-				got = read(c->fd, group, sizeof group);
-			dst[i] = got > 8 && c->at < group[0] && (c->at + 2) * 8 <= (uint64_t)got ? word(c, group[1 + c->at]) : CG_FAILED;
-			break;
-		default:
-			dst[i] = CG_FAILED;
-		}
+static void read_counter(const struct cg_counter *c, int i, uint64_t *dst, uint64_t *group, ssize_t *got) {
+	uint64_t raw;
+	switch (c->form) {
+	case CG_TEXT:
+		*dst = energy(c->fd);
+		break;
+	case CG_WORD:
+		*dst = pread(c->fd, &raw, sizeof raw, c->at) == sizeof raw ? word(c, raw) : CG_FAILED;
+		break;
+	case CG_GROUP:
+		// One read for the neighbours of one group.
+		if (i == 0 || c[-1].form != CG_GROUP || c[-1].fd != c->fd)
+			*got = read(c->fd, group, (1 + CG_GROUP_MOST) * sizeof *group);
+		*dst = *got > 8 && c->at < group[0] && (c->at + 2) * 8 <= (uint64_t)*got ? word(c, group[1 + c->at]) : CG_FAILED;
+		break;
+	case CG_NONE:
+		*dst = CG_AWAY;
+		break;
+	default:
+		*dst = CG_FAILED;
 	}
 }
 
-static void take_sample(struct cg_sampler *s, uint64_t *slot) {
-	struct stamp a = stamp(s);
-	cg_read(s->counters, s->n, slot + CG_WORDS);
-	struct stamp b = s->n ? stamp(s) : a;
+// read_counters is cg_read, and ends when the thread is given up meanwhile: what
+// its descriptors mean then nobody knows.
+static void read_counters(const struct cg_counter *c, int n, uint64_t *dst, int32_t *at, _Atomic int64_t *reading) {
+	uint64_t group[1 + CG_GROUP_MOST];
+	ssize_t got = 0;
+	for (int i = 0; i < n; i++) {
+		__atomic_store_n(at, i, __ATOMIC_RELAXED);
+		read_counter(c + i, i, dst + i, group, &got);
+		if (reading && atomic_load_explicit(reading, memory_order_acquire) == GIVEN_UP)
+			return;
+	}
+}
+
+void cg_read(const struct cg_counter *c, int n, uint64_t *dst, int32_t *at) { read_counters(c, n, dst, at, NULL); }
+
+// take_sample tells whether the thread is still wanted.
+static int take_sample(struct cg_sampler *s, uint64_t *slot) {
+	struct stamp a = stamp(s), b = a;
+	if (s->n) {
+		atomic_store_explicit(&s->reading, a.mono, memory_order_release);
+		read_counters(s->counters, s->n, slot + CG_WORDS, &s->at, &s->reading);
+		if (atomic_exchange(&s->reading, 0) == GIVEN_UP)
+			return 0;
+		b = stamp(s);
+	}
 	slot[0] = a.tick + (b.tick - a.tick) / 2;
 	slot[1] = a.mono + (b.mono - a.mono) / 2;
 	slot[3] = b.mono - a.mono;
 	if (b.mono - a.mono > SLOW_NS)
 		atomic_fetch_add_explicit(&s->slow, 1, memory_order_relaxed);
+	return 1;
 }
 
-static void sample(struct cg_sampler *s, uint64_t *scratch, uint64_t *lost) {
+static int sample(struct cg_sampler *s, uint64_t *scratch, uint64_t *lost) {
 	uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_acquire);
-	take_sample(s, scratch);
+	if (!take_sample(s, scratch))
+		return 0;
 	if (head - tail >= CG_SLOTS) {
 		++*lost;
 		atomic_fetch_add_explicit(&s->dropped, 1, memory_order_relaxed);
-		return;
+		return 1;
 	}
 	scratch[2] = *lost;
 	*lost = 0;
@@ -166,6 +190,7 @@ static void sample(struct cg_sampler *s, uint64_t *scratch, uint64_t *lost) {
 	atomic_store_explicit(&s->head, head + 1, memory_order_release);
 	if (s->epoch)
 		atomic_store_explicit(s->epoch, scratch[0], memory_order_release);
+	return 1;
 }
 
 // sched_attr of linux/sched/types.h, which clashes with sched.h in old glibc.
@@ -217,6 +242,24 @@ static int rest(struct cg_sampler *s, int64_t deadline) {
 	return 1;
 }
 
+// wake sets a futex and wakes who waits for it.
+static void wake(_Atomic uint32_t *word) {
+	atomic_store_explicit(word, 1, memory_order_release);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+// await waits for a futex to be set, for so many ns.
+static int await(_Atomic uint32_t *word, int64_t ns) {
+	int64_t deadline = monotonic() + ns;
+	struct timespec until = {deadline / 1000000000, deadline % 1000000000};
+	while (!atomic_load_explicit(word, memory_order_acquire)) {
+		if (monotonic() >= deadline)
+			return 0;
+		syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, 0, &until, NULL, FUTEX_BITSET_MATCH_ANY);
+	}
+	return 1;
+}
+
 static void *run(void *arg) {
 	struct cg_sampler *s = arg;
 	uint64_t *scratch = s->slots + (size_t)CG_SLOTS * s->stride;
@@ -224,8 +267,8 @@ static void *run(void *arg) {
 	prctl(PR_SET_NAME, "cg-sampler", 0, 0, 0);
 	atomic_store(&s->scheduling, hurry(s->ordinary));
 	int64_t deadline = monotonic();
-	sample(s, scratch, &lost);
-	for (int first = 1, stopping = 0; !stopping; first = 0) {
+	int wanted = sample(s, scratch, &lost);
+	for (int first = 1, stopping = 0; wanted && !stopping; first = 0) {
 		int64_t now = monotonic();
 		deadline += s->interval;
 		if (deadline <= now) {
@@ -236,11 +279,16 @@ static void *run(void *arg) {
 		// After the head: who sees this deadline sees the samples before it.
 		atomic_store_explicit(&s->deadline, deadline, memory_order_release);
 		if (first)
-			sem_post(&s->ready);
+			wake(&s->begun);
 		stopping = rest(s, deadline);
-		sample(s, scratch, &lost);
+		wanted = sample(s, scratch, &lost);
+	}
+	if (!wanted) {
+		cg_sampler_free(s);
+		return NULL;
 	}
 	atomic_store(&s->cpu, thread_cpu(CLOCK_THREAD_CPUTIME_ID));
+	wake(&s->ended);
 	return NULL;
 }
 
@@ -255,7 +303,6 @@ int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters,
 	s->epoch = (_Atomic uint64_t *)epoch;
 	s->n = n;
 	s->stride = CG_WORDS + n;
-	sem_init(&s->ready, 0, 0);
 	s->counters = malloc((n + 1) * sizeof *s->counters);
 	s->slots = calloc((size_t)(CG_SLOTS + 1) * s->stride, sizeof *s->slots);
 	if (!s->counters || !s->slots) {
@@ -275,10 +322,30 @@ int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters,
 		cg_sampler_free(s);
 		return err;
 	}
-	while (sem_wait(&s->ready) != 0 && errno == EINTR) {
-	}
 	*out = s;
 	return 0;
+}
+
+int cg_sampler_begun(struct cg_sampler *s, int64_t ns) { return await(&s->begun, ns); }
+
+int cg_sampler_ended(struct cg_sampler *s, int64_t ns) {
+	if (!await(&s->ended, ns))
+		return 0;
+	pthread_join(s->thread, NULL);
+	return 1;
+}
+
+int cg_sampler_give_up(struct cg_sampler *s, int64_t ns, int *at) {
+	int64_t since = atomic_load_explicit(&s->reading, memory_order_acquire);
+	if (since <= 0 || monotonic() - since < ns)
+		return 0;
+	*at = __atomic_load_n(&s->at, __ATOMIC_RELAXED);
+	pthread_t thread = s->thread;
+	// From here on the thread may free s. The instant tells this reading from others.
+	if (!atomic_compare_exchange_strong(&s->reading, &since, GIVEN_UP))
+		return 0;
+	pthread_detach(thread);
+	return 1;
 }
 
 int cg_sampler_take(struct cg_sampler *s, uint64_t *dst, int max) {
@@ -308,16 +375,21 @@ void cg_sampler_stats(struct cg_sampler *s, struct cg_stats *out) {
 }
 
 void cg_sampler_stop(struct cg_sampler *s) {
-	atomic_store_explicit(&s->stop, 1, memory_order_release);
-	syscall(SYS_futex, &s->stop, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-	pthread_join(s->thread, NULL);
+	wake(&s->stop);
 }
 
 void cg_sampler_free(struct cg_sampler *s) {
-	sem_destroy(&s->ready);
 	free(s->counters);
 	free(s->slots);
 	free(s);
+}
+
+void cg_deaf(void) {
+	sigset_t all;
+	sigfillset(&all);
+	for (const int *n = (const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, 0}; *n; n++)
+		sigdelset(&all, *n);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
 }
 
 uint64_t cg_bench_tick(const struct cg_counter *counters, int ncounters, int clock, int n) {

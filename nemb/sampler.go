@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"cg/checkpoint"
 )
@@ -51,10 +49,19 @@ type Config struct {
 // when Poll is not called for a while. Should it overflow all the same, the
 // samples that do not fit are left out, counted, and make the next one a gap.
 // No energy is lost with them, as energies are cumulative.
+//
+// A counter that does not answer in time is read by itself from then on, and the
+// thread goes on with the others (giveUp). Nothing waits for it for long, and
+// where it never answers again its energy from then on is not known.
 type Sampler struct {
 	mu       sync.Mutex
-	c        *C.struct_cg_sampler // nil once stopped
-	final    Stats
+	c        *C.struct_cg_sampler // the thread; nil while there is none
+	stopped  bool
+	final    Stats                 // once it is stopped
+	spent    Stats                 // of threads that were given up
+	counters []C.struct_cg_counter // of the thread
+	readers  []*fileSensor         // whose each of them is
+	places   []int                 // and the place in its list
 	config   Config
 	domains  []Domain
 	fast     []int // domain of each file, in the order of the thread's readings
@@ -96,6 +103,10 @@ type Faults struct {
 	// Late is the time whose energy a later reading told, as a sum: of readings
 	// that failed and were followed by a good one.
 	Late time.Duration
+	// Hung is for how long it had not answered at the end, 0 if it did.
+	Hung time.Duration
+	// Slowest is the reading that took longest, of those that were read by themselves.
+	Slowest time.Duration
 	// Still is the longest time for which the counter did not move.
 	Still time.Duration
 	// Jump is the most by which the counter moved from one reading to the next.
@@ -106,7 +117,7 @@ type Faults struct {
 
 // Any tells whether anything but wraps happened. The energy of such a domain
 // is not simply measured any more: it is put together from what was read.
-func (f Faults) Any() bool { return f.Failed+f.Resets+f.Laps > 0 || f.Stuck() }
+func (f Faults) Any() bool { return f.Failed+f.Resets+f.Laps > 0 || f.Hung > 0 || f.Stuck() }
 
 // stuck is the time after which a counter of the machine's energy that does
 // not move is taken for broken: 1000 of its updates.
@@ -136,7 +147,8 @@ type modelDomain struct {
 
 // Start starts sampling and takes the first sample before it returns. The
 // sensors must stay open until Stop. It is an error when a reading of the
-// first sample fails: energies would have no beginning.
+// first sample fails: energies would have no beginning. One that hangs is none:
+// that counter's energy is not known.
 func Start(sensors []Sensor, c Config) (*Sampler, error) {
 	if c.Interval < MinInterval || c.Interval > MaxInterval {
 		return nil, fmt.Errorf("sampler: interval %v: want %v to %v", c.Interval, MinInterval, MaxInterval)
@@ -148,21 +160,8 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 		return nil, fmt.Errorf("sampler: a ring of %d samples: want 1 to %d, or 0", c.Slots, MaxSlots)
 	}
 	s := &Sampler{config: c, account: c.Program}
-	var counters []C.struct_cg_counter
 	for _, sensor := range sensors {
-		at := len(s.domains)
-		s.domains = append(s.domains, sensor.Domains()...)
-		switch sensor := sensor.(type) {
-		case fdSensor:
-			counters = append(counters, native(sensor.counters())...)
-			for i := range sensor.Domains() {
-				s.fast = append(s.fast, at+i)
-			}
-		case model:
-			s.models = append(s.models, modelDomain{at, sensor})
-		default:
-			s.slow = append(s.slow, newSlowSensor(sensor, at, c.Interval))
-		}
+		s.add(sensor)
 	}
 	for i, d := range s.domains {
 		for _, o := range s.domains[:i] {
@@ -184,34 +183,36 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 		s.account, s.private = NewAccount(), true
 	}
 	s.readUsage()
-	var list *C.struct_cg_counter
-	if len(counters) > 0 {
-		list = &counters[0]
-	}
-	ordinary := C.int(0)
-	if c.Ordinary {
-		ordinary = 1
-	}
-	if errno := C.cg_sampler_start(&s.c, list, C.int(len(counters)), C.int64_t(c.Interval), C.int(c.Clock), ordinary, (*C.uint64_t)(unsafe.Pointer(c.Epoch))); errno != 0 {
+	if err := s.startThread(); err != nil {
 		s.closeAccount()
-		return nil, fmt.Errorf("sampler: start the thread: %w", syscall.Errno(errno))
+		return nil, err
 	}
 	C.cg_sampler_take(s.c, &s.buf[0], 1)
 	words := s.buf[:s.stride()]
 	s.first = &Sample{At: checkpoint.Tick(words[0]), Time: checkpoint.Instant(words[1]), Width: time.Duration(words[3])}
 	s.lastTime, s.horizon = s.first.Time, s.first.At
 	for i, d := range s.fast {
-		if words[C.CG_WORDS+i] == C.CG_FAILED {
-			C.cg_sampler_stop(s.c)
-			C.cg_sampler_free(s.c)
+		switch words[C.CG_WORDS+i] {
+		case C.CG_AWAY:
+			continue
+		case C.CG_FAILED:
+			s.endThread()
 			s.closeAccount()
 			return nil, fmt.Errorf("sampler: %s: the first reading of %s failed", s.domains[d].Source, s.domains[d].ID)
 		}
 		s.raw[d], s.rawAt[d], s.since[d] = Energy(words[C.CG_WORDS+i]), s.first.Time, s.first.Time
 	}
 	for _, slow := range s.slow {
-		slow.start()
+		if slow.points != nil {
+			continue
+		}
+		if err := slow.begin(); err != nil { // of what held the thread up
+			s.endThread()
+			s.closeAccount()
+			return nil, fmt.Errorf("sampler: %w", err)
+		}
 	}
+	s.startSlow()
 	s.drained = make(chan struct{})
 	s.drain.Go(s.keepDraining)
 	return s, nil
@@ -223,13 +224,47 @@ func (s *Sampler) closeAccount() {
 	}
 }
 
+// add takes in a sensor. A counter that did not answer in time before is read by
+// itself from the start.
+func (s *Sampler) add(sensor Sensor) {
+	at := len(s.domains)
+	s.domains = append(s.domains, sensor.Domains()...)
+	switch sensor := sensor.(type) {
+	case *fileSensor:
+		s.counters = append(s.counters, native(sensor.counters())...)
+		for i := range sensor.Domains() {
+			s.fast = append(s.fast, at+i)
+			s.readers, s.places = append(s.readers, sensor), append(s.places, i)
+		}
+		for _, c := range sensor.slow {
+			s.leave(len(s.fast)-len(sensor.list)+c.first, c)
+		}
+	case model:
+		s.models = append(s.models, modelDomain{at, sensor})
+	default:
+		s.slow = append(s.slow, newSlowSensor(sensor, at, s.config.Interval))
+	}
+}
+
+// leave takes counters, from the one with index first, out of the thread's
+// readings: c reads them.
+func (s *Sampler) leave(first int, c *slowCounters) *slowSensor {
+	for i := range c.list {
+		s.counters[first+i].form = C.CG_NONE
+	}
+	slow := newSlowSensor(c, s.fast[first], s.config.Interval)
+	slow.steps = true
+	s.slow = append(s.slow, slow)
+	return slow
+}
+
 // stride is the number of words of a sample.
 func (s *Sampler) stride() int { return C.CG_WORDS + len(s.fast) }
 
 // keepDraining empties the thread's ring eight times before it can be full,
-// should nobody else.
+// should nobody else, and sees that the thread goes on.
 func (s *Sampler) keepDraining() {
-	every := min(time.Second, C.CG_SLOTS/8*s.config.Interval)
+	every := min(heldUp/2, C.CG_SLOTS/8*s.config.Interval)
 	timer := time.NewTicker(every)
 	defer timer.Stop()
 	for {
@@ -238,7 +273,10 @@ func (s *Sampler) keepDraining() {
 			return
 		case <-timer.C:
 			s.mu.Lock()
-			s.take()
+			if !s.stopped {
+				s.take()
+				s.goOn()
+			}
 			s.mu.Unlock()
 		}
 	}
@@ -246,8 +284,10 @@ func (s *Sampler) keepDraining() {
 
 // Domains lists what Sample.Energy holds, in that order. The Method of a
 // domain is no longer Measured once a reading of its counter failed, or its
-// counter did what no counter does (see Faults). Where a counter is brought up to
-// date more seldom than it is read, its Step is the largest that was seen.
+// counter did what no counter does (see Faults). Its Period is that with which it
+// is brought up to date here, where a reading takes longer than that. Where a
+// counter is brought up to date more seldom than it is read, its Step is the
+// largest that was seen.
 func (s *Sampler) Domains() []Domain {
 	domains := slices.Clone(s.domains)
 	for i, f := range s.Faults() {
@@ -258,6 +298,7 @@ func (s *Sampler) Domains() []Domain {
 		if d.Step > 0 && d.Period > seldom {
 			d.Step = max(d.Step, f.Jump)
 		}
+		domains[i].Period = max(domains[i].Period, 2*f.Slowest)
 	}
 	return domains
 }
@@ -270,7 +311,9 @@ func (s *Sampler) Faults() []Faults {
 	all := slices.Clone(s.faults)
 	for _, slow := range s.slow {
 		slow.mu.Lock()
-		copy(all[slow.at:], slow.faults)
+		for i, f := range slow.faults {
+			all[slow.at+i].join(f)
+		}
 		slow.mu.Unlock()
 	}
 	for i := range all {
@@ -293,7 +336,7 @@ func (s *Sampler) Faults() []Faults {
 func (s *Sampler) Poll() []Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.c == nil {
+	if s.stopped {
 		return nil
 	}
 	return s.poll(false)
@@ -322,7 +365,7 @@ func (s *Sampler) Poll() []Sample {
 func (s *Sampler) Horizon() checkpoint.Tick {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.c == nil {
+	if s.c == nil || s.stopped {
 		return s.horizon
 	}
 	// The deadline first: the sample that it belongs to may be stamped
@@ -366,36 +409,37 @@ func horizon(deadline checkpoint.Instant, tick0, tick checkpoint.Tick, time0, no
 // Stop takes a last sample at once, ends the thread, reads the slow sensors
 // once more and returns the samples that Poll had not. The sensors and
 // Config.Program stay open. A slow sensor that does not answer for two seconds
-// is given up.
+// is given up, or for twice as long as its slowest reading took.
 func (s *Sampler) Stop() []Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.c == nil {
+	if s.stopped {
 		return nil
 	}
 	close(s.drained)
 	s.take()      // makes room for the last one
 	s.readUsage() // the last one's lies between this and the next reading
-	C.cg_sampler_stop(s.c)
-	s.take()
+	s.endThread()
 	s.readUsage()
+	end := s.first.Time
+	if n := len(s.waiting); n > 0 {
+		end = checkpoint.Instant(s.waiting[n-s.stride()+1])
+	}
 	var ending sync.WaitGroup
 	for _, slow := range s.slow {
-		ending.Go(slow.finish)
+		ending.Go(func() { slow.finish(end) })
 	}
 	ending.Wait()
 	samples := s.poll(true)
-	for _, d := range s.fast {
-		if last := s.lastTime; s.rawAt[d] < last {
+	for i, d := range s.fast {
+		if last := s.lastTime; s.counters[i].form != C.CG_NONE && s.rawAt[d] < last {
 			s.faults[d].Unknown += time.Duration(last - s.rawAt[d])
 		}
 	}
 	if s.ring != nil {
 		s.ring.end()
 	}
-	s.final = s.stats()
-	C.cg_sampler_free(s.c)
-	s.c = nil
+	s.final, s.stopped = s.stats(), true
 	s.closeAccount()
 	return samples
 }
@@ -428,26 +472,27 @@ func (s Stats) Mechanism() string {
 func (s *Sampler) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.c == nil {
+	if s.stopped {
 		return s.final
 	}
 	return s.stats()
 }
 
 func (s *Sampler) stats() Stats {
+	all := s.spent
+	all.Gaps, all.Failed = s.gaps, s.failed
+	if s.c == nil {
+		return all
+	}
 	var st C.struct_cg_stats
 	C.cg_sampler_stats(s.c, &st)
-	return Stats{
-		Samples:   int(st.samples),
-		Missed:    int(st.missed),
-		Gaps:      s.gaps,
-		Failed:    s.failed,
-		Dropped:   int(st.dropped),
-		SlowReads: int(st.slow),
-		OwnCPU:    time.Duration(st.cpu),
-		Realtime:  st.scheduling == C.CG_FIFO,
-		Slice:     st.scheduling == C.CG_SLICE,
-	}
+	all.Samples += int(st.samples)
+	all.Missed += int(st.missed)
+	all.Dropped += int(st.dropped)
+	all.SlowReads += int(st.slow)
+	all.OwnCPU += time.Duration(st.cpu)
+	all.Realtime, all.Slice = st.scheduling == C.CG_FIFO, st.scheduling == C.CG_SLICE
+	return all
 }
 
 // take moves what is in the ring behind what is waiting.
@@ -552,23 +597,19 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 	}
 	bad := false
 	for i := range raw {
-		bad = !s.count(s.fast[i], Energy(raw[i]), sample.Time) || bad
+		if raw[i] != C.CG_AWAY {
+			bad = !s.count(s.fast[i], Energy(raw[i]), sample.Time) || bad
+		}
 	}
 	for _, slow := range s.slow {
-		if raw == nil {
-			slow.base = make([]Energy, len(slow.faults))
-			slow.value(sample.Time, slow.base)
-		}
-		switch slow.value(sample.Time, s.total[slow.at:]) {
+		switch slow.fill(sample, s.total[slow.at:], raw == nil, raw == nil || slow.word < 0 || raw[slow.word] == C.CG_AWAY) {
 		case broke:
 			bad = true
 		case pending:
 			sample.Failed = true
 		}
-		for i, e := range slow.base {
-			s.total[slow.at+i] -= e
-		}
 	}
+	s.late(sample)
 	usage := s.usage.at(sample.Time).since(s.base)
 	for _, m := range s.models {
 		busy := usage.Program + usage.Own + usage.Other
@@ -586,6 +627,24 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 		s.gaps++
 	}
 	s.lastTime = sample.Time
+}
+
+// late tells where the thread's readings took longer than the counters' periods.
+func (s *Sampler) late(sample *Sample) {
+	for _, d := range s.fast {
+		if sample.Width > max(s.domains[d].Period, raplPeriod) {
+			sample.Late = sample.lateness(len(s.domains))
+			sample.Late[d] = max(sample.Late[d], sample.Width)
+		}
+	}
+}
+
+// lateness is Late, made where it is nil.
+func (s *Sample) lateness(n int) []time.Duration {
+	if s.Late == nil {
+		return make([]time.Duration, n)
+	}
+	return s.Late
 }
 
 // count takes in a reading of domain d and tells whether its energy is known.
@@ -627,6 +686,18 @@ func (f *Faults) note(v verdict, delta Energy, elapsed time.Duration) {
 		f.Laps++
 		f.Unknown += elapsed
 	}
+}
+
+// join adds what happened to a counter that was read in two ways.
+func (f *Faults) join(o Faults) {
+	f.Wraps += o.Wraps
+	f.Failed += o.Failed
+	f.Resets += o.Resets
+	f.Laps += o.Laps
+	f.Unknown += o.Unknown
+	f.Late += o.Late
+	f.Jump = max(f.Jump, o.Jump)
+	f.Hung, f.Still, f.Slowest = max(f.Hung, o.Hung), max(f.Still, o.Still), max(f.Slowest, o.Slowest)
 }
 
 func (s *Sampler) readUsage() {

@@ -12,9 +12,11 @@ struct cg_sampler;
 //	1  mono    CLOCK_MONOTONIC in ns, the same moment
 //	2  lost    samples dropped since the one before, the ring being full
 //	3  width   ns from the stamp before the reading to the one after it
-//	4  raw[n]  microjoules as read, CG_FAILED where the reading failed
+//	4  raw[n]  microjoules as read, CG_FAILED where the reading failed, CG_AWAY
+//	           where the thread does not read the counter
 enum { CG_WORDS = 4, CG_SLOTS = 4096 };
 #define CG_FAILED UINT64_MAX
+#define CG_AWAY (UINT64_MAX - 1)
 
 // A counter is one energy counter behind a file descriptor. What is read,
 // masked and times scale, is microjoules.
@@ -31,6 +33,7 @@ enum {
 	CG_TEXT,  // a decimal number of microjoules and a newline, at offset 0
 	CG_WORD,  // a word of 64 bits at an offset (/dev/cpu/N/msr)
 	CG_GROUP, // perf events: their number, then a word each (PERF_FORMAT_GROUP)
+	CG_NONE,  // nothing: the counter is read elsewhere
 };
 enum { CG_GROUP_MOST = 16 }; // members of a group
 
@@ -44,10 +47,20 @@ struct cg_stats {
 	int32_t scheduling;
 };
 
-// cg_sampler_start copies counters, starts the thread and returns after its first
-// sample. With ordinary set it does not ask for CG_FIFO. Where epoch is not NULL
-// the tick of each sample is stored there once it has been taken. 0 or an errno.
+// cg_sampler_start copies counters and starts the thread. With ordinary set it does
+// not ask for CG_FIFO. Where epoch is not NULL the tick of each sample is stored
+// there once it has been taken. 0 or an errno.
 int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary, uint64_t *epoch);
+
+// cg_sampler_begun waits for the first sample, and cg_sampler_ended for the thread
+// to end after cg_sampler_stop, for so many ns. Both tell whether it came.
+int cg_sampler_begun(struct cg_sampler *s, int64_t ns);
+int cg_sampler_ended(struct cg_sampler *s, int64_t ns);
+
+// cg_sampler_give_up gives the thread up if the reading that it is at has taken so
+// many ns: at is then the counter that it waits for, and s must not be used any
+// more. The thread ends when the reading comes back, and frees s. Else it is 0.
+int cg_sampler_give_up(struct cg_sampler *s, int64_t ns, int *at);
 
 // cg_sampler_take moves up to max samples, oldest first, to dst.
 int cg_sampler_take(struct cg_sampler *s, uint64_t *dst, int max);
@@ -58,14 +71,17 @@ int64_t cg_sampler_deadline(struct cg_sampler *s);
 
 void cg_sampler_stats(struct cg_sampler *s, struct cg_stats *out);
 
-// cg_sampler_stop has a last sample taken at once and ends the thread.
+// cg_sampler_stop has a last sample taken at once, after which the thread ends.
 void cg_sampler_stop(struct cg_sampler *s);
 
-// cg_sampler_free frees a stopped sampler.
+// cg_sampler_free frees a sampler whose thread has ended.
 void cg_sampler_free(struct cg_sampler *s);
 
-// cg_read reads n counters once, as a sample does.
-void cg_read(const struct cg_counter *counters, int n, uint64_t *dst);
+// cg_read reads n counters once, as a sample does. at is which one it is at.
+void cg_read(const struct cg_counter *counters, int n, uint64_t *dst, int32_t *at);
+
+// cg_deaf makes the thread take no signals but those of its own faults.
+void cg_deaf(void);
 
 // For the benchmarks: n readings of the counters, and n readings of the clock.
 uint64_t cg_bench_tick(const struct cg_counter *counters, int ncounters, int clock, int n);

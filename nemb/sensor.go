@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Root is where sensors and the machine's identity are found. With Dir "" it
@@ -65,6 +66,12 @@ type Denied struct {
 
 func (d *Denied) Error() string {
 	return fmt.Sprintf("%s: %v: %s; run cg as root, or: %s", d.What, d.Err, d.Why, d.Fix)
+}
+
+// hangs tells whether an error is that of a sensor that does not answer.
+func hangs(err error) bool {
+	var h *Hung
+	return errors.As(err, &h)
 }
 
 // Is makes every Denied an fs.ErrPermission.
@@ -131,6 +138,7 @@ const (
 	Spare   State = "spare"     // it could be read; another source knows its domains better
 	Absent  State = "absent"    // the machine has no such sensors
 	NoEntry State = "denied"    // it may not be read
+	Failed  State = "failed"    // it does not answer in time
 	Broken  State = "broken"    // it does not answer as documented
 	Unasked State = "not_asked" // opened only when named
 )
@@ -149,6 +157,7 @@ type Found struct {
 	Sensors []Sensor // opened; Close closes them
 	Absent  []string // names of sources that this machine does not have
 	Denied  []error  // sensors that may not be read, each with the fix
+	Hung    []error  // sensors that do not answer in time
 	Broken  []error  // sensors that are there and do not answer as documented
 	Notes   []Note
 	Seen    []Seen // every source, in the order of preference
@@ -170,7 +179,9 @@ func (f *Found) Domains() []Domain {
 func (f *Found) Close() error {
 	var errs []error
 	for _, s := range f.opened {
-		errs = append(errs, s.Close())
+		if err := s.Close(); !errors.As(err, new(*Hung)) { // of which the run has told
+			errs = append(errs, err)
+		}
 	}
 	f.Sensors, f.opened, f.checks = nil, nil, nil
 	return errors.Join(errs...)
@@ -180,8 +191,8 @@ func (f *Found) Close() error {
 // measure the machine's energy best, and the Model only if nothing measures the processors;
 // otherwise all of the named sources. No domain is counted twice: of two
 // sources that know it, the preferred one does, and Doubts tells whether they
-// disagreed. Absent and denied sensors are told in Found and are no error. A
-// broken sensor is: Found then tells what was seen and holds no open sensor.
+// disagreed. Absent and denied sensors and those that hang are told in Found and
+// are no error. A broken sensor is: Found then tells what was seen and holds no open sensor.
 func Discover(root Root, want []string) (Found, error) {
 	f, err := look(root, want)
 	if err == nil && len(f.Broken) > 0 {
@@ -199,23 +210,13 @@ func look(root Root, want []string) (Found, error) {
 	}
 	all := Sources()
 	if !auto {
-		var chosen []Source
-		for _, name := range want {
-			i := slices.IndexFunc(all, func(s Source) bool { return s.Name == name })
-			if i < 0 {
-				var known []string
-				for _, s := range all {
-					known = append(known, s.Name)
-				}
-				return f, fmt.Errorf("%w %q; known are auto, %s", ErrUnknownSource, name, strings.Join(known, ", "))
-			}
-			if !slices.ContainsFunc(chosen, func(s Source) bool { return s.Name == name }) {
-				chosen = append(chosen, all[i])
-			}
+		var err error
+		if all, err = pick(all, want); err != nil {
+			return f, err
 		}
-		all = chosen
 	}
 	slices.SortStableFunc(all, func(a, b Source) int { return preferred(a.Name) - preferred(b.Name) })
+	left := 2 * patience // that sources which hang may take, together
 	for _, s := range all {
 		seen := Seen{Source: s.Name}
 		switch {
@@ -228,8 +229,11 @@ func look(root Root, want []string) (Found, error) {
 			f.Seen = append(f.Seen, seen)
 			continue
 		}
-		sensors, err := s.Open(root)
-		seen.Errors = parts(err)
+		begun := time.Now()
+		sensors, err := openPatient(s, root, max(time.Second, left))
+		if seen.Errors = parts(err); slices.ContainsFunc(seen.Errors, hangs) {
+			left -= time.Since(begun)
+		}
 		for _, sensor := range sensors {
 			if n, ok := sensor.(interface{ seen() []Note }); ok {
 				seen.Notes = append(seen.Notes, n.seen()...)
@@ -253,6 +257,10 @@ func look(root Root, want []string) (Found, error) {
 		}
 		for _, err := range s.Errors {
 			switch {
+			case hangs(err):
+				if !f.covered(err) {
+					f.Hung = append(f.Hung, err)
+				}
 			case errors.Is(err, fs.ErrNotExist):
 			case errors.Is(err, fs.ErrPermission):
 				if !f.covered(err) {
@@ -269,6 +277,24 @@ func look(root Root, want []string) (Found, error) {
 	return f, nil
 }
 
+// pick picks sources by name, each once.
+func pick(all []Source, want []string) (chosen []Source, err error) {
+	for _, name := range want {
+		i := slices.IndexFunc(all, func(s Source) bool { return s.Name == name })
+		if i < 0 {
+			var known []string
+			for _, s := range all {
+				known = append(known, s.Name)
+			}
+			return nil, fmt.Errorf("%w %q; known are auto, %s", ErrUnknownSource, name, strings.Join(known, ", "))
+		}
+		if !slices.ContainsFunc(chosen, func(s Source) bool { return s.Name == name }) {
+			chosen = append(chosen, all[i])
+		}
+	}
+	return chosen, nil
+}
+
 // state tells what became of a source, given what it opened and what it said.
 func (f *Found) state(sensors []Sensor, s Seen) State {
 	if len(s.Domains) > 0 {
@@ -277,6 +303,8 @@ func (f *Found) state(sensors []Sensor, s Seen) State {
 	state := Absent
 	for _, err := range s.Errors {
 		switch {
+		case hangs(err):
+			return Failed
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, fs.ErrPermission):
 			if state == Absent {
@@ -297,15 +325,22 @@ func (f *Found) measures() bool { return processorsMeasured(f.Sensors) }
 
 func (f *Found) reads(s Sensor) bool { return slices.Contains(f.Sensors, s) }
 
-// covered tells whether everything that may not be read for err is read by
+// covered tells whether everything that is not read for err is read by
 // another source.
 func (f *Found) covered(err error) bool {
 	var d *Denied
-	if !errors.As(err, &d) || len(d.Domains) == 0 {
+	var h *Hung
+	var missing []string
+	if errors.As(err, &d) {
+		missing = d.Domains
+	} else if errors.As(err, &h) {
+		missing = h.Domains
+	}
+	if len(missing) == 0 {
 		return false
 	}
 	domains := f.Domains()
-	return !slices.ContainsFunc(d.Domains, func(id string) bool {
+	return !slices.ContainsFunc(missing, func(id string) bool {
 		return !slices.ContainsFunc(domains, func(o Domain) bool { return covers(o.ID, id) })
 	})
 }

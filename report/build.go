@@ -360,8 +360,9 @@ func overall(domains []nemb.Domain, result attribute.Result) (kind nemb.Method, 
 		}
 		e := float64(result.Domains[d].Total)
 		sum += e
-		sumLo += e * domain.Lo
-		sumHi += e * domain.Hi
+		late := float64(result.Domains[d].Late)
+		sumLo += max(0, e*domain.Lo-late)
+		sumHi += e*domain.Hi + late
 		if source == "" {
 			source = domain.Source
 		} else if source != domain.Source {

@@ -31,6 +31,7 @@ type Facts struct {
 	Pure            *string // why a process ran without the native runtime
 	Off             *string // why a process ran without checkpoints
 	Denied          []error // sensors that may not be read
+	Hung            []error // sensors that did not answer when they were looked for
 	Doubts          []nemb.Note
 	CPUModel        string
 	CPUKnown        bool
@@ -135,6 +136,7 @@ func (r *Run) Finish(f Facts) {
 
 	r.sampler(f)
 	r.faults(o)
+	r.hung(f)
 	r.untold(o)
 	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil
 	r.Channel.Lost, r.Channel.Waits, r.Channel.Adders = o.Lost, o.Waits, o.Adders
@@ -161,11 +163,48 @@ func (r *Run) sampler(f Facts) {
 		}
 	}
 	for _, c := range o.Faults {
-		r.Sampler.Counters = append(r.Sampler.Counters, Counter{
+		counter := Counter{
 			Domain: c.Domain, Wraps: c.Wraps, Failed: c.Failed, Resets: c.Resets, Laps: c.Laps,
-			UnknownS: c.Unknown.Seconds(), LateS: c.Late.Seconds(), StillS: c.Still.Seconds(),
-		})
+			UnknownS: c.Unknown.Seconds(), LateS: c.Late.Seconds(), StillS: c.Still.Seconds(), SlowestS: c.Slowest.Seconds(),
+		}
+		if c.Hung > 0 {
+			counter.State = counterFailed
+		}
+		r.Sampler.Counters = append(r.Sampler.Counters, counter)
 	}
+}
+
+// counterFailed is the State of a counter that does not answer.
+const counterFailed = "failed"
+
+// hung warns of sensors that did not answer when they were looked for. What they
+// count is in no figure; the estimate stands in where nothing else measures.
+func (r *Run) hung(f Facts) {
+	if len(f.Hung) == 0 {
+		return
+	}
+	var all []string
+	for _, err := range f.Hung {
+		all = append(all, err.Error())
+		var h *nemb.Hung
+		if !errors.As(err, &h) {
+			continue
+		}
+		for _, id := range h.Domains {
+			wall := f.Outcome.Attributed.Wall.Seconds()
+			r.Sampler.Counters = append(r.Sampler.Counters, Counter{Domain: id, State: counterFailed, UnknownS: wall})
+			if r.Meta.MeasurementQuality == QualityOK {
+				r.Meta.MeasurementQuality = QualityFailed
+			}
+		}
+	}
+	consequence := "the estimate stands in"
+	if r.Totals.Kind != nemb.Estimated {
+		r.unbounded()
+		consequence = "the figures are what was used at least"
+	}
+	all = append(all, consequence)
+	r.Warn("sensor-hangs", strings.Join(all, "; ")+": see what its driver says (dmesg), or leave its source out with -s")
 }
 
 func (r *Run) process(f Facts) {

@@ -109,7 +109,7 @@ func (r *Run) failed(domain nemb.Domain, c nemb.Faults, total nemb.Energy, wall 
 		return false
 	}
 	if r.Totals.EnergyJ == nil {
-		return c.Failed+c.Resets+c.Laps > 0 // else no counter moved
+		return c.Failed+c.Resets+c.Laps > 0 || c.Hung > 0 // else no counter moved
 	}
 	reaches := func(d time.Duration, part float64) bool { return d > 0 && d.Seconds() >= part*wall.Seconds() }
 	return reaches(lost(domain, c, total, wall), lostMost) || reaches(c.Late, lateMost)
@@ -141,6 +141,9 @@ func faultText(domain nemb.Domain, c nemb.Faults, total nemb.Energy, wall time.D
 	tell(c.Failed, "%d readings failed")
 	tell(c.Resets, "it started over elsewhere than at its end %d times")
 	tell(c.Laps, "it may have gone round more than once between two samples %d times")
+	if c.Hung > 0 {
+		what = append(what, fmt.Sprintf("it had not answered for %.1f s at the end", c.Hung.Seconds()))
+	}
 	unmoved := !domain.Resolves(total)
 	switch {
 	case unmoved && len(what) > 0:

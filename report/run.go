@@ -324,6 +324,9 @@ type Counter struct {
 	UnknownS float64 `json:"unknown_s"`        // time whose energy no reading tells
 	LateS    float64 `json:"late_s,omitempty"` // time whose energy a later reading told as a sum
 	StillS   float64 `json:"still_s"`          // the longest time without a movement
+	// State is "failed" for one that did not answer any more, or never did.
+	State    string  `json:"state,omitempty"`
+	SlowestS float64 `json:"slowest_read_s,omitempty"` // of readings that took longer than samples wait
 }
 
 // Channel is what the checkpoints did.

@@ -204,7 +204,7 @@ type Stats struct {
 // logical processors, 0 where that is not known.
 func New(domains []nemb.Domain, cpus int) *Attributor {
 	a := &Attributor{
-		domains: domains,
+		domains: slices.Clone(domains),
 		cpus:    float64(cpus),
 		threads: map[checkpoint.Thread]*thread{},
 		waiting: map[checkpoint.SiteID]*suspension{},

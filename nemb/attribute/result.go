@@ -57,6 +57,9 @@ type Ledger struct {
 	// ProgramLo and ProgramHi bound what is the program's, the domain's
 	// own bounds included.
 	ProgramLo, ProgramHi nemb.Energy
+	// Late is by how much the total may be off either way, as the readings at its
+	// ends took time.
+	Late nemb.Energy
 }
 
 // Balanced reports whether the law of the ledger holds.
@@ -178,13 +181,16 @@ func (a *Attributor) Finish() Result {
 		if b.program > 0 {
 			// What the runtime did for cg leaves the program with its bounds.
 			stays := float64(l.Program()) / float64(b.program)
-			l.ProgramLo, l.ProgramHi = interval(l.Program(), stays*b.lo*a.domains[d].Lo-a.step(d), stays*b.hi*a.domains[d].Hi+a.step(d))
+			lo, hi := stays*b.lo*a.domains[d].Lo, stays*b.hi*a.domains[d].Hi
+			l.ProgramLo, l.ProgramHi = interval(l.Program(), lo-a.off(d), hi+a.off(d))
 		} else {
-			l.ProgramHi = nemb.Energy(a.step(d))
+			l.ProgramHi = nemb.Energy(a.off(d))
 		}
-		if most := nemb.Energy(float64(l.Total)*a.domains[d].Hi) + a.domains[d].Step; a.domains[d].Step > 0 {
+		most := nemb.Energy(float64(l.Total)*a.domains[d].Hi+a.late(d)) + a.domains[d].Step
+		if a.domains[d].Step > 0 || a.late(d) > 0 {
 			l.ProgramHi = min(l.ProgramHi, most)
 		}
+		l.Late = nemb.Energy(a.late(d))
 		r.Domains[d] = l
 		if a.domains[d].InTotal {
 			r.Total.Functions += l.Functions
@@ -198,6 +204,7 @@ func (a *Attributor) Finish() Result {
 			r.Total.Checkpoints += l.Checkpoints
 			r.Total.Unattributed += l.Unattributed
 			r.Total.Total += l.Total
+			r.Total.Late += l.Late
 			r.Total.ProgramLo += l.ProgramLo
 			r.Total.ProgramHi += l.ProgramHi
 		}
@@ -319,7 +326,7 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 			if !domain.InTotal {
 				continue
 			}
-			s := a.selfBounds(told, d, site, c.Domains[d]).widened(a.step(d))
+			s := a.selfBounds(told, d, site, c.Domains[d]).widened(a.off(d))
 			self.lo, self.hi = self.lo+max(0, s.lo), self.hi+max(0, s.hi)
 			i := bounds{}
 			if b := a.bounds[site]; b != nil {
@@ -330,7 +337,7 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 				e := float64(c.InclusiveDomains[d])
 				i = bounds{max(i.lo, (e-apart[d][site])*lo), min(i.hi, (e+apart[d][site])*hi)}
 			}
-			i = i.widened(a.step(d))
+			i = i.widened(a.off(d))
 			inclusive.lo, inclusive.hi = inclusive.lo+max(0, i.lo), inclusive.hi+max(0, i.hi)
 		}
 		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, self.lo, min(self.hi, most))

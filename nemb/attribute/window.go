@@ -78,14 +78,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		program = weight
 	}
 	a.parts(weight, cpu)
-	stale := make([]checkpoint.Tick, len(a.domains)) // what a reading may be late by
-	longest := checkpoint.Tick(0)
-	for d, domain := range a.domains {
-		if perTick > 0 {
-			stale[d] = checkpoint.Tick(nanos(domain.Period) / perTick)
-			longest = max(longest, stale[d])
-		}
-	}
+	stale, longest := a.stale(s, prev, perTick)
 	a.ran(prev.At, s.At, longest)
 
 	clear(a.spent)

@@ -42,6 +42,13 @@ type Fault struct {
 	// Text replaces what is read, "" for none: a counter shows an empty text
 	// with "\n".
 	Text string
+	// Hold makes a read wait until it is closed, and HoldOpen an open; a signal that
+	// the waiting thread takes ends it, too.
+	Hold, HoldOpen <-chan struct{}
+	// Held is called when a read or an open begins to wait, nil for nothing.
+	Held func()
+	// Delay is what a read takes: it shows the counter as it was at its end.
+	Delay time.Duration
 	// Stuck makes the counter stand still at what it shows now. Mended, it
 	// shows what it would have.
 	Stuck bool
@@ -231,12 +238,44 @@ func (f *energyFile) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrO
 	return 0
 }
 
-func (f *energyFile) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	return nil, fuse.FOPEN_DIRECT_IO, f.fault.Load().Open
+// hold waits as a fault says, at most so long as who asks is not interrupted.
+func (f *energyFile) hold(ctx context.Context, until <-chan struct{}, held func()) syscall.Errno {
+	if until == nil {
+		return 0
+	}
+	if held != nil {
+		held()
+	}
+	select {
+	case <-until:
+		return 0
+	case <-ctx.Done():
+		return syscall.EINTR
+	}
 }
 
-func (f *energyFile) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+func (f *energyFile) Open(ctx context.Context, _ uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	fault := f.fault.Load()
+	if errno := f.hold(ctx, fault.HoldOpen, fault.Held); errno != 0 {
+		return nil, 0, errno
+	}
+	return nil, fuse.FOPEN_DIRECT_IO, fault.Open
+}
+
+func (f *energyFile) Read(ctx context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	fault := f.fault.Load()
+	if errno := f.hold(ctx, fault.Hold, fault.Held); errno != 0 {
+		return nil, errno
+	}
+	if fault.Delay > 0 {
+		timer := time.NewTimer(fault.Delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, syscall.EINTR
+		}
+	}
 	if fault.Read != 0 {
 		return nil, fault.Read
 	}
