@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs tests on machines that look like those of testdata/cpuinfo: a server of
+# AMD's, a laptop of Intel's, an Arm board. Only /proc/cpuinfo is another's, seen
+# by this script alone; it takes root.
+#
+#	testdata/machines.sh [ARGUMENTS OF go test]
+#
+# Without arguments: what reads sensors, names processors or estimates.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+if [ $# = 0 ]; then
+  set -- ./checkpoint ./gate ./measure ./nemb/... ./report ./track
+fi
+if ! unshare --mount true 2>/dev/null; then
+  echo "machines: /proc/cpuinfo cannot be replaced here: it takes root and mount namespaces" >&2
+  exit 1
+fi
+for machine in "$PWD"/testdata/cpuinfo/*; do
+  echo "== ${machine##*/}"
+  unshare --mount bash -euc 'mount --bind "$0" /proc/cpuinfo; exec go test -count=1 "$@"' "$machine" "$@"
+done
