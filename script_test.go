@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -66,7 +67,40 @@ func m2(m *testing.M) int {
 		panic(err)
 	}
 	os.Setenv("CG_TEST_BIN", dir)
+	if javac, err := exec.LookPath("javac"); err == nil {
+		if javac, err = filepath.EvalSymlinks(javac); err == nil {
+			home := quietJDK(filepath.Dir(filepath.Dir(javac)))
+			os.Setenv("PATH", filepath.Join(home, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+		}
+	}
 	return m.Run()
+}
+
+// quietJDK is a folder that is as a JDK, but for its commands, which print nothing of
+// their own where another process has a lock on /tmp/hsperfdata_USER/PID.
+func quietJDK(home string) string {
+	flags := map[string]string{"java": "-XX:-UsePerfData", "javac": "-J-XX:-UsePerfData", "jar": "-J-XX:-UsePerfData"}
+	quiet := filepath.Join(os.Getenv("CG_TEST_BIN"), "jdk", strings.ReplaceAll(home, "/", "-"))
+	for from, to := range map[string]string{home: quiet, filepath.Join(home, "bin"): filepath.Join(quiet, "bin")} {
+		entries, err := os.ReadDir(from)
+		if err == nil {
+			err = os.MkdirAll(to, 0o755)
+		}
+		for _, e := range entries {
+			path, name := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+			switch {
+			case err != nil || from == home && e.Name() == "bin":
+			case from != home && flags[e.Name()] != "":
+				err = os.WriteFile(name, fmt.Appendf(nil, "#!/bin/sh\nexec %s %s \"$@\"\n", path, flags[e.Name()]), 0o755)
+			default:
+				err = os.Symlink(path, name)
+			}
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	return quiet
 }
 
 func python(t testing.TB) string {
@@ -129,9 +163,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// jdks are the homes of the JDKs below /usr/lib/jvm, the oldest release first, one
-// of each.
-func jdks() (homes []string) {
+// jdks are the homes of JDKs that are as those below /usr/lib/jvm, the oldest release
+// first, one of each.
+var jdks = sync.OnceValue(func() (homes []string) {
 	all, _ := filepath.Glob("/usr/lib/jvm/*")
 	for _, home := range all {
 		if _, err := os.Stat(filepath.Join(home, "bin/javac")); err == nil && releaseOf(home) > 0 {
@@ -139,8 +173,12 @@ func jdks() (homes []string) {
 		}
 	}
 	slices.SortStableFunc(homes, func(a, b string) int { return releaseOf(a) - releaseOf(b) })
-	return slices.CompactFunc(homes, func(a, b string) bool { return releaseOf(a) == releaseOf(b) })
-}
+	homes = slices.CompactFunc(homes, func(a, b string) bool { return releaseOf(a) == releaseOf(b) })
+	for i, home := range homes {
+		homes[i] = quietJDK(home)
+	}
+	return homes
+})
 
 // newestJDK is the home of the newest of them, "" for none.
 func newestJDK() string {

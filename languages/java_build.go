@@ -17,6 +17,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/runtimes"
 	"cg/tool"
 )
 
@@ -330,7 +331,7 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 			args[i] = absolute(a)
 		}
 	}
-	cmd := exec.CommandContext(ctx, b.k.javac, append(append(args, "-d", part), "@"+list)...)
+	cmd := exec.CommandContext(ctx, b.k.javac, slices.Concat([]string{runtimes.NoPerfData}, args, []string{"-d", part, "@" + list})...)
 	cmd.Dir = source
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -212,7 +212,7 @@ func findJDK(name string) (jdk, error) {
 	release, _ := os.ReadFile(filepath.Join(filepath.Dir(real), "..", "release"))
 	m := regexp.MustCompile(`(?m)^JAVA_VERSION="((\d+)[^"]*)"`).FindSubmatch(release)
 	if m == nil {
-		out, err := exec.Command(path, "-version").CombinedOutput()
+		out, err := exec.Command(path, strings.TrimPrefix(runtimes.NoPerfData, "-J"), "-version").CombinedOutput()
 		if m = javaVersion.FindSubmatch(out); err != nil || m == nil {
 			return k, refuse(126, "%s: does not run as Java: %v", path, err)
 		}

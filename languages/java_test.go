@@ -17,6 +17,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/runtimes"
 )
 
 // testJDK is a Java development kit of this machine.
@@ -37,7 +38,7 @@ var testJDKs = sync.OnceValue(func() []testJDK {
 	}
 	var all []testJDK
 	for _, home := range homes {
-		out, err := exec.Command(filepath.Join(home, "bin/javac"), "-version").CombinedOutput()
+		out, err := exec.Command(filepath.Join(home, "bin/javac"), runtimes.NoPerfData, "-version").CombinedOutput()
 		var k testJDK
 		if _, scan := fmt.Sscanf(string(out), "javac %d", &k.version); err != nil || scan != nil || k.version < 17 {
 			continue
@@ -175,7 +176,7 @@ func compileJava(t testing.TB, k testJDK, dir string, cases []*javaCase, rewritt
 func runJava(t testing.TB, k testJDK, dir, class string) (stdout, stderr, status, balance string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "balance")
-	cmd := exec.Command(filepath.Join(k.home, "bin/java"), "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xss512k", "-Dcg.balance="+file, "-cp", filepath.Join(dir, "classes"), class)
+	cmd := exec.Command(filepath.Join(k.home, "bin/java"), "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xss512k", "-Dcg.balance="+file, "-cp", filepath.Join(dir, "classes"), class)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
 	err := cmd.Run()

@@ -156,6 +156,11 @@ func archive(ctx context.Context, javac, jar, scratch string) error {
 	return os.Rename(part.Name(), jar)
 }
 
+// NoPerfData has javac do without /tmp/hsperfdata_USER/PID: where another process
+// has a lock on a file of that name, the virtual machine says so on standard
+// output. Where cg starts java for itself it is the same without -J.
+const NoPerfData = "-J-XX:-UsePerfData"
+
 // compileJava makes the classes. T uses a package that java.base keeps to
 // itself, and the runtime does without T where there is none.
 func compileJava(ctx context.Context, javac, dir, out string, files []string) error {
@@ -166,7 +171,7 @@ func compileJava(ctx context.Context, javac, dir, out string, files []string) er
 		append([]string{"--release", "17"}, others...),
 	} {
 		// Concatenation by invokedynamic costs a program's start what lambdas do.
-		args = append([]string{"-nowarn", "-proc:none", "-encoding", "UTF-8", "-XDstringConcat=inline", "-d", out}, args...)
+		args = append([]string{NoPerfData, "-nowarn", "-proc:none", "-encoding", "UTF-8", "-XDstringConcat=inline", "-d", out}, args...)
 		cmd := exec.CommandContext(ctx, javac, args...)
 		cmd.Dir = dir
 		// Options of the user's may ask for any release, or print.

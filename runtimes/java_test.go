@@ -127,7 +127,7 @@ type machine struct {
 
 // flags are those of the launcher.
 func (j machine) flags() []string {
-	flags := JavaFlags(j.release, j.jar, !j.pure, true)
+	flags := append(JavaFlags(j.release, j.jar, !j.pure, true), "-XX:-UsePerfData") // what it says is compared
 	if j.closed {
 		flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--add-exports") })
 	}
@@ -797,4 +797,18 @@ func TestJavaDiagnosis(t *testing.T) {
 			t.Errorf("no warning: %q, %q", o.stdout, o.stderr)
 		}
 	})
+}
+
+// What the virtual machine says of a file of performance data that another process
+// has locked does not stand in the place of what javac says.
+func TestJavaCompilerHasNoPerfData(t *testing.T) {
+	javac := filepath.Join(t.TempDir(), "javac")
+	text := "#!/bin/sh\ncase \" $* \" in *' -J-XX:-UsePerfData '*) ;; *) echo '[0.1s][warning][perf] locked';; esac\necho 'error: no space'\nexit 1\n"
+	if err := os.WriteFile(javac, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Archive(context.Background(), javac, t.TempDir(), t.TempDir())
+	if err == nil || !strings.HasSuffix(err.Error(), ": error: no space") {
+		t.Error(err)
+	}
 }
