@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"encoding/json"
@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && slices.Contains([]string{"load", "sampler", "report"}, os.Args[1]) {
 		os.Unsetenv("CG_BE_CG")
 		os.Exit(cli.Main(os.Args))
+	}
+	// Paths in these tests begin at the top.
+	if err := os.Chdir(".."); err != nil {
+		panic(err)
 	}
 	for _, name := range goFolders { // before other folders take their place
 		value, err := exec.Command("go", "env", name).Output()

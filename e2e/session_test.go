@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bytes"
@@ -314,7 +314,7 @@ with codegreen.Session(output_file=sys.argv[1], record_time_series=`+record+`) a
 }
 
 // BenchmarkSessionTask is what start_task and stop_task cost, beside two calls
-// of a function that does nothing: go test . -run xxx -bench SessionTask -benchtime 1x -v
+// of a function that does nothing: go test ./e2e -run xxx -bench SessionTask -benchtime 1x -v
 func BenchmarkSessionTask(b *testing.B) {
 	for _, python := range sessionPythons(b) {
 		b.Run(filepath.Base(python), func(b *testing.B) {

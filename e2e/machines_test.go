@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ func TestMachines(t *testing.T) {
 				return
 			}
 			if !bytes.Equal(got, want.Data) {
-				t.Errorf("differs (go test . -run TestMachines -update writes it, read the difference):\n%s", got)
+				t.Errorf("differs (go test ./e2e -run TestMachines -update writes it, read the difference):\n%s", got)
 			}
 		})
 	}
