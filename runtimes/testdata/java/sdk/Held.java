@@ -149,7 +149,7 @@ final class Held {
         check(Thread.interrupted(), "the interrupt is lost");
         stuck.set(false);
         never.countDown();
-        p.edge();
+        for (long until = System.nanoTime() + 60_000_000_000L; p.ended() && System.nanoTime() < until; ) Thread.onSpinWait();
         check(!p.ended(), "it answers again, and is given up");
         p.close();
     }
