@@ -24,7 +24,7 @@ var texts = map[string]string{
 	"exit none":   "def f(): raise SystemExit\nf()",
 	"exit text":   "import sys\nsys.exit('so')",
 	"uncaught":    "def f():\n    return 1 / 0\ntry:\n    f()\nexcept ZeroDivisionError:\n    raise KeyError('later')",
-	"interrupted": "import os, signal, sys\ndef f():\n    os.kill(os.getpid(), signal.SIGINT)\n    while True: pass\ntry:\n    f()\nfinally:\n    print('left', flush=True)",
+	"interrupted": "import os, signal, sys\ndef f():\n    signal.signal(signal.SIGINT, signal.default_int_handler)\n    os.kill(os.getpid(), signal.SIGINT)\n    while True: pass\ntry:\n    f()\nfinally:\n    print('left', flush=True)",
 	"warning":     "def f(): return 1 is 1\nprint(f())",
 	"error":       "def f(): return 1\nprint(f())\nx = = 1",
 	"at exit":     "import atexit\ndef f(): print('bye', '__file__' in globals())\natexit.register(f)\n__file__ = 'kept'\nprint('here')",
