@@ -18,7 +18,7 @@ import unittest
 import warnings
 
 import codegreen
-from codegreen import _neighbours, _report, _ring, _session, _signals
+from codegreen import _energy, _neighbours, _report, _ring, _session, _signals
 from sessions import CG, Case, Exact, WATTS, busy, gone, until
 
 
@@ -698,7 +698,7 @@ class Degrades(Case):
         self.assertEqual(p.returncode, 0, p.err)
         report = self.load("x.json")
         self.assertEqual(list(report["meta"]["domain_topology"]), ["package-3"])
-        self.assertEqual([w["slug"] for w in report["warnings"]], ["sensor-failed"])
+        self.assertEqual([w["slug"] for w in report["warnings"]], ["sensor-failed", "energy-unknown"])
         for n, file in enumerate(("energy_uj", "name", "max_energy_range_uj")):
             self.assertIn("intel-rapl:%d/%s: not a regular file" % (n, file), report["warnings"][0]["message"])
         self.assertNotIn("package-3", report["warnings"][0]["message"])
@@ -728,10 +728,10 @@ _powercap.ANSWER = 0.2
             p = self.program(self.HANGS + "s = codegreen.Session(output_file='x.json').start()\nwith s.task('before'): pass\n"
                              "print(s.tasks[0].energy_j)\nstuck.add('intel-rapl:0')\nfor _ in range(100):\n    with s.task('t'): pass\n"
                              "print('ended', flush=True)\n" + end + "\n", cg="", CG_SYSROOT=root)
-            self.assertEqual((p.returncode, p.out), (-signal.SIGTERM if "kill" in end else 0, "0.0\nended\n"), p.err)
+            self.assertEqual((p.returncode, p.out), (-signal.SIGTERM if "kill" in end else 0, "nan\nended\n"), p.err)
             report = self.load("x.json")
             self.assertEqual((report["meta"]["measurement_quality"], report["totals"]["energy_j"]), ("failed", None))
-            self.assertEqual([t["energy_j"] for t in report["tasks"]], [0.0] + [None] * 100)
+            self.assertEqual([t["energy_j"] for t in report["tasks"]], [None] * 101)
 
     def test_without_cg_and_counters_the_program_still_runs_and_nothing_is_invented(self):
         p = self.program("with codegreen.Session(output_file='x.json', record_time_series=True) as s:\n"
@@ -976,6 +976,117 @@ with codegreen.Session(output_file='y.json', sample_interval_ms=1) as s:
             pid = s._source.ring.pid
         self.assertTrue(gone(pid))
         self.assertFalse(os.path.exists(_neighbours.place()))
+
+
+class Faulty(Exact):
+    """Counters that stand still, or cannot be read, from one time to another (ns)."""
+    still = failed = (0, 0)
+    watts = (20, 8, 3)
+
+    def read(self, samples):
+        now = time.monotonic_ns() // 1000000
+        times = [n * 1000000 for n in range(self.next, now)]
+        self.next = max(self.next, now)
+        within = lambda t, span: span[0] < t < span[1]
+        held = lambda t: self.still[0] if within(t, self.still) else self.failed[0] if within(t, self.failed) else t
+        flags = [_energy.FAILED | _energy.GAP if within(t, self.failed) else 0 for t in times]
+        samples.extend(times, flags, [[self.counter(w, held(t)) for t in times] for w in self.watts])
+
+
+class Unknown(Case):
+    def tasks(self, still=False, failed=False, mended=False, watts=(20, 8, 3), step=0):
+        """Three tasks, in the second of which the counters stand still or fail: what the session wrote, and its warnings."""
+        before, _energy.STILL = _energy.STILL, 50000000
+        self.addCleanup(setattr, _energy, "STILL", before)
+        source = Faulty()
+        source.watts = watts
+        for d in source.domains:
+            d.step_uj = step
+        self.exactly(lambda *_: source)
+        s, warned = self.quiet(save_to_file=False)
+        s.start()
+        with s.task("all"):
+            with s.task("before"):
+                time.sleep(0.1)
+            time.sleep(0.03)
+            span = (time.monotonic_ns(), 1 << 62)
+            source.still, source.failed = span if still else (0, 0), span if failed else (0, 0)
+            time.sleep(0.05)
+            with s.task("during"):
+                time.sleep(0.5)
+            if mended:
+                time.sleep(0.05)
+                span = (span[0], time.monotonic_ns())
+                source.still, source.failed = span if still else (0, 0), span if failed else (0, 0)
+                time.sleep(0.05)
+            with s.task("after"):
+                time.sleep(0.05)
+        report = s.stop()
+        return report, {t["name"]: t for t in report["tasks"]}, [w["message"] for w in report["warnings"] if w["slug"] == "energy-unknown"]
+
+    def unknown(self, task):
+        self.assertEqual((task["energy_j"], task["energy_lo_j"], task["energy_hi_j"], task["avg_power_w"]), (None,) * 4, task["name"])
+        self.assertEqual((task["energy_kind"], task["domains"]), ("unavailable", {}))
+
+    def test_a_counter_that_never_moves_tells_no_energy(self):
+        report, tasks, warned = self.tasks(watts=(0, 0, 0))
+        for t in tasks.values():
+            self.unknown(t)
+        self.assertEqual((report["meta"]["measurement_quality"], report["totals"]["energy_j"], report["totals"]["energy_kind"]), ("energy_zero", None, "unavailable"))
+        self.assertEqual(len(warned), 1)
+        self.assertIn("the counter of package-0 has not moved; the counter of dram-0 has not moved", warned[0])
+
+    def test_a_part_of_a_package_that_is_off_is_0(self):
+        report, tasks, warned = self.tasks(watts=(20, 0, 3))
+        self.assertEqual((report["meta"]["measurement_quality"], tasks["all"]["domains"]["core-0"], warned), ("ok", 0, []))
+
+    def test_one_counter_of_the_total_that_never_moves_takes_the_total_with_it(self):
+        report, tasks, warned = self.tasks(watts=(20, 8, 0))
+        self.unknown(tasks["all"])
+        self.assertEqual(report["meta"]["measurement_quality"], "failed")
+
+    def test_a_counter_that_is_stuck_from_then_on(self):
+        report, tasks, warned = self.tasks(still=True)
+        self.near(tasks["before"]["energy_j"], WATTS * tasks["before"]["duration_s"])
+        for name in "all", "during", "after":
+            self.unknown(tasks[name])
+        self.assertEqual((report["meta"]["measurement_quality"], report["totals"]["energy_j"]), ("failed", None))
+        self.assertEqual(len(warned), 1)
+        self.assertRegex(warned[0], "the energy of task .* is not known: the counter of package-0 is stuck: it has not moved for [0-9.]+ s")
+
+    def test_a_counter_that_was_stuck_for_a_while(self):
+        report, tasks, warned = self.tasks(still=True, mended=True)
+        for name in "before", "after":
+            self.near(tasks[name]["energy_j"], WATTS * tasks[name]["duration_s"])
+        self.unknown(tasks["during"])
+        self.assertEqual(report["meta"]["measurement_quality"], "failed")
+
+    def test_readings_that_fail_to_the_end(self):
+        report, tasks, warned = self.tasks(failed=True)
+        self.near(tasks["before"]["energy_j"], WATTS * tasks["before"]["duration_s"])
+        for name in "all", "during", "after":
+            self.unknown(tasks[name])
+        self.assertEqual(report["meta"]["measurement_quality"], "failed")
+        self.assertIn("the counter of package-0 could not be read to the end", warned[0])
+
+    def test_readings_that_fail_for_most_of_the_time(self):
+        report, tasks, warned = self.tasks(failed=True, mended=True)
+        self.near(tasks["all"]["energy_j"], WATTS * tasks["all"]["duration_s"])
+        self.assertEqual((report["meta"]["measurement_quality"], tasks["all"]["energy_kind"], warned), ("failed", "derived", []))
+
+    def test_the_step_of_a_counter_is_in_the_interval(self):
+        _, tasks, _ = self.tasks(step=100000)
+        t = tasks["before"]
+        self.assertGreaterEqual(t["energy_hi_j"] - t["energy_j"], 0.2)
+        self.assertGreaterEqual(t["energy_j"] - t["energy_lo_j"], 0.2)
+
+    def test_a_moment_between_two_updates_is_not_0_for_certain(self):
+        samples = _energy.Samples([_energy.Domain("package-0", in_total=True, period_ns=10000000)])
+        times = [n * 1000000 for n in range(100)]
+        samples.extend(times, [0] * 100, [[t // 10000000 * 200000 for t in times]])  # 20 W
+        e = _energy.energy_of(samples, _energy.Shares(lambda _: 0), [(93000000, 95000000, 0, 2000000)])
+        self.assertEqual((e.total, e.lo), (0, 0))
+        self.assertGreaterEqual(e.hi, 40000)
 
 
 class Neighbours(Case):

@@ -17,6 +17,9 @@ BRACKET, INTERPOLATION, SAMPLED = "bracket", "interpolation", "sampled"
 AROUND = 20e6  # ns on each side of a task from which the power around it is taken
 STEADY = 0.5   # powers before and after are the same up to this part
 
+STILL = 1000000000  # ns after which a counter that is updated OFTEN and has not moved does not count
+OFTEN = 50000000    # ns between two updates at most
+
 GAP, FAILED = 1, 2  # flags of a sample (nemb/RING.md)
 
 
@@ -24,14 +27,15 @@ class Domain:
     """A part of the machine whose energy one counter tells.
 
     parent is the id of the domain that includes it, "" for none; period_ns the
-    time between two updates of its counter, 0 where it is not known; lo and hi
-    bound the true energy as factors of the figure.
+    time between two updates of its counter, 0 where it is not known; step_uj the
+    least by which it moves, 0 where that is not known; lo and hi bound the true
+    energy as factors of the figure.
     """
-    __slots__ = "id", "kind", "parent", "in_total", "method", "source", "period_ns", "lo", "hi"
+    __slots__ = "id", "kind", "parent", "in_total", "method", "source", "period_ns", "step_uj", "lo", "hi"
 
-    def __init__(self, id, kind="", parent="", in_total=False, method="measured", source="", period_ns=0, lo=1.0, hi=1.0):
+    def __init__(self, id, kind="", parent="", in_total=False, method="measured", source="", period_ns=0, step_uj=0, lo=1.0, hi=1.0):
         self.id, self.kind, self.parent, self.in_total = id, kind, parent, in_total
-        self.method, self.source, self.period_ns, self.lo, self.hi = method, source, period_ns, lo, hi
+        self.method, self.source, self.period_ns, self.step_uj, self.lo, self.hi = method, source, period_ns, step_uj, lo, hi
 
 
 class Knots:
@@ -129,8 +133,11 @@ class Samples:
         self.energies = [array("Q") for _ in domains]
         self.knots = [Knots() for _ in domains]
         self.last_whole = None   # time and energies of the last sample without a failed reading
+        self.moved = [0] * len(domains)       # when each counter was seen to move last, or was seen first
+        self.still = [[] for _ in domains]    # (start, end): when each did not move for longer than STILL
+        self.late = 0                         # ns whose energy a sample told as a sum, since readings before it failed
         self.count = self.gaps = 0
-        self.failed = False
+        self.failed = self.failing = False
         self.pruned_at = 0
 
     def add(self, words, stride):
@@ -150,6 +157,7 @@ class Samples:
         if any(flags):
             self.gaps += sum(f & GAP for f in flags)
             whole = [i for i, f in enumerate(flags) if not f & FAILED]
+            self._made_good(times, flags)
             self.failed = self.failed or len(whole) < len(flags)
             times = [times[i] for i in whole]
             columns = [[column[i] for i in whole] for column in columns]
@@ -159,13 +167,48 @@ class Samples:
             add, period = self.knots[d].add, self.domains[d].period_ns
             if self.last_whole is None:
                 before, energy = times[0], column[0]
+                moved = before
             else:
                 before, energy = self.last_whole[0], self.last_whole[1][d]
+                moved = self.moved[d]
             for t, e in zip(times, column):
                 if e > energy:
                     add(before, t, e, period)
+                    if before - moved > STILL:
+                        self.still[d].append((moved, t))
+                    moved = t
                 before, energy = t, e
+            self.moved[d] = moved
         self.last_whole = times[-1], [column[-1] for column in columns]
+
+    def _made_good(self, times, flags):
+        """Counts the time of failed readings that are followed by a good one."""
+        before, failing = self.last_whole[0] if self.last_whole else None, self.failing
+        for t, f in zip(times, flags):
+            if f & FAILED:
+                failing = True
+                continue
+            if failing and before is not None:
+                self.late += t - before
+            before, failing = t, False
+        self.failing = failing
+
+    def silent(self, d, start, end):
+        """Why the counter of domain d tells nothing of the time from start to end, "" where
+        it does: what is in the total draws something as long as it is on."""
+        domain = self.domains[d]
+        if not domain.in_total or domain.method == "estimated" or self.last_whole is None:
+            return ""
+        until = self.last_whole[0]
+        if until < end <= self.latest:
+            return "the counter of %s could not be read to the end" % domain.id
+        if not self.knots[d].at:
+            return "the counter of %s has not moved" % domain.id
+        if 0 < domain.period_ns <= OFTEN:
+            for a, b in self.still[d] + [(self.moved[d], until)]:
+                if b - a > STILL and a < end and b > start:
+                    return "the counter of %s is stuck: it has not moved for %.1f s" % (domain.id, (b - a) * 1e-9)
+        return ""
 
     @property
     def latest(self):
@@ -195,11 +238,18 @@ class Samples:
             return None
         # True is what lies between the samples inside of it and those outside, and a
         # counter may be a period behind.
-        times, energies, value = self.times, self.energies[d], b - a
+        times, flags, energies, value = self.times, self.flags, self.energies[d], b - a
         i, j = bisect_right(times, start) - 1, bisect_left(times, end)
+        while i > 0 and flags[i] & FAILED:
+            i -= 1
+        while j + 1 < len(times) and flags[j] & FAILED:
+            j += 1
         most = energies[j] - energies[i]
         least = energies[j if times[j] == end else j - 1] - energies[i if times[i] == start else i + 1]
         behind = value / max(1, end - start) * self.domains[d].period_ns
+        known = bisect_right(self.knots[d].last, start) - 1
+        if not value and known >= 0:  # as much as before, at most, since the counter was seen to move
+            behind = self.knots[d].slope(known, -1)[0] * (end - self.knots[d].at[known]) * 1e-3
         return value * 1e-6, (max(most - value, value - max(0, least)) + behind) * 1e-6, SAMPLED
 
     def prune(self, edges, reach):
@@ -311,7 +361,7 @@ def energy_of(samples, shares, windows):
     out = Energy()
     lo = hi = machine = known = 0
     for d, domain in enumerate(samples.domains):
-        found = samples.between(d, start, end)
+        found = None if samples.silent(d, start, end) else samples.between(d, start, end)
         if found is None:
             out.complete = out.complete and not domain.in_total
             continue
@@ -325,6 +375,7 @@ def energy_of(samples, shares, windows):
         if domain.in_total:
             out.total += micro
             machine += joules
+            slack += domain.step_uj * 1e-6
             lo += max(0.0, joules - slack) * least * domain.lo
             hi += (joules + slack) * most * domain.hi
             if RANK[method] > RANK[out.method]:

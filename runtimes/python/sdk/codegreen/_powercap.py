@@ -14,6 +14,7 @@ from ._energy import GAP, FAILED, Domain
 from ._ring import Source
 
 ANSWER = 2   # seconds in which a sensor's file is opened, or read
+STEP = 62    # uJ by which most counters move at least
 MOST = 5000  # watts that no domain draws: a counter that fell back and would mean more was reset
 
 
@@ -98,7 +99,7 @@ def domains_of(found):
         else:
             id, kind = name, "psys"
         if all(id != d.id for d in out):
-            out.append(Domain(id, kind, in_total=True, source=os.path.join(path, "energy_uj"), period_ns=1000000))
+            out.append(Domain(id, kind, in_total=True, source=os.path.join(path, "energy_uj"), period_ns=1000000, step_uj=STEP))
     return out
 
 

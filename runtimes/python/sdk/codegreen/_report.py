@@ -12,6 +12,8 @@ from ._ring import find_cg
 SAMPLE_KEYS = ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"]
 METHODS = "measured", "derived", "estimated"  # from the best to the weakest
 
+LATE = 0.5  # part of a session whose readings failed and were made good later, from which on it has failed
+
 DRAWING = 300  # seconds in which cg has to draw a plot
 
 _run_id = None
@@ -216,11 +218,17 @@ def totals_of(session, done, noises, end):
 
 
 def quality_of(session, done, totals):
-    if not session._source.domains:
+    samples = session._samples
+    counted = [d for d, domain in enumerate(samples.domains) if domain.in_total]
+    if not counted:
         return "no_backend"
     if not done:
         return "no_tasks"
     if any(t._energy is None for t in done):
+        # No counter moved, or more is wrong than that.
+        unmoved = not samples.failed and not any(samples.knots[d].at for d in counted)
+        return "energy_zero" if unmoved and all(t._windows and t._windows[-1][1] <= samples.latest for t in done) else "failed"
+    if samples.late >= LATE * (samples.latest - session._mono) > 0:
         return "failed"
     if not totals["energy_j"]:
         return "energy_zero"

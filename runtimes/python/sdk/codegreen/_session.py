@@ -127,7 +127,7 @@ class Session:
         self._source.read(self._samples)
         self._woken, self._drain = threading.Event(), None
         self._meet(_neighbours.change(True))
-        self._ended_early, self._still = False, None
+        self._said_unknown, self._still = set(), None
         self._running, _active = True, self
         self._mono, self._began = monotonic_ns(), time.time()
         self._stopped_at = None
@@ -469,9 +469,21 @@ class Session:
             task._energy = None
             if source.domains and task._windows:
                 task._energy = energy_of(samples, self._shares, task._windows)
-                if task._energy is None and not self._ended_early and (self._ending or self._until is None):
-                    self._ended_early = True
-                    self._note("sampler-ended", "the samples end before task %r does: its energy is not known" % task.name)
+                if task._energy is None and (self._ending or self._until is None):
+                    self._unknown(task, samples)
+
+    def _unknown(self, task, samples):
+        """Says once of each reason why the energy of a task is not known."""
+        start, end = task._windows[0][0], task._windows[-1][1]
+        why = [w for w in (samples.silent(d, start, end) for d in range(len(samples.domains))) if w]
+        slug = "energy-unknown" if why else "sampler-ended"
+        if slug in self._said_unknown:
+            return
+        self._said_unknown.add(slug)
+        if why:
+            self._note(slug, "the energy of task %r is not known: %s" % (task.name, "; ".join(why)))
+        else:
+            self._note(slug, "the samples end before task %r does: its energy is not known" % task.name)
 
     def _draining(self):
         """Empties the ring before it is full; the period follows how full it was."""
