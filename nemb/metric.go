@@ -127,8 +127,9 @@ type Energies struct {
 	domains []Domain
 	raw     []Energy // of each domain: the last reading that succeeded
 	rawAt   []checkpoint.Instant
-	total   []float64 // of each domain, in microjoules
-	known   []bool    // raw was read
+	total   []float64            // of each domain, in microjoules
+	known   []bool               // raw was read
+	movedAt []checkpoint.Instant // of each domain: when it was seen to move last, or was read first
 }
 
 // NewEnergies takes over sensors; Close closes them.
@@ -139,6 +140,7 @@ func NewEnergies(sensors []Sensor) *Energies {
 	}
 	n := len(e.domains)
 	e.raw, e.rawAt, e.total, e.known = make([]Energy, n), make([]checkpoint.Instant, n), make([]float64, n), make([]bool, n)
+	e.movedAt = make([]checkpoint.Instant, n)
 	return e
 }
 
@@ -147,7 +149,9 @@ func (e *Energies) Domains() []Domain { return e.domains }
 
 // Read stores cumulative microjoules: what each counter read first, and what it
 // counted since, whether it started over or not. A domain that cannot be read,
-// or whose counter was reset, is NaN once and goes on from the next reading.
+// or whose counter was reset, is NaN once and goes on from the next reading. One
+// whose counter is stuck is NaN until it moves: parts of a processor may be off,
+// and what they are parts of is not.
 func (e *Energies) Read(dst []float64) error {
 	var errs []error
 	at := 0
@@ -163,7 +167,7 @@ func (e *Energies) Read(dst []float64) error {
 				dst[i] = math.NaN()
 				continue
 			case !e.known[i]:
-				e.total[i], e.known[i] = float64(cur), true
+				e.total[i], e.known[i], e.movedAt[i] = float64(cur), true, now
 				dst[i] = e.total[i]
 			default:
 				// A counter may show two updates at once.
@@ -172,6 +176,12 @@ func (e *Energies) Read(dst []float64) error {
 				if dst[i] = e.total[i]; !v.known() {
 					dst[i] = math.NaN()
 					errs = append(errs, fmt.Errorf("%s: the counter was reset", d.Source))
+				}
+				if v != stale {
+					e.movedAt[i] = now
+				} else if idle := time.Duration(now - e.movedAt[i]); idle > stuck && d.Period < stuck/20 && d.Kind != "nested" && d.Kind != "independent" {
+					dst[i] = math.NaN()
+					errs = append(errs, fmt.Errorf("%s: the counter is stuck: it has not moved for more than %v", d.Source, stuck))
 				}
 			}
 			e.raw[i], e.rawAt[i] = cur, now

@@ -20,6 +20,9 @@ const most = 5000
 // whatever is behind it, holds neither the program nor the session's end.
 var answer = 2 * time.Second
 
+// step is by how many uJ most counters move at least.
+const step = 62
+
 // powercap reads the counters below /sys/class/powercap, where cg is not there
 // and they may be read (kernel documentation: power/powercap/powercap.rst). Only
 // its goroutine reads them.
@@ -179,7 +182,7 @@ func zonesOf(folder string) (zones []domain, why []string) {
 		zone := filepath.Base(path)
 		name := names[zone]
 		kind, rest, _ := strings.Cut(name, "-")
-		d := domain{InTotal: true, Method: "measured", Source: filepath.Join(path, "energy_uj"), PeriodNs: int64(time.Millisecond), Lo: 1, Hi: 1}
+		d := domain{InTotal: true, Method: "measured", Source: filepath.Join(path, "energy_uj"), PeriodNs: int64(time.Millisecond), StepUj: step, Lo: 1, Hi: 1}
 		switch kind {
 		case "package":
 			d.ID, d.Kind = name, "cpu_package"

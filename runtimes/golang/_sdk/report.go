@@ -292,13 +292,22 @@ func (s *Session) sum(r *report) {
 	}
 }
 
+// lateMost is the part of a session whose readings failed and were made good later,
+// from which on it has failed.
+const lateMost = 0.5
+
 func (s *Session) quality(r *report) string {
 	switch {
-	case len(s.source.domains) == 0:
+	case !slices.ContainsFunc(s.source.domains, func(d domain) bool { return d.InTotal }):
 		return "no_backend"
 	case len(r.done) == 0:
 		return "no_tasks"
 	case slices.ContainsFunc(r.done, func(t *Task) bool { return t.energy == nil }):
+		if s.samples.unmoved() && !slices.ContainsFunc(r.done, func(t *Task) bool { return t.ended > s.samples.latest() }) {
+			return "energy_zero"
+		}
+		return "failed"
+	case s.samples.late > 0 && float64(s.samples.late) >= lateMost*float64(s.samples.latest()-s.mono):
 		return "failed"
 	case r.totals.Energy == nil || *r.totals.Energy == 0:
 		return "energy_zero"

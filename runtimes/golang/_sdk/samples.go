@@ -1,9 +1,11 @@
 package codegreen
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 )
 
@@ -38,6 +40,7 @@ type domain struct {
 	Method   string  `json:"method"`
 	Source   string  `json:"source"`
 	PeriodNs int64   `json:"period_ns"`
+	StepUj   uint64  `json:"step_uj"` // the least by which it moves, 0 where that is not known
 	Lo       float64 `json:"lo"`
 	Hi       float64 `json:"hi"`
 }
@@ -60,14 +63,28 @@ type samples struct {
 
 	whole    []uint64 // energies of the last sample without a failed reading
 	wholeAt  int64
+	moved    []int64   // by domain: when its counter was seen to move last, or was seen first
+	idle     [][]pause // by domain: when it did not move for longer than still
+	late     int64     // ns whose energy a sample told as a sum, since readings before it failed
+	failing  bool      // the newest sample is one whose reading failed
 	count    int
 	gaps     int
 	failed   bool
 	prunedAt int
 }
 
+// pause is a time in which a counter did not move.
+type pause struct{ from, to int64 }
+
+// A counter that is updated often and has not moved for still does not count.
+var (
+	still = int64(time.Second)
+	often = int64(50 * time.Millisecond)
+)
+
 func newSamples(domains []domain) *samples {
-	return &samples{domains: domains, energies: make([][]uint64, len(domains)), knots: make([][]knot, len(domains))}
+	n := len(domains)
+	return &samples{domains: domains, energies: make([][]uint64, n), knots: make([][]knot, n), moved: make([]int64, n), idle: make([][]pause, n)}
 }
 
 // add takes in a sample and keeps its own copy.
@@ -81,13 +98,25 @@ func (s *samples) add(t int64, flags uint64, energies []uint64) {
 		s.gaps++
 	}
 	if flags&flagFailed != 0 {
-		s.failed = true
+		s.failed, s.failing = true, true
 		return
 	}
+	if s.failing && s.whole != nil {
+		s.late += t - s.wholeAt
+	}
+	s.failing = false
 	for d := range energies {
-		if s.whole == nil || energies[d] <= s.whole[d] {
+		if s.whole == nil {
+			s.moved[d] = t
 			continue
 		}
+		if energies[d] <= s.whole[d] {
+			continue
+		}
+		if s.wholeAt-s.moved[d] > still {
+			s.idle[d] = append(s.idle[d], pause{s.moved[d], t})
+		}
+		s.moved[d] = t
 		behind := t - s.wholeAt
 		if p := s.domains[d].PeriodNs; p > 0 && p < behind {
 			behind = p
@@ -95,6 +124,52 @@ func (s *samples) add(t int64, flags uint64, energies []uint64) {
 		s.knots[d] = append(s.knots[d], knot{t - behind, t, float64(t) - float64(behind)/2, float64(energies[d]) * 1e-6})
 	}
 	s.whole, s.wholeAt = append(s.whole[:0], energies...), t
+}
+
+// silent is why the counter of domain d tells nothing of the time from start to
+// end, "" where it does: what is in the total draws something as long as it is on.
+func (s *samples) silent(d int, start, end int64) string {
+	of := s.domains[d]
+	if !of.InTotal || of.Method == "estimated" || s.whole == nil {
+		return ""
+	}
+	if s.wholeAt < end && end <= s.latest() {
+		return fmt.Sprintf("the counter of %s could not be read to the end", of.ID)
+	}
+	if len(s.knots[d]) == 0 {
+		return fmt.Sprintf("the counter of %s has not moved", of.ID)
+	}
+	if of.PeriodNs <= 0 || of.PeriodNs > often {
+		return ""
+	}
+	for _, p := range append(slices.Clone(s.idle[d]), pause{s.moved[d], s.wholeAt}) {
+		if p.to-p.from > still && p.from < end && p.to > start {
+			return fmt.Sprintf("the counter of %s is stuck: it has not moved for %.1f s", of.ID, float64(p.to-p.from)*1e-9)
+		}
+	}
+	return ""
+}
+
+// unknown is why the energy from start to end is not known, "" where the samples
+// do not reach so far.
+func (s *samples) unknown(start, end int64) string {
+	var why []string
+	for d := range s.domains {
+		if text := s.silent(d, start, end); text != "" {
+			why = append(why, text)
+		}
+	}
+	return strings.Join(why, "; ")
+}
+
+// unmoved tells whether all readings were good and no counter of the total moved.
+func (s *samples) unmoved() bool {
+	for d, of := range s.domains {
+		if of.InTotal && len(s.knots[d]) > 0 {
+			return false
+		}
+	}
+	return !s.failed
 }
 
 // latest is the time of the last sample, 0 before the first.
@@ -150,8 +225,21 @@ func (s *samples) between(d int, start, end int64) (joules, slack float64, metho
 		return 0, 0, "", false
 	}
 	value := (b - a) * 1e-6
-	most := float64(s.energies[d][s.before(end)]-s.energies[d][s.after(start)-1]) * 1e-6
-	return value, max(most-value, value), sampled, true
+	i, j := s.after(start)-1, s.before(end)
+	for i > 0 && s.flags[i]&flagFailed != 0 {
+		i--
+	}
+	for j+1 < len(s.times) && s.flags[j]&flagFailed != 0 {
+		j++
+	}
+	most := float64(s.energies[d][j]-s.energies[d][i]) * 1e-6
+	slack = max(most-value, value)
+	known := sort.Search(len(k), func(i int) bool { return k[i].last > start }) - 1
+	if value == 0 && known >= 0 { // as much as before, at most, since the counter was seen to move
+		watts, _ := slope(k, known, -1)
+		slack = max(slack, watts*(float64(end)-k[known].at)*1e-9)
+	}
+	return value, slack, sampled, true
 }
 
 // bracket takes the energy from the last update before to the first after, less

@@ -135,3 +135,62 @@ func BenchmarkTask(b *testing.B) {
 	b.StopTimer()
 	b.ReportMetric(float64(len(s.Tasks())), "tasks")
 }
+
+// What no reading tells is no energy of 0: a counter that has not moved, that is
+// stuck or could not be read, and a moment between two updates.
+func TestUnknown(t *testing.T) {
+	const ms = int64(1e6)
+	defer func(before int64) { still = before }(still)
+	still = 50 * ms
+	series := func(watts float64, from, to int64, failing bool) *samples {
+		s := newSamples([]domain{{ID: "d", InTotal: true, Method: "measured", PeriodNs: ms, StepUj: 500, Lo: 1, Hi: 1}})
+		for at := int64(0); at <= 600; at++ {
+			flags, shown := uint64(0), at
+			if at > from && at < to {
+				if shown = from; failing {
+					flags = flagGap | flagFailed
+				}
+			}
+			s.add(at*ms, flags, []uint64{uint64(watts * float64(shown) * 1e3)})
+		}
+		return s
+	}
+	for _, tt := range []struct {
+		name       string
+		s          *samples
+		start, end int64
+		why        string
+		unmoved    bool
+	}{
+		{"it counts", series(20, 0, 0, false), 100, 500, "", false},
+		{"it never moves", series(0, 0, 0, false), 100, 500, "the counter of d has not moved", true},
+		{"stuck to the end", series(20, 200, 1000, false), 100, 500, "the counter of d is stuck: it has not moved for 0.4 s", false},
+		{"before that", series(20, 200, 1000, false), 50, 150, "", false},
+		{"stuck for a while", series(20, 200, 400, false), 250, 300, "the counter of d is stuck: it has not moved for 0.2 s", false},
+		{"behind that", series(20, 200, 400, false), 450, 550, "", false},
+		{"stuck for a moment", series(20, 200, 230, false), 100, 500, "", false},
+		{"not read to the end", series(20, 200, 1000, true), 100, 500, "the counter of d could not be read to the end", false},
+		{"not read for a while", series(20, 200, 400, true), 100, 500, "", false},
+	} {
+		if got := tt.s.unknown(tt.start*ms, tt.end*ms); got != tt.why || tt.s.unmoved() != tt.unmoved {
+			t.Errorf("%s: %q, %v", tt.name, got, tt.s.unmoved())
+		}
+		e := energyOf(tt.s, tt.start*ms, tt.end*ms, nil)
+		if (e == nil) != (tt.why != "") {
+			t.Errorf("%s: %+v", tt.name, e)
+		}
+		if want := 20 * float64(tt.end-tt.start) * 1e3; e != nil && (math.Abs(float64(e.total)-want) > 0.02*want || e.hi-e.total < 500 || e.total-e.lo < 500) {
+			t.Errorf("%s: %+v, want %g uJ", tt.name, e, want)
+		}
+	}
+	if late := series(20, 200, 400, true).late; late != 200*ms {
+		t.Errorf("%d ns were told late", late)
+	}
+	s := newSamples([]domain{{ID: "d", InTotal: true, PeriodNs: 10 * ms, Lo: 1, Hi: 1}})
+	for at := int64(0); at < 100; at++ {
+		s.add(at*ms, 0, []uint64{uint64(at / 10 * 200000)})
+	}
+	if e := energyOf(s, 93*ms, 95*ms, nil); e == nil || e.total != 0 || e.lo != 0 || e.hi < 40000 {
+		t.Errorf("between two updates: %+v", e)
+	}
+}

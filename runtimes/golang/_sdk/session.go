@@ -40,14 +40,14 @@ type Session struct {
 	untold  []word
 
 	// Of the samples.
-	data       sync.Mutex
-	source     *source
-	samples    *samples
-	stopped    int64 // 0 while it goes on
-	still      int64 // time of the last sample of a sampler that was waited for in vain, else -1
-	endedEarly bool
-	told       bool // that the buffer was nearly full
-	unsaved    error
+	data        sync.Mutex
+	source      *source
+	samples     *samples
+	stopped     int64           // 0 while it goes on
+	still       int64           // time of the last sample of a sampler that was waited for in vain, else -1
+	saidUnknown map[string]bool // slugs
+	told        bool            // that the buffer was nearly full
+	unsaved     error
 }
 
 type word struct {
@@ -203,10 +203,25 @@ func (s *Session) resolve(t *Task, wait bool) {
 		return
 	}
 	t.energy = energyOf(s.samples, t.started, end, parts)
-	if t.energy == nil && !s.endedEarly {
-		s.endedEarly = true
-		s.note("sampler-ended", fmt.Sprintf("the samples end before task %q does: its energy is not known", t.name))
+	if t.energy == nil {
+		s.unknown(t)
 	}
+}
+
+// unknown says once of each reason why the energy of a task is not known.
+func (s *Session) unknown(t *Task) {
+	slug, text := "sampler-ended", fmt.Sprintf("the samples end before task %q does: its energy is not known", t.name)
+	if why := s.samples.unknown(t.started, t.ended); why != "" {
+		slug, text = "energy-unknown", fmt.Sprintf("the energy of task %q is not known: %s", t.name, why)
+	}
+	if s.saidUnknown[slug] {
+		return
+	}
+	if s.saidUnknown == nil {
+		s.saidUnknown = map[string]bool{}
+	}
+	s.saidUnknown[slug] = true
+	s.note(slug, text)
 }
 
 func (s *Session) isOver() bool {

@@ -104,7 +104,7 @@ func energyOf(s *samples, start, end int64, parts []part) *energy {
 	known := false
 	for d, of := range s.domains {
 		joules, slack, method, ok := s.between(d, start, end)
-		if !ok {
+		if !ok || s.silent(d, start, end) != "" {
 			if of.InTotal {
 				return nil
 			}
@@ -123,6 +123,7 @@ func energyOf(s *samples, start, end int64, parts []part) *energy {
 		}
 		e.total += micro
 		machine += joules
+		slack += float64(of.StepUj) * 1e-6
 		lo += max(0, joules-slack) * least * of.Lo
 		hi += (joules + slack) * of.Hi
 		if methodRank[method] > methodRank[e.method] {

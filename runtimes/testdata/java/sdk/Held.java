@@ -94,6 +94,46 @@ final class Held {
         check(edges.isEmpty() && shares.within(100 * ms, 300 * ms, stacks[0]).isEmpty(), "nothing was forgotten");
     }
 
+    /** A counter of 20 W (or none) that from some ms to others stands still, or cannot be read. */
+    private static Samples faulty(double watts, long from, long to, boolean failing) {
+        Samples s = new Samples(List.of(new Domain("d", "", "", true, "measured", "", 1_000_000, 1, 1, 500)));
+        for (long at = 0; at <= 600; at++) {
+            boolean inside = at > from && at < to;
+            s.add(at * 1_000_000, inside && failing ? Samples.GAP | Samples.FAILED : 0, new long[] {(long) (watts * (inside ? from : at) * 1000)});
+        }
+        return s;
+    }
+
+    private static void told(Samples s, long from, long to, String why, boolean unmoved) {
+        long start = from * 1_000_000, end = to * 1_000_000;
+        check(s.unknown(start, end).equals(why) && s.unmoved() == unmoved, s.unknown(start, end) + ", want " + why);
+        Energy e = Energy.of(s, start, end, List.of());
+        check((e == null) == !why.isEmpty(), e + ", but " + why);
+        double want = 20.0 * (to - from) * 1000;
+        if (e != null) check(Math.abs(e.total() - want) < 0.02 * want && e.hi() - e.total() >= 500 && e.total() - e.lo() >= 500, e + ", want " + want);
+    }
+
+    /** What no reading tells is no energy of 0. */
+    private static void unknown() {
+        long before = Samples.still;
+        Samples.still = 50_000_000;
+        told(faulty(20, 0, 0, false), 100, 500, "", false);
+        told(faulty(0, 0, 0, false), 100, 500, "the counter of d has not moved", true);
+        told(faulty(20, 200, 1000, false), 100, 500, "the counter of d is stuck: it has not moved for 0.4 s", false);
+        told(faulty(20, 200, 1000, false), 50, 150, "", false);
+        told(faulty(20, 200, 400, false), 250, 300, "the counter of d is stuck: it has not moved for 0.2 s", false);
+        told(faulty(20, 200, 400, false), 450, 550, "", false);
+        told(faulty(20, 200, 230, false), 100, 500, "", false);
+        told(faulty(20, 200, 1000, true), 100, 500, "the counter of d could not be read to the end", false);
+        told(faulty(20, 200, 400, true), 100, 500, "", false);
+        check(faulty(20, 200, 400, true).late == 200_000_000, "the time that was told late");
+        Samples.still = before;
+        Samples s = series(10_000_000);
+        for (long at = 0; at < 100; at++) s.add(at * 1_000_000, 0, new long[] {at / 10 * 200_000});
+        Energy e = Energy.of(s, 93_000_000, 95_000_000, List.of());
+        check(e != null && e.total() == 0 && e.lo() == 0 && e.hi() >= 40_000, "between two updates: " + e);
+    }
+
     private static void json() throws IOException {
         for (String text : List.of("{\"a\":[1.0,-2.5E-7,true,false,null,\"\\\"\\\\\\u0000\\ud800 \\u007fü\"],\"b\":{},\"c\":[]}", "\"\"", "[[],[{}]]")) {
             StringBuilder b = new StringBuilder();
@@ -164,6 +204,7 @@ final class Held {
     public static void main(String[] args) throws Exception {
         System.out.println(between(Path.of(args[0])) + " questions, " + Samples.METHODS);
         prune();
+        unknown();
         share();
         json();
         hangs();

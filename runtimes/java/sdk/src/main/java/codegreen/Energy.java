@@ -21,7 +21,7 @@ record Energy(Map<String, Long> domains, long total, long machine, long lo, long
         String method = Samples.BRACKET;
         for (int d = 0; d < samples.domains.size(); d++) {
             Domain domain = samples.domains.get(d);
-            Samples.Span span = samples.between(d, start, end);
+            Samples.Span span = samples.silent(d, start, end).isEmpty() ? samples.between(d, start, end) : null;
             if (span == null) {
                 if (domain.inTotal()) return null;
                 continue;
@@ -38,8 +38,9 @@ record Energy(Map<String, Long> domains, long total, long machine, long lo, long
             if (!domain.inTotal()) continue;
             total += micro;
             machine += span.joules();
-            lo += Math.max(0, span.joules() - span.slack()) * Math.max(0, alone) * domain.lo();
-            hi += (span.joules() + span.slack()) * domain.hi();
+            double slack = span.slack() + domain.stepUj() * 1e-6;
+            lo += Math.max(0, span.joules() - slack) * Math.max(0, alone) * domain.lo();
+            hi += (span.joules() + slack) * domain.hi();
             if (Samples.METHODS.indexOf(span.method()) > Samples.METHODS.indexOf(method)) method = span.method();
         }
         if (domains.isEmpty()) return null;

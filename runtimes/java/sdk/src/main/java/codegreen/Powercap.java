@@ -22,6 +22,9 @@ import java.util.stream.Stream;
  * holds neither the program nor the session's end.
  */
 final class Powercap extends Source {
+    /** By how many uJ most counters move at least. */
+    private static final long STEP = 62;
+
     /** Watts that no domain draws: a counter that fell back and would mean more was reset. */
     private static final double MOST = 5000;
 
@@ -174,7 +177,7 @@ final class Powercap extends Source {
     }
 
     private static Domain measured(String id, String kind, String file) {
-        return new Domain(id, kind, "", true, "measured", file, 1_000_000, 1, 1);
+        return new Domain(id, kind, "", true, "measured", file, 1_000_000, 1, 1, STEP);
     }
 
     private Kept sample() {

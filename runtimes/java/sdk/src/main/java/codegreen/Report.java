@@ -157,10 +157,16 @@ final class Report {
         return out;
     }
 
+    /** The part of a session whose readings failed and were made good later, from which on it has failed. */
+    private static final double LATE = 0.5;
+
     private String quality() {
-        if (s.source.domains.isEmpty()) return "no_backend";
+        if (s.source.domains.stream().noneMatch(Domain::inTotal)) return "no_backend";
         if (done.isEmpty()) return "no_tasks";
-        if (done.stream().anyMatch(t -> t.energy == null)) return "failed";
+        if (done.stream().anyMatch(t -> t.energy == null)) {
+            return s.samples.unmoved() && done.stream().allMatch(t -> t.ended <= s.samples.latest()) ? "energy_zero" : "failed";
+        }
+        if (s.samples.late > 0 && s.samples.late >= LATE * (s.samples.latest() - s.mono)) return "failed";
         if (!(totals.get("energy_j") instanceof Double e) || e == 0) return "energy_zero";
         return kind().equals("estimated") ? "estimated" : "ok";
     }

@@ -3,6 +3,9 @@ package codegreen;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /**
  * A series of samples that grows at its end: times in ns of CLOCK_MONOTONIC,
@@ -23,6 +26,11 @@ final class Samples {
 
     /** Powers before and after are the same up to this part. */
     private static final double STEADY = 0.5;
+
+    /** ns after which a counter that is updated OFTEN, and has not moved, does not count; OFTEN is the time between two updates at most. */
+    static long still = 1_000_000_000;
+
+    private static final long OFTEN = 50_000_000;
 
     /** Flags of a sample (nemb/RING.md). */
     static final long GAP = 1, FAILED = 2;
@@ -131,6 +139,10 @@ final class Samples {
     private final Knots[] knots;
     private long[] whole; // energies of the last sample without a failed reading
     private long wholeAt;
+    private final long[] moved; // when each counter was seen to move last, or was seen first
+    private final Longs[] idle; // from, to, from, to ...: when each did not move for longer than still
+    private boolean failing;    // the newest sample is one whose reading failed
+    long late;                  // ns whose energy a sample told as a sum, since readings before it failed
     long count, gaps;
     boolean failed;
     int prunedAt;
@@ -139,9 +151,12 @@ final class Samples {
         this.domains = domains;
         energies = new Longs[domains.size()];
         knots = new Knots[domains.size()];
+        moved = new long[domains.size()];
+        idle = new Longs[domains.size()];
         for (int d = 0; d < energies.length; d++) {
             energies[d] = new Longs();
             knots[d] = new Knots();
+            idle[d] = new Longs();
         }
     }
 
@@ -153,11 +168,19 @@ final class Samples {
         for (int d = 0; d < micro.length; d++) energies[d].add(micro[d]);
         if ((flag & GAP) != 0) gaps++;
         if ((flag & FAILED) != 0) {
-            failed = true;
+            failed = failing = true;
             return;
         }
+        if (failing && whole != null) late += t - wholeAt;
+        failing = false;
+        if (whole == null) Arrays.fill(moved, t);
         for (int d = 0; whole != null && d < micro.length; d++) {
             if (micro[d] <= whole[d]) continue;
+            if (wholeAt - moved[d] > still) {
+                idle[d].add(moved[d]);
+                idle[d].add(t);
+            }
+            moved[d] = t;
             long behind = t - wholeAt, period = domains.get(d).periodNs();
             if (period > 0 && period < behind) behind = period;
             knots[d].first.add(t - behind);
@@ -166,6 +189,36 @@ final class Samples {
         }
         whole = micro.clone();
         wholeAt = t;
+    }
+
+    /**
+     * Why the counter of domain d tells nothing of the time from start to end, "" where it does: what is in the
+     * total draws something as long as it is on.
+     */
+    String silent(int d, long start, long end) {
+        Domain of = domains.get(d);
+        if (!of.inTotal() || of.method().equals("estimated") || whole == null) return "";
+        if (wholeAt < end && end <= latest()) return "the counter of " + of.id() + " could not be read to the end";
+        if (knots[d].size() == 0) return "the counter of " + of.id() + " has not moved";
+        if (of.periodNs() <= 0 || of.periodNs() > OFTEN) return "";
+        for (int i = 0; i <= idle[d].size; i += 2) {
+            boolean last = i == idle[d].size;
+            long from = last ? moved[d] : idle[d].get(i), to = last ? wholeAt : idle[d].get(i + 1);
+            if (to - from > still && from < end && to > start) {
+                return String.format(Locale.ROOT, "the counter of %s is stuck: it has not moved for %.1f s", of.id(), (to - from) * 1e-9);
+            }
+        }
+        return "";
+    }
+
+    /** Why the energy from start to end is not known, "" where the samples do not reach so far. */
+    String unknown(long start, long end) {
+        return IntStream.range(0, domains.size()).mapToObj(d -> silent(d, start, end)).filter(w -> !w.isEmpty()).collect(Collectors.joining("; "));
+    }
+
+    /** Whether all readings were good and no counter of the total moved. */
+    boolean unmoved() {
+        return !failed && IntStream.range(0, domains.size()).noneMatch(d -> domains.get(d).inTotal() && knots[d].size() > 0);
     }
 
     /** The time of the last sample, 0 before the first. */
@@ -191,8 +244,14 @@ final class Samples {
         double a = energyAt(d, start), b = energyAt(d, end);
         if (Double.isNaN(a) || Double.isNaN(b) || end < start) return null;
         double value = (b - a) * 1e-6;
-        double most = (energies[d].get(times.atMost(end - 1)) - energies[d].get(times.atMost(start) - 1)) * 1e-6;
-        return new Span(value, Math.max(most - value, value), SAMPLED);
+        int i = times.atMost(start) - 1, j = times.atMost(end - 1);
+        while (i > 0 && (flags.get(i) & FAILED) != 0) i--;
+        while (j + 1 < times.size && (flags.get(j) & FAILED) != 0) j++;
+        double most = (energies[d].get(j) - energies[d].get(i)) * 1e-6, slack = Math.max(most - value, value);
+        int known = knots[d].last.atMost(start) - 1;
+        // As much as before, at most, since the counter was seen to move.
+        if (value == 0 && known >= 0) slack = Math.max(slack, knots[d].slope(known, -1)[0] * (end - knots[d].at(known)) * 1e-9);
+        return new Span(value, slack, SAMPLED);
     }
 
     /**

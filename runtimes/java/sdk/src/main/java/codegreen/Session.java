@@ -6,9 +6,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -134,7 +136,7 @@ public final class Session implements AutoCloseable {
     final Samples samples;
     long stopped; // 0 while it goes on
     private long still = -1; // time of the last sample of a sampler that was waited for in vain
-    private boolean endedEarly;
+    private final Set<String> saidUnknown = new HashSet<>(); // slugs
 
     /** Of the tasks. */
     private final ReentrantLock lock = new ReentrantLock();
@@ -479,10 +481,11 @@ public final class Session implements AutoCloseable {
         task.resolved = true;
         if (source.domains.isEmpty()) return;
         task.energy = Energy.of(samples, task.started, task.ended, parts);
-        if (task.energy == null && !endedEarly) {
-            endedEarly = true;
-            note("sampler-ended", "the samples end before task " + task.name + " does: its energy is not known");
-        }
+        if (task.energy != null) return;
+        String why = samples.unknown(task.started, task.ended), slug = why.isEmpty() ? "sampler-ended" : "energy-unknown";
+        if (!saidUnknown.add(slug)) return;
+        if (why.isEmpty()) note(slug, "the samples end before task " + task.name + " does: its energy is not known");
+        else note(slug, "the energy of task " + task.name + " is not known: " + why);
     }
 
     /** Empties the ring before it is full; how often follows how full it was. */
