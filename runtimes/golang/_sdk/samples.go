@@ -154,6 +154,9 @@ func (s *samples) silent(d int, start, end int64) string {
 // do not reach so far.
 func (s *samples) unknown(start, end int64) string {
 	var why []string
+	if s.latest() < end {
+		return ""
+	}
 	for d := range s.domains {
 		if text := s.silent(d, start, end); text != "" {
 			why = append(why, text)

@@ -475,7 +475,7 @@ class Session:
     def _unknown(self, task, samples):
         """Says once of each reason why the energy of a task is not known."""
         start, end = task._windows[0][0], task._windows[-1][1]
-        why = [w for w in (samples.silent(d, start, end) for d in range(len(samples.domains))) if w]
+        why = [w for w in (samples.silent(d, start, end) for d in range(len(samples.domains))) if w] if end <= samples.latest else []
         slug = "energy-unknown" if why else "sampler-ended"
         if slug in self._said_unknown:
             return

@@ -213,6 +213,7 @@ final class Samples {
 
     /** Why the energy from start to end is not known, "" where the samples do not reach so far. */
     String unknown(long start, long end) {
+        if (latest() < end) return "";
         return IntStream.range(0, domains.size()).mapToObj(d -> silent(d, start, end)).filter(w -> !w.isEmpty()).collect(Collectors.joining("; "));
     }
 
