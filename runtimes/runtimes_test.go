@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ func entries(t *testing.T, dir string) []string {
 }
 
 func TestEmbeddedFiles(t *testing.T) {
-	for _, name := range []string{"python/sitecustomize.py", "python/hook.py", "python/weave.py", "python/pure.py", "python/codegreen_runtime.py", "native/channel.h", "native/python.c", "native/java.c", "java/cg$/R.java"} {
+	for _, name := range []string{"python/sitecustomize.py", "python/hook.py", "python/weave.py", "python/pure.py", "python/codegreen_runtime.py", "native/channel.h", "native/layout.h", "native/python.c", "native/java.c", "java/cg$/R.java"} {
 		if b, err := Files.ReadFile(name); err != nil || len(b) == 0 {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
@@ -171,5 +172,45 @@ func TestNativeSourcesAreClean(t *testing.T) {
 				t.Errorf("%s: %v\n%s", cc, err, out)
 			}
 		}
+	}
+}
+
+// Each header of the native runtime compiles alone: it includes what it uses.
+// None includes, by others, itself: the order of the layers is the order of the
+// includes.
+func TestNativeHeadersIncludeDownwards(t *testing.T) {
+	compiler(t)
+	headers, err := filepath.Glob("native/*.h")
+	if err != nil || len(headers) < 5 {
+		t.Fatalf("%v: %v", headers, err)
+	}
+	includes := map[string][]string{}
+	for _, header := range headers {
+		b, err := os.ReadFile(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^#include "(.*)"`).FindAllStringSubmatch(string(b), -1) {
+			includes[filepath.Base(header)] = append(includes[filepath.Base(header)], m[1])
+		}
+		// What a header offers is not all used by itself.
+		out, err := exec.Command("cc", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable",
+			"-Wno-unused-const-variable", "-fsyntax-only", "-x", "c", header).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s alone: %v\n%s", header, err, out)
+		}
+	}
+	var visit func(name string, above []string)
+	visit = func(name string, above []string) {
+		if slices.Contains(above, name) {
+			t.Errorf("includes in a circle: %s", strings.Join(append(above, name), " > "))
+			return
+		}
+		for _, below := range includes[name] {
+			visit(below, append(slices.Clone(above), name))
+		}
+	}
+	for _, header := range headers {
+		visit(filepath.Base(header), nil)
 	}
 }

@@ -15,6 +15,8 @@
  */
 #include "channel.h"
 
+#include <stdlib.h>
+
 #define NATIVE(name) __attribute__((visibility("default"))) name
 
 enum { ENTER = 0, EXIT = 1, SUSPEND = 2, RESUME = 3 };

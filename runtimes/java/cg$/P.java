@@ -195,7 +195,7 @@ final class P {
         return false;
     }
 
-    /** As cg_room of runtimes/native/channel.h. */
+    /** As cg_take_chunk_or_tree of runtimes/native/words.h. */
     private boolean room() {
         release();
         if (take())

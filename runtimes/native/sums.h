@@ -3,65 +3,28 @@
  * calls of each call path between two samples of energy, in place of a word
  * for each event.
  *
- * In: events. Out: the calling thread's tree in memory that is shared with cg.
- * Included by channel.h, behind its clock and its chunks.
+ * In: events. Out: the calling thread's tree, in memory that is shared with cg.
  */
-#define CG_TREE_MAGIC 0x52544743u /* "CGTR" */
-#define CG_TREE_VERSION 1u
-#define CG_WINDOWS 8u
-#define CG_NODES 16384u
-#define CG_PATHS (CG_NODES / 4 * 3) /* further ones are told apart by their site alone */
-#define CG_STATES 1024u             /* that begin with what was open before the tree */
-#define CG_NONE 0xffffffffu
+#ifndef CG_SUMS_H
+#define CG_SUMS_H
 
-enum { CG_ROOT, CG_SIDE, CG_OTHER, CG_BEGIN }; /* the nodes that each tree has */
+#include "state.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* Whether trees take the place of chunks, or stand beside them for tests. */
+#ifdef CG_BOTH
+#define CG_SUMS_REPLACE_WORDS 0
+#else
+#define CG_SUMS_REPLACE_WORDS 1
+#endif
+
+#define CG_NONE 0xffffffffu /* no node */
+
 enum { CG_QUICKLY = 1, CG_SLOWLY = 2 }; /* how a thread adds up */
-enum { CG_UNKNOWN = 256, CG_BESIDE = 512 };    /* flags of a tree */
-
-typedef struct {
-	uint32_t magic, version, trees, nodes, windows, size;
-	uint32_t pad[10];
-	_Atomic uint32_t state[]; /* 64 */
-} cg_forest;
-
-typedef struct {
-	uint32_t event, parent;      /* kind << 21 | site */
-	uint32_t child_event, child; /* the writer's: the child that was entered last */
-	uint64_t calls, born;
-} cg_node;
-
-typedef struct {
-	uint64_t outs, out_ticks, backs, back_ticks;
-} cg_span;
-
-typedef struct {
-	uint64_t epoch, begin, last;
-	uint32_t top, pad;
-} cg_window;
-
-typedef struct {
-	cg_chunk head;
-	uint64_t base_tree; /* 64 */
-	uint32_t base_node, pad0;
-	uint64_t pad1[6];
-	_Atomic uint64_t place; /* 128: tick << 24 | node */
-	uint64_t events, unwound, closed;
-	_Atomic uint64_t spans; /* sequence lock over span: odd while it changes */
-	_Atomic uint64_t window; /* 168 */
-	_Atomic uint32_t count;  /* 176 */
-	uint32_t pad2[3];
-	_Atomic uint64_t taken; /* 192: the reader's */
-	uint64_t pad3[7];
-	cg_window windows[CG_WINDOWS]; /* 256 */
-	uint64_t pad4[(4096 - 512) / 8];
-	cg_node nodes[CG_NODES]; /* 4096 */
-	uint64_t ticks[CG_WINDOWS][CG_NODES];
-	cg_span span[CG_NODES];
-} cg_tree;
-
-_Static_assert(offsetof(cg_tree, place) == 128 && offsetof(cg_tree, window) == 168 && offsetof(cg_tree, count) == 176 &&
-		       offsetof(cg_tree, taken) == 192 && offsetof(cg_tree, windows) == 256 && offsetof(cg_tree, nodes) == 4096,
-	       "a tree is laid out as FORMAT.md says");
 
 /* What a thread has beside its tree: where it is, and its stack, which is no
  * business of the reader's. A frame is its site << 32 | its node. */
@@ -84,8 +47,6 @@ CG_TLS cg_adder cg_mine;
 
 static inline uint32_t cg_top(void) { return (uint32_t)cg_mine.frame; }
 static inline uint32_t cg_site(void) { return (uint32_t)(cg_mine.frame >> 32); }
-
-CG_TLS uint64_t cg_waited; /* ns that this thread has waited for the reader, in all */
 
 static cg_forest *_Atomic cg_trees;
 static char cg_trees_path[4096];
@@ -112,8 +73,9 @@ static cg_forest *cg_forest_map(void)
 	if (f == MAP_FAILED)
 		return NULL;
 	cg_forest *other = NULL;
-	if (f->magic != CG_TREE_MAGIC || f->version != CG_TREE_VERSION || f->nodes != CG_NODES || f->windows != CG_WINDOWS ||
-	    f->size != sizeof(cg_tree) || 64 + f->trees * 4 > CG_PAGE || CG_PAGE + (uint64_t)f->trees * f->size != (uint64_t)st.st_size ||
+	if (f->magic != CG_TREE_MAGIC || f->version != CG_TREE_VERSION || f->nodes != CG_NODES ||
+	    f->windows != CG_WINDOWS || f->size != sizeof(cg_tree) || 64 + f->trees * 4 > CG_PAGE ||
+	    CG_PAGE + (uint64_t)f->trees * f->size != (uint64_t)st.st_size ||
 	    !atomic_compare_exchange_strong(&cg_trees, &other, f)) {
 		munmap(f, (size_t)st.st_size);
 		return other;
@@ -218,8 +180,8 @@ static int cg_unwind(uint32_t site)
 
 enum { CG_OUT, CG_BACK };
 
-/* cg_spanned notes that a frame of a node left the thread, or came back. */
-static void cg_spanned(uint32_t node, int way)
+/* cg_note_span notes that a frame of a node left the thread, or came back. */
+static void cg_note_span(uint32_t node, int way)
 {
 	cg_adder *t = &cg_mine;
 	if (node == CG_NONE)
@@ -236,10 +198,10 @@ static void cg_spanned(uint32_t node, int way)
 	atomic_store_explicit(&tree->spans, n + 2, memory_order_release);
 }
 
-/* cg_below tells an event of a frame that may have been open before the tree
+/* cg_add_unknown_frame tells an event of a frame that may have been open before the tree
  * began: the reader knows, and where the thread is now is what it makes of the
  * event. 0 where nothing can have been open. */
-static int cg_below(uint32_t event)
+static int cg_add_unknown_frame(uint32_t event)
 {
 	cg_adder *t = &cg_mine;
 	if (!t->unknown)
@@ -253,18 +215,18 @@ static int cg_below(uint32_t event)
 	t->depth = 0;
 	t->floor = n;
 	t->frame = n;
-	if (event >> 21 == 2)
-		cg_spanned(n, CG_OUT);
+	if (event >> 21 == CG_SUSPEND)
+		cg_note_span(n, CG_OUT);
 	return 1;
 }
 
-/* cg_turn does what is no enter, and no exit of the innermost frame. */
-static void __attribute__((noinline)) cg_turn(uint32_t event)
+/* cg_add_other does what is no enter, and no exit of the innermost frame. */
+static void __attribute__((noinline)) cg_add_other(uint32_t event)
 {
 	cg_adder *t = &cg_mine;
 	uint32_t site = event & (CG_SITES - 1), n;
 	switch (event >> 21) {
-	case 1: /* exit */
+	case CG_EXIT:
 		if (t->deep) {
 			t->deep--;
 			return;
@@ -273,32 +235,32 @@ static void __attribute__((noinline)) cg_turn(uint32_t event)
 			cg_pop();
 			return;
 		}
-		if (cg_below(event))
+		if (cg_add_unknown_frame(event))
 			return;
 		/* a suspended frame ends */
 		/* fall through */
-	case 5: /* close */
+	case CG_CLOSE:
 		t->tree->closed++;
-		cg_spanned(cg_child(CG_SIDE, site), CG_BACK);
+		cg_note_span(cg_child(CG_SIDE, site), CG_BACK);
 		return;
-	case 2: /* suspend */
+	case CG_SUSPEND:
 		if (cg_unwind(site)) {
-			cg_spanned(cg_top(), CG_OUT);
+			cg_note_span(cg_top(), CG_OUT);
 			cg_pop();
-		} else if (!cg_below(event))
-			cg_spanned(cg_child(CG_SIDE, site), CG_OUT);
+		} else if (!cg_add_unknown_frame(event))
+			cg_note_span(cg_child(CG_SIDE, site), CG_OUT);
 		return;
-	case 3: /* resume */
+	case CG_RESUME:
 		n = cg_child(cg_top(), site);
-		cg_spanned(n, CG_BACK);
+		cg_note_span(n, CG_BACK);
 		cg_push(site, n);
 		return;
-	case 4: /* unwind */
+	case CG_UNWIND:
 		t->deep = 0;
-		if (cg_unwind(site) || cg_below(event))
+		if (cg_unwind(site) || cg_add_unknown_frame(event))
 			return;
 		cg_push(site, cg_child(cg_top(), site));
-		cg_spanned(cg_child(CG_SIDE, site), CG_BACK);
+		cg_note_span(cg_child(CG_SIDE, site), CG_BACK);
 	}
 }
 
@@ -347,10 +309,10 @@ static void __attribute__((noinline)) cg_add(uint64_t now, uint32_t event)
 		uint32_t n = cg_child(cg_top(), event);
 		if (cg_push(event, n) && n != CG_NONE)
 			tree->nodes[n].calls++;
-	} else if (event == (1u << 21 | cg_site()) && !t->deep)
+	} else if (event == ((uint32_t)CG_EXIT << 21 | cg_site()) && !t->deep)
 		cg_pop();
 	else
-		cg_turn(event);
+		cg_add_other(event);
 	atomic_store_explicit(&tree->place, now << 24 | cg_top(), memory_order_release);
 }
 
@@ -362,7 +324,8 @@ static inline void cg_add_quickly(uint64_t now, uint32_t event)
 	uint64_t last = t->last, frame = t->frame;
 	uint32_t top = (uint32_t)frame, depth = t->depth;
 	cg_tree *tree = t->tree;
-	if (__builtin_expect((now < last) | (atomic_load_explicit(&cg_head->epoch, memory_order_relaxed) != t->epoch), 0))
+	uint64_t epoch = atomic_load_explicit(&cg_head->epoch, memory_order_relaxed);
+	if (__builtin_expect((now < last) | (epoch != t->epoch), 0))
 		goto slowly;
 	if (event < CG_SITES) {
 		uint32_t n = tree->nodes[top].child;
@@ -378,7 +341,8 @@ static inline void cg_add_quickly(uint64_t now, uint32_t event)
 		t->frame = frame = (uint64_t)event << 32 | n;
 		tree->nodes[n].calls++;
 	} else {
-		if (__builtin_expect((event != (1u << 21 | (uint32_t)(frame >> 32))) | (t->deep != 0), 0))
+		uint32_t innermost = (uint32_t)CG_EXIT << 21 | (uint32_t)(frame >> 32);
+		if (__builtin_expect((event != innermost) | (t->deep != 0), 0))
 			goto slowly;
 		t->frame = frame = t->stack[depth - 1];
 		t->depth = depth - 1;
@@ -392,31 +356,8 @@ slowly:
 	cg_add(now, event);
 }
 
-/* cg_sign fills in the header of a chunk or tree; its seq is stored behind. */
-static void cg_sign(cg_chunk *c)
-{
-	c->tick = cg_tick();
-	c->pid = (uint32_t)getpid();
-	c->tid = (uint32_t)syscall(SYS_gettid);
-	c->pid_space = cg_pid_space;
-	c->cost = cg_cost;
-	c->flags = cg_started ? 0 : CG_FIRST;
-	if (!cg_started && cg_parent_pid) {
-		c->flags |= CG_FORKED;
-		c->parent_pid = cg_parent_pid;
-		c->parent_tid = cg_parent_tid;
-		c->fork_tick = cg_fork_tick;
-		cg_parent_pid = 0;
-	}
-	if (cg_missed) {
-		c->flags |= CG_RESYNC;
-		c->lost = cg_missed;
-		cg_missed = 0;
-	}
-}
-
-/* cg_adder_room gets a thread the memory that is its own. */
-static int cg_adder_room(void)
+/* cg_map_adder gets a thread the memory that is its own. */
+static int cg_map_adder(void)
 {
 	cg_adder *t = &cg_mine;
 	if (t->stack) {
@@ -439,67 +380,77 @@ static int cg_adder_room(void)
 	return 1;
 }
 
-/* cg_grow takes the lowest free tree for this thread; 0 where there is none.
- * flags are CG_BESIDE or 0. In a process that was forked the frames that its
- * parent had told are in the new tree, too. */
-static int __attribute__((noinline, cold)) cg_grow(uint32_t flags)
+/* cg_begin_tree begins a tree that this thread has just taken. flags are
+ * CG_BOTH_WAYS or 0. In a process that was forked the frames that its parent had
+ * told are in the new tree, too. */
+static void cg_begin_tree(cg_tree *tree, uint32_t index, uint32_t flags)
 {
 	cg_adder *t = &cg_mine;
+	int unknown = 0;
+	if (!flags)
+		unknown = t->stale ? t->unknown : (cg_started && !cg_missed) || (!cg_started && cg_parent_pid);
+	uint64_t base = t->seq;
+	uint32_t node = t->floor, depth = t->stale ? t->depth : 0, site = cg_site();
+	cg_chunk *c = &tree->head;
+	uint32_t started = cg_started;
+	if (flags) {
+		cg_started = 0;
+		/* no fault comes between the word and the sum */
+		memset(tree->ticks, 0, sizeof *tree - offsetof(cg_tree, ticks));
+		memset(tree->nodes, 0, sizeof tree->nodes);
+	}
+	cg_fill_header(c);
+	if (flags) /* both begin at once */
+		c->tick = cg_chunk_at(cg_index - 1)->tick;
+	uint64_t s = t->seq = atomic_fetch_add(&cg_head->head, 1) + 1;
+	t->tree = tree;
+	t->index = index + 1;
+	t->last = c->tick;
+	t->epoch = atomic_load(&cg_head->epoch);
+	if (t->epoch > c->tick)
+		t->epoch = 0; /* a sample came between */
+	t->window = 0;
+	t->ticks = tree->ticks[0];
+	t->count = CG_BEGIN;
+	t->floor = t->states = t->deep = 0;
+	t->frame = 0;
+	t->unknown = unknown;
+	c->flags |= flags | (unknown ? CG_UNKNOWN : 0);
+	if (t->stale && unknown) {
+		tree->base_tree = base;
+		tree->base_node = node;
+	}
+	t->stale = 0;
+	tree->windows[0].epoch = t->epoch;
+	tree->windows[0].begin = c->tick;
+	/* The outermost frame stays; above it each is found by its site. */
+	t->depth = 0;
+	for (uint32_t k = 1; k <= depth; k++) {
+		uint32_t next = k < depth ? (uint32_t)(t->stack[k] >> 32) : site;
+		cg_push(next, cg_child(cg_top(), next));
+	}
+	atomic_store(&tree->count, t->count);
+	atomic_store(&tree->place, t->last << 24 | cg_top());
+	atomic_store_explicit(&c->seq, s, memory_order_release);
+	cg_started = started | !flags;
+}
+
+/* cg_take_tree takes the lowest free tree for this thread; 0 where there is
+ * none. flags are as for cg_begin_tree. */
+static int __attribute__((noinline, cold)) cg_take_tree(uint32_t flags)
+{
 	cg_forest *f = cg_forest_map();
-	if (!f || !cg_adder_room())
+	if (!f || !cg_map_adder())
 		return 0;
 	for (uint32_t i = 0; i < f->trees; i++) {
 		uint32_t zero = CG_FREE;
 		if (atomic_load_explicit(&f->state[i], memory_order_relaxed) != CG_FREE ||
 		    !atomic_compare_exchange_strong(&f->state[i], &zero, CG_OWNED))
 			continue;
-		cg_tree *tree = cg_tree_at(f, i);
-		int unknown = flags ? 0 : t->stale ? t->unknown : (cg_started && !cg_missed) || (!cg_started && cg_parent_pid);
-		uint64_t base = t->seq;
-		uint32_t node = t->floor, depth = t->stale ? t->depth : 0, site = cg_site();
-		cg_chunk *c = &tree->head;
-		uint32_t started = cg_started;
-		if (flags)
-			cg_started = 0;
-		if (flags) /* no fault comes between the word and the sum */
-			memset(tree->ticks, 0, sizeof *tree - offsetof(cg_tree, ticks)), memset(tree->nodes, 0, sizeof tree->nodes);
-		cg_sign(c);
-		if (flags) /* both begin at once */
-			c->tick = ((cg_chunk *)(cg_chunks + (size_t)(cg_index - 1) * cg_head->chunk_size))->tick;
-		uint64_t s = t->seq = atomic_fetch_add(&cg_head->head, 1) + 1;
-		t->tree = tree;
-		t->index = i + 1;
-		t->last = c->tick;
-		t->epoch = atomic_load(&cg_head->epoch);
-		if (t->epoch > c->tick)
-			t->epoch = 0; /* a sample came between */
-		t->window = 0;
-		t->ticks = tree->ticks[0];
-		t->count = CG_BEGIN;
-		t->floor = t->states = t->deep = 0;
-		t->frame = 0;
-		t->unknown = unknown;
-		c->flags |= flags | (unknown ? CG_UNKNOWN : 0);
-		if (t->stale && unknown) {
-			tree->base_tree = base;
-			tree->base_node = node;
-		}
-		t->stale = 0;
-		tree->windows[0].epoch = t->epoch;
-		tree->windows[0].begin = c->tick;
-		/* The outermost frame stays; above it each is found by its site. */
-		t->depth = 0;
-		for (uint32_t k = 1; k <= depth; k++) {
-			uint32_t next = k < depth ? (uint32_t)(t->stack[k] >> 32) : site;
-			cg_push(next, cg_child(cg_top(), next));
-		}
-		atomic_store(&tree->count, t->count);
-		atomic_store(&tree->place, t->last << 24 | cg_top());
-		atomic_store_explicit(&c->seq, s, memory_order_release);
-		cg_started = started | !flags;
+		cg_begin_tree(cg_tree_at(f, i), i, flags);
 		if (!flags) {
 			cg_next = cg_end = cg_fast_end = NULL;
-			t->adds = cg_monotonic_clock ? CG_SLOWLY : CG_QUICKLY;
+			cg_mine.adds = cg_monotonic_clock ? CG_SLOWLY : CG_QUICKLY;
 		}
 		pthread_setspecific(cg_key, (void *)1);
 		return 1;
@@ -507,8 +458,8 @@ static int __attribute__((noinline, cold)) cg_grow(uint32_t flags)
 	return 0;
 }
 
-/* cg_fell gives this thread's tree to the reader, for good. */
-static void cg_fell(void)
+/* cg_leave_tree gives this thread's tree to the reader, for good. */
+static void cg_leave_tree(void)
 {
 	cg_adder *t = &cg_mine;
 	if (t->tree && !t->stale)
@@ -519,3 +470,5 @@ static void cg_fell(void)
 	}
 	memset(t, 0, sizeof *t);
 }
+
+#endif
