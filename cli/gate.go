@@ -23,7 +23,6 @@ import (
 	"cg/launcher"
 	"cg/nemb"
 	"cg/report"
-	"cg/runtimes"
 	"cg/shown"
 )
 
@@ -155,7 +154,7 @@ func runGate(c *cli.Context) (err error) {
 	}
 	defer os.Chdir(home)
 	if k.functions {
-		defer runtimes.Prune(cacheDir(), time.Now())
+		defer prune()
 	}
 	result, err := k.compare(ctx)
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/report"
-	"cg/runtimes"
 )
 
 // languageFlags are those that languages bring along.
@@ -152,7 +151,7 @@ func runMeasure(c *cli.Context) error {
 		return err
 	}
 	defer machine.close()
-	defer runtimes.Prune(cacheDir(), time.Now())
+	defer prune()
 	var run *report.Run
 	var prepared *prepared
 	var outcome *measure.Outcome

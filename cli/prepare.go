@@ -5,10 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"cg/checkpoint"
 	"cg/instrument"
@@ -27,6 +31,7 @@ type prepared struct {
 	server  *instrument.Server
 	native  languages.Native
 	short   *scratch.Folder // of the socket, where the run's has too long a path
+	cache   runtimes.Cache
 	closed  bool
 }
 
@@ -34,12 +39,12 @@ type prepared struct {
 const socketLength = 108
 
 func prepare(ctx context.Context, lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
-	cache := cacheDir()
-	p := &prepared{}
+	cache, _ := keeping()
+	p := &prepared{cache: cache}
 	clock := checkpoint.SystemClock()
 	var err error
 	if lang.Native != "" {
-		if p.native.Path, err = runtimes.Library(ctx, lang.Native, cache, dir); err != nil {
+		if p.native.Path, p.native.Content, err = runtimes.Library(ctx, lang.Native, cache, dir); err != nil {
 			p.native.Reason = err.Error()
 			clock = checkpoint.Monotonic // which every runtime can read
 		}
@@ -123,6 +128,8 @@ func (p *prepared) again(o *measure.Outcome, stdout, stderr *os.File) bool {
 
 // facts adds what was prepared and found to the facts of a run.
 func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
+	_, refused := keeping()
+	f.Refused = slices.Concat(refused, p.cache.Refused(), p.server.Refused())
 	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.Begun()
 	f.Spans = map[checkpoint.SiteID]report.Span{}
 	for id, s := range p.server.Spans() {
@@ -191,29 +198,56 @@ func runDir() (*scratch.Folder, error) {
 // or on a line.
 func awkward(path string) bool { return strings.ContainsAny(path, ":\n") }
 
-// cacheDir is where cg keeps what it can make again: $XDG_CACHE_HOME/cg. "" if
-// it cannot be written, or named where paths are listed.
-func cacheDir() string {
+// keeping is where cg keeps what it can make again: $XDG_CACHE_HOME/cg, else a
+// folder of this user in the place of temporary files where somebody else could
+// write there, which refused tells. The cache is empty where nothing can be
+// written, or where the name cannot stand where paths are listed.
+var keeping = sync.OnceValues(func() (cache runtimes.Cache, refused []string) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return ""
+		return cache, nil
 	}
-	dir := filepath.Join(base, "cg")
+	cache, err = openCache(filepath.Join(base, "cg"))
+	var r *runtimes.Refusal
+	if !errors.As(err, &r) {
+		return cache, nil
+	}
+	text := fmt.Sprintf("%s is not used, since somebody else could change the code in it: %s; ", filepath.Join(base, "cg"), r)
+	own := filepath.Join(os.TempDir(), fmt.Sprintf(".cg-cache-%d", os.Geteuid()))
+	if cache, _ = openCache(own); cache.Dir == "" {
+		return cache, []string{text + "everything is compiled anew in each run"}
+	}
+	return cache, []string{text + "code is kept in " + own}
+})
+
+// openCache opens the cache in a folder. Without an error it is one that can be
+// written, or empty.
+func openCache(dir string) (runtimes.Cache, error) {
 	if awkward(dir) {
-		return ""
+		return runtimes.Cache{}, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return ""
+	cache, err := runtimes.OpenCache(dir)
+	if errors.As(err, new(*runtimes.Refusal)) {
+		return runtimes.Cache{}, err
 	}
-	probe, err := os.CreateTemp(dir, ".writable-")
+	if err != nil || awkward(cache.Dir) {
+		return runtimes.Cache{}, nil
+	}
+	probe, err := os.CreateTemp(cache.Dir, ".writable-")
 	if err != nil {
-		return ""
+		return runtimes.Cache{}, nil
 	}
 	_, err = probe.Write(make([]byte, 256<<10)) // is the disk full?
 	probe.Close()
 	os.Remove(probe.Name())
 	if err != nil {
-		return ""
+		return runtimes.Cache{}, nil
 	}
-	return dir
+	return cache, nil
+}
+
+// prune removes what has not been used for long.
+func prune() {
+	cache, _ := keeping()
+	runtimes.Prune(cache, time.Now())
 }

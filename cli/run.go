@@ -120,7 +120,11 @@ func runRepeated(c *cli.Context) error {
 	}
 	defer folder.Remove()
 	dir := folder.Path
-	s.log, s.env = filepath.Join(dir, "stderr"), languages.Offered(nil, cacheDir(), dir)
+	cache, refused := keeping()
+	s.log, s.env = filepath.Join(dir, "stderr"), languages.Offered(nil, cache, dir)
+	for _, text := range append(refused, cache.Refused()...) {
+		say(text)
+	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 

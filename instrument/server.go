@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ type Skip struct {
 //	outline module path own plan   ok plan      what is wanted of a plan that the runtime made
 //	load  module path own sites    ok base      numbers base+1 ... are the file's
 //	skip  module path reason       ok
+//	refused path reason            ok           a file of the cache that is not used
 //	task  name path line           ok number    a span of that name, such as a test
 //	chunk pid tid first parent-pid parent-tid fork-tick lost new   ok offset
 //	lost  number                   ok           of events, by a thread that ended without a chunk
@@ -58,6 +60,7 @@ type Server struct {
 	spans   map[checkpoint.SiteID]Span
 	dropped map[int]bool
 	skipped []Skip
+	refused []string
 	pure    string
 	off     string
 	isPure  bool
@@ -115,6 +118,16 @@ func (s *Server) Skipped() []Skip {
 	defer s.mu.Unlock()
 	s.look()
 	return append([]Skip(nil), s.skipped...)
+}
+
+// maxRefused bounds what is kept of refused files, of which few are shown.
+const maxRefused = 1000
+
+// Refused tells which files of cg's cache the program did not load, and why.
+func (s *Server) Refused() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.refused)
 }
 
 // Pure tells whether a process runs without the native module, and why.
@@ -208,6 +221,17 @@ func (s *Server) do(op string, body []byte) (string, error) {
 			return "", err
 		}
 		s.skip(p[1], p[2])
+		return "", nil
+	case "refused":
+		p, err := parts(2)
+		if err != nil {
+			return "", err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.refused) < maxRefused {
+			s.refused = append(s.refused, p[0]+" "+p[1])
+		}
 		return "", nil
 	case "chunk":
 		p, err := parts(9)

@@ -129,7 +129,7 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 	}
 	defer channel.Close()
 	scratch := t.TempDir()
-	library, err := runtimes.Library(context.Background(), source, cacheDir, scratch)
+	library, content, err := runtimes.Library(context.Background(), source, runtimes.Cache{Dir: cacheDir}, scratch)
 	if errors.Is(err, runtimes.ErrNoCompiler) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
@@ -141,7 +141,7 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 	options := instrument.Options{Granularity: instrument.Fine}
 	server := &instrument.Server{Planner: language.Plan, Language: name, Channel: channel, Options: options}
 	setup := Setup{
-		Dir: scratch, Cache: cacheDir, Channel: channel.Path(), Server: filepath.Join(scratch, "server"), Key: "both", Native: Native{Path: library},
+		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(), Server: filepath.Join(scratch, "server"), Key: "both", Native: Native{Path: library, Content: content},
 		Options: options, Number: server.Number, Skip: server.Skip, Give: server.Give, Place: server.Place,
 	}
 	if err := server.Listen(setup.Server); err != nil {

@@ -27,7 +27,8 @@ type goBuild struct {
 	s          Setup
 	o          instrument.Options
 	target     goTarget
-	base       string // folder for what is kept
+	kept       runtimes.Cache
+	base       string // its folder
 	overlay    map[string]string
 	units      []*goUnit
 	places     map[string][][2]int // functions that the compiler inlines, by file
@@ -109,7 +110,7 @@ func (b *goBuild) addRuntime(ctx context.Context) error {
 		b.ride = o.Files
 	}
 	for name, content := range b.ride {
-		file, err := goStore(b.base, content, filepath.Ext(name))
+		file, err := b.store(content, filepath.Ext(name))
 		if err != nil {
 			return err
 		}
@@ -161,7 +162,7 @@ func (b *goBuild) write() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return goStore(b.base, text, ".json")
+	return b.store(text, ".json")
 }
 
 // tools are the flags by which the toolchain's commands see what the overlay does
@@ -199,7 +200,7 @@ func (b *goBuild) tools() ([]string, error) {
 		script.WriteString("\tesac\n\tset -- \"$@\" \"$a\"\ndone ;;\n")
 	}
 	script.WriteString("esac\nexec " + before + "\"$tool\" \"$@\"\n")
-	file, err := goStore(b.base, []byte(script.String()), ".sh")
+	file, err := b.store([]byte(script.String()), ".sh")
 	if err != nil {
 		return nil, err
 	}
@@ -233,20 +234,24 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (program s
 				h.Write([]byte(p.ImportPath))
 			}
 		}
-		folder := filepath.Join(b.base, "bin", hex.EncodeToString(h.Sum(nil))[:24])
-		if err := os.MkdirAll(folder, 0o700); err != nil {
+		bin, err := b.kept.Sub(filepath.Join("bin", hex.EncodeToString(h.Sum(nil))[:24]))
+		if err != nil {
 			return "", nil, err
 		}
-		program := filepath.Join(folder, goProgramName(b.target, packages))
+		program := filepath.Join(bin.Dir, goProgramName(b.target, packages))
+		before := goBefore(bin, program)
 		args := append([]string{"build"}, b.target.build...)
 		args = append(append(args, tools...), "-overlay="+overlay, "-o", program)
 		_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
 		if err == nil {
-			goUsed(folder)
+			b.kept.Used(filepath.Join("bin", filepath.Base(bin.Dir)))
 			if info, err := os.Stat(program); err != nil || info.IsDir() {
 				return "", nil, refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
 			}
-			builds, err := b.builds(ctx, program, append(tools, "-overlay="+overlay))
+			if err := goAfter(bin, program, before); err != nil {
+				return "", nil, err
+			}
+			builds, err := b.builds(ctx, bin, program, append(tools, "-overlay="+overlay))
 			if err != nil {
 				return "", nil, err
 			}

@@ -25,10 +25,10 @@ func (b *goBuild) look(ctx context.Context, t Target, packages []*goPackage) err
 	if !b.looks(t) {
 		return nil
 	}
-	if own := strings.Contains(b.t.flags, "-toolexec") || b.target.has("toolexec"); !own && !b.covers() && b.s.Cache != "" {
+	if own := strings.Contains(b.t.flags, "-toolexec") || b.target.has("toolexec"); !own && !b.covers() && b.s.Cache.Dir != "" {
 		var err error
 		if b.compiler, err = runtimes.GolangCompiler(ctx, b.toolchain(), b.s.Cache); err == nil {
-			b.generation, err = goGeneration(b.base)
+			b.generation, err = goGeneration(b.kept)
 		}
 		if err == nil {
 			return nil
@@ -38,23 +38,25 @@ func (b *goBuild) look(ctx context.Context, t Target, packages []*goPackage) err
 	return b.lookBefore(ctx, packages)
 }
 
+const goGenerationFile = "generation"
+
 // goGeneration is a word that is in all texts which the compiler's command takes
 // checkpoints out of. It is made with the folder: what the build cache has from
 // before, nobody knows the choice of.
-func goGeneration(base string) (string, error) {
-	file := filepath.Join(base, "generation")
-	if word, err := os.ReadFile(file); err == nil {
+func goGeneration(kept runtimes.Cache) (string, error) {
+	const file = goGenerationFile
+	if word, err := kept.Read(file); err == nil {
 		return string(word), nil
 	}
 	part := fmt.Sprintf("%s-part-%d", file, os.Getpid())
-	if err := goWrite(part, []byte(rand.Text())); err != nil {
+	if err := kept.Write(part, []byte(rand.Text())); err != nil {
 		return "", err
 	}
-	defer os.Remove(part)
-	if err := os.Link(part, file); err != nil && !errors.Is(err, fs.ErrExist) {
+	defer os.Remove(filepath.Join(kept.Dir, part))
+	if err := os.Link(filepath.Join(kept.Dir, part), filepath.Join(kept.Dir, file)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	word, err := os.ReadFile(file) // which another cg may have made
+	word, err := kept.Read(file) // which another cg may have made
 	return string(word), err
 }
 
@@ -89,9 +91,9 @@ func (p goTarget) has(flag string) bool {
 // covers reports whether the coverage of statements is asked for.
 func (b *goBuild) covers() bool { return b.target.covers || strings.Contains(b.t.flags, "-cover") }
 
-// sites is the file that tells the compiler's command where the functions of a file
-// are.
-func (b *goBuild) sites(key string) string { return filepath.Join(b.base, "sites", key) }
+// goSites is the file that tells the compiler's command where the functions of a file
+// are, below what is kept.
+func goSites(key string) string { return filepath.Join("sites", key) }
 
 // heads are the lines of that file: the last part of its name; for each site its
 // number, and where the head of its function begins and ends. The program's entry is
@@ -118,12 +120,15 @@ func (b *goBuild) chosen(builds []string) map[string][]int {
 	out := map[string][]int{}
 	for _, build := range builds {
 		action, _, _ := strings.Cut(build, "/")
-		name := filepath.Join(b.base, "inlined", action)
-		text, err := os.ReadFile(name)
+		name := filepath.Join("inlined", action)
+		text, err := b.kept.Read(name)
+		if errors.As(err, new(*runtimes.Refusal)) { // what is compiled already is not known any more
+			os.Remove(filepath.Join(b.base, goGenerationFile))
+		}
 		if action == "" || err != nil {
 			continue // nothing of it is written
 		}
-		goUsed(name)
+		b.kept.Used(name)
 		for line := range strings.Lines(string(text)) {
 			var key string
 			var site int
@@ -137,7 +142,7 @@ func (b *goBuild) chosen(builds []string) map[string][]int {
 
 // builds asks for the build IDs of the program's packages. A program that is the
 // same has the same: they are kept beside it.
-func (b *goBuild) builds(ctx context.Context, program string, flags []string) ([]string, error) {
+func (b *goBuild) builds(ctx context.Context, bin runtimes.Cache, program string, flags []string) ([]string, error) {
 	if b.compiler == "" {
 		return nil, nil
 	}
@@ -145,9 +150,8 @@ func (b *goBuild) builds(ctx context.Context, program string, flags []string) ([
 		Program []byte
 		Builds  []string
 	}
-	name := filepath.Join(filepath.Dir(program), "builds.json")
 	id := goBuildID(program)
-	if text, err := os.ReadFile(name); err == nil && json.Unmarshal(text, &kept) == nil && id != nil && bytes.Equal(id, kept.Program) {
+	if text, err := bin.Read("builds.json"); err == nil && json.Unmarshal(text, &kept) == nil && id != nil && bytes.Equal(id, kept.Program) {
 		return kept.Builds, nil
 	}
 	args := append([]string{"list", "-deps", "-export", "-f", goBuildIDs}, b.target.listed...)
@@ -163,7 +167,7 @@ func (b *goBuild) builds(ctx context.Context, program string, flags []string) ([
 	if err != nil {
 		return nil, err
 	}
-	return kept.Builds, goWrite(name, text)
+	return kept.Builds, bin.Write("builds.json", text)
 }
 
 // goBuildIDs is the format of go list for the build IDs of packages that may have

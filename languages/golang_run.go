@@ -86,13 +86,11 @@ func beginGo(ctx context.Context, t Target, s Setup) (*goBuild, []*goPackage, er
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &goBuild{t: tool, s: s, o: s.Options, target: target, base: filepath.Join(s.Cache, "go")}
-	if s.Cache == "" {
-		b.base = filepath.Join(s.Dir, "go")
-	}
-	if err := os.MkdirAll(b.base, 0o700); err != nil {
+	kept, err := s.kept("go")
+	if err != nil {
 		return nil, nil, err
 	}
+	b := &goBuild{t: tool, s: s, o: s.Options, target: target, kept: kept, base: kept.Dir}
 	if err := tool.relocate(b.base); err != nil {
 		return nil, nil, err
 	}

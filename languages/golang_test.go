@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"cg/instrument"
+	"cg/runtimes"
 )
 
 const goCases = "../testdata/programs/go/cases"
@@ -56,7 +57,7 @@ func goMadeOf(t testing.TB, target Target, o instrument.Options) (*goBuild, []*g
 	t.Helper()
 	skipped := map[string]string{}
 	b, packages, err := beginGo(context.Background(), target, Setup{
-		Dir: t.TempDir(), Cache: t.TempDir(), Options: o,
+		Dir: t.TempDir(), Cache: runtimes.Cache{Dir: t.TempDir()}, Options: o,
 		Number: func(string, *instrument.Plan) (int, error) { return 1, nil },
 		Skip:   func(file, reason string) { skipped[file] = reason },
 		Drop:   func(int) {},
@@ -160,7 +161,7 @@ func TestGoPrograms(t *testing.T) {
 		}
 		flags = append(flags, "-overlay="+overlay)
 		with := goBuildAll(t, "go", ".", flags...)
-		builds, err := b.builds(context.Background(), filepath.Join(t.TempDir(), "none"), flags)
+		builds, err := b.builds(context.Background(), runtimes.Cache{Dir: t.TempDir()}, filepath.Join(t.TempDir(), "none"), flags)
 		if err == nil {
 			err = b.number(b.chosen(builds))
 		}

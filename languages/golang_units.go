@@ -7,13 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"cg/instrument"
+	"cg/runtimes"
 )
 
 // goUnit are files that are compiled together and belong together: those of a
@@ -168,7 +169,7 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 		h.Write(texts[i])
 	}
 	kept := filepath.Join("unit", hex.EncodeToString(h.Sum(nil))[:24]+".json")
-	if text, err := os.ReadFile(filepath.Join(b.base, kept)); err == nil && json.Unmarshal(text, &u.made) == nil && b.there(kept, u.made) {
+	if text, err := b.kept.Read(kept); err == nil && json.Unmarshal(text, &u.made) == nil && b.there(kept, u.made) {
 		return nil
 	}
 	u.planned = map[string]goContext{}
@@ -229,7 +230,7 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 			continue
 		}
 		u.made.Files[i].Key = fmt.Sprintf("%x", r.key)
-		if err := goWrite(b.sites(u.made.Files[i].Key), r.source.heads(r.name, r.plan)); err != nil {
+		if err := b.kept.Write(goSites(u.made.Files[i].Key), r.source.heads(r.name, r.plan)); err != nil {
 			return err
 		}
 	}
@@ -237,7 +238,7 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 		if text == nil {
 			continue
 		}
-		file, err := goStore(b.base, text, ".go")
+		file, err := b.store(text, ".go")
 		if err != nil {
 			return err
 		}
@@ -249,7 +250,7 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 	if err != nil {
 		return err
 	}
-	return goWrite(filepath.Join(b.base, kept), text)
+	return b.kept.Write(kept, text)
 }
 
 // salt makes the names in a unit's files its own: units may share a scope.
@@ -258,57 +259,99 @@ func (u *goUnit) salt(generation string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// there reports whether all that a kept unit needs is still kept, and marks it as
-// used.
+// there reports whether all that a kept unit needs is still kept and as it was, and
+// marks it as used.
 func (b *goBuild) there(kept string, m goMade) bool {
 	for _, f := range m.Files {
-		if f.Text != "" && !goUsed(filepath.Join(b.base, f.Text)) || f.Key != "" && !goUsed(b.sites(f.Key)) {
+		if f.Text != "" && !b.stored(f.Text) {
 			return false
 		}
+		if f.Key != "" {
+			if _, err := b.kept.Read(goSites(f.Key)); err != nil {
+				return false
+			}
+			b.kept.Used(goSites(f.Key))
+		}
 	}
-	return goUsed(filepath.Join(b.base, kept))
+	b.kept.Used(kept)
+	return true
 }
 
-// goUsed reports whether a file is kept, and keeps it from being pruned.
-func goUsed(file string) bool {
-	info, err := os.Stat(file)
-	if err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-		now := time.Now()
-		os.Chtimes(file, now, now)
-	}
-	return err == nil
-}
+// goText is the folder of what has the digest of its content for a name.
+const goText = "text"
 
-// goStore keeps content under a name that stands for it.
-func goStore(base string, content []byte, ending string) (string, error) {
+func goDigest(content []byte) string {
 	sum := sha256.Sum256(content)
-	file := filepath.Join(base, "text", hex.EncodeToString(sum[:12])+ending)
-	if goUsed(file) {
+	return hex.EncodeToString(sum[:12])
+}
+
+// store keeps content under a name that stands for it, and returns its path.
+func (b *goBuild) store(content []byte, ending string) (string, error) {
+	name := filepath.Join(goText, goDigest(content)+ending)
+	file := filepath.Join(b.base, name)
+	if b.stored(name) {
 		return file, nil
 	}
-	return file, goWrite(file, content)
+	return file, b.kept.Write(name, content)
 }
 
-// goWrite writes a file as a whole, below a folder that it makes.
-func goWrite(file string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
+// stored reports whether what was stored is as it was, and marks it as used.
+func (b *goBuild) stored(name string) bool {
+	if filepath.Dir(name) != goText {
+		return false
 	}
-	part, err := os.CreateTemp(filepath.Dir(file), "part-")
+	content, err := b.kept.Read(name)
+	if err != nil {
+		return false
+	}
+	if goDigest(content) != strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)) {
+		b.kept.Changed(name)
+		return false
+	}
+	b.kept.Used(name)
+	return true
+}
+
+// The go command takes a program that it has built before for the one that it
+// would build by a note in it, whatever else is in the file. goBefore removes one
+// that is not as it was left, and returns what it is, nil for none; goAfter notes what
+// it is now.
+func goBefore(bin runtimes.Cache, program string) fs.FileInfo {
+	noted, unknown := bin.Read(goNoted)
+	content, err := bin.Read(filepath.Base(program))
+	switch {
+	case err != nil:
+		os.RemoveAll(program)
+	case unknown != nil: // written by a cg that was killed
+		os.Remove(program)
+	case goDigest(content) != string(noted):
+		bin.Changed(filepath.Base(program))
+	default:
+		info, _ := os.Lstat(program)
+		return info
+	}
+	return nil
+}
+
+const goNoted = "digest.txt"
+
+func goAfter(bin runtimes.Cache, program string, before fs.FileInfo) error {
+	info, err := os.Lstat(program)
 	if err != nil {
 		return err
 	}
-	_, err = part.Write(content)
-	if end := part.Close(); err == nil {
-		err = end
+	same := before != nil && os.SameFile(info, before) && info.Size() == before.Size()
+	if same && info.ModTime().Equal(before.ModTime()) {
+		return nil
 	}
-	if err == nil {
-		err = os.Rename(part.Name(), file)
+	if err := os.Chmod(program, 0o700); err != nil { // whatever umask it was made with
+		return err
 	}
+	content, err := os.ReadFile(program)
 	if err != nil {
-		os.Remove(part.Name())
+		return err
 	}
-	return err
+	return bin.Write(goNoted, []byte(goDigest(content)))
 }
 
 // leave leaves out the innermost function at a line of a file, or if there is none

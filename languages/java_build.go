@@ -294,22 +294,18 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 		fmt.Fprintf(h, "%s %d\n", name, len(sources[name]))
 		h.Write(sources[name])
 	}
-	base := filepath.Join(b.s.Dir, "java")
-	if b.s.Cache != "" && keep {
-		base = filepath.Join(b.s.Cache, "java")
+	setup := b.s
+	if !keep {
+		setup.Cache = runtimes.Cache{}
 	}
-	place := filepath.Join(base, hex.EncodeToString(h.Sum(nil))[:24])
-	if _, err := os.Stat(place); err == nil {
-		return place, "", nil
-	}
-	if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", "", err
-	}
-	part, err := os.MkdirTemp(base, "part-")
+	cache, err := setup.kept("java")
 	if err != nil {
 		return "", "", err
 	}
-	defer os.RemoveAll(part)
+	key := hex.EncodeToString(h.Sum(nil))[:24]
+	if place, ok := cache.FindTree(key); ok {
+		return place, "", nil
+	}
 	source := filepath.Join(b.s.Dir, "source")
 	defer os.RemoveAll(source)
 	for _, name := range names {
@@ -331,11 +327,15 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 			args[i] = absolute(a)
 		}
 	}
-	cmd := exec.CommandContext(ctx, b.k.javac, slices.Concat([]string{runtimes.NoPerfData}, args, []string{"-d", part, "@" + list})...)
-	cmd.Dir = source
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := tool.Run(cmd); err != nil {
+	place, err := cache.KeepTree(key, func(part string) error {
+		all := slices.Concat([]string{runtimes.NoPerfData}, args, []string{"-d", part, "@" + list})
+		cmd := exec.CommandContext(ctx, b.k.javac, all...)
+		cmd.Dir = source
+		cmd.Stdout, cmd.Stderr = &out, &out
+		return tool.Run(cmd)
+	})
+	if err != nil {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
 			return "", "", err
@@ -348,11 +348,6 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 			text = strings.ReplaceAll(text, filepath.Join(strconv.Itoa(i), filepath.Base(f.name))+":", f.name+":")
 		}
 		return "", strings.TrimSpace(text), nil
-	}
-	if err := os.Rename(part, place); err != nil {
-		if _, there := os.Stat(place); there != nil {
-			return "", "", err
-		}
 	}
 	return place, "", nil
 }

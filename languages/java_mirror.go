@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cg/runtimes"
 )
 
 // mirror is a copy of a project's folder, in which a build may do what it likes.
@@ -65,12 +67,12 @@ func ourStamp(info fs.FileInfo) stamp {
 
 // openMirror reads what was brought over last. Where that is not known, the
 // folder is made anew.
-func openMirror(from, place string) (*mirror, error) {
-	m := &mirror{from: from, to: filepath.Join(place, filepath.Base(from)), parts: filepath.Join(place, "parts")}
+func openMirror(from string, place runtimes.Cache) (*mirror, error) {
+	m := &mirror{from: from, to: filepath.Join(place.Dir, filepath.Base(from)), parts: filepath.Join(place.Dir, "parts")}
 	if from == "/" {
-		m.to = filepath.Join(place, "root")
+		m.to = filepath.Join(place.Dir, "root")
 	}
-	b, err := os.ReadFile(filepath.Join(place, "state"))
+	b, err := place.Read("state")
 	if err != nil || json.Unmarshal(b, m) != nil || m.Seen == nil {
 		m.Seen, m.Next = map[string]*mirrored{}, 1
 		if err := removeAll(m.to); err != nil {
@@ -86,9 +88,9 @@ func openMirror(from, place string) (*mirror, error) {
 		}
 	}
 	now := time.Now()
-	os.Chtimes(place, now, now) // in use (runtimes.Prune)
+	os.Chtimes(place.Dir, now, now) // in use (runtimes.Prune)
 	// What is changed from here on is not as the file says.
-	if err := os.Remove(filepath.Join(place, "state")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(place.Dir, "state")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	return m, nil
@@ -453,23 +455,23 @@ func equal(a, b string) (bool, error) {
 
 // claim finds a place for the mirror of a folder that no other run of cg uses now,
 // and keeps it until release.
-func claim(base, key string) (place string, release func(), err error) {
+func claim(projects runtimes.Cache, key string) (place runtimes.Cache, release func(), err error) {
 	for i := 1; i <= 64; i++ {
-		place = filepath.Join(base, key)
+		name := key
 		if i > 1 {
-			place = fmt.Sprintf("%s-%d", place, i)
+			name = fmt.Sprintf("%s-%d", key, i)
 		}
-		if err := os.MkdirAll(place, 0o700); err != nil {
-			return "", nil, err
+		if place, err = projects.Sub(name); err != nil {
+			return place, nil, err
 		}
-		lock, err := os.OpenFile(filepath.Join(place, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+		lock, err := os.OpenFile(filepath.Join(place.Dir, "lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 		if err != nil {
-			return "", nil, err
+			return place, nil, err
 		}
 		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			return place, func() { lock.Close() }, nil
 		}
 		lock.Close()
 	}
-	return "", nil, fmt.Errorf("%s: 64 runs of cg build this project", filepath.Join(base, key))
+	return place, nil, fmt.Errorf("%s: 64 runs of cg build this project", filepath.Join(projects.Dir, key))
 }

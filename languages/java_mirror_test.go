@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cg/runtimes"
 )
 
 // grow writes files below a folder: a name that ends in "/" is a folder, one
@@ -105,7 +107,7 @@ func listed(t testing.TB, folder string) string {
 // updated brings a folder over, without its sources.
 func updated(t testing.TB, from, place string) *mirror {
 	t.Helper()
-	m, err := openMirror(from, place)
+	m, err := openMirror(from, runtimes.Cache{Dir: place})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,17 +247,17 @@ func TestMirrorLinksNothing(t *testing.T) {
 // Two runs at a time have a mirror each.
 func TestClaim(t *testing.T) {
 	base := t.TempDir()
-	one, release, err := claim(base, "k")
+	one, release, err := claim(runtimes.Cache{Dir: base}, "k")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, releaseTwo, err := claim(base, "k")
+	two, releaseTwo, err := claim(runtimes.Cache{Dir: base}, "k")
 	if err != nil || one == two {
 		t.Fatal(one, two, err)
 	}
 	releaseTwo()
 	release()
-	again, release, err := claim(base, "k")
+	again, release, err := claim(runtimes.Cache{Dir: base}, "k")
 	if err != nil || again != one {
 		t.Error(again, one, err)
 	}

@@ -136,12 +136,12 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 	if err != nil {
 		return Command{}, refuse(126, "--project: %v", err)
 	}
-	base := filepath.Join(s.Dir, "projects")
-	if s.Cache != "" {
-		base = filepath.Join(s.Cache, "projects")
+	projects, err := s.kept("projects")
+	if err != nil {
+		return Command{}, err
 	}
 	sum := sha256.Sum256([]byte(from))
-	place, release, err := claim(base, hex.EncodeToString(sum[:8]))
+	place, release, err := claim(projects, hex.EncodeToString(sum[:8]))
 	if err != nil {
 		return Command{}, err
 	}
@@ -152,9 +152,9 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 		}
 	}()
 	if p.mirror, err = openMirror(from, place); err != nil {
-		return Command{}, fmt.Errorf("%s: %w", place, err)
+		return Command{}, fmt.Errorf("%s: %w", place.Dir, err)
 	}
-	for _, path := range []string{s.Cache, s.Dir} { // of cg, not of the project
+	for _, path := range []string{s.Cache.Dir, s.Dir} { // of cg, not of the project
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			p.mirror.apart = append(p.mirror.apart, real)
 		}
@@ -187,7 +187,7 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 		}
 	}
 	command.Env = append(command.Env, "CG_RUN="+run, "PWD="+p.mirror.to, "JAVA_TOOL_OPTIONS="+all,
-		"GIT_CEILING_DIRECTORIES="+place) // the copy is in no repository
+		"GIT_CEILING_DIRECTORIES="+place.Dir) // the copy is in no repository
 	if t.Interpreter != "" { // which the build is to take
 		bin := filepath.Dir(k.javac)
 		command.Env = append(command.Env, "JAVA_HOME="+filepath.Dir(bin), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))

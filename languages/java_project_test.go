@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"cg/instrument"
+	"cg/runtimes"
 )
 
 // TestJavaAlone compiles every fixture with the checkpoints that a build gets:
@@ -143,7 +144,7 @@ func brought(t testing.TB, from, place string, o instrument.Options) (*javaProje
 		},
 	}
 	var err error
-	if p.mirror, err = openMirror(from, place); err != nil {
+	if p.mirror, err = openMirror(from, runtimes.Cache{Dir: place}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.bring(t.Context()); err != nil {

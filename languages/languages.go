@@ -17,6 +17,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/runtimes"
 )
 
 // Target is what the user asked to run.
@@ -49,7 +50,7 @@ type ThreadClass struct {
 // Setup is where a program that is launched finds what belongs to cg.
 type Setup struct {
 	Dir     string // of this run, removed afterwards
-	Cache   string // of this user, kept; "" when there is none
+	Cache   runtimes.Cache
 	Channel string // path of the checkpoint channel
 	Server  string // path of the instrument server's socket
 	Key     string // stands for the options of the plans, for caches of woven code
@@ -74,8 +75,9 @@ type Setup struct {
 
 // Native is the native part of the runtimes, compiled for this machine.
 type Native struct {
-	Path   string // of the library, "" when there is none
-	Reason string // why there is none
+	Path    string // of the library, "" when there is none
+	Content []byte // of the file
+	Reason  string // why there is none
 }
 
 // Command is how the program is started.
@@ -191,13 +193,21 @@ type Language struct {
 	SDK func() (map[string][]byte, error)
 	// Offer gives variables of the environment under which a program that is run as it
 	// is finds the SDK, unless it has one of its own. nil if there are none.
-	Offer func(cache, scratch string) (map[string]string, error)
+	Offer func(cache runtimes.Cache, scratch string) (map[string]string, error)
 	// Check refuses a target that cannot be run, in one clear line.
 	Check func(t Target) error
 	// Launch prepares a run of the target with checkpoints.
 	Launch func(t Target, s Setup) (Command, error)
 	// Files lists the source files of a target for analysis, without running it.
 	Files func(t Target) ([]string, error)
+}
+
+// kept is a folder of the cache, or of the run's where nothing can be kept there.
+func (s Setup) kept(folder string) (runtimes.Cache, error) {
+	if c, err := s.Cache.Sub(folder); err == nil {
+		return c, nil
+	}
+	return runtimes.Cache{Dir: s.Dir}.Sub(folder)
 }
 
 var all []*Language
@@ -213,7 +223,7 @@ func All() []*Language {
 
 // Offered is an environment in which programs of every language find their SDK,
 // as far as that can be; nil is our own.
-func Offered(env []string, cache, scratch string) []string {
+func Offered(env []string, cache runtimes.Cache, scratch string) []string {
 	if env == nil {
 		env = os.Environ()
 	}

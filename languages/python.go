@@ -49,7 +49,7 @@ func init() {
 			}
 			return files, err
 		},
-		Offer: func(cache, scratch string) (map[string]string, error) {
+		Offer: func(cache runtimes.Cache, scratch string) (map[string]string, error) {
 			here, err := runtimes.Unpack("python", cache, scratch)
 			path := filepath.Join(here, "offered") // behind the user's
 			if old := os.Getenv("PYTHONPATH"); old != "" {

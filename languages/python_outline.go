@@ -14,7 +14,7 @@ import (
 // outlinePython lets the interpreter that the user's shell would run parse a
 // text, and plans it by the tree.
 func outlinePython(source []byte, o instrument.Options) (*instrument.Plan, error) {
-	p, err := findPython("", "")
+	p, err := findPython("", runtimes.Cache{})
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ type interpreter struct {
 
 // findPython finds the interpreter that the user's shell would run. What it
 // said of itself is kept in the cache for as long as its file is unchanged.
-func findPython(name, cache string) (interpreter, error) {
+func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 	if name == "" {
 		name = "python3"
 		if _, err := exec.LookPath(name); err != nil {
@@ -163,9 +163,9 @@ func findPython(name, cache string) (interpreter, error) {
 	if info, err := os.Stat(path); err == nil {
 		p.Size, p.Modified = info.Size(), info.ModTime().UnixNano()
 	}
-	store := filepath.Join(cache, "pythons.json")
+	const store = "pythons.json"
 	known := map[string]interpreter{}
-	if b, err := os.ReadFile(store); err == nil && cache != "" {
+	if b, err := cache.Read(store); err == nil {
 		json.Unmarshal(b, &known)
 	}
 	// A shim, a script of a few lines such as pyenv's, stands for another
@@ -173,18 +173,14 @@ func findPython(name, cache string) (interpreter, error) {
 	shim := p.Size < 16<<10
 	if k, ok := known[path+"\x00"+real]; ok && k.Size == p.Size && k.Modified == p.Modified && k.Implementation != "" && !shim {
 		p = k
+		p.Path = path
 	} else {
 		if err := p.ask(); err != nil {
 			return interpreter{}, refuse(126, "%s: does not run as a Python interpreter: %v", path, err)
 		}
 		known[path+"\x00"+real] = p
-		if b, err := json.Marshal(known); err == nil && cache != "" && !shim {
-			part := fmt.Sprintf("%s.%d", store, os.Getpid())
-			if os.WriteFile(part, b, 0o600) == nil {
-				if os.Rename(part, store) != nil {
-					os.Remove(part)
-				}
-			}
+		if b, err := json.Marshal(known); err == nil && !shim {
+			_ = cache.Write(store, b) // else it is asked again
 		}
 	}
 	var major, minor int
@@ -221,15 +217,9 @@ func launchPython(t Target, s Setup) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	cache := filepath.Join(s.Dir, "woven")
-	if s.Cache != "" {
-		cache = filepath.Join(s.Cache, "woven")
-	}
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		cache = filepath.Join(s.Dir, "woven")
-		if err := os.MkdirAll(cache, 0o700); err != nil {
-			return Command{}, err
-		}
+	woven, err := s.kept("woven")
+	if err != nil {
+		return Command{}, err
 	}
 	imports, foreign := "1", ""
 	if s.Coarse {
@@ -242,7 +232,7 @@ func launchPython(t Target, s Setup) (Command, error) {
 	var b strings.Builder
 	for _, kv := range [][2]string{
 		{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason},
-		{"cache", cache}, {"key", s.Key}, {"here", here}, {"imports", imports}, {"foreign", foreign},
+		{"seals", sealed(s.Native.Content)}, {"cache", woven.Dir}, {"key", s.Key}, {"here", here}, {"imports", imports}, {"foreign", foreign},
 	} {
 		fmt.Fprintf(&b, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
 	}

@@ -172,7 +172,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 		t.Fatal(err)
 	}
 	defer channel.Close()
-	library, err := runtimes.Library(context.Background(), "python.c", cacheDir, scratch)
+	library, content, err := runtimes.Library(context.Background(), "python.c", runtimes.Cache{Dir: cacheDir}, scratch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,8 +187,8 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	language := Named("python")
 	server := &instrument.Server{Planner: language.Plan, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
 	setup := Setup{
-		Dir: scratch, Cache: cacheDir, Channel: channel.Path(), Server: filepath.Join(scratch, "server"),
-		Key: "test", Native: Native{Path: library},
+		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(), Server: filepath.Join(scratch, "server"),
+		Key: "test", Native: Native{Path: library, Content: content},
 	}
 	for _, o := range options {
 		o(&setup, server, &chunks)

@@ -28,10 +28,11 @@ type Facts struct {
 	// Outcomes tells how tests ended, by the names of their tasks; nil if nobody does.
 	Outcomes        func(tasks []string) map[string]Outcome
 	Skipped         []Skip
-	Pure            *string // why a process ran without the native runtime
-	Off             *string // why a process ran without checkpoints
-	Denied          []error // sensors that may not be read
-	Hung            []error // sensors that did not answer when they were looked for
+	Pure            *string  // why a process ran without the native runtime
+	Off             *string  // why a process ran without checkpoints
+	Denied          []error  // sensors that may not be read
+	Hung            []error  // sensors that did not answer when they were looked for
+	Refused         []string // what of cg's cache was not used, and why
 	Doubts          []nemb.Note
 	CPUModel        string
 	CPUKnown        bool
@@ -275,6 +276,13 @@ func (r *Run) warnings(f Facts) {
 	}
 	if f.Untested != "" {
 		r.Warn("untested", f.Untested)
+	}
+	if n := len(f.Refused); n > 0 {
+		text := f.Refused[0]
+		if n > 1 {
+			text += fmt.Sprintf(" (and %d more)", n-1)
+		}
+		r.Warn("cache-refused", text)
 	}
 	if f.Off != nil {
 		r.Warn("checkpoints-off", "a process ran without checkpoints: "+*f.Off)

@@ -51,8 +51,8 @@ type GoOverlay struct {
 // scheduler calls them: these calls are inserted into the toolchain's own
 // source. What comes of it is compiled, linked and run once for each toolchain;
 // if that does not work, an implementation takes its place that needs nothing
-// of package runtime. What was found is kept below cache, "" for nowhere.
-func Golang(ctx context.Context, g GoToolchain, cache, scratch string) (GoOverlay, error) {
+// of package runtime. What was found is kept below cache.
+func Golang(ctx context.Context, g GoToolchain, cache Cache, scratch string) (GoOverlay, error) {
 	o, err := goScheduler(g)
 	if err == nil {
 		err = goProbe(ctx, g, o, cache, scratch, goProbeMain)
@@ -75,7 +75,7 @@ func Golang(ctx context.Context, g GoToolchain, cache, scratch string) (GoOverla
 // WithTests adds that package testing tells each test, example and benchmark as
 // a task. Where this toolchain's testing does not let it, the overlay stays as
 // it is, and the reason says so in one line.
-func (o GoOverlay) WithTests(ctx context.Context, g GoToolchain, cache, scratch string) (all GoOverlay, reason string, err error) {
+func (o GoOverlay) WithTests(ctx context.Context, g GoToolchain, cache Cache, scratch string) (all GoOverlay, reason string, err error) {
 	tests, err := goTesting(g)
 	if err == nil {
 		all = o
@@ -288,7 +288,9 @@ type goPassing struct{ error }
 
 var (
 	goRefuses = regexp.MustCompile(`\.(go|s):\d+|relocation target|undefined|not defined|unresolved`)
-	goPasses  = regexp.MustCompile(`signal: |no space left|disk quota|cannot allocate memory|resource temporarily|too many open files|input/output error|read-only file system|permission denied`)
+	goPasses  = regexp.MustCompile(`signal: |\[signal SIGBUS|no space left|disk quota|cannot allocate memory|` +
+		`out of memory|resource temporarily|too many open files|input/output error|read-only file system|permission denied|no such file or directory|stale NFS file handle|short write|` +
+		`text file busy|device or resource busy|timed out`)
 )
 
 // goFault tells apart what a command says of the checkpoints and what happened to
@@ -310,21 +312,19 @@ func goFault(err error, output string, built bool) error {
 // goProbe compiles, links and runs a program with the overlay. What is compiled
 // here is in the build cache when the user's program asks for it. What the
 // toolchain says is kept, a fault that passes is not.
-func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache, scratch, main string) error {
+func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache Cache, scratch, main string) error {
 	h := sha256.New()
 	fmt.Fprintf(h, "2\x00%s\x00%s\x00%s\x00%s\x00", g.Version, g.Root, g.Arch, main)
 	for _, name := range o.names() {
 		fmt.Fprintf(h, "%s\x00%d\x00", name, len(o.Files[name]))
 		h.Write(o.Files[name])
 	}
-	stamp := filepath.Join(cache, "golang-"+hex.EncodeToString(h.Sum(nil))[:16])
-	if cache != "" {
-		if b, err := os.ReadFile(stamp); err == nil {
-			if len(b) > 0 {
-				return goRefusal{string(b)}
-			}
-			return nil
+	stamp := "golang-" + hex.EncodeToString(h.Sum(nil))[:16]
+	if b, err := cache.Read(stamp); err == nil {
+		if len(b) > 0 {
+			return goRefusal{string(b)}
 		}
+		return nil
 	}
 	dir, err := os.MkdirTemp(scratch, "golang-probe-")
 	if err != nil {
@@ -337,17 +337,14 @@ func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache, scratch, ma
 	if ctx.Err() != nil {
 		return goPassing{ctx.Err()} // nothing is known of the toolchain
 	}
-	if cache == "" || errors.As(found, new(goPassing)) || os.MkdirAll(cache, 0o700) != nil {
+	if cache.Dir == "" || errors.As(found, new(goPassing)) {
 		return found
 	}
 	text := ""
 	if found != nil {
 		text = found.Error()
 	}
-	part := stamp + fmt.Sprintf("-part-%d", os.Getpid())
-	if os.WriteFile(part, []byte(text), 0o600) != nil || os.Rename(part, stamp) != nil {
-		os.Remove(part) // it is tried again
-	}
+	_ = cache.Write(stamp, []byte(text)) // where that fails, it is tried again
 	return found
 }
 
@@ -501,25 +498,19 @@ func GolangAlone(path string) (map[string][]byte, error) {
 
 // GolangCompiler is the command that stands before the compiler (-toolexec) and
 // leaves checkpoints in what it does not inline. It is built once for each toolchain,
-// and kept below cache; "" where there is none.
-func GolangCompiler(ctx context.Context, g GoToolchain, cache string) (string, error) {
+// and kept below cache.
+func GolangCompiler(ctx context.Context, g GoToolchain, cache Cache) (string, error) {
 	source, err := Files.ReadFile("golang/_compile/main.go")
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%s\x00%s", g.Version, g.Root, source)
-	program := filepath.Join(cache, "golang-compile-"+hex.EncodeToString(h.Sum(nil))[:16])
-	if info, err := os.Stat(program); err == nil {
-		if now := time.Now(); now.Sub(info.ModTime()) > 24*time.Hour {
-			os.Chtimes(program, now, now) // it is not pruned
-		}
+	key := "golang-compile-" + hex.EncodeToString(h.Sum(nil))[:16]
+	if program, _, ok := cache.Find(key, ""); ok {
 		return program, nil
 	}
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return "", err
-	}
-	dir, err := os.MkdirTemp(cache, "golang-part-")
+	dir, err := os.MkdirTemp(cache.Dir, "golang-part-") // which the program is run from
 	if err != nil {
 		return "", err
 	}
@@ -541,7 +532,11 @@ func GolangCompiler(ctx context.Context, g GoToolchain, cache string) (string, e
 	// Without arguments it says how it is used: it can be run from there.
 	var exit *exec.ExitError
 	if err := exec.CommandContext(ctx, filepath.Join(dir, "compile")).Run(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
-		return "", fmt.Errorf("%s: %w", program, cmp.Or(err, errors.ErrUnsupported))
+		return "", fmt.Errorf("%s: %w", dir, cmp.Or(err, errors.ErrUnsupported))
 	}
-	return program, os.Rename(filepath.Join(dir, "compile"), program)
+	program, err := os.ReadFile(filepath.Join(dir, "compile"))
+	if err != nil {
+		return "", err
+	}
+	return cache.Keep(key, "", program, 0o700)
 }

@@ -406,7 +406,7 @@ func TestGoProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := t.TempDir()
+	cache := Cache{Dir: t.TempDir()}
 	o, err := Golang(context.Background(), g, cache, t.TempDir())
 	if err != nil || o.Reason != "" || !o.Scheduler {
 		t.Fatalf("%v, %q", err, o.Reason)
@@ -443,13 +443,17 @@ func TestGoProbeFaults(t *testing.T) {
 		{"crash", works, "echo 'fatal error: schedule' >&2; exit 2", "fatal error: schedule", true},
 		{"segment", works, "kill -SEGV $$", "segmentation fault", true},
 		{"disk", "#!/bin/sh\necho '/go/src/runtime/proc.go:7:2: write /tmp/x.o: no space left on device' >&2\nexit 1\n", "", "no space left", false},
+		{"disk of the linker", "#!/bin/sh\necho 'unexpected fault address 0x7f0000000000' >&2\necho 'fatal error: fault' >&2\necho '[signal SIGBUS: bus error code=0x2 addr=0x7f pc=0x4]' >&2\necho 'cmd/link/internal/ld/data.go:1187 +0x1b' >&2\nexit 1\n", "", "unexpected fault", false},
+		{"emptied build cache", "#!/bin/sh\necho '/go/src/fmt/print.go:8:2: could not import errors (open /c/go-build/1-d: no such file or directory)' >&2\nexit 1\n", "", "no such file", false},
+		{"memory", "#!/bin/sh\necho 'runtime/proc.go:7: fatal error: runtime: out of memory' >&2\nexit 1\n", "", "out of memory", false},
+		{"remote disk", "#!/bin/sh\necho '/go/src/runtime/proc.go:7:2: read /go/src/runtime/proc.go: stale NFS file handle' >&2\nexit 1\n", "", "stale NFS", false},
 		{"folder", "#!/bin/sh\necho 'go: creating work dir: permission denied' >&2\nexit 1\n", "", "permission denied", false},
 		{"compiler killed", "#!/bin/sh\necho 'go build runtime: /go/pkg/tool/compile: signal: killed' >&2\nexit 1\n", "", "signal: killed", false},
 		{"killed", "#!/bin/sh\nkill -9 $$\n", "", "signal: killed", false},
 		{"program killed", works, "kill -9 $$", "signal: killed", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cache, dir := t.TempDir(), t.TempDir()
+			cache, dir := Cache{Dir: t.TempDir()}, t.TempDir()
 			tool := filepath.Join(dir, "go")
 			if err := os.WriteFile(tool, []byte(c.tool), 0o700); err != nil {
 				t.Fatal(err)
@@ -469,7 +473,7 @@ func TestGoProbeFaults(t *testing.T) {
 			if again := probe(); (again == got) != c.kept {
 				t.Errorf("afterwards %q", again)
 			}
-			if kept, err := os.ReadDir(cache); err != nil || (len(kept) == 1) != c.kept {
+			if kept, err := os.ReadDir(cache.Dir); err != nil || (len(kept) == 1) != c.kept {
 				t.Errorf("%v, %v", kept, err)
 			}
 		})
@@ -582,7 +586,7 @@ func TestGoTesting(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, reason, err := o.WithTests(context.Background(), g, "", t.TempDir())
+			o, reason, err := o.WithTests(context.Background(), g, Cache{}, t.TempDir())
 			if err != nil || reason != "" {
 				t.Fatal(err, reason)
 			}
@@ -730,11 +734,11 @@ func TestGoReleases(t *testing.T) {
 				}
 				t.Fatal(err)
 			}
-			o, err := Golang(context.Background(), g, "", t.TempDir())
+			o, err := Golang(context.Background(), g, Cache{}, t.TempDir())
 			if err != nil || o.Reason != "" {
 				t.Fatal(err, o.Reason)
 			}
-			if _, reason, err := o.WithTests(context.Background(), g, "", t.TempDir()); err != nil || reason != "" {
+			if _, reason, err := o.WithTests(context.Background(), g, Cache{}, t.TempDir()); err != nil || reason != "" {
 				t.Error(err, reason)
 			}
 			goSame(t, goKind{name: release, release: release})
@@ -938,7 +942,7 @@ func TestGoFallback(t *testing.T) {
 	}
 	g.Arch = "386"
 	g.Env = append(os.Environ(), "CGO_ENABLED=0")
-	o, err := Golang(context.Background(), g, "", t.TempDir())
+	o, err := Golang(context.Background(), g, Cache{}, t.TempDir())
 	if err != nil || o.Scheduler || !strings.Contains(o.Reason, "not written for 386") || strings.Contains(o.Reason, "\n") {
 		t.Fatalf("%v, %q", err, o.Reason)
 	}
@@ -985,7 +989,7 @@ func TestGolangCompiler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := t.TempDir()
+	cache := Cache{Dir: t.TempDir()}
 	if p, err := GolangCompiler(context.Background(), GoToolchain{Command: "false", Version: g.Version, Root: g.Root}, cache); err == nil || p != "" || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%q, %v", p, err)
 	}
@@ -998,7 +1002,7 @@ func TestGolangCompiler(t *testing.T) {
 	if again, err := GolangCompiler(context.Background(), g, cache); err != nil || again != first {
 		t.Errorf("%q, %v", again, err)
 	}
-	if entries, err := os.ReadDir(cache); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(cache.Dir); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
 	}
 	// Every other command, and what it compiles without checkpoints, runs as it is.

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -24,29 +23,27 @@ import (
 // measures Java has one, and what is shipped stays readable. All compilers from
 // 17 on make classes for 17, so which one it was does not matter. It is kept
 // below cache, else below scratch.
-func Archive(ctx context.Context, javac, cache, scratch string) (string, error) {
+func Archive(ctx context.Context, javac string, cache Cache, scratch string) (string, error) {
 	sum, err := hash("java")
 	if err != nil {
 		return "", err
 	}
-	name := "java-" + sum + ".jar"
-	var last error
-	for _, base := range []string{cache, scratch} {
-		if base == "" {
-			continue
-		}
-		jar := filepath.Join(base, name)
-		if _, err := os.Stat(jar); err == nil {
+	for _, c := range places(cache, scratch) {
+		if jar, _, ok := c.Find("java-"+sum, ".jar"); ok {
 			return jar, nil
-		}
-		if last = archive(ctx, javac, jar, scratch); last == nil {
-			return jar, nil
-		}
-		if !errors.As(last, new(*fs.PathError)) {
-			break
 		}
 	}
-	return "", last
+	content, err := archive(ctx, javac, scratch)
+	if err != nil {
+		return "", err
+	}
+	var jar string
+	for _, c := range places(cache, scratch) {
+		if jar, err = c.Keep("java-"+sum, ".jar", content, 0o600); err == nil {
+			return jar, nil
+		}
+	}
+	return "", err
 }
 
 // JavaFlags are what the java command of a release needs in front of the user's
@@ -95,33 +92,28 @@ func hasMembarrier() bool {
 	return errno == 0 && has&private == private
 }
 
-func archive(ctx context.Context, javac, jar, scratch string) error {
-	if err := os.MkdirAll(filepath.Dir(jar), 0o700); err != nil {
-		return err
-	}
-	part, err := os.CreateTemp(filepath.Dir(jar), filepath.Base(jar)+".part-")
+func archive(ctx context.Context, javac, scratch string) ([]byte, error) {
+	runtime, err := Folder("java")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	part.Close()
-	defer os.Remove(part.Name())
 	dir, err := os.MkdirTemp(scratch, "java-part-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	source, out := filepath.Join(dir, "source"), filepath.Join(dir, "classes")
-	if err := unpack("java", source); err != nil {
-		return err
+	if err := writeFiles(runtime, source); err != nil {
+		return nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(source, "*", "*.java"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := compileJava(ctx, javac, dir, out, files); err != nil {
-		return err
+		return nil, err
 	}
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -144,16 +136,10 @@ func archive(ctx context.Context, javac, jar, scratch string) error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = z.Close()
 	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	if err := os.WriteFile(part.Name(), b.Bytes(), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), jar)
+	return b.Bytes(), err
 }
 
 // NoPerfData has javac do without /tmp/hsperfdata_USER/PID: where another process

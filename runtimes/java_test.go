@@ -38,10 +38,10 @@ var java = sync.OnceValue(func() (b built) {
 	}
 	b.dir = javaDir
 	b.programs, b.modules = filepath.Join(b.dir, "programs"), filepath.Join(b.dir, "modules")
-	if b.jar, b.err = Archive(context.Background(), "javac", b.dir, b.dir); b.err != nil {
+	if b.jar, b.err = Archive(context.Background(), "javac", Cache{Dir: b.dir}, b.dir); b.err != nil {
 		return b
 	}
-	if b.library, b.err = Library(context.Background(), "java.c", b.dir, b.dir); b.err != nil && !errors.Is(b.err, ErrNoCompiler) {
+	if b.library, _, b.err = Library(context.Background(), "java.c", Cache{Dir: b.dir}, b.dir); b.err != nil && !errors.Is(b.err, ErrNoCompiler) {
 		return b
 	}
 	for _, args := range [][]string{
@@ -684,7 +684,7 @@ func TestArchive(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 2 {
 		wait.Go(func() {
-			if jar, err := Archive(context.Background(), "javac", cache, t.TempDir()); err != nil || filepath.Dir(jar) != cache {
+			if jar, err := Archive(context.Background(), "javac", Cache{Dir: cache}, t.TempDir()); err != nil || filepath.Dir(jar) != cache {
 				t.Errorf("%s, %v", jar, err)
 			}
 		})
@@ -694,14 +694,14 @@ func TestArchive(t *testing.T) {
 		t.Errorf("left in the cache: %v", names)
 	}
 	// With the jar there, no compiler is needed.
-	if _, err := Archive(context.Background(), "/nosuch/javac", cache, t.TempDir()); err != nil {
+	if _, err := Archive(context.Background(), "/nosuch/javac", Cache{Dir: cache}, t.TempDir()); err != nil {
 		t.Error(err)
 	}
-	if jar, err := Archive(context.Background(), "javac", "/proc/nosuch", cache); err != nil || !slices.Contains(entries(t, cache), filepath.Base(jar)) {
+	if jar, err := Archive(context.Background(), "javac", Cache{Dir: "/proc/nosuch"}, cache); err != nil || !slices.Contains(entries(t, cache), filepath.Base(jar)) {
 		t.Errorf("%s, %v", jar, err)
 	}
 	scratch := t.TempDir()
-	if _, err := Archive(context.Background(), "false", "", scratch); err == nil || !strings.Contains(err.Error(), "compiling the Java runtime with false") {
+	if _, err := Archive(context.Background(), "false", Cache{}, scratch); err == nil || !strings.Contains(err.Error(), "compiling the Java runtime with false") {
 		t.Error(err)
 	}
 	if names := entries(t, scratch); len(names) != 0 {
@@ -807,7 +807,7 @@ func TestJavaCompilerHasNoPerfData(t *testing.T) {
 	if err := os.WriteFile(javac, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Archive(context.Background(), javac, t.TempDir(), t.TempDir())
+	_, err := Archive(context.Background(), javac, Cache{Dir: t.TempDir()}, t.TempDir())
 	if err == nil || !strings.HasSuffix(err.Error(), ": error: no space") {
 		t.Error(err)
 	}

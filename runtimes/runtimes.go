@@ -68,53 +68,107 @@ func Folder(folder string) (map[string][]byte, error) {
 }
 
 // Unpack writes a folder to disk, once for each version of its content, and
-// returns where it is: below cache, or below scratch when cache is "" or
-// cannot be written. Several processes may unpack at the same time.
-func Unpack(folder, cache, scratch string) (string, error) {
+// returns where it is: below cache, or below scratch when nothing can be kept
+// there. Several processes may unpack at the same time.
+func Unpack(folder string, cache Cache, scratch string) (string, error) {
+	files, err := Folder(folder)
+	if err != nil {
+		return "", err
+	}
 	sum, err := hash(folder)
 	if err != nil {
 		return "", err
 	}
 	var last error
-	for _, base := range []string{cache, scratch} {
-		if base == "" {
-			continue
+	for _, c := range places(cache, scratch) {
+		dir := filepath.Join(c.Dir, folder+"-"+sum)
+		for range 3 { // refused, or put there by another process
+			if last = c.absent(inside(dir, unpacked(dir, files))); !errors.Is(last, fs.ErrNotExist) {
+				break
+			}
+			if last = c.unpack(files, dir); last != nil {
+				break
+			}
+			last = fs.ErrNotExist
 		}
-		dir := filepath.Join(base, folder+"-"+sum)
-		if _, err := os.Stat(dir); err == nil {
-			return dir, nil
-		}
-		if last = unpack(folder, dir); last == nil {
+		if last == nil {
 			return dir, nil
 		}
 	}
 	return "", fmt.Errorf("runtimes: unpacking the %s runtime: %w", folder, last)
 }
 
-func unpack(folder, dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+// places are where something can be kept, the best first.
+func places(cache Cache, scratch string) []Cache {
+	if cache.Dir == "" {
+		return []Cache{{Dir: scratch}}
+	}
+	return []Cache{cache, {Dir: scratch}}
+}
+
+// unpacked compares a folder with the files that were written there. What the
+// interpreters put beside them is theirs to check but for its owner: the
+// folder is on a path of modules, so nothing else may be in it.
+func unpacked(dir string, files map[string][]byte) error {
+	if err := ownFolder(dir); err != nil {
 		return err
 	}
-	part, err := os.MkdirTemp(filepath.Dir(dir), folder+"-part-")
+	left := len(files)
+	err := walkOwn(dir, func(name string, content []byte) error {
+		path := filepath.Join(dir, name)
+		want, is := files[name]
+		switch {
+		case is && bytes.Equal(content, want):
+			left--
+		case is:
+			return &Refusal{path, "is not what cg has written"}
+		case !besides(name, files):
+			return &Refusal{path, "is not of cg"}
+		}
+		return nil
+	})
+	if err == nil && left > 0 {
+		err = &Refusal{dir, "is not whole"}
+	}
+	return err
+}
+
+// besides reports whether a file may be beside the unpacked ones: bytecode that
+// the interpreter has made of one, and what hook.py keeps.
+func besides(name string, files map[string][]byte) bool {
+	folder, base := filepath.Split(name)
+	module, rest, _ := strings.Cut(base, ".")
+	if up, is := strings.CutSuffix(folder, "__pycache__/"); is {
+		_, is = files[up+module+".py"]
+		return is && strings.Contains(rest, "pyc")
+	}
+	return folder == "" && module == "hook" && strings.Contains(rest, "-") && filepath.Ext(base) != ".so"
+}
+
+func (c Cache) unpack(files map[string][]byte, dir string) error {
+	part, err := os.MkdirTemp(c.Dir, "part-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(part)
-	err = walk(folder, func(name string, content []byte) error {
-		file := filepath.Join(part, name)
+	if err := writeFiles(files, part); err != nil {
+		return err
+	}
+	if err := os.Rename(part, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+func writeFiles(files map[string][]byte, dir string) error {
+	for name, content := range files {
+		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return err
 		}
-		return os.WriteFile(file, content, 0o600)
-	})
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(part, dir); err != nil {
-		if _, there := os.Stat(dir); there == nil {
-			return nil // another process was faster
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return err
 		}
-		return err
 	}
 	return nil
 }
@@ -123,68 +177,60 @@ func unpack(folder, dir string) error {
 var ErrNoCompiler = errors.New("no C compiler found (cc); install gcc or clang for much faster checkpoints")
 
 // Library returns the path of the native library made from one C file of the
-// folder "native". It is compiled once for each content, compiler command and
-// architecture and kept below cache, else below scratch.
-func Library(ctx context.Context, source, cache, scratch string) (string, error) {
+// folder "native", and its content. It is compiled once for each content of that
+// folder, compiler command and architecture, and kept below cache, else below
+// scratch.
+func Library(ctx context.Context, source string, cache Cache, scratch string) (path string, content []byte, err error) {
 	sum, err := hash("native")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	cc := os.Getenv("CC")
 	if cc == "" {
 		cc = "cc"
 	}
 	command := strings.Fields(cc)
-	key := sha256.Sum256([]byte(sum + "\x00" + cc + "\x00" + runtime.GOARCH + "\x00" + source))
-	name := "native-" + hex.EncodeToString(key[:8]) + ".so"
-	for _, base := range []string{cache, scratch} {
-		if base != "" {
-			if _, err := os.Stat(filepath.Join(base, name)); err == nil {
-				return filepath.Join(base, name), nil
-			}
+	sha := sha256.Sum256([]byte(sum + "\x00" + cc + "\x00" + runtime.GOARCH + "\x00" + source))
+	key := "native-" + hex.EncodeToString(sha[:8])
+	for _, c := range places(cache, scratch) {
+		if path, content, ok := c.Find(key, ".so"); ok {
+			return path, content, nil
 		}
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
-		return "", ErrNoCompiler
+		return "", nil, ErrNoCompiler
 	}
-	var last error
-	for _, base := range []string{cache, scratch} {
-		if base == "" {
-			continue
-		}
-		if last = compile(ctx, command, source, base, name, scratch); last == nil {
-			return filepath.Join(base, name), nil
-		}
-		if !errors.Is(last, fs.ErrPermission) && !errors.Is(last, fs.ErrExist) && !errors.As(last, new(*fs.PathError)) {
-			break
+	src, err := Unpack("native", cache, scratch)
+	if err != nil {
+		return "", nil, err
+	}
+	if content, err = compile(ctx, command, filepath.Join(src, source), scratch); err != nil {
+		return "", nil, err
+	}
+	for _, c := range places(cache, scratch) {
+		if path, err = c.Keep(key, ".so", content, 0o600); err == nil {
+			return path, content, nil
 		}
 	}
-	return "", last
+	return "", nil, err
 }
 
-func compile(ctx context.Context, command []string, source, base, name, scratch string) error {
-	if err := os.MkdirAll(base, 0o700); err != nil {
-		return err
-	}
-	src, err := Unpack("native", base, scratch)
+func compile(ctx context.Context, command []string, source, scratch string) ([]byte, error) {
+	dir, err := os.MkdirTemp(scratch, "native-part-")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	part, err := os.CreateTemp(base, name+".part-")
-	if err != nil {
-		return err
-	}
-	part.Close()
-	defer os.Remove(part.Name())
+	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	args := append(command[1:], "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-o", part.Name(), filepath.Join(src, source))
+	library := filepath.Join(dir, "library.so")
+	args := append(command[1:], "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-o", library, source)
 	cmd := exec.CommandContext(ctx, command[0], args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := tool.Run(cmd); err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
-		return fmt.Errorf("compiling the native runtime with %s: %w: %s", command[0], err, line)
+		return nil, fmt.Errorf("compiling the native runtime with %s: %w: %s", command[0], err, line)
 	}
-	return os.Rename(part.Name(), filepath.Join(base, name))
+	return os.ReadFile(library)
 }

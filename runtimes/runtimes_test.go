@@ -53,7 +53,7 @@ func TestUnpackAtOnce(t *testing.T) {
 	dirs := make([]string, 8)
 	for i := range dirs {
 		wait.Go(func() {
-			dir, err := Unpack("python", cache, t.TempDir())
+			dir, err := Unpack("python", Cache{Dir: cache}, t.TempDir())
 			if err != nil {
 				t.Error(err)
 				return
@@ -80,12 +80,12 @@ func TestUnpackAtOnce(t *testing.T) {
 func TestUnpackWithoutCache(t *testing.T) {
 	scratch := t.TempDir()
 	for _, cache := range []string{"", "/proc/nosuch"} {
-		dir, err := Unpack("python", cache, scratch)
+		dir, err := Unpack("python", Cache{Dir: cache}, scratch)
 		if err != nil || !strings.HasPrefix(dir, scratch) {
 			t.Errorf("cache %q: %s, %v", cache, dir, err)
 		}
 	}
-	if _, err := Unpack("python", "/proc/nosuch", "/proc/nosuch"); err == nil {
+	if _, err := Unpack("python", Cache{Dir: "/proc/nosuch"}, "/proc/nosuch"); err == nil {
 		t.Error("unpacked to nowhere")
 	}
 }
@@ -96,7 +96,7 @@ func TestLibrary(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
-			path, err := Library(context.Background(), "python.c", cache, t.TempDir())
+			path, _, err := Library(context.Background(), "python.c", Cache{Dir: cache}, t.TempDir())
 			if err != nil || filepath.Dir(path) != cache {
 				t.Errorf("%s, %v", path, err)
 			}
@@ -108,11 +108,11 @@ func TestLibrary(t *testing.T) {
 	}
 	// With the library there, no compiler is needed.
 	t.Setenv("PATH", "")
-	if _, err := Library(context.Background(), "python.c", cache, t.TempDir()); err != nil {
+	if _, _, err := Library(context.Background(), "python.c", Cache{Dir: cache}, t.TempDir()); err != nil {
 		t.Error(err)
 	}
 	scratch := t.TempDir()
-	if _, err := Library(context.Background(), "python.c", "", scratch); !errors.Is(err, ErrNoCompiler) {
+	if _, _, err := Library(context.Background(), "python.c", Cache{}, scratch); !errors.Is(err, ErrNoCompiler) {
 		t.Errorf("%v, want ErrNoCompiler", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	Prune(cache, now)
+	Prune(Cache{Dir: cache}, now)
 	if got := entries(t, cache); !slices.Equal(got, []string{"pruned", "python-0123", "pythons.json", "woven"}) {
 		t.Error(got)
 	}
@@ -142,17 +142,17 @@ func TestPrune(t *testing.T) {
 	}
 	later := now.Add(41 * 24 * time.Hour)
 	os.Chtimes(filepath.Join(cache, "pruned"), later, later)
-	Prune(cache, later) // not twice a day
+	Prune(Cache{Dir: cache}, later) // not twice a day
 	if got := entries(t, filepath.Join(cache, "woven")); len(got) != 1 {
 		t.Error(got)
 	}
-	Prune("", now)
+	Prune(Cache{}, now)
 }
 
 func TestBrokenCompiler(t *testing.T) {
 	compiler(t)
 	t.Setenv("CC", "false")
-	_, err := Library(context.Background(), "python.c", t.TempDir(), t.TempDir())
+	_, _, err := Library(context.Background(), "python.c", Cache{Dir: t.TempDir()}, t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "compiling the native runtime with false") {
 		t.Error(err)
 	}

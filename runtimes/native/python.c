@@ -13,6 +13,7 @@
  */
 #include "channel.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +73,7 @@ extern const char *Py_GetVersion(void);
 extern void Py_IncRef(PyObject *);
 extern long PyLong_AsLong(PyObject *);
 extern PyObject *PyLong_FromLong(long);
+extern PyObject *PyLong_FromUnsignedLongLong(unsigned long long);
 extern PyObject *PyErr_Occurred(void);
 extern void PyErr_SetString(PyObject *, const char *);
 extern PyObject *PyErr_SetFromErrnoWithFilename(PyObject *, const char *);
@@ -95,6 +97,7 @@ extern PyObject *PyUnicode_FromString(const char *);
 extern PyObject *PyEval_EvalCode(PyObject *, PyObject *, PyObject *);
 extern PyObject *PyUnicode_AsUTF8String(PyObject *);
 extern char *PyBytes_AsString(PyObject *);
+extern int PyBytes_AsStringAndSize(PyObject *, char **, Py_ssize_t *);
 extern void *PyModule_GetState(PyObject *);
 extern void PyErr_Clear(void);
 extern int PyDict_DelItemString(PyObject *, const char *);
@@ -567,11 +570,12 @@ static PyObject *open_channel(PyObject *module, PyObject *path)
  * entry's list of places names. */
 typedef struct {
 	char magic[8];
+	uint64_t digest; /* of what follows */
 	uint64_t stamp, hash, length;
 	uint32_t path, places, sites, count; /* sizes of what follows; sites */
 } Entry;
 
-static const char magic[8] = {'c', 'g', 'w', 'o', 'v', 'e', 'n', 2};
+static const char magic[8] = {'c', 'g', 'w', 'o', 'v', 'e', 'n', 3};
 
 /* put sets the checkpoints of a code object and of those in it. The tuple of
  * constants is changed in place, so it must be nobody else's; it is, fresh from
@@ -608,14 +612,17 @@ static int put(State *s, PyObject *code, const uint32_t **at, const uint32_t *en
 	return 1;
 }
 
-/* contents reads a file, 0 bytes if it cannot. */
+/* contents reads a file that is this user's own and that nobody else may write,
+ * 0 bytes if it cannot: hook.py says why. */
 static size_t contents(Buffer *b, const char *name)
 {
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	size_t n = 0;
-	for (;;) {
+	struct stat st;
+	int own = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
+	while (own) {
 		if (n == b->room) {
 			size_t room = b->room ? 4 * b->room : 64 << 10;
 			char *more = realloc(b->text, room);
@@ -664,6 +671,9 @@ static PyObject *load_entry(State *s, Buffer *buffer, const cg_part *module, con
 	const char *b = buffer->text;
 	const Entry *e = (const Entry *)b;
 	if (size < sizeof *e || memcmp(e->magic, magic, sizeof magic) != 0 || e->stamp == 0 || e->stamp != stamp(&st))
+		return NULL;
+	const size_t sealed = offsetof(Entry, stamp);
+	if (e->digest != cg_digest(0, b + sealed, size - sealed))
 		return NULL;
 	uint64_t head = sizeof *e + (uint64_t)e->places + e->path + e->sites;
 	const char *p = b + sizeof *e;
@@ -715,6 +725,17 @@ static PyObject *load(PyObject *module, PyObject *const *args, Py_ssize_t n)
 		PyErr_Clear();
 	cg_event((uint64_t)EXIT << 21 | (CG_SITES - 1));
 	return code ? code : none();
+}
+
+/* digest(bytes): what an entry has for its content */
+static PyObject *digest(PyObject *module, PyObject *bytes)
+{
+	(void)module;
+	char *text;
+	Py_ssize_t size;
+	if (PyBytes_AsStringAndSize(bytes, &text, &size) < 0)
+		return NULL;
+	return PyLong_FromUnsignedLongLong(cg_digest(0, text, (size_t)size));
 }
 
 /* cache(prefix): where load finds entries */
@@ -876,6 +897,7 @@ static PyMethodDef methods[] = {
 	{"pausing", new_pausing, METH_O, "pausing($module, bits, /)\n--\n\nThe same, of a site whose frames can be suspended."},
 	{"counting", new_counting, METH_O, "counting($module, bits, /)\n--\n\nThe same, of a site whose calls may be counted only."},
 	{"load", (PyCFunction)(void *)load, METH_FASTCALL, "load($module, module, path, role, /)\n--\n\nThe woven code of a file from the cache, or None."},
+	{"digest", digest, METH_O, "digest($module, bytes, /)\n--\n\nWhat an entry of the cache has for its content."},
 	{"cache", set_cache, METH_O, "cache($module, prefix, /)\n--\n\nWhere load finds entries."},
 	{"main", new_main, METH_O, "main($module, prepare, /)\n--\n\nA callable that runs (code, names) = prepare()."},
 	{"replace", new_replacement, METH_O, "replace($module, prepare, /)\n--\n\nRun (code, names) = prepare(code) in place of the next main module."},

@@ -35,7 +35,7 @@ original_get_code = Loader.get_code
 
 class Run:
     """What cg says about this run."""
-    channel = server = native = cache = key = here = reason = ""
+    channel = server = native = seals = cache = key = here = reason = ""
     imports = "1"     # weave imported modules too
     foreign = ""      # also ask about the standard library and site-packages
     main = None       # makes the callable that runs the script, native only
@@ -51,6 +51,7 @@ counting = None       # the same, of one whose calls may be counted only
 makers = {}           # the three by the letter behind a mark
 live = {}             # (bits, letter) -> checkpoint, shared by all modules; native ones are in the native module
 load = None           # loads a module from the cache, native only
+seal = None           # bytes -> number, by which an entry of the cache is known to be whole
 
 
 def start(path):
@@ -110,7 +111,7 @@ def offer(door):
 
 def probe():
     """Opens the channel with the native module, else in Python."""
-    global checkpoint, pausing, counting, load, prefix
+    global checkpoint, pausing, counting, load, seal, prefix
     prefix = os.path.join(run.cache, "%s-%s-%s%d-" % (
         os.path.basename(run.here), run.key, sys.implementation.cache_tag, sys.flags.optimize))
     reason = run.reason
@@ -123,6 +124,8 @@ def probe():
             reason = "the interpreter is built without a global lock"
         else:
             try:
+                if _imp.source_hash(0x6367, private(run.native)).hex() not in run.seals.split():
+                    raise ImportError(run.native + " is not the library that cg has compiled")
                 loader = machinery.ExtensionFileLoader("cgprobe", run.native)
                 spec = bootstrap.ModuleSpec("cgprobe", loader, origin=run.native)
                 spec._set_fileattr = False
@@ -132,17 +135,16 @@ def probe():
                 checkpoint, pausing, counting = module.checkpoint, module.pausing, module.counting
                 run.main, run.replace, run.around = module.main, module.replace, module.around
                 module.cache(prefix)
-                load = module.load
+                load, seal = module.load, module.digest
                 return True
             except (ImportError, OSError, UnicodeError) as e:
                 reason = str(e)
     tell("pure", reason)
     try:
-        with open(os.path.join(run.here, "pure.py"), "rb") as f:
-            scope = {"__name__": __name__, "take": take, "tell": tell}
-            exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
+        scope = part("pure", take=take, tell=tell)
         checkpoint = scope["start"](run.channel)
         prefix += "pure-"
+        seal = lambda b: int.from_bytes(_imp.source_hash(0x6367, b), "little")
         pausing, counting = pausing_with(checkpoint), checkpoint
         run.nested = nested()
         return True
@@ -472,9 +474,11 @@ def read(path):
 
 
 # The cache. An entry is a file with a name that its path gives, or path and
-# content where the text is not that of a file:
+# content where the text is not that of a file. It is read only if it is this
+# user's own and nobody else may write it:
 #
 #   magic   8 bytes
+#   digest  u64: of all that follows, as seal gives it
 #   stamp   u64: of the file when it was woven, see stamp; 0: not to be trusted
 #   hash    8 bytes, length u64: of the source
 #   sizes   u32 of path, places and sites; number of the sites, u32
@@ -485,7 +489,7 @@ def read(path):
 # site in the file); and the number of code objects in it that have some, index and places
 # of each. The native module reads this, too.
 
-MAGIC = b"cgwoven\2"
+MAGIC = b"cgwoven\3"
 TYPES = "", "s", "p", "w", "y", "o", "v", "g", "h"
 
 
@@ -517,42 +521,83 @@ def old(seen):
 def find(where, path):
     """(stamp, hash, length, places, sites, count, code) of an entry, or None."""
     try:
-        with open(where, "rb") as f:
-            b = f.read()
-    except OSError:
+        b = private(where)
+    except OSError as e:
+        if e.errno in (FOREIGN, LINK):
+            tell("refused", where, e.strerror)
         return None
-    if b[:8] != MAGIC or len(b) < 48:
+    if b[:8] != MAGIC or len(b) < 56:
         return None
-    stamp, length = [int.from_bytes(b[i:i + 8], sys.byteorder) for i in (8, 24)]
-    name, places, sites, count = [int.from_bytes(b[i:i + 4], sys.byteorder) for i in (32, 36, 40, 44)]
-    at = 48 + places
+    if number(seal(b[16:]), 8) != b[8:16]:
+        tell("refused", where, "is not what cg has written: its content has another digest")
+        return None
+    stamp, length = [int.from_bytes(b[i:i + 8], sys.byteorder) for i in (16, 32)]
+    name, places, sites, count = [int.from_bytes(b[i:i + 4], sys.byteorder) for i in (40, 44, 48, 52)]
+    at = 56 + places
     if b[at:at + name] != path.encode("utf-8", "surrogatepass"):
         return None
     end = at + name + sites
-    return stamp, b[16:24], length, b[48:at], b[at + name:end], count, b[end:]
+    return stamp, b[24:32], length, b[56:at], b[at + name:end], count, b[end:]
 
 
 def keep(where, seen, path, hash, length, places, sites, count, code):
     """Writes an entry."""
     name = path.encode("utf-8", "surrogatepass")
-    temporary = "%s.%d.%d" % (where, os.getpid(), _thread.get_ident())
+    b = b"".join([number(seen[0] if old(seen) else 0, 8), hash, number(length, 8), number(len(name), 4),
+                  number(len(places), 4), number(len(sites), 4), number(count, 4), places, name, sites, code])
+    put(where, [MAGIC, number(seal(b), 8), b])
+
+
+FOREIGN, LINK = 1, 40  # EPERM; ELOOP of O_NOFOLLOW
+
+
+def belongs(fd, name, kind):
+    """OSError with the number FOREIGN if what is open is another user's, or
+    others may write it, or it is not of this kind (st_mode)."""
+    s = os.fstat(fd)
+    if s.st_uid != os.geteuid():
+        raise OSError(FOREIGN, "belongs to user %d" % s.st_uid, name)
+    if s.st_mode & 0o170022 != kind:
+        raise OSError(FOREIGN, "can be written by others, or is of another kind (mode %o)" % s.st_mode, name)
+
+
+def private(name):
+    """The content of a file of cg's: of this user's own only, see belongs."""
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with _io.open(fd, "rb") as f:
+        belongs(fd, name, 0o100000)
+        return f.read()
+
+
+def put(where, parts):
+    """Writes a file of this user's own, if its folder is: to another name, and
+    renamed. Whether that was possible tells nobody."""
+    folder, _, name = where.rpartition("/")
+    part = "%s.%d.%d" % (name, os.getpid(), _thread.get_ident())
     try:
-        with open(temporary, "wb") as f:
-            f.write(b"".join([MAGIC, number(seen[0] if old(seen) else 0, 8), hash, number(length, 8), number(len(name), 4),
-                              number(len(places), 4), number(len(sites), 4), number(count, 4), places, name, sites, code]))
-        os.replace(temporary, where)
-    except (OSError, ValueError):
+        at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        belongs(at, folder, 0o040000)
+        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=at)
         try:
-            os.unlink(temporary)
-        except OSError:
-            pass
+            with _io.open(fd, "wb") as f:
+                f.write(b"".join(parts))
+            os.rename(part, name, src_dir_fd=at, dst_dir_fd=at)
+        except (OSError, ValueError):
+            os.unlink(part, dir_fd=at)
+    except OSError:
+        pass
+    finally:
+        os.close(at)
 
 
 def part(name, **given):
     """The names of another file of this folder."""
     scope = dict(given, __name__=__name__)
-    with open("%s/%s.py" % (run.here, name), "rb") as f:
-        exec(compile(f.read(), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
+    source = private("%s/%s.py" % (run.here, name))
+    exec(compile(source, "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
     return scope
 
 

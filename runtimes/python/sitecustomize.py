@@ -4,7 +4,19 @@
 import sys
 
 def _cg_start():
+    import _imp
+    import marshal
     import os
+
+    def read(name):
+        # As private of hook.py, which is not there yet.
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as f:
+            s = os.fstat(fd)
+            if s.st_uid != os.geteuid() or s.st_mode & 0o170022 != 0o100000:
+                raise OSError(name + " is not this user's own")
+            return f.read()
+
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [p for p in sys.path if p != here]
     sys.path_importer_cache.pop(here, None)
@@ -16,24 +28,22 @@ def _cg_start():
         # it, as every other import hook of the interpreter.
         scope = {"__name__": "importlib._bootstrap_external", "__file__": name}
         try:
-            with open(name, "rb") as f:
-                source = f.read()
+            source = read(name)
             cached = os.path.join(here, "hook." + sys.implementation.cache_tag + "." + str(sys.flags.optimize))
-            import marshal
+            code = None
             try:
-                with open(cached, "rb") as f:
-                    code = marshal.loads(f.read())
+                b = read(cached)
+                if b[:8] == _imp.source_hash(0x6367, b[8:] + source):
+                    code = marshal.loads(b[8:])
             except (OSError, ValueError, EOFError, TypeError):
-                code = None
-            if code is None:
+                pass
+            made = code is None
+            if made:
                 code = compile(source, "<frozen importlib._bootstrap_external>", "exec", 0, True)
-                try:
-                    with open(cached + "." + str(os.getpid()), "wb") as f:
-                        f.write(marshal.dumps(code))
-                    os.rename(cached + "." + str(os.getpid()), cached)
-                except OSError:
-                    pass
             exec(code, scope)
+            if made:
+                b = marshal.dumps(code)
+                scope["put"](cached, [_imp.source_hash(0x6367, b + source), b])
             scope["start"](run)
         except Exception:
             if os.environ.get("CG_DEBUG"):

@@ -15,6 +15,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,7 +144,7 @@ func (c *invocation) read() map[string]string {
 // heads reads where the functions are.
 func (c *invocation) heads(keys map[string]string) (heads []head, err error) {
 	for base, key := range keys {
-		text, err := os.ReadFile(filepath.Join(c.folder, "sites", key))
+		text, err := private(filepath.Join(c.folder, "sites", key))
 		if err != nil {
 			return nil, err
 		}
@@ -159,6 +160,24 @@ func (c *invocation) heads(keys map[string]string) (heads []head, err error) {
 		}
 	}
 	return heads, nil
+}
+
+// private reads a file that is this user's own and that nobody else may write.
+func private(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	own, is := info.Sys().(*syscall.Stat_t)
+	if !is || int(own.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not read, since somebody else could write it (%v)", name, info.Mode())
+	}
+	return io.ReadAll(f)
 }
 
 // put writes the texts without the checkpoints of the sites that are out, and names
