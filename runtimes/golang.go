@@ -301,8 +301,11 @@ func goFault(err error, output string, built bool) error {
 	if !errors.As(err, &exit) {
 		return goPassing{errors.New(text)}
 	}
-	status, _ := exit.Sys().(syscall.WaitStatus)
-	ended := status.Signaled() && slices.Contains([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGXCPU}, status.Signal())
+	signal := syscall.Signal(exit.ExitCode() - 128) // as tool.Run tells it
+	if signal > 0 {
+		text = fmt.Sprintf("signal: %s: %s", signal, firstProblem(output))
+	}
+	ended := slices.Contains([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGXCPU}, signal)
 	if ended || !built && (goPasses.MatchString(output) || !goRefuses.MatchString(output)) {
 		return goPassing{errors.New(text)}
 	}
