@@ -84,3 +84,75 @@ func Monotime() Instant { return Instant(nanotime()) }
 //
 //go:linkname nanotime runtime.nanotime
 func nanotime() int64
+
+// moment is one moment on both clocks.
+type moment struct {
+	tick  Tick
+	nanos Instant
+}
+
+// takeApart turns sums into words. A sum is kind and site, 40 bits up, plus
+// the nanoseconds of CLOCK_MONOTONIC, which are the latest that are not in the
+// future. They become ticks by where both clocks are now and their rate since
+// the channel began.
+func (c *Channel) takeApart(sums []uint64) []uint64 {
+	c.latest = c.moment()
+	c.apart = c.apart[:0]
+	const low40 = 1<<40 - 1
+	// A writer that was interrupted in an event writes its word again, behind the
+	// moment above: so a second of what is to come is told, too.
+	from := uint64(c.latest.nanos) + uint64(time.Second) - low40
+	for _, s := range sums {
+		bits, nanos := (s-from)>>40, (s-from)&low40+from
+		var at Tick
+		if Kind(bits>>kindShift&kindMask) == Fork {
+			at = c.forkTick(nanos)
+		} else {
+			at = c.tickAt(nanos)
+		}
+		c.apart = append(c.apart, uint64(at)<<tickShift|bits)
+	}
+	return c.apart
+}
+
+func (c *Channel) tickAt(nanos uint64) Tick {
+	if c.clock == Monotonic {
+		return Tick(nanos)
+	}
+	rate := float64(c.latest.tick-c.began.tick) / float64(max(1, c.latest.nanos-c.began.nanos))
+	return Tick(int64(c.latest.tick) - int64(float64(int64(uint64(c.latest.nanos)-nanos))*rate))
+}
+
+// forkTick is the tick of a fork word: always the same, since the child names
+// the word by it.
+func (c *Channel) forkTick(nanos uint64) Tick {
+	t, ok := c.forkTicks[nanos]
+	if !ok {
+		t = c.tickAt(nanos)
+		c.forkTicks[nanos] = t
+		c.forkOrder = append(c.forkOrder, nanos)
+		if len(c.forkOrder) > 4096 {
+			delete(c.forkTicks, c.forkOrder[0])
+			c.forkOrder = c.forkOrder[1:]
+		}
+	}
+	return t
+}
+
+// moment reads both clocks, again if something came between.
+func (c *Channel) moment() moment {
+	var best moment
+	least := Instant(1 << 62)
+	for range 8 {
+		a := Monotime()
+		t := c.clock.Now()
+		b := Monotime()
+		if b-a < least {
+			least, best = b-a, moment{t, a + (b-a)/2}
+		}
+		if least < 200 {
+			break
+		}
+	}
+	return best
+}

@@ -1,0 +1,220 @@
+package checkpoint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run is what one thread wrote into one chunk and nobody has taken yet.
+type Run struct {
+	Thread Thread
+	// First is set on the first words of a thread: whatever an earlier thread
+	// of the same ids left open is over.
+	First bool
+	// Lost counts the events that this thread could not write before these
+	// words; its stack is unknown then and starts empty.
+	Lost uint64
+	// Forked is set with First in a process made by fork(2): the thread goes
+	// on with the stack that Parent had at its Fork word of tick ForkTick.
+	Forked   bool
+	Parent   Thread
+	ForkTick Tick
+	// Start is the full tick at which the chunk was taken. It precedes every
+	// word of the chunk.
+	Start Tick
+	// Words are raw words in the order of writing; none is 0.
+	Words []uint64
+	// Cost is the time in ticks that each of them took its thread, half of it
+	// before the word's tick and half after; 0 where the writer does not tell.
+	Cost float64
+	// Strands is set where strand words tell whose stack the words belong to.
+	// Image is set with First when the program has just begun: the strands of
+	// an earlier program of this process are gone.
+	Strands, Image bool
+	// Last is set when the thread has ended and wrote nothing after Words.
+	Last bool
+	// Tally is set, and Words is empty, where the thread adds up itself.
+	Tally *Tally
+}
+
+type liveChunk struct {
+	seq   uint64
+	index int
+	state uint32
+	tree  bool // it is a tree
+}
+
+// Drain hands every unread run to fold, each thread's runs in the order of
+// writing, and frees the chunks that are done with. fold returns how many
+// words it took; the rest is offered again by the next Drain, and so is
+// everything the thread wrote later. Drain returns the number of words taken.
+func (c *Channel) Drain(fold func(Run) int) (total int) {
+	c.touch(func() { total = c.drain(fold) })
+	return total
+}
+
+func (c *Channel) drain(fold func(Run) int) int {
+	total := 0
+	c.live = c.live[:0]
+	// Chunks taken while the list is made wait for the next Drain: of two
+	// such chunks of a thread, the list could miss the earlier one.
+	numbered := atomic.LoadUint64(&c.head.head)
+	latest := c.clock.Now() + ahead
+	for i := range c.state {
+		// The state is read before the words: a full chunk gets no more.
+		if s := atomic.LoadUint32(&c.state[i]); s != stateFree {
+			if seq := atomic.LoadUint64(&c.chunk(i).seq); seq != 0 && seq <= numbered && !c.spoilt(i, latest) {
+				c.live = append(c.live, liveChunk{seq, i, s, false})
+			}
+		}
+	}
+	c.live = c.forest.list(c.live, numbered)
+	slices.SortFunc(c.live, func(a, b liveChunk) int { return cmp.Compare(a.seq, b.seq) })
+	c.findGone()
+	for _, l := range c.live {
+		h := c.headOf(l)
+		thread := Thread{h.pid, h.tid}
+		if l.tree && h.flags&flagBeside != 0 {
+			total += c.drainTree(l, fold)
+			continue
+		}
+		if cur := c.current[thread]; cur != 0 && cur != l.seq {
+			if h.flags&flagFirst != 0 { // exec, or the ids were given out again
+				c.abandon(cur)
+			}
+			continue
+		}
+		c.current[thread] = l.seq
+		if l.tree {
+			total += c.drainTree(l, fold)
+			continue
+		}
+		from := c.next[l.index]
+		words := c.words(l.index)[from:]
+		n := slices.Index(words, 0)
+		if n < 0 {
+			n = len(words)
+		}
+		words = words[:n:n]
+		if n > 0 && h.flags&flagSums != 0 {
+			words = c.takeApart(words)
+		}
+		done := l.state == stateFull || c.gone[l.index]
+		run := Run{
+			Thread: thread,
+			Start:  Tick(h.tick),
+			Words:  words,
+			Last:   done && from+n < chunkWords,
+		}
+		run.Cost = c.cost(h)
+		run.Strands = h.flags&flagFollow != 0
+		if from == 0 {
+			run.Image = h.flags&flagImage != 0
+			run.First = h.flags&flagFirst != 0
+			run.Forked = h.flags&flagForked != 0
+			run.Parent = Thread{h.parentPID, h.parentTID}
+			run.ForkTick = Tick(h.forkTick)
+			if run.Forked && h.flags&flagSums != 0 {
+				run.ForkTick = c.forkTick(h.forkTick)
+			}
+			if h.flags&flagResync != 0 {
+				run.Lost = h.lost
+			}
+		}
+		taken := 0
+		if n > 0 || done {
+			taken = fold(run)
+		}
+		total += taken
+		c.next[l.index] += taken
+		if done && taken == n {
+			c.free(l.index, thread)
+		}
+	}
+	return total
+}
+
+// free gives a chunk back to the writers.
+func (c *Channel) free(i int, thread Thread) {
+	delete(c.current, thread)
+	released := atomic.LoadUint32(&c.state[i]) == stateFull && c.chunk(i).flags&flagTaken == 0
+	clear(unsafe.Slice((*uint64)(unsafe.Pointer(c.chunk(i))), chunkHead/8+c.next[i]))
+	c.next[i], c.gone[i] = 0, false
+	if released {
+		atomic.AddUint64(&c.head.full, ^uint64(0))
+	}
+	atomic.StoreUint32(&c.state[i], stateFree)
+}
+
+func (c *Channel) abandon(seq uint64) {
+	for _, l := range c.live {
+		if l.seq == seq {
+			*c.isGone(l) = true
+		}
+	}
+}
+
+// headOf is the header of a chunk, or of a tree, which begins like one.
+func (c *Channel) headOf(l liveChunk) *chunk {
+	if l.tree {
+		return &c.forest.at(l.index).head
+	}
+	return c.chunk(l.index)
+}
+
+// isGone is the mark of a chunk or tree whose writer has ended without
+// releasing it.
+func (c *Channel) isGone(l liveChunk) *bool {
+	if l.tree {
+		return &c.forest.gone[l.index]
+	}
+	return &c.gone[l.index]
+}
+
+// findGone marks, ten times a second, the chunks whose writers were killed or
+// ended without telling. Writers in another pid namespace have other numbers
+// there than in our /proc: nothing can be said of them until the program ends.
+func (c *Channel) findGone() {
+	now := Monotime()
+	if now-c.looked < Instant(100*time.Millisecond) {
+		return
+	}
+	c.looked = now
+	for _, l := range c.live {
+		if l.state != stateOwned || *c.isGone(l) {
+			continue
+		}
+		h := c.headOf(l)
+		if h.pidSpace == 0 || h.pidSpace != c.space {
+			continue
+		}
+		path := fmt.Sprintf("/proc/%d/task/%d", h.pid, h.tid)
+		if err := unix.Access(path, unix.F_OK); err == unix.ENOENT {
+			*c.isGone(l) = true
+		}
+	}
+}
+
+// Finish drains what the ended program left, whether released or not: call it
+// once every writer is known to have ended.
+func (c *Channel) Finish(fold func(Run) int) int {
+	total := 0
+	for i := range c.gone {
+		c.gone[i] = true
+	}
+	c.forest.end()
+	for {
+		n := c.Drain(fold)
+		total += n
+		if n == 0 {
+			c.touch(c.inspect)
+			return total
+		}
+	}
+}
