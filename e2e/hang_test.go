@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"cg/nemb"
 	"cg/nemb/simulate"
@@ -182,7 +185,7 @@ func TestSignalsWhileACounterHangs(t *testing.T) {
 func TestHangingWhileMeasuring(t *testing.T) {
 	python(t)
 	script := filepath.Join(t.TempDir(), "wait.py")
-	const text = "import os, sys, time\nopen(sys.argv[1], 'w').close()\nwhile os.path.exists(sys.argv[1]): time.sleep(0.005)\n"
+	const text = "import sys\nprint('running', flush=True)\nsys.stdin.read()\n"
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -201,14 +204,9 @@ func TestHangingWhileMeasuring(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := hangingMachine(t)
-			running, saved := filepath.Join(t.TempDir(), "running"), filepath.Join(t.TempDir(), "run.json")
-			cmd, out := h.command("measure", "-o", saved, script, running)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			for !exists(running) {
-				syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 2000})
-			}
+			saved := filepath.Join(t.TempDir(), "run.json")
+			cmd, out := h.command("measure", "-o", saved, script)
+			stdin := startedBy(t, cmd)
 			h.hold(test.zones...)
 			for range test.zones { // each is read by the sampler, and then by itself
 				<-h.held
@@ -217,7 +215,7 @@ func TestHangingWhileMeasuring(t *testing.T) {
 			if test.signal != 0 {
 				cmd.Process.Signal(test.signal)
 			} else {
-				os.Remove(running)
+				stdin.Close()
 			}
 			ended(t, cmd.Wait())
 			if got := cmd.ProcessState.ExitCode(); got != test.status {
@@ -264,7 +262,83 @@ func TestHangingWhileMeasuring(t *testing.T) {
 	}
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+// startedBy starts a command and waits until its program says that it runs; the
+// program ends with its standard input.
+func startedBy(t *testing.T, cmd *exec.Cmd) io.Closer {
+	t.Helper()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = nil
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(stdout)
+	if line, err := lines.ReadString('\n'); line != "running\n" {
+		t.Fatalf("%q, %v\n%s", line, err, cmd.Stderr)
+	}
+	return stdin
+}
+
+// A counter that takes long to read: the true energy lies in the interval, which is
+// as wide as its power in the time that the readings at both ends take.
+func TestSlowCounterWidensTheInterval(t *testing.T) {
+	python(t)
+	const delay = 700 * time.Millisecond
+	script := filepath.Join(t.TempDir(), "work.py")
+	text := "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass\n"
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h := hangingMachine(t)
+	h.tree.Fault(firstZone, simulate.Fault{Delay: delay})
+	r, _, err := measured(t, "--sysroot", h.dir, script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Totals.LoJ == nil || r.Totals.HiJ == nil || r.Totals.Kind != nemb.Measured || r.Meta.MeasurementQuality != "ok" {
+		t.Fatalf("%+v, %s, %+v", r.Totals, r.Meta.MeasurementQuality, r.Warnings)
+	}
+	lo, hi, want := r.Totals.LoJ.Float(), r.Totals.HiJ.Float(), 30*r.Totals.DurationS
+	if least := 2 * 2 * 20 * delay.Seconds() * 0.5; lo > want || hi < want || hi-lo < least {
+		t.Errorf("[%g, %g] J of %g J: it should be wider than %g J", lo, hi, want, least)
+	}
+	for _, c := range r.Sampler.Counters {
+		if slow := c.Domain == "package-0"; slow != (c.SlowestS >= delay.Seconds()) || c.State != "" || c.Failed > 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// A counter that hangs while it is recorded leaves empty cells, and a signal ends
+// the recording.
+func TestHangingWhileTracking(t *testing.T) {
+	h := hangingMachine(t)
+	dir := t.TempDir()
+	cmd, out := h.command("track", "--tracker", "0.05,rapl", "-o", dir, "-f", "1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for rows := 0; rows < 3; {
+		files, _ := filepath.Glob(filepath.Join(dir, "*"))
+		for _, f := range files {
+			b, _ := os.ReadFile(f)
+			rows = bytes.Count(b, []byte("\n"))
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	h.hold(firstZone)
+	<-h.held
+	cmd.Process.Signal(syscall.SIGTERM)
+	ended(t, cmd.Wait())
+	mustMatch(t, out.String(), `rows without a value: package-0_j: [0-9]+`)
+	mustMatch(t, out.String(), `powercap: .*intel-rapl:0/energy_uj: no answer for 5s: it hangs`)
+	if cmd.ProcessState.ExitCode() != 0 {
+		t.Errorf("%v\n%s", cmd.ProcessState, out)
+	}
 }

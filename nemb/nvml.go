@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -103,6 +104,11 @@ func openNVML(root Root) (*nvmlLibrary, error) {
 	path := "libnvidia-ml.so.1"
 	if root.Dir != "" {
 		path = filepath.Join(root.Dir, "lib", path)
+		// The linker waits for a file system with a lock held that every new thread
+		// takes: it is not asked for what is not there.
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, classed{fmt.Errorf("nvml: %s: cannot open shared object file: No such file or directory", path), fs.ErrNotExist}
+		}
 	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

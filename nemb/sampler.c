@@ -335,6 +335,8 @@ int cg_sampler_ended(struct cg_sampler *s, int64_t ns) {
 	return 1;
 }
 
+int64_t cg_sampler_reading(struct cg_sampler *s) { return atomic_load_explicit(&s->reading, memory_order_acquire); }
+
 int cg_sampler_give_up(struct cg_sampler *s, int64_t ns, int *at) {
 	int64_t since = atomic_load_explicit(&s->reading, memory_order_acquire);
 	if (since <= 0 || monotonic() - since < ns)

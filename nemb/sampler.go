@@ -59,6 +59,7 @@ type Sampler struct {
 	stopped  bool
 	final    Stats                 // once it is stopped
 	spent    Stats                 // of threads that were given up
+	reading  C.int64_t             // of the thread, when giveUp looked last
 	counters []C.struct_cg_counter // of the thread
 	readers  []*fileSensor         // whose each of them is
 	places   []int                 // and the place in its list

@@ -57,6 +57,10 @@ int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters,
 int cg_sampler_begun(struct cg_sampler *s, int64_t ns);
 int cg_sampler_ended(struct cg_sampler *s, int64_t ns);
 
+// cg_sampler_reading is since when on CLOCK_MONOTONIC the thread is at a reading,
+// 0 while it is at none.
+int64_t cg_sampler_reading(struct cg_sampler *s);
+
 // cg_sampler_give_up gives the thread up if the reading that it is at has taken so
 // many ns: at is then the counter that it waits for, and s must not be used any
 // more. The thread ends when the reading comes back, and frees s. Else it is 0.

@@ -77,8 +77,14 @@ func (s *Sampler) endThread() {
 }
 
 // giveUp gives the thread up if a counter holds it up, and leaves that counter
-// and those behind the same descriptor to a goroutine of theirs.
+// and those behind the same descriptor to a goroutine of theirs. The reading has
+// to have been under way at the last call, too: when all of cg was stopped, or got
+// no processor, the thread is not what was held up.
 func (s *Sampler) giveUp() bool {
+	before := s.reading
+	if s.reading = C.cg_sampler_reading(s.c); s.reading == 0 || s.reading != before {
+		return false
+	}
 	s.take()
 	spent := s.stats()
 	var at C.int

@@ -174,7 +174,9 @@ func (s *Session) close() error {
 	for _, r := range s.tracks {
 		for _, st := range r.streams {
 			for _, reader := range st.readers {
-				errs = append(errs, reader.close())
+				if err := reader.close(); !errors.As(err, new(*nemb.Hung)) { // which its readings told
+					errs = append(errs, err)
+				}
 			}
 		}
 	}
