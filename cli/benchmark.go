@@ -11,12 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
-	"cg/checkpoint"
+	"cg/experiment"
 	"cg/launcher"
 	"cg/load"
-	"cg/measure"
-	"cg/nemb"
-	"cg/report"
 )
 
 func benchmarkCommand() *cli.Command {
@@ -91,27 +88,24 @@ func runBenchmark(c *cli.Context) error {
 	}
 	defer machine.close()
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP) // they end the load, and the report tells of what was done
-	account := nemb.NewAccount()
-	defer account.Close()
-
-	run := report.Start("coarse", "", os.Args, Version)
 	command := launcher.Cmd{Pty: launcher.Never, Args: []string{self, "load",
 		"--duration", c.String("duration"), "--intensity", strconv.Itoa(c.Int("intensity")), "--threads", strconv.Itoa(c.Int("threads")),
 		"--parent", strconv.Itoa(os.Getpid()), kind}}
 	if jsonOnStdout(c) {
 		command.Stdout, command.Stderr = os.Stderr, os.Stderr
 	}
-	outcome, err := measure.Run(measure.Config{Command: command, Sensors: machine.found.Sensors, Account: account, Interval: interval})
+	setting, done := runSetting(machine, interval)
+	defer done()
+	setting.Terminated = nil // it ends the load
+	r, err := experiment.Plain{Setting: setting, Command: command, Name: "benchmark " + kind}.Run()
 	if err != nil {
 		return refused(err)
 	}
-	run.Finish(machine.facts(report.Facts{
-		Outcome: outcome, CPUMethod: account.Method(), Program: "benchmark " + kind, Interval: interval, Clock: checkpoint.SystemClock(),
-	}))
-	if err := out.write(run, c.Bool("verbose")); err != nil {
-		return fail(statusSelf, "%w; the load's own status was %d", err, outcome.Result.Status)
+	defer r.Close()
+	if err := out.write(r.Run, c.Bool("verbose")); err != nil {
+		return fail(statusSelf, "%w; the load's own status was %d", err, r.Outcome.Result.Status)
 	}
-	return ended(outcome.Result.Status)
+	return ended(r.Outcome.Result.Status)
 }
 
 // loadCommand does a load in this process: what cg benchmark and cg track bench

@@ -11,13 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"cg/checkpoint"
+	"cg/experiment"
 	"cg/gate"
 	"cg/instrument"
 	"cg/languages"
 	"cg/launcher"
-	"cg/measure"
-	"cg/nemb"
 	"cg/report"
 )
 
@@ -160,17 +158,15 @@ func (k *check) run(ctx context.Context, side gate.Side, args, env []string) (*r
 	if k.counter != nil && k.plan.Metric == gate.Instructions {
 		command.Prefork = k.counter.Inherit
 	}
-	account := nemb.NewAccount()
-	defer account.Close()
-	run := report.Start("coarse", "", os.Args, Version)
-	outcome, err := measure.Run(measure.Config{Command: command, Sensors: k.machine.found.Sensors, Account: account, Interval: k.interval})
+	setting, stop := runSetting(k.machine, k.interval)
+	defer stop()
+	setting.Terminated = nil // there is no verdict then, and nothing to save
+	r, err := experiment.Plain{Setting: setting, Command: command, Name: strings.Join(args, " ")}.Run()
 	if err != nil {
 		return nil, k.missing(side, err)
 	}
-	run.Finish(k.machine.facts(report.Facts{
-		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(args, " "), Interval: k.interval,
-	}))
-	return run, k.ended(ctx, side, run)
+	defer r.Close()
+	return r.Run, k.ended(ctx, side, r.Run)
 }
 
 // instrumented measures a program with checkpoints in all its functions.
@@ -190,48 +186,27 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 		return nil, fail(statusSelf, "%w", err)
 	}
 	defer os.RemoveAll(dir)
-	o := options{granularity: instrument.Fine, interval: k.interval, instrument: instrument.Options{Granularity: instrument.Fine}}
-	for again := true; again; {
-		run := report.Start(string(o.granularity), lang.Name, os.Args, Version)
-		ready, err := prepare(ctx, lang, target, o, dir)
-		if err != nil {
-			return nil, k.missing(side, err)
-		}
-		defer ready.close()
-		command := launcher.Cmd{Pty: launcher.Never, Timeout: k.timeout}
-		done, err := k.quiet(&command)
-		if err != nil {
-			return nil, err
-		}
-		defer done()
-		ready.start(&command)
-		account := nemb.NewAccount()
-		defer account.Close()
-		account.Classify(background(lang))
-		outcome, err := measure.Run(measure.Config{
-			Command: command, Sensors: k.machine.found.Sensors, Account: account, Interval: k.interval,
-			Channel: ready.channel, Merge: true, Small: o.small(ready.server),
-		})
-		if err != nil {
-			return nil, k.missing(side, err)
-		}
-		ready.server.Close()
-		if again = ready.again(outcome, command.Stdout, command.Stderr); again {
-			ready.close()
-			continue
-		}
-		run.Finish(k.machine.facts(ready.facts(outcome, report.Facts{
-			CPUMethod: account.Method(), Program: strings.Join(target.Args, " "), Interval: k.interval,
-		})))
-		if err := k.ended(ctx, side, run); err != nil {
-			return nil, err
-		}
-		if len(run.Sites) == 0 {
-			return nil, fail(statusSelf, "%s: nothing was instrumented: %s", side, run.WhyNothing())
-		}
-		return run, nil
+	setting, stop := runSetting(k.machine, k.interval)
+	defer stop()
+	setting.Terminated = nil
+	cache, refused := keeping()
+	x := experiment.Instrumented{
+		Setting: setting, Language: lang, Target: target, Options: instrument.Options{Granularity: instrument.Fine},
+		Dir: dir, Cache: cache, Refused: refused, Command: launcher.Cmd{Pty: launcher.Never, Timeout: k.timeout}, Streams: k.quiet,
+		Again: func(why string) { say(why) },
 	}
-	return nil, nil
+	r, err := x.Run(ctx)
+	if err != nil {
+		return nil, k.missing(side, err)
+	}
+	defer r.Close()
+	if err := k.ended(ctx, side, r.Run); err != nil {
+		return nil, err
+	}
+	if r.Nothing != "" || len(r.Run.Sites) == 0 {
+		return nil, fail(statusSelf, "%s: nothing was instrumented: %s", side, r.Run.WhyNothing())
+	}
+	return r.Run, nil
 }
 
 // quiet gives a command no input, and keeps what it prints as errors.

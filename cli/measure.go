@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"cg/checkpoint"
 	"cg/events"
+	"cg/experiment"
 	"cg/instrument"
 	"cg/languages"
 	"cg/launcher"
@@ -112,36 +112,22 @@ func runMeasure(c *cli.Context) error {
 	if err := lang.Check(target); err != nil {
 		return refused(err)
 	}
-	out, err := openOutput(c)
+	files, err := openResults(c)
 	if err != nil {
 		return err
 	}
-	defer out.abandon()
-	plot, picture, err := openPlot(c)
-	if err != nil {
-		return err
-	}
-	defer plot.abandon()
-	log, err := openLog(c)
-	if err != nil {
-		return err
-	}
-	defer log.abandon()
+	defer files.abandon()
 
 	// From here on there is something to tidy up: signals that would end cg are
 	// taken. While the program runs, the launcher passes them on to it.
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
-	terminated := make(chan os.Signal, 1)
-	signal.Notify(terminated, unix.SIGTERM, unix.SIGHUP)
-	defer signal.Stop(terminated)
 	folder, err := runDir()
 	if err != nil {
 		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
-	dir := folder.Path
 	if c.Bool("no-cleanup") {
-		defer sayf("the run's files are kept in %s", dir)
+		defer sayf("the run's files are kept in %s", folder.Path)
 		defer folder.Keep()
 	} else {
 		defer folder.Remove()
@@ -152,93 +138,107 @@ func runMeasure(c *cli.Context) error {
 	}
 	defer machine.close()
 	defer prune()
-	var run *report.Run
-	var prepared *prepared
-	var outcome *measure.Outcome
-	var method string
-	var base *measure.Baseline
-	var unused bool
-	for again := true; again; {
-		run = report.Start(string(o.granularity), lang.Name, os.Args, Version)
-		if prepared, err = prepare(ctx, lang, target, o, dir); err != nil {
-			return refused(err)
-		}
-		defer prepared.close()
-		if ctx.Err() != nil {
-			return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
-		}
-		os.Stderr.Write(prepared.command.Said)
-		if base == nil && !unused {
-			if base, unused, err = machine.idle(ctx, o.interval, o.baseline); err != nil {
-				return err
-			}
-			unused = unused || o.baseline == 0
-		}
-		account := nemb.NewAccount()
-		defer account.Close()
-		account.Classify(background(lang))
-		command := o.command
-		prepared.start(&command)
-		if prepared.command.Spool {
-			if command.Stdin, err = spool(command.Stdin, dir); err != nil {
-				return err
-			}
-			defer command.Stdin.Close()
-		}
-		writer, err := log.begin(run, prepared.channel.Clock())
-		if err != nil {
-			return err
-		}
-		outcome, err = measure.Run(measure.Config{
-			Events: writer, Names: prepared.server.Sites, Started: log.started,
-			Command: command, Sensors: machine.found.Sensors, Account: account, Interval: o.interval,
-			Channel: prepared.channel, Merge: true, MaxDepth: o.maxDepth, Small: o.small(prepared.server), Baseline: base, AddUp: o.lowOverhead,
-			Terminated: terminated,
-		})
-		if err != nil {
-			return refused(err)
-		}
-		method = account.Method()
-		prepared.server.Close()
-		if outcome.Running {
-			break
-		}
-		if again = prepared.again(outcome, command.Stdout, command.Stderr); again {
-			prepared.close()
-		}
+	cache, refused := keeping()
+	setting, done := runSetting(machine, o.interval)
+	defer done()
+	setting.Noise = o.noise
+	x := experiment.Instrumented{
+		Setting: setting, Language: lang, Target: target, Options: o.instrument, Bears: o.instrumented, MaxDepth: o.maxDepth,
+		TimeAll: o.timeAll, AddUp: o.lowOverhead, Dir: folder.Path, Cache: cache, Refused: refused, Source: sourceFile, Command: o.command,
+		Spool:  func(in *os.File) (*os.File, error) { return spool(in, folder.Path) },
+		Events: files.log.begin, Started: files.log.started,
+		Said:  func(b []byte) { os.Stderr.Write(b) },
+		Again: func(why string) { say(why) },
 	}
-	run.Finish(machine.facts(prepared.facts(outcome, report.Facts{
-		CPUMethod: method, Program: strings.Join(target.Args, " "), Interval: o.interval, Instrumented: o.instrumented, Source: sourceFile,
-		Noise: o.noise, NoBaseline: unused && o.baseline > 0, LowOverhead: o.lowOverhead,
-	})))
-	log.end(run, outcome)
-	err = out.write(run, c.Bool("verbose"))
-	if drawn := plot.export(picture, run); err == nil {
+	if o.baseline > 0 {
+		x.Idle = func() (*measure.Baseline, bool, error) { return machine.idle(ctx, o.interval, o.baseline) }
+	}
+	r, err := x.Run(ctx)
+	if err != nil {
+		return notStarted(ctx, err)
+	}
+	defer r.Close()
+	return files.write(r, c.Bool("verbose"))
+}
+
+// runSetting is what runs of both kinds have. done stops the signals in it.
+func runSetting(m *machine, interval time.Duration) (s experiment.Setting, done func()) {
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, unix.SIGTERM, unix.SIGHUP)
+	return experiment.Setting{
+		Machine: &experiment.Machine{Root: m.root, Found: m.found}, Interval: interval, Argv: os.Args, Version: Version, Terminated: terminated,
+	}, func() { signal.Stop(terminated) }
+}
+
+// notStarted is the error of a program that was not started.
+func notStarted(ctx context.Context, err error) error {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return err
+	case ctx.Err() != nil:
+		return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
+	}
+	return refused(err)
+}
+
+// results are the files that a measured run goes to.
+type results struct {
+	out     *output
+	plot    *output
+	picture report.Format
+	log     *eventLog
+}
+
+// openResults opens the files that flags name, all or none.
+func openResults(c *cli.Context) (*results, error) {
+	out, err := openOutput(c)
+	if err != nil {
+		return nil, err
+	}
+	plot, picture, err := openPlot(c)
+	if err != nil {
+		out.abandon()
+		return nil, err
+	}
+	log, err := openLog(c)
+	if err != nil {
+		out.abandon()
+		plot.abandon()
+		return nil, err
+	}
+	return &results{out, plot, picture, log}, nil
+}
+
+func (r *results) abandon() {
+	r.out.abandon()
+	r.plot.abandon()
+	r.log.abandon()
+}
+
+// write writes a run into its files and returns what cg ends with. A program that
+// still runs is waited for behind that, and how it ended is written, too.
+func (r *results) write(x *experiment.Result, verbose bool) error {
+	outcome := x.Outcome
+	r.log.end(x.Run, outcome)
+	err := r.out.write(x.Run, verbose)
+	if drawn := r.plot.export(r.picture, x.Run); err == nil {
 		err = drawn
 	}
 	if outcome.Running {
 		outcome.Result = outcome.Wait()
-		run.Ended(outcome.Result)
+		x.Run.Ended(outcome.Result)
 		if err == nil {
-			err = out.again(run)
+			err = r.out.again(x.Run)
 		}
 	}
 	if err != nil {
 		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
 	}
-	if !o.instrumented && prepared.command.Without == "" && len(run.Sites) == 0 && outcome.Result.Status == 0 {
-		return fail(statusSelf, "nothing was instrumented: %s", run.WhyNothing())
+	if x.Nothing != "" && outcome.Result.Status == 0 {
+		return fail(statusSelf, "nothing was instrumented: %s", x.Nothing)
 	}
 	return ended(outcome.Result.Status)
-}
-
-// background are the classes of threads that a language has lines for.
-func background(l *languages.Language) []nemb.ThreadClass {
-	var classes []nemb.ThreadClass
-	for _, b := range l.Background {
-		classes = append(classes, nemb.ThreadClass(b))
-	}
-	return classes
 }
 
 // spool gives standard input as a file that can be read again from its start.
@@ -340,14 +340,6 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	}
 	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude")}
 	return o, nil
-}
-
-// small says which sites may be counted instead of timed.
-func (o options) small(s *instrument.Server) func(checkpoint.SiteID) bool {
-	if o.timeAll {
-		return nil
-	}
-	return s.Small
 }
 
 // precision reads a sampling interval: a word, or a time with its unit.

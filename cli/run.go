@@ -19,11 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"cg/checkpoint"
+	"cg/experiment"
 	"cg/languages"
 	"cg/launcher"
 	"cg/measure"
-	"cg/nemb"
 	"cg/report"
 	"cg/shown"
 )
@@ -93,7 +92,7 @@ type series struct {
 	baseline      time.Duration
 	base          *measure.Baseline // what came of it
 	unused        bool
-	left          func() launcher.Result // waits for a program that went on when cg was asked to end
+	left          func() // waits for a program that went on when cg was asked to end
 }
 
 func runRepeated(c *cli.Context) error {
@@ -367,28 +366,23 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	} else {
 		command.Stdout = os.Stderr // standard output may be the figures'
 	}
-	account := nemb.NewAccount()
-	defer account.Close()
-	run := report.Start("coarse", "", os.Args, Version)
-	terminated := make(chan os.Signal, 1)
-	signal.Notify(terminated, unix.SIGTERM, unix.SIGHUP)
-	defer signal.Stop(terminated)
-	outcome, err := measure.Run(measure.Config{
-		Command: command, Sensors: s.machine.found.Sensors, Account: account, Interval: s.interval, Baseline: s.base,
-		Terminated: terminated,
-	})
+	setting, done := runSetting(s.machine, s.interval)
+	defer done()
+	setting.Noise = s.noise
+	r, err := experiment.Plain{Setting: setting, Command: command, Name: strings.Join(argv, " "), Idle: s.base, NoIdle: s.unused}.Run()
 	if err != nil {
 		return nil, refused(err)
 	}
-	if outcome.Running {
-		s.left = outcome.Wait
+	if r.Outcome.Running {
+		s.left = func() {
+			r.Outcome.Wait()
+			r.Close()
+		}
 		return nil, fail(128+int(interrupted(ctx)), "interrupted: %s went on for more than %v, and this run is not among the figures",
 			strings.Join(argv, " "), measure.Patience)
 	}
-	run.Finish(s.machine.facts(report.Facts{
-		Outcome: outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: strings.Join(argv, " "), Interval: s.interval, Noise: s.noise, NoBaseline: s.unused,
-	}))
-	return run, nil
+	r.Close()
+	return r.Run, nil
 }
 
 func orNull(file string) string {

@@ -1,18 +1,15 @@
-package cli
+package experiment
 
 import (
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"cg/checkpoint"
 	"cg/instrument"
@@ -32,15 +29,18 @@ type prepared struct {
 	native  languages.Native
 	short   *scratch.Folder // of the socket, where the run's has too long a path
 	cache   runtimes.Cache
+	refused []string // of Instrumented
 	closed  bool
 }
 
 // socketLength is the size of sun_path (unix(7)), the closing zero included.
 const socketLength = 108
 
-func prepare(ctx context.Context, lang *languages.Language, target languages.Target, o options, dir string) (*prepared, error) {
-	cache, _ := keeping()
-	p := &prepared{cache: cache}
+// prepare makes the program ready: its checkpoints' library, the channel, the server
+// of its sites, and what its language does before a start.
+func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
+	lang, cache, dir := x.Language, x.Cache, x.Dir
+	p := &prepared{cache: cache, refused: x.Refused}
 	clock := checkpoint.SystemClock()
 	var err error
 	if lang.Native != "" {
@@ -52,7 +52,7 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 	if p.channel, err = checkpoint.NewIn(clock, 0, dir); err != nil {
 		return nil, err
 	}
-	p.server = &instrument.Server{Planner: lang.Plan, Language: lang.Name, Options: o.instrument, Channel: p.channel}
+	p.server = &instrument.Server{Planner: lang.Plan, Language: lang.Name, Options: x.Options, Channel: p.channel}
 	socket := filepath.Join(dir, "server")
 	if len(socket) >= socketLength {
 		if p.short, err = scratch.NewFolder("/tmp"); err != nil {
@@ -62,11 +62,11 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 		socket = filepath.Join(p.short.Path, "server")
 	}
 	setup := languages.Setup{
-		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, Key: key(o, lang),
-		Coarse: o.granularity == instrument.Coarse, Native: p.native, Off: o.instrumented,
-		Options: o.instrument, Number: p.server.Number, Skip: p.server.Skip, Drop: p.server.Drop, Give: p.server.Give, Place: p.server.Place,
+		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, Key: x.key(),
+		Coarse: x.Options.Granularity == instrument.Coarse, Native: p.native, Off: x.Bears,
+		Options: x.Options, Number: p.server.Number, Skip: p.server.Skip, Drop: p.server.Drop, Give: p.server.Give, Place: p.server.Place,
 	}
-	for _, g := range o.instrument.Include {
+	for _, g := range x.Options.Include {
 		setup.Foreign = setup.Foreign || strings.Contains(g, "/")
 	}
 	if err := p.server.Listen(setup.Server); err != nil {
@@ -76,7 +76,7 @@ func prepare(ctx context.Context, lang *languages.Language, target languages.Tar
 		}
 		return nil, err
 	}
-	if p.command, err = lang.Launch(target, setup); err != nil {
+	if p.command, err = lang.Launch(x.Target, setup); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -106,11 +106,11 @@ func (p *prepared) start(c *launcher.Cmd) {
 	}
 }
 
-// again asks whether the program is to be run again, and writes what was kept
-// back until that is known.
-func (p *prepared) again(o *measure.Outcome, stdout, stderr *os.File) bool {
-	if p.command.Again == nil {
-		return false
+// again asks whether the program is to be run again, and why. Else it writes what
+// the program printed and was kept back until that was known.
+func (p *prepared) again(o *measure.Outcome, c launcher.Cmd) (why string, is bool) {
+	if p.command.Again == nil || o.Running {
+		return "", false
 	}
 	status := o.Result.Status
 	if !o.Result.Exited || o.Result.TimedOut || status > 123 { // somebody ended it
@@ -118,18 +118,16 @@ func (p *prepared) again(o *measure.Outcome, stdout, stderr *os.File) bool {
 	}
 	verdict := p.command.Again(status)
 	if verdict.Why != "" {
-		say(verdict.Why)
-		return true
+		return verdict.Why, true
 	}
-	cmp.Or(stdout, os.Stdout).Write(verdict.Stdout)
-	cmp.Or(stderr, os.Stderr).Write(verdict.Stderr)
-	return false
+	cmp.Or(c.Stdout, os.Stdout).Write(verdict.Stdout)
+	cmp.Or(c.Stderr, os.Stderr).Write(verdict.Stderr)
+	return "", false
 }
 
 // facts adds what was prepared and found to the facts of a run.
 func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
-	_, refused := keeping()
-	f.Refused = slices.Concat(refused, p.cache.Refused(), p.server.Refused())
+	f.Refused = slices.Concat(p.refused, p.cache.Refused(), p.server.Refused())
 	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.Begun()
 	f.Spans = map[checkpoint.SiteID]report.Span{}
 	for id, s := range p.server.Spans() {
@@ -179,75 +177,8 @@ func (p *prepared) environment() []string {
 }
 
 // key stands for everything that changes a plan, in the names of cached code.
-func key(o options, lang *languages.Language) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q %s", Version, o.granularity, o.instrument.Include, o.instrument.Exclude, lang.PlanVersion))
+func (x *Instrumented) key() string {
+	o := x.Options
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q %s", x.Version, o.Granularity, o.Include, o.Exclude, x.Language.PlanVersion))
 	return hex.EncodeToString(sum[:6])
-}
-
-// runDir makes the folder of a run: below TMPDIR, or /tmp if that is awkward.
-// Folders that runs left there which were killed are removed.
-func runDir() (*scratch.Folder, error) {
-	base, err := filepath.Abs(os.TempDir())
-	if err != nil || awkward(base) {
-		base = "/tmp"
-	}
-	return scratch.NewFolder(base)
-}
-
-// awkward reports whether a path cannot stand in a list of paths (PYTHONPATH)
-// or on a line.
-func awkward(path string) bool { return strings.ContainsAny(path, ":\n") }
-
-// keeping is where cg keeps what it can make again: $XDG_CACHE_HOME/cg, else a
-// folder of this user in the place of temporary files where somebody else could
-// write there, which refused tells. The cache is empty where nothing can be
-// written, or where the name cannot stand where paths are listed.
-var keeping = sync.OnceValues(func() (cache runtimes.Cache, refused []string) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return cache, nil
-	}
-	cache, err = openCache(filepath.Join(base, "cg"))
-	var r *runtimes.Refusal
-	if !errors.As(err, &r) {
-		return cache, nil
-	}
-	text := fmt.Sprintf("%s is not used, since somebody else could change the code in it: %s; ", filepath.Join(base, "cg"), r)
-	own := filepath.Join(os.TempDir(), fmt.Sprintf(".cg-cache-%d", os.Geteuid()))
-	if cache, _ = openCache(own); cache.Dir == "" {
-		return cache, []string{text + "everything is compiled anew in each run"}
-	}
-	return cache, []string{text + "code is kept in " + own}
-})
-
-// openCache opens the cache in a folder. Without an error it is one that can be
-// written, or empty.
-func openCache(dir string) (runtimes.Cache, error) {
-	if awkward(dir) {
-		return runtimes.Cache{}, nil
-	}
-	cache, err := runtimes.OpenCache(dir)
-	if errors.As(err, new(*runtimes.Refusal)) {
-		return runtimes.Cache{}, err
-	}
-	if err != nil || awkward(cache.Dir) {
-		return runtimes.Cache{}, nil
-	}
-	probe, err := os.CreateTemp(cache.Dir, ".writable-")
-	if err != nil {
-		return runtimes.Cache{}, nil
-	}
-	_, err = probe.Write(make([]byte, 256<<10)) // is the disk full?
-	probe.Close()
-	os.Remove(probe.Name())
-	if err != nil {
-		return runtimes.Cache{}, nil
-	}
-	return cache, nil
-}
-
-// prune removes what has not been used for long.
-func prune() {
-	cache, _ := keeping()
-	runtimes.Prune(cache, time.Now())
 }

@@ -1,0 +1,236 @@
+// Package experiment makes one measured run of a program, and its report.
+//
+// In go an open machine and a program: Plain runs a command as it is,
+// Instrumented puts checkpoints into a program of a language first, and runs it
+// again where its language asks for that. Out comes a Result, whose run is
+// finished. The package prints nothing of cg's own: what is to be said goes to
+// functions that its caller gives. Errors are those of the rooms below, as they
+// are (languages.Error and launcher.Error have the status to end with).
+package experiment
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"cg/checkpoint"
+	"cg/events"
+	"cg/instrument"
+	"cg/languages"
+	"cg/launcher"
+	"cg/measure"
+	"cg/nemb"
+	"cg/report"
+	"cg/runtimes"
+)
+
+// Machine is where runs are made.
+type Machine struct {
+	Root  nemb.Root
+	Found nemb.Found // its sensors, open
+}
+
+// facts adds what is known of the machine.
+func (m *Machine) facts(f report.Facts) report.Facts {
+	f.Denied, f.Hung, f.Doubts = m.Found.Denied, m.Found.Hung, m.Found.Doubts()
+	cpu := nemb.Identify(m.Root)
+	_, calibrated, _ := nemb.Calibrated(cpu)
+	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated
+	return f
+}
+
+// Setting is what runs of both kinds have.
+type Setting struct {
+	Machine  *Machine
+	Interval time.Duration // from one sample to the next
+	// Argv and Version are cg's own command line and version, for the report.
+	Argv    []string
+	Version string
+	Noise   *report.NoiseLimits // nil for the default
+	// Terminated gets the signal by which cg was asked to end; see measure.Config.
+	Terminated <-chan os.Signal
+}
+
+// Result is what came of a run.
+type Result struct {
+	Run     *report.Run
+	Outcome *measure.Outcome
+	// Nothing is why a program that was to get checkpoints has none.
+	Nothing string
+	close   []func()
+}
+
+// Close gives back what the run held. A program that goes on needs it (see
+// measure.Outcome.Running): call it after Outcome.Wait.
+func (r *Result) Close() {
+	for i := len(r.close) - 1; i >= 0; i-- {
+		r.close[i]()
+	}
+	r.close = nil
+}
+
+// Plain is a command that is measured as it is.
+type Plain struct {
+	Setting
+	Command launcher.Cmd
+	Name    string            // what the report calls it
+	Idle    *measure.Baseline // the machine's idle power, nil where it was not measured
+	// NoIdle tells that an idle power was asked for, and no sensor measures one.
+	NoIdle bool
+}
+
+// Run makes the run. The error is why the command was not started.
+func (p Plain) Run() (*Result, error) {
+	account := nemb.NewAccount()
+	r := &Result{Run: report.Start(string(instrument.Coarse), "", p.Argv, p.Version), close: []func(){func() { account.Close() }}}
+	var err error
+	r.Outcome, err = measure.Run(measure.Config{
+		Command: p.Command, Sensors: p.Machine.Found.Sensors, Account: account, Interval: p.Interval,
+		Baseline: p.Idle, Terminated: p.Terminated,
+	})
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	r.Run.Finish(p.Machine.facts(report.Facts{
+		Outcome: r.Outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: p.Name,
+		Interval: p.Interval, Noise: p.Noise, NoBaseline: p.NoIdle,
+	}))
+	return r, nil
+}
+
+// Instrumented is a program that gets checkpoints.
+type Instrumented struct {
+	Setting
+	Language *languages.Language
+	Target   languages.Target
+	Options  instrument.Options
+	Bears    bool // the program bears checkpoints of its own and gets none
+	MaxDepth int  // see measure.Config
+	TimeAll  bool // small functions are timed however often they are called
+	AddUp    bool // see measure.Config
+	Dir      string
+	Cache    runtimes.Cache
+	Refused  []string // why places for a cache were not used
+	// Source reads a file of the program; see report.Facts.
+	Source func(file string) ([]byte, time.Time, error)
+
+	// Command has the streams, the terminal and the time limit of the program.
+	Command launcher.Cmd
+	// Streams, if it is not nil, opens those of each start of the program; done
+	// closes them.
+	Streams func(*launcher.Cmd) (done func(), err error)
+	// Spool gives standard input as a file that can be read twice, for languages
+	// that need one.
+	Spool func(in *os.File) (*os.File, error)
+	// Idle measures the idle machine, once, before the program is first started. It
+	// tells, too, that no sensor measures one. nil for no such measurement.
+	Idle func() (b *measure.Baseline, none bool, err error)
+	// Events gives the log of events of a start, nil for none; Started is called once
+	// the program runs.
+	Events  func(*report.Run, checkpoint.Clock) (*events.Writer, error)
+	Started func()
+	// Said gets what the language's tools printed while they prepared the program;
+	// Again gets why the program is run again.
+	Said  func([]byte)
+	Again func(why string)
+}
+
+// Run prepares the program, measures it, and does so again where its language asks
+// for that. The error is why the program was not started, or ctx's.
+func (x *Instrumented) Run(ctx context.Context) (*Result, error) {
+	var idle *measure.Baseline
+	none, asked := false, false
+	for {
+		p, err := x.prepare(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r := &Result{
+			Run:   report.Start(string(x.Options.Granularity), x.Language.Name, x.Argv, x.Version),
+			close: []func(){p.close},
+		}
+		if err = ctx.Err(); err == nil && x.Said != nil {
+			x.Said(p.command.Said)
+		}
+		if err == nil && x.Idle != nil && !asked {
+			asked = true
+			idle, none, err = x.Idle()
+		}
+		why, again := "", false
+		if err == nil {
+			why, again, err = x.measure(r, p, idle, none)
+		}
+		if err != nil {
+			r.Close()
+			return nil, err
+		}
+		if !again {
+			return r, nil
+		}
+		r.Close()
+		if x.Again != nil {
+			x.Again(why)
+		}
+	}
+}
+
+// measure runs the prepared program once.
+func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, none bool) (why string, again bool, err error) {
+	command := x.Command
+	if x.Streams != nil {
+		done, err := x.Streams(&command)
+		if err != nil {
+			return "", false, err
+		}
+		r.close = append(r.close, done)
+	}
+	p.start(&command)
+	if p.command.Spool && x.Spool != nil {
+		if command.Stdin, err = x.Spool(command.Stdin); err != nil {
+			return "", false, err
+		}
+		r.close = append(r.close, func() { command.Stdin.Close() })
+	}
+	account := nemb.NewAccount()
+	r.close = append(r.close, func() { account.Close() })
+	account.Classify(background(x.Language))
+	config := measure.Config{
+		Command: command, Sensors: x.Machine.Found.Sensors, Account: account, Interval: x.Interval, Baseline: idle,
+		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, AddUp: x.AddUp, Terminated: x.Terminated,
+		Names: p.server.Sites, Started: x.Started,
+	}
+	if !x.TimeAll {
+		config.Small = p.server.Small
+	}
+	if x.Events != nil {
+		if config.Events, err = x.Events(r.Run, p.channel.Clock()); err != nil {
+			return "", false, err
+		}
+	}
+	if r.Outcome, err = measure.Run(config); err != nil {
+		return "", false, err
+	}
+	p.server.Close()
+	if why, again = p.again(r.Outcome, command); again {
+		return why, true, nil
+	}
+	r.Run.Finish(x.Machine.facts(p.facts(r.Outcome, report.Facts{
+		CPUMethod: account.Method(), Program: strings.Join(x.Target.Args, " "), Interval: x.Interval, Instrumented: x.Bears,
+		Source: x.Source, Noise: x.Noise, NoBaseline: none, LowOverhead: x.AddUp,
+	})))
+	if !x.Bears && p.command.Without == "" && len(r.Run.Sites) == 0 {
+		r.Nothing = r.Run.WhyNothing()
+	}
+	return "", false, nil
+}
+
+// background are the classes of threads that a language has lines for.
+func background(l *languages.Language) []nemb.ThreadClass {
+	var classes []nemb.ThreadClass
+	for _, b := range l.Background {
+		classes = append(classes, nemb.ThreadClass(b))
+	}
+	return classes
+}
