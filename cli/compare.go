@@ -276,11 +276,12 @@ func keeps(c *cli.Context, read []string, flags ...string) error {
 
 // savedFile reads what cg measure or cg run saved.
 func savedFile(name string) (report.Saved, error) {
-	b, err := fileBytes(name)
+	f, done, err := openSaved(name)
 	if err != nil {
 		return report.Saved{}, fail(statusFailure, "%s: %w", name, err)
 	}
-	saved, err := report.ReadSaved(b)
+	defer done()
+	saved, err := report.ReadSavedFrom(f)
 	if err != nil {
 		return saved, fail(statusFailure, "%s: %w", name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -102,7 +103,7 @@ func runReport(c *cli.Context) error {
 		var runs []*report.Run
 		for _, name := range names {
 			progress.say("reading %s", name)
-			_, r, err := savedRun(name, reader.Read)
+			r, err := savedRun(name, reader.Read)
 			if err != nil {
 				return err
 			}
@@ -239,30 +240,73 @@ func reportFormat(c *cli.Context) (f report.Format, err error) {
 	return f, nil
 }
 
-// fileBytes reads a file, or standard input for -. An error is without the name.
-func fileBytes(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(os.Stdin)
+// large is the size of a file from which on memory is worth more than time.
+const large = 32 << 20
+
+// openSaved opens a file, or standard input for -, to be read several times; what
+// is no file is read into memory. An error is without the name.
+func openSaved(name string) (f io.ReadSeeker, done func(), err error) {
+	file := os.Stdin
+	if name != "-" {
+		if file, err = os.Open(name); err != nil {
+			return nil, nil, reason(err)
+		}
 	}
-	b, err := os.ReadFile(name)
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		if at, err := file.Seek(0, io.SeekCurrent); err == nil && at == 0 {
+			if info.Size() > large {
+				debug.SetGCPercent(30)
+			}
+			return file, func() { file.Close() }, nil
+		}
 	}
-	return b, err
+	defer file.Close()
+	b, err := io.ReadAll(file)
+	return bytes.NewReader(b), func() {}, reason(err)
 }
 
-// savedRun reads a run and its bytes.
-func savedRun(name string, read func([]byte) (*report.Run, error)) ([]byte, *report.Run, error) {
-	b, err := fileBytes(name)
-	if err != nil {
-		return nil, nil, fail(statusFailure, "%s: %w", name, err)
+// reason is an error of a file without the file's name.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
 	}
-	r, err := read(b)
+	return err
+}
+
+// savedRun reads a run.
+func savedRun(name string, read func(io.ReadSeeker) (*report.Run, error)) (*report.Run, error) {
+	f, done, err := openSaved(name)
 	if err != nil {
-		return nil, nil, fail(statusFailure, "%s: %w", name, err)
+		return nil, fail(statusFailure, "%s: %w", name, err)
 	}
-	return b, r, nil
+	defer done()
+	r, err := read(f)
+	if err != nil {
+		return nil, fail(statusFailure, "%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// verified tells what differs in a saved run.
+func verified(name string) ([]string, error) {
+	f, done, err := openSaved(name)
+	if err != nil {
+		return nil, fail(statusFailure, "%s: %w", name, err)
+	}
+	defer done()
+	r, err := report.ReadFrom(f)
+	if err != nil {
+		return nil, fail(statusFailure, "%s: %w", name, err)
+	}
+	checked := make(chan []string)
+	go func() { checked <- r.Check() }()
+	err = report.ValidateFrom(f)
+	faults := <-checked
+	if err != nil {
+		faults = append([]string{err.Error()}, faults...)
+	}
+	return faults, nil
 }
 
 // shortNames leaves out of paths what they have in common.
@@ -294,13 +338,9 @@ that begins with the field; 2 usage.`,
 			}
 			differs := false
 			for _, name := range c.Args().Slice() {
-				b, r, err := savedRun(name, report.Read)
+				faults, err := verified(name)
 				if err != nil {
 					return err
-				}
-				faults := r.Check()
-				if err := report.Validate(b); err != nil {
-					faults = append([]string{err.Error()}, faults...)
 				}
 				for _, f := range faults {
 					put("%s: %s\n", name, f)

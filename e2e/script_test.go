@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"cg/cli"
+	_ "cg/crash" // as main.go has it
 	"cg/nemb"
 	"cg/nemb/simulate"
 	"cg/report"
@@ -32,6 +33,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && slices.Contains([]string{"load", "sampler", "report"}, os.Args[1]) {
 		os.Unsetenv("CG_BE_CG")
 		os.Exit(cli.Main(os.Args))
+	}
+	switch name, size := os.Getenv("CG_MAKE_LARGE_FILE"), os.Getenv("CG_MAKE_LARGE_SIZE"); os.Getenv("CG_MAKE_LARGE") {
+	case "run":
+		os.Exit(makeLarge(name, size))
+	case "session":
+		os.Exit(makeLargeSession(name, size))
 	}
 	// Paths in these tests begin at the top.
 	if err := os.Chdir(".."); err != nil {

@@ -29,7 +29,7 @@ type Format struct {
 	// JSON says that what it writes is JSON.
 	JSON bool
 	// Read reads a run back, nil where the format is not read.
-	Read func(b []byte) (*Run, error)
+	Read func(f io.ReadSeeker) (*Run, error)
 	// Write gets at least one run. Runs are named by Options.Names.
 	Write func(w io.Writer, runs []*Run, o Options) error
 }
@@ -134,7 +134,7 @@ func alternatives(good func(Format) bool) string {
 }
 
 func init() {
-	register(Format{Name: "json", JSON: true, Title: "the run as cg saves it", Endings: []string{".json"}, Read: Read, Write: func(w io.Writer, runs []*Run, _ Options) error {
+	register(Format{Name: "json", JSON: true, Title: "the run as cg saves it", Endings: []string{".json"}, Read: ReadFrom, Write: func(w io.Writer, runs []*Run, _ Options) error {
 		b, err := runs[0].JSON(true)
 		if err == nil {
 			_, err = w.Write(b)

@@ -20,7 +20,14 @@ import (
 func init() {
 	register(Format{
 		Name: "hespas", JSON: true, Title: "a CounterEventStream of HESPAS: samples, and where tasks and, from an event log, calls begin and end; --from reads it",
-		Endings: []string{".hespas.json"}, Parts: true, Time: true, Write: writeHespas, Read: readHespas,
+		Endings: []string{".hespas.json"}, Parts: true, Time: true, Write: writeHespas,
+		Read: func(f io.ReadSeeker) (*Run, error) {
+			b, err := io.ReadAll(f)
+			if err != nil {
+				return nil, err
+			}
+			return readHespas(b)
+		},
 	})
 }
 

@@ -14,12 +14,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"cg/nemb"
 	"cg/shown"
@@ -394,28 +398,104 @@ const unsealed = `"sha256":""}`
 // sealed is the JSON of a run without spaces and without its digest, and the
 // digest.
 func (r *Run) sealed() ([]byte, string, error) {
-	plain := *r
-	plain.SHA256 = ""
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(plain); err != nil {
+	if err := r.seal(&b); err != nil {
 		return nil, "", err
 	}
-	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	sum := sha256.Sum256(text)
-	return text, hex.EncodeToString(sum[:]), nil
+	sum := sha256.Sum256(b.Bytes())
+	return b.Bytes(), hex.EncodeToString(sum[:]), nil
+}
+
+// seal writes the JSON of a run without spaces and without its digest, as
+// encoding/json does, with no more of it in memory than an element of a list.
+func (r *Run) seal(w io.Writer) error {
+	plain := *r
+	plain.SHA256 = ""
+	var piece bytes.Buffer
+	e := json.NewEncoder(&piece)
+	e.SetEscapeHTML(false)
+	put := func(before string, v reflect.Value) error {
+		piece.Reset()
+		if err := e.Encode(v.Interface()); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, before); err != nil {
+			return err
+		}
+		_, err := w.Write(bytes.TrimSuffix(piece.Bytes(), []byte("\n")))
+		return err
+	}
+	before := "{"
+	for v, i := reflect.ValueOf(&plain).Elem(), 0; i < v.NumField(); i++ {
+		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		f := v.Field(i)
+		list := f.Kind() == reflect.Slice
+		if name == "" || options == "omitempty" && (list && f.Len() == 0 || f.Kind() == reflect.Pointer && f.IsNil()) {
+			continue
+		}
+		before += strconv.Quote(name) + ":"
+		if !list || f.Len() == 0 {
+			if err := put(before, f); err != nil {
+				return err
+			}
+			before = ","
+			continue
+		}
+		before += "["
+		for k := range f.Len() {
+			if err := put(before, f.Index(k)); err != nil {
+				return err
+			}
+			before = ","
+		}
+		before = "],"
+	}
+	_, err := io.WriteString(w, strings.TrimSuffix(before, ",")+"}")
+	return err
 }
 
 // digest is what SHA256 is to be.
 func (r *Run) digest() (string, error) {
-	_, digest, err := r.sealed()
-	return digest, err
+	h := sha256.New()
+	err := r.seal(h)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// loose is how texts are read: names may stand twice, of which the last counts,
+// and bytes may be no UTF-8, as encoding/json takes them.
+var loose = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+// decode decodes a text as it is read. An error says where it is.
+func decode(f io.ReadSeeker, v any, more ...jsonv2.Options) error {
+	if err := jsonv2.UnmarshalRead(f, v, append(more, loose...)...); err != nil {
+		// The words for it are those of encoding/json, which wants all of the text.
+		return cmp.Or(decodeOnce(f, reflect.New(reflect.TypeOf(v).Elem()).Interface()), err)
+	}
+	return nil
+}
+
+// decodeOnce decodes a text that is small, or is known to be at fault.
+func decodeOnce(f io.ReadSeeker, v any) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return located(b, err)
+	}
+	return nil
 }
 
 // Read decodes a run and refuses what is none, or is of another schema.
-func Read(b []byte) (*Run, error) {
-	head, err := headOf(b)
+func Read(b []byte) (*Run, error) { return ReadFrom(bytes.NewReader(b)) }
+
+// ReadFrom is Read for a text that need not be in memory: it is decoded as it is
+// read.
+func ReadFrom(f io.ReadSeeker) (*Run, error) {
+	head, err := headOf(f)
 	switch {
 	case err != nil:
 		return nil, err
@@ -424,12 +504,12 @@ func Read(b []byte) (*Run, error) {
 	case head.holds["comparison"]:
 		return nil, errors.New("not a saved run: it is what cg compare wrote")
 	}
-	if isSession(b) {
-		return readSession(b)
+	if head.session {
+		return readSession(f)
 	}
 	r := &Run{}
-	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("not a saved run: %w", located(b, err))
+	if err := decode(f, r); err != nil {
+		return nil, fmt.Errorf("not a saved run: %w", err)
 	}
 	for i, p := range r.Paths {
 		switch {

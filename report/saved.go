@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // Saved is what a file of cg's holds: a run, or repeated runs of commands.
@@ -15,26 +16,37 @@ type Saved struct {
 
 // fileHead is what tells files apart.
 type fileHead struct {
-	holds map[string]bool // fields of the whole, as far as it was read
+	holds   map[string]bool // fields of the whole, as far as it was read
+	session bool
 }
 
 // headOf reads of a file what tells whether this cg can read it, and refuses it
 // if not. In files as cg writes them that stands in front, and the rest is left
-// for whoever decodes it: a large one takes seconds.
-func headOf(b []byte) (fileHead, error) {
-	h := fileHead{holds: map[string]bool{}}
+// for whoever decodes it: a large one takes seconds. The file is then at its
+// beginning.
+func headOf(f io.ReadSeeker) (h fileHead, err error) {
+	h.holds = map[string]bool{}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return h, err
+	}
+	defer func() {
+		if _, back := f.Seek(0, io.SeekStart); err == nil {
+			err = back
+		}
+	}()
 	refused := func(err error) (fileHead, error) {
-		return h, fmt.Errorf("not a saved run: %w", located(b, err))
+		return h, fmt.Errorf("not a saved run: %w", locatedIn(f, err))
 	}
 	var meta struct {
 		SchemaVersion *string `json:"schema_version"`
 		CgVersion     string  `json:"cg_version"`
+		Tool          string  `json:"tool"`
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
+	d := json.NewDecoder(f)
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {
 		var any map[string]json.RawMessage // whose error tells the place
-		if err := json.Unmarshal(b, &any); err != nil {
-			return refused(err)
+		if err := decodeOnce(f, &any); err != nil {
+			return h, fmt.Errorf("not a saved run: %w", err)
 		}
 		return h, errors.New("not a saved run: it has no meta.schema_version")
 	}
@@ -60,13 +72,10 @@ func headOf(b []byte) (fileHead, error) {
 			}
 		}
 		if err != nil {
-			var whole any
-			if err := json.Unmarshal(b, &whole); err != nil {
-				return refused(err)
-			}
 			return refused(err)
 		}
 	}
+	h.session = meta.Tool == sessionTool
 	switch {
 	case meta.SchemaVersion == nil && h.holds["comparison"]:
 		return h, nil
@@ -82,8 +91,11 @@ func headOf(b []byte) (fileHead, error) {
 
 // ReadSaved decodes a file of cg measure or cg run and refuses what is neither,
 // or is of another schema.
-func ReadSaved(b []byte) (Saved, error) {
-	head, err := headOf(b)
+func ReadSaved(b []byte) (Saved, error) { return ReadSavedFrom(bytes.NewReader(b)) }
+
+// ReadSavedFrom is ReadSaved for a text that need not be in memory.
+func ReadSavedFrom(f io.ReadSeeker) (Saved, error) {
+	head, err := headOf(f)
 	switch {
 	case err != nil:
 		return Saved{}, err
@@ -92,12 +104,12 @@ func ReadSaved(b []byte) (Saved, error) {
 	case head.holds["measurements"] && head.holds["functions"]:
 		return Saved{}, errors.New("not a saved run: it has the functions of cg measure and the measurements of cg run")
 	case !head.holds["measurements"] && !head.holds["command"]:
-		r, err := Read(b)
+		r, err := ReadFrom(f)
 		return Saved{Run: r}, err
 	}
 	r := &Repeated{}
-	if err := json.Unmarshal(b, r); err != nil {
-		return Saved{}, fmt.Errorf("not a saved run: %w", located(b, err))
+	if err := decode(f, r); err != nil {
+		return Saved{}, fmt.Errorf("not a saved run: %w", err)
 	}
 	for _, c := range r.all() {
 		if len(c.Measurements) == 0 {

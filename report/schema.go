@@ -3,15 +3,11 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"cg/docs"
 	"cg/nemb"
@@ -44,32 +40,7 @@ func ComparisonSchema() map[string]any {
 
 // Validate holds a text against the schema: that of sessions if it is of one. The
 // error names the first field that differs.
-func Validate(b []byte) error {
-	schema, err := compiled()
-	if isSession(b) {
-		schema, err = compiledSession()
-	}
-	if err != nil {
-		return err
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		return located(b, err)
-	}
-	err = schema.Validate(v)
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	for len(invalid.Causes) > 0 {
-		invalid = invalid.Causes[0]
-	}
-	field := strings.Join(invalid.InstanceLocation, ".")
-	if field == "" {
-		field = "the whole"
-	}
-	return fmt.Errorf("%s: %s", field, invalid.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
-}
+func Validate(b []byte) error { return ValidateFrom(bytes.NewReader(b)) }
 
 var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	b, err := json.Marshal(Schema())

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
 	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"cg/nemb"
 )
@@ -36,7 +40,7 @@ type sessionFile struct {
 	} `json:"meta"`
 	Tasks []struct {
 		Task
-		Timeseries []Sample        `json:"timeseries"`
+		Timeseries keptSamples     `json:"timeseries"`
 		Noise      json.RawMessage `json:"noise"`
 	} `json:"tasks"`
 	Totals struct {
@@ -46,23 +50,17 @@ type sessionFile struct {
 	Warnings []Warning `json:"warnings"`
 }
 
-// isSession tells whether a saved run is of a session.
-func isSession(b []byte) bool {
-	var head struct {
-		Meta struct {
-			Tool string `json:"tool"`
-		} `json:"meta"`
-	}
-	return json.Unmarshal(b, &head) == nil && head.Meta.Tool == sessionTool
-}
-
 // readSession reads the file of a session as a run: its first task is the
 // session, the others lie in it, call paths are those of tasks, and the samples
 // are those of all tasks.
-func readSession(b []byte) (*Run, error) {
+func readSession(text io.ReadSeeker) (*Run, error) {
+	keep, err := sessionTimes(text)
+	if err != nil {
+		return nil, fmt.Errorf("not a session's file: %w", err)
+	}
 	var f sessionFile
-	if err := json.Unmarshal(b, &f); err != nil {
-		return nil, fmt.Errorf("not a session's file: %w", located(b, err))
+	if err := decode(text, &f, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(keep.read))); err != nil {
+		return nil, fmt.Errorf("not a session's file: %w", err)
 	}
 	r := &Run{
 		parts: partsSession, Meta: f.Meta.Meta, Totals: f.Totals.Totals, Warnings: orEmpty(f.Warnings), Functions: []Function{}, Sites: []Site{},
@@ -81,7 +79,7 @@ func readSession(b []byte) (*Run, error) {
 		name = *f.Meta.SessionName
 	}
 	whole := Task{Name: name, EnergyJ: t.EnergyJ, DurationS: t.WallDurationS, Domains: t.Domains, DomainsPowerW: map[string]float64{}, Provenance: t.Provenance}
-	var samples []Sample
+	samples := []Sample{}
 	for i, o := range f.Tasks {
 		if o.Depth < 0 || o.Depth > 0 && i == 0 {
 			return nil, fmt.Errorf("tasks[%d].depth: %d, but no task is around it", i, o.Depth)
@@ -107,15 +105,72 @@ func readSession(b []byte) (*Run, error) {
 	}
 	r.taskPaths()
 	slices.SortStableFunc(samples, func(a, b Sample) int { return cmp.Compare(a.TNs, b.TNs) })
-	samples = slices.CompactFunc(samples, func(a, b Sample) bool { return a.TNs == b.TNs })
-	step := 1 + (len(samples)-2)/(MaxSamples-1)
-	for i, s := range samples {
-		if i%step == 0 || i == len(samples)-1 {
-			r.Samples = append(r.Samples, s)
-		}
-	}
+	r.Samples = slices.CompactFunc(samples, func(a, b Sample) bool { return a.TNs == b.TNs })
 	r.resample()
 	return r, nil
+}
+
+// keptSamples are those of a task's samples that a run keeps.
+type keptSamples []Sample
+
+// keptTimes are the moments of the samples that are kept.
+type keptTimes map[int64]bool
+
+// sessionTimes chooses among the samples of all tasks at depth 0, in the order of
+// time, every n-th and the last: a large file is nearly all samples, which take
+// more memory than text.
+func sessionTimes(text io.ReadSeeker) (keptTimes, error) {
+	var f struct {
+		Tasks []struct {
+			Depth      int `json:"depth"`
+			Timeseries []struct {
+				TNs int64 `json:"t_ns"`
+			} `json:"timeseries"`
+		} `json:"tasks"`
+	}
+	if err := decode(text, &f); err != nil {
+		return nil, err
+	}
+	var times []int64
+	for _, t := range f.Tasks {
+		for _, s := range t.Timeseries {
+			if t.Depth == 0 {
+				times = append(times, s.TNs)
+			}
+		}
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
+	keep := keptTimes{}
+	step := 1 + (len(times)-2)/(MaxSamples-1)
+	for i, t := range times {
+		if i%step == 0 || i == len(times)-1 {
+			keep[t] = true
+		}
+	}
+	_, err := text.Seek(0, io.SeekStart)
+	return keep, err
+}
+
+// read reads the samples of a task.
+func (keep keptTimes) read(d *jsontext.Decoder, out *keptSamples) error {
+	if d.PeekKind() != '[' {
+		return jsonv2.SkipFunc
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != ']' {
+		var s Sample
+		if err := jsonv2.UnmarshalDecode(d, &s); err != nil {
+			return err
+		}
+		if keep[s.TNs] {
+			*out = append(*out, s)
+		}
+	}
+	_, err := d.ReadToken()
+	return err
 }
 
 // resample computes powers anew for the samples that are left.

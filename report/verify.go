@@ -279,20 +279,25 @@ func (c *check) paths(r *Run) {
 		}
 		bySite[p.Site] = s
 	}
-	functions := map[Site]Function{}
-	for _, f := range r.Functions {
-		functions[Site{Name: f.Name, File: f.File, Line: f.Line}] = f
+	type place struct {
+		name, file string
+		line       int
 	}
-	seen := map[Site]int{}
+	functions := make(map[place]*Function, len(r.Functions))
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		functions[place{f.Name, f.File, f.Line}] = f
+	}
+	seen := make(map[place]int32, len(r.Sites))
 	for _, s := range r.Sites {
-		seen[Site{Name: s.Name, File: s.File, Line: s.Line}]++
+		seen[place{s.Name, s.File, s.Line}]++
 	}
 	for i, s := range r.Sites {
 		got := bySite[s.ID]
-		at := Site{Name: s.Name, File: s.File, Line: s.Line}
+		at := place{s.Name, s.File, s.Line}
 		f, ok := functions[at]
 		// Calls that were only counted are on no path.
-		if got.calls > s.Calls || got.calls < s.Calls && !f.Demoted {
+		if got.calls > s.Calls || got.calls < s.Calls && !(ok && f.Demoted) {
 			c.fault(fmt.Sprintf("sites[%d] (%s).calls", i, s.Name), "%d, but its call paths have %d", s.Calls, got.calls)
 		}
 		if !ok || seen[at] > 1 {
