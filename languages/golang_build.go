@@ -140,7 +140,7 @@ func (b *goBuild) userOverlay() (map[string]string, error) {
 		err = json.Unmarshal(text, &o)
 	}
 	if err != nil {
-		return nil, refuse(1, "-overlay %s: %v", name, err)
+		return nil, Refuse(1, "-overlay %s: %v", name, err)
 	}
 	for from, to := range o.Replace {
 		if from, err = filepath.Abs(from); err != nil {
@@ -246,7 +246,7 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (program s
 		if err == nil {
 			b.kept.Used(filepath.Join("bin", filepath.Base(bin.Dir)))
 			if info, err := os.Stat(program); err != nil || info.IsDir() {
-				return "", nil, refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
+				return "", nil, Refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
 			}
 			if err := goAfter(bin, program, before); err != nil {
 				return "", nil, err
@@ -294,7 +294,7 @@ func (b *goBuild) plainly(ctx context.Context) error {
 	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
 	os.RemoveAll(folder)
 	if err != nil {
-		return refuse(1, "go refuses the program:\n%s", goSaid(said, err))
+		return Refuse(1, "go refuses the program:\n%s", goSaid(said, err))
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func (b *goBuild) builds(ctx context.Context, bin runtimes.Cache, program string
 	}
 	out, said, err := b.t.output(ctx, append(append(args, flags...), b.target.names...)...)
 	if err != nil {
-		return nil, refuse(1, "%s", goSaid(said, err))
+		return nil, Refuse(1, "%s", goSaid(said, err))
 	}
 	kept.Program, kept.Builds = id, strings.Fields(string(out))
 	text, err := json.Marshal(kept)

@@ -16,7 +16,7 @@ import (
 )
 
 func init() {
-	register(&Language{
+	Register(&Language{
 		Name:       "go",
 		Title:      "Go",
 		Extensions: []string{".go"},
@@ -67,7 +67,7 @@ func (p goTarget) there() error {
 	for _, name := range p.names {
 		_, err := os.Stat(name)
 		if (strings.HasSuffix(name, ".go") || !p.test && strings.HasPrefix(name, "/")) && errors.Is(err, fs.ErrNotExist) {
-			return refuse(127, "%s: no such file or folder", name)
+			return Refuse(127, "%s: no such file or folder", name)
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func beginGo(ctx context.Context, t Target, s Setup) (*goBuild, []*goPackage, er
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, err := s.kept("go")
+	kept, err := s.Kept("go")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,9 +111,9 @@ func beginGo(ctx context.Context, t Target, s Setup) (*goBuild, []*goPackage, er
 	}
 	switch {
 	case len(named) > 1:
-		return b, packages, refuse(2, "%s: %d packages (%s, ...): name one to run", target.names[0], len(named), named[0])
+		return b, packages, Refuse(2, "%s: %d packages (%s, ...): name one to run", target.names[0], len(named), named[0])
 	case !main:
-		return b, packages, refuse(2, "%s: not a main package: name one that is, or test %[1]s", target.names[0])
+		return b, packages, Refuse(2, "%s: not a main package: name one that is, or test %[1]s", target.names[0])
 	}
 	return b, packages, nil
 }
@@ -175,7 +175,7 @@ func (b *goBuild) alone(ctx context.Context, packages []*goPackage) (Command, er
 	args := append([]string{"build", "-o", program}, b.target.overlaid(b.target.build)...)
 	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
 	if err != nil {
-		return c, refuse(1, "go refuses the program:\n%s", goSaid(said, err))
+		return c, Refuse(1, "go refuses the program:\n%s", goSaid(said, err))
 	}
 	c.Said, c.Args = said, append([]string{program}, b.target.args...)
 	return c, nil
@@ -234,7 +234,7 @@ func (b *goBuild) compiled(ctx context.Context, flags []string) (refused, builds
 	}
 	out, said, err := b.t.output(ctx, append(append(args, flags...), b.target.names...)...)
 	if err != nil {
-		return nil, nil, refuse(1, "%s", goSaid(said, err))
+		return nil, nil, Refuse(1, "%s", goSaid(said, err))
 	}
 	for line := range strings.Lines(string(out)) {
 		if line = strings.TrimSpace(line); goMessage.MatchString(line) {
@@ -279,7 +279,7 @@ func analyzeGo(t Target, o instrument.Options) (b *goBuild, packages []*goPackag
 		return nil, nil, nil, err
 	}
 	if target.there() != nil {
-		return nil, nil, nil, refuse(1, "%s: no such file or folder", target.names[0])
+		return nil, nil, nil, Refuse(1, "%s: no such file or folder", target.names[0])
 	}
 	folder, err := scratch.NewFolder(os.TempDir())
 	if err != nil {

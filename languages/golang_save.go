@@ -116,7 +116,7 @@ func (b *goBuild) trees(ctx context.Context, packages []*goPackage) (trees []*go
 	read := func(what, file string) (l local, err error) {
 		out, said, err := b.t.output(ctx, what, "edit", "-json", file)
 		if err != nil {
-			return l, refuse(1, "%s", goSaid(said, err))
+			return l, Refuse(1, "%s", goSaid(said, err))
 		}
 		return l, json.Unmarshal(out, &l)
 	}

@@ -68,7 +68,7 @@ func newGoSource(text []byte) *goSource {
 
 // parseGoTree refuses a text that the grammar does not place as a whole.
 func parseGoTree(text []byte) (*goSource, error) {
-	t, err := goGrammar().Parse(text, parseDeadline)
+	t, err := goGrammar().Parse(text, syntax.Deadline)
 	if err != nil {
 		return nil, err
 	}

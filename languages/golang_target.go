@@ -71,10 +71,10 @@ func (p *goTarget) take(name, value string, words []string) error {
 		refused["json"] = "-json: go test has it; what go build says is shown as it is"
 	}
 	if why := refused[name]; why != "" && !(p.test && name == "exec") {
-		return refuse(2, "%s", why)
+		return Refuse(2, "%s", why)
 	}
 	if name == "buildmode" && !slices.Contains([]string{"default", "exe", "pie"}, value) {
-		return refuse(2, "-buildmode=%s: nothing that runs by itself", value)
+		return Refuse(2, "-buildmode=%s: nothing that runs by itself", value)
 	}
 	switch name {
 	case "overlay":
@@ -98,7 +98,7 @@ func splitGo(t Target) (goTarget, error) {
 	args := t.Args
 	given, err := splitWords(t.Flags["build-flags"])
 	if err != nil {
-		return p, refuse(2, "--build-flags: %v", err)
+		return p, Refuse(2, "--build-flags: %v", err)
 	}
 	p.test = slices.Contains(args, "test") && func() bool {
 		for i := 0; i < len(args); i++ {
@@ -113,12 +113,12 @@ func splitGo(t Target) (goTarget, error) {
 	for i := 0; i < len(given); i++ {
 		name, value, more, ok := goFlagValue(given[i], false)
 		if !ok {
-			return p, refuse(2, "--build-flags: %q is no flag of go build", given[i])
+			return p, Refuse(2, "--build-flags: %q is no flag of go build", given[i])
 		}
 		words := given[i : i+1]
 		if more > 0 {
 			if i++; i == len(given) {
-				return p, refuse(2, "--build-flags: %s needs a value", given[i-1])
+				return p, Refuse(2, "--build-flags: %s needs a value", given[i-1])
 			}
 			words, value = given[i-1:i+1], given[i]
 		}
@@ -133,7 +133,7 @@ func splitGo(t Target) (goTarget, error) {
 			break
 		}
 		if i+more >= len(args) {
-			return p, refuse(2, "%s needs a value", args[i])
+			return p, Refuse(2, "%s needs a value", args[i])
 		}
 		if more > 0 {
 			value = args[i+1]
@@ -144,13 +144,13 @@ func splitGo(t Target) (goTarget, error) {
 		i += more
 	}
 	if i == len(args) {
-		return p, refuse(2, "nothing to run: %s", goTargets)
+		return p, Refuse(2, "nothing to run: %s", goTargets)
 	}
 	if p.test {
 		return p, p.splitTest(args[i+1:])
 	}
 	if strings.HasPrefix(args[i], "-") {
-		return p, refuse(2, "%q is no flag of go build; %s", args[i], goTargets)
+		return p, Refuse(2, "%q is no flag of go build; %s", args[i], goTargets)
 	}
 	for ; i < len(args) && strings.HasSuffix(args[i], ".go"); i++ { // as go run takes them
 		p.names = append(p.names, args[i])
@@ -190,7 +190,7 @@ func (p *goTarget) splitTest(args []string) error {
 			continue
 		}
 		if i+more >= len(args) {
-			return refuse(2, "go test: %s needs a value", a)
+			return Refuse(2, "go test: %s needs a value", a)
 		}
 		words := args[i : i+1+more]
 		if more > 0 {
@@ -199,7 +199,7 @@ func (p *goTarget) splitTest(args []string) error {
 		i += more
 		switch {
 		case name == "c":
-			return refuse(2, "go test -c: nothing would run; leave it out")
+			return Refuse(2, "go test -c: nothing would run; leave it out")
 		case name == "count":
 			p.counted = true
 		case name == "coverprofile":

@@ -163,7 +163,7 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 		}
 		var err error
 		if texts[i], err = os.ReadFile(file); err != nil {
-			return refuse(1, "%s: cannot be read: %v", name, errors.Unwrap(err))
+			return Refuse(1, "%s: cannot be read: %v", name, errors.Unwrap(err))
 		}
 		fmt.Fprintf(h, "%q %d %v %v %v\n", name, len(texts[i]), u.embedded[name], u.without[name], b.places[name])
 		h.Write(texts[i])

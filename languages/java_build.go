@@ -298,7 +298,7 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 	if !keep {
 		setup.Cache = runtimes.Cache{}
 	}
-	cache, err := setup.kept("java")
+	cache, err := setup.Kept("java")
 	if err != nil {
 		return "", "", err
 	}

@@ -293,7 +293,7 @@ func (m *mirror) link(rel string, info fs.FileInfo) error {
 		target = filepath.Join(filepath.Dir(from), target)
 	}
 	real := resolved(target)
-	switch inside, is := below(m.from, real); {
+	switch inside, is := Below(m.from, real); {
 	case !is:
 		text = real
 	case filepath.IsAbs(text) || !filepath.IsLocal(filepath.Join(filepath.Dir(rel), text)):
@@ -324,12 +324,6 @@ func resolved(path string) string {
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
-}
-
-// below returns the path of something below a folder.
-func below(folder, path string) (rel string, is bool) {
-	rel, err := filepath.Rel(folder, path)
-	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 // file brings a file over, if the user's has changed.

@@ -20,12 +20,12 @@ func javaModule(files []*javaFile) (string, error) {
 			continue
 		}
 		if where != "" {
-			return "", refuse(2, "%s and %s: one module at a time: name the folder of one", where, f.name)
+			return "", Refuse(2, "%s and %s: one module at a time: name the folder of one", where, f.name)
 		}
 		where = f.name
 		j, err := parseJava(f.text)
 		if err != nil {
-			return "", refuse(1, "%s: %v", f.name, err)
+			return "", Refuse(1, "%s: %v", f.name, err)
 		}
 		j.Children(0, func(c int) {
 			if j.Nodes[c].Type == "module_declaration" {

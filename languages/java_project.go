@@ -67,19 +67,19 @@ func checkProject(t Target) error {
 	info, err := os.Stat(dir)
 	switch {
 	case dir == "":
-		return refuse(2, "--project needs a folder: %s", javaProjectUse)
+		return Refuse(2, "--project needs a folder: %s", javaProjectUse)
 	case errors.Is(err, fs.ErrNotExist):
-		return refuse(127, "--project: %s: no such folder", dir)
+		return Refuse(127, "--project: %s: no such folder", dir)
 	case err != nil:
-		return refuse(126, "--project: %s: %v", dir, errors.Unwrap(err))
+		return Refuse(126, "--project: %s: %v", dir, errors.Unwrap(err))
 	case !info.IsDir():
-		return refuse(2, "--project: %s is no folder: name the one that the build is started in", dir)
+		return Refuse(2, "--project: %s is no folder: name the one that the build is started in", dir)
 	case len(t.Args) == 0:
-		return refuse(2, "--project: nothing to run: name the command that builds, such as %s", javaProjectUse)
+		return Refuse(2, "--project: nothing to run: name the command that builds, such as %s", javaProjectUse)
 	}
 	for _, flag := range []string{"main", "sources", "encoding"} {
 		if t.Flags[flag] != "" {
-			return refuse(2, "--%s does not go with --project: the build says it", flag)
+			return Refuse(2, "--%s does not go with --project: the build says it", flag)
 		}
 	}
 	if err := publishes(t.Args); err != nil {
@@ -87,7 +87,7 @@ func checkProject(t Target) error {
 	}
 	if !strings.Contains(t.Args[0], "/") {
 		if _, err := exec.LookPath(t.Args[0]); err != nil {
-			return refuse(127, "%s: command not found: install it, or name it with its path (./mvnw, ./gradlew)", t.Args[0])
+			return Refuse(127, "%s: command not found: install it, or name it with its path (./mvnw, ./gradlew)", t.Args[0])
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func publishes(args []string) error {
 	}
 	for _, a := range args[1:] {
 		if slices.Contains(goals, a[strings.LastIndexByte(a, ':')+1:]) {
-			return refuse(2, "%s %s would hand out classes with checkpoints: end the build before that (verify, build)", args[0], a)
+			return Refuse(2, "%s %s would hand out classes with checkpoints: end the build before that (verify, build)", args[0], a)
 		}
 	}
 	return nil
@@ -134,9 +134,9 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 	}
 	from, err := filepath.EvalSymlinks(p.named)
 	if err != nil {
-		return Command{}, refuse(126, "--project: %v", err)
+		return Command{}, Refuse(126, "--project: %v", err)
 	}
-	projects, err := s.kept("projects")
+	projects, err := s.Kept("projects")
 	if err != nil {
 		return Command{}, err
 	}
@@ -274,7 +274,7 @@ func (p *javaProject) bring(ctx context.Context) error {
 		return fmt.Errorf("copying %s: %w", p.given, err)
 	}
 	if len(rels) == 0 {
-		return refuse(1, "%s: no Java sources in it", p.given)
+		return Refuse(1, "%s: no Java sources in it", p.given)
 	}
 	for _, rel := range m.unread {
 		p.s.Skip(p.shown(rel), "cannot be read, and is not part of the build")

@@ -19,7 +19,7 @@ import (
 )
 
 func init() {
-	register(&Language{
+	Register(&Language{
 		Name:       "java",
 		Title:      "Java",
 		Extensions: []string{".java"},
@@ -96,10 +96,10 @@ func splitJava(t Target) (javaTarget, error) {
 		case a == "-jar":
 			p.jar = true
 		case a == "-m" || name == "--module":
-			return p, refuse(2, "%s: classes and modules that are compiled already are not instrumented: %s", a, javaTargets)
+			return p, Refuse(2, "%s: classes and modules that are compiled already are not instrumented: %s", a, javaTargets)
 		case slices.Contains(javaValues, name) && !given:
 			if i++; i == len(t.Args) {
-				return p, refuse(2, "%s needs a value", a)
+				return p, Refuse(2, "%s needs a value", a)
 			}
 			value = t.Args[i]
 			fallthrough
@@ -113,7 +113,7 @@ func splitJava(t Target) (javaTarget, error) {
 			p.flags = append(p.flags, a)
 		}
 	}
-	return p, refuse(2, "nothing to run: %s", javaTargets)
+	return p, Refuse(2, "nothing to run: %s", javaTargets)
 }
 
 func checkJava(t Target) error {
@@ -127,18 +127,18 @@ func checkJava(t Target) error {
 	info, err := os.Stat(p.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return refuse(127, "%s: no such file or folder", p.path)
+		return Refuse(127, "%s: no such file or folder", p.path)
 	case err != nil:
-		return refuse(126, "%s: %v", p.path, errors.Unwrap(err))
+		return Refuse(126, "%s: %v", p.path, errors.Unwrap(err))
 	case p.jar && info.IsDir():
-		return refuse(2, "%s: is a folder, not a jar", p.path)
+		return Refuse(2, "%s: is a folder, not a jar", p.path)
 	case p.jar:
 		_, err := jarSources(p.path, t.Flags["sources"])
 		return err
 	case t.Flags["sources"] != "":
-		return refuse(2, "--sources is for a jar, and %s is none", p.path)
+		return Refuse(2, "--sources is for a jar, and %s is none", p.path)
 	case !info.IsDir() && filepath.Ext(p.path) != ".java":
-		return refuse(2, "%s: not a Java source; %s", p.path, javaTargets)
+		return Refuse(2, "%s: not a Java source; %s", p.path, javaTargets)
 	}
 	_, err = filesJava(t)
 	return err
@@ -152,22 +152,22 @@ func filesJava(t Target) ([]string, error) {
 	}
 	info, err := os.Stat(p.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, refuse(1, "%s: no such file or folder", p.path)
+		return nil, Refuse(1, "%s: no such file or folder", p.path)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if p.jar {
-		return nil, refuse(2, "%s: name the folder of its sources", p.path)
+		return nil, Refuse(2, "%s: name the folder of its sources", p.path)
 	}
 	if !info.IsDir() {
 		f, err := os.Open(p.path)
 		if err != nil {
-			return nil, refuse(126, "%s: cannot be read: %v", p.path, errors.Unwrap(err))
+			return nil, Refuse(126, "%s: cannot be read: %v", p.path, errors.Unwrap(err))
 		}
 		return []string{p.path}, f.Close()
 	}
-	return Named("java").sources(p.path, ".java")
+	return Sources("Java", p.path, ".java")
 }
 
 // jdk is a Java development kit.
@@ -195,7 +195,7 @@ func findJDK(name string) (jdk, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return jdk{}, refuse(127, "Java %q not found: install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", name)
+		return jdk{}, Refuse(127, "Java %q not found: install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", name)
 	}
 	k := jdk{java: path}
 	real, err := filepath.EvalSymlinks(path)
@@ -205,7 +205,7 @@ func findJDK(name string) (jdk, error) {
 	k.javac = filepath.Join(filepath.Dir(real), "javac")
 	if _, err := os.Stat(k.javac); err != nil {
 		if k.javac, err = exec.LookPath("javac"); err != nil {
-			return k, refuse(126, "%s comes without a compiler (javac): install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", path)
+			return k, Refuse(126, "%s comes without a compiler (javac): install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", path)
 		}
 	}
 	// The file beside it says it without starting a virtual machine.
@@ -214,13 +214,13 @@ func findJDK(name string) (jdk, error) {
 	if m == nil {
 		out, err := exec.Command(path, strings.TrimPrefix(runtimes.NoPerfData, "-J"), "-version").CombinedOutput()
 		if m = javaVersion.FindSubmatch(out); err != nil || m == nil {
-			return k, refuse(126, "%s: does not run as Java: %v", path, err)
+			return k, Refuse(126, "%s: does not run as Java: %v", path, err)
 		}
 	}
 	k.version = string(m[1])
 	k.feature, _ = strconv.Atoi(string(m[2]))
 	if k.feature < 17 {
-		return k, refuse(126, "%s is Java %s; cg needs 17 or later (choose another with --java PATH)", path, k.version)
+		return k, Refuse(126, "%s is Java %s; cg needs 17 or later (choose another with --java PATH)", path, k.version)
 	}
 	return k, nil
 }
@@ -273,11 +273,11 @@ func launchJava(t Target, s Setup) (Command, error) {
 	}
 	switch {
 	case output != "" && b.from != nil:
-		return Command{}, refuse(1, "javac refuses the sources of %s:\n%s", target.path, output)
+		return Command{}, Refuse(1, "javac refuses the sources of %s:\n%s", target.path, output)
 	case classes == "" && b.from != nil:
-		return Command{}, refuse(1, "%s: %s", target.path, b.whyNothing())
+		return Command{}, Refuse(1, "%s: %s", target.path, b.whyNothing())
 	case classes == "" && b.folder:
-		return Command{}, refuse(1, "javac refuses the program:\n%s", output)
+		return Command{}, Refuse(1, "javac refuses the program:\n%s", output)
 	case classes == "":
 		// java says why, in its own words
 		return Command{Args: append([]string{k.java}, t.Args...), Version: k.version, Without: "the compiler refuses the program"}, nil
@@ -331,7 +331,7 @@ func (b *javaBuild) read(t Target) error {
 			return err
 		}
 		if b.from.feature > b.k.feature {
-			return refuse(126, "%s needs Java %d, and %s is Java %s (choose another with --java PATH)", b.target.path, b.from.feature, b.k.java, b.k.version)
+			return Refuse(126, "%s needs Java %d, and %s is Java %s (choose another with --java PATH)", b.target.path, b.from.feature, b.k.java, b.k.version)
 		}
 		b.files, err = b.from.read()
 		return err
@@ -349,7 +349,7 @@ func (b *javaBuild) add(names []string) (err error) {
 	for _, name := range names {
 		f := &javaFile{name: name}
 		if f.text, err = os.ReadFile(name); err != nil {
-			return refuse(126, "%s: %v", name, errors.Unwrap(err))
+			return Refuse(126, "%s: %v", name, errors.Unwrap(err))
 		}
 		f.parsed, f.fault = parseJava(f.text)
 		b.files = append(b.files, f)
@@ -382,14 +382,14 @@ func (b *javaBuild) mainClass(t Target) (string, error) {
 	asked := t.Flags["main"]
 	if b.from != nil {
 		if asked == "" && b.from.main == "" {
-			return "", refuse(2, "%s: its manifest names no Main-Class: name one with --main CLASS", b.target.path)
+			return "", Refuse(2, "%s: its manifest names no Main-Class: name one with --main CLASS", b.target.path)
 		}
 		return cmp.Or(asked, b.from.main), nil
 	}
 	if !b.folder {
 		f := b.files[0]
 		if asked != "" {
-			return "", refuse(2, "--main: %s is one file, whose first class is started", f.name)
+			return "", Refuse(2, "--main: %s is one file, whose first class is started", f.name)
 		}
 		if f.parsed == nil {
 			return "Main", nil // the compiler will say what is wrong
@@ -412,15 +412,15 @@ func (b *javaBuild) mainClass(t Target) (string, error) {
 	}
 	switch {
 	case asked != "" && len(found) > 0:
-		return "", refuse(2, "--main: no class %s below the folder: those with a main method are %s", asked, strings.Join(found, ", "))
+		return "", Refuse(2, "--main: no class %s below the folder: those with a main method are %s", asked, strings.Join(found, ", "))
 	case asked != "":
-		return "", refuse(2, "--main: no class %s below the folder, and none with a main method", asked)
+		return "", Refuse(2, "--main: no class %s below the folder, and none with a main method", asked)
 	case len(found) == 0:
-		return "", refuse(2, "no class with a main method below the folder: name one with --main CLASS")
+		return "", Refuse(2, "no class with a main method below the folder: name one with --main CLASS")
 	case len(found) == 1:
 		return found[0], nil
 	}
-	return "", refuse(2, "several classes have a main method (%s): choose one with --main CLASS", strings.Join(found, ", "))
+	return "", Refuse(2, "several classes have a main method (%s): choose one with --main CLASS", strings.Join(found, ", "))
 }
 
 // mayHave reports whether a class may be among the sources, or on the class path.

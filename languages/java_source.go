@@ -33,13 +33,13 @@ func parseJava(source []byte) (*javaSource, error) {
 			j.lines = append(j.lines, i+1)
 		}
 	}
-	t, err := javaGrammar().Parse(text, parseDeadline)
+	t, err := javaGrammar().Parse(text, syntax.Deadline)
 	if err != nil {
 		return nil, err
 	}
 	if n, _ := t.Faults(); n > 0 {
 		if known := unknownJava(t); known != nil {
-			if again, err := javaGrammar().Parse(known, parseDeadline); err == nil {
+			if again, err := javaGrammar().Parse(known, syntax.Deadline); err == nil {
 				if n, _ := again.Faults(); n == 0 {
 					t = again
 				}

@@ -166,7 +166,7 @@ func (w *javaWords) compiler(line []byte) []byte {
 // build in one of the folders calls it.
 func (w *javaWords) source(name string) string {
 	m := w.project.mirror
-	if rel, is := below(m.to, name); is {
+	if rel, is := Below(m.to, name); is {
 		name = rel
 	} else if filepath.IsAbs(name) {
 		return ""

@@ -202,8 +202,8 @@ type Language struct {
 	Files func(t Target) ([]string, error)
 }
 
-// kept is a folder of the cache, or of the run's where nothing can be kept there.
-func (s Setup) kept(folder string) (runtimes.Cache, error) {
+// Kept is a folder of the cache, or of the run's where nothing can be kept there.
+func (s Setup) Kept(folder string) (runtimes.Cache, error) {
 	if c, err := s.Cache.Sub(folder); err == nil {
 		return c, nil
 	}
@@ -212,7 +212,8 @@ func (s Setup) kept(folder string) (runtimes.Cache, error) {
 
 var all []*Language
 
-func register(l *Language) { all = append(all, l) }
+// Register adds a language. Each calls it from the init of its package.
+func Register(l *Language) { all = append(all, l) }
 
 // All lists the languages by name.
 func All() []*Language {
@@ -312,9 +313,10 @@ func ForScript(name string) (l *Language, path, interpreter string) {
 	return nil, "", ""
 }
 
-// sources lists the files with an ending below a folder, in order, but for
-// hidden folders and those that skip names. An error if there is none.
-func (l *Language) sources(folder, ending string, skip ...string) ([]string, error) {
+// Sources lists the files with an ending below a folder, in order, but for
+// hidden folders and those that skip names. An error if there is none: title is
+// the name of the language for people.
+func Sources(title, folder, ending string, skip ...string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -331,9 +333,15 @@ func (l *Language) sources(folder, ending string, skip ...string) ([]string, err
 	})
 	slices.Sort(files)
 	if err == nil && len(files) == 0 {
-		return nil, refuse(1, "%s: no %s files in it", folder, l.Title)
+		return nil, Refuse(1, "%s: no %s files in it", folder, title)
 	}
 	return files, err
+}
+
+// Below returns the path of something below a folder, relative to it.
+func Below(folder, path string) (rel string, is bool) {
+	rel, err := filepath.Rel(folder, path)
+	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 // Names lists the names of all languages, for messages.
@@ -354,6 +362,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-func refuse(status int, format string, args ...any) error {
+// Refuse is an Error with a text.
+func Refuse(status int, format string, args ...any) error {
 	return &Error{status, fmt.Errorf(format, args...)}
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/smacker/go-tree-sitter/python"
 	"golang.org/x/text/encoding/ianaindex"
@@ -22,7 +21,7 @@ import (
 )
 
 func init() {
-	register(&Language{
+	Register(&Language{
 		Name:       "python",
 		Title:      "Python",
 		Extensions: []string{".py", ".pyw", ".pyz"},
@@ -70,10 +69,6 @@ var pythonPlanner []byte
 
 var pythonGrammar = syntax.Lazy(python.GetLanguage)
 
-// parseDeadline bounds error recovery, which can be quadratic in the length of
-// a broken file.
-const parseDeadline = 10 * time.Second
-
 // parsePython parses source as the interpreter reads it: a lone carriage
 // return ends a line, too.
 func parsePython(source []byte) (*syntax.Tree, error) {
@@ -86,7 +81,7 @@ func parsePython(source []byte) (*syntax.Tree, error) {
 			}
 		}
 	}
-	t, err := pythonGrammar().Parse(text, parseDeadline)
+	t, err := pythonGrammar().Parse(text, syntax.Deadline)
 	if err != nil {
 		return nil, err
 	}

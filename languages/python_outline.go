@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cg/instrument"
+	"cg/instrument/syntax"
 	"cg/runtimes"
 	"cg/tool"
 )
@@ -23,7 +24,7 @@ func outlinePython(source []byte, o instrument.Options) (*instrument.Plan, error
 		return nil, err
 	}
 	const main = "\nimport sys\nsys.stdout.buffer.write(outline(sys.stdin.buffer.read().decode()).encode('utf-8', 'surrogatepass'))\n"
-	ctx, cancel := context.WithTimeout(context.Background(), parseDeadline+20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), syntax.Deadline+20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.Path, "-I", "-S", "-W", "ignore", "-c", "import _ast as ast\n"+string(planner)+main)
 	cmd.Stdin = bytes.NewReader(source)

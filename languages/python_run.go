@@ -42,11 +42,11 @@ func pythonFlag(a string) (letters string, more bool, target byte, value string,
 		case c == 'W' || c == 'X':
 			return letters, i+1 == len(a), 0, a[i+1:], nil
 		case c == 'x':
-			return "", false, 0, "", refuse(2, "%s: a script is instrumented with its first line, too: leave out -x", a)
+			return "", false, 0, "", Refuse(2, "%s: a script is instrumented with its first line, too: leave out -x", a)
 		case strings.IndexByte("bBdEiIOPqRsSuv", c) >= 0:
 			letters += string(c)
 		default:
-			return "", false, 0, "", refuse(2, "%s: not a flag that cg passes to Python, and not a target; %s", a, pythonTargets)
+			return "", false, 0, "", Refuse(2, "%s: not a flag that cg passes to Python, and not a target; %s", a, pythonTargets)
 		}
 	}
 	return letters, false, 0, "", nil
@@ -69,7 +69,7 @@ func splitPython(t Target) (pythonTarget, error) {
 		}
 		if more {
 			if i++; i == len(t.Args) {
-				return p, refuse(2, "%s needs %s", a, map[byte]string{'m': "the name of a module", 'c': "a program text"}[target])
+				return p, Refuse(2, "%s needs %s", a, map[byte]string{'m': "the name of a module", 'c': "a program text"}[target])
 			}
 			value = t.Args[i]
 		}
@@ -83,7 +83,7 @@ func splitPython(t Target) (pythonTarget, error) {
 		}
 		p.flags = append(p.flags, a)
 	}
-	return p, refuse(2, "nothing to run: %s", pythonTargets)
+	return p, Refuse(2, "nothing to run: %s", pythonTargets)
 }
 
 // flagPython reports whether an argument in front of the target is a flag of
@@ -118,18 +118,18 @@ func checkPython(t Target) error {
 	info, err := os.Stat(target.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return refuse(127, "%s: no such script", target.path)
+		return Refuse(127, "%s: no such script", target.path)
 	case err != nil:
-		return refuse(126, "%s: %v", target.path, errors.Unwrap(err))
+		return Refuse(126, "%s: %v", target.path, errors.Unwrap(err))
 	case info.IsDir():
 		if _, err := os.Stat(filepath.Join(target.path, "__main__.py")); err != nil {
-			return refuse(126, "%s: is a directory without a __main__.py; name the script in it", target.path)
+			return Refuse(126, "%s: is a directory without a __main__.py; name the script in it", target.path)
 		}
 		return nil
 	}
 	f, err := os.Open(target.path)
 	if err != nil {
-		return refuse(126, "%s: cannot be read: %v", target.path, errors.Unwrap(err))
+		return Refuse(126, "%s: cannot be read: %v", target.path, errors.Unwrap(err))
 	}
 	return f.Close()
 }
@@ -153,7 +153,7 @@ func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return interpreter{}, refuse(127, "Python interpreter %q not found: install Python 3.8 or later, or name one with --python PATH", name)
+		return interpreter{}, Refuse(127, "Python interpreter %q not found: install Python 3.8 or later, or name one with --python PATH", name)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return interpreter{}, err
@@ -176,7 +176,7 @@ func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 		p.Path = path
 	} else {
 		if err := p.ask(); err != nil {
-			return interpreter{}, refuse(126, "%s: does not run as a Python interpreter: %v", path, err)
+			return interpreter{}, Refuse(126, "%s: does not run as a Python interpreter: %v", path, err)
 		}
 		known[path+"\x00"+real] = p
 		if b, err := json.Marshal(known); err == nil && !shim {
@@ -185,7 +185,7 @@ func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 	}
 	var major, minor int
 	if n, _ := fmt.Sscanf(p.Version, "%d.%d", &major, &minor); n != 2 || major < 3 || major == 3 && minor < 8 {
-		return p, refuse(126, "%s is Python %s; cg needs 3.8 or later (choose another with --python PATH)", path, p.Version)
+		return p, Refuse(126, "%s is Python %s; cg needs 3.8 or later (choose another with --python PATH)", path, p.Version)
 	}
 	return p, nil
 }
@@ -217,7 +217,7 @@ func launchPython(t Target, s Setup) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	woven, err := s.kept("woven")
+	woven, err := s.Kept("woven")
 	if err != nil {
 		return Command{}, err
 	}
@@ -255,13 +255,13 @@ func filesPython(t Target) ([]string, error) {
 	}
 	switch {
 	case target.module != "":
-		return nil, refuse(2, "analyze reads files: name a script or a directory instead of -m %s", target.module)
+		return nil, Refuse(2, "analyze reads files: name a script or a directory instead of -m %s", target.module)
 	case target.isText || target.path == "-":
-		return nil, refuse(2, "analyze reads files: name a script or a directory")
+		return nil, Refuse(2, "analyze reads files: name a script or a directory")
 	}
 	info, err := os.Stat(target.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, refuse(1, "%s: no such file or directory", target.path)
+		return nil, Refuse(1, "%s: no such file or directory", target.path)
 	}
 	if err != nil {
 		return nil, err
@@ -269,5 +269,5 @@ func filesPython(t Target) ([]string, error) {
 	if !info.IsDir() {
 		return []string{target.path}, nil
 	}
-	return Named("python").sources(target.path, ".py", "__pycache__", "site-packages", "node_modules")
+	return Sources("Python", target.path, ".py", "__pycache__", "site-packages", "node_modules")
 }

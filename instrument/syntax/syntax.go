@@ -51,6 +51,10 @@ type Grammar struct {
 	fields   []string
 }
 
+// Deadline is enough for any source file that people write. It bounds error
+// recovery, which can be quadratic in the length of a broken file.
+const Deadline = 10 * time.Second
+
 // ErrDeadline says that the text took too long to parse.
 var ErrDeadline = errors.New("syntax: parsing took too long")
 
