@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
-	"cg/nemb"
+	"cg/nemb/access"
 	"cg/shown"
 )
 
@@ -19,7 +19,7 @@ func initSensorsCommand() *cli.Command {
 		Usage: "let a group, or cg itself, read the energy counters (as root; --undo takes it back)",
 		Description: `Shows what it will do and asks. Nothing becomes readable for everybody.
 
-group    makes the group ` + nemb.AccessGroup + `, adds you to it, and lets it read energy_uj of
+group    makes the group ` + access.DefaultGroup + `, adds you to it, and lets it read energy_uj of
          every powercap zone, now and (by a udev rule) after each start.
 setcap   gives cg the capability cap_perfmon, with which it opens the counters
          of perf_event. Whoever may run that file may then read them.
@@ -29,7 +29,7 @@ Without --method it is group where there is powercap, else setcap.
 Exit status: 0 done, or nothing to do; 1 failed, or not confirmed; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "method", Usage: "`HOW`: group or setcap"},
-			&cli.StringFlag{Name: "group", Value: nemb.AccessGroup, Usage: "`NAME` of the group"},
+			&cli.StringFlag{Name: "group", Value: access.DefaultGroup, Usage: "`NAME` of the group"},
 			&cli.StringFlag{Name: "user", Usage: "the user to add to the group (`NAME`); default: who called sudo"},
 			&cli.StringFlag{Name: "program", Usage: "the `FILE` that setcap marks; default: this cg"},
 			&cli.BoolFlag{Name: "undo", Usage: "take back what it did"},
@@ -43,7 +43,7 @@ Exit status: 0 done, or nothing to do; 1 failed, or not confirmed; 2 usage.`,
 
 func runInitSensors(c *cli.Context) error {
 	plan, err := planSensors(c)
-	if errors.Is(err, nemb.ErrNothing) {
+	if errors.Is(err, access.ErrNothing) {
 		say(err.Error())
 		return nil
 	} else if err != nil {
@@ -71,7 +71,7 @@ func runInitSensors(c *cli.Context) error {
 			return fail(statusFailure, "init-sensors: nothing was done")
 		}
 	}
-	if err := plan.Run(func(nemb.Step) {}); err != nil {
+	if err := plan.Run(func(access.Step) {}); err != nil {
 		return fail(statusFailure, "init-sensors: %w; what came before it is done (cg init-sensors --undo takes it back)", err)
 	}
 	if plan.After != "" {
@@ -81,7 +81,7 @@ func runInitSensors(c *cli.Context) error {
 }
 
 // planSensors checks the flags and plans what they say.
-func planSensors(c *cli.Context) (*nemb.Plan, error) {
+func planSensors(c *cli.Context) (*access.Plan, error) {
 	if c.Args().Present() {
 		return nil, fail(statusUsage, "init-sensors takes no arguments: %q", c.Args().First())
 	}
@@ -100,11 +100,11 @@ func planSensors(c *cli.Context) (*nemb.Plan, error) {
 		return nil, err
 	}
 	if !undo {
-		for _, text := range nemb.AccessLeft(root) {
+		for _, text := range access.LeftAlone(root) {
 			say(text)
 		}
 		if method == "" {
-			if method, err = nemb.AccessMethod(root); err != nil {
+			if method, err = access.DefaultMethod(root); err != nil {
 				return nil, fail(statusFailure, "init-sensors: %w", err)
 			}
 		}
@@ -125,13 +125,13 @@ func planSensors(c *cli.Context) (*nemb.Plan, error) {
 	if user == "" && os.Getenv("SUDO_USER") != "root" {
 		user = os.Getenv("SUDO_USER")
 	}
-	var plan *nemb.Plan
+	var plan *access.Plan
 	if undo {
-		plan, err = nemb.PlanUndo(root, program)
+		plan, err = access.Revoke(root, program)
 	} else {
-		plan, err = nemb.PlanAccess(root, nemb.Access{Method: method, Group: c.String("group"), User: user, Program: program})
+		plan, err = access.Grant(root, access.Request{Method: method, Group: c.String("group"), User: user, Program: program})
 	}
-	if err != nil && !errors.Is(err, nemb.ErrNothing) {
+	if err != nil && !errors.Is(err, access.ErrNothing) {
 		return nil, fail(statusFailure, "init-sensors: %w", err)
 	}
 	return plan, err

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/shown"
 )
 
 // Level is how much a finding matters.
@@ -346,18 +347,11 @@ const (
 func (d *Diagnosis) load(busy, steal float64) {
 	load, _, _ := strings.Cut(readLine("/proc/loadavg"), " ")
 	if busy > busyMost {
-		d.add("load", Warning, "", "the processors are %.0f %% busy (load %s on %d): what others use is told apart by processor time only, and runs take longer", 100*busy, orNone(load), Processors())
+		d.add("load", Warning, "", "the processors are %.0f %% busy (load %s on %d): what others use is told apart by processor time only, and runs take longer", 100*busy, shown.OrUnknown(load), Processors())
 	} else {
-		d.add("load", Fine, "", "the processors are %.0f %% busy (load %s on %d)", 100*busy, orNone(load), Processors())
+		d.add("load", Fine, "", "the processors are %.0f %% busy (load %s on %d)", 100*busy, shown.OrUnknown(load), Processors())
 	}
 	if steal > stealMost {
 		d.add("steal", Warning, "", "the host took %.0f %% of the processors' time for others: times and energies vary with it", 100*steal)
 	}
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "?"
-	}
-	return s
 }

@@ -237,6 +237,24 @@ func (s *fileSensor) addText(d Domain, path string) error {
 	return nil
 }
 
+// MonitorFile is a sensor of energy or power of a hardware monitor, as a file.
+type MonitorFile struct {
+	Chip   string // name of the chip: amd_energy, power_meter, amdgpu
+	Path   string
+	Fault  error  // what it measures cannot be read; nil where it can
+	Unused string // why the source hwmon does not measure with it; "" where it does
+}
+
+// MonitorFiles lists the sensors of energy and power below class/hwmon, measured with or not.
+func MonitorFiles(root Root) []MonitorFile {
+	var all []MonitorFile
+	for _, f := range energyFiles(root) {
+		_, unused := f.domain()
+		all = append(all, MonitorFile{Chip: f.chip, Path: f.path, Fault: f.fault, Unused: unused})
+	}
+	return all
+}
+
 // energyFiles lists the sensors of energy and power, chips in the order of
 // their numbers. A power is told by its average where there is one. Monitors
 // of power supplies are left to the battery.

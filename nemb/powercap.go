@@ -366,6 +366,24 @@ func powercapZones(root Root) (zones []*zone, errs []error) {
 	return kept, errs
 }
 
+// PowercapCounters lists the file energy_uj of every zone.
+func PowercapCounters(root Root) []string {
+	zones, _ := powercapZones(root)
+	base, err := filepath.EvalSymlinks(root.Sys())
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, z := range zones {
+		// Zones are links. What lies outside the root is none of its counters.
+		name, err := filepath.EvalSymlinks(filepath.Join(z.path, "energy_uj"))
+		if err == nil && strings.HasPrefix(name, strings.TrimSuffix(base, "/")+"/") {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
 // memoryName and systemName are what zones beside the packages are called.
 var (
 	memoryName = regexp.MustCompile(`^dram(-[0-9]+)?$`)

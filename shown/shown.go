@@ -50,6 +50,14 @@ func Line(s string) string {
 	return b.String()
 }
 
+// OrUnknown is s, or "?" where there is none: that is how what is not known is shown.
+func OrUnknown(s string) string {
+	if s == "" {
+		return "?"
+	}
+	return s
+}
+
 // Lines is s with the line ends and tabs that are in it, and each line as Line has
 // it.
 func Lines(s string) string {

@@ -153,3 +153,11 @@ func FuzzShown(f *testing.F) {
 		}
 	})
 }
+
+func TestOrUnknown(t *testing.T) {
+	for s, want := range map[string]string{"": "?", "?": "?", "a": "a", " ": " "} {
+		if got := OrUnknown(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+}

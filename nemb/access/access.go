@@ -1,4 +1,8 @@
-package nemb
+// Package access plans who may read the energy counters: for a group, those of
+// powercap; for cg itself, by a capability, those of perf_event. It plans the way
+// back, too. In goes a system root, out comes a Plan: steps that can be shown before
+// they are done. Nothing becomes readable for everybody.
+package access
 
 import (
 	"bufio"
@@ -16,13 +20,16 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"cg/nemb"
+	"cg/shown"
 )
 
-// AccessGroup is the group that may read the counters once PlanAccess ran.
-const AccessGroup = "cg-sensors"
+// DefaultGroup is the group that may read the counters once a Plan of Grant ran.
+const DefaultGroup = "cg-sensors"
 
-// Access says how counters are to be made readable.
-type Access struct {
+// Request says how counters are to be made readable.
+type Request struct {
 	Method  string // group, setcap, or "" for what fits the machine
 	Group   string
 	User    string // to be added to the group; "" for nobody
@@ -78,7 +85,7 @@ func (p *Plan) Run(done func(Step)) error {
 
 // command adds a step that runs a command. Below a system root the tools that
 // keep the list of groups are told where it is.
-func (p *Plan) command(root Root, name string, args ...string) {
+func (p *Plan) command(root nemb.Root, name string, args ...string) {
 	if root.Dir != "" {
 		args = append([]string{"--prefix", root.Dir}, args...)
 	}
@@ -108,7 +115,7 @@ var groupName = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,30}$`)
 
 // rulesFile is where the rule is kept that udev(7) applies when a zone
 // appears. Its first lines remember what else was changed.
-func rulesFile(root Root) string {
+func rulesFile(root nemb.Root) string {
 	return filepath.Join(root.Dir, "/etc/udev/rules.d/70-cg-sensors.rules")
 }
 
@@ -119,20 +126,20 @@ type record struct {
 	group string
 	made  bool   // the group was made
 	user  string // who was added to it, with commas between
-	files map[string]access
+	files map[string]ownership
 }
 
-// access is who may read a file.
-type access struct {
+// ownership is who may read a file.
+type ownership struct {
 	mode     uint32 // the permission bits
 	uid, gid int
 }
 
 // kernels is what the kernel makes energy_uj (since Linux 5.10).
-var kernels = access{mode: 0o400}
+var kernels = ownership{mode: 0o400}
 
 func (r record) rules() string {
-	text := rulesHead + fmt.Sprintf("# group %s made %v user %s\n", r.group, r.made, orNone(r.user))
+	text := rulesHead + fmt.Sprintf("# group %s made %v user %s\n", r.group, r.made, shown.OrUnknown(r.user))
 	for _, f := range slices.Sorted(maps.Keys(r.files)) {
 		was := r.files[f]
 		text += fmt.Sprintf("# before %04o %d %d %q\n", was.mode, was.uid, was.gid, f)
@@ -141,12 +148,12 @@ func (r record) rules() string {
 		fmt.Sprintf(`ACTION=="add|change", SUBSYSTEM=="powercap", TEST=="energy_uj", RUN+="/bin/chgrp %s /sys%%p/energy_uj", RUN+="/bin/chmod 0440 /sys%%p/energy_uj"`, r.group) + "\n"
 }
 
-func readRecord(root Root) (record, error) {
+func readRecord(root nemb.Root) (record, error) {
 	text, err := os.ReadFile(rulesFile(root))
 	if err != nil {
 		return record{}, err
 	}
-	r := record{files: map[string]access{}}
+	r := record{files: map[string]ownership{}}
 	rest, ours := strings.CutPrefix(string(text), rulesHead)
 	if _, err := fmt.Sscanf(rest, "# group %s made %t user %s\n", &r.group, &r.made, &r.user); !ours || err != nil {
 		return r, fmt.Errorf("%s was not written by cg: it stays as it is", rulesFile(root))
@@ -155,7 +162,7 @@ func readRecord(root Root) (record, error) {
 		r.user = ""
 	}
 	for line := range strings.Lines(rest) {
-		var was access
+		var was ownership
 		var f string
 		if !strings.HasPrefix(line, "# before ") {
 			continue
@@ -187,7 +194,7 @@ func entry(path, name string) ([]string, error) {
 
 // groupID finds a group in /etc/group and tells whether a user is in it; id is
 // -1 where there is none of that name.
-func groupID(root Root, group, user string) (id int, in bool) {
+func groupID(root nemb.Root, group, user string) (id int, in bool) {
 	fields, err := entry(filepath.Join(root.Dir, "/etc/group"), group)
 	if err != nil || len(fields) != 4 {
 		return -1, false
@@ -200,7 +207,7 @@ func groupID(root Root, group, user string) (id int, in bool) {
 
 // checkUser refuses a user that there is not. On the live machine the system is
 // asked, which may know users that are not in /etc/passwd.
-func checkUser(root Root, name string) error {
+func checkUser(root nemb.Root, name string) error {
 	where := ""
 	if root.Dir == "" {
 		_, err := user.Lookup(name)
@@ -224,35 +231,17 @@ func checkUser(root Root, name string) error {
 	return fmt.Errorf("there is no user %s%s: nothing was done; --user names who is to read the counters", name, where)
 }
 
-// counterFiles lists energy_uj of every zone.
-func counterFiles(root Root) []string {
-	zones, _ := powercapZones(root)
-	base, err := filepath.EvalSymlinks(root.Sys())
-	if err != nil {
-		return nil
-	}
-	var all []string
-	for _, z := range zones {
-		// Zones are links. What lies outside the root is none of its counters.
-		name, err := filepath.EvalSymlinks(filepath.Join(z.path, "energy_uj"))
-		if err == nil && strings.HasPrefix(name, strings.TrimSuffix(base, "/")+"/") {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
 // hasPMU tells whether the machine counts energy through perf_event.
-func hasPMU(root Root) bool {
+func hasPMU(root nemb.Root) bool {
 	_, err := os.Stat(root.Sys("bus/event_source/devices/power/type"))
 	return err == nil
 }
 
-// AccessMethod is how the counters of a machine are made readable unless
+// DefaultMethod is how the counters of a machine are made readable unless
 // another way is chosen: group where there is powercap, else setcap.
-func AccessMethod(root Root) (string, error) {
+func DefaultMethod(root nemb.Root) (string, error) {
 	switch {
-	case len(counterFiles(root)) > 0:
+	case len(nemb.PowercapCounters(root)) > 0:
 		return "group", nil
 	case hasPMU(root):
 		return "setcap", nil
@@ -261,39 +250,38 @@ func AccessMethod(root Root) (string, error) {
 		root.Sys("class/powercap"), root.Sys("bus/event_source/devices/power"))
 }
 
-// AccessLeft tells of each sensor of energy or power that a hardware monitor has
-// why PlanAccess leaves it as it is.
-func AccessLeft(root Root) []string {
+// LeftAlone tells of each sensor of energy or power that a hardware monitor has
+// why Grant leaves it as it is.
+func LeftAlone(root nemb.Root) []string {
 	var all []string
-	for _, f := range energyFiles(root) {
-		_, untaken := f.domain()
-		now, err := accessOf(f.path)
+	for _, f := range nemb.MonitorFiles(root) {
+		now, err := ownershipOf(f.Path)
 		why := ""
 		switch {
 		case err != nil:
 			why = err.Error()
-		case f.fault != nil:
-			why = "what it measures cannot be read: " + f.fault.Error()
-		case untaken != "":
-			why = "cg does not measure with it: " + untaken
+		case f.Fault != nil:
+			why = "what it measures cannot be read: " + f.Fault.Error()
+		case f.Unused != "":
+			why = "cg does not measure with it: " + f.Unused
 		case now.mode&0o004 != 0:
 			why = "everybody may read it"
 		default:
 			why = fmt.Sprintf("init-sensors does powercap and perf_event; until the next start your group may read it after "+
-				"sudo chgrp \"$(id -gn)\" %s && sudo chmod g+r %[1]s", f.path)
+				"sudo chgrp \"$(id -gn)\" %s && sudo chmod g+r %[1]s", f.Path)
 		}
-		all = append(all, fmt.Sprintf("hwmon: %s %s stays as it is: %s", f.chip, f.path, why))
+		all = append(all, fmt.Sprintf("hwmon: %s %s stays as it is: %s", f.Chip, f.Path, why))
 	}
 	return all
 }
 
-// PlanAccess plans what lets a group read the counters of powercap, or what
+// Grant plans what lets a group read the counters of powercap, or what
 // lets cg open those of perf_event. Nothing becomes readable for everybody.
-func PlanAccess(root Root, a Access) (*Plan, error) {
-	files := counterFiles(root)
+func Grant(root nemb.Root, a Request) (*Plan, error) {
+	files := nemb.PowercapCounters(root)
 	if a.Method == "" {
 		var err error
-		if a.Method, err = AccessMethod(root); err != nil {
+		if a.Method, err = DefaultMethod(root); err != nil {
 			return nil, err
 		}
 	}
@@ -312,7 +300,7 @@ func PlanAccess(root Root, a Access) (*Plan, error) {
 	return nil, fmt.Errorf("%q is no method: use group or setcap", a.Method)
 }
 
-func planGroup(root Root, a Access, files []string) (*Plan, error) {
+func planGroup(root nemb.Root, a Request, files []string) (*Plan, error) {
 	if !groupName.MatchString(a.Group) {
 		return nil, fmt.Errorf("%q is no name for a group: use lower-case letters, digits, - and _", a.Group)
 	}
@@ -323,7 +311,7 @@ func planGroup(root Root, a Access, files []string) (*Plan, error) {
 	}
 	p := &Plan{}
 	id, in := groupID(root, a.Group, a.User)
-	r := record{group: a.Group, made: id < 0, files: map[string]access{}}
+	r := record{group: a.Group, made: id < 0, files: map[string]ownership{}}
 	before, err := readRecord(root)
 	switch {
 	case err == nil && before.group != a.Group:
@@ -335,7 +323,7 @@ func planGroup(root Root, a Access, files []string) (*Plan, error) {
 	}
 	var change []string
 	for _, f := range files {
-		now, err := accessOf(f)
+		now, err := ownershipOf(f)
 		if err != nil {
 			return nil, err
 		}
@@ -372,7 +360,7 @@ func planGroup(root Root, a Access, files []string) (*Plan, error) {
 			if id < 0 {
 				return fmt.Errorf("there is no group %s", a.Group)
 			}
-			return give(f, access{0o440, -1, id})
+			return give(f, ownership{0o440, -1, id})
 		}, "chgrp %s %s && chmod 0440 %[2]s", a.Group, f)
 	}
 	if string(text) != rules && root.Dir == "" {
@@ -396,25 +384,25 @@ func indented(text string) string {
 }
 
 // below is a counter's name without the root: /sys/devices/...
-func below(root Root, file string) string {
+func below(root nemb.Root, file string) string {
 	if base, err := filepath.EvalSymlinks(root.Sys()); err == nil {
 		file = strings.TrimPrefix(file, strings.TrimSuffix(base, "/sys"))
 	}
 	return file
 }
 
-func accessOf(file string) (access, error) {
+func ownershipOf(file string) (ownership, error) {
 	var s unix.Stat_t
 	if err := unix.Stat(file, &s); err != nil {
-		return access{}, fmt.Errorf("%s: %w", file, err)
+		return ownership{}, fmt.Errorf("%s: %w", file, err)
 	}
-	return access{s.Mode & 0o7777, int(s.Uid), int(s.Gid)}, nil
+	return ownership{s.Mode & 0o7777, int(s.Uid), int(s.Gid)}, nil
 }
 
 // give makes a file's access what it is to be; an owner of -1 stays. In between,
 // nobody reads who does not before or after.
-func give(file string, to access) error {
-	now, err := accessOf(file)
+func give(file string, to ownership) error {
+	now, err := ownershipOf(file)
 	if err != nil {
 		return err
 	}
@@ -477,9 +465,9 @@ func planCapability(program string) (*Plan, error) {
 	return p, nil
 }
 
-// PlanUndo plans to take back what PlanAccess did: what the rules file
+// Revoke plans to take back what Grant did: what the rules file
 // remembers, and the capability of a program.
-func PlanUndo(root Root, program string) (*Plan, error) {
+func Revoke(root nemb.Root, program string) (*Plan, error) {
 	if err := checkProgram(program); err != nil {
 		return nil, err
 	}
@@ -504,10 +492,10 @@ func PlanUndo(root Root, program string) (*Plan, error) {
 
 // undoGroup gives every counter the access that it had. One of which none is kept
 // came later, and the rule gave it to the group.
-func (p *Plan) undoGroup(root Root, r record) error {
+func (p *Plan) undoGroup(root nemb.Root, r record) error {
 	id, _ := groupID(root, r.group, "")
-	for _, f := range counterFiles(root) {
-		now, err := accessOf(f)
+	for _, f := range nemb.PowercapCounters(root) {
+		now, err := ownershipOf(f)
 		if err != nil {
 			return err
 		}
