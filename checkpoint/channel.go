@@ -40,7 +40,7 @@ type Channel struct {
 	// words of a run taken apart, and the ticks of the latest fork words by
 	// their nanoseconds.
 	began, latest moment
-	apart         []uint64
+	apart         []Word
 	forkTicks     map[uint64]Tick
 	forkOrder     []uint64
 }

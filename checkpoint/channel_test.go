@@ -113,14 +113,14 @@ func (k *checker) fold(r Run) int {
 		}
 	}
 	for _, w := range r.Words {
-		low, kind, site := Unpack(w)
+		kind, site := w.Kind(), w.Site()
 		if site == 0 {
 			if kind != Fork {
 				k.fault("%s: control word of kind %v", r.Thread, kind)
 			}
 			continue
 		}
-		at := Extend(low, k.clock.Now()+1<<16)
+		at := w.Tick(k.clock.Now() + 1<<16)
 		if at < k.last[r.Thread] || at < r.Start {
 			k.fault("%s: time runs backwards by %d", r.Thread, k.last[r.Thread]-at)
 		}
@@ -379,7 +379,7 @@ func TestDemote(t *testing.T) {
 	go func() { done <- cmd.Wait() }()
 	fold := func(r Run) int {
 		for _, w := range r.Words {
-			if _, kind, _ := Unpack(w); kind == Enter {
+			if w.Kind() == Enter {
 				entered++
 			}
 		}
@@ -449,9 +449,9 @@ func TestSumOfAMomentLater(t *testing.T) {
 		}
 		defer ch.Close()
 		for _, later := range []time.Duration{-time.Hour / 4, 0, time.Millisecond, 500 * time.Millisecond} {
-			sum := (uint64(Exit)<<kindShift|77)<<40 + uint64(Monotime()) + uint64(later)
-			if _, kind, site := Unpack(ch.takeApart([]uint64{sum})[0]); kind != Exit || site != 77 {
-				t.Errorf("%v, %v later: %v of %d", clock, later, kind, site)
+			sum := Pack(0, Exit, 77)<<40 + Word(Monotime()) + Word(later)
+			if w := ch.takeApart([]Word{sum})[0]; w.Kind() != Exit || w.Site() != 77 {
+				t.Errorf("%v, %v later: %v of %d", clock, later, w.Kind(), w.Site())
 			}
 		}
 	}
@@ -482,8 +482,8 @@ func TestSums(t *testing.T) {
 		before := clock.Now()
 		for i, kind := range kinds {
 			nanos = append(nanos, uint64(Monotime()))
-			bits := uint64(kind)<<kindShift | uint64(sites[i])
-			binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead+8*i:], bits<<40+nanos[i])
+			sum := uint64(Pack(0, kind, sites[i]))<<40 + nanos[i]
+			binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead+8*i:], sum)
 			time.Sleep(time.Millisecond)
 		}
 		after := clock.Now()
@@ -502,8 +502,8 @@ func TestSums(t *testing.T) {
 				return len(r.Words)
 			}
 			for i, w := range r.Words {
-				low, kind, site := Unpack(w)
-				at := Extend(low, clock.Now())
+				kind, site := w.Kind(), w.Site()
+				at := w.Tick(clock.Now())
 				if kind != kinds[i] || site != sites[i] || at+at/1e6 < last || at > after {
 					t.Errorf("%v: word %d is %v of %d at %d, not in %d to %d", clock, i, kind, site, at, last, after)
 				}
@@ -528,9 +528,9 @@ func TestTake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Word(ch.clock.Now(), Enter, 5)
-	binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead:], want)
-	var got []uint64
+	want := Pack(ch.clock.Now(), Enter, 5)
+	binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead:], uint64(want))
+	var got []Word
 	ch.Drain(func(r Run) int {
 		if r.Thread != self || !r.First {
 			t.Errorf("%+v", r)
@@ -582,8 +582,7 @@ func TestTakeSome(t *testing.T) {
 			}
 			lost += r.Lost
 			for _, w := range r.Words {
-				_, _, site := Unpack(w)
-				got = append(got, site)
+				got = append(got, w.Site())
 			}
 			return len(r.Words)
 		})
@@ -609,13 +608,13 @@ func TestHeldBack(t *testing.T) {
 	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
 	offset, _ := ch.Take(Request{Thread: self, First: true})
 	for i := range 5 {
-		binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead+8*i:], Word(Tick(i+1), Enter, SiteID(i+1)))
+		binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead+8*i:], uint64(Pack(Tick(i+1), Enter, SiteID(i+1))))
 	}
 	var seen []SiteID
 	take := func(n int) func(Run) int {
 		return func(r Run) int {
 			for _, w := range r.Words[:min(n, len(r.Words))] {
-				_, _, s := Unpack(w)
+				s := w.Site()
 				seen = append(seen, s)
 			}
 			return min(n, len(r.Words))
@@ -626,53 +625,6 @@ func TestHeldBack(t *testing.T) {
 	}
 	if fmt.Sprint(seen) != "[1 2 3 4 5]" {
 		t.Error(seen)
-	}
-}
-
-func TestWord(t *testing.T) {
-	for _, c := range []struct {
-		at   Tick
-		kind Kind
-		site SiteID
-	}{{1, Enter, 1}, {1<<40 - 1, Exit, SiteLimit - 1}, {1<<63 + 12345, Unwind, 77}, {5, Fork, 0}} {
-		w := Word(c.at, c.kind, c.site)
-		low, kind, site := Unpack(w)
-		if w == 0 || low != uint64(c.at)&(1<<40-1) || kind != c.kind || site != c.site {
-			t.Errorf("%+v: %x -> %d %v %d", c, w, low, kind, site)
-		}
-	}
-}
-
-func FuzzWord(f *testing.F) {
-	f.Add(uint64(1), uint8(0), uint32(1))
-	f.Fuzz(func(t *testing.T, at uint64, kind uint8, site uint32) {
-		k, s := Kind(kind&kindMask), SiteID(site)%SiteLimit
-		low, gotKind, gotSite := Unpack(Word(Tick(at), k, s))
-		if low != at&(1<<40-1) || gotKind != k || gotSite != s {
-			t.Errorf("%d %v %d", low, gotKind, gotSite)
-		}
-		if e := Extend(low, Tick(at)); e != Tick(at) {
-			t.Errorf("Extend(%d, %d) = %d", low, at, e)
-		}
-	})
-}
-
-func TestExtend(t *testing.T) {
-	const wrap = 1 << 40
-	for _, c := range []struct {
-		low  uint64
-		now  Tick
-		want Tick
-	}{
-		{5, 7, 5},
-		{5, 5, 5},
-		{5, wrap + 7, wrap + 5},
-		{wrap - 1, wrap + 7, wrap - 1},
-		{8, wrap + 7, 8},
-	} {
-		if got := Extend(c.low, c.now); got != c.want {
-			t.Errorf("Extend(%d, %d) = %d, want %d", c.low, c.now, got, c.want)
-		}
 	}
 }
 
@@ -771,7 +723,8 @@ func TestCost(t *testing.T) {
 		seen := 0
 		c.Finish(func(r Run) int {
 			now := c.clock.Now()
-			between := float64(Extend(r.Words[len(r.Words)-1]>>24, now)-Extend(r.Words[0]>>24, now)) / float64(len(r.Words)-1)
+			n := len(r.Words)
+			between := float64(r.Words[n-1].Tick(now)-r.Words[0].Tick(now)) / float64(n-1)
 			if r.Cost <= 0 || r.Cost > 1.5*between {
 				t.Errorf("%v: an event costs %g ticks, and they are %g apart", clock, r.Cost, between)
 			}

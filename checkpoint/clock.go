@@ -95,22 +95,21 @@ type moment struct {
 // the nanoseconds of CLOCK_MONOTONIC, which are the latest that are not in the
 // future. They become ticks by where both clocks are now and their rate since
 // the channel began.
-func (c *Channel) takeApart(sums []uint64) []uint64 {
+func (c *Channel) takeApart(sums []Word) []Word {
 	c.latest = c.moment()
 	c.apart = c.apart[:0]
-	const low40 = 1<<40 - 1
 	// A writer that was interrupted in an event writes its word again, behind the
 	// moment above: so a second of what is to come is told, too.
-	from := uint64(c.latest.nanos) + uint64(time.Second) - low40
+	from := uint64(c.latest.nanos) + uint64(time.Second) - uint64(lowTicks)
 	for _, s := range sums {
-		bits, nanos := (s-from)>>40, (s-from)&low40+from
+		event, nanos := Word((uint64(s)-from)>>40), (uint64(s)-from)&uint64(lowTicks)+from
 		var at Tick
-		if Kind(bits>>kindShift&kindMask) == Fork {
+		if event.Kind() == Fork {
 			at = c.forkTick(nanos)
 		} else {
 			at = c.tickAt(nanos)
 		}
-		c.apart = append(c.apart, uint64(at)<<tickShift|bits)
+		c.apart = append(c.apart, Pack(at, event.Kind(), event.Site()))
 	}
 	return c.apart
 }

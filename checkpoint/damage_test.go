@@ -20,7 +20,7 @@ func taken(t *testing.T, c *Channel, thread Thread, n int) int {
 	}
 	i := (at - c.offset(0)) / chunkBytes
 	for k := range n {
-		c.words(i)[k] = Word(c.clock.Now(), Kind(k%2), 1)
+		c.words(i)[k] = Pack(c.clock.Now(), Kind(k%2), 1)
 	}
 	return i
 }
@@ -172,7 +172,7 @@ func FuzzReader(f *testing.F) {
 			case v < 96:
 				return ^uint64(0) - v&7
 			case v < 160:
-				return uint64(Word(c.clock.Now(), Kind(v), SiteID(next(2))))
+				return uint64(Pack(c.clock.Now(), Kind(v), SiteID(next(2))))
 			default:
 				return next(8)
 			}
@@ -190,7 +190,7 @@ func FuzzReader(f *testing.F) {
 			case 7:
 				i := int(next(1) % chunks)
 				for k := range c.words(i) {
-					c.words(i)[k] = value() | 1
+					c.words(i)[k] = Word(value() | 1)
 				}
 			case 8:
 				i := next(2)

@@ -72,7 +72,7 @@ func (c *Channel) number(module, path, lines string, count int) (base int, err e
 		// Another process is about to give the numbers, or was killed.
 		for range 200 {
 			if v := atomic.LoadUint64(&f.value); v != 0 {
-				return int(v >> 21 & siteMask), nil
+				return fileValue(v).base(), nil
 			}
 			time.Sleep(50 * time.Microsecond)
 		}
@@ -92,8 +92,8 @@ func (c *Channel) give(f *file, names string, size uint64, count int) (int, erro
 	}
 	binary.NativeEndian.PutUint64(c.names[at:], uint64(len(names)))
 	copy(c.names[at+8:], names)
-	if !atomic.CompareAndSwapUint64(&f.value, 0, at/8<<42|uint64(base)<<21|uint64(count)) {
-		base = int(atomic.LoadUint64(&f.value) >> 21 & siteMask)
+	if !atomic.CompareAndSwapUint64(&f.value, 0, uint64(newFileValue(at, base, count))) {
+		base = fileValue(atomic.LoadUint64(&f.value)).base()
 	}
 	return base, nil
 }
@@ -131,20 +131,20 @@ func (c *Channel) tell(f func(module, path, lines string, base, count int)) {
 		if c.told[i] || atomic.LoadUint64(&c.files[i].key) == 0 {
 			continue
 		}
-		v := atomic.LoadUint64(&c.files[i].value)
+		v := fileValue(atomic.LoadUint64(&c.files[i].value))
 		if v == 0 {
 			continue
 		}
 		c.told[i] = true
-		at := v >> 42 * 8
+		at := v.offset()
 		n := binary.NativeEndian.Uint64(c.names[at:])
 		if n > nameBytes-8-at {
 			c.unnamed++ // not written by a runtime
 			continue
 		}
 		p := strings.SplitN(string(c.names[at+8:at+8+n]), "\x00", 3)
-		if base, count := v>>21&siteMask, v&siteMask; len(p) == 3 && base+count < uint64(OwnSite) {
-			f(p[0], p[1], p[2], int(base), int(count))
+		if len(p) == 3 && v.base()+v.count() < int(OwnSite) {
+			f(p[0], p[1], p[2], v.base(), v.count())
 		} else {
 			c.unnamed++
 		}

@@ -61,8 +61,20 @@ type header struct {
 // file is a slot of the table of files.
 type file struct {
 	key   uint64
-	value uint64 // offset / 8 << 42 | base << 21 | count
+	value uint64 // a fileValue
 }
+
+// A fileValue tells the numbers of a file's sites, base+1 to base+count, and
+// where its names stand: offset / 8 << 42 | base << 21 | count.
+type fileValue uint64
+
+func newFileValue(offset uint64, base, count int) fileValue {
+	return fileValue(offset/8<<42 | uint64(base)<<21 | uint64(count))
+}
+
+func (v fileValue) offset() uint64 { return uint64(v >> 42 * 8) }
+func (v fileValue) base() int      { return int(v >> 21 & fileValue(siteMask)) }
+func (v fileValue) count() int     { return int(v & fileValue(siteMask)) }
 
 type chunk struct {
 	seq                  uint64
@@ -123,6 +135,13 @@ type tree struct {
 	span     [treeNodes]treeSpan
 }
 
+// A treePlace is where a thread is in its tree: the low 40 bits of the tick of
+// its latest event, and the node that it is in since.
+type treePlace uint64
+
+func (p treePlace) low() Tick    { return Tick(p >> tickShift) }
+func (p treePlace) node() uint32 { return uint32(p & (1<<tickShift - 1)) }
+
 const treeBytes = int(unsafe.Sizeof(tree{}))
 
 func (c *Channel) offset(i int) int {
@@ -133,8 +152,8 @@ func (c *Channel) chunk(i int) *chunk {
 	return (*chunk)(unsafe.Add(c.chunks, i*chunkBytes))
 }
 
-func (c *Channel) words(i int) []uint64 {
-	return unsafe.Slice((*uint64)(unsafe.Add(c.chunks, i*chunkBytes+chunkHead)), chunkWords)
+func (c *Channel) words(i int) []Word {
+	return unsafe.Slice((*Word)(unsafe.Add(c.chunks, i*chunkBytes+chunkHead)), chunkWords)
 }
 
 func (f *forest) at(i int) *tree {

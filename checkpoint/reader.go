@@ -29,7 +29,7 @@ type Run struct {
 	// word of the chunk.
 	Start Tick
 	// Words are raw words in the order of writing; none is 0.
-	Words []uint64
+	Words []Word
 	// Cost is the time in ticks that each of them took its thread, half of it
 	// before the word's tick and half after; 0 where the writer does not tell.
 	Cost float64

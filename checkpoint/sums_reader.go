@@ -19,10 +19,10 @@ type reading struct {
 	newer   []treeSpan
 	window  uint64 // the next to be taken
 	queue   []Window
-	place   uint64 // of the open window when it was read
-	read    bool   // the open window has been read at that place
-	done    bool   // everything has been read
-	refused bool   // it holds what no writer writes
+	place   treePlace // of the open window when it was read
+	read    bool      // the open window has been read at that place
+	done    bool      // everything has been read
+	refused bool      // it holds what no writer writes
 
 	start, latest           Tick // what a time in it lies between
 	events, unwound, closed uint64
@@ -64,13 +64,13 @@ func (r *reading) look(t *tree, epoch Tick, done bool) (again, ok bool) {
 	if r.window < now {
 		return false, true // there is no more room in the queue
 	}
-	place := atomic.LoadUint64(&t.place)
+	place := treePlace(atomic.LoadUint64(&t.place))
 	w := t.windows[now%windows]
 	if !done && (Tick(w.epoch) >= epoch || r.read && r.place == place) {
 		return false, true
 	}
 	same := func() bool {
-		return done || atomic.LoadUint64(&t.place) == place && atomic.LoadUint64(&t.window) == now
+		return done || treePlace(atomic.LoadUint64(&t.place)) == place && atomic.LoadUint64(&t.window) == now
 	}
 	parts, ok := r.parts(t, now, same)
 	if !ok {
@@ -81,12 +81,12 @@ func (r *reading) look(t *tree, epoch Tick, done bool) (again, ok bool) {
 	}
 	// The low 40 bits of a tick of the open window, which is short.
 	last := w.begin
-	if d := (place>>tickShift - w.begin) & (1<<40 - 1); d < 1<<39 {
-		last += d
+	if d := (place.low() - Tick(w.begin)).Low(); d < 1<<39 {
+		last += uint64(d)
 	}
 	r.read, r.place = true, place
 	r.done = done
-	return false, r.add(Window{Tick(w.epoch), Tick(w.begin), Tick(last), uint32(place & (1<<tickShift - 1)), parts})
+	return false, r.add(Window{Tick(w.epoch), Tick(w.begin), Tick(last), place.node(), parts})
 }
 
 // add puts a window into the queue.
@@ -113,10 +113,11 @@ func (r *reading) parts(t *tree, window uint64, same func() bool) (parts []Part,
 	}
 	for i := len(r.nodes); i < n; i++ {
 		node := &t.nodes[i]
-		k, s := Kind(node.event>>kindShift), SiteID(node.event)&SiteID(siteMask)
+		event := Word(node.event) // without a tick
+		k, s := event.Kind(), event.Site()
 		if i < FirstNode {
 			k, s = Enter, 0
-		} else if s == 0 || k > Unwind || k == Resume || node.parent >= uint32(i) {
+		} else if event.Low() != 0 || s == 0 || k > Unwind || k == Resume || node.parent >= uint32(i) {
 			return nil, false
 		}
 		r.nodes = append(r.nodes, Node{k, s, node.parent, Tick(node.born)})

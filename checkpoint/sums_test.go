@@ -141,7 +141,7 @@ func TestTreeRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			*(*uint64)(unsafe.Pointer(&c.mem[offset+chunkHead])) = Word(c.clock.Now(), Enter, 3)
+			*(*Word)(unsafe.Pointer(&c.mem[offset+chunkHead])) = Pack(c.clock.Now(), Enter, 3)
 			words := 0
 			c.Finish(func(r Run) int {
 				words += len(r.Words)

@@ -162,12 +162,11 @@ func (w *Writer) Run(r checkpoint.Run, n int, now checkpoint.Tick) {
 		b = binary.AppendUvarint(b, lost)
 		at := r.Start
 		if len(words) > 0 {
-			at = max(r.Start, checkpoint.Extend(words[0]>>24, now))
+			at = max(r.Start, words[0].Tick(now))
 		}
 		b = binary.AppendUvarint(b, uint64(at))
-		low := uint64(at) & (1<<40 - 1)
 		var took int
-		b, took = encode(b, words, low)
+		b, took = encode(b, words, at.Low())
 		words = words[took:]
 		if len(words) > 0 {
 			b[0] &^= runLast // not the last block yet
@@ -180,18 +179,17 @@ func (w *Writer) Run(r checkpoint.Run, n int, now checkpoint.Tick) {
 // encode appends words, as many as a block takes: of each the ticks since the
 // one before (zigzag) and kind and site; the second half of a wide strand word
 // as it is.
-func encode(b []byte, words []uint64, low uint64) ([]byte, int) {
+func encode(b []byte, words []checkpoint.Word, low checkpoint.Tick) ([]byte, int) {
 	i := 0
 	for i < len(words) && len(b) < blockMost-2*wordMost {
 		word := words[i]
-		now, kind, site := checkpoint.Unpack(word)
-		delta := int64(now-low) << 24 >> 24 // modulo 2^40, signed
-		low = now
+		delta := int64(word.Low()-low) << 24 >> 24 // modulo 2^40, signed
+		low = word.Low()
 		b = binary.AppendVarint(b, delta)
-		b = binary.AppendUvarint(b, uint64(site)<<3|uint64(kind))
+		b = binary.AppendUvarint(b, uint64(word.Site())<<3|uint64(word.Kind()))
 		i++
-		if kind == checkpoint.Strand && site&checkpoint.Wide != 0 && i < len(words) {
-			b = binary.AppendUvarint(b, words[i])
+		if word.IsWide() && i < len(words) {
+			b = binary.AppendUvarint(b, uint64(words[i]))
 			i++
 		}
 	}

@@ -35,10 +35,10 @@ type event struct {
 	site checkpoint.SiteID
 }
 
-func words(events ...event) []uint64 {
-	var out []uint64
+func words(events ...event) []checkpoint.Word {
+	var out []checkpoint.Word
 	for _, e := range events {
-		out = append(out, checkpoint.Word(e.at, e.kind, e.site))
+		out = append(out, checkpoint.Pack(e.at, e.kind, e.site))
 	}
 	return out
 }
@@ -92,7 +92,7 @@ func told(t *testing.T, l *Log) []string {
 }
 
 func TestSlices(t *testing.T) {
-	first := func(th checkpoint.Thread, start checkpoint.Tick, w []uint64) checkpoint.Run {
+	first := func(th checkpoint.Thread, start checkpoint.Tick, w []checkpoint.Word) checkpoint.Run {
 		return checkpoint.Run{Thread: th, First: true, Start: start, Words: w}
 	}
 	tests := []struct {
@@ -135,7 +135,7 @@ func TestSlices(t *testing.T) {
 			{Thread: main1, First: true, Image: true, Strands: true, Start: 1, Words: words(event{10, strand, 7}, event{11, enter, 1}, event{20, strand, 0}), Last: true}},
 			[]string{"10/7: 1 at 0, 11-20 off", "11/7: 1 at 0, 30-50 on"}},
 		{"a wide number", []checkpoint.Run{{Thread: main1, First: true, Image: true, Strands: true, Start: 1, Words: append(append(
-			words(event{10, strand, checkpoint.Wide | 5}), 3<<24|uint64(strand)<<21|uint64(checkpoint.Wide)), words(event{11, enter, 1}, event{20, exit, 1})...)}},
+			words(event{10, strand, checkpoint.Wide | 5}), checkpoint.Pack(3, strand, checkpoint.Wide)), words(event{11, enter, 1}, event{20, exit, 1})...)}},
 			[]string{fmt.Sprintf("10/%d: 1 at 0, 11-20", 5+3<<20)}},
 	}
 	for _, tt := range tests {
@@ -149,8 +149,8 @@ func TestSlices(t *testing.T) {
 
 // random makes the words of a thread that calls, suspends, handles exceptions
 // and leaves calls without telling.
-func random(r *rand.Rand, n int, at checkpoint.Tick) []uint64 {
-	var out []uint64
+func random(r *rand.Rand, n int, at checkpoint.Tick) []checkpoint.Word {
+	var out []checkpoint.Word
 	var open []checkpoint.SiteID
 	for range n {
 		at += checkpoint.Tick(r.IntN(1000))
@@ -170,7 +170,7 @@ func random(r *rand.Rand, n int, at checkpoint.Tick) []uint64 {
 				open = open[:i]
 			}
 		}
-		out = append(out, checkpoint.Word(at, kind, site))
+		out = append(out, checkpoint.Pack(at, kind, site))
 	}
 	return out
 }
@@ -263,7 +263,7 @@ func TestLogReadsBack(t *testing.T) {
 func TestLongRun(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := random(r, 1<<20, 1)
-	end := checkpoint.Extend(all[len(all)-1]>>24, 1<<41) + 1
+	end := all[len(all)-1].Tick(1<<41) + 1
 	l := log(t, end, checkpoint.Run{Thread: main1, First: true, Start: 1, Words: all, Last: true})
 	if l.Events != uint64(len(all)) {
 		t.Fatalf("%d events, want %d", l.Events, len(all))
@@ -284,7 +284,7 @@ func TestLongRun(t *testing.T) {
 			if !ok {
 				break
 			}
-			if w := checkpoint.Word(at, kind, checkpoint.SiteID(site)); w != all[i] {
+			if w := checkpoint.Pack(at, kind, checkpoint.SiteID(site)); w != all[i] {
 				t.Fatalf("word %d is %x, want %x", i, w, all[i])
 			}
 			i++

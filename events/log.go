@@ -214,7 +214,7 @@ func (r *run) next() (at checkpoint.Tick, kind checkpoint.Kind, site uint64, ok 
 			return 0, 0, 0, false
 		}
 		r.b = r.b[n:]
-		site = site&^uint64(checkpoint.Wide) | other>>24<<20
+		site = checkpoint.WideStrand(site, checkpoint.Word(other))
 	}
 	return r.at, kind, site, true
 }

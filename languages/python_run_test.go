@@ -102,7 +102,7 @@ type events struct {
 	Kinds []checkpoint.Kind
 	Sites []checkpoint.SiteID
 	Names []string
-	Low   []uint64
+	Low   []checkpoint.Tick
 }
 
 // plainly runs a program as it is.
@@ -228,7 +228,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 		}
 		e := events{Run: run}
 		for _, w := range run.Words {
-			low, k, s := checkpoint.Unpack(w)
+			low, k, s := w.Low(), w.Kind(), w.Site()
 			e.Low, e.Kinds, e.Sites = append(e.Low, low), append(e.Kinds, k), append(e.Sites, s)
 			switch k {
 			case checkpoint.Enter:

@@ -260,7 +260,7 @@ func balance(r ran, open bool) []string {
 	note := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	stacks := map[checkpoint.Thread][]string{}
 	inherited := map[checkpoint.Thread]int{}
-	forks := map[checkpoint.Thread]map[uint64][]string{}
+	forks := map[checkpoint.Thread]map[checkpoint.Tick][]string{}
 	type frame struct {
 		pid  uint32
 		name string
@@ -277,7 +277,7 @@ func balance(r ran, open bool) []string {
 		}
 		if e.Forked {
 			forked[e.Thread.PID] = true
-			stack = slices.Clone(forks[e.Parent][uint64(e.ForkTick)&(1<<40-1)])
+			stack = slices.Clone(forks[e.Parent][e.ForkTick.Low()])
 			inherited[e.Thread] = len(stack)
 		}
 		for i, kind := range e.Kinds {
@@ -321,7 +321,7 @@ func balance(r ran, open bool) []string {
 					note("%v: kind %v of %s", e.Thread, kind, name)
 				}
 				if forks[e.Thread] == nil {
-					forks[e.Thread] = map[uint64][]string{}
+					forks[e.Thread] = map[checkpoint.Tick][]string{}
 				}
 				forks[e.Thread][e.Low[i]] = slices.Clone(stack)
 			}

@@ -484,7 +484,7 @@ func fromBlocks(blocks []Block, series nemb.Series, background []string) (attrib
 	numbers := map[string]checkpoint.SiteID{}
 	type history struct {
 		run   checkpoint.Run
-		words []uint64
+		words []checkpoint.Word
 		times []checkpoint.Tick
 	}
 	runs := map[checkpoint.Thread]*history{}
@@ -512,7 +512,7 @@ func fromBlocks(blocks []Block, series nemb.Series, background []string) (attrib
 				runs[t] = h
 				order = append(order, h)
 			}
-			h.words = append(h.words, checkpoint.Word(at, kind, numbers[name]))
+			h.words = append(h.words, checkpoint.Pack(at, kind, numbers[name]))
 			h.times = append(h.times, at)
 		}
 	}

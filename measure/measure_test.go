@@ -201,7 +201,7 @@ func BenchmarkDrainAndAttribute(b *testing.B) {
 	a.Close(nemb.Sample{At: tick, Time: checkpoint.Instant(tick), Energy: []nemb.Energy{0}})
 	var stack []checkpoint.SiteID
 	seed := uint32(1)
-	buf := make([]uint64, words)
+	buf := make([]checkpoint.Word, words)
 	total, first := 0, true
 	for i := range b.N {
 		b.StopTimer()
@@ -220,9 +220,9 @@ func BenchmarkDrainAndAttribute(b *testing.B) {
 						site = (stack[len(stack)-1]*7+checkpoint.SiteID(seed>>20%3))%200 + 1
 					}
 					stack = append(stack, site)
-					buf[k] = checkpoint.Word(tick, checkpoint.Enter, site)
+					buf[k] = checkpoint.Pack(tick, checkpoint.Enter, site)
 				} else {
-					buf[k] = checkpoint.Word(tick, checkpoint.Exit, stack[len(stack)-1])
+					buf[k] = checkpoint.Pack(tick, checkpoint.Exit, stack[len(stack)-1])
 					stack = stack[:len(stack)-1]
 				}
 			}

@@ -24,9 +24,9 @@ func costly(domains []nemb.Domain) *Run {
 		}
 		return s
 	}
-	var words []uint64
+	var words []checkpoint.Word
 	for i := range int64(1000) {
-		words = append(words, checkpoint.Word(checkpoint.Tick(1+i*1000*us+50*us), checkpoint.Enter, 1), checkpoint.Word(checkpoint.Tick(1+i*1000*us+950*us), checkpoint.Exit, 1))
+		words = append(words, checkpoint.Pack(checkpoint.Tick(1+i*1000*us+50*us), checkpoint.Enter, 1), checkpoint.Pack(checkpoint.Tick(1+i*1000*us+950*us), checkpoint.Exit, 1))
 	}
 	a.Close(sample(0))
 	a.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1, Words: words, Cost: 100 * us}, 1<<40, 1<<40)

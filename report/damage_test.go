@@ -27,9 +27,9 @@ func spoilt(t *testing.T, domains []nemb.Domain, damage string) *Run {
 	a.Close(sample(0))
 	a.Fold(checkpoint.Run{
 		Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1,
-		Words: []uint64{
-			checkpoint.Word(100*ms, checkpoint.Enter, 1), checkpoint.Word(200*ms, checkpoint.Enter, 99),
-			checkpoint.Word(400*ms, checkpoint.Exit, 99), checkpoint.Word(500*ms, checkpoint.Exit, 1),
+		Words: []checkpoint.Word{
+			checkpoint.Pack(100*ms, checkpoint.Enter, 1), checkpoint.Pack(200*ms, checkpoint.Enter, 99),
+			checkpoint.Pack(400*ms, checkpoint.Exit, 99), checkpoint.Pack(500*ms, checkpoint.Exit, 1),
 		},
 	}, 1000*ms, 1000*ms)
 	a.Last(sample(1000 * ms))

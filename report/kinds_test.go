@@ -22,9 +22,9 @@ import (
 type kindOf struct {
 	domains []nemb.Domain
 	watts   []float64
-	threads [][]uint64 // words of each
-	busy    float64    // processors that the program keeps busy
-	idle    float64    // part of the time that the machine has nothing to do
+	threads [][]checkpoint.Word // words of each
+	busy    float64             // processors that the program keeps busy
+	idle    float64             // part of the time that the machine has nothing to do
 	result  launcher.Result
 	sites   []checkpoint.Site
 	skipped []Skip
@@ -34,8 +34,8 @@ type kindOf struct {
 
 const ms = 1_000_000
 
-func call(site checkpoint.SiteID, from, to int64, within ...uint64) []uint64 {
-	return slices.Concat([]uint64{checkpoint.Word(checkpoint.Tick(from*ms), checkpoint.Enter, site)}, within, []uint64{checkpoint.Word(checkpoint.Tick(to*ms), checkpoint.Exit, site)})
+func call(site checkpoint.SiteID, from, to int64, within ...checkpoint.Word) []checkpoint.Word {
+	return slices.Concat([]checkpoint.Word{checkpoint.Pack(checkpoint.Tick(from*ms), checkpoint.Enter, site)}, within, []checkpoint.Word{checkpoint.Pack(checkpoint.Tick(to*ms), checkpoint.Exit, site)})
 }
 
 func kindsOfRuns() map[string]kindOf {
@@ -48,7 +48,7 @@ func kindsOfRuns() map[string]kindOf {
 		{ID: 2, Language: "python", Func: "shop.stock.prüfsumme", File: "/home/u/shop/stock.py", Line: 50, Col: 1, EndLine: 60, Kind: checkpoint.Function},
 		{ID: 3, Language: "python", Func: "shop.orders.worker", File: "/home/u/shop/orders.py", Line: 7, Col: 1, EndLine: 9, Kind: checkpoint.Function},
 	}
-	one := [][]uint64{call(1, 100, 1000, call(2, 300, 900)...)}
+	one := [][]checkpoint.Word{call(1, 100, 1000, call(2, 300, 900)...)}
 	ended := launcher.Result{Exited: true, User: 900 * time.Millisecond, System: 100 * time.Millisecond, MaxRSS: 20 << 20}
 	gpu := counter("gpu-0", "", "gpu", true)
 	gpu.Source, gpu.Method, gpu.Lo, gpu.Hi, gpu.IdleShare = "NVML: a GPU", nemb.Derived, 0.95, 1.05, 0
@@ -60,9 +60,9 @@ func kindsOfRuns() map[string]kindOf {
 		"estimated": {domains: []nemb.Domain{model}, watts: []float64{20}, threads: one, busy: 1, idle: 0.2, result: ended, sites: sites, denied: []error{errors.New("powercap: /sys/class/powercap/intel-rapl:0/energy_uj: permission denied")}},
 		"threads": {
 			domains: []nemb.Domain{pkg}, watts: []float64{30}, busy: 2, result: ended, sites: sites,
-			threads: [][]uint64{call(1, 100, 1000, call(2, 300, 900)...), call(3, 200, 1050), slices.Concat(call(3, 250, 400), call(2, 500, 700))},
+			threads: [][]checkpoint.Word{call(1, 100, 1000, call(2, 300, 900)...), call(3, 200, 1050), slices.Concat(call(3, 250, 400), call(2, 500, 700))},
 		},
-		"failed": {domains: []nemb.Domain{pkg}, watts: []float64{20}, threads: [][]uint64{one[0][:2]}, busy: 1, result: failed, sites: sites, skipped: []Skip{{"/home/u/shop/odd.py", "not parsed: the grammar does not place the text at line 3"}}},
+		"failed": {domains: []nemb.Domain{pkg}, watts: []float64{20}, threads: [][]checkpoint.Word{one[0][:2]}, busy: 1, result: failed, sites: sites, skipped: []Skip{{"/home/u/shop/odd.py", "not parsed: the grammar does not place the text at line 3"}}},
 		"gpu":    {domains: []nemb.Domain{pkg, gpu}, watts: []float64{20, 80}, threads: one, busy: 1, result: ended, sites: sites},
 		"two-socket": {
 			domains: []nemb.Domain{pkg, counter("core-0", "package-0", "nested", false), counter("dram-0", "", "dram", true), counter("package-1", "", "cpu_package", true), counter("core-1", "package-1", "nested", false), counter("dram-1", "", "dram", true)},

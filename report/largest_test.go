@@ -161,11 +161,11 @@ func spans(n, sites int) *Run {
 	series := nemb.Series{Domains: domains, Samples: []nemb.Sample{sample(0)}}
 	a.Close(sample(0))
 	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1}
-	var words []uint64
+	var words []checkpoint.Word
 	at := int64(0)
 	word := func(kind checkpoint.Kind, site int) {
 		at += each / 2
-		words = append(words, checkpoint.Word(checkpoint.Tick(at), kind, checkpoint.SiteID(site+1)))
+		words = append(words, checkpoint.Pack(checkpoint.Tick(at), kind, checkpoint.SiteID(site+1)))
 	}
 	for i := 0; i < n; i += 3 {
 		outer, inner, leaf := i%97%sites, (i*31)%sites, (i*7919)%sites

@@ -85,9 +85,9 @@ func example(kind nemb.Method, faults ...nemb.Faults) *Run {
 	series := nemb.Series{Domains: domains, Samples: []nemb.Sample{sample(0)}}
 	a.Close(sample(0))
 	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1}
-	words := []uint64{
-		checkpoint.Word(100*ms, checkpoint.Enter, 1), checkpoint.Word(300*ms, checkpoint.Enter, 2),
-		checkpoint.Word(900*ms, checkpoint.Exit, 2), checkpoint.Word(1000*ms, checkpoint.Exit, 1),
+	words := []checkpoint.Word{
+		checkpoint.Pack(100*ms, checkpoint.Enter, 1), checkpoint.Pack(300*ms, checkpoint.Enter, 2),
+		checkpoint.Pack(900*ms, checkpoint.Exit, 2), checkpoint.Pack(1000*ms, checkpoint.Exit, 1),
 	}
 	for t := int64(10 * ms); t <= 1100*ms; t += 10 * ms {
 		run.Words = words
@@ -141,10 +141,10 @@ func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, test
 	a.Close(sample(0))
 	a.Fold(checkpoint.Run{
 		Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1,
-		Words: []uint64{
-			checkpoint.Word(100*ms, checkpoint.Enter, 2), checkpoint.Word(200*ms, checkpoint.Enter, 1),
-			checkpoint.Word(400*ms, checkpoint.Exit, 1), checkpoint.Word(500*ms, checkpoint.Exit, 2),
-			checkpoint.Word(500*ms, checkpoint.Enter, 3), checkpoint.Word(600*ms, checkpoint.Exit, 3),
+		Words: []checkpoint.Word{
+			checkpoint.Pack(100*ms, checkpoint.Enter, 2), checkpoint.Pack(200*ms, checkpoint.Enter, 1),
+			checkpoint.Pack(400*ms, checkpoint.Exit, 1), checkpoint.Pack(500*ms, checkpoint.Exit, 2),
+			checkpoint.Pack(500*ms, checkpoint.Enter, 3), checkpoint.Pack(600*ms, checkpoint.Exit, 3),
 		},
 	}, 1000*ms, 1000*ms)
 	a.Last(sample(1000 * ms))

@@ -25,14 +25,14 @@ func eventLog(t testing.TB, run string, us int64) *events.Log {
 		{ID: 1, Func: "app.main</script>", File: "/src/app.py", Line: 3, EndLine: 9, Kind: checkpoint.Function},
 		{ID: 2, Func: "app.work", File: "/src/app.py", Line: 12, EndLine: 14, Kind: checkpoint.Function},
 	})
-	word := func(at int64, kind checkpoint.Kind, site checkpoint.SiteID) uint64 {
-		return checkpoint.Word(checkpoint.Tick(at*us), kind, site)
+	word := func(at int64, kind checkpoint.Kind, site checkpoint.SiteID) checkpoint.Word {
+		return checkpoint.Pack(checkpoint.Tick(at*us), kind, site)
 	}
 	one, two := checkpoint.Thread{PID: 7, TID: 7}, checkpoint.Thread{PID: 7, TID: 8}
 	window := func(at int64, cpu ...int64) {
 		w.Window(events.Window{At: checkpoint.Tick(at * us), Time: checkpoint.Instant(at * us), Threads: []events.ThreadTime{{Thread: one, CPU: cpu[0] * us}, {Thread: two, CPU: cpu[1] * us}}})
 	}
-	run1 := func(th checkpoint.Thread, words ...uint64) {
+	run1 := func(th checkpoint.Thread, words ...checkpoint.Word) {
 		w.Run(checkpoint.Run{Thread: th, First: true, Start: 1, Words: words, Last: true}, len(words), checkpoint.Tick(1000*us))
 	}
 	window(0, 0, 0)

@@ -189,17 +189,19 @@ func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...st
 			delete(on, r.Thread)
 		}
 		for i := 0; i < len(r.Words); i++ {
-			low, kind, site := checkpoint.Unpack(r.Words[i])
-			at := checkpoint.Extend(low, channel.Clock().Now()+1<<16)
+			w := r.Words[i]
+			kind, site := w.Kind(), w.Site()
+			at := w.Tick(channel.Clock().Now() + 1<<16)
 			if kind == checkpoint.Strand {
-				id := uint64(site)
-				if site&checkpoint.Wide != 0 {
+				var rest checkpoint.Word
+				if w.IsWide() {
 					if i+1 == len(r.Words) {
 						return i
 					}
 					i++
-					id = uint64(site&^checkpoint.Wide) | r.Words[i]>>24<<20
+					rest = r.Words[i]
 				}
+				id := w.StrandID(rest)
 				if id == 0 {
 					o.left++
 				}
@@ -886,7 +888,7 @@ func TestGoLoses(t *testing.T) {
 		events, told := 0, uint64(0)
 		fold := func(r checkpoint.Run) int {
 			for _, w := range r.Words {
-				if _, kind, site := checkpoint.Unpack(w); site != 0 && kind != checkpoint.Strand {
+				if w.Site() != 0 && w.Kind() != checkpoint.Strand {
 					events++
 				}
 			}

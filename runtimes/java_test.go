@@ -307,13 +307,12 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 			o.threads, open[r.Thread], last[r.Thread] = append(o.threads, nil), i, r.Start
 		}
 		for _, w := range r.Words {
-			low, kind, site := checkpoint.Unpack(w)
-			at := checkpoint.Extend(low, channel.Clock().Now()+1<<16)
+			at := w.Tick(channel.Clock().Now() + 1<<16)
 			if late := last[r.Thread] - at; at < last[r.Thread] && !(j.pure && late < 1000) { // nanoseconds become ticks by two stamps
 				t.Errorf("%v: time runs backwards by %d", r.Thread, last[r.Thread]-at)
 			}
 			last[r.Thread] = at
-			o.threads[i] = append(o.threads[i], told{kind, site})
+			o.threads[i] = append(o.threads[i], told{w.Kind(), w.Site()})
 		}
 		return len(r.Words)
 	}

@@ -273,14 +273,14 @@ func attributedAt(cost float64, all []moment, threads int, switched func(thread 
 	i, epoch := 0, checkpoint.Tick(origin)
 	for at := checkpoint.Tick(origin + period); ; at += period {
 		at = min(at, end)
-		words := map[uint32][]uint64{}
+		words := map[uint32][]checkpoint.Word{}
 		for ; i < len(all) && all[i].at < at; i++ {
 			m := all[i]
 			if started[m.thread] == 0 {
 				started[m.thread] = m.at
 			}
 			if m.at < switched(m.thread) {
-				words[m.thread] = append(words[m.thread], checkpoint.Word(m.at, m.kind, m.site))
+				words[m.thread] = append(words[m.thread], checkpoint.Pack(m.at, m.kind, m.site))
 				continue
 			}
 			d := adders[m.thread]

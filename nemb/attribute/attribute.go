@@ -346,7 +346,7 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 		a.end(a.thread(r), r.Last)
 		return 0
 	}
-	at := checkpoint.Extend(r.Words[0]>>24, now)
+	at := r.Words[0].Tick(now)
 	if at < r.Start { // the reader was stopped for longer than 40 bits last
 		at = r.Start
 	}
@@ -373,7 +373,7 @@ func (a *Attributor) Fold(r checkpoint.Run, now, until checkpoint.Tick) int {
 
 // fold takes words of a thread, or of the strand that is on it. at is the full
 // tick of the first.
-func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) int {
+func (a *Attributor) fold(t *thread, words []checkpoint.Word, at, until checkpoint.Tick) int {
 	last := t.last
 	if last == 0 {
 		last = at
@@ -381,7 +381,7 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 	top := t.top
 	stack := t.stack
 	nodes := a.nodes
-	high := at &^ (1<<40 - 1)
+	era := at.Era()
 	taken := len(words)
 	var backwards uint64
 	limited := a.MaxDepth > 0
@@ -389,12 +389,9 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 	cost, spent := int64(t.cost), uint64(0)
 
 	for i, w := range words {
-		at := high | checkpoint.Tick(w>>24)
+		at := era | w.Low()
 		if at < last {
-			if last-at > 1<<39 {
-				high += 1 << 40
-				at += 1 << 40
-			} else {
+			if at, era = w.TickAfter(last, era); at < last {
 				backwards++
 				at = last
 			}
@@ -411,83 +408,36 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		n.ticks += int64(at-last) - cost
 		spent += uint64(at - last)
 		last = at
-		site := checkpoint.SiteID(w) & (checkpoint.SiteLimit - 1)
-		kind := checkpoint.Kind(w >> 21 & 7)
+		kind, site := w.Kind(), w.Site()
 		if limited && a.deeper(t, kind, site) {
 			continue
 		}
-		switch kind {
-		case checkpoint.Enter:
-			stack = append(stack, top)
-			top.since = at
-			if n.childSite == site && n.child >= 0 {
-				top.node = n.child
-			} else if site == 0 { // no checkpoint writes it
-				top = stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-				continue
-			} else {
-				a.at = at
-				top.node = a.path(top.node, site)
-				nodes = a.nodes
-			}
-			nodes[top.node].calls++
-			if nodes[top.node].calls&counted != 0 {
-				top = stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-			}
-		case checkpoint.Exit:
-			if n.site == site && top.node != root {
-				if int64(at-top.since) >= long {
-					t.long(top, at)
+		switch {
+		case kind == checkpoint.Enter:
+			called := n.child
+			if n.childSite != site || called < 0 {
+				if site == 0 { // no checkpoint enters it
+					continue
 				}
-				top = stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			t.stack, t.top = stack, top
-			if a.demoted[site] {
-				continue
-			}
-			if a.skip(t, site) {
-				t.pop()
-			} else {
-				a.Stats.Closed++
-				a.back(site, at)
-			}
-			stack, top = t.stack, t.top
-		case checkpoint.Suspend:
-			t.stack, t.top = stack, top
-			if a.unwindTo(t, site) {
-				t.pop()
-			}
-			stack, top = t.stack, t.top
-			s := a.suspension(site)
-			s.open++
-			s.out += a.since(at)
-		case checkpoint.Resume:
-			if site == 0 {
-				continue
-			}
-			stack = append(stack, top)
-			a.at = at
-			top = frame{never, a.path(top.node, site)}
-			nodes = a.nodes
-			a.resumed(site, at)
-		case checkpoint.Unwind:
-			t.stack, t.top = stack, top
-			if site != 0 && n.site != site && !a.unwindTo(t, site) {
 				a.at = at
-				t.push(frame{never, a.path(t.top.node, site)})
+				called = a.path(top.node, site)
 				nodes = a.nodes
-				a.back(site, at)
 			}
-			stack, top = t.stack, t.top
-		case checkpoint.Close:
-			a.Stats.Closed++
-			a.back(site, at)
-		case checkpoint.Fork:
-			t.fork(fork{at, append(slices.Clone(stack), top), slices.Clone(t.sites)})
+			nodes[called].calls++
+			if nodes[called].calls&counted == 0 {
+				stack = append(stack, top)
+				top = frame{at, called}
+			}
+		case kind == checkpoint.Exit && n.site == site && top.node != root:
+			if int64(at-top.since) >= long {
+				t.long(top, at)
+			}
+			top = stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+		default:
+			t.stack, t.top = stack, top
+			a.foldRare(t, w, at)
+			stack, top, nodes = t.stack, t.top, a.nodes
 		}
 	}
 	t.stack, t.top, t.last = stack, top, last
@@ -500,6 +450,48 @@ func (a *Attributor) fold(t *thread, words []uint64, at, until checkpoint.Tick) 
 		t.pending = a.combine(t.pending)
 	}
 	return taken
+}
+
+// foldRare folds a word that neither enters a site nor leaves the innermost
+// frame.
+func (a *Attributor) foldRare(t *thread, w checkpoint.Word, at checkpoint.Tick) {
+	site := w.Site()
+	switch w.Kind() {
+	case checkpoint.Exit:
+		switch {
+		case a.demoted[site]:
+		case a.skip(t, site):
+			t.pop()
+		default:
+			a.Stats.Closed++
+			a.back(site, at)
+		}
+	case checkpoint.Suspend:
+		if a.unwindTo(t, site) {
+			t.pop()
+		}
+		s := a.suspension(site)
+		s.open++
+		s.out += a.since(at)
+	case checkpoint.Resume:
+		if site == 0 {
+			return
+		}
+		a.at = at
+		t.push(frame{never, a.path(t.top.node, site)})
+		a.resumed(site, at)
+	case checkpoint.Unwind:
+		if site != 0 && a.nodes[t.top.node].site != site && !a.unwindTo(t, site) {
+			a.at = at
+			t.push(frame{never, a.path(t.top.node, site)})
+			a.back(site, at)
+		}
+	case checkpoint.Close:
+		a.Stats.Closed++
+		a.back(site, at)
+	case checkpoint.Fork:
+		t.fork(fork{at, append(slices.Clone(t.stack), t.top), slices.Clone(t.sites)})
+	}
 }
 
 // thread finds the state of the run's thread, starting it where it is new.

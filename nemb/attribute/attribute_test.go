@@ -26,7 +26,7 @@ var counter = nemb.Domain{ID: "package-0", Method: nemb.Measured, InTotal: true,
 // machine that draws watts while the program runs.
 type tape struct {
 	a     *Attributor
-	words map[checkpoint.Thread][]uint64
+	words map[checkpoint.Thread][]checkpoint.Word
 	start map[checkpoint.Thread]checkpoint.Tick
 	last  map[uint32]bool // threads that end with their last word
 
@@ -40,13 +40,13 @@ func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoin
 	at += origin
 	id := checkpoint.Thread{PID: 1, TID: thread}
 	if t.words == nil {
-		t.words = map[checkpoint.Thread][]uint64{}
+		t.words = map[checkpoint.Thread][]checkpoint.Word{}
 		t.start = map[checkpoint.Thread]checkpoint.Tick{}
 	}
 	if _, ok := t.start[id]; !ok {
 		t.start[id] = checkpoint.Tick(at)
 	}
-	t.words[id] = append(t.words[id], checkpoint.Word(checkpoint.Tick(at), kind, site))
+	t.words[id] = append(t.words[id], checkpoint.Pack(checkpoint.Tick(at), kind, site))
 	if kind == checkpoint.Strand {
 		if t.strands == nil {
 			t.strands = map[checkpoint.Thread]bool{}
@@ -553,7 +553,7 @@ func TestFailedReadings(t *testing.T) {
 	}
 	a.Close(at(0, 0, false))
 	id := checkpoint.Thread{PID: 1, TID: 1}
-	words := []uint64{checkpoint.Word(1, checkpoint.Enter, 1)}
+	words := []checkpoint.Word{checkpoint.Pack(1, checkpoint.Enter, 1)}
 	a.Fold(checkpoint.Run{Thread: id, First: true, Start: 1, Words: words}, 10*ms, 10*ms)
 	a.Close(at(10*ms, 0, true))
 	a.Close(at(20*ms, 200_000, false))
@@ -573,16 +573,16 @@ func TestFork(t *testing.T) {
 	}
 	a.Close(sample(0))
 	parent, child := checkpoint.Thread{PID: 1, TID: 1}, checkpoint.Thread{PID: 2, TID: 2}
-	before := checkpoint.Run{Thread: parent, First: true, Start: 1, Words: []uint64{
-		checkpoint.Word(10, checkpoint.Enter, 1),
-		checkpoint.Word(20, checkpoint.Enter, 2),
-		checkpoint.Word(30, checkpoint.Fork, 0),
-		checkpoint.Word(40, checkpoint.Exit, 2),
+	before := checkpoint.Run{Thread: parent, First: true, Start: 1, Words: []checkpoint.Word{
+		checkpoint.Pack(10, checkpoint.Enter, 1),
+		checkpoint.Pack(20, checkpoint.Enter, 2),
+		checkpoint.Pack(30, checkpoint.Fork, 0),
+		checkpoint.Pack(40, checkpoint.Exit, 2),
 	}}
-	born := checkpoint.Run{Thread: child, First: true, Forked: true, Parent: parent, ForkTick: 30, Start: 50, Words: []uint64{
-		checkpoint.Word(60, checkpoint.Enter, 3),
-		checkpoint.Word(70, checkpoint.Exit, 3),
-		checkpoint.Word(80, checkpoint.Exit, 2),
+	born := checkpoint.Run{Thread: child, First: true, Forked: true, Parent: parent, ForkTick: 30, Start: 50, Words: []checkpoint.Word{
+		checkpoint.Pack(60, checkpoint.Enter, 3),
+		checkpoint.Pack(70, checkpoint.Exit, 3),
+		checkpoint.Pack(80, checkpoint.Exit, 2),
 	}}
 	// A sample before the fork: the child's words are there, too, and not taken.
 	before.Words = before.Words[a.Fold(before, ms, 25):]
@@ -615,9 +615,9 @@ func TestTicksWrap(t *testing.T) {
 		return nemb.Sample{At: checkpoint.Tick(base + t), Time: checkpoint.Instant(base + t), Energy: constant(10)(t), Usage: alone(t)}
 	}
 	a.Close(sample(0))
-	a.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: checkpoint.Tick(base), Words: []uint64{
-		checkpoint.Word(checkpoint.Tick(base+ms), checkpoint.Enter, 1),
-		checkpoint.Word(checkpoint.Tick(base+9*ms), checkpoint.Exit, 1),
+	a.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: checkpoint.Tick(base), Words: []checkpoint.Word{
+		checkpoint.Pack(checkpoint.Tick(base+ms), checkpoint.Enter, 1),
+		checkpoint.Pack(checkpoint.Tick(base+9*ms), checkpoint.Exit, 1),
 	}}, checkpoint.Tick(base+10*ms), checkpoint.Tick(base+10*ms))
 	a.Last(sample(10 * ms))
 	r := a.Finish()
@@ -700,9 +700,9 @@ func TestConservation(t *testing.T) {
 func FuzzFold(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var words []uint64
+		var words []checkpoint.Word
 		for len(b) >= 3 {
-			words = append(words, uint64(b[0])<<30|uint64(b[1]&7)<<21|uint64(b[2]&15)|1<<25)
+			words = append(words, checkpoint.Pack(checkpoint.Tick(b[0])<<6|2, checkpoint.Kind(b[1]), checkpoint.SiteID(b[2]&15)))
 			b = b[3:]
 		}
 		for _, end := range []checkpoint.Tick{1 << 40, 1 << 38} { // in one window, and in many, with a regression
@@ -732,7 +732,7 @@ func FuzzFold(f *testing.F) {
 // in the same run is the sum of the words: one pass over memory.
 func BenchmarkFold(b *testing.B) {
 	const n = 1 << 20
-	words := make([]uint64, n)
+	words := make([]checkpoint.Word, n)
 	rng := rand.New(rand.NewPCG(3, 4))
 	var stack []checkpoint.SiteID
 	at := checkpoint.Tick(1000)
@@ -744,9 +744,9 @@ func BenchmarkFold(b *testing.B) {
 				site = (stack[len(stack)-1]*7+checkpoint.SiteID(rng.IntN(3)))%200 + 1
 			}
 			stack = append(stack, site)
-			words[i] = checkpoint.Word(at, checkpoint.Enter, site)
+			words[i] = checkpoint.Pack(at, checkpoint.Enter, site)
 		} else {
-			words[i] = checkpoint.Word(at, checkpoint.Exit, stack[len(stack)-1])
+			words[i] = checkpoint.Pack(at, checkpoint.Exit, stack[len(stack)-1])
 			stack = stack[:len(stack)-1]
 		}
 	}
@@ -773,13 +773,13 @@ func BenchmarkFold(b *testing.B) {
 	})
 	// What most programs are: the same calls over and over.
 	b.Run("loop", func(b *testing.B) {
-		loop := make([]uint64, 1<<16)
+		loop := make([]checkpoint.Word, 1<<16)
 		at := checkpoint.Tick(1000)
 		for i := 0; i < len(loop); i += 8 {
 			for k, s := range []checkpoint.SiteID{1, 2, 2, 3, 4, 4, 3, 1} {
 				at += 50
 				kind := []checkpoint.Kind{checkpoint.Enter, checkpoint.Enter, checkpoint.Exit, checkpoint.Enter, checkpoint.Enter, checkpoint.Exit, checkpoint.Exit, checkpoint.Exit}[k]
-				loop[i+k] = checkpoint.Word(at, kind, s)
+				loop[i+k] = checkpoint.Pack(at, kind, s)
 			}
 		}
 		a := New([]nemb.Domain{counter}, 2)
@@ -792,7 +792,7 @@ func BenchmarkFold(b *testing.B) {
 		b.ReportMetric(float64(len(loop))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 	})
 	b.Run("reference-sum", func(b *testing.B) {
-		var sum uint64
+		var sum checkpoint.Word
 		for range b.N {
 			for _, w := range words {
 				sum += w
@@ -874,7 +874,7 @@ func TestDemote(t *testing.T) {
 		run.Words = nil
 		at := from
 		word := func(kind checkpoint.Kind, site checkpoint.SiteID) {
-			run.Words = append(run.Words, checkpoint.Word(checkpoint.Tick(origin+at), kind, site))
+			run.Words = append(run.Words, checkpoint.Pack(checkpoint.Tick(origin+at), kind, site))
 			at += ms
 		}
 		if from == 0 {
@@ -904,8 +904,8 @@ func TestDemote(t *testing.T) {
 		t.Errorf("hot again: %v", hot)
 	}
 	at = fold(at, 3, false)
-	run.Words = []uint64{checkpoint.Word(checkpoint.Tick(origin+at), checkpoint.Enter, 3), checkpoint.Word(checkpoint.Tick(origin+at+ms), checkpoint.Enter, 2),
-		checkpoint.Word(checkpoint.Tick(origin+at+2*ms), checkpoint.Exit, 3), checkpoint.Word(checkpoint.Tick(origin+at+3*ms), checkpoint.Exit, 1)}
+	run.Words = []checkpoint.Word{checkpoint.Pack(checkpoint.Tick(origin+at), checkpoint.Enter, 3), checkpoint.Pack(checkpoint.Tick(origin+at+ms), checkpoint.Enter, 2),
+		checkpoint.Pack(checkpoint.Tick(origin+at+2*ms), checkpoint.Exit, 3), checkpoint.Pack(checkpoint.Tick(origin+at+3*ms), checkpoint.Exit, 1)}
 	at += 3 * ms
 	a.Fold(run, checkpoint.Tick(origin+at+1), checkpoint.Tick(origin+at+1))
 	a.Last(sample(at))
@@ -933,10 +933,10 @@ func TestResumedElsewhere(t *testing.T) {
 		}
 	}
 	a.Close(sample(0))
-	word := func(at int64, kind checkpoint.Kind) uint64 {
-		return checkpoint.Word(checkpoint.Tick(origin+at*ms), kind, 1)
+	word := func(at int64, kind checkpoint.Kind) checkpoint.Word {
+		return checkpoint.Pack(checkpoint.Tick(origin+at*ms), kind, 1)
 	}
-	for thread, words := range map[uint32][]uint64{
+	for thread, words := range map[uint32][]checkpoint.Word{
 		2: {word(50, checkpoint.Resume), word(60, checkpoint.Exit)},
 		1: {word(10, checkpoint.Enter), word(20, checkpoint.Suspend)},
 	} {
@@ -1017,9 +1017,9 @@ func TestCut(t *testing.T) {
 		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: constant(10)(t), Usage: threads(1000 * ms)(t)}
 	}
 	a.Close(sample(0))
-	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1, Words: []uint64{checkpoint.Word(100*ms, checkpoint.Enter, 1), checkpoint.Word(300*ms, checkpoint.Fork, 0)}}
+	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1, Words: []checkpoint.Word{checkpoint.Pack(100*ms, checkpoint.Enter, 1), checkpoint.Pack(300*ms, checkpoint.Fork, 0)}}
 	a.Fold(run, 500*ms, 500*ms)
-	run.Start, run.Words = 400*ms, []uint64{checkpoint.Word(450*ms, checkpoint.Enter, 2), checkpoint.Word(460*ms, checkpoint.Exit, 2)}
+	run.Start, run.Words = 400*ms, []checkpoint.Word{checkpoint.Pack(450*ms, checkpoint.Enter, 2), checkpoint.Pack(460*ms, checkpoint.Exit, 2)}
 	a.Fold(run, 500*ms, 500*ms)
 	a.Last(sample(500 * ms))
 	r := a.Finish()

@@ -113,12 +113,12 @@ func FuzzAttributor(f *testing.F) {
 					Start: checkpoint.Tick(h.number(1 << 50)), Lost: h.next(1) / 128, Cost: float64(h.number(1 << 12)),
 				}
 				for range h.next(1) % 16 {
-					w := h.next(8)
+					w := checkpoint.Word(h.next(8))
 					switch h.next(1) % 4 {
 					case 0:
-						w = uint64(checkpoint.Word(at+checkpoint.Tick(h.next(2)), checkpoint.Kind(w), checkpoint.SiteID(w>>8&7)))
+						w = checkpoint.Pack(at+checkpoint.Tick(h.next(2)), checkpoint.Kind(w), checkpoint.SiteID(w>>8&7))
 					case 1:
-						w = uint64(checkpoint.Word(at+checkpoint.Tick(h.next(2)), checkpoint.Kind(w), checkpoint.OwnSite))
+						w = checkpoint.Pack(at+checkpoint.Tick(h.next(2)), checkpoint.Kind(w), checkpoint.OwnSite)
 					}
 					if w != 0 {
 						r.Words = append(r.Words, w)

@@ -65,7 +65,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			run.Words = run.Words[:0]
 			for i := range checkpoint.SiteID(5000) {
 				at += 1000
-				run.Words = append(run.Words, checkpoint.Word(at, checkpoint.Enter, 1+i%50), checkpoint.Word(at+500, checkpoint.Exit, 1+i%50))
+				run.Words = append(run.Words, checkpoint.Pack(at, checkpoint.Enter, 1+i%50), checkpoint.Pack(at+500, checkpoint.Exit, 1+i%50))
 			}
 			at += 1000
 			a.Fold(run, at, at)
@@ -107,9 +107,9 @@ func BenchmarkClose(b *testing.B) {
 					site = (stack[len(stack)-1]*7+checkpoint.SiteID(rng.IntN(3)))%200 + 1
 				}
 				stack = append(stack, site)
-				run.Words = append(run.Words, checkpoint.Word(at, checkpoint.Enter, site))
+				run.Words = append(run.Words, checkpoint.Pack(at, checkpoint.Enter, site))
 			} else {
-				run.Words = append(run.Words, checkpoint.Word(at, checkpoint.Exit, stack[len(stack)-1]))
+				run.Words = append(run.Words, checkpoint.Pack(at, checkpoint.Exit, stack[len(stack)-1]))
 				stack = stack[:len(stack)-1]
 			}
 		}

@@ -44,7 +44,7 @@ type proc struct {
 
 // queue holds the words of a thread that are not folded yet.
 type queue struct {
-	words  []uint64
+	words  []checkpoint.Word
 	pieces []piece
 	next   int             // of the pieces
 	tail   checkpoint.Tick // of the latest word
@@ -187,37 +187,30 @@ func (a *Attributor) settled(r checkpoint.Run) {
 }
 
 // keep takes the words of a run that are earlier than until, for Merge.
-func (a *Attributor) keep(t *thread, words []uint64, at, until checkpoint.Tick) int {
+func (a *Attributor) keep(t *thread, words []checkpoint.Word, at, until checkpoint.Tick) int {
 	if len(t.pieces) == 0 {
 		t.tail = t.last
 		a.batch = append(a.batch, t)
 		// The strand may have been elsewhere meanwhile: what it tells here
 		// without another word on who it is brings it back.
 		id := t.told
-		if checkpoint.Kind(words[0]>>21&7) == checkpoint.Strand {
+		if words[0].Kind() == checkpoint.Strand {
 			id = 0
 		}
 		a.begin(t, id, at)
 	}
 	p := &t.pieces[len(t.pieces)-1]
-	high := at &^ (1<<40 - 1)
+	era := at.Era()
 	last := t.tail
 	i := 0
 	for ; i < len(words); i++ {
 		w := words[i]
-		at := high | checkpoint.Tick(w>>24)
-		if at < last {
-			if last-at > 1<<39 {
-				high += 1 << 40
-				at += 1 << 40
-			} else {
-				at = last // fold counts it
-			}
-		}
+		at, next := w.TickAfter(last, era)
+		at, era = max(at, last), next // fold counts those that run backwards
 		if at >= until {
 			break
 		}
-		if checkpoint.Kind(w>>21&7) != checkpoint.Strand {
+		if w.Kind() != checkpoint.Strand {
 			if p.from == len(t.words) {
 				p.first = at
 			}
@@ -226,15 +219,15 @@ func (a *Attributor) keep(t *thread, words []uint64, at, until checkpoint.Tick) 
 			last = at
 			continue
 		}
-		site := checkpoint.SiteID(w) & (checkpoint.SiteLimit - 1)
-		id := uint64(site)
-		if site&checkpoint.Wide != 0 {
+		var rest checkpoint.Word
+		if w.IsWide() {
 			if i+1 == len(words) {
 				break // the other half is not written yet
 			}
 			i++
-			id = uint64(site&^checkpoint.Wide) | words[i]>>24<<20
+			rest = words[i]
 		}
+		id := w.StrandID(rest)
 		last = at
 		t.told = id
 		a.begin(t, id, at)
@@ -322,10 +315,7 @@ func (a *Attributor) piece(t *thread) {
 		}
 		return
 	}
-	at := p.first&^(1<<40-1) | checkpoint.Tick(words[n]>>24)
-	if at < p.first && p.first-at > 1<<39 {
-		at += 1 << 40
-	}
+	at, _ := words[n].TickAfter(p.first, p.first.Era())
 	at = max(at, until)
 	p.from, p.start, p.first = p.from+n, at, at
 	i, _ := slices.BinarySearch(s.starts[s.next:], at)

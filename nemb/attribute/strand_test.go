@@ -18,7 +18,7 @@ func (t *tape) strand(thread uint32, at int64, id uint64) {
 	}
 	t.add(thread, at, checkpoint.Strand, checkpoint.Wide|checkpoint.SiteID(id)&(checkpoint.Wide-1))
 	k := checkpoint.Thread{PID: 1, TID: thread}
-	t.words[k] = append(t.words[k], id>>20<<24|uint64(checkpoint.Strand)<<21|uint64(checkpoint.Wide))
+	t.words[k] = append(t.words[k], checkpoint.Pack(checkpoint.Tick(id>>20), checkpoint.Strand, checkpoint.Wide))
 }
 
 // busy is a program whose threads use so much of each processor as they say.
@@ -126,7 +126,7 @@ func TestIdleThread(t *testing.T) {
 	}
 	for _, c := range []struct{ used, want float64 }{{0.5, 10e6}, {0.75, 20e6 / 3}, {0.25, 10e6}} {
 		q := p
-		q.words = map[checkpoint.Thread][]uint64{}
+		q.words = map[checkpoint.Thread][]checkpoint.Word{}
 		for k, w := range p.words {
 			q.words[k] = slices.Clone(w)
 		}
@@ -170,8 +170,8 @@ func TestStrandNumbersAgain(t *testing.T) {
 // The strands of a program end when exec(2) puts another in its place, and
 // those that may have told what was lost end with the loss.
 func TestStrandsEnd(t *testing.T) {
-	word := func(at int64, k checkpoint.Kind, s checkpoint.SiteID) uint64 {
-		return checkpoint.Word(checkpoint.Tick(origin+at), k, s)
+	word := func(at int64, k checkpoint.Kind, s checkpoint.SiteID) checkpoint.Word {
+		return checkpoint.Pack(checkpoint.Tick(origin+at), k, s)
 	}
 	id := checkpoint.Thread{PID: 1, TID: 1}
 	for name, next := range map[string]checkpoint.Run{
@@ -180,11 +180,11 @@ func TestStrandsEnd(t *testing.T) {
 	} {
 		a := New([]nemb.Domain{counter}, 1)
 		a.Begin(nemb.Sample{At: origin, Time: origin, Energy: []nemb.Energy{0}})
-		first := checkpoint.Run{Thread: id, Strands: true, First: true, Image: true, Start: origin, Words: []uint64{
+		first := checkpoint.Run{Thread: id, Strands: true, First: true, Image: true, Start: origin, Words: []checkpoint.Word{
 			word(1, checkpoint.Strand, 1), word(1, checkpoint.Enter, 1), word(2, checkpoint.Strand, 2), word(2, checkpoint.Enter, 2),
 		}}
 		next.Start = origin + 3
-		next.Words = []uint64{word(4, checkpoint.Strand, 1), word(4, checkpoint.Enter, 3), word(5, checkpoint.Exit, 3)}
+		next.Words = []checkpoint.Word{word(4, checkpoint.Strand, 1), word(4, checkpoint.Enter, 3), word(5, checkpoint.Exit, 3)}
 		for _, r := range []checkpoint.Run{first, next} {
 			if n := a.Fold(r, origin+100, origin+50); n != len(r.Words) {
 				t.Fatalf("%s: took %d", name, n)
@@ -205,9 +205,9 @@ func TestStrandsEnd(t *testing.T) {
 // Half of a number of two words is left for the next time.
 func TestHalfStrand(t *testing.T) {
 	a := New([]nemb.Domain{counter}, 1)
-	r := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, Strands: true, First: true, Start: origin, Words: []uint64{
-		checkpoint.Word(origin+1, checkpoint.Strand, 4), checkpoint.Word(origin+1, checkpoint.Enter, 1),
-		checkpoint.Word(origin+2, checkpoint.Strand, checkpoint.Wide|5),
+	r := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, Strands: true, First: true, Start: origin, Words: []checkpoint.Word{
+		checkpoint.Pack(origin+1, checkpoint.Strand, 4), checkpoint.Pack(origin+1, checkpoint.Enter, 1),
+		checkpoint.Pack(origin+2, checkpoint.Strand, checkpoint.Wide|5),
 	}}
 	if n := a.Fold(r, origin+100, origin+50); n != 2 {
 		t.Errorf("took %d", n)
@@ -361,21 +361,21 @@ func BenchmarkStrands(b *testing.B) {
 	for name, events := range map[string]int{"6": 6, "600": 600} {
 		b.Run("events="+name, func(b *testing.B) {
 			const n = 1 << 18
-			var words [2][]uint64
+			var words [2][]checkpoint.Word
 			at := checkpoint.Tick(origin)
 			for i := 0; len(words[0]) < n; i++ {
 				for th := range words {
 					at += 100
-					w := append(words[th], checkpoint.Word(at, checkpoint.Strand, checkpoint.SiteID(1+(i+th)%16)))
+					w := append(words[th], checkpoint.Pack(at, checkpoint.Strand, checkpoint.SiteID(1+(i+th)%16)))
 					for k := range events {
 						at += 30
 						kind, depth := checkpoint.Enter, k
 						if k >= events/2 {
 							kind, depth = checkpoint.Exit, events-1-k
 						}
-						w = append(w, checkpoint.Word(at, kind, checkpoint.SiteID(1+depth)))
+						w = append(w, checkpoint.Pack(at, kind, checkpoint.SiteID(1+depth)))
 					}
-					words[th] = append(w, checkpoint.Word(at, checkpoint.Strand, 0))
+					words[th] = append(w, checkpoint.Pack(at, checkpoint.Strand, 0))
 				}
 			}
 			total := 0

@@ -225,8 +225,8 @@ var only = checkpoint.Thread{PID: 1, TID: 1}
 func timeShare(s nemb.Series, from, to checkpoint.Instant) float64 {
 	a := attribute.New(s.Domains, 1)
 	run := checkpoint.Run{Thread: only, First: true, Start: checkpoint.Tick(s.Samples[0].At)}
-	words := []uint64{
-		checkpoint.Word(checkpoint.Tick(from), checkpoint.Enter, 1), checkpoint.Word(checkpoint.Tick(to), checkpoint.Exit, 1),
+	words := []checkpoint.Word{
+		checkpoint.Pack(checkpoint.Tick(from), checkpoint.Enter, 1), checkpoint.Pack(checkpoint.Tick(to), checkpoint.Exit, 1),
 	}
 	for i, sample := range s.Samples {
 		run.Words = words
