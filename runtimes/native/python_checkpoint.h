@@ -1,0 +1,136 @@
+/*
+ * Checkpoints as Python objects: what a module of the interpreter keeps of them,
+ * and two of their three types (python_pausing.h has the third).
+ *
+ *   -checkpoint        records the event, gives None
+ *   checkpoint[x]      records the event, gives x
+ *   checkpoint << x    the same, but for NotImplemented
+ *
+ * Operators instead of calls: they need no frame and no arguments, and their
+ * operand is a constant of the woven code. Bits out of range are a ValueError.
+ */
+#ifndef CG_PYTHON_CHECKPOINT_H
+#define CG_PYTHON_CHECKPOINT_H
+
+#include "channel.h"
+#include "python_api.h"
+
+#include <stdlib.h>
+
+typedef struct {
+	PyObject head;
+	uint64_t bits; /* kind << 21 | site */
+} Checkpoint;
+
+typedef struct {
+	char *text;
+	size_t room;
+} Buffer;
+
+enum { ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE };
+
+/* How a checkpoint of such a site looks at its frame, above its 24 bits. */
+enum {
+	PLAIN, /* a yield; an enter, exit, unwind or resume of any kind */
+	WAIT,  /* await x, yield from x: x may tell when it leaves */
+	ALONE, /* yield in an asynchronous generator: gives to the one that waits */
+	OPEN,  /* no event: an async statement begins */
+	OVER,  /* what it is over, or with, is known */
+	AGAIN, /* its body is left for the next value, or for the end */
+	SHUT,  /* it is over */
+};
+
+enum { UP = 15 }; /* the most frames between a checkpoint and its site's */
+
+/* Each interpreter of the process has a module and types of its own. */
+typedef struct {
+	PyObject *types[3]; /* checkpoint, counting, pausing */
+	PyObject *main_type, *around_type;
+	PyObject *co_consts; /* the name */
+	char *cache;         /* what the names of cache entries begin with */
+	Buffer spare;
+	Checkpoint ***made[(SHUT + 1) * (UP + 1)]; /* by their bits: the highest, 12, and 12 */
+} State;
+
+static State *state_of(PyObject *module) { return PyModule_GetState(module); }
+
+static PyObject *checkpoint_negative(PyObject *self)
+{
+	cg_event(((Checkpoint *)self)->bits);
+	return &_Py_NoneStruct;
+}
+
+static PyObject *checkpoint_negative_counted(PyObject *self)
+{
+	cg_event(((Checkpoint *)self)->bits);
+	_Py_NoneStruct.refcount++;
+	return &_Py_NoneStruct;
+}
+
+static PyObject *checkpoint_lshift(PyObject *self, PyObject *value)
+{
+	cg_event(((Checkpoint *)self)->bits);
+	Py_IncRef(value);
+	return value;
+}
+
+static void event(int kind, uint64_t site) { cg_event((uint64_t)kind << 21 | site); }
+
+/* counting_negative records the event of a small function, unless its calls
+ * are only counted. */
+static PyObject *counting_negative(PyObject *self)
+{
+	uint64_t bits = ((Checkpoint *)self)->bits;
+	if (!cg_counted((uint32_t)bits & ((1u << 21) - 1), bits >> 21 == ENTER))
+		cg_event(bits);
+	return none();
+}
+
+static PyObject *counting_lshift(PyObject *self, PyObject *value)
+{
+	Py_DecRef(counting_negative(self)); /* None */
+	Py_IncRef(value);
+	return value;
+}
+
+/* checkpoint_of gives the checkpoint of some bits: always the same, so that code that is
+ * loaded twice is equal. */
+static PyObject *checkpoint_of(State *s, uint64_t bits, int type)
+{
+	uint32_t kind = (bits >> 24 & 255) + (SHUT + 1) * (bits >> 32 & UP);
+	Checkpoint ***pages = s->made[kind];
+	if (!pages && !(pages = s->made[kind] = calloc(1 << 12, sizeof *pages)))
+		return PyErr_NoMemory();
+	Checkpoint **page = pages[bits >> 12 & ((1 << 12) - 1)];
+	if (!page && !(page = pages[bits >> 12 & ((1 << 12) - 1)] = calloc(1 << 12, sizeof *page)))
+		return PyErr_NoMemory();
+	Checkpoint **p = &page[bits & ((1 << 12) - 1)];
+	if (!*p || (*p)->head.type != s->types[type]) {
+		Checkpoint *c = (Checkpoint *)PyType_GenericAlloc(s->types[type], 0);
+		if (!c)
+			return NULL;
+		c->bits = bits;
+		*p = c; /* kept for the life of the interpreter */
+	}
+	Py_IncRef((PyObject *)*p);
+	return (PyObject *)*p;
+}
+
+static PyObject *checkpoint_index(PyObject *self)
+{
+	return PyLong_FromLong((long)((Checkpoint *)self)->bits);
+}
+
+static PyObject *new_of_type(PyObject *module, int type, PyObject *arg)
+{
+	long bits = PyLong_AsLong(arg);
+	if (bits == -1 && PyErr_Occurred())
+		return NULL;
+	if (bits <= 0 || (bits & 0xffffffff) >= (SHUT + 1) << 24 || bits >> 32 > UP) {
+		PyErr_SetString(PyExc_ValueError, "a checkpoint has 24 bits, and is not 0");
+		return NULL;
+	}
+	return checkpoint_of(state_of(module), (uint64_t)bits, type);
+}
+
+#endif
