@@ -21,6 +21,7 @@ import (
 
 	"cg/experiment"
 	"cg/languages"
+	_ "cg/languages/all"
 	"cg/launcher"
 	"cg/measure"
 	"cg/report"

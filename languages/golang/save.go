@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/languages"
 	"cg/runtimes"
 )
 
@@ -32,7 +33,7 @@ type goTree struct {
 // result when the program ends, and lists what it wrote besides copies. Modules
 // keep their places to each other: go.mod, go.work and replace directives with
 // relative paths hold as they are.
-func saveGo(t Target, o instrument.Options, dir string) ([]string, error) {
+func saveGo(t languages.Target, o instrument.Options, dir string) ([]string, error) {
 	ctx := context.Background()
 	b, packages, done, err := analyzeGo(t, o)
 	if err != nil {
@@ -116,7 +117,7 @@ func (b *goBuild) trees(ctx context.Context, packages []*goPackage) (trees []*go
 	read := func(what, file string) (l local, err error) {
 		out, said, err := b.t.output(ctx, what, "edit", "-json", file)
 		if err != nil {
-			return l, Refuse(1, "%s", goSaid(said, err))
+			return l, languages.Refuse(1, "%s", goSaid(said, err))
 		}
 		return l, json.Unmarshal(out, &l)
 	}

@@ -1,9 +1,11 @@
-package languages
+package golang
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"cg/languages"
 )
 
 // goTarget is a command line taken apart.
@@ -71,10 +73,10 @@ func (p *goTarget) take(name, value string, words []string) error {
 		refused["json"] = "-json: go test has it; what go build says is shown as it is"
 	}
 	if why := refused[name]; why != "" && !(p.test && name == "exec") {
-		return Refuse(2, "%s", why)
+		return languages.Refuse(2, "%s", why)
 	}
 	if name == "buildmode" && !slices.Contains([]string{"default", "exe", "pie"}, value) {
-		return Refuse(2, "-buildmode=%s: nothing that runs by itself", value)
+		return languages.Refuse(2, "-buildmode=%s: nothing that runs by itself", value)
 	}
 	switch name {
 	case "overlay":
@@ -93,12 +95,12 @@ func (p *goTarget) take(name, value string, words []string) error {
 }
 
 // splitGo takes a command line apart.
-func splitGo(t Target) (goTarget, error) {
+func splitGo(t languages.Target) (goTarget, error) {
 	var p goTarget
 	args := t.Args
 	given, err := splitWords(t.Flags["build-flags"])
 	if err != nil {
-		return p, Refuse(2, "--build-flags: %v", err)
+		return p, languages.Refuse(2, "--build-flags: %v", err)
 	}
 	p.test = slices.Contains(args, "test") && func() bool {
 		for i := 0; i < len(args); i++ {
@@ -113,12 +115,12 @@ func splitGo(t Target) (goTarget, error) {
 	for i := 0; i < len(given); i++ {
 		name, value, more, ok := goFlagValue(given[i], false)
 		if !ok {
-			return p, Refuse(2, "--build-flags: %q is no flag of go build", given[i])
+			return p, languages.Refuse(2, "--build-flags: %q is no flag of go build", given[i])
 		}
 		words := given[i : i+1]
 		if more > 0 {
 			if i++; i == len(given) {
-				return p, Refuse(2, "--build-flags: %s needs a value", given[i-1])
+				return p, languages.Refuse(2, "--build-flags: %s needs a value", given[i-1])
 			}
 			words, value = given[i-1:i+1], given[i]
 		}
@@ -133,7 +135,7 @@ func splitGo(t Target) (goTarget, error) {
 			break
 		}
 		if i+more >= len(args) {
-			return p, Refuse(2, "%s needs a value", args[i])
+			return p, languages.Refuse(2, "%s needs a value", args[i])
 		}
 		if more > 0 {
 			value = args[i+1]
@@ -144,13 +146,13 @@ func splitGo(t Target) (goTarget, error) {
 		i += more
 	}
 	if i == len(args) {
-		return p, Refuse(2, "nothing to run: %s", goTargets)
+		return p, languages.Refuse(2, "nothing to run: %s", goTargets)
 	}
 	if p.test {
 		return p, p.splitTest(args[i+1:])
 	}
 	if strings.HasPrefix(args[i], "-") {
-		return p, Refuse(2, "%q is no flag of go build; %s", args[i], goTargets)
+		return p, languages.Refuse(2, "%q is no flag of go build; %s", args[i], goTargets)
 	}
 	for ; i < len(args) && strings.HasSuffix(args[i], ".go"); i++ { // as go run takes them
 		p.names = append(p.names, args[i])
@@ -190,7 +192,7 @@ func (p *goTarget) splitTest(args []string) error {
 			continue
 		}
 		if i+more >= len(args) {
-			return Refuse(2, "go test: %s needs a value", a)
+			return languages.Refuse(2, "go test: %s needs a value", a)
 		}
 		words := args[i : i+1+more]
 		if more > 0 {
@@ -199,7 +201,7 @@ func (p *goTarget) splitTest(args []string) error {
 		i += more
 		switch {
 		case name == "c":
-			return Refuse(2, "go test -c: nothing would run; leave it out")
+			return languages.Refuse(2, "go test -c: nothing would run; leave it out")
 		case name == "count":
 			p.counted = true
 		case name == "coverprofile":

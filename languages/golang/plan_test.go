@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/languages"
 )
 
 func TestGoPlan(t *testing.T) {
@@ -368,7 +369,7 @@ func TestGoTarget(t *testing.T) {
 		{".", map[string]string{"build-flags": "x"}, "! --build-flags: \"x\" is no flag"},
 		{".", map[string]string{"build-flags": "-tags"}, "! --build-flags: -tags needs a value"},
 	} {
-		p, err := splitGo(Target{Args: strings.Fields(c.args), Flags: c.flags})
+		p, err := splitGo(languages.Target{Args: strings.Fields(c.args), Flags: c.flags})
 		got := fmt.Sprintf("run %v args %v build %v list %v", p.names, p.args, p.build, p.listed)
 		if p.test {
 			got = "test" + strings.TrimPrefix(got, "run")

@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"cg/instrument"
+	"cg/languages"
 	"cg/runtimes"
 )
 
@@ -163,7 +164,7 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 		}
 		var err error
 		if texts[i], err = os.ReadFile(file); err != nil {
-			return Refuse(1, "%s: cannot be read: %v", name, errors.Unwrap(err))
+			return languages.Refuse(1, "%s: cannot be read: %v", name, errors.Unwrap(err))
 		}
 		fmt.Fprintf(h, "%q %d %v %v %v\n", name, len(texts[i]), u.embedded[name], u.without[name], b.places[name])
 		h.Write(texts[i])

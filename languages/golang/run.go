@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"context"
@@ -11,12 +11,13 @@ import (
 	"strings"
 
 	"cg/instrument"
+	"cg/languages"
 	"cg/runtimes"
 	"cg/scratch"
 )
 
 func init() {
-	Register(&Language{
+	languages.Register(&languages.Language{
 		Name:       "go",
 		Title:      "Go",
 		Extensions: []string{".go"},
@@ -25,8 +26,8 @@ func init() {
 
 		InterpreterFlag: "go",
 		Flag:            flagGo,
-		Flags:           []Flag{{Name: "build-flags", Usage: "`FLAGS` for go build, such as '-tags x -race'"}},
-		Switches:        []Flag{{Name: "inline", Usage: "checkpoints also in functions that the compiler inlines"}},
+		Flags:           []languages.Flag{{Name: "build-flags", Usage: "`FLAGS` for go build, such as '-tags x -race'"}},
+		Switches:        []languages.Flag{{Name: "inline", Usage: "checkpoints also in functions that the compiler inlines"}},
 
 		Plan:        planGo,
 		PlanAs:      planGoAs,
@@ -54,7 +55,7 @@ func recognizesGo(target string) bool {
 	return len(files) > 0 || err == nil
 }
 
-func checkGo(t Target) error {
+func checkGo(t languages.Target) error {
 	target, err := splitGo(t)
 	if err != nil {
 		return err
@@ -67,14 +68,14 @@ func (p goTarget) there() error {
 	for _, name := range p.names {
 		_, err := os.Stat(name)
 		if (strings.HasSuffix(name, ".go") || !p.test && strings.HasPrefix(name, "/")) && errors.Is(err, fs.ErrNotExist) {
-			return Refuse(127, "%s: no such file or folder", name)
+			return languages.Refuse(127, "%s: no such file or folder", name)
 		}
 	}
 	return nil
 }
 
 // begin makes ready what all uses of a target need.
-func beginGo(ctx context.Context, t Target, s Setup) (*goBuild, []*goPackage, error) {
+func beginGo(ctx context.Context, t languages.Target, s languages.Setup) (*goBuild, []*goPackage, error) {
 	target, err := splitGo(t)
 	if err == nil {
 		err = target.there()
@@ -111,28 +112,28 @@ func beginGo(ctx context.Context, t Target, s Setup) (*goBuild, []*goPackage, er
 	}
 	switch {
 	case len(named) > 1:
-		return b, packages, Refuse(2, "%s: %d packages (%s, ...): name one to run", target.names[0], len(named), named[0])
+		return b, packages, languages.Refuse(2, "%s: %d packages (%s, ...): name one to run", target.names[0], len(named), named[0])
 	case !main:
-		return b, packages, Refuse(2, "%s: not a main package: name one that is, or test %[1]s", target.names[0])
+		return b, packages, languages.Refuse(2, "%s: not a main package: name one that is, or test %[1]s", target.names[0])
 	}
 	return b, packages, nil
 }
 
 // launchGo builds the program with checkpoints into cg's own folder, or has go
 // test do so.
-func launchGo(t Target, s Setup) (Command, error) {
+func launchGo(t languages.Target, s languages.Setup) (languages.Command, error) {
 	ctx := context.Background()
 	b, packages, err := beginGo(ctx, t, s)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	if s.Off {
 		return b.alone(ctx, packages)
 	}
 	if err := b.look(ctx, t, packages); err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
-	c := Command{Version: b.t.version, Meta: map[string]string{}}
+	c := languages.Command{Version: b.t.version, Meta: map[string]string{}}
 	if b.t.minor > goNewest {
 		c.Untested = fmt.Sprintf("Go %s: cg is tested with Go 1.%d and 1.%d", b.t.version, goOldest, goNewest)
 	}
@@ -158,8 +159,8 @@ func launchGo(t Target, s Setup) (Command, error) {
 }
 
 // alone starts a program that bears checkpoints of its own.
-func (b *goBuild) alone(ctx context.Context, packages []*goPackage) (Command, error) {
-	c := Command{Version: b.t.version, Env: b.t.env, Meta: map[string]string{}}
+func (b *goBuild) alone(ctx context.Context, packages []*goPackage) (languages.Command, error) {
+	c := languages.Command{Version: b.t.version, Env: b.t.env, Meta: map[string]string{}}
 	if b.target.test {
 		c.Args = []string{b.t.path, "test"}
 		if b.target.overlay != "" {
@@ -175,7 +176,7 @@ func (b *goBuild) alone(ctx context.Context, packages []*goPackage) (Command, er
 	args := append([]string{"build", "-o", program}, b.target.overlaid(b.target.build)...)
 	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
 	if err != nil {
-		return c, Refuse(1, "go refuses the program:\n%s", goSaid(said, err))
+		return c, languages.Refuse(1, "go refuses the program:\n%s", goSaid(said, err))
 	}
 	c.Said, c.Args = said, append([]string{program}, b.target.args...)
 	return c, nil
@@ -234,7 +235,7 @@ func (b *goBuild) compiled(ctx context.Context, flags []string) (refused, builds
 	}
 	out, said, err := b.t.output(ctx, append(append(args, flags...), b.target.names...)...)
 	if err != nil {
-		return nil, nil, Refuse(1, "%s", goSaid(said, err))
+		return nil, nil, languages.Refuse(1, "%s", goSaid(said, err))
 	}
 	for line := range strings.Lines(string(out)) {
 		if line = strings.TrimSpace(line); goMessage.MatchString(line) {
@@ -247,7 +248,7 @@ func (b *goBuild) compiled(ctx context.Context, flags []string) (refused, builds
 }
 
 // filesGo lists the program's own files.
-func filesGo(t Target) ([]string, error) {
+func filesGo(t languages.Target) ([]string, error) {
 	b, _, done, err := analyzeGo(t, instrument.Options{Granularity: instrument.Fine})
 	if err != nil {
 		return nil, err
@@ -272,21 +273,21 @@ func filesGo(t Target) ([]string, error) {
 
 // analyzeGo chooses the files of a target that is not run. What it keeps goes with
 // done.
-func analyzeGo(t Target, o instrument.Options) (b *goBuild, packages []*goPackage, done func(), err error) {
+func analyzeGo(t languages.Target, o instrument.Options) (b *goBuild, packages []*goPackage, done func(), err error) {
 	ctx := context.Background()
 	target, err := splitGo(t)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if target.there() != nil {
-		return nil, nil, nil, Refuse(1, "%s: no such file or folder", target.names[0])
+		return nil, nil, nil, languages.Refuse(1, "%s: no such file or folder", target.names[0])
 	}
 	folder, err := scratch.NewFolder(os.TempDir())
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	dir := folder.Path
-	b, packages, err = beginGo(ctx, t, Setup{Dir: dir, Options: o})
+	b, packages, err = beginGo(ctx, t, languages.Setup{Dir: dir, Options: o})
 	if b != nil && packages != nil { // what cannot be run is analyzed
 		err = b.choose(ctx, packages)
 	}
@@ -299,10 +300,10 @@ func analyzeGo(t Target, o instrument.Options) (b *goBuild, packages []*goPackag
 
 // planGoAs plans files as parts of their packages, and reads what the user's
 // overlay has in their place.
-func planGoAs(t Target, _ []string, o instrument.Options) (Planned, error) {
+func planGoAs(t languages.Target, _ []string, o instrument.Options) (languages.Planned, error) {
 	b, packages, done, err := analyzeGo(t, o)
 	if err != nil {
-		return Planned{}, err
+		return languages.Planned{}, err
 	}
 	defer done()
 	if b.looks(t) {
@@ -312,7 +313,7 @@ func planGoAs(t Target, _ []string, o instrument.Options) (Planned, error) {
 	}
 	user, err := b.userOverlay()
 	if err != nil {
-		return Planned{}, err
+		return languages.Planned{}, err
 	}
 	type place struct {
 		context goContext
@@ -321,7 +322,7 @@ func planGoAs(t Target, _ []string, o instrument.Options) (Planned, error) {
 	places := map[string]place{}
 	for _, u := range b.units {
 		if err := b.make(u, user); err != nil {
-			return Planned{}, err
+			return languages.Planned{}, err
 		}
 		for name, c := range u.planned {
 			places[name] = place{c, u.command}
@@ -333,7 +334,7 @@ func planGoAs(t Target, _ []string, o instrument.Options) (Planned, error) {
 		}
 		return file
 	}
-	return Planned{
+	return languages.Planned{
 		Planner: func(file string) instrument.Planner {
 			return func(text []byte, o instrument.Options) (*instrument.Plan, error) {
 				g, err := parseGo(text)

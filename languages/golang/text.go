@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"bytes"

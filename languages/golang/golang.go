@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"crypto/sha256"
@@ -11,13 +11,13 @@ import (
 	"cg/instrument"
 )
 
-//go:embed golang.go golang_inline.go golang_source.go golang_text.go golang_units.go
+//go:embed golang.go inline.go source.go text.go units.go
 var goPlanner embed.FS
 
 // goPlanVersion is that of what these files plan and write.
 var goPlanVersion = sync.OnceValue(func() string {
 	h := sha256.New()
-	for _, name := range []string{"golang.go", "golang_inline.go", "golang_source.go", "golang_text.go", "golang_units.go"} {
+	for _, name := range []string{"golang.go", "inline.go", "source.go", "text.go", "units.go"} {
 		b, _ := goPlanner.ReadFile(name) // which is embedded
 		h.Write(b)
 	}

@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"bytes"
@@ -15,13 +15,14 @@ import (
 	"strings"
 
 	"cg/instrument"
+	"cg/languages"
 	"cg/runtimes"
 )
 
 // look has the compiler tell which functions it inlines, unless they are to have
 // checkpoints, too: while it compiles what is written (runtimes/golang/_compile), or
 // where that cannot be, in a build of its own.
-func (b *goBuild) look(ctx context.Context, t Target, packages []*goPackage) error {
+func (b *goBuild) look(ctx context.Context, t languages.Target, packages []*goPackage) error {
 	if !b.looks(t) {
 		return nil
 	}
@@ -61,7 +62,7 @@ func goGeneration(kept runtimes.Cache) (string, error) {
 }
 
 // looks reports whether what the compiler inlines is left alone.
-func (b *goBuild) looks(t Target) bool {
+func (b *goBuild) looks(t languages.Target) bool {
 	return t.Flags["inline"] != "true" && b.o.Granularity != instrument.Coarse
 }
 
@@ -160,7 +161,7 @@ func (b *goBuild) builds(ctx context.Context, bin runtimes.Cache, program string
 	}
 	out, said, err := b.t.output(ctx, append(append(args, flags...), b.target.names...)...)
 	if err != nil {
-		return nil, Refuse(1, "%s", goSaid(said, err))
+		return nil, languages.Refuse(1, "%s", goSaid(said, err))
 	}
 	kept.Program, kept.Builds = id, strings.Fields(string(out))
 	text, err := json.Marshal(kept)

@@ -1,4 +1,4 @@
-package languages
+package all
 
 import (
 	"os"
@@ -8,24 +8,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cg/languages"
 )
 
 // TestRegistry names what a language lacks.
 func TestRegistry(t *testing.T) {
-	architecture, err := os.ReadFile("../docs/architecture.md")
+	architecture, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	owner := map[string]string{}
 	// What only some languages have, as the comments of Language say.
 	some := []string{"Background", "TargetFlags", "Interprets", "Recognizes", "Outline", "PlanAs", "Render", "Beside", "Save", "SDK", "Offer", "Native", "Flags", "Switches"}
-	for _, l := range All() {
+	for _, l := range languages.All() {
 		for v, i := reflect.ValueOf(*l), 0; i < v.NumField(); i++ {
 			if v.Field(i).IsZero() && !slices.Contains(some, v.Type().Field(i).Name) {
 				t.Errorf("%s: no %s", l.Name, v.Type().Field(i).Name)
 			}
 		}
-		if Named(l.Name) != l {
+		if languages.Named(l.Name) != l {
 			t.Errorf("%s: another language has this name", l.Name)
 		}
 		for _, ending := range l.Extensions {
@@ -33,29 +35,29 @@ func TestRegistry(t *testing.T) {
 				t.Errorf("%s: %s files are %s's", l.Name, ending, was)
 			}
 			owner[ending] = l.Name
-			if ForFile("x"+ending) != l {
+			if languages.ForFile("x"+ending) != l {
 				t.Errorf("%s: does not find its own %s files", l.Name, ending)
 			}
 		}
-		cases := filepath.Join("../testdata/programs", l.Name, "cases")
+		cases := filepath.Join("../../testdata/programs", l.Name, "cases")
 		if entries, _ := os.ReadDir(cases); len(entries) < 10 {
 			t.Errorf("%s: %d fixtures in %s", l.Name, len(entries), cases)
 		}
 		if !strings.Contains(string(architecture), l.Title) {
 			t.Errorf("%s: docs/architecture.md does not speak of it", l.Name)
 		}
-		if !strings.Contains(Names(), l.Name) {
-			t.Errorf("%s: not in %q", l.Name, Names())
+		if !strings.Contains(languages.Names(), l.Name) {
+			t.Errorf("%s: not in %q", l.Name, languages.Names())
 		}
 	}
-	if Named("klingon") != nil || ForFile("x.klingon") != nil || ForFile("x") != nil {
+	if languages.Named("klingon") != nil || languages.ForFile("x.klingon") != nil || languages.ForFile("x") != nil {
 		t.Error("finds languages that are not there")
 	}
 }
 
 // Names of threads are found as the kernel has them, cut at 15 bytes.
 func TestBackground(t *testing.T) {
-	for _, l := range All() {
+	for _, l := range languages.All() {
 		for _, c := range l.Background {
 			for _, pattern := range c.Threads {
 				if _, err := path.Match(pattern, "x"); err != nil || len(strings.Trim(pattern, "*")) > 15+len("[12]") {
@@ -65,7 +67,7 @@ func TestBackground(t *testing.T) {
 		}
 	}
 	class := func(comm string) string {
-		for _, c := range Named("java").Background {
+		for _, c := range languages.Named("java").Background {
 			for _, pattern := range c.Threads {
 				if ok, _ := path.Match(pattern, comm); ok {
 					return c.Name

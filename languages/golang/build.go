@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"cg/instrument"
+	"cg/languages"
 	"cg/runtimes"
 )
 
@@ -24,7 +25,7 @@ import (
 // which the go command takes them for the user's.
 type goBuild struct {
 	t          *goTool
-	s          Setup
+	s          languages.Setup
 	o          instrument.Options
 	target     goTarget
 	kept       runtimes.Cache
@@ -140,7 +141,7 @@ func (b *goBuild) userOverlay() (map[string]string, error) {
 		err = json.Unmarshal(text, &o)
 	}
 	if err != nil {
-		return nil, Refuse(1, "-overlay %s: %v", name, err)
+		return nil, languages.Refuse(1, "-overlay %s: %v", name, err)
 	}
 	for from, to := range o.Replace {
 		if from, err = filepath.Abs(from); err != nil {
@@ -246,7 +247,7 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (program s
 		if err == nil {
 			b.kept.Used(filepath.Join("bin", filepath.Base(bin.Dir)))
 			if info, err := os.Stat(program); err != nil || info.IsDir() {
-				return "", nil, Refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
+				return "", nil, languages.Refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
 			}
 			if err := goAfter(bin, program, before); err != nil {
 				return "", nil, err
@@ -294,7 +295,7 @@ func (b *goBuild) plainly(ctx context.Context) error {
 	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
 	os.RemoveAll(folder)
 	if err != nil {
-		return Refuse(1, "go refuses the program:\n%s", goSaid(said, err))
+		return languages.Refuse(1, "go refuses the program:\n%s", goSaid(said, err))
 	}
 	return nil
 }

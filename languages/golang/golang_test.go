@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"bytes"
@@ -14,10 +14,11 @@ import (
 	"testing"
 
 	"cg/instrument"
+	"cg/languages"
 	"cg/runtimes"
 )
 
-const goCases = "../testdata/programs/go/cases"
+const goCases = "../../testdata/programs/go/cases"
 
 // goStub stands for what rides in the program: it counts in the file that
 // CG_COUNTS names.
@@ -53,10 +54,10 @@ func CodegreenCountedExit(site uint32)  { counts[1].Add(1) }
 var stubRide = map[string][]byte{"src/container/ring/zz_stub.go": []byte(goStub)}
 
 // goMadeOf prepares a target of this folder with the stub.
-func goMadeOf(t testing.TB, target Target, o instrument.Options) (*goBuild, []*goPackage, map[string]string) {
+func goMadeOf(t testing.TB, target languages.Target, o instrument.Options) (*goBuild, []*goPackage, map[string]string) {
 	t.Helper()
 	skipped := map[string]string{}
-	b, packages, err := beginGo(context.Background(), target, Setup{
+	b, packages, err := beginGo(context.Background(), target, languages.Setup{
 		Dir: t.TempDir(), Cache: runtimes.Cache{Dir: t.TempDir()}, Options: o,
 		Number: func(string, *instrument.Plan) (int, error) { return 1, nil },
 		Skip:   func(file, reason string) { skipped[file] = reason },
@@ -131,12 +132,12 @@ func TestGoPrograms(t *testing.T) {
 	asked := map[string]uint64{} // entered by program, as the compiler says while it compiles
 	for _, mode := range []struct {
 		name   string
-		target Target
+		target languages.Target
 		before bool
 	}{
-		{"as inlined", Target{Args: []string{"./..."}}, false},
-		{"as inlined, asked before", Target{Args: []string{"./..."}}, true},
-		{"all", Target{Args: []string{"./..."}, Flags: map[string]string{"inline": "true"}}, false},
+		{"as inlined", languages.Target{Args: []string{"./..."}}, false},
+		{"as inlined, asked before", languages.Target{Args: []string{"./..."}}, true},
+		{"all", languages.Target{Args: []string{"./..."}, Flags: map[string]string{"inline": "true"}}, false},
 	} {
 		b, packages, _ := goMadeOf(t, mode.target, fine)
 		if (b.compiler == "") != (mode.name == "all") {
@@ -272,7 +273,7 @@ func TestGoGivesWay(t *testing.T) {
 		"p/p.s":    "",
 		"p/asm.go": "package p\n\nfunc Asm()\n",
 	})
-	target := Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}
+	target := languages.Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}
 	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
 	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
 	program, _, err := b.program(context.Background(), packages)
@@ -314,7 +315,7 @@ func TestGoTestsGiveWay(t *testing.T) {
 		"wrong/w.go":      "package wrong\n\nfunc F() int { return \"x\" }\n",
 		"wrong/w_test.go": "package wrong\n\nimport \"testing\"\n\nfunc TestW(t *testing.T) {}\n",
 	})
-	target := Target{Args: []string{"test", "./..."}, Flags: map[string]string{"inline": "true"}}
+	target := languages.Target{Args: []string{"test", "./..."}, Flags: map[string]string{"inline": "true"}}
 	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
 	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
 	args, err := b.tests(context.Background(), packages)
@@ -335,7 +336,7 @@ func TestGoTestsGiveWay(t *testing.T) {
 // changes or what was kept is gone.
 func TestGoKept(t *testing.T) {
 	goModule(t, map[string]string{"go.mod": "module acme\n\ngo 1.25.0\n", "main.go": "package main\n\nfunc main() { for { break } }\n"})
-	b, packages, _ := goMadeOf(t, Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}, instrument.Options{Granularity: instrument.Fine})
+	b, packages, _ := goMadeOf(t, languages.Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}, instrument.Options{Granularity: instrument.Fine})
 	prepared := func() (text string, fresh bool) {
 		t.Helper()
 		b.units = nil

@@ -1,4 +1,4 @@
-package languages
+package golang
 
 import (
 	"bufio"
@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cg/languages"
 	"cg/tool"
 )
 
@@ -53,7 +54,7 @@ func findGo(ctx context.Context, name string) (*goTool, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return nil, Refuse(127, "Go %q not found: install it (https://go.dev/dl, or apt-get install golang), or name a go command with --go PATH", name)
+		return nil, languages.Refuse(127, "Go %q not found: install it (https://go.dev/dl, or apt-get install golang), or name a go command with --go PATH", name)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -61,11 +62,11 @@ func findGo(ctx context.Context, name string) (*goTool, error) {
 	t := &goTool{path: path}
 	out, said, err := t.output(ctx, "env", "-json", "GOVERSION", "GOROOT", "GOOS", "GOARCH", "GOHOSTOS", "GOHOSTARCH", "GOMODCACHE", "GOFLAGS", "GOMOD", "GOWORK", "CGO_ENABLED")
 	if err != nil {
-		return nil, Refuse(1, "%s", goSaid(said, err))
+		return nil, languages.Refuse(1, "%s", goSaid(said, err))
 	}
 	var e map[string]string
 	if err := json.Unmarshal(out, &e); err != nil {
-		return nil, Refuse(126, "%s: does not run as Go: %v", path, err)
+		return nil, languages.Refuse(126, "%s: does not run as Go: %v", path, err)
 	}
 	m := goVersion.FindStringSubmatch(e["GOVERSION"])
 	switch {
@@ -74,13 +75,13 @@ func findGo(ctx context.Context, name string) (*goTool, error) {
 	case strings.HasPrefix(e["GOVERSION"], "devel "):
 		t.minor = goNewest + 1
 	default:
-		return nil, Refuse(126, "%s: does not run as Go: its version is %q", path, e["GOVERSION"])
+		return nil, languages.Refuse(126, "%s: does not run as Go: its version is %q", path, e["GOVERSION"])
 	}
 	if t.minor < goOldest {
-		return nil, Refuse(126, "%s is %s; cg needs Go 1.%d or later (choose another with --go PATH, or GOTOOLCHAIN=go1.%[3]d.0)", path, e["GOVERSION"], goOldest)
+		return nil, languages.Refuse(126, "%s is %s; cg needs Go 1.%d or later (choose another with --go PATH, or GOTOOLCHAIN=go1.%[3]d.0)", path, e["GOVERSION"], goOldest)
 	}
 	if e["GOOS"] != e["GOHOSTOS"] || e["GOARCH"] != e["GOHOSTARCH"] {
-		return nil, Refuse(126, "GOOS=%s GOARCH=%s: such a program cannot run here (%s/%s); unset them", e["GOOS"], e["GOARCH"], e["GOHOSTOS"], e["GOHOSTARCH"])
+		return nil, languages.Refuse(126, "GOOS=%s GOARCH=%s: such a program cannot run here (%s/%s); unset them", e["GOOS"], e["GOARCH"], e["GOHOSTOS"], e["GOHOSTARCH"])
 	}
 	t.version, t.root, t.home = strings.TrimPrefix(e["GOVERSION"], "go"), e["GOROOT"], e["GOROOT"]
 	t.cache, t.flags, t.work, t.arch, t.cgo = e["GOMODCACHE"], e["GOFLAGS"], e["GOWORK"], e["GOARCH"], e["CGO_ENABLED"] == "1"
@@ -119,7 +120,7 @@ func inFolder(folder, path string) bool {
 	if folder == "" {
 		return false
 	}
-	_, is := Below(folder, path)
+	_, is := languages.Below(folder, path)
 	return is
 }
 
@@ -204,7 +205,7 @@ func (t *goTool) list(ctx context.Context, target goTarget) ([]*goPackage, error
 	}
 	out, said, err := t.output(ctx, append(args, target.names...)...)
 	if err != nil {
-		return nil, Refuse(1, "%s", goSaid(said, err))
+		return nil, languages.Refuse(1, "%s", goSaid(said, err))
 	}
 	var all []*goPackage
 	d := json.NewDecoder(bytes.NewReader(out))
@@ -218,7 +219,7 @@ func (t *goTool) list(ctx context.Context, target goTarget) ([]*goPackage, error
 		all = append(all, p)
 	}
 	if !slices.ContainsFunc(all, func(p *goPackage) bool { return !p.DepOnly }) {
-		return nil, Refuse(1, "%s: matches no packages", strings.Join(target.names, " "))
+		return nil, languages.Refuse(1, "%s: matches no packages", strings.Join(target.names, " "))
 	}
 	return all, nil
 }
