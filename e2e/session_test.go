@@ -27,12 +27,15 @@ import (
 
 var sessionSeconds = flag.Float64("session-seconds", 3, "length of the recorded task of the session tests")
 
-// sessionPythons are the oldest, the default and the newest Python of this
-// machine, or those that CG_PYTHONS names.
+// sessionPythons are the default Python of this machine, in CI the oldest and the
+// newest, too, or those that CG_PYTHONS names.
 func sessionPythons(t testing.TB) []string {
 	t.Helper()
 	if named := os.Getenv("CG_PYTHONS"); named != "" {
 		return filepath.SplitList(named)
+	}
+	if os.Getenv("CI") != "true" && os.Getenv("CG_ALL_PYTHONS") == "" {
+		return []string{python(t)}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
