@@ -16,33 +16,25 @@ import (
 // and drains it until the program has ended. Methods are for one goroutine,
 // except Path and Take.
 type Channel struct {
-	fd      int
-	path    string
-	mem     []byte
-	head    *header
-	state   []uint32
-	chunks  unsafe.Pointer
-	table   []uint64 // by site
-	files   []file
-	names   []byte
-	told    []bool // per file: Files has told it
-	next    []int  // per chunk: words already taken
-	gone    []bool // per chunk: its writer has ended without releasing it
-	current map[Thread]uint64
+	fd       int
+	path     string
+	mem      []byte
+	head     *header
+	state    []uint32
+	chunks   unsafe.Pointer
+	table    []uint64 // by site
+	files    []file
+	names    []byte
+	reported []bool // per file: Files has given it
+	next     []int  // per chunk: words already taken
+	gone     []bool // per chunk: its writer has ended without releasing it
+	current  map[Thread]uint64
 	damage
-	live   []liveChunk
-	looked Instant
-	clock  Clock
-	space  uint64 // our pid namespace
-	forest *forest
-
-	// Of chunks of sums: both clocks at a first and at the last moment, the
-	// words of a run taken apart, and the ticks of the latest fork words by
-	// their nanoseconds.
-	began, latest moment
-	apart         []Word
-	forkTicks     map[uint64]Tick
-	forkOrder     []uint64
+	live []liveChunk
+	conversion
+	lastSearch Instant // for threads that have ended
+	space      uint64  // our pid namespace
+	forest     *forest
 }
 
 // fileChunks is the size of a channel in a file.
@@ -93,22 +85,20 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 		return nil, fmt.Errorf("checkpoint: channel of %d bytes: mmap: %w", size, err)
 	}
 	c := &Channel{
-		fd:      fd,
-		path:    path,
-		mem:     mem,
-		head:    (*header)(unsafe.Pointer(&mem[0])),
-		state:   unsafe.Slice((*uint32)(unsafe.Pointer(&mem[page])), n),
-		chunks:  unsafe.Pointer(&mem[page+states]),
-		table:   unsafe.Slice((*uint64)(unsafe.Pointer(&mem[table])), SiteLimit),
-		files:   unsafe.Slice((*file)(unsafe.Pointer(&mem[slots])), files),
-		names:   mem[slots+fileBytes:],
-		told:    make([]bool, files),
-		next:    make([]int, n),
-		gone:    make([]bool, n),
-		current: map[Thread]uint64{},
-		clock:   clock,
-
-		forkTicks: map[uint64]Tick{},
+		fd:         fd,
+		path:       path,
+		mem:        mem,
+		head:       (*header)(unsafe.Pointer(&mem[0])),
+		state:      unsafe.Slice((*uint32)(unsafe.Pointer(&mem[page])), n),
+		chunks:     unsafe.Pointer(&mem[page+states]),
+		table:      unsafe.Slice((*uint64)(unsafe.Pointer(&mem[table])), SiteLimit),
+		files:      unsafe.Slice((*file)(unsafe.Pointer(&mem[slots])), files),
+		names:      mem[slots+fileBytes:],
+		reported:   make([]bool, files),
+		next:       make([]int, n),
+		gone:       make([]bool, n),
+		current:    map[Thread]uint64{},
+		conversion: conversion{clock: clock, forkTicks: map[uint64]Tick{}},
 	}
 	c.sealed, c.bad = sealed, make([]bool, n)
 	h := c.head
@@ -123,7 +113,7 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 	c.began = c.moment()
 	c.latest = c.began
 	c.Stamp()
-	if c.forest = plant(); c.forest != nil && path != proc+"/"+strconv.Itoa(os.Getpid())+"/fd/"+strconv.Itoa(fd) {
+	if c.forest = newForest(); c.forest != nil && path != proc+"/"+strconv.Itoa(os.Getpid())+"/fd/"+strconv.Itoa(fd) {
 		c.forest.close()
 		c.forest = nil
 	}
@@ -191,9 +181,9 @@ func (c *Channel) Waits() (n uint64) {
 // of runtimes that can.
 func (c *Channel) AddUp() { atomic.StoreUint32(&c.head.addUp, 1) }
 
-// TellAll keeps threads from adding up themselves: they wait for the reader
+// NoSums keeps threads from adding up themselves: they wait for the reader
 // instead. Call it before the program starts.
-func (c *Channel) TellAll() { c.head.trees = 0 }
+func (c *Channel) NoSums() { c.head.trees = 0 }
 
 // Epoch is where the sampler writes the tick of its newest sample.
 func (c *Channel) Epoch() *uint64 { return &c.head.epoch }

@@ -76,7 +76,7 @@ func channel(t testing.TB, chunks int) *Channel {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.TellAll()
+	c.NoSums()
 	return c
 }
 
@@ -450,7 +450,7 @@ func TestSumOfAMomentLater(t *testing.T) {
 		defer ch.Close()
 		for _, later := range []time.Duration{-time.Hour / 4, 0, time.Millisecond, 500 * time.Millisecond} {
 			sum := Pack(0, Exit, 77)<<40 + Word(Monotime()) + Word(later)
-			if w := ch.takeApart([]Word{sum})[0]; w.Kind() != Exit || w.Site() != 77 {
+			if w := ch.fromSums([]Word{sum})[0]; w.Kind() != Exit || w.Site() != 77 {
 				t.Errorf("%v, %v later: %v of %d", clock, later, w.Kind(), w.Site())
 			}
 		}

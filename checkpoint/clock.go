@@ -47,7 +47,8 @@ func SystemClock() Clock {
 		return CycleCounter
 	case "tsc":
 		info, err := os.ReadFile("/proc/cpuinfo")
-		if err == nil && strings.Contains(string(info), " constant_tsc") && strings.Contains(string(info), " nonstop_tsc") {
+		flags := string(info)
+		if err == nil && strings.Contains(flags, " constant_tsc") && strings.Contains(flags, " nonstop_tsc") {
 			return CycleCounter
 		}
 	}
@@ -85,19 +86,31 @@ func Monotime() Instant { return Instant(nanotime()) }
 //go:linkname nanotime runtime.nanotime
 func nanotime() int64
 
+// A conversion turns nanoseconds of CLOCK_MONOTONIC into ticks, by both clocks
+// at its first and at its latest moment.
+type conversion struct {
+	clock         Clock
+	began, latest moment
+	converted     []Word // the words of the latest run of sums
+	// forkTicks are the ticks of the latest fork words by their nanoseconds, in
+	// the order of forkOrder.
+	forkTicks map[uint64]Tick
+	forkOrder []uint64
+}
+
 // moment is one moment on both clocks.
 type moment struct {
 	tick  Tick
 	nanos Instant
 }
 
-// takeApart turns sums into words. A sum is kind and site, 40 bits up, plus
+// fromSums turns sums into words. A sum is kind and site, 40 bits up, plus
 // the nanoseconds of CLOCK_MONOTONIC, which are the latest that are not in the
 // future. They become ticks by where both clocks are now and their rate since
 // the channel began.
-func (c *Channel) takeApart(sums []Word) []Word {
+func (c *conversion) fromSums(sums []Word) []Word {
 	c.latest = c.moment()
-	c.apart = c.apart[:0]
+	c.converted = c.converted[:0]
 	// A writer that was interrupted in an event writes its word again, behind the
 	// moment above: so a second of what is to come is told, too.
 	from := uint64(c.latest.nanos) + uint64(time.Second) - uint64(lowTicks)
@@ -109,12 +122,13 @@ func (c *Channel) takeApart(sums []Word) []Word {
 		} else {
 			at = c.tickAt(nanos)
 		}
-		c.apart = append(c.apart, Pack(at, event.Kind(), event.Site()))
+		c.converted = append(c.converted, Pack(at, event.Kind(), event.Site()))
 	}
-	return c.apart
+	return c.converted
 }
 
-func (c *Channel) tickAt(nanos uint64) Tick {
+// tickAt is the tick at a moment of CLOCK_MONOTONIC.
+func (c *conversion) tickAt(nanos uint64) Tick {
 	if c.clock == Monotonic {
 		return Tick(nanos)
 	}
@@ -124,7 +138,7 @@ func (c *Channel) tickAt(nanos uint64) Tick {
 
 // forkTick is the tick of a fork word: always the same, since the child names
 // the word by it.
-func (c *Channel) forkTick(nanos uint64) Tick {
+func (c *conversion) forkTick(nanos uint64) Tick {
 	t, ok := c.forkTicks[nanos]
 	if !ok {
 		t = c.tickAt(nanos)
@@ -139,7 +153,7 @@ func (c *Channel) forkTick(nanos uint64) Tick {
 }
 
 // moment reads both clocks, again if something came between.
-func (c *Channel) moment() moment {
+func (c *conversion) moment() moment {
 	var best moment
 	least := Instant(1 << 62)
 	for range 8 {

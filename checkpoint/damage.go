@@ -21,26 +21,27 @@ type damage struct {
 	header  bool        // the header is another
 }
 
-// ahead is how much later than the reader's clock a chunk can have been taken,
+// clockSkew is how much later than the reader's clock a chunk can have been taken,
 // in ticks: more than the cycle counters of two processors differ by.
-const ahead Tick = 1 << 30
+const clockSkew Tick = 1 << 30
 
-// spoilt reports whether the header of a chunk says what no writer says. Such a
+// implausible reports whether the header of a chunk says what no writer says. Such a
 // chunk is left alone: its words are of nobody knows whom, or when.
-func (c *Channel) spoilt(i int, latest Tick) bool {
+func (c *Channel) implausible(i int, latest Tick) bool {
 	if c.bad[i] {
 		return true
 	}
 	h := c.chunk(i)
 	t := Tick(atomic.LoadUint64(&h.tick))
-	c.bad[i] = t > latest || t+ahead < c.began.tick || h.pid == 0 || h.tid == 0
+	c.bad[i] = t > latest || t+clockSkew < c.began.tick || h.pid == 0 || h.tid == 0
 	return c.bad[i]
 }
 
 // inspect looks at what the reader left when everything should have been read.
 func (c *Channel) inspect() {
 	h := c.head
-	c.header = h.magic != magic || h.version != version || int(h.chunks) != len(c.state) || h.chunkBytes != chunkBytes || h.clock != uint32(c.clock)
+	c.header = h.magic != magic || h.version != version || int(h.chunks) != len(c.state) ||
+		h.chunkBytes != chunkBytes || h.clock != uint32(c.clock)
 	c.unread = 0
 	numbered := atomic.LoadUint64(&h.head)
 	for i := range c.state {
@@ -67,7 +68,8 @@ func (c *Channel) Damage() string {
 		what = append(what, "its header was overwritten")
 	}
 	if n := marked(c.bad); n > 0 || c.unread > 0 {
-		what = append(what, fmt.Sprintf("%d of its chunks cannot be of this run, and %d words were not read", n, c.unread))
+		what = append(what,
+			fmt.Sprintf("%d of its chunks cannot be of this run, and %d words were not read", n, c.unread))
 	}
 	if c.unnamed > 0 {
 		what = append(what, fmt.Sprintf("the names of %d files cannot be read", c.unnamed))
@@ -100,11 +102,12 @@ func (c *Channel) touch(f func()) {
 			return
 		}
 		at, ok := fault.(interface{ Addr() uintptr })
-		if begin := uintptr(unsafe.Pointer(&c.mem[0])); !ok || at.Addr() < begin || at.Addr()-begin >= uintptr(len(c.mem)) {
+		begin, size := uintptr(unsafe.Pointer(&c.mem[0])), uintptr(len(c.mem))
+		if !ok || at.Addr() < begin || at.Addr()-begin >= size {
 			panic(fault)
 		}
-		_, _, errno := unix.Syscall6(unix.SYS_MMAP, uintptr(unsafe.Pointer(&c.mem[0])), uintptr(len(c.mem)),
-			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE, ^uintptr(0), 0)
+		const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED | unix.MAP_NORESERVE
+		_, _, errno := unix.Syscall6(unix.SYS_MMAP, begin, size, unix.PROT_READ|unix.PROT_WRITE, flags, ^uintptr(0), 0)
 		if errno != 0 {
 			panic(fault)
 		}

@@ -58,7 +58,8 @@ func (c *Channel) number(module, path, lines string, count int) (base int, err e
 		f := &c.files[(key+i)%width]
 		found := atomic.LoadUint64(&f.key)
 		if found == 0 {
-			if named := atomic.LoadUint64(&c.head.named); named > nameBytes || named+size > nameBytes || !c.left(count) {
+			named := atomic.LoadUint64(&c.head.named)
+			if named > nameBytes || named+size > nameBytes || !c.left(count) {
 				return 0, ErrNumbers
 			}
 			if atomic.CompareAndSwapUint64(&f.key, 0, key) {
@@ -123,19 +124,19 @@ func (c *Channel) more(count int) (base int, err error) {
 
 // Files calls f for each file that has got numbers since it was last asked.
 func (c *Channel) Files(f func(module, path, lines string, base, count int)) {
-	c.touch(func() { c.tell(f) })
+	c.touch(func() { c.reportFiles(f) })
 }
 
-func (c *Channel) tell(f func(module, path, lines string, base, count int)) {
+func (c *Channel) reportFiles(f func(module, path, lines string, base, count int)) {
 	for i := range c.files {
-		if c.told[i] || atomic.LoadUint64(&c.files[i].key) == 0 {
+		if c.reported[i] || atomic.LoadUint64(&c.files[i].key) == 0 {
 			continue
 		}
 		v := fileValue(atomic.LoadUint64(&c.files[i].value))
 		if v == 0 {
 			continue
 		}
-		c.told[i] = true
+		c.reported[i] = true
 		at := v.offset()
 		n := binary.NativeEndian.Uint64(c.names[at:])
 		if n > nameBytes-8-at {

@@ -95,8 +95,8 @@ const (
 	treeNodes   = 16384
 	windows     = 8
 
-	flagUnknown = 256 // what was open before the tree is not in it
-	flagBeside  = 512 // for tests: its events are written, too
+	flagUnknown  = 256 // what was open before the tree is not in it
+	flagBothWays = 512 // for tests: its events are written, too
 )
 
 type treeWindow struct {

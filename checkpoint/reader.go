@@ -50,6 +50,18 @@ type liveChunk struct {
 	tree  bool // it is a tree
 }
 
+// begin takes what the header of a chunk, or of a tree, says of the first of its
+// runs.
+func (r *Run) begin(h *chunk) {
+	r.First = h.flags&flagFirst != 0
+	r.Forked = h.flags&flagForked != 0
+	r.Parent = Thread{h.parentPID, h.parentTID}
+	r.ForkTick = Tick(h.forkTick)
+	if h.flags&flagResync != 0 {
+		r.Lost = h.lost
+	}
+}
+
 // Drain hands every unread run to fold, each thread's runs in the order of
 // writing, and frees the chunks that are done with. fold returns how many
 // words it took; the rest is offered again by the next Drain, and so is
@@ -65,28 +77,28 @@ func (c *Channel) drain(fold func(Run) int) int {
 	// Chunks taken while the list is made wait for the next Drain: of two
 	// such chunks of a thread, the list could miss the earlier one.
 	numbered := atomic.LoadUint64(&c.head.head)
-	latest := c.clock.Now() + ahead
+	latest := c.clock.Now() + clockSkew
 	for i := range c.state {
 		// The state is read before the words: a full chunk gets no more.
 		if s := atomic.LoadUint32(&c.state[i]); s != stateFree {
-			if seq := atomic.LoadUint64(&c.chunk(i).seq); seq != 0 && seq <= numbered && !c.spoilt(i, latest) {
+			if seq := atomic.LoadUint64(&c.chunk(i).seq); seq != 0 && seq <= numbered && !c.implausible(i, latest) {
 				c.live = append(c.live, liveChunk{seq, i, s, false})
 			}
 		}
 	}
 	c.live = c.forest.list(c.live, numbered)
 	slices.SortFunc(c.live, func(a, b liveChunk) int { return cmp.Compare(a.seq, b.seq) })
-	c.findGone()
+	c.findEnded()
 	for _, l := range c.live {
 		h := c.headOf(l)
 		thread := Thread{h.pid, h.tid}
-		if l.tree && h.flags&flagBeside != 0 {
+		if l.tree && h.flags&flagBothWays != 0 {
 			total += c.drainTree(l, fold)
 			continue
 		}
 		if cur := c.current[thread]; cur != 0 && cur != l.seq {
 			if h.flags&flagFirst != 0 { // exec, or the ids were given out again
-				c.abandon(cur)
+				c.markGone(cur)
 			}
 			continue
 		}
@@ -103,7 +115,7 @@ func (c *Channel) drain(fold func(Run) int) int {
 		}
 		words = words[:n:n]
 		if n > 0 && h.flags&flagSums != 0 {
-			words = c.takeApart(words)
+			words = c.fromSums(words)
 		}
 		done := l.state == stateFull || c.gone[l.index]
 		run := Run{
@@ -115,16 +127,10 @@ func (c *Channel) drain(fold func(Run) int) int {
 		run.Cost = c.cost(h)
 		run.Strands = h.flags&flagFollow != 0
 		if from == 0 {
+			run.begin(h)
 			run.Image = h.flags&flagImage != 0
-			run.First = h.flags&flagFirst != 0
-			run.Forked = h.flags&flagForked != 0
-			run.Parent = Thread{h.parentPID, h.parentTID}
-			run.ForkTick = Tick(h.forkTick)
 			if run.Forked && h.flags&flagSums != 0 {
 				run.ForkTick = c.forkTick(h.forkTick)
-			}
-			if h.flags&flagResync != 0 {
-				run.Lost = h.lost
 			}
 		}
 		taken := 0
@@ -152,7 +158,8 @@ func (c *Channel) free(i int, thread Thread) {
 	atomic.StoreUint32(&c.state[i], stateFree)
 }
 
-func (c *Channel) abandon(seq uint64) {
+// markGone marks the chunk or tree of a number.
+func (c *Channel) markGone(seq uint64) {
 	for _, l := range c.live {
 		if l.seq == seq {
 			*c.isGone(l) = true
@@ -177,15 +184,15 @@ func (c *Channel) isGone(l liveChunk) *bool {
 	return &c.gone[l.index]
 }
 
-// findGone marks, ten times a second, the chunks whose writers were killed or
+// findEnded marks, ten times a second, the chunks whose writers were killed or
 // ended without telling. Writers in another pid namespace have other numbers
 // there than in our /proc: nothing can be said of them until the program ends.
-func (c *Channel) findGone() {
+func (c *Channel) findEnded() {
 	now := Monotime()
-	if now-c.looked < Instant(100*time.Millisecond) {
+	if now-c.lastSearch < Instant(100*time.Millisecond) {
 		return
 	}
-	c.looked = now
+	c.lastSearch = now
 	for _, l := range c.live {
 		if l.state != stateOwned || *c.isGone(l) {
 			continue

@@ -57,7 +57,8 @@ func (c *Channel) takeSome(r Request, n int) (offsets []int, err error) {
 			free++
 		case stateOwned:
 			h, words := c.chunk(i), c.words(i)
-			if r.Sums && !r.First && h.flags&flagSums != 0 && h.pid == r.Thread.PID && h.tid == r.Thread.TID && words[0] == 0 && words[1] == 0 {
+			own := r.Sums && !r.First && h.flags&flagSums != 0 && h.pid == r.Thread.PID && h.tid == r.Thread.TID
+			if own && words[0] == 0 && words[1] == 0 {
 				unheard = append(unheard, held{h.seq, c.offset(i)})
 			}
 		}

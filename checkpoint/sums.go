@@ -79,9 +79,9 @@ type forest struct {
 	live    int // at the last look
 }
 
-// plant makes the memory, sparse: what a thread uses of it is pages. nil where
+// newForest makes the memory, sparse: what a thread uses of it is pages. nil where
 // the system does not give as many addresses.
-func plant() *forest {
+func newForest() *forest {
 	if bits.UintSize < 64 {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	h := &t.head
 	done := l.state == stateFull || f.gone[l.index]
 	r.read = r.read && !done
-	latest := c.clock.Now() + 1<<30 // more than the clocks of two processors differ by
+	latest := c.clock.Now() + clockSkew
 	if !r.refused && !r.done && !r.collect(t, Tick(atomic.LoadUint64(&c.head.epoch)), latest, done) {
 		r.refused, r.done = true, true
 		f.refused++
@@ -168,37 +168,32 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 		return 0
 	}
 	run := Run{Thread: Thread{h.pid, h.tid}, Start: Tick(h.tick), Last: done && r.done, Cost: c.cost(h)}
-	if !r.told {
-		run.First = h.flags&flagFirst != 0
-		run.Forked = h.flags&flagForked != 0
-		run.Parent = Thread{h.parentPID, h.parentTID}
-		run.ForkTick = Tick(h.forkTick)
-		if h.flags&flagResync != 0 {
-			run.Lost = h.lost
-		}
+	if !r.offered {
+		run.begin(h)
 	}
 	run.Tally = &Tally{
 		Tree: r.seq, Known: h.flags&flagUnknown == 0, BaseTree: t.baseTree, BaseNode: t.baseNode,
 		Nodes: r.nodes, Windows: r.queue,
 	}
-	events, unwound, closed := atomic.LoadUint64(&t.events), atomic.LoadUint64(&t.unwound), atomic.LoadUint64(&t.closed)
+	events, unwound := atomic.LoadUint64(&t.events), atomic.LoadUint64(&t.unwound)
+	closed := atomic.LoadUint64(&t.closed)
 	run.Tally.Events, run.Tally.Unwound, run.Tally.Closed = events-r.events, unwound-r.unwound, closed-r.closed
 	r.events, r.unwound, r.closed = events, unwound, closed
 	n := len(r.queue)
 	taken := min(n, fold(run))
-	r.told = r.told || taken > 0
+	r.offered = r.offered || taken > 0
 	r.queue = append(r.queue[:0:0], r.queue[taken:]...)
 	if run.Last && taken == n {
-		c.fell(l, Thread{h.pid, h.tid})
+		c.releaseTree(l, Thread{h.pid, h.tid})
 	}
 	return taken
 }
 
-// fell gives a tree back to the writers.
-func (c *Channel) fell(l liveChunk, thread Thread) {
+// releaseTree gives a tree back to the writers.
+func (c *Channel) releaseTree(l liveChunk, thread Thread) {
 	f := c.forest
 	t, r := f.at(l.index), &f.reading[l.index]
-	if t.head.flags&flagBeside == 0 {
+	if t.head.flags&flagBothWays == 0 {
 		delete(c.current, thread)
 	}
 	n := min(int(t.count), treeNodes)

@@ -9,7 +9,7 @@ const mostWindows = 1024
 // reading is what the reader knows of a tree.
 type reading struct {
 	seq     uint64
-	told    bool // its windows have begun to be taken
+	offered bool // its windows have begun to be taken
 	nodes   []Node
 	seen    [windows][]uint64
 	calls   []uint64

@@ -45,6 +45,11 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// digest is that of a block: of its kind and its payload.
+func digest(kind, payload []byte) uint32 {
+	return crc32.Update(crc32.Update(0, castagnoli, kind), castagnoli, payload)
+}
+
 // Info is what a log is of.
 type Info struct {
 	RunID string `json:"run_id"` // meta.run_id of the saved run
@@ -73,7 +78,7 @@ type Writer struct {
 	to      *bufio.Writer
 	block   []byte
 	err     error
-	told    []bool // per number of a site
+	written []bool // per number of a site
 	events  uint64
 	bytes   int64
 	flushed checkpoint.Instant
@@ -102,7 +107,7 @@ func (w *Writer) put(kind byte, payload []byte) {
 	var head [blockHead]byte
 	head[8] = kind
 	binary.LittleEndian.PutUint32(head[0:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(head[4:], crc32.Update(crc32.Update(0, castagnoli, head[8:]), castagnoli, payload))
+	binary.LittleEndian.PutUint32(head[4:], digest(head[8:], payload))
 	w.write(head[:])
 	w.write(payload)
 }
@@ -239,13 +244,13 @@ const sitesMost = 1000
 func (w *Writer) Sites(all []checkpoint.Site) {
 	var some []site
 	for _, s := range all {
-		if int(s.ID) >= len(w.told) {
-			w.told = append(w.told, make([]bool, int(s.ID)+1-len(w.told))...)
+		if int(s.ID) >= len(w.written) {
+			w.written = append(w.written, make([]bool, int(s.ID)+1-len(w.written))...)
 		}
-		if s.ID == 0 || w.told[s.ID] {
+		if s.ID == 0 || w.written[s.ID] {
 			continue
 		}
-		w.told[s.ID] = true
+		w.written[s.ID] = true
 		some = append(some, site(s))
 		if len(some) == sitesMost {
 			w.json(blockSites, some)

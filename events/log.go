@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	"cg/checkpoint"
@@ -131,7 +130,7 @@ func (l *Log) blocks(each func(kind byte, payload []byte) error) error {
 			}
 			return err
 		}
-		if crc32.Update(crc32.Update(0, castagnoli, head[8:]), castagnoli, payload) != binary.LittleEndian.Uint32(head[4:]) {
+		if digest(head[8:], payload) != binary.LittleEndian.Uint32(head[4:]) {
 			return errors.New("the digest of a block is another")
 		}
 		if err := each(head[8], payload); err != nil {

@@ -47,7 +47,7 @@ type lane struct {
 	last   checkpoint.Tick
 	own    *stack // of a thread without strands, or for what precedes them
 	stack  *stack // that is on it, nil for none
-	told   uint64
+	latest uint64
 	forks  []snapshot
 	near   int
 }
@@ -119,7 +119,7 @@ func (f *folder) run(r *run) {
 	case r.First && ln.start != r.Start: // exec(2), or the ids were given out again
 		f.merge()
 		f.abandon(ln)
-		ln.start, ln.last, ln.forks, ln.told = r.Start, r.Start, nil, 0
+		ln.start, ln.last, ln.forks, ln.latest = r.Start, r.Start, nil, 0
 		f.inherit(ln, r)
 	case r.Lost > 0 && ln.start != r.Start:
 		f.merge()
@@ -176,8 +176,8 @@ func (f *folder) merge() {
 			f.abandon(w.lane)
 			continue
 		}
-		if w.kind != checkpoint.Strand && w.lane.told != 0 {
-			f.switchTo(w.lane, w.lane.told, w.at) // it may have been elsewhere meanwhile
+		if w.kind != checkpoint.Strand && w.lane.latest != 0 {
+			f.switchTo(w.lane, w.lane.latest, w.at) // it may have been elsewhere meanwhile
 		}
 		f.word(w.lane, w.at, w.kind, w.site)
 	}
@@ -220,7 +220,7 @@ func (f *folder) leave(ln *lane, at checkpoint.Tick) {
 		return
 	}
 	for i := len(s.frames) - 1; i >= 0; i-- {
-		f.tell(ln, s, i, at, false, false)
+		f.yieldFrame(ln, s, i, at, ending{})
 	}
 	s.on = nil
 	if s == ln.own {
@@ -230,14 +230,17 @@ func (f *folder) leave(ln *lane, at checkpoint.Tick) {
 	}
 }
 
-// tell yields the slice of frame i of a stack.
-func (f *folder) tell(ln *lane, s *stack, i int, at checkpoint.Tick, left, cut bool) {
+// ending is how a slice ends, see Slice.
+type ending struct{ left, cut bool }
+
+// yieldFrame yields the slice of frame i of a stack.
+func (f *folder) yieldFrame(ln *lane, s *stack, i int, at checkpoint.Tick, e ending) {
 	fr := s.frames[i]
 	from := f.log.instant(fr.from, &ln.near)
 	to := max(from, f.log.instant(at, &ln.near))
 	f.yield(Slice{
 		Thread: ln.thread, Strand: s.strand, Site: fr.site, Depth: i,
-		From: from, To: to, Entered: fr.entered, Left: left, Cut: cut,
+		From: from, To: to, Entered: fr.entered, Left: e.left, Cut: e.cut,
 	})
 }
 
@@ -246,7 +249,7 @@ func (f *folder) tell(ln *lane, s *stack, i int, at checkpoint.Tick, left, cut b
 func (f *folder) pop(ln *lane, i int, at checkpoint.Tick, left bool) {
 	s := ln.stack
 	for k := len(s.frames) - 1; k >= i; k-- {
-		f.tell(ln, s, k, at, left || k > i, false)
+		f.yieldFrame(ln, s, k, at, ending{left: left || k > i})
 	}
 	s.frames = s.frames[:i]
 }
@@ -266,7 +269,7 @@ func (f *folder) word(ln *lane, at checkpoint.Tick, kind checkpoint.Kind, number
 	at = max(at, ln.last)
 	ln.last = at
 	if kind == checkpoint.Strand {
-		ln.told = number
+		ln.latest = number
 		f.switchTo(ln, number, at)
 		return
 	}
@@ -302,7 +305,7 @@ func (f *folder) abandon(ln *lane) {
 		return
 	}
 	for i := len(s.frames) - 1; i >= 0; i-- {
-		f.tell(ln, s, i, ln.last, false, true)
+		f.yieldFrame(ln, s, i, ln.last, ending{cut: true})
 	}
 	s.frames, s.on = nil, nil
 	if s.strand != 0 {

@@ -250,7 +250,7 @@ func TestSwitch(t *testing.T) {
 	path := program(t, false)
 	args := []string{"3", "120000", "7", "6", "3", "3"}
 	tell := newTwice(t, 0)
-	tell.channel.TellAll()
+	tell.channel.NoSums()
 	want, none := tell.run(t, path, args...)
 	if tell.channel.Lost() > 0 || none.Stats.Events > 0 {
 		t.Fatalf("%d lost, %+v", tell.channel.Lost(), none.Stats)
@@ -407,7 +407,7 @@ func bench(b *testing.B, adds bool, out, path string, args ...string) *Outcome {
 	}
 	defer channel.Close()
 	if !adds {
-		channel.TellAll()
+		channel.NoSums()
 	}
 	file, err := os.OpenFile(out, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

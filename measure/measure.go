@@ -147,7 +147,7 @@ func Run(c Config) (*Outcome, error) {
 		}
 	}
 	if c.Events != nil && c.Channel != nil {
-		c.Channel.TellAll() // a log has every event
+		c.Channel.NoSums() // a log has every event
 	}
 	o.Begin = checkpoint.Monotime()
 	child, err := launcher.Start(c.Command)

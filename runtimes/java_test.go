@@ -264,7 +264,7 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 	if j.adds {
 		channel.AddUp()
 	} else {
-		channel.TellAll()
+		channel.NoSums()
 	}
 	server := &instrument.Server{Language: "java", Channel: channel}
 	if err := server.Listen(filepath.Join(dir, "server")); err != nil {
