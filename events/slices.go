@@ -47,7 +47,7 @@ type lane struct {
 	last   checkpoint.Tick
 	own    *stack // of a thread without strands, or for what precedes them
 	stack  *stack // that is on it, nil for none
-	latest uint64
+	latest uint64 // the strand of the latest strand word
 	forks  []snapshot
 	near   int
 }

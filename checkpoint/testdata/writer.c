@@ -21,6 +21,7 @@
  */
 #include "channel.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 

@@ -13,6 +13,7 @@
  * events and then leaves, in whatever it is.
  */
 #include "channel.h"
+#include <stdlib.h>
 #include <sys/wait.h>
 
 enum { ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE, SITES = 40 };

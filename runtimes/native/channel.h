@@ -19,7 +19,6 @@
 #include "words.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* cg_thread_end gives what the ending thread has to the reader. */
 static void cg_thread_end(void *unused)

@@ -16,6 +16,8 @@
 #include "python_pausing.h"
 #include "python_woven.h"
 
+#include <stdlib.h>
+
 /* checkpoint(bits): a checkpoint that records these 24 bits */
 static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
 {

@@ -9,6 +9,7 @@
 
 #include "python_checkpoint.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What is known of frames that can be suspended, by address: a table with open
