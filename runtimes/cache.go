@@ -321,7 +321,7 @@ func (c Cache) absent(err error) error {
 
 // path is where a file of the cache is, in a folder that has been checked.
 func (c Cache) path(name string) (string, error) {
-	if c.Dir == "" || !filepath.IsLocal(name) {
+	if c.Dir == "" || !filepath.IsLocal(name) || filepath.Clean(name) == "." { // its own folder is no file of it
 		return "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	if folder := filepath.Dir(name); folder != "." {

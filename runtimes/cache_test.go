@@ -383,3 +383,20 @@ func TestUnpackedIsChecked(t *testing.T) {
 		t.Error(names)
 	}
 }
+
+// A cache's own folder is no file of it, and is not removed as one that is refused.
+func TestCacheIsNoFileOfItself(t *testing.T) {
+	dir := t.TempDir()
+	cache := Cache{Dir: dir}
+	if err := cache.Write("kept", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", ".", "a/..", "..", "/"} {
+		if b, err := cache.Read(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: %q, %v", name, b, err)
+		}
+	}
+	if b, err := cache.Read("kept"); err != nil || string(b) != "x" {
+		t.Errorf("%q, %v", b, err)
+	}
+}

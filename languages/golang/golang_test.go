@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -329,6 +330,31 @@ func TestGoTestsGiveWay(t *testing.T) {
 	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("ok  \tacme/a")) || !bytes.Contains(out, []byte("FAIL\tacme/wrong [build failed]")) || !bytes.Contains(out, []byte("wrong/w.go:3:23: cannot use")) {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestGoBuildsThatAreNone: what go list tells of a package that does not compile stands
+// among the build IDs, and removes nothing that is kept.
+func TestGoBuildsThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	cache := runtimes.Cache{Dir: dir}
+	for name, text := range map[string]string{"inlined/abc_-1": "key 7\n", "text/x.json": "{}", "generation": "1"} {
+		if _, err := cache.Sub(filepath.Dir(name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := cache.Write(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &goBuild{kept: cache, base: dir}
+	got := b.chosen([]string{"", ".", "..", "../wrong/w.go:3:23: cannot use", "# acme/wrong", "abc_-1/def", "./x.go", "none/def"})
+	if fmt.Sprint(got) != "map[key:[7]]" {
+		t.Error(got)
+	}
+	for _, name := range []string{"inlined/abc_-1", "text/x.json", "generation"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -115,18 +116,26 @@ func (g *goSource) heads(name string, p *instrument.Plan) []byte {
 	return b.Bytes()
 }
 
+// goAction is the first part of a build ID: a digest in base64 of URLs, which is the
+// name of a file (cmd/internal/buildid).
+var goAction = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
 // chosen reads which sites the compiler's command has taken out of the packages with
-// these build IDs, by the keys of their files.
+// these build IDs, by the keys of their files. Lines that are none, such as those of an
+// error, name no file.
 func (b *goBuild) chosen(builds []string) map[string][]int {
 	out := map[string][]int{}
 	for _, build := range builds {
 		action, _, _ := strings.Cut(build, "/")
+		if !goAction.MatchString(action) {
+			continue
+		}
 		name := filepath.Join("inlined", action)
 		text, err := b.kept.Read(name)
 		if errors.As(err, new(*runtimes.Refusal)) { // what is compiled already is not known any more
 			os.Remove(filepath.Join(b.base, goGenerationFile))
 		}
-		if action == "" || err != nil {
+		if err != nil {
 			continue // nothing of it is written
 		}
 		b.kept.Used(name)
