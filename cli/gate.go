@@ -22,6 +22,7 @@ import (
 	"cg/gate"
 	"cg/launcher"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/report"
 	"cg/shown"
 )
@@ -196,7 +197,7 @@ type check struct {
 	parts        []string // our own files, until they have their names
 	trees        [2]tree
 	callgrind    *gate.Callgrind
-	counter      *nemb.Instructions
+	counter      *account.Instructions
 	last         *report.Run // of head
 	warnings     []report.Warning
 	progress     bool
@@ -319,7 +320,7 @@ func (k *check) instruments() error {
 		return fail(statusUsage, "--functions: instructions are counted for the whole command: use another --metric")
 	case p.Metric == gate.Instructions:
 		if k.stored == nil || k.stored.Counter == perfCounter {
-			if k.counter = nemb.NewInstructions(); k.counter != nil {
+			if k.counter = account.NewInstructions(); k.counter != nil {
 				return nil
 			}
 		}

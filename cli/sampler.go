@@ -15,6 +15,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/shown"
 )
 
@@ -93,7 +94,7 @@ func runSampler(c *cli.Context) error {
 	if len(sensors) == 0 {
 		return fail(statusFailure, "sampler: nothing can be sampled here%s", because(slices.Concat(machine.found.Denied, machine.found.Hung)))
 	}
-	account := nemb.NewAccount()
+	account := account.New()
 	defer account.Close()
 	account.Watch(pid)
 	sampler, err := nemb.Start(sensors, nemb.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots})

@@ -21,6 +21,7 @@ import (
 	"cg/cli"
 	_ "cg/crash" // as main.go has it
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/simulate"
 	"cg/report"
 )
@@ -155,7 +156,7 @@ func TestScripts(t *testing.T) {
 		// [perf]: the processor counts instructions.
 		Condition: func(c string) (bool, error) {
 			if c == "perf" {
-				return nemb.NewInstructions() != nil, nil
+				return account.NewInstructions() != nil, nil
 			}
 			release, is := strings.CutPrefix(c, "java")
 			want, err := strconv.Atoi(release)

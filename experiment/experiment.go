@@ -21,6 +21,7 @@ import (
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/report"
 	"cg/runtimes"
 )
@@ -82,7 +83,7 @@ type Plain struct {
 
 // Run makes the run. The error is why the command was not started.
 func (p Plain) Run() (*Result, error) {
-	account := nemb.NewAccount()
+	account := account.New()
 	r := &Result{Run: report.Start(string(instrument.Coarse), "", p.Argv, p.Version), close: []func(){func() { account.Close() }}}
 	var err error
 	r.Outcome, err = measure.Run(measure.Config{
@@ -193,7 +194,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		}
 		r.close = append(r.close, func() { command.Stdin.Close() })
 	}
-	account := nemb.NewAccount()
+	account := account.New()
 	r.close = append(r.close, func() { account.Close() })
 	account.Classify(background(x.Language))
 	config := measure.Config{
@@ -227,10 +228,10 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 }
 
 // background are the classes of threads that a language has lines for.
-func background(l *languages.Language) []nemb.ThreadClass {
-	var classes []nemb.ThreadClass
+func background(l *languages.Language) []account.ThreadClass {
+	var classes []account.ThreadClass
 	for _, b := range l.Background {
-		classes = append(classes, nemb.ThreadClass(b))
+		classes = append(classes, account.ThreadClass(b))
 	}
 	return classes
 }

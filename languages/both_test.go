@@ -15,6 +15,7 @@ import (
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 	"cg/runtimes"
 )
@@ -166,7 +167,7 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 			energy += (20 + 100*float64(at%7)/7) * float64(at-last) * 1e-3
 		}
 		last = at
-		return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(energy)}, Usage: nemb.Usage{Program: time.Duration(at)}}
+		return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(energy)}, Usage: account.Usage{Program: time.Duration(at)}}
 	}
 	fold := func(until checkpoint.Tick) func(checkpoint.Run) int {
 		return func(r checkpoint.Run) int {

@@ -20,6 +20,7 @@ import (
 	"cg/checkpoint"
 	"cg/launcher"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -78,7 +79,7 @@ func (w *twice) sample(rate float64) nemb.Sample {
 	}
 	w.last = at
 	time := float64(at) / rate
-	return nemb.Sample{At: at, Time: checkpoint.Instant(time), Energy: []nemb.Energy{nemb.Energy(w.energy)}, Usage: nemb.Usage{Program: clockTime(time)}}
+	return nemb.Sample{At: at, Time: checkpoint.Instant(time), Energy: []nemb.Energy{nemb.Energy(w.energy)}, Usage: account.Usage{Program: clockTime(time)}}
 }
 
 // lock keeps a program that does both between two events; unlock lets it go on.

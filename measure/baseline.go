@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/statistics"
 )
 
@@ -51,7 +52,7 @@ func Wait(ctx context.Context, sensors []nemb.Sensor, interval, span time.Durati
 	if !measured {
 		return nil, nil
 	}
-	account := nemb.NewAccount()
+	account := account.New()
 	defer account.Close()
 	sampler, err := nemb.Start(sensors, nemb.Config{Interval: interval, Clock: clock(nil), Program: account})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"cg/checkpoint"
 	"cg/launcher"
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // still is ten seconds of a machine that draws 8 W and 2 W of it in its memory.
@@ -29,7 +30,7 @@ func still(power func(i int) float64, busy time.Duration) nemb.Series {
 		at := time.Duration(i) * 10 * time.Millisecond
 		s.Samples = append(s.Samples, nemb.Sample{
 			Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(e), 7, 7, nemb.Energy(e), nemb.Energy(e / 4)},
-			Usage: nemb.Usage{Other: busy * time.Duration(i) / 1000, Own: time.Millisecond * time.Duration(i) / 1000}, Failed: i%100 == 50,
+			Usage: account.Usage{Other: busy * time.Duration(i) / 1000, Own: time.Millisecond * time.Duration(i) / 1000}, Failed: i%100 == 50,
 		})
 	}
 	return s
@@ -104,7 +105,7 @@ func TestWait(t *testing.T) {
 // A run books the idle power that was measured before it on the idle line.
 func TestRunWithBaseline(t *testing.T) {
 	sensor := &fake{method: nemb.Measured, start: checkpoint.Monotime()}
-	account := nemb.NewAccount()
+	account := account.New()
 	defer account.Close()
 	o, err := Run(Config{
 		Command: launcher.Cmd{Args: []string{"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"}, Pty: launcher.Never},

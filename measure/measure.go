@@ -21,6 +21,7 @@ import (
 	"cg/events"
 	"cg/launcher"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -28,7 +29,7 @@ import (
 type Config struct {
 	Command  launcher.Cmd
 	Sensors  []nemb.Sensor
-	Account  *nemb.Account
+	Account  *account.Account
 	Interval time.Duration
 	Channel  *checkpoint.Channel // nil for a program without checkpoints
 	// Merge reads result blocks that the program prints (see Block).
@@ -232,7 +233,7 @@ func clock(c *checkpoint.Channel) checkpoint.Clock {
 type recorder struct {
 	channel    *checkpoint.Channel
 	sampler    *nemb.Sampler
-	account    *nemb.Account
+	account    *account.Account
 	attributor *attribute.Attributor
 	outcome    *Outcome
 	recording  nemb.Recording

@@ -13,6 +13,7 @@ import (
 	"cg/checkpoint"
 	"cg/launcher"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -47,7 +48,7 @@ func TestFromBlocks(t *testing.T) {
 	for at := int64(0); at <= 1000*ms; at += 10 * ms {
 		series.Samples = append(series.Samples, nemb.Sample{
 			At: checkpoint.Tick(5 * at), Time: checkpoint.Instant(at + 7*ms), Energy: []nemb.Energy{nemb.Energy(at / 100)},
-			Usage: nemb.Usage{Program: time.Duration(at)},
+			Usage: account.Usage{Program: time.Duration(at)},
 		})
 	}
 	var b Block
@@ -99,7 +100,7 @@ func run(t testing.TB, args ...string) *Outcome {
 		t.Fatal(err)
 	}
 	defer found.Close()
-	account := nemb.NewAccount()
+	account := account.New()
 	defer account.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -140,7 +141,7 @@ func TestEndOfRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	account := nemb.NewAccount()
+	account := account.New()
 	defer account.Close()
 	begin := checkpoint.Monotime()
 	o, err := Run(Config{
@@ -242,7 +243,7 @@ func BenchmarkDrainAndAttribute(b *testing.B) {
 			done += n
 		}
 		total += done
-		a.Close(nemb.Sample{At: tick + 1, Time: checkpoint.Instant(tick + 1), Energy: []nemb.Energy{nemb.Energy(i)}, Usage: nemb.Usage{Program: time.Duration(tick)}})
+		a.Close(nemb.Sample{At: tick + 1, Time: checkpoint.Instant(tick + 1), Energy: []nemb.Energy{nemb.Energy(i)}, Usage: account.Usage{Program: time.Duration(tick)}})
 	}
 	b.ReportMetric(float64(total)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 }

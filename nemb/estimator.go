@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/account"
 )
 
 func init() { Register(Source{Name: Model, Open: openEstimator}) }
@@ -75,7 +76,7 @@ type estimator struct {
 	busy   float64 // W that one busy processor adds
 
 	mu    sync.Mutex
-	stat  *Account // for Read; nil until the first
+	stat  *account.Account // for Read; nil until the first
 	start checkpoint.Instant
 	done  bool
 }
@@ -106,7 +107,7 @@ func (e *estimator) calibrate(cpu CPU, c Calibration) {
 
 func newEstimator(cpu CPU) *estimator {
 	e := &estimator{domain: Domain{
-		ID: "machine", Kind: "psys", Method: Estimated, Period: userHZ, InTotal: true,
+		ID: "machine", Kind: "psys", Method: Estimated, Period: account.Tick, InTotal: true,
 	}}
 	d := &e.domain
 	if cpu.March == "" {
@@ -147,12 +148,12 @@ func (e *estimator) Read(dst []Energy) error {
 		return fmt.Errorf("estimate: %w", fs.ErrClosed)
 	}
 	if e.stat == nil {
-		e.stat, e.start = NewAccount(), checkpoint.Monotime()
-		if e.stat.stat < 0 {
+		e.stat, e.start = account.New(), checkpoint.Monotime()
+		if !e.stat.KnowsHost() {
 			return errors.New("estimate: /proc/stat cannot be opened")
 		}
 	}
-	u := e.stat.read()
+	u := e.stat.Read()
 	dst[0] = e.energy(time.Duration(checkpoint.Monotime()-e.start), u.Own+u.Other)
 	return nil
 }

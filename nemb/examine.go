@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/nemb/account"
 	"cg/shown"
 )
 
@@ -59,9 +60,9 @@ func Examine(root Root, want []string, window time.Duration) (*Diagnosis, error)
 	}
 	defer found.Close()
 	d := &Diagnosis{Findings: []Finding{}}
-	before := hostTimes()
+	before := account.ReadHost()
 	d.counters(&found, window)
-	busy, steal := before.since(hostTimes())
+	busy, steal := before.Until(account.ReadHost(), Processors())
 	d.sources(&found)
 	for _, n := range found.Doubts() {
 		d.add("figures", Warning, "", "%s", n.Text)
@@ -253,9 +254,8 @@ func (d *Diagnosis) surroundings(m Machine) {
 
 // account tells how the processor time of programs is counted.
 func (d *Diagnosis) account() {
-	c, err := openTaskClock()
+	err := account.InheritWorks()
 	if err == nil {
-		c.close()
 		return
 	}
 	d.add("perf_event", Warning, "sudo sysctl kernel.perf_event_paranoid=2", "the processor time of programs comes from /proc, in steps of 10 ms, and short-lived processes are missed: %v", err)
@@ -305,37 +305,6 @@ func (d *Diagnosis) sessions() {
 	if len(others) > 0 {
 		d.add("sessions", Warning, "", "others measure here at the same time: %s; counters are the whole machine's, so each session's total includes what the others use", strings.Join(others, ", "))
 	}
-}
-
-// hostTime is processor time of the host.
-type hostTime struct {
-	at          time.Time
-	busy, steal time.Duration
-	ok          bool
-}
-
-func hostTimes() hostTime {
-	text, err := os.ReadFile("/proc/stat")
-	h := hostTime{at: time.Now()}
-	if err != nil {
-		return h
-	}
-	h.busy, h.ok = parseBusy(text)
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	if fields := bytes.Fields(line); len(fields) > 8 {
-		v, _ := strconv.ParseUint(string(fields[8]), 10, 53)
-		h.steal = time.Duration(v) * userHZ
-	}
-	return h
-}
-
-// since tells the parts of the processors' time that were busy and stolen.
-func (h hostTime) since(now hostTime) (busy, steal float64) {
-	all := now.at.Sub(h.at).Seconds() * float64(max(1, Processors()))
-	if !h.ok || !now.ok || all <= 0 {
-		return 0, 0
-	}
-	return (now.busy - h.busy).Seconds() / all, (now.steal - h.steal).Seconds() / all
 }
 
 // A machine that is busier than this before a run disturbs it.

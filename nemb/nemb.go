@@ -1,6 +1,5 @@
-// Package nemb is the native energy measurement backend: sensors, the sampler
-// that reads them on time, and the account of who used the processors
-// meanwhile.
+// Package nemb is the native energy measurement backend: sensors, and the sampler
+// that reads them on time.
 //
 // In go a system root and a sampling interval. Out comes a series of samples:
 // cumulative energy per domain, stamped with the clock of the checkpoint
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/account"
 )
 
 // Energy is an amount of energy in microjoules, the unit of the powercap
@@ -87,26 +87,6 @@ type Sensor interface {
 	Close() error
 }
 
-// Usage is processor time, cumulative since the sampler started, at one
-// instant. Program, Own and Other never decrease and exclude each other.
-type Usage struct {
-	Program time.Duration // the measured process tree
-	Own     time.Duration // cg itself
-	Other   time.Duration // everyone else on this host
-	// Threads are those of the program that were asked for, by id. One that
-	// ended is told once more with its last value and then left out.
-	Threads []ThreadUsage
-	// Background is what threads of the program used that do not do its work,
-	// by class (see Account.Classify). It is part of Program.
-	Background []time.Duration
-}
-
-// ThreadUsage is the processor time of one thread since it started.
-type ThreadUsage struct {
-	Thread checkpoint.Thread
-	CPU    time.Duration
-}
-
 // Sample is the state of every domain at one moment.
 type Sample struct {
 	At     checkpoint.Tick    // channel clock, halfway through the reading
@@ -123,7 +103,7 @@ type Sample struct {
 	// Failed is set when a reading failed, or a slow sensor's is still to
 	// come: that domain's energy is told by a later sample.
 	Failed bool
-	Usage  Usage
+	Usage  account.Usage
 	// Tally is set by a Recording.
 	Tally Tally
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/nemb/account"
 )
 
 // Layout of the ring (RING.md).
@@ -219,12 +220,11 @@ func FindRing(pid int) (string, error) {
 				return dir + "/fd/" + f.Name(), nil
 			}
 		}
-		text, _ := os.ReadFile(dir + "/stat")
-		st, ok := parseStat(text)
+		parent, ok := account.Parent(pid)
 		if !ok {
 			break
 		}
-		pid = st.parent
+		pid = parent
 	}
 	return "", fmt.Errorf("sample ring: no process above shares one: %w", fs.ErrNotExist)
 }
@@ -348,7 +348,7 @@ func (r *Ring) sample(k uint64) (Sample, bool) {
 	s := Sample{At: checkpoint.Tick(load(1)), Time: checkpoint.Instant(load(2)), Energy: make([]Energy, len(r.Domains))}
 	flags := load(3)
 	s.Gap, s.Failed = flags&ringGap != 0, flags&ringFailed != 0
-	s.Usage = Usage{Program: time.Duration(load(4)), Own: time.Duration(load(5)), Other: time.Duration(load(6))}
+	s.Usage = account.Usage{Program: time.Duration(load(4)), Own: time.Duration(load(5)), Other: time.Duration(load(6))}
 	for i := range s.Energy {
 		s.Energy[i] = Energy(load(ringFixed + i))
 	}

@@ -16,12 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/nemb/account"
 )
 
 // numbered is sample k of a series in which every figure follows from k.
 func numbered(k uint64, domains int) Sample {
 	s := Sample{At: checkpoint.Tick(3 * k), Time: checkpoint.Instant(5 * k), Gap: k%7 == 0, Failed: k%11 == 0}
-	s.Usage = Usage{Program: time.Duration(7 * k), Own: time.Duration(11 * k), Other: time.Duration(13 * k)}
+	s.Usage = account.Usage{Program: time.Duration(7 * k), Own: time.Duration(11 * k), Other: time.Duration(13 * k)}
 	for d := range domains {
 		s.Energy = append(s.Energy, Energy(k*uint64(d+17)))
 	}

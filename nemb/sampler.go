@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/account"
 )
 
 // Limits of Config.Interval.
@@ -27,7 +28,7 @@ const MaxSlots = 1 << 20
 type Config struct {
 	Interval time.Duration    // MinInterval .. MaxInterval
 	Clock    checkpoint.Clock // of the channel
-	Program  *Account         // may be nil: Usage then stays zero
+	Program  *account.Account // may be nil: Usage then stays zero
 	// Ordinary leaves the thread to the ordinary scheduler, with its shortest
 	// slice, also where it might run under SCHED_FIFO.
 	Ordinary bool
@@ -68,7 +69,7 @@ type Sampler struct {
 	fast     []int // domain of each file, in the order of the thread's readings
 	slow     []*slowSensor
 	models   []modelDomain
-	account  *Account // Config.Program, or a private one for the models
+	account  *account.Account // Config.Program, or a private one for the models
 	private  bool
 	usage    curve
 	buf      []C.uint64_t
@@ -81,7 +82,7 @@ type Sampler struct {
 	faults   []Faults             // per domain
 	since    []checkpoint.Instant // per domain: since when the counter shows raw
 	first    *Sample
-	base     Usage
+	base     account.Usage
 	lastTime checkpoint.Instant
 	horizon  checkpoint.Tick
 	gaps     int
@@ -181,7 +182,7 @@ func Start(sensors []Sensor, c Config) (*Sampler, error) {
 		}
 	}
 	if s.account == nil && len(s.models) > 0 {
-		s.account, s.private = NewAccount(), true
+		s.account, s.private = account.New(), true
 	}
 	s.readUsage()
 	if err := s.startThread(); err != nil {
@@ -611,7 +612,7 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 		}
 	}
 	s.late(sample)
-	usage := s.usage.at(sample.Time).since(s.base)
+	usage := s.usage.at(sample.Time).Since(s.base)
 	for _, m := range s.models {
 		busy := usage.Program + usage.Own + usage.Other
 		s.total[m.domain] = m.model.energy(time.Duration(sample.Time-s.first.Time), busy)
@@ -703,6 +704,6 @@ func (f *Faults) join(o Faults) {
 
 func (s *Sampler) readUsage() {
 	if s.account != nil {
-		s.usage.add(checkpoint.Monotime(), s.account.read())
+		s.usage.add(checkpoint.Monotime(), s.account.Read())
 	}
 }

@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/account"
 )
 
 // curve is usage over time, linear between readings.
 type curve struct {
 	times []checkpoint.Instant
-	usage []Usage
+	usage []account.Usage
 }
 
-func (c *curve) add(at checkpoint.Instant, u Usage) {
+func (c *curve) add(at checkpoint.Instant, u account.Usage) {
 	c.times = append(c.times, at)
 	c.usage = append(c.usage, u)
 }
@@ -36,25 +37,25 @@ func needless(times []checkpoint.Instant, t checkpoint.Instant) int {
 
 // at returns the usage at an instant; before the first reading it is that of
 // the first, after the last that of the last.
-func (c *curve) at(t checkpoint.Instant) Usage {
+func (c *curve) at(t checkpoint.Instant) account.Usage {
 	i, part := locate(c.times, t)
 	if i < 0 {
-		return Usage{}
+		return account.Usage{}
 	}
 	if part == 0 {
 		return c.usage[i]
 	}
 	a, b := c.usage[i], c.usage[i+1]
 	elapsed := time.Duration(c.times[i+1] - c.times[i])
-	u := Usage{
+	u := account.Usage{
 		Program: between(a.Program, b.Program, part),
 		Own:     between(a.Own, b.Own, part),
 		Other:   between(a.Other, b.Other, part),
-		Threads: make([]ThreadUsage, len(b.Threads)),
+		Threads: make([]account.ThreadUsage, len(b.Threads)),
 	}
 	j := 0
 	for i, th := range b.Threads {
-		for j < len(a.Threads) && compareThreads(a.Threads[j].Thread, th.Thread) < 0 {
+		for j < len(a.Threads) && account.CompareThreads(a.Threads[j].Thread, th.Thread) < 0 {
 			j++
 		}
 		// A thread that was not there before used no more than the time
@@ -63,7 +64,7 @@ func (c *curve) at(t checkpoint.Instant) Usage {
 		if j < len(a.Threads) && a.Threads[j].Thread == th.Thread {
 			before = a.Threads[j].CPU
 		}
-		u.Threads[i] = ThreadUsage{th.Thread, between(before, th.CPU, part)}
+		u.Threads[i] = account.ThreadUsage{Thread: th.Thread, CPU: between(before, th.CPU, part)}
 	}
 	for i, used := range b.Background {
 		u.Background = append(u.Background, between(a.Background[i], used, part))
@@ -87,17 +88,3 @@ func locate(times []checkpoint.Instant, t checkpoint.Instant) (i int, part float
 }
 
 func between[T ~int64 | ~uint64](a, b T, part float64) T { return a + T(float64(b-a)*part) }
-
-// since is u less what had been used at the beginning. Threads keep their own.
-func (u Usage) since(base Usage) Usage {
-	u.Program -= base.Program
-	u.Own -= base.Own
-	u.Other -= base.Other
-	if len(base.Background) > 0 {
-		u.Background = slices.Clone(u.Background)
-		for i, used := range base.Background {
-			u.Background[i] -= used
-		}
-	}
-	return u
-}

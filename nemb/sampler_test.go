@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/nemb/account"
 	"cg/nemb/simulate"
 )
 
@@ -122,7 +123,7 @@ func TestSamplerMeasures(t *testing.T) {
 	m.Zones[0].Zones = []simulate.Zone{{Dir: "intel-rapl:0:0", Name: "dram", Counter: simulate.Counter{Power: simulate.Constant(3), Start: 5}}}
 	tree, root := mount(t, m)
 	for _, clock := range []checkpoint.Clock{checkpoint.Monotonic, checkpoint.SystemClock()} {
-		a := NewAccount()
+		a := account.New()
 		s, err := Start([]Sensor{openOne(t, root)}, Config{Interval: time.Millisecond, Clock: clock, Program: a})
 		if err != nil {
 			t.Fatal(err)
@@ -561,13 +562,13 @@ func TestHorizon(t *testing.T) {
 }
 
 func TestCurve(t *testing.T) {
-	th := func(tid uint32, cpu time.Duration) ThreadUsage {
-		return ThreadUsage{checkpoint.Thread{PID: 1, TID: tid}, cpu}
+	th := func(tid uint32, cpu time.Duration) account.ThreadUsage {
+		return account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: tid}, CPU: cpu}
 	}
 	var c curve
-	c.add(0, Usage{Threads: []ThreadUsage{th(1, 10)}})
-	c.add(100, Usage{Program: 100, Own: 10, Other: 50, Threads: []ThreadUsage{th(1, 20), th(2, 150)}})
-	c.add(200, Usage{Program: 110, Own: 20, Other: 50, Threads: []ThreadUsage{th(2, 160)}})
+	c.add(0, account.Usage{Threads: []account.ThreadUsage{th(1, 10)}})
+	c.add(100, account.Usage{Program: 100, Own: 10, Other: 50, Threads: []account.ThreadUsage{th(1, 20), th(2, 150)}})
+	c.add(200, account.Usage{Program: 110, Own: 20, Other: 50, Threads: []account.ThreadUsage{th(2, 160)}})
 	for at, want := range map[checkpoint.Instant]string{
 		-5:  "0s 0s 0s [{1/1 10ns}]",
 		50:  "50ns 5ns 25ns [{1/1 15ns} {1/2 100ns}]",
@@ -579,6 +580,22 @@ func TestCurve(t *testing.T) {
 		if got := fmt.Sprint(u.Program, u.Own, u.Other, u.Threads); got != want {
 			t.Errorf("at %d: %s, want %s", at, got, want)
 		}
+	}
+}
+
+// Between two readings usage is linear, and begins at 0.
+func TestBackgroundBetween(t *testing.T) {
+	var c curve
+	c.add(0, account.Usage{Program: 100, Background: []time.Duration{40, 7}})
+	c.add(10, account.Usage{Program: 200, Background: []time.Duration{60, 7}})
+	base := c.at(0)
+	for at, want := range map[checkpoint.Instant][]time.Duration{0: {0, 0}, 5: {10, 0}, 10: {20, 0}, 99: {20, 0}} {
+		if got := c.at(at).Since(base).Background; !slices.Equal(got, want) {
+			t.Errorf("at %d: %v, want %v", at, got, want)
+		}
+	}
+	if got := c.usage[1].Background[0]; got != 60 {
+		t.Errorf("the reading itself has become %v", got)
 	}
 }
 
@@ -600,15 +617,6 @@ func BenchmarkTick(b *testing.B) {
 			sensor.counters()[0].read()
 		}
 	})
-}
-
-// BenchmarkAccount is one reading of the account, as each Poll makes it.
-func BenchmarkAccount(b *testing.B) {
-	a := NewAccount()
-	defer a.Close()
-	for range b.N {
-		a.read()
-	}
 }
 
 // A sample that comes more than two intervals after the one before is a gap.

@@ -9,6 +9,7 @@ import (
 	"cg/checkpoint"
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -18,7 +19,7 @@ func costly(domains []nemb.Domain) *Run {
 	const us = 1000
 	a := attribute.New(domains, 2)
 	sample := func(at int64) nemb.Sample {
-		s := nemb.Sample{At: checkpoint.Tick(at + 1), Time: checkpoint.Instant(at + 1), Usage: nemb.Usage{Program: time.Duration(at)}}
+		s := nemb.Sample{At: checkpoint.Tick(at + 1), Time: checkpoint.Instant(at + 1), Usage: account.Usage{Program: time.Duration(at)}}
 		for range domains {
 			s.Energy = append(s.Energy, nemb.Energy(20*at/1000))
 		}

@@ -8,6 +8,7 @@ import (
 	"cg/checkpoint"
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -18,7 +19,7 @@ func spoilt(t *testing.T, domains []nemb.Domain, damage string) *Run {
 	const ms = 1_000_000
 	a := attribute.New(domains, 2)
 	sample := func(at int64) nemb.Sample {
-		s := nemb.Sample{At: checkpoint.Tick(at + 1), Time: checkpoint.Instant(at + 1), Usage: nemb.Usage{Program: time.Duration(at)}}
+		s := nemb.Sample{At: checkpoint.Tick(at + 1), Time: checkpoint.Instant(at + 1), Usage: account.Usage{Program: time.Duration(at)}}
 		for range domains {
 			s.Energy = append(s.Energy, nemb.Energy(20*at/1000))
 		}
@@ -88,7 +89,7 @@ func warned(r *Run, slug string) string {
 func TestDisorder(t *testing.T) {
 	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
 	sample := func(at int64, e nemb.Energy) nemb.Sample {
-		return nemb.Sample{At: checkpoint.Tick(at), Time: checkpoint.Instant(at), Energy: []nemb.Energy{e}, Usage: nemb.Usage{Program: time.Duration(at)}}
+		return nemb.Sample{At: checkpoint.Tick(at), Time: checkpoint.Instant(at), Energy: []nemb.Energy{e}, Usage: account.Usage{Program: time.Duration(at)}}
 	}
 	tests := []struct {
 		name    string

@@ -26,6 +26,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -647,7 +648,7 @@ func largest() *Run {
 		}
 		series.Samples = append(series.Samples, nemb.Sample{
 			Time: checkpoint.Instant(1e9 + int64(i)*1e6), Energy: slices.Clone(e),
-			Usage: nemb.Usage{Program: time.Duration(i) * time.Millisecond, Other: time.Duration(i/5) * time.Millisecond},
+			Usage: account.Usage{Program: time.Duration(i) * time.Millisecond, Other: time.Duration(i/5) * time.Millisecond},
 		})
 	}
 	r.sampled(series)

@@ -14,6 +14,7 @@ import (
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -79,7 +80,7 @@ func (k kindOf) run(name string) *Run {
 	sample := func(t int64) nemb.Sample {
 		part := func(f float64) time.Duration { return time.Duration(f * float64(t) * ms) }
 		busy := part(k.busy)
-		s := nemb.Sample{At: checkpoint.Tick(t*ms + 1), Time: checkpoint.Instant(t*ms + 1), Usage: nemb.Usage{Program: busy, Own: part(0.02), Other: max(0, part(processors*(1-k.idle))-busy-part(0.02))}}
+		s := nemb.Sample{At: checkpoint.Tick(t*ms + 1), Time: checkpoint.Instant(t*ms + 1), Usage: account.Usage{Program: busy, Own: part(0.02), Other: max(0, part(processors*(1-k.idle))-busy-part(0.02))}}
 		for _, w := range k.watts {
 			s.Energy = append(s.Energy, nemb.Energy(w*float64(t)*1000))
 		}

@@ -12,6 +12,7 @@ import (
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -156,7 +157,7 @@ func spans(n, sites int) *Run {
 		all[i] = checkpoint.Site{ID: checkpoint.SiteID(i + 1), Language: "go", Func: fmt.Sprintf("example/package%d.Function%d", i%100, i), File: fmt.Sprintf("/src/package%d/file.go", i%100), Line: i + 1, Kind: checkpoint.Function}
 	}
 	sample := func(t int64) nemb.Sample {
-		return nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Energy: []nemb.Energy{nemb.Energy(20 * t / 1000)}, Usage: nemb.Usage{Program: time.Duration(t)}}
+		return nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Energy: []nemb.Energy{nemb.Energy(20 * t / 1000)}, Usage: account.Usage{Program: time.Duration(t)}}
 	}
 	series := nemb.Series{Domains: domains, Samples: []nemb.Sample{sample(0)}}
 	a.Close(sample(0))

@@ -10,6 +10,7 @@ import (
 	"cg/checkpoint"
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -32,7 +33,7 @@ func noisy(lost func(i int) bool, limits *NoiseLimits) *Run {
 		if lost(i) {
 			continue
 		}
-		s := nemb.Sample{At: checkpoint.Tick(i * 10 * ms), Time: checkpoint.Instant(i * 10 * ms), Energy: []nemb.Energy{e}, Usage: nemb.Usage{Program: time.Duration(i * 10 * ms)}}
+		s := nemb.Sample{At: checkpoint.Tick(i * 10 * ms), Time: checkpoint.Instant(i * 10 * ms), Energy: []nemb.Energy{e}, Usage: account.Usage{Program: time.Duration(i * 10 * ms)}}
 		r.Add(s)
 		if i < 1000 {
 			a.Close(s)

@@ -16,6 +16,7 @@ import (
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -76,7 +77,7 @@ func example(kind nemb.Method, faults ...nemb.Faults) *Run {
 	}
 	a := attribute.New(domains, 2)
 	sample := func(t int64) nemb.Sample {
-		s := nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Usage: nemb.Usage{Program: time.Duration(t), Own: time.Duration(t / 50), Other: time.Duration(t / 5)}}
+		s := nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Usage: account.Usage{Program: time.Duration(t), Own: time.Duration(t / 50), Other: time.Duration(t / 5)}}
 		for range domains {
 			s.Energy = append(s.Energy, nemb.Energy(20*t/1000))
 		}
@@ -135,7 +136,7 @@ func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, test
 	sample := func(t int64) nemb.Sample {
 		return nemb.Sample{
 			At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Energy: []nemb.Energy{nemb.Energy(20 * t / 1000)},
-			Usage: nemb.Usage{Program: time.Duration(t)},
+			Usage: account.Usage{Program: time.Duration(t)},
 		}
 	}
 	a.Close(sample(0))

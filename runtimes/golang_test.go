@@ -24,6 +24,7 @@ import (
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 )
 
@@ -529,7 +530,7 @@ func goMeasured(t testing.TB, k goKind, env []string, status int, look func(*che
 	if _, err := channel.Number("m", "main.go", "lines", 16); err != nil {
 		t.Fatal(err)
 	}
-	account := nemb.NewAccount()
+	account := account.New()
 	defer account.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

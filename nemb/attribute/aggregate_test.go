@@ -8,6 +8,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // adder is a writer of FORMAT.md's trees in Go: what a thread's words are, added
@@ -253,7 +254,7 @@ func innermost(stack []checkpoint.SiteID, site checkpoint.SiteID) int {
 func watched(at checkpoint.Tick) nemb.Sample {
 	since := int64(at - origin)
 	e := 30*float64(since) + 60*float64(since/(17*ms)*8*ms) // in steps
-	return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(e * 1e-3)}, Usage: nemb.Usage{Program: time.Duration(since)}}
+	return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(e * 1e-3)}, Usage: account.Usage{Program: time.Duration(since)}}
 }
 
 // attributed folds a program. From switched on a thread's events are added up.

@@ -142,7 +142,7 @@ type Attributor struct {
 	// MaxDepth is how many calls deep sites are told apart, 0 for no limit:
 	// what deeper ones use is their caller's. Set before the first Fold.
 	MaxDepth int
-	// Background names the classes of threads of nemb.Usage.Background, which
+	// Background names the classes of threads of account.Usage.Background, which
 	// have their own lines in the ledger. Set before Begin.
 	Background []string
 

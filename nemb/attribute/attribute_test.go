@@ -12,6 +12,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // Virtual time: a tick is a nanosecond, and the run begins at origin.
@@ -57,7 +58,7 @@ func (t *tape) add(thread uint32, at int64, kind checkpoint.Kind, site checkpoin
 
 // play folds the tape with samples every period, with the processor time that
 // cpu gives for each moment, and the energy that energy gives.
-func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64) []nemb.Energy, usage func(int64) nemb.Usage) Result {
+func (t *tape) play(domains []nemb.Domain, end, period int64, energy func(int64) []nemb.Energy, usage func(int64) account.Usage) Result {
 	t.a = New(domains, 2)
 	t.a.Background = t.background
 	for at := int64(0); ; at += period {
@@ -85,7 +86,7 @@ func constant(watts float64) func(int64) []nemb.Energy {
 }
 
 // alone is a program that uses one processor all the time.
-func alone(at int64) nemb.Usage { return nemb.Usage{Program: time.Duration(at)} }
+func alone(at int64) account.Usage { return account.Usage{Program: time.Duration(at)} }
 
 func cost(t *testing.T, r Result, site checkpoint.SiteID) Cost {
 	t.Helper()
@@ -318,10 +319,10 @@ func TestThreadsShareByProcessorTime(t *testing.T) {
 		p.add(thread+1, 0, checkpoint.Enter, checkpoint.SiteID(thread+1))
 		p.add(thread+1, 1000*ms, checkpoint.Exit, checkpoint.SiteID(thread+1))
 	}
-	usage := func(at int64) nemb.Usage {
-		u := nemb.Usage{Program: time.Duration(2 * at)}
+	usage := func(at int64) account.Usage {
+		u := account.Usage{Program: time.Duration(2 * at)}
 		for thread, percent := range []int64{95, 95, 0, 10} {
-			u.Threads = append(u.Threads, nemb.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)}, CPU: time.Duration(percent * at / 100)})
+			u.Threads = append(u.Threads, account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)}, CPU: time.Duration(percent * at / 100)})
 		}
 		return u
 	}
@@ -344,13 +345,13 @@ func TestLateAccounts(t *testing.T) {
 	p.add(1, 500*ms, checkpoint.Enter, 2)
 	p.add(1, 503*ms, checkpoint.Exit, 2)
 	p.last = map[uint32]bool{1: true}
-	usage := func(at int64) nemb.Usage {
-		u := nemb.Usage{Program: time.Duration(min(at, 600*ms))}
+	usage := func(at int64) account.Usage {
+		u := account.Usage{Program: time.Duration(min(at, 600*ms))}
 		told := min(at, 600*ms)
 		if at/10/ms%2 == 1 {
 			told -= 4 * ms
 		}
-		u.Threads = []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(told)}}
+		u.Threads = []account.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(told)}}
 		return u
 	}
 	r := p.play([]nemb.Domain{counter}, 700*ms, 10*ms, constant(10), usage)
@@ -369,8 +370,8 @@ func TestLedgerLines(t *testing.T) {
 	p.add(1, 0, checkpoint.Enter, 1)
 	p.add(1, 1000*ms, checkpoint.Exit, 1)
 	model := nemb.Domain{ID: "cpu", Method: nemb.Estimated, InTotal: true, Lo: 0.5, Hi: 1.5, Base: 4}
-	usage := func(at int64) nemb.Usage {
-		return nemb.Usage{Program: time.Duration(at / 2), Own: time.Duration(at / 10), Other: time.Duration(2 * at / 5)}
+	usage := func(at int64) account.Usage {
+		return account.Usage{Program: time.Duration(at / 2), Own: time.Duration(at / 10), Other: time.Duration(2 * at / 5)}
 	}
 	r := p.play([]nemb.Domain{model}, 1000*ms, 10*ms, constant(14), usage)
 	lawful(t, r)
@@ -393,11 +394,11 @@ func TestBackground(t *testing.T) {
 	thread := checkpoint.Thread{PID: 1, TID: 1}
 	// Two processors: the function's thread uses half of one, collection a
 	// quarter, compilation an eighth in the first half, and the rest a quarter.
-	usage := func(at int64) nemb.Usage {
+	usage := func(at int64) account.Usage {
 		compiling := min(at, 500*ms) / 8
-		return nemb.Usage{
+		return account.Usage{
 			Program:    time.Duration(at + compiling),
-			Threads:    []nemb.ThreadUsage{{Thread: thread, CPU: time.Duration(at / 2)}},
+			Threads:    []account.ThreadUsage{{Thread: thread, CPU: time.Duration(at / 2)}},
 			Background: []time.Duration{time.Duration(at / 4), time.Duration(compiling)},
 		}
 	}
@@ -453,8 +454,8 @@ func TestIdleShare(t *testing.T) {
 	// A sleeping program: the machine's energy is idle, not anybody's.
 	var p tape
 	p.add(1, 0, checkpoint.Enter, 1)
-	r := p.play([]nemb.Domain{d}, 1000*ms, 10*ms, constant(5), func(at int64) nemb.Usage {
-		return nemb.Usage{Own: time.Duration(at / 1000), Threads: []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}}}}
+	r := p.play([]nemb.Domain{d}, 1000*ms, 10*ms, constant(5), func(at int64) account.Usage {
+		return account.Usage{Own: time.Duration(at / 1000), Threads: []account.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}}}}
 	})
 	lawful(t, r)
 	if r.Total.Idle < 4_950_000 || r.Total.Own > 20_000 {
@@ -505,8 +506,8 @@ func TestShortThreads(t *testing.T) {
 		p.last[2+i] = true
 	}
 	p.add(1, 1000*ms, checkpoint.Exit, 1)
-	r := p.play([]nemb.Domain{counter}, 1000*ms, 100*ms, constant(10), func(at int64) nemb.Usage {
-		return nemb.Usage{Program: time.Duration(at), Threads: []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(at)}}}
+	r := p.play([]nemb.Domain{counter}, 1000*ms, 100*ms, constant(10), func(at int64) account.Usage {
+		return account.Usage{Program: time.Duration(at), Threads: []account.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(at)}}}
 	})
 	lawful(t, r)
 	if nap := cost(t, r, 2); nap.Self.Energy > 100_000 {
@@ -521,8 +522,8 @@ func TestNeverReadThread(t *testing.T) {
 	var p tape
 	p.add(1, 4*ms, checkpoint.Enter, 1)
 	p.add(1, 14*ms, checkpoint.Exit, 1)
-	r := p.play([]nemb.Domain{counter}, 40*ms, 20*ms, constant(10), func(at int64) nemb.Usage {
-		return nemb.Usage{Program: time.Duration(at)}
+	r := p.play([]nemb.Domain{counter}, 40*ms, 20*ms, constant(10), func(at int64) account.Usage {
+		return account.Usage{Program: time.Duration(at)}
 	})
 	lawful(t, r)
 	if c := cost(t, r, 1); !near(c.Self.Energy, 100_000, 0.001) || c.CPUTime != 10*time.Millisecond {
@@ -549,7 +550,7 @@ func TestOwnWork(t *testing.T) {
 func TestFailedReadings(t *testing.T) {
 	a := New([]nemb.Domain{counter}, 2)
 	at := func(t int64, e nemb.Energy, gap bool) nemb.Sample {
-		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: []nemb.Energy{e}, Failed: gap, Gap: gap, Usage: nemb.Usage{Program: time.Duration(t)}}
+		return nemb.Sample{At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: []nemb.Energy{e}, Failed: gap, Gap: gap, Usage: account.Usage{Program: time.Duration(t)}}
 	}
 	a.Close(at(0, 0, false))
 	id := checkpoint.Thread{PID: 1, TID: 1}
@@ -671,14 +672,14 @@ func TestConservation(t *testing.T) {
 				e[1] += nemb.Energy(rng.IntN(1000))
 				return []nemb.Energy{e[0], e[1]}
 			},
-			func(int64) nemb.Usage {
+			func(int64) account.Usage {
 				program += time.Duration(rng.IntN(20 * ms))
 				own += time.Duration(rng.IntN(ms))
 				other += time.Duration(rng.IntN(3 * ms))
 				for i := range used {
 					used[i] += time.Duration(rng.IntN(8 * ms))
 				}
-				return nemb.Usage{Program: program, Own: own, Other: other, Background: slices.Clone(used)}
+				return account.Usage{Program: program, Own: own, Other: other, Background: slices.Clone(used)}
 			})
 		lawful(t, r)
 		if t.Failed() {
@@ -835,7 +836,7 @@ func TestMaxDepth(t *testing.T) {
 	add(checkpoint.Exit, 1)
 	end := checkpoint.Tick(origin + at)
 	sample := func(at checkpoint.Tick) nemb.Sample {
-		return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(at-origin) / 1000}, Usage: nemb.Usage{Program: time.Duration(at - origin)}}
+		return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(at-origin) / 1000}, Usage: account.Usage{Program: time.Duration(at - origin)}}
 	}
 	a.Close(sample(origin))
 	for id, words := range tp.words {
@@ -865,7 +866,7 @@ func TestDemote(t *testing.T) {
 	sample := func(at int64) nemb.Sample {
 		return nemb.Sample{
 			At: checkpoint.Tick(origin + at), Time: checkpoint.Instant(origin + at), Energy: []nemb.Energy{nemb.Energy(at) / 1000},
-			Usage: nemb.Usage{Program: time.Duration(at)},
+			Usage: account.Usage{Program: time.Duration(at)},
 		}
 	}
 	a.Close(sample(0))
@@ -929,7 +930,7 @@ func TestResumedElsewhere(t *testing.T) {
 	sample := func(at int64) nemb.Sample {
 		return nemb.Sample{
 			At: checkpoint.Tick(origin + at), Time: checkpoint.Instant(origin + at), Energy: []nemb.Energy{nemb.Energy(at) / 1000},
-			Usage: nemb.Usage{Program: time.Duration(at)},
+			Usage: account.Usage{Program: time.Duration(at)},
 		}
 	}
 	a.Close(sample(0))
@@ -954,8 +955,8 @@ func TestProgramDomain(t *testing.T) {
 	d := nemb.Domain{ID: "memory", Parent: "machine", Method: nemb.Estimated, Lo: 0.2, Hi: 1.6, Program: true}
 	a := New([]nemb.Domain{d}, 2)
 	a.Begin(nemb.Sample{Energy: []nemb.Energy{0}})
-	a.Close(nemb.Sample{At: 1000, Time: 1000, Energy: []nemb.Energy{70}, Usage: nemb.Usage{Program: 100, Other: 900}})
-	a.Last(nemb.Sample{At: 2000, Time: 2000, Energy: []nemb.Energy{100}, Usage: nemb.Usage{Program: 100, Other: 1900}})
+	a.Close(nemb.Sample{At: 1000, Time: 1000, Energy: []nemb.Energy{70}, Usage: account.Usage{Program: 100, Other: 900}})
+	a.Last(nemb.Sample{At: 2000, Time: 2000, Energy: []nemb.Energy{100}, Usage: account.Usage{Program: 100, Other: 1900}})
 	l := a.Finish().Domains[0]
 	if l.Total != 100 || l.Uninstrumented+l.Functions != 100 || l.Other != 0 || l.Idle != 0 || !l.Balanced() {
 		t.Errorf("%+v", l)
@@ -966,11 +967,11 @@ func TestProgramDomain(t *testing.T) {
 // its thread was killed, its program replaced by exec, it was left by longjmp, or
 // open when the run ended.
 func TestCut(t *testing.T) {
-	threads := func(until int64) func(int64) nemb.Usage {
-		return func(at int64) nemb.Usage {
-			u := nemb.Usage{Program: time.Duration(at)}
+	threads := func(until int64) func(int64) account.Usage {
+		return func(at int64) account.Usage {
+			u := account.Usage{Program: time.Duration(at)}
 			if at <= until {
-				u.Threads = []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(at)}}
+				u.Threads = []account.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(at)}}
 			}
 			return u
 		}
@@ -987,7 +988,7 @@ func TestCut(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		make     func() *tape
-		usage    func(int64) nemb.Usage
+		usage    func(int64) account.Usage
 		one, two want
 	}{
 		"killed": {open, threads(400 * ms), want{100 * time.Millisecond, 1}, want{200 * time.Millisecond, 1}},
@@ -1050,7 +1051,7 @@ func TestWaiting(t *testing.T) {
 		steps = append(steps, step{at, used})
 		p.add(1, at, checkpoint.Exit, site)
 	}
-	usage := func(at int64) nemb.Usage {
+	usage := func(at int64) account.Usage {
 		i, _ := slices.BinarySearchFunc(steps, at, func(s step, at int64) int { return cmp.Compare(s.at, at) })
 		cpu := used
 		if i > 0 && i < len(steps) {
@@ -1059,7 +1060,7 @@ func TestWaiting(t *testing.T) {
 		} else if i == 0 {
 			cpu = 0
 		}
-		return nemb.Usage{Program: time.Duration(cpu), Threads: []nemb.ThreadUsage{{Thread: id, CPU: time.Duration(cpu)}}}
+		return account.Usage{Program: time.Duration(cpu), Threads: []account.ThreadUsage{{Thread: id, CPU: time.Duration(cpu)}}}
 	}
 	r := p.play([]nemb.Domain{counter}, at, 10*ms, func(at int64) []nemb.Energy { return []nemb.Energy{nemb.Energy(usage(at).Program / 100)} }, usage)
 	lawful(t, r)
@@ -1086,8 +1087,8 @@ func TestCoarseSteps(t *testing.T) {
 	p.add(1, end*ms-1, checkpoint.Enter, 3)
 	d := counter
 	d.Step, d.Kind = step, "psys"
-	half := func(at int64) nemb.Usage {
-		return nemb.Usage{Program: time.Duration(at / 2), Other: time.Duration(at / 2)}
+	half := func(at int64) account.Usage {
+		return account.Usage{Program: time.Duration(at / 2), Other: time.Duration(at / 2)}
 	}
 	r := p.play([]nemb.Domain{d}, end*ms, 10*ms, func(at int64) []nemb.Energy {
 		return []nemb.Energy{nemb.Energy(math.Floor(watts*float64(at)*1e-3/step)) * step}

@@ -7,6 +7,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // A machine of two processors draws 8 W idle, 12 W more for each that is busy,
@@ -36,8 +37,8 @@ func TestMeasuredBase(t *testing.T) {
 		d.IdleShare, d.IdleShareMost = .2, .4 // which the measured power replaces
 		r := p.play([]nemb.Domain{d}, end, 10*ms,
 			func(at int64) []nemb.Energy { return []nemb.Energy{energy[at]} },
-			func(at int64) nemb.Usage {
-				return nemb.Usage{Program: time.Duration(busy(at)), Own: time.Duration(at / 1000)}
+			func(at int64) account.Usage {
+				return account.Usage{Program: time.Duration(busy(at)), Own: time.Duration(at / 1000)}
 			})
 		lawful(t, r)
 		if !near(r.Total.Idle, 160e6, .01) {
@@ -60,7 +61,7 @@ func TestBaseTooHigh(t *testing.T) {
 	d.Base, d.BaseLo, d.BaseHi = 50, 0, 51
 	a := New([]nemb.Domain{d}, 2)
 	at := func(ms int64, uj nemb.Energy) nemb.Sample {
-		return nemb.Sample{At: checkpoint.Tick(ms * 1e6), Time: checkpoint.Instant(ms * 1e6), Energy: []nemb.Energy{uj}, Usage: nemb.Usage{Program: time.Duration(ms * 1e6)}}
+		return nemb.Sample{At: checkpoint.Tick(ms * 1e6), Time: checkpoint.Instant(ms * 1e6), Energy: []nemb.Energy{uj}, Usage: account.Usage{Program: time.Duration(ms * 1e6)}}
 	}
 	a.Close(at(1, 0))
 	a.Close(at(10_001, 100e6))       // 10 W: all of it is idle

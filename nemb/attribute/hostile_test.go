@@ -7,6 +7,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // hostile reads numbers out of bytes, small and extreme ones.
@@ -81,12 +82,12 @@ func FuzzAttributor(f *testing.F) {
 			}
 			s := nemb.Sample{At: at, Time: clock, Energy: energy[:], Failed: h.next(1)%8 == 0, Gap: h.next(1)%8 == 0}
 			s.Energy = append([]nemb.Energy(nil), s.Energy...)
-			s.Usage = nemb.Usage{Program: time.Duration(h.number(1 << 40)), Own: time.Duration(h.number(1 << 30)), Other: time.Duration(h.number(1 << 30))}
+			s.Usage = account.Usage{Program: time.Duration(h.number(1 << 40)), Own: time.Duration(h.number(1 << 30)), Other: time.Duration(h.number(1 << 30))}
 			for range h.next(1) % 3 {
 				s.Usage.Background = append(s.Usage.Background, time.Duration(h.number(1<<30)))
 			}
 			for range h.next(1) % 4 {
-				s.Usage.Threads = append(s.Usage.Threads, nemb.ThreadUsage{
+				s.Usage.Threads = append(s.Usage.Threads, account.ThreadUsage{
 					Thread: checkpoint.Thread{PID: 1, TID: uint32(h.next(1) % 4)}, CPU: time.Duration(h.number(1 << 40)),
 				})
 			}

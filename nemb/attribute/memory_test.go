@@ -9,6 +9,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // inUse is what is in use, in bytes.
@@ -116,7 +117,7 @@ func BenchmarkClose(b *testing.B) {
 		a.Fold(run, at+1, at+1)
 		run.First = false
 		begin := time.Now()
-		a.Close(nemb.Sample{At: at + 1, Time: checkpoint.Instant(at + 1), Energy: []nemb.Energy{nemb.Energy(i+1) * 200_000}, Usage: nemb.Usage{Program: time.Duration(at), Threads: []nemb.ThreadUsage{{Thread: id, CPU: time.Duration(at)}}}})
+		a.Close(nemb.Sample{At: at + 1, Time: checkpoint.Instant(at + 1), Energy: []nemb.Energy{nemb.Energy(i+1) * 200_000}, Usage: account.Usage{Program: time.Duration(at), Threads: []account.ThreadUsage{{Thread: id, CPU: time.Duration(at)}}}})
 		closing += time.Since(begin)
 	}
 	b.ReportMetric(float64(closing.Microseconds())/float64(b.N), "us/window")

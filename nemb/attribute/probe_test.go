@@ -7,6 +7,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // costly is a program whose times are known, and whose checkpoints cost.
@@ -64,10 +65,10 @@ func TestCheckpointsCost(t *testing.T) {
 				p.each = float64(cost)
 			}
 			// Two processors, all busy, 10 W each: a nanosecond is 10 nJ.
-			usage := func(at int64) nemb.Usage {
-				u := nemb.Usage{Program: time.Duration(2 * at)}
+			usage := func(at int64) account.Usage {
+				u := account.Usage{Program: time.Duration(2 * at)}
 				for thread := uint32(1); thread <= 2; thread++ {
-					u.Threads = append(u.Threads, nemb.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: thread}, CPU: time.Duration(at)})
+					u.Threads = append(u.Threads, account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: thread}, CPU: time.Duration(at)})
 				}
 				return u
 			}

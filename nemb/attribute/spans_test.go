@@ -8,14 +8,15 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // Long calls are told with their times, whatever is measured.
 func TestSpans(t *testing.T) {
-	used := func(at int64) nemb.Usage {
-		u := nemb.Usage{Program: 2 * time.Duration(at)}
+	used := func(at int64) account.Usage {
+		u := account.Usage{Program: 2 * time.Duration(at)}
 		for id := uint32(1); id <= 2; id++ {
-			u.Threads = append(u.Threads, nemb.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: id}, CPU: time.Duration(at)})
+			u.Threads = append(u.Threads, account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: id}, CPU: time.Duration(at)})
 		}
 		return u
 	}

@@ -8,6 +8,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 )
 
 // strand says that a thread's next words are of a strand, 0 for none.
@@ -22,13 +23,13 @@ func (t *tape) strand(thread uint32, at int64, id uint64) {
 }
 
 // busy is a program whose threads use so much of each processor as they say.
-func busy(parts ...float64) func(int64) nemb.Usage {
-	return func(at int64) nemb.Usage {
-		u := nemb.Usage{}
+func busy(parts ...float64) func(int64) account.Usage {
+	return func(at int64) account.Usage {
+		u := account.Usage{}
 		for i, part := range parts {
 			d := time.Duration(part * float64(at))
 			u.Program += d
-			u.Threads = append(u.Threads, nemb.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(i + 1)}, CPU: d})
+			u.Threads = append(u.Threads, account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(i + 1)}, CPU: d})
 		}
 		return u
 	}
@@ -57,9 +58,9 @@ func TestStrandMoves(t *testing.T) {
 		p.add(2, 800*ms, checkpoint.Exit, 2)
 		p.add(2, 1000*ms, checkpoint.Exit, 1)
 		p.strand(2, 1000*ms, 0)
-		usage := func(at int64) nemb.Usage {
+		usage := func(at int64) account.Usage {
 			one, two := min(at, 300*ms), min(max(at-600*ms, 0), 400*ms)
-			return nemb.Usage{Program: time.Duration(one + two), Threads: []nemb.ThreadUsage{
+			return account.Usage{Program: time.Duration(one + two), Threads: []account.ThreadUsage{
 				{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(one)},
 				{Thread: checkpoint.Thread{PID: 1, TID: 2}, CPU: time.Duration(two)},
 			}}

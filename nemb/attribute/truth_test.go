@@ -14,6 +14,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/simulate"
 )
 
@@ -174,7 +175,7 @@ func (p truth) play() played {
 		s := nemb.Sample{At: checkpoint.Tick(origin + t), Time: checkpoint.Instant(origin + t), Energy: []nemb.Energy{nemb.Energy(c.Read(t) - first)}}
 		for thread := range p.threads {
 			s.Usage.Program += t
-			s.Usage.Threads = append(s.Usage.Threads, nemb.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)}, CPU: t})
+			s.Usage.Threads = append(s.Usage.Threads, account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)}, CPU: t})
 		}
 		samples = append(samples, s)
 		if t == time.Duration(end) {
@@ -379,8 +380,8 @@ func TestTooLittle(t *testing.T) {
 // exact as docs/accuracy.md says; here of a function that is called over and over,
 // each call of a power and a length of its own.
 func TestLongCalls(t *testing.T) {
-	one := func(at int64) nemb.Usage {
-		return nemb.Usage{Program: time.Duration(at), Threads: []nemb.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(at)}}}
+	one := func(at int64) account.Usage {
+		return account.Usage{Program: time.Duration(at), Threads: []account.ThreadUsage{{Thread: checkpoint.Thread{PID: 1, TID: 1}, CPU: time.Duration(at)}}}
 	}
 	for _, length := range []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond, time.Second} {
 		within := map[time.Duration]float64{30 * time.Millisecond: 0.02, 100 * time.Millisecond: 0.01, time.Second: 0.001}[length]

@@ -15,6 +15,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/account"
 	"cg/nemb/attribute"
 	"cg/nemb/simulate"
 )
@@ -211,7 +212,7 @@ func sample(c simulate.Counter, every, end time.Duration, random *rand.Rand) nem
 		last = t
 		s.Samples = append(s.Samples, nemb.Sample{
 			At: checkpoint.Tick(t), Time: checkpoint.Instant(t), Energy: []nemb.Energy{nemb.Energy(c.Read(t) - first)},
-			Usage: nemb.Usage{Program: t, Threads: []nemb.ThreadUsage{{Thread: only, CPU: t}}},
+			Usage: account.Usage{Program: t, Threads: []account.ThreadUsage{{Thread: only, CPU: t}}},
 		})
 	}
 	return s

@@ -1,4 +1,4 @@
-package nemb
+package account
 
 import (
 	"bytes"

@@ -1,4 +1,8 @@
-package nemb
+// Package account tells who used the processors: a program's process tree and each
+// of its threads, cg itself, and everyone else on the host. Its figures are of the
+// live machine and come from a control group, perf_event and /proc. It has not heard
+// of energy.
+package account
 
 import (
 	"bytes"
@@ -49,8 +53,8 @@ type Account struct {
 	background *background // nil without Classify
 }
 
-// NewAccount opens an account. Close releases it.
-func NewAccount() *Account {
+// New opens an account. Close releases it.
+func New() *Account {
 	a := &Account{threads: map[checkpoint.Thread]*thread{}, kept: keptThreads()}
 	fd, err := unix.Open("/proc/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -205,9 +209,9 @@ func (a *Account) Close() error {
 	return err
 }
 
-// read returns the usage since the account was opened. Threads that ended are
+// Read returns the usage since the account was opened. Threads that ended are
 // told once more with their last value and then forgotten.
-func (a *Account) read() Usage {
+func (a *Account) Read() Usage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	program := a.program()
@@ -227,7 +231,7 @@ func (a *Account) read() Usage {
 		own := func(t checkpoint.Thread) bool { return a.threads[t] != nil }
 		u.Background = a.background.read(checkpoint.Monotime(), own)
 	}
-	slices.SortFunc(u.Threads, func(a, b ThreadUsage) int { return compareThreads(a.Thread, b.Thread) })
+	slices.SortFunc(u.Threads, func(a, b ThreadUsage) int { return CompareThreads(a.Thread, b.Thread) })
 	return u
 }
 
@@ -259,7 +263,8 @@ func (a *Account) program() time.Duration {
 	return a.last.Program
 }
 
-func compareThreads(a, b checkpoint.Thread) int {
+// CompareThreads orders threads by their ids.
+func CompareThreads(a, b checkpoint.Thread) int {
 	if a.PID != b.PID {
 		return int(int64(a.PID) - int64(b.PID))
 	}
@@ -277,6 +282,13 @@ func envelope(prev Usage, program, own, busy time.Duration) Usage {
 		Own:     max(prev.Own, own),
 		Other:   max(prev.Other, busy-program-own),
 	}
+}
+
+// KnowsHost tells whether the host's busy time can be read at all.
+func (a *Account) KnowsHost() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stat >= 0
 }
 
 // reading is processor time since the machine (busy) and cg (own) started.
@@ -301,9 +313,9 @@ func (a *Account) host() reading {
 	return r
 }
 
-// userHZ is the unit of processor times below /proc: 100 a second on all
+// Tick is the unit of processor times below /proc: 100 a second on all
 // architectures that Go and powercap share (USER_HZ, proc(5)).
-const userHZ = time.Second / 100
+const Tick = time.Second / 100
 
 // parseBusy adds up the busy part of the first line of /proc/stat (proc(5)):
 //
@@ -322,7 +334,7 @@ func parseBusy(text []byte) (time.Duration, bool) {
 		if err != nil {
 			return 0, false
 		}
-		sum += time.Duration(v) * userHZ
+		sum += time.Duration(v) * Tick
 	}
 	return sum, true
 }
@@ -332,6 +344,16 @@ func parseBusy(text []byte) (time.Duration, bool) {
 type taskClock struct {
 	tree, self int // fds: with and without inheritance
 	userOnly   bool
+}
+
+// InheritWorks tells why Inherit cannot count a process tree here; nil where it can.
+func InheritWorks() error {
+	c, err := openTaskClock()
+	if err != nil {
+		return err
+	}
+	c.close()
+	return nil
 }
 
 func openTaskClock() (*taskClock, error) {
@@ -502,6 +524,13 @@ type stat struct {
 	used   time.Duration // utime, stime, cutime, cstime
 }
 
+// Parent is the process that started another, by its /proc/PID/stat; false where that cannot be read.
+func Parent(pid int) (int, bool) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	st, ok := parseStat(text)
+	return st.parent, ok
+}
+
 // parseStat parses /proc/PID/stat (proc_pid_stat(5)). The second field, the
 // name in parentheses, may hold spaces and parentheses.
 func parseStat(text []byte) (stat, bool) {
@@ -523,7 +552,7 @@ func parseStat(text []byte) (stat, bool) {
 		if err != nil || v < 0 {
 			return stat{}, false
 		}
-		st.used += time.Duration(v) * userHZ
+		st.used += time.Duration(v) * Tick
 	}
 	return st, true
 }

@@ -1,4 +1,4 @@
-package nemb
+package account
 
 import (
 	"errors"
@@ -16,7 +16,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/nemb/leaks"
 )
+
+// TestMain also plays the children of the tests.
+func TestMain(m *testing.M) {
+	if os.Getenv("NEMB_CHILD") == "forks" {
+		forks()
+		return
+	}
+	os.Exit(leaks.Run(m))
+}
 
 // forks runs children of some 5 ms each, one after the other.
 func forks() {
@@ -74,13 +84,13 @@ func count(t *testing.T, a *Account, cmd *exec.Cmd, group, clock bool) (got, wan
 			running = false
 		case <-time.After(20 * time.Millisecond):
 		}
-		u := a.read()
+		u := a.Read()
 		if u.Program < before.Program || u.Own < before.Own || u.Other < before.Other {
 			t.Fatalf("decreases from %+v to %+v", before, u)
 		}
 		before = u
 	}
-	got, want = a.read().Program, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+	got, want = a.Read().Program, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
 	t.Logf("%s: %v, rusage %v: %+.2f %%", a.Method(), got, want, 100*(got.Seconds()/want.Seconds()-1))
 	return got, want
 }
@@ -89,14 +99,14 @@ func TestAccountInherit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of processor time")
 	}
-	a := NewAccount()
+	a := New()
 	defer a.Close()
 	got, want := count(t, a, forkTree(200), false, true)
 	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.03 {
 		t.Errorf("%v, rusage has %v", got, want)
 	}
 	a.Settle(want+time.Millisecond, time.Second)
-	if u := a.read(); u.Program != want+time.Millisecond+time.Second {
+	if u := a.Read(); u.Program != want+time.Millisecond+time.Second {
 		t.Errorf("settled on %v", u.Program)
 	}
 }
@@ -106,7 +116,7 @@ func TestAccountGroup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of processor time")
 	}
-	a := NewAccount()
+	a := New()
 	got, want := count(t, a, forkTree(2000), true, true)
 	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.01 {
 		t.Errorf("%v, rusage has %v", got, want)
@@ -116,7 +126,7 @@ func TestAccountGroup(t *testing.T) {
 	}
 	// What nobody waited for is in the group, and stays in the total.
 	a.Settle(want/2, 0)
-	if u := a.read(); u.Program < got {
+	if u := a.Read(); u.Program < got {
 		t.Errorf("settled on %v after %v", u.Program, got)
 	}
 	path := a.group.dir.Name()
@@ -129,7 +139,7 @@ func TestAccountGroup(t *testing.T) {
 // A group is removed while a process still runs in it; one that a killed run
 // left is removed by the next.
 func TestGroupIsRemoved(t *testing.T) {
-	a := NewAccount()
+	a := New()
 	dir, err := a.Group()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		t.Skip(err)
@@ -156,7 +166,7 @@ func TestGroupIsRemoved(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(inner, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644); err != nil {
 		t.Error(err)
 	}
-	b := NewAccount()
+	b := New()
 	defer b.Close()
 	if other, err := b.Group(); err != nil || other.Name() == path {
 		t.Errorf("a second account: %v", err)
@@ -220,7 +230,7 @@ func TestAccountTree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of processor time")
 	}
-	a := NewAccount()
+	a := New()
 	defer a.Close()
 	cmd := forkTree(200)
 	if err := cmd.Start(); err != nil {
@@ -230,7 +240,7 @@ func TestAccountTree(t *testing.T) {
 	// Read until the child is a zombie, which still tells its times.
 	var info unix.Siginfo
 	for {
-		a.read()
+		a.Read()
 		if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +249,7 @@ func TestAccountTree(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	got := a.read().Program
+	got := a.Read().Program
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -248,13 +258,13 @@ func TestAccountTree(t *testing.T) {
 	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.10 {
 		t.Errorf("%v, rusage has %v", got, want)
 	}
-	if u := a.read(); u.Program != got {
+	if u := a.Read(); u.Program != got {
 		t.Errorf("%v after the end, %v before", u.Program, got)
 	}
 }
 
 func TestAccountFollow(t *testing.T) {
-	a := NewAccount()
+	a := New()
 	defer a.Close()
 	spinner := startSpinner(t, "")
 	th := checkpoint.Thread{PID: uint32(os.Getpid()), TID: uint32(spinner.tid)}
@@ -262,7 +272,7 @@ func TestAccountFollow(t *testing.T) {
 	a.Follow(checkpoint.Thread{PID: th.PID, TID: 1 << 30}) // not there
 	var used time.Duration
 	for used < 20*time.Millisecond {
-		u := a.read()
+		u := a.Read()
 		if len(u.Threads) != 1 || u.Threads[0].Thread != th || u.Threads[0].CPU < used {
 			t.Fatalf("%+v", u.Threads)
 		}
@@ -276,10 +286,10 @@ func TestAccountFollow(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	if u := a.read(); len(u.Threads) != 1 || u.Threads[0].CPU < used {
+	if u := a.Read(); len(u.Threads) != 1 || u.Threads[0].CPU < used {
 		t.Errorf("ended: %+v", u.Threads)
 	}
-	if u := a.read(); len(u.Threads) != 0 {
+	if u := a.Read(); len(u.Threads) != 0 {
 		t.Errorf("still there: %+v", u.Threads)
 	}
 }
@@ -291,9 +301,9 @@ func TestEnvelope(t *testing.T) {
 	for i := range 20000 {
 		at := time.Duration(i) * 777 * time.Microsecond
 		program, own, other := at*3/5, at/50, max(0, at-time.Second)/4
-		busy := (program + own + other).Truncate(userHZ)
+		busy := (program + own + other).Truncate(Tick)
 		next := envelope(u, program, own, busy)
-		if next.Other < u.Other || next.Other > other || other-next.Other >= 2*userHZ {
+		if next.Other < u.Other || next.Other > other || other-next.Other >= 2*Tick {
 			t.Fatalf("at %v: %v after %v, truth %v", at, next.Other, u.Other, other)
 		}
 		u = next
@@ -344,4 +354,13 @@ func FuzzParseProc(f *testing.F) {
 			t.Error(d)
 		}
 	})
+}
+
+// BenchmarkAccount is one reading of the account, as each Poll makes it.
+func BenchmarkAccount(b *testing.B) {
+	a := New()
+	defer a.Close()
+	for range b.N {
+		a.Read()
+	}
 }

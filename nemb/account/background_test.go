@@ -1,4 +1,4 @@
-package nemb
+package account
 
 import (
 	"fmt"
@@ -122,12 +122,12 @@ func TestBackground(t *testing.T) {
 
 // A thread of this process is found by the name that it gives itself.
 func TestAccountClassify(t *testing.T) {
-	if a := NewAccount(); a.Classes() != nil || a.read().Background != nil {
+	if a := New(); a.Classes() != nil || a.Read().Background != nil {
 		t.Error("classes without Classify")
 	} else {
 		a.Close()
 	}
-	a := NewAccount()
+	a := New()
 	defer a.Close()
 	a.Classify([]ThreadClass{{"nothing", []string{"no such thread"}}, {"spinning", []string{"cg-spin*"}}})
 	if names := a.Classes(); !slices.Equal(names, []string{"nothing", "spinning"}) {
@@ -137,31 +137,15 @@ func TestAccountClassify(t *testing.T) {
 	a.Watch(os.Getpid())
 	var used time.Duration
 	for used < 30*time.Millisecond {
-		u := a.read()
+		u := a.Read()
 		if len(u.Background) != 2 || u.Background[0] != 0 || u.Background[1] < used {
 			t.Fatalf("%v after %v", u.Background, used)
 		}
 		used = u.Background[1]
 	}
 	spinner.stop()
-	if u := a.read(); u.Background[1] < used {
+	if u := a.Read(); u.Background[1] < used {
 		t.Errorf("%v after %v", u.Background, used)
-	}
-}
-
-// Between two readings usage is linear, and begins at 0.
-func TestBackgroundBetween(t *testing.T) {
-	var c curve
-	c.add(0, Usage{Program: 100, Background: []time.Duration{40, 7}})
-	c.add(10, Usage{Program: 200, Background: []time.Duration{60, 7}})
-	base := c.at(0)
-	for at, want := range map[checkpoint.Instant][]time.Duration{0: {0, 0}, 5: {10, 0}, 10: {20, 0}, 99: {20, 0}} {
-		if got := c.at(at).since(base).Background; !slices.Equal(got, want) {
-			t.Errorf("at %d: %v, want %v", at, got, want)
-		}
-	}
-	if got := c.usage[1].Background[0]; got != 60 {
-		t.Errorf("the reading itself has become %v", got)
 	}
 }
 
