@@ -680,8 +680,8 @@ func goSpans(t *testing.T, k goKind, env []string, args ...string) (spans []goSp
 // However a program is built, it tells the same.
 func TestGoBuilds(t *testing.T) {
 	for _, k := range []goKind{
-		{name: "race", args: []string{"-race"}},
-		{name: "race-portable", portable: true, args: []string{"-race"}},
+		{name: "race", args: []string{"-race"}, env: []string{"CGO_ENABLED=1"}},
+		{name: "race-portable", portable: true, args: []string{"-race"}, env: []string{"CGO_ENABLED=1"}},
 		{name: "cover", args: []string{"-cover"}},
 		{name: "no-cgo", env: []string{"CGO_ENABLED=0"}},
 		{name: "cgo", args: []string{"-tags", "netcgo"}, env: []string{"CGO_ENABLED=1"}},
@@ -693,6 +693,9 @@ func TestGoBuilds(t *testing.T) {
 		{name: "no-optimizing", args: []string{"-gcflags=all=-N -l"}},
 	} {
 		t.Run(k.name, func(t *testing.T) {
+			if slices.Contains(k.env, "CGO_ENABLED=1") {
+				compiler(t)
+			}
 			if strings.HasPrefix(k.name, "cover") {
 				t.Setenv("GOCOVERDIR", t.TempDir())
 			}
@@ -918,9 +921,7 @@ func TestGoLoses(t *testing.T) {
 
 // Threads of C call Go, with frames of Go below and without, and end.
 func TestGoCallsFromC(t *testing.T) {
-	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CI") != "true" {
-		t.Skip("no C compiler")
-	}
+	compiler(t)
 	for _, k := range goKinds {
 		t.Run(k.name, func(t *testing.T) {
 			o := goRun(t, goKind{name: "cgo-" + k.name, portable: k.portable, folder: "cgo", env: []string{"CGO_ENABLED=1"}}, nil)
