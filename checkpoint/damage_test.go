@@ -28,6 +28,10 @@ func taken(t *testing.T, c *Channel, thread Thread, n int) int {
 // A channel that its program has written over gives what can be read, and says
 // what cannot.
 func TestDamage(t *testing.T) {
+	const (
+		one  = "1 of its chunks cannot be of this run, and 10 words were not read"
+		none = "0 of its chunks cannot be of this run, and 10 words were not read"
+	)
 	tests := []struct {
 		name  string
 		spoil func(c *Channel, chunk int)
@@ -36,15 +40,17 @@ func TestDamage(t *testing.T) {
 	}{
 		{"whole", func(*Channel, int) {}, "", 14},
 		{"header", func(c *Channel, _ int) { c.head.magic = 0 }, "its header was overwritten", 14},
-		{"a chunk of the future", func(c *Channel, i int) { c.chunk(i).tick = ^uint64(0) }, "1 of its chunks cannot be of this run, and 10 words were not read", 4},
-		{"a chunk of long ago", func(c *Channel, i int) { c.chunk(i).tick = 1 }, "1 of its chunks cannot be of this run, and 10 words were not read", 4},
-		{"a chunk of nobody", func(c *Channel, i int) { c.chunk(i).pid = 0 }, "1 of its chunks cannot be of this run, and 10 words were not read", 4},
-		{"a number that was not given", func(c *Channel, i int) { c.chunk(i).seq = 1 << 40 }, "0 of its chunks cannot be of this run, and 10 words were not read", 4},
+		{"a chunk of the future", func(c *Channel, i int) { c.chunk(i).tick = ^uint64(0) }, one, 4},
+		{"a chunk of long ago", func(c *Channel, i int) { c.chunk(i).tick = 1 }, one, 4},
+		{"a chunk of nobody", func(c *Channel, i int) { c.chunk(i).pid = 0 }, one, 4},
+		{"a number that was not given", func(c *Channel, i int) { c.chunk(i).seq = 1 << 40 }, none, 4},
 		{"names", func(c *Channel, _ int) {
 			c.files[7].key, c.files[7].value = 7, 1<<42|1<<21|1
 			binary.NativeEndian.PutUint64(c.names[8:], ^uint64(0))
 		}, "the names of 1 files cannot be read", 14},
-		{"a place for names beyond them", func(c *Channel, _ int) { atomic.StoreUint64(&c.head.named, ^uint64(7)) }, "", 14},
+		{"a place for names beyond them", func(c *Channel, _ int) {
+			atomic.StoreUint64(&c.head.named, ^uint64(7))
+		}, "", 14},
 		{"numbers beyond them", func(c *Channel, _ int) { atomic.StoreUint64(&c.head.given, ^uint64(0)) }, "", 14},
 	}
 	for _, tt := range tests {
@@ -137,89 +143,121 @@ func FuzzReader(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		const chunks = 4
-		c, err := New(Monotonic, chunks)
+		c, err := New(Monotonic, fuzzChunks)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		words := 0
-		fold := func(r Run) int {
-			if len(r.Words) > chunkWords || r.Thread.PID == 0 || r.Thread.TID == 0 {
-				t.Fatalf("%+v", r.Thread)
-			}
-			words += len(r.Words)
-			if words%3 == 1 {
-				return len(r.Words) / 2
-			}
-			return len(r.Words)
-		}
-		// next is the next n bytes as a number.
-		next := func(n int) (v uint64) {
-			for range n {
-				v <<= 8
-				if len(b) > 0 {
-					v |= uint64(b[0])
-					b = b[1:]
-				}
-			}
-			return v
-		}
-		value := func() uint64 {
-			switch v := next(1); {
-			case v < 64:
-				return v & 15
-			case v < 96:
-				return ^uint64(0) - v&7
-			case v < 160:
-				return uint64(Pack(c.clock.Now(), Kind(v), SiteID(next(2))))
-			default:
-				return next(8)
+		w := &wild{T: t, c: c, b: b}
+		for len(w.b) > 0 {
+			if op := w.next(1); op%16 < 10 {
+				w.scribble(op)
+			} else {
+				w.use(op)
 			}
 		}
-		at := c.offset(0)
-		put := func(offset int, v uint64) { binary.NativeEndian.PutUint64(c.mem[offset:], v) }
-		for len(b) > 0 {
-			switch op := next(1); op % 16 {
-			case 0, 1:
-				put(int(next(1))&^7, value())
-			case 2, 3:
-				c.state[next(1)%chunks] = uint32(next(1) % 4)
-			case 4, 5, 6:
-				put(at+int(next(1)%chunks)*chunkBytes+int(next(1)%16)*8, value())
-			case 7:
-				i := int(next(1) % chunks)
-				for k := range c.words(i) {
-					c.words(i)[k] = Word(value() | 1)
-				}
-			case 8:
-				i := next(2)
-				c.files[i].key, c.files[i].value = value(), value()
-			case 9:
-				put(len(c.mem)-nameBytes+int(next(1)%64)*8, value())
-			case 10:
-				c.TakeSome(Request{Thread: Thread{uint32(next(1)), uint32(next(1))}, First: op&16 != 0, Sums: op&32 != 0, Lost: next(1)}, 2)
-			case 11:
-				c.Drain(fold)
-			case 12:
-				c.Files(func(_, _, _ string, base, count int) {
-					if base < 0 || count < 0 || base+count >= int(OwnSite) {
-						t.Fatalf("%d sites behind %d", count, base)
-					}
-				})
-			case 13:
-				if base, err := c.Number("m", "p", "l", 1+int(next(1))); err == nil && (base < 0 || base >= int(OwnSite)) {
-					t.Fatalf("base %d", base)
-				}
-			case 14:
-				c.Stamp()
-				c.Demote(SiteID(next(1)))
-				c.Counted(SiteID(next(1)))
-			case 15: // a chunk as it should be
-				c.TakeSome(Request{Thread: Thread{1, 1}, First: op&16 != 0}, 1)
-			}
-		}
-		c.Finish(fold)
+		c.Finish(w.fold)
 		c.Damage()
 	})
+}
+
+const fuzzChunks = 4
+
+// wild is a program that writes what its bytes say into the channel, and cg,
+// which uses it when they say so.
+type wild struct {
+	*testing.T
+	c     *Channel
+	b     []byte
+	words int
+}
+
+// next is the next n bytes as a number.
+func (w *wild) next(n int) (v uint64) {
+	for range n {
+		v <<= 8
+		if len(w.b) > 0 {
+			v |= uint64(w.b[0])
+			w.b = w.b[1:]
+		}
+	}
+	return v
+}
+
+// value is a small number, a large one, a word, or any.
+func (w *wild) value() uint64 {
+	switch v := w.next(1); {
+	case v < 64:
+		return v & 15
+	case v < 96:
+		return ^uint64(0) - v&7
+	case v < 160:
+		return uint64(Pack(w.c.clock.Now(), Kind(v), SiteID(w.next(2))))
+	default:
+		return w.next(8)
+	}
+}
+
+func (w *wild) fold(r Run) int {
+	if len(r.Words) > chunkWords || r.Thread.PID == 0 || r.Thread.TID == 0 {
+		w.Fatalf("%+v", r.Thread)
+	}
+	w.words += len(r.Words)
+	if w.words%3 == 1 {
+		return len(r.Words) / 2
+	}
+	return len(r.Words)
+}
+
+// scribble writes somewhere into the channel.
+func (w *wild) scribble(op uint64) {
+	c := w.c
+	put := func(offset int, v uint64) { binary.NativeEndian.PutUint64(c.mem[offset:], v) }
+	switch op % 16 {
+	case 0, 1:
+		put(int(w.next(1))&^7, w.value())
+	case 2, 3:
+		c.state[w.next(1)%fuzzChunks] = uint32(w.next(1) % 4)
+	case 4, 5, 6:
+		put(c.offset(0)+int(w.next(1)%fuzzChunks)*chunkBytes+int(w.next(1)%16)*8, w.value())
+	case 7:
+		i := int(w.next(1) % fuzzChunks)
+		for k := range c.words(i) {
+			c.words(i)[k] = Word(w.value() | 1)
+		}
+	case 8:
+		i := w.next(2)
+		c.files[i].key, c.files[i].value = w.value(), w.value()
+	case 9:
+		put(len(c.mem)-nameBytes+int(w.next(1)%64)*8, w.value())
+	}
+}
+
+// use does with the channel what cg does.
+func (w *wild) use(op uint64) {
+	c := w.c
+	switch op % 16 {
+	case 10:
+		thread := Thread{uint32(w.next(1)), uint32(w.next(1))}
+		c.TakeSome(Request{Thread: thread, First: op&16 != 0, Sums: op&32 != 0, Lost: w.next(1)}, 2)
+	case 11:
+		c.Drain(w.fold)
+	case 12:
+		c.Files(func(_, _, _ string, base, count int) {
+			if base < 0 || count < 0 || base+count >= int(OwnSite) {
+				w.Fatalf("%d sites behind %d", count, base)
+			}
+		})
+	case 13:
+		base, err := c.Number("m", "p", "l", 1+int(w.next(1)))
+		if err == nil && (base < 0 || base >= int(OwnSite)) {
+			w.Fatalf("base %d", base)
+		}
+	case 14:
+		c.Stamp()
+		c.Demote(SiteID(w.next(1)))
+		c.Counted(SiteID(w.next(1)))
+	case 15: // a chunk as it should be
+		c.TakeSome(Request{Thread: Thread{1, 1}, First: op&16 != 0}, 1)
+	}
 }

@@ -47,13 +47,17 @@ func TestTree(t *testing.T) {
 		return len(r.Tally.Windows)
 	}
 	// The open window is not told while the thread may still tell more of it.
-	if n := c.Drain(fold); n != 1 || len(all[0].Parts) != 2 || all[0].Parts[1].Ticks != 250 || all[0].Parts[1].Calls != 5 || all[0].Top != 4 {
+	n := c.Drain(fold)
+	if n != 1 || len(all[0].Parts) != 2 || all[0].Parts[1].Ticks != 250 || all[0].Parts[1].Calls != 5 ||
+		all[0].Top != 4 {
 		t.Fatalf("%d windows, %+v", n, all)
 	}
 	if p := all[0].Parts[1]; p.Outs != 1 || p.BackTicks-p.OutTicks != 50 {
 		t.Errorf("%+v", p)
 	}
-	if r := runs[0]; !r.First || r.Last || !r.Tally.Known || r.Tally.Events != 14 || len(r.Tally.Nodes) != 5 || r.Tally.Nodes[4] != (Node{Enter, 8, 3, Tick(y.nodes[4].born)}) {
+	r := runs[0]
+	if !r.First || r.Last || !r.Tally.Known || r.Tally.Events != 14 || len(r.Tally.Nodes) != 5 ||
+		r.Tally.Nodes[4] != (Node{Enter, 8, 3, Tick(y.nodes[4].born)}) {
 		t.Errorf("%+v", r)
 	}
 	if y.taken != 1 || c.Drain(fold) != 0 {
@@ -61,7 +65,8 @@ func TestTree(t *testing.T) {
 	}
 	// A sample later it is: the thread has told nothing since.
 	atomic.StoreUint64(c.Epoch(), uint64(c.clock.Now()))
-	if n := c.Drain(fold); n != 1 || len(all) != 2 || all[1].Last-all[1].Begin != 100 || all[1].Parts[0] != (Part{Node: 4, Ticks: 60}) {
+	n = c.Drain(fold)
+	if n != 1 || len(all) != 2 || all[1].Last-all[1].Begin != 100 || all[1].Parts[0] != (Part{Node: 4, Ticks: 60}) {
 		t.Fatalf("%d windows, %+v", n, all)
 	}
 	if n := c.Drain(fold); n != 0 {
@@ -73,7 +78,9 @@ func TestTree(t *testing.T) {
 	y.events++
 	y.place = uint64(c.clock.Now())<<tickShift | 3
 	c.forest.state[0] = stateFull
-	if n := c.Drain(fold); n != 1 || len(all[2].Parts) != 1 || all[2].Parts[0] != (Part{Node: 3, Ticks: 30, Calls: 1}) || !runs[len(runs)-1].Last {
+	n = c.Drain(fold)
+	if n != 1 || len(all[2].Parts) != 1 || all[2].Parts[0] != (Part{Node: 3, Ticks: 30, Calls: 1}) ||
+		!runs[len(runs)-1].Last {
 		t.Fatalf("%d windows, %+v", n, all[2:])
 	}
 	if c.forest.state[0] != stateFree || *y != (tree{}) {
