@@ -40,13 +40,17 @@ type (
 	}
 
 	firefoxMeta struct {
-		Version       int               `json:"preprocessedProfileVersion"`
-		Gecko         int               `json:"version"` // of the browser's own format, which is not used
-		Product       string            `json:"product"`
-		ImportedFrom  string            `json:"importedFrom"`
-		Interval      float64           `json:"interval"`  // ms
-		Start         float64           `json:"startTime"` // ms since 1970; times in tables count from it
-		StartMono     int64             `json:"startTimeAsClockMonotonicNanosecondsSinceBoot"`
+		Version      int     `json:"preprocessedProfileVersion"`
+		Gecko        int     `json:"version"` // of the browser's own format, which is not used
+		Product      string  `json:"product"`
+		ImportedFrom string  `json:"importedFrom"`
+		Interval     float64 `json:"interval"`  // ms
+		Start        float64 `json:"startTime"` // ms since 1970; times in tables count from it
+		StartMono    int64   `json:"startTimeAsClockMonotonicNanosecondsSinceBoot"`
+		// What is shown lies between these, in ms from Start. Without them that is what
+		// threads have, and the energy after the last of it is left out.
+		RangeStart    float64           `json:"profilingStartTime"`
+		RangeEnd      float64           `json:"profilingEndTime"`
 		ProcessType   int               `json:"processType"`
 		StackWalk     int               `json:"stackwalk"`
 		Symbolicated  bool              `json:"symbolicated"`
@@ -281,6 +285,8 @@ func writeFirefox(w io.Writer, runs []*Run, o Options) error {
 		}
 	}
 
+	f.Meta.RangeEnd = r.firefoxEnd(f.Threads, ms) + f.Meta.Interval
+
 	// A count is over the time since the sample before; sums of counts are exact.
 	for _, id := range domainsOf(runs) {
 		c := firefoxCounter{Name: r.powerName(id), Category: "power", Description: "energy of " + id + ", " + string(r.Totals.Kind), PID: pid}
@@ -297,6 +303,22 @@ func writeFirefox(w io.Writer, runs []*Run, o Options) error {
 		f.Counters = append(f.Counters, c)
 	}
 	return json.NewEncoder(w).Encode(f)
+}
+
+// firefoxEnd is the last moment that a profile tells of.
+func (r *Run) firefoxEnd(threads []firefoxThread, ms func(int64) float64) (end float64) {
+	for _, t := range r.Tasks {
+		end = max(end, ms(t.StartedAtMonoNs+t.lasted()))
+	}
+	if n := len(r.Samples); n > 0 {
+		end = max(end, ms(r.Samples[n-1].TNs))
+	}
+	for _, t := range threads {
+		if n := len(t.Samples.Time); n > 0 {
+			end = max(end, t.Samples.Time[n-1])
+		}
+	}
+	return end
 }
 
 // picowattHours has the unit of the viewer's power counters: 3.6 nJ.
