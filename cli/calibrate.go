@@ -17,16 +17,17 @@ import (
 func calibrateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "calibrate",
-		Usage: "tell the estimate what this machine draws",
-		Description: `Where no energy counter can be read, cg estimates power from processor time by
-tables that are good to half of the figure. Two powers of this machine, from any
-meter, replace the tables: with all processors idle, and with all of them busy.
+		Usage: "give the estimate two measured powers of this machine",
+		Description: `Where no energy counter can be read, cg estimates power from processor time and
+tables. The true power is between 0.5 and 1.5 times the estimate. Two powers of
+this machine, from any meter, replace the tables: with all processors idle, and
+with all of them busy.
 
   cg calibrate --idle 38 --load 112
   cg calibrate --from idle.json --from busy.json
 
-Reports come from this machine while its counters could be read, such as of cg
-benchmark -o idle.json idle and cg benchmark -o busy.json cpu_stress as root.
+The reports of --from are made on this machine while its counters can be read:
+cg benchmark -o idle.json idle and cg benchmark -o busy.json cpu_stress as root.
 
 It is kept in cg/calibration.json in your configuration ($XDG_CONFIG_HOME, else
 ~/.config) for this kind and number of processors. Everything estimated stays

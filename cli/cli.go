@@ -80,7 +80,7 @@ func Main(args []string) int {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	app := &cli.App{
 		Name:                   "cg",
-		Usage:                  "tells what your code costs in joules",
+		Usage:                  "shows how much energy your code uses, in joules",
 		Version:                Version,
 		Commands:               commands(),
 		Writer:                 os.Stdout,

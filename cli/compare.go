@@ -41,20 +41,20 @@ var compareFormats = []struct {
 func compareCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compare",
-		Usage:     "what saved runs say of a change",
+		Usage:     "show what changed between saved runs",
 		ArgsUsage: "BASE.json HEAD.json",
-		Description: `Compares what cg measure or cg run saved with -o: the program's energy, the
-machine's, each domain, time, and what each function used itself. With several
-runs on a side (--base A.json --base B.json C.json D.json, or what cg run saved)
-intervals and verdicts come from how runs differ among themselves; of two single
-runs they are what is known of the two values, and a verdict is weak (?).
+		Description: `Compares files that cg measure or cg run saved with -o: the program's energy, the
+machine's, each domain, time, and the self energy of each function. With several
+runs on a side (--base A.json --base B.json C.json D.json, or a file of cg run),
+intervals and verdicts come from the variation between runs. With two single runs
+they come from the bounds of the two values, and a verdict is weak (?).
 
 Verdicts: higher, lower, within threshold (a change is shown, and it is smaller
 than --threshold), no change shown, not comparable (a figure is not known, or 0).
 
 Runs of different machines, sensors, kinds of figures (measured, estimated),
-granularities or exit statuses are refused, unless --allow-different says that
-they are compared all the same; then every output tells it.
+granularities or exit statuses are refused. --allow-different compares them
+anyway, and every output says so.
 
 cg report BASE.json HEAD.json -o page.html shows two runs of cg measure as a page,
 with these verdicts and the call paths of both in one picture.

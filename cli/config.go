@@ -308,7 +308,7 @@ Exit status: 0; 1 if a file is wrong or cannot be changed; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "show", Usage: "print every setting, its value and where it comes from (the default)"},
 			&cli.BoolFlag{Name: "edit", Usage: "open your file in $VISUAL or $EDITOR, and check it"},
-			&cli.BoolFlag{Name: "reset", Usage: "set your file aside, to config.toml.old"},
+			&cli.BoolFlag{Name: "reset", Usage: "rename your file to config.toml.old"},
 			&cli.BoolFlag{Name: "validate", Usage: "check FILE, or the files that are in use"},
 		},
 		Action: runConfig,

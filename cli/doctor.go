@@ -15,9 +15,9 @@ const watched = 500 * time.Millisecond
 func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "tell what stands in the way of measuring, and the command that mends it",
+		Usage: "show what prevents measuring, and the command that corrects it",
 		Description: `Checks which sensors cannot be read and why, watches the counters for half a
-second (one that stands still, or shows a power that cannot be, is told), and
+second (and reports one that stands still, or shows an impossible power), and
 looks at energy filtering, virtualisation, containers, rights, other sessions,
 load and steal.
 

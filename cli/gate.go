@@ -32,21 +32,22 @@ func gateCommand() *cli.Command {
 		Name:      "gate",
 		Usage:     "check whether a change makes a command cost more energy",
 		ArgsUsage: "CMD [ARGS...]",
-		Description: `Brings two revisions of the git repository you are in side by side, in temporary
-worktrees, runs --build in each, and then CMD in the folder that you are in there:
-cg gate --base origin/main --build 'make' -- ./bench. Without --head it is the
+		Description: `Checks out two revisions of the current git repository into temporary worktrees,
+runs --build in each, and then CMD in the folder that corresponds to yours:
+cg gate --base origin/main --build 'make' -- ./bench. Without --head, head is the
 working tree as it is, with what is not committed. Your own files and your index
-are not touched. What git ignores is not in the worktrees.
+are not touched. Files that git ignores are not in the worktrees.
 
-The two are run in pairs, in an order that a coin decides, until it is clear that
-head costs the threshold more (regression) or that it does not (pass), or until
---max-pairs or --max-time (inconclusive). With no change, at most 5 % of all
-checks see a regression, whatever the machine's noise is like.
+The sides are run in pairs, in random order, until it is clear that head costs
+more by the threshold (regression) or that it does not (pass), or until
+--max-pairs or --max-time (inconclusive). Without a change, at most 5 % of all
+checks report a regression, whatever the machine's noise is like.
 
---base FILE.json compares with what --save kept: a weaker check, since the machine
-may have changed in between. --functions tells functions apart, too; CMD is then
-what cg measure takes (python bench.py, java Main, go ./cmd/app). Tables [budget]
-and [threshold] in ` + projectFile + ` hold joules and per cents of functions.
+--base FILE.json compares with a file of --save. This is a weaker check, since the
+machine may have changed in between. --functions judges each function, too; CMD is
+then a target of cg measure (python bench.py, java Main, go ./cmd/app). Tables
+[budget] and [threshold] in ` + projectFile + ` limit the joules and the change,
+in percent, of functions.
 
 Exit status: 0 pass; 1 regression, or a budget is exceeded; 3 inconclusive (see
 --inconclusive); 2 usage, a revision or a file that is not there; 124 CMD took
@@ -56,7 +57,7 @@ CMD cannot be run, or is not found; 128+n signal n ended cg.`,
 			&cli.StringFlag{Name: "base", Usage: "compare with `REV`, or with a FILE.json of --save"},
 			&cli.StringFlag{Name: "head", Usage: "the revision to check (`REV`); default: the working tree as it is"},
 			&cli.StringFlag{Name: "build", Usage: "build each side: run `LINE` with sh in its folder"},
-			&cli.StringFlag{Name: "save", Usage: "keep what head took in `FILE`, for --base"},
+			&cli.StringFlag{Name: "save", Usage: "save the measurements of head to `FILE`, for --base"},
 			&cli.StringFlag{Name: "metric", Usage: "compare `WHICH`: energy (the machine's), cpu-energy (the command's share), cpu-time or instructions; default: energy where there is a counter, else cpu-energy"},
 			&cli.StringFlag{Name: "threshold", Usage: "the smallest change that matters, in `PERCENT`; default: 5, of instructions 0.5"},
 			&cli.IntFlag{Name: "max-pairs", Value: 30, Usage: "stop after `N` pairs"},
@@ -65,8 +66,8 @@ CMD cannot be run, or is not found; 128+n signal n ended cg.`,
 			&cli.StringFlag{Name: "batch", Value: "1", Usage: "measure `N` runs at once, for a command that is too fast; auto chooses"},
 			&cli.StringFlag{Name: "seed", Usage: "order the pairs by the number `N`, to repeat a check; default: another each time"},
 			&cli.BoolFlag{Name: "functions", Usage: "give each function of CMD a verdict, too"},
-			&cli.Float64Flag{Name: "budget", Usage: "fail if head takes more than `JOULES`: if the lower end of the mean's interval is above"},
-			&cli.StringFlag{Name: "inconclusive", Value: "warn", Usage: "what becomes of no verdict: `fail` (status 1), warn (3) or pass (0)"},
+			&cli.Float64Flag{Name: "budget", Usage: "fail if head takes more than `JOULES` (if the lower end of the mean's interval is above)"},
+			&cli.StringFlag{Name: "inconclusive", Value: "warn", Usage: "how to end without a verdict: `fail` (status 1), warn (3) or pass (0)"},
 			&cli.BoolFlag{Name: "allow-different", Usage: "compare with a FILE of another machine, sensor or command"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result as JSON to `FILE` (- for standard output)"},
@@ -75,7 +76,7 @@ CMD cannot be run, or is not found; 128+n signal n ended cg.`,
 			&cli.StringFlag{Name: "junit", Usage: "write the verdicts as JUnit XML to `FILE`"},
 			&cli.StringFlag{Name: "export-metrics", Usage: "write the figures as OpenMetrics text to `FILE`"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: all that measure, else the estimate"},
 			sysrootFlag(),
 		}, languageFlags()...),
 		Action: runGate,

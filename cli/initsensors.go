@@ -16,7 +16,7 @@ import (
 func initSensorsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "init-sensors",
-		Usage: "let a group, or cg itself, read the energy counters (as root; --undo takes it back)",
+		Usage: "let a group, or cg itself, read the energy counters (as root; --undo reverts it)",
 		Description: `Shows what it will do and asks. Nothing becomes readable for everybody.
 
 group    makes the group ` + access.DefaultGroup + `, adds you to it, and lets it read energy_uj of
@@ -32,7 +32,7 @@ Exit status: 0 done, or nothing to do; 1 failed, or not confirmed; 2 usage.`,
 			&cli.StringFlag{Name: "group", Value: access.DefaultGroup, Usage: "`NAME` of the group"},
 			&cli.StringFlag{Name: "user", Usage: "the user to add to the group (`NAME`); default: who called sudo"},
 			&cli.StringFlag{Name: "program", Usage: "the `FILE` that setcap marks; default: this cg"},
-			&cli.BoolFlag{Name: "undo", Usage: "take back what it did"},
+			&cli.BoolFlag{Name: "undo", Usage: "revert what it did"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show what it would do and do nothing"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"},
 			sysrootFlag(),

@@ -36,11 +36,11 @@ func languageFlags() (flags []cli.Flag) {
 func measureCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "measure",
-		Usage:     "run a program and tell which of its functions used how much energy",
+		Usage:     "run a program and show how much energy each function used",
 		ArgsUsage: "[LANG] TARGET [ARGS...]",
-		Description: `Flags of cg may stand before and after LANG and TARGET. The first argument
-behind TARGET that is no flag of cg, or --, ends them: the rest is the program's.
-A flag that cg knows is cg's unless -- came before.
+		Description: `Flags of cg may stand before and after LANG and TARGET. The first argument after
+TARGET that is not a flag of cg, or --, ends them: the rest is the program's. A
+flag that cg knows is cg's unless it comes after --.
 
 TARGET is a script, a directory or archive with a __main__.py, -m MODULE,
 -c TEXT, - for standard input, or the name of a command that is a script; a
@@ -64,16 +64,16 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringFlag{Name: "export-plot", Usage: "draw the run into `FILE`: a page (.html) or a picture (.svg, .png); cg report makes the same of a saved run"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: all that measure, else the estimate"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s later SIGKILL"},
 			&cli.StringFlag{Name: "pty", Value: "auto", Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
 			&cli.StringSliceFlag{Name: "include", Usage: "instrument files outside the program (`GLOB` with a /), or only functions of that qualified name"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
-			&cli.IntFlag{Name: "max-depth", Usage: "tell functions apart `N` calls deep; what deeper ones use is their caller's (0: no limit)"},
+			&cli.IntFlag{Name: "max-depth", Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},
 			&cli.BoolFlag{Name: "time-all", Usage: "time small functions, too, however often they are called"},
-			&cli.BoolFlag{Name: "low-overhead", Usage: "let the program add up what its functions use, in place of telling each call: what cg itself costs no longer grows with the calls (Python, Java)"},
+			&cli.BoolFlag{Name: "low-overhead", Usage: "let the program add up what its functions use, instead of reporting each call: the cost of cg itself no longer grows with the calls (Python, Java)"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
-			&cli.BoolFlag{Name: "instrumented", Usage: "TARGET bears its own checkpoints (analyze --save-instrumented): run it as it is"},
+			&cli.BoolFlag{Name: "instrumented", Usage: "TARGET has its own checkpoints (analyze --save-instrumented): run it as it is"},
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			sysrootFlag(),

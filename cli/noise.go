@@ -19,9 +19,9 @@ func noiseFlags() []cli.Flag {
 	d := report.DefaultNoise
 	return []cli.Flag{
 		baselineFlag(),
-		&cli.StringFlag{Name: "noise-quality", Value: "2,5,10", Usage: "a task's power is good, moderate and high-noise from these variations on (`PERCENTS`)"},
+		&cli.StringFlag{Name: "noise-quality", Value: "2,5,10", Usage: "the variations of the power from which on a task is good, moderate and high-noise (`PERCENTS`)"},
 		&cli.Float64Flag{Name: "noise-cv", Value: d.WarnCVPercent, Usage: "warn of a task whose power varies by `PERCENT` or more"},
-		&cli.Float64Flag{Name: "noise-drop", Value: d.WarnDropPercent, Usage: "warn of a task of whose samples `PERCENT` or more are missing"},
+		&cli.Float64Flag{Name: "noise-drop", Value: d.WarnDropPercent, Usage: "warn of a task with `PERCENT` or more of its samples missing"},
 	}
 }
 
@@ -47,7 +47,7 @@ const (
 )
 
 func baselineFlag() cli.Flag {
-	return &cli.StringFlag{Name: "baseline", Usage: "measure the idle machine for `SECONDS` before the program starts: the ledger's idle line is then its power"}
+	return &cli.StringFlag{Name: "baseline", Usage: "measure the idle machine for `SECONDS` before the program starts, and use its power for the ledger's line idle"}
 }
 
 // baselineTime reads the time of --baseline; "" is none.

@@ -33,7 +33,7 @@ func reportCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name:      "report",
-		Usage:     "show a saved run, or turn it into what other tools read",
+		Usage:     "show a saved run, or convert it for other tools",
 		ArgsUsage: "RUN.json...",
 		Description: `RUN.json is what cg measure -o saved, or a session (docs/session.md), - for
 standard input. Nothing else is needed: a run that was saved elsewhere is shown
@@ -45,7 +45,7 @@ Formats:
 Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write in `FORMAT`; default: as the name of -o ends, else text"},
-			&cli.StringFlag{Name: "from", Usage: "the runs are in `FORMAT`, json or hespas; of hespas, text, csv (tasks, samples), perfetto and hespas can be made", Value: "json"},
+			&cli.StringFlag{Name: "from", Usage: "read runs in `FORMAT`, json or hespas; a hespas file can be shown as text, csv (tasks, samples), perfetto and hespas", Value: "json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` (- for standard output, the default)"},
 			&cli.StringFlag{Name: "table", Usage: "of csv: `WHICH` table, " + alternatives(report.Tables)},
 			&cli.StringFlag{Name: "value", Usage: "of collapsed: `WHAT` lines count, " + alternatives(report.Values)},
@@ -326,8 +326,8 @@ func verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "recompute a saved run from its parts",
 		ArgsUsage: "RUN.json...",
-		Description: `Holds every sum of energies, share, average and number of calls against the
-parts of it that are in the file, each value against its interval, the fields
+		Description: `Recomputes every sum of energies, share, average and number of calls from its
+parts in the file. Checks that each value lies in its interval, the fields
 against the schema, and the whole against its digest.
 
 Exit status: 0 if everything agrees; 1 if something differs, each on a line

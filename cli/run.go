@@ -37,12 +37,12 @@ func runCommand() *cli.Command {
 once or several times, it compares command lines: every round runs each of them
 once, in an order that changes.
 
-The energy that is shown first is the command's share of the machine's, by
-processor time; the interval is that of the mean (bootstrap, 95 %). Nothing that
-was measured is left out.
+The first energy shown is the command's share of the machine's, by processor
+time. The interval is that of the mean (bootstrap, 95 %). No measured run is left
+out.
 
-The command's output is not shown, unless --show-output says so; the end of its
-standard error is, when it fails. Its standard input is empty (--stdin FILE).
+The command's output is not shown without --show-output. If it fails, the end of
+its standard error is shown. Its standard input is empty (--stdin FILE).
 
 Exit status: 0; the command's own if it fails, 128+n if signal n ended it, 124
 after --timeout; 1 if --budget is exceeded; 125 cg failed; 126, 127 CMD cannot be
@@ -56,7 +56,7 @@ run, or is not found; 2 usage.`,
 			&cli.StringFlag{Name: "prepare", Usage: "run `LINE` with sh before each run, unmeasured"},
 			&cli.StringFlag{Name: "stdin", Usage: "give every run `FILE` as standard input"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
-			&cli.Float64Flag{Name: "budget", Usage: "fail if a run takes more than `JOULES`: if the lower end of the mean's interval is above"},
+			&cli.Float64Flag{Name: "budget", Usage: "fail if a run takes more than `JOULES` (if the lower end of the mean's interval is above)"},
 			&cli.BoolFlag{Name: "ignore-failure", Usage: "go on when the command fails"},
 			&cli.BoolFlag{Name: "show-output", Usage: "let the command's output through"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the figures as JSON to `FILE` (- for standard output)"},
@@ -65,7 +65,7 @@ run, or is not found; 2 usage.`,
 			&cli.StringFlag{Name: "export-markdown", Usage: "write a table to `FILE`"},
 			&cli.StringFlag{Name: "export-plot", Usage: "draw every run into `FILE`: a page (.html) or a picture (.svg, .png)"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: all that measure, else the estimate"},
 			sysrootFlag(),
 		}, noiseFlags()...),
 		Action: runRepeated,

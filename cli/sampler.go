@@ -22,18 +22,18 @@ import (
 func samplerCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "sampler",
-		Usage: "show samples of the machine to the process that started it",
-		Description: `This is for programs, such as the packages of cg sdk: it samples the machine's
-energy and shows the samples in memory that others can map (nemb/RING.md). It
-prints a line of JSON that says where, and READY when the first sample is there.
+		Usage: "sample the machine for the process that started it",
+		Description: `This command is for programs, such as the packages of cg sdk. It samples the
+machine's energy into memory that others can map (nemb/RING.md). It prints a line
+of JSON with the path, and READY when the first sample is there.
 
-It ends when its standard input does, when process --pid does, or on SIGTERM, and
-leaves nothing behind. Where a sensor hangs it ends 2 s later, with status 125.
+It ends when its standard input is closed, when process --pid ends, or on SIGTERM,
+and leaves nothing behind. If a sensor hangs it ends 2 s later, with status 125.
 
 Exit status: 0; 1 if nothing can be sampled; 125 cg failed; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "high", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: what measures, else the estimate"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: all that measure, else the estimate"},
 			&cli.IntFlag{Name: "buffer", Value: 4096, Usage: "keep the last `N` samples, 16 to 1048576"},
 			&cli.IntFlag{Name: "pid", Usage: "the program is the process tree of `PID`; default: of the process that started cg"},
 			sysrootFlag(),

@@ -19,12 +19,12 @@ func sdkCommand() *cli.Command {
 		Name:      "sdk",
 		Usage:     "write the package that lets a program measure parts of itself",
 		ArgsUsage: "LANG DIR",
-		Description: `LANG is ` + strings.Join(sdkLanguages(), ", ") + `. DIR is made; one that is there has to be empty. What is
-written needs nothing else and can be installed without a network:
+		Description: `LANG is ` + strings.Join(sdkLanguages(), ", ") + `. DIR must be empty or not exist. The
+package needs nothing else and can be installed without a network:
 
   cg sdk python codegreen && pip install ./codegreen
 
-docs/session.md describes what it is good for.
+docs/session.md describes its use.
 
 Exit status: 0; 1 if DIR cannot be written; 2 usage.`,
 		Action: runSDK,

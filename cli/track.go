@@ -45,8 +45,8 @@ It records until SIGINT, SIGTERM or SIGHUP, --duration, or the end of
 Files are named cg_DT_SUFFIX.csv or .jsonl, one for each tracker; with --format
 wattameter they have the names, columns and units of WattAMeter's logs.
 
-cg track bench measures how often each counter of the trackers shows something
-new, and how much slower CMD is while it is tracked (default: arithmetic on all
+cg track bench measures how often each counter of the trackers changes, and how
+much slower CMD is while it is tracked (default: arithmetic on all
 processors), in pairs of runs in random order.
 
 Exit status: 0 when it was stopped; 1 if nothing can be read, or not be written;

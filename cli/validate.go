@@ -19,10 +19,10 @@ func validateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "validate",
 		Usage: "check how exact measuring is, on counters of known power",
-		Description: `Measures spans of 0.1 ms to 1 s of powers that are known, by each method, on
-virtual time: the table is the same on every machine, and is what the methods can
-do at best. A cell is the mean error and what 95 of 100 errors stay below, in
-percent of the true energy. --sampler and --live ask how well this machine does.
+		Description: `Measures spans of 0.1 ms to 1 s of known power by each method, on virtual time.
+The table is the same on every machine, and shows the methods at their best. A
+cell has the mean error, and the bound below which 95 of 100 errors stay, in
+percent of the true energy. --sampler and --live test this machine.
 
 Exit status: 0; 1 when a bound that cg promises is not kept, or a live second is
 wrong by more than 1 %.`,
