@@ -73,6 +73,129 @@ static void *calls(void *arg)
 	return NULL;
 }
 
+static void number_files(uint64_t n, uint64_t m)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (fork() == 0) {
+			for (uint64_t k = 0; k < m; k++) {
+				char path[32], out[64];
+				snprintf(path, sizeof path, "/%d.x", (int)k);
+				const char *lines = "S\tfunction\t1\t0\t1\t0\tf\n"
+						    "S\tfunction\t2\t0\t2\t0\tg\n"
+						    "S\tfunction\t3\t0\t3\t0\th";
+				cg_part names[3] = {{"m", 1}, {path, strlen(path)}, {lines, strlen(lines)}};
+				int l = snprintf(out, sizeof out, "%d %d\n", (int)k, (int)cg_number(names, 3));
+				if (write(1, out, (size_t)l) != l)
+					exit(1);
+			}
+			exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+}
+
+static void fork_children(uint64_t n, uint64_t m)
+{
+	count(1); /* so that children are forked from a thread with a chunk */
+	for (uint64_t i = 0; i < n; i++)
+		if (fork() == 0) {
+			thread(&m);
+			exit(0);
+		}
+	for (uint64_t k = 2; k <= m; k++)
+		count(k);
+	while (wait(NULL) > 0)
+		;
+}
+
+static void fork_then_thread(uint64_t n, uint64_t m)
+{
+	count(1);
+	for (uint64_t i = 0; i < n; i++) {
+		pthread_t t;
+		if (fork() == 0) {
+			thread(&m);
+			exit(0);
+		}
+		wait(NULL);
+		pthread_create(&t, NULL, thread, &m);
+		pthread_join(t, NULL);
+	}
+}
+
+static void fork_twice(uint64_t n, uint64_t m)
+{
+	count(1);
+	for (uint64_t i = 0; i < n; i++) {
+		if (fork() == 0) {
+			if (fork() == 0) {
+				thread(&m);
+				exit(0);
+			}
+			wait(NULL);
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+
+static void leave_threads(uint64_t n, uint64_t m)
+{
+	pthread_barrier_init(&barrier, NULL, (unsigned)n + 1);
+	for (uint64_t i = 0; i < n; i++) {
+		pthread_t t;
+		pthread_create(&t, NULL, leave, &m);
+	}
+	pthread_barrier_wait(&barrier);
+}
+
+static void count_calls(uint64_t n, uint64_t m)
+{
+	pthread_t *t = calloc(n, sizeof *t);
+	pid_t child = fork();
+	for (uint64_t i = 0; i < n; i++)
+		pthread_create(&t[i], NULL, calls, &m);
+	for (uint64_t i = 0; i < n; i++)
+		pthread_join(t[i], NULL);
+	if (child)
+		wait(NULL);
+	free(t);
+}
+
+static void run_threads(uint64_t n, uint64_t m, int together, int one_by_one)
+{
+	pthread_t *t = calloc(n, sizeof *t);
+	pthread_barrier_init(&barrier, NULL, (unsigned)n);
+	for (uint64_t i = 0; i < n; i++) {
+		pthread_create(&t[i], NULL, together ? waiting : thread, &m);
+		if (one_by_one)
+			pthread_join(t[i], NULL);
+	}
+	if (!one_by_one)
+		for (uint64_t i = 0; i < n; i++)
+			pthread_join(t[i], NULL);
+	free(t);
+}
+
+static void threads(uint64_t n, uint64_t m) { run_threads(n, m, 0, 0); }
+static void short_threads(uint64_t n, uint64_t m) { run_threads(n, m, 0, 1); }
+static void waiting_threads(uint64_t n, uint64_t m) { run_threads(n, m, 1, 0); }
+
+static const struct {
+	const char *name;
+	void (*run)(uint64_t n, uint64_t m);
+} modes[] = {
+	{"threads", threads},
+	{"short", short_threads},
+	{"waiting", waiting_threads},
+	{"number", number_files},
+	{"fork", fork_children},
+	{"forkthread", fork_then_thread},
+	{"grandchild", fork_twice},
+	{"leave", leave_threads},
+	{"counted", count_calls},
+};
+
 int main(int argc, char **argv)
 {
 	int error = cg_open(argv[1]);
@@ -98,99 +221,11 @@ int main(int argc, char **argv)
 		}
 	}
 	uint64_t n = strtoull(argv[3], NULL, 10), m = strtoull(argv[4], NULL, 10);
-	if (!strcmp(argv[2], "number")) {
-		for (uint64_t i = 0; i < n; i++)
-			if (fork() == 0) {
-				for (uint64_t k = 0; k < m; k++) {
-					char path[32], out[64];
-					snprintf(path, sizeof path, "/%d.x", (int)k);
-					const char *lines = "S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg\nS\tfunction\t3\t0\t3\t0\th";
-					cg_part names[3] = {{"m", 1}, {path, strlen(path)}, {lines, strlen(lines)}};
-					int l = snprintf(out, sizeof out, "%d %d\n", (int)k, (int)cg_number(names, 3));
-					if (write(1, out, (size_t)l) != l)
-						return 1;
-				}
-				return 0;
-			}
-		while (wait(NULL) > 0)
-			;
-		return 0;
-	}
-	if (!strcmp(argv[2], "fork")) {
-		count(1); /* so that children are forked from a thread with a chunk */
-		for (uint64_t i = 0; i < n; i++)
-			if (fork() == 0) {
-				thread(&m);
-				return 0;
-			}
-		for (uint64_t k = 2; k <= m; k++)
-			count(k);
-		while (wait(NULL) > 0)
-			;
-		return 0;
-	}
-	if (!strcmp(argv[2], "forkthread")) {
-		count(1);
-		for (uint64_t i = 0; i < n; i++) {
-			pthread_t t;
-			if (fork() == 0) {
-				thread(&m);
-				return 0;
-			}
-			wait(NULL);
-			pthread_create(&t, NULL, thread, &m);
-			pthread_join(t, NULL);
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+		if (!strcmp(argv[2], modes[i].name)) {
+			modes[i].run(n, m);
+			return 0;
 		}
-		return 0;
-	}
-	if (!strcmp(argv[2], "grandchild")) {
-		count(1);
-		for (uint64_t i = 0; i < n; i++) {
-			if (fork() == 0) {
-				if (fork() == 0) {
-					thread(&m);
-					return 0;
-				}
-				wait(NULL);
-				_exit(0);
-			}
-			wait(NULL);
-		}
-		return 0;
-	}
-	if (!strcmp(argv[2], "leave")) {
-		pthread_barrier_init(&barrier, NULL, (unsigned)n + 1);
-		for (uint64_t i = 0; i < n; i++) {
-			pthread_t t;
-			pthread_create(&t, NULL, leave, &m);
-		}
-		pthread_barrier_wait(&barrier);
-		return 0;
-	}
-	if (!strcmp(argv[2], "counted")) {
-		pthread_t *t = calloc(n, sizeof *t);
-		pid_t child = fork();
-		for (uint64_t i = 0; i < n; i++)
-			pthread_create(&t[i], NULL, calls, &m);
-		for (uint64_t i = 0; i < n; i++)
-			pthread_join(t[i], NULL);
-		if (child)
-			wait(NULL);
-		free(t);
-		return 0;
-	}
-	pthread_t *t = calloc(n, sizeof *t);
-	int together = !strcmp(argv[2], "waiting");
-	pthread_barrier_init(&barrier, NULL, (unsigned)n);
-	for (uint64_t i = 0; i < n; i++) {
-		pthread_create(&t[i], NULL, together ? waiting : thread, &m);
-		if (!strcmp(argv[2], "short"))
-			pthread_join(t[i], NULL);
-	}
-	if (strcmp(argv[2], "short"))
-		for (uint64_t i = 0; i < n; i++)
-			pthread_join(t[i], NULL);
-	free(t);
-	return 0;
+	return 2;
 	(void)argc;
 }
