@@ -15,7 +15,7 @@ import (
 var rank = map[string]int{
 	"cg": 11, "cg/e2e": 11, "cg/cli": 10, "cg/experiment": 9, "cg/report": 8, "cg/measure": 7, "cg/gate": 7, "cg/statistics": 0,
 	"cg/languages": 6, "cg/languages/all": 8, "cg/instrument": 5, "cg/instrument/syntax": 1, "cg/instrument/edit": 0,
-	"cg/nemb/attribute": 5, "cg/nemb": 4, "cg/nemb/account": 3, "cg/nemb/leaks": 0, "cg/nemb/access": 5, "cg/nemb/simulate": 5, "cg/nemb/simulate/powercap": 6, "cg/nemb/validate": 6,
+	"cg/nemb/attribute": 5, "cg/nemb": 4, "cg/nemb/account": 3, "cg/nemb/leaks": 0, "cg/nemb/access": 5, "cg/nemb/doctor": 5, "cg/nemb/simulate": 5, "cg/nemb/simulate/powercap": 6, "cg/nemb/validate": 6,
 	"cg/track": 5, "cg/load": 0, "cg/config": 0,
 	"cg/launcher": 0, "cg/checkpoint": 0, "cg/events": 1, "cg/runtimes": 0,
 	"cg/docs": 0, "cg/crash": 0, "cg/crash/onpurpose": 0,

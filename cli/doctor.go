@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/nemb"
+	"cg/nemb/doctor"
 )
 
 // watched is how long doctor watches the counters.
@@ -40,7 +41,7 @@ func runDoctor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := nemb.Examine(root, c.StringSlice("sensors"), watched)
+	d, err := doctor.Examine(root, c.StringSlice("sensors"), watched)
 	if errors.Is(err, nemb.ErrUnknownSource) {
 		return fail(statusUsage, "-s: %w", err)
 	} else if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/nemb"
+	"cg/nemb/doctor"
 	"cg/shown"
 )
 
@@ -46,7 +47,7 @@ func runInfo(c *cli.Context) error {
 }
 
 // survey looks at the machine of a command's --sysroot and --sensors.
-func survey(c *cli.Context) (*nemb.Survey, nemb.Root, error) {
+func survey(c *cli.Context) (*doctor.Survey, nemb.Root, error) {
 	if c.Args().Present() {
 		return nil, nemb.Root{}, fail(statusUsage, "%s takes no arguments: %q", c.Command.Name, c.Args().First())
 	}
@@ -54,7 +55,7 @@ func survey(c *cli.Context) (*nemb.Survey, nemb.Root, error) {
 	if err != nil {
 		return nil, root, err
 	}
-	s, err := nemb.Look(root, c.StringSlice("sensors"))
+	s, err := doctor.Look(root, c.StringSlice("sensors"))
 	if errors.Is(err, nemb.ErrUnknownSource) {
 		err = fail(statusUsage, "-s: %w", err)
 	}
@@ -76,7 +77,7 @@ func orUnknown(s string) string {
 	return s
 }
 
-func printSurvey(out io.Writer, s *nemb.Survey) {
+func printSurvey(out io.Writer, s *doctor.Survey) {
 	m := s.Machine
 	cpu := orUnknown(m.CPU)
 	if m.March != "" {

@@ -30,10 +30,10 @@ func openBattery(root Root) ([]Sensor, error) {
 	resting, charged := 0, 0
 	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
-		if readLine(filepath.Join(at, "type")) != "Battery" || readLine(filepath.Join(at, "scope")) == "Device" {
+		if ReadLine(filepath.Join(at, "type")) != "Battery" || ReadLine(filepath.Join(at, "scope")) == "Device" {
 			continue // mains, or the battery of a mouse
 		}
-		if readLine(filepath.Join(at, "status")) != "Discharging" {
+		if ReadLine(filepath.Join(at, "status")) != "Discharging" {
 			resting++
 			continue
 		}
@@ -104,7 +104,7 @@ func openCharges(dir string) ([]Sensor, error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
-		if readLine(filepath.Join(at, "type")) != "Battery" || readLine(filepath.Join(at, "status")) != "Discharging" || readLine(filepath.Join(at, "scope")) == "Device" {
+		if ReadLine(filepath.Join(at, "type")) != "Battery" || ReadLine(filepath.Join(at, "status")) != "Discharging" || ReadLine(filepath.Join(at, "scope")) == "Device" {
 			continue
 		}
 		var g *gauge
@@ -180,7 +180,7 @@ func (c *charges) Close() error {
 
 // discharging is an error where a battery is anything else.
 func discharging(dir string) error {
-	if status := readLine(filepath.Join(dir, "status")); status != "Discharging" {
+	if status := ReadLine(filepath.Join(dir, "status")); status != "Discharging" {
 		return fmt.Errorf("%s: the battery is %q: it tells what the machine draws only while it is discharging", dir, status)
 	}
 	return nil

@@ -32,7 +32,7 @@ func (c CPU) amd() bool { return c.Vendor == amd || c.Vendor == "HygonGenuine" }
 // countsJoules tells whether psys counts whole joules: Sapphire and Emerald Rapids
 // (arch/x86/events/rapl.c).
 func (c CPU) countsJoules() bool {
-	return c.Vendor == intel && c.Family == 6 && (c.Model == 0x8f || c.Model == 0xcf)
+	return c.Vendor == Intel && c.Family == 6 && (c.Model == 0x8f || c.Model == 0xcf)
 }
 
 func (c CPU) String() string {
@@ -56,8 +56,9 @@ type march struct {
 	threads       int
 }
 
+// Vendors, as /proc/cpuinfo writes them.
 const (
-	intel = "GenuineIntel"
+	Intel = "GenuineIntel"
 	amd   = "AuthenticAMD"
 	arm   = "0x41"
 )
@@ -70,39 +71,39 @@ const (
 // (arch/x86/include/asm/intel-family.h, arch/x86/kernel/cpu/amd.c,
 // arch/arm64/include/asm/cputype.h).
 var marches = []march{
-	{intel, 6, 0x3c, "Intel Haswell", 2013, 84, 8},            // i7-4770
-	{intel, 6, 0x45, "Intel Haswell U", 2013, 15, 4},          // i7-4600U
-	{intel, 6, 0x46, "Intel Haswell H", 2013, 47, 8},          // i7-4770HQ
-	{intel, 6, 0x3f, "Intel Haswell EP", 2014, 120, 24},       // E5-2680 v3
-	{intel, 6, 0x3d, "Intel Broadwell U", 2015, 15, 4},        // i7-5600U
-	{intel, 6, 0x47, "Intel Broadwell H", 2015, 65, 8},        // i7-5775C
-	{intel, 6, 0x56, "Intel Broadwell DE", 2015, 45, 16},      // Xeon D-1541
-	{intel, 6, 0x4f, "Intel Broadwell EP", 2016, 120, 28},     // E5-2680 v4
-	{intel, 6, 0x4e, "Intel Skylake U", 2015, 15, 4},          // i7-6600U
-	{intel, 6, 0x5e, "Intel Skylake", 2015, 65, 8},            // i7-6700
-	{intel, 6, 0x55, "Intel Skylake SP", 2017, 150, 40},       // Gold 6148; Cascade and Cooper Lake by stepping
-	{intel, 6, 0x8e, "Intel Kaby Lake U", 2017, 15, 8},        // i7-8550U
-	{intel, 6, 0x9e, "Intel Coffee Lake", 2017, 65, 12},       // i7-8700
-	{intel, 6, 0xa6, "Intel Comet Lake U", 2019, 15, 12},      // i7-10710U
-	{intel, 6, 0xa5, "Intel Comet Lake", 2020, 65, 16},        // i7-10700
-	{intel, 6, 0x7e, "Intel Ice Lake U", 2019, 15, 8},         // i7-1065G7
-	{intel, 6, 0x6a, "Intel Ice Lake SP", 2021, 250, 64},      // Platinum 8358
-	{intel, 6, 0x8c, "Intel Tiger Lake U", 2020, 28, 8},       // i7-1165G7
-	{intel, 6, 0x8d, "Intel Tiger Lake H", 2021, 45, 16},      // i7-11800H
-	{intel, 6, 0xa7, "Intel Rocket Lake", 2021, 65, 16},       // i7-11700
-	{intel, 6, 0x97, "Intel Alder Lake", 2021, 125, 20},       // i7-12700K
-	{intel, 6, 0x9a, "Intel Alder Lake P", 2022, 28, 16},      // i7-1260P
-	{intel, 6, 0xb7, "Intel Raptor Lake", 2022, 125, 24},      // i7-13700K
-	{intel, 6, 0xbf, "Intel Raptor Lake S", 2023, 65, 16},     // i5-13400
-	{intel, 6, 0xba, "Intel Raptor Lake P", 2023, 28, 16},     // i7-1360P
-	{intel, 6, 0x8f, "Intel Sapphire Rapids", 2023, 350, 112}, // Platinum 8480+
-	{intel, 6, 0xcf, "Intel Emerald Rapids", 2023, 350, 128},  // Platinum 8592+
-	{intel, 6, 0xaa, "Intel Meteor Lake", 2023, 28, 22},       // Ultra 7 155H
-	{intel, 6, 0xbd, "Intel Lunar Lake", 2024, 17, 8},         // Ultra 7 258V
-	{intel, 6, 0xc6, "Intel Arrow Lake", 2024, 125, 24},       // Ultra 9 285K
-	{intel, 6, 0xc5, "Intel Arrow Lake H", 2025, 28, 16},      // Ultra 7 255H
-	{intel, 6, 0xaf, "Intel Sierra Forest", 2024, 330, 144},   // 6780E
-	{intel, 6, 0xad, "Intel Granite Rapids", 2024, 500, 256},  // 6980P
+	{Intel, 6, 0x3c, "Intel Haswell", 2013, 84, 8},            // i7-4770
+	{Intel, 6, 0x45, "Intel Haswell U", 2013, 15, 4},          // i7-4600U
+	{Intel, 6, 0x46, "Intel Haswell H", 2013, 47, 8},          // i7-4770HQ
+	{Intel, 6, 0x3f, "Intel Haswell EP", 2014, 120, 24},       // E5-2680 v3
+	{Intel, 6, 0x3d, "Intel Broadwell U", 2015, 15, 4},        // i7-5600U
+	{Intel, 6, 0x47, "Intel Broadwell H", 2015, 65, 8},        // i7-5775C
+	{Intel, 6, 0x56, "Intel Broadwell DE", 2015, 45, 16},      // Xeon D-1541
+	{Intel, 6, 0x4f, "Intel Broadwell EP", 2016, 120, 28},     // E5-2680 v4
+	{Intel, 6, 0x4e, "Intel Skylake U", 2015, 15, 4},          // i7-6600U
+	{Intel, 6, 0x5e, "Intel Skylake", 2015, 65, 8},            // i7-6700
+	{Intel, 6, 0x55, "Intel Skylake SP", 2017, 150, 40},       // Gold 6148; Cascade and Cooper Lake by stepping
+	{Intel, 6, 0x8e, "Intel Kaby Lake U", 2017, 15, 8},        // i7-8550U
+	{Intel, 6, 0x9e, "Intel Coffee Lake", 2017, 65, 12},       // i7-8700
+	{Intel, 6, 0xa6, "Intel Comet Lake U", 2019, 15, 12},      // i7-10710U
+	{Intel, 6, 0xa5, "Intel Comet Lake", 2020, 65, 16},        // i7-10700
+	{Intel, 6, 0x7e, "Intel Ice Lake U", 2019, 15, 8},         // i7-1065G7
+	{Intel, 6, 0x6a, "Intel Ice Lake SP", 2021, 250, 64},      // Platinum 8358
+	{Intel, 6, 0x8c, "Intel Tiger Lake U", 2020, 28, 8},       // i7-1165G7
+	{Intel, 6, 0x8d, "Intel Tiger Lake H", 2021, 45, 16},      // i7-11800H
+	{Intel, 6, 0xa7, "Intel Rocket Lake", 2021, 65, 16},       // i7-11700
+	{Intel, 6, 0x97, "Intel Alder Lake", 2021, 125, 20},       // i7-12700K
+	{Intel, 6, 0x9a, "Intel Alder Lake P", 2022, 28, 16},      // i7-1260P
+	{Intel, 6, 0xb7, "Intel Raptor Lake", 2022, 125, 24},      // i7-13700K
+	{Intel, 6, 0xbf, "Intel Raptor Lake S", 2023, 65, 16},     // i5-13400
+	{Intel, 6, 0xba, "Intel Raptor Lake P", 2023, 28, 16},     // i7-1360P
+	{Intel, 6, 0x8f, "Intel Sapphire Rapids", 2023, 350, 112}, // Platinum 8480+
+	{Intel, 6, 0xcf, "Intel Emerald Rapids", 2023, 350, 128},  // Platinum 8592+
+	{Intel, 6, 0xaa, "Intel Meteor Lake", 2023, 28, 22},       // Ultra 7 155H
+	{Intel, 6, 0xbd, "Intel Lunar Lake", 2024, 17, 8},         // Ultra 7 258V
+	{Intel, 6, 0xc6, "Intel Arrow Lake", 2024, 125, 24},       // Ultra 9 285K
+	{Intel, 6, 0xc5, "Intel Arrow Lake H", 2025, 28, 16},      // Ultra 7 255H
+	{Intel, 6, 0xaf, "Intel Sierra Forest", 2024, 330, 144},   // 6780E
+	{Intel, 6, 0xad, "Intel Granite Rapids", 2024, 500, 256},  // 6980P
 
 	{amd, 0x17, 0x01, "AMD Naples", 2017, 180, 64},         // EPYC 7551
 	{amd, 0x17, 0x08, "AMD Pinnacle Ridge", 2018, 105, 16}, // Ryzen 7 2700X
@@ -142,8 +143,8 @@ var skylakeSP = []struct {
 	from int
 	march
 }{
-	{10, march{intel, 6, 0x55, "Intel Cooper Lake", 2020, 205, 56}}, // Platinum 8376H
-	{5, march{intel, 6, 0x55, "Intel Cascade Lake", 2019, 150, 40}}, // Gold 6248
+	{10, march{Intel, 6, 0x55, "Intel Cooper Lake", 2020, 205, 56}}, // Platinum 8376H
+	{5, march{Intel, 6, 0x55, "Intel Cascade Lake", 2019, 150, 40}}, // Gold 6248
 }
 
 // summitRidge is Naples' silicon on a desktop.
@@ -207,7 +208,7 @@ func parseCPUInfo(text string) CPU {
 		if m.vendor != c.Vendor || m.family != c.Family || m.model != c.Model {
 			continue
 		}
-		if m.vendor == intel && m.model == 0x55 {
+		if m.vendor == Intel && m.model == 0x55 {
 			for _, s := range skylakeSP {
 				if c.Stepping >= s.from {
 					m = s.march

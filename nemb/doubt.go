@@ -107,8 +107,8 @@ func (c *comparison) doubts() (notes []Note) {
 				if known = known && a.ok && b.ok; !known {
 					continue
 				}
-				delta, v := unwrap(a.raw[r.domain], b.raw[r.domain], d.Wrap, elapsed)
-				known = known && v.known()
+				delta, v := Unwrap(a.raw[r.domain], b.raw[r.domain], d.Wrap, elapsed)
+				known = known && v.Known()
 				joules[k] += delta.Joules()
 				sources[k] = d.Source
 			}

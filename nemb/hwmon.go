@@ -272,9 +272,9 @@ func energyFiles(root Root) []energyFile {
 	seen := map[string]int{}
 	for _, e := range entries {
 		dir := root.Sys("class/hwmon", e.Name())
-		chip := readLine(filepath.Join(dir, "name"))
+		chip := ReadLine(filepath.Join(dir, "name"))
 		if chip == "" {
-			chip = readLine(filepath.Join(dir, "device/name"))
+			chip = ReadLine(filepath.Join(dir, "device/name"))
 		}
 		if chip == "" {
 			continue
@@ -426,6 +426,6 @@ func (f energyFile) ownMemory() bool {
 	if _, err := os.Stat(filepath.Join(f.dir, "device/apu_thermal_cap")); err == nil {
 		return false
 	}
-	bytes, err := strconv.ParseUint(readLine(filepath.Join(f.dir, "device/mem_info_vram_total")), 10, 64)
+	bytes, err := strconv.ParseUint(ReadLine(filepath.Join(f.dir, "device/mem_info_vram_total")), 10, 64)
 	return err == nil && bytes >= 2<<30
 }

@@ -187,7 +187,7 @@ func TestPowerIsIntegrated(t *testing.T) {
 			t.Errorf("at %v: %g J, %v, want %g J", step.at, got, err, step.want)
 		}
 		// A counter that starts over: the sampler knows what it does not know.
-		if _, v := unwrap(prev, dst[0], 0, time.Second); step.at > 0 && step.want == 0 && v != reset {
+		if _, v := Unwrap(prev, dst[0], 0, time.Second); step.at > 0 && step.want == 0 && v != reset {
 			t.Errorf("at %v: %v", step.at, v)
 		}
 		prev = dst[0]
@@ -479,15 +479,20 @@ func TestHwmonNotTaken(t *testing.T) {
 	} {
 		root := chips(t, tt.chip)
 		files(t, root, map[string]string{"proc/cpuinfo": "processor\t: 0\n"})
-		s, err := Look(root, []string{"hwmon"})
+		found, err := Inspect(root, []string{"hwmon"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var said []string
-		for _, r := range s.Sensors[0].Reasons {
-			said = append(said, r.Text)
+		for _, err := range found.Seen[0].Errors {
+			said = append(said, err.Error())
 		}
-		said = append(said, s.Sensors[0].Notes...)
+		for _, n := range found.Seen[0].Notes {
+			said = append(said, n.Text)
+		}
+		if err := found.Close(); err != nil {
+			t.Error(err)
+		}
 		want := strings.ReplaceAll(tt.want, `\"`, `"`)
 		if got := strings.Join(said, "\n"); !strings.Contains(got, want) || !strings.Contains(got, "class/hwmon/hwmon0 (") {
 			t.Errorf("got  %s\nwant %s", got, want)

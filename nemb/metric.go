@@ -111,7 +111,7 @@ func openGaugePatient(m Metric, root Root) (Gauge, error) {
 func (g *patientGauge) Read(dst []float64) error {
 	own := make([]float64, len(dst))
 	err := g.desk.ask(g.name, func() error { return g.Gauge.Read(own) })
-	if hangs(err) {
+	if Hangs(err) {
 		fill(dst, math.NaN())
 		return err
 	}
@@ -171,9 +171,9 @@ func (e *Energies) Read(dst []float64) error {
 				dst[i] = e.total[i]
 			default:
 				// A counter may show two updates at once.
-				delta, v := unwrap(e.raw[i], cur, d.Wrap, time.Duration(now-e.rawAt[i])+2*d.Period)
+				delta, v := Unwrap(e.raw[i], cur, d.Wrap, time.Duration(now-e.rawAt[i])+2*d.Period)
 				e.total[i] += float64(delta)
-				if dst[i] = e.total[i]; !v.known() {
+				if dst[i] = e.total[i]; !v.Known() {
 					dst[i] = math.NaN()
 					errs = append(errs, fmt.Errorf("%s: the counter was reset", d.Source))
 				}

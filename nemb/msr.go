@@ -47,7 +47,7 @@ func openMSR(root Root) ([]Sensor, error) {
 	var registers []msrDomain
 	unitRegister := int64(msrIntelUnit)
 	switch {
-	case cpu.Vendor == intel && cpu.Family == 6:
+	case cpu.Vendor == Intel && cpu.Family == 6:
 		registers = msrIntel
 	case cpu.amd() && cpu.Family >= 0x17:
 		registers, unitRegister = msrAMD, msrAMDUnit
@@ -74,7 +74,7 @@ func openMSR(root Root) ([]Sensor, error) {
 			return nil, fmt.Errorf("msr: %s: %w", path, err)
 		}
 		s.open = append(s.open, fd)
-		bits, err := readRegister(fd, unitRegister)
+		bits, err := ReadRegister(fd, unitRegister)
 		if err != nil {
 			s.Close()
 			if errors.Is(err, unix.EIO) {
@@ -84,7 +84,7 @@ func openMSR(root Root) ([]Sensor, error) {
 		}
 		unit := 1.0 / float64(uint64(1)<<(bits>>8&0x1f))
 		for _, r := range registers {
-			if raw, err := readRegister(fd, int64(r.register)); err != nil || raw&(1<<32-1) == 0 {
+			if raw, err := ReadRegister(fd, int64(r.register)); err != nil || raw&(1<<32-1) == 0 {
 				continue
 			}
 			d := Domain{
@@ -144,7 +144,8 @@ func packages(root Root) []place {
 	return list
 }
 
-func readRegister(fd int, register int64) (uint64, error) {
+// ReadRegister reads a register of a processor from its open /dev/cpu/N/msr.
+func ReadRegister(fd int, register int64) (uint64, error) {
 	var b [8]byte
 	n, err := unix.Pread(fd, b[:], register)
 	if err == nil && n != len(b) {

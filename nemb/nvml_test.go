@@ -282,7 +282,7 @@ func TestNVMLIntegralAfterGap(t *testing.T) {
 	for i, step := range []struct {
 		code nvml.Return
 		ok   bool
-		v    verdict
+		v    Verdict
 	}{{nvml.SUCCESS, true, advanced}, {nvml.SUCCESS, true, advanced}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}, {nvml.SUCCESS, true, advanced},
 		{nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}} {
 		code = step.code
@@ -294,7 +294,7 @@ func TestNVMLIntegralAfterGap(t *testing.T) {
 		if !step.ok && e[0] != before {
 			t.Errorf("step %d: %d after %d", i, e[0], before)
 		}
-		if _, v := unwrap(before, e[0], 0, time.Second); step.ok && v != step.v {
+		if _, v := Unwrap(before, e[0], 0, time.Second); step.ok && v != step.v {
 			t.Errorf("step %d: %d after %d: %v", i, e[0], before, v)
 		}
 	}

@@ -240,7 +240,7 @@ func TestSourceHangs(t *testing.T) {
 		<-end
 		return []Sensor{closing{closed}}, nil
 	}}, Root{}, patience)
-	if sensors != nil || !hangs(err) || err.Error() != "odd: looking for its sensors: no answer for 100ms: it hangs" {
+	if sensors != nil || !Hangs(err) || err.Error() != "odd: looking for its sensors: no answer for 100ms: it hangs" {
 		t.Errorf("%v, %v", sensors, err)
 	}
 	close(end)
@@ -267,15 +267,15 @@ func TestDesk(t *testing.T) {
 		}
 	}
 	end := make(chan struct{})
-	if err := d.ask("slow", func() error { <-end; return nil }); !hangs(err) {
+	if err := d.ask("slow", func() error { <-end; return nil }); !Hangs(err) {
 		t.Error(err)
 	}
 	dst := []Energy{7}
-	if err := d.read("next", dst, func(dst []Energy) error { dst[0] = 1; return nil }); !hangs(err) || dst[0] != 7 {
+	if err := d.read("next", dst, func(dst []Energy) error { dst[0] = 1; return nil }); !Hangs(err) || dst[0] != 7 {
 		t.Errorf("%v, %v", dst, err)
 	}
 	last := make(chan struct{})
-	if err := d.end("last", func() error { close(last); return nil }); !hangs(err) {
+	if err := d.end("last", func() error { close(last); return nil }); !Hangs(err) {
 		t.Error(err)
 	}
 	close(end)
@@ -297,7 +297,7 @@ func TestMetricHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := []float64{7}
-	if err := g.Read(dst); !hangs(err) || !math.IsNaN(dst[0]) {
+	if err := g.Read(dst); !Hangs(err) || !math.IsNaN(dst[0]) {
 		t.Errorf("%v, %v", dst, err)
 	}
 	close(<-b.calls)

@@ -41,7 +41,7 @@ var raplEvents = []raplEvent{
 // offer such on AMD, and they count nothing).
 func openPerf(root Root) ([]Sensor, error) {
 	dir := root.Sys("bus/event_source/devices/power")
-	number, err := numberIn(filepath.Join(dir, "type"))
+	number, err := ReadNumber(filepath.Join(dir, "type"))
 	if err != nil {
 		return nil, fmt.Errorf("perf: %w", err)
 	}
@@ -81,7 +81,7 @@ func openPerf(root Root) ([]Sensor, error) {
 	case errors.Is(err, fs.ErrPermission):
 		p.Close()
 		paranoid := "?"
-		if n, err := numberIn(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
+		if n, err := ReadNumber(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
 			paranoid = strconv.Itoa(n)
 		}
 		return nil, &Denied{
@@ -146,9 +146,9 @@ func perfPlaces(root Root, cpus []int) []place {
 	for i, cpu := range cpus {
 		topology := root.Sys("devices/system/cpu", fmt.Sprintf("cpu%d", cpu), "topology")
 		p := place{cpu: cpu, pkg: i, die: 0}
-		if pkg, err := numberIn(filepath.Join(topology, "physical_package_id")); err == nil && pkg >= 0 {
+		if pkg, err := ReadNumber(filepath.Join(topology, "physical_package_id")); err == nil && pkg >= 0 {
 			p.pkg = pkg
-			p.die, _ = numberIn(filepath.Join(topology, "die_id"))
+			p.die, _ = ReadNumber(filepath.Join(topology, "die_id"))
 		}
 		count[p.pkg]++
 		places = append(places, p)
@@ -277,8 +277,8 @@ func (p *perf) openEvent(config uint64, cpu, leader int) (int, error) {
 	}, -1, cpu, leader, unix.PERF_FLAG_FD_CLOEXEC)
 }
 
-// numberIn reads a decimal number from a file.
-func numberIn(name string) (int, error) {
+// ReadNumber reads a decimal number from a file.
+func ReadNumber(name string) (int, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return 0, err

@@ -131,9 +131,9 @@ func TestPerfPackagesAndDies(t *testing.T) {
 	tests := []struct {
 		name, vendor, topology, want string
 	}{
-		{"sockets", intel, "0/0 1/0", "package-0 dram-0 package-1 dram-1"},
-		{"sockets in another order", intel, "1/0 0/0", "package-0 dram-0 package-1 dram-1"},
-		{"dies", intel, "0/0 0/1", "package-0-die-0 dram-0-die-0 package-0-die-1 dram-0-die-1"},
+		{"sockets", Intel, "0/0 1/0", "package-0 dram-0 package-1 dram-1"},
+		{"sockets in another order", Intel, "1/0 0/0", "package-0 dram-0 package-1 dram-1"},
+		{"dies", Intel, "0/0 0/1", "package-0-die-0 dram-0-die-0 package-0-die-1 dram-0-die-1"},
 		{"AMD counts per package", amd, "0/0 0/1", "package-0"},
 	}
 	for _, test := range tests {

@@ -244,8 +244,8 @@ func (g *gauge) number() (int64, error) {
 
 func (g *gauge) close() { unix.Close(g.fd) }
 
-// readLine reads a file of one line; "" where there is none.
-func readLine(name string) string {
+// ReadLine reads a file of one line; "" where there is none.
+func ReadLine(name string) string {
 	text, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ""

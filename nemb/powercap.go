@@ -110,7 +110,7 @@ type refusals struct {
 
 func (r *refusals) add(id, path string, err error) {
 	switch {
-	case hangs(err):
+	case Hangs(err):
 		r.errs = append(r.errs, &Hung{What: "powercap: " + path, After: patience, Domains: []string{id}})
 	case errors.Is(err, fs.ErrPermission):
 		if r.denied == nil {
@@ -234,7 +234,7 @@ const (
 
 // memoryUnit is the unit of a server's memory counter, 0 where none is fixed.
 func memoryUnit(cpu CPU) float64 {
-	if cpu.Vendor != intel || cpu.Family != 6 {
+	if cpu.Vendor != Intel || cpu.Family != 6 {
 		return 0
 	}
 	switch cpu.Model {

@@ -247,7 +247,7 @@ func TestZonesThatNobodyKnows(t *testing.T) {
 				said = append(said, n.Text)
 			}
 		}
-		if (len(said) == 1) != strings.Contains(tt.beside, "accelerator") || found.measures() == false {
+		if (len(said) == 1) != strings.Contains(tt.beside, "accelerator") || found.MeasuresProcessors() == false {
 			t.Errorf("%s: %+v", tt.name, found.Notes)
 		}
 		found.Close()
@@ -294,7 +294,7 @@ func TestSteps(t *testing.T) {
 func TestFaultsOfReadings(t *testing.T) {
 	var f Faults
 	for _, r := range []struct {
-		v     verdict
+		v     Verdict
 		delta Energy
 		since time.Duration // the last good reading
 	}{

@@ -330,7 +330,7 @@ func (s *Sampler) Faults() []Faults {
 // time between the readings around it, so it never decreases. Where a reading
 // failed, the domain's energy repeats the previous value and Gap is set; the
 // next reading that succeeds carries the whole difference. After a reset of a
-// counter (see unwrap) the energy since the last reading is not known: Gap is
+// counter (see Unwrap) the energy since the last reading is not known: Gap is
 // set and counting goes on from the new reading.
 //
 // Where there are sensors with a period of their own, a sample is held back
@@ -653,7 +653,7 @@ func (s *Sample) lateness(n int) []time.Duration {
 func (s *Sampler) count(d int, cur Energy, at checkpoint.Instant) bool {
 	// A counter may show two updates at once.
 	elapsed := time.Duration(at-s.rawAt[d]) + 2*s.domains[d].Period
-	delta, v := unwrap(s.raw[d], cur, s.domains[d].Wrap, elapsed)
+	delta, v := Unwrap(s.raw[d], cur, s.domains[d].Wrap, elapsed)
 	s.faults[d].note(v, delta, time.Duration(at-s.rawAt[d]))
 	if v == failed {
 		return false
@@ -665,14 +665,14 @@ func (s *Sampler) count(d int, cur Energy, at checkpoint.Instant) bool {
 		s.faults[d].Still = max(s.faults[d].Still, time.Duration(at-s.since[d]))
 	}
 	s.raw[d], s.rawAt[d] = cur, at
-	return v.known()
+	return v.Known()
 }
 
 // note counts a verdict on a counter that was read elapsed ago and moved by delta
 // since.
-func (f *Faults) note(v verdict, delta Energy, elapsed time.Duration) {
+func (f *Faults) note(v Verdict, delta Energy, elapsed time.Duration) {
 	f.Jump = max(f.Jump, delta)
-	if f.missed && v.known() {
+	if f.missed && v.Known() {
 		f.Late += elapsed
 	}
 	f.missed = v == failed

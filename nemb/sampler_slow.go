@@ -89,7 +89,7 @@ func newSlowSensor(sensor Sensor, at int, interval time.Duration) *slowSensor {
 func (s *slowSensor) begin() error {
 	from := checkpoint.Monotime()
 	err := s.sensor.Read(s.raw)
-	if err != nil && !hangs(err) {
+	if err != nil && !Hangs(err) {
 		return err
 	}
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *slowSensor) add(from checkpoint.Instant, raw []Energy, err error) {
 			cur = raw[i]
 		}
 		elapsed := time.Duration(p.at - s.rawAt[i])
-		delta, v := unwrap(s.raw[i], cur, d.Wrap, elapsed+p.took+2*d.Period)
+		delta, v := Unwrap(s.raw[i], cur, d.Wrap, elapsed+p.took+2*d.Period)
 		f := &s.faults[i]
 		f.Hung = 0
 		switch {
@@ -248,7 +248,7 @@ func (s *slowSensor) add(from checkpoint.Instant, raw []Energy, err error) {
 			f.note(v, delta, elapsed)
 		}
 		p.total[i] += delta
-		p.failed = p.failed || !v.known()
+		p.failed = p.failed || !v.Known()
 		if v != stale {
 			s.since[i] = p.at
 		} else if d.InTotal && d.Period < stuck/20 {

@@ -68,8 +68,8 @@ func (d *Denied) Error() string {
 	return fmt.Sprintf("%s: %v: %s; run cg as root, or: %s", d.What, d.Err, d.Why, d.Fix)
 }
 
-// hangs tells whether an error is that of a sensor that does not answer.
-func hangs(err error) bool {
+// Hangs tells whether an error is that of a sensor that does not answer.
+func Hangs(err error) bool {
 	var h *Hung
 	return errors.As(err, &h)
 }
@@ -194,15 +194,15 @@ func (f *Found) Close() error {
 // disagreed. Absent and denied sensors and those that hang are told in Found and
 // are no error. A broken sensor is: Found then tells what was seen and holds no open sensor.
 func Discover(root Root, want []string) (Found, error) {
-	f, err := look(root, want)
+	f, err := Inspect(root, want)
 	if err == nil && len(f.Broken) > 0 {
 		err = errors.Join(append(slices.Clone(f.Broken), f.Close())...)
 	}
 	return f, err
 }
 
-// look is Discover, with broken sensors told and the others open.
-func look(root Root, want []string) (Found, error) {
+// Inspect is Discover, with broken sensors told and the others open.
+func Inspect(root Root, want []string) (Found, error) {
 	var f Found
 	auto := len(want) == 0 || slices.Equal(want, []string{"auto"})
 	if len(slices.Compact(slices.Sorted(slices.Values(want)))) > 1 && (slices.Contains(want, "auto") || slices.Contains(want, Model)) {
@@ -224,14 +224,14 @@ func look(root Root, want []string) (Found, error) {
 			seen.State = Unasked
 			f.Seen = append(f.Seen, seen)
 			continue
-		case auto && (s.Name == Model || s.Name == "battery") && f.measures():
+		case auto && (s.Name == Model || s.Name == "battery") && f.MeasuresProcessors():
 			seen.State = Spare
 			f.Seen = append(f.Seen, seen)
 			continue
 		}
 		begun := time.Now()
 		sensors, err := openPatient(s, root, max(time.Second, left))
-		if seen.Errors = parts(err); slices.ContainsFunc(seen.Errors, hangs) {
+		if seen.Errors = parts(err); slices.ContainsFunc(seen.Errors, Hangs) {
 			left -= time.Since(begun)
 		}
 		for _, sensor := range sensors {
@@ -257,13 +257,13 @@ func look(root Root, want []string) (Found, error) {
 		}
 		for _, err := range s.Errors {
 			switch {
-			case hangs(err):
-				if !f.covered(err) {
+			case Hangs(err):
+				if !f.Covered(err) {
 					f.Hung = append(f.Hung, err)
 				}
 			case errors.Is(err, fs.ErrNotExist):
 			case errors.Is(err, fs.ErrPermission):
-				if !f.covered(err) {
+				if !f.Covered(err) {
 					f.Denied = append(f.Denied, err)
 				}
 			default:
@@ -303,7 +303,7 @@ func (f *Found) state(sensors []Sensor, s Seen) State {
 	state := Absent
 	for _, err := range s.Errors {
 		switch {
-		case hangs(err):
+		case Hangs(err):
 			return Failed
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, fs.ErrPermission):
@@ -320,14 +320,14 @@ func (f *Found) state(sensors []Sensor, s Seen) State {
 	return state
 }
 
-// measures tells whether the processors are measured, by whatever.
-func (f *Found) measures() bool { return processorsMeasured(f.Sensors) }
+// MeasuresProcessors tells whether the processors are measured, by whatever.
+func (f *Found) MeasuresProcessors() bool { return processorsMeasured(f.Sensors) }
 
 func (f *Found) reads(s Sensor) bool { return slices.Contains(f.Sensors, s) }
 
-// covered tells whether everything that is not read for err is read by
+// Covered tells whether everything that is not read for err is read by
 // another source.
-func (f *Found) covered(err error) bool {
+func (f *Found) Covered(err error) bool {
 	var d *Denied
 	var h *Hung
 	var missing []string

@@ -151,7 +151,7 @@ func TestImplausible(t *testing.T) {
 }
 
 func TestUnitDoubt(t *testing.T) {
-	skylake, sapphire := CPU{Vendor: intel, Family: 6, Model: 0x55, March: "Intel Skylake SP"}, CPU{Vendor: intel, Family: 6, Model: 0x8f, March: "Intel Sapphire Rapids"}
+	skylake, sapphire := CPU{Vendor: Intel, Family: 6, Model: 0x55, March: "Intel Skylake SP"}, CPU{Vendor: Intel, Family: 6, Model: 0x8f, March: "Intel Sapphire Rapids"}
 	for _, test := range []struct {
 		kind string
 		wrap Energy
@@ -162,7 +162,7 @@ func TestUnitDoubt(t *testing.T) {
 		{"dram", 262143328851, skylake, "4.0 times too high"},
 		{"dram", 262143328851, sapphire, ""},
 		{"dram", 65712999614, sapphire, "4.0 times too low"},
-		{"dram", 262143328851, CPU{Vendor: intel, Family: 6, Model: 0x9a}, ""},
+		{"dram", 262143328851, CPU{Vendor: Intel, Family: 6, Model: 0x9a}, ""},
 		{"cpu_package", 262143328851, sapphire, ""},
 		{"cpu_package", 1 << 53, sapphire, "max_energy_range_uj means a unit of"},
 		{"psys", 4294967295000001, sapphire, ""},

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A verdict says what happened to a counter between two readings.
-type verdict uint8
+// A Verdict says what happened to a counter between two readings.
+type Verdict uint8
 
 const (
-	advanced verdict = iota // it went on
+	advanced Verdict = iota // it went on
 	wrapped                 // it went on over its end
 	stale                   // it shows what it showed: no update in between, or no energy
 	reset                   // it started over elsewhere: the energy in between is not known
@@ -17,8 +17,8 @@ const (
 	failed                  // it was not read
 )
 
-// known tells whether the energy between the readings is.
-func (v verdict) known() bool { return v <= stale }
+// Known tells whether the energy between the readings is.
+func (v Verdict) Known() bool { return v <= stale }
 
 // unread stands for a reading that failed. No counter reads as much.
 const unread Energy = math.MaxUint64
@@ -31,7 +31,7 @@ const (
 	sustained   = 1000
 )
 
-// unwrap returns the energy between two raw readings of a counter that starts
+// Unwrap returns the energy between two raw readings of a counter that starts
 // over at 0 when it reaches wrap (0: never), taken elapsed apart. Unless the
 // verdict is known, the energy is 0 and means nothing.
 //
@@ -40,7 +40,7 @@ const (
 // is a reset, too. When elapsed is so long that one round more would still
 // mean a power below sustained, a second wrap cannot be ruled out and the
 // verdict is lapped: with the shortest known round, 65.5 kJ, after 65 s.
-func unwrap(prev, cur, wrap Energy, elapsed time.Duration) (Energy, verdict) {
+func Unwrap(prev, cur, wrap Energy, elapsed time.Duration) (Energy, Verdict) {
 	if prev == unread || cur == unread {
 		return 0, failed
 	}

@@ -16,7 +16,7 @@ func TestUnwrap(t *testing.T) {
 		prev, cur, wrap Energy
 		elapsed         time.Duration
 		want            Energy
-		verdict         verdict
+		verdict         Verdict
 	}{
 		{"still", 5, 5, wrap, time.Millisecond, 0, stale},
 		{"still, never wraps", 5, 5, 0, time.Hour, 0, stale},
@@ -48,7 +48,7 @@ func TestUnwrap(t *testing.T) {
 		{"never read", unread, unread, 0, time.Second, 0, failed},
 	}
 	for _, test := range tests {
-		got, v := unwrap(test.prev, test.cur, test.wrap, test.elapsed)
+		got, v := Unwrap(test.prev, test.cur, test.wrap, test.elapsed)
 		if v != test.verdict || got != test.want {
 			t.Errorf("%s: %d, verdict %d; want %d, %d", test.name, got, v, test.want, test.verdict)
 		}
@@ -68,8 +68,8 @@ func FuzzUnwrap(f *testing.F) {
 			start, used = start%(1<<62), used%(1<<62)
 			prev, cur = Energy(start%wrap), Energy((start+used)%wrap)
 		}
-		got, v := unwrap(prev, cur, Energy(wrap), time.Duration(elapsed))
-		if !v.known() && got != 0 {
+		got, v := Unwrap(prev, cur, Energy(wrap), time.Duration(elapsed))
+		if !v.Known() && got != 0 {
 			t.Fatalf("verdict %d with an energy, %d", v, got)
 		}
 		if cur == unread && v != failed {
@@ -80,7 +80,7 @@ func FuzzUnwrap(f *testing.F) {
 		if wrap == 0 && start+used < start {
 			return // a counter of 64 bits that overflowed
 		}
-		if v.known() && truth.Joules() <= sustained*time.Duration(elapsed).Seconds() && got != truth {
+		if v.Known() && truth.Joules() <= sustained*time.Duration(elapsed).Seconds() && got != truth {
 			t.Fatalf("%d uJ from %d to %d of %d in %v: told %d, verdict %d", truth, prev, cur, wrap, time.Duration(elapsed), got, v)
 		}
 	})
@@ -98,8 +98,8 @@ func TestUnwrapConserves(t *testing.T) {
 		end := time.Duration(0)
 		for at := step; at < 30*time.Second; at += step {
 			cur := Energy(c.Read(at))
-			delta, v := unwrap(prev, cur, Energy(c.Range)+1, step+2*time.Millisecond)
-			if !v.known() {
+			delta, v := Unwrap(prev, cur, Energy(c.Range)+1, step+2*time.Millisecond)
+			if !v.Known() {
 				t.Fatalf("verdict %d at %v: %d after %d", v, at, cur, prev)
 			}
 			sum, prev, end = sum+delta, cur, at

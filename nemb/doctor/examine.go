@@ -1,4 +1,4 @@
-package nemb
+package doctor
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/nemb"
 	"cg/nemb/account"
 	"cg/shown"
 )
@@ -53,8 +54,8 @@ func (d *Diagnosis) add(check string, level Level, fix, format string, args ...a
 // going on. It watches the counters for window, half a second say. Sensors and
 // identity are those below root; load, steal and other sessions are always the
 // live machine's.
-func Examine(root Root, want []string, window time.Duration) (*Diagnosis, error) {
-	found, err := look(root, want)
+func Examine(root nemb.Root, want []string, window time.Duration) (*Diagnosis, error) {
+	found, err := nemb.Inspect(root, want)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func Examine(root Root, want []string, window time.Duration) (*Diagnosis, error)
 	d := &Diagnosis{Findings: []Finding{}}
 	before := account.ReadHost()
 	d.counters(&found, window)
-	busy, steal := before.Until(account.ReadHost(), Processors())
+	busy, steal := before.Until(account.ReadHost(), nemb.Processors())
 	d.sources(&found)
 	for _, n := range found.Doubts() {
 		d.add("figures", Warning, "", "%s", n.Text)
@@ -84,15 +85,15 @@ func Examine(root Root, want []string, window time.Duration) (*Diagnosis, error)
 }
 
 // counters reads every domain twice.
-func (d *Diagnosis) counters(found *Found, window time.Duration) {
+func (d *Diagnosis) counters(found *nemb.Found, window time.Duration) {
 	type reading struct {
-		raw []Energy
+		raw []nemb.Energy
 		err error
 		at  checkpoint.Instant
 	}
 	read := func() (all []reading) {
 		for _, s := range found.Sensors {
-			r := reading{raw: make([]Energy, len(s.Domains()))}
+			r := reading{raw: make([]nemb.Energy, len(s.Domains()))}
 			r.err, r.at = s.Read(r.raw), checkpoint.Monotime()
 			all = append(all, r)
 		}
@@ -110,15 +111,15 @@ func (d *Diagnosis) counters(found *Found, window time.Duration) {
 		}
 		elapsed := time.Duration(b.at - a.at)
 		domains := s.Domains()
-		drew := make([]Energy, len(domains))
+		drew := make([]nemb.Energy, len(domains))
 		for k, domain := range domains {
-			if domain.Method == Estimated {
+			if domain.Method == nemb.Estimated {
 				continue
 			}
-			delta, v := unwrap(a.raw[k], b.raw[k], domain.Wrap, elapsed)
+			delta, v := nemb.Unwrap(a.raw[k], b.raw[k], domain.Wrap, elapsed)
 			drew[k] = delta
 			switch {
-			case !v.known():
+			case !v.Known():
 				d.add("counters", Warning, "", "%s: the counter was reset while it was watched (%s)", domain.ID, domain.Source)
 			case delta == 0 && domain.InTotal:
 				d.add("counters", Warning, "", "%s: the counter did not move in %v (%s): it does not count", domain.ID, elapsed.Round(time.Millisecond), domain.Source)
@@ -127,14 +128,14 @@ func (d *Diagnosis) counters(found *Found, window time.Duration) {
 				measured = append(measured, fmt.Sprintf("%s %.3g W", domain.ID, delta.Joules()/elapsed.Seconds()))
 			}
 		}
-		for _, n := range Implausible(domains, drew, elapsed) {
+		for _, n := range nemb.Implausible(domains, drew, elapsed) {
 			d.add("figures", Warning, "", "%s", n.Text)
 		}
 	}
 	switch {
 	case d.Measures:
 		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Fine, "measured here: " + strings.Join(measured, ", "), ""})
-	case found.measures() && len(found.Domains()) > 0:
+	case found.MeasuresProcessors() && len(found.Domains()) > 0:
 		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy; cg works all the same and estimates it from processor time, " +
 			"better where two readings of any meter are known", "cg calibrate --idle WATTS --load WATTS"})
 	default:
@@ -143,23 +144,23 @@ func (d *Diagnosis) counters(found *Found, window time.Duration) {
 }
 
 // sources tells which sources cannot be read.
-func (d *Diagnosis) sources(found *Found) {
+func (d *Diagnosis) sources(found *nemb.Found) {
 	absent := []string{}
 	for _, s := range found.Seen {
-		if s.State == Absent {
+		if s.State == nemb.Absent {
 			absent = append(absent, s.Source)
 		}
 		for _, err := range s.Errors {
-			var denied *Denied
+			var denied *nemb.Denied
 			switch {
-			case hangs(err):
+			case nemb.Hangs(err):
 				d.add(s.Source, Warning, "", "%v: runs go on without it; see what its driver says (dmesg), or leave it out with -s", err)
 			case errors.As(err, &denied):
 				level := Failure
 				if d.Measures {
 					level = Warning
 				}
-				if found.covered(err) {
+				if found.Covered(err) {
 					level = Remark
 				}
 				d.add(s.Source, level, denied.Fix, "%s: %v: %s", denied.What, denied.Err, denied.Why)
@@ -183,14 +184,14 @@ func (d *Diagnosis) sources(found *Found) {
 
 // cards tells of NVIDIA GPUs (PCI vendor 10de, class 03: Documentation/ABI/
 // testing/sysfs-bus-pci) that no library tells the energy of.
-func (d *Diagnosis) cards(root Root, m Machine, found *Found) {
-	absent := slices.ContainsFunc(found.Seen, func(s Seen) bool { return s.Source == "nvml" && s.State == Absent })
+func (d *Diagnosis) cards(root nemb.Root, m Machine, found *nemb.Found) {
+	absent := slices.ContainsFunc(found.Seen, func(s nemb.Seen) bool { return s.Source == "nvml" && s.State == nemb.Absent })
 	if !absent {
 		return
 	}
 	devices, _ := filepath.Glob(root.Sys("bus/pci/devices/*"))
 	for _, dir := range devices {
-		if readLine(filepath.Join(dir, "vendor")) == "0x10de" && strings.HasPrefix(readLine(filepath.Join(dir, "class")), "0x03") {
+		if nemb.ReadLine(filepath.Join(dir, "vendor")) == "0x10de" && strings.HasPrefix(nemb.ReadLine(filepath.Join(dir, "class")), "0x03") {
 			fix := "sudo apt-get install nvidia-driver (or your distribution's package)"
 			if m.Container != "" {
 				fix = "docker run --gpus all ..."
@@ -207,11 +208,11 @@ func (d *Diagnosis) cards(root Root, m Machine, found *Found) {
 // until the next reset.
 const filterRegister = 0xbc
 
-func (d *Diagnosis) filtering(root Root, m Machine, found *Found) {
-	rapl := slices.ContainsFunc(found.Seen, func(s Seen) bool {
-		return (s.Source == "perf" || s.Source == "powercap" || s.Source == "msr") && s.State != Absent && s.State != Unasked
+func (d *Diagnosis) filtering(root nemb.Root, m Machine, found *nemb.Found) {
+	rapl := slices.ContainsFunc(found.Seen, func(s nemb.Seen) bool {
+		return (s.Source == "perf" || s.Source == "powercap" || s.Source == "msr") && s.State != nemb.Absent && s.State != nemb.Unasked
 	})
-	if m.Vendor != intel || !rapl {
+	if m.Vendor != nemb.Intel || !rapl {
 		return
 	}
 	path := root.Dev("cpu/0/msr")
@@ -221,7 +222,7 @@ func (d *Diagnosis) filtering(root Root, m Machine, found *Found) {
 		return
 	}
 	defer unix.Close(fd)
-	bits, err := readRegister(fd, filterRegister)
+	bits, err := nemb.ReadRegister(fd, filterRegister)
 	switch {
 	case errors.Is(err, unix.EIO):
 		d.add("filtering", Fine, "", "the processor cannot filter its energy counters")
@@ -283,7 +284,7 @@ func (d *Diagnosis) sessions() {
 		}
 		tasks, _ := filepath.Glob(filepath.Join("/proc", e.Name(), "task/*/comm"))
 		for _, task := range tasks {
-			if readLine(task) == "cg-sampler" {
+			if nemb.ReadLine(task) == "cg-sampler" {
 				others = append(others, fmt.Sprintf("cg (pid %d)", pid))
 				break
 			}
@@ -314,11 +315,11 @@ const (
 )
 
 func (d *Diagnosis) load(busy, steal float64) {
-	load, _, _ := strings.Cut(readLine("/proc/loadavg"), " ")
+	load, _, _ := strings.Cut(nemb.ReadLine("/proc/loadavg"), " ")
 	if busy > busyMost {
-		d.add("load", Warning, "", "the processors are %.0f %% busy (load %s on %d): what others use is told apart by processor time only, and runs take longer", 100*busy, shown.OrUnknown(load), Processors())
+		d.add("load", Warning, "", "the processors are %.0f %% busy (load %s on %d): what others use is told apart by processor time only, and runs take longer", 100*busy, shown.OrUnknown(load), nemb.Processors())
 	} else {
-		d.add("load", Fine, "", "the processors are %.0f %% busy (load %s on %d)", 100*busy, shown.OrUnknown(load), Processors())
+		d.add("load", Fine, "", "the processors are %.0f %% busy (load %s on %d)", 100*busy, shown.OrUnknown(load), nemb.Processors())
 	}
 	if steal > stealMost {
 		d.add("steal", Warning, "", "the host took %.0f %% of the processors' time for others: times and energies vary with it", 100*steal)

@@ -1,4 +1,7 @@
-package nemb
+// Package doctor tells what a machine has to measure energy with (Look), and what
+// stands in the way (Examine). In goes a system root and the names of sensors; it
+// opens them, closes them again, and changes nothing.
+package doctor
 
 import (
 	"bufio"
@@ -11,18 +14,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/nemb"
 )
 
 // Survey is what a machine has to measure energy with, as cg info tells it.
 type Survey struct {
-	Machine     Machine          `json:"machine"`
-	Energy      Method           `json:"energy"` // the weakest of the domains that are in the total
-	Sensors     []SensorState    `json:"sensors"`
-	Domains     []DomainState    `json:"domains"`
-	Topology    map[string]Place `json:"domain_topology"`
-	Support     string           `json:"domain_support"`
-	Clock       ClockState       `json:"clock"`
-	Permissions Permissions      `json:"permissions"`
+	Machine     Machine               `json:"machine"`
+	Energy      nemb.Method           `json:"energy"` // the weakest of the domains that are in the total
+	Sensors     []SensorState         `json:"sensors"`
+	Domains     []DomainState         `json:"domains"`
+	Topology    map[string]nemb.Place `json:"domain_topology"`
+	Support     string                `json:"domain_support"`
+	Clock       ClockState            `json:"clock"`
+	Permissions Permissions           `json:"permissions"`
 }
 
 // Machine is what is known of a machine. What is not known is empty.
@@ -45,12 +49,12 @@ type Machine struct {
 
 // SensorState is one source and what became of it.
 type SensorState struct {
-	Name    string   `json:"name"`
-	State   State    `json:"state"`
-	Domains []string `json:"domains"`
-	Reasons []Reason `json:"reasons"`
-	Notes   []string `json:"notes"`
-	Doubts  []string `json:"doubts"`
+	Name    string     `json:"name"`
+	State   nemb.State `json:"state"`
+	Domains []string   `json:"domains"`
+	Reasons []Reason   `json:"reasons"`
+	Notes   []string   `json:"notes"`
+	Doubts  []string   `json:"doubts"`
 }
 
 // Reason is why something is not read, and the command that mends it.
@@ -61,15 +65,15 @@ type Reason struct {
 
 // DomainState is a domain that is read.
 type DomainState struct {
-	ID       string  `json:"id"`
-	Kind     string  `json:"kind"`
-	Parent   string  `json:"parent"`
-	InTotal  bool    `json:"in_total"`
-	Method   Method  `json:"method"`
-	Source   string  `json:"source"`
-	PeriodMs float64 `json:"update_period_ms"`
-	WrapJ    float64 `json:"wraps_at_j"` // 0 for never
-	MostW    float64 `json:"plausible_below_w"`
+	ID       string      `json:"id"`
+	Kind     string      `json:"kind"`
+	Parent   string      `json:"parent"`
+	InTotal  bool        `json:"in_total"`
+	Method   nemb.Method `json:"method"`
+	Source   string      `json:"source"`
+	PeriodMs float64     `json:"update_period_ms"`
+	WrapJ    float64     `json:"wraps_at_j"` // 0 for never
+	MostW    float64     `json:"plausible_below_w"`
 }
 
 // ClockState is the machine's clock.
@@ -89,22 +93,22 @@ type Permissions struct {
 
 // Look surveys a machine. With want it is what a run with these sensors would
 // read. It opens every sensor and closes it again.
-func Look(root Root, want []string) (*Survey, error) {
-	found, err := look(root, want)
+func Look(root nemb.Root, want []string) (*Survey, error) {
+	found, err := nemb.Inspect(root, want)
 	if err != nil {
 		return nil, err
 	}
 	defer found.Close()
 	s := &Survey{
 		Machine: machineOf(root), Clock: clockOf(root), Permissions: permissions(root),
-		Sensors: []SensorState{}, Domains: []DomainState{}, Energy: Unavailable,
+		Sensors: []SensorState{}, Domains: []DomainState{}, Energy: nemb.Unavailable,
 	}
 	for _, seen := range found.Seen {
 		state := SensorState{Name: seen.Source, State: seen.State, Domains: []string{}, Reasons: []Reason{}, Notes: []string{}, Doubts: []string{}}
 		state.Domains = append(state.Domains, seen.Domains...)
 		for _, err := range seen.Errors {
 			r := Reason{Text: err.Error()}
-			var d *Denied
+			var d *nemb.Denied
 			if errors.As(err, &d) {
 				r = Reason{Text: d.What + ": " + d.Err.Error() + ": " + d.Why, Fix: d.Fix}
 			}
@@ -120,7 +124,7 @@ func Look(root Root, want []string) (*Survey, error) {
 		s.Sensors = append(s.Sensors, state)
 	}
 	domains := found.Domains()
-	rank := []Method{Unavailable, Measured, Derived, Estimated}
+	rank := []nemb.Method{nemb.Unavailable, nemb.Measured, nemb.Derived, nemb.Estimated}
 	for _, d := range domains {
 		s.Domains = append(s.Domains, DomainState{
 			ID: d.ID, Kind: d.Kind, Parent: d.Parent, InTotal: d.InTotal, Method: d.Method, Source: d.Source,
@@ -130,28 +134,28 @@ func Look(root Root, want []string) (*Survey, error) {
 			s.Energy = d.Method
 		}
 	}
-	s.Topology, s.Support = Topology(domains), Support(domains)
+	s.Topology, s.Support = nemb.Topology(domains), nemb.Support(domains)
 	return s, nil
 }
 
-func machineOf(root Root) Machine {
-	cpu := Identify(root)
+func machineOf(root nemb.Root) Machine {
+	cpu := nemb.Identify(root)
 	m := Machine{
 		CPU: cpu.Name, Vendor: cpu.Vendor, Family: cpu.Family, Model: cpu.Model, Stepping: cpu.Stepping,
 		March: cpu.March, Year: cpu.Year, TDP: cpu.TDP, Sockets: cpu.Sockets, Processors: cpu.Processors,
-		Kernel: readLine(root.Proc("sys/kernel/osrelease")), Virtual: cpu.Virtual, Container: containerOf(root),
+		Kernel: nemb.ReadLine(root.Proc("sys/kernel/osrelease")), Virtual: cpu.Virtual, Container: containerOf(root),
 	}
-	if m.Hypervisor = readLine(root.Sys("hypervisor/type")); m.Hypervisor != "" {
+	if m.Hypervisor = nemb.ReadLine(root.Sys("hypervisor/type")); m.Hypervisor != "" {
 		m.Virtual = true
 	} else if m.Virtual {
-		m.Hypervisor = strings.TrimSpace(readLine(root.Sys("class/dmi/id/sys_vendor")) + " " + readLine(root.Sys("class/dmi/id/product_name")))
+		m.Hypervisor = strings.TrimSpace(nemb.ReadLine(root.Sys("class/dmi/id/sys_vendor")) + " " + nemb.ReadLine(root.Sys("class/dmi/id/product_name")))
 	}
 	return m
 }
 
 // containerOf names the kind of container that this is; "" for none that is
 // known.
-func containerOf(root Root) string {
+func containerOf(root nemb.Root) string {
 	dir := root.Dir
 	if dir == "" {
 		dir = "/"
@@ -173,9 +177,9 @@ func containerOf(root Root) string {
 	return ""
 }
 
-func clockOf(root Root) ClockState {
+func clockOf(root nemb.Root) ClockState {
 	c := ClockState{
-		Kernel:  readLine(root.Sys("devices/system/clocksource/clocksource0/current_clocksource")),
+		Kernel:  nemb.ReadLine(root.Sys("devices/system/clocksource/clocksource0/current_clocksource")),
 		Channel: checkpoint.SystemClock().String(),
 	}
 	info, _ := os.ReadFile(root.Proc("cpuinfo"))
@@ -194,7 +198,7 @@ var capabilities = []struct {
 	{21, "cap_sys_admin"}, {23, "cap_sys_nice"}, {38, "cap_perfmon"},
 }
 
-func permissions(root Root) Permissions {
+func permissions(root nemb.Root) Permissions {
 	p := Permissions{UID: os.Geteuid(), Capabilities: []string{}}
 	has := map[string]bool{}
 	if f, err := os.Open("/proc/self/status"); err == nil {
@@ -211,7 +215,7 @@ func permissions(root Root) Permissions {
 		}
 		f.Close()
 	}
-	if n, err := numberIn(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
+	if n, err := nemb.ReadNumber(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
 		p.Paranoid = &n
 	}
 	var limit unix.Rlimit
