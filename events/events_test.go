@@ -84,7 +84,8 @@ func told(t *testing.T, l *Log) []string {
 		if s.Strand != 0 {
 			who += fmt.Sprintf("/%d", s.Strand)
 		}
-		out = append(out, fmt.Sprintf("%s: %d at %d, %d-%d%s", who, s.Site, s.Depth, (s.From-1000)/2, (s.To-1000)/2, marks))
+		out = append(out, fmt.Sprintf("%s: %d at %d, %d-%d%s", who, s.Site, s.Depth, (s.From-1000)/2, (s.To-1000)/2,
+			marks))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,42 +101,62 @@ func TestSlices(t *testing.T) {
 		runs []checkpoint.Run
 		want []string
 	}{
-		{"calls", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1}, event{20, enter, 2}, event{30, exit, 2}, event{50, exit, 1}))},
+		{"calls", []checkpoint.Run{first(main1, 1,
+			words(event{10, enter, 1}, event{20, enter, 2}, event{30, exit, 2}, event{50, exit, 1}))},
 			[]string{"10: 2 at 1, 20-30", "10: 1 at 0, 10-50"}},
-		{"recursion", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1}, event{20, enter, 1}, event{30, exit, 1}, event{50, exit, 1}))},
+		{"recursion", []checkpoint.Run{first(main1, 1,
+			words(event{10, enter, 1}, event{20, enter, 1}, event{30, exit, 1}, event{50, exit, 1}))},
 			[]string{"10: 1 at 1, 20-30", "10: 1 at 0, 10-50"}},
-		{"an exit ends what is above", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1}, event{20, enter, 2}, event{50, exit, 1}))},
+		{"an exit ends what is above", []checkpoint.Run{first(main1, 1,
+			words(event{10, enter, 1}, event{20, enter, 2}, event{50, exit, 1}))},
 			[]string{"10: 2 at 1, 20-50", "10: 1 at 0, 10-50"}},
-		{"an exit of nobody", []checkpoint.Run{first(main1, 1, words(event{10, exit, 1}, event{20, enter, 2}, event{50, exit, 2}))},
+		{"an exit of nobody", []checkpoint.Run{first(main1, 1,
+			words(event{10, exit, 1}, event{20, enter, 2}, event{50, exit, 2}))},
 			[]string{"10: 2 at 0, 20-50"}},
-		{"a generator", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1}, event{20, suspend, 1}, event{30, resume, 1}, event{40, exit, 1}))},
+		{"a generator", []checkpoint.Run{first(main1, 1,
+			words(event{10, enter, 1}, event{20, suspend, 1}, event{30, resume, 1}, event{40, exit, 1}))},
 			[]string{"10: 1 at 0, 10-20 off", "10: 1 at 0, 30-40 on"}},
-		{"an exception is handled", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1}, event{20, enter, 2}, event{30, enter, 3}, event{40, unwind, 1}, event{50, exit, 1}))},
+		{"an exception is handled", []checkpoint.Run{first(main1, 1,
+			words(event{10, enter, 1}, event{20, enter, 2}, event{30, enter, 3}, event{40, unwind, 1},
+				event{50, exit, 1}))},
 			[]string{"10: 3 at 2, 30-40", "10: 2 at 1, 20-40", "10: 1 at 0, 10-50"}},
 		{"open at the end", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1}, event{20, enter, 2}))},
 			[]string{"10: 2 at 1, 20-20 cut", "10: 1 at 0, 10-20 cut"}},
-		{"exec", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1}, event{20, enter, 2})), first(main1, 30, words(event{40, enter, 3}, event{50, exit, 3}))},
+		{"exec", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1}, event{20, enter, 2})), first(main1, 30,
+			words(event{40, enter, 3}, event{50, exit, 3}))},
 			[]string{"10: 2 at 1, 20-20 cut", "10: 1 at 0, 10-20 cut", "10: 3 at 0, 40-50"}},
-		{"lost", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1})), {Thread: main1, Lost: 3, Start: 30, Words: words(event{40, enter, 2}, event{50, exit, 2})}},
+		{"lost", []checkpoint.Run{first(main1, 1, words(event{10, enter, 1})), {Thread: main1, Lost: 3, Start: 30,
+			Words: words(event{40, enter, 2}, event{50, exit, 2})}},
 			[]string{"10: 1 at 0, 10-10 cut", "10: 2 at 0, 40-50"}},
 		{"fork", []checkpoint.Run{
 			first(main1, 1, words(event{10, enter, 1}, event{20, checkpoint.Fork, 0}, event{60, exit, 1})),
-			{Thread: checkpoint.Thread{PID: 12, TID: 12}, First: true, Forked: true, Parent: main1, ForkTick: 20, Start: 25, Words: words(event{30, enter, 2}, event{40, exit, 2}, event{50, exit, 1}), Last: true}},
+			{Thread: checkpoint.Thread{PID: 12, TID: 12}, First: true, Forked: true, Parent: main1, ForkTick: 20,
+				Start: 25, Words: words(event{30, enter, 2}, event{40, exit, 2}, event{50, exit, 1}), Last: true}},
 			[]string{"10: 1 at 0, 10-60", "12: 2 at 1, 30-40", "12: 1 at 0, 25-50 on"}},
 		{"a strand goes to another thread", []checkpoint.Run{
-			{Thread: main1, First: true, Image: true, Strands: true, Start: 1, Words: words(event{10, strand, 7}, event{11, enter, 1}, event{20, strand, 0}, event{40, strand, 8}, event{41, enter, 2}, event{60, exit, 2})},
-			{Thread: other1, First: true, Strands: true, Start: 2, Words: words(event{30, strand, 7}, event{50, exit, 1})}},
+			{Thread: main1, First: true, Image: true, Strands: true, Start: 1,
+				Words: words(event{10, strand, 7}, event{11, enter, 1}, event{20, strand, 0}, event{40, strand, 8},
+					event{41, enter, 2}, event{60, exit, 2})},
+			{Thread: other1, First: true, Strands: true, Start: 2,
+				Words: words(event{30, strand, 7}, event{50, exit, 1})}},
 			[]string{"10/7: 1 at 0, 11-20 off", "11/7: 1 at 0, 30-50 on", "10/8: 2 at 0, 41-60"}},
 		{"a strand comes back unannounced", []checkpoint.Run{
-			{Thread: main1, First: true, Image: true, Strands: true, Start: 1, Words: words(event{10, strand, 7}, event{11, enter, 1}, event{50, exit, 1})},
-			{Thread: other1, First: true, Strands: true, Start: 2, Words: words(event{20, strand, 7}, event{30, enter, 2}, event{40, exit, 2})}},
-			[]string{"10/7: 1 at 0, 11-20 off", "11/7: 2 at 1, 30-40", "11/7: 1 at 0, 20-50 on off", "10/7: 1 at 0, 50-50 on"}},
+			{Thread: main1, First: true, Image: true, Strands: true, Start: 1,
+				Words: words(event{10, strand, 7}, event{11, enter, 1}, event{50, exit, 1})},
+			{Thread: other1, First: true, Strands: true, Start: 2,
+				Words: words(event{20, strand, 7}, event{30, enter, 2}, event{40, exit, 2})}},
+			[]string{"10/7: 1 at 0, 11-20 off", "11/7: 2 at 1, 30-40", "11/7: 1 at 0, 20-50 on off",
+				"10/7: 1 at 0, 50-50 on"}},
 		{"a thread ends, told before the one that its strand came from", []checkpoint.Run{
-			{Thread: other1, First: true, Strands: true, Start: 2, Words: words(event{30, strand, 7}, event{50, exit, 1}), Last: true},
-			{Thread: main1, First: true, Image: true, Strands: true, Start: 1, Words: words(event{10, strand, 7}, event{11, enter, 1}, event{20, strand, 0}), Last: true}},
+			{Thread: other1, First: true, Strands: true, Start: 2,
+				Words: words(event{30, strand, 7}, event{50, exit, 1}), Last: true},
+			{Thread: main1, First: true, Image: true, Strands: true, Start: 1,
+				Words: words(event{10, strand, 7}, event{11, enter, 1}, event{20, strand, 0}), Last: true}},
 			[]string{"10/7: 1 at 0, 11-20 off", "11/7: 1 at 0, 30-50 on"}},
-		{"a wide number", []checkpoint.Run{{Thread: main1, First: true, Image: true, Strands: true, Start: 1, Words: append(append(
-			words(event{10, strand, checkpoint.Wide | 5}), checkpoint.Pack(3, strand, checkpoint.Wide)), words(event{11, enter, 1}, event{20, exit, 1})...)}},
+		{"a wide number", []checkpoint.Run{{Thread: main1, First: true, Image: true, Strands: true, Start: 1,
+			Words: append(append(
+				words(event{10, strand, checkpoint.Wide | 5}), checkpoint.Pack(3, strand, checkpoint.Wide)),
+				words(event{11, enter, 1}, event{20, exit, 1})...)}},
 			[]string{fmt.Sprintf("10/%d: 1 at 0, 11-20", 5+3<<20)}},
 	}
 	for _, tt := range tests {
@@ -182,7 +203,8 @@ func TestSlicesAgree(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var runs []checkpoint.Run
 		for i := range 1 + r.IntN(3) {
-			runs = append(runs, checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: uint32(1 + i)}, First: true, Start: 1, Words: random(r, 1+r.IntN(400), 1), Last: true})
+			runs = append(runs, checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: uint32(1 + i)}, First: true,
+				Start: 1, Words: random(r, 1+r.IntN(400), 1), Last: true})
 		}
 		const end = 1 << 20
 		a := attribute.New([]nemb.Domain{{ID: "d", InTotal: true}}, 1)
@@ -224,7 +246,8 @@ func TestSlicesAgree(t *testing.T) {
 
 func TestLogReadsBack(t *testing.T) {
 	sites := []checkpoint.Site{
-		{ID: 1, Language: "python", Func: "m.f", File: "/a b/m.py", Line: 3, Col: 2, EndLine: 9, Kind: checkpoint.Function, Small: true},
+		{ID: 1, Language: "python", Func: "m.f", File: "/a b/m.py", Line: 3, Col: 2, EndLine: 9,
+			Kind: checkpoint.Function, Small: true},
 		{}, {ID: 3, Func: "g", Kind: checkpoint.Task},
 	}
 	var b bytes.Buffer
@@ -233,7 +256,8 @@ func TestLogReadsBack(t *testing.T) {
 	w.Sites(sites[:1])
 	w.Sites(sites)
 	// A tick beyond 40 bits, and one before that of the word before.
-	r := checkpoint.Run{Thread: main1, First: true, Start: 1<<40 - 10, Words: words(event{1<<40 - 5, enter, 1}, event{1<<40 + 5, enter, 3}, event{1<<40 + 3, exit, 3})}
+	r := checkpoint.Run{Thread: main1, First: true, Start: 1<<40 - 10,
+		Words: words(event{1<<40 - 5, enter, 1}, event{1<<40 + 5, enter, 3}, event{1<<40 + 3, exit, 3})}
 	w.Run(r, 3, 1<<40+100)
 	threads := []ThreadTime{{main1, 77}, {other1, 0}}
 	w.Window(Window{At: 1<<40 + 50, Time: 200, Threads: threads})
@@ -254,7 +278,8 @@ func TestLogReadsBack(t *testing.T) {
 		t.Errorf("sites %+v, want %+v", l.Sites, want)
 	}
 	var got []ThreadTime
-	if err := l.Threads(func(w Window) { got = append(got, w.Threads...) }); err != nil || !reflect.DeepEqual(got, threads) {
+	if err := l.Threads(func(w Window) { got = append(got, w.Threads...) }); err != nil ||
+		!reflect.DeepEqual(got, threads) {
 		t.Errorf("threads %v (%v), want %v", got, err, threads)
 	}
 }
@@ -349,7 +374,8 @@ func TestNoLog(t *testing.T) {
 		}
 	}
 	newer := "CGEVENTS\x02\x00\x00\x00\x00\x00\x00\x00"
-	if _, err := Open(strings.NewReader(newer), int64(len(newer))); err == nil || !strings.Contains(err.Error(), "version 2") {
+	if _, err := Open(strings.NewReader(newer), int64(len(newer))); err == nil ||
+		!strings.Contains(err.Error(), "version 2") {
 		t.Errorf("newer: %v", err)
 	}
 }
@@ -399,7 +425,8 @@ func TestLongest(t *testing.T) {
 		}
 	}
 	got = got[:0]
-	if n, shortest, err = l.Longest(5000, func(s Slice) { got = append(got, s) }); n != 2000 || shortest != 0 || err != nil || len(got) != 2000 {
+	if n, shortest, err = l.Longest(5000, func(s Slice) { got = append(got, s) }); n != 2000 || shortest != 0 ||
+		err != nil || len(got) != 2000 {
 		t.Errorf("all: %d of %d, from %d on, %v", len(got), n, shortest, err)
 	}
 }
@@ -424,7 +451,8 @@ func TestClasses(t *testing.T) {
 func FuzzLog(f *testing.F) {
 	var b bytes.Buffer
 	w := NewWriter(&b, Info{})
-	w.Run(checkpoint.Run{Thread: main1, First: true, Strands: true, Start: 1, Words: words(event{10, strand, 7}, event{11, enter, 1})}, 2, 100)
+	w.Run(checkpoint.Run{Thread: main1, First: true, Strands: true, Start: 1,
+		Words: words(event{10, strand, 7}, event{11, enter, 1})}, 2, 100)
 	w.Window(Window{At: 5, Time: 5, Threads: []ThreadTime{{main1, 1}}})
 	w.Close()
 	f.Add(b.Bytes()[fileHead:])
