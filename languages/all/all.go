@@ -4,4 +4,5 @@ package all
 
 import (
 	_ "cg/languages/golang"
+	_ "cg/languages/java"
 )

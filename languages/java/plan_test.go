@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"bytes"
@@ -276,7 +276,7 @@ func rewriteJava(t testing.TB, source []byte, first int) ([]byte, *instrument.Pl
 	return out, p, nil
 }
 
-const javaCases = "../testdata/programs/java/cases"
+const javaCases = "../../testdata/programs/java/cases"
 
 // FuzzJavaRewrite: whatever the text, planning ends, and what it rewrites
 // keeps its lines.

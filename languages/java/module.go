@@ -1,10 +1,12 @@
-package languages
+package java
 
 import (
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cg/languages"
 )
 
 // javaPaths are the flags that both the compiler and the machine need to find
@@ -20,12 +22,12 @@ func javaModule(files []*javaFile) (string, error) {
 			continue
 		}
 		if where != "" {
-			return "", Refuse(2, "%s and %s: one module at a time: name the folder of one", where, f.name)
+			return "", languages.Refuse(2, "%s and %s: one module at a time: name the folder of one", where, f.name)
 		}
 		where = f.name
 		j, err := parseJava(f.text)
 		if err != nil {
-			return "", Refuse(1, "%s: %v", f.name, err)
+			return "", languages.Refuse(1, "%s: %v", f.name, err)
 		}
 		j.Children(0, func(c int) {
 			if j.Nodes[c].Type == "module_declaration" {

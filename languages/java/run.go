@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"cmp"
@@ -15,11 +15,12 @@ import (
 	"strings"
 
 	"cg/instrument"
+	"cg/languages"
 	"cg/runtimes"
 )
 
 func init() {
-	Register(&Language{
+	languages.Register(&languages.Language{
 		Name:       "java",
 		Title:      "Java",
 		Extensions: []string{".java"},
@@ -28,18 +29,21 @@ func init() {
 
 		InterpreterFlag: "java",
 		Flag:            flagJava,
-		Flags: []Flag{
+		Flags: []languages.Flag{
 			{Name: "main", Usage: "the class to start, where a folder of sources has several (`CLASS`)"},
 			{Name: "sources", Usage: "where the sources of a jar are (`JAR` or folder); default: NAME-sources.jar beside NAME.jar"},
 			{Name: "encoding", Usage: "`NAME` of the sources' encoding, as javac knows it"},
 			{Name: "project", Usage: "build a copy of the project `DIR` with checkpoints: TARGET is the build's command", Target: true},
 		},
 
-		Background: []ThreadClass{
+		Background: []languages.ThreadClass{
 			// HotSpot's: the workers of each collector (OpenJDK, src/hotspot/share/gc),
 			// and the thread that makes the pauses.
-			{"garbage collection", []string{"GC Thread#*", "G1 *", "VM Thread", "Shenandoah *", "ZWorker*", "ZDriver*", "ZDirector", "ZStat", "ZUncommitter*", "ZUnmapper", "RuntimeWorker#*"}},
-			{"JIT compilation", []string{"C[12] CompilerThre*", "JVMCI-native Co*", "Sweeper thread"}},
+			{Name: "garbage collection", Threads: []string{
+				"GC Thread#*", "G1 *", "VM Thread", "Shenandoah *", "ZWorker*", "ZDriver*", "ZDirector", "ZStat",
+				"ZUncommitter*", "ZUnmapper", "RuntimeWorker#*",
+			}},
+			{Name: "JIT compilation", Threads: []string{"C[12] CompilerThre*", "JVMCI-native Co*", "Sweeper thread"}},
 		},
 
 		Plan:        planJava,
@@ -83,7 +87,7 @@ func flagJava(a string) (more int, target, ok bool) {
 
 const javaTargets = "name a source file, a folder of sources, or a jar that has its sources beside it"
 
-func splitJava(t Target) (javaTarget, error) {
+func splitJava(t languages.Target) (javaTarget, error) {
 	p := javaTarget{encoding: t.Flags["encoding"]}
 	for i := 0; i < len(t.Args); i++ {
 		a := t.Args[i]
@@ -96,10 +100,10 @@ func splitJava(t Target) (javaTarget, error) {
 		case a == "-jar":
 			p.jar = true
 		case a == "-m" || name == "--module":
-			return p, Refuse(2, "%s: classes and modules that are compiled already are not instrumented: %s", a, javaTargets)
+			return p, languages.Refuse(2, "%s: classes and modules that are compiled already are not instrumented: %s", a, javaTargets)
 		case slices.Contains(javaValues, name) && !given:
 			if i++; i == len(t.Args) {
-				return p, Refuse(2, "%s needs a value", a)
+				return p, languages.Refuse(2, "%s needs a value", a)
 			}
 			value = t.Args[i]
 			fallthrough
@@ -113,10 +117,10 @@ func splitJava(t Target) (javaTarget, error) {
 			p.flags = append(p.flags, a)
 		}
 	}
-	return p, Refuse(2, "nothing to run: %s", javaTargets)
+	return p, languages.Refuse(2, "nothing to run: %s", javaTargets)
 }
 
-func checkJava(t Target) error {
+func checkJava(t languages.Target) error {
 	if _, is := t.Flags["project"]; is {
 		return checkProject(t)
 	}
@@ -127,47 +131,47 @@ func checkJava(t Target) error {
 	info, err := os.Stat(p.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Refuse(127, "%s: no such file or folder", p.path)
+		return languages.Refuse(127, "%s: no such file or folder", p.path)
 	case err != nil:
-		return Refuse(126, "%s: %v", p.path, errors.Unwrap(err))
+		return languages.Refuse(126, "%s: %v", p.path, errors.Unwrap(err))
 	case p.jar && info.IsDir():
-		return Refuse(2, "%s: is a folder, not a jar", p.path)
+		return languages.Refuse(2, "%s: is a folder, not a jar", p.path)
 	case p.jar:
 		_, err := jarSources(p.path, t.Flags["sources"])
 		return err
 	case t.Flags["sources"] != "":
-		return Refuse(2, "--sources is for a jar, and %s is none", p.path)
+		return languages.Refuse(2, "--sources is for a jar, and %s is none", p.path)
 	case !info.IsDir() && filepath.Ext(p.path) != ".java":
-		return Refuse(2, "%s: not a Java source; %s", p.path, javaTargets)
+		return languages.Refuse(2, "%s: not a Java source; %s", p.path, javaTargets)
 	}
 	_, err = filesJava(t)
 	return err
 }
 
 // filesJava lists a source file, or the sources below a folder.
-func filesJava(t Target) ([]string, error) {
+func filesJava(t languages.Target) ([]string, error) {
 	p, err := splitJava(t)
 	if err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(p.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Refuse(1, "%s: no such file or folder", p.path)
+		return nil, languages.Refuse(1, "%s: no such file or folder", p.path)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if p.jar {
-		return nil, Refuse(2, "%s: name the folder of its sources", p.path)
+		return nil, languages.Refuse(2, "%s: name the folder of its sources", p.path)
 	}
 	if !info.IsDir() {
 		f, err := os.Open(p.path)
 		if err != nil {
-			return nil, Refuse(126, "%s: cannot be read: %v", p.path, errors.Unwrap(err))
+			return nil, languages.Refuse(126, "%s: cannot be read: %v", p.path, errors.Unwrap(err))
 		}
 		return []string{p.path}, f.Close()
 	}
-	return Sources("Java", p.path, ".java")
+	return languages.Sources("Java", p.path, ".java")
 }
 
 // jdk is a Java development kit.
@@ -195,7 +199,7 @@ func findJDK(name string) (jdk, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return jdk{}, Refuse(127, "Java %q not found: install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", name)
+		return jdk{}, languages.Refuse(127, "Java %q not found: install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", name)
 	}
 	k := jdk{java: path}
 	real, err := filepath.EvalSymlinks(path)
@@ -205,7 +209,7 @@ func findJDK(name string) (jdk, error) {
 	k.javac = filepath.Join(filepath.Dir(real), "javac")
 	if _, err := os.Stat(k.javac); err != nil {
 		if k.javac, err = exec.LookPath("javac"); err != nil {
-			return k, Refuse(126, "%s comes without a compiler (javac): install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", path)
+			return k, languages.Refuse(126, "%s comes without a compiler (javac): install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", path)
 		}
 	}
 	// The file beside it says it without starting a virtual machine.
@@ -214,49 +218,49 @@ func findJDK(name string) (jdk, error) {
 	if m == nil {
 		out, err := exec.Command(path, strings.TrimPrefix(runtimes.NoPerfData, "-J"), "-version").CombinedOutput()
 		if m = javaVersion.FindSubmatch(out); err != nil || m == nil {
-			return k, Refuse(126, "%s: does not run as Java: %v", path, err)
+			return k, languages.Refuse(126, "%s: does not run as Java: %v", path, err)
 		}
 	}
 	k.version = string(m[1])
 	k.feature, _ = strconv.Atoi(string(m[2]))
 	if k.feature < 17 {
-		return k, Refuse(126, "%s is Java %s; cg needs 17 or later (choose another with --java PATH)", path, k.version)
+		return k, languages.Refuse(126, "%s is Java %s; cg needs 17 or later (choose another with --java PATH)", path, k.version)
 	}
 	return k, nil
 }
 
 // launchJava compiles the sources with checkpoints into cg's own folder, and
 // starts the main class as java would start it.
-func launchJava(t Target, s Setup) (Command, error) {
+func launchJava(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if _, is := t.Flags["project"]; is {
 		return launchProject(t, s)
 	}
 	target, err := splitJava(t)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	k, err := findJDK(t.Interpreter)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	b := &javaBuild{k: k, s: s, target: target}
 	if err := b.read(t); err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	if b.main, err = b.mainClass(t); err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	ctx := context.Background()
 	if b.jar, err = runtimes.Archive(ctx, k.javac, s.Cache, s.Dir); err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	if !b.folder && b.from == nil && k.feature >= javaSeveral {
 		ok, err := b.readSiblings()
 		if err != nil {
-			return Command{}, err
+			return languages.Command{}, err
 		}
 		if !ok {
-			return Command{
+			return languages.Command{
 				Args: append([]string{k.java}, t.Args...), Version: k.version,
 				Without: "its folder is not that of its package, and java does not start it",
 			}, nil
@@ -264,27 +268,27 @@ func launchJava(t Target, s Setup) (Command, error) {
 	}
 	if b.folder {
 		if b.module, err = javaModule(b.files); err != nil {
-			return Command{}, err
+			return languages.Command{}, err
 		}
 	}
 	classes, output, err := b.compile(ctx)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	switch {
 	case output != "" && b.from != nil:
-		return Command{}, Refuse(1, "javac refuses the sources of %s:\n%s", target.path, output)
+		return languages.Command{}, languages.Refuse(1, "javac refuses the sources of %s:\n%s", target.path, output)
 	case classes == "" && b.from != nil:
-		return Command{}, Refuse(1, "%s: %s", target.path, b.whyNothing())
+		return languages.Command{}, languages.Refuse(1, "%s: %s", target.path, b.whyNothing())
 	case classes == "" && b.folder:
-		return Command{}, Refuse(1, "javac refuses the program:\n%s", output)
+		return languages.Command{}, languages.Refuse(1, "javac refuses the program:\n%s", output)
 	case classes == "":
 		// java says why, in its own words
-		return Command{Args: append([]string{k.java}, t.Args...), Version: k.version, Without: "the compiler refuses the program"}, nil
+		return languages.Command{Args: append([]string{k.java}, t.Args...), Version: k.version, Without: "the compiler refuses the program"}, nil
 	}
 	run, err := writeRun(s)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	// The runtime is on the boot class path, for every class loader, and on the
 	// program's, for virtual machines that it starts with that.
@@ -307,11 +311,11 @@ func launchJava(t Target, s Setup) (Command, error) {
 		args = append(append(args, flags...), "-cp", path, b.main)
 	}
 	args = append(args, target.args...)
-	return Command{Args: args, Env: []string{"CG_RUN=" + run}, Version: k.version}, nil
+	return languages.Command{Args: args, Env: []string{"CG_RUN=" + run}, Version: k.version}, nil
 }
 
 // writeRun writes what the runtime reads of this run, and returns the file's path.
-func writeRun(s Setup) (string, error) {
+func writeRun(s languages.Setup) (string, error) {
 	run := filepath.Join(s.Dir, "run")
 	var facts strings.Builder
 	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason}} {
@@ -321,7 +325,7 @@ func writeRun(s Setup) (string, error) {
 }
 
 // read reads and parses the sources of the target.
-func (b *javaBuild) read(t Target) error {
+func (b *javaBuild) read(t languages.Target) error {
 	if b.target.jar {
 		sources, err := jarSources(b.target.path, t.Flags["sources"])
 		if err != nil {
@@ -331,7 +335,7 @@ func (b *javaBuild) read(t Target) error {
 			return err
 		}
 		if b.from.feature > b.k.feature {
-			return Refuse(126, "%s needs Java %d, and %s is Java %s (choose another with --java PATH)", b.target.path, b.from.feature, b.k.java, b.k.version)
+			return languages.Refuse(126, "%s needs Java %d, and %s is Java %s (choose another with --java PATH)", b.target.path, b.from.feature, b.k.java, b.k.version)
 		}
 		b.files, err = b.from.read()
 		return err
@@ -349,7 +353,7 @@ func (b *javaBuild) add(names []string) (err error) {
 	for _, name := range names {
 		f := &javaFile{name: name}
 		if f.text, err = os.ReadFile(name); err != nil {
-			return Refuse(126, "%s: %v", name, errors.Unwrap(err))
+			return languages.Refuse(126, "%s: %v", name, errors.Unwrap(err))
 		}
 		f.parsed, f.fault = parseJava(f.text)
 		b.files = append(b.files, f)
@@ -378,18 +382,18 @@ func (b *javaBuild) whyNothing() string {
 // mainClass finds the class to start: of a file the first that it declares, as
 // java does; of a jar the one that it names; of a folder the one that was asked
 // for, or the only one that has a main.
-func (b *javaBuild) mainClass(t Target) (string, error) {
+func (b *javaBuild) mainClass(t languages.Target) (string, error) {
 	asked := t.Flags["main"]
 	if b.from != nil {
 		if asked == "" && b.from.main == "" {
-			return "", Refuse(2, "%s: its manifest names no Main-Class: name one with --main CLASS", b.target.path)
+			return "", languages.Refuse(2, "%s: its manifest names no Main-Class: name one with --main CLASS", b.target.path)
 		}
 		return cmp.Or(asked, b.from.main), nil
 	}
 	if !b.folder {
 		f := b.files[0]
 		if asked != "" {
-			return "", Refuse(2, "--main: %s is one file, whose first class is started", f.name)
+			return "", languages.Refuse(2, "--main: %s is one file, whose first class is started", f.name)
 		}
 		if f.parsed == nil {
 			return "Main", nil // the compiler will say what is wrong
@@ -412,15 +416,15 @@ func (b *javaBuild) mainClass(t Target) (string, error) {
 	}
 	switch {
 	case asked != "" && len(found) > 0:
-		return "", Refuse(2, "--main: no class %s below the folder: those with a main method are %s", asked, strings.Join(found, ", "))
+		return "", languages.Refuse(2, "--main: no class %s below the folder: those with a main method are %s", asked, strings.Join(found, ", "))
 	case asked != "":
-		return "", Refuse(2, "--main: no class %s below the folder, and none with a main method", asked)
+		return "", languages.Refuse(2, "--main: no class %s below the folder, and none with a main method", asked)
 	case len(found) == 0:
-		return "", Refuse(2, "no class with a main method below the folder: name one with --main CLASS")
+		return "", languages.Refuse(2, "no class with a main method below the folder: name one with --main CLASS")
 	case len(found) == 1:
 		return found[0], nil
 	}
-	return "", Refuse(2, "several classes have a main method (%s): choose one with --main CLASS", strings.Join(found, ", "))
+	return "", languages.Refuse(2, "several classes have a main method (%s): choose one with --main CLASS", strings.Join(found, ", "))
 }
 
 // mayHave reports whether a class may be among the sources, or on the class path.

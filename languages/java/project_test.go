@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"cg/instrument"
+	"cg/languages"
 	"cg/runtimes"
 )
 
@@ -130,7 +131,7 @@ func brought(t testing.TB, from, place string, o instrument.Options) (*javaProje
 	t.Helper()
 	p := &javaProject{given: from, named: from}
 	var told []string
-	p.s = Setup{
+	p.s = languages.Setup{
 		Options: o, Key: string(o.Granularity) + strings.Join(o.Exclude, " "),
 		Skip: func(file, reason string) { told = append(told, filepath.Base(file)+": "+reason) },
 		Give: func(n int) (int, error) { return 0, nil },
@@ -332,9 +333,9 @@ func TestReports(t *testing.T) {
 	})
 	p := &javaProject{mirror: &mirror{to: root, Seen: map[string]*mirrored{}}}
 	got := p.tests([]string{"p.A.a", "p.A.b", "p.A.c(int)", "p.A.c(String)", "p.A.N.d", "p.Base.inherited", "p.IT.it", "p.G.g", "p.Other.none"})
-	want := map[string]Test{
-		"p.A.a": {"passed", 1}, "p.A.b": {"failed", 1}, "p.A.c(int)": {"error", 3}, "p.A.c(String)": {"error", 3}, "p.A.N.d": {"skipped", 1},
-		"p.Base.inherited": {"passed", 1}, "p.IT.it": {"passed", 1}, "p.G.g": {"passed", 1},
+	want := map[string]languages.Test{
+		"p.A.a": {Status: "passed", Runs: 1}, "p.A.b": {Status: "failed", Runs: 1}, "p.A.c(int)": {Status: "error", Runs: 3}, "p.A.c(String)": {Status: "error", Runs: 3}, "p.A.N.d": {Status: "skipped", Runs: 1},
+		"p.Base.inherited": {Status: "passed", Runs: 1}, "p.IT.it": {Status: "passed", Runs: 1}, "p.G.g": {Status: "passed", Runs: 1},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)

@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cg/languages"
 	"cg/runtimes"
 )
 
@@ -293,7 +294,7 @@ func (m *mirror) link(rel string, info fs.FileInfo) error {
 		target = filepath.Join(filepath.Dir(from), target)
 	}
 	real := resolved(target)
-	switch inside, is := Below(m.from, real); {
+	switch inside, is := languages.Below(m.from, real); {
 	case !is:
 		text = real
 	case filepath.IsAbs(text) || !filepath.IsLocal(filepath.Join(filepath.Dir(rel), text)):

@@ -1,10 +1,12 @@
-package languages
+package java
 
 import (
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"cg/languages"
 )
 
 // What a folder declares, and what java and javac are told of it.
@@ -27,7 +29,7 @@ func TestJavaModule(t *testing.T) {
 		}
 	}
 	t.Setenv("CLASSPATH", "")
-	target, err := splitJava(Target{Args: []string{"--module-path", "lib", "-Xmx1g", "--add-opens", "m/p=ALL-UNNAMED", "--add-exports=m/p=n", "--enable-preview", "src", "--add-modules", "no"}})
+	target, err := splitJava(languages.Target{Args: []string{"--module-path", "lib", "-Xmx1g", "--add-opens", "m/p=ALL-UNNAMED", "--add-exports=m/p=n", "--enable-preview", "src", "--add-modules", "no"}})
 	if err != nil {
 		t.Fatal(err)
 	}

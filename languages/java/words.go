@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"cg/languages"
 )
 
 // javaWords turns what a build says of cg's folder into what it would have said
@@ -166,7 +168,7 @@ func (w *javaWords) compiler(line []byte) []byte {
 // build in one of the folders calls it.
 func (w *javaWords) source(name string) string {
 	m := w.project.mirror
-	if rel, is := Below(m.to, name); is {
+	if rel, is := languages.Below(m.to, name); is {
 		name = rel
 	} else if filepath.IsAbs(name) {
 		return ""
@@ -235,8 +237,8 @@ func ownColumn(file string, number, column int) int {
 
 // ended gives the errors that checkpoints may be the reason of, and what was
 // kept back from the first of them on.
-func (w *javaWords) ended() ([]javaFault, Verdict) {
+func (w *javaWords) ended() ([]javaFault, languages.Verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.faults, Verdict{Stdout: w.held[0], Stderr: w.held[1]}
+	return w.faults, languages.Verdict{Stdout: w.held[0], Stderr: w.held[1]}
 }

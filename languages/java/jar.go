@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"archive/zip"
@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cg/languages"
 )
 
 // javaJar is a program that comes as classes, with its sources.
@@ -30,14 +32,14 @@ func jarSources(jar, named string) (string, error) {
 	if named == "" {
 		named = strings.TrimSuffix(jar, ".jar") + "-sources.jar"
 		if _, err := os.Stat(named); err != nil {
-			return "", Refuse(2, "%s: classes get no checkpoints without their source: name it with --sources JAR (or a folder); there is no %s", jar, named)
+			return "", languages.Refuse(2, "%s: classes get no checkpoints without their source: name it with --sources JAR (or a folder); there is no %s", jar, named)
 		}
 		return named, nil
 	}
 	if _, err := os.Stat(named); errors.Is(err, fs.ErrNotExist) {
-		return "", Refuse(127, "--sources: %s: no such file or folder", named)
+		return "", languages.Refuse(127, "--sources: %s: no such file or folder", named)
 	} else if err != nil {
-		return "", Refuse(126, "--sources: %s: %v", named, errors.Unwrap(err))
+		return "", languages.Refuse(126, "--sources: %s: %v", named, errors.Unwrap(err))
 	}
 	return named, nil
 }
@@ -46,7 +48,7 @@ func jarSources(jar, named string) (string, error) {
 func openJar(name, sources string) (*javaJar, error) {
 	z, err := zip.OpenReader(name)
 	if err != nil {
-		return nil, Refuse(126, "%s: not a jar: %v", name, err)
+		return nil, languages.Refuse(126, "%s: not a jar: %v", name, err)
 	}
 	defer z.Close()
 	j := &javaJar{jar: name, sources: sources, classes: map[string]bool{}}
@@ -56,7 +58,7 @@ func openJar(name, sources string) (*javaJar, error) {
 			if f.Name == "META-INF/MANIFEST.MF" {
 				b, err := inZip(f)
 				if err != nil {
-					return nil, Refuse(126, "%s: %v", name, err)
+					return nil, languages.Refuse(126, "%s: %v", name, err)
 				}
 				if err := j.manifest(b); err != nil {
 					return nil, err
@@ -71,7 +73,7 @@ func openJar(name, sources string) (*javaJar, error) {
 		j.classes[class] = true
 		b, err := inZip(f)
 		if err != nil {
-			return nil, Refuse(126, "%s: %s: %v", name, f.Name, err)
+			return nil, languages.Refuse(126, "%s: %s: %v", name, f.Name, err)
 		}
 		if len(b) < 8 || binary.BigEndian.Uint32(b) != 0xcafebabe {
 			continue
@@ -115,10 +117,10 @@ func (j *javaJar) manifest(b []byte) error {
 				j.options = append(j.options, "--"+strings.ToLower(key)+"="+p+"=ALL-UNNAMED")
 			}
 		case "launcher-agent-class":
-			return Refuse(2, "%s: it starts an agent of its own (Launcher-Agent-Class), which only java -jar does: measure it from its sources", j.jar)
+			return languages.Refuse(2, "%s: it starts an agent of its own (Launcher-Agent-Class), which only java -jar does: measure it from its sources", j.jar)
 		case "sealed":
 			if strings.EqualFold(value, "true") {
-				return Refuse(2, "%s: its packages are sealed: no classes beside it may take the place of its own", j.jar)
+				return languages.Refuse(2, "%s: its packages are sealed: no classes beside it may take the place of its own", j.jar)
 			}
 		}
 	}
@@ -147,7 +149,7 @@ func (j *javaJar) read() ([]*javaFile, error) {
 		return nil
 	}
 	if info, err := os.Stat(j.sources); err == nil && info.IsDir() {
-		names, err := Sources("Java", j.sources, ".java")
+		names, err := languages.Sources("Java", j.sources, ".java")
 		if err != nil {
 			return nil, err
 		}
@@ -157,23 +159,23 @@ func (j *javaJar) read() ([]*javaFile, error) {
 				err = add(filepath.ToSlash(rel), func() ([]byte, error) { return os.ReadFile(name) })
 			}
 			if err != nil {
-				return nil, Refuse(126, "%s: %v", name, err)
+				return nil, languages.Refuse(126, "%s: %v", name, err)
 			}
 		}
 	} else {
 		z, err := zip.OpenReader(j.sources)
 		if err != nil {
-			return nil, Refuse(126, "--sources: %s: not a jar: %v", j.sources, err)
+			return nil, languages.Refuse(126, "--sources: %s: not a jar: %v", j.sources, err)
 		}
 		defer z.Close()
 		for _, f := range z.File {
 			if err := add(f.Name, func() ([]byte, error) { return inZip(f) }); err != nil {
-				return nil, Refuse(126, "%s: %s: %v", j.sources, f.Name, err)
+				return nil, languages.Refuse(126, "%s: %s: %v", j.sources, f.Name, err)
 			}
 		}
 	}
 	if len(files) == 0 {
-		return nil, Refuse(2, "%s: has none of the classes whose sources are in %s (a jar that has jars in it is measured with --project)", j.jar, j.sources)
+		return nil, languages.Refuse(2, "%s: has none of the classes whose sources are in %s (a jar that has jars in it is measured with --project)", j.jar, j.sources)
 	}
 	slices.SortFunc(files, func(a, b *javaFile) int { return strings.Compare(a.name, b.name) })
 	return files, nil

@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"context"
@@ -19,16 +19,17 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/languages"
 	"cg/runtimes"
 )
 
-//go:embed java_text.go java_project.go
+//go:embed text.go project.go
 var javaRewriter embed.FS
 
 // javaRewriteVersion is that of what these files make of a plan.
 var javaRewriteVersion = sync.OnceValue(func() string {
 	h := sha256.New()
-	for _, name := range []string{"java_text.go", "java_project.go"} {
+	for _, name := range []string{"text.go", "project.go"} {
 		b, _ := javaRewriter.ReadFile(name) // which is embedded
 		h.Write(b)
 	}
@@ -53,7 +54,7 @@ type javaProject struct {
 	given   string // the folder as the user named it
 	named   string // absolute, as it is named
 	mirror  *mirror
-	s       Setup
+	s       languages.Setup
 	started time.Time
 	words   *javaWords
 	release func()
@@ -62,24 +63,24 @@ type javaProject struct {
 const javaProjectUse = "cg measure java --project DIR -- mvn -q test"
 
 // checkProject refuses a project that cannot be built, or a build that cannot be started.
-func checkProject(t Target) error {
+func checkProject(t languages.Target) error {
 	dir := t.Flags["project"]
 	info, err := os.Stat(dir)
 	switch {
 	case dir == "":
-		return Refuse(2, "--project needs a folder: %s", javaProjectUse)
+		return languages.Refuse(2, "--project needs a folder: %s", javaProjectUse)
 	case errors.Is(err, fs.ErrNotExist):
-		return Refuse(127, "--project: %s: no such folder", dir)
+		return languages.Refuse(127, "--project: %s: no such folder", dir)
 	case err != nil:
-		return Refuse(126, "--project: %s: %v", dir, errors.Unwrap(err))
+		return languages.Refuse(126, "--project: %s: %v", dir, errors.Unwrap(err))
 	case !info.IsDir():
-		return Refuse(2, "--project: %s is no folder: name the one that the build is started in", dir)
+		return languages.Refuse(2, "--project: %s is no folder: name the one that the build is started in", dir)
 	case len(t.Args) == 0:
-		return Refuse(2, "--project: nothing to run: name the command that builds, such as %s", javaProjectUse)
+		return languages.Refuse(2, "--project: nothing to run: name the command that builds, such as %s", javaProjectUse)
 	}
 	for _, flag := range []string{"main", "sources", "encoding"} {
 		if t.Flags[flag] != "" {
-			return Refuse(2, "--%s does not go with --project: the build says it", flag)
+			return languages.Refuse(2, "--%s does not go with --project: the build says it", flag)
 		}
 	}
 	if err := publishes(t.Args); err != nil {
@@ -87,7 +88,7 @@ func checkProject(t Target) error {
 	}
 	if !strings.Contains(t.Args[0], "/") {
 		if _, err := exec.LookPath(t.Args[0]); err != nil {
-			return Refuse(127, "%s: command not found: install it, or name it with its path (./mvnw, ./gradlew)", t.Args[0])
+			return languages.Refuse(127, "%s: command not found: install it, or name it with its path (./mvnw, ./gradlew)", t.Args[0])
 		}
 	}
 	return nil
@@ -110,7 +111,7 @@ func publishes(args []string) error {
 	}
 	for _, a := range args[1:] {
 		if slices.Contains(goals, a[strings.LastIndexByte(a, ':')+1:]) {
-			return Refuse(2, "%s %s would hand out classes with checkpoints: end the build before that (verify, build)", args[0], a)
+			return languages.Refuse(2, "%s %s would hand out classes with checkpoints: end the build before that (verify, build)", args[0], a)
 		}
 	}
 	return nil
@@ -118,32 +119,32 @@ func publishes(args []string) error {
 
 // launchProject brings the project over to cg's own folder, with checkpoints in its
 // sources, and starts the build there.
-func launchProject(t Target, s Setup) (_ Command, err error) {
+func launchProject(t languages.Target, s languages.Setup) (_ languages.Command, err error) {
 	ctx := context.Background()
 	k, err := findJDK(t.Interpreter)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	jar, err := runtimes.Archive(ctx, k.javac, s.Cache, s.Dir)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	p := &javaProject{given: t.Flags["project"], s: s, started: time.Now()}
 	if p.named, err = filepath.Abs(p.given); err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	from, err := filepath.EvalSymlinks(p.named)
 	if err != nil {
-		return Command{}, Refuse(126, "--project: %v", err)
+		return languages.Command{}, languages.Refuse(126, "--project: %v", err)
 	}
 	projects, err := s.Kept("projects")
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	sum := sha256.Sum256([]byte(from))
 	place, release, err := claim(projects, hex.EncodeToString(sum[:8]))
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	p.release = release
 	defer func() {
@@ -152,7 +153,7 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 		}
 	}()
 	if p.mirror, err = openMirror(from, place); err != nil {
-		return Command{}, fmt.Errorf("%s: %w", place.Dir, err)
+		return languages.Command{}, fmt.Errorf("%s: %w", place.Dir, err)
 	}
 	for _, path := range []string{s.Cache.Dir, s.Dir} { // of cg, not of the project
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -160,17 +161,17 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 		}
 	}
 	if err := p.bring(ctx); err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	run, err := writeRun(s)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	options := javaToolOptions(k, jar, s)
 	theirs := os.Getenv("JAVA_TOOL_OPTIONS")
 	all := strings.TrimSpace(p.theirToOur(theirs) + " " + options) // those are cg's own paths
 	p.words = newJavaWords(p, all, theirs)
-	command := Command{
+	command := languages.Command{
 		Version: k.version, Dir: p.mirror.to,
 		Marks: p.words.marks(), Change: p.words.change, Again: p.again, Tests: p.tests, Done: p.done,
 	}
@@ -202,7 +203,7 @@ func launchProject(t Target, s Setup) (_ Command, err error) {
 // javaToolOptions are the options that every virtual machine of the build gets.
 // The runtime is on the boot class path, for every class loader. More than that
 // only newer ones take.
-func javaToolOptions(k jdk, jar string, s Setup) string {
+func javaToolOptions(k jdk, jar string, s languages.Setup) string {
 	options := []string{"-Xbootclasspath/a:" + jar}
 	if s.Native.Path == "" {
 		options = append(options, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
@@ -274,7 +275,7 @@ func (p *javaProject) bring(ctx context.Context) error {
 		return fmt.Errorf("copying %s: %w", p.given, err)
 	}
 	if len(rels) == 0 {
-		return Refuse(1, "%s: no Java sources in it", p.given)
+		return languages.Refuse(1, "%s: no Java sources in it", p.given)
 	}
 	for _, rel := range m.unread {
 		p.s.Skip(p.shown(rel), "cannot be read, and is not part of the build")
@@ -477,7 +478,7 @@ func (p *javaProject) done() { p.release() }
 
 // again gives way where the compiler has refused checkpoints, and says that the
 // project is to be built again.
-func (p *javaProject) again(status int) Verdict {
+func (p *javaProject) again(status int) languages.Verdict {
 	faults, verdict := p.words.ended()
 	if status == 0 {
 		return verdict
@@ -508,7 +509,7 @@ func (p *javaProject) again(status int) Verdict {
 	if err := p.mirror.save(); err != nil {
 		return verdict
 	}
-	return Verdict{Why: fmt.Sprintf("the compiler may refuse checkpoints in %s: building again without them", strings.Join(places, ", "))}
+	return languages.Verdict{Why: fmt.Sprintf("the compiler may refuse checkpoints in %s: building again without them", strings.Join(places, ", "))}
 }
 
 // functionAt names the innermost function of a line, as "name:line".

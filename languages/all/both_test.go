@@ -1,4 +1,4 @@
-package languages
+package all
 
 import (
 	"context"
@@ -9,11 +9,13 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 	"unsafe"
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/languages"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
@@ -24,8 +26,8 @@ import (
 // add it up, too, at the same tick: what the words are worth and what the sums
 // are worth is the same within 0.1 % of the total, for every function.
 func TestBothWaysAgree(t *testing.T) {
-	files := map[string]string{
-		"both.py": `
+	files := fstest.MapFS{
+		"both.py": {Mode: 0o644, Data: []byte(`
 import threading
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
 def values(n):
@@ -51,8 +53,8 @@ def main():
     Work(9).run()
     for t in threads: t.join()
 main()
-`,
-		"Both.java": `
+`)},
+		"Both.java": {Mode: 0o644, Data: []byte(`
 import java.util.*;
 public class Both {
     static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
@@ -84,17 +86,20 @@ public class Both {
         t.join();
     }
 }
-`}
+`)}}
 	for _, c := range []struct {
 		language, source, target string
 		needs                    func()
 	}{
 		{"python", "python.c", "both.py", func() {}},
-		{"java", "java.c", "Both.java", func() { needJava(t) }},
+		{"java", "java.c", "Both.java", func() { needCompiler(t) }},
 	} {
 		t.Run(c.language, func(t *testing.T) {
 			c.needs()
-			dir := write(t, files)
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, files); err != nil {
+				t.Fatal(err)
+			}
 			words, added := bothWays(t, dir, c.language, c.source, c.target)
 			if !words.Total.Balanced() || !added.Total.Balanced() || words.Total.Total != added.Total.Total {
 				t.Errorf("%+v\n%+v", words.Total, added.Total)
@@ -116,6 +121,18 @@ public class Both {
 	}
 }
 
+// needCompiler skips a test without a Java compiler, but not where all is there.
+func needCompiler(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("javac"); err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal("no javac on PATH")
+	}
+	t.Skip("no javac on PATH")
+}
+
 // nearly reports whether two energies differ by less than 0.1 % of a total.
 func nearly(a, b, total nemb.Energy) bool { return 1000*(max(a, b)-min(a, b)) <= total }
 
@@ -129,8 +146,8 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 		t.Fatal(err)
 	}
 	defer channel.Close()
-	scratch := t.TempDir()
-	library, content, err := runtimes.Library(context.Background(), source, runtimes.Cache{Dir: cacheDir}, scratch)
+	scratch, cache := t.TempDir(), runtimes.Cache{Dir: t.TempDir()}
+	library, content, err := runtimes.Library(context.Background(), source, cache, scratch)
 	if errors.Is(err, runtimes.ErrNoCompiler) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
@@ -138,11 +155,11 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 		t.Fatal(err)
 	}
 	channel.Stamp()
-	language := Named(name)
+	language := languages.Named(name)
 	options := instrument.Options{Granularity: instrument.Fine}
 	server := &instrument.Server{Planner: language.Plan, Language: name, Channel: channel, Options: options}
-	setup := Setup{
-		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(), Server: filepath.Join(scratch, "server"), Key: "both", Native: Native{Path: library, Content: content},
+	setup := languages.Setup{
+		Dir: scratch, Cache: cache, Channel: channel.Path(), Server: filepath.Join(scratch, "server"), Key: "both", Native: languages.Native{Path: library, Content: content},
 		Options: options, Number: server.Number, Skip: server.Skip, Give: server.Give, Place: server.Place,
 	}
 	if err := server.Listen(setup.Server); err != nil {
@@ -150,7 +167,7 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 	}
 	defer server.Close()
 	t.Chdir(dir)
-	command, err := language.Launch(Target{Args: []string{target}}, setup)
+	command, err := language.Launch(languages.Target{Args: []string{target}}, setup)
 	if err != nil {
 		t.Fatal(err)
 	}

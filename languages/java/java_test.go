@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"bytes"
@@ -150,7 +150,7 @@ func compileJava(t testing.TB, k testJDK, dir string, cases []*javaCase, rewritt
 		}
 		byEncoding[c.encoding] = append(byEncoding[c.encoding], place(c.class+".java", text))
 	}
-	stub, err := os.ReadFile("../testdata/programs/java/R.java")
+	stub, err := os.ReadFile("../../testdata/programs/java/R.java")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"encoding/xml"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cg/languages"
 )
 
 // testReports are the folders in which Surefire, Failsafe and Gradle report
@@ -77,7 +79,7 @@ func (c testCase) method() string {
 
 // tests is Command.Tests. A method that a class inherits is the test of the
 // class that declares it.
-func (p *javaProject) tests(tasks []string) map[string]Test {
+func (p *javaProject) tests(tasks []string) map[string]languages.Test {
 	byName, byMethod := map[string][]string{}, map[string][]string{}
 	for _, task := range tasks {
 		bare := parameterTypes.ReplaceAllString(task, "")
@@ -85,7 +87,7 @@ func (p *javaProject) tests(tasks []string) map[string]Test {
 		method := bare[strings.LastIndexByte(bare, '.')+1:]
 		byMethod[method] = append(byMethod[method], task)
 	}
-	out := map[string]Test{}
+	out := map[string]languages.Test{}
 	p.reports(func(folder string) {
 		filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), "TEST-") || filepath.Ext(path) != ".xml" {

@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"crypto/sha256"
@@ -16,13 +16,13 @@ import (
 	"cg/instrument/syntax"
 )
 
-//go:embed java.go java_source.go
+//go:embed java.go source.go
 var javaPlanner embed.FS
 
 // javaPlanVersion is that of what these two files plan.
 var javaPlanVersion = sync.OnceValue(func() string {
 	h := sha256.New()
-	for _, name := range []string{"java.go", "java_source.go"} {
+	for _, name := range []string{"java.go", "source.go"} {
 		b, _ := javaPlanner.ReadFile(name) // which is embedded
 		h.Write(b)
 	}

@@ -1,4 +1,4 @@
-package languages
+package java
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/languages"
 	"cg/runtimes"
 	"cg/tool"
 )
@@ -35,7 +36,7 @@ type javaFile struct {
 // javaBuild compiles a program with checkpoints.
 type javaBuild struct {
 	k      jdk
-	s      Setup
+	s      languages.Setup
 	jar    string
 	target javaTarget
 	folder bool     // a folder's, not one file
