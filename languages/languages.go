@@ -1,8 +1,9 @@
-// Package languages knows the languages that cg instruments, one file each.
+// Package languages is the registry of the languages that cg instruments, and
+// their door.
 //
 // In goes what the user wants to run; out come plans of its source files and
-// the command that runs it with checkpoints. A new language is a new file that
-// registers itself.
+// the command that runs it with checkpoints. A language is a package in a folder
+// below this one that registers itself, and a line in languages/all.
 package languages
 
 import (

@@ -5,4 +5,5 @@ package all
 import (
 	_ "cg/languages/golang"
 	_ "cg/languages/java"
+	_ "cg/languages/python"
 )

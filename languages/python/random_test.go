@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"fmt"

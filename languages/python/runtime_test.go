@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"os/exec"
@@ -8,7 +8,7 @@ import (
 // TestPythonRuntime runs the tests that are written in Python.
 func TestPythonRuntime(t *testing.T) {
 	for _, python := range interpreters(t) {
-		out, err := exec.Command(python, "-B", "testdata/runtime_test.py", "../runtimes/python").CombinedOutput()
+		out, err := exec.Command(python, "-B", "testdata/runtime_test.py", "../../runtimes/python").CombinedOutput()
 		if err != nil {
 			t.Errorf("Python %s: %v\n%s", version(python), err, out)
 		}

@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cg/instrument"
+	"cg/languages"
 )
 
 // pairScript prints what one call of an empty function costs, the loop
@@ -89,7 +90,7 @@ func BenchmarkPlan(b *testing.B) {
 		sources = append(sources, s)
 		size += len(s)
 	}
-	plan := Named("python").Plan
+	plan := languages.Named("python").Plan
 	b.Run("plan", func(b *testing.B) {
 		b.SetBytes(int64(size))
 		for range b.N {

@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"bytes"
@@ -17,11 +17,12 @@ import (
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/syntax"
+	"cg/languages"
 	"cg/runtimes"
 )
 
 func init() {
-	Register(&Language{
+	languages.Register(&languages.Language{
 		Name:       "python",
 		Title:      "Python",
 		Extensions: []string{".py", ".pyw", ".pyz"},

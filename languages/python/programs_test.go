@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/languages"
 )
 
 // texts are programs for "python -c". Each ends in a way of its own.
@@ -271,7 +272,7 @@ def test_skipped():
 	}
 }
 
-func coarsely(s *Setup, server *instrument.Server, _ *int) {
+func coarsely(s *languages.Setup, server *instrument.Server, _ *int) {
 	s.Coarse, s.Key = true, "coarse"
 	server.Options.Granularity = instrument.Coarse
 }
@@ -301,7 +302,7 @@ func TestPythonFlags(t *testing.T) {
 		{"-V", pythonTarget{}, "not a flag that cg passes"},
 		{"--help", pythonTarget{}, "not a flag that cg passes"},
 	} {
-		got, err := splitPython(Target{Args: strings.Fields(c.args)})
+		got, err := splitPython(languages.Target{Args: strings.Fields(c.args)})
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q: %v, want %q", c.args, err, c.err)
@@ -321,14 +322,14 @@ func TestForScript(t *testing.T) {
 		"shell": "#!/bin/sh\n", "none": "print(1)\n", "empty": "", "pythonic": "#!/usr/bin/pythonic\n",
 	})
 	for name, want := range map[string]string{"direct": "/opt/python3.9", "env": "python3", "pypy": "/usr/bin/pypy3", "shell": "", "none": "", "empty": "", "pythonic": "", "absent": ""} {
-		l, path, interpreter := ForScript(filepath.Join(dir, name))
+		l, path, interpreter := languages.ForScript(filepath.Join(dir, name))
 		if (l != nil) != (want != "") || interpreter != want || want != "" && path != filepath.Join(dir, name) {
 			t.Errorf("%s: %v %q %q, want %q", name, l, path, interpreter, want)
 		}
 	}
 	os.Chmod(filepath.Join(dir, "direct"), 0o755)
 	t.Setenv("PATH", dir)
-	if l, path, _ := ForScript("direct"); l == nil || path != filepath.Join(dir, "direct") {
+	if l, path, _ := languages.ForScript("direct"); l == nil || path != filepath.Join(dir, "direct") {
 		b, _ := json.Marshal(path)
 		t.Errorf("not found on the PATH: %s", b)
 	}

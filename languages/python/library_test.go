@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"bytes"
@@ -72,7 +72,7 @@ func TestStandardLibrary(t *testing.T) {
 	if err := os.WriteFile(list, plans.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(python, "-W", "ignore", "-c", compileWoven, "../runtimes/python/weave.py", list)
+	cmd := exec.Command(python, "-W", "ignore", "-c", compileWoven, "../../runtimes/python/weave.py", list)
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/languages"
 )
 
 // settle makes the entries of the files below dir that are up to date as if the
@@ -76,7 +77,7 @@ func counted(t *testing.T, dir, python string, args ...string) (r ran, plans int
 	t.Helper()
 	var n atomic.Int32
 	var server *instrument.Server
-	r = measured(t, dir, python, args, func(_ *Setup, s *instrument.Server, _ *int) {
+	r = measured(t, dir, python, args, func(_ *languages.Setup, s *instrument.Server, _ *int) {
 		server = s
 		plan := s.Planner
 		s.Planner = func(source []byte, o instrument.Options) (*instrument.Plan, error) {
@@ -133,7 +134,7 @@ func TestPythonCache(t *testing.T) {
 			settle(t, dir)
 			run("trusted", "1", 0)
 			// cg, which would say no, is not asked.
-			r := measured(t, dir, python, []string{"main.py"}, func(_ *Setup, s *instrument.Server, _ *int) { s.Options.Exclude = []string{"*.py"} })
+			r := measured(t, dir, python, []string{"main.py"}, func(_ *languages.Setup, s *instrument.Server, _ *int) { s.Options.Exclude = []string{"*.py"} })
 			if entered(r, "mod.value") != 1 || len(r.Skipped) != 0 {
 				t.Errorf("asked for a module in the cache: %v %v", r.Events, r.Skipped)
 			}

@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"slices"
@@ -7,10 +7,11 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/languages"
 )
 
 // coarse sets what -g coarse sets.
-func coarse(s *Setup, server *instrument.Server, _ *int) {
+func coarse(s *languages.Setup, server *instrument.Server, _ *int) {
 	s.Coarse, s.Key = true, "coarse"
 	server.Options.Granularity = instrument.Coarse
 }

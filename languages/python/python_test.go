@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"cg/checkpoint"
 )
 
-const casesDir = "../testdata/programs/python/cases"
+const casesDir = "../../testdata/programs/python/cases"
 
 // fixture is a program whose behaviour checkpoints must not change. Comment
 // lines at the top of its script say how it is run:

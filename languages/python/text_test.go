@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"encoding/json"
@@ -12,12 +12,13 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/languages"
 )
 
 // TestPythonSaved rewrites every fixture as text and runs it without cg: it
 // prints what the original prints, and one result block at exit.
 func TestPythonSaved(t *testing.T) {
-	language := Named("python")
+	language := languages.Named("python")
 	python := byDefault(t)
 	for _, f := range append(fixtures(t), encodings()...) {
 		if f.notSaved || f.needs > minor(python) {

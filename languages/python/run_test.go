@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/languages"
 	"cg/runtimes"
 )
 
@@ -140,20 +141,22 @@ func execute(t testing.TB, cmd *exec.Cmd) ran {
 }
 
 // option changes how a program is measured; the last is the number of chunks.
-type option func(*Setup, *instrument.Server, *int)
+type option func(*languages.Setup, *instrument.Server, *int)
 
 func withChunks(n int) option {
-	return func(_ *Setup, _ *instrument.Server, chunks *int) { *chunks = n }
+	return func(_ *languages.Setup, _ *instrument.Server, chunks *int) { *chunks = n }
 }
 
 // adding has threads add up themselves.
-func adding(_ *Setup, s *instrument.Server, _ *int) {
+func adding(_ *languages.Setup, s *instrument.Server, _ *int) {
 	if s.Channel != nil {
 		s.Channel.AddUp()
 	}
 }
 
-func pure(s *Setup, _ *instrument.Server, _ *int) { s.Native = Native{Reason: "tested without"} }
+func pure(s *languages.Setup, _ *instrument.Server, _ *int) {
+	s.Native = languages.Native{Reason: "tested without"}
+}
 
 // measured runs a program with checkpoints and collects its events.
 func measured(t testing.TB, dir, python string, args []string, options ...option) ran {
@@ -165,7 +168,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	defer os.RemoveAll(scratch)
 	chunks := 0
 	for _, o := range options {
-		o(&Setup{}, &instrument.Server{}, &chunks)
+		o(&languages.Setup{}, &instrument.Server{}, &chunks)
 	}
 	channel, err := checkpoint.New(checkpoint.SystemClock(), chunks)
 	if err != nil {
@@ -184,11 +187,11 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	if telling {
 		channel.NoSums()
 	}
-	language := Named("python")
+	language := languages.Named("python")
 	server := &instrument.Server{Planner: language.Plan, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
-	setup := Setup{
+	setup := languages.Setup{
 		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(), Server: filepath.Join(scratch, "server"),
-		Key: "test", Native: Native{Path: library, Content: content},
+		Key: "test", Native: languages.Native{Path: library, Content: content},
 	}
 	for _, o := range options {
 		o(&setup, server, &chunks)
@@ -197,7 +200,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 		t.Fatal(err)
 	}
 	defer server.Close()
-	command, err := language.Launch(Target{Args: args, Interpreter: python}, setup)
+	command, err := language.Launch(languages.Target{Args: args, Interpreter: python}, setup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"fmt"
@@ -11,9 +11,10 @@ import (
 	"testing"
 
 	"cg/instrument"
+	"cg/languages"
 )
 
-const randomDir = "../testdata/programs/python/random"
+const randomDir = "../../testdata/programs/python/random"
 
 // batch is how many random programs one process imports.
 const batch = 12
@@ -175,7 +176,7 @@ func (f *fixture) differs(t *testing.T, python string, mode int) string {
 
 // saved runs the rendered text of the program.
 func (f *fixture) saved(t *testing.T, dir, python string, want ran, compare func(string, ran) string, woven ran) string {
-	language := Named("python")
+	language := languages.Named("python")
 	var names []string
 	for name := range f.files {
 		names = append(names, filepath.Join(dir, name))

@@ -1,4 +1,4 @@
-package languages
+package python
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"cg/languages"
 	"cg/runtimes"
 )
 
@@ -42,17 +43,17 @@ func pythonFlag(a string) (letters string, more bool, target byte, value string,
 		case c == 'W' || c == 'X':
 			return letters, i+1 == len(a), 0, a[i+1:], nil
 		case c == 'x':
-			return "", false, 0, "", Refuse(2, "%s: a script is instrumented with its first line, too: leave out -x", a)
+			return "", false, 0, "", languages.Refuse(2, "%s: a script is instrumented with its first line, too: leave out -x", a)
 		case strings.IndexByte("bBdEiIOPqRsSuv", c) >= 0:
 			letters += string(c)
 		default:
-			return "", false, 0, "", Refuse(2, "%s: not a flag that cg passes to Python, and not a target; %s", a, pythonTargets)
+			return "", false, 0, "", languages.Refuse(2, "%s: not a flag that cg passes to Python, and not a target; %s", a, pythonTargets)
 		}
 	}
 	return letters, false, 0, "", nil
 }
 
-func splitPython(t Target) (pythonTarget, error) {
+func splitPython(t languages.Target) (pythonTarget, error) {
 	var p pythonTarget
 	for i := 0; i < len(t.Args); i++ {
 		a := t.Args[i]
@@ -69,7 +70,7 @@ func splitPython(t Target) (pythonTarget, error) {
 		}
 		if more {
 			if i++; i == len(t.Args) {
-				return p, Refuse(2, "%s needs %s", a, map[byte]string{'m': "the name of a module", 'c': "a program text"}[target])
+				return p, languages.Refuse(2, "%s needs %s", a, map[byte]string{'m': "the name of a module", 'c': "a program text"}[target])
 			}
 			value = t.Args[i]
 		}
@@ -83,7 +84,7 @@ func splitPython(t Target) (pythonTarget, error) {
 		}
 		p.flags = append(p.flags, a)
 	}
-	return p, Refuse(2, "nothing to run: %s", pythonTargets)
+	return p, languages.Refuse(2, "nothing to run: %s", pythonTargets)
 }
 
 // flagPython reports whether an argument in front of the target is a flag of
@@ -107,7 +108,7 @@ func interpretsPython(command string) bool {
 
 var pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*t?$`)
 
-func checkPython(t Target) error {
+func checkPython(t languages.Target) error {
 	target, err := splitPython(t)
 	if err != nil || target.module != "" || target.isText {
 		return err
@@ -118,18 +119,18 @@ func checkPython(t Target) error {
 	info, err := os.Stat(target.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Refuse(127, "%s: no such script", target.path)
+		return languages.Refuse(127, "%s: no such script", target.path)
 	case err != nil:
-		return Refuse(126, "%s: %v", target.path, errors.Unwrap(err))
+		return languages.Refuse(126, "%s: %v", target.path, errors.Unwrap(err))
 	case info.IsDir():
 		if _, err := os.Stat(filepath.Join(target.path, "__main__.py")); err != nil {
-			return Refuse(126, "%s: is a directory without a __main__.py; name the script in it", target.path)
+			return languages.Refuse(126, "%s: is a directory without a __main__.py; name the script in it", target.path)
 		}
 		return nil
 	}
 	f, err := os.Open(target.path)
 	if err != nil {
-		return Refuse(126, "%s: cannot be read: %v", target.path, errors.Unwrap(err))
+		return languages.Refuse(126, "%s: cannot be read: %v", target.path, errors.Unwrap(err))
 	}
 	return f.Close()
 }
@@ -153,7 +154,7 @@ func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return interpreter{}, Refuse(127, "Python interpreter %q not found: install Python 3.8 or later, or name one with --python PATH", name)
+		return interpreter{}, languages.Refuse(127, "Python interpreter %q not found: install Python 3.8 or later, or name one with --python PATH", name)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return interpreter{}, err
@@ -176,7 +177,7 @@ func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 		p.Path = path
 	} else {
 		if err := p.ask(); err != nil {
-			return interpreter{}, Refuse(126, "%s: does not run as a Python interpreter: %v", path, err)
+			return interpreter{}, languages.Refuse(126, "%s: does not run as a Python interpreter: %v", path, err)
 		}
 		known[path+"\x00"+real] = p
 		if b, err := json.Marshal(known); err == nil && !shim {
@@ -185,23 +186,23 @@ func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 	}
 	var major, minor int
 	if n, _ := fmt.Sscanf(p.Version, "%d.%d", &major, &minor); n != 2 || major < 3 || major == 3 && minor < 8 {
-		return p, Refuse(126, "%s is Python %s; cg needs 3.8 or later (choose another with --python PATH)", path, p.Version)
+		return p, languages.Refuse(126, "%s is Python %s; cg needs 3.8 or later (choose another with --python PATH)", path, p.Version)
 	}
 	return p, nil
 }
 
 // launchPython starts the program exactly as the user would, python TARGET
 // ARGS; what is cg's comes through PYTHONPATH and CG_RUN.
-func launchPython(t Target, s Setup) (Command, error) {
+func launchPython(t languages.Target, s languages.Setup) (languages.Command, error) {
 	target, err := splitPython(t)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	p, err := findPython(t.Interpreter, s.Cache)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
-	command := Command{Args: append([]string{p.Path}, t.Args...), Version: p.Version, Meta: p.meta(), Untested: p.untested()}
+	command := languages.Command{Args: append([]string{p.Path}, t.Args...), Version: p.Version, Meta: p.meta(), Untested: p.untested()}
 	if s.Off {
 		return command, nil
 	}
@@ -215,11 +216,11 @@ func launchPython(t Target, s Setup) (Command, error) {
 	}
 	here, err := runtimes.Unpack("python", s.Cache, s.Dir)
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	woven, err := s.Kept("woven")
 	if err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	imports, foreign := "1", ""
 	if s.Coarse {
@@ -237,7 +238,7 @@ func launchPython(t Target, s Setup) (Command, error) {
 		fmt.Fprintf(&b, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
 	}
 	if err := os.WriteFile(run, []byte(b.String()), 0o600); err != nil {
-		return Command{}, err
+		return languages.Command{}, err
 	}
 	path := here
 	if old := os.Getenv("PYTHONPATH"); old != "" {
@@ -248,20 +249,20 @@ func launchPython(t Target, s Setup) (Command, error) {
 }
 
 // filesPython lists a script, or the modules below a directory.
-func filesPython(t Target) ([]string, error) {
+func filesPython(t languages.Target) ([]string, error) {
 	target, err := splitPython(t)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case target.module != "":
-		return nil, Refuse(2, "analyze reads files: name a script or a directory instead of -m %s", target.module)
+		return nil, languages.Refuse(2, "analyze reads files: name a script or a directory instead of -m %s", target.module)
 	case target.isText || target.path == "-":
-		return nil, Refuse(2, "analyze reads files: name a script or a directory")
+		return nil, languages.Refuse(2, "analyze reads files: name a script or a directory")
 	}
 	info, err := os.Stat(target.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Refuse(1, "%s: no such file or directory", target.path)
+		return nil, languages.Refuse(1, "%s: no such file or directory", target.path)
 	}
 	if err != nil {
 		return nil, err
@@ -269,5 +270,5 @@ func filesPython(t Target) ([]string, error) {
 	if !info.IsDir() {
 		return []string{target.path}, nil
 	}
-	return Sources("Python", target.path, ".py", "__pycache__", "site-packages", "node_modules")
+	return languages.Sources("Python", target.path, ".py", "__pycache__", "site-packages", "node_modules")
 }
