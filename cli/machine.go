@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/nemb"
-	"cg/report"
 )
 
 // machine is where a command measures, with its sensors open.
@@ -57,15 +56,6 @@ func openMachine(ctx context.Context, c *cli.Context) (*machine, error) {
 }
 
 func (m *machine) close() { m.found.Close() }
-
-// facts adds what is known of the machine.
-func (m *machine) facts(f report.Facts) report.Facts {
-	f.Denied, f.Hung, f.Doubts = m.found.Denied, m.found.Hung, m.found.Doubts()
-	cpu := nemb.Identify(m.root)
-	_, calibrated, _ := nemb.Calibrated(cpu)
-	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated
-	return f
-}
 
 // sysroot is the machine whose sensors are read.
 func sysroot(c *cli.Context) (nemb.Root, error) {
