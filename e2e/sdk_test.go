@@ -280,6 +280,7 @@ func TestSessionsOfOtherLanguages(t *testing.T) {
 			t.Run("Series", func(t *testing.T) { sdkSeries(t, p, env) })
 			t.Run("Degrades", func(t *testing.T) { sdkDegrades(t, p, env) })
 			t.Run("CSV", func(t *testing.T) { sdkCSV(t, p, env) })
+			t.Run("formulas in CSV", func(t *testing.T) { sdkFormula(t, p, env) })
 			t.Run("OneInAProcess", func(t *testing.T) { sdkSecond(t, p, env) })
 			t.Run("UnderCg", func(t *testing.T) { sdkUnderCg(t, p, env) })
 			t.Run("SideBySide", func(t *testing.T) { sdkSideBySide(t, p, programs, env) })
@@ -691,6 +692,27 @@ func sdkCSV(t *testing.T, p sdkProgram, env []string) {
 		"machine_energy_j", "started_at", "ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten", "domain_package-0_j", "domain_package-0_w", "domain_dram-0_j", "domain_dram-0_w"}
 	if !slices.Equal(rows[0], want) {
 		t.Errorf("got %q, want %q", rows[0], want)
+	}
+}
+
+// sdkFormula wants a table whose texts no spreadsheet runs.
+func sdkFormula(t *testing.T, p sdkProgram, env []string) {
+	path := filepath.Join(t.TempDir(), "tasks.csv")
+	_, said, _ := p.scenario(t, env, "formula", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "OUT="+path) })
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, row := range rows[1:] {
+		names = append(names, row[0])
+	}
+	if want := []string{"'=1+1", "-5", `a\x1b[2J\nb;'@x`, `'\t+1`}; !slices.Equal(names, want) {
+		t.Errorf("the tasks are %q, want %q", names, want)
 	}
 }
 

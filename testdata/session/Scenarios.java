@@ -54,6 +54,12 @@ public class Scenarios {
 
     public static void main(String[] args) throws Exception {
         switch (args[0]) {
+            case "formula": {
+                Session s = named().start();
+                for (String name : new String[] {"=1+1", "-5", "a\u001b[2J\nb;@x", "\t+1"}) s.task(name).close();
+                told("close", s::close);
+                break;
+            }
             case "nested": {
                 Session s = named().start();
                 Task a = s.task("a"), b = s.task("b");

@@ -38,6 +38,15 @@ class Constructor(Case):
         self.near(float(rows[0]["energy_j"]), WATTS * float(rows[0]["duration_s"]), 0.15)
         self.near(float(rows[0]["domain_dram-0_w"]), 3, 0.2)
 
+    def test_csv_has_no_text_that_a_spreadsheet_runs(self):
+        with codegreen.Session(output_file="x.csv") as s:
+            for name in "=1+1", "-5", "a\x1b[2J\nb;@x", "\t+1", "＝1", "-nan":
+                with s.task(name):
+                    pass
+        with open("x.csv", newline="") as f:
+            names = [row["name"] for row in csv.DictReader(f)]
+        self.assertEqual(names, ["'=1+1", "-5", "a\\x1b[2J\\nb;'@x", "'\\t+1", "'＝1", "'-nan"])
+
     def test_csv_is_chosen_by_output_format(self):
         with codegreen.Session(output_file="x.out", output_format="csv"):
             pass

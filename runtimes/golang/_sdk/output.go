@@ -148,13 +148,31 @@ func (s *Session) json(w io.Writer) error {
 	return failed
 }
 
+// cell is a text that no spreadsheet runs
+// (owasp.org/www-community/attacks/CSV_Injection): an apostrophe stands before what
+// begins like a formula, also behind a semicolon, which separates cells in some
+// countries. Numbers stay numbers.
+func cell(text string) string {
+	if _, err := strconv.ParseFloat(text, 64); err == nil && strings.Trim(text, "+-.0123456789eE") == "" {
+		return text
+	}
+	parts := strings.Split(text, ";")
+	for i, part := range parts {
+		inner := strings.TrimLeft(part, " ")
+		if first, _ := utf8.DecodeRuneInString(inner); inner != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+			parts[i] = part[:len(part)-len(inner)] + "'" + inner
+		}
+	}
+	return plain(strings.Join(parts, ";"))
+}
+
 // csvLines writes a line for each task.
 func (s *Session) csvLines(w io.Writer) error {
 	r := s.report()
 	header := []string{"name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j", "energy_hi_j", "energy_kind",
 		"energy_method", "energy_source", "machine_energy_j", "started_at", "ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten"}
 	for _, d := range s.source.domains {
-		header = append(header, "domain_"+d.ID+"_j", "domain_"+d.ID+"_w")
+		header = append(header, cell("domain_"+d.ID+"_j"), cell("domain_"+d.ID+"_w"))
 	}
 	decimal := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	known := func(v *float64) string {
@@ -170,8 +188,8 @@ func (s *Session) csvLines(w io.Writer) error {
 		if t.Parent != nil {
 			parent = *t.Parent
 		}
-		line := []string{t.Name, strconv.Itoa(t.Depth), parent, known(t.Energy), known(t.Power), decimal(t.Duration), decimal(t.Suspended), known(t.Lo), known(t.Hi),
-			t.Kind, t.Method, t.Source, known(t.Machine), decimal(t.StartedAt), decimal(t.EndedAt), strconv.FormatInt(t.StartedMono, 10),
+		line := []string{cell(t.Name), strconv.Itoa(t.Depth), cell(parent), known(t.Energy), known(t.Power), decimal(t.Duration), decimal(t.Suspended), known(t.Lo), known(t.Hi),
+			cell(t.Kind), cell(t.Method), cell(t.Source), known(t.Machine), decimal(t.StartedAt), decimal(t.EndedAt), strconv.FormatInt(t.StartedMono, 10),
 			strconv.FormatInt(t.EndedMono, 10), strconv.Itoa(t.Thread), strconv.FormatBool(t.Forgotten)}
 		for _, d := range s.source.domains {
 			for _, of := range []map[string]float64{t.Domains, t.Powers} {

@@ -55,6 +55,12 @@ func main() {
 		fmt.Println("close:", s.Close(), s.Close())
 		_, e := s.Task(ctx, "after the end")
 		fmt.Println("after:", e.Name() == "", e.End())
+	case "formula":
+		s := start()
+		for _, name := range []string{"=1+1", "-5", "a\x1b[2J\nb;@x", "\t+1"} {
+			s.Do(ctx, name, func(context.Context) {})
+		}
+		fmt.Println("close:", s.Close())
 	case "overlap":
 		s := start()
 		var all sync.WaitGroup

@@ -8,6 +8,7 @@ from itertools import islice
 
 from ._energy import FAILED, RANK
 from ._ring import find_cg
+from ._signals import plain
 
 SAMPLE_KEYS = ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"]
 METHODS = "measured", "derived", "estimated"  # from the best to the weakest
@@ -374,12 +375,33 @@ def lines(session):
     import io
     out, _ = report(session)
     ids = [d.id for d in session._samples.domains]
-    rows = [list(SCALARS) + [column for d in ids for column in ("domain_%s_j" % d, "domain_%s_w" % d)]]
+    rows = [list(SCALARS) + [cell(column) for d in ids for column in ("domain_%s_j" % d, "domain_%s_w" % d)]]
     for t in out["tasks"]:
-        rows.append([t[k] for k in SCALARS] + [v for d in ids for v in (t["domains"].get(d), t["domains_power_w"].get(d))])
+        rows.append([cell(t[k]) for k in SCALARS] + [v for d in ids for v in (t["domains"].get(d), t["domains_power_w"].get(d))])
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     yield text.getvalue()
+
+
+def cell(value):
+    """A text that no spreadsheet runs (owasp.org/www-community/attacks/CSV_Injection): an apostrophe stands before what begins
+    like a formula, also behind a semicolon, which separates cells in some countries. Numbers stay numbers."""
+    if not isinstance(value, str) or number(value):
+        return value
+    parts = [(part, part.lstrip(" ")) for part in value.split(";")]
+    return plain(";".join(
+        part[:len(part) - len(text)] + "'" + text if text and text[0] in FORMULA else part for part, text in parts))
+
+
+FORMULA = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+
+
+def number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return not text.strip("+-.0123456789eE")
 
 
 def write(session):

@@ -131,8 +131,17 @@ final class Output {
 
     private static String cell(Object v) {
         if (v == null) return "";
-        String text = v instanceof Double d ? BigDecimal.valueOf(d).toPlainString() : v.toString();
+        String text = v instanceof Double d ? BigDecimal.valueOf(d).toPlainString() : v instanceof String s ? harmless(s) : v.toString();
         return text.matches("(?s).*[\",\r\n].*") ? '"' + text.replace("\"", "\"\"") + '"' : text;
+    }
+
+    /**
+     * A text that no spreadsheet runs (owasp.org/www-community/attacks/CSV_Injection): an apostrophe stands before what
+     * begins like a formula, also behind a semicolon, which separates cells in some countries. Numbers stay numbers.
+     */
+    private static String harmless(String text) {
+        return text.matches("[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?") ? text
+            : plain(text.replaceAll("(^|;)( *)(?=[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])", "$1$2'"));
     }
 
     /** Lets cg draw the session as it is now. */
