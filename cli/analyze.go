@@ -16,7 +16,7 @@ import (
 func analyzeCommand() *cli.Command {
 	var builds []cli.Flag // of languages whose sites depend on how the target is built
 	for _, l := range languages.All() {
-		if l.PlanAs != nil {
+		if l.PlanTarget != nil {
 			builds = append(builds, flagsOf(l)...)
 		}
 	}
@@ -60,7 +60,7 @@ func runAnalyze(c *cli.Context) error {
 	if err != nil {
 		return refused(err)
 	}
-	if len(target.Args) != 1 && lang.PlanAs == nil {
+	if len(target.Args) != 1 && lang.PlanTarget == nil {
 		return fail(statusUsage, "analyze takes one target: cg analyze [LANG] TARGET")
 	}
 	tree := &instrument.Tree{
@@ -70,21 +70,21 @@ func runAnalyze(c *cli.Context) error {
 	if !c.Bool("save-instrumented") {
 		tree.Outline = lang.Outline // which is no help to Render
 	}
-	if lang.PlanAs != nil {
-		planned, err := lang.PlanAs(target, files, tree.Options)
+	if lang.PlanTarget != nil {
+		planned, err := lang.PlanTarget(target, files, tree.Options)
 		if err != nil {
 			return refused(err)
 		}
 		tree.PlannerFor, tree.ReadFile = planned.Planner, planned.Read
 	}
 	tree.Read(files)
-	if c.Bool("save-instrumented") && lang.Beside == nil && lang.Save == nil {
+	if c.Bool("save-instrumented") && !lang.RunsAlone() {
 		return fail(statusUsage, "--save-instrumented: rewritten %s does not run without cg", lang.Title)
 	}
 	switch {
 	case !c.Bool("save-instrumented"):
-	case lang.Save != nil:
-		written, err := lang.Save(target, tree.Options, c.String("output-dir"))
+	case lang.SaveTarget != nil:
+		written, err := lang.SaveTarget(target, tree.Options, c.String("output-dir"))
 		if errors.As(err, new(*languages.Error)) {
 			return refused(err)
 		}
@@ -95,7 +95,7 @@ func runAnalyze(c *cli.Context) error {
 			sayf("wrote %s", name)
 		}
 	default:
-		beside, err := lang.Beside()
+		beside, err := lang.SaveFile.SupportFiles()
 		if err != nil {
 			return fail(statusFailure, "%w", err)
 		}
@@ -103,7 +103,7 @@ func runAnalyze(c *cli.Context) error {
 		if info, err := os.Stat(base); err == nil && !info.IsDir() {
 			base = filepath.Dir(base)
 		}
-		written, err := tree.Save(base, c.String("output-dir"), lang.Render, beside)
+		written, err := tree.Save(base, c.String("output-dir"), lang.SaveFile.Render, beside)
 		if err != nil {
 			return fail(statusFailure, "%w", err)
 		}

@@ -53,7 +53,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			rest = append(rest, in[k:]...)
 			k = len(in)
 		case strings.HasPrefix(a, "-") && interpreterFlag(language, a) != nil:
-			more, is, _ := interpreterFlag(language, a).Flag(a)
+			more, is, _ := interpreterFlag(language, a).Argument(a)
 			for more++; more > 0 && k < len(in); more-- {
 				rest = append(rest, in[k])
 				k++
@@ -74,19 +74,19 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	return append(append(out, "--"), rest...), nil
 }
 
-// interpreterFlag finds the language whose interpreter has a flag: the one that
-// was named, else the one whose targets it can stand for.
-func interpreterFlag(l *languages.Language, a string) *languages.Language {
+// interpreterFlag finds the interpreter that has a flag: that of the language that
+// was named, else of the one whose targets it can stand for.
+func interpreterFlag(l *languages.Language, a string) *languages.Interpreter {
 	if l == nil {
 		l = languages.ForFile(a)
 	}
-	if l == nil || l.Flag == nil {
+	if l == nil || l.Interpreter == nil {
 		return nil
 	}
-	if _, _, ok := l.Flag(a); !ok {
+	if _, _, ok := l.Interpreter.Argument(a); !ok {
 		return nil
 	}
-	return l
+	return l.Interpreter
 }
 
 func flagName(a string) string {
@@ -130,7 +130,7 @@ func language(c *cli.Context) (*languages.Language, languages.Target, error) {
 func languageOf(c *cli.Context, args []string) (*languages.Language, languages.Target, error) {
 	// A flag that names the target makes the arguments a command.
 	for _, l := range languages.All() {
-		for _, f := range l.Flags {
+		for _, f := range l.Flags() {
 			if !f.Target || !c.IsSet(f.Name) {
 				continue
 			}
@@ -174,8 +174,8 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 // refused.
 func target(c *cli.Context, l *languages.Language, args []string, interpreter string) (languages.Target, error) {
 	for _, other := range languages.All() {
-		names := []string{other.InterpreterFlag}
-		for _, f := range slices.Concat(other.Flags, other.Switches) {
+		names := []string{other.InterpreterFlag()}
+		for _, f := range slices.Concat(other.Flags(), other.Switches()) {
 			names = append(names, f.Name)
 		}
 		for _, name := range names {
@@ -184,16 +184,16 @@ func target(c *cli.Context, l *languages.Language, args []string, interpreter st
 			}
 		}
 	}
-	if chosen := c.String(l.InterpreterFlag); chosen != "" {
+	if chosen := c.String(l.InterpreterFlag()); chosen != "" {
 		interpreter = chosen
 	}
 	t := languages.Target{Args: args, Interpreter: interpreter, Flags: map[string]string{}}
-	for _, f := range l.Flags {
+	for _, f := range l.Flags() {
 		if c.IsSet(f.Name) {
 			t.Flags[f.Name] = c.String(f.Name)
 		}
 	}
-	for _, f := range l.Switches {
+	for _, f := range l.Switches() {
 		if c.Bool(f.Name) {
 			t.Flags[f.Name] = "true"
 		}

@@ -85,13 +85,13 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 // languageFlags are the flags that one language has.
 // flagsOf are those of one language.
 func flagsOf(l *languages.Language) (flags []cli.Flag) {
-	if l.InterpreterFlag != "" {
-		flags = append(flags, &cli.StringFlag{Name: l.InterpreterFlag, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
+	if name := l.InterpreterFlag(); name != "" {
+		flags = append(flags, &cli.StringFlag{Name: name, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
 	}
-	for _, f := range l.Flags {
+	for _, f := range l.Flags() {
 		flags = append(flags, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
 	}
-	for _, f := range l.Switches {
+	for _, f := range l.Switches() {
 		flags = append(flags, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
 	}
 	return flags
@@ -106,7 +106,7 @@ func runMeasure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.instrumented && lang.Beside == nil && lang.Save == nil {
+	if o.instrumented && !lang.RunsAlone() {
 		return fail(statusUsage, "--instrumented: no %s program bears checkpoints of its own", lang.Title)
 	}
 	if err := lang.Check(target); err != nil {

@@ -49,7 +49,7 @@ func runSDK(c *cli.Context) error {
 	if lang == nil || lang.SDK == nil {
 		return fail(statusUsage, "sdk: there is none for %q: use %s", c.Args().First(), strings.Join(sdkLanguages(), ", "))
 	}
-	files, err := lang.SDK()
+	files, err := lang.SDK.Files()
 	if err != nil {
 		return fail(statusFailure, "%w", err)
 	}

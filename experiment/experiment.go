@@ -229,8 +229,11 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 
 // background are the classes of threads that a language has lines for.
 func background(l *languages.Language) []account.ThreadClass {
+	if l.Runtime == nil {
+		return nil
+	}
 	var classes []account.ThreadClass
-	for _, b := range l.Background {
+	for _, b := range l.Runtime.Background {
 		classes = append(classes, account.ThreadClass(b))
 	}
 	return classes

@@ -43,8 +43,8 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 	p := &prepared{cache: cache, refused: x.Refused}
 	clock := checkpoint.SystemClock()
 	var err error
-	if lang.Native != "" {
-		if p.native.Path, p.native.Content, err = runtimes.Library(ctx, lang.Native, cache, dir); err != nil {
+	if lang.Runtime != nil {
+		if p.native.Path, p.native.Content, err = runtimes.Library(ctx, lang.Runtime.Library, cache, dir); err != nil {
 			p.native.Reason = err.Error()
 			clock = checkpoint.Monotonic // which every runtime can read
 		}

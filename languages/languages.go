@@ -136,71 +136,136 @@ type Planned struct {
 	Read    func(file string) ([]byte, error)
 }
 
-// Language is what cg knows of one language.
+// Language is what cg knows of one language: what each must have, and what only
+// some can do.
 type Language struct {
+	Core
+	Capabilities
+}
+
+// Core is what every language has. A test names a field that is not set.
+type Core struct {
 	Name       string // as on the command line
 	Title      string // for people
 	Extensions []string
-	// Native is the C file of the native runtime, below runtimes/native; "" for a
-	// language whose runtime needs none.
-	Native string
-	// InterpreterFlag is the flag of cg that chooses Target.Interpreter.
-	InterpreterFlag string
-	// Background are the threads that have lines of their own in the ledger;
-	// none if there are none.
-	Background []ThreadClass
-	// Flags are further flags of cg that this language has, and Switches those
-	// that take no value; one that is given is "true" among Target.Flags.
-	Flags, Switches []Flag
-	// TargetFlags are flags of the interpreter that stand in a target's place,
-	// with their value behind them.
-	TargetFlags []string
-	// Flag tells of an argument before the target whether it is a flag of the
-	// interpreter, how many more arguments it takes, and whether it stands in
-	// the target's place. nil if there are none.
-	Flag func(a string) (more int, target, ok bool)
-	// Interprets tells whether scripts that begin with "#!command" are of this
-	// language.
-	Interprets func(command string) bool
-	// Recognizes tells whether a target that has no file's ending, such as a folder, is
-	// of this language. nil if there are none.
-	Recognizes func(target string) bool
+	// Decode turns the bytes of a file into the text that Plan takes: UTF-8. It
+	// keeps the number and the order of lines.
+	Decode func(source []byte) ([]byte, error)
 	// Plan finds the sites of a source file.
 	Plan instrument.Planner
-	// PlanAs plans the files of a target where more than a file's text tells what
-	// its sites are and how they are called. nil if nothing does.
-	PlanAs func(t Target, files []string, o instrument.Options) (Planned, error)
-	// Outline plans a text that Plan cannot place, by asking the interpreter
-	// for its tree; nil if there is no such way. Nothing of the text is run.
-	Outline instrument.Planner
 	// PlanVersion changes with the planner: caches of woven code depend on it.
 	PlanVersion string
-	// Decode turns the bytes of a file into the text that Plan and Render
-	// take: UTF-8. It keeps the number and the order of lines.
-	Decode func(source []byte) ([]byte, error)
-	// Render gives the edits that turn the text into one that runs alone and
-	// tells its checkpoints itself. first numbers its first site. nil if there is no
-	// such text.
-	Render func(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error)
-	// Beside names files that rendered text needs beside it, with their content.
-	// nil if rendered text does not run alone.
-	Beside func() (map[string][]byte, error)
-	// Save writes the target below a folder, rewritten so that it runs alone, and
-	// lists what it wrote besides copies: for a language whose files do so only
-	// together. nil where Render and Beside are there for it, or nothing is.
-	Save func(t Target, o instrument.Options, dir string) (written []string, err error)
-	// SDK names the files that a program uses to measure parts of itself, with their
-	// content: what cg sdk writes. nil if there are none.
-	SDK func() (map[string][]byte, error)
-	// Offer gives variables of the environment under which a program that is run as it
-	// is finds the SDK, unless it has one of its own. nil if there are none.
-	Offer func(cache runtimes.Cache, scratch string) (map[string]string, error)
 	// Check refuses a target that cannot be run, in one clear line.
 	Check func(t Target) error
 	// Launch prepares a run of the target with checkpoints.
 	Launch func(t Target, s Setup) (Command, error)
 	// Files lists the source files of a target for analysis, without running it.
 	Files func(t Target) ([]string, error)
+}
+
+// Capabilities is what only some languages can do. Each is nil where a language
+// cannot.
+type Capabilities struct {
+	// Interpreter is for a language whose programs are run or built by a command
+	// that the user can choose.
+	Interpreter *Interpreter
+	// Options is for a language that has flags of cg for itself.
+	Options *Options
+	// Runtime is for a language whose implementation or checkpoints run native
+	// code in the program.
+	Runtime *Runtime
+	// Recognize tells whether a target that has no file's ending, such as a
+	// folder, is of this language.
+	Recognize func(target string) bool
+	// PlanTarget plans the files of a target together, for a language where more than a
+	// file's text tells what its sites are and how they are called.
+	PlanTarget func(t Target, files []string, o instrument.Options) (Planned, error)
+	// Outline plans a text that Plan cannot place, by asking the interpreter for
+	// its syntax tree. Nothing of the text is run.
+	Outline instrument.Planner
+	// SaveFile is for a language whose files run without cg one by one, each
+	// rewritten on its own.
+	SaveFile *SaveFile
+	// SaveTarget writes the target below a folder, rewritten so that it runs
+	// without cg, and lists what it wrote besides copies: for a language whose files
+	// do so only together. A language has SaveFile or SaveTarget, not both.
+	SaveTarget func(t Target, o instrument.Options, dir string) (written []string, err error)
+	// SDK is for a language whose programs can measure parts of themselves.
+	SDK *SDK
+}
+
+// Interpreter is the command that runs or builds the programs of a language.
+type Interpreter struct {
+	// Flag is the flag of cg that chooses Target.Interpreter.
+	Flag string
+	// Argument tells of an argument before the target whether it is a flag of the
+	// interpreter, how many more arguments it takes, and whether it stands in the
+	// target's place.
+	Argument func(a string) (more int, target, ok bool)
+	// TargetFlags are flags of the interpreter that stand in a target's place, with
+	// their value behind them. nil if there are none.
+	TargetFlags []string
+	// Interprets tells whether scripts that begin with "#!command" are of this
+	// language. nil if there are no such scripts.
+	Interprets func(command string) bool
+}
+
+// Options are flags of cg that one language has. One of the Switches takes no
+// value; if it is given it is "true" among Target.Flags.
+type Options struct{ Flags, Switches []Flag }
+
+// Runtime is the native code that runs in a program.
+type Runtime struct {
+	// Library is the C file of the checkpoints, below runtimes/native.
+	Library string
+	// Background are the threads of the implementation that have lines of their
+	// own in the ledger. nil if there are none.
+	Background []ThreadClass
+}
+
+// SaveFile rewrites files that run without cg.
+type SaveFile struct {
+	// Render gives the edits that turn the text into one that tells its
+	// checkpoints itself. first numbers its first site.
+	Render func(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error)
+	// SupportFiles names the files that rewritten text needs in its folder, with
+	// their content.
+	SupportFiles func() (map[string][]byte, error)
+}
+
+// SDK is the package with which a program measures parts of itself.
+type SDK struct {
+	// Files are its files by their names, with their content: what cg sdk writes.
+	Files func() (map[string][]byte, error)
+	// Offer gives variables of the environment under which a program that is run as
+	// it is finds the SDK, unless it has one of its own. nil if it cannot be found so.
+	Offer func(cache runtimes.Cache, scratch string) (map[string]string, error)
+}
+
+// RunsAlone tells whether the language has programs that are rewritten once and
+// run without cg.
+func (l *Language) RunsAlone() bool { return l.SaveFile != nil || l.SaveTarget != nil }
+
+// flags is Options, without flags where there are none.
+func (l *Language) flags() Options {
+	if l.Options == nil {
+		return Options{}
+	}
+	return *l.Options
+}
+
+// Flags are the flags of cg that this language has, with a value.
+func (l *Language) Flags() []Flag { return l.flags().Flags }
+
+// Switches are the flags of cg that this language has, without a value.
+func (l *Language) Switches() []Flag { return l.flags().Switches }
+
+// InterpreterFlag is the flag of cg that chooses the interpreter, "" without one.
+func (l *Language) InterpreterFlag() string {
+	if l.Interpreter == nil {
+		return ""
+	}
+	return l.Interpreter.Flag
 }
 
 // Kept is a folder of the cache, or of the run's where nothing can be kept there.
@@ -230,10 +295,10 @@ func Offered(env []string, cache runtimes.Cache, scratch string) []string {
 		env = os.Environ()
 	}
 	for _, l := range All() {
-		if l.Offer == nil {
+		if l.SDK == nil || l.SDK.Offer == nil {
 			continue
 		}
-		more, err := l.Offer(cache, scratch)
+		more, err := l.SDK.Offer(cache, scratch)
 		if err != nil {
 			continue // what cannot be offered is not there
 		}
@@ -259,7 +324,7 @@ func Named(name string) *Language {
 // a target's place by the language that has it. nil if there is none.
 func ForFile(name string) *Language {
 	for _, l := range all {
-		if slices.Contains(l.Extensions, filepath.Ext(name)) || slices.Contains(l.TargetFlags, name) {
+		if slices.Contains(l.Extensions, filepath.Ext(name)) || l.Interpreter != nil && slices.Contains(l.Interpreter.TargetFlags, name) {
 			return l
 		}
 	}
@@ -272,7 +337,7 @@ func ForTarget(name string) *Language {
 		return l
 	}
 	for _, l := range All() {
-		if l.Recognizes != nil && l.Recognizes(name) {
+		if l.Recognize != nil && l.Recognize(name) {
 			return l
 		}
 	}
@@ -307,7 +372,7 @@ func ForScript(name string) (l *Language, path, interpreter string) {
 		}
 	}
 	for _, l := range all {
-		if len(words) > 0 && l.Interprets != nil && l.Interprets(words[0]) {
+		if i := l.Interpreter; len(words) > 0 && i != nil && i.Interprets != nil && i.Interprets(words[0]) {
 			return l, path, words[0]
 		}
 	}

@@ -12,6 +12,16 @@ import (
 	"cg/languages"
 )
 
+// unset lists the fields of a struct that have no value.
+func unset(of any) (names []string) {
+	for v, i := reflect.ValueOf(of), 0; i < v.NumField(); i++ {
+		if v.Field(i).IsZero() {
+			names = append(names, v.Type().Field(i).Name)
+		}
+	}
+	return names
+}
+
 // TestRegistry names what a language lacks.
 func TestRegistry(t *testing.T) {
 	architecture, err := os.ReadFile("../../docs/architecture.md")
@@ -19,14 +29,31 @@ func TestRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := map[string]string{}
-	// What only some languages have, as the comments of Language say.
-	some := []string{"Background", "TargetFlags", "Interprets", "Recognizes", "Outline", "PlanAs", "Render", "Beside", "Save", "SDK", "Offer", "Native", "Flags", "Switches"}
 	for _, l := range languages.All() {
-		for v, i := reflect.ValueOf(*l), 0; i < v.NumField(); i++ {
-			if v.Field(i).IsZero() && !slices.Contains(some, v.Type().Field(i).Name) {
-				t.Errorf("%s: no %s", l.Name, v.Type().Field(i).Name)
+		for _, name := range unset(l.Core) {
+			t.Errorf("%s: no %s, which every language has", l.Name, name)
+		}
+		// What is nil when it is there: as the comments of these types say.
+		for part, optional := range map[any][]string{
+			l.Interpreter: {"TargetFlags", "Interprets"}, l.Options: {"Flags", "Switches"}, l.Runtime: {"Background"}, l.SaveFile: nil, l.SDK: {"Offer"},
+		} {
+			v := reflect.ValueOf(part)
+			if v.IsNil() {
+				continue
+			}
+			for _, name := range unset(v.Elem().Interface()) {
+				if !slices.Contains(optional, name) {
+					t.Errorf("%s: no %s in its %s", l.Name, name, v.Elem().Type().Name())
+				}
 			}
 		}
+		if l.Options != nil && len(l.Flags())+len(l.Switches()) == 0 {
+			t.Errorf("%s: Options without a flag", l.Name)
+		}
+		if l.SaveFile != nil && l.SaveTarget != nil {
+			t.Errorf("%s: SaveFile and SaveTarget", l.Name)
+		}
+		t.Logf("%s goes without %s", l.Name, strings.Join(unset(l.Capabilities), ", "))
 		if languages.Named(l.Name) != l {
 			t.Errorf("%s: another language has this name", l.Name)
 		}
@@ -58,7 +85,10 @@ func TestRegistry(t *testing.T) {
 // Names of threads are found as the kernel has them, cut at 15 bytes.
 func TestBackground(t *testing.T) {
 	for _, l := range languages.All() {
-		for _, c := range l.Background {
+		if l.Runtime == nil {
+			continue
+		}
+		for _, c := range l.Runtime.Background {
 			for _, pattern := range c.Threads {
 				if _, err := path.Match(pattern, "x"); err != nil || len(strings.Trim(pattern, "*")) > 15+len("[12]") {
 					t.Errorf("%s, %s: %q", l.Name, c.Name, pattern)
@@ -67,7 +97,7 @@ func TestBackground(t *testing.T) {
 		}
 	}
 	class := func(comm string) string {
-		for _, c := range languages.Named("java").Background {
+		for _, c := range languages.Named("java").Runtime.Background {
 			for _, pattern := range c.Threads {
 				if ok, _ := path.Match(pattern, comm); ok {
 					return c.Name

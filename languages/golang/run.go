@@ -18,25 +18,28 @@ import (
 
 func init() {
 	languages.Register(&languages.Language{
-		Name:       "go",
-		Title:      "Go",
-		Extensions: []string{".go"},
-		Recognizes: recognizesGo,
-		SDK:        sdkGo,
-
-		InterpreterFlag: "go",
-		Flag:            flagGo,
-		Flags:           []languages.Flag{{Name: "build-flags", Usage: "`FLAGS` for go build, such as '-tags x -race'"}},
-		Switches:        []languages.Flag{{Name: "inline", Usage: "checkpoints also in functions that the compiler inlines"}},
-
-		Plan:        planGo,
-		PlanAs:      planGoAs,
-		PlanVersion: goPlanVersion(),
-		Decode:      decodeGo,
-		Save:        saveGo,
-		Check:       checkGo,
-		Launch:      launchGo,
-		Files:       filesGo,
+		Core: languages.Core{
+			Name:        "go",
+			Title:       "Go",
+			Extensions:  []string{".go"},
+			Decode:      decodeGo,
+			Plan:        planGo,
+			PlanVersion: goPlanVersion(),
+			Check:       checkGo,
+			Launch:      launchGo,
+			Files:       filesGo,
+		},
+		Capabilities: languages.Capabilities{
+			Interpreter: &languages.Interpreter{Flag: "go", Argument: flagGo},
+			Options: &languages.Options{
+				Flags:    []languages.Flag{{Name: "build-flags", Usage: "`FLAGS` for go build, such as '-tags x -race'"}},
+				Switches: []languages.Flag{{Name: "inline", Usage: "checkpoints also in functions that the compiler inlines"}},
+			},
+			Recognize:  recognizesGo,
+			PlanTarget: planGoAs,
+			SaveTarget: saveGo,
+			SDK:        &languages.SDK{Files: sdkGo},
+		},
 	})
 }
 

@@ -299,7 +299,7 @@ func TestJavaCorpus(t *testing.T) {
 			p, err := planJava(source, instrument.Options{Granularity: instrument.Fine})
 			var edits []edit.Edit
 			if err == nil {
-				edits, err = renderJava(source, p, sites+1)
+				edits, err = renderJavaIn(javaPackage(source), source, p, sites+1)
 			}
 			spent += time.Since(begin)
 			files++

@@ -230,7 +230,7 @@ func rewriteJava(t testing.TB, source []byte, first int) ([]byte, *instrument.Pl
 	if err != nil {
 		return nil, nil, err
 	}
-	edits, err := renderJava(source, p, first)
+	edits, err := renderJavaIn(javaPackage(source), source, p, first)
 	if err != nil {
 		t.Fatal(err)
 	}

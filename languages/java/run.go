@@ -21,38 +21,39 @@ import (
 
 func init() {
 	languages.Register(&languages.Language{
-		Name:       "java",
-		Title:      "Java",
-		Extensions: []string{".java"},
-		Native:     "java.c",
-		SDK:        func() (map[string][]byte, error) { return runtimes.Folder("java/sdk") },
-
-		InterpreterFlag: "java",
-		Flag:            flagJava,
-		Flags: []languages.Flag{
-			{Name: "main", Usage: "the class to start, where a folder of sources has several (`CLASS`)"},
-			{Name: "sources", Usage: "where the sources of a jar are (`JAR` or folder); default: NAME-sources.jar beside NAME.jar"},
-			{Name: "encoding", Usage: "`NAME` of the sources' encoding, as javac knows it"},
-			{Name: "project", Usage: "build a copy of the project `DIR` with checkpoints: TARGET is the build's command", Target: true},
+		Core: languages.Core{
+			Name:        "java",
+			Title:       "Java",
+			Extensions:  []string{".java"},
+			Decode:      decodeJava,
+			Plan:        planJava,
+			PlanVersion: javaPlanVersion(),
+			Check:       checkJava,
+			Launch:      launchJava,
+			Files:       filesJava,
 		},
-
-		Background: []languages.ThreadClass{
-			// HotSpot's: the workers of each collector (OpenJDK, src/hotspot/share/gc),
-			// and the thread that makes the pauses.
-			{Name: "garbage collection", Threads: []string{
-				"GC Thread#*", "G1 *", "VM Thread", "Shenandoah *", "ZWorker*", "ZDriver*", "ZDirector", "ZStat",
-				"ZUncommitter*", "ZUnmapper", "RuntimeWorker#*",
+		Capabilities: languages.Capabilities{
+			Interpreter: &languages.Interpreter{Flag: "java", Argument: flagJava},
+			Options: &languages.Options{Flags: []languages.Flag{
+				{Name: "main", Usage: "the class to start, where a folder of sources has several (`CLASS`)"},
+				{Name: "sources", Usage: "where the sources of a jar are (`JAR` or folder); default: NAME-sources.jar beside NAME.jar"},
+				{Name: "encoding", Usage: "`NAME` of the sources' encoding, as javac knows it"},
+				{Name: "project", Usage: "build a copy of the project `DIR` with checkpoints: TARGET is the build's command", Target: true},
 			}},
-			{Name: "JIT compilation", Threads: []string{"C[12] CompilerThre*", "JVMCI-native Co*", "Sweeper thread"}},
+			Runtime: &languages.Runtime{
+				Library: "java.c",
+				Background: []languages.ThreadClass{
+					// HotSpot's: the workers of each collector (OpenJDK, src/hotspot/share/gc),
+					// and the thread that makes the pauses.
+					{Name: "garbage collection", Threads: []string{
+						"GC Thread#*", "G1 *", "VM Thread", "Shenandoah *", "ZWorker*", "ZDriver*", "ZDirector", "ZStat",
+						"ZUncommitter*", "ZUnmapper", "RuntimeWorker#*",
+					}},
+					{Name: "JIT compilation", Threads: []string{"C[12] CompilerThre*", "JVMCI-native Co*", "Sweeper thread"}},
+				},
+			},
+			SDK: &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("java/sdk") }},
 		},
-
-		Plan:        planJava,
-		PlanVersion: javaPlanVersion(),
-		Decode:      decodeJava,
-		Render:      renderJava,
-		Check:       checkJava,
-		Launch:      launchJava,
-		Files:       filesJava,
 	})
 }
 

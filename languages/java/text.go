@@ -33,12 +33,6 @@ func javaPackage(texts ...[]byte) string {
 	return "cg" + strings.Repeat("$", most+1)
 }
 
-// renderJava writes a plan into the text of a file, with a package for the
-// checkpoints that this file does not hide.
-func renderJava(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
-	return renderJavaIn(javaPackage(text), text, p, first)
-}
-
 // renderJavaIn puts a try and a finally around each body of a plan, with calls
 // of pkg.R.
 func renderJavaIn(pkg string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {

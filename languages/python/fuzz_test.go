@@ -186,12 +186,12 @@ func (f *fixture) saved(t *testing.T, dir, python string, want ran, compare func
 	for _, s := range tree.Skipped {
 		return fmt.Sprintf("saved: skipped %s: %s", s.File, s.Reason)
 	}
-	beside, err := language.Beside()
+	beside, err := language.SaveFile.SupportFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	if _, err := tree.Save(dir, out, language.Render, beside); err != nil {
+	if _, err := tree.Save(dir, out, language.SaveFile.Render, beside); err != nil {
 		return "saved: " + err.Error()
 	}
 	got := plainly(t, out, python, f.args...)

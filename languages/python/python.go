@@ -23,43 +23,51 @@ import (
 
 func init() {
 	languages.Register(&languages.Language{
-		Name:       "python",
-		Title:      "Python",
-		Extensions: []string{".py", ".pyw", ".pyz"},
-		Native:     "python.c",
-
-		InterpreterFlag: "python",
-		TargetFlags:     []string{"-m", "-c"},
-		Flag:            flagPython,
-		Interprets:      interpretsPython,
-
-		Plan:        planPython,
-		PlanVersion: fmt.Sprintf("%x", sha256.Sum256(pythonPlanner)),
-		Outline:     outlinePython,
-		Decode:      decodePython,
-		Render:      renderPython,
-		Beside: func() (map[string][]byte, error) {
-			b, err := runtimes.Files.ReadFile("python/codegreen_runtime.py")
-			return map[string][]byte{"codegreen_runtime.py": b}, err
+		Core: languages.Core{
+			Name:        "python",
+			Title:       "Python",
+			Extensions:  []string{".py", ".pyw", ".pyz"},
+			Decode:      decodePython,
+			Plan:        planPython,
+			PlanVersion: fmt.Sprintf("%x", sha256.Sum256(pythonPlanner)),
+			Check:       checkPython,
+			Launch:      launchPython,
+			Files:       filesPython,
 		},
-		SDK: func() (map[string][]byte, error) {
-			files, err := runtimes.Folder("python/sdk")
-			if err == nil {
-				files["codegreen_runtime.py"], err = runtimes.Files.ReadFile("python/codegreen_runtime.py")
-			}
-			return files, err
+		Capabilities: languages.Capabilities{
+			Interpreter: &languages.Interpreter{
+				Flag:        "python",
+				Argument:    flagPython,
+				TargetFlags: []string{"-m", "-c"},
+				Interprets:  interpretsPython,
+			},
+			Runtime: &languages.Runtime{Library: "python.c"},
+			Outline: outlinePython,
+			SaveFile: &languages.SaveFile{
+				Render: renderPython,
+				SupportFiles: func() (map[string][]byte, error) {
+					b, err := runtimes.Files.ReadFile("python/codegreen_runtime.py")
+					return map[string][]byte{"codegreen_runtime.py": b}, err
+				},
+			},
+			SDK: &languages.SDK{
+				Files: func() (map[string][]byte, error) {
+					files, err := runtimes.Folder("python/sdk")
+					if err == nil {
+						files["codegreen_runtime.py"], err = runtimes.Files.ReadFile("python/codegreen_runtime.py")
+					}
+					return files, err
+				},
+				Offer: func(cache runtimes.Cache, scratch string) (map[string]string, error) {
+					here, err := runtimes.Unpack("python", cache, scratch)
+					path := filepath.Join(here, "offered") // behind the user's
+					if old := os.Getenv("PYTHONPATH"); old != "" {
+						path = old + string(os.PathListSeparator) + path
+					}
+					return map[string]string{"PYTHONPATH": path}, err
+				},
+			},
 		},
-		Offer: func(cache runtimes.Cache, scratch string) (map[string]string, error) {
-			here, err := runtimes.Unpack("python", cache, scratch)
-			path := filepath.Join(here, "offered") // behind the user's
-			if old := os.Getenv("PYTHONPATH"); old != "" {
-				path = old + string(os.PathListSeparator) + path
-			}
-			return map[string]string{"PYTHONPATH": path}, err
-		},
-		Check:  checkPython,
-		Launch: launchPython,
-		Files:  filesPython,
 	})
 }
 

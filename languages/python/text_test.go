@@ -51,11 +51,11 @@ func TestPythonSaved(t *testing.T) {
 			for _, s := range tree.Skipped {
 				t.Errorf("skipped %s: %s", s.File, s.Reason)
 			}
-			beside, err := language.Beside()
+			beside, err := language.SaveFile.SupportFiles()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := tree.Save(source, dir, language.Render, beside); err != nil {
+			if _, err := tree.Save(source, dir, language.SaveFile.Render, beside); err != nil {
 				t.Fatal(err)
 			}
 			f.place(t, source)
