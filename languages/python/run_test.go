@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -158,6 +159,19 @@ func pure(s *languages.Setup, _ *instrument.Server, _ *int) {
 	s.Native = languages.Native{Reason: "tested without"}
 }
 
+// compiled is the native library; without a C compiler the test is skipped.
+func compiled(t testing.TB, scratch string) languages.Native {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CI") != "true" {
+		t.Skip("no C compiler")
+	}
+	path, content, err := runtimes.Library(context.Background(), "python.c", runtimes.Cache{Dir: cacheDir}, scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return languages.Native{Path: path, Content: content}
+}
+
 // measured runs a program with checkpoints and collects its events.
 func measured(t testing.TB, dir, python string, args []string, options ...option) ran {
 	t.Helper()
@@ -175,23 +189,24 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 		t.Fatal(err)
 	}
 	defer channel.Close()
-	library, content, err := runtimes.Library(context.Background(), "python.c", runtimes.Cache{Dir: cacheDir}, scratch)
-	if err != nil {
-		t.Fatal(err)
+	is := func(known option) bool {
+		return slices.ContainsFunc(options, func(o option) bool {
+			return reflect.ValueOf(o).Pointer() == reflect.ValueOf(known).Pointer()
+		})
+	}
+	var native languages.Native
+	if !is(pure) {
+		native = compiled(t, scratch)
 	}
 	channel.Stamp()
-	telling := true
-	for _, o := range options {
-		telling = telling && reflect.ValueOf(o).Pointer() != reflect.ValueOf(adding).Pointer()
-	}
-	if telling {
+	if !is(adding) {
 		channel.NoSums()
 	}
 	language := languages.Named("python")
 	server := &instrument.Server{Planner: language.Plan, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
 	setup := languages.Setup{
 		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(), Server: filepath.Join(scratch, "server"),
-		Key: "test", Native: languages.Native{Path: library, Content: content},
+		Key: "test", Native: native,
 	}
 	for _, o := range options {
 		o(&setup, server, &chunks)
