@@ -82,7 +82,6 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 	}
 }
 
-// languageFlags are the flags that one language has.
 // flagsOf are those of one language.
 func flagsOf(l *languages.Language) (flags []cli.Flag) {
 	if name := l.InterpreterFlag(); name != "" {
