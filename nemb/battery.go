@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func init() { Register(Source{Name: "battery", Open: openBattery}) }
+func init() { Register(Source{Name: "battery", Open: openBattery, Rank: 10, Opened: IfUnmeasured}) }
 
 // batteryEvery is how often the power is read: embedded controllers bring it
 // up to date about once a second.
@@ -122,7 +122,8 @@ func openCharges(dir string) ([]Sensor, error) {
 
 func (c *charges) Domains() []Domain { return []Domain{c.domain} }
 
-func (c *charges) arrange(change func(*Domain)) { change(&c.domain) }
+// Adjust sets what Discover finds out about the domain.
+func (c *charges) Adjust(change func(*Domain)) { change(&c.domain) }
 
 // Every is how often the charge is read.
 func (c *charges) Every() time.Duration { return batteryEvery }

@@ -11,7 +11,7 @@ import (
 )
 
 // Calibration is what a meter says a machine draws: with all its processors
-// idle, and with all of them busy. It replaces the tables of the Model.
+// idle, and with all of them busy. It replaces the tables of the estimate.
 type Calibration struct {
 	Idle  float64   `json:"idle_w"`
 	Load  float64   `json:"load_w"`

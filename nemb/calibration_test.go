@@ -45,7 +45,7 @@ func TestCalibratedEstimator(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	for busy, want := range map[time.Duration]float64{0: 38, time.Second: 56.5, 4 * time.Second: 112} {
-		if got := e.energy(time.Second, busy).Joules(); math.Abs(got-want) > 1e-5 {
+		if got := e.Model(time.Second, busy).Joules(); math.Abs(got-want) > 1e-5 {
 			t.Errorf("%v: %g J, want %g J", busy, got, want)
 		}
 	}

@@ -113,9 +113,9 @@ type fileSensor struct {
 	slow    []*slowCounters // of some of list: those that once did not answer in time
 }
 
-func (s *fileSensor) seen() []Note { return s.notes }
+func (s *fileSensor) Notes() []Note { return s.notes }
 
-func (s *fileSensor) arrange(change func(*Domain)) {
+func (s *fileSensor) Adjust(change func(*Domain)) {
 	for i := range s.domains {
 		change(&s.domains[i])
 	}
@@ -124,7 +124,7 @@ func (s *fileSensor) arrange(change func(*Domain)) {
 // split keeps the domains for which keep is true and gives the others as a
 // sensor of their own, nil if there are none. Descriptors stay with the
 // sensor that keeps any.
-func (s *fileSensor) split(keep func(Domain) bool) (rest Sensor) {
+func (s *fileSensor) Split(keep func(Domain) bool) (rest Sensor) {
 	r := &fileSensor{name: s.name}
 	kept := 0
 	for i, d := range s.domains {

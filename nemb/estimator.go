@@ -12,7 +12,9 @@ import (
 	"cg/nemb/account"
 )
 
-func init() { Register(Source{Name: Model, Open: openEstimator}) }
+func init() {
+	Register(Source{Name: "estimate", Open: openEstimator, Rank: 30, Opened: IfUnmeasured, Alone: true, Metric: "estimate"})
+}
 
 // processorsMeasured tells whether sensors tell what the processors draw. GPUs,
 // memory, and zones of which nobody knows what they count do not.
@@ -136,7 +138,8 @@ func newEstimator(cpu CPU) *estimator {
 
 func (e *estimator) Domains() []Domain { return []Domain{e.domain} }
 
-func (e *estimator) energy(elapsed, busy time.Duration) Energy {
+// Model is the base power, and that of the busy processors.
+func (e *estimator) Model(elapsed, busy time.Duration) Energy {
 	return Energy(1e6 * (e.domain.Base*elapsed.Seconds() + e.busy*busy.Seconds()))
 }
 
@@ -154,7 +157,7 @@ func (e *estimator) Read(dst []Energy) error {
 		}
 	}
 	u := e.stat.Read()
-	dst[0] = e.energy(time.Duration(checkpoint.Monotime()-e.start), u.Own+u.Other)
+	dst[0] = e.Model(time.Duration(checkpoint.Monotime()-e.start), u.Own+u.Other)
 	return nil
 }
 

@@ -69,8 +69,8 @@ func TestEstimator(t *testing.T) {
 			t.Errorf("%s: %+v", test.name, d)
 		}
 		second := time.Second
-		idle := e.energy(second, 0).Joules()
-		full := e.energy(second, second*time.Duration(cpu.Processors)).Joules()
+		idle := e.Model(second, 0).Joules()
+		full := e.Model(second, second*time.Duration(cpu.Processors)).Joules()
 		if math.Abs(idle-test.base) > 1e-5 || math.Abs(full-test.full) > 1e-5 || d.Base != test.base && math.Abs(d.Base-test.base) > 1e-9 {
 			t.Errorf("%s: %g W to %g W, want %g to %g", test.name, idle, full, test.base, test.full)
 		}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func init() { Register(Source{Name: "hwmon", Open: openHwmon}) }
+func init() { Register(Source{Name: "hwmon", Open: openHwmon, Rank: -10, Metric: "hwmon"}) }
 
 // energyFile is a sensor of energy or power of a hardware monitor.
 type energyFile struct {
@@ -77,7 +77,8 @@ func openHwmon(root Root) ([]Sensor, error) {
 	if len(o.powers.domains) > 0 {
 		sensors = append(sensors, o.powers)
 	}
-	o.settle(Identify(root))
+	o.setIdleShares(Identify(root))
+	o.freeParts()
 	o.energies.notes = o.notes
 	if len(sensors) == 0 {
 		if len(o.errs) == 0 {
@@ -187,19 +188,22 @@ func (o *hwmonOpening) untaken() {
 	}
 }
 
-// settle sets what follows from all domains together.
-func (o *hwmonOpening) settle(cpu CPU) {
+// setIdleShares sets how much of its power each domain draws with idle processors.
+func (o *hwmonOpening) setIdleShares(cpu CPU) {
 	share, most := idleShare(cpu)
 	set := func(d *Domain) {
 		if d.Kind != "gpu" {
 			d.IdleShare, d.IdleShareMost = share, most
 		}
 	}
-	o.energies.arrange(set)
-	o.powers.arrange(set)
-	// Parts of what cannot be read stand for themselves.
+	o.energies.Adjust(set)
+	o.powers.Adjust(set)
+}
+
+// freeParts makes parts of a domain that cannot be read stand for themselves.
+func (o *hwmonOpening) freeParts() {
 	all := slices.Concat(o.energies.domains, o.powers.domains)
-	o.powers.arrange(func(d *Domain) {
+	o.powers.Adjust(func(d *Domain) {
 		if d.Parent != "" && !slices.ContainsFunc(all, func(o Domain) bool { return o.ID == d.Parent }) {
 			d.Kind, d.Parent = "independent", ""
 		}

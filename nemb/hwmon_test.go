@@ -346,7 +346,7 @@ func TestHwmonPartOfASum(t *testing.T) {
 			for _, d := range s.Domains() {
 				ids = append(ids, d.ID)
 			}
-			for _, n := range s.(interface{ seen() []Note }).seen() {
+			for _, n := range s.(Noting).Notes() {
 				notes = append(notes, n.Text)
 			}
 			s.Close()
@@ -381,7 +381,7 @@ func TestHwmonNoPower(t *testing.T) {
 		t.Fatal(err)
 	}
 	found.Close()
-	if d := found.Seen; !slices.ContainsFunc(d, func(s Seen) bool { return s.Source == Model && s.State == Present }) {
+	if d := found.Seen; !slices.ContainsFunc(d, func(s Seen) bool { return s.Source.Name == "estimate" && s.State == Present }) {
 		t.Errorf("nothing stands in for the package: %+v", d)
 	}
 	m := &scripted{w: 10}

@@ -15,7 +15,7 @@ import (
 	"cg/checkpoint"
 )
 
-// Memory is the part of the Model's power that the program's memory draws, by
+// Memory is the part of the estimated power that the program's memory draws, by
 // the resident set of its process tree. It lies in the machine's figure, which
 // is of whole servers, and is the program's alone.
 //
@@ -48,11 +48,11 @@ const (
 	memoryScan   = time.Second
 )
 
-// NewMemory returns the Model of a program's memory. ok is false where the
+// NewMemory returns the model of a program's memory. ok is false where the
 // sensors need none, since they measure the machine, or the kernel does not
 // tell who a process's children are (CONFIG_PROC_CHILDREN).
 func NewMemory(sensors []Sensor) (m *Memory, ok bool) {
-	estimated := slices.ContainsFunc(sensors, func(s Sensor) bool { _, is := s.(model); return is })
+	estimated := slices.ContainsFunc(sensors, func(s Sensor) bool { _, is := s.(Modelled); return is })
 	_, err := os.Stat(fmt.Sprintf("/proc/%d/task/%[1]d/children", os.Getpid()))
 	return &Memory{}, estimated && err == nil
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func init() { Register(Source{Name: "msr", Open: openMSR}) }
+func init() { Register(Source{Name: "msr", Open: openMSR, Rank: 20, Opened: IfNamed, RAPL: true}) }
 
 // Registers of RAPL. Intel: SDM vol. 4, and vol. 3B 16.10; AMD: Processor
 // Programming Reference, MSRC001_0299 to 029B (arch/x86/include/asm/

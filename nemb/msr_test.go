@@ -87,7 +87,7 @@ func TestMSR(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, s := range auto.Seen {
-				if s.Source == "msr" && s.State != Unasked {
+				if s.Source.Name == "msr" && s.State != Unasked {
 					t.Errorf("msr is %s", s.State)
 				}
 			}

@@ -74,19 +74,6 @@ type Domain struct {
 // too short for its steps, or the counter stands still.
 func (d Domain) Resolves(e Energy) bool { return e > 0 || !d.InTotal || d.Method == Estimated }
 
-// Sensor is one source of energy readings. Sensors are opened by a Source.
-type Sensor interface {
-	// Domains lists what Read fills in, in that order. It does not change.
-	Domains() []Domain
-	// Read stores the raw counter of each domain, in microjoules, into dst,
-	// which has the length of Domains. A Read that fails stores nothing that
-	// may be used; the caller records a gap. It is called from one goroutine
-	// at a time, and not always the same.
-	Read(dst []Energy) error
-	// Close releases file descriptors. Read fails afterwards.
-	Close() error
-}
-
 // Sample is the state of every domain at one moment.
 type Sample struct {
 	At     checkpoint.Tick    // channel clock, halfway through the reading

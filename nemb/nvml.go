@@ -25,13 +25,7 @@ import (
 )
 
 func init() {
-	Register(Source{Name: "nvml", Open: func(root Root) ([]Sensor, error) {
-		lib, err := openNVML(root)
-		if err != nil {
-			return nil, err
-		}
-		return nvmlSensors(lib)
-	}})
+	Register(Source{Name: "nvml", Open: openGPUs, Rank: -20, Distinct: true, Metric: "nvml-energy", Missing: cardsWithoutNVML})
 	for _, m := range []struct {
 		name     string
 		readings []gpuReading
@@ -58,6 +52,31 @@ func init() {
 			return g, err
 		}})
 	}
+}
+
+func openGPUs(root Root) ([]Sensor, error) {
+	lib, err := openNVML(root)
+	if err != nil {
+		return nil, err
+	}
+	return nvmlSensors(lib)
+}
+
+// cardsWithoutNVML tells of an NVIDIA GPU (PCI vendor 10de, class 03: Documentation/ABI/
+// testing/sysfs-bus-pci) that no library tells the energy of.
+func cardsWithoutNVML(root Root, container bool) (text, fix string) {
+	devices, _ := filepath.Glob(root.Sys("bus/pci/devices/*"))
+	for _, dir := range devices {
+		if ReadLine(filepath.Join(dir, "vendor")) != "0x10de" || !strings.HasPrefix(ReadLine(filepath.Join(dir, "class")), "0x03") {
+			continue
+		}
+		fix = "sudo apt-get install nvidia-driver (or your distribution's package)"
+		if container {
+			fix = "docker run --gpus all ..."
+		}
+		return fmt.Sprintf("there is an NVIDIA GPU (%s), and its driver's library (libnvidia-ml.so.1) is not: its energy is not measured", filepath.Base(dir)), fix
+	}
+	return "", ""
 }
 
 // NVML is the NVIDIA Management Library of the driver
@@ -313,7 +332,8 @@ func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 
 func (s *gpuEnergy) Domains() []Domain { return []Domain{s.domain} }
 
-func (s *gpuEnergy) arrange(change func(*Domain)) { change(&s.domain) }
+// Adjust sets what Discover finds out about the domain.
+func (s *gpuEnergy) Adjust(change func(*Domain)) { change(&s.domain) }
 
 // Read reads the counter, in millijoules since the driver was loaded, or adds
 // the power since the last Read to its integral. After a reading that failed

@@ -219,7 +219,7 @@ func TestDiscoverHangs(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			i := slices.IndexFunc(found.Seen, func(s Seen) bool { return s.Source == "powercap" })
+			i := slices.IndexFunc(found.Seen, func(s Seen) bool { return s.Source.Name == "powercap" })
 			if found.Seen[i].State != test.state {
 				t.Errorf("%+v", found.Seen[i])
 			}

@@ -14,7 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func init() { Register(Source{Name: "perf", Open: openPerf}) }
+func init() {
+	Register(Source{Name: "perf", Open: openPerf, Rank: -40, Distinct: true, RAPL: true, Metric: "rapl"})
+}
 
 // raplEvent is an event of the power PMU (arch/x86/events/rapl.c).
 type raplEvent struct {

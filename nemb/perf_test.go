@@ -294,8 +294,8 @@ func TestDeniedToOneSource(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	for _, s := range found.Seen {
-		if want := map[string]State{"perf": Present, "powercap": NoEntry, Model: Spare}[s.Source]; want != "" && s.State != want {
-			t.Errorf("%s is %s, want %s", s.Source, s.State, want)
+		if want := map[string]State{"perf": Present, "powercap": NoEntry, "estimate": Spare}[s.Source.Name]; want != "" && s.State != want {
+			t.Errorf("%s is %s, want %s", s.Source.Name, s.State, want)
 		}
 	}
 	found.Close()

@@ -105,18 +105,18 @@ func (s *powerSensor) drop(id string) {
 
 func (s *powerSensor) Domains() []Domain { return append([]Domain(nil), s.domains...) }
 
-func (s *powerSensor) seen() []Note { return s.notes }
+func (s *powerSensor) Notes() []Note { return s.notes }
 
 // Every is how often the power is read: it is not brought up to date faster.
 func (s *powerSensor) Every() time.Duration { return s.every }
 
-func (s *powerSensor) arrange(change func(*Domain)) {
+func (s *powerSensor) Adjust(change func(*Domain)) {
 	for i := range s.domains {
 		change(&s.domains[i])
 	}
 }
 
-func (s *powerSensor) split(keep func(Domain) bool) (rest Sensor) {
+func (s *powerSensor) Split(keep func(Domain) bool) (rest Sensor) {
 	r := &powerSensor{name: s.name, every: s.every, now: s.now}
 	kept := 0
 	for i, d := range s.domains {

@@ -17,7 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func init() { Register(Source{Name: "powercap", Open: openPowercap}) }
+func init() {
+	Register(Source{Name: "powercap", Open: openPowercap, Rank: -30, Distinct: true, RAPL: true, Metric: "rapl"})
+}
 
 // zone is one directory that has name, energy_uj and max_energy_range_uj.
 type zone struct {

@@ -134,17 +134,9 @@ const seldom = 5 * time.Second
 // processor may be switched off.
 func (f Faults) Stuck() bool { return f.Still > stuck }
 
-// model is a sensor whose energy follows from the time and the usage.
-type model interface {
-	Sensor
-	// energy is what the model's one domain drew in elapsed while the
-	// processors were busy for busy, together.
-	energy(elapsed, busy time.Duration) Energy
-}
-
 type modelDomain struct {
 	domain int
-	model  model
+	model  Modelled
 }
 
 // Start starts sampling and takes the first sample before it returns. The
@@ -241,7 +233,7 @@ func (s *Sampler) add(sensor Sensor) {
 		for _, c := range sensor.slow {
 			s.leave(len(s.fast)-len(sensor.list)+c.first, c)
 		}
-	case model:
+	case Modelled:
 		s.models = append(s.models, modelDomain{at, sensor})
 	default:
 		s.slow = append(s.slow, newSlowSensor(sensor, at, s.config.Interval))
@@ -615,7 +607,7 @@ func (s *Sampler) fill(sample *Sample, raw []C.uint64_t) {
 	usage := s.usage.at(sample.Time).Since(s.base)
 	for _, m := range s.models {
 		busy := usage.Program + usage.Own + usage.Other
-		s.total[m.domain] = m.model.energy(time.Duration(sample.Time-s.first.Time), busy)
+		s.total[m.domain] = m.model.Model(time.Duration(sample.Time-s.first.Time), busy)
 	}
 	copy(sample.Energy, s.total)
 	if !s.private && s.account != nil {

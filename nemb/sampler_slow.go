@@ -9,15 +9,6 @@ import (
 	"cg/checkpoint"
 )
 
-// Paced is a sensor that is read at a period of its own: one whose reading
-// takes long, or must come more often than samples are taken. Without it a
-// sensor is read at the longest of its domains' periods, and at least ten
-// times a second.
-type Paced interface {
-	Sensor
-	Every() time.Duration
-}
-
 // slowSensor is read on a goroutine of its own. Its energies form a curve of
 // points: linear between them, or, where a reading takes so long that samples
 // cannot wait for it (steps), one that rises when a reading has come back.

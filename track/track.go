@@ -29,20 +29,13 @@ type Tracker struct {
 // Default is what is tracked unless something else is asked for.
 var Default = Tracker{Every: 100 * time.Millisecond, Metrics: []string{"rapl", "nvml-energy", "nvml-power"}}
 
-// energies are the metrics that are energies, and the sources that each is
-// read from: the first that can be read.
-var energies = map[string][]string{
-	"rapl":        {"perf", "powercap"},
-	"nvml-energy": {"nvml"},
-	"hwmon":       {"hwmon"},
-	"estimate":    {nemb.Model},
-}
-
 // Names lists the metrics.
 func Names() []string {
 	var names []string
-	for name := range energies {
-		names = append(names, name)
+	for _, s := range nemb.Sources() {
+		if s.Metric != "" {
+			names = append(names, s.Metric)
+		}
 	}
 	for _, m := range nemb.Metrics() {
 		names = append(names, m.Name)
@@ -109,14 +102,11 @@ type reader struct {
 func open(root nemb.Root, name string) ([]reader, error) {
 	var readers []reader
 	var errs []error
-	registered := func(source string) bool {
-		return slices.ContainsFunc(nemb.Sources(), func(s nemb.Source) bool { return s.Name == source })
-	}
-	for _, source := range energies[name] {
-		if !registered(source) {
+	for _, source := range nemb.ByRank(nemb.Sources()) {
+		if source.Metric != name {
 			continue
 		}
-		sensors, err := nemb.OpenSource(root, source)
+		sensors, err := nemb.OpenSource(root, source.Name)
 		errs = append(errs, err)
 		if len(sensors) > 0 {
 			readers = append(readers, energyReader(name, sensors))

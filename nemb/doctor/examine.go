@@ -69,7 +69,7 @@ func Examine(root nemb.Root, want []string, window time.Duration) (*Diagnosis, e
 		d.add("figures", Warning, "", "%s", n.Text)
 	}
 	m := machineOf(root)
-	d.cards(root, m, &found)
+	d.missing(root, m, &found)
 	d.filtering(root, m, &found)
 	d.surroundings(m)
 	d.account()
@@ -148,13 +148,13 @@ func (d *Diagnosis) sources(found *nemb.Found) {
 	absent := []string{}
 	for _, s := range found.Seen {
 		if s.State == nemb.Absent {
-			absent = append(absent, s.Source)
+			absent = append(absent, s.Source.Name)
 		}
 		for _, err := range s.Errors {
 			var denied *nemb.Denied
 			switch {
 			case nemb.Hangs(err):
-				d.add(s.Source, Warning, "", "%v: runs go on without it; see what its driver says (dmesg), or leave it out with -s", err)
+				d.add(s.Source.Name, Warning, "", "%v: runs go on without it; see what its driver says (dmesg), or leave it out with -s", err)
 			case errors.As(err, &denied):
 				level := Failure
 				if d.Measures {
@@ -163,17 +163,17 @@ func (d *Diagnosis) sources(found *nemb.Found) {
 				if found.Covered(err) {
 					level = Remark
 				}
-				d.add(s.Source, level, denied.Fix, "%s: %v: %s", denied.What, denied.Err, denied.Why)
+				d.add(s.Source.Name, level, denied.Fix, "%s: %v: %s", denied.What, denied.Err, denied.Why)
 			case errors.Is(err, fs.ErrNotExist):
 			case errors.Is(err, fs.ErrPermission):
-				d.add(s.Source, Warning, "", "%v", err)
+				d.add(s.Source.Name, Warning, "", "%v", err)
 			default:
-				d.add(s.Source, Warning, "", "%v: runs stop at it; leave it out with -s", err)
+				d.add(s.Source.Name, Warning, "", "%v: runs stop at it; leave it out with -s", err)
 			}
 		}
 		for _, n := range s.Notes {
 			if !n.Doubt {
-				d.add(s.Source, Remark, "", "%s", n.Text)
+				d.add(s.Source.Name, Remark, "", "%s", n.Text)
 			}
 		}
 	}
@@ -182,22 +182,15 @@ func (d *Diagnosis) sources(found *nemb.Found) {
 	}
 }
 
-// cards tells of NVIDIA GPUs (PCI vendor 10de, class 03: Documentation/ABI/
-// testing/sysfs-bus-pci) that no library tells the energy of.
-func (d *Diagnosis) cards(root nemb.Root, m Machine, found *nemb.Found) {
-	absent := slices.ContainsFunc(found.Seen, func(s nemb.Seen) bool { return s.Source == "nvml" && s.State == nemb.Absent })
-	if !absent {
-		return
-	}
-	devices, _ := filepath.Glob(root.Sys("bus/pci/devices/*"))
-	for _, dir := range devices {
-		if nemb.ReadLine(filepath.Join(dir, "vendor")) == "0x10de" && strings.HasPrefix(nemb.ReadLine(filepath.Join(dir, "class")), "0x03") {
-			fix := "sudo apt-get install nvidia-driver (or your distribution's package)"
-			if m.Container != "" {
-				fix = "docker run --gpus all ..."
-			}
-			d.add("nvml", Warning, fix, "there is an NVIDIA GPU (%s), and its driver's library (libnvidia-ml.so.1) is not: its energy is not measured", filepath.Base(dir))
-			return
+// missing tells of devices whose source is absent for want of what it reads them
+// through.
+func (d *Diagnosis) missing(root nemb.Root, m Machine, found *nemb.Found) {
+	for _, s := range found.Seen {
+		if s.State != nemb.Absent || s.Source.Missing == nil {
+			continue
+		}
+		if text, fix := s.Source.Missing(root, m.Container != ""); text != "" {
+			d.add(s.Source.Name, Warning, fix, "%s", text)
 		}
 	}
 }
@@ -210,7 +203,7 @@ const filterRegister = 0xbc
 
 func (d *Diagnosis) filtering(root nemb.Root, m Machine, found *nemb.Found) {
 	rapl := slices.ContainsFunc(found.Seen, func(s nemb.Seen) bool {
-		return (s.Source == "perf" || s.Source == "powercap" || s.Source == "msr") && s.State != nemb.Absent && s.State != nemb.Unasked
+		return s.Source.RAPL && s.State != nemb.Absent && s.State != nemb.Unasked
 	})
 	if m.Vendor != nemb.Intel || !rapl {
 		return

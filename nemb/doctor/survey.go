@@ -104,7 +104,7 @@ func Look(root nemb.Root, want []string) (*Survey, error) {
 		Sensors: []SensorState{}, Domains: []DomainState{}, Energy: nemb.Unavailable,
 	}
 	for _, seen := range found.Seen {
-		state := SensorState{Name: seen.Source, State: seen.State, Domains: []string{}, Reasons: []Reason{}, Notes: []string{}, Doubts: []string{}}
+		state := SensorState{Name: seen.Source.Name, State: seen.State, Domains: []string{}, Reasons: []Reason{}, Notes: []string{}, Doubts: []string{}}
 		state.Domains = append(state.Domains, seen.Domains...)
 		for _, err := range seen.Errors {
 			r := Reason{Text: err.Error()}

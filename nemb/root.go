@@ -1,0 +1,39 @@
+package nemb
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Root is where sensors and the machine's identity are found. With Dir "" it
+// is the live machine: /sys and /proc. Otherwise it is a captured or simulated
+// machine: Dir/sys, and Dir/proc for cpuinfo and meminfo when that folder
+// exists. Processor time is always that of the live machine.
+type Root struct{ Dir string }
+
+// Sys returns the path of a file below sysfs.
+func (r Root) Sys(elem ...string) string {
+	dir := r.Dir
+	if dir == "" {
+		dir = "/"
+	}
+	return filepath.Join(append([]string{dir, "sys"}, elem...)...)
+}
+
+// Proc returns the path of a file below procfs that tells what the machine is.
+func (r Root) Proc(elem ...string) string {
+	dir := filepath.Join(r.Dir, "proc")
+	if info, err := os.Stat(dir); r.Dir == "" || err != nil || !info.IsDir() {
+		dir = "/proc"
+	}
+	return filepath.Join(append([]string{dir}, elem...)...)
+}
+
+// Dev returns the path of a device file.
+func (r Root) Dev(elem ...string) string {
+	dir := r.Dir
+	if dir == "" {
+		dir = "/"
+	}
+	return filepath.Join(append([]string{dir, "dev"}, elem...)...)
+}
