@@ -26,9 +26,9 @@ var rank = map[string]int{
 	"cg/events":       10, "cg/nemb/simulate/powercap": 10,
 	// These import no room but those that any may use.
 	"cg/checkpoint": 0, "cg/config": 0, "cg/crash": 0, "cg/crash/onpurpose": 0, "cg/docs": 0, "cg/instrument/edit": 0, "cg/instrument/syntax": 0,
-	"cg/launcher": 0, "cg/load": 0, "cg/nemb/leaks": 0, "cg/nemb/simulate": 0, "cg/runtimes": 0, "cg/statistics": 0,
+	"cg/launcher": 0, "cg/load": 0, "cg/nemb/leaks": 0, "cg/nemb/simulate": 0, "cg/runtimes": 0, "cg/runtimes/sdk/spec/generate": 0, "cg/statistics": 0,
 	// Any room may use these. They know nothing of cg.
-	"cg/tool": -10, "cg/scratch": -10, "cg/shown": -10,
+	"cg/tool": -10, "cg/scratch": -10, "cg/shown": -10, "cg/runtimes/sdk/spec": -10,
 }
 
 // families are folders whose packages are of one height, so that none imports
@@ -104,7 +104,7 @@ func (p listed) faults() (faults []string) {
 	}
 	for _, i := range p.Deps {
 		for _, s := range strangers {
-			if within(p.ImportPath, s[0]) && within(i, s[1]) {
+			if within(p.ImportPath, s[0]) && within(i, s[1]) && rank[i] >= 0 { // below 0: any room may use it
 				say("%s must not know %s (go list -deps shows the way)", p.ImportPath, i)
 			}
 		}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cg/runtimes/sdk/spec"
 )
 
 func init() {
@@ -38,7 +40,7 @@ var zoneName = regexp.MustCompile(`^([a-z][a-z0-9-]*)((?::[0-9]+)+)$`)
 
 // raplPeriod: RAPL counters are updated about every millisecond (Intel SDM
 // vol. 3B, 16.10.3: "approximately 1 millisecond").
-const raplPeriod = time.Millisecond
+const raplPeriod time.Duration = spec.RaplPeriodNs
 
 // openPowercap opens the RAPL zones below /sys/class/powercap
 // (Documentation/power/powercap/powercap.rst), each package, die and sub-zone

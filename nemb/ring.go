@@ -17,21 +17,22 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb/account"
+	"cg/runtimes/sdk/spec"
 )
 
 // Layout of the ring (RING.md).
 const (
-	ringMagic   = "CGSAMPLE"
-	ringVersion = 1
-	ringSlots   = 4096 // unless Config.Slots says otherwise
-	ringHeader  = 64
-	ringDomain  = 128
-	ringFixed   = 7 // words of a slot before the energies
+	ringMagic   = spec.RingMagic
+	ringVersion = spec.RingVersion
+	ringSlots   = spec.RingSlots // unless Config.Slots says otherwise
+	ringHeader  = spec.RingHeaderBytes
+	ringDomain  = spec.RingDomainBytes
+	ringFixed   = spec.RingFixedWords
 
-	ringEnded = 48
-	ringHead  = 56
+	ringEnded = spec.RingEndedOffset
+	ringHead  = spec.RingHeadOffset
 
-	ringGap, ringFailed = 1, 2
+	ringGap, ringFailed = spec.FlagGap, spec.FlagFailed
 )
 
 const ringName = "cg-samples"

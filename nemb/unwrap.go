@@ -3,6 +3,8 @@ package nemb
 import (
 	"math"
 	"time"
+
+	"cg/runtimes/sdk/spec"
 )
 
 // A Verdict says what happened to a counter between two readings.
@@ -27,8 +29,8 @@ const unread Energy = math.MaxUint64
 // (eight sockets of 500 W stay below it), sustained more than what has one
 // counter that wraps, a processor package, draws for as long as a wrap takes.
 const (
-	implausible = 5000
-	sustained   = 1000
+	implausible = spec.ImplausibleW
+	sustained   = spec.SustainedW
 )
 
 // Unwrap returns the energy between two raw readings of a counter that starts

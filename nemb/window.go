@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/runtimes/sdk/spec"
 )
 
 // Knot is an update of a counter: the energy up to it, and when it was, as nearly
@@ -52,17 +53,17 @@ const (
 	// Bracketed: from the last update before the span to the first after it,
 	// less the power around the span for the time outside it. Unbiased when
 	// the power before and after is steady, whatever it is in between.
-	Bracketed = "bracket"
+	Bracketed = spec.MethodBracket
 	// Interpolated: linear between the updates around each end. Biased when
 	// the power changes at the ends, however often it is repeated.
-	Interpolated = "interpolation"
+	Interpolated = spec.MethodInterpolation
 )
 
 // The power around a span is taken from this much time, and is steady when it
 // is the same before and after up to this part of it.
 const (
-	around = float64(20 * time.Millisecond)
-	steady = 0.5
+	around = float64(spec.AroundNs)
+	steady = spec.SteadyPart
 )
 
 // Between returns the energy of domain d from one instant to another, by the

@@ -9,6 +9,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/runtimes/sdk/spec"
 )
 
 // Noise says how steady the machine's power was in a span, and how many of the
@@ -51,9 +52,11 @@ type NoiseLimits struct {
 }
 
 // DefaultNoise are the limits unless the user sets others.
-var DefaultNoise = NoiseLimits{Quality: []float64{2, 5, 10}, WarnCVPercent: 10, WarnDropPercent: 20}
+var DefaultNoise = NoiseLimits{
+	Quality: spec.NoiseQualityEndsPercent, WarnCVPercent: spec.NoiseCvPercent, WarnDropPercent: 100 * spec.NoiseDropPart,
+}
 
-var qualities = []string{"excellent", "good", "moderate", "high-noise"}
+var qualities = spec.NoiseQualities
 
 // Valid is an error for limits that are none: the three of the qualities rise.
 func (l NoiseLimits) Valid() error {

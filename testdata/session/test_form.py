@@ -380,7 +380,7 @@ class Schema(Case):
             with s.task("t"):
                 time.sleep(0.05)
             s.tasks[0].energy_j
-            s._samples.flags[len(s._samples.flags) // 2] |= _energy.FAILED
+            s._samples.flags[len(s._samples.flags) // 2] |= _energy.FLAG_FAILED
             middle = s._samples.times[len(s._samples.flags) // 2]
         for x in s.tasks[0].timeseries:
             if x["t_ns"] == middle:
@@ -391,14 +391,14 @@ class Schema(Case):
 
     def test_the_file_s_samples_are_those_of_the_report(self):
         from codegreen import _report
-        self.s._samples.flags[1] |= _energy.FAILED
+        self.s._samples.flags[1] |= _energy.FLAG_FAILED
         try:
             n = len(self.s._samples.times)
             for i, j in (0, n), (1, 5), (n - 3, n), (7, 7):
                 text = "[%s]" % ",".join(_report.sample_lines(self.s, i, j))
                 self.assertEqual(json.loads(text), list(_report.samples_of(self.s, i, j)))
         finally:
-            self.s._samples.flags[1] &= ~_energy.FAILED
+            self.s._samples.flags[1] &= ~_energy.FLAG_FAILED
 
     # TaskResult
 

@@ -72,7 +72,7 @@ class Series(Case):
     def test_a_long_task_keeps_its_ends_when_samples_are_not_recorded(self):
         with codegreen.Session(save_to_file=False, sample_interval_ms=0.2) as s:
             from codegreen import _session
-            before, _session.PRUNE = _session.PRUNE, 500
+            before, _session.PRUNE_AFTER = _session.PRUNE_AFTER, 500
             try:
                 with s.task("long"):
                     for _ in range(5):
@@ -81,7 +81,7 @@ class Series(Case):
                         time.sleep(0.1)
                     self.assertTrue(until(lambda: s._samples.pruned_at))
             finally:
-                _session.PRUNE = before
+                _session.PRUNE_AFTER = before
         self.assertLess(len(s._samples.times), s._samples.count)
         for t in s.tasks:
             self.near(t.energy_j, WATTS * t.duration_s, 0.03)

@@ -922,8 +922,8 @@ for name in None, 'x.json':
                     self.next = 0
         self.exactly(Still)
         from codegreen import _session
-        before, _session.PATIENCE = _session.PATIENCE, 0.3
-        self.addCleanup(setattr, _session, "PATIENCE", before)
+        before, _session.PATIENCE_NS = _session.PATIENCE_NS, 300000000
+        self.addCleanup(setattr, _session, "PATIENCE_NS", before)
         s, kept = self.quiet(save_to_file=False)
         with s:
             for _ in range(200):
@@ -989,15 +989,15 @@ class Faulty(Exact):
         self.next = max(self.next, now)
         within = lambda t, span: span[0] < t < span[1]
         held = lambda t: self.still[0] if within(t, self.still) else self.failed[0] if within(t, self.failed) else t
-        flags = [_energy.FAILED | _energy.GAP if within(t, self.failed) else 0 for t in times]
+        flags = [_energy.FLAG_FAILED | _energy.FLAG_GAP if within(t, self.failed) else 0 for t in times]
         samples.extend(times, flags, [[self.counter(w, held(t)) for t in times] for w in self.watts])
 
 
 class Unknown(Case):
     def tasks(self, still=False, failed=False, mended=False, watts=(20, 8, 3), step=0):
         """Three tasks, in the second of which the counters stand still or fail: what the session wrote, and its warnings."""
-        before, _energy.STILL = _energy.STILL, 50000000
-        self.addCleanup(setattr, _energy, "STILL", before)
+        before, _energy.STILL_NS = _energy.STILL_NS, 50000000
+        self.addCleanup(setattr, _energy, "STILL_NS", before)
         source = Faulty()
         source.watts = watts
         for d in source.domains:

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,15 +79,13 @@ func WithoutSignals() Option { return func(c *config) { c.signals = false } }
 func OnWarning(f func(slug, message string)) Option { return func(c *config) { c.warn = f } }
 
 func (c *config) check() error {
-	switch c.format {
-	case "auto", "json", "csv", "none":
-	default:
+	if !slices.Contains(formats, c.format) {
 		return fmt.Errorf("codegreen: format %q: use auto, json, csv or none", c.format)
 	}
-	if c.interval != 0 && (c.interval < 100*time.Microsecond || c.interval > time.Minute) {
+	if c.interval != 0 && (c.interval < intervalLeastNs || c.interval > intervalMostNs) {
 		return fmt.Errorf("codegreen: sample interval %v: use 100us to 1m", c.interval)
 	}
-	if c.buffer != 0 && (c.buffer < 16 || c.buffer > 1<<20) {
+	if c.buffer != 0 && (c.buffer < bufferLeast || c.buffer > bufferMost) {
 		return fmt.Errorf("codegreen: buffer of %d samples: use 16 to 1048576", c.buffer)
 	}
 	return nil

@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// neighboursFile lists the processes of this user that have a session, a line
+// neighboursPath is of the file that lists the processes of this user that have a session, a line
 // "PID START" for each (docs/session.md of cg).
-func neighboursFile() string {
+func neighboursPath() string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if dir == "" {
-		dir = "/tmp"
+		dir = neighboursFolder
 	}
-	return filepath.Join(dir, fmt.Sprintf("codegreen-%d.pids", os.Getuid()))
+	return filepath.Join(dir, fmt.Sprintf(neighboursFile, os.Getuid()))
 }
 
 // startOf is when a process started, in ticks; "" where there is none (proc_pid_stat(5)).
@@ -27,7 +28,7 @@ func startOf(pid int) string {
 		return ""
 	}
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(fields) < 20 || string(fields[0]) == "Z" || string(fields[0]) == "X" {
+	if len(fields) < 20 || slices.Contains(goneStates, string(fields[0])) {
 		return ""
 	}
 	return string(fields[19])
@@ -60,7 +61,7 @@ func lockNeighbours(path string) *os.File {
 // meet lists this process among those that have a session, or takes it out, and
 // returns the others.
 func meet(mine bool) (others []string) {
-	path := neighboursFile()
+	path := neighboursPath()
 	f := lockNeighbours(path)
 	if f == nil {
 		return nil

@@ -22,11 +22,6 @@ type Noise struct {
 	Quality               *string  `json:"quality"` // excellent, good, moderate, high-noise
 }
 
-// powerWindow is how many periods of the slowest counter a power is a mean of: a
-// counter that is read as often as it is updated shows none of its updates now
-// and two then, and that is not the program's noise.
-const powerWindow = 50
-
 // noiseOf: times of a task's samples in ns, the machine's energy at each in uJ,
 // how long the task took, and the periods of samples and counters.
 func noiseOf(times []int64, micro []uint64, lasted, interval, period int64) *Noise {
@@ -49,7 +44,7 @@ func noiseOf(times []int64, micro []uint64, lasted, interval, period int64) *Noi
 	if out.SamplesExpected > 0 {
 		out.DropRatio = rounded(max(0, 1-float64(n)/float64(out.SamplesExpected)), 1e4)
 	}
-	window := powerWindow * max(period, interval)
+	window := noiseWindowPeriods * max(period, interval)
 	out.PowerWindowMs = float64(window) / 1e6
 	var powers []float64
 	first := 0
@@ -59,7 +54,7 @@ func noiseOf(times []int64, micro []uint64, lasted, interval, period int64) *Noi
 			first = i
 		}
 	}
-	if len(powers) < 3 {
+	if len(powers) < noiseLeastPowers {
 		return out
 	}
 	mean, squares := 0.0, 0.0
@@ -75,14 +70,11 @@ func noiseOf(times []int64, micro []uint64, lasted, interval, period int64) *Noi
 		cv := 100 * std / mean
 		out.PowerCvPercent = number(rounded(cv, 1e4))
 		_, _, ends := thresholds()
-		quality := "high-noise"
-		for i, name := range []string{"excellent", "good", "moderate"} {
-			if cv < ends[i] {
-				quality = name
-				break
-			}
+		i := 0
+		for i < len(ends) && cv >= ends[i] {
+			i++
 		}
-		out.Quality = &quality
+		out.Quality = &noiseQualities[i]
 	}
 	return out
 }
@@ -102,9 +94,9 @@ func thresholds() (cv, drop float64, ends []float64) {
 		}
 	}
 	if len(ends) != 3 || !slices.IsSorted(ends) {
-		ends = []float64{2, 5, 10}
+		ends = noiseQualityEndsPercent
 	}
-	return of("CODEGREEN_NOISE_CV_PERCENT", 10), of("CODEGREEN_NOISE_DROP_RATIO", 0.2), ends
+	return of("CODEGREEN_NOISE_CV_PERCENT", noiseCvPercent), of("CODEGREEN_NOISE_DROP_RATIO", noiseDropPart), ends
 }
 
 // noiseWarning is a record of totals.noise_warnings.

@@ -159,7 +159,7 @@ func cell(text string) string {
 	parts := strings.Split(text, ";")
 	for i, part := range parts {
 		inner := strings.TrimLeft(part, " ")
-		if first, _ := utf8.DecodeRuneInString(inner); inner != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+		if first, _ := utf8.DecodeRuneInString(inner); inner != "" && strings.ContainsRune(formulaStarts, first) {
 			parts[i] = part[:len(part)-len(inner)] + "'" + inner
 		}
 	}
@@ -169,8 +169,7 @@ func cell(text string) string {
 // csvLines writes a line for each task.
 func (s *Session) csvLines(w io.Writer) error {
 	r := s.report()
-	header := []string{"name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j", "energy_hi_j", "energy_kind",
-		"energy_method", "energy_source", "machine_energy_j", "started_at", "ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten"}
+	header := slices.Clone(taskColumns)
 	for _, d := range s.source.domains {
 		header = append(header, cell("domain_"+d.ID+"_j"), cell("domain_"+d.ID+"_w"))
 	}

@@ -12,16 +12,9 @@ import (
 	"time"
 )
 
-// most is a power in W that no domain draws: a counter that fell back and
-// would mean more was reset.
-const most = 5000
-
 // answer is in what time a sensor's file is opened, or read. A file that hangs,
 // whatever is behind it, holds neither the program nor the session's end.
-var answer = 2 * time.Second
-
-// step is by how many uJ most counters move at least.
-const step = 62
+var answer time.Duration = answerNs
 
 // powercap reads the counters below /sys/class/powercap, where cg is not there
 // and they may be read (kernel documentation: power/powercap/powercap.rst). Only
@@ -147,10 +140,7 @@ func openPowercap(interval time.Duration, record bool) (s *source, why []string)
 			interval = time.Millisecond
 		}
 	}
-	support := "scalar_only"
-	if len(domains) > 1 {
-		support = "full"
-	}
+	support := supports[min(2, len(domains))]
 	return &source{via: "powercap", intervalNs: int64(interval), domains: domains, support: support, counter: newPowercap(files, interval)}, why
 }
 
@@ -182,7 +172,7 @@ func zonesOf(folder string) (zones []domain, why []string) {
 		zone := filepath.Base(path)
 		name := names[zone]
 		kind, rest, _ := strings.Cut(name, "-")
-		d := domain{InTotal: true, Method: "measured", Source: filepath.Join(path, "energy_uj"), PeriodNs: int64(time.Millisecond), StepUj: step, Lo: 1, Hi: 1}
+		d := domain{InTotal: true, Method: "measured", Source: filepath.Join(path, "energy_uj"), PeriodNs: raplPeriodNs, StepUj: 62, Lo: 1, Hi: 1}
 		switch kind {
 		case "package":
 			d.ID, d.Kind = name, "cpu_package"
@@ -259,7 +249,7 @@ func (p *powercap) sample() kept {
 		if value < old {
 			more += c.wrap
 		}
-		if float64(more) > most*1e-3*float64(max(1, began-p.at)) {
+		if float64(more) > implausibleW*1e-3*float64(max(1, began-p.at)) {
 			flags |= flagGap // it was reset: what it had is not known
 			continue
 		}

@@ -67,7 +67,7 @@ func TestPipesInThePlaceOfSensors(t *testing.T) {
 // What does not answer is given up, and what does is there.
 func TestAnswers(t *testing.T) {
 	answer = 50 * time.Millisecond
-	defer func() { answer = 2 * time.Second }()
+	defer func() { answer = answerNs }()
 	never := make(chan struct{})
 	defer close(never)
 	values, errs := answers([]string{"a", "b", "c", "d"}, func(path string) (string, error) {
@@ -102,7 +102,7 @@ func (h hanging) Close() error { return nil }
 // and what it has not told is not known.
 func TestCounterThatHangs(t *testing.T) {
 	answer = 50 * time.Millisecond
-	defer func() { answer = 2 * time.Second }()
+	defer func() { answer = answerNs }()
 	t.Setenv("CODEGREEN_CG", "")
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())

@@ -15,8 +15,6 @@ import (
 
 // What a session writes: docs/session.md of cg.
 
-var sampleKeys = []string{"t_ns", "energy_j", "power_w", "domain_j", "domain_w"}
-
 var runID = sync.OnceValue(func() string {
 	b := make([]byte, 6)
 	rand.Read(b)
@@ -191,8 +189,6 @@ func (s *Session) entry(t *Task) taskEntry {
 	return e
 }
 
-var kinds = []string{"measured", "derived", "estimated"} // from the best to the weakest
-
 // kind is the weakest of the domains that make up the total.
 func (s *Session) kind() string {
 	worst := -1
@@ -232,7 +228,7 @@ func (s *Session) provenance(e *energy) provenance {
 
 // sum makes the totals of tasks at depth 0.
 func (s *Session) sum(r *report) {
-	all := &energy{domains: map[string]int64{}, method: bracketed}
+	all := &energy{domains: map[string]int64{}, method: methodBracket}
 	told := map[string]int64{} // ns in which a domain was told
 	var lasted, covered, until int64
 	known := false
@@ -251,7 +247,7 @@ func (s *Session) sum(r *report) {
 			continue
 		}
 		all.total, all.lo, all.hi = all.total+t.energy.total, all.lo+t.energy.lo, all.hi+t.energy.hi
-		if t.energy.method == shared || all.method != shared && methodRank[t.energy.method] > methodRank[all.method] {
+		if t.energy.method == methodShared || all.method != methodShared && methodRank[t.energy.method] > methodRank[all.method] {
 			all.method = t.energy.method
 		}
 		for id, micro := range t.energy.domains {
@@ -292,10 +288,6 @@ func (s *Session) sum(r *report) {
 	}
 }
 
-// lateMost is the part of a session whose readings failed and were made good later,
-// from which on it has failed.
-const lateMost = 0.5
-
 func (s *Session) quality(r *report) string {
 	switch {
 	case !slices.ContainsFunc(s.source.domains, func(d domain) bool { return d.InTotal }):
@@ -307,7 +299,7 @@ func (s *Session) quality(r *report) string {
 			return "energy_zero"
 		}
 		return "failed"
-	case s.samples.late > 0 && float64(s.samples.late) >= lateMost*float64(s.samples.latest()-s.mono):
+	case s.samples.late > 0 && float64(s.samples.late) >= latePart*float64(s.samples.latest()-s.mono):
 		return "failed"
 	case r.totals.Energy == nil || *r.totals.Energy == 0:
 		return "energy_zero"
@@ -323,14 +315,14 @@ func (s *Session) describe(r *report) {
 	ended := s.began.Add(time.Duration(s.stopped - s.mono))
 	m := &r.meta
 	*m = meta{
-		SchemaVersion: "1", Tool: "codegreen.Session", Version: Version, RunID: runID(), SessionName: s.name,
+		SchemaVersion: schemaVersion, Tool: sessionTool, Version: Version, RunID: runID(), SessionName: s.name,
 		StartedAt: s.began.UTC().Format(form), EndedAt: ended.UTC().Format(form),
 		StartedAtLocal: s.began.Local().Format(form), EndedAtLocal: ended.Local().Format(form), Timezone: zone(s.began),
 		Duration: float64(s.stopped-s.mono) * 1e-9, PID: os.Getpid(), Platform: runtime.GOOS,
 		Language: "go", LanguageVer: strings.TrimPrefix(runtime.Version(), "go"), CPUModel: s.source.cpuModel, Kernel: kernel(),
 		Argv: os.Args, Env: map[string]string{}, Quality: s.quality(r), Support: s.source.support,
-		OutlierMethod: "iqr_1.5", TimestampForm: "rfc3339_utc", Topology: s.topology(),
-		Timeseries: timeSeriesMeta{s.record, "1", sampleKeys, "clock_monotonic", true},
+		OutlierMethod: outlierMethod, TimestampForm: timestampFormat, Topology: s.topology(),
+		Timeseries: timeSeriesMeta{s.record, schemaVersion, sampleKeys, sampleClock, true},
 		Sampler:    samplerMeta{s.source.via, r.totals.IntervalMs, s.samples.count, s.source.lost(), s.samples.gaps},
 	}
 	m.Hostname, _ = os.Hostname()
@@ -345,7 +337,7 @@ func (s *Session) describe(r *report) {
 		m.CPUModel = cpuModel()
 	}
 	if m.Support == "" {
-		m.Support = []string{"none", "scalar_only", "full"}[min(2, len(s.source.domains))]
+		m.Support = supports[min(2, len(s.source.domains))]
 	}
 	for _, kv := range os.Environ() {
 		if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "CODEGREEN_") || strings.HasPrefix(name, "CG_") {

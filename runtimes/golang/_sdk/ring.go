@@ -34,12 +34,6 @@ type about struct {
 	Domains  []domain        `json:"domains"`
 }
 
-const (
-	ringHeader = 64  // bytes
-	ringRecord = 128 // bytes of a domain
-	ringFixed  = 7   // words of a slot before the energies
-)
-
 // openRing maps the ring at a path.
 func openRing(path string) (*ring, error) {
 	memory, err := mapFile(path)
@@ -55,22 +49,22 @@ func openRing(path string) (*ring, error) {
 }
 
 func (r *ring) parse() error {
-	if len(r.memory) < ringHeader || string(r.memory[:8]) != "CGSAMPLE" {
+	if len(r.memory) < ringHeaderBytes || string(r.memory[:8]) != ringMagic {
 		return errors.New("not a sample ring")
 	}
 	r.words = unsafe.Slice((*uint64)(unsafe.Pointer(&r.memory[0])), len(r.memory)/8)
 	half := unsafe.Slice((*uint32)(unsafe.Pointer(&r.memory[0])), len(r.memory)/4)
 	version, at, domains, slots, size := half[2], uint64(half[3]), uint64(half[5]), uint64(half[6]), uint64(half[7])
-	if version != 1 {
+	if version != ringVersion {
 		return fmt.Errorf("version %d of the sample ring is not known", version)
 	}
 	end := uint64(len(r.memory))
-	if slots == 0 || size != 8*(ringFixed+domains) || at%8 != 0 || ringHeader+ringRecord*domains > at || at > end || slots > (end-at)/size {
+	if slots == 0 || size != 8*(ringFixedWords+domains) || at%8 != 0 || ringHeaderBytes+ringDomainBytes*domains > at || at > end || slots > (end-at)/size {
 		return errors.New("a damaged sample ring")
 	}
 	r.version, r.at, r.stride, r.slots = int(version), int(at/8), int(size/8), slots
 	r.intervalNs, r.pid = int64(r.words[4]), int(r.words[5])
-	if text := bytes.TrimRight(r.memory[ringHeader+ringRecord*domains:at], "\x00"); len(text) > 0 {
+	if text := bytes.TrimRight(r.memory[ringHeaderBytes+ringDomainBytes*domains:at], "\x00"); len(text) > 0 {
 		if err := json.Unmarshal(text, &r.about); err != nil {
 			return err
 		}
@@ -84,13 +78,13 @@ func (r *ring) parse() error {
 		return errors.New("a damaged sample ring")
 	}
 	// The last milliseconds tell the power before the first task.
-	r.next = r.head() - min(r.head(), r.slots, uint64(60e6/max(1, r.intervalNs))+4)
+	r.next = r.head() - min(r.head(), r.slots, uint64(ringKeptBeforeNs/max(1, r.intervalNs))+ringKeptBeforeSlots)
 	return nil
 }
 
 // record is what a ring without JSON says of a domain.
 func (r *ring) record(i int) domain {
-	b := r.memory[ringHeader+ringRecord*i:]
+	b := r.memory[ringHeaderBytes+ringDomainBytes*i:]
 	text := func(from, n int) string {
 		t, _, _ := bytes.Cut(b[from:from+n], []byte{0})
 		return string(t)
@@ -98,7 +92,7 @@ func (r *ring) record(i int) domain {
 	return domain{ID: text(0, 64), Kind: text(64, 32), Method: text(96, 16), InTotal: b[112]&1 == 1, Lo: 1, Hi: 1}
 }
 
-func (r *ring) head() uint64 { return atomic.LoadUint64(&r.words[7]) }
+func (r *ring) head() uint64 { return atomic.LoadUint64(&r.words[ringHeadOffset/8]) }
 
 // read brings what is new to s.
 func (r *ring) read(s *samples) {
@@ -118,7 +112,7 @@ func (r *ring) read(s *samples) {
 		}
 		t, flags := atomic.LoadUint64(&slot[2]), atomic.LoadUint64(&slot[3])
 		for d := range energies {
-			energies[d] = atomic.LoadUint64(&slot[ringFixed+d])
+			energies[d] = atomic.LoadUint64(&slot[ringFixedWords+d])
 		}
 		if atomic.LoadUint64(&slot[0]) != whole { // it was written over meanwhile
 			r.lost++
@@ -130,7 +124,7 @@ func (r *ring) read(s *samples) {
 
 // ended tells that no more samples will come: the writer said so, or is gone.
 func (r *ring) ended() bool {
-	return atomic.LoadUint64(&r.words[6]) != 0 || !alive(r.pid)
+	return atomic.LoadUint64(&r.words[ringEndedOffset/8]) != 0 || !alive(r.pid)
 }
 
 func (r *ring) close() {

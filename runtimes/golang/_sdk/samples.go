@@ -6,29 +6,10 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"time"
 )
 
-// Methods of an energy, from the best to the weakest.
-const (
-	bracketed    = "bracket"
-	interpolated = "interpolation"
-	sampled      = "sampled"
-	shared       = "shared" // not of a domain: of a task that ran beside others
-)
-
-var methodRank = map[string]int{bracketed: 0, interpolated: 1, sampled: 2}
-
-const (
-	around = int64(20 * time.Millisecond) // on each side of a task, from which the power around it is taken
-	steady = 0.5                          // powers before and after are the same up to this part
-)
-
-// Flags of a sample (nemb/RING.md).
-const (
-	flagGap    = 1
-	flagFailed = 2
-)
+// methodRank is of the methods of a domain: methodShared is of a task that ran beside others.
+var methodRank = map[string]int{methodBracket: 0, methodInterpolation: 1, methodSampled: 2}
 
 // domain is a part of the machine whose energy one counter tells. Lo and Hi
 // bound the true energy as factors of the figure.
@@ -76,11 +57,8 @@ type samples struct {
 // pause is a time in which a counter did not move.
 type pause struct{ from, to int64 }
 
-// A counter that is updated often and has not moved for still does not count.
-var (
-	still = int64(time.Second)
-	often = int64(50 * time.Millisecond)
-)
+// still is stillNs, which tests make shorter.
+var still int64 = stillNs
 
 func newSamples(domains []domain) *samples {
 	n := len(domains)
@@ -139,7 +117,7 @@ func (s *samples) silent(d int, start, end int64) string {
 	if len(s.knots[d]) == 0 {
 		return fmt.Sprintf("the counter of %s has not moved", of.ID)
 	}
-	if of.PeriodNs <= 0 || of.PeriodNs > often {
+	if of.PeriodNs <= 0 || of.PeriodNs > oftenNs {
 		return ""
 	}
 	for _, p := range append(slices.Clone(s.idle[d]), pause{s.moved[d], s.wholeAt}) {
@@ -217,10 +195,10 @@ func (s *samples) energyAt(d int, t int64) (float64, bool) {
 func (s *samples) between(d int, start, end int64) (joules, slack float64, method string, ok bool) {
 	k := s.knots[d]
 	if joules, slack, ok = bracket(k, start, end); ok {
-		return joules, slack, bracketed, true
+		return joules, slack, methodBracket, true
 	}
 	if joules, slack, ok = interpolate(k, start, end); ok {
-		return joules, slack, interpolated, true
+		return joules, slack, methodInterpolation, true
 	}
 	a, okA := s.energyAt(d, start)
 	b, okB := s.energyAt(d, end)
@@ -242,7 +220,7 @@ func (s *samples) between(d int, start, end int64) (joules, slack float64, metho
 		watts, _ := slope(k, known, -1)
 		slack = max(slack, watts*(float64(end)-k[known].at)*1e-9)
 	}
-	return value, slack, sampled, true
+	return value, slack, methodSampled, true
 }
 
 // bracket takes the energy from the last update before to the first after, less
@@ -256,8 +234,8 @@ func bracket(k []knot, start, end int64) (joules, slack float64, ok bool) {
 	}
 	before, w1 := slope(k, i, -1)
 	after, w2 := slope(k, j, 1)
-	least := float64(around) / 4
-	if w1 < least || w2 < least || math.Abs(before-after) > steady*max(before, after) {
+	least := float64(aroundNs) / 4
+	if w1 < least || w2 < least || math.Abs(before-after) > steadyPart*max(before, after) {
 		return 0, 0, false
 	}
 	base := (before*w1 + after*w2) / (w1 + w2)
@@ -276,7 +254,7 @@ func bracket(k []knot, start, end int64) (joules, slack float64, ok bool) {
 // time in ns.
 func slope(k []knot, i, by int) (watts, over float64) {
 	j := i
-	for n := i + by; n >= 0 && n < len(k) && math.Abs(k[n].at-k[i].at) <= float64(around); n += by {
+	for n := i + by; n >= 0 && n < len(k) && math.Abs(k[n].at-k[i].at) <= float64(aroundNs); n += by {
 		j = n
 	}
 	over = math.Abs(k[j].at - k[i].at)
@@ -302,19 +280,13 @@ func onLine(k []knot, t float64) (joules, slack float64) {
 	return a.joules + watts*(t-a.at), watts * float64(max(a.last-a.first, b.last-b.first)) / 2
 }
 
-// newest samples that prune never leaves out, and which part of the others.
-const (
-	newest = 256
-	oneIn  = 64
-)
-
 // prune leaves out samples that are further than reach from every edge, but for
 // one in 64 and the newest. Energies between edges stay as they are.
 func (s *samples) prune(edges []int64, reach int64) {
 	n := len(s.times)
 	keep := make([]bool, n)
 	for i := range keep {
-		keep[i] = i%oneIn == 0 || i >= n-newest
+		keep[i] = i%pruneOneIn == 0 || i >= n-pruneNewest
 	}
 	for _, e := range edges {
 		for i := max(0, s.before(e-reach)-1); i < min(n, s.after(e+reach)+1); i++ {
@@ -323,13 +295,13 @@ func (s *samples) prune(edges []int64, reach int64) {
 	}
 	recent := int64(0)
 	if n > 0 {
-		recent = s.times[max(0, n-newest)]
+		recent = s.times[max(0, n-pruneNewest)]
 	}
 	for d := range s.knots {
 		i := 0
 		s.knots[d] = slices.DeleteFunc(s.knots[d], func(k knot) bool {
 			at := s.before(k.last)
-			kept := i%oneIn == 0 || k.last >= recent || at < n && s.times[at] == k.last && keep[at]
+			kept := i%pruneOneIn == 0 || k.last >= recent || at < n && s.times[at] == k.last && keep[at]
 			i++
 			return !kept
 		})

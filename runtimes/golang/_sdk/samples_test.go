@@ -40,7 +40,7 @@ func TestBetween(t *testing.T) {
 			fmt.Sscanf(line, "b %d %d %g %g %s", &from, &to, &joules, &slack, &method)
 			gotJ, gotSlack, got, ok := s.between(0, from, to)
 			if strings.HasSuffix(line, "none") {
-				if ok && got != sampled {
+				if ok && got != methodSampled {
 					t.Errorf("%s: got %v J by %s", line, gotJ, got)
 				}
 				continue
@@ -79,7 +79,7 @@ func TestPruneKeepsEnergies(t *testing.T) {
 		return all
 	}
 	before := ask()
-	s.prune(edges, 5*around)
+	s.prune(edges, 5*aroundNs)
 	if n := len(s.times); n > 3000 || len(s.knots[0]) > 3000 {
 		t.Errorf("%d samples and %d knots are left", n, len(s.knots[0]))
 	}
@@ -107,7 +107,7 @@ func TestPartsAddUp(t *testing.T) {
 	sum := int64(0)
 	for i, sp := range spans {
 		e := energyOf(s, sp.from, sp.to, partsOf(sp.from, sp.to, []*crowd{&all}))
-		if got := float64(e.total) / 1e6; math.Abs(got-want[i]) > 1e-3 || e.method != shared {
+		if got := float64(e.total) / 1e6; math.Abs(got-want[i]) > 1e-3 || e.method != methodShared {
 			t.Errorf("task %d: %v J by %s, want %v", i, got, e.method, want[i])
 		}
 		sum += e.total

@@ -11,12 +11,6 @@ import (
 	"time"
 )
 
-// pruneAfter is how many samples are kept beyond those that are needed.
-const pruneAfter = 20000
-
-// patience is how long a sampler that gets no processor is waited for.
-const patience = 10 * time.Second
-
 // Session measures the tasks of a program, from Start to Close. Its methods may
 // be called by any goroutine at a time.
 type Session struct {
@@ -167,7 +161,7 @@ func (s *Session) settle(wait bool) {
 }
 
 // due is when all is there that tells the energy of a task that ended then.
-func (s *Session) due(end int64) int64 { return end + around + 2*s.source.intervalNs }
+func (s *Session) due(end int64) int64 { return end + aroundNs + 2*s.source.intervalNs }
 
 // resolve computes a task's energy once, s.data being locked. To wait is to let
 // the samples come that tell it.
@@ -181,7 +175,7 @@ func (s *Session) resolve(t *Task, wait bool) {
 	source := s.source
 	due := s.due(end)
 	if wait && len(source.domains) > 0 && !s.isOver() {
-		limit := max(due, monotonic()) + int64(patience)
+		limit := max(due, monotonic()) + patienceNs
 		source.read(s.samples)
 		// One that stands still is waited for once, and not for every task.
 		for s.samples.latest() < due && s.samples.latest() != s.still && !source.ended() {
@@ -233,7 +227,7 @@ func (s *Session) isOver() bool {
 // drain empties the ring before it is full; how often follows how full it was.
 func (s *Session) drain() {
 	defer s.drained.Done()
-	period, calm := 500*time.Millisecond, 0
+	period, calm := time.Duration(drainNs), 0
 	ring := time.Duration(max(s.source.intervalNs, 1)) * 512
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -252,16 +246,16 @@ func (s *Session) drain() {
 		s.source.read(s.samples)
 		fill := s.source.fill()
 		switch {
-		case fill > 0.5:
-			period, calm = max(50*time.Millisecond, period/2), 0
-		case fill >= 0.1:
+		case fill > drainFullPart:
+			period, calm = max(drainLeastNs, period/2), 0
+		case fill >= drainCalmPart:
 			calm = 0
 		default:
-			if calm++; calm >= 3 {
-				period, calm = min(2*time.Second, period*2), 0
+			if calm++; calm >= drainCalmTimes {
+				period, calm = min(drainMostNs, period*2), 0
 			}
 		}
-		if fill > 0.9 && !s.told {
+		if fill > drainWarnPart && !s.told {
 			s.told = true
 			s.note("buffer-full", fmt.Sprintf("the ring of samples was %.0f %% full when it was read: use a larger Buffer", 100*fill))
 		}
@@ -296,7 +290,7 @@ func (s *Session) prune() {
 		}
 	}
 	s.mu.Unlock()
-	s.samples.prune(edges, max(5*around, 20*s.source.intervalNs))
+	s.samples.prune(edges, max(5*aroundNs, 20*s.source.intervalNs))
 }
 
 // write writes the file, s.data being locked.

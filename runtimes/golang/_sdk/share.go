@@ -99,7 +99,7 @@ type energy struct {
 // energyOf is the energy of a task from start to end, of which it has these
 // parts (nil for all of it); nil where that of a domain of the total is not known.
 func energyOf(s *samples, start, end int64, parts []part) *energy {
-	e := &energy{domains: map[string]int64{}, method: bracketed}
+	e := &energy{domains: map[string]int64{}, method: methodBracket}
 	var lo, hi, machine float64
 	known := false
 	for d, of := range s.domains {
@@ -135,7 +135,7 @@ func energyOf(s *samples, start, end int64, parts []part) *energy {
 	}
 	e.machine = e.total
 	if parts != nil {
-		e.method, e.machine = shared, int64(machine*1e6+0.5)
+		e.method, e.machine = methodShared, int64(machine*1e6+0.5)
 	}
 	e.lo, e.hi = min(e.total, int64(lo*1e6)), max(e.total, int64(math.Ceil(hi*1e6)))
 	return e

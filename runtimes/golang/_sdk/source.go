@@ -104,7 +104,7 @@ func openSource(interval time.Duration, buffer int, record bool) (s *source, why
 	if s != nil {
 		return s, more
 	}
-	return &source{via: "none", support: "none", cg: findCg(writer)}, append(why, more...)
+	return &source{via: "none", support: supports[0], cg: findCg(writer)}, append(why, more...)
 }
 
 func ofRing(via string, r *ring, cg string) *source {
@@ -133,13 +133,10 @@ func findCg(writer string) string {
 	return found
 }
 
-// sidecarBuffer is how many samples a sidecar keeps unless the session says.
-const sidecarBuffer = 16384
-
 // startSidecar starts cg sampler (docs/session.md of cg).
 func startSidecar(cg string, interval time.Duration, buffer int) (*source, error) {
 	if buffer == 0 {
-		buffer = sidecarBuffer
+		buffer = sidecarSlots
 	}
 	args := []string{"sampler", "--pid", strconv.Itoa(os.Getpid()), "--buffer", strconv.Itoa(buffer)}
 	if interval > 0 {
@@ -210,9 +207,9 @@ type greeting struct {
 	CPUModel  string `json:"cpu_model"`
 }
 
-// hear waits for READY, for ten seconds. What answers otherwise is no cg.
+// hear waits for READY, for readyNs. What answers otherwise is no cg.
 func hear(out, said *os.File) (line greeting, err error) {
-	out.SetReadDeadline(time.Now().Add(10 * time.Second))
+	out.SetReadDeadline(time.Now().Add(readyNs))
 	from := bufio.NewReader(io.LimitReader(out, 1<<16))
 	first, err := from.ReadBytes('\n')
 	if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -25,7 +25,7 @@ func mapFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() < ringHeader || info.Size() > 1<<32 {
+	if !info.Mode().IsRegular() || info.Size() < ringHeaderBytes || info.Size() > 1<<32 {
 		return nil, fmt.Errorf("%s: not a sample ring", path)
 	}
 	return syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)

@@ -13,14 +13,8 @@ from bisect import bisect_left, bisect_right
 from itertools import compress
 from math import hypot
 
-BRACKET, INTERPOLATION, SAMPLED = "bracket", "interpolation", "sampled"
-AROUND = 20e6  # ns on each side of a task from which the power around it is taken
-STEADY = 0.5   # powers before and after are the same up to this part
-
-STILL = 1000000000  # ns after which a counter that is updated OFTEN and has not moved does not count
-OFTEN = 50000000    # ns between two updates at most
-
-GAP, FAILED = 1, 2  # flags of a sample (nemb/RING.md)
+from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, METHOD_BRACKET, METHOD_INTERPOLATION, METHOD_SAMPLED, METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST,
+                    PRUNE_ONE_IN, STEADY_PART, STILL_NS)
 
 
 class Domain:
@@ -63,7 +57,7 @@ class Knots:
             return self.slopes[i, by]
         at, joules = self.at, self.joules
         j, n = i, i + by
-        while 0 <= n < len(at) and abs(at[n] - at[i]) <= AROUND:
+        while 0 <= n < len(at) and abs(at[n] - at[i]) <= AROUND_NS:
             j = n
             n += by
         over = abs(at[j] - at[i])
@@ -85,7 +79,7 @@ class Knots:
             return None
         before, w1 = self.slope(i, -1)
         after, w2 = self.slope(j, 1)
-        if w1 < AROUND / 4 or w2 < AROUND / 4 or abs(before - after) > STEADY * max(before, after):
+        if w1 < AROUND_NS / 4 or w2 < AROUND_NS / 4 or abs(before - after) > STEADY_PART * max(before, after):
             return None
         base = (before * w1 + after * w2) / (w1 + w2)
         outside = (start - at[i]) + (at[j] - end)
@@ -118,9 +112,9 @@ class Knots:
     def between(self, start, end):
         found = self.bracket(start, end)
         if found:
-            return found + (BRACKET,)
+            return found + (METHOD_BRACKET,)
         found = self.interpolate(start, end)
-        return found and found + (INTERPOLATION,)
+        return found and found + (METHOD_INTERPOLATION,)
 
 
 class Samples:
@@ -155,8 +149,8 @@ class Samples:
         for d, column in enumerate(columns):
             self.energies[d].extend(column)
         if any(flags):
-            self.gaps += sum(f & GAP for f in flags)
-            whole = [i for i, f in enumerate(flags) if not f & FAILED]
+            self.gaps += sum(f & FLAG_GAP for f in flags)
+            whole = [i for i, f in enumerate(flags) if not f & FLAG_FAILED]
             self._made_good(times, flags)
             self.failed = self.failed or len(whole) < len(flags)
             times = [times[i] for i in whole]
@@ -174,7 +168,7 @@ class Samples:
             for t, e in zip(times, column):
                 if e > energy:
                     add(before, t, e, period)
-                    if before - moved > STILL:
+                    if before - moved > STILL_NS:
                         self.still[d].append((moved, t))
                     moved = t
                 before, energy = t, e
@@ -185,7 +179,7 @@ class Samples:
         """Counts the time of failed readings that are followed by a good one."""
         before, failing = self.last_whole[0] if self.last_whole else None, self.failing
         for t, f in zip(times, flags):
-            if f & FAILED:
+            if f & FLAG_FAILED:
                 failing = True
                 continue
             if failing and before is not None:
@@ -204,9 +198,9 @@ class Samples:
             return "the counter of %s could not be read to the end" % domain.id
         if not self.knots[d].at:
             return "the counter of %s has not moved" % domain.id
-        if 0 < domain.period_ns <= OFTEN:
+        if 0 < domain.period_ns <= OFTEN_NS:
             for a, b in self.still[d] + [(self.moved[d], until)]:
-                if b - a > STILL and a < end and b > start:
+                if b - a > STILL_NS and a < end and b > start:
                     return "the counter of %s is stuck: it has not moved for %.1f s" % (domain.id, (b - a) * 1e-9)
         return ""
 
@@ -240,9 +234,9 @@ class Samples:
         # counter may be a period behind.
         times, flags, energies, value = self.times, self.flags, self.energies[d], b - a
         i, j = bisect_right(times, start) - 1, bisect_left(times, end)
-        while i > 0 and flags[i] & FAILED:
+        while i > 0 and flags[i] & FLAG_FAILED:
             i -= 1
-        while j + 1 < len(times) and flags[j] & FAILED:
+        while j + 1 < len(times) and flags[j] & FLAG_FAILED:
             j += 1
         most = energies[j] - energies[i]
         least = energies[j if times[j] == end else j - 1] - energies[i if times[i] == start else i + 1]
@@ -250,7 +244,7 @@ class Samples:
         known = bisect_right(self.knots[d].last, start) - 1
         if not value and known >= 0:  # as much as before, at most, since the counter was seen to move
             behind = self.knots[d].slope(known, -1)[0] * (end - self.knots[d].at[known]) * 1e-3
-        return value * 1e-6, (max(most - value, value - max(0, least)) + behind) * 1e-6, SAMPLED
+        return value * 1e-6, (max(most - value, value - max(0, least)) + behind) * 1e-6, METHOD_SAMPLED
 
     def prune(self, edges, reach):
         """Leaves out samples that are further than reach from every edge, but
@@ -259,13 +253,13 @@ class Samples:
         if not self.times:
             return
         keep = bytearray(len(self.times))
-        keep[::64] = b"\1" * len(keep[::64])
-        keep[-256:] = b"\1" * len(keep[-256:])
+        keep[::PRUNE_ONE_IN] = b"\1" * len(keep[::PRUNE_ONE_IN])
+        keep[-PRUNE_NEWEST:] = b"\1" * len(keep[-PRUNE_NEWEST:])
         for edge in edges:
             i, j = bisect_left(self.times, edge - reach), bisect_right(self.times, edge + reach)
             i, j = max(0, i - 1), min(len(keep), j + 1)
             keep[i:j] = b"\1" * (j - i)
-        newest = self.times[-256:][0]
+        newest = self.times[-PRUNE_NEWEST:][0]
         self._select(keep, newest)
         self.pruned_at = len(self.times)
 
@@ -278,7 +272,7 @@ class Samples:
         for k in self.knots:
             n = len(k.last)
             k.slopes.clear()
-            chosen = bytearray(1 if t in present or t >= newest or i % 64 == 0 else 0 for i, t in enumerate(k.last))
+            chosen = bytearray(1 if t in present or t >= newest or i % PRUNE_ONE_IN == 0 else 0 for i, t in enumerate(k.last))
             if n:
                 chosen[0] = 1
             k.last, k.first = array("q", compress(k.last, chosen)), array("q", compress(k.first, chosen))
@@ -345,10 +339,10 @@ class Energy:
     def __init__(self):
         self.domains = {}
         self.total = self.machine = self.lo = self.hi = 0
-        self.method, self.complete = BRACKET, True
+        self.method, self.complete = METHOD_BRACKET, True
 
 
-RANK = {BRACKET: 0, INTERPOLATION: 1, SAMPLED: 2}
+RANK = {METHOD_BRACKET: 0, METHOD_INTERPOLATION: 1, METHOD_SAMPLED: 2}
 
 
 def energy_of(samples, shares, windows):
@@ -386,7 +380,7 @@ def energy_of(samples, shares, windows):
     out.lo = min(out.total, int(lo * 1e6))
     out.hi = max(out.total, int(hi * 1e6 + 0.999999))
     if sharing:
-        out.method = "shared"
+        out.method = METHOD_SHARED
     return out
 
 

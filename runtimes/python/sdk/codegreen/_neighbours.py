@@ -4,6 +4,8 @@ import os
 import stat
 import time
 
+from ._spec import GONE_STATES, NEIGHBOURS_FILE, NEIGHBOURS_FOLDER
+
 try:
     import fcntl
 except ImportError:  # not Unix: others are not seen
@@ -11,7 +13,7 @@ except ImportError:  # not Unix: others are not seen
 
 
 def place():
-    return os.path.join(os.environ.get("XDG_RUNTIME_DIR") or "/tmp", "codegreen-%d.pids" % os.getuid())
+    return os.path.join(os.environ.get("XDG_RUNTIME_DIR") or NEIGHBOURS_FOLDER, NEIGHBOURS_FILE % os.getuid())
 
 
 def started(pid):
@@ -19,7 +21,7 @@ def started(pid):
     try:
         with open("/proc/%d/stat" % pid, "rb") as f:
             fields = f.read().rpartition(b")")[2].split()
-        return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
+        return "" if fields[0].decode() in GONE_STATES else fields[19].decode()
     except (OSError, IndexError):
         return ""
 

@@ -1,6 +1,9 @@
 """How evenly a task drew power, from its samples."""
 import os
 
+from ._spec import (NOISE_CV_PERCENT, NOISE_DROP_PART, NOISE_LEAST_POWERS, NOISE_QUALITIES, NOISE_QUALITY_ENDS_PERCENT,
+                    NOISE_WINDOW_PERIODS)
+
 
 def median(values):
     values = sorted(values)
@@ -21,18 +24,16 @@ def thresholds():
     except (KeyError, ValueError):
         ends = []
     if len(ends) != 3 or sorted(ends) != ends:
-        ends = [2.0, 5.0, 10.0]
-    return number("CODEGREEN_NOISE_CV_PERCENT", 10.0), number("CODEGREEN_NOISE_DROP_RATIO", 0.2), ends
-
-
-WINDOW = 50  # periods of the slowest counter that a power is taken over
+        ends = NOISE_QUALITY_ENDS_PERCENT
+    cv = number("CODEGREEN_NOISE_CV_PERCENT", NOISE_CV_PERCENT)
+    return cv, number("CODEGREEN_NOISE_DROP_RATIO", NOISE_DROP_PART), ends
 
 
 def noise_of(times, energies, duration_ns, interval_ns, period_ns):
     """The noise block of a task: times of its samples in ns, the machine's
     cumulative energy at each in uJ.
 
-    Powers are means over at least fifty periods of the counters: one that
+    Powers are means over NOISE_WINDOW_PERIODS periods of the counters: one that
     is read as often as it is updated shows none of its updates now and two then,
     and that is not the program's noise.
     """
@@ -41,7 +42,7 @@ def noise_of(times, energies, duration_ns, interval_ns, period_ns):
     if n >= 3:
         interval, method = median(b - a for a, b in zip(times, times[1:])), "observed_median"
     expected = int(duration_ns / interval + 1e-6) if interval > 0 else n  # whole intervals
-    window = WINDOW * max(period_ns, interval_ns)
+    window = NOISE_WINDOW_PERIODS * max(period_ns, interval_ns)
     out = {
         "samples_captured": n,
         "samples_expected": expected,
@@ -57,15 +58,14 @@ def noise_of(times, energies, duration_ns, interval_ns, period_ns):
         if times[i] - times[first] >= window * 0.99:
             powers.append((energies[i] - energies[first]) * 1e3 / (times[i] - times[first]))
             first = i
-    if len(powers) > 2:
+    if len(powers) >= NOISE_LEAST_POWERS:
         mean = sum(powers) / len(powers)
         std = (sum((p - mean) ** 2 for p in powers) / (len(powers) - 1)) ** 0.5
         out["power_mean_w"], out["power_std_w"] = round(mean, 6), round(std, 6)
         if mean > 0:
             cv = 100 * std / mean
             out["power_cv_percent"] = round(cv, 4)
-            names = "excellent", "good", "moderate", "high-noise"
-            out["quality"] = names[sum(cv >= end for end in thresholds()[2])]
+            out["quality"] = NOISE_QUALITIES[sum(cv >= end for end in thresholds()[2])]
     return out
 
 

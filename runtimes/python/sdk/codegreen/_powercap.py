@@ -10,12 +10,11 @@ import stat
 import threading
 import time
 
-from ._energy import GAP, FAILED, Domain
+from ._energy import Domain
 from ._ring import Source
+from ._spec import ANSWER_NS, FLAG_FAILED, FLAG_GAP, IMPLAUSIBLE_W, RAPL_PERIOD_NS, SUPPORTS
 
-ANSWER = 2   # seconds in which a sensor's file is opened, or read
-STEP = 62    # uJ by which most counters move at least
-MOST = 5000  # watts that no domain draws: a counter that fell back and would mean more was reset
+ANSWER = ANSWER_NS * 1e-9  # seconds
 
 
 def _open(path):
@@ -99,7 +98,7 @@ def domains_of(found):
         else:
             id, kind = name, "psys"
         if all(id != d.id for d in out):
-            out.append(Domain(id, kind, in_total=True, source=os.path.join(path, "energy_uj"), period_ns=1000000, step_uj=STEP))
+            out.append(Domain(id, kind, in_total=True, source=os.path.join(path, "energy_uj"), period_ns=RAPL_PERIOD_NS, step_uj=62))
     return out
 
 
@@ -109,7 +108,7 @@ class Powercap(Source):
 
     def __init__(self, domains, files, interval_ns):
         self.domains, self.files, self.interval_ns = domains, files, interval_ns
-        self.support = "full" if len(domains) > 1 else "scalar_only"
+        self.support = SUPPORTS[min(2, len(domains))]
         self.raw = [None] * len(files)
         self.total = [0] * len(files)
         self.at = 0
@@ -148,16 +147,16 @@ class Powercap(Source):
             try:
                 value = int(os.pread(fd, 64, 0))
             except (OSError, ValueError):
-                flags |= FAILED
+                flags |= FLAG_FAILED
                 continue
             old, self.raw[i] = self.raw[i], value
             if old is None:
                 continue
             more = value - old if value >= old else value - old + wrap
-            if 0 <= more <= MOST * 1e-3 * max(1, before - self.at):
+            if 0 <= more <= IMPLAUSIBLE_W * 1e-3 * max(1, before - self.at):
                 self.total[i] += more
             else:
-                flags |= GAP  # it was reset: what it had is not known
+                flags |= FLAG_GAP  # it was reset: what it had is not known
         self.at = (before + time.monotonic_ns()) // 2
         return self.at, flags, tuple(self.total)
 

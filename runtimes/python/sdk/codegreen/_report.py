@@ -6,14 +6,11 @@ import time
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 
-from ._energy import FAILED, RANK
+from ._energy import RANK
 from ._ring import find_cg
 from ._signals import plain
-
-SAMPLE_KEYS = ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"]
-METHODS = "measured", "derived", "estimated"  # from the best to the weakest
-
-LATE = 0.5  # part of a session whose readings failed and were made good later, from which on it has failed
+from ._spec import (FLAG_FAILED, FORMULA_STARTS, KINDS, LATE_PART, METHOD_SHARED, OUTLIER_METHOD, SAMPLE_CLOCK, SAMPLE_KEYS, SCHEMA_VERSION, SESSION_TOOL,
+                    SUPPORTS, TASK_COLUMNS, TIMESTAMP_FORMAT)
 
 DRAWING = 300  # seconds in which cg has to draw a plot
 
@@ -65,9 +62,9 @@ def samples_of(session, i, end):
             "domain_w": {},
         }
         span = times[n] - times[n - 1] if n else 0
-        if span > 0 and not (flags[n] | flags[n - 1]) & FAILED:
+        if span > 0 and not (flags[n] | flags[n - 1]) & FLAG_FAILED:
             sample["domain_w"] = {domain.id: round((energies[d] - series.energies[d][n - 1]) * 1e3 / span, 6) for d, domain in enumerate(domains)}
-            k = n + 1 if n + 1 < len(times) and not flags[n + 1] & FAILED else n
+            k = n + 1 if n + 1 < len(times) and not flags[n + 1] & FLAG_FAILED else n
             sample["power_w"] = round(sum(series.energies[d][k] - series.energies[d][n - 1] for d in tops) * 1e3 / (times[k] - times[n - 1]), 6)
         yield sample
 
@@ -88,11 +85,11 @@ def sample_lines(session, i, end):
         since = [e - f for e, f in zip(energies, first)]
         total = sum([since[d] for d in tops]) / 1000000
         joules = [e / 1000000 for e in since]
-        if before is None or t <= times[n - 1] or (flags[n] | flags[n - 1]) & FAILED:
+        if before is None or t <= times[n - 1] or (flags[n] | flags[n - 1]) & FLAG_FAILED:
             yield bare % (t, total, *joules)
         else:
             span = t - times[n - 1]
-            k = n + 1 if n < last and not flags[n + 1] & FAILED else n
+            k = n + 1 if n < last and not flags[n + 1] & FLAG_FAILED else n
             power = sum([columns[d][k] - before[d] for d in tops]) * 1e3 / (times[k] - times[n - 1])
             yield whole % (t, total, round(power, 6), *joules, *[round((e - b) * 1e3 / span, 6) for e, b in zip(energies, before)])
         before = energies
@@ -112,7 +109,7 @@ def kind_of(session):
     tops = [d.method for d in session._samples.domains if d.in_total]
     if not tops:
         return "unavailable"
-    worst = max(tops, key=lambda m: METHODS.index(m) if m in METHODS else 9)
+    worst = max(tops, key=lambda m: KINDS.index(m) if m in KINDS else 9)
     return "derived" if worst == "measured" and session._samples.failed else worst
 
 
@@ -179,7 +176,7 @@ class Sum:
         self.total = sum(e.total for e in energies)
         self.lo, self.hi = sum(e.lo for e in energies), sum(e.hi for e in energies)
         methods = [e.method for e in energies]
-        self.method = "shared" if "shared" in methods else max(methods, key=lambda m: RANK[m])
+        self.method = METHOD_SHARED if METHOD_SHARED in methods else max(methods, key=lambda m: RANK[m])
 
 
 def totals_of(session, done, noises, end):
@@ -229,7 +226,7 @@ def quality_of(session, done, totals):
         # No counter moved, or more is wrong than that.
         unmoved = not samples.failed and not any(samples.knots[d].at for d in counted)
         return "energy_zero" if unmoved and all(t._windows and t._windows[-1][1] <= samples.latest for t in done) else "failed"
-    if samples.late >= LATE * (samples.latest - session._mono) > 0:
+    if samples.late >= LATE_PART * (samples.latest - session._mono) > 0:
         return "failed"
     if not totals["energy_j"]:
         return "energy_zero"
@@ -282,7 +279,7 @@ def meta_of(session, done, totals, end):
     except OSError:
         cwd = ""
     return {
-        "schema_version": "1", "tool": "codegreen.Session",
+        "schema_version": SCHEMA_VERSION, "tool": SESSION_TOOL,
         "codegreen_version": __version__, "cg_version": source.cg_version,
         "run_id": run_id(), "session_name": session.name,
         "started_at": form(began), "ended_at": form(ended),
@@ -295,12 +292,12 @@ def meta_of(session, done, totals, end):
         "cwd": cwd, "argv": list(getattr(sys, "argv", [])),
         "codegreen_env": {k: v for k, v in sorted(os.environ.items()) if k.startswith(("CODEGREEN_", "CG_"))},
         "measurement_quality": quality_of(session, done, totals),
-        "domain_support": source.support or ("none", "scalar_only", "full")[min(2, len(source.domains))],
-        "outlier_method": "iqr_1.5", "iso_timestamp_format": "rfc3339_utc",
+        "domain_support": source.support or SUPPORTS[min(2, len(source.domains))],
+        "outlier_method": OUTLIER_METHOD, "iso_timestamp_format": TIMESTAMP_FORMAT,
         "nemb_abi_version": source.version,
         "domain_topology": topology_of(session),
-        "timeseries": {"enabled": session.record_time_series, "schema_version": "1", "sample_keys": SAMPLE_KEYS,
-                       "t_ns_clock": "clock_monotonic", "inclusive_of_children": True},
+        "timeseries": {"enabled": session.record_time_series, "schema_version": SCHEMA_VERSION, "sample_keys": SAMPLE_KEYS,
+                       "t_ns_clock": SAMPLE_CLOCK, "inclusive_of_children": True},
         "sampler": {"via": source.via, "interval_ms": source.interval_ns / 1e6 if source.domains else None,
                     "samples": session._samples.count, "lost": source.lost, "gaps": session._samples.gaps},
     }
@@ -365,19 +362,15 @@ def chunks(session):
     yield '],\n"totals": %s,\n"warnings": %s\n}\n' % (dump(out["totals"]), dump(out["warnings"]))
 
 
-SCALARS = ("name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j", "energy_hi_j", "energy_kind", "energy_method",
-           "energy_source", "machine_energy_j", "started_at", "ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten")
-
-
 def lines(session):
     """The text of the CSV, in pieces."""
     import csv
     import io
     out, _ = report(session)
     ids = [d.id for d in session._samples.domains]
-    rows = [list(SCALARS) + [cell(column) for d in ids for column in ("domain_%s_j" % d, "domain_%s_w" % d)]]
+    rows = [TASK_COLUMNS + [cell(column) for d in ids for column in ("domain_%s_j" % d, "domain_%s_w" % d)]]
     for t in out["tasks"]:
-        rows.append([cell(t[k]) for k in SCALARS] + [v for d in ids for v in (t["domains"].get(d), t["domains_power_w"].get(d))])
+        rows.append([cell(t[k]) for k in TASK_COLUMNS] + [v for d in ids for v in (t["domains"].get(d), t["domains_power_w"].get(d))])
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     yield text.getvalue()
@@ -390,10 +383,7 @@ def cell(value):
         return value
     parts = [(part, part.lstrip(" ")) for part in value.split(";")]
     return plain(";".join(
-        part[:len(part) - len(text)] + "'" + text if text and text[0] in FORMULA else part for part, text in parts))
-
-
-FORMULA = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+        part[:len(part) - len(text)] + "'" + text if text and text[0] in FORMULA_STARTS else part for part, text in parts))
 
 
 def number(text):

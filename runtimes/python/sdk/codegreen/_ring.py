@@ -10,9 +10,10 @@ import struct
 import time
 
 from ._energy import Domain
+from ._spec import (GONE_STATES, READY_NS, RING_DOMAIN_BYTES, RING_ENDED_OFFSET, RING_FIXED_WORDS, RING_HEADER_BYTES, RING_HEAD_OFFSET,
+                    RING_KEPT_BEFORE_NS, RING_KEPT_BEFORE_SLOTS, RING_MAGIC, RING_SLOTS, RING_VERSION, SIDECAR_SLOTS)
 
-MAGIC = b"CGSAMPLE"
-HEADER, RECORD, FIXED = 64, 128, 7  # bytes, bytes, words
+HEAD, ENDED = RING_HEAD_OFFSET // 8, RING_ENDED_OFFSET // 8
 
 
 class Ring:
@@ -22,44 +23,44 @@ class Ring:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would let wait for its writer
         try:
             size = os.fstat(fd).st_size
-            if size < HEADER:
+            if size < RING_HEADER_BYTES:
                 raise ValueError("%s: not a sample ring" % path)
             self.memory = mmap.mmap(fd, size, access=mmap.ACCESS_READ)
         finally:
             os.close(fd)
         version, self.at, _, domains, self.slots, bytes_ = struct.unpack_from("6I", self.memory, 8)
-        fits = self.slots and bytes_ == 8 * (FIXED + domains) and self.at % 8 == 0 and \
-            HEADER + RECORD * domains <= self.at <= size and self.slots <= (size - self.at) // bytes_
-        if self.memory[:8] != MAGIC or version != 1 or not fits:
+        fits = self.slots and bytes_ == 8 * (RING_FIXED_WORDS + domains) and self.at % 8 == 0 and \
+            RING_HEADER_BYTES + RING_DOMAIN_BYTES * domains <= self.at <= size and self.slots <= (size - self.at) // bytes_
+        if self.memory[:8] != RING_MAGIC.encode() or version != RING_VERSION or not fits:
             raise ValueError("%s: not a sample ring of version 1" % path)
         self.version = version
         self.interval_ns, self.pid = struct.unpack_from("2Q", self.memory, 32)
         self.stride = bytes_ // 8
         self.words = memoryview(self.memory).cast("Q") if size % 8 == 0 else memoryview(self.memory)[:size // 8 * 8].cast("Q")
-        about = self.memory[HEADER + RECORD * domains:self.at].rstrip(b"\0")
+        about = self.memory[RING_HEADER_BYTES + RING_DOMAIN_BYTES * domains:self.at].rstrip(b"\0")
         about = json.loads(about.decode()) if about else {}
         self.writer = about.get("writer", "")
         self.topology, self.support = about.get("domain_topology"), about.get("domain_support")
         self.domains = [Domain(**d) for d in about["domains"]] if "domains" in about else [self._record(i) for i in range(domains)]
-        head = self.words[7]
+        head = self.words[HEAD]
         self.first = self.next = max(0, head - self.slots)  # numbers of the sample that was read first, and is read next
         self.lost = 0
         self.fill = 0.0  # part of the ring that the last read found new
 
     def _record(self, i):
-        at = HEADER + RECORD * i
+        at = RING_HEADER_BYTES + RING_DOMAIN_BYTES * i
         text = lambda a, n: self.memory[at + a:at + a + n].split(b"\0")[0].decode("utf-8", "replace")
         return Domain(text(0, 64), text(64, 32), "", self.memory[at + 112] & 1 == 1, text(96, 16))
 
     def skip(self):
         """Leaves what is there but for the last few milliseconds, which tell the power before."""
-        self.next = max(self.next, self.words[7] - int(60e6 // self.interval_ns) - 4, 0)
+        self.next = max(self.next, self.words[HEAD] - RING_KEPT_BEFORE_NS // self.interval_ns - RING_KEPT_BEFORE_SLOTS, 0)
         self.first = self.next
 
     def read(self, samples):
         """Brings what is new to samples (see _energy.Samples)."""
         words, slots, stride = self.words, self.slots, self.stride
-        head = words[7]
+        head = words[HEAD]
         if head - self.next > slots:
             self.lost += head - slots - self.next
             self.next = head - slots
@@ -74,7 +75,7 @@ class Ring:
             raw += bytes(words[base:base + (n - k) * stride])
         # The writer may have come round meanwhile: what it has begun to write
         # over is not whole.
-        over = max(0, words[7] + 1 - slots - self.next)
+        over = max(0, words[HEAD] + 1 - slots - self.next)
         copied = memoryview(raw).cast("Q")
         numbers = copied[::stride].tolist()
         while over < n and numbers[over] != 2 * (self.next + over) + 2:
@@ -86,7 +87,7 @@ class Ring:
 
     def ended(self):
         """Whether no more samples will come: the writer said so, or is gone."""
-        if self.words[6]:
+        if self.words[ENDED]:
             return True
         try:
             os.kill(self.pid, 0)
@@ -96,7 +97,7 @@ class Ring:
             return False
         try:
             with open("/proc/%d/stat" % self.pid, "rb") as f:
-                return f.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")  # proc_pid_stat(5)
+                return f.read().rpartition(b")")[2].split()[0].decode() in GONE_STATES  # proc_pid_stat(5)
         except (OSError, IndexError):
             return False
 
@@ -123,7 +124,7 @@ def find_cg(writer=""):
 class Source:
     """Where a session has its samples from: via says how."""
     via, lost, cg_version, cpu_model, fill, version = "none", 0, None, "", 0.0, None
-    interval_ns, slots = 0, 4096
+    interval_ns, slots = 0, RING_SLOTS
     domains, topology, support = [], None, None
     cg = ""
     last = False  # whether close takes a last sample, which can be read after it
@@ -202,7 +203,7 @@ class Sidecar(Run):
         self.cg, self.cg_version, self.cpu_model = cg, line.get("cg_version"), line.get("cpu_model", "")
 
     def _hear(self, errors):
-        heard, until = b"", time.monotonic() + 10
+        heard, until = b"", time.monotonic() + READY_NS * 1e-9
         while heard.count(b"\n") < 2:
             if not _readable(self.out.fileno(), until):
                 raise ValueError("cg sampler does not answer")
@@ -256,7 +257,7 @@ def open_source(interval_ms, buffer, record, warn):
     cg = find_cg(writer)
     if cg:
         try:
-            return Sidecar(cg, interval_ms, buffer or 16384)
+            return Sidecar(cg, interval_ms, buffer or SIDECAR_SLOTS)
         except (OSError, ValueError, KeyError, TypeError) as e:
             why.append(str(e))
     else:

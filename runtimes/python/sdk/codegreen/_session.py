@@ -10,16 +10,16 @@ from sys import modules
 from time import monotonic_ns
 
 from . import _neighbours, _signals
-from ._energy import AROUND, Samples, Shares, energy_of
+from ._energy import Samples, Shares, energy_of
 from ._result import UNKNOWN, Context, Stack, TaskResult
 from ._ring import open_source
+from ._spec import (AROUND_NS, BUFFER_LEAST, BUFFER_MOST, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART, DRAIN_LEAST_NS, DRAIN_MOST_NS, DRAIN_NS,
+                    DRAIN_WARN_PART, FORMATS, INTERVAL_LEAST_NS, INTERVAL_MOST_NS, PATIENCE_NS, PRUNE_AFTER)
 
 _active = None   # the session of this process
 _finished = 0    # sessions that wrote to the name that they have by default
 
-PATIENCE = 10     # seconds in which a sampler that gets no processor is waited for
 HURRY = 1         # seconds in which samples are waited for in a signal's handler and at the exit
-PRUNE = 20000     # samples that are kept beyond those that are needed
 
 
 def _cpu_time(thread):
@@ -53,13 +53,13 @@ class Session:
                  record_time_series=False, buffer_samples=None, sample_interval_ms=None, sampling_mode="fixed"):
         if _active is not None and (_active._running or _active._ending):
             raise RuntimeError("a session is active in this process already: %r" % _active.name)
-        if output_format not in ("auto", "json", "csv", "none"):
+        if output_format not in FORMATS:
             raise ValueError("output_format %r: use auto, json, csv or none" % (output_format,))
         if sampling_mode != "fixed":
             raise ValueError("sampling_mode %r: only fixed is there; adaptive is reserved" % (sampling_mode,))
-        if sample_interval_ms is not None and not 0.1 <= sample_interval_ms <= 60000:
+        if sample_interval_ms is not None and not INTERVAL_LEAST_NS <= sample_interval_ms * 1e6 <= INTERVAL_MOST_NS:
             raise ValueError("sample_interval_ms %r: use 0.1 to 60000" % (sample_interval_ms,))
-        if buffer_samples is not None and not 16 <= buffer_samples <= 1 << 20:
+        if buffer_samples is not None and not BUFFER_LEAST <= buffer_samples <= BUFFER_MOST:
             raise ValueError("buffer_samples %r: use 16 to 1048576" % (buffer_samples,))
         self.name = str(name)
         self.output_format = output_format
@@ -213,7 +213,7 @@ class Session:
                 self._settle()
             elif source.domains:
                 ends = [t.ended_at_mono_ns for t in self._pending if t.ended_at_mono_ns is not None and t._energy is UNKNOWN]
-                time.sleep(max(0, max(ends, default=0) + int(AROUND) - monotonic_ns()) * 1e-9)
+                time.sleep(max(0, max(ends, default=0) + AROUND_NS - monotonic_ns()) * 1e-9)
         finally:
             source.close(patience)
             self._until = 0
@@ -439,7 +439,7 @@ class Session:
 
     def _due(self, end):
         """When all is there that tells the energy of a task that ended then."""
-        return end + int(AROUND) + 2 * self._source.interval_ns
+        return end + AROUND_NS + 2 * self._source.interval_ns
 
     def _resolve(self, task, wait=True):
         with self._data:
@@ -449,7 +449,7 @@ class Session:
             samples, source = self._samples, self._source
             if (self._running or self._ending) and wait and source.domains:
                 due = self._due(end)
-                limit = max(due, monotonic_ns()) + int(PATIENCE * 1e9)
+                limit = max(due, monotonic_ns()) + PATIENCE_NS
                 if samples.latest < due:
                     source.read(samples)
                 # One that stands still is waited for once, and not for every task.
@@ -487,7 +487,7 @@ class Session:
 
     def _draining(self):
         """Empties the ring before it is full; the period follows how full it was."""
-        period, calm, told = 0.5, 0, False
+        period, calm, told = DRAIN_NS * 1e-9, 0, False
         most = max(0.001, self._source.slots * self._source.interval_ns * 1e-9 / 8)
         while not self._woken.wait(min(period, most)):
             with self._data:
@@ -495,18 +495,18 @@ class Session:
                     return
                 self._source.read(self._samples)
                 fill = self._source.fill
-                if fill > 0.9 and not told:
+                if fill > DRAIN_WARN_PART and not told:
                     told = True
                     self._note("buffer-full", "the ring of samples was %.0f %% full when it was read: use a larger buffer_samples" % (100 * fill))
-                if fill > 0.5:
-                    period, calm = max(0.05, period / 2), 0
-                elif fill < 0.1:
+                if fill > DRAIN_FULL_PART:
+                    period, calm = max(DRAIN_LEAST_NS * 1e-9, period / 2), 0
+                elif fill < DRAIN_CALM_PART:
                     calm += 1
-                    if calm >= 3:
-                        period, calm = min(2.0, period * 2), 0
+                    if calm >= DRAIN_CALM_TIMES:
+                        period, calm = min(DRAIN_MOST_NS * 1e-9, period * 2), 0
                 else:
                     calm = 0
-                if not self.record_time_series and len(self._samples.times) > self._samples.pruned_at + PRUNE:
+                if not self.record_time_series and len(self._samples.times) > self._samples.pruned_at + PRUNE_AFTER:
                     self._prune()
 
     def _prune(self):
@@ -523,7 +523,7 @@ class Session:
             edges += [e for e in (task.started_at_mono_ns, task._since, task.ended_at_mono_ns) if e]
         for a, b, _ in self._shares.parts:
             edges += (a, b)
-        self._samples.prune(edges, max(100000000, 20 * self._source.interval_ns))
+        self._samples.prune(edges, max(5 * AROUND_NS, 20 * self._source.interval_ns))
 
     # Samples
 

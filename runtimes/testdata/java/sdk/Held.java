@@ -40,7 +40,7 @@ final class Held {
             } else {
                 asked++;
                 Samples.Span got = s.between(0, Long.parseLong(w[1]), Long.parseLong(w[2]));
-                if (w[3].equals("none")) check(got == null || got.method().equals(Samples.SAMPLED), line + ": " + got);
+                if (w[3].equals("none")) check(got == null || got.method().equals(Spec.METHOD_SAMPLED), line + ": " + got);
                 else check(got != null && got.method().equals(w[5]) && near(got.joules(), Double.parseDouble(w[3])) && near(got.slack(), Double.parseDouble(w[4])), line + ": " + got);
             }
         }
@@ -54,7 +54,7 @@ final class Held {
         long[] edges = {50_000_000L, 3_000_000_000L, 9_000_300_000L, 9_001_000_000L, 19_000_000_000L};
         List<Samples.Span> before = new ArrayList<>(), after = new ArrayList<>();
         for (long a : edges) for (long b : edges) if (a < b) before.add(s.between(0, a, b));
-        s.prune(edges, 5 * Samples.AROUND);
+        s.prune(edges, 5 * Spec.AROUND_NS);
         for (long a : edges) for (long b : edges) if (a < b) after.add(s.between(0, a, b));
         check(before.equals(after) && !before.contains(null), before + ", pruned " + after);
         check(s.times.size < 3000, s.times.size + " samples are left");
@@ -99,7 +99,7 @@ final class Held {
         Samples s = new Samples(List.of(new Domain("d", "", "", true, "measured", "", 1_000_000, 1, 1, 500)));
         for (long at = 0; at <= 600; at++) {
             boolean inside = at > from && at < to;
-            s.add(at * 1_000_000, inside && failing ? Samples.GAP | Samples.FAILED : 0, new long[] {(long) (watts * (inside ? from : at) * 1000)});
+            s.add(at * 1_000_000, inside && failing ? Spec.FLAG_GAP | Spec.FLAG_FAILED : 0, new long[] {(long) (watts * (inside ? from : at) * 1000)});
         }
         return s;
     }

@@ -11,7 +11,7 @@ import java.util.concurrent.TimeoutException;
 /** What is asked of a file that may never answer, such as a sensor's, in a thread that is given up. */
 final class Answer<T> {
     /** In what time there is one, in ns. */
-    static volatile long within = 2_000_000_000L;
+    static volatile long within = Spec.ANSWER_NS;
 
     interface Question<T> {
         T of(String path) throws IOException;

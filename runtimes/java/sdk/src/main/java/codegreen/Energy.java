@@ -18,7 +18,7 @@ record Energy(Map<String, Long> domains, long total, long machine, long lo, long
         boolean shared = !parts.isEmpty();
         long total = 0;
         double lo = 0, hi = 0, machine = 0;
-        String method = Samples.BRACKET;
+        String method = Spec.METHOD_BRACKET;
         for (int d = 0; d < samples.domains.size(); d++) {
             Domain domain = samples.domains.get(d);
             Samples.Span span = samples.silent(d, start, end).isEmpty() ? samples.between(d, start, end) : null;
@@ -45,7 +45,7 @@ record Energy(Map<String, Long> domains, long total, long machine, long lo, long
         }
         if (domains.isEmpty()) return null;
         return new Energy(domains, total, shared ? (long) (machine * 1e6 + 0.5) : total, Math.min(total, (long) (lo * 1e6)),
-            Math.max(total, (long) Math.ceil(hi * 1e6)), shared ? Samples.SHARED : method);
+            Math.max(total, (long) Math.ceil(hi * 1e6)), shared ? Spec.METHOD_SHARED : method);
     }
 
     /** Which part of the energy from start to end was used in a part of that time. */

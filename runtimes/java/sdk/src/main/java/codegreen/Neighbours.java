@@ -32,7 +32,7 @@ final class Neighbours {
         try {
             String stat = Files.readString(Path.of("/proc", pid, "stat"), StandardCharsets.ISO_8859_1);
             String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-            return fields[0].equals("Z") || fields[0].equals("X") ? "" : fields[19];
+            return Spec.GONE_STATES.contains(fields[0]) ? "" : fields[19];
         } catch (IOException | RuntimeException e) {
             return "";
         }
@@ -44,7 +44,7 @@ final class Neighbours {
         boolean interrupted = Thread.interrupted(); // a channel is closed under a thread that is
         try {
             String folder = System.getenv("XDG_RUNTIME_DIR"), uid = uid();
-            Path path = Path.of(folder == null || folder.isEmpty() ? "/tmp" : folder, "codegreen-" + uid + ".pids");
+            Path path = Path.of(folder == null || folder.isEmpty() ? Spec.NEIGHBOURS_FOLDER : folder, Spec.NEIGHBOURS_FILE.replace("%d", uid));
             for (int i = 0; i < 100; i++) {
                 List<String> others = attempt(path, uid, mine);
                 if (others != null) return others;

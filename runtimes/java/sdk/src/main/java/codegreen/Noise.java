@@ -8,11 +8,6 @@ import java.util.Map;
 
 /** How evenly a task drew power, from its samples. */
 final class Noise {
-    /** How many periods of the slowest counter a power is a mean of: its updates do not come evenly over samples. */
-    private static final int WINDOW = 50;
-
-    private static final List<String> QUALITIES = List.of("excellent", "good", "moderate", "high-noise");
-
     private Noise() {}
 
     /** The noise block of a task that is over; null where nothing is recorded. */
@@ -36,7 +31,7 @@ final class Noise {
             apart = (steps[(n - 2) / 2] + steps[(n - 1) / 2]) / 2.0;
         }
         int expected = apart > 0 ? (int) ((task.ended - task.started) / apart + 1e-6) : n; // whole intervals
-        long window = WINDOW * period;
+        long window = Spec.NOISE_WINDOW_PERIODS * period;
         Map<String, Object> out = new LinkedHashMap<>();
         out.put("samples_captured", n);
         out.put("samples_expected", expected);
@@ -57,7 +52,7 @@ final class Noise {
                 first = i;
             }
         }
-        if (powers.size() < 3) return out;
+        if (powers.size() < Spec.NOISE_LEAST_POWERS) return out;
         double mean = powers.stream().mapToDouble(p -> p).average().orElse(0);
         double std = Math.sqrt(powers.stream().mapToDouble(p -> (p - mean) * (p - mean)).sum() / (powers.size() - 1));
         out.put("power_mean_w", rounded(mean, 1e6));
@@ -68,14 +63,14 @@ final class Noise {
             double[] ends = ends();
             int at = 0;
             while (at < ends.length && cv >= ends[at]) at++;
-            out.put("quality", QUALITIES.get(at));
+            out.put("quality", Spec.NOISE_QUALITIES.get(at));
         }
         return out;
     }
 
     /** The record of totals.noise_warnings, null for a task that is quiet and whole. */
     static Map<String, Object> warning(Task task, Map<String, Object> noise) {
-        double cv = number("CODEGREEN_NOISE_CV_PERCENT", 10), drop = number("CODEGREEN_NOISE_DROP_RATIO", 0.2);
+        double cv = number("CODEGREEN_NOISE_CV_PERCENT", Spec.NOISE_CV_PERCENT), drop = number("CODEGREEN_NOISE_DROP_RATIO", Spec.NOISE_DROP_PART);
         List<String> reasons = new ArrayList<>();
         if (noise.get("power_cv_percent") instanceof Double v && v >= cv) reasons.add("within_task_power_cv_above_" + plain(cv) + "pct");
         if ((Double) noise.get("drop_ratio") >= drop) reasons.add("drop_ratio_above_" + plain(100 * drop) + "pct");
@@ -112,7 +107,7 @@ final class Noise {
         } catch (NumberFormatException | NullPointerException e) {
             // The usual ones.
         }
-        return new double[] {2, 5, 10};
+        return Spec.NOISE_QUALITY_ENDS_PERCENT.stream().mapToDouble(end -> end).toArray();
     }
 
     static double rounded(double v, double unit) {

@@ -17,10 +17,6 @@ import java.util.concurrent.ThreadLocalRandom;
 
 /** The files of a session. */
 final class Output {
-    private static final List<String> SCALARS = List.of("name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j",
-        "energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j", "started_at", "ended_at", "started_at_mono_ns", "ended_at_mono_ns",
-        "thread", "forgotten");
-
     private interface Text {
         void to(Writer w) throws IOException;
     }
@@ -112,7 +108,7 @@ final class Output {
     /** A line for each task. */
     private static void csv(Session s, Writer w) throws IOException {
         Report r = new Report(s);
-        List<String> line = new ArrayList<>(SCALARS);
+        List<String> line = new ArrayList<>(Spec.TASK_COLUMNS);
         for (Domain d : s.source.domains) {
             line.add(cell("domain_" + d.id() + "_j"));
             line.add(cell("domain_" + d.id() + "_w"));
@@ -120,7 +116,7 @@ final class Output {
         w.write(String.join(",", line) + "\n");
         for (Map<String, Object> t : r.tasks) {
             line.clear();
-            for (String key : SCALARS) line.add(cell(t.get(key)));
+            for (String key : Spec.TASK_COLUMNS) line.add(cell(t.get(key)));
             for (Domain d : s.source.domains) {
                 line.add(cell(((Map<?, ?>) t.get("domains")).get(d.id())));
                 line.add(cell(((Map<?, ?>) t.get("domains_power_w")).get(d.id())));
@@ -141,7 +137,7 @@ final class Output {
      */
     private static String harmless(String text) {
         return text.matches("[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?") ? text
-            : plain(text.replaceAll("(^|;)( *)(?=[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])", "$1$2'"));
+            : plain(text.replaceAll("(^|;)( *)(?=[" + Spec.FORMULA_STARTS.replace("-", "\\-") + "])", "$1$2'"));
     }
 
     /** Lets cg draw the session as it is now. */

@@ -22,12 +22,6 @@ import java.util.stream.Stream;
  * holds neither the program nor the session's end.
  */
 final class Powercap extends Source {
-    /** By how many uJ most counters move at least. */
-    private static final long STEP = 62;
-
-    /** Watts that no domain draws: a counter that fell back and would mean more was reset. */
-    private static final double MOST = 5000;
-
     /** A counter's file. */
     interface Reading extends Closeable {
         long micro() throws IOException;
@@ -60,7 +54,7 @@ final class Powercap extends Source {
         this.domains = domains;
         this.counters = counters;
         this.intervalNs = intervalNs;
-        support = domains.size() > 1 ? "full" : "scalar_only";
+        support = Spec.SUPPORTS.get(Math.min(2, domains.size()));
         Thread thread = new Thread(this::loop, "codegreen-powercap");
         thread.setDaemon(true);
         thread.start();
@@ -177,7 +171,7 @@ final class Powercap extends Source {
     }
 
     private static Domain measured(String id, String kind, String file) {
-        return new Domain(id, kind, "", true, "measured", file, 1_000_000, 1, 1, STEP);
+        return new Domain(id, kind, "", true, "measured", file, Spec.RAPL_PERIOD_NS, 1, 1, 62);
     }
 
     private Kept sample() {
@@ -187,14 +181,14 @@ final class Powercap extends Source {
             try {
                 value = c.file.micro();
             } catch (IOException e) {
-                flags |= Samples.FAILED;
+                flags |= Spec.FLAG_FAILED;
                 continue;
             }
             long old = c.raw;
             c.raw = value;
             if (old < 0) continue;
             long more = value >= old ? value - old : value - old + c.wrap;
-            if (more < 0 || more > MOST * 1e-3 * Math.max(1, began - at)) flags |= Samples.GAP; // it was reset: what it had is not known
+            if (more < 0 || more > Spec.IMPLAUSIBLE_W * 1e-3 * Math.max(1, began - at)) flags |= Spec.FLAG_GAP; // it was reset: what it had is not known
             else c.total += more;
         }
         at = began + (System.nanoTime() - began) / 2;

@@ -19,8 +19,6 @@ import java.util.TreeMap;
 
 /** What a session writes: docs/session.md of cg. The lock of the session's samples is held while it is made. */
 final class Report {
-    private static final List<String> SAMPLE_KEYS = List.of("t_ns", "energy_j", "power_w", "domain_j", "domain_w");
-    private static final List<String> KINDS = List.of("measured", "derived", "estimated"); // from the best to the weakest
     private static final String RUN_ID = String.format("%012x", new SecureRandom().nextLong() & 0xffff_ffff_ffffL);
 
     private final Session s;
@@ -83,8 +81,8 @@ final class Report {
     /** The weakest kind of the domains that make up the total. */
     private String kind() {
         int worst = -1;
-        for (Domain d : s.source.domains) if (d.inTotal()) worst = Math.max(worst, KINDS.indexOf(d.method()));
-        return worst < 0 ? "unavailable" : worst == 0 && s.samples.failed ? "derived" : KINDS.get(worst);
+        for (Domain d : s.source.domains) if (d.inTotal()) worst = Math.max(worst, Spec.KINDS.indexOf(d.method()));
+        return worst < 0 ? "unavailable" : worst == 0 && s.samples.failed ? "derived" : Spec.KINDS.get(worst);
     }
 
     /** What stands beside an energy. */
@@ -102,7 +100,7 @@ final class Report {
         List<Task> tops = done.stream().filter(t -> t.depth == 0).toList(); // in the order in which they began
         boolean known = !tops.isEmpty() && tops.stream().allMatch(t -> t.energy != null);
         long lasted = 0, covered = 0, until = Long.MIN_VALUE, micro = 0, machine = 0, lo = 0, hi = 0;
-        String method = Samples.BRACKET;
+        String method = Spec.METHOD_BRACKET;
         Map<String, Long> domains = new LinkedHashMap<>(), told = new LinkedHashMap<>();
         for (Task t : tops) {
             lasted += t.ended - t.started;
@@ -157,16 +155,13 @@ final class Report {
         return out;
     }
 
-    /** The part of a session whose readings failed and were made good later, from which on it has failed. */
-    private static final double LATE = 0.5;
-
     private String quality() {
         if (s.source.domains.stream().noneMatch(Domain::inTotal)) return "no_backend";
         if (done.isEmpty()) return "no_tasks";
         if (done.stream().anyMatch(t -> t.energy == null)) {
             return s.samples.unmoved() && done.stream().allMatch(t -> t.ended <= s.samples.latest()) ? "energy_zero" : "failed";
         }
-        if (s.samples.late > 0 && s.samples.late >= LATE * (s.samples.latest() - s.mono)) return "failed";
+        if (s.samples.late > 0 && s.samples.late >= Spec.LATE_PART * (s.samples.latest() - s.mono)) return "failed";
         if (!(totals.get("energy_j") instanceof Double e) || e == 0) return "energy_zero";
         return kind().equals("estimated") ? "estimated" : "ok";
     }
@@ -179,8 +174,8 @@ final class Report {
         String label = DateTimeFormatter.ofPattern("zzz").format(local);
         if (label.equals("Z") || label.startsWith("+") || label.startsWith("-") || label.contains(":")) label = DateTimeFormatter.ofPattern("xxx").format(local);
         Map<String, Object> out = new LinkedHashMap<>();
-        out.put("schema_version", "1");
-        out.put("tool", "codegreen.Session");
+        out.put("schema_version", Spec.SCHEMA_VERSION);
+        out.put("tool", Spec.SESSION_TOOL);
         out.put("codegreen_version", Session.VERSION);
         out.put("cg_version", s.source.cgVersion);
         out.put("run_id", RUN_ID);
@@ -206,16 +201,16 @@ final class Report {
         });
         out.put("codegreen_env", env);
         out.put("measurement_quality", quality());
-        out.put("domain_support", s.source.support != null ? s.source.support : List.of("none", "scalar_only", "full").get(Math.min(2, s.source.domains.size())));
-        out.put("outlier_method", "iqr_1.5");
-        out.put("iso_timestamp_format", "rfc3339_utc");
+        out.put("domain_support", s.source.support != null ? s.source.support : Spec.SUPPORTS.get(Math.min(2, s.source.domains.size())));
+        out.put("outlier_method", Spec.OUTLIER_METHOD);
+        out.put("iso_timestamp_format", Spec.TIMESTAMP_FORMAT);
         out.put("nemb_abi_version", s.source.version);
         out.put("domain_topology", s.source.topology != null ? s.source.topology : topology());
         Map<String, Object> series = new LinkedHashMap<>(), sampler = new LinkedHashMap<>();
         series.put("enabled", s.record);
-        series.put("schema_version", "1");
-        series.put("sample_keys", SAMPLE_KEYS);
-        series.put("t_ns_clock", "clock_monotonic");
+        series.put("schema_version", Spec.SCHEMA_VERSION);
+        series.put("sample_keys", Spec.SAMPLE_KEYS);
+        series.put("t_ns_clock", Spec.SAMPLE_CLOCK);
         series.put("inclusive_of_children", true);
         out.put("timeseries", series);
         sampler.put("via", s.source.via);
@@ -276,9 +271,9 @@ final class Report {
     Map<String, Object> sample(int n) {
         Samples all = s.samples;
         int first = Math.max(0, all.times.atMost(s.mono) - 1);
-        long span = n > 0 && ((all.flags.get(n) | all.flags.get(n - 1)) & Samples.FAILED) == 0 ? all.times.get(n) - all.times.get(n - 1) : 0;
+        long span = n > 0 && ((all.flags.get(n) | all.flags.get(n - 1)) & Spec.FLAG_FAILED) == 0 ? all.times.get(n) - all.times.get(n - 1) : 0;
         Map<String, Object> energies = new LinkedHashMap<>(), powers = new LinkedHashMap<>(), out = new LinkedHashMap<>();
-        int after = n + 1 < all.times.size && (all.flags.get(n + 1) & Samples.FAILED) == 0 ? n + 1 : n;
+        int after = n + 1 < all.times.size && (all.flags.get(n + 1) & Spec.FLAG_FAILED) == 0 ? n + 1 : n;
         long total = 0, around = 0;
         for (int d = 0; d < all.domains.size(); d++) {
             Domain domain = all.domains.get(d);

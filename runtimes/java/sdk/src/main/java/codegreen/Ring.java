@@ -17,7 +17,6 @@ import java.util.Map;
 /** cg's samples, mapped for reading. nemb/RING.md of cg is the specification. */
 final class Ring {
     private static final VarHandle WORD = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
-    private static final int HEADER = 64, RECORD = 128, FIXED = 7; // bytes, bytes, words
 
     private final ByteBuffer memory;
     private final int at, stride, slots;
@@ -36,7 +35,7 @@ final class Ring {
         boolean interrupted = Thread.interrupted(); // a channel is closed under a thread that is
         try (FileChannel file = FileChannel.open(Path.of(path), StandardOpenOption.READ)) {
             long size = file.size();
-            if (size < HEADER || size > Integer.MAX_VALUE) throw new IOException(path + ": not a sample ring");
+            if (size < Spec.RING_HEADER_BYTES || size > Integer.MAX_VALUE) throw new IOException(path + ": not a sample ring");
             memory = file.map(FileChannel.MapMode.READ_ONLY, 0, size).order(ByteOrder.nativeOrder());
         } catch (UnsupportedOperationException e) {
             throw new IOException(path + ": " + e.getMessage());
@@ -50,14 +49,14 @@ final class Ring {
         int count = memory.getInt(20), bytes = memory.getInt(28);
         slots = memory.getInt(24);
         int size = memory.capacity();
-        if (!new String(magic, StandardCharsets.US_ASCII).equals("CGSAMPLE") || version != 1 || slots <= 0 || count < 0 || bytes != 8L * (FIXED + count)
-            || at % 8 != 0 || at > size || HEADER + (long) RECORD * count > at || slots > (size - at) / bytes) {
+        if (!new String(magic, StandardCharsets.US_ASCII).equals(Spec.RING_MAGIC) || version != Spec.RING_VERSION || slots <= 0 || count < 0 || bytes != 8L * (Spec.RING_FIXED_WORDS + count)
+            || at % 8 != 0 || at > size || Spec.RING_HEADER_BYTES + (long) Spec.RING_DOMAIN_BYTES * count > at || slots > (size - at) / bytes) {
             throw new IOException(path + ": not a sample ring of version 1");
         }
         stride = bytes;
         intervalNs = memory.getLong(32);
         pid = memory.getLong(40);
-        int end = at, from = HEADER + RECORD * count;
+        int end = at, from = Spec.RING_HEADER_BYTES + Spec.RING_DOMAIN_BYTES * count;
         while (end > from && memory.get(end - 1) == 0) end--;
         try {
             Map<?, ?> about = end > from ? (Map<?, ?>) Json.parse(text(from, end - from)) : Map.of();
@@ -68,10 +67,10 @@ final class Ring {
         } catch (ClassCastException | NullPointerException e) {
             throw new IOException(path + ": a damaged sample ring");
         }
-        for (int i = 0; domains.isEmpty() && i < count; i++) domains.add(record(HEADER + RECORD * i));
+        for (int i = 0; domains.isEmpty() && i < count; i++) domains.add(record(Spec.RING_HEADER_BYTES + Spec.RING_DOMAIN_BYTES * i));
         if (domains.size() != count) throw new IOException(path + ": a damaged sample ring");
         // The last milliseconds tell the power before the first task.
-        next = Math.max(0, head() - Math.min(slots, 60_000_000 / Math.max(1, intervalNs) + 4));
+        next = Math.max(0, head() - Math.min(slots, Spec.RING_KEPT_BEFORE_NS / Math.max(1, intervalNs) + Spec.RING_KEPT_BEFORE_SLOTS));
     }
 
     private String text(int from, int most) {
@@ -88,7 +87,7 @@ final class Ring {
     }
 
     private long head() {
-        return (long) WORD.getAcquire(memory, 56);
+        return (long) WORD.getAcquire(memory, Spec.RING_HEAD_OFFSET);
     }
 
     /** Brings what is new to the samples. */
@@ -108,7 +107,7 @@ final class Ring {
                 continue;
             }
             long t = memory.getLong(slot + 16), flags = memory.getLong(slot + 24);
-            for (int d = 0; d < micro.length; d++) micro[d] = memory.getLong(slot + 8 * (FIXED + d));
+            for (int d = 0; d < micro.length; d++) micro[d] = memory.getLong(slot + 8 * (Spec.RING_FIXED_WORDS + d));
             VarHandle.loadLoadFence(); // the copy comes before the second look
             if ((long) WORD.getAcquire(memory, slot) != whole) { // it was written over meanwhile
                 lost++;
@@ -120,6 +119,6 @@ final class Ring {
 
     /** Whether no more samples will come: the writer said so, or is gone. */
     boolean ended() {
-        return (long) WORD.getAcquire(memory, 48) != 0 || !Files.exists(Path.of("/proc/" + pid));
+        return (long) WORD.getAcquire(memory, Spec.RING_ENDED_OFFSET) != 0 || !Files.exists(Path.of("/proc/" + pid));
     }
 }

@@ -16,24 +16,11 @@ import java.util.stream.IntStream;
  * steady, else by interpolation.
  */
 final class Samples {
-    static final String BRACKET = "bracket", INTERPOLATION = "interpolation", SAMPLED = "sampled", SHARED = "shared";
-
     /** From the best method to the weakest. */
-    static final List<String> METHODS = List.of(BRACKET, INTERPOLATION, SAMPLED, SHARED);
+    static final List<String> METHODS = List.of(Spec.METHOD_BRACKET, Spec.METHOD_INTERPOLATION, Spec.METHOD_SAMPLED, Spec.METHOD_SHARED);
 
-    /** ns on each side of a task from which the power around it is taken. */
-    static final long AROUND = 20_000_000;
-
-    /** Powers before and after are the same up to this part. */
-    private static final double STEADY = 0.5;
-
-    /** ns after which a counter that is updated OFTEN, and has not moved, does not count; OFTEN is the time between two updates at most. */
-    static long still = 1_000_000_000;
-
-    private static final long OFTEN = 50_000_000;
-
-    /** Flags of a sample (nemb/RING.md). */
-    static final long GAP = 1, FAILED = 2;
+    /** Spec.STILL_NS, which tests make shorter. */
+    static long still = Spec.STILL_NS;
 
     /** An energy in J, how far the true one is from it at a steady power, and the method. */
     record Span(double joules, double slack, String method) {}
@@ -90,7 +77,7 @@ final class Samples {
         /** Power in W over some time from knot i on, or back by -1, and that time in ns. */
         double[] slope(int i, int by) {
             int j = i;
-            for (int n = i + by; n >= 0 && n < size() && Math.abs(at(n) - at(i)) <= AROUND; n += by) j = n;
+            for (int n = i + by; n >= 0 && n < size() && Math.abs(at(n) - at(i)) <= Spec.AROUND_NS; n += by) j = n;
             double over = Math.abs(at(j) - at(i));
             return over == 0 ? new double[2] : new double[] {Math.abs(joules(j) - joules(i)) / over * 1e9, over};
         }
@@ -100,8 +87,8 @@ final class Samples {
             int j = first.atMost(end - 1);  // the first that is surely after
             if (i < 0 || j >= size() || end < start) return null;
             double[] before = slope(i, -1), after = slope(j, 1);
-            if (before[1] < AROUND / 4.0 || after[1] < AROUND / 4.0) return null;
-            if (Math.abs(before[0] - after[0]) > STEADY * Math.max(before[0], after[0])) return null;
+            if (before[1] < Spec.AROUND_NS / 4.0 || after[1] < Spec.AROUND_NS / 4.0) return null;
+            if (Math.abs(before[0] - after[0]) > Spec.STEADY_PART * Math.max(before[0], after[0])) return null;
             double base = (before[0] * before[1] + after[0] * after[1]) / (before[1] + after[1]);
             double outside = (start - at(i)) + (at(j) - end);
             double joules = Math.max(0, joules(j) - joules(i) - base * outside * 1e-9);
@@ -110,13 +97,13 @@ final class Samples {
             double apart = (at(i + 1) - at(i) + at(j) - at(j - 1)) / 2;
             double inside = joules / Math.max(1, end - start) * 1e9;
             if (Math.abs(inside - base) * apart / 2 * 1e-9 < slack / Math.sqrt(3)) return null;
-            return new Span(joules, slack, BRACKET);
+            return new Span(joules, slack, Spec.METHOD_BRACKET);
         }
 
         Span interpolate(long start, long end) {
             if (size() < 2 || end < start || at(0) > start || at(size() - 1) < end) return null;
             double[] a = onLine(start), b = onLine(end);
-            return new Span(b[0] - a[0], Math.hypot(a[1], b[1]), INTERPOLATION);
+            return new Span(b[0] - a[0], Math.hypot(a[1], b[1]), Spec.METHOD_INTERPOLATION);
         }
 
         private double[] onLine(long t) {
@@ -166,8 +153,8 @@ final class Samples {
         flags.add(flag);
         count++;
         for (int d = 0; d < micro.length; d++) energies[d].add(micro[d]);
-        if ((flag & GAP) != 0) gaps++;
-        if ((flag & FAILED) != 0) {
+        if ((flag & Spec.FLAG_GAP) != 0) gaps++;
+        if ((flag & Spec.FLAG_FAILED) != 0) {
             failed = failing = true;
             return;
         }
@@ -200,7 +187,7 @@ final class Samples {
         if (!of.inTotal() || of.method().equals("estimated") || whole == null) return "";
         if (wholeAt < end && end <= latest()) return "the counter of " + of.id() + " could not be read to the end";
         if (knots[d].size() == 0) return "the counter of " + of.id() + " has not moved";
-        if (of.periodNs() <= 0 || of.periodNs() > OFTEN) return "";
+        if (of.periodNs() <= 0 || of.periodNs() > Spec.OFTEN_NS) return "";
         for (int i = 0; i <= idle[d].size; i += 2) {
             boolean last = i == idle[d].size;
             long from = last ? moved[d] : idle[d].get(i), to = last ? wholeAt : idle[d].get(i + 1);
@@ -246,36 +233,36 @@ final class Samples {
         if (Double.isNaN(a) || Double.isNaN(b) || end < start) return null;
         double value = (b - a) * 1e-6;
         int i = times.atMost(start) - 1, j = times.atMost(end - 1);
-        while (i > 0 && (flags.get(i) & FAILED) != 0) i--;
-        while (j + 1 < times.size && (flags.get(j) & FAILED) != 0) j++;
+        while (i > 0 && (flags.get(i) & Spec.FLAG_FAILED) != 0) i--;
+        while (j + 1 < times.size && (flags.get(j) & Spec.FLAG_FAILED) != 0) j++;
         double most = (energies[d].get(j) - energies[d].get(i)) * 1e-6, slack = Math.max(most - value, value);
         int known = knots[d].last.atMost(start) - 1;
         // As much as before, at most, since the counter was seen to move.
         if (value == 0 && known >= 0) slack = Math.max(slack, knots[d].slope(known, -1)[0] * (end - knots[d].at(known)) * 1e-9);
-        return new Span(value, slack, SAMPLED);
+        return new Span(value, slack, Spec.METHOD_SAMPLED);
     }
 
     /**
-     * Leaves out samples that are further than reach (ns) from every edge, but for one in 64 and the newest
-     * 256. Energies between edges stay as they are.
+     * Leaves out samples that are further than reach (ns) from every edge, but for one in PRUNE_ONE_IN and the
+     * newest. Energies between edges stay as they are.
      */
     void prune(long[] edges, long reach) {
         int n = times.size;
         BitSet keep = new BitSet(n);
-        for (int i = 0; i < n; i += 64) keep.set(i);
-        keep.set(Math.max(0, n - 256), n);
+        for (int i = 0; i < n; i += Spec.PRUNE_ONE_IN) keep.set(i);
+        keep.set(Math.max(0, n - Spec.PRUNE_NEWEST), n);
         for (long edge : edges) {
             int from = Math.max(0, times.atMost(edge - reach - 1) - 1), to = Math.min(n, times.atMost(edge + reach) + 1);
             if (from < to) keep.set(from, to);
         }
-        long recent = n == 0 ? 0 : times.get(Math.max(0, n - 256));
+        long recent = n == 0 ? 0 : times.get(Math.max(0, n - Spec.PRUNE_NEWEST));
         for (int d = 0; d < knots.length; d++) {
             Knots k = knots[d];
             BitSet kept = new BitSet(k.size());
             for (int i = 0; i < k.size(); i++) {
                 long last = k.last.get(i);
                 int at = times.atMost(last) - 1;
-                if (i % 64 == 0 || last >= recent || at >= 0 && times.get(at) == last && keep.get(at)) kept.set(i);
+                if (i % Spec.PRUNE_ONE_IN == 0 || last >= recent || at >= 0 && times.get(at) == last && keep.get(at)) kept.set(i);
             }
             k.first.keep(kept);
             k.last.keep(kept);

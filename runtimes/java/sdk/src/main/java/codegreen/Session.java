@@ -36,12 +36,6 @@ import java.util.stream.Collectors;
 public final class Session implements AutoCloseable {
     static final String VERSION = "0.1.0";
 
-    /** Samples that are kept beyond those that are needed. */
-    private static final int PRUNE = 20000;
-
-    /** Nanoseconds in which a sampler that gets no processor is waited for. */
-    private static final long PATIENCE = 10_000_000_000L;
-
     private static final ReentrantLock PROCESS = new ReentrantLock();
     private static Session active;
     private static int finished; // sessions that wrote to the name that they have by default
@@ -93,14 +87,14 @@ public final class Session implements AutoCloseable {
 
         /** Samples that cg keeps until they are read, 16 to 1048576. */
         public Builder bufferSamples(int samples) {
-            if (samples < 16 || samples > 1 << 20) throw new IllegalArgumentException("bufferSamples " + samples + ": use 16 to 1048576");
+            if (samples < Spec.BUFFER_LEAST || samples > Spec.BUFFER_MOST) throw new IllegalArgumentException("bufferSamples " + samples + ": use 16 to 1048576");
             buffer = samples;
             return this;
         }
 
         /** Time between two samples, 100 us to a minute; else it is the run's, or cg's. */
         public Builder sampleInterval(Duration interval) {
-            if (interval.compareTo(Duration.ofNanos(100_000)) < 0 || interval.compareTo(Duration.ofMinutes(1)) > 0) {
+            if (interval.compareTo(Duration.ofNanos(Spec.INTERVAL_LEAST_NS)) < 0 || interval.compareTo(Duration.ofNanos(Spec.INTERVAL_MOST_NS)) > 0) {
                 throw new IllegalArgumentException("sampleInterval " + interval + ": use 100 us to a minute");
             }
             intervalNs = interval.toNanos();
@@ -460,9 +454,9 @@ public final class Session implements AutoCloseable {
     /** Computes a task's energy once. To wait is to let the samples come that tell it. */
     private void resolve(Task task, boolean wait) {
         if (!task.over || task.resolved || task.started == 0) return;
-        long due = task.ended + Samples.AROUND + 2 * source.intervalNs;
+        long due = task.ended + Spec.AROUND_NS + 2 * source.intervalNs;
         if (wait && !over && !source.domains.isEmpty()) {
-            long limit = Math.max(due, System.nanoTime()) + PATIENCE;
+            long limit = Math.max(due, System.nanoTime()) + Spec.PATIENCE_NS;
             source.read(samples);
             // One that stands still is waited for once, and not for every task.
             while (samples.latest() < due && samples.latest() != still && !source.ended()) {
@@ -490,28 +484,28 @@ public final class Session implements AutoCloseable {
 
     /** Empties the ring before it is full; how often follows how full it was. */
     private void drain() {
-        long period = 500, most = Math.max(10, source.intervalNs * 512 / 1_000_000);
+        long period = Spec.DRAIN_NS, most = Math.max(10_000_000, source.intervalNs * 512);
         int calm = 0;
         data.lock();
         try {
             while (stopped == 0) {
-                woken.await(Math.min(period, most), TimeUnit.MILLISECONDS);
+                woken.await(Math.min(period, most), TimeUnit.NANOSECONDS);
                 if (stopped != 0) return;
                 source.read(samples);
                 double fill = source.fill();
-                if (fill > 0.9 && !words.containsValue("buffer-full")) {
+                if (fill > Spec.DRAIN_WARN_PART && !words.containsValue("buffer-full")) {
                     note("buffer-full", String.format("the ring of samples was %.0f %% full when it was read: use a larger bufferSamples", 100 * fill));
                 }
-                if (fill > 0.5) {
-                    period = Math.max(50, period / 2);
+                if (fill > Spec.DRAIN_FULL_PART) {
+                    period = Math.max(Spec.DRAIN_LEAST_NS, period / 2);
                     calm = 0;
-                } else if (fill >= 0.1) {
+                } else if (fill >= Spec.DRAIN_CALM_PART) {
                     calm = 0;
-                } else if (++calm >= 3) {
-                    period = Math.min(2000, period * 2);
+                } else if (++calm >= Spec.DRAIN_CALM_TIMES) {
+                    period = Math.min(Spec.DRAIN_MOST_NS, period * 2);
                     calm = 0;
                 }
-                if (!record && samples.times.size > samples.prunedAt + PRUNE) prune();
+                if (!record && samples.times.size > samples.prunedAt + Spec.PRUNE_AFTER) prune();
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -537,7 +531,7 @@ public final class Session implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        samples.prune(edges.stream().mapToLong(Long::longValue).toArray(), Math.max(5 * Samples.AROUND, 20 * source.intervalNs));
+        samples.prune(edges.stream().mapToLong(Long::longValue).toArray(), Math.max(5 * Spec.AROUND_NS, 20 * source.intervalNs));
     }
 
     // Words

@@ -67,7 +67,7 @@ class Source {
             why.add("cg is not in PATH, and CODEGREEN_CG does not name it");
         } else {
             try {
-                return sidecar(cg, intervalNs, buffer == 0 ? 16384 : buffer);
+                return sidecar(cg, intervalNs, buffer == 0 ? Spec.SIDECAR_SLOTS : buffer);
             } catch (IOException | RuntimeException e) {
                 why.add(e.getMessage());
             }
@@ -75,7 +75,7 @@ class Source {
         Source found = Powercap.open(intervalNs, record, why);
         if (found == null) {
             found = new Source();
-            found.support = "none";
+            found.support = Spec.SUPPORTS.get(0);
         }
         found.cg = cg;
         return found;
@@ -161,11 +161,11 @@ class Source {
         }
     }
 
-    /** What it says first. It has ten seconds; what answers otherwise is no cg. */
+    /** What it says first. It has READY_NS; what answers otherwise is no cg. */
     private static Map<?, ?> hear(Process process) throws IOException {
         StringBuilder heard = new StringBuilder();
         InputStream out = process.getInputStream();
-        for (long until = System.nanoTime() + 10_000_000_000L; heard.chars().filter(c -> c == '\n').count() < 2; ) {
+        for (long until = System.nanoTime() + Spec.READY_NS; heard.chars().filter(c -> c == '\n').count() < 2; ) {
             boolean over = !process.isAlive();
             int n = out.available();
             if (n > 0) {

@@ -1,0 +1,208 @@
+// Code generated from runtimes/sdk/spec/constants.txt of cg by go generate. DO NOT EDIT.
+
+package codegreen
+
+// The ring of samples (nemb/RING.md): its first bytes.
+const ringMagic = "CGSAMPLE"
+
+const ringVersion = 1
+
+// Bytes before the domains, and bytes of a domain.
+const ringHeaderBytes = 64
+
+const ringDomainBytes = 128
+
+// Words of a slot before the energies.
+const ringFixedWords = 7
+
+// Offsets of the words that say that it has ended, and how many samples there ever were.
+const ringEndedOffset = 48
+
+const ringHeadOffset = 56
+
+// Slots of a run's ring, and of a sidecar's unless the session says otherwise.
+const ringSlots = 4096
+
+const sidecarSlots = 16384
+
+// Flags of a sample: a gap before it, a reading that failed.
+const flagGap = 1
+
+const flagFailed = 2
+
+// States of a process that is over, in /proc/PID/stat (proc_pid_stat(5)): a zombie answers to its number, and
+// samples nothing.
+var goneStates = []string{"Z", "X", "x"}
+
+// A new session keeps the samples of so much time before it, and some more: they tell the power before the first
+// task.
+const ringKeptBeforeNs = 60000000
+
+const ringKeptBeforeSlots = 4
+
+// The energy of a part of a series: the power around it is taken from this much time on each side, and is steady
+// if it is the same before and after up to this part of it.
+const aroundNs = 20000000
+
+const steadyPart = 0.5
+
+// Ways to read an energy, from the best to the weakest.
+const methodBracket = "bracket"
+
+const methodInterpolation = "interpolation"
+
+const methodSampled = "sampled"
+
+const methodShared = "shared"
+
+// Kinds of an energy, from the best to the weakest.
+var kinds = []string{"measured", "derived", "estimated"}
+
+// A counter that is updated at least this often and has not moved for so long gives no energy.
+const oftenNs = 50000000
+
+const stillNs = 1000000000
+
+// A session has failed from this part of its time on, if a later reading supplied the energy of failed ones.
+const latePart = 0.5
+
+// Powers whose variation is called noise are means over at least so many periods of the slowest counter.
+//
+// A reading shows the energy at the last update before it. It is behind by an evenly distributed part of a
+// period T, so each end of a window of n periods is wrong by T/sqrt(12) of the power, and the mean power over
+// the window by sqrt(2)/sqrt(12)/n = 0.41/n of it. That is variation of the readings, and not of the power. It
+// adds to the variation in squares. 50 periods leave 0.8 %, and a variation of 2 %, the end of "excellent",
+// reads as 2.2 %. 10 periods would leave 4.1 %: a machine whose power never changes would not even be "good".
+// The quantum of a counter does not matter here: 61 uJ of 50 ms at 1 W are 0.1 %.
+const noiseWindowPeriods = 50
+
+// Fewer powers than this have no variation that means anything.
+const noiseLeastPowers = 3
+
+// Names of variation, and the upper ends of all but the last in percent.
+var noiseQualities = []string{"excellent", "good", "moderate", "high-noise"}
+
+var noiseQualityEndsPercent = []float64{2, 5, 10}
+
+// A task is warned of from this variation on, and from this part of samples missing.
+const noiseCvPercent = 10
+
+const noiseDropPart = 0.2
+
+// powercap (kernel documentation: power/powercap/powercap.rst). RAPL counters are updated about every
+// millisecond (Intel SDM vol. 3B, 16.10.3).
+const raplPeriodNs = 1000000
+
+// Watts that no domain of a machine draws (eight sockets of 500 W stay below): a counter that means more was
+// reset.
+const implausibleW = 5000
+
+// Watts that a counter's domain does not draw for as long as a round of it takes: if a round more would be less,
+// the energy is not known.
+const sustainedW = 1000
+
+// Two dies of a package that are read one after the other and show counters closer than this share one.
+const mirrorUj = 1000000
+
+// Bits of a counter: its unit is its range divided by two to this power.
+const counterBits = 32
+
+// The units of memory in joules are one by two to this power: 61 uJ, and 15 uJ beside these models of Intel's
+// family 6 (Haswell-X, Broadwell-X and -DE, Skylake-X, Knights Landing and Mill, Ice Lake-X and -D). The 61 uJ
+// are fixed beside Sapphire Rapids, Emerald Rapids, Granite Rapids and Granite Rapids-D (intel_rapl_common.c,
+// arch/x86/events/rapl.c).
+const unit61Power = 14
+
+const unit15Power = 16
+
+var unit15Models = []float64{63, 79, 86, 85, 87, 133, 106, 108}
+
+var unit61Models = []float64{143, 207, 173, 174}
+
+// A unit of memory is doubtful if it differs by more than this factor, and any unit outside of what RAPL counts
+// in.
+const unitFactor = 1.5
+
+const unitLeastUj = 0.1
+
+const unitMostUj = 1000
+
+// In what time a sensor's file is opened, or read.
+const answerNs = 2000000000
+
+// What a session may ask for.
+const intervalLeastNs = 100000
+
+const intervalMostNs = 60000000000
+
+const bufferLeast = 16
+
+const bufferMost = 1048576
+
+var formats = []string{"auto", "json", "csv", "none"}
+
+// In what time a sidecar has to say READY.
+const readyNs = 10000000000
+
+// Samples that are kept beyond those that are needed; of the others one in so many, and the newest.
+const pruneAfter = 20000
+
+const pruneOneIn = 64
+
+const pruneNewest = 256
+
+// The ring is emptied each period, which follows how full it was: above the first part it is halved, below the
+// second, three times, it is doubled. From the third part on there is a warning.
+const drainNs = 500000000
+
+const drainLeastNs = 50000000
+
+const drainMostNs = 2000000000
+
+const drainFullPart = 0.5
+
+const drainCalmPart = 0.1
+
+const drainCalmTimes = 3
+
+const drainWarnPart = 0.9
+
+// How long a sampler that gets no processor is waited for.
+const patienceNs = 10000000000
+
+// The list of processes with a session: its name in $XDG_RUNTIME_DIR, or else in the folder. %d is the user's
+// number.
+const neighboursFile = "codegreen-%d.pids"
+
+const neighboursFolder = "/tmp"
+
+// The file of a session (docs/session.md).
+const schemaVersion = "1"
+
+const sessionTool = "codegreen.Session"
+
+var sampleKeys = []string{"t_ns", "energy_j", "power_w", "domain_j", "domain_w"}
+
+var taskColumns = []string{
+	"name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j",
+	"energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j", "started_at",
+	"ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten",
+}
+
+// Support of domains, by how many there are; two stand for more.
+var supports = []string{"none", "scalar_only", "full"}
+
+const outlierMethod = "iqr_1.5"
+
+const timestampFormat = "rfc3339_utc"
+
+const sampleClock = "clock_monotonic"
+
+// A text of a CSV that begins with one of these gets an apostrophe before it.
+const formulaStarts = "=+-@\t\r\n＝＋－＠"
+
+// Names of warnings.
+var slugs = []string{
+	"no-backend", "sensor-failed", "sampler-ended", "energy-unknown", "samples-lost", "buffer-full",
+	"concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed",
+}
