@@ -21,35 +21,37 @@ import (
 	"cg/runtimes"
 )
 
-// goBuild writes the files of a program with checkpoints, and the overlay by
+// build writes the files of a program with checkpoints, and the overlay by
 // which the go command takes them for the user's.
-type goBuild struct {
-	t          *goTool
-	s          languages.Setup
-	o          instrument.Options
-	target     goTarget
-	kept       runtimes.Cache
-	base       string // its folder
-	overlay    map[string]string
-	units      []*goUnit
-	places     map[string][][2]int // functions that the compiler inlines, by file
-	skips      []instrument.Skip   // packages and files, told once the program builds
-	ride       map[string][]byte   // what rides in the program, by path below GOROOT
-	compiler   string              // what stands before the compiler and asks it, "" if all that is written has checkpoints
-	generation string              // of what is kept for that
-	left       int                 // functions that the compiler inlines, and so have no checkpoints
-	portable   string              // why the checkpoints of this toolchain are slower, "" if not
+type build struct {
+	command *goCommand
+	setup   languages.Setup
+	options instrument.Options
+	target  arguments
+	kept    runtimes.Cache
+	folder  string // its folder
+	overlay map[string]string
+	units   []*unit
+	places  map[string][][2]int // functions that the compiler inlines, by file
+	skips   []instrument.Skip   // packages and files, reported once the program builds
+	runtime map[string][]byte   // what rides in the program, by path below GOROOT
+	// compiler is the command that runs the compiler and asks it what it inlines, "" if all
+	// that is written has checkpoints.
+	compiler   string
+	generation string // of what is kept for that
+	inlined    int    // functions that the compiler inlines, and so have no checkpoints
+	portable   string // why the checkpoints of this toolchain are slower, "" if not
 }
 
 // prepare plans and writes all files that are wanted.
-func (b *goBuild) prepare(ctx context.Context, packages []*goPackage) error {
+func (b *build) prepare(ctx context.Context, packages []*listedPackage) error {
 	user, err := b.userOverlay()
 	if err != nil {
 		return err
 	}
 	b.overlay = user
 	if b.units == nil {
-		if err := b.choose(ctx, packages); err != nil {
+		if err := b.chooseUnits(ctx, packages); err != nil {
 			return err
 		}
 	}
@@ -65,7 +67,7 @@ func (b *goBuild) prepare(ctx context.Context, packages []*goPackage) error {
 		wait.Go(func() {
 			defer func() { <-limit }()
 			for k := from; k < i && errs[from] == nil; k++ {
-				errs[from] = b.make(b.units[k], user)
+				errs[from] = b.planUnit(b.units[k], user)
 			}
 		})
 	}
@@ -76,55 +78,56 @@ func (b *goBuild) prepare(ctx context.Context, packages []*goPackage) error {
 	for _, u := range b.units {
 		for _, f := range u.made.Files {
 			if f.Text != "" {
-				b.overlay[f.Name] = filepath.Join(b.base, f.Text)
+				b.overlay[f.Name] = filepath.Join(b.folder, f.Text)
 			}
 		}
 	}
-	return b.addRuntime(ctx)
+	return b.overlayRuntime(ctx)
 }
 
-func (b *goBuild) toolchain() runtimes.GoToolchain {
-	g := runtimes.GoToolchain{Command: b.t.path, Root: b.t.root, Version: "go" + b.t.version, Arch: b.t.arch}
-	if b.t.env != nil {
-		g.Env = append(os.Environ(), b.t.env...)
+func (b *build) toolchain() runtimes.GoToolchain {
+	g := runtimes.GoToolchain{Command: b.command.path, Root: b.command.root, Version: "go" + b.command.version,
+		Arch: b.command.arch}
+	if b.command.env != nil {
+		g.Env = append(os.Environ(), b.command.env...)
 	}
 	return g
 }
 
-// addRuntime puts the files that ride in the program into the overlay.
-func (b *goBuild) addRuntime(ctx context.Context) error {
-	if b.ride == nil {
+// overlayRuntime puts the files that ride in the program into the overlay.
+func (b *build) overlayRuntime(ctx context.Context) error {
+	if b.runtime == nil {
 		g := b.toolchain()
-		o, err := runtimes.Golang(ctx, g, b.s.Cache, b.s.Dir)
+		o, err := runtimes.Golang(ctx, g, b.setup.Cache, b.setup.Dir)
 		if err != nil {
-			return fmt.Errorf("go %s: %w", b.t.version, err)
+			return fmt.Errorf("go %s: %w", b.command.version, err)
 		}
 		b.portable = o.Reason
 		if b.target.test {
 			var reason string
-			if o, reason, err = o.WithTests(ctx, g, b.s.Cache, b.s.Dir); err != nil {
-				return fmt.Errorf("go %s: %w", b.t.version, err)
+			if o, reason, err = o.WithTests(ctx, g, b.setup.Cache, b.setup.Dir); err != nil {
+				return fmt.Errorf("go %s: %w", b.command.version, err)
 			}
 			b.portable = strings.TrimPrefix(b.portable+"; "+reason, "; ")
 			b.portable = strings.TrimSuffix(b.portable, "; ")
 		}
-		b.ride = o.Files
+		b.runtime = o.Files
 	}
-	for name, content := range b.ride {
+	for name, content := range b.runtime {
 		file, err := b.store(content, filepath.Ext(name))
 		if err != nil {
 			return err
 		}
-		b.overlay[filepath.Join(b.t.root, filepath.FromSlash(name))] = file
+		b.overlay[filepath.Join(b.command.root, filepath.FromSlash(name))] = file
 	}
 	return nil
 }
 
 // userOverlay reads the overlay that the user gives: its files are what is
 // compiled, and what gets checkpoints.
-func (b *goBuild) userOverlay() (map[string]string, error) {
+func (b *build) userOverlay() (map[string]string, error) {
 	name := b.target.overlay
-	if flags, err := splitWords(b.t.flags); err == nil && name == "" {
+	if flags, err := splitWords(b.command.flags); err == nil && name == "" {
 		for _, f := range flags {
 			if key, value, ok := strings.Cut(strings.TrimLeft(f, "-"), "="); ok && key == "overlay" {
 				name = value
@@ -157,8 +160,8 @@ func (b *goBuild) userOverlay() (map[string]string, error) {
 	return out, nil
 }
 
-// write keeps the overlay as the go command reads it.
-func (b *goBuild) write() (string, error) {
+// writeOverlay keeps the overlay as the go command reads it.
+func (b *build) writeOverlay() (string, error) {
 	text, err := json.MarshalIndent(struct{ Replace map[string]string }{b.overlay}, "", "\t")
 	if err != nil {
 		return "", err
@@ -166,28 +169,28 @@ func (b *goBuild) write() (string, error) {
 	return b.store(text, ".json")
 }
 
-// tools are the flags by which the toolchain's commands see what the overlay does
-// not tell them: the compiler which functions are to have checkpoints, the linker of
-// a relocated toolchain where the standard library is, and cover, which reads the
-// files where they are, the written ones. nil where there is no need, or the user has
-// commands run by one of their own.
-func (b *goBuild) tools() ([]string, error) {
-	relocated, covers := b.t.root != b.t.home, b.covers()
-	if !relocated && !covers && b.compiler == "" || strings.Contains(b.t.flags, "-toolexec") || b.target.has("toolexec") {
+// compilerFlags are flags for what the overlay does not reach. They give the compiler's
+// command the functions to choose from, the linker of a relocated toolchain the folder of
+// the standard library, and cover, which reads files where they lie, the written ones.
+// nil if none is needed, or if the user's flags have a -toolexec of their own.
+func (b *build) compilerFlags() ([]string, error) {
+	relocated, covers := b.command.root != b.command.home, b.measuresCoverage()
+	if !relocated && !covers && b.compiler == "" || strings.Contains(b.command.flags, "-toolexec") ||
+		b.target.has("toolexec") {
 		return nil, nil
 	}
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	before := ""
 	if b.compiler != "" {
-		before = quote(b.compiler) + " " + quote(b.base) + " "
-		if !relocated && !covers && !strings.ContainsAny(b.compiler+b.base, `'"`) {
+		before = quote(b.compiler) + " " + quote(b.folder) + " "
+		if !relocated && !covers && !strings.ContainsAny(b.compiler+b.folder, `'"`) {
 			return []string{"-toolexec=" + strings.TrimSpace(before)}, nil
 		}
 	}
 	var script strings.Builder
 	script.WriteString("#!/bin/sh\ntool=$1\nshift\ncase $tool in\n")
 	if relocated {
-		fmt.Fprintf(&script, "*/link) GOROOT=%s; export GOROOT ;;\n", quote(b.t.home))
+		fmt.Fprintf(&script, "*/link) GOROOT=%s; export GOROOT ;;\n", quote(b.command.home))
 	}
 	if covers {
 		script.WriteString("*/cover) for a; do\n\tshift\n\tcase $a in\n")
@@ -211,16 +214,16 @@ func (b *goBuild) tools() ([]string, error) {
 // program builds the program and returns its path, and what the go command said
 // of it. What the compiler refuses only with checkpoints is built without them: the
 // function, else the file.
-func (b *goBuild) program(ctx context.Context, packages []*goPackage) (program string, said []byte, err error) {
+func (b *build) program(ctx context.Context, packages []*listedPackage) (program string, said []byte, err error) {
 	for range 100 {
 		if err := b.prepare(ctx, packages); err != nil {
 			return "", nil, err
 		}
-		overlay, err := b.write()
+		overlay, err := b.writeOverlay()
 		if err != nil {
 			return "", nil, err
 		}
-		tools, err := b.tools()
+		tools, err := b.compilerFlags()
 		if err != nil {
 			return "", nil, err
 		}
@@ -229,7 +232,8 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (program s
 		if err != nil {
 			return "", nil, err
 		}
-		fmt.Fprintf(h, "%s %s %s %q %q %q", b.t.root, b.t.version, cwd, overlay, b.target.build, b.target.names)
+		fmt.Fprintf(h, "%s %s %s %q %q %q", b.command.root, b.command.version, cwd, overlay, b.target.build,
+			b.target.names)
 		for _, p := range packages { // those that are named stand last
 			if !p.DepOnly {
 				h.Write([]byte(p.ImportPath))
@@ -239,40 +243,41 @@ func (b *goBuild) program(ctx context.Context, packages []*goPackage) (program s
 		if err != nil {
 			return "", nil, err
 		}
-		program := filepath.Join(bin.Dir, goProgramName(b.target, packages))
-		before := goBefore(bin, program)
+		program := filepath.Join(bin.Dir, programName(b.target, packages))
+		before := checkKeptProgram(bin, program)
 		args := append([]string{"build"}, b.target.build...)
 		args = append(append(args, tools...), "-overlay="+overlay, "-o", program)
-		_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
+		_, said, err := b.command.output(ctx, append(args, b.target.names...)...)
 		if err == nil {
 			b.kept.Used(filepath.Join("bin", filepath.Base(bin.Dir)))
 			if info, err := os.Stat(program); err != nil || info.IsDir() {
-				return "", nil, languages.Refuse(1, "%s: go build made no program of it", strings.Join(b.target.names, " "))
+				return "", nil, languages.Refuse(1, "%s: go build made no program of it",
+					strings.Join(b.target.names, " "))
 			}
-			if err := goAfter(bin, program, before); err != nil {
+			if err := noteProgram(bin, program, before); err != nil {
 				return "", nil, err
 			}
 			builds, err := b.builds(ctx, bin, program, append(tools, "-overlay="+overlay))
 			if err != nil {
 				return "", nil, err
 			}
-			return program, said, b.number(b.chosen(builds))
+			return program, said, b.numberSites(b.chosenByCompiler(builds))
 		}
 		if !errors.As(err, new(*exec.ExitError)) || ctx.Err() != nil {
 			return "", nil, err
 		}
-		if err := b.plainly(ctx); err != nil {
+		if err := b.buildUninstrumented(ctx); err != nil {
 			return "", nil, err
 		}
-		if !b.giveWay(said) {
-			return "", nil, fmt.Errorf("the compiler refuses the program with checkpoints: %s", goSaid(said, err))
+		if !b.leaveOutRefused(said) {
+			return "", nil, fmt.Errorf("the compiler refuses the program with checkpoints: %s", reason(said, err))
 		}
 	}
 	return "", nil, errors.New("the compiler refuses too many parts of the program with checkpoints")
 }
 
-// goProgramName is the name that go build gives a program.
-func goProgramName(target goTarget, packages []*goPackage) string {
+// programName is the name that go build gives a program.
+func programName(target arguments, packages []*listedPackage) string {
 	if strings.HasSuffix(target.names[0], ".go") {
 		return strings.TrimSuffix(filepath.Base(target.names[0]), ".go")
 	}
@@ -288,28 +293,30 @@ func goProgramName(target goTarget, packages []*goPackage) string {
 	return "main"
 }
 
-// plainly builds the program as it is, and tells what go says if it refuses that.
-func (b *goBuild) plainly(ctx context.Context) error {
-	folder := filepath.Join(b.s.Dir, "plain") + "/" // any number of packages go there
+// buildUninstrumented builds the program as it is. The error holds go's own message if it
+// refuses that.
+func (b *build) buildUninstrumented(ctx context.Context) error {
+	folder := filepath.Join(b.setup.Dir, "plain") + "/" // any number of packages go there
 	args := append([]string{"build", "-o", folder}, b.target.overlaid(b.target.build)...)
-	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
+	_, said, err := b.command.output(ctx, append(args, b.target.names...)...)
 	os.RemoveAll(folder)
 	if err != nil {
-		return languages.Refuse(1, "go refuses the program:\n%s", goSaid(said, err))
+		return languages.Refuse(1, "go refuses the program:\n%s", reason(said, err))
 	}
 	return nil
 }
 
-var goMessage = regexp.MustCompile(`(?m)^(.+\.go):(\d+)(?::\d+)?: `)
+var compilerMessage = regexp.MustCompile(`(?m)^(.+\.go):(\d+)(?::\d+)?: `)
 
-// giveWay leaves out what the compiler refuses; false if nothing is left.
-func (b *goBuild) giveWay(said []byte) bool {
+// leaveOutRefused leaves out the functions or files that the compiler's message names.
+// false says that it names none.
+func (b *build) leaveOutRefused(said []byte) bool {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return false
 	}
 	given := map[string]bool{} // now: one function may have several messages
-	for _, m := range goMessage.FindAllSubmatch(said, -1) {
+	for _, m := range compilerMessage.FindAllSubmatch(said, -1) {
 		name := string(m[1])
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(cwd, name)
@@ -318,7 +325,7 @@ func (b *goBuild) giveWay(said []byte) bool {
 		for _, u := range b.units {
 			for _, f := range u.made.Files {
 				if f.Name == name && f.Plan != nil && f.Text != "" && !u.without[name] {
-					u.leave(b, f, line, given)
+					u.leaveOut(b, f, line, given)
 				}
 			}
 		}

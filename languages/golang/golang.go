@@ -1,135 +1,40 @@
+// Package golang finds the functions of Go programs, rewrites the program's
+// files with checkpoints, and has the go command build them.
+//
+// In goes a target as go run or go test takes it. Out come plans of its files and
+// the command that runs the program. The rewritten files lie in cg's own cache and
+// reach the compiler through an overlay: no file of the user's is written.
 package golang
 
 import (
-	"crypto/sha256"
-	"embed"
-	"fmt"
-	"slices"
-	"sync"
-
-	"cg/checkpoint"
-	"cg/instrument"
+	"cg/languages"
 )
 
-//go:embed golang.go inline.go source.go text.go units.go
-var goPlanner embed.FS
-
-// goPlanVersion is that of what these files plan and write.
-var goPlanVersion = sync.OnceValue(func() string {
-	h := sha256.New()
-	for _, name := range []string{"golang.go", "inline.go", "source.go", "text.go", "units.go"} {
-		b, _ := goPlanner.ReadFile(name) // which is embedded
-		h.Write(b)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil))
-})
-
-// decodeGo leaves a file as it is: Go is UTF-8.
-func decodeGo(source []byte) ([]byte, error) { return source, nil }
-
-// goContext is what the plan of a file needs to know of its package.
-type goContext struct {
-	path     string       // the import path as names begin with it, "" for that of the package clause
-	inits    int          // functions named init in the files before this one
-	literals int          // literals of package variables in those
-	inlined  map[int]bool // offsets inside the heads of functions that the compiler inlines
-}
-
-// goCounts is what a file adds to the context of the next.
-type goCounts struct{ Inits, Literals, Inlined int }
-
-// planGo finds the sites of a file by itself.
-func planGo(source []byte, o instrument.Options) (*instrument.Plan, error) {
-	g, err := parseGo(source)
-	if err != nil {
-		return nil, err
-	}
-	p, _ := g.plan(o, goContext{})
-	return p, nil
-}
-
-// plan finds the sites of a file: functions, methods and literals. Names are
-// those of the compiler's symbols: "acme/stock.(*Stock).Fib", "main.main.func1",
-// "acme/set.Map[...]", "main.init.0". A point lies between the braces of a body.
-// Exclude may name one function as "name:line".
-func (g *goSource) plan(o instrument.Options, c goContext) (*instrument.Plan, goCounts) {
-	p := &instrument.Plan{Language: "go"}
-	count := goCounts{Inits: c.inits, Literals: c.literals}
-	path := c.path
-	if path == "" || g.pkg == "main" {
-		path = g.pkg
-	}
-	unsafe := g.unsafe()
-	names := make([]string, len(g.funcs))
-	inside := make([]int, len(g.funcs)) // literals so far
-	blank := make([]bool, len(g.funcs)) // in a function named _, which never runs
-	for i, f := range g.funcs {
-		kind := checkpoint.Function
-		switch {
-		case f.name == "" && f.outer < 0:
-			count.Literals++
-			kind, names[i] = checkpoint.Lambda, fmt.Sprintf("%s.init.func%d", path, count.Literals)
-		case f.name == "":
-			inside[f.outer]++
-			sep := ".func"
-			if g.funcs[f.outer].name == "" {
-				sep = "."
-			}
-			kind, names[i] = checkpoint.Lambda, fmt.Sprintf("%s%s%d", names[f.outer], sep, inside[f.outer])
-			blank[i] = blank[f.outer]
-		case f.recv != "":
-			kind, names[i] = checkpoint.Method, path+"."+goReceiver(f.recv)+"."+f.name
-		case f.name == "init":
-			names[i] = fmt.Sprintf("%s.init.%d", path, count.Inits)
-			count.Inits++
-		default:
-			names[i] = path + "." + f.name
-		}
-		if f.generic {
-			names[i] += "[...]"
-		}
-		blank[i] = blank[i] || f.name == "_"
-		entry := g.pkg == "main" && f.name == "main" && f.recv == "" && f.outer < 0
-		line, col := g.place(f.at)
-		switch {
-		case blank[i]:
-			continue
-		case o.Granularity == instrument.Coarse && !(entry && o.Entry):
-			continue
-		case slices.Contains(o.Exclude, fmt.Sprintf("%s:%d", names[i], line)) || !o.NameWanted(names[i]):
-			continue
-		case unsafe[i] != "":
-			p.Left = append(p.Left, instrument.Left{Name: names[i], Line: line, Reason: unsafe[i]})
-			continue
-		case f.open < 0:
-			continue
-		case !entry && c.inlines(f):
-			count.Inlined++
-			continue
-		}
-		end, _ := g.place(f.close)
-		p.Sites = append(p.Sites, checkpoint.Site{
-			Language: "go", Func: names[i], Kind: kind, Line: line, Col: col, EndLine: end,
-			Small: goSmall(g.text[f.open+1 : f.close]),
-		})
-		q := instrument.Point{Site: len(p.Sites) - 1, Role: instrument.Body, Start: f.open + 1, End: f.close}
-		q.Line, q.Col = g.place(q.Start)
-		q.EndLine, q.EndCol = g.place(q.End)
-		p.Points = append(p.Points, q)
-	}
-	return p, count
-}
-
-// inlines reports whether the compiler's list names a function. It gives the
-// place behind the keyword func of a declaration, and of the keyword of a literal.
-func (c goContext) inlines(f goFunc) bool {
-	if len(c.inlined) == 0 {
-		return false
-	}
-	for at := f.start; at < f.open; at++ {
-		if c.inlined[at] {
-			return true
-		}
-	}
-	return false
+func init() {
+	languages.Register(&languages.Language{
+		Core: languages.Core{
+			Name:        "go",
+			Title:       "Go",
+			Extensions:  []string{".go"},
+			Decode:      decode,
+			Plan:        planFile,
+			PlanVersion: planVersion(),
+			Check:       check,
+			Launch:      launch,
+			Files:       sourceFiles,
+		},
+		Capabilities: languages.Capabilities{
+			Interpreter: &languages.Interpreter{Flag: "go", Argument: flagBeforeTarget},
+			Options: &languages.Options{
+				Flags: []languages.Flag{{Name: "build-flags",
+					Usage: "`FLAGS` for go build, such as '-tags x -race'"}},
+				Switches: []languages.Flag{{Name: "inline",
+					Usage: "checkpoints also in functions that the compiler inlines"}},
+			},
+			Recognize:  isTarget,
+			PlanTarget: planTarget,
+			SaveTarget: saveTarget,
+			SDK:        &languages.SDK{Files: sdkFiles},
+		},
+	})
 }

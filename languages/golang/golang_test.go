@@ -19,11 +19,11 @@ import (
 	"cg/runtimes"
 )
 
-const goCases = "../../testdata/programs/go/cases"
+const casesFolder = "../../testdata/programs/go/cases"
 
-// goStub stands for what rides in the program: it counts in the file that
+// stubRuntime stands for what rides in the program: it counts in the file that
 // CG_COUNTS names.
-const goStub = `package ring
+const stubRuntime = `package ring
 
 import (
 	"sync/atomic"
@@ -52,13 +52,14 @@ func CodegreenCountedEnter(site uint32) { counts[0].Add(1) }
 func CodegreenCountedExit(site uint32)  { counts[1].Add(1) }
 `
 
-var stubRide = map[string][]byte{"src/container/ring/zz_stub.go": []byte(goStub)}
+var stubRide = map[string][]byte{"src/container/ring/zz_stub.go": []byte(stubRuntime)}
 
-// goMadeOf prepares a target of this folder with the stub.
-func goMadeOf(t testing.TB, target languages.Target, o instrument.Options) (*goBuild, []*goPackage, map[string]string) {
+// planWithStub prepares a target of this folder with the stub.
+func planWithStub(t testing.TB, target languages.Target, o instrument.Options) (*build, []*listedPackage,
+	map[string]string) {
 	t.Helper()
 	skipped := map[string]string{}
-	b, packages, err := beginGo(context.Background(), target, languages.Setup{
+	b, packages, err := prepareTarget(context.Background(), target, languages.Setup{
 		Dir: t.TempDir(), Cache: runtimes.Cache{Dir: t.TempDir()}, Options: o,
 		Number: func(string, *instrument.Plan) (int, error) { return 1, nil },
 		Skip:   func(file, reason string) { skipped[file] = reason },
@@ -67,30 +68,30 @@ func goMadeOf(t testing.TB, target languages.Target, o instrument.Options) (*goB
 	if packages == nil {
 		t.Fatal(err)
 	}
-	b.ride = stubRide
-	if err := b.look(context.Background(), target, packages); err != nil {
+	b.runtime = stubRide
+	if err := b.chooseInlined(context.Background(), target, packages); err != nil {
 		t.Fatal(err)
 	}
 	return b, packages, skipped
 }
 
 var (
-	goFrame  = regexp.MustCompile(`(?m)^(\S.*)\(.*\)$`)
-	goOffset = regexp.MustCompile(`(?m) \+0x[0-9a-f]+$`)
-	goHex    = regexp.MustCompile(`0x[0-9a-f]+\??`)
-	goNumber = regexp.MustCompile(`goroutine \d+`)
+	framePattern     = regexp.MustCompile(`(?m)^(\S.*)\(.*\)$`)
+	offsetPattern    = regexp.MustCompile(`(?m) \+0x[0-9a-f]+$`)
+	hexPattern       = regexp.MustCompile(`0x[0-9a-f]+\??`)
+	goroutinePattern = regexp.MustCompile(`goroutine \d+`)
 )
 
-// goTrace leaves of a trace what stands for the program: not the addresses, the
+// normalTrace leaves of a trace what stands for the program: not the addresses, the
 // arguments and the numbers of goroutines.
-func goTrace(s string) string {
-	s = goNumber.ReplaceAllString(goOffset.ReplaceAllString(s, ""), "goroutine N")
-	return goHex.ReplaceAllString(goFrame.ReplaceAllString(s, "$1(...)"), "0xH")
+func normalTrace(s string) string {
+	s = goroutinePattern.ReplaceAllString(offsetPattern.ReplaceAllString(s, ""), "goroutine N")
+	return hexPattern.ReplaceAllString(framePattern.ReplaceAllString(s, "$1(...)"), "0xH")
 }
 
-type goRan struct{ stdout, stderr, status string }
+type result struct{ stdout, stderr, status string }
 
-func runGo(t testing.TB, dir, program, counts string) goRan {
+func runProgram(t testing.TB, dir, program, counts string) result {
 	t.Helper()
 	cmd := exec.Command(program)
 	cmd.Dir = dir
@@ -100,11 +101,11 @@ func runGo(t testing.TB, dir, program, counts string) goRan {
 	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		t.Fatal(err)
 	}
-	return goRan{o.String(), goTrace(e.String()), cmd.ProcessState.String()}
+	return result{o.String(), normalTrace(e.String()), cmd.ProcessState.String()}
 }
 
-// goBuildAll builds all programs of a folder into one.
-func goBuildAll(t testing.TB, tool, from string, flags ...string) string {
+// buildAll builds all programs of a folder into one.
+func buildAll(t testing.TB, tool, from string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir() + "/"
 	cmd := exec.Command(tool, append(append([]string{"build", "-ldflags=-s -w"}, flags...), "-o", dir, "./...")...)
@@ -119,13 +120,13 @@ func goBuildAll(t testing.TB, tool, from string, flags ...string) string {
 // compiler does not inline, and in all. They print the same, traces included, and
 // end the same; what was entered was left.
 func TestGoPrograms(t *testing.T) {
-	t.Chdir(goCases)
+	t.Chdir(casesFolder)
 	cwd, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	fine := instrument.Options{Granularity: instrument.Fine}
-	plain := goBuildAll(t, "go", ".")
+	plain := buildAll(t, "go", ".")
 	names, err := filepath.Glob(plain + "*")
 	if err != nil || len(names) < 24 {
 		t.Fatal(len(names), err)
@@ -140,43 +141,44 @@ func TestGoPrograms(t *testing.T) {
 		{"as inlined, asked before", languages.Target{Args: []string{"./..."}}, true},
 		{"all", languages.Target{Args: []string{"./..."}, Flags: map[string]string{"inline": "true"}}, false},
 	} {
-		b, packages, _ := goMadeOf(t, mode.target, fine)
+		b, packages, _ := planWithStub(t, mode.target, fine)
 		if (b.compiler == "") != (mode.name == "all") {
 			t.Fatalf("%s: the compiler is asked by %q", mode.name, b.compiler)
 		}
 		if mode.before {
 			b.compiler = ""
-			if err := b.lookBefore(context.Background(), packages); err != nil {
+			if err := b.listInlined(context.Background(), packages); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := b.prepare(context.Background(), packages); err != nil {
 			t.Fatal(err)
 		}
-		overlay, err := b.write()
+		overlay, err := b.writeOverlay()
 		if err != nil {
 			t.Fatal(err)
 		}
-		flags, err := b.tools()
+		flags, err := b.compilerFlags()
 		if err != nil {
 			t.Fatal(err)
 		}
 		flags = append(flags, "-overlay="+overlay)
-		with := goBuildAll(t, "go", ".", flags...)
-		builds, err := b.builds(context.Background(), runtimes.Cache{Dir: t.TempDir()}, filepath.Join(t.TempDir(), "none"), flags)
+		with := buildAll(t, "go", ".", flags...)
+		builds, err := b.builds(context.Background(), runtimes.Cache{Dir: t.TempDir()},
+			filepath.Join(t.TempDir(), "none"), flags)
 		if err == nil {
-			err = b.number(b.chosen(builds))
+			err = b.numberSites(b.chosenByCompiler(builds))
 		}
-		if err != nil || (b.left > 10) != strings.HasPrefix(mode.name, "as inlined") {
-			t.Errorf("%s: %v, %d functions are inlined", mode.name, err, b.left)
+		if err != nil || (b.inlined > 10) != strings.HasPrefix(mode.name, "as inlined") {
+			t.Errorf("%s: %v, %d functions are inlined", mode.name, err, b.inlined)
 		}
 		var alone, saved string
 		if !mode.before {
 			alone = t.TempDir()
-			if _, err := saveGo(mode.target, fine, alone); err != nil {
+			if _, err := saveTarget(mode.target, fine, alone); err != nil {
 				t.Fatal(err)
 			}
-			saved = goBuildAll(t, "go", alone)
+			saved = buildAll(t, "go", alone)
 		}
 		for _, name := range names {
 			name = filepath.Base(name)
@@ -192,9 +194,10 @@ func TestGoPrograms(t *testing.T) {
 				if err := os.WriteFile(counts, make([]byte, 16), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				want, got := runGo(t, name, plain+name, ""), runGo(t, name, with+name, counts)
+				want, got := runProgram(t, name, plain+name, ""), runProgram(t, name, with+name, counts)
 				if got != want {
-					t.Errorf("stdout %s\nstderr %s\n%s\nwant\nstdout %s\nstderr %s\n%s", got.stdout, got.stderr, got.status, want.stdout, want.stderr, want.status)
+					t.Errorf("stdout %s\nstderr %s\n%s\nwant\nstdout %s\nstderr %s\n%s", got.stdout, got.stderr,
+						got.status, want.stdout, want.stderr, want.status)
 				}
 				if want.stdout+want.stderr == "" {
 					t.Error("prints nothing")
@@ -207,7 +210,8 @@ func TestGoPrograms(t *testing.T) {
 				if unmeasured := bytes.Contains(source, []byte("// unmeasured:")); (entered == 0) != unmeasured {
 					t.Errorf("%d entered", entered)
 				}
-				if unbalanced := bytes.Contains(source, []byte("// unbalanced:")) || strings.Contains(want.stderr, "\ngoroutine "); entered != left && !unbalanced {
+				if unbalanced := bytes.Contains(source, []byte("// unbalanced:")) ||
+					strings.Contains(want.stderr, "\ngoroutine "); entered != left && !unbalanced {
 					t.Errorf("%d entered, %d left", entered, left)
 				}
 				varies := bytes.Contains(source, []byte("// varies:"))
@@ -220,14 +224,16 @@ func TestGoPrograms(t *testing.T) {
 					}
 					return
 				}
-				got = runGo(t, filepath.Join(alone, name), saved+name, "")
+				got = runProgram(t, filepath.Join(alone, name), saved+name, "")
 				got.stderr = strings.ReplaceAll(got.stderr, alone, cwd)
 				out, block, told := cutBlock(got.stdout)
 				if got.stdout = out; got != want {
-					t.Errorf("saved: stdout %s\nstderr %s\n%s\nwant\nstdout %s\nstderr %s\n%s", got.stdout, got.stderr, got.status, want.stdout, want.stderr, want.status)
+					t.Errorf("saved: stdout %s\nstderr %s\n%s\nwant\nstdout %s\nstderr %s\n%s", got.stdout, got.stderr,
+						got.status, want.stdout, want.stderr, want.status)
 				}
 				// What kills the process from inside leaves nobody to tell.
-				if untold := strings.Contains(want.stderr, "fatal error: all goroutines") || bytes.Contains(source, []byte("// untold:")); told == (untold || entered == 0) {
+				if untold := strings.Contains(want.stderr, "fatal error: all goroutines") ||
+					bytes.Contains(source, []byte("// untold:")); told == (untold || entered == 0) {
 					t.Errorf("saved: told %v", told)
 				}
 				if n := uint64(strings.Count(block, `"enter:`)); told && n != entered && !varies {
@@ -248,8 +254,8 @@ func cutBlock(s string) (out, block string, told bool) {
 	return before + after, block, json.Valid([]byte(block))
 }
 
-// goModule writes a module and makes it the working folder.
-func goModule(t *testing.T, files map[string]string) {
+// writeModule writes a module and makes it the working folder.
+func writeModule(t *testing.T, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -267,7 +273,7 @@ func goModule(t *testing.T, files map[string]string) {
 // TestGoGivesWay: what the compiler refuses with checkpoints only is built
 // without, and told; the rest has them.
 func TestGoGivesWay(t *testing.T) {
-	goModule(t, map[string]string{
+	writeModule(t, map[string]string{
 		"go.mod":   "module acme\n\ngo 1.25.0\n",
 		"main.go":  "package main\n\nimport \"acme/p\"\n\n//go:noinline\nfunc small(n int) int { return n }\n\nfunc main() {\n\tfor range 2 {\n\t\tprintln(small(p.Small(1)))\n\t}\n}\n",
 		"p/p.go":   "package p\n\nvar V = func() int { return 1 }()\n\n//go:noinline\nfunc Small(n int) int { return n }\n",
@@ -275,8 +281,9 @@ func TestGoGivesWay(t *testing.T) {
 		"p/asm.go": "package p\n\nfunc Asm()\n",
 	})
 	target := languages.Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}
-	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
-	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
+	b, packages, skipped := planWithStub(t, target, instrument.Options{Granularity: instrument.Fine})
+	b.runtime = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(stubRuntime,
+		"func CodegreenCounted", "func counted"))}
 	program, _, err := b.program(context.Background(), packages)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +292,7 @@ func TestGoGivesWay(t *testing.T) {
 	if err := os.WriteFile(counts, make([]byte, 16), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := runGo(t, ".", program, counts); got.stderr != "1\n1\n" {
+	if got := runProgram(t, ".", program, counts); got.stderr != "1\n1\n" {
 		t.Errorf("%+v", got)
 	}
 	if n, err := os.ReadFile(counts); err != nil || binary.NativeEndian.Uint64(n) != 1 {
@@ -309,7 +316,7 @@ func TestGoGivesWay(t *testing.T) {
 // TestGoTestsGiveWay: so it is with tests; what does not compile without
 // checkpoints either is go test's to tell.
 func TestGoTestsGiveWay(t *testing.T) {
-	goModule(t, map[string]string{
+	writeModule(t, map[string]string{
 		"go.mod":          "module acme\n\ngo 1.25.0\n",
 		"a/a.go":          "package a\n\n//go:noinline\nfunc Small(n int) int { return n }\n",
 		"a/a_test.go":     "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(Small(1)) }\n",
@@ -317,18 +324,21 @@ func TestGoTestsGiveWay(t *testing.T) {
 		"wrong/w_test.go": "package wrong\n\nimport \"testing\"\n\nfunc TestW(t *testing.T) {}\n",
 	})
 	target := languages.Target{Args: []string{"test", "./..."}, Flags: map[string]string{"inline": "true"}}
-	b, packages, skipped := goMadeOf(t, target, instrument.Options{Granularity: instrument.Fine})
-	b.ride = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(goStub, "func CodegreenCounted", "func counted"))}
-	args, err := b.tests(context.Background(), packages)
+	b, packages, skipped := planWithStub(t, target, instrument.Options{Granularity: instrument.Fine})
+	b.runtime = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(stubRuntime,
+		"func CodegreenCounted", "func counted"))}
+	args, err := b.testCommand(context.Background(), packages)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cwd, _ := os.Getwd()
-	if why := skipped[filepath.Join(cwd, "a/a.go:4")]; why != "acme/a.Small left alone: the compiler refuses it with checkpoints" {
+	if why := skipped[filepath.Join(cwd,
+		"a/a.go:4")]; why != "acme/a.Small left alone: the compiler refuses it with checkpoints" {
 		t.Errorf("%q", skipped)
 	}
 	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
-	if err == nil || !bytes.Contains(out, []byte("ok  \tacme/a")) || !bytes.Contains(out, []byte("FAIL\tacme/wrong [build failed]")) || !bytes.Contains(out, []byte("wrong/w.go:3:23: cannot use")) {
+	if err == nil || !bytes.Contains(out, []byte("ok  \tacme/a")) || !bytes.Contains(out,
+		[]byte("FAIL\tacme/wrong [build failed]")) || !bytes.Contains(out, []byte("wrong/w.go:3:23: cannot use")) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -346,8 +356,9 @@ func TestGoBuildsThatAreNone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b := &goBuild{kept: cache, base: dir}
-	got := b.chosen([]string{"", ".", "..", "../wrong/w.go:3:23: cannot use", "# acme/wrong", "abc_-1/def", "./x.go", "none/def"})
+	b := &build{kept: cache, folder: dir}
+	got := b.chosenByCompiler([]string{"", ".", "..", "../wrong/w.go:3:23: cannot use", "# acme/wrong", "abc_-1/def",
+		"./x.go", "none/def"})
 	if fmt.Sprint(got) != "map[key:[7]]" {
 		t.Error(got)
 	}
@@ -361,8 +372,10 @@ func TestGoBuildsThatAreNone(t *testing.T) {
 // TestGoKept: a unit that is made is found again, and made anew when a file of it
 // changes or what was kept is gone.
 func TestGoKept(t *testing.T) {
-	goModule(t, map[string]string{"go.mod": "module acme\n\ngo 1.25.0\n", "main.go": "package main\n\nfunc main() { for { break } }\n"})
-	b, packages, _ := goMadeOf(t, languages.Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}, instrument.Options{Granularity: instrument.Fine})
+	writeModule(t, map[string]string{"go.mod": "module acme\n\ngo 1.25.0\n",
+		"main.go": "package main\n\nfunc main() { for { break } }\n"})
+	b, packages, _ := planWithStub(t, languages.Target{Args: []string{"."},
+		Flags: map[string]string{"inline": "true"}}, instrument.Options{Granularity: instrument.Fine})
 	prepared := func() (text string, fresh bool) {
 		t.Helper()
 		b.units = nil
@@ -370,7 +383,7 @@ func TestGoKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		u := b.units[0]
-		return filepath.Join(b.base, u.made.Files[0].Text), u.planned != nil
+		return filepath.Join(b.folder, u.made.Files[0].Text), u.planned != nil
 	}
 	first, fresh := prepared()
 	if !fresh {

@@ -20,33 +20,34 @@ import (
 	"cg/runtimes"
 )
 
-// look has the compiler tell which functions it inlines, unless they are to have
+// chooseInlined has the compiler tell which functions it inlines, unless they are to have
 // checkpoints, too: while it compiles what is written (runtimes/golang/_compile), or
 // where that cannot be, in a build of its own.
-func (b *goBuild) look(ctx context.Context, t languages.Target, packages []*goPackage) error {
-	if !b.looks(t) {
+func (b *build) chooseInlined(ctx context.Context, t languages.Target, packages []*listedPackage) error {
+	if !b.leavesInlinedBare(t) {
 		return nil
 	}
-	if own := strings.Contains(b.t.flags, "-toolexec") || b.target.has("toolexec"); !own && !b.covers() && b.s.Cache.Dir != "" {
+	if own := strings.Contains(b.command.flags, "-toolexec") ||
+		b.target.has("toolexec"); !own && !b.measuresCoverage() && b.setup.Cache.Dir != "" {
 		var err error
-		if b.compiler, err = runtimes.GolangCompiler(ctx, b.toolchain(), b.s.Cache); err == nil {
-			b.generation, err = goGeneration(b.kept)
+		if b.compiler, err = runtimes.GolangCompiler(ctx, b.toolchain(), b.setup.Cache); err == nil {
+			b.generation, err = readGeneration(b.kept)
 		}
 		if err == nil {
 			return nil
 		}
 		b.compiler = ""
 	}
-	return b.lookBefore(ctx, packages)
+	return b.listInlined(ctx, packages)
 }
 
-const goGenerationFile = "generation"
+const generationFile = "generation"
 
-// goGeneration is a word that is in all texts which the compiler's command takes
+// readGeneration is a word that is in all texts which the compiler's command takes
 // checkpoints out of. It is made with the folder: what the build cache has from
 // before, nobody knows the choice of.
-func goGeneration(kept runtimes.Cache) (string, error) {
-	const file = goGenerationFile
+func readGeneration(kept runtimes.Cache) (string, error) {
+	const file = generationFile
 	if word, err := kept.Read(file); err == nil {
 		return string(word), nil
 	}
@@ -55,26 +56,27 @@ func goGeneration(kept runtimes.Cache) (string, error) {
 		return "", err
 	}
 	defer os.Remove(filepath.Join(kept.Dir, part))
-	if err := os.Link(filepath.Join(kept.Dir, part), filepath.Join(kept.Dir, file)); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Link(filepath.Join(kept.Dir, part), filepath.Join(kept.Dir, file)); err != nil &&
+		!errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	word, err := kept.Read(file) // which another cg may have made
 	return string(word), err
 }
 
-// looks reports whether what the compiler inlines is left alone.
-func (b *goBuild) looks(t languages.Target) bool {
-	return t.Flags["inline"] != "true" && b.o.Granularity != instrument.Coarse
+// leavesInlinedBare reports whether what the compiler inlines is left alone.
+func (b *build) leavesInlinedBare(t languages.Target) bool {
+	return t.Flags["inline"] != "true" && b.options.Granularity != instrument.Coarse
 }
 
-// lookBefore asks in a build of its own.
-func (b *goBuild) lookBefore(ctx context.Context, packages []*goPackage) error {
-	places, ok, err := b.t.inlined(ctx, b.target, packages)
+// listInlined asks in a build of its own.
+func (b *build) listInlined(ctx context.Context, packages []*listedPackage) error {
+	places, ok, err := b.command.inlined(ctx, b.target, packages)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		if err := b.plainly(ctx); err != nil {
+		if err := b.buildUninstrumented(ctx); err != nil {
 			return err
 		}
 	}
@@ -83,24 +85,26 @@ func (b *goBuild) lookBefore(ctx context.Context, packages []*goPackage) error {
 }
 
 // has reports whether a flag of go build is given.
-func (p goTarget) has(flag string) bool {
+func (p arguments) has(flag string) bool {
 	return slices.ContainsFunc(p.build, func(word string) bool {
 		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		return strings.HasPrefix(word, "-") && name == flag
 	})
 }
 
-// covers reports whether the coverage of statements is asked for.
-func (b *goBuild) covers() bool { return b.target.covers || strings.Contains(b.t.flags, "-cover") }
+// measuresCoverage reports whether the coverage of statements is asked for.
+func (b *build) measuresCoverage() bool {
+	return b.target.coverage || strings.Contains(b.command.flags, "-cover")
+}
 
-// goSites is the file that tells the compiler's command where the functions of a file
+// sitesFile is the file from which the compiler's command reads where the functions of a file
 // are, below what is kept.
-func goSites(key string) string { return filepath.Join("sites", key) }
+func sitesFile(key string) string { return filepath.Join("sites", key) }
 
-// heads are the lines of that file: the last part of its name; for each site its
+// functionHeads are the lines of that file: the last part of its name; for each site its
 // number, and where the head of its function begins and ends. The program's entry is
 // no matter of inlining.
-func (g *goSource) heads(name string, p *instrument.Plan) []byte {
+func (g *sourceFile) functionHeads(name string, p *instrument.Plan) []byte {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, filepath.Base(name))
 	for _, q := range p.Points {
@@ -116,24 +120,24 @@ func (g *goSource) heads(name string, p *instrument.Plan) []byte {
 	return b.Bytes()
 }
 
-// goAction is the first part of a build ID: a digest in base64 of URLs, which is the
+// actionID is the first part of a build ID: a digest in base64 of URLs, which is the
 // name of a file (cmd/internal/buildid).
-var goAction = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var actionID = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// chosen reads which sites the compiler's command has taken out of the packages with
+// chosenByCompiler reads which sites the compiler's command has taken out of the packages with
 // these build IDs, by the keys of their files. Lines that are none, such as those of an
 // error, name no file.
-func (b *goBuild) chosen(builds []string) map[string][]int {
+func (b *build) chosenByCompiler(builds []string) map[string][]int {
 	out := map[string][]int{}
 	for _, build := range builds {
 		action, _, _ := strings.Cut(build, "/")
-		if !goAction.MatchString(action) {
+		if !actionID.MatchString(action) {
 			continue
 		}
 		name := filepath.Join("inlined", action)
 		text, err := b.kept.Read(name)
 		if errors.As(err, new(*runtimes.Refusal)) { // what is compiled already is not known any more
-			os.Remove(filepath.Join(b.base, goGenerationFile))
+			os.Remove(filepath.Join(b.folder, generationFile))
 		}
 		if err != nil {
 			continue // nothing of it is written
@@ -151,8 +155,8 @@ func (b *goBuild) chosen(builds []string) map[string][]int {
 }
 
 // builds asks for the build IDs of the program's packages. A program that is the
-// same has the same: they are kept beside it.
-func (b *goBuild) builds(ctx context.Context, bin runtimes.Cache, program string, flags []string) ([]string, error) {
+// same has the same: they are kept in its folder.
+func (b *build) builds(ctx context.Context, bin runtimes.Cache, program string, flags []string) ([]string, error) {
 	if b.compiler == "" {
 		return nil, nil
 	}
@@ -160,17 +164,18 @@ func (b *goBuild) builds(ctx context.Context, bin runtimes.Cache, program string
 		Program []byte
 		Builds  []string
 	}
-	id := goBuildID(program)
-	if text, err := bin.Read("builds.json"); err == nil && json.Unmarshal(text, &kept) == nil && id != nil && bytes.Equal(id, kept.Program) {
+	id := buildID(program)
+	if text, err := bin.Read("builds.json"); err == nil && json.Unmarshal(text, &kept) == nil && id != nil &&
+		bytes.Equal(id, kept.Program) {
 		return kept.Builds, nil
 	}
-	args := append([]string{"list", "-deps", "-export", "-f", goBuildIDs}, b.target.listed...)
+	args := append([]string{"list", "-deps", "-export", "-f", buildIDFormat}, b.target.listed...)
 	for _, flags := range b.target.gcflags {
 		args = append(args, "-gcflags="+flags)
 	}
-	out, said, err := b.t.output(ctx, append(append(args, flags...), b.target.names...)...)
+	out, said, err := b.command.output(ctx, append(append(args, flags...), b.target.names...)...)
 	if err != nil {
-		return nil, languages.Refuse(1, "%s", goSaid(said, err))
+		return nil, languages.Refuse(1, "%s", reason(said, err))
 	}
 	kept.Program, kept.Builds = id, strings.Fields(string(out))
 	text, err := json.Marshal(kept)
@@ -180,12 +185,12 @@ func (b *goBuild) builds(ctx context.Context, bin runtimes.Cache, program string
 	return kept.Builds, bin.Write("builds.json", text)
 }
 
-// goBuildIDs is the format of go list for the build IDs of packages that may have
+// buildIDFormat is the format of go list for the build IDs of packages that may have
 // been rewritten.
-const goBuildIDs = `{{.BuildID}}`
+const buildIDFormat = `{{.BuildID}}`
 
-// goBuildID is the note by which the go command knows a program, nil for none.
-func goBuildID(program string) []byte {
+// buildID is the note by which the go command knows a program, nil for none.
+func buildID(program string) []byte {
 	f, err := elf.Open(program)
 	if err != nil {
 		return nil

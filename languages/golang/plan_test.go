@@ -77,7 +77,7 @@ func TestGoPlan(t *testing.T) {
 			method p.(*T).h 4:11-4 4:16-4:16`},
 		{"nothing", "package p\n", fine, ``},
 	} {
-		p, err := planGo([]byte(c.source), c.options)
+		p, err := planFile([]byte(c.source), c.options)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -85,7 +85,8 @@ func TestGoPlan(t *testing.T) {
 		var got strings.Builder
 		for _, q := range p.Points {
 			s := p.Sites[q.Site]
-			fmt.Fprintf(&got, "%s %s %d:%d-%d %d:%d-%d:%d\n", s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line, q.Col, q.EndLine, q.EndCol)
+			fmt.Fprintf(&got, "%s %s %d:%d-%d %d:%d-%d:%d\n", s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line, q.Col,
+				q.EndLine, q.EndCol)
 		}
 		want := strings.ReplaceAll(strings.TrimPrefix(c.want, "\n"), "\t", "")
 		if strings.TrimSpace(got.String()) != strings.TrimSpace(want) {
@@ -97,7 +98,8 @@ func TestGoPlan(t *testing.T) {
 // TestGoContext: names go on where the files before ended, and what the compiler
 // inlines has no checkpoints, but for main.
 func TestGoContext(t *testing.T) {
-	g, err := parseGo([]byte("package main\nfunc init() {}\nvar a = func() {}\nfunc f() {}\nfunc (T) g() { func() {}() }\nfunc main() {}\n"))
+	g, err := parseFile([]byte(
+		"package main\nfunc init() {}\nvar a = func() {}\nfunc f() {}\nfunc (T) g() { func() {}() }\nfunc main() {}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,8 @@ func TestGoContext(t *testing.T) {
 	for _, place := range [][2]int{{4, 6}, {5, 16}, {6, 6}, {99, 1}, {1, 0}} {
 		inlined[g.offset(place[0], place[1])] = true
 	}
-	p, counts := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{path: "acme/app", inits: 2, literals: 5, inlined: inlined})
+	p, counts := g.plan(instrument.Options{Granularity: instrument.Fine},
+		packageContext{path: "acme/app", inits: 2, literals: 5, inlined: inlined})
 	var names []string
 	for _, s := range p.Sites {
 		names = append(names, s.Func)
@@ -113,17 +116,19 @@ func TestGoContext(t *testing.T) {
 	if got, want := strings.Join(names, " "), "main.init.2 main.init.func6 main.T.g main.main"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if counts != (goCounts{Inits: 3, Literals: 6, Inlined: 2}) {
+	if counts != (functionCounts{Inits: 3, Literals: 6, Inlined: 2}) {
 		t.Errorf("%+v", counts)
 	}
-	g, _ = parseGo([]byte("package stock\nfunc (s *Stock) Fib() {}\n"))
-	if p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{path: "acme/stock"}); p.Sites[0].Func != "acme/stock.(*Stock).Fib" {
+	g, _ = parseFile([]byte("package stock\nfunc (s *Stock) Fib() {}\n"))
+	if p, _ := g.plan(instrument.Options{Granularity: instrument.Fine},
+		packageContext{path: "acme/stock"}); p.Sites[0].Func != "acme/stock.(*Stock).Fib" {
 		t.Error(p.Sites[0].Func)
 	}
 }
 
 func TestGoPlanLeft(t *testing.T) {
-	p, err := planGo([]byte("package p\nfunc a()\n//go:nosplit\nfunc b() {}\n//go:linkname d x.d\nfunc d() {}\n"), instrument.Options{Granularity: instrument.Fine})
+	p, err := planFile([]byte("package p\nfunc a()\n//go:nosplit\nfunc b() {}\n//go:linkname d x.d\nfunc d() {}\n"),
+		instrument.Options{Granularity: instrument.Fine})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +149,8 @@ func TestGoPlanRefuses(t *testing.T) {
 		"package p\nvar x = \nfunc f()": "line",
 		"pack\x00age p":                 "line 1",
 	} {
-		if _, err := planGo([]byte(source), instrument.Options{Granularity: instrument.Fine}); err == nil || !strings.Contains(err.Error(), line) && !strings.Contains(err.Error(), "line 1") {
+		if _, err := planFile([]byte(source), instrument.Options{Granularity: instrument.Fine}); err == nil ||
+			!strings.Contains(err.Error(), line) && !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%q: %v", source, err)
 		}
 	}
@@ -169,22 +175,23 @@ func TestGoSmall(t *testing.T) {
 		"return \"a\"":                         true,
 		"return x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x": false,
 	} {
-		p, err := planGo([]byte("package p\nfunc f() { "+body+"\n}\n"), instrument.Options{Granularity: instrument.Fine})
+		p, err := planFile([]byte("package p\nfunc f() { "+body+"\n}\n"),
+			instrument.Options{Granularity: instrument.Fine})
 		if err != nil || p.Sites[0].Small != want {
 			t.Errorf("%s: %+v, %v; want small %v", body, p, err, want)
 		}
 	}
 }
 
-// goRewritten is a file with checkpoints by itself.
-func goRewritten(t testing.TB, source []byte, name string) []byte {
+// rewritten is a file with checkpoints by itself.
+func rewritten(t testing.TB, source []byte, name string) []byte {
 	t.Helper()
-	g, err := parseGo(source)
+	g, err := parseFile(source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{})
-	out, err := renderGo([]goReady{{source: g, plan: p, name: name, key: 7}}, 0, "")
+	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, packageContext{})
+	out, err := rewriteFiles([]parsedFile{{source: g, plan: p, name: name, key: 7}}, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,11 +201,11 @@ func goRewritten(t testing.TB, source []byte, name string) []byte {
 	return out[0]
 }
 
-// goLaws checks what holds for each rewritten file: the lines are those of the
+// checkRewriteLaws checks what holds for each rewritten file: the lines are those of the
 // original, each begins as it did, and it parses.
-func goLaws(t testing.TB, name string, source []byte) {
+func checkRewriteLaws(t testing.TB, name string, source []byte) {
 	t.Helper()
-	text := goRewritten(t, source, "/home/u/x.go")
+	text := rewritten(t, source, "/home/u/x.go")
 	was, is := bytes.Split(source, []byte("\n")), bytes.Split(text, []byte("\n"))
 	if len(was) != len(is) {
 		t.Fatalf("%s: %d lines were %d", name, len(is), len(was))
@@ -213,7 +220,7 @@ func goLaws(t testing.TB, name string, source []byte) {
 			t.Fatalf("%s:%d: begins otherwise:\n%s\nwas\n%s", name, i+1, is[i], was[i])
 		}
 	}
-	if _, err := parseGoAST(text); err != nil {
+	if _, err := parseWithGoParser(text); err != nil {
 		t.Fatalf("%s: %v\n%s", name, err, text[:min(2000, len(text))])
 	}
 }
@@ -222,19 +229,19 @@ func TestGoText(t *testing.T) {
 	source := "// doc\n\n//go:build linux\n\npackage p // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n)\n\n//go:noinline\nfunc f() { fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {\n}"
 	want := "// doc\n\n//go:build linux\n\n/*line /x.go:5:1*/package p; import cg_1 \"container/ring\" // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n); var (cg_1_b0 = cg_1.CodegreenFile(0x7);)\n\n//go:noinline\n" +
 		"func f() {cg_1.CodegreenEnter(cg_1_b0 + 1); defer cg_1.CodegreenExit(cg_1_b0 + 1);/*line :13:11*/ fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {cg_1.CodegreenCountedEnter(cg_1_b0 + 2); defer cg_1.CodegreenCountedExit(cg_1_b0 + 2);\n}"
-	g, err := parseGo([]byte(source))
+	g, err := parseFile([]byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, goContext{})
-	edits, err := g.edits(p, goNames{ring: "cg_1", base: "cg_1_b0", path: goRuntime}, []goBase{{"cg_1_b0", "CodegreenFile(0x7)"}}, "/x.go")
+	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, packageContext{})
+	edits, err := g.edits(p, rewriteNames{checkpoints: "cg_1", base: "cg_1_b0", path: runtimePackage}, []siteBase{{"cg_1_b0", "CodegreenFile(0x7)"}}, "/x.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := edit.Apply([]byte(source), edits); err != nil || string(got) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
 	}
-	if text := goRewritten(t, []byte("package p\nvar cg, cg_1 = 1, 2\nfunc f() { for { } }\n"), "/x.go"); !bytes.Contains(text, []byte("import cg_2 ")) {
+	if text := rewritten(t, []byte("package p\nvar cg, cg_1 = 1, 2\nfunc f() { for { } }\n"), "/x.go"); !bytes.Contains(text, []byte("import cg_2 ")) {
 		t.Errorf("%s", text)
 	}
 }
@@ -243,7 +250,7 @@ func TestGoText(t *testing.T) {
 // compiler included: tree-sitter's tree and Go's parser tell of each the same. It
 // takes some of the files, and with CG_GO_CORPUS all.
 func TestGoRoot(t *testing.T) {
-	root := goRoot(t)
+	root := toolchainRoot(t)
 	files, sites, faults, stride, seen := 0, 0, 0, 16, 0
 	if os.Getenv("CG_GO_CORPUS") != "" {
 		stride = 1
@@ -260,12 +267,12 @@ func TestGoRoot(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			want, err := parseGoAST(text)
+			want, err := parseWithGoParser(text)
 			if err != nil {
 				return nil // no Go
 			}
 			files++
-			tree, err := parseGoTree(text)
+			tree, err := parseWithTreeSitter(text)
 			if err != nil {
 				faults++
 			} else if !reflect.DeepEqual(tree, want) {
@@ -278,7 +285,7 @@ func TestGoRoot(t *testing.T) {
 				}
 			}
 			sites += len(want.funcs)
-			goLaws(t, path, text)
+			checkRewriteLaws(t, path, text)
 			return nil
 		})
 		if err != nil && folder == "src" {
@@ -291,8 +298,8 @@ func TestGoRoot(t *testing.T) {
 	t.Logf("%d files, %d functions; the grammar does not place %d files", files, sites, faults)
 }
 
-// goRoot is the folder of the toolchain.
-func goRoot(t testing.TB) string {
+// toolchainRoot is the folder of the toolchain.
+func toolchainRoot(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -314,15 +321,15 @@ func FuzzGoText(f *testing.F) {
 		if len(source) > 1<<16 {
 			return
 		}
-		if _, err := parseGoAST(source); err != nil {
+		if _, err := parseWithGoParser(source); err != nil {
 			return
 		}
-		goLaws(t, "fuzz", source)
-		tree, err := parseGoTree(source)
+		checkRewriteLaws(t, "fuzz", source)
+		tree, err := parseWithTreeSitter(source)
 		if err != nil {
 			return
 		}
-		if want, _ := parseGoAST(source); !reflect.DeepEqual(tree, want) {
+		if want, _ := parseWithGoParser(source); !reflect.DeepEqual(tree, want) {
 			t.Errorf("the parsers differ:\n%+v\n%+v", tree.funcs, want.funcs)
 		}
 	})
@@ -369,7 +376,7 @@ func TestGoTarget(t *testing.T) {
 		{".", map[string]string{"build-flags": "x"}, "! --build-flags: \"x\" is no flag"},
 		{".", map[string]string{"build-flags": "-tags"}, "! --build-flags: -tags needs a value"},
 	} {
-		p, err := splitGo(languages.Target{Args: strings.Fields(c.args), Flags: c.flags})
+		p, err := parseArguments(languages.Target{Args: strings.Fields(c.args), Flags: c.flags})
 		got := fmt.Sprintf("run %v args %v build %v list %v", p.names, p.args, p.build, p.listed)
 		if p.test {
 			got = "test" + strings.TrimPrefix(got, "run")

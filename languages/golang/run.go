@@ -16,36 +16,9 @@ import (
 	"cg/scratch"
 )
 
-func init() {
-	languages.Register(&languages.Language{
-		Core: languages.Core{
-			Name:        "go",
-			Title:       "Go",
-			Extensions:  []string{".go"},
-			Decode:      decodeGo,
-			Plan:        planGo,
-			PlanVersion: goPlanVersion(),
-			Check:       checkGo,
-			Launch:      launchGo,
-			Files:       filesGo,
-		},
-		Capabilities: languages.Capabilities{
-			Interpreter: &languages.Interpreter{Flag: "go", Argument: flagGo},
-			Options: &languages.Options{
-				Flags:    []languages.Flag{{Name: "build-flags", Usage: "`FLAGS` for go build, such as '-tags x -race'"}},
-				Switches: []languages.Flag{{Name: "inline", Usage: "checkpoints also in functions that the compiler inlines"}},
-			},
-			Recognize:  recognizesGo,
-			PlanTarget: planGoAs,
-			SaveTarget: saveGo,
-			SDK:        &languages.SDK{Files: sdkGo},
-		},
-	})
-}
-
-// recognizesGo takes a folder with Go files or a go.mod, and patterns of packages
+// isTarget takes a folder with Go files or a go.mod, and patterns of packages
 // below one.
-func recognizesGo(target string) bool {
+func isTarget(target string) bool {
 	folder, dots := strings.CutSuffix(target, "/...")
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return false
@@ -58,19 +31,20 @@ func recognizesGo(target string) bool {
 	return len(files) > 0 || err == nil
 }
 
-func checkGo(t languages.Target) error {
-	target, err := splitGo(t)
+func check(t languages.Target) error {
+	target, err := parseArguments(t)
 	if err != nil {
 		return err
 	}
-	return target.there()
+	return target.checkFiles()
 }
 
-// there refuses files that are not there, before go does.
-func (p goTarget) there() error {
+// checkFiles refuses files that are not there, before go does.
+func (p arguments) checkFiles() error {
 	for _, name := range p.names {
 		_, err := os.Stat(name)
-		if (strings.HasSuffix(name, ".go") || !p.test && strings.HasPrefix(name, "/")) && errors.Is(err, fs.ErrNotExist) {
+		if (strings.HasSuffix(name, ".go") || !p.test && strings.HasPrefix(name, "/")) &&
+			errors.Is(err, fs.ErrNotExist) {
 			return languages.Refuse(127, "%s: no such file or folder", name)
 		}
 	}
@@ -78,15 +52,15 @@ func (p goTarget) there() error {
 }
 
 // begin makes ready what all uses of a target need.
-func beginGo(ctx context.Context, t languages.Target, s languages.Setup) (*goBuild, []*goPackage, error) {
-	target, err := splitGo(t)
+func prepareTarget(ctx context.Context, t languages.Target, s languages.Setup) (*build, []*listedPackage, error) {
+	target, err := parseArguments(t)
 	if err == nil {
-		err = target.there()
+		err = target.checkFiles()
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	tool, err := findGo(ctx, t.Interpreter)
+	tool, err := findCommand(ctx, t.Interpreter)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,8 +68,8 @@ func beginGo(ctx context.Context, t languages.Target, s languages.Setup) (*goBui
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &goBuild{t: tool, s: s, o: s.Options, target: target, kept: kept, base: kept.Dir}
-	if err := tool.relocate(b.base); err != nil {
+	b := &build{command: tool, setup: s, options: s.Options, target: target, kept: kept, folder: kept.Dir}
+	if err := tool.relocate(b.folder); err != nil {
 		return nil, nil, err
 	}
 	packages, err := tool.list(ctx, target)
@@ -115,36 +89,39 @@ func beginGo(ctx context.Context, t languages.Target, s languages.Setup) (*goBui
 	}
 	switch {
 	case len(named) > 1:
-		return b, packages, languages.Refuse(2, "%s: %d packages (%s, ...): name one to run", target.names[0], len(named), named[0])
+		return b, packages, languages.Refuse(2, "%s: %d packages (%s, ...): name one to run", target.names[0],
+			len(named), named[0])
 	case !main:
-		return b, packages, languages.Refuse(2, "%s: not a main package: name one that is, or test %[1]s", target.names[0])
+		return b, packages, languages.Refuse(2, "%s: not a main package: name one that is, or test %[1]s",
+			target.names[0])
 	}
 	return b, packages, nil
 }
 
-// launchGo builds the program with checkpoints into cg's own folder, or has go
+// launch builds the program with checkpoints into cg's own folder, or has go
 // test do so.
-func launchGo(t languages.Target, s languages.Setup) (languages.Command, error) {
+func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	ctx := context.Background()
-	b, packages, err := beginGo(ctx, t, s)
+	b, packages, err := prepareTarget(ctx, t, s)
 	if err != nil {
 		return languages.Command{}, err
 	}
 	if s.Off {
-		return b.alone(ctx, packages)
+		return b.launchOwnCheckpoints(ctx, packages)
 	}
-	if err := b.look(ctx, t, packages); err != nil {
+	if err := b.chooseInlined(ctx, t, packages); err != nil {
 		return languages.Command{}, err
 	}
-	c := languages.Command{Version: b.t.version, Meta: map[string]string{}}
-	if b.t.minor > goNewest {
-		c.Untested = fmt.Sprintf("Go %s: cg is tested with Go 1.%d and 1.%d", b.t.version, goOldest, goNewest)
+	c := languages.Command{Version: b.command.version, Meta: map[string]string{}}
+	if b.command.minor > newestMinor {
+		c.Untested = fmt.Sprintf("Go %s: cg is tested with Go 1.%d and 1.%d", b.command.version, oldestMinor,
+			newestMinor)
 	}
 	if b.target.test {
-		if c.Args, err = b.tests(ctx, packages); err != nil {
+		if c.Args, err = b.testCommand(ctx, packages); err != nil {
 			return c, err
 		}
-		c.Env = b.t.env
+		c.Env = b.command.env
 	} else {
 		program, said, err := b.program(ctx, packages)
 		if err != nil {
@@ -153,7 +130,7 @@ func launchGo(t languages.Target, s languages.Setup) (languages.Command, error) 
 		c.Said = said
 		c.Args = append([]string{program}, b.target.args...)
 	}
-	if n := b.left; n > 0 {
+	if n := b.inlined; n > 0 {
 		c.Meta["inlined_functions"] = fmt.Sprint(n)
 	}
 	c.Meta["portable"] = b.portable
@@ -161,11 +138,11 @@ func launchGo(t languages.Target, s languages.Setup) (languages.Command, error) 
 	return c, nil
 }
 
-// alone starts a program that bears checkpoints of its own.
-func (b *goBuild) alone(ctx context.Context, packages []*goPackage) (languages.Command, error) {
-	c := languages.Command{Version: b.t.version, Env: b.t.env, Meta: map[string]string{}}
+// launchOwnCheckpoints starts a program that bears checkpoints of its own.
+func (b *build) launchOwnCheckpoints(ctx context.Context, packages []*listedPackage) (languages.Command, error) {
+	c := languages.Command{Version: b.command.version, Env: b.command.env, Meta: map[string]string{}}
 	if b.target.test {
-		c.Args = []string{b.t.path, "test"}
+		c.Args = []string{b.command.path, "test"}
 		if b.target.overlay != "" {
 			c.Args = append(c.Args, "-overlay="+b.target.overlay)
 		}
@@ -175,35 +152,35 @@ func (b *goBuild) alone(ctx context.Context, packages []*goPackage) (languages.C
 		c.Args = append(c.Args, b.target.args...)
 		return c, nil
 	}
-	program := filepath.Join(b.s.Dir, "alone", goProgramName(b.target, packages))
+	program := filepath.Join(b.setup.Dir, "alone", programName(b.target, packages))
 	args := append([]string{"build", "-o", program}, b.target.overlaid(b.target.build)...)
-	_, said, err := b.t.output(ctx, append(args, b.target.names...)...)
+	_, said, err := b.command.output(ctx, append(args, b.target.names...)...)
 	if err != nil {
-		return c, languages.Refuse(1, "go refuses the program:\n%s", goSaid(said, err))
+		return c, languages.Refuse(1, "go refuses the program:\n%s", reason(said, err))
 	}
 	c.Said, c.Args = said, append([]string{program}, b.target.args...)
 	return c, nil
 }
 
-// tests gives the command line of go test. All packages are compiled before, so that
+// testCommand gives the command line of go test. All packages are compiled before, so that
 // what is measured is the tests, and the links before them. A result that go
-// has kept tells nothing of energy: the tests are run.
-func (b *goBuild) tests(ctx context.Context, packages []*goPackage) ([]string, error) {
+// has kept has no energy: the tests are run.
+func (b *build) testCommand(ctx context.Context, packages []*listedPackage) ([]string, error) {
 	var flags, builds []string
 	for range 100 {
 		if err := b.prepare(ctx, packages); err != nil {
 			return nil, err
 		}
-		overlay, err := b.write()
+		overlay, err := b.writeOverlay()
 		if err != nil {
 			return nil, err
 		}
-		if flags, err = b.tools(); err != nil {
+		if flags, err = b.compilerFlags(); err != nil {
 			return nil, err
 		}
 		flags = append(flags, "-overlay="+overlay)
 		var refused []string
-		if refused, builds, err = b.compiled(ctx, flags); err != nil {
+		if refused, builds, err = b.compileTests(ctx, flags); err != nil {
 			return nil, err
 		}
 		if len(refused) == 0 {
@@ -213,35 +190,36 @@ func (b *goBuild) tests(ctx context.Context, packages []*goPackage) ([]string, e
 		if b.target.overlay != "" {
 			own = []string{"-overlay=" + b.target.overlay}
 		}
-		plainly, _, err := b.compiled(ctx, own)
+		plainly, _, err := b.compileTests(ctx, own)
 		if err != nil {
 			return nil, err
 		}
 		ours := slices.DeleteFunc(refused, func(line string) bool { return slices.Contains(plainly, line) })
-		if !b.giveWay([]byte(strings.Join(ours, "\n"))) {
-			break // go test tells it
+		if !b.leaveOutRefused([]byte(strings.Join(ours, "\n"))) {
+			break // go test reports it
 		}
 	}
-	args := append([]string{b.t.path, "test"}, flags...)
+	args := append([]string{b.command.path, "test"}, flags...)
 	if !b.target.counted {
 		args = append(args, "-count=1")
 	}
-	return append(args, b.target.args...), b.number(b.chosen(builds))
+	return append(args, b.target.args...), b.numberSites(b.chosenByCompiler(builds))
 }
 
-// compiled compiles the packages of a target and their tests, and returns what the
+// compileTests compiles the packages of a target and their tests, and returns what the
 // compiler says of those that it refuses, and the build IDs of the others.
-func (b *goBuild) compiled(ctx context.Context, flags []string) (refused, builds []string, err error) {
-	args := append([]string{"list", "-e", "-test", "-deps", "-export", "-f", goBuildIDs + "{{with .Error}}\n{{.Err}}{{end}}"}, b.target.listed...)
+func (b *build) compileTests(ctx context.Context, flags []string) (refused, builds []string, err error) {
+	args := append([]string{"list", "-e", "-test", "-deps", "-export", "-f",
+		buildIDFormat + "{{with .Error}}\n{{.Err}}{{end}}"}, b.target.listed...)
 	for _, flags := range b.target.gcflags {
 		args = append(args, "-gcflags="+flags)
 	}
-	out, said, err := b.t.output(ctx, append(append(args, flags...), b.target.names...)...)
+	out, said, err := b.command.output(ctx, append(append(args, flags...), b.target.names...)...)
 	if err != nil {
-		return nil, nil, languages.Refuse(1, "%s", goSaid(said, err))
+		return nil, nil, languages.Refuse(1, "%s", reason(said, err))
 	}
 	for line := range strings.Lines(string(out)) {
-		if line = strings.TrimSpace(line); goMessage.MatchString(line) {
+		if line = strings.TrimSpace(line); compilerMessage.MatchString(line) {
 			refused = append(refused, line)
 		} else {
 			builds = append(builds, line)
@@ -250,9 +228,9 @@ func (b *goBuild) compiled(ctx context.Context, flags []string) (refused, builds
 	return refused, builds, nil
 }
 
-// filesGo lists the program's own files.
-func filesGo(t languages.Target) ([]string, error) {
-	b, _, done, err := analyzeGo(t, instrument.Options{Granularity: instrument.Fine})
+// sourceFiles lists the program's own files.
+func sourceFiles(t languages.Target) ([]string, error) {
+	b, _, done, err := analyzeTarget(t, instrument.Options{Granularity: instrument.Fine})
 	if err != nil {
 		return nil, err
 	}
@@ -274,15 +252,16 @@ func filesGo(t languages.Target) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// analyzeGo chooses the files of a target that is not run. What it keeps goes with
+// analyzeTarget chooses the files of a target that is not run. What it keeps goes with
 // done.
-func analyzeGo(t languages.Target, o instrument.Options) (b *goBuild, packages []*goPackage, done func(), err error) {
+func analyzeTarget(t languages.Target, o instrument.Options) (b *build, packages []*listedPackage, done func(),
+	err error) {
 	ctx := context.Background()
-	target, err := splitGo(t)
+	target, err := parseArguments(t)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if target.there() != nil {
+	if target.checkFiles() != nil {
 		return nil, nil, nil, languages.Refuse(1, "%s: no such file or folder", target.names[0])
 	}
 	folder, err := scratch.NewFolder(os.TempDir())
@@ -290,9 +269,9 @@ func analyzeGo(t languages.Target, o instrument.Options) (b *goBuild, packages [
 		return nil, nil, nil, err
 	}
 	dir := folder.Path
-	b, packages, err = beginGo(ctx, t, languages.Setup{Dir: dir, Options: o})
+	b, packages, err = prepareTarget(ctx, t, languages.Setup{Dir: dir, Options: o})
 	if b != nil && packages != nil { // what cannot be run is analyzed
-		err = b.choose(ctx, packages)
+		err = b.chooseUnits(ctx, packages)
 	}
 	if err != nil {
 		folder.Remove()
@@ -301,16 +280,17 @@ func analyzeGo(t languages.Target, o instrument.Options) (b *goBuild, packages [
 	return b, packages, func() { folder.Remove() }, nil
 }
 
-// planGoAs plans files as parts of their packages, and reads what the user's
+// planTarget plans files as parts of their packages, and reads what the user's
 // overlay has in their place.
-func planGoAs(t languages.Target, _ []string, o instrument.Options) (languages.Planned, error) {
-	b, packages, done, err := analyzeGo(t, o)
+func planTarget(t languages.Target, _ []string, o instrument.Options) (languages.Planned, error) {
+	b, packages, done, err := analyzeTarget(t, o)
 	if err != nil {
 		return languages.Planned{}, err
 	}
 	defer done()
-	if b.looks(t) {
-		if err := b.lookBefore(context.Background(), packages); err != nil { // what does not compile is planned all the same
+	if b.leavesInlinedBare(t) {
+		// what does not compile is planned all the same
+		if err := b.listInlined(context.Background(), packages); err != nil {
 			b.places = nil
 		}
 	}
@@ -319,12 +299,12 @@ func planGoAs(t languages.Target, _ []string, o instrument.Options) (languages.P
 		return languages.Planned{}, err
 	}
 	type place struct {
-		context goContext
+		context packageContext
 		command bool
 	}
 	places := map[string]place{}
 	for _, u := range b.units {
-		if err := b.make(u, user); err != nil {
+		if err := b.planUnit(u, user); err != nil {
 			return languages.Planned{}, err
 		}
 		for name, c := range u.planned {
@@ -340,7 +320,7 @@ func planGoAs(t languages.Target, _ []string, o instrument.Options) (languages.P
 	return languages.Planned{
 		Planner: func(file string) instrument.Planner {
 			return func(text []byte, o instrument.Options) (*instrument.Plan, error) {
-				g, err := parseGo(text)
+				g, err := parseFile(text)
 				if err != nil {
 					return nil, err
 				}
@@ -359,9 +339,9 @@ func planGoAs(t languages.Target, _ []string, o instrument.Options) (languages.P
 	}, nil
 }
 
-// sdkGo is a module. Its go.mod has another name here: what is below a go.mod
+// sdkFiles is a module. Its go.mod has another name here: what is below a go.mod
 // is not embedded.
-func sdkGo() (map[string][]byte, error) {
+func sdkFiles() (map[string][]byte, error) {
 	all, err := runtimes.Folder("golang/_sdk")
 	if err != nil {
 		return nil, err

@@ -22,26 +22,26 @@ import (
 	"cg/runtimes"
 )
 
-// goTree is a module that is written with its files.
-type goTree struct {
-	path  string // its import path, "" where no package of it has checkpoints
-	dir   string
-	alone []string // the files that are taken, nil for all
+// moduleTree is a module that is written with its files.
+type moduleTree struct {
+	path string // its import path, "" where no package of it has checkpoints
+	dir  string
+	only []string // the files that are taken, nil for all
 }
 
-// saveGo writes the target's modules below dir, with checkpoints that tell the
-// result when the program ends, and lists what it wrote besides copies. Modules
+// saveTarget writes the target's modules below dir, with checkpoints that print the
+// result block when the program ends, and lists what it wrote besides copies. Modules
 // keep their places to each other: go.mod, go.work and replace directives with
 // relative paths hold as they are.
-func saveGo(t languages.Target, o instrument.Options, dir string) ([]string, error) {
+func saveTarget(t languages.Target, o instrument.Options, dir string) ([]string, error) {
 	ctx := context.Background()
-	b, packages, done, err := analyzeGo(t, o)
+	b, packages, done, err := analyzeTarget(t, o)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if b.looks(t) {
-		if err := b.lookBefore(ctx, packages); err != nil {
+	if b.leavesInlinedBare(t) {
+		if err := b.listInlined(ctx, packages); err != nil {
 			return nil, err
 		}
 	}
@@ -53,23 +53,24 @@ func saveGo(t languages.Target, o instrument.Options, dir string) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	s := &goSave{build: b, user: user, base: base, files: map[string][]byte{}, packages: map[string]string{}, mains: map[string]bool{}}
+	s := &savedTarget{build: b, user: user, base: base, files: map[string][]byte{}, packages: map[string]string{},
+		mains: map[string]bool{}}
 	if s.dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	if err := s.free(dir, trees); err != nil {
+	if err := s.refuseOccupied(dir, trees); err != nil {
 		return nil, err
 	}
 	for _, u := range b.units {
-		if err := b.make(u, user); err != nil {
+		if err := b.planUnit(u, user); err != nil {
 			return nil, err
 		}
-		if err := s.weave(u, trees); err != nil {
+		if err := s.rewriteUnit(u, trees); err != nil {
 			return nil, err
 		}
 	}
 	if b.target.test {
-		s.testMains(packages, trees)
+		s.addTestMains(packages, trees)
 	}
 	var names []string
 	for name := range s.files {
@@ -79,9 +80,9 @@ func saveGo(t languages.Target, o instrument.Options, dir string) ([]string, err
 	return names, s.write(trees)
 }
 
-// goSave is a tree that is written.
-type goSave struct {
-	build    *goBuild
+// savedTarget is a tree that is written.
+type savedTarget struct {
+	build    *build
 	user     map[string]string // the user's overlay
 	base     string            // folder that stands for dir
 	dir      string
@@ -91,108 +92,142 @@ type goSave struct {
 	mains    map[string]bool   // folders of packages whose tests have a TestMain
 }
 
-// trees are the modules of the target's own packages and those that the go command
-// needs beside them, and the folder around them.
-func (b *goBuild) trees(ctx context.Context, packages []*goPackage) (trees []*goTree, base string, err error) {
-	add := func(path, dir string) *goTree {
-		dir = filepath.Clean(dir)
-		for _, t := range trees {
-			if t.dir == dir {
-				if t.path == "" {
-					t.path = path
-				}
-				return t
+// moduleTrees collects the modules that are written, each folder once.
+type moduleTrees []*moduleTree
+
+// add adds the module in a folder, or gives the one that is there a path.
+func (l *moduleTrees) add(path, dir string) *moduleTree {
+	dir = filepath.Clean(dir)
+	for _, t := range *l {
+		if t.dir == dir {
+			if t.path == "" {
+				t.path = path
 			}
-		}
-		trees = append(trees, &goTree{path: path, dir: dir})
-		return trees[len(trees)-1]
-	}
-	type local struct {
-		Module  struct{ Path string }
-		Use     []struct{ DiskPath string }
-		Replace []struct {
-			New struct{ Path, Version string }
+			return t
 		}
 	}
-	read := func(what, file string) (l local, err error) {
-		out, said, err := b.t.output(ctx, what, "edit", "-json", file)
-		if err != nil {
-			return l, languages.Refuse(1, "%s", goSaid(said, err))
+	*l = append(*l, &moduleTree{path: path, dir: dir})
+	return (*l)[len(*l)-1]
+}
+
+// addReplacements adds the folders that the replace directives of a go.mod or go.work name
+// relative to it.
+func (l *moduleTrees) addReplacements(m moduleFile, file string) {
+	for _, r := range m.Replace {
+		if r.New.Version == "" && !filepath.IsAbs(r.New.Path) {
+			l.add("", filepath.Join(filepath.Dir(file), r.New.Path))
 		}
-		return l, json.Unmarshal(out, &l)
 	}
-	beside := func(l local, file string) {
-		for _, r := range l.Replace {
-			if r.New.Version == "" && !filepath.IsAbs(r.New.Path) {
-				add("", filepath.Join(filepath.Dir(file), r.New.Path))
-			}
+}
+
+// moduleFile is what a go.mod or go.work says, as go mod edit -json prints it.
+type moduleFile struct {
+	Module  struct{ Path string }
+	Use     []struct{ DiskPath string }
+	Replace []struct {
+		New struct{ Path, Version string }
+	}
+}
+
+// moduleFile reads a file; kind is mod or work.
+func (t *goCommand) moduleFile(ctx context.Context, kind, file string) (m moduleFile, err error) {
+	out, said, err := t.output(ctx, kind, "edit", "-json", file)
+	if err != nil {
+		return m, languages.Refuse(1, "%s", reason(said, err))
+	}
+	return m, json.Unmarshal(out, &m)
+}
+
+// trees are the modules of the target's own packages, those that the go command needs
+// to build them, and the innermost folder around all.
+func (b *build) trees(ctx context.Context, packages []*listedPackage) (trees moduleTrees, base string, err error) {
+	for _, p := range packages {
+		if !p.own() || p.ForTest != "" || strings.HasSuffix(p.ImportPath, ".test") {
+			continue
+		}
+		if err := b.addPackage(ctx, p, &trees); err != nil {
+			return nil, "", err
 		}
 	}
 	var around []string
-	for _, p := range packages {
-		switch {
-		case !p.own() || p.ForTest != "" || strings.HasSuffix(p.ImportPath, ".test"):
-		case p.Module != nil && p.Module.Dir != "":
-			add(p.Module.Path, p.Module.Dir)
-		case b.t.module != "" && inFolder(filepath.Dir(b.t.module), p.Dir): // files
-			l, err := read("mod", b.t.module)
-			if err != nil {
-				return nil, "", err
-			}
-			add(l.Module.Path, filepath.Dir(b.t.module))
-		default:
-			t := add("command", p.Dir)
-			for _, list := range [][]string{p.GoFiles, p.CgoFiles, p.TestGoFiles, p.XTestGoFiles, p.EmbedFiles, p.TestEmbedFiles, p.XTestEmbedFiles} {
-				t.alone = append(t.alone, list...)
-			}
-		}
-	}
-	mains := []string{b.t.module}
-	if b.t.work != "" {
-		l, err := read("work", b.t.work)
-		if err != nil {
+	mains := []string{b.command.module}
+	if b.command.work != "" {
+		if mains, err = b.addWorkspace(ctx, &trees); err != nil {
 			return nil, "", err
 		}
-		beside(l, b.t.work)
-		mains = nil
-		for _, u := range l.Use {
-			dir := u.DiskPath
-			if !filepath.IsAbs(dir) {
-				dir = filepath.Join(filepath.Dir(b.t.work), dir)
-			}
-			add("", dir)
-			mains = append(mains, filepath.Join(dir, "go.mod"))
-		}
-		around = append(around, filepath.Dir(b.t.work))
+		around = append(around, filepath.Dir(b.command.work))
 	}
 	for _, file := range mains {
 		if file == "" {
 			continue
 		}
-		l, err := read("mod", file)
+		m, err := b.command.moduleFile(ctx, "mod", file)
 		if err != nil {
 			return nil, "", err
 		}
-		beside(l, file)
+		trees.addReplacements(m, file)
 	}
 	for _, t := range trees {
 		around = append(around, t.dir)
 	}
-	base = around[0]
-	for _, dir := range around[1:] {
+	return trees, commonFolder(around), nil
+}
+
+// addPackage adds the module of a package of the program. Files that belong to no
+// module become one of their own, with what they embed.
+func (b *build) addPackage(ctx context.Context, p *listedPackage, trees *moduleTrees) error {
+	switch {
+	case p.Module != nil && p.Module.Dir != "":
+		trees.add(p.Module.Path, p.Module.Dir)
+	case b.command.module != "" && inFolder(filepath.Dir(b.command.module), p.Dir): // named as files
+		m, err := b.command.moduleFile(ctx, "mod", b.command.module)
+		if err != nil {
+			return err
+		}
+		trees.add(m.Module.Path, filepath.Dir(b.command.module))
+	default:
+		t := trees.add("command", p.Dir)
+		t.only = slices.Concat(t.only, p.GoFiles, p.CgoFiles, p.TestGoFiles, p.XTestGoFiles,
+			p.EmbedFiles, p.TestEmbedFiles, p.XTestEmbedFiles)
+	}
+	return nil
+}
+
+// addWorkspace adds the modules of the go.work in force, and lists their go.mod files.
+func (b *build) addWorkspace(ctx context.Context, trees *moduleTrees) (modules []string, err error) {
+	m, err := b.command.moduleFile(ctx, "work", b.command.work)
+	if err != nil {
+		return nil, err
+	}
+	trees.addReplacements(m, b.command.work)
+	for _, u := range m.Use {
+		dir := u.DiskPath
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(filepath.Dir(b.command.work), dir)
+		}
+		trees.add("", dir)
+		modules = append(modules, filepath.Join(dir, "go.mod"))
+	}
+	return modules, nil
+}
+
+// commonFolder is the innermost folder that all of these are in.
+func commonFolder(folders []string) string {
+	base := folders[0]
+	for _, dir := range folders[1:] {
 		for base != dir && !inFolder(base, dir) {
 			base = filepath.Dir(base)
 		}
 	}
-	return trees, base, nil
+	return base
 }
 
-// goSaved marks a folder that saveGo has written.
-const goSaved = ".codegreen"
+// savedMarker marks a folder that saveTarget has written.
+const savedMarker = ".codegreen"
 
-// free refuses a folder that has files of the user's, or that is one of the
+// refuseOccupied refuses a folder that has files of the user's, or that is one of the
 // source's.
-func (s *goSave) free(dir string, trees []*goTree) error {
+func (s *savedTarget) refuseOccupied(dir string, trees []*moduleTree) error {
 	for _, t := range trees {
 		if s.dir == t.dir || s.dir == s.base || inFolder(s.dir, t.dir) {
 			return fmt.Errorf("%s is a source: choose another --output-dir", dir)
@@ -200,7 +235,7 @@ func (s *goSave) free(dir string, trees []*goTree) error {
 	}
 	entries, err := os.ReadDir(s.dir)
 	if len(entries) > 0 {
-		if _, err := os.Stat(filepath.Join(s.dir, goSaved)); err != nil {
+		if _, err := os.Stat(filepath.Join(s.dir, savedMarker)); err != nil {
 			return fmt.Errorf("%s: has files that cg did not write: choose another --output-dir", dir)
 		}
 	}
@@ -210,11 +245,12 @@ func (s *goSave) free(dir string, trees []*goTree) error {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.dir, goSaved), []byte("Written by cg analyze --save-instrumented, which writes over it again.\n"), 0o644)
+	return os.WriteFile(filepath.Join(s.dir, savedMarker),
+		[]byte("Written by cg analyze --save-instrumented, which writes over it again.\n"), 0o644)
 }
 
-// inTree finds the module of a file.
-func inTree(file string, trees []*goTree) (in *goTree) {
+// moduleOf finds the module of a file.
+func moduleOf(file string, trees []*moduleTree) (in *moduleTree) {
 	for _, t := range trees {
 		if inFolder(t.dir, file) && (in == nil || len(t.dir) > len(in.dir)) {
 			in = t
@@ -223,14 +259,14 @@ func inTree(file string, trees []*goTree) (in *goTree) {
 	return in
 }
 
-// place is where a file goes, below dir.
-func (s *goSave) place(file string) string {
+// relative is the path of a file below dir.
+func (s *savedTarget) relative(file string) string {
 	name, _ := filepath.Rel(s.base, file) // below it
 	return name
 }
 
-// ring adds the package of the checkpoints to a module, and returns its import path.
-func (s *goSave) ring(t *goTree) (string, error) {
+// addCheckpointPackage adds the package of the checkpoints to a module, and returns its import path.
+func (s *savedTarget) addCheckpointPackage(t *moduleTree) (string, error) {
 	if path := s.packages[t.dir]; path != "" {
 		return path, nil
 	}
@@ -247,93 +283,55 @@ func (s *goSave) ring(t *goTree) (string, error) {
 		return "", err
 	}
 	for file, content := range files {
-		s.files[s.place(filepath.Join(t.dir, "internal", name, file))] = content
+		s.files[s.relative(filepath.Join(t.dir, "internal", name, file))] = content
 	}
 	if _, err := os.Stat(filepath.Join(t.dir, "go.mod")); err != nil {
-		s.files[s.place(filepath.Join(t.dir, "go.mod"))] = fmt.Appendf(nil, "module %s\n\ngo 1.%d\n", t.path, s.build.t.minor)
+		s.files[s.relative(filepath.Join(t.dir, "go.mod"))] = fmt.Appendf(nil, "module %s\n\ngo 1.%d\n", t.path,
+			s.build.command.minor)
 	}
 	s.packages[t.dir] = path
 	return path, nil
 }
 
-// weave adds the texts of a unit.
-func (s *goSave) weave(u *goUnit, trees []*goTree) error {
-	type file struct {
-		name   string
-		source *goSource
-		plan   *instrument.Plan
-		names  goNames
-		ends   bool // package last is needed
-		wanted bool // it is written
+// savedFile is a file of a unit with what is written into it.
+type savedFile struct {
+	name      string
+	source    *sourceFile
+	plan      *instrument.Plan
+	names     rewriteNames
+	needsLast bool // package last is needed
+	changed   bool // by checkpoints, or what stands for an end of the program
+}
+
+// rewriteUnit adds the texts of a unit. The first file declares the numbers of all.
+func (s *savedTarget) rewriteUnit(u *unit, trees []*moduleTree) error {
+	files, texts, err := s.readUnit(u)
+	if err != nil {
+		return err
 	}
-	var files []*file
-	var texts [][]byte
-	for i, name := range u.files {
-		made := u.made.Files[i]
-		if made.Skip != "" || u.embedded[name] {
-			continue
-		}
-		from := name
-		if to, is := s.user[name]; is {
-			from = to
-		}
-		text, err := os.ReadFile(from)
-		if err != nil {
-			return err
-		}
-		f := &file{name: name, plan: &instrument.Plan{}}
-		if f.source, err = parseGo(text); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		texts = append(texts, text)
-		files = append(files, f)
-		o := s.build.o
-		o.Entry = u.command
-		plan, _ := f.source.plan(o, u.planned[name])
-		f.plan.Points = plan.Points
-		for _, site := range plan.Sites {
-			site.Small = false // every call is told
-			f.plan.Sites = append(f.plan.Sites, site)
-		}
-	}
-	ring := goFreeName("cg"+u.salt(""), texts...)
-	var bases []goBase
-	wanted := false
-	for i, f := range files {
-		f.names = goNames{ring: ring, base: fmt.Sprintf("%s_b%d", ring, i), finish: f.source.entry()}
-		f.names.replace, f.names.behind, f.ends = f.source.ends(ring)
-		if len(f.plan.Points) > 0 {
-			bases = append(bases, goBase{f.names.base, fmt.Sprintf("CodegreenSites(%d, %q)", s.sites, goSiteNames(f.plan.Sites))})
-			s.sites += len(f.plan.Sites)
-		}
-		f.wanted = len(f.plan.Points) > 0 || f.names.finish > 0 || len(f.names.replace) > 0
-		wanted = wanted || f.wanted
-		if f.names.finish > 0 && strings.HasSuffix(f.name, "_test.go") {
-			s.mains[filepath.Dir(f.name)] = true
-		}
-	}
-	if !wanted {
+	bases, changed := s.nameSites(files, unusedName("cg"+u.salt(""), texts...))
+	if !changed {
 		return nil
 	}
 	for i, f := range files {
-		in := inTree(f.name, trees)
-		if in == nil || !f.wanted && (i > 0 || len(bases) == 0) {
+		in := moduleOf(f.name, trees)
+		if in == nil || !f.changed && (i > 0 || len(bases) == 0) {
 			continue
 		}
-		path, err := s.ring(in)
+		path, err := s.addCheckpointPackage(in)
 		if err != nil {
 			return err
 		}
-		if f.names.path = path; f.ends {
+		if f.names.path = path; f.needsLast {
 			f.names.last = path + "/last"
 		}
-		var own []goBase
+		var declared []siteBase
 		if i == 0 {
-			own = bases
+			declared = bases
 		}
-		edits, err := f.source.edits(f.plan, f.names, own, "")
+		edits, err := f.source.edits(f.plan, f.names, declared, "")
 		if err == nil {
-			s.files[s.place(f.name)], err = edit.Apply(f.source.text, edits)
+			s.files[s.relative(f.name)], err = edit.Apply(f.source.text, edits)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
@@ -342,8 +340,58 @@ func (s *goSave) weave(u *goUnit, trees []*goTree) error {
 	return nil
 }
 
-// goSiteNames are the names of sites, a line each.
-func goSiteNames(sites []checkpoint.Site) string {
+// readUnit reads and plans the files of a unit that may be rewritten.
+func (s *savedTarget) readUnit(u *unit) (files []*savedFile, texts [][]byte, err error) {
+	o := s.build.options
+	o.Entry = u.command
+	for i, name := range u.files {
+		if u.made.Files[i].Skip != "" || u.embedded[name] {
+			continue
+		}
+		from := name
+		if to, is := s.user[name]; is {
+			from = to
+		}
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return nil, nil, err
+		}
+		f := &savedFile{name: name}
+		if f.source, err = parseFile(text); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		f.plan, _ = f.source.plan(o, u.planned[name])
+		for k := range f.plan.Sites {
+			f.plan.Sites[k].Small = false // every call is reported
+		}
+		texts, files = append(texts, text), append(files, f)
+	}
+	return files, texts, nil
+}
+
+// nameSites gives the files their names for the checkpoints, and the sites their
+// numbers. changed says that any of the files changes.
+func (s *savedTarget) nameSites(files []*savedFile, checkpoints string) (bases []siteBase, changed bool) {
+	for i, f := range files {
+		f.names = rewriteNames{checkpoints: checkpoints, base: fmt.Sprintf("%s_b%d", checkpoints, i),
+			finish: f.source.mainBody()}
+		f.names.replace, f.names.declarations, f.needsLast = f.source.replaceExits(checkpoints)
+		if len(f.plan.Points) > 0 {
+			bases = append(bases, siteBase{f.names.base,
+				fmt.Sprintf("CodegreenSites(%d, %q)", s.sites, siteNames(f.plan.Sites))})
+			s.sites += len(f.plan.Sites)
+		}
+		f.changed = len(f.plan.Points) > 0 || f.names.finish > 0 || len(f.names.replace) > 0
+		changed = changed || f.changed
+		if f.names.finish > 0 && strings.HasSuffix(f.name, "_test.go") {
+			s.mains[filepath.Dir(f.name)] = true
+		}
+	}
+	return bases, changed
+}
+
+// siteNames are the names of sites, a line each.
+func siteNames(sites []checkpoint.Site) string {
 	var names []string
 	for _, site := range sites {
 		names = append(names, site.Func)
@@ -351,9 +399,9 @@ func goSiteNames(sites []checkpoint.Site) string {
 	return strings.Join(names, "\n")
 }
 
-// entry is where the body of the function begins that a program's end comes back to:
+// mainBody is where the body of the function begins that a program's end comes back to:
 // main, or TestMain of tests. 0 if there is none.
-func (g *goSource) entry() int {
+func (g *sourceFile) mainBody() int {
 	for _, f := range g.funcs {
 		if f.recv == "" && f.outer < 0 && f.open >= 0 && (f.name == "main" && g.pkg == "main" || f.name == "TestMain") {
 			return f.open + 1
@@ -362,18 +410,19 @@ func (g *goSource) entry() int {
 	return 0
 }
 
-// ends finds what ends the program without coming back: calls of os.Exit, and those
-// of package log. behind keeps the imports in use; log tells whether package last
-// is needed.
-func (g *goSource) ends(ring string) (replace []edit.Edit, behind string, log bool) {
+// replaceExits replaces calls that end the program without returning: os.Exit, and the
+// Fatal functions of package log. declarations keep the imports in use; log says that
+// package last is needed.
+func (g *sourceFile) replaceExits(ring string) (replace []edit.Edit, declarations string, log bool) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", g.text, 0)
 	if err != nil {
 		return nil, "", false
 	}
 	words := map[string]map[string]string{ // by package, and what stands for them
-		"os":  {"Exit": ring + ".CodegreenOSExit"},
-		"log": {"Fatal": ring + goLast + ".CodegreenFatal", "Fatalf": ring + goLast + ".CodegreenFatalf", "Fatalln": ring + goLast + ".CodegreenFatalln"},
+		"os": {"Exit": ring + ".CodegreenOSExit"},
+		"log": {"Fatal": ring + lastSuffix + ".CodegreenFatal", "Fatalf": ring + lastSuffix + ".CodegreenFatalf",
+			"Fatalln": ring + lastSuffix + ".CodegreenFatalln"},
 	}
 	names := map[string]string{} // of the imports in this file
 	for _, s := range file.Imports {
@@ -404,26 +453,27 @@ func (g *goSource) ends(ring string) (replace []edit.Edit, behind string, log bo
 			replace = append(replace, edit.Edit{Start: at(call.Pos()), End: at(call.End()), New: word})
 			if log = log || path == "log"; !used[id.Name] {
 				used[id.Name] = true
-				behind += fmt.Sprintf("; var _ = %s.%s", id.Name, call.Sel.Name)
+				declarations += fmt.Sprintf("; var _ = %s.%s", id.Name, call.Sel.Name)
 			}
 		}
 		return true
 	})
-	return replace, behind, log
+	return replace, declarations, log
 }
 
-// testMains adds a TestMain to the packages whose tests have none.
-func (s *goSave) testMains(packages []*goPackage, trees []*goTree) {
+// addTestMains adds a TestMain to the packages whose tests have none.
+func (s *savedTarget) addTestMains(packages []*listedPackage, trees []*moduleTree) {
 	for _, p := range packages {
-		in := inTree(filepath.Join(p.Dir, "x.go"), trees)
-		if in == nil || s.packages[in.dir] == "" || p.DepOnly || !p.own() || p.ForTest != "" || s.mains[p.Dir] || len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+		in := moduleOf(filepath.Join(p.Dir, "x.go"), trees)
+		if in == nil || s.packages[in.dir] == "" || p.DepOnly || !p.own() || p.ForTest != "" || s.mains[p.Dir] ||
+			len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
 			continue
 		}
 		name := p.Name
 		if len(p.TestGoFiles) == 0 {
 			name += "_test"
 		}
-		s.files[s.place(filepath.Join(p.Dir, "codegreen_test.go"))] = fmt.Appendf(nil, `package %s
+		s.files[s.relative(filepath.Join(p.Dir, "codegreen_test.go"))] = fmt.Appendf(nil, `package %s
 
 import (
 	"os"
@@ -443,10 +493,10 @@ func TestMain(m *testing.M) {
 }
 
 // write copies the modules and puts the texts in their places.
-func (s *goSave) write(trees []*goTree) error {
+func (s *savedTarget) write(trees []*moduleTree) error {
 	for _, t := range trees {
-		if t.alone != nil {
-			for _, name := range t.alone {
+		if t.only != nil {
+			for _, name := range t.only {
 				if err := s.copy(filepath.Join(t.dir, name)); err != nil {
 					return err
 				}
@@ -457,7 +507,7 @@ func (s *goSave) write(trees []*goTree) error {
 			return err
 		}
 	}
-	if w := s.build.t.work; w != "" {
+	if w := s.build.command.work; w != "" {
 		for _, name := range []string{w, w + ".sum"} {
 			if err := s.copy(name); err != nil && !os.IsNotExist(err) {
 				return err
@@ -465,10 +515,10 @@ func (s *goSave) write(trees []*goTree) error {
 		}
 	}
 	for from, to := range s.user {
-		if inTree(from, trees) == nil {
+		if moduleOf(from, trees) == nil {
 			continue
 		}
-		place := filepath.Join(s.dir, s.place(from))
+		place := filepath.Join(s.dir, s.relative(from))
 		if to == "" {
 			os.Remove(place)
 			continue
@@ -500,7 +550,7 @@ func put(file string, content []byte, mode fs.FileMode) error {
 
 // copyAll copies the files of a folder, but for what version control keeps there and
 // the copy itself.
-func (s *goSave) copyAll(dir string) error {
+func (s *savedTarget) copyAll(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -515,12 +565,12 @@ func (s *goSave) copyAll(dir string) error {
 }
 
 // copy copies a file or a link; nothing else is source.
-func (s *goSave) copy(file string) error {
+func (s *savedTarget) copy(file string) error {
 	info, err := os.Lstat(file)
 	if err != nil {
 		return err
 	}
-	place := filepath.Join(s.dir, s.place(file))
+	place := filepath.Join(s.dir, s.relative(file))
 	switch {
 	case info.Mode().Type() == fs.ModeSymlink:
 		to, err := os.Readlink(file)

@@ -18,29 +18,29 @@ import (
 	"cg/runtimes"
 )
 
-// goUnit are files that are compiled together and belong together: those of a
+// unit are files that are compiled together and belong together: those of a
 // package, those that its tests add to it, or those of its external tests.
-type goUnit struct {
+type unit struct {
 	path     string // import path
 	command  bool   // package main of the target
 	own      bool   // the program's
 	files    []string
 	embedded map[string]bool // files that the program has embedded, too
-	before   *goUnit         // whose numbers of functions these continue
+	before   *unit           // whose numbers of functions these continue
 
 	left    []string        // "name:line" of functions that are left alone
 	without map[string]bool // files that are compiled as they are
-	made    goMade
-	planned map[string]goContext // by file, while it is planned and not found
+	made    plannedUnit
+	planned map[string]packageContext // by file, while it is planned and not found
 }
 
-// goMade is a unit that is written. It is kept by what it was made from.
-type goMade struct {
-	Files  []goMadeFile
-	Counts goCounts
+// plannedUnit is a unit that is written. It is kept by what it was made from.
+type plannedUnit struct {
+	Files  []plannedFile
+	Counts functionCounts
 }
 
-type goMadeFile struct {
+type plannedFile struct {
 	Name string
 	Text string           // name of the written text, "" if the file stays as it is
 	Plan *instrument.Plan // without points; nil if the file has no checkpoints
@@ -48,19 +48,19 @@ type goMadeFile struct {
 	Key  string           // of its sites, for the compiler to choose; "" if all have checkpoints
 }
 
-// choose finds the files that get checkpoints.
-func (b *goBuild) choose(ctx context.Context, packages []*goPackage) error {
-	closed, err := b.closed(ctx, packages)
+// chooseUnits finds the files that get checkpoints.
+func (b *build) chooseUnits(ctx context.Context, packages []*listedPackage) error {
+	closed, err := b.runtimeDependencies(ctx, packages)
 	if err != nil {
 		return err
 	}
-	b.units = []*goUnit{}
+	b.units = []*unit{}
 	for _, p := range packages {
 		if p.ForTest != "" || strings.HasSuffix(p.ImportPath, ".test") && len(p.GoFiles) == 0 {
 			continue // the files of the plain package
 		}
 		own := p.own()
-		if !own && !b.foreign(p, closed) {
+		if !own && !b.wantedForeign(p, closed) {
 			continue
 		}
 		abs := func(lists ...[]string) []string {
@@ -79,13 +79,13 @@ func (b *goBuild) choose(ctx context.Context, packages []*goPackage) error {
 		for _, name := range abs(p.EmbedFiles, p.TestEmbedFiles, p.XTestEmbedFiles) {
 			embedded[name] = true
 		}
-		var last *goUnit
-		add := func(path string, files []string, before *goUnit) {
+		var last *unit
+		add := func(path string, files []string, before *unit) {
 			if len(files) == 0 {
 				last = before
 				return
 			}
-			last = &goUnit{
+			last = &unit{
 				path: path, own: own, files: files, embedded: embedded, before: before,
 				command: p.Name == "main" && !p.DepOnly, without: map[string]bool{},
 			}
@@ -100,23 +100,23 @@ func (b *goBuild) choose(ctx context.Context, packages []*goPackage) error {
 	return nil
 }
 
-// closed are the packages that the checkpoints themselves need: they cannot
+// runtimeDependencies are the packages that the checkpoints themselves need: they cannot
 // have any.
-func (b *goBuild) closed(ctx context.Context, packages []*goPackage) (map[string]bool, error) {
+func (b *build) runtimeDependencies(ctx context.Context, packages []*listedPackage) (map[string]bool, error) {
 	out := map[string]bool{}
-	if !slices.ContainsFunc(packages, func(p *goPackage) bool { return p.Standard && b.foreign(p, nil) }) {
+	if !slices.ContainsFunc(packages, func(p *listedPackage) bool { return p.Standard && b.wantedForeign(p, nil) }) {
 		return out, nil
 	}
-	if err := b.addRuntime(ctx); err != nil {
+	if err := b.overlayRuntime(ctx); err != nil {
 		return nil, err
 	}
-	overlay, err := b.write()
+	overlay, err := b.writeOverlay()
 	if err != nil {
 		return nil, err
 	}
-	list, said, err := b.t.output(ctx, "list", "-overlay="+overlay, "-deps", goRuntime, "runtime", "unsafe")
+	list, said, err := b.command.output(ctx, "list", "-overlay="+overlay, "-deps", runtimePackage, "runtime", "unsafe")
 	if err != nil {
-		return nil, fmt.Errorf("go list %s: %s", goRuntime, goSaid(said, err))
+		return nil, fmt.Errorf("go list %s: %s", runtimePackage, reason(said, err))
 	}
 	for path := range strings.Lines(string(list)) {
 		out[strings.TrimSpace(path)] = true
@@ -124,92 +124,113 @@ func (b *goBuild) closed(ctx context.Context, packages []*goPackage) (map[string
 	return out, nil
 }
 
-// foreign reports whether a package that is not the program's is wanted, and
+// wantedForeign reports whether a package that is not the program's is wanted, and
 // can be written.
-func (b *goBuild) foreign(p *goPackage, closed map[string]bool) bool {
-	if !b.s.Foreign || !slices.ContainsFunc(p.GoFiles, func(name string) bool { return b.o.FileWanted(filepath.Join(p.Dir, name), false) }) {
+func (b *build) wantedForeign(p *listedPackage, closed map[string]bool) bool {
+	if !b.setup.Foreign || !slices.ContainsFunc(p.GoFiles,
+		func(name string) bool { return b.options.FileWanted(filepath.Join(p.Dir, name), false) }) {
 		return false
 	}
 	switch {
 	case closed[p.ImportPath]:
 		b.skip(p.Dir, "the checkpoints need it themselves")
-	case !p.Standard && inFolder(b.t.cache, p.Dir):
-		b.skip(p.Dir, "it is in the module cache, where the go command takes no replacement: go mod vendor, or a replace directive, makes it the program's")
+	case !p.Standard && inFolder(b.command.cache, p.Dir):
+		b.skip(p.Dir,
+			"it is in the module cache, where the go command takes no replacement: go mod vendor, or a replace "+
+				"directive, makes it the program's")
 	default:
 		return true
 	}
 	return false
 }
 
-func (b *goBuild) skip(file, reason string) {
+func (b *build) skip(file, reason string) {
 	b.skips = append(b.skips, instrument.Skip{File: file, Reason: reason})
 }
 
-// make plans and writes a unit, or finds it made.
-func (b *goBuild) make(u *goUnit, user map[string]string) error {
-	h := sha256.New()
-	c := goContext{path: u.path}
+// planUnit plans a unit and writes its files, unless a run before has kept them.
+func (b *build) planUnit(u *unit, user map[string]string) error {
+	c := packageContext{path: u.path}
 	if u.before != nil {
 		c.inits, c.literals = u.before.made.Counts.Inits, u.before.made.Counts.Literals
 	}
-	o := b.o
+	o := b.options
 	o.Entry = u.command
 	o.Exclude = append(slices.Clone(o.Exclude), u.left...)
-	fmt.Fprintf(h, "%s %s %d %d %v %s %q %q %v\n", goPlanVersion(), c.path, c.inits, c.literals, o.Entry, o.Granularity, o.Include, o.Exclude, b.generation)
-	texts := make([][]byte, len(u.files))
+	texts, kept, err := b.readUnit(u, user, c, o)
+	if err != nil {
+		return err
+	}
+	if text, err := b.kept.Read(kept); err == nil && json.Unmarshal(text, &u.made) == nil && b.isKept(kept, u.made) {
+		return nil
+	}
+	parsed, first := b.planFiles(u, texts, c, o)
+	if err := b.writeUnit(u, parsed, first); err != nil {
+		return err
+	}
+	text, err := json.Marshal(u.made)
+	if err != nil {
+		return err
+	}
+	return b.kept.Write(kept, text)
+}
+
+// readUnit reads the files of a unit, or what the user's overlay has in their place.
+// kept is the name under which the unit is kept: it stands for all that decides what
+// is written.
+func (b *build) readUnit(u *unit, user map[string]string, c packageContext, o instrument.Options) (
+	texts [][]byte, kept string, err error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %d %d %v %s %q %q %v\n", planVersion(), c.path, c.inits, c.literals,
+		o.Entry, o.Granularity, o.Include, o.Exclude, b.generation)
+	texts = make([][]byte, len(u.files))
 	for i, name := range u.files {
 		file := name
 		if to, is := user[name]; is {
 			file = to
 		}
-		var err error
 		if texts[i], err = os.ReadFile(file); err != nil {
-			return languages.Refuse(1, "%s: cannot be read: %v", name, errors.Unwrap(err))
+			return nil, "", languages.Refuse(1, "%s: cannot be read: %v", name, errors.Unwrap(err))
 		}
 		fmt.Fprintf(h, "%q %d %v %v %v\n", name, len(texts[i]), u.embedded[name], u.without[name], b.places[name])
 		h.Write(texts[i])
 	}
-	kept := filepath.Join("unit", hex.EncodeToString(h.Sum(nil))[:24]+".json")
-	if text, err := b.kept.Read(kept); err == nil && json.Unmarshal(text, &u.made) == nil && b.there(kept, u.made) {
-		return nil
-	}
-	u.planned = map[string]goContext{}
-	u.made = goMade{Counts: goCounts{Inits: c.inits, Literals: c.literals}}
-	ready := make([]goReady, len(u.files))
-	held := -1
+	return texts, filepath.Join("unit", hex.EncodeToString(h.Sum(nil))[:24]+".json"), nil
+}
+
+// planFiles plans the files of a unit in their order, as each continues the numbers of
+// functions of those before it. first is the first file that can be rewritten, -1 for
+// none.
+func (b *build) planFiles(u *unit, texts [][]byte, c packageContext, o instrument.Options) (
+	parsed []parsedFile, first int) {
+	u.planned = map[string]packageContext{}
+	u.made = plannedUnit{Counts: functionCounts{Inits: c.inits, Literals: c.literals}}
+	parsed, first = make([]parsedFile, len(u.files)), -1
 	for i, name := range u.files {
-		out := goMadeFile{Name: name}
-		g, err := parseGo(texts[i])
-		ready[i] = goReady{name: name}
+		out := plannedFile{Name: name}
+		g, err := parseFile(texts[i])
+		parsed[i] = parsedFile{name: name}
 		switch {
 		case err != nil:
 			out.Skip = err.Error()
 		case u.embedded[name]:
 			out.Skip = "left alone: the program has its text embedded"
 		default:
-			ready[i].source = g
-			if held < 0 {
-				held = i
+			parsed[i].source = g
+			if first < 0 {
+				first = i
 			}
 		}
 		if g != nil {
-			of := c
-			of.inits, of.literals = u.made.Counts.Inits, u.made.Counts.Literals
-			of.inlined = map[int]bool{}
-			for _, place := range b.places[name] {
-				of.inlined[g.offset(place[0], place[1])] = true
-			}
-			u.planned[name] = of
-			p, counts := g.plan(o, of)
-			u.made.Counts.Inits, u.made.Counts.Literals = counts.Inits, counts.Literals
+			p, inlined := b.planNext(u, name, g, o)
 			switch {
 			case out.Skip != "" || u.without[name]:
 			case !o.FileWanted(name, u.own):
 				out.Skip = "left out by --exclude"
 			default:
-				u.made.Counts.Inlined += counts.Inlined
+				u.made.Counts.Inlined += inlined
 				p.File = name
-				ready[i].plan, ready[i].key = p, instrument.FileKey(name, p)
+				parsed[i].plan, parsed[i].key = p, instrument.FileKey(name, p)
 				out.Plan = &instrument.Plan{Language: p.Language, File: name, Sites: p.Sites, Left: p.Left}
 			}
 		}
@@ -218,20 +239,40 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 		}
 		u.made.Files = append(u.made.Files, out)
 	}
+	return parsed, first
+}
+
+// planNext plans a file as the one that follows those counted in u.made. inlined is
+// how many of its functions the compiler inlines.
+func (b *build) planNext(u *unit, name string, g *sourceFile, o instrument.Options) (p *instrument.Plan, inlined int) {
+	c := packageContext{path: u.path, inits: u.made.Counts.Inits, literals: u.made.Counts.Literals,
+		inlined: map[int]bool{}}
+	for _, place := range b.places[name] {
+		c.inlined[g.offset(place[0], place[1])] = true
+	}
+	u.planned[name] = c
+	p, counts := g.plan(o, c)
+	u.made.Counts.Inits, u.made.Counts.Literals = counts.Inits, counts.Literals
+	return p, counts.Inlined
+}
+
+// writeUnit writes the texts with checkpoints, and the lists of functions from which
+// the compiler's command chooses.
+func (b *build) writeUnit(u *unit, parsed []parsedFile, first int) error {
 	salt := u.salt("")
 	if b.compiler != "" {
-		salt = "a" + u.salt(b.generation) // which is in no other text: the build cache tells them apart
+		salt = "a" + u.salt(b.generation) // in no other text: the build cache keeps them separate
 	}
-	written, err := renderGo(ready, held, salt)
+	written, err := rewriteFiles(parsed, first, salt)
 	if err != nil {
 		return err
 	}
-	for i, r := range ready {
+	for i, r := range parsed {
 		if b.compiler == "" || r.plan == nil || len(r.plan.Points) == 0 {
 			continue
 		}
 		u.made.Files[i].Key = fmt.Sprintf("%x", r.key)
-		if err := b.kept.Write(goSites(u.made.Files[i].Key), r.source.heads(r.name, r.plan)); err != nil {
+		if err := b.kept.Write(sitesFile(u.made.Files[i].Key), r.source.functionHeads(r.name, r.plan)); err != nil {
 			return err
 		}
 	}
@@ -243,53 +284,49 @@ func (b *goBuild) make(u *goUnit, user map[string]string) error {
 		if err != nil {
 			return err
 		}
-		if u.made.Files[i].Text, err = filepath.Rel(b.base, file); err != nil {
+		if u.made.Files[i].Text, err = filepath.Rel(b.folder, file); err != nil {
 			return err
 		}
 	}
-	text, err := json.Marshal(u.made)
-	if err != nil {
-		return err
-	}
-	return b.kept.Write(kept, text)
+	return nil
 }
 
 // salt makes the names in a unit's files its own: units may share a scope.
-func (u *goUnit) salt(generation string) string {
+func (u *unit) salt(generation string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v%s", u.path, u.before != nil, generation))
 	return hex.EncodeToString(sum[:4])
 }
 
-// there reports whether all that a kept unit needs is still kept and as it was, and
+// isKept reports whether all that a kept unit needs is still kept and as it was, and
 // marks it as used.
-func (b *goBuild) there(kept string, m goMade) bool {
+func (b *build) isKept(kept string, m plannedUnit) bool {
 	for _, f := range m.Files {
 		if f.Text != "" && !b.stored(f.Text) {
 			return false
 		}
 		if f.Key != "" {
-			if _, err := b.kept.Read(goSites(f.Key)); err != nil {
+			if _, err := b.kept.Read(sitesFile(f.Key)); err != nil {
 				return false
 			}
-			b.kept.Used(goSites(f.Key))
+			b.kept.Used(sitesFile(f.Key))
 		}
 	}
 	b.kept.Used(kept)
 	return true
 }
 
-// goText is the folder of what has the digest of its content for a name.
-const goText = "text"
+// textFolder is the folder of what has the digest of its content for a name.
+const textFolder = "text"
 
-func goDigest(content []byte) string {
+func digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:12])
 }
 
 // store keeps content under a name that stands for it, and returns its path.
-func (b *goBuild) store(content []byte, ending string) (string, error) {
-	name := filepath.Join(goText, goDigest(content)+ending)
-	file := filepath.Join(b.base, name)
+func (b *build) store(content []byte, ending string) (string, error) {
+	name := filepath.Join(textFolder, digest(content)+ending)
+	file := filepath.Join(b.folder, name)
 	if b.stored(name) {
 		return file, nil
 	}
@@ -297,15 +334,15 @@ func (b *goBuild) store(content []byte, ending string) (string, error) {
 }
 
 // stored reports whether what was stored is as it was, and marks it as used.
-func (b *goBuild) stored(name string) bool {
-	if filepath.Dir(name) != goText {
+func (b *build) stored(name string) bool {
+	if filepath.Dir(name) != textFolder {
 		return false
 	}
 	content, err := b.kept.Read(name)
 	if err != nil {
 		return false
 	}
-	if goDigest(content) != strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)) {
+	if digest(content) != strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)) {
 		b.kept.Changed(name)
 		return false
 	}
@@ -314,18 +351,18 @@ func (b *goBuild) stored(name string) bool {
 }
 
 // The go command takes a program that it has built before for the one that it
-// would build by a note in it, whatever else is in the file. goBefore removes one
-// that is not as it was left, and returns what it is, nil for none; goAfter notes what
+// would build by a note in it, whatever else is in the file. checkKeptProgram removes one
+// that is not as it was left, and returns what it is, nil for none; noteProgram notes what
 // it is now.
-func goBefore(bin runtimes.Cache, program string) fs.FileInfo {
-	noted, unknown := bin.Read(goNoted)
+func checkKeptProgram(bin runtimes.Cache, program string) fs.FileInfo {
+	noted, unknown := bin.Read(digestFile)
 	content, err := bin.Read(filepath.Base(program))
 	switch {
 	case err != nil:
 		os.RemoveAll(program)
 	case unknown != nil: // written by a cg that was killed
 		os.Remove(program)
-	case goDigest(content) != string(noted):
+	case digest(content) != string(noted):
 		bin.Changed(filepath.Base(program))
 	default:
 		info, _ := os.Lstat(program)
@@ -334,9 +371,9 @@ func goBefore(bin runtimes.Cache, program string) fs.FileInfo {
 	return nil
 }
 
-const goNoted = "digest.txt"
+const digestFile = "digest.txt"
 
-func goAfter(bin runtimes.Cache, program string, before fs.FileInfo) error {
+func noteProgram(bin runtimes.Cache, program string, before fs.FileInfo) error {
 	info, err := os.Lstat(program)
 	if err != nil {
 		return err
@@ -352,12 +389,12 @@ func goAfter(bin runtimes.Cache, program string, before fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	return bin.Write(goNoted, []byte(goDigest(content)))
+	return bin.Write(digestFile, []byte(digest(content)))
 }
 
-// leave leaves out the innermost function at a line of a file, or if there is none
+// leaveOut leaves out the innermost function at a line of a file, or if there is none
 // the file.
-func (u *goUnit) leave(b *goBuild, f goMadeFile, line int, given map[string]bool) {
+func (u *unit) leaveOut(b *build, f plannedFile, line int, given map[string]bool) {
 	for _, site := range slices.Backward(f.Plan.Sites) {
 		if line < site.Line || site.EndLine < line {
 			continue
@@ -366,7 +403,8 @@ func (u *goUnit) leave(b *goBuild, f goMadeFile, line int, given map[string]bool
 		if !given[name] {
 			given[name] = true
 			u.left = append(u.left, name)
-			b.skip(fmt.Sprintf("%s:%d", f.Name, site.Line), site.Func+" left alone: the compiler refuses it with checkpoints")
+			b.skip(fmt.Sprintf("%s:%d", f.Name, site.Line),
+				site.Func+" left alone: the compiler refuses it with checkpoints")
 		}
 		return
 	}
@@ -375,30 +413,30 @@ func (u *goUnit) leave(b *goBuild, f goMadeFile, line int, given map[string]bool
 	b.skip(f.Name, "the compiler refuses it with checkpoints")
 }
 
-// number tells cg the sites; those of inlined, by the keys of their files, have no
-// checkpoints.
-func (b *goBuild) number(inlined map[string][]int) error {
+// numberSites gives cg the sites of all files. inlined are those without checkpoints, by
+// the keys of their files.
+func (b *build) numberSites(inlined map[string][]int) error {
 	for _, u := range b.units {
-		b.left += u.made.Counts.Inlined
+		b.inlined += u.made.Counts.Inlined
 		for _, f := range u.made.Files {
 			if f.Skip != "" {
-				b.s.Skip(f.Name, f.Skip)
+				b.setup.Skip(f.Name, f.Skip)
 			}
 			if f.Plan == nil {
 				continue
 			}
-			first, err := b.s.Number(f.Name, f.Plan)
+			first, err := b.setup.Number(f.Name, f.Plan)
 			if err != nil {
 				return err
 			}
 			for _, site := range inlined[f.Key] {
-				b.s.Drop(first + site - 1)
-				b.left++
+				b.setup.Drop(first + site - 1)
+				b.inlined++
 			}
 		}
 	}
 	for _, k := range b.skips {
-		b.s.Skip(k.File, k.Reason)
+		b.setup.Skip(k.File, k.Reason)
 	}
 	return nil
 }

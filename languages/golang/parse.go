@@ -16,23 +16,23 @@ import (
 	"cg/instrument/syntax"
 )
 
-var goGrammar = syntax.Lazy(golang.GetLanguage)
+var grammar = syntax.Lazy(golang.GetLanguage)
 
-// goSource is a Go file taken apart: what a plan and its edits need of it.
+// sourceFile is a parsed Go file: what a plan and its edits need of it.
 // Offsets are in bytes.
-type goSource struct {
-	text    []byte
-	pkg     string // its package clause
-	clause  int    // where the keyword package stands
-	behind  int    // the end of the package clause
-	imports int    // the end of the last import, or of the package clause
-	cgo     bool   // it imports "C"
-	funcs   []goFunc
-	lines   []int // offsets of the starts of lines
+type sourceFile struct {
+	text       []byte
+	pkg        string // its package clause
+	clause     int    // where the keyword package stands
+	clauseEnd  int    // the end of the package clause
+	importsEnd int    // the end of the last import, or of the package clause
+	cgo        bool   // it imports "C"
+	funcs      []function
+	lines      []int // offsets of the starts of lines
 }
 
-// goFunc is a function of a file, in the order of the text.
-type goFunc struct {
+// function is a function of a file, in the order of the text.
+type function struct {
 	name    string // "" of a literal
 	recv    string // the receiver with its parentheses, "" for none
 	generic bool   // it has type parameters of its own
@@ -43,21 +43,20 @@ type goFunc struct {
 	outer   int    // the function that it stands in, -1 for none
 }
 
-// parseGo takes a file apart, by tree-sitter's tree, and where the grammar does
-// not place all of it by Go's own parser: the two find the same (a test holds
-// that), and no file is left out.
-func parseGo(text []byte) (*goSource, error) {
-	g, err := parseGoTree(text)
+// parseFile parses a file with tree-sitter, or, where the grammar does not place all of
+// the text, with Go's own parser. Both find the same functions; a test holds that.
+func parseFile(text []byte) (*sourceFile, error) {
+	g, err := parseWithTreeSitter(text)
 	if err != nil {
-		if g, err = parseGoAST(text); err != nil {
+		if g, err = parseWithGoParser(text); err != nil {
 			return nil, err
 		}
 	}
 	return g, nil
 }
 
-func newGoSource(text []byte) *goSource {
-	g := &goSource{text: text, lines: []int{0}, behind: -1, imports: -1}
+func newSourceFile(text []byte) *sourceFile {
+	g := &sourceFile{text: text, lines: []int{0}, clauseEnd: -1, importsEnd: -1}
 	for i, b := range text {
 		if b == '\n' {
 			g.lines = append(g.lines, i+1)
@@ -66,31 +65,31 @@ func newGoSource(text []byte) *goSource {
 	return g
 }
 
-// parseGoTree refuses a text that the grammar does not place as a whole.
-func parseGoTree(text []byte) (*goSource, error) {
-	t, err := goGrammar().Parse(text, syntax.Deadline)
+// parseWithTreeSitter refuses a text that the grammar does not place as a whole.
+func parseWithTreeSitter(text []byte) (*sourceFile, error) {
+	t, err := grammar().Parse(text, syntax.Deadline)
 	if err != nil {
 		return nil, err
 	}
 	if n, row := t.Faults(); n > 0 {
 		return nil, fmt.Errorf("%w: the grammar does not place the text at line %d", instrument.ErrSyntax, row+1)
 	}
-	g := newGoSource(text)
+	g := newSourceFile(text)
 	t.Children(0, func(c int) {
 		n := t.Nodes[c]
 		switch n.Type {
 		case "package_clause":
 			t.Children(c, func(p int) {
 				if t.Nodes[p].Type == "package_identifier" {
-					g.pkg, g.clause, g.behind = t.Text(p), n.Start, t.Nodes[p].End
+					g.pkg, g.clause, g.clauseEnd = t.Text(p), n.Start, t.Nodes[p].End
 				}
 			})
 		case "import_declaration":
-			g.imports = n.End
+			g.importsEnd = n.End
 		}
 	})
 	for i, n := range t.Nodes {
-		f := goFunc{start: n.Start, at: n.Start, open: -1, close: -1, outer: -1}
+		f := function{start: n.Start, at: n.Start, open: -1, close: -1, outer: -1}
 		switch n.Type {
 		case "import_spec":
 			if p := t.Field(i, "path"); p >= 0 && (t.Text(p) == `"C"` || t.Text(p) == "`C`") {
@@ -116,10 +115,10 @@ func parseGoTree(text []byte) (*goSource, error) {
 		}
 		g.funcs = append(g.funcs, f)
 	}
-	return g, g.finish()
+	return g, g.nest()
 }
 
-func parseGoAST(text []byte) (*goSource, error) {
+func parseWithGoParser(text []byte) (*sourceFile, error) {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, "", text, parser.SkipObjectResolution)
 	if err != nil {
@@ -129,18 +128,18 @@ func parseGoAST(text []byte) (*goSource, error) {
 		}
 		return nil, fmt.Errorf("%w: %v", instrument.ErrSyntax, err)
 	}
-	g := newGoSource(text)
+	g := newSourceFile(text)
 	offset := func(p token.Pos) int { return set.PositionFor(p, false).Offset }
-	g.pkg, g.clause, g.behind = f.Name.Name, offset(f.Package), offset(f.Name.End())
+	g.pkg, g.clause, g.clauseEnd = f.Name.Name, offset(f.Package), offset(f.Name.End())
 	for _, s := range f.Imports {
 		g.cgo = g.cgo || s.Path.Value == `"C"` || s.Path.Value == "`C`"
 	}
 	for _, d := range f.Decls {
 		if d, is := d.(*ast.GenDecl); is && d.Tok == token.IMPORT {
-			g.imports = offset(d.End())
+			g.importsEnd = offset(d.End())
 		}
 	}
-	body := func(n goFunc, b *ast.BlockStmt) {
+	body := func(n function, b *ast.BlockStmt) {
 		n.open, n.close, n.outer = -1, -1, -1
 		if b != nil {
 			n.open, n.close = offset(b.Lbrace), offset(b.Rbrace)
@@ -150,26 +149,27 @@ func parseGoAST(text []byte) (*goSource, error) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			out := goFunc{name: n.Name.Name, start: offset(n.Type.Func), at: offset(n.Name.Pos()), generic: n.Type.TypeParams != nil}
+			out := function{name: n.Name.Name, start: offset(n.Type.Func), at: offset(n.Name.Pos()),
+				generic: n.Type.TypeParams != nil}
 			if n.Recv != nil {
 				out.recv = string(text[offset(n.Recv.Pos()):offset(n.Recv.End())])
 			}
 			body(out, n.Body)
 		case *ast.FuncLit:
-			body(goFunc{start: offset(n.Type.Func), at: offset(n.Type.Func)}, n.Body)
+			body(function{start: offset(n.Type.Func), at: offset(n.Type.Func)}, n.Body)
 		}
 		return true
 	})
-	return g, g.finish()
+	return g, g.nest()
 }
 
-// finish orders the functions and tells what stands in what.
-func (g *goSource) finish() error {
-	if g.behind < 0 {
+// nest orders the functions and finds for each the function that it stands in.
+func (g *sourceFile) nest() error {
+	if g.clauseEnd < 0 {
 		return fmt.Errorf("%w: no package clause", instrument.ErrSyntax)
 	}
-	g.imports = max(g.imports, g.behind)
-	slices.SortStableFunc(g.funcs, func(a, b goFunc) int { return a.start - b.start })
+	g.importsEnd = max(g.importsEnd, g.clauseEnd)
+	slices.SortStableFunc(g.funcs, func(a, b function) int { return a.start - b.start })
 	var open []int
 	for i := range g.funcs {
 		f := &g.funcs[i]
@@ -191,13 +191,13 @@ func (g *goSource) finish() error {
 }
 
 // place is the line and the column of an offset, from 1.
-func (g *goSource) place(at int) (line, col int) {
+func (g *sourceFile) place(at int) (line, col int) {
 	line = sort.Search(len(g.lines), func(i int) bool { return g.lines[i] > at })
 	return line, at - g.lines[line-1] + 1
 }
 
 // offset is that of a line and a column, -1 if the text has none such.
-func (g *goSource) offset(line, col int) int {
+func (g *sourceFile) offset(line, col int) int {
 	if line < 1 || line > len(g.lines) || col < 1 {
 		return -1
 	}
@@ -208,9 +208,9 @@ func (g *goSource) offset(line, col int) int {
 	return at
 }
 
-// goTokens calls f with the tokens of a text, those that the scanner supplies
+// eachToken calls f with the tokens of a text, those that the scanner supplies
 // included, until f returns false.
-func goTokens(text []byte, f func(at int, t token.Token, literal string) bool) {
+func eachToken(text []byte, f func(at int, t token.Token, literal string) bool) {
 	set := token.NewFileSet()
 	file := set.AddFile("", -1, len(text))
 	var s scanner.Scanner
@@ -223,11 +223,11 @@ func goTokens(text []byte, f func(at int, t token.Token, literal string) bool) {
 	}
 }
 
-// goReceiver is a receiver as it stands in the names of methods: S, (*S),
+// receiverName is a receiver as it stands in the names of methods: S, (*S),
 // T[...], (*T[...]).
-func goReceiver(recv string) string {
+func receiverName(recv string) string {
 	name, pointer, generic := "", false, false
-	goTokens([]byte(recv), func(_ int, t token.Token, literal string) bool {
+	eachToken([]byte(recv), func(_ int, t token.Token, literal string) bool {
 		switch t {
 		case token.IDENT:
 			name = literal
@@ -247,21 +247,22 @@ func goReceiver(recv string) string {
 	return name
 }
 
-// goSmallTokens is the length that a small body may have.
-const goSmallTokens = 40
+// smallTokens is the length that a small body may have.
+const smallTokens = 40
 
-// goSmall reports whether a body runs for less than its checkpoints take: at most
+// isSmall reports whether a body runs for less than its checkpoints take: at most
 // two statements that call, make and repeat nothing.
-func goSmall(body []byte) bool {
+func isSmall(body []byte) bool {
 	tokens, statements, depth, small := 0, 0, 0, true
 	before := token.ILLEGAL
-	goTokens(body, func(_ int, t token.Token, _ string) bool {
+	eachToken(body, func(_ int, t token.Token, _ string) bool {
 		tokens++
 		switch t {
 		case token.FOR, token.GO, token.DEFER, token.SELECT, token.FUNC, token.GOTO, token.ARROW, token.MAP, token.CHAN:
 			small = false
 		case token.LPAREN: // a call or a conversion
-			small = small && before != token.IDENT && before != token.RPAREN && before != token.RBRACK && before != token.RBRACE
+			small = small && before != token.IDENT && before != token.RPAREN && before != token.RBRACK &&
+				before != token.RBRACE
 		case token.STRING: // joined with +, it calls
 			small = small && before != token.ADD
 		case token.ADD:
@@ -276,38 +277,39 @@ func goSmall(body []byte) bool {
 			}
 		}
 		before = t
-		small = small && tokens <= goSmallTokens
+		small = small && tokens <= smallTokens
 		return small
 	})
 	return small && statements <= 2
 }
 
 var (
-	goDirective = regexp.MustCompile(`(?m)^//go:(\w+)`)
-	goLinkname  = regexp.MustCompile(`(?m)^//go:linkname[ \t]+(\S+)`)
+	directivePattern = regexp.MustCompile(`(?m)^//go:(\w+)`)
+	linknamePattern  = regexp.MustCompile(`(?m)^//go:linkname[ \t]+(\S+)`)
 )
 
-// goUnsafe are the directives of functions that must not call what the runtime
+// uninstrumentable are the directives of functions that must not call what the runtime
 // may preempt, or whose stack must not grow (cmd/compile, "Compiler directives",
 // and runtime/HACKING.md).
-var goUnsafe = []string{"nosplit", "norace", "nocheckptr", "systemstack", "nowritebarrier", "nowritebarrierrec", "yeswritebarrierrec", "cgo_unsafe_args"}
+var uninstrumentable = []string{"nosplit", "norace", "nocheckptr", "systemstack", "nowritebarrier",
+	"nowritebarrierrec", "yeswritebarrierrec", "cgo_unsafe_args"}
 
-// unsafe tells why each declaration of the file that must be left alone is; by its
+// leftAlone gives the reasons why declarations of the file get no checkpoints, by their
 // index.
-func (g *goSource) unsafe() map[int]string {
+func (g *sourceFile) leftAlone() map[int]string {
 	why := map[int]string{}
 	linked := map[string]bool{}
-	for _, m := range goLinkname.FindAllSubmatch(g.text, -1) {
+	for _, m := range linknamePattern.FindAllSubmatch(g.text, -1) {
 		linked[string(m[1])] = true
 	}
-	before := g.behind
+	before := g.clauseEnd
 	for i, f := range g.funcs {
 		if f.outer >= 0 {
 			continue
 		}
 		if f.name != "" {
-			for _, m := range goDirective.FindAllSubmatch(g.text[before:f.start], -1) {
-				if name := string(m[1]); slices.Contains(goUnsafe, name) {
+			for _, m := range directivePattern.FindAllSubmatch(g.text[before:f.start], -1) {
+				if name := string(m[1]); slices.Contains(uninstrumentable, name) {
 					why[i] = "left alone: it is marked //go:" + name
 				}
 			}

@@ -9,29 +9,29 @@ import (
 	"cg/instrument/edit"
 )
 
-// goRuntime is the package with the checkpoints: one of the standard library's
+// runtimePackage is the package with the checkpoints: one of the standard library's
 // that nothing of it imports, with files added by the overlay.
-const goRuntime = "container/ring"
+const runtimePackage = "container/ring"
 
-// goLast is behind the name of the package of the checkpoints in that of package last.
-const goLast = "_last"
+// lastSuffix is behind the name of the package of the checkpoints in that of package last.
+const lastSuffix = "_last"
 
-// goNames are what the checkpoints of a file are called by: none of them is a
+// rewriteNames are what the checkpoints of a file are called by: none of them is a
 // word of the text.
-type goNames struct {
-	ring string // the package of the checkpoints
-	base string // the variable with the number before the file's first site
-	path string // import path of the package, "" for a file that stays as it is
+type rewriteNames struct {
+	checkpoints string // the package of the checkpoints
+	base        string // the variable with the number before the file's first site
+	path        string // import path of the package, "" for a file that stays as it is
 
 	// Of a text that runs without cg:
-	last    string // import path of the package that stands for log's last words, "" for none
-	behind  string // declarations behind the imports
-	finish  int    // where the call goes that tells the result, 0 for nowhere
-	replace []edit.Edit
+	last         string // import path of the package that stands for log's last words, "" for none
+	declarations string // declarations behind the imports
+	finish       int    // where the call stands that prints the result block, 0 for none
+	replace      []edit.Edit
 }
 
-// goFreeName is a name that begins as given and stands in none of the texts.
-func goFreeName(prefix string, texts ...[]byte) string {
+// unusedName is a name that begins as given and stands in none of the texts.
+func unusedName(prefix string, texts ...[]byte) string {
 	for n := 0; ; n++ {
 		name := prefix
 		if n > 0 {
@@ -47,9 +47,9 @@ func goFreeName(prefix string, texts ...[]byte) string {
 	}
 }
 
-// goBase is the variable with the number before the first site of a file, and the
+// siteBase is the variable with the number before the first site of a file, and the
 // call of the package of the checkpoints that gives it.
-type goBase struct{ name, value string }
+type siteBase struct{ name, value string }
 
 // edits writes a plan into the text of a file. Nothing moves to another line,
 // and no line begins otherwise. A function is entered at its opening brace and
@@ -58,7 +58,7 @@ type goBase struct{ name, value string }
 // before any variable of theirs: an initialiser that calls a function would
 // otherwise wait for them, and the order of initialisation change. name is the
 // file's path for messages of vet, which reads the text where it is.
-func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name string) ([]edit.Edit, error) {
+func (g *sourceFile) edits(p *instrument.Plan, names rewriteNames, bases []siteBase, name string) ([]edit.Edit, error) {
 	var edits []edit.Edit
 	insert := func(at int, format string, args ...any) {
 		edits = append(edits, edit.Edit{Start: at, End: at, New: fmt.Sprintf(format, args...)})
@@ -81,14 +81,14 @@ func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name
 	if len(bases) > 0 {
 		declare.WriteString("; var (")
 		for _, b := range bases {
-			fmt.Fprintf(&declare, "%s = %s.%s;", b.name, names.ring, b.value)
+			fmt.Fprintf(&declare, "%s = %s.%s;", b.name, names.checkpoints, b.value)
 		}
 		declare.WriteString(")")
 	}
-	declare.WriteString(names.behind)
-	imports := fmt.Sprintf("; import %s %q", names.ring, names.path)
+	declare.WriteString(names.declarations)
+	imports := fmt.Sprintf("; import %s %q", names.checkpoints, names.path)
 	if names.last != "" {
-		imports += fmt.Sprintf("; import %s %q", names.ring+goLast, names.last)
+		imports += fmt.Sprintf("; import %s %q", names.checkpoints+lastSuffix, names.last)
 	}
 	// follows is the directive for what stands behind on the same line.
 	follows := func(at int) string {
@@ -99,12 +99,12 @@ func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name
 		}
 		return directive(at, "")
 	}
-	if g.imports == g.behind {
-		insert(g.behind, "%s%s%s", imports, declare.String(), follows(g.behind))
+	if g.importsEnd == g.clauseEnd {
+		insert(g.clauseEnd, "%s%s%s", imports, declare.String(), follows(g.clauseEnd))
 	} else {
-		insert(g.behind, "%s%s", imports, follows(g.behind))
+		insert(g.clauseEnd, "%s%s", imports, follows(g.clauseEnd))
 		if declare.Len() > 0 {
-			insert(g.imports, "%s%s", declare.String(), follows(g.imports))
+			insert(g.importsEnd, "%s%s", declare.String(), follows(g.importsEnd))
 		}
 	}
 	for _, q := range p.Points {
@@ -117,29 +117,30 @@ func (g *goSource) edits(p *instrument.Plan, names goNames, bases []goBase, name
 		}
 		finish := ""
 		if q.Start == names.finish {
-			finish, names.finish = fmt.Sprintf("defer %s.CodegreenFinish(); ", names.ring), 0
+			finish, names.finish = fmt.Sprintf("defer %s.CodegreenFinish(); ", names.checkpoints), 0
 		}
-		insert(q.Start, "%[6]s%[1]s.Codegreen%[2]sEnter(%[3]s + %[4]d); defer %[1]s.Codegreen%[2]sExit(%[3]s + %[4]d);%[5]s",
-			names.ring, how, names.base, q.Site+1, follows(q.Start), finish)
+		insert(q.Start,
+			"%[6]s%[1]s.Codegreen%[2]sEnter(%[3]s + %[4]d); defer %[1]s.Codegreen%[2]sExit(%[3]s + %[4]d);%[5]s",
+			names.checkpoints, how, names.base, q.Site+1, follows(q.Start), finish)
 	}
 	if names.finish > 0 {
-		insert(names.finish, "defer %s.CodegreenFinish();", names.ring)
+		insert(names.finish, "defer %s.CodegreenFinish();", names.checkpoints)
 	}
 	return edits, nil
 }
 
-// goReady is a file that can be written.
-type goReady struct {
-	source *goSource
+// parsedFile is a file that can be written.
+type parsedFile struct {
+	source *sourceFile
 	plan   *instrument.Plan
 	name   string
 	key    uint64
 }
 
-// renderGo gives the texts of files that are compiled together, in the order of
+// rewriteFiles gives the texts of files that are compiled together, in the order of
 // the compiler's command line; nil for one that stays as it is. held is the first
 // that may be written.
-func renderGo(files []goReady, held int, salt string) ([][]byte, error) {
+func rewriteFiles(files []parsedFile, held int, salt string) ([][]byte, error) {
 	out := make([][]byte, len(files))
 	var texts [][]byte
 	for _, f := range files {
@@ -147,26 +148,26 @@ func renderGo(files []goReady, held int, salt string) ([][]byte, error) {
 			texts = append(texts, f.source.text)
 		}
 	}
-	ring := goFreeName("cg"+salt, texts...)
-	var bases []goBase
-	names := make([]goNames, len(files))
+	ring := unusedName("cg"+salt, texts...)
+	var bases []siteBase
+	names := make([]rewriteNames, len(files))
 	for i, f := range files {
 		if f.plan != nil && len(f.plan.Points) > 0 {
-			names[i] = goNames{ring: ring, base: fmt.Sprintf("%s_%c%d", ring, 'b', i), path: goRuntime}
-			bases = append(bases, goBase{names[i].base, fmt.Sprintf("CodegreenFile(%#x)", f.key)})
+			names[i] = rewriteNames{checkpoints: ring, base: fmt.Sprintf("%s_%c%d", ring, 'b', i), path: runtimePackage}
+			bases = append(bases, siteBase{names[i].base, fmt.Sprintf("CodegreenFile(%#x)", f.key)})
 		}
 	}
 	if len(bases) == 0 {
 		return out, nil
 	}
 	for i, f := range files {
-		var own []goBase
+		var own []siteBase
 		plan := f.plan
 		if plan == nil {
 			plan = &instrument.Plan{}
 		}
 		if i == held {
-			own, names[i].ring, names[i].path = bases, ring, goRuntime
+			own, names[i].checkpoints, names[i].path = bases, ring, runtimePackage
 		}
 		if f.source == nil || len(plan.Points) == 0 && len(own) == 0 {
 			continue

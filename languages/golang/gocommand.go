@@ -20,9 +20,9 @@ import (
 	"cg/tool"
 )
 
-// goTool is the go command as it is for a working folder: there it may choose
+// goCommand is the go command as it is for a working folder: there it may choose
 // another version of itself (go.dev/doc/toolchain).
-type goTool struct {
+type goCommand struct {
 	path    string
 	env     []string // added to the environment
 	root    string   // GOROOT as the overlay names it
@@ -37,15 +37,15 @@ type goTool struct {
 	cgo     bool
 }
 
-var goVersion = regexp.MustCompile(`^go1\.(\d+)`)
+var versionPattern = regexp.MustCompile(`^go1\.(\d+)`)
 
 // The releases that are tested.
-const goOldest, goNewest = 25, 26
+const oldestMinor, newestMinor = 25, 26
 
-// findGo finds the go command that the shell would run, or the one that was
+// findCommand finds the go command that the shell would run, or the one that was
 // named, and asks it what is in force here. A program for another system or
 // processor cannot run here, and is refused.
-func findGo(ctx context.Context, name string) (*goTool, error) {
+func findCommand(ctx context.Context, name string) (*goCommand, error) {
 	if name == "" {
 		name = "go"
 	}
@@ -54,37 +54,44 @@ func findGo(ctx context.Context, name string) (*goTool, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return nil, languages.Refuse(127, "Go %q not found: install it (https://go.dev/dl, or apt-get install golang), or name a go command with --go PATH", name)
+		return nil, languages.Refuse(127,
+			"Go %q not found: install it (https://go.dev/dl, or apt-get install golang), or name a go command with "+
+				"--go PATH", name)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	t := &goTool{path: path}
-	out, said, err := t.output(ctx, "env", "-json", "GOVERSION", "GOROOT", "GOOS", "GOARCH", "GOHOSTOS", "GOHOSTARCH", "GOMODCACHE", "GOFLAGS", "GOMOD", "GOWORK", "CGO_ENABLED")
+	t := &goCommand{path: path}
+	out, said, err := t.output(ctx, "env", "-json", "GOVERSION", "GOROOT", "GOOS", "GOARCH", "GOHOSTOS", "GOHOSTARCH",
+		"GOMODCACHE", "GOFLAGS", "GOMOD", "GOWORK", "CGO_ENABLED")
 	if err != nil {
-		return nil, languages.Refuse(1, "%s", goSaid(said, err))
+		return nil, languages.Refuse(1, "%s", reason(said, err))
 	}
 	var e map[string]string
 	if err := json.Unmarshal(out, &e); err != nil {
 		return nil, languages.Refuse(126, "%s: does not run as Go: %v", path, err)
 	}
-	m := goVersion.FindStringSubmatch(e["GOVERSION"])
+	m := versionPattern.FindStringSubmatch(e["GOVERSION"])
 	switch {
 	case m != nil:
 		t.minor, _ = strconv.Atoi(m[1])
 	case strings.HasPrefix(e["GOVERSION"], "devel "):
-		t.minor = goNewest + 1
+		t.minor = newestMinor + 1
 	default:
 		return nil, languages.Refuse(126, "%s: does not run as Go: its version is %q", path, e["GOVERSION"])
 	}
-	if t.minor < goOldest {
-		return nil, languages.Refuse(126, "%s is %s; cg needs Go 1.%d or later (choose another with --go PATH, or GOTOOLCHAIN=go1.%[3]d.0)", path, e["GOVERSION"], goOldest)
+	if t.minor < oldestMinor {
+		return nil, languages.Refuse(126,
+			"%s is %s; cg needs Go 1.%d or later (choose another with --go PATH, or GOTOOLCHAIN=go1.%[3]d.0)", path,
+			e["GOVERSION"], oldestMinor)
 	}
 	if e["GOOS"] != e["GOHOSTOS"] || e["GOARCH"] != e["GOHOSTARCH"] {
-		return nil, languages.Refuse(126, "GOOS=%s GOARCH=%s: such a program cannot run here (%s/%s); unset them", e["GOOS"], e["GOARCH"], e["GOHOSTOS"], e["GOHOSTARCH"])
+		return nil, languages.Refuse(126, "GOOS=%s GOARCH=%s: such a program cannot run here (%s/%s); unset them",
+			e["GOOS"], e["GOARCH"], e["GOHOSTOS"], e["GOHOSTARCH"])
 	}
 	t.version, t.root, t.home = strings.TrimPrefix(e["GOVERSION"], "go"), e["GOROOT"], e["GOROOT"]
-	t.cache, t.flags, t.work, t.arch, t.cgo = e["GOMODCACHE"], e["GOFLAGS"], e["GOWORK"], e["GOARCH"], e["CGO_ENABLED"] == "1"
+	t.cache, t.flags, t.work = e["GOMODCACHE"], e["GOFLAGS"], e["GOWORK"]
+	t.arch, t.cgo = e["GOARCH"], e["CGO_ENABLED"] == "1"
 	if e["GOMOD"] != os.DevNull {
 		t.module = e["GOMOD"]
 	}
@@ -95,7 +102,7 @@ func findGo(ctx context.Context, name string) (*goTool, error) {
 }
 
 // output runs the go command and returns what it prints and says.
-func (t *goTool) output(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+func (t *goCommand) output(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
 	cmd := exec.CommandContext(ctx, t.path, args...)
 	cmd.Env = append(os.Environ(), t.env...)
 	var o, e bytes.Buffer
@@ -104,8 +111,8 @@ func (t *goTool) output(ctx context.Context, args ...string) (stdout, stderr []b
 	return o.Bytes(), e.Bytes(), err
 }
 
-// goSaid is what the go command said, or else why it did not run.
-func goSaid(said []byte, err error) string {
+// reason is the go command's own message, or else why it did not run.
+func reason(said []byte, err error) string {
 	if s := strings.TrimSpace(string(said)); s != "" && errors.As(err, new(*exec.ExitError)) {
 		if strings.Contains(s, "requires go >= ") && !strings.Contains(s, "\n") {
 			s += "; unset GOTOOLCHAIN, or name a later Go with --go PATH"
@@ -127,8 +134,8 @@ func inFolder(folder, path string) bool {
 // relocate lets the overlay add files to a toolchain that go itself has
 // downloaded: it lies in the module cache, where go takes no replacement. It
 // gets another path, by a link; the linker, which writes the paths of the
-// standard library into the program, is told the real one (goBuild.tools).
-func (t *goTool) relocate(base string) error {
+// standard library into the program, gets the real one (build.compilerFlags).
+func (t *goCommand) relocate(base string) error {
 	if !inFolder(t.cache, t.home) {
 		return nil
 	}
@@ -148,8 +155,8 @@ func (t *goTool) relocate(base string) error {
 	return nil
 }
 
-// goPackage is what go list tells of a package.
-type goPackage struct {
+// listedPackage is a package as go list -json prints it.
+type listedPackage struct {
 	Dir, ImportPath, Name, ForTest string
 	Standard, DepOnly              bool
 	Module                         *struct {
@@ -161,12 +168,13 @@ type goPackage struct {
 	EmbedFiles, TestEmbedFiles, XTestEmbedFiles  []string
 }
 
-const goFields = "Dir,ImportPath,Name,ForTest,Standard,DepOnly,Module,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,EmbedFiles,TestEmbedFiles,XTestEmbedFiles"
+const listFields = "Dir,ImportPath,Name,ForTest,Standard,DepOnly,Module," +
+	"GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,EmbedFiles,TestEmbedFiles,XTestEmbedFiles"
 
 // own reports whether a package is the program's: of a main module, of one
 // that a workspace or a replace directive takes from a folder, or of none. The
 // module that cg sdk writes is nobody's.
-func (p *goPackage) own() bool {
+func (p *listedPackage) own() bool {
 	m := p.Module
 	switch {
 	case p.Standard:
@@ -181,8 +189,8 @@ func (p *goPackage) own() bool {
 	return m.Replace != nil && m.Replace.Version == ""
 }
 
-// home is the folder of the package's module, or its own.
-func (p *goPackage) home() string {
+// moduleFolder is the folder of the package's module, or its own.
+func (p *listedPackage) moduleFolder() string {
 	if p.Module != nil && p.Module.Dir != "" {
 		return p.Module.Dir
 	}
@@ -190,7 +198,7 @@ func (p *goPackage) home() string {
 }
 
 // overlaid adds the user's overlay to flags that have none.
-func (t goTarget) overlaid(flags []string) []string {
+func (t arguments) overlaid(flags []string) []string {
 	if t.overlay == "" {
 		return flags
 	}
@@ -198,19 +206,19 @@ func (t goTarget) overlaid(flags []string) []string {
 }
 
 // list asks for the packages of a target and all they need.
-func (t *goTool) list(ctx context.Context, target goTarget) ([]*goPackage, error) {
-	args := append([]string{"list", "-json=" + goFields, "-deps"}, target.overlaid(target.listed)...)
+func (t *goCommand) list(ctx context.Context, target arguments) ([]*listedPackage, error) {
+	args := append([]string{"list", "-json=" + listFields, "-deps"}, target.overlaid(target.listed)...)
 	if target.test {
 		args = append(args, "-e", "-test")
 	}
 	out, said, err := t.output(ctx, append(args, target.names...)...)
 	if err != nil {
-		return nil, languages.Refuse(1, "%s", goSaid(said, err))
+		return nil, languages.Refuse(1, "%s", reason(said, err))
 	}
-	var all []*goPackage
+	var all []*listedPackage
 	d := json.NewDecoder(bytes.NewReader(out))
 	for {
-		p := &goPackage{}
+		p := &listedPackage{}
 		if err := d.Decode(p); err == io.EOF {
 			break
 		} else if err != nil {
@@ -218,18 +226,19 @@ func (t *goTool) list(ctx context.Context, target goTarget) ([]*goPackage, error
 		}
 		all = append(all, p)
 	}
-	if !slices.ContainsFunc(all, func(p *goPackage) bool { return !p.DepOnly }) {
+	if !slices.ContainsFunc(all, func(p *listedPackage) bool { return !p.DepOnly }) {
 		return nil, languages.Refuse(1, "%s: matches no packages", strings.Join(target.names, " "))
 	}
 	return all, nil
 }
 
-var goCanInline = regexp.MustCompile(`^(.+\.go):(\d+):(\d+): can inline `)
+var canInline = regexp.MustCompile(`^(.+\.go):(\d+):(\d+): can inline `)
 
 // inlined asks the compiler which functions of the program it inlines: their
 // places by file. It compiles the packages as they are, once; from then on the
 // build cache has the answer. ok is false if it refuses them.
-func (t *goTool) inlined(ctx context.Context, target goTarget, packages []*goPackage) (places map[string][][2]int, ok bool, err error) {
+func (t *goCommand) inlined(ctx context.Context, target arguments,
+	packages []*listedPackage) (places map[string][][2]int, ok bool, err error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, false, err
@@ -241,8 +250,8 @@ func (t *goTool) inlined(ctx context.Context, target goTarget, packages []*goPac
 	}
 	var homes []string
 	for _, p := range packages {
-		if p.own() && !slices.Contains(homes, p.home()) {
-			homes = append(homes, p.home())
+		if p.own() && !slices.Contains(homes, p.moduleFolder()) {
+			homes = append(homes, p.moduleFolder())
 		}
 	}
 	for _, home := range homes {
@@ -275,7 +284,7 @@ func (t *goTool) inlined(ctx context.Context, target goTarget, packages []*goPac
 	lines := bufio.NewReader(said)
 	for {
 		line, err := lines.ReadString('\n')
-		if m := goCanInline.FindStringSubmatch(line); m != nil {
+		if m := canInline.FindStringSubmatch(line); m != nil {
 			file := m[1]
 			if !filepath.IsAbs(file) {
 				file = filepath.Join(cwd, file)

@@ -8,33 +8,38 @@ import (
 	"cg/languages"
 )
 
-// goTarget is a command line taken apart.
-type goTarget struct {
-	test    bool
-	build   []string // flags of go build, without overlays
-	listed  []string // those of them that go list takes, too
-	gcflags []string // their values of -gcflags
-	overlay string   // the user's own
-	names   []string // files or packages
-	args    []string // the program's, or all that go test gets, without overlays
-	counted bool     // go test: -count is given
-	covers  bool     // coverage is asked for
+// arguments are the parts of a command line.
+type arguments struct {
+	test     bool
+	build    []string // flags of go build, without overlays
+	listed   []string // those of them that go list takes, too
+	gcflags  []string // their values of -gcflags
+	overlay  string   // the user's own
+	names    []string // files or packages
+	args     []string // the program's, or all that go test gets, without overlays
+	counted  bool     // go test: -count is given
+	coverage bool     // coverage is asked for
 }
 
 // Flags of the go command (go help build, go help test, go help testflag): those
 // without a value and those with one.
 var (
-	goBuildBare  = []string{"a", "asan", "cover", "linkshared", "modcacherw", "msan", "n", "race", "trimpath", "v", "work", "x", "json", "buildvcs"}
-	goBuildValue = []string{"C", "asmflags", "buildmode", "compiler", "covermode", "coverpkg", "exec", "gccgoflags", "gcflags", "installsuffix", "ldflags", "mod", "modfile", "o", "overlay", "p", "pgo", "pkgdir", "tags", "toolexec"}
-	goTestBare   = []string{"artifacts", "benchmem", "c", "failfast", "fullpath", "i", "short"}
-	goTestValue  = []string{"bench", "benchtime", "blockprofile", "blockprofilerate", "count", "coverprofile", "cpu", "cpuprofile", "fuzz", "fuzzminimizetime", "fuzztime", "list", "memprofile", "memprofilerate", "mutexprofile", "mutexprofilefraction", "outputdir", "parallel", "run", "shuffle", "skip", "timeout", "trace", "vet"}
+	buildSwitches = []string{"a", "asan", "cover", "linkshared", "modcacherw", "msan", "n", "race", "trimpath", "v",
+		"work", "x", "json", "buildvcs"}
+	buildFlags = []string{"C", "asmflags", "buildmode", "compiler", "covermode", "coverpkg", "exec", "gccgoflags",
+		"gcflags", "installsuffix", "ldflags", "mod", "modfile", "o", "overlay", "p", "pgo", "pkgdir", "tags",
+		"toolexec"}
+	testSwitches = []string{"artifacts", "benchmem", "c", "failfast", "fullpath", "i", "short"}
+	testFlags    = []string{"bench", "benchtime", "blockprofile", "blockprofilerate", "count", "coverprofile", "cpu",
+		"cpuprofile", "fuzz", "fuzzminimizetime", "fuzztime", "list", "memprofile", "memprofilerate", "mutexprofile",
+		"mutexprofilefraction", "outputdir", "parallel", "run", "shuffle", "skip", "timeout", "trace", "vet"}
 	// What go list does not take, or what would change only what it prints.
-	goBuildOnly = []string{"a", "cover", "covermode", "coverpkg", "exec", "gcflags", "json", "n", "o", "v", "work", "x"}
+	notForList = []string{"a", "cover", "covermode", "coverpkg", "exec", "gcflags", "json", "n", "o", "v", "work", "x"}
 )
 
-// goFlagValue tells how many more arguments a flag takes, and whether there is
-// such a flag.
-func goFlagValue(a string, test bool) (name, value string, more int, ok bool) {
+// parseFlag parses a flag of the go command. more is how many of the arguments behind it
+// are its value; ok is false if the go command has no such flag.
+func parseFlag(a string, test bool) (name, value string, more int, ok bool) {
 	if len(a) < 2 || a[0] != '-' {
 		return "", "", 0, false
 	}
@@ -42,9 +47,9 @@ func goFlagValue(a string, test bool) (name, value string, more int, ok bool) {
 	name, value, given := strings.Cut(name, "=")
 	name = strings.TrimPrefix(name, "test.")
 	switch {
-	case slices.Contains(goBuildBare, name), test && slices.Contains(goTestBare, name):
+	case slices.Contains(buildSwitches, name), test && slices.Contains(testSwitches, name):
 		return name, value, 0, true
-	case slices.Contains(goBuildValue, name), test && slices.Contains(goTestValue, name):
+	case slices.Contains(buildFlags, name), test && slices.Contains(testFlags, name):
 		if !given {
 			more = 1
 		}
@@ -53,16 +58,16 @@ func goFlagValue(a string, test bool) (name, value string, more int, ok bool) {
 	return name, "", 0, false
 }
 
-// flagGo are the flags that may stand before the target, as behind go run.
-func flagGo(a string) (more int, target, ok bool) {
-	_, _, more, ok = goFlagValue(a, false)
+// flagBeforeTarget are the flags that may stand before the target, as behind go run.
+func flagBeforeTarget(a string) (more int, target, ok bool) {
+	_, _, more, ok = parseFlag(a, false)
 	return more, false, ok
 }
 
-const goTargets = "name Go files, a package, or test and packages"
+const targetHelp = "name Go files, a package, or test and packages"
 
-// take notes a flag of go build.
-func (p *goTarget) take(name, value string, words []string) error {
+// takeFlag notes a flag of go build.
+func (p *arguments) takeFlag(name, value string, words []string) error {
 	refused := map[string]string{
 		"C":    "-C: change the folder before (cd)",
 		"n":    "-n: nothing would run",
@@ -83,20 +88,20 @@ func (p *goTarget) take(name, value string, words []string) error {
 		p.overlay = value
 		return nil
 	case "cover", "covermode", "coverpkg":
-		p.covers = true
+		p.coverage = true
 	case "gcflags":
 		p.gcflags = append(p.gcflags, value)
 	}
-	if !slices.Contains(goBuildOnly, name) {
+	if !slices.Contains(notForList, name) {
 		p.listed = append(p.listed, words...)
 	}
 	p.build = append(p.build, words...)
 	return nil
 }
 
-// splitGo takes a command line apart.
-func splitGo(t languages.Target) (goTarget, error) {
-	var p goTarget
+// parseArguments parses a command line.
+func parseArguments(t languages.Target) (arguments, error) {
+	var p arguments
 	args := t.Args
 	given, err := splitWords(t.Flags["build-flags"])
 	if err != nil {
@@ -104,7 +109,7 @@ func splitGo(t languages.Target) (goTarget, error) {
 	}
 	p.test = slices.Contains(args, "test") && func() bool {
 		for i := 0; i < len(args); i++ {
-			_, _, more, is := goFlagValue(args[i], false)
+			_, _, more, is := parseFlag(args[i], false)
 			if !is {
 				return args[i] == "test"
 			}
@@ -113,7 +118,7 @@ func splitGo(t languages.Target) (goTarget, error) {
 		return false
 	}()
 	for i := 0; i < len(given); i++ {
-		name, value, more, ok := goFlagValue(given[i], false)
+		name, value, more, ok := parseFlag(given[i], false)
 		if !ok {
 			return p, languages.Refuse(2, "--build-flags: %q is no flag of go build", given[i])
 		}
@@ -124,13 +129,13 @@ func splitGo(t languages.Target) (goTarget, error) {
 			}
 			words, value = given[i-1:i+1], given[i]
 		}
-		if err := p.take(name, value, words); err != nil {
+		if err := p.takeFlag(name, value, words); err != nil {
 			return p, err
 		}
 	}
 	i := 0
 	for ; i < len(args); i++ { // flags before the target
-		name, value, more, ok := goFlagValue(args[i], false)
+		name, value, more, ok := parseFlag(args[i], false)
 		if !ok {
 			break
 		}
@@ -140,19 +145,19 @@ func splitGo(t languages.Target) (goTarget, error) {
 		if more > 0 {
 			value = args[i+1]
 		}
-		if err := p.take(name, value, args[i:i+1+more]); err != nil {
+		if err := p.takeFlag(name, value, args[i:i+1+more]); err != nil {
 			return p, err
 		}
 		i += more
 	}
 	if i == len(args) {
-		return p, languages.Refuse(2, "nothing to run: %s", goTargets)
+		return p, languages.Refuse(2, "nothing to run: %s", targetHelp)
 	}
 	if p.test {
 		return p, p.splitTest(args[i+1:])
 	}
 	if strings.HasPrefix(args[i], "-") {
-		return p, languages.Refuse(2, "%q is no flag of go build; %s", args[i], goTargets)
+		return p, languages.Refuse(2, "%q is no flag of go build; %s", args[i], targetHelp)
 	}
 	for ; i < len(args) && strings.HasSuffix(args[i], ".go"); i++ { // as go run takes them
 		p.names = append(p.names, args[i])
@@ -166,7 +171,7 @@ func splitGo(t languages.Target) (goTarget, error) {
 
 // splitTest finds the packages and the build flags among what go test gets (go
 // help test): packages stand in one row, before any flag that go does not know.
-func (p *goTarget) splitTest(args []string) error {
+func (p *arguments) splitTest(args []string) error {
 	p.args = append(p.args, p.build...)
 	packages := true
 	for i := 0; i < len(args); i++ {
@@ -185,7 +190,7 @@ func (p *goTarget) splitTest(args []string) error {
 		if len(p.names) > 0 {
 			packages = false
 		}
-		name, value, more, ok := goFlagValue(a, true)
+		name, value, more, ok := parseFlag(a, true)
 		if !ok {
 			packages = false
 			p.args = append(p.args, a)
@@ -205,13 +210,13 @@ func (p *goTarget) splitTest(args []string) error {
 		case name == "count":
 			p.counted = true
 		case name == "coverprofile":
-			p.covers = true
+			p.coverage = true
 		}
 		if name != "overlay" {
 			p.args = append(p.args, words...)
 		}
-		if slices.Contains(goBuildBare, name) || slices.Contains(goBuildValue, name) {
-			if err := p.take(name, value, words); err != nil {
+		if slices.Contains(buildSwitches, name) || slices.Contains(buildFlags, name) {
+			if err := p.takeFlag(name, value, words); err != nil {
 				return err
 			}
 		}
