@@ -175,6 +175,9 @@ func TestActionsArePinned(t *testing.T) {
 
 // TestAction runs the shell steps of action.yml on a repository made here.
 func TestAction(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	a, used := theAction(t)
 	for name, in := range a.Inputs {
 		if in.Description == "" || !strings.Contains(used, "inputs."+name) {

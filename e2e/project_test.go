@@ -128,6 +128,9 @@ func said(text string) string {
 // TestMaven builds the sample of two modules, whose virtual machines are those
 // of Surefire: what it says and how it ends is what Maven alone does.
 func TestMaven(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	need(t, "mvn", "apt-get install maven")
 	dir := project(t, "testdata/programs/java/maven")
 	mvn := []string{"mvn", "-B", "-q", "test"}
@@ -209,6 +212,9 @@ func TestMaven(t *testing.T) {
 // TestGradle builds the sample of two projects; tests that are up to date are
 // run all the same.
 func TestGradle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	need(t, "gradle", "apt-get install gradle")
 	// Its workers leave files where the machine's temporary ones are.
 	t.Setenv("GRADLE_OPTS", strings.TrimSpace(os.Getenv("GRADLE_OPTS")+" -Djava.io.tmpdir="+t.TempDir()))

@@ -152,11 +152,15 @@ func TestScripts(t *testing.T) {
 			e.Setenv("ROOT", root)
 			return err
 		},
+		// [long]: tests that take long run, too: without -short.
 		// [java22]: there is a JDK of that release or a later one, at $NEW_JDK.
 		// [perf]: the processor counts instructions.
 		Condition: func(c string) (bool, error) {
-			if c == "perf" {
+			switch c {
+			case "perf":
 				return account.NewInstructions() != nil, nil
+			case "long":
+				return !testing.Short(), nil
 			}
 			release, is := strings.CutPrefix(c, "java")
 			want, err := strconv.Atoi(release)
@@ -423,6 +427,7 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel() // they wait
 			dir := t.TempDir()
 			c := counter(20)
 			c.Start = 5e9

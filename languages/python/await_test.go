@@ -11,6 +11,9 @@ import (
 // together, the innermost first and last. One that waits for what has none
 // leaves at once.
 func TestAwaitChains(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	const begin = `
 import asyncio, sys, types
 

@@ -84,6 +84,9 @@ func decorators() string {
 // TestOutlinesAgree: what outline.py finds in the interpreter's tree is what
 // planPython finds in tree-sitter's, for every text that both can parse.
 func TestOutlinesAgree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	for _, python := range interpreters(t) {
 		t.Run(version(python), func(t *testing.T) { outlinesAgree(t, python) })
 	}

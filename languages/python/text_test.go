@@ -18,6 +18,9 @@ import (
 // TestPythonSaved rewrites every fixture as text and runs it without cg: it
 // prints what the original prints, and one result block at exit.
 func TestPythonSaved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	language := languages.Named("python")
 	python := byDefault(t)
 	for _, f := range append(fixtures(t), encodings()...) {

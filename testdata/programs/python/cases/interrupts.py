@@ -1,4 +1,5 @@
 # not alike: signals come at any time
+# loses: handlers that run while cg is asked for room have 1,024 events for themselves
 # A signal's handler runs between any two instructions of any function, also
 # of one that is about to leave; it may raise, call, or drive generators.
 import os
