@@ -18,6 +18,7 @@ import (
 type attack struct {
 	dir, cache, hit string
 	args            []string // of cg measure
+	env             []string // beside that of the tests
 	want            string   // what the program prints
 	fresh           func()   // changes the program, so that it is prepared anew; nil if that is not needed
 }
@@ -52,6 +53,7 @@ func (a *attack) run(t *testing.T) string {
 		return strings.HasPrefix(kv, "PYTHONDONTWRITEBYTECODE=") || strings.HasPrefix(kv, "PYTHONPYCACHEPREFIX=")
 	})
 	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Dir(a.cache), "TMPDIR="+filepath.Join(a.dir, "tmp"), "HIT="+a.hit)
+	cmd.Env = append(cmd.Env, a.env...)
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -204,6 +206,7 @@ with open(path, "wb") as f:
 // program's processes run code is used where somebody else could write it, with
 // the native module and without.
 func TestHostileCachePython(t *testing.T) {
+	t.Parallel()
 	// Shims of pyenv are asked anew each time.
 	out, err := exec.Command(python(t), "-c", "import sys; print(sys.executable)").Output()
 	check(t, err)
@@ -258,7 +261,8 @@ func TestHostileCachePython(t *testing.T) {
 		a.altered(t, "native", "native-*.so", "x")
 	}
 	t.Run("without the library", func(t *testing.T) {
-		t.Setenv("CC", "nosuchcc")
+		a.env = []string{"CC=nosuchcc"}
+		defer func() { a.env = nil }()
 		a.each(t, "woven", "woven/*-pure-*", plant)
 		a.altered(t, "woven", "woven/*-pure-*", "x")
 	})
@@ -268,6 +272,7 @@ func TestHostileCachePython(t *testing.T) {
 
 // TestHostileCacheJava: the same of a Java program's virtual machine.
 func TestHostileCacheJava(t *testing.T) {
+	t.Parallel()
 	home := newestJDK()
 	if home == "" {
 		if os.Getenv("CI") == "true" {
@@ -329,6 +334,7 @@ func tool(t *testing.T, dir, name string, args ...string) string {
 
 // TestHostileCacheGo: the same of what a Go program is built from and with.
 func TestHostileCacheGo(t *testing.T) {
+	t.Parallel()
 	const program = "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(42) }\n"
 	files := map[string]string{"go.mod": "module victim\n\ngo 1.25\n", "main.go": program}
 	a := newAttack(t, files, "42\n", "-g", "fine", "go", ".")

@@ -288,6 +288,7 @@ func startedBy(t *testing.T, cmd *exec.Cmd) io.Closer {
 // A counter that takes long to read: the true energy lies in the interval, which is
 // as wide as its power in the time that the readings at both ends take.
 func TestSlowCounterWidensTheInterval(t *testing.T) {
+	t.Parallel()
 	python(t)
 	const delay = 700 * time.Millisecond
 	script := filepath.Join(t.TempDir(), "work.py")
@@ -318,6 +319,7 @@ func TestSlowCounterWidensTheInterval(t *testing.T) {
 // A counter that hangs while it is recorded leaves empty cells, and a signal ends
 // the recording.
 func TestHangingWhileTracking(t *testing.T) {
+	t.Parallel()
 	h := hangingMachine(t)
 	dir := t.TempDir()
 	cmd, out := h.command("track", "--tracker", "0.05,rapl", "-o", dir, "-f", "1")

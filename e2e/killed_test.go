@@ -211,6 +211,7 @@ func TestKilledBenchmark(t *testing.T) {
 // A program that goes on after SIGTERM has its report before cg is killed, and how
 // it ended where cg is not.
 func TestTerminated(t *testing.T) {
+	t.Parallel()
 	python(t)
 	dir := t.TempDir()
 	program := `import signal, sys

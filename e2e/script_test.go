@@ -129,6 +129,7 @@ func python(t testing.TB) string {
 
 // TestScripts runs cg as a program: testdata/script.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	python(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",

@@ -261,6 +261,7 @@ func near(joules *float64, seconds, interval float64) bool {
 
 // What is said of sessions holds in Java and Go.
 func TestSessionsOfOtherLanguages(t *testing.T) {
+	t.Parallel()
 	env, programs := sdkMachine(t), sdkPrograms(t)
 	for _, p := range programs {
 		t.Run(p.lang, func(t *testing.T) {
@@ -781,6 +782,7 @@ func sdkSideBySide(t *testing.T, p sdkProgram, all []sdkProgram, env []string) {
 
 // Python, Java and Go list each other in one file, whatever lock a language has.
 func TestPidsFileOfAllLanguages(t *testing.T) {
+	t.Parallel()
 	env, programs := sdkMachine(t), sdkPrograms(t)
 	python, sdk := python(t), filepath.Join(t.TempDir(), "sdk")
 	if out, err := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "sdk", "python", sdk).CombinedOutput(); err != nil {
@@ -853,6 +855,7 @@ func BenchmarkTask(b *testing.B) {
 
 // The examples of docs/session.md run as they are.
 func TestSessionExamples(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("docs/session.md")
 	if err != nil {
 		t.Fatal(err)

@@ -95,6 +95,7 @@ func sessionMachine(t *testing.T) []string {
 // What is said of sessions holds under the oldest and the newest Python:
 // testdata/session.
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	env := sessionMachine(t)
 	for i, python := range sessionPythons(t) {
 		t.Run(filepath.Base(python), func(t *testing.T) {
