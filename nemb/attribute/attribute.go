@@ -15,7 +15,7 @@
 // The program's goes to its threads by processor time, and to call paths. Where
 // a model tells it, power is in proportion to processor time, and so is the
 // split. Where a counter does, a regression over blocks of windows finds what
-// power goes with each function (see regression.go), and each block's energy is
+// power goes with each function (package regression), and each block's energy is
 // split by power times time; what the data do not tell is split by time. The
 // counter is never interpolated onto the edges of a function.
 package attribute
@@ -27,6 +27,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/attribute/regression"
 )
 
 // MaxPaths is the number of call paths that are told apart. Further paths are
@@ -156,9 +157,9 @@ type Attributor struct {
 	rates   map[checkpoint.SiteID]*rate
 	weight  float64 // ns, the program's processor time in the window before
 
-	blocks []*collector
-	spent  []float64 // per domain: the program's energy in the open window
-	now    []entry
+	data  *regression.Data
+	spent []float64 // per domain: the program's energy in the open window
+	now   []regression.Entry
 
 	origin  checkpoint.Tick
 	begun   bool
@@ -222,7 +223,7 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 		direct:  make([]float64, len(domains)),
 		spent:   make([]float64, len(domains)),
 	}
-	a.blocks = a.collectors()
+	a.data = regression.NewData(counters(domains))
 	a.add(0, noNode)
 	return a
 }

@@ -35,13 +35,7 @@ func (a *Attributor) stale(s, prev nemb.Sample, perTick float64) (each []checkpo
 // crawls makes a time the period of a domain's counter.
 func (a *Attributor) crawls(d int, period time.Duration) {
 	a.domains[d].Period = period
-	for _, c := range a.blocks {
-		for _, other := range c.domains {
-			if other == d {
-				c.period = max(c.period, nanos(period))
-			}
-		}
-	}
+	a.data.Lengthen(d, nanos(period))
 }
 
 func lateness(s nemb.Sample, d int) time.Duration {

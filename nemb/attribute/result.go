@@ -147,7 +147,7 @@ func (a *Attributor) Finish() Result {
 		r.Method = Regression
 	}
 	for d, b := range a.books {
-		parts := slices.Concat(told.nodes[d], told.beside[d])
+		parts := slices.Concat(told.nodes[d], told.background[d])
 		parted := round(parts, b.program)
 		whole[d] = parted[:len(a.nodes)]
 		beside := append([]nemb.Energy{}, parted[len(a.nodes):]...)
@@ -314,10 +314,10 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 		}
 	}
 	most := float64(r.Total.ProgramHi)
-	apart := make([]map[checkpoint.SiteID]float64, len(a.domains))
+	halfWidth := make([]map[checkpoint.SiteID]float64, len(a.domains))
 	for d, domain := range a.domains {
 		if domain.InTotal {
-			apart[d] = a.inclusiveApart(told, d, whole[d])
+			halfWidth[d] = a.inclusiveHalfWidth(told, d, whole[d])
 		}
 	}
 	for site, c := range costs {
@@ -332,10 +332,10 @@ func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) 
 			if b := a.bounds[site]; b != nil {
 				i = b.inclusiveOf[d]
 			}
-			if apart[d] != nil {
+			if halfWidth[d] != nil {
 				lo, hi := a.known(d)
 				e := float64(c.InclusiveDomains[d])
-				i = bounds{max(i.lo, (e-apart[d][site])*lo), min(i.hi, (e+apart[d][site])*hi)}
+				i = bounds{max(i.lo, (e-halfWidth[d][site])*lo), min(i.hi, (e+halfWidth[d][site])*hi)}
 			}
 			i = i.widened(a.off(d))
 			inclusive.lo, inclusive.hi = inclusive.lo+max(0, i.lo), inclusive.hi+max(0, i.hi)

@@ -122,8 +122,8 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		}
 		a.bound(d, float64(shares[0]), lo, hi, more, prev.At, stale[d])
 	}
-	if !failed && weight > 0 {
-		a.collect(s, prev, wall, weight, beside)
+	if !failed && weight > 0 && a.data.HasCounters() {
+		a.data.Add(wall, a.spent, moved(s, prev), a.columns(weight, beside))
 	}
 	a.singles(s, prev, wall, perTick, weight, cpu)
 	a.settle(perTick, cpu)

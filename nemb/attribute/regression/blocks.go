@@ -1,10 +1,9 @@
-package attribute
+package regression
 
 import (
 	"slices"
 
 	"cg/checkpoint"
-	"cg/nemb"
 )
 
 // A block is some windows together, long enough for what a counter shows late
@@ -16,26 +15,40 @@ import (
 type block struct {
 	span   float64   // ns
 	energy []float64 // the program's, per domain of the collector, in microjoules
-	times  []entry   // by rising column
-	edge   []entry   // those of its last window
+	times  []Entry   // by rising column
+	edge   []Entry   // those of its last window
 	last   float64   // ns, the length of its last window
 }
 
-// entry is the processor time of a column, in nanoseconds.
-type entry struct {
-	column column
-	time   float32
+// Entry is the processor time of a column in a window, in nanoseconds.
+type Entry struct {
+	Column Column
+	Time   float32
 }
 
-// column is what has a power of its own: a site; 0, the program outside its
-// sites; -1-i, background class i.
-type column int32
+// Column is what has a power of its own: a site, the program outside its sites,
+// or a class of background threads.
+type Column int32
+
+// Outside is the column of the program outside its sites.
+const Outside Column = 0
+
+// Site is the column of a site.
+func Site(site checkpoint.SiteID) Column { return Column(site) }
+
+// Background is the column of class i of background threads.
+func Background(i int) Column { return Column(-1 - i) }
+
+// Site is the site of a column, 0 where it is none.
+func (c Column) Site() checkpoint.SiteID { return checkpoint.SiteID(max(0, c)) }
+
+// IsBackground reports whether a column is of background threads.
+func (c Column) IsBackground() bool { return c < 0 }
 
 const (
-	outsideSites column = 0
-	blockPeriods        = 10
-	maxBlocks           = 1 << 13
-	maxEntries          = 1 << 20 // over all blocks: 8 MiB
+	blockPeriods = 10
+	maxBlocks    = 1 << 13
+	maxEntries   = 1 << 20 // over all blocks: 8 MiB
 )
 
 // collector gathers blocks for the domains whose counters have one period. Its
@@ -49,81 +62,33 @@ type collector struct {
 
 	open   block
 	moved  int // windows of the open block in which the counter moved
-	sums   map[column]float64
+	sums   map[Column]float64
 	energy []float64 // per domain, of the window being closed
 }
 
-// collectors gives each measured domain to the collector of its period. For a
-// domain that a model tells, power is in proportion to processor time: there is
-// nothing to be found out.
-func (a *Attributor) collectors() []*collector {
-	var all []*collector
-	for d, domain := range a.domains {
-		if domain.Method != nemb.Measured || domain.Program {
-			continue
-		}
-		period := nanos(domain.Period)
-		i := slices.IndexFunc(all, func(c *collector) bool { return period > 0 && c.period == period })
-		if i < 0 {
-			all = append(all, &collector{period: period, per: 1, sums: map[column]float64{}})
-			i = len(all) - 1
-		}
-		all[i].domains = append(all[i].domains, d)
-		all[i].open.energy = append(all[i].open.energy, 0)
-	}
-	return all
-}
-
-// collect takes a window into the blocks.
-func (a *Attributor) collect(s, prev nemb.Sample, wall, weight float64, beside []float64) {
-	if len(a.blocks) == 0 {
-		return
-	}
-	a.now = a.entries(a.now, weight, beside)
-	for _, c := range a.blocks {
-		c.energy = c.energy[:0]
-		moved := false
-		for _, d := range c.domains {
-			c.energy = append(c.energy, a.spent[d])
-			moved = moved || s.Energy[d] > prev.Energy[d]
-		}
-		c.add(wall, c.energy, a.now, moved)
+// newCollector makes the collector of one domain.
+func newCollector(period float64, domain int) *collector {
+	return &collector{
+		period: period, per: 1, domains: []int{domain}, sums: map[Column]float64{}, open: block{energy: []float64{0}},
 	}
 }
 
-// entries lists what each column has of the processor time of the window.
-func (a *Attributor) entries(to []entry, weight float64, beside []float64) []entry {
-	to = to[:0]
-	left := weight
-	for i, used := range beside {
-		if used > 0 {
-			to = append(to, entry{column(-1 - i), float32(used)})
-			left -= used
-		}
-	}
-	for site, part := range a.sites {
-		if part.self > 0 {
-			to = append(to, entry{column(site), float32(part.self * weight)})
-			left -= part.self * weight
-		}
-	}
-	if left > 1e-6*weight {
-		to = append(to, entry{outsideSites, float32(left)})
-	}
-	slices.SortFunc(to, func(x, y entry) int { return int(x.column) - int(y.column) })
-	return to
+// also makes a domain one of the collector's, before any window.
+func (c *collector) also(domain int) {
+	c.domains = append(c.domains, domain)
+	c.open.energy = append(c.open.energy, 0)
 }
 
 // add takes a window: its length, the program's energy in each domain of the
 // collector, the processor time of each column, and whether the counter moved.
-func (c *collector) add(wall float64, energy []float64, times []entry, moved bool) {
+func (c *collector) add(wall float64, energy []float64, times []Entry, moved bool) {
 	b := &c.open
 	b.span += wall
 	for i, e := range energy {
 		b.energy[i] += e
 	}
 	for _, e := range times {
-		c.sums[e.column] += float64(e.time)
+		c.sums[e.Column] += float64(e.Time)
 	}
 	if moved {
 		c.moved++
@@ -134,21 +99,21 @@ func (c *collector) add(wall float64, energy []float64, times []entry, moved boo
 	}
 	if moved && long {
 		b.edge, b.last = slices.Clone(times), wall
-		c.finish()
+		c.endBlock()
 	}
 }
 
-// finish ends the open block.
-func (c *collector) finish() {
+// endBlock ends the open block.
+func (c *collector) endBlock() {
 	b := &c.open
 	if b.span == 0 {
 		return
 	}
-	b.times = make([]entry, 0, len(c.sums))
+	b.times = make([]Entry, 0, len(c.sums))
 	for k, t := range c.sums {
-		b.times = append(b.times, entry{k, float32(t)})
+		b.times = append(b.times, Entry{k, float32(t)})
 	}
-	slices.SortFunc(b.times, func(x, y entry) int { return int(x.column) - int(y.column) })
+	slices.SortFunc(b.times, func(x, y Entry) int { return int(x.Column) - int(y.Column) })
 	clear(c.sums)
 	fresh := block{energy: make([]float64, len(b.energy))}
 	c.moved = 0
@@ -194,27 +159,24 @@ func join(x, y block) block {
 	i, j := 0, 0
 	for i < len(x.times) || j < len(y.times) {
 		switch {
-		case j == len(y.times) || i < len(x.times) && x.times[i].column < y.times[j].column:
+		case j == len(y.times) || i < len(x.times) && x.times[i].Column < y.times[j].Column:
 			b.times = append(b.times, x.times[i])
 			i++
-		case i == len(x.times) || y.times[j].column < x.times[i].column:
+		case i == len(x.times) || y.times[j].Column < x.times[i].Column:
 			b.times = append(b.times, y.times[j])
 			j++
 		default:
-			b.times = append(b.times, entry{x.times[i].column, x.times[i].time + y.times[j].time})
+			b.times = append(b.times, Entry{x.times[i].Column, x.times[i].Time + y.times[j].Time})
 			i, j = i+1, j+1
 		}
 	}
 	return b
 }
 
-// site is the site of a column, 0 where it is none.
-func (c column) site() checkpoint.SiteID { return checkpoint.SiteID(max(0, c)) }
-
-// lag is the mean age of a reading in nanoseconds, as long as nothing else is
+// meanAge is the mean age of a reading in nanoseconds, as long as nothing else is
 // known: an update comes at any moment of the last window, and no longer ago
 // than a period. Of a counter without a known period it is 0.
-func (c *collector) lag() float64 {
+func (c *collector) meanAge() float64 {
 	mean, n := 0.0, 0
 	for _, b := range c.blocks {
 		if b.last > 0 {

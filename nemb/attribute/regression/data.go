@@ -1,0 +1,83 @@
+// Package regression finds what power goes with each function, from the energy
+// of a run's sampling windows and the processor time that each function had in
+// them.
+//
+// In go, window by window, the program's energy in each domain and the times of
+// the columns (Data.Add). Out come, for each domain, the energy of each column
+// with its interval, or the Reason why the data do not show it (Data.Fits). The
+// package is pure arithmetic. It knows neither threads nor call paths, and it
+// does not divide the energy of a function among the function's call paths.
+package regression
+
+import "slices"
+
+// Counter is a domain that has a counter. The energy of a domain without one is
+// in proportion to processor time: there is nothing to be found out.
+type Counter struct {
+	Domain int     // its index, among all domains
+	Period float64 // between two updates, in nanoseconds; 0 where it is not known
+}
+
+// Data gathers the windows of a run in blocks. Its memory has a limit, however
+// long the run is.
+type Data struct {
+	collectors []*collector
+}
+
+// NewData begins with no window. Counters of one period share their blocks.
+func NewData(counters []Counter) *Data {
+	var all []*collector
+	for _, n := range counters {
+		i := slices.IndexFunc(all, func(c *collector) bool { return n.Period > 0 && c.period == n.Period })
+		if i < 0 {
+			all = append(all, newCollector(n.Period, n.Domain))
+			continue
+		}
+		all[i].also(n.Domain)
+	}
+	return &Data{all}
+}
+
+// HasCounters reports whether any domain has a counter. Without one, Add has no
+// effect.
+func (d *Data) HasCounters() bool { return len(d.collectors) > 0 }
+
+// Add takes a window. wall is its length in nanoseconds; spent the program's
+// energy in each domain, in microjoules; moved whether the counter of each domain
+// showed any; times the processor time of each column, by rising column.
+func (d *Data) Add(wall float64, spent []float64, moved []bool, times []Entry) {
+	for _, c := range d.collectors {
+		c.energy = c.energy[:0]
+		any := false
+		for _, domain := range c.domains {
+			c.energy = append(c.energy, spent[domain])
+			any = any || moved[domain]
+		}
+		c.add(wall, c.energy, times, any)
+	}
+}
+
+// Lengthen makes the period of a domain's counter longer, as it turns out to be.
+func (d *Data) Lengthen(domain int, period float64) {
+	for _, c := range d.collectors {
+		if slices.Contains(c.domains, domain) {
+			c.period = max(c.period, period)
+		}
+	}
+}
+
+// Fits finds the powers in each of so many domains; nil where a domain has no
+// counter or its blocks are too few. No window may follow.
+//
+// stretch is how long each column runs in one go, in nanoseconds, where that is
+// known.
+func (d *Data) Fits(domains int, stretch map[Column]float64) []*Fit {
+	fits := make([]*Fit, domains)
+	for _, c := range d.collectors {
+		c.endBlock()
+		for i, domain := range c.domains {
+			fits[domain] = c.fit(i, stretch)
+		}
+	}
+	return fits
+}

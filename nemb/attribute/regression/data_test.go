@@ -1,0 +1,74 @@
+package regression
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+)
+
+// inUse is what is in use, in bytes.
+func inUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// However long a run is, its blocks have a limit, and what they sum up to is the
+// run's: 100,000 blocks of 200 functions each, a thousand seconds and more.
+func TestBlocksAreBounded(t *testing.T) {
+	before := inUse()
+	c := newCollector(1e6, 0)
+	times := make([]Entry, 200)
+	total := 0.0
+	for i := range 100_000 {
+		for k := range times {
+			times[k] = Entry{Column(k + 1), float32(1000 * (1 + (i+k)%7))}
+		}
+		c.add(10e6, []float64{float64(i % 100)}, times, true)
+		total += float64(i % 100)
+		if len(c.blocks) > maxBlocks || c.entries > maxEntries {
+			t.Fatalf("%d blocks with %d entries", len(c.blocks), c.entries)
+		}
+	}
+	energy, span, entries := 0.0, 0.0, 0
+	for _, b := range c.blocks {
+		energy += b.energy[0]
+		span += b.span
+		entries += len(b.times) + len(b.edge)
+	}
+	if energy != total || span != 100_000*10e6 || entries != c.entries {
+		t.Errorf("%g uJ in %g ns, %d entries, want %g uJ in %g ns, %d",
+			energy, span, entries, total, 100_000*10e6, c.entries)
+	}
+	if len(c.blocks) < maxBlocks/8 && c.entries < maxEntries/4 {
+		t.Errorf("only %d blocks with %d entries are left", len(c.blocks), c.entries)
+	}
+	if used := float64(inUse()) - float64(before); used > 32<<20 {
+		t.Errorf("%.1f MiB", used/(1<<20))
+	}
+	runtime.KeepAlive(c)
+}
+
+// BenchmarkFit explains the blocks of a run of two minutes and more, with as many
+// functions as have a power of their own.
+func BenchmarkFit(b *testing.B) {
+	c := newCollector(1e6, 0)
+	random := rand.New(rand.NewPCG(1, 2))
+	times := make([]Entry, maxColumns)
+	for range maxBlocks {
+		left, energy := 10e6, 0.0
+		for k := range times {
+			t := left / float64(maxColumns) * (0.5 + random.Float64())
+			times[k] = Entry{Column(k + 1), float32(t)}
+			energy += t * 1e-3 * float64(5+k%30)
+		}
+		c.add(10e6, []float64{energy}, times, true)
+	}
+	for b.Loop() {
+		if c.fit(0, map[Column]float64{}) == nil {
+			b.Fatal("nothing is explained")
+		}
+	}
+	b.ReportMetric(float64(len(c.blocks)), "blocks")
+}

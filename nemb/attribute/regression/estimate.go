@@ -1,0 +1,275 @@
+package regression
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Reason says why the data do not show a function's power.
+type Reason string
+
+const (
+	Resolved  Reason = ""
+	TooLittle Reason = "too little time"
+	Collinear Reason = "collinear"
+	Noisy     Reason = "not told apart from the noise"
+)
+
+// Fit is what the blocks show of a domain.
+type Fit struct {
+	// Columns has those with a power of their own.
+	Columns map[Column]*Estimate
+	// Quantile is that of 95 % of Student's distribution: so many standard
+	// deviations are half of an interval.
+	Quantile float64
+}
+
+// Estimate is what the blocks show of a column in a domain.
+type Estimate struct {
+	Energy float64 // microjoules, over all blocks
+	// HalfWidth is that of the interval around Energy that holds the true energy
+	// with 95 %. Edges is the part of it that comes from the edges of blocks.
+	HalfWidth, Edges float64
+	// Reason is Collinear where only the energy of a group is known, Noisy where
+	// Energy is no better than a guess.
+	Reason Reason
+	Group  []Column // all columns of its group, where Reason is Collinear
+	Shared float64  // energy of its group
+	// Replicas are other energies that the data would have shown as likely, each
+	// as a factor of Energy.
+	Replicas []float64
+	Power    float64 // W
+}
+
+// IsResolved reports whether the data show an energy of the column: its own, or
+// together with its group.
+func (e *Estimate) IsResolved() bool {
+	return e != nil && (e.Reason == Resolved || e.Reason == Collinear)
+}
+
+// Replicas is how many replicas an Estimate has.
+const Replicas = 160
+
+const unsure = 0.5 // of a value: an interval that reaches further says nothing
+
+// estimate turns powers into energies with their intervals.
+func (r *regression) estimate() *Fit {
+	g, ok := r.groupCollinear()
+	if !ok {
+		return nil
+	}
+	s := r.shareOut(g)
+	replicas := r.replicate(g)
+	parts := r.partsOfGroups(g, s.times, len(replicas))
+	f := &Fit{
+		Columns:  map[Column]*Estimate{},
+		Quantile: distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(1, len(r.chunks)-1))}.Quantile(0.975),
+	}
+	for k, name := range r.columns {
+		group := g.of[k]
+		e := &Estimate{Energy: s.energy[k], Shared: s.shared[group], Reason: g.reason[k], Power: g.power[group]}
+		f.Columns[name] = e
+		of := e.Energy
+		if g.reason[k] != Resolved { // of the group's energy each has its part of the time
+			e.Energy = e.Shared * r.total[k] / s.times[group]
+			of = e.Shared
+		}
+		squares, base := 0.0, s.groupEnergy(g.power, group)
+		for i, power := range replicas {
+			ratio := 1.0
+			if base > 0 {
+				ratio = s.groupEnergy(power, group) / base
+			}
+			squares += (ratio - 1) * (ratio - 1)
+			if g.reason[k] == Collinear {
+				ratio *= parts[k][i] * s.times[group] / max(r.total[k], 1e-300)
+			}
+			e.Replicas = append(e.Replicas, ratio)
+		}
+		deviation := math.Sqrt(squares / float64(max(1, len(replicas)-1)))
+		e.Edges = 1.96 * math.Sqrt(s.edges[k])
+		e.HalfWidth = math.Hypot(f.Quantile*of*deviation, e.Edges)
+		switch {
+		case e.Reason == Resolved && e.HalfWidth > unsure*e.Energy:
+			e.Reason = Noisy
+		case e.Reason == Collinear:
+			e.Group = r.group(g, group)
+		}
+	}
+	return f
+}
+
+// group lists the columns of a group.
+func (r *regression) group(g grouping, group int) (columns []Column) {
+	for k, name := range r.columns {
+		if g.of[k] == group {
+			columns = append(columns, name)
+		}
+	}
+	return columns
+}
+
+// shares is how the energy of all blocks is shared out.
+type shares struct {
+	whole  float64   // microjoules
+	energy []float64 // per column
+	edges  []float64 // per column, the variance that the edges of blocks make
+	times  []float64 // ms, per group
+	shared []float64 // per group
+}
+
+// groupEnergy is the energy of a group, where the groups have these powers.
+func (s *shares) groupEnergy(power []float64, group int) float64 {
+	sum := 0.0
+	for i := range power {
+		sum += power[i] * s.times[i]
+	}
+	return s.whole * power[group] * s.times[group] / max(sum, 1e-300)
+}
+
+// shareOut divides each block in proportion to power times time: slow changes of
+// power are followed, and no energy is lost.
+func (r *regression) shareOut(g grouping) *shares {
+	n := r.width()
+	s := &shares{energy: make([]float64, n), times: make([]float64, g.n), shared: make([]float64, g.n)}
+	edges := edgeVariance{r: r, before: make([]float64, n), sum: make([]float64, n)}
+	x, part := make([]float64, n), make([]float64, n)
+	for i := range r.c.blocks {
+		r.dense(i, x)
+		e := r.c.blocks[i].energy[r.d]
+		s.whole += e
+		if !g.weigh(x, part) {
+			s.energy[r.of(Outside)] += e
+			continue
+		}
+		for k := range part {
+			s.energy[k] += e * part[k]
+		}
+		edges.pass(i, part)
+	}
+	clear(part)
+	edges.pass(len(r.c.blocks), part)
+	s.edges = edges.sum
+	for k := range n {
+		s.times[g.of[k]] += r.total[k]
+		s.shared[g.of[k]] += s.energy[k]
+	}
+	return s
+}
+
+// weigh stores each column's part of a block: by power times time, by time where
+// all that ran has no power. false where nothing ran. What is below 0 in x counts
+// as 0.
+func (g grouping) weigh(x, part []float64) bool {
+	sum := 0.0
+	for k, v := range x {
+		x[k] = max(0, v)
+		part[k] = g.power[g.of[k]] * x[k]
+		sum += part[k]
+	}
+	if sum <= 0 {
+		copy(part, x)
+		for _, v := range x {
+			sum += v
+		}
+	}
+	if sum <= 0 {
+		return false
+	}
+	for k := range part {
+		part[k] /= sum
+	}
+	return true
+}
+
+// edgeVariance sums up what the edges of blocks make uncertain. What one block
+// gets of its neighbour's energy by chance is shared out otherwise there: by as
+// much the energies are off, however well the powers are known.
+type edgeVariance struct {
+	r      *regression
+	before []float64 // the parts of the block before
+	sum    []float64 // per column, in square microjoules
+}
+
+// pass takes the edge before block i, which has these parts.
+func (v *edgeVariance) pass(i int, part []float64) {
+	off := v.r.edgeEnergy(i)
+	for k := range part {
+		d := off * (part[k] - v.before[k])
+		v.sum[k] += d * d
+	}
+	copy(v.before, part)
+}
+
+// edgeEnergy is the standard deviation of the energy at the edge before block i,
+// which may belong to either side.
+func (r *regression) edgeEnergy(i int) float64 {
+	b := &r.c.blocks[max(0, i-1)]
+	off := b.last
+	if r.c.period > 0 {
+		off = min(off, r.c.period)
+	}
+	b = &r.c.blocks[min(i, len(r.c.blocks)-1)]
+	if b.span <= 0 {
+		return 0
+	}
+	return b.energy[r.d] / b.span * off / math.Sqrt(12)
+}
+
+// partsOfGroups draws the part that each column has of its group's time: in a
+// collinear group nothing says how the energy is divided. times are those of the
+// groups.
+func (r *regression) partsOfGroups(g grouping, times []float64, draws int) [][]float64 {
+	n := r.width()
+	random := rand.New(rand.NewPCG(uint64(n), uint64(len(r.c.blocks))))
+	parts := make([][]float64, n)
+	for k := range n {
+		parts[k] = make([]float64, draws)
+	}
+	for i := range draws {
+		sums := make([]float64, g.n)
+		for k := range n {
+			parts[k][i] = r.total[k] / times[g.of[k]]
+			if g.reason[k] == Collinear {
+				parts[k][i] *= random.ExpFloat64()
+			}
+			sums[g.of[k]] += parts[k][i]
+		}
+		for k := range n {
+			parts[k][i] /= max(sums[g.of[k]], 1e-300)
+		}
+	}
+	return parts
+}
+
+// replicate finds the powers again for chunks of blocks drawn with replacement
+// (block bootstrap; Kunsch, Annals of Statistics 17, 1989, 1217-1241).
+func (r *regression) replicate(g grouping) [][]float64 {
+	grouped := make([]*gram, len(r.chunks))
+	for i, chunk := range r.chunks {
+		grouped[i] = chunk.grouped(g.of, g.n)
+	}
+	random := rand.New(rand.NewPCG(uint64(g.n), uint64(len(r.chunks))))
+	var all [][]float64
+	drawn := make([]float64, len(grouped))
+	for range Replicas {
+		clear(drawn)
+		for range grouped {
+			drawn[random.IntN(len(grouped))]++
+		}
+		sum := newGram(g.n)
+		for i, times := range drawn {
+			if times > 0 {
+				sum.add(grouped[i], times)
+			}
+		}
+		power, ok := r.solve(sum)
+		if !ok {
+			power = g.power
+		}
+		all = append(all, power)
+	}
+	return all
+}

@@ -1,0 +1,360 @@
+package regression
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"cg/checkpoint"
+)
+
+// The energy of a measured domain is explained, block by block, by the time
+// that each function ran: non-negative least squares finds the power of each.
+//
+// A reading is as old as the counter's last update. Two neighbouring blocks
+// share that moment, so what the one misses the other has: the errors of blocks
+// are differences of neighbours, a moving average of order one. Filtering both
+// sides of the equations by its inverse, z[b] = x[b] + theta z[b-1], makes the
+// errors independent of each other (Hamilton, Time Series Analysis, 1994,
+// section 5.4). It also lets times add up over many blocks, against which the
+// edges count for little: without it the powers come out too equal. theta is
+// what leaves the least of the errors. The mean age of a reading is found
+// together with the powers, from what the edges of blocks show.
+
+const (
+	maxColumns = 128 // functions that have a power of their own; the rest have one
+	minBlocks  = 8   // fewer explain nothing
+	pullWidth  = 3   // every power is pulled to the mean as if it lay within so many times it
+	maxChunks  = 128
+	minChunks  = 6
+)
+
+// regression is a fit in the making.
+type regression struct {
+	c        *collector
+	d        int // index into the collector's domains
+	columns  []Column
+	index    map[Column]int // into columns; what is missing has the last, the pool
+	pool     int            // its index, or -1
+	total    []float64      // ms, per column
+	mean     float64        // W
+	age      float64        // ns, the mean age of a reading
+	theta    float64
+	level    []float64 // nil for 1, see follow
+	stretch  []float64 // ms, the mean time of a column in one go, +Inf where it is not known
+	residual float64   // the sum of squares that theta leaves
+	fixed    []bool    // per group, whether its power is fixed to the mean
+	chunks   []*gram
+	all      *gram
+}
+
+// fit explains the energy of domain d of the collector; nil where there are too
+// few blocks. stretch is that of Data.Fits.
+func (c *collector) fit(d int, stretch map[Column]float64) *Fit {
+	if len(c.blocks) < minBlocks {
+		return nil
+	}
+	r := &regression{c: c, d: d, pool: -1, index: map[Column]int{}}
+	r.chooseColumns()
+	energy, time := 0.0, 0.0
+	for _, b := range c.blocks {
+		energy += b.energy[d] * 1e-3
+	}
+	for _, t := range r.total {
+		time += t
+	}
+	if energy <= 0 || time <= 0 {
+		return nil
+	}
+	r.mean = energy / time
+	r.stretch = make([]float64, r.width())
+	for i := range r.stretch {
+		r.stretch[i] = math.Inf(1)
+		if i < len(r.columns) && stretch[r.columns[i]] > 0 {
+			r.stretch[i] = stretch[r.columns[i]] * 1e-6
+		}
+	}
+	r.fixed = r.fixedColumns()
+	r.age = c.meanAge()
+	r.theta = 0.5
+	p, ok := r.iterate(3)
+	if !ok {
+		return nil
+	}
+	steady := *r
+	for range 2 {
+		r.follow(p)
+		if p, ok = r.iterate(2); !ok || r.residual > 0.9*steady.residual {
+			*r = steady
+			break
+		}
+	}
+	r.build()
+	return r.estimate()
+}
+
+// fixedColumns marks columns whose power is fixed to the mean: the runtime's own
+// work, checkpoints above all, always runs together with instrumented functions,
+// so the data cannot separate the two.
+func (r *regression) fixedColumns() []bool {
+	fixed := make([]bool, r.width())
+	for i, k := range r.columns {
+		fixed[i] = k == Column(checkpoint.OwnSite)
+	}
+	return fixed
+}
+
+// iterate finds the powers, and what goes with them, anew.
+func (r *regression) iterate(times int) (p []float64, ok bool) {
+	for range times {
+		r.build()
+		if p, ok = r.solve(r.all); !ok {
+			return nil, false
+		}
+		r.tune(p)
+	}
+	return p, true
+}
+
+// chooseColumns gives a column to each function that ran for a counter's period at
+// least, the longest first, and one to all others together.
+func (r *regression) chooseColumns() {
+	sums := map[Column]float64{}
+	for _, b := range r.c.blocks {
+		for _, e := range b.times {
+			sums[e.Column] += float64(e.Time) * 1e-6
+		}
+	}
+	var all []Column
+	for k := range sums {
+		all = append(all, k)
+	}
+	slices.SortFunc(all, func(x, y Column) int { return cmp.Or(cmp.Compare(sums[y], sums[x]), cmp.Compare(x, y)) })
+	least := r.c.period * 1e-6
+	for i, k := range all {
+		if i < maxColumns && i < len(r.c.blocks)/3 && sums[k] >= least {
+			r.index[k] = len(r.columns)
+			r.columns = append(r.columns, k)
+			r.total = append(r.total, sums[k])
+			continue
+		}
+		if r.pool < 0 {
+			r.pool = len(r.columns)
+			r.total = append(r.total, 0)
+			// The pool is the last: what follows is shorter.
+		}
+		r.total[r.pool] += sums[k]
+	}
+}
+
+func (r *regression) width() int { return len(r.total) }
+
+func (r *regression) of(k Column) int {
+	if i, ok := r.index[k]; ok {
+		return i
+	}
+	return r.pool
+}
+
+// unseen is what part of a block's last window its counter does not show yet,
+// where a reading has this age.
+func unseen(b *block, age float64) float64 {
+	if b.last <= 0 {
+		return 0
+	}
+	return min(1, age/b.last)
+}
+
+// dense is the time in milliseconds of each column that block i's energy is of:
+// from the mean moment of the update that the reading before it showed to that
+// of its own.
+func (r *regression) dense(i int, x []float64) {
+	clear(x)
+	b := &r.c.blocks[i]
+	for _, e := range b.times {
+		x[r.of(e.Column)] += float64(e.Time) * 1e-6
+	}
+	f := unseen(b, r.age)
+	for _, e := range b.edge {
+		x[r.of(e.Column)] -= f * float64(e.Time) * 1e-6
+	}
+	if i > 0 {
+		b := &r.c.blocks[i-1]
+		f := unseen(b, r.age)
+		for _, e := range b.edge {
+			x[r.of(e.Column)] += f * float64(e.Time) * 1e-6
+		}
+	}
+}
+
+func (r *regression) at(i int) float64 {
+	if r.level == nil {
+		return 1
+	}
+	return r.level[i]
+}
+
+// build makes the normal equations of each chunk of blocks.
+func (r *regression) build() {
+	n := r.width()
+	blocks := len(r.c.blocks)
+	count := min(maxChunks, max(minChunks, blocks/4))
+	if r.level != nil { // which ties neighbours together
+		count = max(minChunks, min(count, blocks/(2*followed(blocks))))
+	}
+	r.chunks, r.all = nil, newGram(n)
+	x, z := make([]float64, n), make([]float64, n)
+	zy := 0.0
+	var g *gram
+	for i := range r.c.blocks {
+		if at := i * count / blocks; at == len(r.chunks) {
+			g = newGram(n)
+			r.chunks = append(r.chunks, g)
+		}
+		r.dense(i, x)
+		level := r.at(i)
+		for k := range z {
+			z[k] = level*x[k] + r.theta*z[k]
+		}
+		zy = r.c.blocks[i].energy[r.d]*1e-3 + r.theta*zy
+		g.row(z, zy)
+	}
+	for _, g := range r.chunks {
+		r.all.add(g, 1)
+	}
+}
+
+// solve finds the powers, all of them pulled a very little to the mean.
+func (r *regression) solve(g *gram) ([]float64, bool) {
+	return r.pulled(g).nonnegative(r.mean)
+}
+
+// pulled is the problem with all powers pulled to the mean, those that are fixed
+// so that they cannot but be it.
+func (r *regression) pulled(g *gram) *gram {
+	weights := make([]float64, g.n)
+	weak := r.pull(g)
+	for i := range weights {
+		weights[i] = weak
+		if r.fixed != nil && r.fixed[i] {
+			weights[i] += 1e6 * g.at(i, i)
+		}
+	}
+	return g.towards(r.mean, weights)
+}
+
+// pull is the weight of a row that says that a power is the mean.
+func (r *regression) pull(g *gram) float64 {
+	same := make([]float64, g.n)
+	floor := 0.0
+	for i := range g.n {
+		same[i] = r.mean
+		floor = max(floor, g.at(i, i))
+	}
+	width := pullWidth * r.mean
+	return max(g.rss(same)/max(1, g.count)/(width*width), 1e-12*floor)
+}
+
+// tune finds theta and the mean age of a reading that go with these powers.
+func (r *regression) tune(p []float64) {
+	left, slope := r.residuals(p)
+	r.tuneTheta(left)
+	r.tuneAge(left, slope)
+}
+
+// residuals is the energy of each block that these powers leave unexplained, in
+// millijoules, and by how much it grows with each nanosecond of a reading's age.
+func (r *regression) residuals(p []float64) (left, slope []float64) {
+	n := len(r.c.blocks)
+	x := make([]float64, r.width())
+	left, slope = make([]float64, n), make([]float64, n)
+	before := 0.0
+	for i := range n {
+		r.dense(i, x)
+		b := &r.c.blocks[i]
+		left[i] = b.energy[r.d] * 1e-3
+		level := r.at(i)
+		for k, v := range x {
+			left[i] -= level * p[k] * v
+		}
+		// What a nanosecond more of age would move out of the block.
+		now := 0.0
+		if b.last > 0 {
+			for _, e := range b.edge {
+				now += level * p[r.of(e.Column)] * float64(e.Time) * 1e-6
+			}
+			now /= b.last
+		}
+		slope[i] = before - now
+		before = now
+	}
+	return left, slope
+}
+
+// tuneTheta takes the theta that leaves the smallest sum of squares.
+func (r *regression) tuneTheta(left []float64) {
+	r.residual = math.Inf(1)
+	for _, theta := range []float64{0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.97} {
+		z, sum := 0.0, 0.0
+		for _, v := range left {
+			z = v + theta*z
+			sum += z * z
+		}
+		if sum < r.residual {
+			r.residual, r.theta = sum, theta
+		}
+	}
+}
+
+// tuneAge moves the mean age of a reading to where the residuals are smallest.
+func (r *regression) tuneAge(left, slope []float64) {
+	var zl, zs, ls, ss float64
+	for i := range left {
+		zl, zs = left[i]+r.theta*zl, slope[i]+r.theta*zs
+		ls += zl * zs
+		ss += zs * zs
+	}
+	if ss <= 0 {
+		return
+	}
+	// The better the data show it, the more it counts against what is expected:
+	// half a window, give or take a quarter.
+	guess := r.c.meanAge()
+	if guess <= 0 {
+		return
+	}
+	known := ss / max(r.residual/float64(len(left)), 1e-18)
+	prior := 1 / (guess * guess / 4)
+	r.age = (known*(r.age+ls/ss) + prior*guess) / (known + prior)
+	r.age = min(max(0, r.age), 2*max(guess, r.c.period))
+}
+
+// followed is how many blocks on either side give the level of one.
+func followed(blocks int) int { return max(20, blocks/50) }
+
+// follow lets all powers rise and fall together, slowly: as the temperature or
+// another program on the processor makes them. level is the power of each block as
+// a factor of the whole run's.
+func (r *regression) follow(p []float64) {
+	n := len(r.c.blocks)
+	half := followed(n)
+	got, want := make([]float64, n+1), make([]float64, n+1)
+	x := make([]float64, r.width())
+	for i := range n {
+		r.dense(i, x)
+		sum := 0.0
+		for k, v := range x {
+			sum += p[k] * v
+		}
+		got[i+1] = got[i] + r.c.blocks[i].energy[r.d]*1e-3
+		want[i+1] = want[i] + sum
+	}
+	r.level = make([]float64, n)
+	for i := range n {
+		from, to := max(0, i-half), min(n, i+half+1)
+		r.level[i] = 1
+		if w := want[to] - want[from]; w > 0 {
+			r.level[i] = (got[to] - got[from]) / w
+		}
+	}
+}
