@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/nemb"
+	"cg/nemb/processor"
 	"cg/report"
 )
 
@@ -63,7 +64,7 @@ func runCalibrate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	cpu := nemb.Identify(root)
+	cpu := root.CPU()
 	if cpu.Processors == 0 {
 		return fail(statusFailure, "%s lists no processors", root.Proc("cpuinfo"))
 	}
@@ -110,7 +111,7 @@ func runCalibrate(c *cli.Context) error {
 	return nil
 }
 
-func calibration(c *cli.Context, cpu nemb.CPU) (nemb.Calibration, error) {
+func calibration(c *cli.Context, cpu processor.CPU) (nemb.Calibration, error) {
 	if !c.IsSet("from") {
 		k := nemb.Calibration{Idle: c.Float64("idle"), Load: c.Float64("load"), Meter: "--idle and --load"}
 		if err := k.Check(); err != nil {

@@ -110,7 +110,7 @@ func runSampler(c *cli.Context) error {
 	sampler.Poll()
 	line, err := json.Marshal(samplerLine{
 		Sampler: 1, Ring: path, PID: os.Getpid(), CgVersion: Version,
-		IntervalMs: float64(interval.Microseconds()) / 1e3, CPUModel: nemb.Identify(machine.root).Name,
+		IntervalMs: float64(interval.Microseconds()) / 1e3, CPUModel: machine.root.CPU().Name,
 	})
 	if err == nil {
 		err = put("%s\nREADY\n", shown.Laid(shown.JSON(line)))

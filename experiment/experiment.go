@@ -35,7 +35,7 @@ type Machine struct {
 // facts adds what is known of the machine.
 func (m *Machine) facts(f report.Facts) report.Facts {
 	f.Denied, f.Hung, f.Doubts = m.Found.Denied, m.Found.Hung, m.Found.Doubts()
-	cpu := nemb.Identify(m.Root)
+	cpu := m.Root.CPU()
 	_, calibrated, _ := nemb.Calibrated(cpu)
 	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated
 	return f

@@ -7,6 +7,7 @@ import (
 
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/processor"
 	"cg/statistics"
 )
 
@@ -79,7 +80,7 @@ func Wait(ctx context.Context, sensors []nemb.Sensor, interval, span time.Durati
 	for _, s := range sampler.Stop() {
 		recording.Add(s)
 	}
-	return baselineOf(nemb.Series{Domains: sampler.Domains(), Samples: recording.Samples()}, nemb.Processors()), nil
+	return baselineOf(nemb.Series{Domains: sampler.Domains(), Samples: recording.Samples()}, processor.Online()), nil
 }
 
 // counts tells whether a domain's idle power can be measured.

@@ -23,6 +23,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/nemb/processor"
 )
 
 // Config is a run to come.
@@ -128,7 +129,7 @@ func Run(c Config) (*Outcome, error) {
 	if path, err := sampler.Share(); err == nil { // else others do without
 		c.Command.Env = withSamples(c.Command.Env, path)
 	}
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, nemb.Processors()), outcome: o, small: c.Small, events: c.Events, names: c.Names, interval: c.Interval, recording: nemb.Recording{Domains: o.Domains}}
+	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, processor.Online()), outcome: o, small: c.Small, events: c.Events, names: c.Names, interval: c.Interval, recording: nemb.Recording{Domains: o.Domains}}
 	r.attributor.MaxDepth = c.MaxDepth
 
 	if c.Merge {
@@ -479,7 +480,7 @@ func parseID(id string) (kind checkpoint.Kind, name string, thread uint64, err e
 // fromBlocks attributes a series to the checkpoints of blocks. Their times and
 // those of the samples are nanoseconds of one clock, which serve as ticks.
 func fromBlocks(blocks []Block, series nemb.Series, background []string) (attribute.Result, []checkpoint.Site) {
-	a := attribute.New(series.Domains, nemb.Processors())
+	a := attribute.New(series.Domains, processor.Online())
 	a.Background = background
 	var sites []checkpoint.Site
 	numbers := map[string]checkpoint.SiteID{}

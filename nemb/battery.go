@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"cg/nemb/patience"
+	"cg/nemb/sysfs"
 )
 
 func init() { Register(Source{Name: "battery", Open: openBattery, Rank: 10, Opened: IfUnmeasured}) }
@@ -30,10 +33,10 @@ func openBattery(root Root) ([]Sensor, error) {
 	resting, charged := 0, 0
 	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
-		if ReadLine(filepath.Join(at, "type")) != "Battery" || ReadLine(filepath.Join(at, "scope")) == "Device" {
+		if sysfs.Line(filepath.Join(at, "type")) != "Battery" || sysfs.Line(filepath.Join(at, "scope")) == "Device" {
 			continue // mains, or the battery of a mouse
 		}
-		if ReadLine(filepath.Join(at, "status")) != "Discharging" {
+		if sysfs.Line(filepath.Join(at, "status")) != "Discharging" {
 			resting++
 			continue
 		}
@@ -87,7 +90,7 @@ type charges struct {
 	first  []int64 // microwatt-hours, where the count started
 	starts int     // of the count: it starts over after each time that tells nothing
 	broken bool    // the last reading failed
-	desk   desk
+	desk   patience.Desk
 }
 
 // chargePeriod is how often charges are brought up to date, at most.
@@ -104,7 +107,7 @@ func openCharges(dir string) ([]Sensor, error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
-		if ReadLine(filepath.Join(at, "type")) != "Battery" || ReadLine(filepath.Join(at, "status")) != "Discharging" || ReadLine(filepath.Join(at, "scope")) == "Device" {
+		if sysfs.Line(filepath.Join(at, "type")) != "Battery" || sysfs.Line(filepath.Join(at, "status")) != "Discharging" || sysfs.Line(filepath.Join(at, "scope")) == "Device" {
 			continue
 		}
 		var g *gauge
@@ -128,7 +131,7 @@ func (c *charges) Adjust(change func(*Domain)) { change(&c.domain) }
 // Every is how often the charge is read.
 func (c *charges) Every() time.Duration { return batteryEvery }
 
-func (c *charges) Read(dst []Energy) error { return c.desk.read("battery", dst, c.count) }
+func (c *charges) Read(dst []Energy) error { return patience.Read(&c.desk, "battery", dst, c.count) }
 
 func (c *charges) count(dst []Energy) error {
 	now, err := c.read()
@@ -170,7 +173,7 @@ func (c *charges) read() ([]int64, error) {
 }
 
 func (c *charges) Close() error {
-	return c.desk.end("battery", func() error {
+	return c.desk.End("battery", func() error {
 		for _, g := range c.gauges {
 			g.close()
 		}
@@ -181,7 +184,7 @@ func (c *charges) Close() error {
 
 // discharging is an error where a battery is anything else.
 func discharging(dir string) error {
-	if status := ReadLine(filepath.Join(dir, "status")); status != "Discharging" {
+	if status := sysfs.Line(filepath.Join(dir, "status")); status != "Discharging" {
 		return fmt.Errorf("%s: the battery is %q: it tells what the machine draws only while it is discharging", dir, status)
 	}
 	return nil

@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"cg/nemb/counter"
+	"cg/nemb/processor"
 )
 
 // Calibration is what a meter says a machine draws: with all its processors
@@ -20,33 +23,20 @@ type Calibration struct {
 }
 
 // calibratedBand: a straight line between two known points was off by 8.9 % on
-// average in the test of periodOf's servers, the median curve through them by
+// average in the test of processor.Era, the median curve through them by
 // 7.7 % and 20.8 % at the 95th percentile. Of the line only the average is known:
 // its 95th percentile is taken to be as much wider.
 const calibratedBand = 0.25
 
-// MaxWatts bounds a calibration: what no machine draws.
-const MaxWatts = implausible
-
 // Check tells what is wrong with a calibration.
 func (c Calibration) Check() error {
 	switch {
-	case !(c.Idle >= 0) || c.Idle > MaxWatts:
-		return fmt.Errorf("%g W is no power of an idle machine: use 0 to %d", c.Idle, MaxWatts)
-	case !(c.Load > c.Idle) || c.Load > MaxWatts:
+	case !(c.Idle >= 0) || c.Idle > counter.MaxWatts:
+		return fmt.Errorf("%g W is no power of an idle machine: use 0 to %d", c.Idle, counter.MaxWatts)
+	case !(c.Load > c.Idle) || c.Load > counter.MaxWatts:
 		return fmt.Errorf("%g W is no power of a busy machine that draws %g W when idle", c.Load, c.Idle)
 	}
 	return nil
-}
-
-// Identity tells machines apart whose power differs: the processor's numbers
-// and name, how many there are, and whether they are a guest's.
-func (c CPU) Identity() string {
-	kind := "machine"
-	if c.Virtual {
-		kind = "guest"
-	}
-	return fmt.Sprintf("%s %d/%d/%d %q, %s of %d processors", c.Vendor, c.Family, c.Model, c.Stepping, c.Name, kind, c.Processors)
 }
 
 // CalibrationFile is where calibrations are kept: cg/calibration.json in the
@@ -109,7 +99,7 @@ func replace(path string, text []byte) error {
 
 // Calibrated returns the calibration of a CPU, if it has one. Without a home
 // there is none.
-func Calibrated(cpu CPU) (Calibration, bool, error) {
+func Calibrated(cpu processor.CPU) (Calibration, bool, error) {
 	path, err := CalibrationFile()
 	if err != nil {
 		return Calibration{}, false, nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cg/nemb/processor"
 )
 
 // Two points of a meter replace the table, narrow the band and leave the
@@ -30,13 +32,13 @@ func TestCalibratedEstimator(t *testing.T) {
 		t.Cleanup(func() { sensors[0].Close() })
 		return sensors[0].(*estimator)
 	}
-	write(cpuinfo(4, 1, amd, 25, 1, 1, "AMD EPYC", "hypervisor"))
+	write(cpuinfo(4, 1, processor.AMD, 25, 1, 1, "AMD EPYC", "hypervisor"))
 	path, err := CalibrationFile()
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	if err := WriteCalibrations(path, map[string]Calibration{Identify(root).Identity(): {38, 112, "a wall meter", made}}); err != nil {
+	if err := WriteCalibrations(path, map[string]Calibration{root.CPU().Identity(): {38, 112, "a wall meter", made}}); err != nil {
 		t.Fatal(err)
 	}
 	e := open()
@@ -49,7 +51,7 @@ func TestCalibratedEstimator(t *testing.T) {
 			t.Errorf("%v: %g J, want %g J", busy, got, want)
 		}
 	}
-	write(cpuinfo(8, 1, amd, 25, 1, 1, "AMD EPYC", "hypervisor"))
+	write(cpuinfo(8, 1, processor.AMD, 25, 1, 1, "AMD EPYC", "hypervisor"))
 	if d := open().domain; d.Lo != 0.5 || !strings.Contains(d.Source, "SPECpower") {
 		t.Errorf("another machine: %+v", d)
 	}

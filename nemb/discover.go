@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cg/nemb/patience"
+	"cg/nemb/processor"
 )
 
 // State is what became of a source.
@@ -58,7 +61,7 @@ func (f *Found) Domains() []Domain {
 func (f *Found) Close() error {
 	var errs []error
 	for _, s := range f.opened {
-		if err := s.Close(); !errors.As(err, new(*Hung)) { // of which the run has told
+		if err := s.Close(); !errors.As(err, new(*patience.Hung)) { // of which the run has told
 			errs = append(errs, err)
 		}
 	}
@@ -94,7 +97,7 @@ func Inspect(root Root, want []string) (Found, error) {
 			return f, err
 		}
 	}
-	left := 2 * patience // that sources which hang may take, together
+	left := 2 * patience.Limit // that sources which hang may take, together
 	for _, s := range ByRank(all) {
 		seen := Seen{Source: s}
 		switch {
@@ -109,7 +112,7 @@ func Inspect(root Root, want []string) (Found, error) {
 		}
 		begun := time.Now()
 		sensors, err := openPatient(s, root, max(time.Second, left))
-		if seen.Errors = parts(err); slices.ContainsFunc(seen.Errors, Hangs) {
+		if seen.Errors = parts(err); slices.ContainsFunc(seen.Errors, patience.Hangs) {
 			left -= time.Since(begun)
 		}
 		for _, sensor := range sensors {
@@ -128,14 +131,14 @@ func Inspect(root Root, want []string) (Found, error) {
 		seen.State = f.state(sensors, seen)
 		f.Seen = append(f.Seen, seen)
 	}
-	f.markTotals(Identify(root))
+	f.markTotals(root.CPU())
 	for _, s := range f.Seen {
 		if s.State == Absent {
 			f.Absent = append(f.Absent, s.Source.Name)
 		}
 		for _, err := range s.Errors {
 			switch {
-			case Hangs(err):
+			case patience.Hangs(err):
 				if !f.Covered(err) {
 					f.Hung = append(f.Hung, err)
 				}
@@ -196,7 +199,7 @@ func (f *Found) state(sensors []Sensor, s Seen) State {
 	state := Absent
 	for _, err := range s.Errors {
 		switch {
-		case Hangs(err):
+		case patience.Hangs(err):
 			return Failed
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, fs.ErrPermission):
@@ -222,7 +225,7 @@ func (f *Found) reads(s Sensor) bool { return slices.Contains(f.Sensors, s) }
 // another source.
 func (f *Found) Covered(err error) bool {
 	var d *Denied
-	var h *Hung
+	var h *patience.Hung
 	var missing []string
 	if errors.As(err, &d) {
 		missing = d.Domains
@@ -287,7 +290,7 @@ func (f *Found) take(s Sensor, distinct bool) {
 
 // markTotals sets what follows from all domains together: which make up the
 // total, and how much each can draw.
-func (f *Found) markTotals(cpu CPU) {
+func (f *Found) markTotals(cpu processor.CPU) {
 	in := total(f.Domains())
 	i := 0
 	for _, s := range f.Sensors {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/counter"
 )
 
 // comparison compares two sources that know the same domains: what both counted
@@ -34,7 +35,7 @@ type sum struct {
 // compare remembers that rest knows domains that the sensors of f read, too.
 // Powers are not compared: reading them takes long.
 func (f *Found) compare(rest Sensor) {
-	if _, ok := rest.(fdSensor); !ok {
+	if _, ok := rest.(Counting); !ok {
 		return
 	}
 	c := &comparison{}
@@ -107,7 +108,7 @@ func (c *comparison) doubts() (notes []Note) {
 				if known = known && a.ok && b.ok; !known {
 					continue
 				}
-				delta, v := Unwrap(a.raw[r.domain], b.raw[r.domain], d.Wrap, elapsed)
+				delta, v := counter.Unwrap(a.raw[r.domain], b.raw[r.domain], d.Wrap, elapsed)
 				known = known && v.Known()
 				joules[k] += delta.Joules()
 				sources[k] = d.Source

@@ -10,6 +10,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb/account"
+	"cg/nemb/processor"
 )
 
 func init() {
@@ -23,45 +24,6 @@ func processorsMeasured(sensors []Sensor) bool {
 }
 
 func (d Domain) hasProcessors() bool { return d.Kind == "cpu_package" || d.Kind == "psys" }
-
-// period is how much power servers released up to a year draw, in parts of
-// the TDP of their sockets: medians over the SPECpower_ssj2008 results of 609
-// servers. In a test that left out each CPU model in turn, the estimate by
-// release year and TDP was off by 18.8 % on average and 48.6 % at the 95th
-// percentile: wall power of whole servers.
-type period struct {
-	until     int
-	idle, max ratio
-}
-
-// ratio is a median with its 10th and 90th percentile.
-type ratio struct{ median, p10, p90 float64 }
-
-var periods = []period{
-	{2012, ratio{.36, .26, .55}, ratio{1.31, 1.11, 1.62}},
-	{2015, ratio{.28, .15, .39}, ratio{1.05, .92, 1.36}},
-	{2018, ratio{.16, .11, .26}, ratio{1.08, .82, 1.17}},
-	{2021, ratio{.20, .12, .38}, ratio{1.04, .82, 1.20}},
-	{9999, ratio{.22, .18, .33}, ratio{.84, .73, 1.20}},
-}
-
-// periodOf is the period in which a CPU was released, the last one for an
-// unknown CPU.
-func periodOf(cpu CPU) period {
-	for _, p := range periods {
-		if cpu.March != "" && cpu.Year <= p.until {
-			return p
-		}
-	}
-	return periods[len(periods)-1]
-}
-
-// idleShare is the part of its full power that a machine draws when idle: the
-// median, and the 90th percentile of the one over the 10th of the other.
-func idleShare(cpu CPU) (share, most float64) {
-	p := periodOf(cpu)
-	return p.idle.median / p.max.median, p.idle.p90 / p.max.p10
-}
 
 // Of a CPU that is not in the table: W per hardware thread, medians over ten
 // generations of EPYC and Xeon (.22 to .90 idle, 1.2 to 4.2 busy).
@@ -84,7 +46,7 @@ type estimator struct {
 }
 
 func openEstimator(root Root) ([]Sensor, error) {
-	cpu := Identify(root)
+	cpu := root.CPU()
 	if cpu.Processors == 0 {
 		return nil, fmt.Errorf("estimate: %s lists no processors: %w", root.Proc("cpuinfo"), fs.ErrNotExist)
 	}
@@ -100,14 +62,14 @@ func openEstimator(root Root) ([]Sensor, error) {
 }
 
 // calibrate replaces the table's powers by those of a meter.
-func (e *estimator) calibrate(cpu CPU, c Calibration) {
+func (e *estimator) calibrate(cpu processor.CPU, c Calibration) {
 	d := &e.domain
 	d.Base, e.busy = c.Idle, (c.Load-c.Idle)/float64(cpu.Processors)
 	d.Lo, d.Hi = 1-calibratedBand, 1+calibratedBand
 	d.Source = fmt.Sprintf("estimate: %g W idle to %g W busy, calibrated %s by %s", c.Idle, c.Load, c.Made.Format(time.DateOnly), c.Meter)
 }
 
-func newEstimator(cpu CPU) *estimator {
+func newEstimator(cpu processor.CPU) *estimator {
 	e := &estimator{domain: Domain{
 		ID: "machine", Kind: "psys", Method: Estimated, Period: account.Tick, InTotal: true,
 	}}
@@ -119,19 +81,19 @@ func newEstimator(cpu CPU) *estimator {
 		d.Source = fmt.Sprintf("estimate: %s not in the table, %d threads, wall power by SPECpower medians per thread", cpu, cpu.Processors)
 		return e
 	}
-	p := periodOf(cpu)
+	p := cpu.Era()
 	d.Lo, d.Hi = 0.5, 1.5
 	what := fmt.Sprintf("estimate: %s %d, ", cpu.March, cpu.Year)
 	if cpu.Virtual {
 		perThread := cpu.TDP / float64(cpu.Threads)
-		d.Base = p.idle.median * perThread * float64(cpu.Processors)
-		e.busy = (p.max.median - p.idle.median) * perThread
+		d.Base = p.Idle.Median * perThread * float64(cpu.Processors)
+		e.busy = (p.Max.Median - p.Idle.Median) * perThread
 		d.Source = what + fmt.Sprintf("%d of %d threads, %g W TDP, wall power by SPECpower medians", cpu.Processors, cpu.Threads, cpu.TDP)
 		return e
 	}
 	tdp := cpu.TDP * float64(max(1, cpu.Sockets))
-	d.Base = p.idle.median * tdp
-	e.busy = (p.max.median - p.idle.median) * tdp / float64(cpu.Processors)
+	d.Base = p.Idle.Median * tdp
+	e.busy = (p.Max.Median - p.Idle.Median) * tdp / float64(cpu.Processors)
 	d.Source = what + fmt.Sprintf("%d x %g W TDP, wall power by SPECpower medians", max(1, cpu.Sockets), cpu.TDP)
 	return e
 }

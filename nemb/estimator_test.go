@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cg/nemb/processor"
 )
 
 // cpuinfo writes n processors of one socket.
@@ -28,25 +30,25 @@ func TestEstimator(t *testing.T) {
 		base, full float64 // W idle and with all processors busy
 		lo, hi     float64
 	}{
-		{name: "Milan guest", text: cpuinfo(2, 1, amd, 25, 1, 1, "AMD EPYC", "hypervisor"),
+		{name: "Milan guest", text: cpuinfo(2, 1, processor.AMD, 25, 1, 1, "AMD EPYC", "hypervisor"),
 			source: "estimate: AMD Milan 2021, 2 of 128 threads, 225 W TDP, wall power by SPECpower medians",
 			base:   .20 * 225 * 2 / 128, full: 1.04 * 225 * 2 / 128, lo: .5, hi: 1.5},
-		{name: "two sockets of Cascade Lake", text: cpuinfo(80, 2, Intel, 6, 85, 7, "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz", ""),
+		{name: "two sockets of Cascade Lake", text: cpuinfo(80, 2, processor.Intel, 6, 85, 7, "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz", ""),
 			source: "estimate: Intel Cascade Lake 2019, 2 x 150 W TDP, wall power by SPECpower medians",
 			base:   .20 * 300, full: 1.04 * 300, lo: .5, hi: 1.5},
-		{name: "Skylake SP", text: cpuinfo(4, 1, Intel, 6, 85, 4, "Intel(R) Xeon(R) Platinum 8171M", "hypervisor"),
+		{name: "Skylake SP", text: cpuinfo(4, 1, processor.Intel, 6, 85, 4, "Intel(R) Xeon(R) Platinum 8171M", "hypervisor"),
 			source: "estimate: Intel Skylake SP 2017, 4 of 40 threads, 150 W TDP, wall power by SPECpower medians",
 			base:   .16 * 15, full: 1.08 * 15, lo: .5, hi: 1.5},
-		{name: "laptop", text: cpuinfo(8, 1, Intel, 6, 0x8c, 1, "11th Gen Intel(R) Core(TM) i7-1165G7", ""),
+		{name: "laptop", text: cpuinfo(8, 1, processor.Intel, 6, 0x8c, 1, "11th Gen Intel(R) Core(TM) i7-1165G7", ""),
 			source: "estimate: Intel Tiger Lake U 2020, 1 x 28 W TDP, wall power by SPECpower medians",
 			base:   .20 * 28, full: 1.04 * 28, lo: .5, hi: 1.5},
-		{name: "Naples is not Summit Ridge", text: cpuinfo(16, 1, amd, 23, 1, 1, "AMD Ryzen 7 1800X Eight-Core Processor", ""),
+		{name: "Naples is not Summit Ridge", text: cpuinfo(16, 1, processor.AMD, 23, 1, 1, "AMD Ryzen 7 1800X Eight-Core Processor", ""),
 			source: "estimate: AMD Summit Ridge 2017, 1 x 95 W TDP, wall power by SPECpower medians",
 			base:   .16 * 95, full: 1.08 * 95, lo: .5, hi: 1.5},
-		{name: "Haswell", text: cpuinfo(2, 1, Intel, 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2676 v3", "hypervisor"),
+		{name: "Haswell", text: cpuinfo(2, 1, processor.Intel, 6, 63, 2, "Intel(R) Xeon(R) CPU E5-2676 v3", "hypervisor"),
 			source: "estimate: Intel Haswell EP 2014, 2 of 24 threads, 120 W TDP, wall power by SPECpower medians",
 			base:   .28 * 10, full: 1.05 * 10, lo: .5, hi: 1.5},
-		{name: "Turin", text: cpuinfo(2, 1, amd, 26, 2, 1, "AMD EPYC", "hypervisor"),
+		{name: "Turin", text: cpuinfo(2, 1, processor.AMD, 26, 2, 1, "AMD EPYC", "hypervisor"),
 			source: "estimate: AMD Turin 2024, 2 of 256 threads, 500 W TDP, wall power by SPECpower medians",
 			base:   .22 * 500 / 128, full: .84 * 500 / 128, lo: .5, hi: 1.5},
 		{name: "unknown", text: cpuinfo(4, 1, "HygonGenuine", 24, 1, 1, "Hygon C86", ""),
@@ -62,7 +64,7 @@ func TestEstimator(t *testing.T) {
 		if err := os.WriteFile(root.Proc("cpuinfo"), []byte(test.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		cpu := Identify(root)
+		cpu := root.CPU()
 		e := newEstimator(cpu)
 		d := e.domain
 		if d.Source != test.source || d.Lo != test.lo || d.Hi != test.hi || d.Method != Estimated || !d.InTotal {
@@ -77,48 +79,11 @@ func TestEstimator(t *testing.T) {
 	}
 }
 
-func TestIdentifyEC2(t *testing.T) {
-	for product, want := range map[string]bool{"m6g.large": true, "m6g.metal": false} {
-		root := Root{t.TempDir()}
-		for path, text := range map[string]string{
-			"proc/cpuinfo": "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n", "sys/class/dmi/id/sys_vendor": "Amazon EC2\n",
-			"sys/class/dmi/id/product_name": product + "\n"} {
-			path = filepath.Join(root.Dir, path)
-			os.MkdirAll(filepath.Dir(path), 0o755)
-			os.WriteFile(path, []byte(text), 0o644)
-		}
-		if c := Identify(root); c.Virtual != want {
-			t.Errorf("%s: virtual %v", product, c.Virtual)
-		}
-	}
-}
-
-// Every row of the table leads to an estimate that grows with use.
-func TestMarches(t *testing.T) {
-	for i, m := range marches {
-		if m.year < 2013 || m.tdp < 10 || m.tdp > 600 || m.threads < 4 {
-			t.Errorf("%+v", m)
-		}
-		for _, o := range marches[:i] {
-			if o.vendor == m.vendor && o.family == m.family && o.model == m.model {
-				t.Errorf("%s and %s have the same model number", o.name, m.name)
-			}
-		}
-	}
-	for _, p := range periods {
-		for _, r := range []ratio{p.idle, p.max} {
-			if r.p10 >= r.median || r.median >= r.p90 {
-				t.Errorf("%+v", p)
-			}
-		}
-	}
-}
-
 func FuzzCPUInfo(f *testing.F) {
-	f.Add(cpuinfo(2, 1, amd, 25, 1, 1, "AMD EPYC", "hypervisor"))
+	f.Add(cpuinfo(2, 1, processor.AMD, 25, 1, 1, "AMD EPYC", "hypervisor"))
 	f.Add("processor: 0\nmodel:\n:\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if c := parseCPUInfo(text); c.Processors > 0 {
+		if c := processor.Parse(text); c.Processors > 0 {
 			if d := newEstimator(c).domain; !(d.Base > 0) {
 				t.Errorf("%+v: base %g", c, d.Base)
 			}

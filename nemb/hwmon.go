@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cg/nemb/counter"
+	"cg/nemb/processor"
+	"cg/nemb/sysfs"
 )
 
 func init() { Register(Source{Name: "hwmon", Open: openHwmon, Rank: -10, Metric: "hwmon"}) }
@@ -77,7 +81,7 @@ func openHwmon(root Root) ([]Sensor, error) {
 	if len(o.powers.domains) > 0 {
 		sensors = append(sensors, o.powers)
 	}
-	o.setIdleShares(Identify(root))
+	o.setIdleShares(root.CPU())
 	o.freeParts()
 	o.energies.notes = o.notes
 	if len(sensors) == 0 {
@@ -189,8 +193,8 @@ func (o *hwmonOpening) untaken() {
 }
 
 // setIdleShares sets how much of its power each domain draws with idle processors.
-func (o *hwmonOpening) setIdleShares(cpu CPU) {
-	share, most := idleShare(cpu)
+func (o *hwmonOpening) setIdleShares(cpu processor.CPU) {
+	share, most := cpu.IdleShare()
 	set := func(d *Domain) {
 		if d.Kind != "gpu" {
 			d.IdleShare, d.IdleShareMost = share, most
@@ -223,15 +227,15 @@ func (s *fileSensor) addText(d Domain, path string) error {
 	if err != nil {
 		return err
 	}
-	c := counter{fd: fd}
-	e, err := c.read()
+	c := counter.Counter{FD: int32(fd)}
+	e, err := c.Read()
 	if err != nil {
 		unix.Close(fd)
 		return err
 	}
 	// Sockets that show the same counter are one (amd/amd_energy#5).
 	for i, o := range s.domains {
-		if again, err := s.list[i].read(); err == nil && d.Kind == "cpu_package" && o.Kind == d.Kind && e > 0 && e <= again && again-e < 1e6 {
+		if again, err := s.list[i].Read(); err == nil && d.Kind == "cpu_package" && o.Kind == d.Kind && e > 0 && e <= again && again-e < 1e6 {
 			unix.Close(fd)
 			return fmt.Errorf("it shows the counter of %s", o.ID)
 		}
@@ -276,9 +280,9 @@ func energyFiles(root Root) []energyFile {
 	seen := map[string]int{}
 	for _, e := range entries {
 		dir := root.Sys("class/hwmon", e.Name())
-		chip := ReadLine(filepath.Join(dir, "name"))
+		chip := sysfs.Line(filepath.Join(dir, "name"))
 		if chip == "" {
-			chip = ReadLine(filepath.Join(dir, "device/name"))
+			chip = sysfs.Line(filepath.Join(dir, "device/name"))
 		}
 		if chip == "" {
 			continue
@@ -331,7 +335,7 @@ func readLabel(channel string) (string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
-		if label := named(text); label != "" {
+		if label := sysfs.Text(text); label != "" {
 			return label, nil
 		}
 	}
@@ -430,6 +434,6 @@ func (f energyFile) ownMemory() bool {
 	if _, err := os.Stat(filepath.Join(f.dir, "device/apu_thermal_cap")); err == nil {
 		return false
 	}
-	bytes, err := strconv.ParseUint(ReadLine(filepath.Join(f.dir, "device/mem_info_vram_total")), 10, 64)
+	bytes, err := strconv.ParseUint(sysfs.Line(filepath.Join(f.dir, "device/mem_info_vram_total")), 10, 64)
 	return err == nil && bytes >= 2<<30
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/counter"
 )
 
 // chips writes hwmon chips: "power_meter: device/power1_average=50000000
@@ -187,7 +188,7 @@ func TestPowerIsIntegrated(t *testing.T) {
 			t.Errorf("at %v: %g J, %v, want %g J", step.at, got, err, step.want)
 		}
 		// A counter that starts over: the sampler knows what it does not know.
-		if _, v := Unwrap(prev, dst[0], 0, time.Second); step.at > 0 && step.want == 0 && v != reset {
+		if _, v := counter.Unwrap(prev, dst[0], 0, time.Second); step.at > 0 && step.want == 0 && v != counter.Reset {
 			t.Errorf("at %v: %v", step.at, v)
 		}
 		prev = dst[0]

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/processor"
 )
 
 // A child and its child that hold 64 MiB each are charged for both, by time.
 func TestMemory(t *testing.T) {
-	model := []Sensor{newEstimator(CPU{Processors: 1})}
+	model := []Sensor{newEstimator(processor.CPU{Processors: 1})}
 	m, ok := NewMemory(model)
 	if !ok {
 		t.Fatal("the kernel does not tell the children of a process")

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/counter"
+	"cg/nemb/patience"
 )
 
 // Column is one number of a Gauge.
@@ -72,7 +74,7 @@ func OpenMetric(root Root, name string) (Gauge, error) {
 func OpenSource(root Root, name string) ([]Sensor, error) {
 	for _, s := range sources {
 		if s.Name == name {
-			return openPatient(s, root, 2*patience)
+			return openPatient(s, root, 2*patience.Limit)
 		}
 	}
 	return nil, fmt.Errorf("%w %q", ErrUnknownSource, name)
@@ -82,7 +84,7 @@ func OpenSource(root Root, name string) ([]Sensor, error) {
 type patientGauge struct {
 	Gauge
 	name string
-	desk desk
+	desk patience.Desk
 }
 
 func openGaugePatient(m Metric, root Root) (Gauge, error) {
@@ -94,14 +96,14 @@ func openGaugePatient(m Metric, root Root) (Gauge, error) {
 		gauge, err := m.Open(root)
 		return opened{gauge, err}
 	}
-	answer, ok := within(2*patience, open, func(o opened) {
+	answer, ok := patience.Within(2*patience.Limit, open, func(o opened) {
 		if o.gauge != nil {
 			o.gauge.Close()
 		}
 	})
 	switch {
 	case !ok:
-		return nil, &Hung{What: m.Name + ": looking for its sensors", After: 2 * patience}
+		return nil, &patience.Hung{What: m.Name + ": looking for its sensors", After: 2 * patience.Limit}
 	case answer.gauge == nil:
 		return nil, answer.err
 	}
@@ -110,8 +112,8 @@ func openGaugePatient(m Metric, root Root) (Gauge, error) {
 
 func (g *patientGauge) Read(dst []float64) error {
 	own := make([]float64, len(dst))
-	err := g.desk.ask(g.name, func() error { return g.Gauge.Read(own) })
-	if Hangs(err) {
+	err := g.desk.Ask(g.name, func() error { return g.Gauge.Read(own) })
+	if patience.Hangs(err) {
 		fill(dst, math.NaN())
 		return err
 	}
@@ -119,7 +121,7 @@ func (g *patientGauge) Read(dst []float64) error {
 	return err
 }
 
-func (g *patientGauge) Close() error { return g.desk.end(g.name, g.Gauge.Close) }
+func (g *patientGauge) Close() error { return g.desk.End(g.name, g.Gauge.Close) }
 
 // Energies reads the counters of sensors one after the other.
 type Energies struct {
@@ -171,13 +173,13 @@ func (e *Energies) Read(dst []float64) error {
 				dst[i] = e.total[i]
 			default:
 				// A counter may show two updates at once.
-				delta, v := Unwrap(e.raw[i], cur, d.Wrap, time.Duration(now-e.rawAt[i])+2*d.Period)
+				delta, v := counter.Unwrap(e.raw[i], cur, d.Wrap, time.Duration(now-e.rawAt[i])+2*d.Period)
 				e.total[i] += float64(delta)
 				if dst[i] = e.total[i]; !v.Known() {
 					dst[i] = math.NaN()
 					errs = append(errs, fmt.Errorf("%s: the counter was reset", d.Source))
 				}
-				if v != stale {
+				if v != counter.Stale {
 					e.movedAt[i] = now
 				} else if idle := time.Duration(now - e.movedAt[i]); idle > stuck && d.Period < stuck/20 && d.Kind != "nested" && d.Kind != "independent" {
 					dst[i] = math.NaN()

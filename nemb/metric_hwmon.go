@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"cg/nemb/sysfs"
 )
 
 func init() { RegisterMetric(Metric{Name: "hwmon", Open: openHwmonGauge}) }
@@ -44,7 +46,7 @@ func openHwmonGauge(root Root) (Gauge, error) {
 			continue // it went away
 		}
 		name, _ := os.ReadFile(filepath.Join(chip, "name"))
-		scope := named(name)
+		scope := sysfs.Text(name)
 		if scope == "" {
 			scope = filepath.Base(chip)
 		}

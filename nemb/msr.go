@@ -8,6 +8,9 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"cg/nemb/counter"
+	"cg/nemb/processor"
 )
 
 func init() { Register(Source{Name: "msr", Open: openMSR, Rank: 20, Opened: IfNamed, RAPL: true}) }
@@ -43,19 +46,19 @@ var msrAMD = []msrDomain{{0xc001029b, "package", "cpu_package"}} // MSR_AMD_PKG_
 // which registers a processor has. A register that cannot be read (EIO), or
 // that shows 0, is not there.
 func openMSR(root Root) ([]Sensor, error) {
-	cpu := Identify(root)
+	cpu := root.CPU()
 	var registers []msrDomain
 	unitRegister := int64(msrIntelUnit)
 	switch {
-	case cpu.Vendor == Intel && cpu.Family == 6:
+	case cpu.Vendor == processor.Intel && cpu.Family == 6:
 		registers = msrIntel
-	case cpu.amd() && cpu.Family >= 0x17:
+	case cpu.AMD() && cpu.Family >= 0x17:
 		registers, unitRegister = msrAMD, msrAMDUnit
 	default:
 		return nil, fmt.Errorf("msr: no energy registers are known of %s: %w", cpu, fs.ErrNotExist)
 	}
 	s := &fileSensor{name: "msr"}
-	share, most := idleShare(cpu)
+	share, most := cpu.IdleShare()
 	for _, at := range packages(root) {
 		path := root.Dev("cpu", strconv.Itoa(at.cpu), "msr")
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -101,7 +104,7 @@ func openMSR(root Root) ([]Sensor, error) {
 					u = fixed
 				}
 			case "psys":
-				if cpu.countsJoules() {
+				if countsJoules(cpu) {
 					u = 1
 				}
 				if at.pkg == 0 {
@@ -110,7 +113,7 @@ func openMSR(root Root) ([]Sensor, error) {
 			}
 			d.Wrap, d.Step = Energy(u*(1<<32)*1e6), stepOf(u)
 			s.domains = append(s.domains, d)
-			s.list = append(s.list, counter{fd: fd, form: asWord, at: r.register, mask: 1<<32 - 1, scale: u * 1e6})
+			s.list = append(s.list, counter.Counter{FD: int32(fd), Form: counter.Word, At: r.register, Mask: 1<<32 - 1, Scale: u * 1e6})
 		}
 	}
 	if len(s.domains) == 0 {

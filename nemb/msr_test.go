@@ -1,6 +1,7 @@
 package nemb
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"os"
@@ -101,3 +102,6 @@ func TestMSR(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// le is a word as a register's file has it.
+func le(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }

@@ -13,14 +13,11 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb/account"
+	"cg/nemb/counter"
 )
 
-// Energy is an amount of energy in microjoules, the unit of the powercap
-// interface (Documentation/power/powercap/powercap.rst, energy_uj).
-type Energy uint64
-
-// Joules returns e in joules.
-func (e Energy) Joules() float64 { return float64(e) * 1e-6 }
+// Energy is an amount of energy in microjoules.
+type Energy = counter.Energy
 
 // Method says how a value came to be. Sums take the weakest of their parts.
 type Method string

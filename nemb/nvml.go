@@ -22,6 +22,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"cg/checkpoint"
+	"cg/nemb/patience"
+	"cg/nemb/sysfs"
 )
 
 func init() {
@@ -67,7 +69,7 @@ func openGPUs(root Root) ([]Sensor, error) {
 func cardsWithoutNVML(root Root, container bool) (text, fix string) {
 	devices, _ := filepath.Glob(root.Sys("bus/pci/devices/*"))
 	for _, dir := range devices {
-		if ReadLine(filepath.Join(dir, "vendor")) != "0x10de" || !strings.HasPrefix(ReadLine(filepath.Join(dir, "class")), "0x03") {
+		if sysfs.Line(filepath.Join(dir, "vendor")) != "0x10de" || !strings.HasPrefix(sysfs.Line(filepath.Join(dir, "class")), "0x03") {
 			continue
 		}
 		fix = "sudo apt-get install nvidia-driver (or your distribution's package)"
@@ -273,7 +275,7 @@ type gpuEnergy struct {
 	lib    *nvmlLibrary
 	gpu    *gpu
 	domain Domain
-	desk   desk
+	desk   patience.Desk
 	// The integral of power, where there is no counter.
 	power  gpuReading
 	starts int     // of the integral
@@ -339,7 +341,7 @@ func (s *gpuEnergy) Adjust(change func(*Domain)) { change(&s.domain) }
 // the power since the last Read to its integral. After a reading that failed
 // the integral starts over at 0: what was drawn in between is not known.
 func (s *gpuEnergy) Read(dst []Energy) error {
-	return s.desk.read("nvml: "+s.gpu.id, dst, func(dst []Energy) error { return s.energy(&dst[0]) })
+	return patience.Read(&s.desk, "nvml: "+s.gpu.id, dst, func(dst []Energy) error { return s.energy(&dst[0]) })
 }
 
 func (s *gpuEnergy) count(dst *Energy) error {
@@ -373,7 +375,7 @@ func (s *gpuEnergy) integrate(dst *Energy) error {
 	return nil
 }
 
-func (s *gpuEnergy) Close() error { return s.desk.end("nvml: "+s.gpu.id, s.lib.Close) }
+func (s *gpuEnergy) Close() error { return s.desk.End("nvml: "+s.gpu.id, s.lib.Close) }
 
 // gpuReading is one number of a GPU.
 type gpuReading struct {

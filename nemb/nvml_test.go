@@ -18,6 +18,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 
 	"cg/checkpoint"
+	"cg/nemb/counter"
 	"cg/nemb/simulate"
 )
 
@@ -282,9 +283,9 @@ func TestNVMLIntegralAfterGap(t *testing.T) {
 	for i, step := range []struct {
 		code nvml.Return
 		ok   bool
-		v    Verdict
-	}{{nvml.SUCCESS, true, advanced}, {nvml.SUCCESS, true, advanced}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}, {nvml.SUCCESS, true, advanced},
-		{nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, reset}} {
+		v    counter.Verdict
+	}{{nvml.SUCCESS, true, counter.Advanced}, {nvml.SUCCESS, true, counter.Advanced}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, counter.Reset}, {nvml.SUCCESS, true, counter.Advanced},
+		{nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, counter.Reset}, {nvml.ERROR_TIMEOUT, false, 0}, {nvml.SUCCESS, true, counter.Reset}} {
 		code = step.code
 		before := e[0]
 		time.Sleep(2 * time.Millisecond)
@@ -294,7 +295,7 @@ func TestNVMLIntegralAfterGap(t *testing.T) {
 		if !step.ok && e[0] != before {
 			t.Errorf("step %d: %d after %d", i, e[0], before)
 		}
-		if _, v := Unwrap(before, e[0], 0, time.Second); step.ok && v != step.v {
+		if _, v := counter.Unwrap(before, e[0], 0, time.Second); step.ok && v != step.v {
 			t.Errorf("step %d: %d after %d: %v", i, e[0], before, v)
 		}
 	}

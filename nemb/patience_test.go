@@ -10,17 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cg/checkpoint"
+	"cg/nemb/patience"
 	"cg/nemb/simulate"
 )
 
 // impatient shortens how long answers are waited for.
 func impatient(t *testing.T, to time.Duration) {
-	was := patience
-	patience = to
-	t.Cleanup(func() { patience = was })
+	was := patience.Limit
+	patience.Limit = to
+	t.Cleanup(func() { patience.Limit = was })
 }
 
 // held is a fault that a test makes and ends.
@@ -239,8 +238,8 @@ func TestSourceHangs(t *testing.T) {
 	sensors, err := openPatient(Source{Name: "odd", Open: func(Root) ([]Sensor, error) {
 		<-end
 		return []Sensor{closing{closed}}, nil
-	}}, Root{}, patience)
-	if sensors != nil || !Hangs(err) || err.Error() != "odd: looking for its sensors: no answer for 100ms: it hangs" {
+	}}, Root{}, patience.Limit)
+	if sensors != nil || !patience.Hangs(err) || err.Error() != "odd: looking for its sensors: no answer for 100ms: it hangs" {
 		t.Errorf("%v, %v", sensors, err)
 	}
 	close(end)
@@ -253,41 +252,6 @@ func (c closing) Domains() []Domain   { return nil }
 func (c closing) Read([]Energy) error { return nil }
 func (c closing) Close() error        { close(c.closed); return nil }
 
-// A call that hangs is in the way of the next and of the last, and nobody waits.
-func TestDesk(t *testing.T) {
-	impatient(t, 50*time.Millisecond)
-	var d desk
-	var mask unix.Sigset_t
-	if err := d.ask("ask", func() error { return unix.PthreadSigmask(0, nil, &mask) }); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGCHLD} {
-		if mask.Val[0]>>(n-1)&1 == 0 {
-			t.Errorf("the thread takes %v", n)
-		}
-	}
-	end := make(chan struct{})
-	if err := d.ask("slow", func() error { <-end; return nil }); !Hangs(err) {
-		t.Error(err)
-	}
-	dst := []Energy{7}
-	if err := d.read("next", dst, func(dst []Energy) error { dst[0] = 1; return nil }); !Hangs(err) || dst[0] != 7 {
-		t.Errorf("%v, %v", dst, err)
-	}
-	last := make(chan struct{})
-	if err := d.end("last", func() error { close(last); return nil }); !Hangs(err) {
-		t.Error(err)
-	}
-	close(end)
-	<-last
-	if err := d.ask("after", func() error { return nil }); !errors.Is(err, fs.ErrClosed) {
-		t.Error(err)
-	}
-	if err := d.end("twice", func() error { t.Error("closed twice"); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
 // A metric that hangs is unknown until it answers.
 func TestMetricHangs(t *testing.T) {
 	impatient(t, 100*time.Millisecond)
@@ -297,7 +261,7 @@ func TestMetricHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := []float64{7}
-	if err := g.Read(dst); !Hangs(err) || !math.IsNaN(dst[0]) {
+	if err := g.Read(dst); !patience.Hangs(err) || !math.IsNaN(dst[0]) {
 		t.Errorf("%v, %v", dst, err)
 	}
 	close(<-b.calls)

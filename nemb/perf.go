@@ -12,6 +12,10 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"cg/nemb/counter"
+	"cg/nemb/processor"
+	"cg/nemb/sysfs"
 )
 
 func init() {
@@ -43,7 +47,7 @@ var raplEvents = []raplEvent{
 // offer such on AMD, and they count nothing).
 func openPerf(root Root) ([]Sensor, error) {
 	dir := root.Sys("bus/event_source/devices/power")
-	number, err := ReadNumber(filepath.Join(dir, "type"))
+	number, err := sysfs.Number(filepath.Join(dir, "type"))
 	if err != nil {
 		return nil, fmt.Errorf("perf: %w", err)
 	}
@@ -51,13 +55,13 @@ func openPerf(root Root) ([]Sensor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("perf: %w", broken{err})
 	}
-	cpus := members(strings.TrimSpace(string(mask)))
+	cpus := sysfs.Members(strings.TrimSpace(string(mask)))
 	if len(cpus) == 0 {
 		return nil, fmt.Errorf("perf: %s: reads %q: want a list of processors", filepath.Join(dir, "cpumask"), mask)
 	}
 	p := &perf{
 		fileSensor: fileSensor{name: "perf"},
-		root:       root, dir: dir, kind: uint32(number), cpu: Identify(root),
+		root:       root, dir: dir, kind: uint32(number), cpu: root.CPU(),
 	}
 	zones, _ := powercapZones(root)
 	for _, z := range zones {
@@ -67,7 +71,7 @@ func openPerf(root Root) ([]Sensor, error) {
 		p.zones = append(p.zones, Domain{ID: z.id})
 	}
 	places := perfPlaces(root, cpus)
-	if p.cpu.amd() { // its counters are the package's, whatever the kernel takes for a die
+	if p.cpu.AMD() { // its counters are the package's, whatever the kernel takes for a die
 		places = slices.CompactFunc(places, func(a, b place) bool { return a.pkg == b.pkg })
 		for i := range places {
 			places[i].die = -1
@@ -83,7 +87,7 @@ func openPerf(root Root) ([]Sensor, error) {
 	case errors.Is(err, fs.ErrPermission):
 		p.Close()
 		paranoid := "?"
-		if n, err := ReadNumber(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
+		if n, err := sysfs.Number(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
 			paranoid = strconv.Itoa(n)
 		}
 		return nil, &Denied{
@@ -109,7 +113,7 @@ func openPerf(root Root) ([]Sensor, error) {
 			return nil, fmt.Errorf("perf: %s: the kernel opens energy-pkg for other packages and not for package%s, on processor %d: %w", dir, at.suffix(), at.cpu, fs.ErrNotExist)
 		}
 	}
-	share, most := idleShare(p.cpu)
+	share, most := p.cpu.IdleShare()
 	for i := range p.domains {
 		p.domains[i].IdleShare, p.domains[i].IdleShareMost = share, most
 	}
@@ -122,7 +126,7 @@ type perf struct {
 	root   Root
 	dir    string
 	kind   uint32
-	cpu    CPU
+	cpu    processor.CPU
 	zones  []Domain // what powercap lists
 	wanted []string // domains that were asked for
 }
@@ -148,9 +152,9 @@ func perfPlaces(root Root, cpus []int) []place {
 	for i, cpu := range cpus {
 		topology := root.Sys("devices/system/cpu", fmt.Sprintf("cpu%d", cpu), "topology")
 		p := place{cpu: cpu, pkg: i, die: 0}
-		if pkg, err := ReadNumber(filepath.Join(topology, "physical_package_id")); err == nil && pkg >= 0 {
+		if pkg, err := sysfs.Number(filepath.Join(topology, "physical_package_id")); err == nil && pkg >= 0 {
 			p.pkg = pkg
-			p.die, _ = ReadNumber(filepath.Join(topology, "die_id"))
+			p.die, _ = sysfs.Number(filepath.Join(topology, "die_id"))
 		}
 		count[p.pkg]++
 		places = append(places, p)
@@ -199,8 +203,8 @@ func (p *perf) open(at place) error {
 		if p.fileSensor.open = append(p.fileSensor.open, fd); leader < 0 {
 			leader = fd
 		}
-		c.fd, c.at = leader, uint64(members)
-		if members++; members == groupMost {
+		c.FD, c.At = int32(leader), uint64(members)
+		if members++; members == counter.GroupMost {
 			leader, members = -1, 0
 		}
 		if d.Kind == "nested" {
@@ -216,13 +220,13 @@ func (p *perf) open(at place) error {
 // lists tells whether powercap, where it lists anything, lists a domain.
 func (p *perf) lists(d Domain) bool {
 	if len(p.zones) == 0 {
-		return !p.cpu.amd() || d.Kind == "cpu_package"
+		return !p.cpu.AMD() || d.Kind == "cpu_package"
 	}
 	return slices.ContainsFunc(p.zones, func(z Domain) bool { return covers(z.ID, d.ID) })
 }
 
 // event describes an event.
-func (p *perf) event(e raplEvent, at place) (d Domain, c counter, config uint64, err error) {
+func (p *perf) event(e raplEvent, at place) (d Domain, c counter.Counter, config uint64, err error) {
 	name := filepath.Join(p.dir, "events", e.name)
 	terms, err := os.ReadFile(name)
 	if err != nil {
@@ -247,7 +251,7 @@ func (p *perf) event(e raplEvent, at place) (d Domain, c counter, config uint64,
 	if err != nil || !(scale > 0) || scale > 1e3 {
 		return d, c, 0, fmt.Errorf("perf: %s.scale: reads %q: want joules per count", name, text)
 	}
-	c = counter{form: asGroup, mask: 1<<64 - 1, scale: scale * 1e6}
+	c = counter.Counter{Form: counter.Group, Mask: 1<<64 - 1, Scale: scale * 1e6}
 	d = Domain{
 		ID: e.domain + at.suffix(), Method: Measured, Period: raplPeriod, Step: stepOf(unit61), Lo: 1, Hi: 1,
 		Source: fmt.Sprintf("perf: power/%s/ on processor %d", e.name, at.cpu),
@@ -261,7 +265,7 @@ func (p *perf) event(e raplEvent, at place) (d Domain, c counter, config uint64,
 		if d.Kind = "psys"; at.pkg == 0 {
 			d.ID = "psys"
 		}
-		if p.cpu.countsJoules() {
+		if countsJoules(p.cpu) {
 			d.Step = stepOf(1)
 		}
 	default:
@@ -277,39 +281,4 @@ func (p *perf) openEvent(config uint64, cpu, leader int) (int, error) {
 		Config:      config,
 		Read_format: unix.PERF_FORMAT_GROUP,
 	}, -1, cpu, leader, unix.PERF_FLAG_FD_CLOEXEC)
-}
-
-// ReadNumber reads a decimal number from a file.
-func ReadNumber(name string) (int, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0, fmt.Errorf("%s: reads %q: want a number", name, text)
-	}
-	return n, nil
-}
-
-// members lists the members of a list such as "0,28" or "0-1"; nil if it is
-// none, or a long one.
-func members(list string) []int {
-	n := countList(list)
-	if n == 0 || n > 1<<16 {
-		return nil
-	}
-	var all []int
-	for part := range strings.SplitSeq(list, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		a, _ := strconv.Atoi(from)
-		b := a
-		if isRange {
-			b, _ = strconv.Atoi(to)
-		}
-		for ; a <= b; a++ {
-			all = append(all, a)
-		}
-	}
-	return all
 }

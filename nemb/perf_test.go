@@ -15,7 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/nemb/counter"
+	"cg/nemb/processor"
 	"cg/nemb/simulate"
+	"cg/nemb/sysfs"
 )
 
 // files writes files below a root.
@@ -99,9 +102,9 @@ func TestPerf(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	// The sampler's thread reads all of them in one call.
-	counters := sensor.(fdSensor).counters()
+	counters := sensor.(Counting).Counters()
 	for i, c := range counters {
-		if c.form != asGroup || c.fd != counters[0].fd || c.at != uint64(i) {
+		if c.Form != counter.Group || c.FD != counters[0].FD || c.At != uint64(i) {
 			t.Errorf("counter %d: %+v", i, c)
 		}
 	}
@@ -125,16 +128,16 @@ func TestPerf(t *testing.T) {
 
 func TestPerfPackagesAndDies(t *testing.T) {
 	online, err := os.ReadFile("/sys/devices/system/cpu/online")
-	if err != nil || countList(strings.TrimSpace(string(online))) < 2 {
+	if err != nil || sysfs.Count(strings.TrimSpace(string(online))) < 2 {
 		t.Skip("takes two processors")
 	}
 	tests := []struct {
 		name, vendor, topology, want string
 	}{
-		{"sockets", Intel, "0/0 1/0", "package-0 dram-0 package-1 dram-1"},
-		{"sockets in another order", Intel, "1/0 0/0", "package-0 dram-0 package-1 dram-1"},
-		{"dies", Intel, "0/0 0/1", "package-0-die-0 dram-0-die-0 package-0-die-1 dram-0-die-1"},
-		{"AMD counts per package", amd, "0/0 0/1", "package-0"},
+		{"sockets", processor.Intel, "0/0 1/0", "package-0 dram-0 package-1 dram-1"},
+		{"sockets in another order", processor.Intel, "1/0 0/0", "package-0 dram-0 package-1 dram-1"},
+		{"dies", processor.Intel, "0/0 0/1", "package-0-die-0 dram-0-die-0 package-0-die-1 dram-0-die-1"},
+		{"AMD counts per package", processor.AMD, "0/0 0/1", "package-0"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -317,6 +320,6 @@ func BenchmarkTickOf(b *testing.B) {
 	files(b, other, texts)
 	zones := openOne(b, other)
 	clock := checkpoint.SystemClock()
-	b.Run("perf", func(b *testing.B) { benchTick(perf.(fdSensor), clock, b.N) })
-	b.Run("files", func(b *testing.B) { benchTick(zones.(fdSensor), clock, b.N) })
+	b.Run("perf", func(b *testing.B) { benchTick(perf.(Counting).Counters(), clock, b.N) })
+	b.Run("files", func(b *testing.B) { benchTick(zones.(Counting).Counters(), clock, b.N) })
 }

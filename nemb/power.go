@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
-	"cg/shown"
+	"cg/nemb/patience"
 )
 
 // powerSensor makes energy of readings of power: the trapezoid between one
@@ -38,7 +37,7 @@ type powerSensor struct {
 	watts  []float64 // at the last reading; nil where the chain is broken
 	total  []float64 // microjoules
 	starts int       // of the chain
-	desk   desk
+	desk   patience.Desk
 }
 
 // integralStart is where an integral of power starts for the n-th time, in
@@ -135,7 +134,7 @@ func (s *powerSensor) Split(keep func(Domain) bool) (rest Sensor) {
 }
 
 // Read stores the energy since the first Read, or since the last that failed.
-func (s *powerSensor) Read(dst []Energy) error { return s.desk.read(s.name, dst, s.read) }
+func (s *powerSensor) Read(dst []Energy) error { return patience.Read(&s.desk, s.name, dst, s.read) }
 
 func (s *powerSensor) read(dst []Energy) error {
 	s.mu.Lock()
@@ -173,7 +172,7 @@ func (s *powerSensor) read(dst []Energy) error {
 }
 
 func (s *powerSensor) Close() error {
-	return s.desk.end(s.name, func() error {
+	return s.desk.End(s.name, func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, meters := range s.meters {
@@ -243,16 +242,3 @@ func (g *gauge) number() (int64, error) {
 }
 
 func (g *gauge) close() { unix.Close(g.fd) }
-
-// ReadLine reads a file of one line; "" where there is none.
-func ReadLine(name string) string {
-	text, err := os.ReadFile(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	return named(text)
-}
-
-// named is the name in a file's text. It stands in tables, in messages and in
-// the names of columns, so it is of one line and of characters that are printed.
-func named(text []byte) string { return shown.Line(strings.TrimSpace(string(text))) }

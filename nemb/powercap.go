@@ -16,6 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cg/nemb/counter"
+	"cg/nemb/patience"
+	"cg/nemb/processor"
+	"cg/nemb/sysfs"
 	"cg/runtimes/sdk/spec"
 )
 
@@ -53,8 +57,8 @@ func openPowercap(root Root) ([]Sensor, error) {
 	}
 	p := &fileSensor{name: "powercap"}
 	var first []Energy // what the dies of package p.domains[i] read at opening
-	cpu := Identify(root)
-	share, most := idleShare(cpu)
+	cpu := root.CPU()
+	share, most := cpu.IdleShare()
 	refused := refusals{errs: errs}
 	left := map[string]bool{} // zones that repeat another
 	domains, answers := powercapDomains(zones), openCounters(zones)
@@ -77,7 +81,7 @@ func openPowercap(root Root) ([]Sensor, error) {
 			continue
 		}
 		answers[i].fd = -1 // it is p's
-		c := counter{fd: fd}
+		c := counter.Counter{FD: int32(fd)}
 		if of := mirrored(p, d, first, e); of != "" {
 			unix.Close(fd)
 			left[z.id] = true
@@ -114,8 +118,8 @@ type refusals struct {
 
 func (r *refusals) add(id, path string, err error) {
 	switch {
-	case Hangs(err):
-		r.errs = append(r.errs, &Hung{What: "powercap: " + path, After: patience, Domains: []string{id}})
+	case patience.Hangs(err):
+		r.errs = append(r.errs, &patience.Hung{What: "powercap: " + path, After: patience.Limit, Domains: []string{id}})
 	case errors.Is(err, fs.ErrPermission):
 		if r.denied == nil {
 			r.denied = &Denied{
@@ -157,13 +161,13 @@ func openCounters(zones []*zone) []firstAnswer {
 		}
 		path := filepath.Join(z.path, "energy_uj")
 		asked.Go(func() {
-			a, ok := within(patience, func() firstAnswer { return openCounter(path) }, func(a firstAnswer) {
+			a, ok := patience.Within(patience.Limit, func() firstAnswer { return openCounter(path) }, func(a firstAnswer) {
 				if a.err == nil {
 					unix.Close(a.fd)
 				}
 			})
 			if answers[i] = a; !ok {
-				answers[i].err = &Hung{}
+				answers[i].err = &patience.Hung{}
 			}
 		})
 	}
@@ -176,7 +180,7 @@ func openCounter(path string) firstAnswer {
 	if err != nil {
 		return firstAnswer{err: err}
 	}
-	e, err := counter{fd: fd}.read()
+	e, err := counter.Counter{FD: int32(fd)}.Read()
 	if err != nil {
 		unix.Close(fd)
 		err = broken{err}
@@ -206,7 +210,7 @@ func mirrored(p *fileSensor, d Domain, first []Energy, e Energy) (of string) {
 		if other == nil || other[1] != die[1] {
 			continue
 		}
-		again, err := p.list[i].read()
+		again, err := p.list[i].Read()
 		if err == nil && first[i] <= e && e <= again && again > 0 && again-first[i] < 1e6 {
 			return o.ID
 		}
@@ -237,8 +241,8 @@ const (
 )
 
 // memoryUnit is the unit of a server's memory counter, 0 where none is fixed.
-func memoryUnit(cpu CPU) float64 {
-	if cpu.Vendor != Intel || cpu.Family != 6 {
+func memoryUnit(cpu processor.CPU) float64 {
+	if cpu.Vendor != processor.Intel || cpu.Family != 6 {
 		return 0
 	}
 	switch cpu.Model {
@@ -253,7 +257,7 @@ func memoryUnit(cpu CPU) float64 {
 // unitDoubt tells what is wrong with the unit of a zone that wraps after 32
 // bits: outside of what RAPL counts in, or not the unit of this processor's
 // memory. "" is nothing.
-func unitDoubt(d Domain, cpu CPU) string {
+func unitDoubt(d Domain, cpu processor.CPU) string {
 	unit := d.Wrap.Joules() / (1 << 32)
 	switch want := memoryUnit(cpu); {
 	case d.Wrap == 0 || d.Kind == "psys": // which counts whole joules on some servers
@@ -311,7 +315,7 @@ func powercapZones(root Root) (zones []*zone, errs []error) {
 			z.nums = append(z.nums, v)
 		}
 		name, err := os.ReadFile(filepath.Join(path, "name"))
-		if z.name = named(name); err == nil && z.name == "" {
+		if z.name = sysfs.Text(name); err == nil && z.name == "" {
 			err = errors.New("no name")
 		}
 		if err != nil {
@@ -417,4 +421,10 @@ func powercapDomains(zones []*zone) []Domain {
 		domains[i] = d
 	}
 	return domains
+}
+
+// countsJoules tells whether psys counts whole joules: Sapphire and Emerald Rapids
+// (arch/x86/events/rapl.c).
+func countsJoules(c processor.CPU) bool {
+	return c.Vendor == processor.Intel && c.Family == 6 && (c.Model == 0x8f || c.Model == 0xcf)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cg/nemb/counter"
 	"cg/nemb/simulate"
 )
 
@@ -294,12 +295,12 @@ func TestSteps(t *testing.T) {
 func TestFaultsOfReadings(t *testing.T) {
 	var f Faults
 	for _, r := range []struct {
-		v     Verdict
+		v     counter.Verdict
 		delta Energy
 		since time.Duration // the last good reading
 	}{
-		{advanced, 5, time.Second}, {failed, 0, time.Second}, {failed, 0, 2 * time.Second}, {advanced, 50, 3 * time.Second},
-		{stale, 0, time.Second}, {failed, 0, time.Second}, {reset, 0, 2 * time.Second}, {advanced, 7, time.Second},
+		{counter.Advanced, 5, time.Second}, {counter.Failed, 0, time.Second}, {counter.Failed, 0, 2 * time.Second}, {counter.Advanced, 50, 3 * time.Second},
+		{counter.Stale, 0, time.Second}, {counter.Failed, 0, time.Second}, {counter.Reset, 0, 2 * time.Second}, {counter.Advanced, 7, time.Second},
 	} {
 		f.note(r.v, r.delta, r.since)
 	}

@@ -3,6 +3,8 @@ package nemb
 import (
 	"os"
 	"path/filepath"
+
+	"cg/nemb/processor"
 )
 
 // Root is where sensors and the machine's identity are found. With Dir "" it
@@ -36,4 +38,9 @@ func (r Root) Dev(elem ...string) string {
 		dir = "/"
 	}
 	return filepath.Join(append([]string{dir, "dev"}, elem...)...)
+}
+
+// CPU tells which processors the machine has.
+func (r Root) CPU() processor.CPU {
+	return processor.Identify(r.Proc("cpuinfo"), r.Sys("class/dmi/id"))
 }

@@ -92,68 +92,17 @@ static struct stamp stamp(struct cg_sampler *s) {
 	return best;
 }
 
-// energy reads a decimal number from offset 0 of fd. Empty, garbled or too
-// long is a failure, and so is a number that fills the buffer.
-static uint64_t energy(int fd) {
-	char text[24];
-	ssize_t n = pread(fd, text, sizeof text, 0);
-	if (n <= 0 || n == sizeof text)
-		return CG_FAILED;
-	uint64_t v = 0;
-	ssize_t i = 0;
-	for (; i < n && text[i] >= '0' && text[i] <= '9'; i++) {
-		if (v > (INT64_MAX - 9) / 10)
-			return CG_FAILED;
-		v = v * 10 + (text[i] - '0');
-	}
-	if (i == 0 || (i < n && text[i] != '\n'))
-		return CG_FAILED;
-	return v;
-}
-
-// word is what a counter of a binary form shows, in microjoules.
-static uint64_t word(const struct cg_counter *c, uint64_t raw) {
-	double uj = (double)(raw & c->mask) * c->scale;
-	return uj < (double)INT64_MAX ? (uint64_t)uj : CG_FAILED;
-}
-
-static void read_counter(const struct cg_counter *c, int i, uint64_t *dst, uint64_t *group, ssize_t *got) {
-	uint64_t raw;
-	switch (c->form) {
-	case CG_TEXT:
-		*dst = energy(c->fd);
-		break;
-	case CG_WORD:
-		*dst = pread(c->fd, &raw, sizeof raw, c->at) == sizeof raw ? word(c, raw) : CG_FAILED;
-		break;
-	case CG_GROUP:
-		// One read for the neighbours of one group.
-		if (i == 0 || c[-1].form != CG_GROUP || c[-1].fd != c->fd)
-			*got = read(c->fd, group, (1 + CG_GROUP_MOST) * sizeof *group);
-		*dst = *got > 8 && c->at < group[0] && (c->at + 2) * 8 <= (uint64_t)*got ? word(c, group[1 + c->at]) : CG_FAILED;
-		break;
-	case CG_NONE:
-		*dst = CG_AWAY;
-		break;
-	default:
-		*dst = CG_FAILED;
-	}
-}
-
 // read_counters is cg_read, and ends when the thread is given up meanwhile: what
 // its descriptors mean then nobody knows.
 static void read_counters(const struct cg_counter *c, int n, uint64_t *dst, int32_t *at, _Atomic int64_t *reading) {
-	uint64_t group[1 + CG_GROUP_MOST];
-	ssize_t got = 0;
+	struct cg_group group = {0};
 	for (int i = 0; i < n; i++) {
 		__atomic_store_n(at, i, __ATOMIC_RELAXED);
-		read_counter(c + i, i, dst + i, group, &got);
+		cg_read_counter(c + i, i, dst + i, &group);
 		if (reading && atomic_load_explicit(reading, memory_order_acquire) == GIVEN_UP)
 			return;
 	}
 }
-
-void cg_read(const struct cg_counter *c, int n, uint64_t *dst, int32_t *at) { read_counters(c, n, dst, at, NULL); }
 
 // take_sample tells whether the thread is still wanted.
 static int take_sample(struct cg_sampler *s, uint64_t *slot) {
@@ -384,14 +333,6 @@ void cg_sampler_free(struct cg_sampler *s) {
 	free(s->counters);
 	free(s->slots);
 	free(s);
-}
-
-void cg_deaf(void) {
-	sigset_t all;
-	sigfillset(&all);
-	for (const int *n = (const int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, 0}; *n; n++)
-		sigdelset(&all, *n);
-	pthread_sigmask(SIG_SETMASK, &all, NULL);
 }
 
 uint64_t cg_bench_tick(const struct cg_counter *counters, int ncounters, int clock, int n) {

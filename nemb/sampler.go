@@ -13,6 +13,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb/account"
+	"cg/nemb/counter"
 )
 
 // Limits of Config.Interval.
@@ -58,12 +59,12 @@ type Sampler struct {
 	mu       sync.Mutex
 	c        *C.struct_cg_sampler // the thread; nil while there is none
 	stopped  bool
-	final    Stats                 // once it is stopped
-	spent    Stats                 // of threads that were given up
-	reading  C.int64_t             // of the thread, when giveUp looked last
-	counters []C.struct_cg_counter // of the thread
-	readers  []*fileSensor         // whose each of them is
-	places   []int                 // and the place in its list
+	final    Stats             // once it is stopped
+	spent    Stats             // of threads that were given up
+	reading  C.int64_t         // of the thread, when giveUp looked last
+	counters []counter.Counter // of the thread
+	readers  []Counting        // whose each of them is
+	places   []int             // and the place in its list
 	config   Config
 	domains  []Domain
 	fast     []int // domain of each file, in the order of the thread's readings
@@ -224,14 +225,15 @@ func (s *Sampler) add(sensor Sensor) {
 	at := len(s.domains)
 	s.domains = append(s.domains, sensor.Domains()...)
 	switch sensor := sensor.(type) {
-	case *fileSensor:
-		s.counters = append(s.counters, native(sensor.counters())...)
+	case Counting:
+		first := len(s.counters)
+		s.counters = append(s.counters, sensor.Counters()...)
 		for i := range sensor.Domains() {
 			s.fast = append(s.fast, at+i)
 			s.readers, s.places = append(s.readers, sensor), append(s.places, i)
 		}
-		for _, c := range sensor.slow {
-			s.leave(len(s.fast)-len(sensor.list)+c.first, c)
+		for _, i := range sensor.SetAside() {
+			s.leave(first, i)
 		}
 	case Modelled:
 		s.models = append(s.models, modelDomain{at, sensor})
@@ -240,16 +242,19 @@ func (s *Sampler) add(sensor Sensor) {
 	}
 }
 
-// leave takes counters, from the one with index first, out of the thread's
-// readings: c reads them.
-func (s *Sampler) leave(first int, c *slowCounters) *slowSensor {
-	for i := range c.list {
-		s.counters[first+i].form = C.CG_NONE
+// leave takes counter i of a sensor, whose counters begin with first, out of the
+// thread's readings, with those behind the same descriptor: a sensor of their own
+// reads them.
+func (s *Sampler) leave(first, i int) (slow *slowSensor, from int) {
+	aside, at := s.readers[first].Aside(i)
+	from = first + at
+	for k := range aside.Domains() {
+		s.counters[from+k].Form = counter.Elsewhere
 	}
-	slow := newSlowSensor(c, s.fast[first], s.config.Interval)
+	slow = newSlowSensor(aside, s.fast[from], s.config.Interval)
 	slow.steps = true
 	s.slow = append(s.slow, slow)
-	return slow
+	return slow, from
 }
 
 // stride is the number of words of a sample.
@@ -426,7 +431,7 @@ func (s *Sampler) Stop() []Sample {
 	ending.Wait()
 	samples := s.poll(true)
 	for i, d := range s.fast {
-		if last := s.lastTime; s.counters[i].form != C.CG_NONE && s.rawAt[d] < last {
+		if last := s.lastTime; s.counters[i].Form != counter.Elsewhere && s.rawAt[d] < last {
 			s.faults[d].Unknown += time.Duration(last - s.rawAt[d])
 		}
 	}
@@ -645,13 +650,13 @@ func (s *Sample) lateness(n int) []time.Duration {
 func (s *Sampler) count(d int, cur Energy, at checkpoint.Instant) bool {
 	// A counter may show two updates at once.
 	elapsed := time.Duration(at-s.rawAt[d]) + 2*s.domains[d].Period
-	delta, v := Unwrap(s.raw[d], cur, s.domains[d].Wrap, elapsed)
+	delta, v := counter.Unwrap(s.raw[d], cur, s.domains[d].Wrap, elapsed)
 	s.faults[d].note(v, delta, time.Duration(at-s.rawAt[d]))
-	if v == failed {
+	if v == counter.Failed {
 		return false
 	}
 	s.total[d] += delta
-	if v != stale {
+	if v != counter.Stale {
 		s.since[d] = at
 	} else if s.domains[d].InTotal {
 		s.faults[d].Still = max(s.faults[d].Still, time.Duration(at-s.since[d]))
@@ -662,21 +667,21 @@ func (s *Sampler) count(d int, cur Energy, at checkpoint.Instant) bool {
 
 // note counts a verdict on a counter that was read elapsed ago and moved by delta
 // since.
-func (f *Faults) note(v Verdict, delta Energy, elapsed time.Duration) {
+func (f *Faults) note(v counter.Verdict, delta Energy, elapsed time.Duration) {
 	f.Jump = max(f.Jump, delta)
 	if f.missed && v.Known() {
 		f.Late += elapsed
 	}
-	f.missed = v == failed
+	f.missed = v == counter.Failed
 	switch v {
-	case wrapped:
+	case counter.Wrapped:
 		f.Wraps++
-	case failed:
+	case counter.Failed:
 		f.Failed++
-	case reset:
+	case counter.Reset:
 		f.Resets++
 		f.Unknown += elapsed
-	case lapped:
+	case counter.Lapped:
 		f.Laps++
 		f.Unknown += elapsed
 	}

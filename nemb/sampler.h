@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "counter/counter.h"
+
 struct cg_sampler;
 
 // A sample is CG_WORDS + n words of 64 bits:
@@ -15,27 +17,6 @@ struct cg_sampler;
 //	4  raw[n]  microjoules as read, CG_FAILED where the reading failed, CG_AWAY
 //	           where the thread does not read the counter
 enum { CG_WORDS = 4, CG_SLOTS = 4096 };
-#define CG_FAILED UINT64_MAX
-#define CG_AWAY (UINT64_MAX - 1)
-
-// A counter is one energy counter behind a file descriptor. What is read,
-// masked and times scale, is microjoules.
-struct cg_counter {
-	int32_t fd;
-	int32_t form;
-	uint64_t at;   // CG_WORD: offset in the file; CG_GROUP: index in the group
-	uint64_t mask; // of the binary forms
-	double scale;  // of the binary forms
-};
-
-// What a read gives.
-enum {
-	CG_TEXT,  // a decimal number of microjoules and a newline, at offset 0
-	CG_WORD,  // a word of 64 bits at an offset (/dev/cpu/N/msr)
-	CG_GROUP, // perf events: their number, then a word each (PERF_FORMAT_GROUP)
-	CG_NONE,  // nothing: the counter is read elsewhere
-};
-enum { CG_GROUP_MOST = 16 }; // members of a group
 
 // How the thread is scheduled: as any other, in the shortest slices, before
 // all others.
@@ -80,12 +61,6 @@ void cg_sampler_stop(struct cg_sampler *s);
 
 // cg_sampler_free frees a sampler whose thread has ended.
 void cg_sampler_free(struct cg_sampler *s);
-
-// cg_read reads n counters once, as a sample does. at is which one it is at.
-void cg_read(const struct cg_counter *counters, int n, uint64_t *dst, int32_t *at);
-
-// cg_deaf makes the thread take no signals but those of its own faults.
-void cg_deaf(void);
 
 // For the benchmarks: n readings of the counters, and n readings of the clock.
 uint64_t cg_bench_tick(const struct cg_counter *counters, int ncounters, int clock, int n);

@@ -3,13 +3,17 @@ package nemb
 // #include "sampler.h"
 import "C"
 
-import "cg/checkpoint"
+import (
+	"unsafe"
 
-// benchTick takes n samples of a sensor's counters as the sampler's thread
+	"cg/checkpoint"
+	"cg/nemb/counter"
+)
+
+// benchTick takes n samples of counters as the sampler's thread
 // does; test files cannot call C themselves.
-func benchTick(s fdSensor, clock checkpoint.Clock, n int) {
-	counters := native(s.counters())
-	C.cg_bench_tick(&counters[0], C.int(len(counters)), C.int(clock), C.int(n))
+func benchTick(counters []counter.Counter, clock checkpoint.Clock, n int) {
+	C.cg_bench_tick((*C.struct_cg_counter)(unsafe.Pointer(&counters[0])), C.int(len(counters)), C.int(clock), C.int(n))
 }
 
 // benchClock reads the channel's clock n times.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/nemb/counter"
+	"cg/nemb/patience"
 )
 
 // slowSensor is read on a goroutine of its own. Its energies form a curve of
@@ -80,12 +82,12 @@ func newSlowSensor(sensor Sensor, at int, interval time.Duration) *slowSensor {
 func (s *slowSensor) begin() error {
 	from := checkpoint.Monotime()
 	err := s.sensor.Read(s.raw)
-	if err != nil && !Hangs(err) {
+	if err != nil && !patience.Hangs(err) {
 		return err
 	}
 	if err != nil {
 		for i := range s.raw {
-			s.raw[i] = unread
+			s.raw[i] = counter.Unread
 		}
 	}
 	p := s.point(from)
@@ -170,7 +172,7 @@ func (s *slowSensor) finish(end checkpoint.Instant) {
 	s.end = end
 	left := giveUp
 	for _, f := range s.faults {
-		left = min(max(left, 5*f.Slowest/2), patience)
+		left = min(max(left, 5*f.Slowest/2), patience.Limit)
 	}
 	if s.waiting != 0 {
 		left -= max(0, time.Duration(checkpoint.Monotime()-s.waiting)-s.faults[0].Slowest)
@@ -187,7 +189,7 @@ func (s *slowSensor) finish(end checkpoint.Instant) {
 		if from == 0 { // it is between two readings
 			from = checkpoint.Monotime()
 		}
-		s.add(from, nil, &Hung{After: time.Duration(checkpoint.Monotime() - from)})
+		s.add(from, nil, &patience.Hung{After: time.Duration(checkpoint.Monotime() - from)})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,28 +221,28 @@ func (s *slowSensor) add(from checkpoint.Instant, raw []Energy, err error) {
 	}
 	p := s.point(from)
 	p.total, p.failed = slices.Clone(s.points[len(s.points)-1].total), err != nil
-	var hung *Hung
+	var hung *patience.Hung
 	errors.As(err, &hung)
 	for i, d := range s.domains {
-		cur := unread
+		cur := counter.Unread
 		if err == nil {
 			cur = raw[i]
 		}
 		elapsed := time.Duration(p.at - s.rawAt[i])
-		delta, v := Unwrap(s.raw[i], cur, d.Wrap, elapsed+p.took+2*d.Period)
+		delta, v := counter.Unwrap(s.raw[i], cur, d.Wrap, elapsed+p.took+2*d.Period)
 		f := &s.faults[i]
 		f.Hung = 0
 		switch {
 		case hung != nil:
 			f.Hung = max(hung.After, time.Duration(p.done()-s.rawAt[i]))
-		case s.raw[i] == unread && err == nil: // the first that answers
+		case s.raw[i] == counter.Unread && err == nil: // the first that answers
 			f.Unknown += elapsed
 		default:
 			f.note(v, delta, elapsed)
 		}
 		p.total[i] += delta
 		p.failed = p.failed || !v.Known()
-		if v != stale {
+		if v != counter.Stale {
 			s.since[i] = p.at
 		} else if d.InTotal && d.Period < stuck/20 {
 			f.Still = max(f.Still, time.Duration(p.at-s.since[i]))

@@ -20,7 +20,7 @@ const heldUp = 250 * time.Millisecond
 func (s *Sampler) startThread() error {
 	var list *C.struct_cg_counter
 	if len(s.counters) > 0 {
-		list = &s.counters[0]
+		list = (*C.struct_cg_counter)(unsafe.Pointer(&s.counters[0]))
 	}
 	ordinary := C.int(0)
 	if s.config.Ordinary {
@@ -92,11 +92,10 @@ func (s *Sampler) giveUp() bool {
 		return false
 	}
 	s.c, s.spent = nil, spent
-	c := s.readers[at].apart(s.places[at])
-	first := int(at) - s.places[at] + c.first
-	slow := s.leave(first, c)
+	place := s.places[at]
+	slow, from := s.leave(int(at)-place, place)
 	if s.first != nil {
-		slow.word = first
+		slow.word = from
 		s.follow(slow)
 	}
 	return true

@@ -21,6 +21,8 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb/account"
+	"cg/nemb/counter"
+	"cg/nemb/processor"
 	"cg/nemb/simulate"
 )
 
@@ -426,7 +428,7 @@ func TestSamplerHangingSensor(t *testing.T) {
 }
 
 func TestSamplerEstimates(t *testing.T) {
-	e := newEstimator(CPU{Processors: 2, Virtual: true, March: "test", Year: 2021, TDP: 100, Threads: 4})
+	e := newEstimator(processor.CPU{Processors: 2, Virtual: true, March: "test", Year: 2021, TDP: 100, Threads: 4})
 	s, err := Start([]Sensor{e}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic})
 	if err != nil {
 		t.Fatal(err)
@@ -608,13 +610,13 @@ func BenchmarkTick(b *testing.B) {
 	for file, text := range map[string]string{"name": "package-0", "energy_uj": "123456789012", "max_energy_range_uj": "262143328850"} {
 		os.WriteFile(filepath.Join(zone, file), []byte(text+"\n"), 0o644)
 	}
-	sensor := openOne(b, Root{dir}).(fdSensor)
+	sensor := openOne(b, Root{dir})
 	clock := checkpoint.SystemClock()
-	b.Run("sample", func(b *testing.B) { benchTick(sensor, clock, b.N) })
+	b.Run("sample", func(b *testing.B) { benchTick(sensor.(Counting).Counters(), clock, b.N) })
 	b.Run("clock", func(b *testing.B) { benchClock(clock, b.N) })
 	b.Run("gopread", func(b *testing.B) {
 		for range b.N {
-			sensor.counters()[0].read()
+			sensor.(Counting).Counters()[0].Read()
 		}
 	})
 }
@@ -658,5 +660,44 @@ func TestEpoch(t *testing.T) {
 	defer s.Close()
 	if last := samples[len(samples)-1].At; uint64(last) != atomic.LoadUint64(epoch) || uint64(last) <= first {
 		t.Errorf("epoch %d, first %d, the last sample is of %d", *epoch, first, last)
+	}
+}
+
+// A sampler reads text and words side by side, and a word that cannot be read
+// is a gap.
+func TestSamplerReadsWords(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "word")
+	if err := os.WriteFile(name, le(1<<14), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := &fileSensor{name: "msr", domains: []Domain{{ID: "w", Wrap: 1 << 38, Period: time.Millisecond}}, open: []int{fd},
+		list: []counter.Counter{{FD: int32(fd), Form: counter.Word, Mask: 1<<32 - 1, Scale: 1e6 / (1 << 14)}}}
+	defer words.Close()
+	root := zoneTreeAt(t, dir, "7000000")
+	s, err := Start([]Sensor{words, openOne(t, root)}, Config{Interval: time.Minute, Clock: checkpoint.Monotonic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := s.Poll(); len(first) != 1 || first[0].Failed {
+		t.Fatalf("%+v", first)
+	}
+	os.WriteFile(name, le(3<<14), 0o644)
+	zoneTreeAt(t, dir, "7000500")
+	last := s.Stop()
+	if len(last) != 1 || last[0].Energy[0] != 2e6 || last[0].Energy[1] != 500 || last[0].Failed {
+		t.Errorf("%+v", last)
+	}
+
+	if s, err = Start([]Sensor{words}, Config{Interval: time.Minute, Clock: checkpoint.Monotonic}); err != nil {
+		t.Fatal(err)
+	}
+	os.Truncate(name, 3)
+	if last = s.Stop(); !last[len(last)-1].Failed || last[len(last)-1].Energy[0] != 0 {
+		t.Errorf("a failed reading gave %+v", last)
 	}
 }

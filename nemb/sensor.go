@@ -1,6 +1,10 @@
 package nemb
 
-import "time"
+import (
+	"time"
+
+	"cg/nemb/counter"
+)
 
 // Sensor is one source of energy readings. Sensors are opened by a Source.
 type Sensor interface {
@@ -13,6 +17,21 @@ type Sensor interface {
 	Read(dst []Energy) error
 	// Close releases file descriptors. Read fails afterwards.
 	Close() error
+}
+
+// Counting is a sensor whose domains are counters behind file descriptors, which
+// the sampler's thread reads by itself.
+type Counting interface {
+	Sensor
+	// Counters has one for each domain, in the order of Domains.
+	Counters() []counter.Counter
+	// Aside gives the counters that share a descriptor with counter i as a sensor of
+	// their own, the same each time, and the index of the first: the thread does not
+	// wait for counters that do not answer in time.
+	Aside(i int) (aside Sensor, first int)
+	// SetAside lists the first counter of each sensor that Aside has given: what
+	// hangs in one run hangs in the next.
+	SetAside() []int
 }
 
 // Paced is a sensor that is read at a period of its own: one whose reading

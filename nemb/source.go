@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
+
+	"cg/nemb/patience"
 )
 
 // Source opens sensors of one kind.
@@ -66,12 +69,6 @@ func (d *Denied) Error() string {
 	return fmt.Sprintf("%s: %v: %s; run cg as root, or: %s", d.What, d.Err, d.Why, d.Fix)
 }
 
-// Hangs tells whether an error is that of a sensor that does not answer.
-func Hangs(err error) bool {
-	var h *Hung
-	return errors.As(err, &h)
-}
-
 // Is makes every Denied an fs.ErrPermission.
 func (d *Denied) Is(target error) bool { return target == fs.ErrPermission }
 
@@ -113,4 +110,27 @@ func Sources() []Source {
 func ByRank(sources []Source) []Source {
 	slices.SortStableFunc(sources, func(a, b Source) int { return a.Rank - b.Rank })
 	return sources
+}
+
+// opened is what a Source's Open gave.
+type opened struct {
+	sensors []Sensor
+	err     error
+}
+
+// openPatient opens a source and gives up one that hangs.
+func openPatient(s Source, root Root, limit time.Duration) ([]Sensor, error) {
+	open := func() opened {
+		sensors, err := s.Open(root)
+		return opened{sensors, err}
+	}
+	answer, ok := patience.Within(limit, open, func(o opened) {
+		for _, s := range o.sensors {
+			s.Close()
+		}
+	})
+	if !ok {
+		return nil, &patience.Hung{What: s.Name + ": looking for its sensors", After: limit}
+	}
+	return answer.sensors, answer.err
 }

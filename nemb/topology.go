@@ -3,6 +3,8 @@ package nemb
 import (
 	"slices"
 	"strings"
+
+	"cg/nemb/processor"
 )
 
 // Place is the place of a domain among the others, as reports tell it.
@@ -76,7 +78,7 @@ func covers(a, b string) bool {
 // allowed 64 W), a server's twice. Memory draws some 10 W per module when
 // busy; two sockets of a Granite Rapids of 350 W that idled showed 200 W and
 // 6 W (icl-utk-edu/papi#635).
-func implausiblyMuch(kind string, cpu CPU) float64 {
+func implausiblyMuch(kind string, cpu processor.CPU) float64 {
 	tdp, sockets := cpu.TDP, float64(max(1, cpu.Sockets))
 	if cpu.March == "" {
 		tdp = 500

@@ -3,6 +3,8 @@ package nemb
 import (
 	"strings"
 	"testing"
+
+	"cg/nemb/processor"
 )
 
 // domainsOf reads "package-0/cpu_package core-0<package-0/nested"; a "~" marks
@@ -127,20 +129,20 @@ func FuzzTotal(f *testing.F) {
 }
 
 func TestImplausible(t *testing.T) {
-	gnr := CPU{March: "Intel Granite Rapids", TDP: 500, Sockets: 2}
+	gnr := processor.CPU{March: "Intel Granite Rapids", TDP: 500, Sockets: 2}
 	for _, test := range []struct {
 		kind  string
-		cpu   CPU
+		cpu   processor.CPU
 		watts float64
 		bad   bool
 	}{
 		{"dram", gnr, 200.3, true}, // icl-utk-edu/papi#635
 		{"dram", gnr, 6, false},
 		{"cpu_package", gnr, 243, false},
-		{"cpu_package", CPU{March: "Intel Tiger Lake U", TDP: 28}, 115, false}, // its PL2
-		{"cpu_package", CPU{March: "Intel Tiger Lake U", TDP: 28}, 1000, true},
-		{"cpu_package", CPU{}, 600, false},
-		{"gpu", CPU{}, 700, false},
+		{"cpu_package", processor.CPU{March: "Intel Tiger Lake U", TDP: 28}, 115, false}, // its PL2
+		{"cpu_package", processor.CPU{March: "Intel Tiger Lake U", TDP: 28}, 1000, true},
+		{"cpu_package", processor.CPU{}, 600, false},
+		{"gpu", processor.CPU{}, 700, false},
 	} {
 		d := []Domain{{ID: test.kind, Most: implausiblyMuch(test.kind, test.cpu)}}
 		notes := Implausible(d, []Energy{Energy(test.watts * 10e6)}, 10e9)
@@ -151,18 +153,18 @@ func TestImplausible(t *testing.T) {
 }
 
 func TestUnitDoubt(t *testing.T) {
-	skylake, sapphire := CPU{Vendor: Intel, Family: 6, Model: 0x55, March: "Intel Skylake SP"}, CPU{Vendor: Intel, Family: 6, Model: 0x8f, March: "Intel Sapphire Rapids"}
+	skylake, sapphire := processor.CPU{Vendor: processor.Intel, Family: 6, Model: 0x55, March: "Intel Skylake SP"}, processor.CPU{Vendor: processor.Intel, Family: 6, Model: 0x8f, March: "Intel Sapphire Rapids"}
 	for _, test := range []struct {
 		kind string
 		wrap Energy
-		cpu  CPU
+		cpu  processor.CPU
 		want string
 	}{
 		{"dram", 65712999614, skylake, ""},
 		{"dram", 262143328851, skylake, "4.0 times too high"},
 		{"dram", 262143328851, sapphire, ""},
 		{"dram", 65712999614, sapphire, "4.0 times too low"},
-		{"dram", 262143328851, CPU{Vendor: Intel, Family: 6, Model: 0x9a}, ""},
+		{"dram", 262143328851, processor.CPU{Vendor: processor.Intel, Family: 6, Model: 0x9a}, ""},
 		{"cpu_package", 262143328851, sapphire, ""},
 		{"cpu_package", 1 << 53, sapphire, "max_energy_range_uj means a unit of"},
 		{"psys", 4294967295000001, sapphire, ""},

@@ -17,6 +17,7 @@ import (
 	"cg/launcher"
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/patience"
 )
 
 // Facts is what the rooms below say about a run that has ended.
@@ -187,7 +188,7 @@ func (r *Run) hung(f Facts) {
 	var all []string
 	for _, err := range f.Hung {
 		all = append(all, err.Error())
-		var h *nemb.Hung
+		var h *patience.Hung
 		if !errors.As(err, &h) {
 			continue
 		}

@@ -27,10 +27,10 @@ type pace struct {
 }
 
 // Timers of the Go runtime come up to a millisecond late and more behind the
-// garbage collector, so a thread of its own sleeps in the kernel, patience at a
+// garbage collector, so a thread of its own sleeps in the kernel, at most nap at a
 // time, to see that it is stopped. priority lies below the kernel's own threads.
 const (
-	patience = 50 * time.Millisecond
+	nap      = 50 * time.Millisecond
 	priority = 50
 )
 
@@ -69,7 +69,7 @@ func (p *pace) run(stop <-chan struct{}, take func()) {
 // sleepUntil tells whether the deadline has come before the stop.
 func sleepUntil(deadline int64, stop <-chan struct{}) bool {
 	for {
-		next := min(deadline, monotonic()+int64(patience))
+		next := min(deadline, monotonic()+int64(nap))
 		at := unix.NsecToTimespec(next)
 		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil) == unix.EINTR {
 		}

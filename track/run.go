@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/nemb/patience"
 )
 
 // Config says what to record and where to.
@@ -174,7 +175,7 @@ func (s *Session) close() error {
 	for _, r := range s.tracks {
 		for _, st := range r.streams {
 			for _, reader := range st.readers {
-				if err := reader.close(); !errors.As(err, new(*nemb.Hung)) { // which its readings told
+				if err := reader.close(); !errors.As(err, new(*patience.Hung)) { // which its readings told
 					errs = append(errs, err)
 				}
 			}

@@ -17,6 +17,10 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/counter"
+	"cg/nemb/patience"
+	"cg/nemb/processor"
+	"cg/nemb/sysfs"
 	"cg/shown"
 )
 
@@ -63,7 +67,7 @@ func Examine(root nemb.Root, want []string, window time.Duration) (*Diagnosis, e
 	d := &Diagnosis{Findings: []Finding{}}
 	before := account.ReadHost()
 	d.counters(&found, window)
-	busy, steal := before.Until(account.ReadHost(), nemb.Processors())
+	busy, steal := before.Until(account.ReadHost(), processor.Online())
 	d.sources(&found)
 	for _, n := range found.Doubts() {
 		d.add("figures", Warning, "", "%s", n.Text)
@@ -116,7 +120,7 @@ func (d *Diagnosis) counters(found *nemb.Found, window time.Duration) {
 			if domain.Method == nemb.Estimated {
 				continue
 			}
-			delta, v := nemb.Unwrap(a.raw[k], b.raw[k], domain.Wrap, elapsed)
+			delta, v := counter.Unwrap(a.raw[k], b.raw[k], domain.Wrap, elapsed)
 			drew[k] = delta
 			switch {
 			case !v.Known():
@@ -153,7 +157,7 @@ func (d *Diagnosis) sources(found *nemb.Found) {
 		for _, err := range s.Errors {
 			var denied *nemb.Denied
 			switch {
-			case nemb.Hangs(err):
+			case patience.Hangs(err):
 				d.add(s.Source.Name, Warning, "", "%v: runs go on without it; see what its driver says (dmesg), or leave it out with -s", err)
 			case errors.As(err, &denied):
 				level := Failure
@@ -205,7 +209,7 @@ func (d *Diagnosis) filtering(root nemb.Root, m Machine, found *nemb.Found) {
 	rapl := slices.ContainsFunc(found.Seen, func(s nemb.Seen) bool {
 		return s.Source.RAPL && s.State != nemb.Absent && s.State != nemb.Unasked
 	})
-	if m.Vendor != nemb.Intel || !rapl {
+	if m.Vendor != processor.Intel || !rapl {
 		return
 	}
 	path := root.Dev("cpu/0/msr")
@@ -277,7 +281,7 @@ func (d *Diagnosis) sessions() {
 		}
 		tasks, _ := filepath.Glob(filepath.Join("/proc", e.Name(), "task/*/comm"))
 		for _, task := range tasks {
-			if nemb.ReadLine(task) == "cg-sampler" {
+			if sysfs.Line(task) == "cg-sampler" {
 				others = append(others, fmt.Sprintf("cg (pid %d)", pid))
 				break
 			}
@@ -308,11 +312,11 @@ const (
 )
 
 func (d *Diagnosis) load(busy, steal float64) {
-	load, _, _ := strings.Cut(nemb.ReadLine("/proc/loadavg"), " ")
+	load, _, _ := strings.Cut(sysfs.Line("/proc/loadavg"), " ")
 	if busy > busyMost {
-		d.add("load", Warning, "", "the processors are %.0f %% busy (load %s on %d): what others use is told apart by processor time only, and runs take longer", 100*busy, shown.OrUnknown(load), nemb.Processors())
+		d.add("load", Warning, "", "the processors are %.0f %% busy (load %s on %d): what others use is told apart by processor time only, and runs take longer", 100*busy, shown.OrUnknown(load), processor.Online())
 	} else {
-		d.add("load", Fine, "", "the processors are %.0f %% busy (load %s on %d)", 100*busy, shown.OrUnknown(load), nemb.Processors())
+		d.add("load", Fine, "", "the processors are %.0f %% busy (load %s on %d)", 100*busy, shown.OrUnknown(load), processor.Online())
 	}
 	if steal > stealMost {
 		d.add("steal", Warning, "", "the host took %.0f %% of the processors' time for others: times and energies vary with it", 100*steal)

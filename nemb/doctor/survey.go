@@ -15,6 +15,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/sysfs"
 )
 
 // Survey is what a machine has to measure energy with, as cg info tells it.
@@ -139,16 +140,16 @@ func Look(root nemb.Root, want []string) (*Survey, error) {
 }
 
 func machineOf(root nemb.Root) Machine {
-	cpu := nemb.Identify(root)
+	cpu := root.CPU()
 	m := Machine{
 		CPU: cpu.Name, Vendor: cpu.Vendor, Family: cpu.Family, Model: cpu.Model, Stepping: cpu.Stepping,
 		March: cpu.March, Year: cpu.Year, TDP: cpu.TDP, Sockets: cpu.Sockets, Processors: cpu.Processors,
-		Kernel: nemb.ReadLine(root.Proc("sys/kernel/osrelease")), Virtual: cpu.Virtual, Container: containerOf(root),
+		Kernel: sysfs.Line(root.Proc("sys/kernel/osrelease")), Virtual: cpu.Virtual, Container: containerOf(root),
 	}
-	if m.Hypervisor = nemb.ReadLine(root.Sys("hypervisor/type")); m.Hypervisor != "" {
+	if m.Hypervisor = sysfs.Line(root.Sys("hypervisor/type")); m.Hypervisor != "" {
 		m.Virtual = true
 	} else if m.Virtual {
-		m.Hypervisor = strings.TrimSpace(nemb.ReadLine(root.Sys("class/dmi/id/sys_vendor")) + " " + nemb.ReadLine(root.Sys("class/dmi/id/product_name")))
+		m.Hypervisor = strings.TrimSpace(sysfs.Line(root.Sys("class/dmi/id/sys_vendor")) + " " + sysfs.Line(root.Sys("class/dmi/id/product_name")))
 	}
 	return m
 }
@@ -179,7 +180,7 @@ func containerOf(root nemb.Root) string {
 
 func clockOf(root nemb.Root) ClockState {
 	c := ClockState{
-		Kernel:  nemb.ReadLine(root.Sys("devices/system/clocksource/clocksource0/current_clocksource")),
+		Kernel:  sysfs.Line(root.Sys("devices/system/clocksource/clocksource0/current_clocksource")),
 		Channel: checkpoint.SystemClock().String(),
 	}
 	info, _ := os.ReadFile(root.Proc("cpuinfo"))
@@ -215,7 +216,7 @@ func permissions(root nemb.Root) Permissions {
 		}
 		f.Close()
 	}
-	if n, err := nemb.ReadNumber(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
+	if n, err := sysfs.Number(root.Proc("sys/kernel/perf_event_paranoid")); err == nil {
 		p.Paranoid = &n
 	}
 	var limit unix.Rlimit

@@ -1,9 +1,13 @@
-package nemb
+// Package patience makes calls that may never come back: those of drivers that hang.
+// A call is made on a thread that takes no signals and is given up after Limit; the
+// error is then a *Hung. The package knows nothing of sensors.
+package patience
 
-// #include "sampler.h"
+// #include "deaf.h"
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"runtime"
@@ -11,9 +15,9 @@ import (
 	"time"
 )
 
-// patience is how long the answer of a sensor is waited for: far more than a
-// driver takes that is alive, on a slow bus too. A variable for tests.
-var patience = 5 * time.Second
+// Limit is how long the answer of a sensor is waited for: far more than a
+// driver takes that is alive, on a slow bus too. Tests shorten it.
+var Limit = 5 * time.Second
 
 // Hung is the error of a sensor that does not answer: a call of it has not come
 // back, and its thread was given up. It is neither absent nor denied nor broken:
@@ -29,10 +33,16 @@ func (h *Hung) Error() string {
 	return fmt.Sprintf("%s: no answer for %v: it hangs", h.What, h.After.Round(100*time.Millisecond))
 }
 
-// desk makes calls that may never come back, one after the other, on a thread
+// Hangs tells whether an error is that of a sensor that does not answer.
+func Hangs(err error) bool {
+	var h *Hung
+	return errors.As(err, &h)
+}
+
+// A Desk makes calls that may never come back, one after the other, on a thread
 // of its own. The thread takes no signals: the kernel might choose it for one,
-// and would never deliver it. The zero desk is ready; end ends it.
-type desk struct {
+// and would never deliver it. The zero Desk is ready; End ends it.
+type Desk struct {
 	mu    sync.Mutex
 	calls chan func()   // to the thread, nil before the first call
 	out   chan struct{} // of the call that is under way, closed when it comes back; nil for none
@@ -40,10 +50,10 @@ type desk struct {
 	ended bool
 }
 
-// ask makes a call and waits for it as long as patience lasts. A call that has
+// Ask makes a call and waits for it as long as Limit lasts. A call that has
 // not come back is in the way of the next: that one fails at once. What call
 // writes must be read by nobody else until it is back.
-func (d *desk) ask(what string, call func() error) error {
+func (d *Desk) Ask(what string, call func() error) error {
 	out, err := d.send(what, call)
 	return wait(what, out, err)
 }
@@ -53,19 +63,19 @@ func wait(what string, out <-chan struct{}, err *error) error {
 	if out == nil {
 		return *err
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(Limit)
 	defer timer.Stop()
 	select {
 	case <-out:
 		return *err
 	case <-timer.C:
-		return &Hung{What: what, After: patience}
+		return &Hung{What: what, After: Limit}
 	}
 }
 
 // send starts a call; err holds its answer once out is closed. out is nil where
 // no call was started.
-func (d *desk) send(what string, call func() error) (out chan struct{}, err *error) {
+func (d *Desk) send(what string, call func() error) (out chan struct{}, err *error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err = new(error)
@@ -103,20 +113,20 @@ func work(calls <-chan func()) {
 	}
 }
 
-// read is ask for energies: dst is written only by a call that came back.
-func (d *desk) read(what string, dst []Energy, read func([]Energy) error) error {
-	own := make([]Energy, len(dst))
-	err := d.ask(what, func() error { return read(own) })
+// Read is Ask for readings: dst is written only by a call that came back.
+func Read[T any](d *Desk, what string, dst []T, read func([]T) error) error {
+	own := make([]T, len(dst))
+	err := d.Ask(what, func() error { return read(own) })
 	if err == nil {
 		copy(dst, own)
 	}
 	return err
 }
 
-// end makes the last call, which closes what the others use, nil for none; every
+// End makes the last call, which closes what the others use, nil for none; every
 // call after it fails. Behind one that hangs it is made when that comes back,
 // and not waited for.
-func (d *desk) end(what string, last func() error) error {
+func (d *Desk) End(what string, last func() error) error {
 	if last == nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -141,9 +151,9 @@ func (d *desk) end(what string, last func() error) error {
 	return wait(what, out, err)
 }
 
-// within makes one call on a thread of its own and waits for it so long. Where it
+// Within makes one call on a thread of its own and waits for it so long. Where it
 // does not come back in time, late is called with what it gives when it does.
-func within[T any](limit time.Duration, call func() T, late func(T)) (answer T, ok bool) {
+func Within[T any](limit time.Duration, call func() T, late func(T)) (answer T, ok bool) {
 	answers := make(chan T, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -159,27 +169,4 @@ func within[T any](limit time.Duration, call func() T, late func(T)) (answer T, 
 		go func() { late(<-answers) }()
 		return answer, false
 	}
-}
-
-// opened is what a Source's Open gave.
-type opened struct {
-	sensors []Sensor
-	err     error
-}
-
-// openPatient opens a source and gives up one that hangs.
-func openPatient(s Source, root Root, limit time.Duration) ([]Sensor, error) {
-	open := func() opened {
-		sensors, err := s.Open(root)
-		return opened{sensors, err}
-	}
-	answer, ok := within(limit, open, func(o opened) {
-		for _, s := range o.sensors {
-			s.Close()
-		}
-	})
-	if !ok {
-		return nil, &Hung{What: s.Name + ": looking for its sensors", After: limit}
-	}
-	return answer.sensors, answer.err
 }

@@ -1,11 +1,16 @@
-package nemb
+// Package processor tells which processors a machine has: from /proc/cpuinfo their kind,
+// and from tables of that kind the year, the thermal design power, and how much of their
+// power servers of that age draw when they are idle. It reads no energy.
+package processor
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
+	"cg/nemb/sysfs"
 	"cg/shown"
 )
 
@@ -27,13 +32,8 @@ type CPU struct {
 	Threads int     // hardware threads per socket, of the same model
 }
 
-func (c CPU) amd() bool { return c.Vendor == amd || c.Vendor == "HygonGenuine" }
-
-// countsJoules tells whether psys counts whole joules: Sapphire and Emerald Rapids
-// (arch/x86/events/rapl.c).
-func (c CPU) countsJoules() bool {
-	return c.Vendor == Intel && c.Family == 6 && (c.Model == 0x8f || c.Model == 0xcf)
-}
+// AMD tells whether AMD made the processor, or Hygon by AMD's licence.
+func (c CPU) AMD() bool { return c.Vendor == AMD || c.Vendor == "HygonGenuine" }
 
 func (c CPU) String() string {
 	name := c.Name
@@ -44,6 +44,17 @@ func (c CPU) String() string {
 		name += fmt.Sprintf(" (%s, %d)", c.March, c.Year)
 	}
 	return name
+}
+
+// Identity tells machines apart whose power differs: the processor's numbers
+// and name, how many there are, and whether they are a guest's.
+func (c CPU) Identity() string {
+	kind := "machine"
+	if c.Virtual {
+		kind = "guest"
+	}
+	return fmt.Sprintf("%s %d/%d/%d %q, %s of %d processors",
+		c.Vendor, c.Family, c.Model, c.Stepping, c.Name, kind, c.Processors)
 }
 
 // march is a row of the table of microarchitectures.
@@ -59,7 +70,7 @@ type march struct {
 // Vendors, as /proc/cpuinfo writes them.
 const (
 	Intel = "GenuineIntel"
-	amd   = "AuthenticAMD"
+	AMD   = "AuthenticAMD"
 	arm   = "0x41"
 )
 
@@ -105,32 +116,32 @@ var marches = []march{
 	{Intel, 6, 0xaf, "Intel Sierra Forest", 2024, 330, 144},   // 6780E
 	{Intel, 6, 0xad, "Intel Granite Rapids", 2024, 500, 256},  // 6980P
 
-	{amd, 0x17, 0x01, "AMD Naples", 2017, 180, 64},         // EPYC 7551
-	{amd, 0x17, 0x08, "AMD Pinnacle Ridge", 2018, 105, 16}, // Ryzen 7 2700X
-	{amd, 0x17, 0x11, "AMD Raven Ridge", 2017, 15, 8},      // Ryzen 7 2700U
-	{amd, 0x17, 0x18, "AMD Picasso", 2019, 15, 8},          // Ryzen 7 3700U
-	{amd, 0x17, 0x31, "AMD Rome", 2019, 225, 128},          // EPYC 7742
-	{amd, 0x17, 0x60, "AMD Renoir", 2020, 15, 16},          // Ryzen 7 4800U
-	{amd, 0x17, 0x68, "AMD Lucienne", 2021, 15, 16},        // Ryzen 7 5700U
-	{amd, 0x17, 0x71, "AMD Matisse", 2019, 65, 16},         // Ryzen 7 3700X
-	{amd, 0x17, 0x90, "AMD Van Gogh", 2022, 15, 8},         // Steam Deck
-	{amd, 0x17, 0xa0, "AMD Mendocino", 2022, 15, 8},        // Ryzen 3 7320U
-	{amd, 0x19, 0x01, "AMD Milan", 2021, 225, 128},         // EPYC 7713
-	{amd, 0x19, 0x08, "AMD Chagall", 2022, 280, 128},       // Threadripper PRO 5995WX
-	{amd, 0x19, 0x11, "AMD Genoa", 2022, 360, 192},         // EPYC 9654
-	{amd, 0x19, 0x18, "AMD Storm Peak", 2023, 350, 128},    // Threadripper 7980X
-	{amd, 0x19, 0x21, "AMD Vermeer", 2020, 105, 16},        // Ryzen 7 5800X
-	{amd, 0x19, 0x44, "AMD Rembrandt", 2022, 28, 16},       // Ryzen 7 6800U
-	{amd, 0x19, 0x50, "AMD Cezanne", 2021, 15, 16},         // Ryzen 7 5800U
-	{amd, 0x19, 0x61, "AMD Raphael", 2022, 105, 16},        // Ryzen 7 7700X
-	{amd, 0x19, 0x74, "AMD Phoenix", 2023, 28, 16},         // Ryzen 7 7840U
-	{amd, 0x19, 0x75, "AMD Hawk Point", 2023, 28, 16},      // Ryzen 7 8840U
-	{amd, 0x19, 0xa0, "AMD Bergamo", 2023, 360, 256},       // EPYC 9754
-	{amd, 0x1a, 0x02, "AMD Turin", 2024, 500, 256},         // EPYC 9755
-	{amd, 0x1a, 0x11, "AMD Turin Dense", 2024, 500, 384},   // EPYC 9965
-	{amd, 0x1a, 0x24, "AMD Strix Point", 2024, 28, 24},     // Ryzen AI 9 HX 370
-	{amd, 0x1a, 0x44, "AMD Granite Ridge", 2024, 65, 16},   // Ryzen 7 9700X
-	{amd, 0x1a, 0x70, "AMD Strix Halo", 2025, 55, 32},      // Ryzen AI Max+ 395
+	{AMD, 0x17, 0x01, "AMD Naples", 2017, 180, 64},         // EPYC 7551
+	{AMD, 0x17, 0x08, "AMD Pinnacle Ridge", 2018, 105, 16}, // Ryzen 7 2700X
+	{AMD, 0x17, 0x11, "AMD Raven Ridge", 2017, 15, 8},      // Ryzen 7 2700U
+	{AMD, 0x17, 0x18, "AMD Picasso", 2019, 15, 8},          // Ryzen 7 3700U
+	{AMD, 0x17, 0x31, "AMD Rome", 2019, 225, 128},          // EPYC 7742
+	{AMD, 0x17, 0x60, "AMD Renoir", 2020, 15, 16},          // Ryzen 7 4800U
+	{AMD, 0x17, 0x68, "AMD Lucienne", 2021, 15, 16},        // Ryzen 7 5700U
+	{AMD, 0x17, 0x71, "AMD Matisse", 2019, 65, 16},         // Ryzen 7 3700X
+	{AMD, 0x17, 0x90, "AMD Van Gogh", 2022, 15, 8},         // Steam Deck
+	{AMD, 0x17, 0xa0, "AMD Mendocino", 2022, 15, 8},        // Ryzen 3 7320U
+	{AMD, 0x19, 0x01, "AMD Milan", 2021, 225, 128},         // EPYC 7713
+	{AMD, 0x19, 0x08, "AMD Chagall", 2022, 280, 128},       // Threadripper PRO 5995WX
+	{AMD, 0x19, 0x11, "AMD Genoa", 2022, 360, 192},         // EPYC 9654
+	{AMD, 0x19, 0x18, "AMD Storm Peak", 2023, 350, 128},    // Threadripper 7980X
+	{AMD, 0x19, 0x21, "AMD Vermeer", 2020, 105, 16},        // Ryzen 7 5800X
+	{AMD, 0x19, 0x44, "AMD Rembrandt", 2022, 28, 16},       // Ryzen 7 6800U
+	{AMD, 0x19, 0x50, "AMD Cezanne", 2021, 15, 16},         // Ryzen 7 5800U
+	{AMD, 0x19, 0x61, "AMD Raphael", 2022, 105, 16},        // Ryzen 7 7700X
+	{AMD, 0x19, 0x74, "AMD Phoenix", 2023, 28, 16},         // Ryzen 7 7840U
+	{AMD, 0x19, 0x75, "AMD Hawk Point", 2023, 28, 16},      // Ryzen 7 8840U
+	{AMD, 0x19, 0xa0, "AMD Bergamo", 2023, 360, 256},       // EPYC 9754
+	{AMD, 0x1a, 0x02, "AMD Turin", 2024, 500, 256},         // EPYC 9755
+	{AMD, 0x1a, 0x11, "AMD Turin Dense", 2024, 500, 384},   // EPYC 9965
+	{AMD, 0x1a, 0x24, "AMD Strix Point", 2024, 28, 24},     // Ryzen AI 9 HX 370
+	{AMD, 0x1a, 0x44, "AMD Granite Ridge", 2024, 65, 16},   // Ryzen 7 9700X
+	{AMD, 0x1a, 0x70, "AMD Strix Halo", 2025, 55, 32},      // Ryzen AI Max+ 395
 
 	// Graviton 2 to 4 have Neoverse cores; Amazon publishes no TDP, so that
 	// of another processor with the same cores stands for them.
@@ -148,19 +159,19 @@ var skylakeSP = []struct {
 }
 
 // summitRidge is Naples' silicon on a desktop.
-var summitRidge = march{amd, 0x17, 0x01, "AMD Summit Ridge", 2017, 95, 16} // Ryzen 7 1800X
+var summitRidge = march{AMD, 0x17, 0x01, "AMD Summit Ridge", 2017, 95, 16} // Ryzen 7 1800X
 
-// Identify tells which processors a machine has, from proc/cpuinfo and the DMI
-// strings below sys/class/dmi/id. What it cannot tell stays zero.
-func Identify(root Root) CPU {
-	text, err := os.ReadFile(root.Proc("cpuinfo"))
+// Identify tells which processors a machine has, from its /proc/cpuinfo and the
+// folder of its DMI strings, /sys/class/dmi/id. What it cannot tell stays zero.
+func Identify(cpuinfo, dmiFolder string) CPU {
+	text, err := os.ReadFile(cpuinfo)
 	if err != nil {
 		return CPU{}
 	}
-	c := parseCPUInfo(string(text))
+	c := Parse(string(text))
 	dmi := func(name string) string {
-		text, _ := os.ReadFile(root.Sys("class/dmi/id", name))
-		return named(text)
+		text, _ := os.ReadFile(filepath.Join(dmiFolder, name))
+		return sysfs.Text(text)
 	}
 	// ARM has no hypervisor flag. EC2 runs on both, bare metal says .metal.
 	switch vendor, product := dmi("sys_vendor"), dmi("product_name"); {
@@ -173,7 +184,8 @@ func Identify(root Root) CPU {
 	return c
 }
 
-func parseCPUInfo(text string) CPU {
+// Parse reads the text of /proc/cpuinfo.
+func Parse(text string) CPU {
 	var c CPU
 	sockets := map[string]bool{}
 	for line := range strings.Lines(text) {

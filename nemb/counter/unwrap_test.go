@@ -1,4 +1,4 @@
-package nemb
+package counter
 
 import (
 	"math"
@@ -18,34 +18,34 @@ func TestUnwrap(t *testing.T) {
 		want            Energy
 		verdict         Verdict
 	}{
-		{"still", 5, 5, wrap, time.Millisecond, 0, stale},
-		{"still, never wraps", 5, 5, 0, time.Hour, 0, stale},
-		{"still, no time passed", 5, 5, wrap, 0, 0, stale},
-		{"forward", 5, 20005, wrap, 10 * time.Millisecond, 20000, advanced},
-		{"forward without wrap", 5, 20005, 0, 10 * time.Millisecond, 20000, advanced},
-		{"forward for a day without wrap", 5, 8.64e12 + 5, 0, 24 * time.Hour, 8.64e12, advanced},
-		{"forward, 4.9 kW", 0, 4.9e9, wrap, time.Second, 4.9e9, advanced},
-		{"thrown forward, 5.1 kW", 0, 5.1e9, wrap, time.Second, 0, reset},
-		{"thrown forward, never wraps", 0, 5.1e9, 0, time.Second, 0, reset},
-		{"wrap", wrap - 1, 0, wrap, time.Millisecond, 1, wrapped},
-		{"wrap at 20 W", wrap - 100, 19900, wrap, time.Millisecond * 10, 20000, wrapped},
-		{"wrap after a minute", wrap - 6e9, 6e9, wrap, time.Minute, 12e9, wrapped},
-		{"wrap of the short counter after a minute", short - 6e9, 6e9, short, time.Minute, 12e9, wrapped},
-		{"reset to zero", 1e9, 0, wrap, time.Second, 0, reset},
-		{"reset, 5.1 kW", wrap - 5.1e9, 0, wrap, time.Second, 0, reset},
-		{"just plausible", wrap - 4.9e9, 0, wrap, time.Second, 4.9e9, wrapped},
-		{"reset of a counter that never wraps", 100, 99, 0, time.Hour, 0, reset},
-		{"beyond the wrap before", wrap + 7, 3, wrap, time.Minute, 0, reset},
-		{"beyond the wrap now", 7, wrap, wrap, time.Minute, 0, reset},
-		{"wrap and no time passed", wrap - 1, 0, wrap, 0, 0, reset},
-		{"forward and no time passed", 1, 2, wrap, 0, 0, reset},
-		{"two wraps possible, higher", 1e9, 3e9, short, 70 * time.Second, 0, lapped},
-		{"two wraps possible, lower", 3e9, 1e9, short, 140 * time.Second, 0, lapped},
-		{"two wraps possible, the same", 3e9, 3e9, short, 70 * time.Second, 0, lapped},
-		{"a second wrap would be 1.1 kW", 1e9, 11e9, short, 68 * time.Second, 10e9, advanced},
-		{"not read now", 1e9, unread, wrap, time.Second, 0, failed},
-		{"not read before", unread, 1e9, wrap, time.Second, 0, failed},
-		{"never read", unread, unread, 0, time.Second, 0, failed},
+		{"still", 5, 5, wrap, time.Millisecond, 0, Stale},
+		{"still, never wraps", 5, 5, 0, time.Hour, 0, Stale},
+		{"still, no time passed", 5, 5, wrap, 0, 0, Stale},
+		{"forward", 5, 20005, wrap, 10 * time.Millisecond, 20000, Advanced},
+		{"forward without wrap", 5, 20005, 0, 10 * time.Millisecond, 20000, Advanced},
+		{"forward for a day without wrap", 5, 8.64e12 + 5, 0, 24 * time.Hour, 8.64e12, Advanced},
+		{"forward, 4.9 kW", 0, 4.9e9, wrap, time.Second, 4.9e9, Advanced},
+		{"thrown forward, 5.1 kW", 0, 5.1e9, wrap, time.Second, 0, Reset},
+		{"thrown forward, never wraps", 0, 5.1e9, 0, time.Second, 0, Reset},
+		{"wrap", wrap - 1, 0, wrap, time.Millisecond, 1, Wrapped},
+		{"wrap at 20 W", wrap - 100, 19900, wrap, time.Millisecond * 10, 20000, Wrapped},
+		{"wrap after a minute", wrap - 6e9, 6e9, wrap, time.Minute, 12e9, Wrapped},
+		{"wrap of the short counter after a minute", short - 6e9, 6e9, short, time.Minute, 12e9, Wrapped},
+		{"reset to zero", 1e9, 0, wrap, time.Second, 0, Reset},
+		{"reset, 5.1 kW", wrap - 5.1e9, 0, wrap, time.Second, 0, Reset},
+		{"just plausible", wrap - 4.9e9, 0, wrap, time.Second, 4.9e9, Wrapped},
+		{"reset of a counter that never wraps", 100, 99, 0, time.Hour, 0, Reset},
+		{"beyond the wrap before", wrap + 7, 3, wrap, time.Minute, 0, Reset},
+		{"beyond the wrap now", 7, wrap, wrap, time.Minute, 0, Reset},
+		{"wrap and no time passed", wrap - 1, 0, wrap, 0, 0, Reset},
+		{"forward and no time passed", 1, 2, wrap, 0, 0, Reset},
+		{"two wraps possible, higher", 1e9, 3e9, short, 70 * time.Second, 0, Lapped},
+		{"two wraps possible, lower", 3e9, 1e9, short, 140 * time.Second, 0, Lapped},
+		{"two wraps possible, the same", 3e9, 3e9, short, 70 * time.Second, 0, Lapped},
+		{"a second wrap would be 1.1 kW", 1e9, 11e9, short, 68 * time.Second, 10e9, Advanced},
+		{"not read now", 1e9, Unread, wrap, time.Second, 0, Failed},
+		{"not read before", Unread, 1e9, wrap, time.Second, 0, Failed},
+		{"never read", Unread, Unread, 0, time.Second, 0, Failed},
 	}
 	for _, test := range tests {
 		got, v := Unwrap(test.prev, test.cur, test.wrap, test.elapsed)
@@ -72,7 +72,7 @@ func FuzzUnwrap(f *testing.F) {
 		if !v.Known() && got != 0 {
 			t.Fatalf("verdict %d with an energy, %d", v, got)
 		}
-		if cur == unread && v != failed {
+		if cur == Unread && v != Failed {
 			t.Fatalf("an unread counter: verdict %d", v)
 		}
 		// What a package can draw is told exactly or refused.
