@@ -254,7 +254,7 @@ func readSession(t *testing.T, path, said string) *sdkFile {
 
 // near tells whether an energy is that of the machine over a time, but for the
 // energy of an interval (s) and 30 %: a machine that is busy reads the simulated
-// counters late. How exact the rule is, runtimes/testdata/between.txt holds.
+// counters late. How exact the rule is, runtimes/sdk/spec/cases/between.txt holds.
 func near(joules *float64, seconds, interval float64) bool {
 	return joules != nil && math.Abs(*joules-sdkWatts*seconds) < 0.3*sdkWatts*seconds+sdkWatts*interval
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/runtimes/sdk/spec"
 )
 
 // Tally is what was seen up to a sample, before any was left out: sums that
@@ -21,10 +22,6 @@ type Tally struct {
 	Energy  Energy
 	Square  float64
 }
-
-// A window of power is at least so many periods of the slowest counter long:
-// shorter ones tell when the counter is brought up to date, and not the power.
-const windowPeriods = 10
 
 // tallier sums up what a series tells of the machine's power. Domains are
 // those of the samples.
@@ -87,7 +84,7 @@ func (t *tallier) add(s Sample) Tally {
 	for d, domain := range t.domains {
 		if domain.InTotal && d < len(s.Energy) {
 			energy += s.Energy[d]
-			least = max(least, windowPeriods*domain.Period)
+			least = max(least, spec.NoiseWindowPeriods*domain.Period)
 		}
 	}
 	span := time.Duration(s.Time - t.at)
@@ -117,8 +114,8 @@ type Noise struct {
 	Interval time.Duration
 	Drop     float64 // part of the expected samples that did not come, 0 to 1
 	// Windows is over how many windows the powers are taken, Window how long
-	// they are on average. With fewer than two, or without energy, nothing is
-	// known of the power: Known is false.
+	// they are on average. With fewer than spec.NoiseLeastPowers, or without
+	// energy, nothing is known of the power: Known is false.
 	Known   bool
 	Windows int
 	Window  time.Duration
@@ -153,13 +150,13 @@ func (s Series) Noise(begin, end checkpoint.Instant, interval time.Duration) Noi
 			each = append(each, time.Duration(inside[i].Time-inside[i-1].Time))
 		}
 		slices.Sort(each)
-		if m := each[len(each)/2]; m > 0 {
+		if m := (each[(len(each)-1)/2] + each[len(each)/2]) / 2; m > 0 {
 			n.Interval, n.Observed = m, true
 		}
 	}
 	n.Expected = n.Captured
-	if n.Interval > 0 {
-		n.Expected = max(n.Captured, int(math.Round(float64(end-begin)/float64(n.Interval))))
+	if n.Interval > 0 { // whole intervals
+		n.Expected = max(n.Captured, int(float64(end-begin)/float64(n.Interval)+1e-6))
 	}
 	if n.Expected > 0 {
 		n.Drop = 1 - float64(n.Captured)/float64(n.Expected)
@@ -170,14 +167,15 @@ func (s Series) Noise(begin, end checkpoint.Instant, interval time.Duration) Noi
 	first, last := inside[0].Tally, inside[len(inside)-1].Tally
 	n.Windows = last.Windows - first.Windows
 	span := (last.Span - first.Span).Seconds()
-	if n.Windows < 2 || span <= 0 || last.Energy == first.Energy {
+	if n.Windows < spec.NoiseLeastPowers || span <= 0 || last.Energy == first.Energy {
 		return n
 	}
 	n.Known = true
 	n.Window = (last.Span - first.Span) / time.Duration(n.Windows)
 	n.Mean = (last.Energy - first.Energy).Joules() / span
-	n.Std = math.Sqrt(max(0, (last.Square-first.Square)/span-n.Mean*n.Mean))
-	if n.Std < 1e-6*n.Mean { // what is left of rounding
+	variance := max(0, (last.Square-first.Square)/span-n.Mean*n.Mean)
+	n.Std = math.Sqrt(variance * float64(n.Windows) / float64(n.Windows-1))
+	if n.Std < spec.NoiseZeroPart*n.Mean {
 		n.Std = 0
 	}
 	return n

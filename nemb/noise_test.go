@@ -50,9 +50,9 @@ func TestNoise(t *testing.T) {
 		{"steady", powered(1001, 10*ms, steady, never), 0, 10 * time.Second,
 			Noise{Captured: 1001, Expected: 1001, Observed: true, Interval: 10 * ms, Known: true, Windows: 1000, Window: 10 * ms, Mean: 20}},
 		{"two powers", powered(1001, 10*ms, two, never), 0, 10 * time.Second,
-			Noise{Captured: 1001, Expected: 1001, Observed: true, Interval: 10 * ms, Known: true, Windows: 1000, Window: 10 * ms, Mean: 20, Std: 10}},
+			Noise{Captured: 1001, Expected: 1001, Observed: true, Interval: 10 * ms, Known: true, Windows: 1000, Window: 10 * ms, Mean: 20, Std: 10.0050}},
 		{"a part", powered(1001, 10*ms, two, never), 1005 * ms, 2995 * ms,
-			Noise{Captured: 199, Expected: 199, Observed: true, Interval: 10 * ms, Known: true, Windows: 198, Window: 10 * ms, Mean: 20, Std: 10}},
+			Noise{Captured: 199, Expected: 199, Observed: true, Interval: 10 * ms, Known: true, Windows: 198, Window: 10 * ms, Mean: 20, Std: 10.0253}},
 		{"a quarter lost", powered(1001, 10*ms, steady, func(i int) bool { return i%4 == 1 }), 0, 10 * time.Second,
 			Noise{Captured: 751, Expected: 1000, Observed: true, Interval: 10 * ms, Drop: .249, Known: true, Windows: 750, Window: 10 * time.Second / 750, Mean: 20}},
 		{"two samples", powered(1001, 10*ms, steady, func(i int) bool { return i%500 != 0 }), 0, 5 * time.Second,
@@ -104,7 +104,7 @@ func TestNoiseOfACoarseCounter(t *testing.T) {
 		s.Samples = append(s.Samples, Sample{Time: checkpoint.Instant(at), Energy: []Energy{Energy(20 * at.Truncate(10*time.Millisecond).Microseconds())}})
 	}
 	n := s.Noise(0, checkpoint.Instant(10*time.Second), 7*time.Millisecond)
-	if !n.Known || n.CV() > 5 || math.Abs(n.Mean-20) > .1 || n.Window != 105*time.Millisecond {
+	if !n.Known || n.CV() > 2 || math.Abs(n.Mean-20) > .1 || n.Window != 504*time.Millisecond {
 		t.Errorf("%+v: %.1f %%", n, n.CV())
 	}
 	s.Domains[0].Period = 0

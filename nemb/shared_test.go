@@ -14,7 +14,7 @@ import (
 	"cg/checkpoint"
 )
 
-var updateShared = flag.Bool("update", false, "write ../runtimes/testdata/between.txt")
+var updateShared = flag.Bool("update", false, "write ../runtimes/sdk/spec/cases/between.txt")
 
 // sharedSeries makes a series of one domain: samples each 1 ms or so of a
 // counter that is updated every period, from a power in W as a function of ms.
@@ -47,7 +47,7 @@ func sharedSeries(r *rand.Rand, period time.Duration, told time.Duration, failin
 // "series PERIOD_NS", "s TIME_NS FLAGS MICROJOULES" (nemb/RING.md) and
 // "b FROM_NS TO_NS JOULES SLACK_J METHOD", or "b FROM_NS TO_NS none".
 func TestBetweenIsShared(t *testing.T) {
-	const file = "../runtimes/testdata/between.txt"
+	const file = "../runtimes/sdk/spec/cases/between.txt"
 	r := rand.New(rand.NewPCG(1, 2))
 	level := func(w float64) func(float64) float64 { return func(float64) float64 { return w } }
 	burst := func(ms float64) float64 {

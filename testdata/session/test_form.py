@@ -428,53 +428,23 @@ class Schema(Case):
         self.assertEqual(self.totals["worst_within_task_power_cv_percent"], max(t["noise"]["power_cv_percent"] for t in self.tasks))
 
 
-class Noise(unittest.TestCase):
-    def steps(self, powers, missing=(), interval=1000000):
-        """Noise of samples each millisecond whose blocks of 50 ms have these powers."""
-        times, energies, e = [0], [0], 0
-        for block, w in enumerate(powers):
-            for k in range(50):
-                e += w * interval / 1e3
-                n = 50 * block + k + 1
-                if n not in missing:
-                    times.append(n * interval)
-                    energies.append(e)
-        return _noise.noise_of(times, energies, 50 * len(powers) * interval, interval, interval)
-
-    def test_quality_is_bucketed_by_cv(self):
-        for spread, want in (0, "excellent"), (1.5, "excellent"), (2.1, "good"), (4.9, "good"), (5.1, "moderate"), (9.9, "moderate"), (10.1, "high-noise"):
-            a = 100 * (1 + spread / 100)
-            n = self.steps([a, 200 - a] * 200)
-            self.assertEqual(n["quality"], want, n)
-            self.assertAlmostEqual(n["power_cv_percent"], spread, delta=0.02)
-            self.assertAlmostEqual(n["power_mean_w"], 100)
-
-    def test_missing_samples_are_counted(self):
-        n = self.steps([10] * 10, missing=set(range(100, 225)))
-        self.assertEqual((n["samples_captured"], n["samples_expected"], n["samples_expected_method"]), (376, 500, "observed_median"))
-        self.assertEqual(n["drop_ratio"], 0.248)
-        self.assertEqual(_noise.warning_of("t", 0, n)["reasons"], ["drop_ratio_above_20pct"])
-
-    def test_configured_interval_stands_in_below_three_samples(self):
-        n = _noise.noise_of([5, 1000005], [0, 1], 3000000, 1000000, 0)
-        self.assertEqual((n["samples_expected_method"], n["samples_expected"], n["quality"]), ("configured", 3, None))
-
+class Noise(unittest.TestCase):  # its rule is held by runtimes/sdk/spec/cases/noise.json
     def test_a_warning_names_its_reasons(self):
-        n = self.steps([50, 150] * 20)
-        self.assertEqual(_noise.warning_of("data_load", 0, n), {
-            "task": "data_load", "depth": 0, "within_task_power_cv_percent": n["power_cv_percent"], "drop_ratio": 0.0,
+        noise = dict.fromkeys(("power_cv_percent", "drop_ratio"), 0.0)
+        self.assertIsNone(_noise.warning_of("t", 0, noise))
+        noise.update(power_cv_percent=50.0, quality="high-noise")
+        self.assertEqual(_noise.warning_of("data_load", 0, noise), {
+            "task": "data_load", "depth": 0, "within_task_power_cv_percent": 50.0, "drop_ratio": 0.0,
             "quality": "high-noise", "reasons": ["within_task_power_cv_above_10pct"]})
-        self.assertIsNone(_noise.warning_of("t", 0, self.steps([10] * 20)))
 
     def test_thresholds_can_be_set(self):
-        n = self.steps([94, 106] * 20)
-        self.assertIsNone(_noise.warning_of("t", 0, n))
-        os.environ.update(CODEGREEN_NOISE_CV_PERCENT="5", CODEGREEN_NOISE_QUALITY="7,8,9")
+        noise = {"power_cv_percent": 6.0, "drop_ratio": 0.0, "quality": "moderate"}
+        self.assertIsNone(_noise.warning_of("t", 0, noise))
+        os.environ["CODEGREEN_NOISE_CV_PERCENT"] = "5"
         try:
-            self.assertEqual(_noise.warning_of("t", 0, n)["reasons"], ["within_task_power_cv_above_5pct"])
-            self.assertEqual(self.steps([94, 106] * 20)["quality"], "excellent")
+            self.assertEqual(_noise.warning_of("t", 0, noise)["reasons"], ["within_task_power_cv_above_5pct"])
         finally:
-            del os.environ["CODEGREEN_NOISE_CV_PERCENT"], os.environ["CODEGREEN_NOISE_QUALITY"]
+            del os.environ["CODEGREEN_NOISE_CV_PERCENT"]
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@ package codegreen
 
 import (
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,86 +16,114 @@ type Noise struct {
 	PowerMeanW            *float64 `json:"power_mean_w"`
 	PowerStdW             *float64 `json:"power_std_w"`
 	PowerCvPercent        *float64 `json:"power_cv_percent"`
-	PowerWindowMs         float64  `json:"power_window_ms"`
+	PowerWindowMs         *float64 `json:"power_window_ms"` // mean length of the windows that the powers are taken over
 	SampleIntervalMs      float64  `json:"sample_interval_ms"`
 	Quality               *string  `json:"quality"` // excellent, good, moderate, high-noise
 }
 
-// noiseOf: times of a task's samples in ns, the machine's energy at each in uJ,
-// how long the task took, and the periods of samples and counters.
-func noiseOf(times []int64, micro []uint64, lasted, interval, period int64) *Noise {
-	n := len(times)
-	out := &Noise{SamplesCaptured: n, SamplesExpectedMethod: "configured", SampleIntervalMs: float64(interval) / 1e6}
-	apart := float64(interval)
+// stretch is what is known of a task: times of its samples in ns, their flags, the
+// machine's energy at each in uJ; how long the task took, the interval that was asked
+// for, and the period of the slowest counter in ns, 0 where it is not known.
+type stretch struct {
+	times                    []int64
+	flags, micro             []uint64
+	lasted, interval, period int64
+}
+
+// noise is that of the stretch, by the rule of runtimes/sdk/spec/cases/noise.json of cg.
+func (s stretch) noise(l limits) *Noise {
+	n := len(s.times)
+	out := &Noise{SamplesCaptured: n, SamplesExpectedMethod: "configured", SampleIntervalMs: float64(s.interval) / 1e6}
+	apart := float64(s.interval)
 	if n >= 3 {
 		steps := make([]int64, n-1)
 		for i := range steps {
-			steps[i] = times[i+1] - times[i]
+			steps[i] = s.times[i+1] - s.times[i]
 		}
 		slices.Sort(steps)
 		apart = float64(steps[(n-2)/2]+steps[(n-1)/2]) / 2
 		out.SamplesExpectedMethod = "observed_median"
 	}
 	out.SamplesExpected = n
-	if apart > 0 {
-		out.SamplesExpected = int(float64(lasted)/apart + 1e-6) // whole intervals
+	if apart > 0 { // whole intervals
+		out.SamplesExpected = max(n, int(float64(s.lasted)/apart+1e-6))
 	}
 	if out.SamplesExpected > 0 {
-		out.DropRatio = rounded(max(0, 1-float64(n)/float64(out.SamplesExpected)), 1e4)
+		out.DropRatio = 1 - float64(n)/float64(out.SamplesExpected)
 	}
-	window := noiseWindowPeriods * max(period, interval)
-	out.PowerWindowMs = float64(window) / 1e6
-	var powers []float64
-	first := 0
-	for i := range times {
-		if over := times[i] - times[first]; float64(over) >= float64(window)*0.99 && over > 0 {
-			powers = append(powers, (float64(micro[i])-float64(micro[first]))*1e3/float64(over))
-			first = i
-		}
-	}
-	if len(powers) < noiseLeastPowers {
+	powers, joules, seconds := s.powers()
+	if len(powers) < noiseLeastPowers || joules == 0 {
 		return out
 	}
-	mean, squares := 0.0, 0.0
+	mean, squares := joules/seconds, 0.0
 	for _, p := range powers {
-		mean += p / float64(len(powers))
+		squares += (p.watts - mean) * (p.watts - mean) * p.seconds
 	}
-	for _, p := range powers {
-		squares += (p - mean) * (p - mean)
+	count := float64(len(powers))
+	std := math.Sqrt(squares / seconds * count / (count - 1))
+	if std < noiseZeroPart*mean {
+		std = 0
 	}
-	std := math.Sqrt(squares / float64(len(powers)-1))
-	out.PowerMeanW, out.PowerStdW = number(rounded(mean, 1e6)), number(rounded(std, 1e6))
-	if mean > 0 {
-		cv := 100 * std / mean
-		out.PowerCvPercent = number(rounded(cv, 1e4))
-		_, _, ends := thresholds()
-		i := 0
-		for i < len(ends) && cv >= ends[i] {
-			i++
-		}
-		out.Quality = &noiseQualities[i]
+	cv := 100 * std / mean
+	out.PowerMeanW, out.PowerStdW, out.PowerCvPercent = number(mean), number(std), number(cv)
+	out.PowerWindowMs = number(seconds * 1e3 / count)
+	i := 0
+	for i < len(l.ends) && cv >= l.ends[i] {
+		i++
 	}
+	out.Quality = &noiseQualities[i]
 	return out
 }
 
-// thresholds are the variation in percent and the part of samples missing from
-// which a task is warned of, and the upper ends of excellent, good and moderate.
-func thresholds() (cv, drop float64, ends []float64) {
+// power is the mean over a window.
+type power struct{ watts, seconds float64 }
+
+// powers are those of neighbouring windows, with the sums of their energies and
+// times. A sample whose reading failed ends none.
+func (s stretch) powers() (all []power, joules, seconds float64) {
+	period := s.period
+	if period <= 0 {
+		period = s.interval
+	}
+	first := -1
+	for i, t := range s.times {
+		switch {
+		case s.flags[i]&flagFailed != 0:
+		case first < 0:
+			first = i
+		case t > s.times[first] && t-s.times[first] >= noiseWindowPeriods*period:
+			j, long := float64(s.micro[i]-s.micro[first])*1e-6, float64(t-s.times[first])*1e-9
+			all, joules, seconds, first = append(all, power{j / long, long}), joules+j, seconds+long, i
+		}
+	}
+	return all, joules, seconds
+}
+
+// limits are the variation in percent and the part of samples missing from which
+// a task is warned of, and the upper ends of all qualities but the last.
+type limits struct {
+	cv, drop float64
+	ends     []float64
+}
+
+// limitsOf are those that the environment sets.
+func limitsOf(getenv func(name string) string) limits {
 	of := func(name string, otherwise float64) float64 {
-		if v, err := strconv.ParseFloat(os.Getenv(name), 64); err == nil {
+		if v, err := strconv.ParseFloat(strings.TrimSpace(getenv(name)), 64); err == nil {
 			return v
 		}
 		return otherwise
 	}
-	for _, text := range strings.Split(os.Getenv("CODEGREEN_NOISE_QUALITY"), ",") {
+	l := limits{cv: of("CODEGREEN_NOISE_CV_PERCENT", noiseCvPercent), drop: of("CODEGREEN_NOISE_DROP_RATIO", noiseDropPart)}
+	for _, text := range strings.Split(getenv("CODEGREEN_NOISE_QUALITY"), ",") {
 		if v, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
-			ends = append(ends, v)
+			l.ends = append(l.ends, v)
 		}
 	}
-	if len(ends) != 3 || !slices.IsSorted(ends) {
-		ends = noiseQualityEndsPercent
+	if len(l.ends) != len(noiseQualities)-1 || !slices.IsSorted(l.ends) {
+		l.ends = noiseQualityEndsPercent
 	}
-	return of("CODEGREEN_NOISE_CV_PERCENT", noiseCvPercent), of("CODEGREEN_NOISE_DROP_RATIO", noiseDropPart), ends
+	return l
 }
 
 // noiseWarning is a record of totals.noise_warnings.
@@ -109,17 +136,21 @@ type noiseWarning struct {
 	Reasons        []string `json:"reasons"`
 }
 
-// warningOf is nil for a task that is quiet and whole.
-func warningOf(t *Task, n *Noise) *noiseWarning {
-	cv, drop, _ := thresholds()
+// reasons say why a task is warned of; none for one that is quiet and whole.
+func (n *Noise) reasons(l limits) (reasons []string) {
 	g := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
-	var reasons []string
-	if n.PowerCvPercent != nil && *n.PowerCvPercent >= cv {
-		reasons = append(reasons, "within_task_power_cv_above_"+g(cv)+"pct")
+	if n.PowerCvPercent != nil && *n.PowerCvPercent >= l.cv {
+		reasons = append(reasons, "within_task_power_cv_above_"+g(l.cv)+"pct")
 	}
-	if n.DropRatio >= drop {
-		reasons = append(reasons, "drop_ratio_above_"+g(100*drop)+"pct")
+	if n.DropRatio > 0 && n.DropRatio >= l.drop {
+		reasons = append(reasons, "drop_ratio_above_"+g(100*l.drop)+"pct")
 	}
+	return reasons
+}
+
+// warningOf is nil for a task that is quiet and whole.
+func warningOf(t *Task, n *Noise, l limits) *noiseWarning {
+	reasons := n.reasons(l)
 	if reasons == nil {
 		return nil
 	}
@@ -134,4 +165,5 @@ func number(v float64) *float64 {
 	return &v
 }
 
-func rounded(v, unit float64) float64 { return math.Round(v*unit) / unit }
+// rounded is a power with six decimals; halves go to the even one.
+func rounded(v float64) float64 { return math.RoundToEven(v*1e6) / 1e6 }

@@ -282,7 +282,7 @@ func (s *Session) sum(r *report) {
 		if cv := n.PowerCvPercent; cv != nil && (r.totals.WorstCv == nil || *cv > *r.totals.WorstCv) {
 			r.totals.WorstCv = cv
 		}
-		if w := warningOf(r.done[i], n); w != nil {
+		if w := warningOf(r.done[i], n, limitsOf(os.Getenv)); w != nil {
 			r.totals.Noisy = append(r.totals.Noisy, *w)
 		}
 	}
@@ -430,7 +430,7 @@ func (s *Session) noise(t *Task) *Noise {
 			}
 		}
 	}
-	return noiseOf(s.samples.times[i:j], micro, t.ended-t.started, s.source.intervalNs, period)
+	return stretch{s.samples.times[i:j], s.samples.flags[i:j], micro, t.ended - t.started, s.source.intervalNs, period}.noise(limitsOf(os.Getenv))
 }
 
 // eachSample calls f with the samples of a task as the file has them.
@@ -456,7 +456,7 @@ func (s *Session) eachSample(t *Task, f func([]byte)) error {
 				total += micro
 			}
 			if span > 0 {
-				out.DomainW[of.ID] = rounded(float64(e[n]-e[n-1])*1e3/float64(span), 1e6)
+				out.DomainW[of.ID] = rounded(float64(e[n]-e[n-1]) * 1e3 / float64(span))
 				if of.InTotal {
 					around += int64(e[after] - e[n-1])
 				}
@@ -464,7 +464,7 @@ func (s *Session) eachSample(t *Task, f func([]byte)) error {
 		}
 		out.Energy = float64(total) / 1e6
 		if span > 0 {
-			out.Power = number(rounded(float64(around)*1e3/float64(s.samples.times[after]-s.samples.times[n-1]), 1e6))
+			out.Power = number(rounded(float64(around) * 1e3 / float64(s.samples.times[after]-s.samples.times[n-1])))
 		}
 		b, err := json.Marshal(out)
 		if err != nil {

@@ -79,6 +79,9 @@ const noiseWindowPeriods = 50
 // Fewer powers than this have no variation that means anything.
 const noiseLeastPowers = 3
 
+// A variation below this part of the mean is what rounding leaves, and 0.
+const noiseZeroPart = 1e-6
+
 // Names of variation, and the upper ends of all but the last in percent.
 var noiseQualities = []string{"excellent", "good", "moderate", "high-noise"}
 

@@ -79,6 +79,9 @@ const NoiseWindowPeriods = 50
 // Fewer powers than this have no variation that means anything.
 const NoiseLeastPowers = 3
 
+// A variation below this part of the mean is what rounding leaves, and 0.
+const NoiseZeroPart = 1e-6
+
 // Names of variation, and the upper ends of all but the last in percent.
 var NoiseQualities = []string{"excellent", "good", "moderate", "high-noise"}
 

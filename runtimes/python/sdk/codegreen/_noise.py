@@ -1,8 +1,8 @@
 """How evenly a task drew power, from its samples."""
 import os
 
-from ._spec import (NOISE_CV_PERCENT, NOISE_DROP_PART, NOISE_LEAST_POWERS, NOISE_QUALITIES, NOISE_QUALITY_ENDS_PERCENT,
-                    NOISE_WINDOW_PERIODS)
+from ._spec import (FLAG_FAILED, NOISE_CV_PERCENT, NOISE_DROP_PART, NOISE_LEAST_POWERS, NOISE_QUALITIES,
+                    NOISE_QUALITY_ENDS_PERCENT, NOISE_WINDOW_PERIODS, NOISE_ZERO_PART)
 
 
 def median(values):
@@ -11,74 +11,105 @@ def median(values):
     return values[n] if len(values) % 2 else (values[n - 1] + values[n]) / 2
 
 
-def thresholds():
-    """(CV in percent, part of samples missing) at which a task is warned of, and
-    the upper ends of excellent, good and moderate in percent."""
-    def number(name, default):
+class Limits:
+    """The variation in percent and the part of samples missing at which a task is
+    warned of, and the upper ends of all qualities but the last in percent."""
+
+    def __init__(self, environ=os.environ):
+        def number(name, otherwise):
+            try:
+                return float(environ[name])
+            except (KeyError, ValueError):
+                return otherwise
         try:
-            return float(os.environ[name])
+            ends = [float(x) for x in environ["CODEGREEN_NOISE_QUALITY"].split(",")]
         except (KeyError, ValueError):
-            return default
-    try:
-        ends = [float(x) for x in os.environ["CODEGREEN_NOISE_QUALITY"].split(",")]
-    except (KeyError, ValueError):
-        ends = []
-    if len(ends) != 3 or sorted(ends) != ends:
-        ends = NOISE_QUALITY_ENDS_PERCENT
-    cv = number("CODEGREEN_NOISE_CV_PERCENT", NOISE_CV_PERCENT)
-    return cv, number("CODEGREEN_NOISE_DROP_RATIO", NOISE_DROP_PART), ends
+            ends = []
+        if len(ends) != len(NOISE_QUALITIES) - 1 or sorted(ends) != ends:
+            ends = NOISE_QUALITY_ENDS_PERCENT
+        self.cv = number("CODEGREEN_NOISE_CV_PERCENT", NOISE_CV_PERCENT)
+        self.drop = number("CODEGREEN_NOISE_DROP_RATIO", NOISE_DROP_PART)
+        self.ends = ends
 
 
-def noise_of(times, energies, duration_ns, interval_ns, period_ns):
-    """The noise block of a task: times of its samples in ns, the machine's
-    cumulative energy at each in uJ.
+class Stretch:
+    """What is known of a task: times of its samples in ns, their flags, the
+    machine's cumulative energy at each in uJ; how long the task took, the interval
+    that was asked for, and the period of the slowest counter in ns, 0 where it is
+    not known."""
+    __slots__ = "times", "flags", "energies", "lasted", "interval", "period"
 
-    Powers are means over NOISE_WINDOW_PERIODS periods of the counters: one that
-    is read as often as it is updated shows none of its updates now and two then,
-    and that is not the program's noise.
-    """
+    def __init__(self, samples, lasted, interval, period):
+        self.times, self.flags, self.energies = samples
+        self.lasted, self.interval, self.period = lasted, interval, period
+
+    def powers(self):
+        """(W, ns) of neighbouring windows. A sample whose reading failed ends none."""
+        window = NOISE_WINDOW_PERIODS * (self.period or self.interval)
+        first = None
+        for t, flag, energy in zip(self.times, self.flags, self.energies):
+            if flag & FLAG_FAILED:
+                continue
+            if first is None:
+                first = t, energy
+            elif t > first[0] and t - first[0] >= window:
+                yield (energy - first[1]) * 1e3 / (t - first[0]), t - first[0]
+                first = t, energy
+
+
+def noise_of(stretch, limits):
+    """The noise block of a task, by the rule of runtimes/sdk/spec/cases/noise.json of cg."""
+    times = stretch.times
     n = len(times)
-    interval, method = interval_ns, "configured"
+    interval, method = stretch.interval, "configured"
     if n >= 3:
         interval, method = median(b - a for a, b in zip(times, times[1:])), "observed_median"
-    expected = int(duration_ns / interval + 1e-6) if interval > 0 else n  # whole intervals
-    window = NOISE_WINDOW_PERIODS * max(period_ns, interval_ns)
+    expected = max(n, int(stretch.lasted / interval + 1e-6)) if interval > 0 else n  # whole intervals
     out = {
         "samples_captured": n,
         "samples_expected": expected,
         "samples_expected_method": method,
-        "drop_ratio": round(max(0.0, 1 - n / expected), 4) if expected else 0.0,
+        "drop_ratio": 1 - n / expected if expected else 0.0,
         "power_mean_w": None, "power_std_w": None, "power_cv_percent": None,
-        "power_window_ms": window / 1e6,
-        "sample_interval_ms": interval_ns / 1e6,
+        "power_window_ms": None,
+        "sample_interval_ms": stretch.interval / 1e6,
         "quality": None,
     }
-    powers, first = [], 0
-    for i in range(n):
-        if times[i] - times[first] >= window * 0.99:
-            powers.append((energies[i] - energies[first]) * 1e3 / (times[i] - times[first]))
-            first = i
-    if len(powers) >= NOISE_LEAST_POWERS:
-        mean = sum(powers) / len(powers)
-        std = (sum((p - mean) ** 2 for p in powers) / (len(powers) - 1)) ** 0.5
-        out["power_mean_w"], out["power_std_w"] = round(mean, 6), round(std, 6)
-        if mean > 0:
-            cv = 100 * std / mean
-            out["power_cv_percent"] = round(cv, 4)
-            out["quality"] = NOISE_QUALITIES[sum(cv >= end for end in thresholds()[2])]
+    powers = list(stretch.powers())
+    lasted = sum(t for _, t in powers)
+    mean = sum(p * t for p, t in powers) / lasted if lasted else 0
+    if len(powers) < NOISE_LEAST_POWERS or not mean:
+        return out
+    variance = sum((p - mean) ** 2 * t for p, t in powers) / lasted * len(powers) / (len(powers) - 1)
+    std = variance ** 0.5 if variance ** 0.5 >= NOISE_ZERO_PART * mean else 0.0
+    cv = 100 * std / mean
+    out["power_mean_w"], out["power_std_w"], out["power_cv_percent"] = mean, std, cv
+    out["power_window_ms"] = lasted / len(powers) / 1e6
+    out["quality"] = NOISE_QUALITIES[sum(cv >= end for end in limits.ends)]
     return out
+
+
+def reasons_of(noise, limits):
+    """Why a task is warned of; empty for one that is quiet and whole."""
+    reasons = []
+    cv, drop = noise["power_cv_percent"], noise["drop_ratio"]
+    if cv is not None and cv >= limits.cv:
+        reasons.append("within_task_power_cv_above_%gpct" % limits.cv)
+    if drop > 0 and drop >= limits.drop:
+        reasons.append("drop_ratio_above_%gpct" % (100 * limits.drop))
+    return reasons
 
 
 def warning_of(task, depth, noise):
     """The record of totals.noise_warnings, None for a task that is quiet and whole."""
-    most_cv, most_drop, _ = thresholds()
-    reasons = []
-    cv = noise["power_cv_percent"]
-    if cv is not None and cv >= most_cv:
-        reasons.append("within_task_power_cv_above_%gpct" % most_cv)
-    if noise["drop_ratio"] >= most_drop:
-        reasons.append("drop_ratio_above_%gpct" % (100 * most_drop))
+    reasons = reasons_of(noise, Limits())
     if not reasons:
         return None
+    cv = noise["power_cv_percent"]
     return {"task": task, "depth": depth, "within_task_power_cv_percent": cv, "drop_ratio": noise["drop_ratio"],
             "quality": noise["quality"], "reasons": reasons}
+
+
+def rounded(power):
+    """A power with six decimals; halves go to the even one."""
+    return round(power * 1e6) / 1e6

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import islice
 
 from ._energy import RANK
+from ._noise import rounded
 from ._ring import find_cg
 from ._signals import plain
 from ._spec import (FLAG_FAILED, FORMULA_STARTS, KINDS, LATE_PART, METHOD_SHARED, OUTLIER_METHOD, SAMPLE_CLOCK, SAMPLE_KEYS, SCHEMA_VERSION, SESSION_TOOL,
@@ -63,9 +64,9 @@ def samples_of(session, i, end):
         }
         span = times[n] - times[n - 1] if n else 0
         if span > 0 and not (flags[n] | flags[n - 1]) & FLAG_FAILED:
-            sample["domain_w"] = {domain.id: round((energies[d] - series.energies[d][n - 1]) * 1e3 / span, 6) for d, domain in enumerate(domains)}
+            sample["domain_w"] = {domain.id: rounded((energies[d] - series.energies[d][n - 1]) * 1e3 / span) for d, domain in enumerate(domains)}
             k = n + 1 if n + 1 < len(times) and not flags[n + 1] & FLAG_FAILED else n
-            sample["power_w"] = round(sum(series.energies[d][k] - series.energies[d][n - 1] for d in tops) * 1e3 / (times[k] - times[n - 1]), 6)
+            sample["power_w"] = rounded(sum(series.energies[d][k] - series.energies[d][n - 1] for d in tops) * 1e3 / (times[k] - times[n - 1]))
         yield sample
 
 
@@ -91,7 +92,7 @@ def sample_lines(session, i, end):
             span = t - times[n - 1]
             k = n + 1 if n < last and not flags[n + 1] & FLAG_FAILED else n
             power = sum([columns[d][k] - before[d] for d in tops]) * 1e3 / (times[k] - times[n - 1])
-            yield whole % (t, total, round(power, 6), *joules, *[round((e - b) * 1e3 / span, 6) for e, b in zip(energies, before)])
+            yield whole % (t, total, rounded(power), *joules, *[rounded((e - b) * 1e3 / span) for e, b in zip(energies, before)])
         before = energies
 
 

@@ -546,14 +546,15 @@ class Session:
         if not self.record_time_series or self._dead or task.ended_at_mono_ns is None or not self._source.domains:
             return None
         task._resolved()
-        from ._noise import noise_of
+        from ._noise import Limits, Stretch, noise_of
         with self._data:
             i, j = self._range(task)
             samples = self._samples
             tops = [(d, samples.energies[n][i:j].tolist()) for n, d in enumerate(samples.domains) if d.in_total]
             energies = [sum(e) for e in zip(*(e for _, e in tops))]
             period = max([d.period_ns for d, _ in tops] or [0])
-            return noise_of(samples.times[i:j].tolist(), energies, task._active_ns, self._source.interval_ns, period)
+            there = samples.times[i:j].tolist(), samples.flags[i:j].tolist(), energies
+            return noise_of(Stretch(there, task._active_ns, self._source.interval_ns, period), Limits())
 
     # Words
 

@@ -66,6 +66,9 @@ NOISE_WINDOW_PERIODS = 50
 # Fewer powers than this have no variation that means anything.
 NOISE_LEAST_POWERS = 3
 
+# A variation below this part of the mean is what rounding leaves, and 0.
+NOISE_ZERO_PART = 1e-6
+
 # Names of variation, and the upper ends of all but the last in percent.
 NOISE_QUALITIES = ["excellent", "good", "moderate", "high-noise"]
 NOISE_QUALITY_ENDS_PERCENT = [2, 5, 10]

@@ -1,79 +1,146 @@
 package codegreen;
 
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** How evenly a task drew power, from its samples. */
+/** How evenly a task drew power, from its samples: the rule of runtimes/sdk/spec/cases/noise.json of cg. */
 final class Noise {
     private Noise() {}
+
+    /**
+     * What is known of a task.
+     *
+     * @param times    of its samples, in ns
+     * @param flags    of each
+     * @param micro    the machine's energy at each, in uJ
+     * @param lasted   how long it took, in ns
+     * @param interval that was asked for, in ns
+     * @param period   of the slowest counter in ns, 0 where it is not known
+     */
+    record Stretch(long[] times, long[] flags, double[] micro, long lasted, long interval, long period) {
+        /** Powers (W) of neighbouring windows and their lengths (s). A sample whose reading failed ends none. */
+        private List<double[]> powers() {
+            List<double[]> all = new ArrayList<>();
+            long window = Spec.NOISE_WINDOW_PERIODS * (period > 0 ? period : interval);
+            int first = -1;
+            for (int i = 0; i < times.length; i++) {
+                if ((flags[i] & Spec.FLAG_FAILED) != 0) continue;
+                if (first >= 0) {
+                    long over = times[i] - times[first];
+                    if (over <= 0 || over < window) continue;
+                    all.add(new double[] {(micro[i] - micro[first]) * 1e3 / over, over * 1e-9});
+                }
+                first = i;
+            }
+            return all;
+        }
+
+        /** The time between two samples: the median, or what was asked for where there are fewer than three. */
+        private double apart() {
+            int n = times.length;
+            if (n < 3) return interval;
+            long[] steps = new long[n - 1];
+            for (int i = 0; i < steps.length; i++) steps[i] = times[i + 1] - times[i];
+            Arrays.sort(steps);
+            return (steps[(n - 2) / 2] + steps[(n - 1) / 2]) / 2.0;
+        }
+    }
+
+    /** The variation in percent and the part of samples missing from which a task is warned of, and the upper ends of qualities. */
+    record Limits(double cv, double drop, double[] ends) {
+        /** Those that an environment sets. */
+        static Limits of(Map<String, String> environment) {
+            double[] usual = Spec.NOISE_QUALITY_ENDS_PERCENT.stream().mapToDouble(end -> end).toArray(), ends = usual;
+            try {
+                String[] said = environment.getOrDefault("CODEGREEN_NOISE_QUALITY", "").split(",");
+                double[] set = Arrays.stream(said).mapToDouble(Double::parseDouble).toArray(), sorted = set.clone();
+                Arrays.sort(sorted);
+                if (set.length == usual.length && Arrays.equals(set, sorted)) ends = set;
+            } catch (NumberFormatException e) {
+                // The usual ones.
+            }
+            return new Limits(number(environment, "CODEGREEN_NOISE_CV_PERCENT", Spec.NOISE_CV_PERCENT),
+                number(environment, "CODEGREEN_NOISE_DROP_RATIO", Spec.NOISE_DROP_PART), ends);
+        }
+
+        private static double number(Map<String, String> environment, String name, double otherwise) {
+            try {
+                return Double.parseDouble(environment.getOrDefault(name, ""));
+            } catch (NumberFormatException e) {
+                return otherwise;
+            }
+        }
+    }
 
     /** The noise block of a task that is over; null where nothing is recorded. */
     static Map<String, Object> of(Session s, Task task) {
         if (!s.record || s.source.domains.isEmpty() || !task.over) return null;
         Samples samples = s.samples;
-        int from = samples.times.atMost(task.started - 1), to = Math.max(from, samples.times.atMost(task.ended)), n = to - from;
-        double[] micro = new double[n];
-        long period = s.source.intervalNs;
+        int from = samples.times.atMost(task.started - 1), to = Math.max(from, samples.times.atMost(task.ended));
+        double[] micro = new double[to - from];
+        long period = 0;
         for (int d = 0; d < samples.domains.size(); d++) {
             if (!samples.domains.get(d).inTotal()) continue;
             period = Math.max(period, samples.domains.get(d).periodNs());
-            for (int i = 0; i < n; i++) micro[i] += samples.energies[d].get(from + i);
+            for (int i = 0; i < micro.length; i++) micro[i] += samples.energies[d].get(from + i);
         }
-        long[] times = Arrays.copyOfRange(samples.times.all, from, to);
-        double apart = s.source.intervalNs;
-        if (n >= 3) {
-            long[] steps = new long[n - 1];
-            for (int i = 0; i < steps.length; i++) steps[i] = times[i + 1] - times[i];
-            Arrays.sort(steps);
-            apart = (steps[(n - 2) / 2] + steps[(n - 1) / 2]) / 2.0;
-        }
-        int expected = apart > 0 ? (int) ((task.ended - task.started) / apart + 1e-6) : n; // whole intervals
-        long window = Spec.NOISE_WINDOW_PERIODS * period;
+        long[] times = Arrays.copyOfRange(samples.times.all, from, to), flags = Arrays.copyOfRange(samples.flags.all, from, to);
+        Stretch all = new Stretch(times, flags, micro, task.ended - task.started, s.source.intervalNs, period);
+        return of(all, Limits.of(System.getenv()));
+    }
+
+    static Map<String, Object> of(Stretch s, Limits limits) {
+        int n = s.times.length;
+        double apart = s.apart();
+        int expected = apart > 0 ? Math.max(n, (int) (s.lasted / apart + 1e-6)) : n; // whole intervals
         Map<String, Object> out = new LinkedHashMap<>();
         out.put("samples_captured", n);
         out.put("samples_expected", expected);
         out.put("samples_expected_method", n >= 3 ? "observed_median" : "configured");
-        out.put("drop_ratio", expected > 0 ? rounded(Math.max(0, 1 - (double) n / expected), 1e4) : 0.0);
+        out.put("drop_ratio", expected > 0 ? 1 - (double) n / expected : 0.0);
         out.put("power_mean_w", null);
         out.put("power_std_w", null);
         out.put("power_cv_percent", null);
-        out.put("power_window_ms", window / 1e6);
-        out.put("sample_interval_ms", s.source.intervalNs / 1e6);
+        out.put("power_window_ms", null);
+        out.put("sample_interval_ms", s.interval / 1e6);
         out.put("quality", null);
-        List<Double> powers = new ArrayList<>();
-        int first = 0;
-        for (int i = 1; i < n; i++) {
-            long over = times[i] - times[first];
-            if (over > 0 && over >= window * 0.99) {
-                powers.add((micro[i] - micro[first]) * 1e3 / over);
-                first = i;
-            }
-        }
-        if (powers.size() < Spec.NOISE_LEAST_POWERS) return out;
-        double mean = powers.stream().mapToDouble(p -> p).average().orElse(0);
-        double std = Math.sqrt(powers.stream().mapToDouble(p -> (p - mean) * (p - mean)).sum() / (powers.size() - 1));
-        out.put("power_mean_w", rounded(mean, 1e6));
-        out.put("power_std_w", rounded(std, 1e6));
-        if (mean > 0) {
-            double cv = 100 * std / mean;
-            out.put("power_cv_percent", rounded(cv, 1e4));
-            double[] ends = ends();
-            int at = 0;
-            while (at < ends.length && cv >= ends[at]) at++;
-            out.put("quality", Spec.NOISE_QUALITIES.get(at));
-        }
+        List<double[]> powers = s.powers();
+        double seconds = powers.stream().mapToDouble(p -> p[1]).sum();
+        double mean = powers.stream().mapToDouble(p -> p[0] * p[1]).sum() / seconds;
+        if (powers.size() < Spec.NOISE_LEAST_POWERS || !(mean > 0)) return out;
+        double squares = powers.stream().mapToDouble(p -> (p[0] - mean) * (p[0] - mean) * p[1]).sum();
+        double std = Math.sqrt(squares / seconds * powers.size() / (powers.size() - 1));
+        if (std < Spec.NOISE_ZERO_PART * mean) std = 0;
+        double cv = 100 * std / mean;
+        out.put("power_mean_w", mean);
+        out.put("power_std_w", std);
+        out.put("power_cv_percent", cv);
+        out.put("power_window_ms", seconds * 1e3 / powers.size());
+        int at = 0;
+        while (at < limits.ends.length && cv >= limits.ends[at]) at++;
+        out.put("quality", Spec.NOISE_QUALITIES.get(at));
         return out;
+    }
+
+    /** Why a task is warned of; empty for one that is quiet and whole. */
+    static List<String> reasons(Map<String, Object> noise, Limits limits) {
+        List<String> reasons = new ArrayList<>();
+        double drop = (Double) noise.get("drop_ratio");
+        if (noise.get("power_cv_percent") instanceof Double v && v >= limits.cv) {
+            reasons.add("within_task_power_cv_above_" + plain(limits.cv) + "pct");
+        }
+        if (drop > 0 && drop >= limits.drop) reasons.add("drop_ratio_above_" + plain(100 * limits.drop) + "pct");
+        return reasons;
     }
 
     /** The record of totals.noise_warnings, null for a task that is quiet and whole. */
     static Map<String, Object> warning(Task task, Map<String, Object> noise) {
-        double cv = number("CODEGREEN_NOISE_CV_PERCENT", Spec.NOISE_CV_PERCENT), drop = number("CODEGREEN_NOISE_DROP_RATIO", Spec.NOISE_DROP_PART);
-        List<String> reasons = new ArrayList<>();
-        if (noise.get("power_cv_percent") instanceof Double v && v >= cv) reasons.add("within_task_power_cv_above_" + plain(cv) + "pct");
-        if ((Double) noise.get("drop_ratio") >= drop) reasons.add("drop_ratio_above_" + plain(100 * drop) + "pct");
+        List<String> reasons = reasons(noise, Limits.of(System.getenv()));
         if (reasons.isEmpty()) return null;
         Map<String, Object> out = new LinkedHashMap<>();
         out.put("task", task.name);
@@ -85,32 +152,15 @@ final class Noise {
         return out;
     }
 
+    /** A number with six digits at most. */
     private static String plain(double v) {
-        return v == Math.rint(v) ? Long.toString((long) v) : Double.toString(v);
+        if (Double.isNaN(v) || Double.isInfinite(v)) return Double.toString(v);
+        BigDecimal short6 = new BigDecimal(v).round(new MathContext(6)).stripTrailingZeros();
+        return short6.signum() == 0 ? "0" : short6.toPlainString();
     }
 
-    private static double number(String name, double otherwise) {
-        try {
-            return Double.parseDouble(System.getenv(name));
-        } catch (NumberFormatException | NullPointerException e) {
-            return otherwise;
-        }
-    }
-
-    /** The upper ends of excellent, good and moderate in percent. */
-    private static double[] ends() {
-        try {
-            double[] ends = Arrays.stream(System.getenv("CODEGREEN_NOISE_QUALITY").split(",")).mapToDouble(Double::parseDouble).toArray();
-            double[] sorted = ends.clone();
-            Arrays.sort(sorted);
-            if (ends.length == 3 && Arrays.equals(ends, sorted)) return ends;
-        } catch (NumberFormatException | NullPointerException e) {
-            // The usual ones.
-        }
-        return Spec.NOISE_QUALITY_ENDS_PERCENT.stream().mapToDouble(end -> end).toArray();
-    }
-
-    static double rounded(double v, double unit) {
-        return Math.rint(v * unit) / unit;
+    /** A power with six decimals; halves go to the even one. */
+    static double rounded(double power) {
+        return Math.rint(power * 1e6) / 1e6;
     }
 }

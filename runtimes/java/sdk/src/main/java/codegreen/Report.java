@@ -282,12 +282,12 @@ final class Report {
             if (domain.inTotal()) total += micro;
             if (span <= 0) continue;
             long before = all.energies[d].get(n - 1);
-            powers.put(domain.id(), Noise.rounded((all.energies[d].get(n) - before) * 1e3 / span, 1e6));
+            powers.put(domain.id(), Noise.rounded((all.energies[d].get(n) - before) * 1e3 / span));
             if (domain.inTotal()) around += all.energies[d].get(after) - before;
         }
         out.put("t_ns", all.times.get(n));
         out.put("energy_j", joules(total));
-        out.put("power_w", span > 0 ? (Double) Noise.rounded(around * 1e3 / (all.times.get(after) - all.times.get(n - 1)), 1e6) : null);
+        out.put("power_w", span > 0 ? (Double) Noise.rounded(around * 1e3 / (all.times.get(after) - all.times.get(n - 1))) : null);
         out.put("domain_j", energies);
         out.put("domain_w", powers);
         return out;

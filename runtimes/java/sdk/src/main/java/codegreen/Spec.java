@@ -73,6 +73,9 @@ final class Spec {
     // Fewer powers than this have no variation that means anything.
     static final int NOISE_LEAST_POWERS = 3;
 
+    // A variation below this part of the mean is what rounding leaves, and 0.
+    static final double NOISE_ZERO_PART = 1e-6;
+
     // Names of variation, and the upper ends of all but the last in percent.
     static final List<String> NOISE_QUALITIES = List.of("excellent", "good", "moderate", "high-noise");
     static final List<Integer> NOISE_QUALITY_ENDS_PERCENT = List.of(2, 5, 10);

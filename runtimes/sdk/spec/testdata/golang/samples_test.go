@@ -1,59 +1,9 @@
 package codegreen
 
 import (
-	"bufio"
-	"fmt"
 	"math"
-	"os"
-	"strings"
 	"testing"
 )
-
-// TestBetween holds between to the figures of cg's own (nemb.Series.Between), in
-// the file that BETWEEN names: see nemb/shared_test.go of cg.
-func TestBetween(t *testing.T) {
-	f, err := os.Open(os.Getenv("BETWEEN"))
-	if err != nil {
-		t.Skip("BETWEEN names no file of figures: ", err)
-	}
-	defer f.Close()
-	var s *samples
-	asked := 0
-	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-3, math.Abs(a), math.Abs(b)) }
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		line := lines.Text()
-		switch line[:2] {
-		case "se":
-			d := domain{ID: "d", Lo: 1, Hi: 1}
-			fmt.Sscanf(line, "series %d", &d.PeriodNs)
-			s = newSamples([]domain{d})
-		case "s ":
-			var at int64
-			var flags, micro uint64
-			fmt.Sscanf(line, "s %d %d %d", &at, &flags, &micro)
-			s.add(at, flags, []uint64{micro})
-		case "b ":
-			var from, to int64
-			var joules, slack float64
-			var method string
-			asked++
-			fmt.Sscanf(line, "b %d %d %g %g %s", &from, &to, &joules, &slack, &method)
-			gotJ, gotSlack, got, ok := s.between(0, from, to)
-			if strings.HasSuffix(line, "none") {
-				if ok && got != methodSampled {
-					t.Errorf("%s: got %v J by %s", line, gotJ, got)
-				}
-				continue
-			}
-			if !ok || got != method || !near(gotJ, joules) || !near(gotSlack, slack) {
-				t.Errorf("%s: got %v J +- %v by %s", line, gotJ, gotSlack, got)
-			}
-		}
-	}
-	if asked < 100 {
-		t.Errorf("only %d questions", asked)
-	}
-}
 
 // What is pruned tells the same energies between the edges that were named.
 func TestPruneKeepsEnergies(t *testing.T) {

@@ -4,12 +4,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Holds the package to the figures of cg's own (runtimes/testdata/between.txt), and to its laws. */
+/** Holds the package to the figures of cg's own (runtimes/sdk/spec/cases), and to its laws. */
 final class Held {
     private static int faults;
 
@@ -45,6 +47,43 @@ final class Held {
             }
         }
         return asked;
+    }
+
+    private interface Rule {
+        void hold(Map<?, ?> of) throws Exception;
+    }
+
+    private static void table(Path cases, String name, Rule rule) throws Exception {
+        List<?> all = (List<?>) Json.parse(Files.readString(cases.resolve(name)));
+        for (Object of : all) rule.hold((Map<?, ?>) of);
+        System.out.println(name + ": " + all.size() + " cases");
+    }
+
+    private static long whole(Object number) {
+        return ((Number) number).longValue();
+    }
+
+    private static boolean same(Object got, Object want) {
+        return got instanceof Number a && want instanceof Number b ? near(a.doubleValue(), b.doubleValue()) : Objects.equals(got, want);
+    }
+
+    private static void noise(Map<?, ?> of) {
+        List<?> samples = (List<?>) of.get("samples");
+        int n = samples.size();
+        long[] times = new long[n], flags = new long[n];
+        double[] micro = new double[n];
+        for (int i = 0; i < n; i++) {
+            List<?> s = (List<?>) samples.get(i);
+            times[i] = whole(s.get(0));
+            flags[i] = whole(s.get(1));
+            micro[i] = whole(s.get(2));
+        }
+        Map<String, String> env = new HashMap<>();
+        ((Map<?, ?>) of.get("env")).forEach((k, v) -> env.put((String) k, (String) v));
+        Noise.Limits limits = Noise.Limits.of(env);
+        Map<String, Object> got = Noise.of(new Noise.Stretch(times, flags, micro, whole(of.get("lasted_ns")), whole(of.get("interval_ns")), whole(of.get("period_ns"))), limits);
+        got.put("reasons", Noise.reasons(got, limits));
+        ((Map<?, ?>) of.get("want")).forEach((key, want) -> check(same(got.get(key), want), of.get("name") + ": " + key + " " + got.get(key) + ", want " + want));
     }
 
     /** What is pruned tells the same energies between the edges that were named. */
@@ -202,7 +241,9 @@ final class Held {
     }
 
     public static void main(String[] args) throws Exception {
-        System.out.println(between(Path.of(args[0])) + " questions, " + Samples.METHODS);
+        Path cases = Path.of(args[0]);
+        System.out.println("between.txt: " + between(cases.resolve("between.txt")) + " cases");
+        table(cases, "noise.json", Held::noise);
         prune();
         unknown();
         share();

@@ -1,0 +1,121 @@
+package codegreen
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// The tables of cases that cg keeps are in the folder CASES.
+
+func caseFile(t *testing.T, name string) string {
+	t.Helper()
+	if os.Getenv("CASES") == "" {
+		t.Fatal("CASES names no folder of cases")
+	}
+	return filepath.Join(os.Getenv("CASES"), name)
+}
+
+// table reads one, calls f with each case, and says how many there are.
+func table[T any](t *testing.T, name string, f func(t *testing.T, of T)) {
+	t.Helper()
+	b, err := os.ReadFile(caseFile(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []T
+	if err := json.Unmarshal(b, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range all {
+		f(t, of)
+	}
+	fmt.Printf("%s: %d cases\n", name, len(all))
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-3, math.Abs(a), math.Abs(b)) }
+
+// TestBetween holds between to the figures of cg's own (nemb/shared_test.go of cg).
+func TestBetween(t *testing.T) {
+	f, err := os.Open(caseFile(t, "between.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var s *samples
+	asked := 0
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := lines.Text()
+		switch line[:2] {
+		case "se":
+			d := domain{ID: "d", Lo: 1, Hi: 1}
+			fmt.Sscanf(line, "series %d", &d.PeriodNs)
+			s = newSamples([]domain{d})
+		case "s ":
+			var at int64
+			var flags, micro uint64
+			fmt.Sscanf(line, "s %d %d %d", &at, &flags, &micro)
+			s.add(at, flags, []uint64{micro})
+		case "b ":
+			var from, to int64
+			var joules, slack float64
+			var method string
+			asked++
+			fmt.Sscanf(line, "b %d %d %g %g %s", &from, &to, &joules, &slack, &method)
+			gotJ, gotSlack, got, ok := s.between(0, from, to)
+			if strings.HasSuffix(line, "none") {
+				if ok && got != methodSampled {
+					t.Errorf("%s: got %v J by %s", line, gotJ, got)
+				}
+				continue
+			}
+			if !ok || got != method || !near(gotJ, joules) || !near(gotSlack, slack) {
+				t.Errorf("%s: got %v J +- %v by %s", line, gotJ, gotSlack, got)
+			}
+		}
+	}
+	fmt.Printf("between.txt: %d cases\n", asked)
+}
+
+func TestNoise(t *testing.T) {
+	table(t, "noise.json", func(t *testing.T, of struct {
+		Name     string
+		Interval int64 `json:"interval_ns"`
+		Period   int64 `json:"period_ns"`
+		Lasted   int64 `json:"lasted_ns"`
+		Env      map[string]string
+		Samples  [][3]int64
+		Want     map[string]any
+	}) {
+		s := stretch{lasted: of.Lasted, interval: of.Interval, period: of.Period}
+		for _, v := range of.Samples {
+			s.times, s.flags, s.micro = append(s.times, v[0]), append(s.flags, uint64(v[1])), append(s.micro, uint64(v[2]))
+		}
+		l := limitsOf(func(name string) string { return of.Env[name] })
+		n := s.noise(l)
+		b, err := json.Marshal(struct {
+			*Noise
+			Reasons []string `json:"reasons"`
+		}{n, append([]string{}, n.reasons(l)...)})
+		var got map[string]any
+		if err == nil {
+			err = json.Unmarshal(b, &got)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range of.Want {
+			a, number := got[key].(float64)
+			if b, is := want.(float64); number && is && near(a, b) || reflect.DeepEqual(got[key], want) {
+				continue
+			}
+			t.Errorf("%s: %s is %v, want %v", of.Name, key, got[key], want)
+		}
+	})
+}

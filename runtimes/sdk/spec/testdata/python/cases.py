@@ -1,0 +1,77 @@
+"""Holds the package codegreen to the tables of cases that cg keeps: cases.py FOLDER.
+Prints a line for each table, and a line for each case that is not met."""
+import json
+import os
+import sys
+
+from codegreen import _energy, _noise
+
+faults = 0
+
+
+def check(met, *what):
+    global faults
+    if not met:
+        faults += 1
+        print(*what)
+
+
+def near(a, b):
+    if a is None or b is None or isinstance(a, str):
+        return a == b
+    return abs(a - b) <= 1e-9 * max(1e-3, abs(a), abs(b))
+
+
+def between(path):
+    """Lines of series, of samples, and of what is asked of the series (nemb/shared_test.go of cg)."""
+    asked = 0
+    samples, waiting = None, []
+
+    def take():  # many at a time, as a ring gives them
+        if waiting:
+            samples.extend([w[0] for w in waiting], [w[1] for w in waiting], [[w[2] for w in waiting]])
+            waiting.clear()
+    with open(path) as f:
+        for line in f:
+            kind, *words = line.split()
+            if kind == "series":
+                samples = _energy.Samples([_energy.Domain("d", period_ns=int(words[0]))])
+            elif kind == "s":
+                waiting.append([int(w) for w in words])
+                if len(waiting) == 77:
+                    take()
+            else:
+                take()
+                asked += 1
+                got = samples.between(0, int(words[0]), int(words[1]))
+                if words[2] == "none":
+                    check(got is None or got[2] == "sampled", line, got)
+                else:
+                    want = float(words[2]), float(words[3]), words[4]
+                    check(got and got[2] == want[2] and near(got[0], want[0]) and near(got[1], want[1]), line, got)
+    return asked
+
+
+def noise(case):
+    samples = [[s[i] for s in case["samples"]] for i in range(3)]
+    limits = _noise.Limits(case["env"])
+    got = _noise.noise_of(_noise.Stretch(samples, case["lasted_ns"], case["interval_ns"], case["period_ns"]), limits)
+    got["reasons"] = _noise.reasons_of(got, limits)
+    for key, want in case["want"].items():
+        check(got[key] == want if key == "reasons" else near(got[key], want), "noise:", case["name"], key, got[key], "want", want)
+
+
+def table(path, rule):
+    with open(path) as f:
+        all_of_it = json.load(f)
+    for case in all_of_it:
+        rule(case)
+    return len(all_of_it)
+
+
+RULES = {"between.txt": between, "noise.json": lambda path: table(path, noise)}
+
+for name in sorted(os.listdir(sys.argv[1])):
+    if name in RULES:
+        print("%s: %d cases" % (name, RULES[name](os.path.join(sys.argv[1], name))))
+sys.exit(faults > 0)
