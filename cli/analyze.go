@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -63,11 +64,14 @@ func runAnalyze(c *cli.Context) error {
 	if len(target.Args) != 1 && lang.PlanTarget == nil {
 		return fail(statusUsage, "analyze takes one target: cg analyze [LANG] TARGET")
 	}
+	save := c.Bool("save-instrumented")
 	tree := &instrument.Tree{
 		Planner: lang.Plan, Decode: lang.Decode,
-		Options: instrument.Options{Granularity: granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"), Entry: true},
+		Options: instrument.Options{
+			Granularity: granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude"), Entry: true,
+		},
 	}
-	if !c.Bool("save-instrumented") {
+	if !save {
 		tree.Outline = lang.Outline // which is no help to Render
 	}
 	if lang.PlanTarget != nil {
@@ -78,39 +82,58 @@ func runAnalyze(c *cli.Context) error {
 		tree.PlannerFor, tree.ReadFile = planned.Planner, planned.Read
 	}
 	tree.Read(files)
-	if c.Bool("save-instrumented") && !lang.RunsAlone() {
-		return fail(statusUsage, "--save-instrumented: rewritten %s does not run without cg", lang.Title)
+	if save {
+		written, err := saveInstrumented(lang, target, tree, c.String("output-dir"))
+		if err != nil {
+			return err
+		}
+		for _, name := range written {
+			sayf("wrote %s", name)
+		}
 	}
+	if err := printPlan(c, tree); err != nil {
+		return err
+	}
+	if len(tree.Skipped) > 0 {
+		return ended(statusFailure)
+	}
+	return nil
+}
+
+// saveInstrumented writes the rewritten source of a tree to dir, and returns the
+// names of the files that it wrote.
+func saveInstrumented(lang *languages.Language, target languages.Target, tree *instrument.Tree, dir string) ([]string, error) {
 	switch {
-	case !c.Bool("save-instrumented"):
+	case !lang.RunsAlone():
+		return nil, fail(statusUsage, "--save-instrumented: rewritten %s does not run without cg", lang.Title)
 	case lang.SaveTarget != nil:
-		written, err := lang.SaveTarget(target, tree.Options, c.String("output-dir"))
+		written, err := lang.SaveTarget(target, tree.Options, dir)
 		if errors.As(err, new(*languages.Error)) {
-			return refused(err)
+			return nil, refused(err)
 		}
 		if err != nil {
-			return fail(statusFailure, "%w", err)
+			return nil, fail(statusFailure, "%w", err)
 		}
-		for _, name := range written {
-			sayf("wrote %s", name)
-		}
-	default:
-		beside, err := lang.SaveFile.SupportFiles()
-		if err != nil {
-			return fail(statusFailure, "%w", err)
-		}
-		base := target.Args[0]
-		if info, err := os.Stat(base); err == nil && !info.IsDir() {
-			base = filepath.Dir(base)
-		}
-		written, err := tree.Save(base, c.String("output-dir"), lang.SaveFile.Render, beside)
-		if err != nil {
-			return fail(statusFailure, "%w", err)
-		}
-		for _, name := range written {
-			sayf("wrote %s", name)
-		}
+		return written, nil
 	}
+	support, err := lang.SaveFile.SupportFiles()
+	if err != nil {
+		return nil, fail(statusFailure, "%w", err)
+	}
+	base := target.Args[0]
+	if info, err := os.Stat(base); err == nil && !info.IsDir() {
+		base = filepath.Dir(base)
+	}
+	written, err := tree.Save(base, dir, lang.SaveFile.Render, support)
+	if err != nil {
+		return nil, fail(statusFailure, "%w", err)
+	}
+	return written, nil
+}
+
+// printPlan prints where checkpoints would go, and says which files and functions
+// get none.
+func printPlan(c *cli.Context, tree *instrument.Tree) error {
 	if c.Bool("json") {
 		b, err := json.MarshalIndent(tree.Points(), "", "  ")
 		if err != nil {
@@ -120,14 +143,8 @@ func runAnalyze(c *cli.Context) error {
 	} else {
 		put("%s", shown.Laid(tree.Text(c.Bool("verbose"))))
 	}
-	for _, s := range tree.Left {
+	for _, s := range slices.Concat(tree.Left, tree.Skipped) {
 		sayf("%s: %s", s.File, shown.Laid(s.Reason))
-	}
-	for _, s := range tree.Skipped {
-		sayf("%s: %s", s.File, shown.Laid(s.Reason))
-	}
-	if len(tree.Skipped) > 0 {
-		return ended(statusFailure)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -91,22 +92,8 @@ func runCompare(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "%w", err)
 	}
-	base, head := c.StringSlice("base"), c.Args().Slice()
-	switch {
-	case len(base) == 0 && len(head) == 2:
-		base, head = head[:1], head[1:]
-	case len(base) == 0:
-		return fail(statusUsage, "%d runs: name two, cg compare BASE.json HEAD.json, or those of the base with --base", len(head))
-	case len(head) == 0:
-		return fail(statusUsage, "no run of the head: cg compare --base BASE.json HEAD.json")
-	}
-	if err := apartFiles(append(slices.Clone(base), head...)); err != nil {
-		return err
-	}
-	if err := apart(c, "output", "junit"); err != nil {
-		return err
-	}
-	if err := keeps(c, append(slices.Clone(base), head...), "output", "junit"); err != nil {
+	sides, err := compareSides(c)
+	if err != nil {
 		return err
 	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
@@ -119,11 +106,54 @@ func runCompare(c *cli.Context) error {
 		}
 		defer out.abandon()
 	}
+	comparison, err := compareSaved(ctx, c, sides, o)
+	if err != nil {
+		return err
+	}
+	if c.IsSet("functions") && len(comparison.Functions)+len(comparison.OnlyInBase)+len(comparison.OnlyInHead) == 0 {
+		return fail(statusFailure, "--functions: no function of either side has such a name: %s",
+			strings.Join(c.StringSlice("functions"), ", "))
+	}
+	if err := writeComparison(c, comparison, write, outs, release); err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	if why := comparison.Nothing(); why != "" {
+		return fail(statusFailure, "%s", why)
+	}
+	if why := comparison.Fault(); why != "" && c.Bool("fail-on-regression") {
+		return fail(statusFailure, "%s", why)
+	}
+	return nil
+}
+
+// compareSides is the files of the two sides, which are not read yet. It refuses
+// what would compare a file with itself, or write over one.
+func compareSides(c *cli.Context) (sides [2]report.CompareSide, err error) {
+	base, head := c.StringSlice("base"), c.Args().Slice()
+	switch {
+	case len(base) == 0 && len(head) == 2:
+		base, head = head[:1], head[1:]
+	case len(base) == 0:
+		return sides, fail(statusUsage, "%d runs: name two, cg compare BASE.json HEAD.json, or those of the base with --base", len(head))
+	case len(head) == 0:
+		return sides, fail(statusUsage, "no run of the head: cg compare --base BASE.json HEAD.json")
+	}
+	read := slices.Concat(base, head)
+	if err := differentFiles(read); err != nil {
+		return sides, err
+	}
+	if err := differentOutputs(c, "output", "junit"); err != nil {
+		return sides, err
+	}
+	return [2]report.CompareSide{{Names: base}, {Names: head}}, keeps(c, read, "output", "junit")
+}
+
+// compareSaved reads the files of both sides and compares what is in them.
+func compareSaved(ctx context.Context, c *cli.Context, sides [2]report.CompareSide, o report.CompareOptions) (*report.Comparison, error) {
 	progress := newProgress()
 	defer progress.end()
 	var comparison *report.Comparison
-	err = until(ctx, func() error {
-		sides := [2]report.CompareSide{{Names: base}, {Names: head}}
+	err := until(ctx, func() error {
 		for i := range sides {
 			for _, name := range sides[i].Names {
 				progress.say("reading %s", name)
@@ -142,23 +172,10 @@ func runCompare(c *cli.Context) error {
 		comparison = made
 		return err
 	})
-	progress.end()
-	if err != nil {
-		return err
+	if err != nil { // work may go on: comparison is not ours to read
+		return nil, err
 	}
-	if c.IsSet("functions") && len(comparison.Functions)+len(comparison.OnlyInBase)+len(comparison.OnlyInHead) == 0 {
-		return fail(statusFailure, "--functions: no function of either side has such a name: %s", strings.Join(c.StringSlice("functions"), ", "))
-	}
-	if err := writeComparison(c, comparison, write, outs, release); err != nil {
-		return fail(statusFailure, "%w", err)
-	}
-	if why := comparison.Nothing(); why != "" {
-		return fail(statusFailure, "%s", why)
-	}
-	if why := comparison.Fault(); why != "" && c.Bool("fail-on-regression") {
-		return fail(statusFailure, "%s", why)
-	}
-	return nil
+	return comparison, nil
 }
 
 // compareFormat is the number of the format that was asked for.
@@ -233,8 +250,9 @@ func unused(c *cli.Context, sides [2]report.CompareSide) error {
 	return nil
 }
 
-// apartFiles refuses a file that is named twice: a run does not differ from itself.
-func apartFiles(names []string) error {
+// differentFiles refuses a file that is named twice: a run does not differ from
+// itself.
+func differentFiles(names []string) error {
 	var infos []os.FileInfo
 	for i, name := range names {
 		if name == "-" {

@@ -88,13 +88,7 @@ func runGate(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	files := []string{"output", "save", "export-markdown", "junit", "export-metrics"}
-	if k.stored != nil { // a regression must not become the baseline
-		if err := keeps(c, []string{k.base}, files...); err != nil {
-			return err
-		}
-	}
-	outs, err := openFiles(c, files...)
+	outs, err := k.openOutputs()
 	if err != nil {
 		return err
 	}
@@ -103,11 +97,6 @@ func runGate(c *cli.Context) (err error) {
 			o.abandon()
 		}
 	}()
-	for _, o := range outs {
-		if o.part != nil && o.part.Name() != o.name {
-			k.parts = append(k.parts, o.part.Name())
-		}
-	}
 	// A hook's would lead the command and its build to the repository that it runs in.
 	for _, name := range gate.Local {
 		os.Unsetenv(name)
@@ -123,6 +112,36 @@ func runGate(c *cli.Context) (err error) {
 		return err
 	}
 	defer k.machine.close()
+	home, err := os.Getwd()
+	if err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	return k.inTrees(ctx, home, func() error { return k.judge(ctx, home, outs) })
+}
+
+// openOutputs makes the files that flags name, by flag.
+func (k *check) openOutputs() (map[string]*output, error) {
+	files := []string{"output", "save", "export-markdown", "junit", "export-metrics"}
+	if k.stored != nil { // a regression must not become the baseline
+		if err := keeps(k.context, []string{k.base}, files...); err != nil {
+			return nil, err
+		}
+	}
+	outs, err := openFiles(k.context, files...)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range outs {
+		if o.part != nil && o.part.Name() != o.name {
+			k.parts = append(k.parts, o.part.Name())
+		}
+	}
+	return outs, nil
+}
+
+// inTrees calls judge while the sides stand in worktrees of their own, built, and
+// removes these afterwards. It returns to home.
+func (k *check) inTrees(ctx context.Context, home string, judge func() error) (err error) {
 	folder, err := runDir()
 	if err != nil {
 		return fail(statusSelf, "no place for the trees of the two revisions: %w (set TMPDIR to a folder that can be written)", err)
@@ -135,10 +154,6 @@ func runGate(c *cli.Context) (err error) {
 	}()
 	if err := k.instruments(); err != nil {
 		return err
-	}
-	home, err := os.Getwd()
-	if err != nil {
-		return fail(statusSelf, "%w", err)
 	}
 	if err := k.sides(ctx, home); err != nil {
 		return err
@@ -158,15 +173,20 @@ func runGate(c *cli.Context) (err error) {
 	if k.functions {
 		defer prune()
 	}
+	return judge()
+}
+
+// judge compares the sides and writes the verdict, whose status it returns.
+func (k *check) judge(ctx context.Context, home string, outs map[string]*output) error {
 	result, err := k.compare(ctx)
 	if err != nil {
 		return k.refused(err)
 	}
-	if err := os.Chdir(home); err != nil {
+	if err := os.Chdir(home); err != nil { // names of files are relative to it
 		return fail(statusSelf, "%w", err)
 	}
 	g := k.report(result)
-	if err := writeGate(c, outs, g); err != nil {
+	if err := writeGate(k.context, outs, g); err != nil {
 		return fail(statusSelf, "%w", err)
 	}
 	if g.ExitStatus == statusSelf {
@@ -266,7 +286,7 @@ func checkOptions(c *cli.Context) (*check, error) {
 	if err := k.limits(c); err != nil {
 		return nil, err
 	}
-	if err := k.apart(c); err != nil {
+	if err := k.conflictingFlags(c); err != nil {
 		return nil, err
 	}
 	if strings.HasSuffix(k.base, ".json") {

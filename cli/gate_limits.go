@@ -50,8 +50,8 @@ func (k *check) limits(c *cli.Context) error {
 	return nil
 }
 
-// apart refuses flags that do not go together.
-func (k *check) apart(c *cli.Context) error {
+// conflictingFlags refuses flags that do not go together.
+func (k *check) conflictingFlags(c *cli.Context) error {
 	if k.functions {
 		switch {
 		case k.plan.Metric == gate.Instructions:

@@ -37,7 +37,7 @@ func openOutput(c *cli.Context) (*output, error) {
 	if o.json && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the report would be lost: save it with -o FILE")
 	}
-	if err := apart(c, "output", "benchfmt", "export-plot", "events"); err != nil {
+	if err := differentOutputs(c, "output", "benchfmt", "export-plot", "events"); err != nil {
 		return nil, err
 	}
 	if name := c.String("benchfmt"); name != "" {
@@ -53,8 +53,8 @@ func openOutput(c *cli.Context) (*output, error) {
 	return o, nil
 }
 
-// apart refuses two flags that name one file.
-func apart(c *cli.Context, flags ...string) error {
+// differentOutputs refuses two flags that name one file.
+func differentOutputs(c *cli.Context, flags ...string) error {
 	by := map[string]string{}
 	for _, flag := range flags {
 		name := c.String(flag)

@@ -403,7 +403,7 @@ func openFiles(c *cli.Context, flags ...string) (map[string]*output, error) {
 	if jsonOnStdout(c) && launcher.Closed(1) {
 		return nil, fail(statusUsage, "standard output is closed and the figures would be lost: save them with -o FILE")
 	}
-	if err := apart(c, flags...); err != nil {
+	if err := differentOutputs(c, flags...); err != nil {
 		return nil, err
 	}
 	if name := c.String("export-plot"); name != "" {
