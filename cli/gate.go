@@ -351,9 +351,9 @@ func (k *check) instruments() error {
 		}
 	case p.Metric == gate.CPUTime: // its clock has no steps to speak of
 	case counted || p.Metric == gate.Energy:
-		p.Least = leastPeriods * period
+		p.MinDuration = leastPeriods * period
 	default: // an estimate of the command's own processor time, which is known exactly
-		p.Least = 2 * period
+		p.MinDuration = 2 * period
 	}
 	return nil
 }
@@ -417,7 +417,8 @@ func (k *check) sides(ctx context.Context, home string) error {
 			continue
 		}
 		k.tell("building %s", t.rev.Name)
-		if err := gate.Build(ctx, gate.Side(side), t.rev.Name, k.build, t.dir, filepath.Join(k.dir, "build")); err != nil {
+		b := gate.Build{Side: gate.Side(side), Rev: t.rev.Name, Line: k.build, Dir: t.dir, Log: filepath.Join(k.dir, "build")}
+		if err := b.Run(ctx); err != nil {
 			return k.untidy(fail(statusSelf, "%w", err))
 		}
 	}
@@ -450,12 +451,12 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 	case k.stored != nil:
 		return gate.CompareStored(ctx, p, k.stored.Result.Head, measure)
 	case k.base == "":
-		return gate.Alone(ctx, p, measure)
+		return gate.MeasureHead(ctx, p, measure)
 	}
 	if k.trees[0].rev.Commit == k.trees[1].rev.Commit && len(k.trees[1].rev.Changed) == 0 {
 		sayf("base and head are the same: %s", k.trees[0].rev.Commit)
 	}
-	p.Foreseen = func(detectable float64, pairs int) {
+	p.TooFewPairs = func(detectable float64, pairs int) {
 		k.tell("")
 		if math.IsInf(detectable, 1) {
 			sayf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use --max-pairs %d or more", pairs)

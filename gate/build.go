@@ -29,26 +29,34 @@ func (e *BuildError) Error() string {
 // Unwrap returns how it ended.
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// logLines is how much of a log is told.
+// logLines is how many lines of a log an error shows.
 const logLines = 20
 
-// Build runs a command line with sh in a folder. What it prints goes to the file
-// log.
-func Build(ctx context.Context, side Side, rev, line, dir, log string) error {
-	out, err := os.Create(log)
+// Build is the build of a revision: a command line that sh runs.
+type Build struct {
+	Side Side
+	Rev  string // its name, for errors
+	Line string
+	Dir  string // where it runs
+	Log  string // the file that gets what it prints
+}
+
+// Run builds. The error is a *BuildError if the command line failed.
+func (b Build) Run(ctx context.Context) error {
+	out, err := os.Create(b.Log)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Dir, cmd.Env = dir, append(Environment(), "PWD="+dir)
+	cmd := exec.CommandContext(ctx, "sh", "-c", b.Line)
+	cmd.Dir, cmd.Env = b.Dir, append(Environment(), "PWD="+b.Dir)
 	cmd.Stdout, cmd.Stderr = out, out
 	err = tool.Run(cmd)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return &BuildError{side, rev, err, Tail(log, logLines)}
+		return &BuildError{b.Side, b.Rev, err, Tail(b.Log, logLines)}
 	}
 	return nil
 }

@@ -81,8 +81,8 @@ type Plan struct {
 	Seed      uint64        // of the order within pairs
 	// Batch is how many runs make a measurement, 0 to choose.
 	Batch int
-	// Least is how long a measurement has to take for the counter to see it.
-	Least time.Duration
+	// MinDuration is how long a measurement has to take for the counter to see it.
+	MinDuration time.Duration
 	// Functions says that samples tell functions. Thresholds and Budgets are by
 	// qualified name, budgets in joules; a budget for "" is the program's.
 	Functions  bool
@@ -93,10 +93,11 @@ type Plan struct {
 	WarmUp   Measure
 	Now      func() time.Time
 	Progress func(format string, args ...any)
-	// Foreseen is told, after the warm-up, that the pairs will not do: the change
-	// that they can find, and how many pairs the threshold needs. The change is
-	// infinite where they are too few for so many functions.
-	Foreseen func(detectable float64, pairs int)
+	// TooFewPairs is called after the warm-up if MaxPairs pairs can find only changes
+	// above the threshold: with the smallest change that they can find, and how many
+	// pairs the threshold needs. The change is infinite where so many functions share
+	// alpha that no change could be found.
+	TooFewPairs func(detectable float64, pairs int)
 }
 
 // MinPairs is the smallest number of pairs that can say anything: five that all
@@ -106,7 +107,7 @@ const MinPairs = 5
 // MaxBatch is the most runs of one measurement.
 const MaxBatch = 100_000
 
-// Verdict is what a gate says. Undecided is never the last word.
+// Verdict is the outcome of a check. A result is never Undecided.
 type Verdict = statistics.Verdict
 
 // Comparison is what is said about the program, or about one of its functions.
@@ -173,7 +174,7 @@ type Measurement struct {
 	Functions map[string]*float64 `json:"functions,omitempty"` // self, null where not known
 }
 
-// Exceeded tells whether a budget is.
+// Exceeded reports whether a budget is exceeded.
 func (r *Result) Exceeded() bool {
 	for _, b := range r.Budgets {
 		if b.Exceeded != nil && *b.Exceeded {
@@ -183,7 +184,7 @@ func (r *Result) Exceeded() bool {
 	return false
 }
 
-// Unknown tells whether there is a budget of which nothing can be said.
+// Unknown reports whether the energy that a budget limits is not known.
 func (r *Result) Unknown() bool {
 	for _, b := range r.Budgets {
 		if b.Exceeded == nil {
@@ -193,15 +194,15 @@ func (r *Result) Unknown() bool {
 	return false
 }
 
-// TooFast says that a command ends before the counter has moved enough.
+// TooFast is the error of a command that ends before the counter has moved enough.
 type TooFast struct {
-	Took, Least time.Duration // a measurement, and what is wanted
-	Runs        int           // that would do
+	Took, Wanted time.Duration // of a measurement
+	Runs         int           // that would do
 }
 
 func (e *TooFast) Error() string {
 	return fmt.Sprintf("the command takes %s, and the counter needs %s to tell it: --batch %d measures %d runs at once, --batch auto chooses",
-		rounded(e.Took), rounded(e.Least), e.Runs, e.Runs)
+		rounded(e.Took), rounded(e.Wanted), e.Runs, e.Runs)
 }
 
 func rounded(d time.Duration) time.Duration {

@@ -64,7 +64,7 @@ func Find(ctx context.Context, dir string) (*Repository, error) {
 func (r *Repository) Resolve(ctx context.Context, name string) (Revision, error) {
 	out, err := git(ctx, r.Top, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 	if err != nil {
-		return Revision{}, fmt.Errorf("%s: no such revision in %s%s", name, r.Top, r.fetching(ctx, name))
+		return Revision{}, fmt.Errorf("%s: no such revision in %s%s", name, r.Top, r.fetchAdvice(ctx, name))
 	}
 	v := Revision{Name: name, Commit: strings.TrimSpace(string(out)), Changed: []string{}}
 	if out, err := git(ctx, r.Top, nil, "log", "-1", "--format=%s", v.Commit); err == nil {
@@ -74,8 +74,8 @@ func (r *Repository) Resolve(ctx context.Context, name string) (Revision, error)
 }
 
 // WorkingTree is the working tree as it is. It works with a copy of the index in the
-// folder scratch: git diff refreshes the one that it reads. Files of except are not
-// told as changed.
+// folder scratch: git diff refreshes the one that it reads. Files of except do
+// not count as changed.
 func (r *Repository) WorkingTree(ctx context.Context, scratch string, except ...string) (Revision, error) {
 	v, err := r.Resolve(ctx, "HEAD")
 	if err != nil {

@@ -315,20 +315,20 @@ func TestRepositoryErrors(t *testing.T) {
 func TestBuild(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
-	if err := Build(ctx, Base, "v1", `test "$PWD" = `+dir+` && echo built >made`, dir, log); err != nil || read(t, dir, "made") != "built\n" {
+	if err := (Build{Base, "v1", `test "$PWD" = ` + dir + ` && echo built >made`, dir, log}).Run(ctx); err != nil || read(t, dir, "made") != "built\n" {
 		t.Error(err)
 	}
-	err := Build(ctx, Head, "HEAD", "seq 1 30; echo because >&2; exit 3", dir, log)
+	err := (Build{Head, "HEAD", "seq 1 30; echo because >&2; exit 3", dir, log}).Run(ctx)
 	var failed *BuildError
 	if !errors.As(err, &failed) || !strings.HasPrefix(err.Error(), "the build of head (HEAD) failed: exit status 3\n12\n13\n") || !strings.HasSuffix(err.Error(), "\n30\nbecause") {
 		t.Errorf("%v", err)
 	}
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := Build(cancelled, Head, "HEAD", "sleep 60", dir, log); !errors.Is(err, context.Canceled) {
+	if err := (Build{Head, "HEAD", "sleep 60", dir, log}).Run(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if err := Build(ctx, Head, "HEAD", "true", dir, filepath.Join(dir, "none/log")); err == nil {
+	if err := (Build{Head, "HEAD", "true", dir, filepath.Join(dir, "none/log")}).Run(ctx); err == nil {
 		t.Error("no place for a log")
 	}
 }

@@ -45,65 +45,66 @@ func Compare(ctx context.Context, p Plan, measure Measure) (*Result, error) {
 	if err := t.warmUp(ctx, Base, Head); err != nil {
 		return nil, err
 	}
-	if err := t.ran(); err != nil {
+	if err := t.checkNamed(); err != nil {
 		return nil, err
 	}
-	t.choose()
-	pairs := t.affordable()
-	t.foresee(pairs)
+	t.chooseFunctions()
+	pairs := t.pairsInTime()
+	t.checkPairs(pairs)
 	rule := statistics.Rule{Alpha: p.Alpha, Threshold: p.Threshold, Looks: statistics.Looks(pairs)}
 	thresholds := []float64{p.Threshold}
 	for _, n := range t.names {
 		thresholds = append(thresholds, t.threshold(n))
 	}
 	t.family = statistics.NewFamily(rule, thresholds)
-	said := make([]Verdict, len(thresholds))
+	verdicts := make([]Verdict, len(thresholds))
 	for n := 1; n <= pairs; n++ {
-		if n > MinPairs && t.late() {
-			said = t.family.Finish()
+		if n > MinPairs && t.outOfTime() {
+			verdicts = t.family.Finish()
 			break
 		}
 		t.say("pair %d of at most %d", n, pairs)
 		if err := t.pair(ctx); err != nil {
 			return nil, err
 		}
-		if p.Metric == Instructions && n == sameRuns && t.same() {
+		if p.Metric == Instructions && n == deterministicRuns && t.deterministic() {
 			t.say("")
-			return t.readOff(), nil
+			return t.deterministicResult(), nil
 		}
-		if said = t.family.Judge(); !slices.Contains(said, statistics.Undecided) {
+		if verdicts = t.family.Judge(); !slices.Contains(verdicts, statistics.Undecided) {
 			break
 		}
 	}
 	t.say("")
-	for i := range said { // a function that was not known in every pair
-		if said[i] == statistics.Undecided || said[i] == "" {
-			said = t.family.Finish()
+	for i := range verdicts { // a function that was not known in every pair
+		if verdicts[i] == statistics.Undecided || verdicts[i] == "" {
+			verdicts = t.family.Finish()
 			break
 		}
 	}
-	t.settle(said)
+	t.pairedResult(verdicts)
 	return t.result, nil
 }
 
-// Alone measures one side, which is compared with nothing.
-func Alone(ctx context.Context, p Plan, measure Measure) (*Result, error) {
-	return alone(ctx, p, measure, nil)
+// MeasureHead measures head alone, to be saved as a baseline.
+func MeasureHead(ctx context.Context, p Plan, measure Measure) (*Result, error) {
+	return unpaired(ctx, p, measure, nil)
 }
 
 // CompareStored measures head and compares it with what was measured of base at
 // another time.
 func CompareStored(ctx context.Context, p Plan, base []Measurement, measure Measure) (*Result, error) {
-	return alone(ctx, p, measure, base)
+	return unpaired(ctx, p, measure, base)
 }
 
-func alone(ctx context.Context, p Plan, measure Measure, base []Measurement) (*Result, error) {
+// unpaired measures head and compares it with base, which may be empty.
+func unpaired(ctx context.Context, p Plan, measure Measure, base []Measurement) (*Result, error) {
 	t := newTrial(p, measure)
 	t.result.Interleaved = false
 	if err := t.warmUp(ctx, Head); err != nil {
 		return nil, err
 	}
-	if err := t.ran(); err != nil {
+	if err := t.checkNamed(); err != nil {
 		return nil, err
 	}
 	for _, m := range base {
@@ -120,24 +121,24 @@ func alone(ctx context.Context, p Plan, measure Measure, base []Measurement) (*R
 		}
 		t.counted[Base] = append(t.counted[Base], s)
 	}
-	t.choose()
+	t.chooseFunctions()
 	for n := 1; n <= p.MaxPairs; n++ {
-		if n > MinPairs && t.late() {
+		if n > MinPairs && t.outOfTime() {
 			break
 		}
 		t.say("run %d of %d", n, p.MaxPairs)
-		s, err := t.once(ctx, Head, nil)
+		s, err := t.measureOnce(ctx, Head, nil)
 		if err != nil {
 			return nil, err
 		}
 		t.counted[Head] = append(t.counted[Head], s)
-		if p.Metric == Instructions && n == sameRuns && t.same() {
+		if p.Metric == Instructions && n == deterministicRuns && t.deterministic() {
 			t.say("")
-			return t.readOff(), nil
+			return t.deterministicResult(), nil
 		}
 	}
 	t.say("")
-	t.settleApart()
+	t.unpairedResult()
 	return t.result, nil
 }
 
@@ -163,7 +164,7 @@ func (t *trial) warmUp(ctx context.Context, sides ...Side) error {
 	for n := max(1, t.Warmup); len(t.warm[sides[0]]) < n; {
 		for _, i := range t.rng.Perm(len(sides)) {
 			t.say("warm-up %d of %d", len(t.warm[sides[0]])+1, n)
-			s, err := t.once(ctx, sides[i], t.WarmUp)
+			s, err := t.measureOnce(ctx, sides[i], t.WarmUp)
 			if err != nil {
 				return err
 			}
@@ -186,7 +187,7 @@ func (t *trial) batch(sides []Side) error {
 	for _, s := range sides {
 		took = min(took, t.warm[s][0].Seconds*float64(t.result.Batch))
 	}
-	least := t.Least.Seconds()
+	least := t.MinDuration.Seconds()
 	if least <= 0 {
 		return nil
 	}
@@ -195,7 +196,7 @@ func (t *trial) batch(sides []Side) error {
 	}
 	needed := int(math.Ceil(1.5 * least / max(took, 1e-6) * float64(t.result.Batch)))
 	if t.Batch != 0 || needed > MaxBatch {
-		return &TooFast{Took: time.Duration(took * 1e9), Least: t.Least, Runs: needed}
+		return &TooFast{Took: time.Duration(took * 1e9), Wanted: t.MinDuration, Runs: needed}
 	}
 	t.result.Batch = needed
 	for _, s := range sides {
@@ -204,8 +205,8 @@ func (t *trial) batch(sides []Side) error {
 	return nil
 }
 
-// once measures a side and gives what one run of the batch cost.
-func (t *trial) once(ctx context.Context, side Side, by Measure) (Sample, error) {
+// measureOnce measures a side and returns what one run of the batch cost.
+func (t *trial) measureOnce(ctx context.Context, side Side, by Measure) (Sample, error) {
 	if err := ctx.Err(); err != nil {
 		return Sample{}, err
 	}
@@ -233,7 +234,7 @@ func (t *trial) once(ctx context.Context, side Side, by Measure) (Sample, error)
 func (t *trial) pair(ctx context.Context) error {
 	var pair [2]Sample
 	for _, i := range t.rng.Perm(2) {
-		s, err := t.once(ctx, Side(i), nil)
+		s, err := t.measureOnce(ctx, Side(i), nil)
 		if err != nil {
 			return err
 		}
@@ -252,10 +253,10 @@ func (t *trial) pair(ctx context.Context) error {
 	return nil
 }
 
-func (t *trial) late() bool { return t.MaxTime > 0 && t.Now().Sub(t.begun) >= t.MaxTime }
+func (t *trial) outOfTime() bool { return t.MaxTime > 0 && t.Now().Sub(t.begun) >= t.MaxTime }
 
-// affordable is how many pairs the time is good for.
-func (t *trial) affordable() int {
+// pairsInTime is how many pairs fit into the time that is left.
+func (t *trial) pairsInTime() int {
 	if t.MaxTime <= 0 {
 		return t.MaxPairs
 	}
@@ -274,14 +275,15 @@ func (t *trial) affordable() int {
 	return min(t.MaxPairs, max(MinPairs, int(left/one)))
 }
 
-// foresee tells, by the warm-up, whether the pairs will do.
-func (t *trial) foresee(pairs int) {
+// checkPairs works out from the warm-up which change so many pairs can find, and calls
+// TooFewPairs if that is not enough.
+func (t *trial) checkPairs(pairs int) {
 	if t.Metric == Instructions {
 		return
 	}
-	part := t.part()
-	if fewest := statistics.Fewest(part); pairs < fewest && t.Foreseen != nil {
-		t.Foreseen(math.Inf(1), fewest)
+	alpha := t.programAlpha()
+	if fewest := statistics.MinPairs(alpha); pairs < fewest && t.TooFewPairs != nil {
+		t.TooFewPairs(math.Inf(1), fewest)
 		return
 	}
 	var values [2][]float64
@@ -291,20 +293,20 @@ func (t *trial) foresee(pairs int) {
 		}
 		values[side] = valuesOf(all)
 	}
-	detectable := statistics.Foresee(values[Base], values[Head], pairs, part, t.Threshold)
+	detectable := statistics.ExpectedDetectable(values[Base], values[Head], pairs, alpha, t.Threshold)
 	t.result.Foreseen = number(detectable)
-	if needed := statistics.PairsFor(values[Base], values[Head], t.Threshold, part); needed > max(6, pairs) && t.Foreseen != nil {
-		t.Foreseen(detectable, needed)
+	if needed := statistics.PairsFor(values[Base], values[Head], t.Threshold, alpha); needed > max(6, pairs) && t.TooFewPairs != nil {
+		t.TooFewPairs(detectable, needed)
 	}
 }
 
-// part is what the program has of alpha, at the least, which it shares with its
-// functions.
-func (t *trial) part() float64 { return t.Alpha / float64(1+len(t.names)) }
+// programAlpha is the least part of alpha that the program's own test gets: it shares
+// alpha with its functions.
+func (t *trial) programAlpha() float64 { return t.Alpha / float64(1+len(t.names)) }
 
-// ran sees to it that every function with a budget or a threshold was called, in
-// head: else it was renamed, or misspelt, and guards nothing.
-func (t *trial) ran() error {
+// checkNamed returns a *NeverRan if head did not call a function that has a budget or
+// a threshold: its name changed, or is misspelt, and guards nothing.
+func (t *trial) checkNamed() error {
 	called := map[string]bool{}
 	for _, s := range t.warm[Head] {
 		for name, c := range s.Functions {
@@ -335,8 +337,8 @@ func last(name string) string {
 	return name[strings.LastIndexAny(name, "./")+1:]
 }
 
-// choose picks the functions that are compared, by the warm-up.
-func (t *trial) choose() {
+// chooseFunctions picks the functions that are compared, by the warm-up.
+func (t *trial) chooseFunctions() {
 	if !t.Functions {
 		return
 	}

@@ -144,7 +144,7 @@ func TestForeseesTooFewPairs(t *testing.T) {
 		m := newMachine(2, 1, 1, c.noise)
 		p := m.plan()
 		said := false
-		p.Foreseen = func(detectable float64, pairs int) {
+		p.TooFewPairs = func(detectable float64, pairs int) {
 			said = true
 			if detectable < 0.05 || pairs <= 30 || m.runs[Base] != 3 {
 				t.Errorf("%g, %d pairs, after %v runs", detectable, pairs, m.runs)
@@ -160,7 +160,7 @@ func TestTooFast(t *testing.T) {
 	m := newMachine(1, 1, 1, 0.01)
 	m.took = 3 * time.Millisecond
 	p := m.plan()
-	p.Least = 20 * time.Millisecond
+	p.MinDuration = 20 * time.Millisecond
 	_, err := Compare(context.Background(), p, m.measure)
 	var fast *TooFast
 	if !errors.As(err, &fast) || fast.Runs != 10 || fast.Took != 3*time.Millisecond || !strings.Contains(err.Error(), "--batch 10 measures 10 runs at once") {
@@ -182,7 +182,7 @@ func TestTooFast(t *testing.T) {
 			}
 		}
 	}
-	p.Batch, m.took, p.Least = 0, 0, 10*time.Second
+	p.Batch, m.took, p.MinDuration = 0, 0, 10*time.Second
 	if _, err = Compare(context.Background(), p, m.measure); !errors.As(err, &fast) {
 		t.Errorf("no time at all: %v", err)
 	}
@@ -195,7 +195,7 @@ func TestForeseesTooFewPairsForFunctions(t *testing.T) {
 	p := m.plan()
 	p.Functions, p.MaxPairs = true, 5
 	needed := 0
-	p.Foreseen = func(detectable float64, pairs int) {
+	p.TooFewPairs = func(detectable float64, pairs int) {
 		if !math.IsInf(detectable, 1) {
 			t.Errorf("%g", detectable)
 		}
@@ -204,7 +204,7 @@ func TestForeseesTooFewPairsForFunctions(t *testing.T) {
 	if r, err := Compare(context.Background(), p, m.measure); err != nil || r.Verdict != statistics.Inconclusive || needed <= 5 {
 		t.Errorf("%v: %+v, %d pairs needed", err, r, needed)
 	}
-	p.MaxPairs, p.Foreseen = needed, nil
+	p.MaxPairs, p.TooFewPairs = needed, nil
 	if r, err := Compare(context.Background(), p, m.measure); err != nil || r.Verdict != statistics.Regression {
 		t.Errorf("%v: %+v", err, r)
 	}
@@ -315,7 +315,7 @@ func TestNamedFunctionWithoutCost(t *testing.T) {
 		if at < 0 || r.Functions[at].Note != "its own cost is 0 or not known" || r.Functions[at].Threshold != 0.1 {
 			t.Errorf("%g: %+v", cost, r.Functions)
 		}
-		if r, err := Alone(context.Background(), p, m.measure); err != nil || len(r.Functions) != 0 {
+		if r, err := MeasureHead(context.Background(), p, m.measure); err != nil || len(r.Functions) != 0 {
 			t.Errorf("%g: alone: %+v, %v", cost, r, err)
 		}
 	}
@@ -328,7 +328,7 @@ func TestBudgetOfNothing(t *testing.T) {
 		m.energy = energy
 		p := m.plan()
 		p.Budgets = map[string]float64{"": 100}
-		r, err := Alone(context.Background(), p, m.measure)
+		r, err := MeasureHead(context.Background(), p, m.measure)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +381,7 @@ func TestStored(t *testing.T) {
 	m := newMachine(6, 1, 1, 0.01)
 	p := m.plan()
 	p.MaxPairs = 12
-	base, err := Alone(context.Background(), p, m.measure)
+	base, err := MeasureHead(context.Background(), p, m.measure)
 	if err != nil || len(base.Head) != 12 || len(base.Base) != 0 || base.Program.Head == nil || base.Program.Change != nil || base.Interleaved {
 		t.Fatalf("%v: %+v", err, base)
 	}
@@ -397,11 +397,11 @@ func TestStored(t *testing.T) {
 		t.Errorf("%v: %+v", err, r)
 	}
 	p.Budgets = map[string]float64{"": 0.5}
-	if r, err := Alone(context.Background(), p, m.measure); err != nil || !r.Exceeded() {
+	if r, err := MeasureHead(context.Background(), p, m.measure); err != nil || !r.Exceeded() {
 		t.Errorf("%v: %+v", err, r)
 	}
 	m.energy = math.NaN()
-	if r, err := Alone(context.Background(), p, m.measure); err != nil || r.Exceeded() || !r.Unknown() {
+	if r, err := MeasureHead(context.Background(), p, m.measure); err != nil || r.Exceeded() || !r.Unknown() {
 		t.Errorf("a budget of joules that nobody knows: %v, %+v", err, r)
 	}
 	// Counts that are the same each time.
@@ -411,7 +411,7 @@ func TestStored(t *testing.T) {
 	if err != nil || !r.Deterministic || r.Verdict != statistics.Pass || len(r.Head) != 3 {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if r, err = Alone(context.Background(), p, m.measure); err != nil || len(r.Head) != 3 || r.Program.Head == nil {
+	if r, err = MeasureHead(context.Background(), p, m.measure); err != nil || len(r.Head) != 3 || r.Program.Head == nil {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
@@ -422,7 +422,7 @@ func TestStoredFunctions(t *testing.T) {
 	m.parts[Head] = map[string]float64{"f": 0.5, "g": 0.2}
 	p := m.plan()
 	p.Functions, p.MaxPairs = true, 10
-	base, err := Alone(context.Background(), p, m.measure)
+	base, err := MeasureHead(context.Background(), p, m.measure)
 	if err != nil {
 		t.Fatal(err)
 	}

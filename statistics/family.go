@@ -4,17 +4,17 @@ import "slices"
 
 // Family judges several comparisons that are made at once, such as a program and
 // its functions: of the families in which nothing changed, at most alpha see
-// a regression anywhere. Each comparison is a sequence of Pairs. What regressed is
-// settled at each look by Holm's steps: the comparisons that are left share alpha,
+// a regression anywhere. Each comparison is a sequence of Pairs. At each look,
+// Holm's steps decide which regressed: the comparisons that are left share alpha,
 // and one that is rejected leaves its part to the others (Ye, Li, Liu and Yao, A
 // Group Sequential Holm Procedure with Multiple Primary Endpoints, Statistics in
 // Medicine, 2013).
 //
-// That a comparison passes is said at alpha for each one.
+// A pass is judged at alpha for each comparison alone.
 type Family struct {
-	rules   []Rule
-	members []*Pairs // judged at the whole of alpha
-	said    []Verdict
+	rules    []Rule
+	members  []*Pairs // judged at the whole of alpha
+	verdicts []Verdict
 }
 
 // NewFamily begins comparisons with these thresholds; alpha and looks are those
@@ -24,7 +24,8 @@ func NewFamily(r Rule, thresholds []float64) *Family {
 	for _, t := range thresholds {
 		rule := r
 		rule.Threshold = t
-		f.rules, f.members, f.said = append(f.rules, rule), append(f.members, NewPairs(rule)), append(f.said, Undecided)
+		f.rules, f.members = append(f.rules, rule), append(f.members, NewPairs(rule))
+		f.verdicts = append(f.verdicts, Undecided)
 	}
 	return f
 }
@@ -35,17 +36,17 @@ func (f *Family) Add(member int, base, head float64) { f.members[member].Add(bas
 // Pairs are those of a comparison.
 func (f *Family) Pairs(member int) *Pairs { return f.members[member] }
 
-// Judge says what is known of each comparison. It is asked after each pair.
+// Judge returns the verdict on each comparison. It is called after each pair.
 func (f *Family) Judge() []Verdict { return f.judge(false) }
 
-// Finish says it when there will be no more pairs.
+// Finish returns the verdicts when there will be no more pairs.
 func (f *Family) Finish() []Verdict { return f.judge(true) }
 
 func (f *Family) judge(finish bool) []Verdict {
 	alone := make([]Verdict, len(f.members)) // of those that are at a look
 	for i, m := range f.members {
 		switch {
-		case f.said[i] != Undecided:
+		case f.verdicts[i] != Undecided:
 		case finish:
 			alone[i] = m.Finish()
 		case slices.Contains(m.rule.Looks, m.N()):
@@ -55,29 +56,29 @@ func (f *Family) judge(finish bool) []Verdict {
 	for again := true; again; {
 		again = false
 		left := 0
-		for _, v := range f.said {
+		for _, v := range f.verdicts {
 			if v != Regression {
 				left++
 			}
 		}
 		for i, v := range alone {
 			// What does not regress at all of alpha does not at a part of it.
-			if v == Regression && f.said[i] == Undecided && f.replay(i, f.rules[i].Alpha/float64(left), finish) == Regression {
-				f.said[i], again = Regression, true
+			if v == Regression && f.verdicts[i] == Undecided && f.replay(i, f.rules[i].Alpha/float64(left), finish) == Regression {
+				f.verdicts[i], again = Regression, true
 			}
 		}
 	}
 	for i, v := range alone {
 		m := f.members[i]
 		switch {
-		case v == "" || f.said[i] != Undecided:
+		case v == "" || f.verdicts[i] != Undecided:
 		case v == Pass:
-			f.said[i] = Pass
+			f.verdicts[i] = Pass
 		case finish || m.N() >= m.rule.Looks[len(m.rule.Looks)-1]:
-			f.said[i] = Inconclusive
+			f.verdicts[i] = Inconclusive
 		}
 	}
-	return slices.Clone(f.said)
+	return slices.Clone(f.verdicts)
 }
 
 // replay judges a comparison's pairs so far at a part of alpha, look by look.
@@ -86,12 +87,12 @@ func (f *Family) replay(member int, alpha float64, finish bool) Verdict {
 	rule.Alpha = alpha
 	p := NewPairs(rule)
 	p.ratios = f.members[member].ratios
-	said := p.Judge()
-	for said == Undecided && p.look < len(rule.Looks) && len(p.ratios) >= rule.Looks[p.look] {
-		said = p.Judge()
+	verdict := p.Judge()
+	for verdict == Undecided && p.look < len(rule.Looks) && len(p.ratios) >= rule.Looks[p.look] {
+		verdict = p.Judge()
 	}
 	if finish {
-		said = p.Finish()
+		verdict = p.Finish()
 	}
-	return said
+	return verdict
 }

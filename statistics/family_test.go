@@ -28,7 +28,7 @@ func TestRankSumExample(t *testing.T) {
 	}
 }
 
-func TestCompareApart(t *testing.T) {
+func TestCompareUnpaired(t *testing.T) {
 	base := []float64{100, 101, 99, 100.5, 99.5, 100.2}
 	times := func(f float64) (out []float64) {
 		for _, v := range base {
@@ -46,34 +46,34 @@ func TestCompareApart(t *testing.T) {
 		{"more, and below the threshold", times(1.03), Pass},
 		{"too few", times(1.5)[:1], Inconclusive}, {"none", nil, Inconclusive},
 	} {
-		if a := CompareApart(base, c.head, rule); a.Verdict != c.want {
+		if a := CompareUnpaired(base, c.head, rule); a.Verdict != c.want {
 			t.Errorf("%s: %+v, want %s", c.name, a, c.want)
 		}
 	}
-	a := CompareApart(base, times(1.1), rule)
+	a := CompareUnpaired(base, times(1.1), rule)
 	if !near(a.Change, 0.1, 1e-6) || a.Lo > a.Change || a.Hi < a.Change || a.Detectable < rule.Threshold || a.Detectable > 0.06 {
 		t.Errorf("%+v", a)
 	}
-	if a := CompareApart([]float64{5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5}, rule); a.Verdict != Pass || a.P > 1 {
+	if a := CompareUnpaired([]float64{5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5}, rule); a.Verdict != Pass || a.P > 1 {
 		t.Errorf("equal values: %+v", a)
 	}
 }
 
-func TestForesee(t *testing.T) {
+func TestExpectedDetectable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	var base, head, ratios []float64
 	for range 400 {
 		b, h := math.Exp(0.1*rng.NormFloat64()), math.Exp(0.1*rng.NormFloat64())
 		base, head, ratios = append(base, b), append(head, h), append(ratios, math.Log(h/b))
 	}
-	foreseen, seen := Foresee(base, head, 30, 0.05, 0), Detectable(ratios, 30, 0.05, 0.05, 0)
+	foreseen, seen := ExpectedDetectable(base, head, 30, 0.05, 0), Detectable(ratios, 30, 0.05, 0.05, 0)
 	if foreseen < 0.8*seen || foreseen > 1.2*seen {
 		t.Errorf("foreseen %g, seen %g", foreseen, seen)
 	}
 	if n := PairsFor(base, head, foreseen, 0.05); n < 29 || n > 31 {
 		t.Errorf("%d pairs", n)
 	}
-	if !math.IsNaN(Foresee(base[:1], head, 30, 0.05, 0)) || PairsFor(base[:1], head, 0.05, 0.05) != 0 {
+	if !math.IsNaN(ExpectedDetectable(base[:1], head, 30, 0.05, 0)) || PairsFor(base[:1], head, 0.05, 0.05) != 0 {
 		t.Error("one measurement tells a spread")
 	}
 	if n := PairsFor([]float64{1, 1}, []float64{1, 1}, 0.05, 0.05); n != 6 {
@@ -192,9 +192,9 @@ func TestFamilyPromise(t *testing.T) {
 }
 
 // With one pair fewer nothing is found, however plain it is.
-func TestFewest(t *testing.T) {
+func TestMinPairs(t *testing.T) {
 	for _, alpha := range []float64{0.05, 0.025, 0.05 / 21} {
-		fewest := Fewest(alpha)
+		fewest := MinPairs(alpha)
 		for n, want := range map[int]Verdict{fewest - 1: Inconclusive, fewest + 1: Regression} {
 			p := NewPairs(Rule{Alpha: alpha, Threshold: 0.05, Looks: []int{n}})
 			for i := range n {
@@ -205,7 +205,7 @@ func TestFewest(t *testing.T) {
 			}
 		}
 	}
-	if n := Fewest(0.05); n != 5 {
+	if n := MinPairs(0.05); n != 5 {
 		t.Errorf("%d", n)
 	}
 }

@@ -22,7 +22,7 @@ type Rule struct {
 	Looks []int
 }
 
-// Verdict is what the pairs say.
+// Verdict is the outcome of a comparison.
 type Verdict string
 
 const (
@@ -39,27 +39,27 @@ const (
 // tails, drift, neighbours that are alike.
 //
 // The statistic is Wilcoxon's signed rank sum of the logarithms of head/base,
-// which one wild pair does not move; its distribution is that of the pairs' own
-// sizes with signs thrown anew. Looking early costs nothing of the promise:
+// which one outlier hardly moves; its distribution is that of the pairs' own
+// sizes with random signs. Early looks do not raise the rate of false alarms:
 // alpha is spent over the looks as O'Brien and Fleming's bounds do (Lan and
 // DeMets, Discrete Sequential Boundaries for Clinical Trials, 1983), on the
 // joint distribution of the statistics at all looks so far.
 type Pairs struct {
-	rule   Rule
-	ratios []float64 // logarithms of head/base
-	worse  boundary  // against "head costs no more"
-	better boundary  // against "head costs the threshold more"
-	look   int
-	said   Verdict
+	rule    Rule
+	ratios  []float64 // logarithms of head/base
+	worse   boundary  // against "head costs no more"
+	better  boundary  // against "head costs the threshold more"
+	look    int
+	verdict Verdict
 }
 
-// throws is how many ways to throw the signs stand for all. That they are not
-// all is paid for: see crosses.
-const throws = 16000
+// permutations is how many random assignments of signs stand for all 2^n. The
+// standard error of what they tell is taken off alpha (see crosses).
+const permutations = 16000
 
 // NewPairs begins a comparison.
 func NewPairs(r Rule) *Pairs {
-	return &Pairs{rule: r, said: Undecided, worse: newBoundary(1), better: newBoundary(2)}
+	return &Pairs{rule: r, verdict: Undecided, worse: newBoundary(1), better: newBoundary(2)}
 }
 
 // Looks are the numbers of pairs at which to look, for at most n: six at the
@@ -77,47 +77,37 @@ func Looks(n int) []int {
 	return out
 }
 
-// Fewest is how many pairs it takes for a regression to be possible at a part of
-// alpha: as many that all point one way.
-func Fewest(alpha float64) int {
-	n := 1
-	for math.Pow(2, -float64(n)) > alpha-2*math.Sqrt(alpha*(1-alpha)/throws) {
-		n++
-	}
-	return n
-}
-
 // Add adds a pair. Both values are positive.
 func (p *Pairs) Add(base, head float64) { p.ratios = append(p.ratios, math.Log(head/base)) }
 
 // N is the number of pairs.
 func (p *Pairs) N() int { return len(p.ratios) }
 
-// Judge says what the pairs so far tell: anything but Undecided is final. Between
+// Judge returns the verdict on the pairs so far. Any but Undecided is final. Between
 // looks it is Undecided.
 func (p *Pairs) Judge() Verdict {
-	if p.said == Undecided && p.look < len(p.rule.Looks) && len(p.ratios) >= p.rule.Looks[p.look] {
+	if p.verdict == Undecided && p.look < len(p.rule.Looks) && len(p.ratios) >= p.rule.Looks[p.look] {
 		n := p.rule.Looks[p.look]
 		p.look++
 		p.decide(n, p.look == len(p.rule.Looks))
 	}
-	return p.said
+	return p.verdict
 }
 
 // Finish looks a last time, before the planned end: there will be no more pairs.
-// When that is must not depend on what the pairs said. As much of alpha is spent
-// as belongs to so many pairs.
+// When it is called must not depend on the values of the pairs. It spends as much of
+// alpha as belongs to so many pairs.
 func (p *Pairs) Finish() Verdict {
-	if p.said == Undecided {
+	if p.verdict == Undecided {
 		if n := len(p.ratios); n > 0 && (p.look == 0 || n > p.rule.Looks[p.look-1]) {
 			p.look = len(p.rule.Looks)
 			p.decide(n, true)
 		}
-		if p.said == Undecided {
-			p.said = Inconclusive
+		if p.verdict == Undecided {
+			p.verdict = Inconclusive
 		}
 	}
-	return p.said
+	return p.verdict
 }
 
 // decide looks at the first n pairs.
@@ -132,11 +122,11 @@ func (p *Pairs) decide(n int, last bool) {
 	better := p.better.crosses(shifted, spent)
 	switch effect := HodgesLehmann(p.ratios[:n]); {
 	case worse && effect >= limit:
-		p.said = Regression
+		p.verdict = Regression
 	case better:
-		p.said = Pass
+		p.verdict = Pass
 	case last:
-		p.said = Inconclusive
+		p.verdict = Inconclusive
 	}
 }
 
@@ -160,25 +150,6 @@ func (p *Pairs) Effect() (change, lo, hi float64) {
 // of alpha.
 func (p *Pairs) Detectable(n int, part float64) float64 {
 	return Detectable(p.ratios, n, p.rule.Alpha, part, p.rule.Threshold)
-}
-
-// Detectable is that of ratios, logarithms of head/base, whose spread is known by
-// their interval at alpha on each side.
-func Detectable(ratios []float64, n int, alpha, part, threshold float64) float64 {
-	if len(ratios) < 6 || n < 1 {
-		return math.NaN()
-	}
-	lo, hi := signedRankInterval(ratios, alpha)
-	se := (hi - lo) / 2 / distuv.UnitNormal.Quantile(1-alpha) * math.Sqrt(float64(len(ratios))/float64(n))
-	return shown(se, part, threshold)
-}
-
-// shown is the relative change that is a regression in four of five cases, by the
-// standard error of its logarithm: it has to stand out at alpha, and the estimate
-// has to reach the threshold.
-func shown(se, alpha, threshold float64) float64 {
-	normal := distuv.UnitNormal
-	return math.Expm1(normal.Quantile(0.8)*se + max(normal.Quantile(1-alpha)*se, math.Log1p(threshold)))
 }
 
 // HodgesLehmann is the median of the means of all pairs of values, each with
@@ -243,13 +214,13 @@ func spending(alpha, t float64) float64 {
 	return 2 - 2*normal.CDF(normal.Quantile(1-alpha/2)/math.Sqrt(t))
 }
 
-// boundary is one side of a sequential test. It keeps for each throw of signs
+// boundary is one side of a sequential test. It keeps for each permutation
 // whether the statistic crossed at an earlier look.
 type boundary struct {
 	rng     *rand.Rand
-	signs   [][]uint64 // per throw, a bit for each value
+	signs   [][]uint64 // per permutation, a bit for each value
 	crossed []bool
-	n       int // throws that crossed
+	n       int // permutations that crossed
 	p       float64
 }
 
@@ -258,13 +229,13 @@ func newBoundary(stream uint64) boundary {
 }
 
 // crosses reports whether the statistic of xs is beyond the bound at this look,
-// where up to spent of all throws may have crossed by now.
+// where up to spent of all permutations may have crossed by now.
 func (b *boundary) crosses(xs []float64, spent float64) bool {
 	if b.signs == nil {
-		b.signs, b.crossed = make([][]uint64, throws), make([]bool, throws)
+		b.signs, b.crossed = make([][]uint64, permutations), make([]bool, permutations)
 	}
-	// The part of the throws that crosses is known to its standard error.
-	spent = max(0, spent-2*math.Sqrt(spent*(1-spent)/throws))
+	// The part of the permutations that crosses is known to its standard error.
+	spent = max(0, spent-2*math.Sqrt(spent*(1-spent)/permutations))
 	words := (len(xs) + 63) / 64
 	for t := range b.signs {
 		for len(b.signs[t]) < words {
@@ -279,7 +250,7 @@ func (b *boundary) crosses(xs []float64, spent float64) bool {
 		}
 	}
 	most := len(xs) * (len(xs) + 1)
-	count := make([]int, most+1) // of throws that have not crossed, by their sum
+	count := make([]int, most+1) // of permutations that have not crossed, by their sum
 	sums := make([]int, len(b.signs))
 	for t, signs := range b.signs {
 		if !b.crossed[t] {
@@ -291,10 +262,10 @@ func (b *boundary) crosses(xs []float64, spent float64) bool {
 	for w := observed; w <= most; w++ {
 		atLeast += count[w]
 	}
-	b.p = float64(b.n+atLeast+1) / float64(throws+1)
-	// The bound is the least sum that not too many throws reach.
+	b.p = float64(b.n+atLeast+1) / float64(permutations+1)
+	// The bound is the least sum that not too many permutations reach.
 	bound, beyond := most+1, 0
-	for bound > 0 && float64(b.n+beyond+count[bound-1]+1)/float64(throws+1) <= spent {
+	for bound > 0 && float64(b.n+beyond+count[bound-1]+1)/float64(permutations+1) <= spent {
 		bound--
 		beyond += count[bound]
 	}

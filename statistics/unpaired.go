@@ -5,46 +5,48 @@ import (
 	"slices"
 
 	"github.com/aclements/go-moremath/stats"
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Apart is what two series of measurements say that were not interleaved.
-type Apart struct {
+// Unpaired is the comparison of two series of measurements that were not interleaved.
+type Unpaired struct {
 	Verdict        Verdict
 	Change, Lo, Hi float64 // relative, with an interval of confidence 1-2 alpha
 	P              float64 // of so much or more if head costs no more
 	Detectable     float64 // the smallest change that would have been found in four of five cases
 }
 
-// CompareApart judges series that were measured one after the other, perhaps days
+// CompareUnpaired judges series that were measured one after the other, perhaps days
 // apart. It supposes that the machine was the same in both: what drifted in
 // between counts as change. Values are positive. The test is Mann and Whitney's, the
 // estimate and interval Hodges and Lehmann's shift of the logarithms (Hollander and
-// Wolfe, Nonparametric Statistical Methods, 1973, section 4). Looks are not asked.
-func CompareApart(base, head []float64, r Rule) Apart {
+// Wolfe, Nonparametric Statistical Methods, 1973, section 4). Rule.Looks is not used.
+func CompareUnpaired(base, head []float64, r Rule) Unpaired {
 	x, y := logs(base), logs(head)
 	limit := math.Log1p(r.Threshold)
 	shift, lo, hi := shiftInterval(x, y, r.Alpha)
-	a := Apart{Verdict: Inconclusive, Change: math.Expm1(shift), Lo: math.Expm1(lo), Hi: math.Expm1(hi), P: 1, Detectable: math.NaN()}
-	if len(x) == 0 || len(y) == 0 {
-		return a
+	u := Unpaired{
+		Verdict: Inconclusive, Change: math.Expm1(shift), Lo: math.Expm1(lo), Hi: math.Expm1(hi),
+		P: 1, Detectable: math.NaN(),
 	}
-	a.P = greater(y, x)
+	if len(x) == 0 || len(y) == 0 {
+		return u
+	}
+	u.P = greater(y, x)
 	raised := make([]float64, len(x))
 	for i, v := range x {
 		raised[i] = v + limit
 	}
 	switch {
-	case a.P <= r.Alpha && shift >= limit:
-		a.Verdict = Regression
+	case u.P <= r.Alpha && shift >= limit:
+		u.Verdict = Regression
 	case greater(raised, y) <= r.Alpha:
-		a.Verdict = Pass
+		u.Verdict = Pass
 	}
 	if !math.IsInf(hi, 0) {
-		a.Detectable = shown((hi-lo)/2/distuv.UnitNormal.Quantile(1-r.Alpha), r.Alpha, r.Threshold)
+		u.Detectable = detectableAt((hi-lo)/2/distuv.UnitNormal.Quantile(1-r.Alpha), r.Alpha, r.Threshold)
 	}
-	return a
+	return u
 }
 
 // greater is the chance of xs so far above ys, or further, if they are alike.
@@ -98,36 +100,4 @@ func rankSumQuantile(n, m int, alpha float64) int {
 		k++
 	}
 	return k
-}
-
-// Foresee is the smallest relative change that so many pairs would show as a
-// regression in four of five cases, by the spread of some measurements of each side;
-// NaN for fewer than two of a side. From few measurements it is rough.
-func Foresee(base, head []float64, pairs int, alpha, threshold float64) float64 {
-	return shown(math.Sqrt(math.Pi/3/float64(pairs))*pairSpread(base, head), alpha, threshold)
-}
-
-// PairsFor is how many pairs would tell a relative change from none in four of five
-// cases: with so many, a program that did not change passes at that threshold.
-func PairsFor(base, head []float64, change, alpha float64) int {
-	n := power(alpha) * pairSpread(base, head) / math.Log1p(change)
-	if math.IsNaN(n) {
-		return 0
-	}
-	return max(6, int(math.Ceil(n*n)))
-}
-
-// power is by how many standard errors a change has to stand out. The signed
-// rank test needs 3/pi more pairs than the mean of normal values would.
-func power(alpha float64) float64 {
-	normal := distuv.UnitNormal
-	return (normal.Quantile(1-alpha) + normal.Quantile(0.8)) * math.Sqrt(math.Pi/3)
-}
-
-// pairSpread is the standard deviation of the logarithm of head/base.
-func pairSpread(base, head []float64) float64 {
-	if len(base) < 2 || len(head) < 2 {
-		return math.NaN()
-	}
-	return math.Sqrt(stat.Variance(logs(base), nil) + stat.Variance(logs(head), nil))
 }

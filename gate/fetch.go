@@ -13,10 +13,10 @@ var (
 	bareWord    = regexp.MustCompile(`^[A-Za-z0-9_@%=:,./+-]+$`)
 )
 
-// fetching tells what brings a revision into a clone that lacks it since it is
-// shallow: "" where the clone is whole. Nothing is asked over the network, so a name that
-// no repository knows has its advice, too.
-func (r *Repository) fetching(ctx context.Context, name string) string {
+// fetchAdvice is the git command that brings a revision into a shallow clone which
+// lacks it, "" where the clone is whole. It asks nothing over the network, so it
+// advises for a name that no repository knows, too.
+func (r *Repository) fetchAdvice(ctx context.Context, name string) string {
 	if out, err := git(ctx, r.Top, nil, "rev-parse", "--is-shallow-repository"); err != nil || strings.TrimSpace(string(out)) != "true" {
 		return ""
 	}
