@@ -94,25 +94,9 @@ func Start(cmd Cmd) (_ *Child, err error) {
 	if len(cmd.Args) == 0 {
 		return nil, &Error{"", 127, errNotFound}
 	}
-	if cmd.Env == nil {
-		cmd.Env = os.Environ()
-	}
-	if cmd.Grace <= 0 {
-		cmd.Grace = defaultGrace
-	}
-	fds := [3]int{}
-	for i, f := range []*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
-		if f == nil {
-			f = []*os.File{os.Stdin, os.Stdout, os.Stderr}[i]
-		}
-		fds[i] = descriptor(f)
-	}
-	if cmd.Dir != "" {
-		if info, err := os.Stat(cmd.Dir); err != nil {
-			return nil, fmt.Errorf("launcher: %w", err)
-		} else if !info.IsDir() {
-			return nil, fmt.Errorf("launcher: %s: %w", cmd.Dir, syscall.ENOTDIR)
-		}
+	fds, err := cmd.complete()
+	if err != nil {
+		return nil, err
 	}
 	path, err := lookup(cmd.Args[0], cmd.Dir, cmd.Env)
 	if err != nil {
@@ -140,10 +124,51 @@ func Start(cmd Cmd) (_ *Child, err error) {
 	if c.term, err = newTerminal(fds[0], !usePty); err != nil {
 		return nil, fmt.Errorf("launcher: %w", err)
 	}
-	p := program{path: path, args: cmd.Args, env: cmd.Env, dir: cmd.Dir, fds: fds, slave: -1, terminal: -1, group: -1, before: cmd.Prefork}
+	p := program{
+		path: path, args: cmd.Args, env: cmd.Env, dir: cmd.Dir, fds: fds, slave: -1, terminal: -1, group: -1, before: cmd.Prefork,
+	}
 	if cmd.Group != nil {
 		p.group = int(cmd.Group.Fd())
 	}
+	if err := c.spawn(p, usePty); err != nil {
+		return nil, err
+	}
+	started = true
+	c.begin()
+	return c, nil
+}
+
+// complete fills in what was left out, and returns the descriptors of the program's
+// standard streams. It refuses a folder that is none.
+func (cmd *Cmd) complete() (fds [3]int, err error) {
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	if cmd.Grace <= 0 {
+		cmd.Grace = defaultGrace
+	}
+	for i, f := range []*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		if f == nil {
+			f = []*os.File{os.Stdin, os.Stdout, os.Stderr}[i]
+		}
+		fds[i] = descriptor(f)
+	}
+	if cmd.Dir == "" {
+		return fds, nil
+	}
+	info, err := os.Stat(cmd.Dir)
+	switch {
+	case err != nil:
+		return fds, fmt.Errorf("launcher: %w", err)
+	case !info.IsDir():
+		return fds, fmt.Errorf("launcher: %s: %w", cmd.Dir, syscall.ENOTDIR)
+	}
+	return fds, nil
+}
+
+// spawn connects the program's streams and starts it. A script without a #! line is
+// run by sh, as shells do.
+func (c *Child) spawn(p program, usePty bool) error {
 	connect := c.connectPipes
 	if usePty {
 		connect = c.connectPty
@@ -155,25 +180,22 @@ func Start(cmd Cmd) (_ *Child, err error) {
 		}
 	}()
 	if err != nil {
-		return nil, err
+		return err
 	}
-
 	signal.Notify(c.signals, caught...)
 	if usePty {
 		c.term.hold()
 		p.terminal, p.saved, p.raw = c.term.fd, c.term.saved, c.term.raw
 	}
 	c.spawned, err = spawn(p)
-	if err == syscall.ENOEXEC && plainScript(cmd.Dir, path) {
-		p.path, p.args = "/bin/sh", append([]string{"sh", path}, cmd.Args[1:]...)
+	if err == syscall.ENOEXEC && plainScript(p.dir, p.path) {
+		p.path, p.args = "/bin/sh", append([]string{"sh", p.path}, p.args[1:]...)
 		c.spawned, err = spawn(p)
 	}
 	if err != nil {
-		return nil, execError(cmd.Args[0], err)
+		return execError(c.cmd.Args[0], err)
 	}
-	started = true
-	c.begin()
-	return c, nil
+	return nil
 }
 
 // connectPty opens a pty for those of p.fds that belong on it, and returns the program's ends of what it opened.

@@ -95,64 +95,32 @@ type Outcome struct {
 	Refused    int    // of them, those whose sums no writer writes
 }
 
-// The pump looks at the channel this often: often enough for the ring at the
-// highest rate of a writer, seldom enough to cost next to nothing when idle.
+// The pump reads the channel at these intervals: busyPause while a writer is so fast
+// that the ring would fill up, idlePause else, which costs next to nothing.
 const (
-	busy = time.Millisecond
-	idle = 4 * time.Millisecond
+	busyPause = time.Millisecond
+	idlePause = 4 * time.Millisecond
 )
 
 // Run starts the program and measures until it has ended. An error means that
 // it was not started.
 func Run(c Config) (*Outcome, error) {
-	o := &Outcome{}
-	sensors := c.Sensors
-	memory, modelled := nemb.NewMemory(sensors)
+	memory, modelled := nemb.NewMemory(c.Sensors)
 	if modelled {
-		sensors = append(slices.Clone(sensors), memory)
+		c.Sensors = append(slices.Clone(c.Sensors), memory)
 		defer memory.Close()
 	}
-	sampling := nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account}
-	if c.Channel != nil {
-		sampling.Epoch = c.Channel.Epoch()
-		if c.AddUp {
-			c.Channel.AddUp()
-		}
-	}
-	sampler, err := nemb.Start(sensors, sampling)
+	sampler, err := c.startSampler()
 	if err != nil {
 		return nil, err
 	}
 	defer sampler.Close()
-	o.Domains, o.Baseline = sampler.Domains(), c.Baseline
+	o := &Outcome{Domains: sampler.Domains(), Baseline: c.Baseline}
 	o.Baseline.set(o.Domains)
-	if path, err := sampler.Share(); err == nil { // else others do without
-		c.Command.Env = withSamples(c.Command.Env, path)
-	}
-	r := &recorder{channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, processor.Online()), outcome: o, small: c.Small, events: c.Events, names: c.Names, interval: c.Interval, recording: nemb.Recording{Domains: o.Domains}}
-	r.attributor.MaxDepth = c.MaxDepth
-
-	if c.Merge {
-		c.Command.ResultBlock = r.block
-	}
-	if c.Account != nil {
-		r.attributor.Background = c.Account.Classes()
-		before := c.Command.Prefork
-		c.Command.Prefork = func() error {
-			if before != nil {
-				before()
-			}
-			return c.Account.Inherit()
-		}
-		if group, err := c.Account.Group(); err == nil {
-			c.Command.Group = group
-		}
-	}
-	if c.Events != nil && c.Channel != nil {
-		c.Channel.NoSums() // a log has every event
-	}
+	r := newRecorder(c, sampler, o)
+	command := c.command(r)
 	o.Begin = checkpoint.Monotime()
-	child, err := launcher.Start(c.Command)
+	child, err := launcher.Start(command)
 	if err != nil {
 		sampler.Stop()
 		return nil, err
@@ -165,18 +133,9 @@ func Run(c Config) (*Outcome, error) {
 	if c.Account != nil {
 		c.Account.Watch(o.PID)
 	}
-	stop := make(chan struct{})
-	var pumping sync.WaitGroup
-	pumping.Go(func() { r.pump(stop) })
-	o.Terminated, o.Running = await(child.Ended(), c.Terminated, Patience)
-	o.End = checkpoint.Monotime()
-	close(stop)
-	pumping.Wait()
-	if c.Account != nil && !o.Running {
-		c.Account.Settle(child.Times())
-	}
+	r.followUntilEnd(child, c.Terminated)
 	// What the program leaves running may hold its output open: that wait is
-	// not the program's, and goes on beside the sums.
+	// not the program's, and goes on while the sums are made.
 	ended := make(chan launcher.Result, 1)
 	go func() { ended <- child.Wait() }()
 	o.Wait = sync.OnceValue(func() launcher.Result { return <-ended })
@@ -190,6 +149,76 @@ func Run(c Config) (*Outcome, error) {
 	o.Result = o.Wait()
 	o.useBlocks()
 	return o, nil
+}
+
+// startSampler starts the sampler on the clock of the channel.
+func (c Config) startSampler() (*nemb.Sampler, error) {
+	sampling := nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account}
+	if c.Channel != nil {
+		sampling.Epoch = c.Channel.Epoch()
+		if c.AddUp {
+			c.Channel.AddUp()
+		}
+		if c.Events != nil {
+			c.Channel.NoSums() // a log has every event
+		}
+	}
+	return nemb.Start(c.Sensors, sampling)
+}
+
+func newRecorder(c Config, sampler *nemb.Sampler, o *Outcome) *recorder {
+	r := &recorder{
+		channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, processor.Online()),
+		outcome: o, small: c.Small, events: c.Events, names: c.Names, interval: c.Interval,
+		recording: nemb.Recording{Domains: o.Domains},
+	}
+	r.attributor.MaxDepth = c.MaxDepth
+	if c.Account != nil {
+		r.attributor.Background = c.Account.Classes()
+	}
+	return r
+}
+
+// command is the program to start, which inherits the counters of the account, and
+// whose result blocks and samples the recorder has.
+func (c Config) command(r *recorder) launcher.Cmd {
+	cmd := c.Command
+	if path, err := r.sampler.Share(); err == nil { // else programs measure themselves without
+		cmd.Env = withSamples(cmd.Env, path)
+	}
+	if c.Merge {
+		cmd.ResultBlock = r.block
+	}
+	if c.Account == nil {
+		return cmd
+	}
+	before := cmd.Prefork
+	cmd.Prefork = func() error {
+		if before != nil {
+			before()
+		}
+		return c.Account.Inherit()
+	}
+	if group, err := c.Account.Group(); err == nil {
+		cmd.Group = group
+	}
+	return cmd
+}
+
+// followUntilEnd records while the program runs, at most for Patience once cg was
+// asked to end.
+func (r *recorder) followUntilEnd(child *launcher.Child, terminated <-chan os.Signal) {
+	stop := make(chan struct{})
+	var pumping sync.WaitGroup
+	pumping.Go(func() { r.pump(stop) })
+	o := r.outcome
+	o.Terminated, o.Running = await(child.Ended(), terminated, Patience)
+	o.End = checkpoint.Monotime()
+	close(stop)
+	pumping.Wait()
+	if r.account != nil && !o.Running {
+		r.account.Settle(child.Times())
+	}
 }
 
 // await waits for the end of a program, and no longer than patience once cg is asked
@@ -258,11 +287,11 @@ func (r *recorder) pump(stop <-chan struct{}) {
 			return
 		case <-timer.C:
 		}
-		pause := idle
+		pause := idlePause
 		if r.step() > 1000 {
-			pause = busy
+			pause = busyPause
 		} else if r.adding() {
-			pause = min(idle, max(busy, r.interval)) // before windows wait
+			pause = min(idlePause, max(busyPause, r.interval)) // before windows wait
 		}
 		timer.Reset(pause)
 	}
