@@ -33,7 +33,8 @@ cg measure --instrumented takes that into its report.
 
 Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "fine", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
+			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "fine",
+				Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the points as JSON"},
 			&cli.BoolFlag{Name: "verbose", Usage: "list every point, not only every site"},
 			&cli.StringSliceFlag{Name: "include", Usage: "only functions of that qualified name (`GLOB`)"},
@@ -102,12 +103,13 @@ func runAnalyze(c *cli.Context) error {
 
 // saveInstrumented writes the rewritten source of a tree to dir, and returns the
 // names of the files that it wrote.
-func saveInstrumented(lang *languages.Language, target languages.Target, tree *instrument.Tree, dir string) ([]string, error) {
+func saveInstrumented(lang *languages.Language, target languages.Target, tree *instrument.Tree, dir string) (
+	written []string, err error) {
 	switch {
 	case !lang.RunsAlone():
 		return nil, fail(statusUsage, "--save-instrumented: rewritten %s does not run without cg", lang.Title)
 	case lang.SaveTarget != nil:
-		written, err := lang.SaveTarget(target, tree.Options, dir)
+		written, err = lang.SaveTarget(target, tree.Options, dir)
 		if errors.As(err, new(*languages.Error)) {
 			return nil, refused(err)
 		}
@@ -124,7 +126,7 @@ func saveInstrumented(lang *languages.Language, target languages.Target, tree *i
 	if info, err := os.Stat(base); err == nil && !info.IsDir() {
 		base = filepath.Dir(base)
 	}
-	written, err := tree.Save(base, dir, lang.SaveFile.Render, support)
+	written, err = tree.Save(base, dir, lang.SaveFile.Render, support)
 	if err != nil {
 		return nil, fail(statusFailure, "%w", err)
 	}

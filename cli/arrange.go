@@ -61,7 +61,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			k--
 			target = is
 		case strings.HasPrefix(a, "-") && a != "-":
-			return nil, fail(statusUsage, "%s: %q is no flag of it; put -- before the program's own (see cg %[1]s --help)", command.Name, a)
+			return nil, fail(statusUsage,
+				"%s: %q is no flag of it; put -- before the program's own (see cg %[1]s --help)", command.Name, a)
 		case language == nil && languages.Named(a) != nil:
 			language = languages.Named(a)
 			rest = append(rest, a)
@@ -151,7 +152,8 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 	} else if l = languages.ForTarget(args[0]); l == nil {
 		script, path, interpreter := languages.ForScript(args[0])
 		if script == nil {
-			return nil, languages.Target{}, fail(statusUsage, "%s: cannot tell its language; say which before it (%s)", args[0], languages.Names())
+			return nil, languages.Target{},
+				fail(statusUsage, "%s: cannot tell its language; say which before it (%s)", args[0], languages.Names())
 		}
 		t, err := target(c, script, append([]string{path}, args[1:]...), interpreter)
 		return script, t, err
@@ -180,7 +182,8 @@ func target(c *cli.Context, l *languages.Language, args []string, interpreter st
 		}
 		for _, name := range names {
 			if other != l && given(c, name) {
-				return languages.Target{}, fail(statusUsage, "--%s is for %s, and the target is %s", name, other.Title, l.Title)
+				return languages.Target{},
+					fail(statusUsage, "--%s is for %s, and the target is %s", name, other.Title, l.Title)
 			}
 		}
 	}

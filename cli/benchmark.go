@@ -33,10 +33,13 @@ Exit status: 0; 1 if the load could not be done; 2 usage; 125 cg failed.`,
 			&cli.StringFlag{Name: "duration", Value: "10s", Usage: "how long, in `TIME` (seconds, or such as 1m30s)"},
 			&cli.IntFlag{Name: "intensity", Value: 100, Usage: "`PERCENT` of the time to work, 1 to 100"},
 			&cli.IntFlag{Name: "threads", Usage: "work in `N` threads; default: one for each processor"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
-			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: all that measure, else the estimate"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
+				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
+				sensorNames() + "); default: all that measure, else the estimate"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every warning"},
 			sysrootFlag(),
 		},
@@ -50,7 +53,8 @@ func runBenchmark(c *cli.Context) error {
 		kind = c.Args().First()
 	}
 	if all := append(load.Kinds(), load.GPU); !slices.Contains(all, kind) || c.NArg() > 1 {
-		return fail(statusUsage, "benchmark: %q is no load: use one of %s", strings.Join(c.Args().Slice(), " "), strings.Join(all, ", "))
+		return fail(statusUsage, "benchmark: %q is no load: use one of %s", strings.Join(c.Args().Slice(), " "),
+			strings.Join(all, ", "))
 	}
 	if percent := c.Int("intensity"); percent < 1 || percent > 100 {
 		return fail(statusUsage, "--intensity: %d %%: use 1 to 100", percent)
@@ -62,7 +66,8 @@ func runBenchmark(c *cli.Context) error {
 		return fail(statusUsage, "--threads: %s runs on the GPU, and has no threads to choose", kind)
 	}
 	if d, err := duration(c.String("duration")); err != nil || d == 0 {
-		return fail(statusUsage, "--duration: %q is not a time: use seconds, or such as 90s, 1m30s", c.String("duration"))
+		return fail(statusUsage, "--duration: %q is not a time: use seconds, or such as 90s, 1m30s",
+			c.String("duration"))
 	}
 	interval, err := precision(c.String("precision"))
 	if err != nil {
@@ -87,9 +92,11 @@ func runBenchmark(c *cli.Context) error {
 		return err
 	}
 	defer machine.close()
-	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP) // they end the load, and the report tells of what was done
+	// they end the load, and the report tells of what was done
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	command := launcher.Cmd{Pty: launcher.Never, Args: []string{self, "load",
-		"--duration", c.String("duration"), "--intensity", strconv.Itoa(c.Int("intensity")), "--threads", strconv.Itoa(c.Int("threads")),
+		"--duration", c.String("duration"), "--intensity", strconv.Itoa(c.Int("intensity")), "--threads",
+		strconv.Itoa(c.Int("threads")),
 		"--parent", strconv.Itoa(os.Getpid()), kind}}
 	if jsonOnStdout(c) {
 		command.Stdout, command.Stderr = os.Stderr, os.Stderr
@@ -131,7 +138,8 @@ func loadCommand() *cli.Command {
 			if parent := c.Int("parent"); parent > 0 {
 				go endWithParent(parent)
 			}
-			n, err := load.Run(load.Config{Kind: c.Args().First(), Threads: c.Int("threads"), Intensity: c.Int("intensity"), Duration: d, Rounds: c.Int("rounds")})
+			n, err := load.Run(load.Config{Kind: c.Args().First(), Threads: c.Int("threads"),
+				Intensity: c.Int("intensity"), Duration: d, Rounds: c.Int("rounds")})
 			if err != nil {
 				return fail(statusFailure, "%w", err)
 			}

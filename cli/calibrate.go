@@ -121,10 +121,13 @@ func calibration(c *cli.Context, cpu processor.CPU) (nemb.Calibration, error) {
 	}
 	names := c.StringSlice("from")
 	if len(names) != 2 {
-		return nemb.Calibration{}, fail(statusUsage, "--from: %d reports: use one of the idle and one of the busy machine", len(names))
+		return nemb.Calibration{},
+			fail(statusUsage, "--from: %d reports: use one of the idle and one of the busy machine", len(names))
 	}
 	if cpu.Virtual {
-		return nemb.Calibration{}, fail(statusFailure, "--from: this is a guest, and a counter tells the whole host's power: give the guest's share by --idle and --load")
+		return nemb.Calibration{}, fail(statusFailure,
+			"--from: this is a guest, and a counter tells the whole host's power: give the guest's share by --idle "+
+				"and --load")
 	}
 	var share, watts [2]float64
 	for i, name := range names {

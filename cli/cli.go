@@ -152,5 +152,6 @@ func usageError(_ *cli.Context, err error, _ bool) error {
 }
 
 func sysrootFlag() cli.Flag {
-	return &cli.StringFlag{Name: "sysroot", Usage: "read sensors from `DIR`/sys instead of /sys", EnvVars: []string{"CG_SYSROOT"}}
+	return &cli.StringFlag{Name: "sysroot", Usage: "read sensors from `DIR`/sys instead of /sys",
+		EnvVars: []string{"CG_SYSROOT"}}
 }

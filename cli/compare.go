@@ -64,17 +64,25 @@ Exit status: 0; 1 if the sides cannot be compared, no energy of them is known,
 or, with --fail-on-regression, an energy is higher or the program's cannot be
 compared; 2 usage.`,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "base", Usage: "a run of the base, `FILE`, once or several times; then all RUNs are of the head"},
-			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write in `FORMAT`, text, markdown, json or junit; default: as the name of -o ends, else text"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` (- for standard output, the default)"},
+			&cli.StringSliceFlag{Name: "base",
+				Usage: "a run of the base, `FILE`, once or several times; then all RUNs are of the head"},
+			&cli.StringFlag{Name: "format", Aliases: []string{"f"},
+				Usage: "write in `FORMAT`, text, markdown, json or junit; default: as the name of -o ends, else text"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "write to `FILE` (- for standard output, the default)"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON on standard output"},
 			&cli.StringFlag{Name: "junit", Usage: "write JUnit XML to `FILE`, too: a test for each energy"},
 			&cli.StringFlag{Name: "threshold", Value: "5", Usage: "the smallest change that matters, in `PERCENT`"},
-			&cli.StringSliceFlag{Name: "functions", Usage: "compare only functions whose qualified name matches `GLOB`"},
-			&cli.IntFlag{Name: "top", Value: 15, Usage: "show the `N` functions with the largest differences, 0 for all (text and markdown)"},
-			&cli.IntFlag{Name: "command", Value: 1, Usage: "of what cg run saved of several commands, compare number `N`"},
-			&cli.BoolFlag{Name: "allow-different", Usage: "compare runs of different machines, sensors and kinds of figures"},
-			&cli.BoolFlag{Name: "fail-on-regression", Usage: "exit with 1 if an energy is higher, or the program's cannot be compared"},
+			&cli.StringSliceFlag{Name: "functions",
+				Usage: "compare only functions whose qualified name matches `GLOB`"},
+			&cli.IntFlag{Name: "top", Value: 15,
+				Usage: "show the `N` functions with the largest differences, 0 for all (text and markdown)"},
+			&cli.IntFlag{Name: "command", Value: 1,
+				Usage: "of what cg run saved of several commands, compare number `N`"},
+			&cli.BoolFlag{Name: "allow-different",
+				Usage: "compare runs of different machines, sensors and kinds of figures"},
+			&cli.BoolFlag{Name: "fail-on-regression",
+				Usage: "exit with 1 if an energy is higher, or the program's cannot be compared"},
 		},
 		Action: runCompare,
 	}
@@ -85,7 +93,9 @@ func runCompare(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "%w", err)
 	}
-	if shown := compareFormats[write].name; c.IsSet("top") && (c.Bool("json") && c.String("output") == "" || shown != "text" && shown != "markdown") {
+	format := compareFormats[write].name
+	onStdout := c.Bool("json") && c.String("output") == ""
+	if c.IsSet("top") && (onStdout || format != "text" && format != "markdown") {
 		return fail(statusUsage, "--top is for text and markdown: the other formats have every function")
 	}
 	o, err := compareOptions(c)
@@ -134,7 +144,8 @@ func compareSides(c *cli.Context) (sides [2]report.CompareSide, err error) {
 	case len(base) == 0 && len(head) == 2:
 		base, head = head[:1], head[1:]
 	case len(base) == 0:
-		return sides, fail(statusUsage, "%d runs: name two, cg compare BASE.json HEAD.json, or those of the base with --base", len(head))
+		return sides, fail(statusUsage,
+			"%d runs: name two, cg compare BASE.json HEAD.json, or those of the base with --base", len(head))
 	case len(head) == 0:
 		return sides, fail(statusUsage, "no run of the head: cg compare --base BASE.json HEAD.json")
 	}
@@ -149,7 +160,8 @@ func compareSides(c *cli.Context) (sides [2]report.CompareSide, err error) {
 }
 
 // compareSaved reads the files of both sides and compares what is in them.
-func compareSaved(ctx context.Context, c *cli.Context, sides [2]report.CompareSide, o report.CompareOptions) (*report.Comparison, error) {
+func compareSaved(ctx context.Context, c *cli.Context, sides [2]report.CompareSide,
+	o report.CompareOptions) (*report.Comparison, error) {
 	progress := newProgress()
 	defer progress.end()
 	var comparison *report.Comparison
@@ -220,7 +232,8 @@ func compareOptions(c *cli.Context) (o report.CompareOptions, err error) {
 	if n := c.Int("top"); n < 0 {
 		return o, fmt.Errorf("--top: %d is no number of functions: use 1 or more, or 0 for all", n)
 	}
-	o = report.CompareOptions{Threshold: percent / 100, Allow: c.Bool("allow-different"), Command: c.Int("command") - 1, Version: Version}
+	o = report.CompareOptions{Threshold: percent / 100, Allow: c.Bool("allow-different"), Command: c.Int("command") - 1,
+		Version: Version}
 	if o.Command < 0 {
 		return o, fmt.Errorf("--command: %d is no number of a command: they count from 1", o.Command+1)
 	}
@@ -285,7 +298,8 @@ func keeps(c *cli.Context, read []string, flags ...string) error {
 		}
 		for _, name := range read {
 			if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
-				return fail(statusUsage, "--%s: %s is what is compared, and would be lost: name another file", flag, c.String(flag))
+				return fail(statusUsage, "--%s: %s is what is compared, and would be lost: name another file", flag,
+					c.String(flag))
 			}
 		}
 	}

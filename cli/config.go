@@ -30,8 +30,10 @@ const projectFile = ".cg.toml"
 // unsettled lists what has no setting: commands whose flags say what to do now, and
 // flags that are of one run.
 var unsettled = struct{ commands, flags []string }{
-	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify", "compare", "sdk"},
-	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs", "save-instrumented", "analyze.output-dir",
+	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify", "compare",
+		"sdk"},
+	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs",
+		"save-instrumented", "analyze.output-dir",
 		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "events", "project",
 		"head", "save", "seed", "allow-different", "junit", "export-metrics"},
 }
@@ -39,7 +41,8 @@ var unsettled = struct{ commands, flags []string }{
 // settled tells whether a flag of a command is a setting, too.
 func settled(c *cli.Command, f cli.Flag) bool {
 	name := f.Names()[0]
-	return !slices.Contains(unsettled.commands, c.Name) && !slices.Contains(unsettled.flags, name) && !slices.Contains(unsettled.flags, c.Name+"."+name)
+	return !slices.Contains(unsettled.commands, c.Name) && !slices.Contains(unsettled.flags, name) &&
+		!slices.Contains(unsettled.flags, c.Name+"."+name)
 }
 
 // checks tell what is wrong with a value, by the name of a flag or of a command
@@ -231,7 +234,8 @@ func configure(c *cli.Command) {
 	if slices.Contains(unsettled.commands, c.Name) {
 		return
 	}
-	c.Flags = append(c.Flags, &cli.StringFlag{Name: "config", EnvVars: []string{"CG_CONFIG"}, Usage: "take settings from `FILE` instead of " + projectFile + " and your own (cg config)"})
+	c.Flags = append(c.Flags, &cli.StringFlag{Name: "config", EnvVars: []string{"CG_CONFIG"},
+		Usage: "take settings from `FILE` instead of " + projectFile + " and your own (cg config)"})
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		if err := settle(ctx); err != nil {
@@ -442,7 +446,8 @@ func editSettings(path string, keys []config.Key) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		text := "# Settings of cg. A key without a # in front is set; cg config --show tells the\n# values in use.\n"
 		section := ""
-		for _, k := range slices.SortedStableFunc(slices.Values(keys), func(a, b config.Key) int { return strings.Compare(a.Section, b.Section) }) {
+		for _, k := range slices.SortedStableFunc(slices.Values(keys),
+			func(a, b config.Key) int { return strings.Compare(a.Section, b.Section) }) {
 			if k.Section != section {
 				section = k.Section
 				text += "\n[" + section + "]\n"

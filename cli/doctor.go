@@ -26,7 +26,8 @@ Exit status: 0 something measures energy; 1 nothing does (cg still works, and
 estimates); 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" + sensorNames() + ")"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" +
+				sensorNames() + ")"},
 			sysrootFlag(),
 		},
 		Action: runDoctor,

@@ -30,10 +30,12 @@ func openLog(c *cli.Context) (*eventLog, error) {
 		return l, nil
 	}
 	if c.Bool("instrumented") {
-		return nil, fail(statusUsage, "--events: a program that bears its own checkpoints writes none into a log: use its source without them")
+		return nil, fail(statusUsage,
+			"--events: a program that bears its own checkpoints writes none into a log: use its source without them")
 	}
 	if c.Bool("low-overhead") {
-		return nil, fail(statusUsage, "--events and --low-overhead: a program that adds up tells no events: use one of the two")
+		return nil,
+			fail(statusUsage, "--events and --low-overhead: a program that adds up tells no events: use one of the two")
 	}
 	return l, l.open()
 }
@@ -45,18 +47,21 @@ func (l *eventLog) begin(r *report.Run, clock checkpoint.Clock) (*events.Writer,
 		return nil, nil
 	}
 	if info, err := l.part.Stat(); l.writer != nil && err == nil && info.Mode().IsRegular() {
-		if err := errors.Join(l.part.Truncate(0), func() error { _, err := l.part.Seek(0, 0); return err }()); err != nil {
+		if err := errors.Join(l.part.Truncate(0),
+			func() error { _, err := l.part.Seek(0, 0); return err }()); err != nil {
 			return nil, fail(statusSelf, "--events: %w", err)
 		}
 	}
-	l.writer = events.NewWriter(l.part, events.Info{RunID: r.Meta.RunID, Tool: "cg " + Version, Clock: clock.String(), PID: os.Getpid()})
+	l.writer = events.NewWriter(l.part,
+		events.Info{RunID: r.Meta.RunID, Tool: "cg " + Version, Clock: clock.String(), PID: os.Getpid()})
 	return l.writer, nil
 }
 
 // started gives the log its name, in the place of an older one: the program runs.
 func (l *eventLog) started() {
 	if l.part != nil && l.part.Name() != l.name {
-		if err := os.Rename(l.part.Name(), l.name); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has its name since the first start
+		// it has its name since the first start
+		if err := os.Rename(l.part.Name(), l.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.fault = err
 		}
 	}
@@ -84,7 +89,8 @@ func eventsOf(c *cli.Context, f report.Format, runs []*report.Run) (log *events.
 	done = func() {}
 	if !f.Time || len(runs) != 1 {
 		if asked {
-			return nil, done, fail(statusUsage, "--events is for one run in a format that shows time: html, perfetto, firefox or hespas")
+			return nil, done, fail(statusUsage,
+				"--events is for one run in a format that shows time: html, perfetto, firefox or hespas")
 		}
 		return nil, done, nil
 	}
@@ -101,7 +107,8 @@ func eventsOf(c *cli.Context, f report.Format, runs []*report.Run) (log *events.
 	case asked:
 		return nil, done, fail(statusFailure, "--events: %s: %w", name, err)
 	}
-	sayf("the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is now)", name, err)
+	sayf("the run's event log %s is not used: %v; calls are not shown over time (--events names the log where it is "+
+		"now)", name, err)
 	return nil, done, nil
 }
 

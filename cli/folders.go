@@ -41,7 +41,8 @@ var keeping = sync.OnceValues(func() (cache runtimes.Cache, refused []string) {
 	if !errors.As(err, &r) {
 		return cache, nil
 	}
-	text := fmt.Sprintf("%s is not used, since somebody else could change the code in it: %s; ", filepath.Join(base, "cg"), r)
+	text := fmt.Sprintf("%s is not used, since somebody else could change the code in it: %s; ",
+		filepath.Join(base, "cg"), r)
 	own := filepath.Join(os.TempDir(), fmt.Sprintf(".cg-cache-%d", os.Geteuid()))
 	if cache, _ = openCache(own); cache.Dir == "" {
 		return cache, []string{text + "everything is compiled anew in each run"}

@@ -58,25 +58,37 @@ CMD cannot be run, or is not found; 128+n signal n ended cg.`,
 			&cli.StringFlag{Name: "head", Usage: "the revision to check (`REV`); default: the working tree as it is"},
 			&cli.StringFlag{Name: "build", Usage: "build each side: run `LINE` with sh in its folder"},
 			&cli.StringFlag{Name: "save", Usage: "save the measurements of head to `FILE`, for --base"},
-			&cli.StringFlag{Name: "metric", Usage: "compare `WHICH`: energy (the machine's), cpu-energy (the command's share), cpu-time or instructions; default: energy where there is a counter, else cpu-energy"},
-			&cli.StringFlag{Name: "threshold", Usage: "the smallest change that matters, in `PERCENT`; default: 5, of instructions 0.5"},
+			&cli.StringFlag{Name: "metric",
+				Usage: "compare `WHICH`: energy (the machine's), cpu-energy (the command's share), cpu-time or " +
+					"instructions; default: energy where there is a counter, else cpu-energy"},
+			&cli.StringFlag{Name: "threshold",
+				Usage: "the smallest change that matters, in `PERCENT`; default: 5, of instructions 0.5"},
 			&cli.IntFlag{Name: "max-pairs", Value: 30, Usage: "stop after `N` pairs"},
 			&cli.StringFlag{Name: "max-time", Usage: "stop after `TIME` (seconds, or such as 10m)"},
-			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 3, Usage: "run each side `N` times before, to warm up and to see how they spread"},
-			&cli.StringFlag{Name: "batch", Value: "1", Usage: "measure `N` runs at once, for a command that is too fast; auto chooses"},
-			&cli.StringFlag{Name: "seed", Usage: "order the pairs by the number `N`, to repeat a check; default: another each time"},
+			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 3,
+				Usage: "run each side `N` times before, to warm up and to see how they spread"},
+			&cli.StringFlag{Name: "batch", Value: "1",
+				Usage: "measure `N` runs at once, for a command that is too fast; auto chooses"},
+			&cli.StringFlag{Name: "seed",
+				Usage: "order the pairs by the number `N`, to repeat a check; default: another each time"},
 			&cli.BoolFlag{Name: "functions", Usage: "give each function of CMD a verdict, too"},
-			&cli.Float64Flag{Name: "budget", Usage: "fail if head takes more than `JOULES` (if the lower end of the mean's interval is above)"},
-			&cli.StringFlag{Name: "inconclusive", Value: "warn", Usage: "how to end without a verdict: `fail` (status 1), warn (3) or pass (0)"},
+			&cli.Float64Flag{Name: "budget",
+				Usage: "fail if head takes more than `JOULES` (if the lower end of the mean's interval is above)"},
+			&cli.StringFlag{Name: "inconclusive", Value: "warn",
+				Usage: "how to end without a verdict: `fail` (status 1), warn (3) or pass (0)"},
 			&cli.BoolFlag{Name: "allow-different", Usage: "compare with a FILE of another machine, sensor or command"},
-			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result as JSON to `FILE` (- for standard output)"},
+			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
+				Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "write the result as JSON to `FILE` (- for standard output)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON on standard output"},
 			&cli.StringFlag{Name: "export-markdown", Usage: "write a summary to `FILE`"},
 			&cli.StringFlag{Name: "junit", Usage: "write the verdicts as JUnit XML to `FILE`"},
 			&cli.StringFlag{Name: "export-metrics", Usage: "write the figures as OpenMetrics text to `FILE`"},
-			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: all that measure, else the estimate"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
+				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
+				sensorNames() + "); default: all that measure, else the estimate"},
 			sysrootFlag(),
 		}, languageFlags()...),
 		Action: runGate,
@@ -144,7 +156,8 @@ func (k *check) openOutputs() (map[string]*output, error) {
 func (k *check) inTrees(ctx context.Context, home string, judge func() error) (err error) {
 	folder, err := runDir()
 	if err != nil {
-		return fail(statusSelf, "no place for the trees of the two revisions: %w (set TMPDIR to a folder that can be written)", err)
+		return fail(statusSelf,
+			"no place for the trees of the two revisions: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	k.dir = folder.Path
 	defer func() {
@@ -190,7 +203,9 @@ func (k *check) judge(ctx context.Context, home string, outs map[string]*output)
 		return fail(statusSelf, "%w", err)
 	}
 	if g.ExitStatus == statusSelf {
-		return fail(statusSelf, "budget: the energy is not known, or too small for the counter, so nothing can be said of it (--batch 100 measures 100 runs at once)")
+		return fail(statusSelf,
+			"budget: the energy is not known, or too small for the counter, so nothing can be said of it (--batch "+
+				"100 measures 100 runs at once)")
 	}
 	return ended(g.ExitStatus)
 }
@@ -233,16 +248,19 @@ type tree struct {
 
 func checkOptions(c *cli.Context) (*check, error) {
 	k := &check{
-		command: c.Args().Slice(), base: c.String("base"), head: c.String("head"), build: c.String("build"), saves: c.String("save") != "",
-		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c, inconclusive: c.String("inconclusive"),
-		progress: term.IsTerminal(int(os.Stderr.Fd())),
+		command: c.Args().Slice(), base: c.String("base"), head: c.String("head"), build: c.String("build"),
+		saves:     c.String("save") != "",
+		different: c.Bool("allow-different"), functions: c.Bool("functions"), context: c,
+		inconclusive: c.String("inconclusive"),
+		progress:     term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	var err error
 	switch {
 	case len(k.command) == 0:
 		return nil, fail(statusUsage, "no command: cg gate --base REV -- CMD [ARGS...]")
 	case k.base == "" && !k.saves:
-		return nil, fail(statusUsage, "nothing to compare with: name a revision with --base REV, or keep a baseline with --save FILE")
+		return nil, fail(statusUsage,
+			"nothing to compare with: name a revision with --base REV, or keep a baseline with --save FILE")
 	case strings.HasPrefix(k.base, "-") || strings.HasPrefix(k.head, "-"):
 		return nil, fail(statusUsage, "%q is no revision", k.base+k.head)
 	case !slices.Contains([]string{"fail", "warn", "pass"}, k.inconclusive):
@@ -252,7 +270,8 @@ func checkOptions(c *cli.Context) (*check, error) {
 	p.Alpha, p.MaxPairs, p.Warmup, p.Functions = 0.05, c.Int("max-pairs"), c.Int("warmup"), k.functions
 	if metric := c.String("metric"); metric != "" {
 		if !slices.Contains(gate.Metrics(), metric) {
-			return nil, fail(statusUsage, "--metric: %q is not known: use %s", metric, strings.Join(gate.Metrics(), ", "))
+			return nil,
+				fail(statusUsage, "--metric: %q is not known: use %s", metric, strings.Join(gate.Metrics(), ", "))
 		}
 		p.Metric = gate.Metric(metric)
 	}
@@ -260,7 +279,8 @@ func checkOptions(c *cli.Context) (*check, error) {
 		return nil, fail(statusUsage, "--threshold: %w", err)
 	}
 	if p.MaxPairs < gate.MinPairs || p.MaxPairs > 1000 {
-		return nil, fail(statusUsage, "--max-pairs: %d pairs cannot tell anything: use %d to 1000", p.MaxPairs, gate.MinPairs)
+		return nil,
+			fail(statusUsage, "--max-pairs: %d pairs cannot tell anything: use %d to 1000", p.MaxPairs, gate.MinPairs)
 	}
 	if p.MaxTime, err = duration(c.String("max-time")); err != nil {
 		return nil, fail(statusUsage, "--max-time: %w", err)
@@ -308,11 +328,13 @@ func (k *check) instruments() error {
 	p := &k.plan
 	if k.stored != nil {
 		if p.Metric != "" && string(p.Metric) != k.stored.Metric {
-			return fail(statusUsage, "--metric: %s has %s, which cannot be compared with %s", k.base, k.stored.Metric, p.Metric)
+			return fail(statusUsage, "--metric: %s has %s, which cannot be compared with %s", k.base, k.stored.Metric,
+				p.Metric)
 		}
 		p.Metric = gate.Metric(k.stored.Metric)
 		if k.stored.Batch > 1 && k.functions {
-			return fail(statusUsage, "--functions: %s was measured in batches of %d: save it anew with --functions", k.base, k.stored.Batch)
+			return fail(statusUsage, "--functions: %s was measured in batches of %d: save it anew with --functions",
+				k.base, k.stored.Batch)
 		}
 		if k.stored.Batch > 1 && p.Batch == 1 {
 			p.Batch = k.stored.Batch
@@ -417,7 +439,8 @@ func (k *check) sides(ctx context.Context, home string) error {
 			continue
 		}
 		k.tell("building %s", t.rev.Name)
-		b := gate.Build{Side: gate.Side(side), Rev: t.rev.Name, Line: k.build, Dir: t.dir, Log: filepath.Join(k.dir, "build")}
+		b := gate.Build{Side: gate.Side(side), Rev: t.rev.Name, Line: k.build, Dir: t.dir,
+			Log: filepath.Join(k.dir, "build")}
 		if err := b.Run(ctx); err != nil {
 			return k.untidy(fail(statusSelf, "%w", err))
 		}
@@ -459,10 +482,12 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 	p.TooFewPairs = func(detectable float64, pairs int) {
 		k.tell("")
 		if math.IsInf(detectable, 1) {
-			sayf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use --max-pairs %d or more", pairs)
+			sayf("so many functions share the 5 %% that a few pairs show nothing, however large a change is: use "+
+				"--max-pairs %d or more", pairs)
 			return
 		}
-		sayf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: this may well end inconclusive; some %d pairs would do (--max-pairs), or --metric instructions",
+		sayf("as the runs spread, %d pairs can find a change of some %.0f %%, and the threshold is %.3g %%: this may "+
+			"well end inconclusive; some %d pairs would do (--max-pairs), or --metric instructions",
 			p.MaxPairs, 100*detectable, 100*p.Threshold, pairs)
 	}
 	return gate.Compare(ctx, p, measure)
@@ -472,11 +497,14 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 func (k *check) about() *report.Gate {
 	p := k.plan
 	g := &report.Gate{
-		Meta: k.last.Meta, Command: k.command, Build: k.build, Metric: string(p.Metric), Unit: p.Metric.Unit(), Head: k.trees[gate.Head].rev, Base: k.trees[gate.Base].rev,
-		Alpha: p.Alpha, Seed: strconv.FormatUint(p.Seed, 10), Inconclusive: k.inconclusive, Warnings: []report.Warning{},
+		Meta: k.last.Meta, Command: k.command, Build: k.build, Metric: string(p.Metric), Unit: p.Metric.Unit(),
+		Head: k.trees[gate.Head].rev, Base: k.trees[gate.Base].rev,
+		Alpha: p.Alpha, Seed: strconv.FormatUint(p.Seed, 10), Inconclusive: k.inconclusive,
+		Warnings: []report.Warning{},
 	}
 	g.Meta.Argv = os.Args
-	g.Backend = report.Backend{Name: k.last.Totals.Source, Kind: k.last.Totals.Kind, DomainsSeen: slices.Sorted(maps.Keys(k.last.Totals.Domains))}
+	g.Backend = report.Backend{Name: k.last.Totals.Source, Kind: k.last.Totals.Kind,
+		DomainsSeen: slices.Sorted(maps.Keys(k.last.Totals.Domains))}
 	switch {
 	case p.Metric == gate.CPUTime:
 		g.Counter = "the kernel's account of the processes"
@@ -495,7 +523,8 @@ func (k *check) about() *report.Gate {
 func (k *check) comparable() error {
 	k.differences = k.about().Differs(k.stored)
 	if len(k.differences) > 0 && !k.different {
-		return fail(statusUsage, "--base: %s is of something else: %s (--allow-different compares all the same)", k.base, strings.Join(k.differences, "; "))
+		return fail(statusUsage, "--base: %s is of something else: %s (--allow-different compares all the same)",
+			k.base, strings.Join(k.differences, "; "))
 	}
 	return nil
 }

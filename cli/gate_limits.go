@@ -55,7 +55,8 @@ func (k *check) conflictingFlags(c *cli.Context) error {
 	if k.functions {
 		switch {
 		case k.plan.Metric == gate.Instructions:
-			return fail(statusUsage, "--functions: instructions are counted for the whole command: use another --metric")
+			return fail(statusUsage,
+				"--functions: instructions are counted for the whole command: use another --metric")
 		case k.plan.Batch != 1:
 			return fail(statusUsage, "--functions: runs with checkpoints are not batched: leave out --batch")
 		}

@@ -78,7 +78,8 @@ func (k *check) plain(ctx context.Context, side gate.Side, runs int) (gate.Sampl
 	if k.functions {
 		s.Functions = map[string]gate.Cost{}
 		for _, f := range run.Functions {
-			c := gate.Cost{Self: known(run, f.SelfEnergyJ), Inclusive: known(run, f.InclusiveEnergyJ), EnergyJ: known(run, f.InclusiveEnergyJ), Calls: f.Calls}
+			c := gate.Cost{Self: known(run, f.SelfEnergyJ), Inclusive: known(run, f.InclusiveEnergyJ),
+				EnergyJ: known(run, f.InclusiveEnergyJ), Calls: f.Calls}
 			if k.plan.Metric == gate.CPUTime {
 				c.Self, c.Inclusive = f.CPUTimeS, math.NaN()
 			}
@@ -192,8 +193,9 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 	cache, refused := keeping()
 	x := experiment.Instrumented{
 		Setting: setting, Language: lang, Target: target, Options: instrument.Options{Granularity: instrument.Fine},
-		Dir: dir, Cache: cache, Refused: refused, Command: launcher.Cmd{Pty: launcher.Never, Timeout: k.timeout}, Streams: k.quiet,
-		Again: func(why string) { say(why) },
+		Dir: dir, Cache: cache, Refused: refused, Command: launcher.Cmd{Pty: launcher.Never, Timeout: k.timeout},
+		Streams: k.quiet,
+		Again:   func(why string) { say(why) },
 	}
 	r, err := x.Run(ctx)
 	if err != nil {
@@ -261,7 +263,8 @@ func (k *check) missing(side gate.Side, err error) error {
 			mine := filepath.Join(k.repository.Top, k.repository.Prefix, a)
 			if strings.Contains(a, "/") || status == 127 && a != k.command[0] {
 				if !filepath.IsAbs(a) && exists(mine) && !exists(filepath.Join(k.trees[side].dir, a)) {
-					advice = fmt.Sprintf("; %s is in your folder and not in that revision, or git ignores it: make it with --build, or name it from the root of the disk", a)
+					advice = fmt.Sprintf("; %s is in your folder and not in that revision, or git ignores it: make "+
+						"it with --build, or name it from the root of the disk", a)
 					break
 				}
 			}

@@ -27,7 +27,8 @@ clock, what this process may do, and the machine.
 Exit status: 0; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" + sensorNames() + ")"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" +
+				sensorNames() + ")"},
 			sysrootFlag(),
 		},
 		Action: runInfo,
@@ -83,7 +84,8 @@ func printSurvey(out io.Writer, s *doctor.Survey) {
 	if m.March != "" {
 		cpu += fmt.Sprintf(" (%s, %d)", m.March, m.Year)
 	}
-	cpu += fmt.Sprintf(", %d socket%s, %d processor%s", m.Sockets, plural(m.Sockets), m.Processors, plural(m.Processors))
+	cpu += fmt.Sprintf(", %d socket%s, %d processor%s", m.Sockets, plural(m.Sockets), m.Processors,
+		plural(m.Processors))
 	if m.Virtual {
 		cpu += ", a virtual machine"
 		if m.Hypervisor != "" {
@@ -121,7 +123,8 @@ func printSurvey(out io.Writer, s *doctor.Survey) {
 		if sensor.State == nemb.Absent && len(sensor.Reasons) > 0 {
 			line, sensor.Reasons = sensor.Reasons[0].Text, sensor.Reasons[1:]
 		}
-		shown.Fprintf(out, "%s\n", strings.TrimRight(shown.Sprintf("%-10s %-10s %s", sensor.Name, sensor.State, line), " "))
+		shown.Fprintf(out, "%s\n",
+			strings.TrimRight(shown.Sprintf("%-10s %-10s %s", sensor.Name, sensor.State, line), " "))
 		for _, r := range sensor.Reasons {
 			shown.Fprintf(out, "%21s %s\n", "", r.Text)
 			if r.Fix != "" {

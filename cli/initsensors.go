@@ -72,7 +72,8 @@ func runInitSensors(c *cli.Context) error {
 		}
 	}
 	if err := plan.Run(func(access.Step) {}); err != nil {
-		return fail(statusFailure, "init-sensors: %w; what came before it is done (cg init-sensors --undo takes it back)", err)
+		return fail(statusFailure,
+			"init-sensors: %w; what came before it is done (cg init-sensors --undo takes it back)", err)
 	}
 	if plan.After != "" {
 		say(plan.After)
@@ -112,7 +113,9 @@ func planSensors(c *cli.Context) (*access.Plan, error) {
 	without := map[string][]string{"setcap": {"group", "user"}, "group": {"program"}}
 	for _, flag := range without[method] {
 		if given(c, flag) {
-			return nil, fail(statusUsage, "--%s has no effect on %s, which is how it is done here: leave it out, or choose another --method", flag, method)
+			return nil, fail(statusUsage,
+				"--%s has no effect on %s, which is how it is done here: leave it out, or choose another --method",
+				flag, method)
 		}
 	}
 	program := c.String("program")
@@ -129,7 +132,8 @@ func planSensors(c *cli.Context) (*access.Plan, error) {
 	if undo {
 		plan, err = access.Revoke(root, program)
 	} else {
-		plan, err = access.Grant(root, access.Request{Method: method, Group: c.String("group"), User: user, Program: program})
+		plan, err = access.Grant(root,
+			access.Request{Method: method, Group: c.String("group"), User: user, Program: program})
 	}
 	if err != nil && !errors.Is(err, access.ErrNothing) {
 		return nil, fail(statusFailure, "init-sensors: %w", err)

@@ -50,7 +50,8 @@ func openMachine(ctx context.Context, c *cli.Context) (*machine, error) {
 		return nil, fail(statusSelf, "%w", err)
 	case len(want) > 0 && len(m.found.Sensors) == 0:
 		m.close()
-		return nil, fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","), because(slices.Concat(m.found.Denied, m.found.Hung)))
+		return nil, fail(statusSelf, "-s %s: none of these can be read here%s", strings.Join(want, ","),
+			because(slices.Concat(m.found.Denied, m.found.Hung)))
 	}
 	return m, nil
 }

@@ -57,23 +57,40 @@ program's standard output to standard error.
 Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 125 cg failed; 126 TARGET or interpreter cannot be run; 127 not found.`,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse", Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the report as JSON to `FILE` (- for standard output)"},
-			&cli.StringFlag{Name: "benchfmt", Usage: "write the benchmarks of the run to `FILE` for benchstat: J/op beside ns/op"},
-			&cli.StringFlag{Name: "events", Usage: "keep every checkpoint in the log `FILE` (" + events.Extension + "), some 3 to 8 bytes each: perfetto, firefox and hespas show calls over time from it"},
+			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse",
+				Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "write the report as JSON to `FILE` (- for standard output)"},
+			&cli.StringFlag{Name: "benchfmt",
+				Usage: "write the benchmarks of the run to `FILE` for benchstat: J/op beside ns/op"},
+			&cli.StringFlag{Name: "events", Usage: "keep every checkpoint in the log `FILE` (" + events.Extension +
+				"), some 3 to 8 bytes each: perfetto, firefox and hespas show calls over time from it"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
-			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
-			&cli.StringFlag{Name: "export-plot", Usage: "draw the run into `FILE`: a page (.html) or a picture (.svg, .png); cg report makes the same of a saved run"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: all that measure, else the estimate"},
-			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s later SIGKILL"},
-			&cli.StringFlag{Name: "pty", Value: "auto", Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
-			&cli.StringSliceFlag{Name: "include", Usage: "instrument files outside the program (`GLOB` with a /), or only functions of that qualified name"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
+				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
+			&cli.StringFlag{Name: "export-plot",
+				Usage: "draw the run into `FILE`: a page (.html) or a picture (.svg, .png); cg report makes the same " +
+					"of a saved run"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
+				sensorNames() + "); default: all that measure, else the estimate"},
+			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
+				Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s " +
+					"later SIGKILL"},
+			&cli.StringFlag{Name: "pty", Value: "auto",
+				Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
+			&cli.StringSliceFlag{Name: "include",
+				Usage: "instrument files outside the program (`GLOB` with a /), or only functions of that qualified " +
+					"name"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
-			&cli.IntFlag{Name: "max-depth", Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},
+			&cli.IntFlag{Name: "max-depth",
+				Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},
 			&cli.BoolFlag{Name: "time-all", Usage: "time small functions, too, however often they are called"},
-			&cli.BoolFlag{Name: "low-overhead", Usage: "let the program add up what its functions use, instead of reporting each call: the cost of cg itself no longer grows with the calls (Python, Java)"},
+			&cli.BoolFlag{Name: "low-overhead",
+				Usage: "let the program add up what its functions use, instead of reporting each call: the cost of " +
+					"cg itself no longer grows with the calls (Python, Java)"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
-			&cli.BoolFlag{Name: "instrumented", Usage: "TARGET has its own checkpoints (analyze --save-instrumented): run it as it is"},
+			&cli.BoolFlag{Name: "instrumented",
+				Usage: "TARGET has its own checkpoints (analyze --save-instrumented): run it as it is"},
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
 			sysrootFlag(),
@@ -85,7 +102,8 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 // flagsOf are those of one language.
 func flagsOf(l *languages.Language) (flags []cli.Flag) {
 	if name := l.InterpreterFlag(); name != "" {
-		flags = append(flags, &cli.StringFlag{Name: name, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
+		flags = append(flags,
+			&cli.StringFlag{Name: name, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
 	}
 	for _, f := range l.Flags() {
 		flags = append(flags, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
@@ -142,10 +160,12 @@ func runMeasure(c *cli.Context) error {
 	defer done()
 	setting.Noise = o.noise
 	x := experiment.Instrumented{
-		Setting: setting, Language: lang, Target: target, Options: o.instrument, Bears: o.instrumented, MaxDepth: o.maxDepth,
-		TimeAll: o.timeAll, AddUp: o.lowOverhead, Dir: folder.Path, Cache: cache, Refused: refused, Source: sourceFile, Command: o.command,
-		Spool:  func(in *os.File) (*os.File, error) { return spool(in, folder.Path) },
-		Events: files.log.begin, Started: files.log.started,
+		Setting: setting, Language: lang, Target: target, Options: o.instrument, Bears: o.instrumented,
+		MaxDepth: o.maxDepth,
+		TimeAll:  o.timeAll, AddUp: o.lowOverhead, Dir: folder.Path, Cache: cache, Refused: refused, Source: sourceFile,
+		Command: o.command,
+		Spool:   func(in *os.File) (*os.File, error) { return spool(in, folder.Path) },
+		Events:  files.log.begin, Started: files.log.started,
 		Said:  func(b []byte) { os.Stderr.Write(b) },
 		Again: func(why string) { say(why) },
 	}
@@ -165,7 +185,8 @@ func runSetting(m *machine, interval time.Duration) (s experiment.Setting, done 
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, unix.SIGTERM, unix.SIGHUP)
 	return experiment.Setting{
-		Machine: &experiment.Machine{Root: m.root, Found: m.found}, Interval: interval, Argv: os.Args, Version: Version, Terminated: terminated,
+		Machine: &experiment.Machine{Root: m.root, Found: m.found}, Interval: interval, Argv: os.Args, Version: Version,
+		Terminated: terminated,
 	}, func() { signal.Stop(terminated) }
 }
 
@@ -335,21 +356,25 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	}
 	o.instrumented, o.timeAll, o.lowOverhead = c.Bool("instrumented"), c.Bool("time-all"), c.Bool("low-overhead")
 	if o.maxDepth = c.Int("max-depth"); o.maxDepth < 0 {
-		return o, fail(statusUsage, "--max-depth: %d is no number of calls: use 1 or more, or 0 for no limit", o.maxDepth)
+		return o,
+			fail(statusUsage, "--max-depth: %d is no number of calls: use 1 or more, or 0 for no limit", o.maxDepth)
 	}
-	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"), Exclude: c.StringSlice("exclude")}
+	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"),
+		Exclude: c.StringSlice("exclude")}
 	return o, nil
 }
 
 // precision reads a sampling interval: a word, or a time with its unit.
 func precision(s string) (time.Duration, error) {
-	if d, ok := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond, "high": time.Millisecond}[s]; ok {
+	if d, ok := map[string]time.Duration{"low": 100 * time.Millisecond, "medium": 10 * time.Millisecond,
+		"high": time.Millisecond}[s]; ok {
 		return d, nil
 	}
 	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("precision %q is not known: use low, medium or high (100, 10, 1 ms), or a time such as 5ms", s)
+		return 0,
+			fmt.Errorf("precision %q is not known: use low, medium or high (100, 10, 1 ms), or a time such as 5ms", s)
 	case d < nemb.MinInterval || d > nemb.MaxInterval:
 		return 0, fmt.Errorf("an interval of %s is out of range: use %v to %v", s, nemb.MinInterval, nemb.MaxInterval)
 	}

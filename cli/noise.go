@@ -19,9 +19,12 @@ func noiseFlags() []cli.Flag {
 	d := report.DefaultNoise
 	return []cli.Flag{
 		baselineFlag(),
-		&cli.StringFlag{Name: "noise-quality", Value: "2,5,10", Usage: "the variations of the power from which on a task is good, moderate and high-noise (`PERCENTS`)"},
-		&cli.Float64Flag{Name: "noise-cv", Value: d.WarnCVPercent, Usage: "warn of a task whose power varies by `PERCENT` or more"},
-		&cli.Float64Flag{Name: "noise-drop", Value: d.WarnDropPercent, Usage: "warn of a task with `PERCENT` or more of its samples missing"},
+		&cli.StringFlag{Name: "noise-quality", Value: "2,5,10",
+			Usage: "the variations of the power from which on a task is good, moderate and high-noise (`PERCENTS`)"},
+		&cli.Float64Flag{Name: "noise-cv", Value: d.WarnCVPercent,
+			Usage: "warn of a task whose power varies by `PERCENT` or more"},
+		&cli.Float64Flag{Name: "noise-drop", Value: d.WarnDropPercent,
+			Usage: "warn of a task with `PERCENT` or more of its samples missing"},
 	}
 }
 
@@ -47,7 +50,9 @@ const (
 )
 
 func baselineFlag() cli.Flag {
-	return &cli.StringFlag{Name: "baseline", Usage: "measure the idle machine for `SECONDS` before the program starts, and use its power for the ledger's line idle"}
+	return &cli.StringFlag{Name: "baseline",
+		Usage: "measure the idle machine for `SECONDS` before the program starts, and use its power for the ledger's " +
+			"line idle"}
 }
 
 // baselineTime reads the time of --baseline; "" is none.
@@ -61,7 +66,8 @@ func baselineTime(s string) (time.Duration, error) {
 
 // idle measures the machine before the program starts. unused is set where
 // nothing measures its power.
-func (m *machine) idle(ctx context.Context, interval, span time.Duration) (b *measure.Baseline, unused bool, err error) {
+func (m *machine) idle(ctx context.Context, interval, span time.Duration) (b *measure.Baseline, unused bool,
+	err error) {
 	if span == 0 {
 		return nil, false, nil
 	}

@@ -173,7 +173,9 @@ func plotFormat(name string) (report.Format, error) {
 				endings = append(endings, f.Endings...)
 			}
 		}
-		return f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes other formats of what -o saves", name, strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
+		return f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes "+
+			"other formats of what -o saves", name,
+			strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
 	}
 	return f, nil
 }

@@ -51,21 +51,29 @@ run, or is not found; 2 usage.`,
 			&cli.IntFlag{Name: "repeat", Aliases: []string{"n"}, Value: 10, Usage: "measure `N` runs"},
 			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"}, Value: 1, Usage: "run `N` times before, to warm up"},
 			&cli.BoolFlag{Name: "include-warmup", Usage: "let the runs that warm up count, too"},
-			&cli.StringSliceFlag{Name: "command", Aliases: []string{"c"}, Usage: "a command `LINE` in place of CMD; several are compared"},
-			&cli.StringFlag{Name: "shell", Value: "sh", Usage: "how -c lines run: sh, or none to split them into words (`WHICH`)"},
+			&cli.StringSliceFlag{Name: "command", Aliases: []string{"c"},
+				Usage: "a command `LINE` in place of CMD; several are compared"},
+			&cli.StringFlag{Name: "shell", Value: "sh",
+				Usage: "how -c lines run: sh, or none to split them into words (`WHICH`)"},
 			&cli.StringFlag{Name: "prepare", Usage: "run `LINE` with sh before each run, unmeasured"},
 			&cli.StringFlag{Name: "stdin", Usage: "give every run `FILE` as standard input"},
-			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"}, Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
-			&cli.Float64Flag{Name: "budget", Usage: "fail if a run takes more than `JOULES` (if the lower end of the mean's interval is above)"},
+			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
+				Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
+			&cli.Float64Flag{Name: "budget",
+				Usage: "fail if a run takes more than `JOULES` (if the lower end of the mean's interval is above)"},
 			&cli.BoolFlag{Name: "ignore-failure", Usage: "go on when the command fails"},
 			&cli.BoolFlag{Name: "show-output", Usage: "let the command's output through"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the figures as JSON to `FILE` (- for standard output)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "write the figures as JSON to `FILE` (- for standard output)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the figures as JSON on standard output"},
 			&cli.StringFlag{Name: "export-csv", Usage: "write every run to `FILE`"},
 			&cli.StringFlag{Name: "export-markdown", Usage: "write a table to `FILE`"},
-			&cli.StringFlag{Name: "export-plot", Usage: "draw every run into `FILE`: a page (.html) or a picture (.svg, .png)"},
-			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: all that measure, else the estimate"},
+			&cli.StringFlag{Name: "export-plot",
+				Usage: "draw every run into `FILE`: a page (.html) or a picture (.svg, .png)"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
+				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
+				sensorNames() + "); default: all that measure, else the estimate"},
 			sysrootFlag(),
 		}, noiseFlags()...),
 		Action: runRepeated,
@@ -150,8 +158,10 @@ func runRepeated(c *cli.Context) error {
 	}
 	for _, command := range commands {
 		if e := command.BudgetExceeded; e != nil && *e {
-			return fail(statusFailure, "the budget is exceeded: %s took %.6g J on average, at least %.6g J, and %.6g J were allowed",
-				strings.Join(command.Argv, " "), command.ProgramEnergyJ.Mean, lower(command.ProgramEnergyJ), *command.BudgetJ)
+			return fail(statusFailure,
+				"the budget is exceeded: %s took %.6g J on average, at least %.6g J, and %.6g J were allowed",
+				strings.Join(command.Argv, " "), command.ProgramEnergyJ.Mean, lower(command.ProgramEnergyJ),
+				*command.BudgetJ)
 		} else if command.BudgetJ != nil && e == nil {
 			return fail(statusSelf, "--budget: %s", s.unsaid(command))
 		}
@@ -176,7 +186,8 @@ func (s *series) unsaid(c report.Command) string {
 	if took := c.DurationS.Mean; took > 0 {
 		more = max(2*runs, int(math.Ceil(leastPeriods*period.Seconds()/took)))
 	}
-	return fmt.Sprintf("%s took %.6g J on average, which is too little for the counter, so nothing can be said of the budget: more runs may do, such as -n %d",
+	return fmt.Sprintf("%s took %.6g J on average, which is too little for the counter, so nothing can be said of "+
+		"the budget: more runs may do, such as -n %d",
 		strings.Join(c.Argv, " "), c.ProgramEnergyJ.Mean, more)
 }
 
@@ -190,8 +201,9 @@ func lower(s *report.Statistic) float64 {
 func seriesOptions(c *cli.Context) (*series, error) {
 	s := &series{
 		repeat: c.Int("repeat"), warmup: c.Int("warmup"), prepare: c.String("prepare"), stdin: c.String("stdin"),
-		ignoreFailure: c.Bool("ignore-failure"), showOutput: c.Bool("show-output"), includeWarmup: c.Bool("include-warmup"),
-		progress: term.IsTerminal(int(os.Stderr.Fd())),
+		ignoreFailure: c.Bool("ignore-failure"), showOutput: c.Bool("show-output"),
+		includeWarmup: c.Bool("include-warmup"),
+		progress:      term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	lines := c.StringSlice("command")
 	switch args := c.Args().Slice(); {
@@ -213,7 +225,8 @@ func seriesOptions(c *cli.Context) (*series, error) {
 		case "none":
 			words, err := shlex.Split(line)
 			if err != nil || len(words) == 0 {
-				return nil, fail(statusUsage, "-c %q: not a command line: quotes must be closed, and something named", line)
+				return nil,
+					fail(statusUsage, "-c %q: not a command line: quotes must be closed, and something named", line)
 			}
 			argv = words
 		default:
@@ -283,7 +296,8 @@ rounds:
 				break rounds
 			}
 			if ctx.Err() != nil {
-				stopped = fail(128+int(interrupted(ctx)), "interrupted after %d runs", len(result.Commands[i].Measurements))
+				stopped = fail(128+int(interrupted(ctx)), "interrupted after %d runs",
+					len(result.Commands[i].Measurements))
 				break rounds
 			}
 		}
@@ -370,7 +384,8 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	setting, done := runSetting(s.machine, s.interval)
 	defer done()
 	setting.Noise = s.noise
-	r, err := experiment.Plain{Setting: setting, Command: command, Name: strings.Join(argv, " "), Idle: s.base, NoIdle: s.unused}.Run()
+	r, err := experiment.Plain{Setting: setting, Command: command, Name: strings.Join(argv, " "), Idle: s.base,
+		NoIdle: s.unused}.Run()
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -379,7 +394,8 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 			r.Outcome.Wait()
 			r.Close()
 		}
-		return nil, fail(128+int(interrupted(ctx)), "interrupted: %s went on for more than %v, and this run is not among the figures",
+		return nil, fail(128+int(interrupted(ctx)),
+			"interrupted: %s went on for more than %v, and this run is not among the figures",
 			strings.Join(argv, " "), measure.Patience)
 	}
 	r.Close()
@@ -443,7 +459,8 @@ func writeExports(c *cli.Context, outs map[string]*output, r *report.Repeated) e
 			return err
 		}
 	}
-	texts := map[string][]byte{"output": b, "export-csv": table.Bytes(), "export-markdown": markdown.Bytes(), "export-plot": drawn.Bytes()}
+	texts := map[string][]byte{"output": b, "export-csv": table.Bytes(), "export-markdown": markdown.Bytes(),
+		"export-plot": drawn.Bytes()}
 	var failed []error
 	for _, flag := range exports {
 		if err := outs[flag].save(texts[flag]); err != nil {

@@ -32,10 +32,13 @@ and leaves nothing behind. If a sensor hangs it ends 2 s later, with status 125.
 
 Exit status: 0; 1 if nothing can be sampled; 125 cg failed; 2 usage.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "high", Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
-			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" + sensorNames() + "); default: all that measure, else the estimate"},
+			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "high",
+				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
+				sensorNames() + "); default: all that measure, else the estimate"},
 			&cli.IntFlag{Name: "buffer", Value: 4096, Usage: "keep the last `N` samples, 16 to 1048576"},
-			&cli.IntFlag{Name: "pid", Usage: "the program is the process tree of `PID`; default: of the process that started cg"},
+			&cli.IntFlag{Name: "pid",
+				Usage: "the program is the process tree of `PID`; default: of the process that started cg"},
 			sysrootFlag(),
 		},
 		Action: runSampler,
@@ -92,12 +95,14 @@ func runSampler(c *cli.Context) error {
 	defer machine.close()
 	sensors := machine.found.Sensors
 	if len(sensors) == 0 {
-		return fail(statusFailure, "sampler: nothing can be sampled here%s", because(slices.Concat(machine.found.Denied, machine.found.Hung)))
+		return fail(statusFailure, "sampler: nothing can be sampled here%s",
+			because(slices.Concat(machine.found.Denied, machine.found.Hung)))
 	}
 	account := account.New()
 	defer account.Close()
 	account.Watch(pid)
-	sampler, err := nemb.Start(sensors, nemb.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots})
+	sampler, err := nemb.Start(sensors,
+		nemb.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots})
 	if err != nil {
 		return fail(statusSelf, "%w", err)
 	}

@@ -47,7 +47,8 @@ func runSDK(c *cli.Context) error {
 	}
 	lang, dir := languages.Named(c.Args().First()), c.Args().Get(1)
 	if lang == nil || lang.SDK == nil {
-		return fail(statusUsage, "sdk: there is none for %q: use %s", c.Args().First(), strings.Join(sdkLanguages(), ", "))
+		return fail(statusUsage, "sdk: there is none for %q: use %s", c.Args().First(),
+			strings.Join(sdkLanguages(), ", "))
 	}
 	files, err := lang.SDK.Files()
 	if err != nil {

@@ -52,12 +52,18 @@ processors), in pairs of runs in random order.
 Exit status: 0 when it was stopped; 1 if nothing can be read, or not be written;
 2 usage.`,
 		Flags: []cli.Flag{
-			&cli.GenericFlag{Name: "tracker", Value: &trackers{}, Usage: "read `DT,METRIC[,METRIC...]`; may be given several times (default: " + track.Default.String() + ")"},
-			&cli.StringFlag{Name: "id", Aliases: []string{"i"}, Usage: "`ID` of the run, in every file; default: a random one"},
+			&cli.GenericFlag{Name: "tracker", Value: &trackers{},
+				Usage: "read `DT,METRIC[,METRIC...]`; may be given several times (default: " + track.Default.String() +
+					")"},
+			&cli.StringFlag{Name: "id", Aliases: []string{"i"},
+				Usage: "`ID` of the run, in every file; default: a random one"},
 			&cli.StringFlag{Name: "suffix", Aliases: []string{"s"}, Usage: "`SUFFIX` of the files' names"},
-			&cli.StringFlag{Name: "output-dir", Aliases: []string{"o"}, Value: ".", Usage: "write to `DIR`; made if it is not there"},
-			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT` of the files: " + strings.Join(track.Formats(), ", ")},
-			&cli.Float64Flag{Name: "freq-write", Aliases: []string{"f"}, Value: 3600, Usage: "write after `N` readings at the latest"},
+			&cli.StringFlag{Name: "output-dir", Aliases: []string{"o"}, Value: ".",
+				Usage: "write to `DIR`; made if it is not there"},
+			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT` of the files: " +
+				strings.Join(track.Formats(), ", ")},
+			&cli.Float64Flag{Name: "freq-write", Aliases: []string{"f"}, Value: 3600,
+				Usage: "write after `N` readings at the latest"},
 			&cli.StringFlag{Name: "flush", Value: "1s", Usage: "write after `TIME` at the latest"},
 			&cli.BoolFlag{Name: "append", Usage: "add to files that are there"},
 			&cli.StringFlag{Name: "duration", Usage: "stop after `TIME` (seconds, or such as 1m30s)"},
@@ -125,8 +131,9 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 		return track.Config{}, err
 	}
 	config := track.Config{
-		Root: root, Trackers: *c.Generic("tracker").(*trackers), Format: c.String("format"), Dir: c.String("output-dir"),
-		ID: c.String("id"), Suffix: c.String("suffix"), Rows: int(c.Float64("freq-write")), Append: c.Bool("append"),
+		Root: root, Trackers: *c.Generic("tracker").(*trackers), Format: c.String("format"),
+		Dir: c.String("output-dir"),
+		ID:  c.String("id"), Suffix: c.String("suffix"), Rows: int(c.Float64("freq-write")), Append: c.Bool("append"),
 		Warn: say,
 	}
 	if len(config.Trackers) == 0 {
@@ -152,7 +159,8 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 		known = known || name == config.Format
 	}
 	if !known {
-		return config, fail(statusUsage, "--format: %q is not known: use %s", config.Format, strings.Join(track.Formats(), ", "))
+		return config,
+			fail(statusUsage, "--format: %q is not known: use %s", config.Format, strings.Join(track.Formats(), ", "))
 	}
 	return config, nil
 }
@@ -234,7 +242,8 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	}
 	put("%-28s %8s %12s %12s %12s %12s %12s\n", "column", "updates", "median", "min", "max", "read", "read 99 %")
 	for _, u := range updates {
-		put("%-28s %8d %12s %12s %12s %12s %12s\n", u.Name, u.Seen, short(u.Median), short(u.Min), short(u.Max), short(u.ReadMedian), short(u.Read99))
+		put("%-28s %8d %12s %12s %12s %12s %12s\n", u.Name, u.Seen, short(u.Median), short(u.Min), short(u.Max),
+			short(u.ReadMedian), short(u.Read99))
 	}
 	config.Warn = func(string) {}
 	config.Dir, config.Append = filepath.Join(dir), true // the same files again
@@ -242,12 +251,14 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	if err != nil {
 		return fail(statusFailure, "bench: %w", err)
 	}
-	put("\n%d pairs of %s on %d processors, tracked against not tracked:\n", s.Pairs, strings.Join(command, " "), runtime.NumCPU())
+	put("\n%d pairs of %s on %d processors, tracked against not tracked:\n", s.Pairs, strings.Join(command, " "),
+		runtime.NumCPU())
 	for _, line := range []struct {
 		name   string
 		change track.Change
 	}{{"time", s.Wall}, {"processor time", s.CPU}} {
-		put("%-15s %+.2f %% [%+.2f, %+.2f]\n", line.name, 100*line.change.Median, 100*line.change.Lo, 100*line.change.Hi)
+		put("%-15s %+.2f %% [%+.2f, %+.2f]\n", line.name, 100*line.change.Median, 100*line.change.Lo,
+			100*line.change.Hi)
 	}
 	return nil
 }

@@ -27,9 +27,12 @@ percent of the true energy. --sampler and --live test this machine.
 Exit status: 0; 1 when a bound that cg promises is not kept, or a live second is
 wrong by more than 1 %.`,
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "tries", Value: 400, Usage: "measure each span `N` times (an eighth of that from 100 ms on)"},
-			&cli.BoolFlag{Name: "sampler", Usage: "also show how well the sampler keeps 10, 1 and 0.1 ms here, beside a time.Ticker"},
-			&cli.BoolFlag{Name: "live", Usage: "also measure three seconds of a simulated counter in real time (root, /dev/fuse)"},
+			&cli.IntFlag{Name: "tries", Value: 400,
+				Usage: "measure each span `N` times (an eighth of that from 100 ms on)"},
+			&cli.BoolFlag{Name: "sampler",
+				Usage: "also show how well the sampler keeps 10, 1 and 0.1 ms here, beside a time.Ticker"},
+			&cli.BoolFlag{Name: "live",
+				Usage: "also measure three seconds of a simulated counter in real time (root, /dev/fuse)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the tables as JSON on standard output"},
 		},
 		Action: runValidate,
@@ -105,11 +108,13 @@ func runValidate(c *cli.Context) error {
 		return fail(statusFailure, "standard output: %w", err)
 	}
 	for _, b := range broken {
-		sayf("not kept: %s, %v, %s: 95 of 100 errors below %g %%, their mean within %g %%", b.Power, b.Span, b.Method, b.P95, b.Bias)
+		sayf("not kept: %s, %v, %s: 95 of 100 errors below %g %%, their mean within %g %%", b.Power, b.Span, b.Method,
+			b.P95, b.Bias)
 	}
 	for i, e := range live {
 		if e > 1 || e < -1 {
-			return fail(statusFailure, "--live: second %d is wrong by %+.2f %%: the machine is too busy to measure", i+1, e)
+			return fail(statusFailure, "--live: second %d is wrong by %+.2f %%: the machine is too busy to measure",
+				i+1, e)
 		}
 	}
 	if len(broken) > 0 {
@@ -126,7 +131,8 @@ func printJSON(w io.Writer, cells []validate.Cell, timings []validate.Timing, li
 		v.Accuracy = append(v.Accuracy, accuracyCell{c.Power, ms(c.Span), c.Method, c.N, c.Bias, c.P95})
 	}
 	for _, t := range timings {
-		v.Sampler = append(v.Sampler, timingRow{t.Mechanism, ms(t.Interval), ms(t.P50), ms(t.P99), ms(t.Longest), t.Missed, t.CPU})
+		v.Sampler = append(v.Sampler,
+			timingRow{t.Mechanism, ms(t.Interval), ms(t.P50), ms(t.P99), ms(t.Longest), t.Missed, t.CPU})
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -156,9 +162,11 @@ func printTables(w io.Writer, cells []validate.Cell, timings []validate.Timing, 
 		b.WriteByte('\n')
 	}
 	if len(timings) > 0 {
-		fmt.Fprintf(&b, "\n%-26s %10s %10s %10s %10s %8s %8s\n", "Sampler", "interval", "p50", "p99", "longest", "missed", "CPU")
+		fmt.Fprintf(&b, "\n%-26s %10s %10s %10s %10s %8s %8s\n", "Sampler", "interval", "p50", "p99", "longest",
+			"missed", "CPU")
 		for _, t := range timings {
-			fmt.Fprintf(&b, "%-26s %10v %7.3f ms %7.3f ms %7.3f ms %6.2f %% %6.2f %%\n", t.Mechanism, t.Interval, ms(t.P50), ms(t.P99), ms(t.Longest), t.Missed, t.CPU)
+			fmt.Fprintf(&b, "%-26s %10v %7.3f ms %7.3f ms %7.3f ms %6.2f %% %6.2f %%\n", t.Mechanism, t.Interval,
+				ms(t.P50), ms(t.P99), ms(t.Longest), t.Missed, t.CPU)
 		}
 	}
 	for i, e := range live {

@@ -81,7 +81,8 @@ func Parse(file string, text []byte, keys []Key) (Settings, error) {
 			if e.Kind == unstable.ArrayTable {
 				r.fail(line, table, "[[%s]] is a list of tables: write [%s]", table, table)
 			} else if !slices.ContainsFunc(keys, func(k Key) bool { return k.Section == table }) {
-				r.fail(line, table, "there is no such table; known are %s", list(keys, func(k Key) string { return k.Section }))
+				r.fail(line, table, "there is no such table; known are %s",
+					list(keys, func(k Key) string { return k.Section }))
 			}
 		case unstable.KeyValue:
 			name, line := r.name(e.Key())
@@ -137,7 +138,8 @@ func (r *reader) set(table, name string, line int, value *unstable.Node) {
 	}
 	i := slices.IndexFunc(r.keys, func(k Key) bool { return k.String() == full })
 	if i < 0 {
-		i = slices.IndexFunc(r.keys, func(k Key) bool { return k.Name == Any && strings.HasPrefix(full, k.Section+".") })
+		i = slices.IndexFunc(r.keys,
+			func(k Key) bool { return k.Name == Any && strings.HasPrefix(full, k.Section+".") })
 	}
 	if i < 0 {
 		section := ""
@@ -146,7 +148,8 @@ func (r *reader) set(table, name string, line int, value *unstable.Node) {
 		}
 		if !slices.ContainsFunc(r.keys, func(k Key) bool { return k.Section == section }) {
 			if table == "" {
-				r.fail(line, full, "there is no such key; known tables are %s", list(r.keys, func(k Key) string { return k.Section }))
+				r.fail(line, full, "there is no such key; known tables are %s",
+					list(r.keys, func(k Key) string { return k.Section }))
 			}
 			return // the table was refused
 		}
@@ -182,7 +185,8 @@ func (r *reader) set(table, name string, line int, value *unstable.Node) {
 // texts are those of a value of the key's type.
 func (k Key) texts(value *unstable.Node) ([]string, bool) {
 	kinds := map[Type][]unstable.Kind{
-		Text: {unstable.String}, Texts: {unstable.String}, Whole: {unstable.Integer}, Number: {unstable.Integer, unstable.Float},
+		Text: {unstable.String}, Texts: {unstable.String}, Whole: {unstable.Integer},
+		Number:  {unstable.Integer, unstable.Float},
 		Boolean: {unstable.Bool}, Time: {unstable.String, unstable.Integer, unstable.Float},
 	}[k.Type]
 	if k.Type == Texts && value.Kind == unstable.Array {

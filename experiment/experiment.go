@@ -84,7 +84,8 @@ type Plain struct {
 // Run makes the run. The error is why the command was not started.
 func (p Plain) Run() (*Result, error) {
 	account := account.New()
-	r := &Result{Run: report.Start(string(instrument.Coarse), "", p.Argv, p.Version), close: []func(){func() { account.Close() }}}
+	r := &Result{Run: report.Start(string(instrument.Coarse), "", p.Argv, p.Version),
+		close: []func(){func() { account.Close() }}}
 	var err error
 	r.Outcome, err = measure.Run(measure.Config{
 		Command: p.Command, Sensors: p.Machine.Found.Sensors, Account: account, Interval: p.Interval,
@@ -178,7 +179,8 @@ func (x *Instrumented) Run(ctx context.Context) (*Result, error) {
 }
 
 // measure runs the prepared program once.
-func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, none bool) (why string, again bool, err error) {
+func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, none bool) (
+	why string, again bool, err error) {
 	command := x.Command
 	if x.Streams != nil {
 		done, err := x.Streams(&command)
@@ -218,8 +220,9 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		return why, true, nil
 	}
 	r.Run.Finish(x.Machine.facts(p.facts(r.Outcome, report.Facts{
-		CPUMethod: account.Method(), Program: strings.Join(x.Target.Args, " "), Interval: x.Interval, Instrumented: x.Bears,
-		Source: x.Source, Noise: x.Noise, NoBaseline: none, LowOverhead: x.AddUp,
+		CPUMethod: account.Method(), Program: strings.Join(x.Target.Args, " "), Interval: x.Interval,
+		Instrumented: x.Bears,
+		Source:       x.Source, Noise: x.Noise, NoBaseline: none, LowOverhead: x.AddUp,
 	})))
 	if !x.Bears && p.command.Without == "" && len(r.Run.Sites) == 0 {
 		r.Nothing = r.Run.WhyNothing()

@@ -57,14 +57,16 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 	if len(socket) >= socketLength {
 		if p.short, err = scratch.NewFolder("/tmp"); err != nil {
 			p.channel.Close()
-			return nil, fmt.Errorf("the run's folder %s is too deep for a socket, and /tmp cannot be used: %w (set TMPDIR to a shorter path)", dir, err)
+			return nil, fmt.Errorf("the run's folder %s is too deep for a socket, and /tmp cannot be used: %w (set "+
+				"TMPDIR to a shorter path)", dir, err)
 		}
 		socket = filepath.Join(p.short.Path, "server")
 	}
 	setup := languages.Setup{
 		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, Key: x.key(),
 		Coarse: x.Options.Granularity == instrument.Coarse, Native: p.native, Off: x.Bears,
-		Options: x.Options, Number: p.server.Number, Skip: p.server.Skip, Drop: p.server.Drop, Give: p.server.Give, Place: p.server.Place,
+		Options: x.Options, Number: p.server.Number, Skip: p.server.Skip, Drop: p.server.Drop, Give: p.server.Give,
+		Place: p.server.Place,
 	}
 	for _, g := range x.Options.Include {
 		setup.Foreign = setup.Foreign || strings.Contains(g, "/")
@@ -179,6 +181,7 @@ func (p *prepared) environment() []string {
 // key stands for everything that changes a plan, in the names of cached code.
 func (x *Instrumented) key() string {
 	o := x.Options
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q %s", x.Version, o.Granularity, o.Include, o.Exclude, x.Language.PlanVersion))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q %s", x.Version, o.Granularity, o.Include, o.Exclude,
+		x.Language.PlanVersion))
 	return hex.EncodeToString(sum[:6])
 }

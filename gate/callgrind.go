@@ -13,7 +13,8 @@ import (
 )
 
 // ErrNoValgrind says what to install.
-var ErrNoValgrind = errors.New("valgrind is not installed, and this machine's processor counters cannot be read: apt-get install valgrind (or dnf, zypper, pacman: valgrind), or choose another --metric")
+var ErrNoValgrind = errors.New("valgrind is not installed, and this machine's processor counters cannot be read: " +
+	"apt-get install valgrind (or dnf, zypper, pacman: valgrind), or choose another --metric")
 
 // Callgrind counts the instructions of a command and of all its processes with
 // valgrind (valgrind.org/docs/manual/cl-manual.html), which runs it some tens of
@@ -33,7 +34,8 @@ func NewCallgrind(dir string) (*Callgrind, error) {
 // along, so they are written down and begun anew before it does.
 func (c *Callgrind) Args(args []string) []string {
 	return append([]string{
-		"valgrind", "--quiet", "--tool=callgrind", "--trace-children=yes", "--dump-before=fork", "--dump-before=__libc_fork", "--dump-before=_Fork",
+		"valgrind", "--quiet", "--tool=callgrind", "--trace-children=yes", "--dump-before=fork",
+		"--dump-before=__libc_fork", "--dump-before=_Fork",
 		"--callgrind-out-file=" + filepath.Join(c.dir, "%p"), "--",
 	}, args...)
 }
@@ -69,7 +71,9 @@ func (c *Callgrind) Count() (float64, error) {
 		}
 	}
 	if sum == 0 {
-		return 0, errors.New("callgrind counted nothing: valgrind cannot run this command, or it was ended before it could write")
+		return 0,
+			errors.New("callgrind counted nothing: valgrind cannot run this command, or it was ended before it could " +
+				"write")
 	}
 	return float64(sum), nil
 }

@@ -17,7 +17,8 @@ var (
 // lacks it, "" where the clone is whole. It asks nothing over the network, so it
 // advises for a name that no repository knows, too.
 func (r *Repository) fetchAdvice(ctx context.Context, name string) string {
-	if out, err := git(ctx, r.Top, nil, "rev-parse", "--is-shallow-repository"); err != nil || strings.TrimSpace(string(out)) != "true" {
+	if out, err := git(ctx, r.Top, nil, "rev-parse", "--is-shallow-repository"); err != nil ||
+		strings.TrimSpace(string(out)) != "true" {
 		return ""
 	}
 	out, err := git(ctx, r.Top, nil, "remote")

@@ -201,7 +201,8 @@ type TooFast struct {
 }
 
 func (e *TooFast) Error() string {
-	return fmt.Sprintf("the command takes %s, and the counter needs %s to tell it: --batch %d measures %d runs at once, --batch auto chooses",
+	return fmt.Sprintf("the command takes %s, and the counter needs %s to tell it: --batch %d measures %d runs at "+
+		"once, --batch auto chooses",
 		rounded(e.Took), rounded(e.Wanted), e.Runs, e.Runs)
 }
 

@@ -167,7 +167,8 @@ func (r *Repository) CheckOut(ctx context.Context, v Revision, dir string) error
 func (r *Repository) Close() error {
 	var errs []error
 	for _, dir := range r.made {
-		if _, err := git(context.Background(), r.Top, nil, "worktree", "remove", "--force", "--force", dir); err != nil {
+		_, err := git(context.Background(), r.Top, nil, "worktree", "remove", "--force", "--force", dir)
+		if err != nil {
 			errs = append(errs, r.forget(dir))
 		}
 		errs = append(errs, scratch.RemoveAll(dir))
@@ -243,9 +244,11 @@ func submodules(ctx context.Context, from, commit, dir string) error {
 		defer os.Remove(index)
 		env := []string{"GIT_INDEX_FILE=" + index}
 		if _, err := git(ctx, clone, env, "read-tree", fields[2]); err != nil {
-			return fmt.Errorf("submodule %s has not got commit %.10s: git submodule update --init %s", path, fields[2], path)
+			return fmt.Errorf("submodule %s has not got commit %.10s: git submodule update --init %s", path, fields[2],
+				path)
 		}
-		if _, err := git(ctx, clone, env, "checkout-index", "--all", "--quiet", "--force", "--prefix="+to+"/"); err != nil {
+		_, err = git(ctx, clone, env, "checkout-index", "--all", "--quiet", "--force", "--prefix="+to+"/")
+		if err != nil {
 			return fmt.Errorf("submodule %s: %w", path, err)
 		}
 		os.Remove(index)
@@ -313,7 +316,8 @@ func bring(ctx context.Context, from, to string) error {
 // git runs git in a folder, whatever repository the environment names. It asks
 // nothing, runs no hooks and leaves the user's index as it is.
 func git(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
-	all := append([]string{"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "core.splitIndex=false", "-c", "maintenance.auto=false", "-c", "advice.detachedHead=false"}, args...)
+	all := append([]string{"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0",
+		"-c", "core.splitIndex=false", "-c", "maintenance.auto=false", "-c", "advice.detachedHead=false"}, args...)
 	cmd := exec.CommandContext(ctx, "git", all...)
 	cmd.Env = append(append(Environment(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"), env...)
 	var out, said bytes.Buffer
@@ -337,8 +341,10 @@ func git(ctx context.Context, dir string, env []string, args ...string) ([]byte,
 // Local are the variables that tie git to a repository (git rev-parse
 // --local-env-vars), which hooks have.
 var Local = []string{
-	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-	"GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_SHALLOW_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE",
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES",
+	"GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_SHALLOW_FILE",
+	"GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE",
 }
 
 // Environment is ours without Local.

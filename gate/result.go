@@ -51,7 +51,8 @@ func (t *trial) unpairedResult() {
 		u := statistics.CompareUnpaired(values[Base], values[Head], statistics.Rule{Alpha: alpha, Threshold: threshold})
 		return Comparison{
 			Name: name, Verdict: u.Verdict, Threshold: threshold, Pairs: min(len(values[Base]), len(values[Head])),
-			Change: number(u.Change), Lo: number(u.Lo), Hi: number(u.Hi), P: number(u.P), Detectable: number(u.Detectable),
+			Change: number(u.Change), Lo: number(u.Lo), Hi: number(u.Hi), P: number(u.P),
+			Detectable: number(u.Detectable),
 		}, u.P
 	}
 	names := append([]string{""}, t.names...)
@@ -88,7 +89,8 @@ const (
 // deterministic reports whether the values of each side hardly differ.
 func (t *trial) deterministic() bool {
 	for _, side := range t.counted {
-		if values := valuesOf(side); len(values) > 0 && slices.Max(values)/slices.Min(values)-1 > deterministicSpread*t.Threshold {
+		if values := valuesOf(side); len(values) > 0 &&
+			slices.Max(values)/slices.Min(values)-1 > deterministicSpread*t.Threshold {
 			return false
 		}
 	}
@@ -151,7 +153,8 @@ func (t *trial) finish() {
 	sortByChange(r.Functions)
 	r.Verdict = t.overallVerdict()
 	r.Base, r.Head = t.measurements(Base), t.measurements(Head)
-	r.EnergyBaseJ, r.EnergyHeadJ = number(statistics.Median(t.energies(Base))), number(statistics.Median(t.energies(Head)))
+	r.EnergyBaseJ, r.EnergyHeadJ = number(statistics.Median(t.energies(Base))),
+		number(statistics.Median(t.energies(Head)))
 	for _, name := range slices.Sorted(maps.Keys(t.Budgets)) {
 		r.Budgets = append(r.Budgets, t.checkBudget(name))
 	}

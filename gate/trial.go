@@ -146,8 +146,10 @@ func newTrial(p Plan, measure Measure) *trial {
 	if p.Now == nil {
 		p.Now = time.Now
 	}
-	t := &trial{Plan: p, measure: measure, begun: p.Now(), rng: rand.New(rand.NewPCG(p.Seed, 0)), missed: map[string]int{}}
-	t.result = &Result{Interleaved: true, Functions: []Comparison{}, Budgets: []Budget{}, Batch: max(1, p.Batch), MaxPairs: p.MaxPairs}
+	t := &trial{Plan: p, measure: measure, begun: p.Now(), rng: rand.New(rand.NewPCG(p.Seed, 0)),
+		missed: map[string]int{}}
+	t.result = &Result{Interleaved: true, Functions: []Comparison{}, Budgets: []Budget{}, Batch: max(1, p.Batch),
+		MaxPairs: p.MaxPairs}
 	return t
 }
 
@@ -224,7 +226,8 @@ func (t *trial) measureOnce(ctx context.Context, side Side, by Measure) (Sample,
 	case math.IsNaN(s.Value):
 		return s, fmt.Errorf("the %s of %s is not known: nothing can be compared", t.Metric, side)
 	case s.Value <= 0:
-		return s, fmt.Errorf("the %s of %s is 0: that is no measurement; is the command too short? --batch auto measures several runs at once", t.Metric, side)
+		return s, fmt.Errorf("the %s of %s is 0: that is no measurement; is the command too short? --batch auto "+
+			"measures several runs at once", t.Metric, side)
 	}
 	n := float64(runs)
 	s.Value, s.EnergyJ, s.Seconds = s.Value/n, s.EnergyJ/n, s.Seconds/n
@@ -295,7 +298,8 @@ func (t *trial) checkPairs(pairs int) {
 	}
 	detectable := statistics.ExpectedDetectable(values[Base], values[Head], pairs, alpha, t.Threshold)
 	t.result.Foreseen = number(detectable)
-	if needed := statistics.PairsFor(values[Base], values[Head], t.Threshold, alpha); needed > max(6, pairs) && t.TooFewPairs != nil {
+	if needed := statistics.PairsFor(values[Base], values[Head], t.Threshold, alpha); needed > max(6, pairs) &&
+		t.TooFewPairs != nil {
 		t.TooFewPairs(detectable, needed)
 	}
 }
@@ -374,7 +378,8 @@ func (t *trial) chooseFunctions() {
 	for _, name := range all {
 		if named(name) || share[name] >= judgedShare && len(t.names) < judgedMost {
 			if why := t.onlyIn(name); why != "" {
-				t.result.Functions = append(t.result.Functions, Comparison{Name: name, Verdict: statistics.Inconclusive, Threshold: t.threshold(name), Note: why})
+				t.result.Functions = append(t.result.Functions,
+					Comparison{Name: name, Verdict: statistics.Inconclusive, Threshold: t.threshold(name), Note: why})
 				continue
 			}
 			t.names = append(t.names, name)
@@ -385,7 +390,8 @@ func (t *trial) chooseFunctions() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Thresholds)) {
 		if _, costs := share[name]; !costs && name != "" {
-			t.result.Functions = append(t.result.Functions, Comparison{Name: name, Verdict: statistics.Inconclusive, Threshold: t.threshold(name), Note: "its own cost is 0 or not known"})
+			t.result.Functions = append(t.result.Functions, Comparison{Name: name, Verdict: statistics.Inconclusive,
+				Threshold: t.threshold(name), Note: "its own cost is 0 or not known"})
 		}
 	}
 }

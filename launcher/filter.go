@@ -14,9 +14,10 @@ var (
 // maxBlock is how much of an open block is held back, in bytes, before it is taken for ordinary output.
 const maxBlock = 256 << 20
 
-// filter takes result blocks out of a stream that arrives in pieces. A block is a line that is blockStart, any lines, and a
-// line that is blockEnd; a line ends in \n or \r\n. Everything else comes out as it went in, and only bytes that may still
-// turn out to belong to a block are held back. A block that is never ended, or is larger than limit, comes out unchanged.
+// filter takes result blocks out of a stream that arrives in pieces. A block is a line that is blockStart, any lines,
+// and a line that is blockEnd; a line ends in \n or \r\n. Everything else comes out as it went in, and only bytes
+// that may still turn out to belong to a block are held back. A block that is never ended, or is larger than limit,
+// comes out unchanged.
 type filter struct {
 	block  func([]byte) // receives what stood between the two lines
 	limit  int          // bytes; 0 means maxBlock
@@ -64,7 +65,8 @@ func (f *filter) pass(p []byte) []byte {
 	return out
 }
 
-// collect adds to the open block up to the end of a line, hands the block over if that line ended it, and returns the rest.
+// collect adds to the open block up to the end of a line, hands the block over if that line ended it, and returns the
+// rest.
 func (f *filter) collect(p []byte) []byte {
 	n := bytes.IndexByte(p, '\n') + 1
 	if n == 0 {

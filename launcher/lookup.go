@@ -31,8 +31,8 @@ var (
 	errDirectory = errors.New("is a directory")
 )
 
-// lookup finds the file to execute: name itself when it has a slash, else the first executable of that name in the PATH of
-// env. Like the program's own, relative paths count from dir.
+// lookup finds the file to execute: name itself when it has a slash, else the first executable of that name in the
+// PATH of env. Like the program's own, relative paths count from dir.
 func lookup(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, executable(name, dir, name)

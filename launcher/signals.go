@@ -69,7 +69,8 @@ func (c *Child) kill(sig syscall.Signal) {
 	}
 }
 
-// stopped does what a program's stop asks for. Without job control that is nothing: whoever stopped it will continue it.
+// stopped does what a program's stop asks for. Without job control that is nothing: whoever stopped it will continue
+// it.
 func (c *Child) stopped(sig syscall.Signal) {
 	t := c.term
 	if t.fd < 0 {
@@ -101,8 +102,8 @@ func (c *Child) stopped(sig syscall.Signal) {
 	c.kill(unix.SIGCONT)
 }
 
-// stopSelf stops our process group and returns when it is continued. Our own stop is sent to this thread, so that it has
-// happened when the call returns.
+// stopSelf stops our process group and returns when it is continued. Our own stop is sent to this thread, so that it
+// has happened when the call returns.
 func stopSelf(signals chan os.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

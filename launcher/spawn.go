@@ -27,8 +27,8 @@ type program struct {
 	before          func() error // on the thread that forks, just before
 }
 
-// spawned is a running program. With a pty, keeper is its parent, and each message on sock tells of a stop (see spawn.c);
-// without one they are 0 and -1.
+// spawned is a running program. With a pty, keeper is its parent, and each message on sock tells of a stop (see
+// spawn.c); without one they are 0 and -1.
 type spawned struct{ pid, keeper, sock int }
 
 // spawn forks and executes the program on one locked thread. An error of type syscall.Errno is that of the exec.
@@ -152,6 +152,6 @@ func descriptor(f *os.File) int {
 	return fd
 }
 
-// Closed says whether standard descriptor 0, 1 or 2 was closed when this process started. The Go runtime puts /dev/null in
-// its place.
+// Closed says whether standard descriptor 0, 1 or 2 was closed when this process started. The Go runtime puts
+// /dev/null in its place.
 func Closed(fd int) bool { return C.cg_closed(C.int(fd)) != 0 }

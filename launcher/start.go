@@ -1,7 +1,7 @@
-// Package launcher runs a program as if its user had: what comes in is a Cmd, what goes out is the program's own output,
-// live, and a Result. It gives the program a pty or pipes, passes signals, keeps the terminal right, ends the whole process
-// tree on a timeout, and takes result blocks out of the output. It refuses what cannot be executed, with the status a shell
-// would give. It knows nothing of what the program does. Linux only.
+// Package launcher runs a program as if its user had: what comes in is a Cmd, what goes out is the program's own
+// output, live, and a Result. It gives the program a pty or pipes, passes signals, keeps the terminal right, ends the
+// whole process tree on a timeout, and takes result blocks out of the output. It refuses what cannot be executed,
+// with the status a shell would give. It knows nothing of what the program does. Linux only.
 package launcher
 
 import (
@@ -46,19 +46,19 @@ type Cmd struct {
 
 	// Prefork is called on the locked OS thread that forks, immediately before it does. Its error is ignored here.
 	Prefork func() error
-	// Group, if set, is the folder of a control group (cgroup v2) in which the program is born. Where the kernel does not
-	// allow that, and on other processors than x86-64, it is born in ours.
+	// Group, if set, is the folder of a control group (cgroup v2) in which the program is born. Where the kernel does
+	// not allow that, and on other processors than x86-64, it is born in ours.
 	Group *os.File
 	// ResultBlock, if set, is given what stands between a line --- CODEGREEN_RESULT_START --- and a line
-	// --- CODEGREEN_RESULT_END --- of the program's stdout, which the user then does not see. A start line that comes in
-	// pieces more than markerPatience apart is ordinary output.
+	// --- CODEGREEN_RESULT_END --- of the program's stdout, which the user then does not see. A start line that comes
+	// in pieces more than markerPatience apart is ordinary output.
 	ResultBlock func(block []byte)
 	// Lines, if set, changes lines of the program's stdout and stderr.
 	Lines *Lines
 }
 
-// Child is a program that was started. Wait must be called: until then the user's terminal may be in raw mode and signals
-// to this process go to the program.
+// Child is a program that was started. Wait must be called: until then the user's terminal may be in raw mode and
+// signals to this process go to the program.
 type Child struct {
 	cmd     Cmd
 	spawned spawned
@@ -88,8 +88,8 @@ type Child struct {
 	result Result
 }
 
-// Start runs the program. The error is an *Error when it is the program's fault. It makes this process a subreaper for good.
-// One Child at a time: orphans of two could not be told apart.
+// Start runs the program. The error is an *Error when it is the program's fault. It makes this process a subreaper
+// for good. One Child at a time: orphans of two could not be told apart.
 func Start(cmd Cmd) (_ *Child, err error) {
 	if len(cmd.Args) == 0 {
 		return nil, &Error{"", 127, errNotFound}
@@ -125,7 +125,8 @@ func Start(cmd Cmd) (_ *Child, err error) {
 		return nil, fmt.Errorf("launcher: %w", err)
 	}
 	p := program{
-		path: path, args: cmd.Args, env: cmd.Env, dir: cmd.Dir, fds: fds, slave: -1, terminal: -1, group: -1, before: cmd.Prefork,
+		path: path, args: cmd.Args, env: cmd.Env, dir: cmd.Dir, fds: fds, slave: -1, terminal: -1, group: -1,
+		before: cmd.Prefork,
 	}
 	if cmd.Group != nil {
 		p.group = int(cmd.Group.Fd())
@@ -245,8 +246,8 @@ func (c *Child) connectPty(p *program) (theirs []int, err error) {
 	return theirs, err
 }
 
-// connectPipes puts pipes where result blocks and lines to be changed may come, and returns the program's ends. All else
-// the program inherits.
+// connectPipes puts pipes where result blocks and lines to be changed may come, and returns the program's ends. All
+// else the program inherits.
 func (c *Child) connectPipes(p *program) (theirs []int, err error) {
 	out, errs := p.fds[1], p.fds[2]
 	if out >= 0 && (c.cmd.ResultBlock != nil || c.cmd.Lines != nil) {

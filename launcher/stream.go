@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// After the program ended its output is read to the end of file. Something it left running may keep that from coming: these
-// are the longest waits, without data, that follow the end.
+// After the program ended its output is read to the end of file. Something it left running may keep that from coming:
+// these are the longest waits, without data, that follow the end.
 const (
 	pipePatience = 2 * time.Second
 	ptyPatience  = 250 * time.Millisecond
 	afterEnd     = 1 << 20 // bytes; beyond pipePatience, what may still be the program's own
 )
 
-// markerPatience is how long the beginning of a line is held back that may be that of a result block: a program writes its
-// block in one piece, and a prompt must not wait.
+// markerPatience is how long the beginning of a line is held back that may be that of a result block: a program
+// writes its block in one piece, and a prompt must not wait.
 const markerPatience = 50 * time.Millisecond
 
 // stream passes the program's output on, live and unchanged but for result blocks and the lines of Cmd.Lines.
@@ -158,7 +158,8 @@ func sameFile(a, b int) bool {
 	}
 	const kcmpFile = 0 // KCMP_FILE, kcmp(2)
 	pid := uintptr(unix.Getpid())
-	if r, _, errno := unix.Syscall6(unix.SYS_KCMP, pid, pid, kcmpFile, uintptr(a), uintptr(b), 0); errno == 0 && r == 0 {
+	if r, _, errno := unix.Syscall6(unix.SYS_KCMP, pid, pid, kcmpFile, uintptr(a), uintptr(b), 0); errno == 0 &&
+		r == 0 {
 		return true
 	} else if errno != 0 { // not in this kernel, or not allowed: equal offsets tell nearly as much
 		p, err1 := unix.Seek(a, 0, unix.SEEK_CUR)

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the user's terminal while a program runs. Behind a pty it is in raw mode, its bytes go to the pty, and the
-// pty follows its size. Without a pty it is lent to the program's process group when the program was stopped for want of it.
-// All of that only while our own process group is the terminal's foreground group.
+// terminal is the user's terminal while a program runs. Behind a pty it is in raw mode, its bytes go to the pty, and
+// the pty follows its size. Without a pty it is lent to the program's process group when the program was stopped for
+// want of it. All of that only while our own process group is the terminal's foreground group.
 type terminal struct {
 	fd     int  // -1: there is none, the pty stands alone
 	opened bool // fd is ours to close
@@ -51,7 +51,8 @@ func undisturbed(f func()) {
 	f()
 }
 
-// foreground says whether the terminal is ours to use. One that is not our controlling terminal has no job control for us.
+// foreground says whether the terminal is ours to use. One that is not our controlling terminal has no job control
+// for us.
 func (t *terminal) foreground() bool {
 	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
@@ -75,7 +76,8 @@ func (t *terminal) hold() {
 	if *now != t.raw { // else nobody touched it since we set it
 		t.saved, t.raw = *now, *now
 	}
-	t.raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	t.raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP |
+		unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
 	t.raw.Oflag &^= unix.OPOST
 	t.raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
 	t.raw.Cflag = t.raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
@@ -115,7 +117,8 @@ func (t *terminal) lost() {
 	t.mu.Unlock()
 }
 
-// holding takes hold if it can, notes when a shell has moved us to the background, and says whether the terminal is held.
+// holding takes hold if it can, notes when a shell has moved us to the background, and says whether the terminal is
+// held.
 func (t *terminal) holding() bool {
 	if t.fd < 0 {
 		return false
@@ -145,8 +148,8 @@ func (t *terminal) copySize() {
 	}
 }
 
-// pump passes what is typed to the pty until woken. Whether we are in the foreground is asked before each read: a shell can
-// move us there and back without telling.
+// pump passes what is typed to the pty until woken. Whether we are in the foreground is asked before each read: a
+// shell can move us there and back without telling.
 func (t *terminal) pump(rescue func()) {
 	defer close(t.pumped)
 	defer rescue()
@@ -216,8 +219,8 @@ func (t *terminal) close() {
 	}
 }
 
-// newTerminal finds the terminal to read from: stdin, or when that is something else, the one that controls us (less reads
-// its commands there). In either mode there may be none.
+// newTerminal finds the terminal to read from: stdin, or when that is something else, the one that controls us (less
+// reads its commands there). In either mode there may be none.
 func newTerminal(stdin int, pipes bool) (*terminal, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {

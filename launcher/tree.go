@@ -97,9 +97,9 @@ func setStranger(id identity, on bool) {
 	}
 }
 
-// tree returns the program's processes: root, its descendants, and those descendants whose parent ended, which fell to us
-// because we are a subreaper. A child of ours is taken for such an orphan when it began no earlier than root, is in another
-// process group than ours (the programs cg starts for itself are in ours), and is no stranger.
+// tree returns the program's processes: root, its descendants, and those descendants whose parent ended, which fell
+// to us because we are a subreaper. A child of ours is taken for such an orphan when it began no earlier than root,
+// is in another process group than ours (the programs cg starts for itself are in ours), and is no stranger.
 func tree(root identity) []process {
 	self, group := os.Getpid(), unix.Getpgrp()
 	all := processes()
@@ -176,7 +176,8 @@ func groupOrphaned() bool {
 	}
 	me := byPID[os.Getpid()]
 	for _, p := range all {
-		if parent, ok := byPID[p.ppid]; ok && p.pgrp == me.pgrp && p.alive() && parent.pgrp != me.pgrp && parent.session == me.session {
+		if parent, ok := byPID[p.ppid]; ok && p.pgrp == me.pgrp && p.alive() && parent.pgrp != me.pgrp &&
+			parent.session == me.session {
 			return false
 		}
 	}

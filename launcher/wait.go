@@ -49,7 +49,8 @@ func (c *Child) watch() {
 	for {
 		// Look without reaping, then reap under the lock, so that no signal goes to a pid that is another's.
 		var info unix.Siginfo
-		if err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil); err != nil && err != unix.EINTR {
+		if err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil); err != nil &&
+			err != unix.EINTR {
 			break
 		}
 		var status unix.WaitStatus
@@ -96,8 +97,8 @@ func (c *Child) Times() (user, system time.Duration) {
 	return time.Duration(c.usage.Utime.Nano()), time.Duration(c.usage.Stime.Nano())
 }
 
-// Wait returns when the program has ended, its output was passed on and the terminal is as it was. What the program left
-// running can hold its output open: that is waited for at most two seconds.
+// Wait returns when the program has ended, its output was passed on and the terminal is as it was. What the program
+// left running can hold its output open: that is waited for at most two seconds.
 func (c *Child) Wait() Result {
 	c.once.Do(func() { c.result = c.wait() })
 	return c.result
@@ -145,8 +146,8 @@ func (c *Child) wait() Result {
 	return r
 }
 
-// peak turns ru_maxrss, in KiB, into bytes. The kernel counts what the child shared with us before exec as its own, so a
-// figure no larger than our peak at that time says nothing of the program.
+// peak turns ru_maxrss, in KiB, into bytes. The kernel counts what the child shared with us before exec as its own,
+// so a figure no larger than our peak at that time says nothing of the program.
 func peak(kib, ours int64) int64 {
 	if kib <= ours {
 		return 0
@@ -154,8 +155,8 @@ func peak(kib, ours int64) int64 {
 	return kib << 10
 }
 
-// residentPeak is VmHWM of /proc/self/status, in KiB (proc_pid_status(5)); unlike our own ru_maxrss it holds nothing of the
-// process that started us. Unreadable, it is larger than any figure.
+// residentPeak is VmHWM of /proc/self/status, in KiB (proc_pid_status(5)); unlike our own ru_maxrss it holds nothing
+// of the process that started us. Unreadable, it is larger than any figure.
 func residentPeak() int64 {
 	text, _ := os.ReadFile("/proc/self/status")
 	_, rest, _ := strings.Cut(string(text), "\nVmHWM:")

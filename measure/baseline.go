@@ -105,13 +105,15 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 	if b.Span <= 0 {
 		return b
 	}
-	used := last.Usage.Own - first.Usage.Own + last.Usage.Other - first.Usage.Other + last.Usage.Program - first.Usage.Program
+	used := last.Usage.Own - first.Usage.Own + last.Usage.Other - first.Usage.Other +
+		last.Usage.Program - first.Usage.Program
 	b.Busy = max(0, used.Seconds()/(b.Span.Seconds()*float64(max(1, cpus))))
 	for d, domain := range series.Domains {
 		if !counts(domain) {
 			continue
 		}
-		p := BasePower{ID: domain.ID, InTotal: domain.InTotal, Power: (last.Energy[d] - first.Energy[d]).Joules() / b.Span.Seconds()}
+		p := BasePower{ID: domain.ID, InTotal: domain.InTotal,
+			Power: (last.Energy[d] - first.Energy[d]).Joules() / b.Span.Seconds()}
 		least := max(b.Span/baselineBlocks, baselinePeriods*domain.Period)
 		var powers []float64
 		from := first

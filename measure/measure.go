@@ -168,8 +168,9 @@ func (c Config) startSampler() (*nemb.Sampler, error) {
 
 func newRecorder(c Config, sampler *nemb.Sampler, o *Outcome) *recorder {
 	r := &recorder{
-		channel: c.Channel, sampler: sampler, account: c.Account, attributor: attribute.New(o.Domains, processor.Online()),
-		outcome: o, small: c.Small, events: c.Events, names: c.Names, interval: c.Interval,
+		channel: c.Channel, sampler: sampler, account: c.Account, outcome: o,
+		attributor: attribute.New(o.Domains, processor.Online()),
+		small:      c.Small, events: c.Events, names: c.Names, interval: c.Interval,
 		recording: nemb.Recording{Domains: o.Domains},
 	}
 	r.attributor.MaxDepth = c.MaxDepth
@@ -248,7 +249,8 @@ func withSamples(env []string, path string) []string {
 	if env == nil {
 		env = os.Environ()
 	}
-	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, SamplesVariable+"=") })
+	env = slices.DeleteFunc(slices.Clone(env),
+		func(kv string) bool { return strings.HasPrefix(kv, SamplesVariable+"=") })
 	return append(env, SamplesVariable+"="+path)
 }
 
@@ -436,7 +438,8 @@ func (r *recorder) finish() {
 	}
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
 	o.Baseline.set(o.Domains)
-	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps, Interval: r.recording.Interval()}
+	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps,
+		Interval: r.recording.Interval()}
 }
 
 // useBlocks takes the functions from the blocks of a program that bears its

@@ -63,7 +63,8 @@ func (f *Family) judge(finish bool) []Verdict {
 		}
 		for i, v := range alone {
 			// What does not regress at all of alpha does not at a part of it.
-			if v == Regression && f.verdicts[i] == Undecided && f.replay(i, f.rules[i].Alpha/float64(left), finish) == Regression {
+			if v == Regression && f.verdicts[i] == Undecided &&
+				f.replay(i, f.rules[i].Alpha/float64(left), finish) == Regression {
 				f.verdicts[i], again = Regression, true
 			}
 		}

@@ -70,13 +70,15 @@ func poll(r reader, trials int, limit time.Duration) []Update {
 	}
 	var all []Update
 	for i, c := range r.columns {
-		u := Update{Name: c.name, Seen: len(changed[i]), Reads: cost.total, ReadMedian: cost.at(0.5), Read99: cost.at(0.99)}
+		u := Update{Name: c.name, Seen: len(changed[i]), Reads: cost.total, ReadMedian: cost.at(0.5),
+			Read99: cost.at(0.99)}
 		var gaps []int64
 		for k := 1; k < len(changed[i]); k++ {
 			gaps = append(gaps, changed[i][k]-changed[i][k-1])
 		}
 		if slices.Sort(gaps); len(gaps) > 0 {
-			u.Median, u.Min, u.Max = time.Duration(gaps[len(gaps)/2]), time.Duration(gaps[0]), time.Duration(gaps[len(gaps)-1])
+			u.Median, u.Min, u.Max = time.Duration(gaps[len(gaps)/2]), time.Duration(gaps[0]),
+				time.Duration(gaps[len(gaps)-1])
 		}
 		all = append(all, u)
 	}

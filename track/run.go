@@ -77,7 +77,8 @@ func Start(c Config) (*Session, error) {
 		for _, name := range spec.Metrics {
 			opened, err := open(c.Root, name)
 			readers = append(readers, opened...)
-			if err != nil && !slices.ContainsFunc(reasons, func(other error) bool { return other.Error() == err.Error() }) {
+			if err != nil &&
+				!slices.ContainsFunc(reasons, func(other error) bool { return other.Error() == err.Error() }) {
 				reasons = append(reasons, err)
 			}
 		}
@@ -126,7 +127,8 @@ func (s *Session) open(format format) error {
 		for _, st := range r.streams {
 			path := filepath.Join(c.Dir, format.name(c, r.spec, st, taken))
 			taken = append(taken, path)
-			st.out = &output{path: path, rows: c.Rows, kick: make(chan struct{}, 1), encoder: format.encoder(c, r.spec, st)}
+			st.out = &output{path: path, rows: c.Rows, kick: make(chan struct{}, 1),
+				encoder: format.encoder(c, r.spec, st)}
 			s.outputs = append(s.outputs, st.out)
 		}
 	}
@@ -137,7 +139,8 @@ func (s *Session) open(format format) error {
 			}
 			var there *fs.PathError
 			if errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("%s is there already: choose another --suffix or --output-dir, or add to it with --append", o.path)
+				return fmt.Errorf("%s is there already: choose another --suffix or --output-dir, or add to it with "+
+					"--append", o.path)
 			} else if errors.As(err, &there) {
 				return fmt.Errorf("%s cannot be written: %w", o.path, there.Err)
 			}
@@ -239,7 +242,8 @@ type Summary struct {
 
 func (r *running) summary() Summary {
 	p := &r.pace
-	s := Summary{Tracker: r.spec, Rows: p.taken + 1, Missed: p.missed, Elapsed: time.Duration(p.last - p.first), Drift: p.drift, Realtime: p.realtime,
+	s := Summary{Tracker: r.spec, Rows: p.taken + 1, Missed: p.missed, Elapsed: time.Duration(p.last - p.first),
+		Drift: p.drift, Realtime: p.realtime,
 		Late: p.late.at(0.5), Late99: p.late.at(0.99), Reading: p.reading.at(0.5)}
 	for _, st := range r.streams {
 		s.Files = append(s.Files, st.out.path)
@@ -370,7 +374,8 @@ func (s Summary) String() string {
 	}
 	text := fmt.Sprintf("%s: %d rows in %v, %d missed, drift %v, late by %v (99 %%: %v), a reading takes %v%s: %s",
 		s.Tracker, s.Rows, s.Elapsed.Round(time.Millisecond), s.Missed, s.Drift.Round(time.Microsecond),
-		s.Late.Round(time.Microsecond), s.Late99.Round(time.Microsecond), s.Reading.Round(time.Microsecond), realtime, strings.Join(s.Files, ", "))
+		s.Late.Round(time.Microsecond), s.Late99.Round(time.Microsecond), s.Reading.Round(time.Microsecond), realtime,
+		strings.Join(s.Files, ", "))
 	if len(s.Failed) > 0 {
 		text += "\nrows without a value: " + strings.Join(s.Failed, ", ")
 	}

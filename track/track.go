@@ -59,7 +59,8 @@ func Parse(spec string) (Tracker, error) {
 		every = time.Duration(math.Round(seconds * 1e9))
 	}
 	if every < nemb.MinInterval || every > nemb.MaxInterval {
-		return t, fmt.Errorf("%q: an interval of %v cannot be kept: use %v to %v", spec, every, nemb.MinInterval, nemb.MaxInterval)
+		return t, fmt.Errorf("%q: an interval of %v cannot be kept: use %v to %v", spec, every, nemb.MinInterval,
+			nemb.MaxInterval)
 	}
 	t.Every = every
 	for _, name := range parts[1:] {
@@ -121,7 +122,8 @@ func open(root nemb.Root, name string) ([]reader, error) {
 		}
 	}
 	if len(readers) > 0 { // what the machine does not have beside them is no error
-		errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) })
+		errs = slices.DeleteFunc(errs,
+			func(err error) bool { return errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) })
 	}
 	return readers, errors.Join(errs...)
 }
@@ -134,7 +136,8 @@ func energyReader(metric string, sensors []nemb.Sensor) reader {
 		if d.Method != nemb.Measured { // what is no counter says so on every line
 			name += "_" + string(d.Method)
 		}
-		r.columns = append(r.columns, column{name: name + "_j", unit: "J", energy: true, method: d.Method, source: d.Source, id: d.ID, parent: d.Parent, metric: metric})
+		r.columns = append(r.columns, column{name: name + "_j", unit: "J", energy: true, method: d.Method,
+			source: d.Source, id: d.ID, parent: d.Parent, metric: metric})
 	}
 	return r
 }
@@ -142,7 +145,8 @@ func energyReader(metric string, sensors []nemb.Sensor) reader {
 func gaugeReader(metric string, g nemb.Gauge) reader {
 	r := reader{read: g.Read, close: g.Close}
 	for _, c := range g.Columns() {
-		r.columns = append(r.columns, column{name: c.Scope + "_" + c.Name, unit: c.Unit, method: nemb.Measured, source: metric, id: c.Scope, metric: metric})
+		r.columns = append(r.columns, column{name: c.Scope + "_" + c.Name, unit: c.Unit, method: nemb.Measured,
+			source: metric, id: c.Scope, metric: metric})
 	}
 	return r
 }
