@@ -172,6 +172,7 @@ func digested(ending string, content []byte) func(t *testing.T, path string) str
 // and of the interpreter's, with the digests of its content.
 const plantPython = `
 import _imp, marshal, os, sys
+from importlib.util import MAGIC_NUMBER
 hostile = compile("import os\nopen(os.environ['HIT'], 'w')\n", "hostile", "exec")
 code = marshal.dumps(hostile)
 path = sys.argv[1]
@@ -195,8 +196,10 @@ elif b[:7] == b"cgwoven":
     else:
         b = b"cgwoven\3" + digest(b) + b
 else:
-    with open(os.path.join(os.path.dirname(path), "hook.py"), "rb") as f:
-        b = _imp.source_hash(0x6367, code + f.read()) + code
+    modules = marshal.loads(b[8:])
+    modules = marshal.dumps({m: code if type(c) is bytes else hostile for m, c in modules.items()})
+    about = MAGIC_NUMBER + os.path.basename(os.path.dirname(path)).encode()
+    b = _imp.source_hash(0x6367, modules + about) + modules
 os.chmod(path, 0o600)
 with open(path, "wb") as f:
     f.write(b)
@@ -226,11 +229,11 @@ func TestHostileCachePython(t *testing.T) {
 		n++
 		check(t, os.WriteFile(filepath.Join(a.dir, "mod.py"), fmt.Appendf(nil, "def f(): return 42\n# %d\n", n), 0o644))
 	}
-	for _, name := range []string{"sitecustomize.py", "hook.py"} {
+	for _, name := range []string{"sitecustomize.py", "in-program/start.py", "in-program/importing.py"} {
 		a.each(t, name, "python-*/"+name, appends(line))
 		a.altered(t, name, "python-*/"+name, line)
 	}
-	a.each(t, "hook", "python-*/hook.*-*", plant)
+	a.each(t, "compiled", "python-*/in-program.*-*[0-9]", plant)
 	a.each(t, "bytecode", "python-*/__pycache__/sitecustomize.*.pyc", plant)
 	a.each(t, "woven", "woven/*", plant)
 	a.altered(t, "woven", "woven/*", "x")
@@ -247,8 +250,9 @@ func TestHostileCachePython(t *testing.T) {
 		return path
 	})
 	a.fresh = anew
-	a.each(t, "weave.py", "python-*/weave.py", appends(line))
-	a.altered(t, "weave.py", "python-*/weave.py", line)
+	a.each(t, "weave.py", "python-*/in-program/weave.py", appends(line))
+	a.altered(t, "weave.py", "python-*/in-program/weave.py", line)
+	a.each(t, "compiled others", "python-*/in-program.*.more", plant)
 	a.fresh = nil
 	t.Run("a package beside", func(t *testing.T) {
 		found := a.found(t, "python-*")
@@ -266,7 +270,7 @@ func TestHostileCachePython(t *testing.T) {
 		a.each(t, "woven", "woven/*-pure-*", plant)
 		a.altered(t, "woven", "woven/*-pure-*", "x")
 	})
-	a.folders(t, "python-*", "woven")
+	a.folders(t, "python-*", "python-*/in-program", "woven")
 	a.whole(t)
 }
 

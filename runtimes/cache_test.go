@@ -353,7 +353,7 @@ func TestUnpackedIsChecked(t *testing.T) {
 	dir, err := Unpack("python", cache, t.TempDir())
 	must(t, err)
 	for _, name := range []string{
-		"hook.cpython-311.0", "hook.cpython-311.0.123.456",
+		"in-program.cpython-311", "in-program.cpython-311.more", "in-program.cpython-311.more.123.456", "in-program.pypy39",
 		"__pycache__/sitecustomize.cpython-311.pyc", "__pycache__/sitecustomize.cpython-311.pyc.1234",
 		"sdk/codegreen/__pycache__/__init__.cpython-38.opt-1.pyc", "offered/__pycache__/codegreen.pypy311-pp73.pyc",
 	} {
@@ -363,8 +363,9 @@ func TestUnpackedIsChecked(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"hook.py", "sitecustomize.py", "sdk/codegreen/_ring.py", "os.py", "sitecustomize/__init__.py",
-		"hook.cpython-311-x86_64-linux-gnu.so",
+		"in-program/start.py", "in-program/json.py", "in-program/start.so", "in-program/in-program.cpython-311", "in-program.py",
+		"in-program.cpython-311.pyc", "in-program.cpython-311-x86_64-linux-gnu.so", "hook.cpython-311.0", "sitecustomize.py",
+		"sdk/codegreen/_ring.py", "os.py", "sitecustomize/__init__.py",
 		"sitecustomize.abi3.so", "__pycache__/os.cpython-311.pyc", "sitecustomize.pyc", "encodings/__init__.py", "sdk/codegreen/new.py",
 	} {
 		before := len(cache.Refused())

@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,8 +134,11 @@ func unpacked(dir string, files map[string][]byte) error {
 	return err
 }
 
+// importable are the endings of files that Python's import statement finds.
+var importable = []string{".py", ".pyc", ".so"}
+
 // besides reports whether a file may be beside the unpacked ones: bytecode that
-// the interpreter has made of one, and what hook.py keeps.
+// the interpreter has made of one, and what compiling.py keeps.
 func besides(name string, files map[string][]byte) bool {
 	folder, base := filepath.Split(name)
 	module, rest, _ := strings.Cut(base, ".")
@@ -142,7 +146,7 @@ func besides(name string, files map[string][]byte) bool {
 		_, is = files[up+module+".py"]
 		return is && strings.Contains(rest, "pyc")
 	}
-	return folder == "" && module == "hook" && strings.Contains(rest, "-") && filepath.Ext(base) != ".so"
+	return folder == "" && module == "in-program" && rest != "" && !slices.Contains(importable, filepath.Ext(base))
 }
 
 func (c Cache) unpack(files map[string][]byte, dir string) error {

@@ -38,7 +38,7 @@ func entries(t *testing.T, dir string) []string {
 }
 
 func TestEmbeddedFiles(t *testing.T) {
-	for _, name := range []string{"python/sitecustomize.py", "python/hook.py", "python/weave.py", "python/pure.py", "python/codegreen_runtime.py", "native/channel.h", "native/layout.h", "native/python.c", "native/java.c", "java/cg$/R.java"} {
+	for _, name := range []string{"python/sitecustomize.py", "python/in-program/start.py", "python/in-program/weave.py", "python/in-program/pure.py", "python/codegreen_runtime.py", "native/channel.h", "native/layout.h", "native/python.c", "native/java.c", "java/cg$/R.java"} {
 		if b, err := Files.ReadFile(name); err != nil || len(b) == 0 {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
@@ -59,8 +59,8 @@ func TestUnpackAtOnce(t *testing.T) {
 				return
 			}
 			dirs[i] = dir
-			want, _ := Files.ReadFile("python/hook.py")
-			got, err := os.ReadFile(filepath.Join(dir, "hook.py"))
+			want, _ := Files.ReadFile("python/in-program/weave.py")
+			got, err := os.ReadFile(filepath.Join(dir, "in-program", "weave.py"))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("%d bytes, %v", len(got), err)
 			}
@@ -121,7 +121,7 @@ func TestPrune(t *testing.T) {
 	cache := t.TempDir()
 	now := time.Now()
 	old := now.Add(-40 * 24 * time.Hour)
-	for name, at := range map[string]time.Time{"woven/old": old, "woven/new": now, "python-0123/hook.py": now, "native-1.so": old, "pythons.json": old} {
+	for name, at := range map[string]time.Time{"woven/old": old, "woven/new": now, "python-0123/sitecustomize.py": now, "native-1.so": old, "pythons.json": old} {
 		path := filepath.Join(cache, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)

@@ -16,18 +16,21 @@ import (
 // compileWoven weaves files by their plans and compiles them, in one process
 // under the interpreter they come with. It prints what it could not.
 const compileWoven = `
-import contextlib, json, sys
-class Ear(contextlib.nullcontext):
-    heard = False
-    def __enter__(self): return self
-scope = {"__name__": "cg_weave", "MARK": "\0cg-checkpoint:", "Ear": Ear, "PURE": False, "ast": __import__("_ast")}
-exec(open(sys.argv[1]).read(), scope)
+import json, sys, types
+runtime = sys.modules["runtime"] = types.ModuleType("runtime")
+runtime.__path__ = [sys.argv[1]]
+from runtime.recorder import recorder
+recorder.native = True  # for the form of the marks
+from runtime.decode import decode
+from runtime.weave import weave
+from runtime.source import Source
 for line in open(sys.argv[2], encoding="utf-8"):
     name, plan = json.loads(line)
     with open(name, "rb") as f:
         source = f.read()
     try:
-        scope["weave"](scope["decode"](source), source, name, plan)
+        decode(source)
+        weave(Source(source, name, "woven"), plan)
     except Exception as e:
         print("%s: %s: %s" % (name, type(e).__name__, e))
 `
@@ -72,7 +75,7 @@ func TestStandardLibrary(t *testing.T) {
 	if err := os.WriteFile(list, plans.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(python, "-W", "ignore", "-c", compileWoven, "../../runtimes/python/weave.py", list)
+	cmd := exec.Command(python, "-W", "ignore", "-c", compileWoven, "../../runtimes/python/in-program", list)
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -19,14 +19,14 @@ func outlinePython(source []byte, o instrument.Options) (*instrument.Plan, error
 	if err != nil {
 		return nil, err
 	}
-	planner, err := runtimes.Files.ReadFile("python/outline.py")
+	planner, err := runtimes.Files.ReadFile("python/in-program/outline.py")
 	if err != nil {
 		return nil, err
 	}
 	const main = "\nimport sys\nsys.stdout.buffer.write(outline(sys.stdin.buffer.read().decode()).encode('utf-8', 'surrogatepass'))\n"
 	ctx, cancel := context.WithTimeout(context.Background(), syntax.Deadline+20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.Path, "-I", "-S", "-W", "ignore", "-c", "import _ast as ast\n"+string(planner)+main)
+	cmd := exec.CommandContext(ctx, p.Path, "-I", "-S", "-W", "ignore", "-c", string(planner)+main)
 	cmd.Stdin = bytes.NewReader(source)
 	lines, err := tool.Output(cmd)
 	if err != nil {

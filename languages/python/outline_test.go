@@ -39,7 +39,7 @@ func outlined(t *testing.T, python string, texts []string) []*instrument.Plan {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(python, "-I", "-c", outlines, "../../runtimes/python/outline.py")
+	cmd := exec.Command(python, "-I", "-c", outlines, "../../runtimes/python/in-program/outline.py")
 	cmd.Stdin, cmd.Stderr = &in, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Loading woven code (runtimes/python/hook.py describes an entry of the cache):
+/* Loading woven code (cache.py of Python's runtime describes an entry of the cache):
  * what the interpreter does for a .pyc, and a checkpoint in each place that the
  * entry's list of places names. */
 typedef struct {
@@ -64,7 +64,7 @@ static int enliven(State *s, PyObject *code, const uint32_t **at, const uint32_t
 }
 
 /* read_private reads a file that is this user's own and that nobody else may write,
- * 0 bytes if it cannot: hook.py says why. */
+ * 0 bytes if it cannot: cache.py says why. */
 static size_t read_private(Buffer *b, const char *name)
 {
 	int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

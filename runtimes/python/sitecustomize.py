@@ -1,15 +1,25 @@
 # Starts cg's checkpoints in a Python process. cg puts this folder in front of
 # PYTHONPATH; here it leaves no trace: its own entries are taken back, and a
-# sitecustomize of the user's is run as if this one did not exist.
+# sitecustomize of the user's is run as if this one did not exist. The modules
+# of cg are in the folder in-program, which no import can name.
 import sys
 
 def _cg_start():
     import _imp
     import marshal
     import os
+    from _frozen_importlib_external import MAGIC_NUMBER
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    folder = here + "/in-program"
+    # Two files have the code of the modules: what every start needs, and the
+    # others. It is of these sources, whose digest is in the folder's name, for
+    # an interpreter of this bytecode.
+    cached = "%s/in-program.%s" % (here, sys.implementation.cache_tag)
+    about = MAGIC_NUMBER + os.path.basename(here).encode()
 
     def read(name):
-        # As private of hook.py, which is not there yet.
+        # As read_private of files.py, which is not there yet.
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as f:
             s = os.fstat(fd)
@@ -17,37 +27,38 @@ def _cg_start():
                 raise OSError(name + " is not this user's own")
             return f.read()
 
-    here = os.path.dirname(os.path.abspath(__file__))
+    def kept(name):
+        try:
+            b = read(name)
+            if b[:8] == _imp.source_hash(0x6367, b[8:] + about):
+                return marshal.loads(b[8:])
+        except (OSError, ValueError, EOFError, TypeError):
+            pass
+        return None
+
+    def make():
+        # Both, made anew and kept.
+        scope = {"__name__": "importlib._bootstrap_external"}
+        exec(compile(read(folder + "/compiling.py"), "<frozen importlib._bootstrap_external>", "exec", 0, True), scope)
+        return scope["make"](folder, read, cached, about)
+
     sys.path[:] = [p for p in sys.path if p != here]
     sys.path_importer_cache.pop(here, None)
     run = os.environ.get("CG_RUN")
     if run and sys.version_info >= (3, 8):
-        name = os.path.join(here, "hook.py")
-        # The file name and the module's name are importlib's own: tracebacks
-        # leave out its frames, and debuggers that skip the import system skip
-        # it, as every other import hook of the interpreter.
-        scope = {"__name__": "importlib._bootstrap_external", "__file__": name}
+        before = set(sys.modules)
         try:
-            source = read(name)
-            cached = os.path.join(here, "hook." + sys.implementation.cache_tag + "." + str(sys.flags.optimize))
-            code = None
-            try:
-                b = read(cached)
-                if b[:8] == _imp.source_hash(0x6367, b[8:] + source):
-                    code = marshal.loads(b[8:])
-            except (OSError, ValueError, EOFError, TypeError):
-                pass
-            made = code is None
-            if made:
-                code = compile(source, "<frozen importlib._bootstrap_external>", "exec", 0, True)
-            exec(code, scope)
-            if made:
-                b = marshal.dumps(code)
-                scope["put"](cached, [_imp.source_hash(0x6367, b + source), b])
-            scope["start"](run)
+            compiled = kept(cached) or make()
+            scope = {"__name__": "importlib._bootstrap_external"}
+            exec(compiled["importing"], scope)
+            start, = scope["importer"](compiled, lambda: kept(cached + ".more") or make())("start", "start")
+            start(run)
         except Exception:
             if os.environ.get("CG_DEBUG"):
                 raise
+        finally:
+            for name in set(sys.modules) - before:
+                del sys.modules[name]  # the program imports its own
     return here
 
 _cg_here = _cg_start()

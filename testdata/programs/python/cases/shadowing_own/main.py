@@ -5,10 +5,10 @@
 import cg
 import cgprobe
 import codegreen_runtime
-import hook
+import importing
 import pure
 import weave
 import sitecustomize
 
-print(cg.mine(), cgprobe.mine(), codegreen_runtime.mine(), hook.mine(), pure.mine(), weave.mine())
+print(cg.mine(), cgprobe.mine(), codegreen_runtime.mine(), importing.mine(), pure.mine(), weave.mine())
 print(sitecustomize.mine())

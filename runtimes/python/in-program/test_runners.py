@@ -1,18 +1,26 @@
 """Tells every test of pytest and unittest as a task, and weaves the modules that
-pytest rewrites. hook executes this when one of them has been imported.
+pytest rewrites. In goes a module of theirs that has just been imported, loaded for
+the first one only. A test that cg gives no number is told as no task.
 """
+import _imp
+import _thread
 import marshal
 import os
 import sys
 
-ENTER, EXIT = 0 << 21, 1 << 21
+from .after_import import meet
+from .events import ENTER, EXIT
+from .recorder import recorder
+from .run import run
+from .server import ask, tell
+from .weaving import wanted, woven
 
 running = {}  # thread -> (what it runs, number of the task)
 
 
 def begin(key, name, path, line):
     """A test begins in this thread; one inside another is part of that."""
-    thread = get_ident()
+    thread = _thread.get_ident()
     if thread in running:
         return
     try:
@@ -22,15 +30,15 @@ def begin(key, name, path, line):
         number = 0
     running[thread] = key, number
     if number:
-        -checkpoint(ENTER | number)
+        -recorder.make(ENTER << 21 | number, "")
 
 
 def end(key):
-    thread = get_ident()
+    thread = _thread.get_ident()
     if running.get(thread, (None,))[0] is key:
         number = running.pop(thread)[1]
         if number:
-            -checkpoint(EXIT | number)
+            -recorder.make(EXIT << 21 | number, "")
 
 
 # unittest tells a result when a test starts and when it stops, whoever runs it
@@ -80,8 +88,8 @@ def pytest_runner(module):
             pass
         return item
 
-    if run.around:
-        module.runtestprotocol = run.around((before, original, end))
+    if recorder.native:
+        module.runtestprotocol = recorder.native.around((before, original, end))
         return
 
     def runtestprotocol(item, *args, **kwargs):
@@ -122,7 +130,7 @@ def pytest_rewrite(module):
                 return tree
 
             new = woven(source, path, name, parse=parse, mute=True,
-                        kind="-" + source_hash(0x6367, marshal.dumps(code)).hex())
+                        kind="-" + _imp.source_hash(0x6367, marshal.dumps(code)).hex())
         except Exception as e:
             tell("skip", path, path, "%s: %s" % (type(e).__name__, e))
             return code
@@ -143,3 +151,6 @@ def pytest_rewrite(module):
         return write(state, originals.get(id(code), (code, code))[1], *args, **kwargs)
 
     module._read_pyc, module._rewrite_test, module._write_pyc = _read_pyc, _rewrite_test, _write_pyc
+
+
+runners = {"unittest_result": unittest_result, "pytest_runner": pytest_runner, "pytest_rewrite": pytest_rewrite}

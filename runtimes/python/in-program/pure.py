@@ -16,6 +16,8 @@ from sys import _getframe
 from _thread import _local, get_native_id
 from time import monotonic_ns as now
 
+from .server import take, tell
+
 HEAD = 8            # words in the header of a chunk
 CHUNK = 8192        # words in a chunk
 SPARE = 1024        # the last of them, for what handlers record while cg is asked for the next
@@ -71,7 +73,8 @@ class State:
     """What the calling thread knows beside local.places, where its next words
     go. It ends with the thread."""
 
-    __slots__ = "pid", "chunk", "ahead", "kept", "spare", "started", "busy", "parent", "fork", "losses", "resumed", "wait", "told"
+    __slots__ = ("pid", "chunk", "ahead", "kept", "spare", "started", "busy", "parent", "fork", "losses", "resumed",
+                 "wait", "told")
 
     def __init__(self, parent):
         self.pid = pid

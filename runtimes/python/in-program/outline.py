@@ -2,8 +2,15 @@
 
 It plans the texts that cg's grammar cannot place and the interpreter can: the
 same sites and points, in the same order, as languages/python.go finds in any
-other text. Loaded for such a text only, with ast as the module _ast.
+other text. In goes the text, out come the lines of a plan; what the interpreter cannot
+parse is its SyntaxError. Loaded for such a text only. "cg analyze" runs this
+file alone.
 """
+try:
+    from .syntax import ast
+except ImportError:
+    import _ast as ast
+
 ONLY_AST = 0x400  # PyCF_ONLY_AST
 
 
@@ -23,11 +30,13 @@ SMALL = 12  # words: names and constants, as smallWords in python.go
 
 # As compilers in python.go.
 COMPILERS = {
-    "njit": "numba", "jit": "numba", "*.njit": "numba", "numba.*": "numba", "nb.*": "numba", "cuda.jit": "numba", "vectorize": "numba",
-    "guvectorize": "numba", "cfunc": "numba", "stencil": "numba", "jitclass": "numba", "numba.experimental.jitclass": "numba", "*.cuda.jit": "numba",
+    "njit": "numba", "jit": "numba", "*.njit": "numba", "numba.*": "numba", "nb.*": "numba", "cuda.jit": "numba",
+    "vectorize": "numba", "guvectorize": "numba", "cfunc": "numba", "stencil": "numba", "jitclass": "numba",
+    "numba.experimental.jitclass": "numba", "*.cuda.jit": "numba",
     "torch.jit.*": "torch", "torch.compile": "torch", "triton.jit": "triton", "triton.*": "triton",
     "jax.jit": "jax", "jax.*": "jax", "tf.function": "tensorflow", "tensorflow.function": "tensorflow",
-    "ti.kernel": "taichi", "ti.func": "taichi", "taichi.kernel": "taichi", "taichi.func": "taichi", "*.jit": "a just-in-time compiler",
+    "ti.kernel": "taichi", "ti.func": "taichi", "taichi.kernel": "taichi", "taichi.func": "taichi",
+    "*.jit": "a just-in-time compiler",
 }
 
 
@@ -113,7 +122,8 @@ def outline(text, name="<text>"):
     left.sort(key=lambda l: l[0])
     points.sort(key=place)
     numbers = {id(s): i + 1 for i, s in enumerate(sites)}
-    lines = ["S\t%s\t%d\t%d\t%d\t%d\t%s\n" % (kind, line, column, end, small, name) for line, column, end, kind, small, name in sites]
+    lines = ["S\t%s\t%d\t%d\t%d\t%d\t%s\n" % (kind, line, column, end, small, name)
+             for line, column, end, kind, small, name in sites]
     lines += ["L\t%d\t%s\t%s\n" % l for l in left]
     lines += ["P\t%s\t%d\t%d\t%d\t%d\t%d\n" % (role, line, column, numbers[id(s)], end, end_column)
               for line, column, role, s, end, end_column in points]
@@ -151,8 +161,8 @@ def small(body):
     if not isinstance(body, list):
         body = [body]
     else:
-        body = [n for n in body if not (isinstance(n, ast.Expr) and (
-            isinstance(n.value, STRINGS) or isinstance(n.value, ast.Constant) and isinstance(n.value.value, (str, bytes))))]
+        body = [n for n in body if not (isinstance(n, ast.Expr) and (isinstance(n.value, STRINGS) or
+                isinstance(n.value, ast.Constant) and isinstance(n.value.value, (str, bytes))))]
         statements = len(body)
     if statements > 2:
         return False

@@ -1,0 +1,31 @@
+"""What cg says about this run. In goes the file that cg left for it, with a line
+"key=value" for each setting; out come attributes. A file that cannot be read is
+an OSError.
+"""
+import os
+import sys
+
+CPYTHON = sys.implementation.name == "cpython"
+
+
+class Run:
+    channel = ""   # the file that takes the events
+    server = ""    # the socket at which cg answers
+    here = ""      # the folder of cg's runtime
+    native = ""    # the native library, if there is one
+    seals = ""     # its digests, see recorder.py
+    reason = ""    # why there is none
+    cache = ""     # the folder of woven code
+    key = ""       # what woven code depends on beside its source
+    imports = "1"  # weave imported modules, too
+    foreign = ""   # weave the standard library and installed packages, too
+    nested = False  # this is not the first interpreter of the process
+
+    def read(self, path):
+        with open(path, "rb") as f:
+            for line in f.read().split(b"\n"):
+                name, _, value = os.fsdecode(line).partition("=")
+                setattr(self, name, value)
+
+
+run = Run()

@@ -1,0 +1,36 @@
+"""Weaves checkpoints into the program's modules as they are loaded. In goes the
+file that cg left for this run; modules, the script and the text on the command
+line are then taken over. Whatever fails leaves the program as it is, and cg is
+told why.
+
+The modules of this folder import built-in ones only, so that no file of the
+program can take their place; what they import stays out of the program's sight.
+"""
+import sys
+
+from .archives import take_over_archives
+from .imports import take_over_imports
+from .offered import offer
+from .pickling import let_checkpoints_be_pickled
+from .recorder import open_channel, recorder
+from .run import run
+from .server import ask
+
+
+def start(path):
+    run.read(path)
+    if not open_channel():
+        offer(None)
+        return
+    offer((ask, lambda bits: -recorder.checkpoint(bits)))
+    let_checkpoints_be_pickled()
+    take_over_imports()
+    take_over_archives()
+    if run.nested:
+        return
+    if sys.argv[:1] in (["-c"], [""], ["-"]):
+        from .command_text import take_over_text
+        take_over_text()
+    else:
+        from .script import take_over_script
+        take_over_script()
