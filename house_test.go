@@ -90,12 +90,12 @@ type listed struct {
 	Imports, Deps []string
 }
 
-// faults says what of a package's imports is not as the house wants it.
+// faults says what of a package's imports breaks the rules of the layout.
 func (p listed) faults() (faults []string) {
 	say := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	height, known := heightOf(p.ImportPath)
 	if !known {
-		say("%s has no place in the house: give it one here and in docs/architecture.md", p.ImportPath)
+		say("%s has no rank: give it one here, and say in docs/architecture.md what it is", p.ImportPath)
 	}
 	for _, i := range p.Imports {
 		if !strings.HasPrefix(i, "cg/") {
@@ -138,9 +138,9 @@ func TestFaultsOfImports(t *testing.T) {
 			"cg/languages/java must not know cg/nemb/sensor/a (go list -deps shows the way)"},
 		{"one of the lowest to another", listed{ImportPath: "cg/tool", Imports: []string{"cg/scratch"}}, "cg/tool imports cg/scratch, which is not below it"},
 		{"what any may use", listed{ImportPath: "cg/runtimes", Imports: []string{"cg/tool"}, Deps: []string{"cg/tool"}}, ""},
-		{"without a place", listed{ImportPath: "cg/attic"}, "cg/attic has no place in the house: give it one here and in docs/architecture.md"},
+		{"without a place", listed{ImportPath: "cg/attic"}, "cg/attic has no rank: give it one here, and say in docs/architecture.md what it is"},
 		{"too deep for a family", listed{ImportPath: "cg/languages/java/parts"},
-			"cg/languages/java/parts has no place in the house: give it one here and in docs/architecture.md"},
+			"cg/languages/java/parts has no rank: give it one here, and say in docs/architecture.md what it is"},
 	}
 	for _, c := range cases {
 		if got := strings.Join(c.p.faults(), "; "); got != c.want {
