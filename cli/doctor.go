@@ -56,7 +56,7 @@ func runDoctor(c *cli.Context) error {
 		for _, f := range d.Findings {
 			put("%-8s %-14s %s\n", f.Level, f.Check, f.Text)
 			if f.Fix != "" {
-				put("%23s to mend it: %s\n", "", f.Fix)
+				put("%23s to fix it: %s\n", "", f.Fix)
 			}
 		}
 	}

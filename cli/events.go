@@ -31,7 +31,7 @@ func openLog(c *cli.Context) (*eventLog, error) {
 	}
 	if c.Bool("instrumented") {
 		return nil, fail(statusUsage,
-			"--events: a program that bears its own checkpoints writes none into a log: use its source without them")
+			"--events: a program that has its own checkpoints writes none into a log: use its source without them")
 	}
 	if c.Bool("low-overhead") {
 		return nil,

@@ -128,7 +128,7 @@ func printSurvey(out io.Writer, s *doctor.Survey) {
 		for _, r := range sensor.Reasons {
 			shown.Fprintf(out, "%21s %s\n", "", r.Text)
 			if r.Fix != "" {
-				shown.Fprintf(out, "%21s to mend it: %s\n", "", r.Fix)
+				shown.Fprintf(out, "%21s to fix it: %s\n", "", r.Fix)
 			}
 		}
 		for _, text := range sensor.Notes {

@@ -124,7 +124,7 @@ func runMeasure(c *cli.Context) error {
 		return err
 	}
 	if o.instrumented && !lang.RunsAlone() {
-		return fail(statusUsage, "--instrumented: no %s program bears checkpoints of its own", lang.Title)
+		return fail(statusUsage, "--instrumented: no %s program has checkpoints of its own", lang.Title)
 	}
 	if err := lang.Check(target); err != nil {
 		return refused(err)
@@ -160,7 +160,7 @@ func runMeasure(c *cli.Context) error {
 	defer done()
 	setting.Noise = o.noise
 	x := experiment.Instrumented{
-		Setting: setting, Language: lang, Target: target, Options: o.instrument, Bears: o.instrumented,
+		Setting: setting, Language: lang, Target: target, Options: o.instrument, OwnCheckpoints: o.instrumented,
 		MaxDepth: o.maxDepth,
 		TimeAll:  o.timeAll, AddUp: o.lowOverhead, Dir: folder.Path, Cache: cache, Refused: refused, Source: sourceFile,
 		Command: o.command,

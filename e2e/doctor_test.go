@@ -83,7 +83,7 @@ func TestDoctor(t *testing.T) {
 	tree.Fault("intel-rapl:1:0", simulate.Fault{Open: syscall.EACCES})
 	out, status = doctor(t, dir)
 	mustMatch(t, out, `^warning +powercap .*intel-rapl:1:0/energy_uj: permission denied: since Linux 5.10 root alone may read it`)
-	mustMatch(t, out, `^ +to mend it: sudo `)
+	mustMatch(t, out, `^ +to fix it: sudo `)
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}

@@ -105,7 +105,7 @@ dram
 			if out, err := cg(m, []uint32{gid}, "info"); err != nil || !strings.Contains(out, "present    package-0 dram-0") {
 				t.Errorf("%v: %s", err, out)
 			}
-			if out, err := cg(m, nil, "info"); err != nil || !strings.Contains(out, "to mend it: sudo cg init-sensors") {
+			if out, err := cg(m, nil, "info"); err != nil || !strings.Contains(out, "to fix it: sudo cg init-sensors") {
 				t.Errorf("%v: %s", err, out)
 			}
 			after := states(t, m.dir)

@@ -105,16 +105,16 @@ func (p Plain) Run() (*Result, error) {
 // Instrumented is a program that gets checkpoints.
 type Instrumented struct {
 	Setting
-	Language *languages.Language
-	Target   languages.Target
-	Options  instrument.Options
-	Bears    bool // the program bears checkpoints of its own and gets none
-	MaxDepth int  // see measure.Config
-	TimeAll  bool // small functions are timed however often they are called
-	AddUp    bool // see measure.Config
-	Dir      string
-	Cache    runtimes.Cache
-	Refused  []string // why places for a cache were not used
+	Language       *languages.Language
+	Target         languages.Target
+	Options        instrument.Options
+	OwnCheckpoints bool // the program has checkpoints of its own and gets none
+	MaxDepth       int  // see measure.Config
+	TimeAll        bool // small functions are timed however often they are called
+	AddUp          bool // see measure.Config
+	Dir            string
+	Cache          runtimes.Cache
+	Refused        []string // why places for a cache were not used
 	// Source reads a file of the program; see report.Facts.
 	Source func(file string) ([]byte, time.Time, error)
 
@@ -221,10 +221,10 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	}
 	r.Run.Finish(x.Machine.facts(p.facts(r.Outcome, report.Facts{
 		CPUMethod: account.Method(), Program: strings.Join(x.Target.Args, " "), Interval: x.Interval,
-		Instrumented: x.Bears,
+		Instrumented: x.OwnCheckpoints,
 		Source:       x.Source, Noise: x.Noise, NoBaseline: none, LowOverhead: x.AddUp,
 	})))
-	if !x.Bears && p.command.Without == "" && len(r.Run.Sites) == 0 {
+	if !x.OwnCheckpoints && p.command.Without == "" && len(r.Run.Sites) == 0 {
 		r.Nothing = r.Run.WhyNothing()
 	}
 	return "", false, nil

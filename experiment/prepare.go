@@ -64,7 +64,7 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 	}
 	setup := languages.Setup{
 		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, Key: x.key(),
-		Coarse: x.Options.Granularity == instrument.Coarse, Native: p.native, Off: x.Bears,
+		Coarse: x.Options.Granularity == instrument.Coarse, Native: p.native, Off: x.OwnCheckpoints,
 		Options: x.Options, Number: p.server.Number, Skip: p.server.Skip, Drop: p.server.Drop, Give: p.server.Give,
 		Place: p.server.Place,
 	}

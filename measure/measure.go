@@ -442,7 +442,7 @@ func (r *recorder) finish() {
 		Interval: r.recording.Interval()}
 }
 
-// useBlocks takes the functions from the blocks of a program that bears its
+// useBlocks takes the functions from the blocks of a program that has its
 // own checkpoints.
 func (o *Outcome) useBlocks() {
 	if len(o.Blocks) > 0 && o.Attributed.Stats.Events == 0 {

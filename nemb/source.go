@@ -18,7 +18,7 @@ type Source struct {
 	// an error: the parts that could not be opened, joined with errors.Join.
 	// An error that is fs.ErrNotExist says that the machine has no such
 	// sensors, one that is fs.ErrPermission (best a *Denied) that they may not
-	// be read and what mends it; any other that they are broken.
+	// be read and what to do about it; any other that they are broken.
 	Open func(Root) ([]Sensor, error)
 	// Rank orders the sources, the lowest first. Where two know the same domain,
 	// the first that can be read counts it and the other is there to compare. 0
@@ -61,7 +61,7 @@ type Denied struct {
 	What    string   // the sensor and where it is
 	Err     error    // what the system said
 	Why     string   // what it takes
-	Fix     string   // a command that mends it
+	Fix     string   // the command that fixes it
 	Domains []string // that are not read for it, where that is known
 }
 

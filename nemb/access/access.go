@@ -168,7 +168,7 @@ func readRecord(root nemb.Root) (record, error) {
 			continue
 		}
 		if _, err := fmt.Sscanf(line, "# before %o %d %d %q\n", &was.mode, &was.uid, &was.gid, &f); err != nil {
-			return r, fmt.Errorf("%s: %q does not tell who could read a file before: nothing was done; mend or remove that line",
+			return r, fmt.Errorf("%s: %q does not tell who could read a file before: nothing was done; correct or remove that line",
 				rulesFile(root), strings.TrimSpace(line))
 		}
 		r.files[f] = was

@@ -58,7 +58,7 @@ type SensorState struct {
 	Doubts  []string   `json:"doubts"`
 }
 
-// Reason is why something is not read, and the command that mends it.
+// Reason is why something is not read, and the command that fixes it.
 type Reason struct {
 	Text string `json:"text"`
 	Fix  string `json:"fix"`

@@ -89,7 +89,7 @@ func Mount(dir string, machine Machine) (*Tree, error) {
 }
 
 // Fault makes the counter of the zone in directory zone fail from now on;
-// Fault{} mends it.
+// Fault{} removes the fault.
 func (t *Tree) Fault(zone string, f Fault) error {
 	file, ok := t.zones[zone]
 	if !ok {
