@@ -17,27 +17,8 @@ import (
 
 	"cg/launcher"
 	"cg/report"
+	"cg/report/format"
 )
-
-// compareFormats are those of cg compare, by the endings of files.
-var compareFormats = []struct {
-	name, ending string
-	write        func(*bytes.Buffer, *report.Comparison, report.Terminal, int) error
-}{
-	{"text", ".txt", func(b *bytes.Buffer, c *report.Comparison, t report.Terminal, top int) error {
-		b.WriteString(c.Text(t, top))
-		return nil
-	}},
-	{"markdown", ".md", func(b *bytes.Buffer, c *report.Comparison, _ report.Terminal, top int) error {
-		return c.Markdown(b, top)
-	}},
-	{"json", ".json", func(b *bytes.Buffer, c *report.Comparison, _ report.Terminal, _ int) error {
-		text, err := c.JSON()
-		b.Write(text)
-		return err
-	}},
-	{"junit", ".xml", func(b *bytes.Buffer, c *report.Comparison, _ report.Terminal, _ int) error { return c.JUnit(b) }},
-}
 
 func compareCommand() *cli.Command {
 	return &cli.Command{
@@ -67,7 +48,8 @@ compared; 2 usage.`,
 			&cli.StringSliceFlag{Name: "base",
 				Usage: "a run of the base, `FILE`, once or several times; then all RUNs are of the head"},
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"},
-				Usage: "write in `FORMAT`, text, markdown, json or junit; default: as the name of -o ends, else text"},
+				Usage: "write in `FORMAT`, " + format.Alternatives(format.Of((*report.Comparison)(nil))) +
+					"; default: as the name of -o ends, else text"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write to `FILE` (- for standard output, the default)"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON on standard output"},
@@ -89,14 +71,9 @@ compared; 2 usage.`,
 }
 
 func runCompare(c *cli.Context) error {
-	write, err := compareFormat(c)
+	f, err := compareFormat(c)
 	if err != nil {
 		return fail(statusUsage, "%w", err)
-	}
-	format := compareFormats[write].name
-	onStdout := c.Bool("json") && c.String("output") == ""
-	if c.IsSet("top") && (onStdout || format != "text" && format != "markdown") {
-		return fail(statusUsage, "--top is for text and markdown: the other formats have every function")
 	}
 	o, err := compareOptions(c)
 	if err != nil {
@@ -124,7 +101,7 @@ func runCompare(c *cli.Context) error {
 		return fail(statusFailure, "--functions: no function of either side has such a name: %s",
 			strings.Join(c.StringSlice("functions"), ", "))
 	}
-	if err := writeComparison(c, comparison, write, outs, release); err != nil {
+	if err := writeComparison(c, comparison, f, outs, release); err != nil {
 		return fail(statusFailure, "%w", err)
 	}
 	if why := comparison.Nothing(); why != "" {
@@ -190,31 +167,30 @@ func compareSaved(ctx context.Context, c *cli.Context, sides [2]report.CompareSi
 	return comparison, nil
 }
 
-// compareFormat is the number of the format that was asked for.
-func compareFormat(c *cli.Context) (int, error) {
+// compareFormat is the format that was asked for.
+func compareFormat(c *cli.Context) (f format.Format, err error) {
+	var d *report.Comparison
 	file := c.String("output")
 	if launcher.Closed(1) && (c.Bool("json") || file == "" || file == "-") {
-		return 0, fmt.Errorf("standard output is closed and the comparison would be lost: save it with -o FILE")
+		return f, fmt.Errorf("standard output is closed and the comparison would be lost: save it with -o FILE")
 	}
 	switch {
 	case c.Bool("json") && c.IsSet("format"):
-		return 0, fmt.Errorf("--json and -f do not go together: -f is what -o is written in")
+		return f, fmt.Errorf("--json and -f do not go together: -f is what -o is written in")
 	case c.IsSet("format"):
-		for i, f := range compareFormats {
-			if f.name == c.String("format") {
-				return i, nil
-			}
+		if f, err = format.Named(c.String("format"), d); err != nil {
+			err = fmt.Errorf("-f: %w", err)
 		}
-		return 0, fmt.Errorf("-f: format %q is not known: use text, markdown, json or junit", c.String("format"))
 	case file != "" && file != "-":
-		for i, f := range compareFormats {
-			if strings.HasSuffix(strings.ToLower(file), f.ending) {
-				return i, nil
-			}
-		}
-		return 0, fmt.Errorf("the name %s does not tell a format (.txt .md .json .xml): use --format", file)
+		f, err = format.For(file, d)
+	default:
+		f, err = format.Named(format.Default, d)
 	}
-	return 0, nil
+	if err == nil && c.IsSet("top") && (c.Bool("json") && file == "" || !f.Top) {
+		top := slices.DeleteFunc(format.Of(d), func(f format.Format) bool { return !f.Top })
+		err = fmt.Errorf("--top is for %s: the other formats have every function", format.Names(top, "and"))
+	}
+	return f, err
 }
 
 func compareOptions(c *cli.Context) (o report.CompareOptions, err error) {
@@ -320,28 +296,29 @@ func savedFile(name string) (report.Saved, error) {
 	return saved, nil
 }
 
-func writeComparison(c *cli.Context, comparison *report.Comparison, format int, outs []*output, release func()) error {
-	var main, junit bytes.Buffer
-	t := terminal(os.Stdout, false)
+func writeComparison(c *cli.Context, comparison *report.Comparison, f format.Format, outs []*output,
+	release func()) error {
+	var main bytes.Buffer
+	o := format.Options{Terminal: terminal(os.Stdout, false), Top: c.Int("top")}
 	if outs[0].part != nil {
-		t = report.Terminal{Width: 100}
+		o.Terminal = format.Terminal{Width: 100}
 	}
-	if err := compareFormats[format].write(&main, comparison, t, c.Int("top")); err != nil {
+	if err := f.Write(&main, comparison, o); err != nil {
 		return err
 	}
-	if err := comparison.JUnit(&junit); err != nil {
+	junit, err := formatted(formatOf["junit"], comparison, format.Options{})
+	if err != nil {
 		return err
 	}
 	toStdout := outs[0].part == nil && !c.Bool("json")
-	for i, b := range [][]byte{main.Bytes(), junit.Bytes()} {
+	for i, b := range [][]byte{main.Bytes(), junit} {
 		if err := outs[i].save(b); err != nil {
 			return fmt.Errorf("%s: %w", outs[i].flag, err)
 		}
 	}
 	text := main.Bytes()
 	if c.Bool("json") {
-		var err error
-		if text, err = comparison.JSON(); err != nil {
+		if text, err = formatted(formatOf["output"], comparison, format.Options{}); err != nil {
 			return err
 		}
 	} else if !toStdout {

@@ -12,6 +12,7 @@ import (
 	"cg/events"
 	"cg/measure"
 	"cg/report"
+	"cg/report/format"
 )
 
 // eventLog is the file of --events. The place is tried before the program runs;
@@ -84,13 +85,13 @@ func (l *eventLog) end(r *report.Run, o *measure.Outcome) {
 // eventsOf opens the log that a format is to show calls from: the one that --events names,
 // else the one that the run names, if it is still there and the run's. The file stays open
 // until done.
-func eventsOf(c *cli.Context, f report.Format, runs []*report.Run) (log *events.Log, done func(), err error) {
+func eventsOf(c *cli.Context, f format.Format, runs []*report.Run) (log *events.Log, done func(), err error) {
 	name, asked := c.String("events"), c.IsSet("events")
 	done = func() {}
 	if !f.Time || len(runs) != 1 {
 		if asked {
-			return nil, done, fail(statusUsage,
-				"--events is for one run in a format that shows time: html, perfetto, firefox or hespas")
+			return nil, done, fail(statusUsage, "--events is for one run in a format that shows time: %s",
+				format.Alternatives(formatsWith(func(f format.Format) bool { return f.Time })))
 		}
 		return nil, done, nil
 	}

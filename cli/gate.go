@@ -547,21 +547,13 @@ func (k *check) report(r *gate.Result) *report.Gate {
 
 // writeGate puts a check into files, and tells it.
 func writeGate(c *cli.Context, outs map[string]*output, g *report.Gate) error {
-	b, err := g.JSON()
+	texts, err := writtenFor(c, g, slices.Collect(maps.Keys(outs)))
 	if err != nil {
 		return err
 	}
-	texts := map[string][]byte{"output": b, "save": b}
-	for flag, write := range map[string]func(*strings.Builder) error{
-		"export-markdown": func(w *strings.Builder) error { return g.Markdown(w) },
-		"junit":           func(w *strings.Builder) error { return g.JUnit(w) },
-		"export-metrics":  func(w *strings.Builder) error { return g.OpenMetrics(w) },
-	} {
-		var w strings.Builder
-		if err := write(&w); err != nil {
-			return err
-		}
-		texts[flag] = []byte(w.String())
+	laid, err := text(g, os.Stderr, false)
+	if err != nil {
+		return err
 	}
 	var failed []error
 	for flag, o := range outs {
@@ -569,14 +561,14 @@ func writeGate(c *cli.Context, outs map[string]*output, g *report.Gate) error {
 			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
 		}
 	}
-	shown.Fprintf(os.Stderr, "%s", shown.Laid(g.Text(terminal(os.Stderr, false))))
+	shown.Fprintf(os.Stderr, "%s", laid)
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
 		for _, line := range g.Annotations() {
 			shown.Fprintf(os.Stderr, "%s\n", line)
 		}
 	}
 	if jsonOnStdout(c) {
-		_, err = os.Stdout.Write(b)
+		_, err = os.Stdout.Write(texts["output"])
 	}
 	return errors.Join(append(failed, err)...)
 }

@@ -23,6 +23,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/report"
+	"cg/report/format"
 )
 
 // languageFlags are those that languages bring along.
@@ -206,7 +207,7 @@ func notStarted(ctx context.Context, err error) error {
 type results struct {
 	out     *output
 	plot    *output
-	picture report.Format
+	picture format.Format
 	log     *eventLog
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"cg/launcher"
 	"cg/report"
+	"cg/report/format"
 	"cg/scratch"
 	"cg/shown"
 )
@@ -128,20 +129,24 @@ func (o *output) abandon() {
 // write puts the report where it belongs. When the file cannot be written, the
 // text still goes to standard error: nothing measured is lost unseen.
 func (o *output) write(r *report.Run, verbose bool) error {
-	b, err := r.JSON(true)
+	b, err := r.JSON()
 	if err != nil {
 		return err
 	}
 	failed := o.save(b)
 	if o.bench != nil {
-		var lines bytes.Buffer
-		if err := r.Benchfmt(&lines); err != nil {
+		lines, err := formatted("benchfmt", r, format.Options{})
+		if err != nil {
 			return err
 		}
-		failed = errors.Join(failed, o.bench.save(lines.Bytes()))
+		failed = errors.Join(failed, o.bench.save(lines))
 	}
 	if !o.json {
-		shown.Fprintf(os.Stderr, "\n%s", shown.Laid(r.Text(terminal(os.Stderr, verbose))))
+		laid, err := text(r, os.Stderr, verbose)
+		if err != nil {
+			return err
+		}
+		shown.Fprintf(os.Stderr, "\n%s", laid)
 	} else if _, err := os.Stdout.Write(b); err != nil {
 		return fmt.Errorf("writing the report to standard output: %w", err)
 	}
@@ -153,7 +158,7 @@ func (o *output) write(r *report.Run, verbose bool) error {
 
 // again writes a report that was written before to its file anew.
 func (o *output) again(r *report.Run) error {
-	b, err := r.JSON(true)
+	b, err := r.JSON()
 	if err != nil || o.name == "" || o.name == "-" {
 		return err
 	}
@@ -163,12 +168,12 @@ func (o *output) again(r *report.Run) error {
 	return o.save(b)
 }
 
-// plotFormat is the format of a picture, by how the name of its file ends.
-func plotFormat(name string) (report.Format, error) {
-	f, err := report.FormatOf(name)
+// plotFormat is the format of a picture of a document, by how the name of its file ends.
+func plotFormat(name string, d format.Document) (format.Format, error) {
+	f, err := format.For(name, d)
 	if err != nil || !f.Picture {
 		var endings []string
-		for _, f := range report.Formats() {
+		for _, f := range format.Of(d) {
 			if f.Picture {
 				endings = append(endings, f.Endings...)
 			}
@@ -180,13 +185,30 @@ func plotFormat(name string) (report.Format, error) {
 	return f, nil
 }
 
+// formatted is a document in a format that is known by its name.
+func formatted(name string, d format.Document, o format.Options) ([]byte, error) {
+	f, err := format.Named(name, d)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = f.Write(&b, d, o)
+	return b.Bytes(), err
+}
+
+// text is a document for people, as f takes it.
+func text(d format.Document, f *os.File, verbose bool) (shown.Laid, error) {
+	b, err := formatted(format.Default, d, format.Options{Terminal: terminal(f, verbose)})
+	return shown.Laid(b), err
+}
+
 // openPlot makes the file of --export-plot, nil without one.
-func openPlot(c *cli.Context) (*output, report.Format, error) {
+func openPlot(c *cli.Context) (*output, format.Format, error) {
 	name := c.String("export-plot")
 	if name == "" {
-		return &output{}, report.Format{}, nil
+		return &output{}, format.Format{}, nil
 	}
-	f, err := plotFormat(name)
+	f, err := plotFormat(name, (*report.Run)(nil))
 	if err != nil {
 		return nil, f, err
 	}
@@ -195,11 +217,11 @@ func openPlot(c *cli.Context) (*output, report.Format, error) {
 }
 
 // export puts a run into a file in a format, with its event log, if it has one.
-func (o *output) export(f report.Format, r *report.Run) error {
+func (o *output) export(f format.Format, r *report.Run) error {
 	if o.part == nil {
 		return nil
 	}
-	var options report.Options
+	var options format.Options
 	var b bytes.Buffer
 	var err error
 	if f.Time && r.Events != nil {
@@ -209,7 +231,7 @@ func (o *output) export(f report.Format, r *report.Run) error {
 		}
 	}
 	if err == nil {
-		err = report.Export(&b, f, []*report.Run{r}, options)
+		err = f.Write(&b, r, options)
 	}
 	if err == nil {
 		err = o.save(b.Bytes())
@@ -221,8 +243,8 @@ func (o *output) export(f report.Format, r *report.Run) error {
 }
 
 // terminal says how text is laid out that goes to f.
-func terminal(f *os.File, verbose bool) report.Terminal {
-	t := report.Terminal{Width: 100, Verbose: verbose}
+func terminal(f *os.File, verbose bool) format.Terminal {
+	t := format.Terminal{Width: 100, Verbose: verbose}
 	if fd := int(f.Fd()); term.IsTerminal(fd) {
 		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
 			t.Width = w

@@ -20,17 +20,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/report"
+	"cg/report/format"
 )
 
 func reportCommand() *cli.Command {
 	var titles []string
-	for _, f := range report.Formats() {
+	for _, f := range format.Of((*report.Run)(nil)) {
 		several := ""
-		if f.Several {
+		if _, err := f.Writer(report.Several{}); err == nil {
 			several = "; several runs side by side"
 		}
-		titles = append(titles, fmt.Sprintf("  %-11s %s%s (%s)", f.Name, f.Title, several, strings.Join(f.Endings, " ")))
+		titles = append(titles, fmt.Sprintf("  %-11s %s%s (%s)", f.Name, f.Title, several,
+			strings.Join(f.Endings, " ")))
 	}
+	timed := format.Names(formatsWith(func(f format.Format) bool { return f.Time }), "and")
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "show a saved run, or convert it for other tools",
@@ -43,21 +46,70 @@ Formats:
 ` + strings.Join(titles, "\n") + `
 
 Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "write in `FORMAT`; default: as the name of -o ends, else text"},
-			&cli.StringFlag{Name: "from", Usage: "read runs in `FORMAT`, json or hespas; a hespas file can be shown as text, csv (tasks, samples), perfetto and hespas", Value: "json"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` (- for standard output, the default)"},
-			&cli.StringFlag{Name: "table", Usage: "of csv: `WHICH` table, " + alternatives(report.Tables)},
-			&cli.StringFlag{Name: "value", Usage: "of collapsed: `WHAT` lines count, " + alternatives(report.Values)},
-			&cli.StringFlag{Name: "plot", Usage: "of svg and png: `WHAT` to draw, " + alternatives(report.Plots)},
-			&cli.StringFlag{Name: "events", Usage: "of html, perfetto, firefox and hespas: show calls over time from the log `FILE` that cg measure --events kept; default: where the run says it is"},
-			&cli.IntFlag{Name: "slices", Usage: fmt.Sprintf("of these: show the longest `N` stretches of calls (default: %d, of html %d)", report.DefaultSlices, report.PageSlices)},
-			&cli.BoolFlag{Name: "with-source", Usage: "of html: put the source of the functions into the page, as the files are now"},
-			&cli.BoolFlag{Name: "open", Usage: "show a page in the browser; without -o in a temporary file, which stays"},
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "format", Aliases: []string{"f"},
+				Usage: "write in `FORMAT`; default: as the name of -o ends, else text"},
+			&cli.StringFlag{Name: "from",
+				Usage: "read runs in `FORMAT`, json or hespas; a hespas file can be shown as text, csv (tasks, " +
+					"samples), perfetto and hespas", Value: "json"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "write to `FILE` (- for standard output, the default)"},
+			&cli.StringFlag{Name: "events", Usage: "of " + timed +
+				": show calls over time from the log `FILE` that cg measure --events kept; default: where the run " +
+				"says it is"},
+			&cli.IntFlag{Name: "slices", Usage: "of these: show the longest `N` stretches of calls (default: " +
+				slicesByDefault() + ")"},
+			&cli.BoolFlag{Name: "with-source", Usage: "of " +
+				format.Names(formatsWith(func(f format.Format) bool { return f.Text }), "and") +
+				": put the source of the functions into the page, as the files are now"},
+			&cli.BoolFlag{Name: "open",
+				Usage: "show a page in the browser; without -o in a temporary file, which stays"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
-		},
+		}, choiceFlags()...),
 		Action: runReport,
 	}
+}
+
+// formatsWith are the formats of runs that have something.
+func formatsWith(has func(format.Format) bool) []format.Format {
+	return slices.DeleteFunc(format.Of((*report.Run)(nil)), func(f format.Format) bool { return !has(f) })
+}
+
+// choosing are the formats that leave something to choose by a flag.
+func choosing(flag string) []format.Format {
+	return formatsWith(func(f format.Format) bool {
+		return slices.ContainsFunc(f.Choices, func(c format.Choice) bool { return c.Flag == flag })
+	})
+}
+
+// choices are what the formats leave to choose, each once.
+func choices() (all []format.Choice) {
+	for _, f := range formatsWith(func(f format.Format) bool { return true }) {
+		for _, c := range f.Choices {
+			if !slices.ContainsFunc(all, func(o format.Choice) bool { return o.Flag == c.Flag }) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// choiceFlags are the flags for what formats leave to choose.
+func choiceFlags() (flags []cli.Flag) {
+	for _, c := range choices() {
+		flags = append(flags, &cli.StringFlag{Name: c.Flag, Usage: "of " + format.Names(choosing(c.Flag), "and") +
+			": " + c.Usage + ", " + alternatives(c.Values)})
+	}
+	return flags
+}
+
+// slicesByDefault says how many stretches of calls formats show.
+func slicesByDefault() string {
+	text := fmt.Sprint(format.DefaultSlices)
+	for _, f := range formatsWith(func(f format.Format) bool { return f.Slices > 0 }) {
+		text += fmt.Sprintf(", of %s %d", f.Name, f.Slices)
+	}
+	return text
 }
 
 func alternatives(names []string) string {
@@ -65,19 +117,23 @@ func alternatives(names []string) string {
 }
 
 func runReport(c *cli.Context) error {
-	format, err := reportFormat(c)
+	names := c.Args().Slice()
+	f, err := reportFormat(c, len(names))
 	if err != nil {
 		return fail(statusUsage, "%w", err)
 	}
-	reader, err := report.ReaderNamed(c.String("from"))
+	reader, err := format.Reader(c.String("from"))
 	if err != nil {
 		return fail(statusUsage, "--from: %w", err)
 	}
-	names := c.Args().Slice()
 	if len(names) == 0 {
 		return fail(statusUsage, "no run: cg report RUN.json, as cg measure -o RUN.json saves it")
 	}
-	o := report.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names), Table: c.String("table"), Value: c.String("value"), Plot: c.String("plot")}
+	o := format.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Names: shortNames(names),
+		Chosen: map[string]string{}}
+	for _, choice := range choices() {
+		o.Chosen[choice.Flag] = c.String(choice.Flag)
+	}
 	if c.Bool("with-source") {
 		o.Source = sourceFile
 	}
@@ -90,7 +146,7 @@ func runReport(c *cli.Context) error {
 			return fail(statusFailure, "--open: %w", err)
 		}
 		defer os.Remove(dir) // which a page in it prevents
-		out.name = filepath.Join(dir, filepath.Base(o.Names[0])+format.Endings[0])
+		out.name = filepath.Join(dir, filepath.Base(o.Names[0])+f.Endings[0])
 	}
 	if err := out.open(); err != nil {
 		return err
@@ -110,14 +166,14 @@ func runReport(c *cli.Context) error {
 			runs = append(runs, r)
 		}
 		progress.say("reading events")
-		log, done, err := eventsOf(c, format, runs)
+		log, done, err := eventsOf(c, f, runs)
 		defer done()
 		if err != nil {
 			return err
 		}
 		o.Events, o.Slices = log, c.Int("slices")
-		progress.say("writing %s", format.Name)
-		return report.Export(&b, format, runs, o)
+		progress.say("writing %s", f.Name)
+		return f.Write(&b, report.Together(runs), o)
 	})
 	progress.end()
 	if err != nil {
@@ -162,6 +218,9 @@ func sourceFile(name string) ([]byte, time.Time, error) {
 	return text, info.ModTime(), nil
 }
 
+// openedFormat is what --open shows where no file is named.
+const openedFormat = "html"
+
 // browse starts the user's browser on a file and does not wait for it.
 func browse(file string) error {
 	file, err := filepath.Abs(file)
@@ -187,7 +246,8 @@ func browse(file string) error {
 		try = append(try, words)
 	}
 	if os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "" {
-		for _, b := range []string{"xdg-open", "sensible-browser", "x-www-browser", "firefox", "chromium", "google-chrome"} {
+		for _, b := range []string{"xdg-open", "sensible-browser", "x-www-browser", "firefox", "chromium",
+			"google-chrome"} {
 			try = append(try, []string{b, file})
 		}
 	}
@@ -203,28 +263,38 @@ func browse(file string) error {
 			return browser.Process.Release()
 		}
 	}
-	return fail(statusFailure, "--open: no browser was found (BROWSER names one; else there has to be a DISPLAY or WAYLAND_DISPLAY): open the page yourself")
+	return fail(statusFailure,
+		"--open: no browser was found (BROWSER names one; else there has to be a DISPLAY or WAYLAND_DISPLAY): open "+
+			"the page yourself")
 }
 
 // reportFormat is the format that was asked for. A flag that another format has
 // is refused.
-func reportFormat(c *cli.Context) (f report.Format, err error) {
+func reportFormat(c *cli.Context, runs int) (f format.Format, err error) {
+	var d format.Document = (*report.Run)(nil)
+	if runs > 1 {
+		d = report.Several{}
+	}
 	switch file := c.String("output"); {
 	case c.IsSet("format"):
-		f, err = report.FormatNamed(c.String("format"))
+		f, err = format.Named(c.String("format"), d)
 	case file != "" && file != "-":
-		f, err = report.FormatOf(file)
+		f, err = format.For(file, d)
 	case c.Bool("open"):
-		f, err = report.FormatNamed("html")
+		f, err = format.Named(openedFormat, d)
 	default:
-		f, err = report.FormatNamed("text")
+		f, err = format.Named(format.Default, d)
 	}
 	if err != nil {
 		return f, err
 	}
-	for name, only := range map[string][]string{"table": {"csv"}, "value": {"collapsed"}, "plot": {"svg", "png"}, "with-source": {"html"}} {
-		if c.IsSet(name) && !slices.Contains(only, f.Name) {
-			return f, fmt.Errorf("--%s is for %s, and the format is %s", name, strings.Join(only, " and "), f.Name)
+	flags := map[string][]format.Format{"with-source": formatsWith(func(f format.Format) bool { return f.Text })}
+	for _, choice := range choices() {
+		flags[choice.Flag] = choosing(choice.Flag)
+	}
+	for name, only := range flags {
+		if c.IsSet(name) && !slices.ContainsFunc(only, func(o format.Format) bool { return o.Name == f.Name }) {
+			return f, fmt.Errorf("--%s is for %s, and the format is %s", name, format.Names(only, "and"), f.Name)
 		}
 	}
 	switch {
@@ -275,15 +345,19 @@ func reason(err error) error {
 }
 
 // savedRun reads a run.
-func savedRun(name string, read func(io.ReadSeeker) (*report.Run, error)) (*report.Run, error) {
+func savedRun(name string, read func(io.ReadSeeker) (format.Document, error)) (*report.Run, error) {
 	f, done, err := openSaved(name)
 	if err != nil {
 		return nil, fail(statusFailure, "%s: %w", name, err)
 	}
 	defer done()
-	r, err := read(f)
+	d, err := read(f)
 	if err != nil {
 		return nil, fail(statusFailure, "%s: %w", name, err)
+	}
+	r, is := d.(*report.Run)
+	if !is {
+		return nil, fail(statusFailure, "%s: %s, and cg report shows runs", name, d.Kind())
 	}
 	return r, nil
 }

@@ -25,6 +25,7 @@ import (
 	"cg/launcher"
 	"cg/measure"
 	"cg/report"
+	"cg/report/format"
 	"cg/shown"
 )
 
@@ -423,7 +424,7 @@ func openFiles(c *cli.Context, flags ...string) (map[string]*output, error) {
 		return nil, err
 	}
 	if name := c.String("export-plot"); name != "" {
-		if _, err := plotFormat(name); err != nil {
+		if _, err := plotFormat(name, (*report.Repeated)(nil)); err != nil {
 			return nil, err
 		}
 	}
@@ -441,26 +442,10 @@ func openFiles(c *cli.Context, flags ...string) (map[string]*output, error) {
 }
 
 func writeExports(c *cli.Context, outs map[string]*output, r *report.Repeated) error {
-	b, err := r.JSON()
+	texts, err := writtenFor(c, r, exports)
 	if err != nil {
 		return err
 	}
-	var table, markdown bytes.Buffer
-	if err := errors.Join(r.CSV(&table), r.Markdown(&markdown)); err != nil {
-		return err
-	}
-	var drawn bytes.Buffer
-	if name := c.String("export-plot"); name != "" {
-		f, err := plotFormat(name)
-		if err == nil {
-			err = r.Draw(&drawn, f.Name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	texts := map[string][]byte{"output": b, "export-csv": table.Bytes(), "export-markdown": markdown.Bytes(),
-		"export-plot": drawn.Bytes()}
 	var failed []error
 	for _, flag := range exports {
 		if err := outs[flag].save(texts[flag]); err != nil {
@@ -468,9 +453,42 @@ func writeExports(c *cli.Context, outs map[string]*output, r *report.Repeated) e
 		}
 	}
 	if jsonOnStdout(c) {
-		_, err = os.Stdout.Write(b)
+		_, err = os.Stdout.Write(texts["output"])
 	} else if r.Counted() {
-		err = put("%s", shown.Laid(r.Text(terminal(os.Stdout, false))))
+		var laid shown.Laid
+		if laid, err = text(r, os.Stdout, false); err == nil {
+			err = put("%s", laid)
+		}
 	}
 	return errors.Join(append(failed, err)...)
+}
+
+// formatOf is the format of what a flag writes; that of export-plot is the file's.
+var formatOf = map[string]string{
+	"output": "json", "save": "json", "export-csv": "csv", "export-markdown": "markdown", "junit": "junit",
+	"export-metrics": "openmetrics",
+}
+
+// writtenFor is a document as flags write it, by the flag.
+func writtenFor(c *cli.Context, d format.Document, flags []string) (map[string][]byte, error) {
+	texts := map[string][]byte{}
+	for _, flag := range flags {
+		name := formatOf[flag]
+		if name == "" {
+			if c.String(flag) == "" {
+				continue
+			}
+			f, err := plotFormat(c.String(flag), d)
+			if err != nil {
+				return nil, err
+			}
+			name = f.Name
+		}
+		b, err := formatted(name, d, format.Options{})
+		if err != nil {
+			return nil, err
+		}
+		texts[flag] = b
+	}
+	return texts, nil
 }

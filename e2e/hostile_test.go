@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"cg/report"
+	"cg/report/format"
 )
 
 // evil is what no name should be: a formula, escape sequences, a row of its own,
@@ -123,17 +124,21 @@ func TestHostileRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range report.Formats() {
+	for _, f := range format.Of((*report.Run)(nil)) {
 		if f.Name == "png" || f.Name == "pprof" {
 			continue // are no text
 		}
 		shows(t, dir, "report", "-f", f.Name, hostile)
-		if f.Several {
+		if _, err := f.Writer(report.Several{}); err == nil {
 			shows(t, dir, "report", "-f", f.Name, hostile, "two.json")
 		}
-	}
-	for _, table := range report.Tables {
-		cellsHarmless(t, shows(t, dir, "report", "-f", "csv", "--table", table, hostile))
+		for _, choice := range f.Choices {
+			for _, value := range choice.Values {
+				if f.Table {
+					cellsHarmless(t, shows(t, dir, "report", "-f", f.Name, "--"+choice.Flag, value, hostile))
+				}
+			}
+		}
 	}
 	for _, args := range [][]string{
 		{"verify", hostile}, {"compare", hostile, "two.json"},

@@ -121,7 +121,7 @@ func makeLarge(name, size string) int {
 		panic(err)
 	}
 	for n := 1000; ; {
-		b, err := largeRun(n).JSON(true)
+		b, err := largeRun(n).JSON()
 		if err != nil {
 			panic(err)
 		}
@@ -131,7 +131,7 @@ func makeLarge(name, size string) int {
 			}
 			return 0
 		}
-		few, err := largeRun(n / 2).JSON(true)
+		few, err := largeRun(n / 2).JSON()
 		if err != nil {
 			panic(err)
 		}

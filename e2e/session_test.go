@@ -23,6 +23,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/simulate"
 	"cg/report"
+	"cg/report/format"
 )
 
 var sessionSeconds = flag.Float64("session-seconds", 3, "length of the recorded task of the session tests")
@@ -252,7 +253,15 @@ with codegreen.Session("training", output_file=sys.argv[1], record_time_series=T
 	if faults := r.Check(); len(faults) > 0 {
 		t.Error(faults)
 	}
-	text := r.Text(report.Terminal{Width: 100})
+	f, err := format.Named(format.Default, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	if err := f.Write(&shown, r, format.Options{Terminal: format.Terminal{Width: 100}}); err != nil {
+		t.Fatal(err)
+	}
+	text := shown.String()
 	for _, want := range []string{"Energy ", "measured", "Overlap", "\nepoch ", "\n  step ", "\nbeside ", "\nleft open ", "sampler: sidecar: ", "forgotten: "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -33,7 +33,8 @@ func baselineOf(b *measure.Baseline) *Baseline {
 	if b == nil {
 		return nil
 	}
-	out := &Baseline{DurationS: b.Span.Seconds(), BusyPercent: 100 * b.Busy, Idle: b.Idle(), Domains: map[string]BasePower{}}
+	out := &Baseline{DurationS: b.Span.Seconds(), BusyPercent: 100 * b.Busy, Idle: b.Idle(),
+		Domains: map[string]BasePower{}}
 	for _, d := range b.Domains {
 		out.Domains[d.ID] = BasePower{d.Power, d.Lo, d.Hi, d.InTotal}
 	}
@@ -46,11 +47,15 @@ func (r *Run) baseline(b *measure.Baseline) {
 		return
 	}
 	if !r.Baseline.Idle {
-		r.Warn("baseline-busy", fmt.Sprintf("%s %% of the processors' time was used while the idle power was measured: it may be lower, and the program's energy higher, up to the end of its interval",
-			digits(r.Baseline.BusyPercent)))
+		r.Warn("baseline-busy",
+			fmt.Sprintf("%s %% of the processors' time was used while the idle power was measured: it may be "+
+				"lower, and the program's energy higher, up to the end of its interval",
+				digits(r.Baseline.BusyPercent)))
 	}
 	if len(r.Baseline.Domains) == 0 {
-		r.Warn("baseline-unknown", "the idle power could not be told in the time of --baseline: the ledger's idle line is as without it; give it more seconds")
+		r.Warn("baseline-unknown",
+			"the idle power could not be told in the time of --baseline: the ledger's idle line is as without it; "+
+				"give it more seconds")
 		return
 	}
 	for id, place := range r.Meta.DomainTopology {
@@ -73,7 +78,8 @@ func (b *Baseline) line() string {
 	var sum BasePower
 	for _, d := range b.Domains {
 		if d.InTotal {
-			sum.PowerW, sum.PowerLoW, sum.PowerHiW = sum.PowerW+d.PowerW, sum.PowerLoW+d.PowerLoW, sum.PowerHiW+d.PowerHiW
+			sum.PowerW, sum.PowerLoW, sum.PowerHiW = sum.PowerW+d.PowerW, sum.PowerLoW+d.PowerLoW,
+				sum.PowerHiW+d.PowerHiW
 		}
 	}
 	state := "idle"
@@ -84,14 +90,17 @@ func (b *Baseline) line() string {
 	if sum.PowerW > 0 {
 		power = fmt.Sprintf("%s [%s, %s]", watts(&sum.PowerW), watts(&sum.PowerLoW), watts(&sum.PowerHiW))
 	}
-	return fmt.Sprintf("%s before the run, over %s, %s (%.1f %% of the processors in use)", power, seconds(b.DurationS), state, b.BusyPercent)
+	return fmt.Sprintf("%s before the run, over %s, %s (%.1f %% of the processors in use)", power,
+		seconds(b.DurationS), state, b.BusyPercent)
 }
 
 // baseline holds the idle power against itself and the ledger.
 func (c *check) baseline(r *Run) {
 	for i, l := range r.Ledger {
-		if l.Source != "" && (l.Source != SourceBaseline || l.Name != LineIdle || r.Baseline == nil || len(r.Baseline.Domains) == 0) {
-			c.fault(fmt.Sprintf("ledger[%d] (%s).source", i, l.Name), "%q, but there is no idle power that was measured", l.Source)
+		if l.Source != "" && (l.Source != SourceBaseline || l.Name != LineIdle || r.Baseline == nil ||
+			len(r.Baseline.Domains) == 0) {
+			c.fault(fmt.Sprintf("ledger[%d] (%s).source", i, l.Name),
+				"%q, but there is no idle power that was measured", l.Source)
 		}
 	}
 	if r.Baseline == nil {
@@ -102,7 +111,8 @@ func (c *check) baseline(r *Run) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.Baseline.Domains)) {
 		if d := r.Baseline.Domains[id]; d.PowerLoW < 0 || d.PowerLoW > d.PowerW || d.PowerHiW < d.PowerW {
-			c.fault("baseline.domains."+id, "%g W is outside of its interval, %g to %g W", d.PowerW, d.PowerLoW, d.PowerHiW)
+			c.fault("baseline.domains."+id, "%g W is outside of its interval, %g to %g W", d.PowerW, d.PowerLoW,
+				d.PowerHiW)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"cg/measure"
 	"cg/nemb"
+	"cg/report/format"
 )
 
 func TestBaselineIsTold(t *testing.T) {
@@ -47,17 +48,17 @@ func TestBaselineIsTold(t *testing.T) {
 		if faults := r.Check(); len(faults) > 0 {
 			t.Errorf("%s: %s", tt.name, strings.Join(faults, "\n"))
 		}
-		b, err := r.JSON(false)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
 		validate(t, b)
-		for _, f := range Formats() {
+		for _, f := range format.Of((*Run)(nil)) {
 			var out bytes.Buffer
 			if f.Name != "text" && f.Name != "markdown" {
 				continue
 			}
-			if err := f.Write(&out, []*Run{r}, Options{Terminal: Terminal{Width: 120}}); err != nil {
+			if err := f.Write(&out, r, format.Options{Terminal: format.Terminal{Width: 120}}); err != nil {
 				t.Fatal(err)
 			}
 			if s := out.String(); !strings.Contains(s, "before the run, over 5.00 s") || strings.Contains(s, "(baseline)") != (tt.source != "") {

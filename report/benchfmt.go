@@ -7,14 +7,23 @@ import (
 	"runtime"
 	"strings"
 
+	"cg/report/format"
 	"cg/shown"
 )
 
-// Benchfmt writes the benchmarks of a run in the format that benchstat reads
+func init() {
+	format.Register(format.Format{
+		Name: "benchfmt", Title: "benchmarks of the run for benchstat: J/op beside ns/op",
+		Endings: []string{".benchfmt"},
+		Writers: []format.Writer{format.Writes(writeBenchfmt)},
+	})
+}
+
+// writeBenchfmt writes the benchmarks of a run in the format that benchstat reads
 // (go.dev/design/14313-benchmark-format): joules and nanoseconds of each
 // operation. Where the energy is unknown there is none. A run without
 // benchmarks has no lines.
-func (r *Run) Benchfmt(w io.Writer) error {
+func writeBenchfmt(w io.Writer, r *Run, _ format.Options) error {
 	b := bufio.NewWriter(w)
 	line := func(key, value string) {
 		if value = shown.Line(strings.Join(strings.Fields(value), " ")); value != "" {

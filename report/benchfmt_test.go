@@ -6,6 +6,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // Only benchmarks have lines, each package a heading, and an unknown energy is
@@ -25,7 +26,7 @@ func TestBenchfmt(t *testing.T) {
 		{Name: "BenchmarkA-8", EnergyJ: &energy, Package: home("m/b"), Iterations: count(8), DurationS: 2, Provenance: measured},
 	}
 	var b strings.Builder
-	if err := r.Benchfmt(&b); err != nil {
+	if err := writeIn("benchfmt", &b, &r, format.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `cpu: A processor
@@ -43,7 +44,7 @@ BenchmarkA-8	8	250000000 ns/op	0.5 J/op
 	}
 	b.Reset()
 	r.Tasks = r.Tasks[:2]
-	if err := r.Benchfmt(&b); err != nil || b.Len() > 0 {
+	if err := writeIn("benchfmt", &b, &r, format.Options{}); err != nil || b.Len() > 0 {
 		t.Errorf("%v, %q", err, b.String())
 	}
 }
@@ -65,7 +66,7 @@ func TestBenchmarkTasks(t *testing.T) {
 		if c.want == 3 && (tests[0].DurationS != 0.2 || (tests[0].Iterations != nil) != c.span.Bench || *tests[0].Package != "/home/u/test_shop.py") {
 			t.Errorf("%s: %+v", name, tests[0])
 		}
-		if b, err := r.JSON(false); err != nil {
+		if b, err := r.JSON(); err != nil {
 			t.Error(err)
 		} else {
 			validate(t, b)

@@ -117,8 +117,10 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 			Domains: map[string]Joules{},
 		}
 		if known {
-			f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ = joules(c.Self.Energy), joules(c.Self.Lo), joules(c.Self.Hi)
-			f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ = joules(c.Inclusive.Energy), joules(c.Inclusive.Lo), joules(c.Inclusive.Hi)
+			f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ = joules(c.Self.Energy), joules(c.Self.Lo),
+				joules(c.Self.Hi)
+			f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ = joules(c.Inclusive.Energy),
+				joules(c.Inclusive.Lo), joules(c.Inclusive.Hi)
 			f.AvgPowerW = power(c.Self.Energy, c.SelfTime)
 			f.Domains = inTotal(c.Domains)
 			f.resolve(c, sites)
@@ -135,7 +137,9 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	}
 	r.unresolved()
 	if len(demoted) > 0 {
-		r.Warn("demoted", fmt.Sprintf("small functions that were called so often that timing them costs a good part of what they cost are only counted from then on, and what they use is their callers': %s (--time-all times them)",
+		r.Warn("demoted", fmt.Sprintf("small functions that were called so often that timing them costs a good "+
+			"part of what they cost are only counted from then on, and what they use is their callers': %s "+
+			"(--time-all times them)",
 			strings.Join(demoted, ", ")))
 	}
 
@@ -152,7 +156,8 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.LongCalls = r.longCalls(result.Spans)
 	r.Paths = []Path{}
 	for _, p := range result.Paths {
-		told := Path{Parent: p.Parent, Site: uint32(p.Site), Calls: p.Calls, SelfTimeS: p.SelfTime.Seconds(), CPUTimeS: p.CPUTime.Seconds()}
+		told := Path{Parent: p.Parent, Site: uint32(p.Site), Calls: p.Calls, SelfTimeS: p.SelfTime.Seconds(),
+			CPUTimeS: p.CPUTime.Seconds()}
 		if s, there := siteOf(sites, p.Site); !there {
 			told.Site = 0
 		} else if s.Kind == checkpoint.Task {
@@ -187,10 +192,14 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.Channel.Events, r.Channel.Threads = stats.Events, stats.Threads
 	r.Channel.Unwound, r.Channel.OpenAtEnd, r.Channel.Backwards = stats.Unwound, stats.OpenAtEnd, stats.Backwards
 	if !total.Balanced() {
-		r.Warn("ledger-unbalanced", "the parts of the energy do not add up to the whole: the figures of this run are not to be trusted; please report it")
+		r.Warn("ledger-unbalanced",
+			"the parts of the energy do not add up to the whole: the figures of this run are not to be trusted; "+
+				"please report it")
 	}
 	if stats.Truncated > 0 {
-		r.Warn("paths-truncated", fmt.Sprintf("%d calls lie on more call paths than are told apart; their inclusive energies are kept per function only", stats.Truncated))
+		r.Warn("paths-truncated",
+			fmt.Sprintf("%d calls lie on more call paths than are told apart; their inclusive energies are kept "+
+				"per function only", stats.Truncated))
 	}
 }
 
@@ -201,7 +210,8 @@ func (r *Run) between(c attribute.Cost, domains []nemb.Domain) {
 	move := func(e Joules, from, to Joules) (Joules, Joules) { return from - e, to + e }
 	from.EnergyJ, to.EnergyJ = move(Joules(c.Self.Energy), from.EnergyJ, to.EnergyJ)
 	for d, domain := range domains {
-		from.Domains[domain.ID], to.Domains[domain.ID] = move(Joules(c.Domains[d]), from.Domains[domain.ID], to.Domains[domain.ID])
+		from.Domains[domain.ID], to.Domains[domain.ID] = move(Joules(c.Domains[d]), from.Domains[domain.ID],
+			to.Domains[domain.ID])
 	}
 	for _, l := range []*Line{from, to} {
 		if t := *r.Totals.EnergyJ; t > 0 {
@@ -213,7 +223,8 @@ func (r *Run) between(c attribute.Cost, domains []nemb.Domain) {
 // Tests adds a task for each span that the program's test runner told, in the
 // order in which they began. Its energy is what its thread used in it, functions
 // and the rest; in Go, what it and the goroutines that it started used.
-func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[checkpoint.SiteID]checkpoint.Instant, spans map[checkpoint.SiteID]Span, domains []nemb.Domain) {
+func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[checkpoint.SiteID]checkpoint.Instant,
+	spans map[checkpoint.SiteID]Span, domains []nemb.Domain) {
 	if len(r.Tasks) == 0 {
 		return
 	}
@@ -238,7 +249,8 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 			Name: sites[c.Site-1].Func, Depth: 1, Parent: &program.Name, DurationS: time.Seconds(),
 			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(time),
 			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
-			Provenance: Provenance{Kind: r.Totals.Kind, Method: cmp.Or(result.Method, MethodShare), Source: r.Totals.Source},
+			Provenance: Provenance{Kind: r.Totals.Kind, Method: cmp.Or(result.Method, MethodShare),
+				Source: r.Totals.Source},
 		}
 		if told {
 			t.Package = &sites[c.Site-1].File
@@ -277,13 +289,15 @@ func (r *Run) Warn(slug, message string) {
 
 // Program adds the task that measure has: the program as a whole. Its energy
 // is the program's share of the machine's.
-func (r *Run) Program(name string, result attribute.Result, domains []nemb.Domain, begin, end checkpoint.Instant, started, ended time.Time) {
+func (r *Run) Program(name string, result attribute.Result, domains []nemb.Domain, begin, end checkpoint.Instant,
+	started, ended time.Time) {
 	t := Task{
 		Name: name, DurationS: result.Wall.Seconds(),
 		StartedAt: float64(started.UnixNano()) * 1e-9, EndedAt: float64(ended.UnixNano()) * 1e-9,
 		StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(end),
 		Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
-		Provenance: Provenance{LoJ: r.Totals.ProgramEnergyLoJ, HiJ: r.Totals.ProgramEnergyHiJ, Kind: r.Totals.Kind, Method: MethodShare, Source: r.Totals.Source},
+		Provenance: Provenance{LoJ: r.Totals.ProgramEnergyLoJ, HiJ: r.Totals.ProgramEnergyHiJ, Kind: r.Totals.Kind,
+			Method: MethodShare, Source: r.Totals.Source},
 	}
 	if r.Totals.EnergyJ != nil {
 		t.EnergyJ = joules(result.Total.Program())

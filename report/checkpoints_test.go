@@ -11,6 +11,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/report/format"
 )
 
 // costly is a second of a program at 20 W whose 1000 calls have checkpoints of
@@ -60,7 +61,7 @@ func TestCheckpointsHaveALine(t *testing.T) {
 		if faults := r.Check(); len(faults) > 0 {
 			t.Errorf("%s: %s", name, strings.Join(faults, "\n"))
 		}
-		b, err := r.JSON(false)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,26 +72,26 @@ func TestCheckpointsHaveALine(t *testing.T) {
 		if *c.EnergyJ < 3_990_000 || *c.EnergyJ > 4_000_000 || *r.Totals.ProgramEnergyJ != *r.Totals.EnergyJ-*c.EnergyJ {
 			t.Errorf("checkpoints %d uJ, program %d of %d", *c.EnergyJ, *r.Totals.ProgramEnergyJ, *r.Totals.EnergyJ)
 		}
-		for format, want := range map[string]string{
+		for name, want := range map[string]string{
 			"text": "each took 200 ms from the program and 4.00 J", "markdown": "| checkpoints | 4.00 J | 20.0 % |",
 			"csv": "checkpoints,", "html": `"name":"checkpoints"`,
 		} {
 			found := false
-			for _, f := range Formats() {
-				if f.Name != format {
+			for _, f := range format.Of((*Run)(nil)) {
+				if f.Name != name {
 					continue
 				}
 				found = true
 				var out bytes.Buffer
-				if err := f.Write(&out, []*Run{r}, Options{Table: "ledger", Terminal: Terminal{Width: 200}}); err != nil {
+				if err := f.Write(&out, r, format.Options{Chosen: map[string]string{"table": "ledger"}, Terminal: format.Terminal{Width: 200}}); err != nil {
 					t.Fatal(err)
 				}
 				if !strings.Contains(out.String(), want) {
-					t.Errorf("%s has no %q:\n%.2000s", format, want, out.String())
+					t.Errorf("%s has no %q:\n%.2000s", name, want, out.String())
 				}
 			}
 			if !found {
-				t.Errorf("there is no format %s", format)
+				t.Errorf("there is no format %s", name)
 			}
 		}
 	}

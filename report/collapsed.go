@@ -2,33 +2,32 @@ package report
 
 import (
 	"bufio"
+	"cg/report/format"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 )
 
-// Values are what a line of collapsed stacks can count: microjoules,
+// values are what a line of collapsed stacks can count: microjoules,
 // microseconds of wall-clock or of processor time, or calls.
-var Values = []string{"energy", "time", "cpu-time", "calls"}
+var values = format.Choice{Flag: "value", Usage: "`WHAT` lines count",
+	Values: []string{"energy", "time", "cpu-time", "calls"}}
 
 func init() {
-	register(Format{
-		Name: "collapsed", Title: "a line for each call path, for flame graph tools (--value)", Endings: []string{".collapsed", ".folded"},
-		Write: writeCollapsed,
+	format.Register(format.Format{
+		Name: "collapsed", Title: "a line for each call path, for flame graph tools (--value)",
+		Endings: []string{".collapsed", ".folded"},
+		Choices: []format.Choice{values}, Writers: []format.Writer{format.Writes(writeCollapsed)},
 	})
 }
 
 // writeCollapsed writes "caller;callee value" lines
 // (github.com/brendangregg/FlameGraph, stackcollapse).
-func writeCollapsed(w io.Writer, runs []*Run, o Options) error {
-	r, value := runs[0], o.Value
-	if value == "" {
-		value = Values[0]
-	}
-	if !slices.Contains(Values, value) {
-		return fmt.Errorf("--value %q is not known: use %s", value, strings.Join(Values, ", "))
+func writeCollapsed(w io.Writer, r *Run, o format.Options) error {
+	value, err := o.Choose(values)
+	if err != nil {
+		return err
 	}
 	if value == "energy" && r.Totals.EnergyJ == nil {
 		return fmt.Errorf("the run has no energies: use --value time")

@@ -147,8 +147,9 @@ func Compare(base, head CompareSide, o CompareOptions) (*Comparison, error) {
 		return nil, err
 	}
 	c := &Comparison{
-		Comparison: ComparisonMeta{SchemaVersion: SchemaVersion, CgVersion: o.Version, Threshold: o.Threshold, Confidence: confidence},
-		Base:       sides[0].told(), Head: sides[1].told(),
+		Comparison: ComparisonMeta{SchemaVersion: SchemaVersion, CgVersion: o.Version, Threshold: o.Threshold,
+			Confidence: confidence},
+		Base: sides[0].told(), Head: sides[1].told(),
 		Different: differences(sides), Worse: []string{}, Notes: []string{},
 		Totals: []Change{}, Functions: []FunctionChange{}, OnlyInBase: []OneSided{}, OnlyInHead: []OneSided{},
 	}
@@ -157,7 +158,9 @@ func Compare(base, head CompareSide, o CompareOptions) (*Comparison, error) {
 		for _, d := range c.Different {
 			what = append(what, fmt.Sprintf("%s: %s and %s", d.What, orNone(d.Base), orNone(d.Head)))
 		}
-		return nil, errors.New("the sides cannot be compared: they differ in more than the program (" + strings.Join(what, "; ") + "): measure both alike, or --allow-different compares them all the same and says so")
+		return nil, errors.New("the sides cannot be compared: they differ in more than the program (" +
+			strings.Join(what, "; ") +
+			"): measure both alike, or --allow-different compares them all the same and says so")
 	}
 	c.totals(sides, o.Threshold)
 	c.functions(sides, o)
@@ -229,8 +232,10 @@ func sideOf(s CompareSide, o CompareOptions) (*side, error) {
 				continue
 			}
 			r := comparedRun{
-				file: s.Names[i], id: saved.Repeated.Meta.RunID, command: c.line(), meta: saved.Repeated.Meta, source: c.Backend.Name, kind: c.Backend.Kind,
-				status: m.ExitStatus, machine: bounded(m.EnergyJ, nil, nil), program: bounded(m.ProgramEnergyJ, nil, nil),
+				file: s.Names[i], id: saved.Repeated.Meta.RunID, command: c.line(), meta: saved.Repeated.Meta,
+				source: c.Backend.Name, kind: c.Backend.Kind,
+				status: m.ExitStatus, machine: bounded(m.EnergyJ, nil, nil),
+				program: bounded(m.ProgramEnergyJ, nil, nil),
 				domains: map[string]bound{}, duration: m.DurationS, cpu: m.CPUS, power: m.PowerW,
 			}
 			for id, e := range m.Domains {
@@ -248,13 +253,17 @@ func sideOf(s CompareSide, o CompareOptions) (*side, error) {
 func comparedOf(file string, r *Run) comparedRun {
 	t := r.Totals
 	if !r.Whole() {
-		t.EnergyJ, t.LoJ, t.HiJ, t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ, t.AvgPowerW, t.Domains = nil, nil, nil, nil, nil, nil, nil, nil
+		t.EnergyJ, t.LoJ, t.HiJ, t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ, t.AvgPowerW,
+			t.Domains = nil, nil, nil, nil, nil, nil, nil, nil
 	}
 	out := comparedRun{
-		file: file, id: r.Meta.RunID, command: r.program(), meta: r.Meta, source: t.Source, kind: cmp.Or(t.Kind, nemb.Unavailable), status: r.Process.ExitStatus,
+		file: file, id: r.Meta.RunID, command: r.program(), meta: r.Meta, source: t.Source,
+		kind: cmp.Or(t.Kind, nemb.Unavailable), status: r.Process.ExitStatus,
 		woven:   len(r.Sites) > 0,
-		machine: bounded(t.EnergyJ, t.LoJ, t.HiJ), program: bounded(t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ),
-		domains: map[string]bound{}, duration: t.WallDurationS, cpu: r.Process.UserS + r.Process.SystemS, power: t.AvgPowerW, run: r,
+		machine: bounded(t.EnergyJ, t.LoJ, t.HiJ),
+		program: bounded(t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ),
+		domains: map[string]bound{}, duration: t.WallDurationS, cpu: r.Process.UserS + r.Process.SystemS,
+		power: t.AvgPowerW, run: r,
 	}
 	// What bounds the machine's energy bounds each domain of one and the same source.
 	scale := func(end *Joules, e Joules) *Joules {
@@ -278,8 +287,10 @@ func comparedOf(file string, r *Run) comparedRun {
 func (s *side) told() ComparedSide {
 	r := s.runs[0]
 	out := ComparedSide{
-		Name: s.name, Files: s.files, Runs: len(s.runs), Command: r.command, Hostname: r.meta.Hostname, CPUModel: r.meta.CPUModel,
-		Source: r.source, Kind: cmp.Or(r.kind, nemb.Unavailable), Granularity: r.meta.Granularity, StartedAt: r.meta.StartedAt,
+		Name: s.name, Files: s.files, Runs: len(s.runs), Command: r.command, Hostname: r.meta.Hostname,
+		CPUModel: r.meta.CPUModel,
+		Source:   r.source, Kind: cmp.Or(r.kind, nemb.Unavailable), Granularity: r.meta.Granularity,
+		StartedAt: r.meta.StartedAt,
 	}
 	for _, r := range s.runs {
 		if r.status != 0 {
@@ -481,15 +492,18 @@ func (c *Comparison) notes(sides [2]*side, o CompareOptions) {
 	base, head := sides[0].runs, sides[1].runs
 	switch {
 	case len(base) == 1 && len(head) == 1:
-		text := "one run on each side: the interval is what is known of the two values, and how much runs differ by themselves is not in it, so a verdict is about these two runs only"
+		text := "one run on each side: the interval is what is known of the two values, and how much runs differ " +
+			"by themselves is not in it, so a verdict is about these two runs only"
 		if c.Base.Kind == nemb.Estimated {
 			text += "; most of an estimate's interval is one factor before both"
 		}
-		note("%s: several runs (--base FILE --base FILE ... FILE FILE, or cg run) tell more, and cg gate takes turns", text)
+		note("%s: several runs (--base FILE --base FILE ... FILE FILE, or cg run) tell more, and cg gate takes turns",
+			text)
 	case len(base) == 1 || len(head) == 1:
 		note("one run on one side: it is taken to differ from others as the runs of the other side do among themselves")
 	default:
-		note("the sides were measured apart: what happened to the machine in between looks like a change (cg gate takes turns)")
+		note("the sides were measured apart: what happened to the machine in between looks like a change (cg gate " +
+			"takes turns)")
 	}
 	if energies.Verdict == NotComparable {
 		note("the energy of the program cannot be compared: %s", energies.Why)
@@ -524,7 +538,8 @@ func (c *Comparison) notes(sides [2]*side, o CompareOptions) {
 		}
 	}
 	if tested > 1 {
-		note("%d functions are judged at once: their p-values are adjusted (Holm), so that none is called changed by chance in 95 of 100 comparisons", tested)
+		note("%d functions are judged at once: their p-values are adjusted (Holm), so that none is called changed "+
+			"by chance in 95 of 100 comparisons", tested)
 	}
 }
 

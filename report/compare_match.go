@@ -88,7 +88,8 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 				self = bound{}
 			}
 			if b == nil {
-				b = &body{language: f.Language, name: f.Name, kind: f.Kind, file: f.File, line: f.Line, runs: make([]bound, len(runs))}
+				b = &body{language: f.Language, name: f.Name, kind: f.Kind, file: f.File, line: f.Line,
+					runs: make([]bound, len(runs))}
 				for k := range b.runs {
 					b.runs[k] = zeroIf(runs[k].program.value != nil)
 				}
@@ -164,7 +165,11 @@ func (c *Comparison) functions(sides [2]*side, o CompareOptions) {
 			}
 		}
 		left := func(all []*body) []*body {
-			return slices.DeleteFunc(all, func(b *body) bool { k := key(b); return k != "" && of[k] != nil && to[k] != nil })
+			return slices.DeleteFunc(all, func(b *body) bool {
+				k := key(b)
+				return k != "" && of[k] != nil &&
+					to[k] != nil
+			})
 		}
 		base, head = left(base), left(head)
 	}
@@ -226,7 +231,8 @@ func size(difference *float64) float64 {
 func oneSided(all []*body) []OneSided {
 	out := []OneSided{}
 	for _, b := range all {
-		out = append(out, OneSided{Name: b.name, Language: b.language, File: b.file, Line: b.line, Calls: b.calls, EnergyJ: b.energy()})
+		out = append(out, OneSided{Name: b.name, Language: b.language, File: b.file, Line: b.line, Calls: b.calls,
+			EnergyJ: b.energy()})
 	}
 	slices.SortStableFunc(out, func(a, b OneSided) int {
 		return cmp.Or(cmp.Compare(size(b.EnergyJ), size(a.EnergyJ)), strings.Compare(a.Name, b.Name))

@@ -18,6 +18,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // scaled is a run of the example with every energy times a factor.
@@ -185,12 +186,12 @@ func TestCompareRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var md, ju bytes.Buffer
-		if err := errors.Join(c.Markdown(&md, 0), c.JUnit(&ju)); err != nil {
+		if err := errors.Join(writeIn("markdown", &md, c, format.Options{}), writeIn("junit", &ju, c, format.Options{})); err != nil {
 			t.Fatal(err)
 		}
-		for format, text := range map[string]string{"text": c.Text(Terminal{}, 0), "json": string(b1), "markdown": md.String(), "junit": ju.String()} {
+		for name, text := range map[string]string{"text": textOf(t, c, format.Terminal{}), "json": string(b1), "markdown": md.String(), "junit": ju.String()} {
 			if !strings.Contains(text, what) {
-				t.Errorf("%s does not tell that %s differ:\n%s", format, what, text)
+				t.Errorf("%s does not tell that %s differ:\n%s", name, what, text)
 			}
 		}
 	}
@@ -354,6 +355,16 @@ func TestCompareManyFunctions(t *testing.T) {
 	}
 }
 
+// topRows is a comparison for people with the top rows of each table.
+func topRows(t *testing.T, c *Comparison, terminal format.Terminal, top int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := writeIn("text", &b, c, format.Options{Terminal: terminal, Top: top}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 func comparisons(t *testing.T) map[string]*Comparison {
 	t.Helper()
 	renamed := severalRuns(nemb.Measured, "head", 1.21, 1.2, 1.19)
@@ -410,7 +421,7 @@ func TestCompareGolden(t *testing.T) {
 			t.Error(name, err)
 		}
 		var md, ju bytes.Buffer
-		if err := errors.Join(c.Markdown(&md, 15), c.JUnit(&ju)); err != nil {
+		if err := errors.Join(writeIn("markdown", &md, c, format.Options{Top: 15}), writeIn("junit", &ju, c, format.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		if err := checkJUnit(ju.Bytes()); err != nil {
@@ -420,16 +431,16 @@ func TestCompareGolden(t *testing.T) {
 		golden(t, at+".json", b)
 		golden(t, at+".md", md.Bytes())
 		golden(t, at+".xml", ju.Bytes())
-		golden(t, at+".txt", []byte(c.Text(Terminal{Width: 100}, 15)))
+		golden(t, at+".txt", topRows(t, c, format.Terminal{Width: 100}, 15))
 		for _, width := range []int{60, 80, 120} {
-			for _, line := range strings.Split(c.Text(Terminal{Width: width}, 0), "\n") {
+			for _, line := range strings.Split(textOf(t, c, format.Terminal{Width: width}), "\n") {
 				if n := len([]rune(line)); n > max(width, 80) && name != "hostile" {
 					t.Errorf("%s: a line of %d columns where there are %d: %q", name, n, width, line)
 				}
 			}
 		}
 	}
-	golden(t, filepath.Join("testdata", "compare-several-60.txt"), []byte(comparisons(t)["several"].Text(Terminal{Width: 60, Color: true}, 1)))
+	golden(t, filepath.Join("testdata", "compare-several-60.txt"), topRows(t, comparisons(t)["several"], format.Terminal{Width: 60, Color: true}, 1))
 }
 
 // checkJUnit holds a text against what Jenkins' schema allows
@@ -520,7 +531,7 @@ func TestCheckJUnit(t *testing.T) {
 }
 
 func TestReadSaved(t *testing.T) {
-	run, err := example(nemb.Measured).JSON(false)
+	run, err := example(nemb.Measured).JSON()
 	if err != nil {
 		t.Fatal(err)
 	}

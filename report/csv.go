@@ -11,48 +11,54 @@ import (
 	"strconv"
 	"strings"
 
+	"cg/report/format"
 	"cg/shown"
 )
 
-// Tables are what CSV can hold.
-var Tables = []string{"functions", "tasks", "ledger", "paths", "samples"}
+// tables are what CSV can hold.
+var tables = format.Choice{Flag: "table", Usage: "`WHICH` table",
+	Values: []string{"functions", "tasks", "ledger", "paths", "samples"}}
 
 func init() {
-	register(Format{
-		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Several: true, Parts: true, Write: writeCSV,
+	format.Register(format.Format{
+		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Parts: true, Table: true,
+		Choices: []format.Choice{tables}, Writers: []format.Writer{alone(writeCSV), format.Writes(writeCSV),
+			format.Writes(csvRepeated)},
 	})
 }
 
 // writeCSV writes a table of every run, one below the other (RFC 4180). The
 // first column names the run. What is not known is empty. Columns are named
 // like the fields of the JSON, units included.
-func writeCSV(w io.Writer, runs []*Run, o Options) error {
-	table := o.Table
-	if table == "" {
-		table = Tables[0]
+func writeCSV(w io.Writer, runs Several, o format.Options) error {
+	table, err := o.Choose(tables)
+	if err != nil {
+		return err
 	}
 	c := csv.NewWriter(w)
 	domains := domainsOf(runs)
 	switch table {
 	case "functions":
-		c.Write([]string{"run", "name", "file", "line", "language", "kind", "calls", "self_energy_j", "self_energy_lo_j", "self_energy_hi_j",
+		c.Write([]string{"run", "name", "file", "line", "language", "kind", "calls", "self_energy_j",
+			"self_energy_lo_j", "self_energy_hi_j",
 			"inclusive_energy_j", "inclusive_energy_lo_j", "inclusive_energy_hi_j", "energy_kind", "energy_method",
 			"self_time_s", "inclusive_time_s", "cpu_time_s", "suspended_s", "avg_power_w", "share_percent",
-			"unresolved", "unresolved_with", "calls_cut", "call_mean_j", "call_mean_lo_j", "call_mean_hi_j", "call_n", "call_min_j", "call_median_j", "call_p95_j", "call_max_j"})
+			"unresolved", "unresolved_with", "calls_cut", "call_mean_j", "call_mean_lo_j", "call_mean_hi_j", "call_n",
+			"call_min_j", "call_median_j", "call_p95_j", "call_max_j"})
 	case "tasks":
-		c.Write([]string{"run", "name", "depth", "energy_j", "energy_lo_j", "energy_hi_j", "energy_kind", "energy_method", "avg_power_w", "duration_s", "started_at"})
+		c.Write([]string{"run", "name", "depth", "energy_j", "energy_lo_j", "energy_hi_j", "energy_kind",
+			"energy_method", "avg_power_w", "duration_s", "started_at"})
 	case "ledger":
 		c.Write([]string{"run", "name", "energy_j", "share_percent", "energy_kind"})
 	case "paths":
-		c.Write([]string{"run", "path", "parent", "name", "file", "line", "calls", "self_energy_j", "self_time_s", "cpu_time_s"})
+		c.Write([]string{"run", "path", "parent", "name", "file", "line", "calls", "self_energy_j", "self_time_s",
+			"cpu_time_s"})
 	case "samples":
 		columns := []string{"run", "t_ns", "energy_j", "power_w", "program_cpu_s", "own_cpu_s", "other_cpu_s"}
 		for _, id := range domains {
 			columns = append(columns, cell("domain_j."+id), cell("domain_w."+id))
 		}
 		c.Write(columns)
-	default:
-		return fmt.Errorf("--table %q is not known: use %s", table, strings.Join(Tables, ", "))
 	}
 	for i, r := range runs {
 		if r.parts != "" && table != "tasks" && table != "samples" {
@@ -73,14 +79,18 @@ func writeCSV(w io.Writer, runs []*Run, o Options) error {
 		case "functions":
 			for _, f := range r.Functions {
 				e := cmp.Or(f.CallsEnergy, &CallsEnergy{MeanJ: math.NaN()})
-				row(f.Name, f.File, f.Line, f.Language, f.Kind, f.Calls, f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ,
-					f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ, string(f.EnergyKind), f.EnergyMethod,
+				row(f.Name, f.File, f.Line, f.Language, f.Kind, f.Calls, f.SelfEnergyJ, f.SelfEnergyLoJ,
+					f.SelfEnergyHiJ,
+					f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ, string(f.EnergyKind),
+					f.EnergyMethod,
 					f.SelfTimeS, f.InclusiveTimeS, f.CPUTimeS, f.SuspendedS, f.AvgPowerW, f.SharePercent,
-					f.Unresolved, strings.Join(f.UnresolvedWith, " "), f.CallsCut, e.mean(0), e.mean(1), e.mean(2), e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ)
+					f.Unresolved, strings.Join(f.UnresolvedWith, " "), f.CallsCut, e.mean(0), e.mean(1), e.mean(2),
+					e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ)
 			}
 		case "tasks":
 			for _, t := range r.Tasks {
-				row(t.Name, t.Depth, t.EnergyJ, t.LoJ, t.HiJ, string(t.Kind), t.Method, t.AvgPowerW, t.DurationS, t.StartedAt)
+				row(t.Name, t.Depth, t.EnergyJ, t.LoJ, t.HiJ, string(t.Kind), t.Method, t.AvgPowerW, t.DurationS,
+					t.StartedAt)
 			}
 		case "ledger":
 			for _, l := range r.Ledger {
@@ -152,4 +162,20 @@ func cell(v any) string {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return fmt.Sprint(v)
+}
+
+// csvRepeated writes a row for each measurement.
+func csvRepeated(w io.Writer, r *Repeated, _ format.Options) error {
+	c := csv.NewWriter(w)
+	c.Write([]string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s",
+		"cpu_s", "power_w", "exit_status", "timed_out"})
+	for _, command := range r.all() {
+		for _, m := range command.Measurements {
+			c.Write([]string{cell(command.line()), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ),
+				cell(m.ProgramEnergyJ), cell(string(command.Backend.Kind)),
+				cell(m.DurationS), cell(m.CPUS), cell(m.PowerW), cell(m.ExitStatus), cell(m.TimedOut)})
+		}
+	}
+	c.Flush()
+	return c.Error()
 }

@@ -38,11 +38,14 @@ func (r *Run) damaged(o *measure.Outcome) {
 		text += fmt.Sprintf("%d numbers in it are of no function, and what was booked on them is uninstrumented", n)
 	}
 	if text != "" {
-		r.Warn("channel-damaged", "the memory through which the program tells its calls holds what no checkpoint writes: "+text+
-			"; calls may be missing, and energies of functions are not to be trusted")
+		r.Warn("channel-damaged",
+			"the memory through which the program tells its calls holds what no checkpoint writes: "+text+
+				"; calls may be missing, and energies of functions are not to be trusted")
 	}
 	if n := o.Attributed.Stats.Disordered; n > 0 {
-		r.Warn("samples-disordered", fmt.Sprintf("%d of %d samples were behind the one before them in time, energy or processor time; that counts as standing still, and the figures are what was used at least",
-			n, max(n, o.Sampler.Samples)))
+		r.Warn("samples-disordered",
+			fmt.Sprintf("%d of %d samples were behind the one before them in time, energy or processor time; that "+
+				"counts as standing still, and the figures are what was used at least",
+				n, max(n, o.Sampler.Samples)))
 	}
 }

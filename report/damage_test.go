@@ -62,7 +62,7 @@ func TestUnknownSites(t *testing.T) {
 		if "channel-damaged: "+warned(r, "channel-damaged") != want {
 			t.Errorf("%s: %+v", name, r.Warnings)
 		}
-		b, err := r.JSON(false)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestDisorder(t *testing.T) {
 		if faults := r.Check(); len(faults) > 0 {
 			t.Errorf("%s: %s", tt.name, strings.Join(faults, "\n"))
 		}
-		b, err := r.JSON(false)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,8 @@ func Start(granularity, language string, argv []string, version string) *Run {
 	}
 	m.CgEnv = map[string]string{}
 	for _, kv := range os.Environ() {
-		if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "CODEGREEN_") || strings.HasPrefix(name, "CG_") {
+		if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "CODEGREEN_") ||
+			strings.HasPrefix(name, "CG_") {
 			m.CgEnv[name] = value
 		}
 	}
@@ -152,8 +153,10 @@ func (r *Run) sampler(f Facts) {
 	o := f.Outcome
 	r.Sampler = Sampler{
 		IntervalMs: f.Interval.Seconds() * 1e3, Mechanism: o.Sampler.Mechanism(), Samples: o.Sampler.Samples,
-		MissedDeadlines: o.Sampler.Missed, Gaps: o.Sampler.Gaps, FailedReads: o.Sampler.Failed, Dropped: o.Sampler.Dropped,
-		SlowReads: o.Sampler.SlowReads, Realtime: o.Sampler.Realtime, OwnCPUS: o.Sampler.OwnCPU.Seconds(), Counters: []Counter{},
+		MissedDeadlines: o.Sampler.Missed, Gaps: o.Sampler.Gaps, FailedReads: o.Sampler.Failed,
+		Dropped:   o.Sampler.Dropped,
+		SlowReads: o.Sampler.SlowReads, Realtime: o.Sampler.Realtime, OwnCPUS: o.Sampler.OwnCPU.Seconds(),
+		Counters: []Counter{},
 	}
 	if n := len(o.Series.Samples); n > 0 && r.Totals.EnergyJ != nil {
 		own := max(o.Series.Samples[n-1].Usage.Own, o.Sampler.OwnCPU)
@@ -167,7 +170,8 @@ func (r *Run) sampler(f Facts) {
 	for _, c := range o.Faults {
 		counter := Counter{
 			Domain: c.Domain, Wraps: c.Wraps, Failed: c.Failed, Resets: c.Resets, Laps: c.Laps,
-			UnknownS: c.Unknown.Seconds(), LateS: c.Late.Seconds(), StillS: c.Still.Seconds(), SlowestS: c.Slowest.Seconds(),
+			UnknownS: c.Unknown.Seconds(), LateS: c.Late.Seconds(), StillS: c.Still.Seconds(),
+			SlowestS: c.Slowest.Seconds(),
 		}
 		if c.Hung > 0 {
 			counter.State = counterFailed
@@ -206,7 +210,8 @@ func (r *Run) hung(f Facts) {
 		consequence = "the figures are what was used at least"
 	}
 	all = append(all, consequence)
-	r.Warn("sensor-hangs", strings.Join(all, "; ")+": see what its driver says (dmesg), or leave its source out with -s")
+	r.Warn("sensor-hangs",
+		strings.Join(all, "; ")+": see what its driver says (dmesg), or leave its source out with -s")
 }
 
 func (r *Run) process(f Facts) {
@@ -247,19 +252,25 @@ func (r *Run) ended(p launcher.Result, method string) {
 func (r *Run) warnings(f Facts) {
 	o := f.Outcome
 	if r.Totals.Kind == nemb.Estimated {
-		text := "no energy counter can be read here: every energy is computed from processor time, and the true one is between " +
-			fmt.Sprintf("%.1f and %.1f times the figure", factor(r.Totals.LoJ, r.Totals.EnergyJ), factor(r.Totals.HiJ, r.Totals.EnergyJ))
+		text := "no energy counter can be read here: every energy is computed from processor time, and the true " +
+			"one is between " +
+			fmt.Sprintf("%.1f and %.1f times the figure", factor(r.Totals.LoJ, r.Totals.EnergyJ),
+				factor(r.Totals.HiJ, r.Totals.EnergyJ))
 		if !f.CPUKnown {
 			text += "; the processor is not in cg's table, which makes it that wide (cg calibrate narrows it)"
 		}
 		r.Warn("estimated", text)
 	}
 	if o.Running {
-		r.Warn("cut-short", fmt.Sprintf("the program went on for more than %v after cg got %s: the figures end there, so that they are saved before cg is killed; "+
-			"give the program more time to end (timeout -k, terminationGracePeriodSeconds) and it to end sooner", measure.Patience, unix.SignalName(o.Terminated.(syscall.Signal))))
+		r.Warn("cut-short", fmt.Sprintf("the program went on for more than %v after cg got %s: the figures end "+
+			"there, so that they are saved before cg is killed; "+
+			"give the program more time to end (timeout -k, terminationGracePeriodSeconds) and it to end sooner",
+			measure.Patience, unix.SignalName(o.Terminated.(syscall.Signal))))
 	}
 	if f.NoBaseline {
-		r.Warn("baseline-unused", "--baseline: nothing measures energy here, and the estimate has its idle power from its model: nothing was waited for")
+		r.Warn("baseline-unused",
+			"--baseline: nothing measures energy here, and the estimate has its idle power from its model: nothing "+
+				"was waited for")
 	}
 	if len(f.Denied) > 0 {
 		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; "))
@@ -289,33 +300,44 @@ func (r *Run) warnings(f Facts) {
 		r.Warn("checkpoints-off", "a process ran without checkpoints: "+*f.Off)
 	}
 	if f.Pure != nil {
-		r.Warn("pure-runtime", "checkpoints are written by the interpreter itself, some ten times slower than natively: "+*f.Pure)
+		r.Warn("pure-runtime",
+			"checkpoints are written by the interpreter itself, some ten times slower than natively: "+*f.Pure)
 	}
 	lost := o.Lost
 	for _, b := range o.Blocks {
 		lost += uint64(b.Dropped)
 	}
 	if lost > 0 {
-		r.Warn("events-lost", fmt.Sprintf("%d checkpoints found no room and are missing; the functions they belong to are charged to their callers", lost))
+		r.Warn("events-lost",
+			fmt.Sprintf("%d checkpoints found no room and are missing; the functions they belong to are charged to "+
+				"their callers", lost))
 	}
 	if o.Waits > 0 {
-		r.Warn("channel-waits", fmt.Sprintf("threads of the program stood still %d times until cg had read their checkpoints: give the run another processor, or leave out hot functions with --exclude", o.Waits))
+		r.Warn("channel-waits",
+			fmt.Sprintf("threads of the program stood still %d times until cg had read their checkpoints: give the "+
+				"run another processor, or leave out hot functions with --exclude", o.Waits))
 	}
 	r.damaged(o)
 	switch events := o.Attributed.Stats.Events; {
 	case f.LowOverhead && o.Adders == 0 && events > 0:
-		r.Warn("every-event-told", "--low-overhead had no effect: this program's runtime does not add up, and told every call")
+		r.Warn("every-event-told",
+			"--low-overhead had no effect: this program's runtime does not add up, and told every call")
 	case !f.LowOverhead && o.Adders > 0:
-		r.Warn("added-up", fmt.Sprintf("%d threads told more calls than cg could read and added them up themselves from then on; nothing is missing: --low-overhead does so from the start", o.Adders))
+		r.Warn("added-up", fmt.Sprintf("%d threads told more calls than cg could read and added them up themselves "+
+			"from then on; nothing is missing: --low-overhead does so from the start", o.Adders))
 	}
 	if o.Refused > 0 {
-		r.Warn("sums-refused", fmt.Sprintf("what %d threads added up was overwritten by the program and is not in the report from there on", o.Refused))
+		r.Warn("sums-refused",
+			fmt.Sprintf("what %d threads added up was overwritten by the program and is not in the report from "+
+				"there on", o.Refused))
 	}
 	if n := o.Attributed.Stats.Backwards; n > 1000 && n > o.Attributed.Stats.Events/1000 {
-		r.Warn("clock-backwards", fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
+		r.Warn("clock-backwards",
+			fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
 	}
 	if s := o.Sampler; s.Samples > 20 && s.Missed*10 > s.Samples {
-		text := fmt.Sprintf("%d of %d samples came after the next was due, so that windows are longer than %.0f ms: ", s.Missed, s.Samples+s.Missed, r.Totals.SampleIntervalMs)
+		text := fmt.Sprintf("%d of %d samples came after the next was due, so that windows are longer than %.0f ms: ",
+			s.Missed, s.Samples+s.Missed, r.Totals.SampleIntervalMs)
 		if s.Realtime {
 			text += "the run was stopped for a while, or the machine is overloaded"
 		} else {
@@ -324,13 +346,16 @@ func (r *Run) warnings(f Facts) {
 		r.Warn("sampler-late", text)
 	}
 	if o.Sampler.Dropped > 0 {
-		r.Warn("samples-dropped", fmt.Sprintf("%d samples found no room in the ring and were left out; their windows are joined", o.Sampler.Dropped))
+		r.Warn("samples-dropped",
+			fmt.Sprintf("%d samples found no room in the ring and were left out; their windows are joined",
+				o.Sampler.Dropped))
 	}
 	if o.Result.TimedOut {
 		r.Warn("timeout", "the program was ended by --timeout: the report covers what it did until then")
 	}
 	if len(o.Result.Left) > 0 {
-		r.Warn("still-running", fmt.Sprintf("%d processes of the program still run (%v); the report ends here", len(o.Result.Left), o.Result.Left))
+		r.Warn("still-running", fmt.Sprintf("%d processes of the program still run (%v); the report ends here",
+			len(o.Result.Left), o.Result.Left))
 	}
 	if o.Result.OutputErr != nil {
 		r.Warn("output-closed", "the program's output could not be passed on: "+o.Result.OutputErr.Error())
@@ -339,19 +364,25 @@ func (r *Run) warnings(f Facts) {
 	case o.BlockFault != nil:
 		r.Warn("result-block-unreadable", o.BlockFault.Error())
 	case len(o.Blocks) > 0 && len(o.BlockSites) == 0:
-		r.Warn("result-block-ignored", "the program printed a result block of its own beside cg's checkpoints; it was taken out of the output and not used. Use --instrumented for a program that bears its own")
+		r.Warn("result-block-ignored",
+			"the program printed a result block of its own beside cg's checkpoints; it was taken out of the output "+
+				"and not used. Use --instrumented for a program that bears its own")
 	}
 	if n := len(r.Sites); n > 0 && o.Attributed.Stats.Events == 0 && f.Off == nil && len(o.BlockSites) == 0 {
-		r.Warn("no-calls", fmt.Sprintf("none of the %d functions with checkpoints was entered: either the program runs other code, or a build found its tests up to date and did not run them", n))
+		r.Warn("no-calls", fmt.Sprintf("none of the %d functions with checkpoints was entered: either the program "+
+			"runs other code, or a build found its tests up to date and did not run them", n))
 	}
 	if why := f.LanguageMeta["portable"]; why != "" {
 		r.Warn("portable-checkpoints", why)
 	}
 	if n := f.LanguageMeta["inlined_functions"]; n != "" {
-		r.Warn("functions-inlined", n+" functions that the compiler inlines have no checkpoints; what they use is their callers' (--inline gives them some)")
+		r.Warn("functions-inlined",
+			n+" functions that the compiler inlines have no checkpoints; what they use is their callers' (--inline "+
+				"gives them some)")
 	}
 	if n := len(r.Skipped); n > 0 {
-		r.Warn("files-skipped", fmt.Sprintf("%d files or functions ran without checkpoints; what they use is their callers'", n))
+		r.Warn("files-skipped",
+			fmt.Sprintf("%d files or functions ran without checkpoints; what they use is their callers'", n))
 	}
 }
 
@@ -366,7 +397,8 @@ func (r *Run) WhyNothing() string {
 		return r.Skipped[0].File + ": " + r.Skipped[0].Reason
 	}
 	if r.Meta.Granularity == "coarse" {
-		return "no file of the program that was loaded has an entry point (-g fine marks every function, --include other files)"
+		return "no file of the program that was loaded has an entry point (-g fine marks every function, --include " +
+			"other files)"
 	}
 	return "none of the modules that were loaded belongs to the program (--include chooses others)"
 }

@@ -148,9 +148,11 @@ func faultText(domain nemb.Domain, c nemb.Faults, total nemb.Energy, wall time.D
 	switch {
 	case unmoved && len(what) > 0:
 	case unmoved && tooShort(domain, wall):
-		what = append(what, fmt.Sprintf("it showed one value for all of the %s of the run, which were too short for it: it moves by %s at least", seconds(wall.Seconds()), stepText(domain)))
+		what = append(what, fmt.Sprintf("it showed one value for all of the %s of the run, which were too short "+
+			"for it: it moves by %s at least", seconds(wall.Seconds()), stepText(domain)))
 	case unmoved:
-		what = append(what, fmt.Sprintf("it is stuck: it showed one value for all of the %s of the run", seconds(wall.Seconds())))
+		what = append(what, fmt.Sprintf("it is stuck: it showed one value for all of the %s of the run",
+			seconds(wall.Seconds())))
 	case c.Stuck() && domain.InTotal:
 		what = append(what, fmt.Sprintf("it stood still for %.1f s", c.Still.Seconds()))
 	}
@@ -162,7 +164,8 @@ func faultText(domain nemb.Domain, c nemb.Faults, total nemb.Energy, wall time.D
 	case unmoved:
 		text += "nothing is known of its energy"
 	case c.Unknown > 0:
-		text += fmt.Sprintf("the energy of %.3g s is not known, and the figures are what was used at least", c.Unknown.Seconds())
+		text += fmt.Sprintf("the energy of %.3g s is not known, and the figures are what was used at least",
+			c.Unknown.Seconds())
 	case domain.InTotal && c.Stuck():
 		text += "the figures are what was used at least"
 	default:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // What no reading tells is not known: it is not 0, it is not measured, and the
@@ -60,7 +61,7 @@ func TestWhatNoReadingTells(t *testing.T) {
 		if faults := r.Check(); len(faults) > 0 {
 			t.Errorf("%s: %q", tt.name, faults)
 		}
-		b, err := r.JSON(true)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +139,7 @@ func TestRepeatedWithoutEnergy(t *testing.T) {
 		if r.Runs.EnergyValid != tt.valid || r.Backend.Kind != tt.kind || r.Meta.MeasurementQuality != tt.quality {
 			t.Errorf("%s: %d, %s, %s", tt.name, r.Runs.EnergyValid, r.Backend.Kind, r.Meta.MeasurementQuality)
 		}
-		if text := r.Text(Terminal{Width: 200}); !strings.Contains(text, tt.says) {
+		if text := textOf(t, r, format.Terminal{Width: 200}); !strings.Contains(text, tt.says) {
 			t.Errorf("%s:\n%s", tt.name, text)
 		}
 		if tt.valid > 0 && math.Abs(r.EnergyJ.Mean-good.Totals.EnergyJ.Float()) > 1e-9 {

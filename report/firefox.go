@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/report/format"
 )
 
 func init() {
-	register(Format{
-		Name: "firefox", JSON: true, Title: "for profiler.firefox.com: call paths, power over time, tasks as markers and, from an event log, calls over time",
-		Endings: []string{".firefox.json"}, Time: true, Write: writeFirefox,
+	format.Register(format.Format{
+		Name: "firefox", JSON: true,
+		Title: "for profiler.firefox.com: call paths, power over time, tasks as markers and, from an event log, " +
+			"calls over time",
+		Endings: []string{".firefox.json"}, Time: true, Writers: []format.Writer{format.Writes(writeFirefox)},
 	})
 }
 
@@ -199,15 +202,15 @@ type (
 // and the call paths as a thread for each thing they are weighed with. Paths
 // are sums and have no place in time: their samples are all at the start. From an event
 // log there is each thread of the program, too, with its calls where they were.
-func writeFirefox(w io.Writer, runs []*Run, o Options) error {
-	r := runs[0]
+func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 	calls, err := r.timeline(o)
 	if err != nil {
 		return err
 	}
 	note := "sums over the run, all at its start: no log of calls is kept"
 	if calls != nil {
-		note = "of the threads of the program: " + calls.note + "; of those that are weighed with something: sums over the run, all at its start"
+		note = "of the threads of the program: " + calls.note +
+			"; of those that are weighed with something: sums over the run, all at its start"
 	}
 	pid := strconv.Itoa(r.Meta.PID)
 	base, start := r.begun()
@@ -216,20 +219,24 @@ func writeFirefox(w io.Writer, runs []*Run, o Options) error {
 	f.Meta = firefoxMeta{
 		Version: firefoxVersion, Gecko: 27, Product: r.program(), ImportedFrom: r.Meta.Tool + " " + r.Meta.CgVersion,
 		Interval: cmp.Or(r.Totals.SampleIntervalMs, 1), Start: start, StartMono: base,
-		StackWalk: 1, Symbolicated: true, NoSymbols: true, OneStackType: true, NoImplement: true, NotSearchfox: true, KeepOrder: true,
+		StackWalk: 1, Symbolicated: true, NoSymbols: true, OneStackType: true, NoImplement: true, NotSearchfox: true,
+		KeepOrder: true,
 		Arguments: strings.Join(r.Meta.Argv, " "), CPUName: r.Meta.CPUModel,
-		Categories: []firefoxCategory{{"Other", "grey", []string{"Other"}}, {"Function", "blue", []string{"Other"}}, {"Task", "orange", []string{"Other"}}},
+		Categories: []firefoxCategory{{"Other", "grey", []string{"Other"}}, {"Function", "blue", []string{"Other"}},
+			{"Task", "orange", []string{"Other"}}},
 		MarkerSchemas: []firefoxSchema{{
 			Name: "Task", Tooltip: "{marker.name}", Table: "{marker.name} {marker.data.energy}", Chart: "{marker.name}",
 			Display: []string{"marker-chart", "marker-table", "timeline-overview"},
 			Fields: []firefoxField{
-				{Key: "energy", Label: "Energy", Format: "string"}, {Key: "interval", Label: "Interval", Format: "string"},
+				{Key: "energy", Label: "Energy", Format: "string"},
+				{Key: "interval", Label: "Interval", Format: "string"},
 				{Key: "kind", Label: "Energy is", Format: "string"}, {Key: "power", Label: "Power", Format: "string"},
 				{Key: "status", Label: "Ended", Format: "string"}, {Key: "package", Label: "Package", Format: "string"},
 			},
 		}},
 		Extra: []firefoxExtra{{"Energy", []firefoxField{
-			{Label: "Energies are", Format: "string", Value: string(r.Totals.Kind)}, {Label: "Source", Format: "string", Value: cmp.Or(r.Totals.Source, "none")},
+			{Label: "Energies are", Format: "string", Value: string(r.Totals.Kind)},
+			{Label: "Source", Format: "string", Value: cmp.Or(r.Totals.Source, "none")},
 			{Label: "Call paths", Format: "string", Value: note},
 		}}},
 	}
@@ -243,25 +250,32 @@ func writeFirefox(w io.Writer, runs []*Run, o Options) error {
 	}
 	begin := func(name, unit, pid string, tid int) firefoxThread {
 		return firefoxThread{
-			ProcessType: "default", ProcessName: r.program(), Name: name, Main: len(f.Threads) == 0, PID: pid, TID: tid, Paused: []any{},
+			ProcessType: "default", ProcessName: r.program(), Name: name, Main: len(f.Threads) == 0, PID: pid,
+			TID: tid, Paused: []any{},
 			Samples: firefoxSamples{Stack: []*int{}, Time: []float64{}, Weight: []float64{}, WeightType: unit},
-			Markers: firefoxMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{}, Phase: []int{}, Category: []int{}},
+			Markers: firefoxMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{},
+				Phase: []int{}, Category: []int{}},
 		}
 	}
 	thread := func(name, unit string, weight func(Path) float64) {
 		t := begin(name, unit, pid, free+len(f.Threads))
 		for i, p := range r.Paths {
 			if v := weight(p); v > 0 {
-				t.Samples.Stack, t.Samples.Time, t.Samples.Weight = append(t.Samples.Stack, &i), append(t.Samples.Time, 0), append(t.Samples.Weight, v)
+				t.Samples.Stack, t.Samples.Time, t.Samples.Weight = append(t.Samples.Stack, &i),
+					append(t.Samples.Time, 0), append(t.Samples.Weight, v)
 			}
 		}
 		t.Samples.Length = len(t.Samples.Stack)
 		if t.Main {
 			tasks := slices.Clone(r.Tasks)
-			slices.SortStableFunc(tasks, func(a, b Task) int { return cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs) })
+			slices.SortStableFunc(tasks, func(a, b Task) int {
+				return cmp.Compare(a.StartedAtMonoNs,
+					b.StartedAtMonoNs)
+			})
 			m := &t.Markers
 			for _, k := range tasks {
-				m.Data, m.Name, m.Category = append(m.Data, r.firefoxTask(k)), append(m.Name, code.text(k.Name)), append(m.Category, 2)
+				m.Data, m.Name, m.Category = append(m.Data, r.firefoxTask(k)), append(m.Name, code.text(k.Name)),
+					append(m.Category, 2)
 				m.Start, m.End = append(m.Start, ms(k.StartedAtMonoNs)), append(m.End, ms(k.StartedAtMonoNs+k.lasted()))
 				m.Phase = append(m.Phase, 1) // with a start and an end
 			}
@@ -271,7 +285,8 @@ func writeFirefox(w io.Writer, runs []*Run, o Options) error {
 		f.Threads = append(f.Threads, t)
 	}
 	if r.Totals.EnergyJ != nil {
-		thread("energy in microjoules, "+string(r.Totals.Kind), "samples", func(p Path) float64 { return float64(*p.SelfEnergyJ) })
+		thread("energy in microjoules, "+string(r.Totals.Kind), "samples",
+			func(p Path) float64 { return float64(*p.SelfEnergyJ) })
 	}
 	thread("processor time", "tracing-ms", func(p Path) float64 { return p.CPUTimeS * 1e3 })
 	thread("wall-clock time", "tracing-ms", func(p Path) float64 { return p.SelfTimeS * 1e3 })
@@ -288,8 +303,9 @@ func writeFirefox(w io.Writer, runs []*Run, o Options) error {
 	f.Meta.RangeEnd = r.firefoxEnd(f.Threads, ms) + f.Meta.Interval
 
 	// A count is over the time since the sample before; sums of counts are exact.
-	for _, id := range domainsOf(runs) {
-		c := firefoxCounter{Name: r.powerName(id), Category: "power", Description: "energy of " + id + ", " + string(r.Totals.Kind), PID: pid}
+	for _, id := range domainsOf([]*Run{r}) {
+		c := firefoxCounter{Name: r.powerName(id), Category: "power", Description: "energy of " + id + ", " +
+			string(r.Totals.Kind), PID: pid}
 		c.Samples.Time, c.Samples.Count = []float64{}, []int64{}
 		before := int64(0)
 		for _, s := range r.Samples {
@@ -348,7 +364,8 @@ func (r *Run) begun() (mono int64, unix float64) {
 
 // firefoxTask is what the viewer shows of a task.
 func (r *Run) firefoxTask(t Task) map[string]string {
-	m := map[string]string{"type": "Task", "kind": string(t.Kind), "energy": energy(t.EnergyJ), "interval": span(t.LoJ, t.HiJ), "power": watts(t.AvgPowerW)}
+	m := map[string]string{"type": "Task", "kind": string(t.Kind), "energy": energy(t.EnergyJ),
+		"interval": span(t.LoJ, t.HiJ), "power": watts(t.AvgPowerW)}
 	if t.EnergyJ != nil {
 		m["energy"] = r.mark() + m["energy"]
 	}
@@ -436,7 +453,8 @@ func newFirefoxCode() *firefoxCode {
 	s.Frame, s.Prefix, s.Category, s.Subcategory = []int{}, []*int{}, []int{}, []int{}
 	fr.Address, fr.InlineDepth, fr.Category, fr.Subcategory, fr.Func = []int{}, []int{}, []int{}, []int{}, []int{}
 	fr.Symbol, fr.Window, fr.Implementation, fr.Line, fr.Column = []*int{}, []*int{}, []*int{}, []*int{}, []*int{}
-	fn.Name, fn.JS, fn.ForJS, fn.Resource, fn.File, fn.Line, fn.Column = []int{}, []bool{}, []bool{}, []int{}, []*int{}, []*int{}, []*int{}
+	fn.Name, fn.JS, fn.ForJS, fn.Resource, fn.File, fn.Line, fn.Column = []int{}, []bool{}, []bool{}, []int{},
+		[]*int{}, []*int{}, []*int{}
 	return c
 }
 
@@ -459,11 +477,13 @@ func (c *firefoxCode) stack(f frame, category, parent int) int {
 			file = known(c.text(f.file), true)
 		}
 		line := known(f.line, f.line > 0)
-		fn.Name, fn.JS, fn.ForJS, fn.Resource = append(fn.Name, c.text(f.name)), append(fn.JS, false), append(fn.ForJS, false), append(fn.Resource, -1)
+		fn.Name, fn.JS, fn.ForJS, fn.Resource = append(fn.Name, c.text(f.name)), append(fn.JS, false),
+			append(fn.ForJS, false), append(fn.Resource, -1)
 		fn.File, fn.Line, fn.Column = append(fn.File, file), append(fn.Line, line), append(fn.Column, nil)
 		fr.Address, fr.InlineDepth, fr.Func = append(fr.Address, -1), append(fr.InlineDepth, 0), append(fr.Func, k)
 		fr.Category, fr.Subcategory = append(fr.Category, category), append(fr.Subcategory, 0)
-		fr.Symbol, fr.Window, fr.Implementation = append(fr.Symbol, nil), append(fr.Window, nil), append(fr.Implementation, nil)
+		fr.Symbol, fr.Window, fr.Implementation = append(fr.Symbol, nil), append(fr.Window, nil),
+			append(fr.Implementation, nil)
 		fr.Line, fr.Column = append(fr.Line, line), append(fr.Column, nil)
 	}
 	s.Frame, s.Prefix = append(s.Frame, k), append(s.Prefix, known(parent, parent >= 0))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // The rules of a processed profile of version 48: what has to be there, columns
@@ -21,7 +22,7 @@ func TestFirefoxRules(t *testing.T) {
 		for i := range run.Tasks {
 			run.Tasks[i].StartedAt, run.Tasks[i].EndedAt = 1000, 1001
 		}
-		b := exported(t, "firefox", Options{}, run)
+		b := exported(t, "firefox", format.Options{}, run)
 		if name != "empty" {
 			golden(t, filepath.Join("testdata", name+".firefox.json"), b)
 		}

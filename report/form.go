@@ -305,7 +305,8 @@ func (f *form) fits(d *jsontext.Decoder) bool {
 	case err != nil:
 		return false
 	case k == '"':
-		return (f.texts == nil || f.texts[token.String()]) && (f.pattern == nil || f.pattern.MatchString(token.String()))
+		return (f.texts == nil || f.texts[token.String()]) &&
+			(f.pattern == nil || f.pattern.MatchString(token.String()))
 	case k == '0':
 		return f.fitsNumber(token)
 	}

@@ -32,7 +32,7 @@ func savedTexts(t testing.TB) map[string][]byte {
 	for name, r := range map[string]*Run{
 		"measured": example(nemb.Measured), "unknown": example(nemb.Unavailable), "suite": suite(nemb.Measured),
 	} {
-		b, err := r.JSON(true)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}

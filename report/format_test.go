@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,23 +15,39 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // exported is a run in a format. Stamps that differ from run to run are even.
-func exported(t *testing.T, format string, o Options, runs ...*Run) []byte {
+func exported(t *testing.T, name string, o format.Options, runs ...*Run) []byte {
 	t.Helper()
-	f, err := FormatNamed(format)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, r := range runs {
 		r.Meta.StartedAt = "2026-01-02T03:04:05.000000+00:00"
 	}
 	var b bytes.Buffer
-	if err := Export(&b, f, runs, o); err != nil {
+	if err := writeIn(name, &b, Together(runs), o); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// writeIn writes a document in a format.
+func writeIn(name string, w io.Writer, d format.Document, o format.Options) error {
+	f, err := format.Named(name, d)
+	if err != nil {
+		return err
+	}
+	return f.Write(w, d, o)
+}
+
+// textOf is a document for people.
+func textOf(t *testing.T, d format.Document, terminal format.Terminal) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := writeIn("text", &b, d, format.Options{Terminal: terminal}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // hostile is a run whose names are made to break out of where they are put.
@@ -56,29 +73,29 @@ func hostile() *Run {
 }
 
 func TestFormatsGolden(t *testing.T) {
-	names := Options{Terminal: Terminal{Width: 100}, Names: []string{"before", "after"}}
+	names := format.Options{Terminal: format.Terminal{Width: 100}, Names: []string{"before", "after"}}
 	faster := example(nemb.Estimated)
 	*faster.Functions[0].SelfEnergyJ /= 2
 	*faster.Totals.ProgramEnergyJ = *faster.Totals.ProgramEnergyJ * 3 / 4
 	faster.Functions[1].Name = "shop.stock.new"
 	for file, b := range map[string][]byte{
-		"measured.md":       exported(t, "markdown", Options{}, example(nemb.Measured)),
-		"unknown.md":        exported(t, "markdown", Options{}, example(nemb.Unavailable)),
-		"tests.md":          exported(t, "markdown", Options{}, suite(nemb.Estimated)),
-		"hostile.md":        exported(t, "markdown", Options{}, hostile()),
+		"measured.md":       exported(t, "markdown", format.Options{}, example(nemb.Measured)),
+		"unknown.md":        exported(t, "markdown", format.Options{}, example(nemb.Unavailable)),
+		"tests.md":          exported(t, "markdown", format.Options{}, suite(nemb.Estimated)),
+		"hostile.md":        exported(t, "markdown", format.Options{}, hostile()),
 		"several.md":        exported(t, "markdown", names, example(nemb.Estimated), faster),
 		"several.txt":       exported(t, "text", names, example(nemb.Estimated), faster),
-		"functions.csv":     exported(t, "csv", Options{}, example(nemb.Measured)),
+		"functions.csv":     exported(t, "csv", format.Options{}, example(nemb.Measured)),
 		"several.csv":       exported(t, "csv", names, example(nemb.Measured), example(nemb.Unavailable)),
-		"tasks.csv":         exported(t, "csv", Options{Table: "tasks"}, suite(nemb.Measured)),
-		"ledger.csv":        exported(t, "csv", Options{Table: "ledger"}, example(nemb.Estimated)),
-		"paths.csv":         exported(t, "csv", Options{Table: "paths"}, suite(nemb.Measured)),
-		"samples.csv":       exported(t, "csv", Options{Table: "samples"}, suite(nemb.Measured)),
-		"hostile.csv":       exported(t, "csv", Options{}, hostile()),
-		"energy.collapsed":  exported(t, "collapsed", Options{}, example(nemb.Measured)),
-		"time.collapsed":    exported(t, "collapsed", Options{Value: "time"}, example(nemb.Unavailable)),
-		"calls.collapsed":   exported(t, "collapsed", Options{Value: "calls"}, suite(nemb.Measured)),
-		"hostile.collapsed": exported(t, "collapsed", Options{}, hostile()),
+		"tasks.csv":         exported(t, "csv", format.Options{Chosen: map[string]string{"table": "tasks"}}, suite(nemb.Measured)),
+		"ledger.csv":        exported(t, "csv", format.Options{Chosen: map[string]string{"table": "ledger"}}, example(nemb.Estimated)),
+		"paths.csv":         exported(t, "csv", format.Options{Chosen: map[string]string{"table": "paths"}}, suite(nemb.Measured)),
+		"samples.csv":       exported(t, "csv", format.Options{Chosen: map[string]string{"table": "samples"}}, suite(nemb.Measured)),
+		"hostile.csv":       exported(t, "csv", format.Options{}, hostile()),
+		"energy.collapsed":  exported(t, "collapsed", format.Options{}, example(nemb.Measured)),
+		"time.collapsed":    exported(t, "collapsed", format.Options{Chosen: map[string]string{"value": "time"}}, example(nemb.Unavailable)),
+		"calls.collapsed":   exported(t, "collapsed", format.Options{Chosen: map[string]string{"value": "calls"}}, suite(nemb.Measured)),
+		"hostile.collapsed": exported(t, "collapsed", format.Options{}, hostile()),
 	} {
 		golden(t, filepath.Join("testdata", file), b)
 	}
@@ -88,7 +105,7 @@ func TestFormatsGolden(t *testing.T) {
 func TestCollapsedAddsUp(t *testing.T) {
 	for _, r := range []*Run{example(nemb.Measured), suite(nemb.Measured), hostile()} {
 		sum := Joules(0)
-		for _, line := range strings.Split(strings.TrimSpace(string(exported(t, "collapsed", Options{}, r))), "\n") {
+		for _, line := range strings.Split(strings.TrimSpace(string(exported(t, "collapsed", format.Options{}, r))), "\n") {
 			at := strings.LastIndexByte(line, ' ')
 			n := Joules(0)
 			if err := json.Unmarshal([]byte(line[at+1:]+"e-6"), &n); err != nil {
@@ -100,8 +117,8 @@ func TestCollapsedAddsUp(t *testing.T) {
 			t.Errorf("the lines add up to %d, the program used %d", sum, *r.Totals.ProgramEnergyJ)
 		}
 	}
-	f, _ := FormatNamed("collapsed")
-	if err := Export(&bytes.Buffer{}, f, []*Run{example(nemb.Unavailable)}, Options{}); err == nil {
+	f, _ := format.Named("collapsed", (*Run)(nil))
+	if err := f.Write(&bytes.Buffer{}, Together([]*Run{example(nemb.Unavailable)}), format.Options{}); err == nil {
 		t.Error("energies that are not known are written")
 	}
 }
@@ -125,7 +142,7 @@ func TestPprofOpens(t *testing.T) {
 		{example(nemb.Measured), []string{"-tags"}, []string{"domain: Total", "package-0"}},
 	} {
 		file := filepath.Join(t.TempDir(), "run.pb.gz")
-		if err := os.WriteFile(file, exported(t, "pprof", Options{}, c.run), 0o644); err != nil {
+		if err := os.WriteFile(file, exported(t, "pprof", format.Options{}, c.run), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Contains(c.args, "-tags") {
@@ -148,7 +165,7 @@ func TestPprofOpens(t *testing.T) {
 func TestPprofDomains(t *testing.T) {
 	for _, name := range []string{"two-socket", "gpu", "small"} {
 		r := kind(t, name)
-		p, err := profile.ParseData(exported(t, "pprof", Options{}, r))
+		p, err := profile.ParseData(exported(t, "pprof", format.Options{}, r))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +221,7 @@ func TestSpeedscopeSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []*Run{example(nemb.Measured), example(nemb.Unavailable), suite(nemb.Estimated), hostile()} {
-		b := exported(t, "speedscope", Options{}, r)
+		b := exported(t, "speedscope", format.Options{}, r)
 		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 		if err != nil {
 			t.Fatal(err)
@@ -231,19 +248,19 @@ func TestFormatOf(t *testing.T) {
 	for file, want := range map[string]string{
 		"a.json": "json", "a.speedscope.json": "speedscope", "a.perfetto.json": "perfetto", "a.firefox.json": "firefox", "a.hespas.json": "hespas", "A.MD": "markdown", "x/run.pb.gz": "pprof", "a.folded": "collapsed", "a.csv": "csv", "a.txt": "text",
 	} {
-		if f, err := FormatOf(file); err != nil || f.Name != want {
+		if f, err := format.For(file, (*Run)(nil)); err != nil || f.Name != want {
 			t.Errorf("%s: %s, %v", file, f.Name, err)
 		}
 	}
-	if _, err := FormatOf("a.doc"); err == nil {
+	if _, err := format.For("a.doc", (*Run)(nil)); err == nil {
 		t.Error("a.doc has a format")
 	}
-	for _, f := range Formats() {
-		if f.Title == "" || len(f.Endings) == 0 || f.Write == nil {
+	for _, f := range format.Of((*Run)(nil)) {
+		if f.Title == "" || len(f.Endings) == 0 || len(f.Writers) == 0 {
 			t.Errorf("%s lacks a title, an ending or a writer", f.Name)
 		}
-		if !f.Several {
-			if err := Export(&bytes.Buffer{}, f, []*Run{example(nemb.Measured), example(nemb.Measured)}, Options{}); err == nil {
+		if _, err := f.Writer(Several{}); err != nil {
+			if err := f.Write(&bytes.Buffer{}, Together([]*Run{example(nemb.Measured), example(nemb.Measured)}), format.Options{}); err == nil {
 				t.Errorf("%s takes two runs", f.Name)
 			}
 		}
@@ -292,7 +309,7 @@ func TestCheckNamesTheField(t *testing.T) {
 		"sha256": func(r *Run) { r.Meta.Hostname += "x" },
 	} {
 		r := suite(nemb.Measured)
-		if _, err := r.JSON(false); err != nil { // which sets the digest
+		if _, err := r.JSON(); err != nil { // which sets the digest
 			t.Fatal(err)
 		}
 		if faults := r.Check(); len(faults) > 0 {
@@ -310,14 +327,14 @@ func TestCheckNamesTheField(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	whole, err := example(nemb.Measured).JSON(true)
+	whole, err := example(nemb.Measured).JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
 	loop, unknown := example(nemb.Measured), example(nemb.Measured)
 	loop.Paths[1].Parent, unknown.Paths[1].SelfEnergyJ = 1, nil
 	saved := func(r *Run) []byte {
-		b, err := r.JSON(false)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,11 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -73,12 +71,7 @@ func (g *Gate) alone() bool { return g.Base == nil && g.BaseFile == "" }
 
 // JSON encodes a check.
 func (g *Gate) JSON() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(g)
-	return shown.JSON(b.Bytes()), err
+	return indented(g)
 }
 
 // ReadGate reads a check, and refuses what is none, and one without measurements.
@@ -97,7 +90,8 @@ func ReadGate(b []byte) (*Gate, error) {
 		return nil, errors.New("not a baseline: make one with cg gate --save FILE")
 	}
 	if v := *head.Meta.SchemaVersion; v != SchemaVersion {
-		return nil, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: save it anew", head.Meta.CgVersion, v, SchemaVersion)
+		return nil, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: save it anew",
+			head.Meta.CgVersion, v, SchemaVersion)
 	}
 	g := &Gate{}
 	if err := json.Unmarshal(b, g); err != nil {
@@ -143,7 +137,8 @@ func (g *Gate) Warn(slug, message string) {
 
 // NotInterleaved warns of a baseline.
 func (g *Gate) NotInterleaved(base *Gate) {
-	text := "so that what changed on the machine since then counts as a change of the program: the promise of at most 5 % false alarms holds for --base REV only"
+	text := "so that what changed on the machine since then counts as a change of the program: the promise of at " +
+		"most 5 % false alarms holds for --base REV only"
 	if g.Deterministic {
 		text = "so that another version of an interpreter or a library counts as a change of the program"
 	}
@@ -286,7 +281,8 @@ func (g *Gate) sentence() string {
 		if b.Exceeded == nil {
 			text += fmt.Sprintf("; of the budget of %s nothing can be said: the energy is not known", owner(b.Name))
 		} else if *b.Exceeded {
-			text += fmt.Sprintf("; the budget of %s is exceeded: %s, and %s were allowed", owner(b.Name), g.budgetText(b), exactly(b.BudgetJ))
+			text += fmt.Sprintf("; the budget of %s is exceeded: %s, and %s were allowed", owner(b.Name),
+				g.budgetText(b), exactly(b.BudgetJ))
 		}
 	}
 	return strings.TrimSpace(text)
@@ -305,127 +301,6 @@ func (g *Gate) budgetText(b gate.Budget) string {
 		text += " [" + g.joule(b.LoJ) + ", " + g.joule(b.HiJ) + "]"
 	}
 	return text
-}
-
-// Text lays out a check for people.
-func (g *Gate) Text(t Terminal) string {
-	if t.Width <= 0 {
-		t.Width = 80
-	}
-	p := &printer{Terminal: t}
-	row := func(name, text string) { p.line("  %s  %s", pad(name, 8), p.cut(text, p.Width-12)) }
-	p.line("%s  %s", p.paint(bold, "Gate"), p.cut(Command{Argv: g.Command}.line(), p.Width-6))
-	row("Metric", g.Metric+" by "+g.Counter)
-	c := g.Program
-	if g.alone() {
-		row("Measured", fmt.Sprintf("%s per run, median of %d", g.value(c.Head), g.Pairs))
-	} else {
-		row("Base", g.base())
-		row("Head", revision(g.Head))
-		row("Per run", fmt.Sprintf("%s in base, %s in head", g.value(c.Base), g.value(c.Head)))
-		if g.Unit != "J" && g.EnergyBaseJ != nil && g.EnergyHeadJ != nil {
-			row("Energy", fmt.Sprintf("%s in base, %s in head (by %s; not what is judged)", g.joule(g.EnergyBaseJ), g.joule(g.EnergyHeadJ), g.Backend.Kind))
-		}
-		row("Change", strings.TrimSpace(g.change(c)+"  "+g.interval(c)))
-		what := fmt.Sprintf("%d pairs of at most %d", g.Pairs, g.MaxPairs)
-		if !g.Interleaved {
-			what = fmt.Sprintf("%d runs, with %d of the baseline", g.Pairs, len(g.Result.Base))
-		}
-		if g.Batch > 1 {
-			what += fmt.Sprintf(", each of %d runs", g.Batch)
-		}
-		if d := g.detectable(c); d != "" && !g.Deterministic {
-			what += "; could have found " + d
-		}
-		row("Seen by", what)
-	}
-	for _, b := range g.Budgets {
-		verdict := shown.Laid("kept")
-		if b.Exceeded == nil {
-			verdict = "not known"
-		} else if *b.Exceeded {
-			verdict = p.paint(yellow, "exceeded")
-		}
-		text := fmt.Sprintf("%s: %s of %s", owner(b.Name), g.budgetText(b), exactly(b.BudgetJ))
-		p.line("  %s  %s, %s", pad("Budget", 8), p.cut(text, p.Width-24), verdict)
-	}
-	if len(g.Functions) > 0 && !g.alone() {
-		width := 0
-		for _, f := range g.Functions {
-			width = max(width, min(48, len(f.Name)))
-		}
-		p.line("  %s", p.paint(bold, "Functions, without what they call"))
-		for _, f := range g.Functions {
-			p.line("    %s  %s  %s  %s  %s", pad(shorten(f.Name, width), width), left(g.change(f), 9), pad(g.interval(f), 20), pad(string(f.Verdict), 12), f.Note)
-		}
-	}
-	if !g.alone() {
-		style := ""
-		if g.ExitStatus != 0 {
-			style = yellow
-		}
-		p.line("  %s  %s", pad("Verdict", 8), p.paint(style, g.sentence()))
-	}
-	for _, w := range g.Warnings {
-		p.note(yellow, w.Slug, w.Message)
-	}
-	return p.b.String()
-}
-
-// Markdown writes what a step summary shows.
-func (g *Gate) Markdown(w io.Writer) error {
-	m := &markdown{}
-	mark := map[statistics.Verdict]string{statistics.Pass: "✅", statistics.Regression: "❌", statistics.Inconclusive: "⚠️"}[g.Verdict]
-	if g.Exceeded() || g.Unknown() {
-		mark = "❌"
-	}
-	m.line("### %s Energy check of %s\n", mark, name(Command{Argv: g.Command}.line()))
-	m.line("%s\n", escape.Replace(g.sentence()))
-	m.head("", "base", "head", "change", "interval", "could have found", "threshold", "verdict")
-	row := func(title string, c gate.Comparison) {
-		m.row(title, g.value(c.Base), g.value(c.Head), g.change(c), g.interval(c), g.detectable(c), parts(g.Metric, c.Threshold, false), escape.Replace(string(c.Verdict))+noted(c))
-	}
-	row("the program", g.Program)
-	for _, f := range g.Functions {
-		row(name(f.Name), f)
-	}
-	m.line("")
-	if len(g.Budgets) > 0 {
-		m.head("budget of", "allowed", "used", "")
-		for _, b := range g.Budgets {
-			verdict := "kept"
-			if b.Exceeded == nil {
-				verdict = "not known"
-			} else if *b.Exceeded {
-				verdict = "**exceeded**"
-			}
-			title := "the program"
-			if b.Name != "" {
-				title = name(b.Name)
-			}
-			m.row(title, exactly(b.BudgetJ), g.budgetText(b), verdict)
-		}
-		m.line("")
-	}
-	m.line("- base: %s", escape.Replace(g.base()))
-	m.line("- head: %s", escape.Replace(revision(g.Head)))
-	m.line("- metric: %s by %s", escape.Replace(g.Metric), escape.Replace(g.Counter))
-	if g.Unit != "J" && g.EnergyBaseJ != nil && g.EnergyHeadJ != nil {
-		m.line("- energy of a run, %s: %s in base, %s in head", escape.Replace(string(g.Backend.Kind)), g.joule(g.EnergyBaseJ), g.joule(g.EnergyHeadJ))
-	}
-	m.line("- %d pairs of at most %d; alpha %g; seed %s", g.Pairs, g.MaxPairs, g.Alpha, escape.Replace(g.Seed))
-	for _, w := range g.Warnings {
-		m.line("- %s: %s", escape.Replace(w.Slug), escape.Replace(w.Message))
-	}
-	_, err := io.WriteString(w, m.b.String())
-	return err
-}
-
-func noted(c gate.Comparison) string {
-	if c.Note == "" {
-		return ""
-	}
-	return " (" + escape.Replace(c.Note) + ")"
 }
 
 // Annotations are workflow commands of GitHub Actions
@@ -451,26 +326,4 @@ func annotation(level, title, text string) string {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	return shown.Sprintf("::%s title=%s::%s", level, property.Replace(title), data.Replace(text))
-}
-
-// OpenMetrics writes the figures for GitLab's metrics report and for Prometheus
-// (openmetrics.io, version 1.0).
-func (g *Gate) OpenMetrics(w io.Writer) error {
-	var b strings.Builder
-	label := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-	family := func(metric, help string, of func(gate.Comparison) *float64) {
-		fmt.Fprintf(&b, "# TYPE %s gauge\n# HELP %s %s\n", metric, metric, help)
-		for _, c := range append([]gate.Comparison{g.Program}, g.Functions...) {
-			if v := of(c); v != nil {
-				fmt.Fprintf(&b, "%s{metric=\"%s\",function=\"%s\"} %g\n", metric, label.Replace(shown.Line(g.Metric)), label.Replace(shown.Line(c.Name)), *v)
-			}
-		}
-	}
-	family("cg_gate_change_ratio", "head relative to base: 0.05 is 5 percent more", func(c gate.Comparison) *float64 { return c.Change })
-	family("cg_gate_base", "median of a run of base in "+shown.Line(g.Unit), func(c gate.Comparison) *float64 { return c.Base })
-	family("cg_gate_head", "median of a run of head in "+shown.Line(g.Unit), func(c gate.Comparison) *float64 { return c.Head })
-	family("cg_gate_detectable_ratio", "the smallest change that would have been found in four of five cases", func(c gate.Comparison) *float64 { return c.Detectable })
-	b.WriteString("# EOF\n")
-	_, err := io.WriteString(w, b.String())
-	return err
 }

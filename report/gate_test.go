@@ -11,6 +11,7 @@ import (
 
 	"cg/gate"
 	"cg/nemb"
+	"cg/report/format"
 	"cg/statistics"
 )
 
@@ -51,21 +52,21 @@ func checked() *Gate {
 func TestGateFormats(t *testing.T) {
 	g := checked()
 	var md, junit, metrics bytes.Buffer
-	for _, err := range []error{g.Markdown(&md), g.JUnit(&junit), g.OpenMetrics(&metrics)} {
+	for _, err := range []error{writeIn("markdown", &md, g, format.Options{}), writeIn("junit", &junit, g, format.Options{}), writeIn("openmetrics", &metrics, g, format.Options{})} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "testdata/gate.txt", []byte(g.Text(Terminal{Width: 100})))
+	golden(t, "testdata/gate.txt", []byte(textOf(t, g, format.Terminal{Width: 100})))
 	golden(t, "testdata/gate.md", md.Bytes())
 	golden(t, "testdata/gate.junit.xml", junit.Bytes())
 	golden(t, "testdata/gate.metrics.txt", metrics.Bytes())
 	golden(t, "testdata/gate.annotations.txt", []byte(strings.Join(g.Annotations(), "\n")+"\n"))
-	var suites gateSuites
+	var suites junitSuites
 	if err := xml.Unmarshal(junit.Bytes(), &suites); err != nil {
 		t.Error(err)
 	}
-	s := suites.Suites[0]
+	s := suites.Suite
 	if s.Tests != 6 || s.Failures != 3 || s.Skipped != 1 || len(s.Cases) != s.Tests {
 		t.Errorf("%+v", s)
 	}
@@ -125,7 +126,7 @@ func TestGateStatus(t *testing.T) {
 		g.Budgets = []gate.Budget{{BudgetJ: 1, MeanJ: at(0)}}
 		g.Conclude()
 		var md strings.Builder
-		g.Markdown(&md)
+		writeIn("markdown", &md, g, format.Options{})
 		if g.ExitStatus != want || g.Verdict == statistics.Pass || !strings.HasPrefix(md.String(), "### ❌") || !strings.HasPrefix(g.Annotations()[0], "::error ") ||
 			!strings.HasSuffix(g.sentence(), "; of the budget of the program nothing can be said: the energy is not known") {
 			t.Errorf("%s: a budget that is not known: status %d, %s, %s, %s", verdict, g.ExitStatus, g.Verdict, md.String()[:20], g.Annotations()[0])
@@ -143,7 +144,7 @@ func TestGateStatus(t *testing.T) {
 	g := &Gate{Inconclusive: "fail", Metric: "cpu-time"}
 	g.Verdict, g.Program.Verdict = statistics.Inconclusive, statistics.Inconclusive
 	var b bytes.Buffer
-	if err := g.JUnit(&b); err != nil || !strings.Contains(b.String(), "<failure") {
+	if err := writeIn("junit", &b, g, format.Options{}); err != nil || !strings.Contains(b.String(), "<failure") {
 		t.Errorf("%v: %s", err, b.String())
 	}
 	if got := annotation("error", "a: b, c%", "50 %\nmore"); got != "::error title=a%3A b%2C c%25::50 %25%0Amore" {

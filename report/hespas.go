@@ -15,13 +15,17 @@ import (
 	"unicode/utf16"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 func init() {
-	register(Format{
-		Name: "hespas", JSON: true, Title: "a CounterEventStream of HESPAS: samples, and where tasks and, from an event log, calls begin and end; --from reads it",
-		Endings: []string{".hespas.json"}, Parts: true, Time: true, Write: writeHespas,
-		Read: func(f io.ReadSeeker) (*Run, error) {
+	format.Register(format.Format{
+		Name: "hespas", JSON: true,
+		Title: "a CounterEventStream of HESPAS: samples, and where tasks and, from an event log, calls begin and " +
+			"end; --from reads it",
+		Endings: []string{".hespas.json"}, Parts: true, Time: true,
+		Writers: []format.Writer{format.Writes(writeHespas)},
+		Read: func(f io.ReadSeeker) (format.Document, error) {
 			b, err := io.ReadAll(f)
 			if err != nil {
 				return nil, err
@@ -72,8 +76,7 @@ const (
 
 // writeHespas writes the events in the order of their times, in the spelling of
 // Python's json: ASCII, with spaces behind commas and colons.
-func writeHespas(w io.Writer, runs []*Run, o Options) error {
-	r := runs[0]
+func writeHespas(w io.Writer, r *Run, o format.Options) error {
 	calls, err := r.timeline(o)
 	if err != nil {
 		return err
@@ -133,7 +136,10 @@ func writeHespas(w io.Writer, runs []*Run, o Options) error {
 			}
 		}
 	}
-	slices.SortStableFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.class, b.class)) })
+	slices.SortStableFunc(events, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at),
+			cmp.Compare(a.class, b.class))
+	})
 
 	version := "0.0.1"
 	f := counterStream{Version: &version, Events: []counterEvent{}}
@@ -228,11 +234,14 @@ func readHespas(b []byte) (*Run, error) {
 		m = counterMetadata{}
 	}
 	r := &Run{
-		parts: "hespas", Functions: []Function{}, Sites: []Site{}, Paths: []Path{}, Ledger: []Line{}, Samples: []Sample{}, Tasks: []Task{},
+		parts: "hespas", Functions: []Function{}, Sites: []Site{}, Paths: []Path{}, Ledger: []Line{},
+		Samples: []Sample{}, Tasks: []Task{},
 		Skipped: []Skip{}, Warnings: m.Warnings, Process: m.Process,
 	}
 	if *f.Version != "0.0.1" {
-		r.Warn("hespas-version", fmt.Sprintf("the stream is of version %s and cg knows 0.0.1: look whether its tasks and samples are what you expect", *f.Version))
+		r.Warn("hespas-version",
+			fmt.Sprintf("the stream is of version %s and cg knows 0.0.1: look whether its tasks and samples are "+
+				"what you expect", *f.Version))
 	}
 
 	type event struct {
@@ -305,7 +314,8 @@ func readHespas(b []byte) (*Run, error) {
 			k := len(inside) - 1
 			for ; k >= 0; k-- {
 				o := inside[k]
-				if o.task.Name == strings.TrimPrefix(name, eventExit) && (id.Task == nil || o.index == nil || *id.Task == *o.index) {
+				if o.task.Name == strings.TrimPrefix(name, eventExit) &&
+					(id.Task == nil || o.index == nil || *id.Task == *o.index) {
 					break
 				}
 			}
@@ -341,13 +351,16 @@ func readHespas(b []byte) (*Run, error) {
 		return nil, fmt.Errorf("none of its %d events is a task (enter:NAME and exit:NAME) or a sample", len(events))
 	}
 	if left > 0 {
-		r.Warn("hespas-events", fmt.Sprintf("%d of %d events are no samples and no tasks that begin and end, and are left out", left, len(events)))
+		r.Warn("hespas-events",
+			fmt.Sprintf("%d of %d events are no samples and no tasks that begin and end, and are left out", left,
+				len(events)))
 	}
 	if ours {
 		r.Meta, r.Totals = *m.Meta, *m.Totals
 		return r, nil
 	}
-	r.Totals = Totals{Domains: map[string]Joules{}, DurationS: float64(events[len(events)-1].at-events[0].at) * 1e-9, NTasks: len(r.Tasks)}
+	r.Totals = Totals{Domains: map[string]Joules{}, DurationS: float64(events[len(events)-1].at-events[0].at) * 1e-9,
+		NTasks: len(r.Tasks)}
 	r.Totals.Kind = nemb.Unavailable
 	for _, s := range r.Samples {
 		for id, e := range s.DomainJ {

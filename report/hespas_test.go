@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // What HESPAS' CounterEventStream.from_json takes: every field and no other
@@ -38,7 +39,7 @@ func TestHespasRules(t *testing.T) {
 		for i := range run.Tasks {
 			run.Tasks[i].StartedAt, run.Tasks[i].EndedAt = 1000, 1001
 		}
-		b := exported(t, "hespas", Options{}, run)
+		b := exported(t, "hespas", format.Options{}, run)
 		golden(t, filepath.Join("testdata", name+".hespas.json"), b)
 		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 		if err != nil {
@@ -62,19 +63,19 @@ func TestHespasRules(t *testing.T) {
 		run := &told
 		for _, o := range []struct {
 			format string
-			Options
-		}{{"csv", Options{Table: "tasks"}}, {"csv", Options{Table: "samples"}}, {"hespas", Options{}}, {"perfetto", Options{}}} {
+			format.Options
+		}{{"csv", format.Options{Chosen: map[string]string{"table": "tasks"}}}, {"csv", format.Options{Chosen: map[string]string{"table": "samples"}}}, {"hespas", format.Options{}}, {"perfetto", format.Options{}}} {
 			if got, want := exported(t, o.format, o.Options, again), exported(t, o.format, o.Options, run); !bytes.Equal(got, want) {
-				t.Errorf("%s: %s %s comes back as\n%.2000s\nnot\n%.2000s", name, o.format, o.Table, got, want)
+				t.Errorf("%s: %s %v comes back as\n%.2000s\nnot\n%.2000s", name, o.format, o.Chosen, got, want)
 			}
 		}
-		got, want := string(exported(t, "text", Options{}, again)), string(exported(t, "text", Options{}, run))
+		got, want := string(exported(t, "text", format.Options{}, again)), string(exported(t, "text", format.Options{}, run))
 		if head := want[:strings.Index(want, "\n\n")]; !strings.HasPrefix(got, head) {
 			t.Errorf("%s: text begins\n%s\nnot\n%s", name, got, head)
 		}
 		// What it does not hold is not made up.
-		for _, f := range Formats() {
-			if err := Export(&bytes.Buffer{}, f, []*Run{again}, Options{Table: "tasks"}); (err == nil) != f.Parts {
+		for _, f := range format.Of((*Run)(nil)) {
+			if err := f.Write(&bytes.Buffer{}, Together([]*Run{again}), format.Options{Chosen: map[string]string{"table": "tasks"}}); (err == nil) != f.Parts {
 				t.Errorf("%s: %v", f.Name, err)
 			}
 		}
@@ -162,7 +163,7 @@ func FuzzReadHespas(f *testing.F) {
 			return
 		}
 		// What is read is written, and is read again as it was.
-		once := exported(t, "hespas", Options{}, r)
+		once := exported(t, "hespas", format.Options{}, r)
 		again, err := readHespas(once)
 		if err != nil {
 			t.Fatalf("%s: %v", once, err)

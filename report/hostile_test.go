@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // evil begins like a formula and holds what a terminal obeys, what makes a row,
@@ -97,23 +99,24 @@ func TestPoisonedRun(t *testing.T) {
 		"suite":     func() *Run { return suite(nemb.Measured) },
 	}
 	for name, of := range runs {
-		for _, f := range Formats() {
+		for _, f := range format.Of((*Run)(nil)) {
 			if f.Name == "png" || f.Name == "pprof" {
 				continue // not for terminals; pprof's names are those of frames
 			}
-			for _, table := range append([]string{""}, Tables...) {
+			_, several := f.Writer(Several{})
+			for _, table := range append([]string{""}, tables.Values...) {
 				if table != "" && f.Name != "csv" {
 					continue
 				}
-				for count := 1; count == 1 || count == 2 && f.Several; count++ {
-					o := Options{Terminal: Terminal{Width: 160, Color: true, Verbose: true}, Table: table}
+				for count := 1; count == 1 || count == 2 && several == nil; count++ {
+					o := format.Options{Terminal: format.Terminal{Width: 160, Color: true, Verbose: true}, Chosen: map[string]string{"table": table}}
 					var all []*Run
 					for k := range count {
 						all = append(all, poisonedCopy(of()))
 						o.Names = append(o.Names, fmt.Sprint(evil, k))
 					}
 					var b bytes.Buffer
-					if err := Export(&b, f, all, o); err != nil {
+					if err := f.Write(&b, Together(all), o); err != nil {
 						if name == "unknown" && f.Name == "collapsed" {
 							continue // which says that there are no energies
 						}
@@ -135,7 +138,7 @@ func TestPoisonedRun(t *testing.T) {
 				}
 			}
 		}
-		saved, err := poisonedCopy(of()).JSON(true)
+		saved, err := poisonedCopy(of()).JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,39 +186,31 @@ func cellsHarmless(t *testing.T, where string, table []byte) {
 // So it is with repeated runs, comparisons and checks.
 func TestPoisonedOthers(t *testing.T) {
 	texts := map[string]string{}
-	put := func(name string, write func(b *bytes.Buffer) error) {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatalf("%s: %v", name, err)
+	put := func(kind string, d format.Document) {
+		for _, f := range format.Of(d) {
+			if f.Name == "png" {
+				continue // is no text
+			}
+			var b bytes.Buffer
+			if err := f.Write(&b, d, format.Options{Terminal: format.Terminal{Width: 160, Color: true}}); err != nil {
+				t.Fatalf("%s as %s: %v", kind, f.Name, err)
+			}
+			texts[kind+f.Endings[0]] = b.String()
 		}
-		texts[name] = b.String()
 	}
-	wide := Terminal{Width: 160, Color: true}
 	repeated := repeated(nemb.Estimated, 4)
 	repeated.Warnings = []Warning{{"slug", "message"}}
-	repeated = poisonedCopy(repeated)
-	put("run.txt", func(b *bytes.Buffer) error { b.WriteString(repeated.Text(wide)); return nil })
-	put("run.csv", func(b *bytes.Buffer) error { return repeated.CSV(b) })
-	put("run.md", func(b *bytes.Buffer) error { return repeated.Markdown(b) })
-	put("run.json", func(b *bytes.Buffer) error { j, err := repeated.JSON(); b.Write(j); return err })
-	for _, format := range []string{"svg", "html"} {
-		put("run."+format, func(b *bytes.Buffer) error { return repeated.Draw(b, format) })
-	}
+	put("run", poisonedCopy(repeated))
 	base, head := poisonedCopy(example(nemb.Measured)), poisonedCopy(example(nemb.Measured))
 	head.Meta.Hostname += "other"
 	head.Meta.RunID += "other"
-	c := compared(t, runsSide(evil, base), runsSide(evil+"2", head), CompareOptions{Allow: true})
-	put("compare.txt", func(b *bytes.Buffer) error { b.WriteString(c.Text(wide, 0)); return nil })
-	put("compare.md", func(b *bytes.Buffer) error { return c.Markdown(b, 0) })
-	put("compare.xml", func(b *bytes.Buffer) error { return c.JUnit(b) })
-	put("compare.json", func(b *bytes.Buffer) error { j, err := c.JSON(); b.Write(j); return err })
+	put("compare", compared(t, runsSide(evil, base), runsSide(evil+"2", head), CompareOptions{Allow: true}))
 	g := poisonedCopy(checked())
-	put("gate.txt", func(b *bytes.Buffer) error { b.WriteString(g.Text(wide)); return nil })
-	put("gate.md", func(b *bytes.Buffer) error { return g.Markdown(b) })
-	put("gate.xml", func(b *bytes.Buffer) error { return g.JUnit(b) })
-	put("gate.json", func(b *bytes.Buffer) error { j, err := g.JSON(); b.Write(j); return err })
-	put("gate.metrics", func(b *bytes.Buffer) error { return g.OpenMetrics(b) })
-	put("gate.annotations", func(b *bytes.Buffer) error { b.WriteString(strings.Join(g.Annotations(), "\n")); return nil })
+	put("gate", g)
+	texts["gate.annotations"] = strings.Join(g.Annotations(), "\n")
+	if len(texts) < 14 {
+		t.Errorf("only %d texts: %q", len(texts), slices.Sorted(maps.Keys(texts)))
+	}
 	for name, text := range texts {
 		if found := harmless(text); found != "" {
 			t.Errorf("%s: %s", name, found)

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"cg/docs"
+	"cg/report/format"
 	"cg/shown"
 )
 
@@ -26,21 +27,24 @@ var page embed.FS
 // The parts of the page, in their order. uPlot (MIT, html/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
-	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "head.js", "lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "page.js"}
-	pageStyles  = []string{"uplot/uPlot.min.css", "page.css"}
+	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "head.js", "lanes.js", "power.js", "flame.js",
+		"functions.js", "source.js", "compare.js", "page.js"}
+	pageStyles = []string{"uplot/uPlot.min.css", "page.css"}
 )
 
 func init() {
-	register(Format{
-		Name: "html", Title: "a page for a browser, in one file that needs no network", Endings: []string{".html", ".htm"},
-		Several: true, Picture: true, Time: true, Write: writeHTML,
+	format.Register(format.Format{
+		Name: "html", Title: "a page for a browser, in one file that needs no network",
+		Endings: []string{".html", ".htm"},
+		Picture: true, Time: true, Text: true, Slices: pageSlices,
+		Writers: []format.Writer{alone(writeHTML), format.Writes(writeHTML), format.Writes(htmlRepeated)},
 	})
 }
 
 // writeHTML writes one file with everything in it. Its policy forbids the
 // browser to load or send anything; what the runs tell is data, which scripts
 // put into the page as text only.
-func writeHTML(w io.Writer, runs []*Run, o Options) error {
+func writeHTML(w io.Writer, runs Several, o format.Options) error {
 	script, err := pagePart(pageScripts)
 	if err != nil {
 		return err
@@ -53,11 +57,11 @@ func writeHTML(w io.Writer, runs []*Run, o Options) error {
 	if err != nil {
 		return err
 	}
-	text, err := page.ReadFile("html/page.html")
+	frame, err := page.ReadFile("html/page.html")
 	if err != nil {
 		return err
 	}
-	t, err := template.New("page").Parse(string(text))
+	t, err := template.New("page").Parse(string(frame))
 	if err != nil {
 		return err
 	}
@@ -65,13 +69,20 @@ func writeHTML(w io.Writer, runs []*Run, o Options) error {
 	if err != nil {
 		return err
 	}
+	all := Together(runs)
+	text, err := format.Named(format.Default, all)
+	if err != nil {
+		return err
+	}
 	var plain bytes.Buffer
-	if err := writeText(&plain, runs, Options{Terminal: Terminal{Width: 100, Verbose: plainWhole(runs)}, Names: o.Names}); err != nil {
+	if err := text.Write(&plain, all, format.Options{Terminal: format.Terminal{Width: 100, Verbose: plainWhole(runs)},
+		Names: o.Names}); err != nil {
 		return err
 	}
 	return t.Execute(w, map[string]any{
-		"Policy": fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'", policyHash(script), policyHash(style)),
-		"Title":  shown.Line(strings.Join(pageTitles(runs, o), " and ")), "Version": shown.Line(runs[0].Meta.CgVersion),
+		"Policy": fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri "+
+			"'none'; form-action 'none'", policyHash(script), policyHash(style)),
+		"Title": shown.Line(strings.Join(pageTitles(runs, o), " and ")), "Version": shown.Line(runs[0].Meta.CgVersion),
 		"Style": template.CSS(style), "Script": template.JS(script), "Data": template.JS(data),
 		"Text": plain.String(), "Licence": string(licence),
 	})
@@ -87,11 +98,11 @@ func plainWhole(runs []*Run) bool {
 	return n <= 1000
 }
 
-func pageTitles(runs []*Run, o Options) []string {
+func pageTitles(runs []*Run, o format.Options) []string {
 	if len(runs) == 1 {
 		return []string{runs[0].program()}
 	}
-	return o.names(runs)
+	return names(o, runs)
 }
 
 func pagePart(names []string) (string, error) {
@@ -129,7 +140,7 @@ const (
 
 // pageData is JSON in which no character means anything to HTML: <, > and &
 // are written as \u003c, \u003e and \u0026.
-func pageData(runs []*Run, o Options) ([]byte, error) {
+func pageData(runs []*Run, o format.Options) ([]byte, error) {
 	var b bytes.Buffer
 	d := struct {
 		Names    []string              `json:"names"`
@@ -168,7 +179,7 @@ func pageData(runs []*Run, o Options) ([]byte, error) {
 
 // pageSources are the files with functions, the dearest first as long as there
 // is room.
-func pageSources(runs []*Run, o Options) map[string]pageSource {
+func pageSources(runs []*Run, o format.Options) map[string]pageSource {
 	out := map[string]pageSource{}
 	room := mostSourceWhole
 	for _, r := range runs {
@@ -191,7 +202,8 @@ func pageSources(runs []*Run, o Options) map[string]pageSource {
 			case len(text) > MostSource:
 				s.Note = fmt.Sprintf("left out: a page takes %d bytes of a file, and it has more", MostSource)
 			case len(text) > room:
-				s.Note = fmt.Sprintf("left out: dearer files have filled the %d bytes that a page takes", mostSourceWhole)
+				s.Note = fmt.Sprintf("left out: dearer files have filled the %d bytes that a page takes",
+					mostSourceWhole)
 			case !utf8.Valid(text):
 				s.Note = "left out: it is no UTF-8"
 			default:

@@ -85,9 +85,11 @@ type pageDomain struct {
 func functionsOf(r *Run, text func(string) int) pageFunctions {
 	f := pageFunctions{Name: []int{}, Demoted: []int{}}
 	for i, g := range r.Functions {
-		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)), append(f.Language, text(g.Language))
+		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
+			append(f.Language, text(g.Language))
 		f.Line, f.Calls = append(f.Line, g.Line), append(f.Calls, g.Calls)
-		f.Self, f.Lo, f.Hi, f.Whole = append(f.Self, micro(g.SelfEnergyJ)), append(f.Lo, micro(g.SelfEnergyLoJ)), append(f.Hi, micro(g.SelfEnergyHiJ)), append(f.Whole, micro(g.InclusiveEnergyJ))
+		f.Self, f.Lo, f.Hi, f.Whole = append(f.Self, micro(g.SelfEnergyJ)), append(f.Lo, micro(g.SelfEnergyLoJ)),
+			append(f.Hi, micro(g.SelfEnergyHiJ)), append(f.Whole, micro(g.InclusiveEnergyJ))
 		f.SelfNs, f.WholeNs = append(f.SelfNs, nanos(g.SelfTimeS)), append(f.WholeNs, nanos(g.InclusiveTimeS))
 		if g.Demoted {
 			f.Demoted = append(f.Demoted, i)
@@ -115,8 +117,10 @@ func tasksOf(r *Run, text func(string) int) pageTasks {
 	t := pageTasks{Name: []int{}}
 	for _, g := range r.Tasks {
 		t.Name, t.Depth = append(t.Name, text(g.Name)), append(t.Depth, g.Depth)
-		t.Begin, t.End, t.Time = append(t.Begin, g.StartedAtMonoNs), append(t.End, g.EndedAtMonoNs), append(t.Time, nanos(g.DurationS))
-		t.Energy, t.Lo, t.Hi = append(t.Energy, micro(g.EnergyJ)), append(t.Lo, micro(g.LoJ)), append(t.Hi, micro(g.HiJ))
+		t.Begin, t.End, t.Time = append(t.Begin, g.StartedAtMonoNs), append(t.End, g.EndedAtMonoNs),
+			append(t.Time, nanos(g.DurationS))
+		t.Energy, t.Lo, t.Hi = append(t.Energy, micro(g.EnergyJ)), append(t.Lo, micro(g.LoJ)),
+			append(t.Hi, micro(g.HiJ))
 	}
 	return t
 }
@@ -161,7 +165,8 @@ func pageRunOf(r *Run, source bool) pageRun {
 	p.Program, p.Task = r.program(), map[int]string{}
 	p.Parent, p.Site, p.Calls, p.SelfUs, p.CPUUs = []int{}, []uint32{}, []uint64{}, []int64{}, []int64{}
 	for i, path := range r.Paths {
-		p.Parent, p.Site, p.Calls = append(p.Parent, path.Parent), append(p.Site, path.Site), append(p.Calls, path.Calls)
+		p.Parent, p.Site, p.Calls = append(p.Parent, path.Parent), append(p.Site, path.Site),
+			append(p.Calls, path.Calls)
 		p.SelfUs, p.CPUUs = append(p.SelfUs, micros(path.SelfTimeS)), append(p.CPUUs, micros(path.CPUTimeS))
 		if path.SelfEnergyJ != nil {
 			p.Micro = append(p.Micro, uint64(*path.SelfEnergyJ))
@@ -177,7 +182,8 @@ func pageRunOf(r *Run, source bool) pageRun {
 			s.StartNs = sample.TNs
 		}
 		s.TUs = append(s.TUs, (sample.TNs-s.StartNs)/1000)
-		s.Program, s.Own, s.Other = append(s.Program, micros(sample.ProgramCPUS)), append(s.Own, micros(sample.OwnCPUS)), append(s.Other, micros(sample.OtherCPUS))
+		s.Program, s.Own, s.Other = append(s.Program, micros(sample.ProgramCPUS)),
+			append(s.Own, micros(sample.OwnCPUS)), append(s.Other, micros(sample.OtherCPUS))
 		for id, e := range sample.DomainJ {
 			d := s.Domains[id]
 			var power *float64
@@ -217,7 +223,8 @@ func pageComparisonOf(runs []*Run, names []string) *pageComparison {
 		return nil
 	}
 	last := len(runs) - 1
-	c, err := Compare(CompareSide{names[:1], []Saved{{Run: runs[0]}}}, CompareSide{names[last:], []Saved{{Run: runs[last]}}}, CompareOptions{Threshold: pageThreshold, Allow: true})
+	c, err := Compare(CompareSide{names[:1], []Saved{{Run: runs[0]}}},
+		CompareSide{names[last:], []Saved{{Run: runs[last]}}}, CompareOptions{Threshold: pageThreshold, Allow: true})
 	if err != nil { // the same run twice
 		return nil
 	}
@@ -230,7 +237,8 @@ func pageComparisonOf(runs []*Run, names []string) *pageComparison {
 		}
 	}
 	out := &pageComparison{
-		Threshold: pageThreshold, Weak: c.Totals[0].Weak, Totals: c.Totals, Was: map[int]string{}, Why: map[int]string{}, Of: []int{},
+		Threshold: pageThreshold, Weak: c.Totals[0].Weak, Totals: c.Totals, Was: map[int]string{},
+		Why: map[int]string{}, Of: []int{},
 		Verdicts: []Verdict{Higher, Lower, Within, NoneShown, NotComparable}, Notes: c.Notes,
 	}
 	short := func(v *float64) *float64 { // six digits are more than an interval tells

@@ -28,6 +28,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/report/format"
 )
 
 // browser starts a headless Chromium for a test.
@@ -175,7 +176,7 @@ func (p *tab) shot(name string) {
 	}
 }
 
-func htmlOf(t *testing.T, o Options, runs ...*Run) []byte {
+func htmlOf(t *testing.T, o format.Options, runs ...*Run) []byte {
 	t.Helper()
 	return exported(t, "html", o, runs...)
 }
@@ -205,7 +206,7 @@ func stamped(runs ...*Run) {
 
 // The page needs less than a megabyte beside the run, and nothing from outside.
 func TestPageIsSmallAndClosed(t *testing.T) {
-	b := htmlOf(t, Options{}, example(nemb.Measured))
+	b := htmlOf(t, format.Options{}, example(nemb.Measured))
 	if len(b) > 1<<20 {
 		t.Errorf("%d bytes", len(b))
 	}
@@ -236,7 +237,7 @@ func TestPageSources(t *testing.T) {
 		}
 		r.Functions = append(r.Functions, f)
 	}
-	got := pageSources([]*Run{r, r}, Options{Source: func(file string) ([]byte, time.Time, error) {
+	got := pageSources([]*Run{r, r}, format.Options{Source: func(file string) ([]byte, time.Time, error) {
 		switch file {
 		case "/none.py":
 			return nil, time.Time{}, fs.ErrNotExist
@@ -266,7 +267,7 @@ func TestPage(t *testing.T) {
 	t.Run("tests", func(t *testing.T) {
 		r := suite(nemb.Estimated)
 		stamped(r)
-		p := open(t, b, "tests", htmlOf(t, Options{Source: sampleSource}, r), 1400, 900)
+		p := open(t, b, "tests", htmlOf(t, format.Options{Source: sampleSource}, r), 1400, 900)
 		golden(t, filepath.Join("testdata", "page-tests.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		p.shot("tests")
 		p.quiet()
@@ -274,7 +275,7 @@ func TestPage(t *testing.T) {
 	t.Run("unknown", func(t *testing.T) {
 		r := example(nemb.Unavailable)
 		stamped(r)
-		p := open(t, b, "unknown", htmlOf(t, Options{}, r), 1400, 900)
+		p := open(t, b, "unknown", htmlOf(t, format.Options{}, r), 1400, 900)
 		golden(t, filepath.Join("testdata", "page-unknown.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		p.is(`document.querySelector('.big .value').textContent`, "?")
 		p.is(`document.querySelector('#power-plot')`, "null")
@@ -289,7 +290,7 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, runs := range [][]*Run{{r}, {r, example(nemb.Measured)}, {example(nemb.Measured), r, suite(nemb.Estimated)}} {
-			p := open(t, b, "bare", htmlOf(t, Options{}, runs...), 700, 900)
+			p := open(t, b, "bare", htmlOf(t, format.Options{}, runs...), 700, 900)
 			if len(runs) > 1 {
 				p.is(`document.querySelectorAll('#beside thead th').length`, fmt.Sprint(len(runs)+2))
 				for i := range runs {
@@ -302,7 +303,7 @@ func TestPage(t *testing.T) {
 		}
 	})
 	t.Run("table", func(t *testing.T) {
-		p := open(t, b, "table", htmlOf(t, Options{}, example(nemb.Measured)), 1400, 900)
+		p := open(t, b, "table", htmlOf(t, format.Options{}, example(nemb.Measured)), 1400, 900)
 		names := `[...document.querySelectorAll('#functions-table tbody .name')].map((e) => e.textContent).join()`
 		p.is(names, "shop.stock.prüfsumme,shop.stock.Stock.refill")
 		p.click(`#functions-table [data-key="self"]`) // it is sorted by this, falling
@@ -321,7 +322,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("flame", func(t *testing.T) {
 		r := example(nemb.Measured)
-		p := open(t, b, "flame", htmlOf(t, Options{}, r), 1400, 900)
+		p := open(t, b, "flame", htmlOf(t, format.Options{}, r), 1400, 900)
 		boxes := `[...document.querySelectorAll('#flame-boxes .box')].map((e) => e.textContent).join()`
 		p.is(boxes, "main.py,shop.stock.Stock.refill,shop.stock.prüfsumme")
 		// Boxes are as wide as energies.
@@ -352,7 +353,7 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("power", func(t *testing.T) {
-		p := open(t, b, "power", htmlOf(t, Options{}, suite(nemb.Measured)), 1400, 900)
+		p := open(t, b, "power", htmlOf(t, format.Options{}, suite(nemb.Measured)), 1400, 900)
 		said := `document.getElementById('power-readout').textContent.replace(/\u00a0/g, ' ')`
 		p.is(said, "The whole run, 1.00 s · package-0 20.0 J at 20.0 W")
 		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"))
@@ -389,7 +390,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("themes", func(t *testing.T) {
 		const ground = `getComputedStyle(document.body).backgroundColor`
-		p := open(t, b, "themes", htmlOf(t, Options{}, example(nemb.Measured)), 1400, 900, dark())
+		p := open(t, b, "themes", htmlOf(t, format.Options{}, example(nemb.Measured)), 1400, 900, dark())
 		night := p.value(ground)
 		p.click(`#theme [data-value="light"]`)
 		day := p.value(ground)
@@ -406,7 +407,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("calls", func(t *testing.T) {
 		r := suite(nemb.Measured)
-		p := open(t, b, "calls", htmlOf(t, Options{Events: eventLog(t, r.Meta.RunID, 1e6)}, r), 1400, 900)
+		p := open(t, b, "calls", htmlOf(t, format.Options{Events: eventLog(t, r.Meta.RunID, 1e6)}, r), 1400, 900)
 		told := `document.querySelector('#calls-told').textContent`
 		said := "Calls: all 4 stretches of calls. A click on one zooms to it."
 		p.is(told, said)
@@ -443,7 +444,7 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("print", func(t *testing.T) {
-		p := open(t, b, "print", htmlOf(t, Options{}, suite(nemb.Measured)), 1400, 900, dark())
+		p := open(t, b, "print", htmlOf(t, format.Options{}, suite(nemb.Measured)), 1400, 900, dark())
 		p.do(chromedp.Evaluate(`addEventListener('beforeprint', () => { window.paper = document.documentElement.dataset.theme + theme.color('--ink'); })`, nil))
 		var pdf []byte
 		p.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
@@ -458,7 +459,7 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("source", func(t *testing.T) {
-		p := open(t, b, "source", htmlOf(t, Options{Source: sampleSource}, example(nemb.Measured)), 1400, 900)
+		p := open(t, b, "source", htmlOf(t, format.Options{Source: sampleSource}, example(nemb.Measured)), 1400, 900)
 		p.is(`document.querySelectorAll('#source-code .l').length`, "80")
 		p.is(`[...document.querySelectorAll('#source-code .first')].map((e) => e.dataset.line + ' ' + e.querySelector('.cost').textContent).join()`, "30 4.92J,50 9.84J")
 		p.click(`#functions-table tbody tr:first-child button.where`)
@@ -474,7 +475,7 @@ func TestPage(t *testing.T) {
 		*after.Functions[0].SelfEnergyLoJ /= 4
 		*after.Functions[0].SelfEnergyHiJ /= 4
 		*after.Paths[2].SelfEnergyJ /= 4
-		p := open(t, b, "compare", htmlOf(t, Options{Names: []string{"before", "after"}}, before, after), 1400, 900)
+		p := open(t, b, "compare", htmlOf(t, format.Options{Names: []string{"before", "after"}}, before, after), 1400, 900)
 		p.is(`[...document.querySelectorAll('#changes-table tbody tr')].map((e) => e.querySelector('.name').textContent + ' ' + e.lastChild.textContent).join()`,
 			"shop.stock.prüfsumme lower?,shop.stock.Stock.refill no change shown")
 		p.is(`document.querySelectorAll('#compare .warnings').length`, "0")
@@ -505,7 +506,7 @@ func TestPage(t *testing.T) {
 		e := Joules(2_000_000)
 		after.Functions = append(after.Functions, Function{Name: "shop.stock.new", Language: "python", File: "/home/u/shop/stock.py", Line: 80, Calls: 9, SelfEnergyJ: &e, SelfEnergyLoJ: &e, SelfEnergyHiJ: &e})
 		*after.Paths[2].SelfEnergyJ = *after.Paths[2].SelfEnergyJ * 3 / 2
-		content := htmlOf(t, Options{Names: []string{"before", "after"}}, before, after)
+		content := htmlOf(t, format.Options{Names: []string{"before", "after"}}, before, after)
 		p := open(t, b, "changes", content, 1400, 900)
 		golden(t, filepath.Join("testdata", "page-changes.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		rows := `[...document.querySelectorAll('#changes-table tbody .name')].map((e) => e.textContent).join()`
@@ -557,7 +558,7 @@ func TestPage(t *testing.T) {
 		renamed := hostile()
 		renamed.Meta.RunID, renamed.Sites[0].TextID, r.Sites[0].TextID = "renamed", "1", "1"
 		for name, runs := range map[string][]*Run{"one": {r}, "two": {r, example(nemb.Measured)}, "renamed": {renamed, r}} {
-			p := open(t, b, "hostile", htmlOf(t, Options{Source: source, Names: []string{evil, "b"}}, runs...), 1400, 900)
+			p := open(t, b, "hostile", htmlOf(t, format.Options{Source: source, Names: []string{evil, "b"}}, runs...), 1400, 900)
 			p.is(`window.pwned`, "undefined")
 			p.is(`document.scripts.length+','+document.images.length`, "2,0")
 			p.is(`document.querySelector('h1').textContent.includes('</script><script>window.pwned=1</script>')`, "true")
@@ -575,7 +576,7 @@ func TestPage(t *testing.T) {
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
-		p := open(t, b, "closed", htmlOf(t, Options{}, example(nemb.Measured)), 1400, 900)
+		p := open(t, b, "closed", htmlOf(t, format.Options{}, example(nemb.Measured)), 1400, 900)
 		var refused []string
 		p.do(chromedp.Evaluate(`new Promise((done) => {
 			const seen = [];
@@ -593,7 +594,7 @@ func TestPage(t *testing.T) {
 	t.Run("largest", func(t *testing.T) {
 		r := largest()
 		begun := time.Now()
-		content := htmlOf(t, Options{}, r)
+		content := htmlOf(t, format.Options{}, r)
 		written := time.Since(begun)
 		begun = time.Now()
 		p := open(t, b, "largest", content, 1400, 900)

@@ -4,12 +4,20 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
+	"cg/report/format"
 	"cg/shown"
 )
+
+func init() {
+	format.Register(format.Format{
+		Name: "junit", Title: "tests of a continuous integration: one for each figure that is judged",
+		Endings: []string{".xml"},
+		Writers: []format.Writer{format.Writes(junitComparison), format.Writes(junitGate)},
+	})
+}
 
 // Suite is a set of checks as JUnit XML tells it: what Jenkins, GitLab and the
 // like show as tests.
@@ -83,10 +91,10 @@ type (
 	}
 )
 
-// WriteJUnit writes a suite as JUnit XML. Control characters, which XML does not
+// writeSuite writes a suite as JUnit XML. Control characters, which XML does not
 // have, are escaped (shown).
-func WriteJUnit(w io.Writer, s Suite) error {
-	out := junitSuite{Name: shown.Line(s.Name), Tests: len(s.Cases), Hostname: shown.Line(s.Hostname), Properties: []junitProperty{}}
+func writeSuite(w io.Writer, s Suite) error {
+	out := junitSuite{Name: shown.Line(s.Name), Tests: len(s.Cases), Hostname: shown.Line(s.Hostname)}
 	if !s.At.IsZero() {
 		out.Timestamp = s.At.UTC().Format("2006-01-02T15:04:05")
 	}
@@ -96,7 +104,8 @@ func WriteJUnit(w io.Writer, s Suite) error {
 	whole := time.Duration(0)
 	for _, c := range s.Cases {
 		c.Message, c.Text = shown.Line(c.Message), shown.Lines(c.Text)
-		one := junitCase{Class: shown.Line(c.Class), Name: shown.Line(c.Name), Time: fmt.Sprintf("%.3f", c.Time.Seconds())}
+		one := junitCase{Class: shown.Line(c.Class), Name: shown.Line(c.Name),
+			Time: fmt.Sprintf("%.3f", c.Time.Seconds())}
 		reason := &junitReason{Type: string(c.State), Message: c.Message, Text: c.Text}
 		switch c.State {
 		case Failed:
@@ -120,49 +129,10 @@ func WriteJUnit(w io.Writer, s Suite) error {
 	}
 	e := xml.NewEncoder(w)
 	e.Indent("", "  ")
-	if err := e.Encode(junitSuites{Name: out.Name, Tests: out.Tests, Failures: out.Failures, Errors: out.Errors, Suite: out}); err != nil {
+	if err := e.Encode(junitSuites{Name: out.Name, Tests: out.Tests, Failures: out.Failures, Errors: out.Errors,
+		Suite: out}); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
-}
-
-// JUnit writes a comparison as tests, one for each energy that was compared: a
-// failure where it is higher, an error where the program's cannot be compared,
-// skipped where another cannot.
-func (c *Comparison) JUnit(w io.Writer) error {
-	at, _ := time.Parse(rfc3339, c.Head.StartedAt)
-	s := Suite{Name: "cg compare", At: at, Hostname: c.Head.Hostname, Properties: [][2]string{
-		{"base", c.Base.Name}, {"head", c.Head.Name}, {"energy_kind", string(c.Head.Kind)}, {"threshold_percent", fmt.Sprintf("%.4g", 100*c.Comparison.Threshold)},
-	}}
-	for _, d := range c.Different {
-		s.Properties = append(s.Properties, [2]string{"different " + d.What, orNone(d.Base) + " and " + orNone(d.Head)})
-	}
-	mark := c.mark()
-	check := func(class string, named string, change Change) {
-		k := Case{Class: class, Name: named}
-		figures := []string{figure(change.Base.Value, change.Unit, mark), "→", figure(change.Head.Value, change.Unit, mark), signed(change.Change), change.interval()}
-		k.Message = strings.Join(slices.DeleteFunc(figures, func(s string) bool { return s == "" }), " ") + ": " + change.verdict()
-		k.Text = strings.Join(c.Notes, "\n")
-		switch {
-		case change.Verdict == Higher:
-			k.State = Failed
-		case change.Verdict == NotComparable && change.Of == c.Totals[0].Of:
-			k.State = Errored
-		case change.Verdict == NotComparable:
-			k.State = Skipped
-		default:
-			k.Text = ""
-		}
-		s.Cases = append(s.Cases, k)
-	}
-	for _, t := range c.Totals {
-		if t.Unit == "J" {
-			check("energy.total", t.Name, t)
-		}
-	}
-	for _, f := range c.Functions {
-		check("energy."+f.Language, f.title(), f.Change)
-	}
-	return WriteJUnit(w, s)
 }

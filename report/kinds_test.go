@@ -16,6 +16,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/report/format"
 )
 
 // kindOf is what makes a run one of its kind: domains of constant power and what
@@ -126,7 +127,7 @@ func (k kindOf) run(name string) *Run {
 func TestKindsGolden(t *testing.T) {
 	for name, k := range kindsOfRuns() {
 		r := k.run(name)
-		b, err := r.JSON(true)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,16 +140,16 @@ func TestKindsGolden(t *testing.T) {
 		if faults := saved.Check(); len(faults) > 0 {
 			t.Errorf("%s: %q", name, faults)
 		}
-		for ending, o := range map[string]Options{
-			"txt": {Terminal: Terminal{Width: 100, Verbose: true}}, "md": {}, "folded": {Value: "time"}, "speedscope.json": {}, "perfetto.json": {}, "firefox.json": {}, "hespas.json": {}, "svg": {},
-			"functions.csv": {Table: "functions"}, "tasks.csv": {Table: "tasks"}, "ledger.csv": {Table: "ledger"}, "paths.csv": {Table: "paths"}, "samples.csv": {Table: "samples"},
+		for ending, o := range map[string]format.Options{
+			"txt": {Terminal: format.Terminal{Width: 100, Verbose: true}}, "md": {}, "folded": {Chosen: map[string]string{"value": "time"}}, "speedscope.json": {}, "perfetto.json": {}, "firefox.json": {}, "hespas.json": {}, "svg": {},
+			"functions.csv": {Chosen: map[string]string{"table": "functions"}}, "tasks.csv": {Chosen: map[string]string{"table": "tasks"}}, "ledger.csv": {Chosen: map[string]string{"table": "ledger"}}, "paths.csv": {Chosen: map[string]string{"table": "paths"}}, "samples.csv": {Chosen: map[string]string{"table": "samples"}},
 		} {
-			f, err := FormatOf("a." + ending)
+			f, err := format.For("a."+ending, (*Run)(nil))
 			if err != nil {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if err := Export(&out, f, []*Run{saved}, o); err != nil {
+			if err := f.Write(&out, Together([]*Run{saved}), o); err != nil {
 				t.Fatalf("%s as %s: %v", name, ending, err)
 			}
 			golden(t, filepath.Join("testdata", "kinds", name+"."+ending), out.Bytes())

@@ -14,6 +14,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/report/format"
 )
 
 // peak is the most memory that is live or was garbage since, while f runs, in
@@ -86,7 +87,7 @@ func huge(n int) *Run {
 func BenchmarkLargest(b *testing.B) {
 	const n = 100_000
 	r := huge(n)
-	text, err := r.JSON(true)
+	text, err := r.JSON()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -109,11 +110,11 @@ func BenchmarkLargest(b *testing.B) {
 	b.Run("check", func(b *testing.B) {
 		measured(b, func() int { r.Check(); return len(text) })
 	})
-	for _, f := range Formats() {
+	for _, f := range format.Of((*Run)(nil)) {
 		b.Run(f.Name, func(b *testing.B) {
 			measured(b, func() int {
 				w := &counted{}
-				if err := Export(w, f, []*Run{r}, Options{}); err != nil {
+				if err := f.Write(w, Together([]*Run{r}), format.Options{}); err != nil {
 					b.Fatal(err)
 				}
 				return w.n
@@ -138,7 +139,7 @@ func BenchmarkLargest(b *testing.B) {
 	b.Run("html-of-two", func(b *testing.B) {
 		measured(b, func() int {
 			w := &counted{}
-			if err := writeHTML(w, []*Run{r, other}, Options{}); err != nil {
+			if err := writeHTML(w, []*Run{r, other}, format.Options{}); err != nil {
 				b.Fatal(err)
 			}
 			return w.n
@@ -213,7 +214,7 @@ func TestSpansAreSummed(t *testing.T) {
 	if calls(few) != 60_000 || calls(many) != 600_000 {
 		t.Fatalf("%d and %d calls", calls(few), calls(many))
 	}
-	a, b := htmlOf(t, Options{}, few), htmlOf(t, Options{}, many)
+	a, b := htmlOf(t, format.Options{}, few), htmlOf(t, format.Options{}, many)
 	if len(b)-len(a) > len(a)/2 {
 		t.Errorf("a page of %d bytes for ten times the calls of one of %d", len(b), len(a))
 	}
@@ -227,13 +228,13 @@ func TestPageGrowsWithFigures(t *testing.T) {
 		r.Paths, r.Samples = r.Paths[:1], nil
 	}
 	text := func(r *Run) int {
-		b, err := r.JSON(true)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(b)
 	}
-	page := (len(htmlOf(t, Options{}, many)) - len(htmlOf(t, Options{}, few))) / 2000
+	page := (len(htmlOf(t, format.Options{}, many)) - len(htmlOf(t, format.Options{}, few))) / 2000
 	saved := (text(many) - text(few)) / 2000
 	t.Logf("a function has %d bytes in a page and %d in a saved run", page, saved)
 	if page > 200 || page*4 > saved {
@@ -246,7 +247,7 @@ func TestPageGrowsWithFigures(t *testing.T) {
 //	go test ./report -run xxx -bench Spans -benchtime 1x
 func BenchmarkSpans(b *testing.B) {
 	r := spans(5_000_000, 20_000)
-	text, err := r.JSON(true)
+	text, err := r.JSON()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func BenchmarkSpans(b *testing.B) {
 				b.Fatal(err)
 			}
 			w := &counted{}
-			if err := writeHTML(w, []*Run{r}, Options{}); err != nil {
+			if err := writeHTML(w, []*Run{r}, format.Options{}); err != nil {
 				b.Fatal(err)
 			}
 			size = w.n

@@ -7,18 +7,21 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report/format"
 	"cg/shown"
 )
 
 func init() {
-	register(Format{
-		Name: "markdown", Title: "for comments on a change", Endings: []string{".md", ".markdown"}, Several: true, Write: writeMarkdown,
+	format.Register(format.Format{
+		Name: "markdown", Title: "for comments on a change", Endings: []string{".md", ".markdown"}, Top: true,
+		Writers: []format.Writer{alone(writeMarkdown), format.Writes(writeMarkdown), format.Writes(markdownRepeated),
+			format.Writes(markdownComparison), format.Writes(markdownGate)},
 	})
 }
 
 // writeMarkdown writes tables as GitHub's Markdown has them
 // (github.github.com/gfm, tables). Names cannot break out of their cells.
-func writeMarkdown(w io.Writer, runs []*Run, o Options) error {
+func writeMarkdown(w io.Writer, runs Several, o format.Options) error {
 	m := &markdown{}
 	if len(runs) == 1 {
 		m.single(runs[0], o)
@@ -44,14 +47,15 @@ func (m *markdown) head(cells ...string) {
 	m.line("|---|%s", strings.Repeat("---:|", len(cells)-1))
 }
 
-var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "`", "&#96;", "\n", " ", "\r", " ",
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "`", "&#96;", "\n", " ", "\r",
+	" ",
 	"*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;", "~", "&#126;", "\\", "&#92;", "@", "&#64;", "#", "&#35;")
 
 // name is a name of the program's in a cell, as code: only HTML is understood in
 // it, and a name of an author is not called.
 func name(s string) string { return "<code>" + escape.Replace(s) + "</code>" }
 
-func (m *markdown) single(r *Run, o Options) {
+func (m *markdown) single(r *Run, o format.Options) {
 	t := r.Totals
 	kind := escape.Replace(string(t.Kind))
 	if t.Kind == nemb.Estimated {
@@ -65,7 +69,8 @@ func (m *markdown) single(r *Run, o Options) {
 	mark := r.mark()
 	m.row("program", mark+energy(t.ProgramEnergyJ), span(t.ProgramEnergyLoJ, t.ProgramEnergyHiJ), kind)
 	m.row("machine", mark+energy(t.EnergyJ), span(t.LoJ, t.HiJ), kind)
-	m.line("\n%s, %s on average, exit status %d. Source: %s\n", seconds(t.WallDurationS), watts(t.AvgPowerW), r.Process.ExitStatus, escape.Replace(t.Source))
+	m.line("\n%s, %s on average, exit status %d. Source: %s\n", seconds(t.WallDurationS), watts(t.AvgPowerW),
+		r.Process.ExitStatus, escape.Replace(t.Source))
 	if r.Baseline != nil {
 		m.line("Baseline: %s\n", escape.Replace(r.Baseline.line()))
 	}
@@ -79,7 +84,8 @@ func (m *markdown) single(r *Run, o Options) {
 	if shown > 0 {
 		m.head("function", "calls", "self", "interval", "inclusive", "share")
 		for _, f := range r.Functions[:shown] {
-			m.row(name(f.Name)+" "+escape.Replace(fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)), count(f.Calls), mark+energy(f.SelfEnergyJ),
+			m.row(name(f.Name)+" "+escape.Replace(fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)),
+				count(f.Calls), mark+energy(f.SelfEnergyJ),
 				span(f.SelfEnergyLoJ, f.SelfEnergyHiJ), mark+energy(f.InclusiveEnergyJ), percent(f.SharePercent))
 		}
 		if n := len(r.Functions) - shown; n > 0 {
@@ -123,9 +129,9 @@ func (m *markdown) single(r *Run, o Options) {
 	}
 }
 
-func (m *markdown) several(runs []*Run, o Options) {
+func (m *markdown) several(runs []*Run, o format.Options) {
 	heads := []string{""}
-	for _, n := range o.names(runs) {
+	for _, n := range names(o, runs) {
 		heads = append(heads, escape.Replace(n))
 	}
 	heads = append(heads, "change")

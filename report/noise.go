@@ -53,14 +53,16 @@ type NoiseLimits struct {
 
 // DefaultNoise are the limits unless the user sets others.
 var DefaultNoise = NoiseLimits{
-	Quality: spec.NoiseQualityEndsPercent, WarnCVPercent: spec.NoiseCvPercent, WarnDropPercent: 100 * spec.NoiseDropPart,
+	Quality: spec.NoiseQualityEndsPercent, WarnCVPercent: spec.NoiseCvPercent,
+	WarnDropPercent: 100 * spec.NoiseDropPart,
 }
 
 var qualities = spec.NoiseQualities
 
 // Valid is an error for limits that are none: the three of the qualities rise.
 func (l NoiseLimits) Valid() error {
-	if len(l.Quality) != len(qualities)-1 || !slices.IsSorted(l.Quality) || l.Quality[0] <= 0 || !(l.Quality[len(l.Quality)-1] <= 1e6) {
+	if len(l.Quality) != len(qualities)-1 || !slices.IsSorted(l.Quality) || l.Quality[0] <= 0 ||
+		!(l.Quality[len(l.Quality)-1] <= 1e6) {
 		return fmt.Errorf("%v are no limits of qualities: use three rising percentages, such as 2,5,10", l.Quality)
 	}
 	return nil
@@ -91,8 +93,9 @@ func (l NoiseLimits) reasons(n *Noise) []string {
 
 func (l NoiseLimits) noise(n nemb.Noise) *Noise {
 	out := &Noise{
-		SamplesCaptured: n.Captured, SamplesExpected: n.Expected, SamplesExpectedMethod: "configured", DropRatio: n.Drop,
-		PowerOf: "machine", PowerWindows: n.Windows, SampleIntervalMs: n.Interval.Seconds() * 1e3,
+		SamplesCaptured: n.Captured, SamplesExpected: n.Expected, SamplesExpectedMethod: "configured",
+		DropRatio: n.Drop,
+		PowerOf:   "machine", PowerWindows: n.Windows, SampleIntervalMs: n.Interval.Seconds() * 1e3,
 	}
 	if n.Observed {
 		out.SamplesExpectedMethod = "observed_median"
@@ -121,7 +124,8 @@ func (r *Run) noise(series nemb.Series, interval time.Duration, limits *NoiseLim
 	var loud []string
 	for i := range r.Tasks {
 		task := &r.Tasks[i]
-		task.Noise = l.noise(series.Noise(checkpoint.Instant(task.StartedAtMonoNs), checkpoint.Instant(task.EndedAtMonoNs), interval))
+		task.Noise = l.noise(series.Noise(checkpoint.Instant(task.StartedAtMonoNs),
+			checkpoint.Instant(task.EndedAtMonoNs), interval))
 	}
 	t.WorstWithinTaskCVPct, t.NoiseWarnings = r.loudest(l)
 	for _, w := range t.NoiseWarnings {
@@ -138,7 +142,9 @@ func (r *Run) noise(series nemb.Series, interval time.Duration, limits *NoiseLim
 		}
 	}
 	if len(loud) > 0 {
-		r.Warn("noise", strings.Join(loud, "; ")+fmt.Sprintf(" (limits %g %% and %g %%): a run is one of many, repeat it before you compare (cg run)", l.WarnCVPercent, l.WarnDropPercent))
+		r.Warn("noise", strings.Join(loud,
+			"; ")+fmt.Sprintf(" (limits %g %% and %g %%): a run is one of many, repeat it before you compare (cg "+
+			"run)", l.WarnCVPercent, l.WarnDropPercent))
 	}
 }
 
@@ -155,7 +161,8 @@ func (r *Run) loudest(l NoiseLimits) (worst *float64, warnings []NoiseWarning) {
 			worst = n.PowerCVPercent
 		}
 		if why := l.reasons(n); len(why) > 0 {
-			warnings = append(warnings, NoiseWarning{task.Name, task.Depth, n.PowerCVPercent, n.DropRatio, n.Quality, why})
+			warnings = append(warnings, NoiseWarning{task.Name, task.Depth, n.PowerCVPercent, n.DropRatio, n.Quality,
+				why})
 		}
 	}
 	return worst, warnings
@@ -177,15 +184,19 @@ func (c *check) noise(r *Run) {
 		}
 		if n.SamplesCaptured > n.SamplesExpected {
 			c.fault(field+"samples_captured", "%d, of %d expected", n.SamplesCaptured, n.SamplesExpected)
-		} else if n.SamplesExpected > 0 && math.Abs(n.DropRatio-(1-float64(n.SamplesCaptured)/float64(n.SamplesExpected))) > 1e-9 {
-			c.fault(field+"drop_ratio", "%g, but %d of %d samples came", n.DropRatio, n.SamplesCaptured, n.SamplesExpected)
+		} else if n.SamplesExpected > 0 &&
+			math.Abs(n.DropRatio-(1-float64(n.SamplesCaptured)/float64(n.SamplesExpected))) > 1e-9 {
+			c.fault(field+"drop_ratio", "%g, but %d of %d samples came", n.DropRatio, n.SamplesCaptured,
+				n.SamplesExpected)
 		}
 		if (n.PowerMeanW == nil) != (n.PowerStdW == nil) || (n.PowerMeanW == nil) != (n.PowerCVPercent == nil) {
 			c.fault(field+"power_cv_percent", "it is known together with power_mean_w and power_std_w or not at all")
 			return
 		}
-		if n.PowerMeanW != nil && math.Abs(*n.PowerCVPercent**n.PowerMeanW-100**n.PowerStdW) > 1e-6*(1+100**n.PowerStdW) {
-			c.fault(field+"power_cv_percent", "%g, but power_std_w by power_mean_w is %g", *n.PowerCVPercent, 100**n.PowerStdW / *n.PowerMeanW)
+		if n.PowerMeanW != nil &&
+			math.Abs(*n.PowerCVPercent**n.PowerMeanW-100**n.PowerStdW) > 1e-6*(1+100**n.PowerStdW) {
+			c.fault(field+"power_cv_percent", "%g, but power_std_w by power_mean_w is %g", *n.PowerCVPercent,
+				100**n.PowerStdW / *n.PowerMeanW)
 		}
 		if want := l.quality(n.PowerCVPercent); word(n.Quality) != word(want) {
 			c.fault(field+"quality", "%s, but by power_cv_percent it is %s", word(n.Quality), word(want))
@@ -200,13 +211,17 @@ func (c *check) noise(r *Run) {
 	}
 	worst, warnings := r.loudest(*l)
 	if got := r.Totals.WorstWithinTaskCVPct; (got == nil) != (worst == nil) || got != nil && *got != *worst {
-		c.fault("totals.worst_within_task_power_cv_percent", "%s, but the largest of a task is %s", number(got), number(worst))
+		c.fault("totals.worst_within_task_power_cv_percent", "%s, but the largest of a task is %s", number(got),
+			number(worst))
 	}
 	same := func(a, b NoiseWarning) bool {
-		return a.Task == b.Task && a.Depth == b.Depth && slices.Equal(a.Reasons, b.Reasons) && number(a.CVPercent) == number(b.CVPercent) && a.DropRatio == b.DropRatio && word(a.Quality) == word(b.Quality)
+		return a.Task == b.Task && a.Depth == b.Depth && slices.Equal(a.Reasons, b.Reasons) &&
+			number(a.CVPercent) == number(b.CVPercent) && a.DropRatio == b.DropRatio &&
+			word(a.Quality) == word(b.Quality)
 	}
 	if !slices.EqualFunc(r.Totals.NoiseWarnings, warnings, same) {
-		c.fault("totals.noise_warnings", "%d, but by its limits %d tasks are noisy", len(r.Totals.NoiseWarnings), len(warnings))
+		c.fault("totals.noise_warnings", "%d, but by its limits %d tasks are noisy", len(r.Totals.NoiseWarnings),
+			len(warnings))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/report/format"
 )
 
 // noisy is a run of 10 s with a sample each 10 ms. In its first half the
@@ -96,16 +97,16 @@ func TestNoise(t *testing.T) {
 		if faults := r.Check(); len(faults) > 0 {
 			t.Errorf("%s: %s", tt.name, strings.Join(faults, "\n"))
 		}
-		b, err := r.JSON(false)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
 		validate(t, b)
 		var text, md, html bytes.Buffer
-		for format, w := range map[string]*bytes.Buffer{"text": &text, "markdown": &md, "html": &html} {
-			for _, f := range Formats() {
-				if f.Name == format {
-					if err := f.Write(w, []*Run{r}, Options{}); err != nil {
+		for name, w := range map[string]*bytes.Buffer{"text": &text, "markdown": &md, "html": &html} {
+			for _, f := range format.Of((*Run)(nil)) {
+				if f.Name == name {
+					if err := f.Write(w, r, format.Options{}); err != nil {
 						t.Fatal(err)
 					}
 				}

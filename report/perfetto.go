@@ -10,12 +10,15 @@ import (
 	"slices"
 
 	"cg/checkpoint"
+	"cg/report/format"
 )
 
 func init() {
-	register(Format{
-		Name: "perfetto", JSON: true, Title: "a trace for ui.perfetto.dev: power, processors in use, tasks and, from an event log, calls over time",
-		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Time: true, Write: writePerfetto,
+	format.Register(format.Format{
+		Name: "perfetto", JSON: true,
+		Title:   "a trace for ui.perfetto.dev: power, processors in use, tasks and, from an event log, calls over time",
+		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Time: true,
+		Writers: []format.Writer{format.Writes(writePerfetto)},
 	})
 }
 
@@ -74,8 +77,7 @@ func (m traceTime) MarshalJSON() ([]byte, error) {
 // writePerfetto writes a counter for the power of each domain and for the
 // processors in use, tasks as slices and, from an event log, the calls of each thread
 // and what state it was in. Time is CLOCK_MONOTONIC.
-func writePerfetto(w io.Writer, runs []*Run, o Options) error {
-	r := runs[0]
+func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 	pid := max(r.Meta.PID, 1) // 0 is the idle task
 	calls, err := r.timeline(o)
 	if err != nil {
@@ -86,7 +88,8 @@ func writePerfetto(w io.Writer, runs []*Run, o Options) error {
 		"energies": string(r.Totals.Kind), "source": r.Totals.Source, "functions": noCalls,
 	}}
 	metadata := func(name string, tid int, key string, value any) {
-		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid, Args: map[string]any{key: value}})
+		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid,
+			Args: map[string]any{key: value}})
 	}
 	free := pid // the first number that no thread has
 	if calls != nil {
@@ -109,7 +112,7 @@ func writePerfetto(w io.Writer, runs []*Run, o Options) error {
 			continue
 		}
 		prev := r.Samples[i-1]
-		for _, id := range domainsOf(runs) {
+		for _, id := range domainsOf([]*Run{r}) {
 			if watts, ok := s.DomainW[id]; ok {
 				counter(r.powerName(id), prev.TNs, map[string]any{"watts": watts})
 			}
@@ -133,7 +136,8 @@ func writePerfetto(w io.Writer, runs []*Run, o Options) error {
 		metadata("thread_sort_index", tid, "sort_index", lane)
 		for _, t := range tasks {
 			at, long := traceTime(t.StartedAtMonoNs), traceTime(t.lasted())
-			f.Events = append(f.Events, traceEvent{Name: t.Name, Phase: "X", PID: pid, TID: tid, At: &at, Long: &long, Args: t.facts()})
+			f.Events = append(f.Events, traceEvent{Name: t.Name, Phase: "X", PID: pid, TID: tid, At: &at, Long: &long,
+				Args: t.facts()})
 		}
 	}
 	if calls != nil {
@@ -146,11 +150,13 @@ func writePerfetto(w io.Writer, runs []*Run, o Options) error {
 // number from free on, its states.
 func (f *traceFile) threads(calls *timeline, pid, free int) {
 	metadata := func(pid, tid int, name, key string, value any) {
-		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid, Args: map[string]any{key: value}})
+		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid,
+			Args: map[string]any{key: value}})
 	}
 	slice := func(name string, pid, tid int, from, to checkpoint.Instant, args map[string]any) {
 		at, long := traceTime(from), traceTime(max(0, to-from))
-		f.Events = append(f.Events, traceEvent{Name: name, Phase: "X", PID: pid, TID: tid, At: &at, Long: &long, Args: args})
+		f.Events = append(f.Events, traceEvent{Name: name, Phase: "X", PID: pid, TID: tid, At: &at, Long: &long,
+			Args: args})
 	}
 	places := map[checkpoint.SiteID]map[string]any{} // shared by all slices of a site
 	place := func(site checkpoint.SiteID) map[string]any {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // The rules of the Trace Event Format for the phases that are written, as its
@@ -24,7 +25,7 @@ func TestPerfettoRules(t *testing.T) {
 		"measured": {example(nemb.Measured), 1}, "estimated": {example(nemb.Estimated), 1}, "unknown": {example(nemb.Unavailable), 1},
 		"tasks": {suite(nemb.Measured), 1}, "hostile": {hostile(), 1}, "beside": {beside, 2}, "empty": {&Run{}, 0},
 	} {
-		b := exported(t, "perfetto", Options{}, c.run)
+		b := exported(t, "perfetto", format.Options{}, c.run)
 		if name != "empty" && name != "beside" {
 			golden(t, filepath.Join("testdata", name+".perfetto.json"), b)
 		}

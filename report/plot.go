@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cg/report/format"
 	"cmp"
 	"fmt"
 	"hash/fnv"
@@ -20,25 +21,30 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Plots are the parts that a picture can have.
-var Plots = []string{"all", "power", "flame"}
+// plots are the parts that a picture can have.
+var plots = format.Choice{Flag: "plot", Usage: "`WHAT` to draw", Values: []string{"all", "power", "flame"}}
 
 func init() {
-	register(Format{
-		Name: "svg", Title: "power over time and call paths as a picture (--plot)", Endings: []string{".svg"}, Picture: true,
-		Write: func(w io.Writer, runs []*Run, o Options) error {
-			return picture(w, runs[0], o, func(width, height vg.Length) vg.CanvasWriterTo { return vgsvg.New(width, height) })
-		},
-	})
-	register(Format{
-		Name: "png", Title: "the same in pixels (--plot)", Endings: []string{".png"}, Picture: true,
-		Write: func(w io.Writer, runs []*Run, o Options) error {
-			return picture(w, runs[0], o, func(width, height vg.Length) vg.CanvasWriterTo {
-				return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
-			})
-		},
-	})
+	for _, f := range []struct {
+		name, title string
+		canvas      canvas
+	}{
+		{"svg", "power over time and call paths as a picture (--plot)",
+			func(width, height vg.Length) vg.CanvasWriterTo { return vgsvg.New(width, height) }},
+		{"png", "the same in pixels (--plot)", func(width, height vg.Length) vg.CanvasWriterTo {
+			return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
+		}},
+	} {
+		format.Register(format.Format{
+			Name: f.name, Title: f.title, Endings: []string{"." + f.name}, Picture: true,
+			Choices: []format.Choice{plots},
+			Writers: []format.Writer{format.Writes(f.canvas.run), format.Writes(f.canvas.repeated)},
+		})
+	}
 }
+
+// canvas makes what is drawn on, of a size in points.
+type canvas func(width, height vg.Length) vg.CanvasWriterTo
 
 // The measures of a picture, in points.
 const (
@@ -55,21 +61,24 @@ var (
 	soft = color.NRGBA{0x66, 0x70, 0x77, 0xff}
 	rule = color.NRGBA{0xec, 0xed, 0xe8, 0xff}
 	// Domains have the colours of the page.
-	lines = []color.NRGBA{{0x1f, 0x6f, 0x8b, 0xff}, {0xc9, 0x70, 0x2b, 0xff}, {0x6b, 0x5c, 0xa5, 0xff}, {0x3b, 0x8f, 0x5c, 0xff}, {0xb0, 0x41, 0x6b, 0xff}, {0x7d, 0x7d, 0x2b, 0xff}}
+	lines = []color.NRGBA{{0x1f, 0x6f, 0x8b, 0xff}, {0xc9, 0x70, 0x2b, 0xff}, {0x6b, 0x5c, 0xa5, 0xff},
+		{0x3b, 0x8f, 0x5c, 0xff}, {0xb0, 0x41, 0x6b, 0xff}, {0x7d, 0x7d, 0x2b, 0xff}}
 	// And so have boxes, by the file of their function, or by its name where
 	// there is but one file.
 	tints = []color.NRGBA{
-		{0xe7, 0xca, 0xb1, 0xff}, {0xe7, 0xdb, 0xb1, 0xff}, {0xcc, 0xe7, 0xb1, 0xff}, {0xb1, 0xe7, 0xcc, 0xff}, {0xb1, 0xe5, 0xe7, 0xff},
-		{0xb1, 0xd3, 0xe7, 0xff}, {0xb1, 0xbe, 0xe7, 0xff}, {0xc5, 0xb1, 0xe7, 0xff}, {0xe7, 0xb1, 0xd7, 0xff}, {0xe7, 0xb1, 0xbc, 0xff},
+		{0xe7, 0xca, 0xb1, 0xff}, {0xe7, 0xdb, 0xb1, 0xff}, {0xcc, 0xe7, 0xb1, 0xff}, {0xb1, 0xe7, 0xcc, 0xff},
+		{0xb1, 0xe5, 0xe7, 0xff},
+		{0xb1, 0xd3, 0xe7, 0xff}, {0xb1, 0xbe, 0xe7, 0xff}, {0xc5, 0xb1, 0xe7, 0xff}, {0xe7, 0xb1, 0xd7, 0xff},
+		{0xe7, 0xb1, 0xbc, 0xff},
 	}
 	grey = color.NRGBA{0xe2, 0xe3, 0xdf, 0xff}
 )
 
-// picture draws a headline, the power over time and the call paths.
-func picture(w io.Writer, r *Run, o Options, on func(width, height vg.Length) vg.CanvasWriterTo) error {
-	what := cmp.Or(o.Plot, Plots[0])
-	if !slices.Contains(Plots, what) {
-		return fmt.Errorf("--plot %q is not known: use %s", what, strings.Join(Plots, ", "))
+// run draws a headline, the power over time and the call paths.
+func (on canvas) run(w io.Writer, r *Run, o format.Options) error {
+	what, err := o.Choose(plots)
+	if err != nil {
+		return err
 	}
 	power := what != "flame" && r.Totals.EnergyJ != nil && len(r.Samples) > 1
 	if what == "power" && !power {
@@ -95,7 +104,8 @@ func picture(w io.Writer, r *Run, o Options, on func(width, height vg.Length) vg
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	top := height - pictureMargin
-	label(c, lettering("Sans", 13, ink), pictureMargin, top, "Energy of "+clean(r.program())+"  "+r.mark()+energy(r.Totals.ProgramEnergyJ))
+	label(c, lettering("Sans", 13, ink), pictureMargin, top,
+		"Energy of "+clean(r.program())+"  "+r.mark()+energy(r.Totals.ProgramEnergyJ))
 	label(c, lettering("Sans", 9, soft), pictureMargin, top-17, strings.Join(r.pictureFacts(), " · "))
 	top = height - pictureTop
 	if power {
@@ -111,13 +121,14 @@ func picture(w io.Writer, r *Run, o Options, on func(width, height vg.Length) vg
 		if r.Totals.EnergyJ == nil {
 			unit = "wall-clock time"
 		}
-		label(c, lettering("Sans", 9, soft), pictureMargin, top-8, "Call paths, as wide as their "+unit+" with all that they called")
+		label(c, lettering("Sans", 9, soft), pictureMargin, top-8,
+			"Call paths, as wide as their "+unit+" with all that they called")
 		top -= 24
 		for _, b := range boxes {
 			drawBox(c, b, top)
 		}
 	}
-	_, err := canvas.WriteTo(w)
+	_, err = canvas.WriteTo(w)
 	return err
 }
 
@@ -170,10 +181,11 @@ func clean(s string) string {
 // the mean over its time.
 const pictureSteps = 480
 
-func (r *Run) powerPlot() (*plot.Plot, error) {
+// emptyPlot is a plot with axes and nothing on it.
+func emptyPlot(x, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = color.White
-	p.X.Label.Text, p.Y.Label.Text = "seconds", "watts"
+	p.X.Label.Text, p.Y.Label.Text = x, y
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Color, a.Label.TextStyle.Color, a.Tick.Label.Color, a.Tick.Color = soft, soft, soft, rule
 		a.LineStyle.Width = 0
@@ -182,13 +194,23 @@ func (r *Run) powerPlot() (*plot.Plot, error) {
 			s.Font.Typeface, s.Font.Variant, s.Font.Size = "Liberation", "Sans", 9
 		}
 	}
+	return p
+}
+
+// horizontals are the lines of a grid at the marks of the vertical axis.
+func horizontals() *plotter.Grid {
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = nil, rule
+	return grid
+}
+
+func (r *Run) powerPlot() (*plot.Plot, error) {
+	p := emptyPlot("seconds", "watts")
 	p.Legend.TextStyle.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: 9}
 	p.Legend.TextStyle.Color = ink
 	p.Legend.Top, p.Legend.Padding = true, 2
 	p.Y.Min = 0
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = nil, rule
-	p.Add(grid)
+	p.Add(horizontals())
 
 	first, last := r.Samples[0], len(r.Samples)-1
 	step := 1 + (last-1)/pictureSteps
@@ -206,7 +228,8 @@ func (r *Run) powerPlot() (*plot.Plot, error) {
 				continue
 			}
 			w := (of(to).Float() - of(from).Float()) / span
-			xys = append(xys, plotter.XY{X: float64(from.TNs-first.TNs) * 1e-9, Y: w}, plotter.XY{X: float64(to.TNs-first.TNs) * 1e-9, Y: w})
+			xys = append(xys, plotter.XY{X: float64(from.TNs-first.TNs) * 1e-9, Y: w},
+				plotter.XY{X: float64(to.TNs-first.TNs) * 1e-9, Y: w})
 			p.Y.Max = max(p.Y.Max, 1.1*w)
 		}
 		if len(xys) == 0 {
@@ -241,7 +264,8 @@ func (r *Run) powerPlot() (*plot.Plot, error) {
 		}
 	}
 	for i, id := range ids {
-		if err := add(clean(id), lines[i%len(lines)], !r.Meta.DomainTopology[id].TopLevel, func(s Sample) Joules { return s.DomainJ[id] }); err != nil {
+		if err := add(clean(id), lines[i%len(lines)], !r.Meta.DomainTopology[id].TopLevel,
+			func(s Sample) Joules { return s.DomainJ[id] }); err != nil {
 			return nil, err
 		}
 	}
@@ -326,7 +350,8 @@ func drawBox(c draw.Canvas, b box, top vg.Length) {
 		io.WriteString(h, b.tint)
 		fill = tints[h.Sum32()%uint32(len(tints))]
 	}
-	c.FillPolygon(fill, []vg.Point{{X: x, Y: y}, {X: x + width, Y: y}, {X: x + width, Y: y - boxHeight + 1}, {X: x, Y: y - boxHeight + 1}})
+	c.FillPolygon(fill, []vg.Point{{X: x, Y: y}, {X: x + width, Y: y}, {X: x + width, Y: y - boxHeight + 1},
+		{X: x, Y: y - boxHeight + 1}})
 	style := lettering("Mono", 8, ink)
 	letter := style.Font.Size * 0.602 // of a monospaced letter
 	if room := int((width - 6) / letter); room >= 3 {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // texts are what is written in a picture.
@@ -45,7 +46,7 @@ func texts(t *testing.T, svg []byte) []string {
 }
 
 func TestPictures(t *testing.T) {
-	golden(t, filepath.Join("testdata", "measured.svg"), exported(t, "svg", Options{}, example(nemb.Measured)))
+	golden(t, filepath.Join("testdata", "measured.svg"), exported(t, "svg", format.Options{}, example(nemb.Measured)))
 	for _, c := range []struct {
 		run  *Run
 		plot string
@@ -61,7 +62,7 @@ func TestPictures(t *testing.T) {
 		{hostile(), "all", []string{"<script>alert(1)</script>", "�"}, "\x00"},
 		{largest(), "all", []string{"gpu-0", "core-0", "machine", "package14.module.f14"}, ""},
 	} {
-		all := strings.Join(texts(t, exported(t, "svg", Options{Plot: c.plot}, c.run)), "|")
+		all := strings.Join(texts(t, exported(t, "svg", format.Options{Chosen: map[string]string{"plot": c.plot}}, c.run)), "|")
 		for _, w := range c.want {
 			if !strings.Contains(all, w) {
 				t.Errorf("%s: no %q in %s", c.plot, w, all)
@@ -70,7 +71,7 @@ func TestPictures(t *testing.T) {
 		if c.not != "" && strings.Contains(all, c.not) {
 			t.Errorf("%s: there is %q in %s", c.plot, c.not, all)
 		}
-		image, err := png.Decode(bytes.NewReader(exported(t, "png", Options{Plot: c.plot}, c.run)))
+		image, err := png.Decode(bytes.NewReader(exported(t, "png", format.Options{Chosen: map[string]string{"plot": c.plot}}, c.run)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,8 +86,8 @@ func TestPictures(t *testing.T) {
 		{example(nemb.Unavailable), "power", "the run tells no power over time: use --plot flame"},
 		{example(nemb.Measured), "pie", `--plot "pie" is not known: use all, power, flame`},
 	} {
-		f, _ := FormatNamed("svg")
-		if err := Export(&bytes.Buffer{}, f, []*Run{c.run}, Options{Plot: c.plot}); err == nil || err.Error() != c.want {
+		f, _ := format.Named("svg", (*Run)(nil))
+		if err := f.Write(&bytes.Buffer{}, Together([]*Run{c.run}), format.Options{Chosen: map[string]string{"plot": c.plot}}); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

@@ -9,12 +9,14 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"cg/report/format"
 	"cg/shown"
 )
 
 func init() {
-	register(Format{
-		Name: "pprof", Title: "a profile for go tool pprof", Endings: []string{".pb.gz", ".pprof"}, Write: writePprof,
+	format.Register(format.Format{
+		Name: "pprof", Title: "a profile for go tool pprof", Endings: []string{".pb.gz", ".pprof"},
+		Writers: []format.Writer{format.Writes(writePprof)},
 	})
 }
 
@@ -24,8 +26,7 @@ func init() {
 // below a task have it for their label, and a sample the domain that its energy is
 // of: where the total has several domains, a path has a sample for each, and times and calls
 // in the first. A run without energies has no first value.
-func writePprof(w io.Writer, runs []*Run, _ Options) error {
-	r := runs[0]
+func writePprof(w io.Writer, r *Run, _ format.Options) error {
 	p := &profile.Profile{
 		DefaultSampleType: "energy",
 		SampleType: []*profile.ValueType{
@@ -33,7 +34,8 @@ func writePprof(w io.Writer, runs []*Run, _ Options) error {
 			{Type: "wall", Unit: "nanoseconds"}, {Type: "calls", Unit: "count"},
 		},
 		DurationNanos: int64(math.Round(r.Totals.WallDurationS * 1e9)),
-		Comments:      []string{shown.Sprintf("energies are %s (%s)", r.Totals.Kind, r.Totals.Source), shown.Sprintf("%s %s, run %s", r.Meta.Tool, r.Meta.CgVersion, r.Meta.RunID)},
+		Comments: []string{shown.Sprintf("energies are %s (%s)", r.Totals.Kind, r.Totals.Source),
+			shown.Sprintf("%s %s, run %s", r.Meta.Tool, r.Meta.CgVersion, r.Meta.RunID)},
 	}
 	known := r.Totals.EnergyJ != nil
 	if !known {
@@ -48,7 +50,8 @@ func writePprof(w io.Writer, runs []*Run, _ Options) error {
 		l := places[f]
 		if l == nil {
 			id := uint64(len(places) + 1)
-			fn := &profile.Function{ID: id, Name: f.name, SystemName: f.name, Filename: f.file, StartLine: int64(f.line)}
+			fn := &profile.Function{ID: id, Name: f.name, SystemName: f.name, Filename: f.file,
+				StartLine: int64(f.line)}
 			l = &profile.Location{ID: id, Line: []profile.Line{{Function: fn, Line: int64(f.line)}}}
 			places[f] = l
 			p.Function, p.Location = append(p.Function, fn), append(p.Location, l)
@@ -82,7 +85,8 @@ func writePprof(w io.Writer, runs []*Run, _ Options) error {
 			if k > 0 {
 				rest = []int64{0, 0, 0}
 			}
-			p.Sample = append(p.Sample, &profile.Sample{Location: stack, Value: append([]int64{int64(part.energy)}, rest...), Label: of})
+			p.Sample = append(p.Sample, &profile.Sample{Location: stack,
+				Value: append([]int64{int64(part.energy)}, rest...), Label: of})
 		}
 	}
 	if err := p.CheckValid(); err != nil {

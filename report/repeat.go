@@ -1,17 +1,12 @@
 package report
 
 import (
-	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 
 	"cg/nemb"
-	"cg/shown"
 	"cg/statistics"
 )
 
@@ -116,8 +111,9 @@ const OutlierMethod = "robust z-score above 3.5 is told; none is removed"
 // at least are none: a mean over them would be less than what was used.
 func (r *Run) Measured(round int, warmup bool) Measurement {
 	m := Measurement{
-		Warmup: warmup, Round: round, EnergyJ: r.Totals.EnergyJ, ProgramEnergyJ: r.Totals.ProgramEnergyJ, DurationS: r.Totals.WallDurationS,
-		CPUS: r.Process.UserS + r.Process.SystemS, PowerW: r.Totals.AvgPowerW, Domains: r.Totals.Domains,
+		Warmup: warmup, Round: round, EnergyJ: r.Totals.EnergyJ, ProgramEnergyJ: r.Totals.ProgramEnergyJ,
+		DurationS: r.Totals.WallDurationS,
+		CPUS:      r.Process.UserS + r.Process.SystemS, PowerW: r.Totals.AvgPowerW, Domains: r.Totals.Domains,
 		ExitStatus: r.Process.ExitStatus, TimedOut: r.Process.TimedOut, Quality: r.Meta.MeasurementQuality,
 	}
 	if !r.Whole() {
@@ -348,12 +344,7 @@ func (r *Repeated) all() []Command {
 
 // JSON encodes what was measured.
 func (r *Repeated) JSON() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(r)
-	return shown.JSON(b.Bytes()), err
+	return indented(r)
 }
 
 // line is a command as a shell would take it.
@@ -386,38 +377,12 @@ func (r *Repeated) Counted() bool {
 	return slices.ContainsFunc(r.all(), func(c Command) bool { return c.DurationS != nil })
 }
 
-// Text lays out what was measured for people.
-func (r *Repeated) Text(t Terminal) string {
-	if t.Width <= 0 {
-		t.Width = 80
-	}
-	p := &printer{Terminal: t}
-	for _, c := range r.all() {
-		p.command(c)
-	}
-	if len(r.Commands) > 1 {
-		p.line("%s", p.paint(bold, "Against the first, round by round"))
-		for i, c := range r.Commands[1:] {
-			if a := c.AgainstFirst; a != nil {
-				p.line("  %d  %s  %s  (%s)", i+2, left(times(a.Change), 9), a.interval(), p.cut(c.line(), 48))
-			}
-		}
-		p.line("")
-	}
-	if r.Baseline != nil {
-		p.note(dim, "baseline", r.Baseline.line())
-	}
-	for _, w := range r.Warnings {
-		p.note(yellow, w.Slug, w.Message)
-	}
-	return p.b.String()
-}
-
 func (a *Ratio) interval() string {
 	if a.Lo == nil || a.Hi == nil {
 		return "too few rounds for an interval"
 	}
-	return fmt.Sprintf("[%s, %s] of %s", times(*a.Lo), times(*a.Hi), map[string]string{"program_energy_j": "its energy", "cpu_s": "its processor time"}[a.Of])
+	return fmt.Sprintf("[%s, %s] of %s", times(*a.Lo), times(*a.Hi),
+		map[string]string{"program_energy_j": "its energy", "cpu_s": "its processor time"}[a.Of])
 }
 
 // times is a change in per cent, or how often as much where it is large.
@@ -426,143 +391,4 @@ func times(change float64) string {
 		return digits(1+change) + " times"
 	}
 	return fmt.Sprintf("%+.1f %%", 100*change)
-}
-
-func (p *printer) command(c Command) {
-	p.line("%s  %s", p.paint(bold, "Command"), p.cut(c.line(), p.Width-9))
-	mark := ""
-	if c.Backend.Kind == nemb.Estimated {
-		mark = "~"
-	}
-	figure := func(name string, s *Statistic, show func(float64) string, mark string) {
-		if s == nil {
-			p.line("  %s  ?", pad(name, 8))
-			return
-		}
-		text := mark + show(s.Mean)
-		if s.CI95Lower != nil {
-			text += fmt.Sprintf(" ± %s  [%s, %s]", show(s.Std), show(*s.CI95Lower), show(*s.CI95Upper))
-		}
-		p.line("  %s  %s", pad(name, 8), text)
-	}
-	joule := func(v float64) string {
-		j := Joules(math.Round(max(0, v) * 1e6))
-		return energy(&j)
-	}
-	watt := func(v float64) string { return watts(&v) }
-	figure("Energy", c.ProgramEnergyJ, joule, mark)
-	figure("Machine", c.EnergyJ, joule, mark)
-	figure("Time", c.DurationS, seconds, "")
-	figure("CPU", c.CPUS, seconds, "")
-	figure("Power", c.PowerW, watt, mark)
-	if s := c.ProgramEnergyJ; s != nil {
-		p.line("  %s  %s to %s, median %s", pad("Range", 8), joule(s.Min), joule(s.Max), joule(s.Median))
-		if s.CVPercent != nil && c.Runs.MeasurementRuns >= 3 {
-			p.line("  %s  %.1f %% (%s)", pad("CV", 8), *s.CVPercent, noiseLabel(*s.CVPercent))
-		}
-	}
-	runs := fmt.Sprintf("%d", c.Runs.MeasurementRuns)
-	if c.Runs.WarmupRuns > 0 {
-		runs += fmt.Sprintf(" after %d to warm up", c.Runs.WarmupRuns)
-		if c.Runs.WarmupIncludedInStats {
-			runs += ", which count"
-		}
-	}
-	if c.Runs.Failed > 0 {
-		runs += fmt.Sprintf("; %d failed", c.Runs.Failed)
-	}
-	unknown := 0
-	for _, m := range c.Measurements {
-		if m.EnergyJ == nil && (!m.Warmup || c.Runs.WarmupIncludedInStats) {
-			unknown++
-		}
-	}
-	if unknown > 0 && c.EnergyJ != nil {
-		runs += fmt.Sprintf("; the energy of %d is not known", unknown)
-	}
-	p.line("  %s  %s", pad("Runs", 8), runs)
-	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {
-		var out []string
-		for _, i := range s.Outliers {
-			out = append(out, joule(*float(c.Measurements[i].ProgramEnergyJ)))
-		}
-		p.line("  %s  %s: far from the others, and counted", pad("Outliers", 8), strings.Join(out, ", "))
-	}
-	if len(c.Domains) > 1 {
-		most := 0.0
-		for _, e := range c.Domains {
-			most = max(most, e)
-		}
-		for _, id := range c.Backend.DomainsSeen {
-			n := 0
-			if most > 0 {
-				n = int(math.Round(20 * c.Domains[id] / most))
-			}
-			p.line("  %s  %s  %s  %s", pad(shorten(id, 16), 16), left(mark+joule(c.Domains[id]), 10), left(watt(c.DomainsPowerW[id]), 8), p.paint(cyan, strings.Repeat("█", n)))
-		}
-	}
-	if c.BudgetJ != nil {
-		verdict := shown.Laid("kept")
-		switch {
-		case c.ProgramEnergyJ == nil:
-			verdict = "not known: no energy could be read"
-		case c.BudgetExceeded == nil:
-			verdict = "not known: too little energy for the counter"
-		case *c.BudgetExceeded:
-			verdict = p.paint(yellow, "exceeded")
-		}
-		p.line("  %s  %s, %s", pad("Budget", 8), joule(*c.BudgetJ), verdict)
-	}
-	p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(c.Backend.Name, p.Width-12)))
-	p.line("")
-}
-
-// CSV writes a row for each measurement.
-func (r *Repeated) CSV(w io.Writer) error {
-	c := csv.NewWriter(w)
-	c.Write([]string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s", "cpu_s", "power_w", "exit_status", "timed_out"})
-	for _, command := range r.all() {
-		for _, m := range command.Measurements {
-			c.Write([]string{cell(command.line()), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ), cell(m.ProgramEnergyJ), cell(string(command.Backend.Kind)),
-				cell(m.DurationS), cell(m.CPUS), cell(m.PowerW), cell(m.ExitStatus), cell(m.TimedOut)})
-		}
-	}
-	c.Flush()
-	return c.Error()
-}
-
-// Markdown writes a table with a row for each command.
-func (r *Repeated) Markdown(w io.Writer) error {
-	m := &markdown{}
-	m.head("command", "energy", "interval", "machine", "time", "power", "runs", "against the first")
-	for i, c := range r.all() {
-		mark := ""
-		if c.Backend.Kind == nemb.Estimated {
-			mark = "~"
-		}
-		mean := func(s *Statistic, show func(float64) string) string {
-			if s == nil {
-				return "?"
-			}
-			return show(s.Mean)
-		}
-		joule := func(v float64) string {
-			j := Joules(math.Round(max(0, v) * 1e6))
-			return mark + energy(&j)
-		}
-		interval, change := "", ""
-		if s := c.ProgramEnergyJ; s != nil && s.CI95Lower != nil {
-			interval = "[" + joule(*s.CI95Lower) + ", " + joule(*s.CI95Upper) + "]"
-		}
-		if i > 0 && c.AgainstFirst != nil {
-			change = times(c.AgainstFirst.Change) + " " + c.AgainstFirst.interval()
-		}
-		m.row(name(c.line()), mean(c.ProgramEnergyJ, joule), interval, mean(c.EnergyJ, joule), mean(c.DurationS, seconds),
-			mean(c.PowerW, func(v float64) string { return mark + watts(&v) }), fmt.Sprint(c.Runs.MeasurementRuns), change)
-	}
-	if r.all()[0].Backend.Kind == nemb.Estimated {
-		m.line("\nEnergies are **estimated, not measured**.")
-	}
-	_, err := io.WriteString(w, m.b.String())
-	return err
 }

@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
-func drawn(t *testing.T, r *Repeated, format string) []byte {
+func drawn(t *testing.T, r *Repeated, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Draw(&b, format); err != nil {
+	if err := writeIn(name, &b, r, format.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -72,7 +73,7 @@ func TestDrawRepeated(t *testing.T) {
 			t.Errorf("%s: the page has not the picture", c.name)
 		}
 	}
-	if err := one.Draw(&bytes.Buffer{}, "pdf"); err == nil {
+	if err := writeIn("pdf", &bytes.Buffer{}, one, format.Options{}); err == nil {
 		t.Error("a format that there is not is drawn")
 	}
 }

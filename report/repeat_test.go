@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // repeated are rounds of two commands, the second of which takes a tenth more.
@@ -116,17 +117,17 @@ func TestRepeatedGolden(t *testing.T) {
 		if err := schema.Validate(v); err != nil {
 			t.Error(name, err)
 		}
-		golden(t, filepath.Join("testdata", "repeated-"+name+".txt"), []byte(r.Text(Terminal{Width: 100})))
+		golden(t, filepath.Join("testdata", "repeated-"+name+".txt"), []byte(textOf(t, r, format.Terminal{Width: 100})))
 		var table, markdown bytes.Buffer
-		if err := r.CSV(&table); err != nil {
+		if err := writeIn("csv", &table, r, format.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Markdown(&markdown); err != nil {
+		if err := writeIn("markdown", &markdown, r, format.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, filepath.Join("testdata", "repeated-"+name+".csv"), table.Bytes())
 		golden(t, filepath.Join("testdata", "repeated-"+name+".md"), markdown.Bytes())
-		if name == "unknown" && strings.Contains(r.Text(Terminal{}), " 0 J") {
+		if name == "unknown" && strings.Contains(textOf(t, r, format.Terminal{}), " 0 J") {
 			t.Error("what is not known is shown as 0")
 		}
 	}

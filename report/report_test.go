@@ -18,6 +18,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/report/format"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -167,7 +168,7 @@ func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, test
 // functions is booked as uninstrumented.
 func TestTasks(t *testing.T) {
 	r := suite(nemb.Measured)
-	b, err := r.JSON(false)
+	b, err := r.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func TestTasks(t *testing.T) {
 func TestExampleValidates(t *testing.T) {
 	for _, kind := range []nemb.Method{nemb.Measured, nemb.Estimated, nemb.Unavailable} {
 		r := example(kind)
-		b, err := r.JSON(true)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +207,7 @@ func TestExampleValidates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := again.JSON(true)
+		c, err := again.JSON()
 		if err != nil || !bytes.Equal(b, c) {
 			t.Errorf("%s: reading and writing changes the report: %v", kind, err)
 		}
@@ -270,7 +271,7 @@ func TestFaultsAreNotMeasured(t *testing.T) {
 		if (text != "") != (test.says != "") || !strings.Contains(text, test.says) {
 			t.Errorf("%s: warning %q", test.name, text)
 		}
-		b, err := r.JSON(true)
+		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +280,7 @@ func TestFaultsAreNotMeasured(t *testing.T) {
 }
 
 func TestEstimatedOnEveryLine(t *testing.T) {
-	text := example(nemb.Estimated).Text(Terminal{Width: 120})
+	text := textOf(t, example(nemb.Estimated), format.Terminal{Width: 120})
 	body := text[strings.Index(text, "function"):strings.Index(text, "method:")]
 	for _, line := range strings.Split(strings.TrimSpace(body), "\n")[1:] {
 		if line != "" && !strings.Contains(line, "~") {
@@ -296,7 +297,7 @@ func TestUnknownIsNotZero(t *testing.T) {
 	if r.Totals.EnergyJ != nil || r.Functions[0].SelfEnergyJ != nil || r.Meta.MeasurementQuality != "no_backend" {
 		t.Errorf("%+v", r.Totals)
 	}
-	if text := r.Text(Terminal{Width: 120}); !strings.Contains(text, "?") || strings.Contains(text, "0 J") {
+	if text := textOf(t, r, format.Terminal{Width: 120}); !strings.Contains(text, "?") || strings.Contains(text, "0 J") {
 		t.Errorf("%s", text)
 	}
 }
@@ -304,16 +305,16 @@ func TestUnknownIsNotZero(t *testing.T) {
 func TestText(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind nemb.Method
-		t    Terminal
+		t    format.Terminal
 	}{
-		"measured-120":    {nemb.Measured, Terminal{Width: 120}},
-		"measured-80":     {nemb.Measured, Terminal{Width: 80}},
-		"measured-40":     {nemb.Measured, Terminal{Width: 40}},
-		"estimated-100":   {nemb.Estimated, Terminal{Width: 100}},
-		"estimated-color": {nemb.Estimated, Terminal{Width: 100, Color: true, Verbose: true}},
-		"unknown-100":     {nemb.Unavailable, Terminal{Width: 100}},
+		"measured-120":    {nemb.Measured, format.Terminal{Width: 120}},
+		"measured-80":     {nemb.Measured, format.Terminal{Width: 80}},
+		"measured-40":     {nemb.Measured, format.Terminal{Width: 40}},
+		"estimated-100":   {nemb.Estimated, format.Terminal{Width: 100}},
+		"estimated-color": {nemb.Estimated, format.Terminal{Width: 100, Color: true, Verbose: true}},
+		"unknown-100":     {nemb.Unavailable, format.Terminal{Width: 100}},
 	} {
-		got := example(c.kind).Text(c.t)
+		got := textOf(t, example(c.kind), c.t)
 		for _, line := range strings.Split(got, "\n") {
 			if n := len([]rune(line)); n > c.t.Width && c.t.Width >= 80 && !c.t.Color {
 				t.Errorf("%s: a line of %d columns: %q", name, n, line)
@@ -321,7 +322,7 @@ func TestText(t *testing.T) {
 		}
 		golden(t, filepath.Join("testdata", name+".txt"), []byte(got))
 	}
-	golden(t, filepath.Join("testdata", "tests-100.txt"), []byte(suite(nemb.Estimated).Text(Terminal{Width: 100})))
+	golden(t, filepath.Join("testdata", "tests-100.txt"), []byte(textOf(t, suite(nemb.Estimated), format.Terminal{Width: 100})))
 }
 
 func TestNumbers(t *testing.T) {

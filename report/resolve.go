@@ -28,7 +28,8 @@ func callsEnergy(c attribute.Cost) *CallsEnergy {
 		return nil
 	}
 	calls := float64(c.Calls)
-	e := &CallsEnergy{MeanJ: c.Inclusive.Energy.Joules() / calls, MeanLoJ: c.Inclusive.Lo.Joules() / calls, MeanHiJ: c.Inclusive.Hi.Joules() / calls}
+	e := &CallsEnergy{MeanJ: c.Inclusive.Energy.Joules() / calls, MeanLoJ: c.Inclusive.Lo.Joules() / calls,
+		MeanHiJ: c.Inclusive.Hi.Joules() / calls}
 	if s := c.Single; s.N > 0 {
 		e.N, e.Method = s.N, s.Method()
 		e.MinJ, e.MedianJ, e.P95J, e.MaxJ = joules(s.Min), joules(s.Median), joules(s.P95), joules(s.Max)
@@ -60,8 +61,10 @@ func (r *Run) unresolved() {
 	if all == 0 || float64(open) <= much*float64(all) {
 		return
 	}
-	r.Warn("not-resolvable", fmt.Sprintf("%d functions with %.0f %% of the functions' energy are not told apart from others that ran beside them, and share by time: a longer run tells more, or more samples (-p high)",
-		n, 100*float64(open)/float64(all)))
+	r.Warn("not-resolvable",
+		fmt.Sprintf("%d functions with %.0f %% of the functions' energy are not told apart from others that ran "+
+			"beside them, and share by time: a longer run tells more, or more samples (-p high)",
+			n, 100*float64(open)/float64(all)))
 }
 
 // why says in words why a function is not resolved.

@@ -10,6 +10,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/attribute"
+	"cg/report/format"
 )
 
 // What the attribution does not resolve is said of the function, in text and in a
@@ -45,7 +46,7 @@ func TestResolve(t *testing.T) {
 	if len(r.Warnings) != 1 || r.Warnings[0].Slug != "not-resolvable" || !strings.Contains(r.Warnings[0].Message, "2 functions with 67 %") {
 		t.Errorf("%+v", r.Warnings)
 	}
-	text := strings.Join(strings.Fields(r.Text(Terminal{Width: 200})), " ")
+	text := strings.Join(strings.Fields(textOf(t, r, format.Terminal{Width: 200})), " ")
 	for _, want := range []string{"not resolvable: a (collinear with b, uninstrumented); b (too little time)", "a call", "500 mJ", "regression:"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)

@@ -372,7 +372,7 @@ type Warning struct {
 }
 
 // JSON encodes a run, with its digest.
-func (r *Run) JSON(pretty bool) ([]byte, error) {
+func (r *Run) JSON() ([]byte, error) {
 	b, digest, err := r.sealed()
 	if err != nil {
 		return nil, err
@@ -380,9 +380,6 @@ func (r *Run) JSON(pretty bool) ([]byte, error) {
 	r.SHA256 = digest
 	at := bytes.LastIndex(b, []byte(unsealed))
 	b = slices.Insert(b, at+len(unsealed)-len(`"}`), []byte(digest)...)
-	if !pretty {
-		return shown.JSON(append(b, '\n')), nil
-	}
 	var out bytes.Buffer
 	out.Grow(len(b) + len(b)/2)
 	if err := json.Indent(&out, b, "", "  "); err != nil {
@@ -500,7 +497,8 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 	case err != nil:
 		return nil, err
 	case head.holds["measurements"] || head.holds["command"]:
-		return nil, errors.New("not a run of cg measure: it is what cg run saved, which cg compare reads (cg run --export-markdown and --export-csv write tables)")
+		return nil, errors.New("not a run of cg measure: it is what cg run saved, which cg compare reads (cg run " +
+			"--export-markdown and --export-csv write tables)")
 	case head.holds["comparison"]:
 		return nil, errors.New("not a saved run: it is what cg compare wrote")
 	}
@@ -516,7 +514,8 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 		case p.Parent >= i || (p.Parent < 0) != (i == 0):
 			return nil, fmt.Errorf("paths[%d].parent: %d is no path before it", i, p.Parent)
 		case (p.SelfEnergyJ == nil) != (r.Totals.EnergyJ == nil):
-			return nil, fmt.Errorf("paths[%d].self_energy_j: energies of call paths and of the run are known together or not at all", i)
+			return nil, fmt.Errorf("paths[%d].self_energy_j: energies of call paths and of the run are known "+
+				"together or not at all", i)
 		}
 	}
 	return r, nil
@@ -535,9 +534,11 @@ func located(b []byte, err error) error {
 	case errors.As(err, &wrong):
 		at = wrong.Offset
 		// Parts of a struct that stand in another have its name on the way.
-		way := slices.DeleteFunc(strings.Split(wrong.Field, "."), func(s string) bool { return s == "" || s != strings.ToLower(s) })
+		way := slices.DeleteFunc(strings.Split(wrong.Field, "."),
+			func(s string) bool { return s == "" || s != strings.ToLower(s) })
 		field := cmp.Or(strings.Join(way, "."), "the whole")
-		err = fmt.Errorf("%s: %s stands where %s belongs", field, jsonWords[strings.Fields(wrong.Value + " ?")[0]], jsonKind(wrong.Type))
+		err = fmt.Errorf("%s: %s stands where %s belongs", field, jsonWords[strings.Fields(wrong.Value + " ?")[0]],
+			jsonKind(wrong.Type))
 	default:
 		return err
 	}
@@ -546,7 +547,8 @@ func located(b []byte, err error) error {
 }
 
 // jsonWords are the kinds of values as encoding/json calls them, for people.
-var jsonWords = map[string]string{"string": "a text", "number": "a number", "object": "an object", "array": "a list", "bool": "true or false", "?": "something else"}
+var jsonWords = map[string]string{"string": "a text", "number": "a number", "object": "an object", "array": "a list",
+	"bool": "true or false", "?": "something else"}
 
 // jsonKind is what a Go type is in JSON.
 func jsonKind(t reflect.Type) string {

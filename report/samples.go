@@ -104,7 +104,8 @@ func (c *check) samples(r *Run) {
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.DomainJ)) {
 			if s.DomainJ[id] < prev.DomainJ[id] {
-				c.fault(field+"domain_j."+id, "%s J, but the sample before has %s J", decimal(s.DomainJ[id]), decimal(prev.DomainJ[id]))
+				c.fault(field+"domain_j."+id, "%s J, but the sample before has %s J", decimal(s.DomainJ[id]),
+					decimal(prev.DomainJ[id]))
 			}
 			if w, ok := s.DomainW[id]; ok {
 				mean("domain_w."+id, w, s.DomainJ[id], prev.DomainJ[id])

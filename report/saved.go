@@ -84,7 +84,8 @@ func headOf(f io.ReadSeeker) (h fileHead, err error) {
 	case meta.SchemaVersion == nil:
 		return h, errors.New("not a saved run: it has no meta.schema_version")
 	case *meta.SchemaVersion != SchemaVersion:
-		return h, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: use that cg, or a newer one", meta.CgVersion, *meta.SchemaVersion, SchemaVersion)
+		return h, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: use that cg, or a newer one",
+			meta.CgVersion, *meta.SchemaVersion, SchemaVersion)
 	}
 	return h, nil
 }

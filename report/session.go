@@ -63,11 +63,13 @@ func readSession(text io.ReadSeeker) (*Run, error) {
 		return nil, fmt.Errorf("not a session's file: %w", err)
 	}
 	r := &Run{
-		parts: partsSession, Meta: f.Meta.Meta, Totals: f.Totals.Totals, Warnings: orEmpty(f.Warnings), Functions: []Function{}, Sites: []Site{},
+		parts: partsSession, Meta: f.Meta.Meta, Totals: f.Totals.Totals, Warnings: orEmpty(f.Warnings),
+		Functions: []Function{}, Sites: []Site{},
 		Ledger: []Line{}, Skipped: []Skip{}, Samples: []Sample{},
 	}
 	s := f.Meta.Sampler
-	r.Sampler = Sampler{IntervalMs: s.IntervalMs, Mechanism: s.Via, Samples: s.Samples, Dropped: s.Lost, Gaps: s.Gaps, Counters: []Counter{}}
+	r.Sampler = Sampler{IntervalMs: s.IntervalMs, Mechanism: s.Via, Samples: s.Samples, Dropped: s.Lost, Gaps: s.Gaps,
+		Counters: []Counter{}}
 	t := &r.Totals
 	t.NoiseWarnings = nil
 	if t.Kind == "" {
@@ -78,7 +80,8 @@ func readSession(text io.ReadSeeker) (*Run, error) {
 	if f.Meta.SessionName != nil && *f.Meta.SessionName != "" {
 		name = *f.Meta.SessionName
 	}
-	whole := Task{Name: name, EnergyJ: t.EnergyJ, DurationS: t.WallDurationS, Domains: t.Domains, DomainsPowerW: map[string]float64{}, Provenance: t.Provenance}
+	whole := Task{Name: name, EnergyJ: t.EnergyJ, DurationS: t.WallDurationS, Domains: t.Domains,
+		DomainsPowerW: map[string]float64{}, Provenance: t.Provenance}
 	samples := []Sample{}
 	for i, o := range f.Tasks {
 		if o.Depth < 0 || o.Depth > 0 && i == 0 {
@@ -268,7 +271,8 @@ func (c *check) session(r *Run) {
 	}
 	t := r.Totals
 	if t.NTasks != len(r.Tasks)-1 || t.NTopLevelTasks != count {
-		c.fault("totals.n_tasks", "%d, %d of them at the top level, but there are %d and %d", t.NTasks, t.NTopLevelTasks, len(r.Tasks)-1, count)
+		c.fault("totals.n_tasks", "%d, %d of them at the top level, but there are %d and %d", t.NTasks,
+			t.NTopLevelTasks, len(r.Tasks)-1, count)
 	}
 	if (t.EnergyJ != nil) != (known && count > 0) {
 		c.fault("totals.energy_j", "it is known when that of every task is, and else not")
@@ -288,41 +292,47 @@ func (c *check) session(r *Run) {
 		}
 	}
 	near("totals.task_duration_s", "the tasks at the top level", t.TaskDurationS, lasted)
-	near("totals.gap_duration_s", "wall, tasks and what overlaps", t.GapDurationS, t.WallDurationS-t.TaskDurationS+t.ConcurrentOverlapS)
+	near("totals.gap_duration_s", "wall, tasks and what overlaps", t.GapDurationS,
+		t.WallDurationS-t.TaskDurationS+t.ConcurrentOverlapS)
 }
 
 // sessionText shows the tasks of a session in the order in which they began.
 func (p *printer) sessionText(r *Run) {
 	t := r.Totals
 	if t.EnergyJ == nil {
-		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, strings.ReplaceAll(r.Meta.MeasurementQuality, "_", " ")))
+		p.line("%s  ?  %s", p.paint(bold, "Energy"),
+			p.paint(yellow, strings.ReplaceAll(r.Meta.MeasurementQuality, "_", " ")))
 	} else {
-		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ), energy(t.HiJ), p.kind(t.Kind))
+		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ),
+			energy(t.HiJ), p.kind(t.Kind))
 	}
 	overlap := ""
 	if t.ConcurrentOverlapS > 0 {
 		overlap = "   Overlap  " + seconds(t.ConcurrentOverlapS)
 	}
-	p.line("Time     %s   in tasks  %s%s   Power  %s", seconds(t.WallDurationS), seconds(t.TaskDurationS), overlap, watts(t.AvgPowerW))
+	p.line("Time     %s   in tasks  %s%s   Power  %s", seconds(t.WallDurationS), seconds(t.TaskDurationS), overlap,
+		watts(t.AvgPowerW))
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
 	mark := r.mark()
-	table(p, "task", r.Tasks[1:], func(t Task) string { return strings.Repeat("  ", t.Depth-1) + t.Name }, []column[Task]{
-		{"energy", 0, func(t Task) string {
-			if t.EnergyJ == nil {
-				return "?"
-			}
-			return mark + energy(t.EnergyJ)
-		}},
-		{"interval", 72, func(t Task) string { return span(t.LoJ, t.HiJ) }},
-		{"power", 60, func(t Task) string { return watts(t.AvgPowerW) }},
-		{"time", 0, func(t Task) string { return seconds(t.DurationS) }},
-		{"method", 100, func(t Task) string { return t.Method }},
-	})
+	table(p, "task", r.Tasks[1:], func(t Task) string { return strings.Repeat("  ", t.Depth-1) + t.Name },
+		[]column[Task]{
+			{"energy", 0, func(t Task) string {
+				if t.EnergyJ == nil {
+					return "?"
+				}
+				return mark + energy(t.EnergyJ)
+			}},
+			{"interval", 72, func(t Task) string { return span(t.LoJ, t.HiJ) }},
+			{"power", 60, func(t Task) string { return watts(t.AvgPowerW) }},
+			{"time", 0, func(t Task) string { return seconds(t.DurationS) }},
+			{"method", 100, func(t Task) string { return t.Method }},
+		})
 	p.line("")
 	if s := r.Sampler; s.Samples > 0 {
-		p.note(dim, "sampler", fmt.Sprintf("%s: %s samples, one each %g ms; %d lost, %d gaps", s.Mechanism, count(uint64(s.Samples)), s.IntervalMs, s.Dropped, s.Gaps))
+		p.note(dim, "sampler", fmt.Sprintf("%s: %s samples, one each %g ms; %d lost, %d gaps", s.Mechanism,
+			count(uint64(s.Samples)), s.IntervalMs, s.Dropped, s.Gaps))
 	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)

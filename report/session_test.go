@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // One schema holds for what sessions, measure and run write.
@@ -17,7 +18,7 @@ func TestSessionSchemaHoldsForReports(t *testing.T) {
 	var texts [][]byte
 	for _, kind := range []nemb.Method{nemb.Measured, nemb.Estimated, nemb.Unavailable} {
 		for _, r := range []*Run{example(kind), suite(kind), hostile()} {
-			b, err := r.JSON(true)
+			b, err := r.JSON()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,25 +57,25 @@ func TestReadSession(t *testing.T) {
 	if faults := r.Check(); len(faults) > 0 {
 		t.Error(faults)
 	}
-	text := r.Text(Terminal{})
+	text := textOf(t, r, format.Terminal{})
 	for _, want := range []string{"Energy  ?  no backend", "\na ", "no-backend: nothing"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	for name, want := range map[string]string{"html": "", "csv": "", "svg": "", "png": "", "perfetto": "", "pprof": "which pprof cannot show", "json": "which json cannot show"} {
-		f, err := FormatNamed(name)
+		f, err := format.Named(name, (*Run)(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b strings.Builder
-		err = Export(&b, f, []*Run{r}, Options{Table: "tasks"})
+		err = f.Write(&b, Together([]*Run{r}), format.Options{Chosen: map[string]string{"table": "tasks"}})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	f, _ := FormatNamed("html")
-	if err := Export(&strings.Builder{}, f, []*Run{r, r}, Options{}); err == nil || !strings.Contains(err.Error(), "side by side") {
+	f, _ := format.Named("html", (*Run)(nil))
+	if err := f.Write(&strings.Builder{}, Together([]*Run{r, r}), format.Options{}); err == nil || !strings.Contains(err.Error(), "side by side") {
 		t.Error(err)
 	}
 	for old, want := range map[string]string{

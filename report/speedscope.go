@@ -1,13 +1,15 @@
 package report
 
 import (
+	"cg/report/format"
 	"encoding/json"
 	"io"
 )
 
 func init() {
-	register(Format{
-		Name: "speedscope", JSON: true, Title: "for speedscope.app and viewers of its format", Endings: []string{".speedscope.json"}, Write: writeSpeedscope,
+	format.Register(format.Format{
+		Name: "speedscope", JSON: true, Title: "for speedscope.app and viewers of its format",
+		Endings: []string{".speedscope.json"}, Writers: []format.Writer{format.Writes(writeSpeedscope)},
 	})
 }
 
@@ -43,10 +45,10 @@ type speedscopeProfile struct {
 
 // writeSpeedscope writes a profile in joules, where they are known, and one in
 // seconds: a sample for each call path, weighted with what it used itself.
-func writeSpeedscope(w io.Writer, runs []*Run, _ Options) error {
-	r := runs[0]
+func writeSpeedscope(w io.Writer, r *Run, _ format.Options) error {
 	f := speedscopeFile{
-		Schema: "https://www.speedscope.app/file-format-schema.json", Name: r.program(), Exporter: r.Meta.Tool + " " + r.Meta.CgVersion,
+		Schema: "https://www.speedscope.app/file-format-schema.json", Name: r.program(), Exporter: r.Meta.Tool + " " +
+			r.Meta.CgVersion,
 		Shared: speedscopeShared{Frames: []speedscopeFrame{}}, Profiles: []speedscopeProfile{},
 	}
 	index := map[frame]int{}
@@ -76,7 +78,8 @@ func writeSpeedscope(w io.Writer, runs []*Run, _ Options) error {
 		f.Profiles = append(f.Profiles, p)
 	}
 	if r.Totals.EnergyJ != nil {
-		add("energy in microjoules, "+string(r.Totals.Kind), "none", func(p Path) float64 { return float64(*p.SelfEnergyJ) })
+		add("energy in microjoules, "+string(r.Totals.Kind), "none",
+			func(p Path) float64 { return float64(*p.SelfEnergyJ) })
 	}
 	add("wall-clock time", "seconds", func(p Path) float64 { return p.SelfTimeS })
 	add("processor time", "seconds", func(p Path) float64 { return p.CPUTimeS })

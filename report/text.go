@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -13,40 +14,52 @@ import (
 
 	"cg/nemb"
 	"cg/nemb/attribute"
+	"cg/report/format"
 	"cg/shown"
 )
-
-// Terminal says how text is laid out.
-type Terminal struct {
-	Width   int  // columns; 0 means 80
-	Color   bool // ANSI colours (ECMA-48)
-	Verbose bool // every function and every warning in full
-}
 
 // rows is how many functions a table shows unless it is verbose.
 const rows = 15
 
-// Text lays a run out for people.
-func (r *Run) Text(t Terminal) string {
-	if t.Width <= 0 {
-		t.Width = 80
-	}
-	p := &printer{Terminal: t}
+func init() {
+	format.Register(format.Format{
+		Name: format.Default, Title: "tables for a terminal", Endings: []string{".txt"}, Parts: true, Top: true,
+		Writers: []format.Writer{format.Writes(textRun), format.Writes(textRuns), format.Writes(textRepeated),
+			format.Writes(textComparison), format.Writes(textGate)},
+	})
+}
+
+// textRun lays a run out for people.
+func textRun(w io.Writer, r *Run, o format.Options) error {
+	p := newPrinter(o.Terminal)
 	if r.parts == partsSession {
 		p.sessionText(r)
-		return p.b.String()
+		return p.print(w)
 	}
 	p.headline(r)
 	p.functions(r)
 	p.tests(r)
 	p.ledger(r)
 	p.notes(r)
-	return p.b.String()
+	return p.print(w)
 }
 
 type printer struct {
-	Terminal
+	format.Terminal
 	b strings.Builder
+}
+
+func newPrinter(t format.Terminal) *printer {
+	if t.Width <= 0 {
+		t.Width = 80
+	}
+	return &printer{Terminal: t}
+}
+
+// print writes what was laid out.
+func (p *printer) print(w io.Writer) error {
+	_, err := io.WriteString(w, p.b.String())
+	return err
 }
 
 const (
@@ -78,12 +91,15 @@ func (p *printer) headline(r *Run) {
 	} else if t.EnergyJ == nil {
 		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, r.whyUnknown()))
 	} else {
-		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ), energy(t.HiJ), p.kind(t.Kind))
-		p.line("%s  %s  [%s, %s]  %s", "Program", energy(t.ProgramEnergyJ), energy(t.ProgramEnergyLoJ), energy(t.ProgramEnergyHiJ),
+		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ),
+			energy(t.HiJ), p.kind(t.Kind))
+		p.line("%s  %s  [%s, %s]  %s", "Program", energy(t.ProgramEnergyJ), energy(t.ProgramEnergyLoJ),
+			energy(t.ProgramEnergyHiJ),
 			p.paint(dim, "its share, by processor time"))
 	}
 	if e, ok := t.Domains["memory"]; ok {
-		p.line("Memory   %s  %s", r.mark()+energy(&e), p.paint(dim, "of the program's resident set, within the machine's energy"))
+		p.line("Memory   %s  %s", r.mark()+energy(&e),
+			p.paint(dim, "of the program's resident set, within the machine's energy"))
 	}
 	power := "?"
 	if t.AvgPowerW != nil {
@@ -250,7 +266,8 @@ func table[T any](p *printer, head string, all []T, named func(T) string, column
 }
 
 // always are the lines of the ledger that are shown when there is nothing on them.
-var always = map[string]bool{LineFunctions: true, LineUninstrumented: true, LineOther: true, LineIdle: true, LineOwn: true}
+var always = map[string]bool{LineFunctions: true, LineUninstrumented: true, LineOther: true, LineIdle: true,
+	LineOwn: true}
 
 func (p *printer) ledger(r *Run) {
 	if len(r.Ledger) == 0 {
@@ -270,7 +287,8 @@ func (p *printer) ledger(r *Run) {
 		if l.Source != "" {
 			source = "  (" + l.Source + ")"
 		}
-		p.line("%s  %s  %s%s", pad(l.Name, width), left(mark+energy(&e), 10), left(fmt.Sprintf("%.1f %%", l.SharePercent), 7), source)
+		p.line("%s  %s  %s%s", pad(l.Name, width), left(mark+energy(&e), 10),
+			left(fmt.Sprintf("%.1f %%", l.SharePercent), 7), source)
 	}
 	if r.Totals.EnergyJ != nil {
 		p.line("%s  %s  %s", pad("total", width), left(mark+energy(r.Totals.EnergyJ), 10), left("100 %", 7))
@@ -289,15 +307,18 @@ func (p *printer) notes(r *Run) {
 		p.unresolved(r)
 	}
 	if s := r.Sampler; s.Samples > 0 {
-		text := fmt.Sprintf("%d samples, one each %v (%s); %d missed, %d gaps, %d slower than 50 µs; %s of processor time",
-			s.Samples, time.Duration(s.IntervalMs*1e6), s.Mechanism, s.MissedDeadlines, s.Gaps, s.SlowReads, seconds(s.OwnCPUS))
+		text := fmt.Sprintf("%d samples, one each %v (%s); %d missed, %d gaps, %d slower than 50 µs; %s of "+
+			"processor time",
+			s.Samples, time.Duration(s.IntervalMs*1e6), s.Mechanism, s.MissedDeadlines, s.Gaps, s.SlowReads,
+			seconds(s.OwnCPUS))
 		if s.EnergyJ != nil {
 			text += ", " + r.mark() + energy(s.EnergyJ)
 		}
 		p.note(dim, "sampler", text)
 	}
 	if c := r.Channel.Cost; c != nil {
-		text := fmt.Sprintf("%s events of %s each took %s from the program", count(r.Channel.Events), seconds(c.EventNs*1e-9), seconds(c.TimeS))
+		text := fmt.Sprintf("%s events of %s each took %s from the program", count(r.Channel.Events),
+			seconds(c.EventNs*1e-9), seconds(c.TimeS))
 		if c.EnergyJ != nil {
 			text += " and " + r.mark() + energy(c.EnergyJ)
 		}
@@ -321,7 +342,8 @@ func (r *Run) methods() string {
 	if !slices.ContainsFunc(r.Functions, func(f Function) bool { return f.EnergyMethod == attribute.Regression }) {
 		return share
 	}
-	return "regression: the power that explains best what the counter showed in blocks of sampling windows, times the time in function; what that does not tell, by time-share"
+	return "regression: the power that explains best what the counter showed in blocks of sampling windows, times " +
+		"the time in function; what that does not tell, by time-share"
 }
 
 // unresolved lists the functions that are not resolved, the dearest first.

@@ -26,7 +26,8 @@ func (r *Run) identify(read func(file string) ([]byte, time.Time, error)) {
 		}
 		lines, seen := files[s.File]
 		if !seen {
-			if text, modified, err := read(s.File); err == nil && len(text) <= MostSource && !modified.After(r.started) {
+			if text, modified, err := read(s.File); err == nil && len(text) <= MostSource &&
+				!modified.After(r.started) {
 				lines = bytes.Split(text, []byte("\n"))
 			}
 			files[s.File] = lines

@@ -9,6 +9,7 @@ import (
 	"cg/checkpoint"
 	"cg/events"
 	"cg/nemb/attribute"
+	"cg/report/format"
 )
 
 // EventLog is the raw log of the run's checkpoints, a file of its own.
@@ -71,7 +72,8 @@ func (r *Run) LogsEvents(l EventLog, fault error) {
 	l.Whole = fault == nil
 	r.Events = &l
 	if fault != nil {
-		r.Warn("events-cut", fmt.Sprintf("the event log ends early: %v; %s has what was written until then", fault, l.File))
+		r.Warn("events-cut", fmt.Sprintf("the event log ends early: %v; %s has what was written until then", fault,
+			l.File))
 	}
 }
 
@@ -82,10 +84,6 @@ func (r *Run) OfRun(l *events.Log) error {
 	}
 	return nil
 }
-
-// DefaultSlices is how many slices of calls a file has that shows time, if
-// Options do not say.
-const DefaultSlices = 200_000
 
 // timeline is where calls have their place in time.
 type timeline struct {
@@ -102,15 +100,16 @@ type cpuPoint struct {
 }
 
 // noCalls says in files that show time why functions are not in them.
-const noCalls = "call paths are sums and have no place in time: no log of calls is kept (cg measure --events FILE keeps one); pprof, speedscope and collapsed show them"
+const noCalls = "call paths are sums and have no place in time: no log of calls is kept (cg measure --events FILE " +
+	"keeps one); pprof, speedscope and collapsed show them"
 
 // onlyLong says that there is no log.
 const onlyLong = "calls of %s and more only: no log of calls is kept (cg measure --events FILE keeps one)"
 
 // timeline takes from the event log the longest slices, at most as many as Options
 // say. Without a log the long calls that the run tells are there; nil where it tells none.
-func (r *Run) timeline(o Options) (*timeline, error) {
-	most := cmp.Or(o.Slices, DefaultSlices)
+func (r *Run) timeline(o format.Options) (*timeline, error) {
+	most := cmp.Or(o.Slices, format.DefaultSlices)
 	if o.Events == nil {
 		return r.longTimeline(most), nil
 	}
@@ -138,7 +137,8 @@ func (r *Run) timeline(o Options) (*timeline, error) {
 	}
 	var notes []string
 	if n := uint64(len(t.slices)); n < all {
-		notes = append(notes, fmt.Sprintf("the longest %s of %s stretches of calls: all of at least %s", count(n), count(all), seconds(float64(shortest)*1e-9)))
+		notes = append(notes, fmt.Sprintf("the longest %s of %s stretches of calls: all of at least %s", count(n),
+			count(all), seconds(float64(shortest)*1e-9)))
 	} else {
 		notes = append(notes, fmt.Sprintf("all %s stretches of calls", count(all)))
 	}
@@ -169,7 +169,8 @@ func (r *Run) longTimeline(most int) *timeline {
 	for _, c := range long {
 		t.slices = append(t.slices, events.Slice{
 			Thread: checkpoint.Thread{PID: c.PID, TID: c.TID}, Site: checkpoint.SiteID(c.Site),
-			From: checkpoint.Instant(c.StartedAtMonoNs), To: checkpoint.Instant(c.EndedAtMonoNs), Entered: true, Left: true,
+			From: checkpoint.Instant(c.StartedAtMonoNs), To: checkpoint.Instant(c.EndedAtMonoNs), Entered: true,
+			Left: true,
 		})
 	}
 	t.sort()
@@ -336,17 +337,17 @@ type pageThread struct {
 	Depth []int     `json:"depth"`
 }
 
-// PageSlices is how many slices a page has, if Options do not say, and pageThreads
+// pageSlices is how many slices a page has, if Options do not say, and pageThreads
 // of how many threads at most.
 const (
-	PageSlices  = 20_000
+	pageSlices  = 20_000
 	pageThreads = 32
 )
 
 // pageTimelineOf takes the threads with the most time in calls; a page starts at
 // the moment start.
-func pageTimelineOf(r *Run, start int64, o Options) (*pageTimeline, error) {
-	o.Slices = cmp.Or(o.Slices, PageSlices)
+func pageTimelineOf(r *Run, start int64, o format.Options) (*pageTimeline, error) {
+	o.Slices = cmp.Or(o.Slices, pageSlices)
 	t, err := r.timeline(o)
 	if t == nil || err != nil {
 		return nil, err

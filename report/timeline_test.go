@@ -10,6 +10,7 @@ import (
 	"cg/checkpoint"
 	"cg/events"
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // eventLog is the log of a run with two threads; 1 tick is 1 ns of CLOCK_MONOTONIC,
@@ -83,7 +84,7 @@ func slicesOf(t *testing.T, b []byte) (out []string) {
 func TestPerfettoCalls(t *testing.T) {
 	r := example(nemb.Measured)
 	r.Meta.PID = 7
-	b := exported(t, "perfetto", Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
+	b := exported(t, "perfetto", format.Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
 	free := fmt.Sprint(9 + len(r.Tasks))
 	want := []string{
 		free + ": running 0-500 processor=1", free + ": running partly 500-1000 processor=0.2",
@@ -100,7 +101,7 @@ func TestPerfettoCalls(t *testing.T) {
 		t.Errorf("it does not say what it tells: %.600s", b)
 	}
 	// With a log of another order of length the longest are told, and that it is so.
-	b = exported(t, "perfetto", Options{Events: eventLog(t, r.Meta.RunID, 1000), Slices: 1}, r)
+	b = exported(t, "perfetto", format.Options{Events: eventLog(t, r.Meta.RunID, 1000), Slices: 1}, r)
 	if got := slicesOf(t, b); len(got) != 4 || !strings.Contains(string(b), "the longest 1 of 4 stretches of calls: all of at least ") {
 		t.Errorf("got %q in %.600s", got, b)
 	}
@@ -108,7 +109,7 @@ func TestPerfettoCalls(t *testing.T) {
 
 func TestFirefoxCalls(t *testing.T) {
 	r := example(nemb.Measured)
-	b := exported(t, "firefox", Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
+	b := exported(t, "firefox", format.Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
 	var f firefoxFile
 	if err := json.Unmarshal(b, &f); err != nil {
 		t.Fatal(err)
@@ -143,11 +144,11 @@ func TestFirefoxCalls(t *testing.T) {
 // What is told of calls does not change what is read back.
 func TestHespasCalls(t *testing.T) {
 	r := example(nemb.Measured)
-	plain, err := readHespas(exported(t, "hespas", Options{}, r))
+	plain, err := readHespas(exported(t, "hespas", format.Options{}, r))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := exported(t, "hespas", Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
+	b := exported(t, "hespas", format.Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
 	for _, want := range []string{`"event_name": "call:app.work"`, `"event_name": "return:app.main</script>"`, "all 4 stretches of calls"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s is missing", want)
@@ -157,7 +158,7 @@ func TestHespasCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, c := exported(t, "csv", Options{Table: "tasks"}, plain), exported(t, "csv", Options{Table: "tasks"}, back)
+	a, c := exported(t, "csv", format.Options{Chosen: map[string]string{"table": "tasks"}}, plain), exported(t, "csv", format.Options{Chosen: map[string]string{"table": "tasks"}}, back)
 	if !bytes.Equal(a, c) || len(back.Warnings) != len(plain.Warnings) {
 		t.Errorf("tasks\n%s\nand with calls\n%s, warnings %v", a, c, back.Warnings)
 	}
@@ -182,7 +183,7 @@ func TestLongCallsOverTime(t *testing.T) {
 	if faults := r.Check(); len(faults) > 0 {
 		t.Error(faults)
 	}
-	b := exported(t, "perfetto", Options{}, r)
+	b := exported(t, "perfetto", format.Options{}, r)
 	place := fmt.Sprintf(" source=%s:%d", site.File, site.Line)
 	want := []string{"7: " + site.Name + " 100000-900000" + place, "7: " + site.Name + " 200000-230000" + place}
 	if got := slicesOf(t, b); strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -191,10 +192,10 @@ func TestLongCallsOverTime(t *testing.T) {
 	if !strings.Contains(string(b), "calls of 30.0 ms and more only: no log of calls is kept") {
 		t.Errorf("it does not say what it tells: %.600s", b)
 	}
-	if got := slicesOf(t, exported(t, "perfetto", Options{Slices: 1}, r)); len(got) != 1 {
+	if got := slicesOf(t, exported(t, "perfetto", format.Options{Slices: 1}, r)); len(got) != 1 {
 		t.Errorf("one was asked for: %q", got)
 	}
-	if page := string(htmlOf(t, Options{}, r)); !strings.Contains(page, `"timeline":{"note":"calls of 30.0 ms and more only`) {
+	if page := string(htmlOf(t, format.Options{}, r)); !strings.Contains(page, `"timeline":{"note":"calls of 30.0 ms and more only`) {
 		t.Error("the page has no timeline")
 	}
 	for want, spoil := range map[string]func(*Run){

@@ -155,7 +155,8 @@ func (c *check) checkpoints(r *Run) {
 	default:
 		c.sum("channel.cost.energy_j", "the ledger's line of checkpoints", *cost.EnergyJ, r.Ledger[i].EnergyJ)
 		if want := cost.TimeS * 1e9; math.Abs(cost.EventNs*float64(r.Channel.Events)-want) > 1e-6*want+1 {
-			c.fault("channel.cost.event_ns", "%g, but time by event is %g", cost.EventNs, want/float64(r.Channel.Events))
+			c.fault("channel.cost.event_ns", "%g, but time by event is %g", cost.EventNs,
+				want/float64(r.Channel.Events))
 		}
 	}
 }
@@ -176,7 +177,8 @@ func (c *check) functions(r *Run) {
 		sum += *f.SelfEnergyJ
 		c.calls(field, f)
 		if f.InclusiveEnergyJ != nil && *f.InclusiveEnergyJ < *f.SelfEnergyJ {
-			c.fault(field+"inclusive_energy_j", "%s J is less than its self energy, %s J", decimal(*f.InclusiveEnergyJ), decimal(*f.SelfEnergyJ))
+			c.fault(field+"inclusive_energy_j", "%s J is less than its self energy, %s J",
+				decimal(*f.InclusiveEnergyJ), decimal(*f.SelfEnergyJ))
 		}
 		c.sum(field+"self_energy_j", "its domains at the top level", *f.SelfEnergyJ, r.top(f.Domains))
 		if f.SharePercent != nil && r.Totals.ProgramEnergyJ != nil {
@@ -213,7 +215,8 @@ func (c *check) calls(field string, f Function) {
 		case (q.j == nil) != (e.N == 0):
 			c.fault(field+"calls_energy."+q.name, "single calls are told or not, but n is %d", e.N)
 		case q.j != nil && *q.j < least:
-			c.fault(field+"calls_energy."+q.name, "%s J is less than the figure before it, %s J", decimal(*q.j), decimal(least))
+			c.fault(field+"calls_energy."+q.name, "%s J is less than the figure before it, %s J", decimal(*q.j),
+				decimal(least))
 		case q.j != nil:
 			least = *q.j
 		}
@@ -235,7 +238,8 @@ func (c *check) paths(r *Run) {
 			return
 		}
 		if (p.SelfEnergyJ == nil) != (r.Totals.EnergyJ == nil) {
-			c.fault(fmt.Sprintf("paths[%d].self_energy_j", i), "energies of call paths and of the run are known together or not at all")
+			c.fault(fmt.Sprintf("paths[%d].self_energy_j", i),
+				"energies of call paths and of the run are known together or not at all")
 		}
 		if p.SelfEnergyJ != nil {
 			under[i] += *p.SelfEnergyJ
@@ -298,7 +302,8 @@ func (c *check) paths(r *Run) {
 		f, ok := functions[at]
 		// Calls that were only counted are on no path.
 		if got.calls > s.Calls || got.calls < s.Calls && !(ok && f.Demoted) {
-			c.fault(fmt.Sprintf("sites[%d] (%s).calls", i, s.Name), "%d, but its call paths have %d", s.Calls, got.calls)
+			c.fault(fmt.Sprintf("sites[%d] (%s).calls", i, s.Name), "%d, but its call paths have %d", s.Calls,
+				got.calls)
 		}
 		if !ok || seen[at] > 1 {
 			continue
@@ -310,7 +315,8 @@ func (c *check) paths(r *Run) {
 			continue
 		}
 		c.sum("functions ("+f.Name+").self_energy_j", "its call paths", *f.SelfEnergyJ, got.self)
-		c.sum("functions ("+f.Name+").inclusive_energy_j", "the call paths below it", *f.InclusiveEnergyJ, got.inclusive)
+		c.sum("functions ("+f.Name+").inclusive_energy_j", "the call paths below it", *f.InclusiveEnergyJ,
+			got.inclusive)
 	}
 }
 

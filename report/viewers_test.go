@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/report/format"
 )
 
 // viewers is the folder into which .ci/run has npm put the viewers' own readers.
@@ -27,7 +28,7 @@ func viewers(t *testing.T) string {
 }
 
 // viewed are runs in a format, with the log of calls of one.
-func viewed(t *testing.T, format string) map[string]struct {
+func viewed(t *testing.T, as string) map[string]struct {
 	run  *Run
 	file string
 } {
@@ -41,12 +42,12 @@ func viewed(t *testing.T, format string) map[string]struct {
 		"suite": suite(nemb.Measured), "calls": example(nemb.Measured), "hostile": hostile(),
 		"poisoned": poisonedCopy(example(nemb.Measured)),
 	} {
-		var o Options
+		var o format.Options
 		if name == "calls" {
 			o.Events = eventLog(t, r.Meta.RunID, 1000)
 		}
 		file := filepath.Join(t.TempDir(), name+".json")
-		if err := os.WriteFile(file, exported(t, format, o, r), 0o666); err != nil {
+		if err := os.WriteFile(file, exported(t, as, o, r), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		out[name] = struct {

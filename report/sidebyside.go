@@ -1,9 +1,9 @@
 package report
 
 import (
+	"cg/report/format"
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 )
 
@@ -80,7 +80,10 @@ func besideFunctions(runs []*Run) []row {
 			c.time = max(c.time, f.SelfTimeS)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *cost) int { return cmp.Or(cmp.Compare(b.most, a.most), cmp.Compare(b.time, a.time)) })
+	slices.SortStableFunc(all, func(a, b *cost) int {
+		return cmp.Or(cmp.Compare(b.most, a.most),
+			cmp.Compare(b.time, a.time))
+	})
 	rows := []row{}
 	for _, c := range all {
 		out := row{name: c.name}
@@ -108,7 +111,7 @@ func change(from, to *Joules) string {
 }
 
 // names are what several runs are called.
-func (o Options) names(runs []*Run) []string {
+func names(o format.Options, runs []*Run) []string {
 	out := make([]string, len(runs))
 	for i, r := range runs {
 		out[i] = r.Meta.RunID
@@ -138,32 +141,4 @@ func comparable(runs []*Run) []string {
 		}
 	}
 	return out
-}
-
-func writeText(w io.Writer, runs []*Run, o Options) error {
-	if len(runs) == 1 {
-		_, err := io.WriteString(w, runs[0].Text(o.Terminal))
-		return err
-	}
-	if o.Width <= 0 {
-		o.Width = 80
-	}
-	p := &printer{Terminal: o.Terminal}
-	columns := func() []column[row] {
-		var out []column[row]
-		for i, name := range o.names(runs) {
-			out = append(out, column[row]{shorten(name, 24), 0, func(r row) string { return r.cells[i] }})
-		}
-		return append(out, column[row]{"change", 0, func(r row) string { return r.change }})
-	}
-	table(p, "run", besideTotals(runs), func(r row) string { return r.name }, columns())
-	table(p, "self energy of function", besideFunctions(runs), func(r row) string { return r.name }, columns())
-	if different := comparable(runs); len(different) > 0 {
-		p.line("")
-		for _, d := range different {
-			p.note(yellow, "different", d)
-		}
-	}
-	_, err := io.WriteString(w, p.b.String())
-	return err
 }

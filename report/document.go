@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"cg/report/format"
+)
+
+// Kind names a run.
+func (r *Run) Kind() string { return "a run" }
+
+// Fits is nil where a format shows a run that is whole, or what there is of one that
+// was read from a file with tasks and samples only.
+func (r *Run) Fits(f format.Format) error {
+	shows := func(f format.Format) bool { return f.Parts || r.parts == partsSession && f.Picture }
+	if r.parts == "" || shows(f) {
+		return nil
+	}
+	others := slices.DeleteFunc(format.Of(r), func(f format.Format) bool { return !shows(f) })
+	return fmt.Errorf("a %s file has tasks and samples and nothing else, which %s cannot show: use %s", r.parts,
+		f.Name, format.Alternatives(others))
+}
+
+// Several are runs side by side, two at least. Options.Names has what they are called.
+type Several []*Run
+
+// Kind names several runs.
+func (Several) Kind() string { return "several runs" }
+
+// Fits is nil where a format can lay the runs side by side.
+func (all Several) Fits(f format.Format) error {
+	for _, r := range all {
+		if r.parts == "" || f.Table {
+			continue
+		}
+		tables := slices.DeleteFunc(format.Of(all), func(f format.Format) bool { return !f.Table })
+		return fmt.Errorf("runs of a %s file have no functions to lay side by side: use %s, or one at a time",
+			r.parts, format.Alternatives(tables))
+	}
+	return nil
+}
+
+// Together makes one document of runs: several side by side, or the only one.
+func Together(runs []*Run) format.Document {
+	if len(runs) == 1 {
+		return runs[0]
+	}
+	return Several(runs)
+}
+
+// alone is the Writer of a run for a format that writes several.
+func alone(write func(w io.Writer, runs Several, o format.Options) error) format.Writer {
+	return format.Writes(func(w io.Writer, r *Run, o format.Options) error { return write(w, Several{r}, o) })
+}
+
+// Kind names repeated runs.
+func (r *Repeated) Kind() string { return "repeated runs" }
+
+// Kind names a comparison.
+func (c *Comparison) Kind() string { return "a comparison" }
+
+// Kind names a check of a change.
+func (g *Gate) Kind() string { return "a check of a change" }

@@ -1,0 +1,53 @@
+package report
+
+import (
+	"cg/report/format"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// junitComparison writes a comparison as tests, one for each energy that was compared: a
+// failure where it is higher, an error where the program's cannot be compared,
+// skipped where another cannot.
+func junitComparison(w io.Writer, c *Comparison, _ format.Options) error {
+	at, _ := time.Parse(rfc3339, c.Head.StartedAt)
+	s := Suite{Name: "cg compare", At: at, Hostname: c.Head.Hostname, Properties: [][2]string{
+		{"base", c.Base.Name}, {"head", c.Head.Name}, {"energy_kind", string(c.Head.Kind)},
+		{"threshold_percent", fmt.Sprintf("%.4g", 100*c.Comparison.Threshold)},
+	}}
+	for _, d := range c.Different {
+		s.Properties = append(s.Properties, [2]string{"different " + d.What, orNone(d.Base) + " and " + orNone(d.Head)})
+	}
+	mark := c.mark()
+	check := func(class string, named string, change Change) {
+		k := Case{Class: class, Name: named}
+		figures := []string{figure(change.Base.Value, change.Unit, mark), "→",
+			figure(change.Head.Value, change.Unit, mark), signed(change.Change), change.interval()}
+		k.Message = strings.Join(slices.DeleteFunc(figures, func(s string) bool { return s == "" }), " ") + ": " +
+			change.verdict()
+		k.Text = strings.Join(c.Notes, "\n")
+		switch {
+		case change.Verdict == Higher:
+			k.State = Failed
+		case change.Verdict == NotComparable && change.Of == c.Totals[0].Of:
+			k.State = Errored
+		case change.Verdict == NotComparable:
+			k.State = Skipped
+		default:
+			k.Text = ""
+		}
+		s.Cases = append(s.Cases, k)
+	}
+	for _, t := range c.Totals {
+		if t.Unit == "J" {
+			check("energy.total", t.Name, t)
+		}
+	}
+	for _, f := range c.Functions {
+		check("energy."+f.Language, f.title(), f.Change)
+	}
+	return writeSuite(w, s)
+}

@@ -1,0 +1,68 @@
+package report
+
+import (
+	"cg/report/format"
+	"io"
+)
+
+// markdownComparison writes a comparison for a comment on a change.
+func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
+	m, mark := &markdown{}, c.mark()
+	headline := c.Totals[0]
+	m.line("### Energy: %s\n", escape.Replace(headline.verdict()))
+	m.line("%s, %s → %s %s %s\n", name(c.Head.Command), figure(headline.Base.Value, "J", mark),
+		figure(headline.Head.Value, "J", mark), signed(headline.Change), headline.interval())
+	if mark != "" {
+		m.line("Energies are **estimated, not measured**.\n")
+	}
+	for _, d := range c.Different {
+		m.line("- **different %s**: %s and %s; what changed may be that", escape.Replace(d.What),
+			escape.Replace(orNone(d.Base)), escape.Replace(orNone(d.Head)))
+	}
+	if len(c.Different) > 0 {
+		m.line("")
+	}
+	m.head("", escape.Replace(c.Base.Name), escape.Replace(c.Head.Name), "change", "interval", "verdict")
+	for _, t := range c.Totals {
+		m.row(escape.Replace(t.Name), figure(t.Base.Value, t.Unit, mark), figure(t.Head.Value, t.Unit, mark),
+			signed(t.Change), t.interval(), escape.Replace(t.verdict()))
+	}
+	if n := atMost(len(c.Functions), o.Top); n > 0 {
+		m.line("")
+		m.head("self energy of function", "base", "head", "change", "interval", "calls", "verdict")
+		for _, f := range c.Functions[:n] {
+			title := name(f.Name)
+			if f.Was != "" {
+				title += " was " + name(f.Was)
+			}
+			m.row(title, figure(f.Base.Value, f.Unit, mark), figure(f.Head.Value, f.Unit, mark),
+				signed(f.Change.Change), f.interval(), calls(f.BaseCalls, f.HeadCalls), escape.Replace(f.verdict()))
+		}
+		if more := len(c.Functions) - n; more > 0 {
+			m.line("\nand %d more", more)
+		}
+	}
+	for _, only := range []struct {
+		head string
+		all  []OneSided
+	}{{"only in base", c.OnlyInBase}, {"only in head", c.OnlyInHead}} {
+		n := atMost(len(only.all), o.Top)
+		if n == 0 {
+			continue
+		}
+		m.line("")
+		m.head(only.head, "self", "calls")
+		for _, o := range only.all[:n] {
+			m.row(name(o.Name), figure(o.EnergyJ, "J", mark), calls(o.Calls, o.Calls))
+		}
+		if more := len(only.all) - n; more > 0 {
+			m.line("\nand %d more", more)
+		}
+	}
+	m.line("")
+	for _, note := range c.Notes {
+		m.line("- %s", escape.Replace(note))
+	}
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}

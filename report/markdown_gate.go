@@ -1,0 +1,67 @@
+package report
+
+import (
+	"cg/gate"
+	"cg/report/format"
+	"cg/statistics"
+	"io"
+)
+
+// markdownGate writes what a step summary shows.
+func markdownGate(w io.Writer, g *Gate, _ format.Options) error {
+	m := &markdown{}
+	mark := map[statistics.Verdict]string{statistics.Pass: "✅", statistics.Regression: "❌",
+		statistics.Inconclusive: "⚠️"}[g.Verdict]
+	if g.Exceeded() || g.Unknown() {
+		mark = "❌"
+	}
+	m.line("### %s Energy check of %s\n", mark, name(Command{Argv: g.Command}.line()))
+	m.line("%s\n", escape.Replace(g.sentence()))
+	m.head("", "base", "head", "change", "interval", "could have found", "threshold", "verdict")
+	row := func(title string, c gate.Comparison) {
+		m.row(title, g.value(c.Base), g.value(c.Head), g.change(c), g.interval(c), g.detectable(c),
+			parts(g.Metric, c.Threshold, false), escape.Replace(string(c.Verdict))+noted(c))
+	}
+	row("the program", g.Program)
+	for _, f := range g.Functions {
+		row(name(f.Name), f)
+	}
+	m.line("")
+	if len(g.Budgets) > 0 {
+		m.head("budget of", "allowed", "used", "")
+		for _, b := range g.Budgets {
+			verdict := "kept"
+			if b.Exceeded == nil {
+				verdict = "not known"
+			} else if *b.Exceeded {
+				verdict = "**exceeded**"
+			}
+			title := "the program"
+			if b.Name != "" {
+				title = name(b.Name)
+			}
+			m.row(title, exactly(b.BudgetJ), g.budgetText(b), verdict)
+		}
+		m.line("")
+	}
+	m.line("- base: %s", escape.Replace(g.base()))
+	m.line("- head: %s", escape.Replace(revision(g.Head)))
+	m.line("- metric: %s by %s", escape.Replace(g.Metric), escape.Replace(g.Counter))
+	if g.Unit != "J" && g.EnergyBaseJ != nil && g.EnergyHeadJ != nil {
+		m.line("- energy of a run, %s: %s in base, %s in head", escape.Replace(string(g.Backend.Kind)),
+			g.joule(g.EnergyBaseJ), g.joule(g.EnergyHeadJ))
+	}
+	m.line("- %d pairs of at most %d; alpha %g; seed %s", g.Pairs, g.MaxPairs, g.Alpha, escape.Replace(g.Seed))
+	for _, w := range g.Warnings {
+		m.line("- %s: %s", escape.Replace(w.Slug), escape.Replace(w.Message))
+	}
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
+
+func noted(c gate.Comparison) string {
+	if c.Note == "" {
+		return ""
+	}
+	return " (" + escape.Replace(c.Note) + ")"
+}

@@ -1,0 +1,47 @@
+package report
+
+import (
+	"cg/nemb"
+	"cg/report/format"
+	"fmt"
+	"io"
+	"math"
+)
+
+// markdownRepeated writes a table with a row for each command.
+func markdownRepeated(w io.Writer, r *Repeated, _ format.Options) error {
+	m := &markdown{}
+	m.head("command", "energy", "interval", "machine", "time", "power", "runs", "against the first")
+	for i, c := range r.all() {
+		mark := ""
+		if c.Backend.Kind == nemb.Estimated {
+			mark = "~"
+		}
+		mean := func(s *Statistic, show func(float64) string) string {
+			if s == nil {
+				return "?"
+			}
+			return show(s.Mean)
+		}
+		joule := func(v float64) string {
+			j := Joules(math.Round(max(0, v) * 1e6))
+			return mark + energy(&j)
+		}
+		interval, change := "", ""
+		if s := c.ProgramEnergyJ; s != nil && s.CI95Lower != nil {
+			interval = "[" + joule(*s.CI95Lower) + ", " + joule(*s.CI95Upper) + "]"
+		}
+		if i > 0 && c.AgainstFirst != nil {
+			change = times(c.AgainstFirst.Change) + " " + c.AgainstFirst.interval()
+		}
+		m.row(name(c.line()), mean(c.ProgramEnergyJ, joule), interval, mean(c.EnergyJ, joule),
+			mean(c.DurationS, seconds),
+			mean(c.PowerW, func(v float64) string { return mark + watts(&v) }), fmt.Sprint(c.Runs.MeasurementRuns),
+			change)
+	}
+	if r.all()[0].Backend.Kind == nemb.Estimated {
+		m.line("\nEnergies are **estimated, not measured**.")
+	}
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"cg/report/format"
+	"cg/shown"
+	"fmt"
+	"io"
+	"path/filepath"
+)
+
+// textComparison lays a comparison out for people, with the top functions.
+func textComparison(w io.Writer, c *Comparison, o format.Options) error {
+	o.Verbose = true // the rows are chosen here
+	p, mark := newPrinter(o.Terminal), c.mark()
+	p.line("%s  %s", p.paint(bold, "Compared"), p.cut(c.heading(), p.Width-10))
+	if c.Base.Kind == c.Head.Kind {
+		p.line("Energies  %s", p.kind(c.Base.Kind))
+	} else {
+		p.line("Energies  %s → %s", p.kind(c.Base.Kind), p.kind(c.Head.Kind))
+	}
+	p.line("Program   %s", p.headlineOf(c.Totals[0], mark))
+	columns := []column[Change]{
+		{"base", 0, func(c Change) string { return figure(c.Base.Value, c.Unit, mark) }},
+		{"head", 0, func(c Change) string { return figure(c.Head.Value, c.Unit, mark) }},
+		{"change", 0, func(c Change) string { return signed(c.Change) }},
+		{"interval", 72, Change.interval},
+		{"verdict", 0, func(c Change) string { return string(c.Verdict) + weakMark(c) }},
+	}
+	table(p, "total", c.Totals, func(c Change) string { return c.Name }, columns)
+	n := atMost(len(c.Functions), o.Top)
+	table(p, "self energy of function", c.Functions[:n], FunctionChange.title, []column[FunctionChange]{
+		{"base", 60, func(f FunctionChange) string { return figure(f.Base.Value, f.Unit, mark) }},
+		{"head", 60, func(f FunctionChange) string { return figure(f.Head.Value, f.Unit, mark) }},
+		{"change", 0, func(f FunctionChange) string { return signed(f.Change.Change) }},
+		{"interval", 88, func(f FunctionChange) string { return f.interval() }},
+		{"calls", 104, func(f FunctionChange) string { return calls(f.BaseCalls, f.HeadCalls) }},
+		{"found by", 120, func(f FunctionChange) string { return f.MatchedBy }},
+		{"verdict", 0, func(f FunctionChange) string { return string(f.Verdict) + weakMark(f.Change) }},
+	})
+	p.further(len(c.Functions) - n)
+	for _, only := range []struct {
+		head string
+		all  []OneSided
+	}{{"only in BASE", c.OnlyInBase}, {"only in HEAD", c.OnlyInHead}} {
+		n := atMost(len(only.all), o.Top)
+		table(p, only.head, only.all[:n], func(o OneSided) string { return o.Name }, []column[OneSided]{
+			{"self", 0, func(o OneSided) string { return figure(o.EnergyJ, "J", mark) }},
+			{"calls", 60, func(o OneSided) string { return calls(o.Calls, o.Calls) }},
+			{"where", 88, func(o OneSided) string { return fmt.Sprintf("%s:%d", filepath.Base(o.File), o.Line) }},
+		})
+		p.further(len(only.all) - n)
+	}
+	p.line("")
+	for _, d := range c.Different {
+		p.note(yellow, "different", fmt.Sprintf("%s: %s and %s; what changed may be that", d.What, orNone(d.Base),
+			orNone(d.Head)))
+	}
+	for _, t := range c.Totals[1:] { // the first has said it above
+		if t.Verdict == NotComparable && t.Why != zeroBoth {
+			p.note(yellow, "not comparable", t.Name+": "+t.Why)
+		}
+	}
+	for _, note := range c.Notes {
+		p.note(dim, "note", note)
+	}
+	return p.print(w)
+}
+
+func (p *printer) headlineOf(c Change, mark string) shown.Laid {
+	style := map[Verdict]string{Higher: yellow, NotComparable: yellow, Lower: cyan}[c.Verdict]
+	out := figure(c.Base.Value, c.Unit, mark) + " → " + figure(c.Head.Value, c.Unit, mark)
+	for _, s := range []string{signed(c.Change), c.interval()} {
+		if s != "" {
+			out += "  " + s
+		}
+	}
+	return shown.Laid(shown.Line(out)) + "  " + p.paint(style, c.verdict())
+}
+
+func (p *printer) further(n int) {
+	if n > 0 {
+		p.line("%s", p.paint(dim, fmt.Sprintf("and %d more (--top 0, or --json)", n)))
+	}
+}

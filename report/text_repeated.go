@@ -1,0 +1,125 @@
+package report
+
+import (
+	"cg/nemb"
+	"cg/report/format"
+	"cg/shown"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// textRepeated lays out what was measured for people.
+func textRepeated(w io.Writer, r *Repeated, o format.Options) error {
+	p := newPrinter(o.Terminal)
+	for _, c := range r.all() {
+		p.command(c)
+	}
+	if len(r.Commands) > 1 {
+		p.line("%s", p.paint(bold, "Against the first, round by round"))
+		for i, c := range r.Commands[1:] {
+			if a := c.AgainstFirst; a != nil {
+				p.line("  %d  %s  %s  (%s)", i+2, left(times(a.Change), 9), a.interval(), p.cut(c.line(), 48))
+			}
+		}
+		p.line("")
+	}
+	if r.Baseline != nil {
+		p.note(dim, "baseline", r.Baseline.line())
+	}
+	for _, w := range r.Warnings {
+		p.note(yellow, w.Slug, w.Message)
+	}
+	return p.print(w)
+}
+
+func (p *printer) command(c Command) {
+	p.line("%s  %s", p.paint(bold, "Command"), p.cut(c.line(), p.Width-9))
+	mark := ""
+	if c.Backend.Kind == nemb.Estimated {
+		mark = "~"
+	}
+	figure := func(name string, s *Statistic, show func(float64) string, mark string) {
+		if s == nil {
+			p.line("  %s  ?", pad(name, 8))
+			return
+		}
+		text := mark + show(s.Mean)
+		if s.CI95Lower != nil {
+			text += fmt.Sprintf(" ± %s  [%s, %s]", show(s.Std), show(*s.CI95Lower), show(*s.CI95Upper))
+		}
+		p.line("  %s  %s", pad(name, 8), text)
+	}
+	joule := func(v float64) string {
+		j := Joules(math.Round(max(0, v) * 1e6))
+		return energy(&j)
+	}
+	watt := func(v float64) string { return watts(&v) }
+	figure("Energy", c.ProgramEnergyJ, joule, mark)
+	figure("Machine", c.EnergyJ, joule, mark)
+	figure("Time", c.DurationS, seconds, "")
+	figure("CPU", c.CPUS, seconds, "")
+	figure("Power", c.PowerW, watt, mark)
+	if s := c.ProgramEnergyJ; s != nil {
+		p.line("  %s  %s to %s, median %s", pad("Range", 8), joule(s.Min), joule(s.Max), joule(s.Median))
+		if s.CVPercent != nil && c.Runs.MeasurementRuns >= 3 {
+			p.line("  %s  %.1f %% (%s)", pad("CV", 8), *s.CVPercent, noiseLabel(*s.CVPercent))
+		}
+	}
+	runs := fmt.Sprintf("%d", c.Runs.MeasurementRuns)
+	if c.Runs.WarmupRuns > 0 {
+		runs += fmt.Sprintf(" after %d to warm up", c.Runs.WarmupRuns)
+		if c.Runs.WarmupIncludedInStats {
+			runs += ", which count"
+		}
+	}
+	if c.Runs.Failed > 0 {
+		runs += fmt.Sprintf("; %d failed", c.Runs.Failed)
+	}
+	unknown := 0
+	for _, m := range c.Measurements {
+		if m.EnergyJ == nil && (!m.Warmup || c.Runs.WarmupIncludedInStats) {
+			unknown++
+		}
+	}
+	if unknown > 0 && c.EnergyJ != nil {
+		runs += fmt.Sprintf("; the energy of %d is not known", unknown)
+	}
+	p.line("  %s  %s", pad("Runs", 8), runs)
+	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {
+		var out []string
+		for _, i := range s.Outliers {
+			out = append(out, joule(*float(c.Measurements[i].ProgramEnergyJ)))
+		}
+		p.line("  %s  %s: far from the others, and counted", pad("Outliers", 8), strings.Join(out, ", "))
+	}
+	if len(c.Domains) > 1 {
+		most := 0.0
+		for _, e := range c.Domains {
+			most = max(most, e)
+		}
+		for _, id := range c.Backend.DomainsSeen {
+			n := 0
+			if most > 0 {
+				n = int(math.Round(20 * c.Domains[id] / most))
+			}
+			p.line("  %s  %s  %s  %s", pad(shorten(id, 16), 16), left(mark+joule(c.Domains[id]), 10),
+				left(watt(c.DomainsPowerW[id]), 8), p.paint(cyan, strings.Repeat("█", n)))
+		}
+	}
+	if c.BudgetJ != nil {
+		verdict := shown.Laid("kept")
+		switch {
+		case c.ProgramEnergyJ == nil:
+			verdict = "not known: no energy could be read"
+		case c.BudgetExceeded == nil:
+			verdict = "not known: too little energy for the counter"
+		case *c.BudgetExceeded:
+			verdict = p.paint(yellow, "exceeded")
+		}
+		p.line("  %s  %s, %s", pad("Budget", 8), joule(*c.BudgetJ), verdict)
+	}
+	p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(c.Backend.Name, p.Width-12)))
+	p.line("")
+}
