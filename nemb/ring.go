@@ -359,7 +359,7 @@ func (r *Ring) sample(k uint64) (Sample, bool) {
 // Ended tells whether there will be no more samples: the writer said so, or is
 // gone.
 func (r *Ring) Ended() bool {
-	return atomic.LoadUint64(word(r.memory, ringEnded)) != 0 || errors.Is(unix.Kill(r.PID, 0), unix.ESRCH)
+	return atomic.LoadUint64(word(r.memory, ringEnded)) != 0 || account.Gone(r.PID)
 }
 
 // Close ends the reading.

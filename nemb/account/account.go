@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
+	"cg/runtimes/sdk/spec"
 )
 
 // Account tells who used the processors: the program's process tree, cg and
@@ -520,6 +521,7 @@ func (t *tree) scan() {
 }
 
 type stat struct {
+	state  string
 	parent int
 	used   time.Duration // utime, stime, cutime, cstime
 }
@@ -529,6 +531,16 @@ func Parent(pid int) (int, bool) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	st, ok := parseStat(text)
 	return st.parent, ok
+}
+
+// Gone tells whether a process is over, be it a zombie.
+func Gone(pid int) bool {
+	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		return true
+	}
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	st, ok := parseStat(text)
+	return ok && slices.Contains(spec.GoneStates, st.state)
 }
 
 // parseStat parses /proc/PID/stat (proc_pid_stat(5)). The second field, the
@@ -546,7 +558,7 @@ func parseStat(text []byte) (stat, bool) {
 	if err != nil {
 		return stat{}, false
 	}
-	st := stat{parent: parent}
+	st := stat{state: fields[0], parent: parent}
 	for _, f := range fields[11:15] {
 		v, err := strconv.ParseInt(f, 10, 53) // the children's are signed
 		if err != nil || v < 0 {

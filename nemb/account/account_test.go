@@ -315,9 +315,9 @@ func TestEnvelope(t *testing.T) {
 func TestParseProc(t *testing.T) {
 	tail := " 4 100 100 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 12345 0 0"
 	for text, want := range map[string]stat{
-		"100 (sh) S" + tail:            {4, time.Second},
-		"100 (a b) c) (d) R" + tail:    {4, time.Second},
-		"100 (x\n) y) 1 2 3) Z" + tail: {4, time.Second},
+		"100 (sh) S" + tail:            {"S", 4, time.Second},
+		"100 (a b) c) (d) R" + tail:    {"R", 4, time.Second},
+		"100 (x\n) y) 1 2 3) Z" + tail: {"Z", 4, time.Second},
 	} {
 		if got, ok := parseStat([]byte(text)); !ok || got != want {
 			t.Errorf("%q: %+v, %v", text, got, ok)

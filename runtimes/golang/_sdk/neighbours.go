@@ -21,17 +21,23 @@ func neighboursPath() string {
 	return filepath.Join(dir, fmt.Sprintf(neighboursFile, os.Getuid()))
 }
 
-// startOf is when a process started, in ticks; "" where there is none (proc_pid_stat(5)).
-func startOf(pid int) string {
+// statOf is what the kernel says of a process from its state on
+// (proc_pid_stat(5)); nil where it says nothing.
+func statOf(pid int) []string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
+// startOf is when a process started, in ticks; "" where it is gone.
+func startOf(pid int) string {
+	fields := statOf(pid)
+	if len(fields) < 20 || slices.Contains(goneStates, fields[0]) {
 		return ""
 	}
-	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(fields) < 20 || slices.Contains(goneStates, string(fields[0])) {
-		return ""
-	}
-	return string(fields[19])
+	return fields[19]
 }
 
 // lockNeighbours opens the file and locks it; nil where that is not possible.

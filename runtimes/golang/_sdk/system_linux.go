@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -33,8 +34,14 @@ func mapFile(path string) ([]byte, error) {
 
 func unmap(memory []byte) { syscall.Munmap(memory) }
 
-// alive tells whether there is a process of that number.
-func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+// alive tells whether there is a process of that number; a zombie is none.
+func alive(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return false
+	}
+	fields := statOf(pid)
+	return fields == nil || !slices.Contains(goneStates, fields[0])
+}
 
 func thread() int { return syscall.Gettid() }
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // tables are the files of cases, with what each package says of one: "NAME: N cases".
@@ -63,6 +65,21 @@ func folder(t *testing.T) string {
 	return dir
 }
 
+// environment is that of a package under test, with more. ZOMBIE is a process that
+// is over and was not waited for.
+func environment(t *testing.T, more ...string) []string {
+	t.Helper()
+	zombie := exec.Command("true")
+	if err := zombie.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { zombie.Wait() })
+	if err := unix.Waitid(unix.P_PID, zombie.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	return append(append(os.Environ(), fmt.Sprint("ZOMBIE=", zombie.Process.Pid)), more...)
+}
+
 // The package for Go agrees with cg, keeps its own laws, and compiles elsewhere.
 func TestGo(t *testing.T) {
 	dir := t.TempDir()
@@ -76,7 +93,7 @@ func TestGo(t *testing.T) {
 	}
 	run := func(more []string, args ...string) ([]byte, error) {
 		cmd := exec.Command("go", args...)
-		cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "CASES="+folder(t), "GOFLAGS=", "GOWORK=off"), more...)
+		cmd.Dir, cmd.Env = dir, append(environment(t, "CASES="+folder(t), "GOFLAGS=", "GOWORK=off"), more...)
 		return cmd.CombinedOutput()
 	}
 	if out, err := run(nil, "vet", "./..."); err != nil {
@@ -113,7 +130,9 @@ func TestJava(t *testing.T) {
 	if out, err := exec.Command("javac", append(flags, sources...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err := exec.Command("java", "-XX:-UsePerfData", "-ea", "-cp", dir, "codegreen.Held", folder(t)).CombinedOutput()
+	cmd := exec.Command("java", "-XX:-UsePerfData", "-ea", "-cp", dir, "codegreen.Held", folder(t))
+	cmd.Env = environment(t)
+	out, err := cmd.CombinedOutput()
 	holds(t, out, err)
 }
 
@@ -125,7 +144,7 @@ func TestPython(t *testing.T) {
 	}
 	for _, python := range pythons {
 		cmd := exec.Command(python, "testdata/python/cases.py", folder(t))
-		cmd.Env = append(os.Environ(), "PYTHONPATH=../../python/sdk", "PYTHONDONTWRITEBYTECODE=1")
+		cmd.Env = environment(t, "PYTHONPATH=../../python/sdk", "PYTHONDONTWRITEBYTECODE=1")
 		out, err := cmd.CombinedOutput()
 		holds(t, out, err)
 	}

@@ -16,14 +16,31 @@ def place():
     return os.path.join(os.environ.get("XDG_RUNTIME_DIR") or NEIGHBOURS_FOLDER, NEIGHBOURS_FILE % os.getuid())
 
 
-def started(pid):
-    """When a process started, in ticks; "" for one that is not there (proc_pid_stat(5))."""
+def _fields(pid):
+    """What the kernel says of a process from its state on (proc_pid_stat(5)); empty where it says nothing."""
     try:
         with open("/proc/%d/stat" % pid, "rb") as f:
-            fields = f.read().rpartition(b")")[2].split()
-        return "" if fields[0].decode() in GONE_STATES else fields[19].decode()
-    except (OSError, IndexError):
-        return ""
+            return f.read().rpartition(b")")[2].decode("ascii", "replace").split()
+    except OSError:
+        return []
+
+
+def started(pid):
+    """When a process started, in ticks; "" for one that is gone."""
+    fields = _fields(pid)
+    return fields[19] if len(fields) > 19 and fields[0] not in GONE_STATES else ""
+
+
+def gone(pid):
+    """Whether a process is over, be it a zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # another user's
+        pass
+    fields = _fields(pid)
+    return bool(fields) and fields[0] in GONE_STATES
 
 
 def _locked(path):

@@ -10,7 +10,8 @@ import struct
 import time
 
 from ._energy import Domain
-from ._spec import (GONE_STATES, READY_NS, RING_DOMAIN_BYTES, RING_ENDED_OFFSET, RING_FIXED_WORDS, RING_HEADER_BYTES, RING_HEAD_OFFSET,
+from ._neighbours import gone
+from ._spec import (READY_NS, RING_DOMAIN_BYTES, RING_ENDED_OFFSET, RING_FIXED_WORDS, RING_HEADER_BYTES, RING_HEAD_OFFSET,
                     RING_KEPT_BEFORE_NS, RING_KEPT_BEFORE_SLOTS, RING_MAGIC, RING_SLOTS, RING_VERSION, SIDECAR_SLOTS)
 
 HEAD, ENDED = RING_HEAD_OFFSET // 8, RING_ENDED_OFFSET // 8
@@ -41,7 +42,12 @@ class Ring:
         about = json.loads(about.decode()) if about else {}
         self.writer = about.get("writer", "")
         self.topology, self.support = about.get("domain_topology"), about.get("domain_support")
-        self.domains = [Domain(**d) for d in about["domains"]] if "domains" in about else [self._record(i) for i in range(domains)]
+        if "domains" in about:
+            self.domains = [Domain(**{k: v for k, v in d.items() if k in Domain.__slots__}) for d in about["domains"]]
+        else:
+            self.domains = [self._record(i) for i in range(domains)]
+        if len(self.domains) != domains:
+            raise ValueError("%s: a damaged sample ring" % path)
         head = self.words[HEAD]
         self.first = self.next = max(0, head - self.slots)  # numbers of the sample that was read first, and is read next
         self.lost = 0
@@ -54,7 +60,8 @@ class Ring:
 
     def skip(self):
         """Leaves what is there but for the last few milliseconds, which tell the power before."""
-        self.next = max(self.next, self.words[HEAD] - RING_KEPT_BEFORE_NS // self.interval_ns - RING_KEPT_BEFORE_SLOTS, 0)
+        kept = RING_KEPT_BEFORE_NS // max(1, self.interval_ns) + RING_KEPT_BEFORE_SLOTS
+        self.next = max(self.next, self.words[HEAD] - kept, 0)
         self.first = self.next
 
     def read(self, samples):
@@ -70,36 +77,25 @@ class Ring:
         self.fill = (head - self.next) / slots
         base, first, n = self.at // 8, self.next % slots, head - self.next
         k = min(n, slots - first)
-        raw = bytes(words[base + first * stride:base + (first + k) * stride])
-        if k < n:
-            raw += bytes(words[base:base + (n - k) * stride])
-        # The writer may have come round meanwhile: what it has begun to write
-        # over is not whole.
-        over = max(0, words[HEAD] + 1 - slots - self.next)
+        there = words[base + first * stride:base + (first + k) * stride], words[base:base + (n - k) * stride]
+        raw = b"".join(map(bytes, there))
+        # The writer may have come round meanwhile: a sample is whole whose number
+        # was right before it was copied and is right still.
         copied = memoryview(raw).cast("Q")
-        numbers = copied[::stride].tolist()
-        while over < n and numbers[over] != 2 * (self.next + over) + 2:
-            over += 1
-        self.lost += min(over, n)
-        if over < n:
-            samples.add(copied[over * stride:], stride)
+        numbers, still = copied[::stride].tolist(), [number for part in there for number in part[::stride]]
+        whole = list(range(2 * self.next + 2, 2 * head + 2, 2))
+        if not numbers == still == whole:
+            good = [i for i in range(n) if numbers[i] == still[i] == whole[i]]
+            self.lost += n - len(good)
+            copied = memoryview(b"".join(raw[8 * stride * i:8 * stride * (i + 1)] for i in good)).cast("Q")
+        samples.add(copied, stride)
         self.next = head
 
     def ended(self):
         """Whether no more samples will come: the writer said so, or is gone."""
         if self.words[ENDED]:
             return True
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except OSError:
-            return False
-        try:
-            with open("/proc/%d/stat" % self.pid, "rb") as f:
-                return f.read().rpartition(b")")[2].split()[0].decode() in GONE_STATES  # proc_pid_stat(5)
-        except (OSError, IndexError):
-            return False
+        return gone(self.pid)
 
     def close(self):
         self.words.release()

@@ -2,12 +2,14 @@ package codegreen
 
 import (
 	"bufio"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -116,6 +118,77 @@ func TestNoise(t *testing.T) {
 				continue
 			}
 			t.Errorf("%s: %s is %v, want %v", of.Name, key, got[key], want)
+		}
+	})
+}
+
+func TestRing(t *testing.T) {
+	writers := map[string]int{"self": os.Getpid(), "gone": 1<<22 + 1}
+	zombie, err := strconv.Atoi(os.Getenv("ZOMBIE"))
+	if err != nil {
+		t.Fatal("ZOMBIE names no process: ", err)
+	}
+	writers["zombie"] = zombie
+	type want struct {
+		Domains  []string
+		InTotal  []bool   `json:"in_total"`
+		Steps    []uint64 `json:"steps_uj"`
+		Interval int64    `json:"interval_ns"`
+		Samples  [][]uint64
+		Lost     int
+		Ended    bool
+	}
+	table(t, "ring.json", func(t *testing.T, of struct {
+		Name   string
+		Size   int
+		Texts  map[string]string
+		Halves map[string]uint32
+		Words  map[string]uint64
+		Writer string
+		Want   *want
+	}) {
+		b := make([]byte, max(of.Size, 48))
+		offset := func(text string) int {
+			at, _ := strconv.Atoi(text)
+			return at
+		}
+		for at, text := range of.Texts {
+			copy(b[offset(at):], text)
+		}
+		for at, v := range of.Halves {
+			binary.NativeEndian.PutUint32(b[offset(at):], v)
+		}
+		for at, v := range of.Words {
+			binary.NativeEndian.PutUint64(b[offset(at):], v)
+		}
+		binary.NativeEndian.PutUint64(b[40:], uint64(writers[of.Writer]))
+		path := filepath.Join(t.TempDir(), "ring")
+		if err := os.WriteFile(path, b[:of.Size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := openRing(path)
+		if err != nil || of.Want == nil {
+			if (err != nil) != (of.Want == nil) {
+				t.Errorf("%s: %v, want %+v", of.Name, err, of.Want)
+			}
+			return
+		}
+		defer r.close()
+		s := newSamples(r.Domains)
+		r.read(s)
+		got := want{Interval: r.intervalNs, Samples: [][]uint64{}, Lost: r.lost, Ended: r.ended()}
+		for _, d := range r.Domains {
+			got.Domains, got.InTotal, got.Steps = append(got.Domains, d.ID), append(got.InTotal, d.InTotal), append(got.Steps, d.StepUj)
+		}
+		for i, at := range s.times {
+			row := []uint64{uint64(at), s.flags[i]}
+			for d := range r.Domains {
+				row = append(row, s.energies[d][i])
+			}
+			got.Samples = append(got.Samples, row)
+		}
+		if !reflect.DeepEqual(got, *of.Want) {
+			t.Errorf("%s: got %+v, want %+v", of.Name, got, *of.Want)
 		}
 	})
 }

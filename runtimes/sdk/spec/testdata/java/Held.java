@@ -1,9 +1,13 @@
 package codegreen;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -84,6 +88,44 @@ final class Held {
         Map<String, Object> got = Noise.of(new Noise.Stretch(times, flags, micro, whole(of.get("lasted_ns")), whole(of.get("interval_ns")), whole(of.get("period_ns"))), limits);
         got.put("reasons", Noise.reasons(got, limits));
         ((Map<?, ?>) of.get("want")).forEach((key, want) -> check(same(got.get(key), want), of.get("name") + ": " + key + " " + got.get(key) + ", want " + want));
+    }
+
+    private static void ring(Map<?, ?> of) throws IOException {
+        int size = (int) whole(of.get("size"));
+        ByteBuffer b = ByteBuffer.allocate(Math.max(size, 48)).order(ByteOrder.nativeOrder());
+        ((Map<?, ?>) of.get("texts")).forEach((at, text) -> b.put(Integer.parseInt((String) at), ((String) text).getBytes(StandardCharsets.US_ASCII)));
+        ((Map<?, ?>) of.get("halves")).forEach((at, v) -> b.putInt(Integer.parseInt((String) at), (int) whole(v)));
+        ((Map<?, ?>) of.get("words")).forEach((at, v) -> b.putLong(Integer.parseInt((String) at), whole(v)));
+        long self = ProcessHandle.current().pid(), zombie = Long.parseLong(System.getenv("ZOMBIE"));
+        b.putLong(40, of.get("writer").equals("self") ? self : of.get("writer").equals("zombie") ? zombie : (1 << 22) + 1);
+        Path path = Files.createTempFile("ring", "");
+        Map<?, ?> want = (Map<?, ?>) of.get("want");
+        Ring got;
+        try {
+            Files.write(path, Arrays.copyOf(b.array(), size));
+            got = new Ring(path.toString());
+        } catch (IOException | RuntimeException e) { // as Source takes it
+            check(want == null, of.get("name") + " is refused: " + e);
+            return;
+        } finally {
+            Files.delete(path);
+        }
+        if (want == null) {
+            check(false, of.get("name") + " is not refused");
+            return;
+        }
+        Samples samples = new Samples(got.domains);
+        got.read(samples);
+        List<Object> rows = new ArrayList<>();
+        for (int i = 0; i < samples.times.size; i++) {
+            List<Object> row = new ArrayList<>(List.of((double) samples.times.get(i), (double) samples.flags.get(i)));
+            for (Samples.Longs micro : samples.energies) row.add((double) micro.get(i));
+            rows.add(row);
+        }
+        Map<String, Object> said = Map.of("domains", got.domains.stream().map(Domain::id).toList(), "in_total", got.domains.stream().map(Domain::inTotal).toList(),
+            "steps_uj", got.domains.stream().map(d -> (double) d.stepUj()).toList(), "interval_ns", (double) got.intervalNs, "samples", rows,
+            "lost", (double) got.lost, "ended", got.ended());
+        check(said.equals(want), of.get("name") + ": " + said + ", want " + want);
     }
 
     /** What is pruned tells the same energies between the edges that were named. */
@@ -244,6 +286,7 @@ final class Held {
         Path cases = Path.of(args[0]);
         System.out.println("between.txt: " + between(cases.resolve("between.txt")) + " cases");
         table(cases, "noise.json", Held::noise);
+        table(cases, "ring.json", Held::ring);
         prune();
         unknown();
         share();

@@ -2,9 +2,11 @@
 Prints a line for each table, and a line for each case that is not met."""
 import json
 import os
+import struct
 import sys
+import tempfile
 
-from codegreen import _energy, _noise
+from codegreen import _energy, _noise, _ring
 
 faults = 0
 
@@ -61,6 +63,36 @@ def noise(case):
         check(got[key] == want if key == "reasons" else near(got[key], want), "noise:", case["name"], key, got[key], "want", want)
 
 
+def ring(case):
+    memory = bytearray(max(case["size"], 48))
+    for at, text in case["texts"].items():
+        memory[int(at):int(at) + len(text)] = text.encode()
+    for at, value in case["halves"].items():
+        struct.pack_into("I", memory, int(at), value)
+    for at, value in case["words"].items():
+        struct.pack_into("Q", memory, int(at), value)
+    struct.pack_into("Q", memory, 40, {"self": os.getpid(), "zombie": int(os.environ["ZOMBIE"]), "gone": (1 << 22) + 1}[case["writer"]])
+    with tempfile.NamedTemporaryFile() as f:
+        f.write(memory[:case["size"]])
+        f.flush()
+        try:
+            got = _ring.Ring(f.name)
+            got.skip()
+        except (OSError, ValueError, KeyError, TypeError) as e:  # as open_source takes it
+            check(case["want"] is None, "ring:", case["name"], "is refused:", e)
+            return
+    if case["want"] is None:
+        check(False, "ring:", case["name"], "is not refused")
+        return
+    samples = _energy.Samples(got.domains)
+    got.read(samples)
+    check({
+        "domains": [d.id for d in got.domains], "in_total": [d.in_total for d in got.domains], "steps_uj": [d.step_uj for d in got.domains],
+        "interval_ns": got.interval_ns, "samples": [list(row) for row in zip(samples.times, samples.flags, *samples.energies)],
+        "lost": got.lost, "ended": got.ended()} == case["want"], "ring:", case["name"], vars(samples), "want", case["want"])
+    got.close()
+
+
 def table(path, rule):
     with open(path) as f:
         all_of_it = json.load(f)
@@ -69,9 +101,8 @@ def table(path, rule):
     return len(all_of_it)
 
 
-RULES = {"between.txt": between, "noise.json": lambda path: table(path, noise)}
-
-for name in sorted(os.listdir(sys.argv[1])):
-    if name in RULES:
-        print("%s: %d cases" % (name, RULES[name](os.path.join(sys.argv[1], name))))
+folder = sys.argv[1]
+print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
+for name, rule in ("noise.json", noise), ("ring.json", ring):
+    print("%s: %d cases" % (name, table(os.path.join(folder, name), rule)))
 sys.exit(faults > 0)

@@ -27,14 +27,28 @@ final class Neighbours {
 
     private Neighbours() {}
 
-    /** When a process started, in ticks; "" where there is none (proc_pid_stat(5)). */
+    /** What the kernel says of a process from its state on (proc_pid_stat(5)). */
+    private static String[] stat(String pid) throws IOException {
+        String stat = Files.readString(Path.of("/proc", pid, "stat"), StandardCharsets.ISO_8859_1);
+        return stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+    }
+
+    /** When a process started, in ticks; "" where it is gone. */
     private static String started(String pid) {
         try {
-            String stat = Files.readString(Path.of("/proc", pid, "stat"), StandardCharsets.ISO_8859_1);
-            String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+            String[] fields = stat(pid);
             return Spec.GONE_STATES.contains(fields[0]) ? "" : fields[19];
         } catch (IOException | RuntimeException e) {
             return "";
+        }
+    }
+
+    /** Whether a process is over, be it a zombie. */
+    static boolean gone(String pid) {
+        try {
+            return Spec.GONE_STATES.contains(stat(pid)[0]);
+        } catch (IOException | RuntimeException e) {
+            return !Files.exists(Path.of("/proc", pid));
         }
     }
 

@@ -64,10 +64,10 @@ final class Ring {
             support = about.get("domain_support") instanceof String s ? s : null;
             topology = about.get("domain_topology");
             if (about.get("domains") instanceof List<?> all) for (Object d : all) domains.add(Domain.of((Map<?, ?>) d));
+            else for (int i = 0; i < count; i++) domains.add(record(Spec.RING_HEADER_BYTES + Spec.RING_DOMAIN_BYTES * i));
         } catch (ClassCastException | NullPointerException e) {
             throw new IOException(path + ": a damaged sample ring");
         }
-        for (int i = 0; domains.isEmpty() && i < count; i++) domains.add(record(Spec.RING_HEADER_BYTES + Spec.RING_DOMAIN_BYTES * i));
         if (domains.size() != count) throw new IOException(path + ": a damaged sample ring");
         // The last milliseconds tell the power before the first task.
         next = Math.max(0, head() - Math.min(slots, Spec.RING_KEPT_BEFORE_NS / Math.max(1, intervalNs) + Spec.RING_KEPT_BEFORE_SLOTS));
@@ -119,6 +119,6 @@ final class Ring {
 
     /** Whether no more samples will come: the writer said so, or is gone. */
     boolean ended() {
-        return (long) WORD.getAcquire(memory, Spec.RING_ENDED_OFFSET) != 0 || !Files.exists(Path.of("/proc/" + pid));
+        return (long) WORD.getAcquire(memory, Spec.RING_ENDED_OFFSET) != 0 || Neighbours.gone(Long.toString(pid));
     }
 }
