@@ -63,7 +63,7 @@ var strangers = [][2]string{
 }
 
 func TestImportsPointDown(t *testing.T) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Name,Doc,Imports,Deps", "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +86,8 @@ func TestImportsPointDown(t *testing.T) {
 
 // listed is a package as go list tells it.
 type listed struct {
-	ImportPath    string
-	Imports, Deps []string
+	ImportPath, Name, Doc string
+	Imports, Deps         []string
 }
 
 // faults says what of a package's imports breaks the rules of the layout.
@@ -96,6 +96,9 @@ func (p listed) faults() (faults []string) {
 	height, known := heightOf(p.ImportPath)
 	if !known {
 		say("%s has no rank: give it one here, and say in docs/architecture.md what it is", p.ImportPath)
+	}
+	if !strings.HasPrefix(p.Doc, "Package "+p.Name+" ") && !strings.HasPrefix(p.Doc, "Command ") {
+		say("%s: a comment before its package clause has to say what it is for: Package %s ...", p.ImportPath, p.Name)
 	}
 	for _, i := range p.Imports {
 		if !strings.HasPrefix(i, "cg/") {
@@ -139,10 +142,15 @@ func TestFaultsOfImports(t *testing.T) {
 		{"one of the lowest to another", listed{ImportPath: "cg/tool", Imports: []string{"cg/scratch"}}, "cg/tool imports cg/scratch, which is not below it"},
 		{"what any may use", listed{ImportPath: "cg/runtimes", Imports: []string{"cg/tool"}, Deps: []string{"cg/tool"}}, ""},
 		{"without a place", listed{ImportPath: "cg/attic"}, "cg/attic has no rank: give it one here, and say in docs/architecture.md what it is"},
+		{"without a comment", listed{ImportPath: "cg/tool", Name: "tool", Doc: "Runs tools."},
+			"cg/tool: a comment before its package clause has to say what it is for: Package tool ..."},
 		{"too deep for a family", listed{ImportPath: "cg/languages/java/parts"},
 			"cg/languages/java/parts has no rank: give it one here, and say in docs/architecture.md what it is"},
 	}
 	for _, c := range cases {
+		if c.p.Doc == "" {
+			c.p.Name, c.p.Doc = "x", "Package x is for a test."
+		}
 		if got := strings.Join(c.p.faults(), "; "); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
 		}

@@ -1,4 +1,4 @@
-// Command cg tells what programs cost in joules.
+// Command cg shows how much energy a program and its functions use, in joules.
 package main
 
 import (

@@ -1,10 +1,11 @@
-// Package checkpoint is the contract between an instrumented program and cg.
+// Package checkpoint is the channel between an instrumented program and cg: shared
+// memory into which the program writes when its functions begin and end.
 //
-// In goes what a runtime inside the program writes into the shared-memory
-// channel (FORMAT.md): one 8-byte word for every entry into and exit from a
-// site. Out come runs of those words, thread by thread, in the order in which
-// they were written. The package knows neither languages nor energy, and it
-// refuses a channel whose magic, version or geometry it did not write.
+// The runtime inside the program writes one 8-byte word for each event, or sums for
+// each call path (FORMAT.md). The package creates the channel and reads from it the
+// words of each thread, in the order in which they were written. It knows neither
+// languages nor energy. It refuses a channel whose magic number, version or geometry
+// it did not write.
 package checkpoint
 
 import "fmt"

@@ -1,5 +1,5 @@
-// Package cli reads the command line: flags become values, and a few lines in
-// each command are the path that the data takes. Nothing is computed here.
+// Package cli reads the command line. A command turns its flags into values and calls
+// the packages below; it computes nothing itself.
 package cli
 
 import (

@@ -1,9 +1,9 @@
 // Package config reads settings from files.
 //
-// In go the text of a TOML file (toml.io, version 1.0) and the keys that there
-// are. Out comes the value of each key that the file sets, with its line. A key
-// that there is not, and a value of another type, are errors that name file, line
-// and key; all of a file's are told at once.
+// It takes the text of a TOML file (toml.io, version 1.0) and the list of known keys. It
+// returns the value of each key that the file sets, with its line. An unknown key and a
+// value of the wrong type are errors that name file, line and key; the errors of a file
+// are returned together.
 package config
 
 import (

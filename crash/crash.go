@@ -1,16 +1,15 @@
-// Package crash gives a failure of cg itself the status 125.
+// Package crash makes cg exit with status 125 when cg itself fails.
 //
-// The Go runtime ends a program that panics, runs out of memory or finds its own
-// state broken with status 2, which of cg means that the command line is not
-// understood. Nothing can be recovered there, and the runtime calls the kernel
-// itself, so that no atexit function runs. It does raise SIGABRT if it is asked
-// to (runtime/debug.SetTraceback, "crash"), and hands a signal on to the handler
-// that was there before its own (os/signal, "Go programs that use cgo or SWIG").
-// That handler is in crash.c: it says what happened and exits with 125. So does
-// a fault in C code, which Go hands on in the same way. A program that cg starts
-// has none of this: exec(2) takes handlers away.
+// The Go runtime ends a program that panics, runs out of memory or finds its own state
+// broken with status 2. For cg that status means a wrong command line. Nothing can be
+// recovered there, and the runtime calls the kernel itself, so no atexit function runs.
+// But the runtime raises SIGABRT if it is asked to (runtime/debug.SetTraceback,
+// "crash"), and it calls the handler that was installed before its own (os/signal, "Go
+// programs that use cgo or SWIG"). That handler is in crash.c: it prints what happened
+// and exits with 125. A fault in C code takes the same way. A program that cg starts has
+// no such handler, since exec(2) removes handlers.
 //
-// To be of use it has to be imported, and nothing more.
+// Importing the package is enough; it has no functions to call.
 package crash
 
 // #include <stdint.h>

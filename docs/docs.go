@@ -1,4 +1,5 @@
-// Package docs gives the program what its documents say.
+// Package docs embeds the documents that cg itself quotes: the advice of each warning,
+// and the schema of session files.
 package docs
 
 import (

@@ -1,11 +1,11 @@
-// Package events is the raw event log of a run: every word that the program
-// wrote into the checkpoint channel, in a file that lasts.
+// Package events writes and reads the log of a run's events: every word that the program
+// wrote into the checkpoint channel, in a file.
 //
-// A Writer takes the runs of words as they are drained. A Log reads them back
-// and folds them into slices: what each thread was in, from when to when.
-// FORMAT.md is the file's specification. The package knows neither languages
-// nor energy; it refuses a file that is no log, and of a log that was cut off or
-// damaged it gives what stands before that place.
+// A Writer takes runs of words as they are read from the channel. A Log reads them back
+// and turns them into slices: which call was on each thread, from when to when. FORMAT.md
+// specifies the file. The package knows neither languages nor energy. It refuses a file
+// that is no log. Of a log that was cut off or damaged it returns what lies before that
+// place.
 package events
 
 import (

@@ -1,11 +1,10 @@
 // Package experiment makes one measured run of a program, and its report.
 //
-// In go an open machine and a program: Plain runs a command as it is,
-// Instrumented puts checkpoints into a program of a language first, and runs it
-// again where its language asks for that. Out comes a Result, whose run is
-// finished. The package prints nothing of cg's own: what is to be said goes to
-// functions that its caller gives. Errors are those of the rooms below, as they
-// are (languages.Error and launcher.Error have the status to end with).
+// It takes an open machine and a program. Plain runs a command as it is. Instrumented adds
+// checkpoints to a program first, and runs it again where its language asks for that. Both
+// return a Result with a finished run. The package prints nothing itself: it passes
+// messages to functions that its caller gives. It returns errors of the packages below
+// unchanged (languages.Error and launcher.Error have the exit status).
 package experiment
 
 import (

@@ -1,10 +1,10 @@
-// Package gate asks whether a change of a program costs more: it brings two
-// revisions of a repository side by side, and measures them in interleaved pairs
-// until the question is answered.
+// Package gate decides whether a change makes a program cost more: it checks out two
+// revisions of a repository side by side, and measures them in interleaved pairs until the
+// verdict is known.
 //
-// In go a repository, a plan and a function that measures one side once. Out comes
-// a Result. The package measures nothing itself, prints nothing, and never writes
-// into the user's working tree or index.
+// It takes a repository, a plan, and a function that measures one side once. It returns a
+// Result. The package measures nothing itself, prints nothing, and never writes into the
+// user's working tree or index.
 package gate
 
 import (

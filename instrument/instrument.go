@@ -1,10 +1,10 @@
-// Package instrument turns source files into plans: which sites a file has and
-// where their checkpoints stand.
+// Package instrument turns source files into plans: which sites a file has, and where
+// their checkpoints go.
 //
-// In go source bytes and the planner of a language. Out come Plans, for a
-// program that is being loaded (Server, which also gives out the numbers of
-// the sites) or for a tree on disk (Tree, which writes rewritten copies). The
-// package knows no language by name, and it never writes where the source is.
+// It takes source text and the planner of a language. It returns Plans, for a program
+// that is loading its modules (Server, which also numbers the sites) or for files on
+// disk (Tree, which writes rewritten copies). The package knows no language by name, and
+// it never writes where the source is.
 package instrument
 
 import (

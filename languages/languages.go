@@ -1,9 +1,8 @@
-// Package languages is the registry of the languages that cg instruments, and
-// their door.
+// Package languages is the registry of the languages that cg instruments.
 //
-// In goes what the user wants to run; out come plans of its source files and
-// the command that runs it with checkpoints. A language is a package in a folder
-// below this one that registers itself, and a line in languages/all.
+// It defines what a language is: how to find what the user wants to run, plan its source
+// files, and start it with checkpoints. A language is a package below this one that
+// registers itself, and a line in languages/all.
 package languages
 
 import (

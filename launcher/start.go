@@ -1,7 +1,9 @@
-// Package launcher runs a program as if its user had: what comes in is a Cmd, what goes out is the program's own
-// output, live, and a Result. It gives the program a pty or pipes, passes signals, keeps the terminal right, ends the
-// whole process tree on a timeout, and takes result blocks out of the output. It refuses what cannot be executed,
-// with the status a shell would give. It knows nothing of what the program does. Linux only.
+// Package launcher runs a program as if its user had: with the same terminal, signals and exit status.
+//
+// It takes a Cmd and returns a Result; the program's output passes through live. It gives the program a pty or pipes,
+// passes on signals, keeps the terminal's state right, ends the whole process tree on a timeout, and takes result
+// blocks out of the output. A program that cannot be executed is an error with the status that a shell would give.
+// The package knows nothing of what the program does. Linux only.
 package launcher
 
 import (

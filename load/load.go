@@ -1,7 +1,7 @@
-// Package load keeps processors, memory or a GPU busy, or idle, to be measured.
+// Package load keeps processors, memory or a GPU busy, or idle, so that they can be measured.
 //
-// In goes what to do, for how long, and how much of the time. Out comes how many
-// rounds were done. A round is the same work wherever it runs.
+// It takes the kind of load, for how long, and for how much of the time. It returns how
+// many rounds were done. A round is the same work on every machine.
 package load
 
 import (

@@ -1,9 +1,8 @@
-// Package measure is one measured run: it connects the launcher, the
-// checkpoint channel, the sampler and the attribution for as long as a program
-// runs.
+// Package measure runs a program once and measures it: it connects the launcher, the
+// checkpoint channel, the sampler and the attribution while the program runs.
 //
-// In go a prepared command and its sites' server. Out comes what the run cost.
-// The package launches nothing but that command and writes no files.
+// It takes a prepared command, the sensors and the channel (Config), and returns what the
+// run cost (Outcome). The package starts nothing but that command and writes no files.
 package measure
 
 import (

@@ -1,11 +1,10 @@
 // Package nemb is the native energy measurement backend: sensors, and the sampler
 // that reads them on time.
 //
-// In go a system root and a sampling interval. Out comes a series of samples:
-// cumulative energy per domain, stamped with the clock of the checkpoint
-// channel, with the processor time of the program, of cg and of everyone else
-// beside it. A reading that failed is a gap, never a number. The package knows
-// nothing of source code.
+// It takes a system root and a sampling interval. It returns a series of samples. A sample
+// is the cumulative energy of each domain with the time on the clock of the checkpoint
+// channel, and the processor time of the program, of cg and of everyone else. A reading
+// that failed is a gap, never a number. The package knows nothing of source code.
 package nemb
 
 import (

@@ -1,9 +1,8 @@
-// Package report holds what a run measured and turns it into bytes.
+// Package report holds what a run measured and writes it in any format.
 //
-// In goes a Run, fresh or read from JSON; out comes one of the formats, one
-// file each. Every figure carries its unit in its name and, where it is an
-// energy, its interval, its kind, its method and its source. What is not known
-// is null, never 0.
+// It takes a Run, fresh or read from JSON. Every figure has its unit in its name. An energy
+// also has its interval, its kind, its method and its source. An unknown value is null,
+// never 0.
 package report
 
 import (

@@ -1,9 +1,9 @@
-// Package runtimes holds what rides inside the measured program: real files,
+// Package runtimes holds the files that run inside the measured program: real files,
 // tested in their own language and embedded whole.
 //
-// In goes the user's cache folder; out come the folder of a language's runtime
-// and the native library, compiled by the system's C compiler at first use.
-// The package knows no language beyond the names of its folders.
+// It takes the user's cache folder. It returns the folder of a language's runtime, and the
+// native library, which the system's C compiler makes at first use. The package knows
+// no language beyond the names of its folders.
 package runtimes
 
 import (

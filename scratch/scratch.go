@@ -1,10 +1,9 @@
 // Package scratch makes folders and files that end with the process which made
 // them, and removes those whose process was killed.
 //
-// Each is held by a lock (flock(2)) that the kernel gives back when its process
-// ends, in whatever way. A lock that is free therefore proves that a folder or
-// file is nobody's. Where a file system has no such locks, nothing is removed
-// but by its owner.
+// Each is held by a lock (flock(2)). The kernel releases the lock when the process ends, in
+// whatever way, so a free lock proves that a folder or file is no longer used. Where a file
+// system has no such locks, only the owner removes its files.
 package scratch
 
 import (

@@ -1,14 +1,12 @@
-// Package shown makes text that cg did not write fit to be shown: names of
-// sensors and functions, paths, arguments, messages from files.
+// Package shown makes text that cg did not write safe to print: names of sensors and
+// functions, paths, arguments, messages from files.
 //
-// A terminal obeys escape sequences (ECMA-48) and turns the order of letters
-// around where Unicode's bidirectional controls say so, a line end makes a new
-// row of a table, and a spreadsheet computes a cell that begins like a formula.
-// What goes in may be any bytes; what comes out is UTF-8 that is printed as it
-// stands. Everything that cg writes to a terminal passes through Fprintf or
-// Sprintf, or Line and Lines; a table for spreadsheets through Cell; JSON
-// through JSON. Text that is safe comes out as it went in, so nothing is escaped
-// twice.
+// A terminal obeys escape sequences (ECMA-48) and reorders letters where Unicode's
+// bidirectional controls say so. A line end makes a new row of a table, and a spreadsheet
+// computes a cell that begins like a formula. The package takes any bytes and returns
+// UTF-8 that is printed as it is. Everything that cg writes to a terminal passes through
+// Fprintf or Sprintf, or Line and Lines; a table for spreadsheets through Cell; JSON
+// through JSON. Safe text is returned unchanged, so nothing is escaped twice.
 package shown
 
 import (

@@ -1,10 +1,9 @@
-// Package statistics says what repeated measurements are worth: intervals for
-// a mean, outliers that are shown and kept, and a sequential test of pairs that
-// keeps its promise of few false alarms on machines whose speed drifts.
+// Package statistics computes what repeated measurements are worth: intervals of a mean,
+// outliers, and a sequential test of pairs. The test gives few false alarms even on
+// machines whose speed drifts.
 //
-// In go numbers, out come numbers: the package knows nothing of energy, and its
-// random numbers come from seeds, so that the same measurements give the same
-// answer.
+// It takes numbers and returns numbers: the package knows nothing of energy. Its random
+// numbers come from fixed seeds, so the same measurements give the same answer.
 package statistics
 
 import (

@@ -1,10 +1,9 @@
 // Package tool runs the programs that cg needs for itself: compilers, git,
-// interpreters that are asked what they are.
+// interpreters that are asked for their version.
 //
-// In goes an exec.Cmd. The program and all that it starts end with the context
-// of the command, and when cg dies, in whatever way: nothing goes on compiling
-// for a cg that was killed. The program that is measured is no tool; the
-// launcher starts it.
+// It takes an exec.Cmd. The program and all that it starts end with the context of the
+// command, and when cg dies, in whatever way. The launcher, and not this package, starts
+// the program that is measured.
 package tool
 
 import (

@@ -1,10 +1,8 @@
-// Package track records sensors to files, for as long as it is told to and
-// beside whatever runs.
+// Package track records sensors to files, with or without a program running.
 //
-// In go trackers: an interval and the metrics to read at it. Out come files with
-// one row for each reading, stamped with both clocks. A reading that failed is
-// an empty cell, never a number. The package starts no program but the workload
-// of its own benchmark.
+// It takes trackers: an interval and the metrics to read at it. It writes files with one
+// row for each reading, stamped with both clocks. A reading that failed is an empty cell,
+// never a number. The package starts no program but the workload of its own benchmark.
 package track
 
 import (

@@ -1,4 +1,4 @@
-// Package onpurpose fails in C, for the tests of crash, which cannot hold C themselves.
+// Package onpurpose fails in C, for the tests of package crash. A test file cannot contain C.
 package onpurpose
 
 // #include <stdlib.h>

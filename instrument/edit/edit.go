@@ -1,8 +1,8 @@
 // Package edit replaces byte ranges of a text.
 //
-// In go a text and edits against its original offsets, in any order. Out comes
-// the text with all of them applied. Edits that overlap or lie outside the text
-// are refused; nothing is applied then. It imports nothing of ours.
+// It takes a text and edits against its original offsets, in any order, and returns the
+// text with all of them applied. It refuses edits that overlap or lie outside the text,
+// and then applies none.
 package edit
 
 import (

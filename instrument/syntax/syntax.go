@@ -1,8 +1,8 @@
 // Package syntax parses source text with tree-sitter.
 //
-// In go bytes and a grammar; out comes the whole tree as one flat slice, made
-// by one parse and one walk on the C side. A parse that takes longer than its
-// deadline is refused: error recovery can take quadratic time.
+// It takes text and a grammar and returns the whole tree as one flat slice, made by one
+// parse and one walk in C. It gives up a parse that takes longer than its deadline,
+// because error recovery can take quadratic time.
 package syntax
 
 /*

@@ -1,5 +1,5 @@
-// Package all registers every language that cg knows, and holds nothing else:
-// an import of it is the list of languages. A new language is a line here.
+// Package all registers every language that cg knows. Importing it is all that is needed;
+// a new language is one line here.
 package all
 
 import (

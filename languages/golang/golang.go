@@ -1,9 +1,9 @@
-// Package golang finds the functions of Go programs, rewrites the program's
-// files with checkpoints, and has the go command build them.
+// Package golang finds the functions of Go programs, rewrites the program's files with
+// checkpoints, and has the go command build them.
 //
-// In goes a target as go run or go test takes it. Out come plans of its files and
-// the command that runs the program. The rewritten files lie in cg's own cache and
-// reach the compiler through an overlay: no file of the user's is written.
+// It takes a target as go run or go test takes it. It returns plans of its files and the
+// command that runs the program. The rewritten files are in cg's own cache and reach the
+// compiler through an overlay; no file of the user's is written.
 package golang
 
 import (

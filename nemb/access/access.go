@@ -1,7 +1,8 @@
-// Package access plans who may read the energy counters: for a group, those of
-// powercap; for cg itself, by a capability, those of perf_event. It plans the way
-// back, too. In goes a system root, out comes a Plan: steps that can be shown before
-// they are done. Nothing becomes readable for everybody.
+// Package access plans who may read the energy counters, and how to undo that: a group
+// may read those of powercap, or cg itself, by a capability, those of perf_event.
+//
+// It takes a system root and returns a Plan: steps that can be shown before they are done.
+// It makes nothing readable for everybody.
 package access
 
 import (

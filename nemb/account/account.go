@@ -1,6 +1,6 @@
 // Package account tells who used the processors: a program's process tree and each
 // of its threads, cg itself, and everyone else on the host. Its figures are of the
-// live machine and come from a control group, perf_event and /proc. It has not heard
+// live machine and come from a control group, perf_event and /proc. It knows nothing
 // of energy.
 package account
 

@@ -1,6 +1,6 @@
-// Package doctor tells what a machine has to measure energy with (Look), and what
-// stands in the way (Examine). In goes a system root and the names of sensors; it
-// opens them, closes them again, and changes nothing.
+// Package doctor tells what a machine can measure energy with (Look), and what prevents
+// measuring (Examine). It takes a system root and the names of sensors; it opens them,
+// closes them again, and changes nothing.
 package doctor
 
 import (

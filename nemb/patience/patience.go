@@ -1,5 +1,5 @@
-// Package patience makes calls that may never come back: those of drivers that hang.
-// A call is made on a thread that takes no signals and is given up after Limit; the
+// Package patience makes calls that may never return, such as those of drivers that hang.
+// It makes a call on a thread that takes no signals and gives it up after Limit; the
 // error is then a *Hung. The package knows nothing of sensors.
 package patience
 

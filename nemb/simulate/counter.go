@@ -1,10 +1,10 @@
-// Package simulate makes energy counters whose truth is known.
+// Package simulate makes energy counters of known power, for tests.
 //
-// In go powers: a Trace of steps, a Ramp, a Sine, their Sum, or Busy, which
-// follows real processor time. Out come a Counter, which is a pure function of
-// time for tests in virtual time, and a Tree, which serves counters as a live
-// powercap tree through FUSE, with faults on demand. Nothing is random: the
-// same power and the same instant give the same reading.
+// It takes powers: a Trace of steps, a Ramp, a Sine, their Sum, or Busy, which follows real
+// processor time. It makes a Counter, which is a pure function of time for tests in
+// virtual time, or a Tree, which serves counters as a live powercap tree through FUSE,
+// with faults on demand. Nothing is random: the same power and the same instant give the
+// same reading.
 package simulate
 
 import (

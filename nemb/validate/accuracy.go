@@ -1,10 +1,8 @@
-// Package validate tells how exact measuring is, on counters whose truth is
-// known.
+// Package validate measures how exact measuring is, on counters of known power.
 //
-// In go nothing but how often to try. Out come tables: the error of each method
-// of telling a span's energy, on virtual time and so the same everywhere; how
-// well the sampler keeps its time on this machine; and what a measured second
-// of known power shows here.
+// It takes how often to try and returns tables: the error of each method for a time span,
+// on virtual time and so the same everywhere; how well the sampler keeps its intervals on
+// this machine; and what a measured second of known power shows here.
 package validate
 
 import (
