@@ -144,6 +144,7 @@ func unpack(t *testing.T, a *txtar.Archive) captured {
 			m.nobody = os.Geteuid() == 0
 			m.open(t)
 		case "!nvml":
+			need(t, "cc", "apt-get install gcc")
 			conf := strings.TrimSpace(strings.TrimPrefix(line, "!nvml")) + "\n"
 			if _, err := simulate.NVML(filepath.Join(m.dir, "lib"), conf); err != nil {
 				t.Fatal(err)

@@ -374,7 +374,9 @@ func TestKnownPower(t *testing.T) {
 	if math.Abs(got-want) > 0.01*want || r.Totals.Kind != "measured" || r.Meta.MeasurementQuality != "ok" {
 		t.Errorf("%.3f J in %.3f s, want %.3f J; %s", got, r.Totals.DurationS, want, r.Totals.Kind)
 	}
-	if f := function(r, "shop.routes.Router.distances"); f.EnergyKind != "measured" || f.SelfEnergyJ == nil || f.SharePercent == nil || *f.SharePercent < 20 {
+	// Without the native module the checkpoints take most of the time.
+	if f := function(r, "shop.routes.Router.distances"); f.EnergyKind != "measured" || f.SelfEnergyJ == nil || f.SharePercent == nil ||
+		r.Channel.Native && *f.SharePercent < 20 {
 		t.Errorf("%+v", f)
 	}
 	t.Logf("%.3f J of %.3f J in %.3f s: %+.2f %%", got, want, r.Totals.DurationS, 100*(got/want-1))
@@ -495,6 +497,7 @@ func TestFaultsWhileMeasuring(t *testing.T) {
 // is no NVIDIA driver.
 func TestStartsWithImmediateBinding(t *testing.T) {
 	cg := filepath.Join(t.TempDir(), "cg")
+	need(t, "cc", "apt-get install gcc")
 	if out, err := exec.Command("go", "build", "-o", cg, "-ldflags", "-extldflags=-Wl,-z,now", ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -555,6 +558,7 @@ loop()
 // 10^8 calls: every one is counted, and cg's memory stays below 64 MiB.
 func TestMemoryStaysBounded(t *testing.T) {
 	python(t)
+	need(t, "cc", "apt-get install gcc")
 	script := filepath.Join(t.TempDir(), "calls.py")
 	if err := os.WriteFile(script, []byte("def f(): pass\ndef main():\n    for _ in range(100000000): f()\nmain()\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -35,12 +35,12 @@ def take_over_script():
     main = [path, code]
 
     def claim(p):
-        if p != path and os.path.basename(p) != os.path.basename(path):
+        if p != path and not same_file(p, name):
             raise ImportError
         sys.path_hooks.remove(claim)
         main[:] = p, relabel(code, p) if p != path else code
         sys.modules["runpy"] = stand_in
-        return claim
+        return Nothing()
 
     def prepare():
         path, code = main
@@ -70,6 +70,24 @@ def take_over_script():
         recorder.native.main(prepare) if recorder.native else plain_main(prepare)
     sys.path_hooks.insert(0, claim)
     sys.path_importer_cache.pop(path, None)
+
+
+class Nothing:
+    """The finder of a script's path, which an import asks where PYTHONPATH names
+    the script: there are no modules in it."""
+    def find_spec(self, name, target=None):
+        return None
+
+    def invalidate_caches(self):
+        pass
+
+
+def same_file(path, script):
+    # A folder of PYTHONPATH may have the script's name.
+    try:
+        return os.path.samefile(path, script)
+    except OSError:  # the working folder is gone
+        return os.path.basename(path) == os.path.basename(script) and not os.path.isdir(path)
 
 
 def relabel(code, path):
