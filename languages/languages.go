@@ -6,6 +6,9 @@
 package languages
 
 import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -323,7 +326,8 @@ func Named(name string) *Language {
 // a target's place by the language that has it. nil if there is none.
 func ForFile(name string) *Language {
 	for _, l := range all {
-		if slices.Contains(l.Extensions, filepath.Ext(name)) || l.Interpreter != nil && slices.Contains(l.Interpreter.TargetFlags, name) {
+		if slices.Contains(l.Extensions, filepath.Ext(name)) ||
+			l.Interpreter != nil && slices.Contains(l.Interpreter.TargetFlags, name) {
 			return l
 		}
 	}
@@ -407,6 +411,25 @@ func Sources(title, folder, ending string, skip ...string) ([]string, error) {
 func Below(folder, path string) (rel string, is bool) {
 	rel, err := filepath.Rel(folder, path)
 	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// SourceVersion is the version of what a language plans or writes: the digest of the
+// source files that decide it. Caches of woven code are kept by it.
+func SourceVersion(sources embed.FS) string {
+	h := sha256.New()
+	fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var content []byte
+			if content, err = sources.ReadFile(path); err == nil {
+				h.Write(content)
+			}
+		}
+		if err != nil {
+			panic(err) // the files are in the program
+		}
+		return nil
+	})
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Names lists the names of all languages, for messages.

@@ -18,7 +18,7 @@ func init() {
 			Extensions:  []string{".go"},
 			Decode:      decode,
 			Plan:        planFile,
-			PlanVersion: planVersion(),
+			PlanVersion: planVersion,
 			Check:       check,
 			Launch:      launch,
 			Files:       sourceFiles,

@@ -1,28 +1,20 @@
 package golang
 
 import (
-	"crypto/sha256"
 	"embed"
 	"fmt"
 	"slices"
-	"sync"
 
 	"cg/checkpoint"
 	"cg/instrument"
+	"cg/languages"
 )
 
 //go:embed inline.go parse.go plan.go rewrite.go units.go
 var plannerSources embed.FS
 
 // planVersion is that of what these files plan and write.
-var planVersion = sync.OnceValue(func() string {
-	h := sha256.New()
-	for _, name := range []string{"inline.go", "parse.go", "plan.go", "rewrite.go", "units.go"} {
-		b, _ := plannerSources.ReadFile(name) // which is embedded
-		h.Write(b)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil))
-})
+var planVersion = languages.SourceVersion(plannerSources)
 
 // decode leaves a file as it is: Go is UTF-8.
 func decode(source []byte) ([]byte, error) { return source, nil }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,36 +23,36 @@ import (
 	"cg/tool"
 )
 
-// javaFile is a source of the program.
-type javaFile struct {
+// sourceFile is a source of the program.
+type sourceFile struct {
 	name   string // as the user wrote it
 	text   []byte
-	parsed *javaSource // nil for one that does not parse: fault
+	parsed *parsedSource // nil for one that does not parse: fault
 	fault  error
 	plan   *instrument.Plan // nil for one that is compiled as it is, or not at all if a jar has it
 	first  int
 	left   []string // "name:line" of the functions that are left alone
 }
 
-// javaBuild compiles a program with checkpoints.
-type javaBuild struct {
-	k      jdk
-	s      languages.Setup
-	jar    string
-	target javaTarget
-	folder bool     // a folder's, not one file
-	from   *javaJar // nil for sources alone
-	files  []*javaFile
-	main   string            // the class to start
-	module string            // that the sources declare, "" for none
-	skips  []instrument.Skip // told once the program compiles
+// build compiles a program with checkpoints.
+type build struct {
+	jdk      jdk
+	setup    languages.Setup
+	jar      string
+	target   commandLine
+	isFolder bool     // a folder's, not one file
+	from     *jarFile // nil for sources alone
+	files    []*sourceFile
+	main     string            // the class to start
+	module   string            // that the sources declare, "" for none
+	skips    []instrument.Skip // reported once the program compiles
 }
 
-func (b *javaBuild) skip(file, reason string) {
+func (b *build) skip(file, reason string) {
 	b.skips = append(b.skips, instrument.Skip{File: file, Reason: reason})
 }
 
-func (b *javaBuild) classpath() string {
+func (b *build) classpath() string {
 	if b.from != nil {
 		if b.target.classpath != "" {
 			return b.from.jar + string(os.PathListSeparator) + b.target.classpath
@@ -71,9 +72,9 @@ func (b *javaBuild) classpath() string {
 // the program as it is, too; output is what it says then. What it refuses only
 // with checkpoints is compiled without them, function by function where it says
 // "code too large", else file by file.
-func (b *javaBuild) compile(ctx context.Context) (classes, output string, err error) {
+func (b *build) compile(ctx context.Context) (classes, output string, err error) {
 	for _, f := range b.files {
-		if err := b.plan(f); err != nil {
+		if err := b.planFile(f); err != nil {
 			return "", "", err
 		}
 	}
@@ -81,7 +82,7 @@ func (b *javaBuild) compile(ctx context.Context) (classes, output string, err er
 	for _, f := range b.files {
 		texts = append(texts, f.text)
 	}
-	pkg := javaPackage(texts...)
+	pkg := runtimePackage(texts...)
 	for range 100 {
 		next := 1
 		sources := map[string][]byte{}
@@ -93,7 +94,7 @@ func (b *javaBuild) compile(ctx context.Context) (classes, output string, err er
 			if f.plan != nil {
 				f.first = next
 				next += len(f.plan.Sites)
-				edits, err := renderJavaIn(pkg, f.text, f.plan, f.first)
+				edits, err := render(pkg, f.text, f.plan, f.first)
 				if err == nil {
 					text, err = edit.Apply(f.text, edits)
 				}
@@ -107,19 +108,19 @@ func (b *javaBuild) compile(ctx context.Context) (classes, output string, err er
 			break
 		}
 		if pkg != "cg$" {
-			sources["cg/R.java"] = []byte(strings.ReplaceAll(javaRelay, "PKG", pkg))
+			sources["cg/R.java"] = []byte(strings.ReplaceAll(relayClass, "PKG", pkg))
 		}
 		classes, output, err = b.javac(ctx, sources, true)
 		if err != nil || classes != "" {
 			break
 		}
 		if b.from != nil {
-			if !b.giveUp(output) {
+			if !b.leaveToJar(output) {
 				return "", output, nil
 			}
 			continue
 		}
-		if !b.giveWay(output) {
+		if !b.leaveOutRefused(output) {
 			originals := map[string][]byte{}
 			for i, f := range b.files {
 				originals[filepath.Join(strconv.Itoa(i), filepath.Base(f.name))] = f.text
@@ -135,16 +136,16 @@ func (b *javaBuild) compile(ctx context.Context) (classes, output string, err er
 		return "", "", err
 	}
 	if classes == "" && b.from != nil {
-		return "", "", b.number()
+		return "", "", b.numberSites()
 	}
 	if classes == "" {
 		return "", "", fmt.Errorf("the compiler refuses too many parts of the program with checkpoints: %s", output)
 	}
-	return classes, "", b.number()
+	return classes, "", b.numberSites()
 }
 
-// javaRelay is the runtime under a name that the program does not hide.
-const javaRelay = `package PKG;
+// relayClass is the runtime under a name that the program does not hide.
+const relayClass = `package PKG;
 public final class R {
     public static void e(int site) { cg$.R.e(site); }
     public static void x(int site) { cg$.R.x(site); }
@@ -153,8 +154,8 @@ public final class R {
 }
 `
 
-func (b *javaBuild) plan(f *javaFile) error {
-	o := b.s.Options
+func (b *build) planFile(f *sourceFile) error {
+	o := b.setup.Options
 	o.Entry = true
 	if !o.FileWanted(f.name, true) {
 		b.skip(f.name, "left out by --exclude")
@@ -165,22 +166,22 @@ func (b *javaBuild) plan(f *javaFile) error {
 		b.skip(f.name, f.fault.Error())
 		return nil
 	}
-	f.plan = f.parsed.planned(o, false)
+	f.plan = f.parsed.plan(o, false)
 	f.plan.File = f.name
 	return nil
 }
 
-// number tells cg the sites; they were numbered from 1 in the order of files,
+// numberSites gives cg the sites; they were numbered from 1 in the order of files,
 // so that the classes of an unchanged program can be used again.
-func (b *javaBuild) number() error {
+func (b *build) numberSites() error {
 	for _, k := range b.skips {
-		b.s.Skip(k.File, k.Reason)
+		b.setup.Skip(k.File, k.Reason)
 	}
 	for _, f := range b.files {
 		if f.plan == nil {
 			continue
 		}
-		first, err := b.s.Number(f.name, f.plan)
+		first, err := b.setup.Number(f.name, f.plan)
 		if err != nil {
 			return err
 		}
@@ -191,11 +192,11 @@ func (b *javaBuild) number() error {
 	return nil
 }
 
-var javacMessage = regexp.MustCompile(`(?m)^(\d+)[/\\][^:\n]+\.java:(\d+): error: (.*)$`)
+var compilerMessage = regexp.MustCompile(`(?m)^(\d+)[/\\][^:\n]+\.java:(\d+): error: (.*)$`)
 
-// giveWay leaves out what the compiler refuses; false if nothing is left.
-func (b *javaBuild) giveWay(output string) bool {
-	m := javacMessage.FindStringSubmatch(output)
+// leaveOutRefused leaves out what the compiler refuses; false if nothing is left.
+func (b *build) leaveOutRefused(output string) bool {
+	m := compilerMessage.FindStringSubmatch(output)
 	if m == nil {
 		return false
 	}
@@ -211,8 +212,9 @@ func (b *javaBuild) giveWay(output string) bool {
 				name := fmt.Sprintf("%s:%d", site.Func, site.Line)
 				if !slices.Contains(f.left, name) {
 					f.left = append(f.left, name)
-					b.skip(fmt.Sprintf("%s:%d", f.name, site.Line), site.Func+" left alone: its code is too large with checkpoints")
-					return b.plan(f) == nil
+					b.skip(fmt.Sprintf("%s:%d", f.name, site.Line),
+						site.Func+" left alone: its code is too large with checkpoints")
+					return b.planFile(f) == nil
 				}
 			}
 		}
@@ -222,16 +224,16 @@ func (b *javaBuild) giveWay(output string) bool {
 	return true
 }
 
-// giveUp leaves the sources that the compiler refuses to the jar's own classes:
+// leaveToJar leaves the sources that the compiler refuses to the jar's own classes:
 // a library that they need may not be here. false if nothing is left.
-func (b *javaBuild) giveUp(output string) bool {
+func (b *build) leaveToJar(output string) bool {
 	gone := false
-	for _, m := range javacMessage.FindAllStringSubmatch(output, -1) {
+	for _, m := range compilerMessage.FindAllStringSubmatch(output, -1) {
 		i, _ := strconv.Atoi(m[1])
 		if i >= len(b.files) || b.files[i].plan == nil {
 			continue
 		}
-		if strings.HasPrefix(m[3], "code too large") && b.giveWay(m[0]) {
+		if strings.HasPrefix(m[3], "code too large") && b.leaveOutRefused(m[0]) {
 			return true
 		}
 		b.files[i].plan = nil
@@ -242,10 +244,63 @@ func (b *javaBuild) giveUp(output string) bool {
 }
 
 // javac compiles sources, once for each content. classes is "" if the compiler
-// refuses them; output is what it says, about files as the user named them.
-func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep bool) (classes, output string, err error) {
+// refuses them; output is its message then, about files as the user named them. keep
+// keeps the classes for later runs.
+func (b *build) javac(ctx context.Context, sources map[string][]byte, keep bool) (classes, output string, err error) {
+	args := b.javacArguments()
+	names := slices.Sorted(maps.Keys(sources))
+	setup := b.setup
+	if !keep {
+		setup.Cache = runtimes.Cache{}
+	}
+	cache, err := setup.Kept("java")
+	if err != nil {
+		return "", "", err
+	}
+	key := b.classesKey(args, names, sources)
+	if place, ok := cache.FindTree(key); ok {
+		return place, "", nil
+	}
+	folder := filepath.Join(b.setup.Dir, "source")
+	defer os.RemoveAll(folder)
+	list, err := b.writeSources(folder, names, sources)
+	if err != nil {
+		return "", "", err
+	}
+	// The paths of the class path are the user's: relative ones made absolute.
+	for i, a := range args {
+		if i > 0 && args[i-1] == "-cp" {
+			args[i] = absolute(a)
+		}
+	}
+	var out bytes.Buffer
+	place, err := cache.KeepTree(key, func(part string) error {
+		all := slices.Concat([]string{runtimes.NoPerfData}, args, []string{"-d", part, "@" + list})
+		cmd := exec.CommandContext(ctx, b.jdk.javac, all...)
+		cmd.Dir = folder
+		cmd.Stdout, cmd.Stderr = &out, &out
+		return tool.Run(cmd)
+	})
+	switch {
+	case err == nil:
+		return place, "", nil
+	case !errors.As(err, new(*exec.ExitError)):
+		return "", "", err
+	case keep:
+		return "", out.String(), nil
+	}
+	text := out.String()
+	for i, f := range b.files {
+		text = strings.ReplaceAll(text, filepath.Join(strconv.Itoa(i), filepath.Base(f.name))+":", f.name+":")
+	}
+	return "", strings.TrimSpace(text), nil
+}
+
+// javacArguments are the compiler's arguments but for the sources and the place of the
+// classes.
+func (b *build) javacArguments() []string {
 	args := []string{"-nowarn", "-XDignore.symbol.file"}
-	if !b.folder { // as java does for a file; a jar has what processors made
+	if !b.isFolder { // as java does for a file; a jar has what processors made
 		args = append(args, "-proc:none")
 	}
 	if b.target.encoding != "" {
@@ -254,7 +309,7 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 	if b.from != nil {
 		args = append(args, "-Xmaxerrs", "100000")
 		args = append(args, b.from.javac...)
-		if b.from.feature < b.k.feature {
+		if b.from.feature < b.jdk.feature {
 			level := strconv.Itoa(max(8, b.from.feature))
 			args = append(args, "-source", level, "-target", level)
 		}
@@ -269,20 +324,18 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 			args = append(args, f)
 		}
 	}
-	args = append(args, b.target.forJavac()...)
+	args = append(args, b.target.compilerFlags()...)
 	if b.module != "" {
-		args = append(args, seen(b.module)...)
+		args = append(args, readsUnnamed(b.module)...)
 	}
-	args = append(args, "-cp", strings.Join([]string{b.classpath(), b.jar}, string(os.PathListSeparator)))
-	names := slices.Sorted(func(yield func(string) bool) {
-		for name := range sources {
-			if !yield(name) {
-				return
-			}
-		}
-	})
+	return append(args, "-cp", strings.Join([]string{b.classpath(), b.jar}, string(os.PathListSeparator)))
+}
+
+// classesKey stands for all that decides what the compiler makes: its version, its
+// arguments, the class path and the sources.
+func (b *build) classesKey(args, names []string, sources map[string][]byte) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s %q\n", b.k.javac, b.k.version, args)
+	fmt.Fprintf(h, "%s %s %q\n", b.jdk.javac, b.jdk.version, args)
 	if cwd, err := os.Getwd(); err == nil { // a relative class path
 		fmt.Fprintln(h, cwd)
 	}
@@ -295,62 +348,22 @@ func (b *javaBuild) javac(ctx context.Context, sources map[string][]byte, keep b
 		fmt.Fprintf(h, "%s %d\n", name, len(sources[name]))
 		h.Write(sources[name])
 	}
-	setup := b.s
-	if !keep {
-		setup.Cache = runtimes.Cache{}
-	}
-	cache, err := setup.Kept("java")
-	if err != nil {
-		return "", "", err
-	}
-	key := hex.EncodeToString(h.Sum(nil))[:24]
-	if place, ok := cache.FindTree(key); ok {
-		return place, "", nil
-	}
-	source := filepath.Join(b.s.Dir, "source")
-	defer os.RemoveAll(source)
+	return hex.EncodeToString(h.Sum(nil))[:24]
+}
+
+// writeSources writes the sources below a folder, and a list of them beside it.
+func (b *build) writeSources(folder string, names []string, sources map[string][]byte) (list string, err error) {
 	for _, name := range names {
-		file := filepath.Join(source, name)
+		file := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return "", "", err
+			return "", err
 		}
 		if err := os.WriteFile(file, sources[name], 0o600); err != nil {
-			return "", "", err
+			return "", err
 		}
 	}
-	list := filepath.Join(b.s.Dir, "sources")
-	if err := os.WriteFile(list, []byte(strings.Join(names, "\n")+"\n"), 0o600); err != nil {
-		return "", "", err
-	}
-	// The paths of the class path are the user's: relative ones made absolute.
-	for i, a := range args {
-		if i > 0 && args[i-1] == "-cp" {
-			args[i] = absolute(a)
-		}
-	}
-	var out bytes.Buffer
-	place, err := cache.KeepTree(key, func(part string) error {
-		all := slices.Concat([]string{runtimes.NoPerfData}, args, []string{"-d", part, "@" + list})
-		cmd := exec.CommandContext(ctx, b.k.javac, all...)
-		cmd.Dir = source
-		cmd.Stdout, cmd.Stderr = &out, &out
-		return tool.Run(cmd)
-	})
-	if err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			return "", "", err
-		}
-		if keep {
-			return "", out.String(), nil
-		}
-		text := out.String()
-		for i, f := range b.files {
-			text = strings.ReplaceAll(text, filepath.Join(strconv.Itoa(i), filepath.Base(f.name))+":", f.name+":")
-		}
-		return "", strings.TrimSpace(text), nil
-	}
-	return place, "", nil
+	list = filepath.Join(b.setup.Dir, "sources")
+	return list, os.WriteFile(list, []byte(strings.Join(names, "\n")+"\n"), 0o600)
 }
 
 // absolute makes the parts of a class path independent of the working folder.

@@ -16,8 +16,8 @@ import (
 	"cg/languages"
 )
 
-// javaJar is a program that comes as classes, with its sources.
-type javaJar struct {
+// jarFile is a program that comes as classes, with its sources.
+type jarFile struct {
 	jar, sources string
 	main         string   // Main-Class of its manifest
 	options      []string // of the java command, for what else the manifest asks for
@@ -32,7 +32,9 @@ func jarSources(jar, named string) (string, error) {
 	if named == "" {
 		named = strings.TrimSuffix(jar, ".jar") + "-sources.jar"
 		if _, err := os.Stat(named); err != nil {
-			return "", languages.Refuse(2, "%s: classes get no checkpoints without their source: name it with --sources JAR (or a folder); there is no %s", jar, named)
+			return "", languages.Refuse(2,
+				"%s: classes get no checkpoints without their source: name it with --sources JAR (or a folder); "+
+					"there is no %s", jar, named)
 		}
 		return named, nil
 	}
@@ -45,13 +47,13 @@ func jarSources(jar, named string) (string, error) {
 }
 
 // openJar reads what a jar says of itself.
-func openJar(name, sources string) (*javaJar, error) {
+func openJar(name, sources string) (*jarFile, error) {
 	z, err := zip.OpenReader(name)
 	if err != nil {
 		return nil, languages.Refuse(126, "%s: not a jar: %v", name, err)
 	}
 	defer z.Close()
-	j := &javaJar{jar: name, sources: sources, classes: map[string]bool{}}
+	j := &jarFile{jar: name, sources: sources, classes: map[string]bool{}}
 	debug, parameters := false, false
 	for _, f := range z.File {
 		if strings.HasPrefix(f.Name, "META-INF/") {
@@ -102,7 +104,7 @@ func inZip(f *zip.File) ([]byte, error) {
 
 // manifest reads the main section (docs.oracle.com/en/java/javase/17/docs/specs/jar/jar.html):
 // what java -jar does for it and java -cp does not.
-func (j *javaJar) manifest(b []byte) error {
+func (j *jarFile) manifest(b []byte) error {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(b))
 	text = strings.ReplaceAll(text, "\n ", "")
 	main, _, _ := strings.Cut(text, "\n\n")
@@ -117,10 +119,13 @@ func (j *javaJar) manifest(b []byte) error {
 				j.options = append(j.options, "--"+strings.ToLower(key)+"="+p+"=ALL-UNNAMED")
 			}
 		case "launcher-agent-class":
-			return languages.Refuse(2, "%s: it starts an agent of its own (Launcher-Agent-Class), which only java -jar does: measure it from its sources", j.jar)
+			return languages.Refuse(2,
+				"%s: it starts an agent of its own (Launcher-Agent-Class), which only java -jar does: measure it "+
+					"from its sources", j.jar)
 		case "sealed":
 			if strings.EqualFold(value, "true") {
-				return languages.Refuse(2, "%s: its packages are sealed: no classes beside it may take the place of its own", j.jar)
+				return languages.Refuse(2,
+					"%s: its packages are sealed: no classes beside it may take the place of its own", j.jar)
 			}
 		}
 	}
@@ -128,19 +133,20 @@ func (j *javaJar) manifest(b []byte) error {
 }
 
 // read returns the sources whose classes the jar has.
-func (j *javaJar) read() ([]*javaFile, error) {
-	var files []*javaFile
+func (j *jarFile) read() ([]*sourceFile, error) {
+	var files []*sourceFile
 	add := func(below string, text func() ([]byte, error)) error {
 		name := path.Base(below)
-		if path.Ext(name) != ".java" || name == "module-info.java" || name == "package-info.java" || strings.HasPrefix(below, "META-INF/") {
+		if path.Ext(name) != ".java" || name == "module-info.java" || name == "package-info.java" ||
+			strings.HasPrefix(below, "META-INF/") {
 			return nil
 		}
 		b, err := text()
 		if err != nil {
 			return err
 		}
-		f := &javaFile{name: filepath.Join(j.sources, below), text: b}
-		if f.parsed, f.fault = parseJava(b); f.fault == nil {
+		f := &sourceFile{name: filepath.Join(j.sources, below), text: b}
+		if f.parsed, f.fault = parse(b); f.fault == nil {
 			if class := strings.ReplaceAll(f.parsed.firstType(f.name), ".", "/"); !j.classes[class] {
 				return nil // a source of something else
 			}
@@ -175,8 +181,10 @@ func (j *javaJar) read() ([]*javaFile, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, languages.Refuse(2, "%s: has none of the classes whose sources are in %s (a jar that has jars in it is measured with --project)", j.jar, j.sources)
+		return nil, languages.Refuse(2,
+			"%s: has none of the classes whose sources are in %s (a jar that has jars in it is measured with "+
+				"--project)", j.jar, j.sources)
 	}
-	slices.SortFunc(files, func(a, b *javaFile) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(files, func(a, b *sourceFile) int { return strings.Compare(a.name, b.name) })
 	return files, nil
 }

@@ -1,475 +1,57 @@
+// Package java finds the functions of Java programs, rewrites the sources with
+// checkpoints, compiles them with the user's own compiler and starts the program.
+//
+// In goes a source file, a folder of sources, a jar with its sources, or the command
+// that builds a project (--project). Out come plans of the sources and the command that
+// runs the program. What is rewritten, and the copy in which a project is built, lie in
+// cg's own cache: no file of the user's is written.
 package java
 
 import (
-	"crypto/sha256"
-	"embed"
-	"fmt"
-	"regexp"
-	"slices"
-	"strings"
-	"sync"
-
-	"github.com/smacker/go-tree-sitter/java"
-
-	"cg/checkpoint"
-	"cg/instrument"
-	"cg/instrument/syntax"
+	"cg/languages"
+	"cg/runtimes"
 )
 
-//go:embed java.go source.go
-var javaPlanner embed.FS
-
-// javaPlanVersion is that of what these two files plan.
-var javaPlanVersion = sync.OnceValue(func() string {
-	h := sha256.New()
-	for _, name := range []string{"java.go", "source.go"} {
-		b, _ := javaPlanner.ReadFile(name) // which is embedded
-		h.Write(b)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil))
-})
-
-var javaGrammar = syntax.Lazy(java.GetLanguage)
-
-// decodeJava leaves a file as it is: the compiler is told its encoding, and
-// the edits are ASCII. Encodings that are no superset of ASCII do not parse.
-func decodeJava(source []byte) ([]byte, error) { return source, nil }
-
-// javaType is a class, interface, enum, record or annotation type.
-type javaType struct {
-	overloads map[string]int // methods by their simple name
-	anonymous int            // anonymous classes so far
-	record    []string       // types of the components
-	tests     bool           // its methods may be tests without saying so
-	junit3    bool           // by their names
-	large     bool           // its static initialiser may be too large for more
-}
-
-// javaPlan is a plan in the making.
-type javaPlan struct {
-	*javaSource
-	plan *instrument.Plan
-	o    instrument.Options
-	mark map[int]bool // nodes of the methods that start the program, for coarse plans
-
-	// Of a project: test methods are tasks.
-	tests   bool
-	imports []string // of the file, as it writes them
-	test    bool     // the method at hand is one
-}
-
-// planJava finds the sites of a Java file: methods, constructors, initialisers
-// and the lambdas that have a block. Names are binary names with dots:
-// "com.acme.Main.Inner.run", "com.acme.Main.<init>", and with the types of the
-// parameters where a class has several methods of one name. A point reaches
-// from behind the opening brace, or behind the call of another constructor,
-// to the closing brace. Exclude may name one function as "name:line".
-func planJava(source []byte, o instrument.Options) (*instrument.Plan, error) {
-	j, err := parseJava(source)
-	if err != nil {
-		return nil, err
-	}
-	return j.planned(o, false), nil
-}
-
-// planned plans a parsed file; with tests, test methods are tasks, too.
-func (j *javaSource) planned(o instrument.Options, tests bool) *instrument.Plan {
-	p := &javaPlan{javaSource: j, plan: &instrument.Plan{Language: "java"}, o: o, tests: tests}
-	if o.Granularity == instrument.Coarse {
-		p.mark = map[int]bool{}
-		if o.Entry {
-			p.entries(0)
-			p.Children(0, func(c int) { p.entries(p.Field(c, "body")) })
-		}
-	}
-	name := ""
-	file := p.typeOf(0)
-	p.Children(0, func(c int) {
-		if p.Nodes[c].Type == "import_declaration" {
-			p.Children(c, func(q int) {
-				if t := p.Nodes[q].Type; t == "scoped_identifier" || t == "identifier" {
-					p.imports = append(p.imports, p.erased(q))
-				}
-			})
-		}
-		if p.Nodes[c].Type == "package_declaration" {
-			p.Children(c, func(q int) {
-				if t := p.Nodes[q].Type; t == "scoped_identifier" || t == "identifier" {
-					name = p.erased(q)
-				}
-			})
-		}
-		p.member(c, name, file)
+func init() {
+	languages.Register(&languages.Language{
+		Core: languages.Core{
+			Name:        "java",
+			Title:       "Java",
+			Extensions:  []string{".java"},
+			Decode:      decode,
+			Plan:        planFile,
+			PlanVersion: planVersion,
+			Check:       check,
+			Launch:      launch,
+			Files:       sourceFiles,
+		},
+		Capabilities: languages.Capabilities{
+			Interpreter: &languages.Interpreter{Flag: "java", Argument: interpreterFlag},
+			Options: &languages.Options{Flags: []languages.Flag{
+				{Name: "main", Usage: "the class to start, where a folder of sources has several (`CLASS`)"},
+				{Name: "sources",
+					Usage: "where the sources of a jar are (`JAR` or folder); " +
+						"default: NAME-sources.jar beside NAME.jar"},
+				{Name: "encoding", Usage: "`NAME` of the sources' encoding, as javac knows it"},
+				{Name: "project",
+					Usage:  "build a copy of the project `DIR` with checkpoints: TARGET is the build's command",
+					Target: true},
+			}},
+			Runtime: &languages.Runtime{
+				Library: "java.c",
+				Background: []languages.ThreadClass{
+					// HotSpot's: the workers of each collector (OpenJDK, src/hotspot/share/gc),
+					// and the thread that makes the pauses.
+					{Name: "garbage collection", Threads: []string{
+						"GC Thread#*", "G1 *", "VM Thread", "Shenandoah *", "ZWorker*", "ZDriver*", "ZDirector",
+						"ZStat",
+						"ZUncommitter*", "ZUnmapper", "RuntimeWorker#*",
+					}},
+					{Name: "JIT compilation",
+						Threads: []string{"C[12] CompilerThre*", "JVMCI-native Co*", "Sweeper thread"}},
+				},
+			},
+			SDK: &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("java/sdk") }},
+		},
 	})
-	return p.plan
-}
-
-// entries marks the method of a type by which the launcher starts it (JLS
-// 12.1.4): main with the arguments, else main without.
-func (p *javaPlan) entries(body int) {
-	best, rank := -1, 0
-	p.members(body, func(m int) {
-		if p.Nodes[m].Type != "method_declaration" || p.name(p.Field(m, "name")) != "main" || p.Nodes[p.Field(m, "type")].Type != "void_type" {
-			return
-		}
-		r := 0
-		switch types := p.parameters(p.Field(m, "parameters")); {
-		case len(types) == 0:
-			r = 1
-		case len(types) == 1 && slices.Contains([]string{"String[]", "String...", "java.lang.String[]", "java.lang.String..."}, types[0]):
-			r = 2
-		}
-		if p.modified(m, "private") {
-			r = 0
-		}
-		if r > rank {
-			best, rank = m, r
-		}
-	})
-	if best >= 0 {
-		p.mark[best] = true
-	}
-}
-
-// members calls f with the members of a type's body.
-func (p *javaPlan) members(body int, f func(m int)) {
-	if body < 0 {
-		return
-	}
-	p.Children(body, func(c int) {
-		if p.Nodes[c].Type == "enum_body_declarations" {
-			p.Children(c, f)
-			return
-		}
-		f(c)
-	})
-}
-
-// modified reports whether a declaration has a modifier.
-func (p *javaPlan) modified(i int, modifier string) bool {
-	found := false
-	p.Children(i, func(c int) {
-		if p.Nodes[c].Type == "modifiers" {
-			p.Children(c, func(m int) { found = found || p.Nodes[m].Type == modifier })
-		}
-	})
-	return found
-}
-
-// typeOf counts the methods of a type by name.
-func (p *javaPlan) typeOf(body int) *javaType {
-	t := &javaType{overloads: map[string]int{}}
-	static := 0
-	p.members(body, func(m int) {
-		switch p.Nodes[m].Type {
-		case "method_declaration":
-			t.overloads[p.name(p.Field(m, "name"))]++
-		case "constructor_declaration", "compact_constructor_declaration":
-			t.overloads["<init>"]++
-		case "static_initializer", "enum_constant":
-			static += p.weight(m)
-		case "field_declaration", "constant_declaration":
-			if p.Nodes[m].Type == "constant_declaration" || p.modified(m, "static") {
-				static += p.weight(m)
-			}
-		}
-	})
-	t.large = static > javaTooLarge
-	return t
-}
-
-func javaName(scope, name string) string {
-	if scope == "" {
-		return name
-	}
-	return scope + "." + name
-}
-
-// member plans a member of a type, or a part of a body. scope is the name of
-// what it stands in.
-func (p *javaPlan) member(i int, scope string, t *javaType) {
-	switch n := p.Nodes[i]; n.Type {
-	case "class_declaration", "interface_declaration", "enum_declaration", "record_declaration", "annotation_type_declaration":
-		body := p.Field(i, "body")
-		inner := p.typeOf(body)
-		if p.tests {
-			inner.tests = p.annotated(i, "org.testng", "Test")
-			if s := p.Field(i, "superclass"); s >= 0 {
-				name := p.erased(s)
-				inner.junit3 = name == "extendsTestCase" || strings.HasSuffix(name, ".TestCase")
-			}
-		}
-		if n.Type == "record_declaration" {
-			inner.record = p.parameters(p.Field(i, "parameters"))
-		}
-		p.body(body, javaName(scope, p.name(p.Field(i, "name"))), inner)
-	case "enum_constant":
-		p.Children(i, func(c int) {
-			if p.Nodes[c].Type == "class_body" {
-				t.anonymous++
-				p.body(c, javaName(scope, p.name(p.Field(i, "name"))), p.typeOf(c))
-				return
-			}
-			p.member(c, scope, t)
-		})
-	case "object_creation_expression":
-		p.Children(i, func(c int) {
-			if p.Nodes[c].Type == "class_body" {
-				t.anonymous++
-				p.body(c, javaName(scope, fmt.Sprintf("<anonymous %d>", t.anonymous)), p.typeOf(c))
-				return
-			}
-			p.member(c, scope, t)
-		})
-	case "method_declaration", "constructor_declaration", "compact_constructor_declaration":
-		name, kind, types := p.name(p.Field(i, "name")), checkpoint.Method, p.parameters(p.Field(i, "parameters"))
-		if n.Type != "method_declaration" {
-			name, kind = "<init>", checkpoint.Constructor
-		}
-		if n.Type == "compact_constructor_declaration" {
-			types = t.record
-		}
-		if t.overloads[name] > 1 {
-			name += "(" + strings.Join(types, ", ") + ")"
-		}
-		name = javaName(scope, name)
-		if body := p.Field(i, "body"); body >= 0 {
-			p.test = p.tests && kind == checkpoint.Method && p.isTest(i, t)
-			p.site(i, p.Field(i, "name"), body, name, kind, false)
-			p.test = false
-			p.member(body, name, t)
-		}
-	case "static_initializer":
-		name := javaName(scope, "<clinit>")
-		p.Children(i, func(c int) {
-			if p.Nodes[c].Type == "block" {
-				p.site(i, i, c, name, checkpoint.Module, t.large)
-				p.member(c, name, t)
-			}
-		})
-	case "lambda_expression":
-		name := javaName(scope, "<lambda>")
-		body := p.Field(i, "body")
-		if p.Nodes[body].Type == "block" {
-			p.site(i, i, body, name, checkpoint.Lambda, false)
-		}
-		p.member(body, name, t)
-	default:
-		p.Children(i, func(c int) { p.member(c, scope, t) })
-	}
-}
-
-// body plans the members of a type.
-func (p *javaPlan) body(body int, scope string, t *javaType) {
-	p.members(body, func(m int) {
-		if p.Nodes[m].Type == "block" {
-			name := javaName(scope, "<init block>")
-			p.site(m, m, m, name, checkpoint.Constructor, false)
-			p.member(m, name, t)
-			return
-		}
-		p.member(m, scope, t)
-	})
-}
-
-// site adds the site of a body, if it is wanted. at is the node that bears its
-// position.
-func (p *javaPlan) site(i, at, body int, name string, kind checkpoint.SiteKind, large bool) {
-	line, col := p.place(p.Nodes[at].Start)
-	marked := p.mark == nil || p.mark[i]
-	if !marked && !p.test || !p.wanted(name, line) {
-		return
-	}
-	open, close := -1, -1
-	last := -1 // the last node that is not part of what is wrapped
-	p.Children(body, func(c int) {
-		switch n := p.Nodes[c]; {
-		case n.Type == "{" && open < 0:
-			open, last = n.End, c
-		case n.Type == "}":
-			close = n.Start
-		case kind == checkpoint.Constructor && p.callsConstructor(c):
-			open, last = n.End, c
-		}
-	})
-	if open < 0 || close < open {
-		return
-	}
-	if large || p.weight(body) > javaTooLarge {
-		p.plan.Left = append(p.plan.Left, instrument.Left{Name: name, Line: line, Reason: "left alone: its byte code would come near the 64 KB that the JVM takes"})
-		return
-	}
-	if n := p.returns(body); n > javaReturnsMax {
-		p.plan.Left = append(p.plan.Left, instrument.Left{Name: name, Line: line, Reason: fmt.Sprintf("left alone: each of its %d returns would be a copy of the exit", n)})
-		return
-	}
-	open = p.behind(open)
-	end, _ := p.place(p.Nodes[body].End - 1)
-	add := func(s checkpoint.Site) {
-		s.Language, s.Line, s.Col, s.EndLine = "java", line, col, end
-		p.plan.Sites = append(p.plan.Sites, s)
-		q := instrument.Point{Site: len(p.plan.Sites) - 1, Role: instrument.Body, Start: open, End: close}
-		q.Line, q.Col = p.place(open)
-		q.EndLine, q.EndCol = p.place(close)
-		p.plan.Points = append(p.plan.Points, q)
-	}
-	if p.test { // around the function
-		add(checkpoint.Site{Func: name, Kind: checkpoint.Task})
-	}
-	if marked {
-		add(checkpoint.Site{Func: name, Kind: kind, Small: p.small(body, last)})
-	}
-}
-
-// annotated reports whether a declaration has an annotation of one of these
-// names, from a package below root: by its whole name, or by an import.
-func (p *javaPlan) annotated(i int, root string, names ...string) bool {
-	found := false
-	p.Children(i, func(c int) {
-		if p.Nodes[c].Type != "modifiers" {
-			return
-		}
-		p.Children(c, func(m int) {
-			if t := p.Nodes[m].Type; t != "marker_annotation" && t != "annotation" {
-				return
-			}
-			name := p.erased(p.Field(m, "name"))
-			whole := strings.HasPrefix(name, root+".")
-			simple := name[strings.LastIndexByte(name, '.')+1:]
-			imported := slices.ContainsFunc(p.imports, func(s string) bool { return s == root || strings.HasPrefix(s, root+".") })
-			found = found || slices.Contains(names, simple) && (whole || simple == name && imported)
-		})
-	})
-	return found
-}
-
-// isTest reports whether JUnit or TestNG runs a method as a test.
-func (p *javaPlan) isTest(i int, t *javaType) bool {
-	if p.annotated(i, "org.junit", "Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory") ||
-		p.annotated(i, "org.testng", "Test") {
-		return true
-	}
-	if !p.modified(i, "public") || p.Nodes[p.Field(i, "type")].Type != "void_type" {
-		return false
-	}
-	if t.junit3 && strings.HasPrefix(p.name(p.Field(i, "name")), "test") && len(p.parameters(p.Field(i, "parameters"))) == 0 {
-		return true
-	}
-	bare := !p.modified(i, "marker_annotation") && !p.modified(i, "annotation") && !p.modified(i, "static")
-	return t.tests && bare
-}
-
-var parameterTypes = regexp.MustCompile(`\([^()]*\)`)
-
-// wanted reports whether the filters admit a function. They may name it with
-// or without the types of parameters.
-func (p *javaPlan) wanted(name string, line int) bool {
-	if slices.Contains(p.o.Exclude, fmt.Sprintf("%s:%d", name, line)) {
-		return false
-	}
-	bare := name
-	if strings.Contains(name, "(") {
-		bare = parameterTypes.ReplaceAllString(name, "")
-	}
-	exclude, include := instrument.Options{Exclude: p.o.Exclude}, instrument.Options{Include: p.o.Include}
-	return exclude.NameWanted(name) && exclude.NameWanted(bare) && (include.NameWanted(name) || include.NameWanted(bare))
-}
-
-// callsConstructor reports whether a statement is this(...) or super(...).
-func (p *javaPlan) callsConstructor(i int) bool {
-	n := p.Nodes[i]
-	if n.Type == "explicit_constructor_invocation" {
-		return true
-	}
-	if n.Type != "expression_statement" || p.Nodes[i+1].Type != "method_invocation" {
-		return false
-	}
-	name := p.Field(i+1, "name")
-	return name >= 0 && (p.name(name) == "super" || p.name(name) == "this")
-}
-
-const (
-	// javaTooLarge is the weight of a body, in bytes of byte code, at which it is
-	// left alone. The JVM takes 64 KB in a method (JVMS 4.7.3); what a line
-	// becomes can only be guessed, and javac copies user's own finally blocks.
-	javaTooLarge = 20 << 10
-	// javaReturnsMax bounds the copies of an exit.
-	javaReturnsMax = 1000
-)
-
-// weight guesses the bytes of byte code of a subtree: tokens become one or two
-// each, an element of an array eight.
-func (p *javaPlan) weight(i int) int {
-	if p.After(i)-i < javaTooLarge/16 { // even elements only
-		return 0
-	}
-	bytes := 0
-	for c := i; c < p.After(i); c++ {
-		switch n := &p.Nodes[c]; {
-		case n.Type == "array_initializer":
-			p.Children(c, func(e int) {
-				if p.Nodes[e].Named {
-					bytes += 6
-				}
-			})
-		case n.Type == "class_body" || n.Type == "lambda_expression" || n.Type == "class_declaration":
-			c = p.After(c) - 1 // has methods of its own
-		case n.Type == "return_statement":
-			bytes += 12 // the exit
-		case p.After(c) == c+1 && (n.Named || n.End-n.Start > 1):
-			bytes += 2
-		}
-	}
-	return bytes
-}
-
-// returns counts the returns of a body.
-func (p *javaPlan) returns(body int) int {
-	count := 0
-	if p.After(body)-body < javaReturnsMax {
-		return 0
-	}
-	for c := body; c < p.After(body); c++ {
-		switch p.Nodes[c].Type {
-		case "class_body", "lambda_expression", "class_declaration", "record_declaration", "enum_declaration", "interface_declaration":
-			c = p.After(c) - 1
-		case "return_statement":
-			count++
-		}
-	}
-	return count
-}
-
-// javaSmallNodes is the size of the syntax tree that a small body may have.
-const javaSmallNodes = 40
-
-// small reports whether a body runs for less than its checkpoints take: at most
-// two statements that call, make and repeat nothing. It begins behind last.
-func (p *javaPlan) small(body, last int) bool {
-	if p.After(body)-p.After(last) > javaSmallNodes {
-		return false
-	}
-	statements := 0
-	for c := p.After(last); c < p.After(body); c = p.After(c) {
-		if n := p.Nodes[c]; n.Named && n.Type != "line_comment" && n.Type != "block_comment" {
-			statements++
-		}
-	}
-	for c := p.After(last); c < p.After(body); c++ {
-		if !p.Nodes[c].Named {
-			continue
-		}
-		switch p.Nodes[c].Type {
-		case "method_invocation", "object_creation_expression", "array_creation_expression", "array_initializer", "explicit_constructor_invocation",
-			"for_statement", "enhanced_for_statement", "while_statement", "do_statement", "synchronized_statement",
-			"try_statement", "try_with_resources_statement", "lambda_expression", "method_reference",
-			"class_declaration", "record_declaration", "enum_declaration", "interface_declaration":
-			return false
-		case "string_literal": // joined with +, it calls
-			if p.Nodes[p.Nodes[c].Parent].Type == "binary_expression" {
-				return false
-			}
-		}
-	}
-	return statements <= 2
 }

@@ -52,8 +52,8 @@ var testJDKs = sync.OnceValue(func() []testJDK {
 	return all
 })
 
-// needJava skips a test without a JDK, but not where all is there.
-func needJava(t testing.TB) []testJDK {
+// needJDKs skips a test without a JDK, but not where all is there.
+func needJDKs(t testing.TB) []testJDK {
 	t.Helper()
 	all := testJDKs()
 	if len(all) == 0 {
@@ -65,13 +65,13 @@ func needJava(t testing.TB) []testJDK {
 	return all
 }
 
-// javaCase is a program whose behaviour checkpoints must not change. Comment
+// fixture is a program whose behaviour checkpoints must not change. Comment
 // lines at its top say how it is run:
 //
 //	// needs 21           the lowest Java that takes it
 //	// encoding: NAME     of the file, else UTF-8
 //	// unbalanced: why    sites may be open at the end
-type javaCase struct {
+type fixture struct {
 	class      string
 	source     []byte
 	needs      int
@@ -81,19 +81,19 @@ type javaCase struct {
 	sites      int
 }
 
-func javaFixtures(t testing.TB) []*javaCase {
+func fixtures(t testing.TB) []*fixture {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(javaCases, "*.java"))
+	names, err := filepath.Glob(filepath.Join(casesFolder, "*.java"))
 	if err != nil || len(names) < 20 {
 		t.Fatal(len(names), err)
 	}
-	var all []*javaCase
+	var all []*fixture
 	for _, name := range names {
 		source, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &javaCase{class: strings.TrimSuffix(filepath.Base(name), ".java"), source: source, encoding: "UTF-8"}
+		c := &fixture{class: strings.TrimSuffix(filepath.Base(name), ".java"), source: source, encoding: "UTF-8"}
 		for line := range strings.Lines(string(source)) {
 			text, comment := strings.CutPrefix(strings.TrimSpace(line), "// ")
 			if !comment {
@@ -111,23 +111,24 @@ func javaFixtures(t testing.TB) []*javaCase {
 		}
 		all = append(all, c)
 	}
-	return append(all, javaReturns(4500))
+	return append(all, manyReturns(4500))
 }
 
-// javaReturns is a method with so many returns that it compiles, but would not
+// manyReturns is a method with so many returns that it compiles, but would not
 // with a copy of the exit at each, and one beside it.
-func javaReturns(n int) *javaCase {
+func manyReturns(n int) *fixture {
 	var b strings.Builder
 	b.WriteString("public class Returns {\n  static int f(int x) {\n")
 	for i := range n {
 		fmt.Fprintf(&b, "    if (x == %d) return %d;\n", i, i+1)
 	}
-	b.WriteString("    return 0;\n  }\n  public static void main(String[] args) { System.out.println(f(7) + f(4499)); }\n}\n")
-	return &javaCase{class: "Returns", source: []byte(b.String()), encoding: "UTF-8"}
+	b.WriteString(
+		"    return 0;\n  }\n  public static void main(String[] args) { System.out.println(f(7) + f(4499)); }\n}\n")
+	return &fixture{class: "Returns", source: []byte(b.String()), encoding: "UTF-8"}
 }
 
-// compileJava compiles texts by class, in one call for each encoding.
-func compileJava(t testing.TB, k testJDK, dir string, cases []*javaCase, rewritten bool) {
+// compileCases compiles texts by class, in one call for each encoding.
+func compileCases(t testing.TB, k testJDK, dir string, cases []*fixture, rewritten bool) {
 	t.Helper()
 	byEncoding := map[string][]string{}
 	packages := map[string]bool{}
@@ -146,7 +147,7 @@ func compileJava(t testing.TB, k testJDK, dir string, cases []*javaCase, rewritt
 		text := c.source
 		if rewritten {
 			text = c.rewritten
-			packages[javaPackage(c.source)] = true
+			packages[runtimePackage(c.source)] = true
 		}
 		byEncoding[c.encoding] = append(byEncoding[c.encoding], place(c.class+".java", text))
 	}
@@ -155,7 +156,8 @@ func compileJava(t testing.TB, k testJDK, dir string, cases []*javaCase, rewritt
 		t.Fatal(err)
 	}
 	for p := range packages {
-		byEncoding["UTF-8"] = append(byEncoding["UTF-8"], place(p+"/R.java", bytes.Replace(stub, []byte("PACKAGE"), []byte(p), 1)))
+		byEncoding["UTF-8"] = append(byEncoding["UTF-8"],
+			place(p+"/R.java", bytes.Replace(stub, []byte("PACKAGE"), []byte(p), 1)))
 	}
 	for _, encoding := range slices.Sorted(func(yield func(string) bool) { // UTF-8 last has the stub: others need it first
 		for e := range byEncoding {
@@ -164,7 +166,8 @@ func compileJava(t testing.TB, k testJDK, dir string, cases []*javaCase, rewritt
 			}
 		}
 	}) {
-		args := []string{"-J-XX:TieredStopAtLevel=1", "-nowarn", "-proc:none", "-encoding", encoding, "-d", out, "-cp", out, "-sourcepath", dir}
+		args := []string{"-J-XX:TieredStopAtLevel=1", "-nowarn", "-proc:none", "-encoding", encoding, "-d", out, "-cp",
+			out, "-sourcepath", dir}
 		cmd := exec.Command(filepath.Join(k.home, "bin/javac"), append(args, byEncoding[encoding]...)...)
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("javac %d, rewritten %v: %v\n%s", k.version, rewritten, err, text[:min(len(text), 6000)])
@@ -172,11 +175,12 @@ func compileJava(t testing.TB, k testJDK, dir string, cases []*javaCase, rewritt
 	}
 }
 
-// runJava runs a class and returns what can be seen of it.
-func runJava(t testing.TB, k testJDK, dir, class string) (stdout, stderr, status, balance string) {
+// runClass runs a class and returns what can be seen of it.
+func runClass(t testing.TB, k testJDK, dir, class string) (stdout, stderr, status, balance string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "balance")
-	cmd := exec.Command(filepath.Join(k.home, "bin/java"), "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xss512k", "-Dcg.balance="+file, "-cp", filepath.Join(dir, "classes"), class)
+	cmd := exec.Command(filepath.Join(k.home, "bin/java"), "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1",
+		"-Xshare:auto", "-Xss512k", "-Dcg.balance="+file, "-cp", filepath.Join(dir, "classes"), class)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
 	err := cmd.Run()
@@ -193,9 +197,9 @@ func runJava(t testing.TB, k testJDK, dir, class string) (stdout, stderr, status
 // order, on each thread. Where CG_JAVAS is set that is done with every JDK that
 // takes the fixture, else with the oldest.
 func TestJavaPrograms(t *testing.T) {
-	all := needJava(t)
-	byJDK := map[testJDK][]*javaCase{}
-	for _, c := range javaFixtures(t) {
+	all := needJDKs(t)
+	byJDK := map[testJDK][]*fixture{}
+	for _, c := range fixtures(t) {
 		i := slices.IndexFunc(all, func(k testJDK) bool { return k.version >= c.needs })
 		if i < 0 {
 			t.Run(c.class, func(t *testing.T) { t.Skipf("no JDK %d", c.needs) })
@@ -203,7 +207,7 @@ func TestJavaPrograms(t *testing.T) {
 		}
 		var p *instrument.Plan
 		var err error
-		if c.rewritten, p, err = rewriteJava(t, c.source, 1); err != nil {
+		if c.rewritten, p, err = rewritten(t, c.source, 1); err != nil {
 			t.Errorf("%s: %v", c.class, err)
 			continue
 		}
@@ -221,14 +225,15 @@ func TestJavaPrograms(t *testing.T) {
 	}
 	for k, cases := range byJDK {
 		plain, rewritten := t.TempDir(), t.TempDir()
-		compileJava(t, k, plain, cases, false)
-		compileJava(t, k, rewritten, cases, true)
+		compileCases(t, k, plain, cases, false)
+		compileCases(t, k, rewritten, cases, true)
 		for _, c := range cases {
 			t.Run(fmt.Sprintf("%s/%d", c.class, k.version), func(t *testing.T) {
 				t.Parallel()
-				stdout, stderr, status, _ := runJava(t, k, plain, c.class)
-				gotOut, gotErr, gotStatus, balance := runJava(t, k, rewritten, c.class)
-				for _, part := range []struct{ name, got, want string }{{"stdout", gotOut, stdout}, {"stderr", gotErr, stderr}, {"status", gotStatus, status}} {
+				stdout, stderr, status, _ := runClass(t, k, plain, c.class)
+				gotOut, gotErr, gotStatus, balance := runClass(t, k, rewritten, c.class)
+				for _, part := range []struct{ name, got, want string }{{"stdout", gotOut, stdout},
+					{"stderr", gotErr, stderr}, {"status", gotStatus, status}} {
 					if part.got != part.want {
 						t.Errorf("%s:\n%s\nwant\n%s", part.name, part.got, part.want)
 					}
@@ -262,7 +267,7 @@ func TestJavaRetry(t *testing.T) {
 		{"M.<lambda>:4", "M.f:2 M.<lambda>:3"},
 		{"M.<lambda>:5", "M.f:2 M.<lambda>:3 M.<lambda>:4"},
 	} {
-		p, err := planJava(source, instrument.Options{Granularity: instrument.Fine, Exclude: []string{c.exclude}})
+		p, err := planFile(source, instrument.Options{Granularity: instrument.Fine, Exclude: []string{c.exclude}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,10 +301,10 @@ func TestJavaCorpus(t *testing.T) {
 				return err
 			}
 			begin := time.Now()
-			p, err := planJava(source, instrument.Options{Granularity: instrument.Fine})
+			p, err := planFile(source, instrument.Options{Granularity: instrument.Fine})
 			var edits []edit.Edit
 			if err == nil {
-				edits, err = renderJavaIn(javaPackage(source), source, p, sites+1)
+				edits, err = render(runtimePackage(source), source, p, sites+1)
 			}
 			spent += time.Since(begin)
 			files++
@@ -309,7 +314,7 @@ func TestJavaCorpus(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 				return nil
 			}
-			out, _, err := rewriteJava(t, source, sites+1)
+			out, _, err := rewritten(t, source, sites+1)
 			if err != nil || len(edits) != 2*len(p.Points) {
 				t.Errorf("%s: %v", path, err)
 			}
@@ -336,5 +341,6 @@ func TestJavaCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d files, %.1f MB, %d refused; %d sites, %d small, %d left alone; planned and rendered at %.1f MB/s", files, float64(size)/1e6, refused, sites, small, left, float64(size)/1e6/spent.Seconds())
+	t.Logf("%d files, %.1f MB, %d refused; %d sites, %d small, %d left alone; planned and rendered at %.1f MB/s",
+		files, float64(size)/1e6, refused, sites, small, left, float64(size)/1e6/spent.Seconds())
 }

@@ -28,20 +28,20 @@ import (
 // What is in the user's folder is brought up to date by content; what the build
 // has made stays; what the user has removed is removed.
 type mirror struct {
-	from, to string // absolute, without links
-	parts    string // a folder for files in the making, on the file system of to
-	apart    []string
-	Seen     map[string]*mirrored // by path below from, with slashes
-	Next     int                  // the first number that no source has
+	original, folder string // absolute, without links
+	partsFolder      string // a folder for files in the making, on the file system of to
+	excluded         []string
+	Seen             map[string]*copiedFile // by path below from, with slashes
+	Next             int                    // the first number that no source has
 
-	unread []string // paths that cannot be read
+	unreadable []string // paths that cannot be read
 }
 
-// mirrored is a file that was brought over.
-type mirrored struct {
+// copiedFile is a file that was copied.
+type copiedFile struct {
 	Theirs stamp
-	Ours   stamp        // after it was written
-	Source *javaSourced `json:",omitempty"` // of a Java source
+	Ours   stamp            // after it was written
+	Source *rewrittenSource `json:",omitempty"` // of a Java source
 }
 
 // stamp tells whether a file may have changed.
@@ -61,29 +61,30 @@ func stampOf(info fs.FileInfo) stamp {
 	return s
 }
 
-// ourStamp is what a build changes when it writes a file.
-func ourStamp(info fs.FileInfo) stamp {
+// contentStamp is what a build changes when it writes a file.
+func contentStamp(info fs.FileInfo) stamp {
 	return stamp{Mode: info.Mode(), Size: info.Size(), Mtime: info.ModTime().UnixNano()}
 }
 
-// openMirror reads what was brought over last. Where that is not known, the
+// openMirror reads what was copied last. Where that is not known, the
 // folder is made anew.
 func openMirror(from string, place runtimes.Cache) (*mirror, error) {
-	m := &mirror{from: from, to: filepath.Join(place.Dir, filepath.Base(from)), parts: filepath.Join(place.Dir, "parts")}
+	m := &mirror{original: from, folder: filepath.Join(place.Dir, filepath.Base(from)),
+		partsFolder: filepath.Join(place.Dir, "parts")}
 	if from == "/" {
-		m.to = filepath.Join(place.Dir, "root")
+		m.folder = filepath.Join(place.Dir, "root")
 	}
 	b, err := place.Read("state")
 	if err != nil || json.Unmarshal(b, m) != nil || m.Seen == nil {
-		m.Seen, m.Next = map[string]*mirrored{}, 1
-		if err := removeAll(m.to); err != nil {
+		m.Seen, m.Next = map[string]*copiedFile{}, 1
+		if err := removeAll(m.folder); err != nil {
 			return nil, err
 		}
 	}
-	if err := removeAll(m.parts); err != nil { // of a run that was killed
+	if err := removeAll(m.partsFolder); err != nil { // of a run that was killed
 		return nil, err
 	}
-	for _, folder := range []string{m.to, m.parts} {
+	for _, folder := range []string{m.folder, m.partsFolder} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return nil, err
 		}
@@ -97,17 +98,17 @@ func openMirror(from string, place runtimes.Cache) (*mirror, error) {
 	return m, nil
 }
 
-// save remembers what was brought over.
+// save remembers what was copied.
 func (m *mirror) save() error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	part := filepath.Join(m.parts, "state")
+	part := filepath.Join(m.partsFolder, "state")
 	if err := os.WriteFile(part, b, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(part, filepath.Join(filepath.Dir(m.parts), "state"))
+	return os.Rename(part, filepath.Join(filepath.Dir(m.partsFolder), "state"))
 }
 
 // removeAll removes a tree in which a build may have taken away permissions.
@@ -125,111 +126,141 @@ func removeAll(path string) error {
 	return err
 }
 
-// versions are folders of version control.
-var versions = []string{".git", ".hg", ".svn", ".bzr", ".jj", "CVS"}
+// versionControl are folders of version control.
+var versionControl = []string{".git", ".hg", ".svn", ".bzr", ".jj", "CVS"}
 
-// leftOut reports whether something is not brought over: version control, and
+// isLeftOut reports whether something is not copied: version control, and
 // what a build makes, since ours makes its own.
-func leftOut(name string, beside map[string]bool) bool {
+func isLeftOut(name string, siblings map[string]bool) bool {
 	switch {
-	case slices.Contains(versions, name):
+	case slices.Contains(versionControl, name):
 		return true
 	case name == "target":
-		return beside["pom.xml"]
+		return siblings["pom.xml"]
 	case name == "build" || name == ".gradle":
-		return beside["build.gradle"] || beside["build.gradle.kts"] || beside["settings.gradle"] || beside["settings.gradle.kts"]
+		return siblings["build.gradle"] || siblings["build.gradle.kts"] || siblings["settings.gradle"] ||
+			siblings["settings.gradle.kts"]
 	}
 	return false
 }
 
-// made are endings of what builds make. One that the build has made in the
+// builtEndings are endings of what builds make. One that the build has made in the
 // mirror is not replaced by one that the user's build has made.
-var made = []string{".class", ".jar", ".war", ".ear", ".zip", ".gz", ".o", ".so", ".a", ".exe"}
+var builtEndings = []string{".class", ".jar", ".war", ".ear", ".zip", ".gz", ".o", ".so", ".a", ".exe"}
 
-// update brings everything over but the sources, which it lists.
+// update copies everything that has changed but the sources, which it lists.
 func (m *mirror) update() (sources []string, err error) {
-	var entries []string // in order, folders before what is in them
-	infos := map[string]fs.FileInfo{}
-	classes := map[string]bool{} // that the project has the source of
-	var walk func(rel string) error
-	walk = func(rel string) error {
-		list, err := os.ReadDir(filepath.Join(m.from, rel))
-		if err != nil {
-			if rel == "." {
-				return err
-			}
-			m.unread = append(m.unread, rel)
-		}
-		beside := map[string]bool{}
-		for _, d := range list {
-			beside[d.Name()] = true
-		}
-		for _, d := range list {
-			below := filepath.Join(rel, d.Name())
-			path := filepath.Join(m.from, below)
-			if leftOut(d.Name(), beside) || slices.Contains(m.apart, path) {
-				continue
-			}
-			info, err := d.Info()
-			if err != nil { // gone meanwhile
-				continue
-			}
-			if t := info.Mode().Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink {
-				continue
-			}
-			if filepath.Ext(below) == ".java" {
-				classes[strings.TrimSuffix(d.Name(), ".java")] = true
-			}
-			entries = append(entries, below)
-			infos[below] = info
-			if info.IsDir() {
-				if err := walk(below); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	if err := walk("."); err != nil {
+	l := &listing{mirror: m, infos: map[string]fs.FileInfo{}, classes: map[string]bool{}}
+	if err := l.addFolder("."); err != nil {
 		return nil, err
 	}
 	kept := map[string]bool{}
-	for _, rel := range entries {
-		info := infos[rel]
-		if base, is := strings.CutSuffix(filepath.Base(rel), ".class"); is && !isResource(rel) {
-			if outer, _, _ := strings.Cut(base, "$"); classes[outer] {
-				continue // of a build, whose sources are older than ours
-			}
+	for _, rel := range l.entries {
+		if l.isOldClass(rel) {
+			continue
 		}
 		kept[rel] = true
-		switch {
-		case info.IsDir():
-			err = m.folder(rel, info)
-		case info.Mode().Type() == fs.ModeSymlink:
-			err = m.link(rel, info)
-		case isJavaSource(rel):
+		if isSource(rel) && l.infos[rel].Mode().IsRegular() {
 			sources = append(sources, rel)
-		default:
-			err = m.file(rel, info)
+			continue
 		}
-		if errors.Is(err, fs.ErrPermission) {
-			if r, open := os.Open(filepath.Join(m.from, rel)); open != nil {
-				m.unread = append(m.unread, rel)
-				continue
-			} else {
-				r.Close()
-			}
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			if _, gone := os.Lstat(filepath.Join(m.from, rel)); gone != nil {
-				delete(kept, rel)
-				continue
-			}
-		}
-		if err != nil {
+		err := m.updateEntry(rel, l.infos[rel])
+		switch {
+		case errors.Is(err, fs.ErrPermission) && !canOpen(filepath.Join(m.original, rel)):
+			m.unreadable = append(m.unreadable, rel)
+		case errors.Is(err, fs.ErrNotExist) && isGone(filepath.Join(m.original, rel)):
+			delete(kept, rel)
+		case err != nil:
 			return nil, err
 		}
 	}
+	return sources, m.removeGone(kept)
+}
+
+// listing is what the user's folder has.
+type listing struct {
+	mirror  *mirror
+	entries []string // in order, folders before what is in them
+	infos   map[string]fs.FileInfo
+	classes map[string]bool // that the project has the source of
+}
+
+// addFolder lists a folder and all below it. What cannot be listed is noted in the mirror.
+func (l *listing) addFolder(rel string) error {
+	m := l.mirror
+	list, err := os.ReadDir(filepath.Join(m.original, rel))
+	if err != nil {
+		if rel == "." {
+			return err
+		}
+		m.unreadable = append(m.unreadable, rel)
+	}
+	siblings := map[string]bool{}
+	for _, d := range list {
+		siblings[d.Name()] = true
+	}
+	for _, d := range list {
+		below := filepath.Join(rel, d.Name())
+		path := filepath.Join(m.original, below)
+		if isLeftOut(d.Name(), siblings) || slices.Contains(m.excluded, path) {
+			continue
+		}
+		info, err := d.Info()
+		if err != nil { // gone meanwhile
+			continue
+		}
+		if t := info.Mode().Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink {
+			continue
+		}
+		if filepath.Ext(below) == ".java" {
+			l.classes[strings.TrimSuffix(d.Name(), ".java")] = true
+		}
+		l.entries = append(l.entries, below)
+		l.infos[below] = info
+		if info.IsDir() {
+			if err := l.addFolder(below); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isOldClass reports whether a file is a class that a build of the user's has made of
+// the project's sources: they are older than ours.
+func (l *listing) isOldClass(rel string) bool {
+	base, is := strings.CutSuffix(filepath.Base(rel), ".class")
+	outer, _, _ := strings.Cut(base, "$")
+	return is && !isResource(rel) && l.classes[outer]
+}
+
+// updateEntry brings a folder, a link or a file over.
+func (m *mirror) updateEntry(rel string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return m.copyFolder(rel, info)
+	case info.Mode().Type() == fs.ModeSymlink:
+		return m.copyLink(rel, info)
+	}
+	return m.updateFile(rel, info)
+}
+
+func canOpen(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+func isGone(path string) bool {
+	_, err := os.Lstat(path)
+	return err != nil
+}
+
+// removeGone removes what was copied and is not kept, and forgets it.
+func (m *mirror) removeGone(kept map[string]bool) error {
 	var gone []string
 	for rel := range m.Seen {
 		if !kept[rel] {
@@ -237,16 +268,16 @@ func (m *mirror) update() (sources []string, err error) {
 		}
 	}
 	slices.Sort(gone)
-	ours, err := os.OpenRoot(m.to) // a link that the build has made must not lead out
+	folder, err := os.OpenRoot(m.folder) // a link that the build has made must not lead out
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer ours.Close()
+	defer folder.Close()
 	for _, rel := range slices.Backward(gone) { // folders after what was in them
-		ours.Remove(rel) // a folder stays if the build has made something in it
+		folder.Remove(rel) // a folder stays if the build has made something in it
 		delete(m.Seen, rel)
 	}
-	return sources, nil
+	return nil
 }
 
 // isResource reports whether a file is data of the program's, by the layout of
@@ -260,14 +291,15 @@ func isResource(rel string) bool {
 	return false
 }
 
-// isJavaSource reports whether a file may get checkpoints.
-func isJavaSource(rel string) bool {
+// isSource reports whether a file may get checkpoints.
+func isSource(rel string) bool {
 	name := filepath.Base(rel)
-	return filepath.Ext(name) == ".java" && name != "module-info.java" && name != "package-info.java" && !isResource(rel)
+	return filepath.Ext(name) == ".java" && name != "module-info.java" && name != "package-info.java" &&
+		!isResource(rel)
 }
 
-func (m *mirror) folder(rel string, info fs.FileInfo) error {
-	to := filepath.Join(m.to, rel)
+func (m *mirror) copyFolder(rel string, info fs.FileInfo) error {
+	to := filepath.Join(m.folder, rel)
 	if now, err := os.Lstat(to); err == nil && !now.IsDir() { // a link would lead elsewhere
 		if err := os.Remove(to); err != nil {
 			return err
@@ -277,14 +309,14 @@ func (m *mirror) folder(rel string, info fs.FileInfo) error {
 	if err := os.Mkdir(to, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	m.Seen[rel] = &mirrored{Theirs: stamp{Mode: info.Mode()}}
+	m.Seen[rel] = &copiedFile{Theirs: stamp{Mode: info.Mode()}}
 	return os.Chmod(to, mode)
 }
 
-// link makes a link that leads to the mirror where the user's leads into the
+// copyLink makes a link that leads to the mirror where the user's leads into the
 // project, and where the user's leads otherwise.
-func (m *mirror) link(rel string, info fs.FileInfo) error {
-	from, to := filepath.Join(m.from, rel), filepath.Join(m.to, rel)
+func (m *mirror) copyLink(rel string, info fs.FileInfo) error {
+	from, to := filepath.Join(m.original, rel), filepath.Join(m.folder, rel)
 	text, err := os.Readlink(from)
 	if err != nil {
 		return err
@@ -294,15 +326,15 @@ func (m *mirror) link(rel string, info fs.FileInfo) error {
 		target = filepath.Join(filepath.Dir(from), target)
 	}
 	real := resolved(target)
-	switch inside, is := languages.Below(m.from, real); {
+	switch inside, is := languages.Below(m.original, real); {
 	case !is:
 		text = real
 	case filepath.IsAbs(text) || !filepath.IsLocal(filepath.Join(filepath.Dir(rel), text)):
 		// One that climbs out of the project and comes back would come back to
 		// the user's.
-		text = filepath.Join(m.to, inside)
+		text = filepath.Join(m.folder, inside)
 	}
-	m.Seen[rel] = &mirrored{Theirs: stamp{Mode: info.Mode()}}
+	m.Seen[rel] = &copiedFile{Theirs: stamp{Mode: info.Mode()}}
 	if now, err := os.Readlink(to); err == nil && now == text {
 		return nil
 	}
@@ -327,9 +359,9 @@ func resolved(path string) string {
 	}
 }
 
-// file brings a file over, if the user's has changed.
-func (m *mirror) file(rel string, info fs.FileInfo) error {
-	from, to := filepath.Join(m.from, rel), filepath.Join(m.to, rel)
+// updateFile brings a file over, if the user's has changed.
+func (m *mirror) updateFile(rel string, info fs.FileInfo) error {
+	from, to := filepath.Join(m.original, rel), filepath.Join(m.folder, rel)
 	before := m.Seen[rel]
 	theirs := stampOf(info)
 	now, err := os.Lstat(to)
@@ -338,7 +370,7 @@ func (m *mirror) file(rel string, info fs.FileInfo) error {
 		if before.Theirs == theirs {
 			return nil // what the build makes of it stays
 		}
-		if ourStamp(now) != before.Ours && slices.Contains(made, filepath.Ext(rel)) {
+		if contentStamp(now) != before.Ours && slices.Contains(builtEndings, filepath.Ext(rel)) {
 			before.Theirs = theirs
 			return nil
 		}
@@ -356,7 +388,7 @@ func (m *mirror) file(rel string, info fs.FileInfo) error {
 		if before != nil {
 			mtime = time.Now()
 		}
-		if err := m.copy(from, to, info.Mode(), mtime); err != nil {
+		if err := m.copyFile(from, to, info.Mode(), mtime); err != nil {
 			return err
 		}
 	} else if now.Mode() != info.Mode() {
@@ -364,25 +396,25 @@ func (m *mirror) file(rel string, info fs.FileInfo) error {
 			return err
 		}
 	}
-	return m.note(rel, theirs, nil)
+	return m.remember(rel, theirs, nil)
 }
 
-func (m *mirror) note(rel string, theirs stamp, source *javaSourced) error {
-	now, err := os.Lstat(filepath.Join(m.to, rel))
+func (m *mirror) remember(rel string, theirs stamp, source *rewrittenSource) error {
+	now, err := os.Lstat(filepath.Join(m.folder, rel))
 	if err == nil {
-		m.Seen[rel] = &mirrored{Theirs: theirs, Ours: ourStamp(now), Source: source}
+		m.Seen[rel] = &copiedFile{Theirs: theirs, Ours: contentStamp(now), Source: source}
 	}
 	return err
 }
 
-// copy replaces a file by a copy of another one.
-func (m *mirror) copy(from, to string, mode fs.FileMode, mtime time.Time) error {
+// copyFile replaces a file by a copy of another one.
+func (m *mirror) copyFile(from, to string, mode fs.FileMode, mtime time.Time) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	return m.replace(to, mode, mtime, func(out *os.File) error {
+	return m.replaceFile(to, mode, mtime, func(out *os.File) error {
 		if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) == nil {
 			return nil
 		}
@@ -391,9 +423,9 @@ func (m *mirror) copy(from, to string, mode fs.FileMode, mtime time.Time) error 
 	})
 }
 
-// replace makes a file and puts it in the place of what is there.
-func (m *mirror) replace(to string, mode fs.FileMode, mtime time.Time, write func(*os.File) error) error {
-	part, err := os.CreateTemp(m.parts, "part-")
+// replaceFile makes a file and puts it in the place of what is there.
+func (m *mirror) replaceFile(to string, mode fs.FileMode, mtime time.Time, write func(*os.File) error) error {
+	part, err := os.CreateTemp(m.partsFolder, "part-")
 	if err != nil {
 		return err
 	}

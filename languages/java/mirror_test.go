@@ -145,8 +145,8 @@ func TestMirror(t *testing.T) {
 		" docs/ docs/build/ docs/build/page=kept docs/target=kept empty/ gone/ gone/pom.xml=g in->docs/target lib->" + filepath.Join(outside, "lib") +
 		" mvnw=#!/bin/sh\n nowhere->nothing out/ out/C.class=kept pom.xml=p src/ src/main/ src/main/resources/ src/main/resources/B.class=data" +
 		" sub/ sub/build.gradle=g"
-	if got := listed(t, m.to); got != want || m.to != ours {
-		t.Errorf("%s:\n%s\nwant\n%s", m.to, got, want)
+	if got := listed(t, m.folder); got != want || m.folder != ours {
+		t.Errorf("%s:\n%s\nwant\n%s", m.folder, got, want)
 	}
 	if info, err := os.Stat(filepath.Join(ours, "mvnw")); err != nil || info.Mode() != 0o755 {
 		t.Errorf("mvnw: %v, %v", info.Mode(), err)
@@ -161,7 +161,8 @@ func TestMirror(t *testing.T) {
 		f.WriteString("written")
 		f.Close()
 	}
-	grow(t, ours, map[string]string{"target/classes/A.class": "ours", "out/B.class": "ours", "sub/build/libs/a.jar": "ours", "empty/made": "m"})
+	grow(t, ours, map[string]string{"target/classes/A.class": "ours", "out/B.class": "ours",
+		"sub/build/libs/a.jar": "ours", "empty/made": "m"})
 	if err := os.Remove(filepath.Join(ours, "src/main/resources/B.class")); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,8 @@ func TestMirror(t *testing.T) {
 		t.Errorf("after the edits:\n%s\nwant\n%s", got, want)
 	}
 	// What was edited is newer than what was built before.
-	if info, err := os.Stat(filepath.Join(ours, "docs/target")); err != nil || info.ModTime().Before(early.Add(-time.Second)) {
+	if info, err := os.Stat(filepath.Join(ours, "docs/target")); err != nil ||
+		info.ModTime().Before(early.Add(-time.Second)) {
 		t.Errorf("%v, %v", info.ModTime(), err)
 	}
 
@@ -234,7 +236,7 @@ func TestMirrorLinksNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := os.Lstat(filepath.Join(m.to, name))
+		b, err := os.Lstat(filepath.Join(m.folder, name))
 		if err != nil || !b.Mode().IsRegular() || os.SameFile(a, b) {
 			t.Errorf("%s: %v, %v", name, b, err)
 		}
@@ -283,7 +285,7 @@ func TestMirrorDetours(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ours := updated(t, from, filepath.Join(top, "place")).to
+	ours := updated(t, from, filepath.Join(top, "place")).folder
 	for name, want := range map[string]string{
 		"out": filepath.Join(ours, "gen", "classes"), "back": filepath.Join(ours, "src"), "sub/up": filepath.Join(ours, "src"), "near": "sub",
 		"away": filepath.Join(top, "other"),

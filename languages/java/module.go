@@ -9,13 +9,14 @@ import (
 	"cg/languages"
 )
 
-// javaPaths are the flags that both the compiler and the machine need to find
+// modulePaths are the flags that both the compiler and the machine need to find
 // modules and what these may see.
-var javaPaths = []string{"-p", "--module-path", "--upgrade-module-path", "--add-modules", "--limit-modules", "--add-exports", "--add-reads"}
+var modulePaths = []string{"-p", "--module-path", "--upgrade-module-path", "--add-modules", "--limit-modules",
+	"--add-exports", "--add-reads"}
 
-// javaModule is the name of the module that a folder of sources declares, ""
+// moduleName is the name of the module that a folder of sources declares, ""
 // for none: what its classes are of, in place of the class path.
-func javaModule(files []*javaFile) (string, error) {
+func moduleName(files []*sourceFile) (string, error) {
 	module, where := "", ""
 	for _, f := range files {
 		if filepath.Base(f.name) != "module-info.java" {
@@ -25,7 +26,7 @@ func javaModule(files []*javaFile) (string, error) {
 			return "", languages.Refuse(2, "%s and %s: one module at a time: name the folder of one", where, f.name)
 		}
 		where = f.name
-		j, err := parseJava(f.text)
+		j, err := parse(f.text)
 		if err != nil {
 			return "", languages.Refuse(1, "%s: %v", f.name, err)
 		}
@@ -38,20 +39,20 @@ func javaModule(files []*javaFile) (string, error) {
 	return module, nil
 }
 
-// seen lets a module see the runtime, which is in none.
-func seen(module string) []string { return []string{"--add-reads", module + "=ALL-UNNAMED"} }
+// readsUnnamed lets a module see the runtime, which is in none.
+func readsUnnamed(module string) []string { return []string{"--add-reads", module + "=ALL-UNNAMED"} }
 
-// forJavac are those of the target's flags that the compiler needs, too, with
+// compilerFlags are those of the target's flags that the compiler needs, too, with
 // paths that do not depend on the working folder.
-func (t javaTarget) forJavac() []string {
+func (t commandLine) compilerFlags() []string {
 	var args []string
 	for i := 0; i+1 < len(t.flags); i++ {
 		name, value := t.flags[i], t.flags[i+1]
 		switch {
 		case name == "-p", name == "--module-path", name == "--upgrade-module-path":
 			value = absolute(value)
-		case !slices.Contains(javaPaths, name):
-			if slices.Contains(javaValues, name) {
+		case !slices.Contains(modulePaths, name):
+			if slices.Contains(valueFlags, name) {
 				i++
 			}
 			continue
@@ -65,7 +66,7 @@ func (t javaTarget) forJavac() []string {
 // inModule are the arguments of java that start the main class of a module
 // whose classes lie in a folder: in front of the user's module path. The class
 // path is the user's, if there is one, and the runtime.
-func (b *javaBuild) inModule(flags []string, classes string) []string {
+func (b *build) inModule(flags []string, classes string) []string {
 	path := []string{classes}
 	var args []string
 	for i := 0; i < len(flags); i++ {
@@ -80,7 +81,8 @@ func (b *javaBuild) inModule(flags []string, classes string) []string {
 	if b.target.classpath != "" || os.Getenv("CLASSPATH") != "" {
 		classpath = b.classpath() + string(os.PathListSeparator) + b.jar
 	}
-	args = append(args, seen(b.module)...)
+	args = append(args, readsUnnamed(b.module)...)
 	main := strings.TrimPrefix(b.main, b.module+"/") // as java -m takes it
-	return append(args, "-p", strings.Join(path, string(os.PathListSeparator)), "-cp", classpath, "-m", b.module+"/"+main)
+	return append(args, "-p", strings.Join(path, string(os.PathListSeparator)), "-cp", classpath, "-m",
+		b.module+"/"+main)
 }

@@ -100,7 +100,7 @@ func TestJavaPlan(t *testing.T) {
 			lambda M.<lambda> 3:15-3 3:22-3:23 82-83`},
 		{"empty", "", fine, ``},
 	} {
-		p, err := planJava([]byte(c.source), c.options)
+		p, err := planFile([]byte(c.source), c.options)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -108,11 +108,13 @@ func TestJavaPlan(t *testing.T) {
 		var got strings.Builder
 		for _, q := range p.Points {
 			s := p.Sites[q.Site]
-			if before, end := c.source[:q.Start], c.source[q.End:]; !strings.HasSuffix(before, "{") && !strings.HasSuffix(before, ";") && !strings.HasSuffix(before, `\u007b`) ||
+			if before, end := c.source[:q.Start], c.source[q.End:]; !strings.HasSuffix(before, "{") &&
+				!strings.HasSuffix(before, ";") && !strings.HasSuffix(before, `\u007b`) ||
 				!strings.HasPrefix(end, "}") && !strings.HasPrefix(end, `\u007d`) {
 				t.Errorf("%s: %s does not stand between braces", c.name, s.Func)
 			}
-			fmt.Fprintf(&got, "%s %s %d:%d-%d %d:%d-%d:%d %d-%d\n", s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line, q.Col, q.EndLine, q.EndCol, q.Start, q.End)
+			fmt.Fprintf(&got, "%s %s %d:%d-%d %d:%d-%d:%d %d-%d\n", s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line,
+				q.Col, q.EndLine, q.EndCol, q.Start, q.End)
 		}
 		want := strings.ReplaceAll(strings.TrimPrefix(c.want, "\n"), "\t", "")
 		if strings.TrimSpace(got.String()) != strings.TrimSpace(want) {
@@ -129,7 +131,7 @@ func TestJavaPlanRefuses(t *testing.T) {
 		"c\x00l\x00a\x00s\x00s\x00":                     1, // UTF-16
 		"class M {\n M() { int a = 1; <T>super(a); } }": 2, // newer than the grammar
 	} {
-		_, err := planJava([]byte(source), instrument.Options{Granularity: instrument.Fine})
+		_, err := planFile([]byte(source), instrument.Options{Granularity: instrument.Fine})
 		if !errors.Is(err, instrument.ErrSyntax) || !strings.Contains(err.Error(), fmt.Sprintf("line %d", line)) {
 			t.Errorf("%q: %v; want line %d", source, err, line)
 		}
@@ -160,7 +162,7 @@ func TestJavaSmall(t *testing.T) {
 		"int f() { int a = 1; int b = 2; return a; }":                          false,
 		"int f(int x) { return x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x; }": false,
 	} {
-		p, err := planJava([]byte("class M { "+body+" }"), instrument.Options{Granularity: instrument.Fine})
+		p, err := planFile([]byte("class M { "+body+" }"), instrument.Options{Granularity: instrument.Fine})
 		if err != nil || len(p.Sites) != 1 || p.Sites[0].Small != want {
 			t.Errorf("%s: %+v, %v; want small %v", body, p, err, want)
 		}
@@ -178,7 +180,7 @@ func TestJavaLeftAlone(t *testing.T) {
 		{"initialiser", "class M {\n static int[] a = {" + elements + "};\n static { f(); } { g(); } }", "M.<clinit>:3 left alone: its byte code", "M.<init block>"},
 		{"returns of others", "class M { void f() { new Object() { void g(boolean x) { " + strings.Repeat("if (x) return;\n", 600) + "} }; } }", "", "M.f M.f.<anonymous 1>.g"},
 	} {
-		p, err := planJava([]byte(c.source), instrument.Options{Granularity: instrument.Fine})
+		p, err := planFile([]byte(c.source), instrument.Options{Granularity: instrument.Fine})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -190,7 +192,8 @@ func TestJavaLeftAlone(t *testing.T) {
 		for _, s := range p.Sites {
 			sites = append(sites, s.Func)
 		}
-		if !strings.HasPrefix(strings.Join(left, "\n"), c.left) || len(left) > 1 || (c.left == "") != (len(left) == 0) || strings.Join(sites, " ") != c.sites {
+		if !strings.HasPrefix(strings.Join(left, "\n"), c.left) || len(left) > 1 ||
+			(c.left == "") != (len(left) == 0) || strings.Join(sites, " ") != c.sites {
 			t.Errorf("%s: left %q, sites %q", c.name, left, sites)
 		}
 	}
@@ -198,8 +201,8 @@ func TestJavaLeftAlone(t *testing.T) {
 
 // TestJavaPackage: the checkpoints' package is one that no text speaks of.
 func TestJavaPackage(t *testing.T) {
-	if len(javaPlanVersion()) != 64 {
-		t.Errorf("version %q", javaPlanVersion())
+	if len(planVersion) != 64 {
+		t.Errorf("version %q", planVersion)
 	}
 	for want, texts := range map[string][]string{
 		"cg$":       {"class M { int cg, $; }"},
@@ -211,26 +214,26 @@ func TestJavaPackage(t *testing.T) {
 		for _, text := range texts {
 			all = append(all, []byte(text))
 		}
-		if got := javaPackage(all...); got != want {
+		if got := runtimePackage(all...); got != want {
 			t.Errorf("%q: %s, want %s", texts, got, want)
 		}
 	}
 }
 
-// rewriteJava is a file with checkpoints, checked: it has the lines of the
+// rewritten is a file with checkpoints, checked: it has the lines of the
 // original, each with the same start, parses, and is the original without
 // what was inserted.
-func rewriteJava(t testing.TB, source []byte, first int) ([]byte, *instrument.Plan, error) {
+func rewritten(t testing.TB, source []byte, first int) ([]byte, *instrument.Plan, error) {
 	t.Helper()
-	source, err := decodeJava(source)
+	source, err := decode(source)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := planJava(source, instrument.Options{Granularity: instrument.Fine, Entry: true})
+	p, err := planFile(source, instrument.Options{Granularity: instrument.Fine, Entry: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	edits, err := renderJavaIn(javaPackage(source), source, p, first)
+	edits, err := render(runtimePackage(source), source, p, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +241,7 @@ func rewriteJava(t testing.TB, source []byte, first int) ([]byte, *instrument.Pl
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := planJava(out, instrument.Options{Granularity: instrument.Fine}); err != nil {
+	if _, err := planFile(out, instrument.Options{Granularity: instrument.Fine}); err != nil {
 		t.Fatalf("does not parse: %v\n%s", err, out)
 	}
 	// Backwards, as edits at one place keep their order.
@@ -262,7 +265,7 @@ func rewriteJava(t testing.TB, source []byte, first int) ([]byte, *instrument.Pl
 		}
 		at += len(was[i]) + 1
 	}
-	pkg := javaPackage(source)
+	pkg := runtimePackage(source)
 	back := out
 	for i := range p.Sites {
 		for _, how := range []string{"", "c"} {
@@ -276,12 +279,12 @@ func rewriteJava(t testing.TB, source []byte, first int) ([]byte, *instrument.Pl
 	return out, p, nil
 }
 
-const javaCases = "../../testdata/programs/java/cases"
+const casesFolder = "../../testdata/programs/java/cases"
 
 // FuzzJavaRewrite: whatever the text, planning ends, and what it rewrites
 // keeps its lines.
 func FuzzJavaRewrite(f *testing.F) {
-	names, _ := filepath.Glob(filepath.Join(javaCases, "*.java"))
+	names, _ := filepath.Glob(filepath.Join(casesFolder, "*.java"))
 	for _, name := range names {
 		if source, err := os.ReadFile(name); err == nil && len(source) < 8192 {
 			f.Add(source)
@@ -295,6 +298,6 @@ func FuzzJavaRewrite(f *testing.F) {
 		f.Add([]byte(source))
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
-		rewriteJava(t, source, 7)
+		rewritten(t, source, 7)
 	})
 }

@@ -23,21 +23,14 @@ import (
 	"cg/runtimes"
 )
 
-//go:embed text.go project.go
-var javaRewriter embed.FS
+//go:embed project.go rewrite.go
+var rewriteSources embed.FS
 
-// javaRewriteVersion is that of what these files make of a plan.
-var javaRewriteVersion = sync.OnceValue(func() string {
-	h := sha256.New()
-	for _, name := range []string{"text.go", "project.go"} {
-		b, _ := javaRewriter.ReadFile(name) // which is embedded
-		h.Write(b)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:6])
-})
+// rewriteVersion is that of what these files make of a plan.
+var rewriteVersion = languages.SourceVersion(rewriteSources)[:12]
 
-// javaSourced is what was made of a source of a project.
-type javaSourced struct {
+// rewrittenSource is what was made of a source of a project.
+type rewrittenSource struct {
 	Digest string   // of the text
 	Key    string   // of how it was rewritten
 	First  int      // number of its first site
@@ -49,18 +42,18 @@ type javaSourced struct {
 	Off    string   // why the compiler refused the file with checkpoints
 }
 
-// javaProject is a project that is built in cg's own folder.
-type javaProject struct {
-	given   string // the folder as the user named it
-	named   string // absolute, as it is named
-	mirror  *mirror
-	s       languages.Setup
-	started time.Time
-	words   *javaWords
-	release func()
+// project is a project that is built in cg's own folder.
+type project struct {
+	given    string // the folder as the user named it
+	named    string // absolute, as it is named
+	mirror   *mirror
+	setup    languages.Setup
+	started  time.Time
+	messages *messageFilter
+	release  func()
 }
 
-const javaProjectUse = "cg measure java --project DIR -- mvn -q test"
+const projectUsage = "cg measure java --project DIR -- mvn -q test"
 
 // checkProject refuses a project that cannot be built, or a build that cannot be started.
 func checkProject(t languages.Target) error {
@@ -68,7 +61,7 @@ func checkProject(t languages.Target) error {
 	info, err := os.Stat(dir)
 	switch {
 	case dir == "":
-		return languages.Refuse(2, "--project needs a folder: %s", javaProjectUse)
+		return languages.Refuse(2, "--project needs a folder: %s", projectUsage)
 	case errors.Is(err, fs.ErrNotExist):
 		return languages.Refuse(127, "--project: %s: no such folder", dir)
 	case err != nil:
@@ -76,7 +69,7 @@ func checkProject(t languages.Target) error {
 	case !info.IsDir():
 		return languages.Refuse(2, "--project: %s is no folder: name the one that the build is started in", dir)
 	case len(t.Args) == 0:
-		return languages.Refuse(2, "--project: nothing to run: name the command that builds, such as %s", javaProjectUse)
+		return languages.Refuse(2, "--project: nothing to run: name the command that builds, such as %s", projectUsage)
 	}
 	for _, flag := range []string{"main", "sources", "encoding"} {
 		if t.Flags[flag] != "" {
@@ -88,7 +81,8 @@ func checkProject(t languages.Target) error {
 	}
 	if !strings.Contains(t.Args[0], "/") {
 		if _, err := exec.LookPath(t.Args[0]); err != nil {
-			return languages.Refuse(127, "%s: command not found: install it, or name it with its path (./mvnw, ./gradlew)", t.Args[0])
+			return languages.Refuse(127,
+				"%s: command not found: install it, or name it with its path (./mvnw, ./gradlew)", t.Args[0])
 		}
 	}
 	return nil
@@ -111,13 +105,14 @@ func publishes(args []string) error {
 	}
 	for _, a := range args[1:] {
 		if slices.Contains(goals, a[strings.LastIndexByte(a, ':')+1:]) {
-			return languages.Refuse(2, "%s %s would hand out classes with checkpoints: end the build before that (verify, build)", args[0], a)
+			return languages.Refuse(2,
+				"%s %s would hand out classes with checkpoints: end the build before that (verify, build)", args[0], a)
 		}
 	}
 	return nil
 }
 
-// launchProject brings the project over to cg's own folder, with checkpoints in its
+// launchProject copies the project to cg's own folder, with checkpoints in its
 // sources, and starts the build there.
 func launchProject(t languages.Target, s languages.Setup) (_ languages.Command, err error) {
 	ctx := context.Background()
@@ -129,81 +124,99 @@ func launchProject(t languages.Target, s languages.Setup) (_ languages.Command, 
 	if err != nil {
 		return languages.Command{}, err
 	}
-	p := &javaProject{given: t.Flags["project"], s: s, started: time.Now()}
-	if p.named, err = filepath.Abs(p.given); err != nil {
-		return languages.Command{}, err
-	}
-	from, err := filepath.EvalSymlinks(p.named)
-	if err != nil {
-		return languages.Command{}, languages.Refuse(126, "--project: %v", err)
-	}
-	projects, err := s.Kept("projects")
+	p, err := openProject(t.Flags["project"], s)
 	if err != nil {
 		return languages.Command{}, err
 	}
-	sum := sha256.Sum256([]byte(from))
-	place, release, err := claim(projects, hex.EncodeToString(sum[:8]))
-	if err != nil {
-		return languages.Command{}, err
-	}
-	p.release = release
 	defer func() {
 		if err != nil {
-			release()
+			p.release()
 		}
 	}()
-	if p.mirror, err = openMirror(from, place); err != nil {
-		return languages.Command{}, fmt.Errorf("%s: %w", place.Dir, err)
-	}
-	for _, path := range []string{s.Cache.Dir, s.Dir} { // of cg, not of the project
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			p.mirror.apart = append(p.mirror.apart, real)
-		}
-	}
-	if err := p.bring(ctx); err != nil {
+	if err := p.update(ctx); err != nil {
 		return languages.Command{}, err
 	}
 	run, err := writeRun(s)
 	if err != nil {
 		return languages.Command{}, err
 	}
-	options := javaToolOptions(k, jar, s)
 	theirs := os.Getenv("JAVA_TOOL_OPTIONS")
-	all := strings.TrimSpace(p.theirToOur(theirs) + " " + options) // those are cg's own paths
-	p.words = newJavaWords(p, all, theirs)
+	options := strings.TrimSpace(p.toMirror(theirs) + " " + toolOptions(k, jar, s))
+	p.messages = newMessageFilter(p, options, theirs)
 	command := languages.Command{
-		Version: k.version, Dir: p.mirror.to,
-		Marks: p.words.marks(), Change: p.words.change, Again: p.again, Tests: p.tests, Done: p.done,
+		Version: k.version, Dir: p.mirror.folder,
+		Marks: p.messages.marks(), Change: p.messages.change, Again: p.rebuild, Tests: p.testResults, Done: p.close,
 	}
 	for _, a := range t.Args {
-		command.Args = append(command.Args, p.theirToOur(a))
+		command.Args = append(command.Args, p.toMirror(a))
 	}
-	for _, kv := range os.Environ() {
-		name, value, _ := strings.Cut(kv, "=")
-		if slices.Contains([]string{"HOME", "PATH", "OLDPWD", "TMPDIR", "JAVA_TOOL_OPTIONS", "PWD"}, name) || strings.HasPrefix(name, "XDG_") {
-			continue
-		}
-		if ours := p.theirToOur(value); ours != value {
-			command.Env = append(command.Env, name+"="+ours)
-		}
-	}
-	command.Env = append(command.Env, "CG_RUN="+run, "PWD="+p.mirror.to, "JAVA_TOOL_OPTIONS="+all,
-		"GIT_CEILING_DIRECTORIES="+place.Dir) // the copy is in no repository
+	command.Env = append(p.environment(), "CG_RUN="+run, "JAVA_TOOL_OPTIONS="+options)
 	if t.Interpreter != "" { // which the build is to take
 		bin := filepath.Dir(k.javac)
-		command.Env = append(command.Env, "JAVA_HOME="+filepath.Dir(bin), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+		command.Env = append(command.Env, "JAVA_HOME="+filepath.Dir(bin),
+			"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
-	// A daemon would outlive the run, and may have begun before it with another
-	// environment; outcomes from a cache are no runs.
-	options = "-Dorg.gradle.daemon=false -Dorg.gradle.caching=false"
-	command.Env = append(command.Env, "GRADLE_OPTS="+strings.TrimSpace(p.theirToOur(os.Getenv("GRADLE_OPTS"))+" "+options))
 	return command, nil
 }
 
-// javaToolOptions are the options that every virtual machine of the build gets.
+// openProject claims the mirror of a folder. The project holds it until release.
+func openProject(given string, s languages.Setup) (*project, error) {
+	p := &project{given: given, setup: s, started: time.Now()}
+	var err error
+	if p.named, err = filepath.Abs(p.given); err != nil {
+		return nil, err
+	}
+	from, err := filepath.EvalSymlinks(p.named)
+	if err != nil {
+		return nil, languages.Refuse(126, "--project: %v", err)
+	}
+	projects, err := s.Kept("projects")
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(from))
+	place, release, err := claim(projects, hex.EncodeToString(sum[:8]))
+	if err != nil {
+		return nil, err
+	}
+	if p.mirror, err = openMirror(from, place); err != nil {
+		release()
+		return nil, fmt.Errorf("%s: %w", place.Dir, err)
+	}
+	p.release = release
+	for _, path := range []string{s.Cache.Dir, s.Dir} { // of cg, not of the project
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			p.mirror.excluded = append(p.mirror.excluded, real)
+		}
+	}
+	return p, nil
+}
+
+// environment is what the build's environment has that the user's has not. Variables
+// that name the project's folder name the mirror.
+func (p *project) environment() (env []string) {
+	for _, kv := range os.Environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		if slices.Contains([]string{"HOME", "PATH", "OLDPWD", "TMPDIR", "JAVA_TOOL_OPTIONS", "PWD"}, name) ||
+			strings.HasPrefix(name, "XDG_") {
+			continue
+		}
+		if ours := p.toMirror(value); ours != value {
+			env = append(env, name+"="+ours)
+		}
+	}
+	// A daemon would outlive the run, and may have begun before it with another
+	// environment; outcomes from a cache are no runs.
+	gradle := "-Dorg.gradle.daemon=false -Dorg.gradle.caching=false"
+	return append(env, "PWD="+p.mirror.folder,
+		"GIT_CEILING_DIRECTORIES="+filepath.Dir(p.mirror.folder), // the copy is in no repository
+		"GRADLE_OPTS="+strings.TrimSpace(p.toMirror(os.Getenv("GRADLE_OPTS"))+" "+gradle))
+}
+
+// toolOptions are the options that every virtual machine of the build gets.
 // The runtime is on the boot class path, for every class loader. More than that
 // only newer ones take.
-func javaToolOptions(k jdk, jar string, s languages.Setup) string {
+func toolOptions(k jdk, jar string, s languages.Setup) string {
 	options := []string{"-Xbootclasspath/a:" + jar}
 	if s.Native.Path == "" {
 		options = append(options, "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
@@ -219,14 +232,14 @@ func javaToolOptions(k jdk, jar string, s languages.Setup) string {
 	return strings.Join(options, " ")
 }
 
-// theirToOur puts the mirror's path where a text names the project's.
-func (p *javaProject) theirToOur(text string) string {
+// toMirror puts the mirror's path where a text names the project's.
+func (p *project) toMirror(text string) string {
 	// The copy may lie in the project, where its path is not to be found again.
 	const place = "\x00"
-	for _, from := range []string{p.named, p.mirror.from} {
+	for _, from := range []string{p.named, p.mirror.original} {
 		text = replacePath(text, from, place)
 	}
-	return strings.ReplaceAll(text, place, p.mirror.to)
+	return strings.ReplaceAll(text, place, p.mirror.folder)
 }
 
 // replacePath replaces a path where it stands whole or is followed by more of one.
@@ -252,7 +265,7 @@ func replacePath(text, from, to string) string {
 	}
 }
 
-// inPath reports whether a text goes on a name of a file, or before a path.
+// inPath reports whether a text continues the name of a file, or precedes a path.
 func inPath(text string, behind bool) bool {
 	if text == "" {
 		return false
@@ -261,14 +274,15 @@ func inPath(text string, behind bool) bool {
 	if behind && c == '.' && (len(text) == 1 || !inPath(text[1:], false)) {
 		return false // the end of a sentence
 	}
-	return c == '_' || c == '-' || c == '.' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80
+	return c == '_' || c == '-' || c == '.' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' ||
+		c >= 0x80
 }
 
-// shown is what the user calls a file of the project.
-func (p *javaProject) shown(rel string) string { return filepath.Join(p.given, rel) }
+// userPath is what the user calls a file of the project.
+func (p *project) userPath(rel string) string { return filepath.Join(p.given, rel) }
 
-// bring updates the mirror and numbers the sites.
-func (p *javaProject) bring(ctx context.Context) error {
+// update updates the mirror and numbers the sites.
+func (p *project) update(ctx context.Context) error {
 	m := p.mirror
 	rels, err := m.update()
 	if err != nil {
@@ -277,115 +291,144 @@ func (p *javaProject) bring(ctx context.Context) error {
 	if len(rels) == 0 {
 		return languages.Refuse(1, "%s: no Java sources in it", p.given)
 	}
-	for _, rel := range m.unread {
-		p.s.Skip(p.shown(rel), "cannot be read, and is not part of the build")
+	for _, rel := range m.unreadable {
+		p.setup.Skip(p.userPath(rel), "cannot be read, and is not part of the build")
 	}
-	works := make([]*javaWork, len(rels))
-	todo := make(chan *javaWork)
+	works, err := p.prepareSources(rels)
+	if err == nil {
+		err = p.assignNumbers(works)
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range works {
+		if w.source == nil || w.plan == nil && w.text == nil {
+			continue
+		}
+		if err := p.writeSource(w); err != nil {
+			return fmt.Errorf("%s: %w", p.userPath(w.rel), err)
+		}
+	}
+	if err := p.placeSites(works); err != nil {
+		return err
+	}
+	if n := p.otherLanguages(); n > 0 {
+		p.setup.Skip(p.given, fmt.Sprintf("%d files of Kotlin, Scala or Groovy are built as they are", n))
+	}
+	p.clearReports()
+	return m.save()
+}
+
+// prepareSources plans the sources, several at a time. One that has gone, or may not be
+// read, stays without a source and is listed.
+func (p *project) prepareSources(rels []string) ([]*sourceWork, error) {
+	works := make([]*sourceWork, len(rels))
+	todo := make(chan *sourceWork)
 	var wait sync.WaitGroup
 	for range runtime.NumCPU() {
 		wait.Go(func() {
 			for w := range todo {
-				w.err = p.prepare(w)
+				w.err = p.prepareSource(w)
 			}
 		})
 	}
 	for i, rel := range rels {
-		works[i] = &javaWork{rel: rel}
+		works[i] = &sourceWork{rel: rel}
 		todo <- works[i]
 	}
 	close(todo)
 	wait.Wait()
 	for _, w := range works {
 		if errors.Is(w.err, fs.ErrNotExist) || errors.Is(w.err, fs.ErrPermission) {
-			p.s.Skip(p.shown(w.rel), "cannot be read, and is not part of the build")
+			p.setup.Skip(p.userPath(w.rel), "cannot be read, and is not part of the build")
 			w.source = nil
 			continue
 		}
 		if w.err != nil {
-			return fmt.Errorf("%s: %w", p.shown(w.rel), w.err)
+			return nil, fmt.Errorf("%s: %w", p.userPath(w.rel), w.err)
 		}
 	}
-	if !p.room(works) { // edits have scattered them: all anew
-		m.Next = 1
-		for _, w := range works {
-			if w.source != nil {
-				w.source.First, w.source.Room = 0, 0
-				if w.source.Count > 0 && w.plan == nil {
-					w.again = true
-					if err := p.prepare(w); err != nil {
-						return fmt.Errorf("%s: %w", p.shown(w.rel), err)
-					}
-				}
-			}
-		}
-		if !p.room(works) {
-			return fmt.Errorf("%s has too many functions to tell apart: leave some out with --exclude", p.given)
-		}
+	return works, nil
+}
+
+// assignNumbers numbers the sites of all sources. Where edits over many runs have used
+// the numbers up, it starts again from 1 and prepares what is to be written anew.
+func (p *project) assignNumbers(works []*sourceWork) error {
+	if p.numberSources(works) {
+		return nil
 	}
+	p.mirror.Next = 1
 	for _, w := range works {
-		if w.source == nil || w.plan == nil && w.text == nil {
+		if w.source == nil {
 			continue
 		}
-		if err := p.write(w); err != nil {
-			return fmt.Errorf("%s: %w", p.shown(w.rel), err)
+		w.source.First, w.source.Room = 0, 0
+		if w.source.Count > 0 && w.plan == nil {
+			w.forced = true
+			if err := p.prepareSource(w); err != nil {
+				return fmt.Errorf("%s: %w", p.userPath(w.rel), err)
+			}
 		}
 	}
-	if base, err := p.s.Give(m.Next - 1); err != nil || base != 0 {
+	if !p.numberSources(works) {
+		return fmt.Errorf("%s has too many functions to tell apart: leave some out with --exclude", p.given)
+	}
+	return nil
+}
+
+// placeSites gives cg the sites of all sources at the numbers that they have.
+func (p *project) placeSites(works []*sourceWork) error {
+	if base, err := p.setup.Give(p.mirror.Next - 1); err != nil || base != 0 {
 		return fmt.Errorf("the numbers of the sites cannot be had: %d, %w", base, err)
 	}
 	for _, w := range works {
 		if w.source == nil {
 			continue
 		}
-		name := p.shown(w.rel)
+		name := p.userPath(w.rel)
 		if w.source.Skip != "" {
-			p.s.Skip(name, w.source.Skip)
+			p.setup.Skip(name, w.source.Skip)
 		}
-		if err := p.s.Place(name, w.source.Lines, w.source.First); err != nil {
+		if err := p.setup.Place(name, w.source.Lines, w.source.First); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if n := p.otherLanguages(); n > 0 {
-		p.s.Skip(p.given, fmt.Sprintf("%d files of Kotlin, Scala or Groovy are built as they are", n))
-	}
-	p.clearReports()
-	return m.save()
+	return nil
 }
 
-// javaWork is a source on its way into the mirror.
-type javaWork struct {
+// sourceWork is a source on its way into the mirror.
+type sourceWork struct {
 	rel    string
 	theirs stamp
-	text   []byte      // nil if nothing is to be written
-	parsed *javaSource // nil if it gets no checkpoints
+	text   []byte        // nil if nothing is to be written
+	parsed *parsedSource // nil if it gets no checkpoints
 	plan   *instrument.Plan
-	source *javaSourced // nil for one that is not there
-	again  bool         // it is to be written whatever is there
+	source *rewrittenSource // nil for one that is not there
+	forced bool             // it is to be written whatever is there
 	err    error
 }
 
-// prepare plans a source, unless what was made of it is still good.
-func (p *javaProject) prepare(w *javaWork) error {
-	info, err := os.Stat(filepath.Join(p.mirror.from, w.rel))
+// prepareSource plans a source, unless what was made of it is still good.
+func (p *project) prepareSource(w *sourceWork) error {
+	info, err := os.Stat(filepath.Join(p.mirror.original, w.rel))
 	if err != nil {
 		return err
 	}
 	w.theirs = stampOf(info)
-	key := p.s.Key + " " + javaRewriteVersion()
+	key := p.setup.Key + " " + rewriteVersion
 	before := p.mirror.Seen[w.rel]
-	if before != nil && before.Source != nil && before.Theirs == w.theirs && before.Source.Key == key && !w.again {
-		if now, err := os.Lstat(filepath.Join(p.mirror.to, w.rel)); err == nil && ourStamp(now) == before.Ours {
+	if before != nil && before.Source != nil && before.Theirs == w.theirs && before.Source.Key == key && !w.forced {
+		if now, err := os.Lstat(filepath.Join(p.mirror.folder, w.rel)); err == nil && contentStamp(now) == before.Ours {
 			w.source = before.Source
 			return nil
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(p.mirror.from, w.rel))
+	text, err := os.ReadFile(filepath.Join(p.mirror.original, w.rel))
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(text)
-	made := &javaSourced{Digest: hex.EncodeToString(sum[:12]), Key: key}
+	made := &rewrittenSource{Digest: hex.EncodeToString(sum[:12]), Key: key}
 	if before != nil && before.Source != nil {
 		made.First, made.Room = before.Source.First, before.Source.Room
 		if before.Source.Digest == made.Digest {
@@ -393,8 +436,8 @@ func (p *javaProject) prepare(w *javaWork) error {
 		}
 	}
 	w.source, w.text, w.plan, w.parsed = made, text, nil, nil
-	name := p.shown(w.rel)
-	o := p.s.Options
+	name := p.userPath(w.rel)
+	o := p.setup.Options
 	o.Entry = true
 	switch {
 	case !o.FileWanted(name, true):
@@ -405,23 +448,24 @@ func (p *javaProject) prepare(w *javaWork) error {
 		return nil
 	}
 	o.Exclude = append(slices.Clone(o.Exclude), made.Left...)
-	j, err := parseJava(text)
+	j, err := parse(text)
 	if err != nil {
 		made.Skip = err.Error()
 		return nil
 	}
-	w.parsed, w.plan = j, j.planned(o, true)
+	w.parsed, w.plan = j, j.plan(o, true)
 	made.Count, made.Lines = len(w.plan.Sites), instrument.SiteLines(w.plan)
 	for _, left := range made.Left {
 		if i := strings.LastIndexByte(left, ':'); i > 0 {
-			made.Lines += fmt.Sprintf("\nL\t%s\t%s\tleft alone: its code is too large with checkpoints", left[i+1:], left[:i])
+			made.Lines += fmt.Sprintf("\nL\t%s\t%s\tleft alone: its code is too large with checkpoints", left[i+1:],
+				left[:i])
 		}
 	}
 	return nil
 }
 
-// room gives each source the numbers that it has had, if they are enough.
-func (p *javaProject) room(works []*javaWork) bool {
+// numberSources gives each source the numbers that it has had, if they are enough.
+func (p *project) numberSources(works []*sourceWork) bool {
 	m := p.mirror
 	for _, w := range works {
 		s := w.source
@@ -434,37 +478,37 @@ func (p *javaProject) room(works []*javaWork) bool {
 	return m.Next < int(checkpoint.OwnSite)
 }
 
-// write puts a source into the mirror, unless it is there.
-func (p *javaProject) write(w *javaWork) error {
+// writeSource puts a source into the mirror, unless it is there.
+func (p *project) writeSource(w *sourceWork) error {
 	m := p.mirror
 	text := w.text
 	if w.plan != nil {
 		var err error
-		if text, err = rewriteJavaAlone(w.rel, w.parsed, w.plan, w.source.First); err != nil {
+		if text, err = rewriteWithHelper(w.rel, w.parsed, w.plan, w.source.First); err != nil {
 			return err
 		}
 	}
-	to := filepath.Join(m.to, w.rel)
+	to := filepath.Join(m.folder, w.rel)
 	if now, err := os.Lstat(to); err == nil && now.Mode() == w.theirs.Mode && now.Size() == int64(len(text)) {
 		if there, err := os.ReadFile(to); err == nil && string(there) == string(text) {
-			return m.note(w.rel, w.theirs, w.source)
+			return m.remember(w.rel, w.theirs, w.source)
 		}
 	}
 	mtime := time.Now()
 	if m.Seen[w.rel] == nil && len(text) == len(w.text) { // as it is
 		mtime = time.Unix(0, w.theirs.Mtime)
 	}
-	err := m.replace(to, w.theirs.Mode, mtime, func(f *os.File) error {
+	err := m.replaceFile(to, w.theirs.Mode, mtime, func(f *os.File) error {
 		_, err := f.Write(text)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return m.note(w.rel, w.theirs, w.source)
+	return m.remember(w.rel, w.theirs, w.source)
 }
 
-func (p *javaProject) otherLanguages() int {
+func (p *project) otherLanguages() int {
 	n := 0
 	for rel := range p.mirror.Seen {
 		if slices.Contains([]string{".kt", ".scala", ".groovy"}, filepath.Ext(rel)) && !isResource(rel) {
@@ -474,12 +518,12 @@ func (p *javaProject) otherLanguages() int {
 	return n
 }
 
-func (p *javaProject) done() { p.release() }
+func (p *project) close() { p.release() }
 
-// again gives way where the compiler has refused checkpoints, and says that the
+// rebuild gives way where the compiler has refused checkpoints, and says that the
 // project is to be built again.
-func (p *javaProject) again(status int) languages.Verdict {
-	faults, verdict := p.words.ended()
+func (p *project) rebuild(status int) languages.Verdict {
+	faults, verdict := p.messages.pending()
 	if status == 0 {
 		return verdict
 	}
@@ -496,10 +540,10 @@ func (p *javaProject) again(status int) languages.Verdict {
 				continue
 			}
 			s.Left = append(s.Left, name)
-			places = append(places, fmt.Sprintf("%s:%d", p.shown(f.rel), f.line))
+			places = append(places, fmt.Sprintf("%s:%d", p.userPath(f.rel), f.line))
 		default:
 			s.Off = "built without checkpoints: the compiler said of it: " + f.message
-			places = append(places, p.shown(f.rel))
+			places = append(places, p.userPath(f.rel))
 		}
 		s.Key = "" // to be made again
 	}
@@ -509,7 +553,8 @@ func (p *javaProject) again(status int) languages.Verdict {
 	if err := p.mirror.save(); err != nil {
 		return verdict
 	}
-	return languages.Verdict{Why: fmt.Sprintf("the compiler may refuse checkpoints in %s: building again without them", strings.Join(places, ", "))}
+	return languages.Verdict{Why: fmt.Sprintf("the compiler may refuse checkpoints in %s: building again without them",
+		strings.Join(places, ", "))}
 }
 
 // functionAt names the innermost function of a line, as "name:line".

@@ -19,19 +19,20 @@ import (
 // they need no class but those of the file. Without cg the program does what it
 // did; and what was added to a line can be taken out again.
 func TestJavaAlone(t *testing.T) {
-	all := needJava(t)
+	all := needJDKs(t)
 	k := all[len(all)-1]
-	var cases []*javaCase
+	var cases []*fixture
 	helpers := 0
-	for _, c := range javaFixtures(t) {
+	for _, c := range fixtures(t) {
 		if c.needs > k.version {
 			continue
 		}
-		j, err := parseJava(c.source)
+		j, err := parse(c.source)
 		if err != nil {
 			t.Fatal(c.class, err)
 		}
-		text, err := rewriteJavaAlone(c.class+".java", j, j.planned(instrument.Options{Granularity: instrument.Fine}, true), 1)
+		text, err := rewriteWithHelper(c.class+".java", j,
+			j.plan(instrument.Options{Granularity: instrument.Fine}, true), 1)
 		if err != nil {
 			t.Fatal(c.class, err)
 		}
@@ -39,7 +40,7 @@ func TestJavaAlone(t *testing.T) {
 			helpers++
 		}
 		for i, line := range bytes.SplitAfter(text, []byte("\n")) {
-			back, _ := withoutAdded(line)
+			back, _ := removeAdded(line)
 			if want := bytes.SplitAfter(c.source, []byte("\n")); i >= len(want) || !bytes.Equal(back, want[i]) {
 				t.Errorf("%s:%d: %q comes out of %q", c.class, i+1, back, line)
 			}
@@ -52,7 +53,8 @@ func TestJavaAlone(t *testing.T) {
 	dir, plain := t.TempDir(), t.TempDir()
 	for _, encoding := range []string{"UTF-8", "ISO-8859-1"} {
 		for folder, rewritten := range map[string]bool{dir: true, plain: false} {
-			args := []string{"-J-XX:TieredStopAtLevel=1", "-nowarn", "-Xlint:all,-serial,-removal,-deprecation,-options,-unchecked", "-proc:none", "-encoding", encoding, "-d", filepath.Join(folder, "classes")}
+			args := []string{"-J-XX:TieredStopAtLevel=1", "-nowarn",
+				"-Xlint:all,-serial,-removal,-deprecation,-options,-unchecked", "-proc:none", "-encoding", encoding, "-d", filepath.Join(folder, "classes")}
 			for _, c := range cases {
 				text := c.source
 				if rewritten {
@@ -74,8 +76,8 @@ func TestJavaAlone(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.class, func(t *testing.T) {
 			t.Parallel()
-			stdout, stderr, status, _ := runJava(t, k, plain, c.class)
-			gotOut, gotErr, gotStatus, _ := runJava(t, k, dir, c.class)
+			stdout, stderr, status, _ := runClass(t, k, plain, c.class)
+			gotOut, gotErr, gotStatus, _ := runClass(t, k, dir, c.class)
 			if gotOut != stdout || gotErr != stderr || gotStatus != status {
 				t.Errorf("%s %s %s\nwant\n%s %s %s", gotOut, gotErr, gotStatus, stdout, stderr, status)
 			}
@@ -98,12 +100,12 @@ func TestJavaTests(t *testing.T) {
 		{"another Test", "class A { @Test void a() {} @com.acme.Test void b() {} }", "", "method A.a, method A.b"},
 		{"a test that is abstract", "import org.junit.Test;\nabstract class A { @Test abstract void a(); }", "", ""},
 	} {
-		j, err := parseJava([]byte(c.source))
+		j, err := parse([]byte(c.source))
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
 		for g, want := range map[instrument.Granularity]string{instrument.Coarse: c.coarse, instrument.Fine: c.fine} {
-			p := j.planned(instrument.Options{Granularity: g, Entry: true}, true)
+			p := j.plan(instrument.Options{Granularity: g, Entry: true}, true)
 			var got []string
 			for _, s := range p.Sites {
 				got = append(got, fmt.Sprintf("%s %s", s.Kind, s.Func))
@@ -111,7 +113,7 @@ func TestJavaTests(t *testing.T) {
 			if strings.Join(got, ", ") != want {
 				t.Errorf("%s, %s: %q, want %s", c.name, g, got, want)
 			}
-			for _, s := range j.planned(instrument.Options{Granularity: g, Entry: true}, false).Sites {
+			for _, s := range j.plan(instrument.Options{Granularity: g, Entry: true}, false).Sites {
 				if s.Kind == "task" {
 					t.Errorf("%s, %s: a task outside a project", c.name, g)
 				}
@@ -119,19 +121,20 @@ func TestJavaTests(t *testing.T) {
 		}
 	}
 	// The task is the outer one.
-	j, _ := parseJava([]byte("class A { @org.junit.Test public void a() { b(); } }"))
-	text, err := rewriteJavaAlone("A.java", j, j.planned(instrument.Options{Granularity: instrument.Fine}, true), 7)
-	if want := "{cg$A$.e(7);cg$A$.e(8);try{ b(); }finally{cg$A$.x(8);cg$A$.x(7);}}"; err != nil || !strings.Contains(string(text), want) {
+	j, _ := parse([]byte("class A { @org.junit.Test public void a() { b(); } }"))
+	text, err := rewriteWithHelper("A.java", j, j.plan(instrument.Options{Granularity: instrument.Fine}, true), 7)
+	if want := "{cg$A$.e(7);cg$A$.e(8);try{ b(); }finally{cg$A$.x(8);cg$A$.x(7);}}"; err != nil ||
+		!strings.Contains(string(text), want) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
 
-// brought is a project whose sources have been brought over.
-func brought(t testing.TB, from, place string, o instrument.Options) (*javaProject, []string) {
+// brought is a project whose sources have been copied.
+func brought(t testing.TB, from, place string, o instrument.Options) (*project, []string) {
 	t.Helper()
-	p := &javaProject{given: from, named: from}
+	p := &project{given: from, named: from}
 	var told []string
-	p.s = languages.Setup{
+	p.setup = languages.Setup{
 		Options: o, Key: string(o.Granularity) + strings.Join(o.Exclude, " "),
 		Skip: func(file, reason string) { told = append(told, filepath.Base(file)+": "+reason) },
 		Give: func(n int) (int, error) { return 0, nil },
@@ -148,7 +151,7 @@ func brought(t testing.TB, from, place string, o instrument.Options) (*javaProje
 	if p.mirror, err = openMirror(from, runtimes.Cache{Dir: place}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.bring(t.Context()); err != nil {
+	if err := p.update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return p, told
@@ -165,17 +168,19 @@ func TestProjectNumbers(t *testing.T) {
 	})
 	fine := instrument.Options{Granularity: instrument.Fine}
 	p, told := brought(t, from, place, fine)
-	want := []string{"1 A.a", "4 B.b", "5 B.c", "Bad.java: not parsed: the grammar does not place the text at line 1", "p: 1 files of Kotlin, Scala or Groovy are built as they are"}
+	want := []string{"1 A.a", "4 B.b", "5 B.c", "Bad.java: not parsed: the grammar does not place the text at line 1",
+		"p: 1 files of Kotlin, Scala or Groovy are built as they are"}
 	if slices.Sort(told); !slices.Equal(told, want) {
 		t.Errorf("%q", told)
 	}
-	for name, want := range map[string]string{"Bad.java": "class {", "C.kt": "fun c() {}", "resources/D.java": "class D { void d() {} }", "package-info.java": "package p;"} {
-		if b, err := os.ReadFile(filepath.Join(p.mirror.to, name)); err != nil || string(b) != want {
+	for name, want := range map[string]string{"Bad.java": "class {", "C.kt": "fun c() {}",
+		"resources/D.java": "class D { void d() {} }", "package-info.java": "package p;"} {
+		if b, err := os.ReadFile(filepath.Join(p.mirror.folder, name)); err != nil || string(b) != want {
 			t.Errorf("%s: %s, %v", name, b, err)
 		}
 	}
-	a, before := filepath.Join(p.mirror.to, "A.java"), digest(t, p.mirror.to)
-	if _, again := brought(t, from, place, fine); len(again) != len(told) || digest(t, p.mirror.to) != before {
+	a, before := filepath.Join(p.mirror.folder, "A.java"), digest(t, p.mirror.folder)
+	if _, again := brought(t, from, place, fine); len(again) != len(told) || digest(t, p.mirror.folder) != before {
 		t.Errorf("%q", again)
 	}
 
@@ -190,7 +195,8 @@ func TestProjectNumbers(t *testing.T) {
 	if slices.Sort(told); !slices.Equal(told[:6], []string{"10 A.y", "11 A.z", "4 B.b", "5 B.c", "8 A.a", "9 A.x"}) {
 		t.Errorf("%q", told)
 	}
-	if b, err := os.ReadFile(a); err != nil || !strings.Contains(string(b), "cg$A$.e(11)") && !strings.Contains(string(b), "cg$A$.ce(11)") {
+	if b, err := os.ReadFile(a); err != nil ||
+		!strings.Contains(string(b), "cg$A$.e(11)") && !strings.Contains(string(b), "cg$A$.ce(11)") {
 		t.Errorf("%s, %v", b, err)
 	}
 
@@ -199,7 +205,7 @@ func TestProjectNumbers(t *testing.T) {
 	if b, err := os.ReadFile(a); err != nil || strings.Contains(string(b), "cg$") {
 		t.Errorf("%s, %v; %q", b, err, told)
 	}
-	grow(t, p.mirror.to, map[string]string{"A.java": "formatted"})
+	grow(t, p.mirror.folder, map[string]string{"A.java": "formatted"})
 	brought(t, from, place, fine)
 	if b, err := os.ReadFile(a); err != nil || !strings.Contains(string(b), "cg$A$") {
 		t.Errorf("%s, %v", b, err)
@@ -210,33 +216,38 @@ func TestProjectNumbers(t *testing.T) {
 func TestProjectGivesWay(t *testing.T) {
 	root := t.TempDir()
 	from, place := filepath.Join(root, "p"), filepath.Join(root, "place")
-	grow(t, from, map[string]string{"src/A.java": "class A {\n void a() {\n }\n void b() {\n }\n}\n", "src/B.java": "class B { void b() {} }"})
+	grow(t, from, map[string]string{"src/A.java": "class A {\n void a() {\n }\n void b() {\n }\n}\n",
+		"src/B.java": "class B { void b() {} }"})
 	fine := instrument.Options{Granularity: instrument.Fine}
 	p, _ := brought(t, from, place, fine)
-	p.words = newJavaWords(p, "-X", "")
-	say := func(line string) string { return string(p.words.change([]byte(line), false)) }
+	p.messages = newMessageFilter(p, "-X", "")
+	say := func(line string) string { return string(p.messages.change([]byte(line), false)) }
 	if got := say("before\n"); got != "before\n" {
 		t.Error(got)
 	}
-	for _, line := range []string{p.mirror.to + "/src/A.java:2: error: code too large\n", "src/B.java:1: error: too many constants\n", "src/A.java:3: error: code too large for try statement\n"} {
+	for _, line := range []string{p.mirror.folder + "/src/A.java:2: error: code too large\n",
+		"src/B.java:1: error: too many constants\n", "src/A.java:3: error: code too large for try statement\n"} {
 		if got := say(line); got != "" {
 			t.Errorf("%q is shown before it is known whose fault it is", got)
 		}
 	}
-	if v := p.again(0); v.Why != "" || !strings.Contains(string(v.Stdout), from+"/src/A.java:2: error: code too large\n") {
+	if v := p.rebuild(0); v.Why != "" ||
+		!strings.Contains(string(v.Stdout), from+"/src/A.java:2: error: code too large\n") {
 		t.Errorf("%+v", v)
 	}
-	if v := p.again(1); !strings.Contains(v.Why, "A.java:2, ") || !strings.Contains(v.Why, "B.java:") || v.Stdout != nil {
+	if v := p.rebuild(1); !strings.Contains(v.Why, "A.java:2, ") || !strings.Contains(v.Why, "B.java:") ||
+		v.Stdout != nil {
 		t.Errorf("%+v", v)
 	}
 	for range 2 {
 		_, told := brought(t, from, place, fine)
 		slices.Sort(told)
-		if want := []string{"1 A.b", "2 left alone: its code is too large with checkpoints", "B.java: built without checkpoints: the compiler said of it: too many constants"}; !slices.Equal(told, want) {
+		if want := []string{"1 A.b", "2 left alone: its code is too large with checkpoints",
+			"B.java: built without checkpoints: the compiler said of it: too many constants"}; !slices.Equal(told, want) {
 			t.Errorf("%q", told)
 		}
 	}
-	if v := p.again(1); v.Why != "" && strings.Contains(v.Why, "A.java:2") {
+	if v := p.rebuild(1); v.Why != "" && strings.Contains(v.Why, "A.java:2") {
 		t.Errorf("again for the same: %+v", v)
 	}
 	grow(t, from, map[string]string{"src/B.java": "class B { void c() {} }"})
@@ -251,7 +262,7 @@ func TestJavaWords(t *testing.T) {
 	from, place := filepath.Join(root, "my p"), filepath.Join(root, "a place")
 	grow(t, from, map[string]string{"m/src/A.java": "class A {\n\tint a() { int x = \"s\"; }\n}\n"})
 	p, _ := brought(t, from, place, instrument.Options{Granularity: instrument.Fine})
-	to := p.mirror.to
+	to := p.mirror.folder
 	rewritten, err := os.ReadFile(filepath.Join(to, "m/src/A.java"))
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +283,8 @@ func TestJavaWords(t *testing.T) {
 		{"", to + "2/x " + to + "-old\n", to + "2/x " + to + "-old\n"},
 		{"", "file:" + strings.ReplaceAll(to, " ", "%20") + "/x\n", "file:" + strings.ReplaceAll(from, " ", "%20") + "/x\n"},
 		{"", to + "/m/src/A.java:2: error: incompatible types\n" + line + "\n" + caret + "\nnext ^\n",
-			from + "/m/src/A.java:2: error: incompatible types\n" + own + "\n\t" + strings.Repeat(" ", ownAt-1) + "^\nnext ^\n"},
+			from + "/m/src/A.java:2: error: incompatible types\n" + own + "\n\t" + strings.Repeat(" ",
+				ownAt-1) + "^\nnext ^\n"},
 		{"", "    [javac] src/A.java:2: error: incompatible types\n    [javac] " + line + "\n    [javac] " + caret + "\n",
 			"    [javac] src/A.java:2: error: incompatible types\n    [javac] " + own + "\n    [javac] \t" + strings.Repeat(" ", ownAt-1) + "^\n"},
 		{"", fmt.Sprintf("[ERROR] %s/m/src/A.java:[2,%d] incompatible types\n", to, column), fmt.Sprintf("[ERROR] %s/m/src/A.java:[2,%d] incompatible types\n", from, 8+ownAt)},
@@ -283,7 +295,7 @@ func TestJavaWords(t *testing.T) {
 		if c.theirs != "" {
 			options = c.theirs + " " + options
 		}
-		w := newJavaWords(p, options, c.theirs)
+		w := newMessageFilter(p, options, c.theirs)
 		var got []byte
 		for l := range strings.Lines(c.in) {
 			got = append(got, w.change([]byte(l), false)...)
@@ -304,14 +316,15 @@ func TestProjectPaths(t *testing.T) {
 		}
 	}
 	// A copy that lies in the project itself, by both of its names.
-	p := &javaProject{named: "/home/p", mirror: &mirror{from: "/data/p", to: "/home/p/.cache/p"}}
-	for text, want := range map[string]string{"/home/p/x:/data/p/y": "/home/p/.cache/p/x:/home/p/.cache/p/y", "/home/pp": "/home/pp"} {
-		if got := p.theirToOur(text); got != want {
+	p := &project{named: "/home/p", mirror: &mirror{original: "/data/p", folder: "/home/p/.cache/p"}}
+	for text, want := range map[string]string{"/home/p/x:/data/p/y": "/home/p/.cache/p/x:/home/p/.cache/p/y",
+		"/home/pp": "/home/pp"} {
+		if got := p.toMirror(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	p = &javaProject{named: "/p", mirror: &mirror{from: "/p", to: "/p/.cache/p"}}
-	if got := p.theirToOur("-f /p/pom.xml"); got != "-f /p/.cache/p/pom.xml" {
+	p = &project{named: "/p", mirror: &mirror{original: "/p", folder: "/p/.cache/p"}}
+	if got := p.toMirror("-f /p/pom.xml"); got != "-f /p/.cache/p/pom.xml" {
 		t.Error(got)
 	}
 }
@@ -331,8 +344,9 @@ func TestReports(t *testing.T) {
 		"g/build/test-results/test/TEST-p.G.xml":        `<testsuite><testcase name="g()" classname="p.G"/></testsuite>`,
 		"g/src/target/surefire-reports/TEST-p.Data.xml": `<testsuite><testcase name="a" classname="p.A"><error/></testcase></testsuite>`,
 	})
-	p := &javaProject{mirror: &mirror{to: root, Seen: map[string]*mirrored{}}}
-	got := p.tests([]string{"p.A.a", "p.A.b", "p.A.c(int)", "p.A.c(String)", "p.A.N.d", "p.Base.inherited", "p.IT.it", "p.G.g", "p.Other.none"})
+	p := &project{mirror: &mirror{folder: root, Seen: map[string]*copiedFile{}}}
+	got := p.testResults([]string{"p.A.a", "p.A.b", "p.A.c(int)", "p.A.c(String)", "p.A.N.d", "p.Base.inherited",
+		"p.IT.it", "p.G.g", "p.Other.none"})
 	want := map[string]languages.Test{
 		"p.A.a": {Status: "passed", Runs: 1}, "p.A.b": {Status: "failed", Runs: 1}, "p.A.c(int)": {Status: "error", Runs: 3}, "p.A.c(String)": {Status: "error", Runs: 3}, "p.A.N.d": {Status: "skipped", Runs: 1},
 		"p.Base.inherited": {Status: "passed", Runs: 1}, "p.IT.it": {Status: "passed", Runs: 1}, "p.G.g": {Status: "passed", Runs: 1},
@@ -341,7 +355,7 @@ func TestReports(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	p.clearReports()
-	if got := p.tests([]string{"p.A.a", "p.IT.it"}); len(got) != 0 {
+	if got := p.testResults([]string{"p.A.a", "p.IT.it"}); len(got) != 0 {
 		t.Errorf("after they were cleared: %v", got)
 	}
 }

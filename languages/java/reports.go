@@ -15,9 +15,9 @@ import (
 // tests, in the form of JUnit's XML.
 var testReports = []string{"target/surefire-reports", "target/failsafe-reports", "build/test-results"}
 
-// reports calls f with the folders of test reports below the mirror.
-func (p *javaProject) reports(f func(folder string)) {
-	filepath.WalkDir(p.mirror.to, func(path string, d fs.DirEntry, err error) error {
+// eachReportFolder calls f with the folders of test reports below the mirror.
+func (p *project) eachReportFolder(f func(folder string)) {
+	filepath.WalkDir(p.mirror.folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil
 		}
@@ -36,9 +36,9 @@ func (p *javaProject) reports(f func(folder string)) {
 
 // clearReports removes the reports of earlier builds: what is there afterwards
 // is of this one, and a build that has them for up to date runs its tests.
-func (p *javaProject) clearReports() {
-	p.reports(func(folder string) {
-		if rel, err := filepath.Rel(p.mirror.to, folder); err == nil && p.mirror.Seen[rel] == nil {
+func (p *project) clearReports() {
+	p.eachReportFolder(func(folder string) {
+		if rel, err := filepath.Rel(p.mirror.folder, folder); err == nil && p.mirror.Seen[rel] == nil {
 			removeAll(folder)
 		}
 	})
@@ -77,9 +77,9 @@ func (c testCase) method() string {
 	return c.Name
 }
 
-// tests is Command.Tests. A method that a class inherits is the test of the
+// testResults is Command.Tests. A method that a class inherits is the test of the
 // class that declares it.
-func (p *javaProject) tests(tasks []string) map[string]languages.Test {
+func (p *project) testResults(tasks []string) map[string]languages.Test {
 	byName, byMethod := map[string][]string{}, map[string][]string{}
 	for _, task := range tasks {
 		bare := parameterTypes.ReplaceAllString(task, "")
@@ -88,7 +88,7 @@ func (p *javaProject) tests(tasks []string) map[string]languages.Test {
 		byMethod[method] = append(byMethod[method], task)
 	}
 	out := map[string]languages.Test{}
-	p.reports(func(folder string) {
+	p.eachReportFolder(func(folder string) {
 		filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), "TEST-") || filepath.Ext(path) != ".xml" {
 				return nil
@@ -115,7 +115,7 @@ func (p *javaProject) tests(tasks []string) map[string]languages.Test {
 	return out
 }
 
-// testCases reads a report; one that is cut off tells what is whole in it.
+// testCases reads a report; of one that is cut off, what is whole in it.
 func testCases(path string) []testCase {
 	f, err := os.Open(path)
 	if err != nil {

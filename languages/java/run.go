@@ -19,48 +19,10 @@ import (
 	"cg/runtimes"
 )
 
-func init() {
-	languages.Register(&languages.Language{
-		Core: languages.Core{
-			Name:        "java",
-			Title:       "Java",
-			Extensions:  []string{".java"},
-			Decode:      decodeJava,
-			Plan:        planJava,
-			PlanVersion: javaPlanVersion(),
-			Check:       checkJava,
-			Launch:      launchJava,
-			Files:       filesJava,
-		},
-		Capabilities: languages.Capabilities{
-			Interpreter: &languages.Interpreter{Flag: "java", Argument: flagJava},
-			Options: &languages.Options{Flags: []languages.Flag{
-				{Name: "main", Usage: "the class to start, where a folder of sources has several (`CLASS`)"},
-				{Name: "sources", Usage: "where the sources of a jar are (`JAR` or folder); default: NAME-sources.jar beside NAME.jar"},
-				{Name: "encoding", Usage: "`NAME` of the sources' encoding, as javac knows it"},
-				{Name: "project", Usage: "build a copy of the project `DIR` with checkpoints: TARGET is the build's command", Target: true},
-			}},
-			Runtime: &languages.Runtime{
-				Library: "java.c",
-				Background: []languages.ThreadClass{
-					// HotSpot's: the workers of each collector (OpenJDK, src/hotspot/share/gc),
-					// and the thread that makes the pauses.
-					{Name: "garbage collection", Threads: []string{
-						"GC Thread#*", "G1 *", "VM Thread", "Shenandoah *", "ZWorker*", "ZDriver*", "ZDirector", "ZStat",
-						"ZUncommitter*", "ZUnmapper", "RuntimeWorker#*",
-					}},
-					{Name: "JIT compilation", Threads: []string{"C[12] CompilerThre*", "JVMCI-native Co*", "Sweeper thread"}},
-				},
-			},
-			SDK: &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("java/sdk") }},
-		},
-	})
-}
-
-// javaTarget splits a command line into flags of the java command, the target,
+// commandLine splits a command line into flags of the java command, the target,
 // and the program's arguments.
-type javaTarget struct {
-	flags     []string // without the class path
+type commandLine struct {
+	flags     []string // columnBefore the class path
 	classpath string   // "" for none given
 	path      string   // of a file, a folder or a jar
 	jar       bool
@@ -68,28 +30,29 @@ type javaTarget struct {
 	args      []string
 }
 
-// javaValues are the flags of java whose value is the next argument
+// valueFlags are the flags of java whose value is the next argument
 // (docs.oracle.com/en/java/javase/17/docs/specs/man/java.html).
-var javaValues = []string{"-cp", "-classpath", "--class-path", "--source", "--add-modules", "--add-opens", "--add-exports", "--add-reads", "--enable-native-access",
+var valueFlags = []string{"-cp", "-classpath", "--class-path", "--source", "--add-modules", "--add-opens",
+	"--add-exports", "--add-reads", "--enable-native-access",
 	"-p", "--module-path", "--upgrade-module-path", "--limit-modules", "--patch-module"}
 
-func flagJava(a string) (more int, target, ok bool) {
+func interpreterFlag(a string) (more int, target, ok bool) {
 	if len(a) < 2 || a[0] != '-' {
 		return 0, false, false
 	}
 	if a == "-jar" {
 		return 1, true, true
 	}
-	if slices.Contains(javaValues, a) {
+	if slices.Contains(valueFlags, a) {
 		more = 1
 	}
 	return more, false, true
 }
 
-const javaTargets = "name a source file, a folder of sources, or a jar that has its sources beside it"
+const targetHelp = "name a source file, a folder of sources, or a jar that has its sources beside it"
 
-func splitJava(t languages.Target) (javaTarget, error) {
-	p := javaTarget{encoding: t.Flags["encoding"]}
+func splitArgs(t languages.Target) (commandLine, error) {
+	p := commandLine{encoding: t.Flags["encoding"]}
 	for i := 0; i < len(t.Args); i++ {
 		a := t.Args[i]
 		if !strings.HasPrefix(a, "-") {
@@ -101,15 +64,16 @@ func splitJava(t languages.Target) (javaTarget, error) {
 		case a == "-jar":
 			p.jar = true
 		case a == "-m" || name == "--module":
-			return p, languages.Refuse(2, "%s: classes and modules that are compiled already are not instrumented: %s", a, javaTargets)
-		case slices.Contains(javaValues, name) && !given:
+			return p, languages.Refuse(2, "%s: classes and modules that are compiled already are not instrumented: %s",
+				a, targetHelp)
+		case slices.Contains(valueFlags, name) && !given:
 			if i++; i == len(t.Args) {
 				return p, languages.Refuse(2, "%s needs a value", a)
 			}
 			value = t.Args[i]
 			fallthrough
-		case slices.Contains(javaValues, name):
-			if slices.Contains(javaValues[:3], name) {
+		case slices.Contains(valueFlags, name):
+			if slices.Contains(valueFlags[:3], name) {
 				p.classpath = value
 				continue
 			}
@@ -118,14 +82,14 @@ func splitJava(t languages.Target) (javaTarget, error) {
 			p.flags = append(p.flags, a)
 		}
 	}
-	return p, languages.Refuse(2, "nothing to run: %s", javaTargets)
+	return p, languages.Refuse(2, "nothing to run: %s", targetHelp)
 }
 
-func checkJava(t languages.Target) error {
+func check(t languages.Target) error {
 	if _, is := t.Flags["project"]; is {
 		return checkProject(t)
 	}
-	p, err := splitJava(t)
+	p, err := splitArgs(t)
 	if err != nil {
 		return err
 	}
@@ -143,15 +107,15 @@ func checkJava(t languages.Target) error {
 	case t.Flags["sources"] != "":
 		return languages.Refuse(2, "--sources is for a jar, and %s is none", p.path)
 	case !info.IsDir() && filepath.Ext(p.path) != ".java":
-		return languages.Refuse(2, "%s: not a Java source; %s", p.path, javaTargets)
+		return languages.Refuse(2, "%s: not a Java source; %s", p.path, targetHelp)
 	}
-	_, err = filesJava(t)
+	_, err = sourceFiles(t)
 	return err
 }
 
-// filesJava lists a source file, or the sources below a folder.
-func filesJava(t languages.Target) ([]string, error) {
-	p, err := splitJava(t)
+// sourceFiles lists a source file, or the sources below a folder.
+func sourceFiles(t languages.Target) ([]string, error) {
+	p, err := splitArgs(t)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +146,7 @@ type jdk struct {
 	feature     int // 17 of 17.0.15
 }
 
-var javaVersion = regexp.MustCompile(`(?m)^[a-z]+ version "?((\d+)[^"\s]*)`)
+var versionPattern = regexp.MustCompile(`(?m)^[a-z]+ version "?((\d+)[^"\s]*)`)
 
 // findJDK finds the java command that the shell would run, or the one that was
 // named by its path or by its home, and the compiler beside it.
@@ -200,7 +164,9 @@ func findJDK(name string) (jdk, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return jdk{}, languages.Refuse(127, "Java %q not found: install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", name)
+		return jdk{}, languages.Refuse(127,
+			"Java %q not found: install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with "+
+				"--java PATH", name)
 	}
 	k := jdk{java: path}
 	real, err := filepath.EvalSymlinks(path)
@@ -210,7 +176,9 @@ func findJDK(name string) (jdk, error) {
 	k.javac = filepath.Join(filepath.Dir(real), "javac")
 	if _, err := os.Stat(k.javac); err != nil {
 		if k.javac, err = exec.LookPath("javac"); err != nil {
-			return k, languages.Refuse(126, "%s comes without a compiler (javac): install a JDK, 17 or later (apt-get install default-jdk-headless), or name one with --java PATH", path)
+			return k, languages.Refuse(126,
+				"%s comes without a compiler (javac): install a JDK, 17 or later (apt-get install "+
+					"default-jdk-headless), or name one with --java PATH", path)
 		}
 	}
 	// The file beside it says it without starting a virtual machine.
@@ -218,89 +186,99 @@ func findJDK(name string) (jdk, error) {
 	m := regexp.MustCompile(`(?m)^JAVA_VERSION="((\d+)[^"]*)"`).FindSubmatch(release)
 	if m == nil {
 		out, err := exec.Command(path, strings.TrimPrefix(runtimes.NoPerfData, "-J"), "-version").CombinedOutput()
-		if m = javaVersion.FindSubmatch(out); err != nil || m == nil {
+		if m = versionPattern.FindSubmatch(out); err != nil || m == nil {
 			return k, languages.Refuse(126, "%s: does not run as Java: %v", path, err)
 		}
 	}
 	k.version = string(m[1])
 	k.feature, _ = strconv.Atoi(string(m[2]))
 	if k.feature < 17 {
-		return k, languages.Refuse(126, "%s is Java %s; cg needs 17 or later (choose another with --java PATH)", path, k.version)
+		return k, languages.Refuse(126, "%s is Java %s; cg needs 17 or later (choose another with --java PATH)", path,
+			k.version)
 	}
 	return k, nil
 }
 
-// launchJava compiles the sources with checkpoints into cg's own folder, and
-// starts the main class as java would start it.
-func launchJava(t languages.Target, s languages.Setup) (languages.Command, error) {
+// launch compiles the sources with checkpoints into cg's own folder, and starts
+// the main class as java would start it.
+func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if _, is := t.Flags["project"]; is {
 		return launchProject(t, s)
 	}
-	target, err := splitJava(t)
+	b, err := readTarget(t, s)
 	if err != nil {
-		return languages.Command{}, err
-	}
-	k, err := findJDK(t.Interpreter)
-	if err != nil {
-		return languages.Command{}, err
-	}
-	b := &javaBuild{k: k, s: s, target: target}
-	if err := b.read(t); err != nil {
-		return languages.Command{}, err
-	}
-	if b.main, err = b.mainClass(t); err != nil {
 		return languages.Command{}, err
 	}
 	ctx := context.Background()
-	if b.jar, err = runtimes.Archive(ctx, k.javac, s.Cache, s.Dir); err != nil {
+	if b.jar, err = runtimes.Archive(ctx, b.jdk.javac, s.Cache, s.Dir); err != nil {
 		return languages.Command{}, err
 	}
-	if !b.folder && b.from == nil && k.feature >= javaSeveral {
-		ok, err := b.readSiblings()
-		if err != nil {
+	asItIs := languages.Command{Args: append([]string{b.jdk.java}, t.Args...), Version: b.jdk.version}
+	if !b.isFolder && b.from == nil && b.jdk.feature >= multiFileRelease {
+		if ok, err := b.readSiblings(); err != nil {
 			return languages.Command{}, err
-		}
-		if !ok {
-			return languages.Command{
-				Args: append([]string{k.java}, t.Args...), Version: k.version,
-				Without: "its folder is not that of its package, and java does not start it",
-			}, nil
+		} else if !ok {
+			asItIs.Without = "its folder is not that of its package, and java does not start it"
+			return asItIs, nil
 		}
 	}
-	if b.folder {
-		if b.module, err = javaModule(b.files); err != nil {
+	if b.isFolder {
+		if b.module, err = moduleName(b.files); err != nil {
 			return languages.Command{}, err
 		}
 	}
 	classes, output, err := b.compile(ctx)
-	if err != nil {
-		return languages.Command{}, err
-	}
 	switch {
+	case err != nil:
+		return languages.Command{}, err
 	case output != "" && b.from != nil:
-		return languages.Command{}, languages.Refuse(1, "javac refuses the sources of %s:\n%s", target.path, output)
+		return languages.Command{}, languages.Refuse(1, "javac refuses the sources of %s:\n%s", b.target.path, output)
 	case classes == "" && b.from != nil:
-		return languages.Command{}, languages.Refuse(1, "%s: %s", target.path, b.whyNothing())
-	case classes == "" && b.folder:
+		return languages.Command{}, languages.Refuse(1, "%s: %s", b.target.path, b.whyNothing())
+	case classes == "" && b.isFolder:
 		return languages.Command{}, languages.Refuse(1, "javac refuses the program:\n%s", output)
 	case classes == "":
-		// java says why, in its own words
-		return languages.Command{Args: append([]string{k.java}, t.Args...), Version: k.version, Without: "the compiler refuses the program"}, nil
+		asItIs.Without = "the compiler refuses the program" // java says why, in its own words
+		return asItIs, nil
 	}
 	run, err := writeRun(s)
 	if err != nil {
 		return languages.Command{}, err
 	}
+	return languages.Command{Args: b.javaCommand(classes), Env: []string{"CG_RUN=" + run}, Version: b.jdk.version}, nil
+}
+
+// readTarget reads the sources of a target and finds the class to start.
+func readTarget(t languages.Target, s languages.Setup) (*build, error) {
+	target, err := splitArgs(t)
+	if err != nil {
+		return nil, err
+	}
+	k, err := findJDK(t.Interpreter)
+	if err != nil {
+		return nil, err
+	}
+	b := &build{jdk: k, setup: s, target: target}
+	if err := b.readSources(t); err != nil {
+		return nil, err
+	}
+	b.main, err = b.mainClass(t)
+	return b, err
+}
+
+// javaCommand is the command line that starts the compiled program.
+func (b *build) javaCommand(classes string) []string {
 	// The runtime is on the boot class path, for every class loader, and on the
 	// program's, for virtual machines that it starts with that.
-	args := append([]string{k.java}, runtimes.JavaFlags(k.feature, b.jar, s.Native.Path != "", !s.Coarse)...)
+	native, fine := b.setup.Native.Path != "", !b.setup.Coarse
+	args := append([]string{b.jdk.java}, runtimes.JavaFlags(b.jdk.feature, b.jar, native, fine)...)
 	var flags []string
-	for i := 0; i < len(target.flags); i++ {
-		if target.flags[i] == "--source" { // the compiler's
+	for i := 0; i < len(b.target.flags); i++ {
+		if b.target.flags[i] == "--source" { // the compiler's
 			i++
 			continue
 		}
-		flags = append(flags, target.flags[i])
+		flags = append(flags, b.target.flags[i])
 	}
 	if b.from != nil {
 		flags = append(flags, b.from.options...)
@@ -311,22 +289,22 @@ func launchJava(t languages.Target, s languages.Setup) (languages.Command, error
 		path := strings.Join([]string{classes, b.classpath(), b.jar}, string(os.PathListSeparator))
 		args = append(append(args, flags...), "-cp", path, b.main)
 	}
-	args = append(args, target.args...)
-	return languages.Command{Args: args, Env: []string{"CG_RUN=" + run}, Version: k.version}, nil
+	return append(args, b.target.args...)
 }
 
 // writeRun writes what the runtime reads of this run, and returns the file's path.
 func writeRun(s languages.Setup) (string, error) {
 	run := filepath.Join(s.Dir, "run")
 	var facts strings.Builder
-	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason}} {
+	for _, kv := range [][2]string{{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path},
+		{"reason", s.Native.Reason}} {
 		fmt.Fprintf(&facts, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
 	}
 	return run, os.WriteFile(run, []byte(facts.String()), 0o600)
 }
 
-// read reads and parses the sources of the target.
-func (b *javaBuild) read(t languages.Target) error {
+// readSources reads and parses the sources of the target.
+func (b *build) readSources(t languages.Target) error {
 	if b.target.jar {
 		sources, err := jarSources(b.target.path, t.Flags["sources"])
 		if err != nil {
@@ -335,28 +313,29 @@ func (b *javaBuild) read(t languages.Target) error {
 		if b.from, err = openJar(b.target.path, sources); err != nil {
 			return err
 		}
-		if b.from.feature > b.k.feature {
-			return languages.Refuse(126, "%s needs Java %d, and %s is Java %s (choose another with --java PATH)", b.target.path, b.from.feature, b.k.java, b.k.version)
+		if b.from.feature > b.jdk.feature {
+			return languages.Refuse(126, "%s needs Java %d, and %s is Java %s (choose another with --java PATH)",
+				b.target.path, b.from.feature, b.jdk.java, b.jdk.version)
 		}
 		b.files, err = b.from.read()
 		return err
 	}
-	names, err := filesJava(t)
+	names, err := sourceFiles(t)
 	if err != nil {
 		return err
 	}
-	b.folder = len(names) != 1 || names[0] != b.target.path
-	return b.add(names)
+	b.isFolder = len(names) != 1 || names[0] != b.target.path
+	return b.addSources(names)
 }
 
-// add reads and parses further sources.
-func (b *javaBuild) add(names []string) (err error) {
+// addSources reads and parses further sources.
+func (b *build) addSources(names []string) (err error) {
 	for _, name := range names {
-		f := &javaFile{name: name}
+		f := &sourceFile{name: name}
 		if f.text, err = os.ReadFile(name); err != nil {
 			return languages.Refuse(126, "%s: %v", name, errors.Unwrap(err))
 		}
-		f.parsed, f.fault = parseJava(f.text)
+		f.parsed, f.fault = parse(f.text)
 		b.files = append(b.files, f)
 	}
 	return nil
@@ -364,16 +343,16 @@ func (b *javaBuild) add(names []string) (err error) {
 
 // readSiblings adds the sources that a single file needs of those beside it.
 // False says that java does not start the file.
-func (b *javaBuild) readSiblings() (ok bool, err error) {
-	names, ok := javaSiblings(b.files[0].name, b.files[0].text)
+func (b *build) readSiblings() (ok bool, err error) {
+	names, ok := siblingSources(b.files[0].name, b.files[0].text)
 	if !ok {
 		return false, nil
 	}
-	return true, b.add(names)
+	return true, b.addSources(names)
 }
 
 // whyNothing says why no class of a jar is made anew.
-func (b *javaBuild) whyNothing() string {
+func (b *build) whyNothing() string {
 	if len(b.skips) > 0 {
 		return "none of its sources can be compiled with checkpoints: " + b.skips[0].File + ": " + b.skips[0].Reason
 	}
@@ -383,15 +362,16 @@ func (b *javaBuild) whyNothing() string {
 // mainClass finds the class to start: of a file the first that it declares, as
 // java does; of a jar the one that it names; of a folder the one that was asked
 // for, or the only one that has a main.
-func (b *javaBuild) mainClass(t languages.Target) (string, error) {
+func (b *build) mainClass(t languages.Target) (string, error) {
 	asked := t.Flags["main"]
 	if b.from != nil {
 		if asked == "" && b.from.main == "" {
-			return "", languages.Refuse(2, "%s: its manifest names no Main-Class: name one with --main CLASS", b.target.path)
+			return "", languages.Refuse(2, "%s: its manifest names no Main-Class: name one with --main CLASS",
+				b.target.path)
 		}
 		return cmp.Or(asked, b.from.main), nil
 	}
-	if !b.folder {
+	if !b.isFolder {
 		f := b.files[0]
 		if asked != "" {
 			return "", languages.Refuse(2, "--main: %s is one file, whose first class is started", f.name)
@@ -409,7 +389,8 @@ func (b *javaBuild) mainClass(t languages.Target) (string, error) {
 		if f.parsed == nil {
 			continue
 		}
-		for _, site := range f.parsed.planned(instrument.Options{Granularity: instrument.Coarse, Entry: true}, false).Sites {
+		for _, site := range f.parsed.plan(instrument.Options{Granularity: instrument.Coarse, Entry: true},
+			false).Sites {
 			if class, is := strings.CutSuffix(site.Func, ".main"); is {
 				found = append(found, class)
 			}
@@ -417,7 +398,8 @@ func (b *javaBuild) mainClass(t languages.Target) (string, error) {
 	}
 	switch {
 	case asked != "" && len(found) > 0:
-		return "", languages.Refuse(2, "--main: no class %s below the folder: those with a main method are %s", asked, strings.Join(found, ", "))
+		return "", languages.Refuse(2, "--main: no class %s below the folder: those with a main method are %s", asked,
+			strings.Join(found, ", "))
 	case asked != "":
 		return "", languages.Refuse(2, "--main: no class %s below the folder, and none with a main method", asked)
 	case len(found) == 0:
@@ -425,11 +407,12 @@ func (b *javaBuild) mainClass(t languages.Target) (string, error) {
 	case len(found) == 1:
 		return found[0], nil
 	}
-	return "", languages.Refuse(2, "several classes have a main method (%s): choose one with --main CLASS", strings.Join(found, ", "))
+	return "", languages.Refuse(2, "several classes have a main method (%s): choose one with --main CLASS",
+		strings.Join(found, ", "))
 }
 
 // mayHave reports whether a class may be among the sources, or on the class path.
-func (b *javaBuild) mayHave(class string) bool {
+func (b *build) mayHave(class string) bool {
 	if b.target.classpath != "" || os.Getenv("CLASSPATH") != "" {
 		return true
 	}
@@ -448,11 +431,11 @@ func (b *javaBuild) mayHave(class string) bool {
 
 // types are the binary names of the classes that a file declares, without those
 // in others.
-func (j *javaSource) types() (names []string) {
+func (j *parsedSource) types() (names []string) {
 	scope := j.packageName()
 	j.Children(0, func(c int) {
 		if f := j.Field(c, "name"); f >= 0 && strings.HasSuffix(j.Nodes[c].Type, "_declaration") {
-			names = append(names, javaName(scope, j.name(f)))
+			names = append(names, qualified(scope, j.name(f)))
 		}
 	})
 	return names
@@ -460,7 +443,7 @@ func (j *javaSource) types() (names []string) {
 
 // firstType is the binary name of the first class that a file declares. A file
 // with methods or fields outside of classes is one itself, of its own name.
-func (j *javaSource) firstType(file string) string {
+func (j *parsedSource) firstType(file string) string {
 	name, scope := "", j.packageName()
 	j.Children(0, func(c int) {
 		switch n := j.Nodes[c]; n.Type {
@@ -469,7 +452,7 @@ func (j *javaSource) firstType(file string) string {
 		case "import_declaration", "package_declaration", "module_declaration":
 		default:
 			if f := j.Field(c, "name"); name == "" && f >= 0 && strings.HasSuffix(n.Type, "_declaration") {
-				name = javaName(scope, j.name(f))
+				name = qualified(scope, j.name(f))
 			}
 		}
 	})
@@ -477,7 +460,7 @@ func (j *javaSource) firstType(file string) string {
 }
 
 // packageName is the package of a file, "" for the unnamed one.
-func (j *javaSource) packageName() (name string) {
+func (j *parsedSource) packageName() (name string) {
 	j.Children(0, func(c int) {
 		if j.Nodes[c].Type == "package_declaration" {
 			j.Children(c, func(q int) {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// javaSeveral is the release from which java compiles what a source file needs
+// multiFileRelease is the release from which java compiles what a source file needs
 // of the sources beside it (JEP 458).
-const javaSeveral = 22
+const multiFileRelease = 22
 
-// javaSiblings lists the sources that a file, and those it lists, may need: of
+// siblingSources lists the sources that a file, and those it lists, may need: of
 // the same package, of packages that are imported, and of those that are named.
 // They lie below the folder in which the file's package begins. More than are
 // needed may be listed, never less. ok is false for a file that does not lie
 // where its package says, which java does not start.
-func javaSiblings(path string, text []byte) (files []string, ok bool) {
+func siblingSources(path string, text []byte) (files []string, ok bool) {
 	all := &siblings{folders: map[string][]string{}, types: map[string]bool{}}
-	j, err := parseJava(text)
+	j, err := parse(text)
 	if err != nil {
 		return nil, true // the compiler will say what is wrong
 	}
@@ -43,7 +43,7 @@ func javaSiblings(path string, text []byte) (files []string, ok bool) {
 		if err != nil {
 			continue
 		}
-		if j, err := parseJava(text); err == nil {
+		if j, err := parse(text); err == nil {
 			all.add(j)
 		}
 	}
@@ -66,10 +66,10 @@ type siblings struct {
 	types   map[string]bool     // paths that files of other names declare
 }
 
-var javaDotted = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(\.[\pL_$][\pL\pN_$]*)+$`)
+var dottedName = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(\.[\pL_$][\pL\pN_$]*)+$`)
 
 // add lists what a source names.
-func (s *siblings) add(j *javaSource) {
+func (s *siblings) add(j *parsedSource) {
 	own := filepath.Join(strings.Split(j.packageName(), ".")...)
 	folders := []string{own}
 	var names, dotted []string
@@ -78,7 +78,7 @@ func (s *siblings) add(j *javaSource) {
 		case "identifier", "type_identifier":
 			names = append(names, j.name(i))
 		case "scoped_identifier", "scoped_type_identifier", "field_access":
-			if text := strings.Join(strings.Fields(j.Text(i)), ""); javaDotted.MatchString(text) {
+			if text := strings.Join(strings.Fields(j.Text(i)), ""); dottedName.MatchString(text) {
 				dotted = append(dotted, text)
 			}
 		}

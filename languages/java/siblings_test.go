@@ -52,7 +52,7 @@ func TestJavaSiblings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, ok := javaSiblings(c.file, text)
+		files, ok := siblingSources(c.file, text)
 		slices.Sort(files)
 		got := strings.Join(files, " ")
 		if !ok {
@@ -73,7 +73,7 @@ func TestJavaFirstType(t *testing.T) {
 		"int x = 3;\nclass C { }":                                   "File",
 		"interface I { static void main(String[] a) { } }":          "I",
 	} {
-		j, err := parseJava([]byte(source))
+		j, err := parse([]byte(source))
 		if err != nil {
 			t.Errorf("%s: %v", source, err)
 			continue

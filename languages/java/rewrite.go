@@ -11,14 +11,14 @@ import (
 	"cg/instrument/edit"
 )
 
-// javaPackage is the name of the package with the class R that the checkpoints
+// runtimePackage is the name of the package with the class R that the checkpoints
 // call: "cg$", or with more dollar signs where a text has that word. A
 // variable or type of that name would hide the package (JLS 6.4.2). For files
 // that are compiled together, it takes all of them.
-func javaPackage(texts ...[]byte) string {
+func runtimePackage(texts ...[]byte) string {
 	most := 0
 	for _, text := range texts {
-		plain := string((&javaSource{source: text}).plain())
+		plain := string((&parsedSource{source: text}).grammarText())
 		for at := 0; ; {
 			i := strings.Index(plain[at:], "cg$")
 			if i < 0 {
@@ -33,19 +33,19 @@ func javaPackage(texts ...[]byte) string {
 	return "cg" + strings.Repeat("$", most+1)
 }
 
-// renderJavaIn puts a try and a finally around each body of a plan, with calls
+// render puts a try and a finally around each body of a plan, with calls
 // of pkg.R.
-func renderJavaIn(pkg string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
-	return renderJavaCalls(pkg+".R", text, p, first)
+func render(pkg string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
+	return renderCalls(pkg+".R", text, p, first)
 }
 
-// renderJavaCalls puts a try and a finally around each body of a plan: calls of
+// renderCalls puts a try and a finally around each body of a plan: calls of
 // e at its start and x however it ends, or of ce and cx where the
 // calls may be counted only. There is never a catch,
 // so what is definitely assigned, reachable or thrown stays as it was, and
 // nothing moves to another line. Several points of one body stand in its plan
 // from the outermost.
-func renderJavaCalls(class string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
+func renderCalls(class string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 	edits := make([]edit.Edit, 0, 2*len(p.Points))
 	for i := 0; i < len(p.Points); i++ {
 		q := p.Points[i]
@@ -72,20 +72,22 @@ func renderJavaCalls(class string, text []byte, p *instrument.Plan, first int) (
 	return edits, nil
 }
 
-// javaHelper is a class beside those of a file that a build compiles: the
+// helperClass is a class beside those of a file that a build compiles: the
 // compiler finds it there whatever its class path, and the virtual machine finds the
 // runtime on its boot class path, or goes without. It has no types of its own but
 // NAME, and names those of java.base in full, since a package may have another Class.
-const javaHelper = `@java.lang.SuppressWarnings("all")final class NAME{private static final java.util.function.IntConsumer[]a=a();` +
+const helperClass = `@java.lang.SuppressWarnings("all")final class NAME{` +
+	`private static final java.util.function.IntConsumer[]a=a();` +
 	`private static final java.util.function.IntConsumer b=a[0],c=a[1],d=a[2],f=a[3];private NAME(){}` +
-	`private static java.util.function.IntConsumer[]a(){try{return(java.util.function.IntConsumer[])java.lang.Class.forName("cg$.B",true,null).getField("CALLS").get(null);}` +
+	`private static java.util.function.IntConsumer[]a(){try{return(java.util.function.IntConsumer[])java.lang.Class` +
+	`.forName("cg$.B",true,null).getField("CALLS").get(null);}` +
 	`catch(java.lang.Throwable t){return new java.util.function.IntConsumer[4];}}` +
 	`static void e(int s){if(b!=null)b.accept(s);}static void x(int s){if(c!=null)c.accept(s);}` +
 	`static void ce(int s){if(d!=null)d.accept(s);}static void cx(int s){if(f!=null)f.accept(s);}}`
 
-// javaHelperName is the name of the helper of a file, which no text of it has.
+// helperName is the name of the helper of a file, which no text of it has.
 // It is none that a test runner looks for.
-func javaHelperName(file string, text []byte) string {
+func helperName(file string, text []byte) string {
 	base := strings.TrimSuffix(filepath.Base(file), ".java")
 	var b strings.Builder
 	b.WriteString("cg$")
@@ -103,32 +105,33 @@ func javaHelperName(file string, text []byte) string {
 	return name
 }
 
-// rewriteJavaAlone is the text of a file with the checkpoints of a plan and
+// rewriteWithHelper is the text of a file with the checkpoints of a plan and
 // their helper behind its last type, on the line where that ends.
-func rewriteJavaAlone(file string, j *javaSource, p *instrument.Plan, first int) ([]byte, error) {
+func rewriteWithHelper(file string, j *parsedSource, p *instrument.Plan, first int) ([]byte, error) {
 	if len(p.Points) == 0 {
 		return j.source, nil
 	}
-	name := javaHelperName(file, j.source)
-	edits, err := renderJavaCalls(name, j.source, p, first)
+	name := helperName(file, j.source)
+	edits, err := renderCalls(name, j.source, p, first)
 	if err != nil {
 		return nil, err
 	}
 	end := -1
 	j.Children(0, func(c int) {
-		if t := j.Nodes[c].Type; strings.HasSuffix(t, "_declaration") && t != "import_declaration" && t != "package_declaration" {
-			end = j.behind(j.Nodes[c].End)
+		if t := j.Nodes[c].Type; strings.HasSuffix(t, "_declaration") && t != "import_declaration" &&
+			t != "package_declaration" {
+			end = j.behindEscape(j.Nodes[c].End)
 		}
 	})
 	if end < 0 {
 		return nil, fmt.Errorf("%s: no type in it", file)
 	}
-	edits = append(edits, edit.Edit{Start: end, End: end, New: strings.ReplaceAll(javaHelper, "NAME", name)})
+	edits = append(edits, edit.Edit{Start: end, End: end, New: strings.ReplaceAll(helperClass, "NAME", name)})
 	return edit.Apply(j.source, edits)
 }
 
 // The texts that rewriting adds to a line.
 var (
-	javaAdded = regexp.MustCompile(`(?:cg\$[\w$]+\.c?e\(\d+\);)+try\{|\}finally\{(?:cg\$[\w$]+\.c?x\(\d+\);)+\}|` +
-		strings.ReplaceAll(regexp.QuoteMeta(javaHelper), "NAME", `cg\$[\w$]+`))
+	addedText = regexp.MustCompile(`(?:cg\$[\w$]+\.c?e\(\d+\);)+try\{|\}finally\{(?:cg\$[\w$]+\.c?x\(\d+\);)+\}|` +
+		strings.ReplaceAll(regexp.QuoteMeta(helperClass), "NAME", `cg\$[\w$]+`))
 )

@@ -15,31 +15,31 @@ import (
 	"cg/instrument/syntax"
 )
 
-// javaSource is a parsed file. The tree is that of a text of the same length
+// parsedSource is a parsed file. The tree is that of a text of the same length
 // which the grammar reads as javac reads the source.
-type javaSource struct {
+type parsedSource struct {
 	*syntax.Tree
 	source  []byte
 	escapes [][2]int // offsets of Unicode escapes outside which the texts agree
 	lines   []int    // offsets of the starts of lines
 }
 
-// parseJava parses source, or says at which line the grammar gives up.
-func parseJava(source []byte) (*javaSource, error) {
-	j := &javaSource{source: source, lines: []int{0}}
-	text := j.plain()
+// parse parses source, or says at which line the grammar gives up.
+func parse(source []byte) (*parsedSource, error) {
+	j := &parsedSource{source: source, lines: []int{0}}
+	text := j.grammarText()
 	for i, b := range source {
 		if b == '\n' || b == '\r' && (i+1 == len(source) || source[i+1] != '\n') {
 			j.lines = append(j.lines, i+1)
 		}
 	}
-	t, err := javaGrammar().Parse(text, syntax.Deadline)
+	t, err := grammar().Parse(text, syntax.Deadline)
 	if err != nil {
 		return nil, err
 	}
 	if n, _ := t.Faults(); n > 0 {
-		if known := unknownJava(t); known != nil {
-			if again, err := javaGrammar().Parse(known, syntax.Deadline); err == nil {
+		if known := replaceUnknownSyntax(t); known != nil {
+			if again, err := grammar().Parse(known, syntax.Deadline); err == nil {
 				if n, _ := again.Faults(); n == 0 {
 					t = again
 				}
@@ -56,10 +56,10 @@ func parseJava(source []byte) (*javaSource, error) {
 	return j, nil
 }
 
-// plain makes the text for the grammar. A Unicode escape (JLS 3.3) is replaced
-// by its character and spaces, which in a name stand behind the name; a lone
-// carriage return ends a line; bytes that are not UTF-8 stand for letters.
-func (j *javaSource) plain() []byte {
+// grammarText makes the text for the grammar, of the same length. A Unicode escape
+// (JLS 3.3) is replaced by its character and spaces, which in a name stand behind the
+// name; a lone carriage return ends a line; bytes that are not UTF-8 stand for letters.
+func (j *parsedSource) grammarText() []byte {
 	text := j.source
 	own := func() {
 		if len(text) > 0 && &text[0] == &j.source[0] {
@@ -86,10 +86,16 @@ func (j *javaSource) plain() []byte {
 		own()
 		text[n-1] = ' '
 	}
-	if !bytes.Contains(text, []byte(`\u`)) {
-		return text
+	if bytes.Contains(text, []byte(`\u`)) {
+		own()
+		j.replaceEscapes(text)
 	}
-	own()
+	return text
+}
+
+// replaceEscapes replaces the Unicode escapes of a text in place, and notes where they
+// were.
+func (j *parsedSource) replaceEscapes(text []byte) {
 	backslash := -1 // the offset behind an escape that is a backslash and begins an escape of a literal
 	for i := 0; i < len(text); {
 		if text[i] != '\\' {
@@ -104,30 +110,8 @@ func (j *javaSource) plain() []byte {
 			}
 			i++
 			continue
-		case inJavaName(r):
-			from := i
-			for from > 0 && inJavaName(rune(text[from-1])) {
-				from--
-			}
-			var word []byte
-			end = from
-			for end < len(text) {
-				if inJavaName(rune(text[end])) {
-					word = append(word, text[end])
-					end++
-				} else if r, to := unicodeEscape(text, end); to > end && inJavaName(r) {
-					if utf16.IsSurrogate(r) {
-						r = 'u'
-					}
-					word = utf8.AppendRune(word, r)
-					end = to
-				} else {
-					break
-				}
-			}
-			copy(text[from:end], word)
-			blank(text[from+len(word) : end])
-			j.escapes = append(j.escapes, [2]int{from, end})
+		case isNamePart(r):
+			end = j.replaceName(text, i)
 		case r == '\\' && backslash != i:
 			blank(text[i : end-1]) // it belongs to what follows
 			text[end-1] = '\\'
@@ -144,7 +128,35 @@ func (j *javaSource) plain() []byte {
 		}
 		i = end
 	}
-	return text
+}
+
+// replaceName replaces the escapes of the name that has one at an offset, and returns
+// where the name ends.
+func (j *parsedSource) replaceName(text []byte, at int) (end int) {
+	from := at
+	for from > 0 && isNamePart(rune(text[from-1])) {
+		from--
+	}
+	var word []byte
+	end = from
+	for end < len(text) {
+		if isNamePart(rune(text[end])) {
+			word = append(word, text[end])
+			end++
+		} else if r, to := unicodeEscape(text, end); to > end && isNamePart(r) {
+			if utf16.IsSurrogate(r) {
+				r = 'u'
+			}
+			word = utf8.AppendRune(word, r)
+			end = to
+		} else {
+			break
+		}
+	}
+	copy(text[from:end], word)
+	blank(text[from+len(word) : end])
+	j.escapes = append(j.escapes, [2]int{from, end})
+	return end
 }
 
 // unicodeEscape reads the Unicode escape at an offset; end is where it began if there
@@ -164,10 +176,12 @@ func unicodeEscape(text []byte, at int) (r rune, end int) {
 	return rune(c), digits + 4
 }
 
-// inJavaName reports whether a character may be part of a name. Of a text in UTF-8
+// isNamePart reports whether a character may be part of a name. Of a text in UTF-8
 // it takes every byte beyond ASCII for one.
-func inJavaName(r rune) bool {
-	return r == '_' || r == '$' || utf16.IsSurrogate(r) || unicode.In(r, unicode.L, unicode.Nd, unicode.Nl, unicode.M, unicode.Sc, unicode.Pc) || r >= utf8.RuneSelf && r <= 0xff
+func isNamePart(r rune) bool {
+	return r == '_' || r == '$' || utf16.IsSurrogate(r) ||
+		unicode.In(r, unicode.L, unicode.Nd, unicode.Nl, unicode.M, unicode.Sc, unicode.Pc) ||
+		r >= utf8.RuneSelf && r <= 0xff
 }
 
 func blank(text []byte) {
@@ -182,11 +196,11 @@ var unknownAnnotation = regexp.MustCompile(`\|\s*(@[\w$.]+)|(@[\w$.]*[\w$])\s*\.
 // variable.
 var unknownPatterns = regexp.MustCompile(`\bcase\s[\s\w$.,()<>?&\[\]]*\b_\s*\)*`)
 
-// unknownJava rewrites what the grammar does not know into what it takes, at
+// replaceUnknownSyntax rewrites what the grammar does not know into what it takes, at
 // the same length: module imports (JEP 511), constructors that call another one
 // behind other statements (JEP 513), several patterns in one case (JEP 456),
 // annotations of "..." and of alternatives in a catch. nil if there is none of that.
-func unknownJava(t *syntax.Tree) []byte {
+func replaceUnknownSyntax(t *syntax.Tree) []byte {
 	var text []byte
 	var leaves []int
 	for i := range t.Nodes {
@@ -243,13 +257,13 @@ func unknownJava(t *syntax.Tree) []byte {
 }
 
 // place is the line and the column of an offset, from 1.
-func (j *javaSource) place(at int) (line, col int) {
+func (j *parsedSource) place(at int) (line, col int) {
 	line = sort.Search(len(j.lines), func(i int) bool { return j.lines[i] > at })
 	return line, at - j.lines[line-1] + 1
 }
 
-// behind moves an offset inside an escape behind it: a brace may be one.
-func (j *javaSource) behind(at int) int {
+// behindEscape moves an offset inside an escape behind it: a brace may be one.
+func (j *parsedSource) behindEscape(at int) int {
 	i := sort.Search(len(j.escapes), func(i int) bool { return j.escapes[i][1] > at })
 	if i < len(j.escapes) && j.escapes[i][0] < at {
 		return j.escapes[i][1]
@@ -258,7 +272,7 @@ func (j *javaSource) behind(at int) int {
 }
 
 // name is the text of a node as people read it.
-func (j *javaSource) name(i int) string {
+func (j *parsedSource) name(i int) string {
 	raw := j.source[j.Nodes[i].Start:j.Nodes[i].End]
 	if !utf8.Valid(raw) { // most likely ISO 8859-1
 		var b strings.Builder
@@ -273,9 +287,9 @@ func (j *javaSource) name(i int) string {
 	return string(raw)
 }
 
-// erased is a type as it tells overloads apart: without annotations and type
+// erased is a type as overloads differ by it: without annotations and type
 // arguments.
-func (j *javaSource) erased(i int) string {
+func (j *parsedSource) erased(i int) string {
 	switch j.Nodes[i].Type {
 	case "type_arguments", "annotation", "marker_annotation", "modifiers", "line_comment", "block_comment":
 		return ""
@@ -289,7 +303,7 @@ func (j *javaSource) erased(i int) string {
 }
 
 // parameters lists the types of formal parameters.
-func (j *javaSource) parameters(i int) []string {
+func (j *parsedSource) parameters(i int) []string {
 	var types []string
 	if i < 0 {
 		return nil

@@ -14,42 +14,42 @@ import (
 	"cg/languages"
 )
 
-// javaWords turns what a build says of cg's folder into what it would have said
+// messageFilter turns what a build says of cg's folder into what it would have said
 // of the user's: paths, the columns of the compiler's errors, and the lines of
 // the source that it quotes.
-type javaWords struct {
-	project *javaProject
+type messageFilter struct {
+	project *project
 	picked  []byte // what a virtual machine says of its options
 	theirs  []byte // what it would have said, nil for nothing
 	paths   [][2][]byte
 
 	mu     sync.Mutex
 	cuts   [2][][2]int // what was left out of the line before, per stream: its place, in characters, and length
-	faults []javaFault
+	faults []refusal
 	held   [2][]byte
 }
 
-// javaFault is an error of the compiler's that checkpoints may be the reason of.
-type javaFault struct {
+// refusal is an error of the compiler's that checkpoints may be the reason of.
+type refusal struct {
 	rel     string
 	line    int
 	message string
 }
 
-func newJavaWords(p *javaProject, options, theirs string) *javaWords {
-	w := &javaWords{project: p, picked: []byte("Picked up JAVA_TOOL_OPTIONS: " + options)}
+func newMessageFilter(p *project, options, theirs string) *messageFilter {
+	w := &messageFilter{project: p, picked: []byte("Picked up JAVA_TOOL_OPTIONS: " + options)}
 	if theirs != "" {
 		w.theirs = []byte("Picked up JAVA_TOOL_OPTIONS: " + theirs)
 	}
 	escape := func(path string) []byte { return []byte((&url.URL{Path: path}).EscapedPath()) }
-	w.paths = [][2][]byte{{[]byte(p.mirror.to), []byte(p.named)}}
-	if escaped := escape(p.mirror.to); string(escaped) != p.mirror.to {
+	w.paths = [][2][]byte{{[]byte(p.mirror.folder), []byte(p.named)}}
+	if escaped := escape(p.mirror.folder); string(escaped) != p.mirror.folder {
 		w.paths = append(w.paths, [2][]byte{escaped, escape(p.named)})
 	}
 	return w
 }
 
-func (w *javaWords) marks() []string {
+func (w *messageFilter) marks() []string {
 	marks := []string{"Picked up JAVA_TOOL_OPTIONS: ", "cg$", ".java:"}
 	for _, p := range w.paths {
 		marks = append(marks, string(p[0]))
@@ -57,23 +57,27 @@ func (w *javaWords) marks() []string {
 	return marks
 }
 
-// javacError is an error of a compiler: of javac itself, with what Ant puts
+// compilerErrorPattern is an error of a compiler: of javac itself, with what Ant puts
 // before it, and of Maven.
-var javacError = regexp.MustCompile(`^(?:\s*\[\w+\]\s+|\x1b\[[\d;]*m|\[)*(?:ERROR\S*\s+)?([^\s:\[\]][^:\n]*\.java):(?:(\d+): error:|\[(\d+)(?:,(\d+))?\])\s*(?:error: )?(.*?)\s*$`)
+var compilerErrorPattern = regexp.MustCompile(
+	`^(?:\s*\[\w+\]\s+|\x1b\[[\d;]*m|\[)*(?:ERROR\S*\s+)?` +
+		`([^\s:\[\]][^:\n]*\.java):(?:(\d+): error:|\[(\d+)(?:,(\d+))?\])\s*(?:error: )?(.*?)\s*$`)
 
-// mayBeOurs are what the compiler says of code that is too large, or of the way
+// maybeFromCheckpoints are what the compiler says of code that is too large, or of the way
 // through it. It is never about checkpoints what it says of names and types.
-var mayBeOurs = regexp.MustCompile(`code too large|too many constants|cg\$|unreachable|missing return|initialized|already (?:been|have been) assigned|might be assigned`)
+var maybeFromCheckpoints = regexp.MustCompile(
+	`code too large|too many constants|cg\$|unreachable|missing return|initialized|` +
+		`already (?:been|have been) assigned|might be assigned`)
 
 // change is Command.Change.
-func (w *javaWords) change(line []byte, stderr bool) []byte {
+func (w *messageFilter) change(line []byte, stderr bool) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	stream := 0
 	if stderr {
 		stream = 1
 	}
-	if out := w.changed(line, stream); len(w.faults) == 0 {
+	if out := w.translate(line, stream); len(w.faults) == 0 {
 		return out
 	} else {
 		w.held[stream] = append(w.held[stream], out...)
@@ -81,7 +85,7 @@ func (w *javaWords) change(line []byte, stderr bool) []byte {
 	}
 }
 
-func (w *javaWords) changed(line []byte, stream int) []byte {
+func (w *messageFilter) translate(line []byte, stream int) []byte {
 	if i := bytes.Index(line, w.picked); i >= 0 {
 		if w.theirs == nil {
 			return nil
@@ -89,7 +93,7 @@ func (w *javaWords) changed(line []byte, stream int) []byte {
 		return bytes.Replace(line, w.picked, w.theirs, 1)
 	}
 	if bytes.Contains(line, []byte(".java:")) {
-		line = w.compiler(line)
+		line = w.compilerError(line)
 	}
 	for _, p := range w.paths {
 		if bytes.Contains(line, p[0]) {
@@ -100,19 +104,19 @@ func (w *javaWords) changed(line []byte, stream int) []byte {
 	w.cuts[stream] = nil
 	if caret := bytes.IndexByte(line, '^'); len(cuts) > 0 && caret >= 0 && len(bytes.TrimSpace(line[caret:])) == 1 {
 		at := utf8.RuneCount(line[:caret])
-		to := without(cuts, at)
+		to := columnBefore(cuts, at)
 		if n := at - to; n > 0 && n <= caret {
 			line = append(bytes.Clone(line[:caret-n]), line[caret:]...)
 		}
 	}
 	if bytes.Contains(line, []byte("cg$")) {
-		line, w.cuts[stream] = withoutAdded(line)
+		line, w.cuts[stream] = removeAdded(line)
 	}
 	return line
 }
 
-// without is where a column is once the cuts are made.
-func without(cuts [][2]int, at int) int {
+// columnBefore is where a column is once the cuts are made.
+func columnBefore(cuts [][2]int, at int) int {
 	to := at
 	for _, c := range cuts {
 		if c[0] < at {
@@ -122,10 +126,10 @@ func without(cuts [][2]int, at int) int {
 	return to
 }
 
-// withoutAdded takes what rewriting has added out of a line.
-func withoutAdded(line []byte) (out []byte, cuts [][2]int) {
+// removeAdded takes what rewriting has added out of a line.
+func removeAdded(line []byte) (out []byte, cuts [][2]int) {
 	at := 0
-	for _, m := range javaAdded.FindAllIndex(line, -1) {
+	for _, m := range addedText.FindAllIndex(line, -1) {
 		cuts = append(cuts, [2]int{utf8.RuneCount(line[:m[0]]), utf8.RuneCount(line[m[0]:m[1]])})
 		out = append(out, line[at:m[0]]...)
 		at = m[1]
@@ -133,9 +137,9 @@ func withoutAdded(line []byte) (out []byte, cuts [][2]int) {
 	return append(out, line[at:]...), cuts
 }
 
-// compiler looks at an error of the compiler's. Its column becomes the user's.
-func (w *javaWords) compiler(line []byte) []byte {
-	m := javacError.FindSubmatchIndex(line)
+// compilerError looks at an error of the compiler's. Its column becomes the user's.
+func (w *messageFilter) compilerError(line []byte) []byte {
+	m := compilerErrorPattern.FindSubmatchIndex(line)
 	if m == nil {
 		return line
 	}
@@ -145,7 +149,7 @@ func (w *javaWords) compiler(line []byte) []byte {
 		}
 		return string(line[m[2*i]:m[2*i+1]])
 	}
-	rel := w.source(part(1))
+	rel := w.sourceNamed(part(1))
 	if rel == "" {
 		return line
 	}
@@ -153,22 +157,22 @@ func (w *javaWords) compiler(line []byte) []byte {
 	message := part(5)
 	seen := w.project.mirror.Seen[rel]
 	warns := bytes.Contains(line[:m[2]], []byte("WARN"))
-	if seen.Source.Count > 0 && seen.Source.Skip == "" && !warns && mayBeOurs.MatchString(message) {
-		w.faults = append(w.faults, javaFault{rel, number, message})
+	if seen.Source.Count > 0 && seen.Source.Skip == "" && !warns && maybeFromCheckpoints.MatchString(message) {
+		w.faults = append(w.faults, refusal{rel, number, message})
 	}
 	if column, err := strconv.Atoi(part(4)); err == nil {
-		if own := ownColumn(filepath.Join(w.project.mirror.to, rel), number, column); own != column {
+		if own := originalColumn(filepath.Join(w.project.mirror.folder, rel), number, column); own != column {
 			line = append(append(bytes.Clone(line[:m[8]]), strconv.Itoa(own)...), line[m[9]:]...)
 		}
 	}
 	return line
 }
 
-// source finds the source that the compiler names, by its path or by what a
+// sourceNamed finds the source that the compiler names, by its path or by what a
 // build in one of the folders calls it.
-func (w *javaWords) source(name string) string {
+func (w *messageFilter) sourceNamed(name string) string {
 	m := w.project.mirror
-	if rel, is := languages.Below(m.to, name); is {
+	if rel, is := languages.Below(m.folder, name); is {
 		name = rel
 	} else if filepath.IsAbs(name) {
 		return ""
@@ -190,9 +194,9 @@ func (w *javaWords) source(name string) string {
 	return found
 }
 
-// ownColumn is what a column of a rewritten line was before. The compiler counts
+// originalColumn is what a column of a rewritten line was before. The compiler counts
 // a tab as up to the next multiple of eight.
-func ownColumn(file string, number, column int) int {
+func originalColumn(file string, number, column int) int {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return column
@@ -201,7 +205,7 @@ func ownColumn(file string, number, column int) int {
 		if number--; number > 0 {
 			continue
 		}
-		_, cuts := withoutAdded(line)
+		_, cuts := removeAdded(line)
 		if len(cuts) == 0 {
 			return column
 		}
@@ -235,9 +239,9 @@ func ownColumn(file string, number, column int) int {
 	return column
 }
 
-// ended gives the errors that checkpoints may be the reason of, and what was
+// pending gives the errors that checkpoints may be the reason of, and what was
 // kept back from the first of them on.
-func (w *javaWords) ended() ([]javaFault, languages.Verdict) {
+func (w *messageFilter) pending() ([]refusal, languages.Verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.faults, languages.Verdict{Stdout: w.held[0], Stderr: w.held[1]}
