@@ -35,7 +35,8 @@ func TestRegistry(t *testing.T) {
 		}
 		// What is nil when it is there: as the comments of these types say.
 		for part, optional := range map[any][]string{
-			l.Interpreter: {"TargetFlags", "Interprets"}, l.Options: {"Flags", "Switches"}, l.Runtime: {"Background"}, l.SaveFile: nil, l.SDK: {"Offer"},
+			l.Interpreter: {"TargetFlags", "Interprets"}, l.Options: {"Flags",
+				"Switches"}, l.Runtime: {"Background"}, l.SaveFile: nil, l.SDK: {"Offer"},
 		} {
 			v := reflect.ValueOf(part)
 			if v.IsNil() {

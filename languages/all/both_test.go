@@ -105,7 +105,8 @@ public class Both {
 				t.Errorf("%+v\n%+v", words.Total, added.Total)
 			}
 			if len(words.Costs) < 6 || len(words.Costs) != len(added.Costs) || len(words.Paths) != len(added.Paths) {
-				t.Fatalf("%d functions on %d paths, and %d on %d", len(words.Costs), len(words.Paths), len(added.Costs), len(added.Paths))
+				t.Fatalf("%d functions on %d paths, and %d on %d", len(words.Costs), len(words.Paths),
+					len(added.Costs), len(added.Paths))
 			}
 			told := map[checkpoint.SiteID]attribute.Cost{}
 			for _, k := range words.Costs {
@@ -113,8 +114,10 @@ public class Both {
 			}
 			for _, got := range added.Costs {
 				want := told[got.Site]
-				if got.Calls != want.Calls || !nearly(got.Self.Energy, want.Self.Energy, words.Total.Total) || !nearly(got.Inclusive.Energy, want.Inclusive.Energy, words.Total.Total) {
-					t.Errorf("site %d: %d calls, %+v, %+v; want %d, %+v, %+v", got.Site, got.Calls, got.Self, got.Inclusive, want.Calls, want.Self, want.Inclusive)
+				if got.Calls != want.Calls || !nearly(got.Self.Energy, want.Self.Energy, words.Total.Total) ||
+					!nearly(got.Inclusive.Energy, want.Inclusive.Energy, words.Total.Total) {
+					t.Errorf("site %d: %d calls, %+v, %+v; want %d, %+v, %+v", got.Site, got.Calls, got.Self,
+						got.Inclusive, want.Calls, want.Self, want.Inclusive)
 				}
 			}
 		})
@@ -159,7 +162,8 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 	options := instrument.Options{Granularity: instrument.Fine}
 	server := &instrument.Server{Planner: language.Plan, Language: name, Channel: channel, Options: options}
 	setup := languages.Setup{
-		Dir: scratch, Cache: cache, Channel: channel.Path(), Server: filepath.Join(scratch, "server"), Key: "both", Native: languages.Native{Path: library, Content: content},
+		Dir: scratch, Cache: cache, Channel: channel.Path(), Server: filepath.Join(scratch,
+			"server"), Key: "both", Native: languages.Native{Path: library, Content: content},
 		Options: options, Number: server.Number, Skip: server.Skip, Give: server.Give, Place: server.Place,
 	}
 	if err := server.Listen(setup.Server); err != nil {
@@ -184,7 +188,8 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 			energy += (20 + 100*float64(at%7)/7) * float64(at-last) * 1e-3
 		}
 		last = at
-		return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(energy)}, Usage: account.Usage{Program: time.Duration(at)}}
+		return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(energy)},
+			Usage: account.Usage{Program: time.Duration(at)}}
 	}
 	fold := func(until checkpoint.Tick) func(checkpoint.Run) int {
 		return func(r checkpoint.Run) int {

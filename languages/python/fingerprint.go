@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// sealed is by what the runtime knows the native library for the one that cg has
+// fingerprint is by what the runtime knows the native library for the one that cg has
 // found or made: _imp.source_hash of its content, in which versions of Python
 // differ. It is what an interpreter can compute without importing a module.
-func sealed(content []byte) string {
+func fingerprint(content []byte) string {
 	if content == nil {
 		return ""
 	}

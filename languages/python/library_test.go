@@ -49,13 +49,13 @@ func TestStandardLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := decodePython(source)
+		text, err := decode(source)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		begin := time.Now()
-		p, err := planPython(text, instrument.Options{Granularity: instrument.Fine})
+		p, err := planModule(text, instrument.Options{Granularity: instrument.Fine})
 		spent += time.Since(begin)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

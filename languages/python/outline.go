@@ -12,10 +12,10 @@ import (
 	"cg/tool"
 )
 
-// outlinePython lets the interpreter that the user's shell would run parse a
+// outline lets the interpreter that the user's shell would run parse a
 // text, and plans it by the tree.
-func outlinePython(source []byte, o instrument.Options) (*instrument.Plan, error) {
-	p, err := findPython("", runtimes.Cache{})
+func outline(source []byte, o instrument.Options) (*instrument.Plan, error) {
+	p, err := findInterpreter("", runtimes.Cache{})
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,8 @@ func outlinePython(source []byte, o instrument.Options) (*instrument.Plan, error
 	if err != nil {
 		return nil, err
 	}
-	const main = "\nimport sys\nsys.stdout.buffer.write(outline(sys.stdin.buffer.read().decode()).encode('utf-8', 'surrogatepass'))\n"
+	const main = "\nimport sys\n" +
+		"sys.stdout.buffer.write(outline(sys.stdin.buffer.read().decode()).encode('utf-8', 'surrogatepass'))\n"
 	ctx, cancel := context.WithTimeout(context.Background(), syntax.Deadline+20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.Path, "-I", "-S", "-W", "ignore", "-c", string(planner)+main)

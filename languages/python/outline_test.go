@@ -82,7 +82,7 @@ func decorators() string {
 }
 
 // TestOutlinesAgree: what outline.py finds in the interpreter's tree is what
-// planPython finds in tree-sitter's, for every text that both can parse.
+// planModule finds in tree-sitter's, for every text that both can parse.
 func TestOutlinesAgree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
@@ -95,7 +95,7 @@ func TestOutlinesAgree(t *testing.T) {
 func outlinesAgree(t *testing.T, python string) {
 	names, texts := []string{"decorators"}, []string{decorators()}
 	add := func(name string, source []byte) {
-		text, err := decodePython(source)
+		text, err := decode(source)
 		if err != nil {
 			return
 		}
@@ -123,7 +123,7 @@ func outlinesAgree(t *testing.T, python string) {
 	fine := instrument.Options{Granularity: instrument.Fine, Entry: true}
 	compared, points, alone, wrong := 0, 0, 0, 0
 	for i, got := range outlined(t, python, texts) {
-		want, err := planPython([]byte(texts[i]), fine)
+		want, err := planModule([]byte(texts[i]), fine)
 		if got == nil {
 			continue
 		}
@@ -139,7 +139,7 @@ func outlinesAgree(t *testing.T, python string) {
 			{Granularity: instrument.Fine, Include: []string{"*e*"}, Exclude: []string{"*<lambda>"}},
 		} {
 			if o.Granularity != instrument.Fine || len(o.Include) > 0 {
-				want, _ = planPython([]byte(texts[i]), o)
+				want, _ = planModule([]byte(texts[i]), o)
 			}
 			g, w := instrument.Encode(o.Choose(got)), instrument.Encode(want)
 			if minor(python) < 12 && g != w {
@@ -189,7 +189,7 @@ func library(t *testing.T, python string) []string {
 // bracedAt tells of a text which places stand inside an f-string. Before 3.12
 // the interpreter counted columns there by rules of its own.
 func bracedAt(text string) func(line, col int) bool {
-	tree, err := parsePython([]byte(text))
+	tree, err := parse([]byte(text))
 	if err != nil {
 		return func(int, int) bool { return false }
 	}

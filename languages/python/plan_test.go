@@ -68,12 +68,12 @@ func TestPythonPlan(t *testing.T) {
 		{"empty", "", fine, `
 			module <module> 1:1-1:1 0-0`},
 	} {
-		text, err := decodePython([]byte(c.source))
+		text, err := decode([]byte(c.source))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		p, err := planPython(text, c.options)
+		p, err := planModule(text, c.options)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -91,7 +91,7 @@ func TestPythonPlan(t *testing.T) {
 
 func TestPythonPlanRefuses(t *testing.T) {
 	for _, source := range []string{"def f(:\n", "x = = 1\n", "def f():\n  return (1,\n"} {
-		if _, err := planPython([]byte(source), instrument.Options{Granularity: instrument.Fine}); !errors.Is(err, instrument.ErrSyntax) {
+		if _, err := planModule([]byte(source), instrument.Options{Granularity: instrument.Fine}); !errors.Is(err, instrument.ErrSyntax) {
 			t.Errorf("%q: %v", source, err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestDecodePython(t *testing.T) {
 		{name: "none", source: "\xe9", fail: "not UTF-8"},
 		{name: "unknown", source: "# coding: klingon\n", fail: `"klingon" is not known`},
 	} {
-		got, err := decodePython([]byte(c.source))
+		got, err := decode([]byte(c.source))
 		if c.fail != "" {
 			if err == nil || !strings.Contains(err.Error(), c.fail) {
 				t.Errorf("%s: error %v, want one that says %q", c.name, err, c.fail)
@@ -133,11 +133,11 @@ func FuzzPythonPlan(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
-		text, err := decodePython(source)
+		text, err := decode(source)
 		if err != nil {
 			return
 		}
-		p, err := planPython(text, instrument.Options{Granularity: instrument.Fine, Entry: true})
+		p, err := planModule(text, instrument.Options{Granularity: instrument.Fine, Entry: true})
 		if err != nil {
 			return
 		}
@@ -146,7 +146,7 @@ func FuzzPythonPlan(f *testing.F) {
 				t.Errorf("point %+v", q)
 			}
 		}
-		edits, err := renderPython(text, p, 1)
+		edits, err := render(text, p, 1)
 		if err != nil {
 			return
 		}
@@ -183,7 +183,7 @@ func TestSmallAndCompiled(t *testing.T) {
 		"@property\ndef f(x): return x\n":                                  "small f",
 		"class A:\n  @staticmethod\n  def f(x): return x\n":                "small A.f",
 	} {
-		p, err := planPython([]byte(source), instrument.Options{Granularity: instrument.Fine, Exclude: []string{"<module>"}})
+		p, err := planModule([]byte(source), instrument.Options{Granularity: instrument.Fine, Exclude: []string{"<module>"}})
 		if err != nil {
 			t.Errorf("%q: %v", source, err)
 			continue

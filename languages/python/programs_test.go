@@ -281,28 +281,28 @@ func coarsely(s *languages.Setup, server *instrument.Server, _ *int) {
 func TestPythonFlags(t *testing.T) {
 	for _, c := range []struct {
 		args string
-		want pythonTarget
+		want commandLine
 		err  string
 	}{
-		{"a.py b -m", pythonTarget{path: "a.py", args: []string{"b", "-m"}}, ""},
-		{"-m pkg x", pythonTarget{module: "pkg", args: []string{"x"}}, ""},
-		{"-mpkg -c", pythonTarget{module: "pkg", args: []string{"-c"}}, ""},
-		{"-Bm pkg", pythonTarget{module: "pkg", args: []string{}}, ""},
-		{"-c pass -", pythonTarget{text: "pass", isText: true, args: []string{"-"}}, ""},
-		{"-OOucpass", pythonTarget{text: "pass", isText: true, args: []string{}}, ""},
-		{"-O -W error -Xdev - a", pythonTarget{flags: []string{"-O", "-W", "-Xdev"}, path: "-", args: []string{"a"}}, ""},
-		{"-bWerror a.py", pythonTarget{flags: []string{"-bWerror"}, path: "a.py", args: []string{}}, ""},
-		{"--check-hash-based-pycs never a.py", pythonTarget{flags: []string{"--check-hash-based-pycs"}, path: "a.py", args: []string{}}, ""},
-		{"-sE -I a.py", pythonTarget{flags: []string{"-sE", "-I"}, path: "a.py", args: []string{}, without: "-E"}, ""},
-		{"", pythonTarget{}, "nothing to run"},
-		{"-O", pythonTarget{}, "nothing to run"},
-		{"-m", pythonTarget{}, "-m needs the name of a module"},
-		{"-c", pythonTarget{}, "-c needs a program text"},
-		{"-x a.py", pythonTarget{}, "leave out -x"},
-		{"-V", pythonTarget{}, "not a flag that cg passes"},
-		{"--help", pythonTarget{}, "not a flag that cg passes"},
+		{"a.py b -m", commandLine{path: "a.py", args: []string{"b", "-m"}}, ""},
+		{"-m pkg x", commandLine{module: "pkg", args: []string{"x"}}, ""},
+		{"-mpkg -c", commandLine{module: "pkg", args: []string{"-c"}}, ""},
+		{"-Bm pkg", commandLine{module: "pkg", args: []string{}}, ""},
+		{"-c pass -", commandLine{text: "pass", isText: true, args: []string{"-"}}, ""},
+		{"-OOucpass", commandLine{text: "pass", isText: true, args: []string{}}, ""},
+		{"-O -W error -Xdev - a", commandLine{flags: []string{"-O", "-W", "-Xdev"}, path: "-", args: []string{"a"}}, ""},
+		{"-bWerror a.py", commandLine{flags: []string{"-bWerror"}, path: "a.py", args: []string{}}, ""},
+		{"--check-hash-based-pycs never a.py", commandLine{flags: []string{"--check-hash-based-pycs"}, path: "a.py", args: []string{}}, ""},
+		{"-sE -I a.py", commandLine{flags: []string{"-sE", "-I"}, path: "a.py", args: []string{}, without: "-E"}, ""},
+		{"", commandLine{}, "nothing to run"},
+		{"-O", commandLine{}, "nothing to run"},
+		{"-m", commandLine{}, "-m needs the name of a module"},
+		{"-c", commandLine{}, "-c needs a program text"},
+		{"-x a.py", commandLine{}, "leave out -x"},
+		{"-V", commandLine{}, "not a flag that cg passes"},
+		{"--help", commandLine{}, "not a flag that cg passes"},
 	} {
-		got, err := splitPython(languages.Target{Args: strings.Fields(c.args)})
+		got, err := splitArgs(languages.Target{Args: strings.Fields(c.args)})
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q: %v, want %q", c.args, err, c.err)

@@ -14,7 +14,7 @@ import (
 	"cg/instrument/syntax"
 )
 
-func valid(text []byte) ([]byte, error) {
+func checkUTF8(text []byte) ([]byte, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("not UTF-8, and no encoding is declared")
 	}
@@ -24,17 +24,18 @@ func valid(text []byte) ([]byte, error) {
 // unit is what a block moves to the right when a try is put around it.
 const unit = "    "
 
-// renderPython writes a plan into the text of a module: calls of the module
-// codegreen_runtime, which stands beside it. Bodies get a try and a finally and
+// render writes a plan into the text of a module: calls of the module
+// codegreen_runtime, which stands in its folder. Bodies get a try and a finally and
 // move to the right; the lines of strings stay what they are.
-func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
-	t, err := parsePython(text)
+func render(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
+	t, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
-	r := &pythonText{t: t, text: text, first: first, name: "__cg__", heads: map[int]string{}, begun: map[int]int{}, continued: map[int]bool{}}
-	for strings.Contains(string(text), r.name) {
-		r.name += "_"
+	r := &textWriter{t: t, text: text, first: first, runtime: "__cg__", linesBefore: map[int]string{},
+		blocksAtRow: map[int]int{}, continued: map[int]bool{}}
+	for strings.Contains(string(text), r.runtime) {
+		r.runtime += "_"
 	}
 	for _, n := range t.Nodes {
 		if n.Type == "line_continuation" {
@@ -58,14 +59,15 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 		return a.Start > b.Start || a.Start == b.Start && a.End < b.End
 	})
 	deep := r.tooDeep(points, at)
-	shown := r.shown()
+	shown := r.selfDocumenting()
 	for _, q := range points {
 		if q.Role == instrument.Module {
 			r.module(q.Site, p.Sites)
 			continue
 		}
 		i, ok := at[q.Start]
-		for ok && t.Nodes[i].End != q.End { // a try inside a lambda cannot be; an await may begin at one place with another
+		// a try inside a lambda cannot be; an await may begin at one place with another
+		for ok && t.Nodes[i].End != q.End {
 			i++
 			ok = i < len(t.Nodes) && t.Nodes[i].Start == q.Start
 		}
@@ -80,7 +82,7 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 			r.block(t.Field(i, "body"), i, "enter", "exit", q.Site)
 		case instrument.Lambda:
 			b := t.Nodes[t.Field(i, "body")]
-			r.open(b.Start, "%s.leave(%d, %[1]s.enter(%[2]d) or (", r.name, r.number(q.Site))
+			r.open(b.Start, "%s.leave(%d, %[1]s.enter(%[2]d) or (", r.runtime, r.siteNumber(q.Site))
 			r.insert(b.End, "))")
 		case instrument.Pause:
 			r.pause(i, q.Site)
@@ -88,13 +90,13 @@ func renderPython(text []byte, p *instrument.Plan, first int) ([]edit.Edit, erro
 			r.handlers(i, q.Site)
 		}
 	}
-	r.move()
+	r.indentMoved()
 	return r.edits, nil
 }
 
 // tooDeep finds the sites whose functions nest so many blocks that the
 // interpreter, which takes 20, may refuse one more.
-func (r *pythonText) tooDeep(points []instrument.Point, at map[int]int) map[int]bool {
+func (r *textWriter) tooDeep(points []instrument.Point, at map[int]int) map[int]bool {
 	out := map[int]bool{}
 	for _, q := range points {
 		i, ok := at[q.Start]
@@ -132,9 +134,9 @@ func (r *pythonText) tooDeep(points []instrument.Point, at map[int]int) map[int]
 	return out
 }
 
-// shown finds the expressions that a string shows as they are written: f"{x=}".
+// selfDocumenting finds the expressions that a string shows as they are written: f"{x=}".
 // Nothing may be inserted there.
-func (r *pythonText) shown() map[int]bool {
+func (r *textWriter) selfDocumenting() map[int]bool {
 	out := map[int]bool{}
 	for i, n := range r.t.Nodes {
 		if n.Type != "=" || r.t.Nodes[n.Parent].Type != "interpolation" {
@@ -147,44 +149,44 @@ func (r *pythonText) shown() map[int]bool {
 	return out
 }
 
-type pythonText struct {
-	t     *syntax.Tree
-	text  []byte
-	first int
-	name  string
-	edits []edit.Edit    // what closes, inner first
-	opens []edit.Edit    // what opens, inner first
-	moved [][2]int       // rows from, to
-	heads map[int]string // lines in front of a line, by its offset
-	begun map[int]int    // blocks that begin at a row
+type textWriter struct {
+	t           *syntax.Tree
+	text        []byte
+	first       int
+	runtime     string
+	edits       []edit.Edit    // what closes, inner first
+	opens       []edit.Edit    // what opens, inner first
+	moved       [][2]int       // rows from, to
+	linesBefore map[int]string // lines in front of a line, by its offset
+	blocksAtRow map[int]int    // blocks that begin at a row
 
 	continued map[int]bool // offsets of lines that a backslash joins to the one before
 }
 
-func (r *pythonText) number(site int) int { return r.first + site }
+func (r *textWriter) siteNumber(site int) int { return r.first + site }
 
-func (r *pythonText) insert(at int, format string, args ...any) {
+func (r *textWriter) insert(at int, format string, args ...any) {
 	r.edits = append(r.edits, edit.Edit{Start: at, End: at, New: fmt.Sprintf(format, args...)})
 }
 
-// lead puts lines in front of the line of an offset. Outer points come later
+// insertLine puts lines in front of the line of an offset. Outer points come later
 // and their lines stand before those of inner ones.
-func (r *pythonText) lead(at int, format string, args ...any) {
+func (r *textWriter) insertLine(at int, format string, args ...any) {
 	at = r.lineStart(at)
-	r.heads[at] = fmt.Sprintf(format, args...) + r.heads[at]
+	r.linesBefore[at] = fmt.Sprintf(format, args...) + r.linesBefore[at]
 }
 
 // open inserts what encloses the text from at on.
-func (r *pythonText) open(at int, format string, args ...any) {
+func (r *textWriter) open(at int, format string, args ...any) {
 	r.opens = append(r.opens, edit.Edit{Start: at, End: at, New: fmt.Sprintf(format, args...)})
 }
 
-func (r *pythonText) call(what string, site int) string {
-	return fmt.Sprintf("%s.%s(%d)", r.name, what, r.number(site))
+func (r *textWriter) call(what string, site int) string {
+	return fmt.Sprintf("%s.%s(%d)", r.runtime, what, r.siteNumber(site))
 }
 
 // lineStart is the offset at which the line of an offset begins.
-func (r *pythonText) lineStart(at int) int {
+func (r *textWriter) lineStart(at int) int {
 	for at > 0 && r.text[at-1] != '\n' && !(r.text[at-1] == '\r' && (at == len(r.text) || r.text[at] != '\n')) {
 		at--
 	}
@@ -192,7 +194,7 @@ func (r *pythonText) lineStart(at int) int {
 }
 
 // indent is the white space before the first character of the line of at.
-func (r *pythonText) indent(at int) string {
+func (r *textWriter) indent(at int) string {
 	s := r.lineStart(at)
 	e := s
 	for e < len(r.text) && (r.text[e] == ' ' || r.text[e] == '\t' || r.text[e] == '\f') {
@@ -201,15 +203,15 @@ func (r *pythonText) indent(at int) string {
 	return string(r.text[s:e])
 }
 
-// leads reports whether only white space stands before at on its line, and the
+// startsLine reports whether only white space stands before at on its line, and the
 // line continues none.
-func (r *pythonText) leads(at int) bool {
+func (r *textWriter) startsLine(at int) bool {
 	s := r.lineStart(at)
 	return s+len(r.indent(at)) == at && !r.continued[s]
 }
 
 // statements lists the statements of a block or module.
-func (r *pythonText) statements(block int) []int {
+func (r *textWriter) statements(block int) []int {
 	var out []int
 	r.t.Children(block, func(c int) {
 		if n := r.t.Nodes[c]; n.Named && n.Type != "comment" && n.Type != "line_continuation" {
@@ -219,7 +221,7 @@ func (r *pythonText) statements(block int) []int {
 	return out
 }
 
-func (r *pythonText) documented(stmts []int) bool {
+func (r *textWriter) documented(stmts []int) bool {
 	if len(stmts) == 0 || r.t.Nodes[stmts[0]].Type != "expression_statement" {
 		return false
 	}
@@ -245,12 +247,12 @@ func (r *pythonText) documented(stmts []int) bool {
 
 // block puts a try around the statements of a block, behind its docstring.
 // head is the statement the block belongs to.
-func (r *pythonText) block(block, head int, before, after string, site int) {
+func (r *textWriter) block(block, head int, before, after string, site int) {
 	stmts := r.statements(block)
 	if before == "enter" && r.documented(stmts) {
 		if len(stmts) == 1 {
 			n := r.t.Nodes[stmts[0]]
-			if r.leads(n.Start) {
+			if r.startsLine(n.Start) {
 				in := "\n" + r.indent(n.Start) + r.mark(n.Row, 0)
 				r.insert(n.End, "%s", in+r.call(before, site)+in+r.call(after, site))
 			} else {
@@ -268,10 +270,10 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 		end = r.call("unwind", site) + "; " + end // whatever it called is over
 	}
 	n, last := r.t.Nodes[stmts[0]], r.t.Nodes[stmts[len(stmts)-1]]
-	if r.leads(n.Start) {
-		r.begun[n.Row]++
-		in := r.indent(n.Start) + r.mark(n.Row, r.begun[n.Row])
-		r.lead(n.Start, "%s", in+r.call(before, site)+"\n"+in+"try:\n")
+	if r.startsLine(n.Start) {
+		r.blocksAtRow[n.Row]++
+		in := r.indent(n.Start) + r.mark(n.Row, r.blocksAtRow[n.Row])
+		r.insertLine(n.Start, "%s", in+r.call(before, site)+"\n"+in+"try:\n")
 		r.insert(last.End, "%s", "\n"+in+"finally:\n"+in+unit+end)
 		r.moved = append(r.moved, [2]int{n.Row, last.EndRow})
 		return
@@ -279,13 +281,13 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 	// On the line of the head, or behind a docstring.
 	in := r.indent(r.t.Nodes[head].Start)
 	row := r.t.Nodes[head].Row
-	if doc := r.t.Nodes[r.statements(block)[0]]; doc.Start != n.Start && r.leads(doc.Start) {
+	if doc := r.t.Nodes[r.statements(block)[0]]; doc.Start != n.Start && r.startsLine(doc.Start) {
 		in, row = r.indent(doc.Start), doc.Row
 	} else {
 		in += unit
 	}
 	lead := "\n" + in + r.mark(row, 0)
-	if doc := r.t.Nodes[r.statements(block)[0]]; doc.Start != n.Start && !r.leads(doc.Start) {
+	if doc := r.t.Nodes[r.statements(block)[0]]; doc.Start != n.Start && !r.startsLine(doc.Start) {
 		r.open(doc.Start, "%s", lead)
 	}
 	r.open(n.Start, "%s", lead+r.call(before, site)+lead+"try:"+lead+unit)
@@ -297,11 +299,11 @@ func (r *pythonText) block(block, head int, before, after string, site int) {
 
 // mark stands for the white space by which the line of a row moves, but for
 // own blocks that begin there; move replaces it once all blocks are known.
-func (r *pythonText) mark(row, own int) string { return fmt.Sprintf("\x00%d %d\x00", row, own) }
+func (r *textWriter) mark(row, own int) string { return fmt.Sprintf("\x00%d %d\x00", row, own) }
 
-// move shifts the lines inside the blocks that got a try.
-func (r *pythonText) move() {
-	for at, lines := range r.heads {
+// indentMoved shifts the lines inside the blocks that got a try.
+func (r *textWriter) indentMoved() {
+	for at, lines := range r.linesBefore {
 		r.insert(at, "%s", lines)
 	}
 	depth := map[int]int{}
@@ -344,9 +346,9 @@ func (r *pythonText) move() {
 }
 
 // pause writes "resume(n, (yield suspend(n, value)))", and the like.
-func (r *pythonText) pause(i, site int) {
+func (r *textWriter) pause(i, site int) {
 	n := r.t.Nodes[i]
-	k := r.number(site)
+	k := r.siteNumber(site)
 	switch n.Type {
 	case "yield", "await":
 		value := -1
@@ -367,27 +369,27 @@ func (r *pythonText) pause(i, site int) {
 		case asynchronous(r.t, i):
 			how = "give"
 		}
-		r.open(n.Start, "%s.resume(%d, (", r.name, k)
+		r.open(n.Start, "%s.resume(%d, (", r.runtime, k)
 		if value < 0 {
-			r.insert(n.End, " %s.%s(%d, None)", r.name, how, k)
+			r.insert(n.End, " %s.%s(%d, None)", r.runtime, how, k)
 		} else {
-			r.open(r.t.Nodes[value].Start, "%s.%s(%d, (", r.name, how, k)
+			r.open(r.t.Nodes[value].Start, "%s.%s(%d, (", r.runtime, how, k)
 			r.insert(n.End, "))")
 		}
 		r.insert(n.End, "))")
 	case "list_comprehension", "set_comprehension", "dictionary_comprehension":
-		r.open(n.Start, "%s.resume(%d, (", r.name, k)
+		r.open(n.Start, "%s.resume(%d, (", r.runtime, k)
 		e := r.t.Nodes[firstIterable(r.t, i)]
-		r.open(e.Start, "%s.suspend(%d, (", r.name, k)
+		r.open(e.Start, "%s.suspend(%d, (", r.runtime, k)
 		r.insert(e.End, "))")
 		r.insert(n.End, "))")
 	case "for_statement":
 		e := r.t.Nodes[r.t.Field(i, "right")]
-		r.open(e.Start, "%s.over(%d, (", r.name, k)
+		r.open(e.Start, "%s.over(%d, (", r.runtime, k)
 		r.insert(e.End, "))")
 		r.block(r.t.Field(i, "body"), i, "resume", "again", site)
-		r.otherwise(i, site)
-		r.around(i, site)
+		r.elseUnwind(i, site)
+		r.aroundStatement(i, site)
 	case "with_statement":
 		between := ""
 		for c := i; c < r.t.Field(i, "body"); c++ {
@@ -399,12 +401,12 @@ func (r *pythonText) pause(i, site int) {
 				item++
 			}
 			e := r.t.Nodes[item]
-			r.open(e.Start, "%s%s.over(%d, (", between, r.name, k)
+			r.open(e.Start, "%s%s.over(%d, (", between, r.runtime, k)
 			r.insert(e.End, "))")
 			between = r.call("between", site) + ", "
 		}
 		r.block(r.t.Field(i, "body"), i, "resume", "again", site)
-		r.around(i, site)
+		r.aroundStatement(i, site)
 	}
 }
 
@@ -422,40 +424,40 @@ func asynchronous(t *syntax.Tree, i int) bool {
 	return false
 }
 
-// around tells that a statement begins, and that it is over, however it is
+// aroundStatement reports that a statement begins, and that it ends, however it is
 // left: wherever its last await left the frame, it runs again.
-func (r *pythonText) around(i, site int) {
+func (r *textWriter) aroundStatement(i, site int) {
 	n := r.t.Nodes[i]
-	r.begun[n.Row]++
-	in := r.indent(n.Start) + r.mark(n.Row, r.begun[n.Row])
-	r.lead(n.Start, "%s", in+r.call("begin", site)+"\n"+in+"try:\n")
+	r.blocksAtRow[n.Row]++
+	in := r.indent(n.Start) + r.mark(n.Row, r.blocksAtRow[n.Row])
+	r.insertLine(n.Start, "%s", in+r.call("begin", site)+"\n"+in+"try:\n")
 	r.insert(n.End, "%s", "\n"+in+"finally:\n"+in+unit+r.call("end", site))
 	r.moved = append(r.moved, [2]int{n.Row, n.EndRow})
 }
 
 // handlers puts an unwind at the start of each handler of a try statement.
-func (r *pythonText) handlers(i, site int) {
+func (r *textWriter) handlers(i, site int) {
 	r.t.Children(i, func(c int) {
 		switch r.t.Nodes[c].Type {
 		case "except_clause", "except_group_clause", "finally_clause":
 		default:
 			return
 		}
-		r.begins(c, site)
+		r.unwindAt(c, site)
 	})
 }
 
-// otherwise puts an unwind at the start of the else of a loop.
-func (r *pythonText) otherwise(i, site int) {
+// elseUnwind puts an unwind at the start of the else of a loop.
+func (r *textWriter) elseUnwind(i, site int) {
 	r.t.Children(i, func(c int) {
 		if r.t.Nodes[c].Type == "else_clause" {
-			r.begins(c, site)
+			r.unwindAt(c, site)
 		}
 	})
 }
 
-// begins puts an unwind at the start of the block of a clause.
-func (r *pythonText) begins(clause, site int) {
+// unwindAt puts an unwind at the start of the block of a clause.
+func (r *textWriter) unwindAt(clause, site int) {
 	r.t.Children(clause, func(b int) {
 		if r.t.Nodes[b].Type != "block" {
 			return
@@ -465,8 +467,9 @@ func (r *pythonText) begins(clause, site int) {
 			return
 		}
 		n := r.t.Nodes[stmts[0]]
-		if r.leads(n.Start) {
-			r.lead(n.Start, "%s", r.indent(n.Start)+r.mark(n.Row, r.begun[n.Row])+r.call("unwind", site)+"\n")
+		if r.startsLine(n.Start) {
+			r.insertLine(n.Start, "%s", r.indent(n.Start)+r.mark(n.Row, r.blocksAtRow[n.Row])+r.call("unwind",
+				site)+"\n")
 		} else {
 			r.open(n.Start, "%s; ", r.call("unwind", site))
 		}
@@ -476,15 +479,16 @@ func (r *pythonText) begins(clause, site int) {
 // module writes the import, the names of the sites, and the module's own
 // checkpoints. Its exit stands at the end; when an exception ends the program
 // before, the runtime supplies it.
-func (r *pythonText) module(site int, sites []checkpoint.Site) {
+func (r *textWriter) module(site int, sites []checkpoint.Site) {
 	var names strings.Builder
 	for i, s := range sites {
 		if i > 0 {
 			names.WriteString(", ")
 		}
-		fmt.Fprintf(&names, "%d: %q", r.number(i), s.Func)
+		fmt.Fprintf(&names, "%d: %q", r.siteNumber(i), s.Func)
 	}
-	head := fmt.Sprintf("import codegreen_runtime as %s; %[1]s.sites(__name__, {%s}); %s", r.name, names.String(), r.call("enter", site))
+	head := fmt.Sprintf("import codegreen_runtime as %s; %[1]s.sites(__name__, {%s}); %s", r.runtime, names.String(),
+		r.call("enter", site))
 	stmts := r.statements(0)
 	if r.documented(stmts) {
 		stmts = stmts[1:]
@@ -502,8 +506,8 @@ func (r *pythonText) module(site int, sites []checkpoint.Site) {
 		return
 	}
 	n := r.t.Nodes[stmts[0]]
-	if r.leads(n.Start) {
-		r.lead(n.Start, "%s\n", head)
+	if r.startsLine(n.Start) {
+		r.insertLine(n.Start, "%s\n", head)
 	} else {
 		r.open(n.Start, "\n%s\n", head)
 	}

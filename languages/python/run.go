@@ -15,9 +15,9 @@ import (
 	"cg/runtimes"
 )
 
-// pythonTarget splits a command line into the interpreter's own flags, the
+// commandLine splits a command line into the interpreter's own flags, the
 // target, and the program's arguments.
-type pythonTarget struct {
+type commandLine struct {
 	flags   []string
 	module  string // of -m
 	text    string // of -c
@@ -27,12 +27,13 @@ type pythonTarget struct {
 	without string // the flag that keeps cg out of the interpreter
 }
 
-const pythonTargets = "name a script, a directory or archive with a __main__.py, -m MODULE, -c TEXT, or - for standard input"
+const targetHelp = "name a script, a directory or archive with a __main__.py, -m MODULE, -c TEXT, " +
+	"or - for standard input"
 
-// pythonFlag splits a flag of the interpreter, which may be several letters
+// splitFlag splits a flag of the interpreter, which may be several letters
 // (docs.python.org/3/using/cmdline.html). more says that its value is the next
 // argument; target is the letter, m or c, that stands for a target, with value.
-func pythonFlag(a string) (letters string, more bool, target byte, value string, err error) {
+func splitFlag(a string) (letters string, more bool, target byte, value string, err error) {
 	if a == "--check-hash-based-pycs" {
 		return "", true, 0, "", nil
 	}
@@ -43,25 +44,27 @@ func pythonFlag(a string) (letters string, more bool, target byte, value string,
 		case c == 'W' || c == 'X':
 			return letters, i+1 == len(a), 0, a[i+1:], nil
 		case c == 'x':
-			return "", false, 0, "", languages.Refuse(2, "%s: a script is instrumented with its first line, too: leave out -x", a)
+			return "", false, 0, "", languages.Refuse(2,
+				"%s: a script is instrumented with its first line, too: leave out -x", a)
 		case strings.IndexByte("bBdEiIOPqRsSuv", c) >= 0:
 			letters += string(c)
 		default:
-			return "", false, 0, "", languages.Refuse(2, "%s: not a flag that cg passes to Python, and not a target; %s", a, pythonTargets)
+			return "", false, 0, "", languages.Refuse(2,
+				"%s: not a flag that cg passes to Python, and not a target; %s", a, targetHelp)
 		}
 	}
 	return letters, false, 0, "", nil
 }
 
-func splitPython(t languages.Target) (pythonTarget, error) {
-	var p pythonTarget
+func splitArgs(t languages.Target) (commandLine, error) {
+	var p commandLine
 	for i := 0; i < len(t.Args); i++ {
 		a := t.Args[i]
 		if a == "-" || !strings.HasPrefix(a, "-") {
 			p.path, p.args = a, t.Args[i+1:]
 			return p, nil
 		}
-		letters, more, target, value, err := pythonFlag(a)
+		letters, more, target, value, err := splitFlag(a)
 		if err != nil {
 			return p, err
 		}
@@ -70,7 +73,8 @@ func splitPython(t languages.Target) (pythonTarget, error) {
 		}
 		if more {
 			if i++; i == len(t.Args) {
-				return p, languages.Refuse(2, "%s needs %s", a, map[byte]string{'m': "the name of a module", 'c': "a program text"}[target])
+				return p, languages.Refuse(2, "%s needs %s", a,
+					map[byte]string{'m': "the name of a module", 'c': "a program text"}[target])
 			}
 			value = t.Args[i]
 		}
@@ -84,32 +88,32 @@ func splitPython(t languages.Target) (pythonTarget, error) {
 		}
 		p.flags = append(p.flags, a)
 	}
-	return p, languages.Refuse(2, "nothing to run: %s", pythonTargets)
+	return p, languages.Refuse(2, "nothing to run: %s", targetHelp)
 }
 
-// flagPython reports whether an argument in front of the target is a flag of
+// interpreterFlag reports whether an argument in front of the target is a flag of
 // the interpreter, how many more arguments it takes, and whether it stands for
 // the target.
-func flagPython(a string) (more int, target, ok bool) {
+func interpreterFlag(a string) (more int, target, ok bool) {
 	if len(a) < 2 || a[0] != '-' {
 		return 0, false, false
 	}
-	_, next, letter, _, err := pythonFlag(a)
+	_, next, letter, _, err := splitFlag(a)
 	if next {
 		more = 1
 	}
 	return more, letter != 0, err == nil
 }
 
-// interpretsPython reports whether a script's first line names a Python.
-func interpretsPython(command string) bool {
-	return pythonName.MatchString(filepath.Base(command))
+// isInterpreter reports whether a script's first line names a Python.
+func isInterpreter(command string) bool {
+	return interpreterName.MatchString(filepath.Base(command))
 }
 
-var pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*t?$`)
+var interpreterName = regexp.MustCompile(`^(python|pypy)[0-9.]*t?$`)
 
-func checkPython(t languages.Target) error {
-	target, err := splitPython(t)
+func check(t languages.Target) error {
+	target, err := splitArgs(t)
 	if err != nil || target.module != "" || target.isText {
 		return err
 	}
@@ -143,9 +147,9 @@ type interpreter struct {
 	Size, Modified int64
 }
 
-// findPython finds the interpreter that the user's shell would run. What it
+// findInterpreter finds the interpreter that the user's shell would run. What it
 // said of itself is kept in the cache for as long as its file is unchanged.
-func findPython(name string, cache runtimes.Cache) (interpreter, error) {
+func findInterpreter(name string, cache runtimes.Cache) (interpreter, error) {
 	if name == "" {
 		name = "python3"
 		if _, err := exec.LookPath(name); err != nil {
@@ -154,7 +158,8 @@ func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return interpreter{}, languages.Refuse(127, "Python interpreter %q not found: install Python 3.8 or later, or name one with --python PATH", name)
+		return interpreter{}, languages.Refuse(127,
+			"Python interpreter %q not found: install Python 3.8 or later, or name one with --python PATH", name)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return interpreter{}, err
@@ -172,7 +177,8 @@ func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 	// A shim, a script of a few lines such as pyenv's, stands for another
 	// interpreter in every folder: what it said once may be wrong here.
 	shim := p.Size < 16<<10
-	if k, ok := known[path+"\x00"+real]; ok && k.Size == p.Size && k.Modified == p.Modified && k.Implementation != "" && !shim {
+	if k, ok := known[path+"\x00"+real]; ok && k.Size == p.Size && k.Modified == p.Modified &&
+		k.Implementation != "" && !shim {
 		p = k
 		p.Path = path
 	} else {
@@ -186,23 +192,25 @@ func findPython(name string, cache runtimes.Cache) (interpreter, error) {
 	}
 	var major, minor int
 	if n, _ := fmt.Sscanf(p.Version, "%d.%d", &major, &minor); n != 2 || major < 3 || major == 3 && minor < 8 {
-		return p, languages.Refuse(126, "%s is Python %s; cg needs 3.8 or later (choose another with --python PATH)", path, p.Version)
+		return p, languages.Refuse(126, "%s is Python %s; cg needs 3.8 or later (choose another with --python PATH)",
+			path, p.Version)
 	}
 	return p, nil
 }
 
-// launchPython starts the program exactly as the user would, python TARGET
+// launch starts the program exactly as the user would, python TARGET
 // ARGS; what is cg's comes through PYTHONPATH and CG_RUN.
-func launchPython(t languages.Target, s languages.Setup) (languages.Command, error) {
-	target, err := splitPython(t)
+func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
+	target, err := splitArgs(t)
 	if err != nil {
 		return languages.Command{}, err
 	}
-	p, err := findPython(t.Interpreter, s.Cache)
+	p, err := findInterpreter(t.Interpreter, s.Cache)
 	if err != nil {
 		return languages.Command{}, err
 	}
-	command := languages.Command{Args: append([]string{p.Path}, t.Args...), Version: p.Version, Meta: p.meta(), Untested: p.untested()}
+	command := languages.Command{Args: append([]string{p.Path}, t.Args...), Version: p.Version, Meta: p.meta(),
+		Untested: p.untested()}
 	if s.Off {
 		return command, nil
 	}
@@ -211,7 +219,8 @@ func launchPython(t languages.Target, s languages.Setup) (languages.Command, err
 	command.Spool = target.path == "-"
 	if target.without != "" {
 		command.Without = target.without + " keeps cg out of the interpreter, which then " +
-			map[string]string{"-I": "ignores PYTHONPATH", "-E": "ignores PYTHONPATH", "-S": "does not import sitecustomize"}[target.without]
+			map[string]string{"-I": "ignores PYTHONPATH", "-E": "ignores PYTHONPATH",
+				"-S": "does not import sitecustomize"}[target.without]
 		return command, nil
 	}
 	here, err := runtimes.Unpack("python", s.Cache, s.Dir)
@@ -233,7 +242,8 @@ func launchPython(t languages.Target, s languages.Setup) (languages.Command, err
 	var b strings.Builder
 	for _, kv := range [][2]string{
 		{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason},
-		{"seals", sealed(s.Native.Content)}, {"cache", woven.Dir}, {"key", s.Key}, {"here", here}, {"imports", imports}, {"foreign", foreign},
+		{"seals", fingerprint(s.Native.Content)}, {"cache", woven.Dir}, {"key", s.Key}, {"here", here},
+		{"imports", imports}, {"foreign", foreign},
 	} {
 		fmt.Fprintf(&b, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
 	}
@@ -248,15 +258,16 @@ func launchPython(t languages.Target, s languages.Setup) (languages.Command, err
 	return command, nil
 }
 
-// filesPython lists a script, or the modules below a directory.
-func filesPython(t languages.Target) ([]string, error) {
-	target, err := splitPython(t)
+// sourceFiles lists a script, or the modules below a directory.
+func sourceFiles(t languages.Target) ([]string, error) {
+	target, err := splitArgs(t)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case target.module != "":
-		return nil, languages.Refuse(2, "analyze reads files: name a script or a directory instead of -m %s", target.module)
+		return nil, languages.Refuse(2, "analyze reads files: name a script or a directory instead of -m %s",
+			target.module)
 	case target.isText || target.path == "-":
 		return nil, languages.Refuse(2, "analyze reads files: name a script or a directory")
 	}
