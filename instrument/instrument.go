@@ -32,7 +32,8 @@ func ParseGranularity(s string) (Granularity, error) {
 	case Coarse, Fine:
 		return g, nil
 	}
-	return "", fmt.Errorf("granularity %q is not known: use coarse (the program and its entry point) or fine (every function)", s)
+	return "", fmt.Errorf(
+		"granularity %q is not known: use coarse (the program and its entry point) or fine (every function)", s)
 }
 
 // Role is what a checkpoint does at its place.
@@ -167,7 +168,8 @@ func (o Options) NameWanted(name string) bool {
 // SiteWanted reports whether a site of that kind and qualified name is one of
 // the plan's. A coarse plan has the module that is run, and its main.
 func (o Options) SiteWanted(kind checkpoint.SiteKind, name string) bool {
-	if o.Granularity == Coarse && (!o.Entry || kind != checkpoint.Module && (kind != checkpoint.Function || name != "main")) {
+	if o.Granularity == Coarse && (!o.Entry ||
+		kind != checkpoint.Module && (kind != checkpoint.Function || name != "main")) {
 		return false
 	}
 	return o.NameWanted(name)

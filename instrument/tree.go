@@ -113,14 +113,16 @@ type AnalysisSkip struct {
 
 // Points lists every point of every file.
 func (t *Tree) Points() Analysis {
-	a := Analysis{Success: len(t.Skipped) == 0, Points: []AnalysisPoint{}, Skipped: []AnalysisSkip{}, Left: []AnalysisSkip{}}
+	a := Analysis{Success: len(t.Skipped) == 0, Points: []AnalysisPoint{}, Skipped: []AnalysisSkip{},
+		Left: []AnalysisSkip{}}
 	first := 1
 	for _, f := range t.Files {
 		a.Language = f.Plan.Language
 		for _, p := range f.Plan.Points {
 			s := f.Plan.Sites[p.Site]
 			a.Points = append(a.Points, AnalysisPoint{
-				ID: len(a.Points) + 1, SiteID: first + p.Site, Type: p.Role, Subtype: s.Kind, Name: s.Func, File: f.Name,
+				ID: len(a.Points) + 1, SiteID: first +
+					p.Site, Type: p.Role, Subtype: s.Kind, Name: s.Func, File: f.Name,
 				Line: p.Line, Column: p.Col, EndLine: p.EndLine, EndColumn: p.EndCol, Start: p.Start, End: p.End,
 			})
 		}
@@ -161,7 +163,8 @@ func (t *Tree) Text(verbose bool) string {
 // Save writes the rewritten files below dir, in the places they have below
 // base, and the files that they need beside each of them. It refuses to write
 // over a source and lists what it wrote.
-func (t *Tree) Save(base, dir string, render func([]byte, *Plan, int) ([]edit.Edit, error), beside map[string][]byte) ([]string, error) {
+func (t *Tree) Save(base, dir string, render func([]byte, *Plan, int) ([]edit.Edit, error),
+	beside map[string][]byte) ([]string, error) {
 	first := 1
 	contents := map[string][]byte{}
 	for _, f := range t.Files {

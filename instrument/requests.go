@@ -1,0 +1,189 @@
+package instrument
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"cg/checkpoint"
+)
+
+const maxRequest = 1 << 28
+
+func (s *Server) answer(c net.Conn) {
+	r := bufio.NewReader(c)
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return
+	}
+	op, size, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 0 || n > maxRequest {
+		return
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return
+	}
+	answer, err := s.handle(op, body)
+	if errors.As(err, new(*unparsed)) {
+		c.Write([]byte("unparsed\x00" + err.Error()))
+		return
+	}
+	if err != nil {
+		c.Write([]byte("refused\x00" + err.Error()))
+		return
+	}
+	c.Write([]byte("ok\x00" + answer))
+}
+
+// requests are the requests that the server answers (see Server), with the number of
+// parts that each has.
+var requests = map[string]struct {
+	parts  int
+	answer func(s *Server, p []string) (string, error)
+}{
+	"plan": {4, func(s *Server, p []string) (string,
+		error) {
+		return s.plan(p[0], p[1], p[2] == "1", []byte(p[3]))
+	}},
+	"outline": {4, (*Server).chooseOutline},
+	"load":    {4, (*Server).loadWanted},
+	"skip":    {3, func(s *Server, p []string) (string, error) { s.Skip(p[1], p[2]); return "", nil }},
+	"refused": {2, (*Server).noteRefused},
+	"chunk":   {9, (*Server).takeChunks},
+	"task":    {3, (*Server).numberTask},
+	"lost":    {1, (*Server).addLost},
+	"pure":    {1, (*Server).notePure},
+	"off":     {1, (*Server).noteOff},
+}
+
+// handle answers one request.
+func (s *Server) handle(op string, body []byte) (string, error) {
+	r, ok := requests[op]
+	if !ok {
+		return "", fmt.Errorf("no such request")
+	}
+	p := strings.SplitN(string(body), "\x00", r.parts)
+	if len(p) != r.parts {
+		return "", fmt.Errorf("%s: %d parts instead of %d", op, len(p), r.parts)
+	}
+	return r.answer(s, p)
+}
+
+func (s *Server) chooseOutline(p []string) (string, error) {
+	o := s.options(p[0])
+	if !o.FileWanted(p[1], p[2] == "1") {
+		return "", errNotWanted
+	}
+	plan, err := DecodeOutline(p[3])
+	if err != nil {
+		return "", err
+	}
+	return Encode(o.Choose(plan)), nil
+}
+
+func (s *Server) loadWanted(p []string) (string, error) {
+	if o := s.options(p[0]); !o.FileWanted(p[1], p[2] == "1") {
+		return "", errNotWanted
+	}
+	return s.load(p[0], p[1], p[3])
+}
+
+func (s *Server) noteRefused(p []string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.refused) < maxRefused {
+		s.refused = append(s.refused, p[0]+" "+p[1])
+	}
+	return "", nil
+}
+
+func (s *Server) takeChunks(p []string) (string, error) {
+	var n [9]uint64
+	for i := range p {
+		var err error
+		if n[i], err = strconv.ParseUint(p[i], 10, 64); err != nil {
+			return "", fmt.Errorf("chunk: %w", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Channel == nil {
+		return "", checkpoint.ErrFull
+	}
+	offsets, err := s.Channel.TakeSome(checkpoint.Request{
+		Thread: checkpoint.Thread{PID: uint32(n[0]), TID: uint32(n[1])}, First: n[2] != 0,
+		Parent:   checkpoint.Thread{PID: uint32(n[3]), TID: uint32(n[4])},
+		ForkTick: checkpoint.Tick(n[5]), Lost: n[6], New: n[7],
+		Sums: true,
+	}, int(min(max(n[8], 1), 8)))
+	return strings.Trim(fmt.Sprint(offsets), "[]"), err
+}
+
+func (s *Server) numberTask(p []string) (string, error) {
+	line, err := strconv.Atoi(p[2])
+	if err != nil {
+		return "", fmt.Errorf("task: %w", err)
+	}
+	return s.task(p[0], p[1], line)
+}
+
+func (s *Server) addLost(p []string) (string, error) {
+	n, err := strconv.ParseUint(p[0], 10, 64)
+	if err != nil {
+		return "", fmt.Errorf("lost: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Channel != nil {
+		s.Channel.AddLost(n)
+	}
+	return "", nil
+}
+
+func (s *Server) notePure(p []string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pure, s.isPure = p[0], true
+	return "", nil
+}
+
+func (s *Server) noteOff(p []string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.off, s.isOff = p[0], true
+	return "", nil
+}
+
+// errNotWanted is the answer for a file that the filters leave out.
+var errNotWanted = errors.New("not wanted")
+
+func (s *Server) options(module string) Options {
+	o := s.Options
+	o.Entry = module == "__main__"
+	return o
+}
+
+func (s *Server) plan(module, file string, own bool, source []byte) (string, error) {
+	o := s.options(module)
+	if !o.FileWanted(file, own) {
+		if own {
+			s.Skip(file, "left out by --exclude")
+		}
+		return "", errNotWanted
+	}
+	p, err := s.Planner(source, o)
+	if err != nil {
+		return "", &unparsed{err}
+	}
+	return Encode(p), nil
+}
+
+// unparsed is a source that the planner cannot place. The runtime makes an
+// outline of it, or says that the file is skipped.
+type unparsed struct{ error }
