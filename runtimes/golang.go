@@ -55,7 +55,7 @@ type GoOverlay struct {
 func Golang(ctx context.Context, g GoToolchain, cache Cache, scratch string) (GoOverlay, error) {
 	o, err := goScheduler(g)
 	if err == nil {
-		err = goProbe(ctx, g, o, cache, scratch, goProbeMain)
+		err = g.probe(ctx, o, cache, scratch, goProbeMain)
 	}
 	if err == nil {
 		return o, nil
@@ -63,10 +63,11 @@ func Golang(ctx context.Context, g GoToolchain, cache Cache, scratch string) (Go
 	if ctx.Err() != nil {
 		return GoOverlay{}, ctx.Err()
 	}
-	reason := fmt.Sprintf("%s (%v); goroutines are told apart by their calls only", goVerdict(err, "the scheduler of "+g.Version), err)
+	reason := fmt.Sprintf("%s (%v); goroutines are told apart by their calls only",
+		goVerdict(err, "the scheduler of "+g.Version), err)
 	o, err = goPortable(g)
 	if err == nil {
-		err = goProbe(ctx, g, o, cache, scratch, goProbeMain)
+		err = g.probe(ctx, o, cache, scratch, goProbeMain)
 	}
 	o.Reason = reason
 	return o, err
@@ -75,19 +76,21 @@ func Golang(ctx context.Context, g GoToolchain, cache Cache, scratch string) (Go
 // WithTests adds that package testing tells each test, example and benchmark as
 // a task. Where this toolchain's testing does not let it, the overlay stays as
 // it is, and the reason says so in one line.
-func (o GoOverlay) WithTests(ctx context.Context, g GoToolchain, cache Cache, scratch string) (all GoOverlay, reason string, err error) {
+func (o GoOverlay) WithTests(ctx context.Context, g GoToolchain, cache Cache, scratch string) (all GoOverlay,
+	reason string, err error) {
 	tests, err := goTesting(g)
 	if err == nil {
 		all = o
 		all.Files = maps.Clone(o.Files)
 		maps.Copy(all.Files, tests.Files)
-		err = goProbe(ctx, g, all, cache, scratch, goProbeTesting)
+		err = g.probe(ctx, all, cache, scratch, goProbeTesting)
 	}
 	if ctx.Err() != nil {
 		return o, "", ctx.Err()
 	}
 	if err != nil {
-		return o, fmt.Sprintf("%s (%v); tests are not told apart", goVerdict(err, "package testing of "+g.Version), err), nil
+		return o, fmt.Sprintf("%s (%v); tests are not told apart", goVerdict(err, "package testing of "+g.Version),
+			err), nil
 	}
 	return all, "", nil
 }
@@ -289,7 +292,8 @@ type goPassing struct{ error }
 var (
 	goRefuses = regexp.MustCompile(`\.(go|s):\d+|relocation target|undefined|not defined|unresolved`)
 	goPasses  = regexp.MustCompile(`signal: |\[signal SIGBUS|no space left|disk quota|cannot allocate memory|` +
-		`out of memory|resource temporarily|too many open files|input/output error|read-only file system|permission denied|no such file or directory|stale NFS file handle|short write|` +
+		`out of memory|resource temporarily|too many open files|input/output error|read-only file system|` +
+		`permission denied|no such file or directory|stale NFS file handle|short write|` +
 		`text file busy|device or resource busy|timed out`)
 )
 
@@ -305,17 +309,18 @@ func goFault(err error, output string, built bool) error {
 	if signal > 0 {
 		text = fmt.Sprintf("signal: %s: %s", signal, firstProblem(output))
 	}
-	ended := slices.Contains([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGXCPU}, signal)
+	ended := slices.Contains([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP,
+		syscall.SIGXCPU}, signal)
 	if ended || !built && (goPasses.MatchString(output) || !goRefuses.MatchString(output)) {
 		return goPassing{errors.New(text)}
 	}
 	return goRefusal{text}
 }
 
-// goProbe compiles, links and runs a program with the overlay. What is compiled
+// probe compiles, links and runs a program with the overlay. What is compiled
 // here is in the build cache when the user's program asks for it. What the
 // toolchain says is kept, a fault that passes is not.
-func goProbe(ctx context.Context, g GoToolchain, o GoOverlay, cache Cache, scratch, main string) error {
+func (g GoToolchain) probe(ctx context.Context, o GoOverlay, cache Cache, scratch, main string) error {
 	h := sha256.New()
 	fmt.Fprintf(h, "2\x00%s\x00%s\x00%s\x00%s\x00", g.Version, g.Root, g.Arch, main)
 	for _, name := range o.names() {
@@ -423,7 +428,8 @@ func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir, main string) err
 	if env == nil {
 		env = os.Environ()
 	}
-	env = append(slices.Clone(env), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local", "GOARCH="+g.Arch, "CG_CHANNEL=")
+	env = append(slices.Clone(env), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local", "GOARCH="+g.Arch,
+		"CG_CHANNEL=")
 	run := func(built bool, command string, args ...string) error {
 		cmd := exec.CommandContext(ctx, command, args...)
 		cmd.Dir, cmd.Env = dir, env
@@ -435,7 +441,8 @@ func (g GoToolchain) try(ctx context.Context, o GoOverlay, dir, main string) err
 		return nil
 	}
 	program := filepath.Join(dir, "probe")
-	if err := run(false, g.Command, "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "."); err != nil {
+	if err := run(false, g.Command, "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program,
+		"."); err != nil {
 		return err
 	}
 	return run(true, program)
@@ -455,7 +462,8 @@ func firstProblem(output string) string {
 func goPortable(g GoToolchain) (GoOverlay, error) {
 	o := GoOverlay{Files: map[string][]byte{}}
 	names := map[string]string{}
-	for _, name := range []string{"codegreen.go", "span.go", "portable.go", "cycles.go", "cycles_other.go", "portable_" + goFamily(g.Arch) + ".s"} {
+	for _, name := range []string{"codegreen.go", "span.go", "portable.go", "cycles.go", "cycles_other.go",
+		"portable_" + goFamily(g.Arch) + ".s"} {
 		names["golang/_ring/"+name] = "src/container/ring/zz_" + name
 	}
 	return o, o.add(names)
@@ -528,13 +536,15 @@ func GolangCompiler(ctx context.Context, g GoToolchain, cache Cache) (string, er
 	if cmd.Env = g.Env; cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = append(slices.Clone(cmd.Env), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local", "CGO_ENABLED=0")
+	cmd.Env = append(slices.Clone(cmd.Env), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local",
+		"CGO_ENABLED=0")
 	if out, err := tool.CombinedOutput(cmd); err != nil {
 		return "", fmt.Errorf("%w: %s", err, firstProblem(string(out)))
 	}
 	// Without arguments it says how it is used: it can be run from there.
 	var exit *exec.ExitError
-	if err := exec.CommandContext(ctx, filepath.Join(dir, "compile")).Run(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+	if err := exec.CommandContext(ctx, filepath.Join(dir, "compile")).Run(); !errors.As(err, &exit) ||
+		exit.ExitCode() != 2 {
 		return "", fmt.Errorf("%s: %w", dir, cmp.Or(err, errors.ErrUnsupported))
 	}
 	program, err := os.ReadFile(filepath.Join(dir, "compile"))

@@ -463,7 +463,7 @@ func TestGoProbeFaults(t *testing.T) {
 			}
 			g := GoToolchain{Command: tool, Root: dir, Version: "go1.26.0", Arch: "amd64", Env: append(os.Environ(), "RUN="+c.run)}
 			probe := func() string {
-				if err := goProbe(context.Background(), g, GoOverlay{}, cache, t.TempDir(), ""); err != nil {
+				if err := g.probe(context.Background(), GoOverlay{}, cache, t.TempDir(), ""); err != nil {
 					return err.Error()
 				}
 				return ""

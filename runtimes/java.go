@@ -73,11 +73,13 @@ func quickNatives(release int) []string {
 		// Said to be deprecated, which it then is not told of. The two others are
 		// as they were afterwards; where the user sets them, all stay alone.
 		for _, name := range []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"} {
-			if v := os.Getenv(name); strings.Contains(v, "UnlockDiagnosticVMOptions") || strings.Contains(v, "PrintWarnings") {
+			if v := os.Getenv(name); strings.Contains(v, "UnlockDiagnosticVMOptions") ||
+				strings.Contains(v, "PrintWarnings") {
 				return nil
 			}
 		}
-		return []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:-PrintWarnings", "-XX:+CriticalJNINatives", "-XX:+PrintWarnings", "-XX:-UnlockDiagnosticVMOptions"}
+		return []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:-PrintWarnings", "-XX:+CriticalJNINatives",
+			"-XX:+PrintWarnings", "-XX:-UnlockDiagnosticVMOptions"}
 	case release >= 21 && hasMembarrier(): // without it, the machine would not start
 		return []string{"-XX:+UseSystemMemoryBarrier"}
 	}
@@ -129,7 +131,7 @@ func archive(ctx context.Context, javac, scratch string) ([]byte, error) {
 		if err != nil {
 			return err
 		}
-		// Stored: five small classes are read faster than inflated.
+		// Stored: small classes are read faster than inflated.
 		w, err := z.CreateHeader(&zip.FileHeader{Name: inside, Method: zip.Store})
 		if err == nil {
 			_, err = w.Write(class)
@@ -147,22 +149,27 @@ func archive(ctx context.Context, javac, scratch string) ([]byte, error) {
 // output. Where cg starts java for itself it is the same without -J.
 const NoPerfData = "-J-XX:-UsePerfData"
 
-// compileJava makes the classes. T uses a package that java.base keeps to
-// itself, and the runtime does without T where there is none.
+// compileJava makes the classes. ThreadEnd uses a package that java.base keeps to
+// itself, and the runtime does without ThreadEnd where there is none.
 func compileJava(ctx context.Context, javac, dir, out string, files []string) error {
-	others := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return filepath.Base(f) == "T.java" })
+	others := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
+		return filepath.Base(file) == "ThreadEnd.java"
+	})
 	var last error
 	for _, args := range [][]string{
-		append([]string{"-source", "17", "-target", "17", "--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED"}, files...),
+		append([]string{"-source", "17", "-target", "17", "--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED"},
+			files...),
 		append([]string{"--release", "17"}, others...),
 	} {
 		// Concatenation by invokedynamic costs a program's start what lambdas do.
-		args = append([]string{NoPerfData, "-nowarn", "-proc:none", "-encoding", "UTF-8", "-XDstringConcat=inline", "-d", out}, args...)
+		args = append([]string{NoPerfData, "-nowarn", "-proc:none", "-encoding", "UTF-8", "-XDstringConcat=inline",
+			"-d", out}, args...)
 		cmd := exec.CommandContext(ctx, javac, args...)
 		cmd.Dir = dir
 		// Options of the user's may ask for any release, or print.
 		cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
-			return strings.HasPrefix(kv, "JAVA_TOOL_OPTIONS=") || strings.HasPrefix(kv, "JDK_JAVAC_OPTIONS=") || strings.HasPrefix(kv, "CLASSPATH=")
+			return strings.HasPrefix(kv, "JAVA_TOOL_OPTIONS=") || strings.HasPrefix(kv, "JDK_JAVAC_OPTIONS=") ||
+				strings.HasPrefix(kv, "CLASSPATH=")
 		})
 		output, err := tool.CombinedOutput(cmd)
 		if err == nil {

@@ -36,7 +36,7 @@ func TestJavaAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.class, err)
 		}
-		if c.rewritten = text; bytes.Contains(text, []byte(`Class.forName("cg$.B"`)) {
+		if c.rewritten = text; bytes.Contains(text, []byte(`Class.forName("cg$.Calls"`)) {
 			helpers++
 		}
 		for i, line := range bytes.SplitAfter(text, []byte("\n")) {

@@ -80,7 +80,7 @@ const helperClass = `@java.lang.SuppressWarnings("all")final class NAME{` +
 	`private static final java.util.function.IntConsumer[]a=a();` +
 	`private static final java.util.function.IntConsumer b=a[0],c=a[1],d=a[2],f=a[3];private NAME(){}` +
 	`private static java.util.function.IntConsumer[]a(){try{return(java.util.function.IntConsumer[])java.lang.Class` +
-	`.forName("cg$.B",true,null).getField("CALLS").get(null);}` +
+	`.forName("cg$.Calls",true,null).getField("CALLS").get(null);}` +
 	`catch(java.lang.Throwable t){return new java.util.function.IntConsumer[4];}}` +
 	`static void e(int s){if(b!=null)b.accept(s);}static void x(int s){if(c!=null)c.accept(s);}` +
 	`static void ce(int s){if(d!=null)d.accept(s);}static void cx(int s){if(f!=null)f.accept(s);}}`

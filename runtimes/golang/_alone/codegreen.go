@@ -173,7 +173,8 @@ func (r *record) block() string {
 		b.WriteString(`{"checkpoint_id": `)
 		b.WriteString(quote(e.kind + ":" + r.names[e.site] + ":" + strconv.FormatUint(uint64(e.site), 10) +
 			"#inv_" + strconv.FormatUint(uint64(e.call), 10) + "_t" + strconv.FormatUint(uint64(e.thread), 16)))
-		b.WriteString(`, "timestamp": ` + strconv.FormatInt(e.at, 10) + `, "joules": ` + joules + `, "watts": ` + watts + "}")
+		b.WriteString(`, "timestamp": ` + strconv.FormatInt(e.at,
+			10) + `, "joules": ` + joules + `, "watts": ` + watts + "}")
 	}
 	b.WriteString("]")
 	if r.dropped > 0 {

@@ -28,10 +28,14 @@ import (
 var (
 	declared = regexp.MustCompile(`(cga[0-9a-f]{8}[_0-9]*_b\d+) = \w+\.CodegreenFile\(0x([0-9a-f]+)\);`)
 	imported = regexp.MustCompile(`; import (cga[0-9a-f]{8}[_0-9]*) "container/ring"`)
-	inserted = regexp.MustCompile(`cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Enter\((cga[0-9a-f]{8}[_0-9]*_b\d+) \+ (\d+)\); defer cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Exit\(cga[0-9a-f]{8}[_0-9]*_b\d+ \+ \d+\);`)
+	inserted = regexp.MustCompile(
+		`cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Enter\((cga[0-9a-f]{8}[_0-9]*_b\d+) \+ (\d+)\); ` +
+			`defer cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Exit\(cga[0-9a-f]{8}[_0-9]*_b\d+ \+ \d+\);`)
 	// The compiler knows columns up to 255: what is inserted behind them begins a
 	// line where a directive says which one goes on.
-	pushes    = regexp.MustCompile(`; (import cga[0-9a-f]{8}[_0-9]* "container/ring"/\*line :|import _ "container/ring"/\*line :|var \(cga[^()]*(?:\([^()]*\)[^()]*)*\)/\*line :)`)
+	pushes = regexp.MustCompile(
+		`; (import cga[0-9a-f]{8}[_0-9]* "container/ring"/\*line :|` +
+			`import _ "container/ring"/\*line :|var \(cga[^()]*(?:\([^()]*\)[^()]*)*\)/\*line :)`)
 	canInline = regexp.MustCompile(`^(.+):(\d+):(\d+): can inline `)
 	// What is said of escaping comes when all has been said of inlining.
 	escapes = regexp.MustCompile(`: (.* escapes to heap|.* does not escape|leaking param.*|moved to heap: .*)\n$`)

@@ -139,7 +139,7 @@ func codegreenOpen() {
 	codegreenNameBytes = unsafe.Pointer(&mem[files+codegreenFiles*16])
 	codegreenFirstPage = (*codegreenPageOne)(unsafe.Pointer(&mem[0]))
 	at := func(i int) unsafe.Pointer { return unsafe.Pointer(&mem[i]) }
-	codegreenBegin(at(0), at(codegreenPage), at(codegreenPage+states), uint32(syscall.Getpid()), space, codegreenNap)
+	codegreenBegin(at(0), at(codegreenPage+states), uint32(syscall.Getpid()), space, codegreenNap)
 }
 
 // codegreenNap sleeps in a system call, so that the thread's goroutines go on

@@ -101,8 +101,8 @@ func CodegreenExit(site uint32) { codegreenEvent(1<<21 | site) }
 func codegreenTask(uint32) uint32 { return 0 }
 
 //go:norace
-func codegreenBegin(head, states, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool) {
-	codegreenStates, codegreenChunks = states, chunks
+func codegreenBegin(head, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool) {
+	codegreenStates, codegreenChunks = unsafe.Add(head, codegreenPage), chunks
 	codegreenPID, codegreenSpace = pid, space
 	h := (*codegreenHeader)(head)
 	// The first chunk is numbered before any other thread can take one.
@@ -164,7 +164,8 @@ func codegreenFind(tid uint32) *codegreenSlot {
 //
 //go:norace
 func (s *codegreenSlot) holds() bool {
-	return s.chunk != nil && atomic.Load64(&s.chunk.seq) == s.seq && s.chunk.pid == codegreenPID && s.chunk.tid == s.owner
+	return s.chunk != nil && atomic.Load64(&s.chunk.seq) == s.seq && s.chunk.pid == codegreenPID &&
+		s.chunk.tid == s.owner
 }
 
 //go:norace

@@ -15,7 +15,7 @@ func CodegreenEnter(site uint32)
 func CodegreenExit(site uint32)
 
 // codegreenBegin has its body in package runtime.
-func codegreenBegin(head, states, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool)
+func codegreenBegin(head, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool)
 
 // codegreenTask says which span the goroutines are part of that this one starts,
 // and returns which one it was.

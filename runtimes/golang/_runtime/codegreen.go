@@ -11,6 +11,7 @@ import (
 
 const (
 	codegreenSlotCount = 4096
+	codegreenPage      = 4096 // of the head of the channel
 	codegreenMask      = codegreenSlotCount - 1
 	codegreenSites     = 1 << 21
 	codegreenStrand    = 6 << 21 // kind 6, site 0
@@ -90,11 +91,12 @@ func codegreenExit(site uint32)
 
 func codegreenCycles() uint64
 
-// codegreenBegin starts the writing to a channel that has been checked.
+// codegreenBegin starts the writing to a channel that has been checked. head is its
+// first page, which the states of the chunks follow.
 //
 //go:linkname codegreenBegin container/ring.codegreenBegin
-func codegreenBegin(head, states, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool) {
-	codegreenStates, codegreenChunks = uintptr(states), uintptr(chunks)
+func codegreenBegin(head, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool) {
+	codegreenStates, codegreenChunks = uintptr(head)+codegreenPage, uintptr(chunks)
 	codegreenPID, codegreenSpace, codegreenNap = pid, space, nap
 	codegreenCalibrate((*codegreenHeader)(head).clock == 1)
 	// The first chunk is numbered before any other thread can take one.

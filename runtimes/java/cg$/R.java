@@ -13,56 +13,56 @@ public final class R {
     static final int ENTER = 0, EXIT = 1, SUSPEND = 2, RESUME = 3;
 
     /* Constants to the compiler: what does not apply costs nothing. */
-    static final int MODE = S.begin();
+    static final int MODE = Startup.begin();
     /** The class of threads that move between the kernel's, null before 21. */
-    private static final Class<?> VIRTUAL = MODE == OFF ? null : S.virtual();
+    private static final Class<?> VIRTUAL = MODE == OFF ? null : Startup.virtual();
 
     private R() {}
 
     public static void e(int site) {
         if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL)
-            V.enter(site);
+            VirtualThread.enter(site);
         else if (MODE == NATIVE) {
             if (enter(site) != 0)
                 event(ENTER, site);
         } else if (MODE == PURE)
-            P.enter(site);
+            PureWriter.enter(site);
     }
 
     public static void x(int site) {
         if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL)
-            V.exit(site);
+            VirtualThread.exit(site);
         else if (MODE == NATIVE) {
             if (exit(site) != 0)
                 event(EXIT, site);
         } else if (MODE == PURE)
-            P.exit(site);
+            PureWriter.exit(site);
     }
 
     public static void ce(int site) {
         if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL) {
             if (!isCounted(site, true))
-                V.enter(site);
+                VirtualThread.enter(site);
         } else if (MODE == NATIVE) {
             if (countedEnter(site) != 0)
                 event(ENTER, site);
-        } else if (MODE == PURE && !P.counted(site, true))
-            P.enter(site);
+        } else if (MODE == PURE && !PureWriter.counted(site, true))
+            PureWriter.enter(site);
     }
 
     public static void cx(int site) {
         if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL) {
             if (!isCounted(site, false))
-                V.exit(site);
+                VirtualThread.exit(site);
         } else if (MODE == NATIVE) {
             if (countedExit(site) != 0)
                 event(EXIT, site);
-        } else if (MODE == PURE && !P.counted(site, false))
-            P.exit(site);
+        } else if (MODE == PURE && !PureWriter.counted(site, false))
+            PureWriter.exit(site);
     }
 
     private static boolean isCounted(int site, boolean enter) {
-        return MODE == NATIVE ? counted(site, enter) : P.counted(site, enter);
+        return MODE == NATIVE ? counted(site, enter) : PureWriter.counted(site, enter);
     }
 
     // runtimes/native/java.c says what each does.

@@ -7,11 +7,11 @@ import java.util.function.IntConsumer;
  * compiles need not find R. Each has a class of its own, so that the compilers
  * of the virtual machine know which it is.
  */
-public final class B {
+public final class Calls {
     /** R.e, R.x, R.ce, R.cx */
     public static final IntConsumer[] CALLS = {new Enter(), new Exit(), new CountedEnter(), new CountedExit()};
 
-    private B() {}
+    private Calls() {}
 
     private static final class Enter implements IntConsumer {
         public void accept(int site) {

@@ -13,14 +13,16 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * Checkpoints in plain Java, where the library cannot be loaded: what one
- * kernel thread knows. The same events in the same channel
+ * Writes events in plain Java, where the library cannot be loaded. An object is the
+ * writer of one kernel thread. The same events go to the same channel
  * (checkpoint/FORMAT.md); words are sums of an event and the nanoseconds, since
  * Java cannot read the cycle counter.
  */
-final class P {
-    private static final int PAGE = 4096, CHUNK = 65536, SITES = 1 << 21, FILES = 1 << 16, NAMES = 33554432, RETRY = 512;
-    private static final int READER = 20, CLOSED = 24, STAMP = 32, HEAD = 64, LOST = 128, WAITS = 136, FULL = 144, LIMIT = 152;
+final class PureWriter {
+    private static final int PAGE = 4096, CHUNK = 65536, SITES = 1 << 21, FILES = 1 << 16,
+        NAMES = 33554432, RETRY = 512;
+    private static final int READER = 20, CLOSED = 24, STAMP = 32, HEAD = 64, LOST = 128, WAITS = 136,
+        FULL = 144, LIMIT = 152;
     private static final int FIRST = 1, RESYNC = 2, SUMS = 16;
     private static final long DEMOTED = 1L << 63;
 
@@ -33,22 +35,23 @@ final class P {
     private static int cost; // of an event, in sixteenths of a nanosecond
 
     /** The channel; its own class, so that it is constant to the compiler. */
-    private static final class M {
-        static final ByteBuffer M = opening;
-        static final int N = M.getInt(8);
-        static final int CHUNKS = PAGE + (N * 4 + PAGE - 1) / PAGE * PAGE;
-        static final int TABLE = CHUNKS + N * CHUNK;
-        static final boolean CYCLES = M.getInt(16) == 1;
-        static final ThreadLocal<P> STATE = state();
+    private static final class Channel {
+        static final ByteBuffer MEMORY = opening;
+        static final int COUNT = MEMORY.getInt(8);
+        static final int CHUNKS = PAGE + (COUNT * 4 + PAGE - 1) / PAGE * PAGE;
+        static final int TABLE = CHUNKS + COUNT * CHUNK;
+        static final boolean CYCLES = MEMORY.getInt(16) == 1;
+        static final ThreadLocal<PureWriter> STATE = state();
     }
 
     private static boolean carried; // STATE is of kernel threads
 
-    /** T needs a package of java.base that cg opens. */
+    /** ThreadEnd needs a package of java.base that cg opens. */
     @SuppressWarnings("unchecked")
-    private static ThreadLocal<P> state() {
+    private static ThreadLocal<PureWriter> state() {
         try {
-            ThreadLocal<P> t = (ThreadLocal<P>) Class.forName("cg$.T").getDeclaredConstructor().newInstance();
+            ThreadLocal<PureWriter> t = (ThreadLocal<PureWriter>)
+                Class.forName("cg$.ThreadEnd").getDeclaredConstructor().newInstance();
             carried = true;
             return t;
         } catch (Throwable e) {
@@ -75,7 +78,8 @@ final class P {
             ByteBuffer m = size < PAGE || size > Integer.MAX_VALUE ? null
                 : file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, size).order(ByteOrder.nativeOrder());
             long n = m == null ? 0 : m.getInt(8);
-            if (n <= 0 || m.getInt(0) != 0x48434743 || m.getInt(4) != 3 || m.getInt(12) != CHUNK || m.getLong(CLOSED) != 0
+            if (n <= 0 || m.getInt(0) != 0x48434743 || m.getInt(4) != 3 || m.getInt(12) != CHUNK
+                || m.getLong(CLOSED) != 0
                 || PAGE + (n * 4 + PAGE - 1) / PAGE * PAGE + n * CHUNK + SITES * 8L + FILES * 16L + NAMES != size)
                 throw new IOException("not a channel of this version");
             opening = m;
@@ -124,7 +128,7 @@ final class P {
 
     private static void lose() {
         try {
-            LONGS.getAndAdd(M.M, LOST, 1L);
+            LONGS.getAndAdd(Channel.MEMORY, LOST, 1L);
         } catch (Throwable e) {
             // too little of the stack is left even for that
         }
@@ -133,25 +137,25 @@ final class P {
     /** Whether a site is demoted: its calls are counted, here if enter is set. */
     static boolean counted(int site, boolean enter) {
         try {
-            int slot = M.TABLE + (site & SITES - 1) * 8;
-            if ((M.M.getLong(slot) & DEMOTED) == 0)
+            int slot = Channel.TABLE + (site & SITES - 1) * 8;
+            if ((Channel.MEMORY.getLong(slot) & DEMOTED) == 0)
                 return false;
             if (enter)
-                LONGS.getAndAdd(M.M, slot, 1L);
+                LONGS.getAndAdd(Channel.MEMORY, slot, 1L);
             return true;
         } catch (VirtualMachineError | RuntimeException | LinkageError e) {
             return false;
         }
     }
 
-    private static P current() {
-        P p = M.STATE.get();
+    private static PureWriter current() {
+        PureWriter p = Channel.STATE.get();
         return p == null ? begin() : p;
     }
 
-    private static P begin() {
-        P p = new P();
-        M.STATE.set(p); // first: what follows may run code of the program
+    private static PureWriter begin() {
+        PureWriter p = new PureWriter();
+        Channel.STATE.set(p); // first: what follows may run code of the program
         p.busy = true;
         try {
             String self = Files.readSymbolicLink(Path.of("/proc/thread-self")).toString(); // PID/task/TID
@@ -159,7 +163,7 @@ final class P {
             p.pid = Integer.parseInt(self.substring(0, slash));
             p.tid = Integer.parseInt(self.substring(self.lastIndexOf('/') + 1));
         } catch (IOException e) {
-            M.STATE.remove();
+            Channel.STATE.remove();
             throw new IllegalStateException("threads have no numbers: ".concat(String.valueOf(e.getMessage())));
         }
         p.busy = false;
@@ -175,7 +179,7 @@ final class P {
         }
         long word = ((long) bits << 40) + System.nanoTime();
         VarHandle.releaseFence(); // the word before is there first
-        M.M.putLong(at, word);
+        Channel.MEMORY.putLong(at, word);
         next = at + 8;
     }
 
@@ -191,7 +195,7 @@ final class P {
             }
         }
         missed++;
-        LONGS.getAndAdd(M.M, LOST, 1L);
+        LONGS.getAndAdd(Channel.MEMORY, LOST, 1L);
         return false;
     }
 
@@ -202,21 +206,22 @@ final class P {
             return true;
         if (missed != 0)
             return false;
-        if ((long) LONGS.getVolatile(M.M, FULL) == 0)
+        if ((long) LONGS.getVolatile(Channel.MEMORY, FULL) == 0)
             return take(); // the reader may have been there meanwhile
-        LONGS.getAndAdd(M.M, WAITS, 1L);
+        LONGS.getAndAdd(Channel.MEMORY, WAITS, 1L);
         long begin = System.nanoTime(), nap = 20000;
-        boolean virtual = Thread.currentThread().getClass() == S.virtual();
-        while ((long) LONGS.getVolatile(M.M, FULL) > 0 && System.nanoTime() - begin < 10000000000L) {
+        boolean virtual = Thread.currentThread().getClass() == Startup.virtual();
+        while ((long) LONGS.getVolatile(Channel.MEMORY, FULL) > 0 && System.nanoTime() - begin < 10000000000L) {
             if (virtual) // which may not move to another kernel thread here
                 for (long from = System.nanoTime(); System.nanoTime() - from < nap;)
                     Thread.onSpinWait();
             else
-                S.nap(nap);
+                Startup.nap(nap);
             if (take())
                 return true;
             nap = Math.min(2 * nap, 1000000);
-            if ((long) LONGS.getVolatile(M.M, CLOSED) != 0 || !new File("/proc/" + M.M.getInt(READER)).exists())
+            if ((long) LONGS.getVolatile(Channel.MEMORY, CLOSED) != 0
+                || !new File("/proc/" + Channel.MEMORY.getInt(READER)).exists())
                 return false;
         }
         return take();
@@ -227,27 +232,27 @@ final class P {
         next = end = 0;
         if (index < 0)
             return;
-        LONGS.getAndAdd(M.M, FULL, 1L);
-        INTS.setRelease(M.M, PAGE + index * 4, 2);
+        LONGS.getAndAdd(Channel.MEMORY, FULL, 1L);
+        INTS.setRelease(Channel.MEMORY, PAGE + index * 4, 2);
         index = -1;
     }
 
     private boolean take() {
-        if ((long) LONGS.getVolatile(M.M, FULL) >= M.M.getLong(LIMIT))
+        if ((long) LONGS.getVolatile(Channel.MEMORY, FULL) >= Channel.MEMORY.getLong(LIMIT))
             return false;
-        for (int i = 0; i < M.N; i++) {
-            if (M.M.getInt(PAGE + i * 4) != 0 || !INTS.compareAndSet(M.M, PAGE + i * 4, 0, 1))
+        for (int i = 0; i < Channel.COUNT; i++) {
+            if (Channel.MEMORY.getInt(PAGE + i * 4) != 0 || !INTS.compareAndSet(Channel.MEMORY, PAGE + i * 4, 0, 1))
                 continue;
-            long sequence = (long) LONGS.getAndAdd(M.M, HEAD, 1L) + 1;
-            int c = M.CHUNKS + i * CHUNK;
-            M.M.putLong(c + 8, tick());
-            M.M.putInt(c + 16, pid);
-            M.M.putInt(c + 20, tid);
-            M.M.putInt(c + 24, SUMS | (started ? 0 : FIRST) | (missed > 0 ? RESYNC : 0));
-            M.M.putInt(c + 28, cost);
-            M.M.putLong(c + 48, missed);
-            M.M.putLong(c + 56, space);
-            LONGS.setRelease(M.M, c, sequence);
+            long sequence = (long) LONGS.getAndAdd(Channel.MEMORY, HEAD, 1L) + 1;
+            int c = Channel.CHUNKS + i * CHUNK;
+            Channel.MEMORY.putLong(c + 8, tick());
+            Channel.MEMORY.putInt(c + 16, pid);
+            Channel.MEMORY.putInt(c + 20, tid);
+            Channel.MEMORY.putInt(c + 24, SUMS | (started ? 0 : FIRST) | (missed > 0 ? RESYNC : 0));
+            Channel.MEMORY.putInt(c + 28, cost);
+            Channel.MEMORY.putLong(c + 48, missed);
+            Channel.MEMORY.putLong(c + 56, space);
+            LONGS.setRelease(Channel.MEMORY, c, sequence);
             started = true;
             missed = 0;
             index = i;
@@ -260,13 +265,14 @@ final class P {
 
     /** The channel's clock, or a little less: no later than the words to come. */
     private static long tick() {
-        if (!M.CYCLES)
+        if (!Channel.CYCLES)
             return System.nanoTime();
         while (true) {
-            long stamp = (long) LONGS.getAcquire(M.M, STAMP);
-            long tick = (long) LONGS.getAcquire(M.M, STAMP + 8), nanos = (long) LONGS.getAcquire(M.M, STAMP + 16),
-                rate = (long) LONGS.getAcquire(M.M, STAMP + 24);
-            if ((stamp & 1) != 0 || (long) LONGS.getAcquire(M.M, STAMP) != stamp) {
+            long stamp = (long) LONGS.getAcquire(Channel.MEMORY, STAMP);
+            long tick = (long) LONGS.getAcquire(Channel.MEMORY, STAMP + 8),
+                nanos = (long) LONGS.getAcquire(Channel.MEMORY, STAMP + 16),
+                rate = (long) LONGS.getAcquire(Channel.MEMORY, STAMP + 24);
+            if ((stamp & 1) != 0 || (long) LONGS.getAcquire(Channel.MEMORY, STAMP) != stamp) {
                 Thread.onSpinWait();
                 continue;
             }
@@ -282,7 +288,7 @@ final class P {
             lose();
             return;
         }
-        P p = current();
+        PureWriter p = current();
         if (p.shown != id) {
             while (p.depth > 0)
                 p.put(R.SUSPEND << 21 | p.open[--p.depth]);

@@ -3,41 +3,41 @@ package cg$;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A virtual thread. The reader keeps one stack for each kernel thread, and this
+ * The open frames of a virtual thread. The reader keeps one stack for each kernel thread, and this
  * one's frames move between those: a kernel thread that finds another virtual
  * thread on it than at its last event suspends the frames of that one and
  * resumes those of this one. Time in between is on the thread that was left.
  */
-final class V {
-    private static final ThreadLocal<V> CURRENT = new ThreadLocal<>();
+final class VirtualThread {
+    private static final ThreadLocal<VirtualThread> CURRENT = new ThreadLocal<>();
     private static final AtomicLong IDS = new AtomicLong();
 
     private final long id = IDS.incrementAndGet();
     private int[] open = new int[8];
     private int depth;
 
-    private static V current() {
-        V v = CURRENT.get();
+    private static VirtualThread current() {
+        VirtualThread v = CURRENT.get();
         if (v == null)
-            CURRENT.set(v = new V());
+            CURRENT.set(v = new VirtualThread());
         return v;
     }
 
     static void enter(int site) {
         try {
-            V v = current();
+            VirtualThread v = current();
             if (v.depth == v.open.length)
                 v.open = java.util.Arrays.copyOf(v.open, 2 * v.depth);
             v.event(R.ENTER, site);
             v.open[v.depth++] = site;
         } catch (OutOfMemoryError | RuntimeException | LinkageError e) {
-            // the call is not told
+            // the call is not reported
         }
     }
 
     static void exit(int site) {
         try {
-            V v = current();
+            VirtualThread v = current();
             v.event(R.EXIT, site);
             for (int i = v.depth; i-- > 0;)
                 if (v.open[i] == site) {
@@ -56,6 +56,6 @@ final class V {
                 R.on(id, kind, site);
             }
         } else
-            P.on(id, open, depth, kind, site);
+            PureWriter.on(id, open, depth, kind, site);
     }
 }

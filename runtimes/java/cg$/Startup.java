@@ -18,15 +18,15 @@ import java.util.concurrent.locks.LockSupport;
  * No lambdas here: the first of a program takes tens of milliseconds.
  */
 @SuppressWarnings("removal")
-final class S implements PrivilegedAction<Integer> {
+final class Startup implements PrivilegedAction<Integer> {
     private String server = "";
 
-    private S() {}
+    private Startup() {}
 
     /** One of R.OFF, R.NATIVE, R.PURE. */
     static int begin() {
         try {
-            return AccessController.doPrivileged(new S());
+            return AccessController.doPrivileged(new Startup());
         } catch (Throwable e) {
             return R.OFF;
         }
@@ -47,7 +47,7 @@ final class S implements PrivilegedAction<Integer> {
             why = library.isEmpty() ? value(lines, "reason") : natively(library, channel);
             if (why == null)
                 return R.NATIVE;
-            P.open(channel);
+            PureWriter.open(channel);
         } catch (Throwable e) {
             tell("off", reason(e));
             return R.OFF;
@@ -106,7 +106,7 @@ final class S implements PrivilegedAction<Integer> {
                 nap(1000000);
             }
         } catch (Throwable e) {
-            // nobody to tell
+            // nobody reads it
         }
     }
 
