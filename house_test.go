@@ -25,7 +25,7 @@ var rank = map[string]int{
 	"cg/nemb/account":   30,
 	"cg/nemb/processor": 10,
 	"cg/nemb/counter":   0, "cg/nemb/patience": 0, "cg/nemb/sysfs": 0,
-	"cg/events": 10, "cg/report/format": 20, "cg/nemb/simulate/powercap": 10,
+	"cg/events": 10, "cg/report/format": 20, "cg/report/format/all": 95, "cg/nemb/simulate/powercap": 10,
 	"cg/nemb/attribute/regression": 10,
 	// These import no room but those that any may use.
 	"cg/checkpoint": 0, "cg/config": 0, "cg/crash": 0, "cg/crash/onpurpose": 0, "cg/docs": 0, "cg/instrument/edit": 0, "cg/instrument/syntax": 0,

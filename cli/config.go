@@ -60,7 +60,7 @@ var checks = map[string]func(string) error{
 	"noise-cv":            checkPercent,
 	"noise-drop":          checkPercent,
 	"tracker":             func(s string) error { _, err := track.Parse(s); return err },
-	"track.format":        oneOf(track.Formats()...),
+	"track.format":        func(s string) error { _, err := trackLayout(s); return err },
 	"benchmark.intensity": between(1, 100),
 	"gate.metric":         oneOf(gate.Metrics()...),
 	"gate.threshold":      func(s string) error { _, err := perCent(s); return err },

@@ -26,6 +26,7 @@ import (
 	"cg/measure"
 	"cg/report"
 	"cg/report/format"
+	_ "cg/report/format/all"
 	"cg/shown"
 )
 

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/report/format"
 	"cg/track"
 )
 
@@ -61,7 +62,7 @@ Exit status: 0 when it was stopped; 1 if nothing can be read, or not be written;
 			&cli.StringFlag{Name: "output-dir", Aliases: []string{"o"}, Value: ".",
 				Usage: "write to `DIR`; made if it is not there"},
 			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT` of the files: " +
-				strings.Join(track.Formats(), ", ")},
+				format.Alternatives(format.Of(track.Recording{}))},
 			&cli.Float64Flag{Name: "freq-write", Aliases: []string{"f"}, Value: 3600,
 				Usage: "write after `N` readings at the latest"},
 			&cli.StringFlag{Name: "flush", Value: "1s", Usage: "write after `TIME` at the latest"},
@@ -131,9 +132,8 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 		return track.Config{}, err
 	}
 	config := track.Config{
-		Root: root, Trackers: *c.Generic("tracker").(*trackers), Format: c.String("format"),
-		Dir: c.String("output-dir"),
-		ID:  c.String("id"), Suffix: c.String("suffix"), Rows: int(c.Float64("freq-write")), Append: c.Bool("append"),
+		Root: root, Trackers: *c.Generic("tracker").(*trackers), Dir: c.String("output-dir"),
+		ID: c.String("id"), Suffix: c.String("suffix"), Rows: int(c.Float64("freq-write")), Append: c.Bool("append"),
 		Warn: say,
 	}
 	if len(config.Trackers) == 0 {
@@ -154,15 +154,23 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 	if config.Flush, err = duration(c.String("flush")); err != nil || config.Flush <= 0 {
 		return config, fail(statusUsage, "--flush: %q is not a time: use seconds, or such as 500ms", c.String("flush"))
 	}
-	known := false
-	for _, name := range track.Formats() {
-		known = known || name == config.Format
-	}
-	if !known {
-		return config,
-			fail(statusUsage, "--format: %q is not known: use %s", config.Format, strings.Join(track.Formats(), ", "))
+	if config.Layout, err = trackLayout(c.String("format")); err != nil {
+		return config, fail(statusUsage, "--format: %w", err)
 	}
 	return config, nil
+}
+
+// trackLayout is how a format keeps what is recorded.
+func trackLayout(name string) (*track.Layout, error) {
+	f, err := format.Named(name, track.Recording{})
+	if err != nil {
+		return nil, err
+	}
+	w, err := f.Writer(track.Recording{})
+	if err != nil {
+		return nil, err
+	}
+	return w.Follow.(*track.Layout), nil
 }
 
 // newID is a random UUID (RFC 9562, version 4).

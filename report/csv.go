@@ -13,6 +13,7 @@ import (
 
 	"cg/report/format"
 	"cg/shown"
+	"cg/track"
 )
 
 // tables are what CSV can hold.
@@ -23,7 +24,7 @@ func init() {
 	format.Register(format.Format{
 		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Parts: true, Table: true,
 		Choices: []format.Choice{tables}, Writers: []format.Writer{alone(writeCSV), format.Writes(writeCSV),
-			format.Writes(csvRepeated)},
+			format.Writes(csvRepeated), format.Follows(track.Recording{}, track.CSV)},
 	})
 }
 

@@ -13,8 +13,14 @@ import (
 	"cg/shown"
 )
 
-// format is one way to write rows.
-type format struct {
+// Recording is what cg track records: a document that grows while it is written.
+type Recording struct{}
+
+// Kind names a recording.
+func (Recording) Kind() string { return "a recording of cg track" }
+
+// Layout is how a format keeps recordings: which files there are, and what is in them.
+type Layout struct {
 	// group says which readers share a file.
 	group func([]reader) [][]reader
 	// extra names the files beside those of the trackers; marker writes them.
@@ -35,18 +41,16 @@ type encoder interface {
 	rows(buf []byte, rows []row, last bool) []byte
 }
 
-var formats = map[string]format{
-	"csv":        tabular("csv", newCSV),
-	"jsonl":      tabular("jsonl", newJSONLines),
-	"wattameter": wattameterFormat,
-}
+// The layouts. CSV and JSONLines have one file for each tracker.
+var (
+	CSV        = tabular("csv", newCSV)
+	JSONLines  = tabular("jsonl", newJSONLines)
+	WattAMeter = wattameterLayout
+)
 
-// Formats lists the formats.
-func Formats() []string { return sortedNames(formats) }
-
-// tabular is a format with one file for each tracker.
-func tabular(extension string, encode func(Config, Tracker, *stream) encoder) format {
-	return format{
+// tabular is a layout with one file for each tracker.
+func tabular(extension string, encode func(Config, Tracker, *stream) encoder) *Layout {
+	return &Layout{
 		group: func(readers []reader) [][]reader {
 			if len(readers) == 0 {
 				return nil

@@ -20,7 +20,7 @@ import (
 type Config struct {
 	Root     nemb.Root
 	Trackers []Tracker
-	Format   string // of Formats
+	Layout   *Layout
 	Dir      string
 	ID       string        // of the run, stands in every file
 	Suffix   string        // of the files' names, "" for none
@@ -65,10 +65,6 @@ var ErrNothing = errors.New("nothing can be read")
 // Start opens every metric, makes the files and takes the first readings.
 func Start(c Config) (*Session, error) {
 	s := &Session{config: c, stop: make(chan struct{}), ended: make(chan struct{}), failed: make(chan error, 1)}
-	format, ok := formats[c.Format]
-	if !ok {
-		return nil, fmt.Errorf("no format %q; known are %s", c.Format, strings.Join(Formats(), ", "))
-	}
 	for _, spec := range c.Trackers {
 		r := &running{spec: spec, pace: pace{every: spec.Every}}
 		s.tracks = append(s.tracks, r)
@@ -82,7 +78,7 @@ func Start(c Config) (*Session, error) {
 				reasons = append(reasons, err)
 			}
 		}
-		for _, group := range format.group(readers) {
+		for _, group := range c.Layout.group(readers) {
 			st := &stream{readers: group, failed: map[int]int{}, reasons: map[string]bool{}, warn: c.Warn}
 			for _, r := range group {
 				st.columns = append(st.columns, r.columns...)
@@ -97,7 +93,7 @@ func Start(c Config) (*Session, error) {
 			c.Warn(fmt.Sprintf("%s goes without: %v", spec, err))
 		}
 	}
-	if err := s.open(format); err != nil {
+	if err := s.open(); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -116,19 +112,19 @@ func (t Tracker) String() string {
 }
 
 // open makes the files. None is left behind when one cannot be made.
-func (s *Session) open(format format) error {
+func (s *Session) open() error {
 	c := s.config
 	var taken []string
-	for _, extra := range format.extra(c) {
+	for _, extra := range c.Layout.extra(c) {
 		taken = append(taken, filepath.Join(c.Dir, extra))
-		s.outputs = append(s.outputs, &output{path: filepath.Join(c.Dir, extra), encoder: format.marker(c)})
+		s.outputs = append(s.outputs, &output{path: filepath.Join(c.Dir, extra), encoder: c.Layout.marker(c)})
 	}
 	for _, r := range s.tracks {
 		for _, st := range r.streams {
-			path := filepath.Join(c.Dir, format.name(c, r.spec, st, taken))
+			path := filepath.Join(c.Dir, c.Layout.name(c, r.spec, st, taken))
 			taken = append(taken, path)
 			st.out = &output{path: path, rows: c.Rows, kick: make(chan struct{}, 1),
-				encoder: format.encoder(c, r.spec, st)}
+				encoder: c.Layout.encoder(c, r.spec, st)}
 			s.outputs = append(s.outputs, st.out)
 		}
 	}
@@ -354,16 +350,6 @@ func (o *output) flush(last bool) error {
 
 func (o *output) finish() error {
 	return errors.Join(o.flush(true), o.file.Close())
-}
-
-// sortedNames is the order in which formats are listed.
-func sortedNames[V any](m map[string]V) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // String is one line, and one more for what failed.

@@ -14,13 +14,13 @@ import (
 	"cg/shown"
 )
 
-// wattameterFormat writes what WattAMeter 0.9 (github.com/NatLabRockies/WattAMeter)
+// wattameterLayout writes what WattAMeter 0.9 (github.com/NatLabRockies/WattAMeter)
 // writes: wattameter_SUFFIX.log with the line of the run, which its scripts wait
 // for, and for each tracker a file of the CPU's energy and one of the GPUs', with
 // its names, columns and units, so that its file_to_df(f, skip_lines=1) reads
 // them. There the last row before each flush lacks its power; here only the
 // last of all does.
-var wattameterFormat = format{
+var wattameterLayout = &Layout{
 	group: func(readers []reader) [][]reader {
 		var groups [][]reader
 		at := map[string]int{}

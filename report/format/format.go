@@ -56,6 +56,9 @@ func Writes[D Document](write func(w io.Writer, d D, o Options) error) Writer {
 	}}
 }
 
+// Follows makes a Writer for documents that grow, with what their package wants.
+func Follows(d Document, with any) Writer { return Writer{Kind: d.Kind(), Follow: with} }
+
 // Format is a way to write documents down.
 type Format struct {
 	Name    string   // as on the command line

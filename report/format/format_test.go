@@ -173,7 +173,7 @@ func TestFormatThatSends(t *testing.T) {
 
 // A document that grows has a Writer with what its package follows it with.
 func TestFormatThatFollows(t *testing.T) {
-	office(t, Format{Name: "tape", Writers: []Writer{{Kind: (&journal{}).Kind(), Follow: "reel"}}})
+	office(t, Format{Name: "tape", Writers: []Writer{Follows(&journal{}, "reel")}})
 	f, err := Named("tape", &journal{})
 	if err != nil {
 		t.Fatal(err)
