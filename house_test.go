@@ -3,10 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -20,7 +24,10 @@ var rank = map[string]int{
 	"cg/report":     80, "cg/languages/all": 80,
 	"cg/measure": 70, "cg/gate": 70,
 	"cg/languages": 60, "cg/nemb/validate": 60,
-	"cg/instrument": 50, "cg/nemb/attribute": 50, "cg/nemb/access": 50, "cg/nemb/doctor": 50, "cg/track": 50,
+	"cg/instrument": 50, "cg/nemb/attribute": 50, "cg/nemb/access": 55, "cg/nemb/doctor": 50, "cg/track": 50,
+	"cg/nemb/sensor/all": 60,
+	"cg/nemb/rapl":       48, "cg/nemb/fixture": 48,
+	"cg/nemb/sensor": 45, "cg/nemb/sampler": 45,
 	"cg/nemb":           40,
 	"cg/nemb/account":   30,
 	"cg/nemb/processor": 10,
@@ -266,5 +273,64 @@ func TestStatusOneIsDocumented(t *testing.T) {
 	}
 	if seen < 9 {
 		t.Errorf("only %d commands seen", seen)
+	}
+}
+
+// namesSensors are the files that may hold the name of a sensor, and why.
+var namesSensors = map[string]string{
+	"cli/gate.go": "perf is the way in which cg gate counts instructions, and no sensor",
+}
+
+// A sensor is named in its own folder and nowhere else in the program: what others must
+// know of it is data of nemb.Source. What rides in programs (runtimes/) has sensors of
+// its own.
+func TestSensorsStayAtHome(t *testing.T) {
+	inside, err := os.ReadDir("nemb/sensor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := map[string]string{} // name of a sensor -> its folder
+	for _, folder := range inside {
+		if name := folder.Name(); folder.IsDir() && name != "all" {
+			home[name] = filepath.Join("nemb/sensor", name)
+		}
+	}
+	if len(home) < 7 {
+		t.Fatalf("found only the sensors %q", home)
+	}
+	atHome := map[string]bool{}
+	err = filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
+			strings.HasPrefix(path, "runtimes/") || strings.HasPrefix(path, "testdata/") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			name, _ := strconv.Unquote(literal.Value)
+			switch folder := home[name]; {
+			case folder == "" || namesSensors[path] != "":
+			case filepath.Dir(path) == folder:
+				atHome[name] = true
+			default:
+				t.Errorf("%s names the sensor %q: make it data of nemb.Source", path, name)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, folder := range home {
+		if !atHome[name] {
+			t.Errorf("%s is not the sensor %q", folder, name)
+		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"cg/nemb"
 	"cg/nemb/processor"
+	"cg/nemb/sensor/estimate"
 	"cg/report"
 )
 
@@ -68,11 +68,11 @@ func runCalibrate(c *cli.Context) error {
 	if cpu.Processors == 0 {
 		return fail(statusFailure, "%s lists no processors", root.Proc("cpuinfo"))
 	}
-	path, err := nemb.CalibrationFile()
+	path, err := estimate.CalibrationFile()
 	if err != nil {
 		return fail(statusFailure, "no place for a calibration: %w", err)
 	}
-	all, err := nemb.ReadCalibrations(path)
+	all, err := estimate.ReadCalibrations(path)
 	if err != nil {
 		return fail(statusFailure, "%w", err)
 	}
@@ -100,7 +100,7 @@ func runCalibrate(c *cli.Context) error {
 		made.Made = time.Now().UTC().Truncate(time.Second)
 		all[id] = made
 	}
-	if err := nemb.WriteCalibrations(path, all); err != nil {
+	if err := estimate.WriteCalibrations(path, all); err != nil {
 		return fail(statusFailure, "calibrate: %w", err)
 	}
 	if k, ok := all[id]; ok {
@@ -111,9 +111,9 @@ func runCalibrate(c *cli.Context) error {
 	return nil
 }
 
-func calibration(c *cli.Context, cpu processor.CPU) (nemb.Calibration, error) {
+func calibration(c *cli.Context, cpu processor.CPU) (estimate.Calibration, error) {
 	if !c.IsSet("from") {
-		k := nemb.Calibration{Idle: c.Float64("idle"), Load: c.Float64("load"), Meter: "--idle and --load"}
+		k := estimate.Calibration{Idle: c.Float64("idle"), Load: c.Float64("load"), Meter: "--idle and --load"}
 		if err := k.Check(); err != nil {
 			return k, fail(statusUsage, "calibrate: %w", err)
 		}
@@ -121,11 +121,11 @@ func calibration(c *cli.Context, cpu processor.CPU) (nemb.Calibration, error) {
 	}
 	names := c.StringSlice("from")
 	if len(names) != 2 {
-		return nemb.Calibration{},
+		return estimate.Calibration{},
 			fail(statusUsage, "--from: %d reports: use one of the idle and one of the busy machine", len(names))
 	}
 	if cpu.Virtual {
-		return nemb.Calibration{}, fail(statusFailure,
+		return estimate.Calibration{}, fail(statusFailure,
 			"--from: this is a guest, and a counter tells the whole host's power: give the guest's share by --idle "+
 				"and --load")
 	}
@@ -133,7 +133,7 @@ func calibration(c *cli.Context, cpu processor.CPU) (nemb.Calibration, error) {
 	for i, name := range names {
 		b, err := os.ReadFile(name)
 		if err != nil {
-			return nemb.Calibration{}, fail(statusFailure, "--from: %w", err)
+			return estimate.Calibration{}, fail(statusFailure, "--from: %w", err)
 		}
 		r, err := report.Read(b)
 		if err == nil && r.Meta.CPUModel != cpu.Name {
@@ -143,10 +143,10 @@ func calibration(c *cli.Context, cpu processor.CPU) (nemb.Calibration, error) {
 			share[i], watts[i], err = r.Point(cpu.Processors)
 		}
 		if err != nil {
-			return nemb.Calibration{}, fail(statusFailure, "--from: %s: %w", name, err)
+			return estimate.Calibration{}, fail(statusFailure, "--from: %s: %w", name, err)
 		}
 	}
-	k, err := nemb.LinearCalibration(share[0], watts[0], share[1], watts[1])
+	k, err := estimate.LinearCalibration(share[0], watts[0], share[1], watts[1])
 	if err != nil {
 		return k, fail(statusFailure, "--from: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"cg/languages"
 	"cg/launcher"
 	"cg/measure"
-	"cg/nemb"
+	"cg/nemb/sampler"
 	"cg/report"
 	"cg/report/format"
 )
@@ -376,8 +376,9 @@ func precision(s string) (time.Duration, error) {
 	case err != nil:
 		return 0,
 			fmt.Errorf("precision %q is not known: use low, medium or high (100, 10, 1 ms), or a time such as 5ms", s)
-	case d < nemb.MinInterval || d > nemb.MaxInterval:
-		return 0, fmt.Errorf("an interval of %s is out of range: use %v to %v", s, nemb.MinInterval, nemb.MaxInterval)
+	case d < sampler.MinInterval || d > sampler.MaxInterval:
+		return 0, fmt.Errorf("an interval of %s is out of range: use %v to %v",
+			s, sampler.MinInterval, sampler.MaxInterval)
 	}
 	return d, nil
 }

@@ -24,6 +24,7 @@ import (
 	_ "cg/languages/all"
 	"cg/launcher"
 	"cg/measure"
+	_ "cg/nemb/sensor/all"
 	"cg/report"
 	"cg/report/format"
 	_ "cg/report/format/all"

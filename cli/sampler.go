@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/checkpoint"
-	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/sampler"
 	"cg/shown"
 )
 
@@ -76,8 +76,8 @@ func runSampler(c *cli.Context) error {
 	}
 	defer unix.Close(gone)
 	slots := c.Int("buffer")
-	if slots < 16 || slots > nemb.MaxSlots {
-		return fail(statusUsage, "--buffer: %d samples: use 16 to %d", slots, nemb.MaxSlots)
+	if slots < 16 || slots > sampler.MaxSlots {
+		return fail(statusUsage, "--buffer: %d samples: use 16 to %d", slots, sampler.MaxSlots)
 	}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, unix.SIGTERM)
@@ -101,8 +101,8 @@ func runSampler(c *cli.Context) error {
 	account := account.New()
 	defer account.Close()
 	account.Watch(pid)
-	sampler, err := nemb.Start(sensors,
-		nemb.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots})
+	sampler, err := sampler.Start(sensors,
+		sampler.Config{Interval: interval, Clock: checkpoint.SystemClock(), Program: account, Slots: slots})
 	if err != nil {
 		return fail(statusSelf, "%w", err)
 	}
@@ -131,7 +131,7 @@ func runSampler(c *cli.Context) error {
 }
 
 // poll brings the samples to the ring until the channel is closed.
-func poll(s *nemb.Sampler, interval time.Duration, over <-chan struct{}) {
+func poll(s *sampler.Sampler, interval time.Duration, over <-chan struct{}) {
 	timer := time.NewTicker(min(max(interval, 4*time.Millisecond), 50*time.Millisecond))
 	defer timer.Stop()
 	for {

@@ -21,6 +21,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/sensor/estimate"
 	"cg/report"
 	"cg/runtimes"
 )
@@ -35,7 +36,7 @@ type Machine struct {
 func (m *Machine) facts(f report.Facts) report.Facts {
 	f.Denied, f.Hung, f.Doubts = m.Found.Denied, m.Found.Hung, m.Found.Doubts()
 	cpu := m.Root.CPU()
-	_, calibrated, _ := nemb.Calibrated(cpu)
+	_, calibrated, _ := estimate.Calibrated(cpu)
 	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated
 	return f
 }

@@ -8,6 +8,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/processor"
+	"cg/nemb/sampler"
 	"cg/statistics"
 )
 
@@ -55,7 +56,7 @@ func Wait(ctx context.Context, sensors []nemb.Sensor, interval, span time.Durati
 	}
 	account := account.New()
 	defer account.Close()
-	sampler, err := nemb.Start(sensors, nemb.Config{Interval: interval, Clock: clock(nil), Program: account})
+	sampler, err := sampler.Start(sensors, sampler.Config{Interval: interval, Clock: clock(nil), Program: account})
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,8 @@ import (
 	"cg/nemb/account"
 	"cg/nemb/attribute"
 	"cg/nemb/processor"
+	"cg/nemb/sampler"
+	"cg/nemb/sensor/estimate"
 )
 
 // Config is a run to come.
@@ -79,8 +81,8 @@ type Outcome struct {
 	Domains    []nemb.Domain
 	Series     nemb.Series // thinned (nemb.Recording): energies are exact
 	Attributed attribute.Result
-	Sampler    nemb.Stats
-	Faults     []nemb.Faults // per domain
+	Sampler    sampler.Stats
+	Faults     []sampler.Faults // per domain
 	Begin, End checkpoint.Instant
 	Blocks     []Block
 	BlockFault error             // the first block that could not be read
@@ -104,7 +106,7 @@ const (
 // Run starts the program and measures until it has ended. An error means that
 // it was not started.
 func Run(c Config) (*Outcome, error) {
-	memory, modelled := nemb.NewMemory(c.Sensors)
+	memory, modelled := estimate.NewMemory(c.Sensors)
 	if modelled {
 		c.Sensors = append(slices.Clone(c.Sensors), memory)
 		defer memory.Close()
@@ -151,8 +153,8 @@ func Run(c Config) (*Outcome, error) {
 }
 
 // startSampler starts the sampler on the clock of the channel.
-func (c Config) startSampler() (*nemb.Sampler, error) {
-	sampling := nemb.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account}
+func (c Config) startSampler() (*sampler.Sampler, error) {
+	sampling := sampler.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account}
 	if c.Channel != nil {
 		sampling.Epoch = c.Channel.Epoch()
 		if c.AddUp {
@@ -162,10 +164,10 @@ func (c Config) startSampler() (*nemb.Sampler, error) {
 			c.Channel.NoSums() // a log has every event
 		}
 	}
-	return nemb.Start(c.Sensors, sampling)
+	return sampler.Start(c.Sensors, sampling)
 }
 
-func newRecorder(c Config, sampler *nemb.Sampler, o *Outcome) *recorder {
+func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 	r := &recorder{
 		channel: c.Channel, sampler: sampler, account: c.Account, outcome: o,
 		attributor: attribute.New(o.Domains, processor.Online()),
@@ -263,7 +265,7 @@ func clock(c *checkpoint.Channel) checkpoint.Clock {
 // recorder moves words and samples into the attributor, in the order of time.
 type recorder struct {
 	channel    *checkpoint.Channel
-	sampler    *nemb.Sampler
+	sampler    *sampler.Sampler
 	account    *account.Account
 	attributor *attribute.Attributor
 	outcome    *Outcome

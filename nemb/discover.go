@@ -112,7 +112,7 @@ func Inspect(root Root, want []string) (Found, error) {
 		}
 		begun := time.Now()
 		sensors, err := openPatient(s, root, max(time.Second, left))
-		if seen.Errors = parts(err); slices.ContainsFunc(seen.Errors, patience.Hangs) {
+		if seen.Errors = Parts(err); slices.ContainsFunc(seen.Errors, patience.Hangs) {
 			left -= time.Since(begun)
 		}
 		for _, sensor := range sensors {
@@ -237,7 +237,7 @@ func (f *Found) Covered(err error) bool {
 	}
 	domains := f.Domains()
 	return !slices.ContainsFunc(missing, func(id string) bool {
-		return !slices.ContainsFunc(domains, func(o Domain) bool { return covers(o.ID, id) })
+		return !slices.ContainsFunc(domains, func(o Domain) bool { return Covers(o.ID, id) })
 	})
 }
 
@@ -251,7 +251,7 @@ func (f *Found) take(s Sensor, distinct bool) {
 	}
 	own := s.Domains()
 	known := func(d Domain) bool {
-		return slices.ContainsFunc(before, func(o Domain) bool { return covers(o.ID, d.ID) })
+		return slices.ContainsFunc(before, func(o Domain) bool { return Covers(o.ID, d.ID) })
 	}
 	var adds func(d Domain) bool
 	adds = func(d Domain) bool {
@@ -310,16 +310,27 @@ func (f *Found) markTotals(cpu processor.CPU) {
 }
 
 // parts takes apart what errors.Join joined.
-func parts(err error) []error {
+func Parts(err error) []error {
 	if err == nil {
 		return nil
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
 		for _, err := range joined.Unwrap() {
-			all = append(all, parts(err)...)
+			all = append(all, Parts(err)...)
 		}
 		return all
 	}
 	return []error{err}
 }
+
+// processorsMeasured tells whether sensors tell what the processors draw. GPUs,
+// memory, and zones of which nobody knows what they count do not.
+func processorsMeasured(sensors []Sensor) bool {
+	return slices.ContainsFunc(sensors, func(s Sensor) bool {
+		return slices.ContainsFunc(s.Domains(), Domain.HasProcessors)
+	})
+}
+
+// HasProcessors tells whether the domain is, or includes, all of a processor.
+func (d Domain) HasProcessors() bool { return d.Kind == "cpu_package" || d.Kind == "psys" }

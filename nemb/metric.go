@@ -6,10 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
-	"cg/checkpoint"
-	"cg/nemb/counter"
 	"cg/nemb/patience"
 )
 
@@ -114,7 +111,9 @@ func (g *patientGauge) Read(dst []float64) error {
 	own := make([]float64, len(dst))
 	err := g.desk.Ask(g.name, func() error { return g.Gauge.Read(own) })
 	if patience.Hangs(err) {
-		fill(dst, math.NaN())
+		for i := range dst {
+			dst[i] = math.NaN()
+		}
 		return err
 	}
 	copy(dst, own)
@@ -122,85 +121,3 @@ func (g *patientGauge) Read(dst []float64) error {
 }
 
 func (g *patientGauge) Close() error { return g.desk.End(g.name, g.Gauge.Close) }
-
-// Energies reads the counters of sensors one after the other.
-type Energies struct {
-	sensors []Sensor
-	domains []Domain
-	raw     []Energy // of each domain: the last reading that succeeded
-	rawAt   []checkpoint.Instant
-	total   []float64            // of each domain, in microjoules
-	known   []bool               // raw was read
-	movedAt []checkpoint.Instant // of each domain: when it was seen to move last, or was read first
-}
-
-// NewEnergies takes over sensors; Close closes them.
-func NewEnergies(sensors []Sensor) *Energies {
-	e := &Energies{sensors: sensors}
-	for _, s := range sensors {
-		e.domains = append(e.domains, s.Domains()...)
-	}
-	n := len(e.domains)
-	e.raw, e.rawAt, e.total, e.known = make([]Energy, n), make([]checkpoint.Instant, n), make([]float64, n), make([]bool, n)
-	e.movedAt = make([]checkpoint.Instant, n)
-	return e
-}
-
-// Domains lists what Read fills in, in that order.
-func (e *Energies) Domains() []Domain { return e.domains }
-
-// Read stores cumulative microjoules: what each counter read first, and what it
-// counted since, whether it started over or not. A domain that cannot be read,
-// or whose counter was reset, is NaN once and goes on from the next reading. One
-// whose counter is stuck is NaN until it moves: parts of a processor may be off,
-// and what they are parts of is not.
-func (e *Energies) Read(dst []float64) error {
-	var errs []error
-	at := 0
-	for _, s := range e.sensors {
-		n := len(s.Domains())
-		raw := make([]Energy, n)
-		err := s.Read(raw)
-		now := checkpoint.Monotime()
-		for i := at; i < at+n; i++ {
-			d, cur := e.domains[i], raw[i-at]
-			switch {
-			case err != nil:
-				dst[i] = math.NaN()
-				continue
-			case !e.known[i]:
-				e.total[i], e.known[i], e.movedAt[i] = float64(cur), true, now
-				dst[i] = e.total[i]
-			default:
-				// A counter may show two updates at once.
-				delta, v := counter.Unwrap(e.raw[i], cur, d.Wrap, time.Duration(now-e.rawAt[i])+2*d.Period)
-				e.total[i] += float64(delta)
-				if dst[i] = e.total[i]; !v.Known() {
-					dst[i] = math.NaN()
-					errs = append(errs, fmt.Errorf("%s: the counter was reset", d.Source))
-				}
-				if v != counter.Stale {
-					e.movedAt[i] = now
-				} else if idle := time.Duration(now - e.movedAt[i]); idle > stuck && d.Period < stuck/20 && d.Kind != "nested" && d.Kind != "independent" {
-					dst[i] = math.NaN()
-					errs = append(errs, fmt.Errorf("%s: the counter is stuck: it has not moved for more than %v", d.Source, stuck))
-				}
-			}
-			e.raw[i], e.rawAt[i] = cur, now
-		}
-		if err != nil {
-			errs = append(errs, err)
-		}
-		at += n
-	}
-	return errors.Join(errs...)
-}
-
-// Close closes the sensors.
-func (e *Energies) Close() error {
-	var errs []error
-	for _, s := range e.sensors {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(errs...)
-}

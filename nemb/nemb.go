@@ -1,10 +1,8 @@
-// Package nemb is the native energy measurement backend: sensors, and the sampler
-// that reads them on time.
-//
-// It takes a system root and a sampling interval. It returns a series of samples. A sample
-// is the cumulative energy of each domain with the time on the clock of the checkpoint
-// channel, and the processor time of the program, of cg and of everyone else. A reading
-// that failed is a gap, never a number. The package knows nothing of source code.
+// Package nemb says what a sensor is: what it measures (Domain), how it is opened below a
+// system root (Source), and which of those that are registered count on a machine
+// (Discover). It holds what samples of sensors are, too, and what they tell: the energy of
+// a span of time, and how steady the power was. It holds no sensor and knows nothing of
+// source code. A reading that failed is a gap, never a number.
 package nemb
 
 import (

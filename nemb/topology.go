@@ -64,9 +64,9 @@ func total(domains []Domain) []bool {
 	return in
 }
 
-// covers tells whether one name of a domain stands for what the other counts:
+// Covers tells whether one name of a domain stands for what the other counts:
 // it is the same, or one is a die of the other.
-func covers(a, b string) bool {
+func Covers(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+"-die-") || strings.HasPrefix(b, a+"-die-")
 }
 

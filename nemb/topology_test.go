@@ -74,36 +74,6 @@ func TestTopology(t *testing.T) {
 	}
 }
 
-// What measures the whole machine includes its GPUs, whoever tells them.
-func TestGPUsInTotal(t *testing.T) {
-	root, _ := fakeNVML(t, "gpus 2\n")
-	files(t, root, map[string]string{
-		"proc/cpuinfo": "processor\t: 0\n", "sys/class/hwmon/hwmon0/name": "power_meter\n", "sys/class/hwmon/hwmon0/power1_average": "900000000\n",
-	})
-	in := func() string {
-		t.Helper()
-		found, err := Discover(root, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer found.Close()
-		var ids []string
-		for _, d := range found.Domains() {
-			if d.InTotal {
-				ids = append(ids, d.ID)
-			}
-		}
-		return strings.Join(ids, " ")
-	}
-	if got := in(); got != "system" {
-		t.Errorf("with a meter of the machine: %s", got)
-	}
-	files(t, root, map[string]string{"sys/class/powercap/intel-rapl:0/name": "package-0\n", "sys/class/powercap/intel-rapl:0/energy_uj": "1\n"})
-	if got := in(); got != "package-0 gpu-0 gpu-1" {
-		t.Errorf("with a package: %s", got)
-	}
-}
-
 // No share of a total is counted twice, whatever the domains are.
 func FuzzTotal(f *testing.F) {
 	f.Add("package-0/cpu_package core-0<package-0/nested psys/psys gpu-0/gpu ~machine/psys")
@@ -148,31 +118,6 @@ func TestImplausible(t *testing.T) {
 		notes := Implausible(d, []Energy{Energy(test.watts * 10e6)}, 10e9)
 		if (len(notes) == 1) != test.bad {
 			t.Errorf("%s of %s at %g W: %+v", test.kind, test.cpu, test.watts, notes)
-		}
-	}
-}
-
-func TestUnitDoubt(t *testing.T) {
-	skylake, sapphire := processor.CPU{Vendor: processor.Intel, Family: 6, Model: 0x55, March: "Intel Skylake SP"}, processor.CPU{Vendor: processor.Intel, Family: 6, Model: 0x8f, March: "Intel Sapphire Rapids"}
-	for _, test := range []struct {
-		kind string
-		wrap Energy
-		cpu  processor.CPU
-		want string
-	}{
-		{"dram", 65712999614, skylake, ""},
-		{"dram", 262143328851, skylake, "4.0 times too high"},
-		{"dram", 262143328851, sapphire, ""},
-		{"dram", 65712999614, sapphire, "4.0 times too low"},
-		{"dram", 262143328851, processor.CPU{Vendor: processor.Intel, Family: 6, Model: 0x9a}, ""},
-		{"cpu_package", 262143328851, sapphire, ""},
-		{"cpu_package", 1 << 53, sapphire, "max_energy_range_uj means a unit of"},
-		{"psys", 4294967295000001, sapphire, ""},
-		{"cpu_package", 0, sapphire, ""},
-	} {
-		got := unitDoubt(Domain{ID: "x", Kind: test.kind, Wrap: test.wrap}, test.cpu)
-		if test.want == "" && got != "" || !strings.Contains(got, test.want) {
-			t.Errorf("%s wrapping at %d: %q, want %q", test.kind, test.wrap, got, test.want)
 		}
 	}
 }

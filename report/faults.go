@@ -8,6 +8,7 @@ import (
 
 	"cg/measure"
 	"cg/nemb"
+	"cg/nemb/sampler"
 )
 
 // Values of Meta.MeasurementQuality. Of those that hold the first is told, in the
@@ -76,7 +77,7 @@ func (r *Run) Whole() bool {
 func (r *Run) faults(o *measure.Outcome) {
 	var all []string
 	for d, domain := range o.Domains {
-		c := nemb.Faults{Domain: domain.ID}
+		c := sampler.Faults{Domain: domain.ID}
 		if d < len(o.Faults) {
 			c = o.Faults[d]
 		}
@@ -104,7 +105,7 @@ func (r *Run) faults(o *measure.Outcome) {
 
 // failed tells whether so much of a domain is not known that the run has failed.
 // Memory is the least part of a machine: what is known without it is most of it.
-func (r *Run) failed(domain nemb.Domain, c nemb.Faults, total nemb.Energy, wall time.Duration) bool {
+func (r *Run) failed(domain nemb.Domain, c sampler.Faults, total nemb.Energy, wall time.Duration) bool {
 	if !domain.InTotal || domain.Kind == "dram" && r.Totals.EnergyJ != nil {
 		return false
 	}
@@ -116,7 +117,7 @@ func (r *Run) failed(domain nemb.Domain, c nemb.Faults, total nemb.Energy, wall 
 }
 
 // lost is the time for which the energy of a domain is not known.
-func lost(domain nemb.Domain, c nemb.Faults, total nemb.Energy, wall time.Duration) time.Duration {
+func lost(domain nemb.Domain, c sampler.Faults, total nemb.Energy, wall time.Duration) time.Duration {
 	switch {
 	case !domain.Resolves(total):
 		return wall
@@ -131,7 +132,7 @@ func lost(domain nemb.Domain, c nemb.Faults, total nemb.Energy, wall time.Durati
 func tooShort(domain nemb.Domain, wall time.Duration) bool { return wall < 10*domain.Period }
 
 // faultText says what a counter did, "" for nothing but count.
-func faultText(domain nemb.Domain, c nemb.Faults, total nemb.Energy, wall time.Duration) string {
+func faultText(domain nemb.Domain, c sampler.Faults, total nemb.Energy, wall time.Duration) string {
 	var what []string
 	tell := func(n int, text string) {
 		if n > 0 {

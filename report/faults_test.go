@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/nemb/sampler"
 	"cg/report/format"
 )
 
@@ -27,7 +28,7 @@ func TestWhatNoReadingTells(t *testing.T) {
 		name           string
 		domains        []nemb.Domain
 		watts          []float64
-		faults         []nemb.Faults
+		faults         []sampler.Faults
 		kind           nemb.Method
 		quality        string
 		known, bounded bool
@@ -37,20 +38,20 @@ func TestWhatNoReadingTells(t *testing.T) {
 		{"all is well", []nemb.Domain{pkg, dram}, []float64{20, 3}, nil, nemb.Measured, QualityOK, true, true, "", "", ""},
 		{"stuck", []nemb.Domain{pkg}, []float64{0}, nil, nemb.Unavailable, QualityZero, false, false, "energy-unknown", "it is stuck", "package-0"},
 		{"no step of a battery", []nemb.Domain{battery}, []float64{0}, nil, nemb.Unavailable, QualityZero, false, false, "energy-unknown", "it moves by 36.0 J, each 30.0 s", "battery"},
-		{"no reading", []nemb.Domain{faulty(pkg)}, []float64{0}, []nemb.Faults{{Domain: "package-0", Failed: 9, Unknown: time.Second}},
+		{"no reading", []nemb.Domain{faulty(pkg)}, []float64{0}, []sampler.Faults{{Domain: "package-0", Failed: 9, Unknown: time.Second}},
 			nemb.Unavailable, QualityFailed, false, false, "energy-unknown", "9 readings failed", "package-0"},
 		{"the package stuck", []nemb.Domain{pkg, dram}, []float64{0, 3}, nil, nemb.Derived, QualityFailed, true, false, "counter-fault", "package-0: it is stuck", "package-0"},
 		{"its memory stuck", []nemb.Domain{pkg, dram}, []float64{20, 0}, nil, nemb.Derived, QualityOK, true, false, "counter-fault", "dram-0: it is stuck", "dram-0"},
 		{"a part is off", []nemb.Domain{pkg, core}, []float64{20, 0}, nil, nemb.Measured, QualityOK, true, true, "", "", ""},
-		{"most is lost", []nemb.Domain{faulty(pkg)}, []float64{20}, []nemb.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}},
+		{"most is lost", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}},
 			nemb.Derived, QualityFailed, true, false, "counter-fault", "0.8 s is not known", ""},
-		{"little is lost", []nemb.Domain{faulty(pkg)}, []float64{20}, []nemb.Faults{{Domain: "package-0", Resets: 1, Unknown: 10 * time.Millisecond}},
+		{"little is lost", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Resets: 1, Unknown: 10 * time.Millisecond}},
 			nemb.Derived, QualityOK, true, false, "counter-fault", "0.01 s is not known", ""},
-		{"stuck for most of it", []nemb.Domain{faulty(pkg)}, []float64{20}, []nemb.Faults{{Domain: "package-0", Still: 1050 * time.Millisecond}},
+		{"stuck for most of it", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Still: 1050 * time.Millisecond}},
 			nemb.Derived, QualityFailed, true, false, "counter-fault", "it stood still for 1.1 s", ""},
-		{"most is late", []nemb.Domain{faulty(pkg)}, []float64{20}, []nemb.Faults{{Domain: "package-0", Failed: 60, Late: 600 * time.Millisecond}},
+		{"most is late", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Failed: 60, Late: 600 * time.Millisecond}},
 			nemb.Derived, QualityFailed, true, true, "counter-fault", "the energy is whole", ""},
-		{"little is late", []nemb.Domain{faulty(pkg)}, []float64{20}, []nemb.Faults{{Domain: "package-0", Failed: 6, Late: 60 * time.Millisecond}},
+		{"little is late", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Failed: 6, Late: 60 * time.Millisecond}},
 			nemb.Derived, QualityOK, true, true, "counter-fault", "the energy is whole", ""},
 		{"a model", []nemb.Domain{model}, []float64{20}, nil, nemb.Estimated, QualityEstimated, true, true, "estimated", "", ""},
 		{"no domain of the machine", []nemb.Domain{domain("accelerator", "independent", false)}, []float64{20}, nil, nemb.Unavailable, QualityNoBackend, false, false, "", "", ""},
@@ -111,7 +112,7 @@ func TestStepIsInTheInterval(t *testing.T) {
 func TestRepeatedWithoutEnergy(t *testing.T) {
 	k := kindsOfRuns()["small"]
 	good := k.run("good")
-	k.faults = []nemb.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}}
+	k.faults = []sampler.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}}
 	least := k.run("least")
 	k.watts, k.faults = []float64{0}, nil
 	none := k.run("none")
@@ -152,7 +153,7 @@ func TestRepeatedWithoutEnergy(t *testing.T) {
 func TestCompareLeavesOutWhatIsTheLeast(t *testing.T) {
 	k := kindsOfRuns()["small"]
 	base := k.run("base")
-	k.faults = []nemb.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}}
+	k.faults = []sampler.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}}
 	head := k.run("head")
 	c, err := Compare(CompareSide{[]string{"base"}, []Saved{{Run: base}}}, CompareSide{[]string{"head"}, []Saved{{Run: head}}}, CompareOptions{Threshold: 0.05})
 	if err != nil {

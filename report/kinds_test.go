@@ -16,6 +16,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/nemb/sampler"
 	"cg/report/format"
 )
 
@@ -31,7 +32,7 @@ type kindOf struct {
 	sites   []checkpoint.Site
 	skipped []Skip
 	denied  []error
-	faults  []nemb.Faults
+	faults  []sampler.Faults
 }
 
 const ms = 1_000_000
@@ -113,7 +114,7 @@ func (k kindOf) run(name string) *Run {
 	r.Finish(Facts{
 		Outcome: &measure.Outcome{
 			PID: 7, Domains: k.domains, Series: series, Faults: k.faults, Attributed: a.Finish(), Result: k.result,
-			Sampler: nemb.Stats{Samples: len(series.Samples), OwnCPU: 3 * time.Millisecond, Realtime: true},
+			Sampler: sampler.Stats{Samples: len(series.Samples), OwnCPU: 3 * time.Millisecond, Realtime: true},
 		},
 		Sites: k.sites, Skipped: k.skipped, Denied: k.denied, CPUModel: "a processor", CPUKnown: true, CPUMethod: "test", Clock: checkpoint.Monotonic,
 		LanguageVersion: "3.11.7", Program: "main.py", Interval: every * time.Millisecond,

@@ -18,6 +18,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/nemb/sampler"
 	"cg/report/format"
 )
 
@@ -66,7 +67,7 @@ func validate(t *testing.T, b []byte) {
 }
 
 // example is a run of two functions on a machine of 20 W, on virtual time.
-func example(kind nemb.Method, faults ...nemb.Faults) *Run {
+func example(kind nemb.Method, faults ...sampler.Faults) *Run {
 	const ms = 1_000_000
 	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: kind, InTotal: true, Lo: 1, Hi: 1}
 	if kind == nemb.Estimated {
@@ -107,7 +108,7 @@ func example(kind nemb.Method, faults ...nemb.Faults) *Run {
 	r.Finish(Facts{
 		Outcome: &measure.Outcome{
 			PID: 7, Domains: domains, Series: series, Faults: faults, Attributed: a.Finish(), Result: launcher.Result{Exited: true, User: time.Second},
-			Sampler: nemb.Stats{Samples: 111, Missed: 2, Gaps: 1, SlowReads: 3, OwnCPU: 3 * time.Millisecond, Realtime: true},
+			Sampler: sampler.Stats{Samples: 111, Missed: 2, Gaps: 1, SlowReads: 3, OwnCPU: 3 * time.Millisecond, Realtime: true},
 		},
 		Sites: []checkpoint.Site{
 			{ID: 1, Language: "python", Func: "shop.stock.Stock.refill", File: "/home/u/shop/stock.py", Line: 30, Col: 5, EndLine: 40, Kind: checkpoint.Method},
@@ -232,17 +233,17 @@ func TestCheckFindsAChangedDigit(t *testing.T) {
 func TestFaultsAreNotMeasured(t *testing.T) {
 	tests := []struct {
 		name    string
-		faults  nemb.Faults
+		faults  sampler.Faults
 		kind    nemb.Method
 		bounded bool
 		says    string
 	}{
-		{"none", nemb.Faults{Wraps: 3}, nemb.Measured, true, ""},
-		{"bridged", nemb.Faults{Failed: 2}, nemb.Derived, true, "2 readings failed; the energy is whole"},
-		{"lost", nemb.Faults{Failed: 2, Unknown: time.Second}, nemb.Derived, false, "the energy of 1 s is not known"},
-		{"reset", nemb.Faults{Resets: 1, Unknown: time.Second}, nemb.Derived, false, "started over elsewhere"},
-		{"lapped", nemb.Faults{Laps: 1, Unknown: time.Minute}, nemb.Derived, false, "gone round more than once"},
-		{"stuck", nemb.Faults{Still: 3 * time.Second}, nemb.Derived, false, "stood still for 3.0 s"},
+		{"none", sampler.Faults{Wraps: 3}, nemb.Measured, true, ""},
+		{"bridged", sampler.Faults{Failed: 2}, nemb.Derived, true, "2 readings failed; the energy is whole"},
+		{"lost", sampler.Faults{Failed: 2, Unknown: time.Second}, nemb.Derived, false, "the energy of 1 s is not known"},
+		{"reset", sampler.Faults{Resets: 1, Unknown: time.Second}, nemb.Derived, false, "started over elsewhere"},
+		{"lapped", sampler.Faults{Laps: 1, Unknown: time.Minute}, nemb.Derived, false, "gone round more than once"},
+		{"stuck", sampler.Faults{Still: 3 * time.Second}, nemb.Derived, false, "stood still for 3.0 s"},
 	}
 	for _, test := range tests {
 		method := nemb.Measured

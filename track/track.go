@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	"cg/nemb/sampler"
 )
 
 // Tracker is what is read at one interval.
@@ -56,9 +57,9 @@ func Parse(spec string) (Tracker, error) {
 		}
 		every = time.Duration(math.Round(seconds * 1e9))
 	}
-	if every < nemb.MinInterval || every > nemb.MaxInterval {
-		return t, fmt.Errorf("%q: an interval of %v cannot be kept: use %v to %v", spec, every, nemb.MinInterval,
-			nemb.MaxInterval)
+	if every < sampler.MinInterval || every > sampler.MaxInterval {
+		return t, fmt.Errorf("%q: an interval of %v cannot be kept: use %v to %v", spec, every, sampler.MinInterval,
+			sampler.MaxInterval)
 	}
 	t.Every = every
 	for _, name := range parts[1:] {
@@ -127,7 +128,7 @@ func open(root nemb.Root, name string) ([]reader, error) {
 }
 
 func energyReader(metric string, sensors []nemb.Sensor) reader {
-	e := nemb.NewEnergies(sensors)
+	e := sampler.NewEnergies(sensors)
 	r := reader{read: e.Read, close: e.Close}
 	for _, d := range e.Domains() {
 		name := d.ID

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"cg/nemb"
+	_ "cg/nemb/sensor/all"
 	"cg/nemb/simulate"
 )
 

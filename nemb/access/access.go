@@ -23,6 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/nemb"
+	"cg/nemb/rapl"
+	"cg/nemb/sensor/hwmon"
 	"cg/shown"
 )
 
@@ -242,7 +244,7 @@ func hasPMU(root nemb.Root) bool {
 // another way is chosen: group where there is powercap, else setcap.
 func DefaultMethod(root nemb.Root) (string, error) {
 	switch {
-	case len(nemb.PowercapCounters(root)) > 0:
+	case len(rapl.Counters(root)) > 0:
 		return "group", nil
 	case hasPMU(root):
 		return "setcap", nil
@@ -255,7 +257,7 @@ func DefaultMethod(root nemb.Root) (string, error) {
 // why Grant leaves it as it is.
 func LeftAlone(root nemb.Root) []string {
 	var all []string
-	for _, f := range nemb.MonitorFiles(root) {
+	for _, f := range hwmon.Files(root) {
 		now, err := ownershipOf(f.Path)
 		why := ""
 		switch {
@@ -279,7 +281,7 @@ func LeftAlone(root nemb.Root) []string {
 // Grant plans what lets a group read the counters of powercap, or what
 // lets cg open those of perf_event. Nothing becomes readable for everybody.
 func Grant(root nemb.Root, a Request) (*Plan, error) {
-	files := nemb.PowercapCounters(root)
+	files := rapl.Counters(root)
 	if a.Method == "" {
 		var err error
 		if a.Method, err = DefaultMethod(root); err != nil {
@@ -495,7 +497,7 @@ func Revoke(root nemb.Root, program string) (*Plan, error) {
 // came later, and the rule gave it to the group.
 func (p *Plan) undoGroup(root nemb.Root, r record) error {
 	id, _ := groupID(root, r.group, "")
-	for _, f := range nemb.PowercapCounters(root) {
+	for _, f := range rapl.Counters(root) {
 		now, err := ownershipOf(f)
 		if err != nil {
 			return err

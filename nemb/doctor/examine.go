@@ -20,6 +20,7 @@ import (
 	"cg/nemb/counter"
 	"cg/nemb/patience"
 	"cg/nemb/processor"
+	"cg/nemb/rapl"
 	"cg/nemb/sysfs"
 	"cg/shown"
 )
@@ -206,10 +207,10 @@ func (d *Diagnosis) missing(root nemb.Root, m Machine, found *nemb.Found) {
 const filterRegister = 0xbc
 
 func (d *Diagnosis) filtering(root nemb.Root, m Machine, found *nemb.Found) {
-	rapl := slices.ContainsFunc(found.Seen, func(s nemb.Seen) bool {
+	counts := slices.ContainsFunc(found.Seen, func(s nemb.Seen) bool {
 		return s.Source.RAPL && s.State != nemb.Absent && s.State != nemb.Unasked
 	})
-	if m.Vendor != processor.Intel || !rapl {
+	if m.Vendor != processor.Intel || !counts {
 		return
 	}
 	path := root.Dev("cpu/0/msr")
@@ -219,7 +220,7 @@ func (d *Diagnosis) filtering(root nemb.Root, m Machine, found *nemb.Found) {
 		return
 	}
 	defer unix.Close(fd)
-	bits, err := nemb.ReadRegister(fd, filterRegister)
+	bits, err := rapl.ReadRegister(fd, filterRegister)
 	switch {
 	case errors.Is(err, unix.EIO):
 		d.add("filtering", Fine, "", "the processor cannot filter its energy counters")

@@ -13,6 +13,8 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/sampler"
+	"cg/nemb/sensor/powercap"
 	"cg/nemb/simulate"
 )
 
@@ -91,12 +93,12 @@ func fileCounter(dir string) (nemb.Found, error) {
 	if err != nil {
 		return nemb.Found{}, fmt.Errorf("validate: %w", err)
 	}
-	return nemb.Discover(nemb.Root{Dir: dir}, []string{"powercap"})
+	return nemb.Discover(nemb.Root{Dir: dir}, []string{powercap.Name})
 }
 
 func timeSampler(sensors []nemb.Sensor, interval, while time.Duration, ordinary bool) (Timing, error) {
 	begin := used()
-	s, err := nemb.Start(sensors, nemb.Config{Interval: interval, Clock: checkpoint.SystemClock(), Ordinary: ordinary})
+	s, err := sampler.Start(sensors, sampler.Config{Interval: interval, Clock: checkpoint.SystemClock(), Ordinary: ordinary})
 	if err != nil {
 		return Timing{}, err
 	}
@@ -174,12 +176,12 @@ func Live(dir string, seconds int) (errs []float64, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	found, err := nemb.Discover(nemb.Root{Dir: dir}, []string{"powercap"})
+	found, err := nemb.Discover(nemb.Root{Dir: dir}, []string{powercap.Name})
 	if err != nil {
 		return nil, err
 	}
 	defer found.Close()
-	s, err := nemb.Start(found.Sensors, nemb.Config{Interval: time.Millisecond, Clock: checkpoint.SystemClock()})
+	s, err := sampler.Start(found.Sensors, sampler.Config{Interval: time.Millisecond, Clock: checkpoint.SystemClock()})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,12 @@
+// Package all holds the sensors of cg, one line for each.
+package all
+
+import (
+	_ "cg/nemb/sensor/battery"
+	_ "cg/nemb/sensor/estimate"
+	_ "cg/nemb/sensor/hwmon"
+	_ "cg/nemb/sensor/msr"
+	_ "cg/nemb/sensor/nvml"
+	_ "cg/nemb/sensor/perf"
+	_ "cg/nemb/sensor/powercap"
+)

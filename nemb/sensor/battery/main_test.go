@@ -1,0 +1,11 @@
+package battery
+
+import (
+	"os"
+	"testing"
+
+	"cg/nemb/leaks"
+	_ "cg/nemb/sensor/estimate"
+)
+
+func TestMain(m *testing.M) { os.Exit(leaks.Run(m)) }
