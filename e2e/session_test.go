@@ -100,7 +100,7 @@ func TestSessions(t *testing.T) {
 	env := sessionMachine(t)
 	for i, python := range sessionPythons(t) {
 		t.Run(filepath.Base(python), func(t *testing.T) {
-			for _, module := range []string{"test_form", "test_rules", "test_power"} {
+			for _, module := range []string{"test_form", "test_rules", "test_ends", "test_faults", "test_power"} {
 				cmd := exec.Command(python, "-m", "unittest", "-v", module)
 				cmd.Dir = "testdata/session"
 				cmd.Env = env

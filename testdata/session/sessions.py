@@ -11,7 +11,7 @@ import unittest
 import warnings
 
 import codegreen
-from codegreen import _energy, _ring, _session
+from codegreen import _energy, _session, _source
 
 WATTS = 23.0
 CG = os.environ["CODEGREEN_CG"]
@@ -41,7 +41,7 @@ def until(condition, seconds=30):
     return True
 
 
-class Exact(_ring.Source):
+class Exact(_source.Source):
     """A machine of known power with exact samples, whatever else this one does: one
     each millisecond of a counter that is updated each 0.983 ms in steps of 61 uJ."""
     via, version, interval_ns, support = "sidecar", 1, 1000000, "full"

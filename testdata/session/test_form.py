@@ -1,4 +1,5 @@
 """Seed sentences about the constructor, the forms and the file of a session."""
+import ast
 import csv
 import datetime
 import inspect
@@ -445,6 +446,24 @@ class Noise(unittest.TestCase):  # its rule is held by runtimes/sdk/spec/cases/n
             self.assertEqual(_noise.warning_of("t", 0, noise)["reasons"], ["within_task_power_cv_above_5pct"])
         finally:
             del os.environ["CODEGREEN_NOISE_CV_PERCENT"]
+
+
+class Modules(unittest.TestCase):
+    def test_the_imports_between_the_modules_have_no_circle(self):
+        folder = os.path.dirname(codegreen.__file__)
+        imports = {}
+        for name in os.listdir(folder):
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name)) as f:
+                    nodes = [n for n in ast.walk(ast.parse(f.read())) if isinstance(n, ast.ImportFrom) and n.level]
+                imports[name[:-3]] = {m for n in nodes for m in ([n.module] if n.module else [a.name for a in n.names])}
+        left = {m: set(needs) & set(imports) for m, needs in imports.items()}
+        while True:
+            free = {m for m, needs in left.items() if not needs & set(left)}
+            if not free:
+                break
+            left = {m: needs for m, needs in left.items() if m not in free}
+        self.assertEqual(left, {})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import threading
 import time
 
 from ._energy import Domain
-from ._ring import Source
+from ._source import Source
 from ._spec import ANSWER_NS, FLAG_FAILED, FLAG_GAP, IMPLAUSIBLE_W, RAPL_PERIOD_NS, SUPPORTS
 
 ANSWER = ANSWER_NS * 1e-9  # seconds

@@ -11,8 +11,9 @@ import time
 
 from ._energy import Domain
 from ._neighbours import gone
+from ._source import Source
 from ._spec import (READY_NS, RING_DOMAIN_BYTES, RING_ENDED_OFFSET, RING_FIXED_WORDS, RING_HEADER_BYTES, RING_HEAD_OFFSET,
-                    RING_KEPT_BEFORE_NS, RING_KEPT_BEFORE_SLOTS, RING_MAGIC, RING_SLOTS, RING_VERSION, SIDECAR_SLOTS)
+                    RING_KEPT_BEFORE_NS, RING_KEPT_BEFORE_SLOTS, RING_MAGIC, RING_VERSION)
 
 HEAD, ENDED = RING_HEAD_OFFSET // 8, RING_ENDED_OFFSET // 8
 
@@ -117,30 +118,6 @@ def find_cg(writer=""):
     return ""
 
 
-class Source:
-    """Where a session has its samples from: via says how."""
-    via, lost, cg_version, cpu_model, fill, version = "none", 0, None, "", 0.0, None
-    interval_ns, slots = 0, RING_SLOTS
-    domains, topology, support = [], None, None
-    cg = ""
-    last = False  # whether close takes a last sample, which can be read after it
-
-    def read(self, samples):
-        pass
-
-    def edge(self, samples):
-        """Called at the begin and the end of a task."""
-
-    def ended(self):
-        return False
-
-    def close(self, patience=5):
-        """Ends what measures, and waits at most so many seconds for it."""
-
-    def forget(self):
-        """Called in a forked child."""
-
-
 class Run(Source):
     """The samples of the run in which this program is measured."""
     via = "run"
@@ -234,36 +211,3 @@ class Sidecar(Run):
             self.pipe.close()
         except OSError:
             pass
-
-
-def open_source(interval_ms, buffer, record, warn):
-    """The first source of samples that is there; warn is called with a slug
-    and a message for what stands in the way."""
-    writer, why = "", []
-    path = os.environ.get("CG_SAMPLES")
-    if path:
-        try:
-            ring = Ring(path)
-            writer = ring.writer
-            if not ring.ended() and buffer is None and (interval_ms is None or abs(interval_ms * 1e6 - ring.interval_ns) < 1):
-                return Run(ring)
-            ring.close()
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-    cg = find_cg(writer)
-    if cg:
-        try:
-            return Sidecar(cg, interval_ms, buffer or SIDECAR_SLOTS)
-        except (OSError, ValueError, KeyError, TypeError) as e:
-            why.append(str(e))
-    else:
-        why.append("cg is not in PATH, and CODEGREEN_CG does not name it")
-    from ._powercap import Powercap
-    before = len(why)
-    source = Powercap.open(interval_ms, record, why)
-    if source:
-        if len(why) > before:
-            warn("sensor-failed", "the total is without " + "; ".join(why[before:]))
-        return source
-    warn("no-backend", "no energy can be measured here: " + "; ".join(why))
-    return Source()

@@ -9,15 +9,13 @@ from itertools import count
 from sys import modules
 from time import monotonic_ns
 
-from . import _neighbours, _signals
+from . import _current, _neighbours, _signals
+from ._choose import open_source
 from ._energy import Samples, Shares, energy_of
 from ._result import UNKNOWN, Context, Stack, TaskResult
-from ._ring import open_source
 from ._spec import (AROUND_NS, BUFFER_LEAST, BUFFER_MOST, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART, DRAIN_LEAST_NS, DRAIN_MOST_NS, DRAIN_NS,
                     DRAIN_WARN_PART, FORMATS, INTERVAL_LEAST_NS, INTERVAL_MOST_NS, PATIENCE_NS, PRUNE_AFTER)
 
-_active = None   # the session of this process
-_finished = 0    # sessions that wrote to the name that they have by default
 
 HURRY = 1         # seconds in which samples are waited for in a signal's handler and at the exit
 
@@ -51,8 +49,8 @@ class Session:
 
     def __init__(self, name="default", output_file=None, output_format="auto", save_to_file=True, warn_on_concurrent=True,
                  record_time_series=False, buffer_samples=None, sample_interval_ms=None, sampling_mode="fixed"):
-        if _active is not None and (_active._running or _active._ending):
-            raise RuntimeError("a session is active in this process already: %r" % _active.name)
+        if _current.session is not None and (_current.session._running or _current.session._ending):
+            raise RuntimeError("a session is active in this process already: %r" % _current.session.name)
         if output_format not in FORMATS:
             raise ValueError("output_format %r: use auto, json, csv or none" % (output_format,))
         if sampling_mode != "fixed":
@@ -90,13 +88,12 @@ class Session:
 
     def start(self):
         """Begins the session; Session() as a context does so itself."""
-        global _active
         if self._dead or self._running or self._ending:
             return self
         if self._over:
             raise RuntimeError("session %r is over: make another" % self.name)
-        if _active is not None and (_active._running or _active._ending):
-            raise RuntimeError("a session is active in this process already: %r" % _active.name)
+        if _current.session is not None and (_current.session._running or _current.session._ending):
+            raise RuntimeError("a session is active in this process already: %r" % _current.session.name)
         # What the end needs is imported now: there may be no time then, and to
         # import while the interpreter ends can change its exit status.
         from . import _noise, _report  # noqa: F401
@@ -104,7 +101,7 @@ class Session:
             import csv  # noqa: F401
         self._pid = os.getpid()
         if self.output_file is None and not self._nowhere:
-            extra = "_%d" % (_finished + 1) if _finished else ""
+            extra = "_%d" % (_current.finished + 1) if _current.finished else ""
             ending = "csv" if self.output_format == "csv" else "json"
             name = "codegreen_%d%s.%s" % (self._pid, extra, ending)
             try:
@@ -119,7 +116,7 @@ class Session:
         try:
             self._source = open_source(self.sample_interval_ms, self.buffer_samples, self.record_time_series, self._note)
         except Exception as e:  # a session never breaks the program
-            from ._ring import Source
+            from ._source import Source
             self._source = Source()
             self._note("no-backend", "no energy can be measured: %s: %s" % (type(e).__name__, e))
         self._edge = self._source.edge if self._source.via == "powercap" else None
@@ -128,7 +125,7 @@ class Session:
         self._woken, self._drain = threading.Event(), None
         self._meet(_neighbours.change(True))
         self._said_unknown, self._still = set(), None
-        self._running, _active = True, self
+        self._running, _current.session = True, self
         self._mono, self._began = monotonic_ns(), time.time()
         self._stopped_at = None
         self._source.edge(self._samples)
@@ -169,7 +166,6 @@ class Session:
         _signals.undisturbed(self, self._conclude, forgotten)
 
     def _conclude(self, forgotten):
-        global _active, _finished
         with self._data:
             if self._over:
                 return
@@ -189,10 +185,10 @@ class Session:
                 self._save()
             finally:
                 self._ending, self._over = False, True
-                if _active is self:
-                    _active = None
+                if _current.session is self:
+                    _current.session = None
                 if self._by_default:
-                    _finished += 1
+                    _current.finished += 1
         if self._drain and self._drain is not threading.current_thread():
             self._drain.join(1)
         self._tell(forgotten)

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 
-from . import _session
+from . import _current
 
 _handlers = {}  # signal -> (ours, what was there)
 
@@ -53,7 +53,7 @@ def catch():
 
 def _handler(before):
     def handle(number, frame):
-        session = _session._active
+        session = _current.session
         if session is not None and session._pid != os.getpid():
             session = None  # a fork that Python knows nothing of
         if callable(before):
@@ -150,7 +150,7 @@ def _quietly(f, *args):
 
 
 def _exit():
-    session, again = _session._active, None
+    session, again = _current.session, None
     for _ in range(3):
         if session is None or session._over or session._pid != os.getpid():
             break
@@ -178,7 +178,7 @@ def _after_fork():
 
 
 def _in_child():
-    session, _session._active, _session._finished = _session._active, None, 0
+    session, _current.session, _current.finished = _current.session, None, 0
     if session is not None:
         session._dead, session._running, session._ending = True, False, False
         session._data, session._edges = threading.RLock(), threading.RLock()

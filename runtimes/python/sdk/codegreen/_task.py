@@ -1,7 +1,8 @@
 """codegreen.task: a decorator that makes each call of a function a task."""
 import functools
+from time import monotonic_ns
 
-from . import _session
+from . import _current
 
 
 def task(name=None):
@@ -76,7 +77,7 @@ def _decorated(function, name):
     else:
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
-            session = _session._active
+            session = _current.session
             if session is None or not session._running:
                 return function(*args, **kwargs)
             with session.task(name):
@@ -93,7 +94,7 @@ class _Run:
 
     def go(self):
         if self.task is None:
-            session = _session._active
+            session = _current.session
             if session is not None and session._running:
                 self.session, self.task = session, session._begin(self.name)
         elif self.aside:
@@ -113,7 +114,7 @@ class _Run:
                 for t in self.aside:
                     t.ended_at_mono_ns, t._aside, t.forgotten = t._windows[-1][1], None, t is not self.task
         else:
-            self.session._leave(_session.monotonic_ns(), self.task)
+            self.session._leave(monotonic_ns(), self.task)
         self.task = self.aside = None
 
 
