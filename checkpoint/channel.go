@@ -165,8 +165,8 @@ func (c *Channel) Lost() (n uint64) {
 // timing them. Words of calls that run now may still come.
 func (c *Channel) Demote(site SiteID) { c.touch(func() { atomic.OrUint64(&c.table[site], demoted) }) }
 
-// Counted is how many calls of a site were counted since it was demoted.
-func (c *Channel) Counted(site SiteID) (n uint64) {
+// CountedCalls is how many calls of a site were counted since it was demoted.
+func (c *Channel) CountedCalls(site SiteID) (n uint64) {
 	c.touch(func() { n = atomic.LoadUint64(&c.table[site]) & countMask })
 	return n
 }
@@ -177,41 +177,41 @@ func (c *Channel) Waits() (n uint64) {
 	return n
 }
 
-// AddUp asks the threads to add up themselves from their next chunk on: those
+// RequestSums asks the threads to add up themselves from their next chunk on: those
 // of runtimes that can.
-func (c *Channel) AddUp() { atomic.StoreUint32(&c.head.addUp, 1) }
+func (c *Channel) RequestSums() { atomic.StoreUint32(&c.head.addUp, 1) }
 
-// NoSums keeps threads from adding up themselves: they wait for the reader
+// DisableSums keeps threads from adding up themselves: they wait for the reader
 // instead. Call it before the program starts.
-func (c *Channel) NoSums() { c.head.trees = 0 }
+func (c *Channel) DisableSums() { c.head.trees = 0 }
 
 // Epoch is where the sampler writes the tick of its newest sample.
 func (c *Channel) Epoch() *uint64 { return &c.head.epoch }
 
-// Adders is how many threads have begun to add up themselves, and how many
+// SummingThreads is how many threads have begun to add up themselves, and how many
 // do now.
-func (c *Channel) Adders() (all, now int) {
+func (c *Channel) SummingThreads() (all, now int) {
 	if c.forest == nil {
 		return 0, 0
 	}
 	return c.forest.used, c.forest.live
 }
 
-// Refused is how many trees hold what no writer writes; what they tell from
+// RefusedTrees is how many trees hold what no writer writes; what they tell from
 // there on is not read.
-func (c *Channel) Refused() int {
+func (c *Channel) RefusedTrees() int {
 	if c.forest == nil {
 		return 0
 	}
 	return c.forest.refused
 }
 
-// Leave tells writers that nobody reads any more.
-func (c *Channel) Leave() { c.touch(func() { atomic.StoreUint64(&c.head.closed, 1) }) }
+// StopReading tells writers that nobody reads any more.
+func (c *Channel) StopReading() { c.touch(func() { atomic.StoreUint64(&c.head.closed, 1) }) }
 
 // Close tells writers that nobody reads any more and unmaps the channel.
 func (c *Channel) Close() error {
-	c.Leave()
+	c.StopReading()
 	c.forest.close()
 	err := unix.Munmap(c.mem)
 	if e := unix.Close(c.fd); err == nil {

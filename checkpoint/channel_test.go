@@ -77,7 +77,7 @@ func channel(t testing.TB, chunks int) *Channel {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.NoSums()
+	c.DisableSums()
 	return c
 }
 
@@ -372,10 +372,10 @@ func TestDemote(t *testing.T) {
 		if demoted {
 			wantWords, wantCounted = 0, calls
 		}
-		others := ch.Counted(6) + ch.Counted(8)
-		if words != wantWords || ch.Counted(7) != wantCounted || others != 0 || ch.Lost() != 0 {
+		others := ch.CountedCalls(6) + ch.CountedCalls(8)
+		if words != wantWords || ch.CountedCalls(7) != wantCounted || others != 0 || ch.Lost() != 0 {
 			t.Errorf("demoted %v: %d words, %d counted, want %d and %d",
-				demoted, words, ch.Counted(7), wantWords, wantCounted)
+				demoted, words, ch.CountedCalls(7), wantWords, wantCounted)
 		}
 	}
 	// In the middle: a call is either timed or counted. One in each thread may
@@ -410,8 +410,8 @@ func TestDemote(t *testing.T) {
 		}
 	}
 	ch.Finish(fold)
-	if got := uint64(entered) + ch.Counted(7); got != 10*calls || ch.Counted(7) == 0 {
-		t.Errorf("%d timed and %d counted of %d", entered, ch.Counted(7), 10*calls)
+	if got := uint64(entered) + ch.CountedCalls(7); got != 10*calls || ch.CountedCalls(7) == 0 {
+		t.Errorf("%d timed and %d counted of %d", entered, ch.CountedCalls(7), 10*calls)
 	}
 }
 
@@ -445,7 +445,7 @@ func TestKilledCounter(t *testing.T) {
 	ch := channel(t, 8)
 	ch.Demote(7)
 	said := killed(t, ch, "count", killTime{200000, 0}, func(r Run) int { return len(r.Words) })
-	if got := ch.Counted(7); got < said || got > said+1 {
+	if got := ch.CountedCalls(7); got < said || got > said+1 {
 		t.Errorf("%d counted, %d published", got, said)
 	}
 }
@@ -480,11 +480,11 @@ func TestSums(t *testing.T) {
 		parent := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
 		child := Thread{parent.PID, parent.TID + 1}
 		time.Sleep(10 * time.Millisecond)
-		offset, err := ch.Take(Request{Thread: parent, First: true, Sums: true})
+		offset, err := ch.TakeChunk(Request{Thread: parent, First: true, Sums: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, _ := ch.Take(Request{Thread: parent, Sums: true}); again != offset {
+		if again, _ := ch.TakeChunk(Request{Thread: parent, Sums: true}); again != offset {
 			t.Errorf("%v: a chunk that the thread has not heard of stays behind", clock)
 		}
 		kinds := []Kind{Enter, Close, Fork, Exit}
@@ -499,7 +499,7 @@ func TestSums(t *testing.T) {
 		}
 		after := clock.Now()
 		request := Request{Thread: child, First: true, Parent: parent, ForkTick: Tick(nanos[2]), Sums: true}
-		if _, err := ch.Take(request); err != nil {
+		if _, err := ch.TakeChunk(request); err != nil {
 			t.Fatal(err)
 		}
 		binary.NativeEndian.PutUint64(ch.mem[ch.offset(1)+chunkHead:], uint64(1)<<40+uint64(Monotime()))
@@ -536,7 +536,7 @@ func TestSums(t *testing.T) {
 func TestTake(t *testing.T) {
 	ch := channel(t, 2)
 	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
-	offset, err := ch.Take(Request{Thread: self, First: true})
+	offset, err := ch.TakeChunk(Request{Thread: self, First: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -553,10 +553,10 @@ func TestTake(t *testing.T) {
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("%x, want %x", got, want)
 	}
-	if _, err := ch.Take(Request{Thread: self}); err != nil {
+	if _, err := ch.TakeChunk(Request{Thread: self}); err != nil {
 		t.Error(err)
 	}
-	if _, err := ch.Take(Request{Thread: self}); !errors.Is(err, ErrFull) {
+	if _, err := ch.TakeChunk(Request{Thread: self}); !errors.Is(err, ErrFull) {
 		t.Errorf("%v, want ErrFull", err)
 	}
 }
@@ -566,14 +566,14 @@ func TestTake(t *testing.T) {
 func TestTakeSome(t *testing.T) {
 	ch := channel(t, 8)
 	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
-	if _, err := ch.TakeSome(Request{Thread: Thread{1, 1}, First: true, Sums: true}, 1); err != nil {
+	if _, err := ch.TakeChunks(Request{Thread: Thread{1, 1}, First: true, Sums: true}, 1); err != nil {
 		t.Fatal(err)
 	}
-	offsets, err := ch.TakeSome(Request{Thread: self, First: true, Lost: 3, Sums: true}, 3)
+	offsets, err := ch.TakeChunks(Request{Thread: self, First: true, Lost: 3, Sums: true}, 3)
 	if err != nil || len(offsets) != 3 {
 		t.Fatal(offsets, err)
 	}
-	again, err := ch.TakeSome(Request{Thread: self, Sums: true}, 3)
+	again, err := ch.TakeChunks(Request{Thread: self, Sums: true}, 3)
 	if err != nil || !slices.Equal(again, offsets) {
 		t.Errorf("%v, %v, want %v", again, err, offsets)
 	}
@@ -605,12 +605,12 @@ func TestTakeSome(t *testing.T) {
 		t.Errorf("%v, %d first, %d lost", got, first, lost)
 	}
 	for i := range 2 {
-		offsets, err := ch.TakeSome(Request{Thread: Thread{2, uint32(i)}, First: true, Sums: true}, 1)
+		offsets, err := ch.TakeChunks(Request{Thread: Thread{2, uint32(i)}, First: true, Sums: true}, 1)
 		if err != nil || len(offsets) != 1 {
 			t.Fatal(offsets, err)
 		}
 	}
-	if offsets, err := ch.TakeSome(Request{Thread: self, Sums: true}, 3); err != nil || len(offsets) != 1 {
+	if offsets, err := ch.TakeChunks(Request{Thread: self, Sums: true}, 3); err != nil || len(offsets) != 1 {
 		t.Errorf("%v, %v, want one chunk of the few that are left", offsets, err)
 	}
 }
@@ -619,7 +619,7 @@ func TestTakeSome(t *testing.T) {
 func TestHeldBack(t *testing.T) {
 	ch := channel(t, 4)
 	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
-	offset, _ := ch.Take(Request{Thread: self, First: true})
+	offset, _ := ch.TakeChunk(Request{Thread: self, First: true})
 	for i := range 5 {
 		binary.NativeEndian.PutUint64(ch.mem[offset+chunkHead+8*i:], uint64(Pack(Tick(i+1), Enter, SiteID(i+1))))
 	}
@@ -668,7 +668,7 @@ func BenchmarkDrain(b *testing.B) {
 	self := Thread{uint32(os.Getpid()), uint32(unix.Gettid())}
 	fill := func() {
 		for i := range 64 {
-			if _, err := c.Take(Request{Thread: self, First: i == 0}); err != nil {
+			if _, err := c.TakeChunk(Request{Thread: self, First: i == 0}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -718,7 +718,7 @@ func TestChannelInFile(t *testing.T) {
 	if err != nil || filepath.Dir(c.Path()) != dir || st.Mode&0o777 != 0o600 || st.Blocks*512 < st.Size {
 		t.Errorf("%s: %v, %+v", c.Path(), err, st)
 	}
-	if offset, err := c.Take(Request{Thread: Thread{1, 2}}); err != nil || int64(offset)+chunkBytes > st.Size {
+	if offset, err := c.TakeChunk(Request{Thread: Thread{1, 2}}); err != nil || int64(offset)+chunkBytes > st.Size {
 		t.Errorf("chunk at %d: %v", offset, err)
 	}
 }

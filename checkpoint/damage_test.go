@@ -14,7 +14,7 @@ import (
 // taken gives a channel with a chunk of one thread that holds n words.
 func taken(t *testing.T, c *Channel, thread Thread, n int) int {
 	t.Helper()
-	at, err := c.Take(Request{Thread: thread, First: true})
+	at, err := c.TakeChunk(Request{Thread: thread, First: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestDamage(t *testing.T) {
 			if base, err := c.Number("m", "p", "l", 3); err == nil && (base < 0 || base > int(OwnSite)) {
 				t.Errorf("%s: base %d", tt.name, base)
 			}
-			c.Give(3)
+			c.ReserveNumbers(3)
 		}
 		if got := c.Damage(); got != tt.want || words != tt.words {
 			t.Errorf("%s: %q and %d words, want %q and %d", tt.name, got, words, tt.want, tt.words)
@@ -99,10 +99,10 @@ func TestCut(t *testing.T) {
 		file.Stamp()
 		file.Files(func(string, string, string, int, int) {})
 		file.Number("m", "p", "l", 3)
-		file.Give(2)
-		file.TakeSome(Request{Thread: Thread{1, 3}, First: true}, 2)
+		file.ReserveNumbers(2)
+		file.TakeChunks(Request{Thread: Thread{1, 3}, First: true}, 2)
 		file.Demote(3)
-		file.Counted(3)
+		file.CountedCalls(3)
 		file.Lost()
 		file.Waits()
 	}
@@ -239,7 +239,7 @@ func (w *wild) use(op uint64) {
 	switch op % 16 {
 	case 10:
 		thread := Thread{uint32(w.next(1)), uint32(w.next(1))}
-		c.TakeSome(Request{Thread: thread, First: op&16 != 0, Sums: op&32 != 0, Lost: w.next(1)}, 2)
+		c.TakeChunks(Request{Thread: thread, First: op&16 != 0, Sums: op&32 != 0, Lost: w.next(1)}, 2)
 	case 11:
 		c.Drain(w.fold)
 	case 12:
@@ -256,8 +256,8 @@ func (w *wild) use(op uint64) {
 	case 14:
 		c.Stamp()
 		c.Demote(SiteID(w.next(1)))
-		c.Counted(SiteID(w.next(1)))
+		c.CountedCalls(SiteID(w.next(1)))
 	case 15: // a chunk as it should be
-		c.TakeSome(Request{Thread: Thread{1, 1}, First: op&16 != 0}, 1)
+		c.TakeChunks(Request{Thread: Thread{1, 1}, First: op&16 != 0}, 1)
 	}
 }

@@ -30,8 +30,8 @@ func digest(h uint64, part string) uint64 {
 	return h
 }
 
-// Key is under what the table of files keeps a file.
-func Key(module, path, lines string) uint64 {
+// FileKey is under what the table of files keeps a file.
+func FileKey(module, path, lines string) uint64 {
 	if key := digest(digest(digest(0, module), path), lines); key != 0 {
 		return key
 	}
@@ -47,7 +47,7 @@ func (c *Channel) Number(module, path, lines string, count int) (base int, err e
 }
 
 func (c *Channel) number(module, path, lines string, count int) (base int, err error) {
-	key := Key(module, path, lines)
+	key := FileKey(module, path, lines)
 	names := module + "\x00" + path + "\x00" + lines
 	size := uint64(8+len(names)+7) &^ 7
 	for i := range uint64(probes) {
@@ -87,7 +87,7 @@ func (c *Channel) give(f *file, names string, size uint64, count int) (int, erro
 	if at > nameBytes || at+size > nameBytes || at%8 != 0 {
 		return 0, ErrNumbers
 	}
-	base, err := c.Give(count)
+	base, err := c.ReserveNumbers(count)
 	if err != nil {
 		return 0, err
 	}
@@ -104,8 +104,8 @@ func (c *Channel) left(count int) bool {
 	return given < uint64(OwnSite) && given+uint64(count) < uint64(OwnSite)
 }
 
-// Give gives out count numbers behind base, to no file.
-func (c *Channel) Give(count int) (base int, err error) {
+// ReserveNumbers gives out count numbers behind base, to no file.
+func (c *Channel) ReserveNumbers(count int) (base int, err error) {
 	err = ErrNumbers
 	c.touch(func() { base, err = c.more(count) })
 	return base, err

@@ -104,17 +104,17 @@ func TestNumberKilled(t *testing.T) {
 // TestNumbersUsedUp: the writers then ask cg.
 func TestNumbersUsedUp(t *testing.T) {
 	c := channel(t, 8)
-	if _, err := c.Give(int(OwnSite) - 8); err != nil {
+	if _, err := c.ReserveNumbers(int(OwnSite) - 8); err != nil {
 		t.Fatal(err)
 	}
 	bases := numbered(t, c, 1, 4)
 	if fmt.Sprint(bases) != fmt.Sprint([]int{int(OwnSite) - 8, int(OwnSite) - 5, -1, -1}) {
 		t.Error(bases)
 	}
-	if base, err := c.Give(1); err != nil || base != int(OwnSite)-2 {
+	if base, err := c.ReserveNumbers(1); err != nil || base != int(OwnSite)-2 {
 		t.Error(base, err)
 	}
-	if _, err := c.Give(1); err == nil {
+	if _, err := c.ReserveNumbers(1); err == nil {
 		t.Error("cg's own site is given out")
 	}
 	c = channel(t, 8)

@@ -21,21 +21,21 @@ type Request struct {
 	Sums     bool   // words are sums, and ForkTick is in nanoseconds
 }
 
-// Take reserves a chunk on behalf of a writer that has no atomic operations
+// TakeChunk reserves a chunk on behalf of a writer that has no atomic operations
 // and returns the offset of its header in the file. The writer stores state 2
 // when it has done with it.
-func (c *Channel) Take(r Request) (offset int, err error) {
-	offsets, err := c.TakeSome(r, 1)
+func (c *Channel) TakeChunk(r Request) (offset int, err error) {
+	offsets, err := c.TakeChunks(r, 1)
 	if err != nil {
 		return 0, err
 	}
 	return offsets[0], nil
 }
 
-// TakeSome is Take for a writer that will fill several chunks, one behind the
+// TakeChunks is TakeChunk for a writer that will fill several chunks, one behind the
 // other, in the order of the offsets: at most n, and only one while other
 // threads may need what is left.
-func (c *Channel) TakeSome(r Request, n int) (offsets []int, err error) {
+func (c *Channel) TakeChunks(r Request, n int) (offsets []int, err error) {
 	err = ErrFull
 	c.touch(func() { offsets, err = c.takeSome(r, n) })
 	return offsets, err

@@ -86,8 +86,8 @@ func TestTree(t *testing.T) {
 	if c.forest.state[0] != stateFree || *y != (tree{}) {
 		t.Error("the tree is not free, or not empty")
 	}
-	if all, now := c.Adders(); all != 1 || now != 1 || c.Refused() != 0 {
-		t.Errorf("%d adders, %d now, %d refused", all, now, c.Refused())
+	if all, now := c.SummingThreads(); all != 1 || now != 1 || c.RefusedTrees() != 0 {
+		t.Errorf("%d adders, %d now, %d refused", all, now, c.RefusedTrees())
 	}
 }
 
@@ -144,7 +144,7 @@ func TestTreeRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, y := grown(t)
 			spoil(c, y)
-			offset, err := c.Take(Request{Thread: Thread{PID: uint32(os.Getpid()), TID: 2}, First: true})
+			offset, err := c.TakeChunk(Request{Thread: Thread{PID: uint32(os.Getpid()), TID: 2}, First: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,8 +157,8 @@ func TestTreeRefused(t *testing.T) {
 				}
 				return len(r.Words)
 			})
-			if c.Refused() != 1 || words != 1 {
-				t.Errorf("%d refused, %d words of another thread", c.Refused(), words)
+			if c.RefusedTrees() != 1 || words != 1 {
+				t.Errorf("%d refused, %d words of another thread", c.RefusedTrees(), words)
 			}
 			if c.forest.state[0] != stateFree {
 				t.Error("the tree is not given back")
@@ -173,8 +173,8 @@ func TestTreeFalls(t *testing.T) {
 	fold := func(r Run) int { return len(r.Tally.Windows) }
 	c.Drain(fold)
 	y.nodes[4].calls = 1
-	if c.Finish(fold); c.Refused() != 1 {
-		t.Errorf("%d refused", c.Refused())
+	if c.Finish(fold); c.RefusedTrees() != 1 {
+		t.Errorf("%d refused", c.RefusedTrees())
 	}
 }
 
@@ -193,10 +193,10 @@ func TestNoTrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if all, now := c.Adders(); c.head.trees != 0 || all+now+c.Refused() != 0 {
+	if all, now := c.SummingThreads(); c.head.trees != 0 || all+now+c.RefusedTrees() != 0 {
 		t.Errorf("trees %d", c.head.trees)
 	}
-	c.AddUp() // which nobody does
+	c.RequestSums() // which nobody does
 }
 
 // Whatever stands in a tree, reading it ends, and what is told of it makes sense.

@@ -141,12 +141,12 @@ func printPlan(c *cli.Context, tree *instrument.Tree) error {
 		if err != nil {
 			return err
 		}
-		put("%s\n", shown.Laid(shown.JSON(b)))
+		put("%s\n", shown.Safe(shown.JSON(b)))
 	} else {
-		put("%s", shown.Laid(tree.Text(c.Bool("verbose"))))
+		put("%s", shown.Safe(tree.Text(c.Bool("verbose"))))
 	}
 	for _, s := range slices.Concat(tree.Left, tree.Skipped) {
-		sayf("%s: %s", s.File, shown.Laid(s.Reason))
+		sayf("%s: %s", s.File, shown.Safe(s.Reason))
 	}
 	return nil
 }

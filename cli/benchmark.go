@@ -101,10 +101,10 @@ func runBenchmark(c *cli.Context) error {
 	if jsonOnStdout(c) {
 		command.Stdout, command.Stderr = os.Stderr, os.Stderr
 	}
-	setting, done := runSetting(machine, interval)
+	conditions, done := runConditions(machine, interval)
 	defer done()
-	setting.Terminated = nil // it ends the load
-	r, err := experiment.Plain{Setting: setting, Command: command, Name: "benchmark " + kind}.Run()
+	conditions.Terminated = nil // it ends the load
+	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: "benchmark " + kind}.Run()
 	if err != nil {
 		return refused(err)
 	}

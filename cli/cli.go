@@ -124,7 +124,7 @@ func Main(args []string) int {
 // several are indented, so that none looks like a message of its own.
 func say(message string) {
 	laid := strings.ReplaceAll(shown.Lines(strings.TrimSpace(message)), "\n", "\n    ")
-	shown.Fprintf(os.Stderr, "cg: %s\n", shown.Laid(laid))
+	shown.Fprintf(os.Stderr, "cg: %s\n", shown.Safe(laid))
 }
 
 // sayf is say with arguments of one line each.

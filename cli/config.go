@@ -27,9 +27,9 @@ import (
 // projectFile is looked for in the current folder and those above it.
 const projectFile = ".cg.toml"
 
-// unsettled lists what has no setting: commands whose flags say what to do now, and
+// notSettings lists what has no setting: commands whose flags say what to do now, and
 // flags that are of one run.
-var unsettled = struct{ commands, flags []string }{
+var notSettings = struct{ commands, flags []string }{
 	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify", "compare",
 		"sdk"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs",
@@ -38,11 +38,11 @@ var unsettled = struct{ commands, flags []string }{
 		"head", "save", "seed", "allow-different", "junit", "export-metrics"},
 }
 
-// settled tells whether a flag of a command is a setting, too.
-func settled(c *cli.Command, f cli.Flag) bool {
+// isSetting reports whether a flag of a command is a setting, too.
+func isSetting(c *cli.Command, f cli.Flag) bool {
 	name := f.Names()[0]
-	return !slices.Contains(unsettled.commands, c.Name) && !slices.Contains(unsettled.flags, name) &&
-		!slices.Contains(unsettled.flags, c.Name+"."+name)
+	return !slices.Contains(notSettings.commands, c.Name) && !slices.Contains(notSettings.flags, name) &&
+		!slices.Contains(notSettings.flags, c.Name+"."+name)
 }
 
 // checks tell what is wrong with a value, by the name of a flag or of a command
@@ -109,7 +109,7 @@ func keys(commands []*cli.Command) []config.Key {
 	seen := map[string]config.Key{}
 	for _, c := range commands {
 		for _, f := range c.Flags {
-			if !settled(c, f) {
+			if !isSetting(c, f) {
 				continue
 			}
 			name := f.Names()[0]
@@ -229,23 +229,24 @@ func setting(command string, f cli.Flag, files []config.Settings) (v config.Valu
 	return v, "", false
 }
 
-// configure lets settings stand in for flags that are not given.
+// configure makes settings the defaults of a command's flags.
 func configure(c *cli.Command) {
-	if slices.Contains(unsettled.commands, c.Name) {
+	if slices.Contains(notSettings.commands, c.Name) {
 		return
 	}
 	c.Flags = append(c.Flags, &cli.StringFlag{Name: "config", EnvVars: []string{"CG_CONFIG"},
 		Usage: "take settings from `FILE` instead of " + projectFile + " and your own (cg config)"})
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
-		if err := settle(ctx); err != nil {
+		if err := applySettings(ctx); err != nil {
 			return err
 		}
 		return action(ctx)
 	}
 }
 
-func settle(c *cli.Context) error {
+// applySettings gives flags that are not on the command line the values of settings.
+func applySettings(c *cli.Context) error {
 	files, err := settingsFiles(c.String("config"))
 	var all []config.Settings
 	if err == nil {
@@ -256,7 +257,7 @@ func settle(c *cli.Context) error {
 	}
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
-		if !settled(c.Command, f) || c.IsSet(name) {
+		if !isSetting(c.Command, f) || c.IsSet(name) {
 			continue
 		}
 		v, origin, ok := setting(c.Command.Name, f, all)
@@ -278,14 +279,14 @@ func settle(c *cli.Context) error {
 		if c.App.Metadata == nil {
 			c.App.Metadata = map[string]any{}
 		}
-		c.App.Metadata["settled "+name] = true
+		c.App.Metadata["from settings: "+name] = true
 	}
 	return nil
 }
 
 // given tells whether a flag stands on the command line.
 func given(c *cli.Context, name string) bool {
-	return c.IsSet(name) && c.App.Metadata["settled "+name] == nil
+	return c.IsSet(name) && c.App.Metadata["from settings: "+name] == nil
 }
 
 func configCommand() *cli.Command {
@@ -371,10 +372,10 @@ func runConfig(c *cli.Context) error {
 	for _, command := range all {
 		heading := "\n[" + command.Name + "]\n"
 		for _, f := range command.Flags {
-			if !settled(command, f) {
+			if !isSetting(command, f) {
 				continue
 			}
-			put("%s", shown.Laid(heading))
+			put("%s", shown.Safe(heading))
 			heading = ""
 			if v, origin, ok := setting(command.Name, f, settings); ok {
 				put("%s = %s  # %s\n", f.Names()[0], written(typeOf(f), v.Texts), origin)
@@ -388,7 +389,7 @@ func runConfig(c *cli.Context) error {
 		byName := ofTable(table, settings)
 		for _, name := range slices.Sorted(maps.Keys(byName)) {
 			v := byName[name]
-			put("%s%q = %q  # %s\n", shown.Laid(heading), name, v.Texts[0], v.Origin())
+			put("%s%q = %q  # %s\n", shown.Safe(heading), name, v.Texts[0], v.Origin())
 			heading = ""
 		}
 	}

@@ -110,7 +110,7 @@ func runGate(c *cli.Context) (err error) {
 		}
 	}()
 	// A hook's would lead the command and its build to the repository that it runs in.
-	for _, name := range gate.Local {
+	for _, name := range gate.GitVariables {
 		os.Unsetenv(name)
 	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
@@ -175,7 +175,7 @@ func (k *check) inTrees(ctx context.Context, home string, judge func() error) (e
 		say("the budgets and thresholds of functions are not checked: --functions does")
 	}
 	if k.repository != nil {
-		k.repository.ForgetKilled()
+		k.repository.RemoveKilled()
 		defer func() {
 			if left := k.repository.Close(); left != nil && err == nil {
 				err = fail(statusSelf, "tidying up: %w", left)
@@ -218,7 +218,7 @@ type check struct {
 	stored     *report.Gate // of --base FILE
 	saves      bool
 	different  bool
-	// differences are those of the baseline, once a run has told.
+	// differences are those of the baseline, known after the first run.
 	differences  []string
 	functions    bool
 	unchecked    bool // there are budgets or thresholds of functions, and no --functions
@@ -393,7 +393,7 @@ const (
 // sides brings the revisions to where they are run, and builds them.
 func (k *check) sides(ctx context.Context, home string) error {
 	both := k.base != "" && k.stored == nil
-	repository, err := gate.Find(ctx, home)
+	repository, err := gate.FindRepository(ctx, home)
 	switch {
 	case err == nil:
 	case both || k.head != "" || k.build != "" || !errors.Is(err, gate.ErrNoRepository):
@@ -449,7 +449,7 @@ func (k *check) sides(ctx context.Context, home string) error {
 	return nil
 }
 
-// untidy takes the trees away before an error is told.
+// untidy removes the trees before an error is reported.
 func (k *check) untidy(err error) error {
 	k.tell("")
 	return errors.Join(err, k.repository.Close())

@@ -159,10 +159,10 @@ func (k *check) run(ctx context.Context, side gate.Side, args, env []string) (*r
 	if k.counter != nil && k.plan.Metric == gate.Instructions {
 		command.Prefork = k.counter.Inherit
 	}
-	setting, stop := runSetting(k.machine, k.interval)
+	conditions, stop := runConditions(k.machine, k.interval)
 	defer stop()
-	setting.Terminated = nil // there is no verdict then, and nothing to save
-	r, err := experiment.Plain{Setting: setting, Command: command, Name: strings.Join(args, " ")}.Run()
+	conditions.Terminated = nil // there is no verdict then, and nothing to save
+	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: strings.Join(args, " ")}.Run()
 	if err != nil {
 		return nil, k.missing(side, err)
 	}
@@ -187,15 +187,16 @@ func (k *check) instrumented(ctx context.Context, side gate.Side, args []string)
 		return nil, fail(statusSelf, "%w", err)
 	}
 	defer os.RemoveAll(dir)
-	setting, stop := runSetting(k.machine, k.interval)
+	conditions, stop := runConditions(k.machine, k.interval)
 	defer stop()
-	setting.Terminated = nil
+	conditions.Terminated = nil
 	cache, refused := keeping()
 	x := experiment.Instrumented{
-		Setting: setting, Language: lang, Target: target, Options: instrument.Options{Granularity: instrument.Fine},
-		Dir: dir, Cache: cache, Refused: refused, Command: launcher.Cmd{Pty: launcher.Never, Timeout: k.timeout},
-		Streams: k.quiet,
-		Again:   func(why string) { say(why) },
+		Conditions: conditions, Language: lang, Target: target,
+		Options: instrument.Options{Granularity: instrument.Fine},
+		Dir:     dir, Cache: cache, Refused: refused, Command: launcher.Cmd{Pty: launcher.Never, Timeout: k.timeout},
+		OpenStreams: k.quiet,
+		Restarting:  func(why string) { say(why) },
 	}
 	r, err := x.Run(ctx)
 	if err != nil {

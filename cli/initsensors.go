@@ -50,7 +50,7 @@ func runInitSensors(c *cli.Context) error {
 		return err
 	}
 	for _, s := range plan.Steps {
-		put("%s\n", shown.Laid(shown.Lines(s.Text)))
+		put("%s\n", shown.Safe(shown.Lines(s.Text)))
 	}
 	if c.Bool("dry-run") {
 		return nil

@@ -157,21 +157,22 @@ func runMeasure(c *cli.Context) error {
 	defer machine.close()
 	defer prune()
 	cache, refused := keeping()
-	setting, done := runSetting(machine, o.interval)
+	conditions, done := runConditions(machine, o.interval)
 	defer done()
-	setting.Noise = o.noise
+	conditions.Noise = o.noise
 	x := experiment.Instrumented{
-		Setting: setting, Language: lang, Target: target, Options: o.instrument, OwnCheckpoints: o.instrumented,
+		Conditions: conditions, Language: lang, Target: target, Options: o.instrument, OwnCheckpoints: o.instrumented,
 		MaxDepth: o.maxDepth,
-		TimeAll:  o.timeAll, AddUp: o.lowOverhead, Dir: folder.Path, Cache: cache, Refused: refused, Source: sourceFile,
+		TimeAll:  o.timeAll, LowOverhead: o.lowOverhead, Dir: folder.Path, Cache: cache, Refused: refused,
+		Source:  sourceFile,
 		Command: o.command,
 		Spool:   func(in *os.File) (*os.File, error) { return spool(in, folder.Path) },
 		Events:  files.log.begin, Started: files.log.started,
-		Said:  func(b []byte) { os.Stderr.Write(b) },
-		Again: func(why string) { say(why) },
+		ToolOutput: func(b []byte) { os.Stderr.Write(b) },
+		Restarting: func(why string) { say(why) },
 	}
 	if o.baseline > 0 {
-		x.Idle = func() (*measure.Baseline, bool, error) { return machine.idle(ctx, o.interval, o.baseline) }
+		x.MeasureIdle = func() (*measure.Baseline, bool, error) { return machine.idle(ctx, o.interval, o.baseline) }
 	}
 	r, err := x.Run(ctx)
 	if err != nil {
@@ -181,11 +182,11 @@ func runMeasure(c *cli.Context) error {
 	return files.write(r, c.Bool("verbose"))
 }
 
-// runSetting is what runs of both kinds have. done stops the signals in it.
-func runSetting(m *machine, interval time.Duration) (s experiment.Setting, done func()) {
+// runConditions is what runs of both kinds have. done stops the signals in it.
+func runConditions(m *machine, interval time.Duration) (s experiment.Conditions, done func()) {
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, unix.SIGTERM, unix.SIGHUP)
-	return experiment.Setting{
+	return experiment.Conditions{
 		Machine: &experiment.Machine{Root: m.root, Found: m.found}, Interval: interval, Argv: os.Args, Version: Version,
 		Terminated: terminated,
 	}, func() { signal.Stop(terminated) }
@@ -203,7 +204,7 @@ func notStarted(ctx context.Context, err error) error {
 	return refused(err)
 }
 
-// results are the files that a measured run goes to.
+// results are the files to which a measured run is written.
 type results struct {
 	out     *output
 	plot    *output

@@ -71,7 +71,7 @@ func (m *machine) idle(ctx context.Context, interval, span time.Duration) (b *me
 	if span == 0 {
 		return nil, false, nil
 	}
-	b, err = measure.Wait(ctx, m.found.Sensors, interval, span)
+	b, err = measure.MeasureIdle(ctx, m.found.Sensors, interval, span)
 	switch {
 	case ctx.Err() != nil:
 		err = fail(128+int(interrupted(ctx)), "interrupted before the program was started")

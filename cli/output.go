@@ -197,9 +197,9 @@ func formatted(name string, d format.Document, o format.Options) ([]byte, error)
 }
 
 // text is a document for people, as f takes it.
-func text(d format.Document, f *os.File, verbose bool) (shown.Laid, error) {
+func text(d format.Document, f *os.File, verbose bool) (shown.Safe, error) {
 	b, err := formatted(format.Default, d, format.Options{Terminal: terminal(f, verbose)})
-	return shown.Laid(b), err
+	return shown.Safe(b), err
 }
 
 // openPlot makes the file of --export-plot, nil without one.

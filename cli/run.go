@@ -384,11 +384,12 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 	} else {
 		command.Stdout = os.Stderr // standard output may be the figures'
 	}
-	setting, done := runSetting(s.machine, s.interval)
+	conditions, done := runConditions(s.machine, s.interval)
 	defer done()
-	setting.Noise = s.noise
-	r, err := experiment.Plain{Setting: setting, Command: command, Name: strings.Join(argv, " "), Idle: s.base,
-		NoIdle: s.unused}.Run()
+	conditions.Noise = s.noise
+	r, err := experiment.Plain{Conditions: conditions, Command: command, Name: strings.Join(argv, " "),
+		Baseline:       s.base,
+		BaselineUnused: s.unused}.Run()
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -399,7 +400,7 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 		}
 		return nil, fail(128+int(interrupted(ctx)),
 			"interrupted: %s went on for more than %v, and this run is not among the figures",
-			strings.Join(argv, " "), measure.Patience)
+			strings.Join(argv, " "), measure.GracePeriod)
 	}
 	r.Close()
 	return r.Run, nil
@@ -457,7 +458,7 @@ func writeExports(c *cli.Context, outs map[string]*output, r *report.Repeated) e
 	if jsonOnStdout(c) {
 		_, err = os.Stdout.Write(texts["output"])
 	} else if r.Counted() {
-		var laid shown.Laid
+		var laid shown.Safe
 		if laid, err = text(r, os.Stdout, false); err == nil {
 			err = put("%s", laid)
 		}

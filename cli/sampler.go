@@ -118,7 +118,7 @@ func runSampler(c *cli.Context) error {
 		IntervalMs: float64(interval.Microseconds()) / 1e3, CPUModel: machine.root.CPU().Name,
 	})
 	if err == nil {
-		err = put("%s\nREADY\n", shown.Laid(shown.JSON(line)))
+		err = put("%s\nREADY\n", shown.Safe(shown.JSON(line)))
 	}
 	if err == nil {
 		poll(sampler, interval, over)

@@ -41,8 +41,8 @@ func (m *Machine) facts(f report.Facts) report.Facts {
 	return f
 }
 
-// Setting is what runs of both kinds have.
-type Setting struct {
+// Conditions are what runs of both kinds have.
+type Conditions struct {
 	Machine  *Machine
 	Interval time.Duration // from one sample to the next
 	// Argv and Version are cg's own command line and version, for the report.
@@ -73,12 +73,12 @@ func (r *Result) Close() {
 
 // Plain is a command that is measured as it is.
 type Plain struct {
-	Setting
-	Command launcher.Cmd
-	Name    string            // what the report calls it
-	Idle    *measure.Baseline // the machine's idle power, nil where it was not measured
-	// NoIdle tells that an idle power was asked for, and no sensor measures one.
-	NoIdle bool
+	Conditions
+	Command  launcher.Cmd
+	Name     string            // what the report calls it
+	Baseline *measure.Baseline // the machine's idle power, nil where it was not measured
+	// BaselineUnused tells that an idle power was asked for, and no sensor measures one.
+	BaselineUnused bool
 }
 
 // Run makes the run. The error is why the command was not started.
@@ -89,7 +89,7 @@ func (p Plain) Run() (*Result, error) {
 	var err error
 	r.Outcome, err = measure.Run(measure.Config{
 		Command: p.Command, Sensors: p.Machine.Found.Sensors, Account: account, Interval: p.Interval,
-		Baseline: p.Idle, Terminated: p.Terminated,
+		Baseline: p.Baseline, Terminated: p.Terminated,
 	})
 	if err != nil {
 		r.Close()
@@ -97,21 +97,21 @@ func (p Plain) Run() (*Result, error) {
 	}
 	r.Run.Finish(p.Machine.facts(report.Facts{
 		Outcome: r.Outcome, CPUMethod: account.Method(), Clock: checkpoint.SystemClock(), Program: p.Name,
-		Interval: p.Interval, Noise: p.Noise, NoBaseline: p.NoIdle,
+		Interval: p.Interval, Noise: p.Noise, NoBaseline: p.BaselineUnused,
 	}))
 	return r, nil
 }
 
 // Instrumented is a program that gets checkpoints.
 type Instrumented struct {
-	Setting
+	Conditions
 	Language       *languages.Language
 	Target         languages.Target
 	Options        instrument.Options
 	OwnCheckpoints bool // the program has checkpoints of its own and gets none
 	MaxDepth       int  // see measure.Config
 	TimeAll        bool // small functions are timed however often they are called
-	AddUp          bool // see measure.Config
+	LowOverhead    bool // see measure.Config
 	Dir            string
 	Cache          runtimes.Cache
 	Refused        []string // why places for a cache were not used
@@ -120,23 +120,23 @@ type Instrumented struct {
 
 	// Command has the streams, the terminal and the time limit of the program.
 	Command launcher.Cmd
-	// Streams, if it is not nil, opens those of each start of the program; done
+	// OpenStreams, if it is not nil, opens those of each start of the program; done
 	// closes them.
-	Streams func(*launcher.Cmd) (done func(), err error)
+	OpenStreams func(*launcher.Cmd) (done func(), err error)
 	// Spool gives standard input as a file that can be read twice, for languages
 	// that need one.
 	Spool func(in *os.File) (*os.File, error)
-	// Idle measures the idle machine, once, before the program is first started. It
+	// MeasureIdle measures the idle machine, once, before the program is first started. It
 	// tells, too, that no sensor measures one. nil for no such measurement.
-	Idle func() (b *measure.Baseline, none bool, err error)
+	MeasureIdle func() (b *measure.Baseline, none bool, err error)
 	// Events gives the log of events of a start, nil for none; Started is called once
 	// the program runs.
 	Events  func(*report.Run, checkpoint.Clock) (*events.Writer, error)
 	Started func()
-	// Said gets what the language's tools printed while they prepared the program;
-	// Again gets why the program is run again.
-	Said  func([]byte)
-	Again func(why string)
+	// ToolOutput gets what the language's tools printed while they prepared the program;
+	// Restarting gets why the program is run again.
+	ToolOutput func([]byte)
+	Restarting func(why string)
 }
 
 // Run prepares the program, measures it, and does so again where its language asks
@@ -153,12 +153,12 @@ func (x *Instrumented) Run(ctx context.Context) (*Result, error) {
 			Run:   report.Start(string(x.Options.Granularity), x.Language.Name, x.Argv, x.Version),
 			close: []func(){p.close},
 		}
-		if err = ctx.Err(); err == nil && x.Said != nil {
-			x.Said(p.command.Said)
+		if err = ctx.Err(); err == nil && x.ToolOutput != nil {
+			x.ToolOutput(p.command.Said)
 		}
-		if err == nil && x.Idle != nil && !asked {
+		if err == nil && x.MeasureIdle != nil && !asked {
 			asked = true
-			idle, none, err = x.Idle()
+			idle, none, err = x.MeasureIdle()
 		}
 		why, again := "", false
 		if err == nil {
@@ -172,8 +172,8 @@ func (x *Instrumented) Run(ctx context.Context) (*Result, error) {
 			return r, nil
 		}
 		r.Close()
-		if x.Again != nil {
-			x.Again(why)
+		if x.Restarting != nil {
+			x.Restarting(why)
 		}
 	}
 }
@@ -182,8 +182,8 @@ func (x *Instrumented) Run(ctx context.Context) (*Result, error) {
 func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, none bool) (
 	why string, again bool, err error) {
 	command := x.Command
-	if x.Streams != nil {
-		done, err := x.Streams(&command)
+	if x.OpenStreams != nil {
+		done, err := x.OpenStreams(&command)
 		if err != nil {
 			return "", false, err
 		}
@@ -201,7 +201,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	account.Classify(background(x.Language))
 	config := measure.Config{
 		Command: command, Sensors: x.Machine.Found.Sensors, Account: account, Interval: x.Interval, Baseline: idle,
-		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, AddUp: x.AddUp, Terminated: x.Terminated,
+		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, LowOverhead: x.LowOverhead, Terminated: x.Terminated,
 		Names: p.server.Sites, Started: x.Started,
 	}
 	if !x.TimeAll {
@@ -222,7 +222,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	r.Run.Finish(x.Machine.facts(p.facts(r.Outcome, report.Facts{
 		CPUMethod: account.Method(), Program: strings.Join(x.Target.Args, " "), Interval: x.Interval,
 		Instrumented: x.OwnCheckpoints,
-		Source:       x.Source, Noise: x.Noise, NoBaseline: none, LowOverhead: x.AddUp,
+		Source:       x.Source, Noise: x.Noise, NoBaseline: none, LowOverhead: x.LowOverhead,
 	})))
 	if !x.OwnCheckpoints && p.command.Without == "" && len(r.Run.Sites) == 0 {
 		r.Nothing = r.Run.WhyNothing()

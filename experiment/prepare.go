@@ -130,7 +130,7 @@ func (p *prepared) again(o *measure.Outcome, c launcher.Cmd) (why string, is boo
 // facts adds what was prepared and found to the facts of a run.
 func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
 	f.Refused = slices.Concat(p.refused, p.cache.Refused(), p.server.Refused())
-	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.Begun()
+	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.TaskStarts()
 	f.Spans = map[checkpoint.SiteID]report.Span{}
 	for id, s := range p.server.Spans() {
 		f.Spans[id] = report.Span(s)
@@ -138,10 +138,10 @@ func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
 	for _, s := range p.server.Skipped() {
 		f.Skipped = append(f.Skipped, report.Skip(s))
 	}
-	if reason, is := p.server.Pure(); is {
+	if reason, is := p.server.PureRuntime(); is {
 		f.Pure = &reason
 	}
-	if reason, is := p.server.Off(); is {
+	if reason, is := p.server.WithoutChannel(); is {
 		f.Off = &reason
 	}
 	if p.command.Without != "" {

@@ -41,8 +41,8 @@ type Revision struct {
 // ErrNoRepository says that a folder is in no git repository.
 var ErrNoRepository = errors.New("not in a git repository with a working tree")
 
-// Find finds the repository of a folder.
-func Find(ctx context.Context, dir string) (*Repository, error) {
+// FindRepository finds the repository of a folder.
+func FindRepository(ctx context.Context, dir string) (*Repository, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, errors.New("git is not installed: apt-get install git")
 	}
@@ -177,10 +177,10 @@ func (r *Repository) Close() error {
 	return errors.Join(errs...)
 }
 
-// ForgetKilled takes the entries of worktrees out of the repository that were made
+// RemoveKilled takes the entries of worktrees out of the repository that were made
 // in the folder of a cg which was killed, and are gone with it.
-func (r *Repository) ForgetKilled() error {
-	return r.forgetThose(func(dir string) bool { return scratch.Gone(dir) })
+func (r *Repository) RemoveKilled() error {
+	return r.forgetThose(func(dir string) bool { return scratch.Abandoned(dir) })
 }
 
 // forget takes the entry of a worktree out of the repository, also one that git left
@@ -338,20 +338,20 @@ func git(ctx context.Context, dir string, env []string, args ...string) ([]byte,
 	return out.Bytes(), nil
 }
 
-// Local are the variables that tie git to a repository (git rev-parse
+// GitVariables are the variables that tie git to a repository (git rev-parse
 // --local-env-vars), which hooks have.
-var Local = []string{
+var GitVariables = []string{
 	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES",
 	"GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_SHALLOW_FILE",
 	"GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE",
 }
 
-// Environment is ours without Local.
+// Environment is ours without GitVariables.
 func Environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(Local, name)
+		return slices.Contains(GitVariables, name)
 	})
 }
 

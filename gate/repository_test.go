@@ -43,7 +43,7 @@ func there(path ...string) bool {
 
 func found(t *testing.T, dir string) *Repository {
 	t.Helper()
-	r, err := Find(ctx, dir)
+	r, err := FindRepository(ctx, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,12 +278,12 @@ func TestShallow(t *testing.T) {
 
 func TestRepositoryErrors(t *testing.T) {
 	empty := t.TempDir()
-	if _, err := Find(ctx, empty); !errors.Is(err, ErrNoRepository) {
+	if _, err := FindRepository(ctx, empty); !errors.Is(err, ErrNoRepository) {
 		t.Errorf("%v", err)
 	}
 	bare := t.TempDir()
 	sh(t, bare, "git init -q --bare")
-	if _, err := Find(ctx, bare); !errors.Is(err, ErrNoRepository) {
+	if _, err := FindRepository(ctx, bare); !errors.Is(err, ErrNoRepository) {
 		t.Errorf("bare: %v", err)
 	}
 	dir := t.TempDir()

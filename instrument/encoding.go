@@ -100,5 +100,5 @@ func SiteLines(p *Plan) string {
 // FileKey is the key in the channel's table of files of one that Number
 // numbers.
 func FileKey(file string, p *Plan) uint64 {
-	return checkpoint.Key("", file, SiteLines(p))
+	return checkpoint.FileKey("", file, SiteLines(p))
 }

@@ -39,7 +39,7 @@ func (s *Server) load(module, file, lines string) (string, error) {
 // give takes n numbers, which follow base.
 func (s *Server) give(n int) (base int, err error) {
 	if s.Channel != nil {
-		return s.Channel.Give(n)
+		return s.Channel.ReserveNumbers(n)
 	}
 	if s.given+n >= int(checkpoint.OwnSite) {
 		return 0, checkpoint.ErrNumbers
@@ -126,7 +126,7 @@ func (s *Server) Spans() map[checkpoint.SiteID]Span {
 	s.readChannel()
 	spans := maps.Clone(s.spans)
 	for id, span := range spans {
-		span.Iterations, span.Took = s.Channel.Counted(id), time.Duration(s.Channel.Counted(id+1))
+		span.Iterations, span.Took = s.Channel.CountedCalls(id), time.Duration(s.Channel.CountedCalls(id+1))
 		spans[id] = span
 	}
 	return spans

@@ -116,7 +116,7 @@ func (s *Server) takeChunks(p []string) (string, error) {
 	if s.Channel == nil {
 		return "", checkpoint.ErrFull
 	}
-	offsets, err := s.Channel.TakeSome(checkpoint.Request{
+	offsets, err := s.Channel.TakeChunks(checkpoint.Request{
 		Thread: checkpoint.Thread{PID: uint32(n[0]), TID: uint32(n[1])}, First: n[2] != 0,
 		Parent:   checkpoint.Thread{PID: uint32(n[3]), TID: uint32(n[4])},
 		ForkTick: checkpoint.Tick(n[5]), Lost: n[6], New: n[7],

@@ -127,14 +127,14 @@ func (s *Server) Refused() []string {
 }
 
 // Pure reports whether a process runs without the native module, and why.
-func (s *Server) Pure() (reason string, is bool) {
+func (s *Server) PureRuntime() (reason string, is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pure, s.isPure
 }
 
 // Off reports whether a process could not use the channel at all, and why.
-func (s *Server) Off() (reason string, is bool) {
+func (s *Server) WithoutChannel() (reason string, is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.off, s.isOff
@@ -152,7 +152,7 @@ func (s *Server) Small(id checkpoint.SiteID) bool {
 }
 
 // Begun is when each task began for the first time.
-func (s *Server) Begun() map[checkpoint.SiteID]checkpoint.Instant {
+func (s *Server) TaskStarts() map[checkpoint.SiteID]checkpoint.Instant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.begun)

@@ -107,7 +107,7 @@ func TestServer(t *testing.T) {
 	if got := s.Skipped(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("skipped %v, want %v", got, want)
 	}
-	for op, asked := range map[string]func() (string, bool){"pure": s.Pure, "off": s.Off} {
+	for op, asked := range map[string]func() (string, bool){"pure": s.PureRuntime, "off": s.WithoutChannel} {
 		if why, is := asked(); is {
 			t.Errorf("%s before it was said: %q", op, why)
 		}
@@ -196,7 +196,7 @@ func TestServerSpans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	spans, sites, begun := s.Spans(), s.Sites(), s.Begun()
+	spans, sites, begun := s.Spans(), s.Sites(), s.TaskStarts()
 	if len(spans) != 2 || len(sites) != 3 || begun[1] != 123 || begun[3] != 5 {
 		t.Fatalf("%v %+v %v", spans, sites, begun)
 	}

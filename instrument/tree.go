@@ -161,10 +161,10 @@ func (t *Tree) Text(verbose bool) string {
 }
 
 // Save writes the rewritten files below dir, in the places they have below
-// base, and the files that they need beside each of them. It refuses to write
+// base, and the support files that they need in each folder. It refuses to write
 // over a source and lists what it wrote.
 func (t *Tree) Save(base, dir string, render func([]byte, *Plan, int) ([]edit.Edit, error),
-	beside map[string][]byte) ([]string, error) {
+	support map[string][]byte) ([]string, error) {
 	first := 1
 	contents := map[string][]byte{}
 	for _, f := range t.Files {
@@ -185,7 +185,7 @@ func (t *Tree) Save(base, dir string, render func([]byte, *Plan, int) ([]edit.Ed
 			rel = filepath.Base(f.Name)
 		}
 		contents[filepath.Join(dir, rel)] = text
-		for name, content := range beside { // any file may be the one that is run
+		for name, content := range support { // any file may be the one that is run
 			contents[filepath.Join(dir, filepath.Dir(rel), name)] = content
 		}
 	}

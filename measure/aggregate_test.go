@@ -199,8 +199,8 @@ func TestAddedUpIsWhatIsTold(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newTwice(t, 0)
 			words, added := w.run(t, path, c.args...)
-			if lost := w.channel.Lost(); lost > 0 || w.channel.Refused() > 0 || added.Stats.Events == 0 {
-				t.Fatalf("%d lost, %d refused, %+v", lost, w.channel.Refused(), added.Stats)
+			if lost := w.channel.Lost(); lost > 0 || w.channel.RefusedTrees() > 0 || added.Stats.Events == 0 {
+				t.Fatalf("%d lost, %d refused, %+v", lost, w.channel.RefusedTrees(), added.Stats)
 			}
 			if !words.Total.Balanced() || !added.Total.Balanced() || words.Total.Total != added.Total.Total {
 				t.Errorf("%+v\n%+v", words.Total, added.Total)
@@ -251,7 +251,7 @@ func TestSwitch(t *testing.T) {
 	path := program(t, false)
 	args := []string{"3", "120000", "7", "6", "3", "3"}
 	tell := newTwice(t, 0)
-	tell.channel.NoSums()
+	tell.channel.DisableSums()
 	want, none := tell.run(t, path, args...)
 	if tell.channel.Lost() > 0 || none.Stats.Events > 0 {
 		t.Fatalf("%d lost, %+v", tell.channel.Lost(), none.Stats)
@@ -261,7 +261,7 @@ func TestSwitch(t *testing.T) {
 		chunks int
 		set    func(w *twice)
 	}{
-		{"from the start", 0, func(w *twice) { w.channel.AddUp() }},
+		{"from the start", 0, func(w *twice) { w.channel.RequestSums() }},
 		{"late", 4, func(w *twice) { w.late = true }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -269,8 +269,8 @@ func TestSwitch(t *testing.T) {
 			c.set(w)
 			w.single = true // a thread's sums go on where its words ended
 			got, _ := w.run(t, path, args...)
-			if adders, _ := w.channel.Adders(); adders < 3 || w.channel.Lost() > 0 || w.channel.Refused() > 0 {
-				t.Errorf("%d adders, %d lost, %d refused", adders, w.channel.Lost(), w.channel.Refused())
+			if adders, _ := w.channel.SummingThreads(); adders < 3 || w.channel.Lost() > 0 || w.channel.RefusedTrees() > 0 {
+				t.Errorf("%d adders, %d lost, %d refused", adders, w.channel.Lost(), w.channel.RefusedTrees())
 			}
 			sameCalls(t, calls(want), calls(got))
 			a, b := want.Stats, got.Stats
@@ -293,7 +293,7 @@ func TestKilledAdder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.AddUp()
+		c.RequestSums()
 		published, err := unix.MemfdCreate("published", 0)
 		if err != nil {
 			t.Fatal(err)
@@ -326,8 +326,8 @@ func TestKilledAdder(t *testing.T) {
 		cmd.Wait()
 		c.Finish(fold)
 		said := binary.LittleEndian.Uint64(mem)
-		if n := calls[7]; n < said || n > said+1 || c.Refused() > 0 || c.Lost() > 0 {
-			t.Errorf("round %d: %d calls read, %d published, %d refused", round, n, said, c.Refused())
+		if n := calls[7]; n < said || n > said+1 || c.RefusedTrees() > 0 || c.Lost() > 0 {
+			t.Errorf("round %d: %d calls read, %d published, %d refused", round, n, said, c.RefusedTrees())
 		}
 		unix.Munmap(mem)
 		unix.Close(published)
@@ -408,7 +408,7 @@ func bench(b *testing.B, adds bool, out, path string, args ...string) *Outcome {
 	}
 	defer channel.Close()
 	if !adds {
-		channel.NoSums()
+		channel.DisableSums()
 	}
 	file, err := os.OpenFile(out, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -417,7 +417,7 @@ func bench(b *testing.B, adds bool, out, path string, args ...string) *Outcome {
 	defer file.Close()
 	o, err := Run(Config{
 		Command:  launcher.Cmd{Args: append([]string{path, channel.Path()}, args...), Stdout: file, Stderr: os.Stderr, Pty: launcher.Never},
-		Interval: 10 * time.Millisecond, Channel: channel, AddUp: adds,
+		Interval: 10 * time.Millisecond, Channel: channel, LowOverhead: adds,
 	})
 	if err != nil || o.Result.Status != 0 {
 		b.Fatalf("%v, %+v", err, o)

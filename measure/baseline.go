@@ -18,22 +18,22 @@ type Baseline struct {
 	// Busy is the part of all processors' time that was used meanwhile, 0 to 1;
 	// cg's own is in it.
 	Busy    float64
-	Domains []BasePower
+	Domains []IdlePower
 }
 
-// BasePower is a domain's power in watts, with the 95 % interval of its mean.
-type BasePower struct {
+// IdlePower is a domain's power in watts, with the 95 % interval of its mean.
+type IdlePower struct {
 	ID            string
 	Power, Lo, Hi float64
 	InTotal       bool
 }
 
-// MostBusy is the use of the processors from which on a machine is not idle.
-const MostBusy = 0.05
+// BusyLimit is the use of the processors from which on a machine is not idle.
+const BusyLimit = 0.05
 
 // Idle tells whether the machine was idle. If not, its idle power lies anywhere
 // below what was measured.
-func (b *Baseline) Idle() bool { return b.Busy < MostBusy }
+func (b *Baseline) Idle() bool { return b.Busy < BusyLimit }
 
 // How many blocks a baseline is cut into at most, for the interval of its
 // mean, and how many periods of its counter each is long at least.
@@ -42,9 +42,9 @@ const (
 	baselinePeriods = 10
 )
 
-// Wait measures the machine for so long, with a sampler as a run has it. It is
+// MeasureIdle measures the machine for so long, with a sampler as a run has it. It is
 // nil where no sensor measures: a model has an idle power of its own.
-func Wait(ctx context.Context, sensors []nemb.Sensor, interval, span time.Duration) (*Baseline, error) {
+func MeasureIdle(ctx context.Context, sensors []nemb.Sensor, interval, span time.Duration) (*Baseline, error) {
 	measured := false
 	for _, s := range sensors {
 		for _, d := range s.Domains() {
@@ -113,7 +113,7 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 		if !counts(domain) {
 			continue
 		}
-		p := BasePower{ID: domain.ID, InTotal: domain.InTotal,
+		p := IdlePower{ID: domain.ID, InTotal: domain.InTotal,
 			Power: (last.Energy[d] - first.Energy[d]).Joules() / b.Span.Seconds()}
 		least := max(b.Span/baselineBlocks, baselinePeriods*domain.Period)
 		var powers []float64

@@ -88,16 +88,16 @@ func (f *fake) Close() error { return nil }
 
 func TestWait(t *testing.T) {
 	sensor := &fake{method: nemb.Measured, start: checkpoint.Monotime()}
-	b, err := Wait(t.Context(), []nemb.Sensor{sensor}, 10*time.Millisecond, time.Second)
+	b, err := MeasureIdle(t.Context(), []nemb.Sensor{sensor}, 10*time.Millisecond, time.Second)
 	if err != nil || len(b.Domains) != 1 || math.Abs(b.Domains[0].Power-10) > 2 {
 		t.Errorf("%+v, %v", b, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Wait(ctx, []nemb.Sensor{sensor}, 10*time.Millisecond, time.Hour); !errors.Is(err, context.Canceled) {
+	if _, err := MeasureIdle(ctx, []nemb.Sensor{sensor}, 10*time.Millisecond, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if b, err := Wait(t.Context(), []nemb.Sensor{&fake{method: nemb.Estimated}}, 10*time.Millisecond, time.Hour); b != nil || err != nil {
+	if b, err := MeasureIdle(t.Context(), []nemb.Sensor{&fake{method: nemb.Estimated}}, 10*time.Millisecond, time.Hour); b != nil || err != nil {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
@@ -110,7 +110,7 @@ func TestRunWithBaseline(t *testing.T) {
 	o, err := Run(Config{
 		Command: launcher.Cmd{Args: []string{"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"}, Pty: launcher.Never},
 		Sensors: []nemb.Sensor{sensor}, Account: account, Interval: 10 * time.Millisecond,
-		Baseline: &Baseline{Span: time.Second, Domains: []BasePower{{ID: "package-0", Power: 4, Lo: 3, Hi: 5, InTotal: true}}},
+		Baseline: &Baseline{Span: time.Second, Domains: []IdlePower{{ID: "package-0", Power: 4, Lo: 3, Hi: 5, InTotal: true}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -50,11 +50,11 @@ type Config struct {
 	Baseline *Baseline
 	// Terminated gets the signal by which cg was asked to end (SIGTERM, SIGHUP);
 	// nil if nobody asks. Whoever asks may kill cg soon, as timeout -k and Kubernetes
-	// do: a program that goes on for Patience is measured no further.
+	// do: a program that goes on for GracePeriod is measured no further.
 	Terminated <-chan os.Signal
-	// AddUp asks the program to add up what its call paths use, in place of
+	// LowOverhead asks the program to add up what its call paths use, in place of
 	// telling each event, where its runtime can.
-	AddUp bool
+	LowOverhead bool
 }
 
 // A small function is demoted when it has been called this often, and its calls
@@ -65,15 +65,15 @@ const (
 	demoteCost  = 4
 )
 
-// Patience is how long a program that is asked to end is measured at most.
-const Patience = 2 * time.Second
+// GracePeriod is how long a program that is asked to end is measured at most.
+const GracePeriod = 2 * time.Second
 
 // Outcome is what a run gave.
 type Outcome struct {
 	PID        int
 	Result     launcher.Result
 	Terminated os.Signal // by which cg was asked to end, nil where it was not
-	// Running tells that the program went on after that for longer than Patience:
+	// Running tells that the program went on after that for longer than GracePeriod:
 	// the figures end there, and Result is not known before Wait.
 	Running bool
 	Wait    func() launcher.Result // waits for the program's end
@@ -143,7 +143,7 @@ func Run(c Config) (*Outcome, error) {
 	r.finish()
 	if o.Running {
 		if c.Channel != nil {
-			c.Channel.Leave()
+			c.Channel.StopReading()
 		}
 		return o, nil
 	}
@@ -157,11 +157,11 @@ func (c Config) startSampler() (*sampler.Sampler, error) {
 	sampling := sampler.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account}
 	if c.Channel != nil {
 		sampling.Epoch = c.Channel.Epoch()
-		if c.AddUp {
-			c.Channel.AddUp()
+		if c.LowOverhead {
+			c.Channel.RequestSums()
 		}
 		if c.Events != nil {
-			c.Channel.NoSums() // a log has every event
+			c.Channel.DisableSums() // a log has every event
 		}
 	}
 	return sampler.Start(c.Sensors, sampling)
@@ -207,14 +207,14 @@ func (c Config) command(r *recorder) launcher.Cmd {
 	return cmd
 }
 
-// followUntilEnd records while the program runs, at most for Patience once cg was
+// followUntilEnd records while the program runs, at most for GracePeriod once cg was
 // asked to end.
 func (r *recorder) followUntilEnd(child *launcher.Child, terminated <-chan os.Signal) {
 	stop := make(chan struct{})
 	var pumping sync.WaitGroup
 	pumping.Go(func() { r.pump(stop) })
 	o := r.outcome
-	o.Terminated, o.Running = await(child.Ended(), terminated, Patience)
+	o.Terminated, o.Running = await(child.Ended(), terminated, GracePeriod)
 	o.End = checkpoint.Monotime()
 	close(stop)
 	pumping.Wait()
@@ -314,7 +314,7 @@ func (r *recorder) step() int {
 	if now := checkpoint.Monotime(); r.channel != nil && now-r.stamped > checkpoint.Instant(time.Second) {
 		r.channel.Stamp()
 		if r.events == nil && r.stamped != 0 && tooFast(r.words, now-r.stamped) {
-			r.channel.AddUp()
+			r.channel.RequestSums()
 		}
 		r.stamped, r.words = now, 0
 		r.demote()
@@ -341,7 +341,7 @@ func (r *recorder) adding() bool {
 	if r.channel == nil {
 		return false
 	}
-	_, now := r.channel.Adders()
+	_, now := r.channel.SummingThreads()
 	return now > 0
 }
 
@@ -425,15 +425,15 @@ func (r *recorder) finish() {
 	}
 	if r.channel != nil {
 		o.Lost, o.Waits, o.Damage = r.channel.Lost(), r.channel.Waits(), r.channel.Damage()
-		o.Adders, _ = r.channel.Adders()
-		o.Refused = r.channel.Refused()
+		o.Adders, _ = r.channel.SummingThreads()
+		o.Refused = r.channel.RefusedTrees()
 	}
 	r.attributor.Refine(r.sampler.Domains())
 	o.Attributed = r.attributor.Finish()
 	for _, site := range r.demoted {
 		for i := range o.Attributed.Costs {
 			if c := &o.Attributed.Costs[i]; c.Site == site {
-				c.Calls += r.channel.Counted(site)
+				c.Calls += r.channel.CountedCalls(site)
 			}
 		}
 	}

@@ -207,7 +207,7 @@ func BenchmarkDrainAndAttribute(b *testing.B) {
 	for i := range b.N {
 		b.StopTimer()
 		for range chunks {
-			offset, err := c.Take(checkpoint.Request{Thread: self, First: first})
+			offset, err := c.TakeChunk(checkpoint.Request{Thread: self, First: first})
 			if err != nil {
 				b.Fatal(err)
 			}

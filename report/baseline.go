@@ -15,11 +15,11 @@ type Baseline struct {
 	// false from 5 % on: then the idle power may be anything below the figure.
 	BusyPercent float64              `json:"processors_busy_percent"`
 	Idle        bool                 `json:"idle"`
-	Domains     map[string]BasePower `json:"domains"` // those whose idle power is known
+	Domains     map[string]IdlePower `json:"domains"` // those whose idle power is known
 }
 
-// BasePower is a domain's idle power, with the 95 % interval of its mean.
-type BasePower struct {
+// IdlePower is a domain's idle power, with the 95 % interval of its mean.
+type IdlePower struct {
 	PowerW   float64 `json:"power_w"`
 	PowerLoW float64 `json:"power_lo_w"`
 	PowerHiW float64 `json:"power_hi_w"`
@@ -34,9 +34,9 @@ func baselineOf(b *measure.Baseline) *Baseline {
 		return nil
 	}
 	out := &Baseline{DurationS: b.Span.Seconds(), BusyPercent: 100 * b.Busy, Idle: b.Idle(),
-		Domains: map[string]BasePower{}}
+		Domains: map[string]IdlePower{}}
 	for _, d := range b.Domains {
-		out.Domains[d.ID] = BasePower{d.Power, d.Lo, d.Hi, d.InTotal}
+		out.Domains[d.ID] = IdlePower{d.Power, d.Lo, d.Hi, d.InTotal}
 	}
 	return out
 }
@@ -75,7 +75,7 @@ func (r *Run) baseline(b *measure.Baseline) {
 
 // line is the idle power in a few words.
 func (b *Baseline) line() string {
-	var sum BasePower
+	var sum IdlePower
 	for _, d := range b.Domains {
 		if d.InTotal {
 			sum.PowerW, sum.PowerLoW, sum.PowerHiW = sum.PowerW+d.PowerW, sum.PowerLoW+d.PowerLoW,
@@ -106,7 +106,7 @@ func (c *check) baseline(r *Run) {
 	if r.Baseline == nil {
 		return
 	}
-	if idle := r.Baseline.BusyPercent < 100*measure.MostBusy; idle != r.Baseline.Idle {
+	if idle := r.Baseline.BusyPercent < 100*measure.BusyLimit; idle != r.Baseline.Idle {
 		c.fault("baseline.idle", "%v, but %g %% of the processors were in use", r.Baseline.Idle, r.Baseline.BusyPercent)
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.Baseline.Domains)) {

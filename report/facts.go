@@ -265,7 +265,7 @@ func (r *Run) warnings(f Facts) {
 		r.Warn("cut-short", fmt.Sprintf("the program went on for more than %v after cg got %s: the figures end "+
 			"there, so that they are saved before cg is killed; "+
 			"give the program more time to end (timeout -k, terminationGracePeriodSeconds) and it to end sooner",
-			measure.Patience, unix.SignalName(o.Terminated.(syscall.Signal))))
+			measure.GracePeriod, unix.SignalName(o.Terminated.(syscall.Signal))))
 	}
 	if f.NoBaseline {
 		r.Warn("baseline-unused",

@@ -70,12 +70,12 @@ const (
 )
 
 // paint gives a text a style; "" is none.
-func (p *printer) paint(style, s string) shown.Laid {
+func (p *printer) paint(style, s string) shown.Safe {
 	s = shown.Line(s)
 	if !p.Color || s == "" || style == "" {
-		return shown.Laid(s)
+		return shown.Safe(s)
 	}
-	return shown.Laid("\x1b[" + style + "m" + s + "\x1b[0m")
+	return shown.Safe("\x1b[" + style + "m" + s + "\x1b[0m")
 }
 
 // line writes a line; arguments that are not painted are escaped.
@@ -140,14 +140,14 @@ func (p Process) ended() string {
 }
 
 // kind says in words and colour whether a figure was measured.
-func (p *printer) kind(k nemb.Method) shown.Laid {
+func (p *printer) kind(k nemb.Method) shown.Safe {
 	switch k {
 	case nemb.Measured:
 		return p.paint(cyan, "measured")
 	case nemb.Estimated:
 		return p.paint(yellow, "ESTIMATED, not measured")
 	}
-	return shown.Laid(shown.Line(string(k)))
+	return shown.Safe(shown.Line(string(k)))
 }
 
 // column is a column of a table: shown in terminals from width on.
@@ -403,7 +403,7 @@ func (p *printer) note(style, slug, message string) {
 		out += word
 		at += runewidth.StringWidth(word)
 	}
-	p.line("%s", shown.Laid(out))
+	p.line("%s", shown.Safe(out))
 }
 
 func (p *printer) cut(s string, width int) string {

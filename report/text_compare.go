@@ -66,7 +66,7 @@ func textComparison(w io.Writer, c *Comparison, o format.Options) error {
 	return p.print(w)
 }
 
-func (p *printer) headlineOf(c Change, mark string) shown.Laid {
+func (p *printer) headlineOf(c Change, mark string) shown.Safe {
 	style := map[Verdict]string{Higher: yellow, NotComparable: yellow, Lower: cyan}[c.Verdict]
 	out := figure(c.Base.Value, c.Unit, mark) + " → " + figure(c.Head.Value, c.Unit, mark)
 	for _, s := range []string{signed(c.Change), c.interval()} {
@@ -74,7 +74,7 @@ func (p *printer) headlineOf(c Change, mark string) shown.Laid {
 			out += "  " + s
 		}
 	}
-	return shown.Laid(shown.Line(out)) + "  " + p.paint(style, c.verdict())
+	return shown.Safe(shown.Line(out)) + "  " + p.paint(style, c.verdict())
 }
 
 func (p *printer) further(n int) {

@@ -39,7 +39,7 @@ func textGate(w io.Writer, g *Gate, o format.Options) error {
 		row("Seen by", what)
 	}
 	for _, b := range g.Budgets {
-		verdict := shown.Laid("kept")
+		verdict := shown.Safe("kept")
 		if b.Exceeded == nil {
 			verdict = "not known"
 		} else if *b.Exceeded {

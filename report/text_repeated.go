@@ -109,7 +109,7 @@ func (p *printer) command(c Command) {
 		}
 	}
 	if c.BudgetJ != nil {
-		verdict := shown.Laid("kept")
+		verdict := shown.Safe("kept")
 		switch {
 		case c.ProgramEnergyJ == nil:
 			verdict = "not known: no energy could be read"

@@ -164,7 +164,7 @@ func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...st
 		t.Fatal(err)
 	}
 	defer channel.Close()
-	channel.Give(100) // the program's numbers do not begin at 1
+	channel.ReserveNumbers(100) // the program's numbers do not begin at 1
 	base, err := channel.Number("m", "main.go", "lines", 16)
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...st
 		return len(r.Words)
 	}
 	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines")))
+	cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.FileKey("m", "main.go", "lines")))
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
@@ -268,7 +268,7 @@ wait:
 		sort.SliceStable(events, func(i, j int) bool { return events[i].at < events[j].at })
 	}
 	o.stdout, o.stderr = stdout.String(), errs.String()
-	o.lost, o.waits, o.counted = channel.Lost(), channel.Waits(), channel.Counted(checkpoint.SiteID(base)+3)
+	o.lost, o.waits, o.counted = channel.Lost(), channel.Waits(), channel.CountedCalls(checkpoint.SiteID(base)+3)
 	return o
 }
 
@@ -539,7 +539,7 @@ func goMeasured(t testing.TB, k goKind, env []string, status int, look func(*che
 	defer null.Close()
 	o, err := measure.Run(measure.Config{
 		Command: launcher.Cmd{Args: append([]string{goBuild(t, k)}, args...), Stdin: null, Stdout: null, Stderr: os.Stderr, Pty: launcher.Never,
-			Env: slices.Concat(os.Environ(), env, []string{"CG_CHANNEL=" + channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines"))})},
+			Env: slices.Concat(os.Environ(), env, []string{"CG_CHANNEL=" + channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.FileKey("m", "main.go", "lines"))})},
 		Sensors: []nemb.Sensor{watts(10)}, Account: account, Interval: 10 * time.Millisecond, Channel: channel,
 	})
 	if err != nil {
@@ -844,7 +844,7 @@ func TestGoWithoutReader(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, program, args...)
-			cmd.Env = append(os.Environ(), "CG_CHANNEL="+path, fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines")))
+			cmd.Env = append(os.Environ(), "CG_CHANNEL="+path, fmt.Sprintf("KEY=%d", checkpoint.FileKey("m", "main.go", "lines")))
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Errorf("%s: %v", args[0], err)
@@ -894,7 +894,7 @@ func TestGoLoses(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(program, "threads", "6")
-		cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.Key("m", "main.go", "lines")))
+		cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.FileKey("m", "main.go", "lines")))
 		events, told := 0, uint64(0)
 		fold := func(r checkpoint.Run) int {
 			for _, w := range r.Words {

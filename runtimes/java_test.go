@@ -262,9 +262,9 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 		j.prepare(channel)
 	}
 	if j.adds {
-		channel.AddUp()
+		channel.RequestSums()
 	} else {
-		channel.NoSums()
+		channel.DisableSums()
 	}
 	server := &instrument.Server{Language: "java", Channel: channel}
 	if err := server.Listen(filepath.Join(dir, "server")); err != nil {
@@ -363,7 +363,7 @@ wait:
 	}
 	channel.Finish(fold)
 	o.threads, o.spans = append(o.threads, added.events()...), added.spans
-	if n := channel.Refused(); n > 0 {
+	if n := channel.RefusedTrees(); n > 0 {
 		t.Errorf("what %d threads added up is refused", n)
 	}
 	var exit *exec.ExitError
@@ -375,9 +375,9 @@ wait:
 		t.Fatal(err)
 	}
 	o.stdout, o.stderr, o.lost = stdout.String(), errs.String(), channel.Lost()
-	o.pure, o.isPure = server.Pure()
-	o.off, o.isOff = server.Off()
-	counted := map[checkpoint.SiteID]uint64{3: channel.Counted(3)}
+	o.pure, o.isPure = server.PureRuntime()
+	o.off, o.isOff = server.WithoutChannel()
+	counted := map[checkpoint.SiteID]uint64{3: channel.CountedCalls(3)}
 	o.counted = func(s checkpoint.SiteID) uint64 { return counted[s] }
 	return o
 }

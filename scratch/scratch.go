@@ -75,10 +75,10 @@ func (f *Folder) Keep() error {
 	return err
 }
 
-// Gone reports whether a path lies directly in a folder that NewFolder made and
+// Abandoned reports whether a path lies directly in a folder that NewFolder made and
 // that is no more. The folder it was made in is there: a disk that is not mounted
 // is not gone.
-func Gone(path string) bool {
+func Abandoned(path string) bool {
 	folder := filepath.Dir(path)
 	digits, is := strings.CutPrefix(filepath.Base(folder), prefix)
 	if !is || digits == "" || strings.Trim(digits, "0123456789") != "" {

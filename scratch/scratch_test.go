@@ -176,11 +176,11 @@ func TestGone(t *testing.T) {
 		filepath.Join(base, "disk", prefix+"1", "x"):   false, // may not be mounted
 	}
 	for path, want := range tests {
-		if got := Gone(path); got != want {
+		if got := Abandoned(path); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	if err := f.Remove(); err != nil || !Gone(filepath.Join(f.Path, "head")) {
+	if err := f.Remove(); err != nil || !Abandoned(filepath.Join(f.Path, "head")) {
 		t.Errorf("%v", err)
 	}
 }

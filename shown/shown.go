@@ -20,9 +20,9 @@ import (
 	"unicode/utf8"
 )
 
-// Laid is text that cg laid out itself, of parts that are safe: lines and colours
+// Safe is text that cg laid out itself, of parts that are safe: lines and colours
 // in it stay.
-type Laid string
+type Safe string
 
 // Line is s in one line, with everything that is not printed as an escape of Go's:
 // \n, \x1b, \u009b, \u202e. A byte that is no UTF-8 is \xNN, too.
@@ -89,7 +89,7 @@ func obeyed(r rune) bool {
 	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// Sprintf is that of fmt with each argument as Line has it, but for what is Laid.
+// Sprintf is that of fmt with each argument as Line has it, but for what is Safe.
 // Line ends and tabs of the format stay.
 func Sprintf(format string, args ...any) string {
 	safe := make([]any, len(args))
@@ -109,7 +109,7 @@ func argument(a any) any {
 	switch a := a.(type) {
 	case nil:
 		return a
-	case Laid:
+	case Safe:
 		return string(a)
 	case string:
 		return text(Line(a))

@@ -40,7 +40,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// What is not of type Laid is escaped, whatever it is and however it is formatted.
+// What is not of type Safe is escaped, whatever it is and however it is formatted.
 func TestSprintf(t *testing.T) {
 	type kind string
 	evil := "e\x1b[1m\n"
@@ -55,7 +55,7 @@ func TestSprintf(t *testing.T) {
 		{"%q", []any{`a"` + evil}, `"a\"e\x1b[1m\n"`},
 		{"%-12s|%12s|%.2s", []any{"a\n", "b", "xyz"}, `a\n         |           b|xy`},
 		{"%*d %5.1f %+d %x", []any{4, 7, 2.25, 3, 255}, "   7   2.2 +3 ff"},
-		{"%s", []any{Laid("\x1b[1mb\x1b[0m\n")}, "\x1b[1mb\x1b[0m\n"},
+		{"%s", []any{Safe("\x1b[1mb\x1b[0m\n")}, "\x1b[1mb\x1b[0m\n"},
 		{"%v %v %v", []any{nil, true, 1500 * time.Millisecond}, "<nil> true 1.5s"},
 		{"%v", []any{struct{ S string }{evil}}, `{e\x1b[1m\n}`},
 	} {

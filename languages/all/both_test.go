@@ -220,8 +220,8 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 			channel.Finish(fold(s.At))
 			told.Last(s)
 			summed.Last(s)
-			if err != nil || channel.Lost() > 0 || channel.Refused() > 0 {
-				t.Errorf("%v; %d events lost, %d trees refused", err, channel.Lost(), channel.Refused())
+			if err != nil || channel.Lost() > 0 || channel.RefusedTrees() > 0 {
+				t.Errorf("%v; %d events lost, %d trees refused", err, channel.Lost(), channel.RefusedTrees())
 			}
 			return told.Finish(), summed.Finish()
 		case <-tick.C:

@@ -151,7 +151,7 @@ func withChunks(n int) option {
 // adding has threads add up themselves.
 func adding(_ *languages.Setup, s *instrument.Server, _ *int) {
 	if s.Channel != nil {
-		s.Channel.AddUp()
+		s.Channel.RequestSums()
 	}
 }
 
@@ -200,7 +200,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	}
 	channel.Stamp()
 	if !is(adding) {
-		channel.NoSums()
+		channel.DisableSums()
 	}
 	language := languages.Named("python")
 	server := &instrument.Server{Planner: language.Plan, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
@@ -307,13 +307,13 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 			r.Sums[sites[site-1].Func] = t
 		}
 	}
-	r.Adders, _ = channel.Adders()
-	if n := channel.Refused(); n > 0 {
+	r.Adders, _ = channel.SummingThreads()
+	if n := channel.RefusedTrees(); n > 0 {
 		t.Errorf("what %d threads added up is refused", n)
 	}
 	r.Skipped = server.Skipped()
-	_, r.Pure = server.Pure()
-	if why, is := server.Off(); is {
+	_, r.Pure = server.PureRuntime()
+	if why, is := server.WithoutChannel(); is {
 		t.Errorf("no checkpoints: %s", why)
 	}
 	r.Lost = channel.Lost()
