@@ -27,7 +27,7 @@ func analyzeCommand() *cli.Command {
 		ArgsUsage: "[LANG] TARGET",
 		Description: `TARGET is a source file, or a directory with source files below it.
 
-With --save-instrumented the rewritten source (Python, Go) is written to
+With --save-instrumented the rewritten source (` + titles((*languages.Language).RunsAlone) + `) is written to
 --output-dir. It runs without cg and prints what its checkpoints saw at exit;
 cg measure --instrumented takes that into its report.
 

@@ -34,6 +34,35 @@ func languageFlags() (flags []cli.Flag) {
 	return flags
 }
 
+// titles lists the languages that can do something.
+func titles(can func(l *languages.Language) bool) string {
+	var names []string
+	for _, l := range languages.All() {
+		if can(l) {
+			names = append(names, l.Title)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// targetsByLanguage lists what each language takes for a target, in lines of at most 80
+// columns.
+func targetsByLanguage() string {
+	var b strings.Builder
+	for _, l := range languages.All() {
+		line := fmt.Sprintf("  %-8s", l.Name)
+		for _, word := range strings.Fields(l.Targets) {
+			if len(line)+1+len(word) > 80 {
+				b.WriteString(line + "\n")
+				line = strings.Repeat(" ", 10)
+			}
+			line += " " + word
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
 func measureCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "measure",
@@ -43,12 +72,12 @@ func measureCommand() *cli.Command {
 TARGET that is not a flag of cg, or --, ends them: the rest is the program's. A
 flag that cg knows is cg's unless it comes after --.
 
-TARGET is a script, a directory or archive with a __main__.py, -m MODULE,
--c TEXT, - for standard input, or the name of a command that is a script; a
-source file or a folder of sources where the language is compiled; Go files, a
-Go package, or test and packages of Go. Flags of the interpreter, or of go build,
-may stand before it (python -O script.py, go -race main.go). With --project DIR it
-is the command that builds and runs the project, in a copy of cg's own:
+TARGET depends on LANG:
+
+` + targetsByLanguage() + `
+A command that is a script may stand for its file. Flags of the interpreter, or of
+go build, may stand before TARGET (python -O script.py, go -race main.go). With
+--project DIR the project is built in a copy of cg's own:
 cg measure java --project DIR -- mvn -q test.
 
 The program's output passes through unchanged and cg's report goes to standard
@@ -88,7 +117,8 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.BoolFlag{Name: "time-all", Usage: "time small functions, too, however often they are called"},
 			&cli.BoolFlag{Name: "low-overhead",
 				Usage: "let the program add up what its functions use, instead of reporting each call: the cost of " +
-					"cg itself no longer grows with the calls (Python, Java)"},
+					"cg itself no longer grows with the calls (" +
+					titles(func(l *languages.Language) bool { return l.Runtime != nil }) + ")"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
 			&cli.BoolFlag{Name: "instrumented",
 				Usage: "TARGET has its own checkpoints (analyze --save-instrumented): run it as it is"},

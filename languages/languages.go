@@ -149,6 +149,7 @@ type Language struct {
 type Core struct {
 	Name       string // as on the command line
 	Title      string // for people
+	Targets    string // what a target can be, for the help and for messages
 	Extensions []string
 	// Decode turns the bytes of a file into the text that Plan takes: UTF-8. It
 	// keeps the number and the order of lines.

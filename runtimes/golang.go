@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,11 @@ import (
 
 	"cg/tool"
 )
+
+//go:embed all:golang
+var golangFiles embed.FS
+
+func init() { register("golang", golangFiles, "go/*/*") }
 
 // GoToolchain is a Go distribution that builds an instrumented program.
 type GoToolchain struct {

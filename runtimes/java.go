@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"embed"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +18,11 @@ import (
 
 	"cg/tool"
 )
+
+//go:embed all:java
+var javaFiles embed.FS
+
+func init() { register("java", javaFiles, "java/*", "projects/*") }
 
 // Archive returns the path of the jar with the Java runtime, for the boot class
 // path. The user's own javac compiles it once for each content: whoever

@@ -23,8 +23,7 @@ func Prune(c Cache, now time.Time) {
 		return
 	}
 	os.Chtimes(stamp, now, now)
-	for _, pattern := range []string{"woven/*", "java/*", "projects/*", "go/*/*", "python-*", "java-*", "native-*",
-		"golang-*", "*-part-*", "part-*"} {
+	for _, pattern := range kept {
 		found, _ := filepath.Glob(filepath.Join(c.Dir, pattern))
 		for _, name := range found {
 			if info, err := os.Lstat(name); err == nil && now.Sub(info.ModTime()) > pruneAfter {

@@ -27,9 +27,38 @@ import (
 )
 
 // Files are the runtimes, a folder for each language and "native".
-//
-//go:embed all:python all:native all:java all:golang
-var Files embed.FS
+var Files = files{}
+
+// files are embedded folders by their names.
+type files map[string]embed.FS
+
+//go:embed all:native
+var native embed.FS
+
+func init() { register("native", native) }
+
+// kept are patterns of what is kept in the cache folder.
+var kept = []string{"*-part-*", "part-*"}
+
+// register adds a folder with the runtime of a language. Each language calls it from a
+// file of its own. What is kept in the cache under the folder's name and "-" is pruned,
+// and what the patterns in keeps match.
+func register(folder string, content embed.FS, keeps ...string) {
+	Files[folder] = content
+	kept = append(append(kept, folder+"-*"), keeps...)
+}
+
+// Open opens a file or a folder, as fs.FS does.
+func (f files) Open(name string) (fs.File, error) {
+	folder, _, _ := strings.Cut(name, "/")
+	return f[folder].Open(name)
+}
+
+// ReadFile reads a file by its path, which begins with the name of a folder.
+func (f files) ReadFile(name string) ([]byte, error) {
+	folder, _, _ := strings.Cut(name, "/")
+	return f[folder].ReadFile(name)
+}
 
 // hash names the content of a folder.
 func hash(folder string) (string, error) {

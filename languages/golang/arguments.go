@@ -64,7 +64,11 @@ func flagBeforeTarget(a string) (more int, target, ok bool) {
 	return more, false, ok
 }
 
-const targetHelp = "name Go files, a package, or test and packages"
+// targets is what a target can be.
+const (
+	targets    = "Go files, a package, or test and packages"
+	targetHelp = "name " + targets
+)
 
 // takeFlag notes a flag of go build.
 func (p *arguments) takeFlag(name, value string, words []string) error {

@@ -15,6 +15,7 @@ func init() {
 		Core: languages.Core{
 			Name:        "go",
 			Title:       "Go",
+			Targets:     targets,
 			Extensions:  []string{".go"},
 			Decode:      decode,
 			Plan:        planFile,

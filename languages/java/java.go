@@ -17,6 +17,7 @@ func init() {
 		Core: languages.Core{
 			Name:        "java",
 			Title:       "Java",
+			Targets:     targets + "; with --project DIR the command that builds and runs the project",
 			Extensions:  []string{".java"},
 			Decode:      decode,
 			Plan:        planFile,

@@ -49,7 +49,11 @@ func interpreterFlag(a string) (more int, target, ok bool) {
 	return more, false, true
 }
 
-const targetHelp = "name a source file, a folder of sources, or a jar that has its sources beside it"
+// targets is what a target can be.
+const (
+	targets    = "a source file, a folder of sources, or a jar that has its sources beside it"
+	targetHelp = "name " + targets
+)
 
 func splitArgs(t languages.Target) (commandLine, error) {
 	p := commandLine{encoding: t.Flags["encoding"]}

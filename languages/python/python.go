@@ -19,6 +19,7 @@ func init() {
 		Core: languages.Core{
 			Name:        "python",
 			Title:       "Python",
+			Targets:     targets,
 			Extensions:  []string{".py", ".pyw", ".pyz"},
 			Decode:      decode,
 			Plan:        planModule,

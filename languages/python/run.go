@@ -27,8 +27,11 @@ type commandLine struct {
 	without string // the flag that keeps cg out of the interpreter
 }
 
-const targetHelp = "name a script, a directory or archive with a __main__.py, -m MODULE, -c TEXT, " +
-	"or - for standard input"
+// targets is what a target can be.
+const (
+	targets    = "a script, a directory or archive with a __main__.py, -m MODULE, -c TEXT, or - for standard input"
+	targetHelp = "name " + targets
+)
 
 // splitFlag splits a flag of the interpreter, which may be several letters
 // (docs.python.org/3/using/cmdline.html). more says that its value is the next
