@@ -310,7 +310,7 @@ rounds:
 		return nil, stopped
 	}
 	for i := range result.Commands {
-		result.Commands[i].Settle(s.includeWarmup)
+		result.Commands[i].Summarize(s.includeWarmup)
 	}
 	result.Meta.OutlierMethod = report.OutlierMethod
 	result.Compare()

@@ -59,7 +59,7 @@ func (r *Run) baseline(b *measure.Baseline) {
 		return
 	}
 	for id, place := range r.Meta.DomainTopology {
-		if _, told := r.Totals.Domains[id]; !told || !place.TopLevel {
+		if _, known := r.Totals.Domains[id]; !known || !place.TopLevel {
 			continue
 		}
 		if _, known := r.Baseline.Domains[id]; !known {

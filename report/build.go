@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/attribute"
 )
@@ -31,118 +32,171 @@ const MethodShare = attribute.TimeShare
 // NoSensor is why nothing is resolved where no energy is known.
 const NoSensor = "no sensor"
 
+// energies are what a measurement says of energies: of which domains they are, how
+// they were attributed, and what their sum is worth.
+type energies struct {
+	domains []nemb.Domain
+	result  attribute.Result
+	kind    nemb.Method
+	lo, hi  float64 // the bounds of the sum, as parts of it
+	source  string
+}
+
+func (e energies) known() bool { return e.kind != nemb.Unavailable }
+
 // Attributed fills in what a run's energy was spent on. domains are those of
 // the series; sites are in the order of their ids.
 func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites []checkpoint.Site) {
-	kind, lo, hi, source := overall(domains, result)
-	known := kind != nemb.Unavailable
-	wall := result.Wall.Seconds()
-	inTotal := func(values []nemb.Energy) map[string]Joules {
-		m := map[string]Joules{}
-		for d, v := range values {
-			m[domains[d].ID] = Joules(v)
-		}
-		return m
+	e := energies{domains: domains, result: result}
+	e.kind, e.lo, e.hi, e.source = overall(domains, result)
+	r.totals(e)
+	r.ledger(e)
+	calls := r.functions(e, sites)
+	r.unresolved()
+	r.demoted()
+	r.sites(sites, calls)
+	r.LongCalls = r.longCalls(result.Spans)
+	r.paths(e, sites)
+	r.Meta.DomainTopology, r.Meta.DomainSupport = nemb.Topology(domains), nemb.Support(domains)
+	r.quality(domains, e.kind)
+	r.channel(e)
+	if !result.Total.Balanced() {
+		r.Warn("ledger-unbalanced",
+			"the parts of the energy do not add up to the whole: the figures of this run are not to be trusted; "+
+				"please report it")
 	}
+	if result.Stats.Truncated > 0 {
+		r.Warn("paths-truncated",
+			fmt.Sprintf("%d calls lie on more call paths than are told apart; their inclusive energies are kept "+
+				"per function only", result.Stats.Truncated))
+	}
+}
 
+// totals are the energies of the machine and of the program.
+func (r *Run) totals(e energies) {
+	wall := e.result.Wall.Seconds()
 	t := &r.Totals
 	t.DurationS, t.WallDurationS, t.TaskDurationS = wall, wall, wall
 	t.Domains, t.DomainsPowerW = map[string]Joules{}, map[string]float64{}
 	t.NoiseWarnings = []NoiseWarning{}
-	t.Kind, t.Method, t.Source = kind, "sampled", source
-	total := result.Total
-	if known {
+	t.Kind, t.Method, t.Source = e.kind, "sampled", e.source
+	if e.known() {
+		total := e.result.Total
 		t.EnergyJ = joules(total.Total)
-		step := steps(domains)
-		t.LoJ, t.HiJ = joules(less(scaled(total.Total, lo), step)), joules(scaled(total.Total, hi)+step)
+		step := steps(e.domains)
+		t.LoJ, t.HiJ = joules(less(scaled(total.Total, e.lo), step)), joules(scaled(total.Total, e.hi)+step)
 		t.ProgramEnergyJ = joules(total.Program())
 		t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = joules(total.ProgramLo), joules(total.ProgramHi)
-		t.AvgPowerW = power(total.Total, result.Wall)
+		t.AvgPowerW = power(total.Total, e.result.Wall)
 	}
-	for d, domain := range domains {
-		t.Domains[domain.ID] = Joules(result.Domains[d].Total)
-		if p := power(result.Domains[d].Total, result.Wall); p != nil {
+	for d, domain := range e.domains {
+		t.Domains[domain.ID] = Joules(e.result.Domains[d].Total)
+		if p := power(e.result.Domains[d].Total, e.result.Wall); p != nil {
 			t.DomainsPowerW[domain.ID] = *p
 		}
 	}
+}
 
+// ledger divides the energy of the machine.
+func (r *Run) ledger(e energies) {
 	r.Ledger = []Line{}
-	line := func(name string, e func(attribute.Ledger) nemb.Energy) {
-		l := Line{Name: name, EnergyJ: Joules(e(total)), Domains: map[string]Joules{}}
+	total := e.result.Total
+	line := func(name string, part func(attribute.Ledger) nemb.Energy) {
+		l := Line{Name: name, EnergyJ: Joules(part(total)), Domains: map[string]Joules{}}
 		if total.Total > 0 {
-			l.SharePercent = 100 * float64(e(total)) / float64(total.Total)
+			l.SharePercent = 100 * float64(part(total)) / float64(total.Total)
 		}
-		for d, domain := range domains {
-			l.Domains[domain.ID] = Joules(e(result.Domains[d]))
+		for d, domain := range e.domains {
+			l.Domains[domain.ID] = Joules(part(e.result.Domains[d]))
 		}
 		r.Ledger = append(r.Ledger, l)
 	}
-	if known {
-		line(LineFunctions, func(l attribute.Ledger) nemb.Energy { return l.Functions })
-		line(LineUninstrumented, func(l attribute.Ledger) nemb.Energy { return l.Uninstrumented })
-		for i, name := range result.Background {
-			line(name, func(l attribute.Ledger) nemb.Energy { return l.Background[i] })
-		}
-		line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
-		line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
-		line(LineOwn, func(l attribute.Ledger) nemb.Energy { return l.Own })
-		if result.Checkpoints > 0 {
-			line(LineCheckpoints, func(l attribute.Ledger) nemb.Energy { return l.Checkpoints })
-		}
-		line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
+	if !e.known() {
+		return
 	}
+	line(LineFunctions, func(l attribute.Ledger) nemb.Energy { return l.Functions })
+	line(LineUninstrumented, func(l attribute.Ledger) nemb.Energy { return l.Uninstrumented })
+	for i, name := range e.result.Background {
+		line(name, func(l attribute.Ledger) nemb.Energy { return l.Background[i] })
+	}
+	line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
+	line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
+	line(LineOwn, func(l attribute.Ledger) nemb.Energy { return l.Own })
+	if e.result.Checkpoints > 0 {
+		line(LineCheckpoints, func(l attribute.Ledger) nemb.Energy { return l.Checkpoints })
+	}
+	line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
+}
 
-	var demoted []string
+// functions are what each function used. It returns the calls of every site.
+func (r *Run) functions(e energies, sites []checkpoint.Site) map[checkpoint.SiteID]uint64 {
 	calls := map[checkpoint.SiteID]uint64{}
 	r.Functions = []Function{}
-	for _, c := range result.Costs {
+	for _, c := range e.result.Costs {
 		s, there := siteOf(sites, c.Site)
 		if !there {
-			r.nowhere(c, domains)
+			r.nowhere(c, e.domains)
 			continue
 		}
 		calls[c.Site] = c.Calls
-		if s.Kind == checkpoint.Task {
-			if known {
-				r.between(c, domains)
-			}
-			continue
+		switch {
+		case s.Kind != checkpoint.Task:
+			r.Functions = append(r.Functions, functionOf(c, s, e, sites))
+		case e.known():
+			r.between(c, e.domains)
 		}
-		f := Function{
-			Name: s.Func, File: s.File, Line: s.Line, Language: s.Language, Kind: string(s.Kind),
-			Calls: c.Calls, Demoted: c.Demoted,
-			SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
-			CPUTimeS: c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
-			EnergyKind: kind, EnergyMethod: c.Method, EnergySource: source, Unresolved: NoSensor, CallsCut: c.Cut,
-			Domains: map[string]Joules{},
-		}
-		if known {
-			f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ = joules(c.Self.Energy), joules(c.Self.Lo),
-				joules(c.Self.Hi)
-			f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ = joules(c.Inclusive.Energy),
-				joules(c.Inclusive.Lo), joules(c.Inclusive.Hi)
-			f.AvgPowerW = power(c.Self.Energy, c.SelfTime)
-			f.Domains = inTotal(c.Domains)
-			f.resolve(c, sites)
-			f.CallsEnergy = callsEnergy(c)
-			if p := total.Program(); p > 0 {
-				share := 100 * float64(c.Self.Energy) / float64(p)
-				f.SharePercent = &share
-			}
-		}
-		if c.Demoted {
+	}
+	return calls
+}
+
+// functionOf is what one function used.
+func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpoint.Site) Function {
+	f := Function{
+		Name: s.Func, File: s.File, Line: s.Line, Language: s.Language, Kind: string(s.Kind),
+		Calls: c.Calls, Demoted: c.Demoted,
+		SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
+		CPUTimeS: c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
+		EnergyKind: e.kind, EnergyMethod: c.Method, EnergySource: e.source, Unresolved: NoSensor, CallsCut: c.Cut,
+		Domains: map[string]Joules{},
+	}
+	if !e.known() {
+		return f
+	}
+	self, whole := c.Self, c.Inclusive
+	f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ = joules(self.Energy), joules(self.Lo), joules(self.Hi)
+	f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ = joules(whole.Energy), joules(whole.Lo),
+		joules(whole.Hi)
+	f.AvgPowerW = power(self.Energy, c.SelfTime)
+	for d, v := range c.Domains {
+		f.Domains[e.domains[d].ID] = Joules(v)
+	}
+	f.resolve(c, sites)
+	f.CallsEnergy = callsEnergy(c)
+	if p := e.result.Total.Program(); p > 0 {
+		share := 100 * float64(self.Energy) / float64(p)
+		f.SharePercent = &share
+	}
+	return f
+}
+
+// demoted warns of functions whose calls are only counted.
+func (r *Run) demoted() {
+	var demoted []string
+	for _, f := range r.Functions {
+		if f.Demoted {
 			demoted = append(demoted, f.Name)
 		}
-		r.Functions = append(r.Functions, f)
 	}
-	r.unresolved()
 	if len(demoted) > 0 {
 		r.Warn("demoted", fmt.Sprintf("small functions that were called so often that timing them costs a good "+
 			"part of what they cost are only counted from then on, and what they use is their callers': %s "+
 			"(--time-all times them)",
 			strings.Join(demoted, ", ")))
 	}
+}
 
+// sites lists the places with checkpoints.
+func (r *Run) sites(sites []checkpoint.Site, calls map[checkpoint.SiteID]uint64) {
 	r.Sites = []Site{}
 	for _, s := range sites {
 		if s.Kind == checkpoint.Task || s.ID == 0 { // a number that nothing has
@@ -153,54 +207,49 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 			Kind: string(s.Kind), Language: s.Language, Calls: calls[s.ID],
 		})
 	}
-	r.LongCalls = r.longCalls(result.Spans)
+}
+
+// paths are what each call path used.
+func (r *Run) paths(e energies, sites []checkpoint.Site) {
 	r.Paths = []Path{}
-	for _, p := range result.Paths {
-		told := Path{Parent: p.Parent, Site: uint32(p.Site), Calls: p.Calls, SelfTimeS: p.SelfTime.Seconds(),
+	for _, p := range e.result.Paths {
+		path := Path{Parent: p.Parent, Site: uint32(p.Site), Calls: p.Calls, SelfTimeS: p.SelfTime.Seconds(),
 			CPUTimeS: p.CPUTime.Seconds()}
 		if s, there := siteOf(sites, p.Site); !there {
-			told.Site = 0
+			path.Site = 0
 		} else if s.Kind == checkpoint.Task {
-			told.Site, told.Task = 0, s.Func
+			path.Site, path.Task = 0, s.Func
 		}
-		if known {
-			told.SelfEnergyJ = joules(p.Self)
-			for d, e := range p.Domains {
-				if domains[d].InTotal && e > 0 {
-					if told.Domains == nil {
-						told.Domains = map[string]Joules{}
+		if e.known() {
+			path.SelfEnergyJ = joules(p.Self)
+			for d, v := range p.Domains {
+				if e.domains[d].InTotal && v > 0 {
+					if path.Domains == nil {
+						path.Domains = map[string]Joules{}
 					}
-					told.Domains[domains[d].ID] = Joules(e)
+					path.Domains[e.domains[d].ID] = Joules(v)
 				}
 			}
 		}
-		r.Paths = append(r.Paths, told)
+		r.Paths = append(r.Paths, path)
 	}
-	r.Meta.DomainTopology, r.Meta.DomainSupport = nemb.Topology(domains), nemb.Support(domains)
-	r.quality(domains, kind)
+}
 
+// channel is what the checkpoints did, and what they cost.
+func (r *Run) channel(e energies) {
+	result := e.result
 	stats := result.Stats
 	if result.Checkpoints > 0 {
 		r.Channel.Cost = &CheckpointCost{TimeS: result.Checkpoints.Seconds(), CPUTimeS: result.CheckpointCPU.Seconds()}
 		if stats.Events > 0 {
 			r.Channel.Cost.EventNs = float64(result.Checkpoints) / float64(stats.Events)
 		}
-		if known {
-			r.Channel.Cost.EnergyJ = joules(total.Checkpoints)
+		if e.known() {
+			r.Channel.Cost.EnergyJ = joules(result.Total.Checkpoints)
 		}
 	}
 	r.Channel.Events, r.Channel.Threads = stats.Events, stats.Threads
 	r.Channel.Unwound, r.Channel.OpenAtEnd, r.Channel.Backwards = stats.Unwound, stats.OpenAtEnd, stats.Backwards
-	if !total.Balanced() {
-		r.Warn("ledger-unbalanced",
-			"the parts of the energy do not add up to the whole: the figures of this run are not to be trusted; "+
-				"please report it")
-	}
-	if stats.Truncated > 0 {
-		r.Warn("paths-truncated",
-			fmt.Sprintf("%d calls lie on more call paths than are told apart; their inclusive energies are kept "+
-				"per function only", stats.Truncated))
-	}
 }
 
 // between books what a task used outside every function where the rest of what
@@ -235,11 +284,11 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 			continue
 		}
 		begin, time := cmp.Or(begun[c.Site], c.First), c.InclusiveTime
-		span, told := spans[c.Site]
+		span, reported := spans[c.Site]
 		if span.Bench && span.Iterations == 0 { // on the way to the one that counts
 			continue
 		}
-		if told {
+		if reported {
 			time += c.Suspended
 		}
 		if span.Took > 0 {
@@ -252,7 +301,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 			Provenance: Provenance{Kind: r.Totals.Kind, Method: cmp.Or(result.Method, MethodShare),
 				Source: r.Totals.Source},
 		}
-		if told {
+		if reported {
 			t.Package = &sites[c.Site-1].File
 		}
 		if span.Bench {
@@ -289,23 +338,22 @@ func (r *Run) Warn(slug, message string) {
 
 // Program adds the task that measure has: the program as a whole. Its energy
 // is the program's share of the machine's.
-func (r *Run) Program(name string, result attribute.Result, domains []nemb.Domain, begin, end checkpoint.Instant,
-	started, ended time.Time) {
+func (r *Run) Program(name string, o *measure.Outcome, started, ended time.Time) {
 	t := Task{
-		Name: name, DurationS: result.Wall.Seconds(),
+		Name: name, DurationS: o.Attributed.Wall.Seconds(),
 		StartedAt: float64(started.UnixNano()) * 1e-9, EndedAt: float64(ended.UnixNano()) * 1e-9,
-		StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(end),
+		StartedAtMonoNs: int64(o.Begin), EndedAtMonoNs: int64(o.End),
 		Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
 		Provenance: Provenance{LoJ: r.Totals.ProgramEnergyLoJ, HiJ: r.Totals.ProgramEnergyHiJ, Kind: r.Totals.Kind,
 			Method: MethodShare, Source: r.Totals.Source},
 	}
 	if r.Totals.EnergyJ != nil {
-		t.EnergyJ = joules(result.Total.Program())
-		t.AvgPowerW = power(result.Total.Program(), result.Wall)
-		for d, domain := range domains {
-			e := result.Domains[d].Program()
+		t.EnergyJ = joules(o.Attributed.Total.Program())
+		t.AvgPowerW = power(o.Attributed.Total.Program(), o.Attributed.Wall)
+		for d, domain := range o.Domains {
+			e := o.Attributed.Domains[d].Program()
 			t.Domains[domain.ID] = Joules(e)
-			if p := power(e, result.Wall); p != nil {
+			if p := power(e, o.Attributed.Wall); p != nil {
 				t.DomainsPowerW[domain.ID] = *p
 			}
 		}
@@ -358,14 +406,14 @@ func weaker(a, b nemb.Method) bool {
 func overall(domains []nemb.Domain, result attribute.Result) (kind nemb.Method, lo, hi float64, source string) {
 	kind = nemb.Unavailable
 	var sum, sumLo, sumHi float64
-	told := false
+	resolved := false
 	for d, domain := range domains {
 		if !domain.InTotal {
 			continue
 		}
 		method := domain.Method
 		if domain.Resolves(result.Domains[d].Total) {
-			told = true
+			resolved = true
 		} else if method == nemb.Measured {
 			method = nemb.Derived
 		}
@@ -383,7 +431,7 @@ func overall(domains []nemb.Domain, result attribute.Result) (kind nemb.Method, 
 			source += "; " + domain.Source
 		}
 	}
-	if !told {
+	if !resolved {
 		kind = nemb.Unavailable
 	}
 	if sum == 0 {

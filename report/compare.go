@@ -149,7 +149,7 @@ func Compare(base, head CompareSide, o CompareOptions) (*Comparison, error) {
 	c := &Comparison{
 		Comparison: ComparisonMeta{SchemaVersion: SchemaVersion, CgVersion: o.Version, Threshold: o.Threshold,
 			Confidence: confidence},
-		Base: sides[0].told(), Head: sides[1].told(),
+		Base: sides[0].described(), Head: sides[1].described(),
 		Different: differences(sides), Worse: []string{}, Notes: []string{},
 		Totals: []Change{}, Functions: []FunctionChange{}, OnlyInBase: []OneSided{}, OnlyInHead: []OneSided{},
 	}
@@ -284,7 +284,7 @@ func comparedOf(file string, r *Run) comparedRun {
 	return out
 }
 
-func (s *side) told() ComparedSide {
+func (s *side) described() ComparedSide {
 	r := s.runs[0]
 	out := ComparedSide{
 		Name: s.name, Files: s.files, Runs: len(s.runs), Command: r.command, Hostname: r.meta.Hostname,
@@ -370,7 +370,7 @@ func (c *Comparison) totals(sides [2]*side, threshold float64) {
 		if change.Base.Value == nil && change.Head.Value == nil && unit != "J" {
 			return
 		}
-		change.settle()
+		change.compute()
 		change.judge(threshold)
 		c.Totals = append(c.Totals, change)
 	}
@@ -418,8 +418,8 @@ func (c *Change) value(i int, all []bound) {
 	v.Value, v.Lo, v.Hi = known(s.Mean), known(s.Lo), known(s.Hi)
 }
 
-// settle computes the change and its interval.
-func (c *Change) settle() {
+// compute finds the change and its interval.
+func (c *Change) compute() {
 	b, h := c.Base, c.Head
 	c.Weak = b.Runs < 2 || h.Runs < 2
 	switch {
@@ -461,7 +461,7 @@ func (c *Change) settle() {
 	c.Lo, c.Hi = quotient(h.Lo, b.Hi), quotient(h.Hi, b.Lo)
 }
 
-// judge says what a settled change comes to.
+// judge says what a computed change comes to.
 func (c *Change) judge(threshold float64) {
 	up, down := false, false
 	switch {

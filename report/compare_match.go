@@ -216,7 +216,7 @@ func changed(b, h *body, by string) FunctionChange {
 	}
 	f.value(0, b.runs)
 	f.value(1, h.runs)
-	f.settle()
+	f.compute()
 	return f
 }
 

@@ -38,29 +38,7 @@ func writeCSV(w io.Writer, runs Several, o format.Options) error {
 	}
 	c := csv.NewWriter(w)
 	domains := domainsOf(runs)
-	switch table {
-	case "functions":
-		c.Write([]string{"run", "name", "file", "line", "language", "kind", "calls", "self_energy_j",
-			"self_energy_lo_j", "self_energy_hi_j",
-			"inclusive_energy_j", "inclusive_energy_lo_j", "inclusive_energy_hi_j", "energy_kind", "energy_method",
-			"self_time_s", "inclusive_time_s", "cpu_time_s", "suspended_s", "avg_power_w", "share_percent",
-			"unresolved", "unresolved_with", "calls_cut", "call_mean_j", "call_mean_lo_j", "call_mean_hi_j", "call_n",
-			"call_min_j", "call_median_j", "call_p95_j", "call_max_j"})
-	case "tasks":
-		c.Write([]string{"run", "name", "depth", "energy_j", "energy_lo_j", "energy_hi_j", "energy_kind",
-			"energy_method", "avg_power_w", "duration_s", "started_at"})
-	case "ledger":
-		c.Write([]string{"run", "name", "energy_j", "share_percent", "energy_kind"})
-	case "paths":
-		c.Write([]string{"run", "path", "parent", "name", "file", "line", "calls", "self_energy_j", "self_time_s",
-			"cpu_time_s"})
-	case "samples":
-		columns := []string{"run", "t_ns", "energy_j", "power_w", "program_cpu_s", "own_cpu_s", "other_cpu_s"}
-		for _, id := range domains {
-			columns = append(columns, cell("domain_j."+id), cell("domain_w."+id))
-		}
-		c.Write(columns)
-	}
+	c.Write(columnsOf(table, domains))
 	for i, r := range runs {
 		if r.parts != "" && table != "tasks" && table != "samples" {
 			return fmt.Errorf("a %s file has no %s: use --table tasks or --table samples", r.parts, table)
@@ -76,51 +54,84 @@ func writeCSV(w io.Writer, runs Several, o format.Options) error {
 			}
 			c.Write(out)
 		}
-		switch table {
-		case "functions":
-			for _, f := range r.Functions {
-				e := cmp.Or(f.CallsEnergy, &CallsEnergy{MeanJ: math.NaN()})
-				row(f.Name, f.File, f.Line, f.Language, f.Kind, f.Calls, f.SelfEnergyJ, f.SelfEnergyLoJ,
-					f.SelfEnergyHiJ,
-					f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ, string(f.EnergyKind),
-					f.EnergyMethod,
-					f.SelfTimeS, f.InclusiveTimeS, f.CPUTimeS, f.SuspendedS, f.AvgPowerW, f.SharePercent,
-					f.Unresolved, strings.Join(f.UnresolvedWith, " "), f.CallsCut, e.mean(0), e.mean(1), e.mean(2),
-					e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ)
-			}
-		case "tasks":
-			for _, t := range r.Tasks {
-				row(t.Name, t.Depth, t.EnergyJ, t.LoJ, t.HiJ, string(t.Kind), t.Method, t.AvgPowerW, t.DurationS,
-					t.StartedAt)
-			}
-		case "ledger":
-			for _, l := range r.Ledger {
-				row(l.Name, &l.EnergyJ, l.SharePercent, string(r.Totals.Kind))
-			}
-		case "samples":
-			for _, s := range r.Samples {
-				fields := []any{s.TNs, s.EnergyJ, s.PowerW, s.ProgramCPUS, s.OwnCPUS, s.OtherCPUS}
-				for _, id := range domains {
-					e, w := (*Joules)(nil), (*float64)(nil)
-					if v, ok := s.DomainJ[id]; ok {
-						e = &v
-					}
-					if v, ok := s.DomainW[id]; ok {
-						w = &v
-					}
-					fields = append(fields, e, w)
-				}
-				row(fields...)
-			}
-		case "paths":
-			for i, f := range r.frames() {
-				p := r.Paths[i]
-				row(i, p.Parent, f.name, f.file, f.line, p.Calls, p.SelfEnergyJ, p.SelfTimeS, p.CPUTimeS)
-			}
-		}
+		rowsOf(r, table, domains, row)
 	}
 	c.Flush()
 	return c.Error()
+}
+
+// columnsOf are the names of a table's columns.
+func columnsOf(table string, domains []string) []string {
+	switch table {
+	case "functions":
+		return []string{"run", "name", "file", "line", "language", "kind", "calls", "self_energy_j",
+			"self_energy_lo_j", "self_energy_hi_j",
+			"inclusive_energy_j", "inclusive_energy_lo_j", "inclusive_energy_hi_j", "energy_kind", "energy_method",
+			"self_time_s", "inclusive_time_s", "cpu_time_s", "suspended_s", "avg_power_w", "share_percent",
+			"unresolved", "unresolved_with", "calls_cut", "call_mean_j", "call_mean_lo_j", "call_mean_hi_j", "call_n",
+			"call_min_j", "call_median_j", "call_p95_j", "call_max_j"}
+	case "tasks":
+		return []string{"run", "name", "depth", "energy_j", "energy_lo_j", "energy_hi_j", "energy_kind",
+			"energy_method", "avg_power_w", "duration_s", "started_at"}
+	case "ledger":
+		return []string{"run", "name", "energy_j", "share_percent", "energy_kind"}
+	case "paths":
+		return []string{"run", "path", "parent", "name", "file", "line", "calls", "self_energy_j", "self_time_s",
+			"cpu_time_s"}
+	case "samples":
+		columns := []string{"run", "t_ns", "energy_j", "power_w", "program_cpu_s", "own_cpu_s", "other_cpu_s"}
+		for _, id := range domains {
+			columns = append(columns, cell("domain_j."+id), cell("domain_w."+id))
+		}
+		return columns
+	}
+	return nil
+}
+
+// rowsOf gives a run's rows of a table, without the name of the run.
+func rowsOf(r *Run, table string, domains []string, row func(fields ...any)) {
+	switch table {
+	case "functions":
+		for _, f := range r.Functions {
+			e := cmp.Or(f.CallsEnergy, &CallsEnergy{MeanJ: math.NaN()})
+			row(f.Name, f.File, f.Line, f.Language, f.Kind, f.Calls, f.SelfEnergyJ, f.SelfEnergyLoJ,
+				f.SelfEnergyHiJ,
+				f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ, string(f.EnergyKind),
+				f.EnergyMethod,
+				f.SelfTimeS, f.InclusiveTimeS, f.CPUTimeS, f.SuspendedS, f.AvgPowerW, f.SharePercent,
+				f.Unresolved, strings.Join(f.UnresolvedWith, " "), f.CallsCut, e.mean(0), e.mean(1), e.mean(2),
+				e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ)
+		}
+	case "tasks":
+		for _, t := range r.Tasks {
+			row(t.Name, t.Depth, t.EnergyJ, t.LoJ, t.HiJ, string(t.Kind), t.Method, t.AvgPowerW, t.DurationS,
+				t.StartedAt)
+		}
+	case "ledger":
+		for _, l := range r.Ledger {
+			row(l.Name, &l.EnergyJ, l.SharePercent, string(r.Totals.Kind))
+		}
+	case "samples":
+		for _, s := range r.Samples {
+			fields := []any{s.TNs, s.EnergyJ, s.PowerW, s.ProgramCPUS, s.OwnCPUS, s.OtherCPUS}
+			for _, id := range domains {
+				e, w := (*Joules)(nil), (*float64)(nil)
+				if v, ok := s.DomainJ[id]; ok {
+					e = &v
+				}
+				if v, ok := s.DomainW[id]; ok {
+					w = &v
+				}
+				fields = append(fields, e, w)
+			}
+			row(fields...)
+		}
+	case "paths":
+		for i, f := range r.frames() {
+			p := r.Paths[i]
+			row(i, p.Parent, f.name, f.file, f.line, p.Calls, p.SelfEnergyJ, p.SelfTimeS, p.CPUTimeS)
+		}
+	}
 }
 
 // mean is the energy of a call, its lower or its upper bound; nil where it is not

@@ -135,7 +135,7 @@ func TestRepeatedWithoutEnergy(t *testing.T) {
 		for i, run := range tt.runs {
 			r.Add(0, i, false, run)
 		}
-		r.Commands[0].Settle(false)
+		r.Commands[0].Summarize(false)
 		r.Compare()
 		if r.Runs.EnergyValid != tt.valid || r.Backend.Kind != tt.kind || r.Meta.MeasurementQuality != tt.quality {
 			t.Errorf("%s: %d, %s, %s", tt.name, r.Runs.EnergyValid, r.Backend.Kind, r.Meta.MeasurementQuality)

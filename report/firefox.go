@@ -215,31 +215,8 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 	pid := strconv.Itoa(r.Meta.PID)
 	base, start := r.begun()
 	ms := func(ns int64) float64 { return float64(ns-base) / 1e6 }
-	f := firefoxFile{Libs: []any{}, Pages: []any{}, Counters: []firefoxCounter{}, Threads: []firefoxThread{}}
-	f.Meta = firefoxMeta{
-		Version: firefoxVersion, Gecko: 27, Product: r.program(), ImportedFrom: r.Meta.Tool + " " + r.Meta.CgVersion,
-		Interval: cmp.Or(r.Totals.SampleIntervalMs, 1), Start: start, StartMono: base,
-		StackWalk: 1, Symbolicated: true, NoSymbols: true, OneStackType: true, NoImplement: true, NotSearchfox: true,
-		KeepOrder: true,
-		Arguments: strings.Join(r.Meta.Argv, " "), CPUName: r.Meta.CPUModel,
-		Categories: []firefoxCategory{{"Other", "grey", []string{"Other"}}, {"Function", "blue", []string{"Other"}},
-			{"Task", "orange", []string{"Other"}}},
-		MarkerSchemas: []firefoxSchema{{
-			Name: "Task", Tooltip: "{marker.name}", Table: "{marker.name} {marker.data.energy}", Chart: "{marker.name}",
-			Display: []string{"marker-chart", "marker-table", "timeline-overview"},
-			Fields: []firefoxField{
-				{Key: "energy", Label: "Energy", Format: "string"},
-				{Key: "interval", Label: "Interval", Format: "string"},
-				{Key: "kind", Label: "Energy is", Format: "string"}, {Key: "power", Label: "Power", Format: "string"},
-				{Key: "status", Label: "Ended", Format: "string"}, {Key: "package", Label: "Package", Format: "string"},
-			},
-		}},
-		Extra: []firefoxExtra{{"Energy", []firefoxField{
-			{Label: "Energies are", Format: "string", Value: string(r.Totals.Kind)},
-			{Label: "Source", Format: "string", Value: cmp.Or(r.Totals.Source, "none")},
-			{Label: "Call paths", Format: "string", Value: note},
-		}}},
-	}
+	f := firefoxFile{Meta: r.firefoxMeta(start, base, note), Libs: []any{}, Pages: []any{},
+		Counters: []firefoxCounter{}, Threads: []firefoxThread{}}
 
 	code := r.firefoxCode()
 	free := r.Meta.PID // the first number that no thread has
@@ -267,19 +244,7 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 		}
 		t.Samples.Length = len(t.Samples.Stack)
 		if t.Main {
-			tasks := slices.Clone(r.Tasks)
-			slices.SortStableFunc(tasks, func(a, b Task) int {
-				return cmp.Compare(a.StartedAtMonoNs,
-					b.StartedAtMonoNs)
-			})
-			m := &t.Markers
-			for _, k := range tasks {
-				m.Data, m.Name, m.Category = append(m.Data, r.firefoxTask(k)), append(m.Name, code.text(k.Name)),
-					append(m.Category, 2)
-				m.Start, m.End = append(m.Start, ms(k.StartedAtMonoNs)), append(m.End, ms(k.StartedAtMonoNs+k.lasted()))
-				m.Phase = append(m.Phase, 1) // with a start and an end
-			}
-			m.Length = len(tasks)
+			t.Markers = r.firefoxMarkers(code, ms)
 		}
 		t.firefoxCode = *code
 		f.Threads = append(f.Threads, t)
@@ -302,7 +267,61 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 
 	f.Meta.RangeEnd = r.firefoxEnd(f.Threads, ms) + f.Meta.Interval
 
-	// A count is over the time since the sample before; sums of counts are exact.
+	f.Counters = r.firefoxCounters(pid, ms)
+	return json.NewEncoder(w).Encode(f)
+}
+
+// firefoxMeta is what a profile tells of itself.
+func (r *Run) firefoxMeta(start float64, base int64, note string) firefoxMeta {
+	return firefoxMeta{
+		Version: firefoxVersion, Gecko: 27, Product: r.program(), ImportedFrom: r.Meta.Tool + " " + r.Meta.CgVersion,
+		Interval: cmp.Or(r.Totals.SampleIntervalMs, 1), Start: start, StartMono: base,
+		StackWalk: 1, Symbolicated: true, NoSymbols: true, OneStackType: true, NoImplement: true, NotSearchfox: true,
+		KeepOrder: true,
+		Arguments: strings.Join(r.Meta.Argv, " "), CPUName: r.Meta.CPUModel,
+		Categories: []firefoxCategory{{"Other", "grey", []string{"Other"}}, {"Function", "blue", []string{"Other"}},
+			{"Task", "orange", []string{"Other"}}},
+		MarkerSchemas: []firefoxSchema{{
+			Name: "Task", Tooltip: "{marker.name}", Table: "{marker.name} {marker.data.energy}", Chart: "{marker.name}",
+			Display: []string{"marker-chart", "marker-table", "timeline-overview"},
+			Fields: []firefoxField{
+				{Key: "energy", Label: "Energy", Format: "string"},
+				{Key: "interval", Label: "Interval", Format: "string"},
+				{Key: "kind", Label: "Energy is", Format: "string"}, {Key: "power", Label: "Power", Format: "string"},
+				{Key: "status", Label: "Ended", Format: "string"}, {Key: "package", Label: "Package", Format: "string"},
+			},
+		}},
+		Extra: []firefoxExtra{{"Energy", []firefoxField{
+			{Label: "Energies are", Format: "string", Value: string(r.Totals.Kind)},
+			{Label: "Source", Format: "string", Value: cmp.Or(r.Totals.Source, "none")},
+			{Label: "Call paths", Format: "string", Value: note},
+		}}},
+	}
+}
+
+// firefoxMarkers are the tasks.
+func (r *Run) firefoxMarkers(code *firefoxCode, ms func(int64) float64) firefoxMarkers {
+	tasks := slices.Clone(r.Tasks)
+	slices.SortStableFunc(tasks, func(a, b Task) int {
+		return cmp.Compare(a.StartedAtMonoNs,
+			b.StartedAtMonoNs)
+	})
+	m := firefoxMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{},
+		Phase: []int{}, Category: []int{}}
+	for _, k := range tasks {
+		m.Data, m.Name, m.Category = append(m.Data, r.firefoxTask(k)), append(m.Name, code.text(k.Name)),
+			append(m.Category, 2)
+		m.Start, m.End = append(m.Start, ms(k.StartedAtMonoNs)), append(m.End, ms(k.StartedAtMonoNs+k.lasted()))
+		m.Phase = append(m.Phase, 1) // with a start and an end
+	}
+	m.Length = len(tasks)
+	return m
+}
+
+// firefoxCounters are the energies of the domains. A count is over the time since the
+// sample before; sums of counts are exact.
+func (r *Run) firefoxCounters(pid string, ms func(int64) float64) []firefoxCounter {
+	all := []firefoxCounter{}
 	for _, id := range domainsOf([]*Run{r}) {
 		c := firefoxCounter{Name: r.powerName(id), Category: "power", Description: "energy of " + id + ", " +
 			string(r.Totals.Kind), PID: pid}
@@ -316,9 +335,9 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 			}
 		}
 		c.Samples.Length = len(c.Samples.Time)
-		f.Counters = append(f.Counters, c)
+		all = append(all, c)
 	}
-	return json.NewEncoder(w).Encode(f)
+	return all
 }
 
 // firefoxEnd is the last moment that a profile tells of.

@@ -81,71 +81,16 @@ func writeHespas(w io.Writer, r *Run, o format.Options) error {
 	if err != nil {
 		return err
 	}
-	type event struct {
-		at    int64
-		class int // breaks ties, so that tasks that follow each other do not overlap
-		event counterEvent
-	}
-	var events []event
-	add := func(name string, at int64, class int, metadata any) error {
-		b, err := json.Marshal(metadata)
-		unit := "ns"
-		events = append(events, event{at, class, counterEvent{&name, strconv.AppendInt(nil, at, 10), &unit, b}})
+	events, err := r.counterEvents(calls)
+	if err != nil {
 		return err
-	}
-	for _, s := range r.Samples {
-		m, err := fields(s, "t_ns")
-		if err := cmp.Or(err, add(eventSample, s.TNs, 0, m)); err != nil {
-			return err
-		}
-	}
-	for i, t := range r.Tasks {
-		m, err := fields(t, "name", "started_at_mono_ns", "ended_at_mono_ns")
-		if err != nil {
-			return err
-		}
-		m["task"] = json.RawMessage(strconv.Itoa(i))
-		if err := add(eventEnter+t.Name, t.StartedAtMonoNs, 2, m); err != nil {
-			return err
-		}
-	}
-	for i, t := range slices.Backward(r.Tasks) {
-		class := 1
-		if t.lasted() == 0 {
-			class = 3
-		}
-		if err := add(eventExit+t.Name, t.StartedAtMonoNs+t.lasted(), class, map[string]int{"task": i}); err != nil {
-			return err
-		}
 	}
 	left := "functions, call paths and the ledger: they are sums and no events"
 	if calls != nil {
 		left = "call paths and the ledger: they are sums and no events; of the calls there are " + calls.note
-		for i, s := range calls.slices {
-			name := calls.name(s)
-			m := map[string]any{"call": i, "pid": s.Thread.PID, "tid": s.Thread.TID}
-			if err := add(eventCall+name, int64(s.From), 2, m); err != nil {
-				return err
-			}
-			class := 1
-			if s.Lasted() == 0 {
-				class = 3
-			}
-			if err := add(eventReturn+name, int64(s.To), class, map[string]int{"call": i}); err != nil {
-				return err
-			}
-		}
 	}
-	slices.SortStableFunc(events, func(a, b event) int {
-		return cmp.Or(cmp.Compare(a.at, b.at),
-			cmp.Compare(a.class, b.class))
-	})
-
 	version := "0.0.1"
-	f := counterStream{Version: &version, Events: []counterEvent{}}
-	for _, e := range events {
-		f.Events = append(f.Events, e.event)
-	}
+	f := counterStream{Version: &version, Events: events}
 	f.Metadata, err = json.Marshal(counterMetadata{
 		Clock: "CLOCK_MONOTONIC", Left: left,
 		Meta: &r.Meta, Totals: &r.Totals, Process: r.Process, Warnings: r.Warnings,
@@ -161,6 +106,73 @@ func writeHespas(w io.Writer, r *Run, o format.Options) error {
 	}
 	_, err = w.Write(spelled(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
 	return err
+}
+
+// counterEvents are the samples and where tasks and calls begin and end, in the
+// order of their times.
+func (r *Run) counterEvents(calls *timeline) ([]counterEvent, error) {
+	type event struct {
+		at    int64
+		class int // breaks ties, so that tasks that follow each other do not overlap
+		event counterEvent
+	}
+	var events []event
+	add := func(name string, at int64, class int, metadata any) error {
+		b, err := json.Marshal(metadata)
+		unit := "ns"
+		events = append(events, event{at, class, counterEvent{&name, strconv.AppendInt(nil, at, 10), &unit, b}})
+		return err
+	}
+	for _, s := range r.Samples {
+		m, err := fields(s, "t_ns")
+		if err := cmp.Or(err, add(eventSample, s.TNs, 0, m)); err != nil {
+			return nil, err
+		}
+	}
+	for i, t := range r.Tasks {
+		m, err := fields(t, "name", "started_at_mono_ns", "ended_at_mono_ns")
+		if err != nil {
+			return nil, err
+		}
+		m["task"] = json.RawMessage(strconv.Itoa(i))
+		if err := add(eventEnter+t.Name, t.StartedAtMonoNs, 2, m); err != nil {
+			return nil, err
+		}
+	}
+	for i, t := range slices.Backward(r.Tasks) {
+		class := 1
+		if t.lasted() == 0 {
+			class = 3
+		}
+		if err := add(eventExit+t.Name, t.StartedAtMonoNs+t.lasted(), class, map[string]int{"task": i}); err != nil {
+			return nil, err
+		}
+	}
+	if calls != nil {
+		for i, s := range calls.slices {
+			name := calls.name(s)
+			m := map[string]any{"call": i, "pid": s.Thread.PID, "tid": s.Thread.TID}
+			if err := add(eventCall+name, int64(s.From), 2, m); err != nil {
+				return nil, err
+			}
+			class := 1
+			if s.Lasted() == 0 {
+				class = 3
+			}
+			if err := add(eventReturn+name, int64(s.To), class, map[string]int{"call": i}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortStableFunc(events, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at),
+			cmp.Compare(a.class, b.class))
+	})
+	out := []counterEvent{}
+	for _, e := range events {
+		out = append(out, e.event)
+	}
+	return out, nil
 }
 
 // fields are those of a struct's JSON but for some.
@@ -207,6 +219,63 @@ var threeNumbers = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 // what lies between enter:NAME and exit:NAME. Energies, and samples at all, are
 // taken from metadata that cg wrote: others may mean something else by a name.
 func readHespas(b []byte) (*Run, error) {
+	f, err := decodeStream(b)
+	if err != nil {
+		return nil, err
+	}
+	var m counterMetadata
+	if err := json.Unmarshal(f.Metadata, &m); err != nil {
+		// Others may use the same names for something else.
+		m = counterMetadata{}
+	}
+	r := &Run{
+		parts: "hespas", Functions: []Function{}, Sites: []Site{}, Paths: []Path{}, Ledger: []Line{},
+		Samples: []Sample{}, Tasks: []Task{},
+		Skipped: []Skip{}, Warnings: m.Warnings, Process: m.Process,
+	}
+	if *f.Version != "0.0.1" {
+		r.Warn("hespas-version",
+			fmt.Sprintf("the stream is of version %s and cg knows 0.0.1: look whether its tasks and samples are "+
+				"what you expect", *f.Version))
+	}
+
+	events, err := f.inOrder()
+	if err != nil {
+		return nil, err
+	}
+	ours := m.Meta != nil && m.Totals != nil
+	read := streamReader{run: r, ours: ours}
+	for _, ev := range events {
+		if err := read.event(ev, f.Events[ev.n]); err != nil {
+			return nil, fmt.Errorf("events[%d].metadata: %w", ev.n, err)
+		}
+	}
+	read.finish()
+	if len(r.Tasks) == 0 && len(r.Samples) == 0 {
+		return nil, fmt.Errorf("none of its %d events is a task (enter:NAME and exit:NAME) or a sample", len(events))
+	}
+	if left := read.left; left > 0 {
+		r.Warn("hespas-events",
+			fmt.Sprintf("%d of %d events are no samples and no tasks that begin and end, and are left out", left,
+				len(events)))
+	}
+	if ours {
+		r.Meta, r.Totals = *m.Meta, *m.Totals
+		return r, nil
+	}
+	r.Totals = Totals{Domains: map[string]Joules{}, DurationS: float64(events[len(events)-1].at-events[0].at) * 1e-9,
+		NTasks: len(r.Tasks)}
+	r.Totals.Kind = nemb.Unavailable
+	for _, s := range r.Samples {
+		for id, e := range s.DomainJ {
+			r.Totals.Domains[id] = e
+		}
+	}
+	return r, nil
+}
+
+// decodeStream decodes a stream and refuses what is none.
+func decodeStream(b []byte) (*counterStream, error) {
 	var f counterStream
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -228,27 +297,18 @@ func readHespas(b []byte) (*Run, error) {
 	case f.Events == nil:
 		return nil, errors.New("not a CounterEventStream: it has no events")
 	}
-	var m counterMetadata
-	if err := json.Unmarshal(f.Metadata, &m); err != nil {
-		// Others may use the same names for something else.
-		m = counterMetadata{}
-	}
-	r := &Run{
-		parts: "hespas", Functions: []Function{}, Sites: []Site{}, Paths: []Path{}, Ledger: []Line{},
-		Samples: []Sample{}, Tasks: []Task{},
-		Skipped: []Skip{}, Warnings: m.Warnings, Process: m.Process,
-	}
-	if *f.Version != "0.0.1" {
-		r.Warn("hespas-version",
-			fmt.Sprintf("the stream is of version %s and cg knows 0.0.1: look whether its tasks and samples are "+
-				"what you expect", *f.Version))
-	}
+	return &f, nil
+}
 
-	type event struct {
-		at int64
-		n  int
-	}
-	var events []event
+// timedEvent is the number of an event and when it was, in nanoseconds.
+type timedEvent struct {
+	at int64
+	n  int
+}
+
+// inOrder are the events in the order of their times.
+func (f *counterStream) inOrder() ([]timedEvent, error) {
+	var events []timedEvent
 	for n, e := range f.Events {
 		switch {
 		case e.Name == nil:
@@ -262,112 +322,117 @@ func readHespas(b []byte) (*Run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("events[%d].%w", n, err)
 		}
-		events = append(events, event{at, n})
+		events = append(events, timedEvent{at, n})
 	}
-	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(events, func(a, b timedEvent) int { return cmp.Compare(a.at, b.at) })
+	return events, nil
+}
 
-	type open struct {
-		index *int // among the tasks of the stream's writer
-		task  *Task
-		enter int // its place in the order of enters
-		over  bool
+// streamReader takes tasks and samples from the events of a stream.
+type streamReader struct {
+	run           *Run
+	ours          bool // the stream is of cg
+	tasks, inside []*openTask
+	left          int // events that were left out
+}
+
+// openTask is a task that has begun.
+type openTask struct {
+	index *int // among the tasks of the stream's writer
+	task  *Task
+	enter int // its place in the order of enters
+	over  bool
+}
+
+// eventTags are what events say of themselves in streams of cg.
+type eventTags struct {
+	Task    *int                       `json:"task"`
+	Kind    *nemb.Method               `json:"energy_kind"`
+	Domains map[string]json.RawMessage `json:"domain_j"`
+}
+
+// event takes in an event. An error is of its metadata.
+func (s *streamReader) event(ev timedEvent, e counterEvent) error {
+	var tags eventTags
+	if json.Unmarshal(e.Metadata, &tags) != nil {
+		tags = eventTags{}
 	}
-	var tasks, inside []*open
-	left := 0
-	ours := m.Meta != nil && m.Totals != nil
-	for _, ev := range events {
-		e := f.Events[ev.n]
-		var id struct {
-			Task    *int                       `json:"task"`
-			Kind    *nemb.Method               `json:"energy_kind"`
-			Domains map[string]json.RawMessage `json:"domain_j"`
+	name := *e.Name
+	switch {
+	case name == eventSample && tags.Domains != nil:
+		sample := Sample{}
+		if err := json.Unmarshal(e.Metadata, &sample); err != nil {
+			return err
 		}
-		if json.Unmarshal(e.Metadata, &id) != nil {
-			id.Task, id.Kind, id.Domains = nil, nil, nil
-		}
-		name := *e.Name
-		switch {
-		case name == eventSample && id.Domains != nil:
-			s := Sample{}
-			if err := json.Unmarshal(e.Metadata, &s); err != nil {
-				return nil, fmt.Errorf("events[%d].metadata: %w", ev.n, err)
-			}
-			s.TNs = ev.at
-			r.Samples = append(r.Samples, s)
-		case strings.HasPrefix(name, eventEnter):
-			t := &Task{Depth: len(inside)}
-			if len(inside) > 0 {
-				parent := inside[len(inside)-1].task.Name
-				t.Parent = &parent
-			}
-			t.Kind = nemb.Unavailable
-			if id.Task != nil && id.Kind != nil {
-				if err := json.Unmarshal(e.Metadata, t); err != nil {
-					return nil, fmt.Errorf("events[%d].metadata: %w", ev.n, err)
-				}
-			}
-			t.Name, t.StartedAtMonoNs = strings.TrimPrefix(name, eventEnter), ev.at
-			o := &open{index: id.Task, task: t, enter: len(tasks)}
-			tasks, inside = append(tasks, o), append(inside, o)
-		case strings.HasPrefix(name, eventExit):
-			// The innermost of the name; one that says which task it is means that one.
-			k := len(inside) - 1
-			for ; k >= 0; k-- {
-				o := inside[k]
-				if o.task.Name == strings.TrimPrefix(name, eventExit) &&
-					(id.Task == nil || o.index == nil || *id.Task == *o.index) {
-					break
-				}
-			}
-			if k < 0 {
-				left++
-				continue
-			}
-			o := inside[k]
-			inside = slices.Delete(inside, k, k+1)
-			o.over, o.task.EndedAtMonoNs = true, ev.at
-			if o.task.DurationS == 0 {
-				o.task.DurationS = float64(o.task.lasted()) * 1e-9
-			}
-		case ours && (strings.HasPrefix(name, eventCall) || strings.HasPrefix(name, eventReturn)):
-		default:
-			left++
+		sample.TNs = ev.at
+		s.run.Samples = append(s.run.Samples, sample)
+	case strings.HasPrefix(name, eventEnter):
+		return s.enter(strings.TrimPrefix(name, eventEnter), ev.at, tags, e.Metadata)
+	case strings.HasPrefix(name, eventExit):
+		s.exit(strings.TrimPrefix(name, eventExit), ev.at, tags)
+	case s.ours && (strings.HasPrefix(name, eventCall) || strings.HasPrefix(name, eventReturn)):
+	default:
+		s.left++
+	}
+	return nil
+}
+
+// enter begins a task within those that have begun.
+func (s *streamReader) enter(name string, at int64, tags eventTags, metadata []byte) error {
+	t := &Task{Depth: len(s.inside)}
+	if len(s.inside) > 0 {
+		parent := s.inside[len(s.inside)-1].task.Name
+		t.Parent = &parent
+	}
+	t.Kind = nemb.Unavailable
+	if tags.Task != nil && tags.Kind != nil {
+		if err := json.Unmarshal(metadata, t); err != nil {
+			return err
 		}
 	}
-	slices.SortStableFunc(tasks, func(a, b *open) int {
+	t.Name, t.StartedAtMonoNs = name, at
+	o := &openTask{index: tags.Task, task: t, enter: len(s.tasks)}
+	s.tasks, s.inside = append(s.tasks, o), append(s.inside, o)
+	return nil
+}
+
+// exit ends the innermost task of the name; one that says which task it is ends that
+// one.
+func (s *streamReader) exit(name string, at int64, tags eventTags) {
+	k := len(s.inside) - 1
+	for ; k >= 0; k-- {
+		o := s.inside[k]
+		if o.task.Name == name && (tags.Task == nil || o.index == nil || *tags.Task == *o.index) {
+			break
+		}
+	}
+	if k < 0 {
+		s.left++
+		return
+	}
+	o := s.inside[k]
+	s.inside = slices.Delete(s.inside, k, k+1)
+	o.over, o.task.EndedAtMonoNs = true, at
+	if o.task.DurationS == 0 {
+		o.task.DurationS = float64(o.task.lasted()) * 1e-9
+	}
+}
+
+// finish gives the run the tasks that have ended.
+func (s *streamReader) finish() {
+	slices.SortStableFunc(s.tasks, func(a, b *openTask) int {
 		if a.index != nil && b.index != nil {
 			return cmp.Compare(*a.index, *b.index)
 		}
 		return cmp.Compare(a.enter, b.enter)
 	})
-	for _, o := range tasks {
+	for _, o := range s.tasks {
 		if !o.over {
-			left++
+			s.left++
 			continue
 		}
-		r.Tasks = append(r.Tasks, *o.task)
+		s.run.Tasks = append(s.run.Tasks, *o.task)
 	}
-	if len(r.Tasks) == 0 && len(r.Samples) == 0 {
-		return nil, fmt.Errorf("none of its %d events is a task (enter:NAME and exit:NAME) or a sample", len(events))
-	}
-	if left > 0 {
-		r.Warn("hespas-events",
-			fmt.Sprintf("%d of %d events are no samples and no tasks that begin and end, and are left out", left,
-				len(events)))
-	}
-	if ours {
-		r.Meta, r.Totals = *m.Meta, *m.Totals
-		return r, nil
-	}
-	r.Totals = Totals{Domains: map[string]Joules{}, DurationS: float64(events[len(events)-1].at-events[0].at) * 1e-9,
-		NTasks: len(r.Tasks)}
-	r.Totals.Kind = nemb.Unavailable
-	for _, s := range r.Samples {
-		for id, e := range s.DomainJ {
-			r.Totals.Domains[id] = e
-		}
-	}
-	return r, nil
 }
 
 func object(b []byte) bool { return len(b) > 0 && b[0] == '{' }

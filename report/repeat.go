@@ -167,8 +167,8 @@ func (r *Repeated) quality() string {
 	return most
 }
 
-// Settle computes what the measurements of a command come to.
-func (c *Command) Settle(includeWarmup bool) {
+// Summarize computes what the measurements of a command come to.
+func (c *Command) Summarize(includeWarmup bool) {
 	c.OutlierMethod = OutlierMethod
 	c.Runs = Runs{Attempted: len(c.Measurements), WarmupIncludedInStats: includeWarmup}
 	var used []int
@@ -278,7 +278,7 @@ func known(v float64) *float64 {
 }
 
 // Compare holds each command after the first against it, and says how good the
-// energies of all are. The commands are settled.
+// energies of all are. The commands are summarized.
 func (r *Repeated) Compare() {
 	r.Meta.MeasurementQuality = r.quality()
 	for i := range r.Commands {

@@ -25,7 +25,7 @@ func drawn(t *testing.T, r *Repeated, name string) []byte {
 // Every run is a dot: each command has as many as it has runs, twice.
 func TestDrawRepeated(t *testing.T) {
 	none := &Repeated{Command: Command{Argv: []string{"true"}, Measurements: []Measurement{}}}
-	none.Settle(false)
+	none.Summarize(false)
 	evil := repeated(nemb.Measured, 3)
 	evil.Commands[0].Argv = []string{"</svg><script>alert(1)</script>", "a\x00\nb"}
 	evil.Warnings = []Warning{{"slug", "<script>alert(2)</script>"}}

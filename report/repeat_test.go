@@ -34,7 +34,7 @@ func repeated(kind nemb.Method, rounds int) *Repeated {
 			}
 			c.Measurements = append(c.Measurements, m)
 		}
-		c.Settle(false)
+		c.Summarize(false)
 	}
 	r.Compare()
 	return r
@@ -61,7 +61,7 @@ func TestRepeated(t *testing.T) {
 	}
 	// The warm-up counts when asked for.
 	c := r.Commands[0]
-	c.Settle(true)
+	c.Summarize(true)
 	if c.ProgramEnergyJ.Mean == s.Mean || !c.Runs.WarmupIncludedInStats {
 		t.Error("the warm-up does not count")
 	}
@@ -80,14 +80,14 @@ func TestBudget(t *testing.T) {
 	c := repeated(nemb.Measured, 13).Commands[0]
 	for budget, want := range map[float64]bool{*c.ProgramEnergyJ.CI95Lower - 0.01: true, *c.ProgramEnergyJ.CI95Lower + 0.01: false, c.ProgramEnergyJ.Mean: false} {
 		c.BudgetJ = &budget
-		if c.Settle(false); *c.BudgetExceeded != want {
+		if c.Summarize(false); *c.BudgetExceeded != want {
 			t.Errorf("%g J: %v", budget, *c.BudgetExceeded)
 		}
 	}
 	c = repeated(nemb.Unavailable, 13).Commands[0]
 	budget := 1.0
 	c.BudgetJ = &budget
-	if c.Settle(false); c.BudgetExceeded != nil {
+	if c.Summarize(false); c.BudgetExceeded != nil {
 		t.Error("a budget is kept with energies that are not known")
 	}
 	c = repeated(nemb.Measured, 13).Commands[0]
@@ -96,7 +96,7 @@ func TestBudget(t *testing.T) {
 		c.Measurements[i].ProgramEnergyJ = &none
 	}
 	c.BudgetJ = &budget
-	if c.Settle(false); c.BudgetExceeded != nil {
+	if c.Summarize(false); c.BudgetExceeded != nil {
 		t.Error("a budget is kept with energies of 0")
 	}
 }

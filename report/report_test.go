@@ -160,7 +160,8 @@ func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, test
 	r.Functions, r.Sites, r.Ledger, r.Tasks, r.Skipped = nil, nil, nil, nil, []Skip{}
 	r.Attributed([]nemb.Domain{d}, result, sites)
 	r.sampled(nemb.Series{Domains: []nemb.Domain{d}, Samples: []nemb.Sample{sample(0), sample(500 * ms), sample(1000 * ms)}})
-	r.Program("-m pytest", result, []nemb.Domain{d}, 1, 1000*ms, time.Unix(1000, 0), time.Unix(1001, 0))
+	outcome := &measure.Outcome{Attributed: result, Domains: []nemb.Domain{d}, Begin: 1, End: 1000 * ms}
+	r.Program("-m pytest", outcome, time.Unix(1000, 0), time.Unix(1001, 0))
 	r.Tests(result, sites, map[checkpoint.SiteID]checkpoint.Instant{2: 100 * ms, 3: 500 * ms}, spans, []nemb.Domain{d})
 	return r, r.Tasks[1:]
 }

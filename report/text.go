@@ -348,7 +348,7 @@ func (r *Run) methods() string {
 
 // unresolved lists the functions that are not resolved, the dearest first.
 func (p *printer) unresolved(r *Run) {
-	told, n := "", 0
+	names, n := "", 0
 	for _, f := range r.Functions {
 		if f.Unresolved == "" || f.SelfEnergyJ == nil || f.SharePercent == nil || *f.SharePercent < 1 && !p.Verbose {
 			continue
@@ -356,16 +356,16 @@ func (p *printer) unresolved(r *Run) {
 		if n++; n > 5 && !p.Verbose {
 			continue
 		}
-		if told != "" {
-			told += "; "
+		if names != "" {
+			names += "; "
 		}
-		told += f.Name + " (" + f.why() + ")"
+		names += f.Name + " (" + f.why() + ")"
 	}
 	if n > 5 && !p.Verbose {
-		told += fmt.Sprintf("; and %d more (--verbose)", n-5)
+		names += fmt.Sprintf("; and %d more (--verbose)", n-5)
 	}
 	if n > 0 {
-		p.note(dim, "not resolvable", told)
+		p.note(dim, "not resolvable", names)
 	}
 }
 

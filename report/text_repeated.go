@@ -34,39 +34,60 @@ func textRepeated(w io.Writer, r *Repeated, o format.Options) error {
 	return p.print(w)
 }
 
+// command shows what the runs of a command come to.
 func (p *printer) command(c Command) {
 	p.line("%s  %s", p.paint(bold, "Command"), p.cut(c.line(), p.Width-9))
 	mark := ""
 	if c.Backend.Kind == nemb.Estimated {
 		mark = "~"
 	}
-	figure := func(name string, s *Statistic, show func(float64) string, mark string) {
-		if s == nil {
-			p.line("  %s  ?", pad(name, 8))
-			return
-		}
-		text := mark + show(s.Mean)
-		if s.CI95Lower != nil {
-			text += fmt.Sprintf(" ± %s  [%s, %s]", show(s.Std), show(*s.CI95Lower), show(*s.CI95Upper))
-		}
-		p.line("  %s  %s", pad(name, 8), text)
-	}
-	joule := func(v float64) string {
-		j := Joules(math.Round(max(0, v) * 1e6))
-		return energy(&j)
-	}
-	watt := func(v float64) string { return watts(&v) }
-	figure("Energy", c.ProgramEnergyJ, joule, mark)
-	figure("Machine", c.EnergyJ, joule, mark)
-	figure("Time", c.DurationS, seconds, "")
-	figure("CPU", c.CPUS, seconds, "")
-	figure("Power", c.PowerW, watt, mark)
+	p.statistic("Energy", c.ProgramEnergyJ, meanJoules, mark)
+	p.statistic("Machine", c.EnergyJ, meanJoules, mark)
+	p.statistic("Time", c.DurationS, seconds, "")
+	p.statistic("CPU", c.CPUS, seconds, "")
+	p.statistic("Power", c.PowerW, meanWatts, mark)
 	if s := c.ProgramEnergyJ; s != nil {
-		p.line("  %s  %s to %s, median %s", pad("Range", 8), joule(s.Min), joule(s.Max), joule(s.Median))
+		p.line("  %s  %s to %s, median %s", pad("Range", 8), meanJoules(s.Min), meanJoules(s.Max), meanJoules(s.Median))
 		if s.CVPercent != nil && c.Runs.MeasurementRuns >= 3 {
 			p.line("  %s  %.1f %% (%s)", pad("CV", 8), *s.CVPercent, noiseLabel(*s.CVPercent))
 		}
 	}
+	p.line("  %s  %s", pad("Runs", 8), c.countedRuns())
+	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {
+		var out []string
+		for _, i := range s.Outliers {
+			out = append(out, meanJoules(*float(c.Measurements[i].ProgramEnergyJ)))
+		}
+		p.line("  %s  %s: far from the others, and counted", pad("Outliers", 8), strings.Join(out, ", "))
+	}
+	p.meanDomains(c, mark)
+	p.budget(c)
+	p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(c.Backend.Name, p.Width-12)))
+	p.line("")
+}
+
+// statistic shows a figure over the runs, with its spread and its interval.
+func (p *printer) statistic(name string, s *Statistic, show func(float64) string, mark string) {
+	if s == nil {
+		p.line("  %s  ?", pad(name, 8))
+		return
+	}
+	text := mark + show(s.Mean)
+	if s.CI95Lower != nil {
+		text += fmt.Sprintf(" ± %s  [%s, %s]", show(s.Std), show(*s.CI95Lower), show(*s.CI95Upper))
+	}
+	p.line("  %s  %s", pad(name, 8), text)
+}
+
+func meanJoules(v float64) string {
+	j := Joules(math.Round(max(0, v) * 1e6))
+	return energy(&j)
+}
+
+func meanWatts(v float64) string { return watts(&v) }
+
+// countedRuns says how many runs count, and what became of the others.
+func (c Command) countedRuns() string {
 	runs := fmt.Sprintf("%d", c.Runs.MeasurementRuns)
 	if c.Runs.WarmupRuns > 0 {
 		runs += fmt.Sprintf(" after %d to warm up", c.Runs.WarmupRuns)
@@ -86,14 +107,11 @@ func (p *printer) command(c Command) {
 	if unknown > 0 && c.EnergyJ != nil {
 		runs += fmt.Sprintf("; the energy of %d is not known", unknown)
 	}
-	p.line("  %s  %s", pad("Runs", 8), runs)
-	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {
-		var out []string
-		for _, i := range s.Outliers {
-			out = append(out, joule(*float(c.Measurements[i].ProgramEnergyJ)))
-		}
-		p.line("  %s  %s: far from the others, and counted", pad("Outliers", 8), strings.Join(out, ", "))
-	}
+	return runs
+}
+
+// meanDomains shows the mean of each domain where there are several.
+func (p *printer) meanDomains(c Command, mark string) {
 	if len(c.Domains) > 1 {
 		most := 0.0
 		for _, e := range c.Domains {
@@ -104,10 +122,14 @@ func (p *printer) command(c Command) {
 			if most > 0 {
 				n = int(math.Round(20 * c.Domains[id] / most))
 			}
-			p.line("  %s  %s  %s  %s", pad(shorten(id, 16), 16), left(mark+joule(c.Domains[id]), 10),
-				left(watt(c.DomainsPowerW[id]), 8), p.paint(cyan, strings.Repeat("█", n)))
+			p.line("  %s  %s  %s  %s", pad(shorten(id, 16), 16), left(mark+meanJoules(c.Domains[id]), 10),
+				left(meanWatts(c.DomainsPowerW[id]), 8), p.paint(cyan, strings.Repeat("█", n)))
 		}
 	}
+}
+
+// budget shows what became of a command's budget.
+func (p *printer) budget(c Command) {
 	if c.BudgetJ != nil {
 		verdict := shown.Safe("kept")
 		switch {
@@ -118,8 +140,6 @@ func (p *printer) command(c Command) {
 		case *c.BudgetExceeded:
 			verdict = p.paint(yellow, "exceeded")
 		}
-		p.line("  %s  %s, %s", pad("Budget", 8), joule(*c.BudgetJ), verdict)
+		p.line("  %s  %s, %s", pad("Budget", 8), meanJoules(*c.BudgetJ), verdict)
 	}
-	p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(c.Backend.Name, p.Width-12)))
-	p.line("")
 }

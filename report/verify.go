@@ -224,11 +224,6 @@ func (c *check) calls(field string, f Function) {
 }
 
 func (c *check) paths(r *Run) {
-	type cost struct {
-		calls           uint64
-		self, inclusive Joules
-	}
-	bySite := map[uint32]cost{}
 	under := make([]Joules, len(r.Paths))
 	whole := true // no path stands for others
 	var sum Joules
@@ -266,9 +261,19 @@ func (c *check) paths(r *Run) {
 		}
 		c.sum("ledger ("+LineFunctions+", "+LineUninstrumented+")", "the call paths", inside, sum)
 	}
-	if !whole {
-		return
+	if whole {
+		c.siteSums(r, under)
 	}
+}
+
+// siteSums holds the functions against the call paths, each of which stands for
+// itself. under are the energies of the paths with what is below them.
+func (c *check) siteSums(r *Run, under []Joules) {
+	type cost struct {
+		calls           uint64
+		self, inclusive Joules
+	}
+	bySite := map[uint32]cost{}
 	for i, p := range r.Paths {
 		if p.Site == 0 {
 			continue

@@ -119,7 +119,7 @@ func (r *Run) Finish(f Facts) {
 	r.Attributed(o.Domains, o.Attributed, sites)
 	r.identify(f.Source)
 	r.sampled(o.Series)
-	r.Program(f.Program, o.Attributed, o.Domains, o.Begin, o.End, r.started, now)
+	r.Program(f.Program, o, r.started, now)
 	r.Tests(o.Attributed, sites, f.Begun, f.Spans, o.Domains)
 	if f.Outcomes != nil && len(r.Tasks) > 1 {
 		tests := r.Tasks[1:]
@@ -249,7 +249,19 @@ func (r *Run) ended(p launcher.Result, method string) {
 	}
 }
 
+// warnings says what a reader of the run should know. The parts are in the order in
+// which a report shows them.
 func (r *Run) warnings(f Facts) {
+	r.warnOfSensors(f)
+	r.warnOfRuntime(f)
+	r.warnOfEvents(f)
+	r.warnOfSampler(f.Outcome)
+	r.warnOfEnd(f.Outcome)
+	r.warnOfSites(f)
+}
+
+// warnOfSensors warns of how the energies were read.
+func (r *Run) warnOfSensors(f Facts) {
 	o := f.Outcome
 	if r.Totals.Kind == nemb.Estimated {
 		text := "no energy counter can be read here: every energy is computed from processor time, and the true " +
@@ -286,6 +298,10 @@ func (r *Run) warnings(f Facts) {
 	if len(doubts) > 0 {
 		r.Warn("sensor-suspect", strings.Join(doubts, "; "))
 	}
+}
+
+// warnOfRuntime warns of what runs in the program.
+func (r *Run) warnOfRuntime(f Facts) {
 	if f.Untested != "" {
 		r.Warn("untested", f.Untested)
 	}
@@ -303,6 +319,11 @@ func (r *Run) warnings(f Facts) {
 		r.Warn("pure-runtime",
 			"checkpoints are written by the interpreter itself, some ten times slower than natively: "+*f.Pure)
 	}
+}
+
+// warnOfEvents warns of what became of the checkpoints' events.
+func (r *Run) warnOfEvents(f Facts) {
+	o := f.Outcome
 	lost := o.Lost
 	for _, b := range o.Blocks {
 		lost += uint64(b.Dropped)
@@ -331,6 +352,10 @@ func (r *Run) warnings(f Facts) {
 			fmt.Sprintf("what %d threads added up was overwritten by the program and is not in the report from "+
 				"there on", o.Refused))
 	}
+}
+
+// warnOfSampler warns of clocks and of samples that came late or not at all.
+func (r *Run) warnOfSampler(o *measure.Outcome) {
 	if n := o.Attributed.Stats.Backwards; n > 1000 && n > o.Attributed.Stats.Events/1000 {
 		r.Warn("clock-backwards",
 			fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
@@ -350,6 +375,10 @@ func (r *Run) warnings(f Facts) {
 			fmt.Sprintf("%d samples found no room in the ring and were left out; their windows are joined",
 				o.Sampler.Dropped))
 	}
+}
+
+// warnOfEnd warns of how the program ended and of what it left.
+func (r *Run) warnOfEnd(o *measure.Outcome) {
 	if o.Result.TimedOut {
 		r.Warn("timeout", "the program was ended by --timeout: the report covers what it did until then")
 	}
@@ -368,6 +397,11 @@ func (r *Run) warnings(f Facts) {
 			"the program printed a result block of its own beside cg's checkpoints; it was taken out of the output "+
 				"and not used. Use --instrumented for a program that bears its own")
 	}
+}
+
+// warnOfSites warns of functions that were not measured.
+func (r *Run) warnOfSites(f Facts) {
+	o := f.Outcome
 	if n := len(r.Sites); n > 0 && o.Attributed.Stats.Events == 0 && f.Off == nil && len(o.BlockSites) == 0 {
 		r.Warn("no-calls", fmt.Sprintf("none of the %d functions with checkpoints was entered: either the program "+
 			"runs other code, or a build found its tests up to date and did not run them", n))
