@@ -67,8 +67,8 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	}
 	if result.Stats.Truncated > 0 {
 		r.Warn("paths-truncated",
-			fmt.Sprintf("%d calls lie on more call paths than are told apart; their inclusive energies are kept "+
-				"per function only", result.Stats.Truncated))
+			fmt.Sprintf("%d calls are on call paths beyond the limit; cg keeps their inclusive energy by "+
+				"function only", result.Stats.Truncated))
 	}
 }
 
@@ -188,9 +188,8 @@ func (r *Run) demoted() {
 		}
 	}
 	if len(demoted) > 0 {
-		r.Warn("demoted", fmt.Sprintf("small functions that were called so often that timing them costs a good "+
-			"part of what they cost are only counted from then on, and what they use is their callers': %s "+
-			"(--time-all times them)",
+		r.Warn("demoted", fmt.Sprintf("cg only counts the calls of these small functions, because timing them "+
+			"would take a good part of their time; their energy counts as their callers': %s (--time-all times them)",
 			strings.Join(demoted, ", ")))
 	}
 }

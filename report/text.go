@@ -338,12 +338,13 @@ func (p *printer) notes(r *Run) {
 
 // methods says in words how the functions' energies were found.
 func (r *Run) methods() string {
-	const share = "time-share: the energy of each sampling window by processor time, in a thread by time in function"
+	const share = "time-share: the energy of each sampling window is divided by processor time, within a thread by " +
+		"time in function"
 	if !slices.ContainsFunc(r.Functions, func(f Function) bool { return f.EnergyMethod == attribute.Regression }) {
 		return share
 	}
-	return "regression: the power that explains best what the counter showed in blocks of sampling windows, times " +
-		"the time in function; what that does not tell, by time-share"
+	return "regression: the power of each function that best explains the counter over blocks of sampling windows, " +
+		"times its time; functions that this does not resolve, by time-share"
 }
 
 // unresolved lists the functions that are not resolved, the dearest first.

@@ -10,7 +10,7 @@ import (
 	"cg/nemb"
 )
 
-// Value is an energy with the interval that holds the true one.
+// Value is an energy with its interval.
 type Value struct {
 	Energy, Lo, Hi nemb.Energy
 }
@@ -26,9 +26,9 @@ type Cost struct {
 	Self, Inclusive Value
 	// Single is what single calls used, where they were long enough.
 	Single Calls
-	// Method is how Self was found, Reason why it is not told to half of itself,
-	// where it is not; Group lists the sites that it is told together with,
-	// 0 for what is no site.
+	// Method is how Self was found. Reason is set when the half-width of its interval
+	// exceeds half its value. Group lists the sites whose power the data cannot
+	// separate from this one's, 0 for what is no site.
 	Method  string
 	Reason  Reason
 	Group   []checkpoint.SiteID
