@@ -219,7 +219,7 @@ func (r *recorder) followUntilEnd(child *launcher.Child, terminated <-chan os.Si
 	close(stop)
 	pumping.Wait()
 	if r.account != nil && !o.Running {
-		r.account.Settle(child.Times())
+		r.account.SetTotal(child.Times())
 	}
 }
 

@@ -80,8 +80,8 @@ func (c *comparison) begin() {
 }
 
 // tolerance is how far two sources may be from each other and still agree: their
-// counters are the same and are read one after the other, at most two updates
-// apart.
+// counters are the same and are read one after the other, with at most two
+// updates in between.
 const tolerance = 0.05
 
 // shortest is the time after which two counters can be compared.

@@ -61,7 +61,7 @@ func (f *Found) Domains() []Domain {
 func (f *Found) Close() error {
 	var errs []error
 	for _, s := range f.opened {
-		if err := s.Close(); !errors.As(err, new(*patience.Hung)) { // of which the run has told
+		if err := s.Close(); !errors.As(err, new(*patience.Hung)) { // which the run has reported
 			errs = append(errs, err)
 		}
 	}
@@ -73,7 +73,7 @@ func (f *Found) Close() error {
 // measure the machine's energy best, each under its Condition; otherwise all of the
 // named sources. No domain is counted twice: of two
 // sources that know it, the preferred one does, and Doubts tells whether they
-// disagreed. Absent and denied sensors and those that hang are told in Found and
+// disagreed. Found lists absent and denied sensors and those that hang; they
 // are no error. A broken sensor is: Found then tells what was seen and holds no open sensor.
 func Discover(root Root, want []string) (Found, error) {
 	f, err := Inspect(root, want)
@@ -83,7 +83,7 @@ func Discover(root Root, want []string) (Found, error) {
 	return f, err
 }
 
-// Inspect is Discover, with broken sensors told and the others open.
+// Inspect is Discover, with broken sensors listed and the others open.
 func Inspect(root Root, want []string) (Found, error) {
 	var f Found
 	auto := len(want) == 0 || slices.Equal(want, []string{"auto"})
@@ -281,7 +281,7 @@ func (f *Found) take(s Sensor, distinct bool) {
 			f.compare(rest)
 		}
 	} else if slices.ContainsFunc(own, known) {
-		return // it cannot be taken apart
+		return // it cannot be split
 	}
 	if len(s.Domains()) > 0 {
 		f.Sensors = append(f.Sensors, s)
@@ -309,7 +309,7 @@ func (f *Found) markTotals(cpu processor.CPU) {
 	}
 }
 
-// parts takes apart what errors.Join joined.
+// Parts lists the errors that errors.Join joined.
 func Parts(err error) []error {
 	if err == nil {
 		return nil

@@ -29,7 +29,7 @@ type Gauge interface {
 }
 
 // Metric is a Gauge to be opened. Errors are those of Source.Open, which may
-// come beside a Gauge of what could be opened.
+// come together with a Gauge of what could be opened.
 type Metric struct {
 	Name string
 	Open func(Root) (Gauge, error)

@@ -82,7 +82,7 @@ type Sample struct {
 	// the energy since the sample before is known only as a sum.
 	Gap bool
 	// Failed is set when a reading failed, or a slow sensor's is still to
-	// come: that domain's energy is told by a later sample.
+	// come: a later sample reports that domain's energy.
 	Failed bool
 	Usage  account.Usage
 	// Tally is set by a Recording.

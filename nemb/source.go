@@ -24,7 +24,7 @@ type Source struct {
 	// the first that can be read counts it and the other is there to compare. 0
 	// lies behind the sources of counters and before those of the whole machine.
 	Rank int
-	// Opened says when Discover opens the source without being told its name.
+	// Opened says when Discover opens the source that was not named.
 	Opened Condition
 	// Distinct is set where every domain of the source adds to those of the sources
 	// before it. What other sources tell may overlap with what is measured already:

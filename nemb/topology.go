@@ -30,7 +30,7 @@ func Topology(domains []Domain) map[string]Place {
 	return places
 }
 
-// Support tells how much domains tell apart: full, scalar_only or none.
+// Support tells how much the domains distinguish: full, scalar_only or none.
 func Support(domains []Domain) string {
 	switch len(domains) {
 	case 0:
@@ -42,12 +42,12 @@ func Support(domains []Domain) string {
 }
 
 // total tells which domains add up to the machine's energy: the packages, and
-// the memory and GPUs beside them. What lies in another (Parent) is in it, and
+// the memory, and the GPUs. What lies in another (Parent) is in it, and
 // what measures the whole machine (psys, an ACPI power meter, a battery)
 // counts only where no package does, since it includes the packages and,
 // on older machines, counts less than they draw. Then it is the first of its
 // kind alone, and it includes the GPUs as well. The estimate is of a machine with
-// its memory: of what is measured the GPUs alone stand beside it.
+// its memory: of what is measured, only the GPUs count besides it.
 func total(domains []Domain) []bool {
 	in := make([]bool, len(domains))
 	first := func(kind string) int {

@@ -105,18 +105,18 @@ func bracket(k []Knot, from, to float64) (Span, bool) {
 		return Span{}, false
 	}
 	// Both sides tell of one power: together they tell it better.
-	base := (before*w1 + after*w2) / (w1 + w2)
+	surrounding := (before*w1 + after*w2) / (w1 + w2)
 	outside := (from - k[i].At) + (k[j].At - to)
 	span := Span{
-		Joules: max(0, k[j].Joules-k[i].Joules-base*outside*1e-9),
-		Slack:  base * math.Hypot(k[i].Slack, k[j].Slack) * 1e-9,
+		Joules: max(0, k[j].Joules-k[i].Joules-surrounding*outside*1e-9),
+		Slack:  surrounding * math.Hypot(k[i].Slack, k[j].Slack) * 1e-9,
 		Method: Bracketed,
 	}
 	// Between two updates interpolation takes the mean power for that of the
 	// span: it errs by half their distance, at each end by chance.
-	apart := (k[i+1].At - k[i].At + k[j].At - k[j-1].At) / 2
+	spacing := (k[i+1].At - k[i].At + k[j].At - k[j-1].At) / 2
 	inside := span.Joules / max(1, to-from) * 1e9
-	if math.Abs(inside-base)*apart/2*1e-9 < span.Slack/math.Sqrt(3) {
+	if math.Abs(inside-surrounding)*spacing/2*1e-9 < span.Slack/math.Sqrt(3) {
 		return Span{}, false
 	}
 	return span, true

@@ -87,7 +87,7 @@ func (p *Plan) Run(done func(Step)) error {
 }
 
 // command adds a step that runs a command. Below a system root the tools that
-// keep the list of groups are told where it is.
+// keep the list of groups get its place.
 func (p *Plan) command(root nemb.Root, name string, args ...string) {
 	if root.Dir != "" {
 		args = append([]string{"--prefix", root.Dir}, args...)

@@ -107,7 +107,7 @@ func TestAccountInherit(t *testing.T) {
 	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.15 {
 		t.Errorf("%v, rusage has %v", got, want)
 	}
-	a.Settle(want+time.Millisecond, time.Second)
+	a.SetTotal(want+time.Millisecond, time.Second)
 	if u := a.Read(); u.Program != want+time.Millisecond+time.Second {
 		t.Errorf("settled on %v", u.Program)
 	}
@@ -127,7 +127,7 @@ func TestAccountGroup(t *testing.T) {
 		t.Error(a.Method())
 	}
 	// What nobody waited for is in the group, and stays in the total.
-	a.Settle(want/2, 0)
+	a.SetTotal(want/2, 0)
 	if u := a.Read(); u.Program < got {
 		t.Errorf("settled on %v after %v", u.Program, got)
 	}

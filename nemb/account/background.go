@@ -12,7 +12,7 @@ import (
 	"cg/checkpoint"
 )
 
-// ThreadClass is work that processes of the program do beside what the program
+// ThreadClass is work that processes of the program do besides what the program
 // asks for, on threads of their own, and how the kernel calls these.
 type ThreadClass struct {
 	Name string

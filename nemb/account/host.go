@@ -39,3 +39,29 @@ func (h Host) Until(now Host, processors int) (busy, steal float64) {
 	}
 	return (now.busy - h.busy).Seconds() / all, (now.steal - h.steal).Seconds() / all
 }
+
+// Tick is the unit of processor times below /proc: 100 a second on all
+// architectures that Go and powercap share (USER_HZ, proc(5)).
+const Tick = time.Second / 100
+
+// parseBusy adds up the busy part of the first line of /proc/stat (proc(5)):
+//
+//	cpu  user nice system idle iowait irq softirq steal guest guest_nice
+//
+// guest is part of user, guest_nice of nice, and stolen time was not ours.
+func parseBusy(text []byte) (time.Duration, bool) {
+	line, _, whole := bytes.Cut(text, []byte("\n"))
+	fields := bytes.Fields(line)
+	if !whole || len(fields) < 8 || string(fields[0]) != "cpu" {
+		return 0, false
+	}
+	var sum time.Duration
+	for _, i := range []int{1, 2, 3, 6, 7} {
+		v, err := strconv.ParseUint(string(fields[i]), 10, 53)
+		if err != nil {
+			return 0, false
+		}
+		sum += time.Duration(v) * Tick
+	}
+	return sum, true
+}

@@ -14,7 +14,7 @@ type Usage struct {
 	Own     time.Duration // cg itself
 	Other   time.Duration // everyone else on this host
 	// Threads are those of the program that were asked for, by id. One that
-	// ended is told once more with its last value and then left out.
+	// ended is reported once more with its last value and then left out.
 	Threads []ThreadUsage
 	// Background is what threads of the program used that do not do its work,
 	// by class (see Account.Classify). It is part of Program.

@@ -41,7 +41,7 @@ const (
 )
 
 // Unwrap returns the energy between two raw readings of a counter that starts
-// over at 0 when it reaches wrap (0: never), taken elapsed apart. Unless the
+// over at 0 when it reaches wrap (0: never), with elapsed between them. Unless the
 // verdict is known, the energy is 0 and means nothing.
 //
 // A counter that lies lower than before has wrapped if the power that this

@@ -46,7 +46,7 @@ func (c CPU) String() string {
 	return name
 }
 
-// Identity tells machines apart whose power differs: the processor's numbers
+// Identity distinguishes machines whose power differs: the processor's numbers
 // and name, how many there are, and whether they are a guest's.
 func (c CPU) Identity() string {
 	kind := "machine"

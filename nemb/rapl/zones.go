@@ -186,15 +186,15 @@ func Counters(root nemb.Root) []string {
 	return all
 }
 
-// memoryName and systemName are what zones beside the packages are called.
+// memoryName and systemName are what zones other than the packages are called.
 var (
 	memoryName = regexp.MustCompile(`^dram(-[0-9]+)?$`)
 	systemName = regexp.MustCompile(`^psys(-[0-9]+)?$`)
 )
 
-// Domains says what the zones are. Packages and memory lie beside each
-// other, in whichever of the two layouts memory is told: a sub-zone of its
-// package, or a zone of its own. Core and uncore are parts of a package, psys
+// Domains says what the zones are. Neither of a package and its memory includes the
+// other, whether the kernel shows memory as a sub-zone of its package or as a
+// zone of its own. Core and uncore are parts of a package, psys
 // includes everything.
 func Domains(zones []*Zone) []nemb.Domain {
 	domains := make([]nemb.Domain, len(zones))

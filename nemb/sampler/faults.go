@@ -7,17 +7,17 @@ import (
 	"cg/nemb/counter"
 )
 
-// Faults tells what happened to the counter of one domain beside counting.
+// Faults tells what happened to the counter of one domain besides counting.
 type Faults struct {
 	Domain string
 	Wraps  int // it started over at its end: counted, no fault
 	Failed int // readings that failed
 	Resets int // it started over elsewhere
 	Laps   int // it may have gone round more than once between two samples
-	// Unknown is the time whose energy no reading tells: of resets, laps, and
+	// Unknown is the time whose energy no reading reports: of resets, laps, and
 	// from the last good reading on where none came after a failed one.
 	Unknown time.Duration
-	// Late is the time whose energy a later reading told, as a sum: of readings
+	// Late is the time whose energy a later reading reported, as a sum: of readings
 	// that failed and were followed by a good one.
 	Late time.Duration
 	// Hung is for how long it had not answered at the end, 0 if it did.

@@ -42,12 +42,12 @@ func (s *Sampler) Horizon() checkpoint.Tick {
 	now := checkpoint.Monotime()
 	h := horizon(deadline, s.first.At, tick, s.first.Time, now)
 	s.take()
-	s.settle()
-	if s.first.Energy == nil && s.first.Time > s.settled {
+	s.decide()
+	if s.first.Energy == nil && s.first.Time > s.decided {
 		h = min(h, s.first.At)
 	}
 	for words := s.waiting; len(words) > 0; words = words[s.stride():] {
-		if checkpoint.Instant(words[1]) > s.settled {
+		if checkpoint.Instant(words[1]) > s.decided {
 			h = min(h, checkpoint.Tick(words[0]))
 			break
 		}

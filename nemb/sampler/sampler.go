@@ -83,7 +83,7 @@ type Sampler struct {
 	usage    curve
 	buf      []C.uint64_t
 	waiting  []C.uint64_t       // samples taken out of the ring and not returned yet
-	settled  checkpoint.Instant // until here the slow sensors' energies are decided
+	decided  checkpoint.Instant // until here the slow sensors' energies are decided
 	used     checkpoint.Instant // the account was read for the samples up to here
 	raw      []nemb.Energy      // per domain: last reading that succeeded
 	rawAt    []checkpoint.Instant
@@ -91,7 +91,7 @@ type Sampler struct {
 	faults   []Faults             // per domain
 	since    []checkpoint.Instant // per domain: since when the counter shows raw
 	first    *nemb.Sample
-	base     account.Usage
+	begun    account.Usage // at the first sample
 	lastTime checkpoint.Instant
 	horizon  checkpoint.Tick
 	gaps     int
@@ -361,21 +361,21 @@ func (s *Sampler) take() {
 // fill meanwhile.
 const hold = checkpoint.Instant(250 * time.Millisecond)
 
-// settle decides up to which instant no slow sensor will tell more.
-func (s *Sampler) settle() {
+// decide finds up to which instant no slow sensor will report more.
+func (s *Sampler) decide() {
 	now := checkpoint.Monotime()
 	until := now
 	for _, slow := range s.slow {
 		until = min(until, max(slow.latest(), now-hold))
 	}
-	s.settled = max(s.settled, until)
+	s.decided = max(s.decided, until)
 }
 
-// poll returns what is settled, or everything. All that is in the ring is older
+// poll returns what is decided, or everything. All that is in the ring is older
 // than the reading of the account that it makes.
 func (s *Sampler) poll(everything bool) []nemb.Sample {
 	s.take()
-	s.settle()
+	s.decide()
 	starting := s.first.Energy == nil
 	if n := len(s.waiting); n > 0 {
 		if last := checkpoint.Instant(s.waiting[n-s.stride()+1]); last > s.used {
@@ -385,7 +385,7 @@ func (s *Sampler) poll(everything bool) []nemb.Sample {
 	} else if starting {
 		s.readUsage()
 	}
-	due := func(at checkpoint.Instant) bool { return everything || at <= s.settled }
+	due := func(at checkpoint.Instant) bool { return everything || at <= s.decided }
 	n := 0
 	for n < len(s.waiting) && due(checkpoint.Instant(s.waiting[n+1])) {
 		n += s.stride()
@@ -408,7 +408,7 @@ func (s *Sampler) poll(everything bool) []nemb.Sample {
 	}
 	if starting {
 		s.first.Energy = next()
-		s.base = s.usage.at(s.first.Time)
+		s.begun = s.usage.at(s.first.Time)
 		s.fill(s.first, nil)
 		samples = append(samples, *s.first)
 	}
@@ -460,7 +460,7 @@ func (s *Sampler) fill(sample *nemb.Sample, raw []C.uint64_t) {
 		}
 	}
 	s.late(sample)
-	usage := s.usage.at(sample.Time).Since(s.base)
+	usage := s.usage.at(sample.Time).Since(s.begun)
 	for _, m := range s.models {
 		busy := usage.Program + usage.Own + usage.Other
 		s.total[m.domain] = m.model.Model(time.Duration(sample.Time-s.first.Time), busy)

@@ -16,16 +16,16 @@ import (
 // points: linear between them, or, where a reading takes so long that samples
 // cannot wait for it (steps), one that rises when a reading has come back.
 type slowSensor struct {
-	sensor  nemb.Sensor
-	at      int // its first domain
-	word    int // its first counter among the thread's, which read it before; -1 for none
-	every   time.Duration
-	domains []nemb.Domain
-	base    []nemb.Energy // what the curve is above what is told; nil before the first sample
-	told    []nemb.Energy // of the newest sample
-	begun   bool          // the goroutine
-	stop    chan struct{}
-	ended   chan struct{}
+	sensor   nemb.Sensor
+	at       int // its first domain
+	word     int // its first counter among the thread's, which read it before; -1 for none
+	every    time.Duration
+	domains  []nemb.Domain
+	offset   []nemb.Energy // of the curve above what is reported; nil before the first sample
+	reported []nemb.Energy // of the newest sample
+	begun    bool          // the goroutine
+	stop     chan struct{}
+	ended    chan struct{}
 
 	mu      sync.Mutex
 	raw     []nemb.Energy // last reading that succeeded
@@ -33,7 +33,7 @@ type slowSensor struct {
 	since   []checkpoint.Instant // since when each counter shows raw
 	points  []energyPoint        // the newest last
 	origin  []energyPoint        // the first two that did not fail
-	first   checkpoint.Instant   // the first sample, where it was told in steps
+	first   checkpoint.Instant   // the first sample, where it was reported in steps
 	end     checkpoint.Instant   // the last one, once it is known
 	faults  []Faults
 	steps   bool
@@ -55,7 +55,7 @@ func (p energyPoint) done() checkpoint.Instant { return p.at + checkpoint.Instan
 type answer uint8
 
 const (
-	told    answer = iota
+	known   answer = iota
 	pending        // it was not read since
 	broke          // a reading failed
 )
@@ -73,7 +73,7 @@ func newSlowSensor(sensor nemb.Sensor, at int, interval time.Duration) *slowSens
 	}
 	s.every = max(s.every, MinInterval)
 	n := len(s.domains)
-	s.raw, s.faults, s.told = make([]nemb.Energy, n), make([]Faults, n), make([]nemb.Energy, n)
+	s.raw, s.faults, s.reported = make([]nemb.Energy, n), make([]Faults, n), make([]nemb.Energy, n)
 	s.rawAt, s.since = make([]checkpoint.Instant, n), make([]checkpoint.Instant, n)
 	return s
 }
@@ -260,7 +260,7 @@ func (s *slowSensor) add(from checkpoint.Instant, raw []nemb.Energy, err error) 
 	s.points = append(s.points, p)
 }
 
-// latest is until when nothing more will be told.
+// latest is until when nothing more will be reported.
 func (s *slowSensor) latest() checkpoint.Instant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,31 +293,31 @@ func (s *slowSensor) times() []checkpoint.Instant {
 // false for samples of the time when the sampler's thread still read the counters.
 func (s *slowSensor) fill(sample *nemb.Sample, dst []nemb.Energy, first, here bool) answer {
 	if !here {
-		return told
+		return known
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.domains)
-	if s.base == nil {
-		s.base = make([]nemb.Energy, n)
+	if s.offset == nil {
+		s.offset = make([]nemb.Energy, n)
 		if first {
 			if s.steps {
 				s.first = sample.Time
 			}
-			s.value(sample.Time, s.base)
-		} else { // the curve goes on at what the thread's readings told
-			for i := range s.base {
-				s.base[i] = -dst[i]
+			s.value(sample.Time, s.offset)
+		} else { // the curve goes on at what the thread's readings reported
+			for i := range s.offset {
+				s.offset[i] = -dst[i]
 			}
 		}
-		copy(s.told, dst[:n])
+		copy(s.reported, dst[:n])
 	}
 	a := s.value(sample.Time, dst)
-	for i := range s.base {
-		dst[i] -= s.base[i]
-		// A curve of steps lies below the line that was told before.
-		dst[i] = max(dst[i], s.told[i])
-		s.told[i] = dst[i]
+	for i := range s.offset {
+		dst[i] -= s.offset[i]
+		// A curve of steps lies below the line that was reported before.
+		dst[i] = max(dst[i], s.reported[i])
+		s.reported[i] = dst[i]
 	}
 	if s.steps {
 		p := s.points[s.newest(sample.Time)]
@@ -345,7 +345,7 @@ func (s *slowSensor) newest(t checkpoint.Instant) int {
 func (s *slowSensor) value(t checkpoint.Instant, dst []nemb.Energy) answer {
 	if s.steps && (s.end == 0 || t < s.end) {
 		copy(dst, s.points[s.newest(t)].total)
-		return told
+		return known
 	}
 	i, part := locate(s.times(), t)
 	a := s.points[i]
@@ -354,7 +354,7 @@ func (s *slowSensor) value(t checkpoint.Instant, dst []nemb.Energy) answer {
 		switch {
 		case s.steps:
 			s.correct(dst)
-			return told
+			return known
 		case a.failed:
 			return broke
 		case a.at < t && !s.over:
@@ -366,7 +366,7 @@ func (s *slowSensor) value(t checkpoint.Instant, dst []nemb.Energy) answer {
 		case a.at < t:
 			return broke
 		}
-		return told
+		return known
 	}
 	b := s.points[i+1]
 	if (a.failed || b.failed) && !s.steps {
@@ -377,7 +377,7 @@ func (s *slowSensor) value(t checkpoint.Instant, dst []nemb.Energy) answer {
 		dst[d] = between(a.total[d], b.total[d], part)
 	}
 	s.correct(dst)
-	return told
+	return known
 }
 
 // correct takes off what was used between the middle of the first reading and the

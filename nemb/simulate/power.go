@@ -127,7 +127,7 @@ func HostTime() time.Duration {
 
 // ProcessTime returns what tells the processor time of a process, in ns, its
 // threads included and its children not (clock_getcpuclockid(3)); once the
-// process has ended, what it told last.
+// process has ended, what it reported last.
 func ProcessTime(pid int) func() time.Duration {
 	var last time.Duration
 	return func() time.Duration {

@@ -63,10 +63,10 @@ const every = 50 * time.Millisecond
 //	amdgpu          PPT, slowPPT          a GPU with memory of its own (Documentation/gpu/amdgpu/thermal.rst)
 //	xe, i915        card, pkg             a discrete GPU (Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon)
 //
-// A sensor of these that cannot be read is left out and told: monitors on
+// A sensor of these that cannot be read is left out and noted: monitors on
 // buses come and go. One that is a part of a sum takes the sum with it, and one
 // whose label cannot be read may be a part of any sum of its chip. A power of 0 W
-// is left out, too. Sensors that are not taken are told.
+// is left out, too. Sensors that are not taken are noted.
 func openHwmon(root nemb.Root) ([]nemb.Sensor, error) {
 	o := hwmonOpening{energies: sensor.NewFile(name), powers: sensor.NewPower(name, every), lost: map[string]bool{}}
 	for _, f := range energyFiles(root) {
@@ -277,7 +277,7 @@ func Files(root nemb.Root) []MonitorFile {
 }
 
 // energyFiles lists the sensors of energy and power, chips in the order of
-// their numbers. A power is told by its average where there is one. Monitors
+// their numbers. The average of a power is taken where there is one. Monitors
 // of power supplies are left to the battery.
 func energyFiles(root nemb.Root) []energyFile {
 	entries, _ := os.ReadDir(root.Sys("class/hwmon"))
@@ -305,7 +305,7 @@ func energyFiles(root nemb.Root) []energyFile {
 		}
 		order := seen[chip]
 		seen[chip]++
-		// Older drivers put the files beside the device (acpi_power_meter).
+		// Older drivers put the files next to the device (acpi_power_meter).
 		for _, at := range []string{dir, filepath.Join(dir, "device")} {
 			files, _ := os.ReadDir(at)
 			found := map[string]energyFile{}

@@ -71,7 +71,7 @@ func (s *slowGauge) run(first chan struct{}) {
 		case <-tick.C:
 		}
 		select {
-		case <-s.stop: // it may have been told while the call hung
+		case <-s.stop: // it may have come while the call hung
 			return
 		default:
 		}
