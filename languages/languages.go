@@ -414,10 +414,15 @@ func Below(folder, path string) (rel string, is bool) {
 	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
+//go:embed small.go
+var smallRule []byte
+
 // SourceVersion is the version of what a language plans or writes: the digest of the
-// source files that decide it. Caches of woven code are kept by it.
+// source files that decide it, and of the rule for small functions. Caches of woven code
+// are kept by it.
 func SourceVersion(sources embed.FS) string {
 	h := sha256.New()
+	h.Write(smallRule)
 	fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			var content []byte

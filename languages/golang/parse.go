@@ -14,6 +14,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/syntax"
+	"cg/languages"
 )
 
 var grammar = syntax.Lazy(golang.GetLanguage)
@@ -247,16 +248,11 @@ func receiverName(recv string) string {
 	return name
 }
 
-// smallTokens is the length that a small body may have.
-const smallTokens = 40
-
-// isSmall reports whether a body runs for less than its checkpoints take: at most
-// two statements that call, make and repeat nothing.
+// isSmall reports whether a body is that of a small function (languages.IsSmall).
 func isSmall(body []byte) bool {
-	tokens, statements, depth, small := 0, 0, 0, true
+	names, statements, depth, small := 0, 0, 0, true
 	before := token.ILLEGAL
 	eachToken(body, func(_ int, t token.Token, _ string) bool {
-		tokens++
 		switch t {
 		case token.FOR, token.GO, token.DEFER, token.SELECT, token.FUNC, token.GOTO, token.ARROW, token.MAP, token.CHAN:
 			small = false
@@ -264,7 +260,10 @@ func isSmall(body []byte) bool {
 			small = small && before != token.IDENT && before != token.RPAREN && before != token.RBRACK &&
 				before != token.RBRACE
 		case token.STRING: // joined with +, it calls
+			names++
 			small = small && before != token.ADD
+		case token.IDENT, token.INT, token.FLOAT, token.IMAG, token.CHAR:
+			names++
 		case token.ADD:
 			small = small && before != token.STRING
 		case token.LBRACE:
@@ -277,10 +276,10 @@ func isSmall(body []byte) bool {
 			}
 		}
 		before = t
-		small = small && tokens <= smallTokens
+		small = small && languages.IsSmall(statements, names)
 		return small
 	})
-	return small && statements <= 2
+	return small
 }
 
 var (

@@ -464,26 +464,20 @@ func (p *planner) returns(body int) int {
 	return count
 }
 
-// smallNodes is the size of the syntax tree that a small body may have.
-const smallNodes = 40
-
-// isSmall reports whether a body runs for less than its checkpoints take: at most
-// two statements that call, make and repeat nothing. It begins behind last.
+// isSmall reports whether a body is that of a small function (languages.IsSmall). It begins
+// behind last.
 func (p *planner) isSmall(body, last int) bool {
-	if p.After(body)-p.After(last) > smallNodes {
-		return false
-	}
-	statements := 0
+	statements, names := 0, 0
 	for c := p.After(last); c < p.After(body); c = p.After(c) {
 		if n := p.Nodes[c]; n.Named && n.Type != "line_comment" && n.Type != "block_comment" {
 			statements++
 		}
 	}
-	for c := p.After(last); c < p.After(body); c++ {
+	for c := p.After(last); c < p.After(body) && languages.IsSmall(statements, names); c++ {
 		if !p.Nodes[c].Named {
 			continue
 		}
-		switch p.Nodes[c].Type {
+		switch kind := p.Nodes[c].Type; kind {
 		case "method_invocation", "object_creation_expression", "array_creation_expression", "array_initializer",
 			"explicit_constructor_invocation",
 			"for_statement", "enhanced_for_statement", "while_statement", "do_statement", "synchronized_statement",
@@ -491,10 +485,17 @@ func (p *planner) isSmall(body, last int) bool {
 			"class_declaration", "record_declaration", "enum_declaration", "interface_declaration":
 			return false
 		case "string_literal": // joined with +, it calls
+			names++
 			if p.Nodes[p.Nodes[c].Parent].Type == "binary_expression" {
 				return false
 			}
+		case "identifier", "this", "true", "false":
+			names++
+		default:
+			if strings.HasSuffix(kind, "_literal") {
+				names++
+			}
 		}
 	}
-	return statements <= 2
+	return languages.IsSmall(statements, names)
 }

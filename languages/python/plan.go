@@ -244,12 +244,8 @@ func lastRow(t *syntax.Tree, i int) int {
 	}
 }
 
-// smallWords is how many names and constants a small body may have.
-const smallWords = 12
-
-// isSmall reports whether a body runs for less than its checkpoints take: at most
-// two statements, that call nothing and repeat nothing. Strings that stand for
-// themselves are no statements. As small in outline.py.
+// isSmall reports whether a body is that of a small function (languages.IsSmall). Strings
+// that stand for themselves are no statements. As small in outline.py.
 func isSmall(t *syntax.Tree, body int) bool {
 	parts := []int{body}
 	if t.Nodes[body].Type == "block" {
@@ -259,7 +255,7 @@ func isSmall(t *syntax.Tree, body int) bool {
 				parts = append(parts, c)
 			}
 		})
-		if len(parts) > 2 {
+		if !languages.IsSmall(len(parts), 0) {
 			return false
 		}
 	}
@@ -282,7 +278,7 @@ func isSmall(t *syntax.Tree, body int) bool {
 			case "identifier", "integer", "float", "true", "false", "none", "ellipsis", "concatenated_string":
 				words++
 			}
-			if words > smallWords {
+			if !languages.IsSmall(len(parts), words) {
 				return false
 			}
 		}

@@ -26,7 +26,7 @@ LISTS = nodes("ListComp", "SetComp", "DictComp")
 STRINGS = nodes("JoinedStr", "TemplateStr")
 BUSY = PAUSES + ASYNC + TRIES + LISTS + FUNCTIONS + nodes(
     "Call", "For", "While", "With", "Match", "GeneratorExp", "Lambda", "ClassDef", "Import", "ImportFrom")
-SMALL = 12  # words: names and constants, as smallWords in python.go
+SMALL = 12  # names and constants, as in languages/small.go
 
 # As compilers in python.go.
 COMPILERS = {
