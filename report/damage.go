@@ -39,13 +39,13 @@ func (r *Run) damaged(o *measure.Outcome) {
 	}
 	if text != "" {
 		r.Warn("channel-damaged",
-			"the memory through which the program tells its calls holds what no checkpoint writes: "+text+
+			"the memory through which the program reports its calls holds what no checkpoint writes: "+text+
 				"; calls may be missing, and energies of functions are not to be trusted")
 	}
 	if n := o.Attributed.Stats.Disordered; n > 0 {
 		r.Warn("samples-disordered",
 			fmt.Sprintf("%d of %d samples were behind the one before them in time, energy or processor time; that "+
-				"counts as standing still, and the figures are what was used at least",
+				"counts as standing still, and the figures are lower bounds",
 				n, max(n, o.Sampler.Samples)))
 	}
 }

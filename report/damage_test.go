@@ -58,7 +58,7 @@ func TestUnknownSites(t *testing.T) {
 		if len(r.Functions) != 1 || r.Functions[0].Name != "f" {
 			t.Errorf("%s: %+v", name, r.Functions)
 		}
-		want := "channel-damaged: the memory through which the program tells its calls holds what no checkpoint writes: 1 numbers in it are of no function, and what was booked on them is uninstrumented; calls may be missing, and energies of functions are not to be trusted"
+		want := "channel-damaged: the memory through which the program reports its calls holds what no checkpoint writes: 1 numbers in it are of no function, and what was booked on them is uninstrumented; calls may be missing, and energies of functions are not to be trusted"
 		if "channel-damaged: "+warned(r, "channel-damaged") != want {
 			t.Errorf("%s: %+v", name, r.Warnings)
 		}
@@ -101,7 +101,7 @@ func TestDisorder(t *testing.T) {
 		{"no length, and energy", []nemb.Sample{sample(5, 0), sample(5, 7)}, 7, ""},
 		{"one sample", []nemb.Sample{sample(5, 0)}, 0, ""},
 		{"backwards", []nemb.Sample{sample(10, 0), sample(2e9, 20), sample(1e9, 10), sample(3e9, 30)}, 30,
-			"1 of 1 samples were behind the one before them in time, energy or processor time; that counts as standing still, and the figures are what was used at least"},
+			"1 of 1 samples were behind the one before them in time, energy or processor time; that counts as standing still, and the figures are lower bounds"},
 	}
 	for _, tt := range tests {
 		a := attribute.New([]nemb.Domain{d}, 2)

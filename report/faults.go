@@ -163,14 +163,14 @@ func faultText(domain nemb.Domain, c sampler.Faults, total nemb.Energy, wall tim
 	text := fmt.Sprintf("the counter of %s: %s; ", domain.ID, strings.Join(what, ", "))
 	switch {
 	case unmoved:
-		text += "nothing is known of its energy"
+		text += "its energy is not known"
 	case c.Unknown > 0:
-		text += fmt.Sprintf("the energy of %.3g s is not known, and the figures are what was used at least",
+		text += fmt.Sprintf("the energy of %.3g s is not known, and the figures are lower bounds",
 			c.Unknown.Seconds())
 	case domain.InTotal && c.Stuck():
-		text += "the figures are what was used at least"
+		text += "the figures are lower bounds"
 	default:
-		text += "the energy is whole, and when it was used in between is not known"
+		text += "the energy is complete, but not when it was used in between"
 	}
 	return text
 }

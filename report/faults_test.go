@@ -50,9 +50,9 @@ func TestWhatNoReadingTells(t *testing.T) {
 		{"stuck for most of it", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Still: 1050 * time.Millisecond}},
 			nemb.Derived, QualityFailed, true, false, "counter-fault", "it stood still for 1.1 s", ""},
 		{"most is late", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Failed: 60, Late: 600 * time.Millisecond}},
-			nemb.Derived, QualityFailed, true, true, "counter-fault", "the energy is whole", ""},
+			nemb.Derived, QualityFailed, true, true, "counter-fault", "the energy is complete", ""},
 		{"little is late", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Failed: 6, Late: 60 * time.Millisecond}},
-			nemb.Derived, QualityOK, true, true, "counter-fault", "the energy is whole", ""},
+			nemb.Derived, QualityOK, true, true, "counter-fault", "the energy is complete", ""},
 		{"a model", []nemb.Domain{model}, []float64{20}, nil, nemb.Estimated, QualityEstimated, true, true, "estimated", "", ""},
 		{"no domain of the machine", []nemb.Domain{domain("accelerator", "independent", false)}, []float64{20}, nil, nemb.Unavailable, QualityNoBackend, false, false, "", "", ""},
 	} {

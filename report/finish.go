@@ -207,7 +207,7 @@ func (r *Run) hung(f Facts) {
 	consequence := "the estimate stands in"
 	if r.Totals.Kind != nemb.Estimated {
 		r.unbounded()
-		consequence = "the figures are what was used at least"
+		consequence = "the figures are lower bounds"
 	}
 	all = append(all, consequence)
 	r.Warn("sensor-hangs",
@@ -275,14 +275,14 @@ func (r *Run) warnOfSensors(f Facts) {
 	}
 	if o.Running {
 		r.Warn("cut-short", fmt.Sprintf("the program went on for more than %v after cg got %s: the figures end "+
-			"there, so that they are saved before cg is killed; "+
-			"give the program more time to end (timeout -k, terminationGracePeriodSeconds) and it to end sooner",
+			"there, and cg saved them before it could be killed; give the program more time to end (timeout -k, "+
+			"terminationGracePeriodSeconds), or make it end sooner",
 			measure.GracePeriod, unix.SignalName(o.Terminated.(syscall.Signal))))
 	}
 	if f.NoBaseline {
 		r.Warn("baseline-unused",
-			"--baseline: nothing measures energy here, and the estimate has its idle power from its model: nothing "+
-				"was waited for")
+			"--baseline: no counter can be read, and the estimate has its idle power from its model: cg measured "+
+				"nothing before the run")
 	}
 	if len(f.Denied) > 0 {
 		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; "))
@@ -330,27 +330,27 @@ func (r *Run) warnOfEvents(f Facts) {
 	}
 	if lost > 0 {
 		r.Warn("events-lost",
-			fmt.Sprintf("%d checkpoints found no room and are missing; the functions they belong to are charged to "+
-				"their callers", lost))
+			fmt.Sprintf("%d checkpoints are missing, because the channel had no room for them; the energy of "+
+				"their functions counts as their callers'", lost))
 	}
 	if o.Waits > 0 {
 		r.Warn("channel-waits",
-			fmt.Sprintf("threads of the program stood still %d times until cg had read their checkpoints: give the "+
-				"run another processor, or leave out hot functions with --exclude", o.Waits))
+			fmt.Sprintf("threads of the program waited %d times until cg had read their checkpoints: give the "+
+				"run another processor, or leave out frequently called functions with --exclude", o.Waits))
 	}
 	r.damaged(o)
 	switch events := o.Attributed.Stats.Events; {
 	case f.LowOverhead && o.Adders == 0 && events > 0:
 		r.Warn("every-event-told",
-			"--low-overhead had no effect: this program's runtime does not add up, and told every call")
+			"--low-overhead had no effect: this program's runtime reports every call")
 	case !f.LowOverhead && o.Adders > 0:
-		r.Warn("added-up", fmt.Sprintf("%d threads told more calls than cg could read and added them up themselves "+
-			"from then on; nothing is missing: --low-overhead does so from the start", o.Adders))
+		r.Warn("added-up", fmt.Sprintf("%d threads made more calls than cg could read, and kept sums of them from "+
+			"then on; nothing is missing (--low-overhead keeps sums from the start)", o.Adders))
 	}
 	if o.Refused > 0 {
 		r.Warn("sums-refused",
-			fmt.Sprintf("what %d threads added up was overwritten by the program and is not in the report from "+
-				"there on", o.Refused))
+			fmt.Sprintf("the program overwrote the sums that %d threads kept; the report does not contain what "+
+				"came after that", o.Refused))
 	}
 }
 
@@ -361,7 +361,8 @@ func (r *Run) warnOfSampler(o *measure.Outcome) {
 			fmt.Sprintf("the clock ran backwards %d times: the processors' cycle counters disagree", n))
 	}
 	if s := o.Sampler; s.Samples > 20 && s.Missed*10 > s.Samples {
-		text := fmt.Sprintf("%d of %d samples came after the next was due, so that windows are longer than %.0f ms: ",
+		text := fmt.Sprintf("%d of %d samples came after the next was due, so sampling windows are longer than %.0f "+
+			"ms: ",
 			s.Missed, s.Samples+s.Missed, r.Totals.SampleIntervalMs)
 		if s.Realtime {
 			text += "the run was stopped for a while, or the machine is overloaded"
@@ -372,7 +373,7 @@ func (r *Run) warnOfSampler(o *measure.Outcome) {
 	}
 	if o.Sampler.Dropped > 0 {
 		r.Warn("samples-dropped",
-			fmt.Sprintf("%d samples found no room in the ring and were left out; their windows are joined",
+			fmt.Sprintf("%d samples were dropped, because the ring was full; their windows are joined",
 				o.Sampler.Dropped))
 	}
 }
@@ -394,8 +395,8 @@ func (r *Run) warnOfEnd(o *measure.Outcome) {
 		r.Warn("result-block-unreadable", o.BlockFault.Error())
 	case len(o.Blocks) > 0 && len(o.BlockSites) == 0:
 		r.Warn("result-block-ignored",
-			"the program printed a result block of its own beside cg's checkpoints; it was taken out of the output "+
-				"and not used. Use --instrumented for a program that bears its own")
+			"the program printed a result block, although cg had put checkpoints into it; cg removed the block from "+
+				"the output and did not use it. Use --instrumented for a program that has its own checkpoints")
 	}
 }
 
@@ -403,7 +404,7 @@ func (r *Run) warnOfEnd(o *measure.Outcome) {
 func (r *Run) warnOfSites(f Facts) {
 	o := f.Outcome
 	if n := len(r.Sites); n > 0 && o.Attributed.Stats.Events == 0 && f.Off == nil && len(o.BlockSites) == 0 {
-		r.Warn("no-calls", fmt.Sprintf("none of the %d functions with checkpoints was entered: either the program "+
+		r.Warn("no-calls", fmt.Sprintf("the program called none of the %d functions with checkpoints: either it "+
 			"runs other code, or a build found its tests up to date and did not run them", n))
 	}
 	if why := f.LanguageMeta["portable"]; why != "" {
@@ -412,7 +413,7 @@ func (r *Run) warnOfSites(f Facts) {
 	if n := f.LanguageMeta["inlined_functions"]; n != "" {
 		r.Warn("functions-inlined",
 			n+" functions that the compiler inlines have no checkpoints; what they use is their callers' (--inline "+
-				"gives them some)")
+				"gives them checkpoints)")
 	}
 	if n := len(r.Skipped); n > 0 {
 		r.Warn("files-skipped",

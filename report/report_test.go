@@ -240,7 +240,7 @@ func TestFaultsAreNotMeasured(t *testing.T) {
 		says    string
 	}{
 		{"none", sampler.Faults{Wraps: 3}, nemb.Measured, true, ""},
-		{"bridged", sampler.Faults{Failed: 2}, nemb.Derived, true, "2 readings failed; the energy is whole"},
+		{"bridged", sampler.Faults{Failed: 2}, nemb.Derived, true, "2 readings failed; the energy is complete"},
 		{"lost", sampler.Faults{Failed: 2, Unknown: time.Second}, nemb.Derived, false, "the energy of 1 s is not known"},
 		{"reset", sampler.Faults{Resets: 1, Unknown: time.Second}, nemb.Derived, false, "started over elsewhere"},
 		{"lapped", sampler.Faults{Laps: 1, Unknown: time.Minute}, nemb.Derived, false, "gone round more than once"},
