@@ -73,7 +73,7 @@ func TestCheckpointsHaveALine(t *testing.T) {
 			t.Errorf("checkpoints %d uJ, program %d of %d", *c.EnergyJ, *r.Totals.ProgramEnergyJ, *r.Totals.EnergyJ)
 		}
 		for name, want := range map[string]string{
-			"text": "each took 200 ms from the program and 4.00 J", "markdown": "| checkpoints | 4.00 J | 20.0 % |",
+			"text": "200 ms and 4.00 J in all, counted for no function", "markdown": "| checkpoints | 4.00 J | 20.0 % |",
 			"csv": "checkpoints,", "html": `"name":"checkpoints"`,
 		} {
 			found := false

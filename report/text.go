@@ -99,7 +99,7 @@ func (p *printer) headline(r *Run) {
 	}
 	if e, ok := t.Domains["memory"]; ok {
 		p.line("Memory   %s  %s", r.mark()+energy(&e),
-			p.paint(dim, "of the program's resident set, within the machine's energy"))
+			p.paint(dim, "of the program's memory (its resident set), part of the machine's energy"))
 	}
 	power := "?"
 	if t.AvgPowerW != nil {
@@ -317,12 +317,12 @@ func (p *printer) notes(r *Run) {
 		p.note(dim, "sampler", text)
 	}
 	if c := r.Channel.Cost; c != nil {
-		text := fmt.Sprintf("%s events of %s each took %s from the program", count(r.Channel.Events),
-			seconds(c.EventNs*1e-9), seconds(c.TimeS))
+		text := fmt.Sprintf("cg's code where functions begin and end ran %s times, %s each: %s",
+			count(r.Channel.Events), seconds(c.EventNs*1e-9), seconds(c.TimeS))
 		if c.EnergyJ != nil {
 			text += " and " + r.mark() + energy(c.EnergyJ)
 		}
-		p.note(dim, "checkpoints", text+", which is in no function")
+		p.note(dim, "checkpoints", text+" in all, counted for no function")
 	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)

@@ -52,12 +52,12 @@ const ledgerClass = {
 };
 const ledgerTitle = {
   functions: 'the sum of the self energies of functions',
-  uninstrumented: 'the program outside its functions: start-up of the interpreter, other threads and processes',
-  'other processes': 'everybody else on the machine, meanwhile',
-  idle: 'drawn whoever runs',
-  cg: 'the measuring itself',
-  checkpoints: 'what telling calls cost the program; in none of its functions',
-  unattributed: 'read after a failed reading at the end',
+  uninstrumented: 'the program outside functions with checkpoints: start-up of the interpreter, other threads and processes',
+  'other processes': 'all other processes of the machine during the run',
+  idle: 'what the machine draws when idle',
+  cg: 'cg itself: sampling and instrumenting',
+  checkpoints: 'the code that cg put where functions begin and end; counted for no function',
+  unattributed: 'energy of no known time: a reading at the end failed',
 };
 
 function ledgerBar(run) {
@@ -72,7 +72,7 @@ function ledgerBar(run) {
 function ledger(run) {
   if (!run.ledger.length) return null;
   const m = mark(run);
-  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, l.source === 'baseline' ? 'drawn whoever runs, as measured before the run' : ledgerTitle[l.name])),
+  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, l.source === 'baseline' ? 'what the machine draws when idle, as measured before the run' : ledgerTitle[l.name])),
     el('td', {}, number(figure.energy(l.energy_j), m)), el('td', {}, number(figure.percent(l.share_percent))));
   return section('ledger', 'Where the energy of the machine went', null, ledgerBar(run),
     el('table', { class: 'ledger' }, el('tbody', {}, run.ledger.filter((l) => l.energy_j > 0 || l.name !== 'unattributed').map(row)),
