@@ -1,59 +1,99 @@
 package counter
 
 import (
+	"bytes"
+	"encoding/json"
+	"flag"
 	"math"
+	"os"
 	"testing"
 	"time"
 
 	"cg/nemb/simulate"
 )
 
+const wrap = 262143328851 // 32 bits of 61 uJ
+const short = 65535999985 // 32 bits of 15.3 uJ
+
+var unwraps = []struct {
+	name            string
+	prev, cur, wrap Energy
+	elapsed         time.Duration
+	want            Energy
+	verdict         Verdict
+}{
+	{"still", 5, 5, wrap, time.Millisecond, 0, Stale},
+	{"still, never wraps", 5, 5, 0, time.Hour, 0, Stale},
+	{"still, no time passed", 5, 5, wrap, 0, 0, Stale},
+	{"forward", 5, 20005, wrap, 10 * time.Millisecond, 20000, Advanced},
+	{"forward without wrap", 5, 20005, 0, 10 * time.Millisecond, 20000, Advanced},
+	{"forward for a day without wrap", 5, 8.64e12 + 5, 0, 24 * time.Hour, 8.64e12, Advanced},
+	{"forward, 4.9 kW", 0, 4.9e9, wrap, time.Second, 4.9e9, Advanced},
+	{"thrown forward, 5.1 kW", 0, 5.1e9, wrap, time.Second, 0, Reset},
+	{"thrown forward, never wraps", 0, 5.1e9, 0, time.Second, 0, Reset},
+	{"wrap", wrap - 1, 0, wrap, time.Millisecond, 1, Wrapped},
+	{"wrap at 20 W", wrap - 100, 19900, wrap, time.Millisecond * 10, 20000, Wrapped},
+	{"wrap after a minute", wrap - 6e9, 6e9, wrap, time.Minute, 12e9, Wrapped},
+	{"wrap of the short counter after a minute", short - 6e9, 6e9, short, time.Minute, 12e9, Wrapped},
+	{"reset to zero", 1e9, 0, wrap, time.Second, 0, Reset},
+	{"reset, 5.1 kW", wrap - 5.1e9, 0, wrap, time.Second, 0, Reset},
+	{"just plausible", wrap - 4.9e9, 0, wrap, time.Second, 4.9e9, Wrapped},
+	{"reset of a counter that never wraps", 100, 99, 0, time.Hour, 0, Reset},
+	{"beyond the wrap before", wrap + 7, 3, wrap, time.Minute, 0, Reset},
+	{"beyond the wrap now", 7, wrap, wrap, time.Minute, 0, Reset},
+	{"wrap and no time passed", wrap - 1, 0, wrap, 0, 0, Reset},
+	{"forward and no time passed", 1, 2, wrap, 0, 0, Reset},
+	{"two wraps possible, higher", 1e9, 3e9, short, 70 * time.Second, 0, Lapped},
+	{"two wraps possible, lower", 3e9, 1e9, short, 140 * time.Second, 0, Lapped},
+	{"two wraps possible, the same", 3e9, 3e9, short, 70 * time.Second, 0, Lapped},
+	{"a second wrap would be 1.1 kW", 1e9, 11e9, short, 68 * time.Second, 10e9, Advanced},
+	{"not read now", 1e9, Unread, wrap, time.Second, 0, Failed},
+	{"not read before", Unread, 1e9, wrap, time.Second, 0, Failed},
+	{"never read", Unread, Unread, 0, time.Second, 0, Failed},
+}
+
 func TestUnwrap(t *testing.T) {
-	const wrap = 262143328851 // 32 bits of 61 uJ
-	const short = 65535999985 // 32 bits of 15.3 uJ
-	tests := []struct {
-		name            string
-		prev, cur, wrap Energy
-		elapsed         time.Duration
-		want            Energy
-		verdict         Verdict
-	}{
-		{"still", 5, 5, wrap, time.Millisecond, 0, Stale},
-		{"still, never wraps", 5, 5, 0, time.Hour, 0, Stale},
-		{"still, no time passed", 5, 5, wrap, 0, 0, Stale},
-		{"forward", 5, 20005, wrap, 10 * time.Millisecond, 20000, Advanced},
-		{"forward without wrap", 5, 20005, 0, 10 * time.Millisecond, 20000, Advanced},
-		{"forward for a day without wrap", 5, 8.64e12 + 5, 0, 24 * time.Hour, 8.64e12, Advanced},
-		{"forward, 4.9 kW", 0, 4.9e9, wrap, time.Second, 4.9e9, Advanced},
-		{"thrown forward, 5.1 kW", 0, 5.1e9, wrap, time.Second, 0, Reset},
-		{"thrown forward, never wraps", 0, 5.1e9, 0, time.Second, 0, Reset},
-		{"wrap", wrap - 1, 0, wrap, time.Millisecond, 1, Wrapped},
-		{"wrap at 20 W", wrap - 100, 19900, wrap, time.Millisecond * 10, 20000, Wrapped},
-		{"wrap after a minute", wrap - 6e9, 6e9, wrap, time.Minute, 12e9, Wrapped},
-		{"wrap of the short counter after a minute", short - 6e9, 6e9, short, time.Minute, 12e9, Wrapped},
-		{"reset to zero", 1e9, 0, wrap, time.Second, 0, Reset},
-		{"reset, 5.1 kW", wrap - 5.1e9, 0, wrap, time.Second, 0, Reset},
-		{"just plausible", wrap - 4.9e9, 0, wrap, time.Second, 4.9e9, Wrapped},
-		{"reset of a counter that never wraps", 100, 99, 0, time.Hour, 0, Reset},
-		{"beyond the wrap before", wrap + 7, 3, wrap, time.Minute, 0, Reset},
-		{"beyond the wrap now", 7, wrap, wrap, time.Minute, 0, Reset},
-		{"wrap and no time passed", wrap - 1, 0, wrap, 0, 0, Reset},
-		{"forward and no time passed", 1, 2, wrap, 0, 0, Reset},
-		{"two wraps possible, higher", 1e9, 3e9, short, 70 * time.Second, 0, Lapped},
-		{"two wraps possible, lower", 3e9, 1e9, short, 140 * time.Second, 0, Lapped},
-		{"two wraps possible, the same", 3e9, 3e9, short, 70 * time.Second, 0, Lapped},
-		{"a second wrap would be 1.1 kW", 1e9, 11e9, short, 68 * time.Second, 10e9, Advanced},
-		{"not read now", 1e9, Unread, wrap, time.Second, 0, Failed},
-		{"not read before", Unread, 1e9, wrap, time.Second, 0, Failed},
-		{"never read", Unread, Unread, 0, time.Second, 0, Failed},
-	}
-	for _, test := range tests {
+	for _, test := range unwraps {
 		got, v := Unwrap(test.prev, test.cur, test.wrap, test.elapsed)
 		if v != test.verdict || got != test.want {
 			t.Errorf("%s: %d, verdict %d; want %d, %d", test.name, got, v, test.want, test.verdict)
 		}
 	}
 }
+
+// TestUnwrapIsShared holds the table by which the packages for sessions continue
+// counters: name, readings before and now, what it wraps at (0: it does not), ns
+// between, and the energy between, null where it is not known.
+func TestUnwrapIsShared(t *testing.T) {
+	const file = "../../runtimes/sdk/spec/cases/unwrap.json"
+	var b bytes.Buffer
+	for _, u := range unwraps {
+		if u.prev == Unread || u.cur == Unread { // a package knows that it has no reading
+			continue
+		}
+		var want any
+		if u.verdict.Known() {
+			want = u.want
+		}
+		text, err := json.Marshal([]any{u.name, u.prev, u.cur, u.wrap, u.elapsed, want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString([]string{"[", ",\n"}[min(b.Len(), 1)])
+		b.Write(text)
+	}
+	b.WriteString("]\n")
+	if *update {
+		if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if saved, err := os.ReadFile(file); err != nil || !bytes.Equal(saved, b.Bytes()) {
+		t.Errorf("%s is not the table of this test (%v): go test ./nemb/counter -run UnwrapIsShared -update", file, err)
+	}
+}
+
+var update = flag.Bool("update", false, "write ../../runtimes/sdk/spec/cases/unwrap.json")
 
 // A true energy is told exactly or not at all, whatever the counter shows.
 func FuzzUnwrap(f *testing.F) {

@@ -142,8 +142,8 @@ _powercap.ANSWER = 0.2
             with open(os.path.join(tree, name), "w") as f:  # in place: it is kept open
                 f.write("%s\n" % text)
         show("name", "package-0")
-        show("max_energy_range_uj", 9999999)
-        show("energy_uj", 9000000)
+        show("max_energy_range_uj", 262143328850)
+        show("energy_uj", 262143328851 - 1000000)
         p = self.program("s = codegreen.Session(output_file='x.json').start()\ns.start_task('t')\nprint(1, flush=True)\nsys.stdin.read()\n"
                          "time.sleep(0.05)\ns.stop_task()\ns.stop()\n".replace("sys.stdin.read()", "while not os.path.exists('go'): time.sleep(0.01)"),
                          wait=False, cg="", CG_SYSROOT=self.path("one"))
@@ -182,6 +182,7 @@ for name in None, 'x.json':
         zone = os.path.join(root, "sys/class/powercap/intel-rapl:0")
         os.makedirs(zone)
         os.mkfifo(os.path.join(zone, "name"))
+        os.mkfifo(os.path.join(zone, "energy_uj"))
         for more in [], ["-W", "error"]:
             p = self.program("s = codegreen.Session(output_file='no\\x1b[2J\\nfake\\u202e/x.json').start()\ns.start_task('\\x1b[31m')\n",
                              cg="", CG_SYSROOT=root, command=[sys.executable] + more)

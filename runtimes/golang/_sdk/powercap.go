@@ -37,9 +37,9 @@ type counter struct {
 		io.ReaderAt
 		io.Closer
 	}
-	wrap uint64
-	raw  uint64
-	seen bool
+	wrap uint64 // 0: it does not
+	raw  uint64 // the last reading that did not fail
+	at   int64  // when that was, 0 for none of a sample
 }
 
 type kept struct {
@@ -106,33 +106,15 @@ func textOf(path string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// openPowercap opens the top-level zones of packages, memory and platform, and the memory
-// below packages: package-N, dram-N. why says what is in the way; where there is a
-// source it is of the zones that are missing.
+// openPowercap opens what makes up the machine's energy. why says what is in the way;
+// where there is a source it is of the zones that are missing.
 func openPowercap(interval time.Duration, record bool) (s *source, why []string) {
-	zones, why := zonesOf(filepath.Join(os.Getenv("CG_SYSROOT"), "/sys/class/powercap"))
-	var wanted []domain
-	var paths []string
-	for _, z := range zones {
-		if !slices.ContainsFunc(wanted, func(d domain) bool { return d.ID == z.ID }) {
-			wanted, paths = append(wanted, z), append(paths, z.Source)
+	found := findPowercap(os.Getenv("CG_SYSROOT"))
+	if len(found.domains) == 0 {
+		if found.failed == nil {
+			found.failed = []string{"there are no powercap counters"}
 		}
-	}
-	opened, errs := answers(paths, openCounter)
-	var domains []domain
-	var files []counter
-	for i, err := range errs {
-		if err != nil {
-			why = append(why, "powercap: "+err.Error())
-			continue
-		}
-		domains, files = append(domains, wanted[i]), append(files, opened[i])
-	}
-	if len(domains) == 0 {
-		if why == nil {
-			why = []string{"there are no powercap counters"}
-		}
-		return nil, why
+		return nil, found.failed
 	}
 	if interval == 0 {
 		interval = 10 * time.Millisecond
@@ -140,8 +122,71 @@ func openPowercap(interval time.Duration, record bool) (s *source, why []string)
 			interval = time.Millisecond
 		}
 	}
-	support := supports[min(2, len(domains))]
-	return &source{via: "powercap", intervalNs: int64(interval), domains: domains, support: support, counter: newPowercap(files, interval)}, why
+	support := supports[min(2, len(found.domains))]
+	return &source{via: "powercap", intervalNs: int64(interval), domains: found.domains, support: support, doubts: found.doubts,
+		counter: newPowercap(found.files, interval)}, found.failed
+}
+
+// foundPowercap is what makes up a machine's energy, why some of it cannot be read,
+// and what is wrong with a unit.
+type foundPowercap struct {
+	domains        []domain
+	files          []counter
+	failed, doubts []string
+}
+
+// findPowercap opens the counters below a root, "" for this machine.
+func findPowercap(root string) (found foundPowercap) {
+	var all []*zone
+	paths, _ := answers([]string{filepath.Join(root, "/sys/class/powercap")}, func(folder string) (paths []string, err error) {
+		entries, err := os.ReadDir(folder)
+		for _, e := range entries {
+			if zoneFolder.MatchString(e.Name()) {
+				paths = append(paths, filepath.Join(folder, e.Name()))
+			}
+		}
+		return paths, err
+	})
+	said, errs := answers(paths[0], readZone)
+	for i, z := range said {
+		if errs[i] != nil {
+			found.failed = append(found.failed, "powercap: "+errs[i].Error())
+		} else if z != nil {
+			all = append(all, z)
+		}
+	}
+	all = arranged(all)
+	sources := make([]string, len(all))
+	for i, z := range all {
+		sources[i] = filepath.Join(z.path, "energy_uj")
+	}
+	opened, errs := answers(sources, openCounter)
+	left, read := map[*zone]bool{}, map[*zone]*counter{}
+	known := processorOf(root)
+	for i, z := range all {
+		if errs[i] != nil {
+			found.failed = append(found.failed, "powercap: "+errs[i].Error())
+			continue
+		}
+		c := &opened[i]
+		for o, other := range read {
+			again := func() (uint64, error) {
+				values, errs := answers([]string{filepath.Join(o.path, "energy_uj")}, func(string) (uint64, error) { return other.read() })
+				return values[0], errs[0]
+			}
+			left[z] = left[z] || z.shows(o, c.raw, other.raw, again)
+		}
+		if left[z] = left[z] || left[z.parent]; left[z] {
+			c.file.Close()
+			continue
+		}
+		read[z], c.wrap = c, z.wrap
+		found.domains, found.files = append(found.domains, z.domain()), append(found.files, *c)
+		if text := z.doubt(known); text != "" {
+			found.doubts = append(found.doubts, text)
+		}
+	}
+	return found
 }
 
 func newPowercap(files []counter, interval time.Duration) *powercap {
@@ -154,58 +199,8 @@ func newPowercap(files []counter, interval time.Duration) *powercap {
 	return p
 }
 
-// zonesOf lists the zones that make up the machine's energy; why says what hides one.
-func zonesOf(folder string) (zones []domain, why []string) {
-	found, _ := answers([]string{folder}, func(folder string) ([]string, error) { return filepath.Glob(filepath.Join(folder, "intel-rapl:*")) })
-	paths := found[0]
-	said, errs := answers(paths, func(path string) (string, error) { return textOf(filepath.Join(path, "name")) })
-	names := map[string]string{} // by folder
-	for i, path := range paths {
-		if errs[i] != nil {
-			why = append(why, "powercap: "+errs[i].Error())
-			continue
-		}
-		names[filepath.Base(path)] = said[i]
-	}
-	var packages, memory, platform []domain
-	for _, path := range paths {
-		zone := filepath.Base(path)
-		name := names[zone]
-		kind, rest, _ := strings.Cut(name, "-")
-		d := domain{InTotal: true, Method: "measured", Source: filepath.Join(path, "energy_uj"), PeriodNs: raplPeriodNs, StepUj: 62, Lo: 1, Hi: 1}
-		switch kind {
-		case "package":
-			d.ID, d.Kind = name, "cpu_package"
-			packages = append(packages, d)
-		case "dram":
-			if above, is := strings.CutPrefix(names[zone[:strings.LastIndex(zone, ":")]], "package-"); is {
-				rest = above
-			}
-			if rest == "" {
-				rest = "0"
-			}
-			d.ID, d.Kind = "dram-"+rest, "dram"
-			memory = append(memory, d)
-		case "psys":
-			d.ID, d.Kind = name, "psys"
-			platform = append(platform, d)
-		}
-	}
-	if len(packages) == 0 {
-		return platform[:min(1, len(platform))], why
-	}
-	return append(packages, memory...), why
-}
-
+// openCounter opens the file of a counter; raw is what it shows.
 func openCounter(path string) (c counter, err error) {
-	text, err := textOf(filepath.Join(filepath.Dir(path), "max_energy_range_uj"))
-	if err != nil {
-		return c, err
-	}
-	last, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return c, fmt.Errorf("%s: %w", path, err)
-	}
 	if err := regular(path); err != nil {
 		return c, err
 	}
@@ -213,8 +208,8 @@ func openCounter(path string) (c counter, err error) {
 	if err != nil {
 		return c, err
 	}
-	c = counter{file: f, wrap: last + 1}
-	if _, err := c.read(); err != nil {
+	c = counter{file: f}
+	if c.raw, err = c.read(); err != nil {
 		f.Close()
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
@@ -240,17 +235,14 @@ func (p *powercap) sample() kept {
 			flags |= flagFailed
 			continue
 		}
-		old, seen := c.raw, c.seen
-		c.raw, c.seen = value, true
-		if !seen {
+		old, before, now := c.raw, c.at, monotonic()
+		c.raw, c.at = value, now
+		if before == 0 {
 			continue
 		}
-		more := value - old
-		if value < old {
-			more += c.wrap
-		}
-		if float64(more) > implausibleW*1e-3*float64(max(1, began-p.at)) {
-			flags |= flagGap // it was reset: what it had is not known
+		more, known := unwrapped(old, value, c.wrap, now-before+2*raplPeriodNs)
+		if !known {
+			flags |= flagGap // what it had is not known
 			continue
 		}
 		p.total[i] += more

@@ -317,7 +317,7 @@ func (s *Session) describe(r *report) {
 	*m = meta{
 		SchemaVersion: schemaVersion, Tool: sessionTool, Version: Version, RunID: runID(), SessionName: s.name,
 		StartedAt: s.began.UTC().Format(form), EndedAt: ended.UTC().Format(form),
-		StartedAtLocal: s.began.Local().Format(form), EndedAtLocal: ended.Local().Format(form), Timezone: zone(s.began),
+		StartedAtLocal: s.began.Local().Format(form), EndedAtLocal: ended.Local().Format(form), Timezone: zoneLabel(s.began),
 		Duration: float64(s.stopped-s.mono) * 1e-9, PID: os.Getpid(), Platform: runtime.GOOS,
 		Language: "go", LanguageVer: strings.TrimPrefix(runtime.Version(), "go"), CPUModel: s.source.cpuModel, Kernel: kernel(),
 		Argv: os.Args, Env: map[string]string{}, Quality: s.quality(r), Support: s.source.support,
@@ -346,8 +346,8 @@ func (s *Session) describe(r *report) {
 	}
 }
 
-// zone is the label of the host's zone: a name, or +05:30 for one without.
-func zone(t time.Time) string {
+// zoneLabel is the label of the host's zone: a name, or +05:30 for one without.
+func zoneLabel(t time.Time) string {
 	label, _ := t.Local().Zone()
 	if label == "" || label[0] == '+' || label[0] == '-' {
 		return t.Local().Format("-07:00")

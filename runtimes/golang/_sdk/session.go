@@ -57,6 +57,9 @@ func (s *Session) start() {
 	} else if why != nil {
 		s.note("sensor-failed", "the total is without "+strings.Join(why, "; "))
 	}
+	if s.source.doubts != nil {
+		s.note("sensor-suspect", "energies may be wrong: "+strings.Join(s.source.doubts, "; "))
+	}
 	s.samples, s.still = newSamples(s.source.domains), -1
 	s.source.read(s.samples)
 	if others := meet(true); len(others) > 0 && s.neighbours {

@@ -25,7 +25,8 @@ type source struct {
 	cg         string // path of cg, "" where there is none
 	cgVersion  string
 	cpuModel   string
-	version    int // of the ring
+	version    int      // of the ring
+	doubts     []string // what is wrong with the units of counters
 
 	ring    *ring
 	counter *powercap

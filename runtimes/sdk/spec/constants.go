@@ -206,6 +206,7 @@ const FormulaStarts = "=+-@\t\r\n＝＋－＠"
 
 // Names of warnings.
 var Slugs = []string{
-	"no-backend", "sensor-failed", "sampler-ended", "energy-unknown", "samples-lost", "buffer-full",
-	"concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed",
+	"no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown", "samples-lost",
+	"buffer-full", "concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot",
+	"failed",
 }

@@ -35,6 +35,8 @@ def open_source(interval_ms, buffer, record, warn):
     if source:
         if len(why) > before:
             warn("sensor-failed", "the total is without " + "; ".join(why[before:]))
+        if source.doubts:
+            warn("sensor-suspect", "energies may be wrong: " + "; ".join(source.doubts))
         return source
     warn("no-backend", "no energy can be measured here: " + "; ".join(why))
     return Source()

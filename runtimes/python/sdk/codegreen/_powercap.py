@@ -1,7 +1,7 @@
 """powercap counters, read by the program itself where cg is not there and they
 may be read (kernel documentation: power/powercap/powercap.rst).
 
-A thread reads them; energies wrap at max_energy_range_uj and are continued. The
+A thread reads them; counters that wrap are continued. The
 program never reads a counter itself: a file of a sensor may block for ever, and
 what does not answer in ANSWER is given up.
 """
@@ -10,9 +10,9 @@ import stat
 import threading
 import time
 
-from ._energy import Domain
 from ._source import Source
-from ._spec import ANSWER_NS, FLAG_FAILED, FLAG_GAP, IMPLAUSIBLE_W, RAPL_PERIOD_NS, SUPPORTS
+from ._spec import ANSWER_NS, FLAG_FAILED, FLAG_GAP, MIRROR_UJ, RAPL_PERIOD_NS, SUPPORTS
+from ._zones import FOLDER, Zone, arranged, more
 
 ANSWER = ANSWER_NS * 1e-9  # seconds
 
@@ -51,66 +51,113 @@ def _answers(f, paths):
     for t in threads:
         t.join(max(0, until - time.monotonic()))
     for path in paths:
-        yield path, got.get(path) or OSError("%s: no answer in %g s" % (path, ANSWER))
+        yield path, got[path] if path in got else OSError("%s: no answer in %g s" % (path, ANSWER))
+
+
+def _zone(path):
+    """A Zone, None for one of power limits only."""
+    if not os.path.exists(os.path.join(path, "energy_uj")):
+        return None
+    name = _text(os.path.join(path, "name"))
+    if not name:
+        raise ValueError("%s/name: no name" % path)
+    try:
+        wrap = int(_text(os.path.join(path, "max_energy_range_uj"))) + 1
+    except (FileNotFoundError, ValueError):
+        wrap = 0
+    return Zone(path, name, wrap if wrap > 1 else 0)
 
 
 def zones(root, why):
-    """(zone, path, name) of the top-level zones that make up the machine's energy, and
-    of memory below packages; why takes in what hides one."""
+    """The zones that make up the machine's energy; why takes in what hides one."""
     folder = root + "/sys/class/powercap"
     (_, names), = _answers(os.listdir, [folder])
     if isinstance(names, OSError):
         return []
     found = []
-    for file, name in _answers(_text, [os.path.join(folder, n, "name") for n in sorted(names) if n.startswith("intel-rapl:")]):
-        path = os.path.dirname(file)
-        if isinstance(name, Exception):
-            why.append("powercap: %s" % name)
-        else:
-            found.append((os.path.basename(path), path, name))
-    packages = [z for z in found if z[2].startswith("package")]
-    dram = [z for z in found if z[2].startswith("dram")]
-    return packages + dram if packages else [z for z in found if z[2] == "psys"][:1]
+    for _, zone in _answers(_zone, [os.path.join(folder, n) for n in sorted(names) if FOLDER.fullmatch(n)]):
+        if isinstance(zone, Exception):
+            why.append("powercap: %s" % zone)
+        elif zone is not None:
+            found.append(zone)
+    return arranged(found)
 
 
 def _counter(path):
-    """(descriptor, what it wraps at) of a counter that can be read."""
-    wrap = int(_text(os.path.join(os.path.dirname(path), "max_energy_range_uj"))) + 1
+    """(descriptor, what it shows) of a counter that can be read."""
     fd = _open(path)
     try:
-        int(os.pread(fd, 64, 0))
-    except BaseException:
+        return fd, int(os.pread(fd, 64, 0))
+    except BaseException as e:
         os.close(fd)
+        if isinstance(e, ValueError):
+            raise ValueError("%s: %s" % (path, e))
         raise
-    return fd, wrap
 
 
-def domains_of(found):
-    """Ids in cg's names: package-N, dram-N for the memory of package N."""
-    package = {n: name.rpartition("-")[2] for n, _, name in found if name.startswith("package")}
-    out = []
-    for n, path, name in found:
-        if name.startswith("package"):
-            id, kind = name, "cpu_package"
-        elif name.startswith("dram"):
-            parent = n.rpartition(":")[0]
-            id, kind = "dram-" + (package.get(parent) or name.partition("-")[2] or "0"), "dram"
-        else:
-            id, kind = name, "psys"
-        if all(id != d.id for d in out):
-            out.append(Domain(id, kind, in_total=True, source=os.path.join(path, "energy_uj"), period_ns=RAPL_PERIOD_NS, step_uj=62))
-    return out
+def _value(path):
+    fd, value = _counter(path)
+    os.close(fd)
+    return value
+
+
+def processor(root):
+    """(vendor, family, model) of a machine, by its /proc/cpuinfo."""
+    found = {}
+    try:
+        with open((root if os.path.isdir(root + "/proc") else "") + "/proc/cpuinfo") as f:
+            for line in f:
+                key, _, value = line.partition(":")
+                found[key.strip()] = value.strip()
+    except OSError:
+        pass
+    return found.get("vendor_id"), found.get("cpu family"), found.get("model")
+
+
+def _shown_by(zone, value, others):
+    """Whether a die shows the counter of another of its package: some Threadripper do,
+    and the sum would count it twice. others are (zone, value) of those that are read."""
+    for other, before in others:
+        if zone.die and zone.die == other.die and before <= value:
+            (_, again), = _answers(_value, [os.path.join(other.path, "energy_uj")])
+            if not isinstance(again, Exception) and value <= again and 0 < again < before + MIRROR_UJ:
+                return True
+    return False
+
+
+def find(root, why):
+    """([(Zone, descriptor)], doubts) of a machine: what makes up its energy, and what
+    is wrong with a unit. why takes in what cannot be read."""
+    found, left, wanted = [], set(), zones(root, why)
+    opened = dict(_answers(_counter, [os.path.join(z.path, "energy_uj") for z in wanted]))
+    seen = []
+    for zone in wanted:
+        answer = opened[os.path.join(zone.path, "energy_uj")]
+        if isinstance(answer, Exception):
+            why.append("powercap: %s" % answer)
+            continue
+        fd, value = answer
+        if zone.parent in left or _shown_by(zone, value, seen):
+            left.add(zone)
+            os.close(fd)
+            continue
+        seen.append((zone, value))
+        found.append((zone, fd))
+    known = processor(root)
+    return found, [d for d in (zone.doubt(known) for zone, _ in found) if d]
 
 
 class Powercap(Source):
     last = True
     via, support = "powercap", "full"
 
-    def __init__(self, domains, files, interval_ns):
-        self.domains, self.files, self.interval_ns = domains, files, interval_ns
-        self.support = SUPPORTS[min(2, len(domains))]
-        self.raw = [None] * len(files)
-        self.total = [0] * len(files)
+    def __init__(self, found, doubts, interval_ns):
+        """found and doubts are those of find."""
+        self.domains, self.files = [zone.domain() for zone, _ in found], [(fd, zone.wrap) for zone, fd in found]
+        self.doubts, self.interval_ns = doubts, interval_ns
+        self.support = SUPPORTS[min(2, len(found))]
+        self.raw = [None] * len(found)  # (reading, when), the last that did not fail
+        self.total = [0] * len(found)
         self.at = 0
         self.changed = threading.Condition()  # of what follows
         self.kept = []                        # samples that were not read yet: (time, flags, energies)
@@ -122,22 +169,15 @@ class Powercap(Source):
 
     @classmethod
     def open(cls, interval_ms, record, why):
-        domains, files = [], []
         said = len(why)
-        wanted = domains_of(zones(os.environ.get("CG_SYSROOT", ""), why))
-        for d, (_, opened) in zip(wanted, _answers(_counter, [d.source for d in wanted])):
-            if isinstance(opened, Exception):
-                why.append("powercap: %s" % opened)
-                continue
-            domains.append(d)
-            files.append(opened)
-        if not domains:
+        found, doubts = find(os.environ.get("CG_SYSROOT", ""), why)
+        if not found:
             if len(why) == said:
                 why.append("there are no powercap counters")
             return None
         if interval_ms is None:
             interval_ms = 1 if record else 10
-        return cls(domains, files, int(interval_ms * 1e6))
+        return cls(found, doubts, int(interval_ms * 1e6))
 
     def _take(self):
         """Takes a sample; only the thread does."""
@@ -149,14 +189,15 @@ class Powercap(Source):
             except (OSError, ValueError):
                 flags |= FLAG_FAILED
                 continue
-            old, self.raw[i] = self.raw[i], value
+            now = time.monotonic_ns()
+            old, self.raw[i] = self.raw[i], (value, now)
             if old is None:
                 continue
-            more = value - old if value >= old else value - old + wrap
-            if 0 <= more <= IMPLAUSIBLE_W * 1e-3 * max(1, before - self.at):
-                self.total[i] += more
+            used = more(old[0], value, wrap, now - old[1] + 2 * RAPL_PERIOD_NS)
+            if used is None:
+                flags |= FLAG_GAP  # what it had is not known
             else:
-                flags |= FLAG_GAP  # it was reset: what it had is not known
+                self.total[i] += used
         self.at = (before + time.monotonic_ns()) // 2
         return self.at, flags, tuple(self.total)
 

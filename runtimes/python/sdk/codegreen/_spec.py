@@ -166,5 +166,6 @@ FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
 
 # Names of warnings.
 SLUGS = [
-    "no-backend", "sensor-failed", "sampler-ended", "energy-unknown", "samples-lost", "buffer-full",
-    "concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed"]
+    "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown", "samples-lost",
+    "buffer-full", "concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot",
+    "failed"]

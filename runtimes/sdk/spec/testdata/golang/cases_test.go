@@ -192,3 +192,62 @@ func TestRing(t *testing.T) {
 		}
 	})
 }
+
+func TestPowercap(t *testing.T) {
+	type power struct {
+		ID, Kind string
+		Step     uint64 `json:"step_uj"`
+		Zone     string
+	}
+	table(t, "powercap.json", func(t *testing.T, of struct {
+		Name, CPU       string
+		Files           map[string]string
+		Domains         []power
+		Doubted, Failed []string
+	}) {
+		root := t.TempDir()
+		cpu := strings.Fields(of.CPU)
+		cpuinfo := fmt.Sprintf("vendor_id\t: %s\ncpu family\t: %s\nmodel\t\t: %s\n", cpu[0], cpu[1], cpu[2])
+		files := map[string]string{"proc/cpuinfo": cpuinfo}
+		for name, text := range of.Files {
+			files["sys/class/powercap/"+name] = text + "\n"
+		}
+		for name, text := range files {
+			path := filepath.Join(root, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found := findPowercap(root)
+		got := []power{}
+		for i, d := range found.domains {
+			got = append(got, power{d.ID, d.Kind, d.StepUj, filepath.Base(filepath.Dir(d.Source))})
+			found.files[i].file.Close()
+		}
+		if !reflect.DeepEqual(got, of.Domains) {
+			t.Errorf("%s: got %+v, want %+v", of.Name, got, of.Domains)
+		}
+		for _, list := range []struct{ got, want []string }{{found.doubts, of.Doubted}, {found.failed, of.Failed}} {
+			met := len(list.got) == len(list.want)
+			for i, want := range list.want {
+				met = met && strings.Contains(list.got[i], want)
+			}
+			if !met {
+				t.Errorf("%s: got %q, want %q", of.Name, list.got, list.want)
+			}
+		}
+	})
+}
+
+func TestUnwrap(t *testing.T) {
+	table(t, "unwrap.json", func(t *testing.T, of [6]any) {
+		n := func(i int) uint64 { return uint64(of[i].(float64)) }
+		want, known := of[5].(float64)
+		if got, ok := unwrapped(n(1), n(2), n(3), int64(n(4))); ok != known || known && got != uint64(want) {
+			t.Errorf("%s: got %d, %v, want %v", of[0], got, ok, of[5])
+		}
+	})
+}

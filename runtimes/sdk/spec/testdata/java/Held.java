@@ -8,12 +8,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 
 /** Holds the package to the figures of cg's own (runtimes/sdk/spec/cases), and to its laws. */
 final class Held {
@@ -53,13 +55,14 @@ final class Held {
         return asked;
     }
 
-    private interface Rule {
-        void hold(Map<?, ?> of) throws Exception;
+    private interface Rule<T> {
+        void hold(T of) throws Exception;
     }
 
-    private static void table(Path cases, String name, Rule rule) throws Exception {
+    @SuppressWarnings("unchecked")
+    private static <T> void table(Path cases, String name, Rule<T> rule) throws Exception {
         List<?> all = (List<?>) Json.parse(Files.readString(cases.resolve(name)));
-        for (Object of : all) rule.hold((Map<?, ?>) of);
+        for (Object of : all) rule.hold((T) of);
         System.out.println(name + ": " + all.size() + " cases");
     }
 
@@ -126,6 +129,47 @@ final class Held {
             "steps_uj", got.domains.stream().map(d -> (double) d.stepUj()).toList(), "interval_ns", (double) got.intervalNs, "samples", rows,
             "lost", (double) got.lost, "ended", got.ended());
         check(said.equals(want), of.get("name") + ": " + said + ", want " + want);
+    }
+
+    private static void powercap(Map<?, ?> of) throws IOException {
+        Path root = Files.createTempDirectory("powercap");
+        String[] cpu = ((String) of.get("cpu")).split(" ");
+        Map<String, String> files = new HashMap<>();
+        ((Map<?, ?>) of.get("files")).forEach((name, text) -> files.put("sys/class/powercap/" + name, text + "\n"));
+        files.put("proc/cpuinfo", String.format("vendor_id\t: %s\ncpu family\t: %s\nmodel\t\t: %s\n", (Object[]) cpu));
+        Powercap.Found found;
+        try {
+            for (Map.Entry<String, String> file : files.entrySet()) {
+                Path path = root.resolve(file.getKey());
+                Files.createDirectories(path.getParent());
+                Files.writeString(path, file.getValue());
+            }
+            found = Powercap.find(root.toString());
+        } finally {
+            try (Stream<Path> all = Files.walk(root)) {
+                for (Path path : all.sorted(Comparator.reverseOrder()).toList()) Files.delete(path);
+            }
+        }
+        List<Object> got = new ArrayList<>();
+        for (Domain d : found.domains) {
+            String zone = Path.of(d.source()).getParent().getFileName().toString();
+            got.add(Map.of("id", d.id(), "kind", d.kind(), "step_uj", (double) d.stepUj(), "zone", zone));
+        }
+        check(got.equals(of.get("domains")), of.get("name") + ": " + got + ", want " + of.get("domains"));
+        named(of, "doubted", found.doubts);
+        named(of, "failed", found.failed);
+    }
+
+    private static void named(Map<?, ?> of, String key, List<String> said) {
+        List<?> want = (List<?>) of.get(key);
+        boolean met = said.size() == want.size();
+        for (int i = 0; met && i < want.size(); i++) met = said.get(i).contains((String) want.get(i));
+        check(met, of.get("name") + ": " + key + " " + said + ", want " + want);
+    }
+
+    private static void unwrap(List<?> of) {
+        long got = Zone.more(whole(of.get(1)), whole(of.get(2)), whole(of.get(3)), whole(of.get(4)));
+        check(of.get(5) == null ? got < 0 : got == whole(of.get(5)), of.get(0) + ": " + got + ", want " + of.get(5));
     }
 
     /** What is pruned tells the same energies between the edges that were named. */
@@ -287,6 +331,8 @@ final class Held {
         System.out.println("between.txt: " + between(cases.resolve("between.txt")) + " cases");
         table(cases, "noise.json", Held::noise);
         table(cases, "ring.json", Held::ring);
+        table(cases, "powercap.json", Held::powercap);
+        table(cases, "unwrap.json", Held::unwrap);
         prune();
         unknown();
         share();

@@ -6,7 +6,7 @@ import struct
 import sys
 import tempfile
 
-from codegreen import _energy, _noise, _ring
+from codegreen import _energy, _noise, _powercap, _ring, _zones
 
 faults = 0
 
@@ -93,6 +93,34 @@ def ring(case):
     got.close()
 
 
+def powercap(case):
+    with tempfile.TemporaryDirectory() as root:
+        vendor, family, model = case["cpu"].split()
+        files = {"sys/class/powercap/" + name: text for name, text in case["files"].items()}
+        files["proc/cpuinfo"] = "vendor_id\t: %s\ncpu family\t: %s\nmodel\t\t: %s" % (vendor, family, model)
+        for name, text in files.items():
+            path = os.path.join(root, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as f:
+                f.write(text + "\n")
+        why = []
+        found, doubts = _powercap.find(root, why)
+        domains = [zone.domain() for zone, _ in found]
+        for _, fd in found:
+            os.close(fd)
+        got = [{"id": d.id, "kind": d.kind, "step_uj": d.step_uj, "zone": os.path.basename(os.path.dirname(d.source))} for d in domains]
+        check(got == case["domains"], "powercap:", case["name"], got, "want", case["domains"])
+        check([d.split(": ")[0] for d in doubts] == case["doubted"], "powercap:", case["name"], doubts, "want", case["doubted"])
+        said = [w for w in why if any("/" + name in w for name in case["failed"])]
+        check(said == why and len(why) == len(case["failed"]), "powercap:", case["name"], why, "want", case["failed"])
+
+
+def unwrap(case):
+    name, before, now, wrap, elapsed, want = case
+    got = _zones.more(before, now, wrap, elapsed)
+    check(got == want, "unwrap:", name, got, "want", want)
+
+
 def table(path, rule):
     with open(path) as f:
         all_of_it = json.load(f)
@@ -103,6 +131,6 @@ def table(path, rule):
 
 folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
-for name, rule in ("noise.json", noise), ("ring.json", ring):
+for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap):
     print("%s: %d cases" % (name, table(os.path.join(folder, name), rule)))
 sys.exit(faults > 0)

@@ -5,13 +5,13 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
@@ -30,7 +30,7 @@ final class Powercap extends Source {
     static final class Counter {
         private final Reading file;
         private final long wrap;
-        private long raw = -1, total;
+        private long raw, readAt, total; // the last reading that did not fail and when that was, 0 for none
 
         Counter(Reading file, long wrap) {
             this.file = file;
@@ -61,34 +61,80 @@ final class Powercap extends Source {
         edge();
     }
 
-    /** The top-level zones of packages, memory and platform, and the memory below packages; null where there are none. */
+    /** What makes up a machine's energy, why some of it cannot be read, and what is wrong with a unit. */
+    static final class Found {
+        final List<Domain> domains = new ArrayList<>();
+        final List<Counter> counters = new ArrayList<>();
+        final List<String> failed = new ArrayList<>(), doubts = new ArrayList<>();
+    }
+
+    /** The counters that make up the machine's energy; null where there are none. */
     static Powercap open(long intervalNs, boolean record, List<String> why) {
         String root = System.getenv("CG_SYSROOT");
-        List<String> missing = new ArrayList<>();
-        Map<String, Domain> wanted = new LinkedHashMap<>();
-        for (Domain d : zones(Path.of((root == null ? "" : root) + "/sys/class/powercap"), missing)) {
-            if (wanted.values().stream().noneMatch(o -> o.id().equals(d.id()))) wanted.put(d.source(), d);
-        }
-        List<Domain> domains = new ArrayList<>();
-        List<Counter> counters = new ArrayList<>();
-        List<Domain> in = new ArrayList<>(wanted.values());
-        List<Answer<Counter>> answers = Answer.all(new ArrayList<>(wanted.keySet()), Powercap::counter);
-        for (int i = 0; i < in.size(); i++) {
-            try {
-                counters.add(answers.get(i).get());
-                domains.add(in.get(i));
-            } catch (IOException e) {
-                missing.add("powercap: " + e.getMessage());
-            }
-        }
-        if (counters.isEmpty()) {
-            if (missing.isEmpty()) missing.add("there are no powercap counters");
-            why.addAll(missing);
+        Found found = find(root == null ? "" : root);
+        if (found.counters.isEmpty()) {
+            if (found.failed.isEmpty()) found.failed.add("there are no powercap counters");
+            why.addAll(found.failed);
             return null;
         }
-        Powercap p = new Powercap(domains, counters, intervalNs != 0 ? intervalNs : record ? 1_000_000 : 10_000_000);
-        p.without = String.join("; ", missing);
+        Powercap p = new Powercap(found.domains, found.counters, intervalNs != 0 ? intervalNs : record ? 1_000_000 : 10_000_000);
+        p.without = String.join("; ", found.failed);
+        p.doubts = String.join("; ", found.doubts);
         return p;
+    }
+
+    /** Opens them below a root, "" for this machine. */
+    static Found find(String root) {
+        Found found = new Found();
+        List<Zone> wanted = zones(Path.of(root + "/sys/class/powercap"), found.failed), left = new ArrayList<>();
+        List<Answer<Opened>> answers = Answer.all(wanted.stream().map(Zone::file).toList(), Powercap::counter);
+        Map<Zone, Opened> read = new LinkedHashMap<>();
+        Zone.Processor processor = Zone.Processor.of(cpuinfo(root));
+        for (int i = 0; i < wanted.size(); i++) {
+            Zone zone = wanted.get(i);
+            try {
+                Opened now = answers.get(i).get();
+                if (left.contains(zone.parent) || shown(zone, now, read)) {
+                    left.add(zone);
+                    now.file.close();
+                    continue;
+                }
+                read.put(zone, now);
+                found.counters.add(new Counter(now.file, zone.wrap));
+                found.domains.add(zone.domain());
+                String doubt = zone.doubt(processor);
+                if (!doubt.isEmpty()) found.doubts.add(doubt);
+            } catch (IOException e) {
+                found.failed.add("powercap: " + e.getMessage());
+            }
+        }
+        return found;
+    }
+
+    private static String cpuinfo(String root) {
+        try {
+            return Files.readString(Path.of(Files.isDirectory(Path.of(root + "/proc")) ? root + "/proc/cpuinfo" : "/proc/cpuinfo"));
+        } catch (IOException e) {
+            return "";
+        }
+    }
+
+    /**
+     * Whether a die shows the counter of another of its package, of those that are read: some Threadripper do, and the
+     * sum would count it twice.
+     */
+    private static boolean shown(Zone zone, Opened now, Map<Zone, Opened> read) {
+        for (Map.Entry<Zone, Opened> other : read.entrySet()) {
+            long before = other.getValue().micro;
+            if (!zone.besides(other.getKey()) || before > now.micro) continue;
+            try {
+                long again = Answer.of(other.getKey().file(), path -> other.getValue().file.micro());
+                if (now.micro <= again && again > 0 && again - before < Spec.MIRROR_UJ) return true;
+            } catch (IOException e) {
+                // It is another.
+            }
+        }
+        return false;
     }
 
     /** Refuses what is no file: a pipe would never give a number. */
@@ -98,9 +144,10 @@ final class Powercap extends Source {
         return file;
     }
 
-    private static Counter counter(String path) throws IOException {
-        String most = path.substring(0, path.lastIndexOf('/')) + "/max_energy_range_uj";
-        long wrap = number(Files.readString(regular(most)), most) + 1;
+    /** A counter's file, and what it showed. */
+    private record Opened(Reading file, long micro) {}
+
+    private static Opened counter(String path) throws IOException {
         RandomAccessFile file = new RandomAccessFile(regular(path).toFile(), "r");
         Reading reading = new Reading() {
             @Override
@@ -116,12 +163,11 @@ final class Powercap extends Source {
             }
         };
         try {
-            reading.micro();
+            return new Opened(reading, reading.micro());
         } catch (IOException e) {
             file.close();
             throw e;
         }
-        return new Counter(reading, wrap);
     }
 
     private static long number(String text, String path) throws IOException {
@@ -132,46 +178,43 @@ final class Powercap extends Source {
         }
     }
 
-    private static List<Domain> zones(Path folder, List<String> missing) {
-        List<String> files;
+    /** What a zone is; null for one of power limits only. */
+    private static Zone zone(String path) throws IOException {
+        Path folder = Path.of(path), most = folder.resolve("max_energy_range_uj");
+        if (!Files.exists(folder.resolve("energy_uj"))) return null;
+        String name = Files.readString(regular(path + "/name")).strip();
+        if (name.isEmpty()) throw new IOException(path + "/name: no name");
+        long wrap = 0;
+        if (Files.exists(most)) {
+            String text = Files.readString(regular(most.toString())).strip();
+            if (text.matches("[0-9]{1,18}") && Long.parseLong(text) > 0) wrap = Long.parseLong(text) + 1;
+        }
+        return new Zone(folder, name, wrap);
+    }
+
+    private static List<Zone> zones(Path folder, List<String> failed) {
+        List<String> folders;
         try {
-            files = Answer.of(folder.toString(), path -> {
+            folders = Answer.of(folder.toString(), path -> {
                 try (Stream<Path> all = Files.list(Path.of(path))) {
-                    return all.filter(zone -> zone.getFileName().toString().startsWith("intel-rapl:")).map(zone -> zone.resolve("name").toString()).sorted().toList();
+                    return all.filter(f -> Zone.FOLDER.matcher(f.getFileName().toString()).matches()).map(Path::toString).sorted().toList();
                 }
             });
         } catch (IOException e) {
             return List.of();
         }
-        Map<String, String> names = new TreeMap<>(); // by folder
-        List<Answer<String>> answers = Answer.all(files, path -> Files.readString(regular(path)).strip());
-        for (int i = 0; i < files.size(); i++) {
+        List<Zone> zones = new ArrayList<>();
+        for (Answer<Zone> answer : Answer.all(folders, Powercap::zone)) {
             try {
-                names.put(Path.of(files.get(i)).getParent().getFileName().toString(), answers.get(i).get());
+                Zone zone = answer.get();
+                if (zone != null) zones.add(zone);
+            } catch (NoSuchFileException e) {
+                failed.add("powercap: " + e.getMessage() + ": no such file");
             } catch (IOException e) {
-                missing.add("powercap: " + e.getMessage());
+                failed.add("powercap: " + e.getMessage());
             }
         }
-        List<Domain> packages = new ArrayList<>(), memory = new ArrayList<>(), platform = new ArrayList<>();
-        names.forEach((zone, name) -> {
-            String file = folder.resolve(zone).resolve("energy_uj").toString();
-            if (name.startsWith("package")) {
-                packages.add(measured(name, "cpu_package", file));
-            } else if (name.startsWith("dram")) {
-                String above = names.getOrDefault(zone.substring(0, zone.lastIndexOf(':')), "");
-                String number = above.startsWith("package-") ? above.substring(8) : name.startsWith("dram-") ? name.substring(5) : "0";
-                memory.add(measured("dram-" + number, "dram", file));
-            } else if (name.startsWith("psys")) {
-                platform.add(measured(name, "psys", file));
-            }
-        });
-        if (packages.isEmpty()) return platform.subList(0, Math.min(1, platform.size()));
-        packages.addAll(memory);
-        return packages;
-    }
-
-    private static Domain measured(String id, String kind, String file) {
-        return new Domain(id, kind, "", true, "measured", file, Spec.RAPL_PERIOD_NS, 1, 1, 62);
+        return Zone.arranged(zones);
     }
 
     private Kept sample() {
@@ -184,11 +227,12 @@ final class Powercap extends Source {
                 flags |= Spec.FLAG_FAILED;
                 continue;
             }
-            long old = c.raw;
+            long old = c.raw, before = c.readAt, now = System.nanoTime();
             c.raw = value;
-            if (old < 0) continue;
-            long more = value >= old ? value - old : value - old + c.wrap;
-            if (more < 0 || more > Spec.IMPLAUSIBLE_W * 1e-3 * Math.max(1, began - at)) flags |= Spec.FLAG_GAP; // it was reset: what it had is not known
+            c.readAt = now;
+            if (before == 0) continue;
+            long more = Zone.more(old, value, c.wrap, now - before + 2 * Spec.RAPL_PERIOD_NS);
+            if (more < 0) flags |= Spec.FLAG_GAP; // what it had is not known
             else c.total += more;
         }
         at = began + (System.nanoTime() - began) / 2;

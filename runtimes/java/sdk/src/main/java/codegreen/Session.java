@@ -180,6 +180,7 @@ public final class Session implements AutoCloseable {
         source = found;
         if (source.domains.isEmpty()) note("no-backend", "no energy can be measured here: " + String.join("; ", why));
         if (!source.without.isEmpty()) note("sensor-failed", "the total is without " + source.without);
+        if (!source.doubts.isEmpty()) note("sensor-suspect", "energies may be wrong: " + source.doubts);
         samples = new Samples(source.domains);
         source.read(samples);
         List<String> others = Neighbours.change(true);

@@ -23,6 +23,7 @@ class Source {
     String cpuModel = "";
     Integer version; // of the ring
     String without = ""; // counters that are not in the total, and why
+    String doubts = ""; // what is wrong with the units of counters
 
     void read(Samples to) {}
 

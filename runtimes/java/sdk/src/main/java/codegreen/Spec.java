@@ -173,6 +173,7 @@ final class Spec {
 
     // Names of warnings.
     static final List<String> SLUGS = List.of(
-        "no-backend", "sensor-failed", "sampler-ended", "energy-unknown", "samples-lost", "buffer-full",
-        "concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot", "failed");
+        "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown", "samples-lost",
+        "buffer-full", "concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot",
+        "failed");
 }
