@@ -112,7 +112,7 @@ func (c *conversion) fromSums(sums []Word) []Word {
 	c.latest = c.moment()
 	c.converted = c.converted[:0]
 	// A writer that was interrupted in an event writes its word again, behind the
-	// moment above: so a second of what is to come is told, too.
+	// moment above: so times up to a second after it are accepted, too.
 	from := uint64(c.latest.nanos) + uint64(time.Second) - uint64(lowTicks)
 	for _, s := range sums {
 		event, nanos := Word((uint64(s)-from)>>40), (uint64(s)-from)&uint64(lowTicks)+from

@@ -29,7 +29,7 @@ type reading struct {
 }
 
 // collect takes the windows that are over out of the shared memory. It takes
-// the open one, too, where the thread has told nothing since the sample of
+// the open one, too, where the thread has reported nothing since the sample of
 // epoch, or has ended. It reports whether all was as writers write it.
 func (r *reading) collect(t *tree, epoch, latest Tick, done bool) bool {
 	if t.head.pid == 0 || t.head.tid == 0 || Tick(t.head.tick) > latest {

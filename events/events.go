@@ -239,8 +239,8 @@ type site struct {
 // sitesMost is how many sites a block has at most.
 const sitesMost = 1000
 
-// Sites takes all sites that are known, each with its number, or 0 for none. Of
-// those that it has been told of before nothing is written.
+// Sites takes all sites that are known, each with its number, or 0 for none. It
+// writes nothing for sites that it has written before.
 func (w *Writer) Sites(all []checkpoint.Site) {
 	var some []site
 	for _, s := range all {

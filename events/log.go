@@ -18,7 +18,7 @@ var ErrNoLog = errors.New("not an event log of cg (cg measure --events writes on
 // in memory as a whole.
 type Log struct {
 	Info   Info
-	Sites  []checkpoint.Site // as they were told; the numbers rise, not without gaps
+	Sites  []checkpoint.Site // in the order of their numbers, which may have gaps
 	Events uint64            // words
 	// Cut says why the log ends before its end, "" for a whole one: what stands before is as
 	// good as any.

@@ -19,7 +19,7 @@ type Slice struct {
 	// Entered is set where the call began with the slice, Left where it ended with it: a call
 	// that was suspended, or went to another thread, is several slices.
 	Entered, Left bool
-	// Cut is set where nothing told the end: the thread ended, or the run did.
+	// Cut is set where the end is not known: the thread ended, or the run did.
 	Cut bool
 }
 
@@ -330,10 +330,10 @@ func (l *Log) Threads(each func(Window)) error {
 	})
 }
 
-// Longest yields the slices that are as long as the longest n, or a little
-// shorter, and tells how many slices there are and the shortest that is sure to
-// be told, in nanoseconds. What is left out is shorter than whatever is around it,
-// so that slices still lie within one another.
+// Longest yields about the n longest slices. It returns how many slices there are,
+// and the length in nanoseconds from which on it yielded every slice. A slice that
+// is left out is shorter than those around it, so the others still lie within one
+// another.
 func (l *Log) Longest(n int, yield func(Slice)) (all uint64, shortest int64, err error) {
 	var count [512]uint64
 	if err := l.Slices(func(s Slice) { count[size(s.Lasted())]++; all++ }); err != nil {

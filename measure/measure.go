@@ -36,7 +36,7 @@ type Config struct {
 	Channel  *checkpoint.Channel // nil for a program without checkpoints
 	// Merge reads result blocks that the program prints (see Block).
 	Merge bool
-	// MaxDepth is how many calls deep functions are told apart, 0 for no limit.
+	// MaxDepth is how many calls deep functions are distinguished, 0 for no limit.
 	MaxDepth int
 	// Small tells whether a site may be counted instead of timed once it is
 	// called often; nil if none may.

@@ -21,8 +21,8 @@ type Update struct {
 }
 
 // Updates polls the metrics one after the other, each until every counter of it
-// was seen to change trials times, or for limit. What cannot be read is told to
-// warn.
+// was seen to change trials times, or for limit. warn gets what
+// cannot be read.
 func Updates(root nemb.Root, metrics []string, trials int, limit time.Duration, warn func(string)) ([]Update, error) {
 	var all []Update
 	for i, name := range metrics {

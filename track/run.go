@@ -27,7 +27,7 @@ type Config struct {
 	Rows     int           // rows that are held back at most
 	Flush    time.Duration // and for how long
 	Append   bool          // to files that are there
-	Warn     func(string)  // told what cannot be read
+	Warn     func(string)  // gets what cannot be read
 }
 
 // Session records until it is stopped.
@@ -174,7 +174,7 @@ func (s *Session) close() error {
 	for _, r := range s.tracks {
 		for _, st := range r.streams {
 			for _, reader := range st.readers {
-				if err := reader.close(); !errors.As(err, new(*patience.Hung)) { // which its readings told
+				if err := reader.close(); !errors.As(err, new(*patience.Hung)) { // which its readings reported
 					errs = append(errs, err)
 				}
 			}
