@@ -52,7 +52,8 @@ func runCalibrate(c *cli.Context) error {
 		return fail(statusUsage, "calibrate: %q: it takes only flags (cg calibrate --help)", c.Args().First())
 	}
 	ways := 0
-	for _, asked := range []bool{c.IsSet("idle") || c.IsSet("load"), c.IsSet("from"), c.Bool("show"), c.Bool("remove")} {
+	powers := c.IsSet("idle") || c.IsSet("load")
+	for _, asked := range []bool{powers, c.IsSet("from"), c.Bool("show"), c.Bool("remove")} {
 		if asked {
 			ways++
 		}

@@ -10,8 +10,8 @@
 #define STATUS 125
 
 // What the Go runtime takes of address space before it can be asked for SIGABRT, and some to spare: 600 MiB for the
-// summaries of its pages (runtime/mpagealloc_64bit.go), then arenas of 64 MiB, and the stacks of its first threads. With
-// Go 1.26 limits from 1.15 to 1.35 GiB are the highest that end in it.
+// summaries of its pages (runtime/mpagealloc_64bit.go), then arenas of 64 MiB, and the stacks of its first threads.
+// With Go 1.26 limits from 1.15 to 1.35 GiB are the highest that end in it.
 #define NEEDED ((size_t)1536 << 20)
 
 static void say(const char *text)

@@ -1,13 +1,13 @@
-// Fork and exec, in C for two reasons. A Go program has forgotten which signals its own parent had told it to ignore and
-// which limit of open files it was given; the program must get both. And a program that leads its session cannot be
-// stopped by Ctrl-Z: its process group is orphaned and the kernel drops the signal. So behind a pty a small process, the
-// keeper, leads the session and is the program's parent:
+// Fork and exec, in C for two reasons. A Go program has forgotten which signals its own parent had told it to ignore
+// and which limit of open files it was given; the program must get both. And a program that leads its session cannot
+// be stopped by Ctrl-Z: its process group is orphaned and the kernel drops the signal. So behind a pty a small
+// process, the keeper, leads the session and is the program's parent:
 //
 //	cg ---- keeper (session leader) ---- program (process group of its own, in the foreground of the pty)
 //
-// The keeper tells cg of stops. When the program has ended the keeper leaves without reaping it, and the program, now a
-// zombie, falls to cg, which is a subreaper. Should cg die first (panic, SIGKILL), the keeper puts the user's terminal back
-// and hangs up on the program. It is a fork without exec, so it uses async-signal-safe calls only.
+// The keeper tells cg of stops. When the program has ended the keeper leaves without reaping it, and the program, now
+// a zombie, falls to cg, which is a subreaper. Should cg die first (panic, SIGKILL), the keeper puts the user's
+// terminal back and hangs up on the program. It is a fork without exec, so it uses async-signal-safe calls only.
 #define _GNU_SOURCE
 #include "spawn.h"
 
@@ -106,9 +106,9 @@ struct attempt {
 
 static void born(struct attempt *a) { exec_program(a->p, a->mask, &a->err); }
 
-// vfork_into is a vfork into a control group, since Linux 5.7; -1 where that is not possible. Moving a process after its
-// birth takes the kernel some ten milliseconds. The child shares our memory, as after vfork, and works on a stack of its
-// own: C knows that vfork returns twice, and not that this does.
+// vfork_into is a vfork into a control group, since Linux 5.7; -1 where that is not possible. Moving a process after
+// its birth takes the kernel some ten milliseconds. The child shares our memory, as after vfork, and works on a stack
+// of its own: C knows that vfork returns twice, and not that this does.
 static pid_t vfork_into(int group, struct attempt *a)
 {
 #if defined(__x86_64__)
@@ -117,7 +117,8 @@ static pid_t vfork_into(int group, struct attempt *a)
 	if (stack == MAP_FAILED)
 		return -1;
 	struct {
-		uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+		uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+		uint64_t set_tid, set_tid_size, cgroup;
 	} args = {
 		.flags = INTO_CGROUP | CLONE_VM | CLONE_VFORK, .exit_signal = SIGCHLD,
 		.stack = (uint64_t)stack, .stack_size = size, .cgroup = (uint64_t)group,
@@ -253,7 +254,8 @@ static void keep(const struct cg_program *p, const sigset_t *mask)
 			_exit(1);
 		}
 	}
-	// The kernel hangs up on the foreground group when a session leader ends: let that be us, not what the program left.
+	// The kernel hangs up on the foreground group when a session leader ends: let that be us, not what the program
+	// left.
 	self = getpgrp();
 	ioctl(p->slave, TIOCSPGRP, &self);
 	_exit(0);

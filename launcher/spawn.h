@@ -25,9 +25,9 @@ struct cg_message {
 	int value;
 };
 
-// cg_spawn starts the program in a process group of its own. Without a pty *pid is the program. With one, *keeper is the
-// keeper, a child of ours that leads the new session and is the program's parent; its first message tells the program's
-// pid. Returns 0 or an errno.
+// cg_spawn starts the program in a process group of its own. Without a pty *pid is the program. With one, *keeper is
+// the keeper, a child of ours that leads the new session and is the program's parent; its first message tells the
+// program's pid. Returns 0 or an errno.
 int cg_spawn(const struct cg_program *p, pid_t *pid, pid_t *keeper);
 
 // cg_closed says whether a standard descriptor was closed when this process started.

@@ -15,7 +15,8 @@ static struct {
 	int (*cuCtxCreate_v2)(CUcontext *, unsigned, CUdevice);
 	int (*cuModuleLoadData)(CUmodule *, const void *);
 	int (*cuModuleGetFunction)(CUfunction *, CUmodule, const char *);
-	int (*cuLaunchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+	int (*cuLaunchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+	                      void *, void **, void **);
 	int (*cuCtxSynchronize)(void);
 	int (*cuCtxDestroy_v2)(CUcontext);
 } cu;
