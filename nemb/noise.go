@@ -1,6 +1,7 @@
 package nemb
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -198,7 +199,9 @@ func (s Series) tallied() ([]Sample, time.Duration) {
 // counted is how many samples there were up to a moment, in between as if they
 // came evenly.
 func counted(samples []Sample, at checkpoint.Instant) float64 {
-	i, found := slices.BinarySearchFunc(samples, at, func(s Sample, at checkpoint.Instant) int { return int(max(-1, min(1, int64(s.Time-at)))) })
+	i, found := slices.BinarySearchFunc(samples, at, func(s Sample, at checkpoint.Instant) int {
+		return cmp.Compare(s.Time, at)
+	})
 	switch {
 	case found:
 		return float64(samples[i].Tally.Samples)

@@ -51,7 +51,9 @@ func Support(domains []Domain) string {
 func total(domains []Domain) []bool {
 	in := make([]bool, len(domains))
 	first := func(kind string) int {
-		return slices.IndexFunc(domains, func(d Domain) bool { return d.Kind == kind && d.Parent == "" && d.Method != Estimated })
+		return slices.IndexFunc(domains, func(d Domain) bool {
+			return d.Kind == kind && d.Parent == "" && d.Method != Estimated
+		})
 	}
 	if whole := first("psys"); whole >= 0 && first("cpu_package") < 0 {
 		in[whole] = true
@@ -59,7 +61,8 @@ func total(domains []Domain) []bool {
 	}
 	modelled := slices.ContainsFunc(domains, func(d Domain) bool { return d.Method == Estimated && d.Parent == "" })
 	for i, d := range domains {
-		in[i] = d.Parent == "" && (d.Kind == "cpu_package" || d.Kind == "dram" && !modelled || d.Kind == "gpu" || d.Method == Estimated)
+		in[i] = d.Parent == "" && (d.Kind == "cpu_package" || d.Kind == "dram" && !modelled || d.Kind == "gpu" ||
+			d.Method == Estimated)
 	}
 	return in
 }

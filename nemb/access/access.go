@@ -148,7 +148,8 @@ func (r record) rules() string {
 		text += fmt.Sprintf("# before %04o %d %d %q\n", was.mode, was.uid, was.gid, f)
 	}
 	return text +
-		fmt.Sprintf(`ACTION=="add|change", SUBSYSTEM=="powercap", TEST=="energy_uj", RUN+="/bin/chgrp %s /sys%%p/energy_uj", RUN+="/bin/chmod 0440 /sys%%p/energy_uj"`, r.group) + "\n"
+		fmt.Sprintf(`ACTION=="add|change", SUBSYSTEM=="powercap", TEST=="energy_uj", `+
+			`RUN+="/bin/chgrp %s /sys%%p/energy_uj", RUN+="/bin/chmod 0440 /sys%%p/energy_uj"`, r.group) + "\n"
 }
 
 func readRecord(root nemb.Root) (record, error) {
@@ -171,7 +172,8 @@ func readRecord(root nemb.Root) (record, error) {
 			continue
 		}
 		if _, err := fmt.Sscanf(line, "# before %o %d %d %q\n", &was.mode, &was.uid, &was.gid, &f); err != nil {
-			return r, fmt.Errorf("%s: %q does not tell who could read a file before: nothing was done; correct or remove that line",
+			return r, fmt.Errorf("%s: %q does not tell who could read a file before: nothing was done; correct or "+
+				"remove that line",
 				rulesFile(root), strings.TrimSpace(line))
 		}
 		r.files[f] = was
@@ -270,7 +272,8 @@ func LeftAlone(root nemb.Root) []string {
 		case now.mode&0o004 != 0:
 			why = "everybody may read it"
 		default:
-			why = fmt.Sprintf("init-sensors does powercap and perf_event; until the next start your group may read it after "+
+			why = fmt.Sprintf("init-sensors does powercap and perf_event; "+
+				"until the next start your group may read it after "+
 				"sudo chgrp \"$(id -gn)\" %s && sudo chmod g+r %[1]s", f.Path)
 		}
 		all = append(all, fmt.Sprintf("hwmon: %s %s stays as it is: %s", f.Chip, f.Path, why))
@@ -291,12 +294,14 @@ func Grant(root nemb.Root, a Request) (*Plan, error) {
 	switch a.Method {
 	case "group":
 		if len(files) == 0 {
-			return nil, fmt.Errorf("there are no counters below %s: a group would have nothing to read", root.Sys("class/powercap"))
+			return nil, fmt.Errorf("there are no counters below %s: a group would have nothing to read",
+				root.Sys("class/powercap"))
 		}
 		return planGroup(root, a, files)
 	case "setcap":
 		if !hasPMU(root) {
-			return nil, fmt.Errorf("there is no %s: cap_perfmon would open nothing", root.Sys("bus/event_source/devices/power"))
+			return nil, fmt.Errorf("there is no %s: cap_perfmon would open nothing",
+				root.Sys("bus/event_source/devices/power"))
 		}
 		return planCapability(a.Program)
 	}
@@ -318,7 +323,8 @@ func planGroup(root nemb.Root, a Request, files []string) (*Plan, error) {
 	before, err := readRecord(root)
 	switch {
 	case err == nil && before.group != a.Group:
-		return nil, fmt.Errorf("it was done before with the group %s: take that back first (cg init-sensors --undo)", before.group)
+		return nil, fmt.Errorf("it was done before with the group %s: take that back first (cg init-sensors --undo)",
+			before.group)
 	case err == nil:
 		r = before
 	case !errors.Is(err, fs.ErrNotExist):
@@ -463,7 +469,8 @@ func planCapability(program string) (*Plan, error) {
 	if marked(program) {
 		return nil, fmt.Errorf("%w: %s has capabilities already (getcap %s)", ErrNothing, program, program)
 	}
-	p := &Plan{After: "whoever may run " + program + " may now read the counters through it; a new copy of it needs this again"}
+	p := &Plan{After: "whoever may run " + program + " may now read the counters through it; a new copy of it needs " +
+		"this again"}
 	p.tool("setcap", "cap_perfmon+ep", program)
 	return p, nil
 }
@@ -509,7 +516,8 @@ func (p *Plan) undoGroup(root nemb.Root, r record) error {
 		if now == was || !kept && now.gid != id {
 			continue
 		}
-		p.file(func() error { return give(f, was) }, "chown %d:%d %s && chmod %04o %[3]s", was.uid, was.gid, f, was.mode)
+		p.file(func() error { return give(f, was) }, "chown %d:%d %s && chmod %04o %[3]s", was.uid, was.gid, f,
+			was.mode)
 	}
 	if id >= 0 && r.made {
 		p.command(root, "groupdel", r.group)

@@ -49,7 +49,8 @@ func newGroup() (*group, error) {
 	}
 	for _, name := range []string{"memory.max", "memory.high", "cpu.max"} {
 		if limit, err := os.ReadFile(filepath.Join(own, name)); err == nil && !strings.HasPrefix(string(limit), "max") {
-			return nil, fmt.Errorf("cgroup: %s is limited (%s), which a group below would hide: %w", own, name, fs.ErrPermission)
+			return nil, fmt.Errorf("cgroup: %s is limited (%s), which a group below would hide: %w", own, name,
+				fs.ErrPermission)
 		}
 	}
 	pruneGroups(own)

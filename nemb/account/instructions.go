@@ -39,7 +39,8 @@ func (c *Instructions) Inherit() error {
 	fd, err := unix.PerfEventOpen(&unix.PerfEventAttr{
 		Type: c.kind, Config: c.config, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
 		Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
-		Bits:        unix.PerfBitInherit | unix.PerfBitDisabled | unix.PerfBitEnableOnExec | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv,
+		Bits: unix.PerfBitInherit | unix.PerfBitDisabled | unix.PerfBitEnableOnExec |
+			unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv,
 	}, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("perf instructions: %w", err)
@@ -56,7 +57,8 @@ func (c *Instructions) Count() (float64, error) {
 	if n, err := unix.Read(c.fd, b[:]); err != nil || n != len(b) {
 		return 0, fmt.Errorf("perf instructions: read %d bytes: %w", n, err)
 	}
-	value, enabled, running := binary.NativeEndian.Uint64(b[:]), binary.NativeEndian.Uint64(b[8:]), binary.NativeEndian.Uint64(b[16:])
+	word := binary.NativeEndian.Uint64
+	value, enabled, running := word(b[:]), word(b[8:]), word(b[16:])
 	if running == 0 {
 		return 0, fmt.Errorf("perf instructions: the counter never ran")
 	}

@@ -79,10 +79,12 @@ func Examine(root nemb.Root, want []string, window time.Duration) (*Diagnosis, e
 	d.surroundings(m)
 	d.account()
 	if c := clockOf(root); !c.Invariant && c.Kernel != "" {
-		d.add("clock", Remark, "", "the processors' cycle counter is not invariant: checkpoints read CLOCK_MONOTONIC, which takes some three times as long")
+		d.add("clock", Remark, "", "the processors' cycle counter is not invariant: checkpoints read CLOCK_MONOTONIC, "+
+			"which takes some three times as long")
 	}
 	if p := permissions(root); !p.Realtime {
-		d.add("sampler", Remark, `sudo setcap cap_sys_nice+ep "$(command -v cg)"`, "the sampler may not run under SCHED_FIFO: on a busy machine some samples come late")
+		d.add("sampler", Remark, `sudo setcap cap_sys_nice+ep "$(command -v cg)"`,
+			"the sampler may not run under SCHED_FIFO: on a busy machine some samples come late")
 	}
 	d.sessions()
 	d.load(busy, steal)
@@ -125,9 +127,11 @@ func (d *Diagnosis) counters(found *nemb.Found, window time.Duration) {
 			drew[k] = delta
 			switch {
 			case !v.Known():
-				d.add("counters", Warning, "", "%s: the counter was reset while it was watched (%s)", domain.ID, domain.Source)
+				d.add("counters", Warning, "", "%s: the counter was reset while it was watched (%s)", domain.ID,
+					domain.Source)
 			case delta == 0 && domain.InTotal:
-				d.add("counters", Warning, "", "%s: the counter did not move in %v (%s): it does not count", domain.ID, elapsed.Round(time.Millisecond), domain.Source)
+				d.add("counters", Warning, "", "%s: the counter did not move in %v (%s): it does not count", domain.ID,
+					elapsed.Round(time.Millisecond), domain.Source)
 			case domain.InTotal:
 				d.Measures = true
 				measured = append(measured, fmt.Sprintf("%s %.3g W", domain.ID, delta.Joules()/elapsed.Seconds()))
@@ -139,12 +143,15 @@ func (d *Diagnosis) counters(found *nemb.Found, window time.Duration) {
 	}
 	switch {
 	case d.Measures:
-		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Fine, "measured here: " + strings.Join(measured, ", "), ""})
+		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Fine,
+			"measured here: " + strings.Join(measured, ", "), ""})
 	case found.MeasuresProcessors() && len(found.Domains()) > 0:
-		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy; cg works all the same and estimates it from processor time, " +
-			"better where two readings of any meter are known", "cg calibrate --idle WATTS --load WATTS"})
+		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure,
+			"nothing here measures energy; cg works all the same and estimates it from processor time, " +
+				"better where two readings of any meter are known", "cg calibrate --idle WATTS --load WATTS"})
 	default:
-		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure, "nothing here measures energy, and nothing estimates it", ""})
+		d.Findings = slices.Insert(d.Findings, 0, Finding{"energy", Failure,
+			"nothing here measures energy, and nothing estimates it", ""})
 	}
 }
 
@@ -159,7 +166,8 @@ func (d *Diagnosis) sources(found *nemb.Found) {
 			var denied *nemb.Denied
 			switch {
 			case patience.Hangs(err):
-				d.add(s.Source.Name, Warning, "", "%v: runs go on without it; see what its driver says (dmesg), or leave it out with -s", err)
+				d.add(s.Source.Name, Warning, "", "%v: runs go on without it; see what its driver says (dmesg), or "+
+					"leave it out with -s", err)
 			case errors.As(err, &denied):
 				level := Failure
 				if d.Measures {
@@ -216,7 +224,8 @@ func (d *Diagnosis) filtering(root nemb.Root, m Machine, found *nemb.Found) {
 	path := root.Dev("cpu/0/msr")
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		d.add("filtering", Remark, "sudo modprobe msr && sudo cg doctor", "whether the processor filters its energy counters (INTEL-SA-00389) cannot be told: %s: %v", path, err)
+		d.add("filtering", Remark, "sudo modprobe msr && sudo cg doctor",
+			"whether the processor filters its energy counters (INTEL-SA-00389) cannot be told: %s: %v", path, err)
 		return
 	}
 	defer unix.Close(fd)
@@ -225,9 +234,11 @@ func (d *Diagnosis) filtering(root nemb.Root, m Machine, found *nemb.Found) {
 	case errors.Is(err, unix.EIO):
 		d.add("filtering", Fine, "", "the processor cannot filter its energy counters")
 	case err != nil:
-		d.add("filtering", Remark, "", "whether the processor filters its energy counters (INTEL-SA-00389) cannot be told: %s: %v", path, err)
+		d.add("filtering", Remark, "", "whether the processor filters its energy counters (INTEL-SA-00389) cannot be "+
+			"told: %s: %v", path, err)
 	case bits&1 == 1:
-		d.add("filtering", Warning, "", "the processor filters its energy counters (INTEL-SA-00389): energies of short spans are noisy; turn SGX off in the firmware's setup and restart")
+		d.add("filtering", Warning, "", "the processor filters its energy counters (INTEL-SA-00389): energies of "+
+			"short spans are noisy; turn SGX off in the firmware's setup and restart")
 	default:
 		d.add("filtering", Fine, "", "the processor does not filter its energy counters")
 	}
@@ -244,10 +255,12 @@ func (d *Diagnosis) surroundings(m Machine) {
 		if !d.Measures {
 			level = Warning
 		}
-		d.add("virtualisation", level, "", "this is a virtual machine%s: hypervisors pass on no energy counters, as a rule; measure on the host to have them", of)
+		d.add("virtualisation", level, "", "this is a virtual machine%s: hypervisors pass on no energy counters, as a "+
+			"rule; measure on the host to have them", of)
 	}
 	if m.Container != "" {
-		d.add("container", Remark, "", "this is a container (%s): the counters are the whole machine's, and other containers' use counts as other processes", m.Container)
+		d.add("container", Remark, "", "this is a container (%s): the counters are the whole machine's, and other "+
+			"containers' use counts as other processes", m.Container)
 	}
 }
 
@@ -257,7 +270,9 @@ func (d *Diagnosis) account() {
 	if err == nil {
 		return
 	}
-	d.add("perf_event", Warning, "sudo sysctl kernel.perf_event_paranoid=2", "the processor time of programs comes from /proc, in steps of 10 ms, and short-lived processes are missed: %v", err)
+	d.add("perf_event", Warning, "sudo sysctl kernel.perf_event_paranoid=2",
+		"the processor time of programs comes from /proc, in steps of 10 ms, and short-lived processes are missed: "+
+			"%v", err)
 }
 
 // watchers are programs that read the same counters.
@@ -302,7 +317,8 @@ func (d *Diagnosis) sessions() {
 		}
 	}
 	if len(others) > 0 {
-		d.add("sessions", Warning, "", "others measure here at the same time: %s; counters are the whole machine's, so each session's total includes what the others use", strings.Join(others, ", "))
+		d.add("sessions", Warning, "", "others measure here at the same time: %s; counters are the whole machine's, "+
+			"so each session's total includes what the others use", strings.Join(others, ", "))
 	}
 }
 
@@ -315,11 +331,14 @@ const (
 func (d *Diagnosis) load(busy, steal float64) {
 	load, _, _ := strings.Cut(sysfs.Line("/proc/loadavg"), " ")
 	if busy > busyMost {
-		d.add("load", Warning, "", "the processors are %.0f %% busy (load %s on %d): what others use is told apart by processor time only, and runs take longer", 100*busy, shown.OrUnknown(load), processor.Online())
+		d.add("load", Warning, "", "the processors are %.0f %% busy (load %s on %d): what others use is told apart by "+
+			"processor time only, and runs take longer", 100*busy, shown.OrUnknown(load), processor.Online())
 	} else {
-		d.add("load", Fine, "", "the processors are %.0f %% busy (load %s on %d)", 100*busy, shown.OrUnknown(load), processor.Online())
+		d.add("load", Fine, "", "the processors are %.0f %% busy (load %s on %d)", 100*busy, shown.OrUnknown(load),
+			processor.Online())
 	}
 	if steal > stealMost {
-		d.add("steal", Warning, "", "the host took %.0f %% of the processors' time for others: times and energies vary with it", 100*steal)
+		d.add("steal", Warning, "", "the host took %.0f %% of the processors' time for others: times and energies "+
+			"vary with it", 100*steal)
 	}
 }

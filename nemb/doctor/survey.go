@@ -105,7 +105,8 @@ func Look(root nemb.Root, want []string) (*Survey, error) {
 		Sensors: []SensorState{}, Domains: []DomainState{}, Energy: nemb.Unavailable,
 	}
 	for _, seen := range found.Seen {
-		state := SensorState{Name: seen.Source.Name, State: seen.State, Domains: []string{}, Reasons: []Reason{}, Notes: []string{}, Doubts: []string{}}
+		state := SensorState{Name: seen.Source.Name, State: seen.State, Domains: []string{}, Reasons: []Reason{},
+			Notes: []string{}, Doubts: []string{}}
 		state.Domains = append(state.Domains, seen.Domains...)
 		for _, err := range seen.Errors {
 			r := Reason{Text: err.Error()}
@@ -149,7 +150,8 @@ func machineOf(root nemb.Root) Machine {
 	if m.Hypervisor = sysfs.Line(root.Sys("hypervisor/type")); m.Hypervisor != "" {
 		m.Virtual = true
 	} else if m.Virtual {
-		m.Hypervisor = strings.TrimSpace(sysfs.Line(root.Sys("class/dmi/id/sys_vendor")) + " " + sysfs.Line(root.Sys("class/dmi/id/product_name")))
+		m.Hypervisor = strings.TrimSpace(sysfs.Line(root.Sys("class/dmi/id/sys_vendor")) + " " +
+			sysfs.Line(root.Sys("class/dmi/id/product_name")))
 	}
 	return m
 }

@@ -44,7 +44,8 @@ func openFiles() map[string]string {
 // left tells on stderr of what was left, and returns 1 if something was.
 func left(before map[string]string) (code int) {
 	for fd, to := range openFiles() {
-		if before[fd] == "" && !strings.HasPrefix(to, "anon_inode:[event") && to != "/proc/self/fd" && !strings.HasSuffix(to, "/fd") {
+		if before[fd] == "" && !strings.HasPrefix(to, "anon_inode:[event") && to != "/proc/self/fd" &&
+			!strings.HasSuffix(to, "/fd") {
 			fmt.Fprintf(os.Stderr, "leaked descriptor %s: %s\n", fd, to)
 			code = 1
 		}

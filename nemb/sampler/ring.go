@@ -77,7 +77,8 @@ func aboutRing(domains []nemb.Domain) ([]byte, error) {
 		if hi == 0 { // a counter
 			lo, hi = 1, 1
 		}
-		a.Domains = append(a.Domains, aboutDomain{d.ID, d.Kind, d.Parent, d.InTotal, d.Method, d.Source, int64(d.Period), d.Step, lo, hi})
+		a.Domains = append(a.Domains, aboutDomain{d.ID, d.Kind, d.Parent, d.InTotal, d.Method, d.Source,
+			int64(d.Period), d.Step, lo, hi})
 	}
 	return json.Marshal(a)
 }
@@ -99,14 +100,16 @@ func newRing(domains []nemb.Domain, clock checkpoint.Clock, interval time.Durati
 	}
 	if err == nil {
 		// Since Linux 5.1: nobody maps it for writing after us.
-		_, err = unix.FcntlInt(uintptr(r.fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_SEAL)
+		_, err = unix.FcntlInt(uintptr(r.fd), unix.F_ADD_SEALS,
+			unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_SEAL)
 	}
 	if err != nil {
 		r.close()
 		return nil, fmt.Errorf("sample ring: %w", err)
 	}
 	m := r.memory
-	for i, v := range []uint32{ringVersion, uint32(r.at), uint32(clock), uint32(len(domains)), uint32(slots), uint32(r.stride)} {
+	for i, v := range []uint32{ringVersion, uint32(r.at), uint32(clock), uint32(len(domains)), uint32(slots),
+		uint32(r.stride)} {
 		*(*uint32)(unsafe.Pointer(&m[8+4*i])) = v
 	}
 	*word(m, 32), *word(m, 40) = uint64(interval), uint64(os.Getpid())
@@ -146,7 +149,8 @@ func (r *ring) add(s nemb.Sample) {
 	if s.Failed {
 		flags |= ringFailed
 	}
-	for i, v := range []uint64{uint64(s.At), uint64(s.Time), flags, uint64(s.Usage.Program), uint64(s.Usage.Own), uint64(s.Usage.Other)} {
+	for i, v := range []uint64{uint64(s.At), uint64(s.Time), flags, uint64(s.Usage.Program), uint64(s.Usage.Own),
+		uint64(s.Usage.Other)} {
 		atomic.StoreUint64(word(slot, 8+8*i), v)
 	}
 	for i, e := range s.Energy {
@@ -174,7 +178,8 @@ func (s *Sampler) Share() (path string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ring == nil {
-		if s.ring, err = newRing(s.domains, s.config.Clock, s.config.Interval, cmp.Or(s.config.Slots, ringSlots)); err != nil {
+		if s.ring, err = newRing(s.domains, s.config.Clock, s.config.Interval,
+			cmp.Or(s.config.Slots, ringSlots)); err != nil {
 			return "", err
 		}
 	}
@@ -277,7 +282,8 @@ func parseRing(memory []byte) (*Ring, error) {
 	}
 	at, domains, slots, stride := uint64(head[1]), uint64(head[3]), uint64(head[4]), uint64(head[5])
 	size := uint64(len(memory))
-	if at%8 != 0 || at < ringHeader+ringDomain*domains || slots == 0 || stride != 8*(ringFixed+domains) || at > size || slots > (size-at)/stride {
+	if at%8 != 0 || at < ringHeader+ringDomain*domains || slots == 0 || stride != 8*(ringFixed+domains) || at > size ||
+		slots > (size-at)/stride {
 		return nil, errNoRing
 	}
 	r := &Ring{
@@ -288,7 +294,8 @@ func parseRing(memory []byte) (*Ring, error) {
 	for i := range int(domains) {
 		record := memory[ringHeader+ringDomain*i:]
 		r.Domains = append(r.Domains, nemb.Domain{
-			ID: text(record[:64]), Kind: text(record[64:96]), Method: nemb.Method(text(record[96:112])), InTotal: *word(record, 112)&1 != 0,
+			ID: text(record[:64]), Kind: text(record[64:96]), Method: nemb.Method(text(record[96:112])),
+			InTotal: *word(record, 112)&1 != 0,
 		})
 	}
 	if n := atomic.LoadUint64(word(memory, ringHead)); n > slots {
@@ -347,7 +354,8 @@ func (r *Ring) sample(k uint64) (nemb.Sample, bool) {
 	if load(0) != 2*k+2 {
 		return nemb.Sample{}, false
 	}
-	s := nemb.Sample{At: checkpoint.Tick(load(1)), Time: checkpoint.Instant(load(2)), Energy: make([]nemb.Energy, len(r.Domains))}
+	s := nemb.Sample{At: checkpoint.Tick(load(1)), Time: checkpoint.Instant(load(2)),
+		Energy: make([]nemb.Energy, len(r.Domains))}
 	flags := load(3)
 	s.Gap, s.Failed = flags&ringGap != 0, flags&ringFailed != 0
 	s.Usage = account.Usage{Program: time.Duration(load(4)), Own: time.Duration(load(5)), Other: time.Duration(load(6))}

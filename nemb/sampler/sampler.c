@@ -241,7 +241,8 @@ static void *run(void *arg) {
 	return NULL;
 }
 
-int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary, uint64_t *epoch) {
+int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n,
+		int64_t interval, int clock, int ordinary, uint64_t *epoch) {
 	struct cg_sampler *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
 	if (!s)
 		return ENOMEM;
@@ -337,7 +338,8 @@ void cg_sampler_free(struct cg_sampler *s) {
 
 uint64_t cg_bench_tick(const struct cg_counter *counters, int ncounters, int clock, int n) {
 	uint64_t slot[CG_WORDS + 16], sum = 0;
-	struct cg_sampler s = {.clock = clock, .n = ncounters < 16 ? ncounters : 16, .counters = (struct cg_counter *)counters};
+	struct cg_sampler s = {.clock = clock, .n = ncounters < 16 ? ncounters : 16};
+	s.counters = (struct cg_counter *)counters;
 	for (int i = 0; i < n; i++) {
 		take_sample(&s, slot);
 		sum += slot[CG_WORDS];

@@ -150,7 +150,8 @@ func Start(sensors []nemb.Sensor, c Config) (*Sampler, error) {
 	}
 	C.cg_sampler_take(s.c, &s.buf[0], 1)
 	words := s.buf[:s.stride()]
-	s.first = &nemb.Sample{At: checkpoint.Tick(words[0]), Time: checkpoint.Instant(words[1]), Width: time.Duration(words[3])}
+	s.first = &nemb.Sample{At: checkpoint.Tick(words[0]), Time: checkpoint.Instant(words[1]),
+		Width: time.Duration(words[3])}
 	s.lastTime, s.horizon = s.first.Time, s.first.At
 	for i, d := range s.fast {
 		switch words[C.CG_WORDS+i] {
@@ -452,7 +453,8 @@ func (s *Sampler) fill(sample *nemb.Sample, raw []C.uint64_t) {
 		}
 	}
 	for _, slow := range s.slow {
-		switch slow.fill(sample, s.total[slow.at:], raw == nil, raw == nil || slow.word < 0 || raw[slow.word] == C.CG_AWAY) {
+		switch slow.fill(sample, s.total[slow.at:], raw == nil, raw == nil || slow.word < 0 ||
+			raw[slow.word] == C.CG_AWAY) {
 		case broke:
 			bad = true
 		case pending:

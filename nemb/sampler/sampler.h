@@ -31,7 +31,8 @@ struct cg_stats {
 // cg_sampler_start copies counters and starts the thread. With ordinary set it does
 // not ask for CG_FIFO. Where epoch is not NULL the tick of each sample is stored
 // there once it has been taken. 0 or an errno.
-int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n, int64_t interval, int clock, int ordinary, uint64_t *epoch);
+int cg_sampler_start(struct cg_sampler **out, const struct cg_counter *counters, int n,
+		int64_t interval, int clock, int ordinary, uint64_t *epoch);
 
 // cg_sampler_begun waits for the first sample, and cg_sampler_ended for the thread
 // to end after cg_sampler_stop, for so many ns. Both tell whether it came.

@@ -46,7 +46,8 @@ func WritePMU(root, cpumask string, watts map[string]float64) error {
 	}
 	for name, text := range texts {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			return fmt.Errorf("simulate: %w", err)
 		}
 	}

@@ -77,7 +77,8 @@ func Mount(dir string, machine Machine) (*Tree, error) {
 	t.server, err = fs.Mount(dir, &treeRoot{tree: t, machine: machine}, &fs.Options{
 		EntryTimeout: &never,
 		AttrTimeout:  &never,
-		MountOptions: fuse.MountOptions{FsName: "cg-simulate", Name: "cg-simulate", DirectMountStrict: true, DisableXAttrs: true},
+		MountOptions: fuse.MountOptions{FsName: "cg-simulate", Name: "cg-simulate", DirectMountStrict: true,
+			DisableXAttrs: true},
 	})
 	switch {
 	case errors.Is(err, syscall.EPERM):
@@ -262,7 +263,9 @@ func (f *energyFile) Open(ctx context.Context, _ uint32) (fs.FileHandle, uint32,
 	return nil, fuse.FOPEN_DIRECT_IO, fault.Open
 }
 
-func (f *energyFile) Read(ctx context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+func (f *energyFile) Read(ctx context.Context, _ fs.FileHandle, dest []byte, off int64) (
+	fuse.ReadResult, syscall.Errno,
+) {
 	fault := f.fault.Load()
 	if errno := f.hold(ctx, fault.Hold, fault.Held); errno != 0 {
 		return nil, errno

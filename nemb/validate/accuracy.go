@@ -57,7 +57,8 @@ const (
 var (
 	Powers  = []string{StepPower, ConstantPower, SlowSine, FastSine, RampPower}
 	Methods = []string{TwoReadings, TimeShare, EdgesCoarse, BracketCoarse, EdgesFine, BracketFine}
-	Spans   = []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second}
+	Spans   = []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond,
+		time.Second}
 )
 
 // Bound is what a method must keep.
@@ -86,7 +87,8 @@ func Broken(cells []Cell) []Bound {
 	var broken []Bound
 	for _, b := range Bounds {
 		ok := slices.ContainsFunc(cells, func(c Cell) bool {
-			return c.Power == b.Power && c.Method == b.Method && c.Span == b.Span && c.P95 < b.P95 && math.Abs(c.Bias) < b.Bias+c.Chance
+			return c.Power == b.Power && c.Method == b.Method && c.Span == b.Span && c.P95 < b.P95 &&
+				math.Abs(c.Bias) < b.Bias+c.Chance
 		})
 		if !ok {
 			broken = append(broken, b)
@@ -202,7 +204,8 @@ func power(name string, from, to, end time.Duration, random *rand.Rand) simulate
 // sample takes samples as the sampler does: at fixed deadlines, somewhat late,
 // each stamped with its own time.
 func sample(c simulate.Counter, every, end time.Duration, random *rand.Rand) nemb.Series {
-	s := nemb.Series{Domains: []nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Period: time.Millisecond, Lo: 1, Hi: 1}}}
+	s := nemb.Series{Domains: []nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true,
+		Period: time.Millisecond, Lo: 1, Hi: 1}}}
 	first := c.Read(0)
 	last := time.Duration(-1)
 	for at := time.Duration(random.Float64() * float64(every)); at < end; at += every {
@@ -225,7 +228,8 @@ func timeShare(s nemb.Series, from, to checkpoint.Instant) float64 {
 	a := attribute.New(s.Domains, 1)
 	run := checkpoint.Run{Thread: only, First: true, Start: checkpoint.Tick(s.Samples[0].At)}
 	words := []checkpoint.Word{
-		checkpoint.Pack(checkpoint.Tick(from), checkpoint.Enter, 1), checkpoint.Pack(checkpoint.Tick(to), checkpoint.Exit, 1),
+		checkpoint.Pack(checkpoint.Tick(from), checkpoint.Enter, 1), checkpoint.Pack(checkpoint.Tick(to),
+			checkpoint.Exit, 1),
 	}
 	for i, sample := range s.Samples {
 		run.Words = words

@@ -87,7 +87,8 @@ const energyFile = "sys/class/powercap/intel-rapl:0/energy_uj"
 func fileCounter(dir string) (nemb.Found, error) {
 	zone := filepath.Dir(filepath.Join(dir, energyFile))
 	err := os.MkdirAll(zone, 0o755)
-	for name, text := range map[string]string{"name": "package-0", "energy_uj": "123456789012", "max_energy_range_uj": "262143328850"} {
+	for name, text := range map[string]string{"name": "package-0", "energy_uj": "123456789012",
+		"max_energy_range_uj": "262143328850"} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(zone, name), []byte(text+"\n"), 0o644))
 	}
 	if err != nil {
@@ -98,7 +99,8 @@ func fileCounter(dir string) (nemb.Found, error) {
 
 func timeSampler(sensors []nemb.Sensor, interval, while time.Duration, ordinary bool) (Timing, error) {
 	begin := used()
-	s, err := sampler.Start(sensors, sampler.Config{Interval: interval, Clock: checkpoint.SystemClock(), Ordinary: ordinary})
+	s, err := sampler.Start(sensors, sampler.Config{Interval: interval, Clock: checkpoint.SystemClock(),
+		Ordinary: ordinary})
 	if err != nil {
 		return Timing{}, err
 	}
@@ -168,10 +170,11 @@ func timing(mechanism string, interval time.Duration, times []checkpoint.Instant
 // takes root and /dev/fuse: simulate.ErrNoFUSE.
 func Live(dir string, seconds int) (errs []float64, err error) {
 	const watts = 40
-	tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{{Dir: "intel-rapl:0", Name: "package-0", Counter: simulate.Counter{
-		Power: simulate.Constant(watts), Unit: simulate.UnitIntel, Period: counterPeriod, Jitter: counterJitter,
-		Range: 262143328850, Start: 262143328850 - watts*1500000, // it wraps after 1.5 s
-	}}}})
+	tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{{Dir: "intel-rapl:0", Name: "package-0",
+		Counter: simulate.Counter{
+			Power: simulate.Constant(watts), Unit: simulate.UnitIntel, Period: counterPeriod, Jitter: counterJitter,
+			Range: 262143328850, Start: 262143328850 - watts*1500000, // it wraps after 1.5 s
+		}}}})
 	if err != nil {
 		return nil, err
 	}

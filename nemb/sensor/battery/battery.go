@@ -85,7 +85,8 @@ func openBattery(root nemb.Root) ([]nemb.Sensor, error) {
 	case len(s.Domains()) > 0:
 		return []nemb.Sensor{s}, nil
 	case resting > 0:
-		return nil, fmt.Errorf("battery: %s: the machine runs on mains, and its battery tells nothing then: %w", dir, fs.ErrNotExist)
+		return nil, fmt.Errorf("battery: %s: the machine runs on mains, and its battery tells nothing then: %w", dir,
+			fs.ErrNotExist)
 	}
 	return nil, fmt.Errorf("battery: %s: %w", dir, fs.ErrNotExist)
 }
@@ -110,13 +111,16 @@ const chargeStep = nemb.Energy(36e6)
 
 func openCharges(dir string) ([]nemb.Sensor, error) {
 	c := &charges{domain: nemb.Domain{
-		ID: "battery", Kind: "psys", Source: "battery: " + dir + ": energy_now", Method: nemb.Measured, Period: chargePeriod, Step: chargeStep,
+		ID: "battery", Kind: "psys", Source: "battery: " + dir + ": energy_now",
+		Method: nemb.Measured, Period: chargePeriod, Step: chargeStep,
 		InTotal: true, Lo: 1, Hi: 1,
 	}}
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
-		if sysfs.Line(filepath.Join(at, "type")) != "Battery" || sysfs.Line(filepath.Join(at, "status")) != "Discharging" || sysfs.Line(filepath.Join(at, "scope")) == "Device" {
+		if sysfs.Line(filepath.Join(at, "type")) != "Battery" ||
+			sysfs.Line(filepath.Join(at, "status")) != "Discharging" ||
+			sysfs.Line(filepath.Join(at, "scope")) == "Device" {
 			continue
 		}
 		var g *sensor.Number
@@ -194,7 +198,8 @@ func (c *charges) Close() error {
 // discharging is an error where a battery is anything else.
 func discharging(dir string) error {
 	if status := sysfs.Line(filepath.Join(dir, "status")); status != "Discharging" {
-		return fmt.Errorf("%s: the battery is %q: it tells what the machine draws only while it is discharging", dir, status)
+		return fmt.Errorf("%s: the battery is %q: it tells what the machine draws only while it is discharging", dir,
+			status)
 	}
 	return nil
 }

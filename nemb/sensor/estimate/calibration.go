@@ -116,7 +116,8 @@ func LinearCalibration(share1, watts1, share2, watts2 float64) (Calibration, err
 		share1, watts1, share2, watts2 = share2, watts2, share1, watts1
 	}
 	if !(share2-share1 >= 0.3) {
-		return Calibration{}, fmt.Errorf("the processors were busy for %.0f %% and %.0f %% of the time: two points that are 30 %% apart are needed", 100*share1, 100*share2)
+		return Calibration{}, fmt.Errorf("the processors were busy for %.0f %% and %.0f %% of the time: two points "+
+			"that are 30 %% apart are needed", 100*share1, 100*share2)
 	}
 	slope := (watts2 - watts1) / (share2 - share1)
 	c := Calibration{Idle: watts1 - slope*share1, Load: watts1 + slope*(1-share1)}

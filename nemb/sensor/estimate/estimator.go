@@ -20,7 +20,8 @@ import (
 const name = "estimate"
 
 func init() {
-	nemb.Register(nemb.Source{Name: name, Open: openEstimator, Rank: 30, Opened: nemb.IfUnmeasured, Alone: true, Metric: "estimate"})
+	nemb.Register(nemb.Source{Name: name, Open: openEstimator, Rank: 30, Opened: nemb.IfUnmeasured, Alone: true,
+		Metric: "estimate"})
 }
 
 // Of a CPU that is not in the table: W per hardware thread, medians over ten
@@ -64,7 +65,8 @@ func (e *estimator) calibrate(cpu processor.CPU, c Calibration) {
 	d := &e.domain
 	d.Base, e.busy = c.Idle, (c.Load-c.Idle)/float64(cpu.Processors)
 	d.Lo, d.Hi = 1-calibratedBand, 1+calibratedBand
-	d.Source = fmt.Sprintf("estimate: %g W idle to %g W busy, calibrated %s by %s", c.Idle, c.Load, c.Made.Format(time.DateOnly), c.Meter)
+	d.Source = fmt.Sprintf("estimate: %g W idle to %g W busy, calibrated %s by %s", c.Idle, c.Load,
+		c.Made.Format(time.DateOnly), c.Meter)
 }
 
 func newEstimator(cpu processor.CPU) *estimator {
@@ -76,7 +78,8 @@ func newEstimator(cpu processor.CPU) *estimator {
 		n := float64(cpu.Processors)
 		d.Base, e.busy = unknownIdle*n, unknownMax-unknownIdle
 		d.Lo, d.Hi = 0.3, 3 // from the lowest generation's figures to the highest's
-		d.Source = fmt.Sprintf("estimate: %s not in the table, %d threads, wall power by SPECpower medians per thread", cpu, cpu.Processors)
+		d.Source = fmt.Sprintf("estimate: %s not in the table, %d threads, wall power by SPECpower medians per thread",
+			cpu, cpu.Processors)
 		return e
 	}
 	p := cpu.Era()
@@ -86,7 +89,8 @@ func newEstimator(cpu processor.CPU) *estimator {
 		perThread := cpu.TDP / float64(cpu.Threads)
 		d.Base = p.Idle.Median * perThread * float64(cpu.Processors)
 		e.busy = (p.Max.Median - p.Idle.Median) * perThread
-		d.Source = what + fmt.Sprintf("%d of %d threads, %g W TDP, wall power by SPECpower medians", cpu.Processors, cpu.Threads, cpu.TDP)
+		d.Source = what + fmt.Sprintf("%d of %d threads, %g W TDP, wall power by SPECpower medians", cpu.Processors,
+			cpu.Threads, cpu.TDP)
 		return e
 	}
 	tdp := cpu.TDP * float64(max(1, cpu.Sockets))

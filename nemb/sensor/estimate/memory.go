@@ -69,7 +69,8 @@ func (m *Memory) Watch(pid int) {
 // Domains has one: memory, inside the estimated machine.
 func (m *Memory) Domains() []nemb.Domain {
 	return []nemb.Domain{{
-		ID: "memory", Parent: "machine", Kind: "nested", Method: nemb.Estimated, Period: memoryPeriod, Lo: memoryLo, Hi: memoryHi, Program: true,
+		ID: "memory", Parent: "machine", Kind: "nested", Method: nemb.Estimated, Period: memoryPeriod,
+		Lo: memoryLo, Hi: memoryHi, Program: true,
 		Source: fmt.Sprintf("estimate: %g W/GB of the program's resident set", memoryWatts),
 	}}
 }

@@ -58,7 +58,8 @@ const every = 50 * time.Millisecond
 //	                CPU, SysIO Power ...  parts of it
 //	                Module Power ...      the module with its GPU
 //	                anything else         the whole machine (Documentation/hwmon/acpi_power_meter.rst)
-//	smpro_hwmon     CORE, SoC, RCA VRD    together package-N; DIMM VRD1 and 2 together dram-N (Documentation/hwmon/smpro-hwmon.rst)
+//	smpro_hwmon     CORE, SoC, RCA VRD    together package-N; DIMM VRD1 and 2 together dram-N
+//	                                      (Documentation/hwmon/smpro-hwmon.rst)
 //	apm_xgene       CPU power, IO power   together package-N (Documentation/hwmon/xgene-hwmon.rst)
 //	amdgpu          PPT, slowPPT          a GPU with memory of its own (Documentation/gpu/amdgpu/thermal.rst)
 //	xe, i915        card, pkg             a discrete GPU (Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon)
@@ -247,7 +248,8 @@ func addText(s *sensor.File, d nemb.Domain, path string) error {
 	}
 	// Sockets that show the same counter are one (amd/amd_energy#5).
 	for i, o := range s.Domains() {
-		if again, err := s.Counters()[i].Read(); err == nil && d.Kind == "cpu_package" && o.Kind == d.Kind && e > 0 && e <= again && again-e < 1e6 {
+		if again, err := s.Counters()[i].Read(); err == nil && d.Kind == "cpu_package" && o.Kind == d.Kind && e > 0 &&
+			e <= again && again-e < 1e6 {
 			unix.Close(fd)
 			return fmt.Errorf("it shows the counter of %s", o.ID)
 		}
@@ -317,7 +319,8 @@ func energyFiles(root nemb.Root) []energyFile {
 				channel := filepath.Join(at, m[1]+m[2])
 				label, fault := readLabel(channel)
 				if _, ok := found[channel]; !ok || m[3] == "average" {
-					found[channel] = energyFile{chip: chip, label: label, dir: dir, path: filepath.Join(at, file.Name()), kind: m[1], order: order, fault: fault}
+					found[channel] = energyFile{chip: chip, label: label, dir: dir,
+						path: filepath.Join(at, file.Name()), kind: m[1], order: order, fault: fault}
 				}
 			}
 			for _, channel := range slices.SortedFunc(func(yield func(string) bool) {

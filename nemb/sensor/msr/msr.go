@@ -78,7 +78,8 @@ func openMSR(root nemb.Root) ([]nemb.Sensor, error) {
 		case errors.Is(err, fs.ErrPermission):
 			s.Close()
 			return nil, &nemb.Denied{
-				What: "msr: " + path, Err: err, Why: "it takes root and CAP_SYS_RAWIO, and a kernel that is not locked down",
+				What: "msr: " + path, Err: err, Why: "it takes root and CAP_SYS_RAWIO, and a kernel that is not " +
+					"locked down",
 				Fix: "sudo cg ... (or measure with perf or powercap, which take less)",
 			}
 		case err != nil:
@@ -121,7 +122,8 @@ func openMSR(root nemb.Root) ([]nemb.Sensor, error) {
 				}
 			}
 			d.Wrap, d.Step = nemb.Energy(u*(1<<32)*1e6), rapl.Step(u)
-			s.Add(d, counter.Counter{FD: int32(fd), Form: counter.Word, At: r.register, Mask: 1<<32 - 1, Scale: u * 1e6})
+			s.Add(d, counter.Counter{FD: int32(fd), Form: counter.Word, At: r.register, Mask: 1<<32 - 1,
+				Scale: u * 1e6})
 		}
 	}
 	if len(s.Domains()) == 0 {

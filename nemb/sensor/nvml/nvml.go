@@ -34,7 +34,8 @@ import (
 const name = "nvml"
 
 func init() {
-	nemb.Register(nemb.Source{Name: name, Open: openGPUs, Rank: -20, Distinct: true, Metric: "nvml-energy", Missing: cardsWithoutNVML})
+	nemb.Register(nemb.Source{Name: name, Open: openGPUs, Rank: -20, Distinct: true, Metric: "nvml-energy",
+		Missing: cardsWithoutNVML})
 	for _, m := range []struct {
 		name     string
 		readings []gpuReading
@@ -43,8 +44,14 @@ func init() {
 		{"nvml-temp", []gpuReading{{"temperature_c", "C", gpuTemperature}}},
 		{"nvml-util", []gpuReading{{"gpu_percent", "%", gpuBusy}, {"memory_percent", "%", memoryBusy}}},
 		{"nvml-memory", []gpuReading{{"memory_used_bytes", "bytes", memoryUsed}}},
-		{"nvml-nvlink", []gpuReading{{"nvlink_tx_kib", "KiB", nvlink(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX)}, {"nvlink_rx_kib", "KiB", nvlink(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX)}}},
-		{"nvml-pcie", []gpuReading{{"pcie_tx_kib_s", "KiB/s", pcie(nvml.PCIE_UTIL_TX_BYTES)}, {"pcie_rx_kib_s", "KiB/s", pcie(nvml.PCIE_UTIL_RX_BYTES)}}},
+		{"nvml-nvlink", []gpuReading{
+			{"nvlink_tx_kib", "KiB", nvlink(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX)},
+			{"nvlink_rx_kib", "KiB", nvlink(nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX)},
+		}},
+		{"nvml-pcie", []gpuReading{
+			{"pcie_tx_kib_s", "KiB/s", pcie(nvml.PCIE_UTIL_TX_BYTES)},
+			{"pcie_rx_kib_s", "KiB/s", pcie(nvml.PCIE_UTIL_RX_BYTES)},
+		}},
 	} {
 		nemb.RegisterMetric(nemb.Metric{Name: m.name, Open: func(root nemb.Root) (nemb.Gauge, error) {
 			lib, err := openNVML(root)
@@ -76,14 +83,16 @@ func openGPUs(root nemb.Root) ([]nemb.Sensor, error) {
 func cardsWithoutNVML(root nemb.Root, container bool) (text, fix string) {
 	devices, _ := filepath.Glob(root.Sys("bus/pci/devices/*"))
 	for _, dir := range devices {
-		if sysfs.Line(filepath.Join(dir, "vendor")) != "0x10de" || !strings.HasPrefix(sysfs.Line(filepath.Join(dir, "class")), "0x03") {
+		if sysfs.Line(filepath.Join(dir, "vendor")) != "0x10de" ||
+			!strings.HasPrefix(sysfs.Line(filepath.Join(dir, "class")), "0x03") {
 			continue
 		}
 		fix = "sudo apt-get install nvidia-driver (or your distribution's package)"
 		if container {
 			fix = "docker run --gpus all ..."
 		}
-		return fmt.Sprintf("there is an NVIDIA GPU (%s), and its driver's library (libnvidia-ml.so.1) is not: its energy is not measured", filepath.Base(dir)), fix
+		return fmt.Sprintf("there is an NVIDIA GPU (%s), and its driver's library (libnvidia-ml.so.1) is not: its "+
+			"energy is not measured", filepath.Base(dir)), fix
 	}
 	return "", ""
 }
@@ -135,7 +144,8 @@ func openNVML(root nemb.Root) (*nvmlLibrary, error) {
 		// The linker waits for a file system with a lock held that every new thread
 		// takes: it is not asked for what is not there.
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, sensor.Absent(fmt.Errorf("nvml: %s: cannot open shared object file: No such file or directory", path))
+			return nil, sensor.Absent(fmt.Errorf("nvml: %s: cannot open shared object file: No such file or directory",
+				path))
 		}
 	}
 	name := C.CString(path)
@@ -147,7 +157,8 @@ func openNVML(root nemb.Root) (*nvmlLibrary, error) {
 		if strings.Contains(text, "No such file") {
 			return nil, sensor.Absent(fmt.Errorf("nvml: %s", text))
 		}
-		return nil, sensor.Mendable(fmt.Errorf("nvml: %s: install the driver's libraries anew, or leave nvml out with -s", text))
+		return nil, sensor.Mendable(fmt.Errorf("nvml: %s: install the driver's libraries anew, or leave nvml out with "+
+			"-s", text))
 	}
 	return startNVML(nvml.New(nvml.WithLibraryPath(path)))
 }
@@ -171,21 +182,22 @@ type nvmlError struct {
 
 // The words are ours: nvmlErrorString is one more function that may be missing.
 var nvmlWords = map[nvml.Return]string{
-	nvml.ERROR_UNINITIALIZED:           "not initialized",
-	nvml.ERROR_NOT_SUPPORTED:           "the GPU does not tell it",
-	nvml.ERROR_NO_PERMISSION:           "denied: the user needs access to /dev/nvidia*",
-	nvml.ERROR_NOT_FOUND:               "not found",
-	nvml.ERROR_DRIVER_NOT_LOADED:       "the driver is not loaded",
-	nvml.ERROR_TIMEOUT:                 "timed out",
-	nvml.ERROR_LIBRARY_NOT_FOUND:       "no library",
-	nvml.ERROR_FUNCTION_NOT_FOUND:      "this driver has no such function",
-	nvml.ERROR_GPU_IS_LOST:             "the GPU is lost: reset it (nvidia-smi --gpu-reset) or reboot",
-	nvml.ERROR_RESET_REQUIRED:          "the GPU needs a reset (nvidia-smi --gpu-reset)",
-	nvml.ERROR_OPERATING_SYSTEM:        "blocked by the operating system or its cgroup",
-	nvml.ERROR_LIB_RM_VERSION_MISMATCH: "the driver and its library are of different versions: load the new driver, or reboot",
-	nvml.ERROR_NO_DATA:                 "no data",
-	nvml.ERROR_GPU_NOT_FOUND:           "no GPU",
-	nvml.ERROR_UNKNOWN:                 "unknown error of the driver",
+	nvml.ERROR_UNINITIALIZED:      "not initialized",
+	nvml.ERROR_NOT_SUPPORTED:      "the GPU does not tell it",
+	nvml.ERROR_NO_PERMISSION:      "denied: the user needs access to /dev/nvidia*",
+	nvml.ERROR_NOT_FOUND:          "not found",
+	nvml.ERROR_DRIVER_NOT_LOADED:  "the driver is not loaded",
+	nvml.ERROR_TIMEOUT:            "timed out",
+	nvml.ERROR_LIBRARY_NOT_FOUND:  "no library",
+	nvml.ERROR_FUNCTION_NOT_FOUND: "this driver has no such function",
+	nvml.ERROR_GPU_IS_LOST:        "the GPU is lost: reset it (nvidia-smi --gpu-reset) or reboot",
+	nvml.ERROR_RESET_REQUIRED:     "the GPU needs a reset (nvidia-smi --gpu-reset)",
+	nvml.ERROR_OPERATING_SYSTEM:   "blocked by the operating system or its cgroup",
+	nvml.ERROR_LIB_RM_VERSION_MISMATCH: "the driver and its library are of different versions: " +
+		"load the new driver, or reboot",
+	nvml.ERROR_NO_DATA:       "no data",
+	nvml.ERROR_GPU_NOT_FOUND: "no GPU",
+	nvml.ERROR_UNKNOWN:       "unknown error of the driver",
 }
 
 func (e *nvmlError) Error() string {
@@ -198,7 +210,8 @@ func (e *nvmlError) Error() string {
 
 // unsupported tells whether a device will never answer.
 func unsupported(code nvml.Return) bool {
-	return code == nvml.ERROR_NOT_SUPPORTED || code == nvml.ERROR_FUNCTION_NOT_FOUND || code == nvml.ERROR_INVALID_ARGUMENT
+	return code == nvml.ERROR_NOT_SUPPORTED || code == nvml.ERROR_FUNCTION_NOT_FOUND ||
+		code == nvml.ERROR_INVALID_ARGUMENT
 }
 
 // gpu is one device. A device that is lost is not asked again: some drivers
@@ -301,7 +314,8 @@ func nvmlSensors(lib *nvmlLibrary) ([]nemb.Sensor, error) {
 
 func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 	s := &gpuEnergy{lib: lib, gpu: g, domain: nemb.Domain{
-		ID: g.id, Kind: "gpu", Method: nemb.Measured, Period: nvmlPeriod, Step: nvmlStep, InTotal: true, Lo: 1 - nvmlBand, Hi: 1 + nvmlBand,
+		ID: g.id, Kind: "gpu", Method: nemb.Measured, Period: nvmlPeriod, Step: nvmlStep,
+		InTotal: true, Lo: 1 - nvmlBand, Hi: 1 + nvmlBand,
 		Source: "NVML total energy" + g.note,
 	}}
 	s.energy = s.count
@@ -420,7 +434,9 @@ func averagePower(g *gpu) (float64, error) {
 }
 
 func gpuTemperature(g *gpu) (float64, error) {
-	return number(g, "temperature", func(d nvml.Device) (uint32, nvml.Return) { return d.GetTemperature(nvml.TEMPERATURE_GPU) }, 1)
+	return number(g, "temperature", func(d nvml.Device) (uint32, nvml.Return) {
+		return d.GetTemperature(nvml.TEMPERATURE_GPU)
+	}, 1)
 }
 
 func gpuBusy(g *gpu) (float64, error) {
@@ -451,11 +467,16 @@ func nvlink(field uint32) func(*gpu) (float64, error) {
 
 func pcie(counter nvml.PcieUtilCounter) func(*gpu) (float64, error) {
 	return func(g *gpu) (float64, error) {
-		return number(g, "PCIe throughput", func(d nvml.Device) (uint32, nvml.Return) { return d.GetPcieThroughput(counter) }, 1)
+		return number(g, "PCIe throughput", func(d nvml.Device) (uint32, nvml.Return) {
+			return d.GetPcieThroughput(counter)
+		}, 1)
 	}
 }
 
-func number[T uint32 | uint64](g *gpu, what string, call func(nvml.Device) (T, nvml.Return), scale float64) (float64, error) {
+// number makes one call for a number, and scales it.
+func number[T uint32 | uint64](
+	g *gpu, what string, call func(nvml.Device) (T, nvml.Return), scale float64,
+) (float64, error) {
 	var v T
 	err := g.ask(what, func(d nvml.Device) (code nvml.Return) {
 		v, code = call(d)

@@ -38,7 +38,8 @@ type raplEvent struct {
 // raplEvents in the order of a package's domains. energy-gpu is the second
 // power plane, which powercap calls uncore.
 var raplEvents = []raplEvent{
-	{"energy-pkg", "package"}, {"energy-cores", "core"}, {"energy-gpu", "uncore"}, {"energy-ram", "dram"}, {"energy-psys", "psys"},
+	{"energy-pkg", "package"}, {"energy-cores", "core"}, {"energy-gpu", "uncore"},
+	{"energy-ram", "dram"}, {"energy-psys", "psys"},
 }
 
 // openPerf opens the RAPL counters of the power PMU, an event source below
@@ -99,7 +100,8 @@ func openPerf(root nemb.Root) ([]nemb.Sensor, error) {
 		}
 		return nil, &nemb.Denied{
 			What: "perf: " + dir, Err: errors.Unwrap(err), Domains: p.wanted,
-			Why: "events of the whole machine take CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less (it is " + paranoid + ")",
+			Why: "events of the whole machine take CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less (it is " +
+				paranoid + ")",
 			Fix: "sudo cg init-sensors --method setcap",
 		}
 	case err != nil:
@@ -117,7 +119,8 @@ func openPerf(root nemb.Root) ([]nemb.Sensor, error) {
 	for _, at := range places {
 		if some && !packages(at.Suffix()) {
 			p.Close()
-			return nil, fmt.Errorf("perf: %s: the kernel opens energy-pkg for other packages and not for package%s, on processor %d: %w", dir, at.Suffix(), at.CPU, fs.ErrNotExist)
+			return nil, fmt.Errorf("perf: %s: the kernel opens energy-pkg for other packages and not for package%s, "+
+				"on processor %d: %w", dir, at.Suffix(), at.CPU, fs.ErrNotExist)
 		}
 	}
 	share, most := p.cpu.IdleShare()
@@ -148,7 +151,8 @@ func (p *perf) open(at rapl.Place) error {
 			return err
 		}
 		if !p.lists(d) {
-			p.Note(nemb.Note{Text: fmt.Sprintf("perf: %s: left out: powercap has no %s, and such an event counts nothing", e.name, d.ID)})
+			p.Note(nemb.Note{Text: fmt.Sprintf("perf: %s: left out: powercap has no %s, and such an event counts "+
+				"nothing", e.name, d.ID)})
 			continue
 		}
 		p.wanted = append(p.wanted, d.ID)
@@ -158,7 +162,8 @@ func (p *perf) open(at rapl.Place) error {
 			fd, err = p.openEvent(config, at.CPU, leader)
 		}
 		switch {
-		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EINVAL):
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EOPNOTSUPP),
+			errors.Is(err, unix.EINVAL):
 			continue // listed, and this kernel or machine does not count it
 		case err != nil:
 			return fmt.Errorf("perf: %s on processor %d: %w", e.name, at.CPU, err)
@@ -216,7 +221,8 @@ func (p *perf) event(e raplEvent, at rapl.Place) (d nemb.Domain, c counter.Count
 	}
 	c = counter.Counter{Form: counter.Group, Mask: 1<<64 - 1, Scale: scale * 1e6}
 	d = nemb.Domain{
-		ID: e.domain + at.Suffix(), Method: nemb.Measured, Period: rapl.Period, Step: rapl.Step(rapl.Unit61), Lo: 1, Hi: 1,
+		ID: e.domain + at.Suffix(), Method: nemb.Measured, Period: rapl.Period, Step: rapl.Step(rapl.Unit61),
+		Lo: 1, Hi: 1,
 		Source: fmt.Sprintf("perf: power/%s/ on processor %d", e.name, at.CPU),
 	}
 	switch e.domain {

@@ -48,7 +48,8 @@ func openPowercap(root nemb.Root) ([]nemb.Sensor, error) {
 		d.IdleShare, d.IdleShareMost = share, most
 		z := zones[i]
 		if z.Repeats != "" {
-			p.Note(nemb.Note{Text: fmt.Sprintf("powercap: %s: left out: it reads %s, as %s does", z.Path, z.ID, z.Repeats)})
+			p.Note(nemb.Note{Text: fmt.Sprintf("powercap: %s: left out: it reads %s, as %s does", z.Path, z.ID,
+				z.Repeats)})
 			continue
 		}
 		if z.Parent != nil && left[z.Parent.ID] {
@@ -70,7 +71,8 @@ func openPowercap(root nemb.Root) ([]nemb.Sensor, error) {
 			continue
 		}
 		if d.Kind == "independent" {
-			p.Note(nemb.Note{Doubt: !known, Text: fmt.Sprintf("powercap: %s: nobody knows what a zone of the name \"%s\" counts: it is in no total", z.Path, z.Name)})
+			p.Note(nemb.Note{Doubt: !known, Text: fmt.Sprintf("powercap: %s: nobody knows what a zone of the name "+
+				"\"%s\" counts: it is in no total", z.Path, z.Name)})
 		}
 		if text := unitDoubt(d, cpu); text != "" {
 			p.Note(nemb.Note{Doubt: true, Text: "powercap: " + text})
@@ -142,11 +144,12 @@ func openCounters(zones []*rapl.Zone) []firstAnswer {
 		}
 		path := filepath.Join(z.Path, "energy_uj")
 		asked.Go(func() {
-			a, ok := patience.Within(patience.Limit, func() firstAnswer { return openCounter(path) }, func(a firstAnswer) {
-				if a.err == nil {
-					unix.Close(a.fd)
-				}
-			})
+			a, ok := patience.Within(patience.Limit, func() firstAnswer { return openCounter(path) },
+				func(a firstAnswer) {
+					if a.err == nil {
+						unix.Close(a.fd)
+					}
+				})
 			if answers[i] = a; !ok {
 				answers[i].err = &patience.Hung{}
 			}
@@ -205,9 +208,11 @@ func unitDoubt(d nemb.Domain, cpu processor.CPU) string {
 		if unit > want {
 			how = fmt.Sprintf("%.1f times too high", unit/want)
 		}
-		return fmt.Sprintf("%s: the kernel takes its unit for %.1f uJ, and memory beside %s counts %.1f uJ: its energy is %s", d.ID, unit*1e6, cpu.March, want*1e6, how)
+		return fmt.Sprintf("%s: the kernel takes its unit for %.1f uJ, and memory beside %s counts %.1f uJ: its "+
+			"energy is %s", d.ID, unit*1e6, cpu.March, want*1e6, how)
 	case unit > 1e-3 || unit < 1e-7:
-		return fmt.Sprintf("%s: max_energy_range_uj means a unit of %.3g uJ, and RAPL counts in 0.1 to 1000 uJ", d.ID, unit*1e6)
+		return fmt.Sprintf("%s: max_energy_range_uj means a unit of %.3g uJ, and RAPL counts in 0.1 to 1000 uJ", d.ID,
+			unit*1e6)
 	}
 	return ""
 }
