@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -205,40 +206,78 @@ func TestWarningsAreDocumented(t *testing.T) {
 	}
 }
 
-// A language is named in its own folder, and by what rides in its programs
-// (runtimes/), and nowhere else in the program.
-func TestLanguagesStayAtHome(t *testing.T) {
-	files, err := filepath.Glob("languages/*/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var given []string
-	for _, file := range files {
-		b, err := os.ReadFile(file)
+// registered are the families whose members register themselves. A member is named in
+// its own files and nowhere else in the program.
+var registered = []struct {
+	what    string
+	files   string         // where members are
+	name    *regexp.Regexp // how a member's file gives its name
+	least   int            // names that are found at least
+	allowed []string       // files and folders that may name a member
+	instead string
+}{
+	{
+		"language", "languages/*/*.go", regexp.MustCompile(`(?m)^\t+(?:Name|Title): +"([^"]+)",$`), 6,
+		[]string{"languages/", "runtimes/"}, // runtimes: what is in its programs
+		"make it data of languages.Language",
+	},
+	{
+		"sensor", "nemb/sensor/*/*.go", regexp.MustCompile(`(?m)^const [nN]ame = "([^"]+)"$`), 7,
+		[]string{
+			"nemb/sensor/", "runtimes/",
+			"cli/gate.go",           // perf is the name of a counter of instructions, too
+			"nemb/access/access.go", // powercap is a subsystem of udev, too
+		},
+		"make it data of nemb.Source",
+	},
+	{
+		"format", "report/*.go", regexp.MustCompile(`(?m)^\t\tName: "([a-z]+)",`), 10,
+		[]string{
+			"report/", "track/", "runtimes/",
+			"cli/",                   // flags that write a file have a format each: --junit, --benchfmt
+			"nemb/doctor/examine.go", // WattAMeter is a program, too
+		},
+		"make it data of format.Format",
+	},
+}
+
+// A language, a sensor and a format are named in their own files.
+func TestMembersStayAtHome(t *testing.T) {
+	for _, family := range registered {
+		files, err := filepath.Glob(family.files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?m)^\t+(?:Name|Title): +"([^"]+)",$`).FindAllSubmatch(b, -1) {
-			given = append(given, string(m[1]))
+		var given []string
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range family.name.FindAllSubmatch(b, -1) {
+				if name := string(m[1]); name != "json" { // which means much else, too
+					given = append(given, name)
+				}
+			}
 		}
-	}
-	if len(given) < 6 {
-		t.Fatalf("found only the names %q", given)
-	}
-	names := regexp.MustCompile(`"(` + strings.Join(given, "|") + `)"`)
-	err = filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
-			strings.HasPrefix(path, "languages/") || strings.HasPrefix(path, "runtimes/") {
+		if len(given) < family.least {
+			t.Fatalf("%s: found only the names %q", family.what, given)
+		}
+		names := regexp.MustCompile(`"(` + strings.Join(given, "|") + `)"`)
+		err = filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
+				slices.ContainsFunc(family.allowed, func(a string) bool { return strings.HasPrefix(path, a) }) {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if m := names.Find(b); m != nil {
+				t.Errorf("%s names the %s %s: %s", path, family.what, m, family.instead)
+			}
 			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		b, err := os.ReadFile(path)
-		if m := names.Find(b); m != nil {
-			t.Errorf("%s names the language %s: make it data of languages.Language", path, m)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
