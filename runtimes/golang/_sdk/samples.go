@@ -213,14 +213,26 @@ func (s *samples) between(d int, start, end int64) (joules, slack float64, metho
 	for j+1 < len(s.times) && s.flags[j]&flagFailed != 0 {
 		j++
 	}
-	most := float64(s.energies[d][j]-s.energies[d][i]) * 1e-6
-	slack = max(most-value, value)
+	// True is what lies between the samples inside of it and those outside, and a
+	// counter may be a period behind.
+	most, least := float64(s.energies[d][j]-s.energies[d][i])*1e-6, 0.0
+	from, to := i, j
+	if s.times[i] != start {
+		from++
+	}
+	if s.times[j] != end {
+		to--
+	}
+	if from <= to {
+		least = max(0, float64(int64(s.energies[d][to]-s.energies[d][from]))*1e-6)
+	}
+	behind := value / max(1, float64(end-start)) * float64(s.domains[d].PeriodNs)
 	known := sort.Search(len(k), func(i int) bool { return k[i].last > start }) - 1
 	if value == 0 && known >= 0 { // as much as before, at most, since the counter was seen to move
 		watts, _ := slope(k, known, -1)
-		slack = max(slack, watts*(float64(end)-k[known].at)*1e-9)
+		behind = watts * (float64(end) - k[known].at) * 1e-9
 	}
-	return value, slack, methodSampled, true
+	return value, max(most-value, value-least) + behind, methodSampled, true
 }
 
 // bracket takes the energy from the last update before to the first after, less

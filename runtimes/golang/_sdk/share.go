@@ -137,7 +137,8 @@ func energyOf(s *samples, start, end int64, parts []part) *energy {
 	if parts != nil {
 		e.method, e.machine = methodShared, int64(machine*1e6+0.5)
 	}
-	e.lo, e.hi = min(e.total, int64(lo*1e6)), max(e.total, int64(math.Ceil(hi*1e6)))
+	// Outwards, but for what rounding leaves.
+	e.lo, e.hi = min(e.total, int64(math.Floor(lo*1e6+1e-6))), max(e.total, int64(math.Ceil(hi*1e6-1e-6)))
 	return e
 }
 

@@ -1,6 +1,18 @@
 // Package spec is what cg and its packages for sessions (Python, Java, Go) must
 // agree on, as data: constants.txt, and a table of cases for each rule that all of
-// them have (cases/). It imports nothing and computes nothing.
+// them have. It imports nothing and computes nothing.
+//
+// The tables of cases/ hold the packages, and cg where it has the rule, too:
+//
+//	between.txt    the energy of a part of a series (nemb.Series.Between)
+//	tasks.json     the energy of a task with its interval, written by hand
+//	noise.json     how steady the power was (report)
+//	ring.json      rings of samples, good and damaged (nemb/sampler)
+//	powercap.json  zones, dies and units of powercap (nemb/sensor/powercap)
+//	unwrap.json    counters that wrap (nemb/counter)
+//	cells.json     texts in a CSV, written by hand
+//
+// Tables that cg has a rule for are written by the test of that rule (-update).
 package spec
 
 //go:generate go run ./generate

@@ -11,7 +11,7 @@ ends in _j.
 from array import array
 from bisect import bisect_left, bisect_right
 from itertools import compress
-from math import hypot
+from math import ceil, floor, hypot
 
 from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, METHOD_BRACKET, METHOD_INTERPOLATION, METHOD_SAMPLED, METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST,
                     PRUNE_ONE_IN, STEADY_PART, STILL_NS)
@@ -228,7 +228,7 @@ class Samples:
         if found:
             return found
         a, b = self.energy_at(d, start), self.energy_at(d, end)
-        if a is None or b is None:
+        if a is None or b is None or end < start:
             return None
         # True is what lies between the samples inside of it and those outside, and a
         # counter may be a period behind.
@@ -377,8 +377,8 @@ def energy_of(samples, shares, windows):
     if not known or not out.complete:
         return None
     out.machine = int(machine * 1e6 + 0.5) if sharing or not whole else out.total
-    out.lo = min(out.total, int(lo * 1e6))
-    out.hi = max(out.total, int(hi * 1e6 + 0.999999))
+    out.lo = min(out.total, floor(lo * 1e6 + 1e-6))  # outwards, but for what rounding leaves
+    out.hi = max(out.total, ceil(hi * 1e6 - 1e-6))
     if sharing:
         out.method = METHOD_SHARED
     return out

@@ -251,3 +251,51 @@ func TestUnwrap(t *testing.T) {
 		}
 	})
 }
+
+func TestTasks(t *testing.T) {
+	type want struct {
+		Total   int64 `json:"uj"`
+		Lo      int64 `json:"lo_uj"`
+		Hi      int64 `json:"hi_uj"`
+		Method  string
+		Domains map[string]int64
+	}
+	table(t, "tasks.json", func(t *testing.T, of struct {
+		Name    string
+		Domains []domain
+		Samples [][]int64
+		Tasks   [][3]json.RawMessage
+	}) {
+		s := newSamples(of.Domains)
+		for _, row := range of.Samples {
+			var micro []uint64
+			for _, v := range row[2:] {
+				micro = append(micro, uint64(v))
+			}
+			s.add(row[0], uint64(row[1]), micro)
+		}
+		for _, task := range of.Tasks {
+			var start, end int64
+			var wanted, got *want
+			for i, v := range []any{&start, &end, &wanted} {
+				if err := json.Unmarshal(task[i], v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if e := energyOf(s, start, end, nil); e != nil {
+				got = &want{e.total, e.lo, e.hi, e.method, e.domains}
+			}
+			if !reflect.DeepEqual(got, wanted) {
+				t.Errorf("%s: got %+v, want %+v", of.Name, got, wanted)
+			}
+		}
+	})
+}
+
+func TestCells(t *testing.T) {
+	table(t, "cells.json", func(t *testing.T, of [2]string) {
+		if got := cell(of[0]); got != of[1] {
+			t.Errorf("%q: got %q, want %q", of[0], got, of[1])
+		}
+	})
+}

@@ -172,6 +172,33 @@ final class Held {
         check(of.get(5) == null ? got < 0 : got == whole(of.get(5)), of.get(0) + ": " + got + ", want " + of.get(5));
     }
 
+    private static void tasks(Map<?, ?> of) {
+        List<Domain> domains = new ArrayList<>();
+        for (Object o : (List<?>) of.get("domains")) {
+            Map<?, ?> d = (Map<?, ?>) o;
+            domains.add(new Domain((String) d.get("id"), "", "", (Boolean) d.get("in_total"), (String) d.get("method"), "", whole(d.get("period_ns")),
+                (Double) d.get("lo"), (Double) d.get("hi"), whole(d.get("step_uj"))));
+        }
+        Samples s = new Samples(domains);
+        for (Object o : (List<?>) of.get("samples")) {
+            List<?> row = (List<?>) o;
+            s.add(whole(row.get(0)), whole(row.get(1)), row.subList(2, row.size()).stream().mapToLong(Held::whole).toArray());
+        }
+        for (Object o : (List<?>) of.get("tasks")) {
+            List<?> task = (List<?>) o;
+            Energy e = Energy.of(s, whole(task.get(0)), whole(task.get(1)), List.of());
+            Map<String, Double> parts = new HashMap<>();
+            if (e != null) e.domains().forEach((id, micro) -> parts.put(id, (double) micro));
+            Object got = e == null ? null : Map.of("uj", (double) e.total(), "lo_uj", (double) e.lo(), "hi_uj", (double) e.hi(), "method", e.method(), "domains", parts);
+            check(Objects.equals(got, task.get(2)), of.get("name") + ": " + got + ", want " + task.get(2));
+        }
+    }
+
+    private static void cells(List<?> of) {
+        String got = Output.harmless((String) of.get(0));
+        check(got.equals(of.get(1)), of + ": " + got);
+    }
+
     /** What is pruned tells the same energies between the edges that were named. */
     private static void prune() {
         Samples s = series(1_000_000);
@@ -333,6 +360,8 @@ final class Held {
         table(cases, "ring.json", Held::ring);
         table(cases, "powercap.json", Held::powercap);
         table(cases, "unwrap.json", Held::unwrap);
+        table(cases, "tasks.json", Held::tasks);
+        table(cases, "cells.json", Held::cells);
         prune();
         unknown();
         share();

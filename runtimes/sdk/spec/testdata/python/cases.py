@@ -6,7 +6,7 @@ import struct
 import sys
 import tempfile
 
-from codegreen import _energy, _noise, _powercap, _ring, _zones
+from codegreen import _energy, _noise, _powercap, _report, _ring, _zones
 
 faults = 0
 
@@ -121,6 +121,21 @@ def unwrap(case):
     check(got == want, "unwrap:", name, got, "want", want)
 
 
+def tasks(case):
+    domains = [_energy.Domain(**d) for d in case["domains"]]
+    samples = _energy.Samples(domains)
+    times, flags, *energies = (list(column) for column in zip(*case["samples"]))
+    samples.extend(times, flags, energies)
+    for start, end, want in case["tasks"]:
+        e = _energy.energy_of(samples, _energy.Shares(None), [(start, end, None, end - start)])
+        got = e and {"uj": e.total, "lo_uj": e.lo, "hi_uj": e.hi, "method": e.method, "domains": e.domains}
+        check(got == want, "tasks:", case["name"], got, "want", want)
+
+
+def cells(case):
+    check(_report.cell(case[0]) == case[1], "cells:", case, repr(_report.cell(case[0])))
+
+
 def table(path, rule):
     with open(path) as f:
         all_of_it = json.load(f)
@@ -131,6 +146,7 @@ def table(path, rule):
 
 folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
-for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap):
+for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), \
+        ("tasks.json", tasks), ("cells.json", cells):
     print("%s: %d cases" % (name, table(os.path.join(folder, name), rule)))
 sys.exit(faults > 0)

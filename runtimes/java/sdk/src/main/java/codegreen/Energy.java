@@ -44,8 +44,9 @@ record Energy(Map<String, Long> domains, long total, long machine, long lo, long
             if (Samples.METHODS.indexOf(span.method()) > Samples.METHODS.indexOf(method)) method = span.method();
         }
         if (domains.isEmpty()) return null;
-        return new Energy(domains, total, shared ? (long) (machine * 1e6 + 0.5) : total, Math.min(total, (long) (lo * 1e6)),
-            Math.max(total, (long) Math.ceil(hi * 1e6)), shared ? Spec.METHOD_SHARED : method);
+        // The bounds are rounded outwards, but for what rounding leaves.
+        return new Energy(domains, total, shared ? (long) (machine * 1e6 + 0.5) : total, Math.min(total, (long) Math.floor(lo * 1e6 + 1e-6)),
+            Math.max(total, (long) Math.ceil(hi * 1e6 - 1e-6)), shared ? Spec.METHOD_SHARED : method);
     }
 
     /** Which part of the energy from start to end was used in a part of that time. */

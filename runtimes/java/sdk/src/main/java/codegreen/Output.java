@@ -135,7 +135,7 @@ final class Output {
      * A text that no spreadsheet runs (owasp.org/www-community/attacks/CSV_Injection): an apostrophe stands before what
      * begins like a formula, also behind a semicolon, which separates cells in some countries. Numbers stay numbers.
      */
-    private static String harmless(String text) {
+    static String harmless(String text) {
         return text.matches("[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?") ? text
             : plain(text.replaceAll("(^|;)( *)(?=[" + Spec.FORMULA_STARTS.replace("-", "\\-") + "])", "$1$2'"));
     }

@@ -235,11 +235,15 @@ final class Samples {
         int i = times.atMost(start) - 1, j = times.atMost(end - 1);
         while (i > 0 && (flags.get(i) & Spec.FLAG_FAILED) != 0) i--;
         while (j + 1 < times.size && (flags.get(j) & Spec.FLAG_FAILED) != 0) j++;
-        double most = (energies[d].get(j) - energies[d].get(i)) * 1e-6, slack = Math.max(most - value, value);
+        // True is what lies between the samples inside of it and those outside, and a counter may be a period behind.
+        double most = (energies[d].get(j) - energies[d].get(i)) * 1e-6, least = 0;
+        int from = times.get(i) == start ? i : i + 1, to = times.get(j) == end ? j : j - 1;
+        if (from <= to) least = Math.max(0, (energies[d].get(to) - energies[d].get(from)) * 1e-6);
+        double behind = value / Math.max(1, end - start) * domains.get(d).periodNs();
         int known = knots[d].last.atMost(start) - 1;
         // As much as before, at most, since the counter was seen to move.
-        if (value == 0 && known >= 0) slack = Math.max(slack, knots[d].slope(known, -1)[0] * (end - knots[d].at(known)) * 1e-9);
-        return new Span(value, slack, Spec.METHOD_SAMPLED);
+        if (value == 0 && known >= 0) behind = knots[d].slope(known, -1)[0] * (end - knots[d].at(known)) * 1e-9;
+        return new Span(value, Math.max(most - value, value - least) + behind, Spec.METHOD_SAMPLED);
     }
 
     /**
