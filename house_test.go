@@ -34,7 +34,8 @@ var rank = map[string]int{
 	"cg/nemb/processor": 10,
 	"cg/nemb/counter":   0, "cg/nemb/patience": 0, "cg/nemb/sysfs": 0,
 	"cg/events": 10, "cg/report/format": 20, "cg/report/format/all": 95, "cg/nemb/simulate/powercap": 10,
-	"cg/nemb/attribute/regression": 10,
+	"cg/nemb/attribute/stacks": 45, "cg/nemb/attribute/windows": 45, "cg/nemb/attribute/regression": 45, "cg/nemb/attribute/calls": 45,
+	"cg/nemb/attribute/paths": 10,
 	// These import no room but those that any may use.
 	"cg/checkpoint": 0, "cg/config": 0, "cg/crash": 0, "cg/crash/onpurpose": 0, "cg/docs": 0, "cg/instrument/edit": 0, "cg/instrument/syntax": 0,
 	"cg/launcher": 0, "cg/load": 0, "cg/nemb/leaks": 0, "cg/nemb/simulate": 0, "cg/runtimes": 0, "cg/runtimes/sdk/spec/generate": 0, "cg/statistics": 0,

@@ -665,7 +665,7 @@ func largest() *Run {
 		r.Functions = append(r.Functions, f)
 		r.Sites = append(r.Sites, Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: i, EndLine: i + 1, Language: "python"})
 	}
-	for i := range attribute.ToldPaths {
+	for i := range attribute.MaxPaths {
 		self := Joules(1000 + i*7919%10000)
 		r.Paths = append(r.Paths, Path{Parent: i / 2 * 31 / 32, Site: uint32(1 + i*7%2000), Calls: 1, SelfEnergyJ: &self, SelfTimeS: 0.001})
 	}

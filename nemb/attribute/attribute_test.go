@@ -13,6 +13,8 @@ import (
 	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/attribute/stacks"
+	"cg/nemb/attribute/windows"
 )
 
 // Virtual time: a tick is a nanosecond, and the run begins at origin.
@@ -152,30 +154,48 @@ func lawfulPaths(t *testing.T, r Result) {
 		if c.Site == 0 { // a word that is none of a site's
 			continue
 		}
-		if b := bySite[c.Site]; others == 0 && len(r.Paths) < ToldPaths/2 && b != (part{c.Self.Energy, c.Calls}) {
+		if b := bySite[c.Site]; others == 0 && len(r.Paths) < MaxPaths/2 && b != (part{c.Self.Energy, c.Calls}) {
 			t.Errorf("site %d: %+v in paths, %d in %d calls", c.Site, b, c.Self.Energy, c.Calls)
 		}
 	}
 }
 
-// The dearest paths are told, their callers with them, and the others in one
-// for each caller: 1 calls 2, which calls 3 and 4; and 5, 6 and 7, which calls 8.
-func TestToldPaths(t *testing.T) {
-	a := New([]nemb.Domain{counter}, 2)
-	one := a.path(root, 1)
-	two := a.path(one, 2)
-	a.path(two, 3)
-	a.path(two, 4)
-	for _, s := range []checkpoint.SiteID{5, 6, 7} {
-		a.path(one, s)
+// The paths that used most are listed, their callers with them, and the others in
+// one for each caller: 1 calls 2, which calls 3 and 4; and 5, 6 and 7, which calls 8.
+func TestListedPaths(t *testing.T) {
+	st := stacks.New()
+	var words []checkpoint.Word
+	at := checkpoint.Tick(1)
+	call := func(site checkpoint.SiteID, calls uint64, within func()) {
+		for i := range calls {
+			words = append(words, checkpoint.Pack(at, checkpoint.Enter, site))
+			if within != nil && i == 0 {
+				within()
+			}
+			words = append(words, checkpoint.Pack(at, checkpoint.Exit, site))
+		}
 	}
-	a.path(a.path(one, 7), 8)
+	call(1, 1, func() {
+		call(2, 2, func() { call(3, 3, nil); call(4, 4, nil) })
+		call(5, 5, nil)
+		call(6, 6, nil)
+		call(7, 7, func() { call(8, 8, nil) })
+	})
+	st.Fold(checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1, Words: words}, 2, 2)
 	self := []nemb.Energy{1, 10, 20, 300, 4, 5, 6, 7, 8}
-	under := []nemb.Energy{361, 360, 324, 300, 4, 5, 6, 15, 8}
-	for i := range a.nodes {
-		a.nodes[i].calls = uint64(i)
+	list := func(domains, most int) []Path {
+		all := make([]nemb.Domain, domains)
+		all[0].InTotal, all[domains-1].InTotal = true, true
+		w := windows.New(all, 1, st.Tree)
+		w.End()
+		o := &outcome{explanation: &explanation{windows: w}, stacks: st, tree: st.Tree}
+		for range domains { // what is in one domain is, here, in the other
+			o.whole = append(o.whole, self)
+		}
+		u := o.sumSubtrees()
+		u.self = self
+		return o.listPaths(u, most)
 	}
-	got := a.paths(self, [][]nemb.Energy{self, self}, func(x, y int) int { return cmp.Or(cmp.Compare(under[y], under[x]), cmp.Compare(x, y)) }, 8)
 	want := []Path{
 		{Parent: -1, Self: 1},
 		{Parent: 0, Site: 1, Calls: 1, Self: 10},
@@ -184,13 +204,13 @@ func TestToldPaths(t *testing.T) {
 		{Parent: 2, Calls: 4, Self: 4},
 		{Parent: 1, Calls: 5 + 6 + 7 + 8, Self: 5 + 6 + 7 + 8},
 	}
-	for i := range want { // what is in one domain is, here, in the other
+	for i := range want {
 		want[i].Domains = []nemb.Energy{want[i].Self, want[i].Self}
 	}
-	if !reflect.DeepEqual(got, want) {
+	if got := list(2, 8); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	all := a.paths(self, nil, nil, 9)
+	all := list(1, 9)
 	if len(all) != 9 || !reflect.DeepEqual(all[8], Path{Parent: 7, Site: 8, Calls: 8, Self: 8}) {
 		t.Errorf("%+v", all)
 	}
@@ -600,8 +620,9 @@ func TestFork(t *testing.T) {
 		t.Errorf("%+v %+v", one, three)
 	}
 	chain := map[checkpoint.SiteID]checkpoint.SiteID{}
-	for _, n := range a.nodes[1:] {
-		chain[n.site] = a.nodes[n.parent].site
+	tree := a.stacks.Tree
+	for n := int32(1); int(n) < tree.Len(); n++ {
+		chain[tree.Site(n)] = tree.Site(tree.Parent(n))
 	}
 	if chain[3] != 2 || chain[2] != 1 || cost(t, r, 2).Calls != 1 || r.Stats.Closed != 0 {
 		t.Errorf("%v, %+v", chain, r.Stats)
@@ -767,10 +788,10 @@ func BenchmarkFold(b *testing.B) {
 			}
 			e += 1000
 			a.Close(nemb.Sample{At: at + checkpoint.Tick(i), Time: checkpoint.Instant(int(at) + i), Energy: []nemb.Energy{e}, Usage: alone(int64(i+1) * int64(at))})
-			a.threads[run.Thread].last = 1000
+			run.Start = 1000 + checkpoint.Tick(i+1)%2 // another thread: its time begins anew
 		}
 		report(b)
-		b.ReportMetric(float64(len(a.nodes)), "paths")
+		b.ReportMetric(float64(a.stacks.Tree.Len()), "paths")
 	})
 	// What most programs are: the same calls over and over.
 	b.Run("loop", func(b *testing.B) {
@@ -788,7 +809,7 @@ func BenchmarkFold(b *testing.B) {
 		run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1000, Words: loop}
 		for b.Loop() {
 			a.Fold(run, at+1000, 1<<62)
-			a.threads[run.Thread].last = 1000
+			run.Start ^= 1
 		}
 		b.ReportMetric(float64(len(loop))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 	})

@@ -7,26 +7,9 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/attribute/paths"
 	"cg/nemb/attribute/regression"
-)
-
-// Methods of a function's energy.
-const (
-	// Regression: power from a regression of the program's energy on time in
-	// functions, times time; each block of windows shared out in proportion.
-	Regression = "regression"
-	// TimeShare: each window's energy in proportion to processor time.
-	TimeShare = "time-share"
-)
-
-// Reason says why the data do not show a function's energy.
-type Reason = regression.Reason
-
-const (
-	Resolved  = regression.Resolved
-	TooLittle = regression.TooLittle
-	Collinear = regression.Collinear
-	Noisy     = regression.Noisy
+	"cg/nemb/attribute/windows"
 )
 
 // unsure is the part of a value from which on half of its interval says that the
@@ -35,8 +18,10 @@ const unsure = 0.5
 
 // explanation is what the regressions show, domain by domain.
 type explanation struct {
-	fits  []*regression.Fit // nil where there is none
-	nodes [][]float64       // microjoules, per domain, per node
+	windows *windows.Windows
+	tree    *paths.Tree
+	fits    []*regression.Fit // nil where there is none
+	nodes   [][]float64       // microjoules, per domain, per node
 	// background is the same per background class.
 	background [][]float64
 	scale      []float64 // of the fits' energies
@@ -58,21 +43,19 @@ func (x *explanation) estimate(d int, k regression.Column) *regression.Estimate 
 // paths of a function share its energy by processor time. What the data do not
 // show keeps its share by time, window by window.
 func (a *Attributor) explain() *explanation {
-	n := len(a.domains)
+	n := len(a.windows.Domains)
 	x := &explanation{
-		fits: a.data.Fits(n, a.meanStretch()), nodes: make([][]float64, n), background: make([][]float64, n),
-		scale: make([]float64, n), main: -1,
+		windows: a.windows, tree: a.stacks.Tree, fits: a.data.Fits(n, a.meanStretch()),
+		nodes: make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1,
 	}
 	most := nemb.Energy(0)
-	for d := range a.domains {
-		x.nodes[d] = a.energy[d]
-		if a.beside != nil {
-			x.background[d] = a.beside[d]
+	for d := range a.windows.Domains {
+		domain := &a.windows.Domains[d]
+		x.nodes[d], x.background[d] = domain.Paths, domain.Background
+		if domain.Domain.InTotal && domain.Program > most {
+			most, x.main = domain.Program, d
 		}
-		if e := a.books[d].program; a.domains[d].InTotal && e > most {
-			most, x.main = e, d
-		}
-		if f := x.fits[d]; f != nil && !a.apply(x, d, f) {
+		if f := x.fits[d]; f != nil && !x.apply(d, f) {
 			x.fits[d] = nil
 		}
 	}
@@ -83,14 +66,15 @@ func (a *Attributor) explain() *explanation {
 // time: from a call of it, or the end of a call that it made, to the next.
 // Suspensions make it shorter still.
 func (a *Attributor) meanStretch() map[regression.Column]float64 {
+	tree := a.stacks.Tree
 	times, cpu := map[regression.Column]float64{}, map[regression.Column]float64{}
-	for i, n := range a.nodes {
-		k := regression.Site(n.site)
-		cpu[k] += a.tallies[i].cpu
-		if i != root {
-			calls := float64(n.calls &^ counted)
+	for i, site := range tree.Sites() {
+		n, k := int32(i), regression.Site(site)
+		cpu[k] += a.windows.Times[n].CPU
+		if n != paths.Root {
+			calls := float64(a.stacks.Calls(n))
 			times[k] += calls
-			times[regression.Site(a.nodes[n.parent].site)] += calls
+			times[regression.Site(tree.Site(tree.Parent(n)))] += calls
 		}
 	}
 	for k, n := range times {
@@ -103,8 +87,8 @@ func (a *Attributor) meanStretch() map[regression.Column]float64 {
 
 // apply shares the program's energy in a domain out as a fit shows; false where
 // it shows nothing.
-func (a *Attributor) apply(x *explanation, d int, f *regression.Fit) bool {
-	share, cpu := a.shareByTime(x, d)
+func (x *explanation) apply(d int, f *regression.Fit) bool {
+	share, cpu := x.shareByTime(d)
 	all, kept, found, variance := 0.0, 0.0, 0.0, 0.0
 	for _, k := range slices.Sorted(maps.Keys(share)) { // the same data give the same sums
 		e := share[k]
@@ -131,20 +115,20 @@ func (a *Attributor) apply(x *explanation, d int, f *regression.Fit) bool {
 			r.HalfWidth, r.Edges = math.Hypot(r.HalfWidth, off), math.Hypot(r.Edges, off)
 		}
 	}
-	a.divide(x, d, share, cpu)
+	x.divide(d, share, cpu)
 	return true
 }
 
 // shareByTime is what each column has of the program's energy in a domain by
 // processor time, in microjoules, and the processor time of each.
-func (a *Attributor) shareByTime(x *explanation, d int) (share, cpu map[regression.Column]float64) {
+func (x *explanation) shareByTime(d int) (share, cpu map[regression.Column]float64) {
 	share, cpu = map[regression.Column]float64{}, map[regression.Column]float64{}
-	for i, n := range a.nodes {
-		k := regression.Site(n.site)
-		share[k] += a.energy[d][i]
-		cpu[k] += a.tallies[i].cpu
+	for n, site := range x.tree.Sites() {
+		k := regression.Site(site)
+		share[k] += x.windows.Domains[d].Paths[n]
+		cpu[k] += x.windows.Times[n].CPU
 	}
-	share[regression.Outside] -= a.direct[d]
+	share[regression.Outside] -= x.windows.Domains[d].Direct
 	for i, e := range x.background[d] {
 		share[regression.Background(i)] += e
 	}
@@ -152,36 +136,36 @@ func (a *Attributor) shareByTime(x *explanation, d int) (share, cpu map[regressi
 }
 
 // divide divides the energy of each column among its call paths.
-func (a *Attributor) divide(x *explanation, d int, share, cpu map[regression.Column]float64) {
+func (x *explanation) divide(d int, share, cpu map[regression.Column]float64) {
 	energy := func(k regression.Column) float64 {
 		if r := x.estimate(d, k); r != nil {
 			return r.Energy * x.scale[d]
 		}
 		return share[k]
 	}
-	nodes := make([]float64, len(a.nodes))
-	for i, n := range a.nodes {
-		k := regression.Site(n.site)
+	byTime := &x.windows.Domains[d]
+	nodes := make([]float64, x.tree.Len())
+	for n, site := range x.tree.Sites() {
+		k := regression.Site(site)
 		switch {
-		case n.site == 0: // the root, and words that are none of a site's
-			if own := a.energy[d][i]; i == root {
-				nodes[i] = a.direct[d]
-				own -= a.direct[d]
-				if share[k] > 0 {
-					nodes[i] += energy(k) * own / share[k]
-				}
-			} else if share[k] > 0 {
-				nodes[i] = energy(k) * own / share[k]
+		case site == 0: // the root, and words that are none of a site's
+			own := byTime.Paths[n]
+			if int32(n) == paths.Root {
+				nodes[n] = byTime.Direct
+				own -= byTime.Direct
+			}
+			if share[k] > 0 {
+				nodes[n] += energy(k) * own / share[k]
 			}
 		case x.estimate(d, k) == nil:
-			nodes[i] = a.energy[d][i]
+			nodes[n] = byTime.Paths[n]
 		case cpu[k] > 0:
-			nodes[i] = energy(k) * a.tallies[i].cpu / cpu[k]
+			nodes[n] = energy(k) * x.windows.Times[n].CPU / cpu[k]
 		}
 	}
 	x.nodes[d] = nodes
-	if a.beside != nil {
-		x.background[d] = make([]float64, len(a.Background))
+	if classes := len(byTime.Background); classes > 0 {
+		x.background[d] = make([]float64, classes)
 		for i := range x.background[d] {
 			x.background[d][i] = energy(regression.Background(i))
 		}
@@ -189,35 +173,25 @@ func (a *Attributor) divide(x *explanation, d int, share, cpu map[regression.Col
 }
 
 // selfBounds is the interval of a site's energy e in a domain.
-func (a *Attributor) selfBounds(x *explanation, d int, site checkpoint.SiteID, e nemb.Energy) bounds {
-	hard := bounds{}
-	if b := a.bounds[site]; b != nil {
-		hard = b.selfOf[d]
-	}
+func (x *explanation) selfBounds(d int, site checkpoint.SiteID, e nemb.Energy) windows.Bounds {
+	hard, _ := x.windows.Bounds(site, d)
 	r := x.estimate(d, regression.Site(site))
 	if r == nil {
 		return hard
 	}
-	lo, hi := a.known(d)
+	lo, hi := x.windows.Known(d)
 	halfWidth := r.HalfWidth * x.scale[d]
 	if r.Reason == Collinear {
-		return bounds{hard.lo, min(hard.hi, (r.Shared*x.scale[d]+halfWidth)*hi)}
+		return windows.Bounds{Lo: hard.Lo, Hi: min(hard.Hi, (r.Shared*x.scale[d]+halfWidth)*hi)}
 	}
-	return bounds{max(hard.lo, (float64(e)-halfWidth)*lo), min(hard.hi, (float64(e)+halfWidth)*hi)}
-}
-
-// known is how well the program's energy in a domain is known, as factors.
-func (a *Attributor) known(d int) (lo, hi float64) {
-	b := a.books[d]
-	if b.program == 0 {
-		return 1, 1
+	return windows.Bounds{
+		Lo: max(hard.Lo, (float64(e)-halfWidth)*lo), Hi: min(hard.Hi, (float64(e)+halfWidth)*hi),
 	}
-	return b.lo / float64(b.program) * a.domains[d].Lo, b.hi / float64(b.program) * a.domains[d].Hi
 }
 
 // verdict says how a site's energy was found and why it is not resolved, where
 // it is not.
-func (a *Attributor) verdict(x *explanation, c *Cost) {
+func (x *explanation) verdict(c *Cost) {
 	c.Method = TimeShare
 	if x.main < 0 {
 		return
@@ -227,7 +201,7 @@ func (a *Attributor) verdict(x *explanation, c *Cost) {
 	if r != nil {
 		c.Method = Regression
 	}
-	if r != nil && r.Reason == Resolved || a.domains[x.main].Method != nemb.Measured {
+	if r != nil && r.Reason == Resolved || x.windows.Domains[x.main].Domain.Method != nemb.Measured {
 		return // however well it is known what is the program's
 	}
 	if float64(c.Self.Hi-c.Self.Lo) <= 2*unsure*float64(c.Self.Energy) {

@@ -6,6 +6,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/attribute/paths"
 	"cg/nemb/attribute/regression"
 )
 
@@ -28,21 +29,21 @@ type siteDraws struct {
 // inclusiveHalfWidth is the half-width of the interval (95 %) around the
 // inclusive energy of each site in a domain. A group of functions of which only
 // the sum is known keeps its sum. nodes is their energy in microjoules.
-func (a *Attributor) inclusiveHalfWidth(x *explanation, d int, nodes []nemb.Energy) map[checkpoint.SiteID]float64 {
+func (x *explanation) inclusiveHalfWidth(d int, nodes []nemb.Energy) map[checkpoint.SiteID]float64 {
 	f := x.fits[d]
 	if f == nil {
 		return nil
 	}
-	s := a.drawSites(x, d, nodes)
-	under, unit := make([]float64, len(a.nodes)), make([]float64, len(s.index))
+	s := x.drawSites(d, nodes)
+	under, unit := make([]float64, x.tree.Len()), make([]float64, len(s.index))
 	for i := range unit {
 		unit[i] = 1
 	}
 	reference, drawn := make([]float64, len(unit)), make([]float64, len(unit))
-	a.sumInclusive(nodes, s.of, unit, under, reference)
+	x.sumInclusive(nodes, s.of, unit, under, reference)
 	squares := make([]float64, len(unit))
 	draws := s.draws
-	if len(a.nodes) > manyNodes { // what an interval is worth does not depend on it
+	if x.tree.Len() > manyNodes { // what an interval is worth does not depend on it
 		draws = min(draws, fewReplicas)
 	}
 	factor := make([]float64, len(unit))
@@ -54,7 +55,7 @@ func (a *Attributor) inclusiveHalfWidth(x *explanation, d int, nodes []nemb.Ener
 			}
 		}
 		clear(drawn)
-		a.sumInclusive(nodes, s.of, factor, under, drawn)
+		x.sumInclusive(nodes, s.of, factor, under, drawn)
 		for i := range drawn {
 			squares[i] += (drawn[i] - reference[i]) * (drawn[i] - reference[i])
 		}
@@ -73,28 +74,28 @@ func (a *Attributor) inclusiveHalfWidth(x *explanation, d int, nodes []nemb.Ener
 // sumInclusive adds up the inclusive energy of each site, where the self energy
 // of a site's nodes is multiplied by the site's factor. under is scratch memory,
 // per node.
-func (a *Attributor) sumInclusive(nodes []nemb.Energy, of []int32, factor, under, sums []float64) {
+func (x *explanation) sumInclusive(nodes []nemb.Energy, of []int32, factor, under, sums []float64) {
 	for i, e := range nodes {
 		under[i] = float64(e) * factor[of[i]]
 	}
-	for i := len(a.nodes) - 1; i > root; i-- {
-		under[a.nodes[i].parent] += under[i]
-		if a.outermost[i] {
-			sums[of[i]] += under[i]
+	for n := int32(x.tree.Len()) - 1; n > paths.Root; n-- {
+		under[x.tree.Parent(n)] += under[n]
+		if x.tree.IsOutermost(n) {
+			sums[of[n]] += under[n]
 		}
 	}
 }
 
 // drawSites takes the replicas of the fit for the sites that it resolves. Others
 // are drawn from a normal distribution as wide as their bounds.
-func (a *Attributor) drawSites(x *explanation, d int, nodes []nemb.Energy) siteDraws {
-	s := siteDraws{index: map[checkpoint.SiteID]int{}, of: make([]int32, len(a.nodes)), draws: regression.Replicas}
+func (x *explanation) drawSites(d int, nodes []nemb.Energy) siteDraws {
+	s := siteDraws{index: map[checkpoint.SiteID]int{}, of: make([]int32, x.tree.Len()), draws: regression.Replicas}
 	var energy []nemb.Energy
-	for i, n := range a.nodes {
-		at, ok := s.index[n.site]
+	for i, site := range x.tree.Sites() {
+		at, ok := s.index[site]
 		if !ok {
 			at = len(s.factors)
-			s.index[n.site] = at
+			s.index[site] = at
 			s.factors, energy = append(s.factors, nil), append(energy, 0)
 		}
 		s.of[i] = int32(at)
@@ -107,17 +108,18 @@ func (a *Attributor) drawSites(x *explanation, d int, nodes []nemb.Energy) siteD
 		}
 	}
 	// In the order of nodes, so that the same run draws the same.
-	for i, n := range a.nodes {
+	for i, site := range x.tree.Sites() {
 		at := s.of[i]
-		if s.factors[at] != nil || i == root {
+		if s.factors[at] != nil || int32(i) == paths.Root {
 			continue
 		}
 		s.factors[at] = make([]float64, s.draws)
-		b := a.bounds[n.site]
+		bounds, _ := x.windows.Bounds(site, d)
+		width := max(0, bounds.Hi-bounds.Lo)
 		for r := range s.factors[at] {
 			s.factors[at][r] = 1
-			if e := float64(energy[at]); b != nil && e > 0 {
-				s.factors[at][r] += random.NormFloat64() * max(0, b.selfOf[d].hi-b.selfOf[d].lo) / 4 / e
+			if e := float64(energy[at]); e > 0 && x.windows.HasBounds(site) {
+				s.factors[at][r] += random.NormFloat64() * width / 4 / e
 			}
 		}
 	}

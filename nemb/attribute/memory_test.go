@@ -86,7 +86,7 @@ func BenchmarkClose(b *testing.B) {
 		closing += time.Since(begin)
 	}
 	b.ReportMetric(float64(closing.Microseconds())/float64(b.N), "us/window")
-	b.ReportMetric(float64(len(a.nodes)), "paths")
+	b.ReportMetric(float64(a.stacks.Tree.Len()), "paths")
 	b.ReportMetric(float64(b.N)*10000, "events")
 	b.StopTimer()
 	b.ReportMetric(float64(inUse())/(1<<20), "MiB")

@@ -1,14 +1,38 @@
 package attribute
 
 import (
-	"cmp"
-	"math"
-	"slices"
 	"time"
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/nemb/attribute/calls"
+	"cg/nemb/attribute/regression"
 )
+
+// Methods of a function's energy.
+const (
+	// Regression: power from a regression of the program's energy on time in
+	// functions, times time; each block of windows shared out in proportion.
+	Regression = "regression"
+	// TimeShare: each window's energy in proportion to processor time.
+	TimeShare = "time-share"
+)
+
+// Reason says why the data do not show a function's energy.
+type Reason = regression.Reason
+
+const (
+	Resolved  = regression.Resolved
+	TooLittle = regression.TooLittle
+	Collinear = regression.Collinear
+	Noisy     = regression.Noisy
+)
+
+// Calls is what is known of single calls of a site.
+type Calls = calls.Summary
+
+// Span is a call that was long, and when it was.
+type Span = calls.Span
 
 // Value is an energy with its interval.
 type Value struct {
@@ -84,7 +108,7 @@ type Path struct {
 	// its sites.
 	Parent int
 	// Site is 0 in the first path, and in one that stands for all further
-	// paths below its parent, each of which used less than those that are told.
+	// paths below its parent, each of which used less than those that are listed.
 	Site              checkpoint.SiteID
 	Calls             uint64
 	Self              nemb.Energy
@@ -93,8 +117,8 @@ type Path struct {
 	Domains []nemb.Energy
 }
 
-// ToldPaths is the most paths of a Result.
-const ToldPaths = 1 << 14
+// MaxPaths is the most paths of a Result.
+const MaxPaths = 1 << 14
 
 // Result is the attribution of a run.
 type Result struct {
@@ -109,349 +133,27 @@ type Result struct {
 	Background []string // the classes of the ledgers' Background
 
 	// Checkpoints is what the events cost: time of their threads, and of that
-	// processor time. Zero where no writer tells what an event costs.
+	// processor time. Zero where no writer says what an event costs.
 	Checkpoints, CheckpointCPU time.Duration
 	Spans                      []Span // the longest calls, in the order in which they began
 
-	// Method is how the program's energy was shared out among its functions where
-	// the data tell: Regression or TimeShare.
+	// Method is how the program's energy was shared out among its functions, where
+	// the data show their powers and elsewhere: Regression or TimeShare.
 	Method string
 }
 
-// Finish adds everything up. The Attributor is spent afterwards.
-func (a *Attributor) Finish() Result {
-	a.told()
-	for _, t := range a.threads {
-		a.abandon(t)
-	}
-	for _, p := range a.procs {
-		a.lapse(p, a.prev.At)
-	}
-	r := Result{
-		Stats:   a.Stats,
-		Wall:    time.Duration(a.prev.Time - a.first.Time),
-		CPU:     a.prev.Usage.Program - a.first.Usage.Program,
-		Domains: make([]Ledger, len(a.domains)),
-
-		Background: a.Background,
-		Spans:      a.spans.told(),
-	}
-	if a.probe != 0 {
-		r.Checkpoints, r.CheckpointCPU = time.Duration(a.tallies[a.probe].wall), time.Duration(a.tallies[a.probe].cpu)
-	}
-	r.Total.Background = make([]nemb.Energy, len(a.Background))
-	whole := make([][]nemb.Energy, len(a.domains)) // per domain, per node
-	told := a.explain()
-	r.Method = TimeShare
-	if told.main >= 0 && told.fits[told.main] != nil {
-		r.Method = Regression
-	}
-	for d, b := range a.books {
-		parts := slices.Concat(told.nodes[d], told.background[d])
-		parted := round(parts, b.program)
-		whole[d] = parted[:len(a.nodes)]
-		beside := append([]nemb.Energy{}, parted[len(a.nodes):]...)
-		// What the runtime did for cg is cg's.
-		inside, probes := nemb.Energy(0), nemb.Energy(0)
-		for i, n := range a.nodes {
-			if n.site == checkpoint.OwnSite {
-				if int32(i) == a.probe {
-					probes = whole[d][i]
-				} else {
-					inside += whole[d][i]
-				}
-				whole[d][i] = 0
-				a.tallies[i] = tally{}
-			}
-		}
-		l := Ledger{
-			Uninstrumented: whole[d][root],
-			Functions:      b.program - whole[d][root] - inside - probes,
-			Background:     beside,
-			Other:          b.other,
-			Idle:           b.idle,
-			Own:            b.own + inside,
-			Checkpoints:    probes,
-			Unattributed:   b.unattributed,
-			Total:          b.total,
-		}
-		for _, e := range beside {
-			l.Functions -= e
-		}
-		if b.program > 0 {
-			// What the runtime did for cg leaves the program with its bounds.
-			stays := float64(l.Program()) / float64(b.program)
-			lo, hi := stays*b.lo*a.domains[d].Lo, stays*b.hi*a.domains[d].Hi
-			l.ProgramLo, l.ProgramHi = interval(l.Program(), lo-a.off(d), hi+a.off(d))
-		} else {
-			l.ProgramHi = nemb.Energy(a.off(d))
-		}
-		most := nemb.Energy(float64(l.Total)*a.domains[d].Hi+a.late(d)) + a.domains[d].Step
-		if a.domains[d].Step > 0 || a.late(d) > 0 {
-			l.ProgramHi = min(l.ProgramHi, most)
-		}
-		l.Late = nemb.Energy(a.late(d))
-		r.Domains[d] = l
-		if a.domains[d].InTotal {
-			r.Total.Functions += l.Functions
-			r.Total.Uninstrumented += l.Uninstrumented
-			for i, e := range beside {
-				r.Total.Background[i] += e
-			}
-			r.Total.Other += l.Other
-			r.Total.Idle += l.Idle
-			r.Total.Own += l.Own
-			r.Total.Checkpoints += l.Checkpoints
-			r.Total.Unattributed += l.Unattributed
-			r.Total.Total += l.Total
-			r.Total.Late += l.Late
-			r.Total.ProgramLo += l.ProgramLo
-			r.Total.ProgramHi += l.ProgramHi
-		}
-	}
-	a.costs(&r, told, whole)
-	return r
-}
-
-// round turns the parts into whole microjoules whose sum is total, giving what
-// is left to the parts that lost most.
-func round(parts []float64, total nemb.Energy) []nemb.Energy {
-	out := make([]nemb.Energy, len(parts))
-	sum := nemb.Energy(0)
-	for i, p := range parts {
-		out[i] = nemb.Energy(max(0, p))
-		sum += out[i]
-	}
-	type lost struct {
-		part int
-		rest float64
-	}
-	var order []lost // most of a large tree's parts are 0, and lose nothing
-	for i, p := range parts {
-		if p > 0 {
-			order = append(order, lost{i, p - float64(out[i])})
-		}
-	}
-	slices.SortFunc(order, func(x, y lost) int { return cmp.Or(cmp.Compare(y.rest, x.rest), cmp.Compare(x.part, y.part)) })
-	for k := 0; sum < total && k < len(order); k++ {
-		out[order[k].part]++
-		sum++
-	}
-	if sum < total { // the parts were not the whole: the root keeps it
-		out[root] += total - sum
-	}
-	for k := len(order) - 1; sum > total; k = (k + len(order) - 1) % len(order) {
-		if i := order[k].part; out[i] > 0 {
-			out[i]--
-			sum--
-		}
-	}
-	return out
-}
-
-// costs sums the nodes by site. Children follow their parents in a.nodes, so
-// one pass backwards gives every subtree, and a node counts towards the
-// inclusive cost of its site unless the site is already among its callers.
-func (a *Attributor) costs(r *Result, told *explanation, whole [][]nemb.Energy) {
-	type sum struct {
-		energy     nemb.Energy
-		wall, away float64
-	}
-	self, under := make([]nemb.Energy, len(a.nodes)), make([]sum, len(a.nodes))
-	below := make([][]nemb.Energy, len(a.domains)) // inclusive, per domain
-	for d := range below {
-		below[d] = slices.Clone(whole[d])
-	}
-	for i := len(a.nodes) - 1; i >= 0; i-- {
-		for d, domain := range a.domains {
-			if domain.InTotal {
-				self[i] += whole[d][i]
-			}
-		}
-		u := &under[i]
-		u.energy += self[i]
-		u.wall += a.tallies[i].wall
-		u.away += a.tallies[i].away
-		if p := a.nodes[i].parent; p >= 0 {
-			under[p].energy += u.energy
-			under[p].wall += u.wall
-			under[p].away += u.away
-			for d := range below {
-				below[d][p] += below[d][i]
-			}
-		}
-	}
-	r.Paths = a.paths(self, a.several(whole), func(x, y int) int {
-		return cmp.Or(cmp.Compare(under[y].energy, under[x].energy), cmp.Compare(under[y].wall, under[x].wall), cmp.Compare(x, y))
-	}, ToldPaths)
-	costs := map[checkpoint.SiteID]*Cost{}
-	away := map[checkpoint.SiteID]float64{} // ticks
-	for i, n := range a.nodes {
-		if i == root || n.site == checkpoint.OwnSite {
-			continue
-		}
-		c := costs[n.site]
-		if c == nil {
-			c = &Cost{Site: n.site, Domains: make([]nemb.Energy, len(a.domains)), InclusiveDomains: make([]nemb.Energy, len(a.domains))}
-			costs[n.site] = c
-			c.First = a.instant(a.met[n.site])
-		}
-		c.Calls += n.calls &^ counted
-		c.Demoted = a.demoted[n.site]
-		c.Self.Energy += self[i]
-		for d := range a.domains {
-			c.Domains[d] += whole[d][i]
-		}
-		c.SelfTime += time.Duration(a.tallies[i].wall)
-		c.CPUTime += time.Duration(a.tallies[i].cpu)
-		if a.outermost[i] {
-			c.Inclusive.Energy += under[i].energy
-			c.InclusiveTime += time.Duration(under[i].wall)
-			away[n.site] += under[i].away
-			for d := range a.domains {
-				c.InclusiveDomains[d] += below[d][i]
-			}
-		}
-	}
-	most := float64(r.Total.ProgramHi)
-	halfWidth := make([]map[checkpoint.SiteID]float64, len(a.domains))
-	for d, domain := range a.domains {
-		if domain.InTotal {
-			halfWidth[d] = a.inclusiveHalfWidth(told, d, whole[d])
-		}
-	}
-	for site, c := range costs {
-		var self, inclusive bounds
-		for d, domain := range a.domains {
-			if !domain.InTotal {
-				continue
-			}
-			s := a.selfBounds(told, d, site, c.Domains[d]).widened(a.off(d))
-			self.lo, self.hi = self.lo+max(0, s.lo), self.hi+max(0, s.hi)
-			i := bounds{}
-			if b := a.bounds[site]; b != nil {
-				i = b.inclusiveOf[d]
-			}
-			if halfWidth[d] != nil {
-				lo, hi := a.known(d)
-				e := float64(c.InclusiveDomains[d])
-				i = bounds{max(i.lo, (e-halfWidth[d][site])*lo), min(i.hi, (e+halfWidth[d][site])*hi)}
-			}
-			i = i.widened(a.off(d))
-			inclusive.lo, inclusive.hi = inclusive.lo+max(0, i.lo), inclusive.hi+max(0, i.hi)
-		}
-		c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, self.lo, min(self.hi, most))
-		c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, inclusive.lo, min(inclusive.hi, most))
-		a.verdict(told, c)
-		c.Single, c.Cut = a.single[site].calls(), a.unseen[site]
-		ticks := away[site]
-		if s := a.waiting[site]; s != nil {
-			end := a.since(a.prev.At)
-			ticks += max(0, s.back+float64(s.open)*end-s.out)
-		}
-		if ticks > 0 {
-			if span := float64(a.prev.At - a.first.At); span > 0 {
-				c.Suspended = time.Duration(min(ticks*float64(a.prev.Time-a.first.Time)/span, 1<<62))
-			}
-		}
-		r.Costs = append(r.Costs, *c)
-	}
-	slices.SortFunc(r.Costs, func(x, y Cost) int {
-		return cmp.Or(cmp.Compare(y.Self.Energy, x.Self.Energy), cmp.Compare(y.SelfTime, x.SelfTime), cmp.Compare(x.Site, y.Site))
-	})
-}
-
-// instant places a tick between the first and the last sample.
-func (a *Attributor) instant(t checkpoint.Tick) checkpoint.Instant {
-	span := float64(a.prev.At - a.first.At)
-	if span <= 0 || t < a.first.At {
-		return a.first.Time
-	}
-	return a.first.Time + checkpoint.Instant(float64(t-a.first.At)/span*float64(a.prev.Time-a.first.Time))
-}
-
-// interval rounds outwards and keeps the value inside.
-func interval(e nemb.Energy, lo, hi float64) (nemb.Energy, nemb.Energy) {
-	return min(e, nemb.Energy(max(0, lo))), max(e, nemb.Energy(math.Ceil(max(0, hi))))
-}
-
-// several is whole where more than one domain is in the total, else nil.
-func (a *Attributor) several(whole [][]nemb.Energy) [][]nemb.Energy {
-	n := 0
-	for _, d := range a.domains {
-		if d.InTotal {
-			n++
-		}
-	}
-	if n < 2 {
-		return nil
-	}
-	return whole
-}
-
-// paths tells the call paths that come first in an order in which no path comes
-// before its caller's; what the others used is told in one for each caller.
-// parts are self per domain, nil for none.
-func (a *Attributor) paths(self []nemb.Energy, parts [][]nemb.Energy, order func(x, y int) int, most int) []Path {
-	told := make([]bool, len(a.nodes))
-	if len(a.nodes) <= most {
-		for i := range told {
-			told[i] = true
-		}
-	} else {
-		all := make([]int, len(a.nodes))
-		for i := range all {
-			all[i] = i
-		}
-		slices.SortFunc(all, order)
-		for _, i := range all[:most/2] { // each may have one for its others
-			told[i] = true
-		}
-	}
-	var out []Path
-	place := make([]int, len(a.nodes)) // in out
-	others := map[int]int{}
-	for i, n := range a.nodes {
-		p := Path{Parent: -1, Site: n.site}
-		switch {
-		case i == root:
-		case n.site == checkpoint.OwnSite: // is cg's, and calls nothing of the program's
-			place[i] = place[n.parent]
-			continue
-		default:
-			p.Parent = place[n.parent]
-			if told[i] {
-				break
-			}
-			at, ok := others[p.Parent]
-			if !told[n.parent] {
-				at, ok = p.Parent, true
-			}
-			if ok {
-				place[i] = at
-				continue
-			}
-			others[p.Parent] = len(out)
-			p.Site = 0
-		}
-		place[i] = len(out)
-		out = append(out, p)
-	}
-	for i, n := range a.nodes {
-		if n.site == checkpoint.OwnSite {
-			continue
-		}
-		p := &out[place[i]]
-		p.Self += self[i]
-		if parts != nil && p.Domains == nil {
-			p.Domains = make([]nemb.Energy, len(parts))
-		}
-		for d := range parts {
-			p.Domains[d] += parts[d][i]
-		}
-		p.Calls += n.calls &^ counted
-		p.SelfTime += time.Duration(a.tallies[i].wall)
-		p.CPUTime += time.Duration(a.tallies[i].cpu)
-	}
-	return out
+// Stats counts what was seen and what did not fit.
+type Stats struct {
+	Events    uint64 // words folded
+	Unwound   uint64 // frames that ended with an outer one
+	Closed    uint64 // suspended frames that ended without coming back
+	Backwards uint64 // words whose time ran backwards; taken as no time
+	Lost      uint64 // events that writers report as lost
+	Truncated uint64 // calls charged to another path because there are too many
+	OpenAtEnd uint64 // frames open when their thread or the run ended
+	Threads   int
+	Merged    int // windows joined because a reading failed
+	// Disordered counts samples that were behind the one before them in time,
+	// energy or processor time, or did not have every domain.
+	Disordered int
 }

@@ -58,21 +58,3 @@ func TestSpans(t *testing.T) {
 		}
 	}
 }
-
-// Of very many long calls the longest are told.
-func TestSpansAreBounded(t *testing.T) {
-	var s spans
-	for i := range checkpoint.Instant(3 * ToldSpans) {
-		k := i * 7919 % (3 * ToldSpans)
-		s.keep(Span{From: i * 1e6, To: i*1e6 + k})
-	}
-	told := s.told()
-	if len(told) != ToldSpans {
-		t.Fatalf("%d spans", len(told))
-	}
-	for i, c := range told {
-		if c.To-c.From < 2*ToldSpans || i > 0 && c.From < told[i-1].From {
-			t.Fatalf("span %d: %+v", i, c)
-		}
-	}
-}

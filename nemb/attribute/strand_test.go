@@ -163,13 +163,13 @@ func TestStrandNumbersAgain(t *testing.T) {
 			t.Errorf("%d: %+v", site, c)
 		}
 	}
-	if len(p.a.procs) != 0 {
-		t.Errorf("%d processes are kept", len(p.a.procs))
+	if processes, _ := p.a.stacks.Strands(); processes != 0 {
+		t.Errorf("%d processes are kept", processes)
 	}
 }
 
 // The strands of a program end when exec(2) puts another in its place, and
-// those that may have told what was lost end with the loss.
+// those that may have reported what was lost end with the loss.
 func TestStrandsEnd(t *testing.T) {
 	word := func(at int64, k checkpoint.Kind, s checkpoint.SiteID) checkpoint.Word {
 		return checkpoint.Pack(checkpoint.Tick(origin+at), k, s)
@@ -348,14 +348,12 @@ func random(t *testing.T, seed uint64, scheduler bool) {
 			t.Errorf("seed %d: site %d: inclusive time %v, want %v", seed, s, c.InclusiveTime, time.Duration(inside[s]))
 		}
 	}
-	for _, p := range p.a.procs {
-		if len(p.strands) > threads {
-			t.Errorf("seed %d: %d strands are kept", seed, len(p.strands))
-		}
+	if _, strands := p.a.stacks.Strands(); strands > threads {
+		t.Errorf("seed %d: %d strands are kept", seed, strands)
 	}
 }
 
-// BenchmarkStrands merges what two threads told of goroutines that go from one
+// BenchmarkStrands merges what two threads reported of goroutines that go from one
 // to the other: six events between two words on who runs, and words that tell
 // of no change of goroutine.
 func BenchmarkStrands(b *testing.B) {
@@ -391,8 +389,8 @@ func BenchmarkStrands(b *testing.B) {
 					}
 					a.Merge()
 				}
-				if a.Stats.Unwound+a.Stats.Closed > 0 {
-					b.Fatalf("%+v", a.Stats)
+				if s := a.stacks.Stats; s.Unwound+s.Closed > 0 {
+					b.Fatalf("%+v", s)
 				}
 			}
 			b.ReportMetric(float64(total)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mwords/s")

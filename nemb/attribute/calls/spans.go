@@ -1,4 +1,4 @@
-package attribute
+package calls
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"cg/checkpoint"
-	"cg/nemb"
 )
 
 // Span is a call that was long, and when it was. It was on one thread from its
@@ -17,12 +16,11 @@ type Span struct {
 	From, To checkpoint.Instant
 }
 
-// A call is told as a span from this much time on, in nanoseconds, where no
-// counter's period says how long a long call is; and of these the longest
-// ToldSpans are.
+// A call is a span from this much time on, in nanoseconds, where no counter's
+// period says how long a long call is; and of these the longest MaxSpans are kept.
 const (
 	spanLeast = 20e6
-	ToldSpans = 1000
+	MaxSpans  = 1000
 )
 
 // spans is a heap of the longest spans, the shortest of them first.
@@ -42,7 +40,7 @@ func (s *spans) Pop() any {
 // keep takes a call among the longest.
 func (s *spans) keep(c Span) {
 	switch {
-	case len(*s) < ToldSpans:
+	case len(*s) < MaxSpans:
 		heap.Push(s, c)
 	case c.To-c.From > (*s)[0].To-(*s)[0].From:
 		(*s)[0] = c
@@ -50,32 +48,11 @@ func (s *spans) keep(c Span) {
 	}
 }
 
-// told lists the spans in the order in which they began, an outer one before what is in it.
-func (s spans) told() []Span {
+// sorted lists the spans in the order in which they began, an outer one before what is in it.
+func (s spans) sorted() []Span {
 	slices.SortFunc(s, func(a, b Span) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Thread.PID, b.Thread.PID),
 			cmp.Compare(a.Thread.TID, b.Thread.TID), cmp.Compare(a.Site, b.Site))
 	})
 	return s
-}
-
-// stretches takes the long calls that ended in the window that s ends. place is
-// where a tick is on CLOCK_MONOTONIC, in nanoseconds.
-func (a *Attributor) stretches(place func(checkpoint.Tick) float64) {
-	for _, t := range a.threads {
-		for _, c := range t.over {
-			site := a.nodes[c.node].site
-			if site == checkpoint.OwnSite {
-				continue
-			}
-			a.spans.keep(Span{t.id, site, checkpoint.Instant(place(c.since)), checkpoint.Instant(place(c.end))})
-		}
-	}
-}
-
-// placing gives where a tick is, in nanoseconds of CLOCK_MONOTONIC, by a sample and the
-// length of a tick.
-func placing(s nemb.Sample, perTick float64) func(checkpoint.Tick) float64 {
-	now := nanos(s.Time)
-	return func(at checkpoint.Tick) float64 { return now - float64(int64(s.At-at))*perTick }
 }

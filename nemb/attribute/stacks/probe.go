@@ -1,6 +1,9 @@
-package attribute
+package stacks
 
-import "cg/checkpoint"
+import (
+	"cg/checkpoint"
+	"cg/nemb/attribute/paths"
+)
 
 // What an event costs lies around its tick, about half of it before and half
 // after: reading the clock is most of it, and the tick is what the clock was in
@@ -9,10 +12,11 @@ import "cg/checkpoint"
 // its caller, and a whole one from itself. That time is nobody's function: it
 // is booked on a node of its own.
 
-// probed books ticks of a thread on its checkpoints.
-func (a *Attributor) probed(t *thread, ticks uint64) {
-	if a.probe == 0 {
-		a.probe = a.add(checkpoint.OwnSite, root)
+// chargeCheckpoints charges ticks of a thread to its checkpoints.
+func (st *Stacks) chargeCheckpoints(t *Thread, ticks uint64) {
+	if st.probe == 0 {
+		st.probe = st.Tree.Add(paths.Root, checkpoint.OwnSite, t.last)
+		st.grow()
 	}
-	t.pending = append(t.pending, part{node: a.probe, ticks: ticks})
+	t.pending = append(t.pending, paths.Part{Node: st.probe, Ticks: ticks})
 }

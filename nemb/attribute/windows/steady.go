@@ -1,33 +1,38 @@
-package attribute
+package windows
 
 import (
 	"slices"
 
-	"cg/checkpoint"
 	"cg/nemb"
 )
 
-// steady gives a sample that is not behind the one before it. A clock, an
+// Steady gives a sample that is not behind the one before it. A clock, an
 // energy or a processor time that went backwards stands still instead: nothing
 // is then booked for the window, and what comes after counts from there. A
-// sample that does not tell of every domain is one whose reading failed.
-func (a *Attributor) steady(s nemb.Sample) nemb.Sample {
+// sample that does not have every domain is one whose reading failed.
+func (w *Windows) Steady(s nemb.Sample) nemb.Sample {
 	behind := false
-	if n := len(a.domains); len(s.Energy) != n {
+	if n := len(w.Domains); len(s.Energy) != n {
 		s.Failed = true
-		told := s.Energy
+		given := s.Energy
 		s.Energy = make([]nemb.Energy, n)
-		if a.begun {
-			copy(s.Energy, a.prev.Energy)
+		if w.begun {
+			copy(s.Energy, w.prev.Energy)
 		}
-		copy(s.Energy, told)
+		copy(s.Energy, given)
 		behind = true
 	}
-	if !a.begun {
-		a.count(behind)
-		return s
+	if w.begun {
+		behind = raiseSample(&s, &w.prev) || behind
 	}
-	p := &a.prev
+	if behind {
+		w.Stats.Disordered++
+	}
+	return s
+}
+
+// raiseSample lifts what a sample has to what the one before it had.
+func raiseSample(s, p *nemb.Sample) (behind bool) {
 	own := false // s.Energy is a copy
 	for d, e := range p.Energy {
 		if s.Energy[d] >= e {
@@ -42,15 +47,7 @@ func (a *Attributor) steady(s nemb.Sample) nemb.Sample {
 	behind = raise(&s.Time, p.Time) || behind
 	behind = raise(&s.Usage.Program, p.Usage.Program) || behind
 	behind = raise(&s.Usage.Own, p.Usage.Own) || behind
-	behind = raise(&s.Usage.Other, p.Usage.Other) || behind
-	a.count(behind)
-	return s
-}
-
-func (a *Attributor) count(behind bool) {
-	if behind {
-		a.Stats.Disordered++
-	}
+	return raise(&s.Usage.Other, p.Usage.Other) || behind
 }
 
 // raise lifts a value to the least that it may be.
@@ -61,6 +58,3 @@ func raise[T ~int64 | ~uint64](v *T, least T) bool {
 	*v = least
 	return true
 }
-
-// since is the ticks since the first sample, below 0 for a word before it.
-func (a *Attributor) since(at checkpoint.Tick) float64 { return float64(int64(at - a.origin)) }

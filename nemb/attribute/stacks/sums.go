@@ -1,32 +1,39 @@
-package attribute
+package stacks
 
 import (
 	"slices"
 
 	"cg/checkpoint"
+	"cg/nemb/attribute/paths"
 )
 
-// A thread that adds up itself tells what each call path used between two
+// A thread that adds up itself reports what each call path used between two
 // samples, in place of its events. Its windows are folded into the same nodes
 // and parts as words are, so that whatever comes later sees no difference but
 // one: when in the window a call was is not known.
 
+// sumTrees is the trees of all threads that add up themselves.
+type sumTrees struct {
+	trees map[uint64]*sumTree // by their numbers
+	ended []uint64            // trees that are kept
+}
+
 // place is where a node of a thread's tree lies.
 type place struct {
-	node  int32 // of the attributor
+	node  int32 // of Stacks.Tree
 	depth int   // calls, those below MaxDepth included
 	deep  bool  // below MaxDepth: node is the caller's
 }
 
 // floor is a stack that a tree did not see being made.
 type floor struct {
-	top   frame
-	stack []frame
+	top   paths.Call
+	stack []paths.Call
 	sites []checkpoint.SiteID
 }
 
-// tree is what is known of a thread's tree.
-type tree struct {
+// sumTree is what is known of a thread's tree.
+type sumTree struct {
 	places  []place
 	floors  map[uint32]floor  // of the root, and of nodes that are no calls
 	demoted int               // sites that were demoted when the places were found
@@ -40,75 +47,75 @@ type tree struct {
 // their threads forked.
 const keptTrees = 256
 
-// FoldAggregates takes the windows of a run that began with samples earlier
-// than until and returns how many these were. A Tally that no writer tells,
+// foldSums takes the windows of a run that began with samples earlier
+// than until and returns how many these were. A Tally that no writer makes,
 // with nodes that are not there, is not taken further than it makes sense.
-func (a *Attributor) FoldAggregates(r checkpoint.Run, until checkpoint.Tick) int {
+func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 	if r.Forked && r.Start >= until { // nor is there its parent's word of the fork yet
 		return 0
 	}
-	t := a.thread(r)
+	t := st.thread(r)
 	t.cost = checkpoint.Tick(r.Cost + .5)
-	y := a.tree(t, r)
+	y := st.sumTree(t, r)
 	if t.gone { // its stack was given up meanwhile
 		t.gone, y.placed = false, false
 	}
-	told := r.Tally
-	if len(told.Nodes) < len(y.places) {
-		return len(told.Windows)
+	tally := r.Tally
+	if len(tally.Nodes) < len(y.places) {
+		return len(tally.Windows)
 	}
-	a.Stats.Events += told.Events
-	a.Stats.Unwound += told.Unwound
-	a.Stats.Closed += told.Closed
-	ready := slices.IndexFunc(told.Windows, func(w checkpoint.Window) bool { return w.Epoch >= until })
+	st.Stats.Events += tally.Events
+	st.Stats.Unwound += tally.Unwound
+	st.Stats.Closed += tally.Closed
+	ready := slices.IndexFunc(tally.Windows, func(w checkpoint.Window) bool { return w.Epoch >= until })
 	if ready < 0 {
-		ready = len(told.Windows)
+		ready = len(tally.Windows)
 	}
-	y.between(told.Nodes, told.Windows[:ready])
-	for i, w := range told.Windows {
+	y.between(tally.Nodes, tally.Windows[:ready])
+	for i, w := range tally.Windows {
 		if w.Epoch >= until {
 			return i
 		}
-		a.find(y, t, told.Nodes)
+		st.find(y, t, tally.Nodes)
 		if int(w.Top) >= len(y.places) {
-			return len(told.Windows)
+			return len(tally.Windows)
 		}
 		t.pass(w.Begin)
 		over := uint64(0)
 		for _, p := range w.Parts {
 			if int(p.Node) < len(y.places) {
-				cost := y.owed(p, t.cost)
+				cost := y.checkpointTicks(p, t.cost)
 				p.Ticks -= cost
 				over += cost
-				a.add1(y, t, told.Nodes, p)
+				st.addPart(y, t, tally.Nodes, p)
 			}
 		}
 		if over > 0 {
-			a.probed(t, over)
+			st.chargeCheckpoints(t, over)
 		}
 		for _, p := range w.Parts { // once those that left are known
-			if int(p.Node) < len(y.places) && told.Nodes[p.Node].Parent == checkpoint.SideNode {
-				a.closed(told.Nodes[p.Node].Site, p)
+			if int(p.Node) < len(y.places) && tally.Nodes[p.Node].Parent == checkpoint.SideNode {
+				st.closed(tally.Nodes[p.Node].Site, p)
 			}
 		}
 		y.back = slices.DeleteFunc(y.back, func(n checkpoint.Node) bool {
 			if n.Born > w.Last {
 				return false
 			}
-			a.back(n.Site, n.Born)
+			st.suspensions.ended(n.Site, n.Born)
 			return true
 		})
 		if len(t.pending) > 4096 {
-			t.pending = a.combine(t.pending)
+			t.pending = st.combine(t.pending)
 		}
 		t.last = max(t.last, w.Last)
-		a.stand(y, t, told.Nodes, w.Top)
+		st.stand(y, t, tally.Nodes, w.Top)
 	}
 	if r.Last {
-		a.end(t, true)
-		a.forgetTrees(told)
+		st.end(t, true)
+		st.forgetTrees(tally)
 	}
-	return len(told.Windows)
+	return len(tally.Windows)
 }
 
 // gap is what a node owes to its checkpoints: the times between two events that were in
@@ -120,9 +127,9 @@ type gap struct {
 
 // between counts the times between two events in each node of windows: one ends with each
 // call's exit or suspension in the call, one with its enter or its coming back in
-// its caller. Each holds the cost of an event (see probed). Calls are told with another window than
-// the ticks, where they come between two looks, so what a node owes is of them all.
-func (y *tree) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
+// its caller. Each holds the cost of an event (see probe.go). Calls are reported with another window
+// than the ticks, where they come between two looks, so what a node owes is of them all.
+func (y *sumTree) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
 	if y.gaps == nil {
 		y.gaps = map[uint32]*gap{}
 	}
@@ -151,8 +158,8 @@ func (y *tree) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
 	}
 }
 
-// owed is what of a part's ticks its checkpoints took.
-func (y *tree) owed(p checkpoint.Part, cost checkpoint.Tick) uint64 {
+// checkpointTicks is what of a part's ticks its checkpoints took.
+func (y *sumTree) checkpointTicks(p checkpoint.Part, cost checkpoint.Tick) uint64 {
 	g := y.gaps[p.Node]
 	if g == nil || g.ticks == 0 || cost == 0 {
 		return 0
@@ -163,54 +170,51 @@ func (y *tree) owed(p checkpoint.Part, cost checkpoint.Tick) uint64 {
 	return uint64(part)
 }
 
-// tree finds what is known of a run's tree, and begins it where it is new.
-func (a *Attributor) tree(t *thread, r checkpoint.Run) *tree {
-	y := a.trees[r.Tally.Tree]
+// sumTree finds what is known of a run's tree, and begins it where it is new.
+func (st *Stacks) sumTree(t *Thread, r checkpoint.Run) *sumTree {
+	y := st.sums.trees[r.Tally.Tree]
 	if y != nil {
 		return y
 	}
 	base := floor{t.top, slices.Clone(t.stack), slices.Clone(t.sites)}
 	if r.Tally.Known {
 		base = floor{}
-	} else if from := a.trees[r.Tally.BaseTree]; from != nil && r.Tally.BaseTree != 0 {
+	} else if from := st.sums.trees[r.Tally.BaseTree]; from != nil && r.Tally.BaseTree != 0 {
 		base = from.floors[r.Tally.BaseNode]
 	}
-	y = &tree{floors: map[uint32]floor{checkpoint.RootNode: base}}
-	if a.trees == nil {
-		a.trees = map[uint64]*tree{}
-	}
-	a.trees[r.Tally.Tree] = y
+	y = &sumTree{floors: map[uint32]floor{checkpoint.RootNode: base}}
+	st.sums.trees[r.Tally.Tree] = y
 	return y
 }
 
 // forgetTrees forgets a tree that has ended, at once where no other can begin
 // with a stack of its.
-func (a *Attributor) forgetTrees(told *checkpoint.Tally) {
-	if told.Known {
-		delete(a.trees, told.Tree)
+func (st *Stacks) forgetTrees(tally *checkpoint.Tally) {
+	if tally.Known {
+		delete(st.sums.trees, tally.Tree)
 		return
 	}
-	a.ended = append(a.ended, told.Tree)
-	if len(a.ended) > keptTrees {
-		delete(a.trees, a.ended[0])
-		a.ended = a.ended[1:]
+	st.sums.ended = append(st.sums.ended, tally.Tree)
+	if len(st.sums.ended) > keptTrees {
+		delete(st.sums.trees, st.sums.ended[0])
+		st.sums.ended = st.sums.ended[1:]
 	}
 }
 
 // find finds the places of nodes. Where a site was demoted since, paths lead
 // elsewhere now.
-func (a *Attributor) find(y *tree, t *thread, nodes []checkpoint.Node) {
-	if y.demoted != len(a.demoted) {
-		y.demoted = len(a.demoted)
+func (st *Stacks) find(y *sumTree, t *Thread, nodes []checkpoint.Node) {
+	if y.demoted != len(st.demoted) {
+		y.demoted = len(st.demoted)
 		y.places, y.placed = y.places[:0], false
 	}
 	for i := len(y.places); i < len(nodes); i++ {
 		n := nodes[i]
 		if i < checkpoint.FirstNode {
 			f := y.floors[checkpoint.RootNode]
-			p := place{f.top.node, len(f.sites), false}
+			p := place{f.top.Node, len(f.sites), false}
 			if i != checkpoint.RootNode {
-				p = place{node: root}
+				p = place{node: paths.Root}
 			}
 			y.places = append(y.places, p)
 			continue
@@ -221,153 +225,143 @@ func (a *Attributor) find(y *tree, t *thread, nodes []checkpoint.Node) {
 		if n.Kind != checkpoint.Enter {
 			f, known := y.floors[uint32(i)]
 			if !known {
-				f = a.after(y, a.stack(y, nodes, n.Parent), n)
+				f = st.after(y, st.stack(y, nodes, n.Parent), n)
 				y.floors[uint32(i)] = f
 			}
-			y.places = append(y.places, place{f.top.node, len(f.sites), a.MaxDepth > 0 && len(f.sites) > a.MaxDepth})
+			y.places = append(y.places, place{f.top.Node, len(f.sites), st.MaxDepth > 0 && len(f.sites) > st.MaxDepth})
 			continue
 		}
 		above := y.places[n.Parent]
-		p := place{above.node, above.depth + 1, a.MaxDepth > 0 && above.depth >= a.MaxDepth}
-		a.at = n.Born
+		p := place{above.node, above.depth + 1, st.MaxDepth > 0 && above.depth >= st.MaxDepth}
 		switch {
 		case n.Parent == checkpoint.SideNode:
 		case n.Parent == checkpoint.OtherNode:
-			p.node = a.other(n.Site)
+			p.node = st.other(n.Site, n.Born)
 		case !p.deep:
-			p.node = a.path(a.timed(above.node), n.Site)
+			p.node = st.path(st.timed(above.node), n.Site, n.Born)
 		}
 		y.places = append(y.places, p)
 	}
 }
 
 // other is the node of all the further calls of a site.
-func (a *Attributor) other(site checkpoint.SiteID) int32 {
-	n, ok := a.edges.find(noNode, site)
-	if !ok {
-		n = a.add(site, root)
-		a.edges.put(noNode, site, n)
-	}
+func (st *Stacks) other(site checkpoint.SiteID, at checkpoint.Tick) int32 {
+	n := st.Tree.Other(site, at)
+	st.grow()
 	return n
 }
 
 // timed is the node that is charged with what a node uses: its caller's where
 // its site is demoted.
-func (a *Attributor) timed(n int32) int32 {
-	for n != root && a.nodes[n].calls&counted != 0 {
-		n = a.nodes[n].parent
+func (st *Stacks) timed(n int32) int32 {
+	for n != paths.Root && st.nodes[n].calls&counted != 0 {
+		n = st.Tree.Parent(n)
 	}
 	return n
 }
 
 // after is what an event of a frame below a tree makes of a stack.
-func (a *Attributor) after(y *tree, f floor, n checkpoint.Node) floor {
-	t := &thread{top: f.top, stack: slices.Clone(f.stack), sites: slices.Clone(f.sites)}
-	if a.MaxDepth > 0 && a.deeper(t, n.Kind, n.Site) {
+func (st *Stacks) after(y *sumTree, f floor, n checkpoint.Node) floor {
+	t := &Thread{top: f.top, stack: slices.Clone(f.stack), sites: slices.Clone(f.sites)}
+	if st.MaxDepth > 0 && st.deeper(t, n.Kind, n.Site) {
 		return floor{t.top, t.stack, t.sites}
 	}
 	switch n.Kind {
 	case checkpoint.Exit:
 		switch {
-		case a.demoted[n.Site]:
-		case a.unwindTo(t, n.Site):
+		case st.demoted[n.Site]:
+		case st.unwindTo(t, n.Site):
 			t.pop()
 		default:
-			a.Stats.Closed++
+			st.Stats.Closed++
 			y.back = append(y.back, n)
 		}
 	case checkpoint.Suspend:
-		if a.unwindTo(t, n.Site) {
+		if st.unwindTo(t, n.Site) {
 			t.pop()
 		}
 	case checkpoint.Unwind:
-		if !a.unwindTo(t, n.Site) {
-			a.at = n.Born
-			t.push(frame{never, a.path(t.top.node, n.Site)})
+		if !st.unwindTo(t, n.Site) {
+			t.push(paths.Call{Since: paths.Never, Node: st.path(t.top.Node, n.Site, n.Born)})
 			y.back = append(y.back, n)
 		}
 	}
 	return floor{t.top, t.stack, t.sites}
 }
 
-// stack is the stack of a thread that is in a node: frames whose sites are not
-// told apart are not on it.
-func (a *Attributor) stack(y *tree, nodes []checkpoint.Node, n uint32) floor {
+// stack is the stack of a thread that is in a node: frames of demoted sites
+// and below MaxDepth are not on it.
+func (st *Stacks) stack(y *sumTree, nodes []checkpoint.Node, n uint32) floor {
 	var above []uint32
 	for n >= checkpoint.FirstNode && nodes[n].Kind == checkpoint.Enter {
 		above = append(above, n)
 		n = nodes[n].Parent
 	}
 	base := y.floors[n] // none of other: what is there lies below the root
-	t := &thread{sites: slices.Clone(base.sites)}
+	t := &Thread{sites: slices.Clone(base.sites)}
 	for _, f := range append(slices.Clone(base.stack), base.top) {
-		if f.node != root && a.timed(f.node) == f.node { // not demoted since
+		if f.Node != paths.Root && st.timed(f.Node) == f.Node { // not demoted since
 			t.push(f)
 		}
 	}
 	for _, n := range slices.Backward(above) {
 		p := y.places[n]
-		if a.MaxDepth > 0 {
+		if st.MaxDepth > 0 {
 			t.sites = append(t.sites, nodes[n].Site)
 		}
-		if !p.deep && a.timed(p.node) == p.node {
-			t.push(frame{never, p.node})
+		if !p.deep && st.timed(p.node) == p.node {
+			t.push(paths.Call{Since: paths.Never, Node: p.node})
 		}
 	}
 	return floor{t.top, t.stack, t.sites}
 }
 
 // stand puts a thread into a node.
-func (a *Attributor) stand(y *tree, t *thread, nodes []checkpoint.Node, n uint32) {
+func (st *Stacks) stand(y *sumTree, t *Thread, nodes []checkpoint.Node, n uint32) {
 	if y.placed && y.top == n {
 		return
 	}
-	f := a.stack(y, nodes, n)
+	f := st.stack(y, nodes, n)
 	t.top, t.stack, t.sites = f.top, f.stack, f.sites
 	y.top, y.placed = n, true
 }
 
-// add1 adds a part to the thread's open window.
-func (a *Attributor) add1(y *tree, t *thread, nodes []checkpoint.Node, p checkpoint.Part) {
+// addPart adds a part to the thread's open window.
+func (st *Stacks) addPart(y *sumTree, t *Thread, nodes []checkpoint.Node, p checkpoint.Part) {
 	n, at := nodes[p.Node], y.places[p.Node]
 	if p.Ticks > 0 {
-		t.pending = append(t.pending, part{node: a.timed(at.node), ticks: p.Ticks})
+		t.pending = append(t.pending, paths.Part{Node: st.timed(at.node), Ticks: p.Ticks})
 	}
 	if at.deep {
 		return
 	}
 	aside := n.Parent == checkpoint.SideNode
 	if n.Kind == checkpoint.Enter && n.Site != 0 && !aside {
-		a.nodes[at.node].calls += p.Calls
+		st.nodes[at.node].calls += p.Calls
 		if n.Parent == checkpoint.OtherNode {
-			a.Stats.Truncated += p.Calls
+			st.Tree.Truncated += p.Calls
 		}
 	}
 	if p.Outs == 0 && p.Backs == 0 && p.OutTicks == 0 && p.BackTicks == 0 {
 		return
 	}
-	s := a.suspension(n.Site)
+	s := st.suspensions.of(n.Site)
 	s.open += int64(p.Outs)
-	s.out += a.sinceOrigin(p.OutTicks, p.Outs)
+	s.out += st.suspensions.sum(p.OutTicks, p.Outs)
 	if !aside {
 		s.open -= int64(p.Backs)
-		s.back += a.sinceOrigin(p.BackTicks, p.Backs)
+		s.back += st.suspensions.sum(p.BackTicks, p.Backs)
 	}
 }
 
 // closed takes the frames that ended without coming back: as many as are known
 // to be suspended.
-func (a *Attributor) closed(site checkpoint.SiteID, p checkpoint.Part) {
-	s := a.waiting[site]
+func (st *Stacks) closed(site checkpoint.SiteID, p checkpoint.Part) {
+	s := st.suspensions.bySite[site]
 	if s == nil || s.open <= 0 || p.Backs == 0 {
 		return
 	}
 	n := min(int64(p.Backs), s.open)
 	s.open -= n
-	s.back += a.sinceOrigin(p.BackTicks, p.Backs) * float64(n) / float64(p.Backs)
-}
-
-// sinceOrigin is the sum of n ticks, modulo 2^64, each since the first sample.
-func (a *Attributor) sinceOrigin(sum, n uint64) float64 {
-	return float64(int64(sum - n*uint64(a.origin)))
+	s.back += st.suspensions.sum(p.BackTicks, p.Backs) * float64(n) / float64(p.Backs)
 }

@@ -1,0 +1,168 @@
+package attribute
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute/calls"
+	"cg/nemb/attribute/paths"
+	"cg/nemb/attribute/windows"
+)
+
+// subtrees is what each path used itself and with all that it called.
+type subtrees struct {
+	self, energy []nemb.Energy   // over the domains that are in the total
+	domains      [][]nemb.Energy // of energy, per domain
+	wall, away   []float64       // see windows.PathTime and stacks.Away
+}
+
+// sumSubtrees adds up the subtrees. Children follow their parents, so one pass
+// backwards gives every one.
+func (o *outcome) sumSubtrees() *subtrees {
+	n := o.tree.Len()
+	u := &subtrees{
+		self: make([]nemb.Energy, n), energy: make([]nemb.Energy, n),
+		wall: make([]float64, n), away: make([]float64, n),
+	}
+	for d := range o.whole {
+		u.domains = append(u.domains, slices.Clone(o.whole[d]))
+	}
+	for i := int32(n) - 1; i >= 0; i-- {
+		for d := range o.whole {
+			if o.windows.Domains[d].Domain.InTotal {
+				u.self[i] += o.whole[d][i]
+			}
+		}
+		u.energy[i] += u.self[i]
+		u.wall[i] += o.windows.Times[i].Wall
+		if o.tree.Site(i) != checkpoint.OwnSite {
+			u.away[i] += o.stacks.Away(i)
+		}
+		if p := o.tree.Parent(i); p >= 0 {
+			u.energy[p] += u.energy[i]
+			u.wall[p] += u.wall[i]
+			u.away[p] += u.away[i]
+			for d := range u.domains {
+				u.domains[d][p] += u.domains[d][i]
+			}
+		}
+	}
+	return u
+}
+
+// costs lists what each site used, by falling self energy. most is what the
+// program used at most.
+func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost {
+	sums, away := o.sumSites(u)
+	halfWidth := make([]map[checkpoint.SiteID]float64, len(o.whole))
+	for d := range o.whole {
+		if o.windows.Domains[d].Domain.InTotal {
+			halfWidth[d] = o.inclusiveHalfWidth(d, o.whole[d])
+		}
+	}
+	var costs []Cost
+	for site, c := range sums {
+		o.bound(c, halfWidth, float64(most))
+		o.verdict(c)
+		c.Single, c.Cut = long.Of(site), o.stacks.Cut(site)
+		c.Suspended = o.suspended(site, away[site])
+		costs = append(costs, *c)
+	}
+	slices.SortFunc(costs, func(x, y Cost) int {
+		return cmp.Or(
+			cmp.Compare(y.Self.Energy, x.Self.Energy), cmp.Compare(y.SelfTime, x.SelfTime), cmp.Compare(x.Site, y.Site))
+	})
+	return costs
+}
+
+// sumSites adds the paths up by site, and the ticks that strands were away in it.
+// A path counts towards the inclusive cost of its site unless the site is already
+// among its callers.
+func (o *outcome) sumSites(u *subtrees) (costs map[checkpoint.SiteID]*Cost, away map[checkpoint.SiteID]float64) {
+	costs, away = map[checkpoint.SiteID]*Cost{}, map[checkpoint.SiteID]float64{}
+	for i, site := range o.tree.Sites() {
+		n := int32(i)
+		if n == paths.Root || site == checkpoint.OwnSite {
+			continue
+		}
+		c := costs[site]
+		if c == nil {
+			c = &Cost{
+				Site: site, First: o.instant(o.tree.First(site)), Demoted: o.stacks.IsDemoted(site),
+				Domains: make([]nemb.Energy, len(o.whole)), InclusiveDomains: make([]nemb.Energy, len(o.whole)),
+			}
+			costs[site] = c
+		}
+		c.Calls += o.stacks.Calls(n)
+		c.Self.Energy += u.self[n]
+		c.SelfTime += time.Duration(o.windows.Times[n].Wall)
+		c.CPUTime += time.Duration(o.windows.Times[n].CPU)
+		for d := range o.whole {
+			c.Domains[d] += o.whole[d][n]
+		}
+		if o.tree.IsOutermost(n) {
+			c.Inclusive.Energy += u.energy[n]
+			c.InclusiveTime += time.Duration(u.wall[n])
+			away[site] += u.away[n]
+			for d := range o.whole {
+				c.InclusiveDomains[d] += u.domains[d][n]
+			}
+		}
+	}
+	return costs, away
+}
+
+// bound sets the intervals of a site's energy. halfWidth is that of the inclusive
+// energy, per domain; most is what the program used at most.
+func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most float64) {
+	var self, inclusive windows.Bounds
+	for d := range o.whole {
+		if !o.windows.Domains[d].Domain.InTotal {
+			continue
+		}
+		off := o.windows.Off(d)
+		s := o.selfBounds(d, c.Site, c.Domains[d]).Widened(off)
+		self.Lo, self.Hi = self.Lo+max(0, s.Lo), self.Hi+max(0, s.Hi)
+		_, i := o.windows.Bounds(c.Site, d)
+		if halfWidth[d] != nil {
+			lo, hi := o.windows.Known(d)
+			e := float64(c.InclusiveDomains[d])
+			i = windows.Bounds{Lo: max(i.Lo, (e-halfWidth[d][c.Site])*lo), Hi: min(i.Hi, (e+halfWidth[d][c.Site])*hi)}
+		}
+		i = i.Widened(off)
+		inclusive.Lo, inclusive.Hi = inclusive.Lo+max(0, i.Lo), inclusive.Hi+max(0, i.Hi)
+	}
+	c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, self.Lo, min(self.Hi, most))
+	c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, inclusive.Lo, min(inclusive.Hi, most))
+}
+
+// suspended is the time for which frames of a site were on no thread: suspended, or
+// with a strand that was away for so many ticks.
+func (o *outcome) suspended(site checkpoint.SiteID, away float64) time.Duration {
+	first, last := o.windows.First(), o.windows.Last()
+	ticks := away + o.stacks.Suspended(site, last.At)
+	span := float64(last.At - first.At)
+	if ticks <= 0 || span <= 0 {
+		return 0
+	}
+	return time.Duration(min(ticks*float64(last.Time-first.Time)/span, 1<<62))
+}
+
+// instant places a tick between the first and the last sample.
+func (o *outcome) instant(t checkpoint.Tick) checkpoint.Instant {
+	first, last := o.windows.First(), o.windows.Last()
+	span := float64(last.At - first.At)
+	if span <= 0 || t < first.At {
+		return first.Time
+	}
+	return first.Time + checkpoint.Instant(float64(t-first.At)/span*float64(last.Time-first.Time))
+}
+
+// interval rounds outwards and keeps the value inside.
+func interval(e nemb.Energy, lo, hi float64) (nemb.Energy, nemb.Energy) {
+	return min(e, nemb.Energy(max(0, lo))), max(e, nemb.Energy(math.Ceil(max(0, hi))))
+}

@@ -1,0 +1,200 @@
+// Package stacks folds the words of threads into call paths: for every sampling
+// window it gives the time that each thread spent in each path.
+//
+// In go the words of every thread, or the sums that a thread adds up itself
+// (checkpoint.Run). At the end of a window every thread has the ticks it spent in
+// each path (Thread.Parts), the calls that were long and the calls that are open.
+// Time means time on a clock: how much of it a thread ran on a processor, and what
+// that cost, is not known here. The memory grows with the number of call paths, up
+// to a limit, and not with the number of calls.
+package stacks
+
+import (
+	"math"
+	"slices"
+
+	"cg/checkpoint"
+	"cg/nemb/attribute/paths"
+)
+
+// node is what folding needs of a call path: the hot part, 32 bytes.
+type node struct {
+	site checkpoint.SiteID
+	// The child that was entered last, the answer to most lookups.
+	childSite checkpoint.SiteID
+	child     int32
+	// Ticks in the run being folded, less what its events cost; moved to
+	// Thread.pending after it. Below zero: what is still owed to events.
+	ticks int64
+	calls uint64 // with counted, see Demote
+}
+
+// counted marks the nodes of a demoted site in their calls.
+const counted = 1 << 63
+
+// Stacks folds words.
+type Stacks struct {
+	// Tree has the call paths. Others read it.
+	Tree *paths.Tree
+	// MaxDepth is how many calls deep sites are kept apart, 0 for no limit: what
+	// deeper ones use is their caller's. Set before the first Fold.
+	MaxDepth int
+	// Long is the number of ticks from which on a call is long, see Thread.TakeLong.
+	Long  int64
+	Stats Stats
+
+	nodes   []node // per node of Tree
+	away    []float64
+	threads map[checkpoint.Thread]*Thread
+	order   []*Thread // as they were met
+	touched []int32
+	// combined is scratch memory of combine, per node; all 0 between its calls.
+	combined []uint64
+	demoted  map[checkpoint.SiteID]bool
+	probe    int32                        // the node of what checkpoints cost, 0 until there is one
+	cut      map[checkpoint.SiteID]uint64 // calls whose end nobody has seen
+
+	suspensions suspensions
+	strands     strands
+	sums        sumTrees
+}
+
+// Stats counts what was seen and what did not fit.
+type Stats struct {
+	Events    uint64 // words folded
+	Unwound   uint64 // frames that ended with an outer one
+	Closed    uint64 // suspended frames that ended without coming back
+	Backwards uint64 // words whose time ran backwards; taken as no time
+	Lost      uint64 // events that writers report as lost
+	OpenAtEnd uint64 // frames open when their thread or the run ended
+	Threads   int
+}
+
+// New begins with no thread.
+func New() *Stacks {
+	st := &Stacks{
+		Tree: paths.NewTree(), Long: math.MaxInt64, threads: map[checkpoint.Thread]*Thread{},
+		demoted: map[checkpoint.SiteID]bool{}, cut: map[checkpoint.SiteID]uint64{},
+	}
+	st.suspensions.bySite = map[checkpoint.SiteID]*suspension{}
+	st.strands.procs = map[uint32]*proc{}
+	st.sums.trees = map[uint64]*sumTree{}
+	st.grow()
+	return st
+}
+
+// Begin says when the first window begins.
+func (st *Stacks) Begin(at checkpoint.Tick) { st.suspensions.origin = at }
+
+// grow takes the nodes that the tree has more.
+func (st *Stacks) grow() {
+	for n := len(st.nodes); n < st.Tree.Len(); n++ {
+		site := st.Tree.Site(int32(n))
+		st.nodes = append(st.nodes, node{site: site, child: -1})
+		st.away = append(st.away, 0)
+		if st.demoted[site] {
+			st.nodes[n].calls = counted
+		}
+	}
+}
+
+// path returns the node of a site called from parent.
+func (st *Stacks) path(parent int32, site checkpoint.SiteID, at checkpoint.Tick) int32 {
+	n := st.Tree.Path(parent, site, at)
+	if int(n) >= len(st.nodes) {
+		st.grow()
+	}
+	p := &st.nodes[parent]
+	p.childSite, p.child = site, n
+	return n
+}
+
+// Charge charges every thread with its time up to the end of a window: then the
+// Parts of each are whole. Threads that the kernel does not know any more, as
+// killed says, ended when they were last charged, or with their last word.
+func (st *Stacks) Charge(at checkpoint.Tick, killed func(checkpoint.Thread) bool) {
+	for _, t := range st.order {
+		if !t.ended && t.proc == nil && !t.gone && killed(t.ID) {
+			st.abandon(t)
+			t.gone = true
+		}
+		if !t.ended && !t.gone && t.last != 0 && t.last < at {
+			t.pass(at)
+		}
+		t.pending = st.combine(t.pending)
+	}
+}
+
+// Threads lists the threads that are there or ended in the open window, in the
+// order in which they were met. It is for reading, until the next Fold.
+func (st *Stacks) Threads() []*Thread { return st.order }
+
+// EndWindow begins the next window. Threads that have ended are forgotten.
+func (st *Stacks) EndWindow() {
+	st.order = slices.DeleteFunc(st.order, func(t *Thread) bool {
+		t.pending, t.idle = t.pending[:0], 0
+		if t.ended {
+			delete(st.threads, t.ID)
+		}
+		return t.ended
+	})
+}
+
+// End ends all that is open when the run ends.
+func (st *Stacks) End(at checkpoint.Tick) {
+	for _, t := range st.order {
+		st.abandon(t)
+	}
+	for _, p := range st.strands.procs {
+		st.lapse(p, at)
+	}
+}
+
+// Calls is how often a path was called.
+func (st *Stacks) Calls(n int32) uint64 { return st.nodes[n].calls &^ counted }
+
+// Away is the ticks for which strands whose innermost frame a path is were on no
+// thread.
+func (st *Stacks) Away(n int32) float64 { return st.away[n] }
+
+// Cut is how many calls of a site ended where nobody has seen them end.
+func (st *Stacks) Cut(site checkpoint.SiteID) uint64 { return st.cut[site] }
+
+// Probe is the node of what checkpoints cost, 0 where that is not known.
+func (st *Stacks) Probe() int32 { return st.probe }
+
+// flush moves the ticks of the run just folded to the thread's open window, and
+// returns how many these are. What a node owes to events beyond its ticks stays
+// with it: a clock of coarse steps shows intervals that are shorter than an
+// event, and others that are as much longer.
+func (st *Stacks) flush(t *Thread) (moved uint64) {
+	for _, n := range st.touched {
+		if k := st.nodes[n].ticks; k > 0 {
+			t.pending = append(t.pending, paths.Part{Node: n, Ticks: uint64(k)})
+			st.nodes[n].ticks = 0
+			moved += uint64(k)
+		}
+	}
+	st.touched = st.touched[:0]
+	return moved
+}
+
+// combine adds up parts of the same node.
+func (st *Stacks) combine(parts []paths.Part) []paths.Part {
+	if more := len(st.nodes) - len(st.combined); more > 0 {
+		st.combined = append(st.combined, make([]uint64, more)...)
+	}
+	for _, p := range parts {
+		if p.Ticks > 0 && st.combined[p.Node] == 0 {
+			st.touched = append(st.touched, p.Node)
+		}
+		st.combined[p.Node] += p.Ticks
+	}
+	parts = parts[:0]
+	for _, n := range st.touched {
+		parts = append(parts, paths.Part{Node: n, Ticks: st.combined[n]})
+		st.combined[n] = 0
+	}
+	st.touched = st.touched[:0]
+	return parts
+}

@@ -1,0 +1,129 @@
+package windows
+
+import (
+	"slices"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// Bounds is an interval of energy, in microjoules.
+type Bounds struct{ Lo, Hi float64 }
+
+// Widened is the interval with so much more on either side.
+func (b Bounds) Widened(by float64) Bounds { return Bounds{b.Lo - by, b.Hi + by} }
+
+// presence is when a site ran, in windows.
+type presence struct {
+	last  checkpoint.Tick // the end of the last window in which it ran
+	until checkpoint.Tick // the end of the last window that it had to itself
+	alone checkpoint.Tick // the beginning of the first of those before it without a gap
+}
+
+func (p *presence) window(from, to checkpoint.Tick, part, alone float64) {
+	if part > 0 {
+		p.last = to
+	}
+	if part > alone {
+		if p.until != from {
+			p.alone = from
+		}
+		p.until = to
+	}
+}
+
+// siteBound sums the bounds of a site's energy.
+type siteBound struct {
+	self, inclusive     presence
+	selfOf, inclusiveOf []Bounds // per domain
+	listed              bool     // in siteBounds.recent
+}
+
+// siteBounds is what counters alone show of each site.
+type siteBounds struct {
+	sites  map[checkpoint.SiteID]*siteBound
+	recent []checkpoint.SiteID // that ran in the open window or shortly before
+
+	// Of the open window.
+	shares map[checkpoint.SiteID]Share
+	from   checkpoint.Tick
+	alone  float64 // the share from which on a site has it to itself
+}
+
+// whole is the part of a window from which on a site has it to itself, of what
+// checkpoints and the like leave of it.
+const whole = 0.999
+
+// ran notes which sites ran in a window, and takes those off the list that ran
+// longest ticks before it, and more: no counter shows these any more.
+func (x *siteBounds) ran(shares map[checkpoint.SiteID]Share, domains int, from, to, longest checkpoint.Tick) {
+	x.recent = slices.DeleteFunc(x.recent, func(site checkpoint.SiteID) bool {
+		b := x.sites[site]
+		b.listed = b.inclusive.last+longest > from
+		return !b.listed
+	})
+	x.shares, x.from, x.alone = shares, from, whole*(1-min(1, shares[checkpoint.OwnSite].Self))
+	for site, share := range shares {
+		b := x.sites[site]
+		if b == nil {
+			b = &siteBound{selfOf: make([]Bounds, domains), inclusiveOf: make([]Bounds, domains)}
+			x.sites[site] = b
+		}
+		if !b.listed {
+			b.listed = true
+			x.recent = append(x.recent, site)
+		}
+		b.self.window(from, to, share.Self, x.alone)
+		b.inclusive.window(from, to, max(share.Self, share.Inclusive), x.alone)
+	}
+}
+
+// add adds what the window that ran took shows about each site in domain d.
+// program is what the program used.
+//
+// All that a counter shows of a site is the sum over the windows in which it
+// ran: it used that of the windows it had to itself, and at most that of all of
+// them. What a counter shows in a window may be as old as stale ticks before it:
+// so long before, too, a site has to have been alone, or may have run. A model
+// gives every second of processor time the same power: there the share is exact.
+func (x *siteBounds) add(d int, domain nemb.Domain, program programEnergy, stale checkpoint.Tick) {
+	if !domain.InTotal {
+		return
+	}
+	lo, hi := program.lo*domain.Lo, domain.Hi*program.hi
+	for _, site := range x.recent {
+		b, share := x.sites[site], x.shares[site]
+		self, inclusive := &b.selfOf[d], &b.inclusiveOf[d]
+		if domain.Method != nemb.Measured {
+			self.Lo += lo * share.Self
+			self.Hi += hi * share.Self
+			inclusive.Lo += lo * share.Inclusive
+			inclusive.Hi += hi * share.Inclusive
+			continue
+		}
+		if share.Self > x.alone && b.self.alone+stale <= x.from {
+			self.Lo += lo * share.Self
+		}
+		if b.self.last+stale > x.from {
+			self.Hi += hi
+		}
+		if share.Inclusive > x.alone && b.inclusive.alone+stale <= x.from {
+			inclusive.Lo += lo * share.Inclusive
+		}
+		if b.inclusive.last+stale > x.from {
+			inclusive.Hi += hi
+		}
+	}
+}
+
+// Bounds is what the windows alone show of a site in a domain: the least and the
+// most that it used, by itself and with what it called.
+func (w *Windows) Bounds(site checkpoint.SiteID, d int) (self, inclusive Bounds) {
+	if b := w.bounds.sites[site]; b != nil {
+		return b.selfOf[d], b.inclusiveOf[d]
+	}
+	return Bounds{}, Bounds{}
+}
+
+// HasBounds reports whether a site ran in any window.
+func (w *Windows) HasBounds(site checkpoint.SiteID) bool { return w.bounds.sites[site] != nil }

@@ -1,0 +1,224 @@
+package windows
+
+import (
+	"slices"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute/paths"
+)
+
+// threadTimes finds the processor time of each thread in a window, and the share
+// of each of its call paths.
+type threadTimes struct {
+	threads map[checkpoint.Thread]*threadTime
+	now     []*threadTime // those of the open window
+	rates   map[checkpoint.SiteID]*rate
+	covered float64 // program time of the threads, ns
+	beyond  float64 // program time outside the threads, as an envelope, ns
+}
+
+// threadTime is what is known of a thread's processor time.
+type threadTime struct {
+	id     checkpoint.Thread
+	cpu    float64 // nanoseconds, at the last sample
+	known  bool    // cpu has been read
+	credit float64 // nanoseconds it was there and is not reported to have used, yet
+
+	// Of the open window.
+	ended     bool
+	idle      uint64
+	used      float64 // ns
+	sitesOnly bool    // used is a guess for its sites alone
+	parts     []paths.Part
+	shares    []float64 // of used, per part
+}
+
+// late is by how much the kernel's time of a running thread is behind at most:
+// a scheduler tick, 10 ms at 100 Hz, in nanoseconds.
+const late = 10e6
+
+// read is the processor times that a sample has, by thread.
+func read(s nemb.Sample) map[checkpoint.Thread]float64 {
+	read := make(map[checkpoint.Thread]float64, len(s.Usage.Threads))
+	for _, u := range s.Usage.Threads {
+		read[u.Thread] = nanos(u.CPU)
+	}
+	return read
+}
+
+// Killed returns what says which threads the kernel knew before a sample and does
+// not know in it.
+func (w *Windows) Killed(s nemb.Sample) func(checkpoint.Thread) bool {
+	read := read(s)
+	return func(id checkpoint.Thread) bool {
+		t := w.threads.threads[id]
+		_, there := read[id]
+		return t != nil && t.known && !there
+	}
+}
+
+// close finds what every thread used in the window that s ends, and what they used
+// together. Where the kernel does not say, a thread counts as running whenever it
+// is inside a site. program is what all of them used at most, 0 where that is not
+// known.
+func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program float64, threads []Thread) (sum float64) {
+	read := read(s)
+	x.now = x.now[:0]
+	guesses := make([]float64, len(threads))
+	guess := 0.0
+	for i, thread := range threads {
+		t := x.take(thread)
+		now, ok := read[t.id]
+		here := (t.present() + float64(t.idle)) * perTick
+		t.used = 0
+		switch {
+		case ok && t.known:
+			t.used = max(0, now-t.cpu)
+		case ok:
+			t.used = now
+		}
+		// A thread uses no more than the time it is there, but for what the
+		// kernel reported late of the window before. What a process uses after
+		// its last thread has taken leave is not that thread's.
+		t.used = min(t.used, here+t.credit)
+		if !t.known && !ok || t.ended {
+			// Never read, or last read before the window: it may have used
+			// all the time that it was in its sites.
+			if more := min(t.inside()*perTick, here) - t.used; more > 0 {
+				guesses[i] = more
+				guess += more
+				t.sitesOnly = t.used == 0
+			}
+		}
+		t.credit = min(late, t.credit+here-t.used)
+		if ok {
+			t.cpu, t.known = now, true
+		}
+		sum += t.used
+	}
+	// Guesses share what the program used and no thread is known to have.
+	left := guess
+	if program > 0 {
+		left = min(guess, max(0, program-sum))
+	}
+	for i, t := range x.now {
+		if guesses[i] > 0 {
+			t.used += guesses[i] * left / guess
+		}
+		t.addIdle(perTick)
+		x.apportion(t, tree, perTick)
+	}
+	return sum + left
+}
+
+// take begins the window of a thread.
+func (x *threadTimes) take(thread Thread) *threadTime {
+	t := x.threads[thread.ID]
+	if t == nil {
+		t = &threadTime{id: thread.ID}
+		x.threads[thread.ID] = t
+	}
+	t.parts, t.idle, t.ended, t.sitesOnly = thread.Parts, thread.Idle, thread.Ended, false
+	x.now = append(x.now, t)
+	return t
+}
+
+// present is the time in ticks that a thread was in its call paths, or outside all
+// sites.
+func (t *threadTime) present() float64 {
+	sum := 0.0
+	for _, p := range t.parts {
+		sum += float64(p.Ticks)
+	}
+	return sum
+}
+
+// inside is the time in ticks that a thread was in sites.
+func (t *threadTime) inside() float64 {
+	sum := 0.0
+	for _, p := range t.parts {
+		if p.Node != paths.Root {
+			sum += float64(p.Ticks)
+		}
+	}
+	return sum
+}
+
+// addIdle gives a thread of strands a part outside all sites: what it used for none
+// of them. What a thread uses it uses for its strands, and only what is more than
+// their time without one: in the scheduler, or in garbage collection.
+func (t *threadTime) addIdle(perTick float64) {
+	if more := t.used - t.present()*perTick; t.idle > 0 && more > 0 && perTick > 0 {
+		t.parts = append(slices.Clip(t.parts), paths.Part{Node: paths.Root, Ticks: min(t.idle, uint64(more/perTick))})
+	}
+}
+
+// rate is the processor time of a site, and the time that its threads were in
+// it, in nanoseconds.
+type rate struct{ cpu, wall float64 }
+
+// rated is the time in a site, in nanoseconds, from which on what it used decides
+// its rate; before, it counts as running whenever a thread is in it.
+const rated = 2e6
+
+func (r *rate) value() float64 { return (r.cpu + rated) / (r.wall + rated) }
+
+// apportion gives the parts of a thread their shares of what it used in the open
+// window: in proportion to the time in each, and to the part of its time that its
+// site is known to run. A function that waits gets what it burns so, though
+// others computed in the same window. The rates follow from what they gave rise
+// to before (expectation and maximisation by turns: Dempster, Laird, Rubin,
+// Journal of the Royal Statistical Society B 39, 1977).
+func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64) {
+	t.shares = t.shares[:0]
+	sum := 0.0
+	for _, p := range t.parts {
+		share := 0.0
+		if !t.sitesOnly || p.Node != paths.Root {
+			share = float64(p.Ticks) * x.rate(tree.Site(p.Node)).value()
+			sum += share
+		}
+		t.shares = append(t.shares, share)
+	}
+	if sum <= 0 {
+		return
+	}
+	for i, p := range t.parts {
+		t.shares[i] /= sum
+		if t.known {
+			r := x.rate(tree.Site(p.Node))
+			r.cpu += t.used * t.shares[i]
+			r.wall += float64(p.Ticks) * perTick
+		}
+	}
+}
+
+func (x *threadTimes) rate(site checkpoint.SiteID) *rate {
+	r := x.rates[site]
+	if r == nil {
+		r = &rate{}
+		x.rates[site] = r
+	}
+	return r
+}
+
+// hasShares reports whether the parts of a thread have shares.
+func (t *threadTime) hasShares() bool {
+	return slices.ContainsFunc(t.shares, func(share float64) bool { return share > 0 })
+}
+
+// outside is the program's processor time of the window that no thread used.
+// program is that of the run, covered what the threads used in the window. The
+// kernel brings thread times up to date a few milliseconds late, so the difference
+// is taken of the whole run, as an envelope: it never counts lateness as use.
+func (x *threadTimes) outside(program, covered float64) float64 {
+	x.covered += covered
+	beyond := program - x.covered
+	if beyond <= x.beyond {
+		return 0
+	}
+	delta := beyond - x.beyond
+	x.beyond = beyond
+	return delta
+}

@@ -1,0 +1,369 @@
+// Package windows divides the energy of each sampling window: among idle power,
+// other processes, cg and the program, and the program's among its threads and
+// call paths.
+//
+// In go, window by window, a sample and what each thread of the program did since
+// the one before (Windows.Close). Energy is divided in proportion to processor
+// time. First the idle power of a domain is set aside; the rest goes to the
+// program, cg and everyone else; the program's goes to its threads, and to the call
+// paths of each. Out come, at any time, the ledger of each domain to the
+// microjoule, the program's energy by call path, the processor time of each path,
+// and bounds for each site: what the counter alone shows. The package does not
+// follow calls, and it knows no power but that of a whole domain.
+package windows
+
+import (
+	"math"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/attribute/paths"
+)
+
+// Thread is what a thread of the program did in a window.
+type Thread struct {
+	ID    checkpoint.Thread
+	Parts []paths.Part // its time in each call path, each path once
+	Idle  uint64       // ticks in which it was in no call path and waited for work
+	Ended bool         // in the window
+}
+
+// Domain is what the windows say of a domain. Its ledger is in whole microjoules:
+// Program + Own + Other + Idle + Unattributed = Total.
+type Domain struct {
+	Domain       nemb.Domain
+	Total        nemb.Energy
+	Program      nemb.Energy // functions and the uninstrumented part
+	Own          nemb.Energy // cg
+	Other        nemb.Energy // other processes
+	Idle         nemb.Energy
+	Unattributed nemb.Energy
+	// ProgramLo and ProgramHi bound Program, without the bounds of the domain.
+	ProgramLo, ProgramHi float64
+
+	// Paths is the program's energy by processor time, per call path. Direct is the
+	// part of the root's that comes from windows in which nobody is known to have
+	// run. Background has that of each class of background threads, nil before the
+	// first window. In microjoules.
+	Paths      []float64
+	Direct     float64
+	Background []float64
+
+	idleDebt float64 // see measuredIdle
+	spent    float64 // the program's energy in the open window
+}
+
+// PathTime is how long threads were in a call path, and the processor time that
+// they used there, in nanoseconds.
+type PathTime struct{ Wall, CPU float64 }
+
+// Windows divides the windows of a run.
+type Windows struct {
+	// Classes is how many classes of account.Usage.Background have lines of their
+	// own in the ledger. Set before the first window.
+	Classes int
+	Domains []Domain
+	Times   []PathTime // per call path
+	Stats   Stats
+
+	tree   *paths.Tree
+	cpus   float64 // logical processors of the host, 0 where not known
+	begun  bool
+	first  nemb.Sample
+	prev   nemb.Sample
+	closed int
+
+	threads threadTimes
+	sites   siteShares
+	bounds  siteBounds
+}
+
+// Stats counts what was wrong with samples.
+type Stats struct {
+	Merged int // windows joined because a reading failed
+	// Disordered counts samples that were behind the one before them in time,
+	// energy or processor time, or did not have every domain.
+	Disordered int
+}
+
+// Window is a window that has been divided.
+type Window struct {
+	Begin, End nemb.Sample
+	Wall       float64 // ns
+	PerTick    float64 // ns of a tick; 0 where the window has none
+	// Weight is the processor time by which the program's energy was divided, ns.
+	Weight     float64
+	Background []float64 // of Weight, per class of background threads
+	Sites      map[checkpoint.SiteID]Share
+	Spent      []float64 // the program's energy, per domain, in microjoules
+	Moved      []bool    // whether the counter of each domain moved
+	Threads    []Use     // in the order in which they were given
+}
+
+// Use is what a thread used in a window.
+type Use struct {
+	CPU     float64 // ns
+	Runtime float64 // the part of it that went to cg's runtime, checkpoints above all
+}
+
+// New prepares the division of energy from these domains, on a host of cpus
+// logical processors, 0 where that is not known, among the paths of a tree.
+func New(domains []nemb.Domain, cpus int, tree *paths.Tree) *Windows {
+	w := &Windows{tree: tree, cpus: float64(cpus), Domains: make([]Domain, len(domains))}
+	for d := range domains {
+		w.Domains[d].Domain = domains[d]
+	}
+	w.threads = threadTimes{threads: map[checkpoint.Thread]*threadTime{}, rates: map[checkpoint.SiteID]*rate{}}
+	w.sites.of = map[checkpoint.SiteID]Share{}
+	w.bounds.sites = map[checkpoint.SiteID]*siteBound{}
+	w.grow()
+	return w
+}
+
+// Begin takes the sample that opens the first window.
+func (w *Windows) Begin(s nemb.Sample) {
+	w.begun = true
+	w.first, w.prev = s, s
+}
+
+// HasBegun reports whether there is an open window.
+func (w *Windows) HasBegun() bool { return w.begun }
+
+// First is the sample with which the first window began.
+func (w *Windows) First() nemb.Sample { return w.first }
+
+// Last is the sample with which the latest window ended.
+func (w *Windows) Last() nemb.Sample { return w.prev }
+
+// End takes the paths that came after the last window.
+func (w *Windows) End() { w.grow() }
+
+// grow takes the paths that the tree has more.
+func (w *Windows) grow() {
+	n := w.tree.Len()
+	w.Times = extend(w.Times, n)
+	for d := range w.Domains {
+		w.Domains[d].Paths = extend(w.Domains[d].Paths, n)
+	}
+	w.sites.mark, w.sites.under = extend(w.sites.mark, n), extend(w.sites.under, n)
+}
+
+// extend gives a slice n elements.
+func extend[T any](s []T, n int) []T {
+	if more := n - len(s); more > 0 {
+		s = append(s, make([]T, more)...)
+	}
+	return s
+}
+
+// Close divides the window that began with the sample before, which Begin or Close
+// took. threads are those of the program that have call paths. The energy of a
+// window whose end could not be read is unattributed.
+func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
+	w.grow()
+	prev := w.prev
+	w.prev = s
+	w.closed++
+	out := Window{
+		Begin: prev, End: s, Wall: float64(s.Time - prev.Time), Spent: make([]float64, len(w.Domains)),
+		Moved: make([]bool, len(w.Domains)),
+	}
+	if span := float64(s.At - prev.At); span > 0 {
+		out.PerTick = out.Wall / span
+	}
+	used := processorTimes{
+		program: nanos(s.Usage.Program - prev.Usage.Program),
+		own:     nanos(s.Usage.Own - prev.Usage.Own),
+		other:   nanos(s.Usage.Other - prev.Usage.Other),
+	}
+	var background float64
+	out.Background, background = w.background(s, prev)
+	inThreads := w.threads.close(w.tree, s, out.PerTick, max(0, used.program-background), threads)
+	used.outside = w.threads.outside(nanos(s.Usage.Program-w.first.Usage.Program), inThreads+background)
+	out.Weight = inThreads + used.outside + background
+	if used.program <= 0 {
+		// The account is behind the threads, or there is none: what the
+		// threads used is what the program used.
+		used.program = out.Weight
+	}
+	w.sites.close(w.tree, out.Weight, w.threads.now)
+	out.Sites = w.sites.of
+	stale, longest := w.stale(s, prev, out.PerTick)
+	w.bounds.ran(w.sites.of, len(w.Domains), prev.At, s.At, longest)
+	for d := range w.Domains {
+		w.divide(d, &out, failed, used, stale[d])
+		out.Spent[d] = w.Domains[d].spent
+		out.Moved[d] = s.Energy[d] > prev.Energy[d]
+	}
+	out.Threads = w.bookTimes(out.PerTick)
+	return out
+}
+
+// processorTimes is who used the processors in a window, in nanoseconds.
+type processorTimes struct {
+	program, own, other float64
+	outside             float64 // of the program, in none of its threads with call paths
+}
+
+func (p processorTimes) sum() float64 { return p.program + p.own + p.other }
+
+// divide divides what a domain used in a window. What its counter shows may be so
+// many ticks old.
+func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, stale checkpoint.Tick) {
+	b := &w.Domains[d]
+	b.spent = 0
+	e := out.End.Energy[d] - out.Begin.Energy[d]
+	b.Total += e
+	if failed {
+		b.Unattributed += e
+		return
+	}
+	if b.Domain.Program {
+		b.Program += e
+		b.ProgramLo += float64(e)
+		b.ProgramHi += float64(e)
+		w.spend(d, float64(e), out.Weight, used.outside)
+		return
+	}
+	idle := w.idle(d, e, out.Wall, used.sum())
+	hidden := 0.0
+	if busy := used.sum(); busy > 0 {
+		hidden = idle.slack * used.program / busy
+	}
+	shares := split(e-idle.energy, used.program, used.own, used.other)
+	if used.sum() <= 0 {
+		idle.energy, shares = e, [3]nemb.Energy{}
+	}
+	b.Idle += idle.energy
+	b.Program += shares[0]
+	b.Own += shares[1]
+	b.Other += shares[2]
+	b.spent = float64(shares[0])
+	program := programEnergy{energy: b.spent, lo: idle.lo * b.spent, hi: idle.hi*b.spent + hidden}
+	b.ProgramLo += program.lo
+	b.ProgramHi += program.hi
+	w.spend(d, b.spent, out.Weight, used.outside)
+	if out.Weight > 0 {
+		for i, used := range out.Background {
+			b.Background[i] += b.spent * used / out.Weight
+		}
+	}
+	w.bounds.add(d, b.Domain, program, stale)
+}
+
+// programEnergy is what the program used of a domain in a window, with its bounds,
+// in microjoules.
+type programEnergy struct{ energy, lo, hi float64 }
+
+func nanos[T ~int64](d T) float64 { return float64(d) }
+
+// background is what each class of threads used in the window, and their sum.
+func (w *Windows) background(s, prev nemb.Sample) (used []float64, sum float64) {
+	used = make([]float64, w.Classes)
+	for d := range w.Domains {
+		if w.Domains[d].Background == nil {
+			w.Domains[d].Background = make([]float64, w.Classes)
+		}
+	}
+	for i := range used {
+		if i < len(s.Usage.Background) && i < len(prev.Usage.Background) {
+			used[i] = max(0, nanos(s.Usage.Background[i]-prev.Usage.Background[i]))
+			sum += used[i]
+		}
+	}
+	return used, sum
+}
+
+// split divides e in proportion to the weights, to the microjoule: what
+// rounding leaves goes to the largest.
+func split(e nemb.Energy, weights ...float64) (parts [3]nemb.Energy) {
+	sum, largest := 0.0, 0
+	for i, w := range weights {
+		sum += max(0, w)
+		if w > weights[largest] {
+			largest = i
+		}
+	}
+	if sum <= 0 {
+		return parts
+	}
+	left := e
+	for i, w := range weights {
+		parts[i] = min(left, nemb.Energy(float64(e)*max(0, w)/sum))
+		left -= parts[i]
+	}
+	parts[largest] += left
+	return parts
+}
+
+// spend divides the program's energy in a domain among the paths. Of weight,
+// outside was in none of its threads.
+func (w *Windows) spend(d int, energy, weight, outside float64) {
+	if energy == 0 {
+		return
+	}
+	b := &w.Domains[d]
+	if weight <= 0 {
+		b.Paths[paths.Root] += energy
+		b.Direct += energy
+		return
+	}
+	b.Paths[paths.Root] += energy * outside / weight
+	for _, t := range w.threads.now {
+		if t.used <= 0 {
+			continue
+		}
+		share := energy * t.used / weight
+		if !t.hasShares() {
+			b.Paths[paths.Root] += share
+			continue
+		}
+		for i, p := range t.parts {
+			b.Paths[p.Node] += share * t.shares[i]
+		}
+	}
+}
+
+// bookTimes adds the times of the window to those of the paths, and lists what the
+// threads used. Those that have ended are forgotten.
+func (w *Windows) bookTimes(perTick float64) []Use {
+	all := make([]Use, len(w.threads.now))
+	for k, t := range w.threads.now {
+		runtime := 0.0
+		for i, p := range t.parts {
+			w.Times[p.Node].Wall += float64(p.Ticks) * perTick
+			w.Times[p.Node].CPU += t.used * t.shares[i]
+			if w.tree.Site(p.Node) == checkpoint.OwnSite {
+				runtime += t.shares[i]
+			}
+		}
+		all[k] = Use{CPU: t.used, Runtime: min(1, runtime)}
+		t.parts = nil
+		if t.ended {
+			delete(w.threads.threads, t.id)
+		}
+	}
+	return all
+}
+
+// Known is how well the program's energy in a domain is known, as factors.
+func (w *Windows) Known(d int) (lo, hi float64) {
+	b := &w.Domains[d]
+	if b.Program == 0 {
+		return 1, 1
+	}
+	return b.ProgramLo / float64(b.Program) * b.Domain.Lo, b.ProgramHi / float64(b.Program) * b.Domain.Hi
+}
+
+// Refine takes over what is known of the domains at the end of a run, the same
+// ones: their steps.
+func (w *Windows) Refine(domains []nemb.Domain) {
+	for d := range w.Domains {
+		w.Domains[d].Domain.Step = domains[d].Step
+	}
+}
+
+// roundedEnergy is a power in watts over a time in nanoseconds.
+func roundedEnergy(watts, wall float64) nemb.Energy {
+	return nemb.Energy(math.Round(watts * wall * 1e-3)) // W * ns = 1e-9 J = 1e-3 uJ
+}

@@ -1,0 +1,188 @@
+package windows
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/account"
+	"cg/nemb/attribute/paths"
+)
+
+const ms = 1_000_000
+
+var counter = nemb.Domain{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
+
+// sample is one of a clock whose ticks are nanoseconds.
+func sample(at int64, e nemb.Energy, u account.Usage) nemb.Sample {
+	return nemb.Sample{At: checkpoint.Tick(at), Time: checkpoint.Instant(at), Energy: []nemb.Energy{e}, Usage: u}
+}
+
+func id(tid uint32) checkpoint.Thread { return checkpoint.Thread{PID: 1, TID: tid} }
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b)+1e-9 }
+
+// A window's energy goes to the program, cg and the others by processor time, the
+// program's to its threads and paths, and to what no thread used.
+func TestDivide(t *testing.T) {
+	tree := paths.NewTree()
+	one := tree.Path(paths.Root, 1, 0)
+	two := tree.Path(one, 2, 0)
+	again := tree.Path(two, 1, 0)
+	w := New([]nemb.Domain{counter}, 2, tree)
+	w.Classes = 1
+	w.Begin(sample(0, 0, account.Usage{Background: []time.Duration{0}}))
+	usage := account.Usage{
+		Program: 10 * ms, Own: 2 * ms, Other: 8 * ms, Background: []time.Duration{ms},
+		Threads: []account.ThreadUsage{{Thread: id(1), CPU: 6 * ms}, {Thread: id(2), CPU: 2 * ms}},
+	}
+	out := w.Close(sample(10*ms, 2000, usage), false, []Thread{
+		{ID: id(1), Parts: []paths.Part{
+			{Node: one, Ticks: 5 * ms}, {Node: two, Ticks: 2 * ms}, {Node: again, Ticks: 3 * ms},
+		}},
+		{ID: id(2), Parts: []paths.Part{{Node: paths.Root, Ticks: 10 * ms}}},
+	})
+	b := w.Domains[0]
+	if b.Total != 2000 || b.Program != 1000 || b.Own != 200 || b.Other != 800 || b.Idle+b.Unattributed != 0 {
+		t.Errorf("%+v", b)
+	}
+	for n, want := range map[int32]float64{paths.Root: 300, one: 300, two: 120, again: 180} {
+		if got := b.Paths[n]; !near(got, want) {
+			t.Errorf("path %d has %g uJ, want %g", n, got, want)
+		}
+	}
+	if !near(b.Background[0], 100) || out.Weight != 10*ms || out.Spent[0] != 1000 || !out.Moved[0] {
+		t.Errorf("%+v, %+v", b, out)
+	}
+	// A recursive call counts once in what a site has of the window.
+	if s := out.Sites[1]; !near(s.Self, .48) || !near(s.Inclusive, .6) {
+		t.Errorf("site 1: %+v", s)
+	}
+	if s := out.Sites[2]; !near(s.Self, .12) || !near(s.Inclusive, .3) {
+		t.Errorf("site 2: %+v", s)
+	}
+	if w.Times[two].Wall != 2*ms || !near(w.Times[two].CPU, 1.2*ms) || !near(out.Threads[0].CPU, 6*ms) {
+		t.Errorf("%+v, %+v", w.Times, out.Threads)
+	}
+}
+
+// What a thread used for cg's runtime is a part of its own.
+func TestRuntimeShare(t *testing.T) {
+	tree := paths.NewTree()
+	own := tree.Add(paths.Root, checkpoint.OwnSite, 0)
+	one := tree.Path(paths.Root, 1, 0)
+	w := New([]nemb.Domain{counter}, 2, tree)
+	w.Begin(sample(0, 0, account.Usage{}))
+	out := w.Close(sample(10*ms, 1000, account.Usage{Program: 10 * ms}), false, []Thread{
+		{ID: id(1), Parts: []paths.Part{{Node: own, Ticks: 2 * ms}, {Node: one, Ticks: 8 * ms}}},
+	})
+	if u := out.Threads[0]; u.CPU != 10*ms || !near(u.Runtime, .2) {
+		t.Errorf("%+v", u)
+	}
+}
+
+// The energy of a window that could not be read is nobody's.
+func TestFailedWindow(t *testing.T) {
+	w := New([]nemb.Domain{counter}, 2, paths.NewTree())
+	w.Begin(sample(0, 0, account.Usage{}))
+	w.Close(sample(10*ms, 100, account.Usage{Program: 10 * ms}), true, nil)
+	if b := w.Domains[0]; b.Total != 100 || b.Unattributed != 100 || b.Program != 0 {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A window that holds less than the measured idle power leaves a debt, of a second
+// at most.
+func TestIdleDebt(t *testing.T) {
+	d := counter
+	d.Base, d.BaseLo, d.BaseHi = 10, 9, 11
+	b := &Domain{Domain: d}
+	if i := b.measuredIdle(60_000, 10*ms); i.energy != 60_000 || !near(i.slack, 6_000) { // of 100,000
+		t.Errorf("%+v", i)
+	}
+	if i := b.measuredIdle(240_000, 10*ms); i.energy != 140_000 || !near(i.lo*100, 86) || !near(i.hi*100, 114) {
+		t.Errorf("%+v", i)
+	}
+	b.measuredIdle(0, float64(time.Hour))
+	if want := 10e6; b.idleDebt != want {
+		t.Errorf("%g uJ are due, want %g", b.idleDebt, want)
+	}
+}
+
+// A site used what its counter showed in the windows that it had to itself, at
+// least, and at most that of all in which it ran. A counter may be a period late.
+func TestBounds(t *testing.T) {
+	tree := paths.NewTree()
+	one, two := tree.Path(paths.Root, 1, 0), tree.Path(paths.Root, 2, 0)
+	d := counter
+	d.Period = 10 * time.Millisecond
+	w := New([]nemb.Domain{d}, 1, tree)
+	w.Begin(sample(0, 0, account.Usage{}))
+	for i, ran := range []int32{one, one, one, two, two} {
+		at := int64(i+1) * 10 * ms
+		w.Close(sample(at, nemb.Energy(i+1)*100, account.Usage{Program: time.Duration(at)}), false, []Thread{
+			{ID: id(1), Parts: []paths.Part{{Node: ran, Ticks: 10 * ms}}},
+		})
+	}
+	// The first window of a site may show what was before it.
+	if self, inclusive := w.Bounds(1, 0); self != (Bounds{200, 400}) || inclusive != self {
+		t.Errorf("1: %+v, %+v", self, inclusive)
+	}
+	if self, _ := w.Bounds(2, 0); self != (Bounds{100, 200}) {
+		t.Errorf("2: %+v", self)
+	}
+	if w.HasBounds(3) {
+		t.Error("3 never ran")
+	}
+}
+
+// A sample that is behind the one before it stands still.
+func TestSteady(t *testing.T) {
+	w := New([]nemb.Domain{counter}, 1, paths.NewTree())
+	w.Begin(w.Steady(sample(100, 50, account.Usage{Program: 7})))
+	s := w.Steady(sample(90, 40, account.Usage{Program: 6}))
+	if s.At != 100 || s.Time != 100 || s.Energy[0] != 50 || s.Usage.Program != 7 || w.Stats.Disordered != 1 {
+		t.Errorf("%+v, %+v", s, w.Stats)
+	}
+	s = w.Steady(nemb.Sample{At: 200, Time: 200})
+	if !s.Failed || len(s.Energy) != 1 || s.Energy[0] != 50 || w.Stats.Disordered != 2 {
+		t.Errorf("%+v, %+v", s, w.Stats)
+	}
+	if s = w.Steady(sample(300, 60, account.Usage{Program: 8})); s.Energy[0] != 60 || w.Stats.Disordered != 2 {
+		t.Errorf("%+v, %+v", s, w.Stats)
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for _, c := range []struct {
+		e       nemb.Energy
+		weights [3]float64
+		want    [3]nemb.Energy
+	}{
+		{100, [3]float64{1, 1, 2}, [3]nemb.Energy{25, 25, 50}},
+		{10, [3]float64{1, 1, 1}, [3]nemb.Energy{4, 3, 3}},
+		{10, [3]float64{0, -5, 3}, [3]nemb.Energy{0, 0, 10}},
+		{10, [3]float64{}, [3]nemb.Energy{}},
+	} {
+		if got := split(c.e, c.weights[:]...); got != c.want {
+			t.Errorf("%d by %v: %v, want %v", c.e, c.weights, got, c.want)
+		}
+	}
+}
+
+// A thread is killed that the kernel knew and does not know any more.
+func TestKilled(t *testing.T) {
+	tree := paths.NewTree()
+	w := New([]nemb.Domain{counter}, 1, tree)
+	w.Begin(sample(0, 0, account.Usage{}))
+	known := account.Usage{Program: ms, Threads: []account.ThreadUsage{{Thread: id(1), CPU: ms}}}
+	w.Close(sample(ms, 1, known), false, []Thread{{ID: id(1)}, {ID: id(2)}})
+	if killed := w.Killed(sample(2*ms, 2, known)); killed(id(1)) || killed(id(2)) {
+		t.Error("a thread that is known, or never was, is killed")
+	}
+	if killed := w.Killed(sample(2*ms, 2, account.Usage{})); !killed(id(1)) || killed(id(2)) || killed(id(3)) {
+		t.Error("a thread that is gone is not killed")
+	}
+}
