@@ -22,6 +22,7 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	_ "cg/report/format/all"
 )
 
 // evil is what no name should be: a formula, escape sequences, a row of its own,

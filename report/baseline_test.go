@@ -19,10 +19,15 @@ func TestBaselineIsTold(t *testing.T) {
 		source           string
 	}{
 		{"idle", "8.00 W [7.90 W, 8.10 W] before the run, over 5.00 s, idle (1.0 % of the processors in use)", "",
-			measure.Baseline{Span: 5 * time.Second, Busy: .01, Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Lo: 7.9, Hi: 8.1, InTotal: true}, {ID: "core", Power: 3, Lo: 3, Hi: 3}}}, "baseline"},
-		{"busy", "8.00 W [0 W, 8.10 W] before the run, over 5.00 s, not idle (25.0 % of the processors in use)", "baseline-busy",
-			measure.Baseline{Span: 5 * time.Second, Busy: .25, Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Hi: 8.1, InTotal: true}}}, "baseline"},
-		{"unknown", "? before the run, over 5.00 s, idle (0.0 % of the processors in use)", "baseline-unknown", measure.Baseline{Span: 5 * time.Second}, ""},
+			measure.Baseline{Span: 5 * time.Second, Busy: .01,
+				Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Lo: 7.9, Hi: 8.1, InTotal: true},
+					{ID: "core", Power: 3, Lo: 3, Hi: 3}}}, "baseline"},
+		{"busy", "8.00 W [0 W, 8.10 W] before the run, over 5.00 s, not idle (25.0 % of the processors in use)",
+			"baseline-busy",
+			measure.Baseline{Span: 5 * time.Second, Busy: .25,
+				Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Hi: 8.1, InTotal: true}}}, "baseline"},
+		{"unknown", "? before the run, over 5.00 s, idle (0.0 % of the processors in use)", "baseline-unknown",
+			measure.Baseline{Span: 5 * time.Second}, ""},
 	}
 	for _, tt := range tests {
 		r := example(nemb.Measured)
@@ -61,7 +66,8 @@ func TestBaselineIsTold(t *testing.T) {
 			if err := f.Write(&out, r, format.Options{Terminal: format.Terminal{Width: 120}}); err != nil {
 				t.Fatal(err)
 			}
-			if s := out.String(); !strings.Contains(s, "before the run, over 5.00 s") || strings.Contains(s, "(baseline)") != (tt.source != "") {
+			if s := out.String(); !strings.Contains(s, "before the run, over 5.00 s") ||
+				strings.Contains(s, "(baseline)") != (tt.source != "") {
 				t.Errorf("%s: %s:\n%s", tt.name, f.Name, s)
 			}
 		}
@@ -76,13 +82,17 @@ func TestBaselineIsTold(t *testing.T) {
 
 func TestCheckOfBaseline(t *testing.T) {
 	for field, spoil := range map[string]func(r *Run){
-		"baseline.idle":                func(r *Run) { r.Baseline.Idle = false },
-		"baseline.domains.package-0":   func(r *Run) { r.Baseline.Domains["package-0"] = IdlePower{PowerW: 9, PowerHiW: 8} },
+		"baseline.idle": func(r *Run) { r.Baseline.Idle = false },
+		"baseline.domains.package-0": func(r *Run) {
+			r.Baseline.Domains["package-0"] = IdlePower{PowerW: 9,
+				PowerHiW: 8}
+		},
 		"ledger[0] (functions).source": func(r *Run) { r.Ledger[0].Source = "baseline" },
 		"ledger[3] (idle).source":      func(r *Run) { r.Baseline = nil },
 	} {
 		r := example(nemb.Measured)
-		r.baseline(&measure.Baseline{Span: time.Second, Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Lo: 7, Hi: 9, InTotal: true}}})
+		r.baseline(&measure.Baseline{Span: time.Second,
+			Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Lo: 7, Hi: 9, InTotal: true}}})
 		spoil(r)
 		if faults := r.Check(); len(faults) != 1 || !strings.HasPrefix(faults[0], field+": ") {
 			t.Errorf("%s: %q", field, faults)

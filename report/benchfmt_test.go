@@ -21,9 +21,11 @@ func TestBenchfmt(t *testing.T) {
 	r.Tasks = []Task{
 		{Name: "test ./...", EnergyJ: &energy},
 		{Name: "TestA", EnergyJ: &energy, Package: home("m/a")},
-		{Name: "BenchmarkA-8", EnergyJ: &energy, Package: home("m/a"), Iterations: count(1000), DurationS: 0.5, Provenance: measured},
+		{Name: "BenchmarkA-8", EnergyJ: &energy, Package: home("m/a"), Iterations: count(1000), DurationS: 0.5,
+			Provenance: measured},
 		{Name: "BenchmarkB/x=1-8", Package: home("m/a"), Iterations: count(3), DurationS: 1, Provenance: measured},
-		{Name: "BenchmarkA-8", EnergyJ: &energy, Package: home("m/b"), Iterations: count(8), DurationS: 2, Provenance: measured},
+		{Name: "BenchmarkA-8", EnergyJ: &energy, Package: home("m/b"), Iterations: count(8), DurationS: 2,
+			Provenance: measured},
 	}
 	var b strings.Builder
 	if err := writeIn("benchfmt", &b, &r, format.Options{}); err != nil {
@@ -63,7 +65,8 @@ func TestBenchmarkTasks(t *testing.T) {
 		if len(r.Tasks) != c.want || r.Totals.NTasks != c.want {
 			t.Errorf("%s: %d tasks, want %d", name, len(r.Tasks), c.want)
 		}
-		if c.want == 3 && (tests[0].DurationS != 0.2 || (tests[0].Iterations != nil) != c.span.Bench || *tests[0].Package != "/home/u/test_shop.py") {
+		if c.want == 3 && (tests[0].DurationS != 0.2 || (tests[0].Iterations != nil) != c.span.Bench ||
+			*tests[0].Package != "/home/u/test_shop.py") {
 			t.Errorf("%s: %+v", name, tests[0])
 		}
 		if b, err := r.JSON(); err != nil {

@@ -257,7 +257,7 @@ func comparedOf(file string, r *Run) comparedRun {
 			t.Domains = nil, nil, nil, nil, nil, nil, nil, nil
 	}
 	out := comparedRun{
-		file: file, id: r.Meta.RunID, command: r.program(), meta: r.Meta, source: t.Source,
+		file: file, id: r.Meta.RunID, command: r.Title(), meta: r.Meta, source: t.Source,
 		kind: cmp.Or(t.Kind, nemb.Unavailable), status: r.Process.ExitStatus,
 		woven:   len(r.Sites) > 0,
 		machine: bounded(t.EnergyJ, t.LoJ, t.HiJ),

@@ -24,7 +24,8 @@ import (
 // scaled is a run of the example with every energy times a factor.
 func scaledRun(kind nemb.Method, id string, factor float64) *Run {
 	r := example(kind)
-	r.Meta.RunID, r.Meta.StartedAt, r.Meta.Hostname, r.Meta.CPUModel, r.Meta.Granularity = id, "2026-01-02T03:04:05.000000+00:00", "host", "a processor", "fine"
+	r.Meta.RunID, r.Meta.StartedAt, r.Meta.Hostname, r.Meta.CPUModel, r.Meta.Granularity = id,
+		"2026-01-02T03:04:05.000000+00:00", "host", "a processor", "fine"
 	times := func(all ...*Joules) {
 		for _, j := range all {
 			if j != nil {
@@ -93,19 +94,31 @@ func TestCompareVerdicts(t *testing.T) {
 		worse      int // energies that are higher
 		weak       bool
 	}{
-		{"a half more", severalRuns(nemb.Measured, "a", steady...), severalRuns(nemb.Measured, "b", more(1.5)...), 0.05, Higher, 5, false},
-		{"a half less", severalRuns(nemb.Measured, "a", more(1.5)...), severalRuns(nemb.Measured, "b", steady...), 0.05, Lower, 0, false},
-		{"the same", severalRuns(nemb.Measured, "a", steady...), severalRuns(nemb.Measured, "b", 1.002, 0.998, 1.01, 0.995), 0, NoneShown, 0, false},
-		{"below the threshold", severalRuns(nemb.Measured, "a", steady...), severalRuns(nemb.Measured, "b", more(1.1)...), 0.2, Within, 0, false},
-		{"an estimate repeated", severalRuns(nemb.Estimated, "a", steady...), severalRuns(nemb.Estimated, "b", more(1.5)...), 0.05, Higher, 5, false},
+		{"a half more", severalRuns(nemb.Measured, "a", steady...), severalRuns(nemb.Measured, "b", more(1.5)...),
+			0.05, Higher, 5, false},
+		{"a half less", severalRuns(nemb.Measured, "a", more(1.5)...), severalRuns(nemb.Measured, "b", steady...),
+			0.05, Lower, 0, false},
+		{"the same", severalRuns(nemb.Measured, "a", steady...),
+			severalRuns(nemb.Measured, "b", 1.002, 0.998, 1.01, 0.995), 0, NoneShown, 0, false},
+		{"below the threshold", severalRuns(nemb.Measured, "a", steady...),
+			severalRuns(nemb.Measured, "b", more(1.1)...), 0.2, Within, 0, false},
+		{"an estimate repeated", severalRuns(nemb.Estimated, "a", steady...),
+			severalRuns(nemb.Estimated, "b", more(1.5)...), 0.05, Higher, 5, false},
 		// Intervals of single runs that touch tell nothing, and those that do not tell something weak.
-		{"single estimates", severalRuns(nemb.Estimated, "a", 1), severalRuns(nemb.Estimated, "b", 1.5), 0.05, NoneShown, 0, true},
-		{"single runs far apart", severalRuns(nemb.Measured, "a", 1), severalRuns(nemb.Measured, "b", 50), 0.05, Higher, 5, true},
-		{"one against several", severalRuns(nemb.Measured, "a", steady...), severalRuns(nemb.Measured, "b", 1.5), 0.05, Higher, 5, true},
-		{"one against two", severalRuns(nemb.Measured, "a", 1, 1.01), severalRuns(nemb.Measured, "b", 1.5), 0.05, NotComparable, 0, true},
-		{"two against one", severalRuns(nemb.Measured, "a", 1), severalRuns(nemb.Measured, "b", 1.5, 1.51), 0.05, NotComparable, 0, true},
-		{"unknown", severalRuns(nemb.Unavailable, "a", steady...), severalRuns(nemb.Unavailable, "b", steady...), 0.05, NotComparable, 0, false},
-		{"repeated", repeatedSide("a", repeated(nemb.Measured, 13)), repeatedSide("b", repeated(nemb.Measured, 13)), 0.05, NoneShown, 0, false},
+		{"single estimates", severalRuns(nemb.Estimated, "a", 1), severalRuns(nemb.Estimated, "b", 1.5), 0.05,
+			NoneShown, 0, true},
+		{"single runs far apart", severalRuns(nemb.Measured, "a", 1), severalRuns(nemb.Measured, "b", 50), 0.05,
+			Higher, 5, true},
+		{"one against several", severalRuns(nemb.Measured, "a", steady...), severalRuns(nemb.Measured, "b", 1.5),
+			0.05, Higher, 5, true},
+		{"one against two", severalRuns(nemb.Measured, "a", 1, 1.01), severalRuns(nemb.Measured, "b", 1.5), 0.05,
+			NotComparable, 0, true},
+		{"two against one", severalRuns(nemb.Measured, "a", 1), severalRuns(nemb.Measured, "b", 1.5, 1.51), 0.05,
+			NotComparable, 0, true},
+		{"unknown", severalRuns(nemb.Unavailable, "a", steady...), severalRuns(nemb.Unavailable, "b", steady...),
+			0.05, NotComparable, 0, false},
+		{"repeated", repeatedSide("a", repeated(nemb.Measured, 13)), repeatedSide("b", repeated(nemb.Measured, 13)),
+			0.05, NoneShown, 0, false},
 	} {
 		c := compared(t, test.base, test.head, CompareOptions{Threshold: test.threshold})
 		if c.Verdict != test.want || len(c.Worse) != test.worse || c.Totals[0].Weak != test.weak {
@@ -133,14 +146,16 @@ func TestCompareNeverPassesOnNothing(t *testing.T) {
 		a, b := scaledRun(nemb.Measured, "a", 1), scaledRun(nemb.Measured, "b", 1)
 		spoil(a, b)
 		c := compared(t, runsSide("a", a), runsSide("b", b), CompareOptions{})
-		if c.Verdict != NotComparable || c.Totals[0].Why != name || c.Totals[0].Change != nil || !strings.Contains(c.Fault(), name) {
+		if c.Verdict != NotComparable || c.Totals[0].Why != name || c.Totals[0].Change != nil ||
+			!strings.Contains(c.Fault(), name) {
 			t.Errorf("%s: %s, %q, fault %q", name, c.Verdict, c.Totals[0].Why, c.Fault())
 		}
 	}
 	// One of several runs without a figure makes the figure unknown.
 	side := severalRuns(nemb.Measured, "a", 1, 1.1, 1.2)
 	side.Saved[1].Run.Totals.ProgramEnergyJ = nil
-	if c := compared(t, side, severalRuns(nemb.Measured, "b", 1, 1.1), CompareOptions{}); c.Totals[0].Why != "it is not known of BASE" {
+	if c := compared(t, side, severalRuns(nemb.Measured, "b", 1, 1.1),
+		CompareOptions{}); c.Totals[0].Why != "it is not known of BASE" {
 		t.Errorf("%+v", c.Totals[0])
 	}
 	// A domain that one side lacks.
@@ -166,7 +181,8 @@ func TestCompareRefuses(t *testing.T) {
 	} {
 		a, b := scaledRun(nemb.Measured, "a", 1), scaledRun(nemb.Measured, "b", 1)
 		spoil(a, b)
-		if _, err := Compare(runsSide("a", a), runsSide("b", b), CompareOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Compare(runsSide("a", a), runsSide("b", b), CompareOptions{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 		c, err := Compare(runsSide("a", a), runsSide("b", b), CompareOptions{Allow: true})
@@ -186,10 +202,12 @@ func TestCompareRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var md, ju bytes.Buffer
-		if err := errors.Join(writeIn("markdown", &md, c, format.Options{}), writeIn("junit", &ju, c, format.Options{})); err != nil {
+		if err := errors.Join(writeIn("markdown", &md, c, format.Options{}),
+			writeIn("junit", &ju, c, format.Options{})); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string]string{"text": textOf(t, c, format.Terminal{}), "json": string(b1), "markdown": md.String(), "junit": ju.String()} {
+		for name, text := range map[string]string{"text": textOf(t, c, format.Terminal{}), "json": string(b1),
+			"markdown": md.String(), "junit": ju.String()} {
 			if !strings.Contains(text, what) {
 				t.Errorf("%s does not tell that %s differ:\n%s", name, what, text)
 			}
@@ -202,14 +220,17 @@ func TestCompareRefuses(t *testing.T) {
 		t.Error("a side of two machines is compared")
 	}
 	side = runsSide("a", scaledRun(nemb.Measured, "a", 1), scaledRun(nemb.Measured, "a", 1))
-	if _, err := Compare(side, runsSide("b", scaledRun(nemb.Measured, "b", 1)), CompareOptions{}); err == nil || !strings.Contains(err.Error(), "a1 and a2 are the same run") {
+	if _, err := Compare(side, runsSide("b", scaledRun(nemb.Measured, "b", 1)), CompareOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "a1 and a2 are the same run") {
 		t.Error(err)
 	}
-	if _, err := Compare(repeatedSide("a", repeated(nemb.Measured, 4)), repeatedSide("b", repeated(nemb.Measured, 4)), CompareOptions{Command: 2}); err == nil || err.Error() != "a has 2 commands, and no number 3" {
+	if _, err := Compare(repeatedSide("a", repeated(nemb.Measured, 4)), repeatedSide("b", repeated(nemb.Measured, 4)),
+		CompareOptions{Command: 2}); err == nil || err.Error() != "a has 2 commands, and no number 3" {
 		t.Error(err)
 	}
 	warm := repeated(nemb.Measured, 1)
-	if _, err := Compare(repeatedSide("a", warm), repeatedSide("b", repeated(nemb.Measured, 4)), CompareOptions{}); err == nil || err.Error() != "a has no run that counts: all of them warm up" {
+	if _, err := Compare(repeatedSide("a", warm), repeatedSide("b", repeated(nemb.Measured, 4)),
+		CompareOptions{}); err == nil || err.Error() != "a has no run that counts: all of them warm up" {
 		t.Error(err)
 	}
 }
@@ -227,7 +248,8 @@ func TestCompareMatches(t *testing.T) {
 		for i, s := range all {
 			e := Joules(1_000_000 * (i + 1))
 			file := "/home/" + id + "/shop.py"
-			r.Functions = append(r.Functions, Function{Name: s.name, Language: "python", Kind: "function", File: file, Line: s.line, Calls: 2, SelfEnergyJ: &e, SelfEnergyLoJ: &e, SelfEnergyHiJ: &e})
+			r.Functions = append(r.Functions, Function{Name: s.name, Language: "python", Kind: "function", File: file,
+				Line: s.line, Calls: 2, SelfEnergyJ: &e, SelfEnergyLoJ: &e, SelfEnergyHiJ: &e})
 			r.Sites = append(r.Sites, Site{ID: uint32(i + 1), Name: s.name, File: file, Line: s.line, TextID: s.text})
 		}
 		return r
@@ -243,7 +265,8 @@ func TestCompareMatches(t *testing.T) {
 		{"no texts, one place", []spec{{"f", "", 1}}, []spec{{"h", "", 1}}, "f>h place,|"},
 		{"no texts, no place", []spec{{"f", "", 1}}, []spec{{"h", "", 2}}, "|f|h"},
 		{"rewritten in its place", []spec{{"f", "1", 1}}, []spec{{"h", "2", 1}}, "|f|h"},
-		{"a name before a text", []spec{{"f", "1", 1}, {"g", "2", 5}}, []spec{{"f", "2", 1}, {"h", "1", 5}}, "f>f name,|g|h"},
+		{"a name before a text", []spec{{"f", "1", 1}, {"g", "2", 5}}, []spec{{"f", "2", 1}, {"h", "1", 5}},
+			"f>f name,|g|h"},
 	} {
 		c := compared(t, runsSide("a", run("a", test.base...)), runsSide("b", run("b", test.head...)), CompareOptions{})
 		var pairs, left, right []string
@@ -271,16 +294,21 @@ func TestCompareMatches(t *testing.T) {
 		}
 	}
 	// Those of one name are one.
-	c := compared(t, runsSide("a", run("a", spec{"f", "1", 1}, spec{"f", "2", 5})), runsSide("b", run("b", spec{"f", "1", 1})), CompareOptions{})
-	if len(c.Functions) != 1 || *c.Functions[0].Base.Value != 3 || math.Abs(*c.Functions[0].Change.Change+2./3) > 1e-12 || c.Functions[0].BaseCalls != 4 {
+	c := compared(t, runsSide("a", run("a", spec{"f", "1", 1}, spec{"f", "2", 5})),
+		runsSide("b", run("b", spec{"f", "1", 1})), CompareOptions{})
+	if len(c.Functions) != 1 || *c.Functions[0].Base.Value != 3 ||
+		math.Abs(*c.Functions[0].Change.Change+2./3) > 1e-12 || c.Functions[0].BaseCalls != 4 {
 		t.Errorf("%+v", c.Functions)
 	}
 	// A run that did not call a function used nothing in it.
-	c = compared(t, runsSide("a", run("a", spec{"f", "1", 1}), run("c")), runsSide("b", run("b", spec{"f", "1", 1}), run("d", spec{"f", "1", 1})), CompareOptions{})
+	c = compared(t, runsSide("a", run("a", spec{"f", "1", 1}), run("c")),
+		runsSide("b", run("b", spec{"f", "1", 1}), run("d", spec{"f", "1", 1})), CompareOptions{})
 	if f := c.Functions[0]; *f.Base.Value != 0.5 || *f.Head.Value != 1 || f.BaseCalls != 1 {
 		t.Errorf("%+v", f)
 	}
-	c = compared(t, runsSide("a", run("a", spec{"f", "1", 1}, spec{"g", "2", 2})), runsSide("b", run("b", spec{"f", "1", 1})), CompareOptions{Function: func(name string) bool { return name == "f" }})
+	c = compared(t, runsSide("a", run("a", spec{"f", "1", 1}, spec{"g", "2", 2})),
+		runsSide("b", run("b", spec{"f", "1", 1})),
+		CompareOptions{Function: func(name string) bool { return name == "f" }})
 	if len(c.Functions) != 1 || len(c.OnlyInBase) != 0 {
 		t.Errorf("%+v", c)
 	}
@@ -343,7 +371,8 @@ func TestCompareManyFunctions(t *testing.T) {
 				if i == 5 && shift > 0 {
 					e *= 3
 				}
-				r.Functions = append(r.Functions, Function{Name: "f" + strconv.Itoa(i), Language: "go", SelfEnergyJ: &e})
+				r.Functions = append(r.Functions, Function{Name: "f" + strconv.Itoa(i), Language: "go",
+					SelfEnergyJ: &e})
 			}
 			runs = append(runs, r)
 		}
@@ -372,11 +401,13 @@ func comparisons(t *testing.T) map[string]*Comparison {
 		r := s.Run
 		for i := range r.Functions {
 			if r.Functions[i].Name == "shop.stock.prüfsumme" {
-				r.Functions[i].Name, r.Sites[1].Name, r.Sites[1].TextID = "shop.stock.checksum", "shop.stock.checksum", "1"
+				r.Functions[i].Name, r.Sites[1].Name, r.Sites[1].TextID = "shop.stock.checksum",
+					"shop.stock.checksum", "1"
 			}
 		}
 		e := Joules(2_000_000)
-		r.Functions = append(r.Functions, Function{Name: "shop.stock.new", Language: "python", File: "/home/u/shop/stock.py", Line: 80, Calls: 1234, SelfEnergyJ: &e})
+		r.Functions = append(r.Functions, Function{Name: "shop.stock.new", Language: "python",
+			File: "/home/u/shop/stock.py", Line: 80, Calls: 1234, SelfEnergyJ: &e})
 		*r.Functions[0].SelfEnergyJ *= 2
 	}
 	base := severalRuns(nemb.Measured, "base", 1, 1.01, 0.99)
@@ -396,13 +427,17 @@ func comparisons(t *testing.T) map[string]*Comparison {
 	plain := repeated(nemb.Measured, 13)
 	plain.Meta.Granularity, plain.Meta.RunID = "coarse", "a"
 	return map[string]*Comparison{
-		"several":   compared(t, base, renamed, CompareOptions{Threshold: 0.05, Version: "test"}),
-		"single":    compared(t, severalRuns(nemb.Estimated, "base", 1), severalRuns(nemb.Estimated, "head", 1.3), CompareOptions{Threshold: 0.05, Version: "test"}),
-		"different": compared(t, severalRuns(nemb.Measured, "base", 1), severalRuns(nemb.Estimated, "head", 1), CompareOptions{Allow: true, Version: "test"}),
-		"hostile":   compared(t, evil, evilToo, CompareOptions{Version: "test"}),
-		"zero":      compared(t, zero, severalRuns(nemb.Measured, "head", 1), CompareOptions{Version: "test"}),
-		"unknown":   compared(t, severalRuns(nemb.Unavailable, "base", 1), severalRuns(nemb.Unavailable, "head", 1), CompareOptions{Version: "test"}),
-		"repeated":  compared(t, repeatedSide("base", repeated(nemb.Measured, 13)), repeatedSide("head", repeated(nemb.Measured, 9)), CompareOptions{Command: 1, Version: "test"}),
+		"several": compared(t, base, renamed, CompareOptions{Threshold: 0.05, Version: "test"}),
+		"single": compared(t, severalRuns(nemb.Estimated, "base", 1), severalRuns(nemb.Estimated, "head", 1.3),
+			CompareOptions{Threshold: 0.05, Version: "test"}),
+		"different": compared(t, severalRuns(nemb.Measured, "base", 1), severalRuns(nemb.Estimated, "head", 1),
+			CompareOptions{Allow: true, Version: "test"}),
+		"hostile": compared(t, evil, evilToo, CompareOptions{Version: "test"}),
+		"zero":    compared(t, zero, severalRuns(nemb.Measured, "head", 1), CompareOptions{Version: "test"}),
+		"unknown": compared(t, severalRuns(nemb.Unavailable, "base", 1), severalRuns(nemb.Unavailable, "head", 1),
+			CompareOptions{Version: "test"}),
+		"repeated": compared(t, repeatedSide("base", repeated(nemb.Measured, 13)),
+			repeatedSide("head", repeated(nemb.Measured, 9)), CompareOptions{Command: 1, Version: "test"}),
 	}
 }
 
@@ -421,7 +456,8 @@ func TestCompareGolden(t *testing.T) {
 			t.Error(name, err)
 		}
 		var md, ju bytes.Buffer
-		if err := errors.Join(writeIn("markdown", &md, c, format.Options{Top: 15}), writeIn("junit", &ju, c, format.Options{})); err != nil {
+		if err := errors.Join(writeIn("markdown", &md, c, format.Options{Top: 15}),
+			writeIn("junit", &ju, c, format.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		if err := checkJUnit(ju.Bytes()); err != nil {
@@ -440,7 +476,8 @@ func TestCompareGolden(t *testing.T) {
 			}
 		}
 	}
-	golden(t, filepath.Join("testdata", "compare-several-60.txt"), topRows(t, comparisons(t)["several"], format.Terminal{Width: 60, Color: true}, 1))
+	golden(t, filepath.Join("testdata", "compare-several-60.txt"),
+		topRows(t, comparisons(t)["several"], format.Terminal{Width: 60, Color: true}, 1))
 }
 
 // checkJUnit holds a text against what Jenkins' schema allows
@@ -452,7 +489,8 @@ func checkJUnit(b []byte) error {
 	allowed := map[string]element{
 		"":           {children: "testsuites"},
 		"testsuites": {"name time tests failures errors", "", "testsuite"},
-		"testsuite":  {"name tests failures errors group time skipped timestamp hostname id package file log url", "name tests failures errors", "testsuite properties testcase system-out system-err"},
+		"testsuite": {"name tests failures errors group time skipped timestamp hostname id package file log url",
+			"name tests failures errors", "testsuite properties testcase system-out system-err"},
 		"properties": {children: "property"}, "property": {attributes: "name value", required: "name value"},
 		"testcase": {"name time classname group", "name", "skipped error failure system-out system-err"},
 		"skipped":  reason, "error": reason, "failure": reason, "system-out": text, "system-err": text,
@@ -506,7 +544,8 @@ func checkJUnit(b []byte) error {
 		return err
 	}
 	s := totals.Suite
-	if s.Tests != seen["testcase"] || s.Failures != seen["failure"] || s.Errors != seen["error"] || s.Skipped != seen["skipped"] || s.Tests == 0 {
+	if s.Tests != seen["testcase"] || s.Failures != seen["failure"] || s.Errors != seen["error"] ||
+		s.Skipped != seen["skipped"] || s.Tests == 0 {
 		return fmt.Errorf("counts %+v, and there are %v", s, seen)
 	}
 	return nil
@@ -521,8 +560,10 @@ func TestCheckJUnit(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []string{
-		strings.Replace(good, ` tests="1"`, "", 1), strings.Replace(good, `tests="1"`, `tests="2"`, 1), strings.Replace(good, `name="b"`, `name="b" line="3"`, 1),
-		strings.Replace(good, "<testcase", "<failure/><testcase", 1), strings.Replace(good, `name="b"`, `name="b" time="soon"`, 1), good[:50],
+		strings.Replace(good, ` tests="1"`, "", 1), strings.Replace(good, `tests="1"`, `tests="2"`, 1),
+		strings.Replace(good, `name="b"`, `name="b" line="3"`, 1),
+		strings.Replace(good, "<testcase", "<failure/><testcase", 1),
+		strings.Replace(good, `name="b"`, `name="b" time="soon"`, 1), good[:50],
 	} {
 		if checkJUnit([]byte(bad)) == nil {
 			t.Errorf("%s is taken", bad)
@@ -554,13 +595,16 @@ func TestReadSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, b := range map[string][]byte{
-		"it ends in the middle, after 300 bytes":                         rep[:300],
-		"saved by cg 9.0 in schema version 7":                            []byte(`{"meta": {"schema_version": "7", "cg_version": "9.0"}, "measurements": []}`),
-		"it has no meta.schema_version":                                  []byte(`{"a": 1}`),
-		"it is what cg compare wrote":                                    c,
-		"it has no measurement":                                          []byte(`{"meta": {"schema_version": "1"}, "measurements": []}`),
-		"the functions of cg measure and the measurements of cg run":     []byte(`{"meta": {"schema_version": "1"}, "measurements": [], "functions": []}`),
-		"measurements.round: a text stands where a whole number belongs": []byte(`{"meta": {"schema_version": "1"}, "measurements": [{"round": "x"}]}`),
+		"it ends in the middle, after 300 bytes": rep[:300],
+		"saved by cg 9.0 in schema version " +
+			"7": []byte(`{"meta": {"schema_version": "7", "cg_version": "9.0"}, "measurements": []}`),
+		"it has no meta.schema_version": []byte(`{"a": 1}`),
+		"it is what cg compare wrote":   c,
+		"it has no measurement":         []byte(`{"meta": {"schema_version": "1"}, "measurements": []}`),
+		"the functions of cg measure and the measurements of cg " +
+			"run": []byte(`{"meta": {"schema_version": "1"}, "measurements": [], "functions": []}`),
+		"measurements.round: a text stands where a whole number " +
+			"belongs": []byte(`{"meta": {"schema_version": "1"}, "measurements": [{"round": "x"}]}`),
 	} {
 		if _, err := ReadSaved(b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -581,7 +625,8 @@ func FuzzCompare(f *testing.F) {
 		side := func(name string, v, lo, hi uint32) CompareSide {
 			r := &Run{Meta: Meta{RunID: name}}
 			value, least, most := Joules(v), Joules(min(v, lo)), Joules(max(v, hi))
-			r.Totals.EnergyJ, r.Totals.ProgramEnergyJ, r.Totals.ProgramEnergyLoJ, r.Totals.ProgramEnergyHiJ, r.Totals.Kind = &value, &value, &least, &most, nemb.Measured
+			r.Totals.EnergyJ, r.Totals.ProgramEnergyJ, r.Totals.ProgramEnergyLoJ, r.Totals.ProgramEnergyHiJ,
+				r.Totals.Kind = &value, &value, &least, &most, nemb.Measured
 			return runsSide(name, r)
 		}
 		there := compared(t, side("a", a, alo, ahi), side("b", b, blo, bhi), CompareOptions{})

@@ -127,9 +127,9 @@ func rowsOf(r *Run, table string, domains []string, row func(fields ...any)) {
 			row(fields...)
 		}
 	case "paths":
-		for i, f := range r.frames() {
+		for i, f := range r.Frames() {
 			p := r.Paths[i]
-			row(i, p.Parent, f.name, f.file, f.line, p.Calls, p.SelfEnergyJ, p.SelfTimeS, p.CPUTimeS)
+			row(i, p.Parent, f.Name, f.File, f.Line, p.Calls, p.SelfEnergyJ, p.SelfTimeS, p.CPUTimeS)
 		}
 	}
 }

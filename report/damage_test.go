@@ -19,7 +19,8 @@ func spoilt(t *testing.T, domains []nemb.Domain, damage string) *Run {
 	const ms = 1_000_000
 	a := attribute.New(domains, 2)
 	sample := func(at int64) nemb.Sample {
-		s := nemb.Sample{At: checkpoint.Tick(at + 1), Time: checkpoint.Instant(at + 1), Usage: account.Usage{Program: time.Duration(at)}}
+		s := nemb.Sample{At: checkpoint.Tick(at + 1), Time: checkpoint.Instant(at + 1),
+			Usage: account.Usage{Program: time.Duration(at)}}
 		for range domains {
 			s.Energy = append(s.Energy, nemb.Energy(20*at/1000))
 		}
@@ -41,7 +42,8 @@ func spoilt(t *testing.T, domains []nemb.Domain, damage string) *Run {
 	r := Start("fine", "python", []string{"cg"}, "test")
 	r.Finish(Facts{
 		Outcome: o, Program: "main.py", Interval: 10 * time.Millisecond,
-		Sites: []checkpoint.Site{{ID: 1, Language: "python", Func: "f", File: "/f.py", Line: 1, EndLine: 2, Kind: checkpoint.Function}},
+		Sites: []checkpoint.Site{{ID: 1, Language: "python", Func: "f", File: "/f.py", Line: 1, EndLine: 2,
+			Kind: checkpoint.Function}},
 	})
 	return r
 }
@@ -49,7 +51,8 @@ func spoilt(t *testing.T, domains []nemb.Domain, damage string) *Run {
 // A call of a function that does not exist is the program's, outside its
 // functions; the report adds up and says so.
 func TestUnknownSites(t *testing.T) {
-	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
+	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured, InTotal: true,
+		Lo: 1, Hi: 1}
 	for name, domains := range map[string][]nemb.Domain{"a counter": {d}, "no counter": nil} {
 		r := spoilt(t, domains, "")
 		if faults := r.Check(); len(faults) > 0 {
@@ -58,7 +61,9 @@ func TestUnknownSites(t *testing.T) {
 		if len(r.Functions) != 1 || r.Functions[0].Name != "f" {
 			t.Errorf("%s: %+v", name, r.Functions)
 		}
-		want := "channel-damaged: the memory through which the program reports its calls holds what no checkpoint writes: 1 numbers in it are of no function, and what was booked on them is uninstrumented; calls may be missing, and energies of functions are not to be trusted"
+		want := "channel-damaged: the memory through which the program reports its calls holds what no checkpoint " +
+			"writes: 1 numbers in it are of no function, and what was booked on them is uninstrumented; calls may " +
+			"be missing, and energies of functions are not to be trusted"
 		if "channel-damaged: "+warned(r, "channel-damaged") != want {
 			t.Errorf("%s: %+v", name, r.Warnings)
 		}
@@ -87,9 +92,11 @@ func warned(r *Run, slug string) string {
 // A run of no length, and one whose clock and counter went backwards, have a
 // report that says what is known.
 func TestDisorder(t *testing.T) {
-	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
+	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured, InTotal: true,
+		Lo: 1, Hi: 1}
 	sample := func(at int64, e nemb.Energy) nemb.Sample {
-		return nemb.Sample{At: checkpoint.Tick(at), Time: checkpoint.Instant(at), Energy: []nemb.Energy{e}, Usage: account.Usage{Program: time.Duration(at)}}
+		return nemb.Sample{At: checkpoint.Tick(at), Time: checkpoint.Instant(at), Energy: []nemb.Energy{e},
+			Usage: account.Usage{Program: time.Duration(at)}}
 	}
 	tests := []struct {
 		name    string
@@ -101,7 +108,8 @@ func TestDisorder(t *testing.T) {
 		{"no length, and energy", []nemb.Sample{sample(5, 0), sample(5, 7)}, 7, ""},
 		{"one sample", []nemb.Sample{sample(5, 0)}, 0, ""},
 		{"backwards", []nemb.Sample{sample(10, 0), sample(2e9, 20), sample(1e9, 10), sample(3e9, 30)}, 30,
-			"1 of 1 samples were behind the one before them in time, energy or processor time; that counts as standing still, and the figures are lower bounds"},
+			"1 of 1 samples were behind the one before them in time, energy or processor time; that counts as " +
+				"standing still, and the figures are lower bounds"},
 	}
 	for _, tt := range tests {
 		a := attribute.New([]nemb.Domain{d}, 2)
@@ -113,7 +121,8 @@ func TestDisorder(t *testing.T) {
 			}
 		}
 		r := Start("fine", "", []string{"cg"}, "test")
-		r.Finish(Facts{Outcome: &measure.Outcome{Domains: []nemb.Domain{d}, Attributed: a.Finish()}, Program: "main.py"})
+		r.Finish(Facts{Outcome: &measure.Outcome{Domains: []nemb.Domain{d}, Attributed: a.Finish()},
+			Program: "main.py"})
 		got := ""
 		for _, w := range r.Warnings {
 			if w.Slug == "samples-disordered" {

@@ -1,11 +1,14 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 
 	"cg/report/format"
+	"cg/shown"
 )
 
 // Kind names a run.
@@ -63,3 +66,13 @@ func (c *Comparison) Kind() string { return "a comparison" }
 
 // Kind names a check of a change.
 func (g *Gate) Kind() string { return "a check of a change" }
+
+// indented encodes a document as it is saved.
+func indented(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return shown.JSON(b.Bytes()), err
+}

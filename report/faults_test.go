@@ -15,9 +15,11 @@ import (
 // quality of the run says so.
 func TestWhatNoReadingTells(t *testing.T) {
 	domain := func(id, kind string, inTotal bool) nemb.Domain {
-		return nemb.Domain{ID: id, Kind: kind, Source: "powercap", Method: nemb.Measured, InTotal: inTotal, Step: 62, Period: time.Millisecond, Lo: 1, Hi: 1}
+		return nemb.Domain{ID: id, Kind: kind, Source: "powercap", Method: nemb.Measured, InTotal: inTotal, Step: 62,
+			Period: time.Millisecond, Lo: 1, Hi: 1}
 	}
-	pkg, dram, core := domain("package-0", "cpu_package", true), domain("dram-0", "dram", true), domain("core-0", "nested", false)
+	pkg, dram, core := domain("package-0", "cpu_package", true), domain("dram-0", "dram", true),
+		domain("core-0", "nested", false)
 	core.Parent = "package-0"
 	battery := domain("battery", "psys", true)
 	battery.Step, battery.Period = 36e6, 30*time.Second
@@ -35,26 +37,40 @@ func TestWhatNoReadingTells(t *testing.T) {
 		slug, says     string
 		absent         string // a domain of which nothing is told
 	}{
-		{"all is well", []nemb.Domain{pkg, dram}, []float64{20, 3}, nil, nemb.Measured, QualityOK, true, true, "", "", ""},
-		{"stuck", []nemb.Domain{pkg}, []float64{0}, nil, nemb.Unavailable, QualityZero, false, false, "energy-unknown", "it is stuck", "package-0"},
-		{"no step of a battery", []nemb.Domain{battery}, []float64{0}, nil, nemb.Unavailable, QualityZero, false, false, "energy-unknown", "it moves by 36.0 J, each 30.0 s", "battery"},
-		{"no reading", []nemb.Domain{faulty(pkg)}, []float64{0}, []sampler.Faults{{Domain: "package-0", Failed: 9, Unknown: time.Second}},
+		{"all is well", []nemb.Domain{pkg, dram}, []float64{20, 3}, nil, nemb.Measured, QualityOK, true, true, "", "",
+			""},
+		{"stuck", []nemb.Domain{pkg}, []float64{0}, nil, nemb.Unavailable, QualityZero, false, false,
+			"energy-unknown", "it is stuck", "package-0"},
+		{"no step of a battery", []nemb.Domain{battery}, []float64{0}, nil, nemb.Unavailable, QualityZero, false,
+			false, "energy-unknown", "it moves by 36.0 J, each 30.0 s", "battery"},
+		{"no reading", []nemb.Domain{faulty(pkg)}, []float64{0},
+			[]sampler.Faults{{Domain: "package-0", Failed: 9, Unknown: time.Second}},
 			nemb.Unavailable, QualityFailed, false, false, "energy-unknown", "9 readings failed", "package-0"},
-		{"the package stuck", []nemb.Domain{pkg, dram}, []float64{0, 3}, nil, nemb.Derived, QualityFailed, true, false, "counter-fault", "package-0: it is stuck", "package-0"},
-		{"its memory stuck", []nemb.Domain{pkg, dram}, []float64{20, 0}, nil, nemb.Derived, QualityOK, true, false, "counter-fault", "dram-0: it is stuck", "dram-0"},
-		{"a part is off", []nemb.Domain{pkg, core}, []float64{20, 0}, nil, nemb.Measured, QualityOK, true, true, "", "", ""},
-		{"most is lost", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}},
+		{"the package stuck", []nemb.Domain{pkg, dram}, []float64{0, 3}, nil, nemb.Derived, QualityFailed, true,
+			false, "counter-fault", "package-0: it is stuck", "package-0"},
+		{"its memory stuck", []nemb.Domain{pkg, dram}, []float64{20, 0}, nil, nemb.Derived, QualityOK, true, false,
+			"counter-fault", "dram-0: it is stuck", "dram-0"},
+		{"a part is off", []nemb.Domain{pkg, core}, []float64{20, 0}, nil, nemb.Measured, QualityOK, true, true, "",
+			"", ""},
+		{"most is lost", []nemb.Domain{faulty(pkg)}, []float64{20},
+			[]sampler.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}},
 			nemb.Derived, QualityFailed, true, false, "counter-fault", "0.8 s is not known", ""},
-		{"little is lost", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Resets: 1, Unknown: 10 * time.Millisecond}},
+		{"little is lost", []nemb.Domain{faulty(pkg)}, []float64{20},
+			[]sampler.Faults{{Domain: "package-0", Resets: 1, Unknown: 10 * time.Millisecond}},
 			nemb.Derived, QualityOK, true, false, "counter-fault", "0.01 s is not known", ""},
-		{"stuck for most of it", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Still: 1050 * time.Millisecond}},
+		{"stuck for most of it", []nemb.Domain{faulty(pkg)}, []float64{20},
+			[]sampler.Faults{{Domain: "package-0", Still: 1050 * time.Millisecond}},
 			nemb.Derived, QualityFailed, true, false, "counter-fault", "it stood still for 1.1 s", ""},
-		{"most is late", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Failed: 60, Late: 600 * time.Millisecond}},
+		{"most is late", []nemb.Domain{faulty(pkg)}, []float64{20},
+			[]sampler.Faults{{Domain: "package-0", Failed: 60, Late: 600 * time.Millisecond}},
 			nemb.Derived, QualityFailed, true, true, "counter-fault", "the energy is complete", ""},
-		{"little is late", []nemb.Domain{faulty(pkg)}, []float64{20}, []sampler.Faults{{Domain: "package-0", Failed: 6, Late: 60 * time.Millisecond}},
+		{"little is late", []nemb.Domain{faulty(pkg)}, []float64{20},
+			[]sampler.Faults{{Domain: "package-0", Failed: 6, Late: 60 * time.Millisecond}},
 			nemb.Derived, QualityOK, true, true, "counter-fault", "the energy is complete", ""},
-		{"a model", []nemb.Domain{model}, []float64{20}, nil, nemb.Estimated, QualityEstimated, true, true, "estimated", "", ""},
-		{"no domain of the machine", []nemb.Domain{domain("accelerator", "independent", false)}, []float64{20}, nil, nemb.Unavailable, QualityNoBackend, false, false, "", "", ""},
+		{"a model", []nemb.Domain{model}, []float64{20}, nil, nemb.Estimated, QualityEstimated, true, true,
+			"estimated", "", ""},
+		{"no domain of the machine", []nemb.Domain{domain("accelerator", "independent", false)}, []float64{20}, nil,
+			nemb.Unavailable, QualityNoBackend, false, false, "", "", ""},
 	} {
 		k := one
 		k.domains, k.watts, k.faults = tt.domains, tt.watts, tt.faults
@@ -71,12 +87,14 @@ func TestWhatNoReadingTells(t *testing.T) {
 			t.Errorf("%s: %s, %s", tt.name, r.Totals.Kind, r.Meta.MeasurementQuality)
 		}
 		f := r.Functions[0]
-		for what, e := range map[string]*Joules{"machine": r.Totals.EnergyJ, "program": r.Totals.ProgramEnergyJ, "task": r.Tasks[0].EnergyJ, "function": f.SelfEnergyJ, "sample": r.Samples[1].EnergyJ} {
+		for what, e := range map[string]*Joules{"machine": r.Totals.EnergyJ, "program": r.Totals.ProgramEnergyJ,
+			"task": r.Tasks[0].EnergyJ, "function": f.SelfEnergyJ, "sample": r.Samples[1].EnergyJ} {
 			if (e != nil) != tt.known {
 				t.Errorf("%s: the energy of the %s is %v", tt.name, what, e)
 			}
 		}
-		for what, e := range map[string]*Joules{"machine": r.Totals.HiJ, "program": r.Totals.ProgramEnergyHiJ, "task": r.Tasks[0].HiJ, "function": f.SelfEnergyHiJ} {
+		for what, e := range map[string]*Joules{"machine": r.Totals.HiJ, "program": r.Totals.ProgramEnergyHiJ,
+			"task": r.Tasks[0].HiJ, "function": f.SelfEnergyHiJ} {
 			if (e != nil) != tt.bounded {
 				t.Errorf("%s: the upper bound of the %s is %v", tt.name, what, e)
 			}
@@ -104,7 +122,8 @@ func TestStepIsInTheInterval(t *testing.T) {
 		t.Errorf("%+v, %+v", plain.Provenance, coarse.Provenance)
 	}
 	if *coarse.ProgramEnergyHiJ <= *plain.ProgramEnergyHiJ || *coarse.ProgramEnergyLoJ >= *plain.ProgramEnergyLoJ {
-		t.Errorf("the program's: [%d, %d], [%d, %d]", *plain.ProgramEnergyLoJ, *plain.ProgramEnergyHiJ, *coarse.ProgramEnergyLoJ, *coarse.ProgramEnergyHiJ)
+		t.Errorf("the program's: [%d, %d], [%d, %d]", *plain.ProgramEnergyLoJ, *plain.ProgramEnergyHiJ,
+			*coarse.ProgramEnergyLoJ, *coarse.ProgramEnergyHiJ)
 	}
 }
 
@@ -125,10 +144,14 @@ func TestRepeatedWithoutEnergy(t *testing.T) {
 		says    string
 	}{
 		{"all", []*Run{good, good, good}, 3, nemb.Measured, QualityOK, "Runs      3\n"},
-		{"one is not known", []*Run{good, none, good}, 2, nemb.Measured, QualityOK, "Runs      3; the energy of 1 is not known\n"},
-		{"one is told in part", []*Run{least, good, good}, 2, nemb.Measured, QualityOK, "Runs      3; the energy of 1 is not known\n"},
-		{"most are not known", []*Run{none, good, none}, 1, nemb.Measured, QualityZero, "Runs      3; the energy of 2 is not known\n"},
-		{"half are not known", []*Run{none, good}, 1, nemb.Measured, QualityZero, "Runs      2; the energy of 1 is not known\n"},
+		{"one is not known", []*Run{good, none, good}, 2, nemb.Measured, QualityOK,
+			"Runs      3; the energy of 1 is not known\n"},
+		{"one is told in part", []*Run{least, good, good}, 2, nemb.Measured, QualityOK,
+			"Runs      3; the energy of 1 is not known\n"},
+		{"most are not known", []*Run{none, good, none}, 1, nemb.Measured, QualityZero,
+			"Runs      3; the energy of 2 is not known\n"},
+		{"half are not known", []*Run{none, good}, 1, nemb.Measured, QualityZero,
+			"Runs      2; the energy of 1 is not known\n"},
 		{"none", []*Run{least, none, least}, 0, nemb.Unavailable, QualityFailed, "Energy    ?"},
 	} {
 		r := &Repeated{Warnings: []Warning{}, Commands: []Command{{Argv: []string{"work"}}}}
@@ -155,7 +178,8 @@ func TestCompareLeavesOutWhatIsTheLeast(t *testing.T) {
 	base := k.run("base")
 	k.faults = []sampler.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}}
 	head := k.run("head")
-	c, err := Compare(CompareSide{[]string{"base"}, []Saved{{Run: base}}}, CompareSide{[]string{"head"}, []Saved{{Run: head}}}, CompareOptions{Threshold: 0.05})
+	c, err := Compare(CompareSide{[]string{"base"}, []Saved{{Run: base}}},
+		CompareSide{[]string{"head"}, []Saved{{Run: head}}}, CompareOptions{Threshold: 0.05})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,7 +194,7 @@ type (
 			Length  int   `json:"length"`
 		} `json:"nativeSymbols"`
 		index     map[string]int
-		functions map[frame]int
+		functions map[Frame]int
 	}
 )
 
@@ -227,7 +227,7 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 	}
 	begin := func(name, unit, pid string, tid int) firefoxThread {
 		return firefoxThread{
-			ProcessType: "default", ProcessName: r.program(), Name: name, Main: len(f.Threads) == 0, PID: pid,
+			ProcessType: "default", ProcessName: r.Title(), Name: name, Main: len(f.Threads) == 0, PID: pid,
 			TID: tid, Paused: []any{},
 			Samples: firefoxSamples{Stack: []*int{}, Time: []float64{}, Weight: []float64{}, WeightType: unit},
 			Markers: firefoxMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{},
@@ -274,7 +274,7 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 // firefoxMeta is what a profile tells of itself.
 func (r *Run) firefoxMeta(start float64, base int64, note string) firefoxMeta {
 	return firefoxMeta{
-		Version: firefoxVersion, Gecko: 27, Product: r.program(), ImportedFrom: r.Meta.Tool + " " + r.Meta.CgVersion,
+		Version: firefoxVersion, Gecko: 27, Product: r.Title(), ImportedFrom: r.Meta.Tool + " " + r.Meta.CgVersion,
 		Interval: cmp.Or(r.Totals.SampleIntervalMs, 1), Start: start, StartMono: base,
 		StackWalk: 1, Symbolicated: true, NoSymbols: true, OneStackType: true, NoImplement: true, NotSearchfox: true,
 		KeepOrder: true,
@@ -410,13 +410,13 @@ func (c *firefoxCode) text(s string) int {
 // firefoxCode makes a stack of each path, of the path's index.
 func (r *Run) firefoxCode() *firefoxCode {
 	c := newFirefoxCode()
-	for i, f := range r.frames() {
+	for i, f := range r.Frames() {
 		p := r.Paths[i]
 		category := 0
 		switch {
 		case p.Task != "":
 			category = 2
-		case f.file != "":
+		case f.File != "":
 			category = 1
 		}
 		c.stack(f, category, p.Parent)
@@ -447,7 +447,7 @@ func (t *timeline) firefox(th checkpoint.Thread, to *firefoxSamples, ms func(int
 			n, ok := stacks[k]
 			if !ok {
 				f := t.names[k.site]
-				f.name = t.name(t.slices[i])
+				f.Name = t.name(t.slices[i])
 				n = c.stack(f, 1, at)
 				stacks[k] = n
 			}
@@ -465,7 +465,7 @@ func (t *timeline) firefox(th checkpoint.Thread, to *firefoxSamples, ms func(int
 
 // newFirefoxCode has no stacks.
 func newFirefoxCode() *firefoxCode {
-	c := &firefoxCode{Strings: []string{}, index: map[string]int{}, functions: map[frame]int{}}
+	c := &firefoxCode{Strings: []string{}, index: map[string]int{}, functions: map[Frame]int{}}
 	c.Resources.Lib, c.Resources.Name, c.Resources.Host, c.Resources.Type = []int{}, []int{}, []int{}, []int{}
 	c.Symbols.Lib, c.Symbols.Address, c.Symbols.Name, c.Symbols.Size = []int{}, []int{}, []int{}, []int{}
 	s, fr, fn := &c.Stacks, &c.Frames, &c.Funcs
@@ -479,7 +479,7 @@ func newFirefoxCode() *firefoxCode {
 
 // stack adds a stack, a frame called from the stack parent (-1 for none), and
 // gives its index.
-func (c *firefoxCode) stack(f frame, category, parent int) int {
+func (c *firefoxCode) stack(f Frame, category, parent int) int {
 	known := func(v int, ok bool) *int {
 		if !ok {
 			return nil
@@ -492,11 +492,11 @@ func (c *firefoxCode) stack(f frame, category, parent int) int {
 		k = len(c.functions)
 		c.functions[f] = k
 		var file *int
-		if f.file != "" {
-			file = known(c.text(f.file), true)
+		if f.File != "" {
+			file = known(c.text(f.File), true)
 		}
-		line := known(f.line, f.line > 0)
-		fn.Name, fn.JS, fn.ForJS, fn.Resource = append(fn.Name, c.text(f.name)), append(fn.JS, false),
+		line := known(f.Line, f.Line > 0)
+		fn.Name, fn.JS, fn.ForJS, fn.Resource = append(fn.Name, c.text(f.Name)), append(fn.JS, false),
 			append(fn.ForJS, false), append(fn.Resource, -1)
 		fn.File, fn.Line, fn.Column = append(fn.File, file), append(fn.Line, line), append(fn.Column, nil)
 		fr.Address, fr.InlineDepth, fr.Func = append(fr.Address, -1), append(fr.InlineDepth, 0), append(fr.Func, k)

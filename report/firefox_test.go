@@ -47,12 +47,14 @@ func TestFirefoxRules(t *testing.T) {
 				}
 			}
 		}
-		need("meta", f.Meta, "interval startTime processType product stackwalk version preprocessedProfileVersion markerSchema categories")
+		need("meta", f.Meta, "interval startTime processType product stackwalk version preprocessedProfileVersion "+
+			"markerSchema categories")
 		if f.Meta["preprocessedProfileVersion"] != 48.0 || f.Meta["interval"].(float64) <= 0 || f.Libs == nil {
 			wrong("version %v, interval %v, libs %v", f.Meta["preprocessedProfileVersion"], f.Meta["interval"], f.Libs)
 		}
 		categories := len(f.Meta["categories"].([]any))
-		if c := f.Meta["categories"].([]any)[0].(map[string]any); c["color"] != "grey" || c["subcategories"].([]any)[0] != "Other" {
+		if c := f.Meta["categories"].([]any)[0].(map[string]any); c["color"] != "grey" ||
+			c["subcategories"].([]any)[0] != "Other" {
 			wrong("category 0 is %v", c)
 		}
 		schema := f.Meta["markerSchema"].([]any)[0].(map[string]any)
@@ -100,18 +102,23 @@ func TestFirefoxRules(t *testing.T) {
 		}
 		mains := map[any]bool{} // each process has one
 		for i, th := range f.Threads {
-			need("thread", th, "processType processStartupTime processShutdownTime registerTime unregisterTime pausedRanges name isMainThread pid tid")
-			if _, ok := th["pid"].(string); !ok || th["isMainThread"] == true && mains[th["pid"]] || i == 0 && th["isMainThread"] != true {
+			need("thread", th, "processType processStartupTime processShutdownTime registerTime unregisterTime "+
+				"pausedRanges name isMainThread pid tid")
+			if _, ok := th["pid"].(string); !ok || th["isMainThread"] == true && mains[th["pid"]] || i == 0 &&
+				th["isMainThread"] != true {
 				wrong("thread %d has pid %v, main %v", i, th["pid"], th["isMainThread"])
 			}
 			mains[th["pid"]] = mains[th["pid"]] || th["isMainThread"] == true
 			size := func(k string) int { return int(th[k].(map[string]any)["length"].(float64)) }
 			at := func(k string) map[string]any { return th[k].(map[string]any) }
 			texts := th["stringArray"].([]any)
-			table("funcTable", at("funcTable"), "isJS relevantForJS resource lineNumber columnNumber", map[string]int{"name": len(texts), "fileName": len(texts)})
-			table("frameTable", at("frameTable"), "address inlineDepth subcategory nativeSymbol innerWindowID implementation line column",
+			table("funcTable", at("funcTable"), "isJS relevantForJS resource lineNumber columnNumber",
+				map[string]int{"name": len(texts), "fileName": len(texts)})
+			table("frameTable", at("frameTable"),
+				"address inlineDepth subcategory nativeSymbol innerWindowID implementation line column",
 				map[string]int{"func": size("funcTable"), "category": categories})
-			stacks := table("stackTable", at("stackTable"), "prefix subcategory", map[string]int{"frame": size("frameTable"), "category": categories})
+			stacks := table("stackTable", at("stackTable"), "prefix subcategory",
+				map[string]int{"frame": size("frameTable"), "category": categories})
 			for k, p := range stacks["prefix"] {
 				if n, ok := p.(float64); p != nil && (!ok || n < 0 || n >= float64(k)) {
 					wrong("stack %d has the prefix %v", k, p)
@@ -127,20 +134,23 @@ func TestFirefoxRules(t *testing.T) {
 			}
 			switch title := th["name"].(string); {
 			case strings.HasPrefix(title, "energy in microjoules"):
-				if run.Totals.EnergyJ == nil || sum != float64(*run.Totals.ProgramEnergyJ) || at("samples")["weightType"] != "samples" {
+				if run.Totals.EnergyJ == nil || sum != float64(*run.Totals.ProgramEnergyJ) ||
+					at("samples")["weightType"] != "samples" {
 					wrong("%s: %v %v", title, sum, at("samples")["weightType"])
 				}
 			case at("samples")["weightType"] != "tracing-ms":
 				wrong("%s is weighed in %v", title, at("samples")["weightType"])
 			}
-			markers := table("markers", at("markers"), "data startTime endTime phase", map[string]int{"name": len(texts), "category": categories})
+			markers := table("markers", at("markers"), "data startTime endTime phase",
+				map[string]int{"name": len(texts), "category": categories})
 			ascending("markers.startTime", markers["startTime"])
 			if i == 0 && len(markers["data"]) != len(run.Tasks) {
 				wrong("%d markers of %d tasks", len(markers["data"]), len(run.Tasks))
 			}
 			for k, d := range markers["data"] {
 				data := d.(map[string]any)
-				if data["type"] != schema["name"] || markers["phase"][k] != 1.0 || markers["endTime"][k].(float64) < markers["startTime"][k].(float64) {
+				if data["type"] != schema["name"] || markers["phase"][k] != 1.0 ||
+					markers["endTime"][k].(float64) < markers["startTime"][k].(float64) {
 					wrong("marker %d: %v", k, data)
 				}
 				for key := range data {

@@ -79,22 +79,28 @@ func TestFormatsGolden(t *testing.T) {
 	*faster.Totals.ProgramEnergyJ = *faster.Totals.ProgramEnergyJ * 3 / 4
 	faster.Functions[1].Name = "shop.stock.new"
 	for file, b := range map[string][]byte{
-		"measured.md":       exported(t, "markdown", format.Options{}, example(nemb.Measured)),
-		"unknown.md":        exported(t, "markdown", format.Options{}, example(nemb.Unavailable)),
-		"tests.md":          exported(t, "markdown", format.Options{}, suite(nemb.Estimated)),
-		"hostile.md":        exported(t, "markdown", format.Options{}, hostile()),
-		"several.md":        exported(t, "markdown", names, example(nemb.Estimated), faster),
-		"several.txt":       exported(t, "text", names, example(nemb.Estimated), faster),
-		"functions.csv":     exported(t, "csv", format.Options{}, example(nemb.Measured)),
-		"several.csv":       exported(t, "csv", names, example(nemb.Measured), example(nemb.Unavailable)),
-		"tasks.csv":         exported(t, "csv", format.Options{Chosen: map[string]string{"table": "tasks"}}, suite(nemb.Measured)),
-		"ledger.csv":        exported(t, "csv", format.Options{Chosen: map[string]string{"table": "ledger"}}, example(nemb.Estimated)),
-		"paths.csv":         exported(t, "csv", format.Options{Chosen: map[string]string{"table": "paths"}}, suite(nemb.Measured)),
-		"samples.csv":       exported(t, "csv", format.Options{Chosen: map[string]string{"table": "samples"}}, suite(nemb.Measured)),
-		"hostile.csv":       exported(t, "csv", format.Options{}, hostile()),
-		"energy.collapsed":  exported(t, "collapsed", format.Options{}, example(nemb.Measured)),
-		"time.collapsed":    exported(t, "collapsed", format.Options{Chosen: map[string]string{"value": "time"}}, example(nemb.Unavailable)),
-		"calls.collapsed":   exported(t, "collapsed", format.Options{Chosen: map[string]string{"value": "calls"}}, suite(nemb.Measured)),
+		"measured.md":   exported(t, "markdown", format.Options{}, example(nemb.Measured)),
+		"unknown.md":    exported(t, "markdown", format.Options{}, example(nemb.Unavailable)),
+		"tests.md":      exported(t, "markdown", format.Options{}, suite(nemb.Estimated)),
+		"hostile.md":    exported(t, "markdown", format.Options{}, hostile()),
+		"several.md":    exported(t, "markdown", names, example(nemb.Estimated), faster),
+		"several.txt":   exported(t, "text", names, example(nemb.Estimated), faster),
+		"functions.csv": exported(t, "csv", format.Options{}, example(nemb.Measured)),
+		"several.csv":   exported(t, "csv", names, example(nemb.Measured), example(nemb.Unavailable)),
+		"tasks.csv": exported(t, "csv", format.Options{Chosen: map[string]string{"table": "tasks"}},
+			suite(nemb.Measured)),
+		"ledger.csv": exported(t, "csv", format.Options{Chosen: map[string]string{"table": "ledger"}},
+			example(nemb.Estimated)),
+		"paths.csv": exported(t, "csv", format.Options{Chosen: map[string]string{"table": "paths"}},
+			suite(nemb.Measured)),
+		"samples.csv": exported(t, "csv", format.Options{Chosen: map[string]string{"table": "samples"}},
+			suite(nemb.Measured)),
+		"hostile.csv":      exported(t, "csv", format.Options{}, hostile()),
+		"energy.collapsed": exported(t, "collapsed", format.Options{}, example(nemb.Measured)),
+		"time.collapsed": exported(t, "collapsed", format.Options{Chosen: map[string]string{"value": "time"}},
+			example(nemb.Unavailable)),
+		"calls.collapsed": exported(t, "collapsed", format.Options{Chosen: map[string]string{"value": "calls"}},
+			suite(nemb.Measured)),
 		"hostile.collapsed": exported(t, "collapsed", format.Options{}, hostile()),
 	} {
 		golden(t, filepath.Join("testdata", file), b)
@@ -105,7 +111,8 @@ func TestFormatsGolden(t *testing.T) {
 func TestCollapsedAddsUp(t *testing.T) {
 	for _, r := range []*Run{example(nemb.Measured), suite(nemb.Measured), hostile()} {
 		sum := Joules(0)
-		for _, line := range strings.Split(strings.TrimSpace(string(exported(t, "collapsed", format.Options{}, r))), "\n") {
+		for _, line := range strings.Split(strings.TrimSpace(string(exported(t, "collapsed", format.Options{}, r))),
+			"\n") {
 			at := strings.LastIndexByte(line, ' ')
 			n := Joules(0)
 			if err := json.Unmarshal([]byte(line[at+1:]+"e-6"), &n); err != nil {
@@ -133,7 +140,8 @@ func TestPprofOpens(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{example(nemb.Measured), nil, []string{"microjoules", "shop.stock.prüfsumme", "Type: energy", "energies are measured"}},
+		{example(nemb.Measured), nil, []string{"microjoules", "shop.stock.prüfsumme", "Type: energy",
+			"energies are measured"}},
 		{example(nemb.Measured), []string{"-sample_index=calls"}, []string{"Type: calls", "shop.stock.Stock.refill"}},
 		{example(nemb.Unavailable), nil, []string{"Type: cpu"}},
 		{suite(nemb.Measured), []string{"-tagfocus=task=test_work"}, []string{"shop.work"}},
@@ -148,7 +156,8 @@ func TestPprofOpens(t *testing.T) {
 		if !slices.Contains(c.args, "-tags") {
 			c.args = append(c.args, "-top")
 		}
-		out, err := exec.Command("go", append(append([]string{"tool", "pprof", "-unit=microjoules"}, c.args...), file)...).CombinedOutput()
+		out, err := exec.Command("go", append(append([]string{"tool", "pprof", "-unit=microjoules"}, c.args...),
+			file)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -229,7 +238,12 @@ func TestSpeedscopeSchema(t *testing.T) {
 		if err := schema.Validate(v); err != nil {
 			t.Error(err)
 		}
-		var f speedscopeFile
+		var f struct {
+			Profiles []struct {
+				Name     string  `json:"name"`
+				EndValue float64 `json:"endValue"`
+			} `json:"profiles"`
+		}
 		if err := json.Unmarshal(b, &f); err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +260,9 @@ func TestSpeedscopeSchema(t *testing.T) {
 
 func TestFormatOf(t *testing.T) {
 	for file, want := range map[string]string{
-		"a.json": "json", "a.speedscope.json": "speedscope", "a.perfetto.json": "perfetto", "a.firefox.json": "firefox", "a.hespas.json": "hespas", "A.MD": "markdown", "x/run.pb.gz": "pprof", "a.folded": "collapsed", "a.csv": "csv", "a.txt": "text",
+		"a.json": "json", "a.speedscope.json": "speedscope", "a.perfetto.json": "perfetto",
+		"a.firefox.json": "firefox", "a.hespas.json": "hespas", "A.MD": "markdown", "x/run.pb.gz": "pprof",
+		"a.folded": "collapsed", "a.csv": "csv", "a.txt": "text",
 	} {
 		if f, err := format.For(file, (*Run)(nil)); err != nil || f.Name != want {
 			t.Errorf("%s: %s, %v", file, f.Name, err)
@@ -260,7 +276,8 @@ func TestFormatOf(t *testing.T) {
 			t.Errorf("%s lacks a title, an ending or a writer", f.Name)
 		}
 		if _, err := f.Writer(Several{}); err != nil {
-			if err := f.Write(&bytes.Buffer{}, Together([]*Run{example(nemb.Measured), example(nemb.Measured)}), format.Options{}); err == nil {
+			if err := f.Write(&bytes.Buffer{}, Together([]*Run{example(nemb.Measured), example(nemb.Measured)}),
+				format.Options{}); err == nil {
 				t.Errorf("%s takes two runs", f.Name)
 			}
 		}
@@ -271,14 +288,17 @@ func TestFormatOf(t *testing.T) {
 func TestCheckNamesTheField(t *testing.T) {
 	one := Joules(1)
 	for field, change := range map[string]func(*Run){
-		"totals.energy_j":                                   func(r *Run) { *r.Totals.EnergyJ += one },
-		"totals.program_energy_j":                           func(r *Run) { *r.Totals.ProgramEnergyJ += one },
-		"totals.avg_power_w":                                func(r *Run) { *r.Totals.AvgPowerW *= 1.001 },
-		"totals.domains.package-0":                          func(r *Run) { r.Totals.Domains["package-0"]++ },
-		"totals.domains_power_w.package-0":                  func(r *Run) { r.Totals.DomainsPowerW["package-0"] *= 1.001 },
-		"totals.energy_kind":                                func(r *Run) { r.Totals.Kind = nemb.Unavailable },
-		"totals.n_tasks":                                    func(r *Run) { r.Totals.NTasks++ },
-		"meta.domain_topology":                              func(r *Run) { delete(r.Meta.DomainTopology, "package-0") },
+		"totals.energy_j":                  func(r *Run) { *r.Totals.EnergyJ += one },
+		"totals.program_energy_j":          func(r *Run) { *r.Totals.ProgramEnergyJ += one },
+		"totals.avg_power_w":               func(r *Run) { *r.Totals.AvgPowerW *= 1.001 },
+		"totals.domains.package-0":         func(r *Run) { r.Totals.Domains["package-0"]++ },
+		"totals.domains_power_w.package-0": func(r *Run) { r.Totals.DomainsPowerW["package-0"] *= 1.001 },
+		"totals.energy_kind":               func(r *Run) { r.Totals.Kind = nemb.Unavailable },
+		"totals.n_tasks":                   func(r *Run) { r.Totals.NTasks++ },
+		"meta.domain_topology": func(r *Run) {
+			delete(r.Meta.DomainTopology,
+				"package-0")
+		},
 		"ledger[2] (other processes).energy_j":              func(r *Run) { r.Ledger[2].EnergyJ++ },
 		"ledger[1] (uninstrumented).share_percent":          func(r *Run) { r.Ledger[1].SharePercent *= 1.001 },
 		"functions[0] (shop.work).self_energy_j":            func(r *Run) { *r.Functions[0].SelfEnergyJ++ },
@@ -320,7 +340,8 @@ func TestCheckNamesTheField(t *testing.T) {
 		if !slices.ContainsFunc(faults, func(f string) bool { return strings.HasPrefix(f, field) }) {
 			t.Errorf("%s is changed and not named: %q", field, faults)
 		}
-		if field != "sha256" && !slices.ContainsFunc(faults, func(f string) bool { return strings.HasPrefix(f, "sha256") }) {
+		if field != "sha256" && !slices.ContainsFunc(faults,
+			func(f string) bool { return strings.HasPrefix(f, "sha256") }) {
 			t.Errorf("%s is changed and the digest is not", field)
 		}
 	}
@@ -341,15 +362,18 @@ func TestReadRefuses(t *testing.T) {
 		return b
 	}
 	for want, b := range map[string][]byte{
-		"paths[1].parent: 1 is no path before it":                    saved(loop),
-		"paths[1].self_energy_j: energies of":                        saved(unknown),
-		"it has no meta.schema_version":                              []byte(`{"a": 1}`),
-		"it ends in the middle, after 200 bytes":                     whole[:200],
-		"line 1: invalid character 'h'":                              []byte("hello"),
-		"it ends in the middle, after 0 bytes":                       nil,
-		"saved by cg 9.0 in schema version 7":                        []byte(`{"meta": {"schema_version": "7", "cg_version": "9.0"}}`),
-		"totals.n_tasks: a text stands where a whole number belongs": bytes.Replace(whole, []byte(`"n_tasks": 1`), []byte(`"n_tasks": "x"`), 1),
-		"\"-1\" is not an energy":                                    bytes.Replace(whole, []byte(`"energy_j": 22.000000`), []byte(`"energy_j": -1`), 1),
+		"paths[1].parent: 1 is no path before it": saved(loop),
+		"paths[1].self_energy_j: energies of":     saved(unknown),
+		"it has no meta.schema_version":           []byte(`{"a": 1}`),
+		"it ends in the middle, after 200 bytes":  whole[:200],
+		"line 1: invalid character 'h'":           []byte("hello"),
+		"it ends in the middle, after 0 bytes":    nil,
+		"saved by cg 9.0 in schema version " +
+			"7": []byte(`{"meta": {"schema_version": "7", "cg_version": "9.0"}}`),
+		"totals.n_tasks: a text stands where a whole number belongs": bytes.Replace(whole, []byte(`"n_tasks": 1`),
+			[]byte(`"n_tasks": "x"`), 1),
+		"\"-1\" is not an energy": bytes.Replace(whole,
+			[]byte(`"energy_j": 22.000000`), []byte(`"energy_j": -1`), 1),
 	} {
 		if _, err := Read(b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -21,17 +21,24 @@ func at(v float64) *float64 { return &v }
 func checked() *Gate {
 	yes, no := true, false
 	g := &Gate{
-		Command: []string{"python", "bench <1>.py"}, Build: "make", Metric: "cpu-energy", Unit: "J", Counter: "estimate: some machine",
+		Command: []string{"python", "bench <1>.py"}, Build: "make", Metric: "cpu-energy", Unit: "J",
+		Counter: "estimate: some machine",
 		Backend: Backend{Name: "estimate: some machine", Kind: nemb.Estimated, DomainsSeen: []string{"machine"}},
-		Base:    &gate.Revision{Name: "v1", Commit: "0123456789abcdef0123456789abcdef01234567", Subject: "first *change*", Changed: []string{}},
-		Head:    &gate.Revision{Name: "working tree", Commit: "89abcdef0123456789abcdef0123456789abcdef", Subject: "second", Changed: []string{"a", "b"}, WorkingTree: true},
-		Alpha:   0.05, Seed: "7", Inconclusive: "warn", Warnings: []Warning{{"estimated", "no counter: 50 % more or less"}},
+		Base: &gate.Revision{Name: "v1", Commit: "0123456789abcdef0123456789abcdef01234567",
+			Subject: "first *change*", Changed: []string{}},
+		Head: &gate.Revision{Name: "working tree", Commit: "89abcdef0123456789abcdef0123456789abcdef",
+			Subject: "second", Changed: []string{"a", "b"}, WorkingTree: true},
+		Alpha: 0.05, Seed: "7", Inconclusive: "warn",
+		Warnings: []Warning{{"estimated", "no counter: 50 % more or less"}},
 		Result: gate.Result{
 			Verdict: statistics.Regression, Interleaved: true, Batch: 4, Pairs: 12, MaxPairs: 30,
-			Program: gate.Comparison{Verdict: statistics.Pass, Change: at(0.004), Lo: at(-0.01), Hi: at(0.02), Detectable: at(0.03), P: at(0.4), Threshold: 0.05, Pairs: 12, Base: at(1.23), Head: at(1.235)},
+			Program: gate.Comparison{Verdict: statistics.Pass, Change: at(0.004), Lo: at(-0.01), Hi: at(0.02),
+				Detectable: at(0.03), P: at(0.4), Threshold: 0.05, Pairs: 12, Base: at(1.23), Head: at(1.235)},
 			Functions: []gate.Comparison{
-				{Name: "shop.stock.fib", Verdict: statistics.Regression, Change: at(0.6), Lo: at(0.5), Hi: at(0.7), Detectable: at(0.1), P: at(0.001), Threshold: 0.05, Pairs: 12, Base: at(0.2), Head: at(0.32)},
-				{Name: "shop.<lambda>", Verdict: statistics.Inconclusive, Threshold: 0.1, Note: "only in head", Head: at(0.01)},
+				{Name: "shop.stock.fib", Verdict: statistics.Regression, Change: at(0.6), Lo: at(0.5), Hi: at(0.7),
+					Detectable: at(0.1), P: at(0.001), Threshold: 0.05, Pairs: 12, Base: at(0.2), Head: at(0.32)},
+				{Name: "shop.<lambda>", Verdict: statistics.Inconclusive, Threshold: 0.1, Note: "only in head",
+					Head: at(0.01)},
 			},
 			Budgets: []gate.Budget{
 				{Name: "", BudgetJ: 2, MeanJ: at(1.24), LoJ: at(1.2), HiJ: at(1.3), Exceeded: &no},
@@ -39,8 +46,10 @@ func checked() *Gate {
 				{Name: "shop.unknown", BudgetJ: 0.3},
 			},
 			EnergyBaseJ: at(1.23), EnergyHeadJ: at(1.235), Foreseen: at(0.04),
-			Base: []gate.Measurement{{Value: 1.23, EnergyJ: at(1.23), Seconds: 0.5, Functions: map[string]*float64{"shop.stock.fib": at(0.2)}}},
-			Head: []gate.Measurement{{Value: 1.235, EnergyJ: at(1.235), Seconds: 0.5, Functions: map[string]*float64{"shop.stock.fib": at(0.32), "shop.<lambda>": nil}}},
+			Base: []gate.Measurement{{Value: 1.23, EnergyJ: at(1.23), Seconds: 0.5,
+				Functions: map[string]*float64{"shop.stock.fib": at(0.2)}}},
+			Head: []gate.Measurement{{Value: 1.235, EnergyJ: at(1.235), Seconds: 0.5,
+				Functions: map[string]*float64{"shop.stock.fib": at(0.32), "shop.<lambda>": nil}}},
 		},
 	}
 	g.Meta.SchemaVersion, g.Meta.Hostname = SchemaVersion, "somewhere"
@@ -52,7 +61,8 @@ func checked() *Gate {
 func TestGateFormats(t *testing.T) {
 	g := checked()
 	var md, junit, metrics bytes.Buffer
-	for _, err := range []error{writeIn("markdown", &md, g, format.Options{}), writeIn("junit", &junit, g, format.Options{}), writeIn("openmetrics", &metrics, g, format.Options{})} {
+	for _, err := range []error{writeIn("markdown", &md, g, format.Options{}),
+		writeIn("junit", &junit, g, format.Options{}), writeIn("openmetrics", &metrics, g, format.Options{})} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,8 +117,10 @@ func TestGateStatus(t *testing.T) {
 		want         int
 		level        string
 	}{
-		{statistics.Pass, nil, "fail", 0, "notice"}, {statistics.Regression, nil, "pass", 1, "error"}, {statistics.Pass, &exceeded, "pass", 1, "error"},
-		{statistics.Inconclusive, nil, "fail", 1, "error"}, {statistics.Inconclusive, nil, "warn", 3, "warning"}, {statistics.Inconclusive, nil, "pass", 0, "warning"},
+		{statistics.Pass, nil, "fail", 0, "notice"}, {statistics.Regression, nil, "pass", 1, "error"},
+		{statistics.Pass, &exceeded, "pass", 1, "error"},
+		{statistics.Inconclusive, nil, "fail", 1, "error"}, {statistics.Inconclusive, nil, "warn", 3, "warning"},
+		{statistics.Inconclusive, nil, "pass", 0, "warning"},
 	} {
 		g := &Gate{Inconclusive: c.inconclusive, Metric: "cpu-time", Unit: "s", BaseFile: "base.json"}
 		g.Verdict, g.Program.Verdict, g.Program.Threshold = c.verdict, c.verdict, 0.05
@@ -120,21 +132,26 @@ func TestGateStatus(t *testing.T) {
 			t.Errorf("%+v: status %d, %s", c, g.ExitStatus, g.Annotations()[0])
 		}
 	}
-	for verdict, want := range map[gate.Verdict]int{statistics.Pass: 125, statistics.Inconclusive: 125, statistics.Regression: 1} {
+	for verdict, want := range map[gate.Verdict]int{statistics.Pass: 125, statistics.Inconclusive: 125,
+		statistics.Regression: 1} {
 		g := &Gate{Inconclusive: "pass", Metric: "cpu-time", Unit: "s", BaseFile: "base.json"}
 		g.Verdict, g.Program.Verdict, g.Program.Threshold = verdict, verdict, 0.05
 		g.Budgets = []gate.Budget{{BudgetJ: 1, MeanJ: at(0)}}
 		g.Conclude()
 		var md strings.Builder
 		writeIn("markdown", &md, g, format.Options{})
-		if g.ExitStatus != want || g.Verdict == statistics.Pass || !strings.HasPrefix(md.String(), "### ❌") || !strings.HasPrefix(g.Annotations()[0], "::error ") ||
-			!strings.HasSuffix(g.sentence(), "; of the budget of the program nothing can be said: the energy is not known") {
-			t.Errorf("%s: a budget that is not known: status %d, %s, %s, %s", verdict, g.ExitStatus, g.Verdict, md.String()[:20], g.Annotations()[0])
+		if g.ExitStatus != want || g.Verdict == statistics.Pass || !strings.HasPrefix(md.String(), "### ❌") ||
+			!strings.HasPrefix(g.Annotations()[0], "::error ") ||
+			!strings.HasSuffix(g.sentence(),
+				"; of the budget of the program nothing can be said: the energy is not known") {
+			t.Errorf("%s: a budget that is not known: status %d, %s, %s, %s", verdict, g.ExitStatus, g.Verdict,
+				md.String()[:20], g.Annotations()[0])
 		}
 	}
 	part := &Gate{Inconclusive: "warn", Metric: "cpu-time", BaseFile: "base.json"}
 	part.Verdict, part.Program.Verdict, part.Program.Threshold = statistics.Inconclusive, statistics.Pass, 0.05
-	if got := part.sentence(); got != "inconclusive: head does not cost 5.0 % more as a whole, and of a function with a threshold that is not shown" {
+	if got := part.sentence(); got != "inconclusive: head does not cost 5.0 % more as a whole, and of a function "+
+		"with a threshold that is not shown" {
 		t.Error(got)
 	}
 	alone := &Gate{Inconclusive: "fail"}
@@ -155,12 +172,14 @@ func TestGateStatus(t *testing.T) {
 func TestGateSides(t *testing.T) {
 	commit := "0123456789abcdef0123456789abcdef01234567"
 	for want, r := range map[string]*gate.Revision{
-		"the current folder":                             nil,
-		"v1: 0123456789 s":                               {Name: "v1", Commit: commit, Subject: "s"},
-		"0123456789 s":                                   {Name: commit[:12], Commit: commit, Subject: "s"},
-		"working tree, as 0123456789 s":                  {WorkingTree: true, Commit: commit, Subject: "s"},
-		"working tree: 1 file differs from 0123456789 s": {WorkingTree: true, Commit: commit, Subject: "s", Changed: []string{"a"}},
-		"working tree: 2 files differ from 0123456789 s": {WorkingTree: true, Commit: commit, Subject: "s", Changed: []string{"a", "b"}},
+		"the current folder":            nil,
+		"v1: 0123456789 s":              {Name: "v1", Commit: commit, Subject: "s"},
+		"0123456789 s":                  {Name: commit[:12], Commit: commit, Subject: "s"},
+		"working tree, as 0123456789 s": {WorkingTree: true, Commit: commit, Subject: "s"},
+		"working tree: 1 file differs from 0123456789 s": {WorkingTree: true, Commit: commit, Subject: "s",
+			Changed: []string{"a"}},
+		"working tree: 2 files differ from 0123456789 s": {WorkingTree: true, Commit: commit, Subject: "s",
+			Changed: []string{"a", "b"}},
 	} {
 		if got := revision(r); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -168,7 +187,8 @@ func TestGateSides(t *testing.T) {
 	}
 	c := gate.Comparison{Change: at(0.00512), Lo: at(0.005), Hi: at(0.0052)}
 	g := &Gate{Metric: "instructions", Unit: "instructions"}
-	if got := g.change(c) + g.interval(c) + g.value(at(1234567)) + g.value(at(12)) + g.value(nil); got != "+0.512 %[+0.500 %, +0.520 %]1.23 M12.0?" {
+	if got := g.change(c) + g.interval(c) + g.value(at(1234567)) + g.value(at(12)) +
+		g.value(nil); got != "+0.512 %[+0.500 %, +0.520 %]1.23 M12.0?" {
 		t.Error(got)
 	}
 }
@@ -195,8 +215,11 @@ func TestGateDiffers(t *testing.T) {
 	if d := a.Differs(b); len(d) != 0 {
 		t.Errorf("%q", d)
 	}
-	b.Meta.Hostname, b.Backend.Kind, b.Backend.Name, b.Command = "elsewhere", nemb.Measured, "powercap", []string{"true"}
-	if got, want := fmt.Sprint(a.Differs(b)), "[host: elsewhere then, somewhere now command: true then, python 'bench <1>.py' now energies: measured then, estimated now sensors: powercap then, estimate: some machine now]"; got != want {
+	b.Meta.Hostname, b.Backend.Kind, b.Backend.Name, b.Command = "elsewhere", nemb.Measured, "powercap",
+		[]string{"true"}
+	if got, want := fmt.Sprint(a.Differs(b)),
+		"[host: elsewhere then, somewhere now command: true then, python 'bench <1>.py' now energies: measured "+
+			"then, estimated now sensors: powercap then, estimate: some machine now]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	a, b = checked(), checked()

@@ -64,18 +64,23 @@ func TestHespasRules(t *testing.T) {
 		for _, o := range []struct {
 			format string
 			format.Options
-		}{{"csv", format.Options{Chosen: map[string]string{"table": "tasks"}}}, {"csv", format.Options{Chosen: map[string]string{"table": "samples"}}}, {"hespas", format.Options{}}, {"perfetto", format.Options{}}} {
-			if got, want := exported(t, o.format, o.Options, again), exported(t, o.format, o.Options, run); !bytes.Equal(got, want) {
+		}{{"csv", format.Options{Chosen: map[string]string{"table": "tasks"}}},
+			{"csv", format.Options{Chosen: map[string]string{"table": "samples"}}}, {"hespas", format.Options{}},
+			{"perfetto", format.Options{}}} {
+			if got, want := exported(t, o.format, o.Options, again),
+				exported(t, o.format, o.Options, run); !bytes.Equal(got, want) {
 				t.Errorf("%s: %s %v comes back as\n%.2000s\nnot\n%.2000s", name, o.format, o.Chosen, got, want)
 			}
 		}
-		got, want := string(exported(t, "text", format.Options{}, again)), string(exported(t, "text", format.Options{}, run))
+		got, want := string(exported(t, "text", format.Options{}, again)),
+			string(exported(t, "text", format.Options{}, run))
 		if head := want[:strings.Index(want, "\n\n")]; !strings.HasPrefix(got, head) {
 			t.Errorf("%s: text begins\n%s\nnot\n%s", name, got, head)
 		}
 		// What it does not hold is not made up.
 		for _, f := range format.Of((*Run)(nil)) {
-			if err := f.Write(&bytes.Buffer{}, Together([]*Run{again}), format.Options{Chosen: map[string]string{"table": "tasks"}}); (err == nil) != f.Parts {
+			if err := f.Write(&bytes.Buffer{}, Together([]*Run{again}),
+				format.Options{Chosen: map[string]string{"table": "tasks"}}); (err == nil) != f.Parts {
 				t.Errorf("%s: %v", f.Name, err)
 			}
 		}
@@ -87,7 +92,8 @@ func TestHespasOfOthers(t *testing.T) {
 		return []byte(`{"version": "0.0.1", "metadata": {"totals": 3}, "events": [` + strings.Join(events, ",") + `]}`)
 	}
 	event := func(name, at, unit string) string {
-		return fmt.Sprintf(`{"event_name": %q, "timestamp": %s, "timeunit": %q, "metadata": {"energy_j": "much"}}`, name, at, unit)
+		return fmt.Sprintf(`{"event_name": %q, "timestamp": %s, "timeunit": %q, "metadata": {"energy_j": "much"}}`,
+			name, at, unit)
 	}
 	for _, c := range []struct {
 		b    []byte
@@ -95,11 +101,16 @@ func TestHespasOfOthers(t *testing.T) {
 		left bool
 	}{
 		{stream(event("enter:a", "1", "s"), event("exit:a", "2.5", "s")), "a 0 1000000000 2500000000 -", false},
-		{stream(event("exit:a", `"12.0"`, "ms"), event("enter:a", `"3"`, "us")), "a 0 3000 12000000 -", false}, // in any order
-		{stream(event("enter:a", "1714155600123456789", "ns"), event("exit:a", `"1714155600123456790"`, "ns")), "a 0 1714155600123456789 1714155600123456790 -", false},
-		{stream(event("enter:a", "0", "ns"), event("enter:a", "1e3", "ns"), event("exit:a", "2e3", "ns"), event("exit:a", "3e3", "ns")), "a 0 0 3000 -, a 1 1000 2000 a", false},
-		{stream(event("enter:a", "-5", "ns"), event("enter:b", "1", "ns"), event("exit:a", "2", "ns"), event("exit:c", "2", "ns")), "a 0 -5 2 -", true},
-		{stream(event("enter:a", "0", "ns"), event("exit:a", "1", "ns"), event("sample", "1", "ns"), event("sample", "2", "ns")), "a 0 0 1 -", true},
+		// in any order
+		{stream(event("exit:a", `"12.0"`, "ms"), event("enter:a", `"3"`, "us")), "a 0 3000 12000000 -", false},
+		{stream(event("enter:a", "1714155600123456789", "ns"), event("exit:a", `"1714155600123456790"`, "ns")),
+			"a 0 1714155600123456789 1714155600123456790 -", false},
+		{stream(event("enter:a", "0", "ns"), event("enter:a", "1e3", "ns"), event("exit:a", "2e3", "ns"),
+			event("exit:a", "3e3", "ns")), "a 0 0 3000 -, a 1 1000 2000 a", false},
+		{stream(event("enter:a", "-5", "ns"), event("enter:b", "1", "ns"), event("exit:a", "2", "ns"),
+			event("exit:c", "2", "ns")), "a 0 -5 2 -", true},
+		{stream(event("enter:a", "0", "ns"), event("exit:a", "1", "ns"), event("sample", "1", "ns"),
+			event("sample", "2", "ns")), "a 0 0 1 -", true},
 	} {
 		r, err := readHespas(c.b)
 		if err != nil {
@@ -112,7 +123,8 @@ func TestHespasOfOthers(t *testing.T) {
 			if k.Parent != nil {
 				parent = *k.Parent
 			}
-			tasks = append(tasks, fmt.Sprint(k.Name, " ", k.Depth, " ", k.StartedAtMonoNs, " ", k.EndedAtMonoNs, " ", parent))
+			tasks = append(tasks, fmt.Sprint(k.Name, " ", k.Depth, " ", k.StartedAtMonoNs, " ", k.EndedAtMonoNs, " ",
+				parent))
 			if k.EnergyJ != nil || k.Kind != nemb.Unavailable || k.DurationS <= 0 {
 				t.Errorf("%s: %+v", c.b, k)
 			}
@@ -123,29 +135,34 @@ func TestHespasOfOthers(t *testing.T) {
 	}
 	good := event("enter:a", "1", "ns")
 	for want, b := range map[string][]byte{
-		"it ends in the middle":                                  stream(good)[:60],
-		"line 1: version: a number stands where a text belongs":  []byte(`{"version": 1, "metadata": {}, "events": []}`),
-		"it has no version":                                      []byte(`{"metadata": {}, "events": []}`),
-		`version "1.0" is not three numbers`:                     []byte(`{"version": "1.0", "metadata": {}, "events": []}`),
-		"it has no object metadata":                              []byte(`{"version": "0.0.1", "metadata": [], "events": []}`),
-		"it has no events":                                       []byte(`{"version": "0.0.1", "metadata": {}}`),
-		`unknown field "more"`:                                   []byte(`{"version": "0.0.1", "metadata": {}, "events": [], "more": 1}`),
-		"something follows it":                                   append(stream(good), '{'),
-		"none of its 0 events is a task":                         stream(),
-		"none of its 1 events is a task":                         stream(good),
-		"events[0] has no event_name":                            stream(`{"timestamp": 1, "timeunit": "ns", "metadata": {}}`),
-		"events[1] has no timeunit":                              stream(good, `{"event_name": "x", "timestamp": 1, "metadata": {}}`),
-		"events[0] has no object metadata":                       stream(`{"event_name": "x", "timestamp": 1, "timeunit": "ns", "metadata": null}`),
-		`events[0].timeunit: "" is none of ns, us, ms and s`:     stream(event("x", "1", "")),
-		"events[0].timestamp: nothing is not a time in ns":       stream(`{"event_name": "x", "timeunit": "ns", "metadata": {}}`),
-		"events[0].timestamp: null is not a time in ns":          stream(event("x", "null", "ns")),
-		"events[0].timestamp: nan is not a time in s":            stream(event("x", `"nan"`, "s")),
-		"events[0].timestamp: 1e400 is not a time in ns":         stream(event("x", "1e400", "ns")),
-		"events[0].timestamp: 9223372037 is not a time in s":     stream(event("x", "9223372037", "s")),
-		"events[0].timestamp: [1] is not a time in ns":           stream(event("x", "[1]", "ns")),
-		"events[0].metadata: report: \"-1\" is not an energy in": stream(`{"event_name": "sample", "timestamp": 1, "timeunit": "ns", "metadata": {"domain_j": {"cpu": -1}}}`),
+		"it ends in the middle": stream(good)[:60],
+		"line 1: version: a number stands where a text " +
+			"belongs": []byte(`{"version": 1, "metadata": {}, "events": []}`),
+		"it has no version":                  []byte(`{"metadata": {}, "events": []}`),
+		`version "1.0" is not three numbers`: []byte(`{"version": "1.0", "metadata": {}, "events": []}`),
+		"it has no object metadata":          []byte(`{"version": "0.0.1", "metadata": [], "events": []}`),
+		"it has no events":                   []byte(`{"version": "0.0.1", "metadata": {}}`),
+		`unknown field "more"`:               []byte(`{"version": "0.0.1", "metadata": {}, "events": [], "more": 1}`),
+		"something follows it":               append(stream(good), '{'),
+		"none of its 0 events is a task":     stream(),
+		"none of its 1 events is a task":     stream(good),
+		"events[0] has no event_name":        stream(`{"timestamp": 1, "timeunit": "ns", "metadata": {}}`),
+		"events[1] has no timeunit": stream(good,
+			`{"event_name": "x", "timestamp": 1, "metadata": {}}`),
+		"events[0] has no object metadata":                   stream(`{"event_name": "x", "timestamp": 1, "timeunit": "ns", "metadata": null}`),
+		`events[0].timeunit: "" is none of ns, us, ms and s`: stream(event("x", "1", "")),
+		"events[0].timestamp: nothing is not a time in " +
+			"ns": stream(`{"event_name": "x", "timeunit": "ns", "metadata": {}}`),
+		"events[0].timestamp: null is not a time in ns":      stream(event("x", "null", "ns")),
+		"events[0].timestamp: nan is not a time in s":        stream(event("x", `"nan"`, "s")),
+		"events[0].timestamp: 1e400 is not a time in ns":     stream(event("x", "1e400", "ns")),
+		"events[0].timestamp: 9223372037 is not a time in s": stream(event("x", "9223372037", "s")),
+		"events[0].timestamp: [1] is not a time in ns":       stream(event("x", "[1]", "ns")),
+		"events[0].metadata: report: \"-1\" is not an energy " +
+			"in": stream(`{"event_name": "sample", "timestamp": 1, "timeunit": "ns", "metadata": {"domain_j": {"cpu": -1}}}`),
 	} {
-		if _, err := readHespas(b); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := readHespas(b); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", b, err, want)
 		}
 	}

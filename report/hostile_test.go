@@ -82,7 +82,8 @@ func harmless(text string) string {
 		return "bytes that are no UTF-8"
 	}
 	for at, r := range text {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)) {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) ||
+			unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)) {
 			return fmt.Sprintf("%U in %q", r, text[max(0, at-40):min(len(text), at+40)])
 		}
 	}
@@ -109,7 +110,8 @@ func TestPoisonedRun(t *testing.T) {
 					continue
 				}
 				for count := 1; count == 1 || count == 2 && several == nil; count++ {
-					o := format.Options{Terminal: format.Terminal{Width: 160, Color: true, Verbose: true}, Chosen: map[string]string{"table": table}}
+					o := format.Options{Terminal: format.Terminal{Width: 160, Color: true, Verbose: true},
+						Chosen: map[string]string{"table": table}}
 					var all []*Run
 					for k := range count {
 						all = append(all, poisonedCopy(of()))

@@ -100,7 +100,7 @@ func plainWhole(runs []*Run) bool {
 
 func pageTitles(runs []*Run, o format.Options) []string {
 	if len(runs) == 1 {
-		return []string{runs[0].program()}
+		return []string{runs[0].Title()}
 	}
 	return names(o, runs)
 }

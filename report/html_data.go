@@ -162,7 +162,7 @@ func pageRunOf(r *Run, source bool) pageRun {
 	}
 	out.Functions, out.Sites, out.Tasks = functionsOf(r, text), sitesOf(r, text, source), tasksOf(r, text)
 	p := &out.Paths
-	p.Program, p.Task = r.program(), map[int]string{}
+	p.Program, p.Task = r.Title(), map[int]string{}
 	p.Parent, p.Site, p.Calls, p.SelfUs, p.CPUUs = []int{}, []uint32{}, []uint64{}, []int64{}, []int64{}
 	for i, path := range r.Paths {
 		p.Parent, p.Site, p.Calls = append(p.Parent, path.Parent), append(p.Site, path.Site),

@@ -2,9 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cg/nemb"
-	"cg/report/format"
-	"cg/shown"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -12,6 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cg/nemb"
+	"cg/report/format"
+	"cg/shown"
 )
 
 // The page of repeated runs: a picture and a table, without a script.

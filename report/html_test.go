@@ -58,9 +58,12 @@ func browser(t *testing.T) context.Context {
 		}
 	})
 	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless,
+		chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(2 * time.Minute),
 	}
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
@@ -83,7 +86,8 @@ type tab struct {
 }
 
 // open writes a page, opens it from its file, and waits until it is drawn.
-func open(t *testing.T, browser context.Context, name string, content []byte, width, height int64, more ...chromedp.Action) *tab {
+func open(t *testing.T, browser context.Context, name string, content []byte, width, height int64,
+	more ...chromedp.Action) *tab {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name+".html")
 	if err := os.WriteFile(file, content, 0o644); err != nil {
@@ -114,7 +118,8 @@ func open(t *testing.T, browser context.Context, name string, content []byte, wi
 			}
 		}
 	})
-	actions := append([]chromedp.Action{network.Enable(), cdplog.Enable(), chromedp.EmulateViewport(width, height)}, more...)
+	actions := append([]chromedp.Action{network.Enable(), cdplog.Enable(), chromedp.EmulateViewport(width, height)},
+		more...)
 	p.do(append(actions, chromedp.Navigate(address), chromedp.WaitVisible(`html[data-ready]`, chromedp.ByQuery))...)
 	return p
 }
@@ -182,7 +187,8 @@ func htmlOf(t *testing.T, o format.Options, runs ...*Run) []byte {
 }
 
 func dark() chromedp.Action {
-	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}})
+	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+		Value: "dark"}})
 }
 
 // sampleSource is a file for every function of the examples.
@@ -251,8 +257,10 @@ func TestPageSources(t *testing.T) {
 		return []byte("text"), time.Time{}, nil
 	}})
 	for file, want := range map[string]pageSource{
-		"/plain.py": {"text", ""}, "/none.py": {"", "file does not exist"}, "/long.py": {"", "left out: a page takes 1048576 bytes of a file, and it has more"},
-		"/binary.py": {"", "left out: it is no UTF-8"}, "/newer.py": {"text", "changed since the run: lines may have moved"},
+		"/plain.py": {"text", ""}, "/none.py": {"", "file does not exist"},
+		"/long.py":   {"", "left out: a page takes 1048576 bytes of a file, and it has more"},
+		"/binary.py": {"", "left out: it is no UTF-8"},
+		"/newer.py":  {"text", "changed since the run: lines may have moved"},
 	} {
 		if got[file] != want {
 			t.Errorf("%s: %+v", file, got[file])
@@ -268,7 +276,8 @@ func TestPage(t *testing.T) {
 		r := suite(nemb.Estimated)
 		stamped(r)
 		p := open(t, b, "tests", htmlOf(t, format.Options{Source: sampleSource}, r), 1400, 900)
-		golden(t, filepath.Join("testdata", "page-tests.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		golden(t, filepath.Join("testdata", "page-tests.txt"),
+			[]byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		p.shot("tests")
 		p.quiet()
 	})
@@ -276,7 +285,8 @@ func TestPage(t *testing.T) {
 		r := example(nemb.Unavailable)
 		stamped(r)
 		p := open(t, b, "unknown", htmlOf(t, format.Options{}, r), 1400, 900)
-		golden(t, filepath.Join("testdata", "page-unknown.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		golden(t, filepath.Join("testdata", "page-unknown.txt"),
+			[]byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		p.is(`document.querySelector('.big .value').textContent`, "?")
 		p.is(`document.querySelector('#power-plot')`, "null")
 		p.click(`#warnings summary`)
@@ -289,7 +299,8 @@ func TestPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, runs := range [][]*Run{{r}, {r, example(nemb.Measured)}, {example(nemb.Measured), r, suite(nemb.Estimated)}} {
+		for _, runs := range [][]*Run{{r}, {r, example(nemb.Measured)},
+			{example(nemb.Measured), r, suite(nemb.Estimated)}} {
 			p := open(t, b, "bare", htmlOf(t, format.Options{}, runs...), 700, 900)
 			if len(runs) > 1 {
 				p.is(`document.querySelectorAll('#beside thead th').length`, fmt.Sprint(len(runs)+2))
@@ -329,7 +340,8 @@ func TestPage(t *testing.T) {
 		p.is(`Math.round(1000 * parseFloat(document.getElementById('flame-1').style.width) / parseFloat(document.getElementById('flame-0').style.width))`,
 			fmt.Sprintf("%.0f", 1000*float64(*r.Functions[1].InclusiveEnergyJ)/float64(*r.Totals.ProgramEnergyJ)))
 		p.do(chromedp.SendKeys(`#flame-search`, "PRÜF", chromedp.ByQuery))
-		p.is(`[...document.querySelectorAll('#flame-boxes .hit')].map((e) => e.textContent).join()`, "shop.stock.prüfsumme")
+		p.is(`[...document.querySelectorAll('#flame-boxes .hit')].map((e) => e.textContent).join()`,
+			"shop.stock.prüfsumme")
 		p.is(`document.getElementById('flame-found').textContent.replace(/\u00a0/g, ' ')`, "1 path, 9.84 J (54.5 %)")
 		p.click(`#flame-2`)
 		p.is(`document.getElementById('flame-boxes').dataset.zoom`, "shop.stock.prüfsumme")
@@ -340,9 +352,11 @@ func TestPage(t *testing.T) {
 		p.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
 		p.is(`document.getElementById('flame-boxes').dataset.zoom`, "shop.stock.Stock.refill")
 		p.do(chromedp.KeyEvent(kb.ArrowDown))
-		p.is(`document.getElementById('flame-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.prüfsumme stock.py:50 · 9.84 J (54.5 %), itself 9.84 J · 600 ms · 1 call")
+		p.is(`document.getElementById('flame-line').textContent.replace(/\u00a0/g, ' ')`,
+			"shop.stock.prüfsumme stock.py:50 · 9.84 J (54.5 %), itself 9.84 J · 600 ms · 1 call")
 		p.click(`#flame-reset`)
-		p.is(`document.getElementById('flame-boxes').dataset.zoom+document.getElementById('flame-search').value`, "main.py")
+		p.is(`document.getElementById('flame-boxes').dataset.zoom+document.getElementById('flame-search').value`,
+			"main.py")
 		// Self: the first row is what functions used themselves.
 		p.click(`#flames [data-value="self"]`)
 		p.is(`[...document.querySelectorAll('#flame-boxes .box')].filter((e) => e.style.top === '21px').map((e) => e.textContent).join()`,
@@ -360,9 +374,11 @@ func TestPage(t *testing.T) {
 		p.is(said, "250 ms to 750 ms, 500 ms · package-0 10.0 J at 20.0 W")
 		p.do(chromedp.KeyEvent(kb.ArrowRight))
 		p.is(said, "350 ms to 850 ms, 500 ms · package-0 10.0 J at 20.0 W")
-		p.is(`[...document.querySelectorAll('#lanes .task')].map((e) => e.textContent).join()`, "-m pytest,test_shop.py::test_work[1],test_shop.py::test_none")
+		p.is(`[...document.querySelectorAll('#lanes .task')].map((e) => e.textContent).join()`,
+			"-m pytest,test_shop.py::test_work[1],test_shop.py::test_none")
 		p.do(chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
-		p.is(`[...document.querySelectorAll('#lanes .task')].map((e) => e.textContent).join()`, "-m pytest,test_shop.py::test_none")
+		p.is(`[...document.querySelectorAll('#lanes .task')].map((e) => e.textContent).join()`,
+			"-m pytest,test_shop.py::test_none")
 		p.do(chromedp.KeyEvent("0"))
 		p.is(said, "The whole run, 1.00 s · package-0 20.0 J at 20.0 W")
 		// Dragging zooms in, in the chart and in the strip below it.
@@ -371,7 +387,8 @@ func TestPage(t *testing.T) {
 			var box struct{ X, Y, W, H float64 }
 			p.do(chromedp.Evaluate(fmt.Sprintf(`(() => { const b = document.querySelector(%q).getBoundingClientRect(); return { X: b.x, Y: b.y, W: b.width, H: b.height }; })()`, selector), &box))
 			at := func(kind input.MouseType, part float64) {
-				p.do(input.DispatchMouseEvent(kind, box.X+part*box.W, box.Y+box.H/2).WithButton(input.Left).WithButtons(1).WithClickCount(1))
+				p.do(input.DispatchMouseEvent(kind, box.X+part*box.W,
+					box.Y+box.H/2).WithButton(input.Left).WithButtons(1).WithClickCount(1))
 			}
 			at(input.MouseMoved, from)
 			at(input.MousePressed, from)
@@ -415,7 +432,8 @@ func TestPage(t *testing.T) {
 		mouse := func(kind input.MouseType, at, y float64) {
 			var box struct{ X, Y, W float64 }
 			p.do(chromedp.Evaluate(`(() => { const b = document.querySelector('#calls').getBoundingClientRect(); return { X: b.x + 64, Y: b.y, W: b.width - 64 - 28 }; })()`, &box))
-			p.do(input.DispatchMouseEvent(kind, box.X+at*box.W, box.Y+y).WithButton(input.Left).WithButtons(1).WithClickCount(1))
+			p.do(input.DispatchMouseEvent(kind, box.X+at*box.W,
+				box.Y+y).WithButton(input.Left).WithButtons(1).WithClickCount(1))
 		}
 		// over moves the mouse, anew while the page is still being laid out.
 		over := func(at, y float64, want string) {
@@ -439,7 +457,8 @@ func TestPage(t *testing.T) {
 		})()`, "255,255,0,0")
 		mouse(input.MousePressed, 0.45, 18)
 		mouse(input.MouseReleased, 0.45, 18)
-		p.is(`document.querySelector('#power-readout').textContent.split(' · ')[0]`, "395\u00a0ms to 505\u00a0ms, 110\u00a0ms")
+		p.is(`document.querySelector('#power-readout').textContent.split(' · ')[0]`,
+			"395\u00a0ms to 505\u00a0ms, 110\u00a0ms")
 		p.shot("calls")
 		p.quiet()
 	})
@@ -475,18 +494,22 @@ func TestPage(t *testing.T) {
 		*after.Functions[0].SelfEnergyLoJ /= 4
 		*after.Functions[0].SelfEnergyHiJ /= 4
 		*after.Paths[2].SelfEnergyJ /= 4
-		p := open(t, b, "compare", htmlOf(t, format.Options{Names: []string{"before", "after"}}, before, after), 1400, 900)
+		p := open(t, b, "compare", htmlOf(t, format.Options{Names: []string{"before", "after"}}, before, after), 1400,
+			900)
 		p.is(`[...document.querySelectorAll('#changes-table tbody tr')].map((e) => e.querySelector('.name').textContent + ' ' + e.lastChild.textContent).join()`,
 			"shop.stock.prüfsumme lower?,shop.stock.Stock.refill no change shown")
 		p.is(`document.querySelectorAll('#compare .warnings').length`, "0")
 		p.do(chromedp.WaitReady(`#difference-2`, chromedp.ByQuery))
 		p.do(chromedp.Evaluate(`document.getElementById('difference-2').dispatchEvent(new MouseEvent('mousemove', { bubbles: true, clientX: 9 }))`, nil))
-		p.is(`document.getElementById('difference-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.prüfsumme stock.py:50 · 9.84 J → 2.46 J (−75.0 %, −7.38 J)")
+		p.is(`document.getElementById('difference-line').textContent.replace(/\u00a0/g, ' ')`,
+			"shop.stock.prüfsumme stock.py:50 · 9.84 J → 2.46 J (−75.0 %, −7.38 J)")
 		p.click(`#difference [data-value="after"]`)
 		p.click(`#runs [data-value="0"]`)
-		p.is(`document.querySelector('.big .note').textContent.replace(/\u00a0/g, ' ')`, "between 700 mJ and 18.0 J · read from energy counters of the machine")
+		p.is(`document.querySelector('.big .note').textContent.replace(/\u00a0/g, ' ')`,
+			"between 700 mJ and 18.0 J · read from energy counters of the machine")
 		p.click(`#runs [data-value="1"]`)
-		p.is(`document.querySelector('.big .note').textContent.replace(/\u00a0/g, ' ')`, "between 18.0 and 21.0 J · read from energy counters of the machine")
+		p.is(`document.querySelector('.big .note').textContent.replace(/\u00a0/g, ' ')`,
+			"between 18.0 and 21.0 J · read from energy counters of the machine")
 		p.is(`document.querySelector('#functions-table tbody .name').textContent`, "shop.stock.Stock.refill")
 		p.click(`#runs [data-value="-1"]`)
 		p.is(`document.querySelectorAll('#beside').length`, "1")
@@ -504,21 +527,25 @@ func TestPage(t *testing.T) {
 		}
 		after.Sites[1].Name = "shop.stock.checksum"
 		e := Joules(2_000_000)
-		after.Functions = append(after.Functions, Function{Name: "shop.stock.new", Language: "python", File: "/home/u/shop/stock.py", Line: 80, Calls: 9, SelfEnergyJ: &e, SelfEnergyLoJ: &e, SelfEnergyHiJ: &e})
+		after.Functions = append(after.Functions, Function{Name: "shop.stock.new", Language: "python",
+			File: "/home/u/shop/stock.py", Line: 80, Calls: 9, SelfEnergyJ: &e, SelfEnergyLoJ: &e, SelfEnergyHiJ: &e})
 		*after.Paths[2].SelfEnergyJ = *after.Paths[2].SelfEnergyJ * 3 / 2
 		content := htmlOf(t, format.Options{Names: []string{"before", "after"}}, before, after)
 		p := open(t, b, "changes", content, 1400, 900)
-		golden(t, filepath.Join("testdata", "page-changes.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		golden(t, filepath.Join("testdata", "page-changes.txt"),
+			[]byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		rows := `[...document.querySelectorAll('#changes-table tbody .name')].map((e) => e.textContent).join()`
 		p.is(rows, "shop.stock.checksum,shop.stock.Stock.refill,shop.stock.new")
 		p.do(chromedp.SendKeys(`#changes-filter`, "PRÜF", chromedp.ByQuery)) // by the name that it had
 		p.is(rows, "shop.stock.checksum")
 		p.is(`document.querySelector('#changes-table .was').textContent`, "was shop.stock.prüfsumme")
 		// In the call paths it is one box, redder than what did not change.
-		p.is(`[...document.querySelectorAll('#difference-boxes .box')].map((e) => e.textContent).join()`, "main.py,shop.stock.Stock.refill,shop.stock.checksum")
+		p.is(`[...document.querySelectorAll('#difference-boxes .box')].map((e) => e.textContent).join()`,
+			"main.py,shop.stock.Stock.refill,shop.stock.checksum")
 		p.is(`document.getElementById('difference-2').style.background.includes('--more')`, "true")
 		p.do(chromedp.Evaluate(`document.getElementById('difference-2').dispatchEvent(new MouseEvent('mousemove', { bubbles: true, clientX: 9 }))`, nil))
-		p.is(`document.getElementById('difference-line').textContent.replace(/\u00a0/g, ' ')`, "shop.stock.checksum stock.py:50 · 9.84 J → 14.8 J (+50.0 %, +4.92 J)")
+		p.is(`document.getElementById('difference-line').textContent.replace(/\u00a0/g, ' ')`,
+			"shop.stock.checksum stock.py:50 · 9.84 J → 14.8 J (+50.0 %, +4.92 J)")
 		p.shot("changes")
 		p.quiet()
 		night := open(t, b, "changes-dark", content, 1400, 900, dark())
@@ -530,7 +557,8 @@ func TestPage(t *testing.T) {
 		small.quiet()
 	})
 	t.Run("hostile", func(t *testing.T) {
-		evil := "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1><!--\u2028\"'`${window.pwned=1}&lt;"
+		evil := "</script><script>window.pwned=1</script><img src=x " +
+			"onerror=window.pwned=1><!--\u2028\"'`${window.pwned=1}&lt;"
 		r := suite(nemb.Measured)
 		for i := range r.Sites {
 			r.Sites[i].Name, r.Sites[i].File = evil, evil
@@ -557,11 +585,14 @@ func TestPage(t *testing.T) {
 		// Renamed from one hostile name to another.
 		renamed := hostile()
 		renamed.Meta.RunID, renamed.Sites[0].TextID, r.Sites[0].TextID = "renamed", "1", "1"
-		for name, runs := range map[string][]*Run{"one": {r}, "two": {r, example(nemb.Measured)}, "renamed": {renamed, r}} {
-			p := open(t, b, "hostile", htmlOf(t, format.Options{Source: source, Names: []string{evil, "b"}}, runs...), 1400, 900)
+		for name, runs := range map[string][]*Run{"one": {r}, "two": {r, example(nemb.Measured)},
+			"renamed": {renamed, r}} {
+			p := open(t, b, "hostile", htmlOf(t, format.Options{Source: source, Names: []string{evil, "b"}}, runs...),
+				1400, 900)
 			p.is(`window.pwned`, "undefined")
 			p.is(`document.scripts.length+','+document.images.length`, "2,0")
-			p.is(`document.querySelector('h1').textContent.includes('</script><script>window.pwned=1</script>')`, "true")
+			p.is(`document.querySelector('h1').textContent.includes('</script><script>window.pwned=1</script>')`,
+				"true")
 			if name == "renamed" {
 				p.is(`document.querySelector('#changes-table .was').textContent.startsWith('was a\x60b|c<script>alert(1)</script>')`, "true")
 			}
@@ -599,7 +630,8 @@ func TestPage(t *testing.T) {
 		begun = time.Now()
 		p := open(t, b, "largest", content, 1400, 900)
 		t.Logf("%d paths, %d samples, %d functions: %.1f MB, written in %v, shown in %v, %s boxes",
-			len(r.Paths), len(r.Samples), len(r.Functions), float64(len(content))/1e6, written.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond),
+			len(r.Paths), len(r.Samples), len(r.Functions), float64(len(content))/1e6,
+			written.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond),
 			p.value(`document.getElementById('flame-boxes').dataset.boxes`))
 		p.is(`document.querySelectorAll('#functions-table tbody tr').length`, "100")
 		p.click(`#functions-more`)
@@ -607,13 +639,15 @@ func TestPage(t *testing.T) {
 		p.do(chromedp.SendKeys(`#flame-search`, "f12", chromedp.ByQuery))
 		p.click(`#flames [data-value="self"]`)
 		p.click(`#flames [data-value="icicle"]`)
-		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"), chromedp.KeyEvent(kb.ArrowLeft))
+		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"),
+			chromedp.KeyEvent(kb.ArrowLeft))
 		p.click(`#power [aria-label="Show the whole run"]`)
 		// However many samples there are, few points are drawn, and the area below
 		// a line is the energy, to the microjoule.
 		p.is(`document.getElementById('power-plot').chart.data[0].length < 600`, "true")
 		last := r.Samples[len(r.Samples)-1]
-		for i, want := range []Joules{*last.EnergyJ, last.DomainJ["dram-0"], last.DomainJ["gpu-0"], last.DomainJ["package-0"], last.DomainJ["core-0"]} {
+		for i, want := range []Joules{*last.EnergyJ, last.DomainJ["dram-0"], last.DomainJ["gpu-0"],
+			last.DomainJ["package-0"], last.DomainJ["core-0"]} {
 			p.is(fmt.Sprintf(`(({ data }) => data[0].reduce((sum, t, i) => i ? sum + data[%d][i] * (t - data[0][i - 1]) : 0, 0).toFixed(6))(document.getElementById('power-plot').chart)`, 3*i+3), fmt.Sprintf("%.6f", want.Float()))
 		}
 		var frame float64
@@ -649,7 +683,8 @@ func largest() *Run {
 		}
 		series.Samples = append(series.Samples, nemb.Sample{
 			Time: checkpoint.Instant(1e9 + int64(i)*1e6), Energy: slices.Clone(e),
-			Usage: account.Usage{Program: time.Duration(i) * time.Millisecond, Other: time.Duration(i/5) * time.Millisecond},
+			Usage: account.Usage{Program: time.Duration(i) * time.Millisecond,
+				Other: time.Duration(i/5) * time.Millisecond},
 		})
 	}
 	r.sampled(series)
@@ -660,14 +695,18 @@ func largest() *Run {
 	r.Sites, r.Functions, r.Paths = nil, nil, nil
 	one := Joules(1000)
 	for i := range 2000 {
-		f := Function{Name: fmt.Sprintf("package%d.module.f%d", i%40, i), File: fmt.Sprintf("/src/package%d/module.py", i%40), Line: i, Language: "python", EnergyKind: nemb.Measured,
-			Calls: uint64(i), SelfEnergyJ: &one, SelfEnergyLoJ: &one, SelfEnergyHiJ: &one, InclusiveEnergyJ: &one, InclusiveEnergyLoJ: &one, InclusiveEnergyHiJ: &one}
+		f := Function{Name: fmt.Sprintf("package%d.module.f%d", i%40, i),
+			File: fmt.Sprintf("/src/package%d/module.py", i%40), Line: i, Language: "python", EnergyKind: nemb.Measured,
+			Calls: uint64(i), SelfEnergyJ: &one, SelfEnergyLoJ: &one, SelfEnergyHiJ: &one, InclusiveEnergyJ: &one,
+			InclusiveEnergyLoJ: &one, InclusiveEnergyHiJ: &one}
 		r.Functions = append(r.Functions, f)
-		r.Sites = append(r.Sites, Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: i, EndLine: i + 1, Language: "python"})
+		r.Sites = append(r.Sites, Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: i, EndLine: i + 1,
+			Language: "python"})
 	}
 	for i := range attribute.MaxPaths {
 		self := Joules(1000 + i*7919%10000)
-		r.Paths = append(r.Paths, Path{Parent: i / 2 * 31 / 32, Site: uint32(1 + i*7%2000), Calls: 1, SelfEnergyJ: &self, SelfTimeS: 0.001})
+		r.Paths = append(r.Paths, Path{Parent: i / 2 * 31 / 32, Site: uint32(1 + i*7%2000), Calls: 1,
+			SelfEnergyJ: &self, SelfTimeS: 0.001})
 	}
 	r.Paths[0].Parent, r.Paths[0].Site = -1, 0
 	r.Paths[1].Parent = 0

@@ -1,12 +1,13 @@
 package report
 
 import (
-	"cg/report/format"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
+
+	"cg/report/format"
 )
 
 // junitComparison writes a comparison as tests, one for each energy that was compared: a

@@ -1,11 +1,12 @@
 package report
 
 import (
+	"io"
+	"time"
+
 	"cg/gate"
 	"cg/report/format"
 	"cg/statistics"
-	"io"
-	"time"
 )
 
 // junitGate writes a check as a suite of tests: one for the program, and for each

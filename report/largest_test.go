@@ -56,11 +56,15 @@ func huge(n int) *Run {
 	for i := range n {
 		energies[i] = Joules(n - i)
 		e := &energies[i]
-		f := Function{Name: fmt.Sprintf("com.example.package%d.Class%d.method%d", i%400, i%9000, i), File: fmt.Sprintf("/home/user/project/src/main/java/com/example/package%d/Class%d.java", i%400, i%9000),
-			Line: i % 3000, Language: "java", Kind: "method", EnergyKind: nemb.Measured, EnergyMethod: MethodShare, Calls: uint64(i), SelfEnergyJ: e, SelfEnergyLoJ: e, SelfEnergyHiJ: e,
-			InclusiveEnergyJ: e, InclusiveEnergyLoJ: e, InclusiveEnergyHiJ: e, SelfTimeS: float64(i) * 1.234567e-6, Domains: map[string]Joules{"package-0": *e, "core-0": *e, "dram-0": *e, "gpu-0": *e}}
+		f := Function{Name: fmt.Sprintf("com.example.package%d.Class%d.method%d", i%400, i%9000, i),
+			File: fmt.Sprintf("/home/user/project/src/main/java/com/example/package%d/Class%d.java", i%400, i%9000),
+			Line: i % 3000, Language: "java", Kind: "method", EnergyKind: nemb.Measured, EnergyMethod: MethodShare,
+			Calls: uint64(i), SelfEnergyJ: e, SelfEnergyLoJ: e, SelfEnergyHiJ: e,
+			InclusiveEnergyJ: e, InclusiveEnergyLoJ: e, InclusiveEnergyHiJ: e, SelfTimeS: float64(i) * 1.234567e-6,
+			Domains: map[string]Joules{"package-0": *e, "core-0": *e, "dram-0": *e, "gpu-0": *e}}
 		r.Functions = append(r.Functions, f)
-		r.Sites = append(r.Sites, Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: f.Line, EndLine: i + 9, Language: "java", Kind: "method", Calls: f.Calls, TextID: "0123456789abcdef"})
+		r.Sites = append(r.Sites, Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: f.Line, EndLine: i + 9,
+			Language: "java", Kind: "method", Calls: f.Calls, TextID: "0123456789abcdef"})
 		if i%10 == 0 {
 			t := r.Tasks[0]
 			t.Name, t.Depth, t.Parent = f.Name+"Test", 1, &r.Tasks[0].Name
@@ -151,14 +155,18 @@ func BenchmarkLargest(b *testing.B) {
 // sites functions, three deep, on a machine of 20 W.
 func spans(n, sites int) *Run {
 	const each = 2000 // ns of a call
-	domains := []nemb.Domain{{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}
+	domains := []nemb.Domain{{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured,
+		InTotal: true, Lo: 1, Hi: 1}}
 	a := attribute.New(domains, 2)
 	all := make([]checkpoint.Site, sites)
 	for i := range all {
-		all[i] = checkpoint.Site{ID: checkpoint.SiteID(i + 1), Language: "go", Func: fmt.Sprintf("example/package%d.Function%d", i%100, i), File: fmt.Sprintf("/src/package%d/file.go", i%100), Line: i + 1, Kind: checkpoint.Function}
+		all[i] = checkpoint.Site{ID: checkpoint.SiteID(i + 1), Language: "go",
+			Func: fmt.Sprintf("example/package%d.Function%d", i%100, i),
+			File: fmt.Sprintf("/src/package%d/file.go", i%100), Line: i + 1, Kind: checkpoint.Function}
 	}
 	sample := func(t int64) nemb.Sample {
-		return nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Energy: []nemb.Energy{nemb.Energy(20 * t / 1000)}, Usage: account.Usage{Program: time.Duration(t)}}
+		return nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1),
+			Energy: []nemb.Energy{nemb.Energy(20 * t / 1000)}, Usage: account.Usage{Program: time.Duration(t)}}
 	}
 	series := nemb.Series{Domains: domains, Samples: []nemb.Sample{sample(0)}}
 	a.Close(sample(0))
@@ -192,11 +200,14 @@ func spans(n, sites int) *Run {
 	series.Samples = append(series.Samples, last)
 	a.Last(last)
 	r := &Run{Skipped: []Skip{}, Warnings: []Warning{}}
-	r.Meta = Meta{SchemaVersion: SchemaVersion, Tool: "cg", CgVersion: "test", RunID: "spans", Language: "go", Argv: []string{"cg"}, CgEnv: map[string]string{}}
+	r.Meta = Meta{SchemaVersion: SchemaVersion, Tool: "cg", CgVersion: "test", RunID: "spans", Language: "go",
+		Argv: []string{"cg"}, CgEnv: map[string]string{}}
 	r.started = time.Unix(1000, 0)
 	r.Finish(Facts{
-		Outcome: &measure.Outcome{PID: 7, Domains: domains, Series: series, Attributed: a.Finish(), Result: launcher.Result{Exited: true}},
-		Sites:   all, CPUModel: "a processor", CPUKnown: true, CPUMethod: "test", Clock: checkpoint.Monotonic, Program: "spans", Interval: 10 * time.Millisecond,
+		Outcome: &measure.Outcome{PID: 7, Domains: domains, Series: series, Attributed: a.Finish(),
+			Result: launcher.Result{Exited: true}},
+		Sites: all, CPUModel: "a processor", CPUKnown: true, CPUMethod: "test", Clock: checkpoint.Monotonic,
+		Program: "spans", Interval: 10 * time.Millisecond,
 	})
 	return r
 }

@@ -61,7 +61,7 @@ func (m *markdown) single(r *Run, o format.Options) {
 	if t.Kind == nemb.Estimated {
 		kind = "**estimated, not measured**"
 	}
-	m.line("### Energy of %s\n", name(r.program()))
+	m.line("### Energy of %s\n", name(r.Title()))
 	if t.EnergyJ == nil {
 		m.line("The energies are not known: %s.\n", r.whyUnknown())
 	}

@@ -1,8 +1,9 @@
 package report
 
 import (
-	"cg/report/format"
 	"io"
+
+	"cg/report/format"
 )
 
 // markdownComparison writes a comparison for a comment on a change.

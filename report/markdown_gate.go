@@ -1,10 +1,11 @@
 package report
 
 import (
+	"io"
+
 	"cg/gate"
 	"cg/report/format"
 	"cg/statistics"
-	"io"
 )
 
 // markdownGate writes what a step summary shows.

@@ -1,11 +1,12 @@
 package report
 
 import (
-	"cg/nemb"
-	"cg/report/format"
 	"fmt"
 	"io"
 	"math"
+
+	"cg/nemb"
+	"cg/report/format"
 )
 
 // markdownRepeated writes a table with a row for each command.

@@ -44,7 +44,8 @@ type sharedNoiseWant struct {
 func (c *sharedNoise) of() sharedNoiseWant {
 	s := nemb.Series{Domains: []nemb.Domain{{ID: "d", InTotal: true, Period: time.Duration(c.PeriodNs)}}}
 	for _, v := range c.Samples {
-		s.Samples = append(s.Samples, nemb.Sample{Time: checkpoint.Instant(v[0]), Failed: v[1]&2 != 0, Energy: []nemb.Energy{nemb.Energy(v[2])}})
+		s.Samples = append(s.Samples, nemb.Sample{Time: checkpoint.Instant(v[0]), Failed: v[1]&2 != 0,
+			Energy: []nemb.Energy{nemb.Energy(v[2])}})
 	}
 	l := DefaultNoise
 	if c.limits != nil {
@@ -54,7 +55,8 @@ func (c *sharedNoise) of() sharedNoiseWant {
 	n := l.noise(s.Noise(begin, begin+checkpoint.Instant(c.LastedNs), time.Duration(c.IntervalNs)))
 	w := sharedNoiseWant{
 		Captured: n.SamplesCaptured, Expected: n.SamplesExpected, Method: n.SamplesExpectedMethod, Drop: n.DropRatio,
-		Mean: n.PowerMeanW, Std: n.PowerStdW, CV: n.PowerCVPercent, Window: n.PowerWindowMs, Quality: n.Quality, Reasons: l.reasons(n),
+		Mean: n.PowerMeanW, Std: n.PowerStdW, CV: n.PowerCVPercent, Window: n.PowerWindowMs, Quality: n.Quality,
+		Reasons: l.reasons(n),
 	}
 	if w.Reasons == nil {
 		w.Reasons = []string{}
@@ -101,27 +103,36 @@ func sharedNoiseCases() []*sharedNoise {
 	}
 	cases := []*sharedNoise{
 		{Name: "a steady power", PeriodNs: int64(ms), Samples: counterOf(301, ms, ms, level)},
-		{Name: "a steady power and a counter that is read out of step", PeriodNs: int64(ms), Samples: counterOf(400, 983*time.Microsecond, ms, level)},
+		{Name: "a steady power and a counter that is read out of step", PeriodNs: int64(ms),
+			Samples: counterOf(400, 983*time.Microsecond, ms, level)},
 		{Name: "two powers in turn", PeriodNs: int64(ms), Samples: counterOf(401, ms, ms, two(10, 30))},
 		{Name: "a good power", PeriodNs: int64(ms), Samples: counterOf(401, ms, ms, two(97, 103))},
 		{Name: "a moderate power", PeriodNs: int64(ms), Samples: counterOf(401, ms, ms, two(94, 106))},
-		{Name: "samples that are further apart than updates", PeriodNs: int64(ms), IntervalNs: int64(7 * ms), Samples: counterOf(60, 7*ms, ms, two(10, 30))},
-		{Name: "a counter that is updated each 4 ms", PeriodNs: int64(4 * ms), IntervalNs: int64(4 * ms), Samples: counterOf(200, 4*ms, 4*ms, two(10, 11))},
+		{Name: "samples that are further apart than updates", PeriodNs: int64(ms), IntervalNs: int64(7 * ms),
+			Samples: counterOf(60, 7*ms, ms, two(10, 30))},
+		{Name: "a counter that is updated each 4 ms", PeriodNs: int64(4 * ms), IntervalNs: int64(4 * ms),
+			Samples: counterOf(200, 4*ms, 4*ms, two(10, 11))},
 		{Name: "two windows tell no variation", PeriodNs: int64(ms), Samples: counterOf(149, ms, ms, two(10, 30))},
 		{Name: "no energy", PeriodNs: int64(ms), Samples: counterOf(301, ms, ms, func(int) float64 { return 0 })},
-		{Name: "a quarter of the samples is missing", PeriodNs: int64(ms), Samples: without(counterOf(401, ms, ms, level), func(i int) bool { return i%4 == 1 })},
+		{Name: "a quarter of the samples is missing", PeriodNs: int64(ms),
+			Samples: without(counterOf(401, ms, ms, level), func(i int) bool { return i%4 == 1 })},
 		{Name: "readings that failed end no window", PeriodNs: int64(ms), Samples: failing},
-		{Name: "two samples", PeriodNs: int64(ms), Samples: without(counterOf(11, ms, ms, level), func(i int) bool { return i%10 != 0 })},
-		{Name: "a part of an interval is no sample", PeriodNs: int64(ms), LastedNs: 2900000, Samples: counterOf(3, ms, ms, level)},
-		{Name: "an even number of distances", PeriodNs: int64(ms), Samples: without(counterOf(6, ms, ms, level), func(i int) bool { return i == 1 || i == 4 })},
+		{Name: "two samples", PeriodNs: int64(ms),
+			Samples: without(counterOf(11, ms, ms, level), func(i int) bool { return i%10 != 0 })},
+		{Name: "a part of an interval is no sample", PeriodNs: int64(ms), LastedNs: 2900000,
+			Samples: counterOf(3, ms, ms, level)},
+		{Name: "an even number of distances", PeriodNs: int64(ms),
+			Samples: without(counterOf(6, ms, ms, level), func(i int) bool { return i == 1 || i == 4 })},
 		{Name: "other limits", PeriodNs: int64(ms), Samples: counterOf(401, ms, ms, two(94, 106)),
 			Env:    map[string]string{"CODEGREEN_NOISE_CV_PERCENT": "5.25", "CODEGREEN_NOISE_QUALITY": "7, 8,9"},
 			limits: &NoiseLimits{Quality: []float64{7, 8, 9}, WarnCVPercent: 5.25, WarnDropPercent: 20}},
 		{Name: "limits that are none", PeriodNs: int64(ms), Samples: counterOf(401, ms, ms, two(94, 106)),
-			Env: map[string]string{"CODEGREEN_NOISE_CV_PERCENT": "much", "CODEGREEN_NOISE_QUALITY": "9,8,7", "CODEGREEN_NOISE_DROP_RATIO": ""}},
-		{Name: "a limit of missing samples", PeriodNs: int64(ms), Samples: without(counterOf(401, ms, ms, level), func(i int) bool { return i%10 == 1 }),
-			Env:    map[string]string{"CODEGREEN_NOISE_DROP_RATIO": "0.07"},
-			limits: &NoiseLimits{Quality: []float64{2, 5, 10}, WarnCVPercent: 10, WarnDropPercent: 7}},
+			Env: map[string]string{"CODEGREEN_NOISE_CV_PERCENT": "much", "CODEGREEN_NOISE_QUALITY": "9,8,7",
+				"CODEGREEN_NOISE_DROP_RATIO": ""}},
+		{Name: "a limit of missing samples", PeriodNs: int64(ms),
+			Samples: without(counterOf(401, ms, ms, level), func(i int) bool { return i%10 == 1 }),
+			Env:     map[string]string{"CODEGREEN_NOISE_DROP_RATIO": "0.07"},
+			limits:  &NoiseLimits{Quality: []float64{2, 5, 10}, WarnCVPercent: 10, WarnDropPercent: 7}},
 		{Name: "nothing is missing and the limit is 0", PeriodNs: int64(ms), Samples: counterOf(301, ms, ms, level),
 			Env:    map[string]string{"CODEGREEN_NOISE_DROP_RATIO": "0"},
 			limits: &NoiseLimits{Quality: []float64{2, 5, 10}, WarnCVPercent: 10, WarnDropPercent: 0}},
@@ -165,9 +176,12 @@ func TestNoiseIsShared(t *testing.T) {
 		t.Errorf("%s is not what cg says now (%v): go test ./report -run NoiseIsShared -update", file, err)
 	}
 	for name, want := range map[string]string{
-		"a steady power": "excellent", "a steady power and a counter that is read out of step": "excellent", "two powers in turn": "high-noise",
-		"a good power": "good", "a moderate power": "moderate", "samples that are further apart than updates": "high-noise",
-		"two windows tell no variation": "not known", "no energy": "not known", "other limits": "excellent", "limits that are none": "moderate",
+		"a steady power": "excellent", "a steady power and a counter that is read out of step": "excellent",
+		"two powers in turn": "high-noise",
+		"a good power":       "good", "a moderate power": "moderate",
+		"samples that are further apart than updates": "high-noise",
+		"two windows tell no variation":               "not known", "no energy": "not known", "other limits": "excellent",
+		"limits that are none": "moderate",
 	} {
 		found := false
 		for _, c := range sharedNoiseCases() {

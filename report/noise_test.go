@@ -19,7 +19,8 @@ import (
 // machine draws 20 W, in its second 10 W and 30 W in turn.
 func noisy(lost func(i int) bool, limits *NoiseLimits) *Run {
 	const ms = 1_000_000
-	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
+	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured, InTotal: true,
+		Lo: 1, Hi: 1}
 	a := attribute.New([]nemb.Domain{d}, 2)
 	r := nemb.Recording{Domains: []nemb.Domain{d}, Limit: 256}
 	e := nemb.Energy(0)
@@ -34,7 +35,8 @@ func noisy(lost func(i int) bool, limits *NoiseLimits) *Run {
 		if lost(i) {
 			continue
 		}
-		s := nemb.Sample{At: checkpoint.Tick(i * 10 * ms), Time: checkpoint.Instant(i * 10 * ms), Energy: []nemb.Energy{e}, Usage: account.Usage{Program: time.Duration(i * 10 * ms)}}
+		s := nemb.Sample{At: checkpoint.Tick(i * 10 * ms), Time: checkpoint.Instant(i * 10 * ms),
+			Energy: []nemb.Energy{e}, Usage: account.Usage{Program: time.Duration(i * 10 * ms)}}
 		r.Add(s)
 		if i < 1000 {
 			a.Close(s)
@@ -65,17 +67,24 @@ func TestNoise(t *testing.T) {
 		warning string
 	}{
 		{"default", none, nil, "high-noise", "within_task_power_cv_above_10pct",
-			"main.py: the machine's power varied by 35.4 % (limits 10 % and 20 %): a run is one of many, repeat it before you compare (cg run)"},
-		{"wide", none, &NoiseLimits{Quality: []float64{20, 30, 40}, WarnCVPercent: 36, WarnDropPercent: 20}, "moderate", "", ""},
-		{"samples lost", quarter, &NoiseLimits{Quality: []float64{40, 50, 60}, WarnCVPercent: 50, WarnDropPercent: 20}, "excellent", "drop_ratio_above_20pct",
-			"main.py: 24.9 % of the samples are missing (limits 50 % and 20 %): a run is one of many, repeat it before you compare (cg run)"},
-		{"both", quarter, &NoiseLimits{Quality: []float64{2, 5, 10}, WarnCVPercent: 12.5, WarnDropPercent: 20}, "high-noise", "within_task_power_cv_above_12.5pct drop_ratio_above_20pct",
-			"main.py: the machine's power varied by 25.0 %, 24.9 % of the samples are missing (limits 12.5 % and 20 %): a run is one of many, repeat it before you compare (cg run)"},
+			"main.py: the machine's power varied by 35.4 % (limits 10 % and 20 %): a run is one of many, repeat it " +
+				"before you compare (cg run)"},
+		{"wide", none, &NoiseLimits{Quality: []float64{20, 30, 40}, WarnCVPercent: 36, WarnDropPercent: 20},
+			"moderate", "", ""},
+		{"samples lost", quarter, &NoiseLimits{Quality: []float64{40, 50, 60}, WarnCVPercent: 50,
+			WarnDropPercent: 20}, "excellent", "drop_ratio_above_20pct",
+			"main.py: 24.9 % of the samples are missing (limits 50 % and 20 %): a run is one of many, repeat it " +
+				"before you compare (cg run)"},
+		{"both", quarter, &NoiseLimits{Quality: []float64{2, 5, 10}, WarnCVPercent: 12.5, WarnDropPercent: 20},
+			"high-noise", "within_task_power_cv_above_12.5pct drop_ratio_above_20pct",
+			"main.py: the machine's power varied by 25.0 %, 24.9 % of the samples are missing (limits 12.5 % and " +
+				"20 %): a run is one of many, repeat it before you compare (cg run)"},
 	}
 	for _, tt := range tests {
 		r := noisy(tt.lost, tt.limits)
 		n := r.Tasks[0].Noise
-		if n == nil || word(n.Quality) != tt.quality || n.PowerOf != "machine" || math.Abs(*n.PowerMeanW-20) > .1 || n.SamplesExpectedMethod != "observed_median" {
+		if n == nil || word(n.Quality) != tt.quality || n.PowerOf != "machine" || math.Abs(*n.PowerMeanW-20) > .1 ||
+			n.SamplesExpectedMethod != "observed_median" {
 			t.Errorf("%s: %+v", tt.name, n)
 			continue
 		}
@@ -112,7 +121,8 @@ func TestNoise(t *testing.T) {
 				}
 			}
 		}
-		if want := tt.quality + ": the machine's power 20.0 W ± "; !strings.Contains(text.String(), "Noise    "+want) || !strings.Contains(md.String(), "Noise: "+want) {
+		if want := tt.quality + ": the machine's power 20.0 W ± "; !strings.Contains(text.String(),
+			"Noise    "+want) || !strings.Contains(md.String(), "Noise: "+want) {
 			t.Errorf("%s: no noise in\n%s\n%s", tt.name, text.String(), md.String())
 		}
 	}
@@ -146,7 +156,9 @@ func TestNoiseLimits(t *testing.T) {
 	for _, tt := range []struct {
 		quality []float64
 		ok      bool
-	}{{[]float64{2, 5, 10}, true}, {[]float64{5, 5, 5}, true}, {nil, false}, {[]float64{1, 2}, false}, {[]float64{3, 2, 1}, false}, {[]float64{0, 1, 2}, false}, {[]float64{1, 2, math.NaN()}, false}, {[]float64{1, 2, math.Inf(1)}, false}} {
+	}{{[]float64{2, 5, 10}, true}, {[]float64{5, 5, 5}, true}, {nil, false}, {[]float64{1, 2}, false},
+		{[]float64{3, 2, 1}, false}, {[]float64{0, 1, 2}, false}, {[]float64{1, 2, math.NaN()}, false},
+		{[]float64{1, 2, math.Inf(1)}, false}} {
 		if err := (NoiseLimits{Quality: tt.quality}).Valid(); (err == nil) != tt.ok {
 			t.Errorf("%v: %v", tt.quality, err)
 		}

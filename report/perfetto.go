@@ -98,7 +98,7 @@ func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 			free = max(free, int(th.TID)+1)
 		}
 	}
-	metadata("process_name", 0, "name", r.program())
+	metadata("process_name", 0, "name", r.Title())
 	metadata("process_labels", 0, "labels", "energies are "+string(r.Totals.Kind))
 
 	// A counter holds until its next event, and a power is the mean since the
@@ -163,8 +163,8 @@ func (f *traceFile) threads(calls *timeline, pid, free int) {
 		m := places[site]
 		if m == nil {
 			m = map[string]any{}
-			if at := calls.names[site]; at.file != "" {
-				m["source"] = fmt.Sprintf("%s:%d", at.file, at.line)
+			if at := calls.names[site]; at.File != "" {
+				m["source"] = fmt.Sprintf("%s:%d", at.File, at.Line)
 			}
 			places[site] = m
 		}

@@ -22,8 +22,9 @@ func TestPerfettoRules(t *testing.T) {
 		run   *Run
 		lanes int
 	}{
-		"measured": {example(nemb.Measured), 1}, "estimated": {example(nemb.Estimated), 1}, "unknown": {example(nemb.Unavailable), 1},
-		"tasks": {suite(nemb.Measured), 1}, "hostile": {hostile(), 1}, "beside": {beside, 2}, "empty": {&Run{}, 0},
+		"measured": {example(nemb.Measured), 1}, "estimated": {example(nemb.Estimated), 1},
+		"unknown": {example(nemb.Unavailable), 1},
+		"tasks":   {suite(nemb.Measured), 1}, "hostile": {hostile(), 1}, "beside": {beside, 2}, "empty": {&Run{}, 0},
 	} {
 		b := exported(t, "perfetto", format.Options{}, c.run)
 		if name != "empty" && name != "beside" {
@@ -59,7 +60,8 @@ func TestPerfettoRules(t *testing.T) {
 			}
 			switch e["ph"] {
 			case "M":
-				key := map[any]string{"process_name": "name", "process_labels": "labels", "thread_name": "name", "thread_sort_index": "sort_index"}[e["name"]]
+				key := map[any]string{"process_name": "name", "process_labels": "labels", "thread_name": "name",
+					"thread_sort_index": "sort_index"}[e["name"]]
 				if _, ok := args[key]; !ok || len(args) != 1 {
 					t.Errorf("%s: event %d: %v has %v", name, i, e["name"], args)
 				}
@@ -103,7 +105,8 @@ func TestPerfettoRules(t *testing.T) {
 			threads[l.TID] = true
 		}
 		if n != len(c.run.Tasks)+len(c.run.LongCalls) || len(slices) != c.lanes+len(threads) {
-			t.Errorf("%s: %d slices on %d threads of %d tasks and %d long calls", name, n, len(slices), len(c.run.Tasks), len(c.run.LongCalls))
+			t.Errorf("%s: %d slices on %d threads of %d tasks and %d long calls", name, n, len(slices),
+				len(c.run.Tasks), len(c.run.LongCalls))
 		}
 		// What lies below the lines of power is the energy, to the milliwatt.
 		for n, was := range last {

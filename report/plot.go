@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cg/report/format"
 	"cmp"
 	"fmt"
 	"hash/fnv"
@@ -19,6 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"cg/report/format"
 )
 
 // plots are the parts that a picture can have.
@@ -105,7 +106,7 @@ func (on canvas) run(w io.Writer, r *Run, o format.Options) error {
 	c.Fill(c.Rectangle.Path())
 	top := height - pictureMargin
 	label(c, lettering("Sans", 13, ink), pictureMargin, top,
-		"Energy of "+clean(r.program())+"  "+r.mark()+energy(r.Totals.ProgramEnergyJ))
+		"Energy of "+clean(r.Title())+"  "+r.mark()+energy(r.Totals.ProgramEnergyJ))
 	label(c, lettering("Sans", 9, soft), pictureMargin, top-17, strings.Join(r.pictureFacts(), " · "))
 	top = height - pictureTop
 	if power {
@@ -306,23 +307,23 @@ func (r *Run) boxes(width float64) []box {
 	if sum[0] <= 0 {
 		return nil
 	}
-	frames := r.frames()
+	frames := r.Frames()
 	files := map[string]bool{}
 	for _, f := range frames {
-		files[f.file] = files[f.file] || f.file != ""
+		files[f.File] = files[f.File] || f.File != ""
 	}
 	delete(files, "")
-	tint := func(f frame) string {
-		if len(files) == 1 && f.file != "" {
-			return f.name
+	tint := func(f Frame) string {
+		if len(files) == 1 && f.File != "" {
+			return f.Name
 		}
-		return f.file
+		return f.File
 	}
 	var out []box
 	var put func(i, depth int, x float64)
 	put = func(i, depth int, x float64) {
 		w := sum[i] / sum[0] * width
-		out = append(out, box{clean(frames[i].name), tint(frames[i]), depth, x, w})
+		out = append(out, box{clean(frames[i].Name), tint(frames[i]), depth, x, w})
 		if depth+1 == boxRows {
 			return
 		}

@@ -53,16 +53,19 @@ func TestPictures(t *testing.T) {
 		want []string
 		not  string
 	}{
-		{example(nemb.Measured), "", []string{"Energy of main.py  18.0 J", "measured", "watts", "package-0", "shop.stock.prüfsumme"}, "~"},
+		{example(nemb.Measured), "", []string{"Energy of main.py  18.0 J", "measured", "watts", "package-0",
+			"shop.stock.prüfsumme"}, "~"},
 		{example(nemb.Estimated), "power", []string{"~13.5 J", "estimated, not measured", "watts"}, "shop.stock"},
 		{example(nemb.Measured), "flame", []string{"as wide as their energy", "shop.stock.Stock.refill"}, "watts"},
-		{example(nemb.Unavailable), "all", []string{"Energy of main.py  ?", "no energy known", "as wide as their wall-clock time", "shop.stock.prüfsumme"}, "watts"},
+		{example(nemb.Unavailable), "all", []string{"Energy of main.py  ?", "no energy known",
+			"as wide as their wall-clock time", "shop.stock.prüfsumme"}, "watts"},
 		{suite(nemb.Estimated), "all", []string{"test_shop.py::test_work[1]"}, ""},
 		{&Run{}, "all", []string{"Energy of program  ?", "no energy known"}, "watts"},
 		{hostile(), "all", []string{"<script>alert(1)</script>", "�"}, "\x00"},
 		{largest(), "all", []string{"gpu-0", "core-0", "machine", "package14.module.f14"}, ""},
 	} {
-		all := strings.Join(texts(t, exported(t, "svg", format.Options{Chosen: map[string]string{"plot": c.plot}}, c.run)), "|")
+		all := strings.Join(texts(t, exported(t, "svg", format.Options{Chosen: map[string]string{"plot": c.plot}},
+			c.run)), "|")
 		for _, w := range c.want {
 			if !strings.Contains(all, w) {
 				t.Errorf("%s: no %q in %s", c.plot, w, all)
@@ -71,7 +74,8 @@ func TestPictures(t *testing.T) {
 		if c.not != "" && strings.Contains(all, c.not) {
 			t.Errorf("%s: there is %q in %s", c.plot, c.not, all)
 		}
-		image, err := png.Decode(bytes.NewReader(exported(t, "png", format.Options{Chosen: map[string]string{"plot": c.plot}}, c.run)))
+		image, err := png.Decode(bytes.NewReader(exported(t, "png",
+			format.Options{Chosen: map[string]string{"plot": c.plot}}, c.run)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +91,8 @@ func TestPictures(t *testing.T) {
 		{example(nemb.Measured), "pie", `--plot "pie" is not known: use all, power, flame`},
 	} {
 		f, _ := format.Named("svg", (*Run)(nil))
-		if err := f.Write(&bytes.Buffer{}, Together([]*Run{c.run}), format.Options{Chosen: map[string]string{"plot": c.plot}}); err == nil || err.Error() != c.want {
+		if err := f.Write(&bytes.Buffer{}, Together([]*Run{c.run}),
+			format.Options{Chosen: map[string]string{"plot": c.plot}}); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
@@ -100,7 +105,8 @@ func TestBoxes(t *testing.T) {
 	if len(boxes) != 3 || boxes[0].width != 1000 {
 		t.Fatalf("%+v", boxes)
 	}
-	for i, want := range []*Joules{r.Totals.ProgramEnergyJ, r.Functions[1].InclusiveEnergyJ, r.Functions[0].InclusiveEnergyJ} {
+	for i, want := range []*Joules{r.Totals.ProgramEnergyJ, r.Functions[1].InclusiveEnergyJ,
+		r.Functions[0].InclusiveEnergyJ} {
 		if got := boxes[i].width / 1000 * r.Totals.ProgramEnergyJ.Float(); math.Abs(got-want.Float()) > 1e-6 {
 			t.Errorf("%s: %g J, want %g", boxes[i].name, got, want.Float())
 		}

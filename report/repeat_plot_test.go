@@ -38,9 +38,12 @@ func TestDrawRepeated(t *testing.T) {
 		not  string
 		dots int
 	}{
-		{"measured", repeated(nemb.Measured, 13), []string{"sh -c 'make '\\''all'\\'''", "./bench 'a|b'", "measured · mean 11.9 J", "joules", "watts of the machine", "12 runs", "+10.0 % against the first"}, "~", 52},
+		{"measured", repeated(nemb.Measured, 13), []string{"sh -c 'make '\\''all'\\'''", "./bench 'a|b'",
+			"measured · mean 11.9 J", "joules", "watts of the machine", "12 runs", "+10.0 % against the first"}, "~",
+			52},
 		{"estimated", repeated(nemb.Estimated, 2), []string{"estimated, not measured · mean ~10.1 J"}, "CV", 8},
-		{"unknown", repeated(nemb.Unavailable, 4), []string{"no energy known", "seconds of processor time"}, "joules", 16},
+		{"unknown", repeated(nemb.Unavailable, 4), []string{"no energy known", "seconds of processor time"}, "joules",
+			16},
 		{"one", one, []string{"joules"}, "against the first", 26},
 		{"hostile", evil, []string{"</svg><script>alert(1)</script>", "a��b"}, "\x00", 12},
 		{"none", none, []string{"no energy known", "0 runs"}, "", 0},
@@ -83,7 +86,8 @@ func TestPageOfRepeated(t *testing.T) {
 	evil := repeated(nemb.Estimated, 13)
 	evil.Commands[0].Argv = []string{"</title><script>window.pwned=1</script>"}
 	for name, r := range map[string]*Repeated{"runs": repeated(nemb.Measured, 13), "runs-hostile": evil} {
-		content := strings.Replace(string(drawn(t, r, "html")), `<html lang="en">`, `<html lang="en" data-ready="true">`, 1)
+		content := strings.Replace(string(drawn(t, r, "html")), `<html lang="en">`,
+			`<html lang="en" data-ready="true">`, 1)
 		p := open(t, b, name, []byte(content), 1200, 900)
 		p.is(`document.images[0].naturalWidth > 0`, "true")
 		p.is(`document.querySelectorAll('tbody tr').length+','+document.scripts.length`, "2,0")

@@ -26,7 +26,8 @@ func repeated(kind nemb.Method, rounds int) *Repeated {
 			if k == 8 {
 				e *= 3
 			}
-			m := Measurement{Warmup: k == 0, Round: k, DurationS: 2, CPUS: 1.5 + 0.1*float64(i), Domains: map[string]Joules{}}
+			m := Measurement{Warmup: k == 0, Round: k, DurationS: 2, CPUS: 1.5 + 0.1*float64(i),
+				Domains: map[string]Joules{}}
 			if kind != nemb.Unavailable {
 				machine, power := 2*e, 2*e.Float()/2
 				m.EnergyJ, m.ProgramEnergyJ, m.PowerW = &machine, &e, &power
@@ -42,7 +43,8 @@ func repeated(kind nemb.Method, rounds int) *Repeated {
 
 func TestRepeated(t *testing.T) {
 	r := repeated(nemb.Measured, 13)
-	if len(r.Commands) != 2 || r.Argv[0] != "sh" || r.Runs != (Runs{Attempted: 13, EnergyValid: 13, WarmupRuns: 1, MeasurementRuns: 12}) {
+	if len(r.Commands) != 2 || r.Argv[0] != "sh" ||
+		r.Runs != (Runs{Attempted: 13, EnergyValid: 13, WarmupRuns: 1, MeasurementRuns: 12}) {
 		t.Fatalf("%+v", r.Runs)
 	}
 	sum := 0.0
@@ -50,7 +52,8 @@ func TestRepeated(t *testing.T) {
 		sum += m.ProgramEnergyJ.Float()
 	}
 	s := r.ProgramEnergyJ
-	if math.Abs(s.Mean-sum/12) > 1e-9 || *s.CI95Lower > s.Mean || *s.CI95Upper < s.Mean || len(s.Outliers) != 1 || s.Outliers[0] != 8 {
+	if math.Abs(s.Mean-sum/12) > 1e-9 || *s.CI95Lower > s.Mean || *s.CI95Upper < s.Mean || len(s.Outliers) != 1 ||
+		s.Outliers[0] != 8 {
 		t.Errorf("%+v, the mean is %g", s, sum/12)
 	}
 	if d := r.Domains; math.Abs(d["package-0"]+d["dram-0"]-r.EnergyJ.Mean) > 1e-9 || r.DomainsPowerW["dram-0"] != 0.5 {
@@ -66,7 +69,8 @@ func TestRepeated(t *testing.T) {
 		t.Error("the warm-up does not count")
 	}
 	// Without energies the processor's time is compared.
-	if a := repeated(nemb.Unavailable, 13).Commands[1].AgainstFirst; a.Of != "cpu_s" || math.Abs(a.Change-1.6/1.5+1) > 1e-6 {
+	if a := repeated(nemb.Unavailable, 13).Commands[1].AgainstFirst; a.Of != "cpu_s" ||
+		math.Abs(a.Change-1.6/1.5+1) > 1e-6 {
 		t.Errorf("%+v", a)
 	}
 	// Two rounds tell no interval.
@@ -78,7 +82,8 @@ func TestRepeated(t *testing.T) {
 // A budget is exceeded when the lower end of the interval is above it.
 func TestBudget(t *testing.T) {
 	c := repeated(nemb.Measured, 13).Commands[0]
-	for budget, want := range map[float64]bool{*c.ProgramEnergyJ.CI95Lower - 0.01: true, *c.ProgramEnergyJ.CI95Lower + 0.01: false, c.ProgramEnergyJ.Mean: false} {
+	for budget, want := range map[float64]bool{*c.ProgramEnergyJ.CI95Lower - 0.01: true, *c.ProgramEnergyJ.CI95Lower +
+		0.01: false, c.ProgramEnergyJ.Mean: false} {
 		c.BudgetJ = &budget
 		if c.Summarize(false); *c.BudgetExceeded != want {
 			t.Errorf("%g J: %v", budget, *c.BudgetExceeded)
@@ -104,7 +109,8 @@ func TestBudget(t *testing.T) {
 func TestRepeatedGolden(t *testing.T) {
 	schema := documented(t, "repeated", RepeatedSchema())
 	for name, r := range map[string]*Repeated{
-		"measured": repeated(nemb.Measured, 13), "estimated": repeated(nemb.Estimated, 2), "unknown": repeated(nemb.Unavailable, 4),
+		"measured": repeated(nemb.Measured, 13), "estimated": repeated(nemb.Estimated, 2),
+		"unknown": repeated(nemb.Unavailable, 4),
 	} {
 		b, err := r.JSON()
 		if err != nil {

@@ -69,9 +69,11 @@ func validate(t *testing.T, b []byte) {
 // example is a run of two functions on a machine of 20 W, on virtual time.
 func example(kind nemb.Method, faults ...sampler.Faults) *Run {
 	const ms = 1_000_000
-	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: kind, InTotal: true, Lo: 1, Hi: 1}
+	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: kind, InTotal: true, Lo: 1,
+		Hi: 1}
 	if kind == nemb.Estimated {
-		d = nemb.Domain{ID: "cpu", Kind: "cpu_package", Source: "estimate: a processor", Method: kind, InTotal: true, Lo: 0.5, Hi: 1.5, Base: 5}
+		d = nemb.Domain{ID: "cpu", Kind: "cpu_package", Source: "estimate: a processor", Method: kind, InTotal: true,
+			Lo: 0.5, Hi: 1.5, Base: 5}
 	}
 	domains := []nemb.Domain{d}
 	if kind == nemb.Unavailable {
@@ -79,7 +81,8 @@ func example(kind nemb.Method, faults ...sampler.Faults) *Run {
 	}
 	a := attribute.New(domains, 2)
 	sample := func(t int64) nemb.Sample {
-		s := nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Usage: account.Usage{Program: time.Duration(t), Own: time.Duration(t / 50), Other: time.Duration(t / 5)}}
+		s := nemb.Sample{At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1),
+			Usage: account.Usage{Program: time.Duration(t), Own: time.Duration(t / 50), Other: time.Duration(t / 5)}}
 		for range domains {
 			s.Energy = append(s.Energy, nemb.Energy(20*t/1000))
 		}
@@ -103,17 +106,23 @@ func example(kind nemb.Method, faults ...sampler.Faults) *Run {
 		}
 	}
 	r := &Run{Skipped: []Skip{}, Warnings: []Warning{}}
-	r.Meta = Meta{SchemaVersion: SchemaVersion, Tool: "cg", CgVersion: "test", RunID: "0123456789ab", Language: "python", Argv: []string{"cg"}, CgEnv: map[string]string{}}
+	r.Meta = Meta{SchemaVersion: SchemaVersion, Tool: "cg", CgVersion: "test", RunID: "0123456789ab",
+		Language: "python", Argv: []string{"cg"}, CgEnv: map[string]string{}}
 	r.started = time.Unix(1000, 0)
 	r.Finish(Facts{
 		Outcome: &measure.Outcome{
-			PID: 7, Domains: domains, Series: series, Faults: faults, Attributed: a.Finish(), Result: launcher.Result{Exited: true, User: time.Second},
-			Sampler: sampler.Stats{Samples: 111, Missed: 2, Gaps: 1, SlowReads: 3, OwnCPU: 3 * time.Millisecond, Realtime: true},
+			PID: 7, Domains: domains, Series: series, Faults: faults, Attributed: a.Finish(),
+			Result: launcher.Result{Exited: true, User: time.Second},
+			Sampler: sampler.Stats{Samples: 111, Missed: 2, Gaps: 1, SlowReads: 3, OwnCPU: 3 * time.Millisecond,
+				Realtime: true},
 		},
 		Sites: []checkpoint.Site{
-			{ID: 1, Language: "python", Func: "shop.stock.Stock.refill", File: "/home/u/shop/stock.py", Line: 30, Col: 5, EndLine: 40, Kind: checkpoint.Method},
-			{ID: 2, Language: "python", Func: "shop.stock.prüfsumme", File: "/home/u/shop/stock.py", Line: 50, Col: 1, EndLine: 60, Kind: checkpoint.Function},
-			{ID: 3, Language: "python", Func: "shop.stock.never", File: "/home/u/shop/stock.py", Line: 70, Col: 1, EndLine: 71, Kind: checkpoint.Function},
+			{ID: 1, Language: "python", Func: "shop.stock.Stock.refill", File: "/home/u/shop/stock.py", Line: 30,
+				Col: 5, EndLine: 40, Kind: checkpoint.Method},
+			{ID: 2, Language: "python", Func: "shop.stock.prüfsumme", File: "/home/u/shop/stock.py", Line: 50, Col: 1,
+				EndLine: 60, Kind: checkpoint.Function},
+			{ID: 3, Language: "python", Func: "shop.stock.never", File: "/home/u/shop/stock.py", Line: 70, Col: 1,
+				EndLine: 71, Kind: checkpoint.Function},
 		},
 		Skipped:  []Skip{{"/home/u/shop/odd.py", "not parsed: the grammar does not place the text at line 3"}},
 		CPUModel: "a processor", CPUKnown: true, CPUMethod: "test", Clock: checkpoint.Monotonic,
@@ -133,12 +142,14 @@ func suite(kind nemb.Method) *Run {
 func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, tests []Task) {
 	const ms = 1_000_000
 	r = example(kind)
-	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: kind, InTotal: true, Lo: 1, Hi: 1}
+	d := nemb.Domain{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: kind, InTotal: true, Lo: 1,
+		Hi: 1}
 	a := attribute.New([]nemb.Domain{d}, 2)
 	sample := func(t int64) nemb.Sample {
 		return nemb.Sample{
-			At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1), Energy: []nemb.Energy{nemb.Energy(20 * t / 1000)},
-			Usage: account.Usage{Program: time.Duration(t)},
+			At: checkpoint.Tick(t + 1), Time: checkpoint.Instant(t + 1),
+			Energy: []nemb.Energy{nemb.Energy(20 * t / 1000)},
+			Usage:  account.Usage{Program: time.Duration(t)},
 		}
 	}
 	a.Close(sample(0))
@@ -152,14 +163,18 @@ func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, test
 	}, 1000*ms, 1000*ms)
 	a.Last(sample(1000 * ms))
 	sites := []checkpoint.Site{
-		{ID: 1, Language: "python", Func: "shop.work", File: "/home/u/shop.py", Line: 3, Col: 1, EndLine: 4, Kind: checkpoint.Function},
-		{ID: 2, Language: "python", Func: "test_shop.py::test_work[1]", File: "/home/u/test_shop.py", Line: 7, Col: 1, EndLine: 7, Kind: checkpoint.Task},
-		{ID: 3, Language: "python", Func: "test_shop.py::test_none", File: "/home/u/test_shop.py", Line: 9, Col: 1, EndLine: 9, Kind: checkpoint.Task},
+		{ID: 1, Language: "python", Func: "shop.work", File: "/home/u/shop.py", Line: 3, Col: 1, EndLine: 4,
+			Kind: checkpoint.Function},
+		{ID: 2, Language: "python", Func: "test_shop.py::test_work[1]", File: "/home/u/test_shop.py", Line: 7, Col: 1,
+			EndLine: 7, Kind: checkpoint.Task},
+		{ID: 3, Language: "python", Func: "test_shop.py::test_none", File: "/home/u/test_shop.py", Line: 9, Col: 1,
+			EndLine: 9, Kind: checkpoint.Task},
 	}
 	result := a.Finish()
 	r.Functions, r.Sites, r.Ledger, r.Tasks, r.Skipped = nil, nil, nil, nil, []Skip{}
 	r.Attributed([]nemb.Domain{d}, result, sites)
-	r.sampled(nemb.Series{Domains: []nemb.Domain{d}, Samples: []nemb.Sample{sample(0), sample(500 * ms), sample(1000 * ms)}})
+	r.sampled(nemb.Series{Domains: []nemb.Domain{d},
+		Samples: []nemb.Sample{sample(0), sample(500 * ms), sample(1000 * ms)}})
 	outcome := &measure.Outcome{Attributed: result, Domains: []nemb.Domain{d}, Begin: 1, End: 1000 * ms}
 	r.Program("-m pytest", outcome, time.Unix(1000, 0), time.Unix(1001, 0))
 	r.Tests(result, sites, map[checkpoint.SiteID]checkpoint.Instant{2: 100 * ms, 3: 500 * ms}, spans, []nemb.Domain{d})
@@ -178,16 +193,19 @@ func TestTasks(t *testing.T) {
 	if faults := r.Check(); len(faults) > 0 {
 		t.Error(faults)
 	}
-	if len(r.Functions) != 1 || len(r.Sites) != 1 || len(r.Tasks) != 3 || r.Totals.NTasks != 3 || r.Totals.NTopLevelTasks != 1 {
+	if len(r.Functions) != 1 || len(r.Sites) != 1 || len(r.Tasks) != 3 || r.Totals.NTasks != 3 ||
+		r.Totals.NTopLevelTasks != 1 {
 		t.Fatalf("%d functions, %d sites, %d tasks", len(r.Functions), len(r.Sites), len(r.Tasks))
 	}
 	test, function := r.Tasks[1], r.Functions[0]
-	if test.Name != "test_shop.py::test_work[1]" || test.Depth != 1 || *test.Parent != "-m pytest" || test.DurationS != 0.4 || test.StartedAtMonoNs != 100*1_000_000 {
+	if test.Name != "test_shop.py::test_work[1]" || test.Depth != 1 || *test.Parent != "-m pytest" ||
+		test.DurationS != 0.4 || test.StartedAtMonoNs != 100*1_000_000 {
 		t.Errorf("%+v", test)
 	}
 	// Twice the function's time at the same power, and the same in its domain.
 	if *test.EnergyJ != 2**function.SelfEnergyJ || test.Domains["package-0"] != *test.EnergyJ || *test.EnergyJ < 1e6 {
-		t.Errorf("the test used %v, its function %v, its domains %v", *test.EnergyJ, *function.SelfEnergyJ, test.Domains)
+		t.Errorf("the test used %v, its function %v, its domains %v", *test.EnergyJ, *function.SelfEnergyJ,
+			test.Domains)
 	}
 	if r.Ledger[0].EnergyJ != *function.SelfEnergyJ {
 		t.Errorf("the ledger books %v for functions", r.Ledger[0].EnergyJ)
@@ -241,7 +259,8 @@ func TestFaultsAreNotMeasured(t *testing.T) {
 	}{
 		{"none", sampler.Faults{Wraps: 3}, nemb.Measured, true, ""},
 		{"bridged", sampler.Faults{Failed: 2}, nemb.Derived, true, "2 readings failed; the energy is complete"},
-		{"lost", sampler.Faults{Failed: 2, Unknown: time.Second}, nemb.Derived, false, "the energy of 1 s is not known"},
+		{"lost", sampler.Faults{Failed: 2, Unknown: time.Second}, nemb.Derived, false,
+			"the energy of 1 s is not known"},
 		{"reset", sampler.Faults{Resets: 1, Unknown: time.Second}, nemb.Derived, false, "started over elsewhere"},
 		{"lapped", sampler.Faults{Laps: 1, Unknown: time.Minute}, nemb.Derived, false, "gone round more than once"},
 		{"stuck", sampler.Faults{Still: 3 * time.Second}, nemb.Derived, false, "stood still for 3.0 s"},
@@ -253,11 +272,13 @@ func TestFaultsAreNotMeasured(t *testing.T) {
 			method = nemb.Derived
 		}
 		r := example(method, test.faults)
-		if r.Totals.Kind != test.kind || (r.Totals.HiJ != nil) != test.bounded || (r.Totals.ProgramEnergyHiJ != nil) != test.bounded {
+		if r.Totals.Kind != test.kind || (r.Totals.HiJ != nil) != test.bounded ||
+			(r.Totals.ProgramEnergyHiJ != nil) != test.bounded {
 			t.Errorf("%s: %s, bounds %v, %v", test.name, r.Totals.Kind, r.Totals.HiJ, r.Totals.ProgramEnergyHiJ)
 		}
 		for _, f := range r.Functions {
-			if f.EnergyKind != test.kind || (f.SelfEnergyHiJ != nil) != test.bounded || (f.InclusiveEnergyHiJ != nil) != test.bounded {
+			if f.EnergyKind != test.kind || (f.SelfEnergyHiJ != nil) != test.bounded ||
+				(f.InclusiveEnergyHiJ != nil) != test.bounded {
 				t.Errorf("%s: %+v", test.name, f)
 			}
 		}
@@ -299,7 +320,8 @@ func TestUnknownIsNotZero(t *testing.T) {
 	if r.Totals.EnergyJ != nil || r.Functions[0].SelfEnergyJ != nil || r.Meta.MeasurementQuality != "no_backend" {
 		t.Errorf("%+v", r.Totals)
 	}
-	if text := textOf(t, r, format.Terminal{Width: 120}); !strings.Contains(text, "?") || strings.Contains(text, "0 J") {
+	if text := textOf(t, r, format.Terminal{Width: 120}); !strings.Contains(text, "?") ||
+		strings.Contains(text, "0 J") {
 		t.Errorf("%s", text)
 	}
 }
@@ -324,7 +346,8 @@ func TestText(t *testing.T) {
 		}
 		golden(t, filepath.Join("testdata", name+".txt"), []byte(got))
 	}
-	golden(t, filepath.Join("testdata", "tests-100.txt"), []byte(textOf(t, suite(nemb.Estimated), format.Terminal{Width: 100})))
+	golden(t, filepath.Join("testdata", "tests-100.txt"),
+		[]byte(textOf(t, suite(nemb.Estimated), format.Terminal{Width: 100})))
 }
 
 func TestNumbers(t *testing.T) {
@@ -339,7 +362,8 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%d: %q, want %q", c.j, got, c.want)
 		}
 	}
-	for s, want := range map[float64]string{0: "0 ns", 5e-7: "500 ns", 1.5e-5: "15.0 µs", 0.25: "250 ms", 2: "2.00 s", 3700: "1h1m40s"} {
+	for s, want := range map[float64]string{0: "0 ns", 5e-7: "500 ns", 1.5e-5: "15.0 µs", 0.25: "250 ms", 2: "2.00 s",
+		3700: "1h1m40s"} {
 		if got := seconds(s); got != want {
 			t.Errorf("%g: %q, want %q", s, got, want)
 		}

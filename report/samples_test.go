@@ -15,7 +15,8 @@ func TestSamplesAreThinned(t *testing.T) {
 		for i := range n {
 			// 20 W, of which 5 W in the cores, every 10 ms; counters do not begin at 0.
 			series.Samples = append(series.Samples, nemb.Sample{
-				Time: checkpoint.Instant(1e9 + int64(i)*1e7), Energy: []nemb.Energy{nemb.Energy(7 + i*200_000), nemb.Energy(9 + i*50_000)},
+				Time:   checkpoint.Instant(1e9 + int64(i)*1e7),
+				Energy: []nemb.Energy{nemb.Energy(7 + i*200_000), nemb.Energy(9 + i*50_000)},
 				// A reading that failed repeats the value before it.
 				Failed: i%10 == 5 && i < n-1,
 			})
@@ -25,14 +26,16 @@ func TestSamplesAreThinned(t *testing.T) {
 		}
 		r := &Run{}
 		r.sampled(series)
-		if len(r.Samples) > MaxSamples || (n < 5 && len(r.Samples) != n) || (n > MaxSamples*2 && len(r.Samples) < MaxSamples/2) {
+		if len(r.Samples) > MaxSamples || (n < 5 && len(r.Samples) != n) ||
+			(n > MaxSamples*2 && len(r.Samples) < MaxSamples/2) {
 			t.Errorf("%d of %d samples are kept", len(r.Samples), n)
 		}
 		if n == 0 {
 			continue
 		}
 		last := r.Samples[len(r.Samples)-1]
-		if want := Joules((n - 1) * 200_000); *last.EnergyJ != want || last.DomainJ["package-0"] != want || last.TNs != 1e9+int64(n-1)*1e7 {
+		if want := Joules((n - 1) * 200_000); *last.EnergyJ != want || last.DomainJ["package-0"] != want ||
+			last.TNs != 1e9+int64(n-1)*1e7 {
 			t.Errorf("%d samples end with %v J at %d ns", n, last.EnergyJ, last.TNs)
 		}
 		for i, s := range r.Samples {

@@ -63,7 +63,8 @@ func TestReadSession(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	for name, want := range map[string]string{"html": "", "csv": "", "svg": "", "png": "", "perfetto": "", "pprof": "which pprof cannot show", "json": "which json cannot show"} {
+	for name, want := range map[string]string{"html": "", "csv": "", "svg": "", "png": "", "perfetto": "",
+		"pprof": "which pprof cannot show", "json": "which json cannot show"} {
 		f, err := format.Named(name, (*Run)(nil))
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +76,8 @@ func TestReadSession(t *testing.T) {
 		}
 	}
 	f, _ := format.Named("html", (*Run)(nil))
-	if err := f.Write(&strings.Builder{}, Together([]*Run{r, r}), format.Options{}); err == nil || !strings.Contains(err.Error(), "side by side") {
+	if err := f.Write(&strings.Builder{}, Together([]*Run{r, r}), format.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "side by side") {
 		t.Error(err)
 	}
 	for old, want := range map[string]string{
@@ -83,7 +85,8 @@ func TestReadSession(t *testing.T) {
 		`"depth": 0`:    "no task is around it",
 		`"warnings": [`: "not a session's file",
 	} {
-		broken := strings.NewReplacer(`"energy_kind": "unavailable", "task_duration_s"`, `"task_duration_s"`, `"depth": 0`, `"depth": 2`, `"warnings": [`, `"warnings": [1, `)
+		broken := strings.NewReplacer(`"energy_kind": "unavailable", "task_duration_s"`, `"task_duration_s"`,
+			`"depth": 0`, `"depth": 2`, `"warnings": [`, `"warnings": [1, `)
 		text := session
 		if i := strings.Index(text, old); i >= 0 {
 			text = text[:i] + broken.Replace(old) + text[i+len(old):]

@@ -1,10 +1,11 @@
 package report
 
 import (
-	"cg/report/format"
 	"cmp"
 	"fmt"
 	"slices"
+
+	"cg/report/format"
 )
 
 // row is a figure of several runs, side by side.

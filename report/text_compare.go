@@ -1,11 +1,12 @@
 package report
 
 import (
-	"cg/report/format"
-	"cg/shown"
 	"fmt"
 	"io"
 	"path/filepath"
+
+	"cg/report/format"
+	"cg/shown"
 )
 
 // textComparison lays a comparison out for people, with the top functions.

@@ -1,11 +1,12 @@
 package report
 
 import (
-	"cg/report/format"
-	"cg/shown"
 	"fmt"
 	"io"
 	"strings"
+
+	"cg/report/format"
+	"cg/shown"
 )
 
 // textGate lays out a check for people.

@@ -1,13 +1,14 @@
 package report
 
 import (
-	"cg/nemb"
-	"cg/report/format"
-	"cg/shown"
 	"fmt"
 	"io"
 	"math"
 	"strings"
+
+	"cg/nemb"
+	"cg/report/format"
+	"cg/shown"
 )
 
 // textRepeated lays out what was measured for people.

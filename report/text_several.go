@@ -1,8 +1,9 @@
 package report
 
 import (
-	"cg/report/format"
 	"io"
+
+	"cg/report/format"
 )
 
 // textRuns lays runs out side by side.

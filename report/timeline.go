@@ -88,7 +88,7 @@ func (r *Run) OfRun(l *events.Log) error {
 // timeline is where calls have their place in time.
 type timeline struct {
 	slices []events.Slice // by thread, then by start, an outer one before what is in it
-	names  map[checkpoint.SiteID]frame
+	names  map[checkpoint.SiteID]Frame
 	doing  map[checkpoint.Thread]*states
 	note   string // what is told, and what is left out
 }
@@ -113,9 +113,9 @@ func (r *Run) timeline(o format.Options) (*timeline, error) {
 	if o.Events == nil {
 		return r.longTimeline(most), nil
 	}
-	t := &timeline{names: map[checkpoint.SiteID]frame{}, doing: map[checkpoint.Thread]*states{}}
+	t := &timeline{names: map[checkpoint.SiteID]Frame{}, doing: map[checkpoint.Thread]*states{}}
 	for _, s := range o.Events.Sites {
-		t.names[s.ID] = frame{name: s.Func, file: s.File, line: s.Line, end: s.EndLine}
+		t.names[s.ID] = Frame{Name: s.Func, File: s.File, Line: s.Line, EndLine: s.EndLine}
 	}
 	all, shortest, err := o.Events.Longest(most, func(s events.Slice) { t.slices = append(t.slices, s) })
 	if err != nil {
@@ -162,9 +162,9 @@ func (r *Run) longTimeline(most int) *timeline {
 		return cmp.Compare(b.EndedAtMonoNs-b.StartedAtMonoNs, a.EndedAtMonoNs-a.StartedAtMonoNs)
 	})
 	long = long[:min(most, len(long))]
-	t := &timeline{names: map[checkpoint.SiteID]frame{}}
+	t := &timeline{names: map[checkpoint.SiteID]Frame{}}
 	for _, s := range r.Sites {
-		t.names[checkpoint.SiteID(s.ID)] = frame{name: s.Name, file: s.File, line: s.Line, end: s.EndLine}
+		t.names[checkpoint.SiteID(s.ID)] = Frame{Name: s.Name, File: s.File, Line: s.Line, EndLine: s.EndLine}
 	}
 	for _, c := range long {
 		t.slices = append(t.slices, events.Slice{
@@ -192,8 +192,8 @@ func (r *Run) anyDemoted() bool {
 
 // name is what a slice is called.
 func (t *timeline) name(s events.Slice) string {
-	if f := t.names[s.Site]; f.name != "" {
-		return f.name
+	if f := t.names[s.Site]; f.Name != "" {
+		return f.Name
 	}
 	if s.Site == checkpoint.OwnSite {
 		return LineOwn

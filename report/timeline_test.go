@@ -31,10 +31,12 @@ func eventLog(t testing.TB, run string, us int64) *events.Log {
 	}
 	one, two := checkpoint.Thread{PID: 7, TID: 7}, checkpoint.Thread{PID: 7, TID: 8}
 	window := func(at int64, cpu ...int64) {
-		w.Window(events.Window{At: checkpoint.Tick(at * us), Time: checkpoint.Instant(at * us), Threads: []events.ThreadTime{{Thread: one, CPU: cpu[0] * us}, {Thread: two, CPU: cpu[1] * us}}})
+		w.Window(events.Window{At: checkpoint.Tick(at * us), Time: checkpoint.Instant(at * us),
+			Threads: []events.ThreadTime{{Thread: one, CPU: cpu[0] * us}, {Thread: two, CPU: cpu[1] * us}}})
 	}
 	run1 := func(th checkpoint.Thread, words ...checkpoint.Word) {
-		w.Run(checkpoint.Run{Thread: th, First: true, Start: 1, Words: words, Last: true}, len(words), checkpoint.Tick(1000*us))
+		w.Run(checkpoint.Run{Thread: th, First: true, Start: 1, Words: words, Last: true}, len(words),
+			checkpoint.Tick(1000*us))
 	}
 	window(0, 0, 0)
 	run1(one, word(100, checkpoint.Enter, 1), word(200, checkpoint.Enter, 2), word(300, checkpoint.Exit, 2),
@@ -102,7 +104,8 @@ func TestPerfettoCalls(t *testing.T) {
 	}
 	// With a log of another order of length the longest are told, and that it is so.
 	b = exported(t, "perfetto", format.Options{Events: eventLog(t, r.Meta.RunID, 1000), Slices: 1}, r)
-	if got := slicesOf(t, b); len(got) != 4 || !strings.Contains(string(b), "the longest 1 of 4 stretches of calls: all of at least ") {
+	if got := slicesOf(t, b); len(got) != 4 || !strings.Contains(string(b),
+		"the longest 1 of 4 stretches of calls: all of at least ") {
 		t.Errorf("got %q in %.600s", got, b)
 	}
 }
@@ -131,7 +134,8 @@ func TestFirefoxCalls(t *testing.T) {
 	}
 	want := map[string][]string{
 		"thread 7": {
-			"100 for 100 > app.main</script>", "200 for 100 > app.main</script> > app.work", "300 for 100 > app.main</script>",
+			"100 for 100 > app.main</script>", "200 for 100 > app.main</script> > app.work",
+			"300 for 100 > app.main</script>",
 			"400 for 100 > app.main</script> > app.work", "500 for 400 > app.main</script>", "900 for 0",
 		},
 		"thread 8": {"300 for 100 > app.work", "400 for 0"},
@@ -149,7 +153,8 @@ func TestHespasCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := exported(t, "hespas", format.Options{Events: eventLog(t, r.Meta.RunID, 1000)}, r)
-	for _, want := range []string{`"event_name": "call:app.work"`, `"event_name": "return:app.main</script>"`, "all 4 stretches of calls"} {
+	for _, want := range []string{`"event_name": "call:app.work"`, `"event_name": "return:app.main</script>"`,
+		"all 4 stretches of calls"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s is missing", want)
 		}
@@ -158,7 +163,8 @@ func TestHespasCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, c := exported(t, "csv", format.Options{Chosen: map[string]string{"table": "tasks"}}, plain), exported(t, "csv", format.Options{Chosen: map[string]string{"table": "tasks"}}, back)
+	a, c := exported(t, "csv", format.Options{Chosen: map[string]string{"table": "tasks"}}, plain),
+		exported(t, "csv", format.Options{Chosen: map[string]string{"table": "tasks"}}, back)
 	if !bytes.Equal(a, c) || len(back.Warnings) != len(plain.Warnings) {
 		t.Errorf("tasks\n%s\nand with calls\n%s, warnings %v", a, c, back.Warnings)
 	}
@@ -169,7 +175,8 @@ func TestLogOfAnotherRun(t *testing.T) {
 	if err := r.OfRun(eventLog(t, r.Meta.RunID, 1000)); err != nil {
 		t.Error(err)
 	}
-	if err := r.OfRun(eventLog(t, "other", 1000)); err == nil || !strings.Contains(err.Error(), "the event log of run other, and the run is "+r.Meta.RunID) {
+	if err := r.OfRun(eventLog(t, "other", 1000)); err == nil ||
+		!strings.Contains(err.Error(), "the event log of run other, and the run is "+r.Meta.RunID) {
 		t.Errorf("%v", err)
 	}
 }
@@ -195,13 +202,16 @@ func TestLongCallsOverTime(t *testing.T) {
 	if got := slicesOf(t, exported(t, "perfetto", format.Options{Slices: 1}, r)); len(got) != 1 {
 		t.Errorf("one was asked for: %q", got)
 	}
-	if page := string(htmlOf(t, format.Options{}, r)); !strings.Contains(page, `"timeline":{"note":"calls of 30.0 ms and more only`) {
+	if page := string(htmlOf(t, format.Options{}, r)); !strings.Contains(page,
+		`"timeline":{"note":"calls of 30.0 ms and more only`) {
 		t.Error("the page has no timeline")
 	}
 	for want, spoil := range map[string]func(*Run){
-		"long_calls[0].site: 99 is no site":                                    func(r *Run) { r.LongCalls[0].Site = 99 },
-		"long_calls[1].ended_at_mono_ns: 100 is before its start, 200000000":   func(r *Run) { r.LongCalls[1].EndedAtMonoNs = 100 },
-		"long_calls[1].started_at_mono_ns: 5 is before that of the one before": func(r *Run) { r.LongCalls[1].StartedAtMonoNs = 5 },
+		"long_calls[0].site: 99 is no site": func(r *Run) { r.LongCalls[0].Site = 99 },
+		"long_calls[1].ended_at_mono_ns: 100 is before its start, " +
+			"200000000": func(r *Run) { r.LongCalls[1].EndedAtMonoNs = 100 },
+		"long_calls[1].started_at_mono_ns: 5 is before that of the one " +
+			"before": func(r *Run) { r.LongCalls[1].StartedAtMonoNs = 5 },
 	} {
 		bad := *r
 		bad.LongCalls = append([]LongCall{}, r.LongCalls...)

@@ -190,9 +190,9 @@ func viewedEnergies(t *testing.T, name string, r *Run, list func(any)) {
 	}
 	list(&got)
 	want := map[string]float64{}
-	for i, f := range r.frames() {
+	for i, f := range r.Frames() {
 		if e := float64(*r.Paths[i].SelfEnergyJ); e > 0 {
-			want[f.name] += e
+			want[f.Name] += e
 		}
 	}
 	found := map[string]float64{}

@@ -2,6 +2,12 @@
 package all
 
 import (
+	_ "cg/report/format/benchfmt"
+	_ "cg/report/format/collapsed"
+	_ "cg/report/format/json"
 	_ "cg/report/format/jsonl"
+	_ "cg/report/format/openmetrics"
+	_ "cg/report/format/pprof"
+	_ "cg/report/format/speedscope"
 	_ "cg/report/format/wattameter"
 )

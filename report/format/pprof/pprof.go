@@ -1,4 +1,5 @@
-package report
+// Package pprof writes the call paths of a run as a profile for go tool pprof.
+package pprof
 
 import (
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"cg/report"
 	"cg/report/format"
 	"cg/shown"
 )
@@ -16,17 +18,17 @@ import (
 func init() {
 	format.Register(format.Format{
 		Name: "pprof", Title: "a profile for go tool pprof", Endings: []string{".pb.gz", ".pprof"},
-		Writers: []format.Writer{format.Writes(writePprof)},
+		Writers: []format.Writer{format.Writes(write)},
 	})
 }
 
-// writePprof writes a profile with a sample for each call path
+// write writes a profile with a sample for each call path
 // (github.com/google/pprof/blob/main/proto/profile.proto). Its values are energy in
 // microjoules, processor and wall-clock time in nanoseconds, and calls. Paths
 // below a task have it for their label, and a sample the domain that its energy is
 // of: where the total has several domains, a path has a sample for each, and times and calls
 // in the first. A run without energies has no first value.
-func writePprof(w io.Writer, r *Run, _ format.Options) error {
+func write(w io.Writer, r *report.Run, _ format.Options) error {
 	p := &profile.Profile{
 		DefaultSampleType: "energy",
 		SampleType: []*profile.ValueType{
@@ -44,22 +46,22 @@ func writePprof(w io.Writer, r *Run, _ format.Options) error {
 	if t, err := time.Parse(time.RFC3339Nano, r.Meta.StartedAt); err == nil {
 		p.TimeNanos = t.UnixNano()
 	}
-	places := map[frame]*profile.Location{}
+	places := map[report.Frame]*profile.Location{}
 	at := make([]*profile.Location, len(r.Paths))
-	for i, f := range r.frames() {
+	for i, f := range r.Frames() {
 		l := places[f]
 		if l == nil {
 			id := uint64(len(places) + 1)
-			fn := &profile.Function{ID: id, Name: f.name, SystemName: f.name, Filename: f.file,
-				StartLine: int64(f.line)}
-			l = &profile.Location{ID: id, Line: []profile.Line{{Function: fn, Line: int64(f.line)}}}
+			fn := &profile.Function{ID: id, Name: f.Name, SystemName: f.Name, Filename: f.File,
+				StartLine: int64(f.Line)}
+			l = &profile.Location{ID: id, Line: []profile.Line{{Function: fn, Line: int64(f.Line)}}}
 			places[f] = l
 			p.Function, p.Location = append(p.Function, fn), append(p.Location, l)
 		}
 		at[i] = l
 	}
 	single := ""
-	if ids := r.inTotal(); len(ids) == 1 {
+	if ids := inTotal(r); len(ids) == 1 {
 		single = ids[0]
 	}
 	ns := func(s float64) int64 { return int64(math.Round(s * 1e9)) }
@@ -77,7 +79,7 @@ func writePprof(w io.Writer, r *Run, _ format.Options) error {
 			p.Sample = append(p.Sample, &profile.Sample{Location: stack, Value: rest, Label: labels})
 			continue
 		}
-		for k, part := range path.parts(single) {
+		for k, part := range partsOf(path, single) {
 			of := maps.Clone(labels)
 			if part.domain != "" {
 				of["domain"] = []string{shown.Line(part.domain)}
@@ -98,12 +100,12 @@ func writePprof(w io.Writer, r *Run, _ format.Options) error {
 // part is what a path used in a domain.
 type part struct {
 	domain string // "" where it is not known which
-	energy Joules
+	energy report.Joules
 }
 
 // parts are those of a path's energy, one at least; single is the domain that is the whole
 // total, "" where there are several.
-func (p Path) parts(single string) []part {
+func partsOf(p report.Path, single string) []part {
 	if len(p.Domains) == 0 {
 		return []part{{single, *p.SelfEnergyJ}}
 	}
@@ -115,7 +117,7 @@ func (p Path) parts(single string) []part {
 }
 
 // inTotal lists the domains that make up the total.
-func (r *Run) inTotal() []string {
+func inTotal(r *report.Run) []string {
 	var ids []string
 	for id := range r.Totals.Domains {
 		if t, ok := r.Meta.DomainTopology[id]; ok && t.TopLevel {

@@ -1,12 +1,15 @@
-package report
+// Package collapsed writes a line for each call path of a run, for flame graph tools.
+package collapsed
 
 import (
 	"bufio"
-	"cg/report/format"
 	"fmt"
 	"io"
 	"math"
 	"strings"
+
+	"cg/report"
+	"cg/report/format"
 )
 
 // values are what a line of collapsed stacks can count: microjoules,
@@ -18,13 +21,13 @@ func init() {
 	format.Register(format.Format{
 		Name: "collapsed", Title: "a line for each call path, for flame graph tools (--value)",
 		Endings: []string{".collapsed", ".folded"},
-		Choices: []format.Choice{values}, Writers: []format.Writer{format.Writes(writeCollapsed)},
+		Choices: []format.Choice{values}, Writers: []format.Writer{format.Writes(write)},
 	})
 }
 
-// writeCollapsed writes "caller;callee value" lines
+// write writes "caller;callee value" lines
 // (github.com/brendangregg/FlameGraph, stackcollapse).
-func writeCollapsed(w io.Writer, r *Run, o format.Options) error {
+func write(w io.Writer, r *report.Run, o format.Options) error {
 	value, err := o.Choose(values)
 	if err != nil {
 		return err
@@ -34,9 +37,9 @@ func writeCollapsed(w io.Writer, r *Run, o format.Options) error {
 	}
 	b := bufio.NewWriter(w)
 	names := make([]string, len(r.Paths))
-	for i, f := range r.frames() {
+	for i, f := range r.Frames() {
 		// A semicolon ends a frame.
-		names[i] = strings.ReplaceAll(f.name, ";", ":")
+		names[i] = strings.ReplaceAll(f.Name, ";", ":")
 		if p := r.Paths[i].Parent; p >= 0 {
 			names[i] = names[p] + ";" + names[i]
 		}

@@ -1,30 +1,20 @@
-package report
+// Package json writes documents as cg saves them, and reads runs.
+package json
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 
+	"cg/report"
 	"cg/report/format"
-	"cg/shown"
 )
 
 func init() {
 	format.Register(format.Format{
 		Name: "json", JSON: true, Title: "the run as cg saves it", Endings: []string{".json"},
-		Read:    func(f io.ReadSeeker) (format.Document, error) { return ReadFrom(f) },
-		Writers: []format.Writer{jsonOf[*Run](), jsonOf[*Repeated](), jsonOf[*Comparison](), jsonOf[*Gate]()},
+		Read: func(f io.ReadSeeker) (format.Document, error) { return report.ReadFrom(f) },
+		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*report.Repeated](), jsonOf[*report.Comparison](),
+			jsonOf[*report.Gate]()},
 	})
-}
-
-// indented encodes a document as it is saved.
-func indented(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(v)
-	return shown.JSON(b.Bytes()), err
 }
 
 // saved is a document that has a form of its own to be saved in.

@@ -1,4 +1,5 @@
-package report
+// Package benchfmt writes the benchmarks of a run for benchstat.
+package benchfmt
 
 import (
 	"bufio"
@@ -7,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"cg/report"
 	"cg/report/format"
 	"cg/shown"
 )
@@ -15,15 +17,15 @@ func init() {
 	format.Register(format.Format{
 		Name: "benchfmt", Title: "benchmarks of the run for benchstat: J/op beside ns/op",
 		Endings: []string{".benchfmt"},
-		Writers: []format.Writer{format.Writes(writeBenchfmt)},
+		Writers: []format.Writer{format.Writes(write)},
 	})
 }
 
-// writeBenchfmt writes the benchmarks of a run in the format that benchstat reads
+// write writes the benchmarks of a run in the format that benchstat reads
 // (go.dev/design/14313-benchmark-format): joules and nanoseconds of each
 // operation. Where the energy is unknown there is none. A run without
 // benchmarks has no lines.
-func writeBenchfmt(w io.Writer, r *Run, _ format.Options) error {
+func write(w io.Writer, r *report.Run, _ format.Options) error {
 	b := bufio.NewWriter(w)
 	line := func(key, value string) {
 		if value = shown.Line(strings.Join(strings.Fields(value), " ")); value != "" {

@@ -1,25 +1,28 @@
-package report
+// Package openmetrics writes the figures of a check of a change as OpenMetrics text.
+package openmetrics
 
 import (
-	"cg/gate"
-	"cg/report/format"
-	"cg/shown"
 	"fmt"
 	"io"
 	"strings"
+
+	"cg/gate"
+	"cg/report"
+	"cg/report/format"
+	"cg/shown"
 )
 
 func init() {
 	format.Register(format.Format{
 		Name: "openmetrics", Title: "figures for GitLab's metrics report and for Prometheus",
 		Endings: []string{".prom"},
-		Writers: []format.Writer{format.Writes(openmetricsGate)},
+		Writers: []format.Writer{format.Writes(write)},
 	})
 }
 
-// openmetricsGate writes the figures for GitLab's metrics report and for Prometheus
+// write writes the figures for GitLab's metrics report and for Prometheus
 // (openmetrics.io, version 1.0).
-func openmetricsGate(w io.Writer, g *Gate, _ format.Options) error {
+func write(w io.Writer, g *report.Gate, _ format.Options) error {
 	var b strings.Builder
 	label := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	family := func(metric, help string, of func(gate.Comparison) *float64) {
