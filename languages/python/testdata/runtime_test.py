@@ -15,6 +15,7 @@ import tempfile
 import threading
 import types
 import unittest
+import warnings
 from contextlib import redirect_stdout
 from importlib.util import MAGIC_NUMBER
 
@@ -24,7 +25,7 @@ inside = sys.modules["inside"] = types.ModuleType("inside")
 inside.__path__ = [INSIDE]
 from inside.recorder import recorder
 recorder.native = True  # for the form of the marks
-from inside import compiling, decode, importing, marks, polish, share, weave
+from inside import compiling, decode, importing, marks, outline, polish, share, weave
 from inside.events import MARK
 from inside.source import Source
 
@@ -300,8 +301,44 @@ class Weave(unittest.TestCase):
         _, code, _ = weave.weave(Source(text.encode(), "f.py", "f"), self.PLAN.replace("module\t1", "module\t7"))
         self.assertEqual(self.marks(code), [])
 
+    MANY = b"""import os
+@f0(lambda f: f)
+def f(a, b=lambda: 1):
+    x = (1,
+         lambda: 2)
+    y = f'''{a}
+        {(lambda: 3)()} {b!r:>{(lambda: 4)()}}''' 'x' \\
+        f'{(lambda: 5)()}'
+    yield x; yield y
+    x[lambda: 6]: (lambda: 7) = [i for i in [lambda: 8]]
+    assert y, (
+        lambda: 9)
+    return (yield
+            from x)
+async def g(): return [await x async for x in g() if
+                       await x]
+class C(f(0)): v = 1; w = lambda: 10
+"""
+
+    def test_statements_without_points_change_nothing(self):
+        # A tree that somebody else has made is walked whole.
+        folder = os.path.dirname(os.__file__)
+        texts = [self.MANY]
+        for name in "asyncio/tasks.py", "contextlib.py", "typing.py", "functools.py", "test/test_fstring.py", "test/test_asyncgen.py":
+            if os.path.exists(os.path.join(folder, name)):
+                with open(os.path.join(folder, name), "rb") as f:
+                    texts.append(f.read())
+        for text in texts:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                plan = outline.outline(decode.decode(text))
+                one, two = Source(text, "f.py", "f"), Source(text, "f.py", "f")
+                two.text, two.parse = decode.decode(text), lambda t: compile(t, "f.py", "exec", weave.ONLY_AST, True)
+                one, two = weave.weave(one, plan), weave.weave(two, plan)
+            self.assertEqual(one[:2], two[:2], text[:80])
+            self.assertGreater(len(self.marks(one[1])), 4)
+
     def test_warnings_are_heard_once_and_forgotten_by_nobody(self):
-        import warnings
         text = "def f():\n    return f is 1\n"
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")

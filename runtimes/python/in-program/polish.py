@@ -115,12 +115,12 @@ EXTENDED = prefix() if NOWHERE and KNOWN else None
 def nowhere(table, start, end):
     """The table with no line for the units from start up to end."""
     out, at, i = bytearray(), 0, 0
-    while i < len(table):
+    while i < len(table) and at < end:
         k = i + 1
         while k < len(table) and not table[k] & 128:
             k += 1
         n = (table[i] & 7) + 1
-        if at < end and at + n > start:
+        if at + n > start:
             before = max(start - at, 0)
             if at + n > end or before == 0 and moves(table[i:k]):
                 return table
@@ -132,7 +132,7 @@ def nowhere(table, start, end):
             out += table[i:k]
         at += n
         i = k
-    return bytes(out)
+    return bytes(out) + table[i:]
 
 
 def moves(entry):

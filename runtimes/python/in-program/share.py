@@ -5,116 +5,120 @@ of marshal, out come others of the same code; a form that is not known is a
 ValueError or an IndexError.
 """
 
+# Types of parts (Python/marshal.c) without others in them, by how many bytes stand
+# behind the letter: always so many, or as the next byte or the next four say.
+SINGLE = b"NFT.S"
+FIXED = {kind: size for kinds, size in ((SINGLE, 0), (b"i", 4), (b"g", 8), (b"y", 16)) for kind in kinds}
+SHORT, LONG = frozenset(b"zZ"), frozenset(b"sutaA")
+REFERENCE, INTEGER, CODE, SMALL_TUPLE = b"rlc)"
+SEQUENCES, SETS = frozenset(b")(<>"), frozenset(b"<>")
+LETTERS = [bytes([kind]) for kind in range(128)]
+
 
 def share(data):
-    tree = Tree(data)
-    root = tree.parse(False)
-    if tree.at != len(data):
-        raise ValueError("not known to share")
-    return written(tree.nodes, root)
+    nodes, root = parsed(data)
+    return written(nodes, root)
 
 
-class Tree:
-    """The parts of marshalled data (Python/marshal.c), equal ones once. A node is
-    a tuple: its type, then bytes as they stand and tuples of other nodes'
-    indices."""
+def parsed(data):
+    """(nodes, index of the root): the parts of marshalled data, equal ones once. A
+    node is the bytes of a part, or of one that holds others a tuple: the letter,
+    bytes that follow, a tuple of the others' indices; of code the same twice."""
+    refs = []     # nodes that the data refers to by number
+    numbers = {}  # node -> index
+    nodes = []
+    at = 0
 
-    def __init__(self, data):
-        self.data, self.at = data, 0
-        self.refs = []      # nodes that the data refers to by number
-        self.numbers = {}   # node -> index
-        self.nodes = []
-
-    def node(self, *what):
-        # by content; a tuple of constants, and what holds code, by itself
-        i = self.numbers.setdefault(what, len(self.nodes))
-        if i == len(self.nodes):
-            self.nodes.append(what)
-        return i
-
-    def long(self):
-        self.at += 4
-        return int.from_bytes(self.data[self.at - 4:self.at], "little")
-
-    def parse(self, alone):
+    def parse(alone):
         """The index of the node that begins here. alone: it is not shared."""
-        start = self.at
-        letter, flag = bytes([self.data[start] & 127]), self.data[start] & 128
-        self.at = start + 1
-        if letter == b"r":
-            return self.refs[self.long()]
-        place = len(self.refs)
+        nonlocal at
+        start, kind = at, data[at] & 127
+        if kind == REFERENCE:
+            at = start + 5
+            return refs[int.from_bytes(data[start + 1:at], "little")]
+        flag, place = data[start] & 128, len(refs)
         if flag:
-            self.refs.append(None)
-        if letter in b")(<>":
-            what = self.sequence(letter)
-            if alone or letter in b"<>":
-                what += start,
-        elif letter == b"c":
-            head = self.bytes(20)
-            below = [self.parse(i == 1) for i in range(8)]
-            what = letter, head, tuple(below), self.bytes(4), (self.parse(False), self.parse(False)), start
+            refs.append(None)
+        if kind in SHORT:
+            size = 1 + data[start + 1]
         else:
-            what = letter, self.bytes(self.size(letter))
-        i = self.node(*what)
+            size = FIXED.get(kind)
+            if size is None:
+                size = length(data, start + 1, kind)
+        if size is not None:
+            at = start + 1 + size
+            what = LETTERS[kind] + data[start + 1:at] if flag else data[start:at]
+        elif kind == CODE:
+            at = start + 21
+            below = tuple([parse(i == 1) for i in range(8)])
+            line, at = data[at:at + 4], at + 4
+            what = b"c", data[start + 1:start + 21], below, line, (parse(False), parse(False)), start
+        else:
+            at = start + (2 if kind == SMALL_TUPLE else 5)
+            count = data[start + 1:at]
+            what = LETTERS[kind], count, tuple([parse(False) for _ in range(int.from_bytes(count, "little"))])
+            # By content; a tuple of constants, and what holds code, by itself.
+            if alone or kind in SETS:
+                what += start,
+        i = numbers.setdefault(what, len(nodes))
+        if i == len(nodes):
+            nodes.append(what)
         if flag:
-            self.refs[place] = i
+            refs[place] = i
         return i
 
-    def sequence(self, letter):
-        size = self.bytes(1 if letter == b")" else 4)
-        return letter, size, tuple([self.parse(False) for _ in range(int.from_bytes(size, "little"))])
-
-    def bytes(self, n):
-        self.at += n
-        return self.data[self.at - n:self.at]
-
-    def size(self, letter):
-        """How many bytes of a part without others stand behind its letter."""
-        data, at = self.data, self.at
-        if letter in b"NFT.S":
-            return 0
-        if letter == b"i":
-            return 4
-        if letter in b"gy":
-            return 8 if letter == b"g" else 16
-        if letter in b"zZ":
-            return 1 + data[at]
-        n = int.from_bytes(data[at:at + 4], "little")
-        if letter in b"sutaA":
-            return 4 + n
-        if letter == b"l":
-            return 4 + 2 * (n if n < 1 << 31 else (1 << 32) - n)
+    root = parse(False)
+    if at != len(data):
         raise ValueError("not known to share")
+    return nodes, root
+
+
+def length(data, at, kind):
+    """How many bytes of a part without others stand behind its letter, None for
+    code and sequences."""
+    if kind == CODE or kind in SEQUENCES:
+        return None
+    n = int.from_bytes(data[at:at + 4], "little")
+    if kind in LONG:
+        return 4 + n
+    if kind == INTEGER:
+        return 4 + 2 * (n if n < 1 << 31 else (1 << 32) - n)
+    raise ValueError("not known to share")
 
 
 def written(nodes, root):
     """The bytes of a node: each that stands in several places once, and referred
     to from the others."""
-    times, seen, out = {}, {}, []
+    times, seen, out = [0] * len(nodes), {}, []
     todo = [root]
     while todo:
         i = todo.pop()
-        times[i] = times.get(i, 0) + 1
-        if times[i] == 1:
-            todo += [k for part in nodes[i][1:] if type(part) is tuple for k in part]
+        times[i] += 1
+        if times[i] == 1 and type(nodes[i]) is tuple:
+            todo += nodes[i][2]
+            if nodes[i][0] == b"c":
+                todo += nodes[i][4]
 
     def write(i):
-        what = nodes[i]
         if i in seen:
             out.append(b"r" + seen[i].to_bytes(4, "little"))
             return
-        kind = what[0]
-        if times[i] > 1 and kind not in b"NFT.S":
+        what = nodes[i]
+        leaf = type(what) is bytes
+        letter = what[:1] if leaf else what[0]
+        if times[i] > 1 and letter not in SINGLE:
             seen[i] = len(seen)
-            kind = bytes([kind[0] | 128])
-        out.append(kind)
-        for part in what[1:]:
-            if type(part) is tuple:
-                for k in part:
-                    write(k)
-            elif type(part) is bytes:
-                out.append(part)
+            letter = bytes([letter[0] | 128])
+        if leaf:
+            out.append(letter + what[1:])
+            return
+        out.append(letter + what[1])
+        for k in what[2]:
+            write(k)
+        if what[0] == b"c":
+            out.append(what[3])
+            for k in what[4]:
+                write(k)
 
     write(root)
     return b"".join(out)

@@ -29,6 +29,15 @@ BLOCKS = TRIES + (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
 LISTS = (ast.ListComp, ast.SetComp, ast.DictComp)
 TEXT = type("")
 
+# Nodes and fields that have no other nodes in them, or only such as say how a name
+# is used and which operator stands there; and statements that have no others.
+LEAVES = frozenset([ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.Import,
+                    ast.ImportFrom, str, int, type(None)])
+WITHOUT_NODES = frozenset(["ctx", "op", "ops", "id", "attr", "kind", "names", "module", "level", "type_comment",
+                           "type_ignores", "conversion", "simple", "is_async"])
+SIMPLE = frozenset([ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Raise, ast.Assert, ast.Delete])
+FIELDS = {}  # kind of node -> names
+
 # A comprehension has a frame of its own, before PEP 709.
 FRAMED = sys.version_info < (3, 12)
 LITERALS = tuple(getattr(ast, n) for n in (
@@ -61,7 +70,8 @@ def attempt(source, points, small):
     content, path, parse = source.content, source.path, source.parse
     for _ in range(100):
         tree = parse(source.text) if parse else compile(content, path, "exec", ONLY_AST, True)
-        Weaver(tree, points, small).apply()
+        # Only what the interpreter has parsed itself stands where it says.
+        Weaver(tree, points, small, [] if parse else sorted({line for _, line, _ in points})).apply()
         try:
             return compile(tree, path, "exec", 0, True)
         except (SyntaxError, RecursionError) as e:
@@ -99,22 +109,47 @@ def drop(tree, points, line):
     return gone is not None
 
 
-def walk(tree):
-    """(node, parent, field) for every node, parents first, without recursion."""
+def walk(tree, lines=None):
+    """(node, parent, field) for every node that others can be in, parents first,
+    without recursion. With lines, those of a plan's points, sorted: without the
+    statements in which none of them is."""
     out, todo = [], [(tree, None, None)]
     while todo:
         item = todo.pop()
         out.append(item)
         node = item[0]
-        for name in node._fields:
+        for name in fields(type(node)):
             value = getattr(node, name, None)
-            if isinstance(value, list):
+            if type(value) is list:
                 for v in value:
+                    kind = type(v)
+                    if kind in LEAVES or lines and kind in SIMPLE and not has_points(v, lines):
+                        continue
                     if isinstance(v, ast.AST):
                         todo.append((v, node, name))
-            elif isinstance(value, ast.AST):
+            elif type(value) not in LEAVES and isinstance(value, ast.AST):
                 todo.append((value, node, name))
     return out
+
+
+def fields(kind):
+    """The names of fields in which a kind of node has others."""
+    found = FIELDS.get(kind)
+    if found is None:
+        found = FIELDS[kind] = tuple([name for name in kind._fields if name not in WITHOUT_NODES])
+    return found
+
+
+def has_points(statement, lines):
+    """Whether a statement, which has no others in it, is on one of the lines."""
+    low, high, first = 0, len(lines), statement.lineno
+    while low < high:
+        middle = (low + high) // 2
+        if lines[middle] < first:
+            low = middle + 1
+        else:
+            high = middle
+    return low < len(lines) and lines[low] <= statement.end_lineno
 
 
 def framed(nodes):
@@ -160,11 +195,12 @@ def at(new, old):
 
 
 class Weaver:
-    def __init__(self, tree, points, small):
+    def __init__(self, tree, points, small, lines):
         self.tree, self.points, self.small = tree, points, small
+        self.nodes = walk(tree, lines)
         self.pausing = {site for (role, _, _), site in points.items() if role == "pause"}
-        self.asynchronous = {points.get(("body", n.lineno, n.col_offset)) for n, _, _ in walk(tree)
-                             if isinstance(n, ast.AsyncFunctionDef)}
+        self.asynchronous = {points.get(("body", n.lineno, n.col_offset)) for n, _, _ in self.nodes
+                             if type(n) is ast.AsyncFunctionDef}
 
     def mark(self, kind, site, how="p", up=0):
         # A site whose frames can be suspended has checkpoints that look, in
@@ -194,10 +230,9 @@ class Weaver:
         return at(ast.Subscript(value=mark, slice=index, ctx=ast.Load()), near)
 
     def apply(self):
-        nodes = walk(self.tree)
-        up = framed(nodes) if self.pausing and FRAMED else {}
+        up = framed(self.nodes) if self.pausing and FRAMED else {}
         # Inner nodes first: what an outer one wraps is then complete.
-        for node, parent, field in reversed(nodes):
+        for node, parent, field in reversed(self.nodes):
             kind = type(node)
             if kind in FUNCTIONS:
                 site = self.at("body", node)
