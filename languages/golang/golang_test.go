@@ -116,10 +116,10 @@ func buildAll(t testing.TB, tool, from string, flags ...string) string {
 	return dir
 }
 
-// TestGoPrograms builds every fixture as it is and with checkpoints: in what the
+// TestPrograms builds every fixture as it is and with checkpoints: in what the
 // compiler does not inline, and in all. They print the same, traces included, and
 // end the same; what was entered was left.
-func TestGoPrograms(t *testing.T) {
+func TestPrograms(t *testing.T) {
 	t.Chdir(casesFolder)
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -270,9 +270,9 @@ func writeModule(t *testing.T, files map[string]string) {
 	t.Chdir(dir)
 }
 
-// TestGoGivesWay: what the compiler refuses with checkpoints only is built
+// TestGivesWay: what the compiler refuses with checkpoints only is built
 // without, and told; the rest has them.
-func TestGoGivesWay(t *testing.T) {
+func TestGivesWay(t *testing.T) {
 	writeModule(t, map[string]string{
 		"go.mod":   "module acme\n\ngo 1.25.0\n",
 		"main.go":  "package main\n\nimport \"acme/p\"\n\n//go:noinline\nfunc small(n int) int { return n }\n\nfunc main() {\n\tfor range 2 {\n\t\tprintln(small(p.Small(1)))\n\t}\n}\n",
@@ -313,9 +313,9 @@ func TestGoGivesWay(t *testing.T) {
 	}
 }
 
-// TestGoTestsGiveWay: so it is with tests; what does not compile without
+// TestTestsGiveWay: so it is with tests; what does not compile without
 // checkpoints either is go test's to tell.
-func TestGoTestsGiveWay(t *testing.T) {
+func TestTestsGiveWay(t *testing.T) {
 	writeModule(t, map[string]string{
 		"go.mod":          "module acme\n\ngo 1.25.0\n",
 		"a/a.go":          "package a\n\n//go:noinline\nfunc Small(n int) int { return n }\n",
@@ -343,9 +343,9 @@ func TestGoTestsGiveWay(t *testing.T) {
 	}
 }
 
-// TestGoBuildsThatAreNone: what go list tells of a package that does not compile stands
+// TestBuildsThatAreNone: what go list tells of a package that does not compile stands
 // among the build IDs, and removes nothing that is kept.
-func TestGoBuildsThatAreNone(t *testing.T) {
+func TestBuildsThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	cache := runtimes.Cache{Dir: dir}
 	for name, text := range map[string]string{"inlined/abc_-1": "key 7\n", "text/x.json": "{}", "generation": "1"} {
@@ -369,9 +369,9 @@ func TestGoBuildsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestGoKept: a unit that is made is found again, and made anew when a file of it
+// TestKept: a unit that is made is found again, and made anew when a file of it
 // changes or what was kept is gone.
-func TestGoKept(t *testing.T) {
+func TestKept(t *testing.T) {
 	writeModule(t, map[string]string{"go.mod": "module acme\n\ngo 1.25.0\n",
 		"main.go": "package main\n\nfunc main() { for { break } }\n"})
 	b, packages, _ := planWithStub(t, languages.Target{Args: []string{"."},

@@ -11,33 +11,31 @@ import (
 	"strings"
 	"testing"
 
+	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/languages"
+	"cg/languages/languagetest"
 )
 
-func TestGoPlan(t *testing.T) {
-	fine := instrument.Options{Granularity: instrument.Fine}
-	for _, c := range []struct {
-		name, source string
-		options      instrument.Options
-		want         string
-	}{
-		{"functions", "package p\nfunc f() { }\nfunc g(x int) (y int) {\n return x\n}\n", fine, `
+func TestPlan(t *testing.T) {
+	fine := languagetest.Fine
+	languagetest.Plans(t, planFile, []languagetest.PlanCase{
+		{Name: "functions", Source: "package p\nfunc f() { }\nfunc g(x int) (y int) {\n return x\n}\n", Options: fine, Want: `
 			function p.f 2:6-2 2:11-2:12
 			function p.g 3:6-5 3:24-5:1`},
-		{"methods", "package p\ntype T struct{}\nfunc (T) a() {}\nfunc (t T) b() {}\nfunc (*T) c() {}\nfunc (t /* * */ *T) d() {}\nfunc (t *(T),) e() {}", fine, `
+		{Name: "methods", Source: "package p\ntype T struct{}\nfunc (T) a() {}\nfunc (t T) b() {}\nfunc (*T) c() {}\nfunc (t /* * */ *T) d() {}\nfunc (t *(T),) e() {}", Options: fine, Want: `
 			method p.T.a 3:10-3 3:15-3:15
 			method p.T.b 4:12-4 4:17-4:17
 			method p.(*T).c 5:11-5 5:16-5:16
 			method p.(*T).d 6:21-6 6:26-6:26
 			method p.(*T).e 7:16-7 7:21-7:21`},
-		{"generics", "package p\nfunc M[A, B any](a A) B { return any(a).(B) }\nfunc (l *L[T]) p(x T) {}\nfunc (L[_]) q() { _ = func() {} }", fine, `
+		{Name: "generics", Source: "package p\nfunc M[A, B any](a A) B { return any(a).(B) }\nfunc (l *L[T]) p(x T) {}\nfunc (L[_]) q() { _ = func() {} }", Options: fine, Want: `
 			function p.M[...] 2:6-2 2:26-2:45
 			method p.(*L[...]).p 3:16-3 3:24-3:24
 			method p.L[...].q 4:13-4 4:18-4:33
 			lambda p.L[...].q.func1 4:23-4 4:31-4:31`},
-		{"literals", "package p\nvar a, b = func() int { return 1 }(), func() {}\nfunc f() { func() { go func() {}() }(); defer func() {}() }\nvar c = func() {}", fine, `
+		{Name: "literals", Source: "package p\nvar a, b = func() int { return 1 }(), func() {}\nfunc f() { func() { go func() {}() }(); defer func() {}() }\nvar c = func() {}", Options: fine, Want: `
 			lambda p.init.func1 2:12-2 2:24-2:34
 			lambda p.init.func2 2:39-2 2:47-2:47
 			function p.f 3:6-3 3:11-3:59
@@ -45,59 +43,46 @@ func TestGoPlan(t *testing.T) {
 			lambda p.f.func1.1 3:24-3 3:32-3:32
 			lambda p.f.func2 3:47-3 3:55-3:55
 			lambda p.init.func3 4:9-4 4:17-4:17`},
-		{"init", "package p\nfunc init() {}\nfunc (t T) init() {}\nfunc init() { func() {}() }", fine, `
+		{Name: "init", Source: "package p\nfunc init() {}\nfunc (t T) init() {}\nfunc init() { func() {}() }", Options: fine, Want: `
 			function p.init.0 2:6-2 2:14-2:14
 			method p.T.init 3:12-3 3:20-3:20
 			function p.init.1 4:6-4 4:14-4:27
 			lambda p.init.1.func1 4:15-4 4:23-4:23`},
-		{"blank", "package p\nfunc _() { func() {}() }\nfunc (T) _() {}\nvar _ = func() {}", fine, `
+		{Name: "blank", Source: "package p\nfunc _() { func() {}() }\nfunc (T) _() {}\nvar _ = func() {}", Options: fine, Want: `
 			lambda p.init.func1 4:9-4 4:17-4:17`},
-		{"range over func has no function", "package p\nfunc f(s iter.Seq[int]) { for x := range s { println(x) } }", fine, `
+		{Name: "range over func has no function", Source: "package p\nfunc f(s iter.Seq[int]) { for x := range s { println(x) } }", Options: fine, Want: `
 			function p.f 2:6-2 2:26-2:59`},
-		{"no body, directives", "package p\nfunc a()\n//go:nosplit\nfunc b() {}\n//go:noinline\nfunc c() {}\n//go:linkname d x.d\nfunc d() {}\nfunc x() {}\n\n//go:systemstack\n// more\nfunc e() { func() {}() }\n/*\n//go:nosplitted\n*/\nfunc g() {}", fine, `
+		{Name: "no body, directives", Source: "package p\nfunc a()\n//go:nosplit\nfunc b() {}\n//go:noinline\nfunc c() {}\n//go:linkname d x.d\nfunc d() {}\nfunc x() {}\n\n//go:systemstack\n// more\nfunc e() { func() {}() }\n/*\n//go:nosplitted\n*/\nfunc g() {}", Options: fine, Want: `
 			function p.c 6:6-6 6:11-6:11
 			function p.x 9:6-9 9:11-9:11
 			lambda p.e.func1 13:12-13 13:20-13:20
 			function p.g 17:6-17 17:11-17:11`},
-		{"newer than the grammar", "package p\nfunc f() *int { return new(1 + 2) }\ntype A[T any] = []T\nfunc g() { if ; true {} }", fine, `
+		{Name: "newer than the grammar", Source: "package p\nfunc f() *int { return new(1 + 2) }\ntype A[T any] = []T\nfunc g() { if ; true {} }", Options: fine, Want: `
 			function p.f 2:6-2 2:16-2:35
 			function p.g 4:6-4 4:11-4:25`},
-		{"crlf", "package p\r\nfunc f() {\r\n\r\n}\r\n", fine, `
+		{Name: "crlf", Source: "package p\r\nfunc f() {\r\n\r\n}\r\n", Options: fine, Want: `
 			function p.f 2:6-4 2:11-4:1`},
-		{"byte order mark", "\ufeffpackage p\nfunc f() {}\n", fine, `
+		{Name: "byte order mark", Source: "\ufeffpackage p\nfunc f() {}\n", Options: fine, Want: `
 			function p.f 2:6-2 2:11-2:11`},
-		{"coarse", "package main\nfunc main() { func() {}() }\nfunc f() {}\nfunc (T) main() {}", instrument.Options{Granularity: instrument.Coarse, Entry: true}, `
+		{Name: "coarse", Source: "package main\nfunc main() { func() {}() }\nfunc f() {}\nfunc (T) main() {}", Options: instrument.Options{Granularity: instrument.Coarse, Entry: true}, Want: `
 			function main.main 2:6-2 2:14-2:27`},
-		{"coarse, not what is run", "package main\nfunc main() {}", instrument.Options{Granularity: instrument.Coarse}, ``},
-		{"coarse, no program", "package p\nfunc main() {}", instrument.Options{Granularity: instrument.Coarse, Entry: true}, ``},
-		{"include", "package p\nfunc f() {}\nfunc (*T) f() {}\nfunc g() {}", instrument.Options{Granularity: instrument.Fine, Include: []string{"*.f"}}, `
+		{Name: "coarse, not what is run", Source: "package main\nfunc main() {}", Options: instrument.Options{Granularity: instrument.Coarse}, Want: ``},
+		{Name: "coarse, no program", Source: "package p\nfunc main() {}", Options: instrument.Options{Granularity: instrument.Coarse, Entry: true}, Want: ``},
+		{Name: "include", Source: "package p\nfunc f() {}\nfunc (*T) f() {}\nfunc g() {}", Options: instrument.Options{Granularity: instrument.Fine, Include: []string{"*.f"}}, Want: `
 			function p.f 2:6-2 2:11-2:11
 			method p.(*T).f 3:11-3 3:16-3:16`},
-		{"exclude", "package p\nfunc f() {}\nfunc g() {}\nfunc (*T) h() {}", instrument.Options{Granularity: instrument.Fine, Exclude: []string{"p.f", "p.g:3"}}, `
+		{Name: "exclude", Source: "package p\nfunc f() {}\nfunc g() {}\nfunc (*T) h() {}", Options: instrument.Options{Granularity: instrument.Fine, Exclude: []string{"p.f", "p.g:3"}}, Want: `
 			method p.(*T).h 4:11-4 4:16-4:16`},
-		{"nothing", "package p\n", fine, ``},
-	} {
-		p, err := planFile([]byte(c.source), c.options)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		var got strings.Builder
-		for _, q := range p.Points {
-			s := p.Sites[q.Site]
-			fmt.Fprintf(&got, "%s %s %d:%d-%d %d:%d-%d:%d\n", s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line, q.Col,
-				q.EndLine, q.EndCol)
-		}
-		want := strings.ReplaceAll(strings.TrimPrefix(c.want, "\n"), "\t", "")
-		if strings.TrimSpace(got.String()) != strings.TrimSpace(want) {
-			t.Errorf("%s:\n%swant\n%s", c.name, got.String(), want)
-		}
-	}
+		{Name: "nothing", Source: "package p\n", Options: fine, Want: ``},
+	}, func(_ string, s checkpoint.Site, q instrument.Point) string {
+		return fmt.Sprintf("%s %s %d:%d-%d %d:%d-%d:%d",
+			s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line, q.Col, q.EndLine, q.EndCol)
+	})
 }
 
-// TestGoContext: names go on where the files before ended, and what the compiler
+// TestContext: names go on where the files before ended, and what the compiler
 // inlines has no checkpoints, but for main.
-func TestGoContext(t *testing.T) {
+func TestContext(t *testing.T) {
 	g, err := parseFile([]byte(
 		"package main\nfunc init() {}\nvar a = func() {}\nfunc f() {}\nfunc (T) g() { func() {}() }\nfunc main() {}\n"))
 	if err != nil {
@@ -126,7 +111,7 @@ func TestGoContext(t *testing.T) {
 	}
 }
 
-func TestGoPlanLeft(t *testing.T) {
+func TestPlanLeft(t *testing.T) {
 	p, err := planFile([]byte("package p\nfunc a()\n//go:nosplit\nfunc b() {}\n//go:linkname d x.d\nfunc d() {}\n"),
 		instrument.Options{Granularity: instrument.Fine})
 	if err != nil {
@@ -142,23 +127,18 @@ func TestGoPlanLeft(t *testing.T) {
 	}
 }
 
-func TestGoPlanRefuses(t *testing.T) {
-	for source, line := range map[string]string{
-		"":                              "no package clause",
+func TestPlanRefuses(t *testing.T) {
+	languagetest.Refuses(t, planFile, map[string]string{
+		"":                              "line 1",
 		"package p\nfunc f( { }":        "line 2",
 		"package p\nvar x = \nfunc f()": "line",
 		"pack\x00age p":                 "line 1",
-	} {
-		if _, err := planFile([]byte(source), instrument.Options{Granularity: instrument.Fine}); err == nil ||
-			!strings.Contains(err.Error(), line) && !strings.Contains(err.Error(), "line 1") {
-			t.Errorf("%q: %v", source, err)
-		}
-	}
+	})
 }
 
-// TestGoSmall tells the functions that may be counted.
-func TestGoSmall(t *testing.T) {
-	for body, want := range map[string]bool{
+// TestSmall has the bodies of functions that may be counted.
+func TestSmall(t *testing.T) {
+	languagetest.Small(t, planFile, "package p\nfunc f() { BODY\n}\n", map[string]bool{
 		"return x":                             true,
 		"":                                     true,
 		"t.x = x // c":                         true,
@@ -174,13 +154,7 @@ func TestGoSmall(t *testing.T) {
 		"return \"a\" + x":                     false,
 		"return \"a\"":                         true,
 		"return x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x": false,
-	} {
-		p, err := planFile([]byte("package p\nfunc f() { "+body+"\n}\n"),
-			instrument.Options{Granularity: instrument.Fine})
-		if err != nil || p.Sites[0].Small != want {
-			t.Errorf("%s: %+v, %v; want small %v", body, p, err, want)
-		}
-	}
+	})
 }
 
 // rewritten is a file with checkpoints by itself.
@@ -225,7 +199,7 @@ func checkRewriteLaws(t testing.TB, name string, source []byte) {
 	}
 }
 
-func TestGoText(t *testing.T) {
+func TestText(t *testing.T) {
 	source := "// doc\n\n//go:build linux\n\npackage p // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n)\n\n//go:noinline\nfunc f() { fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {\n}"
 	want := "// doc\n\n//go:build linux\n\n/*line /x.go:5:1*/package p; import cg_1 \"container/ring\" // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n); var (cg_1_b0 = cg_1.CodegreenFile(0x7);)\n\n//go:noinline\n" +
 		"func f() {cg_1.CodegreenEnter(cg_1_b0 + 1); defer cg_1.CodegreenExit(cg_1_b0 + 1);/*line :13:11*/ fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {cg_1.CodegreenCountedEnter(cg_1_b0 + 2); defer cg_1.CodegreenCountedExit(cg_1_b0 + 2);\n}"
@@ -246,10 +220,10 @@ func TestGoText(t *testing.T) {
 	}
 }
 
-// TestGoRoot parses and rewrites the toolchain's own files, those that test the
+// TestRoot parses and rewrites the toolchain's own files, those that test the
 // compiler included: tree-sitter's tree and Go's parser tell of each the same. It
 // takes some of the files, and with CG_GO_CORPUS all.
-func TestGoRoot(t *testing.T) {
+func TestRoot(t *testing.T) {
 	root := toolchainRoot(t)
 	files, sites, faults, stride, seen := 0, 0, 0, 16, 0
 	if os.Getenv("CG_GO_CORPUS") != "" {
@@ -308,8 +282,8 @@ func toolchainRoot(t testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// FuzzGoText: whatever parses is rewritten within its lines.
-func FuzzGoText(f *testing.F) {
+// FuzzText: whatever parses is rewritten within its lines.
+func FuzzText(f *testing.F) {
 	for _, s := range []string{
 		"package p\nfunc f() {}", "package p;func f(){if x{};for{};switch{};func(){}()};import \"x\"", "package p; import (\"x\"; `C`); var x = func() {}",
 		"\ufeffpackage p // package q\nfunc (t *T[X]) f() { /* } */ }", "//line a.go:1\npackage p\r\nfunc f() {\r\n}",
@@ -335,8 +309,8 @@ func FuzzGoText(f *testing.F) {
 	})
 }
 
-// TestGoTarget takes command lines apart.
-func TestGoTarget(t *testing.T) {
+// TestTarget takes command lines apart.
+func TestTarget(t *testing.T) {
 	for _, c := range []struct {
 		args  string
 		flags map[string]string

@@ -17,6 +17,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/languages/languagetest"
 	"cg/runtimes"
 )
 
@@ -57,10 +58,7 @@ func needJDKs(t testing.TB) []testJDK {
 	t.Helper()
 	all := testJDKs()
 	if len(all) == 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no javac of Java 17 or newer")
-		}
-		t.Skip("no javac of Java 17 or newer on PATH, in JAVA_HOME or below /usr/lib/jvm")
+		languagetest.Missing(t, "no javac of Java 17 or newer on PATH, in JAVA_HOME or below /usr/lib/jvm")
 	}
 	return all
 }
@@ -192,11 +190,11 @@ func runClass(t testing.TB, k testJDK, dir, class string) (stdout, stderr, statu
 	return o.String(), e.String(), cmd.ProcessState.String(), string(b)
 }
 
-// TestJavaPrograms compiles every fixture as it is and rewritten, and compares
+// TestPrograms compiles every fixture as it is and rewritten, and compares
 // what the two print, with traces and status. What was entered was left, in
 // order, on each thread. Where CG_JAVAS is set that is done with every JDK that
 // takes the fixture, else with the oldest.
-func TestJavaPrograms(t *testing.T) {
+func TestPrograms(t *testing.T) {
 	all := needJDKs(t)
 	byJDK := map[testJDK][]*fixture{}
 	for _, c := range fixtures(t) {
@@ -258,9 +256,9 @@ func TestJavaPrograms(t *testing.T) {
 	}
 }
 
-// TestJavaRetry: a function that the compiler refuses with checkpoints can be
+// TestRetry: a function that the compiler refuses with checkpoints can be
 // left out by its name and line.
-func TestJavaRetry(t *testing.T) {
+func TestRetry(t *testing.T) {
 	source := []byte("class M {\n  void f() { }\n  Runnable a = () -> { };\n  Runnable b = () -> { };\n}\n")
 	for _, c := range []struct{ exclude, want string }{
 		{"M.f", "M.<lambda>:3 M.<lambda>:4"},
@@ -281,10 +279,10 @@ func TestJavaRetry(t *testing.T) {
 	}
 }
 
-// TestJavaCorpus rewrites every file below the folders of CG_JAVA_CORPUS
+// TestCorpus rewrites every file below the folders of CG_JAVA_CORPUS
 // (testdata/corpus/java.sh gives them) and writes those that come out below
 // CG_JAVA_OUT, in the same places.
-func TestJavaCorpus(t *testing.T) {
+func TestCorpus(t *testing.T) {
 	folders := filepath.SplitList(os.Getenv("CG_JAVA_CORPUS"))
 	if len(folders) == 0 {
 		t.Skip("CG_JAVA_CORPUS is not set: see testdata/corpus/java.sh")

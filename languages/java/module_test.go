@@ -10,7 +10,7 @@ import (
 )
 
 // What a folder declares, and what java and javac are told of it.
-func TestJavaModule(t *testing.T) {
+func TestModule(t *testing.T) {
 	file := func(name, text string) *sourceFile { return &sourceFile{name: name, text: []byte(text)} }
 	other := file("src/A.java", "module x { }\n")
 	for _, c := range []struct {

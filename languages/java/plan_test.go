@@ -2,39 +2,36 @@ package java
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/languages/languagetest"
 )
 
-// TestJavaPlan pins names, kinds and positions: lines and columns from 1,
+// TestPlan pins names, kinds and positions: lines and columns from 1,
 // columns in bytes. The site is where the name stands; the point reaches from
 // behind the opening brace to the closing one.
-func TestJavaPlan(t *testing.T) {
-	fine := instrument.Options{Granularity: instrument.Fine}
-	for _, c := range []struct {
-		name, source string
-		options      instrument.Options
-		want         string // kind name site's line:col-end line, point's line:col-line:col start-end
-	}{
-		{"plain", "package a . b /* c */ ;\nclass M {\n  int f(int x) {\n    return x;\n  }\n}\n", fine, `
+func TestPlan(t *testing.T) {
+	fine := languagetest.Fine
+	languagetest.Plans(t, planFile, []languagetest.PlanCase{
+		{Name: "plain", Source: "package a . b /* c */ ;\nclass M {\n  int f(int x) {\n    return x;\n  }\n}\n", Options: fine, Want: `
 			method a.b.M.f 3:7-5 3:17-5:3 50-67`},
-		{"crlf and a lone cr", "class M {\r\n  void f() { }\r  void g() { }\r\n}", fine, `
+		{Name: "crlf and a lone cr", Source: "class M {\r\n  void f() { }\r  void g() { }\r\n}", Options: fine, Want: `
 			method M.f 2:8-2 2:13-2:14 23-24
 			method M.g 3:8-3 3:13-3:14 38-39`},
-		{"nested types", "class M { class I { I() { } void f() {} } interface J { default void f() {} static void g() {} void h(); } @interface A { class N { void f() {} } } }", fine, `
+		{Name: "nested types", Source: "class M { class I { I() { } void f() {} } interface J { default void f() {} static void g() {} void h(); } @interface A { class N { void f() {} } } }", Options: fine, Want: `
 			constructor M.I.<init> 1:21-1 1:26-1:27 25-26
 			method M.I.f 1:34-1 1:39-1:39 38-38
 			method M.J.f 1:70-1 1:75-1:75 74-74
 			method M.J.g 1:89-1 1:94-1:94 93-93
 			method M.A.N.f 1:138-1 1:143-1:143 142-142`},
-		{"overloads", "class M { void f(int a, String... b) {} void f(java.util.List<int[]> a[], final @X char b) {} abstract void f(); void g() {} M() {} M(M this, int a) {} record R(int x) { R {} R() { this(1); } } }", fine, `
+		{Name: "overloads", Source: "class M { void f(int a, String... b) {} void f(java.util.List<int[]> a[], final @X char b) {} abstract void f(); void g() {} M() {} M(M this, int a) {} record R(int x) { R {} R() { this(1); } } }", Options: fine, Want: `
 			method M.f(int, String...) 1:16-1 1:39-1:39 38-38
 			method M.f(java.util.List[], char) 1:46-1 1:93-1:93 92-92
 			method M.g 1:119-1 1:124-1:124 123-123
@@ -42,15 +39,15 @@ func TestJavaPlan(t *testing.T) {
 			constructor M.<init>(int) 1:133-1 1:151-1:151 150-150
 			constructor M.R.<init>(int) 1:171-1 1:174-1:174 173-173
 			constructor M.R.<init>() 1:176-1 1:190-1:191 189-190`},
-		{"initialisers", "class M { static { a(); } { b(); } static int a = 1; }", fine, `
+		{Name: "initialisers", Source: "class M { static { a(); } { b(); } static int a = 1; }", Options: fine, Want: `
 			module M.<clinit> 1:11-1 1:19-1:25 18-24
 			constructor M.<init block> 1:27-1 1:28-1:34 27-33`},
-		{"lambdas", "class M { Runnable r = () -> { }; void f() { Runnable s = () -> { Runnable t = () -> { }; }; g(x -> x); } }", fine, `
+		{Name: "lambdas", Source: "class M { Runnable r = () -> { }; void f() { Runnable s = () -> { Runnable t = () -> { }; }; g(x -> x); } }", Options: fine, Want: `
 			lambda M.<lambda> 1:24-1 1:31-1:32 30-31
 			method M.f 1:40-1 1:45-1:105 44-104
 			lambda M.f.<lambda> 1:59-1 1:66-1:91 65-90
 			lambda M.f.<lambda>.<lambda> 1:80-1 1:87-1:88 86-87`},
-		{"anonymous and local classes", "class M { Object o = new X(new Y() { void a() {} }) { void b() {} }; void f() { new Z() { { } }; class L { void c() {} } } enum E { A { void d() {} }, B; void e() { new W() { void g() {} }; } } }", fine, `
+		{Name: "anonymous and local classes", Source: "class M { Object o = new X(new Y() { void a() {} }) { void b() {} }; void f() { new Z() { { } }; class L { void c() {} } } enum E { A { void d() {} }, B; void e() { new W() { void g() {} }; } } }", Options: fine, Want: `
 			method M.<anonymous 1>.a 1:43-1 1:48-1:48 47-47
 			method M.<anonymous 2>.b 1:60-1 1:65-1:65 64-64
 			method M.f 1:75-1 1:80-1:122 79-121
@@ -59,88 +56,70 @@ func TestJavaPlan(t *testing.T) {
 			method M.E.A.d 1:142-1 1:147-1:147 146-146
 			method M.E.e 1:160-1 1:165-1:191 164-190
 			method M.E.e.<anonymous 2>.g 1:181-1 1:186-1:186 185-185`},
-		{"constructors", "class M { M() { /* super(); */ this(1) ; f(); } M(int a) { // x\n <T>super(a); } M(O o) {\n o\n.super(); } M(char c) { int x = 1;\n super(x); f(); } M(long c) { this(() -> { }); } }", fine, `
+		{Name: "constructors", Source: "class M { M() { /* super(); */ this(1) ; f(); } M(int a) { // x\n <T>super(a); } M(O o) {\n o\n.super(); } M(char c) { int x = 1;\n super(x); f(); } M(long c) { this(() -> { }); } }", Options: fine, Want: `
 			constructor M.<init>() 1:11-1 1:41-1:47 40-46
 			constructor M.<init>(int) 1:49-2 2:14-2:15 77-78
 			constructor M.<init>(O) 2:17-4 4:10-4:11 101-102
 			constructor M.<init>(char) 4:13-5 5:11-5:17 137-143
 			constructor M.<init>(long) 5:19-5 5:47-5:48 173-174
 			lambda M.<init>(long).<lambda> 5:36-5 5:43-5:44 169-170`},
-		{"no bodies", "abstract class M { abstract void f(); native void g(); } interface I { void f(); int K = 1; }", fine, ``},
-		{"module-info", "@Deprecated open module a.b { requires java.base; exports a.b to c, d; }", fine, ``},
-		{"package-info", "@Deprecated package a.b;", fine, ``},
-		{"no class around", "import module java.base;\nvoid main() { IO.println(1); }\nint f() { return 1; }\n", fine, `
+		{Name: "no bodies", Source: "abstract class M { abstract void f(); native void g(); } interface I { void f(); int K = 1; }", Options: fine, Want: ``},
+		{Name: "module-info", Source: "@Deprecated open module a.b { requires java.base; exports a.b to c, d; }", Options: fine, Want: ``},
+		{Name: "package-info", Source: "@Deprecated package a.b;", Options: fine, Want: ``},
+		{Name: "no class around", Source: "import module java.base;\nvoid main() { IO.println(1); }\nint f() { return 1; }\n", Options: fine, Want: `
 			method main 2:6-2 2:14-2:30 38-54
 			method f 3:5-3 3:10-3:21 65-76`},
-		{"escapes", "class M { void \\u0061\\uuu00e9() \\u007b String s = \"\\u0022 + '\\u005c'' + \\u0022 \\\\u0022\\u005c\\u005c\"; // \\u000a f();\n \\u007d void g() {} }", fine, `
+		{Name: "escapes", Source: "class M { void \\u0061\\uuu00e9() \\u007b String s = \"\\u0022 + '\\u005c'' + \\u0022 \\\\u0022\\u005c\\u005c\"; // \\u000a f();\n \\u007d void g() {} }", Options: fine, Want: `
 			method M.aé 1:16-2 1:39-2:2 38-117
 			method M.g 2:14-2 2:19-2:19 134-134`},
-		{"escapes of what ends texts", "class M { char f() { return '\\u0000'; } String g() { return \"\\u001a\\ud83d\\u2028\"; } }", fine, `
+		{Name: "escapes of what ends texts", Source: "class M { char f() { return '\\u0000'; } String g() { return \"\\u001a\\ud83d\\u2028\"; } }", Options: fine, Want: `
 			method M.f 1:16-1 1:21-1:39 20-38
 			method M.g 1:48-1 1:53-1:83 52-82`},
-		{"not utf-8", "class M\xe9 { void f() { g(\"\xfc}\"); } /* \xff} */ }", fine, `
+		{Name: "not utf-8", Source: "class M\xe9 { void f() { g(\"\xfc}\"); } /* \xff} */ }", Options: fine, Want: `
 			method Mé.f 1:17-1 1:22-1:32 21-31`},
-		{"the end of a file for CP/M", "class M { void f() { } }\n\x1a", fine, `
+		{Name: "the end of a file for CP/M", Source: "class M { void f() { } }\n\x1a", Options: fine, Want: `
 			method M.f 1:16-1 1:21-1:22 20-21`},
-		{"coarse, not the file that is run", "class M { public static void main(String[] a) { } }", instrument.Options{Granularity: instrument.Coarse}, ``},
-		{"coarse", "class M { void main() { } public static void main(final String... a) { Runnable r = () -> { }; } void f() { } class I { static void main(String[] a) { } } }\nrecord R() { void main() { } private static void main(String[] a) { } }", instrument.Options{Granularity: instrument.Coarse, Entry: true}, `
+		{Name: "coarse, not the file that is run", Source: "class M { public static void main(String[] a) { } }", Options: instrument.Options{Granularity: instrument.Coarse}, Want: ``},
+		{Name: "coarse", Source: "class M { void main() { } public static void main(final String... a) { Runnable r = () -> { }; } void f() { } class I { static void main(String[] a) { } } }\nrecord R() { void main() { } private static void main(String[] a) { } }", Options: instrument.Options{Granularity: instrument.Coarse, Entry: true}, Want: `
 			method M.main(String...) 1:46-1 1:71-1:96 70-95
 			method R.main() 2:19-2 2:27-2:28 183-184`},
-		{"coarse, no class around", "int f() { return 1; }\nvoid main() { }\n", instrument.Options{Granularity: instrument.Coarse, Entry: true}, `
+		{Name: "coarse, no class around", Source: "int f() { return 1; }\nvoid main() { }\n", Options: instrument.Options{Granularity: instrument.Coarse, Entry: true}, Want: `
 			method main 2:6-2 2:14-2:15 35-36`},
-		{"include", "class M { void f() { } void g() { } }", instrument.Options{Granularity: instrument.Fine, Include: []string{"*.g"}}, `
+		{Name: "include", Source: "class M { void f() { } void g() { } }", Options: instrument.Options{Granularity: instrument.Fine, Include: []string{"*.g"}}, Want: `
 			method M.g 1:29-1 1:34-1:35 33-34`},
-		{"one of several", "class M { void f() { } void f(int x) { Runnable r = () -> { }; } void g() { } }", instrument.Options{Granularity: instrument.Fine, Include: []string{"M.f*"}, Exclude: []string{"M.f(int)"}}, `
+		{Name: "one of several", Source: "class M { void f() { } void f(int x) { Runnable r = () -> { }; } void g() { } }", Options: instrument.Options{Granularity: instrument.Fine, Include: []string{"M.f*"}, Exclude: []string{"M.f(int)"}}, Want: `
 			method M.f() 1:16-1 1:21-1:22 20-21
 			lambda M.f(int).<lambda> 1:53-1 1:60-1:61 59-60`},
-		{"all of one name", "class M { void f() { } void f(int x) { } void g() { } void h() { } }", instrument.Options{Granularity: instrument.Fine, Include: []string{"M.f", "M.g"}, Exclude: []string{"?.f"}}, `
+		{Name: "all of one name", Source: "class M { void f() { } void f(int x) { } void g() { } void h() { } }", Options: instrument.Options{Granularity: instrument.Fine, Include: []string{"M.f", "M.g"}, Exclude: []string{"?.f"}}, Want: `
 			method M.g 1:47-1 1:52-1:53 51-52`},
-		{"exclude", "class M { void f() { } void g() { }\n Runnable a = () -> { };\n Runnable b = () -> { }; }", instrument.Options{Granularity: instrument.Fine, Exclude: []string{"M.f", "M.<lambda>:2"}}, `
+		{Name: "exclude", Source: "class M { void f() { } void g() { }\n Runnable a = () -> { };\n Runnable b = () -> { }; }", Options: instrument.Options{Granularity: instrument.Fine, Exclude: []string{"M.f", "M.<lambda>:2"}}, Want: `
 			method M.g 1:29-1 1:34-1:35 33-34
 			lambda M.<lambda> 3:15-3 3:22-3:23 82-83`},
-		{"empty", "", fine, ``},
-	} {
-		p, err := planFile([]byte(c.source), c.options)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
+		{Name: "empty", Source: "", Options: fine, Want: ``},
+	}, func(source string, s checkpoint.Site, q instrument.Point) string {
+		if before, end := source[:q.Start], source[q.End:]; !strings.HasSuffix(before, "{") &&
+			!strings.HasSuffix(before, ";") && !strings.HasSuffix(before, `\u007b`) ||
+			!strings.HasPrefix(end, "}") && !strings.HasPrefix(end, `\u007d`) {
+			t.Errorf("%s does not stand between braces in %q", s.Func, source)
 		}
-		var got strings.Builder
-		for _, q := range p.Points {
-			s := p.Sites[q.Site]
-			if before, end := c.source[:q.Start], c.source[q.End:]; !strings.HasSuffix(before, "{") &&
-				!strings.HasSuffix(before, ";") && !strings.HasSuffix(before, `\u007b`) ||
-				!strings.HasPrefix(end, "}") && !strings.HasPrefix(end, `\u007d`) {
-				t.Errorf("%s: %s does not stand between braces", c.name, s.Func)
-			}
-			fmt.Fprintf(&got, "%s %s %d:%d-%d %d:%d-%d:%d %d-%d\n", s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line,
-				q.Col, q.EndLine, q.EndCol, q.Start, q.End)
-		}
-		want := strings.ReplaceAll(strings.TrimPrefix(c.want, "\n"), "\t", "")
-		if strings.TrimSpace(got.String()) != strings.TrimSpace(want) {
-			t.Errorf("%s:\n%swant\n%s", c.name, got.String(), want)
-		}
-	}
+		return fmt.Sprintf("%s %s %d:%d-%d %d:%d-%d:%d %d-%d",
+			s.Kind, s.Func, s.Line, s.Col, s.EndLine, q.Line, q.Col, q.EndLine, q.EndCol, q.Start, q.End)
+	})
 }
 
-func TestJavaPlanRefuses(t *testing.T) {
-	for source, line := range map[string]int{
-		"class M { void f( { } }":                       1,
-		"class M {\n int x = = 1; }":                    2,
-		"class M {\n void f() {\n":                      2,
-		"c\x00l\x00a\x00s\x00s\x00":                     1, // UTF-16
-		"class M {\n M() { int a = 1; <T>super(a); } }": 2, // newer than the grammar
-	} {
-		_, err := planFile([]byte(source), instrument.Options{Granularity: instrument.Fine})
-		if !errors.Is(err, instrument.ErrSyntax) || !strings.Contains(err.Error(), fmt.Sprintf("line %d", line)) {
-			t.Errorf("%q: %v; want line %d", source, err, line)
-		}
-	}
+func TestPlanRefuses(t *testing.T) {
+	languagetest.Refuses(t, planFile, map[string]string{
+		"class M { void f( { } }":                       "line 1",
+		"class M {\n int x = = 1; }":                    "line 2",
+		"class M {\n void f() {\n":                      "line 2",
+		"c\x00l\x00a\x00s\x00s\x00":                     "line 1", // UTF-16
+		"class M {\n M() { int a = 1; <T>super(a); } }": "line 2", // newer than the grammar
+	})
 }
 
-// TestJavaSmall tells the functions that may be counted.
-func TestJavaSmall(t *testing.T) {
-	for body, want := range map[string]bool{
+// TestSmall has functions that may be counted.
+func TestSmall(t *testing.T) {
+	languagetest.Small(t, planFile, "class M { BODY }", map[string]bool{
 		"int f() { return x; }":                                                true,
 		"void f() { }":                                                         true,
 		"void f(int x) { this.x = x; /* c */ }":                                true,
@@ -161,17 +140,12 @@ func TestJavaSmall(t *testing.T) {
 		"String f() { return \"a\"; }":                                         true,
 		"int f() { int a = 1; int b = 2; return a; }":                          false,
 		"int f(int x) { return x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x; }": false,
-	} {
-		p, err := planFile([]byte("class M { "+body+" }"), instrument.Options{Granularity: instrument.Fine})
-		if err != nil || len(p.Sites) != 1 || p.Sites[0].Small != want {
-			t.Errorf("%s: %+v, %v; want small %v", body, p, err, want)
-		}
-	}
+	})
 }
 
-// TestJavaLeftAlone: a method near the JVM's limit gets no checkpoints, and
+// TestLeftAlone: a method near the JVM's limit gets no checkpoints, and
 // says so; what stands in it does.
-func TestJavaLeftAlone(t *testing.T) {
+func TestLeftAlone(t *testing.T) {
 	returns := strings.Repeat("if (x) return;\n", 1001)
 	elements := strings.Repeat("1234567, ", 3000)
 	for _, c := range []struct{ name, source, left, sites string }{
@@ -199,8 +173,8 @@ func TestJavaLeftAlone(t *testing.T) {
 	}
 }
 
-// TestJavaPackage: the checkpoints' package is one that no text speaks of.
-func TestJavaPackage(t *testing.T) {
+// TestPackage: the checkpoints' package is one that no text speaks of.
+func TestPackage(t *testing.T) {
 	if len(planVersion) != 64 {
 		t.Errorf("version %q", planVersion)
 	}
@@ -281,9 +255,9 @@ func rewritten(t testing.TB, source []byte, first int) ([]byte, *instrument.Plan
 
 const casesFolder = "../../testdata/programs/java/cases"
 
-// FuzzJavaRewrite: whatever the text, planning ends, and what it rewrites
+// FuzzRewrite: whatever the text, planning ends, and what it rewrites
 // keeps its lines.
-func FuzzJavaRewrite(f *testing.F) {
+func FuzzRewrite(f *testing.F) {
 	names, _ := filepath.Glob(filepath.Join(casesFolder, "*.java"))
 	for _, name := range names {
 		if source, err := os.ReadFile(name); err == nil && len(source) < 8192 {

@@ -15,10 +15,10 @@ import (
 	"cg/runtimes"
 )
 
-// TestJavaAlone compiles every fixture with the checkpoints that a build gets:
+// TestAlone compiles every fixture with the checkpoints that a build gets:
 // they need no class but those of the file. Without cg the program does what it
 // did; and what was added to a line can be taken out again.
-func TestJavaAlone(t *testing.T) {
+func TestAlone(t *testing.T) {
 	all := needJDKs(t)
 	k := all[len(all)-1]
 	var cases []*fixture
@@ -86,7 +86,7 @@ func TestJavaAlone(t *testing.T) {
 }
 
 // Test methods are tasks, around the function that they are, if it is wanted.
-func TestJavaTests(t *testing.T) {
+func TestTests(t *testing.T) {
 	for _, c := range []struct{ name, source, coarse, fine string }{
 		{"JUnit 5", "package p;\nimport org.junit.jupiter.api.*;\nclass A {\n @Test void a() {}\n @RepeatedTest(3) void b() {}\n void c() {}\n @Nested class N { @DisplayName(\"x\") @Test void d() {} }\n}",
 			"task p.A.a, task p.A.b, task p.A.N.d", "task p.A.a, method p.A.a, task p.A.b, method p.A.b, method p.A.c, task p.A.N.d, method p.A.N.d"},
@@ -256,8 +256,8 @@ func TestProjectGivesWay(t *testing.T) {
 	}
 }
 
-// TestJavaWords: what a build says of cg's folder.
-func TestJavaWords(t *testing.T) {
+// TestWords: what a build says of cg's folder.
+func TestWords(t *testing.T) {
 	root := t.TempDir()
 	from, place := filepath.Join(root, "my p"), filepath.Join(root, "a place")
 	grow(t, from, map[string]string{"m/src/A.java": "class A {\n\tint a() { int x = \"s\"; }\n}\n"})

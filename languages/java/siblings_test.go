@@ -9,7 +9,7 @@ import (
 )
 
 // The sources that one names, by whatever name, and those that these name.
-func TestJavaSiblings(t *testing.T) {
+func TestSiblings(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"Main.java":        "import a.*;\nimport b.c.One;\nimport static b.c.Statics.f;\nclass Main { static class Nested {} Same s; Own o; Missing m; String x = \"Quoted\"; Object n = new Nested(); int y = f() + d.e.Full.g + Upper.h(); }\nclass Own {}\n",
@@ -65,7 +65,7 @@ func TestJavaSiblings(t *testing.T) {
 }
 
 // The class that java starts.
-func TestJavaFirstType(t *testing.T) {
+func TestFirstType(t *testing.T) {
 	for source, want := range map[string]string{
 		"package a.b;\nimport c.D;\nclass Main { } class Other { }": "a.b.Main",
 		"@interface A { } enum B { X }":                             "A",

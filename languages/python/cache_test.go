@@ -109,9 +109,9 @@ func entered(r ran, name string) int {
 	return n
 }
 
-// TestPythonCache: a module is woven anew when its text has changed, and only
+// TestCache: a module is woven anew when its text has changed, and only
 // then.
-func TestPythonCache(t *testing.T) {
+func TestCache(t *testing.T) {
 	for _, python := range interpreters(t) {
 		t.Run(version(python), func(t *testing.T) {
 			dir := write(t, map[string]string{
@@ -155,9 +155,9 @@ func TestPythonCache(t *testing.T) {
 	}
 }
 
-// TestPythonCacheNames: files of one content, and a tree that has another name
+// TestCacheNames: files of one content, and a tree that has another name
 // now, are told under their own names.
-func TestPythonCacheNames(t *testing.T) {
+func TestCacheNames(t *testing.T) {
 	text := "import sys\ndef f(): return f.__code__.co_filename, sys._getframe(0).f_code.co_filename, (lambda: 0).__code__.co_filename\n"
 	for _, python := range interpreters(t) {
 		t.Run(version(python), func(t *testing.T) {
@@ -191,10 +191,10 @@ func TestPythonCacheNames(t *testing.T) {
 	}
 }
 
-// TestPythonNumbers: processes that load the same file, with and without the
+// TestNumbers: processes that load the same file, with and without the
 // native module, share its numbers, and a program that is killed right after
 // it has loaded a file leaves its names.
-func TestPythonNumbers(t *testing.T) {
+func TestNumbers(t *testing.T) {
 	dir := write(t, map[string]string{
 		"main.py": `
 import os, subprocess, sys

@@ -16,9 +16,9 @@ func coarse(s *languages.Setup, server *instrument.Server, _ *int) {
 	server.Options.Granularity = instrument.Coarse
 }
 
-// TestPythonCoarse: the module that is run and its main, however it is named
+// TestCoarse: the module that is run and its main, however it is named
 // on the command line, and nothing of what it imports.
-func TestPythonCoarse(t *testing.T) {
+func TestCoarse(t *testing.T) {
 	const program = "import beside\n\n\ndef helper(): pass\n\n\ndef main():\n    helper()\n    beside.main()\n\n\nmain()\n"
 	dir := write(t, map[string]string{
 		"script.py": program, "beside.py": "def main(): pass\n", "app/__init__.py": "x = 1\n", "app/__main__.py": program, "folder/__main__.py": program,
@@ -38,9 +38,9 @@ func TestPythonCoarse(t *testing.T) {
 	}
 }
 
-// TestPythonWorkers: functions of the script are seen in worker processes,
+// TestWorkers: functions of the script are seen in worker processes,
 // whichever way multiprocessing starts them.
-func TestPythonWorkers(t *testing.T) {
+func TestWorkers(t *testing.T) {
 	dir := write(t, map[string]string{"main.py": `
 import multiprocessing, sys
 
@@ -75,9 +75,9 @@ if __name__ == "__main__":
 	}
 }
 
-// TestPythonExecAgain: a program that replaces itself is measured in every
+// TestExecAgain: a program that replaces itself is measured in every
 // image of the process.
-func TestPythonExecAgain(t *testing.T) {
+func TestExecAgain(t *testing.T) {
 	dir := write(t, map[string]string{"main.py": `
 import os, sys
 
@@ -107,9 +107,9 @@ print(again(int(sys.argv[1])))
 	}
 }
 
-// TestPythonReturns: what a return computes is computed inside the function,
+// TestReturns: what a return computes is computed inside the function,
 // whichever way it leaves. The fixture prints who calls its function value.
-func TestPythonReturns(t *testing.T) {
+func TestReturns(t *testing.T) {
 	for _, f := range fixtures(t) {
 		if f.name != "returns" {
 			continue

@@ -1,103 +1,92 @@
 package python
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/languages/languagetest"
 )
 
-// TestPythonPlan pins positions: lines and columns from 1, columns in bytes,
+// TestPlan pins positions: lines and columns from 1, columns in bytes,
 // offsets in the text that the planner was given.
-func TestPythonPlan(t *testing.T) {
-	fine := instrument.Options{Granularity: instrument.Fine}
-	for _, c := range []struct {
-		name, source string
-		options      instrument.Options
-		want         string // role name line:col-line:col start-end
-	}{
-		{"plain", "def f():\n    return 1\n", fine, `
+func TestPlan(t *testing.T) {
+	fine := languagetest.Fine
+	languagetest.Plans(t, planDecoded, []languagetest.PlanCase{
+		{Name: "plain", Source: "def f():\n    return 1\n", Options: fine, Want: `
 			module <module> 1:1-2:1 0-22
 			body f 1:1-2:13 0-21`},
-		{"bom", "\ufeffdef f(): pass\n", fine, `
+		{Name: "bom", Source: "\ufeffdef f(): pass\n", Options: fine, Want: `
 			module <module> 1:1-1:1 0-14
 			body f 1:1-1:14 0-13`},
-		{"crlf", "x = 1\r\ndef f():\r\n    yield\r\n", fine, `
+		{Name: "crlf", Source: "x = 1\r\ndef f():\r\n    yield\r\n", Options: fine, Want: `
 			module <module> 1:1-3:1 0-28
 			body f 2:1-3:10 7-26
 			pause f 3:5-3:10 21-26`},
-		{"lone cr", "x = 1\rdef f():\r    yield\r", fine, `
+		{Name: "lone cr", Source: "x = 1\rdef f():\r    yield\r", Options: fine, Want: `
 			module <module> 1:1-3:1 0-25
 			body f 2:1-3:10 6-24
 			pause f 3:5-3:10 19-24`},
-		{"tabs", "class A:\n\tdef f(self):\n\t\treturn lambda: 0\n", fine, `
+		{Name: "tabs", Source: "class A:\n\tdef f(self):\n\t\treturn lambda: 0\n", Options: fine, Want: `
 			module <module> 1:1-3:1 0-42
 			body A.f 2:2-3:19 10-41
 			lambda A.f.<locals>.<lambda> 3:10-3:19 32-41`},
-		{"not ascii", "é = 'ü'; g = lambda: é\n", fine, `
+		{Name: "not ascii", Source: "é = 'ü'; g = lambda: é\n", Options: fine, Want: `
 			module <module> 1:1-1:1 0-26
 			lambda <lambda> 1:16-1:26 15-25`},
-		{"decorated", "@d\nasync def f():\n  async with a: await b\n", fine, `
+		{Name: "decorated", Source: "@d\nasync def f():\n  async with a: await b\n", Options: fine, Want: `
 			module <module> 1:1-3:1 0-42
 			body f 2:1-3:24 3-41
 			pause f 3:3-3:24 20-41
 			pause f 3:17-3:24 34-41`},
-		{"names", "class A:\n  class B:\n    def f(s):\n      def g(): pass\n      class C:\n        h = lambda: 0\n", fine, `
+		{Name: "names", Source: "class A:\n  class B:\n    def f(s):\n      def g(): pass\n      class C:\n        h = lambda: 0\n", Options: fine, Want: `
 			module <module> 1:1-6:1 0-91
 			body A.B.f 3:5-6:22 24-90
 			body A.B.f.<locals>.g 4:7-4:20 40-53
 			lambda A.B.f.<locals>.C.<lambda> 6:13-6:22 81-90`},
-		{"handlers", "try: pass\nfinally: pass\n", fine, `
+		{Name: "handlers", Source: "try: pass\nfinally: pass\n", Options: fine, Want: `
 			module <module> 1:1-2:1 0-24
 			handlers <module> 1:1-2:14 0-23`},
-		{"an await in a generator expression is not the function's", "async def f():\n  return (await x for x in (await y))\n", fine, `
+		{Name: "an await in a generator expression is not the function's", Source: "async def f():\n  return (await x for x in (await y))\n", Options: fine, Want: `
 			module <module> 1:1-2:1 0-53
 			body f 1:1-2:38 0-52
 			pause f 2:29-2:36 43-50`},
-		{"coarse, not the file that is run", "def main(): pass\n", instrument.Options{Granularity: instrument.Coarse}, ``},
-		{"coarse", "def main():\n  def main(): pass\ndef f(): pass\nclass A:\n  def main(s): pass\n", instrument.Options{Granularity: instrument.Coarse, Entry: true}, `
+		{Name: "coarse, not the file that is run", Source: "def main(): pass\n", Options: instrument.Options{Granularity: instrument.Coarse}, Want: ``},
+		{Name: "coarse", Source: "def main():\n  def main(): pass\ndef f(): pass\nclass A:\n  def main(s): pass\n", Options: instrument.Options{Granularity: instrument.Coarse, Entry: true}, Want: `
 			module <module> 1:1-5:1 0-74
 			body main 1:1-2:19 0-30`},
-		{"include", "def f(): pass\ndef g(): pass\n", instrument.Options{Granularity: instrument.Fine, Include: []string{"g"}}, `
+		{Name: "include", Source: "def f(): pass\ndef g(): pass\n", Options: instrument.Options{Granularity: instrument.Fine, Include: []string{"g"}}, Want: `
 			body g 2:1-2:14 14-27`},
-		{"exclude", "def f():\n  yield\n  lambda: 0\n", instrument.Options{Granularity: instrument.Fine, Exclude: []string{"<module>", "f"}}, `
+		{Name: "exclude", Source: "def f():\n  yield\n  lambda: 0\n", Options: instrument.Options{Granularity: instrument.Fine, Exclude: []string{"<module>", "f"}}, Want: `
 			lambda f.<locals>.<lambda> 3:3-3:12 19-28`},
-		{"empty", "", fine, `
+		{Name: "empty", Source: "", Options: fine, Want: `
 			module <module> 1:1-1:1 0-0`},
-	} {
-		text, err := decode([]byte(c.source))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		p, err := planModule(text, c.options)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		var got strings.Builder
-		for _, q := range p.Points {
-			fmt.Fprintf(&got, "%s %s %d:%d-%d:%d %d-%d\n", q.Role, p.Sites[q.Site].Func, q.Line, q.Col, q.EndLine, q.EndCol, q.Start, q.End)
-		}
-		want := strings.ReplaceAll(strings.TrimPrefix(c.want, "\n"), "\t", "")
-		if strings.TrimSpace(got.String()) != strings.TrimSpace(want) {
-			t.Errorf("%s:\n%swant\n%s", c.name, got.String(), want)
-		}
-	}
+	}, func(_ string, s checkpoint.Site, q instrument.Point) string {
+		return fmt.Sprintf("%s %s %d:%d-%d:%d %d-%d", q.Role, s.Func, q.Line, q.Col, q.EndLine, q.EndCol, q.Start, q.End)
+	})
 }
 
-func TestPythonPlanRefuses(t *testing.T) {
-	for _, source := range []string{"def f(:\n", "x = = 1\n", "def f():\n  return (1,\n"} {
-		if _, err := planModule([]byte(source), instrument.Options{Granularity: instrument.Fine}); !errors.Is(err, instrument.ErrSyntax) {
-			t.Errorf("%q: %v", source, err)
-		}
+// planDecoded plans the bytes of a file.
+func planDecoded(source []byte, o instrument.Options) (*instrument.Plan, error) {
+	text, err := decode(source)
+	if err != nil {
+		return nil, err
 	}
+	return planModule(text, o)
 }
 
-func TestDecodePython(t *testing.T) {
+func TestPlanRefuses(t *testing.T) {
+	languagetest.Refuses(t, planModule, map[string]string{
+		"def f(:\n":                "line 1",
+		"x = = 1\n":                "line 1",
+		"def f():\n  return (1,\n": "line",
+	})
+}
+
+func TestDecode(t *testing.T) {
 	for _, c := range []struct{ name, source, want, fail string }{
 		{name: "utf-8", source: "é\n", want: "é\n"},
 		{name: "bom", source: "\ufeffé", want: "é"},
@@ -124,9 +113,9 @@ func TestDecodePython(t *testing.T) {
 	}
 }
 
-// FuzzPythonPlan: whatever the text, planning ends without a panic, every
+// FuzzPlan: whatever the text, planning ends without a panic, every
 // point lies in the text, and rendering gives edits that apply or an error.
-func FuzzPythonPlan(f *testing.F) {
+func FuzzPlan(f *testing.F) {
 	for _, c := range append(fixtures(f), encodings()...) {
 		if len(c.files[c.script]) < 4096 {
 			f.Add([]byte(c.files[c.script]))
@@ -156,7 +145,7 @@ func FuzzPythonPlan(f *testing.F) {
 	})
 }
 
-// TestSmallAndCompiled tells the functions that may be counted, and those that
+// TestSmallAndCompiled has functions that may be counted, and those that
 // something else compiles.
 func TestSmallAndCompiled(t *testing.T) {
 	for source, want := range map[string]string{

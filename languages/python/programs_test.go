@@ -39,8 +39,8 @@ var texts = map[string]string{
 	"compiled":    "def f(): return 5\nexec(compile('print(f())', '<string>', 'exec'))\nexec('def g(): return 6')\nprint(g())",
 }
 
-// TestPythonText runs programs that stand on the command line.
-func TestPythonText(t *testing.T) {
+// TestText runs programs that stand on the command line.
+func TestText(t *testing.T) {
 	for _, python := range interpreters(t) {
 		for i, name := range slices.Sorted(maps.Keys(texts)) {
 			for mode, options := range map[string][]option{"native": nil, "pure": {pure}} {
@@ -72,8 +72,8 @@ func TestPythonText(t *testing.T) {
 	}
 }
 
-// TestPythonArchive runs an archive with a __main__ and modules in it.
-func TestPythonArchive(t *testing.T) {
+// TestArchive runs an archive with a __main__ and modules in it.
+func TestArchive(t *testing.T) {
 	for _, python := range interpreters(t) {
 		dir := write(t, map[string]string{
 			"app/__main__.py":      "import sys\nfrom shop import stock\ndef main():\n    print(stock.count(3), __name__, __file__ == sys.argv[0] + '/__main__.py', stock.__file__[-8:])\nmain()\nstock.fail()\n",
@@ -277,8 +277,8 @@ func coarsely(s *languages.Setup, server *instrument.Server, _ *int) {
 	server.Options.Granularity = instrument.Coarse
 }
 
-// TestPythonFlags splits command lines as the interpreter does.
-func TestPythonFlags(t *testing.T) {
+// TestFlags splits command lines as the interpreter does.
+func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		args string
 		want commandLine

@@ -183,9 +183,9 @@ func (f *fixture) place(t testing.TB, dir string) {
 	}
 }
 
-// TestPythonCases runs every fixture as it is and with checkpoints: woven
+// TestCases runs every fixture as it is and with checkpoints: woven
 // anew, from the cache, and once without the native module.
-func TestPythonCases(t *testing.T) {
+func TestCases(t *testing.T) {
 	for _, f := range append(fixtures(t), encodings()...) {
 		t.Run(f.name, func(t *testing.T) {
 			for _, kv := range f.env {

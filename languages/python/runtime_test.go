@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPythonRuntime runs the tests that are written in Python.
-func TestPythonRuntime(t *testing.T) {
+// TestRuntime runs the tests that are written in Python.
+func TestRuntime(t *testing.T) {
 	for _, python := range interpreters(t) {
 		out, err := exec.Command(python, "-B", "testdata/runtime_test.py", "../../runtimes/python").CombinedOutput()
 		if err != nil {

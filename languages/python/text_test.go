@@ -15,9 +15,9 @@ import (
 	"cg/languages"
 )
 
-// TestPythonSaved rewrites every fixture as text and runs it without cg: it
+// TestSaved rewrites every fixture as text and runs it without cg: it
 // prints what the original prints, and one result block at exit.
-func TestPythonSaved(t *testing.T) {
+func TestSaved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
 	}

@@ -16,7 +16,7 @@ zip=${SRC_ZIP:-$jdk/lib/src.zip}
 # rewrite FOLDER OUT: every .java file, with checkpoints; a file that is not
 # taken fails.
 rewrite() {
-  (cd "$here" && CG_JAVA_CORPUS=$1 CG_JAVA_OUT=$2 go test ./languages/java -count 1 -run 'TestJavaCorpus$' -v) | grep -v -e '^=== ' -e '^--- ' -e '^ok' -e PASS
+  (cd "$here" && CG_JAVA_CORPUS=$1 CG_JAVA_OUT=$2 go test ./languages/java -count 1 -run 'TestCorpus$' -v) | grep -v -e '^=== ' -e '^--- ' -e '^ok' -e PASS
 }
 
 # stub FOLDER: the class that the checkpoints call.
