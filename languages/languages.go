@@ -42,7 +42,7 @@ type Flag struct {
 	Target bool
 }
 
-// ThreadClass is work that the implementation of a language does beside the
+// ThreadClass is work that the implementation of a language does besides the
 // program, on threads of its own: its name in the ledger, and patterns
 // (path.Match) of the threads' names, which the kernel cuts at 15 bytes.
 type ThreadClass struct {
@@ -112,7 +112,7 @@ type Command struct {
 	// Again is asked when the program has ended, with a status of 0 if somebody
 	// ended it: whether it is to be prepared and run again. nil for never.
 	Again func(status int) Verdict
-	// Tests tells how the tests ended, by what their tasks are called. nil if
+	// Tests says how the tests ended, by what their tasks are called. nil if
 	// nobody knows.
 	Tests func(tasks []string) map[string]Test
 	// Done lets go of what the command holds, after the run. nil for nothing.
@@ -177,11 +177,11 @@ type Capabilities struct {
 	// Runtime is for a language whose implementation or checkpoints run native
 	// code in the program.
 	Runtime *Runtime
-	// Recognize tells whether a target that has no file's ending, such as a
+	// Recognize reports whether a target that has no file's ending, such as a
 	// folder, is of this language.
 	Recognize func(target string) bool
 	// PlanTarget plans the files of a target together, for a language where more than a
-	// file's text tells what its sites are and how they are called.
+	// file's text decides what its sites are and how they are called.
 	PlanTarget func(t Target, files []string, o instrument.Options) (Planned, error)
 	// Outline plans a text that Plan cannot place, by asking the interpreter for
 	// its syntax tree. Nothing of the text is run.
@@ -201,14 +201,14 @@ type Capabilities struct {
 type Interpreter struct {
 	// Flag is the flag of cg that chooses Target.Interpreter.
 	Flag string
-	// Argument tells of an argument before the target whether it is a flag of the
+	// Argument reports of an argument before the target whether it is a flag of the
 	// interpreter, how many more arguments it takes, and whether it stands in the
 	// target's place.
 	Argument func(a string) (more int, target, ok bool)
 	// TargetFlags are flags of the interpreter that stand in a target's place, with
 	// their value behind them. nil if there are none.
 	TargetFlags []string
-	// Interprets tells whether scripts that begin with "#!command" are of this
+	// Interprets reports whether scripts that begin with "#!command" are of this
 	// language. nil if there are no such scripts.
 	Interprets func(command string) bool
 }
@@ -228,7 +228,7 @@ type Runtime struct {
 
 // SaveFile rewrites files that run without cg.
 type SaveFile struct {
-	// Render gives the edits that turn the text into one that tells its
+	// Render gives the edits that turn the text into one that reports its
 	// checkpoints itself. first numbers its first site.
 	Render func(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error)
 	// SupportFiles names the files that rewritten text needs in its folder, with
@@ -245,7 +245,7 @@ type SDK struct {
 	Offer func(cache runtimes.Cache, scratch string) (map[string]string, error)
 }
 
-// RunsAlone tells whether the language has programs that are rewritten once and
+// RunsAlone reports whether the language has programs that are rewritten once and
 // run without cg.
 func (l *Language) RunsAlone() bool { return l.SaveFile != nil || l.SaveTarget != nil }
 

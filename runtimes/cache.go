@@ -25,7 +25,7 @@ import (
 // Whoever can write into the folder decides what later runs execute. A folder
 // or file is used only if it belongs to the effective user and nobody else may
 // write it; this is asked of the open descriptor. What is refused is removed and
-// made anew, and Refused tells it. A file that others execute or load has the
+// made anew, and Refused lists it. A file that others execute or load has the
 // digest of its content in its name, which is compared before each use.
 //
 // Everything is written to a file or folder of another name in the same folder
@@ -62,7 +62,7 @@ func OpenCache(dir string) (Cache, error) {
 	return Cache{Dir: real, state: &cacheState{checked: map[string]bool{}}}, nil
 }
 
-// Refused tells what was not used, and why, one line each.
+// Refused lists what was not used, and why, one line each.
 func (c Cache) Refused() []string {
 	if c.state == nil {
 		return nil

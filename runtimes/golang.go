@@ -44,7 +44,7 @@ type GoToolchain struct {
 type GoOverlay struct {
 	// Files are the contents by path below GOROOT, with slashes.
 	Files map[string][]byte
-	// Scheduler says that the scheduler tells which goroutine a thread runs.
+	// Scheduler says that the scheduler reports which goroutine a thread runs.
 	Scheduler bool
 	// Reason says in one line what this toolchain does not let through, and
 	// what is done instead; "" if all of it works.
@@ -79,7 +79,7 @@ func Golang(ctx context.Context, g GoToolchain, cache Cache, scratch string) (Go
 	return o, err
 }
 
-// WithTests adds that package testing tells each test, example and benchmark as
+// WithTests adds that package testing reports each test, example and benchmark as
 // a task. Where this toolchain's testing does not let it, the overlay stays as
 // it is, and the reason says so in one line.
 func (o GoOverlay) WithTests(ctx context.Context, g GoToolchain, cache Cache, scratch string) (all GoOverlay,
@@ -129,7 +129,7 @@ var goSchedulerInserts = []goInsert{
 	{"src/runtime/runtime2.go", "g", goEnd, "codegreenTask, codegreenBorn uint32 "},
 }
 
-// What a test told last is ended before what waits for parallel tests; what a
+// What a test reported last is ended before what waits for parallel tests; what a
 // benchmark does counts while its timer runs.
 var goTestingInserts = []goInsert{
 	{"src/testing/testing.go", "M.Run", goFirst, " codegreenPackage = m.deps.ImportPath();"},
@@ -140,7 +140,7 @@ var goTestingInserts = []goInsert{
 	{"src/testing/benchmark.go", "B.StartTimer", goEnd, "b.codegreen.start(b) "},
 	{"src/testing/benchmark.go", "B.StopTimer", goFirst, " b.codegreen.stop();"},
 	{"src/testing/benchmark.go", "B.ResetTimer", goEnd, "b.codegreen.reset(b) "},
-	{"src/testing/benchmark.go", "B.launch", goEnd, "b.codegreen.told(b) "},
+	{"src/testing/benchmark.go", "B.launch", goEnd, "b.codegreen.reported(b) "},
 }
 
 // goScheduler makes the overlay whose checkpoints are in package runtime.
@@ -163,7 +163,7 @@ func goScheduler(g GoToolchain) (GoOverlay, error) {
 	return o, err
 }
 
-// goTesting makes the overlay in which package testing tells its tests and
+// goTesting makes the overlay in which package testing reports its tests and
 // benchmarks.
 func goTesting(g GoToolchain) (GoOverlay, error) {
 	o := GoOverlay{Files: map[string][]byte{}}
@@ -284,7 +284,7 @@ type goRefusal struct{ text string }
 
 func (r goRefusal) Error() string { return r.text }
 
-// goVerdict says what a fault tells of what was probed.
+// goVerdict says what a fault means for what was probed.
 func goVerdict(err error, what string) string {
 	if errors.As(err, new(goPassing)) {
 		return what + " could not be tried with checkpoints this time"
@@ -303,7 +303,7 @@ var (
 		`text file busy|device or resource busy|timed out`)
 )
 
-// goFault tells apart what a command says of the checkpoints and what happened to
+// goFault separates what a command says of the checkpoints and what happened to
 // the command. built says that it is the program that was built.
 func goFault(err error, output string, built bool) error {
 	text := fmt.Sprintf("%s: %s", err, firstProblem(output))
@@ -311,7 +311,7 @@ func goFault(err error, output string, built bool) error {
 	if !errors.As(err, &exit) {
 		return goPassing{errors.New(text)}
 	}
-	signal := syscall.Signal(exit.ExitCode() - 128) // as tool.Run tells it
+	signal := syscall.Signal(exit.ExitCode() - 128) // as tool.Run reports it
 	if signal > 0 {
 		text = fmt.Sprintf("signal: %s: %s", signal, firstProblem(output))
 	}

@@ -76,7 +76,7 @@ func JavaFlags(release int, jar string, native, many bool) []string {
 func quickNatives(release int) []string {
 	switch {
 	case release == 17:
-		// Said to be deprecated, which it then is not told of. The two others are
+		// The flag is deprecated; the machine says so only if warnings are on. The two others are
 		// as they were afterwards; where the user sets them, all stay alone.
 		for _, name := range []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"} {
 			if v := os.Getenv(name); strings.Contains(v, "UnlockDiagnosticVMOptions") ||

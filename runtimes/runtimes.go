@@ -137,7 +137,7 @@ func places(cache Cache, scratch string) []Cache {
 }
 
 // unpacked compares a folder with the files that were written there. What the
-// interpreters put beside them is theirs to check but for its owner: the
+// interpreters put into the folder is theirs to check but for its owner: the
 // folder is on a path of modules, so nothing else may be in it.
 func unpacked(dir string, files map[string][]byte) error {
 	if err := ownFolder(dir); err != nil {
@@ -166,7 +166,7 @@ func unpacked(dir string, files map[string][]byte) error {
 // importable are the endings of files that Python's import statement finds.
 var importable = []string{".py", ".pyc", ".so"}
 
-// besides reports whether a file may be beside the unpacked ones: bytecode that
+// besides reports whether a file may be in the folder of the unpacked ones: bytecode that
 // the interpreter has made of one, and what compiling.py keeps.
 func besides(name string, files map[string][]byte) bool {
 	folder, base := filepath.Split(name)

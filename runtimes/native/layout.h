@@ -74,7 +74,7 @@ _Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
 #define CG_TREE_VERSION 1u
 #define CG_WINDOWS 8u
 #define CG_NODES 16384u
-#define CG_PATHS (CG_NODES / 4 * 3) /* further ones are told apart by their site alone */
+#define CG_PATHS (CG_NODES / 4 * 3) /* further ones differ by their site alone */
 #define CG_STATES 1024u             /* that begin with what was open before the tree */
 
 enum { CG_ROOT, CG_SIDE, CG_OTHER, CG_BEGIN }; /* the nodes that each tree has */

@@ -36,7 +36,7 @@ static cg_file *cg_files;
 static char *cg_names;
 static pthread_key_t cg_key;
 static int cg_orphan; /* the reader is gone */
-/* of the thread that forked this process, until this thread has told */
+/* of the thread that forked this process, until this thread has reported it */
 CG_TLS uint32_t cg_parent_pid, cg_parent_tid;
 CG_TLS uint64_t cg_fork_tick;
 static uint64_t cg_pid_space;

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* Whether trees take the place of chunks, or stand beside them for tests. */
+/* Whether trees take the place of chunks, or both are written, for tests. */
 #ifdef CG_BOTH
 #define CG_SUMS_REPLACE_WORDS 0
 #else
@@ -26,7 +26,7 @@
 
 enum { CG_QUICKLY = 1, CG_SLOWLY = 2 }; /* how a thread adds up */
 
-/* What a thread has beside its tree: where it is, and its stack, which is no
+/* What a thread has besides its tree: where it is, and its stack, which is no
  * business of the reader's. A frame is its site << 32 | its node. */
 typedef struct {
 	cg_tree *tree;
@@ -53,7 +53,7 @@ static char cg_trees_path[4096];
 static cg_tree *cg_tree_at(cg_forest *f, uint32_t i) { return (cg_tree *)((char *)f + CG_PAGE + (size_t)i * f->size); }
 
 /* cg_forest_map maps the trees; NULL where there are none, or none that this
- * writer knows. They lie beside the channel: a process that needs none has
+ * writer knows. They lie outside the channel: a process that needs none has
  * none in its address space. */
 static cg_forest *cg_forest_map(void)
 {
@@ -198,7 +198,7 @@ static void cg_note_span(uint32_t node, int way)
 	atomic_store_explicit(&tree->spans, n + 2, memory_order_release);
 }
 
-/* cg_add_unknown_frame tells an event of a frame that may have been open before the tree
+/* cg_add_unknown_frame records an event of a frame that may have been open before the tree
  * began: the reader knows, and where the thread is now is what it makes of the
  * event. 0 where nothing can have been open. */
 static int cg_add_unknown_frame(uint32_t event)
@@ -382,7 +382,7 @@ static int cg_map_adder(void)
 
 /* cg_begin_tree begins a tree that this thread has just taken. flags are
  * CG_BOTH_WAYS or 0. In a process that was forked the frames that its parent had
- * told are in the new tree, too. */
+ * reported are in the new tree, too. */
 static void cg_begin_tree(cg_tree *tree, uint32_t index, uint32_t flags)
 {
 	cg_adder *t = &cg_mine;

@@ -14,7 +14,7 @@
 // block in a program's output and takes it into its report.
 //
 // The package needs nothing but the standard library. Where a program is made of
-// several modules, each has a copy, and all of them tell the first.
+// several modules, each has a copy, and all of them record with the first.
 package codegreen
 
 import (
@@ -92,7 +92,7 @@ func find() *record {
 
 var own record // a variable, which stays where it is
 
-// CodegreenSites tells the names of sites first+1, first+2 and so on, a line each,
+// CodegreenSites takes the names of sites first+1, first+2 and so on, a line each,
 // and returns first.
 func CodegreenSites(first uint32, names string) uint32 {
 	all.mu.Lock()
@@ -103,7 +103,7 @@ func CodegreenSites(first uint32, names string) uint32 {
 	return first
 }
 
-// CodegreenEnter tells that a call of a site begins.
+// CodegreenEnter records that a call of a site begins.
 func CodegreenEnter(site uint32) {
 	thread := codegreenG()
 	all.mu.Lock()
@@ -115,7 +115,7 @@ func CodegreenEnter(site uint32) {
 	all.mu.Unlock()
 }
 
-// CodegreenExit tells that a call of a site ends.
+// CodegreenExit records that a call of a site ends.
 func CodegreenExit(site uint32) {
 	thread := codegreenG()
 	all.mu.Lock()
@@ -140,7 +140,7 @@ func (r *record) note(kind string, site uint32, thread uintptr) {
 	r.events = append(r.events, e)
 }
 
-// CodegreenFinish prints the block, once. What is told later is not kept.
+// CodegreenFinish prints the block, once. What is recorded later is not kept.
 func CodegreenFinish() {
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -143,7 +143,7 @@ func codegreenOpen() {
 }
 
 // codegreenNap sleeps in a system call, so that the thread's goroutines go on
-// elsewhere, and tells whether cg is still there.
+// elsewhere, and reports whether cg is still there.
 //
 //go:norace
 func codegreenNap(nanos int64) bool {

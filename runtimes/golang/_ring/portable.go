@@ -8,8 +8,8 @@ import (
 
 // Events without help from package runtime. The thread is asked of the kernel,
 // with a system call for each event. The goroutine is known by the address of
-// its g, and only when it tells an event: a thread whose goroutine has left is
-// taken to run it until another one tells something.
+// its g, and only when it records an event: a thread whose goroutine has left is
+// taken to run it until another one records something.
 
 const (
 	codegreenSlotCount = 4096
@@ -86,12 +86,12 @@ func codegreenNanotime() int64
 // codegreenG returns the address of the goroutine's g.
 func codegreenG() uintptr
 
-// CodegreenEnter tells that a call of a site begins.
+// CodegreenEnter records that a call of a site begins.
 //
 //go:norace
 func CodegreenEnter(site uint32) { codegreenEvent(site) }
 
-// CodegreenExit tells that a call of a site ends.
+// CodegreenExit records that a call of a site ends.
 //
 //go:norace
 func CodegreenExit(site uint32) { codegreenEvent(1<<21 | site) }

@@ -4,12 +4,12 @@ import "unsafe"
 
 // Events that package runtime writes, which knows threads and goroutines.
 
-// CodegreenEnter tells that a call of a site begins.
+// CodegreenEnter records that a call of a site begins.
 //
 //go:linkname CodegreenEnter runtime.codegreenEnter
 func CodegreenEnter(site uint32)
 
-// CodegreenExit tells that a call of a site ends.
+// CodegreenExit records that a call of a site ends.
 //
 //go:linkname CodegreenExit runtime.codegreenExit
 func CodegreenExit(site uint32)

@@ -13,7 +13,7 @@ func codegreenClock() int64
 
 // CodegreenSpan returns a number for a span that begins about now, 0 without a
 // channel. bench says that it is the run of a benchmark, which counts only if
-// CodegreenTold is called for it.
+// CodegreenMeasured is called for it.
 //
 //go:norace
 func CodegreenSpan(file, name string, bench bool) uint32 {
@@ -50,10 +50,10 @@ func CodegreenSpanExit(site, outer uint32) {
 	}
 }
 
-// CodegreenTold tells how long a span took and how often it did what it does.
+// CodegreenMeasured reports how long a span took and how many iterations it had.
 //
 //go:norace
-func CodegreenTold(site uint32, iterations, nanos int64) {
+func CodegreenMeasured(site uint32, iterations, nanos int64) {
 	if t := codegreenTable; t != nil && site != 0 {
 		atomic.Store64(&t[site], uint64(iterations)&(1<<62-1))
 		atomic.Store64(&t[site+1], uint64(nanos)&(1<<62-1))

@@ -17,11 +17,11 @@ const (
 	codegreenStrand    = 6 << 21 // kind 6, site 0
 	codegreenWide      = 1 << 20 // in the site of a strand word: another word follows
 	codegreenRetry     = 512     // events that are lost before a chunk is asked for again
-	codegreenTold      = 1 << 31 // of g.codegreenBorn: the goroutine has entered its span
+	codegreenEntered   = 1 << 31 // of g.codegreenBorn: the goroutine has entered its span
 
 	codegreenFirst  = 1
 	codegreenResync = 2
-	codegreenFollow = 32 // strand words tell whose the words are
+	codegreenFollow = 32 // strand words say whose goroutine the words are
 	codegreenImage  = 64 // first chunk of the program
 )
 
@@ -75,7 +75,7 @@ var (
 	codegreenBegan  uint32 // the first chunk is taken
 	codegreenBuffer [256]uint64
 	codegreenCost   uint32 // of an event, in sixteenths of a tick
-	// codegreenNap sleeps as in a system call, and tells whether the reader
+	// codegreenNap sleeps as in a system call, and reports whether the reader
 	// is still there.
 	codegreenNap func(nanos int64) bool
 )
@@ -221,7 +221,7 @@ func codegreenTake(h *codegreenHeader, s *codegreenSlot) bool {
 	return false
 }
 
-// codegreenSwitch tells that a thread's next words are of a goroutine, and with
+// codegreenSwitch records that a thread's next words are of a goroutine, and with
 // its first words which span it is part of. There is room for three words.
 //
 //go:nowritebarrierrec
@@ -234,8 +234,8 @@ func codegreenSwitch(s *codegreenSlot, gp *g, tick uint64) {
 		codegreenStore(s, tick<<24|codegreenStrand|codegreenWide|goid&(codegreenWide-1))
 		codegreenStore(s, goid>>20<<24|codegreenStrand|codegreenWide)
 	}
-	if site := gp.codegreenBorn; site != 0 && site < codegreenTold {
-		gp.codegreenBorn = site | codegreenTold
+	if site := gp.codegreenBorn; site != 0 && site < codegreenEntered {
+		gp.codegreenBorn = site | codegreenEntered
 		codegreenStore(s, tick<<24|uint64(site))
 	}
 }
@@ -345,7 +345,7 @@ func codegreenArrive(gp *g) {
 		return
 	}
 	if s.end-s.next < 24 && (s.missed != 0 || !codegreenTake(h, s)) {
-		return // the next event tells
+		return // the next event does it
 	}
 	codegreenSwitch(s, gp, codegreenTick())
 }
@@ -372,7 +372,7 @@ func codegreenGone(gp *g) {
 	site := gp.codegreenBorn
 	gp.codegreenTask, gp.codegreenBorn = 0, 0
 	h := codegreenHead
-	if h == nil || site < codegreenTold {
+	if h == nil || site < codegreenEntered {
 		return
 	}
 	s := codegreenFind(getg().m)
@@ -383,7 +383,7 @@ func codegreenGone(gp *g) {
 	if s.strand != gp.goid {
 		codegreenSwitch(s, gp, tick)
 	}
-	codegreenStore(s, tick<<24|1<<21|uint64(site&^codegreenTold))
+	codegreenStore(s, tick<<24|1<<21|uint64(site&^codegreenEntered))
 }
 
 // codegreenThreadEnd is called when the Go runtime leaves a thread.

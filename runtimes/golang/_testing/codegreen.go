@@ -28,7 +28,7 @@ func codegreenExample(name string) func() {
 	outer := ring.CodegreenSpanEnter(site)
 	return func() {
 		ring.CodegreenSpanExit(site, outer)
-		ring.CodegreenTold(site, 1, int64(highPrecisionTimeSince(begin)))
+		ring.CodegreenMeasured(site, 1, int64(highPrecisionTimeSince(begin)))
 	}
 }
 
@@ -63,10 +63,10 @@ func (c *codegreenBench) reset(b *B) {
 	c.start(b)
 }
 
-// told says that the run was the one whose result is reported.
-func (c *codegreenBench) told(b *B) {
+// reported says that the run was the one whose result is reported.
+func (c *codegreenBench) reported(b *B) {
 	if !b.failed && c.site != 0 {
-		ring.CodegreenTold(c.site, int64(b.N), int64(b.duration))
+		ring.CodegreenMeasured(c.site, int64(b.N), int64(b.duration))
 	}
 	c.site = 0
 }
