@@ -145,7 +145,7 @@ func printPlan(c *cli.Context, tree *instrument.Tree) error {
 	} else {
 		put("%s", shown.Safe(tree.Text(c.Bool("verbose"))))
 	}
-	for _, s := range slices.Concat(tree.Left, tree.Skipped) {
+	for _, s := range slices.Concat(tree.LeftAlone, tree.Skipped) {
 		sayf("%s: %s", s.File, shown.Safe(s.Reason))
 	}
 	return nil

@@ -132,7 +132,7 @@ func runRepeated(c *cli.Context) error {
 	defer folder.Remove()
 	dir := folder.Path
 	cache, refused := keeping()
-	s.log, s.env = filepath.Join(dir, "stderr"), languages.Offered(nil, cache, dir)
+	s.log, s.env = filepath.Join(dir, "stderr"), languages.WithSDKs(nil, cache, dir)
 	for _, text := range append(refused, cache.Refused()...) {
 		say(text)
 	}

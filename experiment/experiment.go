@@ -154,7 +154,7 @@ func (x *Instrumented) Run(ctx context.Context) (*Result, error) {
 			close: []func(){p.close},
 		}
 		if err = ctx.Err(); err == nil && x.ToolOutput != nil {
-			x.ToolOutput(p.command.Said)
+			x.ToolOutput(p.command.BuildOutput)
 		}
 		if err == nil && x.MeasureIdle != nil && !asked {
 			asked = true
@@ -190,7 +190,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		r.close = append(r.close, done)
 	}
 	p.start(&command)
-	if p.command.Spool && x.Spool != nil {
+	if p.command.ReadsInputTwice && x.Spool != nil {
 		if command.Stdin, err = x.Spool(command.Stdin); err != nil {
 			return "", false, err
 		}
@@ -224,7 +224,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		Instrumented: x.OwnCheckpoints,
 		Source:       x.Source, Noise: x.Noise, NoBaseline: none, LowOverhead: x.LowOverhead,
 	})))
-	if !x.OwnCheckpoints && p.command.Without == "" && len(r.Run.Sites) == 0 {
+	if !x.OwnCheckpoints && p.command.Uninstrumented == "" && len(r.Run.Sites) == 0 {
 		r.Nothing = r.Run.WhyNothing()
 	}
 	return "", false, nil

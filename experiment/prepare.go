@@ -63,10 +63,11 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 		socket = filepath.Join(p.short.Path, "server")
 	}
 	setup := languages.Setup{
-		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, Key: x.key(),
-		Coarse: x.Options.Granularity == instrument.Coarse, Native: p.native, Off: x.OwnCheckpoints,
-		Options: x.Options, Number: p.server.Number, Skip: p.server.Skip, Drop: p.server.Drop, Give: p.server.Give,
-		Place: p.server.Place,
+		Dir: dir, Cache: cache, Channel: p.channel.Path(), Server: socket, PlanKey: x.key(),
+		Coarse: x.Options.Granularity == instrument.Coarse, Native: p.native, OwnCheckpoints: x.OwnCheckpoints,
+		Options: x.Options, NumberSites: p.server.NumberSites, Skip: p.server.Skip, DropSite: p.server.DropSite,
+		TakeNumbers: p.server.TakeNumbers,
+		PlaceSites:  p.server.PlaceSites,
 	}
 	for _, g := range x.Options.Include {
 		setup.Foreign = setup.Foreign || strings.Contains(g, "/")
@@ -90,8 +91,8 @@ func (p *prepared) close() {
 		return
 	}
 	p.closed = true
-	if p.command.Done != nil {
-		p.command.Done()
+	if p.command.Release != nil {
+		p.command.Release()
 	}
 	p.server.Close()
 	p.channel.Close()
@@ -111,14 +112,14 @@ func (p *prepared) start(c *launcher.Cmd) {
 // again asks whether the program is to be run again, and why. Else it writes what
 // the program printed and was kept back until that was known.
 func (p *prepared) again(o *measure.Outcome, c launcher.Cmd) (why string, is bool) {
-	if p.command.Again == nil || o.Running {
+	if p.command.RunAgain == nil || o.Running {
 		return "", false
 	}
 	status := o.Result.Status
 	if !o.Result.Exited || o.Result.TimedOut || status > 123 { // somebody ended it
 		status = 0
 	}
-	verdict := p.command.Again(status)
+	verdict := p.command.RunAgain(status)
 	if verdict.Why != "" {
 		return verdict.Why, true
 	}
@@ -129,7 +130,7 @@ func (p *prepared) again(o *measure.Outcome, c launcher.Cmd) (why string, is boo
 
 // facts adds what was prepared and found to the facts of a run.
 func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
-	f.Refused = slices.Concat(p.refused, p.cache.Refused(), p.server.Refused())
+	f.Refused = slices.Concat(p.refused, p.cache.Refused(), p.server.RefusedFiles())
 	f.Outcome, f.Sites, f.Begun = o, p.server.Sites(), p.server.TaskStarts()
 	f.Spans = map[checkpoint.SiteID]report.Span{}
 	for id, s := range p.server.Spans() {
@@ -144,8 +145,8 @@ func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
 	if reason, is := p.server.WithoutChannel(); is {
 		f.Off = &reason
 	}
-	if p.command.Without != "" {
-		f.Off = &p.command.Without
+	if p.command.Uninstrumented != "" {
+		f.Off = &p.command.Uninstrumented
 	}
 	if tests := p.command.Tests; tests != nil {
 		f.Outcomes = func(tasks []string) map[string]report.Outcome {

@@ -26,7 +26,7 @@ func Encode(p *Plan) string {
 		}
 		fmt.Fprintf(&b, "S\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Kind, s.Line, s.Col-1, s.EndLine, small, s.Func)
 	}
-	for _, l := range p.Left {
+	for _, l := range p.LeftAlone {
 		fmt.Fprintf(&b, "L\t%d\t%s\t%s\n", l.Line, l.Name, l.Reason)
 	}
 	for _, q := range p.Points {
@@ -67,7 +67,7 @@ func DecodeOutline(lines string) (*Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			p.Left = append(p.Left, Left{Line: n[0], Name: f[2], Reason: f[3]})
+			p.LeftAlone = append(p.LeftAlone, LeftAlone{Line: n[0], Name: f[2], Reason: f[3]})
 		case f[0] == "P" && len(f) == 7:
 			n, err := numbers(2, 7)
 			if err != nil {
@@ -97,8 +97,7 @@ func SiteLines(p *Plan) string {
 	return strings.Join(lines, "\n")
 }
 
-// FileKey is the key in the channel's table of files of one that Number
-// numbers.
+// FileKey is the key in the channel's table of files of one that NumberSites numbers.
 func FileKey(file string, p *Plan) uint64 {
 	return checkpoint.FileKey("", file, SiteLines(p))
 }

@@ -65,12 +65,12 @@ type Plan struct {
 	File     string
 	Sites    []checkpoint.Site
 	Points   []Point
-	// Left are functions that get no checkpoints although they are wanted.
-	Left []Left
+	// LeftAlone are functions that get no checkpoints although they are wanted.
+	LeftAlone []LeftAlone
 }
 
-// Left is a function without checkpoints, and why.
-type Left struct {
+// LeftAlone is a function without checkpoints, and why.
+type LeftAlone struct {
 	Name   string
 	Line   int // 1-based
 	Reason string
@@ -177,7 +177,7 @@ func (o Options) SiteWanted(kind checkpoint.SiteKind, name string) bool {
 
 // Choose leaves the sites of a plan that are wanted, and their points.
 func (o Options) Choose(p *Plan) *Plan {
-	out := &Plan{Language: p.Language, File: p.File, Left: p.Left}
+	out := &Plan{Language: p.Language, File: p.File, LeftAlone: p.LeftAlone}
 	numbers := make([]int, len(p.Sites))
 	for i, s := range p.Sites {
 		numbers[i] = -1

@@ -132,8 +132,8 @@ func (s *Server) Spans() map[checkpoint.SiteID]Span {
 	return spans
 }
 
-// Drop says that a number stands for no site: what got it has no checkpoints.
-func (s *Server) Drop(id int) {
+// DropSite says that a number stands for no site: what got it has no checkpoints.
+func (s *Server) DropSite(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dropped == nil {
@@ -183,9 +183,9 @@ func (s *Server) task(name, file string, line int) (string, error) {
 	return strconv.Itoa(base + 1), nil
 }
 
-// Number numbers the sites of a file that was rewritten before the program
+// NumberSites numbers the sites of a file that was rewritten before the program
 // starts. The first gets the number returned, 0 if there is none.
-func (s *Server) Number(file string, p *Plan) (first int, err error) {
+func (s *Server) NumberSites(file string, p *Plan) (first int, err error) {
 	lines := SiteLines(p)
 	if lines == "" {
 		return 0, nil
@@ -198,17 +198,17 @@ func (s *Server) Number(file string, p *Plan) (first int, err error) {
 	return n + 1, err
 }
 
-// Give takes n numbers that nobody has. They are base+1 ... base+n.
-func (s *Server) Give(n int) (base int, err error) {
+// TakeNumbers takes n numbers that nobody has. They are base+1 ... base+n.
+func (s *Server) TakeNumbers(n int) (base int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.give(n)
 }
 
-// Place puts the sites of a file at numbers that were taken before, the first
+// PlaceSites puts the sites of a file at numbers that were taken before, the first
 // of them at first: for classes that keep their numbers from run to run. lines
 // are those of Encode.
-func (s *Server) Place(file, lines string, first int) error {
+func (s *Server) PlaceSites(file, lines string, first int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sites, left, err := s.parseSites("", file, lines)

@@ -119,8 +119,8 @@ func (s *Server) Skipped() []Skip {
 // maxRefused bounds what is kept of refused files, of which few are shown.
 const maxRefused = 1000
 
-// Refused lists the files of cg's cache that the program did not load, and why.
-func (s *Server) Refused() []string {
+// RefusedFiles lists the files of cg's cache that the program did not load, and why.
+func (s *Server) RefusedFiles() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.refused)
@@ -151,7 +151,7 @@ func (s *Server) Small(id checkpoint.SiteID) bool {
 	return known() && s.sites[id-1].Small
 }
 
-// Begun is when each task began for the first time.
+// TaskStarts is when each task began for the first time.
 func (s *Server) TaskStarts() map[checkpoint.SiteID]checkpoint.Instant {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -221,13 +221,13 @@ func TestServerDrop(t *testing.T) {
 	}
 	defer s.Close()
 	plan := &instrument.Plan{Sites: []checkpoint.Site{{Func: "a", Line: 1, Col: 1}, {Func: "b", Line: 2, Col: 1}, {Func: "c", Line: 3, Col: 1}}}
-	first, err := s.Number("x.x", plan)
+	first, err := s.NumberSites("x.x", plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Drop(first + 1) // not yet read
+	s.DropSite(first + 1) // not yet read
 	s.Sites()
-	s.Drop(first + 2)
+	s.DropSite(first + 2)
 	var got []string
 	for _, site := range s.Sites() {
 		if site.ID != 0 {

@@ -24,9 +24,9 @@ type Tree struct {
 	Decode  func([]byte) ([]byte, error)
 	Options Options
 
-	Files   []File
-	Skipped []Skip
-	Left    []Skip // functions that are left alone, with their place
+	Files     []File
+	Skipped   []Skip
+	LeftAlone []Skip // functions that are left alone, with their place
 }
 
 // File is a source file with its plan. Text is its content as UTF-8.
@@ -72,20 +72,20 @@ func (t *Tree) Read(names []string) {
 			f.Plan.Sites[i].File = name
 		}
 		t.Files = append(t.Files, f)
-		for _, l := range f.Plan.Left {
-			t.Left = append(t.Left, Skip{fmt.Sprintf("%s:%d", name, l.Line), l.Name + " " + l.Reason})
+		for _, l := range f.Plan.LeftAlone {
+			t.LeftAlone = append(t.LeftAlone, Skip{fmt.Sprintf("%s:%d", name, l.Line), l.Name + " " + l.Reason})
 		}
 	}
 }
 
 // Analysis is what analyze prints as JSON.
 type Analysis struct {
-	Language string          `json:"language"`
-	Success  bool            `json:"success"`
-	Count    int             `json:"instrumentation_points_count"`
-	Points   []AnalysisPoint `json:"instrumentation_points"`
-	Skipped  []AnalysisSkip  `json:"skipped"`
-	Left     []AnalysisSkip  `json:"left_alone"` // functions, each with its file and line
+	Language  string          `json:"language"`
+	Success   bool            `json:"success"`
+	Count     int             `json:"instrumentation_points_count"`
+	Points    []AnalysisPoint `json:"instrumentation_points"`
+	Skipped   []AnalysisSkip  `json:"skipped"`
+	LeftAlone []AnalysisSkip  `json:"left_alone"` // functions, each with its file and line
 }
 
 // AnalysisPoint is one place with checkpoints. Lines and columns count from 1,
@@ -114,7 +114,7 @@ type AnalysisSkip struct {
 // Points lists every point of every file.
 func (t *Tree) Points() Analysis {
 	a := Analysis{Success: len(t.Skipped) == 0, Points: []AnalysisPoint{}, Skipped: []AnalysisSkip{},
-		Left: []AnalysisSkip{}}
+		LeftAlone: []AnalysisSkip{}}
 	first := 1
 	for _, f := range t.Files {
 		a.Language = f.Plan.Language
@@ -131,8 +131,8 @@ func (t *Tree) Points() Analysis {
 	for _, s := range t.Skipped {
 		a.Skipped = append(a.Skipped, AnalysisSkip(s))
 	}
-	for _, s := range t.Left {
-		a.Left = append(a.Left, AnalysisSkip(s))
+	for _, s := range t.LeftAlone {
+		a.LeftAlone = append(a.LeftAlone, AnalysisSkip(s))
 	}
 	a.Count = len(a.Points)
 	return a

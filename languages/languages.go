@@ -52,28 +52,28 @@ type ThreadClass struct {
 
 // Setup is where a program that is launched finds what belongs to cg.
 type Setup struct {
-	Dir     string // of this run, removed afterwards
-	Cache   runtimes.Cache
-	Channel string // path of the checkpoint channel
-	Server  string // path of the instrument server's socket
-	Key     string // stands for the options of the plans, for caches of woven code
-	Coarse  bool
-	Foreign bool // files that are not the program's own may be wanted too
-	Native  Native
-	Off     bool // run the program as it is: it bears checkpoints of its own
+	Dir            string // of this run, removed afterwards
+	Cache          runtimes.Cache
+	Channel        string // path of the checkpoint channel
+	Server         string // path of the instrument server's socket
+	PlanKey        string // stands for the options of the plans, for caches of woven code
+	Coarse         bool
+	Foreign        bool // files that are not the program's own may be wanted too
+	Native         Native
+	OwnCheckpoints bool // run the program as it is: it bears checkpoints of its own
 
 	// For languages whose sources are rewritten before the program starts.
 	Options instrument.Options
-	// Number numbers the sites of a file; the first gets the number returned.
-	Number func(file string, p *instrument.Plan) (first int, err error)
-	// Drop says that a number stands for no site: it has no checkpoints after all.
-	Drop func(id int)
+	// NumberSites numbers the sites of a file; the first gets the number returned.
+	NumberSites func(file string, p *instrument.Plan) (first int, err error)
+	// DropSite says that a number stands for no site: it has no checkpoints after all.
+	DropSite func(id int)
 	// Skip lists a file, or file:line of a function, without checkpoints.
 	Skip func(file, reason string)
-	// Give takes n numbers, which follow base; Place puts sites there (package
+	// TakeNumbers takes n numbers, which follow base; PlaceSites puts sites there (package
 	// instrument), for classes that keep their numbers from run to run.
-	Give  func(n int) (base int, err error)
-	Place func(file, lines string, first int) error
+	TakeNumbers func(n int) (base int, err error)
+	PlaceSites  func(file, lines string, first int) error
 }
 
 // Native is the native part of the runtimes, compiled for this machine.
@@ -91,17 +91,17 @@ type Command struct {
 	Version string
 	// Meta are fields of the report's meta that this language adds.
 	Meta map[string]string
-	// Spool says that standard input is read twice: it must be a file.
-	Spool bool
-	// Without says why the program runs without checkpoints, "" if it has them.
-	Without string
+	// ReadsInputTwice says that standard input is read twice: it must be a file.
+	ReadsInputTwice bool
+	// Uninstrumented says why the program runs without checkpoints, "" if it has them.
+	Uninstrumented string
 	// Untested says why this implementation may not get along with cg, "" for
 	// one that is tested.
 	Untested string
 
-	// Said is what the user's own tools said while they built the program, for
+	// BuildOutput is what the user's own tools said while they built the program, for
 	// standard error.
-	Said []byte
+	BuildOutput []byte
 
 	// Dir is where it is started, "" for where cg is.
 	Dir string
@@ -109,14 +109,14 @@ type Command struct {
 	// folder says into what it would have said in the user's.
 	Marks  []string
 	Change func(line []byte, stderr bool) []byte
-	// Again is asked when the program has ended, with a status of 0 if somebody
+	// RunAgain is asked when the program has ended, with a status of 0 if somebody
 	// ended it: whether it is to be prepared and run again. nil for never.
-	Again func(status int) Verdict
+	RunAgain func(status int) Verdict
 	// Tests says how the tests ended, by what their tasks are called. nil if
 	// nobody knows.
 	Tests func(tasks []string) map[string]Test
-	// Done lets go of what the command holds, after the run. nil for nothing.
-	Done func()
+	// Release lets go of what the command holds, after the run. nil for nothing.
+	Release func()
 }
 
 // Verdict is whether a program is run again.
@@ -271,8 +271,8 @@ func (l *Language) InterpreterFlag() string {
 	return l.Interpreter.Flag
 }
 
-// Kept is a folder of the cache, or of the run's where nothing can be kept there.
-func (s Setup) Kept(folder string) (runtimes.Cache, error) {
+// CacheFolder is a folder of the cache, or of the run's where nothing can be kept there.
+func (s Setup) CacheFolder(folder string) (runtimes.Cache, error) {
 	if c, err := s.Cache.Sub(folder); err == nil {
 		return c, nil
 	}
@@ -291,9 +291,9 @@ func All() []*Language {
 	return out
 }
 
-// Offered is an environment in which programs of every language find their SDK,
+// WithSDKs is an environment in which programs of every language find their SDK,
 // as far as that can be; nil is our own.
-func Offered(env []string, cache runtimes.Cache, scratch string) []string {
+func WithSDKs(env []string, cache runtimes.Cache, scratch string) []string {
 	if env == nil {
 		env = os.Environ()
 	}

@@ -160,8 +160,8 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 	server := &instrument.Server{Planner: language.Plan, Language: name, Channel: channel, Options: options}
 	setup := languages.Setup{
 		Dir: scratch, Cache: cache, Channel: channel.Path(), Server: filepath.Join(scratch,
-			"server"), Key: "both", Native: languages.Native{Path: library, Content: content},
-		Options: options, Number: server.Number, Skip: server.Skip, Give: server.Give, Place: server.Place,
+			"server"), PlanKey: "both", Native: languages.Native{Path: library, Content: content},
+		Options: options, NumberSites: server.NumberSites, Skip: server.Skip, TakeNumbers: server.TakeNumbers, PlaceSites: server.PlaceSites,
 	}
 	if err := server.Listen(setup.Server); err != nil {
 		t.Fatal(err)
@@ -172,8 +172,8 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 	if err != nil {
 		t.Fatal(err)
 	}
-	if command.Done != nil {
-		defer command.Done()
+	if command.Release != nil {
+		defer command.Release()
 	}
 	domain := nemb.Domain{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}
 	told, summed := attribute.New([]nemb.Domain{domain}, 2), attribute.New([]nemb.Domain{domain}, 2)

@@ -61,9 +61,9 @@ func planWithStub(t testing.TB, target languages.Target, o instrument.Options) (
 	skipped := map[string]string{}
 	b, packages, err := prepareTarget(context.Background(), target, languages.Setup{
 		Dir: t.TempDir(), Cache: runtimes.Cache{Dir: t.TempDir()}, Options: o,
-		Number: func(string, *instrument.Plan) (int, error) { return 1, nil },
-		Skip:   func(file, reason string) { skipped[file] = reason },
-		Drop:   func(int) {},
+		NumberSites: func(string, *instrument.Plan) (int, error) { return 1, nil },
+		Skip:        func(file, reason string) { skipped[file] = reason },
+		DropSite:    func(int) {},
 	})
 	if packages == nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func (g *sourceFile) plan(o instrument.Options, c packageContext) (*instrument.P
 		case slices.Contains(o.Exclude, fmt.Sprintf("%s:%d", names[i], line)) || !o.NameWanted(names[i]):
 			continue
 		case unsafe[i] != "":
-			p.Left = append(p.Left, instrument.Left{Name: names[i], Line: line, Reason: unsafe[i]})
+			p.LeftAlone = append(p.LeftAlone, instrument.LeftAlone{Name: names[i], Line: line, Reason: unsafe[i]})
 			continue
 		case f.open < 0:
 			continue

@@ -117,13 +117,13 @@ func TestPlanLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []instrument.Left{
+	want := []instrument.LeftAlone{
 		{Name: "p.a", Line: 2, Reason: "left alone: it has no body in Go"},
 		{Name: "p.b", Line: 4, Reason: "left alone: it is marked //go:nosplit"},
 		{Name: "p.d", Line: 6, Reason: "left alone: //go:linkname gives it another name"},
 	}
-	if !reflect.DeepEqual(p.Left, want) {
-		t.Errorf("%+v", p.Left)
+	if !reflect.DeepEqual(p.LeftAlone, want) {
+		t.Errorf("%+v", p.LeftAlone)
 	}
 }
 

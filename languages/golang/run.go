@@ -64,7 +64,7 @@ func prepareTarget(ctx context.Context, t languages.Target, s languages.Setup) (
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, err := s.Kept("go")
+	kept, err := s.CacheFolder("go")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +106,7 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if err != nil {
 		return languages.Command{}, err
 	}
-	if s.Off {
+	if s.OwnCheckpoints {
 		return b.launchOwnCheckpoints(ctx, packages)
 	}
 	if err := b.chooseInlined(ctx, t, packages); err != nil {
@@ -127,7 +127,7 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 		if err != nil {
 			return c, err
 		}
-		c.Said = said
+		c.BuildOutput = said
 		c.Args = append([]string{program}, b.target.args...)
 	}
 	if n := b.inlined; n > 0 {
@@ -158,7 +158,7 @@ func (b *build) launchOwnCheckpoints(ctx context.Context, packages []*listedPack
 	if err != nil {
 		return c, languages.Refuse(1, "go refuses the program:\n%s", reason(said, err))
 	}
-	c.Said, c.Args = said, append([]string{program}, b.target.args...)
+	c.BuildOutput, c.Args = said, append([]string{program}, b.target.args...)
 	return c, nil
 }
 

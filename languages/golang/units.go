@@ -231,7 +231,7 @@ func (b *build) planFiles(u *unit, texts [][]byte, c packageContext, o instrumen
 				u.made.Counts.Inlined += inlined
 				p.File = name
 				parsed[i].plan, parsed[i].key = p, instrument.FileKey(name, p)
-				out.Plan = &instrument.Plan{Language: p.Language, File: name, Sites: p.Sites, Left: p.Left}
+				out.Plan = &instrument.Plan{Language: p.Language, File: name, Sites: p.Sites, LeftAlone: p.LeftAlone}
 			}
 		}
 		if out.Skip != "" && o.Granularity == instrument.Coarse && !o.Entry {
@@ -425,12 +425,12 @@ func (b *build) numberSites(inlined map[string][]int) error {
 			if f.Plan == nil {
 				continue
 			}
-			first, err := b.setup.Number(f.Name, f.Plan)
+			first, err := b.setup.NumberSites(f.Name, f.Plan)
 			if err != nil {
 				return err
 			}
 			for _, site := range inlined[f.Key] {
-				b.setup.Drop(first + site - 1)
+				b.setup.DropSite(first + site - 1)
 				b.inlined++
 			}
 		}

@@ -181,7 +181,7 @@ func (b *build) numberSites() error {
 		if f.plan == nil {
 			continue
 		}
-		first, err := b.setup.Number(f.name, f.plan)
+		first, err := b.setup.NumberSites(f.name, f.plan)
 		if err != nil {
 			return err
 		}
@@ -253,7 +253,7 @@ func (b *build) javac(ctx context.Context, sources map[string][]byte, keep bool)
 	if !keep {
 		setup.Cache = runtimes.Cache{}
 	}
-	cache, err := setup.Kept("java")
+	cache, err := setup.CacheFolder("java")
 	if err != nil {
 		return "", "", err
 	}

@@ -321,11 +321,11 @@ func TestCorpus(t *testing.T) {
 					small++
 				}
 			}
-			for _, l := range p.Left {
+			for _, l := range p.LeftAlone {
 				t.Logf("%s:%d: %s %s", path, l.Line, l.Name, l.Reason)
 			}
 			sites += len(p.Sites)
-			left += len(p.Left)
+			left += len(p.LeftAlone)
 			if to := os.Getenv("CG_JAVA_OUT"); to != "" {
 				rel, _ := filepath.Rel(folder, path)
 				if err := os.MkdirAll(filepath.Dir(filepath.Join(to, rel)), 0o755); err != nil {

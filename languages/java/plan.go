@@ -289,7 +289,7 @@ func (p *planner) addSite(f function) {
 		return
 	}
 	if reason := p.tooLarge(f); reason != "" {
-		p.plan.Left = append(p.plan.Left, instrument.Left{Name: f.name, Line: line, Reason: reason})
+		p.plan.LeftAlone = append(p.plan.LeftAlone, instrument.LeftAlone{Name: f.name, Line: line, Reason: reason})
 		return
 	}
 	open = p.behindEscape(open)

@@ -160,7 +160,7 @@ func TestLeftAlone(t *testing.T) {
 			continue
 		}
 		var left, sites []string
-		for _, l := range p.Left {
+		for _, l := range p.LeftAlone {
 			left = append(left, fmt.Sprintf("%s:%d %s", l.Name, l.Line, l.Reason))
 		}
 		for _, s := range p.Sites {

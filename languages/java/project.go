@@ -145,7 +145,8 @@ func launchProject(t languages.Target, s languages.Setup) (_ languages.Command, 
 	p.messages = newMessageFilter(p, options, theirs)
 	command := languages.Command{
 		Version: k.version, Dir: p.mirror.folder,
-		Marks: p.messages.marks(), Change: p.messages.change, Again: p.rebuild, Tests: p.testResults, Done: p.close,
+		Marks: p.messages.marks(), Change: p.messages.change, RunAgain: p.rebuild, Tests: p.testResults,
+		Release: p.close,
 	}
 	for _, a := range t.Args {
 		command.Args = append(command.Args, p.toMirror(a))
@@ -170,7 +171,7 @@ func openProject(given string, s languages.Setup) (*project, error) {
 	if err != nil {
 		return nil, languages.Refuse(126, "--project: %v", err)
 	}
-	projects, err := s.Kept("projects")
+	projects, err := s.CacheFolder("projects")
 	if err != nil {
 		return nil, err
 	}
@@ -378,7 +379,7 @@ func (p *project) assignNumbers(works []*sourceWork) error {
 
 // placeSites gives cg the sites of all sources at the numbers that they have.
 func (p *project) placeSites(works []*sourceWork) error {
-	if base, err := p.setup.Give(p.mirror.Next - 1); err != nil || base != 0 {
+	if base, err := p.setup.TakeNumbers(p.mirror.Next - 1); err != nil || base != 0 {
 		return fmt.Errorf("the numbers of the sites cannot be had: %d, %w", base, err)
 	}
 	for _, w := range works {
@@ -389,7 +390,7 @@ func (p *project) placeSites(works []*sourceWork) error {
 		if w.source.Skip != "" {
 			p.setup.Skip(name, w.source.Skip)
 		}
-		if err := p.setup.Place(name, w.source.Lines, w.source.First); err != nil {
+		if err := p.setup.PlaceSites(name, w.source.Lines, w.source.First); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -415,7 +416,7 @@ func (p *project) prepareSource(w *sourceWork) error {
 		return err
 	}
 	w.theirs = stampOf(info)
-	key := p.setup.Key + " " + rewriteVersion
+	key := p.setup.PlanKey + " " + rewriteVersion
 	before := p.mirror.Seen[w.rel]
 	if before != nil && before.Source != nil && before.Theirs == w.theirs && before.Source.Key == key && !w.forced {
 		if now, err := os.Lstat(filepath.Join(p.mirror.folder, w.rel)); err == nil && contentStamp(now) == before.Ours {

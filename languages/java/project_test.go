@@ -135,10 +135,10 @@ func brought(t testing.TB, from, place string, o instrument.Options) (*project, 
 	p := &project{given: from, named: from}
 	var told []string
 	p.setup = languages.Setup{
-		Options: o, Key: string(o.Granularity) + strings.Join(o.Exclude, " "),
-		Skip: func(file, reason string) { told = append(told, filepath.Base(file)+": "+reason) },
-		Give: func(n int) (int, error) { return 0, nil },
-		Place: func(file, lines string, first int) error {
+		Options: o, PlanKey: string(o.Granularity) + strings.Join(o.Exclude, " "),
+		Skip:        func(file, reason string) { told = append(told, filepath.Base(file)+": "+reason) },
+		TakeNumbers: func(n int) (int, error) { return 0, nil },
+		PlaceSites: func(file, lines string, first int) error {
 			for line := range strings.Lines(lines) {
 				f := strings.Split(strings.TrimSpace(line), "\t")
 				told = append(told, fmt.Sprintf("%d %s", first, f[len(f)-1]))

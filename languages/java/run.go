@@ -222,7 +222,7 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 		if ok, err := b.readSiblings(); err != nil {
 			return languages.Command{}, err
 		} else if !ok {
-			asItIs.Without = "its folder is not that of its package, and java does not start it"
+			asItIs.Uninstrumented = "its folder is not that of its package, and java does not start it"
 			return asItIs, nil
 		}
 	}
@@ -242,7 +242,7 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	case classes == "" && b.isFolder:
 		return languages.Command{}, languages.Refuse(1, "javac refuses the program:\n%s", output)
 	case classes == "":
-		asItIs.Without = "the compiler refuses the program" // java says why, in its own words
+		asItIs.Uninstrumented = "the compiler refuses the program" // java says why, in its own words
 		return asItIs, nil
 	}
 	run, err := writeRun(s)

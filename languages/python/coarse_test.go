@@ -12,7 +12,7 @@ import (
 
 // coarse sets what -g coarse sets.
 func coarse(s *languages.Setup, server *instrument.Server, _ *int) {
-	s.Coarse, s.Key = true, "coarse"
+	s.Coarse, s.PlanKey = true, "coarse"
 	server.Options.Granularity = instrument.Coarse
 }
 

@@ -222,7 +222,7 @@ func described(p *instrument.Plan, braced func(line, col int) bool, other []stri
 	for _, q := range p.Points {
 		add(fmt.Sprint(q.Role, " of ", p.Sites[q.Site].Func), q.Line, q.Col)
 	}
-	for _, l := range p.Left {
+	for _, l := range p.LeftAlone {
 		all = append(all, fmt.Sprint(l))
 	}
 	slices.Sort(all)

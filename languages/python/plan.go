@@ -222,8 +222,8 @@ func (p *planner) addFunction(i int, s *scope, kind checkpoint.SiteKind, role in
 func (p *planner) leaveCompiled(i int, s *scope) {
 	if by := compiledBy(p.Tree, i); by != "" && !s.compiled {
 		s.compiled = true
-		p.plan.Left = append(p.plan.Left,
-			instrument.Left{Name: s.name, Line: p.Nodes[i].Row + 1, Reason: "left alone: " + by + " compiles it"})
+		p.plan.LeftAlone = append(p.plan.LeftAlone,
+			instrument.LeftAlone{Name: s.name, Line: p.Nodes[i].Row + 1, Reason: "left alone: " + by + " compiles it"})
 	}
 }
 

@@ -181,7 +181,7 @@ func TestSmallAndCompiled(t *testing.T) {
 		for _, s := range p.Sites {
 			got = append(got, map[bool]string{true: "small ", false: "timed "}[s.Small]+s.Func)
 		}
-		for _, l := range p.Left {
+		for _, l := range p.LeftAlone {
 			got = append(got, "left "+l.Name+" "+strings.Fields(l.Reason)[2])
 		}
 		if strings.Join(got, ", ") != want {

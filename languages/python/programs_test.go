@@ -273,7 +273,7 @@ def test_skipped():
 }
 
 func coarsely(s *languages.Setup, server *instrument.Server, _ *int) {
-	s.Coarse, s.Key = true, "coarse"
+	s.Coarse, s.PlanKey = true, "coarse"
 	server.Options.Granularity = instrument.Coarse
 }
 

@@ -214,14 +214,14 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	}
 	command := languages.Command{Args: append([]string{p.Path}, t.Args...), Version: p.Version, Meta: p.meta(),
 		Untested: p.untested()}
-	if s.Off {
+	if s.OwnCheckpoints {
 		return command, nil
 	}
 	// The interpreter reads the program to its end before it begins, and the
 	// runtime reads it again.
-	command.Spool = target.path == "-"
+	command.ReadsInputTwice = target.path == "-"
 	if target.without != "" {
-		command.Without = target.without + " keeps cg out of the interpreter, which then " +
+		command.Uninstrumented = target.without + " keeps cg out of the interpreter, which then " +
 			map[string]string{"-I": "ignores PYTHONPATH", "-E": "ignores PYTHONPATH",
 				"-S": "does not import sitecustomize"}[target.without]
 		return command, nil
@@ -230,7 +230,7 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if err != nil {
 		return languages.Command{}, err
 	}
-	woven, err := s.Kept("woven")
+	woven, err := s.CacheFolder("woven")
 	if err != nil {
 		return languages.Command{}, err
 	}
@@ -245,7 +245,7 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	var b strings.Builder
 	for _, kv := range [][2]string{
 		{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason},
-		{"seals", fingerprint(s.Native.Content)}, {"cache", woven.Dir}, {"key", s.Key}, {"here", here},
+		{"seals", fingerprint(s.Native.Content)}, {"cache", woven.Dir}, {"key", s.PlanKey}, {"here", here},
 		{"imports", imports}, {"foreign", foreign},
 	} {
 		fmt.Fprintf(&b, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))

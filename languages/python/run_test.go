@@ -204,7 +204,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	server := &instrument.Server{Planner: language.Plan, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
 	setup := languages.Setup{
 		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(), Server: filepath.Join(scratch, "server"),
-		Key: "test", Native: native,
+		PlanKey: "test", Native: native,
 	}
 	for _, o := range options {
 		o(&setup, server, &chunks)
