@@ -112,7 +112,7 @@ func Inspect(root Root, want []string) (Found, error) {
 		}
 		begun := time.Now()
 		sensors, err := openPatient(s, root, max(time.Second, left))
-		if seen.Errors = Parts(err); slices.ContainsFunc(seen.Errors, patience.Hangs) {
+		if seen.Errors = parts(err); slices.ContainsFunc(seen.Errors, patience.Hangs) {
 			left -= time.Since(begun)
 		}
 		for _, sensor := range sensors {
@@ -309,15 +309,15 @@ func (f *Found) markTotals(cpu processor.CPU) {
 	}
 }
 
-// Parts lists the errors that errors.Join joined.
-func Parts(err error) []error {
+// parts lists the errors that errors.Join joined.
+func parts(err error) []error {
 	if err == nil {
 		return nil
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
 		for _, err := range joined.Unwrap() {
-			all = append(all, Parts(err)...)
+			all = append(all, parts(err)...)
 		}
 		return all
 	}

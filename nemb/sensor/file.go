@@ -52,21 +52,12 @@ func (s *File) Adjust(change func(*nemb.Domain)) {
 	}
 }
 
-// split keeps the domains for which keep is true and gives the others as a
+// Split keeps the domains for which keep is true and gives the others as a
 // sensor of their own, nil if there are none. Descriptors stay with the
 // sensor that keeps any.
 func (s *File) Split(keep func(nemb.Domain) bool) (rest nemb.Sensor) {
 	r := &File{name: s.name}
-	kept := 0
-	for i, d := range s.domains {
-		if keep(d) {
-			s.domains[kept], s.list[kept] = d, s.list[i]
-			kept++
-			continue
-		}
-		r.domains, r.list = append(r.domains, d), append(r.list, s.list[i])
-	}
-	s.domains, s.list = s.domains[:kept], s.list[:kept]
+	s.domains, s.list, r.domains, r.list = divide(s.domains, s.list, keep)
 	if len(r.domains) == 0 {
 		return nil
 	}

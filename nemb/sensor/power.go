@@ -123,16 +123,7 @@ func (s *Power) Adjust(change func(*nemb.Domain)) {
 // Split keeps the domains for which keep is true and gives the others.
 func (s *Power) Split(keep func(nemb.Domain) bool) (rest nemb.Sensor) {
 	r := &Power{name: s.name, every: s.every, now: s.now}
-	kept := 0
-	for i, d := range s.domains {
-		if keep(d) {
-			s.domains[kept], s.meters[kept] = d, s.meters[i]
-			kept++
-			continue
-		}
-		r.domains, r.meters = append(r.domains, d), append(r.meters, s.meters[i])
-	}
-	s.domains, s.meters = s.domains[:kept], s.meters[:kept]
+	s.domains, s.meters, r.domains, r.meters = divide(s.domains, s.meters, keep)
 	if len(r.domains) == 0 {
 		return nil
 	}

@@ -268,7 +268,7 @@ type MonitorFile struct {
 	Unused string // why the source hwmon does not measure with it; "" where it does
 }
 
-// MonitorFiles lists the sensors of energy and power below class/hwmon, measured with or not.
+// Files lists the sensors of energy and power below class/hwmon, measured with or not.
 func Files(root nemb.Root) []MonitorFile {
 	var all []MonitorFile
 	for _, f := range energyFiles(root) {

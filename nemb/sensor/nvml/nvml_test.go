@@ -44,7 +44,11 @@ func describe(sensors []nemb.Sensor, err error) (domains, errs []string) {
 			domains = append(domains, fmt.Sprintf("%s %s %s", d.ID, d.Method, d.Source))
 		}
 	}
-	for _, err := range nemb.Parts(err) {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, err := range slices.DeleteFunc(all, func(err error) bool { return err == nil }) {
 		kind := "broken"
 		if errors.Is(err, fs.ErrNotExist) {
 			kind = "absent"
