@@ -1,12 +1,12 @@
 /*
  * The native module of Python's runtime: one extension module for CPython 3.8 and
- * later. In comes the path of the channel; out go checkpoints that record
- * events in it. A file that is no channel is an OSError.
+ * later. It maps the channel at a path and makes checkpoints, which record events
+ * in it. A file that is no channel is an OSError.
  *
  *   python_api.h         what is used of the interpreter
  *   python_checkpoint.h  checkpoints as objects
  *   python_pausing.h     those of generators and coroutines
- *   python_woven.h       woven code out of the cache
+ *   python_woven.h       woven code from the cache
  *   python_main.h        the start of the program
  */
 #include "channel.h"
@@ -18,20 +18,20 @@
 
 #include <stdlib.h>
 
-/* checkpoint(bits): a checkpoint that records these 24 bits */
+/* checkpoint(bits): a checkpoint that records an event of these 24 bits. */
 static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
 {
 	return new_of_type(module, 0, arg);
 }
 
-/* pausing(bits): the same, of a site whose frames can be suspended; how << 24 in
- * addition says what kind of pause it is */
+/* pausing(bits): the same for a site whose frames can be suspended. The bits above
+ * the 24 say what kind of pause it is (how << 24). */
 static PyObject *new_pausing(PyObject *module, PyObject *arg)
 {
 	return new_of_type(module, 2, arg);
 }
 
-/* counting(bits): the same, of a site whose calls may be counted only */
+/* counting(bits): the same for a site whose calls may be counted instead. */
 static PyObject *new_counting(PyObject *module, PyObject *arg)
 {
 	return new_of_type(module, 1, arg);
@@ -39,10 +39,11 @@ static PyObject *new_counting(PyObject *module, PyObject *arg)
 
 static PyObject *(*volatile slot)(PyObject *) = checkpoint_negative;
 
-/* negate passes a checkpoint as the interpreter does. */
+/* negate calls a checkpoint through its slot, as the interpreter does. */
 static void negate(void *checkpoint) { slot(checkpoint); }
 
-/* open(path): map the channel; False if it is mapped already; OSError */
+/* open(path): maps the channel. False if this process has mapped it already. An
+ * OSError if it cannot. */
 static PyObject *open_channel(PyObject *module, PyObject *path)
 {
 	(void)module;
@@ -88,7 +89,7 @@ static PyMethodDef methods[] = {
 };
 
 static PySlot checkpoint_slots[] = {
-	{Py_nb_negative, checkpoint_negative_counted}, /* until None is known to be immortal */
+	{Py_nb_negative, checkpoint_negative_counted}, /* replaced where None is immortal */
 	{Py_nb_index, checkpoint_index},
 	{Py_nb_lshift, checkpoint_lshift},
 	{Py_mp_subscript, checkpoint_lshift},
@@ -146,7 +147,7 @@ __attribute__((visibility("default"))) PyObject *PyInit_cgprobe(void)
 	if (atoi(v) > 3 || (v[0] == '3' && v[1] == '.' && atoi(v + 2) >= 12)) {
 		none_is_immortal = 1;
 		checkpoint_slots[0].value = checkpoint_negative;
-		/* a slot of 3.12, refused by earlier ones */
+		/* Versions before 3.12 refuse this slot. */
 		module_slots[1] = (PySlot){Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED};
 	}
 	return PyModuleDef_Init(&module_def);

@@ -104,7 +104,7 @@ extern void PyErr_Restore(PyObject *, PyObject *, PyObject *);
 extern int PyErr_ExceptionMatches(PyObject *);
 extern PyObject *PyRun_StringFlags(const char *, int, PyObject *, PyObject *, void *);
 extern int PySys_AddAuditHook(int (*)(const char *, PyObject *, void *), void *);
-/* not in the stable ABI, and not wanted where it is missing */
+/* Not in the stable ABI. Where it is missing, load finds nothing. */
 extern PyObject *PyMarshal_ReadObjectFromString(const char *, Py_ssize_t) __attribute__((weak));
 /* not in 3.8 */
 extern int Py_EnterRecursiveCall(const char *) __attribute__((weak));

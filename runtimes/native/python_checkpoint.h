@@ -1,13 +1,14 @@
 /*
- * Checkpoints as Python objects: what a module of the interpreter keeps of them,
- * and two of their three types (python_pausing.h has the third).
+ * Checkpoints as Python objects: the state of the module, and two of the three
+ * types of checkpoints. python_pausing.h has the third.
  *
  *   -checkpoint        records the event, gives None
  *   checkpoint[x]      records the event, gives x
- *   checkpoint << x    the same, but for NotImplemented
+ *   checkpoint << x    the same; not for an x that may be NotImplemented
  *
- * Operators instead of calls: they need no frame and no arguments, and their
- * operand is a constant of the woven code. Bits out of range are a ValueError.
+ * Woven code uses operators and not calls, because operators need no frame and no
+ * arguments. The checkpoint is a constant of the code. Bits out of range are a
+ * ValueError.
  */
 #ifndef CG_PYTHON_CHECKPOINT_H
 #define CG_PYTHON_CHECKPOINT_H
@@ -29,18 +30,18 @@ typedef struct {
 
 enum { ENTER, EXIT, SUSPEND, RESUME, UNWIND, CLOSE };
 
-/* How a checkpoint of such a site looks at its frame, above its 24 bits. */
+/* What a checkpoint of a pausing site stands at. The number is above its 24 bits. */
 enum {
-	PLAIN, /* a yield; an enter, exit, unwind or resume of any kind */
-	WAIT,  /* await x, yield from x: x may tell when it leaves */
-	ALONE, /* yield in an asynchronous generator: gives to the one that waits */
-	OPEN,  /* no event: an async statement begins */
-	OVER,  /* what it is over, or with, is known */
-	AGAIN, /* its body is left for the next value, or for the end */
-	SHUT,  /* it is over */
+	PLAIN, /* a yield; any enter, exit, unwind or resume */
+	WAIT,  /* await x, yield from x: x may have checkpoints of its own */
+	ALONE, /* yield in an asynchronous generator: its value goes to the frame that waits */
+	OPEN,  /* an async statement begins; no event */
+	OVER,  /* the object of the async statement is known */
+	AGAIN, /* the body of the async statement ends, for the next value or at the end */
+	SHUT,  /* the async statement has ended */
 };
 
-enum { UP = 15 }; /* the most frames between a checkpoint and its site's */
+enum { UP = 15 }; /* most frames between a checkpoint's frame and its site's */
 
 /* Each interpreter of the process has a module and types of its own. */
 typedef struct {
@@ -49,7 +50,7 @@ typedef struct {
 	PyObject *co_consts; /* the name */
 	char *cache;         /* what the names of cache entries begin with */
 	Buffer spare;
-	Checkpoint ***made[(SHUT + 1) * (UP + 1)]; /* by their bits: the highest, 12, and 12 */
+	Checkpoint ***made[(SHUT + 1) * (UP + 1)]; /* all checkpoints, by the kind, then 12 and 12 of their bits */
 } State;
 
 static State *state_of(PyObject *module) { return PyModule_GetState(module); }
@@ -93,8 +94,8 @@ static PyObject *counting_lshift(PyObject *self, PyObject *value)
 	return value;
 }
 
-/* checkpoint_of gives the checkpoint of some bits: always the same, so that code that is
- * loaded twice is equal. */
+/* checkpoint_of returns the checkpoint of some bits. It is always the same object, so
+ * that code that is loaded twice is equal. */
 static PyObject *checkpoint_of(State *s, uint64_t bits, int type)
 {
 	uint32_t kind = (bits >> 24 & 255) + (SHUT + 1) * (bits >> 32 & UP);

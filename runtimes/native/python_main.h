@@ -1,6 +1,6 @@
 /*
- * Running the program's main module, and a test of it, without a frame of cg's:
- * tracebacks and the depth of the stack are the program's own.
+ * Runs the program's main module, and tests, without a frame of cg's, so that
+ * tracebacks and the depth of the stack stay the program's own.
  */
 #ifndef CG_PYTHON_MAIN_H
 #define CG_PYTHON_MAIN_H
@@ -46,9 +46,9 @@ static PyObject *main_call(PyObject *self, PyObject *args, PyObject *kwargs)
 	return result;
 }
 
-/* The interpreter tells its audit hooks the code of a main module before it
- * runs it (docs.python.org/3/library/audit_events.html, exec). */
-static PyObject *replacement; /* (code) -> (other code, names, leave them), or None */
+/* The interpreter calls its audit hooks with the code of a main module before it
+ * runs the code (docs.python.org/3/library/audit_events.html, exec). */
+static PyObject *replacement; /* (code) -> (other code, names, whether leave takes names), or None */
 
 static int audit(const char *event, PyObject *args, void *unused)
 {
@@ -84,8 +84,8 @@ static int audit(const char *event, PyObject *args, void *unused)
 	return -1;
 }
 
-/* replace(prepare): run (code, names, whether from a file) = prepare(code) in
- * place of the next main module; as it is where prepare gives None */
+/* replace(prepare): runs (code, names, whether from a file) = prepare(code) in place
+ * of the next main module. If prepare returns None, the module runs as it is. */
 static PyObject *new_replacement(PyObject *module, PyObject *prepare)
 {
 	(void)module;
@@ -96,8 +96,8 @@ static PyObject *new_replacement(PyObject *module, PyObject *prepare)
 	return none();
 }
 
-/* Around calls before(*args), a function with the same arguments, and
- * after(what before gave): without a frame of its own. */
+/* Around calls token = before(*args), then the function with the same arguments, then
+ * after(token). It has no frame of its own. */
 typedef struct {
 	PyObject head;
 	PyObject *before, *function, *after;
@@ -122,7 +122,7 @@ static PyObject *around_call(PyObject *self, PyObject *args, PyObject *kwargs)
 	return result;
 }
 
-/* around((before, function, after)): a callable; see Around */
+/* around((before, function, after)): a callable, see Around. */
 static PyObject *new_around(PyObject *module, PyObject *three)
 {
 	Around *a = (Around *)PyType_GenericAlloc(state_of(module)->around_type, 0);
@@ -139,7 +139,7 @@ static PyObject *new_around(PyObject *module, PyObject *three)
 	return (PyObject *)a;
 }
 
-/* main(prepare): a callable that runs (code, names) = prepare() */
+/* main(prepare): a callable that runs (code, names) = prepare(). */
 static PyObject *new_main(PyObject *module, PyObject *prepare)
 {
 	Main *m = (Main *)PyType_GenericAlloc(state_of(module)->main_type, 0);

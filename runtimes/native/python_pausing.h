@@ -1,8 +1,8 @@
 /*
- * Checkpoints of frames that can be suspended: generators and coroutines. In goes
- * what such a checkpoint sees of its frame; out come the events by which the
- * frame leaves the thread and comes back, one of each in turn, also where the
- * frame is closed or thrown into.
+ * Checkpoints of frames that can be suspended: those of generators and coroutines.
+ * Such a checkpoint looks at its frame and records that the frame leaves the thread
+ * or comes back. The two events alternate, also where the frame is closed or an
+ * exception is thrown into it.
  */
 #ifndef CG_PYTHON_PAUSING_H
 #define CG_PYTHON_PAUSING_H
@@ -14,26 +14,26 @@
 
 /* What is known of frames that can be suspended, by address: a table with open
  * addressing. A generator that is closed, or thrown into, comes back without
- * passing its resume; the checkpoint it passes next then knows that it was
+ * passing its resume; the next checkpoint that it passes finds here that it was
  * away. The frame object lives as long as the frame, and a new frame begins with
- * an enter, which forgets what an earlier one at its address left. Guarded by
- * the global lock; one table for the process, since addresses are.
+ * an enter, which forgets what an earlier frame at its address left. The global lock
+ * guards the table. There is one for the process, because addresses are unique in it.
  *
- * A frame that waits for one with checkpoints of its own stays where it is: what
- * that one uses is inclusive in it. When the inner one leaves the thread, all
- * that wait for it leave, and they come back with it. */
+ * A frame that waits for one with checkpoints of its own stays on the
+ * stack: its inclusive energy contains that of the inner frame. When the inner frame
+ * leaves the thread, all that wait for it leave, and they come back with it. */
 enum { AWAY = 1, WAITS = 2 };
 
 typedef struct {
 	PyObject *frame;
-	uint64_t own; /* a bit for each open async statement: its object tells */
+	uint64_t own; /* a bit for each open async statement: whether its object has checkpoints */
 	uint32_t site, flags;
 } Pause;
 
 static struct {
 	Pause *slots;
-	size_t size, used; /* used counts removed ones, too */
-	size_t waits;      /* frames that wait for one that tells */
+	size_t size, used; /* used includes removed slots */
+	size_t waits;      /* frames that wait for one with checkpoints */
 } pauses;
 
 static PyObject *const removed = (PyObject *)1;
@@ -83,8 +83,8 @@ static Pause *pause_put(PyObject *frame)
 	return p;
 }
 
-/* pause_set changes the flags of a frame; one that has nothing to remember is
- * forgotten. */
+/* pause_set changes the flags of a frame. A frame without flags and open statements
+ * is removed. */
 static void pause_set(Pause *p, uint32_t flags)
 {
 	if ((p->flags ^ flags) & WAITS)
@@ -94,10 +94,11 @@ static void pause_set(Pause *p, uint32_t flags)
 		p->frame = removed;
 }
 
-/* frame_back is the frame that a frame returns to; borrowed: it runs. */
+/* frame_back is the frame that a frame returns to. The reference is borrowed; the
+ * frame lives because it runs. */
 static PyObject *frame_back(PyObject *frame)
 {
-	if (!PyFrame_GetBack) /* 3.8: behind the head and the size */
+	if (!PyFrame_GetBack) /* 3.8: the field after the head and the size */
 		return ((PyObject **)frame)[3];
 	PyObject *back = PyFrame_GetBack(frame);
 	if (back)
@@ -105,9 +106,9 @@ static PyObject *frame_back(PyObject *frame)
 	return back;
 }
 
-/* is_comprehension tells frames that stand between one that waits and its
- * function's, before 3.12. Checkpoints in them are of the function's frame: so
- * many up stands above their low 32 bits. */
+/* is_comprehension reports whether a frame is that of a comprehension, which stands
+ * between a frame that waits and its function's before 3.12. A checkpoint in it belongs
+ * to the function's frame; the number of frames up stands above its low 32 bits. */
 static int is_comprehension(PyObject *frame)
 {
 	static int framed = -1;
@@ -130,10 +131,10 @@ static int is_comprehension(PyObject *frame)
 	return is;
 }
 
-/* chain gives the frames that wait for this one, and are away or are not, the
- * nearest first. They run, or did until this one left: the pointers hold. What
- * is known of them may move meanwhile, since a frame object that is made can
- * set off the garbage collector. */
+/* chain finds the frames with these flags that wait for this one, the nearest first.
+ * They run, or ran until this one left, so the pointers are valid. Their entries in the
+ * table may move meanwhile, since making a frame object can start the garbage
+ * collector. */
 enum { CHAIN = 512 };
 
 static int chain(PyObject *frame, uint32_t flags, PyObject *out[CHAIN])
@@ -181,7 +182,8 @@ static int method_has_checkpoints(PyObject *type, PyObject *name)
 	return method && method->type == &PyFunction_Type && has_checkpoints(method, "__code__");
 }
 
-/* tells reports whether what a frame waits for tells when it leaves. */
+/* tells reports whether the object that a frame waits for has checkpoints, which then
+ * record that it leaves. */
 static int tells(PyObject *value, int statement)
 {
 	if (statement && value->type == &PyAsyncGen_Type)
@@ -219,7 +221,7 @@ static void suspend(PyObject *frame, uint32_t site, int how, PyObject *value)
 	if (p && p->flags & AWAY)
 		return; /* thrown into, and leaves without having come back */
 	if (!p && !(p = pause_put(frame))) {
-		event(SUSPEND, site); /* the frame counts as one that never left */
+		event(SUSPEND, site); /* no memory: the frame counts as one that never left */
 		return;
 	}
 	p->site = site;
@@ -244,7 +246,7 @@ static void suspend(PyObject *frame, uint32_t site, int how, PyObject *value)
 }
 
 /* pausing_event records the event of a site whose frames can be suspended.
- * value is what its statement goes on with, NULL if it has none. */
+ * value is that of its expression, NULL if it has none. */
 static void pausing_event(uint64_t bits, PyObject *value)
 {
 	uint64_t site = bits & ((1u << 21) - 1);

@@ -1,7 +1,7 @@
 /*
- * Woven code out of the cache. In goes the path of a source; out comes its code
- * object with live checkpoints, or None: for a file that others could write, for
- * an entry that is not as cg wrote it, and for one whose source has changed.
+ * Loads woven code from the cache. The path of a source gives its code object with
+ * live checkpoints. It gives None for an entry that others could write, for one
+ * that is not as cg wrote it, and for one whose source has changed.
  */
 #ifndef CG_PYTHON_WOVEN_H
 #define CG_PYTHON_WOVEN_H
@@ -15,21 +15,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Loading woven code (cache.py of Python's runtime describes an entry of the cache):
- * what the interpreter does for a .pyc, and a checkpoint in each place that the
- * entry's list of places names. */
+/* The head of an entry; cache.py of Python's runtime describes the rest. Code is read
+ * as the interpreter reads a .pyc, and a checkpoint is put into each of the places. */
 typedef struct {
 	char magic[8];
 	uint64_t digest; /* of what follows */
 	uint64_t stamp, hash, length;
-	uint32_t path, places, sites, count; /* sizes of what follows; sites */
+	uint32_t path, places, sites, count; /* sizes of what follows; number of sites */
 } Entry;
 
 static const char magic[8] = {'c', 'g', 'w', 'o', 'v', 'e', 'n', 3};
 
 /* enliven sets the checkpoints of a code object and of those in it. The tuple of
- * constants is changed in place, so it must be nobody else's; it is, fresh from
- * marshal. 0 when it cannot be done. */
+ * constants is changed in place, so nothing else may refer to it; nothing does when it
+ * comes from marshal. Returns 0 if it cannot be done. */
 static int enliven(State *s, PyObject *code, const uint32_t **at, const uint32_t *end, uint32_t base)
 {
 	PyObject *consts = PyObject_GetAttr(code, s->co_consts);
@@ -64,7 +63,7 @@ static int enliven(State *s, PyObject *code, const uint32_t **at, const uint32_t
 }
 
 /* read_private reads a file that is this user's own and that nobody else may write,
- * 0 bytes if it cannot: cache.py says why. */
+ * and returns its size: 0 if it cannot. cache.py then says why. */
 static size_t read_private(Buffer *b, const char *name)
 {
 	int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -99,7 +98,7 @@ static size_t read_private(Buffer *b, const char *name)
 	return n;
 }
 
-/* stamp is the digest of what says that a file has not changed. */
+/* stamp is a digest of the times, size and inode of a file: equal if it is unchanged. */
 static uint64_t stamp(const struct stat *st)
 {
 	uint64_t f[4] = {
@@ -144,9 +143,9 @@ static PyObject *load_entry(State *s, Buffer *buffer, const cg_part *module, con
 	return code;
 }
 
-/* load(module, path, role): the woven code of a file from the cache, live, or
- * None if it is not there or may be out of date. A file that another process
- * has not loaded yet gets its numbers. What this takes is cg's. */
+/* load(module, path, role): the woven code of a file from the cache, with live
+ * checkpoints. None if there is none or it may be out of date. If no process has
+ * loaded the file yet, its sites get their numbers. The time of load is cg's own. */
 static PyObject *load(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
 	State *s = state_of(module);
@@ -160,10 +159,10 @@ static PyObject *load(PyObject *module, PyObject *const *args, Py_ssize_t n)
 		parts[i].size = (size_t)size;
 		ok = parts[i].text && !memchr(parts[i].text, 0, parts[i].size);
 	}
-	/* a path in the working folder names many files */
+	/* A relative path names another file in each working folder. */
 	if (ok && parts[1].text[0] == '/') {
-		/* kept from one module to the next; the collector may run code of the
-		 * program's meanwhile, which imports another */
+		/* The buffer is kept from one module to the next. The garbage collector may run
+		 * code of the program meanwhile that imports another module. */
 		Buffer b = s->spare;
 		s->spare = (Buffer){0};
 		code = load_entry(s, &b, &parts[0], &parts[1], &parts[2]);
@@ -178,7 +177,7 @@ static PyObject *load(PyObject *module, PyObject *const *args, Py_ssize_t n)
 	return code ? code : none();
 }
 
-/* digest(bytes): what an entry has for its content */
+/* digest(bytes): the digest of an entry's content. */
 static PyObject *digest(PyObject *module, PyObject *bytes)
 {
 	(void)module;
@@ -189,7 +188,7 @@ static PyObject *digest(PyObject *module, PyObject *bytes)
 	return PyLong_FromUnsignedLongLong(cg_digest(0, text, (size_t)size));
 }
 
-/* cache(prefix): where load finds entries */
+/* cache(prefix): how the paths of entries begin. */
 static PyObject *set_cache(PyObject *module, PyObject *prefix)
 {
 	Py_ssize_t size;
@@ -198,7 +197,7 @@ static PyObject *set_cache(PyObject *module, PyObject *prefix)
 		free(state_of(module)->cache);
 		state_of(module)->cache = strdup(text);
 	}
-	PyErr_Clear(); /* without a cache, then */
+	PyErr_Clear(); /* there is no cache then */
 	return none();
 }
 
