@@ -77,6 +77,10 @@ func TestImportsPointDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := json.NewDecoder(strings.NewReader(string(out)))
+	architecture, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := 0
 	for d.More() {
 		var p listed
@@ -86,6 +90,9 @@ func TestImportsPointDown(t *testing.T) {
 		seen++
 		for _, fault := range p.faults() {
 			t.Error(fault)
+		}
+		if !p.describedIn(string(architecture)) {
+			t.Errorf("docs/architecture.md does not say what %s is", p.ImportPath)
 		}
 	}
 	if seen < 10 {
@@ -125,6 +132,18 @@ func (p listed) faults() (faults []string) {
 		}
 	}
 	return faults
+}
+
+// describedIn reports whether a text names a package. Commands have help of their own,
+// and of a family's members the text says what they have in common.
+func (p listed) describedIn(text string) bool {
+	name := strings.TrimPrefix(p.ImportPath, "cg/")
+	for family := range families {
+		if strings.HasPrefix(p.ImportPath, family) {
+			return true
+		}
+	}
+	return p.Name == "main" || strings.Contains(text, "`"+name+"`") || strings.Contains(text, "**"+name+"/**")
 }
 
 // within reports whether a package is a room or below it.
