@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,11 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"cg/checkpoint"
 	"cg/cli"
-	"cg/nemb"
 	"cg/nemb/simulate"
 	"cg/report"
 	"cg/report/format"
@@ -116,108 +110,6 @@ func TestSessions(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// The energy of a task is that of a long call: the rule in Python gives what
-// Series.Between gives on the same samples.
-func TestSessionsBracketAsCgDoes(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	type query struct {
-		D         int
-		From, To  int64
-		J, Slack  float64
-		Method    string
-		Found     bool
-		SampledJ  float64 `json:"-"`
-		HasSample bool    `json:"-"`
-	}
-	type sample struct {
-		Time   int64
-		Flags  int
-		Energy []uint64
-	}
-	var input struct {
-		Periods []int64
-		Samples []sample
-		Queries []query
-	}
-	series := nemb.Series{Domains: []nemb.Domain{
-		{ID: "package-0", Period: time.Millisecond}, {ID: "slow", Period: 100 * time.Millisecond}, {ID: "unknown"}, {ID: "still", Period: time.Millisecond},
-	}}
-	counters := []simulate.Counter{counter(20), {Power: simulate.Constant(5), Unit: simulate.UnitIntel, Period: 100 * time.Millisecond, Range: 1 << 40, Seed: 2}, counter(60)}
-	at := int64(20_000_000_000_000_000) // of a machine that has been up for long
-	for _, d := range series.Domains {
-		input.Periods = append(input.Periods, int64(d.Period))
-	}
-	begin := at
-	for range 3000 {
-		s := sample{Time: at}
-		for _, c := range counters {
-			s.Energy = append(s.Energy, uint64(c.Read(time.Duration(at-begin))))
-		}
-		s.Energy = append(s.Energy, 7)
-		if rng.IntN(50) == 0 {
-			s.Flags = 2
-		}
-		input.Samples = append(input.Samples, s)
-		energy := make([]nemb.Energy, len(s.Energy))
-		for i, e := range s.Energy {
-			energy[i] = nemb.Energy(e)
-		}
-		series.Samples = append(series.Samples, nemb.Sample{Time: checkpoint.Instant(at), Energy: energy, Failed: s.Flags != 0})
-		at += int64(time.Millisecond) + rng.Int64N(int64(300*time.Microsecond))
-		if rng.IntN(100) == 0 {
-			at += int64(30 * time.Millisecond)
-		}
-	}
-	methods := map[string]int{}
-	for range 4000 {
-		from := begin - 5e6 + rng.Int64N(at-begin)
-		q := query{D: rng.IntN(4), From: from, To: from + int64(math.Exp(rng.Float64()*13.8)*1e3)}
-		span, ok := series.Between(q.D, checkpoint.Instant(q.From), checkpoint.Instant(q.To))
-		q.J, q.Slack, q.Method, q.Found = span.Joules, span.Slack, span.Method, ok
-		methods[span.Method]++
-		input.Queries = append(input.Queries, q)
-	}
-	if methods[nemb.Bracketed] < 100 || methods[nemb.Interpolated] < 100 || methods[""] < 100 {
-		t.Fatalf("the queries do not try everything: %v", methods)
-	}
-	text, err := json.Marshal(input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const program = `
-import json, sys
-from codegreen._energy import Domain, Samples
-v = json.load(sys.stdin)
-samples = Samples([Domain(str(i), period_ns=p) for i, p in enumerate(v["Periods"])])
-all = v["Samples"]
-for a in range(0, len(all), 700):  # as they come from the ring
-    some = all[a:a + 700]
-    samples.extend([s["Time"] for s in some], [s["Flags"] for s in some], list(map(list, zip(*(s["Energy"] for s in some)))))
-wrong = 0
-for q in v["Queries"]:
-    got = samples.knots[q["D"]].between(q["From"], q["To"])
-    want = (q["J"], q["Slack"], q["Method"]) if q["Found"] else None
-    same = got is want or got and want and got[2] == want[2] and abs(got[0] - want[0]) < 1e-6 and abs(got[1] - want[1]) < 1e-6
-    if not same:
-        wrong += 1
-        print(q, got)
-    whole = samples.between(q["D"], q["From"], q["To"])
-    if want and whole != got or not want and whole and whole[2] != "sampled":
-        wrong += 1
-        print(q, whole)
-print(wrong, "wrong of", len(v["Queries"]))
-`
-	for _, python := range sessionPythons(t) {
-		cmd := exec.Command(python, "-c", program)
-		cmd.Env = append(os.Environ(), "PYTHONPATH="+sdkFolder, "PYTHONDONTWRITEBYTECODE=1")
-		cmd.Stdin = bytes.NewReader(text)
-		out, err := cmd.CombinedOutput()
-		if err != nil || string(out) != "0 wrong of 4000\n" {
-			t.Errorf("%s: %v\n%.2000s", python, err, out)
-		}
 	}
 }
 

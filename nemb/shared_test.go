@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,14 +65,29 @@ func TestBetweenIsShared(t *testing.T) {
 	}
 	var b bytes.Buffer
 	methods := map[string]int{}
-	for _, c := range []Series{
+	all := []Series{
 		sharedSeries(r, time.Millisecond, time.Millisecond, false, level(20)),
 		sharedSeries(r, time.Millisecond, time.Millisecond, false, burst),
 		sharedSeries(r, time.Millisecond, 0, true, burst),
 		sharedSeries(r, 4*time.Millisecond, 4*time.Millisecond, false, step),
 		sharedSeries(r, 100*time.Millisecond, 100*time.Millisecond, false, level(40)),
 		sharedSeries(r, time.Millisecond, time.Millisecond, true, level(0)),
-	} {
+	}
+	// A machine that has been up for 231 days, with samples that are further apart.
+	up := len(all)
+	all = append(all, all[2])
+	all[up].Samples = slices.Clone(all[2].Samples)
+	for i := range all[up].Samples {
+		all[up].Samples[i].Time += checkpoint.Instant(i / 50 * 10_000_003)
+	}
+	for n, c := range all {
+		shift := checkpoint.Instant(0)
+		if n == up {
+			shift = 20_000_000_000_000_000
+			for i := range c.Samples {
+				c.Samples[i].Time += shift
+			}
+		}
 		fmt.Fprintf(&b, "series %d\n", c.Domains[0].Period)
 		for _, s := range c.Samples {
 			flags := 0
@@ -81,7 +97,7 @@ func TestBetweenIsShared(t *testing.T) {
 			fmt.Fprintf(&b, "s %d %d %d\n", s.Time, flags, s.Energy[0])
 		}
 		for range 60 {
-			from := checkpoint.Instant(5*time.Second) + checkpoint.Instant(r.Int64N(int64(310*time.Millisecond))) - checkpoint.Instant(5*time.Millisecond)
+			from := shift + checkpoint.Instant(5*time.Second) + checkpoint.Instant(r.Int64N(int64(310*time.Millisecond))) - checkpoint.Instant(5*time.Millisecond)
 			long := []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond}[r.IntN(4)]
 			to := from + checkpoint.Instant(r.Int64N(int64(long)))
 			span, ok := c.Between(0, from, to)
