@@ -242,15 +242,6 @@ var registered = []struct {
 		"make it data of languages.Language",
 	},
 	{
-		"sensor", "nemb/sensor/*/*.go", regexp.MustCompile(`(?m)^const [nN]ame = "([^"]+)"$`), 7,
-		[]string{
-			"nemb/sensor/", "runtimes/",
-			"cli/gate.go",           // perf is the name of a counter of instructions, too
-			"nemb/access/access.go", // powercap is a subsystem of udev, too
-		},
-		"make it data of nemb.Source",
-	},
-	{
 		"format", "report/*.go report/format/*/*.go", regexp.MustCompile(`(?m)^\t\tName: "([a-z]+)",`), 10,
 		[]string{
 			"report/", "track/", "runtimes/",
@@ -261,7 +252,8 @@ var registered = []struct {
 	},
 }
 
-// A language, a sensor and a format are named in their own files.
+// A language and a format are named in their own files; TestSensorsStayAtHome is
+// the same for sensors.
 func TestMembersStayAtHome(t *testing.T) {
 	for _, family := range registered {
 		var files []string

@@ -294,7 +294,7 @@ var sdkScenarios = []struct {
 	{"PipesForSensors", sdkPipesForSensors},
 	{"NamesAreEscaped", sdkNamesAreEscaped},
 	{"SidecarKilled", sdkSidecarKilled},
-	{"Series", sdkSeries},
+	{"Series", func(t *testing.T, p sdkProgram, env []string) { sdkSeries(t, p, env, 5) }},
 	{"Degrades", sdkDegrades},
 	{"CSV", sdkCSV},
 	{"formulas in CSV", sdkFormula},
@@ -617,7 +617,8 @@ func sdkSidecarKilled(t *testing.T, p sdkProgram, env []string) {
 	says(t, said, "energy: true")
 }
 
-func sdkSeries(t *testing.T, p sdkProgram, env []string) {
+// sdkSeries tries again where the machine was too busy for most samples.
+func sdkSeries(t *testing.T, p sdkProgram, env []string, tries int) {
 	plot := filepath.Join(t.TempDir(), "power.svg")
 	f, said, _ := p.scenario(t, append(slices.Clone(env), "PLOT="+plot), "series", nil)
 	if f == nil || len(f.Tasks) != 3 || f.Meta.Sampler.IntervalMs == nil || *f.Meta.Sampler.IntervalMs != 2 {
@@ -647,8 +648,9 @@ func sdkSeries(t *testing.T, p sdkProgram, env []string) {
 	switch {
 	case n == nil || n.Captured != len(long.Series) || n.Expected == 0 || n.Quality == nil:
 		t.Errorf("%+v", n)
-	case n.Captured < n.Expected/2:
-		t.Logf("the machine was busy: %d of %d samples", n.Captured, n.Expected)
+	case n.Captured < n.Expected/2 && tries > 1: // the machine is busy
+		sdkSeries(t, p, env, tries-1)
+		return
 	case n.Mean == nil || !near(n.Mean, 1, 0):
 		t.Errorf("%+v", n)
 	}

@@ -126,14 +126,14 @@ func (s *Server) RefusedFiles() []string {
 	return slices.Clone(s.refused)
 }
 
-// Pure reports whether a process runs without the native module, and why.
+// PureRuntime reports whether a process runs without the native module, and why.
 func (s *Server) PureRuntime() (reason string, is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pure, s.isPure
 }
 
-// Off reports whether a process could not use the channel at all, and why.
+// WithoutChannel reports whether a process could not use the channel at all, and why.
 func (s *Server) WithoutChannel() (reason string, is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

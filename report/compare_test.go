@@ -21,7 +21,7 @@ import (
 	"cg/report/format"
 )
 
-// scaled is a run of the example with every energy times a factor.
+// scaledRun is a run of the example with every energy times a factor.
 func scaledRun(kind nemb.Method, id string, factor float64) *Run {
 	r := example(kind)
 	r.Meta.RunID, r.Meta.StartedAt, r.Meta.Hostname, r.Meta.CPUModel, r.Meta.Granularity = id,
@@ -45,7 +45,7 @@ func scaledRun(kind nemb.Method, id string, factor float64) *Run {
 	return r
 }
 
-// runs are a side of single runs.
+// runsSide is a side of single runs.
 func runsSide(name string, runs ...*Run) CompareSide {
 	var s CompareSide
 	for i, r := range runs {
@@ -54,7 +54,7 @@ func runsSide(name string, runs ...*Run) CompareSide {
 	return s
 }
 
-// several are runs whose energies are the example's times these factors.
+// severalRuns are runs whose energies are the example's times these factors.
 func severalRuns(kind nemb.Method, name string, factors ...float64) CompareSide {
 	var runs []*Run
 	for i, f := range factors {

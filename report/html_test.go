@@ -532,6 +532,7 @@ func TestPage(t *testing.T) {
 		*after.Paths[2].SelfEnergyJ = *after.Paths[2].SelfEnergyJ * 3 / 2
 		content := htmlOf(t, format.Options{Names: []string{"before", "after"}}, before, after)
 		p := open(t, b, "changes", content, 1400, 900)
+		p.is(`document.querySelectorAll('#difference-boxes .box').length`, "3")
 		golden(t, filepath.Join("testdata", "page-changes.txt"),
 			[]byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		rows := `[...document.querySelectorAll('#changes-table tbody .name')].map((e) => e.textContent).join()`

@@ -51,7 +51,7 @@ func (p arguments) checkFiles() error {
 	return nil
 }
 
-// begin makes ready what all uses of a target need.
+// prepareTarget prepares what all uses of a target need.
 func prepareTarget(ctx context.Context, t languages.Target, s languages.Setup) (*build, []*listedPackage, error) {
 	target, err := parseArguments(t)
 	if err == nil {

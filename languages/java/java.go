@@ -1,10 +1,3 @@
-// Package java finds the functions of Java programs, rewrites the sources with
-// checkpoints, compiles them with the user's own compiler and starts the program.
-//
-// In goes a source file, a folder of sources, a jar with its sources, or the command
-// that builds a project (--project). Out come plans of the sources and the command that
-// runs the program. What is rewritten, and the copy in which a project is built, lie in
-// cg's own cache: no file of the user's is written.
 package java
 
 import (

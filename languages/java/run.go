@@ -22,7 +22,7 @@ import (
 // commandLine splits a command line into flags of the java command, the target,
 // and the program's arguments.
 type commandLine struct {
-	flags     []string // columnBefore the class path
+	flags     []string // without the class path
 	classpath string   // "" for none given
 	path      string   // of a file, a folder or a jar
 	jar       bool

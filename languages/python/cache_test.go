@@ -58,8 +58,6 @@ func settle(t testing.TB, dir string) {
 	}
 }
 
-// counted is a run with how often a module was planned, which is how often one
-// was woven, and the sites that were given out.
 // channelDigest is cg_digest of checkpoint/FORMAT.md.
 func channelDigest(part []byte) uint64 {
 	h := uint64(len(part)) * 0x9e3779b97f4a7c15
@@ -73,6 +71,8 @@ func channelDigest(part []byte) uint64 {
 	return h
 }
 
+// counted is a run with how often a module was planned, which is how often one
+// was woven, and the sites that were given out.
 func counted(t *testing.T, dir, python string, args ...string) (r ran, plans int, sites []checkpoint.Site) {
 	t.Helper()
 	var n atomic.Int32

@@ -2,9 +2,11 @@ package python
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding/ianaindex"
 )
@@ -69,4 +71,11 @@ func ianaName(name string) string {
 		return "macintosh"
 	}
 	return name
+}
+
+func checkUTF8(text []byte) ([]byte, error) {
+	if !utf8.Valid(text) {
+		return nil, errors.New("not UTF-8, and no encoding is declared")
+	}
+	return text, nil
 }

@@ -1,9 +1,3 @@
-// Package python finds the functions of Python programs and starts them so that the
-// runtime in the interpreter gives them checkpoints as their modules are loaded.
-//
-// In goes a script, a module, a folder or a text. Out come plans of its files, the command
-// that runs the program, and source rewritten as text, for programs that run without cg.
-// No file of the user's is written.
 package python
 
 import (

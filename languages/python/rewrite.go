@@ -1,25 +1,16 @@
 package python
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/instrument/syntax"
 )
-
-func checkUTF8(text []byte) ([]byte, error) {
-	if !utf8.Valid(text) {
-		return nil, errors.New("not UTF-8, and no encoding is declared")
-	}
-	return text, nil
-}
 
 // unit is what a block moves to the right when a try is put around it.
 const unit = "    "

@@ -45,7 +45,7 @@ const (
 // verdict is known, the energy is 0 and means nothing.
 //
 // A counter that lies lower than before has wrapped if the power that this
-// means is plausible, and was reset otherwise; higher by an MaxWatts amount
+// means is plausible, and was reset otherwise; higher by an implausible amount
 // is a reset, too. When elapsed is so long that one round more would still
 // mean a power below sustained, a second wrap cannot be ruled out and the
 // verdict is lapped: with the shortest known round, 65.5 kJ, after 65 s.

@@ -4,14 +4,13 @@
 // runs, a comparison, a check of a change, what cg track records. A format
 // registers itself with a Writer for each kind of document that it can show;
 // whoever has a document finds the format by its name, by how the name of a file
-// ends, or by the scheme of an address. A format that cannot show a kind of
+// ends. A format that cannot show a kind of
 // document says what it can show. This package writes nothing itself and knows no
 // document and no format.
 package format
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -87,10 +86,6 @@ type Format struct {
 	JSON bool
 	// Read reads a document back, nil where the format is not read.
 	Read func(f io.ReadSeeker) (Document, error)
-	// Schemes are those of addresses that it sends documents to ("otlp" for
-	// otlp://host:4317) and Send sends what Write wrote there. A format of files has neither.
-	Schemes []string
-	Send    func(ctx context.Context, address string, written []byte) error
 }
 
 // Choice is something that a format leaves to choose, by a flag of cg report. Formats
@@ -215,25 +210,22 @@ func Named(name string, d Document) (Format, error) {
 	return Format{}, fmt.Errorf("format %q is not known: use %s", name, Alternatives(Of(d)))
 }
 
-// For finds the format of a file or address that a document is to go to: by the
-// scheme of an address, else by how the name ends; the longest ending counts.
+// For finds the format of a file that a document is to go to by how the file's name
+// ends. The longest ending counts, and one of a format that can show the document
+// before any other.
 func For(name string, d Document) (Format, error) {
 	var best Format
 	length := 0
 	for _, f := range All() {
-		for _, s := range f.Schemes {
-			if strings.HasPrefix(name, s+"://") {
-				_, err := f.Writer(d)
-				return f, err
-			}
-		}
 		for _, e := range f.Endings {
-			// Where two formats have an ending, the one that can show the document has it.
-			if !strings.HasSuffix(strings.ToLower(name), e) || len(e) < length || len(e) == length &&
-				!f.shows(d.Kind()) {
+			if !strings.HasSuffix(strings.ToLower(name), e) {
 				continue
 			}
-			best, length = f, len(e)
+			// A format that can show the document goes before one that cannot.
+			shows, better := f.shows(d.Kind()), best.shows(d.Kind())
+			if shows && !better || shows == better && len(e) > length {
+				best, length = f, len(e)
+			}
 		}
 	}
 	if length == 0 {

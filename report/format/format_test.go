@@ -2,7 +2,6 @@ package format
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -94,6 +93,7 @@ func TestFormatOfAFile(t *testing.T) {
 		{"a.short.txt", &letter{}, "card"}, // the longest ending
 		{"a.card", &letter{}, "card"},      // which two formats have
 		{"a.card", &parcel{}, "label"},
+		{"a.short.txt", &parcel{}, "plain"},
 		{"a.label", &letter{}, "format label cannot show a letter: it shows a parcel and a scrap; use card or plain"},
 		{"a.doc", &parcel{}, "the name a.doc does not tell a format (.card .label .txt): use --format"},
 	} {
@@ -141,33 +141,6 @@ func TestChoices(t *testing.T) {
 	}
 	if _, err := (Options{Chosen: map[string]string{"ink": "red"}}).Choose(c); message(err) != `--ink "red" is not known: use black, blue` {
 		t.Error(err)
-	}
-}
-
-// A format that sends what it writes is a Format as any other: found by the scheme of
-// an address, with a Send beside its writers.
-func TestFormatThatSends(t *testing.T) {
-	var to, got string
-	office(t, Format{
-		Name: "wire", Schemes: []string{"wire"}, Writers: []Writer{Writes(letters)},
-		Send: func(_ context.Context, address string, written []byte) error {
-			to, got = address, string(written)
-			return nil
-		},
-	})
-	f, err := For("wire://host:4317", &letter{})
-	if err != nil || f.Name != "wire" {
-		t.Fatalf("%s, %v", f.Name, err)
-	}
-	var b bytes.Buffer
-	if err := f.Write(&b, &letter{"hello"}, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Send(t.Context(), "wire://host:4317", b.Bytes()); err != nil || to != "wire://host:4317" || got != "hello in 0 columns" {
-		t.Errorf("%q to %q, %v", got, to, err)
-	}
-	if _, err := For("wire://host:4317", &parcel{}); err == nil {
-		t.Error("a parcel is sent as a letter")
 	}
 }
 

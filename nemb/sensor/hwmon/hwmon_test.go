@@ -166,8 +166,8 @@ func TestHwmonPartOfASum(t *testing.T) {
 	}
 }
 
-// A power of 0 W is none: the domain is left out when it is opened, and a gap
-// when that comes later (sensor.Power).
+// A power of 0 W is none: the domain is left out when it is opened. TestNoPower of
+// package sensor has a power that is 0 W later.
 func TestHwmonNoPower(t *testing.T) {
 	const both = "smpro_hwmon: power1_input=0, power1_label=power1 CORE VRD, power2_input=0, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1"
 	root := chips(t, both)

@@ -1,7 +1,7 @@
 """Finds where checkpoints stand in a module, in the interpreter's own tree.
 
 It plans the texts that cg's grammar cannot place and the interpreter can: the
-same sites and points, in the same order, as languages/python.go finds in any
+same sites and points, in the same order, as languages/python/plan.go finds in any
 other text. In goes the text, out come the lines of a plan; what the interpreter cannot
 parse is its SyntaxError. Loaded for such a text only. "cg analyze" runs this
 file alone.
@@ -28,7 +28,7 @@ BUSY = PAUSES + ASYNC + TRIES + LISTS + FUNCTIONS + nodes(
     "Call", "For", "While", "With", "Match", "GeneratorExp", "Lambda", "ClassDef", "Import", "ImportFrom")
 SMALL = 12  # names and constants, as in languages/small.go
 
-# As compilers in python.go.
+# As compilers in languages/python/plan.go.
 COMPILERS = {
     "njit": "numba", "jit": "numba", "*.njit": "numba", "numba.*": "numba", "nb.*": "numba", "cuda.jit": "numba",
     "vectorize": "numba", "guvectorize": "numba", "cfunc": "numba", "stencil": "numba", "jitclass": "numba",
