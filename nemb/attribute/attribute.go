@@ -131,9 +131,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		a.columns = columns(a.columns[:0], w)
 		a.data.Add(w.Wall, w.Spent, w.Moved, a.columns)
 	}
-	if w.PerTick > 0 {
-		a.closeCalls(w, known)
-	}
+	a.closeCalls(w, known)
 	a.stacks.EndWindow()
 }
 
@@ -185,8 +183,9 @@ func (a *Attributor) closeCalls(w windows.Window, known []*stacks.Thread) {
 	threads := make([]calls.Thread, len(known))
 	for i, t := range known {
 		use := w.Threads[i]
-		threads[i] = calls.Thread{
-			ID: t.ID, CPU: use.CPU * (1 - use.Runtime), Long: t.TakeLong(), Open: t.Open(), Ended: t.Ended(),
+		threads[i] = calls.Thread{ID: t.ID, CPU: use.CPU * (1 - use.Runtime), Open: t.Open(), Ended: t.Ended()}
+		if w.PerTick > 0 { // else they are of the next window
+			threads[i].Long = t.TakeLong()
 		}
 	}
 	a.calls.Close(c, threads)

@@ -12,10 +12,6 @@ import (
 	"cg/nemb/attribute/windows"
 )
 
-// unsure is the part of a value from which on half of its interval says that the
-// value is not known.
-const unsure = 0.5
-
 // explanation is what the regressions show, domain by domain.
 type explanation struct {
 	windows *windows.Windows
@@ -204,7 +200,7 @@ func (x *explanation) verdict(c *Cost) {
 	if r != nil && r.Reason == Resolved || x.windows.Domains[x.main].Domain.Method != nemb.Measured {
 		return // however well it is known what is the program's
 	}
-	if float64(c.Self.Hi-c.Self.Lo) <= 2*unsure*float64(c.Self.Energy) {
+	if float64(c.Self.Hi-c.Self.Lo) <= 2*regression.Unsure*float64(c.Self.Energy) {
 		return
 	}
 	c.Reason = TooLittle

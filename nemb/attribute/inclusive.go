@@ -22,7 +22,7 @@ const (
 type siteDraws struct {
 	index   map[checkpoint.SiteID]int
 	of      []int32     // per node, the index of its site
-	factors [][]float64 // per site, of its energy; nil for none but the one
+	factors [][]float64 // per site, of its energy; nil: the factor is always 1
 	draws   int
 }
 

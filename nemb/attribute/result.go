@@ -137,8 +137,8 @@ type Result struct {
 	Checkpoints, CheckpointCPU time.Duration
 	Spans                      []Span // the longest calls, in the order in which they began
 
-	// Method is how the program's energy was shared out among its functions, where
-	// the data show their powers and elsewhere: Regression or TimeShare.
+	// Method is Regression where the powers of functions were found in the domain in
+	// which the program used most, else TimeShare.
 	Method string
 }
 

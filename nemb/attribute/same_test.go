@@ -10,8 +10,8 @@ import (
 	"cg/nemb/account"
 )
 
-// The same words and samples give the same figures, however many threads there are
-// and functions that wait.
+// The same words and samples give the same figures, also with many threads and
+// functions that wait.
 func TestSameFigures(t *testing.T) {
 	run := func() Result {
 		a := New([]nemb.Domain{counter}, 4)

@@ -35,7 +35,7 @@ type Window struct {
 	At       checkpoint.Tick // that of To
 	PerTick  float64         // ns
 	Weight   float64         // ns, the program's processor time
-	Joules   float64         // the program's, in the domains that have a counter and count
+	Joules   float64         // the program's, in the measured domains that are in the total
 	Moved    bool            // one of these counters moved
 	Period   float64         // ns, the longest of these counters'; 0 where none is known
 }
@@ -92,9 +92,13 @@ func New(tree *paths.Tree) *Calls {
 // Long is the number of ticks from which on a call is long.
 func (c *Calls) Long() int64 { return c.long }
 
-// Close takes a window, whose ticks have a length, and measures the calls that are
-// over.
+// Close takes a window and measures the calls that are over. A window whose ticks
+// have no length measures none.
 func (c *Calls) Close(w Window, threads []Thread) {
+	if w.PerTick <= 0 {
+		c.forget(threads)
+		return
+	}
 	c.keepSpans(w, threads)
 	if w.Period == 0 {
 		c.long = int64(spanLeast / w.PerTick)
@@ -119,12 +123,19 @@ func (c *Calls) Close(w Window, threads []Thread) {
 		}
 		state.marks = c.openMarks(state, w, t.Open)
 		c.measurePast(state, w, t.Ended)
+	}
+	c.forget(threads)
+	c.weight = w.Weight
+}
+
+// forget forgets the threads that have ended.
+func (c *Calls) forget(threads []Thread) {
+	for _, t := range threads {
 		if t.Ended {
 			delete(c.threads, t.ID)
 		}
 	}
 	c.order = slices.DeleteFunc(c.order, func(t *thread) bool { return c.threads[t.id] != t })
-	c.weight = w.Weight
 }
 
 // keepSpans takes the long calls that ended in a window among the spans.
@@ -181,7 +192,7 @@ func (t *thread) marked(call paths.Call, from, period float64) mark {
 func (c *Calls) openMarks(t *thread, w Window, open iter.Seq2[int, paths.Call]) (marks []mark) {
 	for depth, call := range open {
 		switch {
-		case len(marks) >= keptMarks || depth > 2*keptMarks:
+		case len(marks) >= keptMarks || depth > 2*keptMarks+1:
 			return marks
 		case call.Node == paths.Root || call.Since == paths.Never || !c.tree.IsOutermost(call.Node):
 		case int64(w.At-call.Since) < c.long:

@@ -108,3 +108,36 @@ func TestRecursiveCall(t *testing.T) {
 		t.Errorf("%d threads are kept", len(c.order))
 	}
 }
+
+// A thread that ends in a window without a length is forgotten as any other.
+func TestThreadsAreForgotten(t *testing.T) {
+	c := New(paths.NewTree())
+	w := Window{To: ms, At: ms, PerTick: 1, Weight: ms, Period: ms}
+	one := Thread{ID: checkpoint.Thread{PID: 1, TID: 1}, Open: open()}
+	c.Close(w, []Thread{one})
+	if len(c.threads) != 1 {
+		t.Fatalf("%d threads", len(c.threads))
+	}
+	one.Ended = true
+	w.From, w.PerTick = w.To, 0
+	c.Close(w, []Thread{one})
+	if len(c.threads) != 0 || len(c.order) != 0 {
+		t.Errorf("%d and %d threads are kept", len(c.threads), len(c.order))
+	}
+}
+
+// A call is found below as many frames as are looked at, and not below more.
+func TestDeepCalls(t *testing.T) {
+	tree := paths.NewTree()
+	node := tree.Path(paths.Root, 7, 0)
+	for depth, want := range map[int]int{1: 1, 2*keptMarks + 1: 1, 2*keptMarks + 2: 0} {
+		c := New(tree)
+		stack := make([]paths.Call, depth+1) // calls of the root, and ours on top
+		stack[depth] = paths.Call{Since: 1, Node: node}
+		w := Window{To: 1000 * ms, At: 1000 * ms, PerTick: 1, Weight: ms, Period: ms}
+		c.Close(w, []Thread{{ID: checkpoint.Thread{PID: 1, TID: 1}, Open: open(stack...)}})
+		if got := len(c.order[0].marks); got != want {
+			t.Errorf("%d marks below %d frames, want %d", got, depth, want)
+		}
+	}
+}

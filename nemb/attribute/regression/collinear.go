@@ -10,7 +10,7 @@ import (
 const (
 	opposed  = -0.7 // correlation of two unsure powers from which on they make one group
 	reliable = 0.9  // the part of what varies in a column that has to be more than its edges
-	minor    = 0.25 // of another's time: a column this short, which the data cannot separate from it, is left out
+	minor    = 0.25 // of another's time: a column this short, which the data cannot separate from it, has the mean power
 )
 
 // grouping puts the columns that the data cannot separate into one group.
@@ -114,7 +114,7 @@ func (r *regression) separation(g *grouping, edges *gram) (s separation, ok bool
 	blurred := edges.grouped(g.of, g.n)
 	s.fixed, s.unsure, s.own = r.fixed, make([]bool, g.n), make([]float64, g.n)
 	for k := range g.n {
-		s.unsure[k] = 1.96*math.Sqrt(noise*s.inverse.At(k, k)) > unsure*max(g.power[k], r.mean/4)
+		s.unsure[k] = 1.96*math.Sqrt(noise*s.inverse.At(k, k)) > Unsure*max(g.power[k], r.mean/4)
 		s.own[k] = 1 - blurred.at(k, k)*s.inverse.At(k, k)
 	}
 	return s, true

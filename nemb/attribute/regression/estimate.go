@@ -52,7 +52,9 @@ func (e *Estimate) IsResolved() bool {
 // Replicas is how many replicas an Estimate has.
 const Replicas = 160
 
-const unsure = 0.5 // of a value: an interval that reaches further says nothing
+// Unsure is a part of a value: a value is not known where the half-width of its
+// interval is larger than this part of it.
+const Unsure = 0.5
 
 // estimate turns powers into energies with their intervals.
 func (r *regression) estimate() *Fit {
@@ -92,7 +94,7 @@ func (r *regression) estimate() *Fit {
 		e.Edges = 1.96 * math.Sqrt(s.edges[k])
 		e.HalfWidth = math.Hypot(f.Quantile*of*deviation, e.Edges)
 		switch {
-		case e.Reason == Resolved && e.HalfWidth > unsure*e.Energy:
+		case e.Reason == Resolved && e.HalfWidth > Unsure*e.Energy:
 			e.Reason = Noisy
 		case e.Reason == Collinear:
 			e.Group = r.group(g, group)

@@ -100,12 +100,15 @@ func (st *Stacks) grow() {
 
 // path returns the node of a site called from parent.
 func (st *Stacks) path(parent int32, site checkpoint.SiteID, at checkpoint.Tick) int32 {
+	truncated := st.Tree.Truncated
 	n := st.Tree.Path(parent, site, at)
 	if int(n) >= len(st.nodes) {
 		st.grow()
 	}
-	p := &st.nodes[parent]
-	p.childSite, p.child = site, n
+	if st.Tree.Truncated == truncated { // or its next call would not be counted as truncated
+		p := &st.nodes[parent]
+		p.childSite, p.child = site, n
+	}
 	return n
 }
 

@@ -195,3 +195,20 @@ func TestJoinedWithCallers(t *testing.T) {
 		t.Error("a demoted site is not counted")
 	}
 }
+
+// Every call of a site beyond the limit of paths is counted, also the next one from
+// the same caller.
+func TestTruncatedCallsAreCounted(t *testing.T) {
+	st := New()
+	for site := checkpoint.SiteID(10); st.Tree.Len() < paths.Max; site++ {
+		st.Tree.Path(paths.Root, site, 0)
+	}
+	var words []checkpoint.Word
+	for at := checkpoint.Tick(10); at < 210; at += 20 {
+		words = append(words, word(at, checkpoint.Enter, 1), word(at+10, checkpoint.Exit, 1))
+	}
+	fold(st, 1, words...)
+	if st.Tree.Truncated != 10 {
+		t.Errorf("%d of 10 calls are counted as truncated", st.Tree.Truncated)
+	}
+}

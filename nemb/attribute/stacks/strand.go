@@ -20,7 +20,7 @@ type strand struct {
 	on    *Thread
 	left  checkpoint.Tick // since when it is on no thread
 	born  checkpoint.Tick
-	top   paths.Call // with stack and sites as in thread, while it is on none
+	top   paths.Call // with stack and sites: as those of a Thread, while it is on none
 	stack []paths.Call
 	sites []checkpoint.SiteID
 	// starts, from next on, are when the pieces of the strand begin that are

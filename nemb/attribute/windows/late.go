@@ -13,8 +13,8 @@ import (
 const crawling = 250 * time.Millisecond
 
 // stale is by how much the reading of each domain may be off at the ends of a
-// window: a period of its counter, or what a reading takes that takes longer
-// (nemb.Sample.Late). The longest of them stands beside. Where readings take so
+// window: a period of its counter, or how long a reading took, where that is longer
+// (nemb.Sample.Late). longest is the longest of them. Where readings take so
 // long for good, that becomes the domain's period.
 func (w *Windows) stale(s, prev nemb.Sample, perTick float64) (each []checkpoint.Tick, longest checkpoint.Tick) {
 	each = make([]checkpoint.Tick, len(w.Domains))

@@ -47,8 +47,8 @@ func read(s nemb.Sample) map[checkpoint.Thread]float64 {
 	return read
 }
 
-// Killed returns what says which threads the kernel knew before a sample and does
-// not know in it.
+// Killed returns a function that reports whether the kernel knew a thread before a
+// sample and does not know it in the sample.
 func (w *Windows) Killed(s nemb.Sample) func(checkpoint.Thread) bool {
 	read := read(s)
 	return func(id checkpoint.Thread) bool {

@@ -24,7 +24,7 @@ import (
 type Thread struct {
 	ID    checkpoint.Thread
 	Parts []paths.Part // its time in each call path, each path once
-	Idle  uint64       // ticks in which it was in no call path and waited for work
+	Idle  uint64       // ticks in which it was on no strand
 	Ended bool         // in the window
 }
 
