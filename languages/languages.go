@@ -60,7 +60,7 @@ type Setup struct {
 	Coarse         bool
 	Foreign        bool // files that are not the program's own may be wanted too
 	Native         Native
-	OwnCheckpoints bool // run the program as it is: it bears checkpoints of its own
+	OwnCheckpoints bool // run the program as it is: it has checkpoints of its own
 
 	// For languages whose sources are rewritten before the program starts.
 	Options instrument.Options

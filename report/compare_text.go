@@ -57,7 +57,7 @@ func (c Change) interval() string {
 	return "[" + times(*c.Lo) + ", " + times(*c.Hi) + "]"
 }
 
-// verdict in words: a weak one bears a question mark.
+// verdict in words: a weak one has a question mark.
 func (c Change) verdict() string {
 	switch {
 	case c.Verdict == NotComparable:

@@ -44,7 +44,7 @@ type Facts struct {
 	Untested        string // why the implementation of the language may not get along with cg
 	Program         string
 	Interval        time.Duration
-	Instrumented    bool // the program bears its own checkpoints
+	Instrumented    bool // the program has checkpoints of its own
 	// Source reads a file of the program and tells when it was changed; nil leaves
 	// the digests of texts out.
 	Source      func(file string) ([]byte, time.Time, error)

@@ -138,7 +138,7 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	return c, nil
 }
 
-// launchOwnCheckpoints starts a program that bears checkpoints of its own.
+// launchOwnCheckpoints starts a program that has checkpoints of its own.
 func (b *build) launchOwnCheckpoints(ctx context.Context, packages []*listedPackage) (languages.Command, error) {
 	c := languages.Command{Version: b.command.version, Env: b.command.env, Meta: map[string]string{}}
 	if b.target.test {

@@ -64,7 +64,7 @@ var compilerErrorPattern = regexp.MustCompile(
 		`([^\s:\[\]][^:\n]*\.java):(?:(\d+): error:|\[(\d+)(?:,(\d+))?\])\s*(?:error: )?(.*?)\s*$`)
 
 // maybeFromCheckpoints are what the compiler says of code that is too large, or of the way
-// through it. It is never about checkpoints what it says of names and types.
+// through it. What it says of names and types is never about checkpoints.
 var maybeFromCheckpoints = regexp.MustCompile(
 	`code too large|too many constants|cg\$|unreachable|missing return|initialized|` +
 		`already (?:been|have been) assigned|might be assigned`)

@@ -270,7 +270,7 @@ func (p *planner) typeBody(body int, scope string, t *typeScope) {
 // function is a declaration with a body that may become a site.
 type function struct {
 	node     int // of the declaration
-	at       int // the node that bears its position
+	at       int // the node that has its position
 	body     int
 	name     string
 	kind     checkpoint.SiteKind

@@ -33,7 +33,7 @@ func render(text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 			r.continued[n.End] = true
 		}
 	}
-	at := map[int]int{} // byte offset -> node that begins there and bears a point
+	at := map[int]int{} // byte offset -> node that begins there and has a point
 	for i := len(t.Nodes) - 1; i >= 0; i-- {
 		switch t.Nodes[i].Type {
 		case "function_definition", "lambda", "yield", "await", "for_statement", "with_statement", "try_statement",

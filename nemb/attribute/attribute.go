@@ -1,8 +1,8 @@
 // Package attribute turns checkpoints and energy samples into joules per
 // function and call path.
 //
-// In go the words of every thread (checkpoint.Run) and, window by window, two
-// neighbouring samples (nemb.Sample). Out come self and inclusive energies and
+// It takes the words of every thread (checkpoint.Run) and, window by window, two
+// neighbouring samples (nemb.Sample). It gives self and inclusive energies and
 // the ledger that accounts for every microjoule the sensors counted. The
 // package is pure: no files, no clock, no goroutines. Its memory grows with
 // the number of call paths, up to a limit, and not with the number of calls.

@@ -1,5 +1,5 @@
 // Package sampler reads open sensors on time: a thread in C those whose counters are files,
-// a goroutine each of the others. In go sensors and an interval, out come samples: the energy of
+// a goroutine each of the others. It takes sensors and an interval, and gives samples: the energy of
 // each domain since the first sample, with the processor time meanwhile. It shows them to
 // other processes, too, in a ring of shared memory (nemb/RING.md). It opens no sensor.
 package sampler

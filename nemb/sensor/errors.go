@@ -13,11 +13,11 @@ func (b broken) Error() string { return b.err.Error() }
 // Absent makes err say that the machine has no such sensors (see nemb.Source.Open).
 func Absent(err error) error { return classed{err, fs.ErrNotExist} }
 
-// Mendable makes err say that a person can mend it (fs.ErrPermission).
-func Mendable(err error) error { return classed{err, fs.ErrPermission} }
+// Fixable makes err say that a person can fix it (fs.ErrPermission).
+func Fixable(err error) error { return classed{err, fs.ErrPermission} }
 
 // classed is an error that stands for a class: one of absent (fs.ErrNotExist)
-// or one that a person can mend (fs.ErrPermission), see Source.Open.
+// or one that a person can fix (fs.ErrPermission), see Source.Open.
 type classed struct {
 	error
 	class error

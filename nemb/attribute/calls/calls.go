@@ -6,8 +6,8 @@
 // the thread's power around it for the time outside (nemb.Across). What a thread
 // used is its share of the program's energy by processor time.
 //
-// In go, window by window, what each thread used and the calls that ended or are
-// still open in it. Out come the summary of the calls of each site, and the spans
+// It takes, window by window, what each thread used and the calls that ended or are
+// still open in it. It gives the summary of the calls of each site, and the spans
 // of the longest calls. The package follows no stacks and divides no energy.
 package calls
 

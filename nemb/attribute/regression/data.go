@@ -2,8 +2,8 @@
 // of a run's sampling windows and the processor time that each function had in
 // them.
 //
-// In go, window by window, the program's energy in each domain and the times of
-// the columns (Data.Add). Out come, for each domain, the energy of each column
+// It takes, window by window, the program's energy in each domain and the times of
+// the columns (Data.Add). It gives, for each domain, the energy of each column
 // with its interval, or the Reason why the data do not show it (Data.Fits). The
 // package is pure arithmetic. It knows neither threads nor call paths, and it
 // does not divide the energy of a function among the function's call paths.

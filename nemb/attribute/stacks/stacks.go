@@ -1,7 +1,7 @@
 // Package stacks folds the words of threads into call paths: for every sampling
 // window it gives the time that each thread spent in each path.
 //
-// In go the words of every thread, or the sums that a thread adds up itself
+// It takes the words of every thread, or the sums that a thread adds up itself
 // (checkpoint.Run). At the end of a window every thread has the ticks it spent in
 // each path (Thread.Parts), the calls that were long and the calls that are open.
 // Time means time on a clock: how much of it a thread ran on a processor, and what

@@ -2,11 +2,11 @@
 // other processes, cg and the program, and the program's among its threads and
 // call paths.
 //
-// In go, window by window, a sample and what each thread of the program did since
+// It takes, window by window, a sample and what each thread of the program did since
 // the one before (Windows.Close). Energy is divided in proportion to processor
 // time. First the idle power of a domain is set aside; the rest goes to the
 // program, cg and everyone else; the program's goes to its threads, and to the call
-// paths of each. Out come, at any time, the ledger of each domain to the
+// paths of each. It gives, at any time, the ledger of each domain to the
 // microjoule, the program's energy by call path, the processor time of each path,
 // and bounds for each site: what the counter alone shows. The package does not
 // follow calls, and it knows no power but that of a whole domain.

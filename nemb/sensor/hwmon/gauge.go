@@ -74,7 +74,7 @@ func openHwmonGauge(root nemb.Root) (nemb.Gauge, error) {
 				}
 			}
 			if err != nil {
-				errs = append(errs, sensor.Mendable(fmt.Errorf("hwmon: %s: %w", path, err)))
+				errs = append(errs, sensor.Fixable(fmt.Errorf("hwmon: %s: %w", path, err)))
 				continue
 			}
 			g.columns, g.files = append(g.columns, column), append(g.files, fd)

@@ -157,7 +157,7 @@ func openNVML(root nemb.Root) (*nvmlLibrary, error) {
 		if strings.Contains(text, "No such file") {
 			return nil, sensor.Absent(fmt.Errorf("nvml: %s", text))
 		}
-		return nil, sensor.Mendable(fmt.Errorf("nvml: %s: install the driver's libraries anew, or leave nvml out with "+
+		return nil, sensor.Fixable(fmt.Errorf("nvml: %s: install the driver's libraries anew, or leave nvml out with "+
 			"-s", text))
 	}
 	return startNVML(nvml.New(nvml.WithLibraryPath(path)))
@@ -170,7 +170,7 @@ func startNVML(lib nvml.Interface) (*nvmlLibrary, error) {
 	case nvml.ERROR_DRIVER_NOT_LOADED, nvml.ERROR_LIBRARY_NOT_FOUND, nvml.ERROR_GPU_NOT_FOUND:
 		return nil, sensor.Absent(&nvmlError{"initialize", code})
 	default:
-		return nil, sensor.Mendable(&nvmlError{"initialize", code})
+		return nil, sensor.Fixable(&nvmlError{"initialize", code})
 	}
 }
 
@@ -250,7 +250,7 @@ func (l *nvmlLibrary) gpus() ([]*gpu, []error) {
 	n, code := l.DeviceGetCount()
 	switch {
 	case code != nvml.SUCCESS:
-		return nil, []error{sensor.Mendable(&nvmlError{"count the GPUs", code})}
+		return nil, []error{sensor.Fixable(&nvmlError{"count the GPUs", code})}
 	case n == 0:
 		return nil, []error{fmt.Errorf("nvml: the driver knows no GPU: %w", fs.ErrNotExist)}
 	}
@@ -260,7 +260,7 @@ func (l *nvmlLibrary) gpus() ([]*gpu, []error) {
 		g := &gpu{id: fmt.Sprintf("gpu-%d", i)}
 		g.device, code = l.DeviceGetHandleByIndex(i)
 		if code != nvml.SUCCESS {
-			errs = append(errs, sensor.Mendable(&nvmlError{g.id, code}))
+			errs = append(errs, sensor.Fixable(&nvmlError{g.id, code}))
 			continue
 		}
 		// An instance of a GPU that is shared (MIG) has no energy or power of
@@ -336,7 +336,7 @@ func newGPUEnergy(lib *nvmlLibrary, g *gpu) (*gpuEnergy, error) {
 		}
 	}
 	if err != nil {
-		return nil, sensor.Mendable(err)
+		return nil, sensor.Fixable(err)
 	}
 	lib.use()
 	return s, nil
@@ -509,7 +509,7 @@ func newGPUGauge(lib *nvmlLibrary, readings []gpuReading) (*gpuGauge, error) {
 			case errors.As(err, &refused) && unsupported(refused.code):
 				errs = append(errs, sensor.Absent(err))
 			case err != nil:
-				errs = append(errs, sensor.Mendable(err))
+				errs = append(errs, sensor.Fixable(err))
 			default:
 				g.columns = append(g.columns, nemb.Column{Scope: gpu.id, Name: r.name, Unit: r.unit})
 				g.reads = append(g.reads, func() (float64, error) { return r.read(gpu) })

@@ -46,7 +46,7 @@ type codegreenChunk struct {
 }
 
 // codegreenSlot is what a thread writes with. Its chunk is the thread's as long
-// as it bears the sequence number: of a thread that ended, cg takes it back.
+// as it has the sequence number: of a thread that ended, cg takes it back.
 type codegreenSlot struct {
 	owner     uint32 // the thread's number in the kernel
 	started   bool

@@ -202,7 +202,7 @@ const timestampFormat = "rfc3339_utc"
 const sampleClock = "clock_monotonic"
 
 // A text of a CSV that begins with one of these gets an apostrophe before it.
-const formulaStarts = "=+-@\t\r\n＝＋－＠"
+const formulaStarts = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 
 // Names of warnings.
 var slugs = []string{

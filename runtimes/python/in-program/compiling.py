@@ -1,5 +1,5 @@
-"""Compiles the modules of this folder. In go their sources, out come their code and
-which of them every start needs.
+"""Compiles the modules of this folder. It takes their sources and returns
+their code and which of them every start needs.
 
 In a source, a line "from .MODULE import A, B" stands for a call of importing's
 load; it is the only form of import of a module of this folder, and names no line

@@ -1,5 +1,5 @@
-"""Decodes a source as the interpreter does. In go bytes, out comes text with \\n for
-every newline; bytes that are no text in the encoding that the source declares
+"""Decodes a source as the interpreter does. It takes bytes and returns text with \\n
+for every newline. Bytes that are no text in the encoding that the source declares
 are a UnicodeError, an encoding that nobody knows is a LookupError.
 """
 import codecs

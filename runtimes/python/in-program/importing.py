@@ -1,9 +1,9 @@
 """Imports the modules of this folder, where no program can see them: they are
 not in sys.modules.
 
-In go the code of modules and a function that gives that of all others, by their
-names. Out comes load, by which names of a module are had: compiling.py puts a
-call of it in the place of each import of a module of this folder.
+It takes the code of modules, and a function that gives the code of any other by
+its name. It returns load, which gives names of a module: compiling.py puts a call
+of it in the place of each import of a module of this folder.
 """
 import marshal
 

@@ -1,7 +1,7 @@
-"""Weaves a source that the cache does not have, with the server's plan. In goes a
-source.Source, out come the code and where its checkpoints belong, which the
-cache is given, too; or None for a source that is left as it is. Loaded for the
-first such source only.
+"""Weaves a source that the cache does not have, with the server's plan. It takes a
+source.Source and returns the code and where its checkpoints belong, or None for a
+source that is left as it is. What it returns is put into the cache, too. It is
+loaded for the first such source only.
 """
 import _imp
 import marshal

@@ -2,8 +2,8 @@
 
 It plans the texts that cg's grammar cannot place and the interpreter can: the
 same sites and points, in the same order, as languages/python/plan.go finds in any
-other text. In goes the text, out come the lines of a plan; what the interpreter cannot
-parse is its SyntaxError. Loaded for such a text only. "cg analyze" runs this
+other text. It takes the text and returns the lines of a plan. What the interpreter
+cannot parse is its SyntaxError. It is loaded for such a text only. "cg analyze" runs this
 file alone.
 """
 try:

@@ -1,7 +1,7 @@
 """Checkpoints of frames that can be suspended, where the native module cannot be
-loaded: what python_pausing.h does, on checkpoints in plain Python. In goes what
-such a checkpoint sees of its frame; out come the events by which the frame
-leaves the thread and comes back, one of each in turn.
+loaded: what python_pausing.h does, on checkpoints in plain Python. It takes
+what such a checkpoint sees of its frame, and records the events by which the
+frame leaves the thread and comes back, one of each in turn.
 """
 import sys
 

@@ -1,8 +1,7 @@
 """Makes what the compiler made of the marks invisible to debuggers, from 3.11 on.
-In goes compiled code with marks, out comes the same code with other tables: the
-enter takes its line from what stands before it, and the handler that the try
-adds would leave the frame without one. Code of other interpreters is left as it
-is.
+It takes compiled code with marks and returns the same code with other tables. The
+enter takes its line from what stands before it. The handler that the try adds
+would leave the frame without a line. Code of other interpreters is left as it is.
 """
 import sys
 

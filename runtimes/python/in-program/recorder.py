@@ -1,5 +1,5 @@
 """How this process records events: by the native module, or in Python where it
-cannot be loaded. In goes what run.py has; out come checkpoints for woven code.
+cannot be loaded. It takes what run.py has and gives checkpoints for woven code.
 A library that is not the one that cg has compiled is not loaded.
 """
 import _frozen_importlib as bootstrap

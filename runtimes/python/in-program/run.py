@@ -1,6 +1,6 @@
-"""What cg says about this run. In goes the file that cg left for it, with a line
-"key=value" for each setting; out come attributes. A file that cannot be read is
-an OSError.
+"""What cg says about this run. It reads the file that cg left for it, which has a line
+"key=value" for each setting. The settings become attributes. A file that cannot be
+read is an OSError.
 """
 import os
 import sys

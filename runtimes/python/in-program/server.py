@@ -1,6 +1,6 @@
-"""Talks to cg: one request a connection, so that a fork shares nothing. In goes
-an operation with its parts, out come the parts of the answer (instrument.Server
-describes them). OSError when cg cannot be reached.
+"""Talks to cg: one request a connection, so that a fork shares nothing. It
+takes an operation with its parts and returns the parts of the answer
+(instrument.Server describes them). OSError when cg cannot be reached.
 """
 import _socket
 import _thread

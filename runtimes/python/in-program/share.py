@@ -1,8 +1,8 @@
 """Writes marshalled code with equal parts of code objects once: code.replace makes
 names anew that the compiler has in common, and in 3.11 to 3.13 the woven code of
-a module would otherwise be read half as fast again as its own. In go the bytes
-of marshal, out come others of the same code; a form that is not known is a
-ValueError or an IndexError.
+a module would otherwise be read half as fast again as its own. It takes
+the bytes of marshal and returns others of the same code. A form that is not known
+is a ValueError or an IndexError.
 """
 
 # Types of parts (Python/marshal.c) without others in them, by how many bytes stand

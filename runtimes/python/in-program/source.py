@@ -1,6 +1,6 @@
 """A source that is to be woven, and its code where the native module has not found
-it: from the cache by its content, or made. In goes what weaving.woven is given;
-out comes a code object with live checkpoints, or None where cg leaves the source
+it: from the cache by its content, or made. It takes what weaving.woven is given
+and returns a code object with live checkpoints, or None where cg leaves the source
 as it is. Errors are the caller's.
 """
 import _imp

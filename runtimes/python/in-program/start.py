@@ -1,7 +1,7 @@
-"""Weaves checkpoints into the program's modules as they are loaded. In goes the
-file that cg left for this run; modules, the script and the text on the command
-line are then taken over. Whatever fails leaves the program as it is, and cg is
-told why.
+"""Weaves checkpoints into the program's modules as they are loaded. It takes the
+file that cg left for this run, and takes over modules, the script and the text on
+the command line. Whatever fails leaves the program as it is and is reported to
+cg.
 
 The modules of this folder import built-in ones only, so that no file of the
 program can take their place; what they import stays out of the program's sight.

@@ -1,6 +1,6 @@
-"""Tells every test of pytest and unittest as a task, and weaves the modules that
-pytest rewrites. In goes a module of theirs that has just been imported, loaded for
-the first one only. A test that cg gives no number is told as no task.
+"""Reports every test of pytest and unittest as a task, and weaves the modules that
+pytest rewrites. It takes a module of theirs that has just been imported, and is
+loaded for the first one only. A test that cg gives no number is not reported.
 """
 import _imp
 import _thread

@@ -1,5 +1,5 @@
-"""Puts checkpoints into a module's syntax tree, where cg's plan says. In go a
-source.Source and a plan, out come its sites and compiled code; what the
+"""Puts checkpoints into a module's syntax tree, where cg's plan says. It takes
+a source.Source and a plan, and returns its sites and compiled code. What the
 interpreter refuses is its SyntaxError.
 
 The tree is the interpreter's own, so positions, scopes and constants stay

@@ -1,6 +1,6 @@
-"""The woven code of a source, from the cache or made anew. In goes a source, by
-its path or as it stands; out comes a code object with live checkpoints, or None
-to load the source as it is. What fails is told to cg and not to the program.
+"""The woven code of a source, from the cache or made anew. It takes a source, by
+its path or its text, and returns a code object with live checkpoints, or None to
+load the source as it is. What fails is reported to cg and not to the program.
 """
 import os
 

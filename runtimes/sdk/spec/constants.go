@@ -202,7 +202,7 @@ const TimestampFormat = "rfc3339_utc"
 const SampleClock = "clock_monotonic"
 
 // A text of a CSV that begins with one of these gets an apostrophe before it.
-const FormulaStarts = "=+-@\t\r\n＝＋－＠"
+const FormulaStarts = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 
 // Names of warnings.
 var Slugs = []string{

@@ -162,7 +162,7 @@ TIMESTAMP_FORMAT = "rfc3339_utc"
 SAMPLE_CLOCK = "clock_monotonic"
 
 # A text of a CSV that begins with one of these gets an apostrophe before it.
-FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
+FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 
 # Names of warnings.
 SLUGS = [

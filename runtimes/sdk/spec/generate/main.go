@@ -120,7 +120,19 @@ func quoted(v any) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.Encode(v)
-	return strings.TrimSpace(b.String())
+	// Escapes are ASCII: javac reads a source in the locale's encoding.
+	text := strings.Builder{}
+	for _, r := range strings.TrimSpace(b.String()) {
+		switch {
+		case r < 0x80:
+			text.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&text, "\\u%04x", r)
+		default:
+			panic(fmt.Sprintf("%q has a character that the languages escape in different ways", b.String()))
+		}
+	}
+	return text.String()
 }
 
 // literal is a value that is no list: JSON's form is that of all three languages.

@@ -169,7 +169,7 @@ final class Spec {
     static final String SAMPLE_CLOCK = "clock_monotonic";
 
     // A text of a CSV that begins with one of these gets an apostrophe before it.
-    static final String FORMULA_STARTS = "=+-@\t\r\n＝＋－＠";
+    static final String FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20";
 
     // Names of warnings.
     static final List<String> SLUGS = List.of(
