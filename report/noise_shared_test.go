@@ -129,6 +129,8 @@ func sharedNoiseCases() []*sharedNoise {
 		{Name: "limits that are none", PeriodNs: int64(ms), Samples: counterOf(401, ms, ms, two(94, 106)),
 			Env: map[string]string{"CODEGREEN_NOISE_CV_PERCENT": "much", "CODEGREEN_NOISE_QUALITY": "9,8,7",
 				"CODEGREEN_NOISE_DROP_RATIO": ""}},
+		{Name: "a limit that is no number", PeriodNs: int64(ms), Samples: counterOf(401, ms, ms, two(94, 106)),
+			Env: map[string]string{"CODEGREEN_NOISE_QUALITY": "7,x,8,9"}},
 		{Name: "a limit of missing samples", PeriodNs: int64(ms),
 			Samples: without(counterOf(401, ms, ms, level), func(i int) bool { return i%10 == 1 }),
 			Env:     map[string]string{"CODEGREEN_NOISE_DROP_RATIO": "0.07"},
@@ -181,7 +183,7 @@ func TestNoiseIsShared(t *testing.T) {
 		"a good power":       "good", "a moderate power": "moderate",
 		"samples that are further apart than updates": "high-noise",
 		"two windows tell no variation":               "not known", "no energy": "not known", "other limits": "excellent",
-		"limits that are none": "moderate",
+		"limits that are none": "moderate", "a limit that is no number": "moderate",
 	} {
 		found := false
 		for _, c := range sharedNoiseCases() {

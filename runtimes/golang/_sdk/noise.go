@@ -115,12 +115,12 @@ func limitsOf(getenv func(name string) string) limits {
 		return otherwise
 	}
 	l := limits{cv: of("CODEGREEN_NOISE_CV_PERCENT", noiseCvPercent), drop: of("CODEGREEN_NOISE_DROP_RATIO", noiseDropPart)}
+	numbers := true
 	for _, text := range strings.Split(getenv("CODEGREEN_NOISE_QUALITY"), ",") {
-		if v, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
-			l.ends = append(l.ends, v)
-		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		l.ends, numbers = append(l.ends, v), numbers && err == nil
 	}
-	if len(l.ends) != len(noiseQualities)-1 || !slices.IsSorted(l.ends) {
+	if !numbers || len(l.ends) != len(noiseQualities)-1 || !slices.IsSorted(l.ends) {
 		l.ends = noiseQualityEndsPercent
 	}
 	return l
