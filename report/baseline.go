@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cg/measure"
+	"cg/report/figures"
 )
 
 // Baseline is what the machine drew before the program was started (--baseline).
@@ -50,7 +51,7 @@ func (r *Run) baseline(b *measure.Baseline) {
 		r.Warn("baseline-busy",
 			fmt.Sprintf("%s %% of the processors' time was used while the idle power was measured: it may be "+
 				"lower, and the program's energy higher, up to the end of its interval",
-				digits(r.Baseline.BusyPercent)))
+				figures.Digits(r.Baseline.BusyPercent)))
 	}
 	if len(r.Baseline.Domains) == 0 {
 		r.Warn("baseline-unknown",
@@ -88,10 +89,11 @@ func (b *Baseline) line() string {
 	}
 	power := "?"
 	if sum.PowerW > 0 {
-		power = fmt.Sprintf("%s [%s, %s]", watts(&sum.PowerW), watts(&sum.PowerLoW), watts(&sum.PowerHiW))
+		power = fmt.Sprintf("%s [%s, %s]", figures.Watts(&sum.PowerW), figures.Watts(&sum.PowerLoW),
+			figures.Watts(&sum.PowerHiW))
 	}
 	return fmt.Sprintf("%s before the run, over %s, %s (%.1f %% of the processors in use)", power,
-		seconds(b.DurationS), state, b.BusyPercent)
+		figures.Seconds(b.DurationS), state, b.BusyPercent)
 }
 
 // baseline holds the idle power against itself and the ledger.

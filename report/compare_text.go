@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report/figures"
 )
 
 // JSON encodes a comparison: docs/comparison.schema.json.
@@ -21,27 +22,12 @@ func (c *Comparison) mark() string {
 	return ""
 }
 
-// figure writes a value in its unit.
-func figure(v *float64, unit, mark string) string {
-	if v == nil {
-		return "?"
-	}
-	switch unit {
-	case "s":
-		return seconds(*v)
-	case "W":
-		return mark + watts(v)
-	}
-	j := Joules(math.Round(max(0, *v) * 1e6))
-	return mark + energy(&j)
-}
-
 // signed is a change for people, "" where there is none to tell.
 func signed(change *float64) string {
 	if change == nil {
 		return ""
 	}
-	return times(*change)
+	return figures.Change(*change)
 }
 
 // interval of a change.
@@ -50,11 +36,11 @@ func (c Change) interval() string {
 	case c.Lo == nil && c.Hi == nil:
 		return ""
 	case c.Lo == nil:
-		return "[?, " + times(*c.Hi) + "]"
+		return "[?, " + figures.Change(*c.Hi) + "]"
 	case c.Hi == nil:
-		return "[" + times(*c.Lo) + ", ?]"
+		return "[" + figures.Change(*c.Lo) + ", ?]"
 	}
-	return "[" + times(*c.Lo) + ", " + times(*c.Hi) + "]"
+	return "[" + figures.Change(*c.Lo) + ", " + figures.Change(*c.Hi) + "]"
 }
 
 // verdict in words: a weak one has a question mark.
@@ -110,7 +96,7 @@ func weakMark(c Change) string {
 func calls(base, head float64) string {
 	whole := func(v float64) string {
 		if v == math.Trunc(v) {
-			return count(uint64(v))
+			return figures.Count(uint64(v))
 		}
 		return fmt.Sprintf("%.1f", v)
 	}

@@ -9,6 +9,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/sampler"
+	"cg/report/figures"
 )
 
 // Values of Meta.MeasurementQuality. Of those that hold the first is told, in the
@@ -150,10 +151,10 @@ func faultText(domain nemb.Domain, c sampler.Faults, total nemb.Energy, wall tim
 	case unmoved && len(what) > 0:
 	case unmoved && tooShort(domain, wall):
 		what = append(what, fmt.Sprintf("it showed one value for all of the %s of the run, which were too short "+
-			"for it: it moves by %s at least", seconds(wall.Seconds()), stepText(domain)))
+			"for it: it moves by %s at least", figures.Seconds(wall.Seconds()), stepText(domain)))
 	case unmoved:
 		what = append(what, fmt.Sprintf("it is stuck: it showed one value for all of the %s of the run",
-			seconds(wall.Seconds())))
+			figures.Seconds(wall.Seconds())))
 	case c.Stuck() && domain.InTotal:
 		what = append(what, fmt.Sprintf("it stood still for %.1f s", c.Still.Seconds()))
 	}
@@ -179,9 +180,9 @@ func faultText(domain nemb.Domain, c sampler.Faults, total nemb.Energy, wall tim
 func stepText(domain nemb.Domain) string {
 	step := Joules(domain.Step)
 	if domain.Period >= 10*time.Millisecond {
-		return fmt.Sprintf("%s, each %s", energy(&step), seconds(domain.Period.Seconds()))
+		return fmt.Sprintf("%s, each %s", figures.Energy(&step), figures.Seconds(domain.Period.Seconds()))
 	}
-	return energy(&step)
+	return figures.Energy(&step)
 }
 
 // drew is what the counter of a domain moved by.

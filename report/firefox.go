@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/report/figures"
 	"cg/report/format"
 )
 
@@ -383,8 +384,8 @@ func (r *Run) begun() (mono int64, unix float64) {
 
 // firefoxTask is what the viewer shows of a task.
 func (r *Run) firefoxTask(t Task) map[string]string {
-	m := map[string]string{"type": "Task", "kind": string(t.Kind), "energy": energy(t.EnergyJ),
-		"interval": span(t.LoJ, t.HiJ), "power": watts(t.AvgPowerW)}
+	m := map[string]string{"type": "Task", "kind": string(t.Kind), "energy": figures.Energy(t.EnergyJ),
+		"interval": figures.Interval(t.LoJ, t.HiJ), "power": figures.Watts(t.AvgPowerW)}
 	if t.EnergyJ != nil {
 		m["energy"] = r.mark() + m["energy"]
 	}

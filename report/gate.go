@@ -11,6 +11,7 @@ import (
 
 	"cg/gate"
 	"cg/nemb"
+	"cg/report/figures"
 	"cg/shown"
 	"cg/statistics"
 )
@@ -158,17 +159,11 @@ func (g *Gate) value(v *float64) string {
 	case g.Unit == "J":
 		return g.joule(v)
 	case g.Unit == "s":
-		return seconds(*v)
+		return figures.Seconds(*v)
 	case *v >= 1e6:
-		return digits(*v/1e6) + " M"
+		return figures.Digits(*v/1e6) + " M"
 	}
-	return digits(*v)
-}
-
-// exactly is an energy that somebody chose.
-func exactly(v float64) string {
-	j := Joules(math.Round(v * 1e6))
-	return energy(&j)
+	return figures.Digits(*v)
 }
 
 // joule is an energy, marked where it is estimated.
@@ -176,11 +171,10 @@ func (g *Gate) joule(v *float64) string {
 	if v == nil {
 		return "?"
 	}
-	j := Joules(math.Round(max(0, *v) * 1e6))
 	if g.Backend.Kind == nemb.Estimated {
-		return "~" + energy(&j)
+		return "~" + figures.Joules(*v)
 	}
-	return energy(&j)
+	return figures.Joules(*v)
 }
 
 func (g *Gate) change(c gate.Comparison) string {
@@ -282,7 +276,7 @@ func (g *Gate) sentence() string {
 			text += fmt.Sprintf("; of the budget of %s nothing can be said: the energy is not known", owner(b.Name))
 		} else if *b.Exceeded {
 			text += fmt.Sprintf("; the budget of %s is exceeded: %s, and %s were allowed", owner(b.Name),
-				g.budgetText(b), exactly(b.BudgetJ))
+				g.budgetText(b), figures.Joules(b.BudgetJ))
 		}
 	}
 	return strings.TrimSpace(text)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
 )
@@ -78,15 +79,15 @@ func htmlRepeated(w io.Writer, r *Repeated, _ format.Options) error {
 			if s == nil {
 				return "?"
 			}
-			return figure(&s.Mean, unit, mark)
+			return figures.Value(&s.Mean, unit, mark)
 		}
 		row := []string{shown.Line(c.line()), mean(c.ProgramEnergyJ, "J"), "", mean(c.EnergyJ, "J"),
 			mean(c.DurationS, "s"), mean(c.PowerW, "W"), strconv.Itoa(c.Runs.MeasurementRuns), ""}
 		if s := c.ProgramEnergyJ; s != nil && s.CI95Lower != nil {
-			row[2] = figure(s.CI95Lower, "J", mark) + " to " + figure(s.CI95Upper, "J", mark)
+			row[2] = figures.Value(s.CI95Lower, "J", mark) + " to " + figures.Value(s.CI95Upper, "J", mark)
 		}
 		if a := c.AgainstFirst; a != nil {
-			row[7] = times(a.Change)
+			row[7] = figures.Change(a.Change)
 		}
 		rows = append(rows, row)
 	}

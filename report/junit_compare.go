@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cg/report/figures"
 	"cg/report/format"
 )
 
@@ -25,8 +26,8 @@ func junitComparison(w io.Writer, c *Comparison, _ format.Options) error {
 	mark := c.mark()
 	check := func(class string, named string, change Change) {
 		k := Case{Class: class, Name: named}
-		figures := []string{figure(change.Base.Value, change.Unit, mark), "→",
-			figure(change.Head.Value, change.Unit, mark), signed(change.Change), change.interval()}
+		figures := []string{figures.Value(change.Base.Value, change.Unit, mark), "→",
+			figures.Value(change.Head.Value, change.Unit, mark), signed(change.Change), change.interval()}
 		k.Message = strings.Join(slices.DeleteFunc(figures, func(s string) bool { return s == "" }), " ") + ": " +
 			change.verdict()
 		k.Text = strings.Join(c.Notes, "\n")

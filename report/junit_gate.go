@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cg/gate"
+	"cg/report/figures"
 	"cg/report/format"
 	"cg/statistics"
 )
@@ -33,7 +34,8 @@ func junitGate(w io.Writer, g *Gate, _ format.Options) error {
 		judge(f.Name, f)
 	}
 	for _, b := range g.Budgets {
-		k := Case{Class: "cg.gate.budget", Name: owner(b.Name), Message: g.budgetText(b) + " of " + exactly(b.BudgetJ)}
+		k := Case{Class: "cg.gate.budget", Name: owner(b.Name), Message: g.budgetText(b) + " of " +
+			figures.Joules(b.BudgetJ)}
 		switch {
 		case b.Exceeded == nil:
 			k.State, k.Message, k.Text = Failed, "the energy is not known", k.Message

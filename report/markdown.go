@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
 )
@@ -67,10 +68,11 @@ func (m *markdown) single(r *Run, o format.Options) {
 	}
 	m.head("", "energy", "interval", "kind")
 	mark := r.mark()
-	m.row("program", mark+energy(t.ProgramEnergyJ), span(t.ProgramEnergyLoJ, t.ProgramEnergyHiJ), kind)
-	m.row("machine", mark+energy(t.EnergyJ), span(t.LoJ, t.HiJ), kind)
-	m.line("\n%s, %s on average, exit status %d. Source: %s\n", seconds(t.WallDurationS), watts(t.AvgPowerW),
-		r.Process.ExitStatus, escape.Replace(t.Source))
+	m.row("program", mark+figures.Energy(t.ProgramEnergyJ), figures.Interval(t.ProgramEnergyLoJ, t.ProgramEnergyHiJ),
+		kind)
+	m.row("machine", mark+figures.Energy(t.EnergyJ), figures.Interval(t.LoJ, t.HiJ), kind)
+	m.line("\n%s, %s on average, exit status %d. Source: %s\n", figures.Seconds(t.WallDurationS),
+		figures.Watts(t.AvgPowerW), r.Process.ExitStatus, escape.Replace(t.Source))
 	if r.Baseline != nil {
 		m.line("Baseline: %s\n", escape.Replace(r.Baseline.line()))
 	}
@@ -85,8 +87,9 @@ func (m *markdown) single(r *Run, o format.Options) {
 		m.head("function", "calls", "self", "interval", "inclusive", "share")
 		for _, f := range r.Functions[:shown] {
 			m.row(name(f.Name)+" "+escape.Replace(fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)),
-				count(f.Calls), mark+energy(f.SelfEnergyJ),
-				span(f.SelfEnergyLoJ, f.SelfEnergyHiJ), mark+energy(f.InclusiveEnergyJ), percent(f.SharePercent))
+				figures.Count(f.Calls), mark+figures.Energy(f.SelfEnergyJ),
+				figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ), mark+figures.Energy(f.InclusiveEnergyJ),
+				figures.Percent(f.SharePercent))
 		}
 		if n := len(r.Functions) - shown; n > 0 {
 			m.line("\nand %d more", n)
@@ -101,7 +104,7 @@ func (m *markdown) single(r *Run, o format.Options) {
 		}
 		m.head("test", "energy", "time")
 		for _, t := range tests[:shown] {
-			m.row(name(t.Name), mark+energy(t.EnergyJ), seconds(t.DurationS))
+			m.row(name(t.Name), mark+figures.Energy(t.EnergyJ), figures.Seconds(t.DurationS))
 		}
 		if n := len(tests) - shown; n > 0 {
 			m.line("\nand %d more", n)
@@ -115,7 +118,7 @@ func (m *markdown) single(r *Run, o format.Options) {
 			if l.Source != "" {
 				what += " (" + l.Source + ")"
 			}
-			m.row(escape.Replace(what), mark+energy(&l.EnergyJ), fmt.Sprintf("%.1f %%", l.SharePercent))
+			m.row(escape.Replace(what), mark+figures.Energy(&l.EnergyJ), fmt.Sprintf("%.1f %%", l.SharePercent))
 		}
 		m.line("")
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"cg/report/figures"
 	"cg/report/format"
 )
 
@@ -11,8 +12,8 @@ func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
 	m, mark := &markdown{}, c.mark()
 	headline := c.Totals[0]
 	m.line("### Energy: %s\n", escape.Replace(headline.verdict()))
-	m.line("%s, %s → %s %s %s\n", name(c.Head.Command), figure(headline.Base.Value, "J", mark),
-		figure(headline.Head.Value, "J", mark), signed(headline.Change), headline.interval())
+	m.line("%s, %s → %s %s %s\n", name(c.Head.Command), figures.Value(headline.Base.Value, "J", mark),
+		figures.Value(headline.Head.Value, "J", mark), signed(headline.Change), headline.interval())
 	if mark != "" {
 		m.line("Energies are **estimated, not measured**.\n")
 	}
@@ -25,8 +26,8 @@ func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
 	}
 	m.head("", escape.Replace(c.Base.Name), escape.Replace(c.Head.Name), "change", "interval", "verdict")
 	for _, t := range c.Totals {
-		m.row(escape.Replace(t.Name), figure(t.Base.Value, t.Unit, mark), figure(t.Head.Value, t.Unit, mark),
-			signed(t.Change), t.interval(), escape.Replace(t.verdict()))
+		m.row(escape.Replace(t.Name), figures.Value(t.Base.Value, t.Unit, mark),
+			figures.Value(t.Head.Value, t.Unit, mark), signed(t.Change), t.interval(), escape.Replace(t.verdict()))
 	}
 	if n := atMost(len(c.Functions), o.Top); n > 0 {
 		m.line("")
@@ -36,7 +37,7 @@ func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
 			if f.Was != "" {
 				title += " was " + name(f.Was)
 			}
-			m.row(title, figure(f.Base.Value, f.Unit, mark), figure(f.Head.Value, f.Unit, mark),
+			m.row(title, figures.Value(f.Base.Value, f.Unit, mark), figures.Value(f.Head.Value, f.Unit, mark),
 				signed(f.Change.Change), f.interval(), calls(f.BaseCalls, f.HeadCalls), escape.Replace(f.verdict()))
 		}
 		if more := len(c.Functions) - n; more > 0 {
@@ -54,7 +55,7 @@ func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
 		m.line("")
 		m.head(only.head, "self", "calls")
 		for _, o := range only.all[:n] {
-			m.row(name(o.Name), figure(o.EnergyJ, "J", mark), calls(o.Calls, o.Calls))
+			m.row(name(o.Name), figures.Value(o.EnergyJ, "J", mark), calls(o.Calls, o.Calls))
 		}
 		if more := len(only.all) - n; more > 0 {
 			m.line("\nand %d more", more)

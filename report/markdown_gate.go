@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"cg/gate"
+	"cg/report/figures"
 	"cg/report/format"
 	"cg/statistics"
 )
@@ -41,7 +42,7 @@ func markdownGate(w io.Writer, g *Gate, _ format.Options) error {
 			if b.Name != "" {
 				title = name(b.Name)
 			}
-			m.row(title, exactly(b.BudgetJ), g.budgetText(b), verdict)
+			m.row(title, figures.Joules(b.BudgetJ), g.budgetText(b), verdict)
 		}
 		m.line("")
 	}

@@ -3,9 +3,9 @@ package report
 import (
 	"fmt"
 	"io"
-	"math"
 
 	"cg/nemb"
+	"cg/report/figures"
 	"cg/report/format"
 )
 
@@ -24,21 +24,18 @@ func markdownRepeated(w io.Writer, r *Repeated, _ format.Options) error {
 			}
 			return show(s.Mean)
 		}
-		joule := func(v float64) string {
-			j := Joules(math.Round(max(0, v) * 1e6))
-			return mark + energy(&j)
-		}
+		joule := func(v float64) string { return mark + figures.Joules(v) }
 		interval, change := "", ""
 		if s := c.ProgramEnergyJ; s != nil && s.CI95Lower != nil {
 			interval = "[" + joule(*s.CI95Lower) + ", " + joule(*s.CI95Upper) + "]"
 		}
 		if i > 0 && c.AgainstFirst != nil {
-			change = times(c.AgainstFirst.Change) + " " + c.AgainstFirst.interval()
+			change = figures.Change(c.AgainstFirst.Change) + " " + c.AgainstFirst.interval()
 		}
 		m.row(name(c.line()), mean(c.ProgramEnergyJ, joule), interval, mean(c.EnergyJ, joule),
-			mean(c.DurationS, seconds),
-			mean(c.PowerW, func(v float64) string { return mark + watts(&v) }), fmt.Sprint(c.Runs.MeasurementRuns),
-			change)
+			mean(c.DurationS, figures.Seconds),
+			mean(c.PowerW, func(v float64) string { return mark + figures.Watts(&v) }),
+			fmt.Sprint(c.Runs.MeasurementRuns), change)
 	}
 	if r.all()[0].Backend.Kind == nemb.Estimated {
 		m.line("\nEnergies are **estimated, not measured**.")

@@ -9,6 +9,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
+	"cg/report/figures"
 	"cg/runtimes/sdk/spec"
 )
 
@@ -131,10 +132,10 @@ func (r *Run) noise(series nemb.Series, interval time.Duration, limits *NoiseLim
 	for _, w := range t.NoiseWarnings {
 		var what []string
 		if w.CVPercent != nil && *w.CVPercent >= l.WarnCVPercent {
-			what = append(what, fmt.Sprintf("the machine's power varied by %s %%", digits(*w.CVPercent)))
+			what = append(what, fmt.Sprintf("the machine's power varied by %s %%", figures.Digits(*w.CVPercent)))
 		}
 		if 100*w.DropRatio >= l.WarnDropPercent {
-			what = append(what, fmt.Sprintf("%s %% of the samples are missing", digits(100*w.DropRatio)))
+			what = append(what, fmt.Sprintf("%s %% of the samples are missing", figures.Digits(100*w.DropRatio)))
 		}
 		if loud = append(loud, w.Task+": "+strings.Join(what, ", ")); len(loud) == 3 && len(t.NoiseWarnings) > 4 {
 			loud = append(loud, fmt.Sprintf("and %d more", len(t.NoiseWarnings)-3))
@@ -247,7 +248,8 @@ func (n *Noise) line(mark string) string {
 	}
 	cv := "0"
 	if *n.PowerCVPercent > 0 {
-		cv = digits(*n.PowerCVPercent)
+		cv = figures.Digits(*n.PowerCVPercent)
 	}
-	return fmt.Sprintf("%s: the machine's power %s%s ± %s %%, %s", *n.Quality, mark, watts(n.PowerMeanW), cv, samples)
+	return fmt.Sprintf("%s: the machine's power %s%s ± %s %%, %s", *n.Quality, mark, figures.Watts(n.PowerMeanW), cv,
+		samples)
 }

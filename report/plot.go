@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"cg/report/figures"
 	"cg/report/format"
 )
 
@@ -106,7 +107,7 @@ func (on canvas) run(w io.Writer, r *Run, o format.Options) error {
 	c.Fill(c.Rectangle.Path())
 	top := height - pictureMargin
 	label(c, lettering("Sans", 13, ink), pictureMargin, top,
-		"Energy of "+clean(r.Title())+"  "+r.mark()+energy(r.Totals.ProgramEnergyJ))
+		"Energy of "+clean(r.Title())+"  "+r.mark()+figures.Energy(r.Totals.ProgramEnergyJ))
 	label(c, lettering("Sans", 9, soft), pictureMargin, top-17, strings.Join(r.pictureFacts(), " · "))
 	top = height - pictureTop
 	if power {
@@ -144,12 +145,12 @@ func (r *Run) pictureFacts() []string {
 		facts = []string{string(t.Kind)}
 	}
 	if t.ProgramEnergyLoJ != nil && *t.ProgramEnergyLoJ != *t.ProgramEnergyHiJ {
-		facts = append(facts, "between "+energy(t.ProgramEnergyLoJ)+" and "+energy(t.ProgramEnergyHiJ))
+		facts = append(facts, "between "+figures.Energy(t.ProgramEnergyLoJ)+" and "+figures.Energy(t.ProgramEnergyHiJ))
 	}
 	if t.EnergyJ != nil {
-		facts = append(facts, "machine "+r.mark()+energy(t.EnergyJ), r.mark()+watts(t.AvgPowerW))
+		facts = append(facts, "machine "+r.mark()+figures.Energy(t.EnergyJ), r.mark()+figures.Watts(t.AvgPowerW))
 	}
-	facts = append(facts, seconds(t.WallDurationS))
+	facts = append(facts, figures.Seconds(t.WallDurationS))
 	for _, s := range []string{r.Meta.Hostname, r.Meta.CPUModel, t.Source} {
 		if s != "" {
 			facts = append(facts, shorten(clean(s), 70))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report/figures"
 	"cg/statistics"
 )
 
@@ -381,14 +382,6 @@ func (a *Ratio) interval() string {
 	if a.Lo == nil || a.Hi == nil {
 		return "too few rounds for an interval"
 	}
-	return fmt.Sprintf("[%s, %s] of %s", times(*a.Lo), times(*a.Hi),
+	return fmt.Sprintf("[%s, %s] of %s", figures.Change(*a.Lo), figures.Change(*a.Hi),
 		map[string]string{"program_energy_j": "its energy", "cpu_s": "its processor time"}[a.Of])
-}
-
-// times is a change in per cent, or how often as much where it is large.
-func times(change float64) string {
-	if change >= 1 {
-		return digits(1+change) + " times"
-	}
-	return fmt.Sprintf("%+.1f %%", 100*change)
 }

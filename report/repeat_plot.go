@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"cg/nemb"
+	"cg/report/figures"
 	"cg/report/format"
 )
 
@@ -106,9 +107,10 @@ func (c Command) summary() string {
 	}
 	out := "no energy known"
 	if s := c.ProgramEnergyJ; s != nil {
-		out = kind + " · mean " + figure(&s.Mean, "J", mark)
+		out = kind + " · mean " + figures.Value(&s.Mean, "J", mark)
 		if s.CI95Lower != nil {
-			out += ", between " + figure(s.CI95Lower, "J", mark) + " and " + figure(s.CI95Upper, "J", mark)
+			out += ", between " + figures.Value(s.CI95Lower, "J", mark) + " and " +
+				figures.Value(s.CI95Upper, "J", mark)
 		}
 		if s.CVPercent != nil && c.Runs.MeasurementRuns >= 3 {
 			out += fmt.Sprintf(" · CV %.1f %% (%s)", *s.CVPercent, noiseLabel(*s.CVPercent))
@@ -116,7 +118,7 @@ func (c Command) summary() string {
 	}
 	out += fmt.Sprintf(" · %d runs", c.Runs.MeasurementRuns)
 	if a := c.AgainstFirst; a != nil {
-		out += " · " + times(a.Change) + " against the first"
+		out += " · " + figures.Change(a.Change) + " against the first"
 	}
 	return out + " · " + shorten(c.Backend.Name, 60)
 }

@@ -350,29 +350,6 @@ func TestText(t *testing.T) {
 		[]byte(textOf(t, suite(nemb.Estimated), format.Terminal{Width: 100})))
 }
 
-func TestNumbers(t *testing.T) {
-	for _, c := range []struct {
-		j    Joules
-		want string
-	}{
-		{0, "0 J"}, {1, "1 µJ"}, {999, "999 µJ"}, {1000, "1.00 mJ"}, {12345, "12.3 mJ"}, {999_999, "1000 mJ"},
-		{1_000_000, "1.00 J"}, {123_456_789, "123 J"}, {9_999_000_000, "9999 J"}, {12_345_000_000, "12.3 kJ"},
-	} {
-		if got := energy(&c.j); got != c.want {
-			t.Errorf("%d: %q, want %q", c.j, got, c.want)
-		}
-	}
-	for s, want := range map[float64]string{0: "0 ns", 5e-7: "500 ns", 1.5e-5: "15.0 µs", 0.25: "250 ms", 2: "2.00 s",
-		3700: "1h1m40s"} {
-		if got := seconds(s); got != want {
-			t.Errorf("%g: %q, want %q", s, got, want)
-		}
-	}
-	if got := count(1234567); got != "1 234 567" {
-		t.Error(got)
-	}
-}
-
 func FuzzJoules(f *testing.F) {
 	f.Add(uint64(1234567))
 	f.Fuzz(func(t *testing.T, n uint64) {

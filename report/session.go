@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cg/nemb"
+	"cg/report/figures"
 )
 
 // sessionTool is meta.tool of a session's file (docs/session.md), and partsSession
@@ -303,15 +304,15 @@ func (p *printer) sessionText(r *Run) {
 		p.line("%s  ?  %s", p.paint(bold, "Energy"),
 			p.paint(yellow, strings.ReplaceAll(r.Meta.MeasurementQuality, "_", " ")))
 	} else {
-		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ),
-			energy(t.HiJ), p.kind(t.Kind))
+		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, figures.Energy(t.EnergyJ)),
+			figures.Energy(t.LoJ), figures.Energy(t.HiJ), p.kind(t.Kind))
 	}
 	overlap := ""
 	if t.ConcurrentOverlapS > 0 {
-		overlap = "   Overlap  " + seconds(t.ConcurrentOverlapS)
+		overlap = "   Overlap  " + figures.Seconds(t.ConcurrentOverlapS)
 	}
-	p.line("Time     %s   in tasks  %s%s   Power  %s", seconds(t.WallDurationS), seconds(t.TaskDurationS), overlap,
-		watts(t.AvgPowerW))
+	p.line("Time     %s   in tasks  %s%s   Power  %s", figures.Seconds(t.WallDurationS),
+		figures.Seconds(t.TaskDurationS), overlap, figures.Watts(t.AvgPowerW))
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
@@ -322,17 +323,17 @@ func (p *printer) sessionText(r *Run) {
 				if t.EnergyJ == nil {
 					return "?"
 				}
-				return mark + energy(t.EnergyJ)
+				return mark + figures.Energy(t.EnergyJ)
 			}},
-			{"interval", 72, func(t Task) string { return span(t.LoJ, t.HiJ) }},
-			{"power", 60, func(t Task) string { return watts(t.AvgPowerW) }},
-			{"time", 0, func(t Task) string { return seconds(t.DurationS) }},
+			{"interval", 72, func(t Task) string { return figures.Interval(t.LoJ, t.HiJ) }},
+			{"power", 60, func(t Task) string { return figures.Watts(t.AvgPowerW) }},
+			{"time", 0, func(t Task) string { return figures.Seconds(t.DurationS) }},
 			{"method", 100, func(t Task) string { return t.Method }},
 		})
 	p.line("")
 	if s := r.Sampler; s.Samples > 0 {
 		p.note(dim, "sampler", fmt.Sprintf("%s: %s samples, one each %g ms; %d lost, %d gaps", s.Mechanism,
-			count(uint64(s.Samples)), s.IntervalMs, s.Dropped, s.Gaps))
+			figures.Count(uint64(s.Samples)), s.IntervalMs, s.Dropped, s.Gaps))
 	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)

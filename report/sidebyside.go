@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"cg/report/figures"
 	"cg/report/format"
 )
 
@@ -21,7 +22,7 @@ func besideTotals(runs []*Run) []row {
 	energies := func(name string, of func(*Run) *Joules) row {
 		out := row{name: name}
 		for _, r := range runs {
-			out.cells = append(out.cells, r.mark()+energy(of(r)))
+			out.cells = append(out.cells, r.mark()+figures.Energy(of(r)))
 		}
 		out.change = change(of(runs[0]), of(runs[len(runs)-1]))
 		return out
@@ -34,10 +35,10 @@ func besideTotals(runs []*Run) []row {
 		name string
 		cell func(*Run) string
 	}{
-		{"interval", func(r *Run) string { return span(r.Totals.ProgramEnergyLoJ, r.Totals.ProgramEnergyHiJ) }},
+		{"interval", func(r *Run) string { return figures.Interval(r.Totals.ProgramEnergyLoJ, r.Totals.ProgramEnergyHiJ) }},
 		{"kind", func(r *Run) string { return string(r.Totals.Kind) }},
-		{"time", func(r *Run) string { return seconds(r.Totals.WallDurationS) }},
-		{"power", func(r *Run) string { return watts(r.Totals.AvgPowerW) }},
+		{"time", func(r *Run) string { return figures.Seconds(r.Totals.WallDurationS) }},
+		{"power", func(r *Run) string { return figures.Watts(r.Totals.AvgPowerW) }},
 		{"status", func(r *Run) string { return fmt.Sprint(r.Process.ExitStatus) }},
 	} {
 		out := row{name: f.name}
@@ -92,7 +93,7 @@ func besideFunctions(runs []*Run) []row {
 			if f == nil {
 				out.cells = append(out.cells, "-")
 			} else {
-				out.cells = append(out.cells, runs[i].mark()+energy(f.SelfEnergyJ))
+				out.cells = append(out.cells, runs[i].mark()+figures.Energy(f.SelfEnergyJ))
 			}
 		}
 		if a, b := c.self[0], c.self[len(runs)-1]; a != nil && b != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"cg/nemb"
 	"cg/nemb/attribute"
+	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
 )
@@ -91,25 +91,25 @@ func (p *printer) headline(r *Run) {
 	} else if t.EnergyJ == nil {
 		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, r.whyUnknown()))
 	} else {
-		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, energy(t.EnergyJ)), energy(t.LoJ),
-			energy(t.HiJ), p.kind(t.Kind))
-		p.line("%s  %s  [%s, %s]  %s", "Program", energy(t.ProgramEnergyJ), energy(t.ProgramEnergyLoJ),
-			energy(t.ProgramEnergyHiJ),
+		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, figures.Energy(t.EnergyJ)),
+			figures.Energy(t.LoJ), figures.Energy(t.HiJ), p.kind(t.Kind))
+		p.line("%s  %s  [%s, %s]  %s", "Program", figures.Energy(t.ProgramEnergyJ), figures.Energy(t.ProgramEnergyLoJ),
+			figures.Energy(t.ProgramEnergyHiJ),
 			p.paint(dim, "its share, by processor time"))
 	}
 	if e, ok := t.Domains["memory"]; ok {
-		p.line("Memory   %s  %s", r.mark()+energy(&e),
+		p.line("Memory   %s  %s", r.mark()+figures.Energy(&e),
 			p.paint(dim, "of the program's memory (its resident set), part of the machine's energy"))
 	}
 	power := "?"
 	if t.AvgPowerW != nil {
 		power = fmt.Sprintf("%.2f W", *t.AvgPowerW)
 	}
-	cpu := seconds(r.Process.UserS + r.Process.SystemS)
+	cpu := figures.Seconds(r.Process.UserS + r.Process.SystemS)
 	if foreign {
 		cpu = "?"
 	}
-	p.line("Time     %s   Power  %s   CPU  %s", seconds(t.DurationS), power, cpu)
+	p.line("Time     %s   Power  %s   CPU  %s", figures.Seconds(t.DurationS), power, cpu)
 	if how := r.Process.ended(); how != "" {
 		p.line("Ended    %s", p.paint(yellow, how))
 	}
@@ -160,13 +160,13 @@ type column[T any] struct {
 func (p *printer) functions(r *Run) {
 	mark := r.mark()
 	table(p, "function", r.Functions, func(f Function) string { return f.Name }, []column[Function]{
-		{"calls", 0, func(f Function) string { return count(f.Calls) }},
-		{"self", 0, func(f Function) string { return mark + energy(f.SelfEnergyJ) }},
-		{"interval", 104, func(f Function) string { return span(f.SelfEnergyLoJ, f.SelfEnergyHiJ) }},
-		{"incl", 60, func(f Function) string { return mark + energy(f.InclusiveEnergyJ) }},
-		{"share", 0, func(f Function) string { return percent(f.SharePercent) }},
-		{"power", 72, func(f Function) string { return watts(f.AvgPowerW) }},
-		{"time", 88, func(f Function) string { return seconds(f.SelfTimeS) }},
+		{"calls", 0, func(f Function) string { return figures.Count(f.Calls) }},
+		{"self", 0, func(f Function) string { return mark + figures.Energy(f.SelfEnergyJ) }},
+		{"interval", 104, func(f Function) string { return figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ) }},
+		{"incl", 60, func(f Function) string { return mark + figures.Energy(f.InclusiveEnergyJ) }},
+		{"share", 0, func(f Function) string { return figures.Percent(f.SharePercent) }},
+		{"power", 72, func(f Function) string { return figures.Watts(f.AvgPowerW) }},
+		{"time", 88, func(f Function) string { return figures.Seconds(f.SelfTimeS) }},
 		{"a call", 136, func(f Function) string { return mark + f.perCall() }},
 		{"where", 120, func(f Function) string { return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line) }},
 	})
@@ -186,10 +186,10 @@ func (p *printer) tests(r *Run) {
 		return cmp.Compare(*b.EnergyJ, *a.EnergyJ)
 	})
 	columns := []column[Task]{
-		{"energy", 0, func(t Task) string { return mark + energy(t.EnergyJ) }},
-		{"interval", 72, func(t Task) string { return span(t.LoJ, t.HiJ) }},
-		{"power", 60, func(t Task) string { return watts(t.AvgPowerW) }},
-		{"time", 0, func(t Task) string { return seconds(t.DurationS) }},
+		{"energy", 0, func(t Task) string { return mark + figures.Energy(t.EnergyJ) }},
+		{"interval", 72, func(t Task) string { return figures.Interval(t.LoJ, t.HiJ) }},
+		{"power", 60, func(t Task) string { return figures.Watts(t.AvgPowerW) }},
+		{"time", 0, func(t Task) string { return figures.Seconds(t.DurationS) }},
 	}
 	good := func(t Task) bool { return t.Status == "" || t.Status == "passed" }
 	if slices.ContainsFunc(tests, func(t Task) bool { return !good(t) }) {
@@ -287,11 +287,11 @@ func (p *printer) ledger(r *Run) {
 		if l.Source != "" {
 			source = "  (" + l.Source + ")"
 		}
-		p.line("%s  %s  %s%s", pad(l.Name, width), left(mark+energy(&e), 10),
+		p.line("%s  %s  %s%s", pad(l.Name, width), left(mark+figures.Energy(&e), 10),
 			left(fmt.Sprintf("%.1f %%", l.SharePercent), 7), source)
 	}
 	if r.Totals.EnergyJ != nil {
-		p.line("%s  %s  %s", pad("total", width), left(mark+energy(r.Totals.EnergyJ), 10), left("100 %", 7))
+		p.line("%s  %s  %s", pad("total", width), left(mark+figures.Energy(r.Totals.EnergyJ), 10), left("100 %", 7))
 	}
 }
 
@@ -310,17 +310,17 @@ func (p *printer) notes(r *Run) {
 		text := fmt.Sprintf("%d samples, one each %v (%s); %d missed, %d gaps, %d slower than 50 µs; %s of "+
 			"processor time",
 			s.Samples, time.Duration(s.IntervalMs*1e6), s.Mechanism, s.MissedDeadlines, s.Gaps, s.SlowReads,
-			seconds(s.OwnCPUS))
+			figures.Seconds(s.OwnCPUS))
 		if s.EnergyJ != nil {
-			text += ", " + r.mark() + energy(s.EnergyJ)
+			text += ", " + r.mark() + figures.Energy(s.EnergyJ)
 		}
 		p.note(dim, "sampler", text)
 	}
 	if c := r.Channel.Cost; c != nil {
 		text := fmt.Sprintf("cg's code where functions begin and end ran %s times, %s each: %s",
-			count(r.Channel.Events), seconds(c.EventNs*1e-9), seconds(c.TimeS))
+			figures.Count(r.Channel.Events), figures.Seconds(c.EventNs*1e-9), figures.Seconds(c.TimeS))
 		if c.EnergyJ != nil {
-			text += " and " + r.mark() + energy(c.EnergyJ)
+			text += " and " + r.mark() + figures.Energy(c.EnergyJ)
 		}
 		p.note(dim, "checkpoints", text+" in all, counted for no function")
 	}
@@ -379,11 +379,11 @@ func (f Function) perCall() string {
 	case v == 0:
 		return "0 J"
 	case v < 1e-3:
-		return digits(v*1e6) + " µJ"
+		return figures.Digits(v*1e6) + " µJ"
 	case v < 1:
-		return digits(v*1e3) + " mJ"
+		return figures.Digits(v*1e3) + " mJ"
 	default:
-		return digits(v) + " J"
+		return figures.Digits(v) + " J"
 	}
 }
 
@@ -422,73 +422,3 @@ func shorten(s string, width int) string {
 
 func pad(s string, width int) string  { return runewidth.FillRight(s, width) }
 func left(s string, width int) string { return runewidth.FillLeft(s, width) }
-
-// energy writes joules with three digits that count.
-func energy(j *Joules) string {
-	if j == nil {
-		return "?"
-	}
-	switch v := j.Float(); {
-	case v == 0:
-		return "0 J"
-	case v < 1e-3:
-		return fmt.Sprintf("%.0f µJ", v*1e6)
-	case v < 1:
-		return digits(v*1e3) + " mJ"
-	case v < 1e4:
-		return digits(v) + " J"
-	default:
-		return digits(v*1e-3) + " kJ"
-	}
-}
-
-func span(lo, hi *Joules) string {
-	if lo == nil || hi == nil {
-		return "?"
-	}
-	return "[" + energy(lo) + ", " + energy(hi) + "]"
-}
-
-func digits(v float64) string {
-	if v <= 0 {
-		return "0"
-	}
-	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(v)))), v)
-}
-
-func percent(v *float64) string {
-	if v == nil {
-		return "?"
-	}
-	return fmt.Sprintf("%.1f %%", *v)
-}
-
-func watts(v *float64) string {
-	if v == nil {
-		return "?"
-	}
-	return digits(*v) + " W"
-}
-
-func seconds(s float64) string {
-	switch d := time.Duration(s * 1e9); {
-	case d < time.Microsecond:
-		return fmt.Sprintf("%d ns", d)
-	case d < time.Millisecond:
-		return digits(s*1e6) + " µs"
-	case d < time.Second:
-		return digits(s*1e3) + " ms"
-	case d < 10*time.Minute:
-		return digits(s) + " s"
-	default:
-		return d.Round(time.Second).String()
-	}
-}
-
-func count(n uint64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + " " + s[i:]
-	}
-	return s
-}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
 )
@@ -21,8 +22,8 @@ func textComparison(w io.Writer, c *Comparison, o format.Options) error {
 	}
 	p.line("Program   %s", p.headlineOf(c.Totals[0], mark))
 	columns := []column[Change]{
-		{"base", 0, func(c Change) string { return figure(c.Base.Value, c.Unit, mark) }},
-		{"head", 0, func(c Change) string { return figure(c.Head.Value, c.Unit, mark) }},
+		{"base", 0, func(c Change) string { return figures.Value(c.Base.Value, c.Unit, mark) }},
+		{"head", 0, func(c Change) string { return figures.Value(c.Head.Value, c.Unit, mark) }},
 		{"change", 0, func(c Change) string { return signed(c.Change) }},
 		{"interval", 72, Change.interval},
 		{"verdict", 0, func(c Change) string { return string(c.Verdict) + weakMark(c) }},
@@ -30,8 +31,8 @@ func textComparison(w io.Writer, c *Comparison, o format.Options) error {
 	table(p, "total", c.Totals, func(c Change) string { return c.Name }, columns)
 	n := atMost(len(c.Functions), o.Top)
 	table(p, "self energy of function", c.Functions[:n], FunctionChange.title, []column[FunctionChange]{
-		{"base", 60, func(f FunctionChange) string { return figure(f.Base.Value, f.Unit, mark) }},
-		{"head", 60, func(f FunctionChange) string { return figure(f.Head.Value, f.Unit, mark) }},
+		{"base", 60, func(f FunctionChange) string { return figures.Value(f.Base.Value, f.Unit, mark) }},
+		{"head", 60, func(f FunctionChange) string { return figures.Value(f.Head.Value, f.Unit, mark) }},
 		{"change", 0, func(f FunctionChange) string { return signed(f.Change.Change) }},
 		{"interval", 88, func(f FunctionChange) string { return f.interval() }},
 		{"calls", 104, func(f FunctionChange) string { return calls(f.BaseCalls, f.HeadCalls) }},
@@ -45,7 +46,7 @@ func textComparison(w io.Writer, c *Comparison, o format.Options) error {
 	}{{"only in BASE", c.OnlyInBase}, {"only in HEAD", c.OnlyInHead}} {
 		n := atMost(len(only.all), o.Top)
 		table(p, only.head, only.all[:n], func(o OneSided) string { return o.Name }, []column[OneSided]{
-			{"self", 0, func(o OneSided) string { return figure(o.EnergyJ, "J", mark) }},
+			{"self", 0, func(o OneSided) string { return figures.Value(o.EnergyJ, "J", mark) }},
 			{"calls", 60, func(o OneSided) string { return calls(o.Calls, o.Calls) }},
 			{"where", 88, func(o OneSided) string { return fmt.Sprintf("%s:%d", filepath.Base(o.File), o.Line) }},
 		})
@@ -69,7 +70,7 @@ func textComparison(w io.Writer, c *Comparison, o format.Options) error {
 
 func (p *printer) headlineOf(c Change, mark string) shown.Safe {
 	style := map[Verdict]string{Higher: yellow, NotComparable: yellow, Lower: cyan}[c.Verdict]
-	out := figure(c.Base.Value, c.Unit, mark) + " → " + figure(c.Head.Value, c.Unit, mark)
+	out := figures.Value(c.Base.Value, c.Unit, mark) + " → " + figures.Value(c.Head.Value, c.Unit, mark)
 	for _, s := range []string{signed(c.Change), c.interval()} {
 		if s != "" {
 			out += "  " + s

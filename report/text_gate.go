@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
 )
@@ -46,7 +47,7 @@ func textGate(w io.Writer, g *Gate, o format.Options) error {
 		} else if *b.Exceeded {
 			verdict = p.paint(yellow, "exceeded")
 		}
-		text := fmt.Sprintf("%s: %s of %s", owner(b.Name), g.budgetText(b), exactly(b.BudgetJ))
+		text := fmt.Sprintf("%s: %s of %s", owner(b.Name), g.budgetText(b), figures.Joules(b.BudgetJ))
 		p.line("  %s  %s, %s", pad("Budget", 8), p.cut(text, p.Width-24), verdict)
 	}
 	if len(g.Functions) > 0 && !g.alone() {

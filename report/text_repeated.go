@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
 )
@@ -21,7 +22,7 @@ func textRepeated(w io.Writer, r *Repeated, o format.Options) error {
 		p.line("%s", p.paint(bold, "Against the first, round by round"))
 		for i, c := range r.Commands[1:] {
 			if a := c.AgainstFirst; a != nil {
-				p.line("  %d  %s  %s  (%s)", i+2, left(times(a.Change), 9), a.interval(), p.cut(c.line(), 48))
+				p.line("  %d  %s  %s  (%s)", i+2, left(figures.Change(a.Change), 9), a.interval(), p.cut(c.line(), 48))
 			}
 		}
 		p.line("")
@@ -42,13 +43,14 @@ func (p *printer) command(c Command) {
 	if c.Backend.Kind == nemb.Estimated {
 		mark = "~"
 	}
-	p.statistic("Energy", c.ProgramEnergyJ, meanJoules, mark)
-	p.statistic("Machine", c.EnergyJ, meanJoules, mark)
-	p.statistic("Time", c.DurationS, seconds, "")
-	p.statistic("CPU", c.CPUS, seconds, "")
+	p.statistic("Energy", c.ProgramEnergyJ, figures.Joules, mark)
+	p.statistic("Machine", c.EnergyJ, figures.Joules, mark)
+	p.statistic("Time", c.DurationS, figures.Seconds, "")
+	p.statistic("CPU", c.CPUS, figures.Seconds, "")
 	p.statistic("Power", c.PowerW, meanWatts, mark)
 	if s := c.ProgramEnergyJ; s != nil {
-		p.line("  %s  %s to %s, median %s", pad("Range", 8), meanJoules(s.Min), meanJoules(s.Max), meanJoules(s.Median))
+		p.line("  %s  %s to %s, median %s", pad("Range", 8), figures.Joules(s.Min), figures.Joules(s.Max),
+			figures.Joules(s.Median))
 		if s.CVPercent != nil && c.Runs.MeasurementRuns >= 3 {
 			p.line("  %s  %.1f %% (%s)", pad("CV", 8), *s.CVPercent, noiseLabel(*s.CVPercent))
 		}
@@ -57,7 +59,7 @@ func (p *printer) command(c Command) {
 	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {
 		var out []string
 		for _, i := range s.Outliers {
-			out = append(out, meanJoules(*float(c.Measurements[i].ProgramEnergyJ)))
+			out = append(out, figures.Joules(*float(c.Measurements[i].ProgramEnergyJ)))
 		}
 		p.line("  %s  %s: far from the others, and counted", pad("Outliers", 8), strings.Join(out, ", "))
 	}
@@ -80,12 +82,7 @@ func (p *printer) statistic(name string, s *Statistic, show func(float64) string
 	p.line("  %s  %s", pad(name, 8), text)
 }
 
-func meanJoules(v float64) string {
-	j := Joules(math.Round(max(0, v) * 1e6))
-	return energy(&j)
-}
-
-func meanWatts(v float64) string { return watts(&v) }
+func meanWatts(v float64) string { return figures.Watts(&v) }
 
 // countedRuns says how many runs count, and what became of the others.
 func (c Command) countedRuns() string {
@@ -123,7 +120,7 @@ func (p *printer) meanDomains(c Command, mark string) {
 			if most > 0 {
 				n = int(math.Round(20 * c.Domains[id] / most))
 			}
-			p.line("  %s  %s  %s  %s", pad(shorten(id, 16), 16), left(mark+meanJoules(c.Domains[id]), 10),
+			p.line("  %s  %s  %s  %s", pad(shorten(id, 16), 16), left(mark+figures.Joules(c.Domains[id]), 10),
 				left(meanWatts(c.DomainsPowerW[id]), 8), p.paint(cyan, strings.Repeat("█", n)))
 		}
 	}
@@ -141,6 +138,6 @@ func (p *printer) budget(c Command) {
 		case *c.BudgetExceeded:
 			verdict = p.paint(yellow, "exceeded")
 		}
-		p.line("  %s  %s, %s", pad("Budget", 8), meanJoules(*c.BudgetJ), verdict)
+		p.line("  %s  %s, %s", pad("Budget", 8), figures.Joules(*c.BudgetJ), verdict)
 	}
 }

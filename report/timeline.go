@@ -9,6 +9,7 @@ import (
 	"cg/checkpoint"
 	"cg/events"
 	"cg/nemb/attribute"
+	"cg/report/figures"
 	"cg/report/format"
 )
 
@@ -137,10 +138,10 @@ func (r *Run) timeline(o format.Options) (*timeline, error) {
 	}
 	var notes []string
 	if n := uint64(len(t.slices)); n < all {
-		notes = append(notes, fmt.Sprintf("the longest %s of %s stretches of calls: all of at least %s", count(n),
-			count(all), seconds(float64(shortest)*1e-9)))
+		notes = append(notes, fmt.Sprintf("the longest %s of %s stretches of calls: all of at least %s",
+			figures.Count(n), figures.Count(all), figures.Seconds(float64(shortest)*1e-9)))
 	} else {
-		notes = append(notes, fmt.Sprintf("all %s stretches of calls", count(all)))
+		notes = append(notes, fmt.Sprintf("all %s stretches of calls", figures.Count(all)))
 	}
 	if o.Events.Cut != "" {
 		notes = append(notes, "the event log is not whole: "+o.Events.Cut)
@@ -175,7 +176,7 @@ func (r *Run) longTimeline(most int) *timeline {
 	}
 	t.sort()
 	shortest := long[len(long)-1]
-	t.note = fmt.Sprintf(onlyLong, seconds(float64(shortest.EndedAtMonoNs-shortest.StartedAtMonoNs)*1e-9))
+	t.note = fmt.Sprintf(onlyLong, figures.Seconds(float64(shortest.EndedAtMonoNs-shortest.StartedAtMonoNs)*1e-9))
 	return t
 }
 
