@@ -3,14 +3,17 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"cg/docs"
 	"cg/nemb"
+	"cg/report/schema"
 )
 
 // Schema is the JSON Schema of a saved run (json-schema.org, draft 2020-12):
@@ -38,25 +41,57 @@ func ComparisonSchema() map[string]any {
 	return s
 }
 
-// Validate holds a text against the schema: that of sessions if it is of one. The
+// Validate compares a text with the schema: that of sessions if it is of one. The
 // error names the first field that differs.
 func Validate(b []byte) error { return ValidateFrom(bytes.NewReader(b)) }
 
-var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
+// ValidateFrom is Validate for a text that is read meanwhile: no more of it is in
+// memory than an element of a list at the top.
+func ValidateFrom(f io.ReadSeeker) error {
+	head, err := headOf(f)
+	if err != nil {
+		return err
+	}
+	rules, err := compiled()
+	if head.session {
+		rules, err = compiledSession()
+	}
+	if err != nil {
+		return err
+	}
+	err = rules.Read(jsontext.NewDecoder(f, loose...))
+	var invalid *schema.InvalidError
+	if err == nil || errors.As(err, &invalid) {
+		return err
+	}
+	return locatedIn(f, err)
+}
+
+// locatedIn is located for a text that can be read again.
+func locatedIn(f io.ReadSeeker, err error) error {
+	if _, seek := f.Seek(0, io.SeekStart); seek != nil {
+		return err
+	}
+	b, read := io.ReadAll(f)
+	if read != nil {
+		return read
+	}
+	var whole json.RawMessage
+	if own := json.Unmarshal(b, &whole); own != nil {
+		err = own
+	}
+	return located(b, err)
+}
+
+var compiled = sync.OnceValues(func() (*schema.Schema, error) {
 	b, err := json.Marshal(Schema())
 	if err != nil {
 		return nil, err
 	}
-	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("run.json", text); err != nil {
-		return nil, err
-	}
-	return c.Compile("run.json")
+	return schema.Compile(b)
 })
+
+var compiledSession = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(docs.SessionSchema) })
 
 // schemaOf describes a type of Run. A pointer may be null; a field without
 // omitempty must be there; nothing else may.
@@ -112,15 +147,3 @@ func schemaOf(t reflect.Type) map[string]any {
 	}
 	return map[string]any{"type": "integer"}
 }
-
-var compiledSession = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(docs.SessionSchema))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("session.json", text); err != nil {
-		return nil, err
-	}
-	return c.Compile("session.json")
-})

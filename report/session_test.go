@@ -5,16 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"cg/docs"
 	"cg/nemb"
 	"cg/report/format"
 )
 
 // One schema holds for what sessions, measure and run write.
 func TestSessionSchemaHoldsForReports(t *testing.T) {
-	schema, err := compiledSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := oracle(t, docs.SessionSchema)
 	var texts [][]byte
 	for _, kind := range []nemb.Method{nemb.Measured, nemb.Estimated, nemb.Unavailable} {
 		for _, r := range []*Run{example(kind), suite(kind), hostile()} {
