@@ -400,6 +400,14 @@ def _number(x):
     return "null" if x is None else repr(x)
 
 
+def _measurement(event):
+    """An event as JSON."""
+    now, what, number, thread, call, joules, watts, given = event
+    called = _names.get(number, number), number if given is None else given, call, thread
+    return '{"checkpoint_id": %s, "timestamp": %d, "joules": %s, "watts": %s}' % (
+        _text(what + ":%s:%s#inv_%d_t%x" % called), now, _number(joules), _number(watts))
+
+
 def _finish():
     if _reporter != str(os.getpid()) or not _events:
         return
@@ -411,11 +419,7 @@ def _finish():
             open_calls[number] = open_calls.get(number, 0) - 1
             if open_calls[number] >= 0:
                 _record("exit", number)
-    measurements = ", ".join(
-        '{"checkpoint_id": %s, "timestamp": %d, "joules": %s, "watts": %s}' % (
-            _text("%s:%s:%s#inv_%d_t%x" % (what, _names.get(number, number), number if given is None else given, call, thread)),
-            now, _number(joules), _number(watts))
-        for now, what, number, thread, call, joules, watts, given in _events)
+    measurements = ", ".join(map(_measurement, _events))
     dropped = ', "dropped": %d' % _dropped if _dropped else ""
     try:
         sys.stdout.flush()

@@ -114,7 +114,10 @@ func limitsOf(getenv func(name string) string) limits {
 		}
 		return otherwise
 	}
-	l := limits{cv: of("CODEGREEN_NOISE_CV_PERCENT", noiseCvPercent), drop: of("CODEGREEN_NOISE_DROP_RATIO", noiseDropPart)}
+	l := limits{
+		cv:   of("CODEGREEN_NOISE_CV_PERCENT", noiseCvPercent),
+		drop: of("CODEGREEN_NOISE_DROP_RATIO", noiseDropPart),
+	}
 	numbers := true
 	for _, text := range strings.Split(getenv("CODEGREEN_NOISE_QUALITY"), ",") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)

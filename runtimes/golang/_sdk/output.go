@@ -187,9 +187,14 @@ func (s *Session) csvLines(w io.Writer) error {
 		if t.Parent != nil {
 			parent = *t.Parent
 		}
-		line := []string{cell(t.Name), strconv.Itoa(t.Depth), cell(parent), known(t.Energy), known(t.Power), decimal(t.Duration), decimal(t.Suspended), known(t.Lo), known(t.Hi),
-			cell(t.Kind), cell(t.Method), cell(t.Source), known(t.Machine), decimal(t.StartedAt), decimal(t.EndedAt), strconv.FormatInt(t.StartedMono, 10),
-			strconv.FormatInt(t.EndedMono, 10), strconv.Itoa(t.Thread), strconv.FormatBool(t.Forgotten)}
+		line := []string{ // as taskColumns names them
+			cell(t.Name), strconv.Itoa(t.Depth), cell(parent),
+			known(t.Energy), known(t.Power), decimal(t.Duration), decimal(t.Suspended), known(t.Lo), known(t.Hi),
+			cell(t.Kind), cell(t.Method), cell(t.Source), known(t.Machine),
+			decimal(t.StartedAt), decimal(t.EndedAt),
+			strconv.FormatInt(t.StartedMono, 10), strconv.FormatInt(t.EndedMono, 10),
+			strconv.Itoa(t.Thread), strconv.FormatBool(t.Forgotten),
+		}
 		for _, d := range s.source.domains {
 			for _, of := range []map[string]float64{t.Domains, t.Powers} {
 				text := ""

@@ -123,8 +123,10 @@ func openPowercap(interval time.Duration, record bool) (s *source, why []string)
 		}
 	}
 	support := supports[min(2, len(found.domains))]
-	return &source{via: "powercap", intervalNs: int64(interval), domains: found.domains, support: support, doubts: found.doubts,
-		counter: newPowercap(found.files, interval)}, found.failed
+	return &source{
+		via: "powercap", intervalNs: int64(interval), domains: found.domains, support: support, doubts: found.doubts,
+		counter: newPowercap(found.files, interval),
+	}, found.failed
 }
 
 // foundPowercap is what makes up a machine's energy, why some of it cannot be read,
@@ -138,16 +140,8 @@ type foundPowercap struct {
 // findPowercap opens the counters below a root, "" for this machine.
 func findPowercap(root string) (found foundPowercap) {
 	var all []*zone
-	paths, _ := answers([]string{filepath.Join(root, "/sys/class/powercap")}, func(folder string) (paths []string, err error) {
-		entries, err := os.ReadDir(folder)
-		for _, e := range entries {
-			if zoneFolder.MatchString(e.Name()) {
-				paths = append(paths, filepath.Join(folder, e.Name()))
-			}
-		}
-		return paths, err
-	})
-	said, errs := answers(paths[0], readZone)
+	folders, _ := answers([]string{filepath.Join(root, "/sys/class/powercap")}, zoneFolders)
+	said, errs := answers(folders[0], readZone)
 	for i, z := range said {
 		if errs[i] != nil {
 			found.failed = append(found.failed, "powercap: "+errs[i].Error())
@@ -171,7 +165,8 @@ func findPowercap(root string) (found foundPowercap) {
 		c := &opened[i]
 		for o, other := range read {
 			again := func() (uint64, error) {
-				values, errs := answers([]string{filepath.Join(o.path, "energy_uj")}, func(string) (uint64, error) { return other.read() })
+				path := filepath.Join(o.path, "energy_uj")
+				values, errs := answers([]string{path}, func(string) (uint64, error) { return other.read() })
 				return values[0], errs[0]
 			}
 			left[z] = left[z] || z.shows(o, c.raw, other.raw, again)
@@ -187,6 +182,17 @@ func findPowercap(root string) (found foundPowercap) {
 		}
 	}
 	return found
+}
+
+// zoneFolders are the paths of a folder's zones.
+func zoneFolders(folder string) (paths []string, err error) {
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		if zoneFolder.MatchString(e.Name()) {
+			paths = append(paths, filepath.Join(folder, e.Name()))
+		}
+	}
+	return paths, err
 }
 
 func newPowercap(files []counter, interval time.Duration) *powercap {

@@ -247,9 +247,7 @@ func (s *Session) sum(r *report) {
 			continue
 		}
 		all.total, all.lo, all.hi = all.total+t.energy.total, all.lo+t.energy.lo, all.hi+t.energy.hi
-		if t.energy.method == methodShared || all.method != methodShared && methodRank[t.energy.method] > methodRank[all.method] {
-			all.method = t.energy.method
-		}
+		all.method = weaker(all.method, t.energy.method)
 		for id, micro := range t.energy.domains {
 			all.domains[id] += micro
 			told[id] += t.ended - t.started
@@ -260,7 +258,8 @@ func (s *Session) sum(r *report) {
 	r.totals = totals{
 		provenance: s.provenance(nil), Duration: seconds, TaskTime: seconds, Wall: float64(wall) * 1e-9,
 		Gap: float64(max(0, wall-covered)) * 1e-9, Overlap: float64(max(0, lasted-covered)) * 1e-9,
-		Tasks: len(r.done), TopLevel: len(tops), Domains: map[string]float64{}, Powers: map[string]float64{}, Noisy: []noiseWarning{},
+		Tasks: len(r.done), TopLevel: len(tops),
+		Domains: map[string]float64{}, Powers: map[string]float64{}, Noisy: []noiseWarning{},
 	}
 	if len(s.source.domains) > 0 {
 		r.totals.IntervalMs = number(float64(s.source.intervalNs) / 1e6)
@@ -295,7 +294,8 @@ func (s *Session) quality(r *report) string {
 	case len(r.done) == 0:
 		return "no_tasks"
 	case slices.ContainsFunc(r.done, func(t *Task) bool { return t.energy == nil }):
-		if s.samples.unmoved() && !slices.ContainsFunc(r.done, func(t *Task) bool { return t.ended > s.samples.latest() }) {
+		unread := func(t *Task) bool { return t.ended > s.samples.latest() }
+		if s.samples.unmoved() && !slices.ContainsFunc(r.done, unread) {
 			return "energy_zero"
 		}
 		return "failed"
@@ -317,9 +317,11 @@ func (s *Session) describe(r *report) {
 	*m = meta{
 		SchemaVersion: schemaVersion, Tool: sessionTool, Version: Version, RunID: runID(), SessionName: s.name,
 		StartedAt: s.began.UTC().Format(form), EndedAt: ended.UTC().Format(form),
-		StartedAtLocal: s.began.Local().Format(form), EndedAtLocal: ended.Local().Format(form), Timezone: zoneLabel(s.began),
+		StartedAtLocal: s.began.Local().Format(form), EndedAtLocal: ended.Local().Format(form),
+		Timezone: zoneLabel(s.began),
 		Duration: float64(s.stopped-s.mono) * 1e-9, PID: os.Getpid(), Platform: runtime.GOOS,
-		Language: "go", LanguageVer: strings.TrimPrefix(runtime.Version(), "go"), CPUModel: s.source.cpuModel, Kernel: kernel(),
+		Language: "go", LanguageVer: strings.TrimPrefix(runtime.Version(), "go"),
+		CPUModel: s.source.cpuModel, Kernel: kernel(),
 		Argv: os.Args, Env: map[string]string{}, Quality: s.quality(r), Support: s.source.support,
 		OutlierMethod: outlierMethod, TimestampForm: timestampFormat, Topology: s.topology(),
 		Timeseries: timeSeriesMeta{s.record, schemaVersion, sampleKeys, sampleClock, true},
@@ -340,7 +342,8 @@ func (s *Session) describe(r *report) {
 		m.Support = supports[min(2, len(s.source.domains))]
 	}
 	for _, kv := range os.Environ() {
-		if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "CODEGREEN_") || strings.HasPrefix(name, "CG_") {
+		name, value, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, "CODEGREEN_") || strings.HasPrefix(name, "CG_") {
 			m.Env[name] = value
 		}
 	}
@@ -430,7 +433,10 @@ func (s *Session) noise(t *Task) *Noise {
 			}
 		}
 	}
-	return stretch{s.samples.times[i:j], s.samples.flags[i:j], micro, t.ended - t.started, s.source.intervalNs, period}.noise(limitsOf(os.Getenv))
+	return stretch{
+		times: s.samples.times[i:j], flags: s.samples.flags[i:j], micro: micro,
+		lasted: t.ended - t.started, interval: s.source.intervalNs, period: period,
+	}.noise(limitsOf(os.Getenv))
 }
 
 // eachSample calls f with the samples of a task as the file has them.

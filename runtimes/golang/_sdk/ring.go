@@ -59,7 +59,8 @@ func (r *ring) parse() error {
 		return fmt.Errorf("version %d of the sample ring is not known", version)
 	}
 	end := uint64(len(r.memory))
-	if slots == 0 || size != 8*(ringFixedWords+domains) || at%8 != 0 || ringHeaderBytes+ringDomainBytes*domains > at || at > end || slots > (end-at)/size {
+	if slots == 0 || size != 8*(ringFixedWords+domains) || at%8 != 0 ||
+		ringHeaderBytes+ringDomainBytes*domains > at || at > end || slots > (end-at)/size {
 		return errors.New("a damaged sample ring")
 	}
 	r.version, r.at, r.stride, r.slots = int(version), int(at/8), int(size/8), slots

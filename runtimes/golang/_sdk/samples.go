@@ -11,6 +11,14 @@ import (
 // methodRank is of the methods of a domain: methodShared is of a task that ran beside others.
 var methodRank = map[string]int{methodBracket: 0, methodInterpolation: 1, methodSampled: 2}
 
+// weaker is the method of a sum of two energies: methodShared above all.
+func weaker(a, b string) string {
+	if b == methodShared || a != methodShared && methodRank[b] > methodRank[a] {
+		return b
+	}
+	return a
+}
+
 // domain is a part of the machine whose energy one counter tells. Lo and Hi
 // bound the true energy as factors of the figure.
 type domain struct {
@@ -62,7 +70,10 @@ var still int64 = stillNs
 
 func newSamples(domains []domain) *samples {
 	n := len(domains)
-	return &samples{domains: domains, energies: make([][]uint64, n), knots: make([][]knot, n), moved: make([]int64, n), idle: make([][]pause, n)}
+	return &samples{
+		domains: domains, energies: make([][]uint64, n),
+		knots: make([][]knot, n), moved: make([]int64, n), idle: make([][]pause, n),
+	}
 }
 
 // add takes in a sample and keeps its own copy.
@@ -99,7 +110,8 @@ func (s *samples) add(t int64, flags uint64, energies []uint64) {
 		if p := s.domains[d].PeriodNs; p > 0 && p < behind {
 			behind = p
 		}
-		s.knots[d] = append(s.knots[d], knot{t - behind, t, float64(t) - float64(behind)/2, float64(energies[d]) * 1e-6})
+		at, joules := float64(t)-float64(behind)/2, float64(energies[d])*1e-6
+		s.knots[d] = append(s.knots[d], knot{t - behind, t, at, joules})
 	}
 	s.whole, s.wholeAt = append(s.whole[:0], energies...), t
 }
@@ -122,7 +134,8 @@ func (s *samples) silent(d int, start, end int64) string {
 	}
 	for _, p := range append(slices.Clone(s.idle[d]), pause{s.moved[d], s.wholeAt}) {
 		if p.to-p.from > still && p.from < end && p.to > start {
-			return fmt.Sprintf("the counter of %s is stuck: it has not moved for %.1f s", of.ID, float64(p.to-p.from)*1e-9)
+			seconds := float64(p.to-p.from) * 1e-9
+			return fmt.Sprintf("the counter of %s is stuck: it has not moved for %.1f s", of.ID, seconds)
 		}
 	}
 	return ""

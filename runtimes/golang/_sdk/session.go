@@ -63,7 +63,7 @@ func (s *Session) start() {
 	s.samples, s.still = newSamples(s.source.domains), -1
 	s.source.read(s.samples)
 	if others := meet(true); len(others) > 0 && s.neighbours {
-		s.note("concurrent", "another session is active on this machine (process "+strings.Join(others[:min(5, len(others))], ", ")+
+		s.note("concurrent", "another session is active on this machine (process "+firstFive(others)+
 			"): counters are the machine's, and each session has the other's energy")
 	}
 	if s.save && !s.writes() {
@@ -143,9 +143,12 @@ func (s *Session) abandon() {
 	}
 	if names != nil {
 		slices.Reverse(names)
-		s.noteLocked("forgotten", "task "+strings.Join(names[:min(5, len(names))], ", ")+" was not ended; it ended with the session")
+		s.noteLocked("forgotten", "task "+firstFive(names)+" was not ended; it ended with the session")
 	}
 }
+
+// firstFive is a list as a warning shows it.
+func firstFive(names []string) string { return strings.Join(names[:min(5, len(names))], ", ") }
 
 // settle computes the energies of tasks that are over.
 func (s *Session) settle(wait bool) {
@@ -159,7 +162,8 @@ func (s *Session) settle(wait bool) {
 	s.pending = slices.DeleteFunc(s.pending, func(t *Task) bool { return t.resolved })
 	s.mu.Unlock()
 	if lost := s.source.lost(); lost > 0 && s.stopped != 0 {
-		s.note("samples-lost", fmt.Sprintf("%d samples were written over before they were read: use a larger Buffer", lost))
+		s.note("samples-lost",
+			fmt.Sprintf("%d samples were written over before they were read: use a larger Buffer", lost))
 	}
 }
 
@@ -260,7 +264,8 @@ func (s *Session) drain() {
 		}
 		if fill > drainWarnPart && !s.told {
 			s.told = true
-			s.note("buffer-full", fmt.Sprintf("the ring of samples was %.0f %% full when it was read: use a larger Buffer", 100*fill))
+			s.note("buffer-full",
+				fmt.Sprintf("the ring of samples was %.0f %% full when it was read: use a larger Buffer", 100*fill))
 		}
 		if !s.record && len(s.samples.times) > s.samples.prunedAt+pruneAfter {
 			s.prune()

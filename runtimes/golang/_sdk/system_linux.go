@@ -72,12 +72,13 @@ func kernel() string {
 	if syscall.Uname(&u) != nil {
 		return ""
 	}
-	text := func(b []byte) string {
-		t, _, _ := bytes.Cut(b, []byte{0})
-		return string(t)
+	fields := []unsafe.Pointer{unsafe.Pointer(&u.Sysname), unsafe.Pointer(&u.Release), unsafe.Pointer(&u.Machine)}
+	texts := make([]string, len(fields))
+	for i, p := range fields { // int8 or uint8, as the processor has it
+		text, _, _ := bytes.Cut(unsafe.Slice((*byte)(p), len(u.Sysname)), []byte{0})
+		texts[i] = string(text)
 	}
-	bytesOf := func(p unsafe.Pointer) string { return text(unsafe.Slice((*byte)(p), len(u.Sysname))) }
-	return strings.Join([]string{bytesOf(unsafe.Pointer(&u.Sysname)), bytesOf(unsafe.Pointer(&u.Release)), bytesOf(unsafe.Pointer(&u.Machine))}, "-")
+	return strings.Join(texts, "-")
 }
 
 // apart lets a process not have the terminal's signals.

@@ -11,7 +11,8 @@ def _load():
     spec = PathFinder.find_spec("codegreen", [p for p in sys.path if os.path.abspath(p or ".") != here])
     if spec is None or spec.loader is None:
         folder = os.path.join(os.path.dirname(here), "sdk", "codegreen")
-        spec = spec_from_file_location("codegreen", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+        path = os.path.join(folder, "__init__.py")
+        spec = spec_from_file_location("codegreen", path, submodule_search_locations=[folder])
     module = sys.modules["codegreen"] = module_from_spec(spec)
     spec.loader.exec_module(module)
 

@@ -19,6 +19,10 @@ def fields():
     return found
 
 
+def digest(text):
+    return base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
+
+
 def wheel(folder, files):
     f = fields()
     info = "%s-%s.dist-info/" % (f["name"], f["version"])
@@ -26,8 +30,7 @@ def wheel(folder, files):
     files[info + "METADATA"] = ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: %s\nRequires-Python: %s\n" % (
         f["name"], f["version"], f["description"], f["requires-python"])).encode()
     files[info + "WHEEL"] = ("Wheel-Version: 1.0\nGenerator: cg\nRoot-Is-Purelib: true\nTag: %s\n" % TAG).encode()
-    record = "".join("%s,sha256=%s,%d\n" % (name, base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode(), len(text))
-                     for name, text in sorted(files.items()))
+    record = "".join("%s,sha256=%s,%d\n" % (name, digest(text), len(text)) for name, text in sorted(files.items()))
     files[info + "RECORD"] = (record + info + "RECORD,,\n").encode()
     name = "%s-%s-%s.whl" % (f["name"], f["version"], TAG)
     with zipfile.ZipFile(os.path.join(folder, name), "w", zipfile.ZIP_DEFLATED) as z:
@@ -37,9 +40,9 @@ def wheel(folder, files):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    names = ["codegreen_runtime.py"] + ["codegreen/" + n for n in os.listdir(os.path.join(here, "codegreen")) if n.endswith(".py")]
+    modules = [name for name in os.listdir(os.path.join(here, "codegreen")) if name.endswith(".py")]
     files = {}
-    for name in names:
+    for name in ["codegreen_runtime.py"] + ["codegreen/" + module for module in modules]:
         with open(os.path.join(here, name), "rb") as f:
             files[name] = f.read()
     return wheel(wheel_directory, files)

@@ -13,8 +13,8 @@ from bisect import bisect_left, bisect_right
 from itertools import compress
 from math import ceil, floor, hypot
 
-from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, METHOD_BRACKET, METHOD_INTERPOLATION, METHOD_SAMPLED, METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST,
-                    PRUNE_ONE_IN, STEADY_PART, STILL_NS)
+from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, METHOD_BRACKET, METHOD_INTERPOLATION, METHOD_SAMPLED,
+                    METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST, PRUNE_ONE_IN, STEADY_PART, STILL_NS)
 
 
 class Domain:
@@ -27,9 +27,11 @@ class Domain:
     """
     __slots__ = "id", "kind", "parent", "in_total", "method", "source", "period_ns", "step_uj", "lo", "hi"
 
-    def __init__(self, id, kind="", parent="", in_total=False, method="measured", source="", period_ns=0, step_uj=0, lo=1.0, hi=1.0):
+    def __init__(self, id, kind="", parent="", in_total=False, method="measured", source="",
+                 period_ns=0, step_uj=0, lo=1.0, hi=1.0):
         self.id, self.kind, self.parent, self.in_total = id, kind, parent, in_total
-        self.method, self.source, self.period_ns, self.step_uj, self.lo, self.hi = method, source, period_ns, step_uj, lo, hi
+        self.method, self.source = method, source
+        self.period_ns, self.step_uj, self.lo, self.hi = period_ns, step_uj, lo, hi
 
 
 class Knots:
@@ -270,11 +272,8 @@ class Samples:
         present = set(kept)
         self.times = kept
         for k in self.knots:
-            n = len(k.last)
             k.slopes.clear()
-            chosen = bytearray(1 if t in present or t >= newest or i % PRUNE_ONE_IN == 0 else 0 for i, t in enumerate(k.last))
-            if n:
-                chosen[0] = 1
+            chosen = bytearray(t in present or t >= newest or i % PRUNE_ONE_IN == 0 for i, t in enumerate(k.last))
             k.last, k.first = array("q", compress(k.last, chosen)), array("q", compress(k.first, chosen))
             k.at, k.joules = array("d", compress(k.at, chosen)), array("d", compress(k.joules, chosen))
 

@@ -57,6 +57,15 @@ class Stretch:
                 first = t, energy
 
 
+def stretch_of(samples, part, lasted, interval):
+    """The Stretch of a task that has a part (i, j) of all samples (_energy.Samples)."""
+    i, j = part
+    tops = [d for d, domain in enumerate(samples.domains) if domain.in_total]
+    energies = [sum(e) for e in zip(*(samples.energies[d][i:j].tolist() for d in tops))]
+    period = max((samples.domains[d].period_ns for d in tops), default=0)
+    return Stretch((samples.times[i:j].tolist(), samples.flags[i:j].tolist(), energies), lasted, interval, period)
+
+
 def noise_of(stretch, limits):
     """The noise block of a task, by the rule of runtimes/sdk/spec/cases/noise.json of cg."""
     times = stretch.times

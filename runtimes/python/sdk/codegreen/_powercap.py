@@ -161,7 +161,8 @@ class Powercap(Source):
         self.at = 0
         self.changed = threading.Condition()  # of what follows
         self.kept = []                        # samples that were not read yet: (time, flags, energies)
-        self.asked, self.given, self.late = 1, 0, 0  # numbers of samples that were asked for, are there, did not come in time
+        # Numbers of samples: that were asked for, are there, did not come in time.
+        self.asked, self.given, self.late = 1, 0, 0
         self.over = False
         self.thread = threading.Thread(target=self._loop, name="codegreen-powercap", daemon=True)
         self.thread.start()

@@ -10,8 +10,8 @@ from ._energy import RANK
 from ._noise import rounded
 from ._ring import find_cg
 from ._signals import plain
-from ._spec import (FLAG_FAILED, FORMULA_STARTS, KINDS, LATE_PART, METHOD_SHARED, OUTLIER_METHOD, SAMPLE_CLOCK, SAMPLE_KEYS, SCHEMA_VERSION, SESSION_TOOL,
-                    SUPPORTS, TASK_COLUMNS, TIMESTAMP_FORMAT)
+from ._spec import (FLAG_FAILED, FORMULA_STARTS, KINDS, LATE_PART, METHOD_SHARED, OUTLIER_METHOD, SAMPLE_CLOCK,
+                    SAMPLE_KEYS, SCHEMA_VERSION, SESSION_TOOL, SUPPORTS, TASK_COLUMNS, TIMESTAMP_FORMAT)
 
 DRAWING = 300  # seconds in which cg has to draw a plot
 
@@ -64,9 +64,11 @@ def samples_of(session, i, end):
         }
         span = times[n] - times[n - 1] if n else 0
         if span > 0 and not (flags[n] | flags[n - 1]) & FLAG_FAILED:
-            sample["domain_w"] = {domain.id: rounded((energies[d] - series.energies[d][n - 1]) * 1e3 / span) for d, domain in enumerate(domains)}
+            grown = [energies[d] - series.energies[d][n - 1] for d in range(len(domains))]
+            sample["domain_w"] = {domain.id: rounded(e * 1e3 / span) for domain, e in zip(domains, grown)}
             k = n + 1 if n + 1 < len(times) and not flags[n + 1] & FLAG_FAILED else n
-            sample["power_w"] = rounded(sum(series.energies[d][k] - series.energies[d][n - 1] for d in tops) * 1e3 / (times[k] - times[n - 1]))
+            around = sum(series.energies[d][k] - series.energies[d][n - 1] for d in tops)
+            sample["power_w"] = rounded(around * 1e3 / (times[k] - times[n - 1]))
         yield sample
 
 
@@ -92,7 +94,8 @@ def sample_lines(session, i, end):
             span = t - times[n - 1]
             k = n + 1 if n < last and not flags[n + 1] & FLAG_FAILED else n
             power = sum([columns[d][k] - before[d] for d in tops]) * 1e3 / (times[k] - times[n - 1])
-            yield whole % (t, total, rounded(power), *joules, *[rounded((e - b) * 1e3 / span) for e, b in zip(energies, before)])
+            watts = [rounded((e - b) * 1e3 / span) for e, b in zip(energies, before)]
+            yield whole % (t, total, rounded(power), *joules, *watts)
         before = energies
 
 
@@ -226,7 +229,8 @@ def quality_of(session, done, totals):
     if any(t._energy is None for t in done):
         # No counter moved, or more is wrong than that.
         unmoved = not samples.failed and not any(samples.knots[d].at for d in counted)
-        return "energy_zero" if unmoved and all(t._windows and t._windows[-1][1] <= samples.latest for t in done) else "failed"
+        read = all(t._windows and t._windows[-1][1] <= samples.latest for t in done)
+        return "energy_zero" if unmoved and read else "failed"
     if samples.late >= LATE_PART * (samples.latest - session._mono) > 0:
         return "failed"
     if not totals["energy_j"]:
@@ -265,7 +269,10 @@ def topology_of(session):
     if session._source.topology is not None:
         return session._source.topology
     domains = session._samples.domains
-    return {d.id: {"top_level": d.in_total, "kind": d.kind, "includes": [o.id for o in domains if o.parent == d.id and not o.in_total]} for d in domains}
+    return {d.id: {
+        "top_level": d.in_total, "kind": d.kind,
+        "includes": [o.id for o in domains if o.parent == d.id and not o.in_total],
+    } for d in domains}
 
 
 def meta_of(session, done, totals, end):
@@ -297,8 +304,8 @@ def meta_of(session, done, totals, end):
         "outlier_method": OUTLIER_METHOD, "iso_timestamp_format": TIMESTAMP_FORMAT,
         "nemb_abi_version": source.version,
         "domain_topology": topology_of(session),
-        "timeseries": {"enabled": session.record_time_series, "schema_version": SCHEMA_VERSION, "sample_keys": SAMPLE_KEYS,
-                       "t_ns_clock": SAMPLE_CLOCK, "inclusive_of_children": True},
+        "timeseries": {"enabled": session.record_time_series, "schema_version": SCHEMA_VERSION,
+                       "sample_keys": SAMPLE_KEYS, "t_ns_clock": SAMPLE_CLOCK, "inclusive_of_children": True},
         "sampler": {"via": source.via, "interval_ms": source.interval_ns / 1e6 if source.domains else None,
                     "samples": session._samples.count, "lost": source.lost, "gaps": session._samples.gaps},
     }
@@ -320,11 +327,22 @@ def report(session):
 
 
 def warn_of_noise(session, found):
-    uneven = ["%r by %.1f %%" % (w["task"], w["within_task_power_cv_percent"]) for w in found if any(r.startswith("within") for r in w["reasons"])]
-    missing = ["%r %.0f %%" % (w["task"], 100 * w["drop_ratio"]) for w in found if any(r.startswith("drop") for r in w["reasons"])]
-    for slug, what, tasks in ("high-noise", "the power of these tasks varied", uneven), ("samples-missing", "samples of these tasks are missing", missing):
-        if tasks:
-            session._note(slug, "%s: %s%s" % (what, ", ".join(tasks[:5]), " and %d more" % (len(tasks) - 5) if len(tasks) > 5 else ""))
+    uneven, missing = [], []
+    for w in found:
+        for reason in w["reasons"]:
+            if reason.startswith("within"):
+                uneven.append("%r by %.1f %%" % (w["task"], w["within_task_power_cv_percent"]))
+            elif reason.startswith("drop"):
+                missing.append("%r %.0f %%" % (w["task"], 100 * w["drop_ratio"]))
+    if uneven:
+        session._note("high-noise", "the power of these tasks varied: " + first_five(uneven))
+    if missing:
+        session._note("samples-missing", "samples of these tasks are missing: " + first_five(missing))
+
+
+def first_five(texts):
+    """A list as a warning shows it."""
+    return ", ".join(texts[:5]) + (" and %d more" % (len(texts) - 5) if len(texts) > 5 else "")
 
 
 def whole(session):
@@ -371,20 +389,27 @@ def lines(session):
     ids = [d.id for d in session._samples.domains]
     rows = [TASK_COLUMNS + [cell(column) for d in ids for column in ("domain_%s_j" % d, "domain_%s_w" % d)]]
     for t in out["tasks"]:
-        rows.append([cell(t[k]) for k in TASK_COLUMNS] + [v for d in ids for v in (t["domains"].get(d), t["domains_power_w"].get(d))])
+        row = [cell(t[column]) for column in TASK_COLUMNS]
+        for d in ids:
+            row += t["domains"].get(d), t["domains_power_w"].get(d)
+        rows.append(row)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     yield text.getvalue()
 
 
 def cell(value):
-    """A text that no spreadsheet runs (owasp.org/www-community/attacks/CSV_Injection): an apostrophe stands before what begins
-    like a formula, also behind a semicolon, which separates cells in some countries. Numbers stay numbers."""
+    """A text that no spreadsheet runs (owasp.org/www-community/attacks/CSV_Injection):
+    an apostrophe stands before what begins like a formula, also behind a semicolon,
+    which separates cells in some countries. Numbers stay numbers."""
     if not isinstance(value, str) or number(value):
         return value
-    parts = [(part, part.lstrip(" ")) for part in value.split(";")]
-    return plain(";".join(
-        part[:len(part) - len(text)] + "'" + text if text and text[0] in FORMULA_STARTS else part for part, text in parts))
+    parts = value.split(";")
+    for i, part in enumerate(parts):
+        text = part.lstrip(" ")
+        if text and text[0] in FORMULA_STARTS:
+            parts[i] = part[:len(part) - len(text)] + "'" + text
+    return plain(";".join(parts))
 
 
 def number(text):
@@ -403,7 +428,8 @@ def write(session):
 
 
 def save(path, pieces):
-    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe stays what it is; nobody is waited for who reads it
+    if os.path.exists(path) and not os.path.isfile(path):
+        # A device or a pipe stays what it is; nobody is waited for who reads it.
         fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.set_blocking(fd, True)
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as f:
@@ -415,7 +441,8 @@ def save(path, pieces):
         mode = os.stat(path).st_mode & 0o777
     except OSError:
         mode = None  # a new file, as the umask has it, which is the process's and cannot be asked for without a change
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666 if mode is None else 0o600)
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    fd = os.open(part, new, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as f:
             for piece in pieces:
@@ -441,22 +468,23 @@ def plot(session, path):
     if not hasattr(session, "_source"):
         session._note("no-plot", "nothing to draw: session %r was not started" % session.name)
         return False
-    cg = session._source.cg or find_cg()
+    cg, name = session._source.cg or find_cg(), os.path.basename(path)
     if not cg:
-        session._note("no-plot", "cg draws plots and is not in PATH, and CODEGREEN_CG does not name it: %s is not drawn" % os.path.basename(path))
+        session._note("no-plot", "cg draws plots and is not in PATH, and CODEGREEN_CG does not name it: "
+                                 "%s is not drawn" % name)
         return False
     import subprocess
     import tempfile
     try:
         with tempfile.TemporaryDirectory(prefix="codegreen-") as folder:
-            saved = os.path.join(folder, os.path.splitext(os.path.basename(path))[0] + ".json")
+            saved = os.path.join(folder, os.path.splitext(name)[0] + ".json")
             with session._data:
                 save(saved, chunks(session))
-            done = subprocess.run([cg, "report", saved, "-o", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  timeout=DRAWING)
+            done = subprocess.run([cg, "report", saved, "-o", path], timeout=DRAWING,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except Exception as e:  # of any kind: a session never breaks the program
-        session._note("no-plot", "%s is not drawn: %s" % (os.path.basename(path), e))
+        session._note("no-plot", "%s is not drawn: %s" % (name, e))
         return False
     if done.returncode:
-        session._note("no-plot", "%s is not drawn: %s" % (os.path.basename(path), done.stderr.decode("utf-8", "replace").strip()))
+        session._note("no-plot", "%s is not drawn: %s" % (name, done.stderr.decode("utf-8", "replace").strip()))
     return done.returncode == 0

@@ -12,8 +12,8 @@ import time
 from ._energy import Domain
 from ._neighbours import gone
 from ._source import Source
-from ._spec import (READY_NS, RING_DOMAIN_BYTES, RING_ENDED_OFFSET, RING_FIXED_WORDS, RING_HEADER_BYTES, RING_HEAD_OFFSET,
-                    RING_KEPT_BEFORE_NS, RING_KEPT_BEFORE_SLOTS, RING_MAGIC, RING_VERSION)
+from ._spec import (READY_NS, RING_DOMAIN_BYTES, RING_ENDED_OFFSET, RING_FIXED_WORDS, RING_HEADER_BYTES,
+                    RING_HEAD_OFFSET, RING_KEPT_BEFORE_NS, RING_KEPT_BEFORE_SLOTS, RING_MAGIC, RING_VERSION)
 
 HEAD, ENDED = RING_HEAD_OFFSET // 8, RING_ENDED_OFFSET // 8
 
@@ -31,15 +31,16 @@ class Ring:
         finally:
             os.close(fd)
         version, self.at, _, domains, self.slots, bytes_ = struct.unpack_from("6I", self.memory, 8)
+        header = RING_HEADER_BYTES + RING_DOMAIN_BYTES * domains
         fits = self.slots and bytes_ == 8 * (RING_FIXED_WORDS + domains) and self.at % 8 == 0 and \
-            RING_HEADER_BYTES + RING_DOMAIN_BYTES * domains <= self.at <= size and self.slots <= (size - self.at) // bytes_
+            header <= self.at <= size and self.slots <= (size - self.at) // bytes_
         if self.memory[:8] != RING_MAGIC.encode() or version != RING_VERSION or not fits:
             raise ValueError("%s: not a sample ring of version 1" % path)
         self.version = version
         self.interval_ns, self.pid = struct.unpack_from("2Q", self.memory, 32)
         self.stride = bytes_ // 8
-        self.words = memoryview(self.memory).cast("Q") if size % 8 == 0 else memoryview(self.memory)[:size // 8 * 8].cast("Q")
-        about = self.memory[RING_HEADER_BYTES + RING_DOMAIN_BYTES * domains:self.at].rstrip(b"\0")
+        self.words = memoryview(self.memory)[:size // 8 * 8].cast("Q")
+        about = self.memory[header:self.at].rstrip(b"\0")
         about = json.loads(about.decode()) if about else {}
         self.writer = about.get("writer", "")
         self.topology, self.support = about.get("domain_topology"), about.get("domain_support")
@@ -50,7 +51,8 @@ class Ring:
         if len(self.domains) != domains:
             raise ValueError("%s: a damaged sample ring" % path)
         head = self.words[HEAD]
-        self.first = self.next = max(0, head - self.slots)  # numbers of the sample that was read first, and is read next
+        # Numbers of the sample that was read first, and of the one that is read next.
+        self.first = self.next = max(0, head - self.slots)
         self.lost = 0
         self.fill = 0.0  # part of the ring that the last read found new
 
@@ -124,7 +126,8 @@ class Run(Source):
 
     def __init__(self, ring):
         self.ring = ring
-        self.interval_ns, self.domains, self.version, self.slots = ring.interval_ns, ring.domains, ring.version, ring.slots
+        self.interval_ns, self.domains = ring.interval_ns, ring.domains
+        self.version, self.slots = ring.version, ring.slots
         self.topology, self.support, self.cg = ring.topology, ring.support, find_cg(ring.writer)
         ring.skip()
 
@@ -158,8 +161,9 @@ class Sidecar(Run):
         command = [cg, "sampler", "--pid", str(os.getpid()), "--buffer", str(buffer)]
         if interval_ms is not None:
             command += ["-p", "%dus" % round(interval_ms * 1000)]
-        process = subprocess.Popen(["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh"] + command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, start_new_session=True, bufsize=0)
+        process = subprocess.Popen(["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh"] + command,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True, bufsize=0)
         self.pipe, self.out = process.stdin, process.stdout
         try:
             process.wait()

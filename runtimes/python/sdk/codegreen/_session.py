@@ -12,22 +12,12 @@ from time import monotonic_ns
 from . import _current, _neighbours, _signals
 from ._choose import open_source
 from ._energy import Samples, Shares, energy_of
-from ._result import UNKNOWN, Context, Stack, TaskResult
-from ._spec import (AROUND_NS, BUFFER_LEAST, BUFFER_MOST, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART, DRAIN_LEAST_NS, DRAIN_MOST_NS, DRAIN_NS,
-                    DRAIN_WARN_PART, FORMATS, INTERVAL_LEAST_NS, INTERVAL_MOST_NS, PATIENCE_NS, PRUNE_AFTER)
-
+from ._result import UNKNOWN, Context, Stack, TaskResult, cpu_time
+from ._spec import (AROUND_NS, BUFFER_LEAST, BUFFER_MOST, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART,
+                    DRAIN_LEAST_NS, DRAIN_MOST_NS, DRAIN_NS, DRAIN_WARN_PART, FORMATS, INTERVAL_LEAST_NS,
+                    INTERVAL_MOST_NS, PATIENCE_NS, PRUNE_AFTER)
 
 HURRY = 1         # seconds in which samples are waited for in a signal's handler and at the exit
-
-
-def _cpu_time(thread):
-    """Processor time of a thread of this process in ns, None where it is gone:
-    the kernel's clock of a thread is its number turned over, type 6
-    (clock_getcpuclockid(3), CPUCLOCK_SCHED of one thread)."""
-    try:
-        return time.clock_gettime_ns(~thread << 3 | 6)
-    except (OSError, OverflowError, AttributeError):
-        return None
 
 
 class Session:
@@ -47,8 +37,9 @@ class Session:
     a parameter that means nothing. Whatever else fails is a RuntimeWarning.
     """
 
-    def __init__(self, name="default", output_file=None, output_format="auto", save_to_file=True, warn_on_concurrent=True,
-                 record_time_series=False, buffer_samples=None, sample_interval_ms=None, sampling_mode="fixed"):
+    def __init__(self, name="default", output_file=None, output_format="auto", save_to_file=True,
+                 warn_on_concurrent=True, record_time_series=False, buffer_samples=None,
+                 sample_interval_ms=None, sampling_mode="fixed"):
         if _current.session is not None and (_current.session._running or _current.session._ending):
             raise RuntimeError("a session is active in this process already: %r" % _current.session.name)
         if output_format not in FORMATS:
@@ -71,7 +62,8 @@ class Session:
             except OSError as e:  # the working directory was removed
                 self._nowhere = "%s cannot be written: the working directory: %s" % (output_file, e)
         self.warn_on_concurrent, self.record_time_series = warn_on_concurrent, bool(record_time_series)
-        self.buffer_samples, self.sample_interval_ms, self.sampling_mode = buffer_samples, sample_interval_ms, sampling_mode
+        self.buffer_samples, self.sample_interval_ms = buffer_samples, sample_interval_ms
+        self.sampling_mode = sampling_mode
         self._running = self._ending = self._over = self._dead = False  # _ending: tasks are over, energies are computed
         self._all, self._pending, self._numbers = [], [], count(1)
         self._warnings = []      # (slug, message)
@@ -112,9 +104,10 @@ class Session:
             self.save_to_file = False
             self._note("not-written", self._nowhere)
         self._local, self._coroutines = threading.local(), weakref.WeakKeyDictionary()
-        self._shares = Shares(_cpu_time)
+        self._shares = Shares(cpu_time)
         try:
-            self._source = open_source(self.sample_interval_ms, self.buffer_samples, self.record_time_series, self._note)
+            self._source = open_source(self.sample_interval_ms, self.buffer_samples,
+                                       self.record_time_series, self._note)
         except Exception as e:  # a session never breaks the program
             from ._source import Source
             self._source = Source()
@@ -208,7 +201,7 @@ class Session:
                     self._hurry()
                 self._settle()
             elif source.domains:
-                ends = [t.ended_at_mono_ns for t in self._pending if t.ended_at_mono_ns is not None and t._energy is UNKNOWN]
+                ends = [t.ended_at_mono_ns or 0 for t in self._pending if t._energy is UNKNOWN]
                 time.sleep(max(0, max(ends, default=0) + AROUND_NS - monotonic_ns()) * 1e-9)
         finally:
             source.close(patience)
@@ -231,7 +224,8 @@ class Session:
                 finally:
                     self._stopped_at = self._until = None
                     for task in early:  # what was not waited for is computed again
-                        if task.ended_at_mono_ns is not None and self._due(task.ended_at_mono_ns) > self._samples.latest:
+                        ended = task.ended_at_mono_ns
+                        if ended is not None and self._due(ended) > self._samples.latest:
                             task._energy = UNKNOWN
 
     def _settle(self):
@@ -239,7 +233,8 @@ class Session:
             if task.ended_at_mono_ns is not None:
                 self._resolve(task)
         if self._source.lost:
-            self._note("samples-lost", "%d samples were written over before they were read: use a larger buffer_samples" % self._source.lost)
+            self._note("samples-lost", "%d samples were written over before they were read: "
+                                       "use a larger buffer_samples" % self._source.lost)
 
     def _save(self):
         if self.save_to_file:
@@ -261,7 +256,8 @@ class Session:
             self._shares.active.clear()
             self._shares.changed(now)
         if left:
-            self._note("forgotten", "%s was not stopped; it ended with the session" % ", ".join("task %r" % t.name for t in left[:5]))
+            tasks = ", ".join("task %r" % t.name for t in left[:5])
+            self._note("forgotten", "%s was not stopped; it ended with the session" % tasks)
 
     # Tasks
 
@@ -362,7 +358,8 @@ class Session:
             stack = self._stack()
         tasks = stack.tasks
         if not tasks:
-            raise RuntimeError("no task is open in this thread" + ("" if expected is None else ", not %r either" % (expected,)))
+            other = "" if expected is None else ", not %r either" % (expected,)
+            raise RuntimeError("no task is open in this thread" + other)
         task = tasks[-1]
         if which is not None and task is not which or expected is not None and task.name != expected:
             raise RuntimeError("the innermost task is %r, not %r: stop it first" % (task.name, expected))
@@ -471,7 +468,9 @@ class Session:
     def _unknown(self, task, samples):
         """Says once of each reason why the energy of a task is not known."""
         start, end = task._windows[0][0], task._windows[-1][1]
-        why = [w for w in (samples.silent(d, start, end) for d in range(len(samples.domains))) if w] if end <= samples.latest else []
+        why = []
+        if end <= samples.latest:
+            why = [w for w in (samples.silent(d, start, end) for d in range(len(samples.domains))) if w]
         slug = "energy-unknown" if why else "sampler-ended"
         if slug in self._said_unknown:
             return
@@ -493,7 +492,8 @@ class Session:
                 fill = self._source.fill
                 if fill > DRAIN_WARN_PART and not told:
                     told = True
-                    self._note("buffer-full", "the ring of samples was %.0f %% full when it was read: use a larger buffer_samples" % (100 * fill))
+                    self._note("buffer-full", "the ring of samples was %.0f %% full when it was read: "
+                                              "use a larger buffer_samples" % (100 * fill))
                 if fill > DRAIN_FULL_PART:
                     period, calm = max(DRAIN_LEAST_NS * 1e-9, period / 2), 0
                 elif fill < DRAIN_CALM_PART:
@@ -542,22 +542,18 @@ class Session:
         if not self.record_time_series or self._dead or task.ended_at_mono_ns is None or not self._source.domains:
             return None
         task._resolved()
-        from ._noise import Limits, Stretch, noise_of
+        from ._noise import Limits, noise_of, stretch_of
         with self._data:
-            i, j = self._range(task)
-            samples = self._samples
-            tops = [(d, samples.energies[n][i:j].tolist()) for n, d in enumerate(samples.domains) if d.in_total]
-            energies = [sum(e) for e in zip(*(e for _, e in tops))]
-            period = max([d.period_ns for d, _ in tops] or [0])
-            there = samples.times[i:j].tolist(), samples.flags[i:j].tolist(), energies
-            return noise_of(Stretch(there, task._active_ns, self._source.interval_ns, period), Limits())
+            part = stretch_of(self._samples, self._range(task), task._active_ns, self._source.interval_ns)
+            return noise_of(part, Limits())
 
     # Words
 
     def _meet(self, others):
         if others and self.warn_on_concurrent and not self._concurrent:
             self._concurrent = True
-            self._note("concurrent", "another session is active on this machine (process %s): counters are the machine's, and each session has the other's energy"
+            self._note("concurrent", "another session is active on this machine (process %s): "
+                                     "counters are the machine's, and each session has the other's energy"
                        % ", ".join(str(p) for p in others[:5]))
 
     def _note(self, slug, message):

@@ -89,7 +89,8 @@ class _Held:
         self.before, self.left, self.ours = {}, [], self.note
 
     def hold(self):
-        self.before = {number: handler for number, handler in map(_handled, signal.valid_signals()) if callable(handler)}
+        handled = map(_handled, signal.valid_signals())
+        self.before = {number: handler for number, handler in handled if callable(handler)}
         for number, handler in self.before.items():
             self.left.append((number, self.ours, handler))
             if not _set(number, self.ours):
@@ -139,7 +140,9 @@ def undisturbed(session, f, *args):
 
 def plain(text):
     """The text with escapes in the place of what is not printed but obeyed by a terminal."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _quietly(f, *args):

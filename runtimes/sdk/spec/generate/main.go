@@ -213,9 +213,19 @@ func python(all []constant) []byte {
 	return b.Bytes()
 }
 
+const javaOpening = `// %s
+package codegreen;
+
+import java.util.List;
+
+/** What cg and its packages for sessions agree on. */
+final class Spec {
+    private Spec() {}
+`
+
 func java(all []constant) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "// %s\npackage codegreen;\n\nimport java.util.List;\n\n/** What cg and its packages for sessions agree on. */\nfinal class Spec {\n    private Spec() {}\n", header)
+	fmt.Fprintf(&b, javaOpening, header)
 	for _, c := range all {
 		if c.comment != nil {
 			b.WriteString("\n")

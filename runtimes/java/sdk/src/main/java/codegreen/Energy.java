@@ -12,7 +12,10 @@ import java.util.Map;
  * @param method  the weakest of the domains that make up the total, or shared
  */
 record Energy(Map<String, Long> domains, long total, long machine, long lo, long hi, String method) {
-    /** The energy from start to end, of which the task had these parts; null where that of a domain of the total is not known. */
+    /**
+     * The energy from start to end, of which the task had these parts; null where that of a domain of the total is
+     * not known.
+     */
     static Energy of(Samples samples, long start, long end, List<Shares.Part> parts) {
         Map<String, Long> domains = new LinkedHashMap<>();
         boolean shared = !parts.isEmpty();
@@ -45,8 +48,10 @@ record Energy(Map<String, Long> domains, long total, long machine, long lo, long
         }
         if (domains.isEmpty()) return null;
         // The bounds are rounded outwards, but for what rounding leaves.
-        return new Energy(domains, total, shared ? (long) (machine * 1e6 + 0.5) : total, Math.min(total, (long) Math.floor(lo * 1e6 + 1e-6)),
-            Math.max(total, (long) Math.ceil(hi * 1e6 - 1e-6)), shared ? Spec.METHOD_SHARED : method);
+        long least = Math.min(total, (long) Math.floor(lo * 1e6 + 1e-6));
+        long most = Math.max(total, (long) Math.ceil(hi * 1e6 - 1e-6));
+        if (!shared) return new Energy(domains, total, total, least, most, method);
+        return new Energy(domains, total, (long) (machine * 1e6 + 0.5), least, most, Spec.METHOD_SHARED);
     }
 
     /** Which part of the energy from start to end was used in a part of that time. */

@@ -133,7 +133,8 @@ final class Json {
         to.append('"');
         for (int i = 0; i < s.length(); i++) {
             char c = s.charAt(i);
-            boolean alone = Character.isHighSurrogate(c) ? i + 1 == s.length() || !Character.isLowSurrogate(s.charAt(i + 1))
+            boolean alone = Character.isHighSurrogate(c)
+                ? i + 1 == s.length() || !Character.isLowSurrogate(s.charAt(i + 1))
                 : Character.isLowSurrogate(c) && (i == 0 || !Character.isHighSurrogate(s.charAt(i - 1)));
             if (c == '"' || c == '\\') to.append('\\').append(c);
             else if (c < 0x20 || c == 0x7f || alone) to.append(String.format("\\u%04x", (int) c));

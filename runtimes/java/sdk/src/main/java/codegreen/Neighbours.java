@@ -9,9 +9,11 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,6 +26,10 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class Neighbours {
     private static final ReentrantLock ONE = new ReentrantLock(); // locks are the process's
+    private static final FileAttribute<?> OWN =
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+    private static final Set<OpenOption> CHANGED =
+        Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
 
     private Neighbours() {}
 
@@ -58,7 +64,8 @@ final class Neighbours {
         boolean interrupted = Thread.interrupted(); // a channel is closed under a thread that is
         try {
             String folder = System.getenv("XDG_RUNTIME_DIR"), uid = uid();
-            Path path = Path.of(folder == null || folder.isEmpty() ? Spec.NEIGHBOURS_FOLDER : folder, Spec.NEIGHBOURS_FILE.replace("%d", uid));
+            if (folder == null || folder.isEmpty()) folder = Spec.NEIGHBOURS_FOLDER;
+            Path path = Path.of(folder, Spec.NEIGHBOURS_FILE.replace("%d", uid));
             for (int i = 0; i < 100; i++) {
                 List<String> others = attempt(path, uid, mine);
                 if (others != null) return others;
@@ -85,13 +92,13 @@ final class Neighbours {
         Object before = key(path, uid);
         if (before == null) {
             try {
-                FileChannel.open(path, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))).close();
+                Files.createFile(path, OWN);
             } catch (FileAlreadyExistsException e) {
                 return null;
             }
             before = key(path, uid);
         }
-        try (FileChannel file = FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS); FileLock lock = lock(file)) {
+        try (FileChannel file = FileChannel.open(path, CHANGED); FileLock lock = lock(file)) {
             if (lock == null) throw new IOException(path + ": it is locked");
             if (before == null || !before.equals(key(path, uid))) return null;
             ByteBuffer b = ByteBuffer.allocate((int) Math.min(1 << 20, file.size()));
@@ -101,7 +108,8 @@ final class Neighbours {
             StringBuilder lines = new StringBuilder();
             for (String line : new String(b.array(), 0, b.position(), StandardCharsets.ISO_8859_1).split("\n")) {
                 String[] words = line.split(" ");
-                if (words.length == 2 && words[0].matches("[0-9]+") && !words[0].equals(self) && started(words[0]).equals(words[1])) {
+                if (words.length != 2 || !words[0].matches("[0-9]+") || words[0].equals(self)) continue;
+                if (started(words[0]).equals(words[1])) {
                     others.add(words[0]);
                     lines.append(line).append('\n');
                 }
@@ -132,7 +140,8 @@ final class Neighbours {
     private static Object key(Path path, String uid) throws IOException {
         try {
             BasicFileAttributes info = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
-            if (!info.isRegularFile() || !Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS).toString().equals(uid)) {
+            Object owner = Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+            if (!info.isRegularFile() || !owner.toString().equals(uid)) {
                 throw new IOException(path + ": not a file of this user");
             }
             return info.fileKey();

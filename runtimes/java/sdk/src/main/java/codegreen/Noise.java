@@ -51,7 +51,10 @@ final class Noise {
         }
     }
 
-    /** The variation in percent and the part of samples missing from which a task is warned of, and the upper ends of qualities. */
+    /**
+     * The variation in percent and the part of samples missing from which a task is warned of, and the upper ends of
+     * qualities.
+     */
     record Limits(double cv, double drop, double[] ends) {
         /** Those that an environment sets. */
         static Limits of(Map<String, String> environment) {
@@ -89,7 +92,8 @@ final class Noise {
             period = Math.max(period, samples.domains.get(d).periodNs());
             for (int i = 0; i < micro.length; i++) micro[i] += samples.energies[d].get(from + i);
         }
-        long[] times = Arrays.copyOfRange(samples.times.all, from, to), flags = Arrays.copyOfRange(samples.flags.all, from, to);
+        long[] times = Arrays.copyOfRange(samples.times.all, from, to);
+        long[] flags = Arrays.copyOfRange(samples.flags.all, from, to);
         Stretch all = new Stretch(times, flags, micro, task.ended - task.started, s.source.intervalNs, period);
         return of(all, Limits.of(System.getenv()));
     }

@@ -33,13 +33,24 @@ final class Output {
         StringBuilder b = new StringBuilder();
         text.codePoints().forEach(c -> {
             switch (Character.getType(c)) {
-                case Character.CONTROL, Character.FORMAT, Character.LINE_SEPARATOR, Character.PARAGRAPH_SEPARATOR, Character.SURROGATE,
-                    Character.PRIVATE_USE, Character.UNASSIGNED -> b.append(c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r"
-                        : String.format(c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c));
+                case Character.CONTROL, Character.FORMAT, Character.LINE_SEPARATOR, Character.PARAGRAPH_SEPARATOR,
+                    Character.SURROGATE, Character.PRIVATE_USE, Character.UNASSIGNED -> b.append(escape(c));
                 default -> b.appendCodePoint(c);
             }
         });
         return b.toString();
+    }
+
+    /** A list as a warning shows it. */
+    static String firstFive(List<String> of) {
+        return String.join(", ", of.subList(0, Math.min(5, of.size())));
+    }
+
+    private static String escape(int c) {
+        if (c == '\n') return "\\n";
+        if (c == '\t') return "\\t";
+        if (c == '\r') return "\\r";
+        return String.format(c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
     }
 
     /** Writes a file aside, syncs it, and gives it its name. A device or a pipe stays what it is. */
@@ -51,10 +62,12 @@ final class Output {
             return;
         }
         if (Files.exists(path)) path = path.toRealPath();
-        Path part = path.resolveSibling("." + path.getFileName() + ".part-" + String.format("%08x", ThreadLocalRandom.current().nextInt()));
+        String number = String.format("%08x", ThreadLocalRandom.current().nextInt());
+        Path part = path.resolveSibling("." + path.getFileName() + ".part-" + number);
         Files.createFile(part);
         try {
-            try (FileOutputStream f = new FileOutputStream(part.toFile())) { // a channel would be closed under a thread that is interrupted
+            // A channel would be closed under a thread that is interrupted.
+            try (FileOutputStream f = new FileOutputStream(part.toFile())) {
                 to(f, text);
                 f.getFD().sync();
             }
@@ -127,7 +140,8 @@ final class Output {
 
     private static String cell(Object v) {
         if (v == null) return "";
-        String text = v instanceof Double d ? BigDecimal.valueOf(d).toPlainString() : v instanceof String s ? harmless(s) : v.toString();
+        String text = v instanceof Double d ? BigDecimal.valueOf(d).toPlainString()
+            : v instanceof String s ? harmless(s) : v.toString();
         return text.matches("(?s).*[\",\r\n].*") ? '"' + text.replace("\"", "\"\"") + '"' : text;
     }
 
@@ -144,7 +158,9 @@ final class Output {
     static boolean plot(Session s, Path path) {
         String file = path.getFileName().toString();
         String ending = file.substring(Math.max(0, file.lastIndexOf('.'))).toLowerCase();
-        if (!List.of(".html", ".svg", ".png").contains(ending)) throw new IllegalArgumentException(path + ": a plot ends in .html, .svg or .png");
+        if (!List.of(".html", ".svg", ".png").contains(ending)) {
+            throw new IllegalArgumentException(path + ": a plot ends in .html, .svg or .png");
+        }
         String why = null;
         if (!s.record) {
             why = "power over time needs recordTimeSeries(true)";
@@ -183,7 +199,8 @@ final class Output {
             } finally {
                 s.data.unlock();
             }
-            Process cg = new ProcessBuilder(s.source.cg, "report", saved.toString(), "-o", path.toString()).redirectErrorStream(true).start();
+            Process cg = new ProcessBuilder(s.source.cg, "report", saved.toString(), "-o", path.toString())
+                .redirectErrorStream(true).start();
             cg.getOutputStream().close();
             String said = new String(cg.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
             return cg.waitFor() == 0 ? null : said;

@@ -77,7 +77,8 @@ final class Powercap extends Source {
             why.addAll(found.failed);
             return null;
         }
-        Powercap p = new Powercap(found.domains, found.counters, intervalNs != 0 ? intervalNs : record ? 1_000_000 : 10_000_000);
+        if (intervalNs == 0) intervalNs = record ? 1_000_000 : 10_000_000;
+        Powercap p = new Powercap(found.domains, found.counters, intervalNs);
         p.without = String.join("; ", found.failed);
         p.doubts = String.join("; ", found.doubts);
         return p;
@@ -113,7 +114,7 @@ final class Powercap extends Source {
 
     private static String cpuinfo(String root) {
         try {
-            return Files.readString(Path.of(Files.isDirectory(Path.of(root + "/proc")) ? root + "/proc/cpuinfo" : "/proc/cpuinfo"));
+            return Files.readString(Path.of(Files.isDirectory(Path.of(root, "proc")) ? root : "/", "proc/cpuinfo"));
         } catch (IOException e) {
             return "";
         }
@@ -140,8 +141,8 @@ final class Powercap extends Source {
     /** Refuses what is no file: a pipe would never give a number. */
     private static Path regular(String path) throws IOException {
         Path file = Path.of(path);
-        if (!Files.readAttributes(file, BasicFileAttributes.class).isRegularFile()) throw new IOException(path + ": not a regular file");
-        return file;
+        if (Files.readAttributes(file, BasicFileAttributes.class).isRegularFile()) return file;
+        throw new IOException(path + ": not a regular file");
     }
 
     /** A counter's file, and what it showed. */
@@ -197,7 +198,8 @@ final class Powercap extends Source {
         try {
             folders = Answer.of(folder.toString(), path -> {
                 try (Stream<Path> all = Files.list(Path.of(path))) {
-                    return all.filter(f -> Zone.FOLDER.matcher(f.getFileName().toString()).matches()).map(Path::toString).sorted().toList();
+                    return all.filter(f -> Zone.FOLDER.matcher(f.getFileName().toString()).matches())
+                        .map(Path::toString).sorted().toList();
                 }
             });
         } catch (IOException e) {
@@ -244,7 +246,10 @@ final class Powercap extends Source {
         try {
             for (long due = System.nanoTime(); !over; ) {
                 due = Math.max(due + intervalNs, System.nanoTime());
-                for (long left; !over && asked == given && (left = due - System.nanoTime()) > 0; ) changed.awaitNanos(left);
+                for (long left = due - System.nanoTime(); !over && asked == given && left > 0; ) {
+                    changed.awaitNanos(left);
+                    left = due - System.nanoTime();
+                }
                 if (over) break;
                 long number = asked;
                 lock.unlock();

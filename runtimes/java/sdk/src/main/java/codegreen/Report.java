@@ -15,7 +15,10 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** What a session writes: docs/session.md of cg. The lock of the session's samples is held while it is made. */
 final class Report {
@@ -50,7 +53,8 @@ final class Report {
     private Map<String, Object> entry(Task t) {
         Energy e = t.energy;
         double seconds = t.durationS(), began = s.began.getEpochSecond() + s.began.getNano() * 1e-9;
-        Map<String, Object> out = new LinkedHashMap<>(), domains = new LinkedHashMap<>(), powers = new LinkedHashMap<>();
+        Map<String, Object> out = new LinkedHashMap<>();
+        Map<String, Object> domains = new LinkedHashMap<>(), powers = new LinkedHashMap<>();
         Double energy = e == null ? null : joules(e.total());
         out.put("name", t.name);
         out.put("depth", t.depth);
@@ -87,12 +91,14 @@ final class Report {
 
     /** What stands beside an energy. */
     private void provenance(Map<String, Object> out, Energy e) {
-        List<String> sources = s.source.domains.stream().filter(d -> d.inTotal() && !d.source().isEmpty()).map(Domain::source).distinct().toList();
+        List<String> sources = s.source.domains.stream().filter(d -> d.inTotal() && !d.source().isEmpty())
+            .map(Domain::source).distinct().toList();
+        int more = sources.size() - 1;
         out.put("energy_lo_j", e == null ? null : joules(e.lo()));
         out.put("energy_hi_j", e == null ? null : joules(e.hi()));
         out.put("energy_kind", e == null ? "unavailable" : kind());
         out.put("energy_method", e == null ? "none" : e.method());
-        out.put("energy_source", sources.isEmpty() ? "" : sources.get(0) + (sources.size() > 1 ? " and " + (sources.size() - 1) + " more" : ""));
+        out.put("energy_source", more < 0 ? "" : sources.get(0) + (more > 0 ? " and " + more + " more" : ""));
     }
 
     /** The totals of tasks at depth 0. */
@@ -159,7 +165,8 @@ final class Report {
         if (s.source.domains.stream().noneMatch(Domain::inTotal)) return "no_backend";
         if (done.isEmpty()) return "no_tasks";
         if (done.stream().anyMatch(t -> t.energy == null)) {
-            return s.samples.unmoved() && done.stream().allMatch(t -> t.ended <= s.samples.latest()) ? "energy_zero" : "failed";
+            boolean read = done.stream().allMatch(t -> t.ended <= s.samples.latest());
+            return s.samples.unmoved() && read ? "energy_zero" : "failed";
         }
         if (s.samples.late > 0 && s.samples.late >= Spec.LATE_PART * (s.samples.latest() - s.mono)) return "failed";
         if (!(totals.get("energy_j") instanceof Double e) || e == 0) return "energy_zero";
@@ -172,7 +179,9 @@ final class Report {
         ZoneId here = ZoneId.systemDefault();
         ZonedDateTime local = s.began.atZone(here);
         String label = DateTimeFormatter.ofPattern("zzz").format(local);
-        if (label.equals("Z") || label.startsWith("+") || label.startsWith("-") || label.contains(":")) label = DateTimeFormatter.ofPattern("xxx").format(local);
+        if (label.equals("Z") || label.startsWith("+") || label.startsWith("-") || label.contains(":")) {
+            label = DateTimeFormatter.ofPattern("xxx").format(local);
+        }
         Map<String, Object> out = new LinkedHashMap<>();
         out.put("schema_version", Spec.SCHEMA_VERSION);
         out.put("tool", Spec.SESSION_TOOL);
@@ -192,7 +201,8 @@ final class Report {
         out.put("language", "java");
         out.put("language_version", System.getProperty("java.version"));
         out.put("cpu_model", s.source.cpuModel.isEmpty() ? cpuModel() : s.source.cpuModel);
-        out.put("kernel", String.join("-", System.getProperty("os.name"), System.getProperty("os.version"), System.getProperty("os.arch")));
+        out.put("kernel", Stream.of("os.name", "os.version", "os.arch").map(System::getProperty)
+            .collect(Collectors.joining("-")));
         out.put("cwd", System.getProperty("user.dir"));
         out.put("argv", Arrays.asList(text("/proc/self/cmdline").split("\0")));
         Map<String, Object> env = new TreeMap<>();
@@ -201,7 +211,8 @@ final class Report {
         });
         out.put("codegreen_env", env);
         out.put("measurement_quality", quality());
-        out.put("domain_support", s.source.support != null ? s.source.support : Spec.SUPPORTS.get(Math.min(2, s.source.domains.size())));
+        out.put("domain_support", Objects.requireNonNullElseGet(s.source.support,
+            () -> Spec.SUPPORTS.get(Math.min(2, s.source.domains.size()))));
         out.put("outlier_method", Spec.OUTLIER_METHOD);
         out.put("iso_timestamp_format", Spec.TIMESTAMP_FORMAT);
         out.put("nemb_abi_version", s.source.version);
@@ -231,14 +242,15 @@ final class Report {
     }
 
     private static String cpuModel() {
-        return text("/proc/cpuinfo").lines().filter(l -> l.startsWith("model name")).map(l -> l.substring(l.indexOf(':') + 1).strip()).findFirst()
-            .orElse(System.getProperty("os.arch"));
+        return text("/proc/cpuinfo").lines().filter(l -> l.startsWith("model name")).findFirst()
+            .map(l -> l.substring(l.indexOf(':') + 1).strip()).orElse(System.getProperty("os.arch"));
     }
 
     private Map<String, Object> topology() {
         Map<String, Object> all = new LinkedHashMap<>();
         for (Domain d : s.source.domains) {
-            List<String> includes = s.source.domains.stream().filter(o -> o.parent().equals(d.id()) && !o.inTotal()).map(Domain::id).toList();
+            List<String> includes = s.source.domains.stream()
+                .filter(o -> o.parent().equals(d.id()) && !o.inTotal()).map(Domain::id).toList();
             all.put(d.id(), Map.of("top_level", d.inTotal(), "kind", d.kind(), "includes", includes));
         }
         return all;
@@ -249,8 +261,11 @@ final class Report {
         for (Object o : (List<?>) totals.get("noise_warnings")) {
             Map<?, ?> w = (Map<?, ?>) o;
             for (Object reason : (List<?>) w.get("reasons")) {
-                if (reason.toString().startsWith("within")) uneven.add(String.format("%s by %.1f %%", w.get("task"), w.get("within_task_power_cv_percent")));
-                else missing.add(String.format("%s %.0f %%", w.get("task"), 100 * (Double) w.get("drop_ratio")));
+                if (reason.toString().startsWith("within")) {
+                    uneven.add(String.format("%s by %.1f %%", w.get("task"), w.get("within_task_power_cv_percent")));
+                } else {
+                    missing.add(String.format("%s %.0f %%", w.get("task"), 100 * (Double) w.get("drop_ratio")));
+                }
             }
         }
         list("high-noise", "the power of these tasks varied: ", uneven);
@@ -260,7 +275,7 @@ final class Report {
     private void list(String slug, String what, List<String> of) {
         if (of.isEmpty()) return;
         String more = of.size() > 5 ? " and " + (of.size() - 5) + " more" : "";
-        s.note(slug, what + String.join(", ", of.subList(0, Math.min(5, of.size()))) + more);
+        s.note(slug, what + Output.firstFive(of) + more);
     }
 
     /**
@@ -271,8 +286,10 @@ final class Report {
     Map<String, Object> sample(int n) {
         Samples all = s.samples;
         int first = Math.max(0, all.times.atMost(s.mono) - 1);
-        long span = n > 0 && ((all.flags.get(n) | all.flags.get(n - 1)) & Spec.FLAG_FAILED) == 0 ? all.times.get(n) - all.times.get(n - 1) : 0;
-        Map<String, Object> energies = new LinkedHashMap<>(), powers = new LinkedHashMap<>(), out = new LinkedHashMap<>();
+        boolean known = n > 0 && ((all.flags.get(n) | all.flags.get(n - 1)) & Spec.FLAG_FAILED) == 0;
+        long span = known ? all.times.get(n) - all.times.get(n - 1) : 0;
+        Map<String, Object> out = new LinkedHashMap<>();
+        Map<String, Object> energies = new LinkedHashMap<>(), powers = new LinkedHashMap<>();
         int after = n + 1 < all.times.size && (all.flags.get(n + 1) & Spec.FLAG_FAILED) == 0 ? n + 1 : n;
         long total = 0, around = 0;
         for (int d = 0; d < all.domains.size(); d++) {
@@ -287,7 +304,9 @@ final class Report {
         }
         out.put("t_ns", all.times.get(n));
         out.put("energy_j", joules(total));
-        out.put("power_w", span > 0 ? (Double) Noise.rounded(around * 1e3 / (all.times.get(after) - all.times.get(n - 1))) : null);
+        Double power = null;
+        if (span > 0) power = Noise.rounded(around * 1e3 / (all.times.get(after) - all.times.get(n - 1)));
+        out.put("power_w", power);
         out.put("domain_j", energies);
         out.put("domain_w", powers);
         return out;

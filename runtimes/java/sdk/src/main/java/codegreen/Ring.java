@@ -31,11 +31,14 @@ final class Ring {
 
     /** Maps the ring at a path. IOException or IllegalArgumentException where there is none. */
     Ring(String path) throws IOException {
-        if (!Files.isRegularFile(Path.of(path))) throw new IOException(path + ": not a sample ring"); // a pipe would let wait for its writer
+        // A pipe would let wait for its writer.
+        if (!Files.isRegularFile(Path.of(path))) throw new IOException(path + ": not a sample ring");
         boolean interrupted = Thread.interrupted(); // a channel is closed under a thread that is
         try (FileChannel file = FileChannel.open(Path.of(path), StandardOpenOption.READ)) {
             long size = file.size();
-            if (size < Spec.RING_HEADER_BYTES || size > Integer.MAX_VALUE) throw new IOException(path + ": not a sample ring");
+            if (size < Spec.RING_HEADER_BYTES || size > Integer.MAX_VALUE) {
+                throw new IOException(path + ": not a sample ring");
+            }
             memory = file.map(FileChannel.MapMode.READ_ONLY, 0, size).order(ByteOrder.nativeOrder());
         } catch (UnsupportedOperationException e) {
             throw new IOException(path + ": " + e.getMessage());
@@ -49,8 +52,10 @@ final class Ring {
         int count = memory.getInt(20), bytes = memory.getInt(28);
         slots = memory.getInt(24);
         int size = memory.capacity();
-        if (!new String(magic, StandardCharsets.US_ASCII).equals(Spec.RING_MAGIC) || version != Spec.RING_VERSION || slots <= 0 || count < 0 || bytes != 8L * (Spec.RING_FIXED_WORDS + count)
-            || at % 8 != 0 || at > size || Spec.RING_HEADER_BYTES + (long) Spec.RING_DOMAIN_BYTES * count > at || slots > (size - at) / bytes) {
+        boolean ring = new String(magic, StandardCharsets.US_ASCII).equals(Spec.RING_MAGIC);
+        if (!ring || version != Spec.RING_VERSION
+            || slots <= 0 || count < 0 || bytes != 8L * (Spec.RING_FIXED_WORDS + count) || at % 8 != 0 || at > size
+            || Spec.RING_HEADER_BYTES + (long) Spec.RING_DOMAIN_BYTES * count > at || slots > (size - at) / bytes) {
             throw new IOException(path + ": not a sample ring of version 1");
         }
         stride = bytes;
@@ -63,14 +68,18 @@ final class Ring {
             writer = about.get("writer") instanceof String s ? s : "";
             support = about.get("domain_support") instanceof String s ? s : null;
             topology = about.get("domain_topology");
-            if (about.get("domains") instanceof List<?> all) for (Object d : all) domains.add(Domain.of((Map<?, ?>) d));
-            else for (int i = 0; i < count; i++) domains.add(record(Spec.RING_HEADER_BYTES + Spec.RING_DOMAIN_BYTES * i));
+            if (about.get("domains") instanceof List<?> all) {
+                for (Object d : all) domains.add(Domain.of((Map<?, ?>) d));
+            } else {
+                for (int i = 0; i < count; i++) domains.add(record(i));
+            }
         } catch (ClassCastException | NullPointerException e) {
             throw new IOException(path + ": a damaged sample ring");
         }
         if (domains.size() != count) throw new IOException(path + ": a damaged sample ring");
         // The last milliseconds tell the power before the first task.
-        next = Math.max(0, head() - Math.min(slots, Spec.RING_KEPT_BEFORE_NS / Math.max(1, intervalNs) + Spec.RING_KEPT_BEFORE_SLOTS));
+        long kept = Spec.RING_KEPT_BEFORE_NS / Math.max(1, intervalNs) + Spec.RING_KEPT_BEFORE_SLOTS;
+        next = Math.max(0, head() - Math.min(slots, kept));
     }
 
     private String text(int from, int most) {
@@ -82,8 +91,10 @@ final class Ring {
     }
 
     /** What a ring without JSON says of a domain. */
-    private Domain record(int from) {
-        return new Domain(text(from, 64), text(from + 64, 32), "", (memory.getLong(from + 112) & 1) == 1, text(from + 96, 16), "", 0, 1, 1);
+    private Domain record(int number) {
+        int from = Spec.RING_HEADER_BYTES + Spec.RING_DOMAIN_BYTES * number;
+        boolean inTotal = (memory.getLong(from + 112) & 1) == 1;
+        return new Domain(text(from, 64), text(from + 64, 32), "", inTotal, text(from + 96, 16), "", 0, 1, 1);
     }
 
     private long head() {

@@ -17,7 +17,8 @@ import java.util.stream.IntStream;
  */
 final class Samples {
     /** From the best method to the weakest. */
-    static final List<String> METHODS = List.of(Spec.METHOD_BRACKET, Spec.METHOD_INTERPOLATION, Spec.METHOD_SAMPLED, Spec.METHOD_SHARED);
+    static final List<String> METHODS =
+        List.of(Spec.METHOD_BRACKET, Spec.METHOD_INTERPOLATION, Spec.METHOD_SAMPLED, Spec.METHOD_SHARED);
 
     /** Spec.STILL_NS, which tests make shorter. */
     static long still = Spec.STILL_NS;
@@ -92,7 +93,8 @@ final class Samples {
             double base = (before[0] * before[1] + after[0] * after[1]) / (before[1] + after[1]);
             double outside = (start - at(i)) + (at(j) - end);
             double joules = Math.max(0, joules(j) - joules(i) - base * outside * 1e-9);
-            double slack = base * Math.hypot((last.get(i) - first.get(i)) / 2.0, (last.get(j) - first.get(j)) / 2.0) * 1e-9;
+            double doubt = Math.hypot((last.get(i) - first.get(i)) / 2.0, (last.get(j) - first.get(j)) / 2.0); // ns
+            double slack = base * doubt * 1e-9;
             // Interpolation takes the mean power between two updates for that of the task.
             double apart = (at(i + 1) - at(i) + at(j) - at(j - 1)) / 2;
             double inside = joules / Math.max(1, end - start) * 1e9;
@@ -192,7 +194,9 @@ final class Samples {
             boolean last = i == idle[d].size;
             long from = last ? moved[d] : idle[d].get(i), to = last ? wholeAt : idle[d].get(i + 1);
             if (to - from > still && from < end && to > start) {
-                return String.format(Locale.ROOT, "the counter of %s is stuck: it has not moved for %.1f s", of.id(), (to - from) * 1e-9);
+                double seconds = (to - from) * 1e-9;
+                return String.format(Locale.ROOT, "the counter of %s is stuck: it has not moved for %.1f s",
+                    of.id(), seconds);
             }
         }
         return "";
@@ -201,12 +205,14 @@ final class Samples {
     /** Why the energy from start to end is not known, "" where the samples do not reach so far. */
     String unknown(long start, long end) {
         if (latest() < end) return "";
-        return IntStream.range(0, domains.size()).mapToObj(d -> silent(d, start, end)).filter(w -> !w.isEmpty()).collect(Collectors.joining("; "));
+        return IntStream.range(0, domains.size()).mapToObj(d -> silent(d, start, end))
+            .filter(w -> !w.isEmpty()).collect(Collectors.joining("; "));
     }
 
     /** Whether all readings were good and no counter of the total moved. */
     boolean unmoved() {
-        return !failed && IntStream.range(0, domains.size()).noneMatch(d -> domains.get(d).inTotal() && knots[d].size() > 0);
+        return !failed && IntStream.range(0, domains.size())
+            .noneMatch(d -> domains.get(d).inTotal() && knots[d].size() > 0);
     }
 
     /** The time of the last sample, 0 before the first. */
@@ -256,7 +262,8 @@ final class Samples {
         for (int i = 0; i < n; i += Spec.PRUNE_ONE_IN) keep.set(i);
         keep.set(Math.max(0, n - Spec.PRUNE_NEWEST), n);
         for (long edge : edges) {
-            int from = Math.max(0, times.atMost(edge - reach - 1) - 1), to = Math.min(n, times.atMost(edge + reach) + 1);
+            int from = Math.max(0, times.atMost(edge - reach - 1) - 1);
+            int to = Math.min(n, times.atMost(edge + reach) + 1);
             if (from < to) keep.set(from, to);
         }
         long recent = n == 0 ? 0 : times.get(Math.max(0, n - Spec.PRUNE_NEWEST));
@@ -266,7 +273,8 @@ final class Samples {
             for (int i = 0; i < k.size(); i++) {
                 long last = k.last.get(i);
                 int at = times.atMost(last) - 1;
-                if (i % Spec.PRUNE_ONE_IN == 0 || last >= recent || at >= 0 && times.get(at) == last && keep.get(at)) kept.set(i);
+                boolean sampled = at >= 0 && times.get(at) == last && keep.get(at);
+                if (sampled || last >= recent || i % Spec.PRUNE_ONE_IN == 0) kept.set(i);
             }
             k.first.keep(kept);
             k.last.keep(kept);

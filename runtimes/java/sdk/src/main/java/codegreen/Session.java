@@ -15,7 +15,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
-import java.util.stream.Collectors;
 
 /**
  * Measures parts of a program, and writes a file at its end.
@@ -48,7 +47,8 @@ public final class Session implements AutoCloseable {
         private boolean save = true, neighbours = true, record;
         private int buffer;
         private long intervalNs;
-        private BiConsumer<String, String> warn = (slug, message) -> System.err.println("codegreen: " + Output.plain(message));
+        private BiConsumer<String, String> warn =
+            (slug, message) -> System.err.println("codegreen: " + Output.plain(message));
 
         private Builder(String name) {
             this.name = name;
@@ -62,7 +62,9 @@ public final class Session implements AutoCloseable {
 
         /** "auto" (by the file's name), "json", "csv" or "none". */
         public Builder outputFormat(String format) {
-            if (!List.of("auto", "json", "csv", "none").contains(format)) throw new IllegalArgumentException("outputFormat " + format + ": use auto, json, csv or none");
+            if (!Spec.FORMATS.contains(format)) {
+                throw new IllegalArgumentException("outputFormat " + format + ": use auto, json, csv or none");
+            }
             this.format = format;
             return this;
         }
@@ -87,14 +89,17 @@ public final class Session implements AutoCloseable {
 
         /** Samples that cg keeps until they are read, 16 to 1048576. */
         public Builder bufferSamples(int samples) {
-            if (samples < Spec.BUFFER_LEAST || samples > Spec.BUFFER_MOST) throw new IllegalArgumentException("bufferSamples " + samples + ": use 16 to 1048576");
+            if (samples < Spec.BUFFER_LEAST || samples > Spec.BUFFER_MOST) {
+                throw new IllegalArgumentException("bufferSamples " + samples + ": use 16 to 1048576");
+            }
             buffer = samples;
             return this;
         }
 
         /** Time between two samples, 100 us to a minute; else it is the run's, or cg's. */
         public Builder sampleInterval(Duration interval) {
-            if (interval.compareTo(Duration.ofNanos(Spec.INTERVAL_LEAST_NS)) < 0 || interval.compareTo(Duration.ofNanos(Spec.INTERVAL_MOST_NS)) > 0) {
+            Duration least = Duration.ofNanos(Spec.INTERVAL_LEAST_NS), most = Duration.ofNanos(Spec.INTERVAL_MOST_NS);
+            if (interval.compareTo(least) < 0 || interval.compareTo(most) > 0) {
                 throw new IllegalArgumentException("sampleInterval " + interval + ": use 100 us to a minute");
             }
             intervalNs = interval.toNanos();
@@ -154,12 +159,14 @@ public final class Session implements AutoCloseable {
     private Session(Builder b) {
         PROCESS.lock();
         try {
-            if (active != null) throw new IllegalStateException("a session is active in this process already: " + active.name);
+            if (active != null) {
+                throw new IllegalStateException("a session is active in this process already: " + active.name);
+            }
             active = this;
             name = b.name;
             byDefault = b.output == null;
-            Path path = byDefault ? Path.of(String.format("codegreen_%d%s.%s", ProcessHandle.current().pid(), finished > 0 ? "_" + (finished + 1) : "",
-                b.format.equals("csv") ? "csv" : "json")) : b.output;
+            String extra = finished > 0 ? "_" + (finished + 1) : "", ending = b.format.equals("csv") ? ".csv" : ".json";
+            Path path = byDefault ? Path.of("codegreen_" + ProcessHandle.current().pid() + extra + ending) : b.output;
             output = path.toAbsolutePath();
         } finally {
             PROCESS.unlock();
@@ -185,10 +192,13 @@ public final class Session implements AutoCloseable {
         source.read(samples);
         List<String> others = Neighbours.change(true);
         if (b.neighbours && !others.isEmpty()) {
-            note("concurrent", "another session is active on this machine (process " + others.stream().limit(5).collect(Collectors.joining(", "))
+            note("concurrent", "another session is active on this machine (process " + Output.firstFive(others)
                 + "): counters are the machine's, and each session has the other's energy");
         }
-        if (save && (output.getParent() == null || !Files.isWritable(output.getParent()))) note("not-written", output + ": its folder cannot be written; the program goes on");
+        Path folder = output.getParent();
+        if (save && (folder == null || !Files.isWritable(folder))) {
+            note("not-written", output + ": its folder cannot be written; the program goes on");
+        }
         mono = System.nanoTime();
         began = Instant.now();
         source.edge();
@@ -271,8 +281,14 @@ public final class Session implements AutoCloseable {
     public Task stopTask(String expected) {
         long now = System.nanoTime();
         Task top = stacks.get().top();
-        if (top == null) throw new IllegalStateException("no task is open in this thread" + (expected == null ? "" : ", not " + expected + " either"));
-        if (expected != null && !top.name.equals(expected)) throw new IllegalStateException("the innermost task is " + top.name + ", not " + expected + ": stop it first");
+        if (top == null) {
+            String other = expected == null ? "" : ", not " + expected + " either";
+            throw new IllegalStateException("no task is open in this thread" + other);
+        }
+        if (expected != null && !top.name.equals(expected)) {
+            throw new IllegalStateException(
+                "the innermost task is " + top.name + ", not " + expected + ": stop it first");
+        }
         end(now, top);
         return top;
     }
@@ -392,7 +408,9 @@ public final class Session implements AutoCloseable {
             lock.unlock();
         }
         if (forgotten) note("forgotten", "session " + name + " was not closed; it ended with the program");
-        if (!names.isEmpty()) note("forgotten", "task " + String.join(", ", names.subList(0, Math.min(5, names.size()))) + " was not ended; it ended with the session");
+        if (!names.isEmpty()) {
+            note("forgotten", "task " + Output.firstFive(names) + " was not ended; it ended with the session");
+        }
     }
 
     private void write() {
@@ -449,7 +467,10 @@ public final class Session implements AutoCloseable {
         lock.lock();
         pending.removeIf(t -> t.resolved);
         lock.unlock();
-        if (stopped != 0 && source.lost() > 0) note("samples-lost", source.lost() + " samples were written over before they were read: use a larger bufferSamples");
+        long lost = source.lost();
+        if (stopped != 0 && lost > 0) {
+            note("samples-lost", lost + " samples were written over before they were read: use a larger bufferSamples");
+        }
     }
 
     /** Computes a task's energy once. To wait is to let the samples come that tell it. */
@@ -477,7 +498,8 @@ public final class Session implements AutoCloseable {
         if (source.domains.isEmpty()) return;
         task.energy = Energy.of(samples, task.started, task.ended, parts);
         if (task.energy != null) return;
-        String why = samples.unknown(task.started, task.ended), slug = why.isEmpty() ? "sampler-ended" : "energy-unknown";
+        String why = samples.unknown(task.started, task.ended);
+        String slug = why.isEmpty() ? "sampler-ended" : "energy-unknown";
         if (!saidUnknown.add(slug)) return;
         if (why.isEmpty()) note(slug, "the samples end before task " + task.name + " does: its energy is not known");
         else note(slug, "the energy of task " + task.name + " is not known: " + why);
@@ -495,7 +517,8 @@ public final class Session implements AutoCloseable {
                 source.read(samples);
                 double fill = source.fill();
                 if (fill > Spec.DRAIN_WARN_PART && !words.containsValue("buffer-full")) {
-                    note("buffer-full", String.format("the ring of samples was %.0f %% full when it was read: use a larger bufferSamples", 100 * fill));
+                    String full = String.format("the ring of samples was %.0f %% full when it was read", 100 * fill);
+                    note("buffer-full", full + ": use a larger bufferSamples");
                 }
                 if (fill > Spec.DRAIN_FULL_PART) {
                     period = Math.max(Spec.DRAIN_LEAST_NS, period / 2);
@@ -532,7 +555,8 @@ public final class Session implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        samples.prune(edges.stream().mapToLong(Long::longValue).toArray(), Math.max(5 * Spec.AROUND_NS, 20 * source.intervalNs));
+        long reach = Math.max(5 * Spec.AROUND_NS, 20 * source.intervalNs);
+        samples.prune(edges.stream().mapToLong(Long::longValue).toArray(), reach);
     }
 
     // Words

@@ -58,7 +58,8 @@ class Source {
             try {
                 Ring ring = new Ring(path);
                 writer = ring.writer;
-                if (!ring.ended() && buffer == 0 && (intervalNs == 0 || intervalNs == ring.intervalNs)) return new Ringed("run", ring, findCg(writer), null);
+                boolean fits = buffer == 0 && (intervalNs == 0 || intervalNs == ring.intervalNs);
+                if (fits && !ring.ended()) return new Ringed("run", ring, findCg(writer), null);
             } catch (IOException | RuntimeException e) {
                 // It is none: the next source is asked.
             }
@@ -88,7 +89,9 @@ class Source {
         places.add(System.getenv("CODEGREEN_CG"));
         places.add(writer);
         String folders = System.getenv("PATH");
-        for (String folder : (folders == null ? "" : folders).split(":")) if (!folder.isEmpty()) places.add(folder + "/cg");
+        for (String folder : (folders == null ? "" : folders).split(":")) {
+            if (!folder.isEmpty()) places.add(folder + "/cg");
+        }
         for (String place : places) {
             if (place == null || place.isEmpty()) continue;
             try {
@@ -146,7 +149,9 @@ class Source {
 
     /** Starts cg sampler (docs/session.md of cg). */
     private static Source sidecar(String cg, long intervalNs, int buffer) throws IOException {
-        List<String> command = new ArrayList<>(List.of(cg, "sampler", "--pid", Long.toString(ProcessHandle.current().pid()), "--buffer", Integer.toString(buffer)));
+        String self = Long.toString(ProcessHandle.current().pid());
+        List<String> command = new ArrayList<>(
+            List.of(cg, "sampler", "--pid", self, "--buffer", Integer.toString(buffer)));
         if (intervalNs > 0) command.addAll(List.of("-p", intervalNs / 1000 + "us"));
         Process process = new ProcessBuilder(command).start();
         try {
@@ -187,7 +192,10 @@ class Source {
         } catch (IllegalArgumentException e) {
             // It is said below.
         }
-        if (line instanceof Map<?, ?> m && m.get("cg_sampler") instanceof Double v && v == 1 && m.get("ring") instanceof String && lines[1].equals("READY")) return m;
+        if (line instanceof Map<?, ?> m && m.get("cg_sampler") instanceof Double v && v == 1
+            && m.get("ring") instanceof String && lines[1].equals("READY")) {
+            return m;
+        }
         throw new IOException("what answers is no cg sampler");
     }
 

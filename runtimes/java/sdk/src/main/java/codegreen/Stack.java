@@ -11,7 +11,10 @@ final class Stack {
     final Thread thread = Thread.currentThread();
     final List<Task> tasks = new ArrayList<>();
 
-    /** The kernel's number of the thread, of the carrier of a virtual one when it began its first task; 0 where it is not known. */
+    /**
+     * The kernel's number of the thread, of the carrier of a virtual one when it began its first task; 0 where it is
+     * not known.
+     */
     final int number = number();
 
     private static int number() {

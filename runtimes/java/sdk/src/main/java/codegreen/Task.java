@@ -105,6 +105,7 @@ public final class Task implements AutoCloseable {
 
     @Override
     public String toString() {
-        return over ? String.format("codegreen task %s, %.6g J in %.6g s", name, energyJ(), durationS()) : "codegreen task " + name + ", open";
+        if (!over) return "codegreen task " + name + ", open";
+        return String.format("codegreen task %s, %.6g J in %.6g s", name, energyJ(), durationS());
     }
 }
