@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -26,13 +23,6 @@ const (
 	maxFile       = 600 // lines
 )
 
-// overFile lists what is over a limit still. Each line is a kind and a name. A
-// file is named without its folder, and a function without its file, so that
-// both can move.
-const overFile = "testdata/house.txt"
-
-var update = flag.Bool("update", false, "take the lines out of "+overFile+" that are no longer over a limit")
-
 // TestStyle holds the limits of the style in the source of the product: Go, C,
 // Python and Java, without tests and fixtures.
 //
@@ -43,7 +33,6 @@ var update = flag.Bool("update", false, "take the lines out of "+overFile+" that
 //   - a line of an embedded text (a raw string of several lines), one that ends
 //     in a struct tag, and one that a URL alone makes too long.
 func TestStyle(t *testing.T) {
-	over := map[string]string{} // a line of overFile -> where it was seen
 	seen := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -68,9 +57,10 @@ func TestStyle(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		found, err := overLimits(path, source)
-		for line, where := range found {
-			over[line] = where
+		over, err := overLimits(path, source)
+		for _, what := range over {
+			t.Errorf("%s\n\tsplit or wrap it: functions have at most %d lines and %d parameters, lines %d columns, files %d lines",
+				what, maxFunction, maxParameters, maxColumns, maxFile)
 		}
 		return err
 	})
@@ -80,38 +70,10 @@ func TestStyle(t *testing.T) {
 	if seen < 300 {
 		t.Errorf("only %d files seen", seen)
 	}
-	listed, err := readOver()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line, where := range over {
-		if !slices.Contains(listed, line) {
-			t.Errorf("%s\n\tsplit or wrap it: functions have at most %d lines and %d parameters, lines %d columns, files %d lines",
-				where, maxFunction, maxParameters, maxColumns, maxFile)
-		}
-	}
-	done := map[string]bool{}
-	for _, line := range listed {
-		if over[line] == "" {
-			done[line] = true
-		}
-	}
-	if *update {
-		if err := removeOver(done); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	for line := range done {
-		t.Errorf("%q is no longer over a limit: remove it from %s, all at once by go test . -run TestStyle -update",
-			line, overFile)
-	}
 }
 
-// overLimits is what of one file is over a limit, as lines of overFile.
-func overLimits(path string, source []byte) (map[string]string, error) {
-	over := map[string]string{}
-	name := filepath.Base(path)
+// overLimits is what of one file is over a limit: "a.go:1: f has 81 lines".
+func overLimits(path string, source []byte) (over []string, err error) {
 	exempt := map[int]bool{}
 	if filepath.Ext(path) == ".go" {
 		files := token.NewFileSet()
@@ -124,33 +86,33 @@ func overLimits(path string, source []byte) (map[string]string, error) {
 		}
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok {
-				functionOver(f, files, over)
+				over = append(over, functionOver(f, files)...)
 			}
 		}
 		exempt = exemptLines(file, files)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(source), "\n"), "\n")
 	if len(lines) > maxFile {
-		over["file "+name] = fmt.Sprintf("%s has %d lines", path, len(lines))
+		over = append(over, fmt.Sprintf("%s:%d: a file of %d lines", path, maxFile+1, len(lines)))
 	}
 	for i, line := range lines {
 		if columns(line) > maxColumns && !exempt[i+1] && columns(withoutURLs(line)) > maxColumns {
-			over["line "+name] = fmt.Sprintf("%s:%d: a line of %d columns", path, i+1, columns(line))
-			break
+			over = append(over, fmt.Sprintf("%s:%d: a line of %d columns", path, i+1, columns(line)))
 		}
 	}
 	return over, nil
 }
 
-func functionOver(f *ast.FuncDecl, files *token.FileSet, over map[string]string) {
+func functionOver(f *ast.FuncDecl, files *token.FileSet) (over []string) {
 	at := files.Position(f.Pos())
 	length := files.Position(f.End()).Line - at.Line + 1
 	if length > maxFunction && !isTable(f) {
-		over["function "+f.Name.Name] = fmt.Sprintf("%s:%d: %s has %d lines", at.Filename, at.Line, f.Name.Name, length)
+		over = append(over, fmt.Sprintf("%s:%d: %s has %d lines", at.Filename, at.Line, f.Name.Name, length))
 	}
 	if n := f.Type.Params.NumFields(); n > maxParameters {
-		over["parameters "+f.Name.Name] = fmt.Sprintf("%s:%d: %s has %d parameters", at.Filename, at.Line, f.Name.Name, n)
+		over = append(over, fmt.Sprintf("%s:%d: %s has %d parameters", at.Filename, at.Line, f.Name.Name, n))
 	}
+	return over
 }
 
 func isTable(f *ast.FuncDecl) bool {
@@ -208,55 +170,30 @@ func withoutURLs(line string) string {
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))] + strings.Join(rest, " ")
 }
 
-// readOver reads overFile: lines "KIND NAME", empty lines and comments.
-func readOver() ([]string, error) {
-	b, err := os.ReadFile(overFile)
-	if err != nil {
-		return nil, err
-	}
-	var lines []string
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
-		if line := s.Text(); line != "" && line[0] != '#' {
-			lines = append(lines, line)
-		}
-	}
-	return lines, nil
-}
-
-func removeOver(done map[string]bool) error {
-	b, err := os.ReadFile(overFile)
-	if err != nil {
-		return err
-	}
-	lines := strings.Split(string(b), "\n")
-	lines = slices.DeleteFunc(lines, func(line string) bool { return done[line] })
-	return os.WriteFile(overFile, []byte(strings.Join(lines, "\n")), 0o644)
-}
-
 func TestOverLimits(t *testing.T) {
 	long := strings.Repeat("x", 121)
 	body := func(lines int) string { return strings.Repeat("\tf()\n", lines-2) }
 	cases := []struct{ what, path, source, want string }{
 		{"as long as may be", "a.go", "package a\nfunc f() {\n" + body(80) + "}\n", ""},
-		{"a function too long", "a.go", "package a\nfunc f() {\n" + body(81) + "}\n", "function f"},
-		{"a method too long", "a.go", "package a\nfunc (x T) M() {\n" + body(81) + "}\n", "function M"},
+		{"a function too long", "a.go", "package a\nfunc f() {\n" + body(81) + "}\n", "a.go:2: f has 81 lines"},
+		{"a method too long", "a.go", "package a\nfunc (x T) M() {\n" + body(81) + "}\n", "a.go:2: M has 81 lines"},
 		{"a table", "a.go", "package a\nfunc f() *T {\n\treturn &T{\n" + strings.Repeat("\t\t1,\n", 90) + "\t}\n}\n", ""},
 		{"generated", "a.go", "// Code generated by x. DO NOT EDIT.\n\npackage a\nfunc f() {\n" + body(81) + "}\n", ""},
 		{"five parameters", "a.go", "package a\nfunc (x T) f(a, b, c int, d, e bool) {}\n", ""},
-		{"six parameters", "a.go", "package a\nfunc f(a, b, c int, d, e, f bool) {}\n", "parameters f"},
-		{"six without names", "a.go", "package a\nfunc f(int, int, int, int, int, ...int) {}\n", "parameters f"},
-		{"a long line", "a.go", "package a\nvar x = \"" + long + "\"\n", "line a.go"},
-		{"a tab is four columns", "a.c", "\t" + long[:117] + "\n", "line a.c"},
+		{"six parameters", "a.go", "package a\nfunc f(a, b, c int, d, e, f bool) {}\n", "a.go:2: f has 6 parameters"},
+		{"six without names", "a.go", "package a\nfunc f(int, int, int, int, int, ...int) {}\n", "a.go:2: f has 6 parameters"},
+		{"a long line", "a.go", "package a\nvar x = \"" + long + "\"\n", "a.go:2: a line of 131 columns"},
+		{"a tab is four columns", "a.c", "\t" + long[:117] + "\n", "a.c:1: a line of 121 columns"},
 		{"characters, not bytes", "a.py", strings.Repeat("ü", 120) + "\n", ""},
-		{"a raw string on one line", "a.go", "package a\nvar x = `" + long + "`\n", "line a.go"},
+		{"a raw string on one line", "a.go", "package a\nvar x = `" + long + "`\n", "a.go:2: a line of 131 columns"},
 		{"an embedded text", "a.go", "package a\nvar x = `\n" + long + "`\n", ""},
 		{"a struct tag", "a.go", "package a\ntype T struct {\n\tX int `json:\"" + long + "\"`\n}\n", ""},
 		{"a row", "a.go", "package a\nvar x = []T{\n\t{\"" + long + "\"},\n}\n", ""},
-		{"a value with a type is no row", "a.go", "package a\nvar x = T{\"" + long + "\"}\n", "line a.go"},
+		{"a value with a type is no row", "a.go", "package a\nvar x = T{\"" + long + "\"}\n", "a.go:2: a line of 134 columns"},
 		{"a URL", "A.java", "// https://example.org/" + long + "\n", ""},
-		{"a URL and more", "A.java", "// https://example.org/ " + long + "\n", "line A.java"},
+		{"a URL and more", "A.java", "// https://example.org/ " + long + "\n", "A.java:1: a line of 145 columns"},
 		{"a file as long as may be", "a.py", strings.Repeat("\n", 600), ""},
-		{"a file too long", "a.py", strings.Repeat("\n", 601), "file a.py"},
+		{"a file too long", "a.py", strings.Repeat("\n", 601), "a.py:601: a file of 601 lines"},
 	}
 	for _, c := range cases {
 		over, err := overLimits(c.path, []byte(c.source))
@@ -264,11 +201,7 @@ func TestOverLimits(t *testing.T) {
 			t.Errorf("%s: %v", c.what, err)
 			continue
 		}
-		got := ""
-		for line := range over {
-			got += line
-		}
-		if got != c.want {
+		if got := strings.Join(over, "\n"); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
 		}
 	}
