@@ -74,8 +74,8 @@ func (r *Run) baseline(b *measure.Baseline) {
 	}
 }
 
-// line is the idle power in a few words.
-func (b *Baseline) line() string {
+// Line is the idle power in a few words.
+func (b *Baseline) Line() string {
 	var sum IdlePower
 	for _, d := range b.Domains {
 		if d.InTotal {

@@ -47,8 +47,8 @@ func TestBaselineIsTold(t *testing.T) {
 		if tt.source != "" {
 			want = "idle baseline"
 		}
-		if slug != tt.slug || source != want || r.Baseline.line() != tt.line {
-			t.Errorf("%s: %q %q %q", tt.name, slug, source, r.Baseline.line())
+		if slug != tt.slug || source != want || r.Baseline.Line() != tt.line {
+			t.Errorf("%s: %q %q %q", tt.name, slug, source, r.Baseline.Line())
 		}
 		if faults := r.Check(); len(faults) > 0 {
 			t.Errorf("%s: %s", tt.name, strings.Join(faults, "\n"))

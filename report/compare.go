@@ -73,6 +73,9 @@ type Difference struct {
 	Head string `json:"head"`
 }
 
+// Sides are what BASE and HEAD have, for people.
+func (d Difference) Sides() string { return orNone(d.Base) + " and " + orNone(d.Head) }
+
 // Value is a figure of one side: of one run with its bounds, or the mean of
 // several with its 95 % interval.
 type Value struct {
@@ -114,8 +117,8 @@ type CompareOptions struct {
 	Version   string              // of cg
 }
 
-// zeroBoth is why a figure is not comparable that nothing was used of.
-const zeroBoth = "it is 0 in both"
+// ZeroInBoth is why a figure is not comparable that nothing was used of.
+const ZeroInBoth = "it is 0 in both"
 
 // fewRuns is why a figure is not comparable whose spread is not known.
 const fewRuns = "one run against two has no interval: measure one more"
@@ -156,7 +159,7 @@ func Compare(base, head CompareSide, o CompareOptions) (*Comparison, error) {
 	if len(c.Different) > 0 && !o.Allow {
 		var what []string
 		for _, d := range c.Different {
-			what = append(what, fmt.Sprintf("%s: %s and %s", d.What, orNone(d.Base), orNone(d.Head)))
+			what = append(what, d.What+": "+d.Sides())
 		}
 		return nil, errors.New("the sides cannot be compared: they differ in more than the program (" +
 			strings.Join(what, "; ") +
@@ -221,7 +224,7 @@ func sideOf(s CompareSide, o CompareOptions) (*side, error) {
 			out.runs = append(out.runs, comparedOf(s.Names[i], saved.Run))
 			continue
 		}
-		all := saved.Repeated.all()
+		all := saved.Repeated.All()
 		if o.Command >= len(all) {
 			return nil, fmt.Errorf("%s has %d commands, and no number %d", s.Names[i], len(all), o.Command+1)
 		}
@@ -232,7 +235,7 @@ func sideOf(s CompareSide, o CompareOptions) (*side, error) {
 				continue
 			}
 			r := comparedRun{
-				file: s.Names[i], id: saved.Repeated.Meta.RunID, command: c.line(), meta: saved.Repeated.Meta,
+				file: s.Names[i], id: saved.Repeated.Meta.RunID, command: c.Line(), meta: saved.Repeated.Meta,
 				source: c.Backend.Name, kind: c.Backend.Kind,
 				status: m.ExitStatus, machine: bounded(m.EnergyJ, nil, nil),
 				program: bounded(m.ProgramEnergyJ, nil, nil),
@@ -430,7 +433,7 @@ func (c *Change) compute() {
 	case h.Value == nil:
 		c.Why = "it is not known of HEAD"
 	case *b.Value <= 0 && *h.Value <= 0:
-		c.Why = zeroBoth
+		c.Why = ZeroInBoth
 	case *b.Value <= 0:
 		c.Why = "it is 0 in BASE"
 	case *h.Value <= 0:

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cg/statistics"
@@ -94,7 +95,8 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 					b.runs[k] = zeroIf(runs[k].program.value != nil)
 				}
 				b.text = sites[spot{f.Name, f.File, f.Line}].TextID
-				b.place = f.Language + "\x00" + f.Kind + "\x00" + within(r.run.Meta.Cwd, f.File) + "\x00" + cell(f.Line)
+				b.place = f.Language + "\x00" + f.Kind + "\x00" + within(r.run.Meta.Cwd, f.File) + "\x00" +
+					strconv.Itoa(f.Line)
 				found[key] = b
 				all = append(all, b)
 			} else if b.file != f.File || b.line != f.Line { // several of a name have no text and place

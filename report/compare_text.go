@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"cg/nemb"
@@ -14,24 +13,24 @@ func (c *Comparison) JSON() ([]byte, error) {
 	return indented(c)
 }
 
-// mark stands before energies of which a side was not measured.
-func (c *Comparison) mark() string {
+// Mark stands before energies of which a side was not measured.
+func (c *Comparison) Mark() string {
 	if c.Base.Kind == nemb.Estimated || c.Head.Kind == nemb.Estimated {
 		return "~"
 	}
 	return ""
 }
 
-// signed is a change for people, "" where there is none to tell.
-func signed(change *float64) string {
-	if change == nil {
+// Signed is a change for people, "" where there is none to tell.
+func (c Change) Signed() string {
+	if c.Change == nil {
 		return ""
 	}
-	return figures.Change(*change)
+	return figures.Change(*c.Change)
 }
 
-// interval of a change.
-func (c Change) interval() string {
+// Interval is that of a change for people, "" where there is none.
+func (c Change) Interval() string {
 	switch {
 	case c.Lo == nil && c.Hi == nil:
 		return ""
@@ -43,8 +42,8 @@ func (c Change) interval() string {
 	return "[" + figures.Change(*c.Lo) + ", " + figures.Change(*c.Hi) + "]"
 }
 
-// verdict in words: a weak one has a question mark.
-func (c Change) verdict() string {
+// InWords is the verdict in words: a weak one has a question mark.
+func (c Change) InWords() string {
 	switch {
 	case c.Verdict == NotComparable:
 		return string(c.Verdict) + ": " + c.Why
@@ -54,9 +53,9 @@ func (c Change) verdict() string {
 	return string(c.Verdict)
 }
 
-// title is the function's name, and what it was in BASE without what both have
+// Title is the function's name, and what it was in BASE without what both have
 // in front.
-func (f FunctionChange) title() string {
+func (f FunctionChange) Title() string {
 	if f.Was == "" {
 		return f.Name
 	}
@@ -67,7 +66,8 @@ func (f FunctionChange) title() string {
 	return f.Name + " (was " + was + ")"
 }
 
-func (c *Comparison) heading() string {
+// Heading names the sides, and how many runs each has.
+func (c *Comparison) Heading() string {
 	count := func(s ComparedSide) string {
 		if s.Runs == 1 {
 			return "1 run"
@@ -75,33 +75,4 @@ func (c *Comparison) heading() string {
 		return fmt.Sprintf("%d runs", s.Runs)
 	}
 	return fmt.Sprintf("%s (%s) → %s (%s)", c.Base.Name, count(c.Base), c.Head.Name, count(c.Head))
-}
-
-// atMost is how many of n rows are shown where top are asked for, 0 for all.
-func atMost(n, top int) int {
-	if top <= 0 {
-		return n
-	}
-	return min(n, top)
-}
-
-func weakMark(c Change) string {
-	if strings.HasSuffix(c.verdict(), "?") {
-		return "?"
-	}
-	return ""
-}
-
-// calls are mean numbers of calls, one where both sides have the same.
-func calls(base, head float64) string {
-	whole := func(v float64) string {
-		if v == math.Trunc(v) {
-			return figures.Count(uint64(v))
-		}
-		return fmt.Sprintf("%.1f", v)
-	}
-	if base == head {
-		return whole(base)
-	}
-	return whole(base) + " → " + whole(head)
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +21,7 @@ var tables = format.Choice{Flag: "table", Usage: "`WHICH` table",
 func init() {
 	format.Register(format.Format{
 		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Parts: true, Table: true,
-		Choices: []format.Choice{tables}, Writers: []format.Writer{alone(writeCSV), format.Writes(writeCSV),
+		Choices: []format.Choice{tables}, Writers: []format.Writer{Alone(writeCSV), format.Writes(writeCSV),
 			format.Writes(csvRepeated), format.Follows(track.Recording{}, track.CSV)},
 	})
 }
@@ -37,11 +35,11 @@ func writeCSV(w io.Writer, runs Several, o format.Options) error {
 		return err
 	}
 	c := csv.NewWriter(w)
-	domains := domainsOf(runs)
+	domains := runs.Domains()
 	c.Write(columnsOf(table, domains))
 	for i, r := range runs {
-		if r.parts != "" && table != "tasks" && table != "samples" {
-			return fmt.Errorf("a %s file has no %s: use --table tasks or --table samples", r.parts, table)
+		if r.Part() != "" && table != "tasks" && table != "samples" {
+			return fmt.Errorf("a %s file has no %s: use --table tasks or --table samples", r.Part(), table)
 		}
 		name := r.Meta.RunID
 		if i < len(o.Names) {
@@ -143,17 +141,6 @@ func (e *CallsEnergy) mean(which int) *float64 {
 	return []*float64{&e.MeanJ, &e.MeanLoJ, &e.MeanHiJ}[which]
 }
 
-// domainsOf are the domains of any of the runs, by name.
-func domainsOf(runs []*Run) []string {
-	all := map[string]bool{}
-	for _, r := range runs {
-		for id := range r.Totals.Domains {
-			all[id] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
-}
-
 // cell is a value for a cell: a text is one that no spreadsheet runs.
 func cell(v any) string {
 	switch v := v.(type) {
@@ -181,9 +168,9 @@ func csvRepeated(w io.Writer, r *Repeated, _ format.Options) error {
 	c := csv.NewWriter(w)
 	c.Write([]string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s",
 		"cpu_s", "power_w", "exit_status", "timed_out"})
-	for _, command := range r.all() {
+	for _, command := range r.All() {
 		for _, m := range command.Measurements {
-			c.Write([]string{cell(command.line()), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ),
+			c.Write([]string{cell(command.Line()), cell(m.Round), cell(m.Warmup), cell(m.EnergyJ),
 				cell(m.ProgramEnergyJ), cell(string(command.Backend.Kind)),
 				cell(m.DurationS), cell(m.CPUS), cell(m.PowerW), cell(m.ExitStatus), cell(m.TimedOut)})
 		}

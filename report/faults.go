@@ -44,8 +44,8 @@ func (r *Run) quality(domains []nemb.Domain, kind nemb.Method) {
 	}
 }
 
-// whyUnknown says in a few words why no energy is known.
-func (r *Run) whyUnknown() string {
+// WhyUnknown says in a few words why no energy is known.
+func (r *Run) WhyUnknown() string {
 	switch r.Meta.MeasurementQuality {
 	case QualityZero:
 		return "no counter moved"

@@ -66,8 +66,9 @@ type Outcome struct {
 	Runs   int
 }
 
-// rfc3339 is RFC 3339 with microseconds and a numeric offset.
-const rfc3339 = "2006-01-02T15:04:05.000000-07:00"
+// StampLayout is how moments such as Meta.StartedAt are written: RFC 3339 with
+// microseconds and a numeric offset.
+const StampLayout = "2006-01-02T15:04:05.000000-07:00"
 
 // Start begins a run: who, where, when.
 func Start(granularity, language string, argv []string, version string) *Run {
@@ -77,7 +78,7 @@ func Start(granularity, language string, argv []string, version string) *Run {
 	r := &Run{started: now, Skipped: []Skip{}, Warnings: []Warning{}, Tasks: []Task{}}
 	m := &r.Meta
 	m.SchemaVersion, m.Tool, m.CgVersion, m.RunID = SchemaVersion, "cg", version, hex.EncodeToString(id)
-	m.StartedAt, m.StartedAtLocal = now.UTC().Format(rfc3339), now.Format(rfc3339)
+	m.StartedAt, m.StartedAtLocal = now.UTC().Format(StampLayout), now.Format(StampLayout)
 	m.HostTimezone, _ = now.Zone()
 	m.Hostname, _ = os.Hostname()
 	m.Cwd, _ = os.Getwd()
@@ -102,7 +103,7 @@ func (r *Run) Finish(f Facts) {
 	now := time.Now()
 	o := f.Outcome
 	m := &r.Meta
-	m.EndedAt, m.EndedAtLocal = now.UTC().Format(rfc3339), now.Format(rfc3339)
+	m.EndedAt, m.EndedAtLocal = now.UTC().Format(StampLayout), now.Format(StampLayout)
 	m.DurationTotalS = now.Sub(r.started).Seconds()
 	m.PID, m.CPUModel, m.LanguageVersion = o.PID, f.CPUModel, f.LanguageVersion
 	m.PythonVersion, m.PythonImplementation = f.LanguageMeta["python_version"], f.LanguageMeta["python_implementation"]

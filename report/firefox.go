@@ -312,7 +312,7 @@ func (r *Run) firefoxMarkers(code *firefoxCode, ms func(int64) float64) firefoxM
 	for _, k := range tasks {
 		m.Data, m.Name, m.Category = append(m.Data, r.firefoxTask(k)), append(m.Name, code.text(k.Name)),
 			append(m.Category, 2)
-		m.Start, m.End = append(m.Start, ms(k.StartedAtMonoNs)), append(m.End, ms(k.StartedAtMonoNs+k.lasted()))
+		m.Start, m.End = append(m.Start, ms(k.StartedAtMonoNs)), append(m.End, ms(k.StartedAtMonoNs+k.LastedNs()))
 		m.Phase = append(m.Phase, 1) // with a start and an end
 	}
 	m.Length = len(tasks)
@@ -323,8 +323,8 @@ func (r *Run) firefoxMarkers(code *firefoxCode, ms func(int64) float64) firefoxM
 // sample before; sums of counts are exact.
 func (r *Run) firefoxCounters(pid string, ms func(int64) float64) []firefoxCounter {
 	all := []firefoxCounter{}
-	for _, id := range domainsOf([]*Run{r}) {
-		c := firefoxCounter{Name: r.powerName(id), Category: "power", Description: "energy of " + id + ", " +
+	for _, id := range (Several{r}).Domains() {
+		c := firefoxCounter{Name: r.PowerName(id), Category: "power", Description: "energy of " + id + ", " +
 			string(r.Totals.Kind), PID: pid}
 		c.Samples.Time, c.Samples.Count = []float64{}, []int64{}
 		before := int64(0)
@@ -344,7 +344,7 @@ func (r *Run) firefoxCounters(pid string, ms func(int64) float64) []firefoxCount
 // firefoxEnd is the last moment that a profile tells of.
 func (r *Run) firefoxEnd(threads []firefoxThread, ms func(int64) float64) (end float64) {
 	for _, t := range r.Tasks {
-		end = max(end, ms(t.StartedAtMonoNs+t.lasted()))
+		end = max(end, ms(t.StartedAtMonoNs+t.LastedNs()))
 	}
 	if n := len(r.Samples); n > 0 {
 		end = max(end, ms(r.Samples[n-1].TNs))
@@ -387,7 +387,7 @@ func (r *Run) firefoxTask(t Task) map[string]string {
 	m := map[string]string{"type": "Task", "kind": string(t.Kind), "energy": figures.Energy(t.EnergyJ),
 		"interval": figures.Interval(t.LoJ, t.HiJ), "power": figures.Watts(t.AvgPowerW)}
 	if t.EnergyJ != nil {
-		m["energy"] = r.mark() + m["energy"]
+		m["energy"] = r.Mark() + m["energy"]
 	}
 	if t.Status != "" {
 		m["status"] = t.Status

@@ -60,15 +60,18 @@ func (g *Gate) Conclude() {
 		g.ExitStatus = 1
 	case g.Unknown():
 		g.ExitStatus = 125
-	case g.Verdict == statistics.Pass || g.alone():
+	case g.Verdict == statistics.Pass || g.Alone():
 		g.ExitStatus = 0
 	default:
 		g.ExitStatus = map[string]int{"fail": 1, "warn": 3, "pass": 0}[g.Inconclusive]
 	}
 }
 
-// alone says that nothing was compared.
-func (g *Gate) alone() bool { return g.Base == nil && g.BaseFile == "" }
+// Alone says that nothing was compared.
+func (g *Gate) Alone() bool { return g.Base == nil && g.BaseFile == "" }
+
+// CommandLine is the command that was checked as a shell would take it.
+func (g *Gate) CommandLine() string { return Command{Argv: g.Command}.Line() }
 
 // JSON encodes a check.
 func (g *Gate) JSON() ([]byte, error) {
@@ -119,7 +122,7 @@ func (g *Gate) Differs(base *Gate) []string {
 	}
 	say("host", base.Meta.Hostname, g.Meta.Hostname)
 	say("processor", base.Meta.CPUModel, g.Meta.CPUModel)
-	say("command", Command{Argv: base.Command}.line(), Command{Argv: g.Command}.line())
+	say("command", base.CommandLine(), g.CommandLine())
 	say("checkpoints", base.Meta.Granularity, g.Meta.Granularity) // which cost, too
 	if g.Metric == string(gate.Energy) || g.Metric == string(gate.CPUEnergy) {
 		say("energies", string(base.Backend.Kind), string(g.Backend.Kind))
@@ -151,13 +154,13 @@ func (g *Gate) Different(differences []string) {
 	g.Warn("different-baseline", "base is of something else: "+strings.Join(differences, "; "))
 }
 
-// value is one of the metric.
-func (g *Gate) value(v *float64) string {
+// Value is a figure of the metric in its unit.
+func (g *Gate) Value(v *float64) string {
 	switch {
 	case v == nil:
 		return "?"
 	case g.Unit == "J":
-		return g.joule(v)
+		return g.Joules(v)
 	case g.Unit == "s":
 		return figures.Seconds(*v)
 	case *v >= 1e6:
@@ -166,8 +169,8 @@ func (g *Gate) value(v *float64) string {
 	return figures.Digits(*v)
 }
 
-// joule is an energy, marked where it is estimated.
-func (g *Gate) joule(v *float64) string {
+// Joules is an energy, marked where it is estimated.
+func (g *Gate) Joules(v *float64) string {
 	if v == nil {
 		return "?"
 	}
@@ -177,14 +180,16 @@ func (g *Gate) joule(v *float64) string {
 	return figures.Joules(*v)
 }
 
-func (g *Gate) change(c gate.Comparison) string {
+// Change is that of a comparison, "?" where it is not known.
+func (g *Gate) Change(c gate.Comparison) string {
 	if c.Change == nil {
 		return "?"
 	}
 	return parts(g.Metric, *c.Change, true)
 }
 
-func (g *Gate) interval(c gate.Comparison) string {
+// Interval is that of a change, "" where there is none.
+func (g *Gate) Interval(c gate.Comparison) string {
 	if c.Lo == nil || c.Hi == nil {
 		return ""
 	}
@@ -204,8 +209,11 @@ func parts(metric string, v float64, signed bool) string {
 	return fmt.Sprintf(format, 100*v)
 }
 
-// detectable is what a comparison could have found, or "".
-func (g *Gate) detectable(c gate.Comparison) string {
+// Threshold is the smallest change that counts in a comparison.
+func (g *Gate) Threshold(c gate.Comparison) string { return parts(g.Metric, c.Threshold, false) }
+
+// Detectable is what a comparison could have found, or "".
+func (g *Gate) Detectable(c gate.Comparison) string {
 	if c.Detectable == nil {
 		return ""
 	}
@@ -229,20 +237,24 @@ func revision(r *gate.Revision) string {
 	return fmt.Sprintf("%s: %.10s %s", r.Name, r.Commit, r.Subject)
 }
 
-func (g *Gate) base() string {
+// HeadTitle names the side of the change.
+func (g *Gate) HeadTitle() string { return revision(g.Head) }
+
+// BaseTitle names what head is compared with.
+func (g *Gate) BaseTitle() string {
 	if g.BaseFile != "" {
 		return g.BaseFile + ", measured at another time"
 	}
 	return revision(g.Base)
 }
 
-// sentence is the verdict in words.
-func (g *Gate) sentence() string {
-	threshold := parts(g.Metric, g.Program.Threshold, false)
+// Sentence is the verdict in words.
+func (g *Gate) Sentence() string {
+	threshold := g.Threshold(g.Program)
 	var worse []string
 	for _, c := range g.Functions {
 		if c.Verdict == statistics.Regression {
-			worse = append(worse, fmt.Sprintf("%s %s", c.Name, g.change(c)))
+			worse = append(worse, fmt.Sprintf("%s %s", c.Name, g.Change(c)))
 		}
 	}
 	text := ""
@@ -252,7 +264,7 @@ func (g *Gate) sentence() string {
 		if g.Program.Verdict != statistics.Regression {
 			text = "regression in functions"
 		} else if c := g.Program; c.Change != nil {
-			text = fmt.Sprintf("regression: head costs %s more %s", parts(g.Metric, *c.Change, false), g.interval(c))
+			text = fmt.Sprintf("regression: head costs %s more %s", parts(g.Metric, *c.Change, false), g.Interval(c))
 		}
 		if len(worse) > 0 {
 			text += ": " + strings.Join(worse, ", ")
@@ -261,7 +273,7 @@ func (g *Gate) sentence() string {
 		text = "pass: head does not cost " + threshold + " more"
 	default:
 		text = "inconclusive: neither a change of " + threshold + " nor its absence is shown"
-		if d := g.detectable(g.Program); d != "" {
+		if d := g.Detectable(g.Program); d != "" {
 			text += "; these measurements could have found " + d
 		}
 		if g.Program.Verdict == statistics.Pass {
@@ -273,26 +285,28 @@ func (g *Gate) sentence() string {
 	}
 	for _, b := range g.Budgets {
 		if b.Exceeded == nil {
-			text += fmt.Sprintf("; of the budget of %s nothing can be said: the energy is not known", owner(b.Name))
+			text += fmt.Sprintf("; of the budget of %s nothing can be said: the energy is not known", Owner(b.Name))
 		} else if *b.Exceeded {
-			text += fmt.Sprintf("; the budget of %s is exceeded: %s, and %s were allowed", owner(b.Name),
-				g.budgetText(b), figures.Joules(b.BudgetJ))
+			text += fmt.Sprintf("; the budget of %s is exceeded: %s, and %s were allowed", Owner(b.Name),
+				g.BudgetText(b), figures.Joules(b.BudgetJ))
 		}
 	}
 	return strings.TrimSpace(text)
 }
 
-func owner(name string) string {
+// Owner names what a budget is of.
+func Owner(name string) string {
 	if name == "" {
 		return "the program"
 	}
 	return name
 }
 
-func (g *Gate) budgetText(b gate.Budget) string {
-	text := g.joule(b.MeanJ)
+// BudgetText is what was used of a budget.
+func (g *Gate) BudgetText(b gate.Budget) string {
+	text := g.Joules(b.MeanJ)
 	if b.LoJ != nil && b.HiJ != nil {
-		text += " [" + g.joule(b.LoJ) + ", " + g.joule(b.HiJ) + "]"
+		text += " [" + g.Joules(b.LoJ) + ", " + g.Joules(b.HiJ) + "]"
 	}
 	return text
 }
@@ -307,7 +321,7 @@ func (g *Gate) Annotations() []string {
 	case g.Verdict != statistics.Pass:
 		level = "warning"
 	}
-	out := []string{annotation(level, "cg gate: "+g.Metric, g.sentence())}
+	out := []string{annotation(level, "cg gate: "+g.Metric, g.Sentence())}
 	for _, w := range g.Warnings {
 		if !slices.Contains([]string{"estimated"}, w.Slug) { // which the text says, each time
 			out = append(out, annotation("warning", "cg gate: "+w.Slug, w.Message))

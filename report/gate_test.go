@@ -142,7 +142,7 @@ func TestGateStatus(t *testing.T) {
 		writeIn("markdown", &md, g, format.Options{})
 		if g.ExitStatus != want || g.Verdict == statistics.Pass || !strings.HasPrefix(md.String(), "### ❌") ||
 			!strings.HasPrefix(g.Annotations()[0], "::error ") ||
-			!strings.HasSuffix(g.sentence(),
+			!strings.HasSuffix(g.Sentence(),
 				"; of the budget of the program nothing can be said: the energy is not known") {
 			t.Errorf("%s: a budget that is not known: status %d, %s, %s, %s", verdict, g.ExitStatus, g.Verdict,
 				md.String()[:20], g.Annotations()[0])
@@ -150,7 +150,7 @@ func TestGateStatus(t *testing.T) {
 	}
 	part := &Gate{Inconclusive: "warn", Metric: "cpu-time", BaseFile: "base.json"}
 	part.Verdict, part.Program.Verdict, part.Program.Threshold = statistics.Inconclusive, statistics.Pass, 0.05
-	if got := part.sentence(); got != "inconclusive: head does not cost 5.0 % more as a whole, and of a function "+
+	if got := part.Sentence(); got != "inconclusive: head does not cost 5.0 % more as a whole, and of a function "+
 		"with a threshold that is not shown" {
 		t.Error(got)
 	}
@@ -187,8 +187,8 @@ func TestGateSides(t *testing.T) {
 	}
 	c := gate.Comparison{Change: at(0.00512), Lo: at(0.005), Hi: at(0.0052)}
 	g := &Gate{Metric: "instructions", Unit: "instructions"}
-	if got := g.change(c) + g.interval(c) + g.value(at(1234567)) + g.value(at(12)) +
-		g.value(nil); got != "+0.512 %[+0.500 %, +0.520 %]1.23 M12.0?" {
+	if got := g.Change(c) + g.Interval(c) + g.Value(at(1234567)) + g.Value(at(12)) +
+		g.Value(nil); got != "+0.512 %[+0.500 %, +0.520 %]1.23 M12.0?" {
 		t.Error(got)
 	}
 }

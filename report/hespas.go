@@ -141,10 +141,10 @@ func (r *Run) counterEvents(calls *timeline) ([]counterEvent, error) {
 	}
 	for i, t := range slices.Backward(r.Tasks) {
 		class := 1
-		if t.lasted() == 0 {
+		if t.LastedNs() == 0 {
 			class = 3
 		}
-		if err := add(eventExit+t.Name, t.StartedAtMonoNs+t.lasted(), class, map[string]int{"task": i}); err != nil {
+		if err := add(eventExit+t.Name, t.StartedAtMonoNs+t.LastedNs(), class, map[string]int{"task": i}); err != nil {
 			return nil, err
 		}
 	}
@@ -228,11 +228,8 @@ func readHespas(b []byte) (*Run, error) {
 		// Others may use the same names for something else.
 		m = counterMetadata{}
 	}
-	r := &Run{
-		parts: "hespas", Functions: []Function{}, Sites: []Site{}, Paths: []Path{}, Ledger: []Line{},
-		Samples: []Sample{}, Tasks: []Task{},
-		Skipped: []Skip{}, Warnings: m.Warnings, Process: m.Process,
-	}
+	r := PartOf("hespas")
+	r.Warnings, r.Process = m.Warnings, m.Process
 	if *f.Version != "0.0.1" {
 		r.Warn("hespas-version",
 			fmt.Sprintf("the stream is of version %s and cg knows 0.0.1: look whether its tasks and samples are "+
@@ -414,7 +411,7 @@ func (s *streamReader) exit(name string, at int64, tags eventTags) {
 	s.inside = slices.Delete(s.inside, k, k+1)
 	o.over, o.task.EndedAtMonoNs = true, at
 	if o.task.DurationS == 0 {
-		o.task.DurationS = float64(o.task.lasted()) * 1e-9
+		o.task.DurationS = float64(o.task.LastedNs()) * 1e-9
 	}
 }
 

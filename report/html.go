@@ -37,7 +37,7 @@ func init() {
 		Name: "html", Title: "a page for a browser, in one file that needs no network",
 		Endings: []string{".html", ".htm"},
 		Picture: true, Time: true, Text: true, Slices: pageSlices,
-		Writers: []format.Writer{alone(writeHTML), format.Writes(writeHTML), format.Writes(htmlRepeated)},
+		Writers: []format.Writer{Alone(writeHTML), format.Writes(writeHTML), format.Writes(htmlRepeated)},
 	})
 }
 
@@ -131,12 +131,9 @@ type pageSource struct {
 	Note string `json:"note,omitempty"`
 }
 
-// MostSource is the longest file that a page takes, and mostSourceWhole the
-// most of all together, in bytes.
-const (
-	MostSource      = 1 << 20
-	mostSourceWhole = 16 << 20
-)
+// mostSourceWhole is the most of all files that a page takes, in bytes; of one it takes
+// MostSource.
+const mostSourceWhole = 16 << 20
 
 // pageData is JSON in which no character means anything to HTML: <, > and &
 // are written as \u003c, \u003e and \u0026.
@@ -189,7 +186,7 @@ func pageSources(runs []*Run, o format.Options) map[string]pageSource {
 				files = append(files, f.File)
 			}
 		}
-		started, _ := time.Parse(rfc3339, r.Meta.StartedAt)
+		started, _ := time.Parse(StampLayout, r.Meta.StartedAt)
 		for _, file := range files {
 			if _, ok := out[file]; ok {
 				continue

@@ -70,18 +70,15 @@ func htmlRepeated(w io.Writer, r *Repeated, _ format.Options) error {
 		return err
 	}
 	var rows [][]string
-	for _, c := range r.all() {
-		mark := ""
-		if c.Backend.Kind == nemb.Estimated {
-			mark = "~"
-		}
+	for _, c := range r.All() {
+		mark := c.Mark()
 		mean := func(s *Statistic, unit string) string {
 			if s == nil {
 				return "?"
 			}
 			return figures.Value(&s.Mean, unit, mark)
 		}
-		row := []string{shown.Line(c.line()), mean(c.ProgramEnergyJ, "J"), "", mean(c.EnergyJ, "J"),
+		row := []string{shown.Line(c.Line()), mean(c.ProgramEnergyJ, "J"), "", mean(c.EnergyJ, "J"),
 			mean(c.DurationS, "s"), mean(c.PowerW, "W"), strconv.Itoa(c.Runs.MeasurementRuns), ""}
 		if s := c.ProgramEnergyJ; s != nil && s.CI95Lower != nil {
 			row[2] = figures.Value(s.CI95Lower, "J", mark) + " to " + figures.Value(s.CI95Upper, "J", mark)
@@ -91,12 +88,12 @@ func htmlRepeated(w io.Writer, r *Repeated, _ format.Options) error {
 		}
 		rows = append(rows, row)
 	}
-	kind := "Energies are " + string(r.all()[0].Backend.Kind)
-	if r.all()[0].Backend.Kind == nemb.Estimated {
+	kind := "Energies are " + string(r.All()[0].Backend.Kind)
+	if r.All()[0].Backend.Kind == nemb.Estimated {
 		kind += ", not measured"
 	}
-	title := r.all()[0].line()
-	if n := len(r.all()); n > 1 {
+	title := r.All()[0].Line()
+	if n := len(r.All()); n > 1 {
 		title += fmt.Sprintf(" and %d more", n-1)
 	}
 	warnings := slices.Clone(r.Warnings)

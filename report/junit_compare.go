@@ -15,21 +15,21 @@ import (
 // failure where it is higher, an error where the program's cannot be compared,
 // skipped where another cannot.
 func junitComparison(w io.Writer, c *Comparison, _ format.Options) error {
-	at, _ := time.Parse(rfc3339, c.Head.StartedAt)
+	at, _ := time.Parse(StampLayout, c.Head.StartedAt)
 	s := Suite{Name: "cg compare", At: at, Hostname: c.Head.Hostname, Properties: [][2]string{
 		{"base", c.Base.Name}, {"head", c.Head.Name}, {"energy_kind", string(c.Head.Kind)},
 		{"threshold_percent", fmt.Sprintf("%.4g", 100*c.Comparison.Threshold)},
 	}}
 	for _, d := range c.Different {
-		s.Properties = append(s.Properties, [2]string{"different " + d.What, orNone(d.Base) + " and " + orNone(d.Head)})
+		s.Properties = append(s.Properties, [2]string{"different " + d.What, d.Sides()})
 	}
-	mark := c.mark()
+	mark := c.Mark()
 	check := func(class string, named string, change Change) {
 		k := Case{Class: class, Name: named}
 		figures := []string{figures.Value(change.Base.Value, change.Unit, mark), "→",
-			figures.Value(change.Head.Value, change.Unit, mark), signed(change.Change), change.interval()}
+			figures.Value(change.Head.Value, change.Unit, mark), change.Signed(), change.Interval()}
 		k.Message = strings.Join(slices.DeleteFunc(figures, func(s string) bool { return s == "" }), " ") + ": " +
-			change.verdict()
+			change.InWords()
 		k.Text = strings.Join(c.Notes, "\n")
 		switch {
 		case change.Verdict == Higher:
@@ -49,7 +49,7 @@ func junitComparison(w io.Writer, c *Comparison, _ format.Options) error {
 		}
 	}
 	for _, f := range c.Functions {
-		check("energy."+f.Language, f.title(), f.Change)
+		check("energy."+f.Language, f.Title(), f.Change)
 	}
 	return writeSuite(w, s)
 }

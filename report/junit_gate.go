@@ -13,9 +13,9 @@ import (
 // junitGate writes a check as a suite of tests: one for the program, and for each
 // function and budget. What is inconclusive is skipped, unless it is to fail.
 func junitGate(w io.Writer, g *Gate, _ format.Options) error {
-	at, _ := time.Parse(rfc3339, g.Meta.StartedAt)
+	at, _ := time.Parse(StampLayout, g.Meta.StartedAt)
 	s := Suite{Name: "cg gate " + g.Metric, At: at, Hostname: g.Meta.Hostname, Properties: [][2]string{
-		{"base", g.base()}, {"head", revision(g.Head)}, {"metric", g.Metric}, {"energy_kind", string(g.Backend.Kind)},
+		{"base", g.BaseTitle()}, {"head", g.HeadTitle()}, {"metric", g.Metric}, {"energy_kind", string(g.Backend.Kind)},
 		{"seed", g.Seed},
 	}}
 	judge := func(name string, c gate.Comparison) {
@@ -23,7 +23,7 @@ func junitGate(w io.Writer, g *Gate, _ format.Options) error {
 		switch {
 		case c.Verdict == statistics.Pass:
 		case c.Verdict == statistics.Regression, c.Name == "" && g.Inconclusive == "fail":
-			k.State, k.Text = Failed, g.sentence()
+			k.State, k.Text = Failed, g.Sentence()
 		default:
 			k.State = Skipped
 		}
@@ -34,7 +34,7 @@ func junitGate(w io.Writer, g *Gate, _ format.Options) error {
 		judge(f.Name, f)
 	}
 	for _, b := range g.Budgets {
-		k := Case{Class: "cg.gate.budget", Name: owner(b.Name), Message: g.budgetText(b) + " of " +
+		k := Case{Class: "cg.gate.budget", Name: Owner(b.Name), Message: g.BudgetText(b) + " of " +
 			figures.Joules(b.BudgetJ)}
 		switch {
 		case b.Exceeded == nil:
@@ -49,8 +49,8 @@ func junitGate(w io.Writer, g *Gate, _ format.Options) error {
 
 // described is a comparison in a line.
 func (g *Gate) described(c gate.Comparison) string {
-	text := string(c.Verdict) + ": " + g.change(c)
-	if i := g.interval(c); i != "" {
+	text := string(c.Verdict) + ": " + g.Change(c)
+	if i := g.Interval(c); i != "" {
 		text += " " + i
 	}
 	if c.Note != "" {

@@ -15,7 +15,7 @@ import (
 func init() {
 	format.Register(format.Format{
 		Name: "markdown", Title: "for comments on a change", Endings: []string{".md", ".markdown"}, Top: true,
-		Writers: []format.Writer{alone(writeMarkdown), format.Writes(writeMarkdown), format.Writes(markdownRepeated),
+		Writers: []format.Writer{Alone(writeMarkdown), format.Writes(writeMarkdown), format.Writes(markdownRepeated),
 			format.Writes(markdownComparison), format.Writes(markdownGate)},
 	})
 }
@@ -64,25 +64,22 @@ func (m *markdown) single(r *Run, o format.Options) {
 	}
 	m.line("### Energy of %s\n", name(r.Title()))
 	if t.EnergyJ == nil {
-		m.line("The energies are not known: %s.\n", r.whyUnknown())
+		m.line("The energies are not known: %s.\n", r.WhyUnknown())
 	}
 	m.head("", "energy", "interval", "kind")
-	mark := r.mark()
+	mark := r.Mark()
 	m.row("program", mark+figures.Energy(t.ProgramEnergyJ), figures.Interval(t.ProgramEnergyLoJ, t.ProgramEnergyHiJ),
 		kind)
 	m.row("machine", mark+figures.Energy(t.EnergyJ), figures.Interval(t.LoJ, t.HiJ), kind)
 	m.line("\n%s, %s on average, exit status %d. Source: %s\n", figures.Seconds(t.WallDurationS),
 		figures.Watts(t.AvgPowerW), r.Process.ExitStatus, escape.Replace(t.Source))
 	if r.Baseline != nil {
-		m.line("Baseline: %s\n", escape.Replace(r.Baseline.line()))
+		m.line("Baseline: %s\n", escape.Replace(r.Baseline.Line()))
 	}
 	if t.Noise != nil {
-		m.line("Noise: %s\n", escape.Replace(t.Noise.line(mark)))
+		m.line("Noise: %s\n", escape.Replace(t.Noise.Line(mark)))
 	}
-	shown := len(r.Functions)
-	if !o.Verbose {
-		shown = min(shown, rows)
-	}
+	shown := o.Rows(len(r.Functions))
 	if shown > 0 {
 		m.head("function", "calls", "self", "interval", "inclusive", "share")
 		for _, f := range r.Functions[:shown] {
@@ -98,10 +95,7 @@ func (m *markdown) single(r *Run, o format.Options) {
 	}
 	if len(r.Tasks) > 1 {
 		tests := r.Tasks[1:]
-		shown := len(tests)
-		if !o.Verbose {
-			shown = min(shown, rows)
-		}
+		shown := o.Rows(len(tests))
 		m.head("test", "energy", "time")
 		for _, t := range tests[:shown] {
 			m.row(name(t.Name), mark+figures.Energy(t.EnergyJ), figures.Seconds(t.DurationS))
@@ -124,7 +118,7 @@ func (m *markdown) single(r *Run, o format.Options) {
 	}
 	for _, f := range r.Functions[:shown] {
 		if f.Unresolved != "" && f.SelfEnergyJ != nil {
-			m.line("- %s is not resolvable: %s", name(f.Name), escape.Replace(f.why()))
+			m.line("- %s is not resolvable: %s", name(f.Name), escape.Replace(f.Why()))
 		}
 	}
 	for _, w := range r.Warnings {
@@ -148,10 +142,7 @@ func (m *markdown) several(runs []*Run, o format.Options) {
 		m.row(append(append([]string{r.name}, r.cells...), r.change)...)
 	}
 	all := besideFunctions(runs)
-	shown := len(all)
-	if !o.Verbose {
-		shown = min(shown, rows)
-	}
+	shown := o.Rows(len(all))
 	if shown > 0 {
 		m.line("")
 		heads[0] = "self energy of function"

@@ -9,17 +9,16 @@ import (
 
 // markdownComparison writes a comparison for a comment on a change.
 func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
-	m, mark := &markdown{}, c.mark()
+	m, mark := &markdown{}, c.Mark()
 	headline := c.Totals[0]
-	m.line("### Energy: %s\n", escape.Replace(headline.verdict()))
+	m.line("### Energy: %s\n", escape.Replace(headline.InWords()))
 	m.line("%s, %s → %s %s %s\n", name(c.Head.Command), figures.Value(headline.Base.Value, "J", mark),
-		figures.Value(headline.Head.Value, "J", mark), signed(headline.Change), headline.interval())
+		figures.Value(headline.Head.Value, "J", mark), headline.Signed(), headline.Interval())
 	if mark != "" {
 		m.line("Energies are **estimated, not measured**.\n")
 	}
 	for _, d := range c.Different {
-		m.line("- **different %s**: %s and %s; what changed may be that", escape.Replace(d.What),
-			escape.Replace(orNone(d.Base)), escape.Replace(orNone(d.Head)))
+		m.line("- **different %s**: %s; what changed may be that", escape.Replace(d.What), escape.Replace(d.Sides()))
 	}
 	if len(c.Different) > 0 {
 		m.line("")
@@ -27,9 +26,9 @@ func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
 	m.head("", escape.Replace(c.Base.Name), escape.Replace(c.Head.Name), "change", "interval", "verdict")
 	for _, t := range c.Totals {
 		m.row(escape.Replace(t.Name), figures.Value(t.Base.Value, t.Unit, mark),
-			figures.Value(t.Head.Value, t.Unit, mark), signed(t.Change), t.interval(), escape.Replace(t.verdict()))
+			figures.Value(t.Head.Value, t.Unit, mark), t.Signed(), t.Interval(), escape.Replace(t.InWords()))
 	}
-	if n := atMost(len(c.Functions), o.Top); n > 0 {
+	if n := o.AtMost(len(c.Functions)); n > 0 {
 		m.line("")
 		m.head("self energy of function", "base", "head", "change", "interval", "calls", "verdict")
 		for _, f := range c.Functions[:n] {
@@ -38,7 +37,7 @@ func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
 				title += " was " + name(f.Was)
 			}
 			m.row(title, figures.Value(f.Base.Value, f.Unit, mark), figures.Value(f.Head.Value, f.Unit, mark),
-				signed(f.Change.Change), f.interval(), calls(f.BaseCalls, f.HeadCalls), escape.Replace(f.verdict()))
+				f.Signed(), f.Interval(), figures.Calls(f.BaseCalls, f.HeadCalls), escape.Replace(f.InWords()))
 		}
 		if more := len(c.Functions) - n; more > 0 {
 			m.line("\nand %d more", more)
@@ -48,14 +47,14 @@ func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
 		head string
 		all  []OneSided
 	}{{"only in base", c.OnlyInBase}, {"only in head", c.OnlyInHead}} {
-		n := atMost(len(only.all), o.Top)
+		n := o.AtMost(len(only.all))
 		if n == 0 {
 			continue
 		}
 		m.line("")
 		m.head(only.head, "self", "calls")
 		for _, o := range only.all[:n] {
-			m.row(name(o.Name), figures.Value(o.EnergyJ, "J", mark), calls(o.Calls, o.Calls))
+			m.row(name(o.Name), figures.Value(o.EnergyJ, "J", mark), figures.Calls(o.Calls, o.Calls))
 		}
 		if more := len(only.all) - n; more > 0 {
 			m.line("\nand %d more", more)

@@ -17,12 +17,12 @@ func markdownGate(w io.Writer, g *Gate, _ format.Options) error {
 	if g.Exceeded() || g.Unknown() {
 		mark = "❌"
 	}
-	m.line("### %s Energy check of %s\n", mark, name(Command{Argv: g.Command}.line()))
-	m.line("%s\n", escape.Replace(g.sentence()))
+	m.line("### %s Energy check of %s\n", mark, name(g.CommandLine()))
+	m.line("%s\n", escape.Replace(g.Sentence()))
 	m.head("", "base", "head", "change", "interval", "could have found", "threshold", "verdict")
 	row := func(title string, c gate.Comparison) {
-		m.row(title, g.value(c.Base), g.value(c.Head), g.change(c), g.interval(c), g.detectable(c),
-			parts(g.Metric, c.Threshold, false), escape.Replace(string(c.Verdict))+noted(c))
+		m.row(title, g.Value(c.Base), g.Value(c.Head), g.Change(c), g.Interval(c), g.Detectable(c),
+			g.Threshold(c), escape.Replace(string(c.Verdict))+noted(c))
 	}
 	row("the program", g.Program)
 	for _, f := range g.Functions {
@@ -42,16 +42,16 @@ func markdownGate(w io.Writer, g *Gate, _ format.Options) error {
 			if b.Name != "" {
 				title = name(b.Name)
 			}
-			m.row(title, figures.Joules(b.BudgetJ), g.budgetText(b), verdict)
+			m.row(title, figures.Joules(b.BudgetJ), g.BudgetText(b), verdict)
 		}
 		m.line("")
 	}
-	m.line("- base: %s", escape.Replace(g.base()))
-	m.line("- head: %s", escape.Replace(revision(g.Head)))
+	m.line("- base: %s", escape.Replace(g.BaseTitle()))
+	m.line("- head: %s", escape.Replace(g.HeadTitle()))
 	m.line("- metric: %s by %s", escape.Replace(g.Metric), escape.Replace(g.Counter))
 	if g.Unit != "J" && g.EnergyBaseJ != nil && g.EnergyHeadJ != nil {
 		m.line("- energy of a run, %s: %s in base, %s in head", escape.Replace(string(g.Backend.Kind)),
-			g.joule(g.EnergyBaseJ), g.joule(g.EnergyHeadJ))
+			g.Joules(g.EnergyBaseJ), g.Joules(g.EnergyHeadJ))
 	}
 	m.line("- %d pairs of at most %d; alpha %g; seed %s", g.Pairs, g.MaxPairs, g.Alpha, escape.Replace(g.Seed))
 	for _, w := range g.Warnings {

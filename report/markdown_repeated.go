@@ -13,11 +13,8 @@ import (
 func markdownRepeated(w io.Writer, r *Repeated, _ format.Options) error {
 	m := &markdown{}
 	m.head("command", "energy", "interval", "machine", "time", "power", "runs", "against the first")
-	for i, c := range r.all() {
-		mark := ""
-		if c.Backend.Kind == nemb.Estimated {
-			mark = "~"
-		}
+	for i, c := range r.All() {
+		mark := c.Mark()
 		mean := func(s *Statistic, show func(float64) string) string {
 			if s == nil {
 				return "?"
@@ -30,14 +27,14 @@ func markdownRepeated(w io.Writer, r *Repeated, _ format.Options) error {
 			interval = "[" + joule(*s.CI95Lower) + ", " + joule(*s.CI95Upper) + "]"
 		}
 		if i > 0 && c.AgainstFirst != nil {
-			change = figures.Change(c.AgainstFirst.Change) + " " + c.AgainstFirst.interval()
+			change = figures.Change(c.AgainstFirst.Change) + " " + c.AgainstFirst.Interval()
 		}
-		m.row(name(c.line()), mean(c.ProgramEnergyJ, joule), interval, mean(c.EnergyJ, joule),
+		m.row(name(c.Line()), mean(c.ProgramEnergyJ, joule), interval, mean(c.EnergyJ, joule),
 			mean(c.DurationS, figures.Seconds),
 			mean(c.PowerW, func(v float64) string { return mark + figures.Watts(&v) }),
 			fmt.Sprint(c.Runs.MeasurementRuns), change)
 	}
-	if r.all()[0].Backend.Kind == nemb.Estimated {
+	if r.All()[0].Backend.Kind == nemb.Estimated {
 		m.line("\nEnergies are **estimated, not measured**.")
 	}
 	_, err := io.WriteString(w, m.b.String())

@@ -240,8 +240,8 @@ func number(f *float64) string {
 	return fmt.Sprintf("%g", *f)
 }
 
-// line is the noise in a few words; mark stands before what is not measured.
-func (n *Noise) line(mark string) string {
+// Line is the noise in a few words; mark stands before what is not measured.
+func (n *Noise) Line(mark string) string {
 	samples := fmt.Sprintf("%d of %d samples", n.SamplesCaptured, n.SamplesExpected)
 	if n.PowerCVPercent == nil {
 		return "?: too little to tell, " + samples

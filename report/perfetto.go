@@ -112,9 +112,9 @@ func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 			continue
 		}
 		prev := r.Samples[i-1]
-		for _, id := range domainsOf([]*Run{r}) {
+		for _, id := range (Several{r}).Domains() {
 			if watts, ok := s.DomainW[id]; ok {
-				counter(r.powerName(id), prev.TNs, map[string]any{"watts": watts})
+				counter(r.PowerName(id), prev.TNs, map[string]any{"watts": watts})
 			}
 		}
 		if span := float64(s.TNs-prev.TNs) * 1e-9; span > 0 {
@@ -135,7 +135,7 @@ func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 		metadata("thread_name", tid, "name", name)
 		metadata("thread_sort_index", tid, "sort_index", lane)
 		for _, t := range tasks {
-			at, long := traceTime(t.StartedAtMonoNs), traceTime(t.lasted())
+			at, long := traceTime(t.StartedAtMonoNs), traceTime(t.LastedNs())
 			f.Events = append(f.Events, traceEvent{Name: t.Name, Phase: "X", PID: pid, TID: tid, At: &at, Long: &long,
 				Args: t.facts()})
 		}
@@ -193,17 +193,6 @@ func (f *traceFile) threads(calls *timeline, pid, free int) {
 
 func millionths(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
-// powerName names the power of a domain, and says it if that was not measured.
-func (r *Run) powerName(domain string) string {
-	if r.mark() != "" {
-		return "power " + domain + ", " + string(r.Totals.Kind)
-	}
-	return "power " + domain
-}
-
-// lasted is how long a task was, in nanoseconds.
-func (t Task) lasted() int64 { return max(t.EndedAtMonoNs-t.StartedAtMonoNs, 0) }
-
 // facts are what a viewer shows beside a task. What is not known is left out.
 func (t Task) facts() map[string]any {
 	m := map[string]any{"energy_kind": string(t.Kind)}
@@ -232,12 +221,12 @@ func (t Task) facts() map[string]any {
 func lanes(tasks []Task) [][]Task {
 	tasks = slices.Clone(tasks)
 	slices.SortStableFunc(tasks, func(a, b Task) int {
-		return cmp.Or(cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs), cmp.Compare(b.lasted(), a.lasted()))
+		return cmp.Or(cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs), cmp.Compare(b.LastedNs(), a.LastedNs()))
 	})
 	var out [][]Task
 	var open [][]int64 // the ends of the tasks that are not over, the innermost last
 	for _, t := range tasks {
-		end := t.StartedAtMonoNs + t.lasted()
+		end := t.StartedAtMonoNs + t.LastedNs()
 		lane := 0
 		for ; lane < len(out); lane++ {
 			o := open[lane]

@@ -107,7 +107,7 @@ func (on canvas) run(w io.Writer, r *Run, o format.Options) error {
 	c.Fill(c.Rectangle.Path())
 	top := height - pictureMargin
 	label(c, lettering("Sans", 13, ink), pictureMargin, top,
-		"Energy of "+clean(r.Title())+"  "+r.mark()+figures.Energy(r.Totals.ProgramEnergyJ))
+		"Energy of "+clean(r.Title())+"  "+r.Mark()+figures.Energy(r.Totals.ProgramEnergyJ))
 	label(c, lettering("Sans", 9, soft), pictureMargin, top-17, strings.Join(r.pictureFacts(), " · "))
 	top = height - pictureTop
 	if power {
@@ -148,7 +148,7 @@ func (r *Run) pictureFacts() []string {
 		facts = append(facts, "between "+figures.Energy(t.ProgramEnergyLoJ)+" and "+figures.Energy(t.ProgramEnergyHiJ))
 	}
 	if t.EnergyJ != nil {
-		facts = append(facts, "machine "+r.mark()+figures.Energy(t.EnergyJ), r.mark()+figures.Watts(t.AvgPowerW))
+		facts = append(facts, "machine "+r.Mark()+figures.Energy(t.EnergyJ), r.Mark()+figures.Watts(t.AvgPowerW))
 	}
 	facts = append(facts, figures.Seconds(t.WallDurationS))
 	for _, s := range []string{r.Meta.Hostname, r.Meta.CPUModel, t.Source} {

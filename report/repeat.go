@@ -335,8 +335,8 @@ func against(first, c Command) *Ratio {
 	return out
 }
 
-// all are the commands, the only one too.
-func (r *Repeated) all() []Command {
+// All are the commands, the only one too.
+func (r *Repeated) All() []Command {
 	if len(r.Commands) > 0 {
 		return r.Commands
 	}
@@ -348,8 +348,8 @@ func (r *Repeated) JSON() ([]byte, error) {
 	return indented(r)
 }
 
-// line is a command as a shell would take it.
-func (c Command) line() string {
+// Line is a command as a shell would take it.
+func (c Command) Line() string {
 	var out []string
 	for _, a := range c.Argv {
 		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`&|;<>()*?[]{}~#!") {
@@ -358,6 +358,19 @@ func (c Command) line() string {
 		out = append(out, a)
 	}
 	return strings.Join(out, " ")
+}
+
+// Mark stands before every energy of the command that was not measured.
+func (c Command) Mark() string { return Mark(c.Backend.Kind) }
+
+// Spread is the coefficient of variation of the command's energy over runs, with a name
+// for it, "" where fewer than three runs count.
+func (c Command) Spread() string {
+	s := c.ProgramEnergyJ
+	if s == nil || s.CVPercent == nil || c.Runs.MeasurementRuns < 3 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %% (%s)", *s.CVPercent, noiseLabel(*s.CVPercent))
 }
 
 // noiseLabel is a name for a spread over runs.
@@ -375,10 +388,11 @@ func noiseLabel(cv float64) string {
 
 // Counted reports whether there is a run that counts.
 func (r *Repeated) Counted() bool {
-	return slices.ContainsFunc(r.all(), func(c Command) bool { return c.DurationS != nil })
+	return slices.ContainsFunc(r.All(), func(c Command) bool { return c.DurationS != nil })
 }
 
-func (a *Ratio) interval() string {
+// Interval is the 90 % interval of a change in words, and of what it is.
+func (a *Ratio) Interval() string {
 	if a.Lo == nil || a.Hi == nil {
 		return "too few rounds for an interval"
 	}

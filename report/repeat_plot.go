@@ -27,7 +27,7 @@ const (
 )
 
 func (r *Repeated) pictureHeight() vg.Length {
-	return vg.Length(2*pictureMargin + len(r.all())*(seriesTop+seriesHeight))
+	return vg.Length(2*pictureMargin + len(r.All())*(seriesTop+seriesHeight))
 }
 
 // repeated draws of each run the command's energy (the processor time, where no energy
@@ -40,7 +40,7 @@ func (on canvas) repeated(w io.Writer, r *Repeated, _ format.Options) error {
 	height := r.pictureHeight()
 	known := r.energiesKnown()
 	top, most := height-pictureMargin, [2]float64{}
-	for _, command := range r.all() {
+	for _, command := range r.All() {
 		for i, of := range figuresOf(known) {
 			for _, m := range command.Measurements {
 				if v := of.value(m); v != nil {
@@ -49,8 +49,8 @@ func (on canvas) repeated(w io.Writer, r *Repeated, _ format.Options) error {
 			}
 		}
 	}
-	for k, command := range r.all() {
-		label(c, lettering("Sans", 12, ink), pictureMargin, top, shorten(clean(command.line()), 110))
+	for k, command := range r.All() {
+		label(c, lettering("Sans", 12, ink), pictureMargin, top, shorten(clean(command.Line()), 110))
 		label(c, lettering("Sans", 9, soft), pictureMargin, top-16, clean(command.summary()))
 		below := top - seriesTop
 		for i, of := range figuresOf(known) {
@@ -74,7 +74,7 @@ func (on canvas) repeated(w io.Writer, r *Repeated, _ format.Options) error {
 }
 
 func (r *Repeated) energiesKnown() bool {
-	return !slices.ContainsFunc(r.all(), func(c Command) bool { return c.ProgramEnergyJ == nil })
+	return !slices.ContainsFunc(r.All(), func(c Command) bool { return c.ProgramEnergyJ == nil })
 }
 
 // figureOf is what is drawn of each run.
@@ -100,10 +100,9 @@ func figuresOf(known bool) []figureOf {
 
 // summary is a command's figures in a line.
 func (c Command) summary() string {
-	mark := ""
-	kind := string(c.Backend.Kind)
+	mark, kind := c.Mark(), string(c.Backend.Kind)
 	if c.Backend.Kind == nemb.Estimated {
-		mark, kind = "~", "estimated, not measured"
+		kind = "estimated, not measured"
 	}
 	out := "no energy known"
 	if s := c.ProgramEnergyJ; s != nil {
@@ -112,8 +111,8 @@ func (c Command) summary() string {
 			out += ", between " + figures.Value(s.CI95Lower, "J", mark) + " and " +
 				figures.Value(s.CI95Upper, "J", mark)
 		}
-		if s.CVPercent != nil && c.Runs.MeasurementRuns >= 3 {
-			out += fmt.Sprintf(" · CV %.1f %% (%s)", *s.CVPercent, noiseLabel(*s.CVPercent))
+		if spread := c.Spread(); spread != "" {
+			out += " · CV " + spread
 		}
 	}
 	out += fmt.Sprintf(" · %d runs", c.Runs.MeasurementRuns)

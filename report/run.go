@@ -58,6 +58,15 @@ func (j *Joules) UnmarshalJSON(b []byte) error {
 // Float returns joules.
 func (j Joules) Float() float64 { return float64(j) * 1e-6 }
 
+// Mark stands before energies of a kind in what people read: "~" where they are
+// estimated.
+func Mark(kind nemb.Method) string {
+	if kind == nemb.Estimated {
+		return "~"
+	}
+	return ""
+}
+
 // Provenance says what an energy is worth.
 type Provenance struct {
 	LoJ    *Joules     `json:"energy_lo_j"`
@@ -91,11 +100,14 @@ type Run struct {
 	SHA256 string `json:"sha256"`
 
 	started time.Time
-	// parts names the format of a file that told tasks and samples and nothing else.
-	parts string
+	// part names the format of a file that told tasks and samples and nothing else.
+	part string
 	// unknownSites counts the costs of sites that do not exist.
 	unknownSites int
 }
+
+// Mark stands before every energy of the run that was not measured.
+func (r *Run) Mark() string { return Mark(r.Totals.Kind) }
 
 // Meta identifies the run and its surroundings.
 type Meta struct {
@@ -165,6 +177,9 @@ type Task struct {
 	Noise  *Noise `json:"noise,omitempty"`
 	Provenance
 }
+
+// LastedNs is how long a task was, in nanoseconds.
+func (t Task) LastedNs() int64 { return max(t.EndedAtMonoNs-t.StartedAtMonoNs, 0) }
 
 // Totals is the machine's energy while the program ran; the ledger says whose
 // it was.

@@ -26,6 +26,14 @@ type Sample struct {
 	OtherCPUS   float64            `json:"other_cpu_s"`
 }
 
+// PowerName names the power of a domain, and says it if that was not measured.
+func (r *Run) PowerName(domain string) string {
+	if r.Mark() != "" {
+		return "power " + domain + ", " + string(r.Totals.Kind)
+	}
+	return "power " + domain
+}
+
 // sampled keeps every n-th sample of a series, the first and the last. One
 // whose reading failed tells a part of the domains only and is left out.
 func (r *Run) sampled(series nemb.Series) {

@@ -112,7 +112,7 @@ func ReadSavedFrom(f io.ReadSeeker) (Saved, error) {
 	if err := decode(f, r); err != nil {
 		return Saved{}, fmt.Errorf("not a saved run: %w", err)
 	}
-	for _, c := range r.all() {
+	for _, c := range r.All() {
 		if len(c.Measurements) == 0 {
 			return Saved{}, errors.New("it has no measurement: the command failed before the first was whole")
 		}

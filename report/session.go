@@ -18,12 +18,8 @@ import (
 	"cg/report/figures"
 )
 
-// sessionTool is meta.tool of a session's file (docs/session.md), and partsSession
-// what Run.parts says of it.
-const (
-	sessionTool  = "codegreen.Session"
-	partsSession = "session"
-)
+// sessionTool is meta.tool of a session's file (docs/session.md).
+const sessionTool = "codegreen.Session"
 
 // sessionFile is what a session adds to a run's envelope. Fields that it has
 // in another form than a run hide those.
@@ -64,7 +60,7 @@ func readSession(text io.ReadSeeker) (*Run, error) {
 		return nil, fmt.Errorf("not a session's file: %w", err)
 	}
 	r := &Run{
-		parts: partsSession, Meta: f.Meta.Meta, Totals: f.Totals.Totals, Warnings: orEmpty(f.Warnings),
+		part: PartSession, Meta: f.Meta.Meta, Totals: f.Totals.Totals, Warnings: orEmpty(f.Warnings),
 		Functions: []Function{}, Sites: []Site{},
 		Ledger: []Line{}, Skipped: []Skip{}, Samples: []Sample{},
 	}
@@ -316,7 +312,7 @@ func (p *printer) sessionText(r *Run) {
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
-	mark := r.mark()
+	mark := r.Mark()
 	table(p, "task", r.Tasks[1:], func(t Task) string { return strings.Repeat("  ", t.Depth-1) + t.Name },
 		[]column[Task]{
 			{"energy", 0, func(t Task) string {

@@ -22,7 +22,7 @@ func besideTotals(runs []*Run) []row {
 	energies := func(name string, of func(*Run) *Joules) row {
 		out := row{name: name}
 		for _, r := range runs {
-			out.cells = append(out.cells, r.mark()+figures.Energy(of(r)))
+			out.cells = append(out.cells, r.Mark()+figures.Energy(of(r)))
 		}
 		out.change = change(of(runs[0]), of(runs[len(runs)-1]))
 		return out
@@ -93,7 +93,7 @@ func besideFunctions(runs []*Run) []row {
 			if f == nil {
 				out.cells = append(out.cells, "-")
 			} else {
-				out.cells = append(out.cells, runs[i].mark()+figures.Energy(f.SelfEnergyJ))
+				out.cells = append(out.cells, runs[i].Mark()+figures.Energy(f.SelfEnergyJ))
 			}
 		}
 		if a, b := c.self[0], c.self[len(runs)-1]; a != nil && b != nil {

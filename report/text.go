@@ -18,9 +18,6 @@ import (
 	"cg/shown"
 )
 
-// rows is how many functions a table shows unless it is verbose.
-const rows = 15
-
 func init() {
 	format.Register(format.Format{
 		Name: format.Default, Title: "tables for a terminal", Endings: []string{".txt"}, Parts: true, Top: true,
@@ -32,7 +29,7 @@ func init() {
 // textRun lays a run out for people.
 func textRun(w io.Writer, r *Run, o format.Options) error {
 	p := newPrinter(o.Terminal)
-	if r.parts == partsSession {
+	if r.Part() == PartSession {
 		p.sessionText(r)
 		return p.print(w)
 	}
@@ -85,11 +82,11 @@ func (p *printer) line(format string, args ...any) {
 
 func (p *printer) headline(r *Run) {
 	t := r.Totals
-	foreign := r.parts != "" && r.Process.CPUMethod == "" // from a file that another program wrote
+	foreign := r.Part() != "" && r.Process.CPUMethod == "" // from a file that another program wrote
 	if t.EnergyJ == nil && foreign {
 		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, "the file tells none"))
 	} else if t.EnergyJ == nil {
-		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, r.whyUnknown()))
+		p.line("%s  ?  %s", p.paint(bold, "Energy"), p.paint(yellow, r.WhyUnknown()))
 	} else {
 		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, figures.Energy(t.EnergyJ)),
 			figures.Energy(t.LoJ), figures.Energy(t.HiJ), p.kind(t.Kind))
@@ -98,7 +95,7 @@ func (p *printer) headline(r *Run) {
 			p.paint(dim, "its share, by processor time"))
 	}
 	if e, ok := t.Domains["memory"]; ok {
-		p.line("Memory   %s  %s", r.mark()+figures.Energy(&e),
+		p.line("Memory   %s  %s", r.Mark()+figures.Energy(&e),
 			p.paint(dim, "of the program's memory (its resident set), part of the machine's energy"))
 	}
 	power := "?"
@@ -114,10 +111,10 @@ func (p *printer) headline(r *Run) {
 		p.line("Ended    %s", p.paint(yellow, how))
 	}
 	if t.Noise != nil {
-		p.line("Noise    %s", p.paint(dim, t.Noise.line(r.mark())))
+		p.line("Noise    %s", p.paint(dim, t.Noise.Line(r.Mark())))
 	}
 	if r.Baseline != nil {
-		p.line("Baseline %s", p.paint(dim, r.Baseline.line()))
+		p.line("Baseline %s", p.paint(dim, r.Baseline.Line()))
 	}
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
@@ -158,7 +155,7 @@ type column[T any] struct {
 }
 
 func (p *printer) functions(r *Run) {
-	mark := r.mark()
+	mark := r.Mark()
 	table(p, "function", r.Functions, func(f Function) string { return f.Name }, []column[Function]{
 		{"calls", 0, func(f Function) string { return figures.Count(f.Calls) }},
 		{"self", 0, func(f Function) string { return mark + figures.Energy(f.SelfEnergyJ) }},
@@ -177,7 +174,7 @@ func (p *printer) tests(r *Run) {
 	if len(r.Tasks) < 2 {
 		return
 	}
-	mark := r.mark()
+	mark := r.Mark()
 	tests := slices.Clone(r.Tasks[1:])
 	slices.SortStableFunc(tests, func(a, b Task) int {
 		if a.EnergyJ == nil || b.EnergyJ == nil {
@@ -203,14 +200,6 @@ func (p *printer) tests(r *Run) {
 	table(p, "test", tests, func(t Task) string { return t.Name }, columns)
 }
 
-// mark stands before every energy that was not measured.
-func (r *Run) mark() string {
-	if r.Totals.Kind == nemb.Estimated {
-		return "~"
-	}
-	return ""
-}
-
 // table lays out rows with their name in front, as many as the terminal is to
 // show.
 func table[T any](p *printer, head string, all []T, named func(T) string, columns []column[T]) {
@@ -218,10 +207,7 @@ func table[T any](p *printer, head string, all []T, named func(T) string, column
 		return
 	}
 	p.line("")
-	some := all
-	if !p.Verbose && len(some) > rows {
-		some = some[:rows]
-	}
+	some := all[:p.Rows(len(all))]
 	var used []column[T]
 	for _, c := range columns {
 		if p.Width >= c.width {
@@ -274,7 +260,7 @@ func (p *printer) ledger(r *Run) {
 		return
 	}
 	p.line("")
-	mark := r.mark()
+	mark := r.Mark()
 	width := 0
 	for _, l := range r.Ledger {
 		width = max(width, len(l.Name))
@@ -296,11 +282,11 @@ func (p *printer) ledger(r *Run) {
 }
 
 func (p *printer) notes(r *Run) {
-	if len(r.Warnings) > 0 || len(r.Skipped) > 0 || len(r.Functions) > 0 || r.Sampler.Samples > 0 || r.parts != "" {
+	if len(r.Warnings) > 0 || len(r.Skipped) > 0 || len(r.Functions) > 0 || r.Sampler.Samples > 0 || r.Part() != "" {
 		p.line("")
 	}
-	if r.parts != "" {
-		p.note(dim, r.parts, "the file has tasks and samples; functions, call paths and the ledger are not in it")
+	if r.Part() != "" {
+		p.note(dim, r.Part(), "the file has tasks and samples; functions, call paths and the ledger are not in it")
 	}
 	if len(r.Functions) > 0 {
 		p.note(dim, "method", r.methods())
@@ -312,7 +298,7 @@ func (p *printer) notes(r *Run) {
 			s.Samples, time.Duration(s.IntervalMs*1e6), s.Mechanism, s.MissedDeadlines, s.Gaps, s.SlowReads,
 			figures.Seconds(s.OwnCPUS))
 		if s.EnergyJ != nil {
-			text += ", " + r.mark() + figures.Energy(s.EnergyJ)
+			text += ", " + r.Mark() + figures.Energy(s.EnergyJ)
 		}
 		p.note(dim, "sampler", text)
 	}
@@ -320,7 +306,7 @@ func (p *printer) notes(r *Run) {
 		text := fmt.Sprintf("cg's code where functions begin and end ran %s times, %s each: %s",
 			figures.Count(r.Channel.Events), figures.Seconds(c.EventNs*1e-9), figures.Seconds(c.TimeS))
 		if c.EnergyJ != nil {
-			text += " and " + r.mark() + figures.Energy(c.EnergyJ)
+			text += " and " + r.Mark() + figures.Energy(c.EnergyJ)
 		}
 		p.note(dim, "checkpoints", text+" in all, counted for no function")
 	}
@@ -360,7 +346,7 @@ func (p *printer) unresolved(r *Run) {
 		if names != "" {
 			names += "; "
 		}
-		names += f.Name + " (" + f.why() + ")"
+		names += f.Name + " (" + f.Why() + ")"
 	}
 	if n > 5 && !p.Verbose {
 		names += fmt.Sprintf("; and %d more (--verbose)", n-5)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"cg/report/figures"
 	"cg/report/format"
@@ -13,8 +14,8 @@ import (
 // textComparison lays a comparison out for people, with the top functions.
 func textComparison(w io.Writer, c *Comparison, o format.Options) error {
 	o.Verbose = true // the rows are chosen here
-	p, mark := newPrinter(o.Terminal), c.mark()
-	p.line("%s  %s", p.paint(bold, "Compared"), p.cut(c.heading(), p.Width-10))
+	p, mark := newPrinter(o.Terminal), c.Mark()
+	p.line("%s  %s", p.paint(bold, "Compared"), p.cut(c.Heading(), p.Width-10))
 	if c.Base.Kind == c.Head.Kind {
 		p.line("Energies  %s", p.kind(c.Base.Kind))
 	} else {
@@ -24,18 +25,18 @@ func textComparison(w io.Writer, c *Comparison, o format.Options) error {
 	columns := []column[Change]{
 		{"base", 0, func(c Change) string { return figures.Value(c.Base.Value, c.Unit, mark) }},
 		{"head", 0, func(c Change) string { return figures.Value(c.Head.Value, c.Unit, mark) }},
-		{"change", 0, func(c Change) string { return signed(c.Change) }},
-		{"interval", 72, Change.interval},
+		{"change", 0, func(c Change) string { return c.Signed() }},
+		{"interval", 72, Change.Interval},
 		{"verdict", 0, func(c Change) string { return string(c.Verdict) + weakMark(c) }},
 	}
 	table(p, "total", c.Totals, func(c Change) string { return c.Name }, columns)
-	n := atMost(len(c.Functions), o.Top)
-	table(p, "self energy of function", c.Functions[:n], FunctionChange.title, []column[FunctionChange]{
+	n := o.AtMost(len(c.Functions))
+	table(p, "self energy of function", c.Functions[:n], FunctionChange.Title, []column[FunctionChange]{
 		{"base", 60, func(f FunctionChange) string { return figures.Value(f.Base.Value, f.Unit, mark) }},
 		{"head", 60, func(f FunctionChange) string { return figures.Value(f.Head.Value, f.Unit, mark) }},
-		{"change", 0, func(f FunctionChange) string { return signed(f.Change.Change) }},
-		{"interval", 88, func(f FunctionChange) string { return f.interval() }},
-		{"calls", 104, func(f FunctionChange) string { return calls(f.BaseCalls, f.HeadCalls) }},
+		{"change", 0, func(f FunctionChange) string { return f.Signed() }},
+		{"interval", 88, func(f FunctionChange) string { return f.Interval() }},
+		{"calls", 104, func(f FunctionChange) string { return figures.Calls(f.BaseCalls, f.HeadCalls) }},
 		{"found by", 120, func(f FunctionChange) string { return f.MatchedBy }},
 		{"verdict", 0, func(f FunctionChange) string { return string(f.Verdict) + weakMark(f.Change) }},
 	})
@@ -44,21 +45,20 @@ func textComparison(w io.Writer, c *Comparison, o format.Options) error {
 		head string
 		all  []OneSided
 	}{{"only in BASE", c.OnlyInBase}, {"only in HEAD", c.OnlyInHead}} {
-		n := atMost(len(only.all), o.Top)
+		n := o.AtMost(len(only.all))
 		table(p, only.head, only.all[:n], func(o OneSided) string { return o.Name }, []column[OneSided]{
 			{"self", 0, func(o OneSided) string { return figures.Value(o.EnergyJ, "J", mark) }},
-			{"calls", 60, func(o OneSided) string { return calls(o.Calls, o.Calls) }},
+			{"calls", 60, func(o OneSided) string { return figures.Calls(o.Calls, o.Calls) }},
 			{"where", 88, func(o OneSided) string { return fmt.Sprintf("%s:%d", filepath.Base(o.File), o.Line) }},
 		})
 		p.further(len(only.all) - n)
 	}
 	p.line("")
 	for _, d := range c.Different {
-		p.note(yellow, "different", fmt.Sprintf("%s: %s and %s; what changed may be that", d.What, orNone(d.Base),
-			orNone(d.Head)))
+		p.note(yellow, "different", fmt.Sprintf("%s: %s; what changed may be that", d.What, d.Sides()))
 	}
 	for _, t := range c.Totals[1:] { // the first has said it above
-		if t.Verdict == NotComparable && t.Why != zeroBoth {
+		if t.Verdict == NotComparable && t.Why != ZeroInBoth {
 			p.note(yellow, "not comparable", t.Name+": "+t.Why)
 		}
 	}
@@ -71,16 +71,24 @@ func textComparison(w io.Writer, c *Comparison, o format.Options) error {
 func (p *printer) headlineOf(c Change, mark string) shown.Safe {
 	style := map[Verdict]string{Higher: yellow, NotComparable: yellow, Lower: cyan}[c.Verdict]
 	out := figures.Value(c.Base.Value, c.Unit, mark) + " → " + figures.Value(c.Head.Value, c.Unit, mark)
-	for _, s := range []string{signed(c.Change), c.interval()} {
+	for _, s := range []string{c.Signed(), c.Interval()} {
 		if s != "" {
 			out += "  " + s
 		}
 	}
-	return shown.Safe(shown.Line(out)) + "  " + p.paint(style, c.verdict())
+	return shown.Safe(shown.Line(out)) + "  " + p.paint(style, c.InWords())
 }
 
 func (p *printer) further(n int) {
 	if n > 0 {
 		p.line("%s", p.paint(dim, fmt.Sprintf("and %d more (--top 0, or --json)", n)))
 	}
+}
+
+// weakMark is the question mark of a verdict that is weak.
+func weakMark(c Change) string {
+	if strings.HasSuffix(c.InWords(), "?") {
+		return "?"
+	}
+	return ""
 }

@@ -14,20 +14,20 @@ import (
 func textGate(w io.Writer, g *Gate, o format.Options) error {
 	p := newPrinter(o.Terminal)
 	row := func(name, text string) { p.line("  %s  %s", pad(name, 8), p.cut(text, p.Width-12)) }
-	p.line("%s  %s", p.paint(bold, "Gate"), p.cut(Command{Argv: g.Command}.line(), p.Width-6))
+	p.line("%s  %s", p.paint(bold, "Gate"), p.cut(g.CommandLine(), p.Width-6))
 	row("Metric", g.Metric+" by "+g.Counter)
 	c := g.Program
-	if g.alone() {
-		row("Measured", fmt.Sprintf("%s per run, median of %d", g.value(c.Head), g.Pairs))
+	if g.Alone() {
+		row("Measured", fmt.Sprintf("%s per run, median of %d", g.Value(c.Head), g.Pairs))
 	} else {
-		row("Base", g.base())
-		row("Head", revision(g.Head))
-		row("Per run", fmt.Sprintf("%s in base, %s in head", g.value(c.Base), g.value(c.Head)))
+		row("Base", g.BaseTitle())
+		row("Head", g.HeadTitle())
+		row("Per run", fmt.Sprintf("%s in base, %s in head", g.Value(c.Base), g.Value(c.Head)))
 		if g.Unit != "J" && g.EnergyBaseJ != nil && g.EnergyHeadJ != nil {
-			row("Energy", fmt.Sprintf("%s in base, %s in head (by %s; not what is judged)", g.joule(g.EnergyBaseJ),
-				g.joule(g.EnergyHeadJ), g.Backend.Kind))
+			row("Energy", fmt.Sprintf("%s in base, %s in head (by %s; not what is judged)", g.Joules(g.EnergyBaseJ),
+				g.Joules(g.EnergyHeadJ), g.Backend.Kind))
 		}
-		row("Change", strings.TrimSpace(g.change(c)+"  "+g.interval(c)))
+		row("Change", strings.TrimSpace(g.Change(c)+"  "+g.Interval(c)))
 		what := fmt.Sprintf("%d pairs of at most %d", g.Pairs, g.MaxPairs)
 		if !g.Interleaved {
 			what = fmt.Sprintf("%d runs, with %d of the baseline", g.Pairs, len(g.Result.Base))
@@ -35,7 +35,7 @@ func textGate(w io.Writer, g *Gate, o format.Options) error {
 		if g.Batch > 1 {
 			what += fmt.Sprintf(", each of %d runs", g.Batch)
 		}
-		if d := g.detectable(c); d != "" && !g.Deterministic {
+		if d := g.Detectable(c); d != "" && !g.Deterministic {
 			what += "; could have found " + d
 		}
 		row("Seen by", what)
@@ -47,26 +47,26 @@ func textGate(w io.Writer, g *Gate, o format.Options) error {
 		} else if *b.Exceeded {
 			verdict = p.paint(yellow, "exceeded")
 		}
-		text := fmt.Sprintf("%s: %s of %s", owner(b.Name), g.budgetText(b), figures.Joules(b.BudgetJ))
+		text := fmt.Sprintf("%s: %s of %s", Owner(b.Name), g.BudgetText(b), figures.Joules(b.BudgetJ))
 		p.line("  %s  %s, %s", pad("Budget", 8), p.cut(text, p.Width-24), verdict)
 	}
-	if len(g.Functions) > 0 && !g.alone() {
+	if len(g.Functions) > 0 && !g.Alone() {
 		width := 0
 		for _, f := range g.Functions {
 			width = max(width, min(48, len(f.Name)))
 		}
 		p.line("  %s", p.paint(bold, "Functions, without what they call"))
 		for _, f := range g.Functions {
-			p.line("    %s  %s  %s  %s  %s", pad(shorten(f.Name, width), width), left(g.change(f), 9),
-				pad(g.interval(f), 20), pad(string(f.Verdict), 12), f.Note)
+			p.line("    %s  %s  %s  %s  %s", pad(shorten(f.Name, width), width), left(g.Change(f), 9),
+				pad(g.Interval(f), 20), pad(string(f.Verdict), 12), f.Note)
 		}
 	}
-	if !g.alone() {
+	if !g.Alone() {
 		style := ""
 		if g.ExitStatus != 0 {
 			style = yellow
 		}
-		p.line("  %s  %s", pad("Verdict", 8), p.paint(style, g.sentence()))
+		p.line("  %s  %s", pad("Verdict", 8), p.paint(style, g.Sentence()))
 	}
 	for _, w := range g.Warnings {
 		p.note(yellow, w.Slug, w.Message)

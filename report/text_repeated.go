@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 
-	"cg/nemb"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
@@ -15,20 +14,20 @@ import (
 // textRepeated lays out what was measured for people.
 func textRepeated(w io.Writer, r *Repeated, o format.Options) error {
 	p := newPrinter(o.Terminal)
-	for _, c := range r.all() {
+	for _, c := range r.All() {
 		p.command(c)
 	}
 	if len(r.Commands) > 1 {
 		p.line("%s", p.paint(bold, "Against the first, round by round"))
 		for i, c := range r.Commands[1:] {
 			if a := c.AgainstFirst; a != nil {
-				p.line("  %d  %s  %s  (%s)", i+2, left(figures.Change(a.Change), 9), a.interval(), p.cut(c.line(), 48))
+				p.line("  %d  %s  %s  (%s)", i+2, left(figures.Change(a.Change), 9), a.Interval(), p.cut(c.Line(), 48))
 			}
 		}
 		p.line("")
 	}
 	if r.Baseline != nil {
-		p.note(dim, "baseline", r.Baseline.line())
+		p.note(dim, "baseline", r.Baseline.Line())
 	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)
@@ -38,11 +37,8 @@ func textRepeated(w io.Writer, r *Repeated, o format.Options) error {
 
 // command shows what the runs of a command come to.
 func (p *printer) command(c Command) {
-	p.line("%s  %s", p.paint(bold, "Command"), p.cut(c.line(), p.Width-9))
-	mark := ""
-	if c.Backend.Kind == nemb.Estimated {
-		mark = "~"
-	}
+	p.line("%s  %s", p.paint(bold, "Command"), p.cut(c.Line(), p.Width-9))
+	mark := c.Mark()
 	p.statistic("Energy", c.ProgramEnergyJ, figures.Joules, mark)
 	p.statistic("Machine", c.EnergyJ, figures.Joules, mark)
 	p.statistic("Time", c.DurationS, figures.Seconds, "")
@@ -51,15 +47,15 @@ func (p *printer) command(c Command) {
 	if s := c.ProgramEnergyJ; s != nil {
 		p.line("  %s  %s to %s, median %s", pad("Range", 8), figures.Joules(s.Min), figures.Joules(s.Max),
 			figures.Joules(s.Median))
-		if s.CVPercent != nil && c.Runs.MeasurementRuns >= 3 {
-			p.line("  %s  %.1f %% (%s)", pad("CV", 8), *s.CVPercent, noiseLabel(*s.CVPercent))
+		if spread := c.Spread(); spread != "" {
+			p.line("  %s  %s", pad("CV", 8), spread)
 		}
 	}
 	p.line("  %s  %s", pad("Runs", 8), c.countedRuns())
 	if s := c.ProgramEnergyJ; s != nil && len(s.Outliers) > 0 {
 		var out []string
 		for _, i := range s.Outliers {
-			out = append(out, figures.Joules(*float(c.Measurements[i].ProgramEnergyJ)))
+			out = append(out, figures.Joules(c.Measurements[i].ProgramEnergyJ.Float()))
 		}
 		p.line("  %s  %s: far from the others, and counted", pad("Outliers", 8), strings.Join(out, ", "))
 	}

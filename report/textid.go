@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 )
 
+// MostSource is the longest file of a program whose text is taken, in bytes.
+const MostSource = 1 << 20
+
 // identify gives each site that was called the digest of its source text, by
 // which it is found again under another name or in another file. read tells when
 // a file was changed; the text of one that has changed since the run began may be

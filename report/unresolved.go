@@ -67,8 +67,8 @@ func (r *Run) unresolved() {
 			n, 100*float64(open)/float64(all)))
 }
 
-// why says in words why a function is not resolved.
-func (f Function) why() string {
+// Why says in words why a function is not resolved.
+func (f Function) Why() string {
 	if len(f.UnresolvedWith) == 0 {
 		return f.Unresolved
 	}

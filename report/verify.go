@@ -13,7 +13,7 @@ import (
 // averages, intervals and the digest. Each line begins with the field.
 func (r *Run) Check() []string {
 	c := &check{}
-	if r.parts == partsSession {
+	if r.part == PartSession {
 		c.session(r)
 		return c.faults
 	}

@@ -241,9 +241,9 @@ func TestTraceOpens(t *testing.T) {
 				DurationMs   float64 `json:"duration_ms"`
 			}) bool {
 				return s.Thread == "tasks" && s.Name == task.Name &&
-					math.Abs(s.DurationMs-float64(task.lasted())*1e-6) < 1e-3
+					math.Abs(s.DurationMs-float64(task.LastedNs())*1e-6) < 1e-3
 			}) {
-				t.Errorf("%s: no task %q of %d ns among %v", name, task.Name, task.lasted(), got.Slices)
+				t.Errorf("%s: no task %q of %d ns among %v", name, task.Name, task.LastedNs(), got.Slices)
 			}
 		}
 		power := 0

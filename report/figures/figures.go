@@ -114,6 +114,20 @@ func Count(n uint64) string {
 	return s
 }
 
+// Calls writes mean numbers of calls of two runs, one where both have the same.
+func Calls(base, head float64) string {
+	whole := func(v float64) string {
+		if v == math.Trunc(v) {
+			return Count(uint64(v))
+		}
+		return fmt.Sprintf("%.1f", v)
+	}
+	if base == head {
+		return whole(base)
+	}
+	return whole(base) + " → " + whole(head)
+}
+
 // Digits writes a number with three digits that count, and more before the point where it
 // has more. What is not above 0 is "0".
 func Digits(v float64) string {

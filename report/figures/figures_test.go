@@ -36,6 +36,8 @@ func TestFigures(t *testing.T) {
 	for want, got := range map[string]string{
 		"1 234 567":         Count(1234567),
 		"999":               Count(999),
+		"1 234 → 0.5":       Calls(1234, 0.5),
+		"12":                Calls(12, 12),
 		"12.3 W":            Watts(at(12.345)),
 		"[1.00 mJ, 2.00 J]": Interval(&lo, &hi),
 		"5.1 %":             Percent(at(5.12)),

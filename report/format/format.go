@@ -120,6 +120,23 @@ type Terminal struct {
 	Verbose bool // every function and every warning in full
 }
 
+// Rows is how many rows of n a table of functions or tests shows: the first fifteen
+// unless everything was asked for.
+func (t Terminal) Rows(n int) int {
+	if t.Verbose {
+		return n
+	}
+	return min(n, 15)
+}
+
+// AtMost is how many rows of n a table of a comparison shows: Top, or all for 0.
+func (o Options) AtMost(n int) int {
+	if o.Top <= 0 {
+		return n
+	}
+	return min(n, o.Top)
+}
+
 // Choose gives the value of a choice, and refuses one that there is not.
 func (o Options) Choose(c Choice) (string, error) {
 	value := cmp.Or(o.Chosen[c.Flag], c.Values[0])
