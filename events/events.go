@@ -43,10 +43,9 @@ const (
 	blockEnd    = 5
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // digest is that of a block: of its kind and its payload.
 func digest(kind, payload []byte) uint32 {
+	castagnoli := crc32.MakeTable(crc32.Castagnoli) // made once, by crc32
 	return crc32.Update(crc32.Update(0, castagnoli, kind), castagnoli, payload)
 }
 

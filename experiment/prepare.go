@@ -183,6 +183,6 @@ func (p *prepared) environment() []string {
 func (x *Instrumented) key() string {
 	o := x.Options
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %q %s", x.Version, o.Granularity, o.Include, o.Exclude,
-		x.Language.PlanVersion))
+		x.Language.PlanVersion()))
 	return hex.EncodeToString(sum[:6])
 }

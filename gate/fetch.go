@@ -2,15 +2,16 @@ package gate
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cg/pattern"
 )
 
 var (
-	wholeDigest = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	someDigest  = regexp.MustCompile(`^[0-9a-f]{4,63}$`)
-	bareWord    = regexp.MustCompile(`^[A-Za-z0-9_@%=:,./+-]+$`)
+	wholeDigest = pattern.Later(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	someDigest  = pattern.Later(`^[0-9a-f]{4,63}$`)
+	bareWord    = pattern.Later(`^[A-Za-z0-9_@%=:,./+-]+$`)
 )
 
 // fetchAdvice is the git command that brings a revision into a shallow clone which
@@ -37,11 +38,11 @@ func (r *Repository) fetchAdvice(ctx context.Context, name string) string {
 	at, branch, _ := strings.Cut(name, "/")
 	said := "; the clone is shallow: git fetch "
 	switch {
-	case wholeDigest.MatchString(name):
+	case wholeDigest().MatchString(name):
 		return said + "--depth=1 " + remote + " " + name
 	case ref && branch != "" && slices.Contains(remotes, at):
 		return said + "--depth=1 " + at + " " + quoted("+refs/heads/"+branch+":refs/remotes/"+name)
-	case ref && !someDigest.MatchString(name): // a tag or a branch
+	case ref && !someDigest().MatchString(name): // a tag or a branch
 		return said + "--depth=1 " + remote + " " + quoted(name) + ", and name it FETCH_HEAD"
 	case start != name && r.knows(ctx, start): // what is before a revision that is there
 		return said + "--unshallow " + remote
@@ -56,7 +57,7 @@ func (r *Repository) knows(ctx context.Context, name string) bool {
 
 // quoted is a word as a shell reads it.
 func quoted(word string) string {
-	if bareWord.MatchString(word) {
+	if bareWord().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"cg/instrument"
 	"cg/instrument/edit"
@@ -157,7 +158,7 @@ type Core struct {
 	// Plan finds the sites of a source file.
 	Plan instrument.Planner
 	// PlanVersion changes with the planner: caches of woven code depend on it.
-	PlanVersion string
+	PlanVersion func() string
 	// Check refuses a target that cannot be run, in one clear line.
 	Check func(t Target) error
 	// Launch prepares a run of the target with checkpoints.
@@ -419,8 +420,12 @@ var smallRule []byte
 
 // SourceVersion is the version of what a language plans or writes: the digest of the
 // source files that decide it, and of the rule for small functions. Caches of woven code
-// are kept by it.
-func SourceVersion(sources embed.FS) string {
+// are kept by it. It is computed when it is first asked for.
+func SourceVersion(sources embed.FS) func() string {
+	return sync.OnceValue(func() string { return digestOf(sources) })
+}
+
+func digestOf(sources embed.FS) string {
 	h := sha256.New()
 	h.Write(smallRule)
 	fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {

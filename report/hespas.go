@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 
 	"cg/nemb"
+	"cg/pattern"
 	"cg/report/format"
 )
 
@@ -213,7 +213,7 @@ func spelled(b []byte) []byte {
 	return out
 }
 
-var threeNumbers = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+var threeNumbers = pattern.Later(`^\d+\.\d+\.\d+$`)
 
 // readHespas reads tasks and samples of a stream, whoever wrote it. A task is
 // what lies between enter:NAME and exit:NAME. Energies, and samples at all, are
@@ -287,7 +287,7 @@ func decodeStream(b []byte) (*counterStream, error) {
 	switch {
 	case f.Version == nil:
 		return nil, errors.New("not a CounterEventStream: it has no version")
-	case !threeNumbers.MatchString(*f.Version):
+	case !threeNumbers().MatchString(*f.Version):
 		return nil, fmt.Errorf("not a CounterEventStream: version %q is not three numbers", *f.Version)
 	case !object(f.Metadata):
 		return nil, errors.New("not a CounterEventStream: it has no object metadata")

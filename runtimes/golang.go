@@ -17,12 +17,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"cg/pattern"
 	"cg/tool"
 )
 
@@ -296,8 +296,8 @@ func goVerdict(err error, what string) string {
 type goPassing struct{ error }
 
 var (
-	goRefuses = regexp.MustCompile(`\.(go|s):\d+|relocation target|undefined|not defined|unresolved`)
-	goPasses  = regexp.MustCompile(`signal: |\[signal SIGBUS|no space left|disk quota|cannot allocate memory|` +
+	goRefuses = pattern.Later(`\.(go|s):\d+|relocation target|undefined|not defined|unresolved`)
+	goPasses  = pattern.Later(`signal: |\[signal SIGBUS|no space left|disk quota|cannot allocate memory|` +
 		`out of memory|resource temporarily|too many open files|input/output error|read-only file system|` +
 		`permission denied|no such file or directory|stale NFS file handle|short write|` +
 		`text file busy|device or resource busy|timed out`)
@@ -317,7 +317,7 @@ func goFault(err error, output string, built bool) error {
 	}
 	ended := slices.Contains([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP,
 		syscall.SIGXCPU}, signal)
-	if ended || !built && (goPasses.MatchString(output) || !goRefuses.MatchString(output)) {
+	if ended || !built && (goPasses().MatchString(output) || !goRefuses().MatchString(output)) {
 		return goPassing{errors.New(text)}
 	}
 	return goRefusal{text}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"cg/nemb"
+	"cg/pattern"
 	"cg/shown"
 )
 
@@ -88,7 +88,7 @@ type wattameterColumn struct {
 	scale   float64 // of the value
 }
 
-var raplName = regexp.MustCompile(`^(core|uncore|dram)-([0-9]+)$`)
+var raplName = pattern.Later(`^(core|uncore|dram)-([0-9]+)$`)
 
 // wattameterColumns gives columns the tags that WattAMeter gives them. It does
 // not know all of ours; those keep their name, with the unit in brackets. An
@@ -100,7 +100,7 @@ func wattameterColumns(columns []column) []wattameterColumn {
 		name := c.id
 		if rest, ok := strings.CutPrefix(name, "package-"); ok {
 			name = "cpu-" + strings.Split(rest, "-")[0]
-		} else if m := raplName.FindStringSubmatch(name); m != nil {
+		} else if m := raplName().FindStringSubmatch(name); m != nil {
 			name = "cpu-" + m[2] + "-" + m[1]
 		}
 		w := wattameterColumn{column: c, index: i, scale: 1}

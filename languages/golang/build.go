@@ -18,6 +18,7 @@ import (
 
 	"cg/instrument"
 	"cg/languages"
+	"cg/pattern"
 	"cg/runtimes"
 )
 
@@ -306,7 +307,7 @@ func (b *build) buildUninstrumented(ctx context.Context) error {
 	return nil
 }
 
-var compilerMessage = regexp.MustCompile(`(?m)^(.+\.go):(\d+)(?::\d+)?: `)
+var compilerMessage = pattern.Later(`(?m)^(.+\.go):(\d+)(?::\d+)?: `)
 
 // leaveOutRefused leaves out the functions or files that the compiler's message names.
 // false says that it names none.
@@ -316,7 +317,7 @@ func (b *build) leaveOutRefused(said []byte) bool {
 		return false
 	}
 	given := map[string]bool{} // now: one function may have several messages
-	for _, m := range compilerMessage.FindAllSubmatch(said, -1) {
+	for _, m := range compilerMessage().FindAllSubmatch(said, -1) {
 		name := string(m[1])
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(cwd, name)

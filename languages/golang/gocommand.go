@@ -11,12 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"cg/languages"
+	"cg/pattern"
 	"cg/tool"
 )
 
@@ -37,7 +37,7 @@ type goCommand struct {
 	cgo     bool
 }
 
-var versionPattern = regexp.MustCompile(`^go1\.(\d+)`)
+var versionPattern = pattern.Later(`^go1\.(\d+)`)
 
 // The releases that are tested.
 const oldestMinor, newestMinor = 25, 26
@@ -71,7 +71,7 @@ func findCommand(ctx context.Context, name string) (*goCommand, error) {
 	if err := json.Unmarshal(out, &e); err != nil {
 		return nil, languages.Refuse(126, "%s: does not run as Go: %v", path, err)
 	}
-	m := versionPattern.FindStringSubmatch(e["GOVERSION"])
+	m := versionPattern().FindStringSubmatch(e["GOVERSION"])
 	switch {
 	case m != nil:
 		t.minor, _ = strconv.Atoi(m[1])
@@ -232,7 +232,7 @@ func (t *goCommand) list(ctx context.Context, target arguments) ([]*listedPackag
 	return all, nil
 }
 
-var canInline = regexp.MustCompile(`^(.+\.go):(\d+):(\d+): can inline `)
+var canInline = pattern.Later(`^(.+\.go):(\d+):(\d+): can inline `)
 
 // inlined asks the compiler which functions of the program it inlines: their
 // places by file. It compiles the packages as they are, once; from then on the
@@ -284,7 +284,7 @@ func (t *goCommand) inlined(ctx context.Context, target arguments,
 	lines := bufio.NewReader(said)
 	for {
 		line, err := lines.ReadString('\n')
-		if m := canInline.FindStringSubmatch(line); m != nil {
+		if m := canInline().FindStringSubmatch(line); m != nil {
 			file := m[1]
 			if !filepath.IsAbs(file) {
 				file = filepath.Join(cwd, file)

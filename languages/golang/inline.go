@@ -11,12 +11,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"cg/instrument"
 	"cg/languages"
+	"cg/pattern"
 	"cg/runtimes"
 )
 
@@ -122,7 +122,7 @@ func (g *sourceFile) functionHeads(name string, p *instrument.Plan) []byte {
 
 // actionID is the first part of a build ID: a digest in base64 of URLs, which is the
 // name of a file (cmd/internal/buildid).
-var actionID = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var actionID = pattern.Later(`^[A-Za-z0-9_-]+$`)
 
 // chosenByCompiler reads which sites the compiler's command has taken out of the packages with
 // these build IDs, by the keys of their files. Lines that are none, such as those of an
@@ -131,7 +131,7 @@ func (b *build) chosenByCompiler(builds []string) map[string][]int {
 	out := map[string][]int{}
 	for _, build := range builds {
 		action, _, _ := strings.Cut(build, "/")
-		if !actionID.MatchString(action) {
+		if !actionID().MatchString(action) {
 			continue
 		}
 		name := filepath.Join("inlined", action)

@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"regexp"
 	"slices"
 	"sort"
 
@@ -15,6 +14,7 @@ import (
 	"cg/instrument"
 	"cg/instrument/syntax"
 	"cg/languages"
+	"cg/pattern"
 )
 
 var grammar = syntax.Lazy(golang.GetLanguage)
@@ -283,8 +283,8 @@ func isSmall(body []byte) bool {
 }
 
 var (
-	directivePattern = regexp.MustCompile(`(?m)^//go:(\w+)`)
-	linknamePattern  = regexp.MustCompile(`(?m)^//go:linkname[ \t]+(\S+)`)
+	directivePattern = pattern.Later(`(?m)^//go:(\w+)`)
+	linknamePattern  = pattern.Later(`(?m)^//go:linkname[ \t]+(\S+)`)
 )
 
 // uninstrumentable are the directives of functions that must not call what the runtime
@@ -298,7 +298,7 @@ var uninstrumentable = []string{"nosplit", "norace", "nocheckptr", "systemstack"
 func (g *sourceFile) leftAlone() map[int]string {
 	why := map[int]string{}
 	linked := map[string]bool{}
-	for _, m := range linknamePattern.FindAllSubmatch(g.text, -1) {
+	for _, m := range linknamePattern().FindAllSubmatch(g.text, -1) {
 		linked[string(m[1])] = true
 	}
 	before := g.clauseEnd
@@ -307,7 +307,7 @@ func (g *sourceFile) leftAlone() map[int]string {
 			continue
 		}
 		if f.name != "" {
-			for _, m := range directivePattern.FindAllSubmatch(g.text[before:f.start], -1) {
+			for _, m := range directivePattern().FindAllSubmatch(g.text[before:f.start], -1) {
 				if name := string(m[1]); slices.Contains(uninstrumentable, name) {
 					why[i] = "left alone: it is marked //go:" + name
 				}

@@ -219,7 +219,7 @@ func (b *build) compileTests(ctx context.Context, flags []string) (refused, buil
 		return nil, nil, languages.Refuse(1, "%s", reason(said, err))
 	}
 	for line := range strings.Lines(string(out)) {
-		if line = strings.TrimSpace(line); compilerMessage.MatchString(line) {
+		if line = strings.TrimSpace(line); compilerMessage().MatchString(line) {
 			refused = append(refused, line)
 		} else {
 			builds = append(builds, line)

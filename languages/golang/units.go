@@ -181,7 +181,7 @@ func (b *build) planUnit(u *unit, user map[string]string) error {
 func (b *build) readUnit(u *unit, user map[string]string, c packageContext, o instrument.Options) (
 	texts [][]byte, kept string, err error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s %d %d %v %s %q %q %v\n", planVersion, c.path, c.inits, c.literals,
+	fmt.Fprintf(h, "%s %s %d %d %v %s %q %q %v\n", planVersion(), c.path, c.inits, c.literals,
 		o.Entry, o.Granularity, o.Include, o.Exclude, b.generation)
 	texts = make([][]byte, len(u.files))
 	for i, name := range u.files {

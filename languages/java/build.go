@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/languages"
+	"cg/pattern"
 	"cg/runtimes"
 	"cg/tool"
 )
@@ -192,11 +192,11 @@ func (b *build) numberSites() error {
 	return nil
 }
 
-var compilerMessage = regexp.MustCompile(`(?m)^(\d+)[/\\][^:\n]+\.java:(\d+): error: (.*)$`)
+var compilerMessage = pattern.Later(`(?m)^(\d+)[/\\][^:\n]+\.java:(\d+): error: (.*)$`)
 
 // leaveOutRefused leaves out what the compiler refuses; false if nothing is left.
 func (b *build) leaveOutRefused(output string) bool {
-	m := compilerMessage.FindStringSubmatch(output)
+	m := compilerMessage().FindStringSubmatch(output)
 	if m == nil {
 		return false
 	}
@@ -228,7 +228,7 @@ func (b *build) leaveOutRefused(output string) bool {
 // a library that they need may not be here. false if nothing is left.
 func (b *build) leaveToJar(output string) bool {
 	gone := false
-	for _, m := range compilerMessage.FindAllStringSubmatch(output, -1) {
+	for _, m := range compilerMessage().FindAllStringSubmatch(output, -1) {
 		i, _ := strconv.Atoi(m[1])
 		if i >= len(b.files) || b.files[i].plan == nil {
 			continue

@@ -5,13 +5,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"cg/languages"
+	"cg/pattern"
 )
 
 // messageFilter turns what a build says of cg's folder into what it would have said
@@ -59,13 +59,13 @@ func (w *messageFilter) marks() []string {
 
 // compilerErrorPattern is an error of a compiler: of javac itself, with what Ant puts
 // before it, and of Maven.
-var compilerErrorPattern = regexp.MustCompile(
+var compilerErrorPattern = pattern.Later(
 	`^(?:\s*\[\w+\]\s+|\x1b\[[\d;]*m|\[)*(?:ERROR\S*\s+)?` +
 		`([^\s:\[\]][^:\n]*\.java):(?:(\d+): error:|\[(\d+)(?:,(\d+))?\])\s*(?:error: )?(.*?)\s*$`)
 
 // maybeFromCheckpoints are what the compiler says of code that is too large, or of the way
 // through it. What it says of names and types is never about checkpoints.
-var maybeFromCheckpoints = regexp.MustCompile(
+var maybeFromCheckpoints = pattern.Later(
 	`code too large|too many constants|cg\$|unreachable|missing return|initialized|` +
 		`already (?:been|have been) assigned|might be assigned`)
 
@@ -129,7 +129,7 @@ func columnBefore(cuts [][2]int, at int) int {
 // removeAdded takes what rewriting has added out of a line.
 func removeAdded(line []byte) (out []byte, cuts [][2]int) {
 	at := 0
-	for _, m := range addedText.FindAllIndex(line, -1) {
+	for _, m := range addedText().FindAllIndex(line, -1) {
 		cuts = append(cuts, [2]int{utf8.RuneCount(line[:m[0]]), utf8.RuneCount(line[m[0]:m[1]])})
 		out = append(out, line[at:m[0]]...)
 		at = m[1]
@@ -139,7 +139,7 @@ func removeAdded(line []byte) (out []byte, cuts [][2]int) {
 
 // compilerError looks at an error of the compiler's. Its column becomes the user's.
 func (w *messageFilter) compilerError(line []byte) []byte {
-	m := compilerErrorPattern.FindSubmatchIndex(line)
+	m := compilerErrorPattern().FindSubmatchIndex(line)
 	if m == nil {
 		return line
 	}
@@ -157,7 +157,7 @@ func (w *messageFilter) compilerError(line []byte) []byte {
 	message := part(5)
 	seen := w.project.mirror.Seen[rel]
 	warns := bytes.Contains(line[:m[2]], []byte("WARN"))
-	if seen.Source.Count > 0 && seen.Source.Skip == "" && !warns && maybeFromCheckpoints.MatchString(message) {
+	if seen.Source.Count > 0 && seen.Source.Skip == "" && !warns && maybeFromCheckpoints().MatchString(message) {
 		w.faults = append(w.faults, refusal{rel, number, message})
 	}
 	if column, err := strconv.Atoi(part(4)); err == nil {

@@ -3,7 +3,6 @@ package java
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/syntax"
+	"cg/pattern"
 )
 
 // parsedSource is a parsed file. The tree is that of a text of the same length
@@ -190,11 +190,11 @@ func blank(text []byte) {
 	}
 }
 
-var unknownAnnotation = regexp.MustCompile(`\|\s*(@[\w$.]+)|(@[\w$.]*[\w$])\s*\.\.\.`)
+var unknownAnnotation = pattern.Later(`\|\s*(@[\w$.]+)|(@[\w$.]*[\w$])\s*\.\.\.`)
 
 // unknownPatterns matches several patterns of one case, up to the last unnamed
 // variable.
-var unknownPatterns = regexp.MustCompile(`\bcase\s[\s\w$.,()<>?&\[\]]*\b_\s*\)*`)
+var unknownPatterns = pattern.Later(`\bcase\s[\s\w$.,()<>?&\[\]]*\b_\s*\)*`)
 
 // replaceUnknownSyntax rewrites what the grammar does not know into what it takes, at
 // the same length: module imports (JEP 511), constructors that call another one
@@ -216,14 +216,14 @@ func replaceUnknownSyntax(t *syntax.Tree) []byte {
 		copy(text[from:], with)
 	}
 	// Where the tree is broken not every character is in a token.
-	for _, m := range unknownAnnotation.FindAllSubmatchIndex(t.Source, -1) {
+	for _, m := range unknownAnnotation().FindAllSubmatchIndex(t.Source, -1) {
 		for g := 2; g < len(m); g += 2 {
 			if m[g] >= 0 {
 				put(m[g], m[g+1], "")
 			}
 		}
 	}
-	for _, m := range unknownPatterns.FindAllIndex(t.Source, -1) {
+	for _, m := range unknownPatterns().FindAllIndex(t.Source, -1) {
 		depth, label := 0, t.Source[m[0]:m[1]]
 		for i, c := range label {
 			switch c {

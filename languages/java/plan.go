@@ -3,7 +3,6 @@ package java
 import (
 	"embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"cg/instrument"
 	"cg/instrument/syntax"
 	"cg/languages"
+	"cg/pattern"
 )
 
 //go:embed parse.go plan.go
@@ -381,7 +381,7 @@ func (p *planner) isTest(i int, t *typeScope) bool {
 	return t.tests && bare
 }
 
-var parameterTypes = regexp.MustCompile(`\([^()]*\)`)
+var parameterTypes = pattern.Later(`\([^()]*\)`)
 
 // wanted reports whether the filters admit a function. They may name it with
 // or without the types of parameters.
@@ -391,7 +391,7 @@ func (p *planner) wanted(name string, line int) bool {
 	}
 	bare := name
 	if strings.Contains(name, "(") {
-		bare = parameterTypes.ReplaceAllString(name, "")
+		bare = parameterTypes().ReplaceAllString(name, "")
 	}
 	exclude, include := instrument.Options{Exclude: p.options.Exclude}, instrument.Options{Include: p.options.Include}
 	return exclude.NameWanted(name) && exclude.NameWanted(bare) &&

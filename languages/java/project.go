@@ -27,7 +27,7 @@ import (
 var rewriteSources embed.FS
 
 // rewriteVersion is that of what these files make of a plan.
-var rewriteVersion = languages.SourceVersion(rewriteSources)[:12]
+var rewriteVersion = languages.SourceVersion(rewriteSources)
 
 // rewrittenSource is what was made of a source of a project.
 type rewrittenSource struct {
@@ -416,7 +416,7 @@ func (p *project) prepareSource(w *sourceWork) error {
 		return err
 	}
 	w.theirs = stampOf(info)
-	key := p.setup.PlanKey + " " + rewriteVersion
+	key := p.setup.PlanKey + " " + rewriteVersion()[:12]
 	before := p.mirror.Seen[w.rel]
 	if before != nil && before.Source != nil && before.Theirs == w.theirs && before.Source.Key == key && !w.forced {
 		if now, err := os.Lstat(filepath.Join(p.mirror.folder, w.rel)); err == nil && contentStamp(now) == before.Ours {

@@ -82,7 +82,7 @@ func (c testCase) method() string {
 func (p *project) testResults(tasks []string) map[string]languages.Test {
 	byName, byMethod := map[string][]string{}, map[string][]string{}
 	for _, task := range tasks {
-		bare := parameterTypes.ReplaceAllString(task, "")
+		bare := parameterTypes().ReplaceAllString(task, "")
 		byName[bare] = append(byName[bare], task)
 		method := bare[strings.LastIndexByte(bare, '.')+1:]
 		byMethod[method] = append(byMethod[method], task)

@@ -9,6 +9,7 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/edit"
+	"cg/pattern"
 )
 
 // runtimePackage is the name of the package with the class R that the checkpoints
@@ -132,6 +133,6 @@ func rewriteWithHelper(file string, j *parsedSource, p *instrument.Plan, first i
 
 // The texts that rewriting adds to a line.
 var (
-	addedText = regexp.MustCompile(`(?:cg\$[\w$]+\.c?e\(\d+\);)+try\{|\}finally\{(?:cg\$[\w$]+\.c?x\(\d+\);)+\}|` +
+	addedText = pattern.Later(`(?:cg\$[\w$]+\.c?e\(\d+\);)+try\{|\}finally\{(?:cg\$[\w$]+\.c?x\(\d+\);)+\}|` +
 		strings.ReplaceAll(regexp.QuoteMeta(helperClass), "NAME", `cg\$[\w$]+`))
 )

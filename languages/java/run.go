@@ -16,6 +16,7 @@ import (
 
 	"cg/instrument"
 	"cg/languages"
+	"cg/pattern"
 	"cg/runtimes"
 )
 
@@ -150,7 +151,7 @@ type jdk struct {
 	feature     int // 17 of 17.0.15
 }
 
-var versionPattern = regexp.MustCompile(`(?m)^[a-z]+ version "?((\d+)[^"\s]*)`)
+var versionPattern = pattern.Later(`(?m)^[a-z]+ version "?((\d+)[^"\s]*)`)
 
 // findJDK finds the java command that the shell would run, or the one that was
 // named by its path or by its home, and the compiler beside it.
@@ -190,7 +191,7 @@ func findJDK(name string) (jdk, error) {
 	m := regexp.MustCompile(`(?m)^JAVA_VERSION="((\d+)[^"]*)"`).FindSubmatch(release)
 	if m == nil {
 		out, err := exec.Command(path, strings.TrimPrefix(runtimes.NoPerfData, "-J"), "-version").CombinedOutput()
-		if m = versionPattern.FindSubmatch(out); err != nil || m == nil {
+		if m = versionPattern().FindSubmatch(out); err != nil || m == nil {
 			return k, languages.Refuse(126, "%s: does not run as Java: %v", path, err)
 		}
 	}

@@ -3,9 +3,10 @@ package java
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cg/pattern"
 )
 
 // multiFileRelease is the release from which java compiles what a source file needs
@@ -66,7 +67,7 @@ type siblings struct {
 	types   map[string]bool     // paths that files of other names declare
 }
 
-var dottedName = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(\.[\pL_$][\pL\pN_$]*)+$`)
+var dottedName = pattern.Later(`^[\pL_$][\pL\pN_$]*(\.[\pL_$][\pL\pN_$]*)+$`)
 
 // add lists what a source names.
 func (s *siblings) add(j *parsedSource) {
@@ -78,7 +79,7 @@ func (s *siblings) add(j *parsedSource) {
 		case "identifier", "type_identifier":
 			names = append(names, j.name(i))
 		case "scoped_identifier", "scoped_type_identifier", "field_access":
-			if text := strings.Join(strings.Fields(j.Text(i)), ""); dottedName.MatchString(text) {
+			if text := strings.Join(strings.Fields(j.Text(i)), ""); dottedName().MatchString(text) {
 				dotted = append(dotted, text)
 			}
 		}

@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/ianaindex"
+
+	"cg/pattern"
 )
 
 // cookiePattern is the encoding declaration of PEP 263.
-var cookiePattern = regexp.MustCompile(`^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)`)
+var cookiePattern = pattern.Later(`^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)`)
 
 // decode turns a source file into UTF-8, as its byte order mark or its
 // encoding declaration says (docs.python.org/3/reference/lexical_analysis.html,
@@ -28,7 +29,7 @@ func decode(source []byte) ([]byte, error) {
 			end = len(source) - at
 		}
 		line := source[at : at+end]
-		if m := cookiePattern.FindSubmatchIndex(line); m != nil {
+		if m := cookiePattern().FindSubmatchIndex(line); m != nil {
 			given := strings.ToLower(string(line[m[2]:m[3]]))
 			name := strings.ReplaceAll(given, "_", "-")
 			if name == "utf-8" || strings.HasPrefix(name, "utf-8-") || name == "utf8" {

@@ -8,10 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"cg/languages"
+	"cg/pattern"
 	"cg/runtimes"
 )
 
@@ -110,10 +110,10 @@ func interpreterFlag(a string) (more int, target, ok bool) {
 
 // isInterpreter reports whether a script's first line names a Python.
 func isInterpreter(command string) bool {
-	return interpreterName.MatchString(filepath.Base(command))
+	return interpreterName().MatchString(filepath.Base(command))
 }
 
-var interpreterName = regexp.MustCompile(`^(python|pypy)[0-9.]*t?$`)
+var interpreterName = pattern.Later(`^(python|pypy)[0-9.]*t?$`)
 
 func check(t languages.Target) error {
 	target, err := splitArgs(t)

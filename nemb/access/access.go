@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/rapl"
 	"cg/nemb/sensor/hwmon"
+	"cg/pattern"
 	"cg/shown"
 )
 
@@ -114,7 +114,7 @@ func run(name string, args ...string) error {
 	return err
 }
 
-var groupName = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,30}$`)
+var groupName = pattern.Later(`^[a-z_][a-z0-9_-]{0,30}$`)
 
 // rulesFile is where the rule is kept that udev(7) applies when a zone
 // appears. Its first lines remember what else was changed.
@@ -309,7 +309,7 @@ func Grant(root nemb.Root, a Request) (*Plan, error) {
 }
 
 func planGroup(root nemb.Root, a Request, files []string) (*Plan, error) {
-	if !groupName.MatchString(a.Group) {
+	if !groupName().MatchString(a.Group) {
 		return nil, fmt.Errorf("%q is no name for a group: use lower-case letters, digits, - and _", a.Group)
 	}
 	if a.User != "" {

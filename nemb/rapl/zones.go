@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/sensor"
 	"cg/nemb/sysfs"
+	"cg/pattern"
 )
 
 // Zone is one directory that has name, energy_uj and max_energy_range_uj.
@@ -33,7 +33,7 @@ type Zone struct {
 	nums   []int  // 0 1 of intel-rapl:0:1
 }
 
-var zoneName = regexp.MustCompile(`^([a-z][a-z0-9-]*)((?::[0-9]+)+)$`)
+var zoneName = pattern.Later(`^([a-z][a-z0-9-]*)((?::[0-9]+)+)$`)
 
 // step is the unit of a zone's counter, which is its range by 2^32, but where that
 // is none that RAPL counts in.
@@ -53,7 +53,7 @@ func Zones(root nemb.Root) (zones []*Zone, errs []error) {
 	}
 	masked := 0
 	for _, path := range paths {
-		if !zoneName.MatchString(filepath.Base(path)) {
+		if !zoneName().MatchString(filepath.Base(path)) {
 			continue
 		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -85,11 +85,11 @@ func zonePaths(root nemb.Root) (paths []string, err error) {
 	for _, e := range entries {
 		paths = append(paths, root.Sys("class/powercap", e.Name()))
 	}
-	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return zoneName.MatchString(e.Name()) }) {
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return zoneName().MatchString(e.Name()) }) {
 		return paths, err
 	}
 	err = filepath.WalkDir(root.Sys("devices/virtual/powercap"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && zoneName.MatchString(d.Name()) {
+		if err == nil && d.IsDir() && zoneName().MatchString(d.Name()) {
 			paths = append(paths, path)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func readZone(path string) (*Zone, error) {
 	if _, err := os.Stat(filepath.Join(path, "energy_uj")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	m := zoneName.FindStringSubmatch(filepath.Base(path))
+	m := zoneName().FindStringSubmatch(filepath.Base(path))
 	z := &Zone{driver: m[1], Path: path}
 	for n := range strings.SplitSeq(m[2][1:], ":") {
 		v, _ := strconv.Atoi(n)
@@ -188,8 +188,8 @@ func Counters(root nemb.Root) []string {
 
 // memoryName and systemName are what zones other than the packages are called.
 var (
-	memoryName = regexp.MustCompile(`^dram(-[0-9]+)?$`)
-	systemName = regexp.MustCompile(`^psys(-[0-9]+)?$`)
+	memoryName = pattern.Later(`^dram(-[0-9]+)?$`)
+	systemName = pattern.Later(`^psys(-[0-9]+)?$`)
 )
 
 // Domains says what the zones are. Neither of a package and its memory includes the
@@ -203,9 +203,9 @@ func Domains(zones []*Zone) []nemb.Domain {
 		switch {
 		case strings.HasPrefix(z.Name, "package-"):
 			d.Kind = "cpu_package"
-		case memoryName.MatchString(z.Name):
+		case memoryName().MatchString(z.Name):
 			d.Kind = "dram"
-		case systemName.MatchString(z.Name):
+		case systemName().MatchString(z.Name):
 			d.Kind = "psys"
 		case z.Parent != nil:
 			d.Kind, d.Parent = "nested", z.Parent.ID

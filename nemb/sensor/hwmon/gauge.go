@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/sensor"
 	"cg/nemb/sysfs"
+	"cg/pattern"
 )
 
 func init() { nemb.RegisterMetric(nemb.Metric{Name: "hwmon", Open: openHwmonGauge}) }
@@ -24,7 +24,7 @@ func init() { nemb.RegisterMetric(nemb.Metric{Name: "hwmon", Open: openHwmonGaug
 // hwmonFile names the readings of a chip below /sys/class/hwmon that are no
 // energy (Documentation/hwmon/sysfs-interface.rst): temperatures in
 // millidegrees Celsius and powers in microwatts.
-var hwmonFile = regexp.MustCompile(`^(temp|power)([0-9]+)_(input|average)$`)
+var hwmonFile = pattern.Later(`^(temp|power)([0-9]+)_(input|average)$`)
 
 // hwmonGauge reads them through kept file descriptors.
 type hwmonGauge struct {
@@ -55,7 +55,7 @@ func openHwmonGauge(root nemb.Root) (nemb.Gauge, error) {
 		scopes[scope]++
 		scope = fmt.Sprintf("%s-%d", scope, scopes[scope]-1)
 		for _, e := range entries {
-			m := hwmonFile.FindStringSubmatch(e.Name())
+			m := hwmonFile().FindStringSubmatch(e.Name())
 			if m == nil {
 				continue
 			}

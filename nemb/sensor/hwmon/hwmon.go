@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"cg/nemb/rapl"
 	"cg/nemb/sensor"
 	"cg/nemb/sysfs"
+	"cg/pattern"
 )
 
 // name is that of the source.
@@ -41,7 +41,7 @@ type energyFile struct {
 	why   string // it is not taken
 }
 
-var hwmonName = regexp.MustCompile(`^(energy|power)([0-9]+)_(input|average)$`)
+var hwmonName = pattern.Later(`^(energy|power)([0-9]+)_(input|average)$`)
 
 // every is how often powers are read: drivers bring them up to date 1 to
 // 20 times a second.
@@ -312,7 +312,7 @@ func energyFiles(root nemb.Root) []energyFile {
 			files, _ := os.ReadDir(at)
 			found := map[string]energyFile{}
 			for _, file := range files {
-				m := hwmonName.FindStringSubmatch(file.Name())
+				m := hwmonName().FindStringSubmatch(file.Name())
 				if m == nil || m[1] == "energy" && m[3] == "average" {
 					continue
 				}
@@ -342,7 +342,7 @@ func energyFiles(root nemb.Root) []energyFile {
 	return all
 }
 
-var graceLabel = regexp.MustCompile(`^(Module|Grace|CPU|SysIO) Power Socket ([0-9]+)$`)
+var graceLabel = pattern.Later(`^(Module|Grace|CPU|SysIO) Power Socket ([0-9]+)$`)
 
 // readLabel reads what a channel measures; "" where the driver does not say.
 func readLabel(channel string) (string, error) {
@@ -430,7 +430,7 @@ func (f energyFile) domain() (d nemb.Domain, why string) {
 
 // acpi tells what an ACPI power meter measures.
 func (f energyFile) acpi(socket string) (nemb.Domain, string) {
-	m := graceLabel.FindStringSubmatch(f.label)
+	m := graceLabel().FindStringSubmatch(f.label)
 	if m == nil {
 		return nemb.Domain{ID: "system" + strings.TrimSuffix(socket, "-0"), Kind: "psys"}, ""
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -18,6 +17,7 @@ import (
 	"cg/nemb/processor"
 	"cg/nemb/rapl"
 	"cg/nemb/sensor"
+	"cg/pattern"
 )
 
 // Name is that of the source.
@@ -172,19 +172,19 @@ func openCounter(path string) firstAnswer {
 	return firstAnswer{fd, e, err}
 }
 
-var dieName = regexp.MustCompile(`^(package-[0-9]+)-die-[0-9]+$`)
+var dieName = pattern.Later(`^(package-[0-9]+)-die-[0-9]+$`)
 
 // mirrored names the die whose counter die d, which read e, shows: one of the
 // same package that is open already, "" for none. Some Threadripper show one counter
 // under both dies (codecarbon#316), and the sum would count it twice. Two
 // counters of 32 bits do not hold the same number by chance.
 func mirrored(p *sensor.File, d nemb.Domain, first []nemb.Energy, e nemb.Energy) (of string) {
-	die := dieName.FindStringSubmatch(d.ID)
+	die := dieName().FindStringSubmatch(d.ID)
 	if die == nil {
 		return ""
 	}
 	for i, o := range p.Domains() {
-		other := dieName.FindStringSubmatch(o.ID)
+		other := dieName().FindStringSubmatch(o.ID)
 		if other == nil || other[1] != die[1] {
 			continue
 		}
