@@ -77,9 +77,12 @@ func meet(mine bool) (others []string) {
 	n, _ := f.ReadAt(b, 0)
 	var lines []string
 	for line := range strings.Lines(string(b[:n])) {
-		number, start, _ := strings.Cut(strings.TrimSpace(line), " ")
-		pid, err := strconv.Atoi(number)
-		if err == nil && pid != os.Getpid() && start != "" && startOf(pid) == start {
+		number, start, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		pid, _ := strconv.Atoi(number)
+		if pid <= 0 || pid == os.Getpid() || strconv.Itoa(pid) != number {
+			continue
+		}
+		if start != "" && startOf(pid) == start {
 			lines, others = append(lines, number+" "+start+"\n"), append(others, number)
 		}
 	}

@@ -65,10 +65,22 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// environment is that of a package under test, with more. ZOMBIE is a process that
-// is over and was not waited for.
+// environment is that of a package under test, with more. OTHER is a process that
+// goes on, ZOMBIE one that is over and was not waited for.
 func environment(t *testing.T, more ...string) []string {
 	t.Helper()
+	other := exec.Command("cat")
+	until, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		until.Close()
+		other.Wait()
+	})
 	zombie := exec.Command("true")
 	if err := zombie.Start(); err != nil {
 		t.Fatal(err)
@@ -77,7 +89,8 @@ func environment(t *testing.T, more ...string) []string {
 	if err := unix.Waitid(unix.P_PID, zombie.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		t.Fatal(err)
 	}
-	return append(append(os.Environ(), fmt.Sprint("ZOMBIE=", zombie.Process.Pid)), more...)
+	processes := []string{fmt.Sprint("OTHER=", other.Process.Pid), fmt.Sprint("ZOMBIE=", zombie.Process.Pid)}
+	return slices.Concat(os.Environ(), processes, more)
 }
 
 // The package for Go agrees with cg, keeps its own laws, and compiles elsewhere.

@@ -4,13 +4,14 @@
 //
 // The tables of cases/ hold the packages, and cg where it has the rule, too:
 //
-//	between.txt    the energy of a part of a series (nemb.Series.Between)
-//	tasks.json     the energy of a task with its interval, written by hand
-//	noise.json     how steady the power was (report)
-//	ring.json      rings of samples, good and damaged (nemb/sampler)
-//	powercap.json  zones, dies and units of powercap (nemb/sensor/powercap)
-//	unwrap.json    counters that wrap (nemb/counter)
-//	cells.json     texts in a CSV, written by hand
+//	between.txt      the energy of a part of a series (nemb.Series.Between)
+//	tasks.json       the energy of a task with its interval, written by hand
+//	noise.json       how steady the power was (report)
+//	ring.json        rings of samples, good and damaged (nemb/sampler)
+//	powercap.json    zones, dies and units of powercap (nemb/sensor/powercap)
+//	unwrap.json      counters that wrap (nemb/counter)
+//	cells.json       texts in a CSV, written by hand
+//	neighbours.json  the list of processes with a session, written by hand
 //
 // Tables that cg has a rule for are written by the test of that rule (-update).
 package spec

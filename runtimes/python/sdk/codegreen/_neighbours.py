@@ -87,10 +87,13 @@ def change(mine):
         return []
     try:
         others = []
-        for line in os.pread(fd, 1 << 20, 0).decode("ascii", "replace").splitlines():
-            pid, _, start = line.partition(" ")
-            if pid.isdigit() and int(pid) != os.getpid() and start and started(int(pid)) == start:
-                others.append((int(pid), start))
+        for line in os.pread(fd, 1 << 20, 0).decode("ascii", "replace").split("\n"):
+            number, _, start = line.partition(" ")
+            if not number.isdigit() or number[0] == "0" or len(number) > 18:
+                continue
+            pid = int(number)
+            if pid != os.getpid() and start and started(pid) == start:
+                others.append((pid, start))
         lines = others + ([(os.getpid(), started(os.getpid()))] if mine else [])
         if lines:
             os.ftruncate(fd, 0)

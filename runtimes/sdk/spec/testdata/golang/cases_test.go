@@ -2,6 +2,7 @@ package codegreen
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -189,6 +191,78 @@ func TestRing(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got, *of.Want) {
 			t.Errorf("%s: got %+v, want %+v", of.Name, got, *of.Want)
+		}
+	})
+}
+
+// processes have the numbers of the processes that a case names, and their starts
+// (proc_pid_stat(5), field 22).
+func processes(t *testing.T) *strings.Replacer {
+	t.Helper()
+	numbers := map[string]string{
+		"self": strconv.Itoa(os.Getpid()), "other": os.Getenv("OTHER"), "parent": strconv.Itoa(os.Getppid()),
+		"zombie": os.Getenv("ZOMBIE"), "gone": strconv.Itoa(1<<22 + 1),
+	}
+	var pairs []string
+	for name, number := range numbers {
+		pairs = append(pairs, "{"+name+"}", number)
+		b, err := os.ReadFile("/proc/" + number + "/stat")
+		if err != nil && name != "gone" {
+			t.Fatal(err)
+		}
+		if fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])); len(fields) > 19 {
+			pairs = append(pairs, "{"+name+".start}", fields[19])
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+func TestNeighbours(t *testing.T) {
+	is := processes(t)
+	table(t, "neighbours.json", func(t *testing.T, of struct {
+		Name, File, Left   *string
+		Mine, Link, Folder bool
+		Others             []string
+	}) {
+		dir := t.TempDir()
+		t.Setenv("XDG_RUNTIME_DIR", dir)
+		path := neighboursPath()
+		file := path
+		if of.Link {
+			file = filepath.Join(dir, "file")
+			if err := os.Symlink(file, path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if of.File != nil {
+			if err := os.WriteFile(file, []byte(is.Replace(*of.File)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else if of.Folder {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		others := meet(of.Mine)
+		want := []string{}
+		for _, name := range of.Others {
+			want = append(want, is.Replace("{"+name+"}"))
+		}
+		if !slices.Equal(others, want) {
+			t.Errorf("%s: others are %q, want %q", *of.Name, others, want)
+		}
+		b, err := os.ReadFile(path)
+		if of.Left == nil {
+			if err == nil {
+				t.Errorf("%s: left %q, want no file", *of.Name, b)
+			}
+			return
+		}
+		if got, want := string(b), is.Replace(*of.Left); got != want {
+			t.Errorf("%s: left %q, want %q (%v)", *of.Name, got, want, err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: the file's mode is %v (%v)", *of.Name, info.Mode(), err)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -129,6 +130,57 @@ final class Held {
             "steps_uj", got.domains.stream().map(d -> (double) d.stepUj()).toList(), "interval_ns", (double) got.intervalNs, "samples", rows,
             "lost", (double) got.lost, "ended", got.ended());
         check(said.equals(want), of.get("name") + ": " + said + ", want " + want);
+    }
+
+    /** The numbers of the processes that a case names, and their starts (proc_pid_stat(5), field 22). */
+    private static Map<String, String> processes() throws IOException {
+        ProcessHandle self = ProcessHandle.current();
+        Map<String, String> found = new HashMap<>(Map.of("self", Long.toString(self.pid()),
+            "other", System.getenv("OTHER"), "parent", Long.toString(self.parent().orElseThrow().pid()),
+            "zombie", System.getenv("ZOMBIE"), "gone", Integer.toString((1 << 22) + 1)));
+        for (String name : List.of("self", "other", "parent", "zombie")) {
+            String stat = Files.readString(Path.of("/proc", found.get(name), "stat"), StandardCharsets.ISO_8859_1);
+            found.put(name + ".start", stat.substring(stat.lastIndexOf(')') + 2).split(" ")[19]);
+        }
+        return found;
+    }
+
+    private static void neighbours(Map<?, ?> of) throws IOException {
+        Map<String, String> there = processes();
+        String[] texts = {(String) of.get("file"), (String) of.get("left")};
+        for (int i = 0; i < texts.length; i++) {
+            for (String name : there.keySet()) {
+                if (texts[i] != null) texts[i] = texts[i].replace("{" + name + "}", there.get(name));
+            }
+        }
+        Path folder = Files.createTempDirectory("neighbours");
+        try {
+            String uid = Files.getAttribute(folder, "unix:uid").toString();
+            Path path = folder.resolve(Spec.NEIGHBOURS_FILE.replace("%d", uid)), file = path;
+            if (of.get("link") != null) {
+                file = folder.resolve("file");
+                Files.createSymbolicLink(path, file);
+            }
+            if (texts[0] != null) {
+                Files.createFile(file, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+                Files.writeString(file, texts[0]);
+            } else if (of.get("folder") != null) {
+                Files.createDirectory(path);
+            }
+            List<String> others = Neighbours.change(folder.toString(), (Boolean) of.get("mine"));
+            List<String> want = ((List<?>) of.get("others")).stream().map(there::get).toList();
+            check(others.equals(want), of.get("name") + ": others " + others + ", want " + want);
+            String left = null;
+            if (Files.isRegularFile(path)) {
+                left = Files.readString(path);
+                check(PosixFilePermissions.toString(Files.getPosixFilePermissions(path)).equals("rw-------"), of.get("name") + ": the mode");
+            }
+            check(Objects.equals(left, texts[1]), of.get("name") + ": left " + left + ", want " + texts[1]);
+        } finally {
+            try (Stream<Path> all = Files.walk(folder)) {
+                for (Path p : all.sorted(Comparator.reverseOrder()).toList()) Files.delete(p);
+            }
+        }
     }
 
     private static void powercap(Map<?, ?> of) throws IOException {
@@ -362,6 +414,7 @@ final class Held {
         table(cases, "unwrap.json", Held::unwrap);
         table(cases, "tasks.json", Held::tasks);
         table(cases, "cells.json", Held::cells);
+        table(cases, "neighbours.json", Held::neighbours);
         prune();
         unknown();
         share();

@@ -6,7 +6,7 @@ import struct
 import sys
 import tempfile
 
-from codegreen import _energy, _noise, _powercap, _report, _ring, _zones
+from codegreen import _energy, _neighbours, _noise, _powercap, _report, _ring, _zones
 
 faults = 0
 
@@ -93,6 +93,47 @@ def ring(case):
     got.close()
 
 
+def processes():
+    """The numbers of the processes that a case names, and their starts (proc_pid_stat(5), field 22)."""
+    found = {"self": os.getpid(), "other": int(os.environ["OTHER"]), "parent": os.getppid(),
+             "zombie": int(os.environ["ZOMBIE"]), "gone": (1 << 22) + 1}
+    for name in ("self", "other", "parent", "zombie"):
+        with open("/proc/%d/stat" % found[name], "rb") as f:
+            found[name + ".start"] = int(f.read().rpartition(b")")[2].split()[19])
+    return found
+
+
+def neighbours(case):
+    there = processes()
+
+    def named(text):
+        for name, number in there.items():
+            text = text.replace("{%s}" % name, str(number))
+        return text.encode()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder
+        path = file = _neighbours.place()
+        if case.get("link"):
+            file = os.path.join(folder, "file")
+            os.symlink(file, path)
+        if case["file"] is not None:
+            with open(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as f:
+                f.write(named(case["file"]))
+        elif case.get("folder"):
+            os.mkdir(path)
+        others = _neighbours.change(case["mine"])
+        want = [there[name] for name in case["others"]]
+        check(others == want, "neighbours:", case["name"], "others", others, "want", want)
+        left = None
+        if os.path.isfile(path):
+            with open(path, "rb") as f:
+                left = f.read()
+            mode = os.stat(path).st_mode & 0o777
+            check(mode == 0o600, "neighbours:", case["name"], "mode", oct(mode))
+        want = None if case["left"] is None else named(case["left"])
+        check(left == want, "neighbours:", case["name"], "left", left, "want", want)
+
+
 def powercap(case):
     with tempfile.TemporaryDirectory() as root:
         vendor, family, model = case["cpu"].split()
@@ -147,6 +188,6 @@ def table(path, rule):
 folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
 for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), \
-        ("tasks.json", tasks), ("cells.json", cells):
+        ("tasks.json", tasks), ("cells.json", cells), ("neighbours.json", neighbours):
     print("%s: %d cases" % (name, table(os.path.join(folder, name), rule)))
 sys.exit(faults > 0)

@@ -60,12 +60,16 @@ final class Neighbours {
 
     /** Lists this process there if mine, else takes it out; the numbers of the others. */
     static List<String> change(boolean mine) {
+        return change(System.getenv("XDG_RUNTIME_DIR"), mine);
+    }
+
+    /** The same in a folder; null or "" for that of all users. */
+    static List<String> change(String folder, boolean mine) {
         ONE.lock();
         boolean interrupted = Thread.interrupted(); // a channel is closed under a thread that is
         try {
-            String folder = System.getenv("XDG_RUNTIME_DIR"), uid = uid();
-            if (folder == null || folder.isEmpty()) folder = Spec.NEIGHBOURS_FOLDER;
-            Path path = Path.of(folder, Spec.NEIGHBOURS_FILE.replace("%d", uid));
+            String uid = uid(), place = folder == null || folder.isEmpty() ? Spec.NEIGHBOURS_FOLDER : folder;
+            Path path = Path.of(place, Spec.NEIGHBOURS_FILE.replace("%d", uid));
             for (int i = 0; i < 100; i++) {
                 List<String> others = attempt(path, uid, mine);
                 if (others != null) return others;
@@ -107,9 +111,9 @@ final class Neighbours {
             List<String> others = new ArrayList<>();
             StringBuilder lines = new StringBuilder();
             for (String line : new String(b.array(), 0, b.position(), StandardCharsets.ISO_8859_1).split("\n")) {
-                String[] words = line.split(" ");
-                if (words.length != 2 || !words[0].matches("[0-9]+") || words[0].equals(self)) continue;
-                if (started(words[0]).equals(words[1])) {
+                String[] words = line.split(" ", -1);
+                if (words.length != 2 || !words[0].matches("[1-9][0-9]*") || words[0].equals(self)) continue;
+                if (!words[1].isEmpty() && started(words[0]).equals(words[1])) {
                     others.add(words[0]);
                     lines.append(line).append('\n');
                 }
