@@ -464,7 +464,7 @@ func TestCompareGolden(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		at := filepath.Join("testdata", "compare-"+name)
-		golden(t, at+".json", b)
+		golden(t, filepath.Join("reporttest", at+".json"), b)
 		golden(t, at+".md", md.Bytes())
 		golden(t, at+".xml", ju.Bytes())
 		golden(t, at+".txt", topRows(t, c, format.Terminal{Width: 100}, 15))

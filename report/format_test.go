@@ -2,17 +2,11 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/pprof/profile"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"cg/nemb"
 	"cg/report/format"
@@ -95,166 +89,9 @@ func TestFormatsGolden(t *testing.T) {
 			suite(nemb.Measured)),
 		"samples.csv": exported(t, "csv", format.Options{Chosen: map[string]string{"table": "samples"}},
 			suite(nemb.Measured)),
-		"hostile.csv":      exported(t, "csv", format.Options{}, hostile()),
-		"energy.collapsed": exported(t, "collapsed", format.Options{}, example(nemb.Measured)),
-		"time.collapsed": exported(t, "collapsed", format.Options{Chosen: map[string]string{"value": "time"}},
-			example(nemb.Unavailable)),
-		"calls.collapsed": exported(t, "collapsed", format.Options{Chosen: map[string]string{"value": "calls"}},
-			suite(nemb.Measured)),
-		"hostile.collapsed": exported(t, "collapsed", format.Options{}, hostile()),
+		"hostile.csv": exported(t, "csv", format.Options{}, hostile()),
 	} {
 		golden(t, filepath.Join("testdata", file), b)
-	}
-}
-
-// Lines of collapsed stacks add up to the program's energy, whatever the names.
-func TestCollapsedAddsUp(t *testing.T) {
-	for _, r := range []*Run{example(nemb.Measured), suite(nemb.Measured), hostile()} {
-		sum := Joules(0)
-		for _, line := range strings.Split(strings.TrimSpace(string(exported(t, "collapsed", format.Options{}, r))),
-			"\n") {
-			at := strings.LastIndexByte(line, ' ')
-			n := Joules(0)
-			if err := json.Unmarshal([]byte(line[at+1:]+"e-6"), &n); err != nil {
-				t.Fatalf("%q: %v", line, err)
-			}
-			sum += n
-		}
-		if sum != *r.Totals.ProgramEnergyJ {
-			t.Errorf("the lines add up to %d, the program used %d", sum, *r.Totals.ProgramEnergyJ)
-		}
-	}
-	f, _ := format.Named("collapsed", (*Run)(nil))
-	if err := f.Write(&bytes.Buffer{}, Together([]*Run{example(nemb.Unavailable)}), format.Options{}); err == nil {
-		t.Error("energies that are not known are written")
-	}
-}
-
-// The go command's own viewer opens the profile and finds the figures.
-func TestPprofOpens(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go command") // which builds the tests, so it is there in CI
-	}
-	for _, c := range []struct {
-		run  *Run
-		args []string
-		want []string
-	}{
-		{example(nemb.Measured), nil, []string{"microjoules", "shop.stock.prüfsumme", "Type: energy",
-			"energies are measured"}},
-		{example(nemb.Measured), []string{"-sample_index=calls"}, []string{"Type: calls", "shop.stock.Stock.refill"}},
-		{example(nemb.Unavailable), nil, []string{"Type: cpu"}},
-		{suite(nemb.Measured), []string{"-tagfocus=task=test_work"}, []string{"shop.work"}},
-		{hostile(), nil, []string{"alert"}},
-		{kind(t, "two-socket"), []string{"-tags"}, []string{"package-0", "package-1", "domain: Total"}},
-		{example(nemb.Measured), []string{"-tags"}, []string{"domain: Total", "package-0"}},
-	} {
-		file := filepath.Join(t.TempDir(), "run.pb.gz")
-		if err := os.WriteFile(file, exported(t, "pprof", format.Options{}, c.run), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Contains(c.args, "-tags") {
-			c.args = append(c.args, "-top")
-		}
-		out, err := exec.Command("go", append(append([]string{"tool", "pprof", "-unit=microjoules"}, c.args...),
-			file)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		for _, w := range c.want {
-			if !strings.Contains(string(out), w) {
-				t.Errorf("%v: no %q in\n%s", c.args, w, out)
-			}
-		}
-	}
-}
-
-// Where the total has several domains, the samples of each add up to what is the
-// program's in it, and calls and times count once.
-func TestPprofDomains(t *testing.T) {
-	for _, name := range []string{"two-socket", "gpu", "small"} {
-		r := kind(t, name)
-		p, err := profile.ParseData(exported(t, "pprof", format.Options{}, r))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var calls, wantCalls int64
-		energy := map[string]int64{}
-		for _, s := range p.Sample {
-			if len(s.Label["domain"]) != 1 {
-				t.Fatalf("%s: labels %v", name, s.Label)
-			}
-			energy[s.Label["domain"][0]] += s.Value[0]
-			calls += s.Value[3]
-		}
-		for _, path := range r.Paths {
-			wantCalls += int64(path.Calls)
-		}
-		if calls != wantCalls {
-			t.Errorf("%s: %d calls, want %d", name, calls, wantCalls)
-		}
-		for id, got := range energy {
-			var want Joules
-			for _, l := range r.Ledger {
-				if l.Name == LineFunctions || l.Name == LineUninstrumented {
-					want += l.Domains[id]
-				}
-			}
-			if got != int64(want) {
-				t.Errorf("%s: %d uJ in %s, want %d", name, got, id, want)
-			}
-		}
-		if len(energy) == 0 {
-			t.Errorf("%s: no domains", name)
-		}
-	}
-}
-
-// kind is one of the saved runs in testdata/kinds.
-func kind(t *testing.T, name string) *Run {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "kinds", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Read(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func TestSpeedscopeSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("testdata/speedscope/schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range []*Run{example(nemb.Measured), example(nemb.Unavailable), suite(nemb.Estimated), hostile()} {
-		b := exported(t, "speedscope", format.Options{}, r)
-		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Validate(v); err != nil {
-			t.Error(err)
-		}
-		var f struct {
-			Profiles []struct {
-				Name     string  `json:"name"`
-				EndValue float64 `json:"endValue"`
-			} `json:"profiles"`
-		}
-		if err := json.Unmarshal(b, &f); err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range f.Profiles {
-			if strings.HasPrefix(p.Name, "energy") && p.EndValue != float64(*r.Totals.ProgramEnergyJ) {
-				t.Errorf("%s: %g, the program used %d", p.Name, p.EndValue, *r.Totals.ProgramEnergyJ)
-			}
-		}
-		if (r.Totals.EnergyJ != nil) != (len(f.Profiles) == 3) {
-			t.Errorf("%d profiles", len(f.Profiles))
-		}
 	}
 }
 

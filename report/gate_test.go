@@ -60,9 +60,9 @@ func checked() *Gate {
 
 func TestGateFormats(t *testing.T) {
 	g := checked()
-	var md, junit, metrics bytes.Buffer
+	var md, junit bytes.Buffer
 	for _, err := range []error{writeIn("markdown", &md, g, format.Options{}),
-		writeIn("junit", &junit, g, format.Options{}), writeIn("openmetrics", &metrics, g, format.Options{})} {
+		writeIn("junit", &junit, g, format.Options{})} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,6 @@ func TestGateFormats(t *testing.T) {
 	golden(t, "testdata/gate.txt", []byte(textOf(t, g, format.Terminal{Width: 100})))
 	golden(t, "testdata/gate.md", md.Bytes())
 	golden(t, "testdata/gate.junit.xml", junit.Bytes())
-	golden(t, "testdata/gate.metrics.txt", metrics.Bytes())
 	golden(t, "testdata/gate.annotations.txt", []byte(strings.Join(g.Annotations(), "\n")+"\n"))
 	var suites junitSuites
 	if err := xml.Unmarshal(junit.Bytes(), &suites); err != nil {

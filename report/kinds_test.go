@@ -156,7 +156,7 @@ func TestKindsGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		validate(t, b)
-		golden(t, filepath.Join("testdata", "kinds", name+".json"), b)
+		golden(t, filepath.Join("reporttest", "testdata", "kinds", name+".json"), b)
 		saved, err := Read(b)
 		if err != nil {
 			t.Fatal(err)
@@ -166,8 +166,8 @@ func TestKindsGolden(t *testing.T) {
 		}
 		for ending, o := range map[string]format.Options{
 			"txt": {Terminal: format.Terminal{Width: 100, Verbose: true}}, "md": {},
-			"folded": {Chosen: map[string]string{"value": "time"}}, "speedscope.json": {}, "perfetto.json": {},
-			"firefox.json": {}, "hespas.json": {}, "svg": {},
+			"perfetto.json": {},
+			"firefox.json":  {}, "hespas.json": {}, "svg": {},
 			"functions.csv": {Chosen: map[string]string{"table": "functions"}},
 			"tasks.csv":     {Chosen: map[string]string{"table": "tasks"}},
 			"ledger.csv":    {Chosen: map[string]string{"table": "ledger"}},

@@ -15,7 +15,7 @@ import (
 
 // repeated are rounds of two commands, the second of which takes a tenth more.
 func repeated(kind nemb.Method, rounds int) *Repeated {
-	r := &Repeated{Meta: example(kind).Meta, Warnings: []Warning{}, Commands: make([]Command, 2)}
+	r := &Repeated{Meta: evened(example(kind)).Meta, Warnings: []Warning{}, Commands: make([]Command, 2)}
 	r.Meta.StartedAt, r.Meta.Argv = "2026-01-02T03:04:05.000000+00:00", []string{"cg", "run"}
 	for i, argv := range [][]string{{"sh", "-c", "make 'all'"}, {"./bench", "a|b"}} {
 		c := &r.Commands[i]

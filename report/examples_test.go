@@ -1,0 +1,33 @@
+package report
+
+import (
+	"path/filepath"
+	"testing"
+
+	"cg/nemb"
+)
+
+// evened has no stamps that differ from run to run.
+func evened(r *Run) *Run {
+	r.Meta.StartedAt, r.Meta.EndedAt = "2026-01-02T03:04:05.000000+00:00", "2026-01-02T03:04:06.000000+00:00"
+	r.Meta.EndedAtLocal, r.Meta.DurationTotalS = "", 1
+	r.Tasks[0].EndedAt = 1001
+	return r
+}
+
+// The saved documents that the tests of formats read are what this package makes.
+func TestExamplesAreSaved(t *testing.T) {
+	for name, d := range map[string]interface{ JSON() ([]byte, error) }{
+		"run-measured": evened(example(nemb.Measured)), "run-estimated": evened(example(nemb.Estimated)),
+		"run-unavailable": evened(example(nemb.Unavailable)), "suite-measured": evened(suite(nemb.Measured)),
+		"suite-estimated": evened(suite(nemb.Estimated)), "hostile": evened(hostile()),
+		"repeated-measured": repeated(nemb.Measured, 13), "repeated-estimated": repeated(nemb.Estimated, 2),
+		"repeated-unavailable": repeated(nemb.Unavailable, 4), "gate": checked(),
+	} {
+		b, err := d.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, filepath.Join("reporttest", "testdata", name+".json"), b)
+	}
+}

@@ -1,0 +1,14 @@
+package openmetrics
+
+import (
+	"testing"
+
+	"cg/report"
+	"cg/report/format"
+	"cg/report/reporttest"
+)
+
+// The figures of a check are text that GitLab and Prometheus read.
+func TestGateMetrics(t *testing.T) {
+	reporttest.Golden(t, "testdata/gate.metrics.txt", reporttest.Write(t, "openmetrics", reporttest.Saved[report.Gate](t, "gate"), format.Options{}))
+}

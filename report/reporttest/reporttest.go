@@ -1,0 +1,113 @@
+// Package reporttest has what the tests of formats and documents share: saved documents,
+// golden files, and texts that are made to break out of where they are put.
+//
+// The saved documents are in testdata. The tests of the packages that make such documents
+// write them (go test ./report -update), and all others read them, so that a format is
+// tested with what it gets: a document that was saved.
+package reporttest
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cg/nemb"
+	"cg/report"
+	"cg/report/format"
+)
+
+//go:embed testdata
+var documents embed.FS
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// Golden compares a text with a golden file, or writes that with the flag -update.
+func Golden(t testing.TB, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (the flag -update writes it, read the difference):\n%s", file, got)
+	}
+}
+
+// Saved is a saved document of testdata by its name.
+func Saved[T any](t testing.TB, name string) *T {
+	t.Helper()
+	b, err := documents.ReadFile("testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := new(T)
+	if err := json.Unmarshal(b, d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Example is a run of two functions on a machine of 20 W whose energies are of a kind:
+// measured, estimated or unavailable.
+func Example(t testing.TB, kind nemb.Method) *report.Run {
+	t.Helper()
+	return Saved[report.Run](t, "run-"+string(kind))
+}
+
+// Suite is the run of a test runner: one test calls a function, the other does nothing.
+// Its energies are measured or estimated.
+func Suite(t testing.TB, kind nemb.Method) *report.Run {
+	t.Helper()
+	return Saved[report.Run](t, "suite-"+string(kind))
+}
+
+// Hostile is a run whose names are made to break out of where they are put.
+func Hostile(t testing.TB) *report.Run {
+	t.Helper()
+	return Saved[report.Run](t, "hostile")
+}
+
+// Kind is a run of a kind of programs and machines, such as one with a GPU.
+func Kind(t testing.TB, name string) *report.Run {
+	t.Helper()
+	return Saved[report.Run](t, "kinds/"+name)
+}
+
+// GoldenKinds writes a run of each kind in a format and compares it with the golden file
+// testdata/kinds/KIND.ENDING.
+func GoldenKinds(t *testing.T, name, ending string, o format.Options) {
+	t.Helper()
+	all, err := documents.ReadDir("testdata/kinds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range all {
+		kind := strings.TrimSuffix(entry.Name(), ".json")
+		Golden(t, filepath.Join("testdata", "kinds", kind+"."+ending), Write(t, name, Kind(t, kind), o))
+	}
+}
+
+// Write is a document in a format, which has to be registered.
+func Write(t testing.TB, name string, d format.Document, o format.Options) []byte {
+	t.Helper()
+	f, err := format.Named(name, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b, d, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
