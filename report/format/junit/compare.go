@@ -1,4 +1,4 @@
-package report
+package junit
 
 import (
 	"fmt"
@@ -7,16 +7,17 @@ import (
 	"strings"
 	"time"
 
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 )
 
-// junitComparison writes a comparison as tests, one for each energy that was compared: a
+// writeComparison writes a comparison as tests, one for each energy that was compared: a
 // failure where it is higher, an error where the program's cannot be compared,
 // skipped where another cannot.
-func junitComparison(w io.Writer, c *Comparison, _ format.Options) error {
-	at, _ := time.Parse(StampLayout, c.Head.StartedAt)
-	s := Suite{Name: "cg compare", At: at, Hostname: c.Head.Hostname, Properties: [][2]string{
+func writeComparison(w io.Writer, c *report.Comparison, _ format.Options) error {
+	at, _ := time.Parse(report.StampLayout, c.Head.StartedAt)
+	s := suite{Name: "cg compare", At: at, Hostname: c.Head.Hostname, Properties: [][2]string{
 		{"base", c.Base.Name}, {"head", c.Head.Name}, {"energy_kind", string(c.Head.Kind)},
 		{"threshold_percent", fmt.Sprintf("%.4g", 100*c.Comparison.Threshold)},
 	}}
@@ -24,20 +25,20 @@ func junitComparison(w io.Writer, c *Comparison, _ format.Options) error {
 		s.Properties = append(s.Properties, [2]string{"different " + d.What, d.Sides()})
 	}
 	mark := c.Mark()
-	check := func(class string, named string, change Change) {
-		k := Case{Class: class, Name: named}
+	check := func(class string, named string, change report.Change) {
+		k := testCase{Class: class, Name: named}
 		figures := []string{figures.Value(change.Base.Value, change.Unit, mark), "→",
 			figures.Value(change.Head.Value, change.Unit, mark), change.Signed(), change.Interval()}
 		k.Message = strings.Join(slices.DeleteFunc(figures, func(s string) bool { return s == "" }), " ") + ": " +
 			change.InWords()
 		k.Text = strings.Join(c.Notes, "\n")
 		switch {
-		case change.Verdict == Higher:
-			k.State = Failed
-		case change.Verdict == NotComparable && change.Of == c.Totals[0].Of:
-			k.State = Errored
-		case change.Verdict == NotComparable:
-			k.State = Skipped
+		case change.Verdict == report.Higher:
+			k.State = failed
+		case change.Verdict == report.NotComparable && change.Of == c.Totals[0].Of:
+			k.State = errored
+		case change.Verdict == report.NotComparable:
+			k.State = skipped
 		default:
 			k.Text = ""
 		}

@@ -1,31 +1,32 @@
-package report
+package junit
 
 import (
 	"io"
 	"time"
 
 	"cg/gate"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/statistics"
 )
 
-// junitGate writes a check as a suite of tests: one for the program, and for each
+// writeGate writes a check as a suite of tests: one for the program, and for each
 // function and budget. What is inconclusive is skipped, unless it is to fail.
-func junitGate(w io.Writer, g *Gate, _ format.Options) error {
-	at, _ := time.Parse(StampLayout, g.Meta.StartedAt)
-	s := Suite{Name: "cg gate " + g.Metric, At: at, Hostname: g.Meta.Hostname, Properties: [][2]string{
+func writeGate(w io.Writer, g *report.Gate, _ format.Options) error {
+	at, _ := time.Parse(report.StampLayout, g.Meta.StartedAt)
+	s := suite{Name: "cg gate " + g.Metric, At: at, Hostname: g.Meta.Hostname, Properties: [][2]string{
 		{"base", g.BaseTitle()}, {"head", g.HeadTitle()}, {"metric", g.Metric}, {"energy_kind", string(g.Backend.Kind)},
 		{"seed", g.Seed},
 	}}
 	judge := func(name string, c gate.Comparison) {
-		k := Case{Class: "cg.gate", Name: name, Message: g.described(c)}
+		k := testCase{Class: "cg.gate", Name: name, Message: described(g, c)}
 		switch {
 		case c.Verdict == statistics.Pass:
 		case c.Verdict == statistics.Regression, c.Name == "" && g.Inconclusive == "fail":
-			k.State, k.Text = Failed, g.Sentence()
+			k.State, k.Text = failed, g.Sentence()
 		default:
-			k.State = Skipped
+			k.State = skipped
 		}
 		s.Cases = append(s.Cases, k)
 	}
@@ -34,13 +35,13 @@ func junitGate(w io.Writer, g *Gate, _ format.Options) error {
 		judge(f.Name, f)
 	}
 	for _, b := range g.Budgets {
-		k := Case{Class: "cg.gate.budget", Name: Owner(b.Name), Message: g.BudgetText(b) + " of " +
+		k := testCase{Class: "cg.gate.budget", Name: report.Owner(b.Name), Message: g.BudgetText(b) + " of " +
 			figures.Joules(b.BudgetJ)}
 		switch {
 		case b.Exceeded == nil:
-			k.State, k.Message, k.Text = Failed, "the energy is not known", k.Message
+			k.State, k.Message, k.Text = failed, "the energy is not known", k.Message
 		case *b.Exceeded:
-			k.State, k.Message = Failed, "exceeded: "+k.Message
+			k.State, k.Message = failed, "exceeded: "+k.Message
 		}
 		s.Cases = append(s.Cases, k)
 	}
@@ -48,7 +49,7 @@ func junitGate(w io.Writer, g *Gate, _ format.Options) error {
 }
 
 // described is a comparison in a line.
-func (g *Gate) described(c gate.Comparison) string {
+func described(g *report.Gate, c gate.Comparison) string {
 	text := string(c.Verdict) + ": " + g.Change(c)
 	if i := g.Interval(c); i != "" {
 		text += " " + i
