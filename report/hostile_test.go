@@ -105,10 +105,11 @@ func TestPoisonedRun(t *testing.T) {
 				continue // not for terminals; pprof's names are those of frames
 			}
 			_, several := f.Writer(Several{})
-			for _, table := range append([]string{""}, tables.Values...) {
-				if table != "" && f.Name != "csv" {
-					continue
-				}
+			tables := []string{""}
+			if f.Name == "csv" {
+				tables = append(tables, f.Choices[0].Values...)
+			}
+			for _, table := range tables {
 				for count := 1; count == 1 || count == 2 && several == nil; count++ {
 					o := format.Options{Terminal: format.Terminal{Width: 160, Color: true, Verbose: true},
 						Chosen: map[string]string{"table": table}}

@@ -168,11 +168,6 @@ func TestKindsGolden(t *testing.T) {
 			"txt": {Terminal: format.Terminal{Width: 100, Verbose: true}}, "md": {},
 			"perfetto.json": {},
 			"firefox.json":  {}, "hespas.json": {}, "svg": {},
-			"functions.csv": {Chosen: map[string]string{"table": "functions"}},
-			"tasks.csv":     {Chosen: map[string]string{"table": "tasks"}},
-			"ledger.csv":    {Chosen: map[string]string{"table": "ledger"}},
-			"paths.csv":     {Chosen: map[string]string{"table": "paths"}},
-			"samples.csv":   {Chosen: map[string]string{"table": "samples"}},
 		} {
 			f, err := format.For("a."+ending, (*Run)(nil))
 			if err != nil {

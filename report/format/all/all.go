@@ -4,6 +4,7 @@ package all
 import (
 	_ "cg/report/format/benchfmt"
 	_ "cg/report/format/collapsed"
+	_ "cg/report/format/csv"
 	_ "cg/report/format/json"
 	_ "cg/report/format/jsonl"
 	_ "cg/report/format/junit"

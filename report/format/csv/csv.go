@@ -1,4 +1,5 @@
-package report
+// Package csv writes one table of a document for spreadsheets.
+package csv
 
 import (
 	"cmp"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cg/report"
 	"cg/report/format"
 	"cg/shown"
 	"cg/track"
@@ -21,15 +23,15 @@ var tables = format.Choice{Flag: "table", Usage: "`WHICH` table",
 func init() {
 	format.Register(format.Format{
 		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Parts: true, Table: true,
-		Choices: []format.Choice{tables}, Writers: []format.Writer{Alone(writeCSV), format.Writes(writeCSV),
-			format.Writes(csvRepeated), format.Follows(track.Recording{}, track.CSV)},
+		Choices: []format.Choice{tables}, Writers: []format.Writer{report.Alone(write), format.Writes(write),
+			format.Writes(writeRepeated), format.Follows(track.Recording{}, track.CSV)},
 	})
 }
 
-// writeCSV writes a table of every run, one below the other (RFC 4180). The
+// write writes a table of every run, one below the other (RFC 4180). The
 // first column names the run. What is not known is empty. Columns are named
 // like the fields of the JSON, units included.
-func writeCSV(w io.Writer, runs Several, o format.Options) error {
+func write(w io.Writer, runs report.Several, o format.Options) error {
 	table, err := o.Choose(tables)
 	if err != nil {
 		return err
@@ -87,17 +89,18 @@ func columnsOf(table string, domains []string) []string {
 }
 
 // rowsOf gives a run's rows of a table, without the name of the run.
-func rowsOf(r *Run, table string, domains []string, row func(fields ...any)) {
+func rowsOf(r *report.Run, table string, domains []string, row func(fields ...any)) {
 	switch table {
 	case "functions":
 		for _, f := range r.Functions {
-			e := cmp.Or(f.CallsEnergy, &CallsEnergy{MeanJ: math.NaN()})
+			e := cmp.Or(f.CallsEnergy, &report.CallsEnergy{MeanJ: math.NaN()})
+			mean, lo, hi := means(e)
 			row(f.Name, f.File, f.Line, f.Language, f.Kind, f.Calls, f.SelfEnergyJ, f.SelfEnergyLoJ,
 				f.SelfEnergyHiJ,
 				f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ, string(f.EnergyKind),
 				f.EnergyMethod,
 				f.SelfTimeS, f.InclusiveTimeS, f.CPUTimeS, f.SuspendedS, f.AvgPowerW, f.SharePercent,
-				f.Unresolved, strings.Join(f.UnresolvedWith, " "), f.CallsCut, e.mean(0), e.mean(1), e.mean(2),
+				f.Unresolved, strings.Join(f.UnresolvedWith, " "), f.CallsCut, mean, lo, hi,
 				e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ)
 		}
 	case "tasks":
@@ -113,7 +116,7 @@ func rowsOf(r *Run, table string, domains []string, row func(fields ...any)) {
 		for _, s := range r.Samples {
 			fields := []any{s.TNs, s.EnergyJ, s.PowerW, s.ProgramCPUS, s.OwnCPUS, s.OtherCPUS}
 			for _, id := range domains {
-				e, w := (*Joules)(nil), (*float64)(nil)
+				e, w := (*report.Joules)(nil), (*float64)(nil)
 				if v, ok := s.DomainJ[id]; ok {
 					e = &v
 				}
@@ -132,13 +135,12 @@ func rowsOf(r *Run, table string, domains []string, row func(fields ...any)) {
 	}
 }
 
-// mean is the energy of a call, its lower or its upper bound; nil where it is not
-// known.
-func (e *CallsEnergy) mean(which int) *float64 {
+// means are the energy of a call and its bounds; nil where they are not known.
+func means(e *report.CallsEnergy) (mean, lo, hi *float64) {
 	if math.IsNaN(e.MeanJ) {
-		return nil
+		return nil, nil, nil
 	}
-	return []*float64{&e.MeanJ, &e.MeanLoJ, &e.MeanHiJ}[which]
+	return &e.MeanJ, &e.MeanLoJ, &e.MeanHiJ
 }
 
 // cell is a value for a cell: a text is one that no spreadsheet runs.
@@ -146,7 +148,7 @@ func cell(v any) string {
 	switch v := v.(type) {
 	case string:
 		return shown.Cell(v)
-	case *Joules:
+	case *report.Joules:
 		if v == nil {
 			return ""
 		}
@@ -163,8 +165,8 @@ func cell(v any) string {
 	return fmt.Sprint(v)
 }
 
-// csvRepeated writes a row for each measurement.
-func csvRepeated(w io.Writer, r *Repeated, _ format.Options) error {
+// writeRepeated writes a row for each measurement.
+func writeRepeated(w io.Writer, r *report.Repeated, _ format.Options) error {
 	c := csv.NewWriter(w)
 	c.Write([]string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s",
 		"cpu_s", "power_w", "exit_status", "timed_out"})
