@@ -48,9 +48,9 @@ type Several []*Run
 func (Several) Kind() string { return "several runs" }
 
 // Domains are those of any of the runs, by name.
-func (all Several) Domains() []string {
+func (runs Several) Domains() []string {
 	ids := map[string]bool{}
-	for _, r := range all {
+	for _, r := range runs {
 		for id := range r.Totals.Domains {
 			ids[id] = true
 		}
@@ -59,12 +59,12 @@ func (all Several) Domains() []string {
 }
 
 // Fits is nil where a format can lay the runs side by side.
-func (all Several) Fits(f format.Format) error {
-	for _, r := range all {
+func (runs Several) Fits(f format.Format) error {
+	for _, r := range runs {
 		if r.part == "" || f.Table {
 			continue
 		}
-		tables := slices.DeleteFunc(format.Of(all), func(f format.Format) bool { return !f.Table })
+		tables := slices.DeleteFunc(format.Of(runs), func(f format.Format) bool { return !f.Table })
 		return fmt.Errorf("runs of a %s file have no functions to lay side by side: use %s, or one at a time",
 			r.part, format.Alternatives(tables))
 	}

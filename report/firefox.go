@@ -204,13 +204,13 @@ type (
 // are sums and have no place in time: their samples are all at the start. From an event
 // log there is each thread of the program, too, with its calls where they were.
 func writeFirefox(w io.Writer, r *Run, o format.Options) error {
-	calls, err := r.timeline(o)
+	calls, err := r.Timeline(o)
 	if err != nil {
 		return err
 	}
 	note := "sums over the run, all at its start: no log of calls is kept"
 	if calls != nil {
-		note = "of the threads of the program: " + calls.note +
+		note = "of the threads of the program: " + calls.Note +
 			"; of those that are weighed with something: sums over the run, all at its start"
 	}
 	pid := strconv.Itoa(r.Meta.PID)
@@ -222,7 +222,7 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 	code := r.firefoxCode()
 	free := r.Meta.PID // the first number that no thread has
 	if calls != nil {
-		for _, th := range calls.threads() {
+		for _, th := range calls.Threads() {
 			free = max(free, int(th.TID)+1)
 		}
 	}
@@ -258,7 +258,7 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 	thread("wall-clock time", "tracing-ms", func(p Path) float64 { return p.SelfTimeS * 1e3 })
 
 	if calls != nil {
-		for _, th := range calls.threads() {
+		for _, th := range calls.Threads() {
 			t := begin(fmt.Sprintf("thread %d", th.TID), "tracing-ms", strconv.Itoa(int(th.PID)), int(th.TID))
 			t.Main = th.TID == th.PID && int(th.PID) != r.Meta.PID // of which the first of all is the main one
 			t.firefoxCode = *calls.firefox(th, &t.Samples, ms)
@@ -427,7 +427,7 @@ func (r *Run) firefoxCode() *firefoxCode {
 
 // firefox puts the calls of a thread into samples, weighed with milliseconds: one
 // wherever the calls on it changed.
-func (t *timeline) firefox(th checkpoint.Thread, to *firefoxSamples, ms func(int64) float64) *firefoxCode {
+func (t *Timeline) firefox(th checkpoint.Thread, to *firefoxSamples, ms func(int64) float64) *firefoxCode {
 	c := newFirefoxCode()
 	type key struct {
 		parent int
@@ -438,24 +438,24 @@ func (t *timeline) firefox(th checkpoint.Thread, to *firefoxSamples, ms func(int
 	sample := func(stack *int, at checkpoint.Instant, long float64) {
 		to.Stack, to.Time, to.Weight = append(to.Stack, stack), append(to.Time, ms(int64(at))), append(to.Weight, long)
 	}
-	t.segments(th, func(s segment) {
-		if end != 0 && s.from > end {
+	t.Segments(th, func(s Segment) {
+		if end != 0 && s.From > end {
 			sample(nil, end, 0)
 		}
 		at := -1
-		for _, i := range s.stack {
-			k := key{at, t.slices[i].Site}
+		for _, i := range s.Stack {
+			k := key{at, t.Slices[i].Site}
 			n, ok := stacks[k]
 			if !ok {
-				f := t.names[k.site]
-				f.Name = t.name(t.slices[i])
+				f := t.Places[k.site]
+				f.Name = t.Name(t.Slices[i])
 				n = c.stack(f, 1, at)
 				stacks[k] = n
 			}
 			at = n
 		}
-		sample(&at, s.from, float64(s.to-s.from)/1e6)
-		end = s.to
+		sample(&at, s.From, float64(s.To-s.From)/1e6)
+		end = s.To
 	})
 	if end != 0 {
 		sample(nil, end, 0)

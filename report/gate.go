@@ -88,7 +88,7 @@ func ReadGate(b []byte) (*Gate, error) {
 		Head *[]json.RawMessage `json:"head_measurements"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("not a baseline: %w", located(b, err))
+		return nil, fmt.Errorf("not a baseline: %w", Located(b, err))
 	}
 	if head.Meta == nil || head.Meta.SchemaVersion == nil || head.Head == nil {
 		return nil, errors.New("not a baseline: make one with cg gate --save FILE")
@@ -99,7 +99,7 @@ func ReadGate(b []byte) (*Gate, error) {
 	}
 	g := &Gate{}
 	if err := json.Unmarshal(b, g); err != nil {
-		return nil, fmt.Errorf("not a baseline: %w", located(b, err))
+		return nil, fmt.Errorf("not a baseline: %w", Located(b, err))
 	}
 	if len(g.Result.Head) == 0 {
 		return nil, errors.New("it has no measurements")

@@ -77,7 +77,7 @@ const (
 // writeHespas writes the events in the order of their times, in the spelling of
 // Python's json: ASCII, with spaces behind commas and colons.
 func writeHespas(w io.Writer, r *Run, o format.Options) error {
-	calls, err := r.timeline(o)
+	calls, err := r.Timeline(o)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func writeHespas(w io.Writer, r *Run, o format.Options) error {
 	}
 	left := "functions, call paths and the ledger: they are sums and no events"
 	if calls != nil {
-		left = "call paths and the ledger: they are sums and no events; of the calls there are " + calls.note
+		left = "call paths and the ledger: they are sums and no events; of the calls there are " + calls.Note
 	}
 	version := "0.0.1"
 	f := counterStream{Version: &version, Events: events}
@@ -110,7 +110,7 @@ func writeHespas(w io.Writer, r *Run, o format.Options) error {
 
 // counterEvents are the samples and where tasks and calls begin and end, in the
 // order of their times.
-func (r *Run) counterEvents(calls *timeline) ([]counterEvent, error) {
+func (r *Run) counterEvents(calls *Timeline) ([]counterEvent, error) {
 	type event struct {
 		at    int64
 		class int // breaks ties, so that tasks that follow each other do not overlap
@@ -149,8 +149,8 @@ func (r *Run) counterEvents(calls *timeline) ([]counterEvent, error) {
 		}
 	}
 	if calls != nil {
-		for i, s := range calls.slices {
-			name := calls.name(s)
+		for i, s := range calls.Slices {
+			name := calls.Name(s)
 			m := map[string]any{"call": i, "pid": s.Thread.PID, "tid": s.Thread.TID}
 			if err := add(eventCall+name, int64(s.From), 2, m); err != nil {
 				return nil, err
@@ -279,7 +279,7 @@ func decodeStream(b []byte) (*counterStream, error) {
 	if err := d.Decode(&f); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("not a CounterEventStream: it ends in the middle, after %d bytes", len(b))
 	} else if err != nil {
-		return nil, fmt.Errorf("not a CounterEventStream: %w", located(b, err))
+		return nil, fmt.Errorf("not a CounterEventStream: %w", Located(b, err))
 	}
 	if d.More() {
 		return nil, fmt.Errorf("not a CounterEventStream: something follows it, after %d bytes", d.InputOffset())

@@ -98,11 +98,11 @@ func plainWhole(runs []*Run) bool {
 	return n <= 1000
 }
 
-func pageTitles(runs []*Run, o format.Options) []string {
+func pageTitles(runs Several, o format.Options) []string {
 	if len(runs) == 1 {
 		return []string{runs[0].Title()}
 	}
-	return names(o, runs)
+	return runs.Names(o)
 }
 
 func pagePart(names []string) (string, error) {
@@ -137,7 +137,7 @@ const mostSourceWhole = 16 << 20
 
 // pageData is JSON in which no character means anything to HTML: <, > and &
 // are written as \u003c, \u003e and \u0026.
-func pageData(runs []*Run, o format.Options) ([]byte, error) {
+func pageData(runs Several, o format.Options) ([]byte, error) {
 	var b bytes.Buffer
 	d := struct {
 		Names    []string              `json:"names"`
@@ -148,7 +148,7 @@ func pageData(runs []*Run, o format.Options) ([]byte, error) {
 		// Comparison is of the first and the last run; null for one run, and for one
 		// that is held against itself.
 		Comparison *pageComparison `json:"comparison"`
-	}{Names: pageTitles(runs, o), Problems: append([]string{}, comparable(runs)...), Advice: map[string]string{}}
+	}{Names: pageTitles(runs, o), Problems: append([]string{}, runs.Different()...), Advice: map[string]string{}}
 	for _, r := range runs {
 		p := pageRunOf(r, o.Source != nil)
 		if len(runs) == 1 {

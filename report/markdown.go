@@ -126,35 +126,35 @@ func (m *markdown) single(r *Run, o format.Options) {
 	}
 }
 
-func (m *markdown) several(runs []*Run, o format.Options) {
+func (m *markdown) several(runs Several, o format.Options) {
 	heads := []string{""}
-	for _, n := range names(o, runs) {
+	for _, n := range runs.Names(o) {
 		heads = append(heads, escape.Replace(n))
 	}
 	heads = append(heads, "change")
 	m.head(heads...)
-	for _, r := range besideTotals(runs) {
-		if r.name == "kind" { // a word of the file's
-			for i, c := range r.cells {
-				r.cells[i] = escape.Replace(c)
+	for _, r := range runs.Totals() {
+		if r.Name == "kind" { // a word of the file's
+			for i, c := range r.Cells {
+				r.Cells[i] = escape.Replace(c)
 			}
 		}
-		m.row(append(append([]string{r.name}, r.cells...), r.change)...)
+		m.row(append(append([]string{r.Name}, r.Cells...), r.Change)...)
 	}
-	all := besideFunctions(runs)
+	all := runs.Functions()
 	shown := o.Rows(len(all))
 	if shown > 0 {
 		m.line("")
 		heads[0] = "self energy of function"
 		m.head(heads...)
 		for _, r := range all[:shown] {
-			m.row(append(append([]string{name(r.name)}, r.cells...), r.change)...)
+			m.row(append(append([]string{name(r.Name)}, r.Cells...), r.Change)...)
 		}
 		if n := len(all) - shown; n > 0 {
 			m.line("\nand %d more", n)
 		}
 	}
-	for i, d := range comparable(runs) {
+	for i, d := range runs.Different() {
 		if i == 0 {
 			m.line("")
 		}

@@ -79,13 +79,13 @@ func (m traceTime) MarshalJSON() ([]byte, error) {
 // and what state it was in. Time is CLOCK_MONOTONIC.
 func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 	pid := max(r.Meta.PID, 1) // 0 is the idle task
-	calls, err := r.timeline(o)
+	calls, err := r.Timeline(o)
 	if err != nil {
 		return err
 	}
 	f := traceFile{Unit: "ms", Events: []traceEvent{}, Other: map[string]string{
 		"exporter": r.Meta.Tool + " " + r.Meta.CgVersion, "run": r.Meta.RunID, "clock": "CLOCK_MONOTONIC",
-		"energies": string(r.Totals.Kind), "source": r.Totals.Source, "functions": noCalls,
+		"energies": string(r.Totals.Kind), "source": r.Totals.Source, "functions": NoCalls,
 	}}
 	metadata := func(name string, tid int, key string, value any) {
 		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid,
@@ -93,8 +93,8 @@ func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 	}
 	free := pid // the first number that no thread has
 	if calls != nil {
-		f.Other["functions"] = calls.note
-		for _, th := range calls.threads() {
+		f.Other["functions"] = calls.Note
+		for _, th := range calls.Threads() {
 			free = max(free, int(th.TID)+1)
 		}
 	}
@@ -148,7 +148,7 @@ func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 
 // threads writes the calls of each thread as slices and, on a line of its own with a
 // number from free on, its states.
-func (f *traceFile) threads(calls *timeline, pid, free int) {
+func (f *traceFile) threads(calls *Timeline, pid, free int) {
 	metadata := func(pid, tid int, name, key string, value any) {
 		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid,
 			Args: map[string]any{key: value}})
@@ -163,7 +163,7 @@ func (f *traceFile) threads(calls *timeline, pid, free int) {
 		m := places[site]
 		if m == nil {
 			m = map[string]any{}
-			if at := calls.names[site]; at.File != "" {
+			if at := calls.Places[site]; at.File != "" {
 				m["source"] = fmt.Sprintf("%s:%d", at.File, at.Line)
 			}
 			places[site] = m
@@ -171,23 +171,23 @@ func (f *traceFile) threads(calls *timeline, pid, free int) {
 		return m
 	}
 	named := map[int]bool{pid: true}
-	for _, th := range calls.threads() {
+	for _, th := range calls.Threads() {
 		p, tid := int(th.PID), int(th.TID)
 		if !named[p] {
 			named[p] = true
 			metadata(p, 0, "process_name", "name", fmt.Sprintf("process %d of the program", p))
 		}
 		metadata(p, tid, "thread_name", "name", fmt.Sprintf("thread %d", tid))
-		if states := calls.states(th); len(states) > 0 {
+		if states := calls.States(th); len(states) > 0 {
 			metadata(p, free, "thread_name", "name", fmt.Sprintf("thread %d, state by its processor time", tid))
 			for _, s := range states {
-				slice(s.name, p, free, s.from, s.to, map[string]any{"processor": millionths(s.share)})
+				slice(s.Name, p, free, s.From, s.To, map[string]any{"processor": millionths(s.Share)})
 			}
 			free++
 		}
 	}
-	for _, s := range calls.slices {
-		slice(calls.name(s), int(s.Thread.PID), int(s.Thread.TID), s.From, s.To, place(s.Site))
+	for _, s := range calls.Slices {
+		slice(calls.Name(s), int(s.Thread.PID), int(s.Thread.TID), s.From, s.To, place(s.Site))
 	}
 }
 

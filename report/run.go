@@ -495,7 +495,7 @@ func decodeOnce(f io.ReadSeeker, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return located(b, err)
+		return Located(b, err)
 	}
 	return nil
 }
@@ -535,8 +535,8 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 	return r, nil
 }
 
-// located says where in a text JSON is at fault.
-func located(b []byte, err error) error {
+// Located says where in a text JSON is at fault.
+func Located(b []byte, err error) error {
 	at := int64(-1)
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError

@@ -67,7 +67,7 @@ func ValidateFrom(f io.ReadSeeker) error {
 	return locatedIn(f, err)
 }
 
-// locatedIn is located for a text that can be read again.
+// locatedIn is Located for a text that can be read again.
 func locatedIn(f io.ReadSeeker, err error) error {
 	if _, seek := f.Seek(0, io.SeekStart); seek != nil {
 		return err
@@ -80,7 +80,7 @@ func locatedIn(f io.ReadSeeker, err error) error {
 	if own := json.Unmarshal(b, &whole); own != nil {
 		err = own
 	}
-	return located(b, err)
+	return Located(b, err)
 }
 
 var compiled = sync.OnceValues(func() (*schema.Schema, error) {

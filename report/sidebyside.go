@@ -9,25 +9,26 @@ import (
 	"cg/report/format"
 )
 
-// row is a figure of several runs, side by side.
-type row struct {
-	name  string
-	cells []string
-	// change is how the last run's figure differs from the first one's.
-	change string
+// Row is a figure of several runs, side by side.
+type Row struct {
+	Name  string
+	Cells []string // one for each run
+	// Change is how the last run's figure differs from the first one's, "" where that is
+	// not known.
+	Change string
 }
 
-// besideTotals are the figures of whole runs.
-func besideTotals(runs []*Run) []row {
-	energies := func(name string, of func(*Run) *Joules) row {
-		out := row{name: name}
+// Totals are the figures of whole runs.
+func (runs Several) Totals() []Row {
+	energies := func(name string, of func(*Run) *Joules) Row {
+		out := Row{Name: name}
 		for _, r := range runs {
-			out.cells = append(out.cells, r.Mark()+figures.Energy(of(r)))
+			out.Cells = append(out.Cells, r.Mark()+figures.Energy(of(r)))
 		}
-		out.change = change(of(runs[0]), of(runs[len(runs)-1]))
+		out.Change = change(of(runs[0]), of(runs[len(runs)-1]))
 		return out
 	}
-	rows := []row{
+	rows := []Row{
 		energies("energy", func(r *Run) *Joules { return r.Totals.EnergyJ }),
 		energies("program", func(r *Run) *Joules { return r.Totals.ProgramEnergyJ }),
 	}
@@ -41,19 +42,19 @@ func besideTotals(runs []*Run) []row {
 		{"power", func(r *Run) string { return figures.Watts(r.Totals.AvgPowerW) }},
 		{"status", func(r *Run) string { return fmt.Sprint(r.Process.ExitStatus) }},
 	} {
-		out := row{name: f.name}
+		out := Row{Name: f.name}
 		for _, r := range runs {
-			out.cells = append(out.cells, f.cell(r))
+			out.Cells = append(out.Cells, f.cell(r))
 		}
 		rows = append(rows, out)
 	}
 	return rows
 }
 
-// besideFunctions are the self energies of all functions, the dearest first. A
+// Functions are the self energies of all functions, the dearest first. A
 // function is the same in two runs if its name and language are; what a run
 // does not have is "-".
-func besideFunctions(runs []*Run) []row {
+func (runs Several) Functions() []Row {
 	type key struct{ language, name string }
 	type cost struct {
 		key
@@ -86,18 +87,18 @@ func besideFunctions(runs []*Run) []row {
 		return cmp.Or(cmp.Compare(b.most, a.most),
 			cmp.Compare(b.time, a.time))
 	})
-	rows := []row{}
+	rows := []Row{}
 	for _, c := range all {
-		out := row{name: c.name}
+		out := Row{Name: c.name}
 		for i, f := range c.self {
 			if f == nil {
-				out.cells = append(out.cells, "-")
+				out.Cells = append(out.Cells, "-")
 			} else {
-				out.cells = append(out.cells, runs[i].Mark()+figures.Energy(f.SelfEnergyJ))
+				out.Cells = append(out.Cells, runs[i].Mark()+figures.Energy(f.SelfEnergyJ))
 			}
 		}
 		if a, b := c.self[0], c.self[len(runs)-1]; a != nil && b != nil {
-			out.change = change(a.SelfEnergyJ, b.SelfEnergyJ)
+			out.Change = change(a.SelfEnergyJ, b.SelfEnergyJ)
 		}
 		rows = append(rows, out)
 	}
@@ -112,8 +113,8 @@ func change(from, to *Joules) string {
 	return fmt.Sprintf("%+.1f %%", 100*(to.Float()/from.Float()-1))
 }
 
-// names are what several runs are called.
-func names(o format.Options, runs []*Run) []string {
+// Names are what the runs are called: as Options say, else by their ids.
+func (runs Several) Names(o format.Options) []string {
 	out := make([]string, len(runs))
 	for i, r := range runs {
 		out[i] = r.Meta.RunID
@@ -124,8 +125,8 @@ func names(o format.Options, runs []*Run) []string {
 	return out
 }
 
-// comparable lists what makes runs hard to compare, for a line each.
-func comparable(runs []*Run) []string {
+// Different lists what makes the runs hard to compare, for a line each.
+func (runs Several) Different() []string {
 	var out []string
 	for _, f := range []struct {
 		what string

@@ -9,16 +9,16 @@ import (
 // textRuns lays runs out side by side.
 func textRuns(w io.Writer, runs Several, o format.Options) error {
 	p := newPrinter(o.Terminal)
-	columns := func() []column[row] {
-		var out []column[row]
-		for i, name := range names(o, runs) {
-			out = append(out, column[row]{shorten(name, 24), 0, func(r row) string { return r.cells[i] }})
+	columns := func() []column[Row] {
+		var out []column[Row]
+		for i, name := range runs.Names(o) {
+			out = append(out, column[Row]{shorten(name, 24), 0, func(r Row) string { return r.Cells[i] }})
 		}
-		return append(out, column[row]{"change", 0, func(r row) string { return r.change }})
+		return append(out, column[Row]{"change", 0, func(r Row) string { return r.Change }})
 	}
-	table(p, "run", besideTotals(runs), func(r row) string { return r.name }, columns())
-	table(p, "self energy of function", besideFunctions(runs), func(r row) string { return r.name }, columns())
-	if different := comparable(runs); len(different) > 0 {
+	table(p, "run", runs.Totals(), func(r Row) string { return r.Name }, columns())
+	table(p, "self energy of function", runs.Functions(), func(r Row) string { return r.Name }, columns())
+	if different := runs.Different(); len(different) > 0 {
 		p.line("")
 		for _, d := range different {
 			p.note(yellow, "different", d)

@@ -86,12 +86,13 @@ func (r *Run) OfRun(l *events.Log) error {
 	return nil
 }
 
-// timeline is where calls have their place in time.
-type timeline struct {
-	slices []events.Slice // by thread, then by start, an outer one before what is in it
-	names  map[checkpoint.SiteID]Frame
-	doing  map[checkpoint.Thread]*states
-	note   string // what is told, and what is left out
+// Timeline is where calls have their place in time.
+type Timeline struct {
+	Slices []events.Slice // by thread, then by start, an outer one before what is in it
+	Places map[checkpoint.SiteID]Frame
+	Note   string // what is in it, and what is left out
+
+	doing map[checkpoint.Thread]*states
 }
 
 // cpuPoint is what a thread had used by a moment.
@@ -100,25 +101,25 @@ type cpuPoint struct {
 	cpu int64 // ns
 }
 
-// noCalls says in files that show time why functions are not in them.
-const noCalls = "call paths are sums and have no place in time: no log of calls is kept (cg measure --events FILE " +
+// NoCalls says in files that show time why functions are not in them.
+const NoCalls = "call paths are sums and have no place in time: no log of calls is kept (cg measure --events FILE " +
 	"keeps one); pprof, speedscope and collapsed show them"
 
 // onlyLong says that there is no log.
 const onlyLong = "calls of %s and more only: no log of calls is kept (cg measure --events FILE keeps one)"
 
-// timeline takes from the event log the longest slices, at most as many as Options
+// Timeline takes from the event log the longest slices, at most as many as Options
 // say. Without a log the long calls that the run tells are there; nil where it tells none.
-func (r *Run) timeline(o format.Options) (*timeline, error) {
+func (r *Run) Timeline(o format.Options) (*Timeline, error) {
 	most := cmp.Or(o.Slices, format.DefaultSlices)
 	if o.Events == nil {
 		return r.longTimeline(most), nil
 	}
-	t := &timeline{names: map[checkpoint.SiteID]Frame{}, doing: map[checkpoint.Thread]*states{}}
+	t := &Timeline{Places: map[checkpoint.SiteID]Frame{}, doing: map[checkpoint.Thread]*states{}}
 	for _, s := range o.Events.Sites {
-		t.names[s.ID] = Frame{Name: s.Func, File: s.File, Line: s.Line, EndLine: s.EndLine}
+		t.Places[s.ID] = Frame{Name: s.Func, File: s.File, Line: s.Line, EndLine: s.EndLine}
 	}
-	all, shortest, err := o.Events.Longest(most, func(s events.Slice) { t.slices = append(t.slices, s) })
+	all, shortest, err := o.Events.Longest(most, func(s events.Slice) { t.Slices = append(t.Slices, s) })
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (r *Run) timeline(o format.Options) (*timeline, error) {
 		return nil, err
 	}
 	var notes []string
-	if n := uint64(len(t.slices)); n < all {
+	if n := uint64(len(t.Slices)); n < all {
 		notes = append(notes, fmt.Sprintf("the longest %s of %s stretches of calls: all of at least %s",
 			figures.Count(n), figures.Count(all), figures.Seconds(float64(shortest)*1e-9)))
 	} else {
@@ -149,12 +150,12 @@ func (r *Run) timeline(o format.Options) (*timeline, error) {
 	if r.anyDemoted() {
 		notes = append(notes, "functions that were demoted are in it until then only")
 	}
-	t.note = strings.Join(notes, "; ")
+	t.Note = strings.Join(notes, "; ")
 	return t, nil
 }
 
 // longTimeline has the longest of the long calls, nil where there are none.
-func (r *Run) longTimeline(most int) *timeline {
+func (r *Run) longTimeline(most int) *Timeline {
 	long := slices.Clone(r.LongCalls)
 	if len(long) == 0 {
 		return nil
@@ -163,12 +164,12 @@ func (r *Run) longTimeline(most int) *timeline {
 		return cmp.Compare(b.EndedAtMonoNs-b.StartedAtMonoNs, a.EndedAtMonoNs-a.StartedAtMonoNs)
 	})
 	long = long[:min(most, len(long))]
-	t := &timeline{names: map[checkpoint.SiteID]Frame{}}
+	t := &Timeline{Places: map[checkpoint.SiteID]Frame{}}
 	for _, s := range r.Sites {
-		t.names[checkpoint.SiteID(s.ID)] = Frame{Name: s.Name, File: s.File, Line: s.Line, EndLine: s.EndLine}
+		t.Places[checkpoint.SiteID(s.ID)] = Frame{Name: s.Name, File: s.File, Line: s.Line, EndLine: s.EndLine}
 	}
 	for _, c := range long {
-		t.slices = append(t.slices, events.Slice{
+		t.Slices = append(t.Slices, events.Slice{
 			Thread: checkpoint.Thread{PID: c.PID, TID: c.TID}, Site: checkpoint.SiteID(c.Site),
 			From: checkpoint.Instant(c.StartedAtMonoNs), To: checkpoint.Instant(c.EndedAtMonoNs), Entered: true,
 			Left: true,
@@ -176,12 +177,12 @@ func (r *Run) longTimeline(most int) *timeline {
 	}
 	t.sort()
 	shortest := long[len(long)-1]
-	t.note = fmt.Sprintf(onlyLong, figures.Seconds(float64(shortest.EndedAtMonoNs-shortest.StartedAtMonoNs)*1e-9))
+	t.Note = fmt.Sprintf(onlyLong, figures.Seconds(float64(shortest.EndedAtMonoNs-shortest.StartedAtMonoNs)*1e-9))
 	return t
 }
 
-func (t *timeline) sort() {
-	slices.SortStableFunc(t.slices, func(a, b events.Slice) int {
+func (t *Timeline) sort() {
+	slices.SortStableFunc(t.Slices, func(a, b events.Slice) int {
 		return cmp.Or(cmp.Compare(a.Thread.PID, b.Thread.PID), cmp.Compare(a.Thread.TID, b.Thread.TID),
 			cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Depth, b.Depth))
 	})
@@ -191,9 +192,9 @@ func (r *Run) anyDemoted() bool {
 	return slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Demoted })
 }
 
-// name is what a slice is called.
-func (t *timeline) name(s events.Slice) string {
-	if f := t.names[s.Site]; f.Name != "" {
+// Name is what a slice is called.
+func (t *Timeline) Name(s events.Slice) string {
+	if f := t.Places[s.Site]; f.Name != "" {
 		return f.Name
 	}
 	if s.Site == checkpoint.OwnSite {
@@ -202,11 +203,11 @@ func (t *timeline) name(s events.Slice) string {
 	return frameUnknown
 }
 
-// threads lists the threads of the slices and of processor times, in their order.
-func (t *timeline) threads() []checkpoint.Thread {
+// Threads lists the threads of the slices and of processor times, in their order.
+func (t *Timeline) Threads() []checkpoint.Thread {
 	seen := map[checkpoint.Thread]bool{}
 	var out []checkpoint.Thread
-	for _, s := range t.slices {
+	for _, s := range t.Slices {
 		if !seen[s.Thread] {
 			seen[s.Thread] = true
 			out = append(out, s.Thread)
@@ -223,11 +224,11 @@ func (t *timeline) threads() []checkpoint.Thread {
 	return out
 }
 
-// state is how a thread spent a stretch of time.
-type state struct {
-	name     string
-	from, to checkpoint.Instant
-	share    float64 // of the time that it used a processor
+// State is how a thread spent a stretch of time.
+type State struct {
+	Name     string
+	From, To checkpoint.Instant
+	Share    float64 // of the time that it used a processor
 }
 
 // The states of a thread: it used a processor for at least the one share of a
@@ -242,7 +243,7 @@ const (
 // states is what a thread did, from its processor time; neighbours of one name
 // are one.
 type states struct {
-	all  []state
+	all  []State
 	last cpuPoint
 	some bool // last is one
 }
@@ -256,65 +257,65 @@ func (s *states) add(p cpuPoint) {
 	if !known || long <= 0 {
 		return
 	}
-	now := state{from: a.at, to: p.at, share: min(1, max(0, float64(p.cpu-a.cpu)/long))}
+	now := State{From: a.at, To: p.at, Share: min(1, max(0, float64(p.cpu-a.cpu)/long))}
 	switch {
-	case now.share >= runningShare:
-		now.name = "running"
-	case now.share < waitingShare:
-		now.name = "waiting"
+	case now.Share >= runningShare:
+		now.Name = "running"
+	case now.Share < waitingShare:
+		now.Name = "waiting"
 	default:
-		now.name = "running partly"
+		now.Name = "running partly"
 	}
-	if n := len(s.all); n > 0 && s.all[n-1].name == now.name && s.all[n-1].to == now.from {
+	if n := len(s.all); n > 0 && s.all[n-1].Name == now.Name && s.all[n-1].To == now.From {
 		before := &s.all[n-1]
-		was := float64(before.to - before.from)
-		before.share = (before.share*was + now.share*long) / (was + long)
-		before.to = now.to
+		was := float64(before.To - before.From)
+		before.Share = (before.Share*was + now.Share*long) / (was + long)
+		before.To = now.To
 		return
 	}
 	s.all = append(s.all, now)
 }
 
-// states tells what a thread did.
-func (t *timeline) states(th checkpoint.Thread) []state {
+// States tells what a thread did.
+func (t *Timeline) States(th checkpoint.Thread) []State {
 	if s := t.doing[th]; s != nil {
 		return s.all
 	}
 	return nil
 }
 
-// segment is a stretch of time for which the same calls were on a thread: the
+// Segment is a stretch of time for which the same calls were on a thread: the
 // slices from the outermost in, by their index.
-type segment struct {
-	from, to checkpoint.Instant
-	stack    []int
+type Segment struct {
+	From, To checkpoint.Instant
+	Stack    []int
 }
 
-// segments divides a thread's time by what was on it; times at which nothing
-// was are left out. stack is valid until each returns.
-func (t *timeline) segments(th checkpoint.Thread, each func(segment)) {
+// Segments divides a thread's time by what was on it; times at which nothing
+// was are left out. Stack is valid until each returns.
+func (t *Timeline) Segments(th checkpoint.Thread, each func(Segment)) {
 	var open []int
 	at := checkpoint.Instant(0)
 	upTo := func(now checkpoint.Instant) {
 		if len(open) > 0 && now > at {
-			each(segment{at, now, open})
+			each(Segment{at, now, open})
 		}
 		at = max(at, now)
 	}
-	first, _ := slices.BinarySearchFunc(t.slices, th, func(s events.Slice, th checkpoint.Thread) int {
+	first, _ := slices.BinarySearchFunc(t.Slices, th, func(s events.Slice, th checkpoint.Thread) int {
 		return cmp.Or(cmp.Compare(s.Thread.PID, th.PID), cmp.Compare(s.Thread.TID, th.TID))
 	})
-	for i := first; i < len(t.slices) && t.slices[i].Thread == th; i++ {
-		s := t.slices[i]
-		for len(open) > 0 && t.slices[open[len(open)-1]].To <= s.From {
-			upTo(t.slices[open[len(open)-1]].To)
+	for i := first; i < len(t.Slices) && t.Slices[i].Thread == th; i++ {
+		s := t.Slices[i]
+		for len(open) > 0 && t.Slices[open[len(open)-1]].To <= s.From {
+			upTo(t.Slices[open[len(open)-1]].To)
 			open = open[:len(open)-1]
 		}
 		upTo(s.From)
 		open = append(open, i)
 	}
 	for len(open) > 0 {
-		upTo(t.slices[open[len(open)-1]].To)
+		upTo(t.Slices[open[len(open)-1]].To)
 		open = open[:len(open)-1]
 	}
 }
@@ -349,22 +350,22 @@ const (
 // the moment start.
 func pageTimelineOf(r *Run, start int64, o format.Options) (*pageTimeline, error) {
 	o.Slices = cmp.Or(o.Slices, pageSlices)
-	t, err := r.timeline(o)
+	t, err := r.Timeline(o)
 	if t == nil || err != nil {
 		return nil, err
 	}
-	out := &pageTimeline{Note: t.note, Sites: []string{}, Threads: []pageThread{}}
+	out := &pageTimeline{Note: t.Note, Sites: []string{}, Threads: []pageThread{}}
 	sites := map[string]int{}
 	var threads []*pageThread
 	inside := map[*pageThread]int64{}
 	depth := []checkpoint.Instant{} // the ends of the slices around
-	for i, s := range t.slices {
-		if i == 0 || t.slices[i-1].Thread != s.Thread {
+	for i, s := range t.Slices {
+		if i == 0 || t.Slices[i-1].Thread != s.Thread {
 			threads = append(threads, &pageThread{PID: s.Thread.PID, TID: s.Thread.TID})
 			depth = depth[:0]
 		}
 		th := threads[len(threads)-1]
-		name := t.name(s)
+		name := t.Name(s)
 		if _, ok := sites[name]; !ok {
 			sites[name] = len(out.Sites)
 			out.Sites = append(out.Sites, name)
