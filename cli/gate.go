@@ -120,6 +120,7 @@ func runGate(c *cli.Context) (err error) {
 			err = fail(128+int(interrupted(ctx)), "interrupted: no verdict")
 		}
 	}()
+	account.Prepare()
 	if k.machine, err = openMachine(ctx, c); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"cg/languages"
 	"cg/launcher"
 	"cg/measure"
+	"cg/nemb/account"
 	"cg/nemb/sampler"
 	"cg/report"
 	"cg/report/format"
@@ -170,6 +171,7 @@ func runMeasure(c *cli.Context) error {
 	// taken. While the program runs, the launcher passes them on to it.
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
+	account.Prepare()
 	folder, err := runDir()
 	if err != nil {
 		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)

@@ -24,6 +24,7 @@ import (
 	_ "cg/languages/all"
 	"cg/launcher"
 	"cg/measure"
+	"cg/nemb/account"
 	_ "cg/nemb/sensor/all"
 	"cg/report"
 	"cg/report/format"
@@ -121,6 +122,7 @@ func runRepeated(c *cli.Context) error {
 			o.abandon()
 		}
 	}()
+	account.Prepare()
 	if s.machine, err = openMachine(c.Context, c); err != nil {
 		return err
 	}

@@ -539,3 +539,32 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 }
+
+// A process has no children once the last of them was waited for, and not before.
+func TestChildless(t *testing.T) {
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if childless() {
+		t.Error("childless while a child runs")
+	}
+	in.Close()
+	until(t, "ended", func() bool { p, ok := stat(cmd.Process.Pid); return ok && !p.alive() })
+	if childless() {
+		t.Error("childless while a child waits to be collected")
+	}
+	cmd.Wait()
+	for _, p := range processes() {
+		if p.ppid == os.Getpid() {
+			return // of another test
+		}
+	}
+	if !childless() {
+		t.Error("not childless without a child")
+	}
+}

@@ -54,11 +54,17 @@ func parseStat(text []byte) (process, bool) {
 
 // stat reads one process; false when there is none.
 func stat(pid int) (process, bool) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return process{}, false
 	}
-	return parseStat(text)
+	var text [1024]byte // more than the fields up to the start take
+	n, err := unix.Read(fd, text[:])
+	unix.Close(fd)
+	if err != nil {
+		return process{}, false
+	}
+	return parseStat(text[:n])
 }
 
 // processes reads every process; those that end meanwhile are left out.
@@ -97,10 +103,21 @@ func setStranger(id identity, on bool) {
 	}
 }
 
+// childless reports whether this process has no child, running or ended. It then has no descendants
+// either: a subreaper is the next parent of those whose own parent ended (PR_SET_CHILD_SUBREAPER in prctl(2)).
+// That is the usual end of a program, and asking for it spares reading all of /proc.
+func childless() bool {
+	const all = unix.WEXITED | unix.WSTOPPED | unix.WCONTINUED | unix.WALL
+	return unix.Waitid(unix.P_ALL, 0, nil, all|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD
+}
+
 // tree returns the program's processes: root, its descendants, and those descendants whose parent ended, which fell
 // to us because we are a subreaper. A child of ours is taken for such an orphan when it began no earlier than root,
 // is in another process group than ours (the programs cg starts for itself are in ours), and is no stranger.
 func tree(root identity) []process {
+	if childless() {
+		return nil
+	}
 	self, group := os.Getpid(), unix.Getpgrp()
 	all := processes()
 	children := map[int][]process{}
@@ -127,14 +144,17 @@ func (c *Child) alive() []process {
 	return slices.DeleteFunc(tree(c.root), func(p process) bool { return !p.alive() })
 }
 
-// reap collects orphans of the tree that ended.
-func (c *Child) reap() {
+// reap collects orphans of the tree that ended, and returns the processes that have not.
+func (c *Child) reap() (left []process) {
 	self := os.Getpid()
 	for _, p := range tree(c.root) {
-		if p.ppid == self && !p.alive() && p.identity() != c.root {
+		if p.alive() {
+			left = append(left, p)
+		} else if p.ppid == self && p.identity() != c.root {
 			unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
 		}
 	}
+	return left
 }
 
 // killTree asks every process of the tree to end, and kills what has not ended after the grace. It returns when none is
@@ -153,8 +173,7 @@ func (c *Child) killTree(grace time.Duration) {
 	}
 	kill := time.Now().Add(grace)
 	for end := kill.Add(10 * time.Second); time.Now().Before(end); <-tick.C {
-		left := c.alive()
-		c.reap()
+		left := c.reap()
 		if len(left) == 0 {
 			return
 		}

@@ -136,8 +136,7 @@ func (c *Child) wait() Result {
 	c.term.close()
 	signal.Stop(c.signals)
 	unix.Close(c.ended)
-	c.reap()
-	for _, p := range c.alive() {
+	for _, p := range c.reap() {
 		r.Left = append(r.Left, p.pid)
 		setStranger(p.identity(), true)
 	}

@@ -91,6 +91,7 @@ func Run(c Config) (*Outcome, error) {
 		c.Sensors = append(slices.Clone(c.Sensors), memory)
 		defer memory.Close()
 	}
+	account.Ready()
 	sampler, err := c.startSampler()
 	if err != nil {
 		return nil, err
