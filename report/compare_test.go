@@ -453,13 +453,8 @@ func TestCompareGolden(t *testing.T) {
 		if err := schema.Validate(v); err != nil {
 			t.Error(name, err)
 		}
-		var md bytes.Buffer
-		if err := writeIn("markdown", &md, c, format.Options{Top: 15}); err != nil {
-			t.Fatal(err)
-		}
 		at := filepath.Join("testdata", "compare-"+name)
 		golden(t, filepath.Join("reporttest", at+".json"), b)
-		golden(t, at+".md", md.Bytes())
 		golden(t, at+".txt", topRows(t, c, format.Terminal{Width: 100}, 15))
 		for _, width := range []int{60, 80, 120} {
 			for _, line := range strings.Split(textOf(t, c, format.Terminal{Width: width}), "\n") {

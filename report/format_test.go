@@ -73,11 +73,6 @@ func TestFormatsGolden(t *testing.T) {
 	*faster.Totals.ProgramEnergyJ = *faster.Totals.ProgramEnergyJ * 3 / 4
 	faster.Functions[1].Name = "shop.stock.new"
 	for file, b := range map[string][]byte{
-		"measured.md": exported(t, "markdown", format.Options{}, example(nemb.Measured)),
-		"unknown.md":  exported(t, "markdown", format.Options{}, example(nemb.Unavailable)),
-		"tests.md":    exported(t, "markdown", format.Options{}, suite(nemb.Estimated)),
-		"hostile.md":  exported(t, "markdown", format.Options{}, hostile()),
-		"several.md":  exported(t, "markdown", names, example(nemb.Estimated), faster),
 		"several.txt": exported(t, "text", names, example(nemb.Estimated), faster),
 	} {
 		golden(t, filepath.Join("testdata", file), b)

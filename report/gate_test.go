@@ -59,12 +59,7 @@ func checked() *Gate {
 
 func TestGateFormats(t *testing.T) {
 	g := checked()
-	var md bytes.Buffer
-	if err := writeIn("markdown", &md, g, format.Options{}); err != nil {
-		t.Fatal(err)
-	}
 	golden(t, "testdata/gate.txt", []byte(textOf(t, g, format.Terminal{Width: 100})))
-	golden(t, "testdata/gate.md", md.Bytes())
 	golden(t, "testdata/gate.annotations.txt", []byte(strings.Join(g.Annotations(), "\n")+"\n"))
 }
 

@@ -124,11 +124,6 @@ func TestRepeatedGolden(t *testing.T) {
 			t.Error(name, err)
 		}
 		golden(t, filepath.Join("testdata", "repeated-"+name+".txt"), []byte(textOf(t, r, format.Terminal{Width: 100})))
-		var markdown bytes.Buffer
-		if err := writeIn("markdown", &markdown, r, format.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, filepath.Join("testdata", "repeated-"+name+".md"), markdown.Bytes())
 		if name == "unknown" && strings.Contains(textOf(t, r, format.Terminal{}), " 0 J") {
 			t.Error("what is not known is shown as 0")
 		}

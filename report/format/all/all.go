@@ -8,6 +8,7 @@ import (
 	_ "cg/report/format/json"
 	_ "cg/report/format/jsonl"
 	_ "cg/report/format/junit"
+	_ "cg/report/format/markdown"
 	_ "cg/report/format/openmetrics"
 	_ "cg/report/format/pprof"
 	_ "cg/report/format/speedscope"

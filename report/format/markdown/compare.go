@@ -1,15 +1,16 @@
-package report
+package markdown
 
 import (
 	"io"
 
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 )
 
-// markdownComparison writes a comparison for a comment on a change.
-func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
-	m, mark := &markdown{}, c.Mark()
+// writeComparison writes a comparison for a comment on a change.
+func writeComparison(w io.Writer, c *report.Comparison, o format.Options) error {
+	m, mark := &page{}, c.Mark()
 	headline := c.Totals[0]
 	m.line("### Energy: %s\n", escape.Replace(headline.InWords()))
 	m.line("%s, %s → %s %s %s\n", name(c.Head.Command), figures.Value(headline.Base.Value, "J", mark),
@@ -45,7 +46,7 @@ func markdownComparison(w io.Writer, c *Comparison, o format.Options) error {
 	}
 	for _, only := range []struct {
 		head string
-		all  []OneSided
+		all  []report.OneSided
 	}{{"only in base", c.OnlyInBase}, {"only in head", c.OnlyInHead}} {
 		n := o.AtMost(len(only.all))
 		if n == 0 {

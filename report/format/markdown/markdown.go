@@ -1,4 +1,5 @@
-package report
+// Package markdown writes documents as tables for comments on a change.
+package markdown
 
 import (
 	"fmt"
@@ -7,6 +8,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
@@ -15,15 +17,15 @@ import (
 func init() {
 	format.Register(format.Format{
 		Name: "markdown", Title: "for comments on a change", Endings: []string{".md", ".markdown"}, Top: true,
-		Writers: []format.Writer{Alone(writeMarkdown), format.Writes(writeMarkdown), format.Writes(markdownRepeated),
-			format.Writes(markdownComparison), format.Writes(markdownGate)},
+		Writers: []format.Writer{report.Alone(write), format.Writes(write), format.Writes(writeRepeated),
+			format.Writes(writeComparison), format.Writes(writeGate)},
 	})
 }
 
-// writeMarkdown writes tables as GitHub's Markdown has them
+// write writes tables as GitHub's Markdown has them
 // (github.github.com/gfm, tables). Names cannot break out of their cells.
-func writeMarkdown(w io.Writer, runs Several, o format.Options) error {
-	m := &markdown{}
+func write(w io.Writer, runs report.Several, o format.Options) error {
+	m := &page{}
 	if len(runs) == 1 {
 		m.single(runs[0], o)
 	} else {
@@ -33,17 +35,17 @@ func writeMarkdown(w io.Writer, runs Several, o format.Options) error {
 	return err
 }
 
-type markdown struct{ b strings.Builder }
+type page struct{ b strings.Builder }
 
 // line writes a line. Control characters in arguments are escaped; what Markdown
 // and HTML understand is the caller's.
-func (m *markdown) line(format string, args ...any) { shown.Fprintf(&m.b, format+"\n", args...) }
+func (m *page) line(format string, args ...any) { shown.Fprintf(&m.b, format+"\n", args...) }
 
 // row writes a row of a table; what stands in code is marked by the caller.
-func (m *markdown) row(cells ...string) { m.line("| %s |", strings.Join(cells, " | ")) }
+func (m *page) row(cells ...string) { m.line("| %s |", strings.Join(cells, " | ")) }
 
 // head writes a table's first two rows: names to the left, figures to the right.
-func (m *markdown) head(cells ...string) {
+func (m *page) head(cells ...string) {
 	m.row(cells...)
 	m.line("|---|%s", strings.Repeat("---:|", len(cells)-1))
 }
@@ -56,7 +58,7 @@ var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&
 // it, and a name of an author is not called.
 func name(s string) string { return "<code>" + escape.Replace(s) + "</code>" }
 
-func (m *markdown) single(r *Run, o format.Options) {
+func (m *page) single(r *report.Run, o format.Options) {
 	t := r.Totals
 	kind := escape.Replace(string(t.Kind))
 	if t.Kind == nemb.Estimated {
@@ -126,7 +128,7 @@ func (m *markdown) single(r *Run, o format.Options) {
 	}
 }
 
-func (m *markdown) several(runs Several, o format.Options) {
+func (m *page) several(runs report.Several, o format.Options) {
 	heads := []string{""}
 	for _, n := range runs.Names(o) {
 		heads = append(heads, escape.Replace(n))

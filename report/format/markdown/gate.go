@@ -1,17 +1,18 @@
-package report
+package markdown
 
 import (
 	"io"
 
 	"cg/gate"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/statistics"
 )
 
-// markdownGate writes what a step summary shows.
-func markdownGate(w io.Writer, g *Gate, _ format.Options) error {
-	m := &markdown{}
+// writeGate writes what a step summary shows.
+func writeGate(w io.Writer, g *report.Gate, _ format.Options) error {
+	m := &page{}
 	mark := map[statistics.Verdict]string{statistics.Pass: "✅", statistics.Regression: "❌",
 		statistics.Inconclusive: "⚠️"}[g.Verdict]
 	if g.Exceeded() || g.Unknown() {

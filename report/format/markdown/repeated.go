@@ -1,21 +1,22 @@
-package report
+package markdown
 
 import (
 	"fmt"
 	"io"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 )
 
-// markdownRepeated writes a table with a row for each command.
-func markdownRepeated(w io.Writer, r *Repeated, _ format.Options) error {
-	m := &markdown{}
+// writeRepeated writes a table with a row for each command.
+func writeRepeated(w io.Writer, r *report.Repeated, _ format.Options) error {
+	m := &page{}
 	m.head("command", "energy", "interval", "machine", "time", "power", "runs", "against the first")
 	for i, c := range r.All() {
 		mark := c.Mark()
-		mean := func(s *Statistic, show func(float64) string) string {
+		mean := func(s *report.Statistic, show func(float64) string) string {
 			if s == nil {
 				return "?"
 			}
