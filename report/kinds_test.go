@@ -167,7 +167,7 @@ func TestKindsGolden(t *testing.T) {
 		for ending, o := range map[string]format.Options{
 			"txt":           {Terminal: format.Terminal{Width: 100, Verbose: true}},
 			"perfetto.json": {},
-			"firefox.json":  {}, "hespas.json": {}, "svg": {},
+			"firefox.json":  {}, "hespas.json": {},
 		} {
 			f, err := format.For("a."+ending, (*Run)(nil))
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	_ "cg/report/format/junit"
 	_ "cg/report/format/markdown"
 	_ "cg/report/format/openmetrics"
+	_ "cg/report/format/picture"
 	_ "cg/report/format/pprof"
 	_ "cg/report/format/speedscope"
 	_ "cg/report/format/wattameter"

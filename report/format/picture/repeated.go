@@ -1,4 +1,4 @@
-package report
+package picture
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 )
@@ -26,19 +27,19 @@ const (
 	seriesPart   = 0.64 // of the width, for the energies
 )
 
-func (r *Repeated) pictureHeight() vg.Length {
+func heightOf(r *report.Repeated) vg.Length {
 	return vg.Length(2*pictureMargin + len(r.All())*(seriesTop+seriesHeight))
 }
 
 // repeated draws of each run the command's energy (the processor time, where no energy
 // is known) and the machine's power, with the mean and its interval; commands have one scale.
-func (on canvas) repeated(w io.Writer, r *Repeated, _ format.Options) error {
-	canvas := on(pictureWidth, r.pictureHeight())
+func (on canvas) repeated(w io.Writer, r *report.Repeated, _ format.Options) error {
+	canvas := on(pictureWidth, heightOf(r))
 	c := draw.New(canvas)
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
-	height := r.pictureHeight()
-	known := r.energiesKnown()
+	height := heightOf(r)
+	known := energiesKnown(r)
 	top, most := height-pictureMargin, [2]float64{}
 	for _, command := range r.All() {
 		for i, of := range figuresOf(known) {
@@ -51,10 +52,10 @@ func (on canvas) repeated(w io.Writer, r *Repeated, _ format.Options) error {
 	}
 	for k, command := range r.All() {
 		label(c, lettering("Sans", 12, ink), pictureMargin, top, shorten(clean(command.Line()), 110))
-		label(c, lettering("Sans", 9, soft), pictureMargin, top-16, clean(command.summary()))
+		label(c, lettering("Sans", 9, soft), pictureMargin, top-16, clean(summary(command)))
 		below := top - seriesTop
 		for i, of := range figuresOf(known) {
-			p, err := command.series(of, most[i], lines[k%len(lines)])
+			p, err := series(command, of, most[i], lines[k%len(lines)])
 			if err != nil {
 				return err
 			}
@@ -73,33 +74,42 @@ func (on canvas) repeated(w io.Writer, r *Repeated, _ format.Options) error {
 	return err
 }
 
-func (r *Repeated) energiesKnown() bool {
-	return !slices.ContainsFunc(r.All(), func(c Command) bool { return c.ProgramEnergyJ == nil })
+func energiesKnown(r *report.Repeated) bool {
+	return !slices.ContainsFunc(r.All(), func(c report.Command) bool { return c.ProgramEnergyJ == nil })
 }
 
 // figureOf is what is drawn of each run.
 type figureOf struct {
 	title     string
-	value     func(Measurement) *float64
-	statistic func(Command) *Statistic
+	value     func(report.Measurement) *float64
+	statistic func(report.Command) *report.Statistic
 }
 
 func figuresOf(known bool) []figureOf {
-	first := figureOf{"joules", func(m Measurement) *float64 { return float(m.ProgramEnergyJ) },
-		func(c Command) *Statistic { return c.ProgramEnergyJ }}
-	second := figureOf{"watts of the machine", func(m Measurement) *float64 { return m.PowerW },
-		func(c Command) *Statistic { return c.PowerW }}
+	first := figureOf{"joules", func(m report.Measurement) *float64 { return joules(m.ProgramEnergyJ) },
+		func(c report.Command) *report.Statistic { return c.ProgramEnergyJ }}
+	second := figureOf{"watts of the machine", func(m report.Measurement) *float64 { return m.PowerW },
+		func(c report.Command) *report.Statistic { return c.PowerW }}
 	if !known {
-		first = figureOf{"seconds of processor time", func(m Measurement) *float64 { return &m.CPUS },
-			func(c Command) *Statistic { return c.CPUS }}
-		second = figureOf{"seconds", func(m Measurement) *float64 { return &m.DurationS },
-			func(c Command) *Statistic { return c.DurationS }}
+		first = figureOf{"seconds of processor time", func(m report.Measurement) *float64 { return &m.CPUS },
+			func(c report.Command) *report.Statistic { return c.CPUS }}
+		second = figureOf{"seconds", func(m report.Measurement) *float64 { return &m.DurationS },
+			func(c report.Command) *report.Statistic { return c.DurationS }}
 	}
 	return []figureOf{first, second}
 }
 
+// joules are those of an energy, nil where it is not known.
+func joules(e *report.Joules) *float64 {
+	if e == nil {
+		return nil
+	}
+	v := e.Float()
+	return &v
+}
+
 // summary is a command's figures in a line.
-func (c Command) summary() string {
+func summary(c report.Command) string {
 	mark, kind := c.Mark(), string(c.Backend.Kind)
 	if c.Backend.Kind == nemb.Estimated {
 		kind = "estimated, not measured"
@@ -124,7 +134,7 @@ func (c Command) summary() string {
 
 // series draws a figure of a command's runs: filled dots, hollow ones for those
 // that warm up, the mean as a line in the band of its interval.
-func (c Command) series(of figureOf, most float64, tint color.NRGBA) (*plot.Plot, error) {
+func series(c report.Command, of figureOf, most float64, tint color.NRGBA) (*plot.Plot, error) {
 	p := emptyPlot("run", of.title)
 	n := float64(len(c.Measurements))
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0.5, n+0.5, 0, 1.08*most

@@ -1,4 +1,4 @@
-package report
+package picture
 
 import (
 	"bytes"
@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/format"
+	"cg/report/reporttest"
 )
 
 // texts are what is written in a picture.
@@ -46,26 +48,26 @@ func texts(t *testing.T, svg []byte) []string {
 }
 
 func TestPictures(t *testing.T) {
-	golden(t, filepath.Join("testdata", "measured.svg"), exported(t, "svg", format.Options{}, example(nemb.Measured)))
+	reporttest.Golden(t, filepath.Join("testdata", "measured.svg"), reporttest.Write(t, "svg", reporttest.Example(t, nemb.Measured), format.Options{}))
+	reporttest.GoldenKinds(t, "svg", "svg", format.Options{})
 	for _, c := range []struct {
-		run  *Run
+		run  *report.Run
 		plot string
 		want []string
 		not  string
 	}{
-		{example(nemb.Measured), "", []string{"Energy of main.py  18.0 J", "measured", "watts", "package-0",
+		{reporttest.Example(t, nemb.Measured), "", []string{"Energy of main.py  18.0 J", "measured", "watts", "package-0",
 			"shop.stock.prüfsumme"}, "~"},
-		{example(nemb.Estimated), "power", []string{"~13.5 J", "estimated, not measured", "watts"}, "shop.stock"},
-		{example(nemb.Measured), "flame", []string{"as wide as their energy", "shop.stock.Stock.refill"}, "watts"},
-		{example(nemb.Unavailable), "all", []string{"Energy of main.py  ?", "no energy known",
+		{reporttest.Example(t, nemb.Estimated), "power", []string{"~13.5 J", "estimated, not measured", "watts"}, "shop.stock"},
+		{reporttest.Example(t, nemb.Measured), "flame", []string{"as wide as their energy", "shop.stock.Stock.refill"}, "watts"},
+		{reporttest.Example(t, nemb.Unavailable), "all", []string{"Energy of main.py  ?", "no energy known",
 			"as wide as their wall-clock time", "shop.stock.prüfsumme"}, "watts"},
-		{suite(nemb.Estimated), "all", []string{"test_shop.py::test_work[1]"}, ""},
-		{&Run{}, "all", []string{"Energy of program  ?", "no energy known"}, "watts"},
-		{hostile(), "all", []string{"<script>alert(1)</script>", "�"}, "\x00"},
-		{largest(), "all", []string{"gpu-0", "core-0", "machine", "package14.module.f14"}, ""},
+		{reporttest.Suite(t, nemb.Estimated), "all", []string{"test_shop.py::test_work[1]"}, ""},
+		{&report.Run{}, "all", []string{"Energy of program  ?", "no energy known"}, "watts"},
+		{reporttest.Hostile(t), "all", []string{"<script>alert(1)</script>", "�"}, "\x00"},
+		{reporttest.Largest(t), "all", []string{"gpu-0", "core-0", "machine", "package14.module.f14"}, ""},
 	} {
-		all := strings.Join(texts(t, exported(t, "svg", format.Options{Chosen: map[string]string{"plot": c.plot}},
-			c.run)), "|")
+		all := strings.Join(texts(t, reporttest.Write(t, "svg", c.run, format.Options{Chosen: map[string]string{"plot": c.plot}})), "|")
 		for _, w := range c.want {
 			if !strings.Contains(all, w) {
 				t.Errorf("%s: no %q in %s", c.plot, w, all)
@@ -74,8 +76,7 @@ func TestPictures(t *testing.T) {
 		if c.not != "" && strings.Contains(all, c.not) {
 			t.Errorf("%s: there is %q in %s", c.plot, c.not, all)
 		}
-		image, err := png.Decode(bytes.NewReader(exported(t, "png",
-			format.Options{Chosen: map[string]string{"plot": c.plot}}, c.run)))
+		image, err := png.Decode(bytes.NewReader(reporttest.Write(t, "png", c.run, format.Options{Chosen: map[string]string{"plot": c.plot}})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,14 +85,14 @@ func TestPictures(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		run        *Run
+		run        *report.Run
 		plot, want string
 	}{
-		{example(nemb.Unavailable), "power", "the run tells no power over time: use --plot flame"},
-		{example(nemb.Measured), "pie", `--plot "pie" is not known: use all, power, flame`},
+		{reporttest.Example(t, nemb.Unavailable), "power", "the run tells no power over time: use --plot flame"},
+		{reporttest.Example(t, nemb.Measured), "pie", `--plot "pie" is not known: use all, power, flame`},
 	} {
-		f, _ := format.Named("svg", (*Run)(nil))
-		if err := f.Write(&bytes.Buffer{}, Together([]*Run{c.run}),
+		f, _ := format.Named("svg", (*report.Run)(nil))
+		if err := f.Write(&bytes.Buffer{}, report.Together([]*report.Run{c.run}),
 			format.Options{Chosen: map[string]string{"plot": c.plot}}); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
@@ -100,18 +101,18 @@ func TestPictures(t *testing.T) {
 
 // Boxes are as wide as energies, and lie in their callers.
 func TestBoxes(t *testing.T) {
-	r := example(nemb.Measured)
-	boxes := r.boxes(1000)
+	r := reporttest.Example(t, nemb.Measured)
+	boxes := boxesOf(r, 1000)
 	if len(boxes) != 3 || boxes[0].width != 1000 {
 		t.Fatalf("%+v", boxes)
 	}
-	for i, want := range []*Joules{r.Totals.ProgramEnergyJ, r.Functions[1].InclusiveEnergyJ,
+	for i, want := range []*report.Joules{r.Totals.ProgramEnergyJ, r.Functions[1].InclusiveEnergyJ,
 		r.Functions[0].InclusiveEnergyJ} {
 		if got := boxes[i].width / 1000 * r.Totals.ProgramEnergyJ.Float(); math.Abs(got-want.Float()) > 1e-6 {
 			t.Errorf("%s: %g J, want %g", boxes[i].name, got, want.Float())
 		}
 	}
-	all := largest().boxes(960)
+	all := boxesOf(reporttest.Largest(t), 960)
 	if len(all) > 16384 || len(all) < 1000 {
 		t.Errorf("%d boxes", len(all))
 	}

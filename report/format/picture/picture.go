@@ -1,4 +1,5 @@
-package report
+// Package picture draws runs as SVG and as PNG: power over time, call paths, and the runs of a command.
+package picture
 
 import (
 	"cmp"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mattn/go-runewidth"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -19,8 +21,10 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/shown"
 )
 
 // plots are the parts that a picture can have.
@@ -77,7 +81,7 @@ var (
 )
 
 // run draws a headline, the power over time and the call paths.
-func (on canvas) run(w io.Writer, r *Run, o format.Options) error {
+func (on canvas) run(w io.Writer, r *report.Run, o format.Options) error {
 	what, err := o.Choose(plots)
 	if err != nil {
 		return err
@@ -88,7 +92,7 @@ func (on canvas) run(w io.Writer, r *Run, o format.Options) error {
 	}
 	var boxes []box
 	if what != "power" {
-		boxes = r.boxes(pictureWidth - 2*pictureMargin)
+		boxes = boxesOf(r, pictureWidth-2*pictureMargin)
 	}
 	height := vg.Length(pictureTop + pictureMargin)
 	if power {
@@ -108,10 +112,10 @@ func (on canvas) run(w io.Writer, r *Run, o format.Options) error {
 	top := height - pictureMargin
 	label(c, lettering("Sans", 13, ink), pictureMargin, top,
 		"Energy of "+clean(r.Title())+"  "+r.Mark()+figures.Energy(r.Totals.ProgramEnergyJ))
-	label(c, lettering("Sans", 9, soft), pictureMargin, top-17, strings.Join(r.pictureFacts(), " · "))
+	label(c, lettering("Sans", 9, soft), pictureMargin, top-17, strings.Join(facts(r), " · "))
 	top = height - pictureTop
 	if power {
-		p, err := r.powerPlot()
+		p, err := powerPlot(r)
 		if err != nil {
 			return err
 		}
@@ -134,29 +138,29 @@ func (on canvas) run(w io.Writer, r *Run, o format.Options) error {
 	return err
 }
 
-// pictureFacts are what the headline says beside the energy.
-func (r *Run) pictureFacts() []string {
+// facts are what the headline says beside the energy.
+func facts(r *report.Run) []string {
 	t := r.Totals
-	facts := []string{"no energy known"}
+	all := []string{"no energy known"}
 	switch t.Kind {
 	case "estimated":
-		facts = []string{"estimated, not measured"}
+		all = []string{"estimated, not measured"}
 	case "measured", "derived":
-		facts = []string{string(t.Kind)}
+		all = []string{string(t.Kind)}
 	}
 	if t.ProgramEnergyLoJ != nil && *t.ProgramEnergyLoJ != *t.ProgramEnergyHiJ {
-		facts = append(facts, "between "+figures.Energy(t.ProgramEnergyLoJ)+" and "+figures.Energy(t.ProgramEnergyHiJ))
+		all = append(all, "between "+figures.Energy(t.ProgramEnergyLoJ)+" and "+figures.Energy(t.ProgramEnergyHiJ))
 	}
 	if t.EnergyJ != nil {
-		facts = append(facts, "machine "+r.Mark()+figures.Energy(t.EnergyJ), r.Mark()+figures.Watts(t.AvgPowerW))
+		all = append(all, "machine "+r.Mark()+figures.Energy(t.EnergyJ), r.Mark()+figures.Watts(t.AvgPowerW))
 	}
-	facts = append(facts, figures.Seconds(t.WallDurationS))
+	all = append(all, figures.Seconds(t.WallDurationS))
 	for _, s := range []string{r.Meta.Hostname, r.Meta.CPUModel, t.Source} {
 		if s != "" {
-			facts = append(facts, shorten(clean(s), 70))
+			all = append(all, shorten(clean(s), 70))
 		}
 	}
-	return facts
+	return all
 }
 
 func lettering(variant font.Variant, size vg.Length, c color.Color) draw.TextStyle {
@@ -166,6 +170,15 @@ func lettering(variant font.Variant, size vg.Length, c color.Color) draw.TextSty
 
 func label(c draw.Canvas, s draw.TextStyle, x, y vg.Length, text string) {
 	c.FillText(s, vg.Point{X: x, Y: y}, text)
+}
+
+// shorten keeps the end of a name, which tells more.
+func shorten(s string, width int) string {
+	s = shown.Line(s)
+	if n := runewidth.StringWidth(s); n > width {
+		return runewidth.TruncateLeft(s, n-width+1, "…")
+	}
+	return s
 }
 
 // clean leaves nothing in a name that a picture cannot show: XML knows no
@@ -206,7 +219,7 @@ func horizontals() *plotter.Grid {
 	return grid
 }
 
-func (r *Run) powerPlot() (*plot.Plot, error) {
+func powerPlot(r *report.Run) (*plot.Plot, error) {
 	p := emptyPlot("seconds", "watts")
 	p.Legend.TextStyle.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: 9}
 	p.Legend.TextStyle.Color = ink
@@ -216,7 +229,7 @@ func (r *Run) powerPlot() (*plot.Plot, error) {
 
 	first, last := r.Samples[0], len(r.Samples)-1
 	step := 1 + (last-1)/pictureSteps
-	add := func(name string, c color.Color, dashed bool, of func(Sample) Joules) error {
+	add := func(name string, c color.Color, dashed bool, of func(report.Sample) report.Joules) error {
 		var xys plotter.XYs
 		prev := 0
 		for i := 1; i <= last; i++ {
@@ -261,13 +274,13 @@ func (r *Run) powerPlot() (*plot.Plot, error) {
 		}
 	}
 	if tops > 1 {
-		if err := add("machine", ink, false, func(s Sample) Joules { return *s.EnergyJ }); err != nil {
+		if err := add("machine", ink, false, func(s report.Sample) report.Joules { return *s.EnergyJ }); err != nil {
 			return nil, err
 		}
 	}
 	for i, id := range ids {
 		if err := add(clean(id), lines[i%len(lines)], !r.Meta.DomainTopology[id].TopLevel,
-			func(s Sample) Joules { return s.DomainJ[id] }); err != nil {
+			func(s report.Sample) report.Joules { return s.DomainJ[id] }); err != nil {
 			return nil, err
 		}
 	}
@@ -287,7 +300,7 @@ type box struct {
 
 // boxes lays the call paths out below each other, the dearest first; what is
 // narrower than half a point is left out.
-func (r *Run) boxes(width float64) []box {
+func boxesOf(r *report.Run, width float64) []box {
 	if len(r.Paths) == 0 {
 		return nil
 	}
@@ -314,7 +327,7 @@ func (r *Run) boxes(width float64) []box {
 		files[f.File] = files[f.File] || f.File != ""
 	}
 	delete(files, "")
-	tint := func(f Frame) string {
+	tint := func(f report.Frame) string {
 		if len(files) == 1 && f.File != "" {
 			return f.Name
 		}
