@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -64,19 +63,6 @@ func hostile() *Run {
 	}
 	r.Warnings = []Warning{{"slug", evil}}
 	return r
-}
-
-func TestFormatsGolden(t *testing.T) {
-	names := format.Options{Terminal: format.Terminal{Width: 100}, Names: []string{"before", "after"}}
-	faster := example(nemb.Estimated)
-	*faster.Functions[0].SelfEnergyJ /= 2
-	*faster.Totals.ProgramEnergyJ = *faster.Totals.ProgramEnergyJ * 3 / 4
-	faster.Functions[1].Name = "shop.stock.new"
-	for file, b := range map[string][]byte{
-		"several.txt": exported(t, "text", names, example(nemb.Estimated), faster),
-	} {
-		golden(t, filepath.Join("testdata", file), b)
-	}
 }
 
 func TestFormatOf(t *testing.T) {

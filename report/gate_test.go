@@ -59,7 +59,6 @@ func checked() *Gate {
 
 func TestGateFormats(t *testing.T) {
 	g := checked()
-	golden(t, "testdata/gate.txt", []byte(textOf(t, g, format.Terminal{Width: 100})))
 	golden(t, "testdata/gate.annotations.txt", []byte(strings.Join(g.Annotations(), "\n")+"\n"))
 }
 

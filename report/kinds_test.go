@@ -165,7 +165,6 @@ func TestKindsGolden(t *testing.T) {
 			t.Errorf("%s: %q", name, faults)
 		}
 		for ending, o := range map[string]format.Options{
-			"txt":           {Terminal: format.Terminal{Width: 100, Verbose: true}},
 			"perfetto.json": {},
 			"firefox.json":  {}, "hespas.json": {},
 		} {

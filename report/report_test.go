@@ -19,7 +19,6 @@ import (
 	"cg/nemb/account"
 	"cg/nemb/attribute"
 	"cg/nemb/sampler"
-	"cg/report/format"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -302,52 +301,11 @@ func TestFaultsAreNotMeasured(t *testing.T) {
 	}
 }
 
-func TestEstimatedOnEveryLine(t *testing.T) {
-	text := textOf(t, example(nemb.Estimated), format.Terminal{Width: 120})
-	body := text[strings.Index(text, "function"):strings.Index(text, "method:")]
-	for _, line := range strings.Split(strings.TrimSpace(body), "\n")[1:] {
-		if line != "" && !strings.Contains(line, "~") {
-			t.Errorf("a line without the mark of an estimate: %q", line)
-		}
-	}
-	if !strings.Contains(text, "ESTIMATED") {
-		t.Error("the headline does not say that it is estimated")
-	}
-}
-
 func TestUnknownIsNotZero(t *testing.T) {
 	r := example(nemb.Unavailable)
 	if r.Totals.EnergyJ != nil || r.Functions[0].SelfEnergyJ != nil || r.Meta.MeasurementQuality != "no_backend" {
 		t.Errorf("%+v", r.Totals)
 	}
-	if text := textOf(t, r, format.Terminal{Width: 120}); !strings.Contains(text, "?") ||
-		strings.Contains(text, "0 J") {
-		t.Errorf("%s", text)
-	}
-}
-
-func TestText(t *testing.T) {
-	for name, c := range map[string]struct {
-		kind nemb.Method
-		t    format.Terminal
-	}{
-		"measured-120":    {nemb.Measured, format.Terminal{Width: 120}},
-		"measured-80":     {nemb.Measured, format.Terminal{Width: 80}},
-		"measured-40":     {nemb.Measured, format.Terminal{Width: 40}},
-		"estimated-100":   {nemb.Estimated, format.Terminal{Width: 100}},
-		"estimated-color": {nemb.Estimated, format.Terminal{Width: 100, Color: true, Verbose: true}},
-		"unknown-100":     {nemb.Unavailable, format.Terminal{Width: 100}},
-	} {
-		got := textOf(t, example(c.kind), c.t)
-		for _, line := range strings.Split(got, "\n") {
-			if n := len([]rune(line)); n > c.t.Width && c.t.Width >= 80 && !c.t.Color {
-				t.Errorf("%s: a line of %d columns: %q", name, n, line)
-			}
-		}
-		golden(t, filepath.Join("testdata", name+".txt"), []byte(got))
-	}
-	golden(t, filepath.Join("testdata", "tests-100.txt"),
-		[]byte(textOf(t, suite(nemb.Estimated), format.Terminal{Width: 100})))
 }
 
 func FuzzJoules(f *testing.F) {

@@ -9,13 +9,11 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cg/nemb"
-	"cg/report/figures"
 )
 
 // sessionTool is meta.tool of a session's file (docs/session.md).
@@ -291,47 +289,4 @@ func (c *check) session(r *Run) {
 	near("totals.task_duration_s", "the tasks at the top level", t.TaskDurationS, lasted)
 	near("totals.gap_duration_s", "wall, tasks and what overlaps", t.GapDurationS,
 		t.WallDurationS-t.TaskDurationS+t.ConcurrentOverlapS)
-}
-
-// sessionText shows the tasks of a session in the order in which they began.
-func (p *printer) sessionText(r *Run) {
-	t := r.Totals
-	if t.EnergyJ == nil {
-		p.line("%s  ?  %s", p.paint(bold, "Energy"),
-			p.paint(yellow, strings.ReplaceAll(r.Meta.MeasurementQuality, "_", " ")))
-	} else {
-		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, figures.Energy(t.EnergyJ)),
-			figures.Energy(t.LoJ), figures.Energy(t.HiJ), p.kind(t.Kind))
-	}
-	overlap := ""
-	if t.ConcurrentOverlapS > 0 {
-		overlap = "   Overlap  " + figures.Seconds(t.ConcurrentOverlapS)
-	}
-	p.line("Time     %s   in tasks  %s%s   Power  %s", figures.Seconds(t.WallDurationS),
-		figures.Seconds(t.TaskDurationS), overlap, figures.Watts(t.AvgPowerW))
-	if t.Source != "" {
-		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
-	}
-	mark := r.Mark()
-	table(p, "task", r.Tasks[1:], func(t Task) string { return strings.Repeat("  ", t.Depth-1) + t.Name },
-		[]column[Task]{
-			{"energy", 0, func(t Task) string {
-				if t.EnergyJ == nil {
-					return "?"
-				}
-				return mark + figures.Energy(t.EnergyJ)
-			}},
-			{"interval", 72, func(t Task) string { return figures.Interval(t.LoJ, t.HiJ) }},
-			{"power", 60, func(t Task) string { return figures.Watts(t.AvgPowerW) }},
-			{"time", 0, func(t Task) string { return figures.Seconds(t.DurationS) }},
-			{"method", 100, func(t Task) string { return t.Method }},
-		})
-	p.line("")
-	if s := r.Sampler; s.Samples > 0 {
-		p.note(dim, "sampler", fmt.Sprintf("%s: %s samples, one each %g ms; %d lost, %d gaps", s.Mechanism,
-			figures.Count(uint64(s.Samples)), s.IntervalMs, s.Dropped, s.Gaps))
-	}
-	for _, w := range r.Warnings {
-		p.note(yellow, w.Slug, w.Message)
-	}
 }

@@ -13,5 +13,6 @@ import (
 	_ "cg/report/format/picture"
 	_ "cg/report/format/pprof"
 	_ "cg/report/format/speedscope"
+	_ "cg/report/format/text"
 	_ "cg/report/format/wattameter"
 )

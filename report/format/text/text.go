@@ -1,4 +1,5 @@
-package report
+// Package text lays documents out as tables for a terminal.
+package text
 
 import (
 	"cmp"
@@ -13,6 +14,7 @@ import (
 
 	"cg/nemb"
 	"cg/nemb/attribute"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
@@ -21,16 +23,16 @@ import (
 func init() {
 	format.Register(format.Format{
 		Name: format.Default, Title: "tables for a terminal", Endings: []string{".txt"}, Parts: true, Top: true,
-		Writers: []format.Writer{format.Writes(textRun), format.Writes(textRuns), format.Writes(textRepeated),
-			format.Writes(textComparison), format.Writes(textGate)},
+		Writers: []format.Writer{format.Writes(writeRun), format.Writes(writeRuns), format.Writes(writeRepeated),
+			format.Writes(writeComparison), format.Writes(writeGate)},
 	})
 }
 
-// textRun lays a run out for people.
-func textRun(w io.Writer, r *Run, o format.Options) error {
+// writeRun lays a run out for people.
+func writeRun(w io.Writer, r *report.Run, o format.Options) error {
 	p := newPrinter(o.Terminal)
-	if r.Part() == PartSession {
-		p.sessionText(r)
+	if r.Part() == report.PartSession {
+		p.session(r)
 		return p.print(w)
 	}
 	p.headline(r)
@@ -80,7 +82,7 @@ func (p *printer) line(format string, args ...any) {
 	shown.Fprintf(&p.b, format+"\n", args...)
 }
 
-func (p *printer) headline(r *Run) {
+func (p *printer) headline(r *report.Run) {
 	t := r.Totals
 	foreign := r.Part() != "" && r.Process.CPUMethod == "" // from a file that another program wrote
 	if t.EnergyJ == nil && foreign {
@@ -107,7 +109,7 @@ func (p *printer) headline(r *Run) {
 		cpu = "?"
 	}
 	p.line("Time     %s   Power  %s   CPU  %s", figures.Seconds(t.DurationS), power, cpu)
-	if how := r.Process.ended(); how != "" {
+	if how := ended(r.Process); how != "" {
 		p.line("Ended    %s", p.paint(yellow, how))
 	}
 	if t.Noise != nil {
@@ -122,7 +124,7 @@ func (p *printer) headline(r *Run) {
 }
 
 // ended says how a program ended that did not end well, "" for one that did.
-func (p Process) ended() string {
+func ended(p report.Process) string {
 	switch {
 	case p.Running:
 		return "not yet: the program is still running"
@@ -154,50 +156,50 @@ type column[T any] struct {
 	cell  func(T) string
 }
 
-func (p *printer) functions(r *Run) {
+func (p *printer) functions(r *report.Run) {
 	mark := r.Mark()
-	table(p, "function", r.Functions, func(f Function) string { return f.Name }, []column[Function]{
-		{"calls", 0, func(f Function) string { return figures.Count(f.Calls) }},
-		{"self", 0, func(f Function) string { return mark + figures.Energy(f.SelfEnergyJ) }},
-		{"interval", 104, func(f Function) string { return figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ) }},
-		{"incl", 60, func(f Function) string { return mark + figures.Energy(f.InclusiveEnergyJ) }},
-		{"share", 0, func(f Function) string { return figures.Percent(f.SharePercent) }},
-		{"power", 72, func(f Function) string { return figures.Watts(f.AvgPowerW) }},
-		{"time", 88, func(f Function) string { return figures.Seconds(f.SelfTimeS) }},
-		{"a call", 136, func(f Function) string { return mark + f.perCall() }},
-		{"where", 120, func(f Function) string { return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line) }},
+	table(p, "function", r.Functions, func(f report.Function) string { return f.Name }, []column[report.Function]{
+		{"calls", 0, func(f report.Function) string { return figures.Count(f.Calls) }},
+		{"self", 0, func(f report.Function) string { return mark + figures.Energy(f.SelfEnergyJ) }},
+		{"interval", 104, func(f report.Function) string { return figures.Interval(f.SelfEnergyLoJ, f.SelfEnergyHiJ) }},
+		{"incl", 60, func(f report.Function) string { return mark + figures.Energy(f.InclusiveEnergyJ) }},
+		{"share", 0, func(f report.Function) string { return figures.Percent(f.SharePercent) }},
+		{"power", 72, func(f report.Function) string { return figures.Watts(f.AvgPowerW) }},
+		{"time", 88, func(f report.Function) string { return figures.Seconds(f.SelfTimeS) }},
+		{"a call", 136, func(f report.Function) string { return mark + perCall(f) }},
+		{"where", 120, func(f report.Function) string { return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line) }},
 	})
 }
 
 // tests shows the spans of a test runner, the dearest first.
-func (p *printer) tests(r *Run) {
+func (p *printer) tests(r *report.Run) {
 	if len(r.Tasks) < 2 {
 		return
 	}
 	mark := r.Mark()
 	tests := slices.Clone(r.Tasks[1:])
-	slices.SortStableFunc(tests, func(a, b Task) int {
+	slices.SortStableFunc(tests, func(a, b report.Task) int {
 		if a.EnergyJ == nil || b.EnergyJ == nil {
 			return cmp.Compare(b.DurationS, a.DurationS)
 		}
 		return cmp.Compare(*b.EnergyJ, *a.EnergyJ)
 	})
-	columns := []column[Task]{
-		{"energy", 0, func(t Task) string { return mark + figures.Energy(t.EnergyJ) }},
-		{"interval", 72, func(t Task) string { return figures.Interval(t.LoJ, t.HiJ) }},
-		{"power", 60, func(t Task) string { return figures.Watts(t.AvgPowerW) }},
-		{"time", 0, func(t Task) string { return figures.Seconds(t.DurationS) }},
+	columns := []column[report.Task]{
+		{"energy", 0, func(t report.Task) string { return mark + figures.Energy(t.EnergyJ) }},
+		{"interval", 72, func(t report.Task) string { return figures.Interval(t.LoJ, t.HiJ) }},
+		{"power", 60, func(t report.Task) string { return figures.Watts(t.AvgPowerW) }},
+		{"time", 0, func(t report.Task) string { return figures.Seconds(t.DurationS) }},
 	}
-	good := func(t Task) bool { return t.Status == "" || t.Status == "passed" }
-	if slices.ContainsFunc(tests, func(t Task) bool { return !good(t) }) {
-		columns = append(columns, column[Task]{"ended", 0, func(t Task) string {
+	good := func(t report.Task) bool { return t.Status == "" || t.Status == "passed" }
+	if slices.ContainsFunc(tests, func(t report.Task) bool { return !good(t) }) {
+		columns = append(columns, column[report.Task]{"ended", 0, func(t report.Task) string {
 			if good(t) {
 				return ""
 			}
 			return t.Status
 		}})
 	}
-	table(p, "test", tests, func(t Task) string { return t.Name }, columns)
+	table(p, "test", tests, func(t report.Task) string { return t.Name }, columns)
 }
 
 // table lays out rows with their name in front, as many as the terminal is to
@@ -252,10 +254,10 @@ func table[T any](p *printer, head string, all []T, named func(T) string, column
 }
 
 // always are the lines of the ledger that are shown when there is nothing on them.
-var always = map[string]bool{LineFunctions: true, LineUninstrumented: true, LineOther: true, LineIdle: true,
-	LineOwn: true}
+var always = map[string]bool{report.LineFunctions: true, report.LineUninstrumented: true, report.LineOther: true,
+	report.LineIdle: true, report.LineOwn: true}
 
-func (p *printer) ledger(r *Run) {
+func (p *printer) ledger(r *report.Run) {
 	if len(r.Ledger) == 0 {
 		return
 	}
@@ -281,7 +283,7 @@ func (p *printer) ledger(r *Run) {
 	}
 }
 
-func (p *printer) notes(r *Run) {
+func (p *printer) notes(r *report.Run) {
 	if len(r.Warnings) > 0 || len(r.Skipped) > 0 || len(r.Functions) > 0 || r.Sampler.Samples > 0 || r.Part() != "" {
 		p.line("")
 	}
@@ -289,7 +291,7 @@ func (p *printer) notes(r *Run) {
 		p.note(dim, r.Part(), "the file has tasks and samples; functions, call paths and the ledger are not in it")
 	}
 	if len(r.Functions) > 0 {
-		p.note(dim, "method", r.methods())
+		p.note(dim, "method", methods(r))
 		p.unresolved(r)
 	}
 	if s := r.Sampler; s.Samples > 0 {
@@ -323,10 +325,11 @@ func (p *printer) notes(r *Run) {
 }
 
 // methods says in words how the functions' energies were found.
-func (r *Run) methods() string {
+func methods(r *report.Run) string {
 	const share = "time-share: the energy of each sampling window is divided by processor time, within a thread by " +
 		"time in function"
-	if !slices.ContainsFunc(r.Functions, func(f Function) bool { return f.EnergyMethod == attribute.Regression }) {
+	if !slices.ContainsFunc(r.Functions,
+		func(f report.Function) bool { return f.EnergyMethod == attribute.Regression }) {
 		return share
 	}
 	return "regression: the power of each function that best explains the counter over blocks of sampling windows, " +
@@ -334,7 +337,7 @@ func (r *Run) methods() string {
 }
 
 // unresolved lists the functions that are not resolved, the dearest first.
-func (p *printer) unresolved(r *Run) {
+func (p *printer) unresolved(r *report.Run) {
 	names, n := "", 0
 	for _, f := range r.Functions {
 		if f.Unresolved == "" || f.SelfEnergyJ == nil || f.SharePercent == nil || *f.SharePercent < 1 && !p.Verbose {
@@ -357,7 +360,7 @@ func (p *printer) unresolved(r *Run) {
 }
 
 // perCall is the mean energy of a call.
-func (f Function) perCall() string {
+func perCall(f report.Function) string {
 	if f.CallsEnergy == nil {
 		return "?"
 	}

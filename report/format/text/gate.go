@@ -1,17 +1,18 @@
-package report
+package text
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
 )
 
-// textGate lays out a check for people.
-func textGate(w io.Writer, g *Gate, o format.Options) error {
+// writeGate lays out a check for people.
+func writeGate(w io.Writer, g *report.Gate, o format.Options) error {
 	p := newPrinter(o.Terminal)
 	row := func(name, text string) { p.line("  %s  %s", pad(name, 8), p.cut(text, p.Width-12)) }
 	p.line("%s  %s", p.paint(bold, "Gate"), p.cut(g.CommandLine(), p.Width-6))
@@ -47,7 +48,7 @@ func textGate(w io.Writer, g *Gate, o format.Options) error {
 		} else if *b.Exceeded {
 			verdict = p.paint(yellow, "exceeded")
 		}
-		text := fmt.Sprintf("%s: %s of %s", Owner(b.Name), g.BudgetText(b), figures.Joules(b.BudgetJ))
+		text := fmt.Sprintf("%s: %s of %s", report.Owner(b.Name), g.BudgetText(b), figures.Joules(b.BudgetJ))
 		p.line("  %s  %s, %s", pad("Budget", 8), p.cut(text, p.Width-24), verdict)
 	}
 	if len(g.Functions) > 0 && !g.Alone() {

@@ -1,0 +1,97 @@
+package text
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cg/nemb"
+	"cg/report"
+	"cg/report/format"
+	"cg/report/reporttest"
+)
+
+func TestEstimatedOnEveryLine(t *testing.T) {
+	text := string(reporttest.Write(t, "text", reporttest.Example(t, nemb.Estimated), format.Options{Terminal: format.Terminal{Width: 120}}))
+	body := text[strings.Index(text, "function"):strings.Index(text, "method:")]
+	for _, line := range strings.Split(strings.TrimSpace(body), "\n")[1:] {
+		if line != "" && !strings.Contains(line, "~") {
+			t.Errorf("a line without the mark of an estimate: %q", line)
+		}
+	}
+	if !strings.Contains(text, "ESTIMATED") {
+		t.Error("the headline does not say that it is estimated")
+	}
+}
+
+func TestUnknownIsNotZero(t *testing.T) {
+	if text := string(reporttest.Write(t, "text", reporttest.Example(t, nemb.Unavailable), format.Options{Terminal: format.Terminal{Width: 120}})); !strings.Contains(text, "?") ||
+		strings.Contains(text, "0 J") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestText(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind nemb.Method
+		t    format.Terminal
+	}{
+		"measured-120":    {nemb.Measured, format.Terminal{Width: 120}},
+		"measured-80":     {nemb.Measured, format.Terminal{Width: 80}},
+		"measured-40":     {nemb.Measured, format.Terminal{Width: 40}},
+		"estimated-100":   {nemb.Estimated, format.Terminal{Width: 100}},
+		"estimated-color": {nemb.Estimated, format.Terminal{Width: 100, Color: true, Verbose: true}},
+		"unknown-100":     {nemb.Unavailable, format.Terminal{Width: 100}},
+	} {
+		got := string(reporttest.Write(t, "text", reporttest.Example(t, c.kind), format.Options{Terminal: c.t}))
+		for _, line := range strings.Split(got, "\n") {
+			if n := len([]rune(line)); n > c.t.Width && c.t.Width >= 80 && !c.t.Color {
+				t.Errorf("%s: a line of %d columns: %q", name, n, line)
+			}
+		}
+		reporttest.Golden(t, filepath.Join("testdata", name+".txt"), []byte(got))
+	}
+	reporttest.GoldenKinds(t, "text", "txt", format.Options{Terminal: format.Terminal{Width: 100, Verbose: true}})
+	reporttest.Golden(t, filepath.Join("testdata", "tests-100.txt"), []byte(string(reporttest.Write(t, "text", reporttest.Suite(t, nemb.Estimated), format.Options{Terminal: format.Terminal{Width: 100}}))))
+}
+
+func TestSeveral(t *testing.T) {
+	o := format.Options{Terminal: format.Terminal{Width: 100}, Names: []string{"before", "after"}}
+	both := report.Several{reporttest.Example(t, nemb.Estimated), reporttest.Faster(t)}
+	reporttest.Golden(t, "testdata/several.txt", reporttest.Write(t, "text", both, o))
+}
+
+func TestRepeated(t *testing.T) {
+	for _, name := range []string{"measured", "estimated", "unavailable"} {
+		b := reporttest.Write(t, "text", reporttest.Saved[report.Repeated](t, "repeated-"+name),
+			format.Options{Terminal: format.Terminal{Width: 100}})
+		reporttest.Golden(t, filepath.Join("testdata", "repeated-"+name+".txt"), b)
+		if name == "unavailable" && strings.Contains(string(b), " 0 J") {
+			t.Error("what is not known is shown as 0")
+		}
+	}
+}
+
+func TestComparisons(t *testing.T) {
+	top := func(c *report.Comparison, terminal format.Terminal, rows int) []byte {
+		return reporttest.Write(t, "text", c, format.Options{Terminal: terminal, Top: rows})
+	}
+	for _, name := range []string{"several", "single", "different", "hostile", "zero", "unknown", "repeated"} {
+		c := reporttest.Saved[report.Comparison](t, "compare-"+name)
+		reporttest.Golden(t, filepath.Join("testdata", "compare-"+name+".txt"), top(c, format.Terminal{Width: 100}, 15))
+		for _, width := range []int{60, 80, 120} {
+			for _, line := range strings.Split(string(top(c, format.Terminal{Width: width}, 0)), "\n") {
+				if n := len([]rune(line)); n > max(width, 80) && name != "hostile" {
+					t.Errorf("%s: a line of %d columns where there are %d: %q", name, n, width, line)
+				}
+			}
+		}
+	}
+	reporttest.Golden(t, filepath.Join("testdata", "compare-several-60.txt"),
+		top(reporttest.Saved[report.Comparison](t, "compare-several"), format.Terminal{Width: 60, Color: true}, 1))
+}
+
+func TestGate(t *testing.T) {
+	reporttest.Golden(t, "testdata/gate.txt", reporttest.Write(t, "text", reporttest.Saved[report.Gate](t, "gate"),
+		format.Options{Terminal: format.Terminal{Width: 100}}))
+}
