@@ -90,6 +90,18 @@ type Options struct {
 // A Planner finds the sites of a source file.
 type Planner func(source []byte, o Options) (*Plan, error)
 
+// A Weaver plans code that a version of an interpreter has compiled from a source, and puts its
+// checkpoints into it. An error says that the source needs a plan, and that the runtime has to
+// put them into what it compiles.
+type Weaver func(source, code []byte, version string, o Options) (*Woven, error)
+
+// Woven is code with checkpoints.
+type Woven struct {
+	Plan   *Plan  // without points
+	Places []byte // of checkpoints, in a form of the runtime's
+	Code   []byte
+}
+
 // ErrSyntax says that the grammar could not place some of the text.
 var ErrSyntax = errors.New("not parsed")
 

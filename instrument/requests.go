@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,10 @@ func (s *Server) answer(c net.Conn) {
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(r, body); err != nil {
+		return
+	}
+	if op == "weave" {
+		s.weave(c, r, string(body))
 		return
 	}
 	answer, err := s.handle(op, body)
@@ -170,18 +175,91 @@ func (s *Server) options(module string) Options {
 }
 
 func (s *Server) plan(module, file string, own bool, source []byte) (string, error) {
-	o := s.options(module)
-	if !o.FileWanted(file, own) {
-		if own {
-			s.Skip(file, "left out by --exclude")
-		}
-		return "", errNotWanted
+	if err := s.wanted(module, file, own); err != nil {
+		return "", err
 	}
-	p, err := s.Planner(source, o)
+	p, err := s.Planner(source, s.options(module))
 	if err != nil {
 		return "", &unparsed{err}
 	}
 	return Encode(p), nil
+}
+
+// weave answers the request in which the program compiles a source that cg wants. cg answers
+// "go LF", and is sent "length LF" and the compiled code. Its answer then, or at once without a
+// Weaver, is one of
+//
+//	woven base length length sites places code   numbers base+1 ... are the file's; lengths of sites and places
+//	ok plan                                      only the runtime can weave the source
+//	unparsed reason
+func (s *Server) weave(c net.Conn, r *bufio.Reader, body string) {
+	p := strings.SplitN(body, "\x00", 5)
+	if len(p) != 5 {
+		c.Write([]byte("refused\x00no such request"))
+		return
+	}
+	module, file, own, source := p[0], p[1], p[2] == "1", []byte(p[4])
+	if err := s.wanted(module, file, own); err != nil {
+		c.Write([]byte("refused\x00" + err.Error()))
+		return
+	}
+	if s.Weaver == nil {
+		c.Write(s.planAnswer(module, source))
+		return
+	}
+	c.Write([]byte("go\n"))
+	code, err := readBody(r)
+	if err != nil {
+		return
+	}
+	woven, err := s.Weaver(source, code, p[3], s.options(module))
+	if err != nil {
+		c.Write(s.planAnswer(module, source))
+		return
+	}
+	sites := SiteLines(woven.Plan)
+	base, err := s.load(module, file, sites)
+	if err != nil {
+		c.Write([]byte("refused\x00" + err.Error()))
+		return
+	}
+	head := fmt.Sprintf("woven\x00%s\x00%d\x00%d\x00", base, len(sites), len(woven.Places))
+	c.Write(slices.Concat([]byte(head), []byte(sites), woven.Places, woven.Code))
+}
+
+// planAnswer is the answer with the plan of a source, for a runtime that weaves it itself.
+func (s *Server) planAnswer(module string, source []byte) []byte {
+	plan, err := s.Planner(source, s.options(module))
+	if err != nil {
+		return []byte("unparsed\x00" + err.Error())
+	}
+	return []byte("ok\x00" + Encode(plan))
+}
+
+// readBody reads "length LF" and as many bytes.
+func readBody(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(line, "\n"))
+	if err != nil || n < 0 || n > maxRequest {
+		return nil, fmt.Errorf("a body of %q bytes", line)
+	}
+	body := make([]byte, n)
+	_, err = io.ReadFull(r, body)
+	return body, err
+}
+
+// wanted is nil for a file that the filters admit.
+func (s *Server) wanted(module, file string, own bool) error {
+	if o := s.options(module); o.FileWanted(file, own) {
+		return nil
+	}
+	if own {
+		s.Skip(file, "left out by --exclude")
+	}
+	return errNotWanted
 }
 
 // unparsed is a source that the planner cannot place. The runtime makes an

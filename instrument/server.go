@@ -29,6 +29,7 @@ type Skip struct {
 // stand, too.
 //
 //	plan  module path own source   ok plan, or "unparsed" and why
+//	weave module path own version source        see Server.weave
 //	outline module path own plan   ok plan      what is wanted of a plan that the runtime made
 //	load  module path own sites    ok base      numbers base+1 ... are the file's
 //	skip  module path reason       ok
@@ -40,6 +41,7 @@ type Skip struct {
 //	off   reason                   ok           runs without checkpoints
 type Server struct {
 	Planner  Planner
+	Weaver   Weaver // nil for none
 	Language string
 	Options  Options
 	Channel  *checkpoint.Channel

@@ -60,6 +60,48 @@ func request(op string, parts ...string) string {
 	return fmt.Sprintf("%s\t%d\n%s", op, len(body), body)
 }
 
+// TestWeave: the program sends what it has compiled when cg wants the file, and gets the code with
+// the numbers of its sites, or the plan.
+func TestWeave(t *testing.T) {
+	s, path := listen(t, instrument.Options{Exclude: []string{"left_out.x"}})
+	about := []string{"weave", "m", "/m.x", "1", "1.0"}
+	ask := func(source, code string) string {
+		return request(about[0], append(about[1:], source)...) + fmt.Sprintf("%d\n%s", len(code), code)
+	}
+	if got := send(t, path, ask("f\n", "code")); got != "ok\x00S\tfunction\t1\t0\t1\t0\tf\nP\tbody\t1\t0\t1\n" {
+		t.Errorf("without a weaver: %q", got)
+	}
+	s.Weaver = func(source, code []byte, version string, o instrument.Options) (*instrument.Woven, error) {
+		if string(code) != "code" || version != "1.0" {
+			return nil, errors.New("of an unknown form")
+		}
+		p, err := lines(source, o)
+		return &instrument.Woven{Plan: p, Places: []byte{1, 0, 2}, Code: []byte("woven\x00code")}, err
+	}
+	const sites = "S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg"
+	const woven = "go\nwoven\x000\x0041\x003\x00" + sites + "\x01\x00\x02woven\x00code"
+	for _, c := range []struct{ name, raw, want string }{
+		{"woven", ask("f\ng\n", "code"), woven},
+		{"again, with the same numbers", ask("f\ng\n", "code"), woven},
+		{"code of another form", ask("f\n", "other"), "go\nok\x00S\tfunction\t1\t0\t1\t0\tf\nP\tbody\t1\t0\t1\n"},
+		{"and a text that is not parsed", ask("broken", "other"), "go\nunparsed\x00broken source"},
+		{"left out", request("weave", "m", "/left_out.x", "1", "1.0", "f\n"), "refused\x00not wanted"},
+		{"too few parts", request("weave", "m", "/m.x", "1", "1.0"), "refused\x00no such request"},
+		{"half of the code", request("weave", "m", "/m.x", "1", "1.0", "f\n") + "9\ncode", "go\n"},
+		{"no length", request("weave", "m", "/m.x", "1", "1.0", "f\n") + "x\ncode", "go\n"},
+	} {
+		if got := send(t, path, c.raw); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if got := s.Skipped(); len(got) != 1 || got[0].File != "/left_out.x" {
+		t.Errorf("skipped: %v", got)
+	}
+	if got := s.Sites(); len(got) != 2 || got[1].Func != "m.g" {
+		t.Errorf("sites: %v", got)
+	}
+}
+
 func TestServer(t *testing.T) {
 	s, path := listen(t, instrument.Options{Exclude: []string{"left_out.x", "secret"}})
 	const sites = "S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg"

@@ -187,6 +187,8 @@ type Capabilities struct {
 	// Outline plans a text that Plan cannot place, by asking the interpreter for
 	// its syntax tree. Nothing of the text is run.
 	Outline instrument.Planner
+	// Weave puts checkpoints into code that the interpreter has compiled.
+	Weave instrument.Weaver
 	// SaveFile is for a language whose files run without cg one by one, each
 	// rewritten on its own.
 	SaveFile *SaveFile

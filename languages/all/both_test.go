@@ -157,7 +157,7 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 	channel.Stamp()
 	language := languages.Named(name)
 	options := instrument.Options{Granularity: instrument.Fine}
-	server := &instrument.Server{Planner: language.Plan, Language: name, Channel: channel, Options: options}
+	server := &instrument.Server{Planner: language.Plan, Weaver: language.Weave, Language: name, Channel: channel, Options: options}
 	setup := languages.Setup{
 		Dir: scratch, Cache: cache, Channel: channel.Path(), Server: filepath.Join(scratch,
 			"server"), PlanKey: "both", Native: languages.Native{Path: library, Content: content},

@@ -71,8 +71,7 @@ func channelDigest(part []byte) uint64 {
 	return h
 }
 
-// counted is a run with how often a module was planned, which is how often one
-// was woven, and the sites that were given out.
+// counted is a run with how often a module was woven or planned, and the sites that were given out.
 func counted(t *testing.T, dir, python string, args ...string) (r ran, plans int, sites []checkpoint.Site) {
 	t.Helper()
 	var n atomic.Int32
@@ -83,6 +82,14 @@ func counted(t *testing.T, dir, python string, args ...string) (r ran, plans int
 		s.Planner = func(source []byte, o instrument.Options) (*instrument.Plan, error) {
 			n.Add(1)
 			return plan(source, o)
+		}
+		weave := s.Weaver
+		s.Weaver = func(source, code []byte, version string, o instrument.Options) (*instrument.Woven, error) {
+			w, err := weave(source, code, version, o)
+			if err == nil {
+				n.Add(1)
+			}
+			return w, err
 		}
 	})
 	return r, int(n.Load()), server.Sites()

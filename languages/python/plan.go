@@ -15,10 +15,10 @@ import (
 	"cg/languages"
 )
 
-//go:embed decode.go plan.go
+//go:embed decode.go plan.go splice.go bytecode.go layout.go marshal.go opcodes.go snippets.go
 var plannerSources embed.FS
 
-// planVersion is that of what these files decode and plan.
+// planVersion is that of what these files decode, plan and weave.
 var planVersion = languages.SourceVersion(plannerSources)
 
 var grammar = syntax.Lazy(python.GetLanguage)
@@ -364,19 +364,24 @@ func compiledBy(t *syntax.Tree, definition int) string {
 		if k := t.Nodes[e].Type; k != "identifier" && k != "attribute" {
 			return
 		}
-		name := t.Text(e)
-		module, last := "", name
-		if i := strings.LastIndexByte(name, '.'); i >= 0 {
-			module, last = name[:i], name[i+1:]
-		}
-		by = compilers[name]
-		if by == "" && module != "" {
-			if by = compilers[module+".*"]; by == "" {
-				by = compilers["*."+last]
-			}
-		}
+		by = compilerNamed(t.Text(e))
 	})
 	return by
+}
+
+// compilerNamed names what the decorator of a name translates with, "" if nothing is known to.
+func compilerNamed(name string) string {
+	if by := compilers[name]; by != "" {
+		return by
+	}
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return ""
+	}
+	if by := compilers[name[:i]+".*"]; by != "" {
+		return by
+	}
+	return compilers["*."+name[i+1:]]
 }
 
 // awaits reports whether a comprehension waits for its values.

@@ -31,6 +31,7 @@ func init() {
 			},
 			Runtime: &languages.Runtime{Library: "python.c"},
 			Outline: outline,
+			Weave:   weave,
 			SaveFile: &languages.SaveFile{
 				Render: render,
 				SupportFiles: func() (map[string][]byte, error) {

@@ -201,7 +201,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 		channel.DisableSums()
 	}
 	language := languages.Named("python")
-	server := &instrument.Server{Planner: language.Plan, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
+	server := &instrument.Server{Planner: language.Plan, Weaver: language.Weave, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
 	setup := languages.Setup{
 		Dir: scratch, Cache: runtimes.Cache{Dir: cacheDir}, Channel: channel.Path(), Server: filepath.Join(scratch, "server"),
 		PlanKey: "test", Native: native,

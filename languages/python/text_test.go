@@ -213,10 +213,44 @@ func blockByThread(block []map[string]any) []thread {
 	return all
 }
 
+// withoutIdle leaves out the unwinds that end no call: at the start of which blocks they stand is
+// for each weaver to choose.
+func withoutIdle(events []string) []string {
+	var kept, stack []string
+	for _, e := range events {
+		kind, name, _ := strings.Cut(e, " ")
+		top := len(stack) - 1
+		at := top
+		for at >= 0 && stack[at] != name {
+			at--
+		}
+		switch kind {
+		case "enter", "resume":
+			stack = append(stack, name)
+		case "exit", "suspend":
+			if at >= 0 {
+				stack = stack[:at]
+			}
+		case "unwind":
+			if at >= 0 && at == top {
+				continue
+			}
+			stack = stack[:at+1]
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
 // alike says in what the events of two runs differ, "" for nothing. Threads
 // but the first begin in any order; late says that more of the program may come
 // after the saved one has told its events.
 func alike(want, got []thread, late bool) string {
+	for _, threads := range [][]thread{want, got} {
+		for i := range threads {
+			threads[i].events = withoutIdle(threads[i].events)
+		}
+	}
 	for _, threads := range [][]thread{want, got} {
 		slices.SortFunc(threads[1:], func(a, b thread) int { return slices.Compare(a.events, b.events) })
 	}

@@ -1,24 +1,33 @@
-"""Weaves a source that the cache does not have, with the server's plan. It takes a
-source.Source and returns the code and where its checkpoints belong, or None for a
-source that is left as it is. What it returns is put into the cache, too. It is
-loaded for the first such source only.
+"""Weaves a source that the cache does not have. It takes a source.Source and returns
+the code and where its checkpoints belong, or None for a source that is left as it is.
+What it returns is put into the cache, too. It is loaded for the first such source
+only.
+
+Where cg knows the bytecode, the interpreter compiles the source as ever, and cg
+inserts the checkpoints into the code. Elsewhere weave.py puts them into the
+syntax tree, with cg's plan, before the interpreter compiles that.
 """
-import _imp
 import marshal
 import sys
+from _frozen_importlib_external import MAGIC_NUMBER
 
 from .cache import Entry, keep, number
 from .caught_warnings import CaughtWarnings
 from .decode import decode
 from .events import MARK, TYPES
-from .server import ask, tell
-from .weave import weave
+from .recorder import recorder
+from .server import ask, ask_to_weave, tell
 
 Code = type((lambda: 0).__code__)
 
+# Where code has tables of positions that cg knows to change.
+PLACED = (3, 11) <= sys.version_info < (3, 14) and sys.implementation.name == "cpython"
+VERSION = str(int.from_bytes(MAGIC_NUMBER[:2], "little"))
+
 
 def make(source):
-    """Weaves a source and caches the outcome: (places, sites, code), or None."""
+    """Weaves a source and caches the outcome: (places, sites, code, number before the first
+    site if it has one), or None."""
     path, module = source.path, source.module
     content = source.read()
     try:
@@ -27,38 +36,83 @@ def make(source):
     except (SyntaxError, UnicodeError, LookupError) as e:
         tell("skip", module, path, "not readable as source: %s" % e)
         return None
-    plan = planned(source)
-    if plan is None:
-        return None
     try:
-        sites, code, quiet = weave(source, plan)
+        found = in_code(source) if has_known_code(source) else in_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         # Not ours to report: the interpreter says it when it compiles the
         # original.
         tell("skip", module, path, "%s: %s" % (type(e).__name__, e))
         return None
-    sites = sites.encode("utf-8", "surrogateescape")
+    if found is None:
+        return None
+    places, sites, code, data, base, quiet = found
+    # The warnings of a script come every time, those of a module when it is
+    # compiled.
+    if data and (quiet or module != "__main__" and not sys.dont_write_bytecode):
+        keep(source.where, path, source.seen, Entry(0, source.identity(), places, sites, data))
+    return places, sites, code, base
+
+
+def has_known_code(source):
+    """Whether cg can insert the checkpoints into what the interpreter compiles: not
+    where Python code records events, which needs another form of them, and not in coroutines."""
+    return PLACED and recorder.native and source.parse is None and "async def" not in source.text
+
+
+def about(source):
+    return source.module, source.path, source.mine
+
+
+def in_code(source):
+    """What in_tree gives, of code that the interpreter compiles from the source itself while
+    cg plans it. cg then inserts the checkpoints into the bytecode."""
+    heard = False
+
+    def compiled():
+        nonlocal heard
+        with CaughtWarnings() as caught:
+            code = compile(source.content, source.path, "exec", 0, True)
+        heard = caught.heard and not source.mute
+        return marshal.dumps(code)
+
+    text = source.text.encode("utf-8", "surrogatepass")
+    kind, answer = ask_to_weave(about(source) + (VERSION, text), compiled)
+    if kind != b"woven":
+        return in_tree(source, [kind, answer])
+    if heard:
+        compile(source.content, source.path, "exec", 0, True)  # once more, to be heard
+    base, n, m, answer = answer.split(b"\0", 3)
+    n, m = int(n), int(m)
+    data = answer[n + m:]
+    return answer[n:n + m], answer[:n], marshal.loads(data), data, int(base), not heard
+
+
+def in_tree(source, answer=None):
+    """(places, sites, code, the code as marshal writes it, number before the first site,
+    whether compiling gave no warning) of a source, whose syntax tree gets the checkpoints; None
+    where cg wants none. answer is the server's, if it has been asked for a plan."""
+    plan = planned(source, answer)
+    if plan is None:
+        return None
+    from .weave import weave
+    sites, code, quiet = weave(source, plan)
     places = []
     code = unmark(code, places)
     places = b"".join([number(n, 4) for n in places])
-    # The warnings of a script come every time, those of a module when it is
-    # compiled.
-    if quiet or module != "__main__" and not sys.dont_write_bytecode:
-        try:
-            data = marshal.dumps(code)
-        except ValueError:
-            return places, sites, code
-        if (3, 11) <= sys.version_info < (3, 14):
+    try:
+        data = marshal.dumps(code)
+        if PLACED:
             data = shared(data)
-        keep(source.where, path, source.seen, Entry(0, source.identity(), places, sites, data))
-    return places, sites, code
+    except ValueError:
+        data = None
+    return places, sites.encode("utf-8", "surrogateescape"), code, data, None, quiet
 
 
-def planned(source):
+def planned(source, answer=None):
     """The server's plan for a source, None where it has none. For a text that
     cg's grammar cannot place, the plan is made from the interpreter's own tree."""
-    about = source.module, source.path, source.mine
-    answer = ask("plan", *about, source.text.encode("utf-8", "surrogatepass"))
+    if answer is None:
+        answer = ask("plan", *about(source), source.text.encode("utf-8", "surrogatepass"))
     if answer[0] == b"unparsed":
         from .outline import outline
         try:
@@ -67,7 +121,7 @@ def planned(source):
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             tell("skip", source.module, source.path, answer[1])
             return None
-        answer = ask("outline", *about, plan)
+        answer = ask("outline", *about(source), plan)
     return answer[1].decode("utf-8", "surrogateescape") if answer[0] == b"ok" else None
 
 

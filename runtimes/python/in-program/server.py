@@ -11,6 +11,32 @@ from .run import run
 
 def ask(op, *parts):
     """Sends an operation and its parts; returns the parts of the answer."""
+    s = send(op, parts)
+    try:
+        return receive(s, []).split(b"\0")
+    finally:
+        s.close()
+
+
+def ask_to_weave(parts, work):
+    """Sends the parts of a source. If cg wants it, does some work meanwhile and sends the
+    bytes that it gives. Returns the answer: its first part, and the others as they
+    were sent."""
+    s = send("weave", parts)
+    try:
+        first = s.recv(65536)
+        if first == b"go\n":
+            done = work()
+            s.sendall(b"%d\n" % len(done) + done)
+            first = b""
+        kind, _, others = receive(s, [first]).partition(b"\0")
+        return kind, others
+    finally:
+        s.close()
+
+
+def send(op, parts):
+    """A connection on which an operation and its parts are sent."""
     # No generator: in one, a StopIteration of a signal handler would get lost.
     body = b"\0".join([p if isinstance(p, bytes) else p.encode("utf-8", "surrogateescape") for p in parts])
     s = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -18,15 +44,19 @@ def ask(op, *parts):
         s.settimeout(30)
         s.connect(run.server)
         s.sendall(("%s\t%d\n" % (op, len(body))).encode() + body)
-        got = []
-        while True:
-            b = s.recv(65536)
-            if not b:
-                break
-            got.append(b)
-    finally:
+        return s
+    except BaseException:
         s.close()
-    return b"".join(got).split(b"\0")
+        raise
+
+
+def receive(s, got):
+    """All that comes on a connection, behind what has come."""
+    while True:
+        b = s.recv(262144)
+        if not b:
+            return b"".join(got)
+        got.append(b)
 
 
 def tell(*parts):

@@ -57,15 +57,17 @@ def load_or_weave(source):
         found = make(source)
         if found is None:
             return None
-    places, sites, code = found
-    answer = ask("load", source.module, source.path, source.mine, sites)
-    if answer[0] != b"ok":
-        return None
-    return enliven(code, int(answer[1]), iter(memoryview(places).cast("I"))) if places else code
+    places, sites, code, base = found
+    if base is None:
+        answer = ask("load", source.module, source.path, source.mine, sites)
+        if answer[0] != b"ok":
+            return None
+        base = int(answer[1])
+    return enliven(code, base, iter(memoryview(places).cast("I"))) if places else code
 
 
 def cached(source):
-    """(places, sites, code) from the cache, None where it has none that is up to
+    """(places, sites, code, None) from the cache, None where it has none that is up to
     date."""
     entry = find(source.where, source.path)
     if entry is None:
@@ -77,6 +79,6 @@ def cached(source):
         if settled(source.seen):
             keep(source.where, source.path, source.seen, entry)
     try:
-        return entry.places, entry.sites, marshal.loads(entry.code)
+        return entry.places, entry.sites, marshal.loads(entry.code), None
     except (ValueError, EOFError, TypeError):
         return None

@@ -1,5 +1,6 @@
+# not alike: code that is compiled has room for one block more
 # Twenty blocks are as many as the interpreter nests; with one more around them
-# the function is refused: it has to run without checkpoints, the rest with.
+# the text of the function is refused: it has to run without checkpoints, the rest with.
 def deep(n):
     for _0 in range(1):
         for _1 in range(1):
