@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
 	"time"
 	_ "unsafe" // for go:linkname
 )
@@ -33,8 +34,10 @@ func (c Clock) String() string {
 // SystemClock chooses the clock of this machine: the cycle counter when the
 // kernel itself keeps time by it and it runs at one rate in every power state
 // (current_clocksource tsc with the flags constant_tsc and nonstop_tsc, or
-// arch_sys_counter), else CLOCK_MONOTONIC.
-func SystemClock() Clock {
+// arch_sys_counter), else CLOCK_MONOTONIC. The kernel is asked once.
+func SystemClock() Clock { return systemClock() }
+
+var systemClock = sync.OnceValue(func() Clock {
 	if !cyclesReadable {
 		return Monotonic
 	}
@@ -53,7 +56,7 @@ func SystemClock() Clock {
 		}
 	}
 	return Monotonic
-}
+})
 
 // Now reads the clock.
 func (c Clock) Now() Tick {

@@ -45,8 +45,10 @@ func (c *Channel) inspect() {
 	c.unread = 0
 	numbered := atomic.LoadUint64(&h.head)
 	for i := range c.state {
-		seq := atomic.LoadUint64(&c.chunk(i).seq)
-		if atomic.LoadUint32(&c.state[i]) == stateFree || !c.bad[i] && (seq == 0 || seq <= numbered) {
+		if atomic.LoadUint32(&c.state[i]) == stateFree {
+			continue // its memory may never have been touched, and is not now
+		}
+		if seq := atomic.LoadUint64(&c.chunk(i).seq); !c.bad[i] && (seq == 0 || seq <= numbered) {
 			continue
 		}
 		for _, w := range c.words(i)[c.next[i]:] {

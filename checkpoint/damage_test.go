@@ -261,3 +261,25 @@ func (w *wild) use(op uint64) {
 		c.TakeChunks(Request{Thread: Thread{1, 1}, First: op&16 != 0}, 1)
 	}
 }
+
+// Reading to the end takes no memory for the chunks that no writer has used.
+func TestFinishTouchesNoFreeChunk(t *testing.T) {
+	c, err := New(Monotonic, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.Drain(func(Run) int { return 0 })
+	blocks := func() int64 {
+		var st unix.Stat_t
+		if err := unix.Stat(c.Path(), &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.Blocks
+	}
+	before := blocks()
+	c.Finish(func(Run) int { return 0 })
+	if after := blocks(); after != before {
+		t.Errorf("%d blocks of 512 B, %d before", after, before)
+	}
+}

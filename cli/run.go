@@ -474,15 +474,15 @@ var formatOf = map[string]string{
 	"export-metrics": "openmetrics",
 }
 
-// writtenFor is a document as flags write it, by the flag.
+// writtenFor is a document as flags write it, by the flag, for those that are given.
 func writtenFor(c *cli.Context, d format.Document, flags []string) (map[string][]byte, error) {
 	texts := map[string][]byte{}
 	for _, flag := range flags {
+		if c.String(flag) == "" && !(flag == "output" && jsonOnStdout(c)) {
+			continue
+		}
 		name := formatOf[flag]
 		if name == "" {
-			if c.String(flag) == "" {
-				continue
-			}
 			f, err := plotFormat(c.String(flag), d)
 			if err != nil {
 				return nil, err

@@ -3,6 +3,7 @@ package nemb
 import (
 	"os"
 	"path/filepath"
+	"sync"
 
 	"cg/nemb/processor"
 )
@@ -42,5 +43,15 @@ func (r Root) Dev(elem ...string) string {
 
 // CPU tells which processors the machine has.
 func (r Root) CPU() processor.CPU {
+	if r.Dir == "" {
+		return liveCPU()
+	}
+	return r.identify()
+}
+
+// liveCPU is read once: the kernel writes the list of all processors anew for each reader.
+var liveCPU = sync.OnceValue(Root{}.identify)
+
+func (r Root) identify() processor.CPU {
 	return processor.Identify(r.Proc("cpuinfo"), r.Sys("class/dmi/id"))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -254,7 +253,7 @@ func (c Cache) Sub(name string) (Cache, error) {
 
 // open opens a file or folder that is this user's own, and has use read it, if
 // it is not nil. The error is a *Refusal where it is not ours.
-func open(path string, flags int, use func(*os.File, *unix.Stat_t) error) (unix.Stat_t, error) {
+func open(path string, flags int, use func(fd int, st *unix.Stat_t) error) (unix.Stat_t, error) {
 	var st unix.Stat_t
 	fd, err := unix.Open(path, flags|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	switch {
@@ -265,8 +264,7 @@ func open(path string, flags int, use func(*os.File, *unix.Stat_t) error) (unix.
 	case err != nil:
 		return st, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
+	defer unix.Close(fd)
 	if err := unix.Fstat(fd, &st); err != nil {
 		return st, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
@@ -279,19 +277,27 @@ func open(path string, flags int, use func(*os.File, *unix.Stat_t) error) (unix.
 	if use == nil {
 		return st, nil
 	}
-	return st, use(f, &st)
+	return st, use(fd, &st)
 }
 
 // readOwn reads a file that is this user's own.
 func readOwn(path string) (content []byte, err error) {
-	_, err = open(path, 0, func(f *os.File, st *unix.Stat_t) error {
+	_, err = open(path, 0, func(fd int, st *unix.Stat_t) error {
 		content = make([]byte, st.Size)
-		n, err := io.ReadFull(f, content)
-		content = content[:n]
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = nil
+		for n := 0; n < len(content); {
+			more, err := unix.Read(fd, content[n:])
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			if err != nil {
+				return &fs.PathError{Op: "read", Path: path, Err: err}
+			}
+			if more == 0 { // it has become shorter
+				content = content[:n]
+			}
+			n += more
 		}
-		return err
+		return nil
 	})
 	return content, err
 }
