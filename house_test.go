@@ -191,9 +191,13 @@ func TestFaultsOfImports(t *testing.T) {
 func TestWarningsAreDocumented(t *testing.T) {
 	given := map[string]bool{}
 	slug := regexp.MustCompile(`\.Warn\("([a-z-]+)"`)
-	files, err := filepath.Glob("report/*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"report/*.go", "report/*/*.go", "report/format/*/*.go"} {
+		some, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, some...)
 	}
 	for _, name := range files {
 		b, err := os.ReadFile(name)

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"cg/nemb/account"
 	"cg/nemb/attribute"
 	"cg/nemb/sampler"
-	"cg/report/format"
 )
 
 // kindOf is what makes a run one of its kind: domains of constant power and what
@@ -163,20 +161,6 @@ func TestKindsGolden(t *testing.T) {
 		}
 		if faults := saved.Check(); len(faults) > 0 {
 			t.Errorf("%s: %q", name, faults)
-		}
-		for ending, o := range map[string]format.Options{
-			"perfetto.json": {},
-			"firefox.json":  {}, "hespas.json": {},
-		} {
-			f, err := format.For("a."+ending, (*Run)(nil))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out bytes.Buffer
-			if err := f.Write(&out, Together([]*Run{saved}), o); err != nil {
-				t.Fatalf("%s as %s: %v", name, ending, err)
-			}
-			golden(t, filepath.Join("testdata", "kinds", name+"."+ending), out.Bytes())
 		}
 	}
 }

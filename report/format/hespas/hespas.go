@@ -1,4 +1,5 @@
-package report
+// Package hespas writes runs as a CounterEventStream of HESPAS, and reads tasks and samples of one.
+package hespas
 
 import (
 	"bytes"
@@ -15,6 +16,7 @@ import (
 
 	"cg/nemb"
 	"cg/pattern"
+	"cg/report"
 	"cg/report/format"
 )
 
@@ -24,13 +26,13 @@ func init() {
 		Title: "a CounterEventStream of HESPAS: samples, and where tasks and, from an event log, calls begin and " +
 			"end; --from reads it",
 		Endings: []string{".hespas.json"}, Parts: true, Time: true,
-		Writers: []format.Writer{format.Writes(writeHespas)},
+		Writers: []format.Writer{format.Writes(write)},
 		Read: func(f io.ReadSeeker) (format.Document, error) {
 			b, err := io.ReadAll(f)
 			if err != nil {
 				return nil, err
 			}
-			return readHespas(b)
+			return read(b)
 		},
 	})
 }
@@ -55,12 +57,12 @@ type counterEvent struct {
 
 // counterMetadata is what a stream of cg's tells beside its events.
 type counterMetadata struct {
-	Clock    string    `json:"clock"`
-	Left     string    `json:"left_out"`
-	Meta     *Meta     `json:"meta"`
-	Totals   *Totals   `json:"totals"`
-	Process  Process   `json:"process"`
-	Warnings []Warning `json:"warnings"`
+	Clock    string           `json:"clock"`
+	Left     string           `json:"left_out"`
+	Meta     *report.Meta     `json:"meta"`
+	Totals   *report.Totals   `json:"totals"`
+	Process  report.Process   `json:"process"`
+	Warnings []report.Warning `json:"warnings"`
 }
 
 // Names of events. A task has its own behind enter and exit, as in a result
@@ -74,14 +76,14 @@ const (
 	eventReturn = "return:"
 )
 
-// writeHespas writes the events in the order of their times, in the spelling of
+// write writes the events in the order of their times, in the spelling of
 // Python's json: ASCII, with spaces behind commas and colons.
-func writeHespas(w io.Writer, r *Run, o format.Options) error {
+func write(w io.Writer, r *report.Run, o format.Options) error {
 	calls, err := r.Timeline(o)
 	if err != nil {
 		return err
 	}
-	events, err := r.counterEvents(calls)
+	events, err := eventsOf(r, calls)
 	if err != nil {
 		return err
 	}
@@ -108,9 +110,9 @@ func writeHespas(w io.Writer, r *Run, o format.Options) error {
 	return err
 }
 
-// counterEvents are the samples and where tasks and calls begin and end, in the
+// eventsOf are the samples and where tasks and calls begin and end, in the
 // order of their times.
-func (r *Run) counterEvents(calls *Timeline) ([]counterEvent, error) {
+func eventsOf(r *report.Run, calls *report.Timeline) ([]counterEvent, error) {
 	type event struct {
 		at    int64
 		class int // breaks ties, so that tasks that follow each other do not overlap
@@ -215,10 +217,10 @@ func spelled(b []byte) []byte {
 
 var threeNumbers = pattern.Later(`^\d+\.\d+\.\d+$`)
 
-// readHespas reads tasks and samples of a stream, whoever wrote it. A task is
+// read reads tasks and samples of a stream, whoever wrote it. A task is
 // what lies between enter:NAME and exit:NAME. Energies, and samples at all, are
 // taken from metadata that cg wrote: others may mean something else by a name.
-func readHespas(b []byte) (*Run, error) {
+func read(b []byte) (*report.Run, error) {
 	f, err := decodeStream(b)
 	if err != nil {
 		return nil, err
@@ -228,7 +230,7 @@ func readHespas(b []byte) (*Run, error) {
 		// Others may use the same names for something else.
 		m = counterMetadata{}
 	}
-	r := PartOf("hespas")
+	r := report.PartOf("hespas")
 	r.Warnings, r.Process = m.Warnings, m.Process
 	if *f.Version != "0.0.1" {
 		r.Warn("hespas-version",
@@ -260,8 +262,8 @@ func readHespas(b []byte) (*Run, error) {
 		r.Meta, r.Totals = *m.Meta, *m.Totals
 		return r, nil
 	}
-	r.Totals = Totals{Domains: map[string]Joules{}, DurationS: float64(events[len(events)-1].at-events[0].at) * 1e-9,
-		NTasks: len(r.Tasks)}
+	r.Totals = report.Totals{Domains: map[string]report.Joules{},
+		DurationS: float64(events[len(events)-1].at-events[0].at) * 1e-9, NTasks: len(r.Tasks)}
 	r.Totals.Kind = nemb.Unavailable
 	for _, s := range r.Samples {
 		for id, e := range s.DomainJ {
@@ -279,7 +281,7 @@ func decodeStream(b []byte) (*counterStream, error) {
 	if err := d.Decode(&f); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("not a CounterEventStream: it ends in the middle, after %d bytes", len(b))
 	} else if err != nil {
-		return nil, fmt.Errorf("not a CounterEventStream: %w", Located(b, err))
+		return nil, fmt.Errorf("not a CounterEventStream: %w", report.Located(b, err))
 	}
 	if d.More() {
 		return nil, fmt.Errorf("not a CounterEventStream: something follows it, after %d bytes", d.InputOffset())
@@ -327,7 +329,7 @@ func (f *counterStream) inOrder() ([]timedEvent, error) {
 
 // streamReader takes tasks and samples from the events of a stream.
 type streamReader struct {
-	run           *Run
+	run           *report.Run
 	ours          bool // the stream is of cg
 	tasks, inside []*openTask
 	left          int // events that were left out
@@ -336,7 +338,7 @@ type streamReader struct {
 // openTask is a task that has begun.
 type openTask struct {
 	index *int // among the tasks of the stream's writer
-	task  *Task
+	task  *report.Task
 	enter int // its place in the order of enters
 	over  bool
 }
@@ -357,7 +359,7 @@ func (s *streamReader) event(ev timedEvent, e counterEvent) error {
 	name := *e.Name
 	switch {
 	case name == eventSample && tags.Domains != nil:
-		sample := Sample{}
+		sample := report.Sample{}
 		if err := json.Unmarshal(e.Metadata, &sample); err != nil {
 			return err
 		}
@@ -376,7 +378,7 @@ func (s *streamReader) event(ev timedEvent, e counterEvent) error {
 
 // enter begins a task within those that have begun.
 func (s *streamReader) enter(name string, at int64, tags eventTags, metadata []byte) error {
-	t := &Task{Depth: len(s.inside)}
+	t := &report.Task{Depth: len(s.inside)}
 	if len(s.inside) > 0 {
 		parent := s.inside[len(s.inside)-1].task.Name
 		t.Parent = &parent

@@ -1,30 +1,38 @@
-package report
+package firefox
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/format"
+	"cg/report/reporttest"
 )
 
 // The rules of a processed profile of version 48: what has to be there, columns
 // of one length, indices that point at something, times that do not go back.
 func TestFirefoxRules(t *testing.T) {
-	for name, run := range map[string]*Run{
-		"measured": example(nemb.Measured), "estimated": example(nemb.Estimated), "unknown": example(nemb.Unavailable),
-		"tasks": suite(nemb.Measured), "hostile": hostile(), "empty": {},
+	reporttest.GoldenKinds(t, "firefox", "firefox.json", format.Options{})
+	for name, run := range map[string]*report.Run{
+		"measured": reporttest.Example(t, nemb.Measured), "estimated": reporttest.Example(t, nemb.Estimated), "unknown": reporttest.Example(t, nemb.Unavailable),
+		"tasks": reporttest.Suite(t, nemb.Measured), "hostile": reporttest.Hostile(t), "empty": {},
 	} {
 		for i := range run.Tasks {
 			run.Tasks[i].StartedAt, run.Tasks[i].EndedAt = 1000, 1001
 		}
-		b := exported(t, "firefox", format.Options{}, run)
+		b := reporttest.Write(t, "firefox", run, format.Options{})
 		if name != "empty" {
-			golden(t, filepath.Join("testdata", name+".firefox.json"), b)
+			reporttest.Golden(t, filepath.Join("testdata", name+".firefox.json"), b)
 		}
 		var f struct {
 			Meta     map[string]any
@@ -194,5 +202,188 @@ func TestFirefoxRules(t *testing.T) {
 		if len(f.Counters) != len(run.Totals.Domains) {
 			wrong("%d counters of %d domains", len(f.Counters), len(run.Totals.Domains))
 		}
+	}
+}
+
+func TestFirefoxCalls(t *testing.T) {
+	r := reporttest.Example(t, nemb.Measured)
+	b := reporttest.Write(t, "firefox", r, format.Options{Events: reporttest.EventLog(t, r.Meta.RunID, 1000)})
+	var f profileFile
+	if err := json.Unmarshal(b, &f); err != nil {
+		t.Fatal(err)
+	}
+	base, _ := begun(r)
+	got := map[string][]string{}
+	for _, th := range f.Threads {
+		if !strings.HasPrefix(th.Name, "thread ") {
+			continue
+		}
+		for i := range th.Samples.Length {
+			stack := ""
+			for s := th.Samples.Stack[i]; s != nil; s = th.Stacks.Prefix[*s] {
+				stack = " > " + th.Strings[th.Funcs.Name[th.Frames.Func[th.Stacks.Frame[*s]]]] + stack
+			}
+			at := th.Samples.Time[i]*1e3 + float64(base)/1e3
+			got[th.Name] = append(got[th.Name], fmt.Sprintf("%.0f for %.0f%s", at, th.Samples.Weight[i]*1e3, stack))
+		}
+	}
+	want := map[string][]string{
+		"thread 7": {
+			"100 for 100 > app.main</script>", "200 for 100 > app.main</script> > app.work",
+			"300 for 100 > app.main</script>",
+			"400 for 100 > app.main</script> > app.work", "500 for 400 > app.main</script>", "900 for 0",
+		},
+		"thread 8": {"300 for 100 > app.work", "400 for 0"},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got\n%v\nwant\n%v", got, want)
+	}
+}
+
+// The Firefox Profiler's own reader (npm: @firefox-devtools/profiler-cli) opens what
+// is written for it and finds the functions with their energies, and the energy of
+// each domain.
+func TestFirefoxOpens(t *testing.T) {
+	dir := reporttest.Viewers(t)
+	for name, c := range reporttest.Viewed(t, "firefox") {
+		t.Run(name, func(t *testing.T) { openedByFirefox(t, name, c.Run, firefox(t, dir, c.File)) })
+	}
+}
+
+// firefox starts the reader on a file, and gives the function that asks it.
+func firefox(t *testing.T, dir, file string) func(v any, args ...string) {
+	t.Helper()
+	home, err := os.MkdirTemp("", "cg-") // of a short name: the path of a socket may not be longer
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) *exec.Cmd {
+		script := filepath.Join(dir, "node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js")
+		cmd := exec.Command(filepath.Join(dir, "node_modules/.bin/node"), append([]string{script}, args...)...)
+		cmd.Env = append(os.Environ(), "HOME="+home, "PROFILER_CLI_SESSION_DIR="+home, "PROFILER_CLI_NO_SYMBOLICATE=1")
+		return cmd
+	}
+	server := run("--daemon", file, "--session", "test")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
+	t.Cleanup(func() {
+		server.Process.Kill()
+		<-ended
+		os.RemoveAll(home)
+	})
+	// One that asks before the reader has said where it is takes it for dead and
+	// removes its files.
+	for {
+		if _, err := os.Stat(filepath.Join(home, "test.json")); err == nil {
+			break
+		}
+		select {
+		case end := <-ended:
+			ended <- end
+			t.Fatalf("the reader ended: %v", end)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return func(v any, args ...string) {
+		t.Helper()
+		cmd := run(append(args, "--session", "test", "--json")...)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		if err == nil {
+			err = json.Unmarshal(out, v)
+		}
+		if err != nil {
+			t.Fatalf("%q: %v\n%s%s", args, err, out, said.Bytes())
+		}
+	}
+}
+
+func openedByFirefox(t *testing.T, name string, r *report.Run, cli func(v any, args ...string)) {
+	var info struct {
+		Processes []struct {
+			Threads []struct{ ThreadHandle, Name string }
+		}
+	}
+	cli(&info, "profile", "info", "--all")
+	threads := map[string]string{}
+	for _, p := range info.Processes {
+		for _, th := range p.Threads {
+			threads[th.Name] = th.ThreadHandle
+		}
+	}
+	energy := ""
+	for n := range threads {
+		if strings.HasPrefix(n, "energy in microjoules") {
+			energy = threads[n]
+		}
+	}
+	if (energy != "") != (r.Totals.EnergyJ != nil) {
+		t.Errorf("%s: threads %v", name, threads)
+	}
+	if energy != "" {
+		viewedEnergies(t, name, r, func(v any) {
+			cli(v, "thread", "functions", "--thread", energy, "--include-idle", "--limit", "0")
+		})
+	}
+	if name == "calls" && (threads["thread 7"] == "" || threads["thread 8"] == "") {
+		t.Errorf("calls over time are on the threads %v", threads)
+	}
+	var counters struct {
+		Counters []struct {
+			Name  string
+			Unit  string
+			Stats []struct{ Value float64 }
+		}
+	}
+	cli(&counters, "counter", "list")
+	for _, counter := range counters.Counters {
+		id := strings.TrimSuffix(strings.TrimPrefix(counter.Name, "power "), ", estimated")
+		if !strings.HasPrefix(counter.Name, "power ") {
+			continue
+		}
+		last := r.Samples[len(r.Samples)-1]
+		want := 0.0
+		for domain, e := range last.DomainJ {
+			if domain == id {
+				want = e.Float() / 3600 * 1e12
+			}
+		}
+		if counter.Unit != "pWh" || len(counter.Stats) == 0 || math.Abs(counter.Stats[0].Value-want) > 1e-6*want+10 {
+			t.Errorf("%s: %s is %v %s, want %g pWh", name, counter.Name, counter.Stats, counter.Unit, want)
+		}
+	}
+	if len(counters.Counters) == 0 && r.Totals.EnergyJ != nil && len(r.Samples) > 1 {
+		t.Errorf("%s: no counter", name)
+	}
+}
+
+// viewedEnergies holds the functions that a viewer shows against the call paths.
+func viewedEnergies(t *testing.T, name string, r *report.Run, list func(any)) {
+	t.Helper()
+	var got struct {
+		Functions []struct {
+			Name        string
+			SelfSamples float64
+		}
+	}
+	list(&got)
+	want := map[string]float64{}
+	for i, f := range r.Frames() {
+		if e := float64(*r.Paths[i].SelfEnergyJ); e > 0 {
+			want[f.Name] += e
+		}
+	}
+	found := map[string]float64{}
+	for _, f := range got.Functions {
+		if f.SelfSamples > 0 {
+			found[f.Name] += f.SelfSamples
+		}
+	}
+	if fmt.Sprint(found) != fmt.Sprint(want) {
+		t.Errorf("%s: the viewer shows %v, want %v", name, found, want)
 	}
 }

@@ -1,4 +1,5 @@
-package report
+// Package firefox writes runs for profiler.firefox.com.
+package firefox
 
 import (
 	"cmp"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"cg/checkpoint"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 )
@@ -21,29 +23,29 @@ func init() {
 		Name: "firefox", JSON: true,
 		Title: "for profiler.firefox.com: call paths, power over time, tasks as markers and, from an event log, " +
 			"calls over time",
-		Endings: []string{".firefox.json"}, Time: true, Writers: []format.Writer{format.Writes(writeFirefox)},
+		Endings: []string{".firefox.json"}, Time: true, Writers: []format.Writer{format.Writes(write)},
 	})
 }
 
-// firefoxVersion is the version of the processed profile format: the first in
+// formatVersion is the version of the processed profile format: the first in
 // which counters and process ids have the form of today
 // (docs-developer/CHANGELOG-formats.md). The viewer brings older versions up to its own, so
 // that an early one is read by every viewer since.
-const firefoxVersion = 48
+const formatVersion = 48
 
 // The parts of a processed profile that are used here
 // (github.com/firefox-devtools/profiler, src/types/profile). Tables have their
 // columns side by side, all of the table's length; an index that is null is none.
 type (
-	firefoxFile struct {
-		Meta     firefoxMeta      `json:"meta"`
+	profileFile struct {
+		Meta     profileMeta      `json:"meta"`
 		Libs     []any            `json:"libs"`
 		Pages    []any            `json:"pages"`
-		Counters []firefoxCounter `json:"counters"`
-		Threads  []firefoxThread  `json:"threads"`
+		Counters []profileCounter `json:"counters"`
+		Threads  []profileThread  `json:"threads"`
 	}
 
-	firefoxMeta struct {
+	profileMeta struct {
 		Version      int     `json:"preprocessedProfileVersion"`
 		Gecko        int     `json:"version"` // of the browser's own format, which is not used
 		Product      string  `json:"product"`
@@ -65,41 +67,41 @@ type (
 		KeepOrder     bool              `json:"keepProfileThreadOrder"`
 		Arguments     string            `json:"arguments"`
 		CPUName       string            `json:"CPUName,omitempty"`
-		Categories    []firefoxCategory `json:"categories"`
-		MarkerSchemas []firefoxSchema   `json:"markerSchema"`
-		Extra         []firefoxExtra    `json:"extra"`
+		Categories    []profileCategory `json:"categories"`
+		MarkerSchemas []profileSchema   `json:"markerSchema"`
+		Extra         []profileExtra    `json:"extra"`
 	}
 
-	firefoxCategory struct {
+	profileCategory struct {
 		Name          string   `json:"name"`
 		Color         string   `json:"color"`
 		Subcategories []string `json:"subcategories"`
 	}
 
-	// firefoxField is a field of a marker or, with a value, of the notes on a profile.
-	firefoxField struct {
+	// profileField is a field of a marker or, with a value, of the notes on a profile.
+	profileField struct {
 		Key    string `json:"key,omitempty"`
 		Label  string `json:"label"`
 		Format string `json:"format"`
 		Value  string `json:"value,omitempty"`
 	}
 
-	firefoxSchema struct {
+	profileSchema struct {
 		Name    string         `json:"name"`
 		Tooltip string         `json:"tooltipLabel"`
 		Table   string         `json:"tableLabel"`
 		Chart   string         `json:"chartLabel"`
 		Display []string       `json:"display"`
-		Fields  []firefoxField `json:"data"`
+		Fields  []profileField `json:"data"`
 	}
 
-	firefoxExtra struct {
+	profileExtra struct {
 		Label   string         `json:"label"`
-		Entries []firefoxField `json:"entries"`
+		Entries []profileField `json:"entries"`
 	}
 
-	// firefoxCounter counts picowatt-hours since the sample before.
-	firefoxCounter struct {
+	// profileCounter counts picowatt-hours since the sample before.
+	profileCounter struct {
 		Name        string `json:"name"`
 		Category    string `json:"category"`
 		Description string `json:"description"`
@@ -112,7 +114,7 @@ type (
 		} `json:"samples"`
 	}
 
-	firefoxThread struct {
+	profileThread struct {
 		ProcessType string         `json:"processType"`
 		ProcessName string         `json:"processName"`
 		Name        string         `json:"name"`
@@ -124,12 +126,12 @@ type (
 		Register    float64        `json:"registerTime"`
 		Unregister  *float64       `json:"unregisterTime"`
 		Paused      []any          `json:"pausedRanges"`
-		Samples     firefoxSamples `json:"samples"`
-		Markers     firefoxMarkers `json:"markers"`
-		firefoxCode
+		Samples     profileSamples `json:"samples"`
+		Markers     profileMarkers `json:"markers"`
+		profileCode
 	}
 
-	firefoxSamples struct {
+	profileSamples struct {
 		Stack      []*int    `json:"stack"` // null: no call
 		Time       []float64 `json:"time"`
 		Weight     []float64 `json:"weight"`
@@ -137,7 +139,7 @@ type (
 		Length     int       `json:"length"`
 	}
 
-	firefoxMarkers struct {
+	profileMarkers struct {
 		Data     []map[string]string `json:"data"`
 		Name     []int               `json:"name"`
 		Start    []float64           `json:"startTime"`
@@ -147,8 +149,8 @@ type (
 		Length   int                 `json:"length"`
 	}
 
-	// firefoxCode is what samples refer to.
-	firefoxCode struct {
+	// profileCode is what samples refer to.
+	profileCode struct {
 		Strings []string `json:"stringArray"`
 		Stacks  struct {
 			Frame       []int  `json:"frame"`
@@ -195,15 +197,15 @@ type (
 			Length  int   `json:"length"`
 		} `json:"nativeSymbols"`
 		index     map[string]int
-		functions map[Frame]int
+		functions map[report.Frame]int
 	}
 )
 
-// writeFirefox writes a counter for the power of each domain, tasks as markers,
+// write writes a counter for the power of each domain, tasks as markers,
 // and the call paths as a thread for each thing they are weighed with. Paths
 // are sums and have no place in time: their samples are all at the start. From an event
 // log there is each thread of the program, too, with its calls where they were.
-func writeFirefox(w io.Writer, r *Run, o format.Options) error {
+func write(w io.Writer, r *report.Run, o format.Options) error {
 	calls, err := r.Timeline(o)
 	if err != nil {
 		return err
@@ -214,28 +216,28 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 			"; of those that are weighed with something: sums over the run, all at its start"
 	}
 	pid := strconv.Itoa(r.Meta.PID)
-	base, start := r.begun()
+	base, start := begun(r)
 	ms := func(ns int64) float64 { return float64(ns-base) / 1e6 }
-	f := firefoxFile{Meta: r.firefoxMeta(start, base, note), Libs: []any{}, Pages: []any{},
-		Counters: []firefoxCounter{}, Threads: []firefoxThread{}}
+	f := profileFile{Meta: metaOf(r, start, base, note), Libs: []any{}, Pages: []any{},
+		Counters: []profileCounter{}, Threads: []profileThread{}}
 
-	code := r.firefoxCode()
+	code := codeOf(r)
 	free := r.Meta.PID // the first number that no thread has
 	if calls != nil {
 		for _, th := range calls.Threads() {
 			free = max(free, int(th.TID)+1)
 		}
 	}
-	begin := func(name, unit, pid string, tid int) firefoxThread {
-		return firefoxThread{
+	begin := func(name, unit, pid string, tid int) profileThread {
+		return profileThread{
 			ProcessType: "default", ProcessName: r.Title(), Name: name, Main: len(f.Threads) == 0, PID: pid,
 			TID: tid, Paused: []any{},
-			Samples: firefoxSamples{Stack: []*int{}, Time: []float64{}, Weight: []float64{}, WeightType: unit},
-			Markers: firefoxMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{},
+			Samples: profileSamples{Stack: []*int{}, Time: []float64{}, Weight: []float64{}, WeightType: unit},
+			Markers: profileMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{},
 				Phase: []int{}, Category: []int{}},
 		}
 	}
-	thread := func(name, unit string, weight func(Path) float64) {
+	thread := func(name, unit string, weight func(report.Path) float64) {
 		t := begin(name, unit, pid, free+len(f.Threads))
 		for i, p := range r.Paths {
 			if v := weight(p); v > 0 {
@@ -245,54 +247,54 @@ func writeFirefox(w io.Writer, r *Run, o format.Options) error {
 		}
 		t.Samples.Length = len(t.Samples.Stack)
 		if t.Main {
-			t.Markers = r.firefoxMarkers(code, ms)
+			t.Markers = markersOf(r, code, ms)
 		}
-		t.firefoxCode = *code
+		t.profileCode = *code
 		f.Threads = append(f.Threads, t)
 	}
 	if r.Totals.EnergyJ != nil {
 		thread("energy in microjoules, "+string(r.Totals.Kind), "samples",
-			func(p Path) float64 { return float64(*p.SelfEnergyJ) })
+			func(p report.Path) float64 { return float64(*p.SelfEnergyJ) })
 	}
-	thread("processor time", "tracing-ms", func(p Path) float64 { return p.CPUTimeS * 1e3 })
-	thread("wall-clock time", "tracing-ms", func(p Path) float64 { return p.SelfTimeS * 1e3 })
+	thread("processor time", "tracing-ms", func(p report.Path) float64 { return p.CPUTimeS * 1e3 })
+	thread("wall-clock time", "tracing-ms", func(p report.Path) float64 { return p.SelfTimeS * 1e3 })
 
 	if calls != nil {
 		for _, th := range calls.Threads() {
 			t := begin(fmt.Sprintf("thread %d", th.TID), "tracing-ms", strconv.Itoa(int(th.PID)), int(th.TID))
 			t.Main = th.TID == th.PID && int(th.PID) != r.Meta.PID // of which the first of all is the main one
-			t.firefoxCode = *calls.firefox(th, &t.Samples, ms)
+			t.profileCode = *samplesOf(calls, th, &t.Samples, ms)
 			f.Threads = append(f.Threads, t)
 		}
 	}
 
-	f.Meta.RangeEnd = r.firefoxEnd(f.Threads, ms) + f.Meta.Interval
+	f.Meta.RangeEnd = endOf(r, f.Threads, ms) + f.Meta.Interval
 
-	f.Counters = r.firefoxCounters(pid, ms)
+	f.Counters = countersOf(r, pid, ms)
 	return json.NewEncoder(w).Encode(f)
 }
 
-// firefoxMeta is what a profile tells of itself.
-func (r *Run) firefoxMeta(start float64, base int64, note string) firefoxMeta {
-	return firefoxMeta{
-		Version: firefoxVersion, Gecko: 27, Product: r.Title(), ImportedFrom: r.Meta.Tool + " " + r.Meta.CgVersion,
+// metaOf is what a profile tells of itself.
+func metaOf(r *report.Run, start float64, base int64, note string) profileMeta {
+	return profileMeta{
+		Version: formatVersion, Gecko: 27, Product: r.Title(), ImportedFrom: r.Meta.Tool + " " + r.Meta.CgVersion,
 		Interval: cmp.Or(r.Totals.SampleIntervalMs, 1), Start: start, StartMono: base,
 		StackWalk: 1, Symbolicated: true, NoSymbols: true, OneStackType: true, NoImplement: true, NotSearchfox: true,
 		KeepOrder: true,
 		Arguments: strings.Join(r.Meta.Argv, " "), CPUName: r.Meta.CPUModel,
-		Categories: []firefoxCategory{{"Other", "grey", []string{"Other"}}, {"Function", "blue", []string{"Other"}},
+		Categories: []profileCategory{{"Other", "grey", []string{"Other"}}, {"Function", "blue", []string{"Other"}},
 			{"Task", "orange", []string{"Other"}}},
-		MarkerSchemas: []firefoxSchema{{
+		MarkerSchemas: []profileSchema{{
 			Name: "Task", Tooltip: "{marker.name}", Table: "{marker.name} {marker.data.energy}", Chart: "{marker.name}",
 			Display: []string{"marker-chart", "marker-table", "timeline-overview"},
-			Fields: []firefoxField{
+			Fields: []profileField{
 				{Key: "energy", Label: "Energy", Format: "string"},
 				{Key: "interval", Label: "Interval", Format: "string"},
 				{Key: "kind", Label: "Energy is", Format: "string"}, {Key: "power", Label: "Power", Format: "string"},
 				{Key: "status", Label: "Ended", Format: "string"}, {Key: "package", Label: "Package", Format: "string"},
 			},
 		}},
-		Extra: []firefoxExtra{{"Energy", []firefoxField{
+		Extra: []profileExtra{{"Energy", []profileField{
 			{Label: "Energies are", Format: "string", Value: string(r.Totals.Kind)},
 			{Label: "Source", Format: "string", Value: cmp.Or(r.Totals.Source, "none")},
 			{Label: "Call paths", Format: "string", Value: note},
@@ -300,17 +302,17 @@ func (r *Run) firefoxMeta(start float64, base int64, note string) firefoxMeta {
 	}
 }
 
-// firefoxMarkers are the tasks.
-func (r *Run) firefoxMarkers(code *firefoxCode, ms func(int64) float64) firefoxMarkers {
+// markersOf are the tasks.
+func markersOf(r *report.Run, code *profileCode, ms func(int64) float64) profileMarkers {
 	tasks := slices.Clone(r.Tasks)
-	slices.SortStableFunc(tasks, func(a, b Task) int {
+	slices.SortStableFunc(tasks, func(a, b report.Task) int {
 		return cmp.Compare(a.StartedAtMonoNs,
 			b.StartedAtMonoNs)
 	})
-	m := firefoxMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{},
+	m := profileMarkers{Data: []map[string]string{}, Name: []int{}, Start: []float64{}, End: []float64{},
 		Phase: []int{}, Category: []int{}}
 	for _, k := range tasks {
-		m.Data, m.Name, m.Category = append(m.Data, r.firefoxTask(k)), append(m.Name, code.text(k.Name)),
+		m.Data, m.Name, m.Category = append(m.Data, taskOf(r, k)), append(m.Name, code.text(k.Name)),
 			append(m.Category, 2)
 		m.Start, m.End = append(m.Start, ms(k.StartedAtMonoNs)), append(m.End, ms(k.StartedAtMonoNs+k.LastedNs()))
 		m.Phase = append(m.Phase, 1) // with a start and an end
@@ -319,12 +321,12 @@ func (r *Run) firefoxMarkers(code *firefoxCode, ms func(int64) float64) firefoxM
 	return m
 }
 
-// firefoxCounters are the energies of the domains. A count is over the time since the
+// countersOf are the energies of the domains. A count is over the time since the
 // sample before; sums of counts are exact.
-func (r *Run) firefoxCounters(pid string, ms func(int64) float64) []firefoxCounter {
-	all := []firefoxCounter{}
-	for _, id := range (Several{r}).Domains() {
-		c := firefoxCounter{Name: r.PowerName(id), Category: "power", Description: "energy of " + id + ", " +
+func countersOf(r *report.Run, pid string, ms func(int64) float64) []profileCounter {
+	all := []profileCounter{}
+	for _, id := range (report.Several{r}).Domains() {
+		c := profileCounter{Name: r.PowerName(id), Category: "power", Description: "energy of " + id + ", " +
 			string(r.Totals.Kind), PID: pid}
 		c.Samples.Time, c.Samples.Count = []float64{}, []int64{}
 		before := int64(0)
@@ -341,8 +343,8 @@ func (r *Run) firefoxCounters(pid string, ms func(int64) float64) []firefoxCount
 	return all
 }
 
-// firefoxEnd is the last moment that a profile tells of.
-func (r *Run) firefoxEnd(threads []firefoxThread, ms func(int64) float64) (end float64) {
+// endOf is the last moment that a profile tells of.
+func endOf(r *report.Run, threads []profileThread, ms func(int64) float64) (end float64) {
 	for _, t := range r.Tasks {
 		end = max(end, ms(t.StartedAtMonoNs+t.LastedNs()))
 	}
@@ -358,11 +360,11 @@ func (r *Run) firefoxEnd(threads []firefoxThread, ms func(int64) float64) (end f
 }
 
 // picowattHours has the unit of the viewer's power counters: 3.6 nJ.
-func picowattHours(e Joules) int64 { return int64(math.Round(float64(e) / 3.6e-3)) }
+func picowattHours(e report.Joules) int64 { return int64(math.Round(float64(e) / 3.6e-3)) }
 
 // begun is the earliest moment that a run tells of: nanoseconds on
 // CLOCK_MONOTONIC, and milliseconds since 1970.
-func (r *Run) begun() (mono int64, unix float64) {
+func begun(r *report.Run) (mono int64, unix float64) {
 	mono = math.MaxInt64
 	for _, t := range r.Tasks {
 		mono = min(mono, t.StartedAtMonoNs)
@@ -382,8 +384,8 @@ func (r *Run) begun() (mono int64, unix float64) {
 	return mono, unix
 }
 
-// firefoxTask is what the viewer shows of a task.
-func (r *Run) firefoxTask(t Task) map[string]string {
+// taskOf is what the viewer shows of a task.
+func taskOf(r *report.Run, t report.Task) map[string]string {
 	m := map[string]string{"type": "Task", "kind": string(t.Kind), "energy": figures.Energy(t.EnergyJ),
 		"interval": figures.Interval(t.LoJ, t.HiJ), "power": figures.Watts(t.AvgPowerW)}
 	if t.EnergyJ != nil {
@@ -399,7 +401,7 @@ func (r *Run) firefoxTask(t Task) map[string]string {
 }
 
 // text gives the index of a string.
-func (c *firefoxCode) text(s string) int {
+func (c *profileCode) text(s string) int {
 	k, ok := c.index[s]
 	if !ok {
 		k = len(c.Strings)
@@ -408,9 +410,9 @@ func (c *firefoxCode) text(s string) int {
 	return k
 }
 
-// firefoxCode makes a stack of each path, of the path's index.
-func (r *Run) firefoxCode() *firefoxCode {
-	c := newFirefoxCode()
+// profileCode makes a stack of each path, of the path's index.
+func codeOf(r *report.Run) *profileCode {
+	c := newCode()
 	for i, f := range r.Frames() {
 		p := r.Paths[i]
 		category := 0
@@ -425,10 +427,10 @@ func (r *Run) firefoxCode() *firefoxCode {
 	return c
 }
 
-// firefox puts the calls of a thread into samples, weighed with milliseconds: one
+// samplesOf puts the calls of a thread into samples, weighed with milliseconds: one
 // wherever the calls on it changed.
-func (t *Timeline) firefox(th checkpoint.Thread, to *firefoxSamples, ms func(int64) float64) *firefoxCode {
-	c := newFirefoxCode()
+func samplesOf(t *report.Timeline, th checkpoint.Thread, to *profileSamples, ms func(int64) float64) *profileCode {
+	c := newCode()
 	type key struct {
 		parent int
 		site   checkpoint.SiteID
@@ -438,7 +440,7 @@ func (t *Timeline) firefox(th checkpoint.Thread, to *firefoxSamples, ms func(int
 	sample := func(stack *int, at checkpoint.Instant, long float64) {
 		to.Stack, to.Time, to.Weight = append(to.Stack, stack), append(to.Time, ms(int64(at))), append(to.Weight, long)
 	}
-	t.Segments(th, func(s Segment) {
+	t.Segments(th, func(s report.Segment) {
 		if end != 0 && s.From > end {
 			sample(nil, end, 0)
 		}
@@ -464,9 +466,9 @@ func (t *Timeline) firefox(th checkpoint.Thread, to *firefoxSamples, ms func(int
 	return c
 }
 
-// newFirefoxCode has no stacks.
-func newFirefoxCode() *firefoxCode {
-	c := &firefoxCode{Strings: []string{}, index: map[string]int{}, functions: map[Frame]int{}}
+// newCode has no stacks.
+func newCode() *profileCode {
+	c := &profileCode{Strings: []string{}, index: map[string]int{}, functions: map[report.Frame]int{}}
 	c.Resources.Lib, c.Resources.Name, c.Resources.Host, c.Resources.Type = []int{}, []int{}, []int{}, []int{}
 	c.Symbols.Lib, c.Symbols.Address, c.Symbols.Name, c.Symbols.Size = []int{}, []int{}, []int{}, []int{}
 	s, fr, fn := &c.Stacks, &c.Frames, &c.Funcs
@@ -480,7 +482,7 @@ func newFirefoxCode() *firefoxCode {
 
 // stack adds a stack, a frame called from the stack parent (-1 for none), and
 // gives its index.
-func (c *firefoxCode) stack(f Frame, category, parent int) int {
+func (c *profileCode) stack(f report.Frame, category, parent int) int {
 	known := func(v int, ok bool) *int {
 		if !ok {
 			return nil

@@ -1,4 +1,5 @@
-package report
+// Package perfetto writes runs over time as a trace for ui.perfetto.dev.
+package perfetto
 
 import (
 	"bufio"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	"cg/checkpoint"
+	"cg/report"
 	"cg/report/format"
 )
 
@@ -18,7 +20,7 @@ func init() {
 		Name: "perfetto", JSON: true,
 		Title:   "a trace for ui.perfetto.dev: power, processors in use, tasks and, from an event log, calls over time",
 		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Time: true,
-		Writers: []format.Writer{format.Writes(writePerfetto)},
+		Writers: []format.Writer{format.Writes(write)},
 	})
 }
 
@@ -74,10 +76,10 @@ func (m traceTime) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%s%d.%03d", sign, m/1000, m%1000), nil
 }
 
-// writePerfetto writes a counter for the power of each domain and for the
+// write writes a counter for the power of each domain and for the
 // processors in use, tasks as slices and, from an event log, the calls of each thread
 // and what state it was in. Time is CLOCK_MONOTONIC.
-func writePerfetto(w io.Writer, r *Run, o format.Options) error {
+func write(w io.Writer, r *report.Run, o format.Options) error {
 	pid := max(r.Meta.PID, 1) // 0 is the idle task
 	calls, err := r.Timeline(o)
 	if err != nil {
@@ -85,7 +87,7 @@ func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 	}
 	f := traceFile{Unit: "ms", Events: []traceEvent{}, Other: map[string]string{
 		"exporter": r.Meta.Tool + " " + r.Meta.CgVersion, "run": r.Meta.RunID, "clock": "CLOCK_MONOTONIC",
-		"energies": string(r.Totals.Kind), "source": r.Totals.Source, "functions": NoCalls,
+		"energies": string(r.Totals.Kind), "source": r.Totals.Source, "functions": report.NoCalls,
 	}}
 	metadata := func(name string, tid int, key string, value any) {
 		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid,
@@ -112,7 +114,7 @@ func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 			continue
 		}
 		prev := r.Samples[i-1]
-		for _, id := range (Several{r}).Domains() {
+		for _, id := range (report.Several{r}).Domains() {
 			if watts, ok := s.DomainW[id]; ok {
 				counter(r.PowerName(id), prev.TNs, map[string]any{"watts": watts})
 			}
@@ -137,7 +139,7 @@ func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 		for _, t := range tasks {
 			at, long := traceTime(t.StartedAtMonoNs), traceTime(t.LastedNs())
 			f.Events = append(f.Events, traceEvent{Name: t.Name, Phase: "X", PID: pid, TID: tid, At: &at, Long: &long,
-				Args: t.facts()})
+				Args: facts(t)})
 		}
 	}
 	if calls != nil {
@@ -148,7 +150,7 @@ func writePerfetto(w io.Writer, r *Run, o format.Options) error {
 
 // threads writes the calls of each thread as slices and, on a line of its own with a
 // number from free on, its states.
-func (f *traceFile) threads(calls *Timeline, pid, free int) {
+func (f *traceFile) threads(calls *report.Timeline, pid, free int) {
 	metadata := func(pid, tid int, name, key string, value any) {
 		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid,
 			Args: map[string]any{key: value}})
@@ -194,9 +196,9 @@ func (f *traceFile) threads(calls *Timeline, pid, free int) {
 func millionths(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 // facts are what a viewer shows beside a task. What is not known is left out.
-func (t Task) facts() map[string]any {
+func facts(t report.Task) map[string]any {
 	m := map[string]any{"energy_kind": string(t.Kind)}
-	put := func(name string, e *Joules) {
+	put := func(name string, e *report.Joules) {
 		if e != nil {
 			m[name] = *e
 		}
@@ -218,12 +220,12 @@ func (t Task) facts() map[string]any {
 
 // lanes shares out tasks to as few lanes as it takes that in each of them two
 // tasks are apart or one is within the other, in the order of their starts.
-func lanes(tasks []Task) [][]Task {
+func lanes(tasks []report.Task) [][]report.Task {
 	tasks = slices.Clone(tasks)
-	slices.SortStableFunc(tasks, func(a, b Task) int {
+	slices.SortStableFunc(tasks, func(a, b report.Task) int {
 		return cmp.Or(cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs), cmp.Compare(b.LastedNs(), a.LastedNs()))
 	})
-	var out [][]Task
+	var out [][]report.Task
 	var open [][]int64 // the ends of the tasks that are not over, the innermost last
 	for _, t := range tasks {
 		end := t.StartedAtMonoNs + t.LastedNs()

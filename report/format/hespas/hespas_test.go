@@ -1,4 +1,4 @@
-package report
+package hespas
 
 import (
 	"bytes"
@@ -11,7 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/format"
+	"cg/report/reporttest"
 )
 
 // What HESPAS' CounterEventStream.from_json takes: every field and no other
@@ -31,16 +33,17 @@ func TestHespasRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	schema := c.MustCompile("hespas.json")
-	for name, run := range map[string]*Run{
-		"measured": example(nemb.Measured), "estimated": example(nemb.Estimated), "unknown": example(nemb.Unavailable),
-		"tasks": suite(nemb.Measured), "hostile": hostile(),
+	reporttest.GoldenKinds(t, "hespas", "hespas.json", format.Options{})
+	for name, run := range map[string]*report.Run{
+		"measured": reporttest.Example(t, nemb.Measured), "estimated": reporttest.Example(t, nemb.Estimated), "unknown": reporttest.Example(t, nemb.Unavailable),
+		"tasks": reporttest.Suite(t, nemb.Measured), "hostile": reporttest.Hostile(t),
 	} {
 		run.Meta.EndedAt, run.Meta.EndedAtLocal, run.Meta.DurationTotalS = "2026-01-02T03:04:06.000000+00:00", "", 1
 		for i := range run.Tasks {
 			run.Tasks[i].StartedAt, run.Tasks[i].EndedAt = 1000, 1001
 		}
-		b := exported(t, "hespas", format.Options{}, run)
-		golden(t, filepath.Join("testdata", name+".hespas.json"), b)
+		b := reporttest.Write(t, "hespas", run, format.Options{})
+		reporttest.Golden(t, filepath.Join("testdata", name+".hespas.json"), b)
 		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +57,7 @@ func TestHespasRules(t *testing.T) {
 			}
 		}
 		// Everything that a stream holds comes back.
-		again, err := readHespas(b)
+		again, err := read(b)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -67,19 +70,19 @@ func TestHespasRules(t *testing.T) {
 		}{{"csv", format.Options{Chosen: map[string]string{"table": "tasks"}}},
 			{"csv", format.Options{Chosen: map[string]string{"table": "samples"}}}, {"hespas", format.Options{}},
 			{"perfetto", format.Options{}}} {
-			if got, want := exported(t, o.format, o.Options, again),
-				exported(t, o.format, o.Options, run); !bytes.Equal(got, want) {
+			if got, want := reporttest.Write(t, o.format, again, o.Options),
+				reporttest.Write(t, o.format, run, o.Options); !bytes.Equal(got, want) {
 				t.Errorf("%s: %s %v comes back as\n%.2000s\nnot\n%.2000s", name, o.format, o.Chosen, got, want)
 			}
 		}
-		got, want := string(exported(t, "text", format.Options{}, again)),
-			string(exported(t, "text", format.Options{}, run))
+		got, want := string(reporttest.Write(t, "text", again, format.Options{})),
+			string(reporttest.Write(t, "text", run, format.Options{}))
 		if head := want[:strings.Index(want, "\n\n")]; !strings.HasPrefix(got, head) {
 			t.Errorf("%s: text begins\n%s\nnot\n%s", name, got, head)
 		}
 		// What it does not hold is not made up.
-		for _, f := range format.Of((*Run)(nil)) {
-			if err := f.Write(&bytes.Buffer{}, Together([]*Run{again}),
+		for _, f := range format.Of((*report.Run)(nil)) {
+			if err := f.Write(&bytes.Buffer{}, report.Together([]*report.Run{again}),
 				format.Options{Chosen: map[string]string{"table": "tasks"}}); (err == nil) != f.Parts {
 				t.Errorf("%s: %v", f.Name, err)
 			}
@@ -112,7 +115,7 @@ func TestHespasOfOthers(t *testing.T) {
 		{stream(event("enter:a", "0", "ns"), event("exit:a", "1", "ns"), event("sample", "1", "ns"),
 			event("sample", "2", "ns")), "a 0 0 1 -", true},
 	} {
-		r, err := readHespas(c.b)
+		r, err := read(c.b)
 		if err != nil {
 			t.Errorf("%s: %v", c.b, err)
 			continue
@@ -161,27 +164,27 @@ func TestHespasOfOthers(t *testing.T) {
 		"events[0].metadata: report: \"-1\" is not an energy " +
 			"in": stream(`{"event_name": "sample", "timestamp": 1, "timeunit": "ns", "metadata": {"domain_j": {"cpu": -1}}}`),
 	} {
-		if _, err := readHespas(b); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := read(b); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", b, err, want)
 		}
 	}
 	newer := bytes.Replace(stream(good, event("exit:a", "2", "ns")), []byte("0.0.1"), []byte("0.1.0"), 1)
-	if r, err := readHespas(newer); err != nil || len(r.Warnings) != 1 || r.Warnings[0].Slug != "hespas-version" {
+	if r, err := read(newer); err != nil || len(r.Warnings) != 1 || r.Warnings[0].Slug != "hespas-version" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
 
-func FuzzReadHespas(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"version": "0.0.1", "metadata": {}, "events": [{"event_name": "enter:a", "timestamp": 1, "timeunit": "s", "metadata": {"task": 0, "energy_kind": "measured"}}, {"event_name": "exit:a", "timestamp": "2", "timeunit": "s", "metadata": {}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := readHespas(b)
+		r, err := read(b)
 		if err != nil {
 			return
 		}
 		// What is read is written, and is read again as it was.
-		once := exported(t, "hespas", format.Options{}, r)
-		again, err := readHespas(once)
+		once := reporttest.Write(t, "hespas", r, format.Options{})
+		again, err := read(once)
 		if err != nil {
 			t.Fatalf("%s: %v", once, err)
 		}
@@ -189,4 +192,29 @@ func FuzzReadHespas(f *testing.F) {
 			t.Errorf("%s", once)
 		}
 	})
+}
+
+// What is told of calls does not change what is read back.
+func TestHespasCalls(t *testing.T) {
+	r := reporttest.Example(t, nemb.Measured)
+	plain, err := read(reporttest.Write(t, "hespas", r, format.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := reporttest.Write(t, "hespas", r, format.Options{Events: reporttest.EventLog(t, r.Meta.RunID, 1000)})
+	for _, want := range []string{`"event_name": "call:app.work"`, `"event_name": "return:app.main</script>"`,
+		"all 4 stretches of calls"} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	back, err := read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, c := reporttest.Write(t, "csv", plain, format.Options{Chosen: map[string]string{"table": "tasks"}}),
+		reporttest.Write(t, "csv", back, format.Options{Chosen: map[string]string{"table": "tasks"}})
+	if !bytes.Equal(a, c) || len(back.Warnings) != len(plain.Warnings) {
+		t.Errorf("tasks\n%s\nand with calls\n%s, warnings %v", a, c, back.Warnings)
+	}
 }
