@@ -193,9 +193,14 @@ func (s *Session) entry(t *Task) taskEntry {
 func (s *Session) kind() string {
 	worst := -1
 	for _, d := range s.source.domains {
-		if i := slices.Index(kinds, d.Method); d.InTotal && i > worst {
-			worst = i
+		if !d.InTotal {
+			continue
 		}
+		i := slices.Index(kinds, d.Method)
+		if i < 0 {
+			i = len(kinds) - 1 // one of a later cg is not trusted
+		}
+		worst = max(worst, i)
 	}
 	switch {
 	case worst < 0:
@@ -289,7 +294,7 @@ func (s *Session) sum(r *report) {
 
 func (s *Session) quality(r *report) string {
 	switch {
-	case !slices.ContainsFunc(s.source.domains, func(d domain) bool { return d.InTotal }):
+	case !s.source.counts():
 		return "no_backend"
 	case len(r.done) == 0:
 		return "no_tasks"

@@ -200,7 +200,7 @@ func (s *Session) resolve(t *Task, wait bool) {
 	parts := partsOf(t.started, end, t.crowds())
 	s.mu.Unlock()
 	t.resolved = true
-	if len(source.domains) == 0 {
+	if !source.counts() {
 		return
 	}
 	t.energy = energyOf(s.samples, t.started, end, parts)

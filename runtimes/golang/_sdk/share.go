@@ -97,7 +97,8 @@ type energy struct {
 }
 
 // energyOf is the energy of a task from start to end, of which it has these
-// parts (nil for all of it); nil where that of a domain of the total is not known.
+// parts (nil for all of it); nil where that of a domain of the total is not known,
+// and where there is none.
 func energyOf(s *samples, start, end int64, parts []part) *energy {
 	e := &energy{domains: map[string]int64{}, method: methodBracket}
 	var lo, hi, machine float64
@@ -110,7 +111,6 @@ func energyOf(s *samples, start, end int64, parts []part) *energy {
 			}
 			continue
 		}
-		known = true
 		own, least, round := 1.0, 1.0, 0.5
 		if parts != nil {
 			own, least = s.own(d, start, end, parts)
@@ -121,6 +121,7 @@ func energyOf(s *samples, start, end int64, parts []part) *energy {
 		if !of.InTotal {
 			continue
 		}
+		known = true
 		e.total += micro
 		machine += joules
 		slack += float64(of.StepUj) * 1e-6

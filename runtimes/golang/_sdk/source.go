@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,11 @@ func (s *source) edge() {
 
 func (s *source) ended() bool {
 	return s.ring != nil && s.ring.ended() || s.counter != nil && s.counter.hangs()
+}
+
+// counts tells whether a domain makes up the total.
+func (s *source) counts() bool {
+	return slices.ContainsFunc(s.domains, func(d domain) bool { return d.InTotal })
 }
 
 func (s *source) lost() int {

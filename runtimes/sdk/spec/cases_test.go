@@ -1,9 +1,10 @@
-package spec
+package spec_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"cg/report"
 )
 
 // tables are the files of cases, with what each package says of one: "NAME: N cases".
@@ -89,8 +92,11 @@ func environment(t *testing.T, more ...string) []string {
 	if err := unix.Waitid(unix.P_PID, zombie.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		t.Fatal(err)
 	}
+	own := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, "CG_") || strings.HasPrefix(kv, "CODEGREEN_")
+	})
 	processes := []string{fmt.Sprint("OTHER=", other.Process.Pid), fmt.Sprint("ZOMBIE=", zombie.Process.Pid)}
-	return slices.Concat(os.Environ(), processes, more)
+	return slices.Concat(own, processes, []string{"CODEGREEN_SPEC=1", "TZ=UTC"}, more)
 }
 
 // The package for Go agrees with cg, keeps its own laws, and compiles elsewhere.
@@ -109,6 +115,7 @@ func TestGo(t *testing.T) {
 		cmd.Dir, cmd.Env = dir, append(environment(t, "CASES="+folder(t), "GOFLAGS=", "GOWORK=off"), more...)
 		return cmd.CombinedOutput()
 	}
+	written := t.TempDir()
 	if out, err := run(nil, "vet", "./..."); err != nil {
 		t.Errorf("go vet: %v\n%s", err, out)
 	}
@@ -118,8 +125,9 @@ func TestGo(t *testing.T) {
 	if out, err := exec.Command("gofmt", "-l", dir).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("gofmt: %v\n%s", err, out)
 	}
-	out, err := run(nil, "test", "-v", ".")
+	out, err := run([]string{"FILES=" + written}, "test", "-v", ".")
 	holds(t, out, err)
+	readByCg(t, written)
 }
 
 // The package for Java agrees with cg, and keeps its own laws.
@@ -144,9 +152,11 @@ func TestJava(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.Command("java", "-XX:-UsePerfData", "-ea", "-cp", dir, "codegreen.Held", folder(t))
-	cmd.Env = environment(t)
+	written := t.TempDir()
+	cmd.Env = environment(t, "FILES="+written)
 	out, err := cmd.CombinedOutput()
 	holds(t, out, err)
+	readByCg(t, written)
 }
 
 // The package for Python agrees with cg, under all interpreters of CG_PYTHONS.
@@ -157,8 +167,60 @@ func TestPython(t *testing.T) {
 	}
 	for _, python := range pythons {
 		cmd := exec.Command(python, "testdata/python/cases.py", folder(t))
-		cmd.Env = environment(t, "PYTHONPATH=../../python/sdk", "PYTHONDONTWRITEBYTECODE=1")
+		written := t.TempDir()
+		cmd.Env = environment(t, "PYTHONPATH=../../python/sdk", "PYTHONDONTWRITEBYTECODE=1", "FILES="+written)
 		out, err := cmd.CombinedOutput()
 		holds(t, out, err)
+		readByCg(t, written)
+	}
+}
+
+// readByCg checks that the files that a package wrote of the cases of files.json
+// fit the schema, and that cg, which reads them as runs, finds no fault in them
+// and the totals that the cases want.
+func readByCg(t *testing.T, written string) {
+	t.Helper()
+	b, err := os.ReadFile("cases/files.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name string
+		Want struct {
+			Totals struct {
+				Energy *float64 `json:"energy_j"`
+				Gap    float64  `json:"gap_duration_s"`
+				Tasks  int      `json:"n_tasks"`
+			}
+		}
+	}
+	if err := json.Unmarshal(b, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range cases {
+		text, err := os.ReadFile(filepath.Join(written, strings.ReplaceAll(of.Name, " ", "-")+".json"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if err := report.Validate(text); err != nil {
+			t.Errorf("%s: %v", of.Name, err)
+		}
+		r, err := report.Read(text)
+		if err != nil {
+			t.Errorf("%s: %v", of.Name, err)
+			continue
+		}
+		if faults := r.Check(); faults != nil {
+			t.Errorf("%s: %q", of.Name, faults)
+		}
+		want, got := of.Want.Totals, r.Totals
+		known := want.Energy != nil
+		if (got.EnergyJ != nil) != known || known && math.Abs(got.EnergyJ.Float()-*want.Energy) > 1e-9 {
+			t.Errorf("%s: cg reads %v J, want %v", of.Name, got.EnergyJ, want.Energy)
+		}
+		if math.Abs(got.GapDurationS-want.Gap) > 1e-9 || got.NTasks != want.Tasks {
+			t.Errorf("%s: cg reads %d tasks and %v s without, want %+v", of.Name, got.NTasks, got.GapDurationS, want)
+		}
 	}
 }

@@ -12,6 +12,8 @@
 //	unwrap.json      counters that wrap (nemb/counter)
 //	cells.json       texts in a CSV, written by hand
 //	neighbours.json  the list of processes with a session, written by hand
+//	fields.json      the fields of a session's file (docs/session.schema.json)
+//	files.json       files of sessions, which report reads and checks, too
 //
 // Tables that cg has a rule for are written by the test of that rule (-update).
 package spec

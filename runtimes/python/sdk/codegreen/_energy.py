@@ -346,7 +346,8 @@ RANK = {METHOD_BRACKET: 0, METHOD_INTERPOLATION: 1, METHOD_SAMPLED: 2}
 
 def energy_of(samples, shares, windows):
     """The energy of a task that ran in windows: (start, end, stack, active ns)
-    in the order of time. None where no domain's is known."""
+    in the order of time. None where that of a domain of the total is not known,
+    and where there is none."""
     start, end = windows[0][0], windows[-1][1]
     whole = len(windows) == 1 and windows[0][3] >= end - start
     shared = [list(shares.within(a, b, stack)) for a, b, stack, _ in windows] if shares.parts else []
@@ -359,13 +360,13 @@ def energy_of(samples, shares, windows):
             out.complete = out.complete and not domain.in_total
             continue
         joules, slack, method = found
-        known += 1
         part = least = most = 1.0
         if sharing or not whole:
             part, least, most = _parts(samples, d, windows, shared)
         micro = int(joules * part * 1e6 + (0 if sharing else 0.5))
         out.domains[domain.id] = micro
         if domain.in_total:
+            known += 1
             out.total += micro
             machine += joules
             slack += domain.step_uj * 1e-6

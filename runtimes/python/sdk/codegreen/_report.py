@@ -113,8 +113,8 @@ def kind_of(session):
     tops = [d.method for d in session._samples.domains if d.in_total]
     if not tops:
         return "unavailable"
-    worst = max(tops, key=lambda m: KINDS.index(m) if m in KINDS else 9)
-    return "derived" if worst == "measured" and session._samples.failed else worst
+    worst = max(KINDS.index(m) if m in KINDS else len(KINDS) - 1 for m in tops)  # one of a later cg is not trusted
+    return "derived" if worst == 0 and session._samples.failed else KINDS[worst]
 
 
 def source_of(session):

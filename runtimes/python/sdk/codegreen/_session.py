@@ -460,7 +460,7 @@ class Session:
                 with self._edges:
                     self._shares.changed(monotonic_ns())
             task._energy = None
-            if source.domains and task._windows:
+            if task._windows and any(d.in_total for d in source.domains):
                 task._energy = energy_of(samples, self._shares, task._windows)
                 if task._energy is None and (self._ending or self._until is None):
                     self._unknown(task, samples)

@@ -22,7 +22,7 @@ import java.util.stream.Stream;
 final class Held {
     private static int faults;
 
-    private static void check(boolean is, String what) {
+    static void check(boolean is, String what) {
         if (is) return;
         System.out.println(what);
         faults++;
@@ -415,6 +415,9 @@ final class Held {
         table(cases, "tasks.json", Held::tasks);
         table(cases, "cells.json", Held::cells);
         table(cases, "neighbours.json", Held::neighbours);
+        SessionFiles files = new SessionFiles();
+        table(cases, "fields.json", files::field);
+        table(cases, "files.json", files::file);
         prune();
         unknown();
         share();

@@ -6,7 +6,7 @@ import struct
 import sys
 import tempfile
 
-from codegreen import _energy, _neighbours, _noise, _powercap, _report, _ring, _zones
+from codegreen import _energy, _neighbours, _noise, _powercap, _report, _result, _ring, _session, _source, _zones
 
 faults = 0
 
@@ -173,6 +173,97 @@ def tasks(case):
         check(got == want, "tasks:", case["name"], got, "want", want)
 
 
+def document(case):
+    """The file of a session, made of what a case has."""
+    of, where = case["session"], _source.Source()
+    domains = [_energy.Domain(**d) for d in case["domains"]]
+    vars(where).update(case["source"], domains=domains)
+    s = _session.Session(of["name"], save_to_file=False, warn_on_concurrent=False, record_time_series=of["record"])
+    s._source, s._samples = where, _energy.Samples(domains)
+    if case["samples"]:
+        times, flags, *energies = (list(column) for column in zip(*case["samples"]))
+        s._samples.extend(times, flags, energies)
+    s._pid, s._over = os.getpid(), True
+    s._mono, s._began, s._stopped_at = of["mono_ns"], of["began_s"], of["stopped_ns"]
+    for t in case["tasks"]:
+        parent = None if t["parent"] is None else case["tasks"][t["parent"]]["name"]
+        task = _result.TaskResult(s, t["name"], t["depth"], parent, 1)
+        task.started_at_mono_ns, task.ended_at_mono_ns, task.forgotten = t["started_ns"], t["ended_ns"], t["forgotten"]
+        task._windows = [(t["started_ns"], t["ended_ns"], None, t["ended_ns"] - t["started_ns"])]
+        task._energy, e = None, t["energy"]
+        if e is not None:
+            task._energy = _energy.Energy()
+            task._energy.domains, task._energy.method = e["domains"], e["method"]
+            task._energy.total, task._energy.machine = e["uj"], e["machine_uj"]
+            task._energy.lo, task._energy.hi = e["lo_uj"], e["hi_uj"]
+        s._all.append(task)
+    return "".join(_report.chunks(s))
+
+
+def same(got, want):
+    if isinstance(want, dict):
+        return isinstance(got, dict) and got.keys() == want.keys() and all(same(got[k], want[k]) for k in want)
+    if isinstance(want, list):
+        return isinstance(got, list) and len(got) == len(want) and all(map(same, got, want))
+    if isinstance(want, bool) or isinstance(got, bool) or not isinstance(want, (int, float)):
+        return type(got) is type(want) and got == want
+    return isinstance(got, (int, float)) and abs(got - want) <= 1e-12 * max(1, abs(want))
+
+
+TYPES = {"string": str, "boolean": bool, "list": list, "object": dict, "integer": int, "number": (int, float)}
+
+
+def fields_of(of):
+    with open(os.path.join(folder, "fields.json")) as f:
+        return {row["field"]: row for row in json.load(f) if row["of"] == of and row.get("only", "python") == "python"}
+
+
+def has_fields(of, name, got):
+    """Checks that an object has its fields, no others, and values of their types."""
+    want = fields_of(of)
+    check(got.keys() == want.keys(), "files:", name, of, "has", sorted(got.keys() ^ want.keys()), "or has not")
+    for field, value in got.items():
+        row = want.get(field, {"type": "string", "null": True})
+        fits = row["null"] if value is None else isinstance(value, TYPES[row["type"]])
+        check(fits and (row["type"] == "boolean" or not isinstance(value, bool)), "files:", name, of, field, "is", value)
+
+
+def files(case):
+    name, text = case["name"], document(case)
+    if os.environ.get("FILES"):
+        with open(os.path.join(os.environ["FILES"], "%s.json" % name.replace(" ", "-")), "w") as f:
+            f.write(text)
+    got = json.loads(text)
+    has_fields("file", name, got)
+    has_fields("meta", name, got["meta"])
+    has_fields("timeseries", name, got["meta"]["timeseries"])
+    has_fields("sampler", name, got["meta"]["sampler"])
+    has_fields("totals", name, got["totals"])
+    places = got["meta"]["domain_topology"].values()
+    samples = [sample for task in got["tasks"] for sample in task["timeseries"] or []]
+    noises = [task["noise"] for task in got["tasks"] if task["noise"]]
+    for of, objects in ("place", places), ("task", got["tasks"]), ("sample", samples), ("noise", noises), \
+            ("noise_warning", got["totals"]["noise_warnings"]), ("warning", got["warnings"]):
+        for one in objects:
+            has_fields(of, name, one)
+    want = case["want"]
+    for field, value in want["meta"].items():
+        check(same(got["meta"][field], value), "files:", name, "meta", field, got["meta"][field], "want", value)
+    check(len(got["tasks"]) == len(want["tasks"]), "files:", name, len(got["tasks"]), "tasks")
+    for n, (one, fields) in enumerate(zip(got["tasks"], want["tasks"])):
+        for field, value in fields.items():
+            check(same(one[field], value), "files:", name, "task", n, field, one[field], "want", value)
+    for field, value in want["totals"].items():
+        check(same(got["totals"][field], value), "files:", name, "totals", field, got["totals"][field], "want", value)
+    slugs = [warning["slug"] for warning in got["warnings"]]
+    check(slugs == want["warnings"], "files:", name, "warnings", slugs, "want", want["warnings"])
+
+
+def fields(case):
+    """Each field is held by the files that have its object (above)."""
+    check(case["type"] in TYPES, "fields:", case)
+
+
 def cells(case):
     check(_report.cell(case[0]) == case[1], "cells:", case, repr(_report.cell(case[0])))
 
@@ -188,6 +279,7 @@ def table(path, rule):
 folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
 for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), \
-        ("tasks.json", tasks), ("cells.json", cells), ("neighbours.json", neighbours):
+        ("tasks.json", tasks), ("cells.json", cells), ("neighbours.json", neighbours), \
+        ("fields.json", fields), ("files.json", files):
     print("%s: %d cases" % (name, table(os.path.join(folder, name), rule)))
 sys.exit(faults > 0)

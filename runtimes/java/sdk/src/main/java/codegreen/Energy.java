@@ -14,7 +14,7 @@ import java.util.Map;
 record Energy(Map<String, Long> domains, long total, long machine, long lo, long hi, String method) {
     /**
      * The energy from start to end, of which the task had these parts; null where that of a domain of the total is
-     * not known.
+     * not known, and where there is none.
      */
     static Energy of(Samples samples, long start, long end, List<Shares.Part> parts) {
         Map<String, Long> domains = new LinkedHashMap<>();
@@ -46,7 +46,7 @@ record Energy(Map<String, Long> domains, long total, long machine, long lo, long
             hi += (span.joules() + slack) * domain.hi();
             if (Samples.METHODS.indexOf(span.method()) > Samples.METHODS.indexOf(method)) method = span.method();
         }
-        if (domains.isEmpty()) return null;
+        if (samples.domains.stream().noneMatch(Domain::inTotal)) return null;
         // The bounds are rounded outwards, but for what rounding leaves.
         long least = Math.min(total, (long) Math.floor(lo * 1e6 + 1e-6));
         long most = Math.max(total, (long) Math.ceil(hi * 1e6 - 1e-6));

@@ -81,9 +81,9 @@ final class Noise {
     }
 
     /** The noise block of a task that is over; null where nothing is recorded. */
-    static Map<String, Object> of(Session s, Task task) {
-        if (!s.record || s.source.domains.isEmpty() || !task.over) return null;
-        Samples samples = s.samples;
+    static Map<String, Object> of(Measured m, Task task) {
+        if (!m.record() || m.source().domains.isEmpty() || !task.over) return null;
+        Samples samples = m.samples();
         int from = samples.times.atMost(task.started - 1), to = Math.max(from, samples.times.atMost(task.ended));
         double[] micro = new double[to - from];
         long period = 0;
@@ -94,7 +94,7 @@ final class Noise {
         }
         long[] times = Arrays.copyOfRange(samples.times.all, from, to);
         long[] flags = Arrays.copyOfRange(samples.flags.all, from, to);
-        Stretch all = new Stretch(times, flags, micro, task.ended - task.started, s.source.intervalNs, period);
+        Stretch all = new Stretch(times, flags, micro, task.ended - task.started, m.source().intervalNs, period);
         return of(all, Limits.of(System.getenv()));
     }
 

@@ -25,7 +25,8 @@ final class Output {
 
     /** Writes the session's file. The lock of its samples is held. */
     static void write(Session s) throws IOException {
-        replace(s.output, s.csv ? w -> csv(s, w) : w -> json(s, w));
+        Measured m = s.measured();
+        replace(s.output, s.csv ? w -> csv(m, w) : w -> json(m, w));
     }
 
     /** A text with escapes in the place of what is not printed but obeyed by a terminal. */
@@ -85,8 +86,8 @@ final class Output {
     }
 
     /** In pieces, for samples may be many. */
-    private static void json(Session s, Writer w) throws IOException {
-        Report r = new Report(s);
+    static void json(Measured m, Writer w) throws IOException {
+        Report r = new Report(m);
         w.write("{\n\"meta\": ");
         Json.write(w, r.meta);
         w.write(",\n\"tasks\": [");
@@ -95,9 +96,9 @@ final class Output {
             Json.write(b, r.tasks.get(i));
             w.write(i > 0 ? ",\n" : "\n");
             w.append(b, 0, b.length() - 1).append(",\"timeseries\":");
-            if (s.record) {
+            if (m.record()) {
                 Task t = r.done.get(i);
-                int from = s.samples.times.atMost(t.started - 1), to = s.samples.times.atMost(t.ended);
+                int from = m.samples().times.atMost(t.started - 1), to = m.samples().times.atMost(t.ended);
                 w.write("[");
                 for (int n = from; n < to; n++) {
                     w.write(n > from ? ",\n" : "\n");
@@ -114,15 +115,15 @@ final class Output {
         w.write("],\n\"totals\": ");
         Json.write(w, r.totals);
         w.write(",\n\"warnings\": ");
-        Json.write(w, s.words());
+        Json.write(w, m.words().all());
         w.write("\n}\n");
     }
 
     /** A line for each task. */
-    private static void csv(Session s, Writer w) throws IOException {
-        Report r = new Report(s);
+    private static void csv(Measured m, Writer w) throws IOException {
+        Report r = new Report(m);
         List<String> line = new ArrayList<>(Spec.TASK_COLUMNS);
-        for (Domain d : s.source.domains) {
+        for (Domain d : m.source().domains) {
             line.add(cell("domain_" + d.id() + "_j"));
             line.add(cell("domain_" + d.id() + "_w"));
         }
@@ -130,7 +131,7 @@ final class Output {
         for (Map<String, Object> t : r.tasks) {
             line.clear();
             for (String key : Spec.TASK_COLUMNS) line.add(cell(t.get(key)));
-            for (Domain d : s.source.domains) {
+            for (Domain d : m.source().domains) {
                 line.add(cell(((Map<?, ?>) t.get("domains")).get(d.id())));
                 line.add(cell(((Map<?, ?>) t.get("domains_power_w")).get(d.id())));
             }
@@ -192,7 +193,8 @@ final class Output {
                     s.stopped = System.nanoTime();
                 }
                 try {
-                    replace(saved, w -> json(s, w));
+                    Measured m = s.measured();
+                    replace(saved, w -> json(m, w));
                 } finally {
                     if (open) s.stopped = 0;
                 }

@@ -24,18 +24,18 @@ import java.util.stream.Stream;
 final class Report {
     private static final String RUN_ID = String.format("%012x", new SecureRandom().nextLong() & 0xffff_ffff_ffffL);
 
-    private final Session s;
+    private final Measured m;
     final List<Task> done = new ArrayList<>();
     final List<Map<String, Object>> tasks = new ArrayList<>();
     final List<Map<String, Object>> noises = new ArrayList<>(); // of tasks
     final Map<String, Object> totals, meta;
 
-    Report(Session s) {
-        this.s = s;
-        for (Task t : s.tasks()) if (t.resolved) done.add(t);
+    Report(Measured m) {
+        this.m = m;
+        for (Task t : m.tasks()) if (t.resolved) done.add(t);
         for (Task t : done) {
             tasks.add(entry(t));
-            noises.add(Noise.of(s, t));
+            noises.add(Noise.of(m, t));
         }
         totals = sum();
         meta = describe();
@@ -52,7 +52,7 @@ final class Report {
 
     private Map<String, Object> entry(Task t) {
         Energy e = t.energy;
-        double seconds = t.durationS(), began = s.began.getEpochSecond() + s.began.getNano() * 1e-9;
+        double seconds = t.durationS(), began = m.began().getEpochSecond() + m.began().getNano() * 1e-9;
         Map<String, Object> out = new LinkedHashMap<>();
         Map<String, Object> domains = new LinkedHashMap<>(), powers = new LinkedHashMap<>();
         Double energy = e == null ? null : joules(e.total());
@@ -65,8 +65,8 @@ final class Report {
         out.put("suspended_s", 0);
         provenance(out, e);
         out.put("machine_energy_j", e == null ? null : joules(e.machine()));
-        out.put("started_at", began + (t.started - s.mono) * 1e-9);
-        out.put("ended_at", began + (t.ended - s.mono) * 1e-9);
+        out.put("started_at", began + (t.started - m.mono()) * 1e-9);
+        out.put("ended_at", began + (t.ended - m.mono()) * 1e-9);
         out.put("started_at_mono_ns", t.started);
         out.put("ended_at_mono_ns", t.ended);
         if (e != null) {
@@ -85,13 +85,17 @@ final class Report {
     /** The weakest kind of the domains that make up the total. */
     private String kind() {
         int worst = -1;
-        for (Domain d : s.source.domains) if (d.inTotal()) worst = Math.max(worst, Spec.KINDS.indexOf(d.method()));
-        return worst < 0 ? "unavailable" : worst == 0 && s.samples.failed ? "derived" : Spec.KINDS.get(worst);
+        for (Domain d : m.source().domains) {
+            if (!d.inTotal()) continue;
+            int kind = Spec.KINDS.indexOf(d.method());
+            worst = Math.max(worst, kind < 0 ? Spec.KINDS.size() - 1 : kind); // one of a later cg is not trusted
+        }
+        return worst < 0 ? "unavailable" : worst == 0 && m.samples().failed ? "derived" : Spec.KINDS.get(worst);
     }
 
     /** What stands beside an energy. */
     private void provenance(Map<String, Object> out, Energy e) {
-        List<String> sources = s.source.domains.stream().filter(d -> d.inTotal() && !d.source().isEmpty())
+        List<String> sources = m.source().domains.stream().filter(d -> d.inTotal() && !d.source().isEmpty())
             .map(Domain::source).distinct().toList();
         int more = sources.size() - 1;
         out.put("energy_lo_j", e == null ? null : joules(e.lo()));
@@ -124,7 +128,7 @@ final class Report {
                 told.merge(id, t.ended - t.started, Long::sum);
             });
         }
-        long wall = s.stopped - s.mono;
+        long wall = m.stopped() - m.mono();
         double seconds = lasted * 1e-9;
         Map<String, Object> out = new LinkedHashMap<>(), parts = new LinkedHashMap<>(), powers = new LinkedHashMap<>();
         Double energy = known ? joules(micro) : null;
@@ -146,7 +150,7 @@ final class Report {
         }
         out.put("domains", parts);
         out.put("domains_power_w", powers);
-        out.put("sample_interval_ms", s.source.domains.isEmpty() ? null : (Double) (s.source.intervalNs / 1e6));
+        out.put("sample_interval_ms", m.source().domains.isEmpty() ? null : (Double) (m.source().intervalNs / 1e6));
         Double worst = null;
         List<Map<String, Object>> warned = new ArrayList<>();
         for (int i = 0; i < noises.size(); i++) {
@@ -162,22 +166,23 @@ final class Report {
     }
 
     private String quality() {
-        if (s.source.domains.stream().noneMatch(Domain::inTotal)) return "no_backend";
+        if (m.source().domains.stream().noneMatch(Domain::inTotal)) return "no_backend";
         if (done.isEmpty()) return "no_tasks";
         if (done.stream().anyMatch(t -> t.energy == null)) {
-            boolean read = done.stream().allMatch(t -> t.ended <= s.samples.latest());
-            return s.samples.unmoved() && read ? "energy_zero" : "failed";
+            boolean read = done.stream().allMatch(t -> t.ended <= m.samples().latest());
+            return m.samples().unmoved() && read ? "energy_zero" : "failed";
         }
-        if (s.samples.late > 0 && s.samples.late >= Spec.LATE_PART * (s.samples.latest() - s.mono)) return "failed";
+        long late = m.samples().late;
+        if (late > 0 && late >= Spec.LATE_PART * (m.samples().latest() - m.mono())) return "failed";
         if (!(totals.get("energy_j") instanceof Double e) || e == 0) return "energy_zero";
         return kind().equals("estimated") ? "estimated" : "ok";
     }
 
     private Map<String, Object> describe() {
         DateTimeFormatter form = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH:mm:ss.SSSSSSxxx");
-        Instant ended = s.began.plusNanos(s.stopped - s.mono);
+        Instant ended = m.began().plusNanos(m.stopped() - m.mono());
         ZoneId here = ZoneId.systemDefault();
-        ZonedDateTime local = s.began.atZone(here);
+        ZonedDateTime local = m.began().atZone(here);
         String label = DateTimeFormatter.ofPattern("zzz").format(local);
         if (label.equals("Z") || label.startsWith("+") || label.startsWith("-") || label.contains(":")) {
             label = DateTimeFormatter.ofPattern("xxx").format(local);
@@ -186,21 +191,21 @@ final class Report {
         out.put("schema_version", Spec.SCHEMA_VERSION);
         out.put("tool", Spec.SESSION_TOOL);
         out.put("codegreen_version", Session.VERSION);
-        out.put("cg_version", s.source.cgVersion);
+        out.put("cg_version", m.source().cgVersion);
         out.put("run_id", RUN_ID);
-        out.put("session_name", s.name);
-        out.put("started_at", form.format(s.began.atOffset(ZoneOffset.UTC)));
+        out.put("session_name", m.name());
+        out.put("started_at", form.format(m.began().atOffset(ZoneOffset.UTC)));
         out.put("ended_at", form.format(ended.atOffset(ZoneOffset.UTC)));
         out.put("started_at_local", form.format(local));
         out.put("ended_at_local", form.format(ended.atZone(here)));
         out.put("host_timezone", label);
-        out.put("duration_total_s", (s.stopped - s.mono) * 1e-9);
+        out.put("duration_total_s", (m.stopped() - m.mono()) * 1e-9);
         out.put("hostname", text("/proc/sys/kernel/hostname").strip());
         out.put("pid", ProcessHandle.current().pid());
         out.put("platform", System.getProperty("os.name").toLowerCase());
         out.put("language", "java");
         out.put("language_version", System.getProperty("java.version"));
-        out.put("cpu_model", s.source.cpuModel.isEmpty() ? cpuModel() : s.source.cpuModel);
+        out.put("cpu_model", m.source().cpuModel.isEmpty() ? cpuModel() : m.source().cpuModel);
         out.put("kernel", Stream.of("os.name", "os.version", "os.arch").map(System::getProperty)
             .collect(Collectors.joining("-")));
         out.put("cwd", System.getProperty("user.dir"));
@@ -211,24 +216,24 @@ final class Report {
         });
         out.put("codegreen_env", env);
         out.put("measurement_quality", quality());
-        out.put("domain_support", Objects.requireNonNullElseGet(s.source.support,
-            () -> Spec.SUPPORTS.get(Math.min(2, s.source.domains.size()))));
+        out.put("domain_support", Objects.requireNonNullElseGet(m.source().support,
+            () -> Spec.SUPPORTS.get(Math.min(2, m.source().domains.size()))));
         out.put("outlier_method", Spec.OUTLIER_METHOD);
         out.put("iso_timestamp_format", Spec.TIMESTAMP_FORMAT);
-        out.put("nemb_abi_version", s.source.version);
-        out.put("domain_topology", s.source.topology != null ? s.source.topology : topology());
+        out.put("nemb_abi_version", m.source().version);
+        out.put("domain_topology", m.source().topology != null ? m.source().topology : topology());
         Map<String, Object> series = new LinkedHashMap<>(), sampler = new LinkedHashMap<>();
-        series.put("enabled", s.record);
+        series.put("enabled", m.record());
         series.put("schema_version", Spec.SCHEMA_VERSION);
         series.put("sample_keys", Spec.SAMPLE_KEYS);
         series.put("t_ns_clock", Spec.SAMPLE_CLOCK);
         series.put("inclusive_of_children", true);
         out.put("timeseries", series);
-        sampler.put("via", s.source.via);
+        sampler.put("via", m.source().via);
         sampler.put("interval_ms", totals.get("sample_interval_ms"));
-        sampler.put("samples", s.samples.count);
-        sampler.put("lost", s.source.lost());
-        sampler.put("gaps", s.samples.gaps);
+        sampler.put("samples", m.samples().count);
+        sampler.put("lost", m.source().lost());
+        sampler.put("gaps", m.samples().gaps);
         out.put("sampler", sampler);
         return out;
     }
@@ -248,8 +253,8 @@ final class Report {
 
     private Map<String, Object> topology() {
         Map<String, Object> all = new LinkedHashMap<>();
-        for (Domain d : s.source.domains) {
-            List<String> includes = s.source.domains.stream()
+        for (Domain d : m.source().domains) {
+            List<String> includes = m.source().domains.stream()
                 .filter(o -> o.parent().equals(d.id()) && !o.inTotal()).map(Domain::id).toList();
             all.put(d.id(), Map.of("top_level", d.inTotal(), "kind", d.kind(), "includes", includes));
         }
@@ -275,7 +280,7 @@ final class Report {
     private void list(String slug, String what, List<String> of) {
         if (of.isEmpty()) return;
         String more = of.size() > 5 ? " and " + (of.size() - 5) + " more" : "";
-        s.note(slug, what + Output.firstFive(of) + more);
+        m.words().note(slug, what + Output.firstFive(of) + more);
     }
 
     /**
@@ -284,8 +289,8 @@ final class Report {
      * trapezoidal rule is the energy.
      */
     Map<String, Object> sample(int n) {
-        Samples all = s.samples;
-        int first = Math.max(0, all.times.atMost(s.mono) - 1);
+        Samples all = m.samples();
+        int first = Math.max(0, all.times.atMost(m.mono()) - 1);
         boolean known = n > 0 && ((all.flags.get(n) | all.flags.get(n - 1)) & Spec.FLAG_FAILED) == 0;
         long span = known ? all.times.get(n) - all.times.get(n - 1) : 0;
         Map<String, Object> out = new LinkedHashMap<>();

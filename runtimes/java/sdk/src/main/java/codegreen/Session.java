@@ -7,7 +7,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -144,8 +143,7 @@ public final class Session implements AutoCloseable {
     private final Shares shares = new Shares();
     private volatile Stack first; // of the thread that had the first task
     private volatile boolean over;
-    private final Map<String, String> words = new LinkedHashMap<>(); // message to slug
-    private List<String> untold = new ArrayList<>();
+    private final Words words = new Words();
 
     /** A session with all settings at their default. */
     public static Session start(String name) {
@@ -452,7 +450,7 @@ public final class Session implements AutoCloseable {
     Map<String, Object> noiseOf(Task task) {
         data.lock();
         try {
-            return Noise.of(this, task);
+            return Noise.of(measured(), task);
         } finally {
             data.unlock();
         }
@@ -495,7 +493,7 @@ public final class Session implements AutoCloseable {
         List<Shares.Part> parts = shares.within(task.started, task.ended, task.stack);
         lock.unlock();
         task.resolved = true;
-        if (source.domains.isEmpty()) return;
+        if (source.domains.stream().noneMatch(Domain::inTotal)) return;
         task.energy = Energy.of(samples, task.started, task.ended, parts);
         if (task.energy != null) return;
         String why = samples.unknown(task.started, task.ended);
@@ -516,7 +514,7 @@ public final class Session implements AutoCloseable {
                 if (stopped != 0) return;
                 source.read(samples);
                 double fill = source.fill();
-                if (fill > Spec.DRAIN_WARN_PART && !words.containsValue("buffer-full")) {
+                if (fill > Spec.DRAIN_WARN_PART && !words.have("buffer-full")) {
                     String full = String.format("the ring of samples was %.0f %% full when it was read", 100 * fill);
                     note("buffer-full", full + ": use a larger bufferSamples");
                 }
@@ -559,35 +557,19 @@ public final class Session implements AutoCloseable {
         samples.prune(edges.stream().mapToLong(Long::longValue).toArray(), reach);
     }
 
+    /** What a report is made of. The lock of the samples is held. */
+    Measured measured() {
+        return new Measured(name, record, source, samples, began, mono, stopped, tasks(), words);
+    }
+
     // Words
 
     void note(String slug, String message) {
-        lock.lock();
-        try {
-            if (words.putIfAbsent(message, slug) == null) untold.add(message);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    List<Map<String, Object>> words() {
-        lock.lock();
-        try {
-            List<Map<String, Object>> all = new ArrayList<>();
-            words.forEach((message, slug) -> all.add(Map.of("slug", slug, "message", message)));
-            return all;
-        } finally {
-            lock.unlock();
-        }
+        words.note(slug, message);
     }
 
     /** Says what was noted, with no lock of the session's held. */
     private void tell() {
-        if (data.isHeldByCurrentThread()) return;
-        lock.lock();
-        List<String> some = untold;
-        untold = new ArrayList<>();
-        lock.unlock();
-        for (String message : some) warn.accept(words.get(message), message);
+        if (!data.isHeldByCurrentThread()) words.tell(warn);
     }
 }
