@@ -2,6 +2,7 @@ package rapl
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"cg/nemb"
@@ -13,17 +14,19 @@ import (
 // vol. 3B, 16.10.3: "approximately 1 millisecond").
 const Period time.Duration = spec.RaplPeriodNs
 
+// UnitOf is the unit in joules of a counter of 32 bits that goes round at wrap.
+func UnitOf(wrap nemb.Energy) float64 { return wrap.Joules() / (1 << spec.CounterBits) }
+
 // Step is a unit in joules as a Domain has it.
 func Step(unit float64) nemb.Energy { return nemb.Energy(math.Ceil(unit * 1e6)) }
 
 // units of Intel's counters of memory in joules. What the registers count is
-// not always the unit that MSR_RAPL_POWER_UNIT tells: the memory of servers
-// from Haswell to Ice Lake counts 15.3 uJ, from Sapphire Rapids on it counts
-// the package's 61 uJ (intel_rapl_common.c, arch/x86/events/rapl.c,
-// RRZE-HPC/likwid#642).
+// not always the unit of MSR_RAPL_POWER_UNIT: the memory of servers from Haswell
+// to Ice Lake counts 15.3 uJ, from Sapphire Rapids on it counts the package's
+// 61 uJ (intel_rapl_common.c, arch/x86/events/rapl.c, RRZE-HPC/likwid#642).
 const (
-	Unit61 = 1.0 / (1 << 14)
-	unit15 = 1.0 / (1 << 16)
+	Unit61 = 1.0 / (1 << spec.Unit61Power)
+	unit15 = 1.0 / (1 << spec.Unit15Power)
 )
 
 // MemoryUnit is the unit of a server's memory counter, 0 where none is fixed.
@@ -31,10 +34,10 @@ func MemoryUnit(cpu processor.CPU) float64 {
 	if cpu.Vendor != processor.Intel || cpu.Family != 6 {
 		return 0
 	}
-	switch cpu.Model {
-	case 0x3f, 0x4f, 0x56, 0x55, 0x57, 0x85, 0x6a, 0x6c: // HSX, BDX, BDX-DE, SKX to CPX, KNL, KNM, ICX, ICX-D
+	switch {
+	case slices.Contains(spec.Unit15Models, cpu.Model):
 		return unit15
-	case 0x8f, 0xcf, 0xad, 0xae: // SPR, EMR, GNR, GNR-D
+	case slices.Contains(spec.Unit61Models, cpu.Model):
 		return Unit61
 	}
 	return 0

@@ -38,7 +38,7 @@ var zoneName = pattern.Later(`^([a-z][a-z0-9-]*)((?::[0-9]+)+)$`)
 // step is the unit of a zone's counter, which is its range by 2^32, but where that
 // is none that RAPL counts in.
 func (z *Zone) step() nemb.Energy {
-	if unit := z.Wrap.Joules() / (1 << 32); unit > 0 && unit <= 1 {
+	if unit := UnitOf(z.Wrap); unit > 0 && unit <= 1 {
 		return Step(unit)
 	}
 	return Step(Unit61)

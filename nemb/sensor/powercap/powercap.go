@@ -18,6 +18,7 @@ import (
 	"cg/nemb/rapl"
 	"cg/nemb/sensor"
 	"cg/pattern"
+	"cg/runtimes/sdk/spec"
 )
 
 // Name is that of the source.
@@ -189,7 +190,7 @@ func mirrored(p *sensor.File, d nemb.Domain, first []nemb.Energy, e nemb.Energy)
 			continue
 		}
 		again, err := p.Counters()[i].Read()
-		if err == nil && first[i] <= e && e <= again && again > 0 && again-first[i] < 1e6 {
+		if err == nil && first[i] <= e && e <= again && again > 0 && again-first[i] < spec.MirrorUj {
 			return o.ID
 		}
 	}
@@ -200,19 +201,19 @@ func mirrored(p *sensor.File, d nemb.Domain, first []nemb.Energy, e nemb.Energy)
 // bits: outside of what RAPL counts in, or not the unit of this processor's
 // memory. "" is nothing.
 func unitDoubt(d nemb.Domain, cpu processor.CPU) string {
-	unit := d.Wrap.Joules() / (1 << 32)
+	unit := rapl.UnitOf(d.Wrap)
 	switch want := rapl.MemoryUnit(cpu); {
 	case d.Wrap == 0 || d.Kind == "psys": // which counts whole joules on some servers
-	case d.Kind == "dram" && want > 0 && (unit > 1.5*want || unit < want/1.5):
+	case d.Kind == "dram" && want > 0 && (unit > spec.UnitFactor*want || unit < want/spec.UnitFactor):
 		how := fmt.Sprintf("%.1f times too low", want/unit)
 		if unit > want {
 			how = fmt.Sprintf("%.1f times too high", unit/want)
 		}
 		return fmt.Sprintf("%s: the kernel takes its unit for %.1f uJ, and memory beside %s counts %.1f uJ: its "+
 			"energy is %s", d.ID, unit*1e6, cpu.March, want*1e6, how)
-	case unit > 1e-3 || unit < 1e-7:
-		return fmt.Sprintf("%s: max_energy_range_uj means a unit of %.3g uJ, and RAPL counts in 0.1 to 1000 uJ", d.ID,
-			unit*1e6)
+	case unit*1e6 > spec.UnitMostUj || unit*1e6 < spec.UnitLeastUj:
+		return fmt.Sprintf("%s: max_energy_range_uj means a unit of %.3g uJ, and RAPL counts in %g to %g uJ", d.ID,
+			unit*1e6, float64(spec.UnitLeastUj), float64(spec.UnitMostUj))
 	}
 	return ""
 }

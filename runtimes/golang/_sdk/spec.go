@@ -85,7 +85,7 @@ const noiseZeroPart = 1e-6
 // Names of variation, and the upper ends of all but the last in percent.
 var noiseQualities = []string{"excellent", "good", "moderate", "high-noise"}
 
-var noiseQualityEndsPercent = []float64{2, 5, 10}
+var noiseQualityEndsPercent = []float64{2.0, 5.0, 10.0}
 
 // A task is warned of from this variation on, and from this part of samples missing.
 const noiseCvPercent = 10
@@ -118,9 +118,9 @@ const unit61Power = 14
 
 const unit15Power = 16
 
-var unit15Models = []float64{63, 79, 86, 85, 87, 133, 106, 108}
+var unit15Models = []int{63, 79, 86, 85, 87, 133, 106, 108}
 
-var unit61Models = []float64{143, 207, 173, 174}
+var unit61Models = []int{143, 207, 173, 174}
 
 // A unit of memory is doubtful if it differs by more than this factor, and any unit outside of what RAPL counts
 // in.

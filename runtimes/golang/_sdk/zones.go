@@ -113,7 +113,7 @@ func processorOf(root string) (p processor) {
 
 // memoryUnit is the unit of a server's memory counter in uJ, 0 where none is fixed.
 func (p processor) memoryUnit() float64 {
-	model, err := strconv.ParseFloat(p.model, 64)
+	model, err := strconv.Atoi(p.model)
 	switch {
 	case err != nil || p.vendor != "GenuineIntel" || p.family != "6":
 	case slices.Contains(unit15Models, model):

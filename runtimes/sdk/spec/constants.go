@@ -23,8 +23,6 @@ const RingHeadOffset = 56
 // Slots of a run's ring, and of a sidecar's unless the session says otherwise.
 const RingSlots = 4096
 
-const SidecarSlots = 16384
-
 // Flags of a sample: a gap before it, a reading that failed.
 const FlagGap = 1
 
@@ -33,12 +31,6 @@ const FlagFailed = 2
 // States of a process that is over, in /proc/PID/stat (proc_pid_stat(5)): a zombie answers to its number, and
 // samples nothing.
 var GoneStates = []string{"Z", "X", "x"}
-
-// A new session keeps the samples of so much time before it, and some more: they tell the power before the first
-// task.
-const RingKeptBeforeNs = 60000000
-
-const RingKeptBeforeSlots = 4
 
 // The energy of a part of a series: the power around it is taken from this much time on each side, and is steady
 // if it is the same before and after up to this part of it.
@@ -50,21 +42,6 @@ const SteadyPart = 0.5
 const MethodBracket = "bracket"
 
 const MethodInterpolation = "interpolation"
-
-const MethodSampled = "sampled"
-
-const MethodShared = "shared"
-
-// Kinds of an energy, from the best to the weakest.
-var Kinds = []string{"measured", "derived", "estimated"}
-
-// A counter that is updated at least this often and has not moved for so long gives no energy.
-const OftenNs = 50000000
-
-const StillNs = 1000000000
-
-// A session has failed from this part of its time on, if a later reading supplied the energy of failed ones.
-const LatePart = 0.5
 
 // Powers whose variation is called noise are means over at least so many periods of the slowest counter.
 //
@@ -85,7 +62,7 @@ const NoiseZeroPart = 1e-6
 // Names of variation, and the upper ends of all but the last in percent.
 var NoiseQualities = []string{"excellent", "good", "moderate", "high-noise"}
 
-var NoiseQualityEndsPercent = []float64{2, 5, 10}
+var NoiseQualityEndsPercent = []float64{2.0, 5.0, 10.0}
 
 // A task is warned of from this variation on, and from this part of samples missing.
 const NoiseCvPercent = 10
@@ -118,9 +95,9 @@ const Unit61Power = 14
 
 const Unit15Power = 16
 
-var Unit15Models = []float64{63, 79, 86, 85, 87, 133, 106, 108}
+var Unit15Models = []int{63, 79, 86, 85, 87, 133, 106, 108}
 
-var Unit61Models = []float64{143, 207, 173, 174}
+var Unit61Models = []int{143, 207, 173, 174}
 
 // A unit of memory is doubtful if it differs by more than this factor, and any unit outside of what RAPL counts
 // in.
@@ -130,79 +107,12 @@ const UnitLeastUj = 0.1
 
 const UnitMostUj = 1000
 
-// In what time a sensor's file is opened, or read.
-const AnswerNs = 2000000000
-
-// What a session may ask for.
-const IntervalLeastNs = 100000
-
-const IntervalMostNs = 60000000000
-
-const BufferLeast = 16
-
-const BufferMost = 1048576
-
-var Formats = []string{"auto", "json", "csv", "none"}
-
-// In what time a sidecar has to say READY.
-const ReadyNs = 10000000000
-
-// Samples that are kept beyond those that are needed; of the others one in so many, and the newest.
-const PruneAfter = 20000
-
-const PruneOneIn = 64
-
-const PruneNewest = 256
-
-// The ring is emptied each period, which follows how full it was: above the first part it is halved, below the
-// second, three times, it is doubled. From the third part on there is a warning.
-const DrainNs = 500000000
-
-const DrainLeastNs = 50000000
-
-const DrainMostNs = 2000000000
-
-const DrainFullPart = 0.5
-
-const DrainCalmPart = 0.1
-
-const DrainCalmTimes = 3
-
-const DrainWarnPart = 0.9
-
-// How long a sampler that gets no processor is waited for.
-const PatienceNs = 10000000000
-
-// The list of processes with a session: its name in $XDG_RUNTIME_DIR, or else in the folder. %d is the user's
-// number.
-const NeighboursFile = "codegreen-%d.pids"
-
-const NeighboursFolder = "/tmp"
-
 // The file of a session (docs/session.md).
-const SchemaVersion = "1"
-
-const SessionTool = "codegreen.Session"
-
-var SampleKeys = []string{"t_ns", "energy_j", "power_w", "domain_j", "domain_w"}
-
 var TaskColumns = []string{
 	"name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j",
 	"energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j", "started_at",
 	"ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten",
 }
-
-// Support of domains, by how many there are; two stand for more.
-var Supports = []string{"none", "scalar_only", "full"}
-
-const OutlierMethod = "iqr_1.5"
-
-const TimestampFormat = "rfc3339_utc"
-
-const SampleClock = "clock_monotonic"
-
-// A text of a CSV that begins with one of these gets an apostrophe before it.
-const FormulaStarts = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 
 // Names of warnings.
 var Slugs = []string{

@@ -71,7 +71,7 @@ NOISE_ZERO_PART = 1e-6
 
 # Names of variation, and the upper ends of all but the last in percent.
 NOISE_QUALITIES = ["excellent", "good", "moderate", "high-noise"]
-NOISE_QUALITY_ENDS_PERCENT = [2, 5, 10]
+NOISE_QUALITY_ENDS_PERCENT = [2.0, 5.0, 10.0]
 
 # A task is warned of from this variation on, and from this part of samples missing.
 NOISE_CV_PERCENT = 10

@@ -17,7 +17,8 @@ import (
 type constant struct {
 	comment []string
 	name    string
-	value   any // json.Number, string, []any of one of them
+	value   any  // json.Number, string, []any of one of them
+	ofCg    bool // which reads it as the packages do
 }
 
 func main() {
@@ -57,7 +58,7 @@ func generated(sdk string) (map[string][]byte, error) {
 		filepath.Join(sdk, "../python/sdk/codegreen/_spec.py"):              python(all),
 		filepath.Join(sdk, "../java/sdk/src/main/java/codegreen/Spec.java"): java(all),
 		filepath.Join(sdk, "../golang/_sdk/spec.go"):                        golang("codegreen", false, all),
-		filepath.Join(sdk, "spec/constants.go"):                             golang("spec", true, all),
+		filepath.Join(sdk, "spec/constants.go"):                             golang("spec", true, ofCg(all)),
 	}
 	for path, text := range files {
 		if strings.HasSuffix(path, ".go") {
@@ -83,11 +84,12 @@ func parse(text string) (all []constant, err error) {
 			continue
 		}
 		name, value, found := strings.Cut(line, " = ")
+		name, ofCg := strings.CutPrefix(name, "cg ")
 		if !found || seen[name] || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 			return nil, fmt.Errorf("line %d: %q is no new name and value", i+1, line)
 		}
 		seen[name] = true
-		c := constant{comment: comment, name: name}
+		c := constant{comment: comment, name: name, ofCg: ofCg}
 		d := json.NewDecoder(strings.NewReader(value))
 		d.UseNumber()
 		if err := d.Decode(&c.value); err != nil || d.More() {
@@ -96,6 +98,22 @@ func parse(text string) (all []constant, err error) {
 		all, comment = append(all, c), nil
 	}
 	return all, nil
+}
+
+// ofCg are those that cg reads. One that has no comment of its own takes the
+// comment that stands before those of its group that are left out.
+func ofCg(all []constant) (some []constant) {
+	var comment []string
+	for _, c := range all {
+		if c.comment != nil {
+			comment = c.comment
+		}
+		if c.ofCg {
+			c.comment, comment = comment, nil
+			some = append(some, c)
+		}
+	}
+	return some
 }
 
 const header = "Code generated from runtimes/sdk/spec/constants.txt of cg by go generate. DO NOT EDIT."
@@ -134,6 +152,9 @@ func quoted(v any) string {
 	}
 	return text.String()
 }
+
+// isFraction tells whether a number is one by its form, as 2.0 is.
+func isFraction(n json.Number) bool { return strings.ContainsAny(n.String(), ".eE") }
 
 // literal is a value that is no list: JSON's form is that of all three languages.
 func literal(v any) string {
@@ -181,8 +202,11 @@ func golang(name string, exported bool, all []constant) []byte {
 		}
 		if v, is := c.value.([]any); is {
 			kind := "string"
-			if _, number := v[0].(json.Number); number {
-				kind = "float64"
+			if n, number := v[0].(json.Number); number {
+				kind = "int"
+				if isFraction(n) {
+					kind = "float64"
+				}
 			}
 			fmt.Fprintf(&b, "var %s = []%s%s\n", c.camel(exported), kind, list("{", v, "}", ""))
 			continue
@@ -242,13 +266,16 @@ func java(all []constant) []byte {
 			if strings.HasSuffix(c.name, "_ns") || strings.HasSuffix(c.name, "_uj") {
 				kind, value = "long", value+"L"
 			}
-			if strings.ContainsAny(v.String(), ".eE") {
+			if isFraction(v) {
 				kind, value = "double", v.String()
 			}
 		case []any:
 			kind, value = "List<String>", list("List.of(", v, ")", "    ")
-			if _, number := v[0].(json.Number); number {
+			if n, number := v[0].(json.Number); number {
 				kind = "List<Integer>"
+				if isFraction(n) {
+					kind = "List<Double>"
+				}
 			}
 		}
 		fmt.Fprintf(&b, "    static final %s %s = %s;\n", kind, strings.ToUpper(c.name), value)

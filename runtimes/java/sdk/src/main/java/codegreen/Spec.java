@@ -78,7 +78,7 @@ final class Spec {
 
     // Names of variation, and the upper ends of all but the last in percent.
     static final List<String> NOISE_QUALITIES = List.of("excellent", "good", "moderate", "high-noise");
-    static final List<Integer> NOISE_QUALITY_ENDS_PERCENT = List.of(2, 5, 10);
+    static final List<Double> NOISE_QUALITY_ENDS_PERCENT = List.of(2.0, 5.0, 10.0);
 
     // A task is warned of from this variation on, and from this part of samples missing.
     static final int NOISE_CV_PERCENT = 10;
