@@ -411,7 +411,11 @@ func (r *Run) warnOfSites(f Facts) {
 	if why := f.LanguageMeta["portable"]; why != "" {
 		r.Warn("portable-checkpoints", why)
 	}
-	if n := f.LanguageMeta["inlined_functions"]; n != "" {
+	if n := f.LanguageMeta["inlined_functions"]; n == "1" {
+		r.Warn("functions-inlined",
+			"1 function that the compiler inlines has no checkpoints; what it uses is its callers' (--inline gives it "+
+				"checkpoints)")
+	} else if n != "" {
 		r.Warn("functions-inlined",
 			n+" functions that the compiler inlines have no checkpoints; what they use is their callers' (--inline "+
 				"gives them checkpoints)")

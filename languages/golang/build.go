@@ -34,8 +34,11 @@ type build struct {
 	overlay map[string]string
 	units   []*unit
 	places  map[string][][2]int // functions that the compiler inlines, by file
+	bare    map[string][]int    // functions that stay without checkpoints if it does: their braces, by file
 	skips   []instrument.Skip   // packages and files, reported once the program builds
 	runtime map[string][]byte   // what rides in the program, by path below GOROOT
+	// choosesBare is set where the functions in bare are to be found.
+	choosesBare bool
 	// compiler is the command that runs the compiler and asks it what it inlines, "" if all
 	// that is written has checkpoints.
 	compiler   string
@@ -53,6 +56,11 @@ func (b *build) prepare(ctx context.Context, packages []*listedPackage) error {
 	b.overlay = user
 	if b.units == nil {
 		if err := b.chooseUnits(ctx, packages); err != nil {
+			return err
+		}
+	}
+	if b.choosesBare && b.bare == nil {
+		if err := b.chooseBare(packages, user); err != nil {
 			return err
 		}
 	}

@@ -166,10 +166,11 @@ type listedPackage struct {
 	}
 	GoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string
 	EmbedFiles, TestEmbedFiles, XTestEmbedFiles  []string
+	ImportMap                                    map[string]string // import paths by what its files import
 }
 
 const listFields = "Dir,ImportPath,Name,ForTest,Standard,DepOnly,Module," +
-	"GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,EmbedFiles,TestEmbedFiles,XTestEmbedFiles"
+	"GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,EmbedFiles,TestEmbedFiles,XTestEmbedFiles,ImportMap"
 
 // own reports whether a package is the program's: of a main module, of one
 // that a workspace or a replace directive takes from a folder, or of none. The
@@ -187,6 +188,14 @@ func (p *listedPackage) own() bool {
 		return true
 	}
 	return m.Replace != nil && m.Replace.Version == ""
+}
+
+// file is the path of a file that the package lists.
+func (p *listedPackage) file(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.Dir, name)
 }
 
 // moduleFolder is the folder of the package's module, or its own.

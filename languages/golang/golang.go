@@ -30,7 +30,7 @@ func init() {
 				Flags: []languages.Flag{{Name: "build-flags",
 					Usage: "`FLAGS` for go build, such as '-tags x -race'"}},
 				Switches: []languages.Flag{{Name: "inline",
-					Usage: "checkpoints also in functions that the compiler inlines"}},
+					Usage: "checkpoints also in functions that the compiler inlines wherever they are called"}},
 			},
 			Recognize:  isTarget,
 			PlanTarget: planTarget,

@@ -27,6 +27,7 @@ func (b *build) chooseInlined(ctx context.Context, t languages.Target, packages 
 	if !b.leavesInlinedBare(t) {
 		return nil
 	}
+	b.choosesBare = true
 	if own := strings.Contains(b.command.flags, "-toolexec") ||
 		b.target.has("toolexec"); !own && !b.measuresCoverage() && b.setup.Cache.Dir != "" {
 		var err error
@@ -146,7 +147,8 @@ func (b *build) chosenByCompiler(builds []string) map[string][]int {
 		for line := range strings.Lines(string(text)) {
 			var key string
 			var site int
-			if n, _ := fmt.Sscanf(line, "%s %d", &key, &site); n == 2 {
+			n, _ := fmt.Sscanf(line, "%s %d", &key, &site)
+			if n == 2 && !slices.Contains(out[key], site) { // a package is compiled for its tests, too
 				out[key] = append(out[key], site)
 			}
 		}

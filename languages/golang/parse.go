@@ -42,6 +42,7 @@ type function struct {
 	open    int    // the brace that opens its body, -1 for none
 	close   int    // the brace that closes it
 	outer   int    // the function that it stands in, -1 for none
+	bare    bool   // it stays without checkpoints if the compiler inlines it
 }
 
 // parseFile parses a file with tree-sitter, or, where the grammar does not place all of

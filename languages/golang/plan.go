@@ -10,7 +10,7 @@ import (
 	"cg/languages"
 )
 
-//go:embed inline.go parse.go plan.go rewrite.go units.go
+//go:embed calls.go inline.go parse.go plan.go rewrite.go units.go
 var plannerSources embed.FS
 
 // planVersion is that of what these files plan and write.
@@ -25,6 +25,7 @@ type packageContext struct {
 	inits    int          // functions named init in the files before this one
 	literals int          // literals of package variables in those
 	inlined  map[int]bool // offsets inside the heads of functions that the compiler inlines
+	bare     map[int]bool // braces of functions that stay without checkpoints if it does
 }
 
 // functionCounts is what a file adds to the context of the next.
@@ -95,10 +96,11 @@ func (g *sourceFile) plan(o instrument.Options, c packageContext) (*instrument.P
 			continue
 		case f.open < 0:
 			continue
-		case !entry && c.inlines(f):
+		case !entry && c.bare[f.open] && c.inlines(f):
 			count.Inlined++
 			continue
 		}
+		g.funcs[i].bare = !entry && c.bare[f.open]
 		end, _ := g.place(f.close)
 		p.Sites = append(p.Sites, checkpoint.Site{
 			Language: "go", Func: names[i], Kind: kind, Line: line, Col: col, EndLine: end,

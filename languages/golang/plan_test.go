@@ -81,19 +81,22 @@ func TestPlan(t *testing.T) {
 }
 
 // TestContext: names go on where the files before ended, and what the compiler
-// inlines has no checkpoints, but for main.
+// inlines wherever it is called has no checkpoints, but for main.
 func TestContext(t *testing.T) {
 	g, err := parseFile([]byte(
 		"package main\nfunc init() {}\nvar a = func() {}\nfunc f() {}\nfunc (T) g() { func() {}() }\nfunc main() {}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	inlined := map[int]bool{}
-	for _, place := range [][2]int{{4, 6}, {5, 16}, {6, 6}, {99, 1}, {1, 0}} {
+	inlined, bare := map[int]bool{}, map[int]bool{}
+	for _, place := range [][2]int{{2, 6}, {4, 6}, {5, 16}, {6, 6}, {99, 1}, {1, 0}} {
 		inlined[g.offset(place[0], place[1])] = true
 	}
+	for _, place := range [][2]int{{4, 10}, {5, 14}, {5, 23}, {6, 13}} {
+		bare[g.offset(place[0], place[1])] = true
+	}
 	p, counts := g.plan(instrument.Options{Granularity: instrument.Fine},
-		packageContext{path: "acme/app", inits: 2, literals: 5, inlined: inlined})
+		packageContext{path: "acme/app", inits: 2, literals: 5, inlined: inlined, bare: bare})
 	var names []string
 	for _, s := range p.Sites {
 		names = append(names, s.Func)
@@ -202,12 +205,13 @@ func checkRewriteLaws(t testing.TB, name string, source []byte) {
 func TestText(t *testing.T) {
 	source := "// doc\n\n//go:build linux\n\npackage p // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n)\n\n//go:noinline\nfunc f() { fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {\n}"
 	want := "// doc\n\n//go:build linux\n\n/*line /x.go:5:1*/package p; import cg_1 \"container/ring\" // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n); var (cg_1_b0 = cg_1.CodegreenFile(0x7);)\n\n//go:noinline\n" +
-		"func f() {cg_1.CodegreenEnter(cg_1_b0 + 1); defer cg_1.CodegreenExit(cg_1_b0 + 1);/*line :13:11*/ fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {cg_1.CodegreenCountedEnter(cg_1_b0 + 2); defer cg_1.CodegreenCountedExit(cg_1_b0 + 2);\n}"
+		"func f() {cg_1.CodegreenEnter(1 + cg_1_b0); defer cg_1.CodegreenExit(1 + cg_1_b0);/*line :13:11*/ fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {cg_1.CodegreenCountedEnter(cg_1_b0 + 2); defer cg_1.CodegreenCountedExit(cg_1_b0 + 2);\n}"
 	g, err := parseFile([]byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine}, packageContext{})
+	p, _ := g.plan(instrument.Options{Granularity: instrument.Fine},
+		packageContext{bare: map[int]bool{strings.LastIndex(source, "{"): true}})
 	edits, err := g.edits(p, rewriteNames{checkpoints: "cg_1", base: "cg_1_b0", path: runtimePackage}, []siteBase{{"cg_1_b0", "CodegreenFile(0x7)"}}, "/x.go")
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,8 @@ type siteBase struct{ name, value string }
 // of its own. bases are declared here for all files that are compiled together,
 // before any variable of theirs: an initialiser that calls a function would
 // otherwise wait for them, and the order of initialisation change. name is the
-// file's path for messages of vet, which reads the text where it is.
+// file's path for messages of vet, which reads the text where it is. Checkpoints that the
+// compiler's command may take out name their site as base + number, others as number + base.
 func (g *sourceFile) edits(p *instrument.Plan, names rewriteNames, bases []siteBase, name string) ([]edit.Edit, error) {
 	var edits []edit.Edit
 	insert := func(at int, format string, args ...any) {
@@ -107,6 +108,10 @@ func (g *sourceFile) edits(p *instrument.Plan, names rewriteNames, bases []siteB
 			insert(g.importsEnd, "%s%s", declare.String(), follows(g.importsEnd))
 		}
 	}
+	bare := map[int]bool{}
+	for _, f := range g.funcs {
+		bare[f.open+1] = f.bare
+	}
 	for _, q := range p.Points {
 		if q.Start < 1 || q.Start > q.End || q.End >= len(g.text) || g.text[q.Start-1] != '{' || g.text[q.End] != '}' {
 			return nil, fmt.Errorf("line %d: the plan does not fit the text", q.Line)
@@ -119,9 +124,12 @@ func (g *sourceFile) edits(p *instrument.Plan, names rewriteNames, bases []siteB
 		if q.Start == names.finish {
 			finish, names.finish = fmt.Sprintf("defer %s.CodegreenFinish(); ", names.checkpoints), 0
 		}
-		insert(q.Start,
-			"%[6]s%[1]s.Codegreen%[2]sEnter(%[3]s + %[4]d); defer %[1]s.Codegreen%[2]sExit(%[3]s + %[4]d);%[5]s",
-			names.checkpoints, how, names.base, q.Site+1, follows(q.Start), finish)
+		site := fmt.Sprintf("%d + %s", q.Site+1, names.base)
+		if bare[q.Start] {
+			site = fmt.Sprintf("%s + %d", names.base, q.Site+1)
+		}
+		insert(q.Start, "%[5]s%[1]s.Codegreen%[2]sEnter(%[3]s); defer %[1]s.Codegreen%[2]sExit(%[3]s);%[4]s",
+			names.checkpoints, how, site, follows(q.Start), finish)
 	}
 	if names.finish > 0 {
 		insert(names.finish, "defer %s.CodegreenFinish();", names.checkpoints)

@@ -295,6 +295,9 @@ func planTarget(t languages.Target, _ []string, o instrument.Options) (languages
 		}
 	}
 	user, err := b.userOverlay()
+	if err == nil && b.leavesInlinedBare(t) {
+		err = b.chooseBare(packages, user)
+	}
 	if err != nil {
 		return languages.Planned{}, err
 	}

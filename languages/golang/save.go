@@ -46,6 +46,9 @@ func saveTarget(t languages.Target, o instrument.Options, dir string) ([]string,
 		}
 	}
 	user, err := b.userOverlay()
+	if err == nil && b.leavesInlinedBare(t) {
+		err = b.chooseBare(packages, user)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -65,13 +65,8 @@ func (b *build) chooseUnits(ctx context.Context, packages []*listedPackage) erro
 		}
 		abs := func(lists ...[]string) []string {
 			var out []string
-			for _, list := range lists {
-				for _, name := range list {
-					if !filepath.IsAbs(name) {
-						name = filepath.Join(p.Dir, name)
-					}
-					out = append(out, name)
-				}
+			for _, name := range slices.Concat(lists...) {
+				out = append(out, p.file(name))
 			}
 			return out
 		}
@@ -185,17 +180,27 @@ func (b *build) readUnit(u *unit, user map[string]string, c packageContext, o in
 		o.Entry, o.Granularity, o.Include, o.Exclude, b.generation)
 	texts = make([][]byte, len(u.files))
 	for i, name := range u.files {
-		file := name
-		if to, is := user[name]; is {
-			file = to
+		if texts[i], err = readSource(name, user); err != nil {
+			return nil, "", err
 		}
-		if texts[i], err = os.ReadFile(file); err != nil {
-			return nil, "", languages.Refuse(1, "%s: cannot be read: %v", name, errors.Unwrap(err))
-		}
-		fmt.Fprintf(h, "%q %d %v %v %v\n", name, len(texts[i]), u.embedded[name], u.without[name], b.places[name])
+		fmt.Fprintf(h, "%q %d %v %v %v %v\n", name, len(texts[i]), u.embedded[name], u.without[name],
+			b.places[name], b.bare[name])
 		h.Write(texts[i])
 	}
 	return texts, filepath.Join("unit", hex.EncodeToString(h.Sum(nil))[:24]+".json"), nil
+}
+
+// readSource reads a file, or what the user's overlay has in its place.
+func readSource(name string, user map[string]string) ([]byte, error) {
+	file := name
+	if to, is := user[name]; is {
+		file = to
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, languages.Refuse(1, "%s: cannot be read: %v", name, errors.Unwrap(err))
+	}
+	return text, nil
 }
 
 // planFiles plans the files of a unit in their order, as each continues the numbers of
@@ -246,9 +251,12 @@ func (b *build) planFiles(u *unit, texts [][]byte, c packageContext, o instrumen
 // how many of its functions the compiler inlines.
 func (b *build) planNext(u *unit, name string, g *sourceFile, o instrument.Options) (p *instrument.Plan, inlined int) {
 	c := packageContext{path: u.path, inits: u.made.Counts.Inits, literals: u.made.Counts.Literals,
-		inlined: map[int]bool{}}
+		inlined: map[int]bool{}, bare: map[int]bool{}}
 	for _, place := range b.places[name] {
 		c.inlined[g.offset(place[0], place[1])] = true
+	}
+	for _, open := range b.bare[name] {
+		c.bare[open] = true
 	}
 	u.planned[name] = c
 	p, counts := g.plan(o, c)

@@ -3,10 +3,11 @@
 //
 //	go build -toolexec='compile FOLDER' ...
 //
-// Which functions these are the compiler says itself, of the source without any
-// checkpoint: it is run with -m, and ended once it has said so, before it makes
-// code. The packages that this one imports have been through this command, too:
-// what of them can be inlined is as it was. FOLDER/sites has a file for each
+// The source says which functions may lose theirs: the number of such a site stands
+// behind the variable of its file, and that of another one before it. Which of them it
+// inlines the compiler says itself, of the source without their checkpoints: it is run
+// with -m, and ended once it has said so, before it makes code. The packages that this
+// one imports have been through this command, too. FOLDER/sites has a file for each
 // rewritten one, named by its key: for each site its number and where the head of
 // its function begins and ends, as line and column. What is left without checkpoints
 // is written to FOLDER/inlined, in a file named by the compiler's action.
@@ -31,8 +32,12 @@ var (
 	inserted = regexp.MustCompile(
 		`cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Enter\((cga[0-9a-f]{8}[_0-9]*_b\d+) \+ (\d+)\); ` +
 			`defer cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Exit\(cga[0-9a-f]{8}[_0-9]*_b\d+ \+ \d+\);`)
+	// Checkpoints that stay, whatever is inlined.
+	stays = regexp.MustCompile(`cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Enter\(\d+ \+ cga[^;()]*\); ` +
+		`defer cga[0-9a-f]{8}[_0-9]*\.Codegreen(?:Counted)?Exit\([^;()]*\);`)
 	// The compiler knows columns up to 255: what is inserted behind them begins a
 	// line where a directive says which one goes on.
+	pushed = regexp.MustCompile(`(` + stays.String() + `/\*line :)`)
 	pushes = regexp.MustCompile(
 		`; (import cga[0-9a-f]{8}[_0-9]* "container/ring"/\*line :|` +
 			`import _ "container/ring"/\*line :|var \(cga[^()]*(?:\([^()]*\)[^()]*)*\)/\*line :)`)
@@ -145,8 +150,14 @@ func (c *invocation) read() map[string]string {
 	return keys
 }
 
-// heads reads where the functions are.
+// heads reads where the functions are that may lose their checkpoints.
 func (c *invocation) heads(keys map[string]string) (heads []head, err error) {
+	may := map[string]bool{}
+	for _, text := range c.texts {
+		for _, m := range inserted.FindAllSubmatch(text, -1) {
+			may[string(m[1])+" "+string(m[2])] = true
+		}
+	}
 	for base, key := range keys {
 		text, err := private(filepath.Join(c.folder, "sites", key))
 		if err != nil {
@@ -160,7 +171,9 @@ func (c *invocation) heads(keys map[string]string) (heads []head, err error) {
 				return nil, fmt.Errorf("%s/sites/%s: %w", c.folder, key, err)
 			}
 			h.site = strconv.Itoa(site)
-			heads = append(heads, h)
+			if may[base+" "+h.site] {
+				heads = append(heads, h)
+			}
 		}
 	}
 	return heads, nil
@@ -195,7 +208,7 @@ func (c *invocation) put(folder string, out func(base, site string) bool, short 
 		if !imported.Match(text) {
 			continue
 		}
-		left := false
+		left := stays.Match(text)
 		text = inserted.ReplaceAllFunc(text, func(s []byte) []byte {
 			m := inserted.FindSubmatch(s)
 			if out(string(m[1]), string(m[2])) {
@@ -209,6 +222,7 @@ func (c *invocation) put(folder string, out func(base, site string) bool, short 
 		}
 		if short {
 			text = pushes.ReplaceAll(text, []byte(";\n$1"))
+			text = pushed.ReplaceAll(text, []byte("\n$1"))
 		}
 		was := c.args[c.files[i]]
 		name := filepath.Join(dir, fmt.Sprintf("%d-%s", i, filepath.Base(was)))
