@@ -39,7 +39,7 @@ func (w *splicer) write(scope codeScope) {
 	}
 	w.place()
 	w.emit(guarded, exit)
-	size := binary.LittleEndian.Uint32([]byte(w.code.raw[12:])) + 1
+	size := little(w.code.raw[12:]) + 1
 	if guarded {
 		size = max(size, 6) // two exceptions with their places, the one before, and what is compared
 	}

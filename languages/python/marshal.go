@@ -44,16 +44,25 @@ var none = &object{kind: 'N'}
 
 // unmarshaller reads marshalled code.
 type unmarshaller struct {
-	data []byte
-	refs []*object
-	same map[string]*object // by content
-	made uint32
-	key  []byte
+	data    string // what is left
+	refs    []*object
+	leaves  map[leaf]*object   // those without others in them
+	tuples  map[string]*object // by the numbers of their items
+	made    uint32
+	key     []byte
+	objects []object  // that nobody has
+	items   []*object // the same
+}
+
+// leaf is what tells objects without others in them apart.
+type leaf struct {
+	kind byte
+	raw  string
 }
 
 // unmarshal reads the code of a module.
 func unmarshal(data []byte) (*object, error) {
-	u := &unmarshaller{data: data, same: map[string]*object{}}
+	u := &unmarshaller{data: string(data), leaves: make(map[leaf]*object, len(data)/32), tuples: map[string]*object{}}
 	o, err := u.object(0)
 	if err == nil && (len(u.data) > 0 || o.kind != 'c') {
 		err = errMarshal
@@ -62,9 +71,9 @@ func unmarshal(data []byte) (*object, error) {
 }
 
 // take takes n bytes.
-func (u *unmarshaller) take(n int) ([]byte, error) {
+func (u *unmarshaller) take(n int) (string, error) {
 	if n < 0 || n > len(u.data) {
-		return nil, errMarshal
+		return "", errMarshal
 	}
 	b := u.data[:n]
 	u.data = u.data[n:]
@@ -80,7 +89,12 @@ func (u *unmarshaller) number(size int) (int, error) {
 	if size == 1 {
 		return int(b[0]), nil
 	}
-	return int(int32(binary.LittleEndian.Uint32(b))), nil
+	return int(int32(little(b))), nil
+}
+
+// little is the number in four bytes.
+func little(b string) uint32 {
+	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
 }
 
 const deepest = 500 // objects in objects
@@ -109,7 +123,7 @@ func (u *unmarshaller) object(depth int) (*object, error) {
 	case 'c':
 		o, err = u.code(depth)
 	case '(', ')', '<', '>':
-		o, err = u.sequence(kind, depth, false)
+		o, err = u.sequence(kind, depth)
 	default:
 		var n int
 		if n, err = u.leafSize(kind); err != nil {
@@ -118,7 +132,7 @@ func (u *unmarshaller) object(depth int) (*object, error) {
 		if _, err = u.take(n); err != nil {
 			return nil, err
 		}
-		o = u.leaf(kind, start[1:len(start)-len(u.data)])
+		o = u.leaf(leaf{kind, start[1 : len(start)-len(u.data)]})
 	}
 	if err != nil {
 		return nil, err
@@ -152,25 +166,42 @@ func (u *unmarshaller) leafSize(kind byte) (int, error) {
 	return 0, errMarshal
 }
 
-func (u *unmarshaller) leaf(kind byte, raw []byte) *object {
-	u.key = append(append(u.key[:0], kind), raw...)
-	if o := u.same[string(u.key)]; o != nil {
-		return o
+func (u *unmarshaller) leaf(l leaf) *object {
+	o := u.leaves[l]
+	if o == nil {
+		o = u.new(l.kind)
+		o.raw = l.raw
+		u.leaves[l] = o
 	}
-	o := u.new(kind)
-	key := string(u.key)
-	o.raw = key[1:]
-	u.same[key] = o
 	return o
 }
 
+// together is for how many objects memory is taken at once.
+const together = 256
+
 func (u *unmarshaller) new(kind byte) *object {
+	if len(u.objects) == 0 {
+		u.objects = make([]object, together)
+	}
+	o := &u.objects[0]
+	u.objects = u.objects[1:]
 	u.made++
-	return &object{kind: kind, id: u.made}
+	o.kind, o.id = kind, u.made
+	return o
 }
 
-// sequence reads a tuple or a set; alone says that it is not to be shared.
-func (u *unmarshaller) sequence(kind byte, depth int, alone bool) (*object, error) {
+// room is for the items of an object.
+func (u *unmarshaller) room(n int) []*object {
+	if n > len(u.items) {
+		u.items = make([]*object, max(n, 4*together))
+	}
+	items := u.items[:n:n]
+	u.items = u.items[n:]
+	return items
+}
+
+// sequence reads a tuple or a set.
+func (u *unmarshaller) sequence(kind byte, depth int) (*object, error) {
 	size := 4
 	if kind == ')' {
 		size = 1
@@ -179,50 +210,51 @@ func (u *unmarshaller) sequence(kind byte, depth int, alone bool) (*object, erro
 	if err != nil || n < 0 || n > len(u.data) {
 		return nil, errMarshal
 	}
-	o := u.new(kind)
-	o.items = make([]*object, n)
-	for i := range o.items {
-		if o.items[i], err = u.object(depth + 1); err != nil {
+	items := u.room(n)
+	for i := range items {
+		if items[i], err = u.object(depth + 1); err != nil {
 			return nil, err
 		}
 	}
-	if alone || kind == '<' || kind == '>' {
+	if kind == '<' || kind == '>' {
+		o := u.new(kind)
+		o.items = items
 		return o, nil
 	}
-	o.kind = '('
-	u.key = append(u.key[:0], '(')
-	for _, item := range o.items {
+	u.key = u.key[:0]
+	for _, item := range items {
 		u.key = binary.LittleEndian.AppendUint32(u.key, item.id)
 	}
-	if old := u.same[string(u.key)]; old != nil {
+	if old := u.tuples[string(u.key)]; old != nil {
 		return old, nil
 	}
-	u.same[string(u.key)] = o
+	o := u.new('(')
+	o.items = items
+	u.tuples[string(u.key)] = o
 	return o, nil
 }
 
 func (u *unmarshaller) code(depth int) (*object, error) {
 	o := u.new('c')
-	head, err := u.take(codeHead)
-	if err != nil {
+	var err error
+	if o.raw, err = u.take(codeHead); err != nil {
 		return nil, err
 	}
-	o.raw = string(head)
-	o.items = make([]*object, codeObjects)
+	o.items = u.room(codeObjects)
 	for i := range o.items {
 		if i == codeLines {
 			b, err := u.take(4)
 			if err != nil {
 				return nil, err
 			}
-			o.line = binary.LittleEndian.Uint32(b)
+			o.line = little(b)
 		}
 		if o.items[i], err = u.object(depth + 1); err != nil {
 			return nil, err
 		}
 	}
 	consts := o.items[codeConsts]
-	if consts.kind != '(' && consts.kind != ')' {
+	if consts.kind != '(' {
 		return nil, errMarshal
 	}
 	for _, i := range []int{codeBytes, codeLines, codeExceptions} {

@@ -315,7 +315,7 @@ func (o *object) text() string {
 }
 
 // flags are those of code.
-func (o *object) flags() uint32 { return binary.LittleEndian.Uint32([]byte(o.raw[16:])) }
+func (o *object) flags() uint32 { return little(o.raw[16:]) }
 
 // mark adds a checkpoint and returns the number of its constant.
 func (w *splicer) mark(kind uint32, site int, how uint32) uint32 {

@@ -79,7 +79,6 @@ def of_python():
     time.sleep(2.1)  # until the times of the files tell whether they have changed
     woven, pyc = os.path.join(os.environ["XDG_CACHE_HOME"], "cg", "woven"), os.path.join(work, "pyc")
     measure = [cg, "measure", "-g", "fine", "--python", python]
-    names = {"the interpreter, nothing to compile": (None, None)}
     rows = {name: [] for name in ("nothing", "without its cache", "from its cache", "nothing, cg", "first run with cg", "second run with cg")}
     run(folder, measure + ["nothing.py"])
     for _ in range(rounds):
@@ -131,7 +130,7 @@ def of_java():
         rows["first run with cg"].append(run(folder, measure))
         rows["second run with cg"].append(run(folder, measure))
     show("Java, 60 files of 60 methods", rows, "javac and java", "first run with cg",
-         {"javac and java": "nothing", "first run with cg": "nothing, cg", "second run with cg": "nothing, cg"})
+         {"javac and java": "nothing", "first run with cg": "nothing, cg"})
 
 
 def of_go():
@@ -156,7 +155,7 @@ def of_go():
             rows[names[1]].append(run(where, measure))
         rows["second run with cg"].append(run(folder, measure))
     show("Go, 60 files of 60 functions", rows, "go build and run", "first run with cg",
-         {"go build and run": "nothing", "first run with cg": "nothing, cg", "second run with cg": "nothing, cg"})
+         {"go build and run": "nothing", "first run with cg": "nothing, cg"})
 
 
 def renew(folder, ending, k):

@@ -56,7 +56,17 @@ def make(source):
 def has_known_code(source):
     """Whether cg can insert the checkpoints into what the interpreter compiles: not
     where Python code records events, which needs another form of them, and not in coroutines."""
-    return PLACED and recorder.native and source.parse is None and "async def" not in source.text
+    return PLACED and recorder.native and source.parse is None and not has_coroutine(source.text)
+
+
+def has_coroutine(text):
+    """Whether a line of a text begins with "async def"."""
+    at = text.find("async def")
+    while at >= 0:
+        if not text[text.rfind("\n", 0, at) + 1:at].strip():
+            return True
+        at = text.find("async def", at + 1)
+    return False
 
 
 def about(source):
