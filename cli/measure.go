@@ -202,6 +202,7 @@ func runMeasure(c *cli.Context) error {
 		Events:  files.log.begin, Started: files.log.started,
 		ToolOutput: func(b []byte) { os.Stderr.Write(b) },
 		Restarting: func(why string) { say(why) },
+		Waiting:    instrument.Waiting{Patience: waitPatience, Say: newFiles(os.Stderr)},
 	}
 	if o.baseline > 0 {
 		x.MeasureIdle = func() (*measure.Baseline, bool, error) { return machine.idle(ctx, o.interval, o.baseline) }

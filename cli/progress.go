@@ -74,6 +74,20 @@ func (p *progress) end() {
 	}
 }
 
+// waitPatience is how long a program waits for files that are new to cg before there is a word of it.
+const waitPatience = 2 * time.Second
+
+// newFiles says on a terminal how many files a program has waited for. It is nil for anything else.
+func newFiles(to *os.File) func(files int) {
+	if !term.IsTerminal(int(to.Fd())) {
+		return nil
+	}
+	return func(files int) {
+		shown.Fprintf(to, "cg: the program waits for its checkpoints: %d files so far were new to cg (the next run "+
+			"finds them in the cache)\n", files)
+	}
+}
+
 // until does work that no context reaches, and comes back with what it gives or,
 // when the context ends before, with an interruption: the work then goes on until
 // cg exits, so it has to leave nothing behind.

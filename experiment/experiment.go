@@ -137,6 +137,7 @@ type Instrumented struct {
 	// Restarting gets why the program is run again.
 	ToolOutput func([]byte)
 	Restarting func(why string)
+	Waiting    instrument.Waiting // for files that get checkpoints while the program runs
 }
 
 // Run prepares the program, measures it, and does so again where its language asks

@@ -53,7 +53,7 @@ func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 		return nil, err
 	}
 	p.server = &instrument.Server{Planner: lang.Plan, Weaver: lang.Weave, Language: lang.Name, Options: x.Options,
-		Channel: p.channel}
+		Channel: p.channel, Waiting: x.Waiting}
 	socket := filepath.Join(dir, "server")
 	if len(socket) >= socketLength {
 		if p.short, err = scratch.NewFolder("/tmp"); err != nil {

@@ -96,6 +96,7 @@ func (s *Server) loadWanted(p []string) (string, error) {
 	if o := s.options(p[0]); !o.FileWanted(p[1], p[2] == "1") {
 		return "", errNotWanted
 	}
+	s.endWaiting(p[1])
 	return s.load(p[0], p[1], p[3])
 }
 
@@ -178,6 +179,7 @@ func (s *Server) plan(module, file string, own bool, source []byte) (string, err
 	if err := s.wanted(module, file, own); err != nil {
 		return "", err
 	}
+	s.beginWaiting(file)
 	p, err := s.Planner(source, s.options(module))
 	if err != nil {
 		return "", &unparsed{err}
@@ -203,6 +205,7 @@ func (s *Server) weave(c net.Conn, r *bufio.Reader, body string) {
 		c.Write([]byte("refused\x00" + err.Error()))
 		return
 	}
+	s.beginWaiting(file)
 	if s.Weaver == nil {
 		c.Write(s.planAnswer(module, source))
 		return
@@ -217,6 +220,7 @@ func (s *Server) weave(c net.Conn, r *bufio.Reader, body string) {
 		c.Write(s.planAnswer(module, source))
 		return
 	}
+	s.endWaiting(file)
 	sites := SiteLines(woven.Plan)
 	base, err := s.load(module, file, sites)
 	if err != nil {

@@ -45,6 +45,7 @@ type Server struct {
 	Language string
 	Options  Options
 	Channel  *checkpoint.Channel
+	Waiting  Waiting
 
 	listener net.Listener
 	wait     sync.WaitGroup
@@ -62,6 +63,7 @@ type Server struct {
 	off     string
 	isPure  bool
 	isOff   bool
+	waiting waiting
 }
 
 // Listen starts answering on a Unix socket at path.

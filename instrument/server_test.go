@@ -6,9 +6,11 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cg/checkpoint"
 	"cg/instrument"
@@ -99,6 +101,35 @@ func TestWeave(t *testing.T) {
 	}
 	if got := s.Sites(); len(got) != 2 || got[1].Func != "m.g" {
 		t.Errorf("sites: %v", got)
+	}
+}
+
+// TestWaiting: what a program waits for is said once, when it has waited for so long in all.
+func TestWaiting(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		patience time.Duration
+		want     []int
+	}{
+		{"no patience", 0, []int{1}},
+		{"a long time", time.Hour, nil},
+	} {
+		var said []int
+		s := &instrument.Server{Planner: lines, Language: "lines", Waiting: instrument.Waiting{Patience: c.patience,
+			Say: func(files int) { said = append(said, files) }}}
+		path := filepath.Join(t.TempDir(), "s")
+		if err := s.Listen(path); err != nil {
+			t.Fatal(err)
+		}
+		send(t, path, request("load", "m", "/cached.x", "1", "")) // is in the cache: nobody waits
+		for _, file := range []string{"/a.x", "/b.x"} {
+			send(t, path, request("weave", "m", file, "1", "1.0", "f\n"))
+			send(t, path, request("load", "m", file, "1", "S\tfunction\t1\t0\t1\t0\tf"))
+		}
+		s.Close()
+		if !slices.Equal(said, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, said, c.want)
+		}
 	}
 }
 
