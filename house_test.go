@@ -247,7 +247,7 @@ var registered = []struct {
 		"make it data of languages.Language",
 	},
 	{
-		"format", "report/*.go report/format/*/*.go", regexp.MustCompile(`(?m)^\t\tName: "([a-z]+)",`), 10,
+		"format", "report/format/*/*.go", regexp.MustCompile(`(?m)^\t\tName: "([a-z]+)",`), 10,
 		[]string{
 			"report/", "track/", "runtimes/",
 			"cli/",                   // flags that write a file have a format each: --junit, --benchfmt

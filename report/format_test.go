@@ -11,19 +11,6 @@ import (
 	"cg/report/format"
 )
 
-// exported is a run in a format. Stamps that differ from run to run are even.
-func exported(t *testing.T, name string, o format.Options, runs ...*Run) []byte {
-	t.Helper()
-	for _, r := range runs {
-		r.Meta.StartedAt = "2026-01-02T03:04:05.000000+00:00"
-	}
-	var b bytes.Buffer
-	if err := writeIn(name, &b, Together(runs), o); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // writeIn writes a document in a format.
 func writeIn(name string, w io.Writer, d format.Document, o format.Options) error {
 	f, err := format.Named(name, d)
@@ -63,32 +50,6 @@ func hostile() *Run {
 	}
 	r.Warnings = []Warning{{"slug", evil}}
 	return r
-}
-
-func TestFormatOf(t *testing.T) {
-	for file, want := range map[string]string{
-		"a.json": "json", "a.speedscope.json": "speedscope", "a.perfetto.json": "perfetto",
-		"a.firefox.json": "firefox", "a.hespas.json": "hespas", "A.MD": "markdown", "x/run.pb.gz": "pprof",
-		"a.folded": "collapsed", "a.csv": "csv", "a.txt": "text",
-	} {
-		if f, err := format.For(file, (*Run)(nil)); err != nil || f.Name != want {
-			t.Errorf("%s: %s, %v", file, f.Name, err)
-		}
-	}
-	if _, err := format.For("a.doc", (*Run)(nil)); err == nil {
-		t.Error("a.doc has a format")
-	}
-	for _, f := range format.Of((*Run)(nil)) {
-		if f.Title == "" || len(f.Endings) == 0 || len(f.Writers) == 0 {
-			t.Errorf("%s lacks a title, an ending or a writer", f.Name)
-		}
-		if _, err := f.Writer(Several{}); err != nil {
-			if err := f.Write(&bytes.Buffer{}, Together([]*Run{example(nemb.Measured), example(nemb.Measured)}),
-				format.Options{}); err == nil {
-				t.Errorf("%s takes two runs", f.Name)
-			}
-		}
-	}
 }
 
 // Whatever figure of a saved run is changed, Check names its field.

@@ -290,3 +290,11 @@ func (c *check) session(r *Run) {
 	near("totals.gap_duration_s", "wall, tasks and what overlaps", t.GapDurationS,
 		t.WallDurationS-t.TaskDurationS+t.ConcurrentOverlapS)
 }
+
+// orEmpty is a list that is [] in JSON, and not null, when there is none.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

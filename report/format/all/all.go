@@ -7,6 +7,7 @@ import (
 	_ "cg/report/format/csv"
 	_ "cg/report/format/firefox"
 	_ "cg/report/format/hespas"
+	_ "cg/report/format/html"
 	_ "cg/report/format/json"
 	_ "cg/report/format/jsonl"
 	_ "cg/report/format/junit"

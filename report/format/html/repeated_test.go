@@ -1,40 +1,27 @@
-package report
+package html
 
 import (
-	"bytes"
 	"encoding/base64"
 	"html"
 	"strings"
 	"testing"
 
-	"cg/nemb"
+	"cg/report"
 	"cg/report/format"
+	"cg/report/reporttest"
 )
-
-// drawn is the page of repeated runs.
-func drawn(t *testing.T, r *Repeated) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := writeIn("html", &b, r, format.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // The page shows the picture of the runs, and asks for nothing.
 func TestPageHasThePicture(t *testing.T) {
-	for _, r := range []*Repeated{repeated(nemb.Measured, 13), repeated(nemb.Unavailable, 4)} {
-		var svg bytes.Buffer
-		if err := writeIn("svg", &svg, r, format.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		page := string(drawn(t, r))
+	for _, r := range []*report.Repeated{reporttest.Saved[report.Repeated](t, "repeated-measured"), reporttest.Saved[report.Repeated](t, "repeated-unavailable")} {
+		svg := reporttest.Write(t, "svg", r, format.Options{})
+		page := string(reporttest.Write(t, "html", r, format.Options{}))
 		for _, outside := range []string{`src="http`, `href="http`, "@import", "<script"} {
 			if strings.Contains(page, outside) {
 				t.Errorf("the page has %s", outside)
 			}
 		}
-		if !strings.Contains(html.UnescapeString(page), base64.StdEncoding.EncodeToString(svg.Bytes())) {
+		if !strings.Contains(html.UnescapeString(page), base64.StdEncoding.EncodeToString(svg)) {
 			t.Error("the page has not the picture")
 		}
 	}
@@ -42,10 +29,10 @@ func TestPageHasThePicture(t *testing.T) {
 
 func TestPageOfRepeated(t *testing.T) {
 	b := browser(t)
-	evil := repeated(nemb.Estimated, 13)
+	evil := reporttest.Saved[report.Repeated](t, "repeated-estimated")
 	evil.Commands[0].Argv = []string{"</title><script>window.pwned=1</script>"}
-	for name, r := range map[string]*Repeated{"runs": repeated(nemb.Measured, 13), "runs-hostile": evil} {
-		content := strings.Replace(string(drawn(t, r)), `<html lang="en">`,
+	for name, r := range map[string]*report.Repeated{"runs": reporttest.Saved[report.Repeated](t, "repeated-measured"), "runs-hostile": evil} {
+		content := strings.Replace(string(reporttest.Write(t, "html", r, format.Options{})), `<html lang="en">`,
 			`<html lang="en" data-ready="true">`, 1)
 		p := open(t, b, name, []byte(content), 1200, 900)
 		p.is(`document.images[0].naturalWidth > 0`, "true")

@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,12 +23,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"cg/checkpoint"
-	"cg/events"
 	"cg/nemb"
-	"cg/nemb/account"
-	"cg/nemb/attribute"
+	"cg/report"
 	"cg/report/format"
+	"cg/report/reporttest"
 )
 
 // browser starts a headless Chromium for a test.
@@ -182,11 +179,6 @@ func (p *tab) shot(name string) {
 	}
 }
 
-func htmlOf(t *testing.T, o format.Options, runs ...*Run) []byte {
-	t.Helper()
-	return exported(t, "html", o, runs...)
-}
-
 func dark() chromedp.Action {
 	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
 		Value: "dark"}})
@@ -205,7 +197,7 @@ func sampleSource(file string) ([]byte, time.Time, error) {
 }
 
 // stamped gives the stamps that depend on the moment fixed values.
-func stamped(runs ...*Run) {
+func stamped(runs ...*report.Run) {
 	for _, r := range runs {
 		r.Meta.EndedAt, r.Meta.StartedAtLocal = "2026-01-02T03:04:06.000000+00:00", "2026-01-02T03:04:05.000000+00:00"
 	}
@@ -213,7 +205,7 @@ func stamped(runs ...*Run) {
 
 // The page needs less than a megabyte beside the run, and nothing from outside.
 func TestPageIsSmallAndClosed(t *testing.T) {
-	b := htmlOf(t, format.Options{}, example(nemb.Measured))
+	b := reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{})
 	if len(b) > 1<<20 {
 		t.Errorf("%d bytes", len(b))
 	}
@@ -234,7 +226,7 @@ func TestPageIsSmallAndClosed(t *testing.T) {
 }
 
 func TestPageSources(t *testing.T) {
-	r := example(nemb.Measured)
+	r := reporttest.Example(t, nemb.Measured)
 	r.Meta.StartedAt = "2026-01-02T03:04:05.000000+00:00"
 	for i, file := range []string{"/plain.py", "/none.py", "/long.py", "/binary.py", "/newer.py"} {
 		f := r.Functions[0]
@@ -244,12 +236,12 @@ func TestPageSources(t *testing.T) {
 		}
 		r.Functions = append(r.Functions, f)
 	}
-	got := pageSources([]*Run{r, r}, format.Options{Source: func(file string) ([]byte, time.Time, error) {
+	got := pageSources([]*report.Run{r, r}, format.Options{Source: func(file string) ([]byte, time.Time, error) {
 		switch file {
 		case "/none.py":
 			return nil, time.Time{}, fs.ErrNotExist
 		case "/long.py":
-			return bytes.Repeat([]byte("x"), MostSource+1), time.Time{}, nil
+			return bytes.Repeat([]byte("x"), report.MostSource+1), time.Time{}, nil
 		case "/binary.py":
 			return []byte("\xff\x00"), time.Time{}, nil
 		case "/newer.py":
@@ -274,20 +266,18 @@ func TestPage(t *testing.T) {
 	b := browser(t)
 
 	t.Run("tests", func(t *testing.T) {
-		r := suite(nemb.Estimated)
+		r := reporttest.Suite(t, nemb.Estimated)
 		stamped(r)
-		p := open(t, b, "tests", htmlOf(t, format.Options{Source: sampleSource}, r), 1400, 900)
-		golden(t, filepath.Join("testdata", "page-tests.txt"),
-			[]byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		p := open(t, b, "tests", reporttest.Write(t, "html", r, format.Options{Source: sampleSource}), 1400, 900)
+		reporttest.Golden(t, filepath.Join("testdata", "page-tests.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		p.shot("tests")
 		p.quiet()
 	})
 	t.Run("unknown", func(t *testing.T) {
-		r := example(nemb.Unavailable)
+		r := reporttest.Example(t, nemb.Unavailable)
 		stamped(r)
-		p := open(t, b, "unknown", htmlOf(t, format.Options{}, r), 1400, 900)
-		golden(t, filepath.Join("testdata", "page-unknown.txt"),
-			[]byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		p := open(t, b, "unknown", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
+		reporttest.Golden(t, filepath.Join("testdata", "page-unknown.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		p.is(`document.querySelector('.big .value').textContent`, "?")
 		p.is(`document.querySelector('#power-plot')`, "null")
 		p.click(`#warnings summary`)
@@ -296,13 +286,13 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("bare", func(t *testing.T) {
 		// A file with next to nothing in it is a run, too.
-		r, err := Read([]byte(`{"meta": {"schema_version": "1"}, "functions": [{"name": "f"}]}`))
+		r, err := report.Read([]byte(`{"meta": {"schema_version": "1"}, "functions": [{"name": "f"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, runs := range [][]*Run{{r}, {r, example(nemb.Measured)},
-			{example(nemb.Measured), r, suite(nemb.Estimated)}} {
-			p := open(t, b, "bare", htmlOf(t, format.Options{}, runs...), 700, 900)
+		for _, runs := range [][]*report.Run{{r}, {r, reporttest.Example(t, nemb.Measured)},
+			{reporttest.Example(t, nemb.Measured), r, reporttest.Suite(t, nemb.Estimated)}} {
+			p := open(t, b, "bare", reporttest.Write(t, "html", report.Together(runs), format.Options{}), 700, 900)
 			if len(runs) > 1 {
 				p.is(`document.querySelectorAll('#beside thead th').length`, fmt.Sprint(len(runs)+2))
 				for i := range runs {
@@ -315,7 +305,7 @@ func TestPage(t *testing.T) {
 		}
 	})
 	t.Run("table", func(t *testing.T) {
-		p := open(t, b, "table", htmlOf(t, format.Options{}, example(nemb.Measured)), 1400, 900)
+		p := open(t, b, "table", reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{}), 1400, 900)
 		names := `[...document.querySelectorAll('#functions-table tbody .name')].map((e) => e.textContent).join()`
 		p.is(names, "shop.stock.prüfsumme,shop.stock.Stock.refill")
 		p.click(`#functions-table [data-key="self"]`) // it is sorted by this, falling
@@ -333,8 +323,8 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("flame", func(t *testing.T) {
-		r := example(nemb.Measured)
-		p := open(t, b, "flame", htmlOf(t, format.Options{}, r), 1400, 900)
+		r := reporttest.Example(t, nemb.Measured)
+		p := open(t, b, "flame", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
 		boxes := `[...document.querySelectorAll('#flame-boxes .box')].map((e) => e.textContent).join()`
 		p.is(boxes, "main.py,shop.stock.Stock.refill,shop.stock.prüfsumme")
 		// Boxes are as wide as energies.
@@ -368,7 +358,7 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("power", func(t *testing.T) {
-		p := open(t, b, "power", htmlOf(t, format.Options{}, suite(nemb.Measured)), 1400, 900)
+		p := open(t, b, "power", reporttest.Write(t, "html", reporttest.Suite(t, nemb.Measured), format.Options{}), 1400, 900)
 		said := `document.getElementById('power-readout').textContent.replace(/\u00a0/g, ' ')`
 		p.is(said, "The whole run, 1.00 s · package-0 20.0 J at 20.0 W")
 		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"))
@@ -408,7 +398,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("themes", func(t *testing.T) {
 		const ground = `getComputedStyle(document.body).backgroundColor`
-		p := open(t, b, "themes", htmlOf(t, format.Options{}, example(nemb.Measured)), 1400, 900, dark())
+		p := open(t, b, "themes", reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{}), 1400, 900, dark())
 		night := p.value(ground)
 		p.click(`#theme [data-value="light"]`)
 		day := p.value(ground)
@@ -424,8 +414,8 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("calls", func(t *testing.T) {
-		r := suite(nemb.Measured)
-		p := open(t, b, "calls", htmlOf(t, format.Options{Events: eventLog(t, r.Meta.RunID, 1e6)}, r), 1400, 900)
+		r := reporttest.Suite(t, nemb.Measured)
+		p := open(t, b, "calls", reporttest.Write(t, "html", r, format.Options{Events: reporttest.EventLog(t, r.Meta.RunID, 1e6)}), 1400, 900)
 		told := `document.querySelector('#calls-told').textContent`
 		said := "Calls: all 4 stretches of calls. A click on one zooms to it."
 		p.is(told, said)
@@ -464,7 +454,7 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("print", func(t *testing.T) {
-		p := open(t, b, "print", htmlOf(t, format.Options{}, suite(nemb.Measured)), 1400, 900, dark())
+		p := open(t, b, "print", reporttest.Write(t, "html", reporttest.Suite(t, nemb.Measured), format.Options{}), 1400, 900, dark())
 		p.do(chromedp.Evaluate(`addEventListener('beforeprint', () => { window.paper = document.documentElement.dataset.theme + theme.color('--ink'); })`, nil))
 		var pdf []byte
 		p.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
@@ -479,7 +469,7 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("source", func(t *testing.T) {
-		p := open(t, b, "source", htmlOf(t, format.Options{Source: sampleSource}, example(nemb.Measured)), 1400, 900)
+		p := open(t, b, "source", reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{Source: sampleSource}), 1400, 900)
 		p.is(`document.querySelectorAll('#source-code .l').length`, "80")
 		p.is(`[...document.querySelectorAll('#source-code .first')].map((e) => e.dataset.line + ' ' + e.querySelector('.cost').textContent).join()`, "30 4.92J,50 9.84J")
 		p.click(`#functions-table tbody tr:first-child button.where`)
@@ -488,14 +478,15 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("compare", func(t *testing.T) {
-		before, after := example(nemb.Measured), example(nemb.Measured)
+		before, after := reporttest.Example(t, nemb.Measured), reporttest.Example(t, nemb.Measured)
 		before.Meta.RunID = "before"
-		before.Totals.ProgramEnergyLoJ, after.Totals.ProgramEnergyHiJ = joules(700_000), joules(21_000_000)
+		lo, hi := report.Joules(700_000), report.Joules(21_000_000)
+		before.Totals.ProgramEnergyLoJ, after.Totals.ProgramEnergyHiJ = &lo, &hi
 		*after.Functions[0].SelfEnergyJ /= 4
 		*after.Functions[0].SelfEnergyLoJ /= 4
 		*after.Functions[0].SelfEnergyHiJ /= 4
 		*after.Paths[2].SelfEnergyJ /= 4
-		p := open(t, b, "compare", htmlOf(t, format.Options{Names: []string{"before", "after"}}, before, after), 1400,
+		p := open(t, b, "compare", reporttest.Write(t, "html", report.Several{before, after}, format.Options{Names: []string{"before", "after"}}), 1400,
 			900)
 		p.is(`[...document.querySelectorAll('#changes-table tbody tr')].map((e) => e.querySelector('.name').textContent + ' ' + e.lastChild.textContent).join()`,
 			"shop.stock.prüfsumme lower?,shop.stock.Stock.refill no change shown")
@@ -518,7 +509,7 @@ func TestPage(t *testing.T) {
 		p.quiet()
 	})
 	t.Run("changes", func(t *testing.T) {
-		before, after := scaledRun(nemb.Measured, "before", 1), scaledRun(nemb.Measured, "after", 1.5)
+		before, after := reporttest.Scaled(t, nemb.Measured, "before", 1), reporttest.Scaled(t, nemb.Measured, "after", 1.5)
 		stamped(before, after)
 		before.Sites[1].TextID, after.Sites[1].TextID = "1", "1"
 		for i := range after.Functions {
@@ -527,15 +518,14 @@ func TestPage(t *testing.T) {
 			}
 		}
 		after.Sites[1].Name = "shop.stock.checksum"
-		e := Joules(2_000_000)
-		after.Functions = append(after.Functions, Function{Name: "shop.stock.new", Language: "python",
+		e := report.Joules(2_000_000)
+		after.Functions = append(after.Functions, report.Function{Name: "shop.stock.new", Language: "python",
 			File: "/home/u/shop/stock.py", Line: 80, Calls: 9, SelfEnergyJ: &e, SelfEnergyLoJ: &e, SelfEnergyHiJ: &e})
 		*after.Paths[2].SelfEnergyJ = *after.Paths[2].SelfEnergyJ * 3 / 2
-		content := htmlOf(t, format.Options{Names: []string{"before", "after"}}, before, after)
+		content := reporttest.Write(t, "html", report.Several{before, after}, format.Options{Names: []string{"before", "after"}})
 		p := open(t, b, "changes", content, 1400, 900)
 		p.is(`document.querySelectorAll('#difference-boxes .box').length`, "3")
-		golden(t, filepath.Join("testdata", "page-changes.txt"),
-			[]byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		reporttest.Golden(t, filepath.Join("testdata", "page-changes.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
 		rows := `[...document.querySelectorAll('#changes-table tbody .name')].map((e) => e.textContent).join()`
 		p.is(rows, "shop.stock.checksum,shop.stock.Stock.refill,shop.stock.new")
 		p.do(chromedp.SendKeys(`#changes-filter`, "PRÜF", chromedp.ByQuery)) // by the name that it had
@@ -561,7 +551,7 @@ func TestPage(t *testing.T) {
 	t.Run("hostile", func(t *testing.T) {
 		evil := "</script><script>window.pwned=1</script><img src=x " +
 			"onerror=window.pwned=1><!--\u2028\"'`${window.pwned=1}&lt;"
-		r := suite(nemb.Measured)
+		r := reporttest.Suite(t, nemb.Measured)
 		for i := range r.Sites {
 			r.Sites[i].Name, r.Sites[i].File = evil, evil
 		}
@@ -580,16 +570,16 @@ func TestPage(t *testing.T) {
 			r.Ledger[i].Name += evil
 		}
 		r.Meta.Argv, r.Meta.Hostname, r.Meta.CPUModel, r.Meta.Cwd = []string{evil, "a b"}, evil, evil, evil
-		r.Totals.Source, r.Skipped, r.Warnings = evil, []Skip{{evil, evil}}, []Warning{{evil, evil}}
+		r.Totals.Source, r.Skipped, r.Warnings = evil, []report.Skip{{File: evil, Reason: evil}}, []report.Warning{{Slug: evil, Message: evil}}
 		source := func(string) ([]byte, time.Time, error) {
 			return []byte(evil + "\n" + evil + "\n" + evil), time.Time{}, nil
 		}
 		// Renamed from one hostile name to another.
-		renamed := hostile()
+		renamed := reporttest.Hostile(t)
 		renamed.Meta.RunID, renamed.Sites[0].TextID, r.Sites[0].TextID = "renamed", "1", "1"
-		for name, runs := range map[string][]*Run{"one": {r}, "two": {r, example(nemb.Measured)},
+		for name, runs := range map[string][]*report.Run{"one": {r}, "two": {r, reporttest.Example(t, nemb.Measured)},
 			"renamed": {renamed, r}} {
-			p := open(t, b, "hostile", htmlOf(t, format.Options{Source: source, Names: []string{evil, "b"}}, runs...),
+			p := open(t, b, "hostile", reporttest.Write(t, "html", report.Together(runs), format.Options{Source: source, Names: []string{evil, "b"}}),
 				1400, 900)
 			p.is(`window.pwned`, "undefined")
 			p.is(`document.scripts.length+','+document.images.length`, "2,0")
@@ -609,7 +599,7 @@ func TestPage(t *testing.T) {
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
-		p := open(t, b, "closed", htmlOf(t, format.Options{}, example(nemb.Measured)), 1400, 900)
+		p := open(t, b, "closed", reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{}), 1400, 900)
 		var refused []string
 		p.do(chromedp.Evaluate(`new Promise((done) => {
 			const seen = [];
@@ -625,9 +615,9 @@ func TestPage(t *testing.T) {
 		p.is(`window.pwned`, "undefined")
 	})
 	t.Run("largest", func(t *testing.T) {
-		r := largest()
+		r := reporttest.Largest(t)
 		begun := time.Now()
-		content := htmlOf(t, format.Options{}, r)
+		content := reporttest.Write(t, "html", r, format.Options{})
 		written := time.Since(begun)
 		begun = time.Now()
 		p := open(t, b, "largest", content, 1400, 900)
@@ -648,7 +638,7 @@ func TestPage(t *testing.T) {
 		// a line is the energy, to the microjoule.
 		p.is(`document.getElementById('power-plot').chart.data[0].length < 600`, "true")
 		last := r.Samples[len(r.Samples)-1]
-		for i, want := range []Joules{*last.EnergyJ, last.DomainJ["dram-0"], last.DomainJ["gpu-0"],
+		for i, want := range []report.Joules{*last.EnergyJ, last.DomainJ["dram-0"], last.DomainJ["gpu-0"],
 			last.DomainJ["package-0"], last.DomainJ["core-0"]} {
 			p.is(fmt.Sprintf(`(({ data }) => data[0].reduce((sum, t, i) => i ? sum + data[%d][i] * (t - data[0][i - 1]) : 0, 0).toFixed(6))(document.getElementById('power-plot').chart)`, 3*i+3), fmt.Sprintf("%.6f", want.Float()))
 		}
@@ -670,106 +660,19 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// largest is a run with as many paths and samples as one can have.
-func largest() *Run {
-	r := example(nemb.Measured)
-	domains := []nemb.Domain{
-		{ID: "package-0", InTotal: true, Kind: "cpu_package"}, {ID: "core-0", Parent: "package-0", Kind: "nested"},
-		{ID: "dram-0", InTotal: true, Kind: "dram"}, {ID: "gpu-0", InTotal: true, Kind: "gpu"},
-	}
-	series := nemb.Series{Domains: domains}
-	e := make([]nemb.Energy, 4)
-	for i := range 65000 {
-		for d, w := range []int{30 + i%17, 20 + i%13, 4, 60 + 40*((i/9000)%2)} {
-			e[d] += nemb.Energy(w * 1000) // in a millisecond
-		}
-		series.Samples = append(series.Samples, nemb.Sample{
-			Time: checkpoint.Instant(1e9 + int64(i)*1e6), Energy: slices.Clone(e),
-			Usage: account.Usage{Program: time.Duration(i) * time.Millisecond,
-				Other: time.Duration(i/5) * time.Millisecond},
-		})
-	}
-	r.sampled(series)
-	r.Meta.DomainTopology = nemb.Topology(domains)
-	for i := range r.Tasks {
-		r.Tasks[i].StartedAtMonoNs, r.Tasks[i].EndedAtMonoNs = 1e9, 66e9
-	}
-	r.Sites, r.Functions, r.Paths = nil, nil, nil
-	one := Joules(1000)
-	for i := range 2000 {
-		f := Function{Name: fmt.Sprintf("package%d.module.f%d", i%40, i),
-			File: fmt.Sprintf("/src/package%d/module.py", i%40), Line: i, Language: "python", EnergyKind: nemb.Measured,
-			Calls: uint64(i), SelfEnergyJ: &one, SelfEnergyLoJ: &one, SelfEnergyHiJ: &one, InclusiveEnergyJ: &one,
-			InclusiveEnergyLoJ: &one, InclusiveEnergyHiJ: &one}
-		r.Functions = append(r.Functions, f)
-		r.Sites = append(r.Sites, Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: i, EndLine: i + 1,
-			Language: "python"})
-	}
-	for i := range attribute.MaxPaths {
-		self := Joules(1000 + i*7919%10000)
-		r.Paths = append(r.Paths, Path{Parent: i / 2 * 31 / 32, Site: uint32(1 + i*7%2000), Calls: 1,
-			SelfEnergyJ: &self, SelfTimeS: 0.001})
-	}
-	r.Paths[0].Parent, r.Paths[0].Site = -1, 0
-	r.Paths[1].Parent = 0
-	return r
-}
-
 // The chart library is the version that its script names.
 func TestLibraryIsPinned(t *testing.T) {
-	script, err := os.ReadFile("html/uplot.sh")
+	script, err := os.ReadFile("page/uplot.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, version, _ := strings.Cut(string(script), "\nversion=")
 	version, _, _ = strings.Cut(version, "\n")
-	library, err := os.ReadFile("html/uplot/uPlot.iife.min.js")
+	library, err := os.ReadFile("page/uplot/uPlot.iife.min.js")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if version == "" || !strings.HasPrefix(string(library), "/*! https://github.com/leeoniya/uPlot (v"+version+") */") {
-		t.Errorf("html/uplot is not version %q: go generate ./report", version)
+		t.Errorf("page/uplot is not version %q: go generate ./report/format/html", version)
 	}
-}
-
-// eventLog is the log of a run with two threads; 1 tick is 1 ns of CLOCK_MONOTONIC,
-// and times are in units of us ns.
-//
-//	thread 7: main 100 - 900, in it work 200-300 and 400-500; used a processor until 500
-//	thread 8: work 300-400; waits
-func eventLog(t testing.TB, run string, us int64) *events.Log {
-	t.Helper()
-	var b bytes.Buffer
-	w := events.NewWriter(&b, events.Info{RunID: run, Tool: "cg test", Clock: "monotonic"})
-	w.Sites([]checkpoint.Site{
-		{ID: 1, Func: "app.main</script>", File: "/src/app.py", Line: 3, EndLine: 9, Kind: checkpoint.Function},
-		{ID: 2, Func: "app.work", File: "/src/app.py", Line: 12, EndLine: 14, Kind: checkpoint.Function},
-	})
-	word := func(at int64, kind checkpoint.Kind, site checkpoint.SiteID) checkpoint.Word {
-		return checkpoint.Pack(checkpoint.Tick(at*us), kind, site)
-	}
-	one, two := checkpoint.Thread{PID: 7, TID: 7}, checkpoint.Thread{PID: 7, TID: 8}
-	window := func(at int64, cpu ...int64) {
-		w.Window(events.Window{At: checkpoint.Tick(at * us), Time: checkpoint.Instant(at * us),
-			Threads: []events.ThreadTime{{Thread: one, CPU: cpu[0] * us}, {Thread: two, CPU: cpu[1] * us}}})
-	}
-	run1 := func(th checkpoint.Thread, words ...checkpoint.Word) {
-		w.Run(checkpoint.Run{Thread: th, First: true, Start: 1, Words: words, Last: true}, len(words),
-			checkpoint.Tick(1000*us))
-	}
-	window(0, 0, 0)
-	run1(one, word(100, checkpoint.Enter, 1), word(200, checkpoint.Enter, 2), word(300, checkpoint.Exit, 2),
-		word(400, checkpoint.Enter, 2), word(500, checkpoint.Exit, 2), word(900, checkpoint.Exit, 1))
-	run1(two, word(300, checkpoint.Enter, 2), word(400, checkpoint.Exit, 2))
-	window(250, 250, 0)
-	window(500, 500, 10)
-	window(1000, 600, 20)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	l, err := events.Open(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }

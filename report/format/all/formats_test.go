@@ -1,4 +1,4 @@
-package report
+package all
 
 import (
 	"bytes"
@@ -6,105 +6,57 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/format"
+	"cg/report/reporttest"
 )
 
-// evil begins like a formula and holds what a terminal obeys, what makes a row,
-// and what HTML, Markdown and XML understand.
-const evil = "=HYPERLINK(\"x\")\x1b]0;owned\x07\x1b[2J\nfake  1 J\r\u009b31m\u202egnp\u2028\x7f\t|`</script><b>&]]>"
-
-// poisoned gives every text in v the danger: fields, elements, keys and values of
-// maps. What is kept is what tells that v can be read at all.
-func poisoned(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			poisoned(v.Elem())
+func TestFormatOf(t *testing.T) {
+	for file, want := range map[string]string{
+		"a.json": "json", "a.speedscope.json": "speedscope", "a.perfetto.json": "perfetto",
+		"a.firefox.json": "firefox", "a.hespas.json": "hespas", "A.MD": "markdown", "x/run.pb.gz": "pprof",
+		"a.folded": "collapsed", "a.csv": "csv", "a.txt": "text",
+	} {
+		if f, err := format.For(file, (*report.Run)(nil)); err != nil || f.Name != want {
+			t.Errorf("%s: %s, %v", file, f.Name, err)
 		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if f.IsExported() && !slices.Contains([]string{"SchemaVersion", "Tool", "SHA256"}, f.Name) {
-				poisoned(v.Field(i))
+	}
+	if _, err := format.For("a.doc", (*report.Run)(nil)); err == nil {
+		t.Error("a.doc has a format")
+	}
+	for _, f := range format.Of((*report.Run)(nil)) {
+		if f.Title == "" || len(f.Endings) == 0 || len(f.Writers) == 0 {
+			t.Errorf("%s lacks a title, an ending or a writer", f.Name)
+		}
+		if _, err := f.Writer(report.Several{}); err != nil {
+			if err := f.Write(&bytes.Buffer{}, report.Together([]*report.Run{reporttest.Example(t, nemb.Measured), reporttest.Example(t, nemb.Measured)}),
+				format.Options{}); err == nil {
+				t.Errorf("%s takes two runs", f.Name)
 			}
 		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			poisoned(v.Index(i))
-		}
-	case reflect.Map:
-		if v.Type().Key().Kind() != reflect.String {
-			return
-		}
-		for _, key := range v.MapKeys() {
-			value := reflect.New(v.Type().Elem()).Elem()
-			value.Set(v.MapIndex(key))
-			poisoned(value)
-			v.SetMapIndex(key, reflect.Value{})
-			v.SetMapIndex(reflect.ValueOf(evil+key.String()).Convert(v.Type().Key()), value)
-		}
-	case reflect.String:
-		v.SetString(evil + v.String())
 	}
-}
-
-// poisonedCopy leaves v, parts of which other tests have, as it is.
-func poisonedCopy[T any](v *T) *T {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	out := new(T)
-	if err := json.Unmarshal(b, out); err != nil {
-		panic(err)
-	}
-	poisoned(reflect.ValueOf(out))
-	return out
-}
-
-// style are the colours that cg paints with.
-var style = regexp.MustCompile("\x1b\\[(0|1|2|33|36)m")
-
-// harmless tells what in a text a terminal would obey, but for line ends, tabs
-// and cg's own colours; "" if there is nothing.
-func harmless(text string) string {
-	text = style.ReplaceAllString(text, "")
-	if !utf8.ValidString(text) {
-		return "bytes that are no UTF-8"
-	}
-	for at, r := range text {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) ||
-			unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)) {
-			return fmt.Sprintf("%U in %q", r, text[max(0, at-40):min(len(text), at+40)])
-		}
-	}
-	return ""
 }
 
 // No format lets a text of a run through that a terminal obeys, that fakes a row,
 // or that a spreadsheet runs.
 func TestPoisonedRun(t *testing.T) {
-	runs := map[string]func() *Run{
-		"measured":  func() *Run { return example(nemb.Measured) },
-		"estimated": func() *Run { return example(nemb.Estimated) },
-		"unknown":   func() *Run { return example(nemb.Unavailable) },
-		"suite":     func() *Run { return suite(nemb.Measured) },
+	runs := map[string]func() *report.Run{
+		"measured":  func() *report.Run { return reporttest.Example(t, nemb.Measured) },
+		"estimated": func() *report.Run { return reporttest.Example(t, nemb.Estimated) },
+		"unknown":   func() *report.Run { return reporttest.Example(t, nemb.Unavailable) },
+		"suite":     func() *report.Run { return reporttest.Suite(t, nemb.Measured) },
 	}
 	for name, of := range runs {
-		for _, f := range format.Of((*Run)(nil)) {
+		for _, f := range format.Of((*report.Run)(nil)) {
 			if f.Name == "png" || f.Name == "pprof" {
 				continue // not for terminals; pprof's names are those of frames
 			}
-			_, several := f.Writer(Several{})
+			_, several := f.Writer(report.Several{})
 			tables := []string{""}
 			if f.Name == "csv" {
 				tables = append(tables, f.Choices[0].Values...)
@@ -113,20 +65,20 @@ func TestPoisonedRun(t *testing.T) {
 				for count := 1; count == 1 || count == 2 && several == nil; count++ {
 					o := format.Options{Terminal: format.Terminal{Width: 160, Color: true, Verbose: true},
 						Chosen: map[string]string{"table": table}}
-					var all []*Run
+					var all []*report.Run
 					for k := range count {
-						all = append(all, poisonedCopy(of()))
-						o.Names = append(o.Names, fmt.Sprint(evil, k))
+						all = append(all, reporttest.Poisoned(of()))
+						o.Names = append(o.Names, fmt.Sprint(reporttest.Evil, k))
 					}
 					var b bytes.Buffer
-					if err := f.Write(&b, Together(all), o); err != nil {
+					if err := f.Write(&b, report.Together(all), o); err != nil {
 						if name == "unknown" && f.Name == "collapsed" {
 							continue // which says that there are no energies
 						}
 						t.Fatalf("%s, %s: %v", name, f.Name, err)
 					}
 					where := fmt.Sprintf("%s, %d as %s %s", name, count, f.Name, table)
-					if found := harmless(b.String()); found != "" {
+					if found := reporttest.Harmless(b.String()); found != "" {
 						t.Errorf("%s: %s", where, found)
 					}
 					if f.Name == "text" && strings.Contains(b.String(), "\nfake") {
@@ -141,18 +93,18 @@ func TestPoisonedRun(t *testing.T) {
 				}
 			}
 		}
-		saved, err := poisonedCopy(of()).JSON()
+		saved, err := reporttest.Poisoned(of()).JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Read(saved)
+		r, err := report.Read(saved)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := harmless(string(saved)); found != "" {
+		if found := reporttest.Harmless(string(saved)); found != "" {
 			t.Errorf("%s: saved: %s", name, found)
 		}
-		if got := r.Meta.Hostname; got != poisonedCopy(of()).Meta.Hostname {
+		if got := r.Meta.Hostname; got != reporttest.Poisoned(of()).Meta.Hostname {
 			t.Errorf("%s: the host is read back as %q", name, got)
 		}
 		for _, fault := range r.Check() {
@@ -201,21 +153,28 @@ func TestPoisonedOthers(t *testing.T) {
 			texts[kind+f.Endings[0]] = b.String()
 		}
 	}
-	repeated := repeated(nemb.Estimated, 4)
-	repeated.Warnings = []Warning{{"slug", "message"}}
-	put("run", poisonedCopy(repeated))
-	base, head := poisonedCopy(example(nemb.Measured)), poisonedCopy(example(nemb.Measured))
+	repeated := reporttest.Saved[report.Repeated](t, "repeated-estimated")
+	repeated.Warnings = []report.Warning{{Slug: "slug", Message: "message"}}
+	put("run", reporttest.Poisoned(repeated))
+	base, head := reporttest.Poisoned(reporttest.Example(t, nemb.Measured)), reporttest.Poisoned(reporttest.Example(t, nemb.Measured))
 	head.Meta.Hostname += "other"
 	head.Meta.RunID += "other"
-	put("compare", compared(t, runsSide(evil, base), runsSide(evil+"2", head), CompareOptions{Allow: true}))
-	g := poisonedCopy(checked())
+	side := func(name string, r *report.Run) report.CompareSide {
+		return report.CompareSide{Names: []string{name}, Saved: []report.Saved{{Run: r}}}
+	}
+	c, err := report.Compare(side(reporttest.Evil+"1", base), side(reporttest.Evil+"2", head), report.CompareOptions{Allow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("compare", c)
+	g := reporttest.Poisoned(reporttest.Saved[report.Gate](t, "gate"))
 	put("gate", g)
 	texts["gate.annotations"] = strings.Join(g.Annotations(), "\n")
 	if len(texts) < 14 {
 		t.Errorf("only %d texts: %q", len(texts), slices.Sorted(maps.Keys(texts)))
 	}
 	for name, text := range texts {
-		if found := harmless(text); found != "" {
+		if found := reporttest.Harmless(text); found != "" {
 			t.Errorf("%s: %s", name, found)
 		}
 		if strings.HasSuffix(name, ".txt") && strings.Contains(text, "\nfake") {

@@ -1,4 +1,4 @@
-package report
+package html
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
@@ -59,8 +60,8 @@ th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid light-da
 th:first-child, td:first-child { text-align: left; padding-left: 0; font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
 `
 
-// htmlRepeated writes a page that needs no network.
-func htmlRepeated(w io.Writer, r *Repeated, _ format.Options) error {
+// writeRepeated writes a page that needs no network.
+func writeRepeated(w io.Writer, r *report.Repeated, _ format.Options) error {
 	picture, err := format.Named("svg", r)
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func htmlRepeated(w io.Writer, r *Repeated, _ format.Options) error {
 	var rows [][]string
 	for _, c := range r.All() {
 		mark := c.Mark()
-		mean := func(s *Statistic, unit string) string {
+		mean := func(s *report.Statistic, unit string) string {
 			if s == nil {
 				return "?"
 			}
@@ -98,7 +99,7 @@ func htmlRepeated(w io.Writer, r *Repeated, _ format.Options) error {
 	}
 	warnings := slices.Clone(r.Warnings)
 	for i, w := range warnings {
-		warnings[i] = Warning{shown.Line(w.Slug), shown.Line(w.Message)}
+		warnings[i] = report.Warning{Slug: shown.Line(w.Slug), Message: shown.Line(w.Message)}
 	}
 	return repeatedPage.Execute(w, map[string]any{
 		"Hash": policyHash(repeatedStyle), "Style": template.CSS(repeatedStyle),

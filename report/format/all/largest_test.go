@@ -1,4 +1,4 @@
-package report
+package all
 
 import (
 	"fmt"
@@ -14,7 +14,9 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/report"
 	"cg/report/format"
+	"cg/report/reporttest"
 )
 
 // peak is the most memory that is live or was garbage since, while f runs, in
@@ -49,21 +51,21 @@ func peak(f func()) uint64 {
 
 // huge is a run with as many paths and samples as one can have, and n functions,
 // each with a site, and n/10 tests: what grows with a program.
-func huge(n int) *Run {
-	r := largest()
+func huge(tb testing.TB, n int) *report.Run {
+	r := reporttest.Largest(tb)
 	r.Sites, r.Functions = nil, nil
-	energies := make([]Joules, n)
+	energies := make([]report.Joules, n)
 	for i := range n {
-		energies[i] = Joules(n - i)
+		energies[i] = report.Joules(n - i)
 		e := &energies[i]
-		f := Function{Name: fmt.Sprintf("com.example.package%d.Class%d.method%d", i%400, i%9000, i),
+		f := report.Function{Name: fmt.Sprintf("com.example.package%d.Class%d.method%d", i%400, i%9000, i),
 			File: fmt.Sprintf("/home/user/project/src/main/java/com/example/package%d/Class%d.java", i%400, i%9000),
-			Line: i % 3000, Language: "java", Kind: "method", EnergyKind: nemb.Measured, EnergyMethod: MethodShare,
+			Line: i % 3000, Language: "java", Kind: "method", EnergyKind: nemb.Measured, EnergyMethod: report.MethodShare,
 			Calls: uint64(i), SelfEnergyJ: e, SelfEnergyLoJ: e, SelfEnergyHiJ: e,
 			InclusiveEnergyJ: e, InclusiveEnergyLoJ: e, InclusiveEnergyHiJ: e, SelfTimeS: float64(i) * 1.234567e-6,
-			Domains: map[string]Joules{"package-0": *e, "core-0": *e, "dram-0": *e, "gpu-0": *e}}
+			Domains: map[string]report.Joules{"package-0": *e, "core-0": *e, "dram-0": *e, "gpu-0": *e}}
 		r.Functions = append(r.Functions, f)
-		r.Sites = append(r.Sites, Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: f.Line, EndLine: i + 9,
+		r.Sites = append(r.Sites, report.Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: f.Line, EndLine: i + 9,
 			Language: "java", Kind: "method", Calls: f.Calls, TextID: "0123456789abcdef"})
 		if i%10 == 0 {
 			t := r.Tasks[0]
@@ -87,10 +89,14 @@ func huge(n int) *Run {
 // The largest runs, read and written in every format: how long, how much memory,
 // how many bytes.
 //
-//	go test ./report -run xxx -bench Largest -benchtime 1x
+//	go test ./report/format/all -run xxx -bench Largest -benchtime 1x
 func BenchmarkLargest(b *testing.B) {
+	page, err := format.Named("html", report.Several{})
+	if err != nil {
+		b.Fatal(err)
+	}
 	const n = 100_000
-	r := huge(n)
+	r := huge(b, n)
 	text, err := r.JSON()
 	if err != nil {
 		b.Fatal(err)
@@ -105,7 +111,7 @@ func BenchmarkLargest(b *testing.B) {
 	}
 	b.Run("read", func(b *testing.B) {
 		measured(b, func() int {
-			if _, err := Read(text); err != nil {
+			if _, err := report.Read(text); err != nil {
 				b.Fatal(err)
 			}
 			return len(text)
@@ -114,22 +120,25 @@ func BenchmarkLargest(b *testing.B) {
 	b.Run("check", func(b *testing.B) {
 		measured(b, func() int { r.Check(); return len(text) })
 	})
-	for _, f := range format.Of((*Run)(nil)) {
+	for _, f := range format.Of((*report.Run)(nil)) {
 		b.Run(f.Name, func(b *testing.B) {
 			measured(b, func() int {
 				w := &counted{}
-				if err := f.Write(w, Together([]*Run{r}), format.Options{}); err != nil {
+				if err := f.Write(w, report.Together([]*report.Run{r}), format.Options{}); err != nil {
 					b.Fatal(err)
 				}
 				return w.n
 			})
 		})
 	}
-	other := huge(n)
+	other := huge(b, n)
 	other.Meta.RunID = "other"
 	b.Run("compare", func(b *testing.B) {
 		measured(b, func() int {
-			c, err := Compare(runsSide("a", r), runsSide("b", other), CompareOptions{})
+			side := func(name string, r *report.Run) report.CompareSide {
+				return report.CompareSide{Names: []string{name}, Saved: []report.Saved{{Run: r}}}
+			}
+			c, err := report.Compare(side("a", r), side("b", other), report.CompareOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -143,7 +152,7 @@ func BenchmarkLargest(b *testing.B) {
 	b.Run("html-of-two", func(b *testing.B) {
 		measured(b, func() int {
 			w := &counted{}
-			if err := writeHTML(w, []*Run{r, other}, format.Options{}); err != nil {
+			if err := page.Write(w, report.Several{r, other}, format.Options{}); err != nil {
 				b.Fatal(err)
 			}
 			return w.n
@@ -153,7 +162,7 @@ func BenchmarkLargest(b *testing.B) {
 
 // spans is a run of n calls, each of which told where it began and ended: of
 // sites functions, three deep, on a machine of 20 W.
-func spans(n, sites int) *Run {
+func spans(n, sites int) *report.Run {
 	const each = 2000 // ns of a call
 	domains := []nemb.Domain{{ID: "package-0", Kind: "cpu_package", Source: "powercap", Method: nemb.Measured,
 		InTotal: true, Lo: 1, Hi: 1}}
@@ -199,11 +208,10 @@ func spans(n, sites int) *Run {
 	last := sample(at + 1)
 	series.Samples = append(series.Samples, last)
 	a.Last(last)
-	r := &Run{Skipped: []Skip{}, Warnings: []Warning{}}
-	r.Meta = Meta{SchemaVersion: SchemaVersion, Tool: "cg", CgVersion: "test", RunID: "spans", Language: "go",
+	r := &report.Run{Skipped: []report.Skip{}, Warnings: []report.Warning{}}
+	r.Meta = report.Meta{SchemaVersion: report.SchemaVersion, Tool: "cg", CgVersion: "test", RunID: "spans", Language: "go",
 		Argv: []string{"cg"}, CgEnv: map[string]string{}}
-	r.started = time.Unix(1000, 0)
-	r.Finish(Facts{
+	r.Finish(report.Facts{
 		Outcome: &measure.Outcome{PID: 7, Domains: domains, Series: series, Attributed: a.Finish(),
 			Result: launcher.Result{Exited: true}},
 		Sites: all, CPUModel: "a processor", CPUKnown: true, CPUMethod: "test", Clock: checkpoint.Monotonic,
@@ -216,7 +224,7 @@ func spans(n, sites int) *Run {
 // it than fifty thousand on the same paths.
 func TestSpansAreSummed(t *testing.T) {
 	few, many := spans(60_000, 500), spans(600_000, 500)
-	calls := func(r *Run) (n uint64) {
+	calls := func(r *report.Run) (n uint64) {
 		for _, f := range r.Functions {
 			n += f.Calls
 		}
@@ -225,7 +233,7 @@ func TestSpansAreSummed(t *testing.T) {
 	if calls(few) != 60_000 || calls(many) != 600_000 {
 		t.Fatalf("%d and %d calls", calls(few), calls(many))
 	}
-	a, b := htmlOf(t, format.Options{}, few), htmlOf(t, format.Options{}, many)
+	a, b := reporttest.Write(t, "html", few, format.Options{}), reporttest.Write(t, "html", many, format.Options{})
 	if len(b)-len(a) > len(a)/2 {
 		t.Errorf("a page of %d bytes for ten times the calls of one of %d", len(b), len(a))
 	}
@@ -234,18 +242,18 @@ func TestSpansAreSummed(t *testing.T) {
 // What a function adds to a page is its figures and its name, once: a seventh of the bytes
 // that it has in the saved run.
 func TestPageGrowsWithFigures(t *testing.T) {
-	few, many := huge(2000), huge(4000)
-	for _, r := range []*Run{few, many} {
+	few, many := huge(t, 2000), huge(t, 4000)
+	for _, r := range []*report.Run{few, many} {
 		r.Paths, r.Samples = r.Paths[:1], nil
 	}
-	text := func(r *Run) int {
+	text := func(r *report.Run) int {
 		b, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(b)
 	}
-	page := (len(htmlOf(t, format.Options{}, many)) - len(htmlOf(t, format.Options{}, few))) / 2000
+	page := (len(reporttest.Write(t, "html", many, format.Options{})) - len(reporttest.Write(t, "html", few, format.Options{}))) / 2000
 	saved := (text(many) - text(few)) / 2000
 	t.Logf("a function has %d bytes in a page and %d in a saved run", page, saved)
 	if page > 200 || page*4 > saved {
@@ -255,8 +263,12 @@ func TestPageGrowsWithFigures(t *testing.T) {
 
 // A run of five million calls, from its saved JSON to a page.
 //
-//	go test ./report -run xxx -bench Spans -benchtime 1x
+//	go test ./report/format/all -run xxx -bench Spans -benchtime 1x
 func BenchmarkSpans(b *testing.B) {
+	page, err := format.Named("html", (*report.Run)(nil))
+	if err != nil {
+		b.Fatal(err)
+	}
 	r := spans(5_000_000, 20_000)
 	text, err := r.JSON()
 	if err != nil {
@@ -265,12 +277,12 @@ func BenchmarkSpans(b *testing.B) {
 	most, size := uint64(0), 0
 	for b.Loop() {
 		most = max(most, peak(func() {
-			r, err := Read(text)
+			r, err := report.Read(text)
 			if err != nil {
 				b.Fatal(err)
 			}
 			w := &counted{}
-			if err := writeHTML(w, []*Run{r}, format.Options{}); err != nil {
+			if err := page.Write(w, r, format.Options{}); err != nil {
 				b.Fatal(err)
 			}
 			size = w.n

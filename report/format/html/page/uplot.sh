@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the chart library of the page: report/html/uplot/. The version and
+# Fetches the chart library of the page: report/format/html/page/uplot/. The version and
 # its digest (as the registry of npm tells it) stand here; nothing else is
 # taken. Run it after changing them: go generate ./report
 set -euo pipefail

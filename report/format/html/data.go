@@ -1,16 +1,17 @@
-package report
+package html
 
 import (
 	"math"
 	"slices"
 
 	"cg/nemb"
+	"cg/report"
 )
 
 // pageRun is a run whose long lists stand in columns, and whose names and files
 // stand once: a sixth of the bytes. base.js takes it apart again.
 type pageRun struct {
-	*Run
+	*report.Run
 	Functions pageFunctions `json:"functions"`
 	Sites     pageSites     `json:"sites"`
 	Tasks     pageTasks     `json:"tasks"`
@@ -82,7 +83,7 @@ type pageDomain struct {
 	W  []*float64 `json:"w"`
 }
 
-func functionsOf(r *Run, text func(string) int) pageFunctions {
+func functionsOf(r *report.Run, text func(string) int) pageFunctions {
 	f := pageFunctions{Name: []int{}, Demoted: []int{}}
 	for i, g := range r.Functions {
 		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
@@ -98,7 +99,7 @@ func functionsOf(r *Run, text func(string) int) pageFunctions {
 	return f
 }
 
-func sitesOf(r *Run, text func(string) int, source bool) pageSites {
+func sitesOf(r *report.Run, text func(string) int, source bool) pageSites {
 	used := map[uint32]bool{}
 	for _, p := range r.Paths {
 		used[p.Site] = true
@@ -113,7 +114,7 @@ func sitesOf(r *Run, text func(string) int, source bool) pageSites {
 	return s
 }
 
-func tasksOf(r *Run, text func(string) int) pageTasks {
+func tasksOf(r *report.Run, text func(string) int) pageTasks {
 	t := pageTasks{Name: []int{}}
 	for _, g := range r.Tasks {
 		t.Name, t.Depth = append(t.Name, text(g.Name)), append(t.Depth, g.Depth)
@@ -125,7 +126,7 @@ func tasksOf(r *Run, text func(string) int) pageTasks {
 	return t
 }
 
-func micro(j *Joules) *uint64 { return (*uint64)(j) }
+func micro(j *report.Joules) *uint64 { return (*uint64)(j) }
 
 func nanos(s float64) int64 { return int64(s*1e9 + 0.5) }
 
@@ -139,12 +140,12 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-func pageRunOf(r *Run, source bool) pageRun {
+func pageRunOf(r *report.Run, source bool) pageRun {
 	whole := *r
 	whole.Ledger, whole.Skipped, whole.Warnings = orEmpty(r.Ledger), orEmpty(r.Skipped), orEmpty(r.Warnings)
 	whole.Meta.Argv = orEmpty(r.Meta.Argv)
 	if r.Meta.DomainTopology == nil {
-		whole.Meta.DomainTopology = map[string]Topology{}
+		whole.Meta.DomainTopology = map[string]report.Topology{}
 	}
 	if r.Totals.Kind == "" {
 		whole.Totals.Kind = nemb.Unavailable
@@ -200,31 +201,32 @@ func pageRunOf(r *Run, source bool) pageRun {
 // pageComparison is what a page shows of a Comparison. Its functions are numbers
 // of those of the last run, each the first of its name.
 type pageComparison struct {
-	Threshold float64        `json:"threshold"`
-	Weak      bool           `json:"weak"`
-	Totals    []Change       `json:"totals"`
-	Of        []int          `json:"of"`
-	Was       map[int]string `json:"was"` // by number of a function
-	Why       map[int]string `json:"why"`
-	Base      []*float64     `json:"base"`
-	Head      []*float64     `json:"head"`
-	Lo        []*float64     `json:"lo"`
-	Hi        []*float64     `json:"hi"`
-	Verdict   []int          `json:"verdict"`
-	Verdicts  []Verdict      `json:"verdicts"`
-	Notes     []string       `json:"notes"`
+	Threshold float64          `json:"threshold"`
+	Weak      bool             `json:"weak"`
+	Totals    []report.Change  `json:"totals"`
+	Of        []int            `json:"of"`
+	Was       map[int]string   `json:"was"` // by number of a function
+	Why       map[int]string   `json:"why"`
+	Base      []*float64       `json:"base"`
+	Head      []*float64       `json:"head"`
+	Lo        []*float64       `json:"lo"`
+	Hi        []*float64       `json:"hi"`
+	Verdict   []int            `json:"verdict"`
+	Verdicts  []report.Verdict `json:"verdicts"`
+	Notes     []string         `json:"notes"`
 }
 
 // pageThreshold is the smallest change that a page calls one.
 const pageThreshold = 0.05
 
-func pageComparisonOf(runs []*Run, names []string) *pageComparison {
+func pageComparisonOf(runs []*report.Run, names []string) *pageComparison {
 	if len(runs) < 2 {
 		return nil
 	}
 	last := len(runs) - 1
-	c, err := Compare(CompareSide{names[:1], []Saved{{Run: runs[0]}}},
-		CompareSide{names[last:], []Saved{{Run: runs[last]}}}, CompareOptions{Threshold: pageThreshold, Allow: true})
+	c, err := report.Compare(report.CompareSide{Names: names[:1], Saved: []report.Saved{{Run: runs[0]}}},
+		report.CompareSide{Names: names[last:], Saved: []report.Saved{{Run: runs[last]}}},
+		report.CompareOptions{Threshold: pageThreshold, Allow: true})
 	if err != nil { // the same run twice
 		return nil
 	}
@@ -239,14 +241,16 @@ func pageComparisonOf(runs []*Run, names []string) *pageComparison {
 	out := &pageComparison{
 		Threshold: pageThreshold, Weak: c.Totals[0].Weak, Totals: c.Totals, Was: map[int]string{},
 		Why: map[int]string{}, Of: []int{},
-		Verdicts: []Verdict{Higher, Lower, Within, NoneShown, NotComparable}, Notes: c.Notes,
+		Verdicts: []report.Verdict{report.Higher, report.Lower, report.Within, report.NoneShown, report.NotComparable},
+		Notes:    c.Notes,
 	}
 	short := func(v *float64) *float64 { // six digits are more than an interval tells
 		if v == nil {
 			return nil
 		}
 		scale := math.Pow(10, 5-math.Floor(math.Log10(math.Max(math.Abs(*v), 1e-12))))
-		return known(math.Round(*v*scale) / scale)
+		rounded := math.Round(*v*scale) / scale
+		return &rounded
 	}
 	for _, f := range c.Functions {
 		i := number[key{f.Language, f.Name}]

@@ -1,4 +1,5 @@
-package report
+// Package html writes runs as a page for a browser, in one file that needs no network.
+package html
 
 import (
 	"bytes"
@@ -15,16 +16,17 @@ import (
 	"unicode/utf8"
 
 	"cg/docs"
+	"cg/report"
 	"cg/report/format"
 	"cg/shown"
 )
 
-//go:generate html/uplot.sh
+//go:generate page/uplot.sh
 
-//go:embed html
+//go:embed page
 var page embed.FS
 
-// The parts of the page, in their order. uPlot (MIT, html/uplot) draws what
+// The parts of the page, in their order. uPlot (MIT, page/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
 	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "head.js", "lanes.js", "power.js", "flame.js",
@@ -37,14 +39,14 @@ func init() {
 		Name: "html", Title: "a page for a browser, in one file that needs no network",
 		Endings: []string{".html", ".htm"},
 		Picture: true, Time: true, Text: true, Slices: pageSlices,
-		Writers: []format.Writer{Alone(writeHTML), format.Writes(writeHTML), format.Writes(htmlRepeated)},
+		Writers: []format.Writer{report.Alone(write), format.Writes(write), format.Writes(writeRepeated)},
 	})
 }
 
-// writeHTML writes one file with everything in it. Its policy forbids the
+// write writes one file with everything in it. Its policy forbids the
 // browser to load or send anything; what the runs tell is data, which scripts
 // put into the page as text only.
-func writeHTML(w io.Writer, runs Several, o format.Options) error {
+func write(w io.Writer, runs report.Several, o format.Options) error {
 	script, err := pagePart(pageScripts)
 	if err != nil {
 		return err
@@ -53,11 +55,11 @@ func writeHTML(w io.Writer, runs Several, o format.Options) error {
 	if err != nil {
 		return err
 	}
-	licence, err := page.ReadFile("html/uplot/LICENSE")
+	licence, err := page.ReadFile("page/uplot/LICENSE")
 	if err != nil {
 		return err
 	}
-	frame, err := page.ReadFile("html/page.html")
+	frame, err := page.ReadFile("page/page.html")
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func writeHTML(w io.Writer, runs Several, o format.Options) error {
 	if err != nil {
 		return err
 	}
-	all := Together(runs)
+	all := report.Together(runs)
 	text, err := format.Named(format.Default, all)
 	if err != nil {
 		return err
@@ -90,7 +92,7 @@ func writeHTML(w io.Writer, runs Several, o format.Options) error {
 
 // plainWhole reports whether the text for a browser without scripts has every
 // function: the thousandth is of no use to anybody.
-func plainWhole(runs []*Run) bool {
+func plainWhole(runs []*report.Run) bool {
 	n := 0
 	for _, r := range runs {
 		n += len(r.Functions) + len(r.Tasks) + len(r.Skipped)
@@ -98,7 +100,7 @@ func plainWhole(runs []*Run) bool {
 	return n <= 1000
 }
 
-func pageTitles(runs Several, o format.Options) []string {
+func pageTitles(runs report.Several, o format.Options) []string {
 	if len(runs) == 1 {
 		return []string{runs[0].Title()}
 	}
@@ -108,7 +110,7 @@ func pageTitles(runs Several, o format.Options) []string {
 func pagePart(names []string) (string, error) {
 	var out strings.Builder
 	for _, name := range names {
-		b, err := page.ReadFile("html/" + name)
+		b, err := page.ReadFile("page/" + name)
 		if err != nil {
 			return "", err
 		}
@@ -137,7 +139,7 @@ const mostSourceWhole = 16 << 20
 
 // pageData is JSON in which no character means anything to HTML: <, > and &
 // are written as \u003c, \u003e and \u0026.
-func pageData(runs Several, o format.Options) ([]byte, error) {
+func pageData(runs report.Several, o format.Options) ([]byte, error) {
 	var b bytes.Buffer
 	d := struct {
 		Names    []string              `json:"names"`
@@ -176,7 +178,7 @@ func pageData(runs Several, o format.Options) ([]byte, error) {
 
 // pageSources are the files with functions, the dearest first as long as there
 // is room.
-func pageSources(runs []*Run, o format.Options) map[string]pageSource {
+func pageSources(runs []*report.Run, o format.Options) map[string]pageSource {
 	out := map[string]pageSource{}
 	room := mostSourceWhole
 	for _, r := range runs {
@@ -186,7 +188,7 @@ func pageSources(runs []*Run, o format.Options) map[string]pageSource {
 				files = append(files, f.File)
 			}
 		}
-		started, _ := time.Parse(StampLayout, r.Meta.StartedAt)
+		started, _ := time.Parse(report.StampLayout, r.Meta.StartedAt)
 		for _, file := range files {
 			if _, ok := out[file]; ok {
 				continue
@@ -196,8 +198,8 @@ func pageSources(runs []*Run, o format.Options) map[string]pageSource {
 			switch {
 			case err != nil:
 				s.Note = err.Error()
-			case len(text) > MostSource:
-				s.Note = fmt.Sprintf("left out: a page takes %d bytes of a file, and it has more", MostSource)
+			case len(text) > report.MostSource:
+				s.Note = fmt.Sprintf("left out: a page takes %d bytes of a file, and it has more", report.MostSource)
 			case len(text) > room:
 				s.Note = fmt.Sprintf("left out: dearer files have filled the %d bytes that a page takes",
 					mostSourceWhole)

@@ -1,0 +1,82 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"cg/checkpoint"
+	"cg/report"
+	"cg/report/format"
+)
+
+// pageTimeline is the timeline of a page.
+type pageTimeline struct {
+	Note    string       `json:"note"`
+	Sites   []string     `json:"sites"` // their names
+	Threads []pageThread `json:"threads"`
+}
+
+// pageThread has the slices of a thread in columns: when they begin after the first
+// sample and how long they are, in microseconds, which of the sites they are of, and how
+// deep.
+type pageThread struct {
+	PID   uint32    `json:"pid"`
+	TID   uint32    `json:"tid"`
+	From  []float64 `json:"from"`
+	Long  []float64 `json:"long"`
+	Site  []int     `json:"site"`
+	Depth []int     `json:"depth"`
+}
+
+// pageSlices is how many slices a page has, if Options do not say, and pageThreads
+// of how many threads at most.
+const (
+	pageSlices  = 20_000
+	pageThreads = 32
+)
+
+// pageTimelineOf takes the threads with the most time in calls; a page starts at
+// the moment start.
+func pageTimelineOf(r *report.Run, start int64, o format.Options) (*pageTimeline, error) {
+	o.Slices = cmp.Or(o.Slices, pageSlices)
+	t, err := r.Timeline(o)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	out := &pageTimeline{Note: t.Note, Sites: []string{}, Threads: []pageThread{}}
+	sites := map[string]int{}
+	var threads []*pageThread
+	inside := map[*pageThread]int64{}
+	depth := []checkpoint.Instant{} // the ends of the slices around
+	for i, s := range t.Slices {
+		if i == 0 || t.Slices[i-1].Thread != s.Thread {
+			threads = append(threads, &pageThread{PID: s.Thread.PID, TID: s.Thread.TID})
+			depth = depth[:0]
+		}
+		th := threads[len(threads)-1]
+		name := t.Name(s)
+		if _, ok := sites[name]; !ok {
+			sites[name] = len(out.Sites)
+			out.Sites = append(out.Sites, name)
+		}
+		for len(depth) > 0 && depth[len(depth)-1] <= s.From {
+			depth = depth[:len(depth)-1]
+		}
+		if len(depth) == 0 {
+			inside[th] += s.Lasted()
+		}
+		th.From, th.Long = append(th.From, float64(int64(s.From)-start)/1e3), append(th.Long, float64(s.Lasted())/1e3)
+		th.Site, th.Depth = append(th.Site, sites[name]), append(th.Depth, len(depth))
+		depth = append(depth, s.To)
+	}
+	if len(threads) > pageThreads {
+		slices.SortStableFunc(threads, func(a, b *pageThread) int { return cmp.Compare(inside[b], inside[a]) })
+		out.Note += fmt.Sprintf("; %d of %d threads, those with the most time in calls", pageThreads, len(threads))
+		threads = threads[:pageThreads]
+	}
+	for _, th := range threads {
+		out.Threads = append(out.Threads, *th)
+	}
+	return out, nil
+}
