@@ -389,7 +389,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A disk that is full ends the log and nothing else, and is told at the end.
+// A disk that is full ends the log and nothing else, and is reported at the end.
 func TestFullDisk(t *testing.T) {
 	w := NewWriter(&full{1 << 20}, Info{})
 	all := random(rand.New(rand.NewPCG(1, 1)), 1<<20, 1)

@@ -188,7 +188,7 @@ func TestTooFast(t *testing.T) {
 	}
 }
 
-// Five pairs show nothing where functions share alpha: that is told first.
+// Five pairs show nothing where functions share alpha: that is said first.
 func TestForeseesTooFewPairsForFunctions(t *testing.T) {
 	m := newMachine(5, 1, 2, 0.01)
 	m.parts = [2]map[string]float64{{"f": 0.5, "g": 0.2}, {"f": 0.5, "g": 0.2}}

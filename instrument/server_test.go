@@ -252,7 +252,7 @@ func TestServerLost(t *testing.T) {
 	}
 }
 
-// What the program numbers itself are tasks, with what it told of them.
+// What the program numbers itself are tasks, with what it reported of them.
 func TestServerSpans(t *testing.T) {
 	channel, err := checkpoint.New(checkpoint.Monotonic, 4)
 	if err != nil {
@@ -281,7 +281,7 @@ func TestServerSpans(t *testing.T) {
 	}
 }
 
-// A number that is dropped is no site's, whenever it is told.
+// A number that is dropped is no site's, whenever it is reported.
 func TestServerDrop(t *testing.T) {
 	channel, err := checkpoint.New(checkpoint.Monotonic, 4)
 	if err != nil {

@@ -452,7 +452,7 @@ func TestPrefork(t *testing.T) {
 
 // The program is born in the control group that it is given, with and without
 // a terminal; what is no control group does not keep it from running, and what
-// cannot be executed is told all the same.
+// cannot be executed is reported all the same.
 func TestGroup(t *testing.T) {
 	group := testGroup(t)
 	path := group.Name()

@@ -1,4 +1,4 @@
-// Fork and exec, in C for two reasons. A Go program has forgotten which signals its own parent had told it to ignore
+// Fork and exec, in C for two reasons. A Go program has forgotten which signals its own parent had made it ignore
 // and which limit of open files it was given; the program must get both. And a program that leads its session cannot
 // be stopped by Ctrl-Z: its process group is orphaned and the kernel drops the signal. So behind a pty a small
 // process, the keeper, leads the session and is the program's parent:

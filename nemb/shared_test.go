@@ -19,9 +19,9 @@ var updateShared = flag.Bool("update", false, "write ../runtimes/sdk/spec/cases/
 
 // sharedSeries makes a series of one domain: samples each 1 ms or so of a
 // counter that is updated every period, from a power in W as a function of ms.
-func sharedSeries(r *rand.Rand, period time.Duration, told time.Duration, failing bool, watts func(ms float64) float64) Series {
+func sharedSeries(r *rand.Rand, period time.Duration, reported time.Duration, failing bool, watts func(ms float64) float64) Series {
 	const unit = 61.03515625 // uJ
-	s := Series{Domains: []Domain{{ID: "d", Period: told}}}
+	s := Series{Domains: []Domain{{ID: "d", Period: reported}}}
 	var joules, ticked float64
 	var shown Energy
 	at := 5 * time.Second

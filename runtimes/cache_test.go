@@ -180,7 +180,7 @@ var spoil = map[string]func(t *testing.T, path string){
 }
 
 // TestCacheEntries: what is not ours, or not as it was, is not read; it is made
-// anew, and this is told once.
+// anew, and this is reported once.
 func TestCacheEntries(t *testing.T) {
 	type entry struct {
 		fill func(c Cache) (path string, err error) // and again

@@ -144,7 +144,7 @@ type goEvent struct {
 	tid  uint32
 }
 
-// goOutcome is what a program did and told.
+// goOutcome is what a program did and reported.
 type goOutcome struct {
 	stdout, stderr string
 	status         int

@@ -193,7 +193,7 @@ type told struct {
 	site checkpoint.SiteID
 }
 
-// outcome is what a program did and told.
+// outcome is what a program did and reported.
 type outcome struct {
 	stdout, stderr string
 	status         int
@@ -206,7 +206,7 @@ type outcome struct {
 	isPure, isOff  bool
 }
 
-// count says how often a kind of event of a site was told.
+// count says how often a kind of event of a site was reported.
 func (o outcome) count(kind checkpoint.Kind, site checkpoint.SiteID) int {
 	n := o.spans[told{kind, site}]
 	for _, t := range o.threads {
@@ -610,7 +610,7 @@ func TestJavaVirtualThreads(t *testing.T) {
 }
 
 // Without a package of java.base the reader finds out which threads are gone,
-// and only virtual threads are not told.
+// and only virtual threads are not reported.
 func TestJavaClosed(t *testing.T) {
 	each(t, func(t *testing.T, j machine) {
 		j.closed = true

@@ -271,7 +271,7 @@ func writeModule(t *testing.T, files map[string]string) {
 }
 
 // TestGivesWay: what the compiler refuses with checkpoints only is built
-// without, and told; the rest has them.
+// without, and reported; the rest has them.
 func TestGivesWay(t *testing.T) {
 	writeModule(t, map[string]string{
 		"go.mod":   "module acme\n\ngo 1.25.0\n",

@@ -163,7 +163,7 @@ func TestCache(t *testing.T) {
 }
 
 // TestCacheNames: files of one content, and a tree that has another name
-// now, are told under their own names.
+// now, are listed under their own names.
 func TestCacheNames(t *testing.T) {
 	text := "import sys\ndef f(): return f.__code__.co_filename, sys._getframe(0).f_code.co_filename, (lambda: 0).__code__.co_filename\n"
 	for _, python := range interpreters(t) {

@@ -82,7 +82,7 @@ type ran struct {
 	Pure           bool
 	Lost           uint64
 	Adders         int              // threads that added up themselves
-	Sums           map[string]turns // of each function, however it was told
+	Sums           map[string]turns // of each function, however it was reported
 	bySite         map[checkpoint.SiteID]turns
 }
 
@@ -96,7 +96,7 @@ func (t *turns) add(enters, suspends, resumes uint64) {
 	t.resumes += resumes
 }
 
-// events are what one thread told in one piece.
+// events are what one thread reported in one piece.
 type events struct {
 	checkpoint.Run
 	Kinds []checkpoint.Kind

@@ -244,7 +244,7 @@ func withoutIdle(events []string) []string {
 
 // alike says in what the events of two runs differ, "" for nothing. Threads
 // but the first begin in any order; late says that more of the program may come
-// after the saved one has told its events.
+// after the saved one has reported its events.
 func alike(want, got []thread, late bool) string {
 	for _, threads := range [][]thread{want, got} {
 		for i := range threads {

@@ -95,7 +95,7 @@ func TestUnwrapIsShared(t *testing.T) {
 
 var update = flag.Bool("update", false, "write ../../runtimes/sdk/spec/cases/unwrap.json")
 
-// A true energy is told exactly or not at all, whatever the counter shows.
+// A true energy is given exactly or not at all, whatever the counter shows.
 func FuzzUnwrap(f *testing.F) {
 	f.Add(uint64(5), uint64(20000), uint64(262143328851), int64(time.Second))
 	f.Add(uint64(262143328850), uint64(1), uint64(262143328851), int64(time.Millisecond))
@@ -115,13 +115,13 @@ func FuzzUnwrap(f *testing.F) {
 		if cur == Unread && v != Failed {
 			t.Fatalf("an unread counter: verdict %d", v)
 		}
-		// What a package can draw is told exactly or refused.
+		// What a package can draw is given exactly or refused.
 		truth := Energy(used)
 		if wrap == 0 && start+used < start {
 			return // a counter of 64 bits that overflowed
 		}
 		if v.Known() && truth.Joules() <= sustained*time.Duration(elapsed).Seconds() && got != truth {
-			t.Fatalf("%d uJ from %d to %d of %d in %v: told %d, verdict %d", truth, prev, cur, wrap, time.Duration(elapsed), got, v)
+			t.Fatalf("%d uJ from %d to %d of %d in %v: got %d, verdict %d", truth, prev, cur, wrap, time.Duration(elapsed), got, v)
 		}
 	})
 }

@@ -225,7 +225,7 @@ func (d *Diagnosis) filtering(root nemb.Root, m Machine, found *nemb.Found) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		d.add("filtering", Remark, "sudo modprobe msr && sudo cg doctor",
-			"whether the processor filters its energy counters (INTEL-SA-00389) cannot be told: %s: %v", path, err)
+			"whether the processor filters its energy counters (INTEL-SA-00389) is not known: %s: %v", path, err)
 		return
 	}
 	defer unix.Close(fd)
@@ -234,8 +234,8 @@ func (d *Diagnosis) filtering(root nemb.Root, m Machine, found *nemb.Found) {
 	case errors.Is(err, unix.EIO):
 		d.add("filtering", Fine, "", "the processor cannot filter its energy counters")
 	case err != nil:
-		d.add("filtering", Remark, "", "whether the processor filters its energy counters (INTEL-SA-00389) cannot be "+
-			"told: %s: %v", path, err)
+		d.add("filtering", Remark, "", "whether the processor filters its energy counters (INTEL-SA-00389) is "+
+			"not known: %s: %v", path, err)
 	case bits&1 == 1:
 		d.add("filtering", Warning, "", "the processor filters its energy counters (INTEL-SA-00389): energies of "+
 			"short spans are noisy; turn SGX off in the firmware's setup and restart")

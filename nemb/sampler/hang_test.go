@@ -50,7 +50,7 @@ func until(t *testing.T, s *Sampler, samples []nemb.Sample, ok func(nemb.Sample)
 }
 
 // A counter that hangs holds up neither the others, nor the signals, nor the end;
-// what it would have told is not known.
+// what it would have shown is not known.
 func TestSamplerCounterHangs(t *testing.T) {
 	for _, zone := range []int{0, 1} {
 		tree, root := fixture.Mount(t, fixture.TwoPackages())
@@ -98,7 +98,7 @@ func TestSamplerCounterHangs(t *testing.T) {
 	}
 }
 
-// One that answers after all has told of all of its energy, and how late it was.
+// One that answers after all has shown all of its energy, and how late it was.
 func TestSamplerCounterAnswersAgain(t *testing.T) {
 	tree, root := fixture.Mount(t, fixture.TwoPackages())
 	s, err := Start([]nemb.Sensor{openOne(t, root)}, Config{Interval: time.Millisecond, Clock: checkpoint.Monotonic})

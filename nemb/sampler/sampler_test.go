@@ -256,7 +256,7 @@ func TestSamplerStops(t *testing.T) {
 }
 
 // The ring holds 4096 samples; what does not fit, when nothing drains it, is
-// told.
+// counted.
 func TestSamplerFullRing(t *testing.T) {
 	root := zoneTreeAt(t, t.TempDir(), "7000000")
 	s, err := Start([]nemb.Sensor{openOne(t, root)}, Config{Interval: MinInterval, Clock: checkpoint.Monotonic})
@@ -630,7 +630,7 @@ func TestEpoch(t *testing.T) {
 	}
 	first := atomic.LoadUint64(epoch)
 	if first == 0 {
-		t.Error("the first sample is not told")
+		t.Error("the first sample is not known")
 	}
 	samples := s.Stop()
 	defer s.Close()
@@ -679,7 +679,7 @@ func TestSamplerReadsWords(t *testing.T) {
 	}
 }
 
-// A counter is told by what its readings were: the time that a later one made
+// A counter is judged by what its readings were: the time that a later one made
 // good, and the largest step where it is brought up to date seldom.
 func TestFaultsOfReadings(t *testing.T) {
 	var f Faults

@@ -67,7 +67,7 @@ func TestBusy(t *testing.T) {
 		{2 * time.Second, 6 * time.Second, 22},
 		{3 * time.Second, 4 * time.Second, 32}, // time does not run back
 		{4 * time.Second, 8 * time.Second, 46},
-		{2500 * time.Millisecond, 8 * time.Second, 27}, // as it was told then
+		{2500 * time.Millisecond, 8 * time.Second, 27}, // as it was set then
 	} {
 		used = step.used
 		if got := float64(c.Read(step.at)) * 1e-6; math.Abs(got-step.want) > 1e-9 {

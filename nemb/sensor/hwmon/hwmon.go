@@ -234,7 +234,7 @@ var openMeter = func(path string) (*sensor.Number, error) { return sensor.OpenPo
 // addText adds a domain whose counter is a text of microjoules.
 func addText(s *sensor.File, d nemb.Domain, path string) error {
 	if slices.ContainsFunc(s.Domains(), func(o nemb.Domain) bool { return o.ID == d.ID }) {
-		return fmt.Errorf("%s is told twice", d.ID)
+		return fmt.Errorf("%s is there twice", d.ID)
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -128,7 +128,7 @@ func TestHwmonBesideRAPL(t *testing.T) {
 	found.Close()
 }
 
-// A domain that is the sum of several meters is told whole or not at all: what
+// A domain that is the sum of several meters is known whole or not at all: what
 // is left of it would be a wrong figure.
 func TestHwmonPartOfASum(t *testing.T) {
 	altra := "smpro_hwmon: power1_input=40000000, power1_label=power1 CORE VRD, power2_input=%s, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1, power4_input=6000000, power4_label=power4 DIMM VRD2"
@@ -255,7 +255,7 @@ func TestHwmonLabelOfASum(t *testing.T) {
 	}
 }
 
-// What the monitors tell and cg does not take is told, with the reason.
+// What the monitors show and cg does not take is listed, with the reason.
 func TestHwmonNotTaken(t *testing.T) {
 	apu := "amdgpu: power1_average=35000000, power1_label=PPT, device/mem_info_vram_total=536870912"
 	cores := "amd_energy: energy1_input=1000, energy1_label=Ecore000, energy2_input=1000, energy2_label=Ecore001, energy3_input=700000000, energy3_label=Esocket0"

@@ -185,7 +185,7 @@ func TestDenied(t *testing.T) {
 }
 
 // Where no zone is one that cg knows, the total is not what is left of the
-// machine: the estimate stands in, and the zones are told beside it.
+// machine: the estimate stands in, and the zones are listed beside it.
 func TestZonesThatNobodyKnows(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -32,7 +32,7 @@ import (
 // Version of this package.
 const Version = "0.1.0"
 
-// config is what a session is told.
+// config is the options of a session.
 type config struct {
 	output     string
 	format     string

@@ -234,9 +234,9 @@ func (s *Session) provenance(e *energy) provenance {
 // sum makes the totals of tasks at depth 0.
 func (s *Session) sum(r *report) {
 	all := &energy{domains: map[string]int64{}, method: methodBracket}
-	told := map[string]int64{} // ns in which a domain was told
+	known := map[string]int64{} // ns in which the energy of a domain is known
 	var lasted, covered, until int64
-	known := false
+	complete := false
 	var tops []*Task
 	for _, t := range r.done {
 		if t.depth == 0 {
@@ -247,7 +247,7 @@ func (s *Session) sum(r *report) {
 		lasted += t.ended - t.started
 		covered += max(0, t.ended-max(t.started, until))
 		until = max(until, t.ended)
-		known = (known || i == 0) && t.energy != nil
+		complete = (complete || i == 0) && t.energy != nil
 		if t.energy == nil {
 			continue
 		}
@@ -255,7 +255,7 @@ func (s *Session) sum(r *report) {
 		all.method = weaker(all.method, t.energy.method)
 		for id, micro := range t.energy.domains {
 			all.domains[id] += micro
-			told[id] += t.ended - t.started
+			known[id] += t.ended - t.started
 		}
 	}
 	wall := s.stopped - s.mono
@@ -269,13 +269,13 @@ func (s *Session) sum(r *report) {
 	if len(s.source.domains) > 0 {
 		r.totals.IntervalMs = number(float64(s.source.intervalNs) / 1e6)
 	}
-	if known {
+	if complete {
 		r.totals.provenance, r.totals.Energy = s.provenance(all), s.joules(all.total)
 		r.totals.Power = number(*r.totals.Energy / seconds)
 		for id, micro := range all.domains {
 			r.totals.Domains[id] = float64(micro) / 1e6
-			if told[id] > 0 {
-				r.totals.Powers[id] = r.totals.Domains[id] / (float64(told[id]) * 1e-9)
+			if known[id] > 0 {
+				r.totals.Powers[id] = r.totals.Domains[id] / (float64(known[id]) * 1e-9)
 			}
 		}
 	}

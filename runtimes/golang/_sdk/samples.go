@@ -54,7 +54,7 @@ type samples struct {
 	wholeAt  int64
 	moved    []int64   // by domain: when its counter was seen to move last, or was seen first
 	idle     [][]pause // by domain: when it did not move for longer than still
-	late     int64     // ns whose energy a sample told as a sum, since readings before it failed
+	late     int64     // ns whose energy only a sum over them has, since readings failed
 	failing  bool      // the newest sample is one whose reading failed
 	count    int
 	gaps     int

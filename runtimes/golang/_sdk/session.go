@@ -40,7 +40,7 @@ type Session struct {
 	stopped     int64           // 0 while it goes on
 	still       int64           // time of the last sample of a sampler that was waited for in vain, else -1
 	saidUnknown map[string]bool // slugs
-	told        bool            // that the buffer was nearly full
+	wasFull     bool            // nearly: there was a warning of it
 	unsaved     error
 }
 
@@ -94,7 +94,7 @@ func (s *Session) writes() bool {
 }
 
 // Close ends the session and writes its file; tasks that are open end there. The
-// error is that of the file, and was told as a warning. A second call does
+// error is that of the file, of which there was a warning, too. A second call does
 // nothing.
 func (s *Session) Close() error {
 	if s == nil {
@@ -262,8 +262,8 @@ func (s *Session) drain() {
 				period, calm = min(drainMostNs, period*2), 0
 			}
 		}
-		if fill > drainWarnPart && !s.told {
-			s.told = true
+		if fill > drainWarnPart && !s.wasFull {
+			s.wasFull = true
 			s.note("buffer-full",
 				fmt.Sprintf("the ring of samples was %.0f %% full when it was read: use a larger Buffer", 100*fill))
 		}

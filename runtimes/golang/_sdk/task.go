@@ -181,7 +181,7 @@ func (t *Task) Duration() time.Duration {
 
 // EnergyJ is the energy in J, NaN where it is not known or the task is open.
 func (t *Task) EnergyJ() float64 {
-	if e := t.told(); e != nil {
+	if e := t.computed(); e != nil {
 		return float64(e.total) / 1e6
 	}
 	return math.NaN()
@@ -193,7 +193,7 @@ func (t *Task) AvgPowerW() float64 { return t.EnergyJ() / t.Duration().Seconds()
 // Domains are the energies of the machine's parts in J.
 func (t *Task) Domains() map[string]float64 {
 	out := map[string]float64{}
-	if e := t.told(); e != nil {
+	if e := t.computed(); e != nil {
 		for id, micro := range e.domains {
 			out[id] = float64(micro) / 1e6
 		}
@@ -203,7 +203,7 @@ func (t *Task) Domains() map[string]float64 {
 
 // Noise says how evenly it drew power; nil without TimeSeries.
 func (t *Task) Noise() *Noise {
-	if t.told() == nil || !t.session.record {
+	if t.computed() == nil || !t.session.record {
 		return nil
 	}
 	t.session.data.Lock()
@@ -211,7 +211,8 @@ func (t *Task) Noise() *Noise {
 	return t.session.noise(t)
 }
 
-func (t *Task) told() *energy {
+// computed is its energy, which is waited for; nil where it is not known.
+func (t *Task) computed() *energy {
 	if t == nil {
 		return nil
 	}

@@ -1,6 +1,6 @@
 """Modules that load or run code in ways of their own are met once they have been
 imported: at the next import, or when runpy looks for an importer. One that cannot
-be met is told to cg, and works as without it.
+be met is reported to cg, and works as without it.
 """
 import os
 import sys

@@ -1,6 +1,6 @@
 """The cache of woven code. It takes the name that name_of gives and returns an
 Entry, or None for one that is not this user's own, that others could write, or
-that is not as cg wrote it. cg is told of such an entry.
+that is not as cg wrote it. Such an entry is reported to cg.
 
 An entry is a file with a name that its path gives, or path and content where
 the text is not that of a file:

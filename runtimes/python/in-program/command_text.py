@@ -3,7 +3,7 @@ reads and compiles it in C. Before it runs a main module it tells its audit hook
 the code (docs.python.org/3/library/audit_events.html, exec); the hook runs the
 woven code in its place, ends as that ended, and leaves nothing to run. A text
 that cannot be read again, or whose code is not what the interpreter has, is left
-to the interpreter, and cg is told.
+to the interpreter, and cg reports it.
 """
 import os
 import sys

@@ -37,7 +37,7 @@ SUBSCRIPT, CACHE = subscript() if FAR else (None, 0)
 
 def recorded(ops, u):
     """(first unit, constant, next unit) of the event that the instruction at a
-    unit records, as far as that can be told from its code; else None."""
+    unit records, as far as its code shows that; else None."""
     if ops[2 * u] == NEGATIVE:
         return operand(ops, u - 1) + (u + 1,)
     if FAR and ops[2 * u] == SUBSCRIPT:

@@ -74,7 +74,7 @@ class State:
     go. It ends with the thread."""
 
     __slots__ = ("pid", "chunk", "ahead", "kept", "spare", "started", "busy", "parent", "fork", "losses", "resumed",
-                 "wait", "told")
+                 "wait", "reported")
 
     def __init__(self, parent):
         self.pid = pid
@@ -89,7 +89,7 @@ class State:
         self.losses = iter(range(MANY))
         self.resumed = 0        # lost events before the last chunk
         self.wait = 0           # lost events before cg is asked again
-        self.told = [0]         # lost events that cg has been told of
+        self.reported = [0]     # lost events that cg knows of
 
     def lost(self):
         return MANY - self.losses.__length_hint__()
@@ -114,7 +114,7 @@ class State:
                 if chunk:
                     states[1024 + (chunk - first_chunk) // CHUNK] = 2
             if lossy.pop(id(self), None):
-                confess([(self.pid, self.losses, self.told)])
+                confess([(self.pid, self.losses, self.reported)])
         except Exception:  # the interpreter is ending, and cg reads what is left
             pass
 
@@ -127,7 +127,7 @@ class State:
             return False
         try:
             self.busy = True
-            new, self.told[0] = lost - self.told[0], lost
+            new, self.reported[0] = lost - self.reported[0], lost
             try:
                 if self.ahead and self.ahead[0] // 8 == self.chunk:
                     del self.ahead[0]
@@ -146,7 +146,7 @@ class State:
                 if at.tb_frame.f_globals is not globals() and at.tb_frame.f_globals is not take.__globals__:
                     raise  # by a handler of the program's
                 # cg is gone, or too little of the stack is left
-                offset, self.told[0] = -1, lost - new
+                offset, self.reported[0] = -1, lost - new
             if offset < 0:
                 self.spare = iter(())
                 self.wait = lost + RETRY
@@ -172,7 +172,7 @@ class State:
             if not lossy:
                 import atexit
                 atexit.register(confess_all)
-            lossy[id(self)] = self.pid, self.losses, self.told
+            lossy[id(self)] = self.pid, self.losses, self.reported
         next(self.losses)
 
 
@@ -214,14 +214,14 @@ def hole(chunk, free, spare):
 
 
 def confess(of):
-    """Tells cg how many events were lost since it was told."""
-    untold = 0
-    for process, losses, told in of:
+    """Reports to cg how many events were lost since the last report."""
+    new = 0
+    for process, losses, reported in of:
         if process == pid:
             lost = MANY - losses.__length_hint__()
-            untold, told[0] = untold + lost - told[0], lost
-    if untold:
-        tell("lost", str(untold))
+            new, reported[0] = new + lost - reported[0], lost
+    if new:
+        tell("lost", str(new))
 
 
 def confess_all():

@@ -41,7 +41,7 @@ recorder = Recorder()
 
 def open_channel():
     """Opens the channel with the native module, else in Python. Whether that
-    was possible; cg is told why it was not."""
+    was possible; the reason why it was not is reported to cg."""
     recorder.entries = os.path.join(run.cache, "%s-%s-%s%d-" % (
         os.path.basename(run.here), run.key, sys.implementation.cache_tag, sys.flags.optimize))
     reason = run.reason

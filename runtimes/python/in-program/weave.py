@@ -205,7 +205,7 @@ class Weaver:
     def mark(self, kind, site, how="p", up=0):
         # A site whose frames can be suspended has checkpoints that look, in
         # ways that events.PAUSES tells; a small one has some that count when
-        # they are told to.
+        # cg asks for it.
         if site not in self.pausing:
             how = "s" if site in self.small else ""
         node = ast.Constant(value="%s%d:%d%s" % (MARK, kind | up << 11, site, how))

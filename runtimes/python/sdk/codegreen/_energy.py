@@ -131,7 +131,7 @@ class Samples:
         self.last_whole = None   # time and energies of the last sample without a failed reading
         self.moved = [0] * len(domains)       # when each counter was seen to move last, or was seen first
         self.still = [[] for _ in domains]    # (start, end): when each did not move for longer than STILL
-        self.late = 0                         # ns whose energy a sample told as a sum, since readings before it failed
+        self.late = 0                         # ns whose energy only a sum over them has, since readings failed
         self.count = self.gaps = 0
         self.failed = self.failing = False
         self.pruned_at = 0
@@ -282,7 +282,7 @@ class Shares:
     """Who shares the machine's energy: the stacks that have a task open, by the
     processor time of their threads.
 
-    active has them, by their thread; changed() is told of each change of it that
+    active has them, by their thread; changed() is called at each change of it that
     leaves, or had, more than one. Between two changes parts has what each has
     of the whole.
     """

@@ -482,7 +482,7 @@ class Session:
 
     def _draining(self):
         """Empties the ring before it is full; the period follows how full it was."""
-        period, calm, told = DRAIN_NS * 1e-9, 0, False
+        period, calm, warned = DRAIN_NS * 1e-9, 0, False
         most = max(0.001, self._source.slots * self._source.interval_ns * 1e-9 / 8)
         while not self._woken.wait(min(period, most)):
             with self._data:
@@ -490,8 +490,8 @@ class Session:
                     return
                 self._source.read(self._samples)
                 fill = self._source.fill
-                if fill > DRAIN_WARN_PART and not told:
-                    told = True
+                if fill > DRAIN_WARN_PART and not warned:
+                    warned = True
                     self._note("buffer-full", "the ring of samples was %.0f %% full when it was read: "
                                               "use a larger buffer_samples" % (100 * fill))
                 if fill > DRAIN_FULL_PART:

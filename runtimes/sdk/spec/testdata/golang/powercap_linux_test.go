@@ -99,7 +99,7 @@ func (h hanging) ReadAt(b []byte, _ int64) (int, error) {
 func (h hanging) Close() error { return nil }
 
 // A counter that hangs while the program runs holds neither a task nor the end,
-// and what it has not told is not known.
+// and what it has not shown is not known.
 func TestCounterThatHangs(t *testing.T) {
 	answer = 50 * time.Millisecond
 	defer func() { answer = answerNs }()

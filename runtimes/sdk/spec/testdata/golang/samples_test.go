@@ -134,7 +134,7 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 	if late := series(20, 200, 400, true).late; late != 200*ms {
-		t.Errorf("%d ns were told late", late)
+		t.Errorf("a sum alone has the energy of %d ns", late)
 	}
 	s := newSamples([]domain{{ID: "d", InTotal: true, PeriodNs: 10 * ms, Lo: 1, Hi: 1}})
 	for at := int64(0); at < 100; at++ {

@@ -264,7 +264,7 @@ final class Held {
         check(s.times.size < 3000, s.times.size + " samples are left");
     }
 
-    /** Tasks that overlap have together what there is, however their ends are told. */
+    /** Tasks that overlap have together what there is, in whatever order they end. */
     private static void share() throws InterruptedException {
         Samples s = series(1_000_000);
         for (long i = 0; i < 1000; i++) s.add(i * 1_000_000, 0, new long[] {i * 20000}); // 20 W
@@ -308,7 +308,7 @@ final class Held {
         return s;
     }
 
-    private static void told(Samples s, long from, long to, String why, boolean unmoved) {
+    private static void unknown(Samples s, long from, long to, String why, boolean unmoved) {
         long start = from * 1_000_000, end = to * 1_000_000;
         check(s.unknown(start, end).equals(why) && s.unmoved() == unmoved, s.unknown(start, end) + ", want " + why);
         Energy e = Energy.of(s, start, end, List.of());
@@ -317,20 +317,20 @@ final class Held {
         if (e != null) check(Math.abs(e.total() - want) < 0.02 * want && e.hi() - e.total() >= 500 && e.total() - e.lo() >= 500, e + ", want " + want);
     }
 
-    /** What no reading tells is no energy of 0. */
+    /** What no reading shows is no energy of 0. */
     private static void unknown() {
         long before = Samples.still;
         Samples.still = 50_000_000;
-        told(faulty(20, 0, 0, false), 100, 500, "", false);
-        told(faulty(0, 0, 0, false), 100, 500, "the counter of d has not moved", true);
-        told(faulty(20, 200, 1000, false), 100, 500, "the counter of d is stuck: it has not moved for 0.4 s", false);
-        told(faulty(20, 200, 1000, false), 50, 150, "", false);
-        told(faulty(20, 200, 400, false), 250, 300, "the counter of d is stuck: it has not moved for 0.2 s", false);
-        told(faulty(20, 200, 400, false), 450, 550, "", false);
-        told(faulty(20, 200, 230, false), 100, 500, "", false);
-        told(faulty(20, 200, 1000, true), 100, 500, "the counter of d could not be read to the end", false);
-        told(faulty(20, 200, 400, true), 100, 500, "", false);
-        check(faulty(20, 200, 400, true).late == 200_000_000, "the time that was told late");
+        unknown(faulty(20, 0, 0, false), 100, 500, "", false);
+        unknown(faulty(0, 0, 0, false), 100, 500, "the counter of d has not moved", true);
+        unknown(faulty(20, 200, 1000, false), 100, 500, "the counter of d is stuck: it has not moved for 0.4 s", false);
+        unknown(faulty(20, 200, 1000, false), 50, 150, "", false);
+        unknown(faulty(20, 200, 400, false), 250, 300, "the counter of d is stuck: it has not moved for 0.2 s", false);
+        unknown(faulty(20, 200, 400, false), 450, 550, "", false);
+        unknown(faulty(20, 200, 230, false), 100, 500, "", false);
+        unknown(faulty(20, 200, 1000, true), 100, 500, "the counter of d could not be read to the end", false);
+        unknown(faulty(20, 200, 400, true), 100, 500, "", false);
+        check(faulty(20, 200, 400, true).late == 200_000_000, "the time that only a sum has");
         Samples.still = before;
         Samples s = series(10_000_000);
         for (long at = 0; at < 100; at++) s.add(at * 1_000_000, 0, new long[] {at / 10 * 200_000});

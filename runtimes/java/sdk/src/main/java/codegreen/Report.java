@@ -111,7 +111,7 @@ final class Report {
         boolean known = !tops.isEmpty() && tops.stream().allMatch(t -> t.energy != null);
         long lasted = 0, covered = 0, until = Long.MIN_VALUE, micro = 0, machine = 0, lo = 0, hi = 0;
         String method = Spec.METHOD_BRACKET;
-        Map<String, Long> domains = new LinkedHashMap<>(), told = new LinkedHashMap<>();
+        Map<String, Long> domains = new LinkedHashMap<>(), lengths = new LinkedHashMap<>(); // ns in which it is known
         for (Task t : tops) {
             lasted += t.ended - t.started;
             covered += Math.max(0, t.ended - Math.max(t.started, until));
@@ -125,7 +125,7 @@ final class Report {
             if (Samples.METHODS.indexOf(e.method()) > Samples.METHODS.indexOf(method)) method = e.method();
             e.domains().forEach((id, v) -> {
                 domains.merge(id, v, Long::sum);
-                told.merge(id, t.ended - t.started, Long::sum);
+                lengths.merge(id, t.ended - t.started, Long::sum);
             });
         }
         long wall = m.stopped() - m.mono();
@@ -145,7 +145,7 @@ final class Report {
         if (known) {
             domains.forEach((id, v) -> {
                 parts.put(id, joules(v));
-                if (told.get(id) > 0) powers.put(id, joules(v) / (told.get(id) * 1e-9));
+                if (lengths.get(id) > 0) powers.put(id, joules(v) / (lengths.get(id) * 1e-9));
             });
         }
         out.put("domains", parts);

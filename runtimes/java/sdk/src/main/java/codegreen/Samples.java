@@ -131,7 +131,7 @@ final class Samples {
     private final long[] moved; // when each counter was seen to move last, or was seen first
     private final Longs[] idle; // from, to, from, to ...: when each did not move for longer than still
     private boolean failing;    // the newest sample is one whose reading failed
-    long late;                  // ns whose energy a sample told as a sum, since readings before it failed
+    long late;                  // ns whose energy only a sum over them has, since readings failed
     long count, gaps;
     boolean failed;
     int prunedAt;

@@ -105,7 +105,7 @@ public final class Session implements AutoCloseable {
             return this;
         }
 
-        /** Is told the slug (docs/session.md) and the words of each warning, in place of a line on standard error. */
+        /** Takes the slug (docs/session.md) and the words of each warning, in place of a line on standard error. */
         public Builder onWarning(BiConsumer<String, String> warn) {
             this.warn = warn;
             return this;
@@ -372,7 +372,7 @@ public final class Session implements AutoCloseable {
             woken.signalAll();
         } catch (RuntimeException e) { // a session never breaks the program
             over = true;
-            note("failed", "the session cannot be told: " + e);
+            note("failed", "the session's energies cannot be computed: " + e);
         } finally {
             data.unlock();
         }

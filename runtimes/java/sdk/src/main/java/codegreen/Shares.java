@@ -9,7 +9,7 @@ import java.util.Map;
 
 /**
  * Who shares the machine's energy: the stacks that have a task open, by the processor time of their
- * threads; equally where none of them used any, that of one is not told (virtual threads), or they are more
+ * threads; equally where none of them used any, that of one is not known (virtual threads), or they are more
  * than 32: to ask takes a microsecond a thread, at each beginning and end.
  *
  * <p>The session's lock is held whenever a method is called.
@@ -52,7 +52,7 @@ final class Shares {
         begin();
     }
 
-    /** What was shared until t is told by within from now on. */
+    /** From now on within has what was shared until t. */
     void settle(long t) {
         if (sharing && since < t) {
             close(t);
@@ -119,7 +119,7 @@ final class Shares {
         }
     }
 
-    /** Processor times of threads in ns, -1 where they are not told. */
+    /** Processor times of threads in ns, -1 where they are not known. */
     private static final class Times {
         private static final ThreadMXBean BEAN = bean();
 
