@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/shlex"
@@ -123,23 +124,20 @@ func runRepeated(c *cli.Context) error {
 		}
 	}()
 	account.Prepare()
-	if s.machine, err = openMachine(c.Context, c); err != nil {
-		return err
-	}
-	defer s.machine.close()
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
 	folder, err := runDir()
 	if err != nil {
 		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
 	}
 	defer folder.Remove()
-	dir := folder.Path
-	cache, refused := keeping()
-	s.log, s.env = filepath.Join(dir, "stderr"), languages.WithSDKs(nil, cache, dir)
-	for _, text := range append(refused, cache.Refused()...) {
-		say(text)
+	offered := offer(folder.Path)
+	defer offered() // before the folder is removed
+	if s.machine, err = openMachine(ctx, c); err != nil {
+		return err
 	}
-	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	defer release()
+	defer s.machine.close()
+	s.log, s.env = filepath.Join(folder.Path, "stderr"), offered()
 
 	if s.base, s.unused, err = s.machine.idle(ctx, s.interval, s.baseline); err != nil {
 		return err
@@ -172,6 +170,24 @@ func runRepeated(c *cli.Context) error {
 		}
 	}
 	return nil
+}
+
+// offer prepares the environment of programs that measure parts of themselves, while the
+// sensors are looked for. The function that it returns waits for it.
+func offer(dir string) func() []string {
+	env := make(chan []string, 1)
+	go func() {
+		cache, _ := keeping()
+		env <- languages.WithSDKs(nil, cache, dir)
+	}()
+	return sync.OnceValue(func() []string {
+		offered := <-env
+		cache, refused := keeping()
+		for _, text := range append(refused, cache.Refused()...) {
+			say(text)
+		}
+		return offered
+	})
 }
 
 // unsaid tells why nothing can be said of a command's budget.
