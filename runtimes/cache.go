@@ -282,24 +282,28 @@ func open(path string, flags int, use func(fd int, st *unix.Stat_t) error) (unix
 
 // readOwn reads a file that is this user's own.
 func readOwn(path string) (content []byte, err error) {
-	_, err = open(path, 0, func(fd int, st *unix.Stat_t) error {
-		content = make([]byte, st.Size)
-		for n := 0; n < len(content); {
-			more, err := unix.Read(fd, content[n:])
-			if errors.Is(err, unix.EINTR) {
-				continue
-			}
-			if err != nil {
-				return &fs.PathError{Op: "read", Path: path, Err: err}
-			}
-			if more == 0 { // it has become shorter
-				content = content[:n]
-			}
-			n += more
-		}
-		return nil
+	_, err = open(path, 0, func(fd int, st *unix.Stat_t) (err error) {
+		content, err = readAll(path, fd, make([]byte, st.Size))
+		return err
 	})
 	return content, err
+}
+
+// readAll fills content from an open file, or makes it shorter where the file ends.
+func readAll(path string, fd int, content []byte) ([]byte, error) {
+	for n := 0; n < len(content); {
+		more, err := unix.Read(fd, content[n:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		case more == 0:
+			content = content[:n]
+		default:
+			n += more
+		}
+	}
+	return content, nil
 }
 
 // Read reads a file, by its path in the cache. One that is refused is not there:
@@ -507,17 +511,19 @@ func ownFolder(path string) error {
 // treeDigest is the digest of all that is in a folder.
 func treeDigest(folder string) (string, error) {
 	h := sha256.New()
-	err := walkOwn(folder, func(name string, content []byte) error {
+	err := walkOwn(folder, func(name string, read func() ([]byte, error)) error {
+		content, err := read()
 		fmt.Fprintf(h, "%s\x00%d\x00", name, len(content))
 		h.Write(content)
-		return nil
+		return err
 	})
 	return hex.EncodeToString(h.Sum(nil))[:digestSize], err
 }
 
-// walkOwn reads the files below a folder in order. The error is a *Refusal where
-// something is not this user's own, or neither file nor folder.
-func walkOwn(folder string, use func(name string, content []byte) error) error {
+// walkOwn opens the files below a folder in order. What read returns is good until use returns. The error is a
+// *Refusal where something is not this user's own, or neither file nor folder.
+func walkOwn(folder string, use func(name string, read func() ([]byte, error)) error) error {
+	var buffer []byte
 	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -525,14 +531,18 @@ func walkOwn(folder string, use func(name string, content []byte) error) error {
 		if d.IsDir() {
 			return ownFolder(path)
 		}
-		content, err := readOwn(path)
-		if err != nil {
-			return err
-		}
 		name, err := filepath.Rel(folder, path)
 		if err != nil {
 			return err
 		}
-		return use(name, content)
+		_, err = open(path, 0, func(fd int, st *unix.Stat_t) error {
+			return use(name, func() ([]byte, error) {
+				if int64(cap(buffer)) < st.Size {
+					buffer = make([]byte, max(st.Size, 32<<10))
+				}
+				return readAll(path, fd, buffer[:st.Size])
+			})
+		})
+		return err
 	})
 }

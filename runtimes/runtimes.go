@@ -61,11 +61,15 @@ func (f files) ReadFile(name string) ([]byte, error) {
 }
 
 // hash names the content of a folder.
-func hash(folder string) (string, error) {
+func hash(folder string) (string, error) { return hashed(folder, func(string, []byte) {}) }
+
+// hashed is hash, and passes each file on.
+func hashed(folder string, use func(name string, content []byte)) (string, error) {
 	h := sha256.New()
 	err := walk(folder, func(name string, content []byte) error {
 		fmt.Fprintf(h, "%s\x00%d\x00", name, len(content))
 		h.Write(content)
+		use(name, content)
 		return nil
 	})
 	return hex.EncodeToString(h.Sum(nil))[:16], err
@@ -89,23 +93,22 @@ func walk(folder string, f func(name string, content []byte) error) error {
 
 // Folder lists the files of a folder by their names in it, with their content.
 func Folder(folder string) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	err := walk(folder, func(name string, content []byte) error {
-		files[name] = content
-		return nil
-	})
+	files, _, err := contents(folder)
 	return files, err
+}
+
+// contents is Folder and hash, with one reading.
+func contents(folder string) (files map[string][]byte, sum string, err error) {
+	files = map[string][]byte{}
+	sum, err = hashed(folder, func(name string, content []byte) { files[name] = content })
+	return files, sum, err
 }
 
 // Unpack writes a folder to disk, once for each version of its content, and
 // returns where it is: below cache, or below scratch when nothing can be kept
 // there. Several processes may unpack at the same time.
 func Unpack(folder string, cache Cache, scratch string) (string, error) {
-	files, err := Folder(folder)
-	if err != nil {
-		return "", err
-	}
-	sum, err := hash(folder)
+	files, sum, err := contents(folder)
 	if err != nil {
 		return "", err
 	}
@@ -144,17 +147,22 @@ func unpacked(dir string, files map[string][]byte) error {
 		return err
 	}
 	left := len(files)
-	err := walkOwn(dir, func(name string, content []byte) error {
+	err := walkOwn(dir, func(name string, read func() ([]byte, error)) error {
 		path := filepath.Join(dir, name)
 		want, is := files[name]
-		switch {
-		case is && bytes.Equal(content, want):
-			left--
-		case is:
-			return &Refusal{path, "is not what cg has written"}
-		case !besides(name, files):
+		if !is && !besides(name, files) {
 			return &Refusal{path, "is not of cg"}
+		} else if !is {
+			return nil
 		}
+		content, err := read()
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(content, want) {
+			return &Refusal{path, "is not what cg has written"}
+		}
+		left--
 		return nil
 	})
 	if err == nil && left > 0 {

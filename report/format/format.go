@@ -152,19 +152,21 @@ const DefaultSlices = 200_000
 // Default is the format where none is asked for.
 const Default = "text"
 
-var formats []Format
+var formats []Format // by name
 
 // Register adds a format. Two of a name are a mistake in the program.
 func Register(f Format) {
 	if slices.ContainsFunc(formats, func(other Format) bool { return other.Name == f.Name }) {
 		panic("format: two formats are called " + f.Name)
 	}
-	formats = append(formats, f)
+	byName := func(f Format, name string) int { return cmp.Compare(f.Name, name) }
+	at, _ := slices.BinarySearchFunc(formats, f.Name, byName)
+	formats = slices.Insert(formats, at, f)
 }
 
 // All lists the formats by name.
 func All() []Format {
-	return slices.SortedFunc(slices.Values(formats), func(a, b Format) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Clone(formats)
 }
 
 // Of lists the formats that can show a kind of document, by name.
