@@ -24,6 +24,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/report"
+	"cg/report/verdict"
 	"cg/shown"
 )
 
@@ -216,7 +217,7 @@ type check struct {
 	command    []string
 	base, head string
 	build      string
-	stored     *report.Gate // of --base FILE
+	stored     *verdict.Check // of --base FILE
 	saves      bool
 	different  bool
 	// differences are those of the baseline, known after the first run.
@@ -315,7 +316,7 @@ func checkOptions(c *cli.Context) (*check, error) {
 		if err != nil {
 			return nil, fail(statusUsage, "--base: %w", err)
 		}
-		if k.stored, err = report.ReadGate(b); err != nil {
+		if k.stored, err = verdict.Read(b); err != nil {
 			return nil, fail(statusUsage, "--base: %s: %w", k.base, err)
 		}
 	} else if k.different {
@@ -495,9 +496,9 @@ func (k *check) compare(ctx context.Context) (*gate.Result, error) {
 }
 
 // about is the report of a check without its result.
-func (k *check) about() *report.Gate {
+func (k *check) about() *verdict.Check {
 	p := k.plan
-	g := &report.Gate{
+	g := &verdict.Check{
 		Meta: k.last.Meta, Command: k.command, Build: k.build, Metric: string(p.Metric), Unit: p.Metric.Unit(),
 		Head: k.trees[gate.Head].rev, Base: k.trees[gate.Base].rev,
 		Alpha: p.Alpha, Seed: strconv.FormatUint(p.Seed, 10), Inconclusive: k.inconclusive,
@@ -531,7 +532,7 @@ func (k *check) comparable() error {
 }
 
 // report makes the report of a result.
-func (k *check) report(r *gate.Result) *report.Gate {
+func (k *check) report(r *gate.Result) *verdict.Check {
 	g := k.about()
 	g.Result = *r
 	g.Warnings = append(g.Warnings, k.warnings...)
@@ -547,7 +548,7 @@ func (k *check) report(r *gate.Result) *report.Gate {
 }
 
 // writeGate puts a check into files, and tells it.
-func writeGate(c *cli.Context, outs map[string]*output, g *report.Gate) error {
+func writeGate(c *cli.Context, outs map[string]*output, g *verdict.Check) error {
 	texts, err := writtenFor(c, g, slices.Collect(maps.Keys(outs)))
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -430,7 +431,7 @@ func comparisons(t *testing.T) map[string]*Comparison {
 }
 
 func TestCompareGolden(t *testing.T) {
-	schema := documented(t, "comparison", ComparisonSchema())
+	schema := documented(t, "comparison", SchemaOf(reflect.TypeFor[Comparison](), "Saved runs compared by cg"))
 	for name, c := range comparisons(t) {
 		b, err := c.JSON()
 		if err != nil {
@@ -456,10 +457,10 @@ func TestReadSaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := ReadSaved(run); err != nil || s.Run == nil || s.Repeated != nil {
+	if s, err := ReadSavedFrom(bytes.NewReader(run)); err != nil || s.Run == nil || s.Repeated != nil {
 		t.Error(s, err)
 	}
-	s, err := ReadSaved(rep)
+	s, err := ReadSavedFrom(bytes.NewReader(rep))
 	if err != nil || s.Repeated == nil || s.Run != nil || len(s.Repeated.Commands) != 2 {
 		t.Fatal(s, err)
 	}
@@ -482,7 +483,7 @@ func TestReadSaved(t *testing.T) {
 		"measurements.round: a text stands where a whole number " +
 			"belongs": []byte(`{"meta": {"schema_version": "1"}, "measurements": [{"round": "x"}]}`),
 	} {
-		if _, err := ReadSaved(b); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadSavedFrom(bytes.NewReader(b)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

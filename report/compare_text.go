@@ -10,7 +10,7 @@ import (
 
 // JSON encodes a comparison: docs/comparison.schema.json.
 func (c *Comparison) JSON() ([]byte, error) {
-	return indented(c)
+	return Encode(c)
 }
 
 // Mark stands before energies of which a side was not measured.

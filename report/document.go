@@ -90,11 +90,9 @@ func (r *Repeated) Kind() string { return "repeated runs" }
 // Kind names a comparison.
 func (c *Comparison) Kind() string { return "a comparison" }
 
-// Kind names a check of a change.
-func (g *Gate) Kind() string { return "a check of a change" }
-
-// indented encodes a document as it is saved.
-func indented(v any) ([]byte, error) {
+// Encode is a document as it is saved: indented JSON in which no character means anything
+// to a terminal.
+func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -22,7 +22,7 @@ func TestExamplesAreSaved(t *testing.T) {
 		"run-unavailable": evened(example(nemb.Unavailable)), "suite-measured": evened(suite(nemb.Measured)),
 		"suite-estimated": evened(suite(nemb.Estimated)), "hostile": evened(hostile()),
 		"repeated-measured": repeated(nemb.Measured, 13), "repeated-estimated": repeated(nemb.Estimated, 2),
-		"repeated-unavailable": repeated(nemb.Unavailable, 4), "gate": checked(),
+		"repeated-unavailable": repeated(nemb.Unavailable, 4),
 	} {
 		b, err := d.JSON()
 		if err != nil {

@@ -345,7 +345,7 @@ func (r *Repeated) All() []Command {
 
 // JSON encodes what was measured.
 func (r *Repeated) JSON() ([]byte, error) {
-	return indented(r)
+	return Encode(r)
 }
 
 // Line is a command as a shell would take it.

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -104,7 +105,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestRepeatedGolden(t *testing.T) {
-	schema := documented(t, "repeated", RepeatedSchema())
+	schema := documented(t, "repeated", SchemaOf(reflect.TypeFor[Repeated](), "Repeated runs measured by cg"))
 	for name, r := range map[string]*Repeated{
 		"measured": repeated(nemb.Measured, 13), "estimated": repeated(nemb.Estimated, 2),
 		"unknown": repeated(nemb.Unavailable, 4),

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,11 +89,8 @@ func headOf(f io.ReadSeeker) (h fileHead, err error) {
 	return h, nil
 }
 
-// ReadSaved decodes a file of cg measure or cg run and refuses what is neither,
-// or is of another schema.
-func ReadSaved(b []byte) (Saved, error) { return ReadSavedFrom(bytes.NewReader(b)) }
-
-// ReadSavedFrom is ReadSaved for a text that need not be in memory.
+// ReadSavedFrom decodes a file of cg measure or cg run and refuses what is neither, or
+// is of another schema. The text need not be in memory.
 func ReadSavedFrom(f io.ReadSeeker) (Saved, error) {
 	head, err := headOf(f)
 	switch {

@@ -16,30 +16,8 @@ import (
 	"cg/report/schema"
 )
 
-// Schema is the JSON Schema of a saved run (json-schema.org, draft 2020-12):
-// docs/report.schema.json.
-func Schema() map[string]any {
-	s := schemaOf(reflect.TypeFor[Run]())
-	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "A run measured by cg, schema version " + SchemaVersion
-	return s
-}
-
-// RepeatedSchema is that of repeated runs: docs/repeated.schema.json.
-func RepeatedSchema() map[string]any {
-	s := schemaOf(reflect.TypeFor[Repeated]())
-	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "Repeated runs measured by cg, schema version " + SchemaVersion
-	return s
-}
-
-// ComparisonSchema is that of a comparison: docs/comparison.schema.json.
-func ComparisonSchema() map[string]any {
-	s := schemaOf(reflect.TypeFor[Comparison]())
-	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "Saved runs compared by cg, schema version " + SchemaVersion
-	return s
-}
+// Schema is the JSON Schema of a saved run: docs/report.schema.json.
+func Schema() map[string]any { return SchemaOf(reflect.TypeFor[Run](), "A run measured by cg") }
 
 // Validate compares a text with the schema: that of sessions if it is of one. The
 // error names the first field that differs.
@@ -92,6 +70,14 @@ var compiled = sync.OnceValues(func() (*schema.Schema, error) {
 })
 
 var compiledSession = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(docs.SessionSchema) })
+
+// SchemaOf is the JSON Schema of a type of documents (json-schema.org, draft 2020-12).
+func SchemaOf(t reflect.Type, title string) map[string]any {
+	s := schemaOf(t)
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = title + ", schema version " + SchemaVersion
+	return s
+}
 
 // schemaOf describes a type of Run. A pointer may be null; a field without
 // omitempty must be there; nothing else may.

@@ -14,6 +14,7 @@ import (
 	"cg/report"
 	"cg/report/format"
 	"cg/report/reporttest"
+	"cg/report/verdict"
 )
 
 func TestFormatOf(t *testing.T) {
@@ -167,7 +168,7 @@ func TestPoisonedOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	put("compare", c)
-	g := reporttest.Poisoned(reporttest.Saved[report.Gate](t, "gate"))
+	g := reporttest.Poisoned(reporttest.Saved[verdict.Check](t, "gate"))
 	put("gate", g)
 	texts["gate.annotations"] = strings.Join(g.Annotations(), "\n")
 	if len(texts) < 14 {

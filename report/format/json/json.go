@@ -6,6 +6,7 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/verdict"
 )
 
 func init() {
@@ -13,7 +14,7 @@ func init() {
 		Name: "json", JSON: true, Title: "the run as cg saves it", Endings: []string{".json"},
 		Read: func(f io.ReadSeeker) (format.Document, error) { return report.ReadFrom(f) },
 		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*report.Repeated](), jsonOf[*report.Comparison](),
-			jsonOf[*report.Gate]()},
+			jsonOf[*verdict.Check]()},
 	})
 }
 

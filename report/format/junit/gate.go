@@ -8,12 +8,13 @@ import (
 	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/verdict"
 	"cg/statistics"
 )
 
 // writeGate writes a check as a suite of tests: one for the program, and for each
 // function and budget. What is inconclusive is skipped, unless it is to fail.
-func writeGate(w io.Writer, g *report.Gate, _ format.Options) error {
+func writeGate(w io.Writer, g *verdict.Check, _ format.Options) error {
 	at, _ := time.Parse(report.StampLayout, g.Meta.StartedAt)
 	s := suite{Name: "cg gate " + g.Metric, At: at, Hostname: g.Meta.Hostname, Properties: [][2]string{
 		{"base", g.BaseTitle()}, {"head", g.HeadTitle()}, {"metric", g.Metric}, {"energy_kind", string(g.Backend.Kind)},
@@ -35,7 +36,7 @@ func writeGate(w io.Writer, g *report.Gate, _ format.Options) error {
 		judge(f.Name, f)
 	}
 	for _, b := range g.Budgets {
-		k := testCase{Class: "cg.gate.budget", Name: report.Owner(b.Name), Message: g.BudgetText(b) + " of " +
+		k := testCase{Class: "cg.gate.budget", Name: verdict.Owner(b.Name), Message: g.BudgetText(b) + " of " +
 			figures.Joules(b.BudgetJ)}
 		switch {
 		case b.Exceeded == nil:
@@ -49,7 +50,7 @@ func writeGate(w io.Writer, g *report.Gate, _ format.Options) error {
 }
 
 // described is a comparison in a line.
-func described(g *report.Gate, c gate.Comparison) string {
+func described(g *verdict.Check, c gate.Comparison) string {
 	text := string(c.Verdict) + ": " + g.Change(c)
 	if i := g.Interval(c); i != "" {
 		text += " " + i

@@ -14,6 +14,7 @@ import (
 	"cg/report"
 	"cg/report/format"
 	"cg/report/reporttest"
+	"cg/report/verdict"
 )
 
 func TestComparisons(t *testing.T) {
@@ -27,7 +28,7 @@ func TestComparisons(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	b := reporttest.Write(t, "junit", reporttest.Saved[report.Gate](t, "gate"), format.Options{})
+	b := reporttest.Write(t, "junit", reporttest.Saved[verdict.Check](t, "gate"), format.Options{})
 	reporttest.Golden(t, "testdata/gate.junit.xml", b)
 	var suites suitesElement
 	if err := xml.Unmarshal(b, &suites); err != nil {

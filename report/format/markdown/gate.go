@@ -4,14 +4,14 @@ import (
 	"io"
 
 	"cg/gate"
-	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/verdict"
 	"cg/statistics"
 )
 
 // writeGate writes what a step summary shows.
-func writeGate(w io.Writer, g *report.Gate, _ format.Options) error {
+func writeGate(w io.Writer, g *verdict.Check, _ format.Options) error {
 	m := &page{}
 	mark := map[statistics.Verdict]string{statistics.Pass: "✅", statistics.Regression: "❌",
 		statistics.Inconclusive: "⚠️"}[g.Verdict]

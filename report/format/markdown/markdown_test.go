@@ -8,6 +8,7 @@ import (
 	"cg/report"
 	"cg/report/format"
 	"cg/report/reporttest"
+	"cg/report/verdict"
 )
 
 func TestRuns(t *testing.T) {
@@ -38,5 +39,5 @@ func TestComparisons(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	reporttest.Golden(t, "testdata/gate.md", reporttest.Write(t, "markdown", reporttest.Saved[report.Gate](t, "gate"), format.Options{}))
+	reporttest.Golden(t, "testdata/gate.md", reporttest.Write(t, "markdown", reporttest.Saved[verdict.Check](t, "gate"), format.Options{}))
 }

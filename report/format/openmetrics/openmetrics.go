@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"cg/gate"
-	"cg/report"
 	"cg/report/format"
+	"cg/report/verdict"
 	"cg/shown"
 )
 
@@ -22,7 +22,7 @@ func init() {
 
 // write writes the figures for GitLab's metrics report and for Prometheus
 // (openmetrics.io, version 1.0).
-func write(w io.Writer, g *report.Gate, _ format.Options) error {
+func write(w io.Writer, g *verdict.Check, _ format.Options) error {
 	var b strings.Builder
 	label := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	family := func(metric, help string, of func(gate.Comparison) *float64) {

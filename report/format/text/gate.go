@@ -5,14 +5,14 @@ import (
 	"io"
 	"strings"
 
-	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/verdict"
 	"cg/shown"
 )
 
 // writeGate lays out a check for people.
-func writeGate(w io.Writer, g *report.Gate, o format.Options) error {
+func writeGate(w io.Writer, g *verdict.Check, o format.Options) error {
 	p := newPrinter(o.Terminal)
 	row := func(name, text string) { p.line("  %s  %s", pad(name, 8), p.cut(text, p.Width-12)) }
 	p.line("%s  %s", p.paint(bold, "Gate"), p.cut(g.CommandLine(), p.Width-6))
@@ -42,14 +42,14 @@ func writeGate(w io.Writer, g *report.Gate, o format.Options) error {
 		row("Seen by", what)
 	}
 	for _, b := range g.Budgets {
-		verdict := shown.Safe("kept")
+		outcome := shown.Safe("kept")
 		if b.Exceeded == nil {
-			verdict = "not known"
+			outcome = "not known"
 		} else if *b.Exceeded {
-			verdict = p.paint(yellow, "exceeded")
+			outcome = p.paint(yellow, "exceeded")
 		}
-		text := fmt.Sprintf("%s: %s of %s", report.Owner(b.Name), g.BudgetText(b), figures.Joules(b.BudgetJ))
-		p.line("  %s  %s, %s", pad("Budget", 8), p.cut(text, p.Width-24), verdict)
+		text := fmt.Sprintf("%s: %s of %s", verdict.Owner(b.Name), g.BudgetText(b), figures.Joules(b.BudgetJ))
+		p.line("  %s  %s, %s", pad("Budget", 8), p.cut(text, p.Width-24), outcome)
 	}
 	if len(g.Functions) > 0 && !g.Alone() {
 		width := 0

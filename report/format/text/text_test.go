@@ -9,6 +9,7 @@ import (
 	"cg/report"
 	"cg/report/format"
 	"cg/report/reporttest"
+	"cg/report/verdict"
 )
 
 func TestEstimatedOnEveryLine(t *testing.T) {
@@ -92,6 +93,6 @@ func TestComparisons(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	reporttest.Golden(t, "testdata/gate.txt", reporttest.Write(t, "text", reporttest.Saved[report.Gate](t, "gate"),
+	reporttest.Golden(t, "testdata/gate.txt", reporttest.Write(t, "text", reporttest.Saved[verdict.Check](t, "gate"),
 		format.Options{Terminal: format.Terminal{Width: 100}}))
 }

@@ -1,33 +1,38 @@
-package report
+// Package verdict holds what a check of a change found (cg gate): what was compared, the
+// figures, and the verdict in words.
+//
+// The figures come from the package gate. A Check is saved as JSON, and is the baseline of
+// a later one by its measurements of head.
+package verdict
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
 	"cg/gate"
 	"cg/nemb"
+	"cg/report"
 	"cg/report/figures"
 	"cg/shown"
 	"cg/statistics"
 )
 
-// Gate is what a check of a change found: the meta of one of its runs of head,
+// Check is what a check of a change found: the meta of one of its runs of head,
 // what was compared, and the result. It is also the baseline of a later check,
 // by its measurements of head.
-type Gate struct {
-	Meta    Meta     `json:"meta"`
-	Command []string `json:"command"`
-	Build   string   `json:"build"`
-	Metric  string   `json:"metric"`
-	Unit    string   `json:"unit"`
+type Check struct {
+	Meta    report.Meta `json:"meta"`
+	Command []string    `json:"command"`
+	Build   string      `json:"build"`
+	Metric  string      `json:"metric"`
+	Unit    string      `json:"unit"`
 	// Counter is what told the metric: the sensors, perf or callgrind.
 	Counter string         `json:"counter"`
-	Backend Backend        `json:"backend"` // of energies
+	Backend report.Backend `json:"backend"` // of energies
 	Base    *gate.Revision `json:"base"`    // null where there is none, or a file
 	Head    *gate.Revision `json:"head"`    // null outside of a repository
 	// BaseFile is the baseline that was compared with, "" for none.
@@ -37,21 +42,13 @@ type Gate struct {
 	Inconclusive string  `json:"inconclusive"` // fail, warn or pass: what becomes of it
 	ExitStatus   int     `json:"exit_status"`
 	gate.Result
-	Warnings []Warning `json:"warnings"`
-}
-
-// GateSchema is the JSON Schema of a check: docs/gate.schema.json.
-func GateSchema() map[string]any {
-	s := schemaOf(reflect.TypeFor[Gate]())
-	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "A check of a change's cost by cg gate, schema version " + SchemaVersion
-	return s
+	Warnings []report.Warning `json:"warnings"`
 }
 
 // Conclude sets the exit status: 0 for a pass or where nothing was compared, 1 for a
 // regression or an exceeded budget, 125 where nothing can be said of a budget, and
 // what inconclusive says otherwise. Without a word on each budget there is no pass.
-func (g *Gate) Conclude() {
+func (g *Check) Conclude() {
 	if g.Verdict == statistics.Pass && g.Unknown() {
 		g.Verdict = statistics.Inconclusive
 	}
@@ -68,18 +65,21 @@ func (g *Gate) Conclude() {
 }
 
 // Alone says that nothing was compared.
-func (g *Gate) Alone() bool { return g.Base == nil && g.BaseFile == "" }
+func (g *Check) Alone() bool { return g.Base == nil && g.BaseFile == "" }
 
 // CommandLine is the command that was checked as a shell would take it.
-func (g *Gate) CommandLine() string { return Command{Argv: g.Command}.Line() }
+func (g *Check) CommandLine() string { return report.Command{Argv: g.Command}.Line() }
+
+// Kind names a check of a change.
+func (g *Check) Kind() string { return "a check of a change" }
 
 // JSON encodes a check.
-func (g *Gate) JSON() ([]byte, error) {
-	return indented(g)
+func (g *Check) JSON() ([]byte, error) {
+	return report.Encode(g)
 }
 
-// ReadGate reads a check, and refuses what is none, and one without measurements.
-func ReadGate(b []byte) (*Gate, error) {
+// Read reads a check, and refuses what is none, and one without measurements.
+func Read(b []byte) (*Check, error) {
 	var head struct {
 		Meta *struct {
 			SchemaVersion *string `json:"schema_version"`
@@ -88,18 +88,18 @@ func ReadGate(b []byte) (*Gate, error) {
 		Head *[]json.RawMessage `json:"head_measurements"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("not a baseline: %w", Located(b, err))
+		return nil, fmt.Errorf("not a baseline: %w", report.Located(b, err))
 	}
 	if head.Meta == nil || head.Meta.SchemaVersion == nil || head.Head == nil {
 		return nil, errors.New("not a baseline: make one with cg gate --save FILE")
 	}
-	if v := *head.Meta.SchemaVersion; v != SchemaVersion {
+	if v := *head.Meta.SchemaVersion; v != report.SchemaVersion {
 		return nil, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: save it anew",
-			head.Meta.CgVersion, v, SchemaVersion)
+			head.Meta.CgVersion, v, report.SchemaVersion)
 	}
-	g := &Gate{}
+	g := &Check{}
 	if err := json.Unmarshal(b, g); err != nil {
-		return nil, fmt.Errorf("not a baseline: %w", Located(b, err))
+		return nil, fmt.Errorf("not a baseline: %w", report.Located(b, err))
 	}
 	if len(g.Result.Head) == 0 {
 		return nil, errors.New("it has no measurements")
@@ -113,7 +113,7 @@ func ReadGate(b []byte) (*Gate, error) {
 }
 
 // Differs names what makes a baseline another thing than this check.
-func (g *Gate) Differs(base *Gate) []string {
+func (g *Check) Differs(base *Check) []string {
 	var out []string
 	say := func(what, was, is string) {
 		if was != is {
@@ -135,12 +135,12 @@ func (g *Gate) Differs(base *Gate) []string {
 }
 
 // Warn adds a warning.
-func (g *Gate) Warn(slug, message string) {
-	g.Warnings = append(g.Warnings, Warning{slug, message})
+func (g *Check) Warn(slug, message string) {
+	g.Warnings = append(g.Warnings, report.Warning{Slug: slug, Message: message})
 }
 
 // NotInterleaved warns of a baseline.
-func (g *Gate) NotInterleaved(base *Gate) {
+func (g *Check) NotInterleaved(base *Check) {
 	text := "so that what changed on the machine since then counts as a change of the program: the promise of at " +
 		"most 5 % false alarms holds for --base REV only"
 	if g.Deterministic {
@@ -150,12 +150,12 @@ func (g *Gate) NotInterleaved(base *Gate) {
 }
 
 // Different warns of a baseline that --allow-different lets pass.
-func (g *Gate) Different(differences []string) {
+func (g *Check) Different(differences []string) {
 	g.Warn("different-baseline", "base is of something else: "+strings.Join(differences, "; "))
 }
 
 // Value is a figure of the metric in its unit.
-func (g *Gate) Value(v *float64) string {
+func (g *Check) Value(v *float64) string {
 	switch {
 	case v == nil:
 		return "?"
@@ -170,7 +170,7 @@ func (g *Gate) Value(v *float64) string {
 }
 
 // Joules is an energy, marked where it is estimated.
-func (g *Gate) Joules(v *float64) string {
+func (g *Check) Joules(v *float64) string {
 	if v == nil {
 		return "?"
 	}
@@ -181,7 +181,7 @@ func (g *Gate) Joules(v *float64) string {
 }
 
 // Change is that of a comparison, "?" where it is not known.
-func (g *Gate) Change(c gate.Comparison) string {
+func (g *Check) Change(c gate.Comparison) string {
 	if c.Change == nil {
 		return "?"
 	}
@@ -189,7 +189,7 @@ func (g *Gate) Change(c gate.Comparison) string {
 }
 
 // Interval is that of a change, "" where there is none.
-func (g *Gate) Interval(c gate.Comparison) string {
+func (g *Check) Interval(c gate.Comparison) string {
 	if c.Lo == nil || c.Hi == nil {
 		return ""
 	}
@@ -210,10 +210,10 @@ func parts(metric string, v float64, signed bool) string {
 }
 
 // Threshold is the smallest change that counts in a comparison.
-func (g *Gate) Threshold(c gate.Comparison) string { return parts(g.Metric, c.Threshold, false) }
+func (g *Check) Threshold(c gate.Comparison) string { return parts(g.Metric, c.Threshold, false) }
 
 // Detectable is what a comparison could have found, or "".
-func (g *Gate) Detectable(c gate.Comparison) string {
+func (g *Check) Detectable(c gate.Comparison) string {
 	if c.Detectable == nil {
 		return ""
 	}
@@ -238,10 +238,10 @@ func revision(r *gate.Revision) string {
 }
 
 // HeadTitle names the side of the change.
-func (g *Gate) HeadTitle() string { return revision(g.Head) }
+func (g *Check) HeadTitle() string { return revision(g.Head) }
 
 // BaseTitle names what head is compared with.
-func (g *Gate) BaseTitle() string {
+func (g *Check) BaseTitle() string {
 	if g.BaseFile != "" {
 		return g.BaseFile + ", measured at another time"
 	}
@@ -249,7 +249,7 @@ func (g *Gate) BaseTitle() string {
 }
 
 // Sentence is the verdict in words.
-func (g *Gate) Sentence() string {
+func (g *Check) Sentence() string {
 	threshold := g.Threshold(g.Program)
 	var worse []string
 	for _, c := range g.Functions {
@@ -303,7 +303,7 @@ func Owner(name string) string {
 }
 
 // BudgetText is what was used of a budget.
-func (g *Gate) BudgetText(b gate.Budget) string {
+func (g *Check) BudgetText(b gate.Budget) string {
 	text := g.Joules(b.MeanJ)
 	if b.LoJ != nil && b.HiJ != nil {
 		text += " [" + g.Joules(b.LoJ) + ", " + g.Joules(b.HiJ) + "]"
@@ -313,7 +313,7 @@ func (g *Gate) BudgetText(b gate.Budget) string {
 
 // Annotations are workflow commands of GitHub Actions
 // (docs.github.com/actions/reference/workflow-commands), one a line.
-func (g *Gate) Annotations() []string {
+func (g *Check) Annotations() []string {
 	level := "notice"
 	switch {
 	case g.ExitStatus == 1 || g.ExitStatus == 125:

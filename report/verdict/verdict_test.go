@@ -1,8 +1,10 @@
-package report
+package verdict
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -10,25 +12,27 @@ import (
 
 	"cg/gate"
 	"cg/nemb"
+	"cg/report"
 	"cg/report/format"
+	"cg/report/reporttest"
 	"cg/statistics"
 )
 
 func at(v float64) *float64 { return &v }
 
 // checked is a check with every kind of line.
-func checked() *Gate {
+func checked() *Check {
 	yes, no := true, false
-	g := &Gate{
+	g := &Check{
 		Command: []string{"python", "bench <1>.py"}, Build: "make", Metric: "cpu-energy", Unit: "J",
 		Counter: "estimate: some machine",
-		Backend: Backend{Name: "estimate: some machine", Kind: nemb.Estimated, DomainsSeen: []string{"machine"}},
+		Backend: report.Backend{Name: "estimate: some machine", Kind: nemb.Estimated, DomainsSeen: []string{"machine"}},
 		Base: &gate.Revision{Name: "v1", Commit: "0123456789abcdef0123456789abcdef01234567",
 			Subject: "first *change*", Changed: []string{}},
 		Head: &gate.Revision{Name: "working tree", Commit: "89abcdef0123456789abcdef0123456789abcdef",
 			Subject: "second", Changed: []string{"a", "b"}, WorkingTree: true},
 		Alpha: 0.05, Seed: "7", Inconclusive: "warn",
-		Warnings: []Warning{{"estimated", "no counter: 50 % more or less"}},
+		Warnings: []report.Warning{{Slug: "estimated", Message: "no counter: 50 % more or less"}},
 		Result: gate.Result{
 			Verdict: statistics.Regression, Interleaved: true, Batch: 4, Pairs: 12, MaxPairs: 30,
 			Program: gate.Comparison{Verdict: statistics.Pass, Change: at(0.004), Lo: at(-0.01), Hi: at(0.02),
@@ -51,22 +55,44 @@ func checked() *Gate {
 				Functions: map[string]*float64{"shop.stock.fib": at(0.32), "shop.<lambda>": nil}}},
 		},
 	}
-	g.Meta.SchemaVersion, g.Meta.Hostname = SchemaVersion, "somewhere"
-	g.Meta.Argv, g.Meta.CgEnv, g.Meta.DomainTopology = []string{}, map[string]string{}, map[string]Topology{}
+	g.Meta.SchemaVersion, g.Meta.Hostname = report.SchemaVersion, "somewhere"
+	g.Meta.Argv, g.Meta.CgEnv, g.Meta.DomainTopology = []string{}, map[string]string{}, map[string]report.Topology{}
 	g.Conclude()
 	return g
 }
 
-func TestGateFormats(t *testing.T) {
+// The check that the tests of formats read is saved, and so are its annotations.
+func TestCheckIsSaved(t *testing.T) {
 	g := checked()
-	golden(t, "testdata/gate.annotations.txt", []byte(strings.Join(g.Annotations(), "\n")+"\n"))
+	b, err := g.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reporttest.Golden(t, "../reporttest/testdata/gate.json", b)
+	reporttest.Golden(t, "testdata/annotations.txt", []byte(strings.Join(g.Annotations(), "\n")+"\n"))
+}
+
+// documentedSchema is the schema in docs, which is that of the type.
+func documentedSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	const file = "../../docs/gate.schema.json"
+	b, err := json.MarshalIndent(report.SchemaOf(reflect.TypeFor[Check](), "A check of a change's cost by cg gate"), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reporttest.Golden(t, file, append(b, '\n'))
+	compiled, err := jsonschema.NewCompiler().Compile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
 }
 
 func TestGateSchema(t *testing.T) {
-	schema := documented(t, "gate", GateSchema())
+	schema := documentedSchema(t)
 	alone := checked()
 	alone.Base, alone.Head = nil, nil
-	for _, g := range []*Gate{checked(), alone} {
+	for _, g := range []*Check{checked(), alone} {
 		b, err := g.JSON()
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +104,7 @@ func TestGateSchema(t *testing.T) {
 		if err := schema.Validate(v); err != nil {
 			t.Error(err)
 		}
-		again, err := ReadGate(b)
+		again, err := Read(b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +128,7 @@ func TestGateStatus(t *testing.T) {
 		{statistics.Inconclusive, nil, "fail", 1, "error"}, {statistics.Inconclusive, nil, "warn", 3, "warning"},
 		{statistics.Inconclusive, nil, "pass", 0, "warning"},
 	} {
-		g := &Gate{Inconclusive: c.inconclusive, Metric: "cpu-time", Unit: "s", BaseFile: "base.json"}
+		g := &Check{Inconclusive: c.inconclusive, Metric: "cpu-time", Unit: "s", BaseFile: "base.json"}
 		g.Verdict, g.Program.Verdict, g.Program.Threshold = c.verdict, c.verdict, 0.05
 		if c.budget != nil {
 			g.Budgets = []gate.Budget{{BudgetJ: 1, MeanJ: at(2), Exceeded: c.budget}}
@@ -114,35 +140,33 @@ func TestGateStatus(t *testing.T) {
 	}
 	for verdict, want := range map[gate.Verdict]int{statistics.Pass: 125, statistics.Inconclusive: 125,
 		statistics.Regression: 1} {
-		g := &Gate{Inconclusive: "pass", Metric: "cpu-time", Unit: "s", BaseFile: "base.json"}
+		g := &Check{Inconclusive: "pass", Metric: "cpu-time", Unit: "s", BaseFile: "base.json"}
 		g.Verdict, g.Program.Verdict, g.Program.Threshold = verdict, verdict, 0.05
 		g.Budgets = []gate.Budget{{BudgetJ: 1, MeanJ: at(0)}}
 		g.Conclude()
-		var md strings.Builder
-		writeIn("markdown", &md, g, format.Options{})
-		if g.ExitStatus != want || g.Verdict == statistics.Pass || !strings.HasPrefix(md.String(), "### ❌") ||
+		md := string(reporttest.Write(t, "markdown", g, format.Options{}))
+		if g.ExitStatus != want || g.Verdict == statistics.Pass || !strings.HasPrefix(md, "### ❌") ||
 			!strings.HasPrefix(g.Annotations()[0], "::error ") ||
 			!strings.HasSuffix(g.Sentence(),
 				"; of the budget of the program nothing can be said: the energy is not known") {
 			t.Errorf("%s: a budget that is not known: status %d, %s, %s, %s", verdict, g.ExitStatus, g.Verdict,
-				md.String()[:20], g.Annotations()[0])
+				md[:20], g.Annotations()[0])
 		}
 	}
-	part := &Gate{Inconclusive: "warn", Metric: "cpu-time", BaseFile: "base.json"}
+	part := &Check{Inconclusive: "warn", Metric: "cpu-time", BaseFile: "base.json"}
 	part.Verdict, part.Program.Verdict, part.Program.Threshold = statistics.Inconclusive, statistics.Pass, 0.05
 	if got := part.Sentence(); got != "inconclusive: head does not cost 5.0 % more as a whole, and of a function "+
 		"with a threshold that is not shown" {
 		t.Error(got)
 	}
-	alone := &Gate{Inconclusive: "fail"}
+	alone := &Check{Inconclusive: "fail"}
 	if alone.Conclude(); alone.ExitStatus != 0 {
 		t.Errorf("nothing was compared: status %d", alone.ExitStatus)
 	}
-	g := &Gate{Inconclusive: "fail", Metric: "cpu-time"}
+	g := &Check{Inconclusive: "fail", Metric: "cpu-time"}
 	g.Verdict, g.Program.Verdict = statistics.Inconclusive, statistics.Inconclusive
-	var b bytes.Buffer
-	if err := writeIn("junit", &b, g, format.Options{}); err != nil || !strings.Contains(b.String(), "<failure") {
-		t.Errorf("%v: %s", err, b.String())
+	if b := string(reporttest.Write(t, "junit", g, format.Options{})); !strings.Contains(b, "<failure") {
+		t.Error(b)
 	}
 	if got := annotation("error", "a: b, c%", "50 %\nmore"); got != "::error title=a%3A b%2C c%25::50 %25%0Amore" {
 		t.Error(got)
@@ -166,7 +190,7 @@ func TestGateSides(t *testing.T) {
 		}
 	}
 	c := gate.Comparison{Change: at(0.00512), Lo: at(0.005), Hi: at(0.0052)}
-	g := &Gate{Metric: "instructions", Unit: "instructions"}
+	g := &Check{Metric: "instructions", Unit: "instructions"}
 	if got := g.Change(c) + g.Interval(c) + g.Value(at(1234567)) + g.Value(at(12)) +
 		g.Value(nil); got != "+0.512 %[+0.500 %, +0.520 %]1.23 M12.0?" {
 		t.Error(got)
@@ -184,7 +208,7 @@ func TestReadGateRefuses(t *testing.T) {
 		"not a baseline: line ":                             replace(`"alpha": 0.05`, `"alpha": "x"`),
 		"it has no measurements":                            []byte(`{"meta": {"schema_version": "1"}, "head_measurements": []}`),
 	} {
-		if _, err := ReadGate(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
