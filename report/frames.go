@@ -16,7 +16,7 @@ type Frame struct {
 // Names of frames that are no functions.
 const (
 	frameOthers  = "(further calls)"
-	frameUnknown = "(unknown)"
+	FrameUnknown = "(unknown)"
 )
 
 // Frames gives the frame of each path, with names that viewers print as they
@@ -39,7 +39,7 @@ func (r *Run) Frames() []Frame {
 		case p.Site == 0:
 			out[i] = Frame{Name: frameOthers}
 		default:
-			out[i] = Frame{Name: frameUnknown}
+			out[i] = Frame{Name: FrameUnknown}
 		}
 	}
 	return out

@@ -16,6 +16,7 @@ import (
 	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/timeline"
 )
 
 func init() {
@@ -206,7 +207,7 @@ type (
 // are sums and have no place in time: their samples are all at the start. From an event
 // log there is each thread of the program, too, with its calls where they were.
 func write(w io.Writer, r *report.Run, o format.Options) error {
-	calls, err := r.Timeline(o)
+	calls, err := timeline.Of(r, o)
 	if err != nil {
 		return err
 	}
@@ -429,7 +430,7 @@ func codeOf(r *report.Run) *profileCode {
 
 // samplesOf puts the calls of a thread into samples, weighed with milliseconds: one
 // wherever the calls on it changed.
-func samplesOf(t *report.Timeline, th checkpoint.Thread, to *profileSamples, ms func(int64) float64) *profileCode {
+func samplesOf(t *timeline.Timeline, th checkpoint.Thread, to *profileSamples, ms func(int64) float64) *profileCode {
 	c := newCode()
 	type key struct {
 		parent int
@@ -440,7 +441,7 @@ func samplesOf(t *report.Timeline, th checkpoint.Thread, to *profileSamples, ms 
 	sample := func(stack *int, at checkpoint.Instant, long float64) {
 		to.Stack, to.Time, to.Weight = append(to.Stack, stack), append(to.Time, ms(int64(at))), append(to.Weight, long)
 	}
-	t.Segments(th, func(s report.Segment) {
+	t.Segments(th, func(s timeline.Segment) {
 		if end != 0 && s.From > end {
 			sample(nil, end, 0)
 		}

@@ -18,6 +18,7 @@ import (
 	"cg/pattern"
 	"cg/report"
 	"cg/report/format"
+	"cg/report/timeline"
 )
 
 func init() {
@@ -79,7 +80,7 @@ const (
 // write writes the events in the order of their times, in the spelling of
 // Python's json: ASCII, with spaces behind commas and colons.
 func write(w io.Writer, r *report.Run, o format.Options) error {
-	calls, err := r.Timeline(o)
+	calls, err := timeline.Of(r, o)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func write(w io.Writer, r *report.Run, o format.Options) error {
 
 // eventsOf are the samples and where tasks and calls begin and end, in the
 // order of their times.
-func eventsOf(r *report.Run, calls *report.Timeline) ([]counterEvent, error) {
+func eventsOf(r *report.Run, calls *timeline.Timeline) ([]counterEvent, error) {
 	type event struct {
 		at    int64
 		class int // breaks ties, so that tasks that follow each other do not overlap

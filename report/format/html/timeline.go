@@ -8,6 +8,7 @@ import (
 	"cg/checkpoint"
 	"cg/report"
 	"cg/report/format"
+	"cg/report/timeline"
 )
 
 // pageTimeline is the timeline of a page.
@@ -40,7 +41,7 @@ const (
 // the moment start.
 func pageTimelineOf(r *report.Run, start int64, o format.Options) (*pageTimeline, error) {
 	o.Slices = cmp.Or(o.Slices, pageSlices)
-	t, err := r.Timeline(o)
+	t, err := timeline.Of(r, o)
 	if t == nil || err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"cg/checkpoint"
 	"cg/report"
 	"cg/report/format"
+	"cg/report/timeline"
 )
 
 func init() {
@@ -81,13 +82,13 @@ func (m traceTime) MarshalJSON() ([]byte, error) {
 // and what state it was in. Time is CLOCK_MONOTONIC.
 func write(w io.Writer, r *report.Run, o format.Options) error {
 	pid := max(r.Meta.PID, 1) // 0 is the idle task
-	calls, err := r.Timeline(o)
+	calls, err := timeline.Of(r, o)
 	if err != nil {
 		return err
 	}
 	f := traceFile{Unit: "ms", Events: []traceEvent{}, Other: map[string]string{
 		"exporter": r.Meta.Tool + " " + r.Meta.CgVersion, "run": r.Meta.RunID, "clock": "CLOCK_MONOTONIC",
-		"energies": string(r.Totals.Kind), "source": r.Totals.Source, "functions": report.NoCalls,
+		"energies": string(r.Totals.Kind), "source": r.Totals.Source, "functions": timeline.NoCalls,
 	}}
 	metadata := func(name string, tid int, key string, value any) {
 		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid,
@@ -150,7 +151,7 @@ func write(w io.Writer, r *report.Run, o format.Options) error {
 
 // threads writes the calls of each thread as slices and, on a line of its own with a
 // number from free on, its states.
-func (f *traceFile) threads(calls *report.Timeline, pid, free int) {
+func (f *traceFile) threads(calls *timeline.Timeline, pid, free int) {
 	metadata := func(pid, tid int, name, key string, value any) {
 		f.Events = append(f.Events, traceEvent{Name: name, Phase: "M", PID: pid, TID: tid,
 			Args: map[string]any{key: value}})

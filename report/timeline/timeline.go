@@ -1,4 +1,6 @@
-package report
+// Package timeline tells where calls of a run have their place in time: by the log of its
+// checkpoints, or by the long calls that the run itself tells.
+package timeline
 
 import (
 	"cmp"
@@ -8,88 +10,15 @@ import (
 
 	"cg/checkpoint"
 	"cg/events"
-	"cg/nemb/attribute"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 )
 
-// EventLog is the raw log of the run's checkpoints, a file of its own.
-type EventLog struct {
-	File   string `json:"file"` // absolute
-	Events uint64 `json:"events"`
-	Bytes  int64  `json:"bytes"`
-	Whole  bool   `json:"whole"` // it was written to its end
-}
-
-// LongCall is a call that was long enough to be told by itself, on one thread from its
-// beginning to its end: of 20 updates of the counter and more, or of 20 ms where there is none; of
-// these the longest 1,000.
-type LongCall struct {
-	PID             uint32 `json:"pid"`
-	TID             uint32 `json:"tid"`
-	Site            uint32 `json:"site"`
-	StartedAtMonoNs int64  `json:"started_at_mono_ns"`
-	EndedAtMonoNs   int64  `json:"ended_at_mono_ns"`
-}
-
-// longCalls are those of the run's sites: a task is told elsewhere.
-func (r *Run) longCalls(spans []attribute.Span) []LongCall {
-	sites := map[uint32]bool{}
-	for _, s := range r.Sites {
-		sites[s.ID] = true
-	}
-	var out []LongCall
-	for _, s := range spans {
-		if !sites[uint32(s.Site)] {
-			continue
-		}
-		out = append(out, LongCall{s.Thread.PID, s.Thread.TID, uint32(s.Site), int64(s.From), int64(s.To)})
-	}
-	return out
-}
-
-// longCalls holds the long calls against the run and the functions.
-func (c *check) longCalls(r *Run) {
-	sites := map[uint32]bool{}
-	for _, s := range r.Sites {
-		sites[s.ID] = true
-	}
-	for i, l := range r.LongCalls {
-		field := fmt.Sprintf("long_calls[%d]", i)
-		switch {
-		case !sites[l.Site]:
-			c.fault(field+".site", "%d is no site", l.Site)
-		case l.EndedAtMonoNs < l.StartedAtMonoNs:
-			c.fault(field+".ended_at_mono_ns", "%d is before its start, %d", l.EndedAtMonoNs, l.StartedAtMonoNs)
-		case i > 0 && l.StartedAtMonoNs < r.LongCalls[i-1].StartedAtMonoNs:
-			c.fault(field+".started_at_mono_ns", "%d is before that of the one before it", l.StartedAtMonoNs)
-		}
-	}
-}
-
-// LogsEvents notes where the log of the run's checkpoints is. A log whose writing
-// failed is as good as far as it goes.
-func (r *Run) LogsEvents(l EventLog, fault error) {
-	l.Whole = fault == nil
-	r.Events = &l
-	if fault != nil {
-		r.Warn("events-cut", fmt.Sprintf("the event log ends early: %v; %s has what was written until then", fault,
-			l.File))
-	}
-}
-
-// OfRun says why a log does not belong to the run, nil if it does.
-func (r *Run) OfRun(l *events.Log) error {
-	if l.Info.RunID != r.Meta.RunID {
-		return fmt.Errorf("the event log of run %s, and the run is %s", l.Info.RunID, r.Meta.RunID)
-	}
-	return nil
-}
-
 // Timeline is where calls have their place in time.
 type Timeline struct {
 	Slices []events.Slice // by thread, then by start, an outer one before what is in it
-	Places map[checkpoint.SiteID]Frame
+	Places map[checkpoint.SiteID]report.Frame
 	Note   string // what is in it, and what is left out
 
 	doing map[checkpoint.Thread]*states
@@ -108,16 +37,16 @@ const NoCalls = "call paths are sums and have no place in time: no log of calls 
 // onlyLong says that there is no log.
 const onlyLong = "calls of %s and more only: no log of calls is kept (cg measure --events FILE keeps one)"
 
-// Timeline takes from the event log the longest slices, at most as many as Options
+// Of takes from the event log the longest slices, at most as many as Options
 // say. Without a log the long calls that the run tells are there; nil where it tells none.
-func (r *Run) Timeline(o format.Options) (*Timeline, error) {
+func Of(r *report.Run, o format.Options) (*Timeline, error) {
 	most := cmp.Or(o.Slices, format.DefaultSlices)
 	if o.Events == nil {
-		return r.longTimeline(most), nil
+		return ofLongCalls(r, most), nil
 	}
-	t := &Timeline{Places: map[checkpoint.SiteID]Frame{}, doing: map[checkpoint.Thread]*states{}}
+	t := &Timeline{Places: map[checkpoint.SiteID]report.Frame{}, doing: map[checkpoint.Thread]*states{}}
 	for _, s := range o.Events.Sites {
-		t.Places[s.ID] = Frame{Name: s.Func, File: s.File, Line: s.Line, EndLine: s.EndLine}
+		t.Places[s.ID] = report.Frame{Name: s.Func, File: s.File, Line: s.Line, EndLine: s.EndLine}
 	}
 	all, shortest, err := o.Events.Longest(most, func(s events.Slice) { t.Slices = append(t.Slices, s) })
 	if err != nil {
@@ -147,26 +76,26 @@ func (r *Run) Timeline(o format.Options) (*Timeline, error) {
 	if o.Events.Cut != "" {
 		notes = append(notes, "the event log is not whole: "+o.Events.Cut)
 	}
-	if r.anyDemoted() {
+	if anyDemoted(r) {
 		notes = append(notes, "functions that were demoted are in it until then only")
 	}
 	t.Note = strings.Join(notes, "; ")
 	return t, nil
 }
 
-// longTimeline has the longest of the long calls, nil where there are none.
-func (r *Run) longTimeline(most int) *Timeline {
+// ofLongCalls has the longest of the long calls, nil where there are none.
+func ofLongCalls(r *report.Run, most int) *Timeline {
 	long := slices.Clone(r.LongCalls)
 	if len(long) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(long, func(a, b LongCall) int {
+	slices.SortStableFunc(long, func(a, b report.LongCall) int {
 		return cmp.Compare(b.EndedAtMonoNs-b.StartedAtMonoNs, a.EndedAtMonoNs-a.StartedAtMonoNs)
 	})
 	long = long[:min(most, len(long))]
-	t := &Timeline{Places: map[checkpoint.SiteID]Frame{}}
+	t := &Timeline{Places: map[checkpoint.SiteID]report.Frame{}}
 	for _, s := range r.Sites {
-		t.Places[checkpoint.SiteID(s.ID)] = Frame{Name: s.Name, File: s.File, Line: s.Line, EndLine: s.EndLine}
+		t.Places[checkpoint.SiteID(s.ID)] = report.Frame{Name: s.Name, File: s.File, Line: s.Line, EndLine: s.EndLine}
 	}
 	for _, c := range long {
 		t.Slices = append(t.Slices, events.Slice{
@@ -188,8 +117,8 @@ func (t *Timeline) sort() {
 	})
 }
 
-func (r *Run) anyDemoted() bool {
-	return slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Demoted })
+func anyDemoted(r *report.Run) bool {
+	return slices.ContainsFunc(r.Functions, func(f report.Function) bool { return f.Demoted })
 }
 
 // Name is what a slice is called.
@@ -198,9 +127,9 @@ func (t *Timeline) Name(s events.Slice) string {
 		return f.Name
 	}
 	if s.Site == checkpoint.OwnSite {
-		return LineOwn
+		return report.LineOwn
 	}
-	return frameUnknown
+	return report.FrameUnknown
 }
 
 // Threads lists the threads of the slices and of processor times, in their order.
