@@ -28,7 +28,7 @@ type Channel struct {
 	reported []bool // per file: Files has given it
 	next     []int  // per chunk: words already taken
 	gone     []bool // per chunk: its writer has ended without releasing it
-	current  map[Thread]uint64
+	current  map[source]uint64
 	damage
 	live []liveChunk
 	conversion
@@ -97,7 +97,7 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 		reported:   make([]bool, files),
 		next:       make([]int, n),
 		gone:       make([]bool, n),
-		current:    map[Thread]uint64{},
+		current:    map[source]uint64{},
 		conversion: conversion{clock: clock, forkTicks: map[uint64]Tick{}},
 	}
 	c.sealed, c.bad = sealed, make([]bool, n)
@@ -113,11 +113,12 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 	c.began = c.moment()
 	c.latest = c.began
 	c.Stamp()
-	if c.forest = newForest(); c.forest != nil && path != proc+"/"+strconv.Itoa(os.Getpid())+"/fd/"+strconv.Itoa(fd) {
-		c.forest.close()
-		c.forest = nil
-	}
-	if c.forest != nil {
+	h.long = ^uint64(0)
+	if path == filepath.Join(dir, "channel") {
+		if c.forest = newForestIn(dir, treesName, fileTrees, fileNodes); c.forest != nil {
+			h.trees = treesName
+		}
+	} else if c.forest = newForest(trees, treeNodes); c.forest != nil {
 		h.trees = uint32(c.forest.fd)
 	}
 	atomic.StoreUint32(&h.magic, magic)
@@ -161,13 +162,10 @@ func (c *Channel) Lost() (n uint64) {
 	return n
 }
 
-// Demote asks the writers to count the calls of a site from now on instead of
-// timing them. Words of calls that run now may still come.
-func (c *Channel) Demote(site SiteID) { c.touch(func() { atomic.OrUint64(&c.table[site], demoted) }) }
-
-// CountedCalls is how many calls of a site were counted since it was demoted.
-func (c *Channel) CountedCalls(site SiteID) (n uint64) {
-	c.touch(func() { n = atomic.LoadUint64(&c.table[site]) & countMask })
+// Slot is what the program has left in the table of sites for a number, 0 if nothing:
+// of a span, how often it did its work, and for the next number its nanoseconds.
+func (c *Channel) Slot(site SiteID) (n uint64) {
+	c.touch(func() { n = atomic.LoadUint64(&c.table[site]) & slotMask })
 	return n
 }
 
@@ -177,19 +175,18 @@ func (c *Channel) Waits() (n uint64) {
 	return n
 }
 
-// RequestSums asks the threads to add up themselves from their next chunk on: those
-// of runtimes that can.
-func (c *Channel) RequestSums() { atomic.StoreUint32(&c.head.addUp, 1) }
+// WriteWords asks writers that add up to write each event as a word, too. Call it
+// before the program starts.
+func (c *Channel) WriteWords() { c.head.words = 1 }
 
-// DisableSums keeps threads from adding up themselves: they wait for the reader
-// instead. Call it before the program starts.
-func (c *Channel) DisableSums() { c.head.trees = 0 }
+// SetLong asks for records of the calls that take so many ticks or more.
+func (c *Channel) SetLong(ticks uint64) { c.touch(func() { atomic.StoreUint64(&c.head.long, ticks) }) }
 
 // Epoch is where the sampler writes the tick of its newest sample.
 func (c *Channel) Epoch() *uint64 { return &c.head.epoch }
 
 // SummingThreads is how many threads have begun to add up themselves, and how many
-// do now.
+// trees are in use now.
 func (c *Channel) SummingThreads() (all, now int) {
 	if c.forest == nil {
 		return 0, 0

@@ -94,7 +94,4 @@ type Site struct {
 	Col      int      // 1-based column in bytes
 	EndLine  int      // 1-based, inclusive
 	Kind     SiteKind // what is defined there
-	// Small says that a call takes about as long as telling it: it may be
-	// counted instead when there are many.
-	Small bool
 }

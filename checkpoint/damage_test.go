@@ -101,8 +101,7 @@ func TestCut(t *testing.T) {
 		file.Number("m", "p", "l", 3)
 		file.ReserveNumbers(2)
 		file.TakeChunks(Request{Thread: Thread{1, 3}, First: true}, 2)
-		file.Demote(3)
-		file.CountedCalls(3)
+		file.Slot(3)
 		file.Lost()
 		file.Waits()
 	}
@@ -255,8 +254,7 @@ func (w *wild) use(op uint64) {
 		}
 	case 14:
 		c.Stamp()
-		c.Demote(SiteID(w.next(1)))
-		c.CountedCalls(SiteID(w.next(1)))
+		c.Slot(SiteID(w.next(1)))
 	case 15: // a chunk as it should be
 		c.TakeChunks(Request{Thread: Thread{1, 1}, First: op&16 != 0}, 1)
 	}

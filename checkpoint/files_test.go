@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const threeSites = "S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg\nS\tfunction\t3\t0\t3\t0\th"
+const threeSites = "S\tfunction\t1\t0\t1\tf\nS\tfunction\t2\t0\t2\tg\nS\tfunction\t3\t0\t3\th"
 
 // numbered lets n children number m files each, and gives the number before
 // each file's first.

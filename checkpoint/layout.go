@@ -5,7 +5,7 @@ import "unsafe"
 // The layout of the channel in shared memory, as FORMAT.md specifies it.
 const (
 	magic      = 0x48434743 // "CGCH"
-	version    = 3
+	version    = 4
 	page       = 4096
 	chunkBytes = 64 << 10
 	chunkHead  = 64
@@ -24,12 +24,11 @@ const (
 	flagImage  = 64 // first chunk of a program
 
 	tableBytes = int(SiteLimit) * 8 // a slot for each site
+	slotMask   = uint64(1)<<62 - 1  // the bits of a slot that count
 	files      = 1 << 16
 	fileBytes  = files * 16
 	nameBytes  = 32 << 20
-	probes     = 128             // slots in which a file may be found
-	demoted    = uint64(1) << 63 // in a slot: count the site's calls, do not time them
-	countMask  = uint64(1)<<62 - 1
+	probes     = 128 // slots in which a file may be found
 
 	// DefaultChunks is how many threads can write at a time. Their 128 MiB are
 	// address space; writers use the lowest chunks, and memory is what they use.
@@ -55,7 +54,8 @@ type header struct {
 	_                                  [6]uint64
 	epoch                              uint64
 	_                                  [7]uint64
-	trees, addUp                       uint32
+	trees, words                       uint32
+	long                               uint64
 }
 
 // file is a slot of the table of files.
@@ -89,15 +89,36 @@ type chunk struct {
 
 // The layout of trees that FORMAT.md specifies.
 const (
-	treeMagic   = 0x52544743 // "CGTR"
-	treeVersion = 1
-	trees       = 512
-	treeNodes   = 16384
-	windows     = 8
+	treeMagic    = 0x52544743 // "CGTR"
+	treeVersion  = 2
+	windows      = 8
+	blockNodes   = 16 // that one byte of touched stands for
+	longRecords  = 64
+	forestStates = 64 // where they begin
 
-	flagUnknown  = 256 // what was open before the tree is not in it
-	flagBothWays = 512 // for tests: its events are written, too
+	// In memory: addresses, of which pages are used.
+	trees     = 4096
+	treeNodes = 1 << 20
+	// In a file, all of which is reserved: 34 MB.
+	fileTrees = 64
+	fileNodes = 4096
+	treesName = 1
+
+	flagPaths = 128  // a tree of paths alone
+	flagAdded = 512  // a chunk whose events are in a tree, too
+	flagOther = 1024 // a tree whose nodes have others
 )
+
+type forestHead struct {
+	magic, version, trees, nodes, windows, _ uint32
+	each                                     uint64
+}
+
+// forestLayout is where the first tree begins, and how many bytes each has.
+func forestLayout(trees, nodes int) (first, each int64) {
+	whole := func(n int) int64 { return int64(n+page-1) &^ (page - 1) }
+	return whole(forestStates + 4*trees), page + whole(windows*nodes/blockNodes) + whole(nodes*treeNodeBytes)
+}
 
 type treeWindow struct {
 	epoch, begin, last uint64
@@ -105,35 +126,56 @@ type treeWindow struct {
 }
 
 type treeNode struct {
-	event, parent uint32
-	_, _          uint32
-	calls, born   uint64
+	site, parent uint32
+	_            uint64
+	calls, born  uint64
+	away         int64
+	awayTicks    uint64
+	longest      uint64
+	_            uint32
+	others       int32
+	ticks        [windows]uint64
 }
 
-type treeSpan struct{ outs, outTicks, backs, backTicks uint64 }
-
-type tree struct {
-	head     chunk
-	baseTree uint64
-	baseNode uint32
-	_        uint32
-	_        [6]uint64
-	place    uint64 // 128
-	events   uint64
-	unwound  uint64
-	closed   uint64
-	spans    uint64
-	window   uint64 // 168
-	count    uint32
-	_        [3]uint32
-	taken    uint64 // 192
-	_        [7]uint64
-	windows  [windows]treeWindow // 256
-	_        [page - 512]byte
-	nodes    [treeNodes]treeNode // 4096
-	ticks    [windows][treeNodes]uint64
-	span     [treeNodes]treeSpan
+type treeLong struct {
+	enter, exit uint64
+	node, _     uint32
+	_           uint64
 }
+
+// treeHead is the first page of a tree.
+type treeHead struct {
+	head    chunk
+	paths   uint32
+	_       uint32
+	_       [7]uint64
+	place   uint64 // 128
+	events  uint64
+	unwound uint64
+	closed  uint64
+	aways   uint64
+	window  uint64 // 168
+	count   uint32
+	_       uint32
+	longs   uint64
+	taken   uint64 // 192
+	_       [7]uint64
+	windows [windows]treeWindow // 256
+	joined  uint64
+	_       [7]uint64
+	long    [longRecords]treeLong // 576
+	_       [page - 576 - longRecords*32]byte
+}
+
+const treeNodeBytes = int(unsafe.Sizeof(treeNode{}))
+
+// The sizes that FORMAT.md gives.
+var (
+	_ [0]struct{} = [unsafe.Sizeof(treeHead{}) - page]struct{}{}
+	_ [0]struct{} = [treeNodeBytes - 128]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.long) - 576]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.taken) - 192]struct{}{}
+)
 
 // A treePlace is where a thread is in its tree: the low 40 bits of the tick of
 // its latest event, and the node that it is in since.
@@ -141,8 +183,6 @@ type treePlace uint64
 
 func (p treePlace) low() Tick    { return Tick(p >> tickShift) }
 func (p treePlace) node() uint32 { return uint32(p & (1<<tickShift - 1)) }
-
-const treeBytes = int(unsafe.Sizeof(tree{}))
 
 func (c *Channel) offset(i int) int {
 	return page + (len(c.state)*4+page-1)&^(page-1) + i*chunkBytes
@@ -154,8 +194,4 @@ func (c *Channel) chunk(i int) *chunk {
 
 func (c *Channel) words(i int) []Word {
 	return unsafe.Slice((*Word)(unsafe.Add(c.chunks, i*chunkBytes+chunkHead)), chunkWords)
-}
-
-func (f *forest) at(i int) *tree {
-	return (*tree)(unsafe.Pointer(&f.mem[page+i*treeBytes]))
 }

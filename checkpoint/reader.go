@@ -41,6 +41,15 @@ type Run struct {
 	Last bool
 	// Tally is set, and Words is empty, where the thread adds up itself.
 	Tally *Tally
+	// Added is set where the events of Words are in a Tally, too.
+	Added bool
+}
+
+// source is a thread in one of its ways to record: a thread may write words and add
+// up besides.
+type source struct {
+	Thread
+	tree bool
 }
 
 type liveChunk struct {
@@ -92,17 +101,13 @@ func (c *Channel) drain(fold func(Run) int) int {
 	for _, l := range c.live {
 		h := c.headOf(l)
 		thread := Thread{h.pid, h.tid}
-		if l.tree && h.flags&flagBothWays != 0 {
-			total += c.drainTree(l, fold)
+		if l.tree && h.flags&flagPaths != 0 {
+			c.drainPaths(l)
 			continue
 		}
-		if cur := c.current[thread]; cur != 0 && cur != l.seq {
-			if h.flags&flagFirst != 0 { // exec, or the ids were given out again
-				c.markGone(cur)
-			}
+		if c.mustWait(l, h) {
 			continue
 		}
-		c.current[thread] = l.seq
 		if l.tree {
 			total += c.drainTree(l, fold)
 			continue
@@ -125,7 +130,7 @@ func (c *Channel) drain(fold func(Run) int) int {
 			Last:   done && from+n < chunkWords,
 		}
 		run.Cost = c.cost(h)
-		run.Strands = h.flags&flagFollow != 0
+		run.Strands, run.Added = h.flags&flagFollow != 0, h.flags&flagAdded != 0
 		if from == 0 {
 			run.begin(h)
 			run.Image = h.flags&flagImage != 0
@@ -146,9 +151,39 @@ func (c *Channel) drain(fold func(Run) int) int {
 	return total
 }
 
+// mustWait reports whether a chunk or tree comes behind another of its thread that
+// is not finished. Where it is the first of a thread, the other is: exec, or the ids
+// were given out again.
+func (c *Channel) mustWait(l liveChunk, h *chunk) bool {
+	s := source{Thread{h.pid, h.tid}, l.tree}
+	if cur := c.current[s]; cur != 0 && cur != l.seq {
+		if h.flags&flagFirst != 0 {
+			c.markGone(cur)
+		}
+		return true
+	}
+	other := c.current[source{s.Thread, !l.tree}]
+	begins := h.flags&(flagFirst|flagAdded) == flagFirst && c.current[s] == 0
+	if begins && other != 0 && other < l.seq && !(l.tree && c.isAdded(other)) {
+		c.markGone(other)
+	}
+	c.current[s] = l.seq
+	return false
+}
+
+// isAdded reports whether the events of the chunk of a number are in a tree, too.
+func (c *Channel) isAdded(seq uint64) bool {
+	for _, l := range c.live {
+		if l.seq == seq {
+			return c.headOf(l).flags&flagAdded != 0
+		}
+	}
+	return false
+}
+
 // free gives a chunk back to the writers.
 func (c *Channel) free(i int, thread Thread) {
-	delete(c.current, thread)
+	delete(c.current, source{thread, false})
 	released := atomic.LoadUint32(&c.state[i]) == stateFull && c.chunk(i).flags&flagTaken == 0
 	clear(unsafe.Slice((*uint64)(unsafe.Pointer(c.chunk(i))), chunkHead/8+c.next[i]))
 	c.next[i], c.gone[i] = 0, false
@@ -170,7 +205,7 @@ func (c *Channel) markGone(seq uint64) {
 // headOf is the header of a chunk, or of a tree, which begins like one.
 func (c *Channel) headOf(l liveChunk) *chunk {
 	if l.tree {
-		return &c.forest.at(l.index).head
+		return &c.forest.at(l.index).head.head
 	}
 	return c.chunk(l.index)
 }
@@ -202,6 +237,9 @@ func (c *Channel) findEnded() {
 			continue
 		}
 		path := fmt.Sprintf("/proc/%d/task/%d", h.pid, h.tid)
+		if h.flags&flagPaths != 0 {
+			path = fmt.Sprintf("/proc/%d", h.pid)
+		}
 		if err := unix.Access(path, unix.F_OK); err == unix.ENOENT {
 			*c.isGone(l) = true
 		}

@@ -2,6 +2,9 @@ package checkpoint
 
 import (
 	"math/bits"
+	"os"
+	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"unsafe"
 
@@ -10,23 +13,20 @@ import (
 
 // The nodes that each tree has.
 const (
-	// RootNode is where a thread was when its tree began.
+	// RootNode is outside all sites.
 	RootNode = 0
 	// SideNode is the parent of nodes for frames that were suspended and are
 	// on no stack: no path.
 	SideNode = 1
-	// OtherNode is the parent of nodes that stand for all further calls of
-	// their sites, when there are too many paths.
-	OtherNode = 2
 	// FirstNode is the first of the others.
 	FirstNode = 3
+	// NoNode is where a thread is that is on no strand.
+	NoNode = 1<<tickShift - 1
 )
 
-// Node is a place in the calls of a thread: Kind Enter is a call path, of Site
-// called from Parent. With another kind it is where the thread was after such
-// an event of a frame that was open before the tree began.
+// Node is a place in the calls of a thread: a call path, of Site called from
+// Parent.
 type Node struct {
-	Kind   Kind
 	Site   SiteID
 	Parent uint32
 	Born   Tick // of the event that made it
@@ -37,9 +37,20 @@ type Part struct {
 	Node  uint32
 	Ticks uint64
 	Calls uint64
-	// Frames that left the thread there and that came back, and the sums of
-	// the ticks at which they did, modulo 2^64.
-	Outs, OutTicks, Backs, BackTicks uint64
+	// Others is how many events came there that began no call from there and ended none
+	// of its own, less the calls of its own that ended without an exit of theirs.
+	Others int64
+	// Away is how many frames left the thread there, less those that came back.
+	// AwayTicks is the sum of the ticks at which they came back less that of the
+	// ticks at which they left, modulo 2^64.
+	Away      int64
+	AwayTicks uint64
+}
+
+// LongCall is a call that took long.
+type LongCall struct {
+	Node        uint32
+	Enter, Exit Tick
 }
 
 // Window is what a thread did between two samples of energy. From Last to the
@@ -47,66 +58,107 @@ type Part struct {
 type Window struct {
 	Epoch       Tick // the newest sample when it began
 	Begin, Last Tick
-	Top         uint32
+	Top         uint32 // NoNode: on no strand
 	Parts       []Part
+	Long        []LongCall // that ended in it
 }
 
 // Tally is what a thread has added up itself. The number of windows that were
 // taken is what fold returns; those that are not taken are offered again.
 type Tally struct {
-	Tree  uint64 // its number
-	Known bool   // nothing was open when it began
-	// BaseTree and BaseNode are where the thread was when the tree began, that
-	// fork(2) made in BaseNode of another tree; 0 where it is another's end.
-	BaseTree uint64
-	BaseNode uint32
-	Nodes    []Node // all so far; the index is the number
-	Windows  []Window
+	// Paths is the number of the tree that has the paths. Threads whose stacks go
+	// from one to another share it.
+	Paths   uint64
+	Strands bool
+	Nodes   []Node // all so far; the index is the number
+	Windows []Window
 	// What came since the last Run: events, frames that ended with an outer
-	// one, and suspended frames that ended without coming back.
-	Events, Unwound, Closed uint64
+	// one, suspended frames that ended without coming back, calls that were added to
+	// a path that is not quite theirs, and long calls of which no record is left.
+	Events, Unwound, Closed, Joined, LongLost uint64
 }
 
 // forest is the memory of the trees. A nil one has none.
 type forest struct {
 	fd      int
-	mem     []byte
+	file    string // its path, where it is a file
+	mem     []byte // the header and the states
 	state   []uint32
+	nodes   int // of each tree
+	first   int64
+	each    int64
+	trees   []tree // mapped where they are in use
 	gone    []bool
 	reading []reading
-	used    int // trees that were taken, in all
+	used    int // trees of threads that were taken, in all
 	refused int // of them, those that hold what no writer writes
 	live    int // at the last look
 }
 
+// tree is a tree in the memory of this process.
+type tree struct {
+	mem     []byte
+	head    *treeHead
+	touched [windows][]byte
+	nodes   []treeNode
+}
+
 // newForest makes the memory, sparse: what a thread uses of it is pages. nil where
 // the system does not give as many addresses.
-func newForest() *forest {
-	if bits.UintSize < 64 {
-		return nil
-	}
+func newForest(trees, nodes int) *forest {
 	fd, err := unix.MemfdCreate("cg-trees", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil
 	}
-	size := page + trees*treeBytes
-	if unix.Ftruncate(fd, int64(size)) != nil {
+	f := openForest(fd, trees, nodes, unix.Ftruncate)
+	if f != nil {
+		// Nobody can cut the memory below the reader.
+		unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	}
+	return f
+}
+
+// newForestIn is newForest in a file of a folder, with all its room reserved. number is
+// its name.
+func newForestIn(dir string, number, trees, nodes int) *forest {
+	path := filepath.Join(dir, strconv.Itoa(number))
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil
+	}
+	f := openForest(fd, trees, nodes, func(fd int, size int64) error { return unix.Fallocate(fd, 0, 0, size) })
+	if f == nil {
+		os.Remove(path)
+		return nil
+	}
+	f.file = path
+	return f
+}
+
+// openForest lays out the memory of a file, and closes the file where it cannot.
+func openForest(fd, trees, nodes int, reserve func(fd int, size int64) error) *forest {
+	if bits.UintSize < 64 {
 		unix.Close(fd)
 		return nil
 	}
-	// Nobody can cut the memory below the reader.
-	unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
-	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	first, each := forestLayout(trees, nodes)
+	if reserve(fd, first+int64(trees)*each) != nil {
+		unix.Close(fd)
+		return nil
+	}
+	mem, err := unix.Mmap(fd, 0, int(first), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		unix.Close(fd)
 		return nil
 	}
-	for i, v := range []uint32{treeMagic, treeVersion, trees, treeNodes, windows, uint32(treeBytes)} {
-		*(*uint32)(unsafe.Pointer(&mem[4*i])) = v
+	*(*forestHead)(unsafe.Pointer(&mem[0])) = forestHead{
+		magic: treeMagic, version: treeVersion, trees: uint32(trees), nodes: uint32(nodes), windows: windows,
+		each: uint64(each),
 	}
 	return &forest{
-		fd: fd, mem: mem, state: unsafe.Slice((*uint32)(unsafe.Pointer(&mem[64])), trees),
-		gone: make([]bool, trees), reading: make([]reading, trees),
+		fd: fd, mem: mem, state: unsafe.Slice((*uint32)(unsafe.Pointer(&mem[forestStates])), trees),
+		nodes: nodes, first: first, each: each,
+		trees: make([]tree, trees), gone: make([]bool, trees), reading: make([]reading, trees),
 	}
 }
 
@@ -114,9 +166,41 @@ func (f *forest) close() {
 	if f == nil {
 		return
 	}
+	for i := range f.trees {
+		f.unmap(i)
+	}
 	unix.Munmap(f.mem)
 	unix.Close(f.fd)
+	if f.file != "" {
+		os.Remove(f.file)
+	}
 	f.mem, f.state = nil, nil
+}
+
+// at is a tree, mapped; nil where there are no addresses for it.
+func (f *forest) at(i int) *tree {
+	t := &f.trees[i]
+	if t.mem != nil {
+		return t
+	}
+	mem, err := unix.Mmap(f.fd, f.first+int64(i)*f.each, int(f.each), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil
+	}
+	t.mem, t.head = mem, (*treeHead)(unsafe.Pointer(&mem[0]))
+	blocks := f.nodes / blockNodes
+	for w := range t.touched {
+		t.touched[w] = mem[page+w*blocks:][:blocks:blocks]
+	}
+	t.nodes = unsafe.Slice((*treeNode)(unsafe.Pointer(&mem[page+windows*blocks])), f.nodes)
+	return t
+}
+
+func (f *forest) unmap(i int) {
+	if f.trees[i].mem != nil {
+		unix.Munmap(f.trees[i].mem)
+	}
+	f.trees[i] = tree{}
 }
 
 // list adds the trees in use to the chunks in use.
@@ -130,16 +214,71 @@ func (f *forest) list(to []liveChunk, numbered uint64) []liveChunk {
 		if s == stateFree {
 			continue
 		}
+		t := f.at(i)
+		if t == nil {
+			continue
+		}
 		f.live++
-		if seq := atomic.LoadUint64(&f.at(i).head.seq); seq != 0 && seq <= numbered {
-			to = append(to, liveChunk{seq, i, s, true})
-			if r := &f.reading[i]; r.seq != seq {
-				f.used++
-				*r = reading{seq: seq}
-			}
+		seq := atomic.LoadUint64(&t.head.head.seq)
+		if seq == 0 || seq > numbered {
+			continue
+		}
+		to = append(to, liveChunk{seq, i, s, true})
+		if f.reading[i].seq != seq {
+			f.begin(i, seq)
 		}
 	}
 	return to
+}
+
+// begin begins to read a tree, and the one whose paths it shares.
+func (f *forest) begin(i int, seq uint64) {
+	r, h := &f.reading[i], f.trees[i].head
+	*r = reading{seq: seq, paths: i}
+	if h.head.flags&flagPaths != 0 {
+		r.pathsOnly = true
+		f.endImage(i)
+		return
+	}
+	f.used++
+	if h.paths == 0 {
+		return
+	}
+	p := int(h.paths) - 1
+	of := uint64(0)
+	if p < len(f.reading) {
+		of = f.numberOfPaths(p)
+	}
+	if of == 0 || of >= seq {
+		r.refused, r.done = true, true
+		f.refused++
+		return
+	}
+	if f.reading[p].seq != of {
+		f.begin(p, of)
+	}
+	r.paths, r.strands = p, true
+	f.reading[p].users++
+}
+
+// numberOfPaths is the number of a tree of paths alone, 0 where it is none.
+func (f *forest) numberOfPaths(i int) uint64 {
+	t := f.at(i)
+	if t == nil || atomic.LoadUint32(&f.state[i]) == stateFree || t.head.head.flags&flagPaths == 0 {
+		return 0
+	}
+	return atomic.LoadUint64(&t.head.head.seq)
+}
+
+// endImage takes it that the earlier program of a process has ended, where a new one
+// has a tree of paths: exec(2).
+func (f *forest) endImage(i int) {
+	h := &f.trees[i].head.head
+	for k := range f.reading {
+		if r := &f.reading[k]; r.pathsOnly && r.seq < h.seq && f.trees[k].head.head.pid == h.pid {
+			f.gone[k] = true
+		}
+	}
 }
 
 // end takes it that every writer has ended.
@@ -156,13 +295,21 @@ func (f *forest) end() {
 func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	f := c.forest
 	t, r := f.at(l.index), &f.reading[l.index]
-	h := &t.head
+	h := &t.head.head
+	if r.pathsOnly {
+		c.drainPaths(l)
+		return 0
+	}
 	done := l.state == stateFull || f.gone[l.index]
 	r.read = r.read && !done
 	latest := c.clock.Now() + clockSkew
-	if !r.refused && !r.done && !r.collect(t, Tick(atomic.LoadUint64(&c.head.epoch)), latest, done) {
-		r.refused, r.done = true, true
-		f.refused++
+	if !r.refused && !r.done {
+		epoch := Tick(atomic.LoadUint64(&c.head.epoch))
+		v := visit{epoch: epoch, latest: latest, began: c.began.tick - clockSkew, done: done}
+		if !r.collect(t, f.pathsOf(r), v) {
+			r.refused, r.done = true, true
+			f.refused++
+		}
 	}
 	if len(r.queue) == 0 && !done {
 		return 0
@@ -171,42 +318,58 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	if !r.offered {
 		run.begin(h)
 	}
-	run.Tally = &Tally{
-		Tree: r.seq, Known: h.flags&flagUnknown == 0, BaseTree: t.baseTree, BaseNode: t.baseNode,
-		Nodes: r.nodes, Windows: r.queue,
-	}
-	events, unwound := atomic.LoadUint64(&t.events), atomic.LoadUint64(&t.unwound)
-	closed := atomic.LoadUint64(&t.closed)
-	run.Tally.Events, run.Tally.Unwound, run.Tally.Closed = events-r.events, unwound-r.unwound, closed-r.closed
-	r.events, r.unwound, r.closed = events, unwound, closed
+	run.Tally = r.tally(t.head, f.reading[r.paths])
 	n := len(r.queue)
 	taken := min(n, fold(run))
 	r.offered = r.offered || taken > 0
 	r.queue = append(r.queue[:0:0], r.queue[taken:]...)
 	if run.Last && taken == n {
-		c.releaseTree(l, Thread{h.pid, h.tid})
+		delete(c.current, source{Thread{h.pid, h.tid}, true})
+		c.forest.release(l.index)
 	}
 	return taken
 }
 
-// releaseTree gives a tree back to the writers.
-func (c *Channel) releaseTree(l liveChunk, thread Thread) {
-	f := c.forest
-	t, r := f.at(l.index), &f.reading[l.index]
-	if t.head.flags&flagBothWays == 0 {
-		delete(c.current, thread)
+// drainPaths gives up a tree of paths alone whose process has ended, once no thread's
+// tree needs it. A tree that was listed after the end is known.
+func (c *Channel) drainPaths(l liveChunk) {
+	r := &c.forest.reading[l.index]
+	switch {
+	case !c.forest.gone[l.index] && l.state != stateFull:
+	case !r.done:
+		r.done = true
+	case r.users == 0:
+		c.forest.release(l.index)
 	}
-	n := min(int(t.count), treeNodes)
-	if r.refused {
-		n = treeNodes
+}
+
+// pathsOf is the tree that has the paths of a reading, with what is known of it.
+func (f *forest) pathsOf(r *reading) pathSource {
+	return pathSource{f.at(r.paths), &f.reading[r.paths]}
+}
+
+// release gives a tree back to the writers.
+func (f *forest) release(i int) {
+	r, t := &f.reading[i], f.at(i)
+	n := f.nodes
+	if !r.refused {
+		n = min(n, (len(f.reading[r.paths].nodes)+blockNodes-1)/blockNodes*blockNodes)
 	}
-	clear(f.mem[page+l.index*treeBytes:][:page])
-	clear(t.nodes[:n])
-	for w := range t.ticks {
-		clear(t.ticks[w][:n])
+	if r.strands {
+		f.reading[r.paths].users--
 	}
-	clear(t.span[:n])
+	const punch = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+	if n <= 1024 || f.file != "" || unix.Fallocate(f.fd, punch, f.first+int64(i)*f.each, f.each) != nil {
+		*t.head = treeHead{}
+		for w := range t.touched {
+			clear(t.touched[w][:n/blockNodes])
+		}
+		clear(t.nodes[:n])
+	}
+	if n > 1024 {
+		f.unmap(i)
+	}
 	*r = reading{}
-	f.gone[l.index] = false
-	atomic.StoreUint32(&f.state[l.index], stateFree)
+	f.gone[i] = false
+	atomic.StoreUint32(&f.state[i], stateFree)
 }

@@ -1,6 +1,10 @@
 package checkpoint
 
-import "sync/atomic"
+import (
+	"encoding/binary"
+	"slices"
+	"sync/atomic"
+)
 
 // mostWindows is how many windows of a thread wait for their samples. The
 // writer goes on with its latest when there are more.
@@ -8,15 +12,18 @@ const mostWindows = 1024
 
 // reading is what the reader knows of a tree.
 type reading struct {
-	seq     uint64
-	offered bool // its windows have begun to be taken
-	nodes   []Node
-	seen    [windows][]uint64
-	calls   []uint64
-	span    []treeSpan
-	spans   uint64     // the number of what span is of
-	copied  []treeSpan // what is newer, nil in newer where nothing is
-	newer   []treeSpan
+	seq       uint64
+	paths     int  // the tree that has its paths
+	strands   bool // which is another
+	pathsOnly bool // it is no thread's
+	users     int  // trees that need its paths
+
+	offered bool   // its windows have begun to be taken
+	nodes   []Node // of its own
+	blocks  []*block
+	aways   uint64 // the number of the copies of away in blocks
+	longs   uint64 // records that were taken
+	long    []LongCall
 	window  uint64 // the next to be taken
 	queue   []Window
 	place   treePlace // of the open window when it was read
@@ -24,22 +31,86 @@ type reading struct {
 	done    bool      // everything has been read
 	refused bool      // it holds what no writer writes
 
-	start, latest           Tick // what a time in it lies between
-	events, unwound, closed uint64
+	start Tick
+	told  counts // what was handed on of the counts
+	lost  uint64 // records of long calls that are not there any more
+}
+
+// block is what was read of some nodes that lie side by side.
+type block struct {
+	ticks     [windows][blockNodes]uint64
+	calls     [blockNodes]uint64
+	others    [blockNodes]int32
+	away      [blockNodes]int64
+	awayTicks [blockNodes]uint64
+}
+
+// counts is the counts of a tree.
+type counts struct{ events, unwound, closed, joined, lost uint64 }
+
+// visit is when a tree is read.
+type visit struct {
+	epoch         Tick // of the newest sample
+	began, latest Tick // what a time in it lies between
+	done          bool // its writer has ended
+}
+
+// pathSource is the tree that has paths, and what is known of it.
+type pathSource struct {
+	tree  *tree
+	known *reading
+}
+
+// read takes the nodes that are new. It gives how many there are, and reports
+// whether all were as writers write them.
+func (p pathSource) read() (int, bool) {
+	n := int(atomic.LoadUint32(&p.tree.head.count))
+	nodes := p.known.nodes
+	if n < FirstNode || n > len(p.tree.nodes) || n < len(nodes) {
+		return 0, false
+	}
+	for i := len(nodes); i < n; i++ {
+		node := &p.tree.nodes[i]
+		site, parent := SiteID(node.site), node.parent
+		if i < FirstNode {
+			site, parent = 0, 0
+		} else if site == 0 || site >= SiteLimit || parent >= uint32(i) || parent == 2 {
+			return 0, false
+		}
+		nodes = append(nodes, Node{site, parent, Tick(node.born)})
+	}
+	p.known.nodes = nodes
+	return n, true
+}
+
+// tally is what the tree tells since it was last asked.
+func (r *reading) tally(h *treeHead, paths reading) *Tally {
+	now := counts{
+		atomic.LoadUint64(&h.events), atomic.LoadUint64(&h.unwound), atomic.LoadUint64(&h.closed),
+		atomic.LoadUint64(&h.joined), r.lost,
+	}
+	y := &Tally{
+		Paths: paths.seq, Strands: r.strands, Nodes: paths.nodes, Windows: r.queue,
+		Events: now.events - r.told.events, Unwound: now.unwound - r.told.unwound,
+		Closed: now.closed - r.told.closed, Joined: now.joined - r.told.joined, LongLost: now.lost - r.told.lost,
+	}
+	r.told = now
+	return y
 }
 
 // collect takes the windows that are over out of the shared memory. It takes
-// the open one, too, where the thread has reported nothing since the sample of
-// epoch, or has ended. It reports whether all was as writers write it.
-func (r *reading) collect(t *tree, epoch, latest Tick, done bool) bool {
-	if t.head.pid == 0 || t.head.tid == 0 || Tick(t.head.tick) > latest {
+// the open one, too, where the thread has reported nothing since the newest sample,
+// or has ended. It reports whether all was as writers write it.
+func (r *reading) collect(t *tree, paths pathSource, v visit) bool {
+	h := &t.head.head
+	if h.pid == 0 || h.tid == 0 || Tick(h.tick) > v.latest {
 		return false
 	}
-	r.start, r.latest = Tick(t.head.tick), latest
+	r.start = Tick(h.tick)
 	// A thread that tells something meanwhile begins a window, or had not heard
 	// of the sample yet: look again.
 	for range 100 {
-		if again, ok := r.look(t, epoch, done); !again || !ok {
+		if again, ok := r.look(t, paths, v); !again || !ok {
 			return ok
 		}
 	}
@@ -47,138 +118,197 @@ func (r *reading) collect(t *tree, epoch, latest Tick, done bool) bool {
 }
 
 // look is collect, but that it may have to be done again.
-func (r *reading) look(t *tree, epoch Tick, done bool) (again, ok bool) {
-	now := atomic.LoadUint64(&t.window)
+func (r *reading) look(t *tree, paths pathSource, v visit) (again, ok bool) {
+	h := t.head
+	now := atomic.LoadUint64(&h.window)
 	if now < r.window || now-r.window >= windows {
 		return false, false
 	}
 	for ; r.window < now && len(r.queue) < mostWindows; r.window++ {
-		w := &t.windows[r.window%windows]
-		parts, ok := r.parts(t, r.window, func() bool { return true })
-		if !ok || !r.add(Window{Tick(w.epoch), Tick(w.begin), Tick(w.last), w.top, parts}) {
+		w := &h.windows[r.window%windows]
+		of := Window{Epoch: Tick(w.epoch), Begin: Tick(w.begin), Last: Tick(w.last), Top: w.top}
+		if _, ok := r.parts(t, paths, v, &of, func() bool { return true }); !ok || !r.add(of, paths, v) {
 			return false, false
 		}
+		clear(t.touched[r.window%windows][:len(r.blocks)])
 		r.read = false
-		atomic.StoreUint64(&t.taken, r.window+1)
+		atomic.StoreUint64(&h.taken, r.window+1)
 	}
 	if r.window < now {
 		return false, true // there is no more room in the queue
 	}
-	place := treePlace(atomic.LoadUint64(&t.place))
-	w := t.windows[now%windows]
-	if !done && (Tick(w.epoch) >= epoch || r.read && r.place == place) {
+	place := treePlace(atomic.LoadUint64(&h.place))
+	w := h.windows[now%windows]
+	if !v.done && (Tick(w.epoch) >= v.epoch || r.read && r.place == place) {
 		return false, true
 	}
 	same := func() bool {
-		return done || treePlace(atomic.LoadUint64(&t.place)) == place && atomic.LoadUint64(&t.window) == now
-	}
-	parts, ok := r.parts(t, now, same)
-	if !ok {
-		return false, false
-	}
-	if parts == nil && !same() {
-		return true, true
+		return v.done || treePlace(atomic.LoadUint64(&h.place)) == place && atomic.LoadUint64(&h.window) == now
 	}
 	// The low 40 bits of a tick of the open window, which is short.
 	last := w.begin
 	if d := (place.low() - Tick(w.begin)).Low(); d < 1<<39 {
 		last += uint64(d)
 	}
+	of := Window{Epoch: Tick(w.epoch), Begin: Tick(w.begin), Last: Tick(last), Top: place.node()}
+	whole, ok := r.parts(t, paths, v, &of, same)
+	if !ok {
+		return false, false
+	}
+	if !whole {
+		return true, true
+	}
 	r.read, r.place = true, place
-	r.done = done
-	return false, r.add(Window{Tick(w.epoch), Tick(w.begin), Tick(last), place.node(), parts})
+	r.done = v.done
+	return false, r.add(of, paths, v)
 }
 
 // add puts a window into the queue.
-func (r *reading) add(w Window) bool {
-	if int(w.Top) >= len(r.nodes) || w.Top == SideNode || w.Top == OtherNode {
+func (r *reading) add(w Window, paths pathSource, v visit) bool {
+	switch {
+	case w.Top == NoNode && r.strands:
+	case int(w.Top) >= len(paths.known.nodes), w.Top == SideNode, w.Top == 2:
 		return false
 	}
-	if w.Begin < r.start || w.Begin > r.latest || w.Last > r.latest {
+	if w.Begin < r.start || w.Begin > v.latest || w.Last > v.latest {
 		return false
 	}
 	w.Last = max(w.Last, w.Begin)
+	if !r.takeLong(&w, v.done && r.done) {
+		return false
+	}
 	r.queue = append(r.queue, w)
 	return true
 }
 
-// parts reads what nodes have added to a window since it was read last. It
-// changes nothing, and gives nothing, where same is false afterwards. It
+// parts reads what nodes have added to the next window since it was read last. It
+// changes nothing, and is not whole, where same is false afterwards. It
 // reports whether all was as writers write it.
-func (r *reading) parts(t *tree, window uint64, same func() bool) (parts []Part, ok bool) {
-	spans := r.away(t) // before the count: its nodes are all there then
-	n := int(atomic.LoadUint32(&t.count))
-	if n < FirstNode || n > treeNodes || n < len(r.nodes) {
-		return nil, false
+func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func() bool) (whole, ok bool) {
+	n, ok := paths.read()
+	if !ok || !r.readLong(t.head, n, v) {
+		return false, false
 	}
-	for i := len(r.nodes); i < n; i++ {
-		node := &t.nodes[i]
-		event := Word(node.event) // without a tick
-		k, s := event.Kind(), event.Site()
-		if i < FirstNode {
-			k, s = Enter, 0
-		} else if event.Low() != 0 || s == 0 || k > Unwind || k == Resume || node.parent >= uint32(i) {
-			return nil, false
-		}
-		r.nodes = append(r.nodes, Node{k, s, node.parent, Tick(node.born)})
-		r.calls = append(r.calls, 0)
-		r.span = append(r.span, treeSpan{})
+	blocks := (n + blockNodes - 1) / blockNodes
+	r.blocks = append(r.blocks, make([]*block, max(0, blocks-len(r.blocks)))...)
+	slot := r.window % windows
+	top := -1
+	if w.Top != NoNode && int(w.Top) < n {
+		top = int(w.Top) / blockNodes
 	}
-	slot := window % windows
-	if seen := r.seen[slot]; len(seen) < n {
-		r.seen[slot] = append(seen, make([]uint64, n-len(seen))...)
-	}
-	seen := r.seen[slot]
-	for i := range n {
-		p := Part{Node: uint32(i)}
-		p.Ticks = atomic.LoadUint64(&t.ticks[slot][i]) - seen[i]
-		p.Calls = atomic.LoadUint64(&t.nodes[i].calls) - r.calls[i]
-		if i < len(r.newer) {
-			s, was := r.newer[i], r.span[i]
-			p.Outs, p.OutTicks = s.outs-was.outs, s.outTicks-was.outTicks
-			p.Backs, p.BackTicks = s.backs-was.backs, s.backTicks-was.backTicks
-		}
-		if p != (Part{Node: uint32(i)}) {
-			parts = append(parts, p)
+	for range 100 {
+		aways := atomic.LoadUint64(&t.head.aways)
+		w.Parts = r.readBlocks(t, n, slot, top)
+		if aways%2 == 0 && atomic.LoadUint64(&t.head.aways) == aways {
+			break
 		}
 	}
 	if !same() {
-		return nil, true
+		return false, true
 	}
-	for _, p := range parts {
-		if p.Ticks > uint64(r.latest-r.start) || p.Calls > 1<<48 || p.Outs > 1<<48 || p.Backs > 1<<48 {
-			return nil, false // or a sum that fell
+	most := uint64(v.latest - r.start)
+	for _, p := range w.Parts {
+		if p.Ticks > most || p.Calls > 1<<48 || p.Away > 1<<48 || p.Away < -1<<48 {
+			return false, false // or a sum that fell
 		}
 	}
-	for _, p := range parts {
-		seen[p.Node] += p.Ticks
-		r.calls[p.Node] += p.Calls
-		s := &r.span[p.Node]
-		s.outs, s.outTicks = s.outs+p.Outs, s.outTicks+p.OutTicks
-		s.backs, s.backTicks = s.backs+p.Backs, s.backTicks+p.BackTicks
+	for _, p := range w.Parts {
+		b, i := r.blocks[p.Node/blockNodes], p.Node%blockNodes
+		if b == nil {
+			b = new(block)
+			r.blocks[p.Node/blockNodes] = b
+		}
+		b.ticks[slot][i] += p.Ticks
+		b.calls[i] += p.Calls
+		b.others[i] += int32(p.Others)
+		b.away[i] += p.Away
+		b.awayTicks[i] += p.AwayTicks
 	}
-	r.spans = spans
-	return parts, true
+	return true, true
 }
 
-// away copies what the tree tells of frames that left and came back, if there is
-// more of it and it is whole. It gives the number of the copy.
-func (r *reading) away(t *tree) uint64 {
-	r.newer = nil
-	for range 100 {
-		before := atomic.LoadUint64(&t.spans)
-		if before == r.spans {
-			break
-		}
-		if before%2 != 0 {
+// readBlocks reads the nodes that were touched in a slot, and those beside the one
+// in which the thread is, whose last call may not have touched anything.
+func (r *reading) readBlocks(t *tree, n int, slot uint64, top int) (parts []Part) {
+	touched := t.touched[slot]
+	for b := 0; b*blockNodes < n; b++ {
+		group := touched[b:min(b+8, len(touched))]
+		if b%8 == 0 && len(group) == 8 && (top < b || top >= b+8) && binary.NativeEndian.Uint64(group) == 0 {
+			b += 7
 			continue
 		}
-		n := min(treeNodes, int(atomic.LoadUint32(&t.count)))
-		r.copied = append(r.copied[:0], t.span[:n]...)
-		if atomic.LoadUint64(&t.spans) == before {
-			r.newer = r.copied
-			return before
+		if touched[b] == 0 && b != top {
+			continue
+		}
+		known := r.blocks[b]
+		for i := range min(blockNodes, n-b*blockNodes) {
+			node := &t.nodes[b*blockNodes+i]
+			p := Part{
+				Node: uint32(b*blockNodes + i), Ticks: atomic.LoadUint64(&node.ticks[slot]),
+				Calls: atomic.LoadUint64(&node.calls), Away: atomic.LoadInt64(&node.away),
+				AwayTicks: atomic.LoadUint64(&node.awayTicks),
+			}
+			others := int32(0)
+			if t.head.head.flags&flagOther != 0 {
+				others = atomic.LoadInt32(&node.others)
+			}
+			if known != nil {
+				p.Ticks -= known.ticks[slot][i]
+				p.Calls -= known.calls[i]
+				p.Away -= known.away[i]
+				p.AwayTicks -= known.awayTicks[i]
+				others -= known.others[i]
+			}
+			p.Others = int64(others)
+			if p != (Part{Node: p.Node}) {
+				parts = append(parts, p)
+			}
 		}
 	}
-	return r.spans
+	return parts
+}
+
+// readLong takes the new records of long calls. n is how many nodes there are.
+func (r *reading) readLong(h *treeHead, n int, v visit) bool {
+	now := atomic.LoadUint64(&h.longs)
+	if now == r.longs {
+		return true
+	}
+	if now < r.longs {
+		return false
+	}
+	from := r.longs
+	if now-from > longRecords {
+		from = now - longRecords
+	}
+	records := h.long
+	after := atomic.LoadUint64(&h.longs)
+	for i := from; i < now; i++ {
+		if i+longRecords <= after { // overwritten, or about to be
+			r.lost++
+			continue
+		}
+		l := records[i%longRecords]
+		entered, exited := Tick(l.enter), Tick(l.exit)
+		if int(l.node) >= n || l.node < FirstNode || entered < v.began || exited < entered || exited > v.latest {
+			return false
+		}
+		r.long = append(r.long, LongCall{l.node, entered, exited})
+	}
+	r.lost += from - r.longs
+	r.longs = now
+	return true
+}
+
+// takeLong gives a window the long calls that ended in it, the last window all of
+// them.
+func (r *reading) takeLong(w *Window, last bool) bool {
+	r.long = slices.DeleteFunc(r.long, func(l LongCall) bool {
+		if l.Exit > w.Last && !last {
+			return false
+		}
+		w.Long = append(w.Long, l)
+		return true
+	})
+	return len(r.long) < 1<<16
 }

@@ -3,6 +3,9 @@ package checkpoint
 import (
 	"encoding/binary"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"unsafe"
@@ -18,22 +21,26 @@ func grown(t testing.TB) (*Channel, *tree) {
 	}
 	t.Cleanup(func() { c.Close() })
 	y := c.forest.at(0)
+	h := y.head
 	now := uint64(c.clock.Now())
 	atomic.StoreUint64(c.Epoch(), now-500)
 	c.forest.state[0] = stateOwned
-	y.head = chunk{tick: now - 1000, pid: uint32(os.Getpid()), tid: 1, flags: flagFirst, pidSpace: 1}
-	y.nodes[3] = treeNode{event: 7, parent: RootNode, calls: 2, born: now - 900}
-	y.nodes[4] = treeNode{event: 8, parent: 3, calls: 5, born: now - 800}
-	y.count, y.events = 5, 14
-	y.windows[0] = treeWindow{epoch: now - 2000, begin: now - 1000, last: now - 600, top: 4}
-	y.windows[1] = treeWindow{epoch: now - 500, begin: now - 400}
-	y.window = 1
-	y.ticks[0][3], y.ticks[0][4] = 100, 250
-	y.ticks[1][4] = 60
-	y.span[4] = treeSpan{1, now - 700, 1, now - 650}
-	y.spans = 4
-	y.place = (now-300)<<tickShift | 4
-	y.head.seq = atomic.AddUint64(&c.head.head, 1)
+	h.head = chunk{tick: now - 1000, pid: uint32(os.Getpid()), tid: 1, flags: flagFirst, pidSpace: 1}
+	y.nodes[3] = treeNode{site: 7, parent: RootNode, calls: 2, born: now - 900}
+	y.nodes[4] = treeNode{site: 8, parent: 3, calls: 5, born: now - 800}
+	h.count, h.events = 5, 14
+	h.windows[0] = treeWindow{epoch: now - 2000, begin: now - 1000, last: now - 600, top: 4}
+	h.windows[1] = treeWindow{epoch: now - 500, begin: now - 400}
+	h.window = 1
+	y.nodes[3].ticks[0], y.nodes[4].ticks[0] = 100, 250
+	y.nodes[4].ticks[1] = 60
+	y.touched[0][0], y.touched[1][0] = 1, 1
+	y.nodes[4].away, y.nodes[4].awayTicks = 0, 50
+	h.aways = 4
+	h.long[0] = treeLong{enter: now - 900, exit: now - 650, node: 4}
+	h.longs = 1
+	h.place = (now-300)<<tickShift | 4
+	h.head.seq = atomic.AddUint64(&c.head.head, 1)
 	return c, y
 }
 
@@ -52,16 +59,19 @@ func TestTree(t *testing.T) {
 		all[0].Top != 4 {
 		t.Fatalf("%d windows, %+v", n, all)
 	}
-	if p := all[0].Parts[1]; p.Outs != 1 || p.BackTicks-p.OutTicks != 50 {
+	if p := all[0].Parts[1]; p.Away != 0 || p.AwayTicks != 50 {
 		t.Errorf("%+v", p)
 	}
+	if l := all[0].Long; len(l) != 1 || l[0].Node != 4 || l[0].Exit-l[0].Enter != 250 {
+		t.Errorf("long calls %+v", l)
+	}
 	r := runs[0]
-	if !r.First || r.Last || !r.Tally.Known || r.Tally.Events != 14 || len(r.Tally.Nodes) != 5 ||
-		r.Tally.Nodes[4] != (Node{Enter, 8, 3, Tick(y.nodes[4].born)}) {
+	if !r.First || r.Last || r.Tally.Events != 14 || len(r.Tally.Nodes) != 5 ||
+		r.Tally.Nodes[4] != (Node{8, 3, Tick(y.nodes[4].born)}) {
 		t.Errorf("%+v", r)
 	}
-	if y.taken != 1 || c.Drain(fold) != 0 {
-		t.Errorf("%d windows taken, then more", y.taken)
+	if y.head.taken != 1 || c.Drain(fold) != 0 {
+		t.Errorf("%d windows taken, then more", y.head.taken)
 	}
 	// A sample later it is: the thread has told nothing since.
 	atomic.StoreUint64(c.Epoch(), uint64(c.clock.Now()))
@@ -73,17 +83,17 @@ func TestTree(t *testing.T) {
 		t.Errorf("the same window %d times more", n)
 	}
 	// What comes later is told once.
-	y.ticks[1][3] += 30
+	y.nodes[3].ticks[1] += 30
 	y.nodes[3].calls++
-	y.events++
-	y.place = uint64(c.clock.Now())<<tickShift | 3
+	y.head.events++
+	y.head.place = uint64(c.clock.Now())<<tickShift | 3
 	c.forest.state[0] = stateFull
 	n = c.Drain(fold)
 	if n != 1 || len(all[2].Parts) != 1 || all[2].Parts[0] != (Part{Node: 3, Ticks: 30, Calls: 1}) ||
 		!runs[len(runs)-1].Last {
 		t.Fatalf("%d windows, %+v", n, all[2:])
 	}
-	if c.forest.state[0] != stateFree || *y != (tree{}) {
+	if c.forest.state[0] != stateFree || *y.head != (treeHead{}) || y.touched[1][0] != 0 || y.nodes[4] != (treeNode{}) {
 		t.Error("the tree is not free, or not empty")
 	}
 	if all, now := c.SummingThreads(); all != 1 || now != 1 || c.RefusedTrees() != 0 {
@@ -97,8 +107,8 @@ func TestTreeIsHeldBack(t *testing.T) {
 	c, y := grown(t)
 	taken := 0
 	c.Drain(func(r Run) int { return 0 })
-	if y.taken != 1 {
-		t.Fatalf("%d windows taken out of the tree", y.taken)
+	if y.head.taken != 1 {
+		t.Fatalf("%d windows taken out of the tree", y.head.taken)
 	}
 	atomic.StoreUint64(c.Epoch(), uint64(c.clock.Now()))
 	c.Drain(func(r Run) int {
@@ -125,21 +135,26 @@ func TestTreeRefused(t *testing.T) {
 	for name, spoil := range map[string]func(c *Channel, y *tree){
 		"a parent behind its child":   func(_ *Channel, y *tree) { y.nodes[3].parent = 4 },
 		"its own parent":              func(_ *Channel, y *tree) { y.nodes[4].parent = 4 },
-		"no site":                     func(_ *Channel, y *tree) { y.nodes[4].event = 0 },
-		"a kind that is none":         func(_ *Channel, y *tree) { y.nodes[4].event = 7<<21 | 8 },
-		"too many nodes":              func(_ *Channel, y *tree) { y.count = treeNodes + 1 },
-		"too few nodes":               func(_ *Channel, y *tree) { y.count = 1 },
-		"a top out of range":          func(_ *Channel, y *tree) { y.windows[0].top = 5 },
-		"a top that is no path":       func(_ *Channel, y *tree) { y.windows[0].top = SideNode },
-		"a place out of range":        func(_ *Channel, y *tree) { y.place |= 1<<tickShift - 1 },
-		"a window of the future":      func(_ *Channel, y *tree) { y.windows[0].begin += 1 << 50 },
-		"a window before the thread":  func(_ *Channel, y *tree) { y.windows[0].begin = 1 },
-		"windows that are overtaken":  func(_ *Channel, y *tree) { y.window = windows + 3 },
-		"more time than there was":    func(_ *Channel, y *tree) { y.ticks[0][3] = 1 << 60 },
+		"no site":                     func(_ *Channel, y *tree) { y.nodes[4].site = 0 },
+		"a site out of range":         func(_ *Channel, y *tree) { y.nodes[4].site = uint32(SiteLimit) },
+		"a parent that is no path":    func(_ *Channel, y *tree) { y.nodes[4].parent = 2 },
+		"too many nodes":              func(_ *Channel, y *tree) { y.head.count = treeNodes + 1 },
+		"too few nodes":               func(_ *Channel, y *tree) { y.head.count = 1 },
+		"a top out of range":          func(_ *Channel, y *tree) { y.head.windows[0].top = 5 },
+		"a top that is no path":       func(_ *Channel, y *tree) { y.head.windows[0].top = SideNode },
+		"a place out of range":        func(_ *Channel, y *tree) { y.head.place |= 1<<tickShift - 1 },
+		"a window of the future":      func(_ *Channel, y *tree) { y.head.windows[0].begin += 1 << 50 },
+		"a window before the thread":  func(_ *Channel, y *tree) { y.head.windows[0].begin = 1 },
+		"windows that are overtaken":  func(_ *Channel, y *tree) { y.head.window = windows + 3 },
+		"more time than there was":    func(_ *Channel, y *tree) { y.nodes[3].ticks[0] = 1 << 60 },
 		"more calls than can be":      func(_ *Channel, y *tree) { y.nodes[4].calls = 1 << 63 },
-		"a thread without a number":   func(_ *Channel, y *tree) { y.head.tid = 0 },
-		"a begin that is not there":   func(_ *Channel, y *tree) { y.head.tick = 1 << 62 },
-		"more suspended than entered": func(_ *Channel, y *tree) { y.span[4].outs = 1 << 60; y.spans += 2 },
+		"a thread without a number":   func(_ *Channel, y *tree) { y.head.head.tid = 0 },
+		"a begin that is not there":   func(_ *Channel, y *tree) { y.head.head.tick = 1 << 62 },
+		"more suspended than entered": func(_ *Channel, y *tree) { y.nodes[4].away = 1 << 60 },
+		"a long call of the future":   func(_ *Channel, y *tree) { y.head.long[0].exit += 1 << 50 },
+		"a long call of no path":      func(_ *Channel, y *tree) { y.head.long[0].node = 5 },
+		"a long call that ends early": func(_ *Channel, y *tree) { y.head.long[0].exit = y.head.long[0].enter - 1 },
+		"no such tree of paths":       func(_ *Channel, y *tree) { y.head.paths = 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, y := grown(t)
@@ -178,7 +193,7 @@ func TestTreeFalls(t *testing.T) {
 	}
 }
 
-// A channel can do without trees, and a file has none.
+// A channel can do without trees. Where it is a file, they are one, too.
 func TestNoTrees(t *testing.T) {
 	var none *forest
 	none.end()
@@ -192,11 +207,18 @@ func TestNoTrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	if all, now := c.SummingThreads(); c.head.trees != 0 || all+now+c.RefusedTrees() != 0 {
+	if all, now := c.SummingThreads(); c.head.trees != treesName || all+now+c.RefusedTrees() != 0 {
 		t.Errorf("trees %d", c.head.trees)
 	}
-	c.RequestSums() // which nobody does
+	path := filepath.Join(filepath.Dir(c.Path()), strconv.Itoa(treesName))
+	first, each := forestLayout(fileTrees, fileNodes)
+	if st, err := os.Stat(path); err != nil || st.Size() != first+fileTrees*each {
+		t.Errorf("%v, %v", st, err)
+	}
+	c.Close()
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", path, err)
+	}
 }
 
 // Whatever stands in a tree, reading it ends, and what is told of it makes sense.
@@ -212,7 +234,7 @@ func FuzzTree(f *testing.F) {
 				}
 			}
 			for _, w := range r.Tally.Windows {
-				if int(w.Top) >= len(r.Tally.Nodes) || w.Last < w.Begin || w.Begin < r.Start {
+				if int(w.Top) >= len(r.Tally.Nodes) && w.Top != NoNode || w.Last < w.Begin || w.Begin < r.Start {
 					t.Fatalf("%+v", w)
 				}
 				for _, p := range w.Parts {
@@ -226,15 +248,78 @@ func FuzzTree(f *testing.F) {
 		if early {
 			c.Drain(fold)
 		}
-		bytes := unsafe.Slice((*byte)(unsafe.Pointer(y)), unsafe.Sizeof(*y))
+		bytes := y.mem
 		for ; len(raw) >= 8; raw = raw[8:] {
 			at, with := binary.LittleEndian.Uint32(raw), binary.LittleEndian.Uint32(raw[4:])
 			if at%8 < 4 {
-				at %= page + 16*32 // the header, and the nodes that are there
+				at %= page // the header
+			} else if at%8 < 6 {
+				at = uint32(len(bytes)-treeNodes*treeNodeBytes) + at%1024 // the nodes that are there
 			}
 			binary.LittleEndian.PutUint32(bytes[uint64(at)%uint64(len(bytes)-4):], with)
 		}
 		c.Drain(fold)
 		c.Finish(fold)
 	})
+}
+
+// Threads whose stacks go from one to another share the paths of one tree, which
+// stays until the last of them is read.
+func TestSharedPaths(t *testing.T) {
+	c, paths := grown(t)
+	paths.head.head.flags |= flagPaths
+	y := c.forest.at(1)
+	c.forest.state[1] = stateOwned
+	now := uint64(c.clock.Now())
+	y.head.head = chunk{tick: now - 500, pid: uint32(os.Getpid()), tid: 2, flags: flagFirst, pidSpace: 1}
+	y.head.paths = 1
+	y.head.windows[0] = treeWindow{epoch: now - 600, begin: now - 500}
+	y.head.place = (now-300)<<tickShift | NoNode
+	y.nodes[4].ticks[0], y.nodes[4].calls, y.touched[0][0] = 77, 3, 1
+	y.head.head.seq = atomic.AddUint64(&c.head.head, 1)
+	atomic.StoreUint64(c.Epoch(), uint64(c.clock.Now()))
+	var runs []Run
+	fold := func(r Run) int {
+		runs = append(runs, r)
+		return len(r.Tally.Windows)
+	}
+	if n := c.Drain(fold); n != 1 || len(runs) != 1 {
+		t.Fatalf("%d windows of %d runs", n, len(runs))
+	}
+	tally := runs[0].Tally
+	if tally.Paths != paths.head.head.seq || !tally.Strands || len(tally.Nodes) != 5 || tally.Windows[0].Top != NoNode ||
+		!slices.Equal(tally.Windows[0].Parts, []Part{{Node: 4, Ticks: 77, Calls: 3}}) {
+		t.Errorf("%+v", tally)
+	}
+	c.forest.gone[0] = true
+	c.Drain(fold)
+	c.Drain(fold)
+	if c.forest.state[0] == stateFree {
+		t.Error("the paths are gone, and a thread is there")
+	}
+	c.Finish(fold)
+	c.Drain(fold)
+	if c.forest.state[0] != stateFree || c.forest.state[1] != stateFree || c.RefusedTrees() != 0 {
+		t.Errorf("states %d, %d refused", c.forest.state[:2], c.RefusedTrees())
+	}
+}
+
+// A record of a long call that was overwritten before it was read counts as lost.
+func TestLongCallsAreOverwritten(t *testing.T) {
+	c, y := grown(t)
+	for i := range y.head.long {
+		y.head.long[i] = y.head.long[0]
+	}
+	y.head.longs = 100
+	lost, long := uint64(0), 0
+	c.Finish(func(r Run) int {
+		lost += r.Tally.LongLost
+		for _, w := range r.Tally.Windows {
+			long += len(w.Long)
+		}
+		return len(r.Tally.Windows)
+	})
+	if long != longRecords-1 || lost != 100-uint64(long) {
+		t.Errorf("%d long calls, %d lost", long, lost)
+	}
 }

@@ -77,6 +77,16 @@ func (t Tick) Era() Tick { return t &^ lowTicks }
 // which is none of its own.
 func (w Word) IsWide() bool { return w.Kind() == Strand && w.Site()&Wide != 0 }
 
+// Whole is how many of some words are there with their other halves: the second half
+// of a wide strand word may not be written yet.
+func Whole(words []Word) int {
+	wide := 0
+	for wide < len(words) && words[len(words)-1-wide].IsWide() {
+		wide++
+	}
+	return len(words) - wide%2
+}
+
 // StrandID is the number of the strand of a strand word. rest is the next word,
 // which counts only if the word is wide.
 func (w Word) StrandID(rest Word) uint64 {

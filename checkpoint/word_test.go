@@ -87,3 +87,19 @@ func TestStrandID(t *testing.T) {
 		}
 	}
 }
+
+// The first half of a wide strand word waits for the second.
+func TestWhole(t *testing.T) {
+	wide, plain := Pack(1, Strand, Wide|5), Pack(1, Enter, 1)
+	for _, c := range []struct {
+		words []Word
+		want  int
+	}{
+		{nil, 0}, {[]Word{plain}, 1}, {[]Word{plain, wide}, 1}, {[]Word{plain, wide, wide}, 3},
+		{[]Word{wide, wide, wide}, 2}, {[]Word{wide, plain}, 2},
+	} {
+		if got := Whole(c.words); got != c.want {
+			t.Errorf("%v: %d, want %d", c.words, got, c.want)
+		}
+	}
+}

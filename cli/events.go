@@ -34,10 +34,6 @@ func openLog(c *cli.Context) (*eventLog, error) {
 		return nil, fail(statusUsage,
 			"--events: a program that has its own checkpoints writes none into a log: use its source without them")
 	}
-	if c.Bool("low-overhead") {
-		return nil,
-			fail(statusUsage, "--events and --low-overhead: a program that adds up tells no events: use one of the two")
-	}
 	return l, l.open()
 }
 

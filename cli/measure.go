@@ -115,11 +115,6 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
 			&cli.IntFlag{Name: "max-depth",
 				Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},
-			&cli.BoolFlag{Name: "time-all", Usage: "time small functions, too, however often they are called"},
-			&cli.BoolFlag{Name: "low-overhead",
-				Usage: "let the program add up what its functions use, instead of reporting each call: the cost of " +
-					"cg itself no longer grows with the calls (" +
-					titles(func(l *languages.Language) bool { return l.Runtime != nil }) + ")"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
 			&cli.BoolFlag{Name: "instrumented",
 				Usage: "TARGET has its own checkpoints (analyze --save-instrumented): run it as it is"},
@@ -194,8 +189,7 @@ func runMeasure(c *cli.Context) error {
 	conditions.Noise = o.noise
 	x := experiment.Instrumented{
 		Conditions: conditions, Language: lang, Target: target, Options: o.instrument, OwnCheckpoints: o.instrumented,
-		MaxDepth: o.maxDepth,
-		TimeAll:  o.timeAll, LowOverhead: o.lowOverhead, Dir: folder.Path, Cache: cache, Refused: refused,
+		MaxDepth: o.maxDepth, Dir: folder.Path, Cache: cache, Refused: refused,
 		Source:  sourceFile,
 		Command: o.command,
 		Spool:   func(in *os.File) (*os.File, error) { return spool(in, folder.Path) },
@@ -351,8 +345,6 @@ type options struct {
 	instrument   instrument.Options
 	instrumented bool
 	maxDepth     int
-	timeAll      bool
-	lowOverhead  bool
 	command      launcher.Cmd
 	noise        *report.NoiseLimits
 	baseline     time.Duration
@@ -389,7 +381,7 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	if jsonOnStdout(c) {
 		o.command.Stdout, o.command.Stderr = os.Stderr, os.Stderr
 	}
-	o.instrumented, o.timeAll, o.lowOverhead = c.Bool("instrumented"), c.Bool("time-all"), c.Bool("low-overhead")
+	o.instrumented = c.Bool("instrumented")
 	if o.maxDepth = c.Int("max-depth"); o.maxDepth < 0 {
 		return o,
 			fail(statusUsage, "--max-depth: %d is no number of calls: use 1 or more, or 0 for no limit", o.maxDepth)

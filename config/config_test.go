@@ -19,7 +19,7 @@ var keys = []Key{
 	{"measure", "precision", Text, nil},
 	{"measure", "timeout", Time, nil},
 	{"measure", "max-depth", Whole, nil},
-	{"measure", "time-all", Boolean, nil},
+	{"measure", "verbose", Boolean, nil},
 	{"track", "tracker", Texts, nil},
 	{"track", "freq-write", Number, nil},
 	{"budget", Any, Text, func(s string) error {
@@ -37,8 +37,8 @@ func TestParse(t *testing.T) {
 		err  []string
 	}{
 		{"", "", nil},
-		{"precision = 'high'\nsensors = ['nvml', \"powercap\"]\n\n[measure]\ntimeout = 90\nmax-depth = 1_000\ntime-all = true\n",
-			"measure.max-depth=[1000]:6 measure.time-all=[true]:7 measure.timeout=[90]:5 precision=[high]:1 sensors=[nvml powercap]:2", nil},
+		{"precision = 'high'\nsensors = ['nvml', \"powercap\"]\n\n[measure]\ntimeout = 90\nmax-depth = 1_000\nverbose = true\n",
+			"measure.max-depth=[1000]:6 measure.timeout=[90]:5 measure.verbose=[true]:7 precision=[high]:1 sensors=[nvml powercap]:2", nil},
 		{"measure.timeout = '1m30s' # so long\nmeasure.precision = \"low\"\n", "measure.precision=[low]:2 measure.timeout=[1m30s]:1", nil},
 		{"track = {tracker = '0.1,rapl', freq-write = 1e3}\n", "track.freq-write=[1e3]:1 track.tracker=[0.1,rapl]:1", nil},
 		{"[track]\ntracker = [\n  '0.1,rapl',\n  '1,hwmon',\n]\nfreq-write = 10\n", "track.freq-write=[10]:6 track.tracker=[0.1,rapl 1,hwmon]:2", nil},
@@ -47,15 +47,15 @@ func TestParse(t *testing.T) {
 		{"[budget]\nf = 3\ng = 'lots'\n", "", []string{"f.toml:2: budget.f: 3 is not a text in quotes", "f.toml:3: budget.g: is no energy"}},
 
 		{"precison = 'high'\n", "", []string{"f.toml:1: precison: there is no such key; known are precision, sensors"}},
-		{"[measure]\n\ntimeot = 3\n", "", []string{"f.toml:3: measure.timeot: there is no such key; known are max-depth, precision, time-all, timeout"}},
+		{"[measure]\n\ntimeot = 3\n", "", []string{"f.toml:3: measure.timeot: there is no such key; known are max-depth, precision, timeout, verbose"}},
 		{"[mesure]\ntimeout = 3\n", "", []string{"f.toml:1: mesure: there is no such table; known are budget, measure, track"}},
 		{"mesure.timeout = 3\n", "", []string{"f.toml:1: mesure.timeout: there is no such key; known tables are budget, measure, track"}},
 		{"[[measure]]\ntimeout = 3\n", "measure.timeout=[3]:2", []string{"f.toml:1: measure: [[measure]] is a list of tables: write [measure]"}},
 		{"precision = 3\n", "", []string{"f.toml:1: precision: 3 is not a text in quotes"}},
 		{"precision = 'medium'\n", "", []string{"f.toml:1: precision: use low or high"}},
-		{"sensors = 'nvml'\n[measure]\nmax-depth = 1.5\ntime-all = 'yes'\ntimeout = true\n[track]\ntracker = [1]\nfreq-write = 2026-11-21\n", "sensors=[nvml]:1", []string{
+		{"sensors = 'nvml'\n[measure]\nmax-depth = 1.5\nverbose = 'yes'\ntimeout = true\n[track]\ntracker = [1]\nfreq-write = 2026-11-21\n", "sensors=[nvml]:1", []string{
 			"f.toml:3: measure.max-depth: 1.5 is not a whole number",
-			`f.toml:4: measure.time-all: "yes" is not true or false`,
+			`f.toml:4: measure.verbose: "yes" is not true or false`,
 			"f.toml:5: measure.timeout: true is not a number of seconds, or a time in quotes",
 			"f.toml:7: track.tracker: ",
 			"f.toml:8: track.freq-write: 2026-11-21 is not a number"}},

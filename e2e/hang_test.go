@@ -155,7 +155,7 @@ func TestSignalsWhileACounterHangs(t *testing.T) {
 		{[]string{"doctor"}, syscall.SIGTERM, -1},
 		{[]string{"measure", script}, syscall.SIGTERM, 143},
 		{[]string{"measure", script}, syscall.SIGINT, 130},
-		{[]string{"run", "--", "true"}, syscall.SIGTERM, -1},
+		{[]string{"run", "--", "true"}, syscall.SIGTERM, 143},
 	} {
 		t.Run(strings.Join(test.args[:1], " ")+" "+test.signal.String(), func(t *testing.T) {
 			t.Parallel()

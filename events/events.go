@@ -232,7 +232,6 @@ type site struct {
 	Col      int                 `json:"column,omitempty"`
 	EndLine  int                 `json:"end_line,omitempty"`
 	Kind     checkpoint.SiteKind `json:"kind"`
-	Small    bool                `json:"small,omitempty"`
 }
 
 // sitesMost is how many sites a block has at most.

@@ -247,7 +247,7 @@ func TestSlicesAgree(t *testing.T) {
 func TestLogReadsBack(t *testing.T) {
 	sites := []checkpoint.Site{
 		{ID: 1, Language: "python", Func: "m.f", File: "/a b/m.py", Line: 3, Col: 2, EndLine: 9,
-			Kind: checkpoint.Function, Small: true},
+			Kind: checkpoint.Function},
 		{}, {ID: 3, Func: "g", Kind: checkpoint.Task},
 	}
 	var b bytes.Buffer

@@ -110,8 +110,6 @@ type Instrumented struct {
 	Options        instrument.Options
 	OwnCheckpoints bool // the program has checkpoints of its own and gets none
 	MaxDepth       int  // see measure.Config
-	TimeAll        bool // small functions are timed however often they are called
-	LowOverhead    bool // see measure.Config
 	Dir            string
 	Cache          runtimes.Cache
 	Refused        []string // why places for a cache were not used
@@ -202,11 +200,8 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	account.Classify(background(x.Language))
 	config := measure.Config{
 		Command: command, Sensors: x.Machine.Found.Sensors, Account: account, Interval: x.Interval, Baseline: idle,
-		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, LowOverhead: x.LowOverhead, Terminated: x.Terminated,
+		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, Terminated: x.Terminated,
 		Names: p.server.Sites, Started: x.Started,
-	}
-	if !x.TimeAll {
-		config.Small = p.server.Small
 	}
 	if x.Events != nil {
 		if config.Events, err = x.Events(r.Run, p.channel.Clock()); err != nil {
@@ -223,7 +218,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	r.Run.Finish(x.Machine.facts(p.facts(r.Outcome, report.Facts{
 		CPUMethod: account.Method(), Program: strings.Join(x.Target.Args, " "), Interval: x.Interval,
 		Instrumented: x.OwnCheckpoints,
-		Source:       x.Source, Noise: x.Noise, NoBaseline: none, LowOverhead: x.LowOverhead,
+		Source:       x.Source, Noise: x.Noise, NoBaseline: none,
 	})))
 	if !x.OwnCheckpoints && p.command.Uninstrumented == "" && len(r.Run.Sites) == 0 {
 		r.Nothing = r.Run.WhyNothing()

@@ -11,20 +11,15 @@ import (
 // Encode writes a plan as the runtimes read it: a line for each site and each
 // point, in fields separated by tabs. Lines count from 1, columns from 0.
 //
-//	S kind line column end-line small qualified-name
+//	S kind line column end-line qualified-name
 //	P role line column site
 //	L line qualified-name reason
 //
-// Sites are numbered from 1 in the order of their lines; small is 0 or 1. L is
-// a function that is left alone.
+// Sites are numbered from 1 in the order of their lines. L is a function that is left alone.
 func Encode(p *Plan) string {
 	var b strings.Builder
 	for _, s := range p.Sites {
-		small := 0
-		if s.Small {
-			small = 1
-		}
-		fmt.Fprintf(&b, "S\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Kind, s.Line, s.Col-1, s.EndLine, small, s.Func)
+		fmt.Fprintf(&b, "S\t%s\t%d\t%d\t%d\t%s\n", s.Kind, s.Line, s.Col-1, s.EndLine, s.Func)
 	}
 	for _, l := range p.LeftAlone {
 		fmt.Fprintf(&b, "L\t%d\t%s\t%s\n", l.Line, l.Name, l.Reason)
@@ -54,13 +49,13 @@ func DecodeOutline(lines string) (*Plan, error) {
 			return out, nil
 		}
 		switch {
-		case f[0] == "S" && len(f) == 7:
-			n, err := numbers(2, 6)
+		case f[0] == "S" && len(f) == 6:
+			n, err := numbers(2, 5)
 			if err != nil {
 				return nil, err
 			}
 			p.Sites = append(p.Sites, checkpoint.Site{
-				Kind: checkpoint.SiteKind(f[1]), Line: n[0], Col: n[1] + 1, EndLine: n[2], Small: n[3] == 1, Func: f[6],
+				Kind: checkpoint.SiteKind(f[1]), Line: n[0], Col: n[1] + 1, EndLine: n[2], Func: f[5],
 			})
 		case f[0] == "L" && len(f) == 4:
 			n, err := numbers(1, 2)

@@ -59,7 +59,7 @@ func (s *Server) parseSites(module, file, lines string) (sites []checkpoint.Site
 			left = append(left, Skip{file + ":" + f[1], f[2] + " " + f[3]})
 			continue
 		}
-		if len(f) != 7 || f[0] != "S" {
+		if len(f) != 6 || f[0] != "S" {
 			return nil, nil, fmt.Errorf("load: a line that is no site")
 		}
 		at := [3]int{}
@@ -71,7 +71,7 @@ func (s *Server) parseSites(module, file, lines string) (sites []checkpoint.Site
 			at[i] = n
 		}
 		sites = append(sites, checkpoint.Site{
-			Language: s.Language, Func: strings.TrimPrefix(module+"."+f[6], "."), File: file, Small: f[5] == "1",
+			Language: s.Language, Func: strings.TrimPrefix(module+"."+f[5], "."), File: file,
 			Line: at[0], Col: at[1] + 1, EndLine: at[2], Kind: checkpoint.SiteKind(f[1]),
 		})
 	}
@@ -126,7 +126,7 @@ func (s *Server) Spans() map[checkpoint.SiteID]Span {
 	s.readChannel()
 	spans := maps.Clone(s.spans)
 	for id, span := range spans {
-		span.Iterations, span.Took = s.Channel.CountedCalls(id), time.Duration(s.Channel.CountedCalls(id+1))
+		span.Iterations, span.Took = s.Channel.Slot(id), time.Duration(s.Channel.Slot(id+1))
 		spans[id] = span
 	}
 	return spans

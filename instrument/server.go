@@ -144,17 +144,6 @@ func (s *Server) WithoutChannel() (reason string, is bool) {
 	return s.off, s.isOff
 }
 
-// Small reports whether a site's calls may be counted instead of timed.
-func (s *Server) Small(id checkpoint.SiteID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := func() bool { return id > 0 && int(id) <= len(s.sites) && s.sites[id-1].ID != 0 }
-	if !known() {
-		s.readChannel()
-	}
-	return known() && s.sites[id-1].Small
-}
-
 // TaskStarts is when each task began for the first time.
 func (s *Server) TaskStarts() map[checkpoint.SiteID]checkpoint.Instant {
 	s.mu.Lock()

@@ -70,7 +70,7 @@ func TestWeave(t *testing.T) {
 	ask := func(source, code string) string {
 		return request(about[0], append(about[1:], source)...) + fmt.Sprintf("%d\n%s", len(code), code)
 	}
-	if got := send(t, path, ask("f\n", "code")); got != "ok\x00S\tfunction\t1\t0\t1\t0\tf\nP\tbody\t1\t0\t1\n" {
+	if got := send(t, path, ask("f\n", "code")); got != "ok\x00S\tfunction\t1\t0\t1\tf\nP\tbody\t1\t0\t1\n" {
 		t.Errorf("without a weaver: %q", got)
 	}
 	s.Weaver = func(source, code []byte, version string, o instrument.Options) (*instrument.Woven, error) {
@@ -80,12 +80,12 @@ func TestWeave(t *testing.T) {
 		p, err := lines(source, o)
 		return &instrument.Woven{Plan: p, Places: []byte{1, 0, 2}, Code: []byte("woven\x00code")}, err
 	}
-	const sites = "S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg"
-	const woven = "go\nwoven\x000\x0041\x003\x00" + sites + "\x01\x00\x02woven\x00code"
+	const sites = "S\tfunction\t1\t0\t1\tf\nS\tfunction\t2\t0\t2\tg"
+	const woven = "go\nwoven\x000\x0037\x003\x00" + sites + "\x01\x00\x02woven\x00code"
 	for _, c := range []struct{ name, raw, want string }{
 		{"woven", ask("f\ng\n", "code"), woven},
 		{"again, with the same numbers", ask("f\ng\n", "code"), woven},
-		{"code of another form", ask("f\n", "other"), "go\nok\x00S\tfunction\t1\t0\t1\t0\tf\nP\tbody\t1\t0\t1\n"},
+		{"code of another form", ask("f\n", "other"), "go\nok\x00S\tfunction\t1\t0\t1\tf\nP\tbody\t1\t0\t1\n"},
 		{"and a text that is not parsed", ask("broken", "other"), "go\nunparsed\x00broken source"},
 		{"left out", request("weave", "m", "/left_out.x", "1", "1.0", "f\n"), "refused\x00not wanted"},
 		{"too few parts", request("weave", "m", "/m.x", "1", "1.0"), "refused\x00no such request"},
@@ -135,14 +135,14 @@ func TestWaiting(t *testing.T) {
 
 func TestServer(t *testing.T) {
 	s, path := listen(t, instrument.Options{Exclude: []string{"left_out.x", "secret"}})
-	const sites = "S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg"
+	const sites = "S\tfunction\t1\t0\t1\tf\nS\tfunction\t2\t0\t2\tg"
 	for _, c := range []struct{ name, raw, want string }{
-		{"plan", request("plan", "m", "/m.x", "1", "f\ng\n"), "ok\x00S\tfunction\t1\t0\t1\t0\tf\nS\tfunction\t2\t0\t2\t0\tg\nP\tbody\t1\t0\t1\nP\tbody\t2\t0\t2\n"},
-		{"a source with zero bytes is whole", request("plan", "m", "/z.x", "1", "a\x00b"), "ok\x00S\tfunction\t1\t0\t1\t0\ta\x00b\nP\tbody\t1\t0\t1\n"},
-		{"a name is left out", request("plan", "m", "/m.x", "1", "secret\ng"), "ok\x00S\tfunction\t2\t0\t2\t0\tg\nP\tbody\t2\t0\t1\n"},
+		{"plan", request("plan", "m", "/m.x", "1", "f\ng\n"), "ok\x00S\tfunction\t1\t0\t1\tf\nS\tfunction\t2\t0\t2\tg\nP\tbody\t1\t0\t1\nP\tbody\t2\t0\t2\n"},
+		{"a source with zero bytes is whole", request("plan", "m", "/z.x", "1", "a\x00b"), "ok\x00S\tfunction\t1\t0\t1\ta\x00b\nP\tbody\t1\t0\t1\n"},
+		{"a name is left out", request("plan", "m", "/m.x", "1", "secret\ng"), "ok\x00S\tfunction\t2\t0\t2\tg\nP\tbody\t2\t0\t1\n"},
 		{"not parsed", request("plan", "m", "/b.x", "1", "broken"), "unparsed\x00broken source"},
-		{"outline", request("outline", "m", "/p.x", "1", "S\tfunction\t1\t0\t2\t1\tsecret\nS\tfunction\t3\t0\t3\t0\tg\nL\t9\th\twhy\nP\tbody\t1\t0\t1\t2\t5\nP\tbody\t3\t0\t2\t3\t5\n"),
-			"ok\x00S\tfunction\t3\t0\t3\t0\tg\nL\t9\th\twhy\nP\tbody\t3\t0\t1\n"},
+		{"outline", request("outline", "m", "/p.x", "1", "S\tfunction\t1\t0\t2\tsecret\nS\tfunction\t3\t0\t3\tg\nL\t9\th\twhy\nP\tbody\t1\t0\t1\t2\t5\nP\tbody\t3\t0\t2\t3\t5\n"),
+			"ok\x00S\tfunction\t3\t0\t3\tg\nL\t9\th\twhy\nP\tbody\t3\t0\t1\n"},
 		{"outline of what is left out", request("outline", "m", "/left_out.x", "1", ""), "refused\x00not wanted"},
 		{"outline of no site", request("outline", "m", "/p.x", "1", "P\tbody\t1\t0\t1\t2\t5\n"), "refused\x00outline: a point of no site"},
 		{"outline with another line", request("outline", "m", "/p.x", "1", "X"), "refused\x00outline: a line that is none of a plan's"},
@@ -154,7 +154,7 @@ func TestServer(t *testing.T) {
 		{"load again", request("load", "m", "/m.x", "1", sites), "ok\x000"},
 		{"load what is left out", request("load", "m", "/left_out.x", "1", sites), "refused\x00not wanted"},
 		{"load no site", request("load", "m", "/o.x", "1", "P\tbody"), "refused\x00load: a line that is no site"},
-		{"load no number", request("load", "m", "/o.x", "1", "S\tfunction\tx\t0\t1\t0\tf"), "refused\x00load: strconv.Atoi: parsing \"x\": invalid syntax"},
+		{"load no number", request("load", "m", "/o.x", "1", "S\tfunction\tx\t0\t1\tf"), "refused\x00load: strconv.Atoi: parsing \"x\": invalid syntax"},
 		{"load nothing", request("load", "m", "/e.x", "1", ""), "ok\x004"},
 		{"skip", request("skip", "m", "/s.x", "no reason"), "ok\x00"},
 		{"skip again", request("skip", "m", "/s.x", "another"), "ok\x00"},
@@ -202,7 +202,7 @@ func TestServerAtOnce(t *testing.T) {
 		wait.Go(func() {
 			for k := range 20 {
 				file := fmt.Sprintf("/%d.x", k)
-				bases[i][file] = send(t, path, request("load", "m", file, "1", "S\tfunction\t1\t0\t1\t0\tf"))
+				bases[i][file] = send(t, path, request("load", "m", file, "1", "S\tfunction\t1\t0\t1\tf"))
 			}
 		})
 	}
@@ -223,7 +223,7 @@ func TestServerAtOnce(t *testing.T) {
 
 // FuzzServer: no request stops the server, which still answers a good one.
 func FuzzServer(f *testing.F) {
-	for _, raw := range []string{request("plan", "m", "/m.x", "1", "f"), request("load", "m", "f", "1", "S\t\t\t\t\t"), "plan\t4\n\x00\x00\x00\x00", "chunk\t2\n\x00\x00", "x"} {
+	for _, raw := range []string{request("plan", "m", "/m.x", "1", "f"), request("load", "m", "f", "1", "S\t\t\t\t"), "plan\t4\n\x00\x00\x00\x00", "chunk\t2\n\x00\x00", "x"} {
 		f.Add([]byte(raw))
 	}
 	_, path := listen(f, instrument.Options{})

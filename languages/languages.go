@@ -417,19 +417,14 @@ func Below(folder, path string) (rel string, is bool) {
 	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
-//go:embed small.go
-var smallRule []byte
-
 // SourceVersion is the version of what a language plans or writes: the digest of the
-// source files that decide it, and of the rule for small functions. Caches of woven code
-// are kept by it. It is computed when it is first asked for.
+// source files that decide it. Caches of woven code are kept by it. It is computed when it is first asked for.
 func SourceVersion(sources embed.FS) func() string {
 	return sync.OnceValue(func() string { return digestOf(sources) })
 }
 
 func digestOf(sources embed.FS) string {
 	h := sha256.New()
-	h.Write(smallRule)
 	fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			var content []byte

@@ -33,9 +33,6 @@ type Config struct {
 	Merge bool
 	// MaxDepth is how many calls deep functions are distinguished, 0 for no limit.
 	MaxDepth int
-	// Small tells whether a site may be counted instead of timed once it is
-	// called often; nil if none may.
-	Small func(checkpoint.SiteID) bool
 	// Events gets every word, if it is not nil; Names tells it the sites so far.
 	Events *events.Writer
 	Names  func() []checkpoint.Site
@@ -47,9 +44,6 @@ type Config struct {
 	// nil if nobody asks. Whoever asks may kill cg soon, as timeout -k and Kubernetes
 	// do: a program that goes on for GracePeriod is measured no further.
 	Terminated <-chan os.Signal
-	// LowOverhead asks the program to add up what its call paths use, in place of
-	// telling each event, where its runtime can.
-	LowOverhead bool
 }
 
 // GracePeriod is how long a program that is asked to end is measured at most.
@@ -79,8 +73,7 @@ type Outcome struct {
 	EventFault error // that ended the log of events
 	Baseline   *Baseline
 	Damage     string // what no writer can have written into the channel
-	Adders     int    // threads that added up themselves
-	Refused    int    // of them, those whose sums no writer writes
+	Refused    int    // threads whose sums no writer writes
 }
 
 // Run starts the program and measures until it has ended. An error means that
@@ -138,11 +131,8 @@ func (c Config) startSampler() (*sampler.Sampler, error) {
 	sampling := sampler.Config{Interval: c.Interval, Clock: clock(c.Channel), Program: c.Account}
 	if c.Channel != nil {
 		sampling.Epoch = c.Channel.Epoch()
-		if c.LowOverhead {
-			c.Channel.RequestSums()
-		}
 		if c.Events != nil {
-			c.Channel.DisableSums() // a log has every event
+			c.Channel.WriteWords() // a log has every event
 		}
 	}
 	return sampler.Start(c.Sensors, sampling)

@@ -73,20 +73,6 @@ func TestFromBlocks(t *testing.T) {
 	}
 }
 
-func TestTooFast(t *testing.T) {
-	for _, c := range []struct {
-		events int
-		in     checkpoint.Instant
-		want   bool
-	}{
-		{0, 1e9, false}, {39_000_000, 1e9, false}, {41_000_000, 1e9, true}, {41_000_000, 2e9, false}, {90_000_000, 2e9, true},
-	} {
-		if got := tooFast(c.events, c.in); got != c.want {
-			t.Errorf("%d events in %d ns: %v", c.events, c.in, got)
-		}
-	}
-}
-
 // run measures a program without checkpoints of its own: launch, channel,
 // sampler, attribution.
 func run(t testing.TB, args ...string) *Outcome {

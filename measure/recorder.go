@@ -13,16 +13,8 @@ import (
 	"cg/nemb/sampler"
 )
 
-// A small function is demoted when it has been called this often, and its calls
-// take less than demoteCost-1 pairs of clock readings without their checkpoints: these are
-// then a quarter or more of what they tell.
-const (
-	demoteCalls = 100_000
-	demoteCost  = 4
-)
-
-// The pump reads the channel at these intervals: busyPause while a writer is so fast
-// that the ring would fill up, idlePause else, which costs next to nothing.
+// The pump reads the channel at these intervals: busyPause while a writer of words is
+// so fast that its chunks would fill up, idlePause else, which costs next to nothing.
 const (
 	busyPause = time.Millisecond
 	idlePause = 4 * time.Millisecond
@@ -37,13 +29,9 @@ type recorder struct {
 	outcome    *Outcome
 	recording  nemb.Recording
 	stamped    checkpoint.Instant
-	small      func(checkpoint.SiteID) bool
-	demoted    []checkpoint.SiteID
-	pair       time.Duration // what two readings of the clock take
 	events     *events.Writer
 	names      func() []checkpoint.Site
 	interval   time.Duration
-	words      int        // since the channel was stamped
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -51,7 +39,7 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 	r := &recorder{
 		channel: c.Channel, sampler: sampler, account: c.Account, outcome: o,
 		attributor: attribute.New(o.Domains, processor.Online()),
-		small:      c.Small, events: c.Events, names: c.Names, interval: c.Interval,
+		events:     c.Events, names: c.Names, interval: c.Interval,
 		recording: nemb.Recording{Domains: o.Domains},
 	}
 	r.attributor.MaxDepth = c.MaxDepth
@@ -73,8 +61,8 @@ func (r *recorder) pump(stop <-chan struct{}) {
 		pause := idlePause
 		if r.step() > 1000 {
 			pause = busyPause
-		} else if r.adding() {
-			pause = min(idlePause, max(busyPause, r.interval)) // before windows wait
+		} else {
+			pause = min(idlePause, max(busyPause, 4*r.interval)) // half of the windows that a tree has
 		}
 		timer.Reset(pause)
 	}
@@ -91,55 +79,18 @@ func (r *recorder) step() int {
 		r.record(s)
 	}
 	words += r.drain(horizon)
-	if now := checkpoint.Monotime(); r.channel != nil && now-r.stamped > checkpoint.Instant(time.Second) {
+	if r.channel == nil {
+		return words
+	}
+	r.channel.SetLong(uint64(r.attributor.Long()))
+	if now := checkpoint.Monotime(); now-r.stamped > checkpoint.Instant(time.Second) {
 		r.channel.Stamp()
-		if r.events == nil && r.stamped != 0 && tooFast(r.words, now-r.stamped) {
-			r.channel.RequestSums()
-		}
-		r.stamped, r.words = now, 0
-		r.demote()
+		r.stamped = now
 		if r.events != nil {
 			r.events.Sites(r.names())
 		}
 	}
-	r.words += words
 	return words
-}
-
-// fastest is how many events a second are read one by one, half of what the
-// reader can do: the threads of a program that is faster are asked to add up.
-const fastest = 40e6
-
-// tooFast reports whether so many events in a time are more than are read one
-// by one.
-func tooFast(events int, in checkpoint.Instant) bool {
-	return float64(events) > fastest*float64(in)*1e-9
-}
-
-// adding reports whether threads add up themselves.
-func (r *recorder) adding() bool {
-	if r.channel == nil {
-		return false
-	}
-	_, now := r.channel.SummingThreads()
-	return now > 0
-}
-
-// demote stops the timing of small functions that are called very often.
-func (r *recorder) demote() {
-	if r.small == nil {
-		return
-	}
-	if r.pair == 0 {
-		r.pair = 2 * r.channel.Clock().Cost()
-	}
-	for _, site := range r.attributor.Hot(demoteCalls, (demoteCost-1)*r.pair) {
-		if r.small(site) {
-			r.attributor.Demote(site)
-			r.channel.Demote(site)
-			r.demoted = append(r.demoted, site)
-		}
-	}
 }
 
 // skew is more than the cycle counters of two processors differ by, in ticks.
@@ -159,6 +110,13 @@ func (r *recorder) fold(run checkpoint.Run, until checkpoint.Tick) int {
 		r.account.Follow(run.Thread)
 	}
 	now := r.channel.Clock().Now() + skew
+	if run.Added { // the energies come from the sums
+		n := checkpoint.Whole(run.Words)
+		if r.events != nil {
+			r.events.Run(run, n, now)
+		}
+		return n
+	}
 	n := r.attributor.Fold(run, now, until)
 	if r.events != nil && run.Tally == nil && (n > 0 || len(run.Words) == 0) {
 		r.events.Run(run, n, now)
@@ -205,18 +163,10 @@ func (r *recorder) finish() {
 	}
 	if r.channel != nil {
 		o.Lost, o.Waits, o.Damage = r.channel.Lost(), r.channel.Waits(), r.channel.Damage()
-		o.Adders, _ = r.channel.SummingThreads()
 		o.Refused = r.channel.RefusedTrees()
 	}
 	r.attributor.Refine(r.sampler.Domains())
 	o.Attributed = r.attributor.Finish()
-	for _, site := range r.demoted {
-		for i := range o.Attributed.Costs {
-			if c := &o.Attributed.Costs[i]; c.Site == site {
-				c.Calls += r.channel.CountedCalls(site)
-			}
-		}
-	}
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
 	o.Baseline.set(o.Domains)
 	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"cg/checkpoint"
@@ -53,7 +52,6 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.ledger(e)
 	calls := r.functions(e, sites)
 	r.unresolved()
-	r.demoted()
 	r.sites(sites, calls)
 	r.LongCalls = r.longCalls(result.Spans)
 	r.paths(e, sites)
@@ -67,8 +65,8 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	}
 	if result.Stats.Truncated > 0 {
 		r.Warn("paths-truncated",
-			fmt.Sprintf("%d calls are on call paths beyond the limit; cg keeps their inclusive energy by "+
-				"function only", result.Stats.Truncated))
+			fmt.Sprintf("%d calls are on call paths beyond the limit; cg counts them at another path of "+
+				"their function, or at their caller", result.Stats.Truncated))
 	}
 }
 
@@ -153,7 +151,7 @@ func (r *Run) functions(e energies, sites []checkpoint.Site) map[checkpoint.Site
 func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpoint.Site) Function {
 	f := Function{
 		Name: s.Func, File: s.File, Line: s.Line, Language: s.Language, Kind: string(s.Kind),
-		Calls: c.Calls, Demoted: c.Demoted,
+		Calls:     c.Calls,
 		SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
 		CPUTimeS: c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
 		EnergyKind: e.kind, EnergyMethod: c.Method, EnergySource: e.source, Unresolved: NoSensor, CallsCut: c.Cut,
@@ -177,21 +175,6 @@ func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpo
 		f.SharePercent = &share
 	}
 	return f
-}
-
-// demoted warns of functions whose calls are only counted.
-func (r *Run) demoted() {
-	var demoted []string
-	for _, f := range r.Functions {
-		if f.Demoted {
-			demoted = append(demoted, f.Name)
-		}
-	}
-	if len(demoted) > 0 {
-		r.Warn("demoted", fmt.Sprintf("cg only counts the calls of these small functions, because timing them "+
-			"would take a good part of their time; their energy counts as their callers': %s (--time-all times them)",
-			strings.Join(demoted, ", ")))
-	}
 }
 
 // sites lists the places with checkpoints.

@@ -47,10 +47,9 @@ type Facts struct {
 	Instrumented    bool // the program has checkpoints of its own
 	// Source reads a file of the program and tells when it was changed; nil leaves
 	// the digests of texts out.
-	Source      func(file string) ([]byte, time.Time, error)
-	Noise       *NoiseLimits // nil for the default
-	NoBaseline  bool         // an idle power was asked for, and no sensor measures one
-	LowOverhead bool         // the program was asked to add up
+	Source     func(file string) ([]byte, time.Time, error)
+	Noise      *NoiseLimits // nil for the default
+	NoBaseline bool         // an idle power was asked for, and no sensor measures one
 }
 
 // Span is what a program told of a task.
@@ -143,7 +142,7 @@ func (r *Run) Finish(f Facts) {
 	r.hung(f)
 	r.untold(o)
 	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil
-	r.Channel.Lost, r.Channel.Waits, r.Channel.Adders = o.Lost, o.Waits, o.Adders
+	r.Channel.Lost, r.Channel.Waits = o.Lost, o.Waits
 	r.Skipped = append(r.Skipped, f.Skipped...)
 	r.warnings(f)
 }
@@ -340,14 +339,6 @@ func (r *Run) warnOfEvents(f Facts) {
 				"run another processor, or leave out frequently called functions with --exclude", o.Waits))
 	}
 	r.damaged(o)
-	switch events := o.Attributed.Stats.Events; {
-	case f.LowOverhead && o.Adders == 0 && events > 0:
-		r.Warn("every-event-told",
-			"--low-overhead had no effect: this program's runtime reports every call")
-	case !f.LowOverhead && o.Adders > 0:
-		r.Warn("added-up", fmt.Sprintf("%d threads made more calls than cg could read, and kept sums of them from "+
-			"then on; nothing is missing (--low-overhead keeps sums from the start)", o.Adders))
-	}
 	if o.Refused > 0 {
 		r.Warn("sums-refused",
 			fmt.Sprintf("the program overwrote the sums that %d threads kept; the report does not contain what "+

@@ -246,6 +246,31 @@ func TestCheckFindsAChangedDigit(t *testing.T) {
 	}
 }
 
+// An older cg counted calls that are on no path, and said how many threads added up.
+func TestRunOfAnOlderCg(t *testing.T) {
+	for _, demoted := range []bool{false, true} {
+		r := example(nemb.Measured)
+		r.Functions[0].Demoted, r.Channel.Adders = demoted, 1
+		r.Functions[0].Calls, r.Functions[0].CallsEnergy = r.Functions[0].Calls+5, nil
+		for i, s := range r.Sites {
+			if s.Name == r.Functions[0].Name {
+				r.Sites[i].Calls += 5
+			}
+		}
+		b, err := r.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate(t, b)
+		if r, err = Read(b); err != nil {
+			t.Fatal(err)
+		}
+		if faults := r.Check(); (len(faults) == 0) != demoted {
+			t.Errorf("demoted %v: %v", demoted, faults)
+		}
+	}
+}
+
 // After a failed reading, or anything else that no counter does, no energy is
 // measured, and what is not known has no upper bound.
 func TestFaultsAreNotMeasured(t *testing.T) {

@@ -215,7 +215,7 @@ type Function struct {
 	Language           string      `json:"language"`
 	Kind               string      `json:"kind"`
 	Calls              uint64      `json:"calls"`
-	Demoted            bool        `json:"demoted"` // counted instead of timed, from some call on
+	Demoted            bool        `json:"demoted,omitempty"` // of an older cg: some of its calls are on no path
 	SelfEnergyJ        *Joules     `json:"self_energy_j"`
 	SelfEnergyLoJ      *Joules     `json:"self_energy_lo_j"`
 	SelfEnergyHiJ      *Joules     `json:"self_energy_hi_j"`
@@ -354,7 +354,7 @@ type Channel struct {
 	Events    uint64 `json:"events"`
 	Lost      uint64 `json:"lost"`
 	Waits     uint64 `json:"waits"`
-	Adders    int    `json:"adders,omitempty"` // threads that added up themselves
+	Adders    int    `json:"adders,omitempty"` // of an older cg: threads that added up themselves
 	Threads   int    `json:"threads"`
 	Unwound   uint64 `json:"unwound"`
 	OpenAtEnd uint64 `json:"open_at_end"`

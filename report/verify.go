@@ -305,7 +305,7 @@ func (c *check) siteSums(r *Run, under []Joules) {
 		got := bySite[s.ID]
 		at := place{s.Name, s.File, s.Line}
 		f, ok := functions[at]
-		// Calls that were only counted are on no path.
+		// An older cg counted calls that are on no path.
 		if got.calls > s.Calls || got.calls < s.Calls && !(ok && f.Demoted) {
 			c.fault(fmt.Sprintf("sites[%d] (%s).calls", i, s.Name), "%d, but its call paths have %d", s.Calls,
 				got.calls)

@@ -120,13 +120,14 @@ const (
 )
 
 var goSchedulerInserts = []goInsert{
-	{"src/runtime/proc.go", "schedule", goFirst, " codegreenLeave();"},
+	{"src/runtime/proc.go", "dropg", goFirst, " codegreenLeave();"},
 	{"src/runtime/proc.go", "execute", goJump, "codegreenArrive(gp); "},
 	{"src/runtime/proc.go", "newproc1", goJump, "codegreenSpawn(newg, callergp); "},
 	{"src/runtime/proc.go", "gdestroy", goFirst, " codegreenGone(gp);"},
 	{"src/runtime/coro.go", "coroswitch_m", goJump, "codegreenArrive(gnext); "},
 	{"src/runtime/os_linux.go", "unminit", goFirst, " codegreenThreadEnd();"},
-	{"src/runtime/runtime2.go", "g", goEnd, "codegreenTask, codegreenBorn uint32 "},
+	{"src/runtime/runtime2.go", "g", goEnd, "codegreenTask, codegreenBorn, codegreenNode uint32; " +
+		"codegreenSince, codegreenTurn uint64 "},
 }
 
 // What a test reported last is ended before what waits for parallel tests; what a
@@ -154,6 +155,9 @@ func goScheduler(g GoToolchain) (GoOverlay, error) {
 	}
 	err := o.add(map[string]string{
 		"golang/_runtime/codegreen.go":               "src/runtime/zz_codegreen.go",
+		"golang/_runtime/sums.go":                    "src/runtime/zz_codegreen_sums.go",
+		"golang/_runtime/paths.go":                   "src/runtime/zz_codegreen_paths.go",
+		"golang/_runtime/words.go":                   "src/runtime/zz_codegreen_words.go",
 		"golang/_runtime/codegreen_" + g.Arch + ".s": "src/runtime/zz_codegreen_" + g.Arch + ".s",
 		"golang/_ring/codegreen.go":                  "src/container/ring/zz_codegreen.go",
 		"golang/_ring/span.go":                       "src/container/ring/zz_span.go",
@@ -394,8 +398,7 @@ import "container/ring"
 
 func main() {
 	base := ring.CodegreenFile(1)
-	ring.CodegreenEnter(base + 1)
-	defer ring.CodegreenExit(base + 1)
+	defer ring.CodegreenExit(ring.CodegreenEnter(base + 1))
 	done := make(chan bool)
 	go func() { done <- true }()
 	<-done

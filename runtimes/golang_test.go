@@ -151,8 +151,8 @@ type goOutcome struct {
 	lost, waits    uint64
 	strands        map[strand][]goEvent // in the order of time
 	threads        map[checkpoint.Thread]bool
-	left           int // words that say that a thread leaves its goroutine
-	counted        uint64
+	left           int                          // words that say that a thread leaves its goroutine
+	added          map[checkpoint.SiteID]uint64 // calls that the program has added up
 }
 
 // goRun runs a program with a channel; one that says ready is killed then.
@@ -172,12 +172,22 @@ func goRun(t testing.TB, k goKind, prepare func(*checkpoint.Channel), args ...st
 	if prepare != nil {
 		prepare(channel)
 	}
-	o := goOutcome{strands: map[strand][]goEvent{}, threads: map[checkpoint.Thread]bool{}}
+	channel.WriteWords()
+	o := goOutcome{strands: map[strand][]goEvent{}, threads: map[checkpoint.Thread]bool{},
+		added: map[checkpoint.SiteID]uint64{}}
 	on := map[checkpoint.Thread]strand{}
 	images := map[uint32]uint32{}
 	fold := func(r checkpoint.Run) int {
-		if !r.Strands {
-			t.Errorf("%v: words of no strands", r.Thread)
+		if r.Tally != nil {
+			for _, w := range r.Tally.Windows {
+				for _, p := range w.Parts {
+					o.added[r.Tally.Nodes[p.Node].Site-checkpoint.SiteID(base)] += p.Calls
+				}
+			}
+			return len(r.Tally.Windows)
+		}
+		if !r.Strands || r.Added == k.portable {
+			t.Errorf("%v: words of no strands, or in no tree: %v, %v", r.Thread, r.Strands, r.Added)
 		}
 		o.threads[r.Thread] = true
 		if len(r.Words) > 0 && r.Cost <= 0 {
@@ -268,7 +278,15 @@ wait:
 		sort.SliceStable(events, func(i, j int) bool { return events[i].at < events[j].at })
 	}
 	o.stdout, o.stderr = stdout.String(), errs.String()
-	o.lost, o.waits, o.counted = channel.Lost(), channel.Waits(), channel.CountedCalls(checkpoint.SiteID(base)+3)
+	for site, n := range o.added {
+		if words := uint64(o.calls(site)); site > 0 && site < 16 && words != n && channel.Lost() == 0 {
+			t.Errorf("site %d: %d calls were added up, and %d are words", site, n, words)
+		}
+	}
+	if len(o.added) == 0 == (!k.portable && len(o.strands) > 0) || channel.RefusedTrees() != 0 {
+		t.Errorf("%d sites were added up, %d trees refused", len(o.added), channel.RefusedTrees())
+	}
+	o.lost, o.waits = channel.Lost(), channel.Waits()
 	return o
 }
 
@@ -358,17 +376,6 @@ func TestGoPrograms(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A demoted site is counted.
-func TestGoDemoted(t *testing.T) {
-	goEach(t, func(t *testing.T, k goKind) {
-		o := goRun(t, k, func(c *checkpoint.Channel) { c.Demote(103) }, "counts")
-		o.quiet(t, "-497890\n", 0)
-		if o.counted != 1000 || o.calls(3) != 0 {
-			t.Errorf("%d counted, %d timed", o.counted, o.calls(3))
-		}
-	})
 }
 
 // 64 goroutines on four processors: every goroutine's events are nested.
@@ -881,7 +888,8 @@ func TestGoWithoutReader(t *testing.T) {
 	})
 }
 
-// With fewer chunks than threads, what is not written is counted.
+// With fewer chunks than threads, what is not written is counted. What is added up
+// is whole.
 func TestGoLoses(t *testing.T) {
 	goEach(t, func(t *testing.T, k goKind) {
 		program := goBuild(t, k)
@@ -893,10 +901,15 @@ func TestGoLoses(t *testing.T) {
 		if _, err := channel.Number("m", "main.go", "lines", 16); err != nil {
 			t.Fatal(err)
 		}
+		channel.WriteWords()
 		cmd := exec.Command(program, "threads", "6")
 		cmd.Env = append(os.Environ(), "CG_CHANNEL="+channel.Path(), fmt.Sprintf("KEY=%d", checkpoint.FileKey("m", "main.go", "lines")))
-		events, told := 0, uint64(0)
+		events, told, added := 0, uint64(0), uint64(0)
 		fold := func(r checkpoint.Run) int {
+			if r.Tally != nil {
+				added += r.Tally.Events
+				return len(r.Tally.Windows)
+			}
 			for _, w := range r.Words {
 				if w.Site() != 0 && w.Kind() != checkpoint.Strand {
 					events++
@@ -921,6 +934,9 @@ func TestGoLoses(t *testing.T) {
 		const want = 2 + 6*2*1000
 		if channel.Lost() == 0 || uint64(events)+channel.Lost() != want {
 			t.Errorf("%d written and %d lost, want %d together", events, channel.Lost(), want)
+		}
+		if added != want && !k.portable {
+			t.Errorf("%d events added up, want %d", added, want)
 		}
 	})
 }

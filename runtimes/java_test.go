@@ -93,8 +93,8 @@ func release(t testing.TB, java string) int {
 	return n
 }
 
-// each runs a test with every Java: natively, with threads that add up, and
-// without the library.
+// each runs a test with every Java: with the native library, where threads add up
+// and write single events besides, where they only add up, and without the library.
 func each(t *testing.T, test func(t *testing.T, j machine)) {
 	all, b := javas(t)
 	for _, java := range all {
@@ -118,7 +118,6 @@ type machine struct {
 	adds    bool
 	chunks  int
 	env     []string
-	prepare func(c *checkpoint.Channel)
 	library string // in place of the built one
 	broken  bool   // the channel is none
 	closed  bool   // plain Java without the package that it asks for
@@ -140,30 +139,41 @@ type sums struct {
 	calls map[uint64]map[uint32]uint64 // by node
 	tops  map[uint64]uint32
 	order []uint64
-	spans map[told]int // frames that left and came back
+	away  map[checkpoint.SiteID]int // frames that left, less those that came back
 }
 
 func (s *sums) fold(y *checkpoint.Tally) int {
-	if s.trees[y.Tree] == nil {
+	id := y.Paths
+	if s.trees[id] == nil {
 		if s.trees == nil {
 			s.trees, s.calls, s.tops = map[uint64]*checkpoint.Tally{}, map[uint64]map[uint32]uint64{}, map[uint64]uint32{}
-			s.spans = map[told]int{}
+			s.away = map[checkpoint.SiteID]int{}
 		}
-		s.calls[y.Tree] = map[uint32]uint64{}
-		s.order = append(s.order, y.Tree)
+		s.calls[id] = map[uint32]uint64{}
+		s.order = append(s.order, id)
 	}
 	for _, w := range y.Windows {
 		for _, p := range w.Parts {
-			s.calls[y.Tree][p.Node] += p.Calls
-			s.spans[told{checkpoint.Suspend, y.Nodes[p.Node].Site}] += int(p.Outs)
-			s.spans[told{checkpoint.Resume, y.Nodes[p.Node].Site}] += int(p.Backs)
+			s.calls[id][p.Node] += p.Calls
+			s.away[y.Nodes[p.Node].Site] += int(p.Away)
 		}
-		s.tops[y.Tree] = w.Top
+		s.tops[id] = w.Top
 	}
 	n := len(y.Windows)
 	y.Windows = nil
-	s.trees[y.Tree] = y
+	s.trees[id] = y
 	return n
+}
+
+// bySite is how many calls of each site were added up.
+func (s *sums) bySite() map[checkpoint.SiteID]int {
+	all := map[checkpoint.SiteID]int{}
+	for id, calls := range s.calls {
+		for n, c := range calls {
+			all[s.trees[id].Nodes[n].Site] += int(c)
+		}
+	}
+	return all
 }
 
 // events gives each thread as many calls as it has added up, one behind the
@@ -198,9 +208,8 @@ type outcome struct {
 	stdout, stderr string
 	status         int
 	threads        [][]told // of each thread from its First on
-	spans          map[told]int
+	away           map[checkpoint.SiteID]int
 	pids           map[uint32]bool
-	counted        func(checkpoint.SiteID) uint64
 	lost           uint64
 	pure, off      string
 	isPure, isOff  bool
@@ -208,7 +217,7 @@ type outcome struct {
 
 // count says how often a kind of event of a site was reported.
 func (o outcome) count(kind checkpoint.Kind, site checkpoint.SiteID) int {
-	n := o.spans[told{kind, site}]
+	n := 0
 	for _, t := range o.threads {
 		for _, e := range t {
 			if e == (told{kind, site}) {
@@ -258,13 +267,8 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 		t.Fatal(err)
 	}
 	defer channel.Close()
-	if j.prepare != nil {
-		j.prepare(channel)
-	}
-	if j.adds {
-		channel.RequestSums()
-	} else {
-		channel.DisableSums()
+	if !j.adds {
+		channel.WriteWords()
 	}
 	server := &instrument.Server{Language: "java", Channel: channel}
 	if err := server.Listen(filepath.Join(dir, "server")); err != nil {
@@ -300,6 +304,9 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 		}
 		if r.Tally != nil {
 			return added.fold(r.Tally)
+		}
+		if r.Added == (j.pure || j.library != "") || j.adds {
+			t.Errorf("%v: single events, added up %v", r.Thread, r.Added)
 		}
 		i, there := open[r.Thread]
 		if r.First || !there {
@@ -362,7 +369,7 @@ wait:
 		}
 	}
 	channel.Finish(fold)
-	o.threads, o.spans = append(o.threads, added.events()...), added.spans
+	o.take(t, j, &added)
 	if n := channel.RefusedTrees(); n > 0 {
 		t.Errorf("what %d threads added up is refused", n)
 	}
@@ -377,9 +384,23 @@ wait:
 	o.stdout, o.stderr, o.lost = stdout.String(), errs.String(), channel.Lost()
 	o.pure, o.isPure = server.PureRuntime()
 	o.off, o.isOff = server.WithoutChannel()
-	counted := map[checkpoint.SiteID]uint64{3: channel.CountedCalls(3)}
-	o.counted = func(s checkpoint.SiteID) uint64 { return counted[s] }
 	return o
+}
+
+// take takes in what threads have added up: in place of their events, or else it
+// must be as many calls as the events are.
+func (o *outcome) take(t testing.TB, j machine, added *sums) {
+	t.Helper()
+	o.away = added.away
+	if j.adds {
+		o.threads = added.events()
+		return
+	}
+	for site, calls := range added.bySite() {
+		if n := o.count(checkpoint.Enter, site); site > 0 && n != calls {
+			t.Errorf("site %d: %d calls were added up, %d told", site, calls, n)
+		}
+	}
 }
 
 // quiet fails unless the program did what it does without cg and nothing was
@@ -408,18 +429,6 @@ func TestJavaCounts(t *testing.T) {
 		}
 		if j.pure && o.pure != "tested without" {
 			t.Errorf("pure because %q", o.pure)
-		}
-	})
-}
-
-func TestJavaDemoted(t *testing.T) {
-	each(t, func(t *testing.T, j machine) {
-		j.prepare = func(c *checkpoint.Channel) { c.Demote(3) }
-		o := j.run(t, j.program("counts")...)
-		o.exactly(t, 3, 0)
-		o.exactly(t, 2, 1973)
-		if n := o.counted(3); n != 1000 {
-			t.Errorf("%d calls counted, want 1000", n)
 		}
 	})
 }
@@ -600,6 +609,9 @@ func TestJavaVirtualThreads(t *testing.T) {
 		// A kernel thread that gets nothing more to do never tells that it was
 		// left: that may be a few at the end.
 		away, back := o.count(checkpoint.Suspend, 7), o.count(checkpoint.Resume, 7)
+		if j.adds {
+			away, back = 500, 500-o.away[7]
+		}
 		if away > back || back-away > 6*len(o.threads) || away < 500 {
 			t.Errorf("%d suspends, %d resumes", away, back)
 		}
@@ -663,8 +675,8 @@ func TestJavaOff(t *testing.T) {
 // A library that cannot be loaded is done without.
 func TestJavaBrokenLibrary(t *testing.T) {
 	each(t, func(t *testing.T, j machine) {
-		if j.pure {
-			t.Skip("there is none")
+		if j.pure || j.adds {
+			t.Skip("there is none, or it is the same")
 		}
 		j.library = filepath.Join(t.TempDir(), "broken.so")
 		o := j.run(t, j.program("counts")...)
@@ -725,7 +737,6 @@ func BenchmarkJava(b *testing.B) {
 		for _, mode := range []string{"native", "added", "pure"} {
 			b.Run(fmt.Sprintf("%d/%s", n, mode), func(b *testing.B) {
 				j := machine{built: shared, java: java, release: n, pure: mode == "pure", adds: mode == "added"}
-				j.prepare = func(c *checkpoint.Channel) { c.Demote(4) }
 				least := map[string]float64{}
 				for range b.N {
 					args := []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Bench.empty", "-cp", j.programs, "Bench"}

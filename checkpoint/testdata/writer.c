@@ -10,14 +10,12 @@
  *   writer CHANNEL forkthread N M  N times a child and then a new thread
  *   writer CHANNEL grandchild N M  N children that write nothing, each with one
  *                                  that writes M events
- *   writer CHANNEL counted N M     N threads in this process and as many in a
- *                                  child call site 7 M times each, timed or not
  *   writer CHANNEL number N M      N children number M files of 3 sites each and
  *                                  print the number before the first
- *   writer CHANNEL count FILE      calls site 7 until killed, saying in FILE how often
  *   writer CHANNEL publish FILE    writes until killed, saying in FILE how many
  *
- * A thread's n-th event is of site n, kind n & 1.
+ * A thread's events are the enter and the exit of site 1, of site 2 and so on, and
+ * of site 1 again after the last.
  */
 #include "channel.h"
 #include <stdio.h>
@@ -25,12 +23,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define LIMIT ((1u << 21) - 1)
+enum { LAST = 50000 };
 
 static void count(uint64_t n)
 {
-	uint64_t site = (n - 1) % LIMIT + 1;
-	cg_event((site & 1) << 21 | site);
+	cg_event((uint32_t)((n - 1) % 2 << 21 | ((n - 1) / 2 % LAST + 1)));
 }
 
 static void *thread(void *arg)
@@ -58,21 +55,6 @@ static void *leave(void *arg)
 	return NULL;
 }
 
-static void call(uint32_t site)
-{
-	if (!cg_counted(site, 1))
-		cg_event(site);
-	if (!cg_counted(site, 0))
-		cg_event((uint64_t)1 << 21 | site);
-}
-
-static void *calls(void *arg)
-{
-	for (uint64_t n = *(uint64_t *)arg; n > 0; n--)
-		call(7);
-	return NULL;
-}
-
 static void number_files(uint64_t n, uint64_t m)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -80,9 +62,9 @@ static void number_files(uint64_t n, uint64_t m)
 			for (uint64_t k = 0; k < m; k++) {
 				char path[32], out[64];
 				snprintf(path, sizeof path, "/%d.x", (int)k);
-				const char *lines = "S\tfunction\t1\t0\t1\t0\tf\n"
-						    "S\tfunction\t2\t0\t2\t0\tg\n"
-						    "S\tfunction\t3\t0\t3\t0\th";
+				const char *lines = "S\tfunction\t1\t0\t1\tf\n"
+						    "S\tfunction\t2\t0\t2\tg\n"
+						    "S\tfunction\t3\t0\t3\th";
 				cg_part names[3] = {{"m", 1}, {path, strlen(path)}, {lines, strlen(lines)}};
 				int l = snprintf(out, sizeof out, "%d %d\n", (int)k, (int)cg_number(names, 3));
 				if (write(1, out, (size_t)l) != l)
@@ -149,19 +131,6 @@ static void leave_threads(uint64_t n, uint64_t m)
 	pthread_barrier_wait(&barrier);
 }
 
-static void count_calls(uint64_t n, uint64_t m)
-{
-	pthread_t *t = calloc(n, sizeof *t);
-	pid_t child = fork();
-	for (uint64_t i = 0; i < n; i++)
-		pthread_create(&t[i], NULL, calls, &m);
-	for (uint64_t i = 0; i < n; i++)
-		pthread_join(t[i], NULL);
-	if (child)
-		wait(NULL);
-	free(t);
-}
-
 static void run_threads(uint64_t n, uint64_t m, int together, int one_by_one)
 {
 	pthread_t *t = calloc(n, sizeof *t);
@@ -193,7 +162,6 @@ static const struct {
 	{"forkthread", fork_then_thread},
 	{"grandchild", fork_twice},
 	{"leave", leave_threads},
-	{"counted", count_calls},
 };
 
 int main(int argc, char **argv)
@@ -208,15 +176,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "open: %s\n", strerror(error));
 		return 1;
 	}
-	if (!strcmp(argv[2], "publish") || !strcmp(argv[2], "count")) {
-		int calling = !strcmp(argv[2], "count");
+	if (!strcmp(argv[2], "publish")) {
 		int fd = open(argv[3], O_RDWR);
 		volatile uint64_t *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		for (uint64_t n = 1;; n++) {
-			if (calling)
-				call(7);
-			else
-				count(n);
+			count(n);
 			*p = n;
 		}
 	}

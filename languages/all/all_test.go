@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"cg/instrument"
 	"cg/languages"
 )
 
@@ -119,27 +118,6 @@ func TestBackground(t *testing.T) {
 	} {
 		if got := class(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-}
-
-// What is small is one rule in all languages: two statements, and as many names and
-// constants as languages.IsSmall admits.
-func TestSmallIsOneRule(t *testing.T) {
-	for name, source := range map[string]string{
-		"go":     "package p\nfunc f(x int) int { return SUM }\n",
-		"java":   "class M { int f(int x) { return SUM; } }\n",
-		"python": "def f(x):\n  return SUM\n",
-	} {
-		for names := 1; names < 50; names++ {
-			text := strings.Replace(source, "SUM", "x"+strings.Repeat("-1", names-1), 1)
-			p, err := languages.Named(name).Plan([]byte(text), instrument.Options{Granularity: instrument.Fine})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, want := p.Sites[len(p.Sites)-1].Small, names <= 12; got != want {
-				t.Errorf("%s: a body of %d names and constants is small: %v", name, names, got)
-			}
 		}
 	}
 }

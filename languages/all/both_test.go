@@ -146,6 +146,7 @@ func bothWays(t *testing.T, dir, name, source, target string) (words, added attr
 		t.Fatal(err)
 	}
 	defer channel.Close()
+	channel.WriteWords()
 	scratch, cache := t.TempDir(), runtimes.Cache{Dir: t.TempDir()}
 	library, content, err := runtimes.Library(context.Background(), source, cache, scratch)
 	if errors.Is(err, runtimes.ErrNoCompiler) && os.Getenv("CI") != "true" {

@@ -46,10 +46,8 @@ var counts = func() *[2]atomic.Uint64 {
 }()
 
 func CodegreenFile(key uint64) uint32   { return uint32(key>>1 | 1) &^ 1 << 24 >> 24 }
-func CodegreenEnter(site uint32)        { counts[0].Add(1) }
-func CodegreenExit(site uint32)         { counts[1].Add(1) }
-func CodegreenCountedEnter(site uint32) { counts[0].Add(1) }
-func CodegreenCountedExit(site uint32)  { counts[1].Add(1) }
+func CodegreenEnter(site uint32) uint64 { counts[0].Add(1); return uint64(site) }
+func CodegreenExit(entered uint64)      { counts[1].Add(1) }
 `
 
 var stubRide = map[string][]byte{"src/container/ring/zz_stub.go": []byte(stubRuntime)}
@@ -270,20 +268,32 @@ func writeModule(t *testing.T, files map[string]string) {
 	t.Chdir(dir)
 }
 
+// refusing is the stub with sites of eight bits: the compiler refuses the checkpoints
+// of a file's functions behind the 255th. many are functions that take 254 of them.
+func refusing() (stub map[string][]byte, many string) {
+	var b strings.Builder
+	for i := range 254 {
+		fmt.Fprintf(&b, "func f%d() { defer f0() }; ", i)
+	}
+	text := strings.ReplaceAll(stubRuntime, "uint32", "uint8")
+	return map[string][]byte{"src/container/ring/zz_stub.go": []byte(text)}, b.String()
+}
+
 // TestGivesWay: what the compiler refuses with checkpoints only is built
 // without, and reported; the rest has them.
 func TestGivesWay(t *testing.T) {
+	stub, many := refusing()
 	writeModule(t, map[string]string{
-		"go.mod":   "module acme\n\ngo 1.25.0\n",
-		"main.go":  "package main\n\nimport \"acme/p\"\n\n//go:noinline\nfunc small(n int) int { return n }\n\nfunc main() {\n\tfor range 2 {\n\t\tprintln(small(p.Small(1)))\n\t}\n}\n",
-		"p/p.go":   "package p\n\nvar V = func() int { return 1 }()\n\n//go:noinline\nfunc Small(n int) int { return n }\n",
+		"go.mod": "module acme\n\ngo 1.25.0\n",
+		"main.go": "package main\n\nimport \"acme/p\"\n\nfunc main() { for range 2 { println(last(p.Last(1))) } }; " + many +
+			"\n\n//go:noinline\nfunc last(n int) int { return n }\n",
+		"p/p.go":   "package p\n\nfunc first() { defer f0() }; " + many + "\nvar V = func() int { return 1 }()\n\n//go:noinline\nfunc Last(n int) int { return n }\n",
 		"p/p.s":    "",
 		"p/asm.go": "package p\n\nfunc Asm()\n",
 	})
 	target := languages.Target{Args: []string{"."}, Flags: map[string]string{"inline": "true"}}
 	b, packages, skipped := planWithStub(t, target, instrument.Options{Granularity: instrument.Fine})
-	b.runtime = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(stubRuntime,
-		"func CodegreenCounted", "func counted"))}
+	b.runtime = stub
 	program, _, err := b.program(context.Background(), packages)
 	if err != nil {
 		t.Fatal(err)
@@ -300,9 +310,9 @@ func TestGivesWay(t *testing.T) {
 	}
 	cwd, _ := os.Getwd()
 	for name, why := range map[string]string{
-		"main.go:6": "main.small left alone: the compiler refuses it with checkpoints",
-		"p/p.go:3":  "acme/p.init.func1 left alone: the compiler refuses it with checkpoints",
-		"p/p.go:6":  "acme/p.Small left alone: the compiler refuses it with checkpoints",
+		"main.go:8": "main.last left alone: the compiler refuses it with checkpoints",
+		"p/p.go:4":  "acme/p.init.func1 left alone: the compiler refuses it with checkpoints",
+		"p/p.go:7":  "acme/p.Last left alone: the compiler refuses it with checkpoints",
 	} {
 		if skipped[filepath.Join(cwd, name)] != why {
 			t.Errorf("%s: %q", name, skipped[filepath.Join(cwd, name)])
@@ -316,24 +326,24 @@ func TestGivesWay(t *testing.T) {
 // TestTestsGiveWay: so it is with tests; what does not compile without
 // checkpoints either is go test's to tell.
 func TestTestsGiveWay(t *testing.T) {
+	stub, many := refusing()
 	writeModule(t, map[string]string{
 		"go.mod":          "module acme\n\ngo 1.25.0\n",
-		"a/a.go":          "package a\n\n//go:noinline\nfunc Small(n int) int { return n }\n",
-		"a/a_test.go":     "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(Small(1)) }\n",
+		"a/a.go":          "package a\n\nfunc first() { defer f0() }; " + many + "\n\n//go:noinline\nfunc Last(n int) int { return n }\n",
+		"a/a_test.go":     "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Log(Last(1)) }\n",
 		"wrong/w.go":      "package wrong\n\nfunc F() int { return \"x\" }\n",
 		"wrong/w_test.go": "package wrong\n\nimport \"testing\"\n\nfunc TestW(t *testing.T) {}\n",
 	})
 	target := languages.Target{Args: []string{"test", "./..."}, Flags: map[string]string{"inline": "true"}}
 	b, packages, skipped := planWithStub(t, target, instrument.Options{Granularity: instrument.Fine})
-	b.runtime = map[string][]byte{"src/container/ring/zz_stub.go": []byte(strings.ReplaceAll(stubRuntime,
-		"func CodegreenCounted", "func counted"))}
+	b.runtime = stub
 	args, err := b.testCommand(context.Background(), packages)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cwd, _ := os.Getwd()
 	if why := skipped[filepath.Join(cwd,
-		"a/a.go:4")]; why != "acme/a.Small left alone: the compiler refuses it with checkpoints" {
+		"a/a.go:6")]; why != "acme/a.Last left alone: the compiler refuses it with checkpoints" {
 		t.Errorf("%q", skipped)
 	}
 	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()

@@ -13,7 +13,6 @@ import (
 
 	"cg/instrument"
 	"cg/instrument/syntax"
-	"cg/languages"
 	"cg/pattern"
 )
 
@@ -247,40 +246,6 @@ func receiverName(recv string) string {
 		return "(*" + name + ")"
 	}
 	return name
-}
-
-// isSmall reports whether a body is that of a small function (languages.IsSmall).
-func isSmall(body []byte) bool {
-	names, statements, depth, small := 0, 0, 0, true
-	before := token.ILLEGAL
-	eachToken(body, func(_ int, t token.Token, _ string) bool {
-		switch t {
-		case token.FOR, token.GO, token.DEFER, token.SELECT, token.FUNC, token.GOTO, token.ARROW, token.MAP, token.CHAN:
-			small = false
-		case token.LPAREN: // a call or a conversion
-			small = small && before != token.IDENT && before != token.RPAREN && before != token.RBRACK &&
-				before != token.RBRACE
-		case token.STRING: // joined with +, it calls
-			names++
-			small = small && before != token.ADD
-		case token.IDENT, token.INT, token.FLOAT, token.IMAG, token.CHAR:
-			names++
-		case token.ADD:
-			small = small && before != token.STRING
-		case token.LBRACE:
-			depth++
-		case token.RBRACE:
-			depth--
-		case token.SEMICOLON:
-			if depth == 0 {
-				statements++
-			}
-		}
-		before = t
-		small = small && languages.IsSmall(statements, names)
-		return small
-	})
-	return small
 }
 
 var (

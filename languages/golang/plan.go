@@ -104,7 +104,6 @@ func (g *sourceFile) plan(o instrument.Options, c packageContext) (*instrument.P
 		end, _ := g.place(f.close)
 		p.Sites = append(p.Sites, checkpoint.Site{
 			Language: "go", Func: names[i], Kind: kind, Line: line, Col: col, EndLine: end,
-			Small: isSmall(g.text[f.open+1 : f.close]),
 		})
 		q := instrument.Point{Site: len(p.Sites) - 1, Role: instrument.Body, Start: f.open + 1, End: f.close}
 		q.Line, q.Col = g.place(q.Start)

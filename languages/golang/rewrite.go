@@ -116,10 +116,6 @@ func (g *sourceFile) edits(p *instrument.Plan, names rewriteNames, bases []siteB
 		if q.Start < 1 || q.Start > q.End || q.End >= len(g.text) || g.text[q.Start-1] != '{' || g.text[q.End] != '}' {
 			return nil, fmt.Errorf("line %d: the plan does not fit the text", q.Line)
 		}
-		how := ""
-		if p.Sites[q.Site].Small {
-			how = "Counted"
-		}
 		finish := ""
 		if q.Start == names.finish {
 			finish, names.finish = fmt.Sprintf("defer %s.CodegreenFinish(); ", names.checkpoints), 0
@@ -128,8 +124,8 @@ func (g *sourceFile) edits(p *instrument.Plan, names rewriteNames, bases []siteB
 		if bare[q.Start] {
 			site = fmt.Sprintf("%s + %d", names.base, q.Site+1)
 		}
-		insert(q.Start, "%[5]s%[1]s.Codegreen%[2]sEnter(%[3]s); defer %[1]s.Codegreen%[2]sExit(%[3]s);%[4]s",
-			names.checkpoints, how, site, follows(q.Start), finish)
+		insert(q.Start, "%[4]sdefer %[1]s.CodegreenExit(%[1]s.CodegreenEnter(%[2]s));%[3]s",
+			names.checkpoints, site, follows(q.Start), finish)
 	}
 	if names.finish > 0 {
 		insert(names.finish, "defer %s.CodegreenFinish();", names.checkpoints)

@@ -364,9 +364,6 @@ func (s *savedTarget) readUnit(u *unit) (files []*savedFile, texts [][]byte, err
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		f.plan, _ = f.source.plan(o, u.planned[name])
-		for k := range f.plan.Sites {
-			f.plan.Sites[k].Small = false // every call is reported
-		}
 		texts, files = append(texts, text), append(files, f)
 	}
 	return files, texts, nil

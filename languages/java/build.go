@@ -149,8 +149,6 @@ const relayClass = `package PKG;
 public final class R {
     public static void e(int site) { cg$.R.e(site); }
     public static void x(int site) { cg$.R.x(site); }
-    public static void ce(int site) { cg$.R.ce(site); }
-    public static void cx(int site) { cg$.R.cx(site); }
 }
 `
 

@@ -287,7 +287,7 @@ func TestCorpus(t *testing.T) {
 	if len(folders) == 0 {
 		t.Skip("CG_JAVA_CORPUS is not set: see testdata/corpus/java.sh")
 	}
-	var files, sites, left, size, small, refused int
+	var files, sites, left, size, refused int
 	var spent time.Duration
 	for _, folder := range folders {
 		err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
@@ -316,11 +316,6 @@ func TestCorpus(t *testing.T) {
 			if err != nil || len(edits) != 2*len(p.Points) {
 				t.Errorf("%s: %v", path, err)
 			}
-			for _, s := range p.Sites {
-				if s.Small {
-					small++
-				}
-			}
 			for _, l := range p.LeftAlone {
 				t.Logf("%s:%d: %s %s", path, l.Line, l.Name, l.Reason)
 			}
@@ -339,6 +334,6 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d files, %.1f MB, %d refused; %d sites, %d small, %d left alone; planned and rendered at %.1f MB/s",
-		files, float64(size)/1e6, refused, sites, small, left, float64(size)/1e6/spent.Seconds())
+	t.Logf("%d files, %.1f MB, %d refused; %d sites, %d left alone; planned and rendered at %.1f MB/s",
+		files, float64(size)/1e6, refused, sites, left, float64(size)/1e6/spent.Seconds())
 }

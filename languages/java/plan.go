@@ -284,7 +284,7 @@ func (p *planner) addSite(f function) {
 	if !marked && !p.test || !p.wanted(f.name, line) {
 		return
 	}
-	open, close, last := p.wrapped(f)
+	open, close := p.wrapped(f)
 	if open < 0 || close < open {
 		return
 	}
@@ -306,26 +306,25 @@ func (p *planner) addSite(f function) {
 		add(checkpoint.Site{Func: f.name, Kind: checkpoint.Task})
 	}
 	if marked {
-		add(checkpoint.Site{Func: f.name, Kind: f.kind, Small: p.isSmall(f.body, last)})
+		add(checkpoint.Site{Func: f.name, Kind: f.kind})
 	}
 }
 
 // wrapped is the part of a body that the checkpoints stand around: behind its opening
-// brace, or behind the call of another constructor, up to its closing brace. last is
-// the last node in front of it.
-func (p *planner) wrapped(f function) (open, close, last int) {
-	open, close, last = -1, -1, -1
+// brace, or behind the call of another constructor, up to its closing brace.
+func (p *planner) wrapped(f function) (open, close int) {
+	open, close = -1, -1
 	p.Children(f.body, func(c int) {
 		switch n := p.Nodes[c]; {
 		case n.Type == "{" && open < 0:
-			open, last = n.End, c
+			open = n.End
 		case n.Type == "}":
 			close = n.Start
 		case f.kind == checkpoint.Constructor && p.callsConstructor(c):
-			open, last = n.End, c
+			open = n.End
 		}
 	})
-	return open, close, last
+	return open, close
 }
 
 // tooLarge is the reason why the checkpoints could make a body too large for the JVM,
@@ -462,40 +461,4 @@ func (p *planner) returns(body int) int {
 		}
 	}
 	return count
-}
-
-// isSmall reports whether a body is that of a small function (languages.IsSmall). It begins
-// behind last.
-func (p *planner) isSmall(body, last int) bool {
-	statements, names := 0, 0
-	for c := p.After(last); c < p.After(body); c = p.After(c) {
-		if n := p.Nodes[c]; n.Named && n.Type != "line_comment" && n.Type != "block_comment" {
-			statements++
-		}
-	}
-	for c := p.After(last); c < p.After(body) && languages.IsSmall(statements, names); c++ {
-		if !p.Nodes[c].Named {
-			continue
-		}
-		switch kind := p.Nodes[c].Type; kind {
-		case "method_invocation", "object_creation_expression", "array_creation_expression", "array_initializer",
-			"explicit_constructor_invocation",
-			"for_statement", "enhanced_for_statement", "while_statement", "do_statement", "synchronized_statement",
-			"try_statement", "try_with_resources_statement", "lambda_expression", "method_reference",
-			"class_declaration", "record_declaration", "enum_declaration", "interface_declaration":
-			return false
-		case "string_literal": // joined with +, it calls
-			names++
-			if p.Nodes[p.Nodes[c].Parent].Type == "binary_expression" {
-				return false
-			}
-		case "identifier", "this", "true", "false":
-			names++
-		default:
-			if strings.HasSuffix(kind, "_literal") {
-				names++
-			}
-		}
-	}
-	return languages.IsSmall(statements, names)
 }

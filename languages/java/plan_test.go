@@ -117,32 +117,6 @@ func TestPlanRefuses(t *testing.T) {
 	})
 }
 
-// TestSmall has functions that may be counted.
-func TestSmall(t *testing.T) {
-	languagetest.Small(t, planFile, "class M { BODY }", map[string]bool{
-		"int f() { return x; }":                                                true,
-		"void f() { }":                                                         true,
-		"void f(int x) { this.x = x; /* c */ }":                                true,
-		"M(int x) { super(g()); this.x = x; y = 2; }":                          true,
-		"int f(int[] a) { if (a[0] > 1) return 1; return 2; }":                 true,
-		"Runnable r = () -> { x++; };":                                         true,
-		"int f() { return g(); }":                                              false,
-		"Object f() { return new Object(); }":                                  false,
-		"int[] f() { return new int[] {1}; }":                                  false,
-		"void f() { for (;;) x++; }":                                           false,
-		"void f() { while (x > 0) x--; }":                                      false,
-		"void f() { do x--; while (x > 0); }":                                  false,
-		"Runnable f() { return () -> 1; }":                                     false,
-		"Runnable f() { return M::g; }":                                        false,
-		"void f() { synchronized (this) { x++; } }":                            false,
-		"void f() { try { x++; } finally { } }":                                false,
-		"String f() { return \"a\" + x; }":                                     false,
-		"String f() { return \"a\"; }":                                         true,
-		"int f() { int a = 1; int b = 2; return a; }":                          false,
-		"int f(int x) { return x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x+x; }": false,
-	})
-}
-
 // TestLeftAlone: a method near the JVM's limit gets no checkpoints, and
 // says so; what stands in it does.
 func TestLeftAlone(t *testing.T) {

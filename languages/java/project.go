@@ -562,15 +562,15 @@ func (p *project) rebuild(status int) languages.Verdict {
 func functionAt(lines string, line int) string {
 	found, size := "", 0
 	for l := range strings.Lines(lines) {
-		f := strings.Split(strings.TrimSuffix(l, "\n"), "\t") // S kind line column end-line small name
-		if len(f) != 7 || f[0] != "S" {
+		f := strings.Split(strings.TrimSuffix(l, "\n"), "\t") // S kind line column end-line name
+		if len(f) != 6 || f[0] != "S" {
 			continue
 		}
 		var from, to int
 		fmt.Sscan(f[2], &from)
 		fmt.Sscan(f[4], &to)
 		if from <= line && line <= to && (found == "" || to-from < size) {
-			found, size = fmt.Sprintf("%s:%d", f[6], from), to-from
+			found, size = fmt.Sprintf("%s:%d", f[5], from), to-from
 		}
 	}
 	return found

@@ -40,12 +40,10 @@ func render(pkg string, text []byte, p *instrument.Plan, first int) ([]edit.Edit
 	return renderCalls(pkg+".R", text, p, first)
 }
 
-// renderCalls puts a try and a finally around each body of a plan: calls of
-// e at its start and x however it ends, or of ce and cx where the
-// calls may be counted only. There is never a catch,
-// so what is definitely assigned, reachable or thrown stays as it was, and
-// nothing moves to another line. Several points of one body stand in its plan
-// from the outermost.
+// renderCalls puts a try and a finally around each body of a plan: calls of e at
+// its start and x however it ends. There is never a catch, so what is definitely
+// assigned, reachable or thrown stays as it was, and nothing moves to another
+// line. Several points of one body stand in its plan from the outermost.
 func renderCalls(class string, text []byte, p *instrument.Plan, first int) ([]edit.Edit, error) {
 	edits := make([]edit.Edit, 0, 2*len(p.Points))
 	for i := 0; i < len(p.Points); i++ {
@@ -55,12 +53,9 @@ func renderCalls(class string, text []byte, p *instrument.Plan, first int) ([]ed
 		}
 		enter, exit := "", ""
 		for {
-			n, how := first+p.Points[i].Site, ""
-			if p.Sites[p.Points[i].Site].Small {
-				how = "c"
-			}
-			enter += fmt.Sprintf("%s.%se(%d);", class, how, n)
-			exit = fmt.Sprintf("%s.%sx(%d);", class, how, n) + exit
+			n := first + p.Points[i].Site
+			enter += fmt.Sprintf("%s.e(%d);", class, n)
+			exit = fmt.Sprintf("%s.x(%d);", class, n) + exit
 			if i+1 == len(p.Points) || p.Points[i+1].Start != q.Start || p.Points[i+1].End != q.End {
 				break
 			}
@@ -79,12 +74,11 @@ func renderCalls(class string, text []byte, p *instrument.Plan, first int) ([]ed
 // NAME, and names those of java.base in full, since a package may have another Class.
 const helperClass = `@java.lang.SuppressWarnings("all")final class NAME{` +
 	`private static final java.util.function.IntConsumer[]a=a();` +
-	`private static final java.util.function.IntConsumer b=a[0],c=a[1],d=a[2],f=a[3];private NAME(){}` +
+	`private static final java.util.function.IntConsumer b=a[0],c=a[1];private NAME(){}` +
 	`private static java.util.function.IntConsumer[]a(){try{return(java.util.function.IntConsumer[])java.lang.Class` +
 	`.forName("cg$.Calls",true,null).getField("CALLS").get(null);}` +
-	`catch(java.lang.Throwable t){return new java.util.function.IntConsumer[4];}}` +
-	`static void e(int s){if(b!=null)b.accept(s);}static void x(int s){if(c!=null)c.accept(s);}` +
-	`static void ce(int s){if(d!=null)d.accept(s);}static void cx(int s){if(f!=null)f.accept(s);}}`
+	`catch(java.lang.Throwable t){return new java.util.function.IntConsumer[2];}}` +
+	`static void e(int s){if(b!=null)b.accept(s);}static void x(int s){if(c!=null)c.accept(s);}}`
 
 // helperName is the name of the helper of a file, which no text of it has.
 // It is none that a test runner looks for.
@@ -133,6 +127,6 @@ func rewriteWithHelper(file string, j *parsedSource, p *instrument.Plan, first i
 
 // The texts that rewriting adds to a line.
 var (
-	addedText = pattern.Later(`(?:cg\$[\w$]+\.c?e\(\d+\);)+try\{|\}finally\{(?:cg\$[\w$]+\.c?x\(\d+\);)+\}|` +
+	addedText = pattern.Later(`(?:cg\$[\w$]+\.e\(\d+\);)+try\{|\}finally\{(?:cg\$[\w$]+\.x\(\d+\);)+\}|` +
 		strings.ReplaceAll(regexp.QuoteMeta(helperClass), "NAME", `cg\$[\w$]+`))
 )

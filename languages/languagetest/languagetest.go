@@ -56,18 +56,6 @@ func Refuses(t *testing.T, plan instrument.Planner, words map[string]string) {
 	}
 }
 
-// Small checks which bodies are those of small functions. Each takes the place of BODY in a
-// text whose first site is the function.
-func Small(t *testing.T, plan instrument.Planner, text string, bodies map[string]bool) {
-	t.Helper()
-	for body, want := range bodies {
-		p, err := plan([]byte(strings.Replace(text, "BODY", body, 1)), Fine)
-		if err != nil || len(p.Sites) == 0 || p.Sites[0].Small != want {
-			t.Errorf("%s: %+v, %v; want small %v", body, p, err, want)
-		}
-	}
-}
-
 // Missing ends a test that needs what this machine has not: it is skipped, and fails in CI,
 // where everything must be installed.
 func Missing(t testing.TB, what string) {

@@ -5,10 +5,9 @@ package python
 type opcodes struct {
 	caches            [256]byte // units behind an instruction
 	forward, backward [256]bool // jumps
-	busy              [256]bool // calls, loops and what else no small function has
 
 	extendedArg, loadConst, negative, pop, swap, subscript, returnValue, returnConst, yieldValue, resume, send,
-	endSend, yieldFrom, pushExc, copy, popExcept, reraise, intrinsic, withExcept, backAgain, call, assertion byte
+	endSend, yieldFrom, pushExc, copy, popExcept, reraise, intrinsic, withExcept, backAgain byte
 
 	yieldHasDepth  bool // the operand of a yield is the number of blocks around it
 	resumeHasDepth bool // the operand of a resume says that only one block is around it
@@ -21,19 +20,17 @@ var opcodesOf = map[string]*opcodes{
 		forward: [256]bool{93: true, 110: true, 111: true, 112: true, 114: true, 115: true, 123: true, 128: true,
 			129: true},
 		backward:    [256]bool{134: true, 140: true, 173: true, 174: true, 175: true, 176: true},
-		busy:        [256]bool{171: true, 142: true, 132: true, 108: true, 53: true, 93: true, 86: true, 35: true},
 		extendedArg: 144, loadConst: 100, negative: 11, pop: 1, swap: 99, subscript: 25, returnValue: 83,
 		returnConst: 83, yieldValue: 86, resume: 151, send: 123, yieldFrom: 69, pushExc: 35, copy: 120, popExcept: 89,
-		reraise: 119, withExcept: 49, backAgain: 134, call: 171, assertion: 74,
+		reraise: 119, withExcept: 49, backAgain: 134,
 	},
 	"3531": { // 3.12
 		caches:      [256]byte{25: 1, 60: 1, 92: 1, 93: 1, 95: 4, 106: 9, 107: 1, 116: 4, 122: 1, 123: 1, 141: 1, 171: 3},
 		forward:     [256]bool{93: true, 110: true, 114: true, 115: true, 123: true, 128: true, 129: true},
 		backward:    [256]bool{134: true, 140: true},
-		busy:        [256]bool{171: true, 142: true, 132: true, 108: true, 53: true, 93: true, 150: true, 35: true},
 		extendedArg: 144, loadConst: 100, negative: 11, pop: 1, swap: 99, subscript: 25, returnValue: 83,
 		returnConst: 121, yieldValue: 150, resume: 151, send: 123, endSend: 5, yieldFrom: 69, pushExc: 35, copy: 120,
-		popExcept: 89, reraise: 119, intrinsic: 173, withExcept: 49, backAgain: 134, call: 171, assertion: 74,
+		popExcept: 89, reraise: 119, intrinsic: 173, withExcept: 49, backAgain: 134,
 		yieldHasDepth: true,
 	},
 	"3571": { // 3.13
@@ -41,10 +38,9 @@ var opcodesOf = map[string]*opcodes{
 			98: 1, 99: 1, 100: 1, 104: 1, 108: 4, 117: 1},
 		forward:     [256]bool{72: true, 79: true, 97: true, 98: true, 99: true, 100: true, 104: true},
 		backward:    [256]bool{77: true, 78: true},
-		busy:        [256]bool{53: true, 54: true, 57: true, 26: true, 75: true, 2: true, 72: true, 118: true, 33: true},
 		extendedArg: 71, loadConst: 83, negative: 42, pop: 32, swap: 115, subscript: 5, returnValue: 36,
 		returnConst: 103, yieldValue: 118, resume: 149, send: 104, endSend: 12, yieldFrom: 21, pushExc: 33, copy: 61,
-		popExcept: 31, reraise: 102, intrinsic: 55, withExcept: 44, backAgain: 78, call: 53, assertion: 23,
+		popExcept: 31, reraise: 102, intrinsic: 55, withExcept: 44, backAgain: 78,
 		resumeHasDepth: true,
 	},
 }

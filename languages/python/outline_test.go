@@ -217,7 +217,7 @@ func described(p *instrument.Plan, braced func(line, col int) bool, other []stri
 		all = append(all, what)
 	}
 	for _, s := range p.Sites {
-		add(fmt.Sprint(s.Kind, " ", s.Func, " ", s.Small), s.Line, s.Col)
+		add(fmt.Sprint(s.Kind, " ", s.Func), s.Line, s.Col)
 	}
 	for _, q := range p.Points {
 		add(fmt.Sprint(q.Role, " of ", p.Sites[q.Site].Func), q.Line, q.Col)

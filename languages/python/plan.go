@@ -211,7 +211,6 @@ func (p *planner) addFunction(i int, s *scope, kind checkpoint.SiteKind, role in
 	body := p.Field(i, "body")
 	if !s.compiled && p.options.SiteWanted(kind, s.name) {
 		s.site = p.addSite(i, s.name, kind)
-		p.plan.Sites[s.site].Small = isSmall(p.Tree, body)
 		p.addPoint(i, s.site, role)
 	}
 	p.begins[body] = *s
@@ -242,57 +241,6 @@ func lastRow(t *syntax.Tree, i int) int {
 		}
 		i = last
 	}
-}
-
-// isSmall reports whether a body is that of a small function (languages.IsSmall). Strings
-// that stand for themselves are no statements. As small in outline.py.
-func isSmall(t *syntax.Tree, body int) bool {
-	parts := []int{body}
-	if t.Nodes[body].Type == "block" {
-		parts = nil
-		t.Children(body, func(c int) {
-			if n := t.Nodes[c]; n.Named && n.Type != "comment" && n.Type != "line_continuation" && !stringAlone(t, c) {
-				parts = append(parts, c)
-			}
-		})
-		if !languages.IsSmall(len(parts), 0) {
-			return false
-		}
-	}
-	words := 0
-	for _, part := range parts {
-		for c := part; c < t.After(part); c++ {
-			if !t.Nodes[c].Named {
-				continue
-			}
-			switch t.Nodes[c].Type {
-			case "call", "for_statement", "while_statement", "with_statement", "try_statement", "match_statement",
-				"list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression",
-				"yield", "await", "lambda", "function_definition", "class_definition", "import_statement",
-				"import_from_statement":
-				return false
-			case "string":
-				if t.Nodes[t.Nodes[c].Parent].Type != "concatenated_string" {
-					words++
-				}
-			case "identifier", "integer", "float", "true", "false", "none", "ellipsis", "concatenated_string":
-				words++
-			}
-			if !languages.IsSmall(len(parts), words) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// stringAlone reports whether a statement is a string, or several joined.
-func stringAlone(t *syntax.Tree, statement int) bool {
-	if t.Nodes[statement].Type != "expression_statement" {
-		return false
-	}
-	c, only := unwrap(t, statement)
-	return only && (t.Nodes[c].Type == "string" || t.Nodes[c].Type == "concatenated_string")
 }
 
 // unwrap takes the parentheses off what stands alone in a node.

@@ -247,8 +247,11 @@ func (f *fixture) compare(t *testing.T, python string) {
 			if problems := balance(got, f.unbalanced); len(problems) > 0 && !loses {
 				t.Errorf("events do not balance:\n%s", strings.Join(problems, "\n"))
 			}
-			if mode == "added" && (got.Adders == 0 || len(got.Events) > 0) {
-				t.Errorf("%d threads added up, %d events were told", got.Adders, len(got.Events))
+			if without && got.Summing > 0 || mode == "added" && (got.Summing == 0 || len(got.Events) > 0) {
+				t.Errorf("%d threads added up, %d events were told", got.Summing, len(got.Events))
+			}
+			if !without && mode != "added" && got.Lost == 0 && !maps.Equal(got.added, got.single) {
+				t.Errorf("added up: %v\ntold: %v", got.added, got.single)
 			}
 			if mode == "added" && !f.notAlike && !maps.Equal(got.Sums, told) {
 				t.Errorf("added up: %v\ntold: %v", got.Sums, told)

@@ -76,24 +76,83 @@ type ran struct {
 	Stdout, Stderr string
 	Status         int
 	Events         []string            // "kind name", in the order of each thread
-	Runs           []events            // as the reader got them
+	Runs           []events            // as the reader got them; none where threads only add up
 	Tasks          []checkpoint.SiteID // the sites that are tasks
 	Skipped        []instrument.Skip
 	Pure           bool
 	Lost           uint64
-	Adders         int              // threads that added up themselves
-	Sums           map[string]turns // of each function, however it was reported
-	bySite         map[checkpoint.SiteID]turns
+	Summing        int              // threads that added up themselves
+	Sums           map[string]turns // of each function, from its events or, without them, from what was added up
+	added, single  map[checkpoint.SiteID]turns
 }
 
-// turns is how often the frames of a function were entered, left their thread
-// without ending, and came back.
-type turns struct{ enters, suspends, resumes uint64 }
+// turns is how often the frames of a function were entered, and how many of
+// them left their thread without ending and did not come back.
+type turns struct {
+	enters uint64
+	away   int64
+}
 
-func (t *turns) add(enters, suspends, resumes uint64) {
-	t.enters += enters
-	t.suspends += suspends
-	t.resumes += resumes
+// note adds to what is known of a site.
+func note(all map[checkpoint.SiteID]turns, site checkpoint.SiteID, enters uint64, away int64) {
+	if site == 0 || site == checkpoint.OwnSite {
+		return
+	}
+	t := turns{all[site].enters + enters, all[site].away + away}
+	if all[site] = t; t == (turns{}) {
+		delete(all, site)
+	}
+}
+
+// addUp adds up single events as writers do.
+func addUp(runs []events) map[checkpoint.SiteID]turns {
+	all := map[checkpoint.SiteID]turns{}
+	stacks := map[checkpoint.Thread][]checkpoint.SiteID{}
+	forks := map[checkpoint.Thread]map[checkpoint.Tick][]checkpoint.SiteID{}
+	for _, e := range runs {
+		stack := stacks[e.Thread]
+		if e.First {
+			stack = slices.Clone(forks[e.Parent][e.ForkTick.Low()])
+		}
+		for i, kind := range e.Kinds {
+			site := e.Sites[i]
+			at := len(stack) - 1
+			for at >= 0 && stack[at] != site {
+				at--
+			}
+			switch kind {
+			case checkpoint.Enter:
+				note(all, site, 1, 0)
+				stack = append(stack, site)
+			case checkpoint.Suspend:
+				note(all, site, 0, 1)
+				if at >= 0 {
+					stack = stack[:at]
+				}
+			case checkpoint.Resume:
+				note(all, site, 0, -1)
+				stack = append(stack, site)
+			case checkpoint.Fork:
+				if forks[e.Thread] == nil {
+					forks[e.Thread] = map[checkpoint.Tick][]checkpoint.SiteID{}
+				}
+				forks[e.Thread][e.Low[i]] = slices.Clone(stack)
+			case checkpoint.Close:
+				note(all, site, 0, -1)
+			case checkpoint.Exit, checkpoint.Unwind:
+				if at < 0 {
+					note(all, site, 0, -1)
+				} else {
+					stack = stack[:at]
+				}
+				if kind == checkpoint.Unwind {
+					stack = append(stack, site)
+				}
+			}
+		}
+		stacks[e.Thread] = stack
+	}
+	return all
 }
 
 // events are what one thread reported in one piece.
@@ -146,12 +205,8 @@ func withChunks(n int) option {
 	return func(_ *languages.Setup, _ *instrument.Server, chunks *int) { *chunks = n }
 }
 
-// adding has threads add up themselves.
-func adding(_ *languages.Setup, s *instrument.Server, _ *int) {
-	if s.Channel != nil {
-		s.Channel.RequestSums()
-	}
-}
+// adding has threads only add up, and tell no single events.
+func adding(*languages.Setup, *instrument.Server, *int) {}
 
 func pure(s *languages.Setup, _ *instrument.Server, _ *int) {
 	s.Native = languages.Native{Reason: "tested without"}
@@ -198,7 +253,7 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	}
 	channel.Stamp()
 	if !is(adding) {
-		channel.DisableSums()
+		channel.WriteWords()
 	}
 	language := languages.Named("python")
 	server := &instrument.Server{Planner: language.Plan, Weaver: language.Weave, Language: "python", Channel: channel, Options: instrument.Options{Granularity: instrument.Fine}}
@@ -222,38 +277,15 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	cmd.Env = append(os.Environ(), command.Env...)
 	cmd.Env = append(cmd.Env, "CG_DEBUG=1")
 
-	var r ran
-	r.bySite = map[checkpoint.SiteID]turns{}
-	sum := func(site checkpoint.SiteID, enters, suspends, resumes uint64) {
-		n := r.bySite[site]
-		n.add(enters, suspends, resumes)
-		r.bySite[site] = n
-	}
+	r := ran{added: map[checkpoint.SiteID]turns{}}
 	fold := func(run checkpoint.Run) int {
-		if y := run.Tally; y != nil {
-			for _, w := range y.Windows {
-				for _, p := range w.Parts {
-					if n := y.Nodes[p.Node]; n.Parent == checkpoint.SideNode {
-						sum(n.Site, 0, p.Outs, 0)
-					} else {
-						sum(n.Site, p.Calls, p.Outs, p.Backs)
-					}
-				}
-			}
-			return len(y.Windows)
+		if run.Tally != nil {
+			r.foldTally(run.Tally)
+			return len(run.Tally.Windows)
 		}
 		e := events{Run: run}
 		for _, w := range run.Words {
-			low, k, s := w.Low(), w.Kind(), w.Site()
-			e.Low, e.Kinds, e.Sites = append(e.Low, low), append(e.Kinds, k), append(e.Sites, s)
-			switch k {
-			case checkpoint.Enter:
-				sum(s, 1, 0, 0)
-			case checkpoint.Suspend:
-				sum(s, 0, 1, 0)
-			case checkpoint.Resume:
-				sum(s, 0, 0, 1)
-			}
+			e.Low, e.Kinds, e.Sites = append(e.Low, w.Low()), append(e.Kinds, w.Kind()), append(e.Sites, w.Site())
 		}
 		r.Runs = append(r.Runs, e)
 		return len(run.Words)
@@ -297,15 +329,17 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 			r.Runs[i].Names = append(r.Runs[i].Names, name)
 		}
 	}
-	r.Sums = map[string]turns{}
-	for site, n := range r.bySite {
-		if site > 0 && site != checkpoint.OwnSite {
-			t := r.Sums[sites[site-1].Func]
-			t.add(n.enters, n.suspends, n.resumes)
-			r.Sums[sites[site-1].Func] = t
-		}
+	r.single = addUp(r.Runs)
+	known := r.single
+	if is(adding) {
+		known = r.added
 	}
-	r.Adders, _ = channel.SummingThreads()
+	r.Sums = map[string]turns{}
+	for site, n := range known {
+		t := r.Sums[sites[site-1].Func]
+		r.Sums[sites[site-1].Func] = turns{t.enters + n.enters, t.away + n.away}
+	}
+	r.Summing, _ = channel.SummingThreads()
 	if n := channel.RefusedTrees(); n > 0 {
 		t.Errorf("what %d threads added up is refused", n)
 	}
@@ -316,6 +350,19 @@ func measured(t testing.TB, dir, python string, args []string, options ...option
 	}
 	r.Lost = channel.Lost()
 	return r
+}
+
+// foldTally takes in what a thread has added up.
+func (r *ran) foldTally(y *checkpoint.Tally) {
+	for _, w := range y.Windows {
+		for _, p := range w.Parts {
+			n := y.Nodes[p.Node]
+			if n.Parent == checkpoint.SideNode {
+				p.Calls = 0
+			}
+			note(r.added, n.Site, p.Calls, p.Away)
+		}
+	}
 }
 
 // write makes a tree of files.

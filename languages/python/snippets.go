@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"strings"
 	"unicode"
-
-	"cg/checkpoint"
-	"cg/instrument/syntax"
 )
 
 // text is a source of which parts are looked at again.
 type text struct {
 	source []byte
-	lines  []int      // where each begins
-	at     []location // of each site but the module's
+	lines  []int // where each begins
 }
 
 // part is the text of a location.
@@ -40,37 +36,6 @@ func (t *text) part(l location) []byte {
 func (t *text) defines(l location) bool {
 	part := t.part(l)
 	return len(part) > 3 && string(part[:3]) == "def" && bytes.IndexByte([]byte(" \t\f\\"), part[3]) >= 0
-}
-
-// maxSmall is the most instructions of a function whose text is looked at.
-const maxSmall = 200
-
-// small reports whether the function whose code is at hand is small (isSmall). Its instructions
-// tell of most that they are not.
-func (w *splicer) small(s *checkpoint.Site) bool {
-	if len(w.instrs) > maxSmall {
-		return false
-	}
-	asserts := false
-	for i := range w.instrs {
-		asserts = asserts || w.instrs[i].op == w.assertion
-	}
-	for i := range w.instrs {
-		if op := w.instrs[i].op; w.busy[op] && !(asserts && op == w.call) {
-			return false
-		}
-	}
-	part := w.text.part(w.text.at[len(w.text.at)-1])
-	t, err := grammar().Parse(part, syntax.Deadline)
-	if err != nil {
-		return false
-	}
-	for i := range t.Nodes {
-		if k := t.Nodes[i].Type; t.Nodes[i].Named && (k == "function_definition" || k == "lambda") {
-			return isSmall(t, t.Field(i, "body"))
-		}
-	}
-	return false
 }
 
 // decoratedByCompiler reports whether a line of a source may be a decorator by which a function is

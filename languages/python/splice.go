@@ -17,7 +17,7 @@ import (
 const (
 	enterEvent, exitEvent, suspendEvent, resumeEvent, unwindEvent = 0, 1, 2, 3, 4
 
-	plainType, smallType, pausingType, waitType = 0, 1, 2, 3
+	plainType, pausingType, waitType = 0, 1, 2
 )
 
 // Flags of code (Include/cpython/code.h).
@@ -101,7 +101,6 @@ type splicer struct {
 
 // addSite adds a site and returns its number.
 func (w *splicer) addSite(s checkpoint.Site, kind uint32) int {
-	s.Small = kind == smallType
 	w.plan.Sites = append(w.plan.Sites, s)
 	w.kinds = append(w.kinds, kind)
 	return len(w.plan.Sites)
@@ -180,7 +179,7 @@ func (w *splicer) weave(code *object, scope codeScope) ([]uint32, error) {
 		return nil, err
 	}
 	if scope.site > 0 {
-		w.kinds[scope.site] = w.kindOf(scope.site, flags)
+		w.kinds[scope.site] = kindOf(flags)
 	}
 	below, err := w.inner()
 	if err != nil {
@@ -280,7 +279,6 @@ func (w *splicer) scope(code *object, at location, around codeScope) codeScope {
 		s.site = w.addSite(checkpoint.Site{Language: "python", Func: s.name, Kind: kind, Line: at.line,
 			Col: at.column + 1, EndLine: at.endLine}, 0)
 		s.owner = s.site
-		w.text.at = append(w.text.at, at)
 	}
 	return s
 }
@@ -290,15 +288,9 @@ func (s codeScope) qualify(name string) string {
 }
 
 // kindOf is the type of the checkpoints of the site that the code is.
-func (w *splicer) kindOf(site int, flags uint32) uint32 {
-	s := &w.plan.Sites[site-1]
+func kindOf(flags uint32) uint32 {
 	if flags&generator != 0 {
-		s.Small = s.Kind != checkpoint.Module && w.small(s)
 		return pausingType
-	}
-	if s.Kind != checkpoint.Module && w.small(s) {
-		s.Small = true
-		return smallType
 	}
 	return plainType
 }

@@ -39,7 +39,7 @@ static void spin(uint32_t n)
 		;
 }
 
-static void event(uint64_t kind, uint32_t site) { cg_event(kind << 21 | site); }
+static void event(uint32_t kind, uint32_t site) { cg_event(kind << 21 | site); }
 
 static void *run(void *arg)
 {

@@ -20,7 +20,6 @@ package attribute
 
 import (
 	"slices"
-	"time"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -123,6 +122,7 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		threads[i] = windows.Thread{ID: t.ID, Parts: t.Parts(), Idle: t.Idle(), Ended: t.Ended()}
 	}
 	a.windows.Classes = len(a.Background)
+	a.windows.Probe(a.stacks.Probe())
 	w := a.windows.Close(s, failed, threads)
 	for d := range a.windows.Domains { // which may have turned out to be slower
 		a.data.Lengthen(d, nanos(a.windows.Domains[d].Domain.Period))
@@ -192,38 +192,10 @@ func (a *Attributor) closeCalls(w windows.Window, known []*stacks.Thread) {
 	a.stacks.Long = a.calls.Long()
 }
 
+// Long is the number of ticks from which on a call is long: it gets joules of its own,
+// or a place in the timeline. It changes with what is known of the counters.
+func (a *Attributor) Long() int64 { return a.calls.Long() }
+
 // Refine takes over what is known of the domains at the end of a run, the same
 // ones: their steps. Before Finish.
 func (a *Attributor) Refine(domains []nemb.Domain) { a.windows.Refine(domains) }
-
-// Demote joins a site with its callers: its calls are counted from here on, and
-// what it uses is theirs. Frames of it that are open end.
-func (a *Attributor) Demote(site checkpoint.SiteID) { a.stacks.Demote(site) }
-
-// Hot lists the sites that have been called at least so many times, and used
-// less than mean of processor time from each enter to its exit.
-func (a *Attributor) Hot(calls uint64, mean time.Duration) []checkpoint.SiteID {
-	type sum struct {
-		calls uint64
-		cpu   float64
-	}
-	a.windows.End()
-	sums := map[checkpoint.SiteID]sum{}
-	for n, site := range a.stacks.Tree.Sites()[1:] {
-		if a.stacks.IsDemoted(site) {
-			continue
-		}
-		s := sums[site]
-		s.calls += a.stacks.Calls(int32(n + 1))
-		s.cpu += a.windows.Times[n+1].CPU
-		sums[site] = s
-	}
-	var hot []checkpoint.SiteID
-	for site, s := range sums {
-		if s.calls >= calls && s.cpu < float64(mean)*float64(s.calls) {
-			hot = append(hot, site)
-		}
-	}
-	slices.Sort(hot)
-	return hot
-}

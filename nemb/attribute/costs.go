@@ -18,7 +18,14 @@ type subtrees struct {
 	self, energy []nemb.Energy   // over the domains that are in the total
 	domains      [][]nemb.Energy // of energy, per domain
 	wall, away   []float64       // see windows.PathTime and stacks.Away
+	// own is the checkpoints whose cost lies in each path: one for each call of it, and
+	// one for each call that it makes. events is those with what it called.
+	events, own []float64
 }
+
+// checkpointDoubt is the part of what checkpoints cost by which that may be too low: it
+// is measured as the least of short runs, where memory is in the caches and nobody reads it.
+const checkpointDoubt = 0.5
 
 // sumSubtrees adds up the subtrees. Children follow their parents, so one pass
 // backwards gives every one.
@@ -26,7 +33,7 @@ func (o *outcome) sumSubtrees() *subtrees {
 	n := o.tree.Len()
 	u := &subtrees{
 		self: make([]nemb.Energy, n), energy: make([]nemb.Energy, n),
-		wall: make([]float64, n), away: make([]float64, n),
+		wall: make([]float64, n), away: make([]float64, n), events: make([]float64, n), own: make([]float64, n),
 	}
 	for d := range o.whole {
 		u.domains = append(u.domains, slices.Clone(o.whole[d]))
@@ -42,7 +49,12 @@ func (o *outcome) sumSubtrees() *subtrees {
 		if o.tree.Site(i) != checkpoint.OwnSite {
 			u.away[i] += o.stacks.Away(i)
 		}
+		calls := float64(o.stacks.Calls(i))
+		u.own[i] += calls
+		u.events[i] += u.own[i]
 		if p := o.tree.Parent(i); p >= 0 {
+			u.own[p] += calls
+			u.events[p] += u.events[i]
 			u.energy[p] += u.energy[i]
 			u.wall[p] += u.wall[i]
 			u.away[p] += u.away[i]
@@ -58,6 +70,10 @@ func (o *outcome) sumSubtrees() *subtrees {
 // program used at most.
 func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost {
 	sums, away := o.sumSites(u)
+	doubt := 0.0 // of a checkpoint, in microjoules
+	if all := u.events[paths.Root]; all > 0 {
+		doubt = checkpointDoubt * float64(o.checkpoints) / all
+	}
 	halfWidth := make([]map[checkpoint.SiteID]float64, len(o.whole))
 	for d := range o.whole {
 		if o.windows.Domains[d].Domain.InTotal {
@@ -67,6 +83,8 @@ func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost
 	var costs []Cost
 	for site, c := range sums {
 		o.bound(c, halfWidth, float64(most))
+		c.Self.lower(doubt * c.events)
+		c.Inclusive.lower(doubt * c.inclusiveEvents)
 		o.verdict(c)
 		c.Single, c.Cut = long.Of(site), o.stacks.Cut(site)
 		c.Suspended = o.suspended(site, away[site])
@@ -92,12 +110,13 @@ func (o *outcome) sumSites(u *subtrees) (costs map[checkpoint.SiteID]*Cost, away
 		c := costs[site]
 		if c == nil {
 			c = &Cost{
-				Site: site, First: o.instant(o.tree.First(site)), Demoted: o.stacks.IsDemoted(site),
+				Site: site, First: o.instant(o.tree.First(site)),
 				Domains: make([]nemb.Energy, len(o.whole)), InclusiveDomains: make([]nemb.Energy, len(o.whole)),
 			}
 			costs[site] = c
 		}
 		c.Calls += o.stacks.Calls(n)
+		c.events += u.own[n]
 		c.Self.Energy += u.self[n]
 		c.SelfTime += time.Duration(o.windows.Times[n].Wall)
 		c.CPUTime += time.Duration(o.windows.Times[n].CPU)
@@ -108,6 +127,7 @@ func (o *outcome) sumSites(u *subtrees) (costs map[checkpoint.SiteID]*Cost, away
 			c.Inclusive.Energy += u.energy[n]
 			c.InclusiveTime += time.Duration(u.wall[n])
 			away[site] += u.away[n]
+			c.inclusiveEvents += u.events[n]
 			for d := range o.whole {
 				c.InclusiveDomains[d] += u.domains[d][n]
 			}
@@ -161,6 +181,9 @@ func (o *outcome) instant(t checkpoint.Tick) checkpoint.Instant {
 	}
 	return first.Time + checkpoint.Instant(float64(t-first.At)/span*float64(last.Time-first.Time))
 }
+
+// lower lowers the lower bound of a value.
+func (v *Value) lower(by float64) { v.Lo = nemb.Energy(max(0, float64(v.Lo)-by)) }
 
 // interval rounds outwards and keeps the value inside.
 func interval(e nemb.Energy, lo, hi float64) (nemb.Energy, nemb.Energy) {

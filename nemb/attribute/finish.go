@@ -18,7 +18,8 @@ type outcome struct {
 	stacks *stacks.Stacks
 	tree   *paths.Tree
 	// whole is the self energy of each path, per domain. What cg's runtime did is 0.
-	whole [][]nemb.Energy
+	whole       [][]nemb.Energy
+	checkpoints nemb.Energy // what they cost
 }
 
 // Finish adds everything up. The Attributor is spent afterwards.
@@ -56,6 +57,7 @@ func (a *Attributor) Finish() Result {
 			a.windows.Times[n] = windows.PathTime{}
 		}
 	}
+	o.checkpoints = r.Total.Checkpoints
 	under := o.sumSubtrees()
 	r.Paths = o.listPaths(under, MaxPaths)
 	r.Costs = o.costs(under, a.calls, r.Total.ProgramHi)

@@ -102,9 +102,6 @@ func FuzzAttributor(f *testing.F) {
 				a.Close(sample())
 			case 2:
 				a.Merge()
-			case 3:
-				a.Demote(checkpoint.SiteID(h.next(1) % 8))
-				a.Hot(h.next(1), time.Duration(h.number(1<<30)))
 			default:
 				flags := h.next(1)
 				r := checkpoint.Run{

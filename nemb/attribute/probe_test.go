@@ -137,8 +137,8 @@ func TestCheckpointsOnACoarseClock(t *testing.T) {
 		now += 3 // the loop around the call; 113 ns in all, so every phase of a step occurs
 	}
 	tape = append(tape, moment{at: read(), thread: 1, kind: checkpoint.Exit, site: 1})
-	for way, switches := range map[string]checkpoint.Tick{"words": ^checkpoint.Tick(0), "sums": 0} {
-		r := attributedAt(cost, tape, 1, func(uint32) checkpoint.Tick { return switches }, 0, 0)
+	for way, adds := range map[string]bool{"words": false, "sums": true} {
+		r := attributedAt(cost, tape, 1, func(uint32) bool { return adds }, 0)
 		lawful(t, r)
 		if got, want := known(r, 2).SelfTime, time.Duration(calls*own); (got - want).Abs() > want/100 {
 			t.Errorf("%s: the function took %v, want %v", way, got, want)

@@ -45,7 +45,6 @@ type Cost struct {
 	Site            checkpoint.SiteID
 	Calls           uint64
 	First           checkpoint.Instant // when it was entered for the first time
-	Demoted         bool               // calls were counted only, from some moment on
 	Cut             uint64             // calls whose end nobody has seen: they end at the last known moment
 	Self, Inclusive Value
 	// Single is what single calls used, where they were long enough.
@@ -64,6 +63,8 @@ type Cost struct {
 	CPUTime          time.Duration // processor time of the self part
 	// Suspended is the time for which its frames were on no thread.
 	Suspended time.Duration
+
+	events, inclusiveEvents float64 // checkpoints whose cost lies in it, and with what it called
 }
 
 // Ledger accounts for the energy of a domain, or of the machine:

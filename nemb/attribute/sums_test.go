@@ -18,10 +18,11 @@ type adder struct {
 	thread   checkpoint.Thread
 	tree     uint64
 	start    checkpoint.Tick
-	known    bool
 	nodes    []checkpoint.Node
 	index    map[[2]uint64]uint32
-	stack    []uint32 // the frames, the floor first
+	stack    []uint32          // the frames, the floor first
+	entered  []checkpoint.Tick // of the frames; 0 for one that came back
+	long     checkpoint.Tick
 	last     checkpoint.Tick
 	window   checkpoint.Window
 	parts    map[uint32]*checkpoint.Part
@@ -32,9 +33,10 @@ type adder struct {
 	reported bool
 }
 
-func newAdder(thread checkpoint.Thread, tree uint64, start, epoch checkpoint.Tick, known bool) *adder {
+func newAdder(thread checkpoint.Thread, tree uint64, start, epoch checkpoint.Tick) *adder {
 	return &adder{
-		thread: thread, tree: tree, start: start, known: known, last: start, index: map[[2]uint64]uint32{},
+		thread: thread, tree: tree, start: start, last: start, index: map[[2]uint64]uint32{},
+		entered: []checkpoint.Tick{0}, long: 1 << 62,
 		nodes: make([]checkpoint.Node, checkpoint.FirstNode), stack: []uint32{checkpoint.RootNode},
 		window: checkpoint.Window{Epoch: epoch, Begin: start, Last: start}, parts: map[uint32]*checkpoint.Part{},
 	}
@@ -42,12 +44,12 @@ func newAdder(thread checkpoint.Thread, tree uint64, start, epoch checkpoint.Tic
 
 func (d *adder) top() uint32 { return d.stack[len(d.stack)-1] }
 
-func (d *adder) child(parent uint32, kind checkpoint.Kind, site checkpoint.SiteID) uint32 {
-	key := [2]uint64{uint64(parent), uint64(kind)<<21 | uint64(site)}
+func (d *adder) child(parent uint32, site checkpoint.SiteID) uint32 {
+	key := [2]uint64{uint64(parent), uint64(site)}
 	n, ok := d.index[key]
 	if !ok {
 		n = uint32(len(d.nodes))
-		d.nodes = append(d.nodes, checkpoint.Node{Kind: kind, Site: site, Parent: parent, Born: d.last})
+		d.nodes = append(d.nodes, checkpoint.Node{Site: site, Parent: parent, Born: d.last})
 		d.index[key] = n
 	}
 	return n
@@ -74,7 +76,21 @@ func (d *adder) shut() {
 		w.Parts = append(w.Parts, *p)
 	}
 	clear(d.parts)
+	d.window.Long = nil
 	d.windows = append(d.windows, w)
+}
+
+func (d *adder) push(n uint32, entered checkpoint.Tick) {
+	d.stack, d.entered = append(d.stack, n), append(d.entered, entered)
+}
+
+// pop ends a frame, which leaves a record if it took long.
+func (d *adder) pop(at checkpoint.Tick) {
+	last := len(d.stack) - 1
+	if since := d.entered[last]; since != 0 && at-since >= d.long {
+		d.window.Long = append(d.window.Long, checkpoint.LongCall{Node: d.stack[last], Enter: since, Exit: at})
+	}
+	d.stack, d.entered = d.stack[:last], d.entered[:last]
 }
 
 // event adds up to an event; epoch is the newest sample before it.
@@ -90,57 +106,50 @@ func (d *adder) event(at, epoch checkpoint.Tick, kind checkpoint.Kind, site chec
 		for i := len(d.stack) - 1; i > 0; i-- {
 			if n := d.nodes[d.stack[i]]; n.Site == site {
 				d.unwound += uint64(len(d.stack) - 1 - i)
-				d.stack = d.stack[:i+1]
+				for len(d.stack) > i+1 {
+					d.entered[len(d.entered)-1] = 0 // from words such a call is not measured
+					d.pop(at)
+				}
 				return true
 			}
 		}
 		return false
 	}
-	pop := func() { d.stack = d.stack[:len(d.stack)-1] }
-	below := func() bool {
-		if !d.known {
-			d.stack = []uint32{d.child(d.top(), kind, site)}
-		}
-		return !d.known
-	}
-	span := func(n uint32, out bool) {
+	away := func(n uint32, out bool) {
 		p := d.part(n)
 		if out {
-			p.Outs, p.OutTicks = p.Outs+1, p.OutTicks+uint64(at)
+			p.Away, p.AwayTicks = p.Away+1, p.AwayTicks-uint64(at)
 		} else {
-			p.Backs, p.BackTicks = p.Backs+1, p.BackTicks+uint64(at)
+			p.Away, p.AwayTicks = p.Away-1, p.AwayTicks+uint64(at)
 		}
 	}
-	side := func(out bool) { span(d.child(checkpoint.SideNode, checkpoint.Enter, site), out) }
+	side := func(out bool) { away(d.child(checkpoint.SideNode, site), out) }
 	switch kind {
 	case checkpoint.Enter:
-		d.stack = append(d.stack, d.child(d.top(), kind, site))
+		d.push(d.child(d.top(), site), at)
 		d.part(d.top()).Calls++
 	case checkpoint.Exit:
-		switch {
-		case unwind():
-			pop()
-		case !below():
+		if unwind() {
+			d.pop(at)
+		} else {
 			d.closed++
 			side(false)
 		}
 	case checkpoint.Suspend:
-		switch {
-		case unwind():
-			span(d.top(), true)
-			pop()
-		case below():
-			span(d.top(), true)
-		default:
+		if unwind() {
+			away(d.top(), true)
+			d.entered[len(d.entered)-1] = 0
+			d.pop(at)
+		} else {
 			side(true)
 		}
 	case checkpoint.Resume:
-		n := d.child(d.top(), checkpoint.Enter, site)
-		span(n, false)
-		d.stack = append(d.stack, n)
+		n := d.child(d.top(), site)
+		away(n, false)
+		d.push(n, 0)
 	case checkpoint.Unwind:
-		if !unwind() && !below() {
-			d.stack = append(d.stack, d.child(d.top(), checkpoint.Enter, site))
+		if !unwind() {
+			d.push(d.child(d.top(), site), 0)
 			side(false)
 		}
 	case checkpoint.Close:
@@ -154,8 +163,8 @@ func (d *adder) run(last, open bool) checkpoint.Run {
 	if open || last {
 		d.shut()
 	}
-	r := checkpoint.Run{Thread: d.thread, First: d.known, Start: d.start, Last: last, Cost: d.cost, Tally: &checkpoint.Tally{
-		Tree: d.tree, Known: d.known, Nodes: d.nodes, Windows: d.windows,
+	r := checkpoint.Run{Thread: d.thread, First: true, Start: d.start, Last: last, Cost: d.cost, Tally: &checkpoint.Tally{
+		Paths: d.tree, Nodes: d.nodes, Windows: d.windows,
 	}}
 	if !d.reported || last {
 		r.Tally.Unwound, r.Tally.Closed, r.Tally.Events = d.unwound, d.closed, d.events
@@ -257,14 +266,16 @@ func watched(at checkpoint.Tick) nemb.Sample {
 	return nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(e * 1e-3)}, Usage: account.Usage{Program: time.Duration(since)}}
 }
 
-// attributed folds a program. From switched on a thread's events are added up.
-func attributed(all []moment, threads int, switched func(thread uint32) checkpoint.Tick, depth int, demote checkpoint.SiteID) Result {
-	return attributedAt(0, all, threads, switched, depth, demote)
+// attributed folds a program. The events of some threads are added up.
+func attributed(all []moment, threads int, adds func(thread uint32) bool, depth int) Result {
+	return attributedAt(0, all, threads, adds, depth)
 }
 
 // attributedAt is attributed where an event costs so many ticks.
-func attributedAt(cost float64, all []moment, threads int, switched func(thread uint32) checkpoint.Tick, depth int, demote checkpoint.SiteID) Result {
-	a := New([]nemb.Domain{counter}, 2)
+func attributedAt(cost float64, all []moment, threads int, adds func(thread uint32) bool, depth int) Result {
+	domain := counter
+	domain.Period = time.Millisecond // calls of 20 ms are long
+	a := New([]nemb.Domain{domain}, 2)
 	a.MaxDepth = depth
 	const period = 10 * ms
 	end := all[len(all)-1].at + 1
@@ -280,15 +291,18 @@ func attributedAt(cost float64, all []moment, threads int, switched func(thread 
 			if started[m.thread] == 0 {
 				started[m.thread] = m.at
 			}
-			if m.at < switched(m.thread) {
+			if !adds(m.thread) {
 				words[m.thread] = append(words[m.thread], checkpoint.Pack(m.at, m.kind, m.site))
 				continue
 			}
 			d := adders[m.thread]
 			if d == nil {
 				id := checkpoint.Thread{PID: 1, TID: m.thread}
-				d = newAdder(id, uint64(m.thread), m.at, epoch, m.at == started[m.thread])
+				d = newAdder(id, uint64(m.thread), m.at, epoch)
 				d.cost = cost
+				if long := a.Long(); long > 0 {
+					d.long = checkpoint.Tick(long)
+				}
 				adders[m.thread] = d
 			}
 			d.event(m.at, epoch, m.kind, m.site)
@@ -309,38 +323,31 @@ func attributedAt(cost float64, all []moment, threads int, switched func(thread 
 			a.Last(watched(at))
 			return a.Finish()
 		}
-		if at >= origin+5*period && demote != 0 {
-			a.Demote(demote)
-			demote = 0
-		}
 		a.Close(watched(at))
+		for _, d := range adders {
+			d.long = checkpoint.Tick(a.Long())
+		}
 	}
 }
 
 // Words and sums of the same programs give the same: calls to the last one, the
 // ledger to the microjoule, energies within 0.1 % of the total.
 func TestSumsAreWords(t *testing.T) {
-	never := func(uint32) checkpoint.Tick { return ^checkpoint.Tick(0) }
+	never, always := func(uint32) bool { return false }, func(uint32) bool { return true }
 	for seed := range uint64(150) {
 		threads := 1 + int(seed%4)
 		all := program(seed, threads, 300+int(seed%7)*200)
-		middle := all[len(all)/2].at
 		for _, c := range []struct {
-			name     string
-			switched func(uint32) checkpoint.Tick
-			depth    int
-			demote   checkpoint.SiteID
+			name  string
+			adds  func(uint32) bool
+			depth int
 		}{
-			{"from the start", func(uint32) checkpoint.Tick { return 0 }, 0, 0},
-			{"from the middle", func(uint32) checkpoint.Tick { return middle }, 0, 0},
-			{"one thread of them", func(k uint32) checkpoint.Tick { return []checkpoint.Tick{middle, ^checkpoint.Tick(0)}[k%2] }, 0, 0},
-			{"three calls deep", func(uint32) checkpoint.Tick { return 0 }, 3, 0},
-			{"a site demoted", func(uint32) checkpoint.Tick { return 0 }, 0, 2},
-			{"a site demoted, from the middle", func(uint32) checkpoint.Tick { return middle }, 0, 2},
-			{"three calls deep, from the middle", func(uint32) checkpoint.Tick { return middle }, 3, 0},
+			{"all threads", always, 0},
+			{"one thread of two", func(k uint32) bool { return k%2 == 0 }, 0},
+			{"three calls deep", always, 3},
 		} {
-			want := attributed(all, threads, never, c.depth, c.demote)
-			got := attributed(all, threads, c.switched, c.depth, c.demote)
+			want := attributed(all, threads, never, c.depth)
+			got := attributed(all, threads, c.adds, c.depth)
 			lawful(t, got)
 			if got.Total.Total != want.Total.Total {
 				t.Fatalf("seed %d, %s: %+v, want %+v", seed, c.name, got.Total, want.Total)
@@ -356,6 +363,8 @@ func TestSumsAreWords(t *testing.T) {
 				w := costs[g.Site]
 				if d := g.Suspended - w.Suspended; g.Calls != w.Calls || !near(g.Self.Energy, w.Self.Energy) || !near(g.Inclusive.Energy, w.Inclusive.Energy) || g.First != w.First {
 					t.Errorf("seed %d, %s, site %d: %+v\nwant %+v", seed, c.name, g.Site, g, w)
+				} else if c.depth == 0 && (g.Single.N != w.Single.N || !near(g.Single.Mean, w.Single.Mean)) {
+					t.Errorf("seed %d, %s, site %d: long calls %+v, want %+v", seed, c.name, g.Site, g.Single, w.Single)
 				} else if c.depth == 0 && threads == 1 && (d > time.Microsecond || d < -time.Microsecond) {
 					t.Errorf("seed %d, %s, site %d: suspended for %v, want %v", seed, c.name, g.Site, g.Suspended, w.Suspended)
 				}
@@ -396,8 +405,8 @@ func TestSumsOfCheckpoints(t *testing.T) {
 		for i := range later { // each event takes its cost
 			later[i].at += checkpoint.Tick(i) * checkpoint.Tick(cost)
 		}
-		words := attributedAt(cost, later, 1, func(uint32) checkpoint.Tick { return ^checkpoint.Tick(0) }, 0, 0)
-		sums := attributedAt(cost, later, 1, func(uint32) checkpoint.Tick { return 0 }, 0, 0)
+		words := attributedAt(cost, later, 1, func(uint32) bool { return false }, 0)
+		sums := attributedAt(cost, later, 1, func(uint32) bool { return true }, 0)
 		lawful(t, sums)
 		w, s := words.Total.Checkpoints.Joules(), sums.Total.Checkpoints.Joules()
 		if w < 0.05*words.Total.Program().Joules() {
@@ -413,7 +422,7 @@ func TestSumsOfCheckpoints(t *testing.T) {
 func FuzzFoldAggregates(f *testing.F) {
 	f.Add([]byte{0}, uint64(1), false)
 	f.Add([]byte("nodes that are their own parents, and windows that end before they begin"), uint64(7), true)
-	f.Fuzz(func(t *testing.T, raw []byte, seed uint64, known bool) {
+	f.Fuzz(func(t *testing.T, raw []byte, seed uint64, strands bool) {
 		next := func() uint64 {
 			if len(raw) == 0 {
 				seed = seed*6364136223846793005 + 1442695040888963407
@@ -430,22 +439,25 @@ func FuzzFoldAggregates(f *testing.F) {
 		for step := range checkpoint.Tick(4) {
 			at := origin + (step+1)*10*ms
 			for range next() % 20 {
-				nodes = append(nodes, checkpoint.Node{Kind: checkpoint.Kind(next() % 8), Site: checkpoint.SiteID(next() % 9), Parent: uint32(next() % 24), Born: checkpoint.Tick(next())})
+				nodes = append(nodes, checkpoint.Node{Site: checkpoint.SiteID(next() % 9), Parent: uint32(next() % 24), Born: checkpoint.Tick(next())})
 			}
-			told := &checkpoint.Tally{Tree: next() % 3, Known: known, BaseTree: next() % 3, BaseNode: uint32(next() % 9), Nodes: nodes[:uint64(len(nodes))*(next()%5)/4%uint64(len(nodes)+1)]}
+			told := &checkpoint.Tally{Paths: next() % 3, Strands: strands, Nodes: nodes[:uint64(len(nodes))*(next()%5)/4%uint64(len(nodes)+1)]}
 			for range next() % 4 {
 				w := checkpoint.Window{Epoch: checkpoint.Tick(next()), Begin: at - checkpoint.Tick(next()*1000), Last: at - checkpoint.Tick(next()*1000), Top: uint32(next() % 24)}
+				if next()%6 == 0 {
+					w.Top = checkpoint.NoNode
+				}
+				if next()%3 == 0 {
+					w.Long = []checkpoint.LongCall{{Node: uint32(next() % 24), Enter: checkpoint.Tick(next()), Exit: at}}
+				}
 				for range next() % 6 {
-					w.Parts = append(w.Parts, checkpoint.Part{Node: uint32(next() % 24), Ticks: next(), Calls: next(), Outs: next() % 3, OutTicks: next(), Backs: next() % 3, BackTicks: next()})
+					w.Parts = append(w.Parts, checkpoint.Part{Node: uint32(next() % 24), Ticks: next(), Calls: next(), Away: int64(next()%5) - 2, AwayTicks: next()})
 				}
 				told.Windows = append(told.Windows, w)
 			}
 			r := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: uint32(next() % 2)}, First: next()%2 == 0, Forked: next()%4 == 0, Start: origin + checkpoint.Tick(next()), Last: next()%4 == 0, Tally: told}
 			if n := a.Fold(r, at, at); n > len(told.Windows) {
 				t.Fatalf("%d of %d windows", n, len(told.Windows))
-			}
-			if next()%5 == 0 {
-				a.Demote(checkpoint.SiteID(1 + next()%8))
 			}
 			a.Close(watched(at))
 		}

@@ -76,9 +76,6 @@ func Of(r *report.Run, o format.Options) (*Timeline, error) {
 	if o.Events.Cut != "" {
 		notes = append(notes, "the event log is not whole: "+o.Events.Cut)
 	}
-	if anyDemoted(r) {
-		notes = append(notes, "functions that were demoted are in it until then only")
-	}
 	t.Note = strings.Join(notes, "; ")
 	return t, nil
 }
@@ -115,10 +112,6 @@ func (t *Timeline) sort() {
 		return cmp.Or(cmp.Compare(a.Thread.PID, b.Thread.PID), cmp.Compare(a.Thread.TID, b.Thread.TID),
 			cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Depth, b.Depth))
 	})
-}
-
-func anyDemoted(r *report.Run) bool {
-	return slices.ContainsFunc(r.Functions, func(f report.Function) bool { return f.Demoted })
 }
 
 // Name is what a slice is called.

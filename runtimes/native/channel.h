@@ -1,15 +1,15 @@
 /*
  * The writing side of the checkpoint channel (checkpoint/FORMAT.md).
  *
- * In: a path to the channel and events. Out: words in the calling thread's
- * chunk (words.h), or sums in its tree (sums.h). Needs libc only. A process
- * whose channel cannot be opened, or whose reader is gone, writes into a
- * scratch buffer.
+ * In: a path to the channel and events. Out: sums in the calling thread's tree
+ * (sums.h), and words in its chunk where the channel asks for them, or has no
+ * trees (words.h). Needs libc only. A process whose channel cannot be opened, or
+ * whose reader is gone, records nothing.
  *
  * This file opens the channel and follows the process through fork and exit.
  * Each header includes what it uses, downwards:
  *
- *   channel.h > words.h > sums.h > state.h > clock.h, layout.h
+ *   channel.h > words.h > sums.h > paths.h > trees.h > state.h > clock.h, layout.h
  *             > sites.h          > state.h
  */
 #ifndef CG_CHANNEL_H
@@ -30,19 +30,16 @@ static void cg_thread_end(void *unused)
 }
 
 /* cg_before_fork writes the fork word, by which the reader knows the stack that
- * the child begins with. */
+ * the words of the child begin with. What it adds up begins with the stack that
+ * the child has with the memory. */
 static void cg_before_fork(void)
 {
-	if (cg_orphan)
+	if (!cg_words || cg_orphan)
 		return;
-	if (cg_mine.adds || (cg_mine.stale && CG_SUMS_REPLACE_WORDS)) { /* the child has the stack with the memory */
-		cg_parent_pid = cg_parent_tid = 0;
-		return;
-	}
 	/* A forked child that has written nothing yet needs a chunk for the fork
 	 * word, or its own child could not tell the stack they share. */
-	if (cg_index ? cg_next >= cg_end : cg_parent_pid != 0)
-		cg_take_chunk_or_tree();
+	if ((cg_index ? cg_next >= cg_end : cg_parent_pid != 0) && (!cg_sums || cg_has_tree()))
+		cg_wait_for_chunk();
 	cg_parent_pid = cg_parent_tid = 0;
 	if (!cg_index)
 		return;
@@ -63,11 +60,10 @@ static void cg_in_parent(void)
 static void cg_in_child(void)
 {
 	cg_index = cg_started = 0;
-	cg_missed = 0;
-	cg_waited = 0;
+	cg_missed = cg_unwritten = 0;
 	cg_mine.stale = cg_mine.tree != NULL;
-	cg_mine.adds = 0;
-	cg_next = cg_end = cg_fast_end = NULL;
+	cg_next = cg_end = NULL;
+	cg_set_quick();
 }
 
 __attribute__((destructor)) static void cg_at_exit(void)
@@ -98,18 +94,20 @@ static int cg_open(const char *path)
 	size_t tables = CG_PAGE + states + (size_t)h->nchunks * h->chunk_size;
 	if (h->magic != CG_MAGIC || h->version != CG_VERSION || h->closed ||
 	    h->nchunks == 0 || h->chunk_size < 128 ||
-	    tables + CG_SITES * sizeof *cg_table + CG_FILES * sizeof *cg_files + CG_NAMES != (size_t)st.st_size) {
+	    tables + CG_SITES * sizeof(uint64_t) + CG_FILES * sizeof *cg_files + CG_NAMES != (size_t)st.st_size) {
 		munmap(m, (size_t)st.st_size);
 		return EPROTO;
 	}
-	if (cg_head)
-		return 0; /* a second interpreter of this process */
+	if (cg_head) { /* a second interpreter of this process */
+		munmap(m, (size_t)st.st_size);
+		return 0;
+	}
+	madvise(m, (size_t)st.st_size, MADV_DONTDUMP);
 	cg_monotonic_clock = h->clock == CG_CLOCK_MONOTONIC;
 	cg_pid_space = stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 	cg_state = (_Atomic uint32_t *)(m + CG_PAGE);
 	cg_chunks = m + CG_PAGE + states;
-	cg_table = (_Atomic uint64_t *)(cg_chunks + (size_t)h->nchunks * h->chunk_size);
-	cg_files = (cg_file *)(cg_table + CG_SITES);
+	cg_files = (cg_file *)(m + tables + CG_SITES * sizeof(uint64_t));
 	cg_names = (char *)(cg_files + CG_FILES);
 	const char *name = strrchr(path, '/');
 	int n = -1;
@@ -117,6 +115,8 @@ static int cg_open(const char *path)
 		n = snprintf(cg_trees_path, sizeof cg_trees_path, "%.*s/%u", (int)(name - path), path, h->trees);
 	if (n < 0 || n >= (int)sizeof cg_trees_path)
 		cg_trees_path[0] = 0;
+	cg_sums = cg_trees_path[0] && cg_open_trees();
+	cg_words = !cg_sums || h->words;
 	pthread_key_create(&cg_key, cg_thread_end);
 	pthread_atfork(cg_before_fork, cg_in_parent, cg_in_child);
 	cg_head = h;
@@ -126,24 +126,26 @@ static int cg_open(const char *path)
 #define CG_BATCHES 16 /* of that many events: a tenth of a millisecond */
 #define CG_BATCH 256
 
+/* cg_event_alone calls a site, and ends the call the next time. */
 static inline void cg_event_alone(void *unused)
 {
+	static uint64_t bits = (uint64_t)CG_EXIT << 21 | 1;
 	(void)unused;
-	cg_event(1);
+	bits ^= (uint64_t)CG_EXIT << 21;
+	cg_event(bits);
 }
 
-/* cg_calibrate measures what an event costs, by calls of one that each record
- * one, in a buffer: the least of some batches, since whatever comes between
- * makes a batch longer. */
-static inline void cg_calibrate(void (*one)(void *), void *arg)
+/* cg_least gives the ticks of the shortest of some batches, since whatever comes
+ * between makes a batch longer. */
+static uint64_t cg_least(void (*one)(void *), void *arg)
 {
-	volatile uint64_t buffer[CG_BATCH];
-	volatile uint64_t *next = cg_next, *end = cg_end, *fast_end = cg_fast_end;
+	volatile uint64_t words[CG_BATCH];
 	uint64_t least = UINT64_MAX;
 	for (int i = 0; i < CG_BATCHES; i++) {
-		cg_next = buffer;
-		cg_end = buffer + CG_BATCH;
-		cg_fast_end = cg_monotonic_clock ? NULL : cg_end;
+		if (cg_words) {
+			cg_next = words;
+			cg_end = words + CG_BATCH;
+		}
 		uint64_t begin = cg_tick();
 		for (int k = 0; k < CG_BATCH; k++)
 			one(arg);
@@ -151,11 +153,31 @@ static inline void cg_calibrate(void (*one)(void *), void *arg)
 		if (took < least)
 			least = took;
 	}
-	cg_next = next;
-	cg_end = end;
-	cg_fast_end = fast_end;
-	least = least * 16 / CG_BATCH;
+	cg_next = cg_end = NULL;
+	return least;
+}
+
+/* cg_calibrate measures what an event costs, by calls of one that each record
+ * one: an enter and an exit by turns. They go into a tree of this process's own,
+ * before the thread has one that is shared. */
+static inline void cg_calibrate(void (*one)(void *), void *arg)
+{
+	enum { NODES = 1024 };
+	cg_adder *t = &cg_mine;
+	uint64_t bytes = cg_nodes_at(NODES) + CG_PAGE;
+	int e = errno;
+	if (!cg_head || t->frames || cg_index || !cg_map_adder() || !(t->map = cg_private(bytes))) {
+		errno = e;
+		return;
+	}
+	t->map_bytes = bytes;
+	t->tree = (cg_tree *)t->map;
+	t->width = NODES;
+	t->mapped = t->most = CG_PAGE / sizeof(cg_node);
+	cg_begin_adding(cg_tick());
+	uint64_t least = cg_least(one, arg) * 16 / CG_BATCH;
 	cg_cost = least < 1 << 28 ? (uint32_t)least : 0;
+	cg_forget_adder();
 }
 
 #endif

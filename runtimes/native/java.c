@@ -25,7 +25,7 @@ enum { GET_BYTES = 200, GET_INTS = 203 }; /* Get<Type>ArrayRegion */
 typedef void **const *Env; /* a pointer to the table of functions */
 typedef void (*Region)(Env, void *array, int32_t start, int32_t length, void *to);
 
-static void event(uint64_t kind, uint32_t site) { cg_event(kind << 21 | (site & (CG_SITES - 1))); }
+static void event(uint32_t kind, uint32_t site) { cg_event(kind << 21 | (site & (CG_SITES - 1))); }
 
 /* The frames that the reader has on this thread's stack of a virtual thread:
  * that thread may go on elsewhere before this one can tell. */
@@ -85,53 +85,33 @@ int32_t NATIVE(Java_cg_00024_R_open)(Env env, void *class, void *path, int32_t l
 	return e;
 }
 
-/* quick records an event if there is room and the clock is read without a call:
- * 0, else 1 and nothing is done. */
-static inline int32_t quick(uint64_t kind, uint32_t site)
+/* quick records an event if that takes no time: 0, else 1 and nothing is done. */
+static inline int32_t quick(uint32_t kind, uint32_t site)
 {
-#ifdef CG_BOTH
-	return 1;
-#endif
-	volatile uint64_t *p = cg_next;
-	if (__builtin_expect(p >= cg_fast_end, 0))
-		return !cg_event_added(kind << 21 | (site & (CG_SITES - 1)));
-	*p = cg_cycles() << 24 | kind << 21 | (site & (CG_SITES - 1));
-	cg_next = p + 1;
-	return 0;
+	return !cg_event_at_once(kind << 21 | (site & (CG_SITES - 1)));
 }
 
 /* The natives that may be critical give 0, or 1 where event(kind, site) is to
  * be called. */
-#define TWICE(name, kind, unless)                                                  \
+#define TWICE(name, kind)                                                          \
 	int32_t NATIVE(JavaCritical_cg_00024_R_##name)(int32_t site)               \
 	{                                                                          \
-		return unless ? 0 : quick(kind, (uint32_t)site);                   \
+		return quick(kind, (uint32_t)site);                                \
 	}                                                                          \
 	int32_t NATIVE(Java_cg_00024_R_##name)(Env env, void *class, int32_t site) \
 	{                                                                          \
 		(void)env, (void)class;                                            \
-		if (!(unless))                                                     \
-			event(kind, (uint32_t)site);                               \
+		event(kind, (uint32_t)site);                                       \
 		return 0;                                                          \
 	}
 
-TWICE(enter, ENTER, 0)
-TWICE(exit, EXIT, 0)
-/* The same of small functions, whose calls may be counted only. */
-TWICE(countedEnter, ENTER, cg_counted((uint32_t)site, 1))
-TWICE(countedExit, EXIT, cg_counted((uint32_t)site, 0))
+TWICE(enter, ENTER)
+TWICE(exit, EXIT)
 
 void NATIVE(Java_cg_00024_R_event)(Env env, void *class, int32_t kind, int32_t site)
 {
 	(void)env, (void)class;
-	event((uint64_t)kind, (uint32_t)site);
-}
-
-/* counted(site, enter): whether the site is counted only; then it is, here */
-uint8_t NATIVE(Java_cg_00024_R_counted)(Env env, void *class, int32_t site, uint8_t enter)
-{
-	(void)env, (void)class;
-	return (uint8_t)cg_counted((uint32_t)site, enter);
+	event((uint32_t)kind, (uint32_t)site);
 }
 
 /* on(id, kind, site): an event of the virtual thread id. False, and nothing
@@ -148,7 +128,7 @@ uint8_t NATIVE(Java_cg_00024_R_on)(Env env, void *class, int64_t id, int32_t kin
 			shown.depth = i; /* frames above it end with it */
 			break;
 		}
-	event((uint64_t)kind, (uint32_t)site);
+	event((uint32_t)kind, (uint32_t)site);
 	return 1;
 }
 

@@ -15,17 +15,16 @@
 #include <stdint.h>
 
 #define CG_MAGIC 0x48434743u /* "CGCH" */
-#define CG_VERSION 3u
+#define CG_VERSION 4u
 #define CG_PAGE 4096u
 #define CG_SITES (1u << 21)
 #define CG_FILES (1u << 16)
 #define CG_NAMES (1u << 25)
 #define CG_PROBES 128 /* slots in which a file may be found */
-#define CG_DEMOTED ((uint64_t)1 << 63)
 
 enum { CG_CLOCK_CYCLES = 1, CG_CLOCK_MONOTONIC = 2 };
 enum { CG_FREE = 0, CG_OWNED = 1, CG_FULL = 2 };
-enum { CG_FIRST = 1, CG_RESYNC = 2, CG_FORKED = 4 };
+enum { CG_FIRST = 1, CG_RESYNC = 2, CG_FORKED = 4, CG_ADDED = 512, CG_OTHERS = 1024 };
 enum { CG_ENTER, CG_EXIT, CG_SUSPEND, CG_RESUME, CG_UNWIND, CG_CLOSE }; /* kinds of events */
 #define CG_FORK_WORD ((uint64_t)7 << 21) /* kind 7, site 0 */
 
@@ -44,11 +43,14 @@ typedef struct {
 	uint64_t pad3[6];
 	_Atomic uint64_t epoch; /* 256: its own cache line: tick of the newest sample of energy */
 	uint64_t pad4[7];
-	uint32_t trees;           /* 320: descriptor of the trees, 0 if there are none */
-	_Atomic uint32_t add_up;  /* threads are to add up from their next chunk on */
+	uint32_t trees;              /* 320: descriptor of the trees, 0 if there are none */
+	uint32_t words;              /* writers that add up write words, too */
+	_Atomic uint64_t long_ticks; /* a call of as many is long */
 } cg_header;
 
-_Static_assert(offsetof(cg_header, epoch) == 256 && offsetof(cg_header, add_up) == 324,
+_Static_assert(offsetof(cg_header, lost) == 128 && offsetof(cg_header, given) == 192 &&
+		       offsetof(cg_header, epoch) == 256 && offsetof(cg_header, words) == 324 &&
+		       offsetof(cg_header, long_ticks) == 328,
 	       "the header is laid out as FORMAT.md says");
 
 /* a slot of the table of files */
@@ -71,34 +73,40 @@ typedef struct {
 _Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
 
 #define CG_TREE_MAGIC 0x52544743u /* "CGTR" */
-#define CG_TREE_VERSION 1u
+#define CG_TREE_VERSION 2u
 #define CG_WINDOWS 8u
-#define CG_NODES 16384u
-#define CG_PATHS (CG_NODES / 4 * 3) /* further ones differ by their site alone */
-#define CG_STATES 1024u             /* that begin with what was open before the tree */
+#define CG_BLOCK 16u /* nodes that share a byte of touched */
+#define CG_LONGS 64u
+#define CG_MOST_NODES (1u << 20) /* of a tree, whatever the file has room for */
 
-enum { CG_ROOT, CG_SIDE, CG_OTHER, CG_BEGIN }; /* the nodes that each tree has */
-/* flags of a tree */
-enum {
-	CG_UNKNOWN = 256,   /* frames may be open that are not in it */
-	CG_BOTH_WAYS = 512, /* for tests: its events are written as words, too */
-};
+enum { CG_ROOT, CG_SIDE, CG_UNUSED, CG_BEGIN }; /* the nodes that each tree has; the first of the others */
 
 typedef struct {
-	uint32_t magic, version, trees, nodes, windows, size;
-	uint32_t pad[10];
+	uint32_t magic, version, trees, nodes, windows, pad0;
+	uint64_t tree_bytes;
+	uint32_t pad1[8];
 	_Atomic uint32_t state[]; /* 64 */
 } cg_forest;
 
+_Static_assert(sizeof(cg_forest) == 64, "the states begin behind one cache line");
+
+/* A call path. Two fields are the writer's: child, site << 32 | node of the call
+ * that was seen there last, and depth, the calls of the path. others is of the events
+ * that are no enter, and no exit of the innermost call. What an event changes comes first, then what it adds to. */
 typedef struct {
-	uint32_t event, parent;      /* kind << 21 | site */
-	uint32_t child_event, child; /* the writer's: the child that was entered last */
+	uint32_t site, parent;
+	uint64_t child;
 	uint64_t calls, born;
+	int64_t away;
+	uint64_t away_ticks, longest;
+	uint32_t depth;
+	int32_t others;
+	uint64_t ticks[CG_WINDOWS]; /* 64 */
 } cg_node;
 
-typedef struct {
-	uint64_t outs, out_ticks, backs, back_ticks;
-} cg_span;
+_Static_assert(sizeof(cg_node) == 128 && offsetof(cg_node, calls) == 16 && offsetof(cg_node, away) == 32 &&
+		       offsetof(cg_node, longest) == 48 && offsetof(cg_node, ticks) == 64,
+	       "a node is laid out as FORMAT.md says");
 
 typedef struct {
 	uint64_t epoch, begin, last;
@@ -106,28 +114,38 @@ typedef struct {
 } cg_window;
 
 typedef struct {
+	uint64_t enter, exit;
+	uint32_t node, pad[3];
+} cg_long;
+
+/* The first page of a tree. Behind it are the bytes of touched, a row for each
+ * window, and behind these the nodes. */
+typedef struct {
 	cg_chunk head;
-	uint64_t base_tree; /* 64 */
-	uint32_t base_node, pad0;
-	uint64_t pad1[6];
+	uint32_t paths; /* 64 */
+	uint32_t pad0[15];
 	_Atomic uint64_t place; /* 128: tick << 24 | node */
 	uint64_t events, unwound, closed;
-	_Atomic uint64_t spans; /* sequence lock over span: odd while it changes */
+	_Atomic uint64_t aways;  /* 160: sequence lock over away of the nodes: odd while one changes */
 	_Atomic uint64_t window; /* 168 */
 	_Atomic uint32_t count;  /* 176 */
-	uint32_t pad2[3];
+	uint32_t pad1;
+	_Atomic uint64_t longs; /* 184 */
 	_Atomic uint64_t taken; /* 192: the reader's */
-	uint64_t pad3[7];
+	uint64_t pad2[7];
 	cg_window windows[CG_WINDOWS]; /* 256 */
-	uint64_t pad4[(4096 - 512) / 8];
-	cg_node nodes[CG_NODES]; /* 4096 */
-	uint64_t ticks[CG_WINDOWS][CG_NODES];
-	cg_span span[CG_NODES];
+	uint64_t joined;               /* 512 */
+	uint64_t pad3[7];
+	cg_long long_calls[CG_LONGS]; /* 576 */
+	uint64_t pad4[(CG_PAGE - 2624) / 8];
 } cg_tree;
 
-_Static_assert(offsetof(cg_tree, place) == 128 && offsetof(cg_tree, window) == 168 &&
-		       offsetof(cg_tree, count) == 176 && offsetof(cg_tree, taken) == 192 &&
-		       offsetof(cg_tree, windows) == 256 && offsetof(cg_tree, nodes) == 4096,
+_Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, place) == 128 &&
+		       offsetof(cg_tree, aways) == 160 && offsetof(cg_tree, window) == 168 &&
+		       offsetof(cg_tree, count) == 176 && offsetof(cg_tree, longs) == 184 &&
+		       offsetof(cg_tree, taken) == 192 && offsetof(cg_tree, windows) == 256 &&
+		       offsetof(cg_tree, joined) == 512 && offsetof(cg_tree, long_calls) == 576 &&
+		       sizeof(cg_tree) == CG_PAGE,
 	       "a tree is laid out as FORMAT.md says");
 
 #endif

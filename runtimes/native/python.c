@@ -28,19 +28,18 @@ static PyObject *new_checkpoint(PyObject *module, PyObject *arg)
  * the 24 say what kind of pause it is (how << 24). */
 static PyObject *new_pausing(PyObject *module, PyObject *arg)
 {
-	return new_of_type(module, 2, arg);
-}
-
-/* counting(bits): the same for a site whose calls may be counted instead. */
-static PyObject *new_counting(PyObject *module, PyObject *arg)
-{
 	return new_of_type(module, 1, arg);
 }
 
 static PyObject *(*volatile slot)(PyObject *) = checkpoint_negative;
 
-/* negate calls a checkpoint through its slot, as the interpreter does. */
-static void negate(void *checkpoint) { slot(checkpoint); }
+/* negate calls a checkpoint through its slot, as the interpreter does, by turns one
+ * that enters and one that exits. */
+static void negate(void *checkpoint)
+{
+	slot(checkpoint);
+	((Checkpoint *)checkpoint)->bits ^= (uint64_t)EXIT << 21;
+}
 
 /* open(path): maps the channel. False if this process has mapped it already. An
  * OSError if it cannot. */
@@ -69,8 +68,6 @@ static PyMethodDef methods[] = {
 		"checkpoint($module, bits, /)\n--\n\nA checkpoint that records kind << 21 | site."},
 	{"pausing", new_pausing, METH_O,
 		"pausing($module, bits, /)\n--\n\nThe same, of a site whose frames can be suspended."},
-	{"counting", new_counting, METH_O,
-		"counting($module, bits, /)\n--\n\nThe same, of a site whose calls may be counted only."},
 	{"load", (PyCFunction)(void *)load, METH_FASTCALL,
 		"load($module, module, path, role, /)\n--\n\nThe woven code of a file from the cache, or None."},
 	{"digest", digest, METH_O,
@@ -96,14 +93,6 @@ static PySlot checkpoint_slots[] = {
 	{0},
 };
 
-static PySlot counting_slots[] = {
-	{Py_nb_index, checkpoint_index},
-	{Py_nb_lshift, counting_lshift},
-	{Py_mp_subscript, counting_lshift},
-	{Py_nb_negative, counting_negative},
-	{0},
-};
-
 static PySlot pausing_slots[] = {
 	{Py_nb_index, checkpoint_index},
 	{Py_nb_lshift, pausing_lshift},
@@ -112,7 +101,6 @@ static PySlot pausing_slots[] = {
 	{0},
 };
 
-static PyType_Spec counting_spec = {"cgprobe.Counting", sizeof(Checkpoint), 0, Py_TPFLAGS_DEFAULT, counting_slots};
 static PyType_Spec pausing_spec = {"cgprobe.Pausing", sizeof(Checkpoint), 0, Py_TPFLAGS_DEFAULT, pausing_slots};
 static PyType_Spec checkpoint_spec = {"cgprobe.Checkpoint", sizeof(Checkpoint), 0, Py_TPFLAGS_DEFAULT,
 	checkpoint_slots};
@@ -127,14 +115,13 @@ static int module_exec(PyObject *module)
 {
 	State *s = state_of(module);
 	s->types[0] = PyType_FromSpec(&checkpoint_spec);
-	s->types[1] = PyType_FromSpec(&counting_spec);
-	s->types[2] = PyType_FromSpec(&pausing_spec);
+	s->types[1] = PyType_FromSpec(&pausing_spec);
 	s->co_consts = PyUnicode_InternFromString("co_consts");
 	s->main_type = PyType_FromSpec(&main_spec);
 	s->around_type = PyType_FromSpec(&around_spec);
-	for (int i = 0; i < 3 && n_checkpoint_types < (int)(sizeof checkpoint_types / sizeof *checkpoint_types); i++)
+	for (int i = 0; i < 2 && n_checkpoint_types < (int)(sizeof checkpoint_types / sizeof *checkpoint_types); i++)
 		checkpoint_types[n_checkpoint_types++] = s->types[i];
-	return s->types[0] && s->types[1] && s->types[2] && s->co_consts && s->main_type && s->around_type ? 0 : -1;
+	return s->types[0] && s->types[1] && s->co_consts && s->main_type && s->around_type ? 0 : -1;
 }
 
 static PySlot module_slots[] = {{Py_mod_exec, module_exec}, {0}, {0}};

@@ -1,6 +1,6 @@
 /*
- * Checkpoints as Python objects: the state of the module, and two of the three
- * types of checkpoints. python_pausing.h has the third.
+ * Checkpoints as Python objects: the state of the module, and the plain type of
+ * checkpoints. python_pausing.h has the other.
  *
  *   -checkpoint        records the event, gives None
  *   checkpoint[x]      records the event, gives x
@@ -45,7 +45,7 @@ enum { UP = 15 }; /* most frames between a checkpoint's frame and its site's */
 
 /* Each interpreter of the process has a module and types of its own. */
 typedef struct {
-	PyObject *types[3]; /* checkpoint, counting, pausing */
+	PyObject *types[2]; /* checkpoint, pausing */
 	PyObject *main_type, *around_type;
 	PyObject *co_consts; /* the name */
 	char *cache;         /* what the names of cache entries begin with */
@@ -75,24 +75,7 @@ static PyObject *checkpoint_lshift(PyObject *self, PyObject *value)
 	return value;
 }
 
-static void event(int kind, uint64_t site) { cg_event((uint64_t)kind << 21 | site); }
-
-/* counting_negative records the event of a small function, unless its calls
- * are only counted. */
-static PyObject *counting_negative(PyObject *self)
-{
-	uint64_t bits = ((Checkpoint *)self)->bits;
-	if (!cg_counted((uint32_t)bits & ((1u << 21) - 1), bits >> 21 == ENTER))
-		cg_event(bits);
-	return none();
-}
-
-static PyObject *counting_lshift(PyObject *self, PyObject *value)
-{
-	Py_DecRef(counting_negative(self)); /* None */
-	Py_IncRef(value);
-	return value;
-}
+static void event(int kind, uint32_t site) { cg_event((uint32_t)kind << 21 | site); }
 
 /* checkpoint_of returns the checkpoint of some bits. It is always the same object, so
  * that code that is loaded twice is equal. */

@@ -42,11 +42,11 @@ static int enliven(State *s, PyObject *code, const uint32_t **at, const uint32_t
 		if (end - *at < 2)
 			return 0;
 		uint32_t index = *(*at)++, mark = *(*at)++;
-		if (PyTuple_GetItem(consts, index) != &_Py_NoneStruct || (mark >> 24 & 15) > 2 + SHUT)
+		if (PyTuple_GetItem(consts, index) != &_Py_NoneStruct || (mark >> 24 & 15) > 1 + SHUT)
 			return 0;
-		uint32_t type = mark >> 24 & 15, how = type > 2 ? type - 2 : 0;
+		uint32_t type = mark >> 24 & 15, how = type ? type - 1 : PLAIN;
 		uint64_t bits = (uint64_t)(mark >> 28) << 32 | how << 24 | ((mark & 0xffffff) + base);
-		PyObject *c = checkpoint_of(s, bits, type < 2 ? (int)type : 2);
+		PyObject *c = checkpoint_of(s, bits, type > 0);
 		if (!c || PyTuple_SetItem(consts, index, c) < 0)
 			return 0;
 	}

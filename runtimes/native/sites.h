@@ -1,6 +1,6 @@
 /*
- * Numbers of sites (checkpoint/FORMAT.md, Table of sites and Table of files):
- * which sites are demoted, and the numbers that the sites of a file have.
+ * Numbers of sites (checkpoint/FORMAT.md, Table of files): those that the sites
+ * of a file have.
  */
 #ifndef CG_SITES_H
 #define CG_SITES_H
@@ -8,20 +8,6 @@
 #include "state.h"
 
 #include <string.h>
-
-/* cg_counted reports whether a site is demoted: its calls are counted, here if
- * enter is set, and not timed. Without a channel no site is. */
-static inline int cg_counted(uint32_t site, int enter)
-{
-	if (__builtin_expect(!cg_table, 0))
-		return 0;
-	_Atomic uint64_t *slot = &cg_table[site & (CG_SITES - 1)];
-	if (__builtin_expect(!(atomic_load_explicit(slot, memory_order_relaxed) & CG_DEMOTED), 1))
-		return 0;
-	if (enter)
-		atomic_fetch_add_explicit(slot, 1, memory_order_relaxed);
-	return 1;
-}
 
 /* cg_digest continues a digest with n bytes. */
 static uint64_t cg_digest(uint64_t h, const void *part, size_t n)

@@ -1,461 +1,428 @@
 /*
  * Adding up inside the program (checkpoint/FORMAT.md, Tree): the time and the
- * calls of each call path between two samples of energy, in place of a word
- * for each event.
+ * calls of each call path between two samples of energy, and the calls that took
+ * long.
  *
  * In: events. Out: the calling thread's tree, in memory that is shared with cg.
  */
 #ifndef CG_SUMS_H
 #define CG_SUMS_H
 
-#include "state.h"
+#include "paths.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#define CG_RETRY 512 /* events that are lost before a tree or a chunk is asked for again */
 
-/* Whether trees take the place of chunks, or both are written, for tests. */
-#ifdef CG_BOTH
-#define CG_SUMS_REPLACE_WORDS 0
-#else
-#define CG_SUMS_REPLACE_WORDS 1
-#endif
+#define CG_FIRST_FRAMES 4096u        /* that the stack has room for at first */
+#define CG_MOST_FRAMES ((size_t)1 << 26)
 
-#define CG_NONE 0xffffffffu /* no node */
+/* cg_touch notes that a node has changed in the open window. */
+static inline void cg_touch(uint32_t node) { cg_mine.touched[node / CG_BLOCK] = 1; }
 
-enum { CG_QUICKLY = 1, CG_SLOWLY = 2 }; /* how a thread adds up */
-
-/* What a thread has besides its tree: where it is, and its stack, which is no
- * business of the reader's. A frame is its site << 32 | its node. */
-typedef struct {
-	cg_tree *tree;
-	uint64_t *ticks; /* of the open window */
-	uint64_t last, epoch, window, seq;
-	uint64_t frame; /* the innermost, stored whole; site 0: the thread's own, or unknown */
-	uint32_t depth, room;
-	uint32_t index, count, states, deep;
-	uint32_t floor; /* the node of the outermost frame */
-	int unknown;    /* frames below it may be open */
-	int adds;       /* not 0: events are added up here, and written nowhere */
-	int stale;      /* the tree is that of the process that forked this one */
-	uint64_t *stack;
-	uint32_t *hash; /* of node numbers, twice as many slots as nodes */
-} cg_adder;
-
-CG_TLS cg_adder cg_mine;
-
-static inline uint32_t cg_top(void) { return (uint32_t)cg_mine.frame; }
-static inline uint32_t cg_site(void) { return (uint32_t)(cg_mine.frame >> 32); }
-
-static cg_forest *_Atomic cg_trees;
-static char cg_trees_path[4096];
-static cg_tree *cg_tree_at(cg_forest *f, uint32_t i) { return (cg_tree *)((char *)f + CG_PAGE + (size_t)i * f->size); }
-
-/* cg_forest_map maps the trees; NULL where there are none, or none that this
- * writer knows. They lie outside the channel: a process that needs none has
- * none in its address space. */
-static cg_forest *cg_forest_map(void)
-{
-	cg_forest *f = atomic_load(&cg_trees);
-	if (f || !cg_head->trees)
-		return f;
-	struct stat st;
-	int fd = open(cg_trees_path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < CG_PAGE) {
-		close(fd);
-		return NULL;
-	}
-	f = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (f == MAP_FAILED)
-		return NULL;
-	cg_forest *other = NULL;
-	if (f->magic != CG_TREE_MAGIC || f->version != CG_TREE_VERSION || f->nodes != CG_NODES ||
-	    f->windows != CG_WINDOWS || f->size != sizeof(cg_tree) || 64 + f->trees * 4 > CG_PAGE ||
-	    CG_PAGE + (uint64_t)f->trees * f->size != (uint64_t)st.st_size ||
-	    !atomic_compare_exchange_strong(&cg_trees, &other, f)) {
-		munmap(f, (size_t)st.st_size);
-		return other;
-	}
-	return f;
-}
-
-static size_t cg_hash_bytes(void) { return 2 * CG_NODES * sizeof(uint32_t); }
-
-static inline uint32_t cg_home(uint32_t parent, uint32_t event)
-{
-	return (uint32_t)(((uint64_t)parent << 32 | event) * 0x9e3779b97f4a7c15u >> 49); /* 15 bits */
-}
-
-_Static_assert(2 * CG_NODES == 1u << 15, "cg_home gives as many bits");
-
-static uint32_t __attribute__((noinline)) cg_find(uint32_t parent, uint32_t event)
-{
-	cg_adder *t = &cg_mine;
-	cg_node *nodes = t->tree->nodes;
-	uint32_t i = cg_home(parent, event), n;
-	for (; (n = t->hash[i]) != 0; i = (i + 1) & (2 * CG_NODES - 1))
-		if (nodes[n].event == event && nodes[n].parent == parent)
-			goto found;
-	n = t->count;
-	if (n >= CG_PATHS && parent != CG_OTHER && parent != CG_SIDE && event < CG_SITES) {
-		n = cg_find(CG_OTHER, event);
-		if (n == CG_NONE)
-			return n;
-		goto found;
-	}
-	if (n >= CG_NODES)
-		return CG_NONE;
-	nodes[n].event = event;
-	nodes[n].parent = parent;
-	nodes[n].born = t->last;
-	t->hash[i] = n;
-	atomic_store_explicit(&t->tree->count, t->count = n + 1, memory_order_release);
-found:
-	nodes[parent].child_event = event;
-	nodes[parent].child = n;
-	return n;
-}
-
-/* cg_child is the node of an event behind that of another, CG_NONE where there
- * is no room for it. */
-static inline uint32_t cg_child(uint32_t parent, uint32_t event)
-{
-	cg_node *p = &cg_mine.tree->nodes[parent];
-	return __builtin_expect(p->child_event == event, 1) ? p->child : cg_find(parent, event);
-}
-
-/* cg_deeper makes room for another frame. */
+/* cg_deeper makes room for more frames; 0 if it cannot. */
 static int __attribute__((noinline, cold)) cg_deeper(void)
 {
 	cg_adder *t = &cg_mine;
-	size_t had = (size_t)t->room * sizeof *t->stack;
-	void *more = t->room >= 1u << 28 ? MAP_FAILED : mremap(t->stack, had, 2 * had, MREMAP_MAYMOVE);
+	int e = errno;
+	size_t depth = (size_t)(t->frame - t->frames), room = (size_t)(t->frames_end - t->frames);
+	void *more = MAP_FAILED;
+	if (!t->deep && room < CG_MOST_FRAMES)
+		more = mremap(t->frames, room * sizeof *t->frames, 2 * room * sizeof *t->frames, MREMAP_MAYMOVE);
+	errno = e;
 	if (more == MAP_FAILED)
 		return 0;
-	t->stack = more;
-	t->room *= 2;
+	t->frames = more;
+	t->frame = t->frames + depth;
+	t->frames_end = t->frames + 2 * room;
 	return 1;
 }
 
-/* cg_push puts a frame on the stack. A path that there is no node for is its
- * caller's. 0 where there is no room for the frame. */
-static inline int cg_push(uint32_t site, uint32_t node)
+/* cg_push puts a frame on the stack; 0 where there is no room for it. */
+static int cg_push(uint32_t site, uint32_t node, uint64_t enter)
 {
 	cg_adder *t = &cg_mine;
-	if (__builtin_expect(t->depth >= t->room, 0) && (t->deep || !cg_deeper())) {
+	if (t->deep || (t->frame + 1 == t->frames_end && !cg_deeper())) {
 		t->deep++;
+		cg_set_quick();
 		return 0;
 	}
-	t->stack[t->depth++] = t->frame;
-	t->frame = (uint64_t)site << 32 | (node != CG_NONE ? node : cg_top());
+	*++t->frame = (cg_frame){(uint64_t)site << 32 | node, enter};
 	return 1;
 }
 
-static inline void cg_pop(void)
+/* cg_shallow ends calls for which the stack had no room. */
+static void cg_shallow(uint32_t calls)
+{
+	cg_mine.deep -= calls;
+	cg_set_quick();
+}
+
+/* cg_note_long leaves a record of a call that ends. */
+static void __attribute__((noinline)) cg_note_long(const cg_frame *f)
 {
 	cg_adder *t = &cg_mine;
-	t->frame = t->stack[--t->depth];
+	uint64_t i = atomic_load_explicit(&t->tree->longs, memory_order_relaxed);
+	cg_long *l = &t->tree->long_calls[i % CG_LONGS];
+	l->enter = f->enter;
+	l->exit = t->last;
+	l->node = (uint32_t)f->path;
+	atomic_store_explicit(&t->tree->longs, i + 1, memory_order_release);
+}
+
+/* cg_pop ends the innermost call. */
+static void cg_pop(void)
+{
+	cg_adder *t = &cg_mine;
+	const cg_frame *f = t->frame--;
+	if (!f->enter)
+		return;
+	uint64_t ticks = t->last - f->enter;
+	cg_node *n = &t->nodes[(uint32_t)f->path];
+	if (ticks > n->longest) {
+		n->longest = ticks;
+		cg_touch((uint32_t)f->path);
+	}
+	if (ticks >= t->long_ticks)
+		cg_note_long(f);
+}
+
+/* cg_note_other notes that an event came in a node that ends no call of it, or that a
+ * call of it ends without an exit. */
+static void cg_note_other(uint32_t node, int32_t n)
+{
+	cg_mine.nodes[node].others += n;
+	cg_touch(node);
 }
 
 /* cg_unwind ends the frames above the innermost of a site; 0, and nothing is
- * done, where none is known. */
+ * done, where there is none. */
 static int cg_unwind(uint32_t site)
 {
 	cg_adder *t = &cg_mine;
-	if (cg_site() == site)
-		return 1;
-	for (uint32_t i = t->depth; i-- > 0;)
-		if (t->stack[i] >> 32 == site) {
-			t->tree->unwound += t->depth - i;
-			t->depth = i + 1;
-			cg_pop();
-			return 1;
-		}
-	return 0;
-}
-
-enum { CG_OUT, CG_BACK };
-
-/* cg_note_span notes that a frame of a node left the thread, or came back. */
-static void cg_note_span(uint32_t node, int way)
-{
-	cg_adder *t = &cg_mine;
-	if (node == CG_NONE)
-		return;
-	cg_tree *tree = t->tree;
-	cg_span *s = &tree->span[node];
-	uint64_t n = atomic_load_explicit(&tree->spans, memory_order_relaxed);
-	atomic_store_explicit(&tree->spans, n + 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
-	if (way == CG_OUT)
-		s->outs++, s->out_ticks += t->last;
-	else
-		s->backs++, s->back_ticks += t->last;
-	atomic_store_explicit(&tree->spans, n + 2, memory_order_release);
-}
-
-/* cg_add_unknown_frame records an event of a frame that may have been open before the tree
- * began: the reader knows, and where the thread is now is what it makes of the
- * event. 0 where nothing can have been open. */
-static int cg_add_unknown_frame(uint32_t event)
-{
-	cg_adder *t = &cg_mine;
-	if (!t->unknown)
+	const cg_frame *f = t->frame;
+	while (f > t->frames && f->path >> 32 != site)
+		f--;
+	if (f == t->frames)
 		return 0;
-	uint32_t n = t->states < CG_STATES ? cg_find(cg_top(), event) : CG_NONE;
-	if (n == CG_NONE) {
-		t->unknown = 0;
-		return 0;
+	t->tree->unwound += (uint64_t)(t->frame - f);
+	while (t->frame > f) {
+		cg_note_other(cg_top(), -1);
+		cg_pop();
 	}
-	t->states++;
-	t->depth = 0;
-	t->floor = n;
-	t->frame = n;
-	if (event >> 21 == CG_SUSPEND)
-		cg_note_span(n, CG_OUT);
 	return 1;
+}
+
+enum { CG_OUT = 1, CG_BACK = -1 };
+
+/* cg_note_away notes that a frame left the thread in a node, or came back. */
+static void cg_note_away(uint32_t node, int way)
+{
+	cg_adder *t = &cg_mine;
+	cg_tree *tree = t->tree;
+	cg_node *n = &t->nodes[node];
+	uint64_t lock = atomic_load_explicit(&tree->aways, memory_order_relaxed);
+	atomic_store_explicit(&tree->aways, lock + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	n->away += way;
+	n->away_ticks -= way == CG_OUT ? t->last : -t->last;
+	cg_touch(node);
+	atomic_store_explicit(&tree->aways, lock + 2, memory_order_release);
+}
+
+/* cg_note_beside is the same for a frame that is on no stack. */
+static void cg_note_beside(uint32_t site, int way)
+{
+	uint64_t path = cg_find(CG_SIDE, site);
+	if (!(path & CG_NO_NODE))
+		cg_note_away(path & CG_NODE, way);
+}
+
+/* cg_enter begins a call. */
+static void cg_enter(uint32_t site)
+{
+	cg_adder *t = &cg_mine;
+	uint64_t path = cg_find(cg_top(), site);
+	uint32_t n = path & CG_NODE;
+	if (path & CG_JOINED)
+		t->tree->joined++;
+	/* What counts as its caller's is no call of that one. */
+	int own = !(path & CG_NO_NODE);
+	if (cg_push(site, n, own ? t->last : 0) && own)
+		t->nodes[n].calls++;
+}
+
+/* cg_resume puts a frame that was away onto the stack. */
+static void cg_resume(uint32_t site)
+{
+	uint32_t n = cg_find(cg_top(), site) & CG_NODE;
+	cg_note_away(n, CG_BACK);
+	cg_push(site, n, 0);
 }
 
 /* cg_add_other does what is no enter, and no exit of the innermost frame. */
 static void __attribute__((noinline)) cg_add_other(uint32_t event)
 {
 	cg_adder *t = &cg_mine;
-	uint32_t site = event & (CG_SITES - 1), n;
+	uint32_t site = event & (CG_SITES - 1);
+	cg_note_other(cg_top(), 1);
 	switch (event >> 21) {
 	case CG_EXIT:
 		if (t->deep) {
-			t->deep--;
+			cg_shallow(1);
 			return;
 		}
 		if (cg_unwind(site)) {
+			cg_note_other(cg_top(), -1);
 			cg_pop();
 			return;
 		}
-		if (cg_add_unknown_frame(event))
-			return;
+		if (t->tree->head.flags & CG_RESYNC)
+			return; /* its enter is among what was lost */
 		/* a suspended frame ends */
 		/* fall through */
 	case CG_CLOSE:
 		t->tree->closed++;
-		cg_note_span(cg_child(CG_SIDE, site), CG_BACK);
+		cg_note_beside(site, CG_BACK);
 		return;
 	case CG_SUSPEND:
 		if (cg_unwind(site)) {
-			cg_note_span(cg_top(), CG_OUT);
-			cg_pop();
-		} else if (!cg_add_unknown_frame(event))
-			cg_note_span(cg_child(CG_SIDE, site), CG_OUT);
+			cg_note_away(cg_top(), CG_OUT);
+			t->frame--;
+		} else
+			cg_note_beside(site, CG_OUT);
 		return;
 	case CG_RESUME:
-		n = cg_child(cg_top(), site);
-		cg_note_span(n, CG_BACK);
-		cg_push(site, n);
+		cg_resume(site);
 		return;
 	case CG_UNWIND:
-		t->deep = 0;
-		if (cg_unwind(site) || cg_add_unknown_frame(event))
+		cg_shallow(t->deep);
+		if (cg_unwind(site))
 			return;
-		cg_push(site, cg_child(cg_top(), site));
-		cg_note_span(cg_child(CG_SIDE, site), CG_BACK);
+		cg_push(site, cg_find(cg_top(), site) & CG_NODE, 0);
+		if (!(t->tree->head.flags & CG_RESYNC))
+			cg_note_beside(site, CG_BACK);
 	}
 }
 
 /* cg_next_window ends the open window: a sample was taken. The time since the
  * last event is neither its nor the next one's: the reader knows where the
  * thread was. While the reader has not taken the oldest window, there is no
- * room for another, and the open one goes on. */
-static void __attribute__((noinline)) cg_next_window(uint64_t now, uint64_t epoch)
+ * room for another, and the open one goes on: 0. */
+static int __attribute__((noinline)) cg_next_window(uint64_t now, uint64_t epoch)
 {
 	cg_adder *t = &cg_mine;
 	cg_tree *tree = t->tree;
-	if (now < epoch) { /* the thread was stopped since it read the clock */
-		t->ticks[cg_top()] += now - t->last;
-		return;
-	}
+	t->long_ticks = atomic_load_explicit(&cg_head->long_ticks, memory_order_relaxed);
+	if (now < epoch) /* the thread was stopped since it read the clock */
+		return 0;
 	t->epoch = epoch;
-	if (t->window + 1 - atomic_load_explicit(&tree->taken, memory_order_acquire) >= CG_WINDOWS) {
-		t->ticks[cg_top()] += now - t->last;
-		return;
-	}
+	if (t->window + 1 - atomic_load_explicit(&tree->taken, memory_order_acquire) >= CG_WINDOWS)
+		return 0;
 	cg_window *w = &tree->windows[t->window % CG_WINDOWS];
 	w->last = t->last;
 	w->top = cg_top();
 	w = &tree->windows[++t->window % CG_WINDOWS];
 	w->epoch = epoch;
 	w->begin = now;
-	t->ticks = tree->ticks[t->window % CG_WINDOWS];
+	cg_set_window();
 	atomic_store_explicit(&tree->window, t->window, memory_order_release);
+	return 1;
+}
+
+_Static_assert(sizeof(cg_node) == 16 * sizeof(uint64_t), "ticks of a node are at 16 times its number");
+
+/* cg_move moves the thread along an event, up to which its time is added. */
+static void __attribute__((noinline)) cg_move(uint32_t event)
+{
+	cg_adder *t = &cg_mine;
+	if (event < CG_SITES)
+		cg_enter(event);
+	else if (event == ((uint32_t)CG_EXIT << 21 | cg_site()) && !t->deep)
+		cg_pop();
+	else
+		cg_add_other(event);
+	atomic_store_explicit(&t->tree->place, t->last << 24 | cg_top(), memory_order_release);
+}
+
+/* cg_add_time adds the time up to an event to the node in which the thread was. */
+static inline void cg_add_time(uint64_t now, uint32_t top)
+{
+	cg_adder *t = &cg_mine;
+	t->ticks[top * 16] += now - t->last;
+	t->touched[top / CG_BLOCK] = 1;
+	t->last = now;
+	t->tree->events++;
 }
 
 /* cg_add adds up to an event. */
 static void __attribute__((noinline)) cg_add(uint64_t now, uint32_t event)
 {
 	cg_adder *t = &cg_mine;
-	cg_tree *tree = t->tree;
-	if ((int64_t)(now - t->last) < 0)
-		now = t->last;
 	uint64_t epoch = atomic_load_explicit(&cg_head->epoch, memory_order_relaxed);
-	if (epoch != t->epoch)
-		cg_next_window(now, epoch);
-	else
-		t->ticks[cg_top()] += now - t->last;
-	t->last = now;
-	tree->events++;
-	if (event < CG_SITES) {
-		uint32_t n = cg_child(cg_top(), event);
-		if (cg_push(event, n) && n != CG_NONE)
-			tree->nodes[n].calls++;
-	} else if (event == ((uint32_t)CG_EXIT << 21 | cg_site()) && !t->deep)
-		cg_pop();
-	else
-		cg_add_other(event);
-	atomic_store_explicit(&tree->place, now << 24 | cg_top(), memory_order_release);
+	if (epoch != t->epoch && cg_next_window(now, epoch))
+		t->last = now; /* the time between is in no window */
+	cg_add_time(now, cg_top());
+	cg_move(event);
 }
 
-/* cg_add_quickly is cg_add, and calls it where there is more to do than to move
- * along a path that is known: it has nothing to save. */
-static inline void cg_add_quickly(uint64_t now, uint32_t event)
-{
-	cg_adder *t = &cg_mine;
-	uint64_t last = t->last, frame = t->frame;
-	uint32_t top = (uint32_t)frame, depth = t->depth;
-	cg_tree *tree = t->tree;
-	uint64_t epoch = atomic_load_explicit(&cg_head->epoch, memory_order_relaxed);
-	if (__builtin_expect((now < last) | (epoch != t->epoch), 0))
-		goto slowly;
-	if (event < CG_SITES) {
-		uint32_t n = tree->nodes[top].child;
-		if (tree->nodes[top].child_event != event) {
-			n = t->hash[cg_home(top, event)];
-			if (__builtin_expect((tree->nodes[n].event != event) | (tree->nodes[n].parent != top), 0))
-				goto slowly;
-		}
-		if (__builtin_expect(depth >= t->room, 0))
-			goto slowly;
-		t->stack[depth] = frame;
-		t->depth = depth + 1;
-		t->frame = frame = (uint64_t)event << 32 | n;
-		tree->nodes[n].calls++;
-	} else {
-		uint32_t innermost = (uint32_t)CG_EXIT << 21 | (uint32_t)(frame >> 32);
-		if (__builtin_expect((event != innermost) | (t->deep != 0), 0))
-			goto slowly;
-		t->frame = frame = t->stack[depth - 1];
-		t->depth = depth - 1;
-	}
-	t->ticks[top] += now - last;
-	t->last = now;
-	tree->events++;
-	atomic_store_explicit(&tree->place, now << 24 | (uint32_t)frame, memory_order_release);
-	return;
-slowly:
-	cg_add(now, event);
-}
+/* What memory has is read again, so that the fast path has registers enough. */
+#define CG_RELOAD __asm__ volatile("" ::: "memory")
 
-/* cg_map_adder gets a thread the memory that is its own. */
-static int cg_map_adder(void)
+/* cg_add_quickly reads the clock and does what cg_add does, and calls it where
+ * there is more to do than to move along a path that is known: it has nothing
+ * to save. 0, and nothing is done, where the thread is not quick. */
+static inline int __attribute__((always_inline)) cg_add_quickly(uint32_t event)
 {
 	cg_adder *t = &cg_mine;
-	if (t->stack) {
-		memset(t->hash, 0, cg_hash_bytes());
+	uint64_t now = cg_cycles();
+	if (__builtin_expect(now - t->last >= t->quick, 0))
+		return 0;
+	if (__builtin_expect(atomic_load_explicit(&cg_head->epoch, memory_order_relaxed) != t->epoch, 0)) {
+		cg_add(now, event);
 		return 1;
 	}
-	const size_t first = 64 << 10;
-	void *hash = mmap(NULL, cg_hash_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	void *stack = mmap(NULL, first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (hash == MAP_FAILED || stack == MAP_FAILED) {
-		if (hash != MAP_FAILED)
-			munmap(hash, cg_hash_bytes());
-		if (stack != MAP_FAILED)
-			munmap(stack, first);
-		return 0;
+	cg_frame *f = t->frame;
+	uint32_t top = (uint32_t)f->path;
+	cg_add_time(now, top);
+	cg_node *node = &t->nodes[top];
+	if (event < CG_SITES) {
+		uint64_t path = node->child;
+		if (path >> 32 != event) {
+			uint64_t key = cg_path_key(top, event);
+			path = t->paths[cg_path_slot(key, t->last_path)] ^ key;
+			if (__builtin_expect(path > CG_NODE, 0))
+				goto slowly;
+			path |= (uint64_t)event << 32;
+		}
+		if (__builtin_expect(++f == t->frames_end, 0))
+			goto slowly;
+		CG_RELOAD;
+		t->nodes[(uint32_t)path].calls++;
+		*f = (cg_frame){path, now};
+		t->frame = f;
+	} else {
+		uint64_t ticks = now - f->enter;
+		if (__builtin_expect(event != ((uint32_t)CG_EXIT << 21 | (uint32_t)(f->path >> 32)), 0) ||
+		    __builtin_expect((ticks > node->longest) | (ticks >= t->long_ticks), 0))
+			goto slowly;
+		t->frame = --f;
 	}
-	t->hash = hash;
-	t->stack = stack;
-	t->room = (uint32_t)(first / sizeof *t->stack);
+	atomic_store_explicit(&t->tree->place, now << 24 | (uint32_t)f->path, memory_order_release);
+	return 1;
+slowly:
+	cg_move(event);
 	return 1;
 }
 
-/* cg_begin_tree begins a tree that this thread has just taken. flags are
- * CG_BOTH_WAYS or 0. In a process that was forked the frames that its parent had
- * reported are in the new tree, too. */
-static void cg_begin_tree(cg_tree *tree, uint32_t index, uint32_t flags)
+/* cg_map_adder gets a thread the memory that is its own. What it had before
+ * fork(2) stays. */
+static int cg_map_adder(void)
 {
 	cg_adder *t = &cg_mine;
-	int unknown = 0;
-	if (!flags)
-		unknown = t->stale ? t->unknown : (cg_started && !cg_missed) || (!cg_started && cg_parent_pid);
-	uint64_t base = t->seq;
-	uint32_t node = t->floor, depth = t->stale ? t->depth : 0, site = cg_site();
-	cg_chunk *c = &tree->head;
-	uint32_t started = cg_started;
-	if (flags) {
-		cg_started = 0;
-		/* no fault comes between the word and the sum */
-		memset(tree->ticks, 0, sizeof *tree - offsetof(cg_tree, ticks));
-		memset(tree->nodes, 0, sizeof tree->nodes);
+	if (!t->frames) {
+		if (!(t->frames = cg_private(CG_FIRST_FRAMES * sizeof *t->frames)))
+			return 0;
+		t->frame = t->frames;
+		t->frame->path = CG_OUTSIDE;
+		t->frames_end = t->frames + CG_FIRST_FRAMES;
 	}
-	cg_fill_header(c);
-	if (flags) /* both begin at once */
-		c->tick = cg_chunk_at(cg_index - 1)->tick;
-	uint64_t s = t->seq = atomic_fetch_add(&cg_head->head, 1) + 1;
-	t->tree = tree;
-	t->index = index + 1;
-	t->last = c->tick;
+	return cg_new_paths();
+}
+
+/* cg_begin_adding begins to add up in the tree of this thread. */
+static void cg_begin_adding(uint64_t now)
+{
+	cg_adder *t = &cg_mine;
+	cg_tree *tree = t->tree;
+	t->last = now;
 	t->epoch = atomic_load(&cg_head->epoch);
-	if (t->epoch > c->tick)
+	if (t->epoch > now)
 		t->epoch = 0; /* a sample came between */
+	t->long_ticks = atomic_load(&cg_head->long_ticks);
 	t->window = 0;
-	t->ticks = tree->ticks[0];
 	t->count = CG_BEGIN;
-	t->floor = t->states = t->deep = 0;
-	t->frame = 0;
-	t->unknown = unknown;
-	c->flags |= flags | (unknown ? CG_UNKNOWN : 0);
-	if (t->stale && unknown) {
-		tree->base_tree = base;
-		tree->base_node = node;
-	}
 	t->stale = 0;
+	cg_set_window();
 	tree->windows[0].epoch = t->epoch;
-	tree->windows[0].begin = c->tick;
-	/* The outermost frame stays; above it each is found by its site. */
-	t->depth = 0;
-	for (uint32_t k = 1; k <= depth; k++) {
-		uint32_t next = k < depth ? (uint32_t)(t->stack[k] >> 32) : site;
-		cg_push(next, cg_child(cg_top(), next));
-	}
+	tree->windows[0].begin = now;
 	atomic_store(&tree->count, t->count);
-	atomic_store(&tree->place, t->last << 24 | cg_top());
+	cg_set_quick();
+}
+
+/* cg_begin_tree begins a tree that this thread has just taken. In a process that
+ * was forked the frames that its parent had are in the new tree, too. */
+static void cg_begin_tree(void)
+{
+	cg_adder *t = &cg_mine;
+	const cg_frame *innermost = t->frame;
+	if (cg_missed) { /* what is open is not known */
+		innermost = t->frames;
+		t->deep = 0;
+	}
+	cg_chunk *c = &t->tree->head;
+	cg_fill_header(c, CG_FIRST | CG_OTHERS, cg_missed);
+	cg_missed = 0;
+	uint64_t s = atomic_fetch_add(&cg_head->head, 1) + 1;
+	cg_begin_adding(c->tick);
+	for (t->frame = t->frames; t->frame < innermost; t->frame++) {
+		uint32_t site = (uint32_t)(t->frame[1].path >> 32);
+		t->frame[1] = (cg_frame){(uint64_t)site << 32 | (cg_find(cg_top(), site) & CG_NODE), 0};
+	}
+	atomic_store(&t->tree->place, t->last << 24 | cg_top());
 	atomic_store_explicit(&c->seq, s, memory_order_release);
-	cg_started = started | !flags;
 }
 
 /* cg_take_tree takes the lowest free tree for this thread; 0 where there is
- * none. flags are as for cg_begin_tree. */
-static int __attribute__((noinline, cold)) cg_take_tree(uint32_t flags)
+ * none. */
+static int cg_take_tree(void)
 {
-	cg_forest *f = cg_forest_map();
-	if (!f || !cg_map_adder())
+	if (!cg_map_adder())
 		return 0;
-	for (uint32_t i = 0; i < f->trees; i++) {
+	for (uint32_t i = 0; i < cg_trees->trees; i++) {
 		uint32_t zero = CG_FREE;
-		if (atomic_load_explicit(&f->state[i], memory_order_relaxed) != CG_FREE ||
-		    !atomic_compare_exchange_strong(&f->state[i], &zero, CG_OWNED))
+		if (atomic_load_explicit(&cg_trees->state[i], memory_order_relaxed) != CG_FREE ||
+		    !atomic_compare_exchange_strong(&cg_trees->state[i], &zero, CG_OWNED))
 			continue;
-		cg_begin_tree(cg_tree_at(f, i), i, flags);
-		if (!flags) {
-			cg_next = cg_end = cg_fast_end = NULL;
-			cg_mine.adds = cg_monotonic_clock ? CG_SLOWLY : CG_QUICKLY;
+		if (!cg_map_tree(i)) {
+			atomic_store(&cg_trees->state[i], CG_FREE);
+			return 0;
 		}
+		cg_begin_tree();
 		pthread_setspecific(cg_key, (void *)1);
 		return 1;
 	}
 	return 0;
+}
+
+/* cg_has_tree reports whether this thread has a tree, or can take one. An event
+ * that goes into none is counted at once, so that the count is whole however the
+ * process ends. */
+static int __attribute__((noinline, cold)) cg_has_tree(void)
+{
+	cg_adder *t = &cg_mine;
+	if (t->tree && !t->stale)
+		return 1;
+	if (cg_orphan || cg_head->closed)
+		return 0;
+	int e = errno, has = cg_missed % CG_RETRY == 0 && cg_take_tree();
+	errno = e;
+	if (!has) {
+		cg_missed++;
+		atomic_fetch_add(&cg_head->lost, 1);
+	}
+	return has;
+}
+
+/* cg_forget_adder gives a thread's memory back. */
+static void cg_forget_adder(void)
+{
+	cg_adder *t = &cg_mine;
+	if (t->map)
+		munmap(t->map, t->map_bytes);
+	if (t->paths)
+		munmap(t->paths, cg_slots() * sizeof *t->paths);
+	if (t->frames)
+		munmap(t->frames, (size_t)(t->frames_end - t->frames) * sizeof *t->frames);
+	memset(t, 0, sizeof *t);
 }
 
 /* cg_leave_tree gives this thread's tree to the reader, for good. */
@@ -463,12 +430,8 @@ static void cg_leave_tree(void)
 {
 	cg_adder *t = &cg_mine;
 	if (t->tree && !t->stale)
-		atomic_store_explicit(&atomic_load(&cg_trees)->state[t->index - 1], CG_FULL, memory_order_release);
-	if (t->stack) {
-		munmap(t->stack, (size_t)t->room * sizeof *t->stack);
-		munmap(t->hash, cg_hash_bytes());
-	}
-	memset(t, 0, sizeof *t);
+		atomic_store_explicit(&cg_trees->state[t->index], CG_FULL, memory_order_release);
+	cg_forget_adder();
 }
 
 #endif

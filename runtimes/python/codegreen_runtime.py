@@ -339,7 +339,7 @@ def _door():
 def _number_of(name, frame):
     """The number that cg gives to a name; 0 where it gives none."""
     code = frame.f_code
-    site = "S\tfunction\t%d\t0\t%d\t0\t%s\n" % (frame.f_lineno, frame.f_lineno, " ".join(str(name).split()))
+    site = "S\tfunction\t%d\t0\t%d\t%s\n" % (frame.f_lineno, frame.f_lineno, " ".join(str(name).split()))
     try:
         answer = _cg[0]("load", "", os.path.abspath(code.co_filename), "1", site)
         return int(answer[1]) + 1 if answer[0] == b"ok" else 0

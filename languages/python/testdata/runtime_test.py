@@ -279,7 +279,7 @@ class Decode(unittest.TestCase):
 
 
 class Weave(unittest.TestCase):
-    PLAN = "S\tmodule\t1\t0\t9\t0\t<module>\nS\tfunction\t1\t0\t2\t0\tf\nP\tmodule\t1\t0\t1\nP\tbody\t1\t0\t2\n"
+    PLAN = "S\tmodule\t1\t0\t9\t<module>\nS\tfunction\t1\t0\t2\tf\nP\tmodule\t1\t0\t1\nP\tbody\t1\t0\t2\n"
 
     def marks(self, code):
         out = []

@@ -117,7 +117,7 @@ func (c *Calls) Close(w Window, threads []Thread) {
 			if !c.tree.IsOutermost(span.Node) || c.tree.Site(span.Node) == checkpoint.OwnSite {
 				continue
 			}
-			m := state.marked(span.Call, w.place(span.Since), w.Period)
+			m := state.marked(span.Call, w)
 			m.to = w.place(span.End)
 			state.past = append(state.past, m)
 		}
@@ -173,14 +173,20 @@ func (t *thread) use(w Window, cpu, weightBefore float64) {
 	}
 }
 
-// marked is the mark of a call, an older one where there is one.
-func (t *thread) marked(call paths.Call, from, period float64) mark {
-	if i := slices.IndexFunc(t.marks, func(m mark) bool { return m.Call == call }); i >= 0 {
-		return t.marks[i]
+// marked is the mark of a call, an older one where there is one. The beginning of an
+// open call may be known by its window alone, which is not later.
+func (t *thread) marked(call paths.Call, w Window) mark {
+	m := mark{Call: call, from: w.place(call.Since)}
+	i := slices.IndexFunc(t.marks, func(of mark) bool {
+		return of.Node == call.Node && (of.Since == call.Since || of.Since < call.Since && m.from < w.From)
+	})
+	if i >= 0 {
+		m.knots = t.marks[i].knots
+		return m
 	}
-	m := mark{Call: call, from: from}
+	window := w.To - w.From
 	for _, k := range t.knots {
-		if k.At >= from-surroundings-2*period && k.At <= from+4*period+2*k.Slack {
+		if k.At >= m.from-surroundings-window-2*w.Period && k.At <= m.from+window+4*w.Period+2*k.Slack {
 			m.knots = append(m.knots, k)
 		}
 	}
@@ -198,7 +204,7 @@ func (c *Calls) openMarks(t *thread, w Window, open iter.Seq2[int, paths.Call]) 
 		case int64(w.At-call.Since) < c.long:
 			return marks
 		default:
-			marks = append(marks, t.marked(call, w.place(call.Since), w.Period))
+			marks = append(marks, t.marked(call, w))
 		}
 	}
 	return marks

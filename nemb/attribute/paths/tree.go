@@ -12,9 +12,16 @@ import (
 	"cg/checkpoint"
 )
 
-// Max is the number of call paths that are kept apart. Further paths are kept per
-// function, below the root.
-const Max = 1 << 19
+// Max is the most call paths of a program. The last eighth is for functions whose
+// paths are joined.
+const Max = 1 << 20
+
+// deepest is how many calls a path has before recursion is folded. shallow is how
+// many it has to have to be joined with another while there is any room.
+const (
+	deepest = 64
+	shallow = 4
+)
 
 // Root is the node of everything outside the sites.
 const Root int32 = 0
@@ -27,10 +34,12 @@ const none int32 = -1
 type Tree struct {
 	sites     []checkpoint.SiteID
 	parents   []int32
+	depths    []int32 // calls above, up to the root
 	outermost []bool
 	edges     table
 	first     map[checkpoint.SiteID]checkpoint.Tick
-	// Truncated counts calls that went to another path than theirs, because of Max.
+	// Truncated counts calls that went to another path than theirs, because of Max, and
+	// not for recursion.
 	Truncated uint64
 }
 
@@ -50,6 +59,9 @@ func (t *Tree) Site(n int32) checkpoint.SiteID { return t.sites[n] }
 // Parent is the caller of a node, below 0 for the root.
 func (t *Tree) Parent(n int32) int32 { return t.parents[n] }
 
+// Depth is how many calls a path has, 0 for the root.
+func (t *Tree) Depth(n int32) int { return int(t.depths[n]) }
+
 // IsOutermost reports whether no caller of a node is of the same site: an
 // inclusive sum counts a recursive call once.
 func (t *Tree) IsOutermost(n int32) bool { return t.outermost[n] }
@@ -61,27 +73,70 @@ func (t *Tree) First(site checkpoint.SiteID) checkpoint.Tick { return t.first[si
 func (t *Tree) Sites() []checkpoint.SiteID { return t.sites }
 
 // Path is the node of a site that is called from parent at a moment. It is made
-// where there is none.
+// where there is none. Where paths become many it is another's, so that every
+// caller on the path still has what is called:
+//   - On a deep path, and on all once a quarter of Max is taken, a recursive call
+//     goes to the path of its site that it is on already, if all between is above
+//     that, too: a path for each cycle, not for each depth.
+//   - When seven eighths are taken, a call that is not among the outermost goes to a
+//     path of its site below the nearest caller that has one, or else below the
+//     outermost caller.
+//   - When all are taken, it is its caller's.
+//
+// In the last two cases Truncated is counted.
 func (t *Tree) Path(parent int32, site checkpoint.SiteID, at checkpoint.Tick) int32 {
 	if n, ok := t.edges.find(parent, site); ok {
 		return n
 	}
-	if t.Len() >= Max {
+	n, folded := t.fold(parent, site)
+	if !folded && (t.Len() >= Max || t.Len() >= Max/8*7 && t.depths[max(parent, 0)] >= shallow) {
 		t.Truncated++
-		return t.Other(site, at) // not kept for this parent: that would grow without limit
+		return t.join(parent, site, at)
 	}
-	n := t.Add(parent, site, at)
+	if !folded {
+		n = t.Add(parent, site, at)
+	}
 	t.edges.put(parent, site, n)
 	return n
 }
 
-// Other is the node of all the calls of a site that have no path of their own.
-func (t *Tree) Other(site checkpoint.SiteID, at checkpoint.Tick) int32 {
-	n, ok := t.edges.find(none, site)
-	if !ok {
-		n = t.Add(Root, site, at)
-		t.edges.put(none, site, n)
+// fold finds the path to which a recursive call goes, if it is to be folded.
+func (t *Tree) fold(parent int32, site checkpoint.SiteID) (int32, bool) {
+	if t.depths[max(parent, 0)] < deepest && t.Len() < Max/4 {
+		return 0, false
 	}
+	n := parent
+	for n > Root && t.sites[n] != site {
+		n = t.parents[n]
+	}
+	if n <= Root {
+		return 0, false
+	}
+	for between := parent; between != n; between = t.parents[between] {
+		if !t.within(n, t.sites[between]) {
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// join finds a path for a call that can have none of its own.
+func (t *Tree) join(parent int32, site checkpoint.SiteID, at checkpoint.Tick) int32 {
+	outermost := Root
+	for n := parent; n > Root; n = t.parents[n] {
+		if joined, ok := t.edges.find(n, site); ok {
+			return joined
+		}
+		outermost = n
+	}
+	if joined, ok := t.edges.find(outermost, site); ok {
+		return joined
+	}
+	if t.Len() >= Max {
+		return parent
+	}
+	n := t.Add(outermost, site, at)
+	t.edges.put(outermost, site, n)
 	return n
 }
 
@@ -90,6 +145,11 @@ func (t *Tree) Add(parent int32, site checkpoint.SiteID, at checkpoint.Tick) int
 	n := int32(len(t.sites))
 	t.sites, t.parents = append(t.sites, site), append(t.parents, parent)
 	t.outermost = append(t.outermost, !t.within(parent, site))
+	depth := int32(0)
+	if parent >= Root {
+		depth = t.depths[parent] + 1
+	}
+	t.depths = append(t.depths, depth)
 	if first, ok := t.first[site]; !ok || at < first { // threads are folded one by one
 		t.first[site] = at
 	}

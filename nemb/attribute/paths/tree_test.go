@@ -32,23 +32,77 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// Beyond the limit a site has one path more.
-func TestTruncation(t *testing.T) {
-	tree := NewTree()
-	parent := Root
-	for tree.Len() < Max {
-		parent = tree.Path(Root, checkpoint.SiteID(tree.Len()), 0)
+// chain makes a path of sites below a node.
+func chain(tree *Tree, n int32, sites ...checkpoint.SiteID) int32 {
+	for _, site := range sites {
+		n = tree.Path(n, site, 0)
 	}
+	return n
+}
+
+// Recursion on deep paths takes a path for each cycle. A function that is in no
+// cycle stays on the path.
+func TestFold(t *testing.T) {
+	tree := NewTree()
+	n, once := Root, Root
+	for i := range 10_000 {
+		n = chain(tree, n, 1, 2)
+		if i == 1000 {
+			once = tree.Path(n, 3, 0)
+			n = once
+		}
+	}
+	if tree.Len() > 2*deepest+10 {
+		t.Errorf("%d paths of recursion", tree.Len())
+	}
+	for n != Root && n != once {
+		n = tree.Parent(n)
+	}
+	if n != once || tree.Truncated != 0 {
+		t.Errorf("a function that calls all the others is not above them; %d truncated", tree.Truncated)
+	}
+}
+
+// full is a tree of which all but the last eighth is taken by paths below site 1,
+// which calls 2 from the path that it gives.
+func full(t *testing.T) (tree *Tree, deep int32) {
+	t.Helper()
+	tree = NewTree()
+	top := chain(tree, Root, 1, 5, 6, 7, 8)
+	for site := checkpoint.SiteID(100); tree.Len() < Max/8*7; site++ {
+		deep = tree.Path(top, site, 0)
+	}
+	return tree, deep
+}
+
+// Beyond the limit a call stays below its outermost callers, and what is called from
+// these has paths of its own.
+func TestJoin(t *testing.T) {
+	tree, deep := full(t)
 	if tree.Truncated != 0 {
 		t.Fatalf("%d calls are truncated", tree.Truncated)
 	}
-	const site = 2 * Max
-	other := tree.Path(parent, site, 0)
-	if other != tree.Path(Root, site, 0) || other != tree.Other(site, 0) || tree.Parent(other) != Root {
-		t.Errorf("%d below %d", other, tree.Parent(other))
+	joined := tree.Path(deep, 2, 0)
+	if tree.Parent(joined) != chain(tree, Root, 1) || tree.Site(joined) != 2 || tree.Truncated != 1 {
+		t.Errorf("2 lies below %d, %d truncated", tree.Parent(joined), tree.Truncated)
 	}
-	if tree.Len() != Max+1 || tree.Truncated != 2 {
-		t.Errorf("%d nodes, %d truncated", tree.Len(), tree.Truncated)
+	if again := tree.Path(deep, 2, 0); again != joined || tree.Truncated != 2 {
+		t.Errorf("2 is at %d, and then at %d", joined, again)
+	}
+	late := chain(tree, Root, 1, 3)
+	burn := tree.Path(late, 2, 0)
+	if tree.Parent(burn) != late || tree.Truncated != 2 {
+		t.Errorf("a path near the root is joined: %d below %d", burn, tree.Parent(burn))
+	}
+	nearest := chain(tree, Root, 1, 5, 4)
+	if n := tree.Path(deep, 4, 0); n != nearest {
+		t.Errorf("4 goes to %d, and the nearest is %d", n, nearest)
+	}
+	for site := checkpoint.SiteID(2 * Max); tree.Len() < Max; site++ {
+		tree.Path(Root, site, 0)
+	}
+	if n := tree.Path(deep, 9, 0); n != deep || tree.Len() != Max {
+		t.Errorf("without any room 9 goes to %d, not to its caller's %d; %d paths", n, deep, tree.Len())
 	}
 }
 

@@ -99,10 +99,8 @@ func (st *Stacks) fold(t *Thread, words []checkpoint.Word, at, until checkpoint.
 				nodes = st.nodes
 			}
 			nodes[called].calls++
-			if nodes[called].calls&counted == 0 {
-				stack = append(stack, top)
-				top = paths.Call{Since: at, Node: called}
-			}
+			stack = append(stack, top)
+			top = paths.Call{Since: at, Node: called}
 		case kind == checkpoint.Exit && n.site == site && top.Node != paths.Root:
 			if int64(at-top.Since) >= st.Long {
 				t.noteLong(top, at)
@@ -133,8 +131,10 @@ func (st *Stacks) foldRare(t *Thread, w checkpoint.Word, at checkpoint.Tick) {
 	switch w.Kind() {
 	case checkpoint.Exit:
 		switch {
-		case st.demoted[site]:
 		case st.skip(t, site):
+			if int64(at-t.top.Since) >= st.Long {
+				t.noteLong(t.top, at)
+			}
 			t.pop()
 		default:
 			st.Stats.Closed++

@@ -26,11 +26,8 @@ type node struct {
 	// Ticks in the run being folded, less what its events cost; moved to
 	// Thread.pending after it. Below zero: what is still owed to events.
 	ticks int64
-	calls uint64 // with counted, see Demote
+	calls uint64
 }
-
-// counted marks the nodes of a demoted site in their calls.
-const counted = 1 << 63
 
 // Stacks folds words.
 type Stacks struct {
@@ -43,14 +40,14 @@ type Stacks struct {
 	Long  int64
 	Stats Stats
 
-	nodes   []node // per node of Tree
-	away    []float64
+	nodes   []node    // per node of Tree
+	away    []float64 // of strands, per node: ticks
+	parked  []int64   // strands that are on no thread, of threads that add up themselves
 	threads map[checkpoint.Thread]*Thread
 	order   []*Thread // as they were met
 	touched []int32
 	// combined is scratch memory of combine, per node; all 0 between its calls.
 	combined []uint64
-	demoted  map[checkpoint.SiteID]bool
 	probe    int32                        // the node of what checkpoints cost, 0 until there is one
 	cut      map[checkpoint.SiteID]uint64 // calls whose end nobody has seen
 
@@ -74,7 +71,7 @@ type Stats struct {
 func New() *Stacks {
 	st := &Stacks{
 		Tree: paths.NewTree(), Long: math.MaxInt64, threads: map[checkpoint.Thread]*Thread{},
-		demoted: map[checkpoint.SiteID]bool{}, cut: map[checkpoint.SiteID]uint64{},
+		cut: map[checkpoint.SiteID]uint64{},
 	}
 	st.suspensions.bySite = map[checkpoint.SiteID]*suspension{}
 	st.strands.procs = map[uint32]*proc{}
@@ -91,10 +88,7 @@ func (st *Stacks) grow() {
 	for n := len(st.nodes); n < st.Tree.Len(); n++ {
 		site := st.Tree.Site(int32(n))
 		st.nodes = append(st.nodes, node{site: site, child: -1})
-		st.away = append(st.away, 0)
-		if st.demoted[site] {
-			st.nodes[n].calls = counted
-		}
+		st.away, st.parked = append(st.away, 0), append(st.parked, 0)
 	}
 }
 
@@ -151,10 +145,16 @@ func (st *Stacks) End(at checkpoint.Tick) {
 	for _, p := range st.strands.procs {
 		st.lapse(p, at)
 	}
+	for n, parked := range st.parked {
+		if parked > 0 {
+			st.away[n] += float64(parked) * st.suspensions.since(at)
+			st.cutPath(int32(n), uint64(parked))
+		}
+	}
 }
 
 // Calls is how often a path was called.
-func (st *Stacks) Calls(n int32) uint64 { return st.nodes[n].calls &^ counted }
+func (st *Stacks) Calls(n int32) uint64 { return st.nodes[n].calls }
 
 // Away is the ticks for which strands whose innermost frame a path is were on no
 // thread.

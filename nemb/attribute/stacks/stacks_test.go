@@ -177,22 +177,15 @@ func TestStrandMoves(t *testing.T) {
 	}
 }
 
-// Below MaxDepth, and where a site is demoted, time is the caller's.
+// Below MaxDepth time is the caller's.
 func TestJoinedWithCallers(t *testing.T) {
-	deep, demoted := New(), New()
-	deep.MaxDepth = 1
-	demoted.Demote(2)
-	for name, st := range map[string]*Stacks{"depth": deep, "demoted": demoted} {
-		fold(st, 1, word(10, checkpoint.Enter, 1), word(20, checkpoint.Enter, 2), word(60, checkpoint.Exit, 2),
-			word(70, checkpoint.Exit, 1))
-		st.Charge(70, nobody)
-		if got := ticks(st, st.Threads()[0]); got["1"] != 60 || got["12"] != 0 {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	two := demoted.Tree.Path(demoted.Tree.Path(paths.Root, 1, 0), 2, 0)
-	if !demoted.IsDemoted(2) || demoted.IsDemoted(1) || demoted.Calls(two) != 1 {
-		t.Error("a demoted site is not counted")
+	st := New()
+	st.MaxDepth = 1
+	fold(st, 1, word(10, checkpoint.Enter, 1), word(20, checkpoint.Enter, 2), word(60, checkpoint.Exit, 2),
+		word(70, checkpoint.Exit, 1))
+	st.Charge(70, nobody)
+	if got := ticks(st, st.Threads()[0]); got["1"] != 60 || got["12"] != 0 {
+		t.Error(got)
 	}
 }
 
@@ -210,5 +203,53 @@ func TestTruncatedCallsAreCounted(t *testing.T) {
 	fold(st, 1, words...)
 	if st.Tree.Truncated != 10 {
 		t.Errorf("%d of 10 calls are counted as truncated", st.Tree.Truncated)
+	}
+}
+
+// Threads of strands that add up share the paths. Their time without a strand is
+// nobody's, and a strand that left one thread and came back on another was away.
+func TestSumsOfStrands(t *testing.T) {
+	st := New()
+	st.Begin(0)
+	nodes := []checkpoint.Node{{}, {}, {}, {Site: 1}, {Site: 2, Parent: 3}}
+	run := func(tid uint32, last bool, w checkpoint.Window) {
+		n := st.Fold(checkpoint.Run{
+			Thread: checkpoint.Thread{PID: 1, TID: tid}, First: true, Start: 5, Last: last,
+			Tally: &checkpoint.Tally{Paths: 7, Strands: true, Nodes: nodes, Windows: []checkpoint.Window{w}},
+		}, 100, 100)
+		if n != 1 {
+			t.Fatalf("thread %d: %d windows", tid, n)
+		}
+	}
+	left, later := uint64(20), uint64(40)
+	run(1, false, checkpoint.Window{Begin: 10, Last: 50, Top: checkpoint.NoNode, Parts: []checkpoint.Part{
+		{Node: 3, Ticks: 8, Calls: 2}, {Node: 4, Ticks: 2, Calls: 3, Away: 1, AwayTicks: -left},
+	}})
+	run(2, false, checkpoint.Window{Begin: 10, Last: 60, Top: 4, Parts: []checkpoint.Part{
+		{Node: 4, Ticks: 15, Away: -1, AwayTicks: 35}, {Node: 3, Ticks: 5, Away: 1, AwayTicks: -later},
+	}})
+	st.Charge(100, nobody)
+	all := st.Threads()
+	expect(t, ticks(st, all[0]), map[string]uint64{"1": 8, "12": 2, "": 5})
+	expect(t, ticks(st, all[1]), map[string]uint64{"1": 5, "12": 15 + 40, "": 5})
+	if all[0].Idle() != 30+50 || all[1].Idle() != 30 {
+		t.Errorf("idle: %d and %d", all[0].Idle(), all[1].Idle())
+	}
+	one := st.Tree.Path(paths.Root, 1, 0)
+	two := st.Tree.Path(one, 2, 0)
+	if st.Calls(one) != 2 || st.Calls(two) != 3 {
+		t.Errorf("%d and %d calls", st.Calls(one), st.Calls(two))
+	}
+	st.EndWindow()
+	st.End(100)
+	if st.Away(two) != 15 || st.Away(one) != 60 {
+		t.Errorf("away for %g and %g ticks", st.Away(two), st.Away(one))
+	}
+	// Open are 1 and 2 on the second thread, and 1 of the strand that is away.
+	if st.Stats.OpenAtEnd != 3 || st.Cut(1) != 2 || st.Cut(2) != 1 {
+		t.Errorf("%+v, %d and %d cut", st.Stats, st.Cut(1), st.Cut(2))
+	}
+	if len(st.sums.trees) != 0 {
+		t.Errorf("%d trees are kept", len(st.sums.trees))
 	}
 }

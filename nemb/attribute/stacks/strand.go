@@ -150,7 +150,7 @@ func (t *Thread) pass(at checkpoint.Tick) {
 	if at <= t.last {
 		return
 	}
-	if t.proc != nil && t.on == nil {
+	if t.nowhere || t.proc != nil && t.on == nil {
 		t.idle += uint64(at - t.last)
 	} else {
 		t.pending = append(t.pending, paths.Part{Node: t.top.Node, Ticks: uint64(at - t.last)})

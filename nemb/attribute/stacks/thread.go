@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"iter"
+	"slices"
 
 	"cg/checkpoint"
 	"cg/nemb/attribute/paths"
@@ -21,6 +22,8 @@ type Thread struct {
 	cost    checkpoint.Tick     // of an event
 	sites   []checkpoint.SiteID // the whole stack, where MaxDepth cuts it
 	long    []paths.Span
+	adding  *adding // nil where its events are words
+	nowhere bool    // it adds up, and is on no strand
 
 	// Of a thread whose stack is that of the strand it is on, see strand.go.
 	proc   *proc // nil for other threads
@@ -56,7 +59,11 @@ func (t *Thread) TakeLong() []paths.Span {
 
 // Open gives the calls that are open, the outermost first, each with its depth.
 // Since is Never for those that have not been on the thread from their beginning.
+// Of a thread that adds up it is the begin of the window in which they began.
 func (t *Thread) Open() iter.Seq2[int, paths.Call] {
+	if t.adding != nil {
+		return slices.All(t.adding.open)
+	}
 	return func(yield func(int, paths.Call) bool) {
 		for i, c := range t.stack {
 			if !yield(i, t.own(c)) {
@@ -207,8 +214,24 @@ func (st *Stacks) unwindTo(t *Thread, site checkpoint.SiteID) bool {
 	return false
 }
 
+// cutPath is cutShort for the frames of a path, so many times.
+func (st *Stacks) cutPath(n int32, times uint64) {
+	for ; n > paths.Root; n = st.Tree.Parent(n) {
+		st.Stats.OpenAtEnd += times
+		st.cut[st.Tree.Site(n)] += times
+	}
+}
+
 // abandon ends every frame of a thread whose continuation is unknown.
 func (st *Stacks) abandon(t *Thread) {
+	if t.adding != nil {
+		if !t.nowhere {
+			st.cutPath(t.top.Node, 1)
+		}
+		st.leaveTree(t)
+		t.top = paths.Call{}
+		return
+	}
 	if t.on != nil {
 		st.leave(t, t.last)
 	}

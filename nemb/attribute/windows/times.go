@@ -14,6 +14,7 @@ type threadTimes struct {
 	threads map[checkpoint.Thread]*threadTime
 	now     []*threadTime // those of the open window
 	rates   map[checkpoint.SiteID]*rate
+	probe   int32   // the path of what checkpoints cost, 0 for none
 	covered float64 // program time of the threads, ns
 	beyond  float64 // program time outside the threads, as an envelope, ns
 }
@@ -79,9 +80,13 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 			t.used = now
 		}
 		// A thread uses no more than the time it is there, but for what the
-		// kernel reported late of the window before. What a process uses after
-		// its last thread has taken leave is not that thread's.
-		t.used = min(t.used, here+t.credit)
+		// kernel reported late of the window before. What was read of the next
+		// window already, since cg had to wait for a processor, is the next one's.
+		early := max(0, t.used-here-t.credit)
+		t.used -= early
+		if !t.known { // but not what it used before its first checkpoint
+			early = 0
+		}
 		if !t.known && !ok || t.ended {
 			// Never read, or last read before the window: it may have used
 			// all the time that it was in its sites.
@@ -93,7 +98,7 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 		}
 		t.credit = min(late, t.credit+here-t.used)
 		if ok {
-			t.cpu, t.known = now, true
+			t.cpu, t.known = now-early, true
 		}
 		sum += t.used
 	}
@@ -172,20 +177,31 @@ func (r *rate) value() float64 { return (r.cpu + rated) / (r.wall + rated) }
 // Journal of the Royal Statistical Society B 39, 1977).
 func (x *threadTimes) apportion(t *threadTime, tree *paths.Tree, perTick float64) {
 	t.shares = t.shares[:0]
-	sum := 0.0
-	for _, p := range t.parts {
+	sum, checkpoints := 0.0, -1
+	for i, p := range t.parts {
 		share := 0.0
-		if !t.sitesOnly || p.Node != paths.Root {
+		switch {
+		case x.probe != 0 && p.Node == x.probe:
+			checkpoints = i
+		case !t.sitesOnly || p.Node != paths.Root:
 			share = float64(p.Ticks) * x.rate(tree.Site(p.Node)).value()
 			sum += share
 		}
 		t.shares = append(t.shares, share)
 	}
-	if sum <= 0 {
-		return
+	// Checkpoints wait for nothing: their time is processor time.
+	runtime := 0.0
+	if checkpoints >= 0 && t.used > 0 {
+		if runtime = 1; sum > 0 {
+			runtime = min(1, float64(t.parts[checkpoints].Ticks)*perTick/t.used)
+		}
+		t.shares[checkpoints] = runtime
 	}
 	for i, p := range t.parts {
-		t.shares[i] /= sum
+		if i == checkpoints || sum <= 0 {
+			continue
+		}
+		t.shares[i] *= (1 - runtime) / sum
 		if t.known {
 			r := x.rate(tree.Site(p.Node))
 			r.cpu += t.used * t.shares[i]

@@ -156,6 +156,9 @@ func extend[T any](s []T, n int) []T {
 	return s
 }
 
+// Probe says which path has what checkpoints cost: its ticks are processor time.
+func (w *Windows) Probe(n int32) { w.threads.probe = n }
+
 // Close divides the window that began with the sample before, which Begin or Close
 // took. threads are those of the program that have call paths. The energy of a
 // window whose end could not be read is unattributed.

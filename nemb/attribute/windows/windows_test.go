@@ -186,3 +186,26 @@ func TestKilled(t *testing.T) {
 		t.Error("a thread that is gone is not killed")
 	}
 }
+
+// What checkpoints cost a thread is processor time, however long the thread waited for
+// a processor in the window.
+func TestCheckpointsRun(t *testing.T) {
+	tree := paths.NewTree()
+	one := tree.Path(paths.Root, 1, 0)
+	probe := tree.Add(paths.Root, checkpoint.OwnSite, 0)
+	w := New([]nemb.Domain{counter}, 2, tree)
+	w.Probe(probe)
+	w.Begin(sample(0, 0, account.Usage{}))
+	usage := account.Usage{Program: 5 * ms, Threads: []account.ThreadUsage{
+		{Thread: id(1), CPU: 2.5 * ms}, {Thread: id(2), CPU: 2.5 * ms}}}
+	w.Close(sample(10*ms, 5000, usage), false, []Thread{
+		{ID: id(1), Parts: []paths.Part{{Node: one, Ticks: 8 * ms}, {Node: probe, Ticks: 2 * ms}}},
+		{ID: id(2), Parts: []paths.Part{{Node: one, Ticks: 6 * ms}, {Node: probe, Ticks: 4 * ms}}},
+	})
+	if got := w.Times[probe].CPU; !near(got, 4.5*ms) {
+		t.Errorf("checkpoints ran for %g ns", got)
+	}
+	if got := w.Domains[0].Paths[one]; !near(got, 500) {
+		t.Errorf("the function has %g uJ, want 500", got)
+	}
+}

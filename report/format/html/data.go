@@ -29,7 +29,6 @@ type pageFunctions struct {
 	Language []int     `json:"language"`
 	Line     []int     `json:"line"`
 	Calls    []uint64  `json:"calls"`
-	Demoted  []int     `json:"demoted"` // numbers of functions
 	Self     []*uint64 `json:"self_uj"`
 	Lo       []*uint64 `json:"lo_uj"`
 	Hi       []*uint64 `json:"hi_uj"`
@@ -84,17 +83,14 @@ type pageDomain struct {
 }
 
 func functionsOf(r *report.Run, text func(string) int) pageFunctions {
-	f := pageFunctions{Name: []int{}, Demoted: []int{}}
-	for i, g := range r.Functions {
+	f := pageFunctions{Name: []int{}}
+	for _, g := range r.Functions {
 		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
 			append(f.Language, text(g.Language))
 		f.Line, f.Calls = append(f.Line, g.Line), append(f.Calls, g.Calls)
 		f.Self, f.Lo, f.Hi, f.Whole = append(f.Self, micro(g.SelfEnergyJ)), append(f.Lo, micro(g.SelfEnergyLoJ)),
 			append(f.Hi, micro(g.SelfEnergyHiJ)), append(f.Whole, micro(g.InclusiveEnergyJ))
 		f.SelfNs, f.WholeNs = append(f.SelfNs, nanos(g.SelfTimeS)), append(f.WholeNs, nanos(g.InclusiveTimeS))
-		if g.Demoted {
-			f.Demoted = append(f.Demoted, i)
-		}
 	}
 	return f
 }

@@ -103,8 +103,9 @@ func CodegreenSites(first uint32, names string) uint32 {
 	return first
 }
 
-// CodegreenEnter records that a call of a site begins.
-func CodegreenEnter(site uint32) {
+// CodegreenEnter records that a call of a site begins. It returns what CodegreenExit
+// takes.
+func CodegreenEnter(site uint32) (entered uint64) {
 	thread := codegreenG()
 	all.mu.Lock()
 	if !all.finished {
@@ -113,11 +114,12 @@ func CodegreenEnter(site uint32) {
 		all.note(enter, site, thread)
 	}
 	all.mu.Unlock()
+	return uint64(site)
 }
 
-// CodegreenExit records that a call of a site ends.
-func CodegreenExit(site uint32) {
-	thread := codegreenG()
+// CodegreenExit records that a call ends.
+func CodegreenExit(entered uint64) {
+	site, thread := uint32(entered), codegreenG()
 	all.mu.Lock()
 	if !all.finished {
 		if stack := all.open[thread]; len(stack) > 1 {

@@ -10,17 +10,20 @@ import (
 )
 
 const (
-	codegreenMagic   = 0x48434743 // "CGCH"
-	codegreenVersion = 3
-	codegreenPage    = 4096
-	codegreenSites   = 1 << 21
-	codegreenFiles   = 1 << 16
-	codegreenNames   = 32 << 20
-	codegreenProbes  = 128
-	codegreenDemoted = 1 << 63
+	codegreenMagic     = 0x48434743 // "CGCH"
+	codegreenVersion   = 4
+	codegreenTreeMagic = 0x52544743 // "CGTR"
+	codegreenPage      = 4096
+	codegreenSites     = 1 << 21
+	codegreenFiles     = 1 << 16
+	codegreenNames     = 32 << 20
+	codegreenProbes    = 128
+	codegreenTreesAt   = 320 // in the header: the descriptor of the trees
 	// codegreenNone is the number before the sites of a file that the channel
 	// does not know: their events are not written.
 	codegreenNone = 1 << 30
+	// codegreenNothing is what CodegreenExit takes of a call that has no event.
+	codegreenNothing = 0xffffff
 )
 
 type codegreenEntry struct{ key, value uint64 }
@@ -31,6 +34,17 @@ type codegreenPageOne struct {
 	given, named uint64
 }
 
+// codegreenChannel is the channel once it has been checked: its first page, the
+// first of its chunks, and the head of the trees, nil where there are none.
+type codegreenChannel struct {
+	head, chunks unsafe.Pointer
+	trees        unsafe.Pointer
+	tree         func(index uintptr) uintptr // maps one, 0: it cannot
+	nap          func(nanos int64) bool
+	space        uint64
+	pid          uint32
+}
+
 var (
 	codegreenTable        *[codegreenSites]uint64
 	codegreenTableOfFiles *[codegreenFiles]codegreenEntry
@@ -38,31 +52,6 @@ var (
 	codegreenFirstPage    *codegreenPageOne
 	codegreenOwner        int // process id of cg
 )
-
-// CodegreenCountedEnter is CodegreenEnter for a site whose calls may be counted
-// instead of timed.
-//
-//go:norace
-func CodegreenCountedEnter(site uint32) {
-	if t := codegreenTable; t != nil {
-		slot := &t[site&(codegreenSites-1)]
-		if atomic.Load64(slot)&codegreenDemoted != 0 && site < codegreenSites {
-			atomic.Xadd64(slot, 1)
-			return
-		}
-	}
-	CodegreenEnter(site)
-}
-
-// CodegreenCountedExit is CodegreenExit for such a site.
-//
-//go:norace
-func CodegreenCountedExit(site uint32) {
-	if t := codegreenTable; t != nil && atomic.Load64(&t[site&(codegreenSites-1)])&codegreenDemoted != 0 {
-		return
-	}
-	CodegreenExit(site)
-}
 
 // CodegreenFile returns the number before the first site of a file, as the
 // channel's table of files gives it.
@@ -138,8 +127,10 @@ func codegreenOpen() {
 	codegreenTableOfFiles = (*[codegreenFiles]codegreenEntry)(unsafe.Pointer(&mem[files]))
 	codegreenNameBytes = unsafe.Pointer(&mem[files+codegreenFiles*16])
 	codegreenFirstPage = (*codegreenPageOne)(unsafe.Pointer(&mem[0]))
-	at := func(i int) unsafe.Pointer { return unsafe.Pointer(&mem[i]) }
-	codegreenBegin(at(0), at(codegreenPage+states), uint32(syscall.Getpid()), space, codegreenNap)
+	c := &codegreenChannel{head: unsafe.Pointer(&mem[0]), chunks: unsafe.Pointer(&mem[codegreenPage+states]),
+		nap: codegreenNap, space: space, pid: uint32(syscall.Getpid())}
+	c.trees, c.tree = codegreenPlot(path, u32(codegreenTreesAt))
+	codegreenBegin(c)
 }
 
 // codegreenNap sleeps in a system call, so that the thread's goroutines go on

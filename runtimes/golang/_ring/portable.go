@@ -86,25 +86,32 @@ func codegreenNanotime() int64
 // codegreenG returns the address of the goroutine's g.
 func codegreenG() uintptr
 
-// CodegreenEnter records that a call of a site begins.
+// CodegreenEnter records that a call of a site begins. It returns what CodegreenExit
+// takes.
 //
 //go:norace
-func CodegreenEnter(site uint32) { codegreenEvent(site) }
+func CodegreenEnter(site uint32) (entered uint64) {
+	codegreenEvent(site)
+	return uint64(site)
+}
 
-// CodegreenExit records that a call of a site ends.
+// CodegreenExit records that a call ends.
 //
 //go:norace
-func CodegreenExit(site uint32) { codegreenEvent(1<<21 | site) }
+func CodegreenExit(entered uint64) { codegreenEvent(1<<21 | uint32(entered)) }
+
+// codegreenPlot maps no trees: the events are words alone, which cg adds up.
+func codegreenPlot(string, uint32) (unsafe.Pointer, func(uintptr) uintptr) { return nil, nil }
 
 // codegreenTask is of use with the scheduler only: here a span is what its own
 // goroutine does.
 func codegreenTask(uint32) uint32 { return 0 }
 
 //go:norace
-func codegreenBegin(head, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool) {
-	codegreenStates, codegreenChunks = unsafe.Add(head, codegreenPage), chunks
-	codegreenPID, codegreenSpace = pid, space
-	h := (*codegreenHeader)(head)
+func codegreenBegin(c *codegreenChannel) {
+	codegreenStates, codegreenChunks = unsafe.Add(c.head, codegreenPage), c.chunks
+	codegreenPID, codegreenSpace = c.pid, c.space
+	h := (*codegreenHeader)(c.head)
 	// The first chunk is numbered before any other thread can take one.
 	codegreenPin()
 	tid, _, _ := syscall.RawSyscall(syscall.SYS_GETTID, 0, 0, 0)

@@ -1,21 +1,25 @@
 package ring
 
-import "unsafe"
+import (
+	"syscall"
+	"unsafe"
+)
 
-// Events that package runtime writes, which knows threads and goroutines.
+// Events that package runtime adds up, which knows threads and goroutines.
 
-// CodegreenEnter records that a call of a site begins.
+// CodegreenEnter records that a call of a site begins. It returns what CodegreenExit
+// takes.
 //
 //go:linkname CodegreenEnter runtime.codegreenEnter
-func CodegreenEnter(site uint32)
+func CodegreenEnter(site uint32) (entered uint64)
 
-// CodegreenExit records that a call of a site ends.
+// CodegreenExit records that a call ends.
 //
 //go:linkname CodegreenExit runtime.codegreenExit
-func CodegreenExit(site uint32)
+func CodegreenExit(entered uint64)
 
 // codegreenBegin has its body in package runtime.
-func codegreenBegin(head, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool)
+func codegreenBegin(c *codegreenChannel)
 
 // codegreenTask says which span the goroutines are part of that this one starts,
 // and returns which one it was.
@@ -24,3 +28,82 @@ func codegreenBegin(head, chunks unsafe.Pointer, pid uint32, space uint64, nap f
 func codegreenTask(site uint32) (before uint32)
 
 const codegreenHasCycles = true
+
+// codegreenTrees is the head of the trees, as FORMAT.md specifies it.
+type codegreenTrees struct {
+	magic, version, trees, nodes, windows, _ uint32
+	bytes                                    uint64
+}
+
+const codegreenDontDump = 16 // MADV_DONTDUMP
+
+var (
+	codegreenTreesPath  []byte  // ends with a zero byte
+	codegreenFirstTree  uintptr // where in the file
+	codegreenTreesBytes uintptr // of a tree
+)
+
+// codegreenPlot maps the head of the trees, a file beside the channel, and returns it and
+// what maps one tree; nil where there are none that this writer knows.
+//
+//go:norace
+func codegreenPlot(channel string, trees uint32) (head unsafe.Pointer, tree func(index uintptr) uintptr) {
+	if trees == 0 {
+		return nil, nil
+	}
+	end := len(channel)
+	for end > 0 && channel[end-1] != '/' {
+		end--
+	}
+	path := channel[:end] + codegreenDecimal(uint64(trees))
+	fd, err := syscall.Open(path, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil
+	}
+	defer syscall.Close(fd)
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil || st.Size < codegreenPage {
+		return nil, nil
+	}
+	var b [64]byte
+	if n, err := syscall.Pread(fd, b[:], 0); err != nil || n < len(b) {
+		return nil, nil
+	}
+	h := (*codegreenTrees)(unsafe.Pointer(&b))
+	size := (64 + 4*uint64(h.trees) + codegreenPage - 1) &^ (codegreenPage - 1)
+	if h.magic != codegreenTreeMagic || h.version != 2 || h.windows != 8 || h.nodes < 64 || h.nodes > 1<<20 ||
+		h.nodes%16 != 0 || h.trees > 1<<16 || h.bytes%codegreenPage != 0 ||
+		h.bytes < codegreenPage+uint64(h.nodes)/2+uint64(h.nodes)*128 ||
+		size+uint64(h.trees)*h.bytes > uint64(st.Size) {
+		return nil, nil
+	}
+	mem, err := syscall.Mmap(fd, 0, int(size), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, nil
+	}
+	codegreenTreesPath = append([]byte(path), 0)
+	codegreenFirstTree, codegreenTreesBytes = uintptr(size), uintptr(h.bytes)
+	return unsafe.Pointer(&mem[0]), codegreenMapTree
+}
+
+// codegreenMapTree maps a tree and returns its address, 0 where that fails. It is called by the
+// scheduler, too, on a thread's own stack.
+//
+//go:norace
+//go:nosplit
+func codegreenMapTree(index uintptr) uintptr {
+	const at = -100 // AT_FDCWD
+	fd, _, err := syscall.RawSyscall6(syscall.SYS_OPENAT, at&(1<<64-1), uintptr(unsafe.Pointer(&codegreenTreesPath[0])),
+		syscall.O_RDWR|syscall.O_CLOEXEC, 0, 0, 0)
+	if err != 0 {
+		return 0
+	}
+	p, _, err := syscall.RawSyscall6(syscall.SYS_MMAP, 0, codegreenTreesBytes, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED, fd, codegreenFirstTree+index*codegreenTreesBytes)
+	syscall.RawSyscall(syscall.SYS_CLOSE, fd, 0, 0)
+	if err != 0 {
+		return 0
+	}
+	syscall.RawSyscall(syscall.SYS_MADVISE, p, codegreenTreesBytes, codegreenDontDump)
+	return p
+}

@@ -31,21 +31,19 @@ func CodegreenSpan(file, name string, bench bool) uint32 {
 // starts. It returns what CodegreenSpanExit takes.
 //
 //go:norace
-func CodegreenSpanEnter(site uint32) (outer uint32) {
+func CodegreenSpanEnter(site uint32) (outer uint32, entered uint64) {
 	if site == 0 {
-		return 0
+		return 0, codegreenNothing
 	}
-	outer = codegreenTask(site)
-	CodegreenEnter(site)
-	return outer
+	return codegreenTask(site), CodegreenEnter(site)
 }
 
 // CodegreenSpanExit ends a span.
 //
 //go:norace
-func CodegreenSpanExit(site, outer uint32) {
+func CodegreenSpanExit(site, outer uint32, entered uint64) {
 	if site != 0 {
-		CodegreenExit(site)
+		CodegreenExit(entered)
 		codegreenTask(outer)
 	}
 }

@@ -1,4 +1,4 @@
-// Checkpoints, added to package runtime: the events of the program's functions
+// Checkpoints, added to package runtime: the sums of the program's call paths
 // and, from the scheduler, which goroutine each thread runs. FORMAT.md of
 // package checkpoint is the specification of what is written.
 
@@ -11,34 +11,60 @@ import (
 
 const (
 	codegreenSlotCount = 4096
-	codegreenPage      = 4096 // of the head of the channel
 	codegreenMask      = codegreenSlotCount - 1
+	codegreenShift     = 7    // of the size of a slot
+	codegreenPage      = 4096 // of the head of the channel
 	codegreenSites     = 1 << 21
-	codegreenStrand    = 6 << 21 // kind 6, site 0
-	codegreenWide      = 1 << 20 // in the site of a strand word: another word follows
-	codegreenRetry     = 512     // events that are lost before a chunk is asked for again
+	codegreenRetry     = 512     // events that are lost before a tree or a chunk is asked for again
 	codegreenEntered   = 1 << 31 // of g.codegreenBorn: the goroutine has entered its span
+
+	// What codegreenEnter returns has one of these in place of the caller's node: the
+	// call has no event, its enter was lost, or it is in words only. In a tree the last says
+	// that the thread is on no goroutine.
+	codegreenSpecial = codegreenWord
+	codegreenWord    = 0xfffffd
+	codegreenLost    = 0xfffffe
+	codegreenNothing = 0xffffff
+	codegreenNowhere = 0xffffff
 
 	codegreenFirst  = 1
 	codegreenResync = 2
-	codegreenFollow = 32 // strand words say whose goroutine the words are
-	codegreenImage  = 64 // first chunk of the program
+	codegreenFollow = 32  // strand words say whose goroutine the words are
+	codegreenImage  = 64  // first of the program
+	codegreenPathed = 128 // a tree of paths alone
+	codegreenTwice  = 512 // what the words say is in a tree, too
 )
 
 // codegreenSlot is what a thread writes with. It lies at the M's number, or a
-// few behind where another thread has that one.
+// few behind where another thread has that one. Assembly reads and writes the first
+// half alone.
 type codegreenSlot struct {
-	owner  uint64  // the thread's number in the kernel, 0: free
-	strand uint64  // goroutine that the reader takes the thread's words for
-	next   uintptr // where the next word goes
-	fast   uintptr // end of the chunk, 0 where a call reads the clock
+	fast    uint64  // goroutine whose events assembly adds up, 0: none
+	last    uint64  // tick of the latest event
+	epoch   uint64  // of the open window
+	tree    uintptr // 0: none
+	nodes   uintptr // of the tree
+	ticks   uintptr // where in a node the ticks of the open window are
+	touched uintptr // bytes of the open window
+	long    uint64  // a call of so many times 256 ticks is long
 
-	end     uintptr // of the chunk
-	missed  uint64  // events since the last chunk
-	index   uint32  // of the chunk, plus 1
-	started uint32  // the thread has had a chunk
-	_       uint64
+	owner     uint64  // the thread's number in the kernel, 0: free
+	strand    uint64  // goroutine that the thread runs, as far as was written
+	window    uint64  // the open one
+	next, end uintptr // of words in the chunk
+	missed    uint32  // events since the last tree
+	unwritten uint32  // events without a word since the last chunk
+	index     uint32  // of the tree, plus 1
+	chunk     uint32  // its index, plus 1
+	had       uint8   // the thread has had a tree
+	wrote     uint8   // and a chunk
+	turns     uint32  // goroutines that came to the slot
 }
+
+const (
+	_ = 1<<codegreenShift - unsafe.Sizeof(codegreenSlot{})
+	_ = unsafe.Sizeof(codegreenSlot{}) - 1<<codegreenShift
+)
 
 // codegreenHeader is the channel's first page.
 type codegreenHeader struct {
@@ -50,8 +76,14 @@ type codegreenHeader struct {
 	_                                  [7]uint64
 	lost, waits                        uint64
 	full, limit                        uint64
+	_                                  [12]uint64
+	epoch                              uint64
+	_                                  [7]uint64
+	trees, words                       uint32
+	long                               uint64
 }
 
+// codegreenChunk is the head of a chunk, and of a tree.
 type codegreenChunk struct {
 	seq                  uint64
 	tick                 uint64
@@ -63,74 +95,78 @@ type codegreenChunk struct {
 	pidSpace             uint64
 }
 
+// codegreenChannel is what package ring knows of the channel once it has checked it.
+type codegreenChannel struct {
+	head, chunks unsafe.Pointer // its first page, which the states of the chunks follow
+	trees        unsafe.Pointer // head of the trees, nil: there are none
+	tree         func(index uintptr) uintptr
+	nap          func(nanos int64) bool
+	space        uint64
+	pid          uint32
+}
+
 var (
 	codegreenSlots [codegreenSlotCount]codegreenSlot
 
-	codegreenHead   *codegreenHeader // nil: nobody listens
-	codegreenStates uintptr
-	codegreenChunks uintptr
-	codegreenPID    uint32
-	codegreenSpace  uint64
-	codegreenOrphan uint32 // the reader is gone
-	codegreenBegan  uint32 // the first chunk is taken
-	codegreenBuffer [256]uint64
-	codegreenCost   uint32 // of an event, in sixteenths of a tick
+	codegreenHead    *codegreenHeader // nil: nobody listens
+	codegreenStates  uintptr
+	codegreenChunks  uintptr
+	codegreenForest  *codegreenTrees // nil: words alone
+	codegreenWords   bool            // events are words, too
+	codegreenByCycle bool            // the clock is the processor's counter
+	codegreenPID     uint32
+	codegreenSpace   uint64
+	codegreenOrphan  uint32 // the reader is gone
+	codegreenCost    uint32 // of an event, in sixteenths of a tick
 	// codegreenNap sleeps as in a system call, and reports whether the reader
 	// is still there.
 	codegreenNap func(nanos int64) bool
+	// codegreenMap maps a tree, 0 where that fails.
+	codegreenMap func(index uintptr) uintptr
 )
 
 // Written in assembly, which is never preempted: what is loaded of the thread
-// holds until the word is stored.
+// holds until the sums are stored.
 
+// codegreenEnter takes the goroutine into a call of a site. It returns what
+// codegreenExit takes: the node of the caller, and above its 24 bits the tick
+// in units of 256.
+//
 //go:linkname codegreenEnter
-func codegreenEnter(site uint32)
+func codegreenEnter(site uint32) uint64
 
+// codegreenExit takes the goroutine out of a call, to the caller's node.
+//
 //go:linkname codegreenExit
-func codegreenExit(site uint32)
+func codegreenExit(entered uint64)
 
 func codegreenCycles() uint64
 
-// codegreenBegin starts the writing to a channel that has been checked. head is its
-// first page, which the states of the chunks follow.
+// codegreenBegin starts the writing to a channel that has been checked.
 //
 //go:linkname codegreenBegin container/ring.codegreenBegin
-func codegreenBegin(head, chunks unsafe.Pointer, pid uint32, space uint64, nap func(int64) bool) {
-	codegreenStates, codegreenChunks = uintptr(head)+codegreenPage, uintptr(chunks)
-	codegreenPID, codegreenSpace, codegreenNap = pid, space, nap
-	codegreenCalibrate((*codegreenHeader)(head).clock == 1)
-	// The first chunk is numbered before any other thread can take one.
+func codegreenBegin(c *codegreenChannel) {
+	h := (*codegreenHeader)(c.head)
+	codegreenStates, codegreenChunks = uintptr(c.head)+codegreenPage, uintptr(c.chunks)
+	codegreenPID, codegreenSpace = c.pid, c.space
+	codegreenNap, codegreenMap = c.nap, c.tree
+	codegreenByCycle = h.clock == 1
+	codegreenForest = (*codegreenTrees)(c.trees)
 	mp := acquirem()
-	h := (*codegreenHeader)(head)
 	if s := codegreenFind(mp); s != nil {
-		codegreenTake(h, s)
+		if codegreenForest == nil {
+			codegreenCalibrateWords()
+		} else {
+			codegreenPlant(h)
+			codegreenCalibrate(h, s)
+		}
+		codegreenWords = codegreenForest == nil || h.words != 0
+		if codegreenWords { // the first chunk is numbered before any other thread can take one
+			codegreenTake(h, s)
+		}
 	}
-	atomicstorep(unsafe.Pointer(&codegreenHead), head)
+	atomicstorep(unsafe.Pointer(&codegreenHead), c.head)
 	releasem(mp)
-}
-
-// codegreenCalibrate measures what an event costs, a call that reads the clock
-// and stores: the least of some batches, since whatever comes between makes a
-// batch longer.
-func codegreenCalibrate(cycles bool) {
-	const batches, batch = 16, uint64(len(codegreenBuffer))
-	tick := func() uint64 {
-		if cycles {
-			return codegreenCycles()
-		}
-		return uint64(nanotime())
-	}
-	least := ^uint64(0)
-	for range batches {
-		begin := tick()
-		for k := range codegreenBuffer {
-			codegreenBuffer[k] = tick()<<24 | 1
-		}
-		least = min(least, tick()-begin)
-	}
-	if c := least * 16 / batch; c < 1<<28 {
-		codegreenCost = uint32(c)
-	}
 }
 
 // codegreenFind returns the slot of an M's thread, nil when there are too many.
@@ -144,7 +180,7 @@ func codegreenFind(mp *m) *codegreenSlot {
 	for i := uintptr(0); i < 64; i++ {
 		s := &codegreenSlots[(home+i)&codegreenMask]
 		if atomic.Load64(&s.owner) == 0 && atomic.Cas64(&s.owner, 0, mp.procid) {
-			s.strand, s.next, s.fast, s.end, s.missed, s.index, s.started = 0, 0, 0, 0, 0, 0, 0
+			*s = codegreenSlot{owner: mp.procid, turns: s.turns + 1}
 			return s
 		}
 	}
@@ -152,156 +188,193 @@ func codegreenFind(mp *m) *codegreenSlot {
 }
 
 func codegreenTick() uint64 {
-	if codegreenHead != nil && codegreenHead.clock != 1 {
-		return uint64(nanotime())
+	if codegreenByCycle {
+		return codegreenCycles()
 	}
-	return codegreenCycles()
+	return uint64(nanotime())
 }
 
-// codegreenRelease leaves the slot's chunk to the reader.
-//
-//go:nosplit
-//go:nowritebarrierrec
-func codegreenRelease(h *codegreenHeader, s *codegreenSlot) {
-	if s.index != 0 {
-		atomic.Xadd64(&h.full, 1)
-		atomic.StoreRel((*uint32)(unsafe.Pointer(codegreenStates+uintptr(s.index-1)*4)), 2)
-	}
-	s.index, s.next, s.end, s.fast, s.strand = 0, 0, 0, 0, 0
-}
-
-// codegreenTake gets the lowest free chunk for a thread, in place of the one it
-// has. False when none is free, or when the reader is behind.
-//
-//go:nowritebarrierrec
-func codegreenTake(h *codegreenHeader, s *codegreenSlot) bool {
-	for s.next < s.end { // a chunk with room is that of a thread that ended
-		codegreenStore(s, codegreenTick()<<24|codegreenStrand)
-	}
-	codegreenRelease(h, s)
-	if atomic.Load64(&h.full) >= h.limit {
-		return false
-	}
-	for i := uintptr(0); i < uintptr(h.chunks); i++ {
-		state := (*uint32)(unsafe.Pointer(codegreenStates + i*4))
-		if atomic.Load(state) != 0 || !atomic.Cas(state, 0, 1) {
-			continue
-		}
-		seq := atomic.Xadd64(&h.head, 1)
-		at := codegreenChunks + i*uintptr(h.chunkBytes)
-		c := (*codegreenChunk)(unsafe.Pointer(at))
-		if h.clock == 1 {
-			c.tick = codegreenCycles()
-		} else {
-			c.tick = uint64(nanotime())
-		}
-		c.pid, c.tid, c.pidSpace = codegreenPID, uint32(s.owner), codegreenSpace
-		c.flags, c.cost = codegreenFollow, codegreenCost
-		if s.started == 0 {
-			c.flags |= codegreenFirst
-		}
-		if codegreenBegan == 0 {
-			codegreenBegan = 1
-			c.flags |= codegreenImage
-		}
-		if s.missed != 0 {
-			c.flags |= codegreenResync
-			c.lost = s.missed
-			s.missed = 0
-		}
-		atomic.Store64(&c.seq, seq)
-		s.started, s.index = 1, uint32(i)+1
-		s.next = at + unsafe.Sizeof(codegreenChunk{})
-		s.end = at + uintptr(h.chunkBytes)
-		if h.clock == 1 {
-			s.fast = s.end
-		}
-		return true
-	}
-	return false
-}
-
-// codegreenSwitch records that a thread's next words are of a goroutine, and with
-// its first words which span it is part of. There is room for three words.
-//
-//go:nowritebarrierrec
-func codegreenSwitch(s *codegreenSlot, gp *g, tick uint64) {
-	goid := gp.goid
-	s.strand = goid
-	if goid < codegreenWide {
-		codegreenStore(s, tick<<24|codegreenStrand|goid)
-	} else {
-		codegreenStore(s, tick<<24|codegreenStrand|codegreenWide|goid&(codegreenWide-1))
-		codegreenStore(s, goid>>20<<24|codegreenStrand|codegreenWide)
-	}
-	if site := gp.codegreenBorn; site != 0 && site < codegreenEntered {
-		gp.codegreenBorn = site | codegreenEntered
-		codegreenStore(s, tick<<24|uint64(site))
-	}
-}
-
-//go:nosplit
-//go:nowritebarrierrec
-func codegreenStore(s *codegreenSlot, word uint64) {
-	atomic.Store64((*uint64)(unsafe.Pointer(s.next)), word)
-	s.next += 8
-}
-
-// codegreenSlowly writes an event, kind << 21 | site, where there is more to do
-// than to store it: a new chunk, another goroutine, a clock that is read by a
-// call. A reader that is behind is waited for as long as it lives, ten seconds
-// at the most; without a chunk every event is counted as lost, so that whole
-// stretches are lost and never single events unseen.
-func codegreenSlowly(bits uint32) {
-	h := codegreenHead
-	if h == nil || bits&(codegreenSites-1) == 0 || bits >= codegreenSites<<1 || atomic.Load(&codegreenOrphan) != 0 {
-		return
-	}
-	var begin, nap int64
+// codegreenPin keeps the goroutine on its thread, and returns what the thread writes
+// with; nil, and the goroutine is free, where the event is lost. Where words are
+// written there is room for one and what goes before it, or unwritten is not 0: a reader
+// that is behind is waited for as long as it lives, ten seconds at the most.
+// Then every word is counted as lost, so that whole stretches are lost and never
+// single words unseen.
+func codegreenPin(h *codegreenHeader) *codegreenSlot {
+	begin, nap := int64(0), int64(20_000)
 	for {
 		mp := acquirem()
 		s := codegreenFind(mp)
-		if s == nil {
+		if s == nil || codegreenForest != nil && s.tree == 0 && !codegreenGrow(h, s) {
 			releasem(mp)
 			atomic.Xadd64(&h.lost, 1)
-			return
+			return nil
 		}
-		if s.index != 0 && s.end-s.next >= 32 || (s.missed%codegreenRetry == 0 || begin != 0) && codegreenTake(h, s) {
-			tick := codegreenTick()
-			if s.strand != mp.curg.goid {
-				codegreenSwitch(s, mp.curg, tick)
-			}
-			codegreenStore(s, tick<<24|uint64(bits))
-			releasem(mp)
-			return
+		if !codegreenWords || s.chunk != 0 && s.end-s.next >= 32 ||
+			(s.unwritten%codegreenRetry == 0 || begin != 0) && codegreenTake(h, s) {
+			return s
 		}
-		if atomic.Load64(&h.full) == 0 && s.missed == 0 && codegreenTake(h, s) {
-			releasem(mp) // the reader has been there meanwhile
-			continue
+		if atomic.Load64(&h.full) == 0 && s.unwritten == 0 && codegreenTake(h, s) {
+			return s // the reader has been there meanwhile
 		}
 		now := nanotime()
-		wait := s.missed == 0 && atomic.Load64(&h.full) > 0 && (begin == 0 || now-begin < 10e9)
-		if !wait {
-			s.missed++
+		if s.unwritten != 0 || atomic.Load64(&h.full) == 0 || begin != 0 && now-begin >= 10e9 {
+			s.unwritten++
 			atomic.Xadd64(&h.lost, 1)
-			releasem(mp)
-			return
+			return s
 		}
 		releasem(mp)
 		if begin == 0 {
-			begin, nap = now, 20_000
+			begin = now
 			atomic.Xadd64(&h.waits, 1)
 		}
 		if !codegreenNap(nap) || atomic.Load64(&h.closed) != 0 {
 			atomic.Store(&codegreenOrphan, 1)
-			return
+			return nil
 		}
 		nap = min(2*nap, 1_000_000)
 	}
 }
 
+// codegreenEnterSlowly is codegreenEnter where there is more to do than to go on to a
+// node that is known.
+func codegreenEnterSlowly(site uint32) uint64 {
+	h, gp := codegreenHead, getg()
+	if h == nil || site == 0 || site >= codegreenSites || codegreenOrphan != 0 || gp != gp.m.curg {
+		return codegreenNothing
+	}
+	s := codegreenPin(h)
+	if s == nil {
+		return codegreenLost
+	}
+	tick := codegreenNow(h, s)
+	if s.strand != gp.goid {
+		codegreenSwitch(s, gp, tick)
+	}
+	entered := uint64(site)<<24 | codegreenWord
+	if s.tree != 0 {
+		codegreenTreeOf(s).events++
+		caller := gp.codegreenNode
+		node := codegreenCall(s, caller, site, tick)
+		if node == codegreenNothing {
+			codegreenStand(s, tick, caller)
+			releasem(gp.m)
+			return codegreenNothing
+		}
+		gp.codegreenNode = node
+		codegreenStand(s, tick, node)
+		entered = tick>>8<<24 | uint64(caller)
+	}
+	if codegreenWords && s.unwritten == 0 {
+		codegreenStore(s, tick<<24|uint64(site))
+	}
+	releasem(gp.m)
+	return entered
+}
+
+// codegreenExitSlowly is codegreenExit where there is more to do than to go back.
+func codegreenExitSlowly(entered uint64) {
+	h, gp, caller := codegreenHead, getg(), uint32(entered&codegreenNothing)
+	if caller == codegreenNothing || h == nil || codegreenOrphan != 0 || gp != gp.m.curg {
+		return
+	}
+	if caller == codegreenLost {
+		atomic.Xadd64(&h.lost, 1)
+		return
+	}
+	s := codegreenPin(h)
+	if s == nil {
+		if caller != codegreenWord {
+			gp.codegreenNode = caller
+		}
+		return
+	}
+	tick := codegreenNow(h, s)
+	if s.strand != gp.goid {
+		codegreenSwitch(s, gp, tick)
+	}
+	site := uint32(entered >> 24 & (codegreenSites - 1))
+	if caller != codegreenWord {
+		codegreenTreeOf(s).events++
+		if codegreenWords {
+			site = codegreenPath(gp.codegreenNode).site
+		}
+		codegreenEnd(s, gp, tick, entered)
+		gp.codegreenNode = caller
+		codegreenStand(s, tick, caller)
+	}
+	if codegreenWords && s.unwritten == 0 {
+		codegreenStore(s, tick<<24|1<<21|uint64(site))
+	}
+	releasem(gp.m)
+}
+
+// codegreenSwitch records that a thread runs a goroutine from here on, and with
+// its first time on a thread which span it is part of.
+//
+//go:nowritebarrierrec
+func codegreenSwitch(s *codegreenSlot, gp *g, tick uint64) {
+	if s.strand != 0 { // nobody has said that it left
+		codegreenLeft(s, tick)
+	}
+	span := gp.codegreenBorn
+	if span != 0 && span < codegreenEntered {
+		gp.codegreenBorn = span | codegreenEntered
+	} else {
+		span = 0
+	}
+	gp.codegreenSince = tick >> 8
+	s.strand = gp.goid
+	s.turns++
+	if s.tree != 0 {
+		if gp.codegreenNode != 0 {
+			codegreenAway(s, gp.codegreenNode, -1, tick)
+		}
+		if span != 0 {
+			if node := codegreenCall(s, gp.codegreenNode, span, tick); node != codegreenNothing {
+				gp.codegreenNode = node
+			}
+		}
+		codegreenStand(s, tick, gp.codegreenNode)
+		if codegreenByCycle && !codegreenWords {
+			s.fast = gp.goid
+		}
+	}
+	if codegreenWords && s.unwritten == 0 && s.end-s.next >= 24 {
+		codegreenSwitchWords(s, gp.goid, tick)
+		if span != 0 {
+			codegreenStore(s, tick<<24|uint64(span))
+		}
+	}
+}
+
+// codegreenLeft records that a thread runs its goroutine no more.
+//
+//go:nowritebarrierrec
+func codegreenLeft(s *codegreenSlot, tick uint64) {
+	s.strand, s.fast = 0, 0
+	if t := codegreenTreeOf(s); t != nil {
+		if node := uint32(t.place & codegreenNowhere); node != 0 && node != codegreenNowhere {
+			codegreenAway(s, node, 1, tick)
+		}
+		codegreenStand(s, tick, codegreenNowhere)
+	}
+}
+
+// codegreenTurn is what a goroutine keeps that leaves a thread and could go on: the
+// thread's slot, and which goroutine there it was. If it comes back and is still the
+// last one there, its thread has had nothing else to do.
+//
+//go:nowritebarrierrec
+func codegreenTurn(s *codegreenSlot) uint64 {
+	slot := (uintptr(unsafe.Pointer(s)) - uintptr(unsafe.Pointer(&codegreenSlots))) >> codegreenShift
+	return uint64(slot+1)<<32 | uint64(s.turns)
+}
+
 // codegreenLeave is called by the scheduler when a thread stops to run a
 // goroutine: what it does from here on is nobody's.
+//
+//go:nowritebarrierrec
 func codegreenLeave() {
 	h := codegreenHead
 	if h == nil {
@@ -317,12 +390,15 @@ func codegreenLeave() {
 	if s.strand == 0 {
 		return
 	}
-	if s.end-s.next < 8 && !codegreenTake(h, s) {
-		s.strand = 0
-		return
+	switch gp := mp.curg; readgstatus(gp) &^ _Gscan {
+	case _Grunnable, _Gpreempted:
+		gp.codegreenTurn = codegreenTurn(s)
 	}
-	codegreenStore(s, codegreenTick()<<24|codegreenStrand)
-	s.strand = 0
+	tick := codegreenNow(h, s)
+	codegreenLeft(s, tick)
+	if codegreenWords && s.unwritten == 0 && (s.end-s.next >= 8 || codegreenTake(h, s)) {
+		codegreenStore(s, tick<<24|codegreenStrand)
+	}
 }
 
 // codegreenArrive is called by the scheduler when a thread is about to run a
@@ -334,6 +410,8 @@ func codegreenArrive(gp *g) {
 	if h == nil || codegreenOrphan != 0 {
 		return
 	}
+	turn := gp.codegreenTurn
+	gp.codegreenTurn = 0
 	mp := getg().m
 	s := &codegreenSlots[uintptr(mp.id)&codegreenMask]
 	if s.owner != mp.procid {
@@ -344,10 +422,21 @@ func codegreenArrive(gp *g) {
 	if s.strand == gp.goid {
 		return
 	}
-	if s.end-s.next < 24 && (s.missed != 0 || !codegreenTake(h, s)) {
-		return // the next event does it
+	if codegreenForest != nil && s.tree == 0 {
+		inside := gp.codegreenNode != 0 || gp.codegreenBorn != 0 && gp.codegreenBorn < codegreenEntered
+		if !inside || s.missed != 0 || !codegreenGrow(h, s) {
+			return // the next event does it
+		}
 	}
-	codegreenSwitch(s, gp, codegreenTick())
+	if codegreenWords && s.end-s.next < 24 && (s.unwritten != 0 || !codegreenTake(h, s)) && s.tree == 0 {
+		return
+	}
+	stayed, since := turn == codegreenTurn(s), gp.codegreenSince
+	tick := codegreenNow(h, s)
+	codegreenSwitch(s, gp, tick)
+	if stayed {
+		gp.codegreenSince = since
+	}
 }
 
 // codegreenTask says which span the goroutines are part of that this one starts.
@@ -365,25 +454,30 @@ func codegreenTask(site uint32) (before uint32) {
 func codegreenSpawn(newg, callergp *g) {
 	site := callergp.codegreenTask
 	newg.codegreenTask, newg.codegreenBorn = site, site
+	newg.codegreenNode, newg.codegreenTurn = 0, 0
 }
 
 // codegreenGone is called, on the scheduler's stack, when a goroutine has ended.
+//
+//go:nowritebarrierrec
 func codegreenGone(gp *g) {
-	site := gp.codegreenBorn
-	gp.codegreenTask, gp.codegreenBorn = 0, 0
+	span, node := gp.codegreenBorn, gp.codegreenNode
+	gp.codegreenTask, gp.codegreenBorn, gp.codegreenNode = 0, 0, 0
 	h := codegreenHead
-	if h == nil || site < codegreenEntered {
+	if h == nil || span < codegreenEntered && node == 0 {
 		return
 	}
 	s := codegreenFind(getg().m)
-	if s == nil || s.end-s.next < 24 && (s.missed != 0 || !codegreenTake(h, s)) {
+	if s == nil || s.strand != gp.goid {
 		return
 	}
-	tick := codegreenTick()
-	if s.strand != gp.goid {
-		codegreenSwitch(s, gp, tick)
+	tick := codegreenNow(h, s)
+	if s.tree != 0 {
+		codegreenStand(s, tick, 0)
 	}
-	codegreenStore(s, tick<<24|1<<21|uint64(site&^codegreenEntered))
+	if span >= codegreenEntered && codegreenWords && s.unwritten == 0 && s.end-s.next >= 8 {
+		codegreenStore(s, tick<<24|1<<21|uint64(span&^codegreenEntered))
+	}
 }
 
 // codegreenThreadEnd is called when the Go runtime leaves a thread.
@@ -400,6 +494,7 @@ func codegreenThreadEnd() {
 		s := &codegreenSlots[(uintptr(mp.id)+i)&codegreenMask]
 		if s.owner == mp.procid {
 			codegreenRelease(h, s)
+			codegreenFell(s)
 			atomic.Store64(&s.owner, 0)
 			return
 		}

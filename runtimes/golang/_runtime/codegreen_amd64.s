@@ -1,47 +1,127 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// EVENT stores a word for the event in AX: kind << 21 | site. It leaves to
-// codegreenSlowly whatever is not as it was with the event before.
-#define EVENT \
-	TESTL $0xFF800000, AX                   \ // of a file that the channel does not know
-	JNE   slowly                            \
-	MOVQ  g_m(R14), CX                      \
-	MOVQ  m_id(CX), R11                     \
-	ANDQ  $const_codegreenMask, R11         \
-	SHLQ  $6, R11                           \
-	LEAQ  runtime·codegreenSlots(SB), R10   \
-	ADDQ  R10, R11                          \
-	MOVQ  m_procid(CX), R9                  \
-	CMPQ  R9, codegreenSlot_owner(R11)      \
-	JNE   slowly                            \
-	MOVQ  g_goid(R14), R10                  \
-	CMPQ  R10, codegreenSlot_strand(R11)    \
-	JNE   slowly                            \
-	MOVQ  codegreenSlot_next(R11), R12      \
-	CMPQ  R12, codegreenSlot_fast(R11)      \
-	JCC   slowly                            \
-	MOVL  AX, R8                            \
-	RDTSC                                   \
-	SHLQ  $24, AX                           \
-	SHLQ  $56, DX                           \ // of the 40 bits that are kept
-	ORQ   R8, AX                            \
-	ORQ   DX, AX                            \
-	MOVQ  AX, (R12)                         \
-	ADDQ  $8, R12                           \
-	MOVQ  R12, codegreenSlot_next(R11)      \
-	RET                                     \
-slowly:                                         \
-	JMP   runtime·codegreenSlowly<ABIInternal>(SB)
+// SLOT finds what the thread writes with, in R11. It leaves to Go whatever is not
+// as it was with the event before.
+#define SLOT \
+	MOVQ g_m(R14), CX                     \
+	MOVQ m_id(CX), R11                    \
+	ANDQ $const_codegreenMask, R11        \
+	SHLQ $const_codegreenShift, R11       \
+	LEAQ runtime·codegreenSlots(SB), R10  \
+	ADDQ R10, R11                         \
+	MOVQ g_goid(R14), R10                 \
+	CMPQ R10, codegreenSlot_fast(R11)     \
+	JNE  slowly                           \
+	MOVQ codegreenSlot_nodes(R11), R12
 
-// func codegreenEnter(site uint32)
-TEXT runtime·codegreenEnter<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
-	EVENT
+// NODE is the address of a node.
+#define NODE(number, to) \
+	MOVQ number, to \
+	SHLQ $7, to     \
+	ADDQ R12, to
 
-// func codegreenExit(site uint32)
+// CLOCK is the tick in AX, and in R9 the time since the last event. R8 is what the
+// function was called with.
+#define CLOCK \
+	MOVQ runtime·codegreenHead(SB), R9   \
+	MOVQ codegreenHeader_epoch(R9), R13  \
+	RDTSC                                \
+	SHLQ $32, DX                         \
+	ORQ  DX, AX                          \
+	CMPQ R13, codegreenSlot_epoch(R11)   \
+	JNE  late                            \
+	MOVQ AX, R9                          \
+	SUBQ codegreenSlot_last(R11), R9     \
+	JCS  late
+
+// ADDTIME adds the time to a node, whose number and address it takes.
+#define ADDTIME(number, at) \
+	MOVQ AX, codegreenSlot_last(R11)      \
+	MOVQ codegreenSlot_ticks(R11), R13    \
+	ADDQ R9, (at)(R13*1)                  \
+	MOVQ number, R10                      \
+	SHRQ $4, R10                          \
+	MOVQ codegreenSlot_touched(R11), R13  \
+	MOVB $1, (R13)(R10*1)
+
+// STAND ends the event: the goroutine is in a node from here on.
+#define STAND(number) \
+	MOVL number, g_codegreenNode(R14)         \
+	MOVQ codegreenSlot_tree(R11), R13         \
+	MOVQ AX, R10                              \
+	SHLQ $24, R10                             \
+	ORQ  number, R10                          \
+	ADDQ $1, codegreenTree_events(R13)        \
+	MOVQ R10, codegreenTree_place(R13)
+
+// func codegreenEnter(site uint32) uint64
+TEXT runtime·codegreenEnter<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-16
+	MOVL AX, AX
+	SLOT
+	MOVL g_codegreenNode(R14), BX
+	NODE(BX, DI)
+	CMPL codegreenNode_child(DI), AX
+	JNE  other
+	MOVL (codegreenNode_child+4)(DI), SI
+
+known:
+	MOVL AX, R8
+	CLOCK
+	ADDTIME(BX, DI)
+	NODE(SI, R10)
+	ADDQ $1, codegreenNode_calls(R10)
+	STAND(SI)
+	SHRQ $8, AX
+	SHLQ $24, AX
+	ORQ  BX, AX
+	RET
+
+other:
+	CMPL codegreenNode_other(DI), AX
+	JNE  slowly
+	MOVL (codegreenNode_other+4)(DI), SI
+	JMP  known
+
+late:
+	MOVL R8, AX
+
+slowly:
+	JMP runtime·codegreenEnterSlowly<ABIInternal>(SB)
+
+// func codegreenExit(entered uint64)
 TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
-	ORL $(1<<21), AX
-	EVENT
+	MOVL AX, BX
+	ANDL $const_codegreenNothing, BX
+	CMPL BX, $const_codegreenSpecial
+	JCC  slowly
+	SLOT
+	MOVL g_codegreenNode(R14), SI
+	NODE(SI, DI)
+	MOVQ AX, R8
+	CLOCK
+	MOVQ AX, CX                      // how long the call took, in units of 256
+	SHRQ $8, CX
+	MOVQ R8, R10
+	SHRQ $24, R10
+	SUBQ R10, CX
+	SHLQ $24, CX
+	SHRQ $24, CX
+	CMPQ CX, codegreenSlot_long(R11)
+	JCC  late
+	ADDTIME(SI, DI)
+	SHLQ $8, CX
+	CMPQ CX, codegreenNode_longest(DI)
+	JLS  2(PC)
+	MOVQ CX, codegreenNode_longest(DI)
+	STAND(BX)
+	RET
+
+late:
+	MOVQ R8, AX
+
+slowly:
+	JMP runtime·codegreenExitSlowly<ABIInternal>(SB)
 
 // func codegreenCycles() uint64
 TEXT runtime·codegreenCycles<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8

@@ -1,47 +1,116 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// EVENT stores a word for the event in R0: kind << 21 | site. It leaves to
-// codegreenSlowly whatever is not as it was with the event before.
-#define EVENT \
-	LSR   $23, R0, R1                       \ // of a file that the channel does not know
-	CBNZ  R1, slowly                        \
-	MOVD  g_m(g), R1                        \
-	MOVD  m_id(R1), R2                      \
-	AND   $const_codegreenMask, R2          \
-	MOVD  $runtime·codegreenSlots(SB), R3   \
-	ADD   R2<<6, R3                         \
-	MOVD  m_procid(R1), R2                  \
-	MOVD  codegreenSlot_owner(R3), R4       \
-	CMP   R2, R4                            \
-	BNE   slowly                            \
-	MOVD  g_goid(g), R2                     \
-	MOVD  codegreenSlot_strand(R3), R4      \
-	CMP   R2, R4                            \
-	BNE   slowly                            \
-	MOVD  codegreenSlot_next(R3), R2        \
-	MOVD  codegreenSlot_fast(R3), R4        \
-	CMP   R4, R2                            \
-	BHS   slowly                            \
-	MRS   CNTVCT_EL0, R5                    \
-	ORR   R5<<24, R0, R0                    \
-	MOVD  R0, (R2)                          \
-	ADD   $8, R2                            \
-	MOVD  R2, codegreenSlot_next(R3)        \
-	RET                                     \
-slowly:                                         \
-	B     runtime·codegreenSlowly<ABIInternal>(SB)
+// SLOT finds what the thread writes with, in R3, and its nodes, in R4. It leaves to Go
+// whatever is not as it was with the event before.
+#define SLOT \
+	MOVD g_m(g), R1                     \
+	MOVD m_id(R1), R2                   \
+	AND  $const_codegreenMask, R2       \
+	MOVD $runtime·codegreenSlots(SB), R3 \
+	ADD  R2<<const_codegreenShift, R3   \
+	MOVD g_goid(g), R1                  \
+	MOVD codegreenSlot_fast(R3), R2     \
+	CMP  R1, R2                         \
+	BNE  slowly                         \
+	MOVD codegreenSlot_nodes(R3), R4
 
-// func codegreenEnter(site uint32)
-TEXT runtime·codegreenEnter<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
+// CLOCK is the tick in R8, and in R9 the time since the last event.
+#define CLOCK \
+	MOVD runtime·codegreenHead(SB), R1    \
+	MOVD codegreenHeader_epoch(R1), R1    \
+	MRS  CNTVCT_EL0, R8                   \
+	MOVD codegreenSlot_epoch(R3), R2      \
+	CMP  R1, R2                           \
+	BNE  slowly                           \
+	MOVD codegreenSlot_last(R3), R2       \
+	SUBS R2, R8, R9                       \
+	BLO  slowly
+
+// ADDTIME adds the time to a node, whose number and address it takes.
+#define ADDTIME(number, at) \
+	MOVD R8, codegreenSlot_last(R3)     \
+	MOVD codegreenSlot_ticks(R3), R1    \
+	MOVD (at)(R1), R2                   \
+	ADD  R9, R2                         \
+	MOVD R2, (at)(R1)                   \
+	LSR  $4, number, R1                 \
+	MOVD codegreenSlot_touched(R3), R2  \
+	MOVD $1, R9                         \
+	MOVB R9, (R2)(R1)
+
+// STAND ends the event: the goroutine is in a node from here on.
+#define STAND(number) \
+	MOVW number, g_codegreenNode(g)           \
+	MOVD codegreenSlot_tree(R3), R1           \
+	MOVD codegreenTree_events(R1), R2         \
+	ADD  $1, R2                               \
+	MOVD R2, codegreenTree_events(R1)         \
+	ORR  R8<<24, number, R2                   \
+	ADD  $codegreenTree_place, R1             \
+	STLR R2, (R1)
+
+// func codegreenEnter(site uint32) uint64
+TEXT runtime·codegreenEnter<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-16
 	MOVWU R0, R0
-	EVENT
+	SLOT
+	MOVWU g_codegreenNode(g), R5
+	ADD   R5<<7, R4, R6
+	MOVD  codegreenNode_child(R6), R7
+	CMPW  R0, R7
+	BNE   other
 
-// func codegreenExit(site uint32)
+known:
+	LSR  $32, R7, R7
+	CLOCK
+	ADDTIME(R5, R6)
+	ADD  R7<<7, R4, R6
+	MOVD codegreenNode_calls(R6), R1
+	ADD  $1, R1
+	MOVD R1, codegreenNode_calls(R6)
+	STAND(R7)
+	LSR  $8, R8, R8
+	ORR  R8<<24, R5, R0
+	RET
+
+other:
+	MOVD codegreenNode_other(R6), R7
+	CMPW R0, R7
+	BEQ  known
+
+slowly:
+	B runtime·codegreenEnterSlowly<ABIInternal>(SB)
+
+// func codegreenExit(entered uint64)
 TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
-	MOVWU R0, R0
-	ORR $(1<<21), R0
-	EVENT
+	AND  $const_codegreenNothing, R0, R5
+	MOVD $const_codegreenSpecial, R1
+	CMP  R1, R5
+	BHS  slowly
+	SLOT
+	MOVWU g_codegreenNode(g), R7
+	ADD   R7<<7, R4, R6
+	CLOCK
+	LSR  $8, R8, R10                 // how long the call took, in units of 256
+	LSR  $24, R0, R1
+	SUB  R1, R10, R10
+	AND  $0xffffffffff, R10, R10
+	MOVD codegreenSlot_long(R3), R1
+	CMP  R1, R10
+	BHS  slowly
+	ADDTIME(R7, R6)
+	LSL  $8, R10, R10
+	MOVD codegreenNode_longest(R6), R1
+	CMP  R1, R10
+	BLS  shorter
+	MOVD R10, codegreenNode_longest(R6)
+
+shorter:
+	STAND(R5)
+	RET
+
+slowly:
+	B runtime·codegreenExitSlowly<ABIInternal>(SB)
 
 // func codegreenCycles() uint64
 TEXT runtime·codegreenCycles<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8

@@ -25,9 +25,9 @@ func codegreenExample(name string) func() {
 		return func() {}
 	}
 	begin := highPrecisionTimeNow()
-	outer := ring.CodegreenSpanEnter(site)
+	outer, entered := ring.CodegreenSpanEnter(site)
 	return func() {
-		ring.CodegreenSpanExit(site, outer)
+		ring.CodegreenSpanExit(site, outer, entered)
 		ring.CodegreenMeasured(site, 1, int64(highPrecisionTimeSince(begin)))
 	}
 }
@@ -35,6 +35,7 @@ func codegreenExample(name string) func() {
 // codegreenBench is the span of a benchmark's run since its timer was reset.
 type codegreenBench struct {
 	site, outer uint32
+	entered     uint64
 	on          bool
 }
 
@@ -46,12 +47,12 @@ func (c *codegreenBench) start(b *B) {
 		c.site = ring.CodegreenSpan(codegreenPackage, benchmarkName(b.name, runtime.GOMAXPROCS(0)), true)
 	}
 	c.on = true
-	c.outer = ring.CodegreenSpanEnter(c.site)
+	c.outer, c.entered = ring.CodegreenSpanEnter(c.site)
 }
 
 func (c *codegreenBench) stop() {
 	if c.on {
-		ring.CodegreenSpanExit(c.site, c.outer)
+		ring.CodegreenSpanExit(c.site, c.outer, c.entered)
 		c.on = false
 	}
 }

@@ -8,8 +8,8 @@ import java.util.function.IntConsumer;
  * of the virtual machine know which it is.
  */
 public final class Calls {
-    /** R.e, R.x, R.ce, R.cx */
-    public static final IntConsumer[] CALLS = {new Enter(), new Exit(), new CountedEnter(), new CountedExit()};
+    /** R.e, R.x */
+    public static final IntConsumer[] CALLS = {new Enter(), new Exit()};
 
     private Calls() {}
 
@@ -22,18 +22,6 @@ public final class Calls {
     private static final class Exit implements IntConsumer {
         public void accept(int site) {
             R.x(site);
-        }
-    }
-
-    private static final class CountedEnter implements IntConsumer {
-        public void accept(int site) {
-            R.ce(site);
-        }
-    }
-
-    private static final class CountedExit implements IntConsumer {
-        public void accept(int site) {
-            R.cx(site);
         }
     }
 }

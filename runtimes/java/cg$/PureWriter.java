@@ -24,7 +24,6 @@ final class PureWriter {
     private static final int READER = 20, CLOSED = 24, STAMP = 32, HEAD = 64, LOST = 128, WAITS = 136,
         FULL = 144, LIMIT = 152;
     private static final int FIRST = 1, RESYNC = 2, SUMS = 16;
-    private static final long DEMOTED = 1L << 63;
 
     private static final VarHandle INTS = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
     private static final VarHandle LONGS = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
@@ -39,7 +38,6 @@ final class PureWriter {
         static final ByteBuffer MEMORY = opening;
         static final int COUNT = MEMORY.getInt(8);
         static final int CHUNKS = PAGE + (COUNT * 4 + PAGE - 1) / PAGE * PAGE;
-        static final int TABLE = CHUNKS + COUNT * CHUNK;
         static final boolean CYCLES = MEMORY.getInt(16) == 1;
         static final ThreadLocal<PureWriter> STATE = state();
     }
@@ -78,7 +76,7 @@ final class PureWriter {
             ByteBuffer m = size < PAGE || size > Integer.MAX_VALUE ? null
                 : file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, size).order(ByteOrder.nativeOrder());
             long n = m == null ? 0 : m.getInt(8);
-            if (n <= 0 || m.getInt(0) != 0x48434743 || m.getInt(4) != 3 || m.getInt(12) != CHUNK
+            if (n <= 0 || m.getInt(0) != 0x48434743 || m.getInt(4) != 4 || m.getInt(12) != CHUNK
                 || m.getLong(CLOSED) != 0
                 || PAGE + (n * 4 + PAGE - 1) / PAGE * PAGE + n * CHUNK + SITES * 8L + FILES * 16L + NAMES != size)
                 throw new IOException("not a channel of this version");
@@ -131,20 +129,6 @@ final class PureWriter {
             LONGS.getAndAdd(Channel.MEMORY, LOST, 1L);
         } catch (Throwable e) {
             // too little of the stack is left even for that
-        }
-    }
-
-    /** Whether a site is demoted: its calls are counted, here if enter is set. */
-    static boolean counted(int site, boolean enter) {
-        try {
-            int slot = Channel.TABLE + (site & SITES - 1) * 8;
-            if ((Channel.MEMORY.getLong(slot) & DEMOTED) == 0)
-                return false;
-            if (enter)
-                LONGS.getAndAdd(Channel.MEMORY, slot, 1L);
-            return true;
-        } catch (VirtualMachineError | RuntimeException | LinkageError e) {
-            return false;
         }
     }
 

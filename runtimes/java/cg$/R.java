@@ -2,7 +2,7 @@ package cg$;
 
 /**
  * What instrumented code calls: e(site) when a call of the site begins, x(site)
- * when it ends, ce and cx of small functions, whose calls may be counted only.
+ * when it ends.
  *
  * The package is on the boot class path, so that every class loader finds it.
  * It uses java.base alone, prints nothing, and throws nothing but what entering
@@ -39,40 +39,11 @@ public final class R {
             PureWriter.exit(site);
     }
 
-    public static void ce(int site) {
-        if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL) {
-            if (!isCounted(site, true))
-                VirtualThread.enter(site);
-        } else if (MODE == NATIVE) {
-            if (countedEnter(site) != 0)
-                event(ENTER, site);
-        } else if (MODE == PURE && !PureWriter.counted(site, true))
-            PureWriter.enter(site);
-    }
-
-    public static void cx(int site) {
-        if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL) {
-            if (!isCounted(site, false))
-                VirtualThread.exit(site);
-        } else if (MODE == NATIVE) {
-            if (countedExit(site) != 0)
-                event(EXIT, site);
-        } else if (MODE == PURE && !PureWriter.counted(site, false))
-            PureWriter.exit(site);
-    }
-
-    private static boolean isCounted(int site, boolean enter) {
-        return MODE == NATIVE ? counted(site, enter) : PureWriter.counted(site, enter);
-    }
-
     // runtimes/native/java.c says what each does.
     static native int open(byte[] path, int length);
     private static native int enter(int site);
     private static native int exit(int site);
-    private static native int countedEnter(int site);
-    private static native int countedExit(int site);
     private static native void event(int kind, int site);
-    private static native boolean counted(int site, boolean enter);
     static native boolean on(long id, int kind, int site);
     static native void show(long id, int[] sites, int depth);
 }

@@ -12,7 +12,6 @@ OWN = (1 << 21) - 1  # the site of cg's own work inside the program
 PLAIN, WAIT, ALONE, OPEN, OVER, AGAIN, SHUT = range(7)
 PAUSES = {"p": PLAIN, "w": WAIT, "y": ALONE, "o": OPEN, "v": OVER, "g": AGAIN, "h": SHUT}
 
-# Types of checkpoints by their letter: one that records, one of a function whose
-# calls may be counted only, and those of frames that can be suspended. Their
-# order is that of numbers in entries of the cache.
-TYPES = "", "s", "p", "w", "y", "o", "v", "g", "h"
+# Types of checkpoints by their letter: one that records, and those of frames that
+# can be suspended. Their order is that of numbers in entries of the cache.
+TYPES = "", "p", "w", "y", "o", "v", "g", "h"

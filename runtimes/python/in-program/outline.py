@@ -23,10 +23,6 @@ PAUSES = nodes("Yield", "YieldFrom", "Await")
 ASYNC = nodes("AsyncFor", "AsyncWith")
 TRIES = nodes("Try", "TryStar")
 LISTS = nodes("ListComp", "SetComp", "DictComp")
-STRINGS = nodes("JoinedStr", "TemplateStr")
-BUSY = PAUSES + ASYNC + TRIES + LISTS + FUNCTIONS + nodes(
-    "Call", "For", "While", "With", "Match", "GeneratorExp", "Lambda", "ClassDef", "Import", "ImportFrom")
-SMALL = 12  # names and constants, as in languages/small.go
 
 # As compilers in languages/python/plan.go.
 COMPILERS = {
@@ -60,8 +56,8 @@ def outline(text, name="<text>"):
     tree = compile(text, name, "exec", ONLY_AST, True)
     sites, left, points = [], [], []
 
-    def site(kind, name, node, body):
-        new = (node.lineno, node.col_offset, node.end_lineno, kind, small(body), name)
+    def site(kind, name, node):
+        new = (node.lineno, node.col_offset, node.end_lineno, kind, name)
         sites.append(new)
         return new
 
@@ -70,7 +66,7 @@ def outline(text, name="<text>"):
             points.append((node.lineno, node.col_offset, role, site, node.end_lineno, node.end_col_offset))
 
     end = 1 + text.rstrip("\r\n").count("\n")
-    module = Scope("", (1, 0, end, "module", False, "<module>"))
+    module = Scope("", (1, 0, end, "module", "<module>"))
     sites.append(module.site)
     points.append((1, 0, "module", module.site, end, 0))
     todo = [(node, module) for node in reversed(tree.body)]
@@ -90,11 +86,11 @@ def outline(text, name="<text>"):
                 what = "function"
                 if here.is_class:
                     what = "constructor" if node.name in ("__init__", "__new__") else "method"
-                body = Scope(name, None if compiled else site(what, name, node, node.body), compiled)
+                body = Scope(name, None if compiled else site(what, name, node), compiled)
                 point("body", node, body.site)
         elif kind is ast.Lambda:
             name = here.qualify("<lambda>")
-            body = Scope(name, None if here.compiled else site("lambda", name, node, node.body), here.compiled)
+            body = Scope(name, None if here.compiled else site("lambda", name, node), here.compiled)
             point("lambda", node, body.site)
         elif kind is ast.GeneratorExp or kind in LISTS and here is not module and waits(node) and not here.away:
             # Only its first iterable belongs to the frame around it.
@@ -122,8 +118,8 @@ def outline(text, name="<text>"):
     left.sort(key=lambda l: l[0])
     points.sort(key=place)
     numbers = {id(s): i + 1 for i, s in enumerate(sites)}
-    lines = ["S\t%s\t%d\t%d\t%d\t%d\t%s\n" % (kind, line, column, end, small, name)
-             for line, column, end, kind, small, name in sites]
+    lines = ["S\t%s\t%d\t%d\t%d\t%s\n" % (kind, line, column, end, name)
+             for line, column, end, kind, name in sites]
     lines += ["L\t%d\t%s\t%s\n" % l for l in left]
     lines += ["P\t%s\t%d\t%d\t%d\t%d\t%d\n" % (role, line, column, numbers[id(s)], end, end_column)
               for line, column, role, s, end, end_column in points]
@@ -152,45 +148,6 @@ def waits(comprehension):
         if g.is_async:
             return True
     return False
-
-
-def small(body):
-    """Whether a body runs for less than its checkpoints take: at most two
-    statements and a docstring, that call nothing and repeat nothing."""
-    statements = 0
-    if not isinstance(body, list):
-        body = [body]
-    else:
-        body = [n for n in body if not (isinstance(n, ast.Expr) and (isinstance(n.value, STRINGS) or
-                isinstance(n.value, ast.Constant) and isinstance(n.value.value, (str, bytes))))]
-        statements = len(body)
-    if statements > 2:
-        return False
-    words, todo = 0, list(body)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, BUSY):
-            return False
-        if isinstance(node, STRINGS):
-            words += 1
-            todo += shown(node)
-            continue
-        words += isinstance(node, (ast.Name, ast.Attribute, ast.Constant))
-        if words > SMALL:
-            return False
-        todo += children(node)
-    return words <= SMALL
-
-
-def shown(string):
-    """What stands in the braces of a string."""
-    found = []
-    for part in string.values:
-        if not isinstance(part, ast.Constant):
-            found.append(part.value)
-            if part.format_spec:
-                found += shown(part.format_spec)
-    return found
 
 
 def compiler(definition):

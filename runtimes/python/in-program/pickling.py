@@ -21,9 +21,8 @@ def let_checkpoints_be_pickled():
 
 def reduce(self):
     if recorder.native:
-        bits, kind = self.__index__(), type(self).__name__
-        how = {"Checkpoint": "", "Counting": "s"}.get(kind)
-        if how is None:
+        bits, how = self.__index__(), ""
+        if type(self).__name__ == "Pausing":
             how = next(letter for letter, n in PAUSES.items() if n == bits >> 24 & 255)
         bits &= ~(255 << 24)
     else:

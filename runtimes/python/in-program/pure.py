@@ -37,7 +37,7 @@ def start(path):
     finally:
         os.close(fd)
     magic, version, chunks, size = struct.unpack_from("4I", memory)
-    if magic != 0x48434743 or version != 3 or size != 8 * CHUNK:
+    if magic != 0x48434743 or version != 4 or size != 8 * CHUNK:
         raise ValueError("not a channel of this version")
     words = memoryview(memory).cast("Q")
     states = memoryview(memory).cast("I")

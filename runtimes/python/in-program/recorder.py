@@ -17,8 +17,7 @@ from .server import tell
 class Recorder:
     checkpoint = None  # bits -> object
     pausing = None     # the same, of a site whose frames can be suspended
-    counting = None    # the same, of one whose calls may be counted only
-    makers = {}        # the three by the letter behind a mark
+    makers = {}        # both by the letter behind a mark
     entries = ""       # what the names of entries in the cache begin with
     seal = None        # bytes -> number, by which an entry of the cache is known to be whole
     native = None      # the native module
@@ -84,7 +83,7 @@ def open_native():
     run.nested = not module.open(run.channel)
     module.cache(recorder.entries)
     recorder.native, recorder.seal = module, module.digest
-    use(module.checkpoint, module.pausing, module.counting)
+    use(module.checkpoint, module.pausing)
 
 
 def open_pure():
@@ -93,13 +92,13 @@ def open_pure():
     checkpoint = start(run.channel)
     recorder.entries += "pure-"
     recorder.seal = lambda b: int.from_bytes(_imp.source_hash(0x6367, b), "little")
-    use(checkpoint, Pausing, checkpoint)
+    use(checkpoint, Pausing)
     run.nested = nested()
 
 
-def use(checkpoint, pausing, counting):
-    recorder.checkpoint, recorder.pausing, recorder.counting = checkpoint, pausing, counting
-    recorder.makers.update({"": checkpoint, "s": counting})
+def use(checkpoint, pausing):
+    recorder.checkpoint, recorder.pausing = checkpoint, pausing
+    recorder.makers[""] = checkpoint
     for letter, how in PAUSES.items():
         recorder.makers[letter] = lambda bits, how=how << 24: pausing(bits | how)
 

@@ -47,31 +47,29 @@ LITERALS = tuple(getattr(ast, n) for n in (
 
 def weave(source, plan):
     """(sites, code, quiet): quiet says that compiling gave no warning."""
-    sites, left, points, small = [], [], {}, set()
+    sites, left, points = [], [], {}
     for line in plan.split("\n"):
         f = line.split("\t")
         if f[0] == "L":
             left.append(line)
         elif f[0] == "S":
             sites.append(line)
-            if f[5] == "1":
-                small.add(len(sites))
         elif f[0] == "P":
             points[f[1], int(f[2]), int(f[3])] = int(f[4])
     with CaughtWarnings() as caught:
-        code = attempt(source, points, small)
+        code = attempt(source, points)
     quiet = source.mute or not caught.heard
     if not quiet:
         compile(source.content, source.path, "exec", 0, True)  # once more, to be heard
     return "\n".join(sites + left), polish(code), quiet
 
 
-def attempt(source, points, small):
+def attempt(source, points):
     content, path, parse = source.content, source.path, source.parse
     for _ in range(100):
         tree = parse(source.text) if parse else compile(content, path, "exec", ONLY_AST, True)
         # Only what the interpreter has parsed itself stands where it says.
-        Weaver(tree, points, small, [] if parse else sorted({line for _, line, _ in points})).apply()
+        Weaver(tree, points, [] if parse else sorted({line for _, line, _ in points})).apply()
         try:
             return compile(tree, path, "exec", 0, True)
         except (SyntaxError, RecursionError) as e:
@@ -195,8 +193,8 @@ def at(new, old):
 
 
 class Weaver:
-    def __init__(self, tree, points, small, lines):
-        self.tree, self.points, self.small = tree, points, small
+    def __init__(self, tree, points, lines):
+        self.tree, self.points = tree, points
         self.nodes = walk(tree, lines)
         self.pausing = {site for (role, _, _), site in points.items() if role == "pause"}
         self.asynchronous = {points.get(("body", n.lineno, n.col_offset)) for n, _, _ in self.nodes
@@ -204,10 +202,9 @@ class Weaver:
 
     def mark(self, kind, site, how="p", up=0):
         # A site whose frames can be suspended has checkpoints that look, in
-        # ways that events.PAUSES tells; a small one has some that count when
-        # cg asks for it.
+        # ways that events.PAUSES tells.
         if site not in self.pausing:
-            how = "s" if site in self.small else ""
+            how = ""
         node = ast.Constant(value="%s%d:%d%s" % (MARK, kind | up << 11, site, how))
         node.kind = None
         return node

@@ -17,26 +17,16 @@ func plain(n int) int { return n + 1 }
 
 //go:noinline
 func paired(n int) int {
-	cg.CodegreenEnter(base + 4)
+	entered := cg.CodegreenEnter(base + 4)
 	n++
-	cg.CodegreenExit(base + 4)
+	cg.CodegreenExit(entered)
 	return n
 }
 
 //go:noinline
 func deferred(n int) int {
 	{
-		cg.CodegreenEnter(base + 4)
-		defer cg.CodegreenExit(base + 4)
-	}
-	return n + 1
-}
-
-//go:noinline
-func counted(n int) int {
-	{
-		cg.CodegreenCountedEnter(base + 4)
-		defer cg.CodegreenCountedExit(base + 4)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 	}
 	return n + 1
 }
@@ -46,8 +36,7 @@ func counted(n int) int {
 //go:noinline
 func looped(n int) {
 	for range n {
-		cg.CodegreenEnter(base + 4)
-		defer cg.CodegreenExit(base + 4)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 	}
 }
 
@@ -78,11 +67,6 @@ var benches = []struct {
 			deferred(i)
 		}
 	}},
-	{"counted", 2000, func(n int) {
-		for i := range n {
-			counted(i)
-		}
-	}},
 	{"loop", 500, looped},
 	{"loop-plain", 500, loopedPlain},
 	{"cycles", 2000, func(n int) {
@@ -108,8 +92,7 @@ var benches = []struct {
 		for range n {
 			go func() {
 				{
-					cg.CodegreenEnter(base + 4)
-					defer cg.CodegreenExit(base + 4)
+					defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 				}
 				done <- true
 			}()

@@ -19,8 +19,7 @@ var base = cg.CodegreenFile(key)
 
 func main() {
 	{
-		cg.CodegreenEnter(base + 1)
-		defer cg.CodegreenExit(base + 1)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 1))
 	}
 	n := 0
 	if len(os.Args) > 2 {
@@ -35,7 +34,8 @@ func init() {
 	for name, f := range map[string]func(int){
 		"counts": counts, "migrate": migrate, "blocked": blocked, "many": many, "panic": panics, "goexit": goexit,
 		"ready": ready, "child": child, "exec": execs, "pull": pull, "locked": locked, "spin": spin, "unknown": unknown,
-		"race": race, "overload": overload, "threads": threads,
+		"race": race, "overload": overload, "threads": threads, "fib": fibs, "deep": deep, "range": ranges,
+		"fibs": fibAll, "mixed": mixed, "turn": turn, "long": long, "busy": busy,
 	} {
 		programs[name] = f // those of other files are there
 	}
@@ -44,8 +44,7 @@ func init() {
 //go:noinline
 func fib(n int) int {
 	{
-		cg.CodegreenEnter(base + 2)
-		defer cg.CodegreenExit(base + 2)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 2))
 	}
 	if n < 2 {
 		return n
@@ -56,8 +55,7 @@ func fib(n int) int {
 //go:noinline
 func small(n int) int {
 	{
-		cg.CodegreenCountedEnter(base + 3)
-		defer cg.CodegreenCountedExit(base + 3)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 3))
 	}
 	return n + 1
 }
@@ -75,8 +73,7 @@ func counts(int) {
 //go:noinline
 func step(depth int, c chan int) int {
 	{
-		cg.CodegreenEnter(base + uint32(4+depth%8))
-		defer cg.CodegreenExit(base + uint32(4+depth%8))
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + uint32(4+depth%8)))
 	}
 	if depth == 0 {
 		select {
@@ -111,8 +108,7 @@ func migrate(n int) {
 //go:noinline
 func produce(c chan int, n int) {
 	{
-		cg.CodegreenEnter(base + 4)
-		defer cg.CodegreenExit(base + 4)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 	}
 	for i := range n {
 		burn(20 * time.Millisecond)
@@ -130,8 +126,7 @@ func burn(d time.Duration) {
 //go:noinline
 func consume(c chan int) (sum int) {
 	{
-		cg.CodegreenEnter(base + 5)
-		defer cg.CodegreenExit(base + 5)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
 	}
 	for v := range c {
 		sum += v
@@ -155,8 +150,7 @@ func many(n int) {
 	for range n {
 		wg.Go(func() {
 			{
-				cg.CodegreenEnter(base + 4)
-				defer cg.CodegreenExit(base + 4)
+				defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 			}
 			<-gate
 			fib(1)
@@ -169,8 +163,7 @@ func many(n int) {
 //go:noinline
 func throws(n int) {
 	{
-		cg.CodegreenEnter(base + 4)
-		defer cg.CodegreenExit(base + 4)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 	}
 	if n == 0 {
 		panic("thrown")
@@ -191,8 +184,7 @@ func goexit(int) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		{
-			cg.CodegreenEnter(base + 4)
-			defer cg.CodegreenExit(base + 4)
+			defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 		}
 		runtime.Goexit()
 	})
@@ -202,8 +194,7 @@ func goexit(int) {
 // ready says so after n calls, inside of one, and waits to be killed.
 func ready(n int) {
 	{
-		cg.CodegreenEnter(base + 4)
-		defer cg.CodegreenExit(base + 4)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 	}
 	for range n {
 		small(1)
@@ -228,8 +219,7 @@ func child(n int) {
 // execs becomes another program, with its frames open.
 func execs(int) {
 	{
-		cg.CodegreenEnter(base + 4)
-		defer cg.CodegreenExit(base + 4)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 	}
 	fib(5)
 	fmt.Println(syscall.Exec("/proc/self/exe", []string{os.Args[0], "counts"}, os.Environ()))
@@ -237,8 +227,7 @@ func execs(int) {
 
 func numbers(yield func(int) bool) {
 	{
-		cg.CodegreenEnter(base + 4)
-		defer cg.CodegreenExit(base + 4)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 	}
 	for i := 0; yield(fib(i % 3)); i++ {
 	}
@@ -263,8 +252,7 @@ func locked(n int) {
 		wg.Go(func() {
 			runtime.LockOSThread()
 			{
-				cg.CodegreenEnter(base + 4)
-				defer cg.CodegreenExit(base + 4)
+				defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 			}
 			fib(3)
 		})
@@ -288,10 +276,9 @@ func spin(n int) {
 // unknown calls a function of a file that the channel does not know.
 func unknown(int) {
 	none := cg.CodegreenFile(key + 1)
-	cg.CodegreenEnter(none + 1)
-	cg.CodegreenCountedEnter(none + 1)
-	cg.CodegreenCountedExit(none + 1)
-	cg.CodegreenExit(none + 1)
+	outer := cg.CodegreenEnter(none + 1)
+	cg.CodegreenExit(cg.CodegreenEnter(none + 1))
+	cg.CodegreenExit(outer)
 	fib(1)
 }
 
@@ -300,8 +287,7 @@ var shared int
 //go:noinline
 func write() {
 	{
-		cg.CodegreenEnter(base + 4)
-		defer cg.CodegreenExit(base + 4)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 	}
 	shared++
 }
@@ -345,5 +331,168 @@ func threads(n int) {
 			}
 		})
 	}
+	wg.Wait()
+}
+
+// fibs calls fib alone, for the time it takes.
+func fibs(n int) {
+	begin := time.Now()
+	x := fib(n)
+	fmt.Println(x, time.Since(begin).Round(time.Millisecond))
+}
+
+// fibAll runs many goroutines at the same time.
+func fibAll(n int) {
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() { fib(24) })
+	}
+	wg.Wait()
+	status, _ := os.ReadFile("/proc/self/status")
+	fmt.Print(string(status)) // the most memory that it had
+}
+
+//go:noinline
+func down(n int) int {
+	{
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+	}
+	if n == 0 {
+		return small(0)
+	}
+	return down(n-1) + 1
+}
+
+// deep calls itself n times, and panics through as many frames.
+func deep(n int) {
+	if down(n) != n+1 {
+		panic("deep")
+	}
+	func() {
+		defer func() { recover() }()
+		throws(n / 10)
+	}()
+	fib(1)
+}
+
+func values(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		{
+			defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
+		}
+		for i := range n {
+			if !yield(small(i)) {
+				return
+			}
+		}
+	}
+}
+
+// ranges leaves iterators at their end, by break, return and panic.
+func ranges(n int) {
+	sum := 0
+	for v := range values(n) {
+		sum += fib(v % 2)
+	}
+	for v := range values(n) {
+		if v == n/2 {
+			break
+		}
+	}
+	func() {
+		defer func() { recover() }()
+		for range values(n) {
+			throws(1)
+		}
+	}()
+	fmt.Println(sum, small(1))
+}
+
+// mix calls itself by one of its sites after the other, along n different paths.
+//
+//go:noinline
+func mix(n, depth int) {
+	{
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + uint32(4+n%8)))
+	}
+	if depth > 0 {
+		mix(n/8, depth-1)
+	}
+}
+
+func mixed(n int) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range n {
+			mix(i*7919, 12)
+		}
+	})
+	wg.Wait()
+}
+
+// turn calls itself by three sites in turn, and at its end by two others.
+//
+//go:noinline
+func turn(n int) {
+	site := uint32(4 + n%3)
+	if n < 0 {
+		site = uint32(7 + -n%2)
+	}
+	{
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + site))
+	}
+	if n > -9 {
+		turn(n - 1)
+	}
+}
+
+// long makes n calls that work long, and as many that wait.
+func long(n int) {
+	for range n {
+		func() {
+			{
+				defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+			}
+			burn(2 * time.Millisecond)
+		}()
+		func() {
+			{
+				defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
+			}
+			time.Sleep(2 * time.Millisecond)
+		}()
+		fib(3)
+	}
+}
+
+// busy makes n calls that leave their only thread time and again: two kinds that are
+// alone, and two that take turns.
+func busy(n int) {
+	runtime.GOMAXPROCS(1)
+	turns := func(site uint32) {
+		for range n {
+			func() {
+				{
+					defer cg.CodegreenExit(cg.CodegreenEnter(base + site))
+				}
+				for range 20 {
+					burn(time.Millisecond)
+					runtime.Gosched()
+				}
+			}()
+		}
+	}
+	turns(4)
+	for range n {
+		func() {
+			{
+				defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
+			}
+			burn(60 * time.Millisecond)
+		}()
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { turns(6) })
+	wg.Go(func() { turns(6) })
 	wg.Wait()
 }

@@ -37,8 +37,6 @@ public class Bench {
             System.out.println("native-nop " + best(n, k -> { for (int i = 0; i < k; i++) nop(i); }));
         }
         System.out.println("event " + best(n, k -> { for (int i = 0; i < k; i += 2) { cg$.R.e(2); cg$.R.x(2); } }));
-        System.out.println("counted " + best(n, k -> { for (int i = 0; i < k; i += 2) { cg$.R.ce(3); cg$.R.cx(3); } }));
-        System.out.println("demoted " + best(n, k -> { for (int i = 0; i < k; i += 2) { cg$.R.ce(4); cg$.R.cx(4); } }));
         // Bursts of a fraction of a millisecond, which nothing interrupts; the compilers see fib(25) first.
         sink = plain(25) + told(25);
         double without = best(8361, k -> sink = plain(18)), with = best(8361, k -> sink = told(18));

@@ -16,9 +16,9 @@ public class Programs {
     }
 
     static int small(int n) {
-        cg$.R.ce(3); try {
+        cg$.R.e(3); try {
         return n + 1;
-        } finally { cg$.R.cx(3); }
+        } finally { cg$.R.x(3); }
     }
 
     static void raise(int depth) {

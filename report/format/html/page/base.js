@@ -25,7 +25,6 @@ function apart(run) {
     g.avg_power_w = g.self_energy_j === null || g.self_time_s <= 0 ? null : g.self_energy_j / g.self_time_s;
     g.share_percent = g.self_energy_j === null || !(program > 0) ? null : 100 * g.self_energy_j / program;
   }
-  for (const i of f.demoted) run.functions[i].demoted = true;
   run.sites = rows({ id: s.id, name: text(s.name), file: text(s.file), line: s.line, end_line: s.end_line }, s.id.length);
   run.tasks = rows({
     name: text(t.name), depth: t.depth, started_at_mono_ns: t.begin_ns, ended_at_mono_ns: t.end_ns, duration_s: seconds(t.time_ns),

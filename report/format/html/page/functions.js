@@ -61,7 +61,6 @@ function functions(run, go) {
     el('button', { type: 'button', class: 'name', title: 'Show it in the call paths', onclick: () => go.flame(f.name) }, f.name),
     f.file ? (go.source(f.file) ? el('button', { type: 'button', class: 'where', title: f.file, onclick: () => go.show(f.file, f.line) }, `${base(f.file)}:${f.line}`)
       : el('small', { class: 'where', title: f.file }, `${base(f.file)}:${f.line}`)) : null,
-    f.demoted ? el('small', { class: 'flag', title: 'counted instead of timed, from some call on' }, 'counted') : null,
     known && f.unresolved ? el('small', { class: 'flag', title: 'not resolvable: ' + f.unresolved + (f.unresolved_with ? ' with ' + f.unresolved_with.join(', ') : '') }, f.unresolved_with ? 'in a group' : 'by time') : null,
     f.calls_cut ? el('small', { class: 'flag', title: `nobody saw the end of ${figure.count(f.calls_cut)} calls: they end at the last known moment` }, 'cut') : null);
   const each = (f) => {

@@ -36,8 +36,7 @@ var base = cg.CodegreenFile(key)
 //export called
 func called(n C.int) {
 	{
-		cg.CodegreenEnter(base + 4)
-		defer cg.CodegreenExit(base + 4)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
 	}
 	if n%10 == 0 {
 		inner(int(n))
@@ -47,8 +46,7 @@ func called(n C.int) {
 //go:noinline
 func inner(n int) {
 	{
-		cg.CodegreenEnter(base + 5)
-		defer cg.CodegreenExit(base + 5)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
 	}
 	done := make(chan bool)
 	go func() { done <- n > 0 }()
@@ -57,8 +55,7 @@ func inner(n int) {
 
 func main() {
 	{
-		cg.CodegreenEnter(base + 1)
-		defer cg.CodegreenExit(base + 1)
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 1))
 	}
 	C.threads(20)
 }

@@ -24,8 +24,8 @@ import (
 	"cg/nemb/attribute"
 )
 
-// program compiles testdata/random.c with the native runtime, whose threads
-// tell each event or add up, or do both at a time.
+// program compiles testdata/random.c with the native runtime. With both the reader can
+// keep it between two events, of which it writes words, too.
 func program(t testing.TB, both bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "random")
@@ -49,14 +49,12 @@ type twice struct {
 	words, added *attribute.Attributor
 	energy       float64 // microjoules
 	last         checkpoint.Tick
-	late         bool // the reader begins when the writers have waited
-	single       bool // one attributor for both: words
 }
 
 func (w *twice) fold(until checkpoint.Tick) func(checkpoint.Run) int {
 	return func(r checkpoint.Run) int {
 		a := w.words
-		if r.Tally != nil && !w.single {
+		if r.Tally != nil {
 			a = w.added
 		}
 		return a.Fold(r, w.channel.Clock().Now()+skew, until)
@@ -113,12 +111,6 @@ func (w *twice) run(t *testing.T, path string, args ...string) (words, added att
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	if w.late {
-		for w.channel.Waits() == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -150,6 +142,7 @@ func newTwice(t *testing.T, chunks int) *twice {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	c.WriteWords()
 	return &twice{channel: c}
 }
 
@@ -187,14 +180,13 @@ func sameCalls(t *testing.T, want, got map[string]uint64) {
 func TestAddedUpIsWhatIsTold(t *testing.T) {
 	path := program(t, true)
 	for _, c := range []struct {
-		name   string
-		args   []string
-		capped bool
+		name string
+		args []string
 	}{
-		{"one thread", []string{"1", "60000", "1", "6", "3", "0"}, false},
-		{"three threads", []string{"3", "30000", "2", "8", "2", "0"}, false},
-		{"forks", []string{"2", "20000", "3", "6", "3", "4"}, false},
-		{"more paths than nodes", []string{"1", "150000", "4", "12", "4", "0"}, true},
+		{"one thread", []string{"1", "60000", "1", "6", "3", "0"}},
+		{"three threads", []string{"3", "30000", "2", "8", "2", "0"}},
+		{"forks", []string{"2", "20000", "3", "6", "3", "4"}},
+		{"many paths", []string{"1", "150000", "4", "12", "4", "0"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newTwice(t, 0)
@@ -205,11 +197,7 @@ func TestAddedUpIsWhatIsTold(t *testing.T) {
 			if !words.Total.Balanced() || !added.Total.Balanced() || words.Total.Total != added.Total.Total {
 				t.Errorf("%+v\n%+v", words.Total, added.Total)
 			}
-			if !c.capped {
-				sameCalls(t, calls(words), calls(added))
-			} else if added.Stats.Truncated == 0 {
-				t.Error("there was room for all paths")
-			}
+			sameCalls(t, calls(words), calls(added))
 			total := float64(words.Total.Total)
 			costs := map[checkpoint.SiteID]attribute.Cost{}
 			for _, k := range words.Costs {
@@ -225,9 +213,7 @@ func TestAddedUpIsWhatIsTold(t *testing.T) {
 					t.Errorf("site %d: %d calls, want %d", got.Site, got.Calls, want.Calls)
 				}
 				off := math.Abs(float64(got.Self.Energy)-float64(want.Self.Energy)) / total
-				if !c.capped {
-					off = max(off, math.Abs(float64(got.Inclusive.Energy)-float64(want.Inclusive.Energy))/total)
-				}
+				off = max(off, math.Abs(float64(got.Inclusive.Energy)-float64(want.Inclusive.Energy))/total)
 				if off > 1e-3 {
 					t.Errorf("site %d: %+v %v, want %+v %v", got.Site, got.Self, got.SelfTime, want.Self, want.SelfTime)
 				}
@@ -245,45 +231,6 @@ func TestAddedUpIsWhatIsTold(t *testing.T) {
 	}
 }
 
-// A program that adds up from the start, or from where the reader came too
-// late, has the calls that it has word by word: nothing is lost.
-func TestSwitch(t *testing.T) {
-	path := program(t, false)
-	args := []string{"3", "120000", "7", "6", "3", "3"}
-	tell := newTwice(t, 0)
-	tell.channel.DisableSums()
-	want, none := tell.run(t, path, args...)
-	if tell.channel.Lost() > 0 || none.Stats.Events > 0 {
-		t.Fatalf("%d lost, %+v", tell.channel.Lost(), none.Stats)
-	}
-	for _, c := range []struct {
-		name   string
-		chunks int
-		set    func(w *twice)
-	}{
-		{"from the start", 0, func(w *twice) { w.channel.RequestSums() }},
-		{"late", 4, func(w *twice) { w.late = true }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newTwice(t, c.chunks)
-			c.set(w)
-			w.single = true // a thread's sums go on where its words ended
-			got, _ := w.run(t, path, args...)
-			if adders, _ := w.channel.SummingThreads(); adders < 3 || w.channel.Lost() > 0 || w.channel.RefusedTrees() > 0 {
-				t.Errorf("%d adders, %d lost, %d refused", adders, w.channel.Lost(), w.channel.RefusedTrees())
-			}
-			sameCalls(t, calls(want), calls(got))
-			a, b := want.Stats, got.Stats
-			if a.Unwound != b.Unwound || a.Closed != b.Closed || a.OpenAtEnd != b.OpenAtEnd || a.Threads != b.Threads || b.Lost > 0 || b.Truncated > 0 {
-				t.Errorf("%+v, want %+v", b, a)
-			}
-			if !got.Total.Balanced() {
-				t.Errorf("%+v", got.Total)
-			}
-		})
-	}
-}
-
 // Twenty times, at a random moment: what a killed program says it has called
 // is there.
 func TestKilledAdder(t *testing.T) {
@@ -293,7 +240,6 @@ func TestKilledAdder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.RequestSums()
 		published, err := unix.MemfdCreate("published", 0)
 		if err != nil {
 			t.Fatal(err)
@@ -335,33 +281,25 @@ func TestKilledAdder(t *testing.T) {
 	}
 }
 
-// BenchmarkAdded gives what an event costs that is added up, beside one that is
-// told and a reading of the clock, for few sites and for many; and what share of
-// a processor cg takes while a program tells next to nothing, a million or ten
-// million events a second.
+// BenchmarkAdded gives what an event costs, beside a reading of the clock, for few
+// sites and for many; and what share of a processor cg takes while a program tells next
+// to nothing, a million or ten million events a second.
 func BenchmarkAdded(b *testing.B) {
 	path := program(b, false)
 	for _, sites := range []string{"1", "16", "512", "4000"} {
 		b.Run("event-"+sites, func(b *testing.B) {
 			least := map[string]float64{}
-			for range b.N {
-				for range 3 {
-					for _, mode := range []string{"told", "added"} {
-						out := filepath.Join(b.TempDir(), "out")
-						o := bench(b, mode == "added", out, path, "cost", sites)
-						text, err := os.ReadFile(out)
-						var event, clock float64
-						if _, e := fmt.Sscan(string(text), &event, &clock); err != nil || e != nil {
-							b.Fatalf("%v %v %q", err, e, text)
-						}
-						if (o.Adders > 0) != (mode == "added") {
-							b.Fatalf("%d threads added up", o.Adders)
-						}
-						for name, ns := range map[string]float64{mode: event, "clock": clock} {
-							if was, there := least[name]; !there || ns < was {
-								least[name] = ns
-							}
-						}
+			for range 3 * b.N {
+				out := filepath.Join(b.TempDir(), "out")
+				bench(b, out, path, "cost", sites)
+				text, err := os.ReadFile(out)
+				var event, clock float64
+				if _, e := fmt.Sscan(string(text), &event, &clock); err != nil || e != nil {
+					b.Fatalf("%v %v %q", err, e, text)
+				}
+				for name, ns := range map[string]float64{"event": event, "clock": clock} {
+					if was, there := least[name]; !there || ns < was {
+						least[name] = ns
 					}
 				}
 			}
@@ -374,18 +312,16 @@ func BenchmarkAdded(b *testing.B) {
 	for _, rate := range []string{"0.001", "1", "10"} {
 		b.Run("reader-"+rate+"M/s", func(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
-			for _, mode := range []string{"told", "added"} {
-				share := math.Inf(1)
-				var events uint64
-				for range b.N {
-					before := own(b)
-					o := bench(b, mode == "added", os.DevNull, path, "pace", rate, "2000")
-					share = min(share, float64(own(b)-before)/float64(o.Attributed.Wall))
-					events = o.Attributed.Stats.Events
-				}
-				b.ReportMetric(100*share, "%cpu-"+mode)
-				b.ReportMetric(float64(events)/2e6, "M/s-"+mode)
+			share := math.Inf(1)
+			var events uint64
+			for range b.N {
+				before := own(b)
+				o := bench(b, os.DevNull, path, "pace", rate, "2000")
+				share = min(share, float64(own(b)-before)/float64(o.Attributed.Wall))
+				events = o.Attributed.Stats.Events
 			}
+			b.ReportMetric(100*share, "%cpu")
+			b.ReportMetric(float64(events)/2e6, "M/s")
 		})
 	}
 }
@@ -400,16 +336,13 @@ func own(t testing.TB) time.Duration {
 }
 
 // bench measures a program that says something into a file.
-func bench(b *testing.B, adds bool, out, path string, args ...string) *Outcome {
+func bench(b *testing.B, out, path string, args ...string) *Outcome {
 	b.Helper()
 	channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer channel.Close()
-	if !adds {
-		channel.DisableSums()
-	}
 	file, err := os.OpenFile(out, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		b.Fatal(err)
@@ -417,7 +350,7 @@ func bench(b *testing.B, adds bool, out, path string, args ...string) *Outcome {
 	defer file.Close()
 	o, err := Run(Config{
 		Command:  launcher.Cmd{Args: append([]string{path, channel.Path()}, args...), Stdout: file, Stderr: os.Stderr, Pty: launcher.Never},
-		Interval: 10 * time.Millisecond, Channel: channel, LowOverhead: adds,
+		Interval: 10 * time.Millisecond, Channel: channel,
 	})
 	if err != nil || o.Result.Status != 0 {
 		b.Fatalf("%v, %+v", err, o)

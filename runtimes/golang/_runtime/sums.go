@@ -1,0 +1,302 @@
+// Sums of checkpoints: each thread has a tree, with the time and the calls of the
+// paths that the program's tree has.
+
+package runtime
+
+import (
+	"internal/runtime/atomic"
+	"unsafe"
+)
+
+const (
+	codegreenWindows   = 8
+	codegreenTreeHead  = 4096
+	codegreenNodeBytes = 128
+	codegreenRecords   = 64 // of long calls
+	codegreenTickField = 64 // of a node
+)
+
+// codegreenTrees is the head of the trees.
+type codegreenTrees struct {
+	magic, version, trees, nodes, windows, _ uint32
+	bytes                                    uint64
+	_                                        [4]uint64
+	states                                   [1 << 16]uint32
+}
+
+// codegreenTree is the head of a tree.
+type codegreenTree struct {
+	chunk           codegreenChunk
+	paths           uint32
+	_               uint32
+	_               [7]uint64
+	place           uint64
+	events          uint64
+	unwound, closed uint64
+	aways           uint64
+	window          uint64
+	count, _        uint32
+	longs           uint64
+	taken           uint64
+	_               [7]uint64
+	windows         [codegreenWindows]codegreenWindow
+	joined          uint64
+	_               [7]uint64
+	long            [codegreenRecords]codegreenRecord
+}
+
+type codegreenWindow struct {
+	epoch, begin, last uint64
+	top, _             uint32
+}
+
+type codegreenRecord struct {
+	enter, exit uint64
+	node, _     uint32
+	_           uint64
+}
+
+// codegreenNode is a node of a tree. The two children are sites, and above 32 bits
+// their nodes, that the thread went to from there.
+type codegreenNode struct {
+	site, parent uint32
+	child        uint64
+	calls        uint64
+	born         uint64
+	away         int64
+	awayTicks    uint64
+	longest      uint64
+	other        uint64
+	ticks        [codegreenWindows]uint64
+}
+
+const (
+	_ = -(codegreenNodeBytes - unsafe.Sizeof(codegreenNode{}))
+	_ = -(576 - unsafe.Offsetof(codegreenTree{}.long))
+	_ = -(256 - unsafe.Offsetof(codegreenTree{}.windows))
+	_ = -(128 - unsafe.Offsetof(codegreenTree{}.place))
+)
+
+//go:nowritebarrierrec
+func codegreenTreeOf(s *codegreenSlot) *codegreenTree {
+	return (*codegreenTree)(unsafe.Pointer(s.tree))
+}
+
+//go:nowritebarrierrec
+func codegreenNodeOf(s *codegreenSlot, node uint32) *codegreenNode {
+	return (*codegreenNode)(unsafe.Pointer(s.nodes + uintptr(node)*codegreenNodeBytes))
+}
+
+// codegreenCalibrate measures what an event costs, in a tree that nobody sees, and in
+// words besides where they are written: the least of some batches, since whatever comes
+// between makes a batch longer.
+func codegreenCalibrate(h *codegreenHeader, s *codegreenSlot) {
+	const batches, batch = 16, 100
+	size := codegreenTreeHead + uintptr(codegreenForest.nodes)/2 + 8*codegreenNodeBytes
+	p, err := mmap(nil, size, _PROT_READ|_PROT_WRITE, _MAP_ANON|_MAP_PRIVATE, -1, 0)
+	if err != 0 {
+		return
+	}
+	gp := getg()
+	codegreenHead = h // its windows, and no other thread has anything to write yet
+	codegreenOpen(h, s, uintptr(p), codegreenTick())
+	s.strand = gp.goid
+	codegreenWords = h.words != 0
+	if codegreenByCycle && !codegreenWords {
+		s.fast = gp.goid
+	}
+	codegreenNodeOf(s, 0).child = 3<<32 | 1
+	least := ^uint64(0)
+	for range batches {
+		s.next = uintptr(unsafe.Pointer(&codegreenBuffer))
+		s.chunk, s.end = 1, s.next+unsafe.Sizeof(codegreenBuffer)
+		begin := codegreenTick()
+		for range batch {
+			codegreenExit(codegreenEnter(1))
+		}
+		least = min(least, codegreenTick()-begin)
+	}
+	if c := least * 16 / (2 * batch); c < 1<<28 {
+		codegreenCost = uint32(c)
+	}
+	codegreenWords = false
+	*s = codegreenSlot{owner: s.owner}
+	munmap(p, size)
+}
+
+// codegreenClaim takes the lowest free tree, and returns where it is mapped and its index
+// plus 1.
+//
+//go:nowritebarrierrec
+func codegreenClaim() (at uintptr, index uint32) {
+	f := codegreenForest
+	for i := uint32(0); i < f.trees; i++ {
+		state := &f.states[i]
+		if atomic.Load(state) != 0 || !atomic.Cas(state, 0, 1) {
+			continue
+		}
+		if at = codegreenMap(uintptr(i)); at == 0 {
+			atomic.StoreRel(state, 0)
+			return 0, 0
+		}
+		return at, i + 1
+	}
+	return 0, 0
+}
+
+// codegreenGrow takes a tree for a thread; false where the event is lost.
+//
+//go:nowritebarrierrec
+func codegreenGrow(h *codegreenHeader, s *codegreenSlot) bool {
+	if s.missed%codegreenRetry == 0 && (atomic.Load(&codegreenPathTree) != 0 || codegreenPlant(h)) {
+		if at, index := codegreenClaim(); at != 0 {
+			t := (*codegreenTree)(unsafe.Pointer(at))
+			flags := uint32(0)
+			if s.had == 0 {
+				flags |= codegreenFirst
+			}
+			seq := uint64(atomic.Xadd64(&h.head, 1))
+			tick := codegreenTick()
+			codegreenFill(&t.chunk, tick, uint32(s.owner), flags, s.missed)
+			t.paths = codegreenPathTree
+			codegreenOpen(h, s, at, tick)
+			s.index, s.had, s.missed, s.strand, s.fast = index, 1, 0, 0, 0
+			atomic.Store64(&t.chunk.seq, seq)
+			return true
+		}
+	}
+	s.missed++
+	return false
+}
+
+// codegreenOpen lets a slot write to a tree, which begins.
+//
+//go:nowritebarrierrec
+func codegreenOpen(h *codegreenHeader, s *codegreenSlot, at uintptr, tick uint64) {
+	t := (*codegreenTree)(unsafe.Pointer(at))
+	s.tree, s.last, s.window = at, tick, 0
+	s.nodes = at + codegreenTreeHead + uintptr(codegreenForest.nodes)/2
+	if s.epoch = atomic.Load64(&h.epoch); s.epoch > tick {
+		s.epoch = 0 // a sample came between
+	}
+	t.windows[0].epoch, t.windows[0].begin = s.epoch, tick
+	codegreenWindowOpen(h, s)
+	codegreenStand(s, tick, codegreenNowhere)
+}
+
+// codegreenWindowOpen lets a slot write to the window that is open.
+//
+//go:nowritebarrierrec
+func codegreenWindowOpen(h *codegreenHeader, s *codegreenSlot) {
+	i := uintptr(s.window % codegreenWindows)
+	s.ticks = codegreenTickField + i*8
+	s.touched = s.tree + codegreenTreeHead + i*uintptr(codegreenForest.nodes/16)
+	s.long = atomic.Load64(&h.long) >> 8
+}
+
+// codegreenFell leaves a thread's tree to the reader.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenFell(s *codegreenSlot) {
+	if s.tree == 0 {
+		return
+	}
+	f, at := codegreenForest, s.tree
+	s.tree, s.strand, s.fast = 0, 0, 0
+	atomic.StoreRel(&f.states[s.index-1], 2)
+	munmap(unsafe.Pointer(at), uintptr(f.bytes))
+}
+
+// codegreenNow reads the clock, and adds the time up to it.
+//
+//go:nowritebarrierrec
+func codegreenNow(h *codegreenHeader, s *codegreenSlot) uint64 {
+	tick := codegreenTick()
+	if s.tree != 0 {
+		tick = codegreenAdd(h, s, tick)
+	}
+	return tick
+}
+
+// codegreenAdd adds the time since the thread's last event to the node in which it
+// was, and returns the tick. If a sample was taken meanwhile, its window ends, and the time
+// is in neither: the reader knows where the thread was. While the reader has not taken the oldest
+// window, there is no room for another, and the open one goes on.
+//
+//go:nowritebarrierrec
+func codegreenAdd(h *codegreenHeader, s *codegreenSlot, tick uint64) uint64 {
+	t := codegreenTreeOf(s)
+	if int64(tick-s.last) < 0 {
+		tick = s.last
+	}
+	node := uint32(t.place & codegreenNowhere)
+	if node != codegreenNowhere {
+		codegreenTouch(s, node)
+	}
+	if epoch := atomic.Load64(&h.epoch); epoch != s.epoch && tick >= epoch {
+		s.epoch = epoch
+		if s.window+1-atomic.Load64(&t.taken) < codegreenWindows {
+			w := &t.windows[s.window%codegreenWindows]
+			w.last, w.top = s.last, node
+			s.window++
+			w = &t.windows[s.window%codegreenWindows]
+			w.epoch, w.begin = epoch, tick
+			codegreenWindowOpen(h, s)
+			atomic.StoreRel64(&t.window, s.window)
+			s.last = tick
+			return tick
+		}
+	}
+	if node != codegreenNowhere {
+		*(*uint64)(unsafe.Pointer(s.nodes + uintptr(node)*codegreenNodeBytes + s.ticks)) += tick - s.last
+	}
+	s.last = tick
+	return tick
+}
+
+// codegreenTouch says that a node changes in the open window.
+//
+//go:nowritebarrierrec
+func codegreenTouch(s *codegreenSlot, node uint32) {
+	*(*uint8)(unsafe.Pointer(s.touched + uintptr(node>>4))) = 1
+}
+
+// codegreenStand says that the thread is in a node from here on.
+//
+//go:nowritebarrierrec
+func codegreenStand(s *codegreenSlot, tick uint64, node uint32) {
+	atomic.StoreRel64(&codegreenTreeOf(s).place, tick<<24|uint64(node))
+}
+
+// codegreenAway counts that a goroutine left the thread in a node, 1, or came to it, -1.
+//
+//go:nowritebarrierrec
+func codegreenAway(s *codegreenSlot, node uint32, by int64, tick uint64) {
+	t, n := codegreenTreeOf(s), codegreenNodeOf(s, node)
+	codegreenTouch(s, node)
+	aways := t.aways
+	atomic.StoreRel64(&t.aways, aways+1)
+	publicationBarrier()
+	n.away += by
+	n.awayTicks -= uint64(by) * tick
+	atomic.StoreRel64(&t.aways, aways+2)
+}
+
+// codegreenEnd looks at how long a call took that ends: whether it is the longest
+// of its node, and long enough for a record, unless the goroutine was away from its thread meanwhile.
+//
+//go:nowritebarrierrec
+func codegreenEnd(s *codegreenSlot, gp *g, tick, entered uint64) {
+	const units = 1<<40 - 1
+	n := codegreenNodeOf(s, gp.codegreenNode)
+	took := (tick>>8 - entered>>24) & units
+	n.longest = max(n.longest, took<<8)
+	if took < s.long || took > (tick>>8-gp.codegreenSince)&units {
+		return
+	}
+	t := codegreenTreeOf(s)
+	r := &t.long[t.longs%codegreenRecords]
+	r.enter, r.exit, r.node = (tick>>8-took)<<8, tick, gp.codegreenNode
+	atomic.StoreRel64(&t.longs, t.longs+1)
+}
