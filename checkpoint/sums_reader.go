@@ -21,7 +21,6 @@ type reading struct {
 	offered bool   // its windows have begun to be taken
 	nodes   []Node // of its own
 	blocks  []*block
-	aways   uint64 // the number of the copies of away in blocks
 	longs   uint64 // records that were taken
 	long    []LongCall
 	window  uint64 // the next to be taken

@@ -90,13 +90,13 @@ type goLong struct {
 
 // goSums is what lies in the trees.
 type goSums struct {
-	paths                              map[string]goSum // by sites from the root, "2.4"
-	trees                              int
-	ended, current                     int // trees of threads that ended, and that do not
-	events, lost, longs, joined, moved uint64
-	cost                               uint32
-	long                               []goLong
-	out                                string
+	paths                       map[string]goSum // by sites from the root, "2.4"
+	trees                       int
+	ended, current              int // trees of threads that ended, and that do not
+	events, lost, longs, joined uint64
+	cost                        uint32
+	long                        []goLong
+	out                         string
 }
 
 // size is that of a tree.
