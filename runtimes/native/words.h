@@ -30,6 +30,8 @@ static void cg_begin_chunk(cg_chunk *c)
 	uint64_t s = atomic_fetch_add(&cg_head->head, 1) + 1;
 	cg_fill_header(c, (cg_sums ? CG_ADDED : 0) | (cg_started ? 0 : CG_FIRST), cg_unwritten);
 	cg_unwritten = 0;
+	if (!cg_started && cg_sums && cg_mine.tree)
+		c->tick = cg_mine.tree->head.tick; /* both begin at once */
 	if (!cg_started && cg_parent_pid) {
 		c->flags |= CG_FORKED;
 		c->parent_pid = cg_parent_pid;
@@ -127,8 +129,8 @@ static int __attribute__((noinline, cold)) cg_has_room(void)
 static inline void cg_between_events(uint64_t from, uint64_t to)
 {
 #ifdef CG_BOTH
-	_Atomic uint64_t *lock = (_Atomic uint64_t *)&cg_head->pad4[0];
-	for (uint64_t was = from; !atomic_compare_exchange_weak(lock, &was, to); was = from)
+	_Atomic uint64_t *lock = cg_head ? (_Atomic uint64_t *)&cg_head->pad4[0] : NULL;
+	for (uint64_t was = from; lock && !atomic_compare_exchange_weak(lock, &was, to); was = from)
 		;
 #endif
 	(void)from, (void)to;
@@ -138,10 +140,12 @@ static inline void cg_between_events(uint64_t from, uint64_t to)
 static void __attribute__((noinline)) cg_event_elsewhere(uint32_t bits)
 {
 	cg_adder *t = &cg_mine;
-	if (cg_sums && (!t->tree || t->stale) && !cg_has_tree())
-		return;
-	int writes = cg_words && (cg_next < cg_end || cg_has_room());
 	cg_between_events(0, 1);
+	if (cg_sums && (!t->tree || t->stale) && !cg_has_tree()) {
+		cg_between_events(1, 0);
+		return;
+	}
+	int writes = cg_words && (cg_next < cg_end || cg_has_room());
 	uint64_t now = cg_tick();
 	if (cg_sums && (int64_t)(now - t->last) < 0)
 		now = t->last;

@@ -122,7 +122,7 @@ for name, plain, measured in rows:
             r = json.load(open("run.json"))
             fib = sum(f["self_energy_j"] or 0 for f in r["functions"] if f["name"].endswith("fib"))
             if turn:
-                figures.setdefault(cg, []).append((r["totals"]["duration_s"], r["process"]["cpu_s"], 1e3 * fib,
+                figures.setdefault(cg, []).append((r["totals"]["duration_s"], r["process"]["user_s"] + r["process"]["system_s"], 1e3 * fib,
                                                    r["channel"]["lost"], r["channel"]["waits"]))
     print(name)
     for how, all in figures.items():
