@@ -104,8 +104,11 @@ func (c *Channel) touch(f func()) {
 			return
 		}
 		at, ok := fault.(interface{ Addr() uintptr })
-		begin, size := uintptr(unsafe.Pointer(&c.mem[0])), uintptr(len(c.mem))
-		if !ok || at.Addr() < begin || at.Addr()-begin >= size {
+		if !ok {
+			panic(fault)
+		}
+		begin, size := c.mapping(at.Addr())
+		if size == 0 {
 			panic(fault)
 		}
 		const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED | unix.MAP_NORESERVE
@@ -118,4 +121,25 @@ func (c *Channel) touch(f func()) {
 		clear(c.gone)
 	}()
 	f()
+}
+
+// mapping is where the memory begins in which an address lies, and its size: the
+// channel's, or that of the trees. The size is 0 for other addresses.
+func (c *Channel) mapping(at uintptr) (begin, size uintptr) {
+	all := [][]byte{c.mem}
+	if c.forest != nil {
+		all = append(all, c.forest.mem)
+		for i := range c.forest.trees {
+			all = append(all, c.forest.trees[i].mem)
+		}
+	}
+	for _, mem := range all {
+		if len(mem) == 0 {
+			continue
+		}
+		if begin = uintptr(unsafe.Pointer(&mem[0])); at >= begin && at-begin < uintptr(len(mem)) {
+			return begin, uintptr(len(mem))
+		}
+	}
+	return 0, 0
 }

@@ -78,6 +78,10 @@ type Tally struct {
 	Events, Unwound, Closed, Joined, LongLost uint64
 }
 
+// pauseSkew is how much later than a reading of the clock a time in a tree can be that is
+// read after it, in ticks: cg may be stopped in between.
+const pauseSkew = clockSkew << 6
+
 // forest is the memory of the trees. A nil one has none.
 type forest struct {
 	fd      int
@@ -275,7 +279,11 @@ func (f *forest) numberOfPaths(i int) uint64 {
 func (f *forest) endImage(i int) {
 	h := &f.trees[i].head.head
 	for k := range f.reading {
-		if r := &f.reading[k]; r.pathsOnly && r.seq < h.seq && f.trees[k].head.head.pid == h.pid {
+		r := &f.reading[k]
+		if !r.pathsOnly || r.seq >= h.seq || f.trees[k].mem == nil {
+			continue
+		}
+		if of := &f.trees[k].head.head; of.pid == h.pid && of.pidSpace == h.pidSpace {
 			f.gone[k] = true
 		}
 	}
@@ -302,13 +310,16 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	}
 	done := l.state == stateFull || f.gone[l.index]
 	r.read = r.read && !done
-	latest := c.clock.Now() + clockSkew
+	latest := c.clock.Now() + pauseSkew
 	if !r.refused && !r.done {
 		epoch := Tick(atomic.LoadUint64(&c.head.epoch))
 		v := visit{epoch: epoch, latest: latest, began: c.began.tick - clockSkew, done: done}
 		if !r.collect(t, f.pathsOf(r), v) {
 			r.refused, r.done = true, true
 			f.refused++
+			r.long, r.queue = nil, nil
+			// From here on it is not known where the thread is.
+			fold(Run{Thread: Thread{h.pid, h.tid}, Start: Tick(h.tick), Last: true, Tally: &Tally{Paths: r.seq}})
 		}
 	}
 	if len(r.queue) == 0 && !done {
@@ -366,9 +377,7 @@ func (f *forest) release(i int) {
 		}
 		clear(t.nodes[:n])
 	}
-	if n > 1024 {
-		f.unmap(i)
-	}
+	f.unmap(i)
 	*r = reading{}
 	f.gone[i] = false
 	atomic.StoreUint32(&f.state[i], stateFree)

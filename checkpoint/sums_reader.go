@@ -102,13 +102,13 @@ func (r *reading) tally(h *treeHead, paths reading) *Tally {
 // or has ended. It reports whether all was as writers write it.
 func (r *reading) collect(t *tree, paths pathSource, v visit) bool {
 	h := &t.head.head
-	if h.pid == 0 || h.tid == 0 || Tick(h.tick) > v.latest {
+	if h.pid == 0 || h.tid == 0 || Tick(h.tick) > v.latest || Tick(h.tick) < v.began || paths.tree == nil {
 		return false
 	}
 	r.start = Tick(h.tick)
 	// A thread that tells something meanwhile begins a window, or had not heard
 	// of the sample yet: look again.
-	for range 100 {
+	for range 10 {
 		if again, ok := r.look(t, paths, v); !again || !ok {
 			return ok
 		}
@@ -184,8 +184,9 @@ func (r *reading) add(w Window, paths pathSource, v visit) bool {
 // changes nothing, and is not whole, where same is false afterwards. It
 // reports whether all was as writers write it.
 func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func() bool) (whole, ok bool) {
+	longs := atomic.LoadUint64(&t.head.longs) // before the nodes, which are there then
 	n, ok := paths.read()
-	if !ok || !r.readLong(t.head, n, v) {
+	if !ok || !r.readLong(t.head, longs, n, v) {
 		return false, false
 	}
 	blocks := (n + blockNodes - 1) / blockNodes
@@ -195,7 +196,7 @@ func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func
 	if w.Top != NoNode && int(w.Top) < n {
 		top = int(w.Top) / blockNodes
 	}
-	for range 100 {
+	for range 3 {
 		aways := atomic.LoadUint64(&t.head.aways)
 		w.Parts = r.readBlocks(t, n, slot, top)
 		if aways%2 == 0 && atomic.LoadUint64(&t.head.aways) == aways {
@@ -267,9 +268,9 @@ func (r *reading) readBlocks(t *tree, n int, slot uint64, top int) (parts []Part
 	return parts
 }
 
-// readLong takes the new records of long calls. n is how many nodes there are.
-func (r *reading) readLong(h *treeHead, n int, v visit) bool {
-	now := atomic.LoadUint64(&h.longs)
+// readLong takes the new records of long calls, of which there are now so many. n is
+// how many nodes there are.
+func (r *reading) readLong(h *treeHead, now uint64, n int, v visit) bool {
 	if now == r.longs {
 		return true
 	}

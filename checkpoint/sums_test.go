@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"unsafe"
@@ -93,6 +94,7 @@ func TestTree(t *testing.T) {
 		!runs[len(runs)-1].Last {
 		t.Fatalf("%d windows, %+v", n, all[2:])
 	}
+	y = c.forest.at(0)
 	if c.forest.state[0] != stateFree || *y.head != (treeHead{}) || y.touched[1][0] != 0 || y.nodes[4] != (treeNode{}) {
 		t.Error("the tree is not free, or not empty")
 	}
@@ -321,5 +323,34 @@ func TestLongCallsAreOverwritten(t *testing.T) {
 	})
 	if long != longRecords-1 || lost != 100-uint64(long) {
 		t.Errorf("%d long calls, %d lost", long, lost)
+	}
+}
+
+// Trees in a file that somebody cuts count as zeros from then on.
+func TestTreesAreCut(t *testing.T) {
+	defer func(old string) { proc = old }(proc)
+	proc = t.TempDir()
+	dir := t.TempDir()
+	c, err := NewIn(Monotonic, 2, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	y := c.forest.at(0)
+	c.forest.state[0] = stateOwned
+	y.head.head = chunk{tick: uint64(c.clock.Now()), pid: uint32(os.Getpid()), tid: 1, flags: flagFirst}
+	y.head.count = FirstNode
+	y.head.head.seq = atomic.AddUint64(&c.head.head, 1)
+	fold := func(r Run) int { return len(r.Tally.Windows) }
+	c.Drain(fold)
+	if err := os.Truncate(filepath.Join(dir, strconv.Itoa(treesName)), 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		c.Drain(fold)
+	}
+	c.Finish(fold)
+	if !strings.Contains(c.Damage(), "was cut") {
+		t.Errorf("damage %q", c.Damage())
 	}
 }

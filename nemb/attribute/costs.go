@@ -18,8 +18,8 @@ type subtrees struct {
 	self, energy []nemb.Energy   // over the domains that are in the total
 	domains      [][]nemb.Energy // of energy, per domain
 	wall, away   []float64       // see windows.PathTime and stacks.Away
-	// own is the checkpoints whose cost lies in each path: one for each call of it, and
-	// one for each call that it makes. events is those with what it called.
+	// own is the checkpoints whose cost lies in each path: one for each call of it,
+	// one for each call that it makes, and those that are no calls. events is those with what it called.
 	events, own []float64
 }
 
@@ -50,7 +50,7 @@ func (o *outcome) sumSubtrees() *subtrees {
 			u.away[i] += o.stacks.Away(i)
 		}
 		calls := float64(o.stacks.Calls(i))
-		u.own[i] += calls
+		u.own[i] = max(0, u.own[i]+calls+float64(o.stacks.Others(i)))
 		u.events[i] += u.own[i]
 		if p := o.tree.Parent(i); p >= 0 {
 			u.own[p] += calls

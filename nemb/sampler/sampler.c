@@ -136,9 +136,9 @@ static int sample(struct cg_sampler *s, uint64_t *scratch, uint64_t *lost) {
 	*lost = 0;
 	memcpy(s->slots + head % CG_SLOTS * s->stride, scratch, s->stride * sizeof *scratch);
 	atomic_fetch_add_explicit(&s->samples, 1, memory_order_relaxed);
-	atomic_store_explicit(&s->head, head + 1, memory_order_release);
-	if (s->epoch)
+	if (s->epoch) // before the sample can be read: threads end their windows for it
 		atomic_store_explicit(s->epoch, scratch[0], memory_order_release);
+	atomic_store_explicit(&s->head, head + 1, memory_order_release);
 	return 1;
 }
 

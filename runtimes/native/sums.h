@@ -214,9 +214,9 @@ static int __attribute__((noinline)) cg_next_window(uint64_t now, uint64_t epoch
 	t->long_ticks = atomic_load_explicit(&cg_head->long_ticks, memory_order_relaxed);
 	if (now < epoch) /* the thread was stopped since it read the clock */
 		return 0;
-	t->epoch = epoch;
 	if (t->window + 1 - atomic_load_explicit(&tree->taken, memory_order_acquire) >= CG_WINDOWS)
-		return 0;
+		return 0; /* the next event asks again */
+	t->epoch = epoch;
 	cg_window *w = &tree->windows[t->window % CG_WINDOWS];
 	w->last = t->last;
 	w->top = cg_top();

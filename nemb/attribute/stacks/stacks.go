@@ -42,6 +42,7 @@ type Stacks struct {
 
 	nodes   []node    // per node of Tree
 	away    []float64 // of strands, per node: ticks
+	others  []int64   // events that are no calls, per node
 	parked  []int64   // strands that are on no thread, of threads that add up themselves
 	threads map[checkpoint.Thread]*Thread
 	order   []*Thread // as they were met
@@ -88,7 +89,7 @@ func (st *Stacks) grow() {
 	for n := len(st.nodes); n < st.Tree.Len(); n++ {
 		site := st.Tree.Site(int32(n))
 		st.nodes = append(st.nodes, node{site: site, child: -1})
-		st.away, st.parked = append(st.away, 0), append(st.parked, 0)
+		st.away, st.parked, st.others = append(st.away, 0), append(st.parked, 0), append(st.others, 0)
 	}
 }
 
@@ -155,6 +156,10 @@ func (st *Stacks) End(at checkpoint.Tick) {
 
 // Calls is how often a path was called.
 func (st *Stacks) Calls(n int32) uint64 { return st.nodes[n].calls }
+
+// Others is how many events came in a path that began no call from there and ended none
+// of its own, where threads add up.
+func (st *Stacks) Others(n int32) int64 { return st.others[n] }
 
 // Away is the ticks for which strands whose innermost frame a path is were on no
 // thread.

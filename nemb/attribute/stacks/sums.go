@@ -35,7 +35,7 @@ type adding struct {
 	tree    *sumTree
 	number  uint64 // of the tree
 	strands bool
-	gaps    []gap // per node of the tree
+	gaps    map[uint32]*gap // per node of the tree
 	ran     []uint32
 	closed  []closedFrames
 	open    []paths.Call // the path in which it is, the outermost first
@@ -53,6 +53,7 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 	r.Forked = false // the program knows with which stack the child began
 	t := st.thread(r)
 	t.cost = checkpoint.Tick(r.Cost + .5)
+	gone := t.gone // its frames have ended
 	t.gone = false
 	y := st.adding(t, tally)
 	st.Stats.Events += tally.Events
@@ -71,6 +72,7 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 		st.foldWindow(t, tally, w)
 	}
 	if r.Last && ready == len(tally.Windows) {
+		t.nowhere = t.nowhere || gone
 		st.end(t, true)
 	}
 	return ready
@@ -175,7 +177,7 @@ func (st *Stacks) adding(t *Thread, tally *checkpoint.Tally) *adding {
 		st.sums.trees[tally.Paths] = tree
 	}
 	tree.threads++
-	t.adding = &adding{tree: tree, number: tally.Paths, strands: tally.Strands}
+	t.adding = &adding{tree: tree, number: tally.Paths, strands: tally.Strands, gaps: map[uint32]*gap{}}
 	t.stack, t.sites, t.top = t.stack[:0], nil, paths.Call{}
 	return t.adding
 }
@@ -211,8 +213,13 @@ type gap struct {
 // event. Each holds the cost of an event (see probe.go). Calls are reported with another window
 // than the ticks, where they come between two looks, so what a node owes is of them all.
 func (y *adding) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
-	if more := len(nodes) - len(y.gaps); more > 0 {
-		y.gaps = append(y.gaps, make([]gap, more)...)
+	of := func(n uint32) *gap {
+		g := y.gaps[n]
+		if g == nil {
+			g = &gap{}
+			y.gaps[n] = g
+		}
+		return g
 	}
 	for _, n := range y.ran {
 		y.gaps[n].ticks = 0
@@ -223,12 +230,13 @@ func (y *adding) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
 			if int(p.Node) >= len(nodes) {
 				continue
 			}
-			y.gaps[p.Node].ticks += p.Ticks
+			g := of(p.Node)
+			g.ticks += p.Ticks
 			y.ran = append(y.ran, p.Node)
-			y.gaps[p.Node].n += float64(p.Others)
+			g.n += float64(p.Others)
 			if p.Calls > 0 && p.Node >= checkpoint.FirstNode {
-				y.gaps[p.Node].n += float64(p.Calls)
-				y.gaps[nodes[p.Node].Parent].n += float64(p.Calls)
+				g.n += float64(p.Calls)
+				of(nodes[p.Node].Parent).n += float64(p.Calls)
 			}
 		}
 	}
@@ -236,8 +244,8 @@ func (y *adding) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
 
 // checkpointTicks is what of a part's ticks its checkpoints took.
 func (y *adding) checkpointTicks(p checkpoint.Part, cost checkpoint.Tick) uint64 {
-	g := &y.gaps[p.Node]
-	if g.ticks == 0 || cost == 0 {
+	g := y.gaps[p.Node]
+	if g == nil || g.ticks == 0 || cost == 0 {
 		return 0
 	}
 	part := min(float64(p.Ticks), max(0, g.n)*float64(cost)*float64(p.Ticks)/float64(g.ticks))
@@ -269,6 +277,7 @@ func (st *Stacks) find(y *sumTree, nodes []checkpoint.Node) {
 // addPart adds a part to the thread's open window.
 func (st *Stacks) addPart(t *Thread, nodes []checkpoint.Node, p checkpoint.Part) {
 	n, at := nodes[p.Node], t.adding.tree.places[p.Node]
+	st.others[at.node] += p.Others
 	if p.Ticks > 0 {
 		t.pending = append(t.pending, paths.Part{Node: at.node, Ticks: p.Ticks})
 	}

@@ -87,6 +87,7 @@ func (x *threadTimes) close(tree *paths.Tree, s nemb.Sample, perTick, program fl
 		if !t.known { // but not what it used before its first checkpoint
 			early = 0
 		}
+		early = min(early, late)
 		if !t.known && !ok || t.ended {
 			// Never read, or last read before the window: it may have used
 			// all the time that it was in its sites.

@@ -235,8 +235,9 @@ func codegreenAdd(h *codegreenHeader, s *codegreenSlot, tick uint64) uint64 {
 		codegreenTouch(s, node)
 	}
 	if epoch := atomic.Load64(&h.epoch); epoch != s.epoch && tick >= epoch {
-		s.epoch = epoch
+		// Without room for a window the next event asks again.
 		if s.window+1-atomic.Load64(&t.taken) < codegreenWindows {
+			s.epoch = epoch
 			w := &t.windows[s.window%codegreenWindows]
 			w.last, w.top = s.last, node
 			s.window++
