@@ -42,6 +42,7 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/pmezard/go-difflib v1.0.0 // indirect
 	github.com/rivo/uniseg v0.2.0 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/image v0.25.0 // indirect
@@ -52,6 +53,3 @@ require (
 )
 
 tool honnef.co/go/tools/cmd/staticcheck
-
-// Only urfave/cli's man pages need it, and cg has none: see there.
-replace github.com/cpuguy83/go-md2man/v2 => ./tool/md2man

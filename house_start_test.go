@@ -16,7 +16,6 @@ import (
 
 // notAtStart are packages whose initialization takes 0.2 ms or more, and which cg does without.
 var notAtStart = []string{
-	"github.com/russross/blackfriday/v2",       // tool/md2man
 	"github.com/santhosh-tekuri/jsonschema/v6", // report/schema
 }
 
