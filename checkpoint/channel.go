@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -181,6 +182,16 @@ func (c *Channel) WriteWords() { c.head.words = 1 }
 
 // SetLong asks for records of the calls that take so many ticks or more.
 func (c *Channel) SetLong(ticks uint64) { c.touch(func() { atomic.StoreUint64(&c.head.long, ticks) }) }
+
+// SetBudget says which part of the program's time checkpoints may take: writers time as
+// many events as that allows, and count the others. 0: they time each. Call it before the
+// program starts.
+func (c *Channel) SetBudget(part float64) {
+	c.head.budget = 0
+	if part > 0 {
+		c.head.budget = uint32(min(max(1, math.Round(1000*part)), 1000))
+	}
+}
 
 // Epoch is where the sampler writes the tick of its newest sample.
 func (c *Channel) Epoch() *uint64 { return &c.head.epoch }

@@ -56,6 +56,7 @@ type header struct {
 	_                                  [7]uint64
 	trees, words                       uint32
 	long                               uint64
+	budget, _                          uint32
 }
 
 // file is a slot of the table of files.
@@ -90,7 +91,7 @@ type chunk struct {
 // The layout of trees that FORMAT.md specifies.
 const (
 	treeMagic    = 0x52544743 // "CGTR"
-	treeVersion  = 2
+	treeVersion  = 3
 	windows      = 8
 	blockNodes   = 16 // that one byte of touched stands for
 	longRecords  = 64
@@ -99,7 +100,7 @@ const (
 	// In memory: addresses, of which pages are used.
 	trees     = 4096
 	treeNodes = 1 << 20
-	// In a file, all of which is reserved: 34 MB.
+	// In a file, all of which is reserved: 51 MB.
 	fileTrees = 64
 	fileNodes = 4096
 	treesName = 1
@@ -122,7 +123,7 @@ func forestLayout(trees, nodes int) (first, each int64) {
 
 type treeWindow struct {
 	epoch, begin, last uint64
-	top, _             uint32
+	top, counting      uint32
 }
 
 type treeNode struct {
@@ -135,6 +136,9 @@ type treeNode struct {
 	_            uint32
 	others       int32
 	ticks        [windows]uint64
+	counted      [windows]uint32
+	drawn        [2]uint64
+	drawnTicks   [2]uint64
 }
 
 type treeLong struct {
@@ -147,7 +151,7 @@ type treeLong struct {
 type treeHead struct {
 	head    chunk
 	paths   uint32
-	_       uint32
+	counted uint32 // cost of an event that is not timed
 	_       [7]uint64
 	place   uint64 // 128
 	events  uint64
@@ -164,7 +168,9 @@ type treeHead struct {
 	joined  uint64
 	_       [7]uint64
 	long    [longRecords]treeLong // 576
-	_       [page - 576 - longRecords*32]byte
+	// Ticks between events that are timed, with some between that are not.
+	stretches [windows]uint64 // 2624
+	_         [page - 2624 - windows*8]byte
 }
 
 const treeNodeBytes = int(unsafe.Sizeof(treeNode{}))
@@ -172,9 +178,12 @@ const treeNodeBytes = int(unsafe.Sizeof(treeNode{}))
 // The sizes that FORMAT.md gives.
 var (
 	_ [0]struct{} = [unsafe.Sizeof(treeHead{}) - page]struct{}{}
-	_ [0]struct{} = [treeNodeBytes - 128]struct{}{}
+	_ [0]struct{} = [treeNodeBytes - 192]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.long) - 576]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.taken) - 192]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.stretches) - 2624]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeNode{}.drawn) - 160]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(header{}.budget) - 336]struct{}{}
 )
 
 // A treePlace is where a thread is in its tree: the low 40 bits of the tick of

@@ -45,7 +45,16 @@ type Part struct {
 	// ticks at which they left, modulo 2^64.
 	Away      int64
 	AwayTicks uint64
+	// Counted is how many intervals between two events were there that were not timed.
+	// Their time is in the window's Counted.
+	Counted uint64
+	// Drawn is what of the timed intervals was timed because a burst was drawn: the
+	// sample that stands for those that were counted, in two halves.
+	Drawn [2]Drawn
 }
+
+// Drawn is intervals that were timed because a burst was drawn, and their ticks.
+type Drawn struct{ Intervals, Ticks uint64 }
 
 // LongCall is a call that took long.
 type LongCall struct {
@@ -59,8 +68,13 @@ type Window struct {
 	Epoch       Tick // the newest sample when it began
 	Begin, Last Tick
 	Top         uint32 // NoNode: on no strand
-	Parts       []Part
-	Long        []LongCall // that ended in it
+	// Counted is the ticks of the intervals that were not timed, of all nodes together.
+	Counted uint64
+	// Counting is set where events came since Last that were not timed: the thread was
+	// not in Top alone until the first sample after the window.
+	Counting bool
+	Parts    []Part
+	Long     []LongCall // that ended in it
 }
 
 // Tally is what a thread has added up itself. The number of windows that were
@@ -76,6 +90,8 @@ type Tally struct {
 	// one, suspended frames that ended without coming back, calls that were added to
 	// a path that is not quite theirs, and long calls of which no record is left.
 	Events, Unwound, Closed, Joined, LongLost uint64
+	// CountedCost is what an event costs that is not timed, in ticks.
+	CountedCost float64
 }
 
 // pauseSkew is how much later than a reading of the clock a time in a tree can be that is
@@ -330,6 +346,7 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 		run.begin(h)
 	}
 	run.Tally = r.tally(t.head, f.reading[r.paths])
+	run.Tally.CountedCost = c.ticks(float64(t.head.counted)/16, h.flags)
 	n := len(r.queue)
 	taken := min(n, fold(run))
 	r.offered = r.offered || taken > 0

@@ -23,7 +23,8 @@ type reading struct {
 	blocks  []*block
 	longs   uint64 // records that were taken
 	long    []LongCall
-	window  uint64 // the next to be taken
+	counted [windows]uint64 // ticks that were not timed
+	window  uint64          // the next to be taken
 	queue   []Window
 	place   treePlace // of the open window when it was read
 	read    bool      // the open window has been read at that place
@@ -42,6 +43,8 @@ type block struct {
 	others    [blockNodes]int32
 	away      [blockNodes]int64
 	awayTicks [blockNodes]uint64
+	counted   [windows][blockNodes]uint32
+	drawn     [blockNodes][2]Drawn
 }
 
 // counts is the counts of a tree.
@@ -116,6 +119,11 @@ func (r *reading) collect(t *tree, paths pathSource, v visit) bool {
 	return true
 }
 
+// until is a window whose latest event that was timed was at a moment, in a node since.
+func (w *treeWindow) until(last Tick, top uint32) Window {
+	return Window{Epoch: Tick(w.epoch), Begin: Tick(w.begin), Last: last, Top: top, Counting: w.counting != 0}
+}
+
 // look is collect, but that it may have to be done again.
 func (r *reading) look(t *tree, paths pathSource, v visit) (again, ok bool) {
 	h := t.head
@@ -125,7 +133,7 @@ func (r *reading) look(t *tree, paths pathSource, v visit) (again, ok bool) {
 	}
 	for ; r.window < now && len(r.queue) < mostWindows; r.window++ {
 		w := &h.windows[r.window%windows]
-		of := Window{Epoch: Tick(w.epoch), Begin: Tick(w.begin), Last: Tick(w.last), Top: w.top}
+		of := w.until(Tick(w.last), w.top)
 		if _, ok := r.parts(t, paths, v, &of, func() bool { return true }); !ok || !r.add(of, paths, v) {
 			return false, false
 		}
@@ -149,7 +157,7 @@ func (r *reading) look(t *tree, paths pathSource, v visit) (again, ok bool) {
 	if d := (place.low() - Tick(w.begin)).Low(); d < 1<<39 {
 		last += uint64(d)
 	}
-	of := Window{Epoch: Tick(w.epoch), Begin: Tick(w.begin), Last: Tick(last), Top: place.node()}
+	of := w.until(Tick(last), place.node())
 	whole, ok := r.parts(t, paths, v, &of, same)
 	if !ok {
 		return false, false
@@ -208,10 +216,14 @@ func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func
 	}
 	most := uint64(v.latest - r.start)
 	for _, p := range w.Parts {
-		if p.Ticks > most || p.Calls > 1<<48 || p.Away > 1<<48 || p.Away < -1<<48 {
+		if p.Ticks > most || p.Calls > 1<<48 || p.Away > 1<<48 || p.Away < -1<<48 || !p.drawnWithin(most) {
 			return false, false // or a sum that fell
 		}
 	}
+	if w.Counted = atomic.LoadUint64(&t.head.stretches[slot]) - r.counted[slot]; w.Counted > most {
+		return false, false
+	}
+	r.counted[slot] += w.Counted
 	for _, p := range w.Parts {
 		b, i := r.blocks[p.Node/blockNodes], p.Node%blockNodes
 		if b == nil {
@@ -223,8 +235,23 @@ func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func
 		b.others[i] += int32(p.Others)
 		b.away[i] += p.Away
 		b.awayTicks[i] += p.AwayTicks
+		b.counted[slot][i] += uint32(p.Counted)
+		for k := range p.Drawn {
+			b.drawn[i][k].Intervals += p.Drawn[k].Intervals
+			b.drawn[i][k].Ticks += p.Drawn[k].Ticks
+		}
 	}
 	return true, true
+}
+
+// drawnWithin reports whether what was drawn is no more than a run can have.
+func (p *Part) drawnWithin(ticks uint64) bool {
+	for _, d := range p.Drawn {
+		if d.Intervals > 1<<48 || d.Ticks > ticks {
+			return false
+		}
+	}
+	return true
 }
 
 // readBlocks reads the nodes that were touched in a slot, and those beside the one
@@ -248,6 +275,10 @@ func (r *reading) readBlocks(t *tree, n int, slot uint64, top int) (parts []Part
 				Calls: atomic.LoadUint64(&node.calls), Away: atomic.LoadInt64(&node.away),
 				AwayTicks: atomic.LoadUint64(&node.awayTicks),
 			}
+			counted := atomic.LoadUint32(&node.counted[slot])
+			for k := range p.Drawn {
+				p.Drawn[k] = Drawn{atomic.LoadUint64(&node.drawn[k]), atomic.LoadUint64(&node.drawnTicks[k])}
+			}
 			others := int32(0)
 			if t.head.head.flags&flagOther != 0 {
 				others = atomic.LoadInt32(&node.others)
@@ -258,8 +289,13 @@ func (r *reading) readBlocks(t *tree, n int, slot uint64, top int) (parts []Part
 				p.Away -= known.away[i]
 				p.AwayTicks -= known.awayTicks[i]
 				others -= known.others[i]
+				counted -= known.counted[slot][i]
+				for k := range p.Drawn {
+					p.Drawn[k].Intervals -= known.drawn[i][k].Intervals
+					p.Drawn[k].Ticks -= known.drawn[i][k].Ticks
+				}
 			}
-			p.Others = int64(others)
+			p.Others, p.Counted = int64(others), uint64(counted)
 			if p != (Part{Node: p.Node}) {
 				parts = append(parts, p)
 			}

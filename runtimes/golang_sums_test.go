@@ -51,7 +51,7 @@ func newGoTrees(t testing.TB, nodes, count int) *goTrees {
 		files + goKey*16: goKey, files + goKey*16 + 8: 1<<42 | goBase<<21 | 16} {
 		order.PutUint64(f.channel[at:], v)
 	}
-	for i, v := range []uint32{0x52544743, 2, uint32(count), uint32(nodes), 8, 0} {
+	for i, v := range []uint32{0x52544743, 3, uint32(count), uint32(nodes), 8, 0} {
 		order.PutUint32(f.trees[4*i:], v)
 	}
 	order.PutUint64(f.trees[24:], uint64(size))
@@ -99,8 +99,11 @@ type goSums struct {
 	out                         string
 }
 
+// goNodeBytes is what a node takes (checkpoint/FORMAT.md, Tree).
+const goNodeBytes = 192
+
 // size is that of a tree.
-func (f *goTrees) size() int { return 4096 + (f.nodes/2+4095)&^4095 + f.nodes*128 }
+func (f *goTrees) size() int { return 4096 + (f.nodes/2+4095)&^4095 + f.nodes*goNodeBytes }
 
 func (f *goTrees) tree(i int) []byte {
 	size := f.size()
@@ -142,7 +145,7 @@ func (f *goTrees) sums(t testing.TB, out string) goSums {
 		s.trees++
 		s.cost = order.Uint32(tree[28:])
 		nodes := tree[4096+f.nodes/2:]
-		node := func(n int) []byte { return nodes[n*128:][:128] }
+		node := func(n int) []byte { return nodes[n*goNodeBytes:][:goNodeBytes] }
 		if order.Uint32(tree[24:])&128 != 0 { // the program's paths
 			count := int(order.Uint32(tree[176:]))
 			names, sites = make([]string, max(count, 3)), make([]int, max(count, 3))
@@ -389,8 +392,8 @@ func TestGoSumsWindows(t *testing.T) {
 	ticks := func(i int, w uint64) {
 		nodes := f.tree(i)[4096+f.nodes/2:]
 		for n := range 16 {
-			in[order.Uint32(f.tree(0)[4096+f.nodes/2+n*128:])] += order.Uint64(nodes[n*128+64+int(w%8)*8:])
-			order.PutUint64(nodes[n*128+64+int(w%8)*8:], 0)
+			in[order.Uint32(f.tree(0)[4096+f.nodes/2+n*goNodeBytes:])] += order.Uint64(nodes[n*goNodeBytes+64+int(w%8)*8:])
+			order.PutUint64(nodes[n*goNodeBytes+64+int(w%8)*8:], 0)
 		}
 	}
 	windows, nowhere := 0, 0

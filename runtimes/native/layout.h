@@ -46,11 +46,13 @@ typedef struct {
 	uint32_t trees;              /* 320: descriptor of the trees, 0 if there are none */
 	uint32_t words;              /* writers that add up write words, too */
 	_Atomic uint64_t long_ticks; /* a call of as many is long */
+	uint32_t budget; /* 336: thousandths of the program's time that checkpoints may take; 0: each event is timed */
+	uint32_t pad5;
 } cg_header;
 
 _Static_assert(offsetof(cg_header, lost) == 128 && offsetof(cg_header, given) == 192 &&
 		       offsetof(cg_header, epoch) == 256 && offsetof(cg_header, words) == 324 &&
-		       offsetof(cg_header, long_ticks) == 328,
+		       offsetof(cg_header, long_ticks) == 328 && offsetof(cg_header, budget) == 336,
 	       "the header is laid out as FORMAT.md says");
 
 /* a slot of the table of files */
@@ -73,7 +75,7 @@ typedef struct {
 _Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
 
 #define CG_TREE_MAGIC 0x52544743u /* "CGTR" */
-#define CG_TREE_VERSION 2u
+#define CG_TREE_VERSION 3u
 #define CG_WINDOWS 8u
 #define CG_BLOCK 16u /* nodes that share a byte of touched */
 #define CG_LONGS 64u
@@ -101,16 +103,20 @@ typedef struct {
 	uint64_t away_ticks, longest;
 	uint32_t depth;
 	int32_t others;
-	uint64_t ticks[CG_WINDOWS]; /* 64 */
+	uint64_t ticks[CG_WINDOWS];   /* 64 */
+	uint32_t counted[CG_WINDOWS]; /* 128: intervals that were not timed */
+	uint64_t drawn[2];            /* 160: intervals that were timed because bursts were drawn, */
+	uint64_t drawn_ticks[2];      /* and their ticks; of each second burst */
 } cg_node;
 
-_Static_assert(sizeof(cg_node) == 128 && offsetof(cg_node, calls) == 16 && offsetof(cg_node, away) == 32 &&
+_Static_assert(sizeof(cg_node) == 192 && offsetof(cg_node, counted) == 128 && offsetof(cg_node, drawn) == 160 &&
+		       offsetof(cg_node, calls) == 16 && offsetof(cg_node, away) == 32 &&
 		       offsetof(cg_node, longest) == 48 && offsetof(cg_node, ticks) == 64,
 	       "a node is laid out as FORMAT.md says");
 
 typedef struct {
 	uint64_t epoch, begin, last;
-	uint32_t top, pad;
+	uint32_t top, counting; /* counting: events came since last that were not timed */
 } cg_window;
 
 typedef struct {
@@ -122,8 +128,9 @@ typedef struct {
  * window, and behind these the nodes. */
 typedef struct {
 	cg_chunk head;
-	uint32_t paths; /* 64 */
-	uint32_t pad0[15];
+	uint32_t paths;        /* 64 */
+	uint32_t counted_cost; /* of an event that is not timed, in sixteenths of a tick */
+	uint32_t pad0[14];
 	_Atomic uint64_t place; /* 128: tick << 24 | node */
 	uint64_t events, unwound, closed;
 	_Atomic uint64_t aways;  /* 160: sequence lock over away of the nodes: odd while one changes */
@@ -137,7 +144,8 @@ typedef struct {
 	uint64_t joined;               /* 512 */
 	uint64_t pad3[7];
 	cg_long long_calls[CG_LONGS]; /* 576 */
-	uint64_t pad4[(CG_PAGE - 2624) / 8];
+	uint64_t stretches[CG_WINDOWS];  /* 2624: ticks of intervals that were not timed */
+	uint64_t pad4[(CG_PAGE - 2688) / 8];
 } cg_tree;
 
 _Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, place) == 128 &&
@@ -145,6 +153,7 @@ _Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, place) == 128
 		       offsetof(cg_tree, count) == 176 && offsetof(cg_tree, longs) == 184 &&
 		       offsetof(cg_tree, taken) == 192 && offsetof(cg_tree, windows) == 256 &&
 		       offsetof(cg_tree, joined) == 512 && offsetof(cg_tree, long_calls) == 576 &&
+		       offsetof(cg_tree, counted_cost) == 68 && offsetof(cg_tree, stretches) == 2624 &&
 		       sizeof(cg_tree) == CG_PAGE,
 	       "a tree is laid out as FORMAT.md says");
 

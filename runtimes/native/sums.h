@@ -228,7 +228,7 @@ static int __attribute__((noinline)) cg_next_window(uint64_t now, uint64_t epoch
 	return 1;
 }
 
-_Static_assert(sizeof(cg_node) == 16 * sizeof(uint64_t), "ticks of a node are at 16 times its number");
+_Static_assert(sizeof(cg_node) == CG_NODE_WORDS * sizeof(uint64_t), "ticks of a node are at so many times its number");
 
 /* cg_move moves the thread along an event, up to which its time is added. */
 static void __attribute__((noinline)) cg_move(uint32_t event)
@@ -247,7 +247,7 @@ static void __attribute__((noinline)) cg_move(uint32_t event)
 static inline void cg_add_time(uint64_t now, uint32_t top)
 {
 	cg_adder *t = &cg_mine;
-	t->ticks[top * 16] += now - t->last;
+	t->ticks[(size_t)top * CG_NODE_WORDS] += now - t->last;
 	t->touched[top / CG_BLOCK] = 1;
 	t->last = now;
 	t->tree->events++;

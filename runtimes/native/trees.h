@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #define CG_FIRST_NODES 16384u /* that are mapped at first */
+#define CG_NODE_WORDS 24
 
 /* A frame of the thread's stack: its site << 32 | its node, and the tick of its
  * enter. That is 0 for a frame that was suspended or that the thread had before
@@ -34,7 +35,7 @@ typedef struct {
 	uint64_t last, epoch, long_ticks;
 	cg_frame *frame, *frames_end; /* the innermost */
 	cg_node *nodes;
-	uint64_t *ticks;  /* of node n in the open window: at n * 16 */
+	uint64_t *ticks;  /* of node n in the open window: at n * CG_NODE_WORDS */
 	uint8_t *touched; /* in the open window */
 	uint64_t *paths;  /* see paths.h */
 	uint64_t last_path; /* the number of its last slot */

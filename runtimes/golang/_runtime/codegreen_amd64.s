@@ -17,8 +17,9 @@
 
 // NODE is the address of a node.
 #define NODE(number, to) \
-	MOVQ number, to \
-	SHLQ $7, to     \
+	MOVQ number, to      \
+	LEAQ (to)(to*2), to  \
+	SHLQ $6, to          \
 	ADDQ R12, to
 
 // CLOCK is the tick in AX, and in R9 the time since the last event. R8 is what the

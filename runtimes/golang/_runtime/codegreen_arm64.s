@@ -55,7 +55,8 @@ TEXT runtime·codegreenEnter<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-16
 	MOVWU R0, R0
 	SLOT
 	MOVWU g_codegreenNode(g), R5
-	ADD   R5<<7, R4, R6
+	ADD   R5<<1, R5, R6
+	ADD   R6<<6, R4, R6
 	MOVD  codegreenNode_child(R6), R7
 	CMPW  R0, R7
 	BNE   other
@@ -64,7 +65,8 @@ known:
 	LSR  $32, R7, R7
 	CLOCK
 	ADDTIME(R5, R6)
-	ADD  R7<<7, R4, R6
+	ADD  R7<<1, R7, R6
+	ADD  R6<<6, R4, R6
 	MOVD codegreenNode_calls(R6), R1
 	ADD  $1, R1
 	MOVD R1, codegreenNode_calls(R6)
@@ -89,7 +91,8 @@ TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
 	BHS  slowly
 	SLOT
 	MOVWU g_codegreenNode(g), R7
-	ADD   R7<<7, R4, R6
+	ADD   R7<<1, R7, R6
+	ADD   R6<<6, R4, R6
 	CLOCK
 	LSR  $8, R8, R10                 // how long the call took, in units of 256
 	LSR  $24, R0, R1

@@ -11,7 +11,7 @@ import (
 const (
 	codegreenWindows   = 8
 	codegreenTreeHead  = 4096
-	codegreenNodeBytes = 128
+	codegreenNodeBytes = 192
 	codegreenRecords   = 64 // of long calls
 	codegreenTickField = 64 // of a node
 )
@@ -68,6 +68,7 @@ type codegreenNode struct {
 	longest      uint64
 	other        uint64
 	ticks        [codegreenWindows]uint64
+	_            [8]uint64 // of events that are not timed: here each is
 }
 
 const (
