@@ -117,6 +117,7 @@ const (
 	goEnd                     // at the end of the body, or of the fields
 	goJump                    // before the call of gogo or the return that it ends with
 	goDeferred                // behind the first statement that defers
+	goLimit                   // before maxstacksize in the first condition that has it
 )
 
 var goSchedulerInserts = []goInsert{
@@ -126,6 +127,7 @@ var goSchedulerInserts = []goInsert{
 	{"src/runtime/proc.go", "gdestroy", goFirst, " codegreenGone(gp);"},
 	{"src/runtime/coro.go", "coroswitch_m", goJump, "codegreenArrive(gnext); "},
 	{"src/runtime/os_linux.go", "unminit", goFirst, " codegreenThreadEnd();"},
+	{"src/runtime/stack.go", "newstack", goLimit, "codegreenRoom*"},
 	{"src/runtime/runtime2.go", "g", goEnd, "codegreenTask, codegreenBorn, codegreenNode uint32; " +
 		"codegreenSince, codegreenTurn uint64 "},
 }
@@ -274,6 +276,8 @@ func (in goInsert) within(body *ast.BlockStmt) (token.Pos, error) {
 			}
 		}
 		return 0, fmt.Errorf("%s: %s does not end with a jump", in.file, in.in)
+	case goLimit:
+		return in.limit(body)
 	}
 	for _, s := range body.List {
 		if s, ok := s.(*ast.DeferStmt); ok {
@@ -281,6 +285,25 @@ func (in goInsert) within(body *ast.BlockStmt) (token.Pos, error) {
 		}
 	}
 	return 0, fmt.Errorf("%s: %s defers nothing", in.file, in.in)
+}
+
+// limit finds the first condition that asks for the most that a stack may have.
+func (in goInsert) limit(body *ast.BlockStmt) (at token.Pos, err error) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if s, ok := n.(*ast.IfStmt); ok && at == token.NoPos {
+			ast.Inspect(s.Cond, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok && id.Name == "maxstacksize" && at == token.NoPos {
+					at = id.Pos()
+				}
+				return true
+			})
+		}
+		return at == token.NoPos
+	})
+	if at == token.NoPos {
+		err = fmt.Errorf("%s: %s has no limit of stacks", in.file, in.in)
+	}
+	return at, err
 }
 
 // goRefusal is a toolchain's own answer: it will be the same the next time.

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -250,6 +251,29 @@ func TestGoSums(t *testing.T) {
 				t.Logf("%+v", s.paths)
 			}
 		})
+	}
+}
+
+// TestGoSumsStack: checkpoints make frames larger, and the stack of a goroutine may be as much
+// larger. What calls itself without end overflows it, with the message that it has without cg.
+func TestGoSumsStack(t *testing.T) {
+	f := newGoTrees(t, 1<<16, 16)
+	if s := f.run(t, goKinds[0], nil, "stack", "1500000"); s.calls(4) != 1_500_001 || s.lost != 0 {
+		t.Errorf("%d calls, %d lost", s.calls(4), s.lost)
+	}
+	overflow := func(channel string) string {
+		cmd := newGoTrees(t, 1<<16, 16).command(t, goKinds[0], "stack", "-1")
+		cmd.Env = append(cmd.Env, "GOTRACEBACK=none", channel)
+		out, err := cmd.CombinedOutput()
+		if exit := (&exec.ExitError{}); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+			t.Errorf("%v\n%s", err, out)
+		}
+		line, _, _ := strings.Cut(string(out), "\n")
+		return line
+	}
+	without, with := overflow("CG_CHANNEL="), overflow("X=")
+	if without != with || !strings.Contains(with, "goroutine stack exceeds 67108864-byte limit") {
+		t.Errorf("%q without, %q with", without, with)
 	}
 }
 

@@ -42,9 +42,11 @@ type build struct {
 	// compiler is the command that runs the compiler and asks it what it inlines, "" if all
 	// that is written has checkpoints.
 	compiler   string
-	generation string // of what is kept for that
-	inlined    int    // functions that the compiler inlines, and so have no checkpoints
-	portable   string // why the checkpoints of this toolchain are slower, "" if not
+	generation string          // of what is kept for that
+	embedded   map[string]bool // files whose text the program has, too
+	embedder   string          // the command that gives the compiler their originals, "" if they stay as they are
+	inlined    int             // functions that the compiler inlines, and so have no checkpoints
+	portable   string          // why the checkpoints of this toolchain are slower, "" if not
 }
 
 // prepare plans and writes all files that are wanted.
@@ -59,6 +61,7 @@ func (b *build) prepare(ctx context.Context, packages []*listedPackage) error {
 			return err
 		}
 	}
+	b.chooseEmbedder(ctx)
 	if b.choosesBare && b.bare == nil {
 		if err := b.chooseBare(packages, user); err != nil {
 			return err
@@ -184,15 +187,17 @@ func (b *build) writeOverlay() (string, error) {
 // nil if none is needed, or if the user's flags have a -toolexec of their own.
 func (b *build) compilerFlags() ([]string, error) {
 	relocated, covers := b.command.root != b.command.home, b.measuresCoverage()
-	if !relocated && !covers && b.compiler == "" || strings.Contains(b.command.flags, "-toolexec") ||
-		b.target.has("toolexec") {
+	if !relocated && !covers && b.embedder == "" || b.hasOwnToolexec() {
 		return nil, nil
 	}
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	before := ""
-	if b.compiler != "" {
-		before = quote(b.compiler) + " " + quote(b.folder) + " "
-		if !relocated && !covers && !strings.ContainsAny(b.compiler+b.folder, `'"`) {
+	if b.embedder != "" {
+		if before = quote(b.embedder) + " "; b.compiler == "" {
+			before += "-embed "
+		}
+		before += quote(b.folder) + " "
+		if !relocated && !covers && !strings.ContainsAny(b.embedder+b.folder, `'"`) {
 			return []string{"-toolexec=" + strings.TrimSpace(before)}, nil
 		}
 	}

@@ -28,8 +28,7 @@ func (b *build) chooseInlined(ctx context.Context, t languages.Target, packages 
 		return nil
 	}
 	b.choosesBare = true
-	if own := strings.Contains(b.command.flags, "-toolexec") ||
-		b.target.has("toolexec"); !own && !b.measuresCoverage() && b.setup.Cache.Dir != "" {
+	if !b.hasOwnToolexec() && !b.measuresCoverage() && b.setup.Cache.Dir != "" {
 		var err error
 		if b.compiler, err = runtimes.GolangCompiler(ctx, b.toolchain(), b.setup.Cache); err == nil {
 			b.generation, err = readGeneration(b.kept)

@@ -348,7 +348,7 @@ func (s *savedTarget) readUnit(u *unit) (files []*savedFile, texts [][]byte, err
 	o := s.build.options
 	o.Entry = u.command
 	for i, name := range u.files {
-		if u.made.Files[i].Skip != "" || u.embedded[name] {
+		if u.made.Files[i].Skip != "" || s.build.embedded[name] {
 			continue
 		}
 		from := name

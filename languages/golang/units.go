@@ -21,12 +21,11 @@ import (
 // unit are files that are compiled together and belong together: those of a
 // package, those that its tests add to it, or those of its external tests.
 type unit struct {
-	path     string // import path
-	command  bool   // package main of the target
-	own      bool   // the program's
-	files    []string
-	embedded map[string]bool // files that the program has embedded, too
-	before   *unit           // whose numbers of functions these continue
+	path    string // import path
+	command bool   // package main of the target
+	own     bool   // the program's
+	files   []string
+	before  *unit // whose numbers of functions these continue
 
 	left    []string        // "name:line" of functions that are left alone
 	without map[string]bool // files that are compiled as they are
@@ -46,6 +45,8 @@ type plannedFile struct {
 	Plan *instrument.Plan // without points; nil if the file has no checkpoints
 	Skip string           // why
 	Key  string           // of its sites, for the compiler to choose; "" if all have checkpoints
+	// Original is the name of the kept text without checkpoints, "" unless the program has it embedded.
+	Original string
 }
 
 // chooseUnits finds the files that get checkpoints.
@@ -55,6 +56,7 @@ func (b *build) chooseUnits(ctx context.Context, packages []*listedPackage) erro
 		return err
 	}
 	b.units = []*unit{}
+	b.findEmbedded(packages)
 	for _, p := range packages {
 		if p.ForTest != "" || strings.HasSuffix(p.ImportPath, ".test") && len(p.GoFiles) == 0 {
 			continue // the files of the plain package
@@ -70,10 +72,6 @@ func (b *build) chooseUnits(ctx context.Context, packages []*listedPackage) erro
 			}
 			return out
 		}
-		embedded := map[string]bool{}
-		for _, name := range abs(p.EmbedFiles, p.TestEmbedFiles, p.XTestEmbedFiles) {
-			embedded[name] = true
-		}
 		var last *unit
 		add := func(path string, files []string, before *unit) {
 			if len(files) == 0 {
@@ -81,7 +79,7 @@ func (b *build) chooseUnits(ctx context.Context, packages []*listedPackage) erro
 				return
 			}
 			last = &unit{
-				path: path, own: own, files: files, embedded: embedded, before: before,
+				path: path, own: own, files: files, before: before,
 				command: p.Name == "main" && !p.DepOnly, without: map[string]bool{},
 			}
 			b.units = append(b.units, last)
@@ -183,8 +181,8 @@ func (b *build) readUnit(u *unit, user map[string]string, c packageContext, o in
 		if texts[i], err = readSource(name, user); err != nil {
 			return nil, "", err
 		}
-		fmt.Fprintf(h, "%q %d %v %v %v %v\n", name, len(texts[i]), u.embedded[name], u.without[name],
-			b.places[name], b.bare[name])
+		fmt.Fprintf(h, "%q %d %v %v %v %v\n", name, len(texts[i]), b.embedded[name],
+			b.staysEmbedded(name) || u.without[name], b.places[name], b.bare[name])
 		h.Write(texts[i])
 	}
 	return texts, filepath.Join("unit", hex.EncodeToString(h.Sum(nil))[:24]+".json"), nil
@@ -218,7 +216,7 @@ func (b *build) planFiles(u *unit, texts [][]byte, c packageContext, o instrumen
 		switch {
 		case err != nil:
 			out.Skip = err.Error()
-		case u.embedded[name]:
+		case b.staysEmbedded(name):
 			out.Skip = "left alone: the program has its text embedded"
 		default:
 			parsed[i].source = g
@@ -292,7 +290,14 @@ func (b *build) writeUnit(u *unit, parsed []parsedFile, first int) error {
 		if err != nil {
 			return err
 		}
-		if u.made.Files[i].Text, err = filepath.Rel(b.folder, file); err != nil {
+		f := &u.made.Files[i]
+		if f.Text, err = filepath.Rel(b.folder, file); err != nil {
+			return err
+		}
+		if !b.embedded[f.Name] {
+			continue
+		}
+		if err := b.keepOriginal(f, parsed[i].source.text); err != nil {
 			return err
 		}
 	}
@@ -309,7 +314,7 @@ func (u *unit) salt(generation string) string {
 // marks it as used.
 func (b *build) isKept(kept string, m plannedUnit) bool {
 	for _, f := range m.Files {
-		if f.Text != "" && !b.stored(f.Text) {
+		if f.Text != "" && !b.stored(f.Text) || !b.hasOriginal(f) {
 			return false
 		}
 		if f.Key != "" {

@@ -1,7 +1,11 @@
 // Command compile runs the Go compiler on rewritten source, and takes the
 // checkpoints out of the functions that it inlines.
 //
-//	go build -toolexec='compile FOLDER' ...
+//	go build -toolexec='compile [-embed] FOLDER' ...
+//
+// Of rewritten source that the program embeds, the compiler gets the original:
+// FOLDER/originals has a file for each, with the original's name below FOLDER. With -embed
+// that is all, and every checkpoint stays.
 //
 // The source says which functions may lose theirs: the number of such a site stands
 // behind the variable of its file, and that of another one before it. Which of them it
@@ -15,6 +19,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -70,13 +75,22 @@ type invocation struct {
 }
 
 func main() {
-	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: compile FOLDER TOOL ARGS...")
+	args := os.Args[1:]
+	embed := len(args) > 0 && args[0] == "-embed"
+	if embed {
+		args = args[1:]
+	}
+	if len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: compile [-embed] FOLDER TOOL ARGS...")
 		os.Exit(2)
 	}
-	c := &invocation{folder: os.Args[1], tool: os.Args[2], args: os.Args[3:]}
+	c := &invocation{folder: args[0], tool: args[1], args: args[2:]}
 	if filepath.Base(c.tool) == "compile" {
-		if err := c.rewrite(); err != nil {
+		err := c.embedOriginals()
+		if err == nil && !embed {
+			err = c.rewrite()
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, "cg:", err)
 			os.Exit(1)
 		}
@@ -84,6 +98,52 @@ func main() {
 	err := syscall.Exec(c.tool, append([]string{c.tool}, c.args...), os.Environ())
 	fmt.Fprintf(os.Stderr, "cg: %s: %v\n", c.tool, err)
 	os.Exit(1)
+}
+
+// embedOriginals has the compiler embed the originals of rewritten files.
+func (c *invocation) embedOriginals() error {
+	at := -1
+	for i, a := range c.args {
+		switch {
+		case a == "-o" && i+1 < len(c.args):
+			c.work = filepath.Join(filepath.Dir(c.args[i+1]), "cg")
+		case a == "-embedcfg" && i+1 < len(c.args):
+			at = i + 1
+		}
+	}
+	if at < 0 || c.work == "" {
+		return nil
+	}
+	text, err := os.ReadFile(c.args[at])
+	var embed struct {
+		Patterns map[string][]string
+		Files    map[string]string
+	}
+	if err != nil || json.Unmarshal(text, &embed) != nil {
+		return nil // the compiler's to say
+	}
+	changed := false
+	for name, file := range embed.Files {
+		if filepath.Dir(file) != filepath.Join(c.folder, "text") {
+			continue
+		}
+		original, err := private(filepath.Join(c.folder, "originals", filepath.Base(file)))
+		if err != nil {
+			return err
+		}
+		embed.Files[name], changed = filepath.Join(c.folder, string(original)), true
+	}
+	if !changed {
+		return nil
+	}
+	if text, err = json.Marshal(embed); err != nil {
+		return err
+	}
+	c.args[at] = filepath.Join(c.work, "embedcfg")
+	if err := os.MkdirAll(c.work, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(c.args[at], text, 0o600)
 }
 
 // rewrite leaves checkpoints in what is not inlined.

@@ -123,6 +123,9 @@ var (
 	codegreenNap func(nanos int64) bool
 	// codegreenMap maps a tree, 0 where that fails.
 	codegreenMap func(index uintptr) uintptr
+	// codegreenRoom is how many times the stack of a goroutine may be as large as without
+	// checkpoints, which make frames larger.
+	codegreenRoom uintptr = 1
 )
 
 // Written in assembly, which is never preempted: what is loaded of the thread
@@ -152,6 +155,7 @@ func codegreenBegin(c *codegreenChannel) {
 	codegreenNap, codegreenMap = c.nap, c.tree
 	codegreenByCycle = h.clock == 1
 	codegreenForest = (*codegreenTrees)(c.trees)
+	codegreenRoom = 2
 	mp := acquirem()
 	if s := codegreenFind(mp); s != nil {
 		if codegreenForest == nil {

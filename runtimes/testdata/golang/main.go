@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"syscall"
@@ -35,7 +36,7 @@ func init() {
 		"counts": counts, "migrate": migrate, "blocked": blocked, "many": many, "panic": panics, "goexit": goexit,
 		"ready": ready, "child": child, "exec": execs, "pull": pull, "locked": locked, "spin": spin, "unknown": unknown,
 		"race": race, "overload": overload, "threads": threads, "fib": fibs, "deep": deep, "range": ranges,
-		"fibs": fibAll, "mixed": mixed, "turn": turn, "long": long, "busy": busy,
+		"fibs": fibAll, "mixed": mixed, "turn": turn, "long": long, "busy": busy, "stack": stacks,
 	} {
 		programs[name] = f // those of other files are there
 	}
@@ -350,6 +351,13 @@ func fibAll(n int) {
 	wg.Wait()
 	status, _ := os.ReadFile("/proc/self/status")
 	fmt.Print(string(status)) // the most memory that it had
+}
+
+// stacks calls itself n times with stacks of 64 MiB at the most, which is all that the calls
+// need without checkpoints.
+func stacks(n int) {
+	debug.SetMaxStack(64 << 20)
+	down(n)
 }
 
 //go:noinline

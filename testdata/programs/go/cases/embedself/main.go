@@ -1,18 +1,23 @@
-// A program that has its own source embedded prints it as the user wrote it.
-// unmeasured: its files stay as they are
+// A program that has its own source embedded, and that of its package part, prints them as
+// the user wrote them.
+// untold: what is saved has these files as they are
 package main
 
 import (
 	"embed"
 	"fmt"
+
+	"cases/embedself/part"
 )
 
-//go:embed *.go
+//go:embed *.go part
 var source embed.FS
 
 func main() {
-	b, err := source.ReadFile("main.go")
-	fmt.Println(string(b), err)
+	for _, name := range []string{"main.go", "part/part.go"} {
+		b, err := source.ReadFile(name)
+		fmt.Println(string(b), err)
+	}
 	list, _ := source.ReadDir(".")
-	for _, f := range list { fmt.Println(f.Name()) }
+	for _, f := range list { fmt.Println(f.Name(), part.Double(21)) }
 }
