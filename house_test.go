@@ -23,6 +23,7 @@ var rank = map[string]int{
 	"cg/cli":        100,
 	"cg/experiment": 90,
 	"cg/report":     80, "cg/languages/all": 80,
+	"cg/report/repeated": 81, "cg/report/saved": 82, "cg/report/compare": 83,
 	"cg/measure": 70, "cg/gate": 70,
 	"cg/languages": 60, "cg/nemb/validate": 60,
 	"cg/instrument": 50, "cg/nemb/attribute": 50, "cg/nemb/access": 55, "cg/nemb/doctor": 50, "cg/track": 50,

@@ -16,8 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/launcher"
-	"cg/report"
+	"cg/report/compare"
 	"cg/report/format"
+	"cg/report/saved"
 )
 
 func compareCommand() *cli.Command {
@@ -48,7 +49,7 @@ compared; 2 usage.`,
 			&cli.StringSliceFlag{Name: "base",
 				Usage: "a run of the base, `FILE`, once or several times; then all RUNs are of the head"},
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"},
-				Usage: "write in `FORMAT`, " + format.Alternatives(format.Of((*report.Comparison)(nil))) +
+				Usage: "write in `FORMAT`, " + format.Alternatives(format.Of((*compare.Result)(nil))) +
 					"; default: as the name of -o ends, else text"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write to `FILE` (- for standard output, the default)"},
@@ -115,7 +116,7 @@ func runCompare(c *cli.Context) error {
 
 // compareSides is the files of the two sides, which are not read yet. It refuses
 // what would compare a file with itself, or write over one.
-func compareSides(c *cli.Context) (sides [2]report.CompareSide, err error) {
+func compareSides(c *cli.Context) (sides [2]compare.Side, err error) {
 	base, head := c.StringSlice("base"), c.Args().Slice()
 	switch {
 	case len(base) == 0 && len(head) == 2:
@@ -133,15 +134,15 @@ func compareSides(c *cli.Context) (sides [2]report.CompareSide, err error) {
 	if err := differentOutputs(c, "output", "junit"); err != nil {
 		return sides, err
 	}
-	return [2]report.CompareSide{{Names: base}, {Names: head}}, keeps(c, read, "output", "junit")
+	return [2]compare.Side{{Names: base}, {Names: head}}, keeps(c, read, "output", "junit")
 }
 
 // compareSaved reads the files of both sides and compares what is in them.
-func compareSaved(ctx context.Context, c *cli.Context, sides [2]report.CompareSide,
-	o report.CompareOptions) (*report.Comparison, error) {
+func compareSaved(ctx context.Context, c *cli.Context, sides [2]compare.Side,
+	o compare.Options) (*compare.Result, error) {
 	progress := newProgress()
 	defer progress.end()
-	var comparison *report.Comparison
+	var comparison *compare.Result
 	err := until(ctx, func() error {
 		for i := range sides {
 			for _, name := range sides[i].Names {
@@ -157,7 +158,7 @@ func compareSaved(ctx context.Context, c *cli.Context, sides [2]report.CompareSi
 			return err
 		}
 		progress.say("comparing")
-		made, err := report.Compare(sides[0], sides[1], o)
+		made, err := compare.Compare(sides[0], sides[1], o)
 		comparison = made
 		return err
 	})
@@ -169,7 +170,7 @@ func compareSaved(ctx context.Context, c *cli.Context, sides [2]report.CompareSi
 
 // compareFormat is the format that was asked for.
 func compareFormat(c *cli.Context) (f format.Format, err error) {
-	var d *report.Comparison
+	var d *compare.Result
 	file := c.String("output")
 	if launcher.Closed(1) && (c.Bool("json") || file == "" || file == "-") {
 		return f, fmt.Errorf("standard output is closed and the comparison would be lost: save it with -o FILE")
@@ -193,7 +194,7 @@ func compareFormat(c *cli.Context) (f format.Format, err error) {
 	return f, err
 }
 
-func compareOptions(c *cli.Context) (o report.CompareOptions, err error) {
+func compareOptions(c *cli.Context) (o compare.Options, err error) {
 	text := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(c.String("threshold")), "%"))
 	percent, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(percent) || percent < 0 || percent > 1e6 {
@@ -208,7 +209,7 @@ func compareOptions(c *cli.Context) (o report.CompareOptions, err error) {
 	if n := c.Int("top"); n < 0 {
 		return o, fmt.Errorf("--top: %d is no number of functions: use 1 or more, or 0 for all", n)
 	}
-	o = report.CompareOptions{Threshold: percent / 100, Allow: c.Bool("allow-different"), Command: c.Int("command") - 1,
+	o = compare.Options{Threshold: percent / 100, Allow: c.Bool("allow-different"), Command: c.Int("command") - 1,
 		Version: Version}
 	if o.Command < 0 {
 		return o, fmt.Errorf("--command: %d is no number of a command: they count from 1", o.Command+1)
@@ -226,14 +227,14 @@ func compareOptions(c *cli.Context) (o report.CompareOptions, err error) {
 }
 
 // unused refuses flags that the files have no use for.
-func unused(c *cli.Context, sides [2]report.CompareSide) error {
-	any := func(is func(report.Saved) bool) bool {
+func unused(c *cli.Context, sides [2]compare.Side) error {
+	any := func(is func(saved.Document) bool) bool {
 		return slices.ContainsFunc(sides[0].Saved, is) || slices.ContainsFunc(sides[1].Saved, is)
 	}
 	switch {
-	case c.IsSet("command") && !any(func(s report.Saved) bool { return s.Repeated != nil }):
+	case c.IsSet("command") && !any(func(s saved.Document) bool { return s.Repeated != nil }):
 		return fail(statusUsage, "--command is for what cg run saved, and these are runs of cg measure")
-	case c.IsSet("functions") && !any(func(s report.Saved) bool { return s.Run != nil }):
+	case c.IsSet("functions") && !any(func(s saved.Document) bool { return s.Run != nil }):
 		return fail(statusUsage, "--functions is for runs of cg measure: what cg run saved has none")
 	}
 	return nil
@@ -283,20 +284,20 @@ func keeps(c *cli.Context, read []string, flags ...string) error {
 }
 
 // savedFile reads what cg measure or cg run saved.
-func savedFile(name string) (report.Saved, error) {
+func savedFile(name string) (saved.Document, error) {
 	f, done, err := openSaved(name)
 	if err != nil {
-		return report.Saved{}, fail(statusFailure, "%s: %w", name, err)
+		return saved.Document{}, fail(statusFailure, "%s: %w", name, err)
 	}
 	defer done()
-	saved, err := report.ReadSavedFrom(f)
+	saved, err := saved.Read(f)
 	if err != nil {
 		return saved, fail(statusFailure, "%s: %w", name, err)
 	}
 	return saved, nil
 }
 
-func writeComparison(c *cli.Context, comparison *report.Comparison, f format.Format, outs []*output,
+func writeComparison(c *cli.Context, comparison *compare.Result, f format.Format, outs []*output,
 	release func()) error {
 	var main bytes.Buffer
 	o := format.Options{Terminal: terminal(os.Stdout, false), Top: c.Int("top")}

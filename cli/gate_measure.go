@@ -17,6 +17,7 @@ import (
 	"cg/languages"
 	"cg/launcher"
 	"cg/report"
+	"cg/report/repeated"
 )
 
 // once measures a side by the metric.
@@ -104,7 +105,7 @@ func known(run *report.Run, j *report.Joules) float64 {
 }
 
 // seconds is from the program's start to its end.
-func seconds(run *report.Run) float64 { return run.Measured(0, false).DurationS }
+func seconds(run *report.Run) float64 { return repeated.Measured(run, 0, false).DurationS }
 
 // args is the command as a side runs it. A path that names a file of the user's
 // tree, from the root, names that of the side's.

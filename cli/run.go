@@ -30,6 +30,7 @@ import (
 	"cg/report"
 	"cg/report/format"
 	_ "cg/report/format/all"
+	"cg/report/repeated"
 	"cg/shown"
 )
 
@@ -157,7 +158,7 @@ func runRepeated(c *cli.Context) error {
 	}
 	commands := result.Commands
 	if len(commands) == 0 {
-		commands = []report.Command{result.Command}
+		commands = []repeated.Command{result.Command}
 	}
 	for _, command := range commands {
 		if e := command.BudgetExceeded; e != nil && *e {
@@ -191,7 +192,7 @@ func offer(dir string) func() []string {
 }
 
 // unsaid tells why nothing can be said of a command's budget.
-func (s *series) unsaid(c report.Command) string {
+func (s *series) unsaid(c repeated.Command) string {
 	if c.ProgramEnergyJ == nil {
 		return "the energy is not known, so nothing can be said of the budget"
 	}
@@ -212,7 +213,7 @@ func (s *series) unsaid(c report.Command) string {
 		strings.Join(c.Argv, " "), c.ProgramEnergyJ.Mean, more)
 }
 
-func lower(s *report.Statistic) float64 {
+func lower(s *repeated.Statistic) float64 {
 	if s.CI95Lower != nil {
 		return *s.CI95Lower
 	}
@@ -293,10 +294,10 @@ func seriesOptions(c *cli.Context) (*series, error) {
 
 // run runs every round. The result is nil if nothing was measured; an error is
 // why it stopped before the end.
-func (s *series) run(ctx context.Context) (*report.Repeated, error) {
-	result := &report.Repeated{Commands: make([]report.Command, len(s.argvs)), Warnings: []report.Warning{}}
+func (s *series) run(ctx context.Context) (*repeated.Result, error) {
+	result := &repeated.Result{Commands: make([]repeated.Command, len(s.argvs)), Warnings: []report.Warning{}}
 	for i, argv := range s.argvs {
-		result.Commands[i] = report.Command{Argv: argv, BudgetJ: s.budget, Measurements: []report.Measurement{}}
+		result.Commands[i] = repeated.Command{Argv: argv, BudgetJ: s.budget, Measurements: []repeated.Measurement{}}
 	}
 	var stopped error
 	measured := false
@@ -330,7 +331,7 @@ rounds:
 	for i := range result.Commands {
 		result.Commands[i].Summarize(s.includeWarmup)
 	}
-	result.Meta.OutlierMethod = report.OutlierMethod
+	result.Meta.OutlierMethod = repeated.OutlierMethod
 	result.Compare()
 	return result, stopped
 }
@@ -445,7 +446,7 @@ func openFiles(c *cli.Context, flags ...string) (map[string]*output, error) {
 		return nil, err
 	}
 	if name := c.String("export-plot"); name != "" {
-		if _, err := plotFormat(name, (*report.Repeated)(nil)); err != nil {
+		if _, err := plotFormat(name, (*repeated.Result)(nil)); err != nil {
 			return nil, err
 		}
 	}
@@ -462,7 +463,7 @@ func openFiles(c *cli.Context, flags ...string) (map[string]*output, error) {
 	return outs, nil
 }
 
-func writeExports(c *cli.Context, outs map[string]*output, r *report.Repeated) error {
+func writeExports(c *cli.Context, outs map[string]*output, r *repeated.Result) error {
 	texts, err := writtenFor(c, r, exports)
 	if err != nil {
 		return err

@@ -26,6 +26,12 @@ const (
 	Unavailable Method = "unavailable" // not known; carries no number
 )
 
+// Weaker reports whether an energy of one method is known less well than that of another.
+func (m Method) Weaker(than Method) bool {
+	rank := map[Method]int{Measured: 1, Derived: 2, Estimated: 3}
+	return rank[m] > rank[than]
+}
+
 // Domain is a part of the machine whose energy one counter tells.
 type Domain struct {
 	ID     string // unique in a run, such as "package-0", "dram-0", "cpu"

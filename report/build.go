@@ -376,12 +376,6 @@ func steps(domains []nemb.Domain) (sum nemb.Energy) {
 	return sum
 }
 
-// weaker tells which of two kinds of energies is known less well.
-func weaker(a, b nemb.Method) bool {
-	rank := map[nemb.Method]int{nemb.Measured: 1, nemb.Derived: 2, nemb.Estimated: 3}
-	return rank[a] > rank[b]
-}
-
 // overall is the kind of a sum over the domains: the weakest of its parts, and
 // derived where nothing is known of one; unavailable where nothing is known of
 // any. The interval is theirs, weighted with their energy.
@@ -399,7 +393,7 @@ func overall(domains []nemb.Domain, result attribute.Result) (kind nemb.Method, 
 		} else if method == nemb.Measured {
 			method = nemb.Derived
 		}
-		if kind == nemb.Unavailable || weaker(method, kind) {
+		if kind == nemb.Unavailable || method.Weaker(kind) {
 			kind = method
 		}
 		e := float64(result.Domains[d].Total)

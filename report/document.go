@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"cg/nemb"
 	"cg/report/format"
 	"cg/shown"
 )
@@ -84,12 +85,6 @@ func Alone(write func(w io.Writer, runs Several, o format.Options) error) format
 	return format.Writes(func(w io.Writer, r *Run, o format.Options) error { return write(w, Several{r}, o) })
 }
 
-// Kind names repeated runs.
-func (r *Repeated) Kind() string { return "repeated runs" }
-
-// Kind names a comparison.
-func (c *Comparison) Kind() string { return "a comparison" }
-
 // Encode is a document as it is saved: indented JSON in which no character means anything
 // to a terminal.
 func Encode(v any) ([]byte, error) {
@@ -99,4 +94,11 @@ func Encode(v any) ([]byte, error) {
 	e.SetIndent("", "  ")
 	err := e.Encode(v)
 	return shown.JSON(b.Bytes()), err
+}
+
+// Backend is where the energies come from.
+type Backend struct {
+	Name        string      `json:"name"`
+	Kind        nemb.Method `json:"energy_kind"`
+	DomainsSeen []string    `json:"domains_seen"`
 }

@@ -3,8 +3,10 @@ package report
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"cg/nemb"
+	"cg/nemb/sampler"
 )
 
 // evened has no stamps that differ from run to run.
@@ -17,12 +19,17 @@ func evened(r *Run) *Run {
 
 // The saved documents that the tests of formats read are what this package makes.
 func TestExamplesAreSaved(t *testing.T) {
+	k := kindsOfRuns()["small"]
+	good := k.run("good")
+	k.faults = []sampler.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}}
+	part := k.run("part")
+	k.watts, k.faults = []float64{0}, nil
+	zero := k.run("zero")
 	for name, d := range map[string]interface{ JSON() ([]byte, error) }{
 		"run-measured": evened(example(nemb.Measured)), "run-estimated": evened(example(nemb.Estimated)),
 		"run-unavailable": evened(example(nemb.Unavailable)), "suite-measured": evened(suite(nemb.Measured)),
 		"suite-estimated": evened(suite(nemb.Estimated)), "hostile": evened(hostile()),
-		"repeated-measured": repeated(nemb.Measured, 13), "repeated-estimated": repeated(nemb.Estimated, 2),
-		"repeated-unavailable": repeated(nemb.Unavailable, 4),
+		"faults-none": evened(good), "faults-part": evened(part), "faults-zero": evened(zero),
 	} {
 		b, err := d.JSON()
 		if err != nil {

@@ -1,14 +1,12 @@
 package report
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"cg/nemb"
 	"cg/nemb/sampler"
-	"cg/report/format"
 )
 
 // What no reading tells is not known: it is not 0, it is not measured, and the
@@ -124,76 +122,5 @@ func TestStepIsInTheInterval(t *testing.T) {
 	if *coarse.ProgramEnergyHiJ <= *plain.ProgramEnergyHiJ || *coarse.ProgramEnergyLoJ >= *plain.ProgramEnergyLoJ {
 		t.Errorf("the program's: [%d, %d], [%d, %d]", *plain.ProgramEnergyLoJ, *plain.ProgramEnergyHiJ,
 			*coarse.ProgramEnergyLoJ, *coarse.ProgramEnergyHiJ)
-	}
-}
-
-// Of several runs those count whose energy is known.
-func TestRepeatedWithoutEnergy(t *testing.T) {
-	k := kindsOfRuns()["small"]
-	good := k.run("good")
-	k.faults = []sampler.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}}
-	least := k.run("least")
-	k.watts, k.faults = []float64{0}, nil
-	none := k.run("none")
-	for _, tt := range []struct {
-		name    string
-		runs    []*Run
-		valid   int
-		kind    nemb.Method
-		quality string
-		says    string
-	}{
-		{"all", []*Run{good, good, good}, 3, nemb.Measured, QualityOK, "Runs      3\n"},
-		{"one is not known", []*Run{good, none, good}, 2, nemb.Measured, QualityOK,
-			"Runs      3; the energy of 1 is not known\n"},
-		{"one is told in part", []*Run{least, good, good}, 2, nemb.Measured, QualityOK,
-			"Runs      3; the energy of 1 is not known\n"},
-		{"most are not known", []*Run{none, good, none}, 1, nemb.Measured, QualityZero,
-			"Runs      3; the energy of 2 is not known\n"},
-		{"half are not known", []*Run{none, good}, 1, nemb.Measured, QualityZero,
-			"Runs      2; the energy of 1 is not known\n"},
-		{"none", []*Run{least, none, least}, 0, nemb.Unavailable, QualityFailed, "Energy    ?"},
-	} {
-		r := &Repeated{Warnings: []Warning{}, Commands: []Command{{Argv: []string{"work"}}}}
-		for i, run := range tt.runs {
-			r.Add(0, i, false, run)
-		}
-		r.Commands[0].Summarize(false)
-		r.Compare()
-		if r.Runs.EnergyValid != tt.valid || r.Backend.Kind != tt.kind || r.Meta.MeasurementQuality != tt.quality {
-			t.Errorf("%s: %d, %s, %s", tt.name, r.Runs.EnergyValid, r.Backend.Kind, r.Meta.MeasurementQuality)
-		}
-		if text := textOf(t, r, format.Terminal{Width: 200}); !strings.Contains(text, tt.says) {
-			t.Errorf("%s:\n%s", tt.name, text)
-		}
-		if tt.valid > 0 && math.Abs(r.EnergyJ.Mean-good.Totals.EnergyJ.Float()) > 1e-9 {
-			t.Errorf("%s: %g J", tt.name, r.EnergyJ.Mean)
-		}
-	}
-}
-
-// What was used at least is no figure to compare.
-func TestCompareLeavesOutWhatIsTheLeast(t *testing.T) {
-	k := kindsOfRuns()["small"]
-	base := k.run("base")
-	k.faults = []sampler.Faults{{Domain: "package-0", Failed: 90, Unknown: 800 * time.Millisecond}}
-	head := k.run("head")
-	c, err := Compare(CompareSide{[]string{"base"}, []Saved{{Run: base}}},
-		CompareSide{[]string{"head"}, []Saved{{Run: head}}}, CompareOptions{Threshold: 0.05})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, change := range c.Totals {
-		if change.Unit == "J" && (change.Verdict != NotComparable || change.Why != "it is not known of HEAD") {
-			t.Errorf("%s: %s, %s", change.Name, change.Verdict, change.Why)
-		}
-	}
-	for _, f := range c.Functions {
-		if f.Verdict != NotComparable {
-			t.Errorf("%s: %s", f.Name, f.Verdict)
-		}
-	}
-	if c.Fault() == "" {
-		t.Error("a reason to let it pass")
 	}
 }

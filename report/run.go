@@ -58,6 +58,15 @@ func (j *Joules) UnmarshalJSON(b []byte) error {
 // Float returns joules.
 func (j Joules) Float() float64 { return float64(j) * 1e-6 }
 
+// Value is an energy in joules, nil where it is not known.
+func Value(j *Joules) *float64 {
+	if j == nil {
+		return nil
+	}
+	v := j.Float()
+	return &v
+}
+
 // Mark stands before energies of a kind in what people read: "~" where they are
 // estimated.
 func Mark(kind nemb.Method) string {
@@ -476,8 +485,8 @@ func (r *Run) digest() (string, error) {
 // and bytes may be no UTF-8, as encoding/json takes them.
 var loose = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// decode decodes a text as it is read. An error says where it is.
-func decode(f io.ReadSeeker, v any, more ...jsonv2.Options) error {
+// Decode decodes a document as it is read. An error says where it is.
+func Decode(f io.ReadSeeker, v any, more ...jsonv2.Options) error {
 	if err := jsonv2.UnmarshalRead(f, v, append(more, loose...)...); err != nil {
 		// The words for it are those of encoding/json, which wants all of the text.
 		return cmp.Or(decodeOnce(f, reflect.New(reflect.TypeOf(v).Elem()).Interface()), err)
@@ -506,21 +515,21 @@ func Read(b []byte) (*Run, error) { return ReadFrom(bytes.NewReader(b)) }
 // ReadFrom is Read for a text that need not be in memory: it is decoded as it is
 // read.
 func ReadFrom(f io.ReadSeeker) (*Run, error) {
-	head, err := headOf(f)
+	head, err := HeadOf(f)
 	switch {
 	case err != nil:
 		return nil, err
-	case head.holds["measurements"] || head.holds["command"]:
+	case head.Holds["measurements"] || head.Holds["command"]:
 		return nil, errors.New("not a run of cg measure: it is what cg run saved, which cg compare reads (cg run " +
 			"--export-markdown and --export-csv write tables)")
-	case head.holds["comparison"]:
+	case head.Holds["comparison"]:
 		return nil, errors.New("not a saved run: it is what cg compare wrote")
 	}
-	if head.session {
+	if head.Session {
 		return readSession(f)
 	}
 	r := &Run{}
-	if err := decode(f, r); err != nil {
+	if err := Decode(f, r); err != nil {
 		return nil, fmt.Errorf("not a saved run: %w", err)
 	}
 	for i, p := range r.Paths {

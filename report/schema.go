@@ -26,12 +26,12 @@ func Validate(b []byte) error { return ValidateFrom(bytes.NewReader(b)) }
 // ValidateFrom is Validate for a text that is read meanwhile: no more of it is in
 // memory than an element of a list at the top.
 func ValidateFrom(f io.ReadSeeker) error {
-	head, err := headOf(f)
+	head, err := HeadOf(f)
 	if err != nil {
 		return err
 	}
 	rules, err := compiled()
-	if head.session {
+	if head.Session {
 		rules, err = compiledSession()
 	}
 	if err != nil {
@@ -71,6 +71,11 @@ var compiled = sync.OnceValues(func() (*schema.Schema, error) {
 
 var compiledSession = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(docs.SessionSchema) })
 
+// Enumerated is a type of texts of which a document holds only a few.
+type Enumerated interface {
+	All() []string // every text that may stand there
+}
+
 // SchemaOf is the JSON Schema of a type of documents (json-schema.org, draft 2020-12).
 func SchemaOf(t reflect.Type, title string) map[string]any {
 	s := schemaOf(t)
@@ -85,8 +90,8 @@ func schemaOf(t reflect.Type) map[string]any {
 	switch {
 	case t == reflect.TypeFor[Joules]():
 		return map[string]any{"type": "number", "minimum": 0}
-	case t == reflect.TypeFor[Verdict]():
-		return map[string]any{"enum": []Verdict{Higher, Lower, Within, NoneShown, NotComparable}}
+	case t.Implements(reflect.TypeFor[Enumerated]()):
+		return map[string]any{"enum": reflect.Zero(t).Interface().(Enumerated).All()}
 	case t == reflect.TypeFor[nemb.Method]():
 		return map[string]any{"enum": []nemb.Method{nemb.Measured, nemb.Derived, nemb.Estimated, nemb.Unavailable}}
 	}

@@ -93,12 +93,12 @@ func savedTexts(t testing.TB) map[string][]byte {
 func TestValidateAgreesWithALibrary(t *testing.T) {
 	for name, text := range savedTexts(t) {
 		f := bytes.NewReader(text)
-		head, err := headOf(f)
+		head, err := HeadOf(f)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		tried, refused := 0, 0
-		schema := oracleOf(t, head.session)
+		schema := oracleOf(t, head.Session)
 		try := func(what string, v any) {
 			b, err := json.Marshal(v)
 			if err != nil {

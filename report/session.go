@@ -54,7 +54,7 @@ func readSession(text io.ReadSeeker) (*Run, error) {
 		return nil, fmt.Errorf("not a session's file: %w", err)
 	}
 	var f sessionFile
-	if err := decode(text, &f, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(keep.read))); err != nil {
+	if err := Decode(text, &f, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(keep.read))); err != nil {
 		return nil, fmt.Errorf("not a session's file: %w", err)
 	}
 	r := &Run{
@@ -126,7 +126,7 @@ func sessionTimes(text io.ReadSeeker) (keptTimes, error) {
 			} `json:"timeseries"`
 		} `json:"tasks"`
 	}
-	if err := decode(text, &f); err != nil {
+	if err := Decode(text, &f); err != nil {
 		return nil, err
 	}
 	var times []int64

@@ -22,11 +22,6 @@ func TestSessionSchemaHoldsForReports(t *testing.T) {
 			}
 			texts = append(texts, b)
 		}
-		b, err := repeated(kind, 3).JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, b)
 	}
 	for _, b := range texts {
 		var v any

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"cg/nemb"
 	"cg/report"
 	"cg/report/format"
@@ -120,4 +122,21 @@ func Write(t testing.TB, name string, d format.Document, o format.Options) []byt
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// Documented holds the schema of a type of documents against docs/NAME.schema.json of the repository,
+// whose root is two folders up, and gives it compiled. The flag -update writes the file.
+func Documented(t *testing.T, name string, schema map[string]any) *jsonschema.Schema {
+	t.Helper()
+	b, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("..", "..", "docs", name+".schema.json")
+	Golden(t, file, append(b, '\n'))
+	compiled, err := jsonschema.NewCompiler().Compile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
 }

@@ -17,6 +17,7 @@ import (
 	"cg/nemb"
 	"cg/report"
 	"cg/report/figures"
+	"cg/report/repeated"
 	"cg/shown"
 	"cg/statistics"
 )
@@ -68,7 +69,7 @@ func (g *Check) Conclude() {
 func (g *Check) Alone() bool { return g.Base == nil && g.BaseFile == "" }
 
 // CommandLine is the command that was checked as a shell would take it.
-func (g *Check) CommandLine() string { return report.Command{Argv: g.Command}.Line() }
+func (g *Check) CommandLine() string { return repeated.Command{Argv: g.Command}.Line() }
 
 // Kind names a check of a change.
 func (g *Check) Kind() string { return "a check of a change" }

@@ -12,8 +12,11 @@ import (
 
 	"cg/nemb"
 	"cg/report"
+	"cg/report/compare"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/report/reporttest"
+	"cg/report/saved"
 	"cg/report/verdict"
 )
 
@@ -154,16 +157,16 @@ func TestPoisonedOthers(t *testing.T) {
 			texts[kind+f.Endings[0]] = b.String()
 		}
 	}
-	repeated := reporttest.Saved[report.Repeated](t, "repeated-estimated")
+	repeated := reporttest.Saved[repeated.Result](t, "repeated-estimated")
 	repeated.Warnings = []report.Warning{{Slug: "slug", Message: "message"}}
 	put("run", reporttest.Poisoned(repeated))
 	base, head := reporttest.Poisoned(reporttest.Example(t, nemb.Measured)), reporttest.Poisoned(reporttest.Example(t, nemb.Measured))
 	head.Meta.Hostname += "other"
 	head.Meta.RunID += "other"
-	side := func(name string, r *report.Run) report.CompareSide {
-		return report.CompareSide{Names: []string{name}, Saved: []report.Saved{{Run: r}}}
+	side := func(name string, r *report.Run) compare.Side {
+		return compare.Side{Names: []string{name}, Saved: []saved.Document{{Run: r}}}
 	}
-	c, err := report.Compare(side(reporttest.Evil+"1", base), side(reporttest.Evil+"2", head), report.CompareOptions{Allow: true})
+	c, err := compare.Compare(side(reporttest.Evil+"1", base), side(reporttest.Evil+"2", head), compare.Options{Allow: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,10 @@ import (
 	"cg/nemb/account"
 	"cg/nemb/attribute"
 	"cg/report"
+	"cg/report/compare"
 	"cg/report/format"
 	"cg/report/reporttest"
+	"cg/report/saved"
 )
 
 // peak is the most memory that is live or was garbage since, while f runs, in
@@ -135,10 +137,10 @@ func BenchmarkLargest(b *testing.B) {
 	other.Meta.RunID = "other"
 	b.Run("compare", func(b *testing.B) {
 		measured(b, func() int {
-			side := func(name string, r *report.Run) report.CompareSide {
-				return report.CompareSide{Names: []string{name}, Saved: []report.Saved{{Run: r}}}
+			side := func(name string, r *report.Run) compare.Side {
+				return compare.Side{Names: []string{name}, Saved: []saved.Document{{Run: r}}}
 			}
-			c, err := report.Compare(side("a", r), side("b", other), report.CompareOptions{})
+			c, err := compare.Compare(side("a", r), side("b", other), compare.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/shown"
 	"cg/track"
 )
@@ -166,7 +167,7 @@ func cell(v any) string {
 }
 
 // writeRepeated writes a row for each measurement.
-func writeRepeated(w io.Writer, r *report.Repeated, _ format.Options) error {
+func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	c := csv.NewWriter(w)
 	c.Write([]string{"command", "round", "warmup", "energy_j", "program_energy_j", "energy_kind", "duration_s",
 		"cpu_s", "power_w", "exit_status", "timed_out"})

@@ -7,6 +7,7 @@ import (
 	"cg/nemb"
 	"cg/report"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/report/reporttest"
 )
 
@@ -28,6 +29,6 @@ func TestGolden(t *testing.T) {
 		reporttest.GoldenKinds(t, "csv", name+".csv", table(name))
 	}
 	for _, name := range []string{"measured", "estimated", "unavailable"} {
-		reporttest.Golden(t, filepath.Join("testdata", "repeated-"+name+".csv"), reporttest.Write(t, "csv", reporttest.Saved[report.Repeated](t, "repeated-"+name), format.Options{}))
+		reporttest.Golden(t, filepath.Join("testdata", "repeated-"+name+".csv"), reporttest.Write(t, "csv", reporttest.Saved[repeated.Result](t, "repeated-"+name), format.Options{}))
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"cg/nemb"
 	"cg/report"
+	"cg/report/compare"
+	"cg/report/saved"
 )
 
 // pageRun is a run whose long lists stand in columns, and whose names and files
@@ -197,19 +199,19 @@ func pageRunOf(r *report.Run, source bool) pageRun {
 // pageComparison is what a page shows of a Comparison. Its functions are numbers
 // of those of the last run, each the first of its name.
 type pageComparison struct {
-	Threshold float64          `json:"threshold"`
-	Weak      bool             `json:"weak"`
-	Totals    []report.Change  `json:"totals"`
-	Of        []int            `json:"of"`
-	Was       map[int]string   `json:"was"` // by number of a function
-	Why       map[int]string   `json:"why"`
-	Base      []*float64       `json:"base"`
-	Head      []*float64       `json:"head"`
-	Lo        []*float64       `json:"lo"`
-	Hi        []*float64       `json:"hi"`
-	Verdict   []int            `json:"verdict"`
-	Verdicts  []report.Verdict `json:"verdicts"`
-	Notes     []string         `json:"notes"`
+	Threshold float64           `json:"threshold"`
+	Weak      bool              `json:"weak"`
+	Totals    []compare.Change  `json:"totals"`
+	Of        []int             `json:"of"`
+	Was       map[int]string    `json:"was"` // by number of a function
+	Why       map[int]string    `json:"why"`
+	Base      []*float64        `json:"base"`
+	Head      []*float64        `json:"head"`
+	Lo        []*float64        `json:"lo"`
+	Hi        []*float64        `json:"hi"`
+	Verdict   []int             `json:"verdict"`
+	Verdicts  []compare.Verdict `json:"verdicts"`
+	Notes     []string          `json:"notes"`
 }
 
 // pageThreshold is the smallest change that a page calls one.
@@ -220,9 +222,9 @@ func pageComparisonOf(runs []*report.Run, names []string) *pageComparison {
 		return nil
 	}
 	last := len(runs) - 1
-	c, err := report.Compare(report.CompareSide{Names: names[:1], Saved: []report.Saved{{Run: runs[0]}}},
-		report.CompareSide{Names: names[last:], Saved: []report.Saved{{Run: runs[last]}}},
-		report.CompareOptions{Threshold: pageThreshold, Allow: true})
+	c, err := compare.Compare(compare.Side{Names: names[:1], Saved: []saved.Document{{Run: runs[0]}}},
+		compare.Side{Names: names[last:], Saved: []saved.Document{{Run: runs[last]}}},
+		compare.Options{Threshold: pageThreshold, Allow: true})
 	if err != nil { // the same run twice
 		return nil
 	}
@@ -237,8 +239,9 @@ func pageComparisonOf(runs []*report.Run, names []string) *pageComparison {
 	out := &pageComparison{
 		Threshold: pageThreshold, Weak: c.Totals[0].Weak, Totals: c.Totals, Was: map[int]string{},
 		Why: map[int]string{}, Of: []int{},
-		Verdicts: []report.Verdict{report.Higher, report.Lower, report.Within, report.NoneShown, report.NotComparable},
-		Notes:    c.Notes,
+		Verdicts: []compare.Verdict{compare.Higher, compare.Lower, compare.Within, compare.NoneShown,
+			compare.NotComparable},
+		Notes: c.Notes,
 	}
 	short := func(v *float64) *float64 { // six digits are more than an interval tells
 		if v == nil {

@@ -14,6 +14,7 @@ import (
 	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/shown"
 )
 
@@ -61,7 +62,7 @@ th:first-child, td:first-child { text-align: left; padding-left: 0; font-family:
 `
 
 // writeRepeated writes a page that needs no network.
-func writeRepeated(w io.Writer, r *report.Repeated, _ format.Options) error {
+func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	picture, err := format.Named("svg", r)
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ func writeRepeated(w io.Writer, r *report.Repeated, _ format.Options) error {
 	var rows [][]string
 	for _, c := range r.All() {
 		mark := c.Mark()
-		mean := func(s *report.Statistic, unit string) string {
+		mean := func(s *repeated.Statistic, unit string) string {
 			if s == nil {
 				return "?"
 			}

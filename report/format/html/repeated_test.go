@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"cg/report"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/report/reporttest"
 )
 
 // The page shows the picture of the runs, and asks for nothing.
 func TestPageHasThePicture(t *testing.T) {
-	for _, r := range []*report.Repeated{reporttest.Saved[report.Repeated](t, "repeated-measured"), reporttest.Saved[report.Repeated](t, "repeated-unavailable")} {
+	for _, r := range []*repeated.Result{reporttest.Saved[repeated.Result](t, "repeated-measured"), reporttest.Saved[repeated.Result](t, "repeated-unavailable")} {
 		svg := reporttest.Write(t, "svg", r, format.Options{})
 		page := string(reporttest.Write(t, "html", r, format.Options{}))
 		for _, outside := range []string{`src="http`, `href="http`, "@import", "<script"} {
@@ -29,9 +29,9 @@ func TestPageHasThePicture(t *testing.T) {
 
 func TestPageOfRepeated(t *testing.T) {
 	b := browser(t)
-	evil := reporttest.Saved[report.Repeated](t, "repeated-estimated")
+	evil := reporttest.Saved[repeated.Result](t, "repeated-estimated")
 	evil.Commands[0].Argv = []string{"</title><script>window.pwned=1</script>"}
-	for name, r := range map[string]*report.Repeated{"runs": reporttest.Saved[report.Repeated](t, "repeated-measured"), "runs-hostile": evil} {
+	for name, r := range map[string]*repeated.Result{"runs": reporttest.Saved[repeated.Result](t, "repeated-measured"), "runs-hostile": evil} {
 		content := strings.Replace(string(reporttest.Write(t, "html", r, format.Options{})), `<html lang="en">`,
 			`<html lang="en" data-ready="true">`, 1)
 		p := open(t, b, name, []byte(content), 1200, 900)

@@ -5,7 +5,9 @@ import (
 	"io"
 
 	"cg/report"
+	"cg/report/compare"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/report/verdict"
 )
 
@@ -13,7 +15,7 @@ func init() {
 	format.Register(format.Format{
 		Name: "json", JSON: true, Title: "the run as cg saves it", Endings: []string{".json"},
 		Read: func(f io.ReadSeeker) (format.Document, error) { return report.ReadFrom(f) },
-		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*report.Repeated](), jsonOf[*report.Comparison](),
+		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*repeated.Result](), jsonOf[*compare.Result](),
 			jsonOf[*verdict.Check]()},
 	})
 }

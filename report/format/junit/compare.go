@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cg/report"
+	"cg/report/compare"
 	"cg/report/figures"
 	"cg/report/format"
 )
@@ -15,7 +16,7 @@ import (
 // writeComparison writes a comparison as tests, one for each energy that was compared: a
 // failure where it is higher, an error where the program's cannot be compared,
 // skipped where another cannot.
-func writeComparison(w io.Writer, c *report.Comparison, _ format.Options) error {
+func writeComparison(w io.Writer, c *compare.Result, _ format.Options) error {
 	at, _ := time.Parse(report.StampLayout, c.Head.StartedAt)
 	s := suite{Name: "cg compare", At: at, Hostname: c.Head.Hostname, Properties: [][2]string{
 		{"base", c.Base.Name}, {"head", c.Head.Name}, {"energy_kind", string(c.Head.Kind)},
@@ -25,7 +26,7 @@ func writeComparison(w io.Writer, c *report.Comparison, _ format.Options) error 
 		s.Properties = append(s.Properties, [2]string{"different " + d.What, d.Sides()})
 	}
 	mark := c.Mark()
-	check := func(class string, named string, change report.Change) {
+	check := func(class string, named string, change compare.Change) {
 		k := testCase{Class: class, Name: named}
 		figures := []string{figures.Value(change.Base.Value, change.Unit, mark), "→",
 			figures.Value(change.Head.Value, change.Unit, mark), change.Signed(), change.Interval()}
@@ -33,11 +34,11 @@ func writeComparison(w io.Writer, c *report.Comparison, _ format.Options) error 
 			change.InWords()
 		k.Text = strings.Join(c.Notes, "\n")
 		switch {
-		case change.Verdict == report.Higher:
+		case change.Verdict == compare.Higher:
 			k.State = failed
-		case change.Verdict == report.NotComparable && change.Of == c.Totals[0].Of:
+		case change.Verdict == compare.NotComparable && change.Of == c.Totals[0].Of:
 			k.State = errored
-		case change.Verdict == report.NotComparable:
+		case change.Verdict == compare.NotComparable:
 			k.State = skipped
 		default:
 			k.Text = ""

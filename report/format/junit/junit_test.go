@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"cg/report"
+	"cg/report/compare"
 	"cg/report/format"
 	"cg/report/reporttest"
 	"cg/report/verdict"
@@ -19,7 +19,7 @@ import (
 
 func TestComparisons(t *testing.T) {
 	for _, name := range []string{"several", "single", "different", "hostile", "zero", "unknown", "repeated"} {
-		b := reporttest.Write(t, "junit", reporttest.Saved[report.Comparison](t, "compare-"+name), format.Options{})
+		b := reporttest.Write(t, "junit", reporttest.Saved[compare.Result](t, "compare-"+name), format.Options{})
 		if err := checkJUnit(b); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

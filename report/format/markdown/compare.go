@@ -3,13 +3,13 @@ package markdown
 import (
 	"io"
 
-	"cg/report"
+	"cg/report/compare"
 	"cg/report/figures"
 	"cg/report/format"
 )
 
 // writeComparison writes a comparison for a comment on a change.
-func writeComparison(w io.Writer, c *report.Comparison, o format.Options) error {
+func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 	m, mark := &page{}, c.Mark()
 	headline := c.Totals[0]
 	m.line("### Energy: %s\n", escape.Replace(headline.InWords()))
@@ -46,7 +46,7 @@ func writeComparison(w io.Writer, c *report.Comparison, o format.Options) error 
 	}
 	for _, only := range []struct {
 		head string
-		all  []report.OneSided
+		all  []compare.OneSided
 	}{{"only in base", c.OnlyInBase}, {"only in head", c.OnlyInHead}} {
 		n := o.AtMost(len(only.all))
 		if n == 0 {

@@ -6,7 +6,9 @@ import (
 
 	"cg/nemb"
 	"cg/report"
+	"cg/report/compare"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/report/reporttest"
 	"cg/report/verdict"
 )
@@ -27,14 +29,14 @@ func TestRuns(t *testing.T) {
 
 func TestRepeated(t *testing.T) {
 	for _, name := range []string{"measured", "estimated", "unavailable"} {
-		reporttest.Golden(t, filepath.Join("testdata", "repeated-"+name+".md"), reporttest.Write(t, "markdown", reporttest.Saved[report.Repeated](t, "repeated-"+name), format.Options{}))
+		reporttest.Golden(t, filepath.Join("testdata", "repeated-"+name+".md"), reporttest.Write(t, "markdown", reporttest.Saved[repeated.Result](t, "repeated-"+name), format.Options{}))
 	}
 }
 
 func TestComparisons(t *testing.T) {
 	for _, name := range []string{"several", "single", "different", "hostile", "zero", "unknown", "repeated"} {
 		reporttest.Golden(t, filepath.Join("testdata", "compare-"+name+".md"), reporttest.Write(t, "markdown",
-			reporttest.Saved[report.Comparison](t, "compare-"+name), format.Options{Top: 15}))
+			reporttest.Saved[compare.Result](t, "compare-"+name), format.Options{Top: 15}))
 	}
 }
 

@@ -5,18 +5,18 @@ import (
 	"io"
 
 	"cg/nemb"
-	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/repeated"
 )
 
 // writeRepeated writes a table with a row for each command.
-func writeRepeated(w io.Writer, r *report.Repeated, _ format.Options) error {
+func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	m := &page{}
 	m.head("command", "energy", "interval", "machine", "time", "power", "runs", "against the first")
 	for i, c := range r.All() {
 		mark := c.Mark()
-		mean := func(s *report.Statistic, show func(float64) string) string {
+		mean := func(s *repeated.Statistic, show func(float64) string) string {
 			if s == nil {
 				return "?"
 			}

@@ -17,6 +17,7 @@ import (
 	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/repeated"
 )
 
 // The measures of a picture of repeated runs, in points: of each command a
@@ -27,13 +28,13 @@ const (
 	seriesPart   = 0.64 // of the width, for the energies
 )
 
-func heightOf(r *report.Repeated) vg.Length {
+func heightOf(r *repeated.Result) vg.Length {
 	return vg.Length(2*pictureMargin + len(r.All())*(seriesTop+seriesHeight))
 }
 
 // repeated draws of each run the command's energy (the processor time, where no energy
 // is known) and the machine's power, with the mean and its interval; commands have one scale.
-func (on canvas) repeated(w io.Writer, r *report.Repeated, _ format.Options) error {
+func (on canvas) repeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	canvas := on(pictureWidth, heightOf(r))
 	c := draw.New(canvas)
 	c.SetColor(color.White)
@@ -74,27 +75,27 @@ func (on canvas) repeated(w io.Writer, r *report.Repeated, _ format.Options) err
 	return err
 }
 
-func energiesKnown(r *report.Repeated) bool {
-	return !slices.ContainsFunc(r.All(), func(c report.Command) bool { return c.ProgramEnergyJ == nil })
+func energiesKnown(r *repeated.Result) bool {
+	return !slices.ContainsFunc(r.All(), func(c repeated.Command) bool { return c.ProgramEnergyJ == nil })
 }
 
 // figureOf is what is drawn of each run.
 type figureOf struct {
 	title     string
-	value     func(report.Measurement) *float64
-	statistic func(report.Command) *report.Statistic
+	value     func(repeated.Measurement) *float64
+	statistic func(repeated.Command) *repeated.Statistic
 }
 
 func figuresOf(known bool) []figureOf {
-	first := figureOf{"joules", func(m report.Measurement) *float64 { return joules(m.ProgramEnergyJ) },
-		func(c report.Command) *report.Statistic { return c.ProgramEnergyJ }}
-	second := figureOf{"watts of the machine", func(m report.Measurement) *float64 { return m.PowerW },
-		func(c report.Command) *report.Statistic { return c.PowerW }}
+	first := figureOf{"joules", func(m repeated.Measurement) *float64 { return joules(m.ProgramEnergyJ) },
+		func(c repeated.Command) *repeated.Statistic { return c.ProgramEnergyJ }}
+	second := figureOf{"watts of the machine", func(m repeated.Measurement) *float64 { return m.PowerW },
+		func(c repeated.Command) *repeated.Statistic { return c.PowerW }}
 	if !known {
-		first = figureOf{"seconds of processor time", func(m report.Measurement) *float64 { return &m.CPUS },
-			func(c report.Command) *report.Statistic { return c.CPUS }}
-		second = figureOf{"seconds", func(m report.Measurement) *float64 { return &m.DurationS },
-			func(c report.Command) *report.Statistic { return c.DurationS }}
+		first = figureOf{"seconds of processor time", func(m repeated.Measurement) *float64 { return &m.CPUS },
+			func(c repeated.Command) *repeated.Statistic { return c.CPUS }}
+		second = figureOf{"seconds", func(m repeated.Measurement) *float64 { return &m.DurationS },
+			func(c repeated.Command) *repeated.Statistic { return c.DurationS }}
 	}
 	return []figureOf{first, second}
 }
@@ -109,7 +110,7 @@ func joules(e *report.Joules) *float64 {
 }
 
 // summary is a command's figures in a line.
-func summary(c report.Command) string {
+func summary(c repeated.Command) string {
 	mark, kind := c.Mark(), string(c.Backend.Kind)
 	if c.Backend.Kind == nemb.Estimated {
 		kind = "estimated, not measured"
@@ -134,7 +135,7 @@ func summary(c report.Command) string {
 
 // series draws a figure of a command's runs: filled dots, hollow ones for those
 // that warm up, the mean as a line in the band of its interval.
-func series(c report.Command, of figureOf, most float64, tint color.NRGBA) (*plot.Plot, error) {
+func series(c repeated.Command, of figureOf, most float64, tint color.NRGBA) (*plot.Plot, error) {
 	p := emptyPlot("run", of.title)
 	n := float64(len(c.Measurements))
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0.5, n+0.5, 0, 1.08*most

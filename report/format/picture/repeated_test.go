@@ -9,14 +9,15 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/report/reporttest"
 )
 
 // Every run is a dot: each command has as many as it has runs, twice.
 func TestDrawRepeated(t *testing.T) {
-	none := &report.Repeated{Command: report.Command{Argv: []string{"true"}, Measurements: []report.Measurement{}}}
+	none := &repeated.Result{Command: repeated.Command{Argv: []string{"true"}, Measurements: []repeated.Measurement{}}}
 	none.Summarize(false)
-	saved := func(name string) *report.Repeated { return reporttest.Saved[report.Repeated](t, "repeated-"+name) }
+	saved := func(name string) *repeated.Result { return reporttest.Saved[repeated.Result](t, "repeated-"+name) }
 	evil := saved("measured")
 	evil.Commands[0].Argv = []string{"</svg><script>alert(1)</script>", "a\x00\nb"}
 	evil.Warnings = []report.Warning{{Slug: "slug", Message: "<script>alert(2)</script>"}}
@@ -24,7 +25,7 @@ func TestDrawRepeated(t *testing.T) {
 	one.Commands = nil
 	for _, c := range []struct {
 		name string
-		run  *report.Repeated
+		run  *repeated.Result
 		want []string
 		not  string
 		dots int

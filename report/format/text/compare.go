@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cg/report"
+	"cg/report/compare"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
 )
 
 // writeComparison lays a comparison out for people, with the top functions.
-func writeComparison(w io.Writer, c *report.Comparison, o format.Options) error {
+func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 	o.Verbose = true // the rows are chosen here
 	p, mark := newPrinter(o.Terminal), c.Mark()
 	p.line("%s  %s", p.paint(bold, "Compared"), p.cut(c.Heading(), p.Width-10))
@@ -23,34 +23,34 @@ func writeComparison(w io.Writer, c *report.Comparison, o format.Options) error 
 		p.line("Energies  %s → %s", p.kind(c.Base.Kind), p.kind(c.Head.Kind))
 	}
 	p.line("Program   %s", p.headlineOf(c.Totals[0], mark))
-	columns := []column[report.Change]{
-		{"base", 0, func(c report.Change) string { return figures.Value(c.Base.Value, c.Unit, mark) }},
-		{"head", 0, func(c report.Change) string { return figures.Value(c.Head.Value, c.Unit, mark) }},
-		{"change", 0, func(c report.Change) string { return c.Signed() }},
-		{"interval", 72, report.Change.Interval},
-		{"verdict", 0, func(c report.Change) string { return string(c.Verdict) + weakMark(c) }},
+	columns := []column[compare.Change]{
+		{"base", 0, func(c compare.Change) string { return figures.Value(c.Base.Value, c.Unit, mark) }},
+		{"head", 0, func(c compare.Change) string { return figures.Value(c.Head.Value, c.Unit, mark) }},
+		{"change", 0, func(c compare.Change) string { return c.Signed() }},
+		{"interval", 72, compare.Change.Interval},
+		{"verdict", 0, func(c compare.Change) string { return string(c.Verdict) + weakMark(c) }},
 	}
-	table(p, "total", c.Totals, func(c report.Change) string { return c.Name }, columns)
+	table(p, "total", c.Totals, func(c compare.Change) string { return c.Name }, columns)
 	n := o.AtMost(len(c.Functions))
-	table(p, "self energy of function", c.Functions[:n], report.FunctionChange.Title, []column[report.FunctionChange]{
-		{"base", 60, func(f report.FunctionChange) string { return figures.Value(f.Base.Value, f.Unit, mark) }},
-		{"head", 60, func(f report.FunctionChange) string { return figures.Value(f.Head.Value, f.Unit, mark) }},
-		{"change", 0, func(f report.FunctionChange) string { return f.Signed() }},
-		{"interval", 88, func(f report.FunctionChange) string { return f.Interval() }},
-		{"calls", 104, func(f report.FunctionChange) string { return figures.Calls(f.BaseCalls, f.HeadCalls) }},
-		{"found by", 120, func(f report.FunctionChange) string { return f.MatchedBy }},
-		{"verdict", 0, func(f report.FunctionChange) string { return string(f.Verdict) + weakMark(f.Change) }},
+	table(p, "self energy of function", c.Functions[:n], compare.FunctionChange.Title, []column[compare.FunctionChange]{
+		{"base", 60, func(f compare.FunctionChange) string { return figures.Value(f.Base.Value, f.Unit, mark) }},
+		{"head", 60, func(f compare.FunctionChange) string { return figures.Value(f.Head.Value, f.Unit, mark) }},
+		{"change", 0, func(f compare.FunctionChange) string { return f.Signed() }},
+		{"interval", 88, func(f compare.FunctionChange) string { return f.Interval() }},
+		{"calls", 104, func(f compare.FunctionChange) string { return figures.Calls(f.BaseCalls, f.HeadCalls) }},
+		{"found by", 120, func(f compare.FunctionChange) string { return f.MatchedBy }},
+		{"verdict", 0, func(f compare.FunctionChange) string { return string(f.Verdict) + weakMark(f.Change) }},
 	})
 	p.further(len(c.Functions) - n)
 	for _, only := range []struct {
 		head string
-		all  []report.OneSided
+		all  []compare.OneSided
 	}{{"only in BASE", c.OnlyInBase}, {"only in HEAD", c.OnlyInHead}} {
 		n := o.AtMost(len(only.all))
-		table(p, only.head, only.all[:n], func(o report.OneSided) string { return o.Name }, []column[report.OneSided]{
-			{"self", 0, func(o report.OneSided) string { return figures.Value(o.EnergyJ, "J", mark) }},
-			{"calls", 60, func(o report.OneSided) string { return figures.Calls(o.Calls, o.Calls) }},
-			{"where", 88, func(o report.OneSided) string { return fmt.Sprintf("%s:%d", filepath.Base(o.File), o.Line) }},
+		table(p, only.head, only.all[:n], func(o compare.OneSided) string { return o.Name }, []column[compare.OneSided]{
+			{"self", 0, func(o compare.OneSided) string { return figures.Value(o.EnergyJ, "J", mark) }},
+			{"calls", 60, func(o compare.OneSided) string { return figures.Calls(o.Calls, o.Calls) }},
+			{"where", 88, func(o compare.OneSided) string { return fmt.Sprintf("%s:%d", filepath.Base(o.File), o.Line) }},
 		})
 		p.further(len(only.all) - n)
 	}
@@ -59,7 +59,7 @@ func writeComparison(w io.Writer, c *report.Comparison, o format.Options) error 
 		p.note(yellow, "different", fmt.Sprintf("%s: %s; what changed may be that", d.What, d.Sides()))
 	}
 	for _, t := range c.Totals[1:] { // the first has said it above
-		if t.Verdict == report.NotComparable && t.Why != report.ZeroInBoth {
+		if t.Verdict == compare.NotComparable && t.Why != compare.ZeroInBoth {
 			p.note(yellow, "not comparable", t.Name+": "+t.Why)
 		}
 	}
@@ -69,9 +69,9 @@ func writeComparison(w io.Writer, c *report.Comparison, o format.Options) error 
 	return p.print(w)
 }
 
-func (p *printer) headlineOf(c report.Change, mark string) shown.Safe {
-	style := map[report.Verdict]string{report.Higher: yellow, report.NotComparable: yellow,
-		report.Lower: cyan}[c.Verdict]
+func (p *printer) headlineOf(c compare.Change, mark string) shown.Safe {
+	style := map[compare.Verdict]string{compare.Higher: yellow, compare.NotComparable: yellow,
+		compare.Lower: cyan}[c.Verdict]
 	out := figures.Value(c.Base.Value, c.Unit, mark) + " → " + figures.Value(c.Head.Value, c.Unit, mark)
 	for _, s := range []string{c.Signed(), c.Interval()} {
 		if s != "" {
@@ -88,7 +88,7 @@ func (p *printer) further(n int) {
 }
 
 // weakMark is the question mark of a verdict that is weak.
-func weakMark(c report.Change) string {
+func weakMark(c compare.Change) string {
 	if strings.HasSuffix(c.InWords(), "?") {
 		return "?"
 	}

@@ -6,14 +6,14 @@ import (
 	"math"
 	"strings"
 
-	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/shown"
 )
 
 // writeRepeated lays out what was measured for people.
-func writeRepeated(w io.Writer, r *report.Repeated, o format.Options) error {
+func writeRepeated(w io.Writer, r *repeated.Result, o format.Options) error {
 	p := newPrinter(o.Terminal)
 	for _, c := range r.All() {
 		p.command(c)
@@ -37,7 +37,7 @@ func writeRepeated(w io.Writer, r *report.Repeated, o format.Options) error {
 }
 
 // command shows what the runs of a command come to.
-func (p *printer) command(c report.Command) {
+func (p *printer) command(c repeated.Command) {
 	p.line("%s  %s", p.paint(bold, "Command"), p.cut(c.Line(), p.Width-9))
 	mark := c.Mark()
 	p.statistic("Energy", c.ProgramEnergyJ, figures.Joules, mark)
@@ -67,7 +67,7 @@ func (p *printer) command(c report.Command) {
 }
 
 // statistic shows a figure over the runs, with its spread and its interval.
-func (p *printer) statistic(name string, s *report.Statistic, show func(float64) string, mark string) {
+func (p *printer) statistic(name string, s *repeated.Statistic, show func(float64) string, mark string) {
 	if s == nil {
 		p.line("  %s  ?", pad(name, 8))
 		return
@@ -82,7 +82,7 @@ func (p *printer) statistic(name string, s *report.Statistic, show func(float64)
 func meanWatts(v float64) string { return figures.Watts(&v) }
 
 // countedRuns says how many runs count, and what became of the others.
-func countedRuns(c report.Command) string {
+func countedRuns(c repeated.Command) string {
 	runs := fmt.Sprintf("%d", c.Runs.MeasurementRuns)
 	if c.Runs.WarmupRuns > 0 {
 		runs += fmt.Sprintf(" after %d to warm up", c.Runs.WarmupRuns)
@@ -106,7 +106,7 @@ func countedRuns(c report.Command) string {
 }
 
 // meanDomains shows the mean of each domain where there are several.
-func (p *printer) meanDomains(c report.Command, mark string) {
+func (p *printer) meanDomains(c repeated.Command, mark string) {
 	if len(c.Domains) > 1 {
 		most := 0.0
 		for _, e := range c.Domains {
@@ -124,7 +124,7 @@ func (p *printer) meanDomains(c report.Command, mark string) {
 }
 
 // budget shows what became of a command's budget.
-func (p *printer) budget(c report.Command) {
+func (p *printer) budget(c repeated.Command) {
 	if c.BudgetJ != nil {
 		verdict := shown.Safe("kept")
 		switch {

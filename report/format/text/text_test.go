@@ -7,7 +7,9 @@ import (
 
 	"cg/nemb"
 	"cg/report"
+	"cg/report/compare"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/report/reporttest"
 	"cg/report/verdict"
 )
@@ -64,7 +66,7 @@ func TestSeveral(t *testing.T) {
 
 func TestRepeated(t *testing.T) {
 	for _, name := range []string{"measured", "estimated", "unavailable"} {
-		b := reporttest.Write(t, "text", reporttest.Saved[report.Repeated](t, "repeated-"+name),
+		b := reporttest.Write(t, "text", reporttest.Saved[repeated.Result](t, "repeated-"+name),
 			format.Options{Terminal: format.Terminal{Width: 100}})
 		reporttest.Golden(t, filepath.Join("testdata", "repeated-"+name+".txt"), b)
 		if name == "unavailable" && strings.Contains(string(b), " 0 J") {
@@ -74,11 +76,11 @@ func TestRepeated(t *testing.T) {
 }
 
 func TestComparisons(t *testing.T) {
-	top := func(c *report.Comparison, terminal format.Terminal, rows int) []byte {
+	top := func(c *compare.Result, terminal format.Terminal, rows int) []byte {
 		return reporttest.Write(t, "text", c, format.Options{Terminal: terminal, Top: rows})
 	}
 	for _, name := range []string{"several", "single", "different", "hostile", "zero", "unknown", "repeated"} {
-		c := reporttest.Saved[report.Comparison](t, "compare-"+name)
+		c := reporttest.Saved[compare.Result](t, "compare-"+name)
 		reporttest.Golden(t, filepath.Join("testdata", "compare-"+name+".txt"), top(c, format.Terminal{Width: 100}, 15))
 		for _, width := range []int{60, 80, 120} {
 			for _, line := range strings.Split(string(top(c, format.Terminal{Width: width}, 0)), "\n") {
@@ -89,7 +91,7 @@ func TestComparisons(t *testing.T) {
 		}
 	}
 	reporttest.Golden(t, filepath.Join("testdata", "compare-several-60.txt"),
-		top(reporttest.Saved[report.Comparison](t, "compare-several"), format.Terminal{Width: 60, Color: true}, 1))
+		top(reporttest.Saved[compare.Result](t, "compare-several"), format.Terminal{Width: 60, Color: true}, 1))
 }
 
 func TestGate(t *testing.T) {

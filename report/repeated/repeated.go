@@ -1,4 +1,6 @@
-package report
+// Package repeated is what repeated runs of commands come to: a mean of each figure with its spread and
+// interval, and how each command compares with the first.
+package repeated
 
 import (
 	"fmt"
@@ -7,28 +9,29 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/figures"
 	"cg/statistics"
 )
 
-// Repeated is what repeated runs of commands gave: the meta of a run, and the
+// Result is what repeated runs of commands gave: the meta of a run, and the
 // fields of the first command beside it. Where there are several commands, each
 // is in Commands, the first too.
-type Repeated struct {
-	Meta Meta `json:"meta"`
+type Result struct {
+	Meta report.Meta `json:"meta"`
 	Command
-	Commands []Command `json:"commands,omitempty"`
-	Warnings []Warning `json:"warnings"`
-	Baseline *Baseline `json:"baseline,omitempty"`
+	Commands []Command        `json:"commands,omitempty"`
+	Warnings []report.Warning `json:"warnings"`
+	Baseline *report.Baseline `json:"baseline,omitempty"`
 }
 
 // Command is one command's measurements and what they come to. Means, spreads
 // and intervals are over all measurements but those of the warm-up, unless that
 // is included; nothing else is left out.
 type Command struct {
-	Argv    []string `json:"command"`
-	Backend Backend  `json:"backend"`
-	Runs    Runs     `json:"runs"`
+	Argv    []string       `json:"command"`
+	Backend report.Backend `json:"backend"`
+	Runs    Runs           `json:"runs"`
 	// EnergyJ is the machine's energy while the command ran, ProgramEnergyJ the
 	// command's share of it.
 	EnergyJ        *Statistic         `json:"energy_j"`
@@ -45,13 +48,6 @@ type Command struct {
 	// AgainstFirst is how much more of its energy the command takes than the
 	// first one, by their runs of the same round.
 	AgainstFirst *Ratio `json:"against_first,omitempty"`
-}
-
-// Backend is where the energies come from.
-type Backend struct {
-	Name        string      `json:"name"`
-	Kind        nemb.Method `json:"energy_kind"`
-	DomainsSeen []string    `json:"domains_seen"`
 }
 
 // Runs counts the runs of a command.
@@ -81,17 +77,17 @@ type Statistic struct {
 
 // Measurement is one run.
 type Measurement struct {
-	Warmup         bool              `json:"warmup"`
-	Round          int               `json:"round"`
-	EnergyJ        *Joules           `json:"energy_j"`
-	ProgramEnergyJ *Joules           `json:"program_energy_j"`
-	DurationS      float64           `json:"duration_s"`
-	CPUS           float64           `json:"cpu_s"`
-	PowerW         *float64          `json:"power_w"`
-	Domains        map[string]Joules `json:"domains"`
-	ExitStatus     int               `json:"exit_status"`
-	TimedOut       bool              `json:"timed_out"`
-	Quality        string            `json:"measurement_quality,omitempty"` // as in the meta of a run
+	Warmup         bool                     `json:"warmup"`
+	Round          int                      `json:"round"`
+	EnergyJ        *report.Joules           `json:"energy_j"`
+	ProgramEnergyJ *report.Joules           `json:"program_energy_j"`
+	DurationS      float64                  `json:"duration_s"`
+	CPUS           float64                  `json:"cpu_s"`
+	PowerW         *float64                 `json:"power_w"`
+	Domains        map[string]report.Joules `json:"domains"`
+	ExitStatus     int                      `json:"exit_status"`
+	TimedOut       bool                     `json:"timed_out"`
+	Quality        string                   `json:"measurement_quality,omitempty"` // as in the meta of a run
 }
 
 // Ratio is a change of the program's energy, of processor time where no energy
@@ -110,7 +106,7 @@ const OutlierMethod = "robust z-score above 3.5 is told; none is removed"
 
 // Measured is a run as a measurement of a command. Energies that are what was used
 // at least are none: a mean over them would be less than what was used.
-func (r *Run) Measured(round int, warmup bool) Measurement {
+func Measured(r *report.Run, round int, warmup bool) Measurement {
 	m := Measurement{
 		Warmup: warmup, Round: round, EnergyJ: r.Totals.EnergyJ, ProgramEnergyJ: r.Totals.ProgramEnergyJ,
 		DurationS: r.Totals.WallDurationS,
@@ -118,7 +114,7 @@ func (r *Run) Measured(round int, warmup bool) Measurement {
 		ExitStatus: r.Process.ExitStatus, TimedOut: r.Process.TimedOut, Quality: r.Meta.MeasurementQuality,
 	}
 	if !r.Whole() {
-		m.EnergyJ, m.ProgramEnergyJ, m.PowerW, m.Domains = nil, nil, nil, map[string]Joules{}
+		m.EnergyJ, m.ProgramEnergyJ, m.PowerW, m.Domains = nil, nil, nil, map[string]report.Joules{}
 	}
 	if len(r.Tasks) > 0 { // from the program's start to its end
 		m.DurationS = float64(r.Tasks[0].EndedAtMonoNs-r.Tasks[0].StartedAtMonoNs) * 1e-9
@@ -128,29 +124,30 @@ func (r *Run) Measured(round int, warmup bool) Measurement {
 
 // Add takes in a run of command i: what it measured, where its energy is from, and
 // what there is to warn of.
-func (r *Repeated) Add(i, round int, warmup bool, run *Run) {
+func (r *Result) Add(i, round int, warmup bool, run *report.Run) {
 	c := &r.Commands[i]
-	m := run.Measured(round, warmup)
+	m := Measured(run, round, warmup)
 	before := slices.ContainsFunc(c.Measurements, func(m Measurement) bool { return m.EnergyJ != nil })
 	c.Measurements = append(c.Measurements, m)
 	c.Backend.Name = run.Totals.Source
 	switch kind := run.Totals.Kind; {
 	case m.EnergyJ == nil && !before:
 		c.Backend.Kind = nemb.Unavailable
-	case m.EnergyJ != nil && (!before || weaker(kind, c.Backend.Kind)):
+	case m.EnergyJ != nil && (!before || kind.Weaker(c.Backend.Kind)):
 		c.Backend.Kind = kind
 	}
 	r.Meta, r.Baseline = run.Meta, run.Baseline
 	for _, w := range run.Warnings {
-		if !slices.ContainsFunc(r.Warnings, func(o Warning) bool { return o.Slug == w.Slug }) {
+		if !slices.ContainsFunc(r.Warnings, func(o report.Warning) bool { return o.Slug == w.Slug }) {
 			r.Warnings = append(r.Warnings, w)
 		}
 	}
 }
 
 // quality is that of most runs that count, and of two that as many have the worse.
-func (r *Repeated) quality() string {
-	order := []string{QualityOK, QualityEstimated, QualityZero, QualityFailed, QualityNoBackend}
+func (r *Result) quality() string {
+	order := []string{report.QualityOK, report.QualityEstimated, report.QualityZero, report.QualityFailed,
+		report.QualityNoBackend}
 	counts := map[string]int{}
 	for _, c := range r.Commands {
 		for _, m := range c.Measurements {
@@ -199,8 +196,8 @@ func (c *Command) Summarize(includeWarmup bool) {
 		}
 		return statistic(xs, at)
 	}
-	c.EnergyJ = over(func(m Measurement) *float64 { return float(m.EnergyJ) })
-	c.ProgramEnergyJ = over(func(m Measurement) *float64 { return float(m.ProgramEnergyJ) })
+	c.EnergyJ = over(func(m Measurement) *float64 { return report.Value(m.EnergyJ) })
+	c.ProgramEnergyJ = over(func(m Measurement) *float64 { return report.Value(m.ProgramEnergyJ) })
 	c.DurationS = over(func(m Measurement) *float64 { return &m.DurationS })
 	c.CPUS = over(func(m Measurement) *float64 { return &m.CPUS })
 	c.PowerW = over(func(m Measurement) *float64 { return m.PowerW })
@@ -219,7 +216,7 @@ func (c *Command) Summarize(includeWarmup bool) {
 			if !ok {
 				return nil
 			}
-			return float(&v)
+			return report.Value(&v)
 		})
 		p := over(func(m Measurement) *float64 {
 			v, ok := m.Domains[id]
@@ -243,14 +240,6 @@ func (c *Command) Summarize(includeWarmup bool) {
 	}
 }
 
-func float(j *Joules) *float64 {
-	if j == nil {
-		return nil
-	}
-	v := j.Float()
-	return &v
-}
-
 // statistic is nil where nothing was measured.
 func statistic(xs []float64, at []int) *Statistic {
 	if len(xs) == 0 {
@@ -259,7 +248,8 @@ func statistic(xs []float64, at []int) *Statistic {
 	s := statistics.Summarize(xs)
 	out := &Statistic{
 		Mean: s.Mean, Std: s.Stddev, Min: s.Min, Max: s.Max, Median: s.Median,
-		CI95Lower: known(s.Lo), CI95Upper: known(s.Hi), CVPercent: known(s.CVPercent), Outliers: []int{},
+		CI95Lower: statistics.Known(s.Lo), CI95Upper: statistics.Known(s.Hi), CVPercent: statistics.Known(s.CVPercent),
+		Outliers: []int{},
 	}
 	if len(xs) < 2 {
 		out.CVPercent = nil
@@ -270,17 +260,9 @@ func statistic(xs []float64, at []int) *Statistic {
 	return out
 }
 
-// known is nil for what is no number.
-func known(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
 // Compare holds each command after the first against it, and says how good the
 // energies of all are. The commands are summarized.
-func (r *Repeated) Compare() {
+func (r *Result) Compare() {
 	r.Meta.MeasurementQuality = r.quality()
 	for i := range r.Commands {
 		if i > 0 {
@@ -298,7 +280,7 @@ func (r *Repeated) Compare() {
 func against(first, c Command) *Ratio {
 	out := &Ratio{Of: "program_energy_j"}
 	of := func(m Measurement) float64 {
-		if v := float(m.ProgramEnergyJ); v != nil {
+		if v := report.Value(m.ProgramEnergyJ); v != nil {
 			return *v
 		}
 		return 0
@@ -326,7 +308,7 @@ func against(first, c Command) *Ratio {
 	change, lo, hi := pairs.Effect()
 	out.Change, out.Rounds = change, pairs.N()
 	if !math.IsInf(hi, 0) { // else anything may be
-		out.Lo, out.Hi = known(lo), known(hi)
+		out.Lo, out.Hi = statistics.Known(lo), statistics.Known(hi)
 	}
 	if out.Lo != nil && pairs.N() == len(base) {
 		p := pairs.P()
@@ -336,16 +318,19 @@ func against(first, c Command) *Ratio {
 }
 
 // All are the commands, the only one too.
-func (r *Repeated) All() []Command {
+func (r *Result) All() []Command {
 	if len(r.Commands) > 0 {
 		return r.Commands
 	}
 	return []Command{r.Command}
 }
 
+// Kind names repeated runs.
+func (r *Result) Kind() string { return "repeated runs" }
+
 // JSON encodes what was measured.
-func (r *Repeated) JSON() ([]byte, error) {
-	return Encode(r)
+func (r *Result) JSON() ([]byte, error) {
+	return report.Encode(r)
 }
 
 // Line is a command as a shell would take it.
@@ -361,7 +346,7 @@ func (c Command) Line() string {
 }
 
 // Mark stands before every energy of the command that was not measured.
-func (c Command) Mark() string { return Mark(c.Backend.Kind) }
+func (c Command) Mark() string { return report.Mark(c.Backend.Kind) }
 
 // Spread is the coefficient of variation of the command's energy over runs, with a name
 // for it, "" where fewer than three runs count.
@@ -387,7 +372,7 @@ func noiseLabel(cv float64) string {
 }
 
 // Counted reports whether there is a run that counts.
-func (r *Repeated) Counted() bool {
+func (r *Result) Counted() bool {
 	return slices.ContainsFunc(r.All(), func(c Command) bool { return c.DurationS != nil })
 }
 

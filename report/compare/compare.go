@@ -1,4 +1,6 @@
-package report
+// Package compare holds the saved runs of one side against those of another: what changed in energy, time and
+// functions, and how sure that is.
+package compare
 
 import (
 	"cmp"
@@ -10,6 +12,8 @@ import (
 	"strings"
 
 	"cg/nemb"
+	"cg/report"
+	"cg/report/saved"
 	"cg/statistics"
 )
 
@@ -24,11 +28,16 @@ const (
 	NotComparable Verdict = "not comparable"
 )
 
-// Comparison is what saved runs say of a change from BASE to HEAD.
-type Comparison struct {
-	Comparison ComparisonMeta `json:"comparison"`
-	Base       ComparedSide   `json:"base"`
-	Head       ComparedSide   `json:"head"`
+// All are the verdicts there are.
+func (Verdict) All() []string {
+	return []string{string(Higher), string(Lower), string(Within), string(NoneShown), string(NotComparable)}
+}
+
+// Result is what saved runs say of a change from BASE to HEAD.
+type Result struct {
+	Comparison Meta     `json:"comparison"`
+	Base       SideMeta `json:"base"`
+	Head       SideMeta `json:"head"`
 	// Different is what makes the sides hard to compare. There is none unless it
 	// was allowed.
 	Different []Difference `json:"different"`
@@ -43,16 +52,16 @@ type Comparison struct {
 	Notes      []string         `json:"notes"`
 }
 
-// ComparisonMeta says how it was made.
-type ComparisonMeta struct {
+// Meta says how it was made.
+type Meta struct {
 	SchemaVersion string  `json:"schema_version"`
 	CgVersion     string  `json:"cg_version"`
 	Threshold     float64 `json:"threshold"` // 0.05 is 5 %
 	Confidence    float64 `json:"confidence"`
 }
 
-// ComparedSide is where the figures of a side come from.
-type ComparedSide struct {
+// SideMeta is where the figures of a side come from.
+type SideMeta struct {
 	Name        string      `json:"name"`
 	Files       []string    `json:"files"`
 	Runs        int         `json:"runs"` // that count
@@ -108,8 +117,8 @@ type Change struct {
 	samples [2][]float64
 }
 
-// CompareOptions are what is left to choose.
-type CompareOptions struct {
+// Options are what is left to choose.
+type Options struct {
 	Threshold float64             // the smallest change that matters: 0.05 is 5 %
 	Allow     bool                // compare what differs, and say so
 	Function  func(f string) bool // leaves functions out by their name; nil takes all
@@ -129,18 +138,18 @@ const rounding = 1e-9
 // confidence is that of intervals of changes.
 const confidence = 0.95
 
-// CompareSide is what Compare gets of a side: at least one file.
-type CompareSide struct {
+// Side is what Compare gets of a side: at least one file.
+type Side struct {
 	Names []string
-	Saved []Saved
+	Saved []saved.Document
 }
 
 // Compare holds HEAD against BASE. Refused are runs that stand on both sides or
 // twice on one, and, unless that is allowed, those whose figures differ for
 // other reasons than the program: another machine, other sensors, another kind of figures.
-func Compare(base, head CompareSide, o CompareOptions) (*Comparison, error) {
-	sides := [2]*side{}
-	for i, s := range []CompareSide{base, head} {
+func Compare(base, head Side, o Options) (*Result, error) {
+	sides := [2]*sideRuns{}
+	for i, s := range []Side{base, head} {
 		var err error
 		if sides[i], err = sideOf(s, o); err != nil {
 			return nil, err
@@ -149,8 +158,8 @@ func Compare(base, head CompareSide, o CompareOptions) (*Comparison, error) {
 	if err := distinct(sides); err != nil {
 		return nil, err
 	}
-	c := &Comparison{
-		Comparison: ComparisonMeta{SchemaVersion: SchemaVersion, CgVersion: o.Version, Threshold: o.Threshold,
+	c := &Result{
+		Comparison: Meta{SchemaVersion: report.SchemaVersion, CgVersion: o.Version, Threshold: o.Threshold,
 			Confidence: confidence},
 		Base: sides[0].described(), Head: sides[1].described(),
 		Different: differences(sides), Worse: []string{}, Notes: []string{},
@@ -188,8 +197,8 @@ func orNone(s string) string {
 	return s
 }
 
-// side are the runs of one side.
-type side struct {
+// sideRuns are the runs of one side.
+type sideRuns struct {
 	name  string
 	files []string
 	runs  []comparedRun
@@ -199,7 +208,7 @@ type side struct {
 // comparedRun is one run, saved by itself or among others.
 type comparedRun struct {
 	file, id, command string
-	meta              Meta
+	meta              report.Meta
 	source            string
 	kind              nemb.Method
 	status            int
@@ -209,16 +218,18 @@ type comparedRun struct {
 	duration          float64
 	cpu               float64
 	power             *float64
-	run               *Run // nil for one of several in a file
+	run               *report.Run // nil for one of several in a file
 }
 
 // bound is a figure and what is known of it.
 type bound struct{ value, lo, hi *float64 }
 
-func bounded(value, lo, hi *Joules) bound { return bound{float(value), float(lo), float(hi)} }
+func bounded(value, lo, hi *report.Joules) bound {
+	return bound{report.Value(value), report.Value(lo), report.Value(hi)}
+}
 
-func sideOf(s CompareSide, o CompareOptions) (*side, error) {
-	out := &side{name: strings.Join(s.Names, ", "), files: s.Names}
+func sideOf(s Side, o Options) (*sideRuns, error) {
+	out := &sideRuns{name: strings.Join(s.Names, ", "), files: s.Names}
 	for i, saved := range s.Saved {
 		if saved.Run != nil {
 			out.runs = append(out.runs, comparedOf(s.Names[i], saved.Run))
@@ -253,7 +264,7 @@ func sideOf(s CompareSide, o CompareOptions) (*side, error) {
 	return out, nil
 }
 
-func comparedOf(file string, r *Run) comparedRun {
+func comparedOf(file string, r *report.Run) comparedRun {
 	t := r.Totals
 	if !r.Whole() {
 		t.EnergyJ, t.LoJ, t.HiJ, t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ, t.AvgPowerW,
@@ -269,11 +280,11 @@ func comparedOf(file string, r *Run) comparedRun {
 		power: t.AvgPowerW, run: r,
 	}
 	// What bounds the machine's energy bounds each domain of one and the same source.
-	scale := func(end *Joules, e Joules) *Joules {
+	scale := func(end *report.Joules, e report.Joules) *report.Joules {
 		if end == nil || t.EnergyJ == nil || *t.EnergyJ == 0 {
 			return nil
 		}
-		j := Joules(math.Round(float64(e) * float64(*end) / float64(*t.EnergyJ)))
+		j := report.Joules(math.Round(float64(e) * float64(*end) / float64(*t.EnergyJ)))
 		return &j
 	}
 	alone := !strings.Contains(t.Source, ";")
@@ -287,9 +298,9 @@ func comparedOf(file string, r *Run) comparedRun {
 	return out
 }
 
-func (s *side) described() ComparedSide {
+func (s *sideRuns) described() SideMeta {
 	r := s.runs[0]
-	out := ComparedSide{
+	out := SideMeta{
 		Name: s.name, Files: s.files, Runs: len(s.runs), Command: r.command, Hostname: r.meta.Hostname,
 		CPUModel: r.meta.CPUModel,
 		Source:   r.source, Kind: cmp.Or(r.kind, nemb.Unavailable), Granularity: r.meta.Granularity,
@@ -304,7 +315,7 @@ func (s *side) described() ComparedSide {
 }
 
 // distinct refuses a run that is there twice.
-func distinct(sides [2]*side) error {
+func distinct(sides [2]*sideRuns) error {
 	file := map[string]string{} // by the id of a run
 	for _, s := range sides {
 		before := ""
@@ -324,7 +335,7 @@ func distinct(sides [2]*side) error {
 
 // differences are the properties, but for the program, in which any two runs
 // differ: the first run and the first that is not like it.
-func differences(sides [2]*side) []Difference {
+func differences(sides [2]*sideRuns) []Difference {
 	out := []Difference{}
 	all := slices.Concat(sides[0].runs, sides[1].runs)
 	first := all[0]
@@ -346,7 +357,7 @@ func differences(sides [2]*side) []Difference {
 			}
 		}
 	}
-	statuses := func(s *side) string {
+	statuses := func(s *sideRuns) string {
 		seen := map[int]bool{}
 		for _, r := range s.runs {
 			seen[r.status] = true
@@ -360,7 +371,7 @@ func differences(sides [2]*side) []Difference {
 }
 
 // totals compares what whole runs used.
-func (c *Comparison) totals(sides [2]*side, threshold float64) {
+func (c *Result) totals(sides [2]*sideRuns, threshold float64) {
 	add := func(of, name, unit string, figure func(comparedRun) bound) {
 		change := Change{Of: of, Name: name, Unit: unit}
 		for i, s := range sides {
@@ -418,7 +429,7 @@ func (c *Change) value(i int, all []bound) {
 		return
 	}
 	s := statistics.Summarize(xs)
-	v.Value, v.Lo, v.Hi = known(s.Mean), known(s.Lo), known(s.Hi)
+	v.Value, v.Lo, v.Hi = statistics.Known(s.Mean), statistics.Known(s.Lo), statistics.Known(s.Hi)
 }
 
 // compute finds the change and its interval.
@@ -440,26 +451,26 @@ func (c *Change) compute() {
 		c.Why = "it is 0 in HEAD"
 	}
 	if b.Value != nil && h.Value != nil {
-		c.Difference = known(*h.Value - *b.Value)
+		c.Difference = statistics.Known(*h.Value - *b.Value)
 	}
 	if c.Why != "" {
 		return
 	}
 	r := statistics.CompareMeans(c.samples[0], c.samples[1], confidence)
 	if b.Runs > 1 || h.Runs > 1 {
-		if c.P = known(r.P); c.P == nil {
+		if c.P = statistics.Known(r.P); c.P == nil {
 			c.Why = fewRuns
 			return
 		}
-		c.Change, c.Lo, c.Hi = known(r.Change), known(r.Lo), known(r.Hi)
+		c.Change, c.Lo, c.Hi = statistics.Known(r.Change), statistics.Known(r.Lo), statistics.Known(r.Hi)
 		return
 	}
-	c.Change = known(r.Change)
+	c.Change = statistics.Known(r.Change)
 	quotient := func(over, under *float64) *float64 {
 		if over == nil || under == nil || *under <= 0 {
 			return nil
 		}
-		return known(*over / *under - 1)
+		return statistics.Known(*over / *under - 1)
 	}
 	c.Lo, c.Hi = quotient(h.Lo, b.Hi), quotient(h.Hi, b.Lo)
 }
@@ -489,7 +500,7 @@ func (c *Change) judge(threshold float64) {
 }
 
 // notes say what the verdicts are worth.
-func (c *Comparison) notes(sides [2]*side, o CompareOptions) {
+func (c *Result) notes(sides [2]*sideRuns, o Options) {
 	note := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
 	energies := c.Totals[0]
 	base, head := sides[0].runs, sides[1].runs
@@ -548,7 +559,7 @@ func (c *Comparison) notes(sides [2]*side, o CompareOptions) {
 
 // Fault is why a comparison is no reason to let a change pass, "" where nothing
 // is higher than the threshold allows and the program's energy could be compared.
-func (c *Comparison) Fault() string {
+func (c *Result) Fault() string {
 	var out []string
 	if c.Verdict == NotComparable {
 		out = append(out, "the energy of the program cannot be compared: "+c.Totals[0].Why)
@@ -564,7 +575,7 @@ func (c *Comparison) Fault() string {
 }
 
 // Nothing says why no energy at all could be compared, "" where one could.
-func (c *Comparison) Nothing() string {
+func (c *Result) Nothing() string {
 	for _, t := range c.Totals {
 		if t.Unit == "J" && t.Verdict != NotComparable {
 			return ""
@@ -572,3 +583,6 @@ func (c *Comparison) Nothing() string {
 	}
 	return "no energy of BASE and HEAD can be compared: " + c.Totals[0].Why
 }
+
+// Kind names a comparison.
+func (c *Result) Kind() string { return "a comparison" }

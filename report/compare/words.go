@@ -1,20 +1,21 @@
-package report
+package compare
 
 import (
 	"fmt"
 	"strings"
 
 	"cg/nemb"
+	"cg/report"
 	"cg/report/figures"
 )
 
 // JSON encodes a comparison: docs/comparison.schema.json.
-func (c *Comparison) JSON() ([]byte, error) {
-	return Encode(c)
+func (c *Result) JSON() ([]byte, error) {
+	return report.Encode(c)
 }
 
 // Mark stands before energies of which a side was not measured.
-func (c *Comparison) Mark() string {
+func (c *Result) Mark() string {
 	if c.Base.Kind == nemb.Estimated || c.Head.Kind == nemb.Estimated {
 		return "~"
 	}
@@ -67,8 +68,8 @@ func (f FunctionChange) Title() string {
 }
 
 // Heading names the sides, and how many runs each has.
-func (c *Comparison) Heading() string {
-	count := func(s ComparedSide) string {
+func (c *Result) Heading() string {
+	count := func(s SideMeta) string {
 		if s.Runs == 1 {
 			return "1 run"
 		}

@@ -1,4 +1,4 @@
-package report
+package compare
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cg/report"
 	"cg/statistics"
 )
 
@@ -62,7 +63,7 @@ func (b *body) energy() *float64 {
 		}
 		sum += *r.value
 	}
-	return known(sum / float64(len(b.runs)))
+	return statistics.Known(sum / float64(len(b.runs)))
 }
 
 // bodies are the functions of runs. Those of one name and language are one,
@@ -75,7 +76,7 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 			name, file string
 			line       int
 		}
-		sites := map[spot]Site{}
+		sites := map[spot]report.Site{}
 		for _, site := range r.run.Sites {
 			sites[spot{site.Name, site.File, site.Line}] = site
 		}
@@ -122,7 +123,7 @@ func plus(a, b bound) bound {
 		if a == nil || b == nil {
 			return nil
 		}
-		return known(*a + *b)
+		return statistics.Known(*a + *b)
 	}
 	return bound{sum(a.value, b.value), sum(a.lo, b.lo), sum(a.hi, b.hi)}
 }
@@ -138,7 +139,7 @@ func within(dir, file string) string {
 
 // functions compares what functions used themselves: first those of one name,
 // then of the rest those of one text, then those that stand in one place.
-func (c *Comparison) functions(sides [2]*side, o CompareOptions) {
+func (c *Result) functions(sides [2]*sideRuns, o Options) {
 	var of [2][]comparedRun
 	for i, s := range sides {
 		of[i] = slices.DeleteFunc(slices.Clone(s.runs), func(r comparedRun) bool { return r.run == nil })

@@ -1,0 +1,3 @@
+package repeated_test
+
+import _ "cg/report/format/all"
