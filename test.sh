@@ -2,9 +2,13 @@
 # Runs all tests: the Go packages, which run the Python, Java and C ones in turn.
 # Without CI=true, tests that take long are left out (-short), and a test whose
 # tool is missing is skipped. With it every test runs, on the lowest and the
-# newest Python, too, and a missing tool is a failure.
+# newest Python, too, and a missing tool is a failure. A test that fails is then
+# run once more by itself: a shared machine stands still now and then. The summary
+# at the end names it, and a test that fails twice is a failure.
 set -euo pipefail
 cd "$(dirname "$0")"
-short=-short
-[ "${CI:-}" != true ] || short=
-exec go test -timeout 30m -p 2 $short "$@" ./...
+if [ "${CI:-}" != true ]; then
+  exec go test -timeout 30m -p 2 -short "$@" ./...
+fi
+exec go tool gotestsum --format pkgname --hide-summary=skipped --rerun-fails=1 --rerun-fails-max-failures=12 \
+  --packages ./... -- -timeout 30m -p 2 "$@"
