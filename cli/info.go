@@ -18,13 +18,17 @@ import (
 
 func infoCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "info",
-		Usage: "show what this machine can measure energy with",
+		Name:      "info",
+		Usage:     "show what this machine can measure energy with, or what a trace holds",
+		ArgsUsage: "[DIR]",
 		Description: `Lists every sensor with its state (present, spare, absent, denied, broken,
 failed: it does not answer, not_asked), the domains that are read and which of them make up the total, the
 clock, what this process may do, and the machine.
 
-Exit status: 0; 2 usage.`,
+DIR is the folder of a trace that Recorder wrote (2.3 to 2.5, 3.x): its version,
+ranks, records and clock are shown instead (docs/recorder.md).
+
+Exit status: 0; 1 if DIR is no trace or cannot be read; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "only these `SENSORS` (" +
@@ -36,6 +40,9 @@ Exit status: 0; 2 usage.`,
 }
 
 func runInfo(c *cli.Context) error {
+	if c.Args().Present() {
+		return traceInfo(c)
+	}
 	survey, _, err := survey(c)
 	if err != nil {
 		return err
