@@ -11,6 +11,7 @@ import (
 	"cg/checkpoint"
 	"cg/nemb/account"
 	"cg/nemb/counter"
+	"cg/runtimes/sdk/spec"
 )
 
 // Energy is an amount of energy in microjoules.
@@ -73,6 +74,14 @@ type Domain struct {
 // that has not moved says nothing of a part of the machine that is on: the run was
 // too short for its steps, or the counter stands still.
 func (d Domain) Resolves(e Energy) bool { return e > 0 || !d.InTotal || d.Method == Estimated }
+
+// KindGPU is the Kind of a GPU's domain.
+const KindGPU = spec.KindGpu
+
+// FollowsProcessors tells whether a domain's energy belongs to whoever used the processors
+// while it was drawn. A GPU works on while the program that gave it the work waits, or is
+// over: its energy is nobody's.
+func (d Domain) FollowsProcessors() bool { return d.Kind != KindGPU }
 
 // Sample is the state of every domain at one moment.
 type Sample struct {

@@ -31,6 +31,9 @@ const MethodShare = attribute.TimeShare
 // NoSensor is why nothing is resolved where no energy is known.
 const NoSensor = "no sensor"
 
+// OnlyGPUs is why nothing is resolved where all energy that is known is that of GPUs.
+const OnlyGPUs = "only GPUs are measured"
+
 // energies are what a measurement says of energies: of which domains they are, how
 // they were attributed, and what their sum is worth.
 type energies struct {
@@ -42,6 +45,22 @@ type energies struct {
 }
 
 func (e energies) known() bool { return e.kind != nemb.Unavailable }
+
+// divided tells whether some of the energy follows the processors, and is that of
+// somebody. What a GPU used is nobody's.
+func (e energies) divided() bool {
+	return e.known() && slices.ContainsFunc(e.domains, func(d nemb.Domain) bool {
+		return d.InTotal && d.FollowsProcessors()
+	})
+}
+
+// ofProgram is the kind of the program's energies and its functions'.
+func (e energies) ofProgram() nemb.Method {
+	if !e.divided() {
+		return nemb.Unavailable
+	}
+	return e.kind
+}
 
 // Attributed fills in what a run's energy was spent on. domains are those of
 // the series; sites are in the order of their ids.
@@ -83,9 +102,11 @@ func (r *Run) totals(e energies) {
 		t.EnergyJ = joules(total.Total)
 		step := steps(e.domains)
 		t.LoJ, t.HiJ = joules(less(scaled(total.Total, e.lo), step)), joules(scaled(total.Total, e.hi)+step)
-		t.ProgramEnergyJ = joules(total.Program())
-		t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = joules(total.ProgramLo), joules(total.ProgramHi)
 		t.AvgPowerW = power(total.Total, e.result.Wall)
+		if e.divided() {
+			t.ProgramEnergyJ = joules(total.Program())
+			t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = joules(total.ProgramLo), joules(total.ProgramHi)
+		}
 	}
 	for d, domain := range e.domains {
 		t.Domains[domain.ID] = Joules(e.result.Domains[d].Total)
@@ -110,6 +131,11 @@ func (r *Run) ledger(e energies) {
 		r.Ledger = append(r.Ledger, l)
 	}
 	if !e.known() {
+		return
+	}
+	if !e.divided() { // nothing is known of anybody's
+		line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
+		line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
 		return
 	}
 	line(LineFunctions, func(l attribute.Ledger) nemb.Energy { return l.Functions })
@@ -140,7 +166,7 @@ func (r *Run) functions(e energies, sites []checkpoint.Site) map[checkpoint.Site
 		switch {
 		case s.Kind != checkpoint.Task:
 			r.Functions = append(r.Functions, functionOf(c, s, e, sites))
-		case e.known():
+		case e.divided():
 			r.between(c, e.domains)
 		}
 	}
@@ -154,10 +180,13 @@ func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpo
 		Calls:     c.Calls,
 		SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
 		CPUTimeS: c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
-		EnergyKind: e.kind, EnergyMethod: c.Method, EnergySource: e.source, Unresolved: NoSensor, CallsCut: c.Cut,
-		Domains: map[string]Joules{},
+		EnergyKind: e.ofProgram(), EnergyMethod: c.Method, EnergySource: e.source, Unresolved: NoSensor,
+		CallsCut: c.Cut, Domains: map[string]Joules{},
 	}
-	if !e.known() {
+	if !e.divided() {
+		if e.known() {
+			f.Unresolved = OnlyGPUs
+		}
 		return f
 	}
 	self, whole := c.Self, c.Inclusive
@@ -166,7 +195,9 @@ func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpo
 		joules(whole.Hi)
 	f.AvgPowerW = power(self.Energy, c.SelfTime)
 	for d, v := range c.Domains {
-		f.Domains[e.domains[d].ID] = Joules(v)
+		if e.domains[d].FollowsProcessors() {
+			f.Domains[e.domains[d].ID] = Joules(v)
+		}
 	}
 	f.resolve(c, sites)
 	f.CallsEnergy = callsEnergy(c)
@@ -202,7 +233,7 @@ func (r *Run) paths(e energies, sites []checkpoint.Site) {
 		} else if s.Kind == checkpoint.Task {
 			path.Site, path.Task = 0, s.Func
 		}
-		if e.known() {
+		if e.divided() {
 			path.SelfEnergyJ = joules(p.Self)
 			for d, v := range p.Domains {
 				if e.domains[d].InTotal && v > 0 {
@@ -226,7 +257,7 @@ func (r *Run) channel(e energies) {
 		if stats.Events > 0 {
 			r.Channel.Cost.EventNs = float64(result.Checkpoints) / float64(stats.Events)
 		}
-		if e.known() {
+		if e.divided() {
 			r.Channel.Cost.EnergyJ = joules(result.Total.Checkpoints)
 		}
 	}
@@ -280,7 +311,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 			Name: sites[c.Site-1].Func, Depth: 1, Parent: &program.Name, DurationS: time.Seconds(),
 			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(time),
 			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
-			Provenance: Provenance{Kind: r.Totals.Kind, Method: cmp.Or(result.Method, MethodShare),
+			Provenance: Provenance{Kind: r.programKind(), Method: cmp.Or(result.Method, MethodShare),
 				Source: r.Totals.Source},
 		}
 		if reported {
@@ -291,10 +322,13 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		}
 		t.StartedAt = program.StartedAt + float64(t.StartedAtMonoNs-program.StartedAtMonoNs)*1e-9
 		t.EndedAt = t.StartedAt + t.DurationS
-		if r.Totals.EnergyJ != nil {
+		if r.Totals.ProgramEnergyJ != nil {
 			t.EnergyJ, t.LoJ, t.HiJ = joules(c.Inclusive.Energy), joules(c.Inclusive.Lo), joules(c.Inclusive.Hi)
 			t.AvgPowerW = power(c.Inclusive.Energy, time)
 			for d, e := range c.InclusiveDomains {
+				if !domains[d].FollowsProcessors() {
+					continue
+				}
 				t.Domains[domains[d].ID] = Joules(e)
 				if p := power(e, time); p != nil {
 					t.DomainsPowerW[domains[d].ID] = *p
@@ -326,13 +360,16 @@ func (r *Run) Program(name string, o *measure.Outcome, started, ended time.Time)
 		StartedAt: float64(started.UnixNano()) * 1e-9, EndedAt: float64(ended.UnixNano()) * 1e-9,
 		StartedAtMonoNs: int64(o.Begin), EndedAtMonoNs: int64(o.End),
 		Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
-		Provenance: Provenance{LoJ: r.Totals.ProgramEnergyLoJ, HiJ: r.Totals.ProgramEnergyHiJ, Kind: r.Totals.Kind,
+		Provenance: Provenance{LoJ: r.Totals.ProgramEnergyLoJ, HiJ: r.Totals.ProgramEnergyHiJ, Kind: r.programKind(),
 			Method: MethodShare, Source: r.Totals.Source},
 	}
-	if r.Totals.EnergyJ != nil {
+	if r.Totals.ProgramEnergyJ != nil {
 		t.EnergyJ = joules(o.Attributed.Total.Program())
 		t.AvgPowerW = power(o.Attributed.Total.Program(), o.Attributed.Wall)
 		for d, domain := range o.Domains {
+			if !domain.FollowsProcessors() {
+				continue
+			}
 			e := o.Attributed.Domains[d].Program()
 			t.Domains[domain.ID] = Joules(e)
 			if p := power(e, o.Attributed.Wall); p != nil {
@@ -342,6 +379,14 @@ func (r *Run) Program(name string, o *measure.Outcome, started, ended time.Time)
 	}
 	r.Tasks = []Task{t}
 	r.Totals.NTasks, r.Totals.NTopLevelTasks = 1, 1
+}
+
+// programKind is the kind of the energies of the program and its parts.
+func (r *Run) programKind() nemb.Method {
+	if r.Totals.ProgramEnergyJ == nil {
+		return nemb.Unavailable
+	}
+	return r.Totals.Kind
 }
 
 func joules(e nemb.Energy) *Joules {

@@ -21,7 +21,7 @@ func siteOf(sites []checkpoint.Site, id checkpoint.SiteID) (checkpoint.Site, boo
 // nowhere books what sites used that do not exist where the program's code
 // without checkpoints is booked.
 func (r *Run) nowhere(c attribute.Cost, domains []nemb.Domain) {
-	if len(domains) > 0 {
+	if r.Totals.ProgramEnergyJ != nil {
 		r.between(c, domains)
 	}
 	r.unknownSites++

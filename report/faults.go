@@ -55,11 +55,22 @@ func (r *Run) WhyUnknown() string {
 	return "no sensor could be read"
 }
 
+// WhyNoShare says in a few words why the program's energy is not known, though the
+// machine's is; "" where it is known, or neither is.
+func (r *Run) WhyNoShare() string {
+	if r.Totals.EnergyJ == nil || r.Totals.ProgramEnergyJ != nil {
+		return ""
+	}
+	return OnlyGPUs
+}
+
 // WhyNotKnown is what the report says of energies that are not known, or only how
 // much was used at least; "" where it says nothing.
 func (r *Run) WhyNotKnown() string {
 	for _, w := range r.Warnings {
-		if w.Slug == "energy-unknown" || w.Slug == "counter-fault" && !r.Whole() {
+		switch {
+		case w.Slug == "energy-unknown", w.Slug == "gpu-unattributed" && r.WhyNoShare() != "",
+			w.Slug == "counter-fault" && !r.Whole():
 			return w.Message
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/patience"
+	"cg/report/figures"
 )
 
 // Facts is what the rooms below say about a run that has ended.
@@ -279,6 +280,7 @@ func (r *Run) warnOfSensors(f Facts) {
 			"terminationGracePeriodSeconds), or make it end sooner",
 			measure.GracePeriod, unix.SignalName(o.Terminated.(syscall.Signal))))
 	}
+	r.warnOfGPUs(o)
 	if f.NoBaseline {
 		r.Warn("baseline-unused",
 			"--baseline: no counter can be read, and the estimate has its idle power from its model: cg measured "+
@@ -298,6 +300,31 @@ func (r *Run) warnOfSensors(f Facts) {
 	if len(doubts) > 0 {
 		r.Warn("sensor-suspect", strings.Join(doubts, "; "))
 	}
+}
+
+// warnOfGPUs warns of energy of GPUs, which no counter tells whose it is.
+func (r *Run) warnOfGPUs(o *measure.Outcome) {
+	if r.Totals.EnergyJ == nil {
+		return
+	}
+	var sum Joules
+	var gpus []string
+	for d, domain := range o.Domains {
+		if domain.InTotal && !domain.FollowsProcessors() && drew(o, d) > 0 {
+			sum += Joules(o.Attributed.Domains[d].Unattributed)
+			gpus = append(gpus, domain.ID)
+		}
+	}
+	if len(gpus) == 0 {
+		return
+	}
+	text := fmt.Sprintf("%s used %s%s, and nothing tells whose that is: it is on the ledger's line unattributed, and "+
+		"in no energy of the program, its functions or other processes", strings.Join(gpus, ", "), r.Mark(),
+		figures.Energy(&sum))
+	if r.Totals.ProgramEnergyJ == nil {
+		text += "; as nothing else is measured, these are not known"
+	}
+	r.Warn("gpu-unattributed", text+". If nothing else uses the GPU, that is the program's")
 }
 
 // warnOfRuntime warns of what runs in the program.

@@ -79,6 +79,8 @@ func kindsOfRuns() map[string]kindOf {
 			skipped: []Skip{{"/home/u/shop/odd.py", "not parsed: the grammar does not place the text at line 3"}}},
 		"gpu": {domains: []nemb.Domain{pkg, gpu}, watts: []float64{20, 80}, threads: one, busy: 1, result: ended,
 			sites: sites},
+		"gpu-only": {domains: []nemb.Domain{gpu}, watts: []float64{80}, threads: one, busy: 1, result: ended,
+			sites: sites},
 		"two-socket": {
 			domains: []nemb.Domain{pkg, counter("core-0", "package-0", "nested", false),
 				counter("dram-0", "", "dram", true), counter("package-1", "", "cpu_package", true),
@@ -191,6 +193,11 @@ func TestKindsAreOfTheirKind(t *testing.T) {
 			runs["failed"].Process.ExitStatus == 139 && runs["failed"].Channel.OpenAtEnd == 2,
 		"gpu has a GPU in its total": runs["gpu"].Totals.Domains["gpu-0"] == 88_000_000 &&
 			*runs["gpu"].Totals.EnergyJ == 110_000_000 && runs["gpu"].Totals.Kind == nemb.Derived,
+		"what the GPU used is nobody's": *runs["gpu"].Totals.ProgramEnergyJ < 22_000_000 &&
+			runs["gpu"].Ledger[5].Name == LineUnattributed && runs["gpu"].Ledger[5].EnergyJ == 88_000_000,
+		"gpu-only knows the machine's energy, and nobody's": *runs["gpu-only"].Totals.EnergyJ == 88_000_000 &&
+			runs["gpu-only"].Totals.ProgramEnergyJ == nil && runs["gpu-only"].Functions[0].SelfEnergyJ == nil &&
+			runs["gpu-only"].Functions[0].Unresolved == OnlyGPUs && runs["gpu-only"].Tasks[0].EnergyJ == nil,
 		"two-socket adds up both, once": *runs["two-socket"].Totals.EnergyJ == 1_100_000*(40+4+12+3) &&
 			len(runs["two-socket"].Totals.Domains) == 6,
 		"empty has no function, and an energy": len(runs["empty"].Functions) == 0 && len(runs["empty"].Sites) == 0 &&

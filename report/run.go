@@ -536,8 +536,8 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 		switch {
 		case p.Parent >= i || (p.Parent < 0) != (i == 0):
 			return nil, fmt.Errorf("paths[%d].parent: %d is no path before it", i, p.Parent)
-		case (p.SelfEnergyJ == nil) != (r.Totals.EnergyJ == nil):
-			return nil, fmt.Errorf("paths[%d].self_energy_j: energies of call paths and of the run are known "+
+		case (p.SelfEnergyJ == nil) != (r.Totals.ProgramEnergyJ == nil):
+			return nil, fmt.Errorf("paths[%d].self_energy_j: energies of call paths and of the program are known "+
 				"together or not at all", i)
 		}
 	}

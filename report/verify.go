@@ -79,6 +79,9 @@ func (c *check) totals(r *Run) {
 	c.interval("totals.energy_j", t.LoJ, t.EnergyJ, t.HiJ)
 	c.interval("totals.program_energy_j", t.ProgramEnergyLoJ, t.ProgramEnergyJ, t.ProgramEnergyHiJ)
 	c.ratio("totals.avg_power_w", "energy by duration", t.AvgPowerW, t.EnergyJ, t.DurationS)
+	if t.ProgramEnergyJ != nil && t.EnergyJ == nil {
+		c.fault("totals.program_energy_j", "it is known, and the machine's is not")
+	}
 	if t.EnergyJ == nil {
 		if t.Kind != nemb.Unavailable {
 			c.fault("totals.energy_kind", "%s, but there is no energy", t.Kind)
@@ -149,7 +152,7 @@ func (c *check) checkpoints(r *Run) {
 	i := slices.IndexFunc(r.Ledger, func(l Line) bool { return l.Name == LineCheckpoints })
 	cost := r.Channel.Cost
 	switch {
-	case i < 0 && cost == nil:
+	case i < 0 && (cost == nil || cost.EnergyJ == nil && r.Totals.ProgramEnergyJ == nil):
 	case i < 0 || cost == nil || cost.EnergyJ == nil:
 		c.fault("channel.cost", "it and the ledger's line of checkpoints are known together or not at all")
 	default:
@@ -232,9 +235,9 @@ func (c *check) paths(r *Run) {
 			c.fault(fmt.Sprintf("paths[%d].parent", i), "%d is no path before it", p.Parent)
 			return
 		}
-		if (p.SelfEnergyJ == nil) != (r.Totals.EnergyJ == nil) {
+		if (p.SelfEnergyJ == nil) != (r.Totals.ProgramEnergyJ == nil) {
 			c.fault(fmt.Sprintf("paths[%d].self_energy_j", i),
-				"energies of call paths and of the run are known together or not at all")
+				"energies of call paths and of the program are known together or not at all")
 		}
 		if p.SelfEnergyJ != nil {
 			under[i] += *p.SelfEnergyJ

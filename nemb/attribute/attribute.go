@@ -58,7 +58,7 @@ func New(domains []nemb.Domain, cpus int) *Attributor {
 // counters lists the measured domains, of which a regression finds the powers.
 func counters(domains []nemb.Domain) (all []regression.Counter) {
 	for d, domain := range domains {
-		if domain.Method == nemb.Measured && !domain.Program {
+		if domain.Method == nemb.Measured && !domain.Program && domain.FollowsProcessors() {
 			all = append(all, regression.Counter{Domain: d, Period: nanos(domain.Period)})
 		}
 	}
@@ -174,7 +174,7 @@ func (a *Attributor) closeCalls(w windows.Window, known []*stacks.Thread) {
 	}
 	for d := range a.windows.Domains {
 		domain := &a.windows.Domains[d].Domain
-		if domain.InTotal && domain.Method == nemb.Measured && !domain.Program {
+		if domain.InTotal && domain.Method == nemb.Measured && !domain.Program && domain.FollowsProcessors() {
 			c.Period = max(c.Period, nanos(domain.Period))
 			c.Moved = c.Moved || w.Moved[d]
 			c.Joules += w.Spent[d] * 1e-6

@@ -1066,3 +1066,31 @@ func TestCoarseSteps(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// A GPU works on while its program waits: what it used is in no function, no call, and no
+// process, also where it is all that is measured.
+func TestGPUsAreUnattributed(t *testing.T) {
+	const end = 2_000 * ms
+	gpu := counter
+	gpu.ID, gpu.Kind, gpu.Step = "gpu-0", nemb.KindGPU, 1000
+	for _, domains := range [][]nemb.Domain{{counter, gpu}, {gpu}} {
+		var p tape
+		p.add(1, 0, checkpoint.Enter, 1)
+		p.add(1, end-1, checkpoint.Exit, 1)
+		r := p.play(domains, end, 10*ms, func(at int64) []nemb.Energy {
+			return []nemb.Energy{nemb.Energy(20 * at / 1000), nemb.Energy(300 * at / 1000)}[2-len(domains):]
+		}, func(at int64) account.Usage {
+			return account.Usage{Program: time.Duration(at / 2), Own: time.Duration(at / 100), Other: time.Duration(at)}
+		})
+		lawful(t, r)
+		last := r.Domains[len(domains)-1]
+		if last.Total != 600e6 || last.Unattributed != 600e6 || last.ProgramHi != 0 || last.Other != 0 {
+			t.Errorf("%d domains: the GPU's ledger is %+v", len(domains), last)
+		}
+		if r.Total.ProgramHi > 40e6 || r.Costs[0].Self.Hi > 40e6 || r.Costs[0].Inclusive.Hi > 40e6 ||
+			r.Costs[0].Domains[len(domains)-1] != 0 {
+			t.Errorf("%d domains: the program has [%d, %d], its function %+v", len(domains), r.Total.ProgramLo,
+				r.Total.ProgramHi, r.Costs[0])
+		}
+	}
+}

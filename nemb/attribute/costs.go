@@ -141,7 +141,7 @@ func (o *outcome) sumSites(u *subtrees) (costs map[checkpoint.SiteID]*Cost, away
 func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most float64) {
 	var self, inclusive windows.Bounds
 	for d := range o.whole {
-		if !o.windows.Domains[d].Domain.InTotal {
+		if domain := o.windows.Domains[d].Domain; !domain.InTotal || !domain.FollowsProcessors() {
 			continue
 		}
 		off := o.windows.Off(d)

@@ -113,6 +113,9 @@ func (o *outcome) ledger(d int) Ledger {
 // boundProgram sets the bounds of the program's energy.
 func (o *outcome) boundProgram(d int, l *Ledger) {
 	b, off, late := &o.windows.Domains[d], o.windows.Off(d), o.windows.Late(d)
+	if !b.Domain.FollowsProcessors() {
+		return
+	}
 	l.ProgramHi = nemb.Energy(off)
 	if b.Program > 0 {
 		// What the runtime did for cg leaves the program with its bounds.

@@ -77,7 +77,7 @@ type Ledger struct {
 	Idle           nemb.Energy   // drawn without anybody running, where known
 	Own            nemb.Energy   // cg
 	Checkpoints    nemb.Energy   // what the program's checkpoints cost it, where that is known
-	Unattributed   nemb.Energy   // in windows whose end could not be read
+	Unattributed   nemb.Energy   // a GPU's, and in windows whose end could not be read
 	Total          nemb.Energy
 	// ProgramLo and ProgramHi bound what is the program's, the domain's
 	// own bounds included.

@@ -6,7 +6,8 @@
 // the one before (Windows.Close). Energy is divided in proportion to processor
 // time. First the idle power of a domain is set aside; the rest goes to the
 // program, cg and everyone else; the program's goes to its threads, and to the call
-// paths of each. It gives, at any time, the ledger of each domain to the
+// paths of each. A GPU's energy, which does not follow the processors, is
+// unattributed. It gives, at any time, the ledger of each domain to the
 // microjoule, the program's energy by call path, the processor time of each path,
 // and bounds for each site: what the counter alone shows. The package does not
 // follow calls, and it knows no power but that of a whole domain.
@@ -229,6 +230,11 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 		return
 	}
 	idle := w.idle(d, e, out.Wall, used.sum())
+	if !b.Domain.FollowsProcessors() {
+		b.Idle += idle.energy
+		b.Unattributed += e - idle.energy
+		return
+	}
 	hidden := 0.0
 	if busy := used.sum(); busy > 0 {
 		hidden = idle.slack * used.program / busy

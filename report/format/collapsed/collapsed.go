@@ -32,8 +32,8 @@ func write(w io.Writer, r *report.Run, o format.Options) error {
 	if err != nil {
 		return err
 	}
-	if value == "energy" && r.Totals.EnergyJ == nil {
-		return fmt.Errorf("the run has no energies: use --value time")
+	if value == "energy" && r.Totals.ProgramEnergyJ == nil {
+		return fmt.Errorf("the run has no energies of call paths: use --value time")
 	}
 	b := bufio.NewWriter(w)
 	names := make([]string, len(r.Paths))

@@ -253,7 +253,7 @@ func write(w io.Writer, r *report.Run, o format.Options) error {
 		t.profileCode = *code
 		f.Threads = append(f.Threads, t)
 	}
-	if r.Totals.EnergyJ != nil {
+	if r.Totals.ProgramEnergyJ != nil {
 		thread("energy in microjoules, "+string(r.Totals.Kind), "samples",
 			func(p report.Path) float64 { return float64(*p.SelfEnergyJ) })
 	}

@@ -124,7 +124,7 @@ func (on canvas) run(w io.Writer, r *report.Run, o format.Options) error {
 	}
 	if rows > 0 {
 		unit := "energy"
-		if r.Totals.EnergyJ == nil {
+		if r.Totals.ProgramEnergyJ == nil {
 			unit = "wall-clock time"
 		}
 		label(c, lettering("Sans", 9, soft), pictureMargin, top-8,
@@ -148,7 +148,7 @@ func facts(r *report.Run) []string {
 	case "measured", "derived":
 		all = []string{string(t.Kind)}
 	}
-	if t.ProgramEnergyLoJ != nil && *t.ProgramEnergyLoJ != *t.ProgramEnergyHiJ {
+	if t.ProgramEnergyLoJ != nil && t.ProgramEnergyHiJ != nil && *t.ProgramEnergyLoJ != *t.ProgramEnergyHiJ {
 		all = append(all, "between "+figures.Energy(t.ProgramEnergyLoJ)+" and "+figures.Energy(t.ProgramEnergyHiJ))
 	}
 	if t.EnergyJ != nil {

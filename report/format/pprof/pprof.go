@@ -39,7 +39,7 @@ func write(w io.Writer, r *report.Run, _ format.Options) error {
 		Comments: []string{shown.Sprintf("energies are %s (%s)", r.Totals.Kind, r.Totals.Source),
 			shown.Sprintf("%s %s, run %s", r.Meta.Tool, r.Meta.CgVersion, r.Meta.RunID)},
 	}
-	known := r.Totals.EnergyJ != nil
+	known := r.Totals.ProgramEnergyJ != nil
 	if !known {
 		p.SampleType, p.DefaultSampleType = p.SampleType[1:], "cpu"
 	}

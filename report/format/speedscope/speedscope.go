@@ -80,7 +80,7 @@ func write(w io.Writer, r *report.Run, _ format.Options) error {
 		}
 		f.Profiles = append(f.Profiles, p)
 	}
-	if r.Totals.EnergyJ != nil {
+	if r.Totals.ProgramEnergyJ != nil {
 		add("energy in microjoules, "+string(r.Totals.Kind), "none",
 			func(p report.Path) float64 { return float64(*p.SelfEnergyJ) })
 	}

@@ -92,9 +92,13 @@ func (p *printer) headline(r *report.Run) {
 	} else {
 		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, figures.Energy(t.EnergyJ)),
 			figures.Energy(t.LoJ), figures.Energy(t.HiJ), p.kind(t.Kind))
-		p.line("%s  %s  [%s, %s]  %s", "Program", figures.Energy(t.ProgramEnergyJ), figures.Energy(t.ProgramEnergyLoJ),
-			figures.Energy(t.ProgramEnergyHiJ),
-			p.paint(dim, "its share, by processor time"))
+		if t.ProgramEnergyJ == nil {
+			p.line("%s  ?  %s", "Program", p.paint(yellow, r.WhyNoShare()))
+		} else {
+			p.line("%s  %s  [%s, %s]  %s", "Program", figures.Energy(t.ProgramEnergyJ),
+				figures.Energy(t.ProgramEnergyLoJ), figures.Energy(t.ProgramEnergyHiJ),
+				p.paint(dim, "its share, by processor time"))
+		}
 	}
 	if e, ok := t.Domains["memory"]; ok {
 		p.line("Memory   %s  %s", r.Mark()+figures.Energy(&e),

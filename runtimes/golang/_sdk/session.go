@@ -206,8 +206,16 @@ func (s *Session) resolve(t *Task, wait bool) {
 	t.energy = energyOf(s.samples, t.started, end, parts)
 	if t.energy == nil {
 		s.unknown(t)
+	} else if t.energy.left && !s.saidUnknown[gpuUnattributed] {
+		s.say(gpuUnattributed, gpuText)
 	}
 }
+
+// The warning of tasks that ran beside others on a machine with GPUs.
+const (
+	gpuUnattributed = "gpu-unattributed"
+	gpuText         = "tasks ran at the same time: what GPUs used meanwhile is in none of them"
+)
 
 // unknown says once of each reason why the energy of a task is not known.
 func (s *Session) unknown(t *Task) {
@@ -218,6 +226,10 @@ func (s *Session) unknown(t *Task) {
 	if s.saidUnknown[slug] {
 		return
 	}
+	s.say(slug, text)
+}
+
+func (s *Session) say(slug, text string) {
 	if s.saidUnknown == nil {
 		s.saidUnknown = map[string]bool{}
 	}

@@ -94,10 +94,12 @@ type energy struct {
 	domains                map[string]int64
 	total, machine, lo, hi int64
 	method                 string // the weakest of the domains'
+	left                   bool   // a GPU has energy that is in no task, as several had a part
 }
 
 // energyOf is the energy of a task from start to end, of which it has these
-// parts (nil for all of it); nil where that of a domain of the total is not known,
+// parts (nil for all of it). Nothing tells whose the energy of a GPU is, so the task has
+// what it used while nobody else had a part. It is nil where that of a domain of the total is not known,
 // and where there is none.
 func energyOf(s *samples, start, end int64, parts []part) *energy {
 	e := &energy{domains: map[string]int64{}, method: methodBracket}
@@ -115,6 +117,16 @@ func energyOf(s *samples, start, end int64, parts []part) *energy {
 		if parts != nil {
 			own, least = s.own(d, start, end, parts)
 			round = 0 // so that tasks do not add up to more than there is
+			if of.Kind == kindGpu {
+				own, e.left = least, true
+				if own <= aloneZeroPart { // nothing is known of it
+					if of.InTotal {
+						machine += joules
+						hi += (joules + slack + float64(of.StepUj)*1e-6) * of.Hi
+					}
+					continue
+				}
+			}
 		}
 		micro := int64(joules*own*1e6 + round)
 		e.domains[of.ID] = micro

@@ -58,6 +58,12 @@ const methodShared = "shared"
 // Kinds of an energy, from the best to the weakest.
 var kinds = []string{"measured", "derived", "estimated"}
 
+// The kind of a GPU's domain: what it used while tasks shared the machine is in none of them.
+const kindGpu = "gpu"
+
+// A part of a task's time below this is what rounding leaves, and 0.
+const aloneZeroPart = 1e-9
+
 // A counter that is updated at least this often and has not moved for so long gives no energy.
 const oftenNs = 50000000
 
@@ -206,7 +212,7 @@ const formulaStarts = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 
 // Names of warnings.
 var slugs = []string{
-	"no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown", "samples-lost",
-	"buffer-full", "concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot",
-	"failed",
+	"no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
+	"gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
+	"forgotten", "not-written", "no-plot", "failed",
 }

@@ -43,6 +43,9 @@ const MethodBracket = "bracket"
 
 const MethodInterpolation = "interpolation"
 
+// The kind of a GPU's domain: what it used while tasks shared the machine is in none of them.
+const KindGpu = "gpu"
+
 // Powers whose variation is called noise are means over at least so many periods of the slowest counter.
 //
 // A reading shows the energy at the last update before it. It is behind by an evenly distributed part of a
@@ -116,7 +119,7 @@ var TaskColumns = []string{
 
 // Names of warnings.
 var Slugs = []string{
-	"no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown", "samples-lost",
-	"buffer-full", "concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot",
-	"failed",
+	"no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
+	"gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
+	"forgotten", "not-written", "no-plot", "failed",
 }

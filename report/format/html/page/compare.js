@@ -75,7 +75,7 @@ function changes(runs, names) {
     }
   });
   const last = runs.length - 1;
-  const known = runs.every((r) => r.totals.energy_j !== null);
+  const known = runs.every((r) => r.totals.program_energy_j !== null);
   const cost = known ? 'self_energy_j' : 'self_time_s', words = known ? figure.energy : figure.time;
   // A function that was renamed is in one row, under the name that it has now.
   for (const c of cg.data.comparison?.functions || []) {

@@ -55,7 +55,7 @@ function sortable(id, rows, columns, options) {
 function functions(run, go) {
   const all = run.functions;
   if (!all.length) return null;
-  const m = mark(run), known = run.totals.energy_j !== null;
+  const m = mark(run), known = run.totals.program_energy_j !== null;
   const most = greatest(all.map((f) => f.self_energy_hi_j || 0), 0);
   const called = (f) => el('div', { class: 'function' },
     el('button', { type: 'button', class: 'name', title: 'Show it in the call paths', onclick: () => go.flame(f.name) }, f.name),
@@ -87,7 +87,7 @@ function functions(run, go) {
 function tests(run) {
   const all = run.tasks.slice(1);
   if (!all.length) return null;
-  const m = mark(run), known = run.totals.energy_j !== null;
+  const m = mark(run), known = run.totals.program_energy_j !== null;
   const most = greatest(all.map((t) => t.energy_hi_j || 0), 0);
   const columns = [
     { key: 'name', head: 'Task', text: true, value: (t) => t.name, cell: (t) => el('div', { class: 'function' }, el('span', { class: 'name' }, t.name)) },

@@ -2,7 +2,7 @@
 
 function headline(run) {
   const t = run.totals, m = mark(run);
-  const known = t.energy_j !== null;
+  const known = t.energy_j !== null, shared = t.program_energy_j !== null;
   const fact = (label, value, note) => el('div', {}, el('dt', {}, label), el('dd', {}, value, note ? el('small', {}, note) : null));
   const p = run.process;
   const session = run.meta.tool === 'codegreen.Session';
@@ -10,9 +10,9 @@ function headline(run) {
   return el('section', { id: 'headline', 'aria-label': session ? 'Energy of the tasks' : 'Energy of the program' },
     el('div', { class: 'big' },
       el('div', { class: 'label' }, session ? 'Energy of the tasks ' : 'Energy of the program ', badge(t.energy_kind)),
-      el('div', { class: 'value' }, known ? number(figure.energy(t.program_energy_j), m) : '?'),
-      known ? interval(t.program_energy_lo_j, t.program_energy_j, t.program_energy_hi_j, t.program_energy_hi_j * 1.1) : null,
-      el('div', { class: 'note' }, known
+      el('div', { class: 'value' }, shared ? number(figure.energy(t.program_energy_j), m) : '?'),
+      shared ? interval(t.program_energy_lo_j, t.program_energy_j, t.program_energy_hi_j, t.program_energy_hi_j * 1.1) : null,
+      el('div', { class: 'note' }, known && !shared ? 'only GPUs are measured, and nothing tells whose their energy is' : known
         ? [[range(t.program_energy_lo_j, t.program_energy_hi_j, 'and')].filter(Boolean).map((r) => `between ${r} · `), kinds[t.energy_kind][1]]
         : kinds[t.energy_kind][1])),
     el('dl', { class: 'facts' },
@@ -57,7 +57,7 @@ const ledgerTitle = {
   idle: 'what the machine draws when idle',
   cg: 'cg itself: sampling and instrumenting',
   checkpoints: 'the code that cg put where functions begin and end; counted for no function',
-  unattributed: 'energy of no known time: a reading at the end failed',
+  unattributed: 'energy of GPUs, which nobody is known to have used, and of no known time: a reading at the end failed',
 };
 
 function ledgerBar(run) {

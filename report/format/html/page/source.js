@@ -3,7 +3,7 @@
 
 function source(run) {
   const files = new Map(), m = mark(run);
-  const known = run.totals.energy_j !== null;
+  const known = run.totals.program_energy_j !== null;
   const cost = (f) => known ? f.self_energy_j : f.self_time_s;
   const words = known ? figure.energy : figure.time;
   for (const f of run.functions) {

@@ -13,8 +13,9 @@ from bisect import bisect_left, bisect_right
 from itertools import compress
 from math import ceil, floor, hypot
 
-from ._spec import (AROUND_NS, FLAG_FAILED, FLAG_GAP, METHOD_BRACKET, METHOD_INTERPOLATION, METHOD_SAMPLED,
-                    METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST, PRUNE_ONE_IN, STEADY_PART, STILL_NS)
+from ._spec import (ALONE_ZERO_PART, AROUND_NS, FLAG_FAILED, FLAG_GAP, KIND_GPU, METHOD_BRACKET,
+                    METHOD_INTERPOLATION, METHOD_SAMPLED, METHOD_SHARED, OFTEN_NS, PRUNE_NEWEST,
+                    PRUNE_ONE_IN, STEADY_PART, STILL_NS)
 
 
 class Domain:
@@ -333,10 +334,10 @@ class Shares:
 
 class Energy:
     """What a task used, by domain in uJ. method is the weakest of the domains'."""
-    __slots__ = "domains", "total", "machine", "lo", "hi", "method", "complete"
+    __slots__ = "domains", "total", "machine", "lo", "hi", "method", "complete", "left"
 
     def __init__(self):
-        self.domains = {}
+        self.domains, self.left = {}, False  # left: a GPU has energy that is in no task, as several had a part
         self.total = self.machine = self.lo = self.hi = 0
         self.method, self.complete = METHOD_BRACKET, True
 
@@ -346,7 +347,8 @@ RANK = {METHOD_BRACKET: 0, METHOD_INTERPOLATION: 1, METHOD_SAMPLED: 2}
 
 def energy_of(samples, shares, windows):
     """The energy of a task that ran in windows: (start, end, stack, active ns)
-    in the order of time. None where that of a domain of the total is not known,
+    in the order of time. Nothing tells whose the energy of a GPU is, so the task has
+    what it used while nobody else had a part. None where that of a domain of the total is not known,
     and where there is none."""
     start, end = windows[0][0], windows[-1][1]
     whole = len(windows) == 1 and windows[0][3] >= end - start
@@ -363,6 +365,13 @@ def energy_of(samples, shares, windows):
         part = least = most = 1.0
         if sharing or not whole:
             part, least, most = _parts(samples, d, windows, shared)
+        if sharing and domain.kind == KIND_GPU:
+            part, out.left = least, True
+            if part <= ALONE_ZERO_PART:  # nothing is known of it
+                if domain.in_total:
+                    machine += joules
+                    hi += (joules + slack + domain.step_uj * 1e-6) * most * domain.hi
+                continue
         micro = int(joules * part * 1e6 + (0 if sharing else 0.5))
         out.domains[domain.id] = micro
         if domain.in_total:

@@ -464,6 +464,10 @@ class Session:
                 task._energy = energy_of(samples, self._shares, task._windows)
                 if task._energy is None and (self._ending or self._until is None):
                     self._unknown(task, samples)
+                elif task._energy is not None and task._energy.left and "gpu-unattributed" not in self._said_unknown:
+                    self._said_unknown.add("gpu-unattributed")
+                    self._note("gpu-unattributed",
+                               "tasks ran at the same time: what GPUs used meanwhile is in none of them")
 
     def _unknown(self, task, samples):
         """Says once of each reason why the energy of a task is not known."""

@@ -46,6 +46,12 @@ METHOD_SHARED = "shared"
 # Kinds of an energy, from the best to the weakest.
 KINDS = ["measured", "derived", "estimated"]
 
+# The kind of a GPU's domain: what it used while tasks shared the machine is in none of them.
+KIND_GPU = "gpu"
+
+# A part of a task's time below this is what rounding leaves, and 0.
+ALONE_ZERO_PART = 1e-9
+
 # A counter that is updated at least this often and has not moved for so long gives no energy.
 OFTEN_NS = 50000000
 STILL_NS = 1000000000
@@ -166,6 +172,6 @@ FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 
 # Names of warnings.
 SLUGS = [
-    "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown", "samples-lost",
-    "buffer-full", "concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot",
-    "failed"]
+    "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
+    "gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
+    "forgotten", "not-written", "no-plot", "failed"]

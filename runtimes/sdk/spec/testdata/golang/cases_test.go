@@ -338,7 +338,7 @@ func TestTasks(t *testing.T) {
 		Name    string
 		Domains []domain
 		Samples [][]int64
-		Tasks   [][3]json.RawMessage
+		Tasks   [][]json.RawMessage // from, to, energy, the times that others have a part in
 	}) {
 		s := newSamples(of.Domains)
 		for _, row := range of.Samples {
@@ -356,7 +356,7 @@ func TestTasks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if e := energyOf(s, start, end, nil); e != nil {
+			if e := energyOf(s, start, end, partsOfCase(t, start, end, task[3:])); e != nil {
 				got = &want{e.total, e.lo, e.hi, e.method, e.domains}
 			}
 			if !reflect.DeepEqual(got, wanted) {
@@ -364,6 +364,30 @@ func TestTasks(t *testing.T) {
 			}
 		}
 	})
+}
+
+// partsOfCase are the parts of a task of which a case has those that it shared.
+func partsOfCase(t *testing.T, start, end int64, of []json.RawMessage) (parts []part) {
+	t.Helper()
+	if len(of) == 0 {
+		return nil
+	}
+	var shared [][3]float64
+	if err := json.Unmarshal(of[0], &shared); err != nil {
+		t.Fatal(err)
+	}
+	at := start
+	for _, p := range shared {
+		if from := int64(p[0]); from > at {
+			parts = append(parts, part{at, from, 1})
+		}
+		at = int64(p[1])
+		parts = append(parts, part{int64(p[0]), at, p[2]})
+	}
+	if at < end {
+		parts = append(parts, part{at, end, 1})
+	}
+	return parts
 }
 
 func TestCells(t *testing.T) {

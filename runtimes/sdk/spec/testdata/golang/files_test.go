@@ -98,7 +98,7 @@ func (of session) file() ([]byte, error) {
 			task.parent = s.tasks[*t.Parent]
 		}
 		if e := t.Energy; e != nil {
-			task.energy = &energy{e.Domains, e.Total, e.Machine, e.Lo, e.Hi, e.Method}
+			task.energy = &energy{e.Domains, e.Total, e.Machine, e.Lo, e.Hi, e.Method, false}
 		}
 		s.tasks = append(s.tasks, task)
 	}

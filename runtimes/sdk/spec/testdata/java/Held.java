@@ -228,7 +228,7 @@ final class Held {
         List<Domain> domains = new ArrayList<>();
         for (Object o : (List<?>) of.get("domains")) {
             Map<?, ?> d = (Map<?, ?>) o;
-            domains.add(new Domain((String) d.get("id"), "", "", (Boolean) d.get("in_total"), (String) d.get("method"), "", whole(d.get("period_ns")),
+            domains.add(new Domain((String) d.get("id"), Objects.requireNonNullElse((String) d.get("kind"), ""), "", (Boolean) d.get("in_total"), (String) d.get("method"), "", whole(d.get("period_ns")),
                 (Double) d.get("lo"), (Double) d.get("hi"), whole(d.get("step_uj"))));
         }
         Samples s = new Samples(domains);
@@ -238,7 +238,12 @@ final class Held {
         }
         for (Object o : (List<?>) of.get("tasks")) {
             List<?> task = (List<?>) o;
-            Energy e = Energy.of(s, whole(task.get(0)), whole(task.get(1)), List.of());
+            List<Shares.Part> shared = new ArrayList<>();
+            for (Object part : task.size() > 3 ? (List<?>) task.get(3) : List.of()) {
+                List<?> p = (List<?>) part;
+                shared.add(new Shares.Part(whole(p.get(0)), whole(p.get(1)), (Double) p.get(2)));
+            }
+            Energy e = Energy.of(s, whole(task.get(0)), whole(task.get(1)), shared);
             Map<String, Double> parts = new HashMap<>();
             if (e != null) e.domains().forEach((id, micro) -> parts.put(id, (double) micro));
             Object got = e == null ? null : Map.of("uj", (double) e.total(), "lo_uj", (double) e.lo(), "hi_uj", (double) e.hi(), "method", e.method(), "domains", parts);

@@ -167,8 +167,11 @@ def tasks(case):
     samples = _energy.Samples(domains)
     times, flags, *energies = (list(column) for column in zip(*case["samples"]))
     samples.extend(times, flags, energies)
-    for start, end, want in case["tasks"]:
-        e = _energy.energy_of(samples, _energy.Shares(None), [(start, end, None, end - start)])
+    for start, end, want, *shared in case["tasks"]:
+        shares = _energy.Shares(None)
+        shares.parts = [(a, b, {None: part}) for a, b, part in (shared or [[]])[0]]
+        shares.starts.extend(a for a, _, _ in shares.parts)
+        e = _energy.energy_of(samples, shares, [(start, end, None, end - start)])
         got = e and {"uj": e.total, "lo_uj": e.lo, "hi_uj": e.hi, "method": e.method, "domains": e.domains}
         check(got == want, "tasks:", case["name"], got, "want", want)
 

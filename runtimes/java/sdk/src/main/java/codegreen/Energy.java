@@ -10,16 +10,20 @@ import java.util.Map;
  * @param machine what the whole machine used meanwhile
  * @param lo      with hi: the true figure is between them
  * @param method  the weakest of the domains that make up the total, or shared
+ * @param left    whether a GPU has energy that is in no task, as several had a part
  */
-record Energy(Map<String, Long> domains, long total, long machine, long lo, long hi, String method) {
+record Energy(
+        Map<String, Long> domains, long total, long machine, long lo, long hi, String method, boolean left) {
     /**
-     * The energy from start to end, of which the task had these parts; null where that of a domain of the total is
+     * The energy from start to end, of which the task had these parts. Nothing tells whose the energy of a GPU is, so
+     * the task has what it used while nobody else had a part. It is null where that of a domain of the total is
      * not known, and where there is none.
      */
     static Energy of(Samples samples, long start, long end, List<Shares.Part> parts) {
         Map<String, Long> domains = new LinkedHashMap<>();
         boolean shared = !parts.isEmpty();
         long total = 0;
+        boolean known = false, left = false;
         double lo = 0, hi = 0, machine = 0;
         String method = Spec.METHOD_BRACKET;
         for (int d = 0; d < samples.domains.size(); d++) {
@@ -35,23 +39,35 @@ record Energy(Map<String, Long> domains, long total, long machine, long lo, long
                 own -= used * (1 - p.of());
                 alone -= used;
             }
+            double slack = span.slack() + domain.stepUj() * 1e-6;
+            if (shared && domain.kind().equals(Spec.KIND_GPU)) {
+                own = Math.max(0, alone);
+                left = true;
+                if (own <= Spec.ALONE_ZERO_PART) { // nothing is known of it
+                    if (domain.inTotal()) {
+                        machine += span.joules();
+                        hi += (span.joules() + slack) * domain.hi();
+                    }
+                    continue;
+                }
+            }
             // Rounded down where it is shared: tasks do not add up to more than there is.
             long micro = (long) (span.joules() * Math.max(0, own) * 1e6 + (shared ? 0 : 0.5));
             domains.put(domain.id(), micro);
             if (!domain.inTotal()) continue;
+            known = true;
             total += micro;
             machine += span.joules();
-            double slack = span.slack() + domain.stepUj() * 1e-6;
             lo += Math.max(0, span.joules() - slack) * Math.max(0, alone) * domain.lo();
             hi += (span.joules() + slack) * domain.hi();
             if (Samples.METHODS.indexOf(span.method()) > Samples.METHODS.indexOf(method)) method = span.method();
         }
-        if (samples.domains.stream().noneMatch(Domain::inTotal)) return null;
+        if (!known) return null;
         // The bounds are rounded outwards, but for what rounding leaves.
         long least = Math.min(total, (long) Math.floor(lo * 1e6 + 1e-6));
         long most = Math.max(total, (long) Math.ceil(hi * 1e6 - 1e-6));
-        if (!shared) return new Energy(domains, total, total, least, most, method);
-        return new Energy(domains, total, (long) (machine * 1e6 + 0.5), least, most, Spec.METHOD_SHARED);
+        if (!shared) return new Energy(domains, total, total, least, most, method, false);
+        return new Energy(domains, total, (long) (machine * 1e6 + 0.5), least, most, Spec.METHOD_SHARED, left);
     }
 
     /** Which part of the energy from start to end was used in a part of that time. */

@@ -133,7 +133,7 @@ final class Report {
         Map<String, Object> out = new LinkedHashMap<>(), parts = new LinkedHashMap<>(), powers = new LinkedHashMap<>();
         Double energy = known ? joules(micro) : null;
         out.put("energy_j", energy);
-        provenance(out, known ? new Energy(domains, micro, machine, lo, hi, method) : null);
+        provenance(out, known ? new Energy(domains, micro, machine, lo, hi, method, false) : null);
         out.put("avg_power_w", by(energy, seconds));
         out.put("duration_s", seconds);
         out.put("task_duration_s", seconds);

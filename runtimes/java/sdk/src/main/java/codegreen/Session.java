@@ -495,7 +495,11 @@ public final class Session implements AutoCloseable {
         task.resolved = true;
         if (source.domains.stream().noneMatch(Domain::inTotal)) return;
         task.energy = Energy.of(samples, task.started, task.ended, parts);
-        if (task.energy != null) return;
+        if (task.energy != null) {
+            if (!task.energy.left() || !saidUnknown.add("gpu-unattributed")) return;
+            note("gpu-unattributed", "tasks ran at the same time: what GPUs used meanwhile is in none of them");
+            return;
+        }
         String why = samples.unknown(task.started, task.ended);
         String slug = why.isEmpty() ? "sampler-ended" : "energy-unknown";
         if (!saidUnknown.add(slug)) return;

@@ -53,6 +53,12 @@ final class Spec {
     // Kinds of an energy, from the best to the weakest.
     static final List<String> KINDS = List.of("measured", "derived", "estimated");
 
+    // The kind of a GPU's domain: what it used while tasks shared the machine is in none of them.
+    static final String KIND_GPU = "gpu";
+
+    // A part of a task's time below this is what rounding leaves, and 0.
+    static final double ALONE_ZERO_PART = 1e-9;
+
     // A counter that is updated at least this often and has not moved for so long gives no energy.
     static final long OFTEN_NS = 50000000L;
     static final long STILL_NS = 1000000000L;
@@ -173,7 +179,7 @@ final class Spec {
 
     // Names of warnings.
     static final List<String> SLUGS = List.of(
-        "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown", "samples-lost",
-        "buffer-full", "concurrent", "high-noise", "samples-missing", "forgotten", "not-written", "no-plot",
-        "failed");
+        "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
+        "gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
+        "forgotten", "not-written", "no-plot", "failed");
 }
