@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,6 +37,46 @@ func TestCounter(t *testing.T) {
 		if got := steps.Energy(at); math.Abs(got-want) > 1e-9 {
 			t.Errorf("at %v: %g J, want %g J", at, got, want)
 		}
+	}
+}
+
+// A process that is killed leaves its tree mounted, and the next one that mounts takes it away.
+func TestKilledLeavesNoMount(t *testing.T) {
+	machine := Machine{Zones: []Zone{{Dir: "intel-rapl:0", Name: "package-0", Counter: Counter{Power: Constant(1)}}}}
+	if dir := os.Getenv("CG_TEST_KILLED_MOUNT"); dir != "" {
+		if _, err := Mount(dir, machine); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Kill(os.Getpid(), unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		select {}
+	}
+	left, dir := t.TempDir()+"/a tree", t.TempDir()
+	if err := os.Mkdir(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := Mount(dir, machine)
+	if errors.Is(err, ErrNoFUSE) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(os.Args[0], "-test.run=^TestKilledLeavesNoMount$")
+	child.Env = append(os.Environ(), "CG_TEST_KILLED_MOUNT="+left)
+	// It is killed after it has mounted. Another test that mounts at this moment may be the next one.
+	if out, err := child.CombinedOutput(); err == nil || child.ProcessState.String() != "signal: killed" {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := tree.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if tree, err = Mount(dir, machine); err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	if entries, err := os.ReadDir(left); err != nil || len(entries) != 0 {
+		t.Errorf("the tree of the killed process is still mounted: %v %v", entries, err)
 	}
 }
 

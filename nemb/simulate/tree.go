@@ -15,6 +15,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"cg/pattern"
 )
 
 // ErrNoFUSE says that this machine cannot mount a Tree: /dev/fuse is missing
@@ -72,13 +74,14 @@ func Mount(dir string, machine Machine) (*Tree, error) {
 		return nil, fmt.Errorf("%w: /dev/fuse: %w", ErrNoFUSE, err)
 	}
 	unix.Close(fd)
+	sweep()
 	t := &Tree{Epoch: time.Now(), dir: dir, zones: map[string]*energyFile{}}
 	never := time.Duration(0)
 	t.server, err = fs.Mount(dir, &treeRoot{tree: t, machine: machine}, &fs.Options{
 		EntryTimeout: &never,
 		AttrTimeout:  &never,
-		MountOptions: fuse.MountOptions{FsName: "cg-simulate", Name: "cg-simulate", DirectMountStrict: true,
-			DisableXAttrs: true},
+		MountOptions: fuse.MountOptions{FsName: fmt.Sprint(fsName, " ", os.Getpid()), Name: fsName,
+			DirectMountStrict: true, DisableXAttrs: true},
 	})
 	switch {
 	case errors.Is(err, syscall.EPERM):
@@ -87,6 +90,40 @@ func Mount(dir string, machine Machine) (*Tree, error) {
 		return nil, fmt.Errorf("simulate: mount %s: %w", dir, err)
 	}
 	return t, nil
+}
+
+// fsName is the name of the file system in /proc/self/mountinfo. The process that
+// serves a tree is in the name of its source.
+const fsName = "cg-simulate"
+
+// served is the process that serves a mounted tree, in a line of mountinfo(5).
+var served = pattern.Later(`^\d+ \d+ \S+ \S+ (\S+) .* - fuse\.` + fsName + ` ` + fsName + `\\040(\d+) `)
+
+// sweep unmounts the trees of processes that were killed before they could: whoever
+// looks at one gets ENOTCONN. Nothing is asked of a tree whose process lives.
+func sweep() {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return // a tree can be mounted all the same
+	}
+	for _, line := range strings.Split(string(mounts), "\n") {
+		m := served().FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		pid, err := strconv.Atoi(m[2])
+		if err != nil || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			continue
+		}
+		dir, err := strconv.Unquote(`"` + strings.ReplaceAll(m[1], `"`, `\"`) + `"`) // blanks are octal escapes
+		if err != nil {
+			continue
+		}
+		// A process of another pid namespace seems to be gone, and its tree answers.
+		if _, err := os.Stat(dir); errors.Is(err, unix.ENOTCONN) {
+			_ = unix.Unmount(dir, unix.MNT_DETACH) // the next one tries again
+		}
+	}
 }
 
 // Fault makes the counter of the zone in directory zone fail from now on;
