@@ -63,8 +63,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		case strings.HasPrefix(a, "-") && a != "-":
 			return nil, fail(statusUsage,
 				"%s: %q is no flag of it; put -- before the program's own (see cg %[1]s --help)", command.Name, a)
-		case language == nil && languages.Named(a) != nil:
-			language = languages.Named(a)
+		case language == nil && (languages.Named(a) != nil || takesLanguage(command) && named(a) != nil):
+			language = named(a)
 			rest = append(rest, a)
 		default:
 			target = true
@@ -73,6 +73,18 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	}
 	out := append(slices.Clone(args[:at+1]), flags...)
 	return append(append(out, "--"), rest...), nil
+}
+
+// takesLanguage reports whether a command's first argument may be a language.
+func takesLanguage(c *cli.Command) bool { return strings.HasPrefix(c.ArgsUsage, "[LANG]") }
+
+// named is the language that a word stands for: its name, or a command that runs its
+// scripts.
+func named(word string) *languages.Language {
+	if l := languages.Named(word); l != nil {
+		return l
+	}
+	return languages.ForInterpreter(word)
 }
 
 // interpreterFlag finds the interpreter that has a flag: that of the language that
@@ -146,8 +158,11 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 	if len(args) == 0 {
 		return nil, languages.Target{}, fail(statusUsage, "no target: cg %s %s", c.Command.Name, c.Command.ArgsUsage)
 	}
-	l := languages.Named(args[0])
+	l, chosen := named(args[0]), ""
 	if l != nil {
+		if languages.Named(args[0]) == nil {
+			chosen = args[0]
+		}
 		args = args[1:]
 	} else if l = languages.ForTarget(args[0]); l == nil {
 		script, path, interpreter := languages.ForScript(args[0])
@@ -162,12 +177,15 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 	if len(args) > 0 && !strings.ContainsAny(args[0], "/") && !strings.HasPrefix(args[0], "-") {
 		if _, err := os.Stat(args[0]); err != nil {
 			if script, path, interpreter := languages.ForScript(args[0]); script == l {
+				if chosen != "" {
+					interpreter = chosen
+				}
 				t, err := target(c, l, append([]string{path}, args[1:]...), interpreter)
 				return l, t, err
 			}
 		}
 	}
-	t, err := target(c, l, args, "")
+	t, err := target(c, l, args, chosen)
 	return l, t, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/launcher"
 	"cg/shown"
 )
 
@@ -53,6 +54,7 @@ func commands() []*cli.Command {
 type failure struct {
 	status int
 	err    error
+	signal unix.Signal // by which cg ends, 0 for none
 }
 
 func (f *failure) Error() string {
@@ -63,7 +65,7 @@ func (f *failure) Error() string {
 }
 
 func fail(status int, format string, args ...any) error {
-	return &failure{status, fmt.Errorf(format, args...)}
+	return &failure{status: status, err: fmt.Errorf(format, args...)}
 }
 
 // ended carries the measured program's own status out.
@@ -72,6 +74,20 @@ func ended(status int) error {
 		return nil
 	}
 	return &failure{status: status}
+}
+
+// endedAs carries out how the measured program ended. cg dies of the signal that killed
+// it, so that a shell that waits for cg sees what it would see of the program: Ctrl-C ends
+// a loop around cg, too.
+func endedAs(r launcher.Result) error {
+	if r.Status == 0 {
+		return nil
+	}
+	f := &failure{status: r.Status}
+	if !r.Exited && !r.TimedOut {
+		f.signal = r.Signal
+	}
+	return f
 }
 
 // Main runs cg and returns its exit status.
@@ -116,6 +132,9 @@ func Main(args []string) int {
 	}
 	if message := err.Error(); message != "" {
 		say(message)
+	}
+	if f != nil && f.signal != 0 {
+		dieOf(f.signal)
 	}
 	return status
 }

@@ -85,8 +85,9 @@ The program's output passes through unchanged and cg's report goes to standard
 error. With --json, or -o -, the report goes to standard output and the
 program's standard output to standard error.
 
-Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
-125 cg failed; 126 TARGET or interpreter cannot be run; 127 not found.`,
+Exit status: the program's own; if a signal ended it, cg dies of that signal after
+its report (a shell shows 128+n); 124 after --timeout; 125 cg failed; 126 TARGET or
+interpreter cannot be run; 127 not found.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse",
 				Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
@@ -110,8 +111,8 @@ Exit status: the program's own; 128+n if signal n ended it; 124 after --timeout;
 			&cli.StringFlag{Name: "pty", Value: "auto",
 				Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
 			&cli.StringSliceFlag{Name: "include",
-				Usage: "instrument files outside the program (`GLOB` with a /), or only functions of that qualified " +
-					"name"},
+				Usage: "instrument files outside the program (`GLOB` with a /, or the name of an installed package), " +
+					"or only functions of that qualified name"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
 			&cli.IntFlag{Name: "max-depth",
 				Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},
@@ -226,7 +227,8 @@ func notStarted(ctx context.Context, err error) error {
 	case errors.As(err, &f):
 		return err
 	case ctx.Err() != nil:
-		return fail(128+int(interrupted(ctx)), "interrupted before the program was started")
+		return &failure{128 + int(interrupted(ctx)), errors.New("interrupted before the program was started"),
+			interrupted(ctx)}
 	}
 	return refused(err)
 }
@@ -284,10 +286,7 @@ func (r *results) write(x *experiment.Result, verbose bool) error {
 	if err != nil {
 		return fail(statusSelf, "%w; the program's own status was %d", err, outcome.Result.Status)
 	}
-	if x.Nothing != "" && outcome.Result.Status == 0 {
-		return fail(statusSelf, "nothing was instrumented: %s", x.Nothing)
-	}
-	return ended(outcome.Result.Status)
+	return endedAs(outcome.Result)
 }
 
 // spool gives standard input as a file that can be read again from its start.
@@ -332,11 +331,11 @@ func refused(err error) error {
 	var e *launcher.Error
 	switch {
 	case errors.As(err, &l):
-		return &failure{l.Status, err}
+		return &failure{status: l.Status, err: err}
 	case errors.As(err, &e):
-		return &failure{e.Status, err}
+		return &failure{status: e.Status, err: err}
 	}
-	return &failure{statusSelf, err}
+	return &failure{status: statusSelf, err: err}
 }
 
 type options struct {

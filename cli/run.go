@@ -315,11 +315,15 @@ rounds:
 			result.Add(i, round, round < s.warmup, run)
 			if status := run.Process.ExitStatus; status != 0 && (!s.ignoreFailure || ctx.Err() != nil) {
 				stopped = s.failed(s.argvs[i], run)
+				var f *failure
+				if ctx.Err() != nil && errors.As(stopped, &f) {
+					f.signal = interrupted(ctx)
+				}
 				break rounds
 			}
 			if ctx.Err() != nil {
-				stopped = fail(128+int(interrupted(ctx)), "interrupted after %d runs",
-					len(result.Commands[i].Measurements))
+				stopped = &failure{128 + int(interrupted(ctx)),
+					fmt.Errorf("interrupted after %d runs", len(result.Commands[i].Measurements)), interrupted(ctx)}
 				break rounds
 			}
 		}

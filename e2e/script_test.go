@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"cg/cli"
 	_ "cg/crash" // as main.go has it
@@ -263,15 +264,18 @@ func lookUp(at any, path string) any {
 // checkStatus runs a program and compares its exit status: status N PROGRAM ARGS...
 func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
-	got := 0
+	got := "0"
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		got = exit.ExitCode()
+		got = strconv.Itoa(exit.ExitCode())
+		if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+			got = unix.SignalName(w.Signal())
+		}
 	} else if err != nil {
 		ts.Fatalf("%v", err)
 	}
-	if (fmt.Sprint(got) == args[0]) == neg {
-		ts.Fatalf("status %d, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	if (got == args[0]) == neg {
+		ts.Fatalf("status %s, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
 }
 

@@ -222,6 +222,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	})))
 	if !x.OwnCheckpoints && p.command.Uninstrumented == "" && len(r.Run.Sites) == 0 {
 		r.Nothing = r.Run.WhyNothing()
+		r.Run.WarnOfNothing()
 	}
 	return "", false, nil
 }

@@ -40,6 +40,13 @@ const socketLength = 108
 // of its sites, and what its language does before a start.
 func (x *Instrumented) prepare(ctx context.Context) (*prepared, error) {
 	lang, cache, dir := x.Language, x.Cache, x.Dir
+	if lang.Packages != nil {
+		include, err := lang.Packages(x.Target, x.Options.Include, cache)
+		if err != nil {
+			return nil, err
+		}
+		x.Options.Include = include
+	}
 	p := &prepared{cache: cache, refused: x.Refused}
 	clock := checkpoint.SystemClock()
 	var err error
@@ -140,6 +147,7 @@ func (p *prepared) facts(o *measure.Outcome, f report.Facts) report.Facts {
 	for _, s := range p.server.Skipped() {
 		f.Skipped = append(f.Skipped, report.Skip(s))
 	}
+	f.LeftOut = p.server.LeftOut()
 	if reason, is := p.server.PureRuntime(); is {
 		f.Pure = &reason
 	}

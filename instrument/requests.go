@@ -59,6 +59,7 @@ var requests = map[string]struct {
 	"outline": {4, (*Server).chooseOutline},
 	"load":    {4, (*Server).loadWanted},
 	"skip":    {3, func(s *Server, p []string) (string, error) { s.Skip(p[1], p[2]); return "", nil }},
+	"left":    {1, (*Server).noteLeftOut},
 	"refused": {2, (*Server).noteRefused},
 	"chunk":   {9, (*Server).takeChunks},
 	"task":    {3, (*Server).numberTask},
@@ -98,6 +99,15 @@ func (s *Server) loadWanted(p []string) (string, error) {
 	}
 	s.endWaiting(p[1])
 	return s.load(p[0], p[1], p[3])
+}
+
+func (s *Server) noteLeftOut(p []string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.leftOut) < maxRefused && !slices.Contains(s.leftOut, p[0]) {
+		s.leftOut = append(s.leftOut, p[0])
+	}
+	return "", nil
 }
 
 func (s *Server) noteRefused(p []string) (string, error) {

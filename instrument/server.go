@@ -33,6 +33,7 @@ type Skip struct {
 //	outline module path own plan   ok plan      what is wanted of a plan that the runtime made
 //	load  module path own sites    ok base      numbers base+1 ... are the file's
 //	skip  module path reason       ok
+//	left  package                  ok           an installed package without checkpoints
 //	refused path reason            ok           a file of the cache that is not used
 //	task  name path line           ok number    a span of that name, such as a test
 //	chunk pid tid first parent-pid parent-tid fork-tick lost new   ok offset
@@ -59,6 +60,7 @@ type Server struct {
 	dropped map[int]bool
 	skipped []Skip
 	refused []string
+	leftOut []string
 	pure    string
 	off     string
 	isPure  bool
@@ -128,6 +130,14 @@ func (s *Server) RefusedFiles() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.refused)
+}
+
+// LeftOut lists the installed packages that the program imported and that run without
+// checkpoints, in the order of their imports.
+func (s *Server) LeftOut() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.leftOut)
 }
 
 // PureRuntime reports whether a process runs without the native module, and why.

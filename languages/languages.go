@@ -181,6 +181,9 @@ type Capabilities struct {
 	// Recognize reports whether a target that has no file's ending, such as a
 	// folder, is of this language.
 	Recognize func(target string) bool
+	// Packages turns those of some globs that name an installed package into globs of its
+	// files.
+	Packages func(t Target, include []string, cache runtimes.Cache) ([]string, error)
 	// PlanTarget plans the files of a target together, for a language where more than a
 	// file's text decides what its sites are and how they are called.
 	PlanTarget func(t Target, files []string, o instrument.Options) (Planned, error)
@@ -346,6 +349,19 @@ func ForTarget(name string) *Language {
 	for _, l := range All() {
 		if l.Recognize != nil && l.Recognize(name) {
 			return l
+		}
+	}
+	return nil
+}
+
+// ForInterpreter finds the language of a command that runs its scripts, such as python3.12
+// or the path of one. nil if it is none.
+func ForInterpreter(command string) *Language {
+	for _, l := range all {
+		if i := l.Interpreter; i != nil && i.Interprets != nil && i.Interprets(command) {
+			if _, err := exec.LookPath(command); err == nil {
+				return l
+			}
 		}
 	}
 	return nil

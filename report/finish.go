@@ -30,6 +30,7 @@ type Facts struct {
 	// Outcomes tells how tests ended, by the names of their tasks; nil if nobody does.
 	Outcomes        func(tasks []string) map[string]Outcome
 	Skipped         []Skip
+	LeftOut         []string // installed packages that the program imported, without checkpoints
 	Pure            *string  // why a process ran without the native runtime
 	Off             *string  // why a process ran without checkpoints
 	Denied          []error  // sensors that may not be read
@@ -442,6 +443,50 @@ func (r *Run) warnOfSites(f Facts) {
 		r.Warn("files-skipped",
 			fmt.Sprintf("%d files or functions ran without checkpoints; what they use is their callers'", n))
 	}
+	if n := len(f.LeftOut); n > 0 && r.mostlyModules() {
+		r.Warn("packages-left-out", fmt.Sprintf("most of the functions' time is that of module bodies, and %s: %s",
+			plural(n, "installed package has", "installed packages have")+" no checkpoints", including(f.LeftOut)))
+	}
+}
+
+// mostlyModules reports whether module bodies have more than half of the functions' time.
+func (r *Run) mostlyModules() bool {
+	var modules, all float64
+	for _, f := range r.Functions {
+		all += f.SelfTimeS
+		if strings.HasSuffix(f.Name, "<module>") {
+			modules += f.SelfTimeS
+		}
+	}
+	return modules*2 > all || all == 0
+}
+
+// including lists the flags that take packages in, those of the first few.
+func including(packages []string) string {
+	const shown = 5
+	more := ""
+	if n := len(packages) - shown; n > 0 {
+		packages, more = packages[:shown], fmt.Sprintf(" (and %d more)", n)
+	}
+	return "--include " + strings.Join(packages, " --include ") + more
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// WarnOfNothing warns of a run without sites, and says why it has none.
+func (r *Run) WarnOfNothing() {
+	for _, w := range r.Warnings {
+		if w.Slug == "checkpoints-off" {
+			return
+		}
+	}
+	r.Warn("nothing-instrumented", "no function has checkpoints, the figures are those of the whole program: "+
+		r.WhyNothing())
 }
 
 // WhyNothing says why a run has no sites.
@@ -458,7 +503,7 @@ func (r *Run) WhyNothing() string {
 		return "no file of the program that was loaded has an entry point (-g fine marks every function, --include " +
 			"other files)"
 	}
-	return "none of the modules that were loaded belongs to the program (--include chooses others)"
+	return "none of the modules that were loaded belongs to the program (--include NAME takes in an installed package)"
 }
 
 func factor(part, whole *Joules) float64 {

@@ -83,7 +83,16 @@ func TestArchive(t *testing.T) {
 		if out, err := exec.Command(python, "-m", "zipapp", filepath.Join(dir, "app"), "-o", filepath.Join(dir, "app.pyz")).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
+		// One for the shell begins with a line that names the interpreter.
+		if out, err := exec.Command(python, "-m", "zipapp", filepath.Join(dir, "app"), "-p", "/usr/bin/env python3", "-o",
+			filepath.Join(dir, "shell.pyz")).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 		for mode, options := range map[string][]option{"native": nil, "pure": {pure}} {
+			shell := measured(t, dir, python, []string{"shell.pyz", "x"}, options...)
+			if len(shell.Skipped) > 0 || countEvents(shell, "exit __main__.main") != 1 {
+				t.Errorf("%s %s: skipped %v, events %v", version(python), mode, shell.Skipped, shell.Events)
+			}
 			want := plainly(t, dir, python, "app.pyz", "x")
 			got := measured(t, dir, python, []string{"app.pyz", "x"}, options...)
 			same(t, want, got)

@@ -29,9 +29,10 @@ func init() {
 				TargetFlags: []string{"-m", "-c"},
 				Interprets:  isInterpreter,
 			},
-			Runtime: &languages.Runtime{Library: "python.c"},
-			Outline: outline,
-			Weave:   weave,
+			Runtime:  &languages.Runtime{Library: "python.c"},
+			Packages: packages,
+			Outline:  outline,
+			Weave:    weave,
 			SaveFile: &languages.SaveFile{
 				Render: render,
 				SupportFiles: func() (map[string][]byte, error) {

@@ -154,10 +154,7 @@ type interpreter struct {
 // said of itself is kept in the cache for as long as its file is unchanged.
 func findInterpreter(name string, cache runtimes.Cache) (interpreter, error) {
 	if name == "" {
-		name = "python3"
-		if _, err := exec.LookPath(name); err != nil {
-			name = "python"
-		}
+		name = defaultName()
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -234,19 +231,16 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if err != nil {
 		return languages.Command{}, err
 	}
-	imports, foreign := "1", ""
+	imports := "1"
 	if s.Coarse {
 		imports = ""
-	}
-	if s.Foreign {
-		foreign = "1"
 	}
 	run := filepath.Join(s.Dir, "run")
 	var b strings.Builder
 	for _, kv := range [][2]string{
 		{"channel", s.Channel}, {"server", s.Server}, {"native", s.Native.Path}, {"reason", s.Native.Reason},
 		{"seals", fingerprint(s.Native.Content)}, {"cache", woven.Dir}, {"key", s.PlanKey}, {"here", here},
-		{"imports", imports}, {"foreign", foreign},
+		{"imports", imports}, {"program", target.program()}, {"foreign", beginnings(s.Options.Include)},
 	} {
 		fmt.Fprintf(&b, "%s=%s\n", kv[0], strings.ReplaceAll(kv[1], "\n", " "))
 	}

@@ -29,7 +29,7 @@ def read(path):
 
 def junit(path):
     for case in tree.parse(path).iter("testcase"):
-        name = case.get("name")
+        name = case.get("name") or "(without a name)"  # a subtest may have none
         if case.get("classname"):  # pytest
             name = "%s.%s" % (case.get("classname"), name)
         for kind in "error", "failure", "skipped":

@@ -7,7 +7,7 @@ import sys
 from .after_import import later, meet
 from .pickling import revive
 from .run import run
-from .weaving import wanted, woven
+from .weaving import tell_left_out, wanted, woven
 
 # revive is a name of get_code's module for pickles, which find it so.
 
@@ -33,4 +33,6 @@ def get_code(self, fullname):
             code = woven(None, path, "__main__" if main else fullname)
             if code is not None:
                 return code
+        elif run.imports:
+            tell_left_out(path)
     return original_get_code(self, fullname)

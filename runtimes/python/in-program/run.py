@@ -18,7 +18,8 @@ class Run:
     cache = ""     # the folder of woven code
     key = ""       # what woven code depends on beside its source
     imports = "1"  # weave imported modules, too
-    foreign = ""   # weave the standard library and installed packages, too
+    program = ""   # packages that are the program wherever they lie, as ":one:two:"
+    foreign = ""   # weave other files, too, whose paths begin so: "/one:/two"
     nested = False  # this is not the first interpreter of the process
 
     def read(self, path):

@@ -20,12 +20,7 @@ def take_over_script():
     name = sys.argv[0] if getattr(sys, "argv", None) else ""
     if name in ("", "-", "-c", "-m") or not os.path.isfile(name) or not wanted(os.path.abspath(name)):
         return
-    try:
-        with open(name, "rb") as f:
-            first = f.read(4)
-    except OSError:
-        return
-    if first == b"PK\3\4" or name.endswith(".pyc"):
+    if name.endswith(".pyc") or is_archive(name):
         return
     path = name if name.startswith("/") or sys.version_info < (3, 9) else os.getcwd() + "/" + name
     code = woven(None, path, "__main__")
@@ -70,6 +65,18 @@ def take_over_script():
         recorder.native.main(prepare) if recorder.native else plain_main(prepare)
     sys.path_hooks.insert(0, claim)
     sys.path_importer_cache.pop(path, None)
+
+
+def is_archive(name):
+    """Whether zipimport would take a file, which may begin with a line for the kernel: by the
+    record at its end. A file that cannot be read is none of ours either."""
+    try:
+        with open(name, "rb") as f:
+            size = f.seek(0, 2)
+            f.seek(max(0, size - 65557))  # the record and the longest comment behind it
+            return b"PK\5\6" in f.read()
+    except OSError:
+        return True
 
 
 class Nothing:

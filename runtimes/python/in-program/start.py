@@ -10,6 +10,7 @@ import sys
 
 from .archives import take_over_archives
 from .imports import take_over_imports
+from .marshalling import let_code_be_marshalled
 from .offered import offer
 from .pickling import let_checkpoints_be_pickled
 from .recorder import open_channel, recorder
@@ -24,9 +25,12 @@ def start(path):
         return
     offer((ask, lambda bits: -recorder.checkpoint(bits)))
     let_checkpoints_be_pickled()
+    let_code_be_marshalled()
     take_over_imports()
     take_over_archives()
     if run.nested:
+        from .nested import mend_path
+        mend_path()
         return
     if sys.argv[:1] in (["-c"], [""], ["-"]):
         from .command_text import take_over_text

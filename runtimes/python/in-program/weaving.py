@@ -2,6 +2,7 @@
 its path or its text, and returns a code object with live checkpoints, or None to
 load the source as it is. What fails is reported to cg and not to the program.
 """
+import gc
 import os
 
 from .events import ENTER, EXIT, OWN
@@ -13,14 +14,48 @@ library = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
 libraries = (library, os.path.dirname(os.__file__) + os.sep)
 
 
+told = set()  # packages that cg knows to be left out
+
+
+def installed(path):
+    """The installed package, or module, to which a file belongs; "" for a file that is no part of one."""
+    for folder in "/site-packages/", "/dist-packages/":
+        at = path.rfind(folder)
+        if at >= 0:
+            return first_name(path[at + len(folder):])
+    return ""
+
+
+def first_name(path):
+    """The package at the begin of a path below a folder of sys.path."""
+    name = path.partition("/")[0]
+    return name[:-3] if name.endswith(".py") else name
+
+
 def own(path):
-    """Neither the standard library nor an installed package, nor cg's."""
-    return not (path.startswith(libraries) or path.startswith(run.here + os.sep) or
-                "/site-packages/" in path or "/dist-packages/" in path)
+    """A part of the program: neither the standard library nor an installed package, unless
+    that is what is run, nor cg's."""
+    name = installed(path)
+    if not name:
+        for library in libraries:
+            if path.startswith(library):
+                name = first_name(path[len(library):])
+                break
+        else:
+            return not path.startswith(run.here + os.sep)
+    return ":" + name + ":" in run.program
 
 
 def wanted(path):
-    return run.foreign or own(path)
+    return own(path) or run.foreign != "" and path.startswith(tuple(run.foreign.split(":")))
+
+
+def tell_left_out(path):
+    """Tells cg of an installed package that is left out, once."""
+    name = installed(path)
+    if name and name not in told and len(told) < 1000:
+        told.add(name)
+        tell("left", name)
 
 
 def role(path, module):
@@ -40,6 +75,9 @@ def woven(content, path, module, **how):
         if code is not None:
             return code
     -recorder.checkpoint(ENTER << 21 | OWN)
+    # A collection of garbage in between would end objects of the program earlier.
+    collects = gc.isenabled()
+    gc.disable()
     try:
         from .source import Source, load_or_weave
         source = Source(content, path, module)
@@ -52,4 +90,6 @@ def woven(content, path, module, **how):
         tell("skip", module, path, "%s: %s" % (type(e).__name__, e))
         return None
     finally:
+        if collects:
+            gc.enable()
         -recorder.checkpoint(EXIT << 21 | OWN)
