@@ -17,6 +17,7 @@ import (
 // notAtStart are packages whose initialization takes 0.2 ms or more, and which cg does without.
 var notAtStart = []string{
 	"github.com/santhosh-tekuri/jsonschema/v6", // report/schema
+	"github.com/parquet-go/parquet-go",         // report/tables: its packages format and thrift cost nothing
 }
 
 // Every command pays for the initialization of every package in cg.

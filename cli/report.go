@@ -53,7 +53,8 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 				Usage: "read runs in `FORMAT`, json or hespas; a hespas file can be shown as text, csv (tasks, " +
 					"samples), perfetto and hespas", Value: "json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
-				Usage: "write to `FILE` (- for standard output, the default)"},
+				Usage: "write to `FILE` (- for standard output, the default); " +
+					format.Names(folders((*report.Run)(nil)), "and") + ": to a new folder of files"},
 			&cli.StringFlag{Name: "events", Usage: "of " + timed +
 				": show calls over time from the log `FILE` that cg measure --events kept; default: where the run " +
 				"says it is"},
@@ -73,6 +74,11 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 // formatsWith are the formats of runs that have something.
 func formatsWith(has func(format.Format) bool) []format.Format {
 	return slices.DeleteFunc(format.Of((*report.Run)(nil)), func(f format.Format) bool { return !has(f) })
+}
+
+// folders are the formats that write a kind of document as a folder.
+func folders(d format.Document) []format.Format {
+	return formatsWith(func(f format.Format) bool { return f.IsFolder(d) })
 }
 
 // choosing are the formats that leave something to choose by a flag.
@@ -118,7 +124,7 @@ func alternatives(names []string) string {
 
 func runReport(c *cli.Context) error {
 	names := c.Args().Slice()
-	f, err := reportFormat(c, len(names))
+	f, err := reportFormat(c, kindOf(names))
 	if err != nil {
 		return fail(statusUsage, "%w", err)
 	}
@@ -139,58 +145,124 @@ func runReport(c *cli.Context) error {
 	}
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
-	out := &output{flag: "-o", name: c.String("output")}
-	if c.Bool("open") && out.name == "" {
-		dir, err := os.MkdirTemp("", "cg-report-")
-		if err != nil {
-			return fail(statusFailure, "--open: %w", err)
-		}
-		defer os.Remove(dir) // which a page in it prevents
-		out.name = filepath.Join(dir, filepath.Base(o.Names[0])+f.Endings[0])
-	}
-	if err := out.open(); err != nil {
+	to, err := reportTo(c, f, o.Names)
+	if err != nil {
 		return err
 	}
-	defer out.abandon()
+	defer to.abandon()
 	progress := newProgress()
 	defer progress.end()
-	var b bytes.Buffer
 	err = until(ctx, func() error {
-		var runs []*report.Run
-		for _, name := range names {
-			progress.say("reading %s", name)
-			r, err := savedRun(name, reader.Read)
-			if err != nil {
-				return err
-			}
-			runs = append(runs, r)
-		}
-		progress.say("reading events")
-		log, done, err := eventsOf(c, f, runs)
+		d, done, err := readDocument(c, f, reader, &o, progress)
 		defer done()
 		if err != nil {
 			return err
 		}
-		o.Events, o.Slices = log, c.Int("slices")
 		progress.say("writing %s", f.Name)
-		return f.Write(&b, report.Together(runs), o)
+		return to.write(f, d, o)
 	})
 	progress.end()
 	if err != nil {
 		return err
 	}
-	if out.part == nil {
-		release() // a reader that waits is ended by what ends cg
-		_, err = os.Stdout.Write(b.Bytes())
+	release() // a reader that waits is ended by what ends cg
+	if err := to.save(); err != nil {
 		return err
 	}
-	if err := out.save(b.Bytes()); err != nil {
-		return fmt.Errorf("-o: %w", err)
-	}
 	if c.Bool("open") {
-		return browse(out.name)
+		return browse(to.file.name)
 	}
 	return nil
+}
+
+// kindOf is a document of the kind that files are.
+func kindOf(names []string) format.Document {
+	if len(names) > 1 {
+		return report.Several{}
+	}
+	return (*report.Run)(nil)
+}
+
+// readDocument reads what is to be shown, with the events that belong to it. done closes
+// their log.
+func readDocument(c *cli.Context, f, reader format.Format, o *format.Options, progress *progress) (d format.Document,
+	done func(), err error) {
+	var runs []*report.Run
+	for _, name := range c.Args().Slice() {
+		progress.say("reading %s", name)
+		r, err := savedRun(name, reader.Read)
+		if err != nil {
+			return nil, func() {}, err
+		}
+		runs = append(runs, r)
+	}
+	progress.say("reading events")
+	if o.Events, done, err = eventsOf(c, f, runs); err != nil {
+		return nil, done, err
+	}
+	o.Slices = c.Int("slices")
+	return report.Together(runs), done, nil
+}
+
+// reportOutput is where cg report writes to: a file, a folder, or standard output.
+type reportOutput struct {
+	file   *output
+	folder *folderOutput // nil for a format that is one file
+	made   string        // folder that was made for --open
+	text   bytes.Buffer
+}
+
+// reportTo opens what -o names, or a file for --open.
+func reportTo(c *cli.Context, f format.Format, names []string) (*reportOutput, error) {
+	to := &reportOutput{file: &output{flag: "-o", name: c.String("output")}}
+	if f.IsFolder(kindOf(c.Args().Slice())) {
+		var err error
+		to.folder, err = openFolder(f, to.file.name)
+		return to, err
+	}
+	if c.Bool("open") && to.file.name == "" {
+		dir, err := os.MkdirTemp("", "cg-report-")
+		if err != nil {
+			return nil, fail(statusFailure, "--open: %w", err)
+		}
+		to.made = dir
+		to.file.name = filepath.Join(dir, filepath.Base(names[0])+f.Endings[0])
+	}
+	return to, to.file.open()
+}
+
+func (to *reportOutput) write(f format.Format, d format.Document, o format.Options) error {
+	if to.folder != nil {
+		return f.WriteFolder(to.folder.create, d, o)
+	}
+	return f.Write(&to.text, d, o)
+}
+
+func (to *reportOutput) save() (err error) {
+	switch {
+	case to.folder != nil:
+		err = to.folder.save()
+	case to.file.part == nil:
+		_, err = os.Stdout.Write(to.text.Bytes())
+		return err
+	default:
+		err = to.file.save(to.text.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("-o: %w", err)
+	}
+	return nil
+}
+
+func (to *reportOutput) abandon() {
+	if to.folder != nil {
+		to.folder.abandon()
+		return
+	}
+	to.file.abandon()
+	if to.made != "" {
+		os.Remove(to.made) // which a page in it prevents
+	}
 }
 
 // sourceFile reads a file of a program, as much of it as a page can take and
@@ -270,11 +342,7 @@ func browse(file string) error {
 
 // reportFormat is the format that was asked for. A flag that another format has
 // is refused.
-func reportFormat(c *cli.Context, runs int) (f format.Format, err error) {
-	var d format.Document = (*report.Run)(nil)
-	if runs > 1 {
-		d = report.Several{}
-	}
+func reportFormat(c *cli.Context, d format.Document) (f format.Format, err error) {
 	switch file := c.String("output"); {
 	case c.IsSet("format"):
 		f, err = format.Named(c.String("format"), d)

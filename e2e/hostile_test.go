@@ -126,7 +126,7 @@ func TestHostileRun(t *testing.T) {
 		}
 	}
 	for _, f := range format.Of((*report.Run)(nil)) {
-		if f.Name == "png" || f.Name == "pprof" {
+		if f.Name == "png" || f.Name == "pprof" || f.IsFolder((*report.Run)(nil)) {
 			continue // are no text
 		}
 		shows(t, dir, "report", "-f", f.Name, hostile)

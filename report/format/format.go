@@ -41,6 +41,9 @@ type Writer struct {
 	Kind string
 	// Write writes a document that is whole.
 	Write func(w io.Writer, d Document, o Options) error
+	// Folder writes a document that is whole as a folder of files, in formats that do.
+	// Write is nil then.
+	Folder func(create Create, d Document, o Options) error
 	// Follow is for documents that grow while they are written: what their package
 	// wants of a format. It is nil for documents that are whole.
 	Follow any
@@ -52,6 +55,18 @@ func Writes[D Document](write func(w io.Writer, d D, o Options) error) Writer {
 	return Writer{Kind: none.Kind(), Write: func(w io.Writer, d Document,
 		o Options) error {
 		return write(w, d.(D), o)
+	}}
+}
+
+// Create makes a file of a folder by its name in it, which may have folders before it.
+type Create func(name string) (io.WriteCloser, error)
+
+// WritesFolder makes a Writer of a function for one type of documents, in a format that
+// is a folder of files.
+func WritesFolder[D Document](write func(create Create, d D, o Options) error) Writer {
+	var none D
+	return Writer{Kind: none.Kind(), Folder: func(create Create, d Document, o Options) error {
+		return write(create, d.(D), o)
 	}}
 }
 
@@ -201,16 +216,41 @@ func (f Format) Writer(d Document) (Writer, error) {
 		either(kinds, "and"), Alternatives(Of(d)))
 }
 
-// Write writes a document that is whole.
-func (f Format) Write(w io.Writer, d Document, o Options) error {
+// IsFolder reports whether a kind of document becomes a folder of files.
+func (f Format) IsFolder(d Document) bool {
+	w := f.writer(d.Kind())
+	return w != nil && w.Folder != nil
+}
+
+// fits gives the Writer of a document that is whole.
+func (f Format) fits(d Document) (Writer, error) {
 	writer, err := f.Writer(d)
+	if err != nil {
+		return writer, err
+	}
+	if limited, ok := d.(Limited); ok {
+		err = limited.Fits(f)
+	}
+	return writer, err
+}
+
+// WriteFolder writes a document that is whole as a folder of files.
+func (f Format) WriteFolder(create Create, d Document, o Options) error {
+	writer, err := f.fits(d)
 	if err != nil {
 		return err
 	}
-	if limited, ok := d.(Limited); ok {
-		if err := limited.Fits(f); err != nil {
-			return err
-		}
+	return writer.Folder(create, d, o)
+}
+
+// Write writes a document that is whole.
+func (f Format) Write(w io.Writer, d Document, o Options) error {
+	writer, err := f.fits(d)
+	if err != nil {
+		return err
+	}
+	if writer.Write == nil {
+		return fmt.Errorf("format %s is a folder of files: name the folder with -o", f.Name)
 	}
 	if f.JSON {
 		w = shown.JSONWriter(w)

@@ -186,3 +186,41 @@ func TestListedByName(t *testing.T) {
 		t.Errorf("%q", names)
 	}
 }
+
+func TestFolder(t *testing.T) {
+	box := WritesFolder(func(create Create, l *letter, o Options) error {
+		w, err := create("a/letter.txt")
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		return letters(w, l, o)
+	})
+	office(t, Format{Name: "box", Writers: []Writer{box}})
+	f, err := Named("box", &letter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, _ := Named("plain", &letter{}); !f.IsFolder(&letter{}) || plain.IsFolder(&letter{}) {
+		t.Error("the box is a folder, and plain is not")
+	}
+	if err := f.Write(io.Discard, &letter{}, Options{}); message(err) != "format box is a folder of files: name the folder with -o" {
+		t.Error(err)
+	}
+	var b bytes.Buffer
+	create := func(name string) (io.WriteCloser, error) {
+		fmt.Fprintf(&b, "%s: ", name)
+		return nopCloser{&b}, nil
+	}
+	if err := f.WriteFolder(create, &letter{"hello"}, Options{Terminal: Terminal{Width: 40}}); err != nil ||
+		b.String() != "a/letter.txt: hello in 40 columns" {
+		t.Errorf("%q, %v", &b, err)
+	}
+	if err := f.WriteFolder(create, &scrap{}, Options{}); message(err) != "format box cannot show a scrap: it shows a letter; use card or label" {
+		t.Error(err)
+	}
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }

@@ -13,6 +13,7 @@ import (
 	_ "cg/report/format/junit"
 	_ "cg/report/format/markdown"
 	_ "cg/report/format/openmetrics"
+	_ "cg/report/format/parquet"
 	_ "cg/report/format/perfetto"
 	_ "cg/report/format/picture"
 	_ "cg/report/format/pprof"

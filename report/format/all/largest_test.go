@@ -2,6 +2,7 @@ package all
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/metrics"
 	"sync/atomic"
@@ -126,6 +127,13 @@ func BenchmarkLargest(b *testing.B) {
 		b.Run(f.Name, func(b *testing.B) {
 			measured(b, func() int {
 				w := &counted{}
+				if f.IsFolder(r) {
+					create := func(string) (io.WriteCloser, error) { return w, nil }
+					if err := f.WriteFolder(create, r, format.Options{}); err != nil {
+						b.Fatal(err)
+					}
+					return w.n
+				}
 				if err := f.Write(w, report.Together([]*report.Run{r}), format.Options{}); err != nil {
 					b.Fatal(err)
 				}
@@ -303,3 +311,5 @@ func (c *counted) Write(b []byte) (int, error) {
 	c.n += len(b)
 	return len(b), nil
 }
+
+func (*counted) Close() error { return nil }

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cg/report/format"
+	"cg/scratch"
+)
+
+// folderOutput is the folder of a report that is several files. It is made aside, and
+// gets its name when the report is whole.
+type folderOutput struct {
+	name  string
+	aside *scratch.Folder
+}
+
+// openFolder makes the folder that -o names. It never replaces a folder with something in
+// it.
+func openFolder(f format.Format, name string) (*folderOutput, error) {
+	if name == "" || name == "-" {
+		return nil, fail(statusUsage, "format %s is a folder of files: name the folder with -o", f.Name)
+	}
+	name = filepath.Clean(name)
+	switch inside, err := os.ReadDir(name); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fail(statusUsage, "-o: %s is there and is no folder, which format %s writes: name another", name,
+			f.Name)
+	case len(inside) > 0:
+		return nil, fail(statusUsage, "-o: %s is there and is not empty: name another folder, or remove it", name)
+	}
+	aside, err := scratch.NewFolder(filepath.Dir(name))
+	if err != nil {
+		return nil, fail(statusUsage, "-o: %s cannot be written: %w", name, reason(err))
+	}
+	return &folderOutput{name, aside}, nil
+}
+
+// create makes a file of the folder.
+func (o *folderOutput) create(name string) (io.WriteCloser, error) {
+	path := filepath.Join(o.aside.Path, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	return os.Create(path)
+}
+
+// save gives the folder its name.
+func (o *folderOutput) save() error {
+	aside := o.aside
+	o.aside = nil
+	err := errors.Join(aside.Keep(), os.Chmod(aside.Path, os.FileMode(0o777&^umask())))
+	if err == nil {
+		if err = os.Remove(o.name); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = os.Rename(aside.Path, o.name)
+	}
+	if err != nil {
+		scratch.RemoveAll(aside.Path)
+	}
+	return err
+}
+
+func (o *folderOutput) abandon() {
+	if o.aside != nil {
+		o.aside.Remove()
+	}
+}
