@@ -129,7 +129,7 @@ var goSchedulerInserts = []goInsert{
 	{"src/runtime/os_linux.go", "unminit", goFirst, " codegreenThreadEnd();"},
 	{"src/runtime/stack.go", "newstack", goLimit, "codegreenRoom*"},
 	{"src/runtime/runtime2.go", "g", goEnd, "codegreenTask, codegreenBorn, codegreenNode uint32; " +
-		"codegreenSince, codegreenTurn uint64 "},
+		"codegreenSince, codegreenTurn uint64; codegreenSlot uintptr "},
 }
 
 // What a test reported last is ended before what waits for parallel tests; what a
@@ -159,6 +159,7 @@ func goScheduler(g GoToolchain) (GoOverlay, error) {
 		"golang/_runtime/codegreen.go":               "src/runtime/zz_codegreen.go",
 		"golang/_runtime/sums.go":                    "src/runtime/zz_codegreen_sums.go",
 		"golang/_runtime/paths.go":                   "src/runtime/zz_codegreen_paths.go",
+		"golang/_runtime/budget.go":                  "src/runtime/zz_codegreen_budget.go",
 		"golang/_runtime/words.go":                   "src/runtime/zz_codegreen_words.go",
 		"golang/_runtime/codegreen_" + g.Arch + ".s": "src/runtime/zz_codegreen_" + g.Arch + ".s",
 		"golang/_ring/codegreen.go":                  "src/container/ring/zz_codegreen.go",

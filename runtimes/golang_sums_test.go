@@ -79,8 +79,11 @@ func (f *goTrees) file(t testing.TB, name string, size int) []byte {
 
 // goSum is what a path has on all threads.
 type goSum struct {
-	calls, ticks, longest uint64
-	away                  int64
+	calls, ticks      uint64
+	away              int64
+	counted           uint64 // intervals that were not timed
+	drawn, drawnTicks uint64 // intervals that a burst was drawn for, and were short
+	lasted            uint64 // those that were not
 }
 
 // goLong is the record of a long call.
@@ -95,7 +98,8 @@ type goSums struct {
 	trees                       int
 	ended, current              int // trees of threads that ended, and that do not
 	events, lost, longs, joined uint64
-	cost                        uint32
+	cost, countedCost           uint32
+	stretches                   uint64
 	long                        []goLong
 	out                         string
 }
@@ -160,6 +164,10 @@ func (f *goTrees) sums(t testing.TB, out string) goSums {
 			}
 			continue
 		}
+		s.countedCost = order.Uint32(tree[68:])
+		for w := range 8 {
+			s.stretches += order.Uint64(tree[2624+8*w:])
+		}
 		s.events += order.Uint64(tree[136:])
 		s.joined += order.Uint64(tree[512:])
 		s.longs += order.Uint64(tree[184:])
@@ -178,13 +186,17 @@ func (f *goTrees) sums(t testing.TB, out string) goSums {
 			sum := s.paths[name]
 			sum.calls += order.Uint64(b[16:])
 			sum.away += int64(order.Uint64(b[32:]))
-			sum.longest = max(sum.longest, order.Uint64(b[48:]))
 			for w := range 8 {
 				ticks := order.Uint64(b[64+8*w:])
-				if sum.ticks += ticks; ticks != 0 && tree[4096+w*f.nodes/16+n/16] == 0 {
+				counted := order.Uint32(b[128+4*w:])
+				sum.counted += uint64(counted)
+				if sum.ticks += ticks; ticks+uint64(counted) != 0 && tree[4096+w*f.nodes/16+n/16] == 0 {
 					t.Errorf("%q changed in window %d, and is not touched", name, w)
 				}
 			}
+			sum.drawn += order.Uint64(b[160:])
+			sum.lasted += order.Uint64(b[168:])
+			sum.drawnTicks += order.Uint64(b[176:])
 			s.paths[name] = sum
 		}
 	}
@@ -201,8 +213,15 @@ func (s goSums) calls(site int) (n uint64) {
 	return n
 }
 
-// TestGoSums: the calls that the trees have are those that the program made.
+// TestGoSums: the calls that the trees have are those that the program made, whether all events
+// are timed or some.
 func TestGoSums(t *testing.T) {
+	for _, budget := range []uint32{0, 1, 100} {
+		t.Run(fmt.Sprint(budget), func(t *testing.T) { testGoSums(t, budget) })
+	}
+}
+
+func testGoSums(t *testing.T, budget uint32) {
 	for _, c := range []struct {
 		args   []string
 		stdout string
@@ -224,6 +243,7 @@ func TestGoSums(t *testing.T) {
 	} {
 		t.Run(c.args[0], func(t *testing.T) {
 			f := newGoTrees(t, 1<<20, 256)
+			f.keepTo(budget)
 			if c.args[0] == "child" { // a process of three has the trees that are read
 				t.Skip("several processes")
 			}
@@ -236,17 +256,22 @@ func TestGoSums(t *testing.T) {
 					t.Errorf("site %d: %d calls, want %d", site, got, want)
 				}
 			}
-			calls := uint64(0)
+			calls, counted := uint64(0), uint64(0)
 			for name, sum := range s.paths {
 				calls += sum.calls
 				if sum.away < 0 || sum.away > 0 {
 					t.Errorf("%q: %d are away", name, sum.away)
 				}
+				counted += sum.counted
+			}
+			if (counted == 0) != (s.stretches == 0) || budget == 0 && counted+uint64(s.countedCost) > 0 {
+				t.Errorf("%d of %d events counted, in %d ticks, at %d/16", counted, s.events, s.stretches, s.countedCost)
 			}
 			if s.events != 2*calls {
 				t.Errorf("%d events of %d calls", s.events, calls)
 			}
-			t.Logf("%d trees, %d ended, %d paths, %d events, cost %d/16, root %+v, sites %v", s.trees, s.ended, len(s.paths), s.events, s.cost, s.paths[""], s.paths["1"])
+			t.Logf("%d trees, %d ended, %d paths, %d events, %d counted, cost %d/16 and %d/16, root %+v, sites %v", s.trees,
+				s.ended, len(s.paths), s.events, counted, s.cost, s.countedCost, s.paths[""], s.paths["1"])
 			if len(s.paths) < 10 {
 				t.Logf("%+v", s.paths)
 			}

@@ -713,6 +713,13 @@ func TestGoBuilds(t *testing.T) {
 				t.Setenv("GOCOVERDIR", t.TempDir())
 			}
 			goSame(t, k)
+			if !k.portable {
+				f := newGoTrees(t, 1<<16, 16)
+				f.keepTo(100)
+				if s := f.run(t, k, nil, "counts"); s.calls(2) != 1973 || s.calls(3) != 1000 || s.events != 2*2974 {
+					t.Errorf("with a budget: %d and %d calls, %d events", s.calls(2), s.calls(3), s.events)
+				}
+			}
 			if strings.HasPrefix(k.name, "race") {
 				// What has no order but that of its checkpoints is a race.
 				if o := goRun(t, k, nil, "race"); o.status != 66 || !strings.Contains(o.stderr, "DATA RACE") {

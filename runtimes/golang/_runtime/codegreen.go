@@ -12,7 +12,7 @@ import (
 const (
 	codegreenSlotCount = 4096
 	codegreenMask      = codegreenSlotCount - 1
-	codegreenShift     = 7    // of the size of a slot
+	codegreenShift     = 8    // of the size of a slot
 	codegreenPage      = 4096 // of the head of the channel
 	codegreenSites     = 1 << 21
 	codegreenRetry     = 512     // events that are lost before a tree or a chunk is asked for again
@@ -59,6 +59,8 @@ type codegreenSlot struct {
 	had       uint8   // the thread has had a tree
 	wrote     uint8   // and a chunk
 	turns     uint32  // goroutines that came to the slot
+	pace      codegreenPace
+	_         [5]uint64
 }
 
 const (
@@ -81,6 +83,7 @@ type codegreenHeader struct {
 	_                                  [7]uint64
 	trees, words                       uint32
 	long                               uint64
+	budget, _                          uint32
 }
 
 // codegreenChunk is the head of a chunk, and of a tree.
@@ -162,6 +165,9 @@ func codegreenBegin(c *codegreenChannel) {
 			codegreenCalibrateWords()
 		} else {
 			codegreenPlant(h)
+			if h.words == 0 && codegreenByCycle {
+				codegreenBudget = uint64(h.budget)
+			}
 			codegreenCalibrate(h, s)
 		}
 		codegreenWords = codegreenForest == nil || h.words != 0
@@ -303,7 +309,7 @@ func codegreenExitSlowly(entered uint64) {
 		if codegreenWords {
 			site = codegreenPath(gp.codegreenNode).site
 		}
-		codegreenEnd(s, gp, tick, entered)
+		codegreenEnd(s, gp, gp.codegreenNode, tick, entered)
 		gp.codegreenNode = caller
 		codegreenStand(s, tick, caller)
 	}
@@ -342,6 +348,9 @@ func codegreenSwitch(s *codegreenSlot, gp *g, tick uint64) {
 		codegreenStand(s, tick, gp.codegreenNode)
 		if codegreenByCycle && !codegreenWords {
 			s.fast = gp.goid
+			if codegreenBudget != 0 {
+				gp.codegreenSlot = uintptr(unsafe.Pointer(s))
+			}
 		}
 	}
 	if codegreenWords && s.unwritten == 0 && s.end-s.next >= 24 {
@@ -458,7 +467,7 @@ func codegreenTask(site uint32) (before uint32) {
 func codegreenSpawn(newg, callergp *g) {
 	site := callergp.codegreenTask
 	newg.codegreenTask, newg.codegreenBorn = site, site
-	newg.codegreenNode, newg.codegreenTurn = 0, 0
+	newg.codegreenNode, newg.codegreenTurn, newg.codegreenSlot = 0, 0, 0
 }
 
 // codegreenGone is called, on the scheduler's stack, when a goroutine has ended.

@@ -56,9 +56,43 @@
 	ADDQ $1, codegreenTree_events(R13)        \
 	MOVQ R10, codegreenTree_place(R13)
 
+// COUNTED goes elsewhere unless an event of a short call is counted now. R11 is the slot, and R9 the
+// events that the pause has left then.
+#define COUNTED(elsewhere) \
+	MOVQ g_goid(R14), R10                      \
+	CMPQ R10, codegreenSlot_fast(R11)          \
+	JNE  elsewhere                             \
+	MOVQ runtime·codegreenHead(SB), R9         \
+	MOVQ codegreenHeader_epoch(R9), R13        \
+	CMPQ R13, codegreenSlot_epoch(R11)         \
+	JNE  elsewhere                             \
+	MOVQ codegreenSlot_nodes(R11), R12         \
+	MOVL (codegreenSlot_pace+codegreenPace_quick)(R11), R9 \
+	SUBL $1, R9                                \
+	JCS  elsewhere
+
+// COUNT ends an event that is not timed: the goroutine goes from a node, whose number and address
+// it takes, to another.
+#define COUNT(from, at, to) \
+	MOVL R9, (codegreenSlot_pace+codegreenPace_quick)(R11)   \
+	MOVQ (codegreenSlot_pace+codegreenPace_counted)(R11), R9 \
+	ADDL $1, (at)(R9*1)                                      \
+	MOVQ from, R10                                           \
+	SHRQ $4, R10                                             \
+	MOVQ codegreenSlot_touched(R11), R13                     \
+	MOVB $1, (R13)(R10*1)                                    \
+	MOVL to, g_codegreenNode(R14)                            \
+	MOVQ (codegreenSlot_pace+codegreenPace_stamp)(R11), R10  \
+	ORQ  to, R10                                             \
+	MOVQ codegreenSlot_tree(R11), R13                        \
+	MOVQ R10, codegreenTree_place(R13)
+
 // func codegreenEnter(site uint32) uint64
 TEXT runtime·codegreenEnter<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-16
 	MOVL AX, AX
+	MOVQ g_codegreenSlot(R14), R11
+	TESTQ R11, R11
+	JNE  paced
 	SLOT
 	MOVL g_codegreenNode(R14), BX
 	NODE(BX, DI)
@@ -90,12 +124,34 @@ late:
 slowly:
 	JMP runtime·codegreenEnterSlowly<ABIInternal>(SB)
 
+paced:
+	COUNTED(timed)
+	MOVL g_codegreenNode(R14), BX
+	NODE(BX, DI)
+	MOVQ codegreenNode_child(DI), SI
+	CMPL SI, AX
+	JNE  timed
+	SHRQ $32, SI
+	NODE(SI, R10)
+	CMPL codegreenNode_short(R10), $0
+	JEQ  timed
+	ADDQ $1, codegreenNode_calls(R10)
+	COUNT(BX, DI, SI)
+	MOVL BX, AX
+	RET
+
+timed:
+	JMP runtime·codegreenEnterPaced<ABIInternal>(SB)
+
 // func codegreenExit(entered uint64)
 TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
 	MOVL AX, BX
 	ANDL $const_codegreenNothing, BX
 	CMPL BX, $const_codegreenSpecial
 	JCC  slowly
+	MOVQ g_codegreenSlot(R14), R11
+	TESTQ R11, R11
+	JNE  paced
 	SLOT
 	MOVL g_codegreenNode(R14), SI
 	NODE(SI, DI)
@@ -111,10 +167,6 @@ TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
 	CMPQ CX, codegreenSlot_long(R11)
 	JCC  late
 	ADDTIME(SI, DI)
-	SHLQ $8, CX
-	CMPQ CX, codegreenNode_longest(DI)
-	JLS  2(PC)
-	MOVQ CX, codegreenNode_longest(DI)
 	STAND(BX)
 	RET
 
@@ -123,6 +175,18 @@ late:
 
 slowly:
 	JMP runtime·codegreenExitSlowly<ABIInternal>(SB)
+
+paced:
+	COUNTED(timed)
+	MOVL g_codegreenNode(R14), SI
+	NODE(SI, DI)
+	CMPL codegreenNode_short(DI), $0
+	JEQ  timed
+	COUNT(SI, DI, BX)
+	RET
+
+timed:
+	JMP runtime·codegreenExitPaced<ABIInternal>(SB)
 
 // func codegreenCycles() uint64
 TEXT runtime·codegreenCycles<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8

@@ -53,6 +53,8 @@
 // func codegreenEnter(site uint32) uint64
 TEXT runtime·codegreenEnter<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-16
 	MOVWU R0, R0
+	MOVD  g_codegreenSlot(g), R1
+	CBNZ  R1, paced
 	SLOT
 	MOVWU g_codegreenNode(g), R5
 	ADD   R5<<1, R5, R6
@@ -83,12 +85,17 @@ other:
 slowly:
 	B runtime·codegreenEnterSlowly<ABIInternal>(SB)
 
+paced:
+	B runtime·codegreenEnterPaced<ABIInternal>(SB)
+
 // func codegreenExit(entered uint64)
 TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
 	AND  $const_codegreenNothing, R0, R5
 	MOVD $const_codegreenSpecial, R1
 	CMP  R1, R5
 	BHS  slowly
+	MOVD g_codegreenSlot(g), R1
+	CBNZ R1, paced
 	SLOT
 	MOVWU g_codegreenNode(g), R7
 	ADD   R7<<1, R7, R6
@@ -102,18 +109,14 @@ TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
 	CMP  R1, R10
 	BHS  slowly
 	ADDTIME(R7, R6)
-	LSL  $8, R10, R10
-	MOVD codegreenNode_longest(R6), R1
-	CMP  R1, R10
-	BLS  shorter
-	MOVD R10, codegreenNode_longest(R6)
-
-shorter:
 	STAND(R5)
 	RET
 
 slowly:
 	B runtime·codegreenExitSlowly<ABIInternal>(SB)
+
+paced:
+	B runtime·codegreenExitPaced<ABIInternal>(SB)
 
 // func codegreenCycles() uint64
 TEXT runtime·codegreenCycles<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8

@@ -95,6 +95,7 @@ func codegreenCall(s *codegreenSlot, caller, site uint32, tick uint64) uint32 {
 
 // codegreenKnown looks a call up, 0 where it is not known.
 //
+//go:nosplit
 //go:nowritebarrierrec
 func codegreenKnown(caller, site uint32) uint64 {
 	key := uint64(caller)<<21 | uint64(site)
@@ -107,11 +108,13 @@ func codegreenKnown(caller, site uint32) uint64 {
 	}
 }
 
+//go:nosplit
 //go:nowritebarrierrec
 func codegreenHome(table *codegreenPathTable, key uint64) uintptr {
 	return uintptr(key * 0x9e3779b97f4a7c15 >> (64 - table.bits))
 }
 
+//go:nosplit
 //go:nowritebarrierrec
 func codegreenEntry(table *codegreenPathTable, i uintptr) *uint64 {
 	return (*uint64)(add(unsafe.Pointer(table), unsafe.Sizeof(*table)+i&(1<<table.bits-1)*8))

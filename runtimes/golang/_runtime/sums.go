@@ -28,7 +28,7 @@ type codegreenTrees struct {
 type codegreenTree struct {
 	chunk           codegreenChunk
 	paths           uint32
-	_               uint32
+	countedCost     uint32
 	_               [7]uint64
 	place           uint64
 	events          uint64
@@ -43,11 +43,12 @@ type codegreenTree struct {
 	joined          uint64
 	_               [7]uint64
 	long            [codegreenRecords]codegreenRecord
+	stretches       [codegreenWindows]uint64
 }
 
 type codegreenWindow struct {
 	epoch, begin, last uint64
-	top, _             uint32
+	top, counting      uint32
 }
 
 type codegreenRecord struct {
@@ -65,10 +66,12 @@ type codegreenNode struct {
 	born         uint64
 	away         int64
 	awayTicks    uint64
-	longest      uint64
+	mean, short  uint32 // of the node's calls, and whether they are short: see codegreenTook
 	other        uint64
 	ticks        [codegreenWindows]uint64
-	_            [8]uint64 // of events that are not timed: here each is
+	counted      [codegreenWindows]uint32
+	drawn        [2]uint64
+	drawnTicks   [2]uint64
 }
 
 const (
@@ -76,13 +79,17 @@ const (
 	_ = -(576 - unsafe.Offsetof(codegreenTree{}.long))
 	_ = -(256 - unsafe.Offsetof(codegreenTree{}.windows))
 	_ = -(128 - unsafe.Offsetof(codegreenTree{}.place))
+	_ = -(2624 - unsafe.Offsetof(codegreenTree{}.stretches))
+	_ = -(codegreenDrawnAt - unsafe.Offsetof(codegreenNode{}.drawn))
 )
 
+//go:nosplit
 //go:nowritebarrierrec
 func codegreenTreeOf(s *codegreenSlot) *codegreenTree {
 	return (*codegreenTree)(unsafe.Pointer(s.tree))
 }
 
+//go:nosplit
 //go:nowritebarrierrec
 func codegreenNodeOf(s *codegreenSlot, node uint32) *codegreenNode {
 	return (*codegreenNode)(unsafe.Pointer(s.nodes + uintptr(node)*codegreenNodeBytes))
@@ -92,7 +99,6 @@ func codegreenNodeOf(s *codegreenSlot, node uint32) *codegreenNode {
 // words besides where they are written: the least of some batches, since whatever comes
 // between makes a batch longer.
 func codegreenCalibrate(h *codegreenHeader, s *codegreenSlot) {
-	const batches, batch = 16, 100
 	size := codegreenTreeHead + uintptr(codegreenForest.nodes)/2 + 8*codegreenNodeBytes
 	p, err := mmap(nil, size, _PROT_READ|_PROT_WRITE, _MAP_ANON|_MAP_PRIVATE, -1, 0)
 	if err != 0 {
@@ -106,23 +112,40 @@ func codegreenCalibrate(h *codegreenHeader, s *codegreenSlot) {
 	if codegreenByCycle && !codegreenWords {
 		s.fast = gp.goid
 	}
+	gp.codegreenSlot = 0
 	codegreenNodeOf(s, 0).child = 3<<32 | 1
+	codegreenCost = codegreenMeasure(s, 0)
+	codegreenSure = codegreenPairs * 2 * uint64(codegreenCost) / 16
+	if codegreenPaced() {
+		gp.codegreenSlot = uintptr(unsafe.Pointer(s))
+		codegreenNodeOf(s, 3).short = 1
+		s.pace.mean = 0
+		codegreenCost = codegreenMeasure(s, 0)
+		codegreenNodeOf(s, 3).short = 1
+		codegreenCounted = codegreenMeasure(s, 1<<30)
+		codegreenSure = codegreenPairs * 2 * uint64(codegreenCost) / 16
+	}
+	gp.codegreenSlot, gp.codegreenNode = 0, 0
+	codegreenWords = false
+	*s = codegreenSlot{owner: s.owner}
+	munmap(p, size)
+}
+
+// codegreenMeasure is what an event costs, in sixteenths of a tick.
+func codegreenMeasure(s *codegreenSlot, pause uint32) uint32 {
+	const batches, batch = 16, 100
 	least := ^uint64(0)
 	for range batches {
 		s.next = uintptr(unsafe.Pointer(&codegreenBuffer))
 		s.chunk, s.end = 1, s.next+unsafe.Sizeof(codegreenBuffer)
+		s.pace.pause, s.pace.armed, s.pace.quick = pause, 0, 0
 		begin := codegreenTick()
 		for range batch {
 			codegreenExit(codegreenEnter(1))
 		}
 		least = min(least, codegreenTick()-begin)
 	}
-	if c := least * 16 / (2 * batch); c < 1<<28 {
-		codegreenCost = uint32(c)
-	}
-	codegreenWords = false
-	*s = codegreenSlot{owner: s.owner}
-	munmap(p, size)
+	return uint32(min(least*16/(2*batch), 1<<28-1))
 }
 
 // codegreenClaim takes the lowest free tree, and returns where it is mapped and its index
@@ -159,7 +182,7 @@ func codegreenGrow(h *codegreenHeader, s *codegreenSlot) bool {
 			seq := uint64(atomic.Xadd64(&h.head, 1))
 			tick := codegreenTick()
 			codegreenFill(&t.chunk, tick, uint32(s.owner), flags, s.missed)
-			t.paths = codegreenPathTree
+			t.paths, t.countedCost = codegreenPathTree, codegreenCounted
 			codegreenOpen(h, s, at, tick)
 			s.index, s.had, s.missed, s.strand, s.fast = index, 1, 0, 0, 0
 			atomic.Store64(&t.chunk.seq, seq)
@@ -176,6 +199,7 @@ func codegreenGrow(h *codegreenHeader, s *codegreenSlot) bool {
 func codegreenOpen(h *codegreenHeader, s *codegreenSlot, at uintptr, tick uint64) {
 	t := (*codegreenTree)(unsafe.Pointer(at))
 	s.tree, s.last, s.window = at, tick, 0
+	s.pace = codegreenPace{mean: codegreenBurst * codegreenFirstGap, random: tick | 1, was: 1}
 	s.nodes = at + codegreenTreeHead + uintptr(codegreenForest.nodes)/2
 	if s.epoch = atomic.Load64(&h.epoch); s.epoch > tick {
 		s.epoch = 0 // a sample came between
@@ -187,12 +211,14 @@ func codegreenOpen(h *codegreenHeader, s *codegreenSlot, at uintptr, tick uint64
 
 // codegreenWindowOpen lets a slot write to the window that is open.
 //
+//go:nosplit
 //go:nowritebarrierrec
 func codegreenWindowOpen(h *codegreenHeader, s *codegreenSlot) {
 	i := uintptr(s.window % codegreenWindows)
 	s.ticks = codegreenTickField + i*8
 	s.touched = s.tree + codegreenTreeHead + i*uintptr(codegreenForest.nodes/16)
 	s.long = atomic.Load64(&h.long) >> 8
+	codegreenPaceOf(s, i)
 }
 
 // codegreenFell leaves a thread's tree to the reader.
@@ -202,6 +228,10 @@ func codegreenWindowOpen(h *codegreenHeader, s *codegreenSlot) {
 func codegreenFell(s *codegreenSlot) {
 	if s.tree == 0 {
 		return
+	}
+	if codegreenBudget != 0 { // what was counted ends
+		node := uint32(codegreenTreeOf(s).place & codegreenNowhere)
+		codegreenStand(s, codegreenAdd(codegreenHead, s, codegreenCycles(), true), node)
 	}
 	f, at := codegreenForest, s.tree
 	s.tree, s.strand, s.fast = 0, 0, 0
@@ -215,7 +245,7 @@ func codegreenFell(s *codegreenSlot) {
 func codegreenNow(h *codegreenHeader, s *codegreenSlot) uint64 {
 	tick := codegreenTick()
 	if s.tree != 0 {
-		tick = codegreenAdd(h, s, tick)
+		tick = codegreenAdd(h, s, tick, true)
 	}
 	return tick
 }
@@ -223,11 +253,14 @@ func codegreenNow(h *codegreenHeader, s *codegreenSlot) uint64 {
 // codegreenAdd adds the time since the thread's last event to the node in which it
 // was, and returns the tick. If a sample was taken meanwhile, its window ends, and the time
 // is in neither: the reader knows where the thread was. While the reader has not taken the oldest
-// window, there is no room for another, and the open one goes on.
+// window, there is no room for another, and the open one goes on. always says that the event
+// is timed whatever the budget is.
 //
+//go:nosplit
 //go:nowritebarrierrec
-func codegreenAdd(h *codegreenHeader, s *codegreenSlot, tick uint64) uint64 {
+func codegreenAdd(h *codegreenHeader, s *codegreenSlot, tick uint64, always bool) uint64 {
 	t := codegreenTreeOf(s)
+	codegreenSettle(s)
 	if int64(tick-s.last) < 0 {
 		tick = s.last
 	}
@@ -247,10 +280,22 @@ func codegreenAdd(h *codegreenHeader, s *codegreenSlot, tick uint64) uint64 {
 			codegreenWindowOpen(h, s)
 			atomic.StoreRel64(&t.window, s.window)
 			s.last = tick
+			if p := &s.pace; codegreenBudget != 0 { // the interval is in no window
+				p.was = 0
+				if always || node == codegreenNowhere {
+					p.was = 1
+				}
+				p.codegreenTurn()
+			}
 			return tick
 		}
 	}
-	if node != codegreenNowhere {
+	switch {
+	case node == codegreenNowhere:
+		s.pace.was = 1
+	case codegreenBudget != 0:
+		codegreenInterval(s, node, tick-s.last, always)
+	default:
 		*(*uint64)(unsafe.Pointer(s.nodes + uintptr(node)*codegreenNodeBytes + s.ticks)) += tick - s.last
 	}
 	s.last = tick
@@ -259,6 +304,7 @@ func codegreenAdd(h *codegreenHeader, s *codegreenSlot, tick uint64) uint64 {
 
 // codegreenTouch says that a node changes in the open window.
 //
+//go:nosplit
 //go:nowritebarrierrec
 func codegreenTouch(s *codegreenSlot, node uint32) {
 	*(*uint8)(unsafe.Pointer(s.touched + uintptr(node>>4))) = 1
@@ -266,8 +312,10 @@ func codegreenTouch(s *codegreenSlot, node uint32) {
 
 // codegreenStand says that the thread is in a node from here on.
 //
+//go:nosplit
 //go:nowritebarrierrec
 func codegreenStand(s *codegreenSlot, tick uint64, node uint32) {
+	s.pace.stamp = tick << 24
 	atomic.StoreRel64(&codegreenTreeOf(s).place, tick<<24|uint64(node))
 }
 
@@ -285,20 +333,23 @@ func codegreenAway(s *codegreenSlot, node uint32, by int64, tick uint64) {
 	atomic.StoreRel64(&t.aways, aways+2)
 }
 
-// codegreenEnd looks at how long a call took that ends: whether it is the longest
-// of its node, and long enough for a record, unless the goroutine was away from its thread meanwhile.
+// codegreenEnd looks at how long a call of a node took that ends: whether it is short, and long
+// enough for a record, unless the goroutine was away from its thread meanwhile. Of a call that was
+// entered without a tick it is not known.
 //
+//go:nosplit
 //go:nowritebarrierrec
-func codegreenEnd(s *codegreenSlot, gp *g, tick, entered uint64) {
-	const units = 1<<40 - 1
-	n := codegreenNodeOf(s, gp.codegreenNode)
-	took := (tick>>8 - entered>>24) & units
-	n.longest = max(n.longest, took<<8)
-	if took < s.long || took > (tick>>8-gp.codegreenSince)&units {
+func codegreenEnd(s *codegreenSlot, gp *g, node uint32, tick, entered uint64) {
+	if entered>>24 == 0 {
+		return
+	}
+	took := (tick>>8 - entered>>24) & codegreenUnits
+	codegreenTook(codegreenNodeOf(s, node), took)
+	if took < s.long || took > (tick>>8-gp.codegreenSince)&codegreenUnits {
 		return
 	}
 	t := codegreenTreeOf(s)
 	r := &t.long[t.longs%codegreenRecords]
-	r.enter, r.exit, r.node = (tick>>8-took)<<8, tick, gp.codegreenNode
+	r.enter, r.exit, r.node = (tick>>8-took)<<8, tick, node
 	atomic.StoreRel64(&t.longs, t.longs+1)
 }

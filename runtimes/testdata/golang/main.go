@@ -37,6 +37,7 @@ func init() {
 		"ready": ready, "child": child, "exec": execs, "pull": pull, "locked": locked, "spin": spin, "unknown": unknown,
 		"race": race, "overload": overload, "threads": threads, "fib": fibs, "deep": deep, "range": ranges,
 		"fibs": fibAll, "mixed": mixed, "turn": turn, "long": long, "busy": busy, "stack": stacks,
+		"bare": bares, "shares": shares,
 	} {
 		programs[name] = f // those of other files are there
 	}
@@ -340,6 +341,54 @@ func fibs(n int) {
 	begin := time.Now()
 	x := fib(n)
 	fmt.Println(x, time.Since(begin).Round(time.Millisecond))
+}
+
+// bare is fib without checkpoints.
+//
+//go:noinline
+func bare(n int) int {
+	if n < 2 {
+		return n
+	}
+	return bare(n-1) + bare(n-2)
+}
+
+func bares(n int) {
+	begin := time.Now()
+	x := bare(n)
+	fmt.Println(x, time.Since(begin).Round(time.Millisecond))
+}
+
+// shares calls two functions in turns, of which one works three times as long as the other.
+func shares(n int) {
+	for i := range n {
+		third(uint64(i))
+		whole(uint64(i))
+	}
+}
+
+//go:noinline
+func third(x uint64) uint64 {
+	{
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 6))
+	}
+	return churn(x, 100)
+}
+
+//go:noinline
+func whole(x uint64) uint64 {
+	{
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 7))
+	}
+	return churn(x, 300)
+}
+
+//go:noinline
+func churn(x uint64, n int) uint64 {
+	for range n {
+		x = x*6364136223846793005 + 1
+	}
+	return x
 }
 
 // fibAll runs many goroutines at the same time.

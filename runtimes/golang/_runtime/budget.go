@@ -1,0 +1,270 @@
+// The overhead budget: every event is followed and counted, and those of short calls are
+// timed in bursts alone. FORMAT.md, "Counted events", has the rules.
+
+package runtime
+
+import (
+	"internal/runtime/atomic"
+	"unsafe"
+)
+
+const (
+	codegreenBurst    = 64        // events of a burst, in the mean
+	codegreenMost     = 63        // a pause is at most so many times as long, in the mean
+	codegreenFew      = 1000      // events in a window, below which the pauses stay as they are
+	codegreenFirstGap = 3         // times a burst: the pauses of a thread's first window
+	codegreenFull     = 1 << 30   // events of a window, from which on all are timed
+	codegreenUnits    = 1<<40 - 1 // of the tick that codegreenExit takes
+	codegreenPairs    = 64        // a call that takes as long as so many pairs of events is not short
+	codegreenDrawnAt  = 160       // in a node: short intervals that were drawn; the others are behind them
+	codegreenCountAt  = 128       // in a node: what was counted
+	codegreenScale    = 16        // of the mean of a node's calls
+	codegreenCounting = 256 + 28  // in a tree: of its first window
+)
+
+var (
+	codegreenBudget  uint64 // thousandths of the program's time, 0: each event is timed
+	codegreenCounted uint32 // cost of an event that is not timed, in sixteenths of a tick
+	codegreenSure    uint64 // ticks from which on a call, or an interval, is not short
+)
+
+// codegreenPace is what a thread needs to keep to the budget.
+type codegreenPace struct {
+	stamp    uint64  // tick of the last timed event << 24
+	counted  uintptr // where in a node the count of the open window is
+	counting uintptr // of the open window
+	quick    uint32  // events that assembly may count
+	armed    uint32  // what quick was at first, 0: pause holds
+	pause    uint32  // events until the next burst
+	burst    uint32  // events that are left of one, 0: none is open
+	was      uint64  // not 0: the event before is timed in a pause, too
+	mean     uint64  // events of a pause
+	random   uint64
+	ran      uint64 // ticks of the window on goroutines
+	timed    uint64 // events of the window that were timed
+	events   uint64 // of the tree when the window began
+}
+
+// codegreenPaced reports whether events go by the budget.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenPaced() bool { return codegreenBudget != 0 && codegreenByCycle && !codegreenWords }
+
+// codegreenPaceOf lets a slot write to the window that is open, whose number modulo 8 is i. What
+// share of the events is timed follows from the window before.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenPaceOf(s *codegreenSlot, i uintptr) {
+	p := &s.pace
+	t := codegreenTreeOf(s)
+	p.counted = codegreenCountAt + 4*i
+	p.counting = s.tree + codegreenCounting + 32*i
+	t.windows[i].counting = 0
+	if events := t.events - p.events; events >= codegreenFew && s.window > 0 {
+		timed := min(p.timed, events)
+		ce, cc := uint64(codegreenCost), uint64(codegreenCounted)
+		own := timed*ce + (events-timed)*cc
+		between := (max(p.ran*16, own) - own) / events
+		want := between * codegreenBudget / 1000
+		switch {
+		case want >= ce:
+			p.mean = 0
+		case want <= cc:
+			p.mean = codegreenBurst * codegreenMost
+		default:
+			p.mean = min(codegreenBurst*(ce-want)/(want-cc), codegreenBurst*codegreenMost)
+		}
+		p.pause = min(p.pause, uint32(2*p.mean))
+	}
+	p.ran, p.timed, p.events = 0, 0, t.events
+}
+
+// codegreenRandom is 32 bits drawn at random.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func (p *codegreenPace) codegreenRandom() uint64 {
+	p.random ^= p.random << 13
+	p.random ^= p.random >> 7
+	p.random ^= p.random << 17
+	return p.random >> 32
+}
+
+// codegreenBegin draws how many events a burst has.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func (p *codegreenPace) codegreenBegin() {
+	p.burst = uint32(codegreenBurst/2 + p.codegreenRandom()*(codegreenBurst+1)>>32)
+}
+
+// codegreenTurn goes on by a timed event, and reports whether the interval that it ends lies
+// in a burst.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func (p *codegreenPace) codegreenTurn() bool {
+	if p.pause > 0 {
+		p.pause--
+		return false
+	}
+	first := p.burst == 0
+	if first {
+		p.codegreenBegin()
+	}
+	if p.burst--; p.burst == 0 {
+		if p.pause = uint32(p.mean/2 + p.codegreenRandom()*p.mean>>32); p.pause == 0 {
+			p.codegreenBegin() // one burst follows the other
+		}
+	}
+	return !first
+}
+
+// codegreenInterval adds the time between the last timed event and one that is timed now. always
+// says that this one is timed whether or not a burst is open.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenInterval(s *codegreenSlot, node uint32, took uint64, always bool) {
+	p := &s.pace
+	at := s.nodes + uintptr(node)*codegreenNodeBytes
+	both := always && p.was != 0
+	if codegreenTreeOf(s).events-p.events > codegreenFull { // counted is of 32 bits
+		p.mean, p.pause = 0, 0
+	}
+	in := p.codegreenTurn()
+	if in || both {
+		*(*uint64)(unsafe.Pointer(at + s.ticks)) += took
+		// Where no pause comes, the bursts are no sample.
+		if lasted := took >= codegreenSure; !both && (lasted || p.mean > 0) {
+			drawn := at + codegreenDrawnAt
+			if lasted {
+				drawn += 8
+			}
+			*(*uint64)(unsafe.Pointer(drawn))++
+			*(*uint64)(unsafe.Pointer(drawn + 16)) += took
+		}
+	} else {
+		*(*uint32)(unsafe.Pointer(at + p.counted))++
+		codegreenTreeOf(s).stretches[s.window%codegreenWindows] += took
+		*(*uint32)(unsafe.Pointer(p.counting)) = 0
+	}
+	p.was = 0
+	if always {
+		p.was = 1
+	}
+	p.timed++
+	p.ran += took
+}
+
+// codegreenSettle takes over what assembly has counted.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenSettle(s *codegreenSlot) {
+	if p := &s.pace; p.armed != 0 {
+		codegreenTreeOf(s).events += uint64(p.armed - p.quick)
+		p.pause, p.armed, p.quick = p.quick, 0, 0
+	}
+}
+
+// codegreenCount goes on by an event that is not timed, from a node to another. Assembly does so
+// with those that follow, up to the next one that is timed.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenCount(s *codegreenSlot, from, to uint32) {
+	p, t := &s.pace, codegreenTreeOf(s)
+	p.pause--
+	p.was = 0
+	p.armed, p.quick = p.pause, p.pause
+	*(*uint32)(unsafe.Pointer(s.nodes + uintptr(from)*codegreenNodeBytes + p.counted))++
+	codegreenTouch(s, from)
+	*(*uint32)(unsafe.Pointer(p.counting)) = 1
+	t.events++
+	atomic.StoreRel64(&t.place, p.stamp|uint64(to))
+}
+
+// codegreenEnterPaced is codegreenEnter where there is a budget.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenEnterPaced(site uint32) uint64 {
+	gp, h := getg(), codegreenHead
+	s := (*codegreenSlot)(unsafe.Pointer(gp.codegreenSlot))
+	if s.fast != gp.goid || site >= codegreenSites {
+		return codegreenEnterSlowly(site)
+	}
+	codegreenSettle(s)
+	caller := gp.codegreenNode
+	n := codegreenNodeOf(s, caller)
+	node := uint32(n.child >> 32)
+	if uint32(n.child) != site {
+		if node = uint32(n.other >> 32); uint32(n.other) != site {
+			entry := codegreenKnown(caller, site)
+			if entry == 0 || entry&1 != 0 {
+				return codegreenEnterSlowly(site)
+			}
+			node = uint32(entry >> 1 & (1<<21 - 1))
+			n.other = n.child
+			n.child = uint64(node)<<32 | uint64(site)
+		}
+	}
+	called := codegreenNodeOf(s, node)
+	called.calls++
+	gp.codegreenNode = node
+	if called.short != 0 && s.pace.pause != 0 && atomic.Load64(&h.epoch) == s.epoch {
+		codegreenCount(s, caller, node)
+		return uint64(caller)
+	}
+	tick := codegreenAdd(h, s, codegreenCycles(), called.short == 0)
+	codegreenTreeOf(s).events++
+	codegreenStand(s, tick, node)
+	return tick>>8<<24 | uint64(caller)
+}
+
+// codegreenExitPaced is codegreenExit where there is a budget.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenExitPaced(entered uint64) {
+	gp, h := getg(), codegreenHead
+	s := (*codegreenSlot)(unsafe.Pointer(gp.codegreenSlot))
+	if s.fast != gp.goid {
+		codegreenExitSlowly(entered)
+		return
+	}
+	codegreenSettle(s)
+	node, caller := gp.codegreenNode, uint32(entered&codegreenNothing)
+	n := codegreenNodeOf(s, node)
+	gp.codegreenNode = caller
+	if n.short != 0 && s.pace.pause != 0 && atomic.Load64(&h.epoch) == s.epoch {
+		codegreenCount(s, node, caller)
+		return
+	}
+	tick := codegreenAdd(h, s, codegreenCycles(), n.short == 0)
+	codegreenTreeOf(s).events++
+	codegreenEnd(s, gp, node, tick, entered)
+	codegreenStand(s, tick, caller)
+}
+
+// codegreenTook takes into account how long a call of a node took, in units of 256 ticks: it is
+// short if calls like it mostly take less time than some pairs of events.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenTook(n *codegreenNode, took uint64) {
+	took = min(took, 1<<24) * codegreenScale
+	mean := uint64(n.mean)
+	if mean == 0 {
+		mean = took
+	}
+	mean += took/8 - mean/8
+	n.mean = uint32(max(mean, 1))
+	n.short = 0
+	if mean*256 < codegreenScale*codegreenSure {
+		n.short = 1
+	}
+}
