@@ -52,6 +52,10 @@ func Archive(ctx context.Context, javac string, cache Cache, scratch string) (st
 	return "", err
 }
 
+// JavaAlone is the source of class Alone, which records the checkpoints of a program that
+// runs without cg.
+func JavaAlone() ([]byte, error) { return javaFiles.ReadFile("java/alone/source/Alone.java") }
+
 // JavaFlags are what the java command of a release needs in front of the user's
 // own flags, to run the jar that Archive gives: with the native library, or
 // without, and with many checkpoints, or few.
@@ -155,16 +159,19 @@ func archive(ctx context.Context, javac, scratch string) ([]byte, error) {
 // output. Where cg starts java for itself it is the same without -J.
 const NoPerfData = "-J-XX:-UsePerfData"
 
-// compileJava makes the classes. ThreadEnd uses a package that java.base keeps to
-// itself, and the runtime does without ThreadEnd where there is none.
+// hidden marks methods whose frames no trace shows.
+const hidden = "@jdk.internal.vm.annotation.Hidden"
+
+// compileJava makes the classes. They use packages that java.base keeps to itself; where
+// these are not there, the runtime does without ThreadEnd, and its frames are shown.
 func compileJava(ctx context.Context, javac, dir, out string, files []string) error {
 	others := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
 		return filepath.Base(file) == "ThreadEnd.java"
 	})
 	var last error
 	for _, args := range [][]string{
-		append([]string{"-source", "17", "-target", "17", "--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED"},
-			files...),
+		append([]string{"-source", "17", "-target", "17", "--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED",
+			"--add-exports", "java.base/jdk.internal.vm.annotation=ALL-UNNAMED"}, files...),
 		append([]string{"--release", "17"}, others...),
 	} {
 		// Concatenation by invokedynamic costs a program's start what lambdas do.
@@ -183,6 +190,23 @@ func compileJava(ctx context.Context, javac, dir, out string, files []string) er
 		}
 		line, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
 		last = fmt.Errorf("compiling the Java runtime with %s: %w: %s", javac, err, line)
+		if err := showFrames(others); err != nil {
+			return err
+		}
 	}
 	return last
+}
+
+// showFrames takes the marks of hidden methods out of sources.
+func showFrames(files []string) error {
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(file, bytes.ReplaceAll(text, []byte(hidden), nil), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

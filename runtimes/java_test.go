@@ -487,13 +487,13 @@ func TestJavaKilled(t *testing.T) {
 	})
 }
 
-// The end of the stack is the program's own affair.
+// The end of the stack is the program's own affair, and no frame of cg's is at it.
 func TestJavaStackOverflow(t *testing.T) {
 	each(t, func(t *testing.T, j machine) {
 		for _, flag := range []string{"-Xint", "-XX:TieredStopAtLevel=1", "-XX:+TieredCompilation"} {
 			args := append([]string{flag, "-Xss512k"}, j.program("overflow")...)
 			o := j.run(t, args...)
-			if o.stdout != strings.Repeat("overflow\n", 5) || o.stderr != "" || o.status != 0 {
+			if o.stdout != strings.Repeat("overflow in Programs.dive\n", 5) || o.stderr != "" || o.status != 0 {
 				t.Fatalf("%s: status %d, stdout %q, stderr %q", flag, o.status, o.stdout, o.stderr)
 			}
 			o.exactly(t, 1, 1)

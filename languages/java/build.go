@@ -3,8 +3,6 @@ package java
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/edit"
 	"cg/languages"
@@ -46,7 +45,14 @@ type build struct {
 	main     string            // the class to start
 	module   string            // that the sources declare, "" for none
 	skips    []instrument.Skip // reported once the program compiles
+	said     []byte            // warnings of the compiler, of one file
+	pkg      string            // of the runtime, as the sources call it
+	sources  map[string][]byte // with checkpoints
 }
+
+// isOneFile reports whether the target is a single source file, which java by itself
+// compiles and runs.
+func (b *build) isOneFile() bool { return !b.isFolder && b.from == nil }
 
 func (b *build) skip(file, reason string) {
 	b.skips = append(b.skips, instrument.Skip{File: file, Reason: reason})
@@ -82,7 +88,8 @@ func (b *build) compile(ctx context.Context) (classes, output string, err error)
 	for _, f := range b.files {
 		texts = append(texts, f.text)
 	}
-	pkg := runtimePackage(texts...)
+	b.pkg = runtimePackage(texts...)
+	compiles := false // without checkpoints
 	for range 100 {
 		next := 1
 		sources := map[string][]byte{}
@@ -94,7 +101,7 @@ func (b *build) compile(ctx context.Context) (classes, output string, err error)
 			if f.plan != nil {
 				f.first = next
 				next += len(f.plan.Sites)
-				edits, err := render(pkg, f.text, f.plan, f.first)
+				edits, err := render(b.pkg, f.text, f.plan, f.first)
 				if err == nil {
 					text, err = edit.Apply(f.text, edits)
 				}
@@ -102,14 +109,15 @@ func (b *build) compile(ctx context.Context) (classes, output string, err error)
 					return "", "", fmt.Errorf("%s: %w", f.name, err)
 				}
 			}
-			sources[filepath.Join(strconv.Itoa(i), filepath.Base(f.name))] = text
+			sources[sourceName(i, f)] = text
 		}
 		if len(sources) == 0 && b.from != nil {
 			break
 		}
-		if pkg != "cg$" {
-			sources["cg/R.java"] = []byte(strings.ReplaceAll(relayClass, "PKG", pkg))
+		if b.pkg != "cg$" {
+			sources["cg/R.java"] = []byte(strings.ReplaceAll(relayClass, "PKG", b.pkg))
 		}
+		b.sources = sources
 		classes, output, err = b.javac(ctx, sources, true)
 		if err != nil || classes != "" {
 			break
@@ -120,15 +128,14 @@ func (b *build) compile(ctx context.Context) (classes, output string, err error)
 			}
 			continue
 		}
-		if !b.leaveOutRefused(output) {
-			originals := map[string][]byte{}
-			for i, f := range b.files {
-				originals[filepath.Join(strconv.Itoa(i), filepath.Base(f.name))] = f.text
-			}
-			plain, said, err := b.javac(ctx, originals, false)
+		if !compiles { // or else its code is at fault, not the checkpoints
+			plain, said, err := b.javac(ctx, b.originals(), false)
 			if err != nil || plain == "" {
 				return "", said, err
 			}
+			compiles = true
+		}
+		if !b.leaveOutRefused(output) {
 			return "", "", fmt.Errorf("the compiler refuses the program with checkpoints: %s", output)
 		}
 	}
@@ -144,6 +151,20 @@ func (b *build) compile(ctx context.Context) (classes, output string, err error)
 	return classes, "", b.numberSites()
 }
 
+// sourceName is what the compiler is told of a file.
+func sourceName(i int, f *sourceFile) string {
+	return filepath.Join(strconv.Itoa(i), filepath.Base(f.name))
+}
+
+// originals are the sources without checkpoints.
+func (b *build) originals() map[string][]byte {
+	all := map[string][]byte{}
+	for i, f := range b.files {
+		all[sourceName(i, f)] = f.text
+	}
+	return all
+}
+
 // relayClass is the runtime under a name that the program does not hide.
 const relayClass = `package PKG;
 public final class R {
@@ -155,6 +176,9 @@ public final class R {
 func (b *build) planFile(f *sourceFile) error {
 	o := b.setup.Options
 	o.Entry = true
+	if b.setup.OwnCheckpoints {
+		return nil
+	}
 	if !o.FileWanted(f.name, true) {
 		b.skip(f.name, "left out by --exclude")
 		return nil
@@ -192,34 +216,60 @@ func (b *build) numberSites() error {
 
 var compilerMessage = pattern.Later(`(?m)^(\d+)[/\\][^:\n]+\.java:(\d+): error: (.*)$`)
 
-// leaveOutRefused leaves out what the compiler refuses; false if nothing is left.
+// leaveOutRefused leaves out what the compiler refuses: each function that it finds too
+// large, else the first file that it names. false if nothing is left.
 func (b *build) leaveOutRefused(output string) bool {
-	m := compilerMessage().FindStringSubmatch(output)
-	if m == nil {
-		return false
-	}
-	i, _ := strconv.Atoi(m[1])
-	line, _ := strconv.Atoi(m[2])
-	if i >= len(b.files) || b.files[i].plan == nil {
-		return false
-	}
-	f := b.files[i]
-	if strings.HasPrefix(m[3], "code too large") {
-		for _, site := range f.plan.Sites {
-			if site.Line <= line && line <= site.EndLine {
-				name := fmt.Sprintf("%s:%d", site.Func, site.Line)
-				if !slices.Contains(f.left, name) {
-					f.left = append(f.left, name)
-					b.skip(fmt.Sprintf("%s:%d", f.name, site.Line),
-						site.Func+" left alone: its code is too large with checkpoints")
-					return b.planFile(f) == nil
-				}
-			}
+	all := compilerMessage().FindAllStringSubmatch(output, -1)
+	done := false
+	for _, m := range all {
+		if f, line := b.refused(m); f != nil && strings.HasPrefix(m[3], "code too large") {
+			done = b.leaveOutFunctions(f, line) || done
 		}
 	}
-	f.plan = nil
-	b.skip(f.name, "the compiler refuses it with checkpoints: "+m[3])
-	return true
+	for _, m := range all {
+		if f, _ := b.refused(m); f != nil && !done {
+			f.plan = nil
+			b.skip(f.name, "the compiler refuses it with checkpoints: "+m[3])
+			return true
+		}
+	}
+	return done
+}
+
+// refused is the file that an error is about, nil if it has no checkpoints, and the line.
+func (b *build) refused(m []string) (f *sourceFile, line int) {
+	i, _ := strconv.Atoi(m[1])
+	line, _ = strconv.Atoi(m[2])
+	if i >= len(b.files) || b.files[i].plan == nil {
+		return nil, line
+	}
+	return b.files[i], line
+}
+
+// leaveOutFunctions leaves out the functions that begin at a line, else the innermost one
+// around it. false if there is none.
+func (b *build) leaveOutFunctions(f *sourceFile, line int) bool {
+	var at, around []checkpoint.Site
+	for _, site := range f.plan.Sites {
+		if site.Line == line {
+			at = append(at, site)
+		} else if site.Line < line && line <= site.EndLine {
+			around = []checkpoint.Site{site} // those inside follow it
+		}
+	}
+	if len(at) == 0 {
+		at = around
+	}
+	done := false
+	for _, site := range at {
+		if name := fmt.Sprintf("%s:%d", site.Func, site.Line); !slices.Contains(f.left, name) {
+			f.left = append(f.left, name)
+			b.skip(fmt.Sprintf("%s:%d", f.name, site.Line),
+				site.Func+" left alone: its code is too large with checkpoints")
+			done = true
+		}
+	}
+	return done && b.planFile(f) == nil
 }
 
 // leaveToJar leaves the sources that the compiler refuses to the jar's own classes:
@@ -256,7 +306,13 @@ func (b *build) javac(ctx context.Context, sources map[string][]byte, keep bool)
 		return "", "", err
 	}
 	key := b.classesKey(args, names, sources)
-	if place, ok := cache.FindTree(key); ok {
+	if key == "" {
+		key, setup.Cache = "classes", runtimes.Cache{}
+		if cache, err = setup.CacheFolder("java"); err != nil {
+			return "", "", err
+		}
+	} else if place, ok := cache.FindTree(key); ok {
+		_, b.said, _ = cache.Find(key, messagesEnding)
 		return place, "", nil
 	}
 	folder := filepath.Join(b.setup.Dir, "source")
@@ -275,31 +331,32 @@ func (b *build) javac(ctx context.Context, sources map[string][]byte, keep bool)
 	place, err := cache.KeepTree(key, func(part string) error {
 		all := slices.Concat([]string{runtimes.NoPerfData}, args, []string{"-d", part, "@" + list})
 		cmd := exec.CommandContext(ctx, b.jdk.javac, all...)
-		cmd.Dir = folder
+		cmd.Dir, cmd.Env = folder, b.compilerEnvironment()
 		cmd.Stdout, cmd.Stderr = &out, &out
 		return tool.Run(cmd)
 	})
 	switch {
 	case err == nil:
-		return place, "", nil
+		return place, "", b.keepMessages(cache, key, out.Bytes())
 	case !errors.As(err, new(*exec.ExitError)):
 		return "", "", err
 	case keep:
 		return "", out.String(), nil
 	}
-	text := out.String()
-	for i, f := range b.files {
-		text = strings.ReplaceAll(text, filepath.Join(strconv.Itoa(i), filepath.Base(f.name))+":", f.name+":")
-	}
-	return "", strings.TrimSpace(text), nil
+	return "", strings.TrimSpace(string(b.originalMessages(out.Bytes()))), nil
 }
 
 // javacArguments are the compiler's arguments but for the sources and the place of the
 // classes.
 func (b *build) javacArguments() []string {
-	args := []string{"-nowarn", "-XDignore.symbol.file"}
+	args := []string{"-XDignore.symbol.file"}
 	if !b.isFolder { // as java does for a file; a jar has what processors made
 		args = append(args, "-proc:none")
+	}
+	if b.isOneFile() {
+		args = append(args, b.launcherArguments()...)
+	} else {
+		args = append(args, "-nowarn")
 	}
 	if b.target.encoding != "" {
 		args = append(args, "-encoding", b.target.encoding)
@@ -327,26 +384,6 @@ func (b *build) javacArguments() []string {
 		args = append(args, readsUnnamed(b.module)...)
 	}
 	return append(args, "-cp", strings.Join([]string{b.classpath(), b.jar}, string(os.PathListSeparator)))
-}
-
-// classesKey stands for all that decides what the compiler makes: its version, its
-// arguments, the class path and the sources.
-func (b *build) classesKey(args, names []string, sources map[string][]byte) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %s %q\n", b.jdk.javac, b.jdk.version, args)
-	if cwd, err := os.Getwd(); err == nil { // a relative class path
-		fmt.Fprintln(h, cwd)
-	}
-	for _, part := range filepath.SplitList(b.classpath()) {
-		if info, err := os.Stat(part); err == nil && !info.IsDir() {
-			fmt.Fprintln(h, part, info.Size(), info.ModTime().UnixNano())
-		}
-	}
-	for _, name := range names {
-		fmt.Fprintf(h, "%s %d\n", name, len(sources[name]))
-		h.Write(sources[name])
-	}
-	return hex.EncodeToString(h.Sum(nil))[:24]
 }
 
 // writeSources writes the sources below a folder, and a list of them beside it.

@@ -102,14 +102,22 @@ func inZip(f *zip.File) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// manifest reads the main section (docs.oracle.com/en/java/javase/17/docs/specs/jar/jar.html):
-// what java -jar does for it and java -cp does not.
-func (j *jarFile) manifest(b []byte) error {
+// manifestLines are the lines of the main section of a manifest.
+func manifestLines(b []byte) (lines []string) {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(b))
 	text = strings.ReplaceAll(text, "\n ", "")
 	main, _, _ := strings.Cut(text, "\n\n")
 	for line := range strings.Lines(main) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return lines
+}
+
+// manifest reads the main section (docs.oracle.com/en/java/javase/17/docs/specs/jar/jar.html):
+// what java -jar does for it and java -cp does not.
+func (j *jarFile) manifest(b []byte) error {
+	for _, line := range manifestLines(b) {
+		key, value, _ := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
 		switch strings.ToLower(key) {
 		case "main-class":

@@ -30,6 +30,9 @@ func init() {
 				{Name: "project",
 					Usage:  "build a copy of the project `DIR` with checkpoints: TARGET is the build's command",
 					Target: true},
+			}, Switches: []languages.Flag{
+				{Name: launcherFlag,
+					Usage: "have java compile and run a single file itself: traces end with its launcher's frames"},
 			}},
 			Runtime: &languages.Runtime{
 				Library: "java.c",
@@ -44,6 +47,10 @@ func init() {
 					{Name: "JIT compilation",
 						Threads: []string{"C[12] CompilerThre*", "JVMCI-native Co*", "Sweeper thread"}},
 				},
+			},
+			SaveFile: &languages.SaveFile{
+				Render:       renderAlone,
+				SupportFiles: func() (map[string][]byte, error) { return nil, nil },
 			},
 			SDK: &languages.SDK{Files: func() (map[string][]byte, error) { return runtimes.Folder("java/sdk") }},
 		},

@@ -24,7 +24,7 @@ type messageFilter struct {
 	paths   [][2][]byte
 
 	mu     sync.Mutex
-	cuts   [2][][2]int // what was left out of the line before, per stream: its place, in characters, and length
+	quoted [2]quotedLine // per stream
 	faults []refusal
 	held   [2][]byte
 }
@@ -100,8 +100,19 @@ func (w *messageFilter) translate(line []byte, stream int) []byte {
 			line = []byte(replacePath(string(line), string(p[0]), string(p[1])))
 		}
 	}
-	cuts := w.cuts[stream]
-	w.cuts[stream] = nil
+	line = w.quoted[stream].original(line)
+	return line
+}
+
+// quotedLine is what was left out of a line that the compiler quotes: its places, in
+// characters, and lengths.
+type quotedLine [][2]int
+
+// original is a line of a compiler's message without checkpoints. In the line after it
+// the caret moves to where it stands then.
+func (q *quotedLine) original(line []byte) []byte {
+	cuts := *q
+	*q = nil
 	if caret := bytes.IndexByte(line, '^'); len(cuts) > 0 && caret >= 0 && len(bytes.TrimSpace(line[caret:])) == 1 {
 		at := utf8.RuneCount(line[:caret])
 		to := columnBefore(cuts, at)
@@ -110,7 +121,7 @@ func (w *messageFilter) translate(line []byte, stream int) []byte {
 		}
 	}
 	if bytes.Contains(line, []byte("cg$")) {
-		line, w.cuts[stream] = removeAdded(line)
+		line, *q = removeAdded(line)
 	}
 	return line
 }

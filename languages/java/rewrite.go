@@ -127,6 +127,7 @@ func rewriteWithHelper(file string, j *parsedSource, p *instrument.Plan, first i
 
 // The texts that rewriting adds to a line.
 var (
-	addedText = pattern.Later(`(?:cg\$[\w$]+\.e\(\d+\);)+try\{|\}finally\{(?:cg\$[\w$]+\.x\(\d+\);)+\}|` +
+	addedText = pattern.Later(`(?:cg\$[\w$]*(?:\.R)?\.e\(\d+\);)+try\{|` +
+		`\}finally\{(?:cg\$[\w$]*(?:\.R)?\.x\(\d+\);)+\}|` +
 		strings.ReplaceAll(regexp.QuoteMeta(helperClass), "NAME", `cg\$[\w$]+`))
 )

@@ -175,6 +175,9 @@ func findJDK(name string) (jdk, error) {
 	}
 	k := jdk{java: path}
 	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		real, err = filepath.Abs(real) // the compiler runs in another folder
+	}
 	if err != nil {
 		return k, err
 	}
@@ -207,7 +210,9 @@ func findJDK(name string) (jdk, error) {
 // launch compiles the sources with checkpoints into cg's own folder, and starts
 // the main class as java would start it.
 func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
-	if _, is := t.Flags["project"]; is {
+	if _, is := t.Flags["project"]; is && s.OwnCheckpoints {
+		return languages.Command{}, languages.Refuse(2, "--instrumented does not go with --project")
+	} else if is {
 		return launchProject(t, s)
 	}
 	b, err := readTarget(t, s)
@@ -219,6 +224,9 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 		return languages.Command{}, err
 	}
 	asItIs := languages.Command{Args: append([]string{b.jdk.java}, t.Args...), Version: b.jdk.version}
+	if s.OwnCheckpoints && !b.isFolder {
+		return asItIs, nil
+	}
 	if !b.isFolder && b.from == nil && b.jdk.feature >= multiFileRelease {
 		if ok, err := b.readSiblings(); err != nil {
 			return languages.Command{}, err
@@ -242,6 +250,8 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 		return languages.Command{}, languages.Refuse(1, "%s: %s", b.target.path, b.whyNothing())
 	case classes == "" && b.isFolder:
 		return languages.Command{}, languages.Refuse(1, "javac refuses the program:\n%s", output)
+	case classes == "" && tooLargeAlone(output): // java would find out anew
+		return languages.Command{}, languages.Refuse(1, "javac refuses the program:\n%s", errorLines(output))
 	case classes == "":
 		asItIs.Uninstrumented = "the compiler refuses the program" // java says why, in its own words
 		return asItIs, nil
@@ -250,7 +260,15 @@ func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	if err != nil {
 		return languages.Command{}, err
 	}
-	return languages.Command{Args: b.javaCommand(classes), Env: []string{"CG_RUN=" + run}, Version: b.jdk.version}, nil
+	c := languages.Command{Args: b.javaCommand(classes), Version: b.jdk.version,
+		BuildOutput: b.originalMessages(b.said)}
+	if t.Flags[launcherFlag] != "" {
+		if c, err = b.launcherCommand(); err != nil {
+			return languages.Command{}, err
+		}
+	}
+	c.Env = []string{"CG_RUN=" + run}
+	return c, nil
 }
 
 // readTarget reads the sources of a target and finds the class to start.
@@ -266,6 +284,9 @@ func readTarget(t languages.Target, s languages.Setup) (*build, error) {
 	b := &build{jdk: k, setup: s, target: target}
 	if err := b.readSources(t); err != nil {
 		return nil, err
+	}
+	if t.Flags[launcherFlag] != "" && !b.isOneFile() {
+		return nil, languages.Refuse(2, "--%s is for a single source file, and %s is none", launcherFlag, target.path)
 	}
 	b.main, err = b.mainClass(t)
 	return b, err

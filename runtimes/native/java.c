@@ -20,7 +20,7 @@
 #define NATIVE(name) __attribute__((visibility("default"))) name
 
 enum { ENTER = 0, EXIT = 1, SUSPEND = 2, RESUME = 3 };
-enum { GET_BYTES = 200, GET_INTS = 203 }; /* Get<Type>ArrayRegion */
+enum { GET_BYTES = 200, GET_INTS = 203 /* Get<Type>ArrayRegion */, REGISTER_NATIVES = 215 };
 
 typedef void **const *Env; /* a pointer to the table of functions */
 typedef void (*Region)(Env, void *array, int32_t start, int32_t length, void *to);
@@ -66,23 +66,6 @@ static int has_room(int32_t n)
 	shown.sites = more;
 	shown.room = (n + 64) * 2;
 	return 1;
-}
-
-/* open(path): map the channel at a path that ends with 0. 0, or an errno. */
-int32_t NATIVE(Java_cg_00024_R_open)(Env env, void *class, void *path, int32_t length)
-{
-	(void)class;
-	char name[4097];
-	if (length <= 0 || length > (int32_t)sizeof name)
-		return ENAMETOOLONG;
-	((Region)(*env)[GET_BYTES])(env, path, 0, length, name);
-	name[length - 1] = 0;
-	/* Keys end in the order of their making, mostly: the frames first. */
-	pthread_key_create(&shown_key, carrier_end);
-	int32_t e = cg_open(name);
-	if (!e && !cg_cost)
-		cg_calibrate(cg_event_alone, NULL);
-	return e;
 }
 
 /* quick records an event if that takes no time: 0, else 1 and nothing is done. */
@@ -144,4 +127,41 @@ void NATIVE(Java_cg_00024_R_show)(Env env, void *class, int64_t id, void *sites,
 	((Region)(*env)[GET_INTS])(env, sites, 0, depth, shown.sites);
 	for (; shown.depth < depth; shown.depth++)
 		event(RESUME, shown.sites[shown.depth]);
+}
+
+typedef struct {
+	const char *name, *signature;
+	void *function;
+} Method; /* JNINativeMethod */
+
+/* Without it the first call of each looks for its symbol, in Java: at the end of the
+ * stack that is too much. */
+static void link_natives(Env env, void *class)
+{
+	static const Method methods[] = {
+		{"enter", "(I)I", (void *)Java_cg_00024_R_enter},
+		{"exit", "(I)I", (void *)Java_cg_00024_R_exit},
+		{"event", "(II)V", (void *)Java_cg_00024_R_event},
+		{"on", "(JII)Z", (void *)Java_cg_00024_R_on},
+		{"show", "(J[II)V", (void *)Java_cg_00024_R_show},
+	};
+	typedef int32_t (*Register)(Env, void *class, const Method *methods, int32_t count);
+	((Register)(*env)[REGISTER_NATIVES])(env, class, methods, sizeof methods / sizeof methods[0]);
+}
+
+/* open(path): map the channel at a path that ends with 0. 0, or an errno. */
+int32_t NATIVE(Java_cg_00024_R_open)(Env env, void *class, void *path, int32_t length)
+{
+	char name[4097];
+	if (length <= 0 || length > (int32_t)sizeof name)
+		return ENAMETOOLONG;
+	((Region)(*env)[GET_BYTES])(env, path, 0, length, name);
+	name[length - 1] = 0;
+	/* Keys end in the order of their making, mostly: the frames first. */
+	pthread_key_create(&shown_key, carrier_end);
+	link_natives(env, class);
+	int32_t e = cg_open(name);
+	if (!e && !cg_cost)
+		cg_calibrate(cg_event_alone, NULL);
+	return e;
 }

@@ -14,12 +14,14 @@ public final class Calls {
     private Calls() {}
 
     private static final class Enter implements IntConsumer {
+        @jdk.internal.vm.annotation.Hidden
         public void accept(int site) {
             R.e(site);
         }
     }
 
     private static final class Exit implements IntConsumer {
+        @jdk.internal.vm.annotation.Hidden
         public void accept(int site) {
             R.x(site);
         }

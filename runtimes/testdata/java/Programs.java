@@ -104,7 +104,8 @@ public class Programs {
             try {
                 dive(0);
             } catch (StackOverflowError e) {
-                System.out.println("overflow");
+                StackTraceElement top = e.getStackTrace()[0];
+                System.out.println("overflow in " + top.getClassName() + "." + top.getMethodName());
             }
         }
         fib(1);
