@@ -47,6 +47,7 @@ func commands() []*cli.Command {
 		benchmarkCommand(),
 		configCommand(),
 		loadCommand(),
+		measurerCommand(),
 	}
 }
 

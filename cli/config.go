@@ -30,12 +30,13 @@ const projectFile = ".cg.toml"
 // notSettings lists what has no setting: commands whose flags say what to do now, and
 // flags that are of one run.
 var notSettings = struct{ commands, flags []string }{
-	[]string{"config", "calibrate", "load", "info", "doctor", "init-sensors", "validate", "report", "verify", "compare",
+	[]string{"config", "calibrate", "load", "measurer", "info", "doctor", "init-sensors", "validate", "report",
+		"verify", "compare",
 		"sdk"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs",
 		"save-instrumented", "analyze.output-dir",
 		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "events", "project",
-		"head", "save", "seed", "allow-different", "junit", "export-metrics"},
+		"head", "save", "ranks", "seed", "allow-different", "junit", "export-metrics"},
 }
 
 // isSetting reports whether a flag of a command is a setting, too.

@@ -121,6 +121,7 @@ interpreter cannot be run; 127 not found.`,
 				Usage: "TARGET has its own checkpoints (analyze --save-instrumented): run it as it is"},
 			&cli.BoolFlag{Name: "no-cleanup", Usage: "keep the run's folder and say where it is"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, skipped file and warning"},
+			ranksFlag(),
 			sysrootFlag(),
 		}, append(noiseFlags(), languageFlags()...)...),
 		Action: runMeasure,
@@ -178,7 +179,12 @@ func runMeasure(c *cli.Context) error {
 	} else {
 		defer folder.Remove()
 	}
-	machine, err := openMachine(ctx, c)
+	rank, err := joinRanks(ctx, c, o.interval, folder.Path)
+	if err != nil {
+		return err
+	}
+	defer rank.leave()
+	machine, err := rank.machine(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -187,7 +193,7 @@ func runMeasure(c *cli.Context) error {
 	cache, refused := keeping()
 	conditions, done := runConditions(machine, o.interval)
 	defer done()
-	conditions.Noise = o.noise
+	conditions.Noise, conditions.Share = o.noise, rank.share()
 	x := experiment.Instrumented{
 		Conditions: conditions, Language: lang, Target: target, Options: o.instrument, OwnCheckpoints: o.instrumented,
 		MaxDepth: o.maxDepth, Dir: folder.Path, Cache: cache, Refused: refused,
@@ -199,7 +205,7 @@ func runMeasure(c *cli.Context) error {
 		Restarting: func(why string) { say(why) },
 		Waiting:    instrument.Waiting{Patience: waitPatience, Say: newFiles(os.Stderr)},
 	}
-	if o.baseline > 0 {
+	if o.baseline > 0 && rank == nil { // else its node's measurer does
 		x.MeasureIdle = func() (*measure.Baseline, bool, error) { return machine.idle(ctx, o.interval, o.baseline) }
 	}
 	r, err := x.Run(ctx)
@@ -207,6 +213,9 @@ func runMeasure(c *cli.Context) error {
 		return notStarted(ctx, err)
 	}
 	defer r.Close()
+	if rank != nil {
+		return rank.write(ctx, r)
+	}
 	return files.write(r, c.Bool("verbose"))
 }
 

@@ -80,9 +80,15 @@ run, or is not found; 2 usage.`,
 				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
+			ranksFlag(),
 			sysrootFlag(),
 		}, noiseFlags()...),
-		Action: runRepeated,
+		Action: func(c *cli.Context) error {
+			if c.String("ranks") != "" {
+				return runRank(c)
+			}
+			return runRepeated(c)
+		},
 	}
 }
 

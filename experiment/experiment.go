@@ -21,6 +21,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/node"
 	"cg/nemb/sensor/estimate"
 	"cg/report"
 	"cg/runtimes"
@@ -51,6 +52,25 @@ type Conditions struct {
 	Noise   *report.NoiseLimits // nil for the default
 	// Terminated gets the signal by which cg was asked to end; see measure.Config.
 	Terminated <-chan os.Signal
+	// Share is what the program's rank has of its node, nil for a program that is no rank.
+	Share *node.Member
+}
+
+// ending is what the end of the program is told to.
+func (s Conditions) ending() func() {
+	if s.Share == nil {
+		return nil
+	}
+	return s.Share.Settle
+}
+
+// open opens the account of a run.
+func (s Conditions) open() *account.Account {
+	a := account.New()
+	if s.Share != nil {
+		s.Share.Watch(a)
+	}
+	return a
 }
 
 // Result is what came of a run.
@@ -83,13 +103,13 @@ type Plain struct {
 
 // Run makes the run. The error is why the command was not started.
 func (p Plain) Run() (*Result, error) {
-	account := account.New()
+	account := p.open()
 	r := &Result{Run: report.Start(string(instrument.Coarse), "", p.Argv, p.Version),
 		close: []func(){func() { account.Close() }}}
 	var err error
 	r.Outcome, err = measure.Run(measure.Config{
 		Command: p.Command, Sensors: p.Machine.Found.Sensors, Account: account, Interval: p.Interval,
-		Baseline: p.Baseline, Terminated: p.Terminated,
+		Baseline: p.Baseline, Terminated: p.Terminated, Ending: p.ending(),
 	})
 	if err != nil {
 		r.Close()
@@ -195,13 +215,13 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 		}
 		r.close = append(r.close, func() { command.Stdin.Close() })
 	}
-	account := account.New()
+	account := x.open()
 	r.close = append(r.close, func() { account.Close() })
 	account.Classify(background(x.Language))
 	config := measure.Config{
 		Command: command, Sensors: x.Machine.Found.Sensors, Account: account, Interval: x.Interval, Baseline: idle,
 		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, Terminated: x.Terminated,
-		Names: p.server.Sites, Started: x.Started,
+		Names: p.server.Sites, Started: x.Started, Ending: x.ending(),
 	}
 	if x.Events != nil {
 		if config.Events, err = x.Events(r.Run, p.channel.Clock()); err != nil {

@@ -137,8 +137,8 @@ func baselineOf(series nemb.Series, cpus int) *Baseline {
 	return b
 }
 
-// set puts the idle powers into the domains that they are of.
-func (b *Baseline) set(domains []nemb.Domain) {
+// Set puts the idle powers into the domains that they are of.
+func (b *Baseline) Set(domains []nemb.Domain) {
 	if b == nil {
 		return
 	}

@@ -63,7 +63,7 @@ func TestBaseline(t *testing.T) {
 		}
 	}
 	domains := still(func(int) float64 { return 8 }, 0).Domains
-	baselineOf(still(func(int) float64 { return 8 }, 0), 2).set(domains)
+	baselineOf(still(func(int) float64 { return 8 }, 0), 2).Set(domains)
 	if !near(domains[0].Base, 8) || domains[1].Base != 5 || domains[1].BaseHi != 0 || domains[3].BaseHi != 0 {
 		t.Errorf("%+v", domains)
 	}

@@ -44,6 +44,9 @@ type Config struct {
 	// nil if nobody asks. Whoever asks may kill cg soon, as timeout -k and Kubernetes
 	// do: a program that goes on for GracePeriod is measured no further.
 	Terminated <-chan os.Signal
+	// Ending is called when the program has ended, before the last readings; nil for
+	// nothing.
+	Ending func()
 }
 
 // GracePeriod is how long a program that is asked to end is measured at most.
@@ -91,7 +94,7 @@ func Run(c Config) (*Outcome, error) {
 	}
 	defer sampler.Close()
 	o := &Outcome{Domains: sampler.Domains(), Baseline: c.Baseline}
-	o.Baseline.set(o.Domains)
+	o.Baseline.Set(o.Domains)
 	r := newRecorder(c, sampler, o)
 	command := c.command(r)
 	o.Begin = checkpoint.Monotime()
@@ -177,6 +180,9 @@ func (r *recorder) followUntilEnd(child *launcher.Child, terminated <-chan os.Si
 	pumping.Wait()
 	if r.account != nil && !o.Running {
 		r.account.SetTotal(child.Times())
+	}
+	if r.ending != nil {
+		r.ending()
 	}
 }
 

@@ -32,6 +32,7 @@ type recorder struct {
 	events     *events.Writer
 	names      func() []checkpoint.Site
 	interval   time.Duration
+	ending     func()
 	mu         sync.Mutex // blocks come from the launcher's goroutine
 }
 
@@ -40,6 +41,7 @@ func newRecorder(c Config, sampler *sampler.Sampler, o *Outcome) *recorder {
 		channel: c.Channel, sampler: sampler, account: c.Account, outcome: o,
 		attributor: attribute.New(o.Domains, processor.Online()),
 		events:     c.Events, names: c.Names, interval: c.Interval,
+		ending:    c.Ending,
 		recording: nemb.Recording{Domains: o.Domains},
 	}
 	r.attributor.MaxDepth = c.MaxDepth
@@ -168,7 +170,7 @@ func (r *recorder) finish() {
 	r.attributor.Refine(r.sampler.Domains())
 	o.Attributed = r.attributor.Finish()
 	o.Sampler, o.Faults, o.Domains = r.sampler.Stats(), r.sampler.Faults(), r.sampler.Domains()
-	o.Baseline.set(o.Domains)
+	o.Baseline.Set(o.Domains)
 	o.Series = nemb.Series{Domains: o.Domains, Samples: r.recording.Samples(), Gaps: o.Sampler.Gaps,
 		Interval: r.recording.Interval()}
 }

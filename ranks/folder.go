@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"cg/scratch"
 )
 
 // Names in a folder.
@@ -131,7 +129,8 @@ func (f *Folder) beside(name string, v any) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	to, err := scratch.NewFile(f.path(name))
+	path = f.path(name)
+	to, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return "", err
 	}
@@ -306,8 +305,8 @@ func (f *Folder) RunPath(r Rank) string {
 	return f.path(r.Run)
 }
 
-// NewRunPath is where the report of a rank goes.
-func (f *Folder) NewRunPath(rank int) string { return f.path(RunFile(rank)) }
+// PutRun writes the report of a rank.
+func (f *Folder) PutRun(rank int, report json.RawMessage) error { return f.put(RunFile(rank), report) }
 
 // Unsound tells of the domains whose ledger does not add up to the microjoule.
 func (n *Node) Unsound() (faults []string) {

@@ -296,3 +296,13 @@ func (a *Account) host() reading {
 	r.busy = a.start.busy // not known: nobody else is charged
 	return r
 }
+
+// Used is what the program and cg used since the account was opened: Read without the
+// threads.
+func (a *Account) Used() (program, own time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	host := a.host()
+	a.last = envelope(a.last, a.program(), host.own-a.start.own, host.busy-a.start.busy)
+	return a.last.Program, a.last.Own
+}

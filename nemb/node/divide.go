@@ -1,0 +1,112 @@
+package node
+
+import (
+	"time"
+
+	"cg/nemb"
+	"cg/nemb/account"
+	"cg/nemb/attribute/paths"
+	"cg/nemb/attribute/windows"
+)
+
+// reading is the processor time that a rank has written, ns.
+type reading struct{ program, own int64 }
+
+// divider divides what a node's counters show: among its ranks, their cg, everybody else
+// and idle power by package windows, and the part of all ranks among them by processor
+// time. It goes on where an earlier measurer's last commit ends.
+type divider struct {
+	windows *windows.Windows
+	base    []ledger // of earlier measurers
+	state   *state
+	counted []reading // that is in the state, or in a hole
+	program int64     // of all ranks since the first sample
+	own     int64
+	other   time.Duration
+}
+
+// newDivider begins with what earlier measurers left and what the ranks have written so
+// far: what they used before that is in no share.
+func newDivider(domains []nemb.Domain, cpus int, before *state, slots []reading) *divider {
+	x := &divider{windows: windows.New(domains, cpus, paths.NewTree()), state: before, counted: slots,
+		base: append([]ledger{}, before.ledgers...)}
+	for len(x.base) < len(domains) {
+		x.base = append(x.base, ledger{})
+	}
+	x.state.ledgers = append([]ledger{}, x.base...)
+	x.admit(len(slots))
+	return x
+}
+
+// admit makes room for slots that are new. What a rank used since it came counts.
+func (x *divider) admit(slots int) {
+	for len(x.counted) < slots {
+		x.counted = append(x.counted, reading{})
+	}
+	for len(x.state.results) < slots {
+		x.state.results = append(x.state.results, result{state: stateRunning, shares: make([]uint64, len(x.base))})
+	}
+}
+
+// begin takes the first sample.
+func (x *divider) begin(s nemb.Sample) {
+	s.Usage = account.Usage{Own: s.Usage.Own}
+	x.windows.Begin(s)
+}
+
+// close divides the window that ends with a sample, whose usage is that of the measurer
+// and the host, given what the ranks have written.
+func (x *divider) close(s nemb.Sample, slots []reading) {
+	x.admit(len(slots))
+	used := make([]float64, len(slots))
+	for i, now := range slots {
+		before := x.counted[i]
+		cpu := max(0, now.program-before.program)
+		used[i] = float64(cpu)
+		x.program += cpu
+		x.own += max(0, now.own-before.own)
+		x.counted[i] = reading{max(before.program, now.program), max(before.own, now.own)}
+		x.state.results[i].cpu += cpu
+	}
+	x.other = max(x.other, s.Usage.Other-time.Duration(x.program+x.own))
+	s.Usage = account.Usage{Program: time.Duration(x.program), Own: s.Usage.Own + time.Duration(x.own), Other: x.other}
+	before := make([]nemb.Energy, len(x.base))
+	for d := range x.windows.Domains {
+		before[d] = x.windows.Domains[d].Program
+	}
+	x.windows.Close(x.windows.Steady(s), false, nil)
+	for d := range x.windows.Domains {
+		w, base, l := &x.windows.Domains[d], x.base[d], &x.state.ledgers[d]
+		l.total = base.total + uint64(w.Total)
+		l.other, l.idle = base.other+uint64(w.Other), base.idle+uint64(w.Idle)
+		l.own = base.own + uint64(w.Own)
+		for i, part := range split(uint64(w.Program-before[d]), used) {
+			x.state.results[i].shares[d] += part
+			l.ranks += part
+		}
+		l.unattributed = l.total - l.ranks - l.other - l.idle - l.own
+	}
+}
+
+// split divides e in proportion to the weights, to the microjoule: what rounding leaves
+// goes to the largest. Without a weight above 0 nobody gets any.
+func split(e uint64, weights []float64) []uint64 {
+	parts := make([]uint64, len(weights))
+	sum, largest := 0.0, 0
+	for i, w := range weights {
+		sum += w
+		if w > weights[largest] {
+			largest = i
+		}
+	}
+	if sum <= 0 {
+		return parts
+	}
+	left := e
+	for i, w := range weights {
+		parts[i] = min(left, uint64(float64(e)*(w/sum)))
+		left -= parts[i]
+	}
+	parts[largest] += left
+	return parts
+}

@@ -1,0 +1,347 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/account"
+	"cg/nemb/processor"
+	"cg/nemb/sampler"
+	"cg/ranks"
+)
+
+// Config is what a measurer needs.
+type Config struct {
+	Dir      string // of the board
+	Run      *ranks.Folder
+	Node     string
+	Version  string
+	Sensors  []nemb.Sensor
+	Interval time.Duration
+	CPUModel string
+	// Idle has the idle power of domains that was measured before, nil for none.
+	Idle func([]nemb.Domain)
+}
+
+// divideEvery is how long a window is at most that is divided among the ranks: their processor
+// times are as old as their intervals.
+func divideEvery(interval time.Duration) time.Duration { return max(20*time.Millisecond, 5*interval) }
+
+// A measurer looks for ranks that were killed, and writes the node's record, this often.
+const (
+	lookEvery  = 200 * time.Millisecond
+	writeEvery = 10 * time.Second
+)
+
+// linger is how long a measurer waits for the node's ranks that have not come yet,
+// when all others have ended.
+const linger = time.Second
+
+// measurer samples the counters of a node and divides them.
+type measurer struct {
+	Config
+	board   *board
+	account *account.Account
+	sampler *sampler.Sampler
+	domains []nemb.Domain
+	divider *divider
+	record  ranks.Node
+	clock   *ranks.Exchange
+	cpus    int // that the ranks of the node may use
+	stride  int // every which window is a sample of the record
+	windows int
+	latest  nemb.Sample
+	closed  checkpoint.Instant // the end of the last window
+	quiet   checkpoint.Instant // since when no rank runs, 0 while one does
+	looked  checkpoint.Instant
+	written checkpoint.Instant
+}
+
+// Measure samples the counters of a node until all of its ranks have ended, divides them
+// among the ranks and writes the node's record. The process holds the lock of the
+// board's measurer.
+func Measure(c Config) error {
+	m := &measurer{Config: c, stride: 1, cpus: spread()}
+	door, err := enter(c.Dir)
+	if err != nil {
+		return err
+	}
+	m.board, err = openBoard(c.Dir)
+	door.Close()
+	if err != nil {
+		return err
+	}
+	defer m.board.close()
+	m.board.store(wordPID, uint64(os.Getpid()))
+	m.account = account.New()
+	defer m.account.Close()
+	m.sampler, err = sampler.Start(c.Sensors,
+		sampler.Config{Interval: c.Interval, Clock: checkpoint.SystemClock(), Program: m.account})
+	if err != nil {
+		return err
+	}
+	defer m.sampler.Close()
+	ring, err := m.sampler.Share()
+	if err == nil {
+		err = m.begin(ring)
+	}
+	if err != nil {
+		m.sampler.Stop()
+		return err
+	}
+	return m.measure()
+}
+
+// begin takes the first sample, and over what an earlier measurer left.
+func (m *measurer) begin(ring string) error {
+	m.domains = m.sampler.Domains()
+	if m.Idle != nil {
+		m.Idle(m.domains)
+	}
+	if len(m.domains) > maxDomains {
+		return fmt.Errorf("%d domains: the ranks of a node share %d at most: choose sensors with -s", len(m.domains),
+			maxDomains)
+	}
+	before, err := m.board.readAbout()
+	if err != nil {
+		return err
+	}
+	left := &state{}
+	if before != nil {
+		same := func(a, b nemb.Domain) bool { return a.ID == b.ID }
+		if !slices.EqualFunc(before.Domains, m.domains, same) {
+			return fmt.Errorf("node %s has other counters than before its measurer was killed", m.Node)
+		}
+		left = m.board.committed(len(m.domains))
+	}
+	var samples []nemb.Sample
+	for len(samples) == 0 {
+		samples = m.sampler.Poll()
+	}
+	first := samples[0]
+	m.divider = newDivider(m.domains, processor.Online(), left, m.readings())
+	m.divider.begin(first)
+	m.latest, m.closed = first, first.Time
+	if err := m.open(before, first.Time); err != nil {
+		return err
+	}
+	if before == nil {
+		about := about{Record: m.record.Record, Domains: m.domains, Ring: ring, CPUModel: m.CPUModel}
+		if err := m.board.writeAbout(about); err != nil {
+			return err
+		}
+	}
+	m.clock, err = ranks.NewExchange(m.Run.Clocks(), m.Node, m.record.Record)
+	if err != nil {
+		return err
+	}
+	m.take(samples[1:])
+	m.commit()
+	m.put()
+	m.board.store(wordReady, 1)
+	return nil
+}
+
+// open begins the record, or goes on with that of an earlier measurer.
+func (m *measurer) open(before *about, first checkpoint.Instant) error {
+	now, unix := checkpoint.Monotime(), time.Now().UnixNano()
+	began := unix - int64(now-first)
+	mine := ranks.Measurer{PID: os.Getpid(), StartedUnixNs: began}
+	if before != nil {
+		for n, err := range m.Run.Nodes() {
+			if err == nil && n.Record == before.Record {
+				m.record = n
+			}
+		}
+	}
+	if m.record.Record != "" {
+		n := &m.record
+		last := &n.Measurers[len(n.Measurers)-1]
+		last.EndedUnixNs = m.divider.state.unix
+		n.Holes = append(n.Holes, ranks.Hole{Kind: ranks.HoleMeasurer, Node: m.Node, Rank: -1,
+			FromUnixNs: last.EndedUnixNs, ToUnixNs: began,
+			Text: fmt.Sprintf("node %s: its measurer (process %d) was killed, and nobody sampled its counters for "+
+				"%.3f s", m.Node, last.PID, float64(began-last.EndedUnixNs)/1e9)})
+		n.Measurers = append(n.Measurers, mine)
+		return nil
+	}
+	token := make([]byte, 4)
+	rand.Read(token)
+	host, _ := os.Hostname()
+	m.record = ranks.Node{
+		Format: ranks.Version, CgVersion: m.Version, Node: m.Node, Record: m.Node + "-" + hex.EncodeToString(token),
+		Hostname: host, BootID: ranks.BootID(), CPUModel: m.CPUModel, CPUs: processor.Online(),
+		IntervalNs: int64(m.Interval), Measurers: []ranks.Measurer{mine}, StartedUnixNs: began,
+		StartedMonoNs: int64(first),
+		Domains:       []ranks.Domain{}, Ranks: []ranks.Share{}, Samples: []ranks.Sample{}, Offsets: []ranks.Offset{},
+		Holes: []ranks.Hole{}, Warnings: []ranks.Warning{},
+	}
+	return nil
+}
+
+// readings are the processor times that the ranks have written.
+func (m *measurer) readings() []reading {
+	all := make([]reading, m.board.slots())
+	for s := range all {
+		all[s] = reading{int64(m.board.slot(s, slotCPU)), int64(m.board.slot(s, slotOwn))}
+	}
+	return all
+}
+
+// measure samples until no rank is left.
+func (m *measurer) measure() error {
+	timer := time.NewTicker(min(max(m.Interval, 5*time.Millisecond), 20*time.Millisecond))
+	defer timer.Stop()
+	for !m.over() {
+		<-timer.C
+		m.take(m.sampler.Poll())
+		m.clock.Step(time.Now().UnixNano)
+		m.judge()
+	}
+	return m.end()
+}
+
+// take divides the windows that are over.
+func (m *measurer) take(samples []nemb.Sample) {
+	for _, s := range samples {
+		if s.Failed {
+			continue // its window is joined with the next
+		}
+		m.latest = s
+		if time.Duration(s.Time-m.closed) >= divideEvery(m.Interval) {
+			m.close()
+		}
+	}
+}
+
+// close divides the window up to the latest sample.
+func (m *measurer) close() {
+	if m.latest.Time <= m.closed {
+		return
+	}
+	m.divider.close(m.latest, m.readings())
+	m.closed = m.latest.Time
+	state := m.divider.state
+	state.mono = int64(m.closed)
+	state.unix = time.Now().UnixNano() - int64(checkpoint.Monotime()-m.closed)
+	m.commit()
+	if m.windows%m.stride == 0 {
+		m.sample()
+	}
+	m.windows++
+}
+
+// commit shows the state on the board.
+func (m *measurer) commit() { m.board.commit(m.divider.state) }
+
+// judge settles the shares of ranks that have ended, and finds those that were killed.
+func (m *measurer) judge() {
+	m.divider.admit(m.board.slots())
+	results := m.divider.state.results
+	news := false
+	var final []int
+	for s := range results {
+		if results[s].state == stateRunning && m.board.slot(s, slotState) == stateFinal {
+			final = append(final, s)
+		}
+	}
+	ready := slices.DeleteFunc(slices.Clone(final), func(s int) bool {
+		return checkpoint.Instant(m.board.slot(s, slotFinal)) > m.latest.Time
+	})
+	if len(ready) > 0 {
+		m.close()
+		for _, s := range ready {
+			results[s].state, news = stateSettled, true
+		}
+	}
+	now := checkpoint.Monotime()
+	if time.Duration(now-m.looked) >= lookEvery {
+		m.looked = now
+		for s := range results {
+			if results[s].state == stateRunning && !slices.Contains(final, s) && m.killed(s) {
+				m.lose(s)
+				news = true
+			}
+		}
+	}
+	if news || time.Duration(now-m.written) >= writeEvery {
+		m.put()
+		m.written = now
+	}
+	if news {
+		m.commit()
+	}
+}
+
+// killed reports whether the rank of a slot is gone without a word: the lock that it held
+// is free.
+func (m *measurer) killed(s int) bool {
+	lock, err := held(m.board.lockOf(s), unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		return false
+	}
+	lock.Close()
+	return m.board.slot(s, slotState) == stateRunning
+}
+
+// lose ends the share of a rank that was killed.
+func (m *measurer) lose(s int) {
+	m.divider.state.results[s].state = stateLost
+	rank := int(m.board.slot(s, slotRank)) - 1
+	m.record.Holes = append(m.record.Holes, ranks.Hole{Kind: ranks.HoleRank, Node: m.Node, Rank: rank,
+		FromUnixNs: m.divider.state.unix,
+		Text:       fmt.Sprintf("rank %d on %s was killed: its share ends there, and it has no report", rank, m.Node)})
+}
+
+// over reports whether all ranks of the node have ended. Those that its launcher has not
+// started yet are waited for, not for long.
+func (m *measurer) over() bool {
+	results := m.divider.state.results
+	peers := 0
+	for s := range results {
+		if results[s].state == stateRunning {
+			m.quiet = 0
+			return false
+		}
+		peers = max(peers, int(m.board.slot(s, slotPeers)))
+	}
+	now := checkpoint.Monotime()
+	if m.quiet == 0 {
+		m.quiet = now
+	}
+	return len(results) > 0 && len(results) >= peers || time.Duration(now-m.quiet) > linger
+}
+
+// end writes the whole record and removes the board, unless a rank has come meanwhile.
+func (m *measurer) end() error {
+	door, err := enter(m.Dir)
+	if err != nil {
+		return err
+	}
+	defer door.Close()
+	if m.divider.admit(m.board.slots()); !m.over() {
+		door.Close()
+		return m.measure()
+	}
+	m.take(m.sampler.Stop())
+	m.close()
+	m.sample()
+	n := &m.record
+	n.EndedUnixNs = m.divider.state.unix
+	n.Measurers[len(n.Measurers)-1].EndedUnixNs = n.EndedUnixNs
+	m.clock.Close()
+	err = m.put()
+	m.commit()
+	err = errors.Join(err, removeBoard(m.Dir))
+	m.board.store(wordEnded, 1)
+	return err
+}
