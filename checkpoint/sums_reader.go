@@ -36,16 +36,28 @@ type reading struct {
 	lost  uint64 // records of long calls that are not there any more
 }
 
-// block is what was read of some nodes that lie side by side.
-type block struct {
-	ticks     [windows][blockNodes]uint64
-	calls     [blockNodes]uint64
-	others    [blockNodes]int32
-	away      [blockNodes]int64
-	awayTicks [blockNodes]uint64
-	counted   [windows][blockNodes]uint32
-	drawn     [blockNodes][2]Drawn
+// block is what was read of some nodes that lie side by side: nil of one that the thread
+// was never in. The program's paths may be many more than those of a thread.
+type block [blockNodes]*knownNode
+
+// knownNode is what was read of a node.
+type knownNode struct {
+	ticks     [windows]uint64
+	calls     uint64
+	away      int64
+	awayTicks uint64
+	others    int32
+	counted   *countedNode // nil where each event is timed
 }
+
+// countedNode is what was read of a node of whose events some are counted alone.
+type countedNode struct {
+	counted [windows]uint32
+	drawn   [2]Drawn
+}
+
+// nothingCounted is what is known of a node before anything was counted.
+var nothingCounted countedNode
 
 // counts is the counts of a tree.
 type counts struct{ events, unwound, closed, joined, lost uint64 }
@@ -230,18 +242,32 @@ func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func
 			b = new(block)
 			r.blocks[p.Node/blockNodes] = b
 		}
-		b.ticks[slot][i] += p.Ticks
-		b.calls[i] += p.Calls
-		b.others[i] += int32(p.Others)
-		b.away[i] += p.Away
-		b.awayTicks[i] += p.AwayTicks
-		b.counted[slot][i] += uint32(p.Counted)
-		for k := range p.Drawn {
-			b.drawn[i][k].Intervals += p.Drawn[k].Intervals
-			b.drawn[i][k].Ticks += p.Drawn[k].Ticks
+		if b[i] == nil {
+			b[i] = new(knownNode)
 		}
+		b[i].add(p, slot)
 	}
 	return true, true
+}
+
+// add adds what a node has more in a window.
+func (k *knownNode) add(p Part, slot uint64) {
+	k.ticks[slot] += p.Ticks
+	k.calls += p.Calls
+	k.others += int32(p.Others)
+	k.away += p.Away
+	k.awayTicks += p.AwayTicks
+	if p.Counted == 0 && p.Drawn == [2]Drawn{} {
+		return
+	}
+	if k.counted == nil {
+		k.counted = new(countedNode)
+	}
+	k.counted.counted[slot] += uint32(p.Counted)
+	for i := range p.Drawn {
+		k.counted.drawn[i].Intervals += p.Drawn[i].Intervals
+		k.counted.drawn[i].Ticks += p.Drawn[i].Ticks
+	}
 }
 
 // drawnWithin reports whether what was drawn is no more than a run can have.
@@ -269,39 +295,52 @@ func (r *reading) readBlocks(t *tree, n int, slot uint64, top int) (parts []Part
 		}
 		known := r.blocks[b]
 		for i := range min(blockNodes, n-b*blockNodes) {
-			node := &t.nodes[b*blockNodes+i]
-			p := Part{
-				Node: uint32(b*blockNodes + i), Ticks: atomic.LoadUint64(&node.ticks[slot]),
-				Calls: atomic.LoadUint64(&node.calls), Away: atomic.LoadInt64(&node.away),
-				AwayTicks: atomic.LoadUint64(&node.awayTicks),
-			}
-			counted := atomic.LoadUint32(&node.counted[slot])
-			for k := range p.Drawn {
-				p.Drawn[k] = Drawn{atomic.LoadUint64(&node.drawn[k]), atomic.LoadUint64(&node.drawnTicks[k])}
-			}
-			others := int32(0)
-			if t.head.head.flags&flagOther != 0 {
-				others = atomic.LoadInt32(&node.others)
-			}
+			var of *knownNode
 			if known != nil {
-				p.Ticks -= known.ticks[slot][i]
-				p.Calls -= known.calls[i]
-				p.Away -= known.away[i]
-				p.AwayTicks -= known.awayTicks[i]
-				others -= known.others[i]
-				counted -= known.counted[slot][i]
-				for k := range p.Drawn {
-					p.Drawn[k].Intervals -= known.drawn[i][k].Intervals
-					p.Drawn[k].Ticks -= known.drawn[i][k].Ticks
-				}
+				of = known[i]
 			}
-			p.Others, p.Counted = int64(others), uint64(counted)
+			p := t.nodes[b*blockNodes+i].since(of, slot, t.head.head.flags&flagOther != 0)
+			p.Node = uint32(b*blockNodes + i)
 			if p != (Part{Node: p.Node}) {
 				parts = append(parts, p)
 			}
 		}
 	}
 	return parts
+}
+
+// since is what a node has more than is known of it, nil for nothing. others says that its writer
+// counts other events.
+func (node *treeNode) since(known *knownNode, slot uint64, others bool) Part {
+	p := Part{
+		Ticks: atomic.LoadUint64(&node.ticks[slot]), Calls: atomic.LoadUint64(&node.calls),
+		Away: atomic.LoadInt64(&node.away), AwayTicks: atomic.LoadUint64(&node.awayTicks),
+	}
+	counted, other := atomic.LoadUint32(&node.counted[slot]), int32(0)
+	for k := range p.Drawn {
+		p.Drawn[k] = Drawn{atomic.LoadUint64(&node.drawn[k]), atomic.LoadUint64(&node.drawnTicks[k])}
+	}
+	if others {
+		other = atomic.LoadInt32(&node.others)
+	}
+	if known != nil {
+		p.Ticks -= known.ticks[slot]
+		p.Calls -= known.calls
+		p.Away -= known.away
+		p.AwayTicks -= known.awayTicks
+		other -= known.others
+		of := known.counted
+		if of == nil {
+			of = &nothingCounted
+		}
+		counted -= of.counted[slot]
+		for k := range p.Drawn {
+			p.Drawn[k].Intervals -= of.drawn[k].Intervals
+			p.Drawn[k].Ticks -= of.drawn[k].Ticks
+		}
+	}
+	p.Others, p.Counted = int64(other), uint64(counted)
+	return p
 }
 
 // readLong takes the new records of long calls, of which there are now so many. n is

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -304,6 +305,44 @@ func TestSharedPaths(t *testing.T) {
 	if c.forest.state[0] != stateFree || c.forest.state[1] != stateFree || c.RefusedTrees() != 0 {
 		t.Errorf("states %d, %d refused", c.forest.state[:2], c.RefusedTrees())
 	}
+}
+
+// TestScatteredPaths: of paths that a thread was in, and that are few among the program's, the reader keeps
+// what it needs for them, and not for all beside them.
+func TestScatteredPaths(t *testing.T) {
+	c, y := grown(t)
+	const nodes, each = 1 << 16, 12 // so many apart
+	for n := 5; n < nodes; n++ {
+		y.nodes[n] = treeNode{site: 7, parent: 3, born: y.nodes[3].born}
+	}
+	y.head.count = nodes
+	used := 0
+	for n := 5; n < nodes; n += each {
+		y.nodes[n].calls, y.nodes[n].ticks[0], y.touched[0][n/blockNodes] = 1, 1, 1
+		used++
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	parts := 0
+	c.Drain(func(r Run) int {
+		for _, w := range r.Tally.Windows {
+			parts += len(w.Parts)
+		}
+		return len(r.Tally.Windows)
+	})
+	after := heap()
+	const known = nodes * 16 // the paths themselves
+	if grown := int64(after - before - known); parts < used || grown > int64(used)*600 {
+		t.Errorf("%d parts of %d nodes, %d bytes for each", parts, used, grown/int64(used))
+	} else {
+		t.Logf("%d bytes for each of %d nodes", grown/int64(used), used)
+	}
+	runtime.KeepAlive(c)
 }
 
 // A record of a long call that was overwritten before it was read counts as lost.
