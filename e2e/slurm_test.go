@@ -1,0 +1,298 @@
+package e2e
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cg/ranks"
+)
+
+// slurmConf is a cluster of two virtual nodes on this machine. %[1]s is its folder, %[2]s the host, and
+// then come three ports.
+const slurmConf = `ClusterName=t
+SlurmctldHost=%[2]s(127.0.0.1)
+SlurmctldPort=%[3]d
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=%[1]s/munge.sock
+StateSaveLocation=%[1]s/state
+SlurmdSpoolDir=%[1]s/spool-%%n
+SlurmctldPidFile=%[1]s/ctld.pid
+SlurmdPidFile=%[1]s/slurmd-%%n.pid
+SlurmdLogFile=%[1]s/slurmd-%%n.log
+SlurmctldLogFile=%[1]s/ctld.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SlurmdParameters=config_overrides
+SchedulerParameters=sched_interval=2,bf_interval=2
+ReturnToService=2
+MpiDefault=none
+TaskProlog=%[6]s
+NodeName=n0 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[4]d CPUs=4 CoresPerSocket=4 State=UNKNOWN
+NodeName=n1 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[5]d CPUs=4 CoresPerSocket=4 State=UNKNOWN
+PartitionName=p Nodes=n0,n1 Default=YES MaxTime=INFINITE State=UP
+`
+
+// startSlurm starts Slurm's daemons and returns the environment of its clients. Where they
+// do not start, the test ends and says why: not every machine lets them.
+func startSlurm(t *testing.T) []string {
+	t.Helper()
+	tools := map[string]string{}
+	for _, name := range []string{"munged", "slurmctld", "slurmd", "srun", "sinfo", "sbatch"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skipf("%s is not installed", name)
+		}
+		tools[name] = path
+	}
+	if os.Getuid() != 0 {
+		t.Skip("Slurm's daemons need root here")
+	}
+	dir, err := os.MkdirTemp("/tmp", "cg-slurm-") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	host, err := os.Hostname()
+	if err != nil {
+		t.Skipf("the machine has no name: %v", err)
+	}
+	host, _, _ = strings.Cut(host, ".")
+	prolog, err := filepath.Abs("deploy/slurm/task_prolog.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := make([]byte, 1024)
+	rand.Read(key)
+	ports := freePorts(t, 3)
+	conf := fmt.Sprintf(slurmConf, dir, host, ports[0], ports[1], ports[2], prolog)
+	for name, text := range map[string]string{"key": string(key), "slurm.conf": conf} {
+		mode := os.FileMode(0o644)
+		if name == "key" {
+			mode = 0o400
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sub := range []string{"state", "spool-n0", "spool-n1"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.Chmod(dir, 0o755)
+	env := []string{"SLURM_CONF=" + filepath.Join(dir, "slurm.conf")}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	daemon(t, env, at("munged.out"), tools["munged"], "--force", "--foreground", "--key-file="+at("key"),
+		"--socket="+at("munge.sock"), "--pid-file="+at("munge.pid"), "--log-file="+at("munge.log"),
+		"--seed-file="+at("munge.seed"))
+	if !soon(func() bool { _, err := os.Stat(at("munge.sock")); return err == nil }) {
+		t.Skipf("munged does not start on this machine: %s", tail(at("munged.out"), at("munge.log")))
+	}
+	daemon(t, env, at("ctld.out"), tools["slurmctld"], "-c", "-D")
+	daemon(t, env, at("n0.out"), tools["slurmd"], "-N", "n0", "-D")
+	daemon(t, env, at("n1.out"), tools["slurmd"], "-N", "n1", "-D")
+	up := func() bool {
+		out, err := launch(dir, env, tools["sinfo"], "-h", "-N", "-o", "%T")
+		return err == nil && strings.Count(out, "idle") == 2
+	}
+	if !soon(up) {
+		t.Skipf("Slurm does not start on this machine: %s", tail(at("ctld.out"), at("ctld.log"), at("n0.out"), at("n1.out")))
+	}
+	if out, err := launch(dir, env, tools["srun"], "-N2", "-n2", "true"); err != nil {
+		t.Skipf("Slurm starts no job on this machine, without cg: %v: %s", err, out)
+	}
+	return env
+}
+
+// freePorts are ports of this machine that nobody uses.
+func freePorts(t *testing.T, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Skipf("no port can be had: %v", err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// daemon starts a program that ends with the test.
+func daemon(t *testing.T, env []string, log string, args ...string) {
+	t.Helper()
+	out, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // they signal their groups
+	if err := cmd.Start(); err != nil {
+		t.Skipf("%s: %v", args[0], err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(unix.SIGTERM)
+		killed := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
+		cmd.Wait()
+		killed.Stop()
+		out.Close()
+	})
+}
+
+// soon waits for a condition for a while, and tells whether it came.
+func soon(is func() bool) bool {
+	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if is() {
+			return true
+		}
+	}
+	return false
+}
+
+// tail is the end of what daemons said.
+func tail(names ...string) string {
+	var all []string
+	for _, name := range names {
+		b, _ := os.ReadFile(name)
+		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+		all = append(all, lines[max(0, len(lines)-5):]...)
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestRanksOfSlurm has the daemons of Slurm, with two virtual nodes.
+func TestRanksOfSlurm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for Slurm's scheduler")
+	}
+	python(t)
+	env := startSlurm(t)
+	c := newCluster(t, 2)
+	script := filepath.Join(c.dir, "rank.sh")
+	text := fmt.Sprintf("#!/bin/sh\nexport CG_NODE_DIR=%[1]s/shm CG_SYSROOT=%[1]s/$CG_NODE\n"+
+		"exec %[2]s/cg run --ranks $1 -- %[3]s main.py 2 100003\n", c.dir, os.Getenv("CG_TEST_BIN"), python(t))
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) {
+		t.Helper()
+		if out, err := launch(c.dir, env, args...); err != nil {
+			t.Fatalf("%q: %v: %s", args, err, out)
+		}
+	}
+	check := func(dir string, size int) left {
+		t.Helper()
+		l := c.read(dir)
+		if holes := l.holes(); len(l.ranks) != size || len(holes) > 0 {
+			t.Errorf("%s: %d ranks, want %d; holes %q", dir, len(l.ranks), size, holes)
+		}
+		for _, r := range l.ranks {
+			if r.Launcher != ranks.Slurm || r.Job == "" || r.Step == "" || r.Slurm == nil || r.Slurm.JobID != r.Job {
+				t.Errorf("%s: rank %d: %+v, %+v", dir, r.Rank, r.Identity, r.Slurm)
+			}
+		}
+		return l
+	}
+	run("srun", "-N2", "-n4", "--ntasks-per-node=2", script, "out")
+	l := check("out", 4)
+	for _, node := range []string{"n0", "n1"} {
+		if got, want := l.total(node), c.moved(node); got != want || want != 2*2*100003 {
+			t.Errorf("%s: %d uJ in the records, and the counter moved by %d", node, got, want)
+		}
+	}
+	run("srun", "-n1", script, "het", ":", "-n1", script, "het") // a step of two parts
+	check("het", 2)
+	run("sbatch", "--wait", "--array=0-1", "-n1", "-o", filepath.Join(c.dir, "log-%a"), "--wrap",
+		"srun -n1 "+script+" task$SLURM_ARRAY_TASK_ID")
+	var tasks []string
+	for _, dir := range []string{"task0", "task1"} {
+		for _, r := range check(dir, 1).ranks {
+			tasks = append(tasks, r.Task)
+		}
+	}
+	if !slices.Equal(tasks, []string{"0", "1"}) {
+		t.Errorf("tasks of the array: %q", tasks)
+	}
+	c.empty()
+}
+
+// The scripts in deploy/slurm, with files in the place of the kernel's and a stand-in for squeue.
+func TestScriptsOfSlurm(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("they give files to a group, which needs root")
+	}
+	dir := t.TempDir()
+	counter := filepath.Join(dir, "powercap/intel-rapl:0/energy_uj")
+	board := filepath.Join(dir, "shm/cg-12345/ab/board")
+	for _, name := range []string{counter, board, filepath.Join(dir, "bin/squeue")} {
+		os.MkdirAll(filepath.Dir(name), 0o755)
+		if err := os.WriteFile(name, []byte("#!/bin/sh\necho $JOBS | tr ' ' '\\n' | grep .\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.Chmod(counter, 0o400)
+	script := func(name string, env ...string) string {
+		t.Helper()
+		out, err := launch(dir, append([]string{"PATH=" + dir + "/bin:" + os.Getenv("PATH"), "SLURMD_NODENAME=n7",
+			"CG_POWERCAP=" + dir + "/powercap", "CG_NODE_DIR=" + dir + "/shm", "SLURM_JOB_UID=12345", "SLURM_JOB_GID=54321",
+			"SLURM_JOB_ID=9"}, env...), mustAbs(t, "deploy/slurm/"+name))
+		if err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+		return out
+	}
+	expect := func(what string, gid uint32, mode uint32) {
+		t.Helper()
+		var info unix.Stat_t
+		if err := unix.Stat(counter, &info); err != nil || info.Gid != gid || info.Mode&0o777 != mode {
+			t.Errorf("%s: group %d, mode %o, want %d, %o", what, info.Gid, info.Mode&0o777, gid, mode)
+		}
+	}
+	script("prolog.sh", "JOBS=8 9")
+	expect("a node that two jobs share", 0, 0o400)
+	script("prolog.sh", "JOBS=9", "SLURM_JOB_GID=")
+	expect("no job", 0, 0o400)
+	script("prolog.sh", "JOBS=8 9", "CG_SHARED_NODES=yes")
+	expect("a shared node, as asked for", 54321, 0o440)
+	script("epilog.sh", "JOBS=8 9")
+	expect("after the job", 0, 0o400)
+	if _, err := os.Stat(board); err != nil {
+		t.Error("the board of another job of the user is gone")
+	}
+	script("prolog.sh", "JOBS=9")
+	expect("a job alone", 54321, 0o440)
+	script("epilog.sh", "JOBS=9")
+	expect("after it", 0, 0o400)
+	if _, err := os.Stat(board); err == nil {
+		t.Error("the board of the user's last job is there")
+	}
+	if out := script("task_prolog.sh", "CG_NODE=", "CG_NODE_DIR="); !strings.Contains(out, "export CG_NODE=n7\n") {
+		t.Errorf("the task prolog prints %q", out)
+	}
+	if out := script("task_prolog.sh", "CG_NODE=mine"); out != "" {
+		t.Errorf("the task prolog prints %q where all is given", out)
+	}
+}
+
+func mustAbs(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,169 @@
+package node
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/account"
+	"cg/nemb/leaks"
+)
+
+func TestMain(m *testing.M) { os.Exit(leaks.Run(m)) }
+
+func TestSplit(t *testing.T) {
+	for _, c := range []struct {
+		e       uint64
+		weights []float64
+		want    []uint64
+	}{
+		{10, []float64{1, 1}, []uint64{5, 5}},
+		{11, []float64{1, 1}, []uint64{6, 5}},
+		{10, []float64{1, 3, 1}, []uint64{2, 6, 2}},
+		{10, []float64{0, 3, 0}, []uint64{0, 10, 0}},
+		{10, []float64{0, 0}, []uint64{0, 0}},
+		{0, []float64{1, 2}, []uint64{0, 0}},
+		{7, nil, []uint64{}},
+	} {
+		if got := split(c.e, c.weights); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("split(%d, %v) = %v, want %v", c.e, c.weights, got, c.want)
+		}
+	}
+}
+
+// Whatever ranks use, and whenever a measurer is replaced by another, the ledger adds up to what
+// the counters showed while somebody looked.
+func TestDivisionIsExact(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	domains := []nemb.Domain{
+		{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1, Base: 3},
+		{ID: "dram-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1},
+	}
+	var slots []reading
+	total := make([]uint64, len(domains))
+	left := &state{}
+	at := checkpoint.Instant(0)
+	for range 5 { // measurers
+		x := newDivider(domains, 4, left, append([]reading{}, slots...))
+		s := nemb.Sample{At: checkpoint.Tick(at), Time: at, Energy: make([]nemb.Energy, len(domains))}
+		x.begin(s)
+		var own, busy time.Duration
+		for range 200 {
+			if random.IntN(20) == 0 && len(slots) < 7 {
+				slots = append(slots, reading{})
+			}
+			span := time.Duration(1+random.IntN(100)) * time.Millisecond
+			at += checkpoint.Instant(span)
+			for i := range slots {
+				slots[i].program += random.Int64N(int64(span))
+				slots[i].own += random.Int64N(int64(span) / 100)
+			}
+			own += time.Duration(random.Int64N(int64(span) / 50))
+			busy += time.Duration(random.Int64N(4 * int64(span)))
+			s = nemb.Sample{At: checkpoint.Tick(at), Time: at, Energy: append([]nemb.Energy{}, s.Energy...),
+				Usage: account.Usage{Own: own, Other: busy}}
+			for d := range domains {
+				e := uint64(random.IntN(2_000_000))
+				s.Energy[d] += nemb.Energy(e)
+				total[d] += e
+			}
+			x.close(s, slots)
+		}
+		left = x.state
+		at += checkpoint.Instant(time.Second)
+		for i := range slots { // which nobody counted
+			slots[i].program += int64(time.Second)
+		}
+	}
+	for d, l := range left.ledgers {
+		sum := uint64(0)
+		for _, r := range left.results {
+			sum += r.shares[d]
+		}
+		if l.total != total[d] || sum != l.ranks || l.total != l.ranks+l.other+l.idle+l.own+l.unattributed {
+			t.Errorf("%s: %+v: the shares are %d, and the counter moved by %d", domains[d].ID, l, sum, total[d])
+		}
+		if sum == 0 || l.other == 0 || l.own == 0 {
+			t.Errorf("%s: %+v: somebody has nothing", domains[d].ID, l)
+		}
+	}
+	if len(left.results) < 2 {
+		t.Error("only one rank came")
+	}
+}
+
+// What is committed is read as it was written, and a commit that did not end is not seen.
+func TestBoard(t *testing.T) {
+	dir := t.TempDir()
+	b, err := openBoard(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	for rank := range 3 {
+		if slot, err := b.take(10+rank, 100+rank, 3); err != nil || slot != rank {
+			t.Fatalf("slot %d, %v, want %d", slot, err, rank)
+		}
+	}
+	want := &state{mono: 5, unix: 6, ledgers: []ledger{{21, 6, 5, 4, 3, 3}, {1, 1, 0, 0, 0, 0}}, results: []result{
+		{stateSettled, 7, []uint64{1, 0}}, {stateRunning, 8, []uint64{2, 1}}, {stateLost, 9, []uint64{3, 0}}}}
+	b.commit(&state{mono: 1, ledgers: make([]ledger, 2), results: want.results})
+	b.commit(want)
+	other, err := openBoard(dir) // of another process
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
+	if got := other.committed(2); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	other.store(stateAt(other.load(wordCommits)+1), 99) // a measurer that was killed meanwhile
+	if got := b.committed(2); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if r, ok := b.result(1, 2); !ok || !reflect.DeepEqual(r, want.results[1]) {
+		t.Errorf("result %+v", r)
+	}
+	b.store(wordMagic, 77)
+	if _, err := openBoard(dir); err == nil {
+		t.Error("a file that is no board was opened")
+	}
+	b.store(wordSlots, maxSlots)
+	if _, err := b.take(1, 1, 1); err == nil {
+		t.Error("a node has no end of slots")
+	}
+}
+
+// The door is shut while somebody is in, and it is another one when the folder was removed.
+func TestDoor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "board")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	door, err := enter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := held(filepath.Join(dir, "door"), unix.LOCK_EX|unix.LOCK_NB); !taken(err) {
+		t.Errorf("the door is open: %v", err)
+	}
+	waiting := make(chan error)
+	go func() {
+		_, err := enter(dir)
+		waiting <- err
+	}()
+	if err := removeBoard(dir); err != nil {
+		t.Fatal(err)
+	}
+	door.Close()
+	if err := <-waiting; !os.IsNotExist(err) {
+		t.Errorf("through the door of a folder that was removed: %v", err)
+	}
+}
