@@ -50,8 +50,8 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"},
 				Usage: "write in `FORMAT`; default: as the name of -o ends, else text"},
 			&cli.StringFlag{Name: "from",
-				Usage: "read runs in `FORMAT`, json or hespas; a hespas file can be shown as text, csv (tasks, " +
-					"samples), perfetto and hespas", Value: "json"},
+				Usage: "read runs in `FORMAT`, json or hespas, or a trace's folder, recorder; a hespas file can be " +
+					"shown as text, csv (tasks, samples), perfetto and hespas", Value: "json"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write to `FILE` (- for standard output, the default); " +
 					format.Names(folders((*report.Run)(nil)), "and") + ": to a new folder of files"},
@@ -66,7 +66,7 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 			&cli.BoolFlag{Name: "open",
 				Usage: "show a page in the browser; without -o in a temporary file, which stays"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every function, test, skipped file and warning"},
-		}, choiceFlags()...),
+		}, append(traceFlags(), choiceFlags()...)...),
 		Action: runReport,
 	}
 }
@@ -123,6 +123,9 @@ func alternatives(names []string) string {
 }
 
 func runReport(c *cli.Context) error {
+	if c.String("from") == fromTrace {
+		return reportTrace(c)
+	}
 	names := c.Args().Slice()
 	f, err := reportFormat(c, kindOf(names))
 	if err != nil {
@@ -130,7 +133,7 @@ func runReport(c *cli.Context) error {
 	}
 	reader, err := format.Reader(c.String("from"))
 	if err != nil {
-		return fail(statusUsage, "--from: %w", err)
+		return fail(statusUsage, "--from: %w, or recorder", err)
 	}
 	if len(names) == 0 {
 		return fail(statusUsage, "no run: cg report RUN.json, as cg measure -o RUN.json saves it")
@@ -355,6 +358,11 @@ func reportFormat(c *cli.Context, d format.Document) (f format.Format, err error
 	}
 	if err != nil {
 		return f, err
+	}
+	for _, flag := range []string{"energy", "ranks", "records"} {
+		if c.IsSet(flag) {
+			return f, fmt.Errorf("--%s is for a trace: cg report --from recorder DIR", flag)
+		}
 	}
 	flags := map[string][]format.Format{"with-source": formatsWith(func(f format.Format) bool { return f.Text })}
 	for _, choice := range choices() {

@@ -17,7 +17,8 @@ var little = binary.LittleEndian
 //	2.3       VERSION; recorder.mt: i32 ranks, pad, f64 start, f64 resolution, i32 buffer, i32 compression; names
 //	2.4, 2.5  VERSION; the same, i32 shared, pad; names
 //	3.0       VERSION; i32 ranks, 8 bools, pad, f64 start, f64 resolution, i32 buffer, 4 bools; at 1024 names
-//	3.x       i32 major, minor, patch, ranks, functions, 8 bools, pad, the same as 3.0 from start on; names of 64 bytes
+//	3.x       i32 major, minor, patch, ranks, functions, 8 bools, pad, the same as 3.0 from start on; names of 64
+//	          bytes
 //
 // Names end in a line end each but in the last, where they are padded with zeros.
 func (t *Trace) readMeta() error {
@@ -132,6 +133,9 @@ func (t *Trace) rest3(b []byte) {
 // finishMeta holds the metadata against what can be.
 func (t *Trace) finishMeta(names []string) error {
 	t.Functions = names
+	if n := math.Round(1 / t.Resolution); n >= 1 && n < 1<<53 && math.Abs(n*t.Resolution-1) < 1e-12 {
+		t.perSecond = n
+	}
 	switch {
 	case t.Ranks < 1 || t.Ranks > maxRanks:
 		return fmt.Errorf("%d ranks: a trace has 1 to %d", t.Ranks, maxRanks)

@@ -63,6 +63,8 @@ type Trace struct {
 	// Functions are the names of what Recorder intercepts, by number.
 	Functions []string
 
+	perSecond float64 // ticks, if they are whole
+
 	dir    string
 	layout layout
 	dat    *sections // of a combined trace
@@ -143,5 +145,11 @@ func reason(err error) error {
 	return err
 }
 
-// Seconds is a number of ticks in seconds.
-func (t *Trace) Seconds(ticks int64) float64 { return float64(ticks) * t.Resolution }
+// Seconds is a number of ticks in seconds. Where a second has a whole number of them, it is
+// the number that is nearest, which a product with the resolution often is not.
+func (t *Trace) Seconds(ticks int64) float64 {
+	if t.perSecond != 0 {
+		return float64(ticks) / t.perSecond
+	}
+	return float64(ticks) * t.Resolution
+}

@@ -12,6 +12,7 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/iotrace"
 	"cg/report/repeated"
 	"cg/shown"
 	"cg/track"
@@ -25,7 +26,8 @@ func init() {
 	format.Register(format.Format{
 		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Parts: true, Table: true,
 		Choices: []format.Choice{tables}, Writers: []format.Writer{report.Alone(write), format.Writes(write),
-			format.Writes(writeRepeated), format.Follows(track.Recording{}, track.CSV)},
+			format.Writes(writeRepeated), format.Follows(track.Recording{}, track.CSV),
+			format.Writes(iotrace.WriteCSV)},
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"cg/docs"
 	"cg/report"
 	"cg/report/format"
+	"cg/report/iotrace"
 	"cg/shown"
 )
 
@@ -39,7 +40,8 @@ func init() {
 		Name: "html", Title: "a page for a browser, in one file that needs no network",
 		Endings: []string{".html", ".htm"},
 		Picture: true, Time: true, Text: true, Slices: pageSlices,
-		Writers: []format.Writer{report.Alone(write), format.Writes(write), format.Writes(writeRepeated)},
+		Writers: []format.Writer{report.Alone(write), format.Writes(write), format.Writes(writeRepeated),
+			format.Writes(iotrace.WriteHTML)},
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"cg/report"
 	"cg/report/compare"
 	"cg/report/format"
+	"cg/report/iotrace"
 	"cg/report/repeated"
 	"cg/report/verdict"
 )
@@ -16,7 +17,7 @@ func init() {
 		Name: "json", JSON: true, Title: "the run as cg saves it", Endings: []string{".json"},
 		Read: func(f io.ReadSeeker) (format.Document, error) { return report.ReadFrom(f) },
 		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*repeated.Result](), jsonOf[*compare.Result](),
-			jsonOf[*verdict.Check]()},
+			jsonOf[*verdict.Check](), format.Writes(iotrace.WriteJSON)},
 	})
 }
 

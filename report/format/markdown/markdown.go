@@ -11,6 +11,7 @@ import (
 	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/iotrace"
 	"cg/shown"
 )
 
@@ -18,7 +19,8 @@ func init() {
 	format.Register(format.Format{
 		Name: "markdown", Title: "for comments on a change", Endings: []string{".md", ".markdown"}, Top: true,
 		Writers: []format.Writer{report.Alone(write), format.Writes(write), format.Writes(writeRepeated),
-			format.Writes(writeComparison), format.Writes(writeGate)},
+			format.Writes(writeComparison), format.Writes(writeGate),
+			format.Writes(iotrace.WriteMarkdown)},
 	})
 }
 

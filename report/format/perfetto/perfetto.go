@@ -13,6 +13,7 @@ import (
 	"cg/checkpoint"
 	"cg/report"
 	"cg/report/format"
+	"cg/report/iotrace"
 	"cg/report/timeline"
 )
 
@@ -21,7 +22,7 @@ func init() {
 		Name: "perfetto", JSON: true,
 		Title:   "a trace for ui.perfetto.dev: power, processors in use, tasks and, from an event log, calls over time",
 		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Time: true,
-		Writers: []format.Writer{format.Writes(write)},
+		Writers: []format.Writer{format.Writes(write), format.Writes(iotrace.WritePerfetto)},
 	})
 }
 

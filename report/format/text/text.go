@@ -17,6 +17,7 @@ import (
 	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/iotrace"
 	"cg/shown"
 )
 
@@ -24,7 +25,8 @@ func init() {
 	format.Register(format.Format{
 		Name: format.Default, Title: "tables for a terminal", Endings: []string{".txt"}, Parts: true, Top: true,
 		Writers: []format.Writer{format.Writes(writeRun), format.Writes(writeRuns), format.Writes(writeRepeated),
-			format.Writes(writeComparison), format.Writes(writeGate)},
+			format.Writes(writeComparison), format.Writes(writeGate),
+			format.Writes(iotrace.WriteText)},
 	})
 }
 

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/recorder"
+	"cg/recorder/analysis"
+	"cg/report/format"
+	"cg/report/iotrace"
+	"cg/track/energylog"
+)
+
+// fromTrace is what --from says for a trace of Recorder.
+const fromTrace = "recorder"
+
+// traceFlags are those of cg report that are for traces only.
+func traceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "energy", Usage: "of traces: take energies from the log `FILE` of cg track or " +
+			"WattAMeter, " +
+			"or of the machine of some ranks from 0-31=FILE; may be given again"},
+		&cli.StringFlag{Name: "ranks", Usage: "of traces: read rank `N`, or ranks A-B only"},
+		&cli.StringFlag{Name: "records", Usage: "of traces in json and jsonl: write the first `N` records of each " +
+			"rank, or all " +
+			"(default: json 1000, jsonl all)"},
+	}
+}
+
+// reportTrace shows a trace of Recorder.
+func reportTrace(c *cli.Context) error {
+	names := c.Args().Slice()
+	if len(names) != 1 {
+		return fail(statusUsage, "--from recorder: %d folders: name that of one trace", len(names))
+	}
+	for _, flag := range []string{"events", "with-source"} {
+		if c.IsSet(flag) {
+			return fail(statusUsage, "--%s is for runs, and a trace of Recorder has nothing for it", flag)
+		}
+	}
+	f, err := traceFormat(c)
+	if err != nil {
+		return fail(statusUsage, "%w", err)
+	}
+	most, err := recordsAsked(c, f)
+	if err != nil {
+		return err
+	}
+	d := &iotrace.Document{Name: names[0], Version: Version, Most: most}
+	if d.Trace, err = recorder.Open(names[0]); err != nil {
+		return fail(statusFailure, "%s: %w", names[0], err)
+	}
+	if d.From, d.To, err = ranksAsked(c.String("ranks"), d.Trace.Ranks); err != nil {
+		return fail(statusUsage, "--ranks: %w", err)
+	}
+	if d.Meters, err = metersAsked(c.StringSlice("energy")); err != nil {
+		return err
+	}
+	out := &output{flag: "-o", name: c.String("output")}
+	if c.Bool("open") && out.name == "" {
+		dir, err := os.MkdirTemp("", "cg-report-")
+		if err != nil {
+			return fail(statusFailure, "--open: %w", err)
+		}
+		defer os.Remove(dir) // which a page in it prevents
+		out.name = filepath.Join(dir, "trace"+f.Endings[0])
+	}
+	if err := out.open(); err != nil {
+		return err
+	}
+	defer out.abandon()
+	o := format.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Slices: c.Int("slices"),
+		Chosen: map[string]string{"table": c.String("table")}}
+	if err := writeTrace(c, d, out, func(w io.Writer) error { return f.Write(w, d, o) }); err != nil {
+		return err
+	}
+	if c.Bool("open") {
+		return browse(out.name)
+	}
+	return nil
+}
+
+// writeTrace reads and writes a trace, record by record.
+func writeTrace(c *cli.Context, d *iotrace.Document, out *output, write func(io.Writer) error) error {
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+	progress := newProgress()
+	defer progress.end()
+	err := until(ctx, func() (err error) {
+		d.Analysis, err = analysis.Of(d.Trace, analysis.Options{From: d.From, To: d.To, Meters: d.Meters,
+			Progress: func(done int) { progress.say("read %d of %d ranks", done, d.To-d.From) }})
+		return err
+	})
+	if err != nil {
+		return traceError(d.Name, err)
+	}
+	if out.part == nil {
+		release() // a reader that waits is ended by what ends cg
+		progress.end()
+		w := bufio.NewWriter(os.Stdout)
+		if err := write(w); err != nil {
+			return traceError(d.Name, err)
+		}
+		return w.Flush()
+	}
+	err = until(ctx, func() error {
+		progress.say("writing %s", out.name)
+		w := bufio.NewWriter(out.part)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	})
+	if err != nil {
+		return traceError(d.Name, err)
+	}
+	if err := out.save(nil); err != nil {
+		return fmt.Errorf("-o: %w", err)
+	}
+	return nil
+}
+
+// traceError is an error with the name of the trace, unless it says more already.
+func traceError(name string, err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return err
+	}
+	return fail(statusFailure, "%s: %w", name, err)
+}
+
+// traceFormat is the format that was asked for.
+func traceFormat(c *cli.Context) (f format.Format, err error) {
+	d := (*iotrace.Document)(nil)
+	switch file := c.String("output"); {
+	case c.IsSet("format"):
+		f, err = format.Named(c.String("format"), d)
+	case file != "" && file != "-":
+		f, err = format.For(file, d)
+	case c.Bool("open"):
+		f, err = format.Named(openedFormat, d)
+	default:
+		f, err = format.Named(format.Default, d)
+	}
+	switch {
+	case err != nil:
+		return f, err
+	case c.Bool("open") && !f.Picture:
+		return f, fmt.Errorf("--open is for pictures, and the format is %s", f.Name)
+	case c.Bool("open") && c.String("output") == "-":
+		return f, errors.New("--open needs a file, and -o - is standard output")
+	case c.IsSet("table") && !f.Table:
+		return f, fmt.Errorf("--table is for csv, and the format is %s", f.Name)
+	case c.IsSet("slices") && (!f.Time || f.Picture):
+		return f, fmt.Errorf("--slices is for perfetto, and the format is %s", f.Name)
+	}
+	return f, nil
+}
+
+// recordsAsked is how many records of each rank to write; -1 is all.
+func recordsAsked(c *cli.Context, f format.Format) (int, error) {
+	text := c.String("records")
+	lists := slices.Contains([]string{"json", "jsonl"}, f.Name)
+	switch {
+	case text == "" && f.Name == "json":
+		return 1000, nil
+	case text == "" || text == "all":
+		if text != "" && !lists {
+			return 0, fail(statusUsage, "--records is for json and jsonl, and the format is %s", f.Name)
+		}
+		return -1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fail(statusUsage, "--records: %q is no number of records: use 0 or more, or all", text)
+	}
+	if !lists {
+		return 0, fail(statusUsage, "--records is for json and jsonl, and the format is %s", f.Name)
+	}
+	return n, nil
+}
+
+// ranksAsked are the first rank and the one behind the last of N or A-B; all for "".
+func ranksAsked(text string, ranks int) (from, to int, err error) {
+	if text == "" {
+		return 0, ranks, nil
+	}
+	first, last, several := strings.Cut(text, "-")
+	if !several {
+		last = first
+	}
+	from, err1 := strconv.Atoi(first)
+	to, err2 := strconv.Atoi(last)
+	if err1 != nil || err2 != nil || from < 0 || to < from {
+		return 0, 0, fmt.Errorf("%q is no rank or range of ranks: use one such as 7 or 0-31", text)
+	}
+	if to >= ranks && ranks > 0 {
+		return 0, 0, fmt.Errorf("%s: the trace has ranks 0 to %d", text, ranks-1)
+	}
+	return from, to + 1, nil
+}
+
+// metersAsked reads the logs of --energy.
+func metersAsked(all []string) (out []*analysis.Meter, err error) {
+	for _, text := range all {
+		m := &analysis.Meter{Name: text}
+		if ranks, file, several := strings.Cut(text, "="); several {
+			if from, to, err := ranksAsked(ranks, 0); err == nil {
+				m.From, m.To, m.Name = from, to, file
+			}
+		}
+		f, err := os.Open(m.Name)
+		if err != nil {
+			return nil, fail(statusFailure, "--energy: %s: %w", m.Name, reason(err))
+		}
+		log, err := energylog.Read(f)
+		f.Close()
+		if err != nil {
+			return nil, fail(statusFailure, "--energy: %s: %w", m.Name, err)
+		}
+		m.Unix, m.Joules, m.Kind = log.Unix, log.Joules, log.Kind
+		out = append(out, m)
+	}
+	return out, nil
+}
