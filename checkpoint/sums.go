@@ -48,12 +48,13 @@ type Part struct {
 	// Counted is how many intervals between two events were there that were not timed.
 	// Their time is in the window's Counted.
 	Counted uint64
-	// Drawn is what of the timed intervals was timed because a burst was drawn: the
-	// sample that stands for those that were counted, in two halves.
+	// Drawn is what of the timed intervals was timed because a burst was open: the
+	// sample that stands for those that were counted. Those that lasted as long as calls
+	// that are always timed are the second.
 	Drawn [2]Drawn
 }
 
-// Drawn is intervals that were timed because a burst was drawn, and their ticks.
+// Drawn is intervals that were timed because a burst was open, and their ticks.
 type Drawn struct{ Intervals, Ticks uint64 }
 
 // LongCall is a call that took long.

@@ -50,6 +50,7 @@ func isSetting(c *cli.Command, f cli.Flag) bool {
 // and a flag. What is not here the command itself refuses.
 var checks = map[string]func(string) error{
 	"precision":           func(s string) error { _, err := precision(s); return err },
+	"overhead":            func(s string) error { _, err := overhead(s); return err },
 	"granularity":         func(s string) error { _, err := instrument.ParseGranularity(s); return err },
 	"timeout":             checkTime,
 	"duration":            checkTime,

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -116,6 +117,9 @@ interpreter cannot be run; 127 not found.`,
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
 			&cli.IntFlag{Name: "max-depth",
 				Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},
+			&cli.StringFlag{Name: "overhead", Value: "10%",
+				Usage: "let checkpoints take up to `PART` of the program's time: where that is not enough, calls that " +
+					"are short are timed at random and counted else; none: time each call"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
 			&cli.BoolFlag{Name: "instrumented",
 				Usage: "TARGET has its own checkpoints (analyze --save-instrumented): run it as it is"},
@@ -196,7 +200,7 @@ func runMeasure(c *cli.Context) error {
 	conditions.Noise, conditions.Share = o.noise, rank.share()
 	x := experiment.Instrumented{
 		Conditions: conditions, Language: lang, Target: target, Options: o.instrument, OwnCheckpoints: o.instrumented,
-		MaxDepth: o.maxDepth, Dir: folder.Path, Cache: cache, Refused: refused,
+		MaxDepth: o.maxDepth, Overhead: o.overhead, Dir: folder.Path, Cache: cache, Refused: refused,
 		Source:  sourceFile,
 		Command: o.command,
 		Spool:   func(in *os.File) (*os.File, error) { return spool(in, folder.Path) },
@@ -353,6 +357,7 @@ type options struct {
 	instrument   instrument.Options
 	instrumented bool
 	maxDepth     int
+	overhead     float64
 	command      launcher.Cmd
 	noise        *report.NoiseLimits
 	baseline     time.Duration
@@ -394,9 +399,26 @@ func measureOptions(c *cli.Context) (o options, err error) {
 		return o,
 			fail(statusUsage, "--max-depth: %d is no number of calls: use 1 or more, or 0 for no limit", o.maxDepth)
 	}
+	if o.overhead, err = overhead(c.String("overhead")); err != nil {
+		return o, fail(statusUsage, "--overhead: %w", err)
+	}
 	o.instrument = instrument.Options{Granularity: o.granularity, Include: c.StringSlice("include"),
 		Exclude: c.StringSlice("exclude")}
 	return o, nil
+}
+
+// overhead reads the part of its time that a program's checkpoints may take, 0 for no
+// limit.
+func overhead(s string) (float64, error) {
+	if s == "none" {
+		return 0, nil
+	}
+	text, isPercent := strings.CutSuffix(s, "%")
+	part, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !isPercent || !(part >= 0.1 && part <= 100) {
+		return 0, fmt.Errorf("%q is no part of the time: use a percentage from 0.1%% to 100%%, or none", s)
+	}
+	return part / 100, nil
 }
 
 // precision reads a sampling interval: a word, or a time with its unit.

@@ -128,8 +128,9 @@ type Instrumented struct {
 	Language       *languages.Language
 	Target         languages.Target
 	Options        instrument.Options
-	OwnCheckpoints bool // the program has checkpoints of its own and gets none
-	MaxDepth       int  // see measure.Config
+	OwnCheckpoints bool    // the program has checkpoints of its own and gets none
+	MaxDepth       int     // see measure.Config
+	Overhead       float64 // see measure.Config
 	Dir            string
 	Cache          runtimes.Cache
 	Refused        []string // why places for a cache were not used
@@ -220,7 +221,7 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	account.Classify(background(x.Language))
 	config := measure.Config{
 		Command: command, Sensors: x.Machine.Found.Sensors, Account: account, Interval: x.Interval, Baseline: idle,
-		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, Terminated: x.Terminated,
+		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, Overhead: x.Overhead, Terminated: x.Terminated,
 		Names: p.server.Sites, Started: x.Started, Ending: x.ending(),
 	}
 	if x.Events != nil {

@@ -33,6 +33,9 @@ type Config struct {
 	Merge bool
 	// MaxDepth is how many calls deep functions are distinguished, 0 for no limit.
 	MaxDepth int
+	// Overhead is the part of its time that the program's checkpoints may take: where it is
+	// more, most short calls are counted and not timed. 0: each is timed, as with Events.
+	Overhead float64
 	// Events gets every word, if it is not nil; Names tells it the sites so far.
 	Events *events.Writer
 	Names  func() []checkpoint.Site
@@ -73,7 +76,8 @@ type Outcome struct {
 	BlockSites []checkpoint.Site // set when the functions come from the blocks
 	Lost       uint64
 	Waits      uint64
-	EventFault error // that ended the log of events
+	Overhead   float64 // the budget that the checkpoints had, 0 for none
+	EventFault error   // that ended the log of events
 	Baseline   *Baseline
 	Damage     string // what no writer can have written into the channel
 	Refused    int    // threads whose sums no writer writes
@@ -94,6 +98,9 @@ func Run(c Config) (*Outcome, error) {
 	}
 	defer sampler.Close()
 	o := &Outcome{Domains: sampler.Domains(), Baseline: c.Baseline}
+	if c.Channel != nil && c.Events == nil {
+		o.Overhead = c.Overhead
+	}
 	o.Baseline.Set(o.Domains)
 	r := newRecorder(c, sampler, o)
 	command := c.command(r)
@@ -136,6 +143,8 @@ func (c Config) startSampler() (*sampler.Sampler, error) {
 		sampling.Epoch = c.Channel.Epoch()
 		if c.Events != nil {
 			c.Channel.WriteWords() // a log has every event
+		} else {
+			c.Channel.SetBudget(c.Overhead)
 		}
 	}
 	return sampler.Start(c.Sensors, sampling)

@@ -179,7 +179,8 @@ func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpo
 		Name: s.Func, File: s.File, Line: s.Line, Language: s.Language, Kind: string(s.Kind),
 		Calls:     c.Calls,
 		SelfTimeS: c.SelfTime.Seconds(), InclusiveTimeS: c.InclusiveTime.Seconds(),
-		CPUTimeS: c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
+		SelfTimeDoubtS: c.SelfTimeDoubt.Seconds(),
+		CPUTimeS:       c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
 		EnergyKind: e.ofProgram(), EnergyMethod: c.Method, EnergySource: e.source, Unresolved: NoSensor,
 		CallsCut: c.Cut, Domains: map[string]Joules{},
 	}
@@ -259,6 +260,10 @@ func (r *Run) channel(e energies) {
 		}
 		if e.divided() {
 			r.Channel.Cost.EnergyJ = joules(result.Total.Checkpoints)
+		}
+		if counted := result.Counted; counted.Events > 0 {
+			r.Channel.Cost.TimedNs, r.Channel.Cost.CountedNs = counted.TimedNs, counted.CountedNs
+			r.Channel.Cost.Counted = counted.Events
 		}
 	}
 	r.Channel.Events, r.Channel.Threads = stats.Events, stats.Threads

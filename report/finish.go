@@ -366,11 +366,39 @@ func (r *Run) warnOfEvents(f Facts) {
 			fmt.Sprintf("threads of the program waited %d times until cg had read their checkpoints: give the "+
 				"run another processor, or leave out frequently called functions with --exclude", o.Waits))
 	}
+	r.warnOfOverhead(o)
 	r.damaged(o)
 	if o.Refused > 0 {
 		r.Warn("sums-refused",
 			fmt.Sprintf("the program overwrote the sums that %d threads kept; the report does not contain what "+
 				"came after that", o.Refused))
+	}
+}
+
+// little is a time of checkpoints that no budget is about, in seconds.
+const little = 0.05
+
+// warnOfOverhead warns where checkpoints took more than they may. What a thread is
+// decided by is of the time before, so a quarter more is within the budget.
+func (r *Run) warnOfOverhead(o *measure.Outcome) {
+	cost, inside := r.Channel.Cost, 0.0
+	if cost == nil || o.Overhead == 0 {
+		return
+	}
+	cost.BudgetPercent = 100 * o.Overhead
+	for _, c := range o.Attributed.Costs {
+		inside += c.SelfTime.Seconds()
+	}
+	if took := cost.TimeS / max(inside, 1e-9); cost.TimeS > little && took > 1.25*o.Overhead {
+		text := fmt.Sprintf("checkpoints took %.0f %% of the time of the functions, more than --overhead %.3g%%: ",
+			100*took, 100*o.Overhead)
+		if cost.Counted == 0 {
+			text += fmt.Sprintf("this runtime times each event, %.3g ns", cost.EventNs)
+		} else {
+			text += fmt.Sprintf("a call that is counted takes %.3g ns, one that is timed %.3g ns",
+				2*cost.CountedNs, 2*cost.TimedNs)
+		}
+		r.Warn("overhead", text+"; leave out functions that are called often with --exclude")
 	}
 }
 

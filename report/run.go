@@ -237,12 +237,15 @@ type Function struct {
 	// Unresolved says why the data do not tell its part: too little time,
 	// collinear, not told apart from the noise, no sensor; empty where it is not.
 	// UnresolvedWith are the functions that are told only together with it.
-	Unresolved     string            `json:"unresolved"`
-	UnresolvedWith []string          `json:"unresolved_with,omitempty"`
-	CallsEnergy    *CallsEnergy      `json:"calls_energy"`
-	CallsCut       uint64            `json:"calls_cut"` // whose end nobody saw: they end at the last known moment
-	SelfTimeS      float64           `json:"self_time_s"`
-	InclusiveTimeS float64           `json:"inclusive_time_s"`
+	Unresolved     string       `json:"unresolved"`
+	UnresolvedWith []string     `json:"unresolved_with,omitempty"`
+	CallsEnergy    *CallsEnergy `json:"calls_energy"`
+	CallsCut       uint64       `json:"calls_cut"` // whose end nobody saw: they end at the last known moment
+	SelfTimeS      float64      `json:"self_time_s"`
+	InclusiveTimeS float64      `json:"inclusive_time_s"`
+	// SelfTimeDoubtS is by how much SelfTimeS may be off (95 %), where calls were counted
+	// and not all of them timed.
+	SelfTimeDoubtS float64           `json:"self_time_doubt_s,omitempty"`
 	CPUTimeS       float64           `json:"cpu_time_s"`
 	SuspendedS     float64           `json:"suspended_s"`
 	AvgPowerW      *float64          `json:"avg_power_w"`   // self energy over self time
@@ -379,6 +382,12 @@ type CheckpointCost struct {
 	TimeS    float64 `json:"time_s"`   // of their threads
 	CPUTimeS float64 `json:"cpu_time_s"`
 	EnergyJ  *Joules `json:"energy_j"`
+	// Where checkpoints have a budget, a part of the program's time in percent: what an event
+	// costs that is timed, and one that is counted, and how many were counted.
+	BudgetPercent float64 `json:"budget_percent,omitempty"`
+	TimedNs       float64 `json:"timed_ns,omitempty"`
+	CountedNs     float64 `json:"counted_ns,omitempty"`
+	Counted       uint64  `json:"counted_events,omitempty"`
 }
 
 // Skip is a file that ran without checkpoints.

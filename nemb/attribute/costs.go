@@ -21,7 +21,14 @@ type subtrees struct {
 	// own is the checkpoints whose cost lies in each path: one for each call of it,
 	// one for each call that it makes, and those that are no calls. events is those with what it called.
 	events, own []float64
+	// doubt is the variance of the time of each path, as far as that was counted and not
+	// measured, and doubts that of what it called, too, in ticks^2.
+	doubt, doubts []float64
 }
+
+// likely is how many standard deviations of an estimate are the half-width of its
+// interval: 95 %.
+const likely = 1.96
 
 // checkpointDoubt is the part of what checkpoints cost by which that may be too low: it
 // is measured as the least of short runs, where memory is in the caches and nobody reads it.
@@ -34,7 +41,9 @@ func (o *outcome) sumSubtrees() *subtrees {
 	u := &subtrees{
 		self: make([]nemb.Energy, n), energy: make([]nemb.Energy, n),
 		wall: make([]float64, n), away: make([]float64, n), events: make([]float64, n), own: make([]float64, n),
+		doubt: make([]float64, n), doubts: make([]float64, n),
 	}
+	copy(u.doubt, o.stacks.Doubts())
 	for d := range o.whole {
 		u.domains = append(u.domains, slices.Clone(o.whole[d]))
 	}
@@ -52,9 +61,11 @@ func (o *outcome) sumSubtrees() *subtrees {
 		calls := float64(o.stacks.Calls(i))
 		u.own[i] = max(0, u.own[i]+calls+float64(o.stacks.Others(i)))
 		u.events[i] += u.own[i]
+		u.doubts[i] += u.doubt[i]
 		if p := o.tree.Parent(i); p >= 0 {
 			u.own[p] += calls
 			u.events[p] += u.events[i]
+			u.doubts[p] += u.doubts[i]
 			u.energy[p] += u.energy[i]
 			u.wall[p] += u.wall[i]
 			u.away[p] += u.away[i]
@@ -70,6 +81,7 @@ func (o *outcome) sumSubtrees() *subtrees {
 // program used at most.
 func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost {
 	sums, away := o.sumSites(u)
+	o.programHi = float64(most)
 	doubt := 0.0 // of a checkpoint, in microjoules
 	if all := u.events[paths.Root]; all > 0 {
 		doubt = checkpointDoubt * float64(o.checkpoints) / all
@@ -83,6 +95,7 @@ func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost
 	var costs []Cost
 	for site, c := range sums {
 		o.bound(c, halfWidth, float64(most))
+		o.countedDoubt(c)
 		c.Self.lower(doubt * c.events)
 		c.Inclusive.lower(doubt * c.inclusiveEvents)
 		o.verdict(c)
@@ -117,6 +130,7 @@ func (o *outcome) sumSites(u *subtrees) (costs map[checkpoint.SiteID]*Cost, away
 		}
 		c.Calls += o.stacks.Calls(n)
 		c.events += u.own[n]
+		c.doubt += u.doubt[n]
 		c.Self.Energy += u.self[n]
 		c.SelfTime += time.Duration(o.windows.Times[n].Wall)
 		c.CPUTime += time.Duration(o.windows.Times[n].CPU)
@@ -128,6 +142,7 @@ func (o *outcome) sumSites(u *subtrees) (costs map[checkpoint.SiteID]*Cost, away
 			c.InclusiveTime += time.Duration(u.wall[n])
 			away[site] += u.away[n]
 			c.inclusiveEvents += u.events[n]
+			c.inclusiveDoubt += u.doubts[n]
 			for d := range o.whole {
 				c.InclusiveDomains[d] += u.domains[d][n]
 			}
@@ -158,6 +173,28 @@ func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most
 	}
 	c.Self.Lo, c.Self.Hi = interval(c.Self.Energy, self.Lo, min(self.Hi, most))
 	c.Inclusive.Lo, c.Inclusive.Hi = interval(c.Inclusive.Energy, inclusive.Lo, min(inclusive.Hi, most))
+}
+
+// countedDoubt widens the intervals of a site by how far its time may be off that was
+// counted and not measured.
+func (o *outcome) countedDoubt(c *Cost) {
+	first, last := o.windows.First(), o.windows.Last()
+	span := float64(last.At - first.At)
+	if span <= 0 || c.doubt <= 0 && c.inclusiveDoubt <= 0 {
+		return
+	}
+	perTick := float64(last.Time-first.Time) / span
+	c.SelfTimeDoubt = time.Duration(likely * perTick * math.Sqrt(c.doubt))
+	widen := func(v *Value, wall time.Duration, variance float64) {
+		if wall <= 0 {
+			return
+		}
+		e, most := float64(v.Energy), o.programHi
+		off := likely * perTick * math.Sqrt(variance) * e / float64(wall)
+		v.Lo, v.Hi = interval(v.Energy, e-math.Hypot(off, e-float64(v.Lo)), min(e+math.Hypot(off, float64(v.Hi)-e), most))
+	}
+	widen(&c.Self, c.SelfTime, c.doubt)
+	widen(&c.Inclusive, c.InclusiveTime, c.inclusiveDoubt)
 }
 
 // suspended is the time for which frames of a site were on no thread: suspended, or

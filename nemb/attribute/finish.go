@@ -20,6 +20,7 @@ type outcome struct {
 	// whole is the self energy of each path, per domain. What cg's runtime did is 0.
 	whole       [][]nemb.Energy
 	checkpoints nemb.Energy // what they cost
+	programHi   float64     // what the program used at most, in microjoules
 }
 
 // Finish adds everything up. The Attributor is spent afterwards.
@@ -37,6 +38,7 @@ func (a *Attributor) Finish() Result {
 		Spans:      a.calls.Spans(),
 		Method:     TimeShare,
 	}
+	r.Counted = a.counted(last)
 	if probe := a.stacks.Probe(); probe != 0 {
 		t := a.windows.Times[probe]
 		r.Checkpoints, r.CheckpointCPU = time.Duration(t.Wall), time.Duration(t.CPU)
@@ -62,6 +64,18 @@ func (a *Attributor) Finish() Result {
 	r.Paths = o.listPaths(under, MaxPaths)
 	r.Costs = o.costs(under, a.calls, r.Total.ProgramHi)
 	return r
+}
+
+// counted says what was counted and not timed.
+func (a *Attributor) counted(last nemb.Sample) Counted {
+	intervals, timed, cost := a.stacks.Counted()
+	c := Counted{Events: uint64(intervals)}
+	first := a.windows.First()
+	if span := float64(last.At - first.At); span > 0 {
+		perTick := float64(last.Time-first.Time) / span
+		c.TimedNs, c.CountedNs = timed*perTick, cost*perTick
+	}
+	return c
 }
 
 func (a *Attributor) stats() Stats {

@@ -64,6 +64,11 @@ type Cost struct {
 	// Suspended is the time for which its frames were on no thread.
 	Suspended time.Duration
 
+	// SelfTimeDoubt is the half-width of the interval (95 %) of SelfTime, as far as it is
+	// an estimate: of events that were counted and not timed.
+	SelfTimeDoubt time.Duration
+
+	doubt, inclusiveDoubt   float64 // variances of its time in ticks^2, see countedDoubt
 	events, inclusiveEvents float64 // checkpoints whose cost lies in it, and with what it called
 }
 
@@ -136,11 +141,19 @@ type Result struct {
 	// Checkpoints is what the events cost: time of their threads, and of that
 	// processor time. Zero where no writer says what an event costs.
 	Checkpoints, CheckpointCPU time.Duration
+	Counted                    Counted
 	Spans                      []Span // the longest calls, in the order in which they began
 
 	// Method is Regression where the powers of functions were found in the domain in
 	// which the program used most, else TimeShare.
 	Method string
+}
+
+// Counted is what was counted and not timed, and what an event of either kind costs its
+// thread.
+type Counted struct {
+	Events             uint64
+	TimedNs, CountedNs float64
 }
 
 // Stats counts what was seen and what did not fit.

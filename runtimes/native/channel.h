@@ -9,7 +9,7 @@
  * This file opens the channel and follows the process through fork and exit.
  * Each header includes what it uses, downwards:
  *
- *   channel.h > words.h > sums.h > paths.h > trees.h > state.h > clock.h, layout.h
+ *   channel.h > words.h > sums.h > bursts.h > paths.h > trees.h > state.h > clock.h, layout.h
  *             > sites.h          > state.h
  */
 #ifndef CG_CHANNEL_H
@@ -157,6 +157,14 @@ static uint64_t cg_least(void (*one)(void *), void *arg)
 	return least;
 }
 
+/* cg_cost_of is what an event costs of which a batch took so long, in sixteenths of
+ * a tick. */
+static uint32_t cg_cost_of(uint64_t batch)
+{
+	uint64_t cost = batch * 16 / CG_BATCH;
+	return cost < 1 << 28 ? (uint32_t)cost : 0;
+}
+
 /* cg_calibrate measures what an event costs, by calls of one that each record
  * one: an enter and an exit by turns. They go into a tree of this process's own,
  * before the thread has one that is shared. */
@@ -175,8 +183,14 @@ static inline void cg_calibrate(void (*one)(void *), void *arg)
 	t->width = NODES;
 	t->mapped = t->most = CG_PAGE / sizeof(cg_node);
 	cg_begin_adding(cg_tick());
-	uint64_t least = cg_least(one, arg) * 16 / CG_BATCH;
-	cg_cost = least < 1 << 28 ? (uint32_t)least : 0;
+	t->bursts.burst = UINT32_MAX; /* each is timed */
+	cg_cost = cg_cost_of(cg_least(one, arg));
+	if (t->bursts.budget) {
+		t->sure = UINT32_MAX - 1;
+		t->bursts.paused = 1;
+		t->left = UINT32_MAX; /* none is */
+		cg_counted_cost = cg_cost_of(cg_least(one, arg));
+	}
 	cg_forget_adder();
 }
 

@@ -92,26 +92,29 @@ typedef struct {
 
 _Static_assert(sizeof(cg_forest) == 64, "the states begin behind one cache line");
 
-/* A call path. Two fields are the writer's: child, site << 32 | node of the call
- * that was seen there last, and depth, the calls of the path. others is of the events
- * that are no enter, and no exit of the innermost call. What an event changes comes first, then what it adds to. */
+/* A call path. Some fields are the writer's: child, site << 32 | node of the call
+ * that was seen there last; usual, what its calls took lately, in ticks, 0 where that is
+ * not known; and depth, the calls of the path. others is of the events that are no
+ * enter, and no exit of the innermost call. What an event changes comes first, then
+ * what it adds to. */
 typedef struct {
 	uint32_t site, parent;
 	uint64_t child;
 	uint64_t calls, born;
 	int64_t away;
-	uint64_t away_ticks, longest;
+	uint64_t away_ticks;
+	uint32_t usual, pad;
 	uint32_t depth;
 	int32_t others;
 	uint64_t ticks[CG_WINDOWS];   /* 64 */
 	uint32_t counted[CG_WINDOWS]; /* 128: intervals that were not timed */
-	uint64_t drawn[2];            /* 160: intervals that were timed because bursts were drawn, */
-	uint64_t drawn_ticks[2];      /* and their ticks; of each second burst */
+	uint64_t drawn[2];            /* 160: intervals that were timed because a burst was open; of */
+	uint64_t drawn_ticks[2];      /* them, those that lasted long are the second */
 } cg_node;
 
 _Static_assert(sizeof(cg_node) == 192 && offsetof(cg_node, counted) == 128 && offsetof(cg_node, drawn) == 160 &&
 		       offsetof(cg_node, calls) == 16 && offsetof(cg_node, away) == 32 &&
-		       offsetof(cg_node, longest) == 48 && offsetof(cg_node, ticks) == 64,
+		       offsetof(cg_node, usual) == 48 && offsetof(cg_node, ticks) == 64,
 	       "a node is laid out as FORMAT.md says");
 
 typedef struct {

@@ -8,7 +8,7 @@
 #ifndef CG_SUMS_H
 #define CG_SUMS_H
 
-#include "paths.h"
+#include "bursts.h"
 
 #define CG_RETRY 512 /* events that are lost before a tree or a chunk is asked for again */
 
@@ -76,11 +76,8 @@ static void cg_pop(void)
 	if (!f->enter)
 		return;
 	uint64_t ticks = t->last - f->enter;
-	cg_node *n = &t->nodes[(uint32_t)f->path];
-	if (ticks > n->longest) {
-		n->longest = ticks;
-		cg_touch((uint32_t)f->path);
-	}
+	if (t->bursts.budget)
+		cg_note_usual(&t->nodes[(uint32_t)f->path], ticks);
 	if (ticks >= t->long_ticks)
 		cg_note_long(f);
 }
@@ -217,13 +214,15 @@ static int __attribute__((noinline)) cg_next_window(uint64_t now, uint64_t epoch
 	if (t->window + 1 - atomic_load_explicit(&tree->taken, memory_order_acquire) >= CG_WINDOWS)
 		return 0; /* the next event asks again */
 	t->epoch = epoch;
-	cg_window *w = &tree->windows[t->window % CG_WINDOWS];
-	w->last = t->last;
-	w->top = cg_top();
-	w = &tree->windows[++t->window % CG_WINDOWS];
-	w->epoch = epoch;
-	w->begin = now;
+	t->open->last = t->last;
+	t->open->top = cg_top();
+	t->window++;
 	cg_set_window();
+	t->open->epoch = epoch;
+	t->open->begin = now;
+	t->open->counting = 0;
+	if (t->bursts.budget)
+		cg_decide(now);
 	atomic_store_explicit(&tree->window, t->window, memory_order_release);
 	return 1;
 }
@@ -253,19 +252,99 @@ static inline void cg_add_time(uint64_t now, uint32_t top)
 	t->tree->events++;
 }
 
-/* cg_add adds up to an event. */
+/* cg_ends_window ends the open window where there is a newer sample. */
+static inline int cg_ends_window(uint64_t now)
+{
+	uint64_t epoch = atomic_load_explicit(&cg_head->epoch, memory_order_relaxed);
+	return epoch != cg_mine.epoch && cg_next_window(now, epoch);
+}
+
+/* cg_add adds up to an event that is timed. */
 static void __attribute__((noinline)) cg_add(uint64_t now, uint32_t event)
 {
 	cg_adder *t = &cg_mine;
-	uint64_t epoch = atomic_load_explicit(&cg_head->epoch, memory_order_relaxed);
-	if (epoch != t->epoch && cg_next_window(now, epoch))
-		t->last = now; /* the time between is in no window */
-	cg_add_time(now, cg_top());
+	uint32_t top = cg_top();
+	int between = cg_ends_window(now); /* the time is in no window */
+	if (!t->bursts.budget) {
+		if (between)
+			t->last = now;
+		cg_add_time(now, top);
+		cg_move(event);
+		return;
+	}
+	uint64_t ticks = now - t->last;
+	t->bursts.before = t->open->counting ? 0 : t->last;
+	t->last = now;
+	t->touched[top / CG_BLOCK] = 1;
+	t->tree->events++;
+	int sure = cg_is_sure(event);
+	if (!between)
+		cg_book(ticks, top, sure);
 	cg_move(event);
+	cg_turn(sure);
+}
+
+/* cg_close_stretch ends the stretch that is open when a thread ends. */
+static void cg_close_stretch(void)
+{
+	cg_adder *t = &cg_mine;
+	if (!t->tree || t->stale || !t->open->counting)
+		return;
+	uint64_t now = cg_tick();
+	if ((int64_t)(now - t->last) < 0)
+		now = t->last;
+	uint32_t top = cg_top();
+	if (!cg_ends_window(now))
+		cg_book(now - t->last, top, 0);
+	t->last = now;
+	t->touched[top / CG_BLOCK] = 1;
+	atomic_store_explicit(&t->tree->place, now << 24 | top, memory_order_release);
 }
 
 /* What memory has is read again, so that the fast path has registers enough. */
 #define CG_RELOAD __asm__ volatile("" ::: "memory")
+
+/* cg_count_quickly counts an event of a pause, and follows its path. 0, and nothing
+ * is done, where it is to be timed. */
+static inline int __attribute__((always_inline)) cg_count_quickly(uint32_t event)
+{
+	cg_adder *t = &cg_mine;
+	cg_frame *f = t->frame;
+	uint32_t top = (uint32_t)f->path;
+	cg_node *node = &t->nodes[top];
+	if (__builtin_expect(atomic_load_explicit(&cg_head->epoch, memory_order_relaxed) != t->epoch, 0))
+		return 0;
+	if (event < CG_SITES) {
+		uint64_t path = node->child;
+		if (path >> 32 != event) {
+			uint64_t key = cg_path_key(top, event);
+			path = t->paths[cg_path_slot(key, t->last_path)] ^ key;
+			if (__builtin_expect(path > CG_NODE, 0))
+				return 0;
+			path |= (uint64_t)event << 32;
+		}
+		cg_node *callee = &t->nodes[(uint32_t)path];
+		if (callee->usual - 1 >= t->sure || ++f == t->frames_end)
+			return 0;
+		CG_RELOAD;
+		callee->calls++;
+		*f = (cg_frame){path, 0};
+	} else {
+		if (event != ((uint32_t)CG_EXIT << 21 | (uint32_t)(f->path >> 32)) || f->enter ||
+		    node->usual - 1 >= t->sure)
+			return 0;
+		f--;
+	}
+	t->left--;
+	t->counted[(size_t)top * 2 * CG_NODE_WORDS]++;
+	t->touched[top / CG_BLOCK] = 1;
+	t->open->counting = 1;
+	t->frame = f;
+	cg_tree *tree = t->tree;
+	tree->events++;
+	atomic_store_explicit(&tree->place, t->last << 24 | (uint32_t)f->path, memory_order_release);
+	return 1;
+}
 
 /* cg_add_quickly reads the clock and does what cg_add does, and calls it where
  * there is more to do than to move along a path that is known: it has nothing
@@ -273,10 +352,13 @@ static void __attribute__((noinline)) cg_add(uint64_t now, uint32_t event)
 static inline int __attribute__((always_inline)) cg_add_quickly(uint32_t event)
 {
 	cg_adder *t = &cg_mine;
+	if (t->left && cg_count_quickly(event))
+		return 1;
 	uint64_t now = cg_cycles();
 	if (__builtin_expect(now - t->last >= t->quick, 0))
 		return 0;
-	if (__builtin_expect(atomic_load_explicit(&cg_head->epoch, memory_order_relaxed) != t->epoch, 0)) {
+	if (__builtin_expect((atomic_load_explicit(&cg_head->epoch, memory_order_relaxed) != t->epoch) |
+				     (t->bursts.budget != 0), 0)) {
 		cg_add(now, event);
 		return 1;
 	}
@@ -302,7 +384,7 @@ static inline int __attribute__((always_inline)) cg_add_quickly(uint32_t event)
 	} else {
 		uint64_t ticks = now - f->enter;
 		if (__builtin_expect(event != ((uint32_t)CG_EXIT << 21 | (uint32_t)(f->path >> 32)), 0) ||
-		    __builtin_expect((ticks > node->longest) | (ticks >= t->long_ticks), 0))
+		    __builtin_expect(ticks >= t->long_ticks, 0))
 			goto slowly;
 		t->frame = --f;
 	}
@@ -342,8 +424,10 @@ static void cg_begin_adding(uint64_t now)
 	t->count = CG_BEGIN;
 	t->stale = 0;
 	cg_set_window();
-	tree->windows[0].epoch = t->epoch;
-	tree->windows[0].begin = now;
+	t->open->epoch = t->epoch;
+	t->open->begin = now;
+	tree->counted_cost = cg_counted_cost;
+	cg_begin_bursts(now);
 	atomic_store(&tree->count, t->count);
 	cg_set_quick();
 }
@@ -429,6 +513,7 @@ static void cg_forget_adder(void)
 static void cg_leave_tree(void)
 {
 	cg_adder *t = &cg_mine;
+	cg_close_stretch();
 	if (t->tree && !t->stale)
 		atomic_store_explicit(&cg_trees->state[t->index], CG_FULL, memory_order_release);
 	cg_forget_adder();

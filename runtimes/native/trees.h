@@ -25,6 +25,22 @@ typedef struct {
 	uint64_t path, enter;
 } cg_frame;
 
+/* What a thread knows of the bursts in which it times each event, and of the pauses
+ * between them (bursts.h). */
+typedef struct {
+	uint32_t budget;  /* thousandths of the program's time; 0: there are no pauses */
+	uint32_t share;   /* of the events, that bursts have: of CG_ALL */
+	uint32_t burst;   /* events until the burst ends */
+	int paused;       /* events are counted */
+	int was_sure;     /* the latest event would have been timed in a pause, too */
+	uint64_t random;
+	uint64_t before; /* tick of the timed event before the latest */
+	/* since the share was decided */
+	uint64_t began, events_began; /* tick, and events of the tree */
+	uint64_t timed, sure;         /* events that were timed, and those that had to be */
+	uint64_t counted;             /* events of the open window that were not */
+} cg_bursts;
+
 /* What a thread has besides its tree: where it is, and its stack, which is no
  * business of the reader's. The fast path uses the first lines. */
 typedef struct {
@@ -37,6 +53,10 @@ typedef struct {
 	cg_node *nodes;
 	uint64_t *ticks;  /* of node n in the open window: at n * CG_NODE_WORDS */
 	uint8_t *touched; /* in the open window */
+	uint32_t *counted; /* of node n in the open window: at n * 2 * CG_NODE_WORDS */
+	uint32_t left;     /* events of the pause; 0: each is timed */
+	uint32_t sure;     /* a call that usually takes so many ticks, less 1, is timed in a pause, too */
+	cg_window *open;   /* the open window */
 	uint64_t *paths;  /* see paths.h */
 	uint64_t last_path; /* the number of its last slot */
 
@@ -48,6 +68,7 @@ typedef struct {
 	uint32_t width;               /* how many nodes the file has for the tree */
 	uint32_t count, mapped, most; /* nodes: in use, in the address space, at most */
 	uint32_t deep;                /* calls for which the stack had no room */
+	cg_bursts bursts;
 	int stale;                    /* the tree is that of the process that forked this one */
 	char *map;
 	size_t map_bytes;
@@ -64,8 +85,10 @@ static inline uint32_t cg_site(void) { return (uint32_t)(cg_mine.frame->path >> 
 static void cg_set_quick(void)
 {
 	cg_adder *t = &cg_mine;
-	int is = t->tree && !t->stale && !t->deep && !cg_words && !cg_monotonic_clock;
-	t->quick = is ? (uint64_t)1 << 63 : 0;
+	int is = t->tree && !t->stale && !t->deep && !cg_words;
+	t->quick = is && !cg_monotonic_clock ? (uint64_t)1 << 63 : 0;
+	if (!is)
+		t->left = 0;
 }
 
 static cg_forest *cg_trees; /* the header */
@@ -145,6 +168,8 @@ static void cg_set_window(void)
 	t->touched = (uint8_t *)m + CG_PAGE + slot * (t->width / CG_BLOCK);
 	t->nodes = (cg_node *)(m + cg_nodes_at(t->width));
 	t->ticks = t->nodes->ticks + slot;
+	t->counted = t->nodes->counted + slot;
+	t->open = &t->tree->windows[slot];
 }
 
 /* cg_map_tree maps the first nodes of a tree. The pages of a system may be larger

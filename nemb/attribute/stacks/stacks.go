@@ -55,6 +55,7 @@ type Stacks struct {
 	suspensions suspensions
 	strands     strands
 	sums        sumTrees
+	counting    counting
 }
 
 // Stats counts what was seen and what did not fit.
@@ -77,6 +78,7 @@ func New() *Stacks {
 	st.suspensions.bySite = map[checkpoint.SiteID]*suspension{}
 	st.strands.procs = map[uint32]*proc{}
 	st.sums.trees = map[uint64]*sumTree{}
+	st.counting.sites = map[checkpoint.SiteID]*sample{}
 	st.grow()
 	return st
 }
@@ -117,6 +119,7 @@ func (st *Stacks) Charge(at checkpoint.Tick, killed func(checkpoint.Thread) bool
 			t.gone = true
 		}
 		if !t.ended && !t.gone && t.last != 0 && t.last < at {
+			st.endStretch(t, at)
 			t.pass(at)
 		}
 		t.pending = st.combine(t.pending)
@@ -167,6 +170,16 @@ func (st *Stacks) Away(n int32) float64 { return st.away[n] }
 
 // Cut is how many calls of a site ended where nobody has seen them end.
 func (st *Stacks) Cut(site checkpoint.SiteID) uint64 { return st.cut[site] }
+
+// Doubts is the variance of what each path was given of time that was counted and not
+// measured, in ticks, nil where there is none. A path beyond its end has none.
+func (st *Stacks) Doubts() []float64 { return st.counting.doubts() }
+
+// Counted is how many intervals between two events were counted, and what an event
+// costs that is timed, and one that is counted, in ticks.
+func (st *Stacks) Counted() (intervals, timed, counted float64) {
+	return st.counting.intervals, st.counting.timed, st.counting.cost
+}
 
 // Probe is the node of what checkpoints cost, 0 where that is not known.
 func (st *Stacks) Probe() int32 { return st.probe }

@@ -38,7 +38,12 @@ type adding struct {
 	gaps    map[uint32]*gap // per node of the tree
 	ran     []uint32
 	closed  []closedFrames
-	open    []paths.Call // the path in which it is, the outermost first
+	open    []paths.Call    // the path in which it is, the outermost first
+	shares  []share         // what was counted in the open window and is not divided, see counted.go
+	ticks   uint64          // of these
+	counts  bool            // it counts since the latest event that was timed
+	since   checkpoint.Tick // the sample at which it was in a counted interval, 0: none
+	begin   checkpoint.Tick // of the latest window
 }
 
 // foldSums takes the windows of a run that began with samples earlier
@@ -53,6 +58,7 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 	r.Forked = false // the program knows with which stack the child began
 	t := st.thread(r)
 	t.cost = checkpoint.Tick(r.Cost + .5)
+	st.counting.timed, st.counting.cost = r.Cost, tally.CountedCost
 	gone := t.gone // its frames have ended
 	t.gone = false
 	y := st.adding(t, tally)
@@ -72,6 +78,7 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 		st.foldWindow(t, tally, w)
 	}
 	if r.Last && ready == len(tally.Windows) {
+		st.endStretch(t, t.last)
 		t.nowhere = t.nowhere || gone
 		st.end(t, true)
 	}
@@ -81,8 +88,15 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 // foldWindow takes a window of a thread.
 func (st *Stacks) foldWindow(t *Thread, tally *checkpoint.Tally, w checkpoint.Window) {
 	y := t.adding
+	if w.Begin > y.begin { // else the window has been read before, up to its end
+		st.endStretch(t, min(w.Epoch, w.Begin))
+		if y.since != 0 {
+			st.counting.crossed(t.top.Node, st.Tree.Site(t.top.Node), float64(w.Begin-y.since))
+		}
+		y.begin, y.since = w.Begin, 0
+	}
 	t.pass(w.Begin)
-	over, idle := uint64(0), int64(w.Last-t.last)
+	over, idle := uint64(0), int64(w.Last-t.last)-int64(w.Counted)
 	for _, p := range w.Parts {
 		if int(p.Node) < len(y.tree.places) {
 			idle -= int64(p.Ticks)
@@ -95,6 +109,7 @@ func (st *Stacks) foldWindow(t *Thread, tally *checkpoint.Tally, w checkpoint.Wi
 	if over > 0 {
 		st.chargeCheckpoints(t, over)
 	}
+	st.foldCounted(t, w)
 	st.closeFrames(y, tally.Nodes, w.Parts)
 	for _, l := range w.Long {
 		if int(l.Node) < len(y.tree.places) && !y.tree.places[l.Node].deep {
@@ -117,6 +132,56 @@ func (st *Stacks) foldWindow(t *Thread, tally *checkpoint.Tally, w checkpoint.Wi
 	}
 	t.top = paths.Call{Since: paths.Never, Node: top}
 	y.stay(st.Tree, top, w)
+}
+
+// foldCounted divides the ticks of the intervals that a thread counted in a window.
+func (st *Stacks) foldCounted(t *Thread, w checkpoint.Window) {
+	y := t.adding
+	for _, p := range w.Parts {
+		if int(p.Node) >= len(y.tree.places) {
+			continue
+		}
+		n := y.tree.places[p.Node].node
+		st.counting.learn(n, st.Tree.Site(n), p.Drawn, float64(t.cost))
+		if p.Counted > 0 {
+			y.shares = append(y.shares, share{n, float64(p.Counted)})
+		}
+	}
+	y.ticks += w.Counted
+	if y.counts = w.Counting && y.since == 0; !y.counts {
+		st.divideCounted(t)
+	}
+}
+
+// divideCounted gives the paths of a thread their parts of the ticks that were counted.
+func (st *Stacks) divideCounted(t *Thread) {
+	y := t.adding
+	if len(y.shares) == 0 && y.ticks > 0 {
+		t.pending = append(t.pending, paths.Part{Node: t.top.Node, Ticks: y.ticks})
+	}
+	over := st.counting.divide(st.Tree, y.shares, float64(y.ticks), func(n int32, part uint64) {
+		if part > 0 {
+			t.pending = append(t.pending, paths.Part{Node: n, Ticks: part})
+		}
+	})
+	if over > 0 {
+		st.chargeCheckpoints(t, over)
+	}
+	y.shares, y.ticks = y.shares[:0], 0
+}
+
+// endStretch divides the time of a thread that counted until the sample with which its
+// window ended: had an event come later, it would have begun another window.
+func (st *Stacks) endStretch(t *Thread, at checkpoint.Tick) {
+	if t.adding == nil || !t.adding.counts {
+		return
+	}
+	t.adding.counts = false
+	if at > t.last && len(t.adding.shares) > 0 && !t.nowhere {
+		t.adding.ticks += uint64(at - t.last)
+		t.last, t.adding.since = at, at
+	}
+	st.divideCounted(t)
 }
 
 // closeFrames takes the frames that ended without coming back. That one left may be
@@ -233,7 +298,7 @@ func (y *adding) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
 			g := of(p.Node)
 			g.ticks += p.Ticks
 			y.ran = append(y.ran, p.Node)
-			g.n += float64(p.Others)
+			g.n += float64(p.Others) - float64(p.Counted)
 			if p.Calls > 0 && p.Node >= checkpoint.FirstNode {
 				g.n += float64(p.Calls)
 				of(nodes[p.Node].Parent).n += float64(p.Calls)

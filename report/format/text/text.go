@@ -316,7 +316,12 @@ func (p *printer) notes(r *report.Run) {
 		if c.EnergyJ != nil {
 			text += " and " + r.Mark() + figures.Energy(c.EnergyJ)
 		}
-		p.note(dim, "checkpoints", text+" in all, counted for no function")
+		text += " in all, counted for no function"
+		if c.Counted > 0 && r.Channel.Events > 0 {
+			text += fmt.Sprintf("; %.0f %% of them read no clock: the times of short calls are estimates from the others",
+				100*min(1, float64(c.Counted)/float64(r.Channel.Events)))
+		}
+		p.note(dim, "checkpoints", text)
 	}
 	for _, w := range r.Warnings {
 		p.note(yellow, w.Slug, w.Message)

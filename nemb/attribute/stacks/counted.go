@@ -1,0 +1,281 @@
+package stacks
+
+import (
+	"math"
+
+	"cg/checkpoint"
+	"cg/nemb/attribute/paths"
+)
+
+// Where checkpoints have a budget, a thread reads its clock in bursts only, and between
+// these it counts (checkpoint/FORMAT.md, Counted events). Of the intervals between two
+// events that were counted it is known in which path they lay, and how long all of them
+// took together. The time is divided by how many each path has and by what such an
+// interval takes, of which the bursts are a sample.
+//
+// Most intervals are alike, and a few are very much longer: the thread waited, or was
+// stopped. One of these in a burst would make all that are counted in its path as long,
+// so they have a mean of their own, over the whole run. What a window's time is more
+// than that of ordinary intervals is a sum of two: these are not quite as they were, or there
+// was a long one. It is split by how far each of the two varies.
+
+const (
+	// recent is how many drawn intervals of a path its mean is taken over: those of the
+	// open window and, where these are fewer, of some before, as a program changes.
+	recent = 256
+	// drift is by what part the intervals of a window differ together from those that
+	// were drawn.
+	drift = 0.01
+	// scarce is how many drawn intervals of a site, or of all, count for a path
+	// of which fewer were drawn.
+	scarce = 1
+	// few is how much wider the spread of some windows may be, over their number.
+	few = 4
+	// lasting is how many times the cost of a timed event an interval lasts that is long.
+	lasting = 100
+)
+
+// sample is what is known of intervals of a kind, in ticks. What their checkpoints cost
+// is taken off.
+type sample struct {
+	n, ticks float64 // the recent ones
+	all      float64 // of the whole run
+	batches  float64 // windows in which some were drawn
+	spread   float64 // sum over these of n * (mean of the window - mean before)^2
+	longs    float64 // intervals that lasted long, of the whole run
+	long     float64 // their ticks
+}
+
+// learn takes what was drawn in a window.
+func (s *sample) learn(n, ticks, longs, long float64) {
+	s.longs += longs
+	s.long += long
+	if n <= 0 {
+		return
+	}
+	if s.n > 0 {
+		d := ticks/n - s.ticks/s.n
+		s.spread += d * d * n * s.n / (n + s.n)
+		s.batches++
+	}
+	if kept := max(0, recent-n); s.n > kept {
+		s.n, s.ticks = kept, s.ticks/s.n*kept
+	}
+	s.n += n
+	s.ticks += ticks
+	s.all += n
+}
+
+// mean is that of an ordinary interval, where before is what is known besides.
+func (s *sample) mean(before float64) float64 { return (s.ticks + scarce*before) / (s.n + scarce) }
+
+// pulled is by how much a mean is off where what is known besides does not hold for it.
+func (s *sample) pulled(mean, before float64) float64 {
+	if s.n == 0 {
+		return mean
+	}
+	return math.Abs(before-s.ticks/s.n) * scarce / (s.n + scarce)
+}
+
+// variance is that of an ordinary interval: not less than if it were memoryless while
+// little is known.
+func (s *sample) variance(mean float64) float64 {
+	return (s.spread + mean*mean) / (s.batches + 1) * (1 + few/(s.batches+1))
+}
+
+// rate is the ticks that long intervals take, for each interval that was drawn.
+func (s *sample) rate() float64 {
+	if s.all+s.longs <= 0 {
+		return 0
+	}
+	return s.long / (s.all + s.longs)
+}
+
+// pathSample is the sample of a path, and what was divided.
+type pathSample struct {
+	sample
+	counted, expected float64 // intervals, and what they take if they are as those that were drawn
+	squares           float64 // sum over windows of counted^2 / intervals of which the mean was taken
+	pull              float64 // what it may be off as others were drawn in its place
+	ordinary, lasting float64 // what they were given of both kinds
+	odd               float64 // what it was given without knowing of long ones
+}
+
+// counting is what is known of intervals that are counted.
+type counting struct {
+	paths []*pathSample // per path, nil where none was
+	sites map[checkpoint.SiteID]*sample
+	every sample // of all paths together
+	// intervals is how many were counted; ticks, long and odd are what their paths were given.
+	intervals, ticks, long, odd float64
+	doubt                       float64 // of long, where it is all or nothing
+	shift                       float64 // what ordinary ones were given more than is expected where there are long ones
+	timed, cost                 float64 // of an event that is timed, and of one that is counted
+}
+
+// share is the intervals of a path that a thread counted in a window.
+type share struct {
+	node int32
+	n    float64
+}
+
+func (c *counting) of(n int32) *pathSample {
+	if more := int(n) + 1 - len(c.paths); more > 0 {
+		c.paths = append(c.paths, make([]*pathSample, more)...)
+	}
+	if c.paths[n] == nil {
+		c.paths[n] = &pathSample{}
+	}
+	return c.paths[n]
+}
+
+// learn takes what a thread drew in a path.
+func (c *counting) learn(n int32, site checkpoint.SiteID, drawn [2]checkpoint.Drawn, cost float64) {
+	if drawn[0].Intervals == 0 && drawn[1].Intervals == 0 {
+		return
+	}
+	k, longs := float64(drawn[0].Intervals), float64(drawn[1].Intervals)
+	ticks := max(0, float64(drawn[0].Ticks)-k*cost)
+	long := max(0, float64(drawn[1].Ticks)-longs*cost)
+	of := c.sites[site]
+	if of == nil {
+		of = &sample{}
+		c.sites[site] = of
+	}
+	for _, s := range []*sample{&c.of(n).sample, of, &c.every} {
+		s.learn(k, ticks, longs, long)
+	}
+}
+
+// crossed takes an interval of a path that was counted and lasted at least so many ticks,
+// since it was seen at the end of a window. Long ones are seen more often than they are
+// drawn.
+func (c *counting) crossed(n int32, site checkpoint.SiteID, ticks float64) {
+	if ticks < lasting*c.timed {
+		return
+	}
+	c.of(n).learn(0, 0, 1, ticks)
+	c.every.learn(0, 0, 1, ticks)
+	if of := c.sites[site]; of != nil {
+		of.learn(0, 0, 1, ticks)
+	}
+}
+
+// divide gives each of a thread's paths its part of the ticks that its counted intervals
+// took together. It returns what of them the checkpoints took.
+func (c *counting) divide(tree *paths.Tree, shares []share, ticks float64, give func(node int32, ticks uint64)) uint64 {
+	intervals := 0.0
+	for _, s := range shares {
+		intervals += s.n
+	}
+	if intervals <= 0 || ticks <= 0 {
+		return 0
+	}
+	over := min(ticks, math.Round(intervals*c.cost))
+	ordinary, long := c.expect(tree, shares)
+	rest := ticks - over
+	lasted := long.given(rest, ordinary)
+	odd := 0.0 // more than ordinary intervals take, and whose it is nothing shows
+	if long.sum <= 0 {
+		odd = max(0, rest-ordinary.sum-2*math.Sqrt(ordinary.variance))
+	}
+	for i, s := range shares {
+		p, of := c.of(s.node), s.n/intervals
+		if ordinary.sum > 0 {
+			of = ordinary.parts[i] / ordinary.sum
+		}
+		part, lasting := (rest-lasted)*of, lasted*ratio(long.parts[i], long.sum)
+		p.odd += odd * of
+		p.counted += s.n
+		p.squares += s.n * s.n / (p.n + scarce)
+		p.pull += s.n * ordinary.pull[i]
+		p.expected += ordinary.parts[i]
+		p.ordinary += part
+		p.lasting += lasting
+		c.ticks += part
+		c.long += lasting
+		give(s.node, uint64(part+lasting+.5))
+	}
+	c.odd += odd
+	c.shift += rest - lasted - ordinary.sum
+	c.doubt += lasted / math.Sqrt(c.every.longs+1)
+	c.intervals += intervals
+	return uint64(over)
+}
+
+// expected is the ticks that the intervals of a window are expected to take, by path, with
+// the variance of their sum.
+type expected struct {
+	parts         []float64
+	pull          []float64 // of an interval's mean, as far as it is not the path's own
+	sum, variance float64
+}
+
+// given is what of the ticks long intervals took, where the others are expected to take
+// so many.
+func (long expected) given(ticks float64, ordinary expected) float64 {
+	if long.sum <= 0 {
+		return 0
+	}
+	more := ticks - ordinary.sum - long.sum
+	all := ordinary.variance + long.variance
+	return min(ticks, max(0, long.sum+more*long.variance/max(all, 1)))
+}
+
+// expect is what the intervals of a window take, if they are as those that were drawn.
+func (c *counting) expect(tree *paths.Tree, shares []share) (ordinary, long expected) {
+	every := c.every.mean(1)
+	for _, s := range shares {
+		of, p := every, c.of(s.node)
+		if site := c.sites[tree.Site(s.node)]; site != nil {
+			of = site.mean(every)
+		}
+		mean := p.sample.mean(of)
+		variance := p.variance(mean)
+		ordinary.parts = append(ordinary.parts, s.n*mean)
+		ordinary.pull = append(ordinary.pull, p.pulled(mean, of))
+		ordinary.sum += s.n * mean
+		ordinary.variance += variance * s.n * (1 + s.n/(p.n+scarce))
+		long.parts = append(long.parts, s.n*p.rate())
+		long.sum += s.n * p.rate()
+		if p.longs > 0 {
+			long.variance += s.n * p.rate() * p.long / p.longs
+		}
+	}
+	ordinary.variance += drift * drift * ordinary.sum * ordinary.sum
+	return ordinary, long
+}
+
+// doubts is the variance of what a path was given of counted intervals, in ticks: how far
+// the sample may be off, as the sum over all paths is known.
+func (c *counting) doubts() []float64 {
+	all := 0.0
+	own := make([]float64, len(c.paths))
+	for n, p := range c.paths {
+		if p == nil || p.counted <= 0 {
+			continue
+		}
+		mean := p.expected / p.counted
+		own[n] = p.variance(mean)*(p.counted+p.squares) + p.pull*p.pull
+		all += own[n]
+	}
+	for n, p := range c.paths {
+		if p == nil || p.counted <= 0 {
+			continue
+		}
+		part := ratio(p.ordinary, c.ticks)
+		own[n] = (1-part)*(1-part)*own[n] + part*part*(all-own[n]+c.shift*c.shift)
+		part = ratio(p.lasting, c.long)
+		own[n] += c.doubt * c.doubt * part * (1 - part)
+		part = ratio(p.odd, c.odd)
+		own[n] += c.odd * c.odd * part * (1 - part)
+	}
+	return own
+}
+
+func ratio(part, all float64) float64 {
+	if all <= 0 {
+		return 0
+	}
+	return part / all
+}
