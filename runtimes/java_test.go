@@ -99,12 +99,13 @@ func each(t *testing.T, test func(t *testing.T, j machine)) {
 	all, b := javas(t)
 	for _, java := range all {
 		n := release(t, java)
-		for _, mode := range []string{"native", "added", "pure"} {
+		for _, mode := range []string{"native", "added", "counted", "pure"} {
 			t.Run(fmt.Sprintf("%d/%s", n, mode), func(t *testing.T) {
 				if mode != "pure" && b.library == "" {
 					compiler(t)
 				}
-				test(t, machine{built: b, java: java, release: n, pure: mode == "pure", adds: mode == "added"})
+				test(t, machine{built: b, java: java, release: n, pure: mode == "pure",
+					adds: mode == "added" || mode == "counted", counts: mode == "counted"})
 			})
 		}
 	}
@@ -116,6 +117,7 @@ type machine struct {
 	release int
 	pure    bool
 	adds    bool
+	counts  bool // events of short calls are counted, not timed
 	chunks  int
 	env     []string
 	library string // in place of the built one
@@ -269,6 +271,9 @@ func (j machine) run(t testing.TB, args ...string) outcome {
 	defer channel.Close()
 	if !j.adds {
 		channel.WriteWords()
+	}
+	if j.counts {
+		channel.SetBudget(0.01)
 	}
 	server := &instrument.Server{Language: "java", Channel: channel}
 	if err := server.Listen(filepath.Join(dir, "server")); err != nil {
@@ -692,6 +697,20 @@ func TestJavaBrokenLibrary(t *testing.T) {
 	})
 }
 
+// Where java.base keeps its packages to itself, the runtime is made without them.
+func TestArchivePublic(t *testing.T) {
+	javas(t)
+	dir := t.TempDir()
+	javac := filepath.Join(dir, "javac")
+	script := "#!/bin/sh\ncase \"$*\" in *--add-exports*) exit 1; esac\nexec javac \"$@\"\n"
+	if err := os.WriteFile(javac, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Archive(context.Background(), javac, Cache{}, dir); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestArchive(t *testing.T) {
 	javas(t)
 	cache := t.TempDir()
@@ -737,9 +756,10 @@ func BenchmarkJava(b *testing.B) {
 	}
 	for _, java := range all {
 		n := release(b, java)
-		for _, mode := range []string{"native", "added", "pure"} {
+		for _, mode := range []string{"native", "added", "counted", "pure"} {
 			b.Run(fmt.Sprintf("%d/%s", n, mode), func(b *testing.B) {
-				j := machine{built: shared, java: java, release: n, pure: mode == "pure", adds: mode == "added"}
+				j := machine{built: shared, java: java, release: n, pure: mode == "pure",
+					adds: mode == "added" || mode == "counted", counts: mode == "counted"}
 				least := map[string]float64{}
 				for range b.N {
 					args := []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Bench.empty", "-cp", j.programs, "Bench"}

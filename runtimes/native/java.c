@@ -20,7 +20,8 @@
 #define NATIVE(name) __attribute__((visibility("default"))) name
 
 enum { ENTER = 0, EXIT = 1, SUSPEND = 2, RESUME = 3 };
-enum { GET_BYTES = 200, GET_INTS = 203 /* Get<Type>ArrayRegion */, REGISTER_NATIVES = 215 };
+enum { GET_BYTES = 200, GET_INTS = 203 /* Get<Type>ArrayRegion */, REGISTER_NATIVES = 215,
+       SET_LONGS = 212 /* SetLongArrayRegion */ };
 
 typedef void **const *Env; /* a pointer to the table of functions */
 typedef void (*Region)(Env, void *array, int32_t start, int32_t length, void *to);
@@ -45,9 +46,65 @@ static void hide(void)
 	shown.id = 0;
 }
 
+/* The threads that count their events in Java (Counts.java), by their number in Java: a
+ * thread that finds its number has set it. */
+#define KNOWN 4096u
+
+typedef struct {
+	_Atomic int64_t thread; /* 0 for none */
+	cg_adder *adder;
+} Known;
+
+static Known known[KNOWN], nobody;
+CG_TLS Known *mine;
+
+/* The virtual machine's own way to open a package to unnamed modules (OpenJDK, jvm.h). */
+extern void JVM_AddModuleExportsToAllUnnamed(Env, void *module, void *name) __attribute__((weak));
+
+/* lay(base, name, at): open a package to Counts, and say where it finds what. False
+ * where it cannot, or nothing is counted. */
+uint8_t NATIVE(Java_cg_00024_R_lay)(Env env, void *class, void *base, void *name, void *at)
+{
+	(void)class;
+	if (!cg_head->budget || !cg_sums || cg_words || !JVM_AddModuleExportsToAllUnnamed)
+		return 0;
+	const int64_t places[] = {
+		(int64_t)(uintptr_t)known, (int64_t)(uintptr_t)&cg_head->epoch,
+		offsetof(cg_adder, left), offsetof(cg_adder, sure), offsetof(cg_adder, frame),
+		offsetof(cg_adder, frames_end), offsetof(cg_adder, nodes), offsetof(cg_adder, counted),
+		offsetof(cg_adder, touched), offsetof(cg_adder, open), offsetof(cg_adder, tree),
+		offsetof(cg_adder, epoch), offsetof(cg_adder, last),
+	};
+	JVM_AddModuleExportsToAllUnnamed(env, base, name);
+	typedef void (*Set)(Env, void *array, int32_t start, int32_t length, const int64_t *from);
+	((Set)(*env)[SET_LONGS])(env, at, 0, sizeof places / sizeof places[0], places);
+	return 1;
+}
+
+/* know(thread): this thread has that number in Java. */
+void NATIVE(Java_cg_00024_R_know)(Env env, void *class, int64_t thread)
+{
+	(void)env, (void)class;
+	Known *k = &known[thread & (KNOWN - 1)];
+	int64_t none = 0;
+	if (mine)
+		return;
+	if (!atomic_compare_exchange_strong(&k->thread, &none, -1)) {
+		mine = &nobody; /* two threads of one place: this one calls the library */
+		return;
+	}
+	k->adder = &cg_mine;
+	mine = k;
+	pthread_setspecific(shown_key, (void *)1);
+	atomic_store(&k->thread, thread);
+}
+
 static void carrier_end(void *unused)
 {
 	(void)unused;
+	if (mine)
+		atomic_store(&mine->thread, 0);
+	mine = NULL;
 	hide();
 	free(shown.sites);
 	shown.sites = NULL;
@@ -74,18 +131,20 @@ static inline int32_t quick(uint32_t kind, uint32_t site)
 	return !cg_event_at_once(kind << 21 | (site & (CG_SITES - 1)));
 }
 
-/* The natives that may be critical give 0, or 1 where event(kind, site) is to
- * be called. */
+/* The natives that may be critical give 0; 1 where event(kind, site) is to be called;
+ * and enter gives 2 where the thread is in a pause and has not told its number. */
 #define TWICE(name, kind)                                                          \
 	int32_t NATIVE(JavaCritical_cg_00024_R_##name)(int32_t site)               \
 	{                                                                          \
-		return quick(kind, (uint32_t)site);                                \
+		if (quick(kind, (uint32_t)site))                                   \
+			return 1;                                                  \
+		return kind == ENTER && cg_mine.left && !mine ? 2 : 0;             \
 	}                                                                          \
 	int32_t NATIVE(Java_cg_00024_R_##name)(Env env, void *class, int32_t site) \
 	{                                                                          \
 		(void)env, (void)class;                                            \
 		event(kind, (uint32_t)site);                                       \
-		return 0;                                                          \
+		return kind == ENTER && cg_mine.left && !mine ? 2 : 0;             \
 	}
 
 TWICE(enter, ENTER)
@@ -143,6 +202,7 @@ static void link_natives(Env env, void *class)
 		{"exit", "(I)I", (void *)Java_cg_00024_R_exit},
 		{"event", "(II)V", (void *)Java_cg_00024_R_event},
 		{"on", "(JII)Z", (void *)Java_cg_00024_R_on},
+		{"know", "(J)V", (void *)Java_cg_00024_R_know},
 		{"show", "(J[II)V", (void *)Java_cg_00024_R_show},
 	};
 	typedef int32_t (*Register)(Env, void *class, const Method *methods, int32_t count);

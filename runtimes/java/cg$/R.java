@@ -24,11 +24,20 @@ public final class R {
     @jdk.internal.vm.annotation.Hidden
     public static void e(int site) {
         try {
+            if (MODE == NATIVE && Counts.ON && Counts.enter(site))
+                return;
             if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL)
                 VirtualThread.enter(site);
             else if (MODE == NATIVE) {
-                if (enter(site) != 0)
+                switch (enter(site)) {
+                case 0:
+                    break;
+                case 2:
+                    Counts.begin();
+                    break;
+                default:
                     event(ENTER, site);
+                }
             } else if (MODE == PURE)
                 PureWriter.enter(site);
         } catch (StackOverflowError e) {
@@ -39,6 +48,8 @@ public final class R {
     @jdk.internal.vm.annotation.Hidden
     public static void x(int site) {
         try {
+            if (MODE == NATIVE && Counts.ON && Counts.exit(site))
+                return;
             if (VIRTUAL != null && Thread.currentThread().getClass() == VIRTUAL)
                 VirtualThread.exit(site);
             else if (MODE == NATIVE) {
@@ -52,6 +63,8 @@ public final class R {
     }
 
     // runtimes/native/java.c says what each does.
+    static native boolean lay(Module base, String name, long[] at);
+    static native void know(long tid);
     static native int open(byte[] path, int length);
     @jdk.internal.vm.annotation.Hidden
     private static native int enter(int site);
