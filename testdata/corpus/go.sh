@@ -4,6 +4,7 @@
 # are, and modules that the module cache has or the module proxy gives. It takes
 # some minutes.
 # usage: go.sh [FOLDER [WHAT...]]   keeps what it makes in FOLDER; WHAT of std, text, tools, staticcheck,
+#        http2, protobuf, sqlite3, bbolt, nats and badger, which run with -race, GOMAXPROCS=1 and 64, too,
 #        and short, which is part of std, takes a minute of processor time and needs no network
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -12,7 +13,7 @@ mkdir -p "$work"
 work=$(cd "$work" && pwd)
 [ $# -gt 0 ] || trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 shift || true
-what=${*:-std text tools staticcheck}
+what=${*:-std text tools staticcheck http2 protobuf sqlite3 bbolt nats badger}
 (cd "$here" && go build -o "$work/cg" .)
 failed=0
 
@@ -34,14 +35,15 @@ P
 }
 
 # compare NAME FOLDER FLAGS PACKAGES...: plainly, with checkpoints, and with them in
-# what the compiler inlines, too.
+# what the compiler inlines, too, unless ways says otherwise.
 compare() {
   local name=$1 folder=$2 flags=$3
   shift 3
   (cd "$folder" && go test -count=1 -json "$@" >"$work/$name.plain.json" 2>"$work/$name.plain.err") || true
   outcomes "$work/$name.plain.json" >"$work/$name.plain"
   echo "$name: $(wc -l <"$work/$name.plain") outcomes, $(grep -c ' pass$' "$work/$name.plain") passed plainly"
-  for how in "" --inline; do
+  for how in ${ways:-fine --inline}; do
+    [ "$how" != fine ] || how=
     # shellcheck disable=SC2086
     (cd "$folder" && "$work/cg" measure -g fine $how $flags -o "$work/$name.run.json" go -- test -json "$@" >"$work/$name.json" 2>"$work/$name.err") || true
     outcomes "$work/$name.json" >"$work/$name.with"
@@ -62,6 +64,17 @@ module() {
   local from
   from=$(go mod download -json "$1@$2" | python3 -c 'import json, sys; print(json.load(sys.stdin)["Dir"])')
   [ -d "$work/$3" ] || { cp -r "$from" "$work/$3"; chmod -R u+w "$work/$3"; }
+}
+
+# compare_long NAME FOLDER PACKAGES...: with one processor, with many, and with the race detector, too.
+compare_long() {
+  local name=$1 folder=$2 n
+  shift 2
+  compare "$name" "$folder" "" "$@"
+  for n in 1 64; do
+    GOMAXPROCS=$n ways=fine compare "$name-$n" "$folder" "" "$@"
+  done
+  ways=fine compare "$name-race" "$folder" "" -race "$@"
 }
 
 for w in $what; do
@@ -85,6 +98,30 @@ for w in $what; do
   staticcheck)
     module honnef.co/go/tools v0.7.0 staticcheck
     compare staticcheck "$work/staticcheck" "" ./...
+    ;;
+  http2)
+    module golang.org/x/net v0.62.0 net
+    compare_long http2 "$work/net" -short ./http2/... ./trace ./html ./idna
+    ;;
+  protobuf)
+    module google.golang.org/protobuf v1.36.12 protobuf
+    compare_long protobuf "$work/protobuf" ./proto ./encoding/... ./types/... ./reflect/... ./internal/impl
+    ;;
+  sqlite3) # cgo: C calls Go back
+    module github.com/mattn/go-sqlite3 v1.14.53 sqlite3
+    compare_long sqlite3 "$work/sqlite3" .
+    ;;
+  bbolt)
+    module go.etcd.io/bbolt v1.5.0 bbolt
+    compare_long bbolt "$work/bbolt" -short . ./internal/...
+    ;;
+  nats)
+    module github.com/nats-io/nats.go v1.55.0 nats
+    compare_long nats "$work/nats" -short ./internal/... ./encoders/builtin ./micro
+    ;;
+  badger)
+    module github.com/dgraph-io/badger/v4 v4.9.6 badger
+    compare_long badger "$work/badger" -short ./skl ./table ./y ./trie ./pb
     ;;
   esac
 done
