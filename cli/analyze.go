@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -28,7 +29,7 @@ func analyzeCommand() *cli.Command {
 		Description: `TARGET is a source file, or a directory with source files below it.
 
 With --save-instrumented the rewritten source (` + titles((*languages.Language).RunsAlone) + `) is written to
---output-dir. It runs without cg and prints what its checkpoints saw at exit;
+--output-dir, or to the folder NAME_instrumented for a target NAME. It runs without cg and prints what its checkpoints saw at exit;
 cg measure --instrumented takes that into its report.
 
 Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
@@ -40,7 +41,8 @@ Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 			&cli.StringSliceFlag{Name: "include", Usage: "only functions of that qualified name (`GLOB`)"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
 			&cli.BoolFlag{Name: "save-instrumented", Usage: "write the rewritten source"},
-			&cli.StringFlag{Name: "output-dir", Usage: "`DIR` for --save-instrumented; made if it is not there"},
+			&cli.StringFlag{Name: "output-dir",
+				Usage: "`DIR` for --save-instrumented in place of NAME_instrumented; made if it is not there"},
 		}, builds...),
 		Action: runAnalyze,
 	}
@@ -55,8 +57,8 @@ func runAnalyze(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "-g: %w", err)
 	}
-	if c.Bool("save-instrumented") != (c.String("output-dir") != "") {
-		return fail(statusUsage, "--save-instrumented and --output-dir DIR go together")
+	if !c.Bool("save-instrumented") && c.String("output-dir") != "" {
+		return fail(statusUsage, "--output-dir is where --save-instrumented writes: it was not given")
 	}
 	files, err := lang.Files(target)
 	if err != nil {
@@ -84,7 +86,13 @@ func runAnalyze(c *cli.Context) error {
 	}
 	tree.Read(files)
 	if save {
-		written, err := saveInstrumented(lang, target, tree, c.String("output-dir"))
+		dir := c.String("output-dir")
+		if dir == "" {
+			if dir, err = instrumentedFolder(target); err != nil {
+				return err
+			}
+		}
+		written, err := saveInstrumented(lang, target, tree, dir)
 		if err != nil {
 			return err
 		}
@@ -99,6 +107,35 @@ func runAnalyze(c *cli.Context) error {
 		return ended(statusFailure)
 	}
 	return nil
+}
+
+// instrumentedFolder is where the rewritten source of a target goes that was given no
+// folder: one of the working folder that is called after the target, and that nobody
+// but cg has written to.
+func instrumentedFolder(target languages.Target) (string, error) {
+	full, err := filepath.Abs(target.Args[len(target.Args)-1])
+	if err != nil {
+		return "", fail(statusFailure, "%w", err)
+	}
+	base := filepath.Base(full)
+	dir := strings.TrimSuffix(base, filepath.Ext(base)) + "_instrumented"
+	there, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fail(statusFailure, "%w", err)
+	}
+	if info, err := os.Stat(full); err == nil && info.IsDir() && filepath.Dir(there) == full {
+		return "", fail(statusUsage, "--save-instrumented: %s would be a folder of the source: name another with "+
+			"--output-dir DIR", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		return "", fail(statusFailure, "--save-instrumented: %w", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, instrument.SavedMarker)); err != nil && len(entries) > 0 {
+		return "", fail(statusFailure, "--save-instrumented: %s: has files that cg did not write: name another folder "+
+			"with --output-dir DIR", dir)
+	}
+	return dir, nil
 }
 
 // saveInstrumented writes the rewritten source of a tree to dir, and returns the

@@ -21,9 +21,10 @@ const Version = "0.1.0"
 
 // The statuses of cg's own failures (docs/messages.md).
 const (
-	statusFailure = 1
-	statusUsage   = 2
-	statusSelf    = 125
+	statusFailure  = 1
+	statusUsage    = 2
+	statusSelf     = 125
+	statusNotFound = 127
 )
 
 // commands lists the commands. A new command is a new file and a line here.

@@ -35,8 +35,8 @@ var notSettings = struct{ commands, flags []string }{
 		"sdk"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs",
 		"save-instrumented", "analyze.output-dir",
-		"command", "prepare", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt", "events", "project",
-		"head", "save", "ranks", "seed", "allow-different", "junit", "export-metrics"},
+		"command", "prepare", "validate", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt",
+		"events", "project", "head", "save", "ranks", "seed", "allow-different", "junit", "export-metrics"},
 }
 
 // isSetting reports whether a flag of a command is a setting, too.
@@ -55,6 +55,7 @@ var checks = map[string]func(string) error{
 	"timeout":             checkTime,
 	"duration":            checkTime,
 	"flush":               checkTime,
+	"cores":               func(s string) error { _, err := processorList(s); return err },
 	"pty":                 oneOf("auto", "always", "never"),
 	"sensors":             checkSensors,
 	"noise-quality":       func(s string) error { _, err := percents(s); return err },

@@ -99,6 +99,9 @@ interpreter cannot be run; 127 not found.`,
 			&cli.StringFlag{Name: "events", Usage: "keep every checkpoint in the log `FILE` (" + events.Extension +
 				"), some 3 to 8 bytes each: perfetto, firefox and hespas show calls over time from it"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
+			&cli.BoolFlag{Name: "timeseries",
+				Usage: "give each task of the report its samples (tasks[].timeseries), as a session with " +
+					"record_time_series"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
 				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringFlag{Name: "export-plot",
@@ -109,6 +112,7 @@ interpreter cannot be run; 127 not found.`,
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
 				Usage: "end the program and its children after `TIME` (seconds, or such as 1m30s): SIGTERM, 5 s " +
 					"later SIGKILL"},
+			coresFlag(),
 			&cli.StringFlag{Name: "pty", Value: "auto",
 				Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
 			&cli.StringSliceFlag{Name: "include",
@@ -148,6 +152,27 @@ func flagsOf(l *languages.Language) (flags []cli.Flag) {
 }
 
 func runMeasure(c *cli.Context) error {
+	run := report.Start(c.String("granularity"), "", os.Args, Version)
+	written := false
+	err := measureOnce(c, &written)
+	if status, why := neverRan(err); why != "" && !written && jsonOnStdout(c) && !launcher.Closed(1) {
+		run.Fail(status, why)
+		return errors.Join(err, putReport(run))
+	}
+	return err
+}
+
+// neverRan tells why a program was not started, "" for another end; the status is cg's.
+func neverRan(err error) (status int, why string) {
+	var f *failure
+	if errors.As(err, &f) && f.err != nil && f.status >= statusSelf && f.status <= statusNotFound {
+		return f.status, f.Error()
+	}
+	return 0, ""
+}
+
+// measureOnce makes the one run of cg measure. written tells that its report was begun.
+func measureOnce(c *cli.Context, written *bool) error {
 	lang, target, err := language(c)
 	if err != nil {
 		return err
@@ -217,6 +242,10 @@ func runMeasure(c *cli.Context) error {
 		return notStarted(ctx, err)
 	}
 	defer r.Close()
+	if c.Bool("timeseries") {
+		r.Run.TaskSamples()
+	}
+	*written = true
 	if rank != nil {
 		return rank.write(ctx, r)
 	}
@@ -393,6 +422,9 @@ func measureOptions(c *cli.Context) (o options, err error) {
 	}
 	if jsonOnStdout(c) {
 		o.command.Stdout, o.command.Stderr = os.Stderr, os.Stderr
+	}
+	if err := restrict(&o.command, c.String("cores")); err != nil {
+		return o, err
 	}
 	o.instrumented = c.Bool("instrumented")
 	if o.maxDepth = c.Int("max-depth"); o.maxDepth < 0 {

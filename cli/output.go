@@ -22,6 +22,15 @@ import (
 
 func jsonOnStdout(c *cli.Context) bool { return c.Bool("json") || c.String("output") == "-" }
 
+// putReport prints a document as JSON.
+func putReport(d interface{ JSON() ([]byte, error) }) error {
+	b, err := d.JSON()
+	if err == nil {
+		_, err = os.Stdout.Write(b)
+	}
+	return err
+}
+
 // output is where the report goes. A file is made before the program runs, so
 // that a place that cannot be written is known at once, and gets its name when
 // the report is whole.

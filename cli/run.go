@@ -62,6 +62,9 @@ run, or is not found; 2 usage.`,
 			&cli.StringFlag{Name: "shell", Value: "sh",
 				Usage: "how -c lines run: sh, or none to split them into words (`WHICH`)"},
 			&cli.StringFlag{Name: "prepare", Usage: "run `LINE` with sh before each run, unmeasured"},
+			&cli.StringFlag{Name: "validate",
+				Usage: "run `LINE` with sh after each run, unmeasured: if it fails, the run has failed"},
+			coresFlag(),
 			&cli.StringFlag{Name: "stdin", Usage: "give every run `FILE` as standard input"},
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
 				Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
@@ -98,6 +101,8 @@ type series struct {
 	repeat        int
 	warmup        int
 	prepare       string
+	validate      string
+	cores         string
 	stdin         string
 	timeout       time.Duration
 	budget        *float64
@@ -117,6 +122,18 @@ type series struct {
 }
 
 func runRepeated(c *cli.Context) error {
+	failed := report.Start("", "", os.Args, Version)
+	written := false
+	err := runOften(c, &written)
+	if status, why := neverRan(err); why != "" && !written && jsonOnStdout(c) && !launcher.Closed(1) {
+		failed.Fail(status, why)
+		return errors.Join(err, putReport(repeated.NotStarted(failed, c.Args().Slice())))
+	}
+	return err
+}
+
+// runOften makes the runs of cg run. written tells that the figures were begun.
+func runOften(c *cli.Context, written *bool) error {
 	s, err := seriesOptions(c)
 	if err != nil {
 		return err
@@ -156,6 +173,7 @@ func runRepeated(c *cli.Context) error {
 	if result == nil {
 		return stopped
 	}
+	*written = true
 	if err := writeExports(c, outs, result); err != nil {
 		return fail(statusSelf, "%w", err)
 	}
@@ -228,7 +246,8 @@ func lower(s *repeated.Statistic) float64 {
 
 func seriesOptions(c *cli.Context) (*series, error) {
 	s := &series{
-		repeat: c.Int("repeat"), warmup: c.Int("warmup"), prepare: c.String("prepare"), stdin: c.String("stdin"),
+		repeat: c.Int("repeat"), warmup: c.Int("warmup"), prepare: c.String("prepare"),
+		validate: c.String("validate"), cores: c.String("cores"), stdin: c.String("stdin"),
 		ignoreFailure: c.Bool("ignore-failure"), showOutput: c.Bool("show-output"),
 		includeWarmup: c.Bool("include-warmup"),
 		progress:      term.IsTerminal(int(os.Stderr.Fd())),
@@ -287,6 +306,9 @@ func seriesOptions(c *cli.Context) (*series, error) {
 			return nil, fail(statusUsage, "--budget: %g J is no budget: use joules above 0", b)
 		}
 		s.budget = &b
+	}
+	if err := restrict(&launcher.Cmd{}, s.cores); err != nil {
+		return nil, err
 	}
 	if s.stdin != "" {
 		f, err := os.Open(s.stdin)
@@ -378,20 +400,16 @@ func (s *series) failed(argv []string, run *report.Run) error {
 
 // once measures one run of a command.
 func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
-	if s.prepare != "" {
-		cmd := exec.CommandContext(ctx, "sh", "-c", s.prepare)
-		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-		if err := cmd.Run(); err != nil {
-			if ctx.Err() != nil {
-				return nil, fail(128+int(interrupted(ctx)), "interrupted")
-			}
-			return nil, fail(statusFailure, "--prepare: %s: %w", s.prepare, err)
-		}
+	if err := aside(ctx, "prepare", s.prepare); err != nil {
+		return nil, err
 	}
 	if ctx.Err() != nil {
 		return nil, fail(128+int(interrupted(ctx)), "interrupted")
 	}
 	command := launcher.Cmd{Args: argv, Pty: launcher.Never, Timeout: s.timeout, Env: s.env}
+	if err := restrict(&command, s.cores); err != nil {
+		return nil, err
+	}
 	in, err := os.Open(orNull(s.stdin))
 	if err != nil {
 		return nil, fail(statusUsage, "--stdin: %w", err)
@@ -432,7 +450,29 @@ func (s *series) once(ctx context.Context, argv []string) (*report.Run, error) {
 			strings.Join(argv, " "), measure.GracePeriod)
 	}
 	r.Close()
+	if status := r.Run.Process.ExitStatus; status == 0 {
+		if err := aside(ctx, "validate", s.validate); err != nil && (!s.ignoreFailure || ctx.Err() != nil) {
+			return nil, err
+		}
+	}
 	return r.Run, nil
+}
+
+// aside runs a line with sh, unmeasured: that of a flag, "" for none.
+func aside(ctx context.Context, flag, line string) error {
+	if line == "" {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fail(128+int(interrupted(ctx)), "interrupted")
+	}
+	return fail(statusFailure, "--%s: %s: %w", flag, line, err)
 }
 
 func orNull(file string) string {

@@ -160,6 +160,15 @@ func (t *Tree) Text(verbose bool) string {
 	return b.String()
 }
 
+// SavedMarker is a file that marks a folder of rewritten source.
+const SavedMarker = ".codegreen"
+
+// MarkSaved marks a folder as one that cg has written, and may write over.
+func MarkSaved(dir string) error {
+	return os.WriteFile(filepath.Join(dir, SavedMarker),
+		[]byte("Written by cg analyze --save-instrumented, which writes over it again.\n"), 0o644)
+}
+
 // Save writes the rewritten files below dir, in the places they have below
 // base, and the support files that they need in each folder. It refuses to write
 // over a source and lists what it wrote.
@@ -201,6 +210,7 @@ func (t *Tree) Save(base, dir string, render func([]byte, *Plan, int) ([]edit.Ed
 		}
 	}
 	slices.Sort(names)
+	before, _ := os.ReadDir(dir)
 	for _, name := range names {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return nil, err
@@ -208,6 +218,9 @@ func (t *Tree) Save(base, dir string, render func([]byte, *Plan, int) ([]edit.Ed
 		if err := os.WriteFile(name, contents[name], 0o644); err != nil {
 			return nil, err
 		}
+	}
+	if len(before) == 0 && len(names) > 0 { // else there are files of the user's
+		return names, MarkSaved(dir)
 	}
 	return names, nil
 }

@@ -75,7 +75,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	r.LongCalls = r.longCalls(result.Spans)
 	r.paths(e, sites)
 	r.Meta.DomainTopology, r.Meta.DomainSupport = nemb.Topology(domains), nemb.Support(domains)
-	r.quality(domains, e.kind)
+	r.quality(domains, e.kind, result.Stats.Events)
 	r.channel(e)
 	if !result.Total.Balanced() {
 		r.Warn("ledger-unbalanced",
@@ -87,6 +87,11 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 			fmt.Sprintf("%d calls are on call paths beyond the limit; cg counts them at another path of "+
 				"their function, or at their caller", result.Stats.Truncated))
 	}
+}
+
+// ofProgramAlone tells whether all of the energy is the program's, whoever else ran.
+func (e energies) ofProgramAlone() bool {
+	return !slices.ContainsFunc(e.domains, func(d nemb.Domain) bool { return d.InTotal && !d.Program })
 }
 
 // totals are the energies of the machine and of the program.
@@ -142,6 +147,10 @@ func (r *Run) ledger(e energies) {
 	line(LineUninstrumented, func(l attribute.Ledger) nemb.Energy { return l.Uninstrumented })
 	for i, name := range e.result.Background {
 		line(name, func(l attribute.Ledger) nemb.Energy { return l.Background[i] })
+	}
+	if e.ofProgramAlone() {
+		line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
+		return
 	}
 	line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
 	line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })

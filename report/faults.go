@@ -13,11 +13,13 @@ import (
 )
 
 // Values of Meta.MeasurementQuality. Of those that hold the first is told, in the
-// order of docs/session.md: no_backend, failed, energy_zero, estimated, ok.
+// order of docs/session.md: no_backend, failed, energy_zero, estimated, ok. A run with
+// checkpoints and without a sensor has checkpoints_only in place of no_backend.
 const (
 	QualityOK        = "ok"
 	QualityEstimated = "estimated"
 	QualityNoBackend = "no_backend"
+	QualityOnlyCalls = "checkpoints_only"
 	QualityZero      = "energy_zero"
 	QualityFailed    = "failed"
 )
@@ -30,9 +32,11 @@ const (
 )
 
 // quality is what can be said before it is known how the readings went.
-func (r *Run) quality(domains []nemb.Domain, kind nemb.Method) {
+func (r *Run) quality(domains []nemb.Domain, kind nemb.Method, checkpoints uint64) {
 	counted := slices.ContainsFunc(domains, func(d nemb.Domain) bool { return d.InTotal })
 	switch {
+	case !counted && checkpoints > 0:
+		r.Meta.MeasurementQuality = QualityOnlyCalls
 	case !counted:
 		r.Meta.MeasurementQuality = QualityNoBackend
 	case kind == nemb.Unavailable:

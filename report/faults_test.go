@@ -68,7 +68,7 @@ func TestWhatNoReadingTells(t *testing.T) {
 		{"a model", []nemb.Domain{model}, []float64{20}, nil, nemb.Estimated, QualityEstimated, true, true,
 			"estimated", "", ""},
 		{"no domain of the machine", []nemb.Domain{domain("accelerator", "independent", false)}, []float64{20}, nil,
-			nemb.Unavailable, QualityNoBackend, false, false, "", "", ""},
+			nemb.Unavailable, QualityOnlyCalls, false, false, "", "", ""},
 	} {
 		k := one
 		k.domains, k.watts, k.faults = tt.domains, tt.watts, tt.faults

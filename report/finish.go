@@ -19,6 +19,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/patience"
 	"cg/report/figures"
+	"cg/runtimes/sdk/spec"
 )
 
 // Facts is what the rooms below say about a run that has ended.
@@ -79,12 +80,18 @@ func Start(granularity, language string, argv []string, version string) *Run {
 	r := &Run{started: now, Skipped: []Skip{}, Warnings: []Warning{}, Tasks: []Task{}}
 	m := &r.Meta
 	m.SchemaVersion, m.Tool, m.CgVersion, m.RunID = SchemaVersion, "cg", version, hex.EncodeToString(id)
+	m.CodegreenVersion, m.NembABIVersion = version, new(int)
+	*m.NembABIVersion = spec.RingVersion
+	m.Timeseries = &Timeseries{
+		SchemaVersion: SchemaVersion, SampleKeys: spec.SampleKeys, TNsClock: spec.SampleClock,
+		InclusiveOfChildren: true,
+	}
 	m.StartedAt, m.StartedAtLocal = now.UTC().Format(StampLayout), now.Format(StampLayout)
 	m.HostTimezone, _ = now.Zone()
 	m.Hostname, _ = os.Hostname()
 	m.Cwd, _ = os.Getwd()
 	m.Platform, m.Language, m.Argv, m.Granularity = runtime.GOOS, language, argv, granularity
-	m.OutlierMethod, m.IsoTimestampFormat = "none", "rfc3339_utc"
+	m.OutlierMethod, m.IsoTimestampFormat = spec.OutlierMethod, "rfc3339_utc"
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		m.Kernel = "Linux-" + unix.ByteSliceToString(u.Release[:])
@@ -97,6 +104,22 @@ func Start(granularity, language string, argv []string, version string) *Run {
 		}
 	}
 	return r
+}
+
+// Fail completes a run whose program was not started, for a reason.
+func (r *Run) Fail(status int, why string) {
+	now := time.Now()
+	m := &r.Meta
+	m.EndedAt, m.EndedAtLocal = now.UTC().Format(StampLayout), now.Format(StampLayout)
+	m.DurationTotalS = now.Sub(r.started).Seconds()
+	m.PID, m.MeasurementQuality, m.DomainSupport = os.Getpid(), QualityFailed, nemb.Support(nil)
+	m.DomainTopology = map[string]Topology{}
+	r.Functions, r.Sites, r.Paths, r.Ledger, r.Samples = []Function{}, []Site{}, []Path{}, []Line{}, []Sample{}
+	r.Sampler.Counters, r.Process = []Counter{}, Process{ExitStatus: status, PIDsLeft: []int{}}
+	t := &r.Totals
+	t.Domains, t.DomainsPowerW, t.NoiseWarnings = map[string]Joules{}, map[string]float64{}, []NoiseWarning{}
+	t.Kind, t.Method = nemb.Unavailable, "sampled"
+	r.Warn("not-run", why)
 }
 
 // Finish completes a run that has ended.

@@ -328,7 +328,7 @@ func TestFaultsAreNotMeasured(t *testing.T) {
 
 func TestUnknownIsNotZero(t *testing.T) {
 	r := example(nemb.Unavailable)
-	if r.Totals.EnergyJ != nil || r.Functions[0].SelfEnergyJ != nil || r.Meta.MeasurementQuality != "no_backend" {
+	if r.Totals.EnergyJ != nil || r.Functions[0].SelfEnergyJ != nil || r.Meta.MeasurementQuality != QualityOnlyCalls {
 		t.Errorf("%+v", r.Totals)
 	}
 }

@@ -120,38 +120,42 @@ func (r *Run) Mark() string { return Mark(r.Totals.Kind) }
 
 // Meta identifies the run and its surroundings.
 type Meta struct {
-	SchemaVersion   string            `json:"schema_version"`
-	Tool            string            `json:"tool"`
-	CgVersion       string            `json:"cg_version"`
-	RunID           string            `json:"run_id"`
-	SessionName     *string           `json:"session_name"`
-	StartedAt       string            `json:"started_at"` // RFC 3339, UTC
-	EndedAt         string            `json:"ended_at"`
-	StartedAtLocal  string            `json:"started_at_local"`
-	EndedAtLocal    string            `json:"ended_at_local"`
-	HostTimezone    string            `json:"host_timezone"`
-	DurationTotalS  float64           `json:"duration_total_s"`
-	Hostname        string            `json:"hostname"`
-	PID             int               `json:"pid"`
-	Platform        string            `json:"platform"`
-	Language        string            `json:"language"`
-	LanguageVersion string            `json:"language_version"`
-	PythonVersion   string            `json:"python_version,omitempty"`
-	CPUModel        string            `json:"cpu_model"`
-	Kernel          string            `json:"kernel"`
-	Cwd             string            `json:"cwd"`
-	Argv            []string          `json:"argv"`
-	CgEnv           map[string]string `json:"codegreen_env"`
-	Granularity     string            `json:"granularity"`
-	// MeasurementQuality is ok, estimated, no_tasks, no_backend, energy_zero or
-	// failed (see the constants). The schema allows checkpoints_only, too, which cg
-	// does not give.
+	SchemaVersion string `json:"schema_version"`
+	Tool          string `json:"tool"`
+	CgVersion     string `json:"cg_version"`
+	// CodegreenVersion is CgVersion again, under the name that a session's file has;
+	// NembABIVersion is the version of the ring of samples. An older cg told neither.
+	CodegreenVersion string            `json:"codegreen_version,omitempty"`
+	NembABIVersion   *int              `json:"nemb_abi_version,omitempty"`
+	RunID            string            `json:"run_id"`
+	SessionName      *string           `json:"session_name"`
+	StartedAt        string            `json:"started_at"` // RFC 3339, UTC
+	EndedAt          string            `json:"ended_at"`
+	StartedAtLocal   string            `json:"started_at_local"`
+	EndedAtLocal     string            `json:"ended_at_local"`
+	HostTimezone     string            `json:"host_timezone"`
+	DurationTotalS   float64           `json:"duration_total_s"`
+	Hostname         string            `json:"hostname"`
+	PID              int               `json:"pid"`
+	Platform         string            `json:"platform"`
+	Language         string            `json:"language"`
+	LanguageVersion  string            `json:"language_version"`
+	PythonVersion    string            `json:"python_version,omitempty"`
+	CPUModel         string            `json:"cpu_model"`
+	Kernel           string            `json:"kernel"`
+	Cwd              string            `json:"cwd"`
+	Argv             []string          `json:"argv"`
+	CgEnv            map[string]string `json:"codegreen_env"`
+	Granularity      string            `json:"granularity"`
+	// MeasurementQuality is ok, estimated, no_tasks, no_backend, energy_zero,
+	// checkpoints_only or failed (see the constants).
 	MeasurementQuality string `json:"measurement_quality"`
 	// DomainSupport is full, scalar_only or none.
 	DomainSupport      string              `json:"domain_support"`
 	OutlierMethod      string              `json:"outlier_method"`
 	IsoTimestampFormat string              `json:"iso_timestamp_format"`
 	DomainTopology     map[string]Topology `json:"domain_topology"`
+	Timeseries         *Timeseries         `json:"timeseries,omitempty"`
 	// PythonImplementation is set for one that is not CPython.
 	PythonImplementation string `json:"python_implementation,omitempty"`
 	// PythonFreeThreaded is set for a CPython without a global lock.
@@ -184,6 +188,9 @@ type Task struct {
 	Status string `json:"status,omitempty"`
 	Runs   int    `json:"runs,omitempty"`
 	Noise  *Noise `json:"noise,omitempty"`
+	// Timeseries are the run's samples between the task's start and end, where that was
+	// asked for (Meta.Timeseries).
+	Timeseries []Sample `json:"timeseries,omitempty"`
 	Provenance
 }
 
@@ -524,6 +531,9 @@ func Read(b []byte) (*Run, error) { return ReadFrom(bytes.NewReader(b)) }
 // ReadFrom is Read for a text that need not be in memory: it is decoded as it is
 // read.
 func ReadFrom(f io.ReadSeeker) (*Run, error) {
+	if r, err := ReadBlocks(f); r != nil || err != nil {
+		return r, err
+	}
 	head, err := HeadOf(f)
 	switch {
 	case err != nil:
@@ -551,56 +561,6 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 		}
 	}
 	return r, nil
-}
-
-// Located says where in a text JSON is at fault.
-func Located(b []byte, err error) error {
-	at := int64(-1)
-	var syntax *json.SyntaxError
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		if at = syntax.Offset; at >= int64(len(b)) {
-			return fmt.Errorf("it ends in the middle, after %d bytes", len(b))
-		}
-	case errors.As(err, &wrong):
-		at = wrong.Offset
-		// Parts of a struct that stand in another have its name on the way.
-		way := slices.DeleteFunc(strings.Split(wrong.Field, "."),
-			func(s string) bool { return s == "" || s != strings.ToLower(s) })
-		field := cmp.Or(strings.Join(way, "."), "the whole")
-		err = fmt.Errorf("%s: %s stands where %s belongs", field, jsonWords[strings.Fields(wrong.Value + " ?")[0]],
-			jsonKind(wrong.Type))
-	default:
-		return err
-	}
-	at = min(at, int64(len(b)))
-	return fmt.Errorf("line %d: %w", 1+bytes.Count(b[:at], []byte("\n")), err)
-}
-
-// jsonWords are the kinds of values as encoding/json calls them, for people.
-var jsonWords = map[string]string{"string": "a text", "number": "a number", "object": "an object", "array": "a list",
-	"bool": "true or false", "?": "something else"}
-
-// jsonKind is what a Go type is in JSON.
-func jsonKind(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Pointer:
-		return jsonKind(t.Elem())
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.String:
-		return "a text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "a whole number from 0 on"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return "a whole number"
-	}
-	return "a number"
 }
 
 func decimal(j Joules) string {

@@ -26,6 +26,31 @@ type Sample struct {
 	OtherCPUS   float64            `json:"other_cpu_s"`
 }
 
+// Timeseries says whether tasks have their samples (Task.Timeseries), and what a sample is.
+type Timeseries struct {
+	Enabled             bool     `json:"enabled"`
+	SchemaVersion       string   `json:"schema_version"`
+	SampleKeys          []string `json:"sample_keys"`
+	TNsClock            string   `json:"t_ns_clock"`
+	InclusiveOfChildren bool     `json:"inclusive_of_children"`
+}
+
+// TaskSamples gives each task the samples that lie in it.
+func (r *Run) TaskSamples() {
+	if r.Meta.Timeseries == nil {
+		return
+	}
+	r.Meta.Timeseries.Enabled = true
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		for _, s := range r.Samples {
+			if s.TNs >= t.StartedAtMonoNs && s.TNs <= t.EndedAtMonoNs {
+				t.Timeseries = append(t.Timeseries, s)
+			}
+		}
+	}
+}
+
 // PowerName names the power of a domain, and says it if that was not measured.
 func (r *Run) PowerName(domain string) string {
 	if r.Mark() != "" {

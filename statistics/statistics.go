@@ -25,15 +25,14 @@ type Summary struct {
 	Stddev         float64 // with N-1
 	CVPercent      float64 // standard deviation over mean, NaN for a mean of 0
 	Autocorrelated float64 // lag-1 autocorrelation
-	// Outliers are the indices of measurements with a robust z-score above
-	// OutlierScore. They are part of every figure above.
+	// Outliers are the indices of measurements beyond the fences of OutlierRange. They
+	// are part of every figure above.
 	Outliers []int
 }
 
-// OutlierScore is the robust z-score, 0.6745 (x - median) / MAD, beyond which a
-// measurement is an outlier (Iglewicz and Hoaglin, How to Detect and Handle
-// Outliers, 1993).
-const OutlierScore = 3.5
+// OutlierRange is how many interquartile ranges beyond the quartiles a measurement is an
+// outlier (Tukey, Exploratory Data Analysis, 1977).
+const OutlierRange = 1.5
 
 const (
 	resamples = 4000
@@ -71,28 +70,38 @@ func Median(xs []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Outliers gives the indices of measurements that lie far from the others. Where
-// more than half are equal, the mean deviation stands in for the median one.
+// Outliers gives the indices of measurements that lie far from the others, none of
+// fewer than four. Where the quartiles are equal, the mean deviation from the median
+// stands in for their distance, as it would in a normal distribution.
 func Outliers(xs []float64) []int {
 	out := []int{}
-	if len(xs) < 3 {
+	if len(xs) < 4 {
 		return out
 	}
-	m := Median(xs)
-	deviations := make([]float64, len(xs))
+	sorted := slices.Sorted(slices.Values(xs))
+	low, high := quartile(sorted, 1), quartile(sorted, 3)
+	width := high - low
+	if width == 0 {
+		for _, x := range xs {
+			width += math.Abs(x-low) / float64(len(xs)) * 1.349 * 1.253314
+		}
+	}
 	for i, x := range xs {
-		deviations[i] = math.Abs(x - m)
-	}
-	scale := Median(deviations) / 0.6745
-	if scale == 0 {
-		scale = stat.Mean(deviations, nil) * 1.253314
-	}
-	for i, d := range deviations {
-		if scale > 0 && d/scale > OutlierScore {
+		if width > 0 && (x < low-OutlierRange*width || x > high+OutlierRange*width) {
 			out = append(out, i)
 		}
 	}
 	return out
+}
+
+// quartile is the n-th of sorted measurements, linear between neighbours.
+func quartile(sorted []float64, n int) float64 {
+	at := float64(n) / 4 * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 >= len(sorted) {
+		return sorted[i]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
 // MeanInterval is a bootstrap interval for the mean: studentized, which holds

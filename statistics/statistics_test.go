@@ -86,6 +86,13 @@ func TestSummarize(t *testing.T) {
 	if s := Summarize(nil); !math.IsNaN(s.Mean) || s.N != 0 {
 		t.Errorf("%+v", s)
 	}
+	// Quartiles 2 and 4: what is beyond -1 and 7 is far.
+	if o := Outliers([]float64{3, 2, 7, 4, 7.1, 3, -1.1, 2, 4}); !slices.Equal(o, []int{4, 6}) {
+		t.Errorf("%v", o)
+	}
+	if o := Outliers([]float64{1, 1, 50}); len(o) != 0 {
+		t.Errorf("of three: %v", o)
+	}
 	if o := Outliers([]float64{1, 1, 1, 1, 1, 1, 50}); !slices.Equal(o, []int{6}) {
 		t.Errorf("%v", o)
 	}

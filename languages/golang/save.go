@@ -225,9 +225,6 @@ func commonFolder(folders []string) string {
 	return base
 }
 
-// savedMarker marks a folder that saveTarget has written.
-const savedMarker = ".codegreen"
-
 // refuseOccupied refuses a folder that has files of the user's, or that is one of the
 // source's.
 func (s *savedTarget) refuseOccupied(dir string, trees []*moduleTree) error {
@@ -238,7 +235,7 @@ func (s *savedTarget) refuseOccupied(dir string, trees []*moduleTree) error {
 	}
 	entries, err := os.ReadDir(s.dir)
 	if len(entries) > 0 {
-		if _, err := os.Stat(filepath.Join(s.dir, savedMarker)); err != nil {
+		if _, err := os.Stat(filepath.Join(s.dir, instrument.SavedMarker)); err != nil {
 			return fmt.Errorf("%s: has files that cg did not write: choose another --output-dir", dir)
 		}
 	}
@@ -248,8 +245,7 @@ func (s *savedTarget) refuseOccupied(dir string, trees []*moduleTree) error {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.dir, savedMarker),
-		[]byte("Written by cg analyze --save-instrumented, which writes over it again.\n"), 0o644)
+	return instrument.MarkSaved(s.dir)
 }
 
 // moduleOf finds the module of a file.

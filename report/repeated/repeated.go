@@ -11,6 +11,7 @@ import (
 	"cg/nemb"
 	"cg/report"
 	"cg/report/figures"
+	"cg/runtimes/sdk/spec"
 	"cg/statistics"
 )
 
@@ -101,8 +102,9 @@ type Ratio struct {
 	Rounds int      `json:"rounds"`
 }
 
-// OutlierMethod says what becomes of outliers.
-const OutlierMethod = "robust z-score above 3.5 is told; none is removed"
+// OutlierMethod names how outliers are found: beyond 1.5 interquartile ranges from the
+// quartiles. They are told, and none is removed (Runs.IQROutliersRemoved).
+const OutlierMethod = spec.OutlierMethod
 
 // Measured is a run as a measurement of a command. Energies that are what was used
 // at least are none: a mean over them would be less than what was used.
@@ -120,6 +122,15 @@ func Measured(r *report.Run, round int, warmup bool) Measurement {
 		m.DurationS = float64(r.Tasks[0].EndedAtMonoNs-r.Tasks[0].StartedAtMonoNs) * 1e-9
 	}
 	return m
+}
+
+// NotStarted is what there is of runs of a command that was not started.
+func NotStarted(failed *report.Run, argv []string) *Result {
+	r := &Result{Meta: failed.Meta, Command: Command{Argv: argv, Measurements: []Measurement{}},
+		Warnings: failed.Warnings}
+	r.Backend.Kind = nemb.Unavailable
+	r.Summarize(false)
+	return r
 }
 
 // Add takes in a run of command i: what it measured, where its energy is from, and
@@ -147,7 +158,7 @@ func (r *Result) Add(i, round int, warmup bool, run *report.Run) {
 // quality is that of most runs that count, and of two that as many have the worse.
 func (r *Result) quality() string {
 	order := []string{report.QualityOK, report.QualityEstimated, report.QualityZero, report.QualityFailed,
-		report.QualityNoBackend}
+		report.QualityNoBackend, report.QualityOnlyCalls}
 	counts := map[string]int{}
 	for _, c := range r.Commands {
 		for _, m := range c.Measurements {

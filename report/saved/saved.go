@@ -19,6 +19,9 @@ type Document struct {
 // Read decodes a file of cg measure or cg run and refuses what is neither, or
 // is of another schema. The text need not be in memory.
 func Read(f io.ReadSeeker) (Document, error) {
+	if r, err := report.ReadBlocks(f); r != nil || err != nil {
+		return Document{Run: r}, err
+	}
 	head, err := report.HeadOf(f)
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/attribute"
 	"cg/report"
@@ -339,6 +340,9 @@ func (p *printer) notes(r *report.Run) {
 func methods(r *report.Run) string {
 	const share = "time-share: the energy of each sampling window is divided by processor time, within a thread by " +
 		"time in function"
+	if slices.ContainsFunc(r.Functions, func(f report.Function) bool { return f.EnergyMethod == measure.MethodBlock }) {
+		return "result block: what the joules that the program read rose by between its checkpoints"
+	}
 	if !slices.ContainsFunc(r.Functions,
 		func(f report.Function) bool { return f.EnergyMethod == attribute.Regression }) {
 		return share

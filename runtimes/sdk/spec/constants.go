@@ -111,11 +111,18 @@ const UnitLeastUj = 0.1
 const UnitMostUj = 1000
 
 // The file of a session (docs/session.md).
+var SampleKeys = []string{"t_ns", "energy_j", "power_w", "domain_j", "domain_w"}
+
 var TaskColumns = []string{
 	"name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j",
 	"energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j", "started_at",
 	"ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten",
 }
+
+// Support of domains, by how many there are; two stand for more.
+const OutlierMethod = "iqr_1.5"
+
+const SampleClock = "clock_monotonic"
 
 // Names of warnings.
 var Slugs = []string{

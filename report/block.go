@@ -1,0 +1,102 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"cg/measure"
+	"cg/nemb"
+	"cg/pattern"
+	"cg/runtimes/sdk/spec"
+)
+
+// bareBlock is how a file begins that is the line of JSON of a result block alone.
+var bareBlock = pattern.Later(`^\s*\{\s*"measurements"\s*:\s*\[\s*(\{\s*"checkpoint_id"|\])`)
+
+// blocksIn finds the result blocks in a text: a saved output, a log whose lines may have
+// something in front, or the JSON of a block alone. It gives none for JSON of another kind.
+func blocksIn(text []byte) (blocks []measure.Block, err error) {
+	if bareBlock().Match(text) {
+		b, err := measure.ReadBlock(text)
+		return []measure.Block{b}, err
+	}
+	if first := bytes.TrimLeft(text, " \t\r\n"); len(first) > 0 && first[0] == '{' {
+		return nil, nil
+	}
+	for {
+		_, rest, found := bytes.Cut(text, []byte(measure.BlockStart))
+		if !found {
+			return blocks, err
+		}
+		inside, after, whole := bytes.Cut(rest, []byte(measure.BlockEnd))
+		from, to := bytes.IndexByte(inside, '{'), bytes.LastIndexByte(inside, '}')
+		switch {
+		case !whole:
+			return blocks, fmt.Errorf("a result block that does not end: no line %s", measure.BlockEnd)
+		case from < 0 || to < from:
+			return blocks, fmt.Errorf("a result block without measurements")
+		}
+		b, err := measure.ReadBlock(inside[from : to+1])
+		if err != nil {
+			return blocks, fmt.Errorf("a result block that is no JSON: %w", err)
+		}
+		blocks, text = append(blocks, b), after
+	}
+}
+
+// ReadBlocks reads a run from a file that has result blocks; nil where it has none. The
+// file is then at its beginning.
+func ReadBlocks(f io.ReadSeeker) (*Run, error) {
+	var head [4096]byte
+	n, _ := io.ReadFull(f, head[:])
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	first := bytes.TrimLeft(head[:n], " \t\r\n")
+	if len(first) == 0 || first[0] == '{' && !bareBlock().Match(first) {
+		return nil, nil
+	}
+	text, err := io.ReadAll(f)
+	if _, back := f.Seek(0, io.SeekStart); err == nil {
+		err = back
+	}
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := blocksIn(text)
+	if err != nil || len(blocks) == 0 {
+		return nil, err
+	}
+	r := ofBlocks(blocks)
+	if len(r.Functions) == 0 {
+		return nil, fmt.Errorf("the result block has no checkpoint of a function")
+	}
+	return r, nil
+}
+
+// ofBlocks is the run that result blocks tell.
+func ofBlocks(blocks []measure.Block) *Run {
+	o := measure.OfBlocks(blocks)
+	r := &Run{Skipped: []Skip{}, Warnings: []Warning{}}
+	r.Meta = Meta{SchemaVersion: SchemaVersion, Tool: "cg", Argv: []string{}, CgEnv: map[string]string{},
+		Granularity: "fine", OutlierMethod: spec.OutlierMethod, IsoTimestampFormat: "rfc3339_utc"}
+	r.Attributed(o.Domains, o.Attributed, o.BlockSites)
+	r.sampled(o.Series)
+	r.Program("program", o, time.Unix(0, 0), time.Unix(0, int64(o.Attributed.Wall)))
+	r.Process, r.Sampler.Counters = Process{PIDsLeft: []int{}}, []Counter{}
+	r.Totals.SampleIntervalMs = 0
+	for i := range r.Samples {
+		if r.Totals.EnergyJ == nil {
+			r.Samples[i].EnergyJ, r.Samples[i].PowerW = nil, nil
+		}
+	}
+	if len(o.Domains) == 0 {
+		r.Meta.MeasurementQuality = QualityOnlyCalls
+	}
+	if r.Totals.Kind == nemb.Unavailable {
+		r.Warn("energy-unknown", "the result block tells no joules: calls and times are known, and no energy")
+	}
+	return r
+}

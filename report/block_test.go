@@ -1,0 +1,85 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+const seedBlock = `--- CODEGREEN_RESULT_START ---
+{"measurements": [
+  {"checkpoint_id": "enter:main:1#inv_1_t7f", "timestamp": 13973000000, "joules": 6.80, "watts": 0.76},
+  {"checkpoint_id": "enter:work:2#inv_1_t7f", "timestamp": 13973500000, "joules": 7.00, "watts": 40},
+  {"checkpoint_id": "exit:work:3#inv_1_t7f", "timestamp": 13974500000, "joules": 8.60, "watts": 60},
+  {"checkpoint_id": "exit:main:4#inv_1_t7f", "timestamp": 13975000000, "joules": 8.90, "watts": 71.94}
+]}
+--- CODEGREEN_RESULT_END ---
+`
+
+// A saved output that has a result block is a run: what its joules rise by between two
+// checkpoints is the energy of the function that ran between them.
+func TestBlockIsRun(t *testing.T) {
+	for name, text := range map[string]string{
+		"a block": seedBlock,
+		"a log":   "starting\n" + seedBlock + "done\n",
+		"a block in a log of lines": "10:03 out: " + strings.ReplaceAll(strings.ReplaceAll(seedBlock, "\n", ""),
+			"--- {", "---\n10:04 out: {"),
+		"CRLF":          strings.ReplaceAll(seedBlock, "\n", "\r\n"),
+		"its JSON":      strings.Split(strings.ReplaceAll(seedBlock, "\n", ""), "---")[2],
+		"one time":      strings.NewReplacer("13973500000", "13973000000", "13974500000", "13973000000").Replace(seedBlock),
+		"out of order":  strings.Replace(seedBlock, "[\n", `[{"checkpoint_id":"exit:late:9#t7f","timestamp":13979000000},`, 1),
+		"two processes": seedBlock + strings.NewReplacer("main", "child", "work", "child", "8.60", "6.9", "8.90", "7").Replace(seedBlock),
+	} {
+		r, err := Read([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		energies := map[string][2]Joules{}
+		for _, f := range r.Functions {
+			energies[f.Name] = [2]Joules{*f.SelfEnergyJ, *f.InclusiveEnergyJ}
+		}
+		if name != "two processes" && (energies["main"] != [2]Joules{500_000, 2_100_000} ||
+			energies["work"] != [2]Joules{1_600_000, 1_600_000}) {
+			t.Errorf("%s: %v", name, energies)
+		}
+		if faults := r.Check(); len(faults) > 0 || *r.Totals.EnergyJ != 2_100_000 {
+			t.Errorf("%s: %v J, %q", name, r.Totals.EnergyJ.Float(), faults)
+		}
+		b, err := r.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate(t, b)
+	}
+}
+
+// Without joules there are calls and times, and no energy.
+func TestBlockWithoutEnergy(t *testing.T) {
+	text := seedBlock
+	for _, j := range []string{"6.80", "7.00", "8.60", "8.90"} {
+		text = strings.ReplaceAll(text, j, "null")
+	}
+	r, err := Read([]byte(text)) // powers alone: 40 W for 0.5 ms, 60 W for 1 ms, 71.94 W for 0.5 ms
+	if err != nil || *r.Totals.EnergyJ != 115_970 || *r.Functions[0].SelfEnergyJ != 60_000 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	text = strings.NewReplacer("0.76", "null", "40}", "null}", "60}", "null}", "71.94", "null").Replace(text)
+	r, err = Read([]byte(text))
+	if err != nil || r.Meta.MeasurementQuality != QualityOnlyCalls || r.Totals.EnergyJ != nil || len(r.Functions) != 2 ||
+		r.Functions[0].SelfEnergyJ != nil || r.Functions[0].Calls != 1 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	if faults := r.Check(); len(faults) > 0 {
+		t.Errorf("%q", faults)
+	}
+	for text, want := range map[string]string{
+		strings.Split(seedBlock, "--- CODEGREEN_RESULT_END")[0]:             "does not end",
+		"--- CODEGREEN_RESULT_START ---\n{]}\n--- CODEGREEN_RESULT_END ---": "no JSON",
+		"--- CODEGREEN_RESULT_START ---\n--- CODEGREEN_RESULT_END ---":      "without measurements",
+		"just a log": "not a saved run",
+	} {
+		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
