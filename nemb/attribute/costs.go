@@ -191,7 +191,8 @@ func (o *outcome) countedDoubt(c *Cost) {
 		}
 		e, most := float64(v.Energy), o.programHi
 		off := likely * perTick * math.Sqrt(variance) * e / float64(wall)
-		v.Lo, v.Hi = interval(v.Energy, e-math.Hypot(off, e-float64(v.Lo)), min(e+math.Hypot(off, float64(v.Hi)-e), most))
+		v.Lo, v.Hi = interval(v.Energy, e-math.Hypot(off, e-float64(v.Lo)),
+			min(e+math.Hypot(off, float64(v.Hi)-e), most))
 	}
 	widen(&c.Self, c.SelfTime, c.doubt)
 	widen(&c.Inclusive, c.InclusiveTime, c.inclusiveDoubt)

@@ -319,7 +319,8 @@ func (p *printer) notes(r *report.Run) {
 		}
 		text += " in all, counted for no function"
 		if c.Counted > 0 && r.Channel.Events > 0 {
-			text += fmt.Sprintf("; %.0f %% of them read no clock: the times of short calls are estimates from the others",
+			text += fmt.Sprintf("; %.0f %% of them read no clock: the times of short calls are estimates from the "+
+				"others",
 				100*min(1, float64(c.Counted)/float64(r.Channel.Events)))
 		}
 		p.note(dim, "checkpoints", text)
