@@ -21,6 +21,7 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/stream"
 )
 
 func reportCommand() *cli.Command {
@@ -49,9 +50,11 @@ Exit status: 0; 1 if a run cannot be read or written down; 2 usage.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "format", Aliases: []string{"f"},
 				Usage: "write in `FORMAT`; default: as the name of -o ends, else text"},
-			&cli.StringFlag{Name: "from",
-				Usage: "read runs in `FORMAT`, json or hespas, or a trace's folder, recorder; a hespas file can be " +
-					"shown as text, csv (tasks, samples), perfetto and hespas", Value: "json"},
+			&cli.StringFlag{Name: "from", Value: "json",
+				Usage: "read `FORMAT`: json, runs; hespas, a stream of events (a CounterEventStream); recorder, " +
+					"the folder of a trace"},
+			&cli.StringFlag{Name: "rate", Usage: "of streams: the unit cycles has `HZ` of them in a second " +
+				"(2.4e9); without, such events are only in an order"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write to `FILE` (- for standard output, the default); " +
 					format.Names(folders((*report.Run)(nil)), "and") + ": to a new folder of files"},
@@ -186,27 +189,6 @@ func kindOf(names []string) format.Document {
 	return (*report.Run)(nil)
 }
 
-// readDocument reads what is to be shown, with the events that belong to it. done closes
-// their log.
-func readDocument(c *cli.Context, f, reader format.Format, o *format.Options, progress *progress) (d format.Document,
-	done func(), err error) {
-	var runs []*report.Run
-	for _, name := range c.Args().Slice() {
-		progress.say("reading %s", name)
-		r, err := savedRun(name, reader.Read)
-		if err != nil {
-			return nil, func() {}, err
-		}
-		runs = append(runs, r)
-	}
-	progress.say("reading events")
-	if o.Events, done, err = eventsOf(c, f, runs); err != nil {
-		return nil, done, err
-	}
-	o.Slices = c.Int("slices")
-	return report.Together(runs), done, nil
-}
-
 // reportOutput is where cg report writes to: a file, a folder, or standard output.
 type reportOutput struct {
 	file   *output
@@ -237,6 +219,9 @@ func reportTo(c *cli.Context, f format.Format, names []string) (*reportOutput, e
 func (to *reportOutput) write(f format.Format, d format.Document, o format.Options) error {
 	if to.folder != nil {
 		return f.WriteFolder(to.folder.create, d, o)
+	}
+	if s, is := d.(*stream.Stream); is {
+		return streamed(to.file, f, s, o)
 	}
 	return f.Write(&to.text, d, o)
 }
@@ -420,24 +405,6 @@ func reason(err error) error {
 	return err
 }
 
-// savedRun reads a run.
-func savedRun(name string, read func(io.ReadSeeker) (format.Document, error)) (*report.Run, error) {
-	f, done, err := openSaved(name)
-	if err != nil {
-		return nil, fail(statusFailure, "%s: %w", name, err)
-	}
-	defer done()
-	d, err := read(f)
-	if err != nil {
-		return nil, fail(statusFailure, "%s: %w", name, err)
-	}
-	r, is := d.(*report.Run)
-	if !is {
-		return nil, fail(statusFailure, "%s: %s, and cg report shows runs", name, d.Kind())
-	}
-	return r, nil
-}
-
 // verified tells what differs in a saved run.
 func verified(name string) ([]string, error) {
 	f, done, err := openSaved(name)
@@ -476,6 +443,9 @@ func verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "recompute a saved run from its parts",
 		ArgsUsage: "RUN.json...",
+		Flags: []cli.Flag{&cli.StringFlag{Name: "from", Value: "json",
+			Usage: "the files are in `FORMAT`, json or hespas: of a stream of events, its form against " +
+				"docs/hespas.schema.json, and what its events tell"}},
 		Description: `Recomputes every sum of energies, share, average and number of calls from its
 parts in the file. Checks that each value lies in its interval, the fields
 against the schema, and the whole against its digest.
@@ -486,9 +456,13 @@ that begins with the field; 2 usage.`,
 			if !c.Args().Present() {
 				return fail(statusUsage, "no run: cg verify RUN.json")
 			}
+			verify, err := verifier(c.String("from"))
+			if err != nil {
+				return err
+			}
 			differs := false
 			for _, name := range c.Args().Slice() {
-				faults, err := verified(name)
+				faults, err := verify(name)
 				if err != nil {
 					return err
 				}

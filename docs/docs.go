@@ -16,6 +16,11 @@ var messages string
 //go:embed session.schema.json
 var SessionSchema []byte
 
+// StreamSchema is the JSON Schema of a stream of events, as HESPAS reads and writes it.
+//
+//go:embed hespas.schema.json
+var StreamSchema []byte
+
 // Advice is what messages.md says about a warning, in one paragraph; "" for
 // one that it does not know.
 func Advice(slug string) string {

@@ -33,7 +33,7 @@ func (r *Run) Kind() string { return "a run" }
 // Fits is nil where a format shows a run that is whole, or what there is of one that
 // was read from a file with tasks and samples only.
 func (r *Run) Fits(f format.Format) error {
-	shows := func(f format.Format) bool { return f.Parts || r.part == PartSession && f.Picture }
+	shows := func(f format.Format) bool { return f.Parts || f.Picture }
 	if r.part == "" || shows(f) {
 		return nil
 	}

@@ -101,6 +101,12 @@ type Format struct {
 	JSON bool
 	// Read reads a document back, nil where the format is not read.
 	Read func(f io.ReadSeeker) (Document, error)
+	// Same reads a document that is written in the same format again, where Read leaves
+	// something out; nil where it does not. The document reads the file while it is written.
+	Same func(f io.ReadSeeker) (Document, error)
+	// Verify tells what is wrong in a file of the format, nil where that is not asked. The
+	// error is why it cannot be read.
+	Verify func(f io.ReadSeeker) (faults []string, err error)
 }
 
 // Choice is something that a format leaves to choose, by a flag of cg report. Formats

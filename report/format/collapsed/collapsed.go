@@ -10,6 +10,7 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/stream"
 )
 
 // values are what a line of collapsed stacks can count: microjoules,
@@ -21,7 +22,7 @@ func init() {
 	format.Register(format.Format{
 		Name: "collapsed", Title: "a line for each call path, for flame graph tools (--value)",
 		Endings: []string{".collapsed", ".folded"},
-		Choices: []format.Choice{values}, Writers: []format.Writer{format.Writes(write)},
+		Choices: []format.Choice{values}, Writers: []format.Writer{format.Writes(write), stream.AsRun(write)},
 	})
 }
 

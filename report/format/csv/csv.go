@@ -19,14 +19,14 @@ import (
 )
 
 // tables are what CSV can hold.
-var tables = format.Choice{Flag: "table", Usage: "`WHICH` table",
+var tables = format.Choice{Flag: "table", Usage: "`WHICH` table (of a stream of events: events, too)",
 	Values: []string{"functions", "tasks", "ledger", "paths", "samples"}}
 
 func init() {
 	format.Register(format.Format{
 		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Parts: true, Table: true,
 		Choices: []format.Choice{tables}, Writers: []format.Writer{report.Alone(write), format.Writes(write),
-			format.Writes(writeRepeated), format.Follows(track.Recording{}, track.CSV),
+			format.Writes(writeRepeated), format.Writes(writeStream), format.Follows(track.Recording{}, track.CSV),
 			format.Writes(iotrace.WriteCSV)},
 	})
 }

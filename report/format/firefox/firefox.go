@@ -16,6 +16,7 @@ import (
 	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/stream"
 	"cg/report/timeline"
 )
 
@@ -24,7 +25,8 @@ func init() {
 		Name: "firefox", JSON: true,
 		Title: "for profiler.firefox.com: call paths, power over time, tasks as markers and, from an event log, " +
 			"calls over time",
-		Endings: []string{".firefox.json"}, Time: true, Writers: []format.Writer{format.Writes(write)},
+		Endings: []string{".firefox.json"}, Time: true,
+		Writers: []format.Writer{format.Writes(write), stream.AsRun(write)},
 	})
 }
 

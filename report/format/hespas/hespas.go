@@ -18,6 +18,7 @@ import (
 	"cg/pattern"
 	"cg/report"
 	"cg/report/format"
+	"cg/report/stream"
 	"cg/report/timeline"
 )
 
@@ -27,16 +28,36 @@ func init() {
 		Title: "a CounterEventStream of HESPAS: samples, and where tasks and, from an event log, calls begin and " +
 			"end; --from reads it",
 		Endings: []string{".hespas.json"}, Parts: true, Time: true,
-		Writers: []format.Writer{format.Writes(write)},
+		Writers: []format.Writer{format.Writes(write), format.Writes(spell)},
 		Read: func(f io.ReadSeeker) (format.Document, error) {
+			s, err := stream.Open(f)
+			if err != nil {
+				return nil, err
+			}
+			var m counterMetadata
+			if s.Count > mostOwn || json.Unmarshal(s.Metadata, &m) != nil || m.Meta == nil || m.Totals == nil {
+				return s, nil
+			}
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				return nil, err
+			}
 			b, err := io.ReadAll(f)
 			if err != nil {
 				return nil, err
 			}
 			return read(b)
 		},
+		Same:   func(f io.ReadSeeker) (format.Document, error) { return stream.Open(f) },
+		Verify: verify,
 	})
 }
+
+// spell writes a stream of events as it is.
+func spell(w io.Writer, s *stream.Stream, _ format.Options) error { return s.Spell(w) }
+
+// mostOwn is how many events a stream of cg's own may have to be read as the run that it tells of. A larger one is
+// shown as a stream.
+const mostOwn = 1_000_000
 
 // counterStream is a CounterEventStream of HESPAS' event_counters, version
 // 0.0.1. Its reader wants each of these fields and takes no other one, so

@@ -82,8 +82,11 @@ func TestHespasRules(t *testing.T) {
 		}
 		// What it does not hold is not made up.
 		for _, f := range format.Of((*report.Run)(nil)) {
+			if f.IsFolder(again) {
+				continue // its own tests write it
+			}
 			if err := f.Write(&bytes.Buffer{}, report.Together([]*report.Run{again}),
-				format.Options{Chosen: map[string]string{"table": "tasks"}}); (err == nil) != f.Parts {
+				format.Options{Chosen: map[string]string{"table": "tasks"}}); (err == nil) != (f.Parts || f.Picture) {
 				t.Errorf("%s: %v", f.Name, err)
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"cg/report"
 	"cg/report/format"
 	"cg/report/iotrace"
+	"cg/report/stream"
 	"cg/shown"
 )
 
@@ -41,7 +42,10 @@ func init() {
 		Endings: []string{".html", ".htm"},
 		Picture: true, Time: true, Text: true, Slices: pageSlices,
 		Writers: []format.Writer{report.Alone(write), format.Writes(write), format.Writes(writeRepeated),
-			format.Writes(iotrace.WriteHTML)},
+			format.Writes(iotrace.WriteHTML),
+			stream.AsRun(func(w io.Writer, r *report.Run, o format.Options) error {
+				return write(w, report.Several{r}, o)
+			})},
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/report/iotrace"
+	"cg/report/stream"
 	"cg/shown"
 )
 
@@ -20,7 +21,10 @@ func init() {
 		Name: "markdown", Title: "for comments on a change", Endings: []string{".md", ".markdown"}, Top: true,
 		Writers: []format.Writer{report.Alone(write), format.Writes(write), format.Writes(writeRepeated),
 			format.Writes(writeComparison), format.Writes(writeGate),
-			format.Writes(iotrace.WriteMarkdown)},
+			format.Writes(iotrace.WriteMarkdown),
+			stream.AsRun(func(w io.Writer, r *report.Run, o format.Options) error {
+				return write(w, report.Several{r}, o)
+			})},
 	})
 }
 

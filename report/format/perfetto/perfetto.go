@@ -22,7 +22,8 @@ func init() {
 		Name: "perfetto", JSON: true,
 		Title:   "a trace for ui.perfetto.dev: power, processors in use, tasks and, from an event log, calls over time",
 		Endings: []string{".perfetto.json", ".trace.json"}, Parts: true, Time: true,
-		Writers: []format.Writer{format.Writes(write), format.Writes(iotrace.WritePerfetto)},
+		Writers: []format.Writer{format.Writes(write), format.Writes(writeStream),
+			format.Writes(iotrace.WritePerfetto)},
 	})
 }
 

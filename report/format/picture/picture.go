@@ -24,6 +24,7 @@ import (
 	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/stream"
 	"cg/shown"
 )
 
@@ -44,7 +45,8 @@ func init() {
 		format.Register(format.Format{
 			Name: f.name, Title: f.title, Endings: []string{"." + f.name}, Picture: true,
 			Choices: []format.Choice{plots},
-			Writers: []format.Writer{format.Writes(f.canvas.run), format.Writes(f.canvas.repeated)},
+			Writers: []format.Writer{format.Writes(f.canvas.run), format.Writes(f.canvas.repeated),
+				stream.AsRun(f.canvas.run)},
 		})
 	}
 }

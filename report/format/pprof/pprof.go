@@ -12,13 +12,14 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/stream"
 	"cg/shown"
 )
 
 func init() {
 	format.Register(format.Format{
 		Name: "pprof", Title: "a profile for go tool pprof", Endings: []string{".pb.gz", ".pprof"},
-		Writers: []format.Writer{format.Writes(write)},
+		Writers: []format.Writer{format.Writes(write), stream.AsRun(write)},
 	})
 }
 

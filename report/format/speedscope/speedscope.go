@@ -7,12 +7,13 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/stream"
 )
 
 func init() {
 	format.Register(format.Format{
 		Name: "speedscope", JSON: true, Title: "for speedscope.app and viewers of its format",
-		Endings: []string{".speedscope.json"}, Writers: []format.Writer{format.Writes(write)},
+		Endings: []string{".speedscope.json"}, Writers: []format.Writer{format.Writes(write), stream.AsRun(write)},
 	})
 }
 

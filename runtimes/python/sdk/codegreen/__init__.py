@@ -13,7 +13,7 @@ from ._session import Session
 from ._task import task
 
 __version__ = "0.1.0"
-__all__ = ["Session", "TaskResult", "task", "checkpoint", "measure_checkpoint"]
+__all__ = ["Session", "TaskResult", "task", "checkpoint", "measure_checkpoint", "CounterEvent", "CounterEventStream"]
 
 
 def checkpoint(checkpoint_id, name, checkpoint_type):
@@ -30,3 +30,11 @@ def measure_checkpoint(checkpoint_id, checkpoint_type, name, line_number, contex
     """As checkpoint; line_number and context are for readers of the source."""
     from codegreen_runtime import measure_checkpoint
     measure_checkpoint(checkpoint_id, checkpoint_type, name, line_number, context)
+
+
+def __getattr__(name):
+    # Sessions do without what streams of events need.
+    if name in ("CounterEvent", "CounterEventStream"):
+        from . import event_counters
+        return getattr(event_counters, name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
