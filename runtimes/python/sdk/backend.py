@@ -42,7 +42,7 @@ def wheel(folder, files):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     modules = [name for name in os.listdir(os.path.join(here, "codegreen")) if name.endswith(".py")]
     files = {}
-    for name in ["codegreen_runtime.py"] + ["codegreen/" + module for module in modules]:
+    for name in ["codegreen_runtime.py", "recorder_viz.py"] + ["codegreen/" + module for module in modules]:
         with open(os.path.join(here, name), "rb") as f:
             files[name] = f.read()
     return wheel(wheel_directory, files)
