@@ -37,6 +37,7 @@ func commands() []*cli.Command {
 		gateCommand(),
 		reportCommand(),
 		verifyCommand(),
+		mergeCommand(),
 		infoCommand(),
 		doctorCommand(),
 		initSensorsCommand(),

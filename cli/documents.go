@@ -18,7 +18,14 @@ import (
 func readDocument(c *cli.Context, f, reader format.Format, o *format.Options, progress *progress) (d format.Document,
 	done func(), err error) {
 	names := c.Args().Slice()
+	if err := severalOfRanks(names); err != nil {
+		return nil, func() {}, err
+	}
 	progress.say("reading %s", names[0])
+	if len(names) == 1 && ofRanks(names[0]) {
+		d, err := readRanks(names[0], reader, progress)
+		return d, func() {}, err
+	}
 	read := func(name string) (format.Document, func(), error) {
 		return savedDocument(name, reader, f, c.String("table"))
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/report"
+	"cg/report/cluster"
 	"cg/report/format"
 	"cg/report/stream"
 )
@@ -41,7 +42,8 @@ func reportCommand() *cli.Command {
 		ArgsUsage: "RUN.json...",
 		Description: `RUN.json is what cg measure -o saved, or a session (docs/session.md), - for
 standard input. Nothing else is needed: a run that was saved elsewhere is shown
-here.
+here. A run of many ranks is the folder of cg measure --ranks, or what cg merge
+saved.
 
 Formats:
 ` + strings.Join(titles, "\n") + `
@@ -183,8 +185,11 @@ func runReport(c *cli.Context) error {
 
 // kindOf is a document of the kind that files are.
 func kindOf(names []string) format.Document {
-	if len(names) > 1 {
+	switch {
+	case len(names) > 1:
 		return report.Several{}
+	case len(names) == 1 && ofRanks(names[0]):
+		return (*cluster.Run)(nil)
 	}
 	return (*report.Run)(nil)
 }
@@ -407,6 +412,9 @@ func reason(err error) error {
 
 // verified tells what differs in a saved run.
 func verified(name string) ([]string, error) {
+	if ofRanks(name) {
+		return verifiedRanks(name)
+	}
 	f, done, err := openSaved(name)
 	if err != nil {
 		return nil, fail(statusFailure, "%s: %w", name, err)

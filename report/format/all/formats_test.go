@@ -12,6 +12,7 @@ import (
 
 	"cg/nemb"
 	"cg/report"
+	"cg/report/cluster"
 	"cg/report/compare"
 	"cg/report/format"
 	"cg/report/repeated"
@@ -147,7 +148,7 @@ func TestPoisonedOthers(t *testing.T) {
 	texts := map[string]string{}
 	put := func(kind string, d format.Document) {
 		for _, f := range format.Of(d) {
-			if f.Name == "png" {
+			if f.Name == "png" || f.IsFolder(d) {
 				continue // is no text
 			}
 			var b bytes.Buffer
@@ -174,7 +175,8 @@ func TestPoisonedOthers(t *testing.T) {
 	g := reporttest.Poisoned(reporttest.Saved[verdict.Check](t, "gate"))
 	put("gate", g)
 	texts["gate.annotations"] = strings.Join(g.Annotations(), "\n")
-	if len(texts) < 14 {
+	put("cluster", reporttest.Poisoned(reporttest.Saved[cluster.Run](t, "cluster")))
+	if len(texts) < 19 {
 		t.Errorf("only %d texts: %q", len(texts), slices.Sorted(maps.Keys(texts)))
 	}
 	for name, text := range texts {

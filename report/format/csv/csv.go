@@ -20,14 +20,14 @@ import (
 
 // tables are what CSV can hold.
 var tables = format.Choice{Flag: "table", Usage: "`WHICH` table (of a stream of events: events, too)",
-	Values: []string{"functions", "tasks", "ledger", "paths", "samples"}}
+	Values: []string{"functions", "tasks", "ledger", "paths", "samples", "ranks"}}
 
 func init() {
 	format.Register(format.Format{
 		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Parts: true, Table: true,
 		Choices: []format.Choice{tables}, Writers: []format.Writer{report.Alone(write), format.Writes(write),
 			format.Writes(writeRepeated), format.Writes(writeStream), format.Follows(track.Recording{}, track.CSV),
-			format.Writes(iotrace.WriteCSV)},
+			format.Writes(iotrace.WriteCSV), format.Writes(writeCluster)},
 	})
 }
 
@@ -81,6 +81,8 @@ func columnsOf(table string, domains []string) []string {
 	case "paths":
 		return []string{"run", "path", "parent", "name", "file", "line", "calls", "self_energy_j", "self_time_s",
 			"cpu_time_s"}
+	case "ranks":
+		return rankColumns
 	case "samples":
 		columns := []string{"run", "t_ns", "energy_j", "power_w", "program_cpu_s", "own_cpu_s", "other_cpu_s"}
 		for _, id := range domains {
@@ -115,6 +117,8 @@ func rowsOf(r *report.Run, table string, domains []string, row func(fields ...an
 		for _, l := range r.Ledger {
 			row(l.Name, &l.EnergyJ, l.SharePercent, string(r.Totals.Kind))
 		}
+	case "ranks":
+		rankRow(r, row)
 	case "samples":
 		for _, s := range r.Samples {
 			fields := []any{s.TNs, s.EnergyJ, s.PowerW, s.ProgramCPUS, s.OwnCPUS, s.OtherCPUS}

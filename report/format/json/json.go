@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cg/report"
+	"cg/report/cluster"
 	"cg/report/compare"
 	"cg/report/format"
 	"cg/report/iotrace"
@@ -15,10 +16,18 @@ import (
 func init() {
 	format.Register(format.Format{
 		Name: "json", JSON: true, Title: "the run as cg saves it", Endings: []string{".json"},
-		Read: func(f io.ReadSeeker) (format.Document, error) { return report.ReadFrom(f) },
+		Read: read,
 		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*repeated.Result](), jsonOf[*compare.Result](),
-			jsonOf[*verdict.Check](), format.Writes(iotrace.WriteJSON)},
+			jsonOf[*verdict.Check](), format.Writes(iotrace.WriteJSON), jsonOf[*cluster.Run]()},
 	})
+}
+
+// read reads a run, of one rank or of many.
+func read(f io.ReadSeeker) (format.Document, error) {
+	if cluster.IsSaved(f) {
+		return cluster.Read(f)
+	}
+	return report.ReadFrom(f)
 }
 
 // saved is a document that has a form of its own to be saved in.

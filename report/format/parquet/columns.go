@@ -29,9 +29,9 @@ var columns = sync.OnceValue(func() map[string][]tables.Column {
 			maybeNumber("energy_j", "mpi_time_s", "mpi_energy_j")),
 		"functions": joined(
 			text("run", "node"), integer("rank"), text("name", "file"), integer("line"), text("language", "kind"),
-			[]tables.Column{{Name: "calls", Kind: tables.Count}}, energy("self_energy"), energy("inclusive_energy"),
+			[]tables.Column{{Name: "calls", Kind: tables.Count, Optional: true}}, energy("self_energy"), energy("inclusive_energy"),
 			text("energy_kind", "energy_method"),
-			number("self_time_s", "inclusive_time_s", "cpu_time_s", "suspended_s"),
+			number("self_time_s"), maybeNumber("inclusive_time_s", "cpu_time_s", "suspended_s"),
 			maybeNumber("avg_power_w", "share_percent"), maybeText("unresolved")),
 		"paths": joined(
 			text("run", "node"), integer("rank", "path"), maybeInteger("parent"), text("name", "file"), integer("line"),

@@ -22,7 +22,7 @@ func init() {
 			format.WritesFolder(func(create format.Create, r *report.Run, o format.Options) error {
 				return write(create, report.Several{r}, o)
 			}),
-			format.WritesFolder(write),
+			format.WritesFolder(write), format.WritesFolder(writeCluster),
 		},
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"cg/nemb"
 	"cg/report"
+	"cg/report/cluster"
 	"cg/report/format"
 	"cg/report/reporttest"
 )
@@ -229,5 +230,72 @@ func TestOtherReaders(t *testing.T) {
 				t.Errorf("%s, %s: %q, want %q", name, reader, tables, want)
 			}
 		}
+	}
+}
+
+// A run of many ranks has a file for each node in the tables of ranks. From its folder, and
+// from what was saved, the energies are the same.
+func TestCluster(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	if err := reporttest.GenerateRanks(out, reporttest.Job{Ranks: 6, PerNode: 3, Functions: 4, Killed: 4, Absent: 5}); err != nil {
+		t.Fatal(err)
+	}
+	merged, err := cluster.Merge(out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, d := range map[string]*cluster.Run{"folder": merged, "saved": reporttest.Saved[cluster.Run](t, "cluster")} {
+		dir := written(t, d, format.Options{Names: []string{"out"}})
+		var energy, functions report.Joules
+		ranks := 0
+		for _, node := range []string{"n0", "n1"} {
+			rows := rowsOf(t, filepath.Join(dir, "ranks", "node="+node, "part-0.parquet"))
+			ranks += len(rows)
+			energy += micro(rows, "energy_j", any1)
+			functions += micro(rowsOf(t, filepath.Join(dir, "functions", "node="+node, "part-0.parquet")), "self_energy_j", any1)
+			paths := rowsOf(t, filepath.Join(dir, "paths", "node="+node, "part-0.parquet"))
+			if (len(paths) > 0) != (what == "folder") {
+				t.Errorf("%s: %s has %d paths", what, node, len(paths))
+			}
+			if len(rowsOf(t, filepath.Join(dir, "samples", "node="+node, "part-0.parquet"))) != 30 {
+				t.Errorf("%s: samples of %s", what, node)
+			}
+		}
+		if ranks != 5 || energy != *d.Totals.RanksEnergyJ || functions != d.Ledger[0].EnergyJ {
+			t.Errorf("%s: %d ranks with %d uJ, functions %d uJ", what, ranks, energy, functions)
+		}
+		whole := func(row map[string]any) bool { return row["domain"] == nil }
+		if got := micro(rowsOf(t, filepath.Join(dir, "nodes.parquet")), "energy_j", whole); got != *d.Totals.EnergyJ {
+			t.Errorf("%s: nodes have %d uJ", what, got)
+		}
+	}
+}
+
+// byNode sums the energies of ranks by node as DuckDB, pyarrow and Polars read the folder.
+const byNode = `
+import duckdb, polars, pyarrow.dataset as ds, json, sys
+name = sys.argv[1] + "/ranks"
+q = f"select node, sum(energy_j) from read_parquet('{name}/*/*.parquet', hive_partitioning=true) group by node order by node"
+d = [list(r) for r in duckdb.sql(q).fetchall()]
+a = ds.dataset(name, partitioning="hive").to_table().group_by("node").aggregate([("energy_j", "sum")]).to_pylist()
+a = sorted([r["node"], r["energy_j_sum"]] for r in a)
+p = polars.scan_parquet(name + "/**/*.parquet", hive_partitioning=True)
+p = [list(r) for r in p.group_by("node").agg(polars.col("energy_j").sum()).sort("node").collect().rows()]
+print(json.dumps([d, a, p]))
+`
+
+func TestClusterByOtherReaders(t *testing.T) {
+	python := os.Getenv("CG_TABLES_PYTHON")
+	if python == "" {
+		t.Skip("CG_TABLES_PYTHON names no interpreter with duckdb, pyarrow and polars")
+	}
+	d := reporttest.Saved[cluster.Run](t, "cluster")
+	out, err := exec.Command(python, "-c", byNode, written(t, d, format.Options{})).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := fmt.Sprintf(`[["n0", %v], ["n1", %v]]`, d.Nodes[0].RanksJ.Float(), d.Nodes[1].RanksJ.Float())
+	if got := strings.TrimSpace(string(out)); got != fmt.Sprintf("[%s, %s, %s]", want, want, want) {
+		t.Errorf("%s, want %s three times", got, want)
 	}
 }

@@ -27,7 +27,7 @@ func init() {
 		Name: format.Default, Title: "tables for a terminal", Endings: []string{".txt"}, Parts: true, Top: true,
 		Writers: []format.Writer{format.Writes(writeRun), format.Writes(writeRuns), format.Writes(writeRepeated),
 			format.Writes(writeComparison), format.Writes(writeGate), format.Writes(writeStream),
-			format.Writes(iotrace.WriteText)},
+			format.Writes(iotrace.WriteText), format.Writes(writeCluster)},
 	})
 }
 

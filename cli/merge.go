@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/ranks"
+	"cg/report/cluster"
+	"cg/report/format"
+)
+
+func mergeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "merge",
+		Usage:     "make one report of the ranks of a run",
+		ArgsUsage: "FOLDER",
+		Description: `FOLDER is what cg measure --ranks FOLDER wrote on all nodes (docs/cluster.md). The
+report is by rank, by node, and by function over ranks; cg report and cg verify
+read it, and read the folder, too. Ranks that were killed and nodes that vanished
+are holes that it names.
+
+Exit status: 0; 1 if the folder cannot be read or is of several versions of cg, or
+the report cannot be written; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "write the report as JSON to `FILE` (-, the default, is standard output)"},
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Len() != 1 {
+				return fail(statusUsage, "cg merge FOLDER -o FILE: one folder, as cg measure --ranks FOLDER makes it")
+			}
+			to := &output{flag: "-o", name: c.String("output")}
+			if err := to.open(); err != nil {
+				return err
+			}
+			defer to.abandon()
+			ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+			defer release()
+			progress := newProgress()
+			defer progress.end()
+			var b []byte
+			err := until(ctx, func() error {
+				d, err := merged(c.Args().First(), progress)
+				if err == nil {
+					b, err = d.JSON()
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if to.part == nil {
+				_, err = os.Stdout.Write(b)
+				return err
+			}
+			if err := to.save(b); err != nil {
+				return fail(statusFailure, "-o: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// merged reads the folder of a run of many ranks.
+func merged(dir string, progress *progress) (*cluster.Run, error) {
+	d, err := cluster.Merge(dir, func(n int) { progress.say("reading rank reports: %d", n) })
+	if err != nil {
+		return nil, fail(statusFailure, "%w", err)
+	}
+	return d, nil
+}
+
+// ofRanks reports whether a name is of a run of many ranks: its folder, or what cg merge
+// saved.
+func ofRanks(name string) bool {
+	if name == "-" {
+		return false
+	}
+	if ranks.Is(name) {
+		return true
+	}
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return cluster.IsSaved(f)
+}
+
+// readRanks reads a run of many ranks.
+func readRanks(name string, from format.Format, progress *progress) (format.Document, error) {
+	if ranks.Is(name) {
+		return merged(name, progress)
+	}
+	f, done, err := openSaved(name)
+	if err != nil {
+		return nil, fail(statusFailure, "%s: %w", name, err)
+	}
+	defer done()
+	d, err := from.Read(f)
+	if err != nil {
+		return nil, fail(statusFailure, "%s: %w", name, err)
+	}
+	return d, nil
+}
+
+// verifiedRanks tells what differs in a run of many ranks: in a folder also in the reports
+// of the ranks.
+func verifiedRanks(name string) ([]string, error) {
+	if !ranks.Is(name) {
+		f, done, err := openSaved(name)
+		if err != nil {
+			return nil, fail(statusFailure, "%s: %w", name, err)
+		}
+		defer done()
+		d, err := cluster.Read(f)
+		if err != nil {
+			return nil, fail(statusFailure, "%s: %w", name, err)
+		}
+		return verifiedDocument(d, f), nil
+	}
+	progress := newProgress()
+	d, err := merged(name, progress)
+	progress.end()
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.JSON()
+	if err != nil {
+		return nil, err
+	}
+	faults := verifiedDocument(d, bytes.NewReader(b))
+	for _, w := range d.Warnings {
+		if w.Slug == cluster.Differs {
+			faults = append(faults, w.Message)
+		}
+	}
+	for _, r := range d.Ranks {
+		full, err := d.Report(r)
+		if err != nil {
+			faults = append(faults, err.Error())
+		} else if full != nil {
+			for _, fault := range full.Check() {
+				faults = append(faults, ranks.RunFile(r.Rank)+": "+fault)
+			}
+		}
+	}
+	return faults, nil
+}
+
+func verifiedDocument(d *cluster.Run, f io.ReadSeeker) []string {
+	faults := d.Check()
+	if err := cluster.Validate(f); err != nil {
+		faults = append([]string{err.Error()}, faults...)
+	}
+	return faults
+}
+
+// severalOfRanks refuses runs of many ranks side by side.
+func severalOfRanks(names []string) error {
+	for _, name := range names {
+		if len(names) > 1 && ofRanks(name) {
+			return fail(statusUsage, "%s is a run of many ranks, which is shown alone: name one", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cg/ranks"
+	"cg/report"
+	"cg/report/reporttest"
+)
+
+// example is the folder of a job of six ranks on two nodes: rank 4 was killed, and rank 5
+// never came.
+func example(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := reporttest.GenerateRanks(dir, reporttest.Job{Ranks: 6, PerNode: 3, Functions: 4, Killed: 4, Absent: 5}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func merge(t testing.TB, dir string) *Run {
+	t.Helper()
+	d, err := Merge(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// What is merged is the same each time, keeps the law, fits its schema, and is read back as
+// it was.
+func TestMerge(t *testing.T) {
+	dir := example(t)
+	d := merge(t, dir)
+	if faults := d.Check(); len(faults) > 0 {
+		t.Errorf("%q", faults)
+	}
+	b, err := d.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Validate(bytes.NewReader(b)); err != nil {
+		t.Error(err)
+	}
+	reporttest.Golden(t, filepath.Join("..", "reporttest", "testdata", "cluster.json"), b)
+	for range 3 {
+		if again, err := merge(t, dir).JSON(); err != nil || !bytes.Equal(again, b) {
+			t.Fatalf("merged once more, it differs: %v", err)
+		}
+	}
+	if !IsSaved(bytes.NewReader(b)) || IsSaved(strings.NewReader(`{"meta": {"tool": "cg"}}`)) || IsSaved(strings.NewReader("x")) {
+		t.Error("what is saved is known by its tool")
+	}
+	saved, err := Read(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := saved.Check(); len(faults) > 0 {
+		t.Errorf("saved: %q", faults)
+	}
+	if again, err := saved.JSON(); err != nil || !bytes.Equal(again, b) {
+		t.Errorf("read and written, it differs: %v", err)
+	}
+	if _, err := report.Read(b); err == nil || !strings.Contains(err.Error(), "it is a run of many ranks") {
+		t.Error(err)
+	}
+}
+
+// The energies of the nodes, of the ranks and of the functions are those of the counters, to
+// the microjoule.
+func TestEnergies(t *testing.T) {
+	dir := example(t)
+	d := merge(t, dir)
+	f, err := ranks.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counted, shared uint64
+	for n, err := range f.Nodes() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted += n.Domains[0].TotalUj
+		shared += n.Domains[0].RanksUj
+	}
+	if uint64(*d.Totals.EnergyJ) != counted || uint64(*d.Totals.RanksEnergyJ) != shared {
+		t.Errorf("%v and %v, want %v and %v", *d.Totals.EnergyJ, *d.Totals.RanksEnergyJ, counted, shared)
+	}
+	var self report.Joules
+	for _, g := range d.Functions {
+		self += *g.SelfEnergyJ
+	}
+	at := slices.IndexFunc(d.Ledger, func(l Line) bool { return l.Name == report.LineFunctions })
+	if d.Ledger[at].EnergyJ != self {
+		t.Errorf("functions have %d uJ, and the ledger %d", self, d.Ledger[at].EnergyJ)
+	}
+	if d.Totals.Reports != 4 || len(d.Ranks) != 5 || len(d.Nodes) != 2 || d.Meta.Size != 6 {
+		t.Errorf("%d reports, %d ranks, %d nodes, size %d", d.Totals.Reports, len(d.Ranks), len(d.Nodes), d.Meta.Size)
+	}
+	if e := *d.Totals.MPIEnergyJ + *d.Totals.ComputingEnergyJ; e != *d.Totals.RanksEnergyJ {
+		t.Errorf("MPI and computing are %d uJ", e)
+	}
+}
+
+// Imbalance is max / mean - 1 over ranks.
+func TestImbalance(t *testing.T) {
+	d := merge(t, example(t))
+	for _, s := range d.Imbalance {
+		if s.Of != "duration_s" {
+			continue
+		}
+		sum, most, n := 0.0, 0.0, 0
+		for _, r := range d.Ranks {
+			if r.DurationS != nil {
+				sum, most, n = sum+*r.DurationS, max(most, *r.DurationS), n+1
+			}
+		}
+		if want := most/(sum/float64(n)) - 1; *s.Imbalance != want || s.Ranks != n {
+			t.Errorf("%v of %d, want %v of %d", *s.Imbalance, s.Ranks, want, n)
+		}
+		return
+	}
+	t.Error("there is no imbalance of duration_s")
+}
+
+// What is missing has a name, and leaves the rest as it is.
+func TestHoles(t *testing.T) {
+	dir := example(t)
+	if err := os.WriteFile(filepath.Join(dir, ranks.RunFile(1)), []byte(`{"meta": {`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := merge(t, dir)
+	if faults := d.Check(); len(faults) > 0 {
+		t.Errorf("%q", faults)
+	}
+	all := ""
+	for _, h := range d.Holes {
+		all += h.Text + "\n"
+	}
+	for _, want := range []string{"rank 4 on n1 was killed", "rank 5 never came", "rank 1 on n0: its report cannot be read"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is no hole:\n%s", want, all)
+		}
+	}
+	if d.Totals.Reports != 3 || !strings.Contains(d.Warnings[0].Message, "3 parts of the run are not known") {
+		t.Errorf("%d reports, %v", d.Totals.Reports, d.Warnings)
+	}
+}
+
+// Two versions of cg are refused, with both named.
+func TestVersions(t *testing.T) {
+	dir := example(t)
+	name := filepath.Join(dir, ranks.RankFile(2))
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Replace(b, []byte(`"cg_version":"0.1.0"`), []byte(`"cg_version":"0.2.0"`), 1)
+	if err := os.WriteFile(name, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Merge(dir, nil); err == nil || !strings.Contains(err.Error(), "0.2.0") || !strings.Contains(err.Error(), "0.1.0") {
+		t.Error(err)
+	}
+	if _, err := Merge(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "no folder of ranks") {
+		t.Error(err)
+	}
+}
+
+// Whatever figure of a saved document is changed, Check names it.
+func TestCheckNamesTheField(t *testing.T) {
+	dir := example(t)
+	for field, change := range map[string]func(*Run){
+		"totals.energy_j":         func(d *Run) { *d.Totals.EnergyJ++ },
+		"totals.ranks_energy_j":   func(d *Run) { *d.Totals.RanksEnergyJ++ },
+		"totals.mpi_energy_j":     func(d *Run) { *d.Totals.MPIEnergyJ++ },
+		"nodes[0] (n0).energy_j":  func(d *Run) { *d.Nodes[0].EnergyJ++ },
+		"nodes[1] (n1).domains.p": func(d *Run) { d.Nodes[1].Domains[0].IdleJ++ },
+		"functions (":             func(d *Run) { *d.Functions[0].SelfEnergyJ++ },
+		"sha256":                  func(d *Run) { d.Meta.Job = "other" },
+	} {
+		d := merge(t, dir)
+		if _, err := d.JSON(); err != nil {
+			t.Fatal(err)
+		}
+		change(d)
+		if faults := d.Check(); !slices.ContainsFunc(faults, func(f string) bool { return strings.HasPrefix(f, field) }) {
+			t.Errorf("%s is changed and not named: %q", field, faults)
+		}
+	}
+}
+
+func TestSchema(t *testing.T) {
+	b, err := json.MarshalIndent(Schema(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reporttest.Golden(t, filepath.Join("..", "..", "docs", "cluster.schema.json"), append(b, '\n'))
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil || len(m["properties"].(map[string]any)) != reflect.TypeFor[Run]().NumField()-1 {
+		t.Error(err, m["properties"])
+	}
+}
+
+// The merge of many ranks: go test ./report/cluster -run xxx -bench Merge -benchtime 1x
+func BenchmarkMerge(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "out")
+	if err := reporttest.GenerateRanks(dir, reporttest.Job{Ranks: 10_000, PerNode: 100, Functions: 60}); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	for range b.N {
+		d, err := Merge(dir, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		text, err := d.JSON()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(len(text))/(1<<20), "MiB-of-JSON")
+	}
+	b.StopTimer()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(status), "VmHWM:")
+	if kib, err := strconv.Atoi(strings.Fields(text)[0]); err == nil {
+		b.ReportMetric(float64(kib)/1024, "MiB-at-most")
+	}
+}

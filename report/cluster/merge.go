@@ -1,0 +1,321 @@
+package cluster
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"cg/nemb"
+	"cg/ranks"
+	"cg/report"
+)
+
+// Limits of a document.
+const (
+	hottest = 48      // functions with a Heat
+	cells   = 4 << 20 // figures of a rank in a function that are kept while merging
+	powers  = 200_000 // samples of all nodes
+)
+
+// Lines of the ledger that a run of one rank does not have.
+const (
+	LineNoReport   = "ranks without a report"
+	LineUndivided  = "ranks whose report has another share"
+	unixNsPerS     = 1e9
+	leastPerNode   = 16
+	mostPerNode    = 400
+	reportsAtOnce  = 8
+	microsPerNanos = 1000
+)
+
+// merging is a document in the making.
+type merging struct {
+	*Run
+	folder    *ranks.Folder
+	nodes     map[string]*Node
+	lines     map[string]report.Joules
+	functions map[place]*function
+	held      int // cells of all functions
+	warned    map[string]*warned
+	mpi       map[string]*MPI
+}
+
+// warned is a warning that several ranks have.
+type warned struct {
+	report.Warning
+	who int // the lowest rank that has it, -1 for a node
+	of  string
+	n   int
+}
+
+// shareOf is a rank's part of a node's energy in the total.
+type shareOf struct {
+	micro uint64
+	cpuNs int64
+}
+
+// Merge reads the folder of a run of many ranks. said is called with the number of ranks
+// that were read. A file of a rank that cannot be read is a hole; one of another version of
+// cg is an error.
+func Merge(dir string, said func(ranks int)) (*Run, error) {
+	f, err := ranks.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &merging{Run: &Run{folder: dir}, folder: f, nodes: map[string]*Node{}, lines: map[string]report.Joules{},
+		functions: map[place]*function{}, warned: map[string]*warned{}, mpi: map[string]*MPI{}}
+	var records []ranks.Node
+	for n, err := range f.Nodes() {
+		if err != nil {
+			if err := m.unreadable(err, "node"); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		m.node(n)
+		n.Samples = nil // the largest part, which Holes has no use for
+		records = append(records, n)
+	}
+	var all []ranks.Rank
+	for r, err := range f.Ranks() {
+		if err != nil {
+			if err := m.unreadable(err, "rank"); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		all = append(all, r)
+	}
+	if len(all) == 0 && len(records) == 0 {
+		return nil, fmt.Errorf("%s: no rank has written anything yet", dir)
+	}
+	slices.SortFunc(all, func(a, b ranks.Rank) int { return a.Rank - b.Rank })
+	for _, h := range ranks.Holes(f.Marker, all, records) {
+		m.Holes = append(m.Holes, Hole{h.Kind, h.Node, h.Rank, h.Text})
+	}
+	m.identify(all)
+	m.reports(all, said)
+	m.finish()
+	return m.Run, nil
+}
+
+// unreadable makes a hole of a file that is no JSON, and gives back any other error.
+func (m *merging) unreadable(err error, kind string) error {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	m.Holes = append(m.Holes, Hole{Kind: kind, Rank: -1, Text: err.Error()})
+	return nil
+}
+
+// identify fills in what the files of the ranks tell of the run.
+func (m *merging) identify(all []ranks.Rank) {
+	first, last := int64(math.MaxInt64), int64(0)
+	launchers := map[string]bool{}
+	for _, r := range all {
+		m.Ranks = append(m.Ranks, m.rank(r))
+		launchers[r.Launcher] = true
+		if r.StartedUnixNs > 0 {
+			first = min(first, r.StartedUnixNs)
+		}
+		last = max(last, r.EndedUnixNs, r.StartedUnixNs)
+		m.warn(r.Warnings, r.Rank, fmt.Sprintf("rank %d", r.Rank))
+		if s := r.Slurm; s != nil && (m.Meta.Slurm == nil || m.Meta.Slurm.ConsumedEnergyJ == nil) {
+			m.Meta.Slurm = &Slurm{s.JobID, s.StepID, s.ConsumedEnergyJ, s.Source}
+		}
+	}
+	for _, n := range m.nodes {
+		first, last = min(first, n.StartedUnixNs), max(last, n.UpdatedUnixNs)
+	}
+	stamp := func(ns int64) string { return time.Unix(0, ns).UTC().Format(report.StampLayout) }
+	marker := m.folder.Marker
+	m.Meta = Meta{SchemaVersion: report.SchemaVersion, Tool: Tool, CgVersion: marker.CgVersion, Job: marker.Job,
+		RunID: fmt.Sprintf("%x", uint64(marker.CreatedUnixNs)), Size: marker.Size, Argv: []string{},
+		Launchers: slices.Sorted(maps.Keys(launchers)), StartedAt: stamp(first), EndedAt: stamp(last),
+		Slurm: m.Meta.Slurm}
+	m.Totals.DurationS = seconds(max(0, last-first))
+}
+
+func seconds(ns int64) float64 { return float64(ns) / unixNsPerS }
+
+// rank is what the file of a rank tells, and the record of its node.
+func (m *merging) rank(r ranks.Rank) Rank {
+	out := Rank{Rank: r.Rank, Node: r.Node, LocalRank: r.LocalRank, State: r.State, ExitStatus: r.ExitStatus,
+		Signal: r.Signal, StartedUnixNs: r.StartedUnixNs, CPUTimeS: seconds(r.CPUNs),
+		Moved: r.CPUsEnd != nil && !slices.Equal(r.CPUs, r.CPUsEnd)}
+	if r.EndedMonoNs > 0 {
+		d := seconds(max(0, r.EndedMonoNs-r.StartedMonoNs))
+		out.DurationS = &d
+		m.Totals.RankTimeS += d
+	}
+	n := m.nodes[r.Node]
+	if n == nil {
+		n = m.newNode(r.Node)
+		n.Hostname = r.Hostname
+	}
+	n.Ranks++
+	share, known := n.shares[r.Rank]
+	if known && n.EnergyJ != nil {
+		e := report.Joules(share.micro)
+		out.EnergyJ = &e
+	}
+	if r.CPUNs == 0 { // a rank that was killed: what its node saw of it
+		out.CPUTimeS = seconds(share.cpuNs)
+	}
+	m.Totals.CPUTimeS += out.CPUTimeS
+	if len(r.MPI) == 0 {
+		return out
+	}
+	var ns int64
+	var energy report.Joules
+	for _, c := range r.MPI {
+		ns += c.TimeNs
+		energy += report.Joules(c.EnergyUj)
+		of := m.mpi[c.Function]
+		if of == nil {
+			of = &MPI{Function: c.Function, MaxRank: r.Rank}
+			m.mpi[c.Function] = of
+		}
+		of.Ranks++
+		of.Calls += c.Calls
+		of.TimeS += seconds(c.TimeNs)
+		of.CPUTimeS += seconds(c.CPUNs)
+		of.EnergyJ += report.Joules(c.EnergyUj)
+		if t := seconds(c.TimeNs); t > of.MaxTimeS {
+			of.MaxTimeS, of.MaxRank = t, r.Rank
+		}
+	}
+	t := seconds(ns)
+	out.MPITimeS = &t
+	if out.EnergyJ != nil {
+		energy = min(energy, *out.EnergyJ) // rounding of the parts
+		out.MPIEnergyJ = &energy
+	}
+	return out
+}
+
+func (m *merging) newNode(name string) *Node {
+	n := &Node{Name: name, Kind: nemb.Unavailable, Domains: []Domain{}, Samples: []Sample{}, shares: map[int]shareOf{}}
+	m.nodes[name] = n
+	return n
+}
+
+// warn adds warnings of a rank or a node: each once, with how many have it.
+func (m *merging) warn(all []ranks.Warning, who int, of string) {
+	for _, w := range all {
+		m.warnOnce(report.Warning{Slug: w.Slug, Message: w.Message}, who, of)
+	}
+}
+
+func (m *merging) warnOnce(w report.Warning, who int, of string) {
+	n := 1
+	if known := m.warned[w.Slug]; known != nil {
+		if known.n++; known.who <= who {
+			return
+		}
+		n = known.n
+	}
+	m.warned[w.Slug] = &warned{w, who, of, n}
+}
+
+// reports reads the reports of the ranks, as many at once as there are processors.
+func (m *merging) reports(all []ranks.Rank, said func(int)) {
+	type read struct {
+		at     int
+		report *rankReport
+		err    error
+	}
+	todo, done := make(chan int), make(chan read, reportsAtOnce)
+	var workers sync.WaitGroup
+	for range min(reportsAtOnce, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for at := range todo {
+				r, err := readReport(filepath.Join(m.folder.Dir, filepath.FromSlash(all[at].Run)))
+				done <- read{at, r, err}
+			}
+		})
+	}
+	go func() {
+		for at, r := range all {
+			if r.Run != "" {
+				todo <- at
+			}
+		}
+		close(todo)
+		workers.Wait()
+		close(done)
+	}()
+	n := 0
+	first := len(all)
+	for r := range done {
+		if n++; said != nil {
+			said(n)
+		}
+		if r.err != nil {
+			m.Holes = append(m.Holes, Hole{ranks.HoleReport, all[r.at].Node, all[r.at].Rank,
+				fmt.Sprintf("rank %d on %s: its report cannot be read: %v", all[r.at].Rank, all[r.at].Node, r.err)})
+			continue
+		}
+		if r.at < first {
+			first = r.at
+			m.Meta.Argv, m.Meta.Language, m.Meta.Granularity = r.report.Meta.Argv, r.report.Meta.Language,
+				r.report.Meta.Granularity
+		}
+		m.add(r.at, r.report)
+	}
+}
+
+// finish computes what all parts are needed for.
+func (m *merging) finish() {
+	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
+		m.Nodes = append(m.Nodes, *m.nodes[name])
+	}
+	m.finishClocks()
+	m.finishTotals()
+	m.finishFunctions()
+	m.MPI = []MPI{}
+	for _, of := range m.mpi {
+		of.MeanTimeS = of.TimeS / float64(of.Ranks)
+		m.MPI = append(m.MPI, *of)
+	}
+	slices.SortFunc(m.MPI, func(a, b MPI) int {
+		return cmp.Or(cmp.Compare(b.TimeS, a.TimeS), cmp.Compare(a.Function, b.Function))
+	})
+	m.finishSpreads()
+	slices.SortStableFunc(m.Holes, func(a, b Hole) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Text, b.Text))
+	})
+	m.Warnings = []report.Warning{}
+	if len(m.Holes) > 0 {
+		m.Warn("holes", fmt.Sprintf("%d parts of the run are not known; the first: %s", len(m.Holes), m.Holes[0].Text))
+	} else {
+		m.Holes = []Hole{}
+	}
+	if len(m.Nodes) > 1 && m.Meta.ClockBoundNs == nil {
+		m.Warn("clocks-unbounded", "nothing bounds how far the clocks of the nodes are apart: moments on two nodes "+
+			"have no known order")
+	}
+	for _, slug := range slices.Sorted(maps.Keys(m.warned)) {
+		w := m.warned[slug]
+		text := fmt.Sprintf("%s: %s", w.of, w.Message)
+		if w.n > 1 {
+			text = fmt.Sprintf("%d of ranks and nodes have this; the first is %s", w.n, text)
+		}
+		if slug == Differs {
+			m.Warn("shares-differ", text)
+			continue
+		}
+		m.Warnings = append(m.Warnings, report.Warning{Slug: slug, Message: text})
+	}
+}

@@ -1,0 +1,278 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"cg/nemb"
+	"cg/ranks"
+	"cg/report"
+)
+
+// kinds are those of energies, the best first.
+var kinds = []nemb.Method{nemb.Measured, nemb.Derived, nemb.Estimated, nemb.Unavailable}
+
+// worse is the worse of two kinds.
+func worse(a, b nemb.Method) nemb.Method {
+	return kinds[max(slices.Index(kinds, a), slices.Index(kinds, b), 0)]
+}
+
+// node adds a record of a node.
+func (m *merging) node(r ranks.Node) {
+	n := m.nodes[r.Node]
+	if n == nil {
+		n = m.newNode(r.Node)
+		n.Hostname, n.CPUModel, n.CPUs, n.StartedUnixNs = r.Hostname, r.CPUModel, r.CPUs, r.StartedUnixNs
+		n.Ended = true
+	}
+	n.Records++
+	n.Measurers += len(r.Measurers)
+	n.StartedUnixNs = min(n.StartedUnixNs, r.StartedUnixNs)
+	n.UpdatedUnixNs = max(n.UpdatedUnixNs, r.UpdatedUnixNs)
+	n.Ended = n.Ended && r.EndedUnixNs != 0
+	lo, hi := 0.0, 0.0
+	for i, d := range r.Domains {
+		n.domain(d)
+		if !d.InTotal {
+			continue
+		}
+		if n.EnergyJ == nil {
+			n.EnergyJ, n.EnergyLoJ, n.EnergyHiJ = new(report.Joules), new(report.Joules), new(report.Joules)
+			n.Kind = nemb.Measured
+		}
+		n.Kind = worse(n.Kind, nemb.Method(d.Method))
+		*n.EnergyJ += report.Joules(d.TotalUj)
+		lo, hi = lo+float64(d.TotalUj)*d.Lo, hi+float64(d.TotalUj)*d.Hi
+		n.RanksJ += report.Joules(d.RanksUj)
+		n.OtherJ += report.Joules(d.OtherUj)
+		n.IdleJ += report.Joules(d.IdleUj)
+		n.OwnJ += report.Joules(d.CgUj)
+		n.UnattributedJ += report.Joules(d.UnattributedUj)
+		for _, s := range r.Ranks {
+			share := n.shares[s.Rank]
+			share.micro += s.ShareUj[i]
+			n.shares[s.Rank] = share
+		}
+	}
+	for _, s := range r.Ranks {
+		share := n.shares[s.Rank]
+		share.cpuNs += s.CPUNs
+		n.shares[s.Rank] = share
+	}
+	if n.EnergyJ != nil {
+		*n.EnergyLoJ += report.Joules(math.Round(lo))
+		*n.EnergyHiJ += report.Joules(math.Round(hi))
+	}
+	n.clock(r.Offsets)
+	n.samples(r)
+	m.warn(r.Warnings, -1, "node "+r.Node)
+	for _, fault := range r.Unsound() {
+		m.warnOnce(report.Warning{Slug: Differs, Message: fault}, -1, "node "+r.Node)
+	}
+}
+
+// domain adds a domain of a record.
+func (n *Node) domain(d ranks.Domain) {
+	i := slices.IndexFunc(n.Domains, func(o Domain) bool { return o.ID == d.ID })
+	if i < 0 {
+		i = len(n.Domains)
+		n.Domains = append(n.Domains, Domain{ID: d.ID, Parent: d.Parent, Kind: d.Kind, Source: d.Source,
+			Method: nemb.Method(d.Method), InTotal: d.InTotal})
+	}
+	o := &n.Domains[i]
+	o.Method = worse(o.Method, nemb.Method(d.Method))
+	o.TotalJ += report.Joules(d.TotalUj)
+	o.RanksJ += report.Joules(d.RanksUj)
+	o.OtherJ += report.Joules(d.OtherUj)
+	o.IdleJ += report.Joules(d.IdleUj)
+	o.OwnJ += report.Joules(d.CgUj)
+	o.UnattributedJ += report.Joules(d.UnattributedUj)
+}
+
+// clock bounds the offset of a node's clock over the run: the hull of what was found at
+// several moments.
+func (n *Node) clock(offsets []ranks.Offset) {
+	for _, o := range offsets {
+		c := &n.Clock
+		switch {
+		case c.Method == "":
+			*c = Clock{o.Reference, o.Method, o.LoNs, o.HiNs}
+		case o.Method == ranks.ByPing && c.Method != ranks.ByPing: // which is better
+			*c = Clock{o.Reference, o.Method, o.LoNs, o.HiNs}
+		case o.Method != c.Method || o.LoNs == nil || o.HiNs == nil || c.LoNs == nil || c.HiNs == nil:
+		default:
+			lo, hi := min(*c.LoNs, *o.LoNs), max(*c.HiNs, *o.HiNs)
+			c.LoNs, c.HiNs = &lo, &hi
+		}
+	}
+}
+
+// samples are powers between samples of a record, of all domains in the total.
+func (n *Node) samples(r ranks.Node) {
+	step := 1 + len(r.Samples)/mostPerNode
+	var before *ranks.Sample
+	for i := range r.Samples {
+		if i%step != 0 && i != len(r.Samples)-1 {
+			continue
+		}
+		s := &r.Samples[i]
+		if before != nil && s.UnixNs > before.UnixNs {
+			sum := 0.0
+			for k, d := range r.Domains {
+				if d.InTotal {
+					sum += float64(s.EnergyUj[k]) - float64(before.EnergyUj[k])
+				}
+			}
+			w := sum * 1e-6 / seconds(s.UnixNs-before.UnixNs)
+			n.Samples = append(n.Samples, Sample{s.UnixNs, math.Round(w*1e3) / 1e3})
+		}
+		before = s
+	}
+}
+
+// finishClocks bounds how far the clocks of two nodes may be apart, and thins out samples
+// where there are many nodes.
+func (m *merging) finishClocks() {
+	reference := ""
+	for _, n := range m.Nodes {
+		if n.Clock.Reference != "" {
+			reference = n.Clock.Reference
+		}
+	}
+	bound, known := int64(0), true
+	widest := [2]int64{}
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		slices.SortFunc(n.Samples, func(a, b Sample) int { return cmp.Compare(a.UnixNs, b.UnixNs) })
+		if most := max(leastPerNode, powers/len(m.Nodes)); len(n.Samples) > most {
+			step := (len(n.Samples) + most - 1) / most
+			kept := n.Samples[:0]
+			for k := 0; k < len(n.Samples); k += step {
+				kept = append(kept, n.Samples[k])
+			}
+			n.Samples = kept
+		}
+		c := n.Clock
+		switch {
+		case c.Method == "" && (n.Name == reference || len(m.Nodes) == 1): // the reference itself
+		case c.LoNs == nil || c.HiNs == nil || c.Reference != reference:
+			known = false
+		default:
+			width := max(*c.HiNs, -*c.LoNs, *c.HiNs-*c.LoNs)
+			switch {
+			case width > widest[0]:
+				widest = [2]int64{width, widest[0]}
+			case width > widest[1]:
+				widest[1] = width
+			}
+		}
+	}
+	if bound = widest[0] + widest[1]; known {
+		m.Meta.ClockBoundNs = &bound
+	}
+}
+
+// finishTotals adds up nodes, ranks and the ledger.
+func (m *merging) finishTotals() {
+	t := &m.Totals
+	t.Kind = nemb.Unavailable
+	for _, n := range m.Nodes {
+		if n.EnergyJ == nil {
+			continue
+		}
+		if t.EnergyJ == nil {
+			t.EnergyJ, t.EnergyLoJ, t.EnergyHiJ, t.RanksEnergyJ = new(report.Joules), new(report.Joules),
+				new(report.Joules), new(report.Joules)
+			t.Kind = nemb.Measured
+		}
+		t.Kind = worse(t.Kind, n.Kind)
+		*t.EnergyJ += *n.EnergyJ
+		*t.EnergyLoJ += *n.EnergyLoJ
+		*t.EnergyHiJ += *n.EnergyHiJ
+		*t.RanksEnergyJ += n.RanksJ
+		m.lines[report.LineOther] += n.OtherJ
+		m.lines[report.LineIdle] += n.IdleJ
+		m.lines[report.LineOwn] += n.OwnJ
+		m.lines[report.LineUnattributed] += n.UnattributedJ
+	}
+	reports := map[int]bool{}
+	for _, r := range m.Ranks {
+		reports[r.Rank] = r.Report
+		if r.MPITimeS != nil {
+			if t.MPITimeS == nil {
+				t.MPITimeS, t.ComputingTimeS = new(float64), new(float64)
+			}
+			*t.MPITimeS += *r.MPITimeS
+		}
+		if r.MPIEnergyJ != nil {
+			if t.MPIEnergyJ == nil {
+				t.MPIEnergyJ = new(report.Joules)
+			}
+			*t.MPIEnergyJ += *r.MPIEnergyJ
+		}
+	}
+	if t.MPITimeS != nil {
+		*t.ComputingTimeS = max(0, t.RankTimeS-*t.MPITimeS)
+	}
+	if t.MPIEnergyJ != nil && t.RanksEnergyJ != nil {
+		e := *t.RanksEnergyJ - *t.MPIEnergyJ
+		t.ComputingEnergyJ = &e
+	}
+	for i := range m.Nodes {
+		m.lost(&m.Nodes[i], reports)
+	}
+	m.finishLedger()
+}
+
+// lost books the shares of ranks that have no report, and adds those that have no file.
+func (m *merging) lost(n *Node, reports map[int]bool) {
+	for rank, share := range n.shares {
+		has, known := reports[rank]
+		if !has {
+			m.lines[LineNoReport] += report.Joules(share.micro)
+		}
+		if !known {
+			e := report.Joules(share.micro)
+			m.Ranks = append(m.Ranks, Rank{Rank: rank, Node: n.Name, LocalRank: -1, State: ranks.Lost, EnergyJ: &e})
+			n.Ranks++
+			m.Holes = append(m.Holes, Hole{ranks.HoleRank, n.Name, rank,
+				fmt.Sprintf("rank %d on %s has a share and no file", rank, n.Name)})
+		}
+	}
+}
+
+// finishLedger puts the lines in their order.
+func (m *merging) finishLedger() {
+	m.Ledger = []Line{}
+	if m.Totals.EnergyJ == nil {
+		return
+	}
+	last := []string{LineNoReport, LineUndivided, report.LineOther, report.LineIdle, report.LineOwn,
+		report.LineUnattributed}
+	rank := func(name string) int {
+		return slices.Index(append([]string{report.LineFunctions, report.LineUninstrumented}, last...), name)
+	}
+	for name, e := range m.lines {
+		if e == 0 && (name == LineNoReport || name == LineUndivided) {
+			continue
+		}
+		share := 0.0
+		if *m.Totals.EnergyJ > 0 {
+			share = 100 * e.Float() / m.Totals.EnergyJ.Float()
+		}
+		m.Ledger = append(m.Ledger, Line{name, e, share})
+	}
+	slices.SortFunc(m.Ledger, func(a, b Line) int {
+		at := func(l Line) int {
+			if i := rank(l.Name); i >= 2 {
+				return i + 1
+			} else if i >= 0 {
+				return i
+			}
+			return 2 // threads of a language's own
+		}
+		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a.Name, b.Name))
+	})
+}
