@@ -60,7 +60,7 @@ func TestHostile(t *testing.T) {
 		want   string
 	}{
 		{"no version", recordertest.V25, false, "VERSION", func([]byte) []byte { return []byte("abc") }, "VERSION is"},
-		{"an old version", recordertest.V25, false, "VERSION", func([]byte) []byte { return []byte("1.9.0") }, "recorder.mt: Recorder 1.9.0: cg reads"},
+		{"an old version", recordertest.V25, false, "VERSION", func([]byte) []byte { return []byte("1.9.0") }, "recorder.mt: version 1.9.0 of Recorder: cg reads"},
 		{"metadata cut off", recordertest.V25, false, "recorder.mt", func(b []byte) []byte { return b[:20] }, "recorder.mt: it ends after 20 bytes"},
 		{"no ranks", recordertest.V25, false, "recorder.mt", func(b []byte) []byte { return at(b, 0, u32(0)) }, "0 ranks"},
 		{"too many ranks", recordertest.V25, false, "recorder.mt", func(b []byte) []byte { return at(b, 0, u32(big)) }, "2147483647 ranks"},
@@ -70,7 +70,7 @@ func TestHostile(t *testing.T) {
 			func(b []byte) []byte { return at(b, 16, []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}) }, "a tick of NaN s"},
 		{"no names", recordertest.V25, false, "recorder.mt", func(b []byte) []byte { return b[:40] }, "no names"},
 		{"2^31 names", recordertest.V31, false, "recorder.mt", func(b []byte) []byte { return at(b, 16, u32(big)) }, "2147483647 names"},
-		{"another version", recordertest.V31, false, "recorder.mt", func(b []byte) []byte { return at(b, 0, u32(7)) }, "Recorder 7.1.0"},
+		{"another version", recordertest.V31, false, "recorder.mt", func(b []byte) []byte { return at(b, 0, u32(7)) }, "version 7.1.0 of Recorder"},
 		{"an empty table", recordertest.V25, false, "0.cst", func([]byte) []byte { return nil }, "0.cst: a table of calls has 0 bytes"},
 		{"2^31 calls", recordertest.V25, false, "0.cst", func(b []byte) []byte { return at(b, 0, u32(big)) }, "says that it has 2147483647 calls"},
 		{"-1 calls", recordertest.V25, false, "0.cst", func(b []byte) []byte { return at(b, 0, u32(-1)) }, "says that it has -1 calls"},

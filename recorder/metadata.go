@@ -70,7 +70,7 @@ func (t *Trace) metaOf(b []byte, version string) error {
 	case major == 3:
 		t.layout = packed3
 	default:
-		return fmt.Errorf("Recorder %s: cg reads traces of 2.3, 2.4, 2.5 and 3.x", version)
+		return fmt.Errorf("version %s of Recorder: cg reads traces of 2.3, 2.4, 2.5 and 3.x", version)
 	}
 	if len(b) < 40 {
 		return fmt.Errorf("it ends after %d bytes, within the metadata", len(b))
@@ -106,7 +106,7 @@ func (t *Trace) meta3(b []byte) error {
 	number := func(at int) int { return int(int32(little.Uint32(b[at:]))) }
 	t.Version = fmt.Sprintf("%d.%d.%d", number(0), number(4), number(8))
 	if number(0) != 3 || number(4) < 0 || number(8) < 0 {
-		return fmt.Errorf("Recorder %s: cg reads traces of 2.3, 2.4, 2.5 and 3.x", t.Version)
+		return fmt.Errorf("version %s of Recorder: cg reads traces of 2.3, 2.4, 2.5 and 3.x", t.Version)
 	}
 	t.Ranks = number(12)
 	t.rest3(b[32:])

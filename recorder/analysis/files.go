@@ -97,12 +97,11 @@ type access struct {
 
 // place is where a rank is in a file.
 type place struct {
-	stamp     int32
-	at, end   int64
-	ended     int64 // of the last access
-	any       bool
-	run       [2]int // last run of consecutive reads and writes, -1 for none
-	runNumber int32
+	stamp   int32
+	at, end int64
+	ended   int64 // of the last access
+	any     bool
+	run     [2]int // last run of consecutive reads and writes, -1 for none
 }
 
 // files collects what is done with files.

@@ -121,12 +121,6 @@ type whole struct {
 	RecordsShown int `json:"records_shown"` // of each rank, -1 for all
 }
 
-// saved is the whole JSON, for its schema.
-type saved struct {
-	whole
-	Records [][]Record `json:"records"`
-}
-
 // WriteJSON writes everything that the document has, with the names of recorder-viz: GM,
 // LMs and records.
 func WriteJSON(w io.Writer, d *Document, _ format.Options) error {
