@@ -218,7 +218,7 @@ func TestHangingWhileMeasuring(t *testing.T) {
 				stdin.Close()
 			}
 			ended(t, cmd.Wait())
-			if got := cmd.ProcessState.ExitCode(); got != test.status {
+			if got := shellStatus(cmd.ProcessState); got != test.status {
 				t.Errorf("status %d, want %d\n%s", got, test.status, out)
 			}
 			b, err := os.ReadFile(saved)

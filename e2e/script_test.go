@@ -261,6 +261,14 @@ func lookUp(at any, path string) any {
 	return at
 }
 
+// shellStatus is a status as a shell has it: 128 and the signal of a process that died of one.
+func shellStatus(state *os.ProcessState) int {
+	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return state.ExitCode()
+}
+
 // checkStatus runs a program and compares its exit status: status N PROGRAM ARGS...
 func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
@@ -539,7 +547,7 @@ loop()
 			t.Fatal(err)
 		}
 		r, cmd, _ := measured(t, "-g", "fine", script, count)
-		if status := cmd.ProcessState.ExitCode(); status != 137 {
+		if status := shellStatus(cmd.ProcessState); status != 137 {
 			t.Fatalf("status %d, want 137", status)
 		}
 		b, err := os.ReadFile(count)
