@@ -150,7 +150,7 @@ func TestRanksOfMPI(t *testing.T) {
 			if out, err := launch(c.dir, nil, compiler, "-O1", "-o", "p", "p.c"); err != nil {
 				t.Fatalf("%s: %v: %s", compiler, err, out)
 			}
-			if out, err := launch(c.dir, mpiEnvironment, run, "-n", "2", "./p"); err != nil {
+			if out, err := launch(c.dir, mpiEnvironment, run, "-n", "8", "./p"); err != nil {
 				t.Skipf("this machine does not run programs of %s, without cg: %v: %s", mpi, err, out)
 			}
 			const size, half = 8, 4

@@ -264,6 +264,12 @@ func TestScriptsOfSlurm(t *testing.T) {
 	}
 	script("prolog.sh", "JOBS=8 9")
 	expect("a node that two jobs share", 0, 0o400)
+	script("prolog.sh", "JOBS=") // the stand-in fails
+	expect("nobody knows who else is there", 0, 0o400)
+	script("epilog.sh", "JOBS=")
+	if _, err := os.Stat(board); err != nil {
+		t.Error("the board is gone though squeue failed")
+	}
 	script("prolog.sh", "JOBS=9", "SLURM_JOB_GID=")
 	expect("no job", 0, 0o400)
 	script("prolog.sh", "JOBS=8 9", "CG_SHARED_NODES=yes")

@@ -47,6 +47,8 @@ func Open(dir string) (*Folder, error) {
 			markerName)
 	case err != nil:
 		return nil, err
+	case f.Marker.Size < 0 || f.Marker.Size > most:
+		return nil, fmt.Errorf("%s: %d ranks: want a number from 0 to %d", f.path(markerName), f.Marker.Size, most)
 	}
 	return f, f.known(markerName, f.Marker.Format, f.Marker.CgVersion)
 }

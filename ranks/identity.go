@@ -115,7 +115,7 @@ func first(getenv func(string) string, names []string) (value, name string) {
 }
 
 // most is more ranks than any launcher starts.
-const most = 1 << 24
+const most = 1 << 20
 
 func number(name, text string) (int, error) {
 	n, err := strconv.Atoi(text)

@@ -63,9 +63,9 @@ func TestIdentify(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ env, want string }{
-		{"CG_RANK=x", `CG_RANK="x": want a number from 0 to 16777216`},
-		{"CG_RANK=-1", `CG_RANK="-1": want a number from 0 to 16777216`},
-		{"CG_RANK=99999999999999999999", `CG_RANK="99999999999999999999": want a number from 0 to 16777216`},
+		{"CG_RANK=x", `CG_RANK="x": want a number from 0 to 1048576`},
+		{"CG_RANK=-1", `CG_RANK="-1": want a number from 0 to 1048576`},
+		{"CG_RANK=99999999999999999999", `CG_RANK="99999999999999999999": want a number from 0 to 1048576`},
 		{"CG_RANK=2 CG_SIZE=2", "rank 2 of 2: the variables of cg do not fit together"},
 	} {
 		if _, err := Identify(env(strings.Fields(c.env)...)); err == nil || err.Error() != c.want {

@@ -12,9 +12,9 @@ done 2>/dev/null
 case ${SLURM_JOB_UID:-} in
 '' | *[!0-9]*) exit 0 ;;
 esac
-others=$(squeue --noheader --user="$SLURM_JOB_UID" --nodelist="${SLURMD_NODENAME:-$(hostname -s)}" --format=%A 2>/dev/null |
-	grep -v -x -c "${SLURM_JOB_ID:-none}")
-if [ "${others:-0}" -eq 0 ]; then
+# Where squeue fails, the user may have another job here: nothing is removed.
+jobs=$(squeue --noheader --user="$SLURM_JOB_UID" --nodelist="${SLURMD_NODENAME:-$(hostname -s)}" --format=%A 2>/dev/null) || exit 0
+if [ "$(printf '%s\n' "$jobs" | grep . | grep -v -x -c "${SLURM_JOB_ID:-none}")" -eq 0 ]; then
 	rm -rf "$shared/cg-$SLURM_JOB_UID"
 fi
 exit 0

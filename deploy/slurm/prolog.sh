@@ -10,8 +10,9 @@ case ${SLURM_JOB_GID:-} in
 '' | *[!0-9]*) exit 0 ;;
 esac
 if [ "${CG_SHARED_NODES:-no}" != yes ]; then
-	jobs=$(squeue --noheader --nodelist="${SLURMD_NODENAME:-$(hostname -s)}" --states=RUNNING --format=%A 2>/dev/null | grep -c .)
-	[ "${jobs:-0}" -le 1 ] || exit 0
+	# Where squeue fails, nobody knows who else is on the node.
+	jobs=$(squeue --noheader --nodelist="${SLURMD_NODENAME:-$(hostname -s)}" --states=RUNNING,CONFIGURING,COMPLETING,SUSPENDED --format=%A 2>/dev/null) || exit 0
+	[ "$(printf '%s\n' "$jobs" | grep -c .)" -le 1 ] || exit 0
 fi
 for counter in "$powercap"/*/energy_uj; do
 	[ -f "$counter" ] || continue

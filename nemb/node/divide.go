@@ -34,6 +34,11 @@ func newDivider(domains []nemb.Domain, cpus int, before *state, slots []reading)
 		x.base = append(x.base, ledger{})
 	}
 	x.state.ledgers = append([]ledger{}, x.base...)
+	for i := range x.state.results { // a rank that came after the last commit of the measurer before
+		if x.state.results[i].state == stateFree {
+			x.state.results[i].state = stateRunning
+		}
+	}
 	x.admit(len(slots))
 	return x
 }

@@ -282,9 +282,14 @@ func (m *Member) discard() {
 }
 
 // removeBoard removes a board's folder. The caller holds the door: whoever waits for it comes to
-// a folder that is gone, and makes a new one.
+// a folder that is gone, and makes a new one. The folder gets another name first, so that
+// nobody makes a file in it meanwhile.
 func removeBoard(dir string) error {
-	err := os.RemoveAll(dir)
+	gone := fmt.Sprintf("%s.gone-%d", dir, os.Getpid())
+	if err := os.Rename(dir, gone); err != nil {
+		return err
+	}
+	err := os.RemoveAll(gone)
 	os.Remove(filepath.Dir(dir)) // if no other run has a board
 	return err
 }

@@ -99,6 +99,16 @@ func TestDivisionIsExact(t *testing.T) {
 	}
 }
 
+// A rank that came when no measurer was there is measured by the next one.
+func TestRankThatCameBetween(t *testing.T) {
+	domains := []nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}
+	before := &state{results: []result{{state: stateSettled, shares: []uint64{3}}, {shares: []uint64{0}}}}
+	x := newDivider(domains, 2, before, make([]reading, 2))
+	if got := x.state.results; got[0].state != stateSettled || got[1].state != stateRunning {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What is committed is read as it was written, and a commit that did not end is not seen.
 func TestBoard(t *testing.T) {
 	dir := t.TempDir()

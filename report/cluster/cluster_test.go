@@ -156,6 +156,29 @@ func TestHoles(t *testing.T) {
 	}
 }
 
+// A rank's file that names another file as its report does not bring it in.
+func TestReportElsewhere(t *testing.T) {
+	dir := example(t)
+	name := filepath.Join(dir, ranks.RankFile(1))
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(b), `"`+ranks.RunFile(1)+`"`, `"../../`+ranks.RunFile(1)+`"`, 1)
+	if changed == string(b) {
+		t.Fatalf("no report is named:\n%s", b)
+	}
+	if err := os.WriteFile(name, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := merge(t, dir)
+	if !slices.ContainsFunc(d.Holes, func(h Hole) bool {
+		return strings.Contains(h.Text, "is not the report of rank 1")
+	}) {
+		t.Errorf("%+v", d.Holes)
+	}
+}
+
 // Two versions of cg are refused, with both named.
 func TestVersions(t *testing.T) {
 	dir := example(t)

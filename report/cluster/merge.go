@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -241,7 +240,12 @@ func (m *merging) reports(all []ranks.Rank, said func(int)) {
 	for range min(reportsAtOnce, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for at := range todo {
-				r, err := readReport(filepath.Join(m.folder.Dir, filepath.FromSlash(all[at].Run)))
+				path := m.folder.RunPath(all[at])
+				if path == "" { // a file of the folder was changed
+					done <- read{at, nil, fmt.Errorf("%q is not the report of rank %d", all[at].Run, all[at].Rank)}
+					continue
+				}
+				r, err := readReport(path)
 				done <- read{at, r, err}
 			}
 		})

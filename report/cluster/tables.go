@@ -33,7 +33,7 @@ func (d *Run) Facts() [][2]string {
 		{"Time", fmt.Sprintf("%s; all ranks together %s, processors %s", figures.Seconds(t.DurationS),
 			figures.Seconds(t.RankTimeS), figures.Seconds(t.CPUTimeS))},
 	}
-	if t.MPITimeS != nil {
+	if t.MPITimeS != nil && t.ComputingTimeS != nil {
 		facts = append(facts, [2]string{"MPI", fmt.Sprintf("%s and %s waiting and communicating; computing %s and %s",
 			figures.Seconds(*t.MPITimeS), energy(t.MPIEnergyJ), figures.Seconds(*t.ComputingTimeS),
 			energy(t.ComputingEnergyJ))})
@@ -101,7 +101,7 @@ func (d *Run) spreadTable() Table {
 			unit, mark = "J", d.Mark()
 		}
 		value := func(v float64) string { return figures.Value(&v, unit, mark) }
-		t.Rows = append(t.Rows, []string{name[:len(name)-2], imbalance(s.Imbalance), value(s.Min), value(s.Mean),
+		t.Rows = append(t.Rows, []string{strings.TrimSuffix(strings.TrimSuffix(name, " s"), " j"), imbalance(s.Imbalance), value(s.Min), value(s.Mean),
 			value(s.Max), fmt.Sprint(s.MaxRank)})
 	}
 	return t
