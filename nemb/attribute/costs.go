@@ -184,7 +184,7 @@ func (o *outcome) countedDoubt(c *Cost) {
 		return
 	}
 	perTick := float64(last.Time-first.Time) / span
-	c.SelfTimeDoubt = time.Duration(likely * perTick * math.Sqrt(c.doubt))
+	c.SelfTimeDoubt = time.Duration(likely * perTick * math.Sqrt(max(0, c.doubt)))
 	widen := func(v *Value, wall time.Duration, variance float64) {
 		if wall <= 0 {
 			return

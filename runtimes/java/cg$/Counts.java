@@ -55,7 +55,7 @@ final class Counts {
     /** The state of this thread, 0 where it is not in a pause. */
     private static long paused() {
         long tid = MEMORY.getLong(Thread.currentThread(), TID), known = TABLE + ((tid & (KNOWN - 1)) << 4);
-        if (MEMORY.getLong(known) != tid)
+        if (tid == 0 || MEMORY.getLong(known) != tid) // a thread that is being made has no number yet
             return 0;
         long t = MEMORY.getLong(known + 8);
         return MEMORY.getInt(t + LEFT) == 0 || MEMORY.getLong(EPOCH) != MEMORY.getLong(t + WINDOW_EPOCH) ? 0 : t;
