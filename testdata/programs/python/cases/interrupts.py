@@ -7,6 +7,7 @@ import signal
 import sys
 
 count = 0
+depth = 0
 
 
 def helper(x):
@@ -19,12 +20,16 @@ def gen(n):
 
 
 def handler(number, frame):
-    global count
+    global count, depth
     count += 1
+    depth += 1
     if count >= 1000: # or a slow machine handles nothing else
         signal.setitimer(signal.ITIMER_REAL, 0)
+    elif depth >= 20: # or they nest up to the limit of recursion
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.0001)
     for _ in gen(2):
         helper(number)
+    depth -= 1
 
 
 class Alarm(Exception):
