@@ -11,4 +11,4 @@ if [ "${CI:-}" != true ]; then
   exec go test -timeout 30m -p 2 -short "$@" ./...
 fi
 exec go tool gotestsum --format pkgname --hide-summary=skipped --rerun-fails=1 --rerun-fails-max-failures=12 \
-  --packages ./... -- -timeout 30m -p 2 "$@"
+  --packages ./... -- -timeout 60m -p 2 "$@"
