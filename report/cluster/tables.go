@@ -101,7 +101,8 @@ func (d *Run) spreadTable() Table {
 			unit, mark = "J", d.Mark()
 		}
 		value := func(v float64) string { return figures.Value(&v, unit, mark) }
-		t.Rows = append(t.Rows, []string{strings.TrimSuffix(strings.TrimSuffix(name, " s"), " j"), imbalance(s.Imbalance), value(s.Min), value(s.Mean),
+		name = strings.TrimSuffix(strings.TrimSuffix(name, " s"), " j")
+		t.Rows = append(t.Rows, []string{name, imbalance(s.Imbalance), value(s.Min), value(s.Mean),
 			value(s.Max), fmt.Sprint(s.MaxRank)})
 	}
 	return t
