@@ -1,11 +1,14 @@
 package runtimes
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -118,6 +121,105 @@ func TestGoBudgetLong(t *testing.T) {
 		t.Errorf("%d records, %+v", records, s.paths)
 	}
 }
+
+// TestGoBudgetAll: in windows in which all is timed nothing is drawn, neither ordinary intervals nor
+// long ones, so that long ones are as rare among those that were drawn as they are.
+func TestGoBudgetAll(t *testing.T) {
+	f := newGoTrees(t, 1<<12, 16)
+	f.keepTo(1000)
+	s, _ := f.sampled(t, "seldom", "300")
+	sum := s.paths["1.6"]
+	if sum.calls != 300*2001 || sum.drawn == 0 || sum.drawn+sum.lasted > sum.calls {
+		t.Fatalf("%+v", sum)
+	}
+	if sum.lasted*300 > sum.drawn {
+		t.Errorf("%d long intervals of %d were drawn, of calls of which one in 2001 is long", sum.lasted, sum.drawn)
+	}
+}
+
+// TestGoBudgetKilled: what was counted is there, events too, when the program is killed.
+func TestGoBudgetKilled(t *testing.T) {
+	f := newGoTrees(t, 1<<12, 16)
+	f.keepTo(1)
+	cmd := f.command(t, goKinds[0], "ready", "100000")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	cmd.Process.Kill()
+	cmd.Wait()
+	if line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	// Two calls are open: main and ready.
+	if s := f.sums(t, ""); s.calls(3) != 100_000 || s.events != 2*(100_000+2)-2 || s.paths["1.4.3"].counted == 0 {
+		t.Errorf("%d calls, %d events, %+v", s.calls(3), s.events, s.paths)
+	}
+}
+
+// TestGoBudgetSlowCounter: calls are told to be short by a counter of 25 MHz, of which a unit of 256 ticks is
+// many calls, as by a fast one; and calls of 30 us are not.
+func TestGoBudgetSlowCounter(t *testing.T) {
+	dir := t.TempDir()
+	usual, err := os.ReadFile("golang/_runtime/usual.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := strings.NewReplacer("package runtime", "package main", "//go:nowritebarrierrec\n", "")
+	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.25\n",
+		"usual.go": outside.Replace(string(usual)), "main.go": goUsualMain} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "run", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.CombinedOutput()
+	const want = `40 ns a tick, calls of 25 ns: short true
+40 ns a tick, calls of 500 ns: short true
+40 ns a tick, calls of 30000 ns: short false
+18 ns a tick, calls of 25 ns: short true
+18 ns a tick, calls of 500 ns: short true
+18 ns a tick, calls of 30000 ns: short false
+1 ns a tick, calls of 25 ns: short true
+1 ns a tick, calls of 500 ns: short true
+1 ns a tick, calls of 30000 ns: short false
+`
+	if err != nil || string(out) != want {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// goUsualMain makes calls on a clock of its own, whose events take 20 ns each, and prints what nine in ten of
+// the last are taken for.
+const goUsualMain = `package main
+
+import "fmt"
+
+func main() {
+	for _, tick := range []uint64{40, 18, 1} {
+		sure := 64 * 2 * 20 / tick
+		for _, took := range []uint64{25, 500, 30000} {
+			now, mean, short := uint64(1000), uint32(0), 0
+			for i := range 20000 {
+				entered := now / tick >> 8
+				now += took
+				var is uint32
+				mean, is = codegreenUsual(mean, now/tick>>8-entered, sure)
+				if i >= 10000 {
+					short += int(is)
+				}
+				now += 37
+			}
+			fmt.Printf("%d ns a tick, calls of %d ns: short %v\n", tick, took, short > 9000)
+		}
+	}
+}
+`
 
 // BenchmarkGoBudget gives how long fib(36) takes, in nanoseconds of processor time a call, without
 // checkpoints, with all events timed, and with budgets.

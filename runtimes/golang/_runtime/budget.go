@@ -18,7 +18,6 @@ const (
 	codegreenPairs    = 64        // a call that takes as long as so many pairs of events is not short
 	codegreenDrawnAt  = 160       // in a node: short intervals that were drawn; the others are behind them
 	codegreenCountAt  = 128       // in a node: what was counted
-	codegreenScale    = 16        // of the mean of a node's calls
 	codegreenCounting = 256 + 28  // in a tree: of its first window
 )
 
@@ -33,8 +32,7 @@ type codegreenPace struct {
 	stamp    uint64  // tick of the last timed event << 24
 	counted  uintptr // where in a node the count of the open window is
 	counting uintptr // of the open window
-	quick    uint32  // events that assembly may count
-	armed    uint32  // what quick was at first, 0: pause holds
+	until    uint64  // events of the tree when the pause ends, 0: pause holds
 	pause    uint32  // events until the next burst
 	burst    uint32  // events that are left of one, 0: none is open
 	was      uint64  // not 0: the event before is timed in a pause, too
@@ -137,10 +135,10 @@ func codegreenInterval(s *codegreenSlot, node uint32, took uint64, always bool) 
 	in := p.codegreenTurn()
 	if in || both {
 		*(*uint64)(unsafe.Pointer(at + s.ticks)) += took
-		// Where no pause comes, the bursts are no sample.
-		if lasted := took >= codegreenSure; !both && (lasted || p.mean > 0) {
+		// Where no pause comes, nothing is counted, and the bursts are no sample of it.
+		if !both && p.mean > 0 {
 			drawn := at + codegreenDrawnAt
-			if lasted {
+			if took >= codegreenSure {
 				drawn += 8
 			}
 			*(*uint64)(unsafe.Pointer(drawn))++
@@ -159,14 +157,13 @@ func codegreenInterval(s *codegreenSlot, node uint32, took uint64, always bool) 
 	p.ran += took
 }
 
-// codegreenSettle takes over what assembly has counted.
+// codegreenSettle takes over how much of a pause assembly has left.
 //
 //go:nosplit
 //go:nowritebarrierrec
 func codegreenSettle(s *codegreenSlot) {
-	if p := &s.pace; p.armed != 0 {
-		codegreenTreeOf(s).events += uint64(p.armed - p.quick)
-		p.pause, p.armed, p.quick = p.quick, 0, 0
+	if p := &s.pace; p.until != 0 {
+		p.pause, p.until = uint32(p.until-codegreenTreeOf(s).events), 0
 	}
 }
 
@@ -177,9 +174,8 @@ func codegreenSettle(s *codegreenSlot) {
 //go:nowritebarrierrec
 func codegreenCount(s *codegreenSlot, from, to uint32) {
 	p, t := &s.pace, codegreenTreeOf(s)
-	p.pause--
 	p.was = 0
-	p.armed, p.quick = p.pause, p.pause
+	p.until = t.events + uint64(p.pause)
 	*(*uint32)(unsafe.Pointer(s.nodes + uintptr(from)*codegreenNodeBytes + p.counted))++
 	codegreenTouch(s, from)
 	*(*uint32)(unsafe.Pointer(p.counting)) = 1
@@ -250,21 +246,10 @@ func codegreenExitPaced(entered uint64) {
 	codegreenStand(s, tick, caller)
 }
 
-// codegreenTook takes into account how long a call of a node took, in units of 256 ticks: it is
-// short if calls like it mostly take less time than some pairs of events.
+// codegreenTook takes into account how long a call of a node took, in units of 256 ticks.
 //
 //go:nosplit
 //go:nowritebarrierrec
 func codegreenTook(n *codegreenNode, took uint64) {
-	took = min(took, 1<<24) * codegreenScale
-	mean := uint64(n.mean)
-	if mean == 0 {
-		mean = took
-	}
-	mean += took/8 - mean/8
-	n.mean = uint32(max(mean, 1))
-	n.short = 0
-	if mean*256 < codegreenScale*codegreenSure {
-		n.short = 1
-	}
+	n.mean, n.short = codegreenUsual(n.mean, took, codegreenSure)
 }

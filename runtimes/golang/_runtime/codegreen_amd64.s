@@ -56,8 +56,8 @@
 	ADDQ $1, codegreenTree_events(R13)        \
 	MOVQ R10, codegreenTree_place(R13)
 
-// COUNTED goes elsewhere unless an event of a short call is counted now. R11 is the slot, and R9 the
-// events that the pause has left then.
+// COUNTED goes elsewhere unless an event of a short call is counted now. R11 is the slot, R13 the
+// tree, and R9 its events.
 #define COUNTED(elsewhere) \
 	MOVQ g_goid(R14), R10                      \
 	CMPQ R10, codegreenSlot_fast(R11)          \
@@ -67,24 +67,25 @@
 	CMPQ R13, codegreenSlot_epoch(R11)         \
 	JNE  elsewhere                             \
 	MOVQ codegreenSlot_nodes(R11), R12         \
-	MOVL (codegreenSlot_pace+codegreenPace_quick)(R11), R9 \
-	SUBL $1, R9                                \
-	JCS  elsewhere
+	MOVQ codegreenSlot_tree(R11), R13          \
+	MOVQ codegreenTree_events(R13), R9         \
+	CMPQ R9, (codegreenSlot_pace+codegreenPace_until)(R11) \
+	JCC  elsewhere
 
 // COUNT ends an event that is not timed: the goroutine goes from a node, whose number and address
 // it takes, to another.
 #define COUNT(from, at, to) \
-	MOVL R9, (codegreenSlot_pace+codegreenPace_quick)(R11)   \
+	ADDQ $1, R9                                              \
+	MOVQ R9, codegreenTree_events(R13)                       \
 	MOVQ (codegreenSlot_pace+codegreenPace_counted)(R11), R9 \
 	ADDL $1, (at)(R9*1)                                      \
 	MOVQ from, R10                                           \
 	SHRQ $4, R10                                             \
-	MOVQ codegreenSlot_touched(R11), R13                     \
-	MOVB $1, (R13)(R10*1)                                    \
+	MOVQ codegreenSlot_touched(R11), R9                      \
+	MOVB $1, (R9)(R10*1)                                     \
 	MOVL to, g_codegreenNode(R14)                            \
 	MOVQ (codegreenSlot_pace+codegreenPace_stamp)(R11), R10  \
 	ORQ  to, R10                                             \
-	MOVQ codegreenSlot_tree(R11), R13                        \
 	MOVQ R10, codegreenTree_place(R13)
 
 // func codegreenEnter(site uint32) uint64

@@ -138,7 +138,7 @@ func codegreenMeasure(s *codegreenSlot, pause uint32) uint32 {
 	for range batches {
 		s.next = uintptr(unsafe.Pointer(&codegreenBuffer))
 		s.chunk, s.end = 1, s.next+unsafe.Sizeof(codegreenBuffer)
-		s.pace.pause, s.pace.armed, s.pace.quick = pause, 0, 0
+		s.pace.pause, s.pace.until = pause, 0
 		begin := codegreenTick()
 		for range batch {
 			codegreenExit(codegreenEnter(1))

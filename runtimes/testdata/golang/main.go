@@ -37,7 +37,7 @@ func init() {
 		"ready": ready, "child": child, "exec": execs, "pull": pull, "locked": locked, "spin": spin, "unknown": unknown,
 		"race": race, "overload": overload, "threads": threads, "fib": fibs, "deep": deep, "range": ranges,
 		"fibs": fibAll, "mixed": mixed, "turn": turn, "long": long, "busy": busy, "stack": stacks,
-		"bare": bares, "shares": shares,
+		"bare": bares, "shares": shares, "seldom": seldom,
 	} {
 		programs[name] = f // those of other files are there
 	}
@@ -372,13 +372,31 @@ func third(x uint64) uint64 {
 	{
 		defer cg.CodegreenExit(cg.CodegreenEnter(base + 6))
 	}
-	return churn(x, 100)
+	return churn(x, 1000)
 }
 
 //go:noinline
 func whole(x uint64) uint64 {
 	{
 		defer cg.CodegreenExit(cg.CodegreenEnter(base + 7))
+	}
+	return churn(x, 3000)
+}
+
+// seldom calls a function 2000 times that works for a short time, and then once for 200 us, n times.
+func seldom(n int) {
+	for i := range n * 2001 {
+		rare(uint64(i))
+	}
+}
+
+//go:noinline
+func rare(x uint64) uint64 {
+	{
+		defer cg.CodegreenExit(cg.CodegreenEnter(base + 6))
+	}
+	if x%2001 == 2000 {
+		burn(200 * time.Microsecond)
 	}
 	return churn(x, 300)
 }
