@@ -26,13 +26,12 @@ var pairs = [...][2]string{{"enter", "exit"}, {"begin", "end"}, {"start", "stop"
 func RoleOf(name string) (Role, string) {
 	for _, p := range pairs {
 		for i, word := range p {
-			if base, is := strings.CutPrefix(name, word+":"); is && base != "" {
-				return Role(i + 1), base
+			n := len(word)
+			if len(name) > n+1 && name[n] == ':' && name[:n] == word {
+				return Role(i + 1), name[n+1:]
 			}
-			for _, sep := range [...]string{":", "_", ".", "/"} {
-				if base, is := strings.CutSuffix(name, sep+word); is && base != "" {
-					return Role(i + 1), base
-				}
+			if at := len(name) - n - 1; at > 0 && name[at+1:] == word && strings.IndexByte(":_./", name[at]) >= 0 {
+				return Role(i + 1), name[:at]
 			}
 		}
 	}
@@ -42,22 +41,25 @@ func RoleOf(name string) (Role, string) {
 // Thread is where events happen one after the other: the clock, and what their metadata say.
 type Thread struct{ Clock, Process, Thread string }
 
-// Span is a task that has ended.
+// Span is a task. A function that is given one does not keep it.
 type Span struct {
 	Thread
 	Name     string
-	Depth    int
-	Parent   *Span
+	Depth    int   // how many tasks of its thread were open when it began
+	Parent   *Span // the last of these; its own Parent is nil once it has ended
 	From, To int64
+	// Whole is how long tasks of its name were open on its thread, if it is the one that ends
+	// last of those that overlap; else 0. Sums of it count each moment once.
+	Whole    int64
 	Path     int             // its call path, see Sums
 	Metadata json.RawMessage // of the event that began it
 	Ended    json.RawMessage // of the one that ended it, nil where none did
 	inner    int64           // of From to To in spans below
-	overlaps bool            // the one around it ended before
-	id       string
+	overlaps bool            // one that was open when it began ended before it
+	open     place
 }
 
-// Overlaps reports whether the task around this one ended before.
+// Overlaps reports whether a task that was open when this one began ended before it.
 func (s *Span) Overlaps() bool { return s.overlaps }
 
 // Facts are what the metadata of an event say.
@@ -129,6 +131,7 @@ func numbers(m map[string]any, within string, depth int, out []Number) []Number 
 // Handler is told what is in a stream. A nil function is not called.
 type Handler struct {
 	Event func(e *Event, f Facts) error // each event
+	Begin func(s *Span)                 // each task, when it has begun
 	Span  func(s *Span) error           // each task, when it has ended
 	// Left counts what began and did not end, or ended and did not begin.
 	Left func(e *Event)
@@ -136,27 +139,27 @@ type Handler struct {
 
 // Replay calls the functions of a handler, in the order of the events. A task ends with the
 // next event that ends its name on its thread, and has its id if both have one. One that does not end lasts to
-// the last event of its clock.
+// the last event of its clock. An event that begins a task while as many are open as cg keeps
+// (a million, or 256 MiB of their names and metadata) is one whose other half is missing.
 func (s *Stream) Replay(h Handler) error {
-	open, last := map[Thread][]*Span{}, map[string]int64{}
-	end := func(th Thread, k int, at int64, ended json.RawMessage) error {
-		stack := open[th]
-		span := stack[k]
-		for _, inner := range stack[k+1:] {
-			inner.overlaps = true
-		}
-		open[th] = slices.Delete(stack, k, k+1)
-		if len(open[th]) == 0 {
-			delete(open, th)
-		}
+	open, last := newOpened(), map[string]int64{}
+	end := func(span *Span, at int64, ended json.RawMessage) error {
 		span.To, span.Ended = max(at, span.From), ended
+		open.end(span)
 		if span.Parent != nil {
 			span.Parent.inner += span.To - span.From
 		}
-		if h.Span == nil {
-			return nil
+		var err error
+		if h.Span != nil {
+			err = h.Span(span)
 		}
-		return h.Span(span)
+		span.Parent, span.Metadata, span.Ended = nil, nil, nil
+		return err
+	}
+	left := func(e *Event) {
+		if h.Left != nil {
+			h.Left(e)
+		}
 	}
 	err := s.Events(func(e *Event) error {
 		f := FactsOf(e.Metadata)
@@ -170,68 +173,36 @@ func (s *Stream) Replay(h Handler) error {
 		th := Thread{e.Clock, f.Process, f.Thread}
 		switch role {
 		case Begins:
-			span := &Span{Thread: th, Name: base, Depth: len(open[th]), From: e.At, Metadata: e.Metadata, id: f.ID}
-			if k := len(open[th]); k > 0 {
-				span.Parent = open[th][k-1]
+			span := &Span{Thread: th, Name: base, From: e.At, Metadata: e.Metadata}
+			if !open.begin(span, f.ID) {
+				left(e)
+			} else if h.Begin != nil {
+				h.Begin(span)
 			}
-			open[th] = append(open[th], span)
 		case Ends:
-			th, k := find(open, th, base, f.ID)
-			if k >= 0 {
-				return end(th, k, e.At, e.Metadata)
+			if span := open.find(th, base, f.ID); span != nil {
+				return end(span, e.At, e.Metadata)
 			}
-			if h.Left != nil {
-				h.Left(e)
-			}
+			left(e)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for th, stack := range open {
-		for k := len(stack) - 1; k >= 0; k-- {
-			if h.Left != nil {
-				h.Left(&Event{Name: stack[k].Name})
-			}
-			if err := end(th, k, last[th.Clock], nil); err != nil {
-				return err
-			}
+	for err == nil {
+		span := open.last()
+		if span == nil {
+			break
 		}
+		left(&Event{Name: span.Name})
+		err = end(span, last[span.Clock], nil)
 	}
-	return nil
+	return err
 }
 
 // role is RoleOf for a name that begins somewhere in the stream and ends somewhere, too.
 func (s *Stream) role(name string) (Role, string) {
 	role, base := RoleOf(name)
-	if role != Happens && (!s.begun[base] || !s.ended[base]) {
+	if role != Happens && (len(base) > longestName || !s.begun[base] || !s.ended[base]) {
 		return Happens, name
 	}
 	return role, base
-}
-
-// find finds the innermost open span that an event ends. An end that says nothing of its thread may
-// end one of any thread of the clock.
-func find(open map[Thread][]*Span, th Thread, name, id string) (Thread, int) {
-	in := func(th Thread) int {
-		stack := open[th]
-		for k := len(stack) - 1; k >= 0; k-- {
-			if stack[k].Name == name && (id == "" || stack[k].id == "" || stack[k].id == id) {
-				return k
-			}
-		}
-		return -1
-	}
-	if k := in(th); k >= 0 || th.Process != "" || th.Thread != "" {
-		return th, k
-	}
-	for other := range open {
-		if other.Clock == th.Clock && id != "" {
-			if k := in(other); k >= 0 {
-				return other, k
-			}
-		}
-	}
-	return th, -1
 }

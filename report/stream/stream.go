@@ -32,6 +32,8 @@ const (
 	mostUnits  = 100
 	mostSorted = 1_000_000 // events; more are taken in the order of the file
 	mostNames  = 100_000   // distinct names and call paths; others are one
+	// Names that are longer count as others, and make no tasks.
+	longestName = 1024
 )
 
 // Event is an event as it is written.
@@ -279,6 +281,7 @@ func (s *Stream) note(n int, e *Event) error {
 	}
 	u.fraction, u.largest = u.fraction || !whole, max(u.largest, math.Abs(f))
 	switch role, base := RoleOf(e.Name); {
+	case len(base) > longestName:
 	case role == Begins && len(s.begun) < mostNames:
 		s.begun[base] = true
 	case role == Ends && len(s.ended) < mostNames:

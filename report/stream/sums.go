@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -81,7 +82,7 @@ type adder struct {
 func (s *Stream) Sums() (*Sums, error) {
 	a := adder{clocks: map[string]*Clock{}, names: map[nameKey]*Name{}, paths: map[pathKey]int{},
 		counters: map[string]*Counter{}, events: map[string]int{}}
-	err := s.Replay(Handler{Event: a.event, Span: a.span, Left: func(*Event) { a.left++ }})
+	err := s.Replay(Handler{Event: a.event, Begin: a.begin, Span: a.span, Left: func(*Event) { a.left++ }})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (a *adder) event(e *Event, f Facts) error {
 	c.From, c.To = min(c.From, e.At), max(c.To, e.At)
 	c.Events++
 	name := e.Name
-	if _, known := a.events[name]; !known && len(a.events) >= mostNames {
+	if _, known := a.events[name]; !known && (len(a.events) >= mostNames || len(name) > longestName) {
 		name = Others
 	}
 	a.events[name]++
@@ -111,7 +112,7 @@ func (a *adder) event(e *Event, f Facts) error {
 		name := CounterName(e, n)
 		c := a.counters[name]
 		if c == nil {
-			if len(a.counters) >= mostNames {
+			if len(a.counters) >= mostNames || len(name) > longestName {
 				continue
 			}
 			c = &Counter{Name: name, Min: math.Inf(1), Max: math.Inf(-1)}
@@ -124,36 +125,38 @@ func (a *adder) event(e *Event, f Facts) error {
 	return nil
 }
 
-// path numbers the path of a span, and of those around it.
-func (a *adder) path(s *Span) int {
+// begin numbers the path of a task. Within one that has outlasted a task around it, a path begins
+// with that one: tasks that overlap in a row do not make a path that only grows.
+func (a *adder) begin(s *Span) {
 	parent := -1
-	if s.Parent != nil {
-		if s.Parent.Path == 0 {
-			s.Parent.Path = a.path(s.Parent) + 1
-		}
-		parent = s.Parent.Path - 1
-	}
-	key := pathKey{s.Clock, s.Name, parent}
-	if at, known := a.paths[key]; known {
-		return at
-	}
-	if len(a.list) >= mostNames {
-		if key = (pathKey{s.Clock, Others, -1}); a.paths[key] > 0 {
-			return a.paths[key]
+	if up := s.Parent; up != nil {
+		if parent = up.Path; up.overlaps {
+			parent = a.path(s.Clock, up.Name, -1)
 		}
 	}
-	a.paths[key] = len(a.list)
-	a.list = append(a.list, Path{Clock: key.clock, Name: key.name, Parent: key.parent})
-	return len(a.list) - 1
+	s.Path = a.path(s.Clock, s.Name, parent)
+}
+
+// path is the number of a path, new or known.
+func (a *adder) path(clock, name string, parent int) int {
+	key := pathKey{clock, name, parent}
+	at, known := a.paths[key]
+	if !known && len(a.list) >= mostNames {
+		key = pathKey{clock, Others, -1}
+		at, known = a.paths[key]
+	}
+	if !known {
+		at = len(a.list)
+		a.paths[key] = at
+		a.list = append(a.list, Path{Clock: key.clock, Name: key.name, Parent: key.parent})
+	}
+	return at
 }
 
 func (a *adder) span(s *Span) error {
 	a.spans++
-	if s.Path == 0 {
-		s.Path = a.path(s) + 1
-	}
 	self := max(0, s.To-s.From-s.inner)
-	p := &a.list[s.Path-1]
+	p := &a.list[s.Path]
 	p.Calls++
 	p.Self += self
 	key := nameKey{s.Clock, s.Name}
@@ -169,13 +172,7 @@ func (a *adder) span(s *Span) error {
 	}
 	n.Calls++
 	n.Self += self
-	within := false
-	for up := s.Parent; up != nil; up = up.Parent {
-		within = within || up.Name == s.Name
-	}
-	if !within {
-		n.Total += s.To - s.From
-	}
+	n.Total += s.Whole
 	if e, ok := s.Energy(); ok {
 		n.EnergyJ += e
 		n.Energies++
@@ -186,6 +183,9 @@ func (a *adder) span(s *Span) error {
 // Energy is "energy_j" in the metadata of the end, else of the begin.
 func (s *Span) Energy() (joules float64, ok bool) {
 	for _, metadata := range [][]byte{s.Ended, s.Metadata} {
+		if !bytes.Contains(metadata, []byte("energy_j")) && !bytes.ContainsRune(metadata, '\\') {
+			continue // it has no such name, however spelled
+		}
 		for _, n := range FactsOf(metadata).Numbers {
 			if n.Name == "energy_j" && n.Value >= 0 {
 				return n.Value, true

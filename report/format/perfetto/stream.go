@@ -19,6 +19,10 @@ type streamWriter struct {
 	depth   map[trackKey]int      // of tasks that overlap others of their thread
 }
 
+// mostTracks is how many threads, and how many depths of tasks beside others, have a track of
+// their own.
+const mostTracks = 100_000
+
 type trackKey struct {
 	stream.Thread
 	depth int
@@ -54,6 +58,9 @@ func (t *streamWriter) put(e traceEvent) error {
 
 // of numbers the process and the track of a thread; new ones get their names.
 func (t *streamWriter) of(th stream.Thread) (pid, tid int, err error) {
+	if t.thread[th] == 0 && len(t.thread) >= mostTracks {
+		th = stream.Thread{Clock: th.Clock, Process: "others", Thread: "other threads"}
+	}
 	key := [2]string{th.Clock, th.Process}
 	pid = t.process[key]
 	if pid == 0 {
@@ -111,8 +118,11 @@ func (t *streamWriter) span(s *stream.Span) error {
 	pid, tid, err := t.of(s.Thread)
 	if err == nil && s.Overlaps() {
 		key := trackKey{s.Thread, s.Depth}
+		if t.depth[key] == 0 && len(t.depth) >= mostTracks {
+			key = trackKey{Thread: stream.Thread{Clock: s.Clock, Thread: "others"}}
+		}
 		if t.depth[key] == 0 {
-			t.depth[key], err = t.track(pid, fmt.Sprintf("%s, beside others (%d)", s.Thread.Thread, s.Depth))
+			t.depth[key], err = t.track(pid, fmt.Sprintf("%s, beside others (%d)", key.Thread.Thread, key.depth))
 		}
 		tid = t.depth[key]
 	}
