@@ -7,27 +7,43 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
+
+// openFile opens a file, and refuses what is none: a pipe or a device would block, or never end.
+func openFile(name string) (*os.File, int64, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, 0, reason(err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, reason(err)
+	}
+	return f, info.Size(), nil
+}
 
 // readFile reads a file of at most so many bytes.
 func readFile(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
+	f, size, err := openFile(name)
 	if err != nil {
-		return nil, reason(err)
+		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, reason(err)
+	if size > most {
+		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", size, most)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no file")
+	b := make([]byte, size)
+	n, err := io.ReadFull(f, b)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
 	}
-	if info.Size() > most {
-		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", info.Size(), most)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	return b, reason(err)
+	return b[:n], reason(err)
 }
 
 // The kinds of sections of recorder.dat.
@@ -57,22 +73,18 @@ type sections struct {
 }
 
 func openSections(name string) (*sections, error) {
-	f, err := os.Open(name)
+	f, size, err := openFile(name)
 	if err != nil {
-		return nil, reason(err)
+		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, reason(err)
-	}
 	head := make([]byte, 16)
 	if _, err := io.ReadFull(f, head); err != nil || !bytes.Equal(head[:8], []byte("RECORDER")) {
 		return nil, fmt.Errorf("%w: it does not begin with RECORDER", ErrNoTrace)
 	}
 	n := int64(little.Uint32(head[12:]))
-	if n > (info.Size()-16)/24 || n > 4*maxRanks {
-		return nil, fmt.Errorf("it has %d sections and %d bytes", n, info.Size())
+	if n > (size-16)/24 || n > 4*maxRanks {
+		return nil, fmt.Errorf("it has %d sections and %d bytes", n, size)
 	}
 	s := &sections{name: name, all: make(map[[2]int32]section, n)}
 	list := io.NewSectionReader(f, 16, n*24)
@@ -83,8 +95,8 @@ func openSections(name string) (*sections, error) {
 		}
 		e := section{little.Uint32(entry), int32(little.Uint32(entry[4:])), int64(little.Uint64(entry[8:])),
 			int64(little.Uint64(entry[16:]))}
-		if e.offset < 0 || e.size < 0 || e.offset > info.Size() || e.size > info.Size()-e.offset {
-			return nil, fmt.Errorf("section %d: %d bytes at %d, and the file has %d", i, e.size, e.offset, info.Size())
+		if e.offset < 0 || e.size < 0 || e.offset > size || e.size > size-e.offset {
+			return nil, fmt.Errorf("section %d: %d bytes at %d, and the file has %d", i, e.size, e.offset, size)
 		}
 		s.all[[2]int32{int32(e.kind), e.rank}] = e
 	}
@@ -109,9 +121,9 @@ func (s *sections) read(kind, rank int, most int64) ([]byte, error) {
 	if e.size > most {
 		return nil, fmt.Errorf("a section has %d bytes, and at most %d are read", e.size, most)
 	}
-	f, err := os.Open(s.name)
+	f, _, err := openFile(s.name)
 	if err != nil {
-		return nil, reason(err)
+		return nil, err
 	}
 	defer f.Close()
 	b := make([]byte, e.size)
@@ -129,18 +141,21 @@ func block(b []byte) (text, rest []byte, err error) {
 	if packed > uint64(len(b)-16) {
 		return nil, nil, fmt.Errorf("a block has %d bytes, and %d are left", packed, len(b)-16)
 	}
-	if size > maxTable {
-		return nil, nil, fmt.Errorf("a block unpacks to %d bytes, and at most %d are read", size, maxTable)
+	if most := min(maxTable, maxLoose+maxRatio*packed); size > most {
+		return nil, nil, fmt.Errorf("a block of %d bytes unpacks to %d bytes, and at most %d are read", packed,
+			size, most)
 	}
 	z, err := zlib.NewReader(bytes.NewReader(b[16 : 16+packed]))
 	if err != nil {
 		return nil, nil, fmt.Errorf("a block is no zlib: %w", err)
 	}
-	text, err = io.ReadAll(io.LimitReader(z, int64(size)+1))
+	var unpacked bytes.Buffer // grows with what is there, not with what is said
+	n, err := io.Copy(&unpacked, io.LimitReader(z, int64(size)+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("a block is broken: %w", err)
 	}
-	if uint64(len(text)) != size {
+	text = unpacked.Bytes()
+	if uint64(n) != size {
 		return nil, nil, fmt.Errorf("a block does not unpack to its %d bytes", size)
 	}
 	return text, b[16+packed:], nil

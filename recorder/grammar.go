@@ -14,10 +14,14 @@ type symbol struct {
 
 // grammar makes the calls of a rank: its first rule is where they begin.
 type grammar struct {
-	rules [][]symbol
+	symbols []symbol
+	spans   [][2]uint32 // of each rule among the symbols
 	// lengths are how many calls each rule makes.
 	lengths []uint64
 }
+
+// rule are the symbols of a rule.
+func (g *grammar) rule(i int32) []symbol { return g.symbols[g.spans[i][0]:g.spans[i][1]] }
 
 // length is how many calls the whole makes.
 func (g *grammar) length() uint64 { return g.lengths[0] }
@@ -34,12 +38,10 @@ func parseGrammar(b []byte, calls int) (*grammar, error) {
 	if n < 1 || n > len(b)/8 {
 		return nil, fmt.Errorf("a grammar says that it has %d rules, and has %d bytes", n, len(b))
 	}
-	g := &grammar{rules: make([][]symbol, n)}
+	g := &grammar{spans: make([][2]uint32, n), symbols: make([]symbol, 0, len(b)/8-n)}
 	begun := false
 	place := map[int32]int32{-1: 0} // of each number
 	next := int32(1)
-	var all []symbol
-	spans := make([][2]int, n)
 	for i := range n {
 		if len(b) < 8 {
 			return nil, fmt.Errorf("rule %d of %d: the grammar ends", i, n)
@@ -61,7 +63,7 @@ func parseGrammar(b []byte, calls int) (*grammar, error) {
 		} else {
 			begun = true
 		}
-		begin := len(all)
+		begin := len(g.symbols)
 		for k := range count {
 			s := symbol{int32(little.Uint32(b[8*k:])), int32(little.Uint32(b[8*k+4:]))}
 			if s.times < 1 {
@@ -70,24 +72,21 @@ func parseGrammar(b []byte, calls int) (*grammar, error) {
 			if int(s.value) >= calls {
 				return nil, fmt.Errorf("rule %d has call %d, and there are %d", id, s.value, calls)
 			}
-			all = append(all, s)
+			g.symbols = append(g.symbols, s)
 		}
-		spans[at] = [2]int{begin, len(all)}
+		g.spans[at] = [2]uint32{uint32(begin), uint32(len(g.symbols))}
 		b = b[8*count:]
 	}
 	if !begun {
 		return nil, errors.New("a grammar has no beginning, rule -1")
 	}
-	for i, s := range spans {
-		g.rules[i] = all[s[0]:s[1]]
-	}
-	for i := range all {
-		if all[i].value < 0 {
-			at, known := place[all[i].value]
+	for i, s := range g.symbols {
+		if s.value < 0 {
+			at, known := place[s.value]
 			if !known {
-				return nil, fmt.Errorf("there is no rule %d", all[i].value)
+				return nil, fmt.Errorf("there is no rule %d", s.value)
 			}
-			all[i].value = -1 - at
+			g.symbols[i].value = -1 - at
 		}
 	}
 	return g, g.measure()
@@ -96,22 +95,24 @@ func parseGrammar(b []byte, calls int) (*grammar, error) {
 // measure counts the calls, and refuses a grammar that contains itself.
 func (g *grammar) measure() error {
 	const unknown, open, known = 0, 1, 2
-	state := make([]uint8, len(g.rules))
-	length := make([]uint64, len(g.rules))
-	next := make([]int, len(g.rules)) // symbol to look at
-	stack := []int{0}
+	state := make([]uint8, len(g.spans))
+	length := make([]uint64, len(g.spans))
+	next := make([]uint32, len(g.spans)) // symbol to look at
+	stack := []int32{0}
 	for len(stack) > 0 {
 		rule := stack[len(stack)-1]
 		state[rule] = open
-		if next[rule] == len(g.rules[rule]) {
+		symbols := g.rule(rule)
+		if int(next[rule]) == len(symbols) {
+			g.shorten(rule, length)
 			state[rule] = known
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		s := g.rules[rule][next[rule]]
+		s := symbols[next[rule]]
 		one := uint64(1)
 		if s.value < 0 {
-			inner := int(-1 - s.value)
+			inner := -1 - s.value
 			switch state[inner] {
 			case open:
 				return errors.New("a grammar contains itself")
@@ -131,6 +132,27 @@ func (g *grammar) measure() error {
 	return nil
 }
 
+// shorten leaves out the symbols of a rule that make no call, and puts what a rule of one symbol
+// makes in the place of that rule. So a step of a walker makes a call, or begins or ends at
+// least two, and a walk takes no longer than its calls. The rules in the rule are short already.
+func (g *grammar) shorten(rule int32, length []uint64) {
+	symbols := g.rule(rule)
+	kept := symbols[:0]
+	for _, s := range symbols {
+		if s.value < 0 {
+			inner := -1 - s.value
+			if length[inner] == 0 {
+				continue
+			}
+			if in := g.rule(inner); len(in) == 1 && (in[0].times == 1 || s.times == 1) {
+				s = symbol{in[0].value, in[0].times * s.times}
+			}
+		}
+		kept = append(kept, s)
+	}
+	g.spans[rule][1] = g.spans[rule][0] + uint32(len(kept))
+}
+
 // walker gives the calls of a grammar in their order.
 type walker struct {
 	g     *grammar
@@ -148,7 +170,7 @@ type frame struct {
 }
 
 func (g *grammar) walk() walker {
-	return walker{g: g, stack: []frame{{rule: g.rules[0]}}}
+	return walker{g: g, stack: []frame{{rule: g.rule(0)}}}
 }
 
 // next is the number of the next call, or -1 at the end.
@@ -174,9 +196,7 @@ func (w *walker) next() int32 {
 			w.call, w.left = s.value, s.times-1
 			return w.call
 		}
-		if inner := -1 - s.value; w.g.lengths[inner] > 0 {
-			w.stack = append(w.stack, frame{rule: w.g.rules[inner], again: s.times - 1})
-		}
+		w.stack = append(w.stack, frame{rule: w.g.rule(-1 - s.value), again: s.times - 1})
 	}
 	return -1
 }

@@ -1,13 +1,19 @@
 package recorder_test
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"cg/recorder"
 	"cg/recorder/recordertest"
@@ -113,6 +119,8 @@ func TestHostile(t *testing.T) {
 		{"times of another rank", recordertest.V30, false, "recorder.ts", func(b []byte) []byte { return at(b, 0, u32(big, big)) }, "recorder.ts: rank 0 has 9223372034707292159 bytes"},
 		{"packed times cut off", recordertest.V31, false, "recorder.ts", func(b []byte) []byte { return at(b, 16, u32(4, 0)) }, "recorder.ts: "},
 		{"times without sizes", recordertest.V30, false, "recorder.ts", func(b []byte) []byte { return b[:5] }, "recorder.ts: it has 5 bytes"},
+		{"a small block that unpacks to 100 MiB", recordertest.V30, false, "0.cst", func([]byte) []byte { return recordertest.Block(make([]byte, 100<<20)) }, "at most 2"},
+		{"a million names", recordertest.V25, false, "recorder.mt", func(b []byte) []byte { return append(b, bytes.Repeat([]byte("\n"), 1_000_000)...) }, "names of functions, and at most 4096"},
 		{"no magic", recordertest.Combined, false, "recorder.dat", func(b []byte) []byte { return at(b, 0, []byte("XX")) }, "recorder.dat: no Recorder trace"},
 		{"2^32 sections", recordertest.Combined, false, "recorder.dat", func(b []byte) []byte { return at(b, 12, u32(-1)) }, "4294967295 sections"},
 		{"a section elsewhere", recordertest.Combined, false, "recorder.dat", func(b []byte) []byte { return at(b, 24, u32(-1, big)) }, "recorder.dat: section 0"},
@@ -121,6 +129,7 @@ func TestHostile(t *testing.T) {
 	for _, c := range cases {
 		all := files(c.layout, c.shared)
 		all[c.file] = c.change(all[c.file])
+		runtime.GC()
 		dir := filepath.Join(t.TempDir(), "trace")
 		put(t, dir, all)
 		var before, after runtime.MemStats
@@ -132,6 +141,105 @@ func TestHostile(t *testing.T) {
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
 			t.Errorf("%s: took %d bytes", c.what, took)
+		}
+	}
+}
+
+// What is no regular file is refused: a pipe that nobody writes would block, a device never end.
+func TestNoRegularFile(t *testing.T) {
+	for _, c := range []struct {
+		layout recordertest.Layout
+		shared bool
+		names  string
+	}{
+		{recordertest.V25, false, "VERSION 0.cst 0.cfg 0.ts"}, {recordertest.V25, true, "ug.mt 0.cst 0.cfg 1.ts"},
+		{recordertest.V30, false, "VERSION 0.cst 0.cfg recorder.ts"}, {recordertest.V30, true, "recorder.cst ug.cfg ug.mt"},
+	} {
+		for name := range strings.FieldsSeq(c.names) {
+			for _, device := range []string{"", "/dev/zero"} {
+				dir := filepath.Join(t.TempDir(), "trace")
+				put(t, dir, files(c.layout, c.shared))
+				path := filepath.Join(dir, name)
+				err := os.Remove(path)
+				if device == "" {
+					err = errors.Join(err, unix.Mkfifo(path, 0o666))
+				} else {
+					err = errors.Join(err, os.Symlink(device, path))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := lines(dir); err == nil || !strings.HasPrefix(err.Error(), name+": ") ||
+					!strings.HasSuffix(err.Error(), ": it is no regular file") {
+					t.Errorf("%s %s %s: %v", c.layout, name, device, err)
+				}
+			}
+		}
+	}
+}
+
+// A table keeps little more than its text: not a part for each of its arguments.
+func TestTableIsBounded(t *testing.T) {
+	args := make([]string, 255)
+	var records []recordertest.Record
+	for i := range 30_000 {
+		args[0] = strconv.Itoa(i)
+		records = append(records, recordertest.Record{Start: int64(i), End: int64(i), Func: "read", Args: slices.Clone(args)})
+	}
+	dir := filepath.Join(t.TempDir(), "trace")
+	w := recordertest.New(dir, recordertest.Trace{Layout: recordertest.V25})
+	w.Rank(records)
+	w.Close(t)
+	info, err := os.Stat(filepath.Join(dir, "0.cst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, err := recorder.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := trace.Rank(0)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4*uint64(info.Size()) {
+		t.Errorf("took %d bytes for a table of %d", took, info.Size())
+	}
+}
+
+// A walk takes no longer than its calls, however deep the rules are and however many of them
+// make nothing.
+func TestRulesThatDoNothing(t *testing.T) {
+	const deep = 100_000
+	chain := map[int32][]int32{-1: {-2, deep}}
+	for i := int32(2); i < deep; i++ {
+		chain[-i] = []int32{-i - 1, 1}
+	}
+	chain[-deep] = []int32{0, 1}
+	empty := []int32{}
+	for range deep {
+		empty = append(empty, -3, 1)
+	}
+	for what, rules := range map[string]map[int32][]int32{
+		"a chain": chain, "nothing": {-1: {-2, deep}, -2: append(empty, 0, 1), -3: {}},
+	} {
+		dir := filepath.Join(t.TempDir(), "trace")
+		w := recordertest.New(dir, recordertest.Trace{Layout: recordertest.V25})
+		w.Rank([]recordertest.Record{{Func: "read", Args: []string{"/f"}}})
+		all := w.Files()
+		all["0.cfg"], all["0.ts"] = recordertest.Grammar(rules), make([]byte, 8*deep)
+		put(t, dir, all)
+		trace, err := recorder.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		if err := each(trace, 0, func(recorder.Record) { n++ }); err != nil || n != deep {
+			t.Errorf("%s: %d records, %v", what, n, err)
 		}
 	}
 }

@@ -143,6 +143,8 @@ func (t *Trace) finishMeta(names []string) error {
 		return fmt.Errorf("a tick of %g s is none: Recorder's are 1e-7 s", t.Resolution)
 	case math.IsNaN(t.Start) || math.Abs(t.Start) > 1e11:
 		return fmt.Errorf("a start of %g s since 1970 is none", t.Start)
+	case len(names) > maxFuncs:
+		return fmt.Errorf("it has %d names of functions, and at most %d are read", len(names), maxFuncs)
 	case len(names) == 0:
 		return fmt.Errorf("it has no names of functions")
 	}
@@ -151,11 +153,12 @@ func (t *Trace) finishMeta(names []string) error {
 
 func float(b []byte) float64 { return math.Float64frombits(little.Uint64(b)) }
 
-// lines are the lines of a text, without what follows the last line end.
+// lines are the lines of a text, without what follows the last line end, and no more than are
+// one too many.
 func lines(b []byte) []string {
 	at := bytes.LastIndexByte(b, '\n')
 	if at < 0 {
 		return nil
 	}
-	return strings.Split(string(b[:at]), "\n")
+	return strings.SplitN(string(b[:at]), "\n", maxFuncs+2)
 }

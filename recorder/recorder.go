@@ -83,8 +83,11 @@ func (t *Trace) Dir() string { return t.dir }
 // Limits of what is taken into memory: real traces stay far below.
 const (
 	maxTable = 512 << 20 // bytes of a table or a grammar, unpacked
-	maxRanks = 1 << 24
+	maxLoose = 16 << 20  // of these, whatever the block has, and
+	maxRatio = 64        // so many more for each byte of the block
+	maxRanks = 1 << 20
 	maxNames = 16 << 20 // bytes of metadata
+	maxFuncs = 1 << 12  // names of functions; Recorder 3 has about a thousand
 )
 
 // ErrNoTrace is returned for a folder that holds no trace.

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 )
@@ -58,9 +57,34 @@ type Call struct {
 	Thread uint64
 	// Level is how many recorded calls it lies in, on its thread.
 	Level uint8
-	// Args are the arguments as text; blanks in them are _, and a file is its path.
-	Args []string
+	// args are the arguments, with a blank between two.
+	args  string
+	count uint8
 }
+
+// Args are the arguments as text; blanks in them are _, and a file is its path.
+func (c *Call) Args() []string {
+	if c.count == 0 {
+		return nil
+	}
+	return strings.Split(c.args, " ")
+}
+
+// Arg is an argument by its place, "" where there is none.
+func (c *Call) Arg(i int) string {
+	if i < 0 || i >= int(c.count) {
+		return ""
+	}
+	rest := c.args
+	for ; i > 0; i-- {
+		_, rest, _ = strings.Cut(rest, " ")
+	}
+	arg, _, _ := strings.Cut(rest, " ")
+	return arg
+}
+
+// Line is the arguments with a blank between two.
+func (c *Call) Line() string { return c.args }
 
 // table is a table of calls by their numbers.
 type table struct{ calls []Call }
@@ -81,6 +105,7 @@ func (t *Trace) parseTable(b []byte) (*table, error) {
 	}
 	n := int(int32(little.Uint32(b)))
 	b = b[4:]
+	whole := string(b) // what the calls keep
 	if n < 0 || n > len(b)/(head+shortestKey) {
 		return nil, fmt.Errorf("a table says that it has %d calls, and has %d bytes", n, len(b))
 	}
@@ -103,14 +128,14 @@ func (t *Trace) parseTable(b []byte) (*table, error) {
 			return nil, fmt.Errorf("call %d of %d has the number %d, which is of another or of none", i, n, id)
 		}
 		seen[id] = true
-		key := b[:length]
+		key, text := b[:length], whole[len(whole)-len(b):][:length]
 		b = b[length:]
 		if width == 0 {
 			if width = t.keyWidth(key); width == 0 {
 				return nil, fmt.Errorf("call %d of %d: its key is of an unknown form", i, n)
 			}
 		}
-		c, err := t.parseKey(key, width)
+		c, err := t.parseKey(key, text, width)
 		if err != nil {
 			return nil, fmt.Errorf("call %d of %d: %w", i, n, err)
 		}
@@ -137,8 +162,8 @@ func (t *Trace) keyWidth(key []byte) int {
 	return 0
 }
 
-// parseKey reads a key.
-func (t *Trace) parseKey(key []byte, width int) (c Call, err error) {
+// parseKey reads a key, which is given as bytes and as text.
+func (t *Trace) parseKey(key []byte, text string, width int) (c Call, err error) {
 	at := 8 + width
 	if len(key) < at+6 {
 		return c, fmt.Errorf("a key of %d bytes", len(key))
@@ -149,15 +174,15 @@ func (t *Trace) parseKey(key []byte, width int) (c Call, err error) {
 	}
 	c.Level = key[at]
 	count, length := int(key[at+1]), int(int32(little.Uint32(key[at+2:])))
-	text := key[at+6:]
+	text = text[at+6:]
 	if length != len(text) {
 		return c, fmt.Errorf("its arguments have %d bytes and should have %d", len(text), length)
 	}
-	if bytes.Count(text, []byte(" ")) != count || count > 0 && text[len(text)-1] != ' ' || count == 0 && len(text) > 0 {
+	if strings.Count(text, " ") != count || count > 0 && text[len(text)-1] != ' ' || count == 0 && len(text) > 0 {
 		return c, fmt.Errorf("it does not have the %d arguments that it says", count)
 	}
 	if count > 0 {
-		c.Args = strings.Split(string(text[:len(text)-1]), " ")
+		c.args, c.count = text[:len(text)-1], uint8(count)
 	}
 	if c.Func >= 0 && c.Func < len(t.Functions) {
 		c.Name = t.Functions[c.Func]
@@ -165,8 +190,8 @@ func (t *Trace) parseKey(key []byte, width int) (c Call, err error) {
 		return c, nil
 	}
 	c.Layer = User
-	if c.Name = "?"; len(c.Args) > 1 && c.Args[1] != "" {
-		c.Name = c.Args[1]
+	if c.Name = c.Arg(1); c.Name == "" {
+		c.Name = "?"
 	}
 	return c, nil
 }

@@ -124,25 +124,17 @@ func (t *Trace) timesName(rank int) string {
 // openTimes opens the times of a rank, and tells how many bytes they have in the file.
 func (t *Trace) openTimes(rank int) (*pairs, int64, error) {
 	name := t.timesName(rank)
-	f, err := os.Open(filepath.Join(t.dir, name))
+	f, size, err := openFile(filepath.Join(t.dir, name))
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", name, reason(err))
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
-	}
-	from, to := int64(0), int64(0)
-	if err == nil {
-		if to = info.Size(); t.layout >= packed3 {
-			if err = t.findTimes(f, info.Size()); err == nil {
-				from, to = t.offsets[rank], t.offsets[rank+1]
-			}
-		}
-	}
-	if err != nil {
-		f.Close()
 		return nil, 0, fmt.Errorf("%s: %w", name, err)
+	}
+	from, to := int64(0), size
+	if t.layout >= packed3 {
+		if err := t.findTimes(f, size); err != nil {
+			f.Close()
+			return nil, 0, fmt.Errorf("%s: %w", name, err)
+		}
+		from, to = t.offsets[rank], t.offsets[rank+1]
 	}
 	var r io.Reader = io.NewSectionReader(f, from, to-from)
 	if t.Compression != 0 {

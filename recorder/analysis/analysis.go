@@ -12,23 +12,26 @@ package analysis
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"cg/recorder"
 )
 
 // Limits of what is kept.
 const (
-	maxFiles     = 200_000 // files with figures of their own
-	maxIntervals = 1 << 20 // accesses that are compared with each other
-	maxSizes     = 1 << 16 // distinct sizes
-	maxUser      = 10_000  // functions of the program
-	maxPoints    = 1 << 20 // accesses that are drawn, of all files
-	maxFilePoint = 2048    // of a file
-	maxNames     = 1 << 22 // files of ranks, each once for each rank
+	maxFiles     = 200_000  // files with figures of their own
+	maxIntervals = 1 << 20  // accesses that are compared with each other
+	maxSizes     = 1 << 16  // distinct sizes
+	maxUser      = 10_000   // functions of the program
+	maxPoints    = 1 << 20  // accesses that are drawn, of all files
+	maxFilePoint = 2048     // of a file
+	maxNames     = 1 << 22  // files of ranks, each once for each rank
+	maxText      = 64 << 20 // bytes of names of files and functions
 )
 
 // Options choose what is read.
@@ -105,7 +108,7 @@ type Rank struct {
 	NumFiles int      `json:"num_files"`
 	Filemap  []string `json:"filemap"`
 	// FunctionCount is by the numbers of the trace's functions.
-	FunctionCount []uint64 `json:"function_count"`
+	FunctionCount Counts `json:"function_count"`
 	// Accessed is NumFiles without those of the system, pipes and the like.
 	Accessed int     `json:"files_accessed"`
 	StartS   float64 `json:"start_s"`
@@ -114,7 +117,48 @@ type Rank struct {
 	Data
 	IOEnergy *Energy          `json:"io_energy"`
 	Repairs  recorder.Repairs `json:"-"`
-	files    map[int32]bool   // by their numbers
+}
+
+// Counts are how often each function was called, by its number. Only those that were are kept;
+// in JSON there is a number for each function of the trace.
+type Counts struct {
+	functions int
+	called    []called
+}
+
+type called struct {
+	function int32
+	calls    uint64
+}
+
+// countsOf keeps counts.
+func countsOf(calls []uint64) Counts {
+	c := Counts{functions: len(calls)}
+	for i, n := range calls {
+		if n > 0 {
+			c.called = append(c.called, called{int32(i), n})
+		}
+	}
+	return c
+}
+
+// Of is how often a function was called.
+func (c Counts) Of(function int) uint64 {
+	for _, one := range c.called {
+		if int(one.function) == function {
+			return one.calls
+		}
+	}
+	return 0
+}
+
+// MarshalJSON writes a number for each function.
+func (c Counts) MarshalJSON() ([]byte, error) {
+	all := make([]uint64, c.functions)
+	for _, one := range c.called {
+		all[one.function] = one.calls
+	}
+	return json.Marshal(all)
 }
 
 // Layer is how many calls a layer has.
@@ -146,6 +190,8 @@ type reader struct {
 	user     int
 	left     map[string]uint64 // what was left out, by why
 	names    int
+	text     int      // bytes of names
+	counts   []uint64 // of the rank's calls, by the numbers of functions
 	first    float64
 	last     float64
 	energy   *meters
@@ -175,7 +221,8 @@ func Of(t *recorder.Trace, o Options) (*Analysis, error) {
 		return nil, err
 	}
 	a := &reader{trace: t, out: &Analysis{Notes: []string{}}, byName: map[nameLayer]int{}, left: map[string]uint64{},
-		energy: m, files: newFiles(), act: newActivity(o.To-o.From, t.Resolution)}
+		energy: m, files: newFiles(), counts: make([]uint64, len(t.Functions)),
+		act: newActivity(o.To-o.From, t.Resolution)}
 	for rank := o.From; rank < o.To; rank++ {
 		a.position = rank - o.From
 		if err := a.rank(rank); err != nil {
@@ -200,9 +247,8 @@ func (a *reader) rank(number int) error {
 	a.files.begin()
 	a.energy.begin(number)
 	a.busy = 0
-	out := Rank{Rank: number, Records: r.Total(), Filemap: []string{}, FunctionCount: make([]uint64,
-		len(a.trace.Functions)),
-		files: map[int32]bool{}}
+	clear(a.counts)
+	out := Rank{Rank: number, Records: r.Total(), Filemap: []string{}}
 	var phases joule
 	var record recorder.Record
 	for first := true; ; first = false {
@@ -223,7 +269,8 @@ func (a *reader) rank(number int) error {
 	a.out.Repairs.Backward += out.Repairs.Backward
 	a.out.Repairs.Long += out.Repairs.Long
 	a.out.Repairs.Unsure += out.Repairs.Unsure
-	for id := range out.files {
+	out.FunctionCount = countsOf(a.counts)
+	for _, id := range a.files.named {
 		name := a.files.all[id].Name
 		if !ignored(name) {
 			out.Accessed++
@@ -233,7 +280,7 @@ func (a *reader) rank(number int) error {
 		}
 	}
 	slices.Sort(out.Filemap)
-	out.NumFiles = len(out.files)
+	out.NumFiles = len(a.files.named)
 	if a.names > maxNames {
 		a.left["names of files of ranks"]++
 	}
@@ -281,19 +328,29 @@ func (a *reader) function(c *recorder.Call) int {
 	at, known := a.byName[key]
 	if !known {
 		if c.Layer == recorder.User {
-			if a.user++; a.user > maxUser {
+			if a.user++; a.user > maxUser || !a.room(key.name) {
 				a.left["functions of the program"]++
 				key.name = "others"
 				if at, known = a.byName[key]; known {
 					return at
 				}
 			}
+			key.name = strings.Clone(key.name)
 		}
 		at = len(a.out.Functions)
 		a.byName[key] = at
 		a.out.Functions = append(a.out.Functions, Function{Name: key.name, Layer: key.layer.String()})
 	}
 	return at
+}
+
+// room reports whether there is room for a name, and takes it.
+func (a *reader) room(name string) bool {
+	if a.text+len(name) > maxText {
+		return false
+	}
+	a.text += len(name)
+	return true
 }
 
 // record takes in a record of a rank.
@@ -305,11 +362,11 @@ func (a *reader) record(rank *Rank, r *recorder.Record, phases *joule) {
 	f.Calls++
 	f.Seconds += seconds
 	a.layers[c.Layer]++
-	if c.Func >= 0 && c.Func < len(rank.FunctionCount) {
-		rank.FunctionCount[c.Func]++
+	if c.Func >= 0 && c.Func < len(a.counts) {
+		a.counts[c.Func]++
 	}
 	if o.named >= 0 {
-		rank.files[o.named] = true
+		a.files.name(o.named)
 	}
 	if a.energy != nil {
 		f.sum.join(a.energy.add(&a.energy.functions, o.function, from, from+seconds))

@@ -1,6 +1,7 @@
 package analysis_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -71,7 +72,7 @@ func TestRealTrace(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if r := a.Ranks; len(r) != 2 || r[0].Records != 40 || r[1].Records != 37 || r[0].NumFiles != 6 || r[1].NumFiles != 6 ||
-		r[0].FunctionCount[5] != 11 || r[0].StartS != 0.0003888 {
+		r[0].FunctionCount.Of(5) != 11 || r[0].StartS != 0.0003888 {
 		t.Errorf("%+v", r)
 	}
 	want := []analysis.Layer{{Name: "posix", Calls: 67}, {Name: "mpi-io", Calls: 6}, {Name: "mpi", Calls: 4}}
@@ -321,4 +322,39 @@ func BenchmarkRanks(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(ranks*each), "ns/record")
 		})
 	}
+}
+
+// Whatever the arguments of calls are, they are counted, and what the analysis says is in JSON.
+func FuzzArguments(f *testing.F) {
+	f.Add("/f 577 420", "/f %p 4096", "/f 9223372036854775807 1", "/f %p 100 100*r+7", uint8(3))
+	f.Add("/g a", "%p 8 4 /g", "/g -1 2", "", uint8(1))
+	f.Add("", "%p 9223372036854775807 9223372036854775807 /g", "/g -9223372036854775808 0", "/f -1 9223372036854775807", uint8(2))
+	f.Fuzz(func(t *testing.T, open, data, seek, at string, ranks uint8) {
+		var records []recordertest.Record
+		add := func(args string, names ...string) {
+			for _, name := range names {
+				records = append(records, call(int64(len(records)), name, strings.Split(strings.ReplaceAll(args, "\x00", "0"), " ")...))
+			}
+		}
+		add(open, "open", "fopen", "opendir")
+		add(data, "read", "write", "fread", "fwrite", "readv")
+		add(seek, "lseek", "fseek")
+		add(at, "pread", "pwrite", "close")
+		for _, r := range records {
+			if len(r.Args) > 250 {
+				t.Skip("a call has up to 255 arguments")
+			}
+		}
+		var all [][]recordertest.Record
+		for range ranks%4 + 1 {
+			all = append(all, records)
+		}
+		a := made(t, recordertest.Trace{Layout: recordertest.V30, Shared: true}, analysis.Options{}, all...)
+		if n := uint64(len(records) * len(all)); a.Performance.Records != n {
+			t.Fatalf("%d records, want %d", a.Performance.Records, n)
+		}
+		if _, err := json.Marshal(a); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

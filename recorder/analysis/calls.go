@@ -69,13 +69,7 @@ func (a *reader) opOf(c *recorder.Call) op {
 	if c.Layer != recorder.POSIX || !known {
 		return o
 	}
-	arg := func(i int) string {
-		if i < 0 || i >= len(c.Args) {
-			return ""
-		}
-		return c.Args[i]
-	}
-	name := arg(f.file)
+	name := c.Arg(f.file)
 	if name == "" {
 		a.left["arguments"]++
 		return o
@@ -90,7 +84,7 @@ func (a *reader) opOf(c *recorder.Call) op {
 	}
 	good := true
 	number := func(i int) int64 {
-		n, err := strconv.ParseInt(arg(i), 10, 64)
+		n, err := strconv.ParseInt(c.Arg(i), 10, 64)
 		good = good && err == nil
 		return n
 	}
@@ -107,14 +101,14 @@ func (a *reader) opOf(c *recorder.Call) op {
 		}
 		if f.offset >= 0 {
 			var ok bool
-			o.slope, o.offset, ok = offsetOf(arg(f.offset))
+			o.slope, o.offset, ok = offsetOf(c.Arg(f.offset))
 			o.at, good = true, good && ok
 		}
 		good = good && o.count >= 0 && o.count < 1<<56
 	case seeking:
 		o.count, o.whence = number(1), number(2)
 	case opening:
-		mode := arg(1)
+		mode := c.Arg(1)
 		if flags, err := strconv.ParseInt(mode, 10, 64); err == nil && strings.HasPrefix(c.Name, "open") {
 			o.end = flags&openAppend != 0
 		} else {

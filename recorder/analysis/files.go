@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // File is what was done with a file, over all ranks.
@@ -98,6 +99,7 @@ type access struct {
 // place is where a rank is in a file.
 type place struct {
 	stamp   int32
+	named   int32 // the last rank that opened or closed it
 	at, end int64
 	ended   int64 // of the last access
 	any     bool
@@ -110,6 +112,7 @@ type files struct {
 	all    []*File
 	places []place
 	stamp  int32
+	named  []int32 // files that the rank opens or closes
 	// exact are all accesses, and runs those where consecutive ones are one; nil beyond the
 	// limit.
 	exact, runs           []access
@@ -133,12 +136,14 @@ func (a *reader) file(name string) int32 {
 	if id, known := f.ids[name]; known {
 		return id
 	}
-	if len(f.all) >= maxFiles {
+	if len(f.all) >= maxFiles || !a.room(name) {
 		a.left["files"]++
-		if name = others; len(f.all) > maxFiles {
-			return f.ids[name]
+		name = others
+		if id, known := f.ids[name]; known {
+			return id
 		}
 	}
+	name = strings.Clone(name) // without the table that it is of
 	id := int32(len(f.all))
 	f.ids[name] = id
 	f.all = append(f.all, &File{Name: name, Points: []Point{}, Every: 1, last: -1})
@@ -147,13 +152,24 @@ func (a *reader) file(name string) int32 {
 }
 
 // begin begins a rank.
-func (f *files) begin() { f.stamp++ }
+func (f *files) begin() {
+	f.stamp++
+	f.named = f.named[:0]
+}
+
+// name notes that the rank opens or closes a file.
+func (f *files) name(id int32) {
+	if p := &f.places[id]; p.named != f.stamp {
+		p.named = f.stamp
+		f.named = append(f.named, id)
+	}
+}
 
 // call takes in a call on a file.
 func (f *files) call(x access, o *op, seconds float64) {
 	file, p := f.all[x.file], &f.places[x.file]
 	if p.stamp != f.stamp {
-		*p = place{stamp: f.stamp, run: [2]int{-1, -1}}
+		*p = place{stamp: f.stamp, named: p.named, run: [2]int{-1, -1}}
 	}
 	switch o.kind {
 	case opening:

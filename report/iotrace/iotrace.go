@@ -76,7 +76,7 @@ type Record struct {
 
 // recordOf gives a record as it is told.
 func (d *Document) recordOf(r *recorder.Record) Record {
-	args := r.Call.Args
+	args := r.Call.Args()
 	if args == nil {
 		args = []string{}
 	}
@@ -111,26 +111,49 @@ func (d *Document) each(rank int, f func(r *recorder.Record) error) error {
 
 // whole is what the JSON has but for the records, which follow.
 type whole struct {
-	CgVersion       string          `json:"cg_version"`
-	RecorderVersion string          `json:"recorder_version"`
-	Name            string          `json:"name"`
-	GM              recorder.Meta   `json:"GM"`
-	Funcs           []string        `json:"funcs"`
-	LMs             []analysis.Rank `json:"LMs"`
+	CgVersion       string        `json:"cg_version"`
+	RecorderVersion string        `json:"recorder_version"`
+	Name            string        `json:"name"`
+	GM              recorder.Meta `json:"GM"`
+	Funcs           []string      `json:"funcs"`
 	*analysis.Analysis
 	RecordsShown int `json:"records_shown"` // of each rank, -1 for all
+}
+
+// ranks writes what the ranks did, each for itself.
+func (d *Document) ranks(w io.Writer, between string) error {
+	for i, r := range d.Analysis.Ranks {
+		b, err := encode(r, "")
+		if err != nil {
+			return err
+		}
+		comma := between
+		if i > 0 {
+			comma = "," + between
+		}
+		if _, err := io.WriteString(w, comma+strings.TrimSpace(string(b))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteJSON writes everything that the document has, with the names of recorder-viz: GM,
 // LMs and records.
 func WriteJSON(w io.Writer, d *Document, _ format.Options) error {
 	b, err := encode(whole{CgVersion: d.Version, RecorderVersion: d.Trace.Version, Name: d.Name, GM: d.Trace.Meta,
-		Funcs: d.Trace.Functions, LMs: d.Analysis.Ranks, Analysis: d.Analysis, RecordsShown: d.Most}, "  ")
+		Funcs: d.Trace.Functions, Analysis: d.Analysis, RecordsShown: d.Most}, "  ")
 	if err != nil {
 		return err
 	}
 	text := strings.TrimSuffix(strings.TrimSpace(string(b)), "\n}")
-	if _, err := io.WriteString(w, text+",\n  \"records\": ["); err != nil {
+	if _, err := io.WriteString(w, text+",\n  \"LMs\": ["); err != nil {
+		return err
+	}
+	if err := d.ranks(w, "\n    "); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "],\n  \"records\": ["); err != nil {
 		return err
 	}
 	for rank := d.From; rank < d.To; rank++ {
@@ -186,15 +209,20 @@ func encode(v any, indent string) ([]byte, error) {
 func WriteLines(w io.Writer, d *Document, _ format.Options) error {
 	w = shown.JSONWriter(w)
 	head := struct {
-		GM    recorder.Meta   `json:"GM"`
-		Funcs []string        `json:"funcs"`
-		LMs   []analysis.Rank `json:"LMs"`
-	}{d.Trace.Meta, d.Trace.Functions, d.Analysis.Ranks}
+		GM    recorder.Meta `json:"GM"`
+		Funcs []string      `json:"funcs"`
+	}{d.Trace.Meta, d.Trace.Functions}
 	b, err := encode(head, "")
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(b); err != nil {
+	if _, err := io.WriteString(w, strings.TrimSuffix(string(b), "}\n")+`,"LMs":[`); err != nil {
+		return err
+	}
+	if err := d.ranks(w, ""); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "]}\n"); err != nil {
 		return err
 	}
 	type line struct {

@@ -126,8 +126,8 @@ func (d *Document) slices(rank, least int, put func(any) error) error {
 		}
 		long := micros(d.Trace.Seconds(r.End - r.Start))
 		args := map[string]any{"level": r.Call.Level}
-		if len(r.Call.Args) > 0 {
-			args["args"] = r.Call.Args
+		if all := r.Call.Args(); len(all) > 0 {
+			args["args"] = all
 		}
 		return put(event{Name: r.Call.Name, Phase: "X", PID: pid, TID: tid, At: micros(d.Trace.Seconds(r.Start)),
 			Long: &long,

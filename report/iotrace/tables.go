@@ -153,7 +153,7 @@ func (d *Document) moreTables(t *table, which string) error {
 		for rank := d.From; rank < d.To; rank++ {
 			err := d.each(rank, func(r *recorder.Record) error {
 				t.row(rank, d.Trace.Seconds(r.Start), d.Trace.Seconds(r.End), r.Call.Level, r.Call.Func, r.Call.Name,
-					r.Call.Layer.String(), r.Call.Thread, strings.Join(r.Call.Args, " "))
+					r.Call.Layer.String(), r.Call.Thread, r.Call.Line())
 				return t.c.Error()
 			})
 			if err != nil {
