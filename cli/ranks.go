@@ -278,8 +278,10 @@ func measurerCommand() *cli.Command {
 }
 
 func runMeasurer(c *cli.Context) error {
-	// Who ends the ranks ends them all: it goes on until they have.
-	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
+	// Who ends or stops a rank by its group does not mean the node: the measurer goes on
+	// until all ranks have ended.
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP, unix.SIGTTIN,
+		unix.SIGTTOU)
 	releaseInherited()
 	interval, err := precision(c.String("precision"))
 	if err != nil {

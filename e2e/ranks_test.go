@@ -257,11 +257,13 @@ func TestRanksOfTwoNodes(t *testing.T) {
 	}
 }
 
-func TestRankThatIsKilled(t *testing.T) {
+// waiting starts two ranks whose programs wait in the middle, and returns when both do. Their
+// counters move when they go on.
+func waiting(t *testing.T) (c cluster, commands []*exec.Cmd, goOn func()) {
+	t.Helper()
 	python(t)
-	c := newCluster(t, 1)
+	c = newCluster(t, 1)
 	wait := filepath.Join(c.dir, "go")
-	var commands []*exec.Cmd
 	for r := range 2 {
 		cmd := c.rank("n0", r, 2, "run", "--ranks", "out", "--", "python3", "main.py", "3", "70001", wait)
 		if err := cmd.Start(); err != nil {
@@ -269,9 +271,19 @@ func TestRankThatIsKilled(t *testing.T) {
 		}
 		commands = append(commands, cmd)
 	}
-	t.Cleanup(func() { os.WriteFile(wait, nil, 0o644) })
+	goOn = func() {
+		if err := os.WriteFile(wait, nil, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(goOn)
 	here := func(r int) bool { _, err := os.Stat(fmt.Sprintf("%s.here%d", wait, r)); return err == nil }
 	eventually(t, "both programs run", func() bool { return here(0) && here(1) })
+	return c, commands, goOn
+}
+
+func TestRankThatIsKilled(t *testing.T) {
+	c, commands, goOn := waiting(t)
 	var pid int
 	for _, r := range c.read("out").ranks {
 		if r.Rank == 1 {
@@ -292,9 +304,7 @@ func TestRankThatIsKilled(t *testing.T) {
 		return false
 	}
 	eventually(t, "rank 1 lost", lost)
-	if err := os.WriteFile(wait, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	goOn()
 	if err := commands[0].Wait(); err != nil {
 		t.Error(err)
 	}
@@ -307,33 +317,24 @@ func TestRankThatIsKilled(t *testing.T) {
 }
 
 func TestMeasurerThatIsKilled(t *testing.T) {
-	python(t)
-	c := newCluster(t, 1)
-	wait := filepath.Join(c.dir, "go")
-	var commands []*exec.Cmd
-	for r := range 2 {
-		cmd := c.rank("n0", r, 2, "run", "--ranks", "out", "--", "python3", "main.py", "3", "70001", wait)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		commands = append(commands, cmd)
-	}
-	t.Cleanup(func() { os.WriteFile(wait, nil, 0o644) })
-	here := func(r int) bool { _, err := os.Stat(fmt.Sprintf("%s.here%d", wait, r)); return err == nil }
-	eventually(t, "both programs run", func() bool { return here(0) && here(1) })
+	c, commands, goOn := waiting(t)
 	nodes := c.read("out").nodes
 	if len(nodes) != 1 || len(nodes[0].Measurers) != 1 {
 		t.Fatalf("records: %+v", nodes)
 	}
 	pid := nodes[0].Measurers[0].PID
+	for _, sig := range []unix.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGQUIT, unix.SIGINT, unix.SIGTERM,
+		unix.SIGHUP} { // what stops or ends a rank is not meant for its node
+		if !ignores(t, pid, sig) {
+			t.Errorf("the measurer does not ignore %s", unix.SignalName(sig))
+		}
+	}
 	unix.Kill(pid, unix.SIGKILL)
 	eventually(t, "another measurer", func() bool {
 		nodes := c.read("out").nodes
 		return len(nodes) == 1 && len(nodes[0].Measurers) == 2
 	})
-	if err := os.WriteFile(wait, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	goOn()
 	for r, cmd := range commands {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("rank %d: %v", r, err)
@@ -348,6 +349,62 @@ func TestMeasurerThatIsKilled(t *testing.T) {
 		t.Errorf("holes %q, want %s", holes, want)
 	}
 	c.empty()
+}
+
+// ignores reports whether a process ignores a signal (proc(5), SigIgn).
+func ignores(t *testing.T, pid int, sig unix.Signal) bool {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, mask, _ := strings.Cut(string(b), "SigIgn:")
+	bits, err := strconv.ParseUint(strings.Fields(mask)[0], 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bits>>(sig-1)&1 == 1
+}
+
+// launchersVariables lists the variables of an environment by which a launcher tells a process
+// its rank, or what belongs to it.
+func launchersVariables(environ []string) (names []string) {
+	prefixes := []string{"SLURM", "SBATCH_", "SRUN_", "OMPI_", "OPAL_", "PMI", "PRTE_", "MPI_LOCAL", "HYDI_", "HYDRA_",
+		"MPIR_", "RAY_", "TORCHELASTIC_", "CG_LOCAL_"}
+	exact := []string{"CG_RANK", "CG_SIZE", "CG_JOB", "CG_NODE", "CG_NODE_DIR", ranks.MPIVariable, "RANK", "WORLD_SIZE",
+		"LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_WORLD_SIZE"}
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		if slices.Contains(exact, name) ||
+			slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Tests that are started as a rank are none.
+func TestLaunchersVariables(t *testing.T) {
+	set := map[string]string{"CG_RANK": "0", "SLURM_PROCID": "0", "OMPI_COMM_WORLD_RANK": "0", "PMI_RANK": "0",
+		"PMIX_RANK": "0", "MPI_LOCALRANKID": "0", "RAY_RANK": "0", "RANK": "0", "WORLD_SIZE": "1",
+		"TORCHELASTIC_RUN_ID": "x", "SLURM_JOB_ID": "7", "PRTE_MCA_x": "y"}
+	environ := []string{"PATH=/bin", "CG_TEST_BIN=/x", "HOME=/"}
+	for name, value := range set {
+		environ = append(environ, name+"="+value)
+	}
+	for _, name := range launchersVariables(environ) {
+		if _, launchers := set[name]; !launchers {
+			t.Errorf("%s is no launcher's", name)
+		}
+		delete(set, name)
+	}
+	id, err := ranks.Identify(func(name string) string { return set[name] })
+	if err != nil || id.Launcher != ranks.Nobody || len(set) > 0 {
+		t.Errorf("%+v, %v; left: %q", id, err, set)
+	}
+	if left := launchersVariables(os.Environ()); len(left) > 0 {
+		t.Errorf("the tests run with %q", left)
+	}
 }
 
 func TestRanksRefused(t *testing.T) {

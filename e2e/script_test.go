@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 	case "session":
 		os.Exit(makeLargeSession(name, size))
 	}
+	for _, name := range launchersVariables(os.Environ()) { // the tests may be a rank themselves
+		os.Unsetenv(name)
+	}
 	// Paths in these tests begin at the top.
 	if err := os.Chdir(".."); err != nil {
 		panic(err)

@@ -230,67 +230,95 @@ func TestRanksOfSlurm(t *testing.T) {
 	c.empty()
 }
 
-// The scripts in deploy/slurm, with files in the place of the kernel's and a stand-in for squeue.
+// The scripts in deploy/slurm, with files in the place of the kernel's and stand-ins for squeue and
+// chgrp. The user of the job is who runs the test.
 func TestScriptsOfSlurm(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("they give files to a group, which needs root")
-	}
 	dir := t.TempDir()
+	uid := fmt.Sprint(os.Getuid())
 	counter := filepath.Join(dir, "powercap/intel-rapl:0/energy_uj")
-	board := filepath.Join(dir, "shm/cg-12345/ab/board")
-	for _, name := range []string{counter, board, filepath.Join(dir, "bin/squeue")} {
+	boards := filepath.Join(dir, "shm/cg-"+uid)
+	write := func(name, text string) {
+		t.Helper()
 		os.MkdirAll(filepath.Dir(name), 0o755)
-		if err := os.WriteFile(name, []byte("#!/bin/sh\necho $JOBS | tr ' ' '\\n' | grep .\n"), 0o700); err != nil {
+		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
+	write(counter, "")
+	write(filepath.Join(dir, "bin/squeue"), "#!/bin/sh\necho $JOBS | tr ' ' '\\n' | grep .\n")
+	write(filepath.Join(dir, "bin/chgrp"), "#!/bin/sh\necho $1 > "+dir+"/group\n")
 	os.Chmod(counter, 0o400)
 	script := func(name string, env ...string) string {
 		t.Helper()
 		out, err := launch(dir, append([]string{"PATH=" + dir + "/bin:" + os.Getenv("PATH"), "SLURMD_NODENAME=n7",
-			"CG_POWERCAP=" + dir + "/powercap", "CG_NODE_DIR=" + dir + "/shm", "SLURM_JOB_UID=12345", "SLURM_JOB_GID=54321",
+			"CG_POWERCAP=" + dir + "/powercap", "CG_NODE_DIR=" + dir + "/shm", "SLURM_JOB_UID=" + uid, "SLURM_JOB_GID=54321",
 			"SLURM_JOB_ID=9"}, env...), mustAbs(t, "deploy/slurm/"+name))
 		if err != nil {
 			t.Fatalf("%s: %v: %s", name, err, out)
 		}
 		return out
 	}
-	expect := func(what string, gid uint32, mode uint32) {
+	expect := func(what, group string, mode os.FileMode) {
 		t.Helper()
-		var info unix.Stat_t
-		if err := unix.Stat(counter, &info); err != nil || info.Gid != gid || info.Mode&0o777 != mode {
-			t.Errorf("%s: group %d, mode %o, want %d, %o", what, info.Gid, info.Mode&0o777, gid, mode)
+		info, err := os.Stat(counter)
+		b, _ := os.ReadFile(filepath.Join(dir, "group"))
+		if got := strings.TrimSpace(string(b)); err != nil || got != group || info.Mode() != mode {
+			t.Errorf("%s: group %q, mode %o, want %q, %o", what, got, info.Mode(), group, mode)
 		}
 	}
 	script("prolog.sh", "JOBS=8 9")
-	expect("a node that two jobs share", 0, 0o400)
+	expect("a node that two jobs share", "", 0o400)
 	script("prolog.sh", "JOBS=") // the stand-in fails
-	expect("nobody knows who else is there", 0, 0o400)
-	script("epilog.sh", "JOBS=")
-	if _, err := os.Stat(board); err != nil {
-		t.Error("the board is gone though squeue failed")
-	}
+	expect("nobody knows who else is there", "", 0o400)
 	script("prolog.sh", "JOBS=9", "SLURM_JOB_GID=")
-	expect("no job", 0, 0o400)
+	expect("no job", "", 0o400)
 	script("prolog.sh", "JOBS=8 9", "CG_SHARED_NODES=yes")
-	expect("a shared node, as asked for", 54321, 0o440)
-	script("epilog.sh", "JOBS=8 9")
-	expect("after the job", 0, 0o400)
-	if _, err := os.Stat(board); err != nil {
-		t.Error("the board of another job of the user is gone")
-	}
+	expect("a shared node, as asked for", "54321", 0o440)
+	script("epilog.sh")
+	expect("after the job", "0", 0o400)
 	script("prolog.sh", "JOBS=9")
-	expect("a job alone", 54321, 0o440)
-	script("epilog.sh", "JOBS=9")
-	expect("after it", 0, 0o400)
-	if _, err := os.Stat(board); err == nil {
-		t.Error("the board of the user's last job is there")
-	}
+	expect("a job alone", "54321", 0o440)
+	script("epilog.sh")
+	expect("after it", "0", 0o400)
+
 	if out := script("task_prolog.sh", "CG_NODE=", "CG_NODE_DIR="); !strings.Contains(out, "export CG_NODE=n7\n") {
 		t.Errorf("the task prolog prints %q", out)
 	}
 	if out := script("task_prolog.sh", "CG_NODE=mine"); out != "" {
 		t.Errorf("the task prolog prints %q where all is given", out)
+	}
+
+	var locks []*os.File
+	for _, name := range []string{"dead/rank-0", "rank/rank-0", "rank/rank-1", "measured/measurer", "joining/door",
+		"dead.gone-7/board"} {
+		write(filepath.Join(boards, name), "")
+		write(filepath.Join(boards, filepath.Dir(name), "board"), "")
+	}
+	for _, name := range []string{"rank/rank-1", "measured/measurer", "joining/door"} {
+		f, err := os.Open(filepath.Join(boards, name))
+		if err == nil {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		locks = append(locks, f)
+	}
+	script("epilog.sh")
+	if left, want := list(t, boards), []string{"joining", "measured", "rank"}; !slices.Equal(left, want) {
+		t.Errorf("boards: %q, want %q, whose locks are held", left, want)
+	}
+	for _, f := range locks {
+		f.Close()
+	}
+	script("epilog.sh", "SLURM_JOB_GID=")
+	if left := list(t, boards); len(left) != 3 {
+		t.Errorf("boards: %q after no job", left)
+	}
+	script("epilog.sh")
+	if _, err := os.Stat(boards); err == nil {
+		t.Errorf("boards: %q, of which no lock is held", list(t, boards))
 	}
 }
 

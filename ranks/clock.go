@@ -1,6 +1,8 @@
 package ranks
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,7 +54,7 @@ type Exchange struct {
 func NewExchange(dir, node, record string) (*Exchange, error) {
 	x := &Exchange{dir: dir, node: node, record: record, answered: map[string]int{}, ntp: ntp}
 	f := &Folder{Dir: dir}
-	if err := f.first("reference", record); err != nil {
+	if err := f.first("reference", record); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	for range 50 {

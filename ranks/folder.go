@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -77,7 +76,7 @@ func Create(dir, version string, id Identity) (*Folder, error) {
 	f := &Folder{Dir: dir}
 	mine := Marker{Format: Version, CgVersion: version, Job: id.Job, Size: id.Size,
 		CreatedUnixNs: time.Now().UnixNano()}
-	if err := f.first(markerName, mine); err != nil {
+	if err := f.first(markerName, mine); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	if err := f.join(); err != nil {
@@ -98,7 +97,8 @@ func Create(dir, version string, id Identity) (*Folder, error) {
 	return f, nil
 }
 
-// first writes a file as a whole if there is none of that name yet.
+// first writes a file as a whole if there is none of that name yet. The error is
+// fs.ErrExist if there is one.
 func (f *Folder) first(name string, v any) error {
 	whole, err := f.beside(name, v)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *Folder) first(name string, v any) error {
 	}
 	defer os.Remove(whole)
 	if err = os.Link(whole, f.path(name)); err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
+		return err
 	}
 	// A file system without hard links: O_EXCL decides, and who comes next may see
 	// the file before it is whole.
@@ -115,9 +115,6 @@ func (f *Folder) first(name string, v any) error {
 		return err
 	}
 	to, err := os.OpenFile(f.path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -208,13 +205,19 @@ func RunFile(rank int) string { return fmt.Sprintf("%s/%06d.json", runsDir, rank
 func NodeFile(record string) string { return nodesDir + "/" + record + ".json" }
 
 // Begin writes the file of a rank for the first time. It is an error if there is one: the
-// folder is of another run.
+// folder is of another run, or another process of this run has the same rank. Of several
+// that begin at the same time one succeeds.
 func (f *Folder) Begin(r Rank) error {
-	name := RankFile(r.Rank)
-	if _, err := os.Stat(f.path(name)); err == nil {
-		return fmt.Errorf("%s: rank %d is there already: name another folder, or remove this one", f.Dir, r.Rank)
+	err := f.first(RankFile(r.Rank), r)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	return f.put(name, r)
+	var there Rank
+	if load(f.path(RankFile(r.Rank)), &there) == nil && there.State == Running && there.Node != "" {
+		return fmt.Errorf("%s: rank %d is there already: process %d on %s has it. Give each process a rank of its own "+
+			"(CG_RANK), or name another folder", f.Dir, r.Rank, there.PID, there.Node)
+	}
+	return fmt.Errorf("%s: rank %d is there already: name another folder, or remove this one", f.Dir, r.Rank)
 }
 
 // PutRank writes the file of a rank again, and PutNode that of a node.
@@ -251,19 +254,32 @@ func (f *Folder) Nodes() iter.Seq2[Node, error] {
 		for name, err := range f.list(nodesDir) {
 			var n Node
 			if err == nil {
-				err = load(f.path(name), &n)
-			}
-			if err == nil {
-				err = f.known(name, n.Format, n.CgVersion)
-			}
-			if err == nil {
-				err = n.check(f.path(name))
+				n, err = f.node(name)
 			}
 			if !yield(n, err) {
 				return
 			}
 		}
 	}
+}
+
+// Node reads the record of a node by the record's name.
+func (f *Folder) Node(record string) (Node, error) {
+	n, err := f.node(NodeFile(record))
+	if err == nil && n.Record != record {
+		err = fmt.Errorf("%s: says that it is the record %q", f.path(NodeFile(record)), n.Record)
+	}
+	return n, err
+}
+
+func (f *Folder) node(name string) (n Node, err error) {
+	if err = load(f.path(name), &n); err == nil {
+		err = f.known(name, n.Format, n.CgVersion)
+	}
+	if err == nil {
+		err = n.check(f.path(name))
+	}
+	return n, err
 }
 
 // check refuses a record whose lists do not fit together.
@@ -328,44 +344,4 @@ func (n *Node) Unsound() (faults []string) {
 		}
 	}
 	return faults
-}
-
-// Holes names what is not known of a run whose ranks and nodes these are: ranks that never
-// came, were killed or left no report, nodes whose records have no end, and what the
-// records name themselves.
-func Holes(m Marker, all []Rank, nodes []Node) (holes []Hole) {
-	records := map[string]*Node{}
-	for i, n := range nodes {
-		records[n.Record] = &nodes[i]
-		holes = append(holes, n.Holes...)
-		if n.EndedUnixNs == 0 {
-			holes = append(holes, Hole{Kind: HoleNode, Node: n.Node, Rank: -1, FromUnixNs: n.UpdatedUnixNs,
-				Text: fmt.Sprintf("node %s: its record has no end: nothing is known of it from then on", n.Node)})
-		}
-	}
-	here := map[int]bool{}
-	for _, r := range all {
-		here[r.Rank] = true
-		switch {
-		case r.State == Ended && r.Run != "":
-		case r.State == Ended:
-			holes = append(holes, Hole{Kind: HoleReport, Node: r.Node, Rank: r.Rank, FromUnixNs: r.StartedUnixNs,
-				ToUnixNs: r.EndedUnixNs, Text: fmt.Sprintf("rank %d on %s ended without a report", r.Rank, r.Node)})
-		default:
-			from := r.StartedUnixNs
-			if n := records[r.Record]; n != nil {
-				from = max(from, n.UpdatedUnixNs)
-			}
-			holes = append(holes, Hole{Kind: HoleRank, Node: r.Node, Rank: r.Rank, FromUnixNs: from,
-				Text: fmt.Sprintf("rank %d on %s was killed: it has no report, and its energy is in its node's record",
-					r.Rank, r.Node)})
-		}
-	}
-	for rank := range m.Size {
-		if !here[rank] {
-			holes = append(holes, Hole{Kind: HoleRank, Rank: rank, Text: fmt.Sprintf("rank %d never came", rank)})
-		}
-	}
-	slices.SortStableFunc(holes, func(a, b Hole) int { return strings.Compare(a.Kind, b.Kind) })
-	return holes
 }

@@ -199,7 +199,8 @@ const (
 type Hole struct {
 	Kind       string `json:"kind"`
 	Node       string `json:"node"`
-	Rank       int    `json:"rank"` // -1 for a hole of a node
+	Rank       int    `json:"rank"`            // the first of several; -1 for a hole of a node
+	Ranks      string `json:"ranks,omitempty"` // of several: 0-3,7
 	FromUnixNs int64  `json:"from_unix_ns"`
 	ToUnixNs   int64  `json:"to_unix_ns"` // 0: to the end
 	Text       string `json:"text"`

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -91,11 +92,20 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	rank := Rank{Format: Version, CgVersion: "1.2.3", Identity: id, State: Running, Record: "n1-ab"}
-	if err := f.Begin(rank); err != nil {
-		t.Fatal(err)
+	var begun atomic.Int32
+	for range 8 { // processes that have the same rank
+		all.Go(func() {
+			switch err := f.Begin(rank); {
+			case err == nil:
+				begun.Add(1)
+			case !strings.Contains(err.Error(), "rank 1 is there already: process 0 on n1 has it"):
+				t.Error(err)
+			}
+		})
 	}
-	if err := f.Begin(rank); err == nil || !strings.Contains(err.Error(), "rank 1 is there already") {
-		t.Errorf("a second run in the folder: %v", err)
+	all.Wait()
+	if n := begun.Load(); n != 1 {
+		t.Errorf("%d processes are rank 1", n)
 	}
 	for _, c := range []struct {
 		version string
@@ -210,4 +220,50 @@ func TestRefused(t *testing.T) {
 	expect(only(), "rank 1 has 2 shares of 1 domains")
 	write(NodeFile("n1-0"), `{"format":1,"cg_version":"1.0","samples":[{"energy_uj":[1,2]}],"domains":[{}]}`)
 	expect(only(), "sample 0 has 2 energies of 1 domains")
+}
+
+// Ranks that are missing for the same reason are one hole, however many they are.
+func TestHolesOfManyRanks(t *testing.T) {
+	var all []Rank
+	for rank := range 10_004 {
+		r := Rank{Identity: Identity{Rank: rank, Node: "n1"}, State: Running, StartedUnixNs: int64(1000 + rank)}
+		switch {
+		case rank == 2:
+			r.State, r.Run = Ended, RunFile(rank)
+		case rank == 3:
+			r.State = Ended
+		case rank > 5 && rank%2 == 0 || rank > 5000:
+			continue
+		}
+		all = append(all, r)
+	}
+	const were = " were killed: they have no reports, and their energy is in their node's record"
+	want := []Hole{
+		{Kind: HoleRank, Node: "n1", Rank: 0, FromUnixNs: 1000,
+			Text: "2501 ranks (0-1,4-5,7,9,11,13,15,17 and 2491 more) on n1" + were},
+		{Kind: HoleRank, Rank: 6, Text: "7501 ranks (6,8,10,12,14,16,18,20 and 7493 more) never came"},
+		{Kind: HoleReport, Node: "n1", Rank: 3, FromUnixNs: 1003, Text: "rank 3 on n1 ended without a report"},
+	}
+	got := Holes(Marker{Size: 10_004}, all, nil)
+	for i := range got {
+		if list := got[i].Ranks; i < 2 && strings.Count(list, ",") > 2000 {
+			got[i].Ranks = ""
+		} else if i < 2 {
+			t.Errorf("hole %d has the ranks %.50q", i, list)
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	lines := Holes(Marker{Size: 10_000}, []Rank{{State: Ended, Run: RunFile(0)}}, nil)
+	if want := []Hole{{Kind: HoleRank, Rank: 1, Ranks: "1-9999", Text: "9999 ranks (1-9999) never came"}}; !reflect.DeepEqual(lines, want) {
+		t.Errorf("got %+v, want %+v", lines, want)
+	}
+	record := Node{Node: "n1", Record: "n1-1", EndedUnixNs: 9, UpdatedUnixNs: 9, Holes: []Hole{
+		{Kind: HoleRank, Node: "n1", Rank: 0, FromUnixNs: 7, Text: "rank 0 on n1 was killed: its share ends there"},
+		{Kind: HoleRank, Node: "n1", Rank: 5, FromUnixNs: 7, Text: "rank 5 on n1 was killed: its share ends there"}}}
+	told := Holes(Marker{}, []Rank{{Identity: Identity{Node: "n1"}, State: Running, Record: "n1-1"}}, []Node{record})
+	if len(told) != 2 || told[0].Rank != 5 || told[1].Rank != 0 || told[1].FromUnixNs != 7 {
+		t.Errorf("a rank that was killed is to be named once: %+v", told)
+	}
 }

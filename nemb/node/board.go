@@ -21,9 +21,9 @@ import (
 //	state 0  written by the measurer while state 1 counts, and
 //	state 1  the other way round: the count of commits tells which
 //
-// A state has, after its moment, a ledger for each domain and a result for each slot. The
-// measurer writes a whole state and then counts a commit, so a measurer that is killed
-// leaves the last whole one.
+// A state has, after its moment and the processor times of cg and of others, a ledger for
+// each domain and a result for each slot. The measurer writes a whole state and then
+// counts a commit, so a measurer that is killed leaves the last whole one.
 const (
 	magic      = 0x3130_4452_414f_4247 // "GBOARD01"
 	maxSlots   = 1024
@@ -160,6 +160,7 @@ type result struct {
 // state is what the measurer knows, as a whole.
 type state struct {
 	mono, unix int64 // of the last sample that is in it
+	own, other int64 // processor time of cg, and of all that is no rank, ns
 	ledgers    []ledger
 	results    []result
 }
@@ -170,6 +171,8 @@ func (b *board) commit(s *state) {
 	at := stateAt(next)
 	b.store(at, uint64(s.mono))
 	b.store(at+1, uint64(s.unix))
+	b.store(at+2, uint64(s.own))
+	b.store(at+3, uint64(s.other))
 	for d, l := range s.ledgers {
 		for i, v := range []uint64{l.total, l.ranks, l.other, l.idle, l.own, l.unattributed} {
 			b.store(ledgerAt(next, d)+i, v)
@@ -189,7 +192,9 @@ func (b *board) commit(s *state) {
 // committed is the last state that was shown, of so many domains.
 func (b *board) committed(domains int) *state {
 	which := b.load(wordCommits)
-	s := &state{mono: int64(b.load(stateAt(which))), unix: int64(b.load(stateAt(which) + 1))}
+	at := stateAt(which)
+	s := &state{mono: int64(b.load(at)), unix: int64(b.load(at + 1)), own: int64(b.load(at + 2)),
+		other: int64(b.load(at + 3))}
 	for d := range domains {
 		var v [6]uint64
 		for i := range v {

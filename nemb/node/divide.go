@@ -18,9 +18,10 @@ type reading struct{ program, own int64 }
 type divider struct {
 	windows *windows.Windows
 	base    []ledger // of earlier measurers
+	before  struct{ own, other int64 }
 	state   *state
 	counted []reading // that is in the state, or in a hole
-	program int64     // of all ranks since the first sample
+	program int64     // of all ranks since this measurer's first sample
 	own     int64
 	other   time.Duration
 }
@@ -30,6 +31,7 @@ type divider struct {
 func newDivider(domains []nemb.Domain, cpus int, before *state, slots []reading) *divider {
 	x := &divider{windows: windows.New(domains, cpus, paths.NewTree()), state: before, counted: slots,
 		base: append([]ledger{}, before.ledgers...)}
+	x.before.own, x.before.other = before.own, before.other
 	for len(x.base) < len(domains) {
 		x.base = append(x.base, ledger{})
 	}
@@ -75,6 +77,7 @@ func (x *divider) close(s nemb.Sample, slots []reading) {
 	}
 	x.other = max(x.other, s.Usage.Other-time.Duration(x.program+x.own))
 	s.Usage = account.Usage{Program: time.Duration(x.program), Own: s.Usage.Own + time.Duration(x.own), Other: x.other}
+	x.state.own, x.state.other = x.before.own+int64(s.Usage.Own), x.before.other+int64(x.other)
 	before := make([]nemb.Energy, len(x.base))
 	for d := range x.windows.Domains {
 		before[d] = x.windows.Domains[d].Program

@@ -131,9 +131,7 @@ func (m *measurer) begin(ring string) error {
 	m.divider = newDivider(m.domains, processor.Online(), left, m.readings())
 	m.divider.begin(first)
 	m.latest, m.closed = first, first.Time
-	if err := m.open(before, first.Time); err != nil {
-		return err
-	}
+	m.open(before, first.Time)
 	if before == nil {
 		about := about{Record: m.record.Record, Domains: m.domains, Ring: ring, CPUModel: m.CPUModel}
 		if err := m.board.writeAbout(about); err != nil {
@@ -152,40 +150,60 @@ func (m *measurer) begin(ring string) error {
 }
 
 // open begins the record, or goes on with that of an earlier measurer.
-func (m *measurer) open(before *about, first checkpoint.Instant) error {
+func (m *measurer) open(before *about, first checkpoint.Instant) {
 	now, unix := checkpoint.Monotime(), time.Now().UnixNano()
 	began := unix - int64(now-first)
 	mine := ranks.Measurer{PID: os.Getpid(), StartedUnixNs: began}
 	if before != nil {
-		for n, err := range m.Run.Nodes() {
-			if err == nil && n.Record == before.Record {
-				m.record = n
-			}
-		}
-	}
-	if m.record.Record != "" {
-		n := &m.record
-		last := &n.Measurers[len(n.Measurers)-1]
-		last.EndedUnixNs = m.divider.state.unix
-		n.Holes = append(n.Holes, ranks.Hole{Kind: ranks.HoleMeasurer, Node: m.Node, Rank: -1,
-			FromUnixNs: last.EndedUnixNs, ToUnixNs: began,
-			Text: fmt.Sprintf("node %s: its measurer (process %d) was killed, and nobody sampled its counters for "+
-				"%.3f s", m.Node, last.PID, float64(began-last.EndedUnixNs)/1e9)})
-		n.Measurers = append(n.Measurers, mine)
-		return nil
+		m.goOn(before.Record, mine)
+		return
 	}
 	token := make([]byte, 4)
 	rand.Read(token)
+	m.fresh(m.Node+"-"+hex.EncodeToString(token), mine)
+	m.record.StartedMonoNs = int64(first)
+}
+
+// goOn goes on with the record of an earlier measurer. The board has its sums. A record that
+// cannot be read is written anew under its name, so nothing is counted twice.
+func (m *measurer) goOn(record string, mine ranks.Measurer) {
+	ended := m.divider.state.unix
+	hole := ranks.Hole{Kind: ranks.HoleMeasurer, Node: m.Node, Rank: -1, FromUnixNs: ended,
+		ToUnixNs: mine.StartedUnixNs}
+	span := float64(mine.StartedUnixNs-ended) / 1e9
+	n, err := m.Run.Node(record)
+	if err == nil && len(n.Measurers) == 0 {
+		err = fmt.Errorf("%s names no measurer", ranks.NodeFile(record))
+	}
+	if err != nil {
+		m.fresh(record, mine)
+		m.record.StartedUnixNs = ended
+		m.record.StartedMonoNs = m.divider.state.mono
+		hole.Text = fmt.Sprintf("node %s: its measurer was killed, and nobody sampled its counters for %.3f s. What "+
+			"it had written cannot be read (%v): the sums are whole, and samples and holes before are missing", m.Node,
+			span, err)
+		m.record.Holes = append(m.record.Holes, hole)
+		return
+	}
+	last := &n.Measurers[len(n.Measurers)-1]
+	last.EndedUnixNs = ended
+	hole.Text = fmt.Sprintf("node %s: its measurer (process %d) was killed, and nobody sampled its counters for %.3f s",
+		m.Node, last.PID, span)
+	n.Holes = append(n.Holes, hole)
+	n.Measurers = append(n.Measurers, mine)
+	m.record = n
+}
+
+// fresh begins a record.
+func (m *measurer) fresh(record string, mine ranks.Measurer) {
 	host, _ := os.Hostname()
 	m.record = ranks.Node{
-		Format: ranks.Version, CgVersion: m.Version, Node: m.Node, Record: m.Node + "-" + hex.EncodeToString(token),
+		Format: ranks.Version, CgVersion: m.Version, Node: m.Node, Record: record,
 		Hostname: host, BootID: ranks.BootID(), CPUModel: m.CPUModel, CPUs: processor.Online(),
-		IntervalNs: int64(m.Interval), Measurers: []ranks.Measurer{mine}, StartedUnixNs: began,
-		StartedMonoNs: int64(first),
-		Domains:       []ranks.Domain{}, Ranks: []ranks.Share{}, Samples: []ranks.Sample{}, Offsets: []ranks.Offset{},
+		IntervalNs: int64(m.Interval), Measurers: []ranks.Measurer{mine}, StartedUnixNs: mine.StartedUnixNs,
+		Domains: []ranks.Domain{}, Ranks: []ranks.Share{}, Samples: []ranks.Sample{}, Offsets: []ranks.Offset{},
 		Holes: []ranks.Hole{}, Warnings: []ranks.Warning{},
 	}
-	return nil
 }
 
 // readings are the processor times that the ranks have written.

@@ -85,6 +85,9 @@ func joinBoard(j Joining, place string) (*Member, error) {
 		}
 		defer door.Close()
 		m := &Member{joining: j, stop: make(chan struct{})}
+		if _, err := os.Stat(filepath.Join(dir, "board")); err != nil { // the first of its node
+			removeStale(dir)
+		}
 		if m.board, err = openBoard(dir); err != nil {
 			return nil, err
 		}
@@ -285,11 +288,12 @@ func (m *Member) discard() {
 // a folder that is gone, and makes a new one. The folder gets another name first, so that
 // nobody makes a file in it meanwhile.
 func removeBoard(dir string) error {
-	gone := fmt.Sprintf("%s.gone-%d", dir, os.Getpid())
-	if err := os.Rename(dir, gone); err != nil {
+	aside := fmt.Sprintf("%s%s%d", dir, gone, os.Getpid())
+	os.RemoveAll(aside) // of a process that was killed and had the same number
+	if err := os.Rename(dir, aside); err != nil {
 		return err
 	}
-	err := os.RemoveAll(gone)
+	err := os.RemoveAll(aside)
 	os.Remove(filepath.Dir(dir)) // if no other run has a board
 	return err
 }

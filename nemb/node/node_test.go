@@ -122,7 +122,7 @@ func TestBoard(t *testing.T) {
 			t.Fatalf("slot %d, %v, want %d", slot, err, rank)
 		}
 	}
-	want := &state{mono: 5, unix: 6, ledgers: []ledger{{21, 6, 5, 4, 3, 3}, {1, 1, 0, 0, 0, 0}}, results: []result{
+	want := &state{mono: 5, unix: 6, own: 7, other: 8, ledgers: []ledger{{21, 6, 5, 4, 3, 3}, {1, 1, 0, 0, 0, 0}}, results: []result{
 		{stateSettled, 7, []uint64{1, 0}}, {stateRunning, 8, []uint64{2, 1}}, {stateLost, 9, []uint64{3, 0}}}}
 	b.commit(&state{mono: 1, ledgers: make([]ledger, 2), results: want.results})
 	b.commit(want)

@@ -20,8 +20,10 @@ const mostSamples = 2048
 // sample adds the state to the samples of the record.
 func (m *measurer) sample() {
 	x := m.divider
-	s := ranks.Sample{UnixNs: x.state.unix, RanksCPUNs: x.program, OtherCPUNs: int64(x.other),
-		CgCPUNs: int64(m.latest.Usage.Own) + x.own}
+	s := ranks.Sample{UnixNs: x.state.unix, CgCPUNs: x.state.own, OtherCPUNs: x.state.other}
+	for _, r := range x.state.results {
+		s.RanksCPUNs += r.cpu
+	}
 	for _, l := range x.state.ledgers {
 		s.EnergyUj = append(s.EnergyUj, l.total)
 	}

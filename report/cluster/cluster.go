@@ -243,10 +243,11 @@ type Heat struct {
 
 // Hole is a part of the run of which something is not known.
 type Hole struct {
-	Kind string `json:"kind"`
-	Node string `json:"node"`
-	Rank int    `json:"rank"` // -1 for a hole of a node
-	Text string `json:"text"`
+	Kind  string `json:"kind"`
+	Node  string `json:"node"`
+	Rank  int    `json:"rank"`            // the first of several; -1 for a hole of a node
+	Ranks string `json:"ranks,omitempty"` // of several: 0-3,7
+	Text  string `json:"text"`
 }
 
 // Warn adds a warning.

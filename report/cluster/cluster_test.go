@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,7 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"cg/nemb"
 	"cg/ranks"
 	"cg/report"
 	"cg/report/reporttest"
@@ -153,6 +156,79 @@ func TestHoles(t *testing.T) {
 	}
 	if d.Totals.Reports != 3 || !strings.Contains(d.Warnings[0].Message, "3 parts of the run are not known") {
 		t.Errorf("%d reports, %v", d.Totals.Reports, d.Warnings)
+	}
+}
+
+// Counters that two measurers of a machine sampled count once, whether the nodes have one
+// name or two, and whether one of them began later or ended earlier.
+func TestSeveralMeasurers(t *testing.T) {
+	const second = int64(time.Second)
+	// record is what a measurer saw from one second to another of a counter that draws 10 W: 6 for
+	// its own rank, 1 for cg in all, 2 for others and 1 of idle power.
+	record := func(node, boot string, rank int, from, to int64, source string) ranks.Node {
+		span := uint64(to - from)
+		n := ranks.Node{Format: ranks.Version, CgVersion: "0.1.0", Node: node, Record: fmt.Sprintf("%s-%d", node, rank),
+			BootID: boot, CPUs: 2, StartedUnixNs: 1 + from*second, EndedUnixNs: 1 + to*second, UpdatedUnixNs: 1 + to*second,
+			Measurers: []ranks.Measurer{{PID: 1}}, Domains: []ranks.Domain{{ID: "package-0", Source: source,
+				Method: string(nemb.Measured), InTotal: true, Lo: 1, Hi: 1, TotalUj: 10e6 * span, RanksUj: 3e6 * span,
+				OtherUj: 5e6 * span, IdleUj: 1e6 * span, CgUj: 1e6 * span}},
+			Ranks: []ranks.Share{{Rank: rank, State: ranks.Settled, CPUNs: 5, ShareUj: []uint64{3e6 * span}}}}
+		for at := from; at <= to; at++ {
+			n.Samples = append(n.Samples, ranks.Sample{UnixNs: 1 + at*second, EnergyUj: []uint64{10e6 * uint64(at-from)}})
+		}
+		return n
+	}
+	for _, c := range []struct {
+		what  string
+		b     ranks.Node
+		nodes int
+		want  uint64 // joules
+		once  bool
+	}{
+		{"one name", record("a", "boot", 1, 0, 10, "/sys/energy"), 1, 100, true},
+		{"containers", record("b", "boot", 1, 0, 10, "/sys/energy"), 1, 100, true},
+		{"within", record("b", "boot", 1, 2, 5, "/sys/energy"), 1, 100, true},
+		{"longer", record("b", "boot", 1, 4, 12, "/sys/energy"), 1, 120, true},
+		{"afterwards", record("b", "boot", 1, 10, 20, "/sys/energy"), 2, 200, false},
+		{"another machine", record("b", "other", 1, 0, 10, "/sys/energy"), 2, 200, false},
+		{"nobody knows the machine", record("b", "", 1, 0, 10, "/sys/energy"), 2, 200, false},
+		{"other counters", record("b", "boot", 1, 0, 10, "/n1/sys/energy"), 2, 200, false},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		f, err := ranks.Create(dir, "0.1.0", ranks.Identity{Size: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range []ranks.Node{record("a", "boot", 0, 0, 10, "/sys/energy"), c.b} {
+			if err := f.PutNode(n); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.PutRank(ranks.Rank{Format: ranks.Version, CgVersion: "0.1.0", Identity: ranks.Identity{Rank: i,
+				Node: n.Node}, State: ranks.Ended, Record: n.Record, CPUNs: 5}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := merge(t, dir)
+		if faults := d.Check(); len(faults) > 0 {
+			t.Errorf("%s: %q", c.what, faults)
+		}
+		warned := slices.ContainsFunc(d.Warnings, func(w report.Warning) bool { return w.Slug == SeveralMeasurers })
+		if len(d.Nodes) != c.nodes || uint64(*d.Totals.EnergyJ) != c.want*1e6 || warned != c.once {
+			t.Errorf("%s: %d nodes, %d uJ, said %v; want %d, %d J, %v", c.what, len(d.Nodes), *d.Totals.EnergyJ, warned,
+				c.nodes, c.want, c.once)
+		}
+		for _, r := range d.Ranks {
+			if r.EnergyJ == nil || *r.EnergyJ == 0 || c.once && r.Node != "a" {
+				t.Errorf("%s: rank %d on %s has %v", c.what, r.Rank, r.Node, r.EnergyJ)
+			}
+		}
+		for _, n := range d.Nodes {
+			for _, s := range n.Samples {
+				if s.PowerW != 10 {
+					t.Errorf("%s: %s draws %g W", c.what, n.Name, s.PowerW)
+				}
+			}
+		}
 	}
 }
 

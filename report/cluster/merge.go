@@ -47,6 +47,7 @@ type merging struct {
 	held      int // cells of all functions
 	warned    map[string]*warned
 	mpi       map[string]*MPI
+	alias     map[string]string // the name of a node that is another's machine: that one's
 }
 
 // warned is a warning that several ranks have.
@@ -72,18 +73,11 @@ func Merge(dir string, said func(ranks int)) (*Run, error) {
 		return nil, err
 	}
 	m := &merging{Run: &Run{folder: dir}, folder: f, nodes: map[string]*Node{}, lines: map[string]report.Joules{},
-		functions: map[place]*function{}, warned: map[string]*warned{}, mpi: map[string]*MPI{}}
-	var records []ranks.Node
-	for n, err := range f.Nodes() {
-		if err != nil {
-			if err := m.unreadable(err, "node"); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		m.node(n)
-		n.Samples = nil // the largest part, which Holes has no use for
-		records = append(records, n)
+		functions: map[place]*function{}, warned: map[string]*warned{}, mpi: map[string]*MPI{},
+		alias: map[string]string{}}
+	records, err := m.records()
+	if err != nil {
+		return nil, err
 	}
 	var all []ranks.Rank
 	for r, err := range f.Ranks() {
@@ -99,9 +93,7 @@ func Merge(dir string, said func(ranks int)) (*Run, error) {
 		return nil, fmt.Errorf("%s: no rank has written anything yet", dir)
 	}
 	slices.SortFunc(all, func(a, b ranks.Rank) int { return a.Rank - b.Rank })
-	for _, h := range ranks.Holes(f.Marker, all, records) {
-		m.Holes = append(m.Holes, Hole{h.Kind, h.Node, h.Rank, h.Text})
-	}
+	m.holes(ranks.Holes(f.Marker, all, records))
 	m.identify(all)
 	m.reports(all, said)
 	m.finish()
@@ -150,6 +142,7 @@ func seconds(ns int64) float64 { return float64(ns) / unixNsPerS }
 
 // rank is what the file of a rank tells, and the record of its node.
 func (m *merging) rank(r ranks.Rank) Rank {
+	r.Node = cmp.Or(m.alias[r.Node], r.Node)
 	out := Rank{Rank: r.Rank, Node: r.Node, LocalRank: r.LocalRank, State: r.State, ExitStatus: r.ExitStatus,
 		Signal: r.Signal, StartedUnixNs: r.StartedUnixNs, CPUTimeS: seconds(r.CPUNs),
 		Moved: r.CPUsEnd != nil && !slices.Equal(r.CPUs, r.CPUsEnd)}
@@ -267,8 +260,9 @@ func (m *merging) reports(all []ranks.Rank, said func(int)) {
 			said(n)
 		}
 		if r.err != nil {
-			m.Holes = append(m.Holes, Hole{ranks.HoleReport, all[r.at].Node, all[r.at].Rank,
-				fmt.Sprintf("rank %d on %s: its report cannot be read: %v", all[r.at].Rank, all[r.at].Node, r.err)})
+			m.Holes = append(m.Holes, Hole{Kind: ranks.HoleReport, Node: all[r.at].Node, Rank: all[r.at].Rank,
+				Text: fmt.Sprintf("rank %d on %s: its report cannot be read: %v", all[r.at].Rank, all[r.at].Node,
+					r.err)})
 			continue
 		}
 		if r.at < first {
@@ -316,10 +310,13 @@ func (m *merging) finish() {
 		if w.n > 1 {
 			text = fmt.Sprintf("%d of ranks and nodes have this; the first is %s", w.n, text)
 		}
-		if slug == Differs {
+		switch slug {
+		case Differs:
 			m.Warn("shares-differ", text)
-			continue
+		case SeveralMeasurers:
+			m.Warn("several-measurers", text)
+		default:
+			m.Warnings = append(m.Warnings, report.Warning{Slug: slug, Message: text})
 		}
-		m.Warnings = append(m.Warnings, report.Warning{Slug: slug, Message: text})
 	}
 }

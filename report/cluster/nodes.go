@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -228,6 +227,7 @@ func (m *merging) finishTotals() {
 
 // lost books the shares of ranks that have no report, and adds those that have no file.
 func (m *merging) lost(n *Node, reports map[int]bool) {
+	var holes []ranks.Hole
 	for rank, share := range n.shares {
 		has, known := reports[rank]
 		if !has {
@@ -237,9 +237,17 @@ func (m *merging) lost(n *Node, reports map[int]bool) {
 			e := report.Joules(share.micro)
 			m.Ranks = append(m.Ranks, Rank{Rank: rank, Node: n.Name, LocalRank: -1, State: ranks.Lost, EnergyJ: &e})
 			n.Ranks++
-			m.Holes = append(m.Holes, Hole{ranks.HoleRank, n.Name, rank,
-				fmt.Sprintf("rank %d on %s has a share and no file", rank, n.Name)})
+			holes = append(holes, ranks.Hole{Kind: ranks.HoleRank, Node: n.Name, Rank: rank,
+				Text: "on " + n.Name + " has a share and no file"})
 		}
+	}
+	m.holes(ranks.Fold(holes))
+}
+
+// holes adds holes.
+func (m *merging) holes(all []ranks.Hole) {
+	for _, h := range all {
+		m.Holes = append(m.Holes, Hole{Kind: h.Kind, Node: h.Node, Rank: h.Rank, Ranks: h.Ranks, Text: h.Text})
 	}
 }
 
