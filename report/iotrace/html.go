@@ -1,21 +1,17 @@
 package iotrace
 
 import (
-	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
 	"math"
 	"strings"
-	"sync"
 
 	"cg/recorder/analysis"
 	"cg/report/figures"
 	"cg/report/format"
+	"cg/report/frame"
 	"cg/shown"
 )
 
@@ -26,9 +22,9 @@ var script string
 var style string
 
 //go:embed page/page.html
-var frame string
+var pageBody string
 
-var page = sync.OnceValues(func() (*template.Template, error) { return template.New("trace").Parse(frame) })
+var page = frame.New(pageBody)
 
 // mostDrawn is how many files a page draws the accesses of.
 const mostDrawn = 64
@@ -51,10 +47,6 @@ func pageRows(n int) int { return min(n, 500) }
 // WriteHTML writes a page for a browser, in one file that needs no network. What the trace
 // tells is put into it as text.
 func WriteHTML(w io.Writer, d *Document, _ format.Options) error {
-	t, err := page()
-	if err != nil {
-		return err
-	}
 	data, err := d.pageData()
 	if err != nil {
 		return err
@@ -63,22 +55,11 @@ func WriteHTML(w io.Writer, d *Document, _ format.Options) error {
 	for _, n := range d.Analysis.Notes {
 		notes = append(notes, shown.Line(n))
 	}
-	return t.Execute(w, map[string]any{
-		"Policy": fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; "+
-			"form-action 'none'", policy(script), policy(style)),
-		"Title": shown.Line(d.Title()), "Version": shown.Line(d.Version), "Style": template.CSS(style),
-		"Script": template.JS(script), "Data": template.JS(data), "Sections": d.pageSections(), "Notes": notes,
-	})
+	return page.Write(w, frame.Page{Title: d.Title(), Version: d.Version, Style: frame.Style + style, Script: script,
+		Data: data, Body: map[string]any{"Title": shown.Line(d.Title()), "Sections": d.pageSections(), "Notes": notes}})
 }
 
-// policy names an inline script or style to a Content-Security-Policy
-// (www.w3.org/TR/CSP3).
-func policy(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}
-
-// pageData is what the script draws, as JSON in which no character means anything to HTML.
+// pageData is what the script draws.
 func (d *Document) pageData() ([]byte, error) {
 	type file struct {
 		Name  string  `json:"name"`
@@ -116,11 +97,7 @@ func (d *Document) pageData() ([]byte, error) {
 		}
 		out.Files = append(out.Files, one)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(true)
-	err := e.Encode(out)
-	return shown.JSON(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), err
+	return frame.JSON(out)
 }
 
 // Short is a number that is written with seven digits, enough for a picture.

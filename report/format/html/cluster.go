@@ -14,6 +14,7 @@ import (
 	"cg/docs"
 	"cg/report/cluster"
 	"cg/report/format"
+	"cg/report/frame"
 	"cg/shown"
 )
 
@@ -26,20 +27,7 @@ const (
 )
 
 // The page of a run of many ranks: tables and pictures, without a script.
-var clusterPage = template.Must(template.New("cluster").Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '{{.Hash}}'; img-src data:; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="cg {{.Version}}">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{{.Title}} · energy</title>
-<style>{{.Style}}</style>
-</head>
-<body>
-<main>
+var clusterBody = frame.New(`<main>
 <h1>{{.Title}}</h1>
 <dl>
 {{range .Facts}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>
@@ -69,31 +57,15 @@ var clusterPage = template.Must(template.New("cluster").Parse(`<!DOCTYPE html>
 {{end}}</tbody>
 </table>
 {{if .More}}<p>and {{.More}} more: cg report -f csv and -o FOLDER.parquet have all</p>
-{{end}}{{end}}</main>
-</body>
-</html>
-`))
+{{end}}{{end}}</main>`)
 
-const clusterStyle = `:root { color-scheme: light dark; }
-body { margin: 0; font: 15px/1.5 system-ui, sans-serif; background: light-dark(#fafaf8, #14171a); color: light-dark(#1f2326, #e4e6e3); font-variant-numeric: tabular-nums; }
-main { max-width: 1200px; margin: 0 auto; padding: 24px; }
-h1 { font-size: 22px; overflow-wrap: anywhere; }
-h2 { font-size: 16px; margin-top: 32px; }
-p, figcaption { color: light-dark(#667077, #98a2a8); font-size: 13px; overflow-wrap: anywhere; }
-p.warning { color: inherit; border-left: 3px solid #c80; padding-left: 10px; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; }
-dt { color: light-dark(#667077, #98a2a8); }
-dd { margin: 0; overflow-wrap: anywhere; }
-.maps { display: flex; flex-wrap: wrap; gap: 16px; overflow-x: auto; }
-figure { margin: 0; }
+// clusterStyle is what the page has besides the frame's.
+const clusterStyle = `.maps { display: flex; flex-wrap: wrap; gap: 16px; overflow-x: auto; }
 svg { overflow: visible; }
 svg text { font-size: 11px; fill: currentColor; }
 svg image { image-rendering: pixelated; }
 svg polyline { fill: none; stroke: #2a78c8; stroke-width: 1.5; }
-table { border-collapse: collapse; width: 100%; margin: 8px 0; font-size: 13px; }
-th { font-weight: 400; color: light-dark(#667077, #98a2a8); }
-th, td { text-align: right; padding: 4px 10px; border-bottom: 1px solid light-dark(#e3e4df, #2d3338); overflow-wrap: anywhere; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; }
+table { font-size: 13px; }
 `
 
 // mostRows is how many rows a table of the page has.
@@ -122,11 +94,9 @@ func writeCluster(w io.Writer, d *cluster.Run, _ format.Options) error {
 	if err != nil {
 		return err
 	}
-	return clusterPage.Execute(w, map[string]any{
-		"Hash": policyHash(clusterStyle), "Style": template.CSS(clusterStyle),
-		"Version": shown.Line(d.Meta.CgVersion), "Title": shown.Line(d.Title()), "Facts": facts, "Warnings": warnings,
-		"Heat": heat, "Power": powersOf(d), "Tables": tables,
-	})
+	return clusterBody.Write(w, frame.Page{Title: d.Title() + " · energy", Version: d.Meta.CgVersion,
+		Style: frame.Style + clusterStyle, Body: map[string]any{"Title": shown.Line(d.Title()), "Facts": facts,
+			"Warnings": warnings, "Heat": heat, "Power": powersOf(d), "Tables": tables}})
 }
 
 // heatMap is a picture of ranks and functions, with its labels.

@@ -3,24 +3,22 @@ package html
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"cg/docs"
 	"cg/report"
 	"cg/report/format"
+	"cg/report/frame"
 	"cg/report/iotrace"
 	"cg/report/stream"
-	"cg/shown"
 )
 
 //go:generate page/uplot.sh
@@ -65,14 +63,6 @@ func write(w io.Writer, runs report.Several, o format.Options) error {
 	if err != nil {
 		return err
 	}
-	frame, err := page.ReadFile("page/page.html")
-	if err != nil {
-		return err
-	}
-	t, err := template.New("page").Parse(string(frame))
-	if err != nil {
-		return err
-	}
 	data, err := pageData(runs, o)
 	if err != nil {
 		return err
@@ -87,14 +77,18 @@ func write(w io.Writer, runs report.Several, o format.Options) error {
 		Names: o.Names}); err != nil {
 		return err
 	}
-	return t.Execute(w, map[string]any{
-		"Policy": fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri "+
-			"'none'; form-action 'none'", policyHash(script), policyHash(style)),
-		"Title": shown.Line(strings.Join(pageTitles(runs, o), " and ")), "Version": shown.Line(runs[0].Meta.CgVersion),
-		"Style": template.CSS(style), "Script": template.JS(script), "Data": template.JS(data),
-		"Text": plain.String(), "Licence": string(licence),
-	})
+	return body().Write(w, frame.Page{Title: strings.Join(pageTitles(runs, o), " and ") + " · energy",
+		Version: runs[0].Meta.CgVersion, Style: style, Script: script, Data: data,
+		Body: map[string]string{"Text": plain.String(), "Licence": string(licence)}})
 }
+
+var body = sync.OnceValue(func() frame.Body {
+	b, err := page.ReadFile("page/page.html")
+	if err != nil {
+		return func() (*template.Template, error) { return nil, err }
+	}
+	return frame.New(string(b))
+})
 
 // plainWhole reports whether the text for a browser without scripts has every
 // function: the thousandth is of no use to anybody.
@@ -126,13 +120,6 @@ func pagePart(names []string) (string, error) {
 	return out.String(), nil
 }
 
-// policyHash names an inline script or style to a Content-Security-Policy
-// (www.w3.org/TR/CSP3).
-func policyHash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}
-
 // pageSource is a file of a program, or why it is not there.
 type pageSource struct {
 	Text string `json:"text"`
@@ -143,10 +130,8 @@ type pageSource struct {
 // MostSource.
 const mostSourceWhole = 16 << 20
 
-// pageData is JSON in which no character means anything to HTML: <, > and &
-// are written as \u003c, \u003e and \u0026.
+// pageData is what the script shows.
 func pageData(runs report.Several, o format.Options) ([]byte, error) {
-	var b bytes.Buffer
 	d := struct {
 		Names    []string              `json:"names"`
 		Runs     []pageRun             `json:"runs"`
@@ -176,10 +161,7 @@ func pageData(runs report.Several, o format.Options) ([]byte, error) {
 		d.Sources = pageSources(runs, o)
 	}
 	d.Comparison = pageComparisonOf(runs, d.Names)
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(true)
-	err := e.Encode(d)
-	return shown.JSON(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), err
+	return frame.JSON(d)
 }
 
 // pageSources are the files with functions, the dearest first as long as there
