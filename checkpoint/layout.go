@@ -152,7 +152,8 @@ type treeHead struct {
 	head    chunk
 	paths   uint32
 	counted uint32 // cost of an event that is not timed
-	_       [7]uint64
+	lasting uint32 // ticks from which on an interval that is drawn is a long one
+	_       [13]uint32
 	place   uint64 // 128
 	events  uint64
 	unwound uint64

@@ -93,6 +93,8 @@ type Tally struct {
 	Events, Unwound, Closed, Joined, LongLost uint64
 	// CountedCost is what an event costs that is not timed, in ticks.
 	CountedCost float64
+	// Lasting is how many ticks an interval lasts at least that is drawn as a long one.
+	Lasting float64
 }
 
 // pauseSkew is how much later than a reading of the clock a time in a tree can be that is
@@ -348,6 +350,7 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	}
 	run.Tally = r.tally(t.head, f.reading[r.paths])
 	run.Tally.CountedCost = c.ticks(float64(t.head.counted)/16, h.flags)
+	run.Tally.Lasting = c.ticks(float64(atomic.LoadUint32(&t.head.lasting)), h.flags)
 	n := len(r.queue)
 	taken := min(n, fold(run))
 	r.offered = r.offered || taken > 0

@@ -29,6 +29,15 @@ type virtual struct {
 	calls  map[checkpoint.SiteID]uint64
 	events uint64
 	span   float64 // of the whole run
+	mark   uint64
+	drawn  [2]uint64 // intervals that stand for others
+	parts  []virtualPart
+}
+
+// virtualPart is how many intervals were counted in a window that began at a tick.
+type virtualPart struct {
+	begin   checkpoint.Tick
+	counted uint64
 }
 
 func buildVirtual(t testing.TB) string {
@@ -61,8 +70,13 @@ func runVirtual(t testing.TB, path, name string, seed int, budget float64) virtu
 		return nemb.Sample{At: at, Time: checkpoint.Instant(since), Energy: []nemb.Energy{nemb.Energy(since / 1000)},
 			Usage: account.Usage{Program: time.Duration(since)}}
 	}
+	v := virtual{ticks: map[checkpoint.SiteID]float64{}, calls: map[checkpoint.SiteID]uint64{}}
 	fold := func(until checkpoint.Tick) func(checkpoint.Run) int {
-		return func(r checkpoint.Run) int { return a.Fold(r, until, until) }
+		return func(r checkpoint.Run) int {
+			n := a.Fold(r, until, until)
+			v.look(r.Tally.Windows[:n])
+			return n
+		}
 	}
 	a.Close(sample(begin))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -95,7 +109,6 @@ func runVirtual(t testing.TB, path, name string, seed int, budget float64) virtu
 			atomic.StoreUint64(asked, 0)
 		}
 	}
-	v := virtual{ticks: map[checkpoint.SiteID]float64{}, calls: map[checkpoint.SiteID]uint64{}}
 	end := v.read(t, &out)
 	c.Finish(fold(end))
 	a.Last(sample(end))
@@ -106,26 +119,40 @@ func runVirtual(t testing.TB, path, name string, seed int, budget float64) virtu
 	return v
 }
 
+// look notes what windows have of intervals that were counted, and of those that were drawn.
+func (v *virtual) look(windows []checkpoint.Window) {
+	for _, w := range windows {
+		of := virtualPart{begin: w.Begin}
+		for _, p := range w.Parts {
+			of.counted += p.Counted
+			for k, d := range p.Drawn {
+				v.drawn[k] += d.Intervals
+			}
+		}
+		v.parts = append(v.parts, of)
+	}
+}
+
 // read takes what the program printed, and gives the tick of its end.
 func (v *virtual) read(t testing.TB, out *bytes.Buffer) (end checkpoint.Tick) {
 	t.Helper()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		var site, ticks, calls uint64
-		switch n, _ := fmt.Sscan(lines.Text(), &site, &ticks, &calls); n {
+		var site, ticks, calls, zero uint64
+		switch n, _ := fmt.Sscan(lines.Text(), &site, &ticks, &calls, &zero); n {
 		case 3:
 			if site > 0 && calls > 0 {
 				v.ticks[checkpoint.SiteID(site)], v.calls[checkpoint.SiteID(site)] = float64(ticks), calls
 			}
-		case 2:
-			v.events, end = site, checkpoint.Tick(ticks)
+		case 4:
+			v.events, end, v.mark = site, checkpoint.Tick(ticks), calls
 		}
 	}
 	return end
 }
 
 var virtualPrograms = []string{"even", "uneven", "callers", "slower", "phases", "periodic", "recursive", "nested",
-	"waiting", "tailed", "once", "many"}
+	"waiting", "tailed", "once", "many", "sparse_first", "hiccups", "crossing"}
 
 // Of functions whose calls are counted and not timed, the times are within their intervals
 // in 95 of 100, whatever they depend on: the caller, the moment, chance. Calls are exact.
@@ -142,6 +169,7 @@ func TestTimesOfCountedCalls(t *testing.T) {
 	const nothing = 0.002
 	within, all := 0, 0
 	for _, name := range virtualPrograms {
+		withinBefore, allBefore := within, all
 		for seed := range seeds {
 			v := runVirtual(t, path, name, seed+1, 0.1)
 			if v.result.Stats.Events != v.events {
@@ -164,6 +192,9 @@ func TestTimesOfCountedCalls(t *testing.T) {
 				}
 			}
 		}
+		if in, of := within-withinBefore, all-allBefore; in*100 < 80*of {
+			t.Errorf("%s: %d of %d times are within their intervals", name, in, of)
+		}
 	}
 	if within*100 < 95*all {
 		t.Errorf("%d of %d times are within their intervals", within, all)
@@ -180,6 +211,7 @@ func TestOverheadIsWithinTheBudget(t *testing.T) {
 		over    bool // an event that is counted takes more
 	}{
 		{"nested", 0.1, false}, {"callers", 0.1, false}, {"waiting", 0.05, false}, {"slower", 0.1, false},
+		{"hiccups", 0.1, false},
 		{"recursive", 0.1, true}, {"periodic", 0.1, true}, {"nested", 0, false}, {"even", 0, false},
 	} {
 		v := runVirtual(t, path, c.program, 1, c.budget)
@@ -206,5 +238,38 @@ func TestOverheadIsWithinTheBudget(t *testing.T) {
 		if real := v.span/plain - 1; math.Abs(real-took) > 0.03 && real > took*1.2 {
 			t.Errorf("%s: %.3f slower, and the checkpoints took %.3f", c.program, real, took)
 		}
+	}
+}
+
+// Where each event is timed, none stands for others.
+func TestNothingIsDrawnWhereEachEventIsTimed(t *testing.T) {
+	v := runVirtual(t, buildVirtual(t), "sparse", 1, 0.1)
+	if v.result.Counted.Events != 0 || v.drawn != [2]uint64{} {
+		t.Errorf("%d are counted, and %d short and %d long ones drawn", v.result.Counted.Events, v.drawn[0], v.drawn[1])
+	}
+}
+
+// A pause that was drawn where many events were to come ends where few come.
+func TestPausesEndWhereEachEventIsTimed(t *testing.T) {
+	path := buildVirtual(t)
+	for seed := range 4 {
+		v := runVirtual(t, path, "calming", seed+1, 0.02)
+		late := uint64(0)
+		for _, p := range v.parts {
+			if uint64(p.begin) > v.mark {
+				late += p.counted
+			}
+		}
+		if late > 600 {
+			t.Errorf("seed %d: %d intervals are counted later", seed+1, late)
+		}
+	}
+}
+
+// A call that called something is none that called nothing, whatever of it was counted.
+func TestCallsThatCallAreKnown(t *testing.T) {
+	v := runVirtual(t, buildVirtual(t), "crossing", 1, 0.1)
+	if v.mark > 0 || v.result.Counted.Events == 0 {
+		t.Errorf("%d calls passed for others, %d events are counted", v.mark, v.result.Counted.Events)
 	}
 }

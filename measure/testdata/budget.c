@@ -3,7 +3,7 @@
  * knows what its functions took to the tick.
  *
  *   budget CHANNEL PROGRAM SEED    prints "site ticks calls" for each site, and then
- *                                  "events N cost N"
+ *                                  "events clock mark 0"
  *
  * The clock stands but for the work of functions and what checkpoints cost. A sample is
  * taken each PERIOD ticks: the program asks for it in the header, at 264, and waits until
@@ -22,6 +22,7 @@ enum { PERIOD = 5000000, TIMED = 110, COUNTED = 10, MOST = 16 };
 static uint64_t clock_now, next_sample, truth[MOST], calls[MOST], events;
 static uint32_t inside[4096], depth;
 static int sampled; /* samples are taken */
+static uint64_t mark; /* what a program says of itself besides */
 
 static void pass(uint64_t ticks)
 {
@@ -227,12 +228,70 @@ static void many(void)
 	}
 }
 
+/* Few events, so that each is timed, and at times a long call of a short function. */
+static void sparse(void)
+{
+	for (int i = 0; i < 3000; i++) {
+		call(2, i % 16 == 0 ? 60000 : 60);
+		work(4000);
+	}
+}
+
+/* The same, and then many calls, of which those of the other function are long at times. */
+static void sparse_first(void)
+{
+	sparse();
+	for (int i = 0; i < 100000; i++) {
+		call(2, 60);
+		call(3, i % 500 == 0 ? 60000 : 60);
+	}
+}
+
+/* Many events, and then few: the mark is when. */
+static void calming(void)
+{
+	for (int i = 0; i < 100000; i++)
+		call(2, 60);
+	mark = clock_now;
+	for (int i = 0; i < 5000; i++) {
+		call(2, 60);
+		work(60000);
+	}
+}
+
+/* A call that calls nothing is slow now and then. */
+static void hiccups(void)
+{
+	for (int i = 0; i < 150000; i++) {
+		call(2, i % 60 == 0 ? 20000 : 60);
+		call(3, 100);
+	}
+}
+
+/* Calls that begin with the last event of a burst, and end behind a sample. The mark is
+ * how often one of them passed for a call that calls nothing. */
+static void crossing(void)
+{
+	for (int i = 0; i < 300; i++) {
+		for (int k = 0; k < 300 || cg_mine.bursts.paused; k++)
+			call(3, 100);
+		cg_mine.bursts.burst = 1;
+		enter(2);
+		for (int k = 0; k < 20; k++)
+			call(3, 300);
+		next_sample = clock_now + 1;
+		leave();
+		mark += cg_mine.nodes[cg_find(cg_top(), 2) & CG_NODE].usual > 1000000;
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } programs[] = {{"even", even}, {"uneven", uneven}, {"callers", callers}, {"slower", slower}, {"phases", phases},
 	{"periodic", periodic}, {"recursive", recursive}, {"nested", nested}, {"waiting", waiting}, {"tailed", tailed},
-	{"once", once}, {"many", many}};
+	{"once", once}, {"many", many}, {"sparse", sparse}, {"sparse_first", sparse_first}, {"calming", calming},
+	{"hiccups", hiccups}, {"crossing", crossing}};
 
 int main(int argc, char **argv)
 {
@@ -259,6 +318,7 @@ int main(int argc, char **argv)
 		}
 	for (uint32_t i = 0; i < MOST; i++)
 		printf("%u %llu %llu\n", i, (unsigned long long)truth[i], (unsigned long long)calls[i]);
-	printf("%llu %llu\n", (unsigned long long)events, (unsigned long long)clock_now);
+	printf("%llu %llu %llu 0\n", (unsigned long long)events, (unsigned long long)clock_now,
+	       (unsigned long long)mark);
 	return 0;
 }

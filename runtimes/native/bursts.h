@@ -20,7 +20,9 @@
 #define CG_MOST_COUNTED ((uint64_t)1 << 31) /* events of a window */
 #define CG_LEAST_PAIRS 16u   /* of clock readings, that a call takes which is timed in a pause, too: at least, */
 #define CG_MOST_PAIRS 1024u  /* and at most */
-#define CG_USUAL_WEIGHT 8
+#define CG_USUAL_WEIGHT 8    /* of the mean of a node's calls */
+#define CG_MOST_USUAL 4u     /* times what is timed in a pause, that a call is in that mean at most */
+#define CG_ALONE (UINT32_MAX / 2) /* usual, of calls that call nothing and are timed in a pause */
 
 #ifndef CG_SEED /* tests have their own */
 #define CG_SEED ((now ^ (uintptr_t)t) | 1)
@@ -30,14 +32,17 @@
 static inline uint32_t cg_least_sure(void) { return CG_LEAST_PAIRS * (cg_cost / 8 + 1); }
 
 /* cg_note_usual notes how long a call of a node took. One that called nothing is timed
- * from less on: then it is all of an interval. */
+ * from less on: then it is all of an interval. A single slow call changes nothing: where
+ * one in four is slow, all are timed. */
 static inline void cg_note_usual(cg_node *n, uint64_t ticks)
 {
 	cg_adder *t = &cg_mine;
-	int alone = t->last - ticks == t->bursts.before && ticks >= cg_least_sure();
-	int64_t took = !alone && ticks < UINT32_MAX / 2 ? (int64_t)ticks : UINT32_MAX / 2, usual = n->usual;
-	usual = usual ? usual + (took - usual) / CG_USUAL_WEIGHT : took;
-	n->usual = usual > 0 ? (uint32_t)usual : 1;
+	int alone = t->last - ticks == t->bursts.before;
+	uint64_t most = CG_MOST_USUAL * (uint64_t)(alone ? cg_least_sure() : t->sure);
+	int64_t took = (int64_t)(ticks < most ? ticks : most), mean = n->mean;
+	mean = mean ? mean + (took - mean) / CG_USUAL_WEIGHT : took;
+	n->mean = mean <= 0 ? 1 : mean < CG_ALONE ? (uint32_t)mean : CG_ALONE;
+	n->usual = alone && n->mean >= cg_least_sure() ? CG_ALONE : n->mean;
 }
 
 /* cg_draw is a random number from half of the mean to one and a half of it. */
@@ -50,12 +55,15 @@ static uint32_t cg_draw(uint64_t mean)
 	return (uint32_t)(mean / 2 + (*r >> 33) % (mean + 1));
 }
 
+/* cg_set_sure sets what a call usually takes at least that is timed in a pause, too. */
+static void cg_set_sure(uint32_t ticks) { cg_mine.sure = cg_mine.tree->lasting = ticks; }
+
 /* cg_begin_bursts begins with a long burst. */
 static void cg_begin_bursts(uint64_t now)
 {
 	cg_adder *t = &cg_mine;
 	t->left = 0;
-	t->sure = 4 * cg_least_sure();
+	cg_set_sure(4 * cg_least_sure());
 	t->bursts = (cg_bursts){
 		.budget = cg_words ? 0 : cg_head->budget,
 		.share = CG_ALL,
@@ -66,6 +74,9 @@ static void cg_begin_bursts(uint64_t now)
 		.events_began = t->tree->events,
 	};
 }
+
+/* cg_mean_pause is how many events a pause has, in the mean, where bursts have a share. */
+static uint64_t cg_mean_pause(uint32_t share) { return (uint64_t)CG_BURST * (CG_ALL - share) / share; }
 
 /* cg_decide decides which share of the events bursts have from here on, so that what
  * events cost stays within the budget: a part of the time that is left of all if that
@@ -87,9 +98,13 @@ static void __attribute__((noinline)) cg_decide(uint64_t now)
 	if (share >= 0.75 || more <= 0)
 		b->share = CG_ALL;
 	if (2 * sure * cost > allowed && t->sure < CG_MOST_PAIRS * (cg_cost / 8 + 1))
-		t->sure *= 2;
+		cg_set_sure(t->sure * 2);
 	else if (8 * sure * cost < allowed && t->sure > cg_least_sure())
-		t->sure /= 2;
+		cg_set_sure(t->sure / 2);
+	/* a pause does not last longer than one that is drawn now */
+	uint64_t longest = cg_mean_pause(b->share) * 3 / 2;
+	if (t->left > longest)
+		t->left = (uint32_t)longest;
 	b->began = now;
 	b->events_began = t->tree->events;
 	b->timed = b->sure = 0;
@@ -127,9 +142,9 @@ static void cg_book(uint64_t ticks, uint32_t top, int sure)
 		return;
 	}
 	t->ticks[(size_t)top * CG_NODE_WORDS] += ticks;
-	int lasted = ticks > t->sure;
-	if (always || (b->share == CG_ALL && !lasted)) /* not a sample of the window */
+	if (always || b->share == CG_ALL) /* it stands for none that is counted */
 		return;
+	int lasted = ticks >= t->sure;
 	t->nodes[top].drawn[lasted]++;
 	t->nodes[top].drawn_ticks[lasted] += ticks;
 }
@@ -160,7 +175,7 @@ static void cg_turn(int sure)
 		if (b->share == CG_ALL)
 			return;
 	}
-	uint64_t pause = cg_draw((uint64_t)CG_BURST * (CG_ALL - b->share) / b->share);
+	uint64_t pause = cg_draw(cg_mean_pause(b->share));
 	if (b->counted + pause > CG_MOST_COUNTED || !t->tree || t->deep)
 		return;
 	b->counted += pause;

@@ -93,17 +93,17 @@ typedef struct {
 _Static_assert(sizeof(cg_forest) == 64, "the states begin behind one cache line");
 
 /* A call path. Some fields are the writer's: child, site << 32 | node of the call
- * that was seen there last; usual, what its calls took lately, in ticks, 0 where that is
- * not known; and depth, the calls of the path. others is of the events that are no
- * enter, and no exit of the innermost call. What an event changes comes first, then
- * what it adds to. */
+ * that was seen there last; mean, what its calls took lately, in ticks, 0 where that is
+ * not known; usual, the same, but more where they are timed from less on; and depth,
+ * the calls of the path. others is of the events that are no enter, and no exit of the
+ * innermost call. What an event changes comes first, then what it adds to. */
 typedef struct {
 	uint32_t site, parent;
 	uint64_t child;
 	uint64_t calls, born;
 	int64_t away;
 	uint64_t away_ticks;
-	uint32_t usual, pad;
+	uint32_t usual, mean;
 	uint32_t depth;
 	int32_t others;
 	uint64_t ticks[CG_WINDOWS];   /* 64 */
@@ -133,7 +133,8 @@ typedef struct {
 	cg_chunk head;
 	uint32_t paths;        /* 64 */
 	uint32_t counted_cost; /* of an event that is not timed, in sixteenths of a tick */
-	uint32_t pad0[14];
+	uint32_t lasting;      /* 72: ticks from which on an interval that is drawn is a long one */
+	uint32_t pad0[13];
 	_Atomic uint64_t place; /* 128: tick << 24 | node */
 	uint64_t events, unwound, closed;
 	_Atomic uint64_t aways;  /* 160: sequence lock over away of the nodes: odd while one changes */
@@ -156,7 +157,8 @@ _Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, place) == 128
 		       offsetof(cg_tree, count) == 176 && offsetof(cg_tree, longs) == 184 &&
 		       offsetof(cg_tree, taken) == 192 && offsetof(cg_tree, windows) == 256 &&
 		       offsetof(cg_tree, joined) == 512 && offsetof(cg_tree, long_calls) == 576 &&
-		       offsetof(cg_tree, counted_cost) == 68 && offsetof(cg_tree, stretches) == 2624 &&
+		       offsetof(cg_tree, counted_cost) == 68 && offsetof(cg_tree, lasting) == 72 &&
+		       offsetof(cg_tree, stretches) == 2624 &&
 		       sizeof(cg_tree) == CG_PAGE,
 	       "a tree is laid out as FORMAT.md says");
 

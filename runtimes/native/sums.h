@@ -263,7 +263,7 @@ static inline int cg_ends_window(uint64_t now)
 static void __attribute__((noinline)) cg_add(uint64_t now, uint32_t event)
 {
 	cg_adder *t = &cg_mine;
-	uint32_t top = cg_top();
+	uint32_t top = cg_top(), counting = t->open->counting;
 	int between = cg_ends_window(now); /* the time is in no window */
 	if (!t->bursts.budget) {
 		if (between)
@@ -273,7 +273,7 @@ static void __attribute__((noinline)) cg_add(uint64_t now, uint32_t event)
 		return;
 	}
 	uint64_t ticks = now - t->last;
-	t->bursts.before = t->open->counting ? 0 : t->last;
+	t->bursts.before = counting ? 0 : t->last;
 	t->last = now;
 	t->touched[top / CG_BLOCK] = 1;
 	t->tree->events++;

@@ -31,8 +31,6 @@ const (
 	scarce = 1
 	// few is how much wider the spread of some windows may be, over their number.
 	few = 4
-	// lasting is how many times the cost of a timed event an interval lasts that is long.
-	lasting = 100
 )
 
 // sample is what is known of intervals of a kind, in ticks. What their checkpoints cost
@@ -51,6 +49,9 @@ func (s *sample) learn(n, ticks, longs, long float64) {
 	s.longs += longs
 	s.long += long
 	if n <= 0 {
+		if s.n > 0 { // of intervals that came before
+			s.ticks += ticks
+		}
 		return
 	}
 	if s.n > 0 {
@@ -94,11 +95,12 @@ func (s *sample) rate() float64 {
 // pathSample is the sample of a path, and what was divided.
 type pathSample struct {
 	sample
-	counted, expected float64 // intervals, and what they take if they are as those that were drawn
-	squares           float64 // sum over windows of counted^2 / intervals of which the mean was taken
-	pull              float64 // what it may be off as others were drawn in its place
-	ordinary, lasting float64 // what they were given of both kinds
-	odd               float64 // what it was given without knowing of long ones
+	counted, expected float64    // intervals, and what they take if they are as those that were drawn
+	squares           float64    // sum over windows of counted^2 / intervals of which the mean was taken
+	pull              float64    // what it may be off as others were drawn in its place
+	ordinary, lasting float64    // what they were given of both kinds
+	odd               float64    // what it was given without knowing of long ones
+	owed              [2]float64 // ticks of drawn intervals, at most 0: see learn
 }
 
 // counting is what is known of intervals that are counted.
@@ -110,7 +112,21 @@ type counting struct {
 	intervals, ticks, long, odd float64
 	doubt                       float64 // of long, where it is all or nothing
 	shift                       float64 // what ordinary ones were given more than is expected where there are long ones
-	timed, cost                 float64 // of an event that is timed, and of one that is counted
+	costs                       eventCosts
+}
+
+// eventCosts is what events cost their threads, in ticks: sums over events whose cost is
+// known.
+type eventCosts struct{ events, timed, counted float64 }
+
+// learn takes how many events a thread had, and what one of them costs that is timed,
+// and one that is counted.
+func (c *eventCosts) learn(events, timed, counted float64) {
+	if timed > 0 {
+		c.events += events
+		c.timed += events * timed
+		c.counted += events * counted
+	}
 }
 
 // share is the intervals of a path that a thread counted in a window.
@@ -129,29 +145,38 @@ func (c *counting) of(n int32) *pathSample {
 	return c.paths[n]
 }
 
-// learn takes what a thread drew in a path.
+// learn takes what a thread drew in a path. A writer adds to the number of intervals
+// before it adds to their ticks, so that the ticks may come with a later window.
 func (c *counting) learn(n int32, site checkpoint.SiteID, drawn [2]checkpoint.Drawn, cost float64) {
-	if drawn[0].Intervals == 0 && drawn[1].Intervals == 0 {
+	if drawn == [2]checkpoint.Drawn{} {
 		return
 	}
+	p := c.of(n)
 	k, longs := float64(drawn[0].Intervals), float64(drawn[1].Intervals)
-	ticks := max(0, float64(drawn[0].Ticks)-k*cost)
-	long := max(0, float64(drawn[1].Ticks)-longs*cost)
+	ticks := p.own(0, float64(drawn[0].Ticks)-k*cost)
+	long := p.own(1, float64(drawn[1].Ticks)-longs*cost)
 	of := c.sites[site]
 	if of == nil {
 		of = &sample{}
 		c.sites[site] = of
 	}
-	for _, s := range []*sample{&c.of(n).sample, of, &c.every} {
+	for _, s := range []*sample{&p.sample, of, &c.every} {
 		s.learn(k, ticks, longs, long)
 	}
 }
 
+// own is what intervals took without their checkpoints. Less than nothing is taken off the next.
+func (p *pathSample) own(kind int, ticks float64) float64 {
+	ticks += p.owed[kind]
+	p.owed[kind] = min(0, ticks)
+	return max(0, ticks)
+}
+
 // crossed takes an interval of a path that was counted and lasted at least so many ticks,
 // since it was seen at the end of a window. Long ones are seen more often than they are
-// drawn.
-func (c *counting) crossed(n int32, site checkpoint.SiteID, ticks float64) {
-	if ticks < lasting*c.timed {
+// drawn. lasting is from when on the thread takes an interval for a long one.
+func (c *counting) crossed(n int32, site checkpoint.SiteID, ticks, lasting float64) {
+	if ticks < max(lasting, 1) {
 		return
 	}
 	c.of(n).learn(0, 0, 1, ticks)
@@ -162,8 +187,9 @@ func (c *counting) crossed(n int32, site checkpoint.SiteID, ticks float64) {
 }
 
 // divide gives each of a thread's paths its part of the ticks that its counted intervals
-// took together. It returns what of them the checkpoints took.
-func (c *counting) divide(tree *paths.Tree, shares []share, ticks float64, give func(node int32, ticks uint64)) uint64 {
+// took together, where a checkpoint that is counted costs so much. It returns what of them the checkpoints took.
+func (c *counting) divide(tree *paths.Tree, shares []share, ticks, cost float64,
+	give func(node int32, ticks uint64)) uint64 {
 	intervals := 0.0
 	for _, s := range shares {
 		intervals += s.n
@@ -171,7 +197,7 @@ func (c *counting) divide(tree *paths.Tree, shares []share, ticks float64, give 
 	if intervals <= 0 || ticks <= 0 {
 		return 0
 	}
-	over := min(ticks, math.Round(intervals*c.cost))
+	over := min(ticks, math.Round(intervals*cost))
 	ordinary, long := c.expect(tree, shares)
 	rest := ticks - over
 	lasted := long.given(rest, ordinary)

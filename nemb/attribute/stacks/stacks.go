@@ -178,7 +178,8 @@ func (st *Stacks) Doubts() []float64 { return st.counting.doubts() }
 // Counted is how many intervals between two events were counted, and what an event
 // costs that is timed, and one that is counted, in ticks.
 func (st *Stacks) Counted() (intervals, timed, counted float64) {
-	return st.counting.intervals, st.counting.timed, st.counting.cost
+	costs := &st.counting.costs
+	return st.counting.intervals, ratio(costs.timed, costs.events), ratio(costs.counted, costs.events)
 }
 
 // Probe is the node of what checkpoints cost, 0 where that is not known.

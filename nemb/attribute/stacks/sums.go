@@ -44,6 +44,8 @@ type adding struct {
 	counts  bool            // it counts since the latest event that was timed
 	since   checkpoint.Tick // the sample at which it was in a counted interval, 0: none
 	begin   checkpoint.Tick // of the latest window
+	cost    float64         // of an event that is counted, in ticks
+	lasting float64         // ticks of an interval that is drawn as a long one, at least
 }
 
 // foldSums takes the windows of a run that began with samples earlier
@@ -58,10 +60,11 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 	r.Forked = false // the program knows with which stack the child began
 	t := st.thread(r)
 	t.cost = checkpoint.Tick(r.Cost + .5)
-	st.counting.timed, st.counting.cost = r.Cost, tally.CountedCost
+	st.counting.costs.learn(float64(tally.Events), r.Cost, tally.CountedCost)
 	gone := t.gone // its frames have ended
 	t.gone = false
 	y := st.adding(t, tally)
+	y.cost, y.lasting = tally.CountedCost, tally.Lasting
 	st.Stats.Events += tally.Events
 	st.Stats.Unwound += tally.Unwound
 	st.Stats.Closed += tally.Closed
@@ -91,7 +94,7 @@ func (st *Stacks) foldWindow(t *Thread, tally *checkpoint.Tally, w checkpoint.Wi
 	if w.Begin > y.begin { // else the window has been read before, up to its end
 		st.endStretch(t, min(w.Epoch, w.Begin))
 		if y.since != 0 {
-			st.counting.crossed(t.top.Node, st.Tree.Site(t.top.Node), float64(w.Begin-y.since))
+			st.counting.crossed(t.top.Node, st.Tree.Site(t.top.Node), float64(w.Begin-y.since), y.lasting)
 		}
 		y.begin, y.since = w.Begin, 0
 	}
@@ -159,7 +162,7 @@ func (st *Stacks) divideCounted(t *Thread) {
 	if len(y.shares) == 0 && y.ticks > 0 {
 		t.pending = append(t.pending, paths.Part{Node: t.top.Node, Ticks: y.ticks})
 	}
-	over := st.counting.divide(st.Tree, y.shares, float64(y.ticks), func(n int32, part uint64) {
+	over := st.counting.divide(st.Tree, y.shares, float64(y.ticks), y.cost, func(n int32, part uint64) {
 		if part > 0 {
 			t.pending = append(t.pending, paths.Part{Node: n, Ticks: part})
 		}

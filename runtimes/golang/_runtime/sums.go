@@ -29,7 +29,8 @@ type codegreenTree struct {
 	chunk           codegreenChunk
 	paths           uint32
 	countedCost     uint32
-	_               [7]uint64
+	lasting, _      uint32
+	_               [6]uint64
 	place           uint64
 	events          uint64
 	unwound, closed uint64
@@ -182,7 +183,7 @@ func codegreenGrow(h *codegreenHeader, s *codegreenSlot) bool {
 			seq := uint64(atomic.Xadd64(&h.head, 1))
 			tick := codegreenTick()
 			codegreenFill(&t.chunk, tick, uint32(s.owner), flags, s.missed)
-			t.paths, t.countedCost = codegreenPathTree, codegreenCounted
+			t.paths, t.countedCost, t.lasting = codegreenPathTree, codegreenCounted, uint32(min(codegreenSure, 1<<31))
 			codegreenOpen(h, s, at, tick)
 			s.index, s.had, s.missed, s.strand, s.fast = index, 1, 0, 0, 0
 			atomic.Store64(&t.chunk.seq, seq)
