@@ -113,6 +113,7 @@ type forest struct {
 	trees   []tree // mapped where they are in use
 	gone    []bool
 	reading []reading
+	waiting waiting
 	used    int // trees of threads that were taken, in all
 	refused int // of them, those that hold what no writer writes
 	live    int // at the last look
@@ -182,6 +183,7 @@ func openForest(fd, trees, nodes int, reserve func(fd int, size int64) error) *f
 		fd: fd, mem: mem, state: unsafe.Slice((*uint32)(unsafe.Pointer(&mem[forestStates])), trees),
 		nodes: nodes, first: first, each: each,
 		trees: make([]tree, trees), gone: make([]bool, trees), reading: make([]reading, trees),
+		waiting: waiting{most: mostParts},
 	}
 }
 
@@ -257,6 +259,7 @@ func (f *forest) list(to []liveChunk, numbered uint64) []liveChunk {
 // begin begins to read a tree, and the one whose paths it shares.
 func (f *forest) begin(i int, seq uint64) {
 	r, h := &f.reading[i], f.trees[i].head
+	f.drop(r, len(r.queue))
 	*r = reading{seq: seq, paths: i}
 	if h.head.flags&flagPaths != 0 {
 		r.pathsOnly = true
@@ -332,11 +335,13 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	latest := c.clock.Now() + pauseSkew
 	if !r.refused && !r.done {
 		epoch := Tick(atomic.LoadUint64(&c.head.epoch))
-		v := visit{epoch: epoch, latest: latest, began: c.began.tick - clockSkew, done: done}
+		v := visit{epoch: epoch, latest: latest, began: c.began.tick - clockSkew, done: done, tree: l.index,
+			waiting: &f.waiting}
 		if !r.collect(t, f.pathsOf(r), v) {
 			r.refused, r.done = true, true
 			f.refused++
-			r.long, r.queue = nil, nil
+			f.drop(r, len(r.queue))
+			r.long = nil
 			// From here on it is not known where the thread is.
 			fold(Run{Thread: Thread{h.pid, h.tid}, Start: Tick(h.tick), Last: true, Tally: &Tally{Paths: r.seq}})
 		}
@@ -354,12 +359,20 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	n := len(r.queue)
 	taken := min(n, fold(run))
 	r.offered = r.offered || taken > 0
-	r.queue = append(r.queue[:0:0], r.queue[taken:]...)
+	f.drop(r, taken)
 	if run.Last && taken == n {
 		delete(c.current, source{Thread{h.pid, h.tid}, true})
 		c.forest.release(l.index)
 	}
 	return taken
+}
+
+// drop takes the first windows of a queue as done with.
+func (f *forest) drop(r *reading, windows int) {
+	for _, w := range r.queue[:windows] {
+		f.waiting.parts -= len(w.Parts)
+	}
+	r.queue = append(r.queue[:0:0], r.queue[windows:]...)
 }
 
 // drainPaths gives up a tree of paths alone whose process has ended, once no thread's

@@ -10,6 +10,37 @@ import (
 // writer goes on with its latest when there are more.
 const mostWindows = 1024
 
+// mostParts is how many parts of windows wait for their samples, of all threads together: 180 MB.
+// While there are more, windows stay with their writers.
+const mostParts = 1 << 21
+
+// waiting is what all threads have that waits for its samples.
+type waiting struct {
+	most    int // mostParts, but in tests
+	parts   int
+	denied  int    // 1 + the tree that waits longest for room, 0: none
+	scratch []Part // of the window that is read
+}
+
+// room reports whether a tree may have a window more. Half of the room is for the tree that waits
+// longest, so that each has its turn.
+func (b *waiting) room(tree int) bool {
+	most := b.most
+	if b.denied != 0 && b.denied != tree+1 {
+		most /= 2
+	}
+	if b.parts < most {
+		if b.denied == tree+1 {
+			b.denied = 0
+		}
+		return true
+	}
+	if b.denied == 0 {
+		b.denied = tree + 1
+	}
+	return false
+}
+
 // reading is what the reader knows of a tree.
 type reading struct {
 	seq       uint64
@@ -67,7 +98,12 @@ type visit struct {
 	epoch         Tick // of the newest sample
 	began, latest Tick // what a time in it lies between
 	done          bool // its writer has ended
+	tree          int
+	waiting       *waiting
 }
+
+// room reports whether there is room for a window more. What has ended is read in any case.
+func (v visit) room() bool { return v.done || v.waiting.room(v.tree) }
 
 // pathSource is the tree that has paths, and what is known of it.
 type pathSource struct {
@@ -143,7 +179,7 @@ func (r *reading) look(t *tree, paths pathSource, v visit) (again, ok bool) {
 	if now < r.window || now-r.window >= windows {
 		return false, false
 	}
-	for ; r.window < now && len(r.queue) < mostWindows; r.window++ {
+	for ; r.window < now && len(r.queue) < mostWindows && v.room(); r.window++ {
 		w := &h.windows[r.window%windows]
 		of := w.until(Tick(w.last), w.top)
 		if _, ok := r.parts(t, paths, v, &of, func() bool { return true }); !ok || !r.add(of, paths, v) {
@@ -158,7 +194,7 @@ func (r *reading) look(t *tree, paths pathSource, v visit) (again, ok bool) {
 	}
 	place := treePlace(atomic.LoadUint64(&h.place))
 	w := h.windows[now%windows]
-	if !v.done && (Tick(w.epoch) >= v.epoch || r.read && r.place == place) {
+	if !v.done && (Tick(w.epoch) >= v.epoch || r.read && r.place == place) || !v.room() {
 		return false, true
 	}
 	same := func() bool {
@@ -197,6 +233,7 @@ func (r *reading) add(w Window, paths pathSource, v visit) bool {
 		return false
 	}
 	r.queue = append(r.queue, w)
+	v.waiting.parts += len(w.Parts)
 	return true
 }
 
@@ -218,7 +255,7 @@ func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func
 	}
 	for range 3 {
 		aways := atomic.LoadUint64(&t.head.aways)
-		w.Parts = r.readBlocks(t, n, slot, top)
+		v.waiting.scratch = r.readBlocks(v.waiting.scratch[:0], t, n, slot, top)
 		if aways%2 == 0 && atomic.LoadUint64(&t.head.aways) == aways {
 			break
 		}
@@ -226,6 +263,7 @@ func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func
 	if !same() {
 		return false, true
 	}
+	w.Parts = slices.Clone(v.waiting.scratch)
 	most := uint64(v.latest - r.start)
 	for _, p := range w.Parts {
 		if p.Ticks > most || p.Calls > 1<<48 || p.Away > 1<<48 || p.Away < -1<<48 || !p.drawnWithin(most) {
@@ -236,6 +274,9 @@ func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func
 		return false, false
 	}
 	r.counted[slot] += w.Counted
+	if v.done && r.window == atomic.LoadUint64(&t.head.window) {
+		return true, true // it is the last
+	}
 	for _, p := range w.Parts {
 		b, i := r.blocks[p.Node/blockNodes], p.Node%blockNodes
 		if b == nil {
@@ -280,9 +321,9 @@ func (p *Part) drawnWithin(ticks uint64) bool {
 	return true
 }
 
-// readBlocks reads the nodes that were touched in a slot, and those beside the one
-// in which the thread is, whose last call may not have touched anything.
-func (r *reading) readBlocks(t *tree, n int, slot uint64, top int) (parts []Part) {
+// readBlocks appends the nodes that were touched in a slot, and those beside the one
+// in which the thread is, whose last call may not have touched anything, to parts.
+func (r *reading) readBlocks(parts []Part, t *tree, n int, slot uint64, top int) []Part {
 	touched := t.touched[slot]
 	for b := 0; b*blockNodes < n; b++ {
 		group := touched[b:min(b+8, len(touched))]

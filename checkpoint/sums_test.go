@@ -307,6 +307,61 @@ func TestSharedPaths(t *testing.T) {
 	}
 }
 
+// TestWaitingParts: windows that wait for samples are read up to a number of parts, of each thread in its
+// turn. The others stay with their writers, and all are read at the end.
+func TestWaitingParts(t *testing.T) {
+	c, first := grown(t)
+	now := uint64(c.clock.Now())
+	const threads, over = 4, 6 // windows that are over
+	for i := range threads {
+		y := first
+		if i > 0 {
+			y = c.forest.at(i)
+			y.head.head = chunk{tick: now - 1000, pid: uint32(os.Getpid()), tid: uint32(1 + i), flags: flagFirst, pidSpace: 1}
+			y.nodes[3], y.nodes[4], y.head.count = first.nodes[3], first.nodes[4], 5
+			y.head.place = first.head.place
+			y.head.head.seq = atomic.AddUint64(&c.head.head, 1)
+			c.forest.state[i] = stateOwned
+		}
+		for w := range uint64(over + 1) {
+			y.head.windows[w] = treeWindow{epoch: now - 900 + w, begin: now - 900 + 10*w, last: now - 900 + 10*w + 5, top: 4}
+			y.nodes[3].ticks[w], y.nodes[4].ticks[w], y.touched[w][0] = 1, 2, 1
+		}
+		y.head.longs, y.head.window = 0, over
+	}
+	c.forest.waiting.most = 4
+	read := map[uint32]int{}
+	take := 0
+	fold := func(r Run) int {
+		n := min(take, len(r.Tally.Windows))
+		for range r.Tally.Windows[:n] {
+			read[r.Thread.TID]++
+		}
+		return n
+	}
+	for range 3 {
+		if c.Drain(fold); c.forest.waiting.parts != 4 || first.head.taken != 2 {
+			t.Fatalf("%d parts wait, %d windows of the first thread", c.forest.waiting.parts, first.head.taken)
+		}
+	}
+	take = over
+	c.Drain(fold)
+	for i := range uint32(threads) {
+		if n := read[1+i]; n < 1 || n > 2 {
+			t.Errorf("thread %d: %d windows in the first turn", i, n)
+		}
+	}
+	c.Finish(fold)
+	if c.forest.waiting.parts != 0 || c.RefusedTrees() != 0 {
+		t.Errorf("%d parts wait, %d refused", c.forest.waiting.parts, c.RefusedTrees())
+	}
+	for i := range uint32(threads) {
+		if n := read[1+i]; n != over+1 {
+			t.Errorf("thread %d: %d windows", i, n)
+		}
+	}
+}
+
 // TestScatteredPaths: of paths that a thread was in, and that are few among the program's, the reader keeps
 // what it needs for them, and not for all beside them.
 func TestScatteredPaths(t *testing.T) {
