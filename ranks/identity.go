@@ -92,7 +92,7 @@ func (id *Identity) fromSlurm(getenv func(string) string) {
 		job, id.Component = het, getenv("SLURM_HET_GROUP_ID")
 	}
 	if id.Component == "" {
-		id.Component = getenv("SLURM_PROCID_HET_GROUP")
+		id.Component = component(getenv)
 	}
 	id.Job, id.Step, id.Task = job, getenv("SLURM_STEP_ID"), getenv("SLURM_ARRAY_TASK_ID")
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -306,7 +307,10 @@ func (m *merging) finish() {
 	}
 	for _, slug := range slices.Sorted(maps.Keys(m.warned)) {
 		w := m.warned[slug]
-		text := fmt.Sprintf("%s: %s", w.of, w.Message)
+		text := w.Message
+		if !strings.HasPrefix(text, w.of+":") {
+			text = w.of + ": " + text
+		}
 		if w.n > 1 {
 			text = fmt.Sprintf("%d of ranks and nodes have this; the first is %s", w.n, text)
 		}

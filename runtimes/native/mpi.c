@@ -2,7 +2,8 @@
  * Time in MPI, by function: preloaded into a program, this library takes the place of the blocking functions of MPI
  * and calls those that MPI offers to tools under other names, PMPI_* (MPI 4.0, chapter 15). It is compiled without
  * an MPI: handles are pointers in Open MPI and integers in MPICH, and both are passed on as words. Fortran's
- * functions take the addresses of their arguments and have names of their own.
+ * functions take the addresses of their arguments and have names of their own: those of mpif.h and the module mpi, and
+ * those of the module mpi_f08 (MPI 4.0, 19.1.5), with the ending ts where a buffer is passed by descriptor.
  *
  * What is counted goes into a file of shared memory in the folder that CG_MPI_CALLS names, one for each process, so it
  * outlives a program that is killed (ranks/mpi.go reads it):
@@ -40,9 +41,10 @@ struct entry {
 
 _Static_assert(sizeof(struct entry) == 64, "the layout in ranks/mpi.go");
 
-/* A wrapped function. */
+/* A wrapped function: its name in the file, that of the function for tools, in MPICH's mpi_f08 another one, and the
+ * symbol that is wrapped. */
 struct wrapped {
-	const char *name, *real;
+	const char *name, *real, *other, *symbol;
 	void *function;
 	struct entry *entry;
 };
@@ -116,6 +118,10 @@ static void *prepare(struct wrapped *w) {
 	pthread_mutex_lock(&lock);
 	if (!w->function) {
 		void *f = find(w->real);
+		if (!f && w->other)
+			f = find(w->other);
+		if (!f && w->symbol) /* the one that this library stands before */
+			f = find(w->symbol);
 		if (!table && !owner)
 			open_table();
 		for (int i = 0; table && i < used && !w->entry; i++) {
@@ -189,27 +195,36 @@ static void end(struct wrapped *w, struct span *s) {
 #define P13 P12, word m
 #define A13 A12, m
 
-/* C(Send, 6) is MPI_Send with six arguments; F(Send, send, 7) is Fortran's, with the error behind them. */
+/* C(Send, 6) is MPI_Send with six arguments; F(Send, send, 7) is Fortran's, with the error behind them, in its two
+ * kinds. */
 #define C(name, n)                                                                                          \
 	PUBLIC int MPI_##name(P##n) {                                                                       \
-		static struct wrapped w = {"MPI_" #name, "PMPI_" #name, NULL, NULL};                        \
+		static struct wrapped w = {"MPI_" #name, "PMPI_" #name, NULL, NULL, NULL, NULL};            \
 		struct span s = {0, 0};                                                                     \
 		int (*real)(P##n) = (int (*)(P##n))begin(&w, &s);                                           \
 		int status = real(A##n);                                                                    \
 		end(&w, &s);                                                                                \
 		return status;                                                                              \
 	}
-#define F(name, lower, n)                                                                                   \
-	PUBLIC void mpi_##lower##_(P##n) {                                                                  \
-		static struct wrapped w = {"MPI_" #name, "pmpi_" #lower "_", NULL, NULL};                   \
+#define FORTRAN(c_name, wrapper, first, second, n)                                                          \
+	PUBLIC void wrapper(P##n) {                                                                         \
+		static struct wrapped w = {"MPI_" #c_name, first, second, #wrapper, NULL, NULL};            \
 		struct span s = {0, 0};                                                                     \
 		void (*real)(P##n) = (void (*)(P##n))begin(&w, &s);                                         \
 		real(A##n);                                                                                 \
 		end(&w, &s);                                                                                \
 	}
+#define F(name, lower, n)                                                                                   \
+	FORTRAN(name, mpi_##lower##_, "pmpi_" #lower "_", NULL, n)                                          \
+	FORTRAN(name, mpi_##lower##_f08_, "pmpi_" #lower "_f08_", "pmpir_" #lower "_f08_", n)               \
+	FORTRAN(name, mpi_##lower##_f08ts_, "pmpi_" #lower "_f08ts_", "pmpir_" #lower "_f08ts_", n)
 #define BOTH(name, lower, n, more) C(name, n) F(name, lower, more)
 /* MPI 4 has each function that counts elements with counts of 64 bits, too. */
-#define LARGE(name, lower, n, more) BOTH(name, lower, n, more) C(name##_c, n)
+#define LARGE(name, lower, n, more)                                                                         \
+	BOTH(name, lower, n, more)                                                                          \
+	C(name##_c, n)                                                                                      \
+	FORTRAN(name##_c, mpi_##lower##_f08ts_large_, "pmpi_" #lower "_f08ts_large_",                       \
+		"pmpir_" #lower "_f08ts_large_", more)
 
 BOTH(Init, init, 2, 1)
 BOTH(Init_thread, init_thread, 4, 3)
@@ -253,7 +268,7 @@ BOTH(Win_lock, win_lock, 4, 5)
 BOTH(Win_unlock, win_unlock, 2, 3)
 BOTH(Win_flush, win_flush, 2, 3)
 BOTH(Win_wait, win_wait, 1, 2)
-BOTH(File_open, file_open, 5, 6)
+BOTH(File_open, file_open, 5, 7) /* the length of the name comes last */
 BOTH(File_close, file_close, 1, 2)
 BOTH(File_sync, file_sync, 1, 2)
 LARGE(File_read, file_read, 5, 6)
