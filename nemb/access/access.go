@@ -238,7 +238,7 @@ func checkUser(root nemb.Root, name string) error {
 
 // hasPMU tells whether the machine counts energy through perf_event.
 func hasPMU(root nemb.Root) bool {
-	_, err := os.Stat(root.Sys("bus/event_source/devices/power/type"))
+	_, _, err := rapl.PMU(root)
 	return err == nil
 }
 

@@ -42,10 +42,8 @@ var raplEvents = []raplEvent{
 	{"energy-ram", "dram"}, {"energy-psys", "psys"},
 }
 
-// openPerf opens the RAPL counters of the power PMU, an event source below
-// bus/event_source/devices/power (Documentation/ABI/testing/
-// sysfs-bus-event_source-devices-events): type is its number for
-// perf_event_open(2), cpumask lists one processor of each package or die,
+// openPerf opens the RAPL counters of the power PMU (rapl.PMU), an event source:
+// type is its number for perf_event_open(2), cpumask lists one processor of each package or die,
 // events/NAME says what to ask for, NAME.scale and NAME.unit what it counts
 // (2^-32 J). The kernel extends the counter to 64 bits, so it never wraps, and
 // one read tells all events of a package.
@@ -54,8 +52,7 @@ var raplEvents = []raplEvent{
 // lists zones, events that it does not list are left out (kernels before 5.17
 // offer such on AMD, and they count nothing).
 func openPerf(root nemb.Root) ([]nemb.Sensor, error) {
-	dir := root.Sys("bus/event_source/devices/power")
-	number, err := sysfs.Number(filepath.Join(dir, "type"))
+	number, dir, err := rapl.PMU(root)
 	if err != nil {
 		return nil, fmt.Errorf("perf: %w", err)
 	}

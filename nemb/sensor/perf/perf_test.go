@@ -183,6 +183,46 @@ func TestPerfBroken(t *testing.T) {
 	}
 }
 
+// Kernels list energy-psys of servers without asking for its register. A virtual
+// machine has none, so perf is no source there, and what it costs is estimated. Where
+// a package is counted too, or the machine is a real one, the event is read.
+func TestPerfPsysOfAVirtualMachine(t *testing.T) {
+	intel := "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nflags\t\t: fpu"
+	for _, test := range []struct {
+		name, cpuinfo string
+		watts         map[string]float64
+		want          string
+	}{
+		{"alone", intel + " hypervisor\n", map[string]float64{"energy-psys": 150}, ""},
+		{"beside a package", intel + " hypervisor\n", map[string]float64{"energy-psys": 150, "energy-pkg": 100}, "package-0 psys"},
+		{"a real machine", intel + "\n", map[string]float64{"energy-psys": 150}, "psys"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			root := nemb.Root{Dir: t.TempDir()}
+			fixture.Files(t, root, map[string]string{"proc/cpuinfo": test.cpuinfo})
+			pmu(t, root, "0", test.watts)
+			if test.want == "" {
+				found, err := nemb.Discover(root, []string{"perf"})
+				if err != nil || !slices.Equal(found.Absent, []string{"perf"}) || len(found.Denied) > 0 {
+					t.Errorf("%+v, %v", found, err)
+				}
+				if text := errors.Join(found.Seen[0].Errors...).Error(); !strings.Contains(text, "energy-psys unasked") {
+					t.Error(text)
+				}
+				return
+			}
+			_, sensor := openPMU(t, root)
+			var ids []string
+			for _, d := range sensor.Domains() {
+				ids = append(ids, d.ID)
+			}
+			if got := strings.Join(ids, " "); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 // A package whose processor cannot be asked (it is offline) would be missing
 // in the total: then perf is no source.
 func TestPerfNotByHalves(t *testing.T) {
