@@ -32,9 +32,8 @@ func traceFlags() []cli.Flag {
 			"WattAMeter, " +
 			"or of the machine of some ranks from 0-31=FILE; may be given again"},
 		&cli.StringFlag{Name: "ranks", Usage: "of traces: read rank `N`, or ranks A-B only"},
-		&cli.StringFlag{Name: "records", Usage: "of traces in json and jsonl: write the first `N` records of each " +
-			"rank, or all " +
-			"(default: json 1000, jsonl all)"},
+		&cli.StringFlag{Name: "records", Usage: "of traces in json, jsonl and parquet: write the first `N` records " +
+			"of each rank, or all (default: json 1000, the others all)"},
 	}
 }
 
@@ -67,32 +66,48 @@ func reportTrace(c *cli.Context) error {
 	if d.Meters, err = metersAsked(c.StringSlice("energy")); err != nil {
 		return err
 	}
-	out := &output{flag: "-o", name: c.String("output")}
-	if c.Bool("open") && out.name == "" {
-		dir, err := os.MkdirTemp("", "cg-report-")
-		if err != nil {
-			return fail(statusFailure, "--open: %w", err)
-		}
-		defer os.Remove(dir) // which a page in it prevents
-		out.name = filepath.Join(dir, "trace"+f.Endings[0])
-	}
-	if err := out.open(); err != nil {
+	out, err := traceTo(c, f)
+	if err != nil {
 		return err
 	}
 	defer out.abandon()
 	o := format.Options{Terminal: terminal(os.Stdout, c.Bool("verbose")), Slices: c.Int("slices"),
 		Chosen: map[string]string{"table": c.String("table")}}
-	if err := writeTrace(c, d, out, func(w io.Writer) error { return f.Write(w, d, o) }); err != nil {
+	if err := writeTrace(c, d, out, func(w io.Writer) error {
+		if out.folder != nil {
+			return f.WriteFolder(out.folder.create, d, o)
+		}
+		return f.Write(w, d, o)
+	}); err != nil {
 		return err
 	}
 	if c.Bool("open") {
-		return browse(out.name)
+		return browse(out.file.name)
 	}
 	return nil
 }
 
+// traceTo opens what -o names, or a file for --open.
+func traceTo(c *cli.Context, f format.Format) (*reportOutput, error) {
+	out := &reportOutput{file: &output{flag: "-o", name: c.String("output")}}
+	if f.IsFolder((*iotrace.Document)(nil)) {
+		var err error
+		out.folder, err = openFolder(f, out.file.name)
+		return out, err
+	}
+	if c.Bool("open") && out.file.name == "" {
+		dir, err := os.MkdirTemp("", "cg-report-")
+		if err != nil {
+			return nil, fail(statusFailure, "--open: %w", err)
+		}
+		out.made = dir
+		out.file.name = filepath.Join(dir, "trace"+f.Endings[0])
+	}
+	return out, out.file.open()
+}
+
 // writeTrace reads and writes a trace, record by record.
-func writeTrace(c *cli.Context, d *iotrace.Document, out *output, write func(io.Writer) error) error {
+func writeTrace(c *cli.Context, d *iotrace.Document, out *reportOutput, write func(io.Writer) error) error {
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	progress := newProgress()
@@ -105,7 +120,7 @@ func writeTrace(c *cli.Context, d *iotrace.Document, out *output, write func(io.
 	if err != nil {
 		return traceError(d.Name, err)
 	}
-	if out.part == nil {
+	if out.folder == nil && out.file.part == nil {
 		release() // a reader that waits is ended by what ends cg
 		progress.end()
 		w := bufio.NewWriter(os.Stdout)
@@ -115,8 +130,11 @@ func writeTrace(c *cli.Context, d *iotrace.Document, out *output, write func(io.
 		return w.Flush()
 	}
 	err = until(ctx, func() error {
-		progress.say("writing %s", out.name)
-		w := bufio.NewWriter(out.part)
+		progress.say("writing %s", out.file.name)
+		if out.folder != nil {
+			return write(nil)
+		}
+		w := bufio.NewWriter(out.file.part)
 		if err := write(w); err != nil {
 			return err
 		}
@@ -125,7 +143,12 @@ func writeTrace(c *cli.Context, d *iotrace.Document, out *output, write func(io.
 	if err != nil {
 		return traceError(d.Name, err)
 	}
-	if err := out.save(nil); err != nil {
+	if out.folder != nil {
+		err = out.folder.save()
+	} else {
+		err = out.file.save(nil)
+	}
+	if err != nil {
 		return fmt.Errorf("-o: %w", err)
 	}
 	return nil
@@ -160,7 +183,7 @@ func traceFormat(c *cli.Context) (f format.Format, err error) {
 		return f, fmt.Errorf("--open is for pictures, and the format is %s", f.Name)
 	case c.Bool("open") && c.String("output") == "-":
 		return f, errors.New("--open needs a file, and -o - is standard output")
-	case c.IsSet("table") && !f.Table:
+	case c.IsSet("table") && (!f.Table || f.IsFolder(d)):
 		return f, fmt.Errorf("--table is for csv, and the format is %s", f.Name)
 	case c.IsSet("slices") && (!f.Time || f.Picture):
 		return f, fmt.Errorf("--slices is for perfetto, and the format is %s", f.Name)
@@ -171,13 +194,13 @@ func traceFormat(c *cli.Context) (f format.Format, err error) {
 // recordsAsked is how many records of each rank to write; -1 is all.
 func recordsAsked(c *cli.Context, f format.Format) (int, error) {
 	text := c.String("records")
-	lists := slices.Contains([]string{"json", "jsonl"}, f.Name)
+	lists := slices.Contains([]string{"json", "jsonl", "parquet"}, f.Name)
 	switch {
 	case text == "" && f.Name == "json":
 		return 1000, nil
 	case text == "" || text == "all":
 		if text != "" && !lists {
-			return 0, fail(statusUsage, "--records is for json and jsonl, and the format is %s", f.Name)
+			return 0, fail(statusUsage, "--records is for json, jsonl and parquet, and the format is %s", f.Name)
 		}
 		return -1, nil
 	}
@@ -186,7 +209,7 @@ func recordsAsked(c *cli.Context, f format.Format) (int, error) {
 		return 0, fail(statusUsage, "--records: %q is no number of records: use 0 or more, or all", text)
 	}
 	if !lists {
-		return 0, fail(statusUsage, "--records is for json and jsonl, and the format is %s", f.Name)
+		return 0, fail(statusUsage, "--records is for json, jsonl and parquet, and the format is %s", f.Name)
 	}
 	return n, nil
 }

@@ -20,12 +20,12 @@ import (
 // beyond that. A reader that does not know adds 429.5 s each time.
 type Repairs struct {
 	// Backward records began before the one that precedes them in the trace.
-	Backward uint64
+	Backward uint64 `json:"backward"`
 	// Long records ended 2^32 ticks or more after the one that precedes them began.
-	Long uint64
+	Long uint64 `json:"long"`
 	// Unsure records may have begun 2^32 ticks later than they are taken for: in a rank with
 	// records that certainly began before their predecessor both can be.
-	Unsure uint64
+	Unsure uint64 `json:"unsure"`
 }
 
 const wrap = 1 << 32

@@ -71,6 +71,11 @@ var compiled = sync.OnceValues(func() (*schema.Schema, error) {
 
 var compiledSession = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(docs.SessionSchema) })
 
+// Described is a type whose JSON is not that of its fields.
+type Described interface {
+	Schema() map[string]any
+}
+
 // Enumerated is a type of texts of which a document holds only a few.
 type Enumerated interface {
 	All() []string // every text that may stand there
@@ -90,6 +95,8 @@ func schemaOf(t reflect.Type) map[string]any {
 	switch {
 	case t == reflect.TypeFor[Joules]():
 		return map[string]any{"type": "number", "minimum": 0}
+	case t.Implements(reflect.TypeFor[Described]()):
+		return reflect.Zero(t).Interface().(Described).Schema()
 	case t.Implements(reflect.TypeFor[Enumerated]()):
 		return map[string]any{"enum": reflect.Zero(t).Interface().(Enumerated).All()}
 	case t == reflect.TypeFor[nemb.Method]():
@@ -106,6 +113,9 @@ func schemaOf(t reflect.Type) map[string]any {
 			for i := range t.NumField() {
 				f := t.Field(i)
 				if f.Anonymous {
+					if f.Type.Kind() == reflect.Pointer {
+						f.Type = f.Type.Elem()
+					}
 					fields(f.Type)
 					continue
 				}
@@ -113,7 +123,7 @@ func schemaOf(t reflect.Type) map[string]any {
 					continue
 				}
 				name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-				if name == "" {
+				if name == "" || name == "-" {
 					continue
 				}
 				properties[name] = schemaOf(f.Type)

@@ -152,6 +152,11 @@ func (c Counts) Of(function int) uint64 {
 	return 0
 }
 
+// Schema describes the JSON.
+func (Counts) Schema() map[string]any {
+	return map[string]any{"type": "array", "items": map[string]any{"type": "integer"}}
+}
+
 // MarshalJSON writes a number for each function.
 func (c Counts) MarshalJSON() ([]byte, error) {
 	all := make([]uint64, c.functions)
@@ -220,9 +225,10 @@ func Of(t *recorder.Trace, o Options) (*Analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &reader{trace: t, out: &Analysis{Notes: []string{}}, byName: map[nameLayer]int{}, left: map[string]uint64{},
-		energy: m, files: newFiles(), counts: make([]uint64, len(t.Functions)),
-		act: newActivity(o.To-o.From, t.Resolution)}
+	a := &reader{trace: t, out: &Analysis{Layers: []Layer{}, Functions: []Function{}, Notes: []string{}},
+		byName: map[nameLayer]int{}, left: map[string]uint64{}, energy: m, files: newFiles(),
+		counts: make([]uint64, len(t.Functions)),
+		act:    newActivity(o.To-o.From, t.Resolution)}
 	for rank := o.From; rank < o.To; rank++ {
 		a.position = rank - o.From
 		if err := a.rank(rank); err != nil {

@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"cg/recorder"
 	"cg/recorder/analysis"
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/shown"
@@ -118,6 +120,18 @@ type whole struct {
 	Funcs           []string      `json:"funcs"`
 	*analysis.Analysis
 	RecordsShown int `json:"records_shown"` // of each rank, -1 for all
+}
+
+// complete is the JSON with what follows.
+type complete struct {
+	whole
+	LMs     []analysis.Rank `json:"LMs"`
+	Records [][]Record      `json:"records"`
+}
+
+// Schema is the JSON Schema of the JSON: docs/recorder.schema.json.
+func Schema() map[string]any {
+	return report.SchemaOf(reflect.TypeFor[complete](), "A trace of Recorder as cg report writes it")
 }
 
 // ranks writes what the ranks did, each for itself.

@@ -3,8 +3,10 @@ package iotrace
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,37 +16,206 @@ import (
 	"cg/shown"
 )
 
-// tables are those that CSV can hold.
-var tables = format.Choice{Flag: "table", Usage: "`WHICH` table",
-	Values: []string{"functions", "files", "ranks", "sizes", "activity", "accesses", "records"}}
-
-// table writes rows of a CSV.
-type table struct {
-	c        *csv.Writer
-	energies bool
+// sheet is a table: the names of its columns, and its rows.
+//
+// A column is a name with its kind: s text, n a number, i a whole number, u one without a
+// sign, b true or false, and ? if it may be unknown. The word energy stands for the five columns of an energy.
+type sheet struct {
+	name    string
+	columns string
+	rows    func(d *Document, put func(cells ...any) error) error
 }
 
-func (t *table) row(cells ...any) {
-	var out []string
-	for _, c := range cells {
-		switch c := c.(type) {
-		case string:
-			out = append(out, shown.Cell(c))
-		case float64:
-			out = append(out, strconv.FormatFloat(c, 'f', -1, 64))
-		case *analysis.Energy:
-			if t.energies {
-				out = append(out, energyCells(c)...)
-			}
-		default:
-			out = append(out, fmt.Sprint(c))
+// energyColumns are the columns of an energy.
+const energyColumns = "energy_j:n? energy_lo_j:n? energy_hi_j:n? avg_power_w:n? energy_kind:s?"
+
+// sheets are the tables.
+func sheets() []sheet {
+	return []sheet{
+		{"functions", "name:s layer:s calls:u seconds:n energy", functionRows},
+		{"files", "name:s ranks:i reads:u bytes_read:i read_s:n read_mib_per_s:n writes:u bytes_written:i write_s:n " +
+			"write_mib_per_s:n metadata_s:n rar_same_rank:u? raw_same_rank:u? waw_same_rank:u? war_same_rank:u? " +
+			"rar_different_rank:u? raw_different_rank:u? waw_different_rank:u? war_different_rank:u? energy", fileRows},
+		{"ranks", "rank:i total_records:u num_files:i files_accessed:i start_s:n end_s:n io_s:n bytes_read:i " +
+			"read_s:n bytes_written:i write_s:n metadata_s:n energy", rankRows},
+		{"trace", "version:s ranks:i start_ts:n time_resolution:n total_records:u span_s:n io_s:n bytes_read:i " +
+			"read_s:n bytes_written:i write_s:n metadata_s:n energy", traceRows},
+		{"layers", "name:s calls:u", layerRows},
+		{"patterns", "of:s consecutive:u sequential:u random:u", patternRows},
+		{"sizes", "kind:s bytes:i count:u", sizeRows},
+		{"activity", "first_rank:i from_s:n read_s:n write_s:n", activityRows},
+		{"accesses", "file:s rank:i from_s:n to_s:n offset:i count:i read:b", accessRows},
+		{"records", "rank:i tstart:n tend:n level:i func_id:i function:s layer:s tid:u args:s", recordRows},
+	}
+}
+
+// tableChoice is the choice of one of them.
+func tableChoice() format.Choice {
+	c := format.Choice{Flag: "table"}
+	for _, s := range sheets() {
+		c.Values = append(c.Values, s.name)
+	}
+	return c
+}
+
+func functionRows(d *Document, put func(...any) error) error {
+	for _, f := range d.Analysis.Functions {
+		if err := put(f.Name, f.Layer, f.Calls, f.Seconds, f.Energy); err != nil {
+			return err
 		}
 	}
-	t.c.Write(out)
+	return nil
 }
 
-// energyColumns are the names of an energy's columns.
-var energyColumns = []string{"energy_j", "energy_lo_j", "energy_hi_j", "avg_power_w", "energy_kind"}
+func fileRows(d *Document, put func(...any) error) error {
+	for _, f := range d.Analysis.Files {
+		v := make([]any, 8)
+		if p := f.Overlaps; p != nil {
+			v = []any{p.RARSame, p.RAWSame, p.WAWSame, p.WARSame, p.RAROther, p.RAWOther, p.WAWOther, p.WAROther}
+		}
+		row := append([]any{f.Name, f.Ranks, f.Reads, f.ReadBytes, f.ReadS, f.ReadMB, f.Writes, f.WrittenBytes,
+			f.WriteS, f.WriteMB, f.MetaS}, v...)
+		if err := put(append(row, f.Energy)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rankRows(d *Document, put func(...any) error) error {
+	for _, r := range d.Analysis.Ranks {
+		if err := put(r.Rank, r.Records, r.NumFiles, r.Accessed, r.StartS, r.EndS, r.IOS, r.ReadBytes, r.ReadS,
+			r.WrittenBytes, r.WriteS, r.MetaS, r.IOEnergy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func traceRows(d *Document, put func(...any) error) error {
+	p := d.Analysis.Performance
+	return put(d.Trace.Version, d.To-d.From, d.Trace.Start, d.Trace.Resolution, p.Records, p.SpanS, p.IOS, p.ReadBytes,
+		p.ReadS, p.WrittenBytes, p.WriteS, p.MetaS, p.Energy)
+}
+
+func layerRows(d *Document, put func(...any) error) error {
+	for _, l := range d.Analysis.Layers {
+		if err := put(l.Name, l.Calls); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func patternRows(d *Document, put func(...any) error) error {
+	p := d.Analysis.Patterns
+	if f := p.Files; f != nil {
+		if err := put("each file", f.Consecutive, f.Sequential, f.Random); err != nil {
+			return err
+		}
+	}
+	return put("each rank in a file", p.Ranks.Consecutive, p.Ranks.Sequential, p.Ranks.Random)
+}
+
+func sizeRows(d *Document, put func(...any) error) error {
+	for i, all := range [][]analysis.Size{d.Analysis.ReadSizes, d.Analysis.WriteSizes} {
+		for _, s := range all {
+			if err := put([]string{"read", "write"}[i], s.Bytes, s.Count); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func activityRows(d *Document, put func(...any) error) error {
+	a := d.Analysis.Activity
+	for row := range a.ReadS {
+		for i, read := range a.ReadS[row] {
+			write := a.WriteS[row][i]
+			if read <= 0 && write <= 0 {
+				continue
+			}
+			if err := put(d.From+row*a.RanksPerRow, float64(i)*a.BinS, read, write); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func accessRows(d *Document, put func(...any) error) error {
+	for _, f := range d.Analysis.Files {
+		for _, p := range f.Points {
+			if err := put(f.Name, p.Rank, p.From, p.To, p.Offset, p.Count, p.Read); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func recordRows(d *Document, put func(...any) error) error {
+	for rank := d.From; rank < d.To && d.Most != 0; rank++ {
+		n := 0
+		err := d.each(rank, func(r *recorder.Record) error {
+			err := put(rank, d.Trace.Seconds(r.Start), d.Trace.Seconds(r.End), int(r.Call.Level), r.Call.Func,
+				r.Call.Name, r.Call.Layer.String(), r.Call.Thread, r.Call.Line())
+			if n++; err == nil && n == d.Most {
+				err = errEnough
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteCSV writes a table (RFC 4180), its columns named like the fields of the JSON. It
+// has columns of energies if there are any.
+func WriteCSV(w io.Writer, d *Document, o format.Options) error {
+	which, err := o.Choose(tableChoice())
+	if err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
+	all := sheets()
+	s := all[slices.IndexFunc(all, func(s sheet) bool { return s.name == which })]
+	energies := ""
+	if d.energies() {
+		energies = energyColumns
+	}
+	var head []string
+	for word := range strings.FieldsSeq(strings.Replace(s.columns, "energy", energies, 1)) {
+		name, _, _ := strings.Cut(word, ":")
+		head = append(head, name)
+	}
+	out.Write(head)
+	err = s.rows(d, func(cells ...any) error {
+		var row []string
+		for _, c := range cells {
+			switch c := c.(type) {
+			case nil:
+				row = append(row, "")
+			case string:
+				row = append(row, shown.Cell(c))
+			case float64:
+				row = append(row, strconv.FormatFloat(c, 'f', -1, 64))
+			case *analysis.Energy:
+				if d.energies() {
+					row = append(row, energyCells(c)...)
+				}
+			default:
+				row = append(row, fmt.Sprint(c))
+			}
+		}
+		return out.Write(row)
+	})
+	out.Flush()
+	return errors.Join(err, out.Error())
+}
 
 func energyCells(e *analysis.Energy) []string {
 	if e == nil {
@@ -56,112 +227,6 @@ func energyCells(e *analysis.Energy) []string {
 		w = number(*e.W)
 	}
 	return []string{number(e.J), number(e.LoJ), number(e.HiJ), w, e.Kind}
-}
-
-// head writes the names of columns, with those of energies where "energy" stands.
-func (t *table) head(names string) {
-	var out []string
-	for _, name := range strings.Fields(names) {
-		if name != "energy" {
-			out = append(out, name)
-		} else if t.energies {
-			out = append(out, energyColumns...)
-		}
-	}
-	t.c.Write(out)
-}
-
-// WriteCSV writes a table (RFC 4180), its columns named like the fields of the JSON.
-func WriteCSV(w io.Writer, d *Document, o format.Options) error {
-	which, err := o.Choose(tables)
-	if err != nil {
-		return err
-	}
-	t := &table{csv.NewWriter(w), d.energies()}
-	a := d.Analysis
-	switch which {
-	case "functions":
-		t.head("name layer calls seconds energy")
-		for _, f := range a.Functions {
-			t.row(f.Name, f.Layer, f.Calls, f.Seconds, f.Energy)
-		}
-	case "files":
-		t.head("name ranks reads bytes_read read_s read_mib_per_s writes bytes_written write_s write_mib_per_s " +
-			"metadata_s " +
-			"rar_same_rank raw_same_rank waw_same_rank war_same_rank rar_different_rank raw_different_rank " +
-			"waw_different_rank war_different_rank energy")
-		for _, f := range a.Files {
-			v := make([]any, 8)
-			for i := range v {
-				v[i] = ""
-			}
-			if p := f.Overlaps; p != nil {
-				v = []any{p.RARSame, p.RAWSame, p.WAWSame, p.WARSame, p.RAROther, p.RAWOther, p.WAWOther, p.WAROther}
-			}
-			t.row(append(append([]any{f.Name, f.Ranks, f.Reads, f.ReadBytes, f.ReadS, f.ReadMB, f.Writes,
-				f.WrittenBytes,
-				f.WriteS, f.WriteMB, f.MetaS}, v...), f.Energy)...)
-		}
-	case "ranks":
-		t.head("rank total_records num_files files_accessed start_s end_s io_s bytes_read read_s bytes_written " +
-			"write_s " +
-			"metadata_s energy")
-		for _, r := range a.Ranks {
-			t.row(r.Rank, r.Records, r.NumFiles, r.Accessed, r.StartS, r.EndS, r.IOS, r.ReadBytes, r.ReadS,
-				r.WrittenBytes,
-				r.WriteS, r.MetaS, r.IOEnergy)
-		}
-	default:
-		if err := d.moreTables(t, which); err != nil {
-			return err
-		}
-	}
-	t.c.Flush()
-	return t.c.Error()
-}
-
-// moreTables are those of what is small and many.
-func (d *Document) moreTables(t *table, which string) error {
-	a := d.Analysis
-	switch which {
-	case "sizes":
-		t.head("kind bytes count")
-		for _, s := range a.ReadSizes {
-			t.row("read", s.Bytes, s.Count)
-		}
-		for _, s := range a.WriteSizes {
-			t.row("write", s.Bytes, s.Count)
-		}
-	case "activity":
-		t.head("first_rank from_s read_s write_s")
-		for row := range a.Activity.ReadS {
-			for i, read := range a.Activity.ReadS[row] {
-				if write := a.Activity.WriteS[row][i]; read > 0 || write > 0 {
-					t.row(d.From+row*a.Activity.RanksPerRow, float64(i)*a.Activity.BinS, read, write)
-				}
-			}
-		}
-	case "accesses":
-		t.head("file rank from_s to_s offset count read")
-		for _, f := range a.Files {
-			for _, p := range f.Points {
-				t.row(f.Name, p.Rank, p.From, p.To, p.Offset, p.Count, p.Read)
-			}
-		}
-	case "records":
-		t.head("rank tstart tend level func_id function layer tid args")
-		for rank := d.From; rank < d.To; rank++ {
-			err := d.each(rank, func(r *recorder.Record) error {
-				t.row(rank, d.Trace.Seconds(r.Start), d.Trace.Seconds(r.End), r.Call.Level, r.Call.Func, r.Call.Name,
-					r.Call.Layer.String(), r.Call.Thread, r.Call.Line())
-				return t.c.Error()
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // WriteMarkdown writes the sections as tables; names cannot break out of them.

@@ -10,6 +10,7 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/iotrace"
 	"cg/report/tables"
 	"cg/shown"
 )
@@ -22,7 +23,7 @@ func init() {
 			format.WritesFolder(func(create format.Create, r *report.Run, o format.Options) error {
 				return write(create, report.Several{r}, o)
 			}),
-			format.WritesFolder(write), format.WritesFolder(writeCluster),
+			format.WritesFolder(write), format.WritesFolder(writeCluster), format.WritesFolder(iotrace.WriteParquet),
 		},
 	})
 }
