@@ -4,7 +4,7 @@ import "sort"
 
 // Limits of the tasks that are open at one time.
 const (
-	mostOpen = 1 << 20
+	mostOpen = 1 << 18
 	mostHeld = 256 << 20 // bytes of their names, threads and metadata
 )
 
@@ -13,7 +13,7 @@ const (
 // overlap others.
 type opened struct {
 	threads map[Thread]*thread
-	byID    map[nameID]*chain // of a clock, whatever the thread
+	byID    map[nameID]*Span // the last of a clock, whatever the thread
 	all     chain
 	held    int    // bytes
 	now     uint64 // number of begins and ends so far
@@ -32,8 +32,8 @@ type thread struct {
 // named are the open tasks of a name on a thread: all, those without an id, and those of each id.
 type named struct {
 	all, bare chain
-	ids       map[string]*chain
-	from      int64 // when the first of those that overlap began
+	ids       map[string]*Span // the last of each
+	from      int64            // when the first of those that overlap began
 }
 
 // early is the end of a task (its number among begins and ends) and the number of its begin.
@@ -63,30 +63,42 @@ type place struct {
 }
 
 func (c *chain) push(s *Span, kind int) {
-	s.open.links[kind].before = c.last
-	if c.last != nil {
-		c.last.open.links[kind].after = s
-	}
+	s.follow(c.last, kind)
 	c.last = s
 	c.n++
 }
 
 func (c *chain) remove(s *Span, kind int) {
-	link := &s.open.links[kind]
-	if link.before != nil {
-		link.before.open.links[kind].after = link.after
+	if before := s.leave(kind); c.last == s {
+		c.last = before
 	}
-	if link.after != nil {
-		link.after.open.links[kind].before = link.before
-	} else {
-		c.last = link.before
-	}
-	link.before, link.after = nil, nil
 	c.n--
 }
 
+// follow puts a task into a list behind the one that is the last.
+func (s *Span) follow(last *Span, kind int) {
+	s.open.links[kind].before = last
+	if last != nil {
+		last.open.links[kind].after = s
+	}
+}
+
+// leave takes a task out of a list, and gives the one before it.
+func (s *Span) leave(kind int) (before *Span) {
+	link := &s.open.links[kind]
+	before = link.before
+	if before != nil {
+		before.open.links[kind].after = link.after
+	}
+	if link.after != nil {
+		link.after.open.links[kind].before = before
+	}
+	link.before, link.after = nil, nil
+	return before
+}
+
 func newOpened() *opened {
-	return &opened{threads: map[Thread]*thread{}, byID: map[nameID]*chain{}}
+	return &opened{threads: map[Thread]*thread{}, byID: map[nameID]*Span{}}
 }
 
 // bytes are those that a task keeps besides itself.
@@ -125,26 +137,26 @@ func (o *opened) begin(s *Span, id string) bool {
 		return true
 	}
 	if n.ids == nil {
-		n.ids = map[string]*chain{}
+		n.ids = map[string]*Span{}
 	}
 	push(n.ids, id, s, ofID)
 	push(o.byID, nameID{s.Clock, s.Name, id}, s, ofClock)
 	return true
 }
 
-func push[K comparable](m map[K]*chain, key K, s *Span, kind int) {
-	c := m[key]
-	if c == nil {
-		c = &chain{}
-		m[key] = c
-	}
-	c.push(s, kind)
+func push[K comparable](m map[K]*Span, key K, s *Span, kind int) {
+	s.follow(m[key], kind)
+	m[key] = s
 }
 
-func remove[K comparable](m map[K]*chain, key K, s *Span, kind int) {
-	c := m[key]
-	if c.remove(s, kind); c.n == 0 {
+func remove[K comparable](m map[K]*Span, key K, s *Span, kind int) {
+	last := m[key] == s
+	before := s.leave(kind)
+	switch {
+	case last && before == nil:
 		delete(m, key)
+	case last:
+		m[key] = before
 	}
 }
 
@@ -192,10 +204,7 @@ func (o *opened) find(t Thread, name, id string) *Span {
 	if t.Process != "" || t.Thread != "" || id == "" {
 		return nil
 	}
-	if c := o.byID[nameID{t.Clock, name, id}]; c != nil {
-		return c.last
-	}
-	return nil
+	return o.byID[nameID{t.Clock, name, id}]
 }
 
 // find finds the last of a name that an id fits: any where one of the two has none.
@@ -204,8 +213,8 @@ func (n *named) find(id string) *Span {
 		return n.all.last
 	}
 	s := n.bare.last
-	if c := n.ids[id]; c != nil && (s == nil || c.last.open.began > s.open.began) {
-		return c.last
+	if other := n.ids[id]; other != nil && (s == nil || other.open.began > s.open.began) {
+		return other
 	}
 	return s
 }

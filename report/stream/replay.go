@@ -140,7 +140,7 @@ type Handler struct {
 // Replay calls the functions of a handler, in the order of the events. A task ends with the
 // next event that ends its name on its thread, and has its id if both have one. One that does not end lasts to
 // the last event of its clock. An event that begins a task while as many are open as cg keeps
-// (a million, or 256 MiB of their names and metadata) is one whose other half is missing.
+// (262,144, or 256 MiB of their names and metadata) is one whose other half is missing.
 func (s *Stream) Replay(h Handler) error {
 	open, last := newOpened(), map[string]int64{}
 	end := func(span *Span, at int64, ended json.RawMessage) error {
