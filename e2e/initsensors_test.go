@@ -102,7 +102,7 @@ dram
 				t.Errorf("%s, %v", b, err)
 			}
 			// Who is in the group measures, who is not does not.
-			if out, err := cg(m, []uint32{gid}, "info"); err != nil || !strings.Contains(out, "present    package-0 dram-0") {
+			if out, err := cg(m, []uint32{gid}, "info"); err != nil || !strings.Contains(out, "present    package-0 dram") {
 				t.Errorf("%v: %s", err, out)
 			}
 			if out, err := cg(m, nil, "info"); err != nil || !strings.Contains(out, "to fix it: sudo cg init-sensors") {

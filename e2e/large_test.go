@@ -24,7 +24,7 @@ func largeRun(n int) *report.Run {
 	m.SchemaVersion, m.Tool, m.CgVersion, m.RunID, m.Hostname = report.SchemaVersion, "cg", "test", "large", "host"
 	m.Language, m.Granularity, m.Argv, m.CgEnv = "java", "fine", []string{"cg", "measure"}, map[string]string{}
 	m.DomainTopology = map[string]report.Topology{}
-	ids := []string{"package-0", "dram-0"}
+	ids := []string{"package-0", "dram"}
 	for _, id := range ids {
 		place := report.Topology{}
 		place.TopLevel, place.Includes = true, []string{}
@@ -162,8 +162,8 @@ func makeLargeSession(name, size string) int {
 				b.WriteString(",")
 			}
 			t += 1e6
-			fmt.Fprintf(&b, `{"t_ns": %d, "energy_j": %d.25, "power_w": 20.5, "domain_j": {"package-0": %d.2, "dram-0": 0.05}, `+
-				`"domain_w": {"package-0": 18.2, "dram-0": 2.3}}`, t, t/1e6, t/1e6)
+			fmt.Fprintf(&b, `{"t_ns": %d, "energy_j": %d.25, "power_w": 20.5, "domain_j": {"package-0": %d.2, "dram": 0.05}, `+
+				`"domain_w": {"package-0": 18.2, "dram": 2.3}}`, t, t/1e6, t/1e6)
 		}
 		fmt.Fprintf(&b, `], "duration_s": 1, "started_at_mono_ns": %d, "ended_at_mono_ns": %d, "noise": null}`, begin, t)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Column is one number of a Gauge.
 type Column struct {
-	Scope string // what it is of: gpu-0, coretemp-0
+	Scope string // what it is of: gpu0, coretemp-0
 	Name  string // quantity and unit: power_w, temperature_c, gpu_percent
 	Unit  string // of the value: W, C, %, KiB, KiB/s, bytes
 }

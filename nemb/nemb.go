@@ -35,7 +35,7 @@ func (m Method) Weaker(than Method) bool {
 
 // Domain is a part of the machine whose energy one counter tells.
 type Domain struct {
-	ID     string // unique in a run, such as "package-0", "dram-0", "cpu"
+	ID     string // unique in a run, such as "package-0", "dram", "gpu0", "machine"
 	Parent string // ID of the domain that includes this one, "" at the root
 	Kind   string // cpu_package, dram, gpu, psys, nested, independent (the report's domain_topology)
 	Source string // where it is read: a path or the name of a model

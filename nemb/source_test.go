@@ -86,7 +86,7 @@ func TestSourcesDecideForThemselves(t *testing.T) {
 			fake(Source{Name: "b", Rank: 1, Opened: IfUnmeasured}, "machine/psys"),
 		}, nil, "a=present b=spare"},
 		{"and is read where they are not", []Source{
-			fake(Source{Name: "a", Distinct: true}, "gpu-0/gpu"),
+			fake(Source{Name: "a", Distinct: true}, "gpu0/gpu"),
 			fake(Source{Name: "b", Rank: 1, Opened: IfUnmeasured}, "machine/psys"),
 		}, nil, "a=present b=present"},
 		{"what is read when named is not asked else", []Source{

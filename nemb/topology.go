@@ -68,9 +68,16 @@ func total(domains []Domain) []bool {
 }
 
 // Covers tells whether one name of a domain stands for what the other counts:
-// it is the same, or one is a die of the other.
-func Covers(a, b string) bool {
-	return a == b || strings.HasPrefix(a, b+"-die-") || strings.HasPrefix(b, a+"-die-")
+// it is the same, or one is a die of the other: package-0-die-1 of package-0, and
+// core-0-die-1 of core, where the machine has one package.
+func Covers(a, b string) bool { return a == b || isDieOf(a, b) || isDieOf(b, a) }
+
+func isDieOf(die, whole string) bool {
+	rest, is := strings.CutPrefix(die, whole+"-")
+	if !is {
+		return false
+	}
+	return strings.HasPrefix(strings.TrimLeft(rest, "0123456789"), "-die-") || strings.HasPrefix(rest, "die-")
 }
 
 // implausiblyMuch is a power in watts that a domain of a machine cannot draw,

@@ -26,14 +26,14 @@ func domainsOf(text string) (all []Domain) {
 func TestTotal(t *testing.T) {
 	for _, test := range []struct{ name, domains, want string }{
 		{"a package and its parts", "package-0/cpu_package core-0<package-0/nested uncore-0<package-0/nested", "package-0"},
-		{"memory and GPUs beside", "package-0/cpu_package dram-0/dram gpu-0/gpu", "package-0 dram-0 gpu-0"},
+		{"memory and GPUs beside", "package-0/cpu_package dram-0/dram gpu0/gpu", "package-0 dram-0 gpu0"},
 		{"psys includes the packages", "psys/psys package-0/cpu_package dram-0/dram", "package-0 dram-0"},
 		{"psys is the only root", "psys/psys", "psys"},
 		{"psys beside memory alone", "dram-0/dram psys/psys", "psys"},
-		{"psys without a package includes the GPU", "gpu-0/gpu psys/psys", "psys"},
+		{"psys without a package includes the GPU", "gpu0/gpu psys/psys", "psys"},
 		{"only one psys", "psys/psys psys-1/psys", "psys"},
-		{"a GPU alone", "gpu-0/gpu", "gpu-0"},
-		{"a GPU beside the estimate", "gpu-0/gpu ~machine/psys", "gpu-0 machine"},
+		{"a GPU alone", "gpu0/gpu", "gpu0"},
+		{"a GPU beside the estimate", "gpu0/gpu ~machine/psys", "gpu0 machine"},
 		{"memory is in the estimate", "dram-0/dram ~machine/psys", "machine"},
 		{"the estimate", "~machine/psys", "machine"},
 		{"what it measures is not known", "accelerator/independent", ""},
@@ -74,9 +74,24 @@ func TestTopology(t *testing.T) {
 	}
 }
 
+func TestCovers(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"package-0", "package-0", true}, {"package-0", "package-0-die-1", true}, {"core", "core-0-die-1", true}, {"core-0", "core-0-die-1", true},
+		{"core", "core-1", false}, {"package-0", "package-1-die-0", false}, {"package-1", "package-1-1", false}, {"core", "uncore", false}, {"dram", "dram-0-die-x", true},
+		{"gpu1", "gpu1-0", false},
+	} {
+		if Covers(test.a, test.b) != test.want || Covers(test.b, test.a) != test.want {
+			t.Errorf("%s and %s: not %v", test.a, test.b, test.want)
+		}
+	}
+}
+
 // No share of a total is counted twice, whatever the domains are.
 func FuzzTotal(f *testing.F) {
-	f.Add("package-0/cpu_package core-0<package-0/nested psys/psys gpu-0/gpu ~machine/psys")
+	f.Add("package-0/cpu_package core-0<package-0/nested psys/psys gpu0/gpu ~machine/psys")
 	f.Fuzz(func(t *testing.T, text string) {
 		domains := domainsOf(text)
 		in := total(domains)

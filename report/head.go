@@ -76,9 +76,8 @@ func HeadOf(f io.ReadSeeker) (h Head, err error) {
 		return h, errors.New("not a saved run: it is a CounterEventStream of HESPAS: use --from hespas")
 	case meta.SchemaVersion == nil:
 		return h, errors.New("not a saved run: it has no meta.schema_version")
-	case *meta.SchemaVersion != SchemaVersion:
-		return h, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: use that cg, or a newer one",
-			meta.CgVersion, *meta.SchemaVersion, SchemaVersion)
+	case !Reads(*meta.SchemaVersion):
+		return h, Unreadable(meta.CgVersion, *meta.SchemaVersion, "use that cg, or a newer one")
 	}
 	return h, nil
 }

@@ -57,7 +57,7 @@ func kindsOfRuns() map[string]kindOf {
 	one := [][]checkpoint.Word{call(1, 100, 1000, call(2, 300, 900)...)}
 	ended := launcher.Result{Exited: true, User: 900 * time.Millisecond, System: 100 * time.Millisecond,
 		MaxRSS: 20 << 20}
-	gpu := counter("gpu-0", "", "gpu", true)
+	gpu := counter("gpu0", "", "gpu", true)
 	gpu.Source, gpu.Method, gpu.Lo, gpu.Hi, gpu.IdleShare = "NVML: a GPU", nemb.Derived, 0.95, 1.05, 0
 	model := nemb.Domain{ID: "cpu", Kind: "cpu_package", Source: "estimate: a processor", Method: nemb.Estimated,
 		InTotal: true, Lo: 0.5, Hi: 1.5, Base: 5}
@@ -191,7 +191,7 @@ func TestKindsAreOfTheirKind(t *testing.T) {
 			self(runs["threads"], "shop.orders.worker") > 0.9,
 		"failed was ended by a signal": *runs["failed"].Process.Signal == "SIGSEGV" &&
 			runs["failed"].Process.ExitStatus == 139 && runs["failed"].Channel.OpenAtEnd == 2,
-		"gpu has a GPU in its total": runs["gpu"].Totals.Domains["gpu-0"] == 88_000_000 &&
+		"gpu has a GPU in its total": runs["gpu"].Totals.Domains["gpu0"] == 88_000_000 &&
 			*runs["gpu"].Totals.EnergyJ == 110_000_000 && runs["gpu"].Totals.Kind == nemb.Derived,
 		"what the GPU used is nobody's": *runs["gpu"].Totals.ProgramEnergyJ < 22_000_000 &&
 			runs["gpu"].Ledger[5].Name == LineUnattributed && runs["gpu"].Ledger[5].EnergyJ == 88_000_000,

@@ -25,11 +25,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cg/nemb"
+	"cg/runtimes/sdk/spec"
 	"cg/shown"
 )
 
 // SchemaVersion changes when a field is renamed or removed.
-const SchemaVersion = "1"
+const SchemaVersion = spec.SchemaVersion
 
 // Joules is an energy in whole microjoules that reads and writes itself as
 // joules with six decimals, so that sums over a report stay exact.
@@ -111,6 +112,8 @@ type Run struct {
 	started time.Time
 	// part names the format of a file that told tasks and samples and nothing else.
 	part string
+	// asWritten is the digest of what was read, where that was of an older schema.
+	asWritten *string
 	// unknownSites counts the costs of sites that do not exist.
 	unknownSites int
 }
@@ -562,6 +565,7 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 				"together or not at all", i)
 		}
 	}
+	r.renew()
 	return r, nil
 }
 

@@ -26,7 +26,11 @@ func (r *Run) Check() []string {
 	c.samples(r)
 	c.noise(r)
 	c.baseline(r)
-	if digest, err := r.digest(); r.SHA256 != "" && (err != nil || digest != r.SHA256) {
+	digest, err := r.digest()
+	if r.asWritten != nil {
+		digest, err = *r.asWritten, nil
+	}
+	if r.SHA256 != "" && (err != nil || digest != r.SHA256) {
 		c.fault("sha256", "the file is not as it was written: its digest is %s, not %s", digest, r.SHA256)
 	}
 	return c.faults

@@ -79,7 +79,7 @@ func Parse(spec string) (Tracker, error) {
 
 // column is one number of a row.
 type column struct {
-	name   string // package-0_j, gpu-0_power_w
+	name   string // package-0_j, gpu0_power_w
 	unit   string // J, W, C
 	energy bool   // cumulative: a column of mean power goes with it
 	method nemb.Method

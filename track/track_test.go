@@ -63,7 +63,7 @@ func TestEncoders(t *testing.T) {
 	columns := []column{
 		{name: "package-0_j", unit: "J", energy: true, method: nemb.Measured, source: "energy_uj", id: "package-0", metric: "rapl"},
 		{name: "machine_estimated_j", unit: "J", energy: true, method: nemb.Estimated, source: "estimate", id: "machine", metric: "estimate"},
-		{name: "gpu-0_temperature_c", unit: "C", method: nemb.Measured, source: "nvml-temp", id: "gpu-0", metric: "nvml-temp"},
+		{name: "gpu0_temperature_c", unit: "C", method: nemb.Measured, source: "nvml-temp", id: "gpu0", metric: "nvml-temp"},
 	}
 	nan := math.NaN()
 	second := int64(time.Second)
@@ -80,17 +80,17 @@ func TestEncoders(t *testing.T) {
 		e    func() encoder
 		want string
 	}{
-		{"csv", func() encoder { return newCSV(c, tracker, st) }, `unix_ns,mono_ns,reading_ns,package-0_j,package-0_w,machine_estimated_j,machine_estimated_w,gpu-0_temperature_c,run
+		{"csv", func() encoder { return newCSV(c, tracker, st) }, `unix_ns,mono_ns,reading_ns,package-0_j,package-0_w,machine_estimated_j,machine_estimated_w,gpu0_temperature_c,run
 1795273200000001500,5000000000,1000,1,,0,,40,"job ""1"", a"
 1795273201000001500,6000000000,1001,3.5,2.5,0.000001,0.000001,41.5,"job ""1"", a"
 1795273202000001500,7000000000,1002,,,0.000002,0.000001,,"job ""1"", a"
 1795273203000001500,8000000000,1003,5,,0.000003,0.000001,43,"job ""1"", a"
 `},
-		{"jsonl", func() encoder { return newJSONLines(c, tracker, st) }, `{"columns":[{"name":"package-0_j","unit":"J","kind":"measured","source":"energy_uj"},{"name":"package-0_w","unit":"W","kind":"derived","source":"energy_uj"},{"name":"machine_estimated_j","unit":"J","kind":"estimated","source":"estimate"},{"name":"machine_estimated_w","unit":"W","kind":"estimated","source":"estimate"},{"name":"gpu-0_temperature_c","unit":"C","kind":"measured","source":"nvml-temp"}],"interval_s":1,"run":"job \"1\", a"}
-{"unix_ns":1795273200000001500,"mono_ns":5000000000,"reading_ns":1000,"package-0_j":1,"package-0_w":null,"machine_estimated_j":0,"machine_estimated_w":null,"gpu-0_temperature_c":40}
-{"unix_ns":1795273201000001500,"mono_ns":6000000000,"reading_ns":1001,"package-0_j":3.5,"package-0_w":2.5,"machine_estimated_j":0.000001,"machine_estimated_w":0.000001,"gpu-0_temperature_c":41.5}
-{"unix_ns":1795273202000001500,"mono_ns":7000000000,"reading_ns":1002,"package-0_j":null,"package-0_w":null,"machine_estimated_j":0.000002,"machine_estimated_w":0.000001,"gpu-0_temperature_c":null}
-{"unix_ns":1795273203000001500,"mono_ns":8000000000,"reading_ns":1003,"package-0_j":5,"package-0_w":null,"machine_estimated_j":0.000003,"machine_estimated_w":0.000001,"gpu-0_temperature_c":43}
+		{"jsonl", func() encoder { return newJSONLines(c, tracker, st) }, `{"columns":[{"name":"package-0_j","unit":"J","kind":"measured","source":"energy_uj"},{"name":"package-0_w","unit":"W","kind":"derived","source":"energy_uj"},{"name":"machine_estimated_j","unit":"J","kind":"estimated","source":"estimate"},{"name":"machine_estimated_w","unit":"W","kind":"estimated","source":"estimate"},{"name":"gpu0_temperature_c","unit":"C","kind":"measured","source":"nvml-temp"}],"interval_s":1,"run":"job \"1\", a"}
+{"unix_ns":1795273200000001500,"mono_ns":5000000000,"reading_ns":1000,"package-0_j":1,"package-0_w":null,"machine_estimated_j":0,"machine_estimated_w":null,"gpu0_temperature_c":40}
+{"unix_ns":1795273201000001500,"mono_ns":6000000000,"reading_ns":1001,"package-0_j":3.5,"package-0_w":2.5,"machine_estimated_j":0.000001,"machine_estimated_w":0.000001,"gpu0_temperature_c":41.5}
+{"unix_ns":1795273202000001500,"mono_ns":7000000000,"reading_ns":1002,"package-0_j":null,"package-0_w":null,"machine_estimated_j":0.000002,"machine_estimated_w":0.000001,"gpu0_temperature_c":null}
+{"unix_ns":1795273203000001500,"mono_ns":8000000000,"reading_ns":1003,"package-0_j":5,"package-0_w":null,"machine_estimated_j":0.000003,"machine_estimated_w":0.000001,"gpu0_temperature_c":43}
 `},
 		{"wattameter", func() encoder {
 			return &wattameterLog{id: "job1", begun: time.Unix(0, at), columns: wattameterColumns(columns), data: true}
@@ -168,6 +168,20 @@ func TestWattameterKinds(t *testing.T) {
 		got = append(got, c.tag, c.derived)
 	}
 	if want := "cpu-0[uJ] cpu-0[W] cpu-0-dram-derived[uJ] cpu-0-dram-derived[W] machine-estimated[uJ] machine-estimated[W] machine-r1-estimated[uJ] machine-r1-estimated[W]"; strings.Join(got, " ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, " "), want)
+	}
+}
+
+// Domains have the names that WattAMeter gives them, with the package's number.
+func TestWattameterDomains(t *testing.T) {
+	var got []string
+	for _, c := range wattameterColumns([]column{
+		{id: "package-1", energy: true, metric: "rapl"}, {id: "core", energy: true, metric: "rapl"}, {id: "dram-0", energy: true, metric: "rapl"},
+		{id: "gpu0", energy: true, metric: "nvml-energy"}, {id: "gpu12", name: "gpu12_temperature_c", metric: "nvml-temp"},
+	}) {
+		got = append(got, c.tag)
+	}
+	if want := "cpu-1[uJ] cpu-1-core[uJ] cpu-0-dram[uJ] gpu-0[mJ] gpu-12[C]"; strings.Join(got, " ") != want {
 		t.Errorf("%s, want %s", strings.Join(got, " "), want)
 	}
 }
@@ -254,8 +268,8 @@ func TestLostGPU(t *testing.T) {
 	})
 	names, rows := table(t, file)
 	at := func(name string) int { return slices.Index(names, name) }
-	gone, energy := at("gpu-1_j"), at("gpu-0_j")
-	if gone < 0 || energy < 0 || at("gpu-1_power_w") < 0 {
+	gone, energy := at("gpu1_j"), at("gpu0_j")
+	if gone < 0 || energy < 0 || at("gpu1_power_w") < 0 {
 		t.Fatal(names)
 	}
 	empty := 0
@@ -270,7 +284,7 @@ func TestLostGPU(t *testing.T) {
 		}
 	}
 	s := summaries[0]
-	told := slices.ContainsFunc(warned, func(w string) bool { return strings.Contains(w, "gpu-1: total energy: the GPU is lost") })
+	told := slices.ContainsFunc(warned, func(w string) bool { return strings.Contains(w, "gpu1: total energy: the GPU is lost") })
 	if empty == 0 || !told || len(s.Failed) < 2 {
 		t.Errorf("%d empty, %q, %q", empty, warned, s.Failed)
 	}

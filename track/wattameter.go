@@ -2,6 +2,7 @@ package track
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -88,7 +89,10 @@ type wattameterColumn struct {
 	scale   float64 // of the value
 }
 
-var raplName = pattern.Later(`^(core|uncore|dram)-([0-9]+)$`)
+var (
+	raplName = pattern.Later(`^(core|uncore|dram)(?:-([0-9]+))?$`)
+	gpuName  = pattern.Later(`^gpu([0-9]+)$`)
+)
 
 // wattameterColumns gives columns the tags that WattAMeter gives them. It does
 // not know all of ours; those keep their name, with the unit in brackets. An
@@ -96,12 +100,20 @@ var raplName = pattern.Later(`^(core|uncore|dram)-([0-9]+)$`)
 func wattameterColumns(columns []column) []wattameterColumn {
 	var out []wattameterColumn
 	seen := map[string]int{}
+	only := "0" // the package that domains without a number are of
+	for _, c := range columns {
+		if rest, ok := strings.CutPrefix(c.id, "package-"); ok {
+			only = strings.Split(rest, "-")[0]
+		}
+	}
 	for i, c := range columns {
 		name := c.id
 		if rest, ok := strings.CutPrefix(name, "package-"); ok {
 			name = "cpu-" + strings.Split(rest, "-")[0]
 		} else if m := raplName().FindStringSubmatch(name); m != nil {
-			name = "cpu-" + m[2] + "-" + m[1]
+			name = "cpu-" + cmp.Or(m[2], only) + "-" + m[1]
+		} else if m := gpuName().FindStringSubmatch(name); m != nil {
+			name = "gpu-" + m[1]
 		}
 		w := wattameterColumn{column: c, index: i, scale: 1}
 		switch {

@@ -1072,7 +1072,7 @@ func TestCoarseSteps(t *testing.T) {
 func TestGPUsAreUnattributed(t *testing.T) {
 	const end = 2_000 * ms
 	gpu := counter
-	gpu.ID, gpu.Kind, gpu.Step = "gpu-0", nemb.KindGPU, 1000
+	gpu.ID, gpu.Kind, gpu.Step = "gpu0", nemb.KindGPU, 1000
 	for _, domains := range [][]nemb.Domain{{counter, gpu}, {gpu}} {
 		var p tape
 		p.add(1, 0, checkpoint.Enter, 1)

@@ -13,7 +13,17 @@ import (
 // Place is a processor that stands for a package or die.
 type Place struct {
 	CPU, Package int
-	die          int // -1 where the package is one
+	die          int  // -1 where the package is one
+	alone        bool // it is the machine's only one
+}
+
+// Domain is the ID of the domain there that the kernel gives a name. Where the machine
+// has one package, that is the name itself, except of the package.
+func (p Place) Domain(name string) string {
+	if p.alone && name != "package" || name == "psys" && p.Package == 0 {
+		return name
+	}
+	return name + p.Suffix()
 }
 
 // Suffix is what the names of the domains there end in.
@@ -50,7 +60,24 @@ func Places(root nemb.Root, cpus []int) []Place {
 		}
 		return a.die - b.die
 	})
+	return marked(places)
+}
+
+// marked marks the place that is the only one.
+func marked(places []Place) []Place {
+	for i := range places {
+		places[i].alone = len(places) == 1
+	}
 	return places
+}
+
+// Whole lists one place for each package of places in order, which stands for all of it.
+func Whole(places []Place) []Place {
+	places = slices.CompactFunc(places, func(a, b Place) bool { return a.Package == b.Package })
+	for i := range places {
+		places[i].die = -1
+	}
+	return marked(places)
 }
 
 // Packages lists one processor of each package, by the topology below
@@ -67,15 +94,5 @@ func Packages(root nemb.Root) []Place {
 	if len(cpus) == 0 {
 		cpus = []int{0}
 	}
-	var list []Place
-	for _, p := range Places(root, cpus) {
-		if len(list) == 0 || list[len(list)-1].Package != p.Package {
-			p.die = -1
-			list = append(list, p)
-		}
-	}
-	return list
+	return Whole(Places(root, cpus))
 }
-
-// Whole makes a place stand for its whole package.
-func (p *Place) Whole() { p.die = -1 }

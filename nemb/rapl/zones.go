@@ -126,7 +126,9 @@ func readZone(path string) (*Zone, error) {
 	return z, nil
 }
 
-// nameZones sorts zones and gives each its parent and an ID of its own.
+// nameZones sorts zones and gives each its parent and an ID of its own: the kernel's
+// name, which it gives to each package's core and dram, too. Where there are several
+// packages, those get the package's number: core-1, dram-1.
 func nameZones(zones []*Zone) {
 	slices.SortFunc(zones, func(a, b *Zone) int {
 		if c := strings.Compare(a.driver, b.driver); c != 0 {
@@ -134,6 +136,13 @@ func nameZones(zones []*Zone) {
 		}
 		return slices.Compare(a.nums, b.nums)
 	})
+	packages := map[string]int{} // of each driver
+	for _, z := range zones {
+		if strings.HasPrefix(z.Name, "package-") {
+			packages[z.driver]++
+		}
+	}
+	several := slices.ContainsFunc(zones, func(z *Zone) bool { return packages[z.driver] > 1 })
 	for i, z := range zones {
 		before := zones[:i]
 		for _, o := range before {
@@ -141,7 +150,7 @@ func nameZones(zones []*Zone) {
 				z.Parent = o
 			}
 		}
-		z.ID = z.domainID()
+		z.ID = z.domainID(several)
 		// The same zone through another driver: intel-rapl-mmio:0 reads the
 		// package that intel-rapl:0 reads, through memory instead of an MSR.
 		repeated := func(o *Zone) bool { return o.ID == z.ID && o.driver != z.driver && o.Repeats == "" }
@@ -155,14 +164,16 @@ func nameZones(zones []*Zone) {
 	}
 }
 
-// domainID is what the domain of a zone is called by its name and its parent.
-func (z *Zone) domainID() string {
+// domainID is what the domain of a zone is called by its name and its parent, where
+// the machine has several packages or one.
+func (z *Zone) domainID(several bool) string {
+	inPackage := z.Parent != nil && strings.HasPrefix(z.Parent.ID, "package-")
 	switch {
-	case z.Parent != nil && strings.HasPrefix(z.Parent.ID, "package-"):
-		return z.Name + strings.TrimPrefix(z.Parent.ID, "package")
-	case z.Parent != nil:
+	case z.Parent != nil && !inPackage:
 		return z.Name + "-" + z.Parent.ID
-	case z.Name == "dram":
+	case several && inPackage:
+		return z.Name + strings.TrimPrefix(z.Parent.ID, "package")
+	case several && z.Name == "dram":
 		return "dram-0"
 	}
 	return z.Name

@@ -41,7 +41,7 @@ func TestSamplerReadsAPMU(t *testing.T) {
 	samples = append(samples, s.Stop()...)
 	fixture.Check(t, samples)
 	for d, domain := range s.Domains() {
-		want := map[string]float64{"package-0": 100, "dram-0": 7}[domain.ID]
+		want := map[string]float64{"package-0": 100, "dram": 7}[domain.ID]
 		if got := fixture.Power(samples, d); math.Abs(got/want-1) > 0.02 || domain.Method != nemb.Measured {
 			t.Errorf("%s: %g W, want %g W, %s", domain.ID, got, want, domain.Method)
 		}

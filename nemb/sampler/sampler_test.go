@@ -48,7 +48,7 @@ func (r *ramp) set(raw nemb.Energy, err error) {
 func (r *ramp) Every() time.Duration { return r.every }
 
 func (r *ramp) Domains() []nemb.Domain {
-	return []nemb.Domain{{ID: "gpu-0", Kind: "gpu", Method: nemb.Measured, InTotal: true, Period: time.Millisecond, Lo: 1, Hi: 1}}
+	return []nemb.Domain{{ID: "gpu0", Kind: "gpu", Method: nemb.Measured, InTotal: true, Period: time.Millisecond, Lo: 1, Hi: 1}}
 }
 
 func (r *ramp) Read(dst []nemb.Energy) error {
@@ -350,7 +350,7 @@ func TestSamplerSlowSensor(t *testing.T) {
 	}
 	samples = append(samples, s.Stop()...)
 	fixture.Check(t, samples)
-	if f := s.Faults(); f[1].Domain != "gpu-0" || f[1].Failed == 0 || f[1].Resets != 1 || f[1].Unknown <= 0 || f[0].Any() {
+	if f := s.Faults(); f[1].Domain != "gpu0" || f[1].Failed == 0 || f[1].Resets != 1 || f[1].Unknown <= 0 || f[0].Any() {
 		t.Errorf("%+v", f)
 	}
 	if d := s.Domains(); d[1].Method != nemb.Derived || d[0].Method != nemb.Measured {

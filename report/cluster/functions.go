@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"cg/nemb"
 	"cg/ranks"
@@ -82,9 +83,8 @@ func readReport(path string) (*rankReport, error) {
 	if err := report.Decode(f, r); err != nil {
 		return nil, err
 	}
-	if v := r.Meta.SchemaVersion; v != report.SchemaVersion {
-		return nil, fmt.Errorf("saved by cg %s in schema version %q, and this cg reads %s", r.Meta.CgVersion, v,
-			report.SchemaVersion)
+	if v := r.Meta.SchemaVersion; !report.Reads(v) {
+		return nil, report.Unreadable(r.Meta.CgVersion, strconv.Quote(v), "use that cg, or a newer one")
 	}
 	return r, nil
 }

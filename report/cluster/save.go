@@ -105,9 +105,8 @@ func Read(f io.ReadSeeker) (*Run, error) {
 	switch {
 	case d.Meta.Tool != Tool:
 		return nil, errors.New("not a merged run: cg merge FOLDER -o FILE makes one")
-	case d.Meta.SchemaVersion != report.SchemaVersion:
-		return nil, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: use that cg, or a newer one",
-			d.Meta.CgVersion, d.Meta.SchemaVersion, report.SchemaVersion)
+	case !report.Reads(d.Meta.SchemaVersion):
+		return nil, report.Unreadable(d.Meta.CgVersion, d.Meta.SchemaVersion, "use that cg, or a newer one")
 	}
 	for _, h := range d.Heat {
 		if h.Function < 0 || h.Function >= len(d.Functions) || len(h.EnergyUj) != len(d.Ranks) ||

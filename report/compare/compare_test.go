@@ -161,9 +161,9 @@ func TestCompareNeverPassesOnNothing(t *testing.T) {
 	}
 	// A domain that one side lacks.
 	a, b := scaledRun(t, nemb.Measured, "a", 1), scaledRun(t, nemb.Measured, "b", 1)
-	b.Totals.Domains["gpu-0"] = 1_000_000
+	b.Totals.Domains["gpu0"] = 1_000_000
 	c := compared(t, runsSide("a", a), runsSide("b", b), compare.Options{})
-	at := slices.IndexFunc(c.Totals, func(c compare.Change) bool { return c.Name == "domain gpu-0" })
+	at := slices.IndexFunc(c.Totals, func(c compare.Change) bool { return c.Name == "domain gpu0" })
 	if at < 0 || c.Totals[at].Verdict != compare.NotComparable || c.Totals[at].Why != "it is not known of BASE" {
 		t.Errorf("%+v", c.Totals)
 	}
@@ -176,7 +176,7 @@ func TestCompareRefuses(t *testing.T) {
 		"sources of energy: powercap and nvml":                func(a, b *report.Run) { b.Totals.Source = "nvml" },
 		"kinds of figures: measured and estimated":            func(a, b *report.Run) { b.Totals.Kind = nemb.Estimated },
 		"granularities: fine and coarse":                      func(a, b *report.Run) { b.Meta.Granularity = "coarse" },
-		"schema versions: 1 and 0":                            func(a, b *report.Run) { b.Meta.SchemaVersion = "0" },
+		"schema versions: 2 and 0":                            func(a, b *report.Run) { b.Meta.SchemaVersion = "0" },
 		"exit statuses: 0 and 3":                              func(a, b *report.Run) { b.Process.ExitStatus = 3 },
 		"a1 and b1 are the same run (a): there is nothing to": func(a, b *report.Run) { b.Meta.RunID = "a" },
 	} {

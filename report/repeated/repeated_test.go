@@ -31,7 +31,7 @@ func TestRepeated(t *testing.T) {
 		s.Outliers[0] != 8 {
 		t.Errorf("%+v, the mean is %g", s, sum/12)
 	}
-	if d := r.Domains; math.Abs(d["package-0"]+d["dram-0"]-r.EnergyJ.Mean) > 1e-9 || r.DomainsPowerW["dram-0"] != 0.5 {
+	if d := r.Domains; math.Abs(d["package-0"]+d["dram"]-r.EnergyJ.Mean) > 1e-9 || r.DomainsPowerW["dram"] != 0.5 {
 		t.Errorf("%v %v, %g in all", d, r.DomainsPowerW, r.EnergyJ.Mean)
 	}
 	if a := r.Commands[1].AgainstFirst; a == nil || math.Abs(a.Change-0.1) > 1e-6 || a.Rounds != 12 || *a.P > 0.001 {

@@ -16,8 +16,8 @@ func Largest(t testing.TB) *report.Run {
 	t.Helper()
 	r := Example(t, nemb.Measured)
 	domains := []nemb.Domain{
-		{ID: "package-0", InTotal: true, Kind: "cpu_package"}, {ID: "core-0", Parent: "package-0", Kind: "nested"},
-		{ID: "dram-0", InTotal: true, Kind: "dram"}, {ID: "gpu-0", InTotal: true, Kind: "gpu"},
+		{ID: "package-0", InTotal: true, Kind: "cpu_package"}, {ID: "core", Parent: "package-0", Kind: "nested"},
+		{ID: "dram", InTotal: true, Kind: "dram"}, {ID: "gpu0", InTotal: true, Kind: "gpu"},
 	}
 	r.Meta.DomainTopology = nemb.Topology(domains)
 	r.Samples = samplesOf(domains)

@@ -28,7 +28,7 @@ func Repeated(t testing.TB, kind nemb.Method, rounds int) *repeated.Result {
 			if kind != nemb.Unavailable {
 				machine, power := 2*e, 2*e.Float()/2
 				m.EnergyJ, m.ProgramEnergyJ, m.PowerW = &machine, &e, &power
-				m.Domains = map[string]report.Joules{"package-0": machine - 1_000_000, "dram-0": 1_000_000}
+				m.Domains = map[string]report.Joules{"package-0": machine - 1_000_000, "dram": 1_000_000}
 			}
 			c.Measurements = append(c.Measurements, m)
 		}

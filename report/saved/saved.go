@@ -39,6 +39,7 @@ func Read(f io.ReadSeeker) (Document, error) {
 	if err := report.Decode(f, r); err != nil {
 		return Document{}, fmt.Errorf("not a saved run: %w", err)
 	}
+	report.Renew(&r.Meta, r)
 	for _, c := range r.All() {
 		if len(c.Measurements) == 0 {
 			return Document{}, errors.New("it has no measurement: the command failed before the first was whole")

@@ -94,9 +94,8 @@ func Read(b []byte) (*Check, error) {
 	if head.Meta == nil || head.Meta.SchemaVersion == nil || head.Head == nil {
 		return nil, errors.New("not a baseline: make one with cg gate --save FILE")
 	}
-	if v := *head.Meta.SchemaVersion; v != report.SchemaVersion {
-		return nil, fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s: save it anew",
-			head.Meta.CgVersion, v, report.SchemaVersion)
+	if v := *head.Meta.SchemaVersion; !report.Reads(v) {
+		return nil, report.Unreadable(head.Meta.CgVersion, v, "save it anew")
 	}
 	g := &Check{}
 	if err := json.Unmarshal(b, g); err != nil {

@@ -203,7 +203,7 @@ func TestReadGateRefuses(t *testing.T) {
 	for want, text := range map[string][]byte{
 		"not a baseline: it ends in the middle":             b[:len(b)/2],
 		"not a baseline: make one with cg gate --save FILE": []byte(`{"meta": {"schema_version": "1"}}`),
-		"saved by cg  in schema version 9, and this cg":     replace(`"schema_version": "1"`, `"schema_version": "9"`),
+		"saved by cg  in schema version 9, and this cg":     replace(`"schema_version": "2"`, `"schema_version": "9"`),
 		"head_measurements[0].value: 0 is no measurement":   replace(`"value": 1.235`, `"value": 0`),
 		"not a baseline: line ":                             replace(`"alpha": 0.05`, `"alpha": "x"`),
 		"it has no measurements":                            []byte(`{"meta": {"schema_version": "1"}, "head_measurements": []}`),

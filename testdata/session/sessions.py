@@ -1,6 +1,6 @@
 """What the tests of sessions have in common. cg's own test (session_test.go) runs
-them on a simulated machine: 20 W in package-0, of which core-0 has 8, and 3 W in
-dram-0. CG_SYSROOT is that machine, CODEGREEN_CG is cg."""
+them on a simulated machine: 20 W in package-0, of which core has 8, and 3 W in
+dram. CG_SYSROOT is that machine, CODEGREEN_CG is cg."""
 import json
 import os
 import subprocess
@@ -49,8 +49,8 @@ class Exact(_source.Source):
 
     def __init__(self, *_):
         self.domains = [_energy.Domain("package-0", "cpu_package", "", True, period_ns=self.UPDATE),
-                        _energy.Domain("core-0", "nested", "package-0", False, period_ns=self.UPDATE),
-                        _energy.Domain("dram-0", "dram", "", True, period_ns=self.UPDATE)]
+                        _energy.Domain("core", "nested", "package-0", False, period_ns=self.UPDATE),
+                        _energy.Domain("dram", "dram", "", True, period_ns=self.UPDATE)]
         self.next = time.monotonic_ns() // 1000000 - 60
         self.begin = self.next * 1000000
 

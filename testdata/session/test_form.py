@@ -37,7 +37,7 @@ class Constructor(Case):
             rows = list(csv.DictReader(f))
         self.assertEqual([(r["name"], r["depth"], r["parent"]) for r in rows], [("one", "0", ""), ('two, "quoted"', "1", "one")])
         self.near(float(rows[0]["energy_j"]), WATTS * float(rows[0]["duration_s"]), 0.15)
-        self.near(float(rows[0]["domain_dram-0_w"]), 3, 0.2)
+        self.near(float(rows[0]["domain_dram_w"]), 3, 0.2)
 
     def test_csv_has_no_text_that_a_spreadsheet_runs(self):
         with codegreen.Session(output_file="x.csv") as s:
@@ -57,7 +57,7 @@ class Constructor(Case):
     def test_auto_sniffs_from_the_extension_and_defaults_to_json(self):
         with codegreen.Session(output_file="x.anything"):
             pass
-        self.assertEqual(self.load("x.anything")["meta"]["schema_version"], "1")
+        self.assertEqual(self.load("x.anything")["meta"]["schema_version"], "2")
 
     def test_output_format_json_wins_over_the_extension(self):
         with codegreen.Session(output_file="x.csv", output_format="json"):
@@ -219,7 +219,7 @@ class Schema(Case):
                       "duration_total_s hostname pid platform python_version cpu_model kernel cwd argv codegreen_env measurement_quality domain_support "
                       "outlier_method iso_timestamp_format nemb_abi_version domain_topology timeseries").split():
             self.assertIn(field, self.meta)
-        self.assertEqual((self.meta["schema_version"], self.meta["outlier_method"], self.meta["iso_timestamp_format"]), ("1", "iqr_1.5", "rfc3339_utc"))
+        self.assertEqual((self.meta["schema_version"], self.meta["outlier_method"], self.meta["iso_timestamp_format"]), ("2", "iqr_1.5", "rfc3339_utc"))
         self.assertEqual((self.meta["session_name"], self.meta["pid"]), ("schema", os.getpid()))
 
     def test_run_id_is_12_hex_characters_unique_per_process(self):
@@ -253,13 +253,13 @@ class Schema(Case):
 
     def test_domain_topology_tells_top_level_from_nested(self):
         self.assertEqual(self.meta["domain_topology"], {
-            "package-0": {"top_level": True, "kind": "cpu_package", "includes": ["core-0"]},
-            "core-0": {"top_level": False, "kind": "nested", "includes": []},
-            "dram-0": {"top_level": True, "kind": "dram", "includes": []}})
+            "package-0": {"top_level": True, "kind": "cpu_package", "includes": ["core"]},
+            "core": {"top_level": False, "kind": "nested", "includes": []},
+            "dram": {"top_level": True, "kind": "dram", "includes": []}})
 
     def test_timeseries_block_describes_the_samples(self):
         self.assertEqual(self.meta["timeseries"], {
-            "enabled": True, "schema_version": "1", "sample_keys": ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"],
+            "enabled": True, "schema_version": "2", "sample_keys": ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"],
             "t_ns_clock": "clock_monotonic", "inclusive_of_children": True})
 
     # totals
@@ -291,9 +291,9 @@ class Schema(Case):
                 self._windows, self._active_ns = [(0, int(seconds * 1e9), None, int(seconds * 1e9))], int(seconds * 1e9)
                 self._energy = e = _energy.Energy()
                 e.domains, e.total = domains, sum(domains.values())
-        done = [Part(2, {"package-0": 40000000, "gpu-0": 6000000}), Part(4, {"package-0": 80000000})]
+        done = [Part(2, {"package-0": 40000000, "gpu0": 6000000}), Part(4, {"package-0": 80000000})]
         got = _report.totals_of(self.s, done, {}, self.s._mono + 1)["domains_power_w"]
-        self.assertEqual(got, {"package-0": 20.0, "gpu-0": 3.0})
+        self.assertEqual(got, {"package-0": 20.0, "gpu0": 3.0})
 
     # tasks
 
@@ -304,17 +304,17 @@ class Schema(Case):
 
     def test_domains_power_w_is_domains_by_duration(self):
         for t in self.tasks:
-            self.assertEqual(set(t["domains"]), {"package-0", "core-0", "dram-0"})
+            self.assertEqual(set(t["domains"]), {"package-0", "core", "dram"})
             for d, v in t["domains"].items():
                 self.assertAlmostEqual(t["domains_power_w"][d], v / t["duration_s"])
-            self.exactly_near(t["domains_power_w"]["core-0"], 8)
+            self.exactly_near(t["domains_power_w"]["core"], 8)
 
     def test_energy_j_aggregates_package_and_dram_and_excludes_nested_domains(self):
         for t in self.tasks:
-            self.assertEqual(round(t["energy_j"] * 1e6), round(t["domains"]["package-0"] * 1e6) + round(t["domains"]["dram-0"] * 1e6))
+            self.assertEqual(round(t["energy_j"] * 1e6), round(t["domains"]["package-0"] * 1e6) + round(t["domains"]["dram"] * 1e6))
 
     def test_dram_is_always_included(self):
-        self.exactly_near(self.totals["domains_power_w"]["dram-0"], 3)
+        self.exactly_near(self.totals["domains_power_w"]["dram"], 3)
 
     def test_parent_is_the_immediately_enclosing_task(self):
         self.assertEqual([(t["name"], t["depth"], t["parent"]) for t in self.tasks], [("outer", 0, None), ("inner", 1, "outer"), ("last", 0, None)])
@@ -343,8 +343,8 @@ class Schema(Case):
         self.assertEqual(list(x), ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"])
         self.assertIsInstance(x["t_ns"], int)
         self.assertIsInstance(x["energy_j"], float)
-        self.assertEqual(set(x["domain_j"]), {"package-0", "core-0", "dram-0"})
-        self.assertAlmostEqual(x["energy_j"], x["domain_j"]["package-0"] + x["domain_j"]["dram-0"])
+        self.assertEqual(set(x["domain_j"]), {"package-0", "core", "dram"})
+        self.assertAlmostEqual(x["energy_j"], x["domain_j"]["package-0"] + x["domain_j"]["dram"])
 
     def test_samples_are_sorted_deduplicated_and_cumulative(self):
         for t in self.tasks:
@@ -388,7 +388,7 @@ class Schema(Case):
                 self.assertEqual((x["domain_w"], x["power_w"]), ({}, None))
 
     def test_gpu_watts_are_read_directly_with_get(self):
-        self.assertEqual({x["domain_w"].get("gpu-0", 0.0) for x in self.tasks[0]["timeseries"]}, {0.0})
+        self.assertEqual({x["domain_w"].get("gpu0", 0.0) for x in self.tasks[0]["timeseries"]}, {0.0})
 
     def test_the_file_s_samples_are_those_of_the_report(self):
         from codegreen import _report

@@ -161,7 +161,7 @@ func isPackage(id string) bool {
 	return is && err == nil
 }
 
-// columnOf reads the name of one of cg track's columns: package-0_j, gpu-0_derived_j.
+// columnOf reads the name of one of cg track's columns: package-0_j, gpu0_derived_j.
 func columnOf(name string, at int) column {
 	c := column{name: name, scale: 1, kind: "measured", at: at}
 	id, is := strings.CutSuffix(name, "_j")

@@ -37,6 +37,7 @@ type energyFile struct {
 	path  string
 	kind  string // energy, power
 	order int    // of the chip among those of its name
+	alone bool   // it is the only one
 	fault error  // its label is there and cannot be read: what it measures is not known
 	why   string // it is not taken
 }
@@ -58,7 +59,7 @@ const every = 50 * time.Millisecond
 //	                CPU, SysIO Power ...  parts of it
 //	                Module Power ...      the module with its GPU
 //	                anything else         the whole machine (Documentation/hwmon/acpi_power_meter.rst)
-//	smpro_hwmon     CORE, SoC, RCA VRD    together package-N; DIMM VRD1 and 2 together dram-N
+//	smpro_hwmon     CORE, SoC, RCA VRD    together package-N; DIMM VRD1 and 2 together dram (of several dram-N)
 //	                                      (Documentation/hwmon/smpro-hwmon.rst)
 //	apm_xgene       CPU power, IO power   together package-N (Documentation/hwmon/xgene-hwmon.rst)
 //	amdgpu          PPT, slowPPT          a GPU with memory of its own (Documentation/gpu/amdgpu/thermal.rst)
@@ -339,6 +340,9 @@ func energyFiles(root nemb.Root) []energyFile {
 			}
 		}
 	}
+	for i := range all {
+		all[i].alone = seen[all[i].chip] == 1
+	}
 	return all
 }
 
@@ -374,7 +378,7 @@ func (f energyFile) sums() []string {
 	socket := fmt.Sprintf("-%d", f.order)
 	switch {
 	case strings.HasPrefix(f.chip, "smpro"):
-		return []string{"package" + socket, "dram" + socket}
+		return []string{"package" + socket, f.memory()}
 	case f.chip == "apm_xgene":
 		return []string{"package" + socket}
 	}
@@ -400,7 +404,7 @@ func (f energyFile) domain() (d nemb.Domain, why string) {
 		return f.acpi(socket)
 	case strings.HasPrefix(f.chip, "smpro") && f.kind == "power":
 		if strings.Contains(label, "dimm") {
-			return is("dram"+socket, "dram", "")
+			return is(f.memory(), "dram", "")
 		}
 		if strings.Contains(label, "core") || strings.Contains(label, "soc") || strings.Contains(label, "rca") {
 			return is("package"+socket, "cpu_package", "")
@@ -426,6 +430,14 @@ func (f energyFile) domain() (d nemb.Domain, why string) {
 		return d, whyUnknown
 	}
 	return d, whyLabel
+}
+
+// memory is the domain of the memory beside the chip's package.
+func (f energyFile) memory() string {
+	if f.alone {
+		return "dram"
+	}
+	return fmt.Sprintf("dram-%d", f.order)
 }
 
 // acpi tells what an ACPI power meter measures.

@@ -53,7 +53,7 @@ func TestHwmon(t *testing.T) {
 		{"Grace, parts only", nil, grace[2:], ""},
 		{"ACPI meter", nil, []string{"power_meter: power1_average=200000000"}, "system/psys+"},
 		{"Altra", nil, []string{"smpro_hwmon: power1_input=40000000, power1_label=power1 CORE VRD, power2_input=20000000, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1, power4_input=6000000, power4_label=power4 DIMM VRD2, power5_input=1000000, power5_label=power5 RCA VRD"},
-			"package-0/cpu_package+ dram-0/dram+"},
+			"package-0/cpu_package+ dram/dram+"},
 		{"amd_energy", nil, []string{"amd_energy: energy1_input=1000, energy1_label=Ecore000, energy2_input=700000000, energy2_label=Esocket0, energy3_input=900000000, energy3_label=Esocket1"},
 			"package-0/cpu_package+ package-1/cpu_package+"},
 		{"amd_energy of one socket shown twice", nil, []string{"amd_energy: energy2_input=700000000, energy2_label=Esocket0, energy3_input=700000000, energy3_label=Esocket1"},
@@ -138,8 +138,8 @@ func TestHwmonPartOfASum(t *testing.T) {
 		ids                string
 		note               string
 	}{
-		{"Altra", altra, "odd", "dram-0", "package-0: left out: "},
-		{"Altra, the file is empty", altra, "", "dram-0", "package-0: left out: "},
+		{"Altra", altra, "odd", "dram", "package-0: left out: "},
+		{"Altra, the file is empty", altra, "", "dram", "package-0: left out: "},
 		{"X-Gene", xgene, "odd", "", ""},
 		{"X-Gene, a part is off", xgene, "0", "package-0", ""},
 	} {
@@ -172,7 +172,7 @@ func TestHwmonNoPower(t *testing.T) {
 	const both = "smpro_hwmon: power1_input=0, power1_label=power1 CORE VRD, power2_input=0, power2_label=power2 SoC, power3_input=5000000, power3_label=power3 DIMM VRD1"
 	root := chips(t, both)
 	sensors, err := openHwmon(root)
-	if err != nil || len(sensors) != 1 || len(sensors[0].Domains()) != 1 || sensors[0].Domains()[0].ID != "dram-0" {
+	if err != nil || len(sensors) != 1 || len(sensors[0].Domains()) != 1 || sensors[0].Domains()[0].ID != "dram" {
 		t.Fatalf("%+v, %v", sensors, err)
 	}
 	defer sensors[0].Close()
@@ -204,7 +204,7 @@ func TestHwmonDeniedPartOfASum(t *testing.T) {
 	if !errors.As(err, &denied) || strings.Join(denied.Domains, " ") != "package-0" || !strings.Contains(denied.Fix, "power2_input") {
 		t.Errorf("%v", err)
 	}
-	if len(sensors) != 1 || len(sensors[0].Domains()) != 1 || sensors[0].Domains()[0].ID != "dram-0" {
+	if len(sensors) != 1 || len(sensors[0].Domains()) != 1 || sensors[0].Domains()[0].ID != "dram" {
 		t.Errorf("%+v", sensors)
 	}
 	dst := make([]nemb.Energy, 1)
@@ -227,7 +227,7 @@ func TestHwmonLabelOfASum(t *testing.T) {
 		err    error
 		denied string // domains
 	}{
-		{altra, fs.ErrPermission, "package-0 dram-0"}, {altra, syscall.EIO, ""},
+		{altra, fs.ErrPermission, "package-0 dram"}, {altra, syscall.EIO, ""},
 		{xgene, fs.ErrPermission, "package-0"}, {xgene, syscall.EIO, ""},
 	} {
 		readFile = func(name string) ([]byte, error) {

@@ -101,14 +101,14 @@ func openMSR(root nemb.Root) ([]nemb.Sensor, error) {
 				continue
 			}
 			d := nemb.Domain{
-				ID: r.name + at.Suffix(), Kind: r.kind, Method: nemb.Measured, Period: rapl.Period, Lo: 1, Hi: 1,
+				ID: at.Domain(r.name), Kind: r.kind, Method: nemb.Measured, Period: rapl.Period, Lo: 1, Hi: 1,
 				Source:    fmt.Sprintf("msr: register %#x of processor %d", r.register, at.CPU),
 				IdleShare: share, IdleShareMost: most,
 			}
 			u := unit
 			switch r.kind {
 			case "nested":
-				d.Parent = "package" + at.Suffix()
+				d.Parent = at.Domain("package")
 			case "dram":
 				if fixed := rapl.MemoryUnit(cpu); fixed > 0 {
 					u = fixed
@@ -116,9 +116,6 @@ func openMSR(root nemb.Root) ([]nemb.Sensor, error) {
 			case "psys":
 				if rapl.CountsJoules(cpu) {
 					u = 1
-				}
-				if at.Package == 0 {
-					d.ID = r.name
 				}
 			}
 			d.Wrap, d.Step = nemb.Energy(u*(1<<32)*1e6), rapl.Step(u)

@@ -46,11 +46,11 @@ func TestMSR(t *testing.T) {
 	}{
 		{"client", "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 94\n",
 			[]map[int64]uint64{{0x606: unit14, 0x611: 3 << 14, 0x639: 1 << 14, 0x641: 1 << 13, 0x64d: 5 << 14}},
-			"package-0=3000000 core-0=1000000 uncore-0=500000 psys=5000000"},
+			"package-0=3000000 core=1000000 uncore=500000 psys=5000000"},
 		{"servers count memory in 15.3 uJ until Ice Lake", "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 85\n",
 			[]map[int64]uint64{server, server}, "package-0=1000000 dram-0=1000000 package-1=1000000 dram-1=1000000"},
 		{"and in 61 uJ from Sapphire Rapids", "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 143\n",
-			[]map[int64]uint64{{0x606: unit14, 0x611: 1 << 14, 0x619: 1 << 14, 0x64d: 7}}, "package-0=1000000 dram-0=1000000 psys=7000000"},
+			[]map[int64]uint64{{0x606: unit14, 0x611: 1 << 14, 0x619: 1 << 14, 0x64d: 7}}, "package-0=1000000 dram=1000000 psys=7000000"},
 		{"AMD", "vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 1\n",
 			[]map[int64]uint64{{0xc0010299: unit16, 0xc001029b: 5<<32 | 1<<16}}, "package-0=1000000"},
 		{"other vendor", "vendor_id : CentaurHauls\ncpu family : 7\nmodel : 1\n", []map[int64]uint64{server}, ""},

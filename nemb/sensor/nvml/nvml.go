@@ -176,7 +176,7 @@ func startNVML(lib nvml.Interface) (*nvmlLibrary, error) {
 
 // nvmlError is what NVML answered to one call for one device.
 type nvmlError struct {
-	what string // gpu-1: total energy
+	what string // gpu1: total energy
 	code nvml.Return
 }
 
@@ -217,7 +217,7 @@ func unsupported(code nvml.Return) bool {
 // gpu is one device. A device that is lost is not asked again: some drivers
 // hang then.
 type gpu struct {
-	id     string // gpu-0
+	id     string // gpu0
 	device nvml.Device
 	note   string // what is odd about it
 
@@ -257,7 +257,7 @@ func (l *nvmlLibrary) gpus() ([]*gpu, []error) {
 	var found []*gpu
 	var errs []error
 	for i := range n {
-		g := &gpu{id: fmt.Sprintf("gpu-%d", i)}
+		g := &gpu{id: fmt.Sprintf("gpu%d", i)}
 		g.device, code = l.DeviceGetHandleByIndex(i)
 		if code != nvml.SUCCESS {
 			errs = append(errs, sensor.Fixable(&nvmlError{g.id, code}))

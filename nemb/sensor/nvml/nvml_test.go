@@ -67,14 +67,14 @@ func TestNVML(t *testing.T) {
 		domains    []string
 		errs       []string // beginnings
 	}{
-		{"two", "gpus 2\n", []string{"gpu-0 " + counter, "gpu-1 " + counter}, nil},
-		{"no counter on one", "gpus 2\nfail 1 energy 3\n", []string{"gpu-0 " + counter, "gpu-1 " + power}, nil},
-		{"no fields either", "fail * energy 3\nfail * instant 3\nfail * average 3\n", []string{"gpu-0 " + power}, nil},
-		{"nothing", "fail * energy 3\nfail * instant 3\nfail * average 3\nfail * power 3\n", nil, []string{"absent: nvml: gpu-0 tells neither energy nor power"}},
-		{"a lost one", "gpus 3\nfail 1 energy 15\n", []string{"gpu-0 " + counter, "gpu-2 " + counter},
-			[]string{"denied: nvml: gpu-1: total energy: the GPU is lost: reset it (nvidia-smi --gpu-reset) or reboot (NVML 15)"}},
-		{"no handle", "gpus 2\nfail 0 handle 4\n", []string{"gpu-1 " + counter}, []string{"denied: nvml: gpu-0: denied: the user needs access to /dev/nvidia*"}},
-		{"an instance", "mig 0\n", []string{"gpu-0 " + counter + ", of the whole GPU: a MIG instance has none of its own"}, nil},
+		{"two", "gpus 2\n", []string{"gpu0 " + counter, "gpu1 " + counter}, nil},
+		{"no counter on one", "gpus 2\nfail 1 energy 3\n", []string{"gpu0 " + counter, "gpu1 " + power}, nil},
+		{"no fields either", "fail * energy 3\nfail * instant 3\nfail * average 3\n", []string{"gpu0 " + power}, nil},
+		{"nothing", "fail * energy 3\nfail * instant 3\nfail * average 3\nfail * power 3\n", nil, []string{"absent: nvml: gpu0 tells neither energy nor power"}},
+		{"a lost one", "gpus 3\nfail 1 energy 15\n", []string{"gpu0 " + counter, "gpu2 " + counter},
+			[]string{"denied: nvml: gpu1: total energy: the GPU is lost: reset it (nvidia-smi --gpu-reset) or reboot (NVML 15)"}},
+		{"no handle", "gpus 2\nfail 0 handle 4\n", []string{"gpu1 " + counter}, []string{"denied: nvml: gpu0: denied: the user needs access to /dev/nvidia*"}},
+		{"an instance", "mig 0\n", []string{"gpu0 " + counter + ", of the whole GPU: a MIG instance has none of its own"}, nil},
 		{"no driver", "fail * init 9\n", nil, []string{"absent: nvml: initialize: the driver is not loaded (NVML 9)"}},
 		{"old driver", "fail * init 18\n", nil, []string{"denied: nvml: initialize: the driver and its library are of different versions"}},
 		{"no GPU", "gpus 0\n", nil, []string{"absent: nvml: the driver knows no GPU"}},
@@ -126,9 +126,9 @@ func TestNVMLMissingFunctions(t *testing.T) {
 		domains []string
 		err     string
 	}{
-		{[]string{"NO_ENERGY"}, []string{"gpu-0 derived NVML power, integrated"}, ""},
-		{[]string{"NO_ENERGY", "NO_FIELDS"}, []string{"gpu-0 derived NVML power, integrated"}, ""},
-		{[]string{"NO_ENERGY", "NO_FIELDS", "NO_POWER"}, nil, "absent: nvml: gpu-0 tells neither energy nor power"},
+		{[]string{"NO_ENERGY"}, []string{"gpu0 derived NVML power, integrated"}, ""},
+		{[]string{"NO_ENERGY", "NO_FIELDS"}, []string{"gpu0 derived NVML power, integrated"}, ""},
+		{[]string{"NO_ENERGY", "NO_FIELDS", "NO_POWER"}, nil, "absent: nvml: gpu0 tells neither energy nor power"},
 		{[]string{"NO_INIT"}, nil, "denied: nvml: initialize: this driver has no such function (NVML 13)"},
 	} {
 		root, _ := fakeNVML(t, "", test.define...)
@@ -208,7 +208,7 @@ func TestNVMLEnergy(t *testing.T) {
 		elapsed := float64(checkpoint.Monotime()-begin) * 1e-9
 		watts := (to[0] - from[0]).Joules() / elapsed
 		if math.Abs(watts-want) > 0.05*want {
-			t.Errorf("gpu-%d: %.1f W, want %.0f W", i, watts, want)
+			t.Errorf("gpu%d: %.1f W, want %.0f W", i, watts, want)
 		}
 	}
 }
@@ -317,12 +317,12 @@ func TestNVMLMetrics(t *testing.T) {
 		name string
 		want string
 	}{
-		{"nvml-power", "gpu-0.power_w=300 W gpu-1.power_w=100 W gpu-0.average_power_w=300 W gpu-1.average_power_w=100 W"},
-		{"nvml-temp", "gpu-0.temperature_c=40 C gpu-1.temperature_c=41 C"},
-		{"nvml-util", "gpu-0.gpu_percent=90 % gpu-1.gpu_percent=89 % gpu-0.memory_percent=30 % gpu-1.memory_percent=31 %"},
-		{"nvml-memory", "gpu-0.memory_used_bytes=4294967296 bytes gpu-1.memory_used_bytes=4294967296 bytes"},
-		{"nvml-nvlink", "gpu-0.nvlink_tx_kib=138000 KiB gpu-1.nvlink_tx_kib=138001 KiB gpu-0.nvlink_rx_kib=139000 KiB gpu-1.nvlink_rx_kib=139001 KiB"},
-		{"nvml-pcie", "gpu-0.pcie_tx_kib_s=1000 KiB/s gpu-1.pcie_tx_kib_s=1001 KiB/s gpu-0.pcie_rx_kib_s=2000 KiB/s gpu-1.pcie_rx_kib_s=2001 KiB/s"},
+		{"nvml-power", "gpu0.power_w=300 W gpu1.power_w=100 W gpu0.average_power_w=300 W gpu1.average_power_w=100 W"},
+		{"nvml-temp", "gpu0.temperature_c=40 C gpu1.temperature_c=41 C"},
+		{"nvml-util", "gpu0.gpu_percent=90 % gpu1.gpu_percent=89 % gpu0.memory_percent=30 % gpu1.memory_percent=31 %"},
+		{"nvml-memory", "gpu0.memory_used_bytes=4294967296 bytes gpu1.memory_used_bytes=4294967296 bytes"},
+		{"nvml-nvlink", "gpu0.nvlink_tx_kib=138000 KiB gpu1.nvlink_tx_kib=138001 KiB gpu0.nvlink_rx_kib=139000 KiB gpu1.nvlink_rx_kib=139001 KiB"},
+		{"nvml-pcie", "gpu0.pcie_tx_kib_s=1000 KiB/s gpu1.pcie_tx_kib_s=1001 KiB/s gpu0.pcie_rx_kib_s=2000 KiB/s gpu1.pcie_rx_kib_s=2001 KiB/s"},
 	} {
 		g, err := nemb.OpenMetric(root, test.name)
 		if err != nil {
@@ -358,7 +358,7 @@ func TestNVMLMetrics(t *testing.T) {
 	}
 	values := make([]float64, 3)
 	if err := g.Read(values); err == nil || !math.IsNaN(values[0]) || values[1] != 100 || !math.IsNaN(values[2]) {
-		t.Errorf("%v, %v", values, err) // gpu-1, gpu-0, gpu-1: lost
+		t.Errorf("%v, %v", values, err) // gpu1, gpu0, gpu1: lost
 	}
 	if _, err := nemb.OpenMetric(root, "nvml-smell"); !errors.Is(err, nemb.ErrUnknownMetric) {
 		t.Error(err)
@@ -415,7 +415,7 @@ func TestGPUsInTotal(t *testing.T) {
 		t.Errorf("with a meter of the machine: %s", got)
 	}
 	fixture.Files(t, root, map[string]string{"sys/class/powercap/intel-rapl:0/name": "package-0\n", "sys/class/powercap/intel-rapl:0/energy_uj": "1\n"})
-	if got := in(); got != "package-0 gpu-0 gpu-1" {
+	if got := in(); got != "package-0 gpu0 gpu1" {
 		t.Errorf("with a package: %s", got)
 	}
 }

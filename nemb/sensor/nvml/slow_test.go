@@ -72,7 +72,7 @@ func TestSlowGaugeHangs(t *testing.T) {
 // The same where the call before could not read all of it. Who closes a gauge
 // whose call hangs waits no more, however long a call may take.
 func TestSlowGaugeHangsAfterAnError(t *testing.T) {
-	refused := errors.New("nvml: gpu-1: PCIe throughput: timed out")
+	refused := errors.New("nvml: gpu1: PCIe throughput: timed out")
 	b := &blocking{calls: make(chan chan struct{}), closed: make(chan struct{}), err: refused}
 	var mu sync.Mutex
 	at := time.Unix(1000, 0)

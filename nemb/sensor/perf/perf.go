@@ -77,10 +77,7 @@ func openPerf(root nemb.Root) ([]nemb.Sensor, error) {
 	}
 	places := rapl.Places(root, cpus)
 	if p.cpu.AMD() { // its counters are the package's, whatever the kernel takes for a die
-		places = slices.CompactFunc(places, func(a, b rapl.Place) bool { return a.Package == b.Package })
-		for i := range places {
-			places[i].Whole()
-		}
+		places = rapl.Whole(places)
 	}
 	for _, at := range places {
 		err = p.open(at)
@@ -218,7 +215,7 @@ func (p *perf) event(e raplEvent, at rapl.Place) (d nemb.Domain, c counter.Count
 	}
 	c = counter.Counter{Form: counter.Group, Mask: 1<<64 - 1, Scale: scale * 1e6}
 	d = nemb.Domain{
-		ID: e.domain + at.Suffix(), Method: nemb.Measured, Period: rapl.Period, Step: rapl.Step(rapl.Unit61),
+		ID: at.Domain(e.domain), Method: nemb.Measured, Period: rapl.Period, Step: rapl.Step(rapl.Unit61),
 		Lo: 1, Hi: 1,
 		Source: fmt.Sprintf("perf: power/%s/ on processor %d", e.name, at.CPU),
 	}
@@ -228,14 +225,12 @@ func (p *perf) event(e raplEvent, at rapl.Place) (d nemb.Domain, c counter.Count
 	case "dram":
 		d.Kind = "dram"
 	case "psys":
-		if d.Kind = "psys"; at.Package == 0 {
-			d.ID = "psys"
-		}
+		d.Kind = "psys"
 		if rapl.CountsJoules(p.cpu) {
 			d.Step = rapl.Step(1)
 		}
 	default:
-		d.Kind, d.Parent = "nested", "package"+at.Suffix()
+		d.Kind, d.Parent = "nested", at.Domain("package")
 	}
 	return d, c, config, nil
 }

@@ -87,7 +87,7 @@ func TestPerf(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	if got, want := strings.Join(ids, ", "), "package-0</cpu_package true, core-0<package-0/nested false, dram-0</dram true, psys</psys false"; got != want {
+	if got, want := strings.Join(ids, ", "), "package-0</cpu_package true, core<package-0/nested false, dram</dram true, psys</psys false"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	// The sampler's thread reads all of them in one call.
@@ -288,7 +288,7 @@ func TestPerfBesidePowercap(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %v", d.ID, d.InTotal))
 			}
 			// energy-cores counts what powercap does not know, and is left out.
-			if s := strings.Join(got, ", "); s != "package-0 true, dram-0 true" {
+			if s := strings.Join(got, ", "); s != "package-0 true, dram true" {
 				t.Error(s)
 			}
 			if found.Domains()[0].Source != "perf: power/energy-pkg/ on processor 0" || !strings.Contains(found.Domains()[1].Source, "intel-rapl:0:0") {

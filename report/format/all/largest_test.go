@@ -66,7 +66,7 @@ func huge(tb testing.TB, n int) *report.Run {
 			Line: i % 3000, Language: "java", Kind: "method", EnergyKind: nemb.Measured, EnergyMethod: report.MethodShare,
 			Calls: uint64(i), SelfEnergyJ: e, SelfEnergyLoJ: e, SelfEnergyHiJ: e,
 			InclusiveEnergyJ: e, InclusiveEnergyLoJ: e, InclusiveEnergyHiJ: e, SelfTimeS: float64(i) * 1.234567e-6,
-			Domains: map[string]report.Joules{"package-0": *e, "core-0": *e, "dram-0": *e, "gpu-0": *e}}
+			Domains: map[string]report.Joules{"package-0": *e, "core": *e, "dram": *e, "gpu0": *e}}
 		r.Functions = append(r.Functions, f)
 		r.Sites = append(r.Sites, report.Site{ID: uint32(i + 1), Name: f.Name, File: f.File, Line: f.Line, EndLine: i + 9,
 			Language: "java", Kind: "method", Calls: f.Calls, TextID: "0123456789abcdef"})

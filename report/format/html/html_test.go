@@ -638,8 +638,8 @@ func TestPage(t *testing.T) {
 		// a line is the energy, to the microjoule.
 		p.is(`document.getElementById('power-plot').chart.data[0].length < 600`, "true")
 		last := r.Samples[len(r.Samples)-1]
-		for i, want := range []report.Joules{*last.EnergyJ, last.DomainJ["dram-0"], last.DomainJ["gpu-0"],
-			last.DomainJ["package-0"], last.DomainJ["core-0"]} {
+		for i, want := range []report.Joules{*last.EnergyJ, last.DomainJ["dram"], last.DomainJ["gpu0"],
+			last.DomainJ["package-0"], last.DomainJ["core"]} {
 			p.is(fmt.Sprintf(`(({ data }) => data[0].reduce((sum, t, i) => i ? sum + data[%d][i] * (t - data[0][i - 1]) : 0, 0).toFixed(6))(document.getElementById('power-plot').chart)`, 3*i+3), fmt.Sprintf("%.6f", want.Float()))
 		}
 		var frame float64

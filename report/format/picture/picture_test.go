@@ -65,7 +65,7 @@ func TestPictures(t *testing.T) {
 		{reporttest.Suite(t, nemb.Estimated), "all", []string{"test_shop.py::test_work[1]"}, ""},
 		{&report.Run{}, "all", []string{"Energy of program  ?", "no energy known"}, "watts"},
 		{reporttest.Hostile(t), "all", []string{"<script>alert(1)</script>", "�"}, "\x00"},
-		{reporttest.Largest(t), "all", []string{"gpu-0", "core-0", "machine", "package14.module.f14"}, ""},
+		{reporttest.Largest(t), "all", []string{"gpu0", "core", "machine", "package14.module.f14"}, ""},
 	} {
 		all := strings.Join(texts(t, reporttest.Write(t, "svg", c.run, format.Options{Chosen: map[string]string{"plot": c.plot}})), "|")
 		for _, w := range c.want {

@@ -186,7 +186,7 @@ const neighboursFile = "codegreen-%d.pids"
 const neighboursFolder = "/tmp"
 
 // The file of a session (docs/session.md).
-const schemaVersion = "1"
+const schemaVersion = "2"
 
 const sessionTool = "codegreen.Session"
 

@@ -150,6 +150,13 @@ func arranged(zones []*zone) []*zone {
 	slices.SortFunc(zones, func(a, b *zone) int {
 		return cmp.Or(strings.Compare(a.driver, b.driver), slices.Compare(a.nums, b.nums))
 	})
+	packages, several := map[string]bool{}, false
+	for _, z := range zones {
+		if strings.HasPrefix(z.name, "package-") {
+			several = several || packages[z.driver]
+			packages[z.driver] = true
+		}
+	}
 	var kept, counted []*zone
 	for _, z := range zones {
 		for _, o := range kept {
@@ -158,11 +165,11 @@ func arranged(zones []*zone) []*zone {
 			}
 		}
 		switch {
-		case z.parent != nil && strings.HasPrefix(z.parent.id, "package-"):
-			z.id = z.name + strings.TrimPrefix(z.parent.id, "package")
-		case z.parent != nil:
+		case z.parent != nil && !strings.HasPrefix(z.parent.id, "package-"):
 			z.id = z.name + "-" + z.parent.id
-		case z.name == "dram":
+		case z.parent != nil && several:
+			z.id = z.name + strings.TrimPrefix(z.parent.id, "package")
+		case z.parent == nil && several && z.name == "dram":
 			z.id = "dram-0"
 		}
 		// The same zone through another driver: intel-rapl-mmio:0 reads the package of intel-rapl:0.

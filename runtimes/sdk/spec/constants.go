@@ -111,6 +111,8 @@ const UnitLeastUj = 0.1
 const UnitMostUj = 1000
 
 // The file of a session (docs/session.md).
+const SchemaVersion = "2"
+
 var SampleKeys = []string{"t_ns", "energy_j", "power_w", "domain_j", "domain_w"}
 
 var TaskColumns = []string{

@@ -153,7 +153,7 @@ NEIGHBOURS_FILE = "codegreen-%d.pids"
 NEIGHBOURS_FOLDER = "/tmp"
 
 # The file of a session (docs/session.md).
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 SESSION_TOOL = "codegreen.Session"
 SAMPLE_KEYS = ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"]
 TASK_COLUMNS = [

@@ -75,15 +75,18 @@ def memory_unit_uj(processor):
 def arranged(zones):
     """The zones in the order of their numbers, with parents and ids; those that make
     up the machine's energy, once each."""
-    kept = []
+    kept, packages = [], [z.driver for z in zones if z.name.startswith("package-")]
+    several = len(packages) > len(set(packages))
     for z in sorted(zones, key=lambda z: (z.driver, z.numbers)):
         for o in kept:
             if (o.driver, o.numbers) == (z.driver, z.numbers[:-1]):
                 z.parent = o
         if z.parent is not None:
-            package = z.parent.id.startswith("package-")
-            z.id = z.name + (z.parent.id[len("package"):] if package else "-" + z.parent.id)
-        elif z.name == "dram":
+            if not z.parent.id.startswith("package-"):
+                z.id = z.name + "-" + z.parent.id
+            elif several:
+                z.id = z.name + z.parent.id[len("package"):]
+        elif several and z.name == "dram":
             z.id = "dram-0"
         # The same zone through another driver: intel-rapl-mmio:0 reads the package of intel-rapl:0.
         z.repeats = any(o.id == z.id and o.driver != z.driver and not o.repeats for o in kept)

@@ -160,7 +160,7 @@ final class Spec {
     static final String NEIGHBOURS_FOLDER = "/tmp";
 
     // The file of a session (docs/session.md).
-    static final String SCHEMA_VERSION = "1";
+    static final String SCHEMA_VERSION = "2";
     static final String SESSION_TOOL = "codegreen.Session";
     static final List<String> SAMPLE_KEYS = List.of("t_ns", "energy_j", "power_w", "domain_j", "domain_w");
     static final List<String> TASK_COLUMNS = List.of(

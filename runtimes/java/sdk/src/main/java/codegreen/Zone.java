@@ -3,8 +3,10 @@ package codegreen;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -127,13 +129,16 @@ final class Zone {
     static List<Zone> arranged(List<Zone> zones) {
         List<Zone> sorted = new ArrayList<>(zones), kept = new ArrayList<>();
         sorted.sort(Comparator.comparing((Zone z) -> z.driver).thenComparing(Zone::byNumbers));
+        Set<String> drivers = new HashSet<>();
+        boolean several = false;
+        for (Zone z : sorted) if (z.name.startsWith("package-")) several |= !drivers.add(z.driver);
         for (Zone z : sorted) {
             List<Integer> above = z.numbers.subList(0, z.numbers.size() - 1);
             for (Zone o : kept) if (o.driver.equals(z.driver) && o.numbers.equals(above)) z.parent = o;
             if (z.parent != null) {
-                boolean inPackage = z.parent.id.startsWith("package-");
-                z.id = z.name + (inPackage ? z.parent.id.substring("package".length()) : "-" + z.parent.id);
-            } else if (z.name.equals("dram")) {
+                if (!z.parent.id.startsWith("package-")) z.id = z.name + "-" + z.parent.id;
+                else if (several) z.id = z.name + z.parent.id.substring("package".length());
+            } else if (several && z.name.equals("dram")) {
                 z.id = "dram-0";
             }
             // The same zone through another driver: intel-rapl-mmio:0 reads the package of intel-rapl:0.

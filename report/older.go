@@ -1,0 +1,124 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"cg/pattern"
+)
+
+// oldSchema is the version before SchemaVersion, which is read as well. There a GPU is
+// gpu-0, and what lies in the only package of a machine has its number: core-0, dram-0.
+const oldSchema = "1"
+
+// Reads tells whether this cg reads documents of a version of the schema.
+func Reads(version string) bool { return version == SchemaVersion || version == oldSchema }
+
+// Unreadable is the error of a document of another version of the schema, with what to
+// do about it.
+func Unreadable(cg, version, advice string) error {
+	return fmt.Errorf("saved by cg %s in schema version %s, and this cg reads %s and %s: %s", cg, version, oldSchema,
+		SchemaVersion, advice)
+}
+
+// Renew makes a document that was read one of this version. It does nothing to one that
+// is.
+func Renew(meta *Meta, document any) {
+	if meta.SchemaVersion != oldSchema {
+		return
+	}
+	meta.SchemaVersion = SchemaVersion
+	whole := reflect.ValueOf(document).Elem()
+	ids := map[string]bool{}
+	eachDomain(whole, "", func(id string) string {
+		ids[id] = true
+		return id
+	})
+	names := newNames(ids)
+	eachDomain(whole, "", func(id string) string { return cmp.Or(names[id], id) })
+}
+
+// renew is Renew for a run. What its digest tells of the file is kept, for then it is
+// that of another text.
+func (r *Run) renew() {
+	if r.Meta.SchemaVersion != oldSchema {
+		return
+	}
+	if r.SHA256 != "" {
+		digest, err := r.digest()
+		r.asWritten = &digest
+		if err != nil {
+			*r.asWritten = err.Error()
+		}
+	}
+	Renew(&r.Meta, r)
+}
+
+var (
+	oldGPU  = pattern.Later(`^gpu-([0-9]+)$`)
+	oldPart = pattern.Later(`^(core|uncore|dram)-([0-9]+)$`)
+)
+
+// newNames gives the domains that have another name now theirs.
+func newNames(ids map[string]bool) map[string]string {
+	packages, number := 0, ""
+	for id := range ids {
+		if rest, is := strings.CutPrefix(id, "package-"); is {
+			packages, number = packages+1, rest
+		}
+	}
+	names := map[string]string{}
+	for id := range ids {
+		m := oldPart().FindStringSubmatch(id)
+		switch gpu := oldGPU().FindStringSubmatch(id); {
+		case gpu != nil:
+			names[id] = "gpu" + gpu[1]
+		case m != nil && (packages == 1 && m[2] == number || packages == 0 && m[2] == "0"):
+			names[id] = m[1]
+		}
+	}
+	return names
+}
+
+// eachDomain gives every ID of a domain in a value the name that rename returns: keys of
+// maps by domain, and texts, in the fields that hold them.
+func eachDomain(v reflect.Value, field string, rename func(id string) string) {
+	isDomain := strings.HasPrefix(field, "domain") && field != "domain_support"
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			eachDomain(v.Elem(), field, rename)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() {
+				continue
+			}
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			eachDomain(v.Field(i), name, rename)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachDomain(v.Index(i), field, rename)
+		}
+	case reflect.Map:
+		if !isDomain || v.IsNil() {
+			return
+		}
+		renamed := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for key, value := range v.Seq2() {
+			e := reflect.New(value.Type()).Elem()
+			e.Set(value)
+			eachDomain(e, "", rename)
+			renamed.SetMapIndex(reflect.ValueOf(rename(key.String())), e)
+		}
+		v.Set(renamed)
+	case reflect.String:
+		if isDomain || field == "includes" {
+			v.SetString(rename(v.String()))
+		}
+	}
+}
