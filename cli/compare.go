@@ -35,6 +35,10 @@ they come from the bounds of the two values, and a verdict is weak (?).
 Verdicts: higher, lower, within threshold (a change is shown, and it is smaller
 than --threshold), no change shown, not comparable (a figure is not known, or 0).
 
+Runs of many ranks (the folder of --ranks, or what cg merge saved) are compared as
+wholes: the energy of the ranks stands where that of the program does, that of the
+nodes where that of the machine does, and functions are over all ranks.
+
 Runs of different machines, sensors, kinds of figures (measured, estimated),
 granularities or exit statuses are refused. --allow-different compares them
 anyway, and every output says so.
@@ -283,8 +287,11 @@ func keeps(c *cli.Context, read []string, flags ...string) error {
 	return nil
 }
 
-// savedFile reads what cg measure or cg run saved.
+// savedFile reads what cg measure, cg run or cg merge saved, and folders of ranks.
 func savedFile(name string) (saved.Document, error) {
+	if ofRanks(name) {
+		return savedRanks(name)
+	}
 	f, done, err := openSaved(name)
 	if err != nil {
 		return saved.Document{}, fail(statusFailure, "%s: %w", name, err)

@@ -12,6 +12,7 @@ import (
 	"cg/ranks"
 	"cg/report/cluster"
 	"cg/report/format"
+	"cg/report/saved"
 )
 
 func mergeCommand() *cli.Command {
@@ -111,6 +112,21 @@ func readRanks(name string, from format.Format, progress *progress) (format.Docu
 		return nil, fail(statusFailure, "%s: %w", name, err)
 	}
 	return d, nil
+}
+
+// savedRanks reads a run of many ranks to compare it.
+func savedRanks(name string) (saved.Document, error) {
+	from, err := format.Reader("json")
+	if err != nil {
+		return saved.Document{}, err
+	}
+	progress := newProgress()
+	defer progress.end()
+	d, err := readRanks(name, from, progress)
+	if err != nil {
+		return saved.Document{}, err
+	}
+	return saved.Document{Run: d.(*cluster.Run).Functional()}, nil
 }
 
 // verifiedRanks tells what differs in a run of many ranks: in a folder also in the reports

@@ -545,7 +545,8 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 		return nil, errors.New("not a run of cg measure: it is what cg run saved, which cg compare reads (cg run " +
 			"--export-markdown and --export-csv write tables)")
 	case head.Holds["ranks"] && head.Holds["nodes"]:
-		return nil, errors.New("not a run of cg measure: it is a run of many ranks, which cg report and cg verify read")
+		return nil, errors.New("not a run of cg measure: it is a run of many ranks, which cg report, cg compare and " +
+			"cg verify read")
 	case head.Holds["comparison"]:
 		return nil, errors.New("not a saved run: it is what cg compare wrote")
 	}

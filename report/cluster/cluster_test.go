@@ -16,7 +16,9 @@ import (
 	"cg/nemb"
 	"cg/ranks"
 	"cg/report"
+	"cg/report/compare"
 	"cg/report/reporttest"
+	"cg/report/saved"
 )
 
 // example is the folder of a job of six ranks on two nodes: rank 4 was killed, and rank 5
@@ -111,6 +113,37 @@ func TestEnergies(t *testing.T) {
 	}
 	if e := *d.Totals.MPIEnergyJ + *d.Totals.ComputingEnergyJ; e != *d.Totals.RanksEnergyJ {
 		t.Errorf("MPI and computing are %d uJ", e)
+	}
+}
+
+// Seen as one run, the energies of its program, machine and functions are those of the
+// ranks, the nodes and the functions over ranks, and two such runs can be compared.
+func TestFunctional(t *testing.T) {
+	d := merge(t, example(t))
+	r := d.Functional()
+	if r.Totals.ProgramEnergyJ != d.Totals.RanksEnergyJ || r.Totals.EnergyJ != d.Totals.EnergyJ || !r.Whole() ||
+		len(r.Functions) != len(d.Functions) || r.Totals.Domains["package-0"] != *d.Totals.EnergyJ {
+		t.Errorf("%+v", r.Totals)
+	}
+	if lo, hi := *r.Totals.ProgramEnergyLoJ, *r.Totals.ProgramEnergyHiJ; lo >= *d.Totals.RanksEnergyJ ||
+		hi <= *d.Totals.RanksEnergyJ {
+		t.Errorf("bounds %d to %d of %d uJ", lo, hi, *d.Totals.RanksEnergyJ)
+	}
+	dir := filepath.Join(t.TempDir(), "more")
+	if err := reporttest.GenerateRanks(dir, reporttest.Job{Ranks: 6, PerNode: 3, Functions: 8, Killed: 4, Absent: 5}); err != nil {
+		t.Fatal(err)
+	}
+	head := merge(t, dir)
+	head.Meta.RunID = "other"
+	side := func(name string, d *Run) compare.Side {
+		return compare.Side{Names: []string{name}, Saved: []saved.Document{{Run: d.Functional()}}}
+	}
+	c, err := compare.Compare(side("a", d), side("b", head), compare.Options{Threshold: 0.05})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Verdict != compare.Higher || *c.Totals[0].Change != 0.8 || len(c.Functions) != 4 || len(c.OnlyInHead) != 4 {
+		t.Errorf("%s, %+v, %d functions, %d only in head", c.Verdict, c.Totals[0], len(c.Functions), len(c.OnlyInHead))
 	}
 }
 

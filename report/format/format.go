@@ -35,6 +35,13 @@ type Limited interface {
 	Fits(Format) error
 }
 
+// Explained is a document that tells why a format has no meaning for documents of its kind: ""
+// for formats of which there is nothing to tell. It is asked of its zero value, too.
+type Explained interface {
+	Document
+	WhyNot(Format) string
+}
+
 // Writer writes documents of one kind.
 type Writer struct {
 	// Kind is that of the documents.
@@ -213,6 +220,12 @@ func (f Format) writer(kind string) *Writer {
 func (f Format) Writer(d Document) (Writer, error) {
 	if w := f.writer(d.Kind()); w != nil {
 		return *w, nil
+	}
+	if e, ok := d.(Explained); ok {
+		if why := e.WhyNot(f); why != "" {
+			return Writer{}, fmt.Errorf("format %s cannot show %s: %s, or use %s", f.Name, d.Kind(), why,
+				Alternatives(Of(d)))
+		}
 	}
 	var kinds []string
 	for _, w := range f.Writers {

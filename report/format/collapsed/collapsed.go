@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cg/report"
+	"cg/report/cluster"
 	"cg/report/format"
 	"cg/report/stream"
 )
@@ -22,7 +23,8 @@ func init() {
 	format.Register(format.Format{
 		Name: "collapsed", Title: "a line for each call path, for flame graph tools (--value)",
 		Endings: []string{".collapsed", ".folded"},
-		Choices: []format.Choice{values}, Writers: []format.Writer{format.Writes(write), stream.AsRun(write)},
+		Choices: []format.Choice{values},
+		Writers: []format.Writer{format.Writes(write), stream.AsRun(write), cluster.AsRun(write)},
 	})
 }
 

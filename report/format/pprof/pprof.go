@@ -11,6 +11,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"cg/report"
+	"cg/report/cluster"
 	"cg/report/format"
 	"cg/report/stream"
 	"cg/shown"
@@ -19,7 +20,7 @@ import (
 func init() {
 	format.Register(format.Format{
 		Name: "pprof", Title: "a profile for go tool pprof", Endings: []string{".pb.gz", ".pprof"},
-		Writers: []format.Writer{format.Writes(write), stream.AsRun(write)},
+		Writers: []format.Writer{format.Writes(write), stream.AsRun(write), cluster.AsRun(write)},
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"cg/report"
+	"cg/report/cluster"
 	"cg/report/format"
 	"cg/report/stream"
 )
@@ -13,7 +14,8 @@ import (
 func init() {
 	format.Register(format.Format{
 		Name: "speedscope", JSON: true, Title: "for speedscope.app and viewers of its format",
-		Endings: []string{".speedscope.json"}, Writers: []format.Writer{format.Writes(write), stream.AsRun(write)},
+		Endings: []string{".speedscope.json"},
+		Writers: []format.Writer{format.Writes(write), stream.AsRun(write), cluster.AsRun(write)},
 	})
 }
 
