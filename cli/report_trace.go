@@ -17,6 +17,7 @@ import (
 
 	"cg/recorder"
 	"cg/recorder/analysis"
+	"cg/report/cluster"
 	"cg/report/format"
 	"cg/report/iotrace"
 	"cg/track/energylog"
@@ -29,8 +30,8 @@ const fromTrace = "recorder"
 func traceFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "energy", Usage: "of traces: take energies from the log `FILE` of cg track or " +
-			"WattAMeter, " +
-			"or of the machine of some ranks from 0-31=FILE; may be given again"},
+			"WattAMeter, of the machine of some ranks from 0-31=FILE, or of all nodes from the run that cg merge " +
+			"saved; may be given again"},
 		&cli.StringFlag{Name: "ranks", Usage: "of traces: read rank `N`, or ranks A-B only"},
 		&cli.StringFlag{Name: "records", Usage: "of traces in json, jsonl and parquet: write the first `N` records " +
 			"of each rank, or all (default: json 1000, the others all)"},
@@ -63,7 +64,7 @@ func reportTrace(c *cli.Context) error {
 	if d.From, d.To, err = ranksAsked(c.String("ranks"), d.Trace.Ranks); err != nil {
 		return fail(statusUsage, "--ranks: %w", err)
 	}
-	if d.Meters, err = metersAsked(c.StringSlice("energy")); err != nil {
+	if d.Meters, err = metersAsked(c.StringSlice("energy"), d.Trace.Ranks); err != nil {
 		return err
 	}
 	out, err := traceTo(c, f)
@@ -234,14 +235,26 @@ func ranksAsked(text string, ranks int) (from, to int, err error) {
 	return from, to + 1, nil
 }
 
-// metersAsked reads the logs of --energy.
-func metersAsked(all []string) (out []*analysis.Meter, err error) {
+// metersAsked reads the logs, and the runs of many ranks, of --energy for a trace of so many ranks.
+func metersAsked(all []string, ranks int) (out []*analysis.Meter, err error) {
 	for _, text := range all {
 		m := &analysis.Meter{Name: text}
 		if ranks, file, several := strings.Cut(text, "="); several {
 			if from, to, err := ranksAsked(ranks, 0); err == nil {
 				m.From, m.To, m.Name = from, to, file
 			}
+		}
+		if ofRanks(m.Name) {
+			if m.To != 0 {
+				return nil, fail(statusUsage, "--energy: %s is a run of many ranks and says itself where each "+
+					"rank was: leave %s out", m.Name, strings.TrimSuffix(text, m.Name))
+			}
+			nodes, err := metersOfRun(m.Name, ranks)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, nodes...)
+			continue
 		}
 		f, err := os.Open(m.Name)
 		if err != nil {
@@ -256,4 +269,27 @@ func metersAsked(all []string) (out []*analysis.Meter, err error) {
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// metersOfRun are the nodes of a run of many ranks: its folder, or what cg merge saved.
+func metersOfRun(name string, ranks int) ([]*analysis.Meter, error) {
+	from, err := format.Reader("json")
+	if err != nil {
+		return nil, err
+	}
+	progress := newProgress()
+	defer progress.end()
+	d, err := readRanks(name, from, progress)
+	if err != nil {
+		return nil, err
+	}
+	run, is := d.(*cluster.Run)
+	if !is {
+		return nil, fail(statusFailure, "--energy: %s: it is no run of many ranks", name)
+	}
+	nodes, err := iotrace.Meters(run, name, ranks)
+	if err != nil {
+		return nil, fail(statusFailure, "--energy: %w", err)
+	}
+	return nodes, nil
 }

@@ -3,6 +3,7 @@ package analysis
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -22,12 +23,31 @@ type Meter struct {
 	Joules   []float64
 	// Kind is measured, derived or estimated.
 	Kind string
+	// Shares are the parts that ranks From to To have, not a number for one that is on another
+	// machine; nil for equal parts.
+	Shares []float64
+	// Lo and Hi are how much of the joules there were at least and at most; 0 and 0 are 1 and 1.
+	Lo, Hi float64
+	// Note is what a reader has to know of it, "" for nothing.
+	Note string
+}
+
+// share is a rank's part; ok is false for a rank on another machine.
+func (m *Meter) share(rank int) (share float64, ok bool) {
+	switch {
+	case rank < m.From || rank >= m.To:
+		return 0, false
+	case m.Shares == nil:
+		return 1 / float64(m.To-m.From), true
+	}
+	share = m.Shares[rank-m.From]
+	return share, !math.IsNaN(share)
 }
 
 // Energy is a rank's part of what its machine used while something ran.
 //
-// The machine's power is shared equally by the ranks of the trace on it: a trace does not
-// tell who used the processors. Between two readings the power is taken as even. LoJ and
+// Where nothing tells who used the processors, the machine's power is shared equally by the
+// ranks of the trace on it. Between two readings the power is taken as even. LoJ and
 // HiJ hold whatever it did between them: the least is what was read while it ran all the
 // time, the most what was read while it ran at all.
 type Energy struct {
@@ -70,12 +90,12 @@ func (m *marks) of(meter, thing int) *mark {
 type meters struct {
 	all   []*Meter
 	times [][]float64 // of each meter's readings, since the beginning of the trace
-	ranks []int       // of each meter
 	start float64
 	kind  string
-	// here are the meters of the rank that is read.
-	here  []int
-	stamp int32
+	// here are the meters of the rank that is read, and shares its parts.
+	here   []int
+	shares []float64
+	stamp  int32
 	// What was counted before, of functions, files and the phases.
 	functions, files, phases marks
 	outside                  bool
@@ -96,17 +116,21 @@ func metersOf(all []*Meter, t *recorder.Trace, from, to int) (*meters, error) {
 		if one.From == 0 && one.To == 0 {
 			one.To = t.Ranks
 		}
-		if one.From < 0 || one.To > t.Ranks || one.From >= one.To {
+		if one.From < 0 || one.To > t.Ranks || one.From >= one.To ||
+			one.Shares != nil && len(one.Shares) != one.To-one.From {
 			return nil, fmt.Errorf("%s: ranks %d to %d: the trace has 0 to %d", one.Name, one.From, one.To-1, t.Ranks-1)
 		}
-		m.ranks = append(m.ranks, one.To-one.From)
+		if one.Lo == 0 && one.Hi == 0 {
+			one.Lo, one.Hi = 1, 1
+		}
 		times := make([]float64, len(one.Unix))
 		for i, at := range one.Unix {
 			times[i] = at - t.Start
 		}
 		m.times = append(m.times, times)
 		for r := one.From; r < one.To; r++ {
-			covered[r] = true
+			_, on := one.share(r)
+			covered[r] = covered[r] || on
 		}
 		if one.Kind == "estimated" || m.kind == "measured" {
 			m.kind = one.Kind
@@ -124,10 +148,10 @@ func (m *meters) begin(rank int) {
 		return
 	}
 	m.stamp++
-	m.here = m.here[:0]
+	m.here, m.shares = m.here[:0], m.shares[:0]
 	for i, one := range m.all {
-		if one.From <= rank && rank < one.To {
-			m.here = append(m.here, i)
+		if share, on := one.share(rank); on {
+			m.here, m.shares = append(m.here, i), append(m.shares, share)
 		}
 	}
 }
@@ -145,7 +169,7 @@ func (m *meters) add(counted *marks, thing int, from, to float64) (out joule) {
 		return out
 	}
 	out.seconds = to - from
-	for _, i := range m.here {
+	for k, i := range m.here {
 		one, last := m.all[i], counted.of(i, thing)
 		if last.stamp != m.stamp {
 			*last = mark{m.stamp, -1}
@@ -168,13 +192,13 @@ func (m *meters) add(counted *marks, thing int, from, to float64) (out joule) {
 		if times[first] > from {
 			window--
 		}
-		share := 1 / float64(m.ranks[i])
+		share := m.shares[k]
 		out.j += share * (even(times, one.Joules, to) - even(times, one.Joules, from))
 		if before > first {
-			out.lo += share * (one.Joules[before] - one.Joules[first])
+			out.lo += share * one.Lo * (one.Joules[before] - one.Joules[first])
 		}
 		if begin := max(window, int(last.window)+1); behind > begin {
-			out.hi += share * (one.Joules[behind] - one.Joules[begin])
+			out.hi += share * one.Hi * (one.Joules[behind] - one.Joules[begin])
 		}
 		last.window = max(last.window, int32(behind-1))
 	}
@@ -209,9 +233,18 @@ func (m *meters) notes() []string {
 	if m == nil {
 		return nil
 	}
-	out := []string{"a rank's energy is its machine's at the time, shared equally by the ranks on it; the power " +
-		"between " +
-		"two readings is taken as even, and the interval holds whatever it was"}
+	how := "equally by the ranks on it"
+	var said []string
+	for _, one := range m.all {
+		if one.Shares != nil {
+			how = "by the ranks on it, each by its part of the whole run"
+		}
+		if one.Note != "" && !slices.Contains(said, one.Note) {
+			said = append(said, one.Note)
+		}
+	}
+	out := append([]string{"a rank's energy is its machine's at the time, shared " + how + "; the power between " +
+		"two readings is taken as even, and the interval holds whatever it was"}, said...)
 	if m.outside {
 		stamp := func(s float64) string { return time.Unix(0, int64((m.start+s)*1e9)).UTC().Format(time.RFC3339Nano) }
 		first := time.Unix(0, int64(m.all[0].Unix[0]*1e9)).UTC().Format(time.RFC3339Nano)

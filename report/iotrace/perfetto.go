@@ -142,6 +142,9 @@ func (d *Document) counters(put func(any) error) error {
 	pid := d.Trace.Ranks + 1
 	for i, m := range d.Meters {
 		name := fmt.Sprintf("power (W, %s) of ranks %d to %d", m.Kind, m.From, m.To-1)
+		if m.Shares != nil {
+			name = fmt.Sprintf("power (W, %s)", m.Kind)
+		}
 		if err := put(event{Name: "process_name", Phase: "M", PID: pid + i,
 			Args: map[string]any{"name": m.Name}}); err != nil {
 			return err
