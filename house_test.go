@@ -30,8 +30,9 @@ var rank = map[string]int{
 	"cg/nemb/sensor/all": 60,
 	"cg/nemb/rapl":       48, "cg/nemb/fixture": 48,
 	"cg/nemb/sensor": 45, "cg/nemb/sampler": 45,
-	"cg/nemb":           40,
-	"cg/nemb/account":   30,
+	"cg/nemb":            40,
+	"cg/nemb/account":    30,
+	"cg/nemb/population": 35, "cg/monitor": 50, "cg/monitor/jsonl": 0, "cg/report/usage": 85,
 	"cg/nemb/processor": 10,
 	"cg/report/schema":  0, "cg/report/tables": 0,
 	"cg/nemb/counter": 0, "cg/nemb/patience": 0, "cg/nemb/sysfs": 0,
@@ -73,6 +74,7 @@ var strangers = [][2]string{
 	{"cg/report", "cg/instrument"}, {"cg/report", "cg/languages"}, {"cg/report", "cg/runtimes"},
 	{"cg/gate", "cg/nemb"}, {"cg/gate", "cg/measure"}, {"cg/gate", "cg/languages"}, {"cg/gate", "cg/launcher"},
 	{"cg/track", "cg/launcher"}, {"cg/track", "cg/instrument"}, {"cg/track", "cg/report"},
+	{"cg/monitor", "cg/launcher"}, {"cg/monitor", "cg/instrument"}, {"cg/nemb", "cg/monitor"},
 }
 
 func TestImportsPointDown(t *testing.T) {

@@ -43,6 +43,7 @@ func commands() []*cli.Command {
 		initSensorsCommand(),
 		validateCommand(),
 		trackCommand(),
+		monitorCommand(),
 		samplerCommand(),
 		sdkCommand(),
 		calibrateCommand(),

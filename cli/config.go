@@ -19,6 +19,7 @@ import (
 	"cg/config"
 	"cg/gate"
 	"cg/instrument"
+	"cg/monitor/jsonl"
 	"cg/nemb"
 	"cg/shown"
 	"cg/track"
@@ -36,7 +37,8 @@ var notSettings = struct{ commands, flags []string }{
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs",
 		"save-instrumented", "analyze.output-dir",
 		"command", "prepare", "validate", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt",
-		"events", "project", "head", "save", "ranks", "seed", "allow-different", "junit", "export-metrics"},
+		"events", "project", "head", "save", "ranks", "seed", "allow-different", "junit", "export-metrics",
+		"cgroup", "unit", "container", "monitor.duration", "monitor.output"},
 }
 
 // isSetting reports whether a flag of a command is a setting, too.
@@ -65,6 +67,8 @@ var checks = map[string]func(string) error{
 	"tracker":             func(s string) error { _, err := track.Parse(s); return err },
 	"track.format":        func(s string) error { _, err := trackLayout(s); return err },
 	"benchmark.intensity": between(1, 100),
+	"monitor.interval":    func(s string) error { _, err := monitorInterval(s); return err },
+	"rotate":              func(s string) error { _, err := jsonl.ParseRotation(s); return err },
 	"gate.metric":         oneOf(gate.Metrics()...),
 	"gate.threshold":      func(s string) error { _, err := perCent(s); return err },
 	"gate.inconclusive":   oneOf("fail", "warn", "pass"),

@@ -287,7 +287,7 @@ func (a *Account) host() reading {
 	if a.stat >= 0 {
 		var text [512]byte
 		if n, err := unix.Pread(a.stat, text[:], 0); err == nil {
-			if busy, ok := parseBusy(text[:n]); ok {
+			if busy, ok := ParseBusy(text[:n]); ok {
 				r.busy = busy
 				return r
 			}

@@ -328,11 +328,11 @@ func TestParseProc(t *testing.T) {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
-	if got, ok := parseBusy([]byte("cpu  10 20 30 9999 9999 40 50 77 10 20\ncpu0 1\n")); !ok || got != 1500*time.Millisecond {
+	if got, ok := ParseBusy([]byte("cpu  10 20 30 9999 9999 40 50 77 10 20\ncpu0 1\n")); !ok || got != 1500*time.Millisecond {
 		t.Errorf("%v, %v", got, ok)
 	}
 	for _, text := range []string{"", "cpu\n", "cpu0 1 2 3 4 5 6 7 8\n", "cpu 1 2 3 4 5 6 7", "cpu 1 x 3 4 5 6 7 8\n"} {
-		if got, ok := parseBusy([]byte(text)); ok {
+		if got, ok := ParseBusy([]byte(text)); ok {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -349,7 +349,7 @@ func FuzzParseProc(f *testing.F) {
 		if s, ok := parseStat(text); ok && s.used < 0 {
 			t.Errorf("%+v", s)
 		}
-		if d, ok := parseBusy(text); ok && d < 0 {
+		if d, ok := ParseBusy(text); ok && d < 0 {
 			t.Error(d)
 		}
 		if d, ok := parseSchedstat(text); ok && d < 0 {

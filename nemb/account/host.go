@@ -21,7 +21,7 @@ func ReadHost() Host {
 	if err != nil {
 		return h
 	}
-	h.busy, h.ok = parseBusy(text)
+	h.busy, h.ok = ParseBusy(text)
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	if fields := bytes.Fields(line); len(fields) > 8 {
 		v, _ := strconv.ParseUint(string(fields[8]), 10, 53)
@@ -44,12 +44,13 @@ func (h Host) Until(now Host, processors int) (busy, steal float64) {
 // architectures that Go and powercap share (USER_HZ, proc(5)).
 const Tick = time.Second / 100
 
-// parseBusy adds up the busy part of the first line of /proc/stat (proc(5)):
+// ParseBusy adds up the busy part of the first line of /proc/stat (proc(5)), false where
+// the text is not one:
 //
 //	cpu  user nice system idle iowait irq softirq steal guest guest_nice
 //
 // guest is part of user, guest_nice of nice, and stolen time was not ours.
-func parseBusy(text []byte) (time.Duration, bool) {
+func ParseBusy(text []byte) (time.Duration, bool) {
 	line, _, whole := bytes.Cut(text, []byte("\n"))
 	fields := bytes.Fields(line)
 	if !whole || len(fields) < 8 || string(fields[0]) != "cpu" {

@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"cg/monitor"
+	"cg/monitor/jsonl"
+	"cg/nemb/population"
+	"cg/report/usage"
+	"cg/shown"
+)
+
+func monitorCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "monitor",
+		Usage: "show what runs now, in joules",
+		Description: `Divides the machine's energy among the processes and control groups that run, by
+processor time, until it is interrupted, or for --duration. Idle power is set
+aside where it is known. On a terminal it shows a table, elsewhere a line for
+each interval, and a summary at its end.
+
+--pid, --cgroup, --unit and --container name what to watch; each may be given
+several times. A --pid is a process with all that it starts. When all that is
+watched has ended, cg monitor ends, too.
+
+Exit status: 0; 1 if nothing can be read, what is to be watched is not there, or
+a file cannot be written; 2 usage.`,
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "duration", Aliases: []string{"d"},
+				Usage: "stop after `TIME` (seconds, or such as 1m30s)"},
+			&cli.StringFlag{Name: "interval", Aliases: []string{"i"}, Value: "1s",
+				Usage: "take a reading each `TIME`, 100ms to 1m"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "save the summary as JSON to `FILE`, - for standard output"},
+			&cli.StringFlag{Name: "jsonl", Usage: "add a line of JSON for each interval to `FILE`"},
+			&cli.StringFlag{Name: "rotate", Usage: "start the file of --jsonl anew at `SIZE[,N]`, and keep N earlier " +
+				"ones (such as 100MB,5)"},
+			&cli.IntFlag{Name: "top", Value: 20, Usage: "list `N` processes and N control groups at most, 0 for none"},
+			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
+				sensorNames() + "); default: all that measure, else the estimate"},
+			sysrootFlag(),
+		}, targetFlags()...),
+		Action: runMonitor,
+	}
+}
+
+func targetFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.IntSliceFlag{Name: "pid", Usage: "watch process `PID` and all that it starts"},
+		&cli.StringSliceFlag{Name: "cgroup", Usage: "watch control group `PATH` and those below it"},
+		&cli.StringSliceFlag{Name: "unit", Usage: "watch the systemd unit `UNIT`"},
+		&cli.StringSliceFlag{Name: "container", Usage: "watch the container with this `NAME` or id"},
+	}
+}
+
+// Limits of --interval: a counter must not go round twice between two readings.
+const (
+	leastMonitorInterval = 100 * time.Millisecond
+	mostMonitorInterval  = time.Minute
+)
+
+func monitorInterval(s string) (time.Duration, error) {
+	every, err := duration(s)
+	if err == nil && (every < leastMonitorInterval || every > mostMonitorInterval) {
+		err = fmt.Errorf("%v cannot be kept: use %v to %v", every, leastMonitorInterval, mostMonitorInterval)
+	}
+	return every, err
+}
+
+func runMonitor(c *cli.Context) error {
+	if c.Args().Present() {
+		return fail(statusUsage, "monitor: %q: it takes only flags (cg monitor --help)", c.Args().First())
+	}
+	every, err := monitorInterval(c.String("interval"))
+	if err != nil {
+		return fail(statusUsage, "-i: %w", err)
+	}
+	length, err := duration(c.String("duration"))
+	if err != nil {
+		return fail(statusUsage, "-d: %w", err)
+	}
+	if c.Int("top") < 0 {
+		return fail(statusUsage, "--top: %d: use 0 or more", c.Int("top"))
+	}
+	ctx, stop := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	machine, err := openMachine(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer machine.close()
+	for _, err := range machine.found.Denied {
+		say(err.Error())
+	}
+	if len(machine.found.Sensors) == 0 {
+		return fail(statusFailure, "monitor: nothing can be read here%s", because(machine.found.Hung))
+	}
+	host, err := population.Open(population.Config{})
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	defer host.Close()
+	targets, err := monitorTargets(c, host)
+	if err != nil {
+		return err
+	}
+	out, err := openMonitorOutputs(c)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	session, err := monitor.Start(machine.found.Sensors, host, targets, say)
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	if length > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, length)
+		defer cancel()
+	}
+	last, err := session.Run(ctx, every, out.each)
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	hostname, _ := os.Hostname()
+	run := usage.Run{CgVersion: Version, Hostname: hostname, CPUModel: machine.root.CPU().Name,
+		IntervalS: every.Seconds()}
+	return out.end(last, usage.New(last, run))
+}
+
+// monitorTargets finds what is to be watched.
+func monitorTargets(c *cli.Context, host *population.Host) (all []monitor.Target, err error) {
+	add := func(kind monitor.Kind, name string, pid int) {
+		if err != nil {
+			return
+		}
+		t, failed := monitor.Resolve(host, "", kind, name, pid)
+		if failed != nil {
+			err = fail(statusFailure, "--%s: %w", string(kind), failed)
+		}
+		all = append(all, t)
+	}
+	for _, pid := range c.IntSlice("pid") {
+		if pid <= 0 {
+			return nil, fail(statusUsage, "--pid: %d is no process", pid)
+		}
+		add(monitor.PID, strconv.Itoa(pid), pid)
+	}
+	for _, kind := range []monitor.Kind{monitor.Cgroup, monitor.Unit, monitor.Container} {
+		for _, name := range c.StringSlice(string(kind)) {
+			if strings.TrimSpace(name) == "" {
+				return nil, fail(statusUsage, "--%s: it has no name", string(kind))
+			}
+			add(kind, name, 0)
+		}
+	}
+	return all, err
+}
+
+// monitorOutputs are the places to which cg monitor writes.
+type monitorOutputs struct {
+	document *output
+	rows     *jsonl.File // nil without --jsonl
+	live     bool        // standard output is a terminal
+	quiet    bool        // it gets the document alone
+	top      int
+	watched  bool
+	failed   error
+}
+
+func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {
+	o := &monitorOutputs{document: &output{flag: "-o", name: c.String("output")}, top: c.Int("top"),
+		quiet: c.String("output") == "-"}
+	o.live = !o.quiet && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("TERM") != "dumb"
+	var rotation jsonl.Rotation
+	var err error
+	if c.IsSet("rotate") || c.String("rotate") != "" {
+		if c.String("jsonl") == "" {
+			return nil, fail(statusUsage, "--rotate is for --jsonl")
+		}
+		if rotation, err = jsonl.ParseRotation(c.String("rotate")); err != nil {
+			return nil, fail(statusUsage, "--rotate: %w", err)
+		}
+	}
+	if err := differentOutputs(c, "output", "jsonl"); err != nil {
+		return nil, err
+	}
+	if err := o.document.open(); err != nil {
+		return nil, err
+	}
+	if name := c.String("jsonl"); name != "" {
+		if o.rows, err = jsonl.Open(name, rotation); err != nil {
+			o.document.abandon()
+			return nil, fail(statusFailure, "--jsonl: %s cannot be written: %w", name, reason(err))
+		}
+	}
+	return o, nil
+}
+
+func (o *monitorOutputs) close() {
+	o.document.abandon()
+	if o.rows != nil {
+		o.rows.Close()
+	}
+}
+
+// each shows a snapshot; false ends cg monitor.
+func (o *monitorOutputs) each(s *monitor.Snapshot) bool {
+	row := usage.NewRow(s, o.top)
+	if o.rows != nil {
+		if o.failed = o.rows.Write(row); o.failed != nil {
+			return false
+		}
+	}
+	switch {
+	case o.quiet:
+	case o.live:
+		width, height, err := term.GetSize(int(os.Stdout.Fd()))
+		if err != nil {
+			width, height = 100, 40
+		}
+		o.failed = put("\x1b[H\x1b[J%s", row.Table(o.top, width, height-1))
+	default:
+		o.failed = put("%s", row.Line())
+	}
+	return o.failed == nil && !over(s)
+}
+
+// over reports whether all that is watched has ended.
+func over(s *monitor.Snapshot) bool {
+	for _, t := range s.Targets {
+		if !t.Ended {
+			return false
+		}
+	}
+	return len(s.Targets) > 0
+}
+
+// end shows the summary and saves it.
+func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
+	for _, t := range last.Targets {
+		if t.Ended {
+			sayf("%s %s has ended", string(t.Kind), t.Name)
+		}
+	}
+	b, err := d.JSON()
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	switch {
+	case errors.Is(o.failed, unix.EPIPE):
+		o.failed = nil
+	case o.quiet:
+		o.failed = errors.Join(o.failed, put("%s", shown.Safe(shown.JSON(b))))
+	case o.live:
+		o.failed = errors.Join(o.failed, put("\x1b[H\x1b[J%s", d.Text(o.top)))
+	default:
+		o.failed = errors.Join(o.failed, put("\n%s", d.Text(o.top)))
+	}
+	if err := errors.Join(o.failed, o.document.save(b)); err != nil {
+		return fail(statusFailure, "writing: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"cg/nemb/simulate"
+	"cg/report"
+	"cg/report/usage"
+)
+
+// knownMachine is a machine of 20 W and 3 W in a folder.
+func knownMachine(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	tree, err := simulate.Mount(dir, simulate.Machine{Zones: []simulate.Zone{
+		{Dir: "intel-rapl:0", Name: "package-0", Counter: counter(20), Zones: []simulate.Zone{{Dir: "intel-rapl:0:0", Name: "dram", Counter: counter(3)}}},
+	}})
+	if errors.Is(err, simulate.ErrNoFUSE) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	return dir
+}
+
+func monitorCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), append([]string{"monitor"}, args...)...)
+}
+
+// A machine of known power: its energy is right, the lines add up to it to the microjoule,
+// and a process that is busy has what nobody else has.
+func TestMonitorKnownPower(t *testing.T) {
+	dir := knownMachine(t)
+	busy := exec.Command("sh", "-c", "while :; do :; done")
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { busy.Process.Kill(); busy.Wait() }()
+	file := filepath.Join(dir, "..", filepath.Base(dir)+".json")
+	defer os.Remove(file)
+	text, err := monitorCommand(t, "--sysroot", dir, "-d", "2", "-i", "0.2", "--pid", strconv.Itoa(busy.Process.Pid), "-o", file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d usage.Document
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Totals.EnergyJ == nil || d.Totals.EnergyKind != "measured" {
+		t.Fatalf("%+v\n%s", d.Totals, text)
+	}
+	if want := 23 * d.DurationS; math.Abs(d.Totals.EnergyJ.Float()-want) > 0.05*want {
+		t.Errorf("%v J in %v s of 23 W", d.Totals.EnergyJ.Float(), d.DurationS)
+	}
+	sum := report.Joules(0)
+	for _, l := range d.Ledger {
+		sum += *l.EnergyJ
+	}
+	if sum != *d.Totals.EnergyJ {
+		t.Errorf("the lines are %d, the total %d", sum, *d.Totals.EnergyJ)
+	}
+	target := d.Targets[0]
+	if target.EnergyJ == nil || *target.EnergyJ == 0 || *target.EnergyJ > *d.Ledger[0].EnergyJ || target.Ended || target.EnergyKind != "derived" {
+		t.Errorf("%+v", target)
+	}
+}
+
+// On a terminal there is a table, which is drawn anew, and the summary at the end.
+func TestMonitorTerminal(t *testing.T) {
+	cmd := monitorCommand(t, "-s", "estimate", "-i", "0.1")
+	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 12, Cols: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	timer := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	var all bytes.Buffer
+	buf := make([]byte, 4096)
+	signalled := false
+	for {
+		n, err := f.Read(buf)
+		all.Write(buf[:n])
+		if !signalled && bytes.Count(all.Bytes(), []byte("\x1b[H\x1b[J")) >= 3 {
+			signalled = true
+			cmd.Process.Signal(unix.SIGINT)
+		}
+		if err != nil { // EIO: the other side is closed
+			break
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, all.String())
+	}
+	frames := strings.Split(all.String(), "\x1b[H\x1b[J")
+	for _, frame := range frames[1 : len(frames)-1] {
+		lines := strings.Split(strings.TrimSuffix(frame, "\r\n"), "\r\n")
+		if len(lines) > 11 || !strings.HasPrefix(lines[0], "cg monitor") {
+			t.Errorf("%d lines:\n%s", len(lines), frame)
+		}
+		for _, line := range lines {
+			if len([]rune(line)) > 60 {
+				t.Errorf("%d columns: %s", len([]rune(line)), line)
+			}
+		}
+	}
+	if last := frames[len(frames)-1]; !strings.Contains(last, "readings, one each 100 ms") {
+		t.Errorf("no summary:\n%s", last)
+	}
+}

@@ -1,0 +1,312 @@
+package monitor
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/account"
+	"cg/nemb/attribute/paths"
+	"cg/nemb/attribute/windows"
+	"cg/nemb/population"
+)
+
+// Ended processes and groups are kept this long, and so many at most, so that whoever reads
+// snapshots from time to time sees their last energy.
+const (
+	linger    = 5 * time.Minute
+	mostEnded = 4096
+)
+
+// Book divides what a machine uses. It is used from one goroutine. Its memory grows with
+// the processes and groups that are there, and not with time.
+type Book struct {
+	domains   []nemb.Domain
+	own       int // the number of cg's process
+	windows   *windows.Windows
+	began     checkpoint.Instant
+	beganUnix int64
+	at        checkpoint.Instant
+	atUnix    int64
+	window    time.Duration
+	readings  int
+	hasGroups bool
+	knowsBusy bool
+
+	first    []float64     // per domain: the first energy that was read, NaN before
+	totals   []nemb.Energy // per domain: since then
+	readable []bool        // per domain: the last reading succeeded
+	failed   []int
+	before   []nemb.Energy // per domain: the groups' energy before the window
+	watts    []float64
+	cpus     int
+	busy0    time.Duration
+	program  time.Duration // of all groups, without cg
+	ownTime  time.Duration
+	other    time.Duration
+
+	processes map[population.ID]*process
+	byPID     map[int]*process
+	groups    map[string]*group
+	ended     []*process // the oldest first
+	gone      []*group   // the oldest first
+	removed   []nemb.Energy
+	targets   []*target
+	debts     []debt
+	active    []*group
+}
+
+// process is what the book has of a process.
+type process struct {
+	population.Process
+	tally
+	reading   int // at which it was there last
+	inherited bool
+	left      bool          // it is over
+	targets   []*target     // those of its tree
+	used      time.Duration // in the open window
+	waited    time.Duration // by its children that nobody saw
+	endedAt   checkpoint.Instant
+}
+
+// group is what the book has of a control group.
+type group struct {
+	path string
+	tally
+	reading int
+	total   time.Duration // what its cpu.stat shows
+	below   time.Duration // of that, in the groups below it
+	left    time.Duration // of below, in groups that are gone
+	counted time.Duration // of the rest, what is in windows
+	known   bool          // it has a cpu.stat
+	targets []*target
+	endedAt checkpoint.Instant
+	// Of the open window.
+	used    time.Duration
+	members []*process
+}
+
+// tally is an energy that grows.
+type tally struct {
+	energy []nemb.Energy // per domain
+	spent  float64       // microjoules of the total in the window that ended at reading
+	cpu    time.Duration
+	last   int // the reading up to which spent is
+}
+
+// debt is the time of a process that is gone, which the one that waits for it counts as
+// its children's.
+type debt struct {
+	parent  int
+	left    time.Duration
+	reading int
+}
+
+// New begins a book. own is the process of cg, whose energy has a line of its own; cpus the
+// logical processors of the host, 0 where that is not known.
+func New(domains []nemb.Domain, cpus, own int) *Book {
+	n := len(domains)
+	b := &Book{
+		domains: domains, own: own, windows: windows.New(domains, cpus, paths.NewTree()),
+		cpus: cpus, first: make([]float64, n), totals: make([]nemb.Energy, n), readable: make([]bool, n),
+		failed: make([]int, n), before: make([]nemb.Energy, n), watts: make([]float64, n),
+		removed:   make([]nemb.Energy, n),
+		processes: map[population.ID]*process{}, byPID: map[int]*process{}, groups: map[string]*group{},
+	}
+	for d := range b.first {
+		b.first[d] = math.NaN()
+	}
+	b.group("/")
+	return b
+}
+
+// Add takes the next reading. One that is not later than the one before is left out.
+func (b *Book) Add(r *Reading) {
+	if b.readings > 0 && r.At <= b.at {
+		return
+	}
+	b.readings++
+	first := b.readings == 1
+	b.window = time.Duration(r.At - b.at)
+	b.at, b.atUnix = r.At, r.Unix
+	b.hasGroups = len(r.Host.Groups) > 0
+	if first {
+		b.began, b.beganUnix, b.busy0, b.window = r.At, r.Unix, r.Host.Busy, 0
+	}
+	b.knowsBusy = r.Host.KnowsBusy
+	b.meet(&r.Host, first)
+	b.spend(first)
+	sample := nemb.Sample{At: checkpoint.Tick(r.At), Time: r.At, Energy: b.energies(r)}
+	if first {
+		b.windows.Begin(sample)
+		return
+	}
+	b.other = max(b.other, r.Host.Busy-b.busy0-b.program-b.ownTime)
+	sample.Usage = account.Usage{Program: b.program, Own: b.ownTime, Other: b.other}
+	for d := range b.domains {
+		b.before[d] = b.windows.Domains[d].Program
+	}
+	closed := b.windows.Close(b.windows.Steady(sample), false, nil)
+	for d := range b.domains {
+		b.watts[d] = (closed.End.Energy[d] - closed.Begin.Energy[d]).Joules() / b.window.Seconds()
+		b.divide(d, b.windows.Domains[d].Program-b.before[d])
+	}
+	for _, g := range b.groups {
+		clear(g.members)
+		g.members = g.members[:0]
+	}
+	b.forget()
+}
+
+// energies is what each counter has counted since it was read first.
+func (b *Book) energies(r *Reading) []nemb.Energy {
+	for d := range b.domains {
+		v := math.NaN()
+		if d < len(r.Energy) {
+			v = r.Energy[d]
+		}
+		if b.readable[d] = !math.IsNaN(v); !b.readable[d] {
+			b.failed[d]++
+			continue
+		}
+		if math.IsNaN(b.first[d]) {
+			b.first[d] = v
+		}
+		b.totals[d] = max(b.totals[d], nemb.Energy(max(0, math.Round(v-b.first[d]))))
+	}
+	return slices.Clone(b.totals)
+}
+
+// group is a group of the book, made with those above it if it is new.
+func (b *Book) group(path string) *group {
+	if g := b.groups[path]; g != nil {
+		return g
+	}
+	g := &group{path: path, tally: tally{energy: make([]nemb.Energy, len(b.domains))}, reading: b.readings}
+	if path != "/" {
+		b.group(parentOf(path))
+	}
+	b.groups[path] = g
+	for _, t := range b.targets {
+		if t.holds(path) {
+			g.targets = append(g.targets, t)
+		}
+	}
+	return g
+}
+
+// spend finds what each group used in the window, and adds up the whole.
+func (b *Book) spend(first bool) {
+	for _, g := range b.groups {
+		sum := time.Duration(0)
+		for _, p := range g.members {
+			sum += p.used + p.waited
+		}
+		g.used = sum
+		if g.known {
+			exclusive := max(g.counted, g.total-g.below)
+			g.used = exclusive - g.counted
+			g.counted = exclusive
+		}
+	}
+	b.active = b.active[:0]
+	for _, g := range b.groups {
+		for _, p := range g.members {
+			if p.PID == b.own && !first {
+				b.ownTime += p.used + p.waited
+				g.used = max(0, g.used-p.used-p.waited)
+				p.used, p.waited = 0, 0
+			}
+		}
+		if g.used > 0 && !first {
+			b.program += g.used
+			g.cpu += g.used
+			for _, t := range g.targets {
+				t.cpu += g.used
+			}
+			b.active = append(b.active, g)
+			slices.SortFunc(g.members, func(a, b *process) int { return a.PID - b.PID })
+		}
+	}
+	slices.SortFunc(b.active, func(a, b *group) int { return strings.Compare(a.path, b.path) })
+}
+
+// divide divides the groups' energy of a window in a domain: among the groups by their
+// time, and in each among its processes.
+func (b *Book) divide(d int, e nemb.Energy) {
+	if e == 0 {
+		return
+	}
+	weights := make([]float64, len(b.active))
+	for i, g := range b.active {
+		weights[i] = float64(g.used)
+	}
+	counts := b.domains[d].InTotal
+	for i, part := range split(e, weights) {
+		g := b.active[i]
+		g.add(d, part, counts, b.readings)
+		for _, t := range g.targets {
+			t.add(d, part, counts, b.readings)
+		}
+		b.divideGroup(g, d, part)
+	}
+}
+
+// divideGroup divides the energy of a group among its processes. What the group used and
+// none of them has is that of processes that nobody saw: it stays the group's.
+func (b *Book) divideGroup(g *group, d int, e nemb.Energy) {
+	if len(g.members) == 0 || e == 0 {
+		return
+	}
+	weights := make([]float64, len(g.members)+1)
+	left := float64(g.used)
+	for i, p := range g.members {
+		weights[i] = float64(p.used + p.waited)
+		left -= weights[i]
+	}
+	weights[len(g.members)] = max(0, left)
+	counts := b.domains[d].InTotal
+	parts := split(e, weights)
+	for i, p := range g.members {
+		p.add(d, parts[i], counts, b.readings)
+		for _, t := range p.targets {
+			t.add(d, parts[i], counts, b.readings)
+		}
+	}
+}
+
+func (t *tally) add(d int, e nemb.Energy, counts bool, reading int) {
+	if t.last != reading {
+		t.last, t.spent = reading, 0
+	}
+	t.energy[d] += e
+	if counts {
+		t.spent += float64(e)
+	}
+}
+
+// split divides e in proportion to the weights, to the microjoule: what rounding leaves
+// goes to the largest. Without a weight above 0 nobody gets any.
+func split(e nemb.Energy, weights []float64) []nemb.Energy {
+	parts := make([]nemb.Energy, len(weights))
+	sum, largest := 0.0, 0
+	for i, w := range weights {
+		sum += w
+		if w > weights[largest] {
+			largest = i
+		}
+	}
+	if sum <= 0 {
+		return parts
+	}
+	left := e
+	for i, w := range weights {
+		parts[i] = min(left, nemb.Energy(float64(e)*(w/sum)))
+		left -= parts[i]
+	}
+	parts[largest] += left
+	return parts
+}

@@ -1,0 +1,210 @@
+// Package monitor divides the energy of a machine among what runs on it, for as long as it
+// is asked to: processes, control groups, units and containers.
+//
+// It takes readings (Reading): what each counter has counted, and what each process and
+// control group has used of the processors. Of each window between two readings it sets
+// idle power aside, divides the rest by processor time, and adds the parts up (Book). It
+// gives, at any time, what was counted since the first reading (Snapshot). Energies are
+// whole microjoules, and of each domain idle + cg + groups + other + unattributed = total.
+//
+// A process is known by its number and its start. What a process used between the last
+// reading and its end, and what processes used that lived between two readings, is that of
+// the one that waited for them, and of their control group in any case. A counter that
+// could not be read stands still; the next reading that succeeds has the difference. A
+// GPU's energy, which does not follow the processors, is nobody's.
+//
+// Session reads a live machine at an interval. The packages below monitor show snapshots to
+// others; they import it.
+package monitor
+
+import (
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/population"
+)
+
+// Reading is what a machine's counters and processors show at one moment.
+type Reading struct {
+	At   checkpoint.Instant
+	Unix int64 // the same moment, ns since 1970
+	// Energy is the cumulative microjoules of each domain, from any beginning; NaN for
+	// one that could not be read, or whose counter was reset since the reading before.
+	Energy []float64
+	// Failures says why domains could not be read; nil where all were.
+	Failures error
+	Host     population.Reading
+}
+
+// Snapshot is what was counted from the first reading to the last.
+type Snapshot struct {
+	Began, At           checkpoint.Instant
+	BeganUnix, AtUnix   int64         // the same moments, ns since 1970
+	Window              time.Duration // from the reading before to the last, 0 before the second
+	Readings            int
+	Missed              int // intervals without a reading, of a Session
+	Domains             []Domain
+	Processes           []Process     // those that are there, and that ended lately; in no order
+	Groups              []Group       // the same
+	Removed             []nemb.Energy // per domain: of groups that ended earlier
+	Targets             []TargetState
+	HasGroups, KnowsAll bool // there are control groups; the host's busy time is known
+}
+
+// Domain is a part of the machine, and who used its energy.
+// Idle + Own + Groups + Other + Unattributed = Total.
+type Domain struct {
+	Domain       nemb.Domain
+	Total        nemb.Energy
+	Idle         nemb.Energy
+	Own          nemb.Energy // cg
+	Groups       nemb.Energy // processes and control groups
+	Other        nemb.Energy // interrupts, and processes that nobody saw
+	Unattributed nemb.Energy
+	Lo, Hi       float64 // bounds of Groups, as factors
+	Watts        float64 // in the last window
+	Failed       int     // readings that failed
+	Readable     bool    // the last reading succeeded
+	Seen         bool    // one has
+}
+
+// Share is the energy and the processor time of somebody, since the first reading.
+type Share struct {
+	Energy []nemb.Energy // per domain
+	CPU    time.Duration
+	// Joules, Lo and Hi are of the domains that make up the total.
+	Joules, Lo, Hi float64
+	Watts          float64 // in the last window
+	Ended          bool
+}
+
+// Process is a process with its share. That of its children which nobody saw is a part.
+type Process struct {
+	population.Process
+	Share
+}
+
+// Group is a control group with the share of the processes in it, without the groups
+// below.
+type Group struct {
+	Path string
+	Share
+}
+
+// TargetState is what a target has used.
+type TargetState struct {
+	Target
+	Share
+	Processes int // that are there
+}
+
+// Known reports whether the domain's energy is known: a counter that has not moved says
+// nothing of a part of the machine that is on.
+func (d *Domain) Known() bool { return d.Seen && d.Domain.Resolves(d.Total) }
+
+// Method is how the domain's energy came to be. What is put together from the readings that
+// succeeded is no longer simply measured.
+func (d *Domain) Method() nemb.Method {
+	switch {
+	case !d.Known():
+		return nemb.Unavailable
+	case d.Failed > 0 && d.Domain.Method == nemb.Measured:
+		return nemb.Derived
+	}
+	return d.Domain.Method
+}
+
+// Known reports whether the machine's energy is known.
+func (s *Snapshot) Known() bool { return s.Method() != nemb.Unavailable }
+
+// Method is the weakest of the methods of the domains that make up the total; Unavailable
+// without any, and where the energy of one is not known.
+func (s *Snapshot) Method() nemb.Method {
+	method := nemb.Unavailable
+	for i := range s.Domains {
+		d := &s.Domains[i]
+		if d.Domain.InTotal && !d.Known() {
+			return nemb.Unavailable
+		}
+		if d.Domain.InTotal && (method == nemb.Unavailable || d.Method().Weaker(method)) {
+			method = d.Method()
+		}
+	}
+	return method
+}
+
+// ShareMethod is how the energy of a process or a group is known: divided by processor
+// time, it is no longer measured.
+func (s *Snapshot) ShareMethod() nemb.Method {
+	if m := s.Method(); m != nemb.Measured {
+		return m
+	}
+	return nemb.Derived
+}
+
+// Elapsed is the time from the first reading to the last.
+func (s *Snapshot) Elapsed() time.Duration { return time.Duration(s.At - s.Began) }
+
+// Line is a line of the machine's ledger, of the domains that make up the total.
+type Line struct {
+	Name   string
+	Energy nemb.Energy
+}
+
+// Names of the ledger's lines.
+const (
+	LineGroups       = "processes"
+	LineIdle         = "idle"
+	LineOwn          = "cg"
+	LineOther        = "other"
+	LineUnattributed = "unattributed"
+)
+
+// Ledger is the division of the machine's energy. Its lines add up to Total.
+func (s *Snapshot) Ledger() []Line {
+	lines := []Line{{Name: LineGroups}, {Name: LineIdle}, {Name: LineOwn}, {Name: LineOther}, {Name: LineUnattributed}}
+	for _, d := range s.Domains {
+		if d.Domain.InTotal {
+			for i, e := range d.parts() {
+				lines[i].Energy += e
+			}
+		}
+	}
+	return lines
+}
+
+func (d *Domain) parts() [5]nemb.Energy {
+	return [5]nemb.Energy{d.Groups, d.Idle, d.Own, d.Other, d.Unattributed}
+}
+
+// Lines is the ledger of a domain.
+func (d *Domain) Lines() []Line {
+	lines := []Line{{Name: LineGroups}, {Name: LineIdle}, {Name: LineOwn}, {Name: LineOther}, {Name: LineUnattributed}}
+	for i, e := range d.parts() {
+		lines[i].Energy = e
+	}
+	return lines
+}
+
+// Total is the machine's energy.
+func (s *Snapshot) Total() nemb.Energy {
+	sum := nemb.Energy(0)
+	for _, d := range s.Domains {
+		if d.Domain.InTotal {
+			sum += d.Total
+		}
+	}
+	return sum
+}
+
+// Watts is the machine's power in the last window.
+func (s *Snapshot) Watts() float64 {
+	sum := 0.0
+	for _, d := range s.Domains {
+		if d.Domain.InTotal {
+			sum += d.Watts
+		}
+	}
+	return sum
+}

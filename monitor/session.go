@@ -1,0 +1,98 @@
+package monitor
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+	"cg/nemb/population"
+	"cg/nemb/processor"
+	"cg/nemb/sampler"
+)
+
+// Session reads a machine at an interval and keeps its book. It is used from one goroutine.
+type Session struct {
+	book     *Book
+	host     *population.Host
+	energies *sampler.Energies
+	reading  Reading
+	missed   int
+	warned   map[string]bool
+	warn     func(string)
+}
+
+// mostWarnings is how many different failures of sensors are told.
+const mostWarnings = 8
+
+// Start takes the first reading. The sensors and the host stay the caller's to close. warn
+// gets, once for each reason, why a counter cannot be read.
+func Start(sensors []nemb.Sensor, host *population.Host, targets []Target, warn func(string)) (*Session, error) {
+	s := &Session{host: host, energies: sampler.NewEnergies(sensors), warned: map[string]bool{}, warn: warn}
+	s.book = New(s.energies.Domains(), processor.Online(), os.Getpid())
+	for _, t := range targets {
+		s.book.Watch(t)
+	}
+	return s, s.read()
+}
+
+// read takes a reading of everything. The counters come last: who used the processors up
+// to a moment is read before what was used in it.
+func (s *Session) read() error {
+	r := &s.reading
+	if err := s.host.Read(&r.Host); err != nil {
+		return err
+	}
+	if r.Energy == nil {
+		r.Energy = make([]float64, len(s.energies.Domains()))
+	}
+	r.Failures = s.energies.Read(r.Energy)
+	r.At, r.Unix = checkpoint.Monotime(), time.Now().UnixNano()
+	if r.Failures != nil {
+		if text := r.Failures.Error(); !s.warned[text] && len(s.warned) < mostWarnings {
+			s.warned[text] = true
+			s.warn(text)
+		}
+	}
+	s.book.Add(r)
+	return nil
+}
+
+// Next takes a reading and gives what was counted so far.
+func (s *Session) Next() (*Snapshot, error) {
+	err := s.read()
+	return s.Snapshot(), err
+}
+
+// Snapshot is what was counted up to the last reading.
+func (s *Session) Snapshot() *Snapshot {
+	snapshot := s.book.Snapshot()
+	snapshot.Missed = s.missed
+	return snapshot
+}
+
+// Run takes a reading at each interval and hands it on, until ctx ends or each says so. The
+// instants lie on one grid: a reading that comes too late is left out and counted as
+// missed. A last reading is taken at the end.
+func (s *Session) Run(ctx context.Context, every time.Duration, each func(*Snapshot) bool) (*Snapshot, error) {
+	start := time.Now()
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	for k := time.Duration(1); ; k++ {
+		select {
+		case <-ctx.Done():
+			return s.Next()
+		case <-timer.C:
+		}
+		if late := (time.Since(start) - k*every) / every; late > 0 {
+			s.missed += int(late)
+			k += late
+		}
+		snapshot, err := s.Next()
+		if err != nil || !each(snapshot) {
+			return snapshot, err
+		}
+		timer.Reset(time.Until(start.Add((k + 1) * every)))
+	}
+}

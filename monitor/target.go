@@ -1,0 +1,122 @@
+package monitor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"cg/nemb"
+	"cg/nemb/population"
+)
+
+// Kind says what a target is.
+type Kind string
+
+// The kinds of targets.
+const (
+	PID       Kind = "pid"       // a process and all that it starts
+	Cgroup    Kind = "cgroup"    // a control group and those below it
+	Unit      Kind = "unit"      // a unit of systemd: every group of that name
+	Container Kind = "container" // a container, by its id
+)
+
+// Target is what is to be watched as one.
+type Target struct {
+	Kind Kind
+	Name string        // as it was asked for
+	ID   population.ID // of a PID
+	Path string        // of a Cgroup; the name of a Unit; the id of a Container
+}
+
+type target struct {
+	Target
+	tally
+	processes int // of a PID: that are there
+}
+
+// holds reports whether a target has a control group.
+func (t *Target) holds(group string) bool {
+	switch t.Kind {
+	case Cgroup:
+		return group == t.Path || strings.HasPrefix(group, strings.TrimSuffix(t.Path, "/")+"/")
+	case Unit:
+		return slices.Contains(strings.Split(group, "/"), t.Path)
+	case Container:
+		c, ok := population.ContainerOf(group)
+		return ok && c.ID == t.Path
+	}
+	return false
+}
+
+// Watch adds a target, before the first reading.
+func (b *Book) Watch(t Target) {
+	b.targets = append(b.targets, &target{Target: t, tally: tally{energy: make([]nemb.Energy, len(b.domains))}})
+}
+
+// ErrNothing is the error of Resolve for what is not there.
+var ErrNothing = errors.New("there is none")
+
+// Resolve finds what a user asked for on a host, before its first reading. The container's
+// names are below a root folder, "" for /.
+func Resolve(h *population.Host, root string, kind Kind, name string, pid int) (Target, error) {
+	t := Target{Kind: kind, Name: name, Path: name}
+	if kind == PID {
+		p, err := h.Find(pid)
+		if errors.Is(err, fs.ErrNotExist) || p.Over {
+			err = fmt.Errorf("process %d: %w: ps -e lists those that are there", pid, ErrNothing)
+		}
+		t.ID = p.ID
+		return t, err
+	}
+	if !h.HasGroups() {
+		return t, fmt.Errorf("%s %s: %w: this machine has no control groups of version 2, by which units and "+
+			"containers are found", kind, name, ErrNothing)
+	}
+	var r population.Reading
+	if err := h.Read(&r); err != nil {
+		return t, err
+	}
+	switch kind {
+	case Cgroup:
+		t.Path = path.Join("/", strings.TrimPrefix(name, "/sys/fs/cgroup"))
+	case Unit:
+		if path.Ext(name) == "" {
+			t.Path = name + ".service"
+		}
+	case Container:
+		return t, resolveContainer(&t, root, r.Groups)
+	}
+	if !slices.ContainsFunc(r.Groups, func(g population.Group) bool { return t.holds(g.Path) }) && t.Path != "/" {
+		return t, fmt.Errorf("%s %s: %w: systemd-cgls lists what is there", kind, name, ErrNothing)
+	}
+	return t, nil
+}
+
+// leastID is how many digits of a container's id are enough.
+const leastID = 4
+
+// resolveContainer finds a container by its name, or the first digits of its id.
+func resolveContainer(t *Target, root string, groups []population.Group) error {
+	ids := population.ContainersNamed(root, t.Name)
+	var found []string
+	for _, g := range groups {
+		c, ok := population.ContainerOf(g.Path)
+		short := len(t.Name) >= leastID && strings.HasPrefix(c.ID, t.Name)
+		if ok && (slices.Contains(ids, c.ID) || short) && !slices.Contains(found, c.ID) {
+			found = append(found, c.ID)
+		}
+	}
+	switch len(found) {
+	case 1:
+		t.Path = found[0]
+		return nil
+	case 0:
+		return fmt.Errorf("container %s: %w that runs: name it as docker ps or podman ps do, or by its id (names are "+
+			"read from the runtime's folder, which takes root)", t.Name, ErrNothing)
+	}
+	return fmt.Errorf("container %s: there are %d of that name: use its id, one of %s", t.Name, len(found),
+		strings.Join(found, ", "))
+}

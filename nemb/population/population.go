@@ -1,0 +1,220 @@
+// Package population tells how much processor time each process and each control group of
+// a host has used.
+//
+// It takes a /proc and a hierarchy of control groups (cgroup v2,
+// Documentation/admin-guide/cgroup-v2.rst) and gives, at each reading, a row for each
+// process and for each group: cumulative processor time. A process is known by its number
+// and its start, so a number that is used again is another process. Groups count what ever
+// ran in them, also processes that lived too shortly to be seen. The package keeps no
+// history, divides nothing, and knows nothing of energy.
+package population
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cg/nemb/account"
+)
+
+// ID is one process. Start is when it began, in ticks of 10 ms since the machine started
+// (field 22 of /proc/PID/stat, proc_pid_stat(5)).
+type ID struct {
+	PID   int
+	Start uint64
+}
+
+// Process is a process that is there at a reading.
+type Process struct {
+	ID
+	Parent int    // its number
+	Name   string // as the kernel has it: of 15 bytes at most
+	Group  string // path of its control group, "/" for the root and where there are none
+	// CPU is what its threads used since it began. Children is what those of its children
+	// used, with theirs, that have ended and that it has waited for, in ticks of 10 ms.
+	CPU      time.Duration
+	Children time.Duration
+	Over     bool // it has ended, and nobody has waited for it yet
+}
+
+// Group is a control group that is there at a reading. The root is none: the kernel counts
+// its time in another way.
+type Group struct {
+	Path string        // below the root: "/system.slice/nginx.service"
+	CPU  time.Duration // of all that ever ran in it and in the groups below it
+}
+
+// Reading is what a host's processors were used for, up to a moment.
+type Reading struct {
+	// Busy is the time for which all processors together were in use, in ticks of 10 ms
+	// (/proc/stat); not known where KnowsBusy is false.
+	Busy      time.Duration
+	KnowsBusy bool
+	Processes []Process // in no order
+	Groups    []Group   // in no order; parents may come after their children
+}
+
+// Config says where a host is. Zero values are the live machine's.
+type Config struct {
+	Proc string // "" is /proc
+	// Groups is the folder of the root group, "" is where /proc/self/mountinfo has it.
+	Groups string
+	// Clock is the processor time of a process since it began; nil asks the kernel
+	// (clock_getcpuclockid(3)), which counts in nanoseconds.
+	Clock func(pid int) (time.Duration, error)
+	// Files is how many files of groups may be kept open; 0 takes half of what the
+	// process may have.
+	Files int
+}
+
+// Host reads a host. It is used from one goroutine.
+type Host struct {
+	config     Config
+	proc       *os.File
+	known      map[int]*member
+	generation int
+	root       *node // nil without control groups
+	nodes      []*node
+	files      int // that may still be kept open
+	text       [4096]byte
+}
+
+// Open opens a host. An error says that there is no /proc. A host without control groups
+// is none: all of its processes are in "/".
+func Open(c Config) (*Host, error) {
+	if c.Proc == "" {
+		c.Proc = "/proc"
+	}
+	if c.Clock == nil {
+		c.Clock = processClock
+	}
+	if c.Files == 0 {
+		c.Files = keptFiles()
+	}
+	proc, err := os.Open(c.Proc)
+	if err != nil {
+		return nil, fmt.Errorf("population: %w", err)
+	}
+	h := &Host{config: c, proc: proc, known: map[int]*member{}, files: c.Files}
+	dir, prefix := c.Groups, "/"
+	if dir == "" {
+		dir, prefix = h.mounted()
+	}
+	if dir != "" {
+		h.root = &node{dir: dir, path: prefix, fd: -1}
+		h.scan(h.root)
+	}
+	return h, nil
+}
+
+// HasGroups reports whether the host has control groups of version 2.
+func (h *Host) HasGroups() bool { return h.root != nil }
+
+// Close closes the host's files.
+func (h *Host) Close() error {
+	for _, n := range h.nodes {
+		n.close()
+	}
+	h.nodes, h.root = nil, nil
+	return h.proc.Close()
+}
+
+// keptFiles is half of the file descriptors that the process may have.
+func keptFiles() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 256
+	}
+	return int(min(1<<16, limit.Cur/2))
+}
+
+// processClock is the kernel's clock of a process's threads, those that ended included.
+// It takes no rights and opens no file.
+func processClock(pid int) (time.Duration, error) {
+	var at unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|2), &at); err != nil {
+		return 0, err
+	}
+	return time.Duration(at.Nano()), nil
+}
+
+// Read fills in a reading, in the memory of the one before it. An error says that
+// processes cannot be listed.
+func (h *Host) Read(r *Reading) error {
+	r.Processes, r.Groups = r.Processes[:0], r.Groups[:0]
+	h.generation++
+	// Groups first: a process that ends meanwhile is in its group all the same.
+	if h.root != nil {
+		h.readGroups(r)
+	}
+	if err := h.readProcesses(r); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(h.config.Proc, "stat"))
+	r.Busy, r.KnowsBusy = account.ParseBusy(text)
+	r.KnowsBusy = r.KnowsBusy && err == nil
+	return nil
+}
+
+func (h *Host) readProcesses(r *Reading) error {
+	if _, err := h.proc.Seek(0, 0); err != nil {
+		return fmt.Errorf("population: %w", err)
+	}
+	names, err := h.proc.Readdirnames(-1)
+	if err != nil {
+		return fmt.Errorf("population: %s: %w", h.config.Proc, err)
+	}
+	for _, name := range names {
+		if name[0] < '0' || name[0] > '9' {
+			continue
+		}
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if m := h.readProcess(pid, name); m != nil {
+			m.generation = h.generation
+			r.Processes = append(r.Processes, m.Process)
+		}
+	}
+	for pid, m := range h.known {
+		if m.generation != h.generation {
+			delete(h.known, pid)
+		}
+	}
+	return nil
+}
+
+// file reads a small file below /proc into the host's buffer.
+func (h *Host) file(name string) ([]byte, error) {
+	fd, err := unix.Openat(int(h.proc.Fd()), name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, h.text[:])
+	if err != nil {
+		return nil, err
+	}
+	return h.text[:n], nil
+}
+
+// Find is the process with that number; an error that is fs.ErrNotExist says that there
+// is none.
+func (h *Host) Find(pid int) (Process, error) {
+	if pid > 0 {
+		if m := h.readProcess(pid, strconv.Itoa(pid)); m != nil {
+			return m.Process, nil
+		}
+	}
+	return Process{}, fmt.Errorf("there is no process %d: %w", pid, fs.ErrNotExist)
+}
+
+// errShort is the error of a text that is not what the kernel writes.
+var errShort = errors.New("not in the form of proc(5)")

@@ -1,0 +1,113 @@
+package population
+
+import (
+	"bytes"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"cg/nemb/account"
+)
+
+// member is a process that was there at the last reading.
+type member struct {
+	Process
+	generation int
+	readings   int  // in which it had used the processor
+	still      bool // it was looked at since it used the processor last
+}
+
+// groupEvery is at how many readings the group of a process is read anew: managers move
+// processes soon after they began, and seldom later.
+const groupEvery = 10
+
+// readProcess brings a process up to date; nil says that it is gone. A process that used
+// no processor since the last reading is as it was, but for one that has ended: it is
+// looked at once more, and then only its clock is read.
+func (h *Host) readProcess(pid int, name string) *member {
+	m := h.known[pid]
+	cpu, err := h.config.Clock(pid)
+	same := m != nil && err == nil && cpu == m.CPU
+	if same && m.still {
+		return m
+	}
+	text, failed := h.file(name + "/stat")
+	if failed != nil {
+		return nil
+	}
+	s, failed := parseStat(text)
+	if failed != nil {
+		return nil
+	}
+	if err != nil { // the kernel has no clock for it
+		cpu = s.used
+	}
+	if m == nil || m.Start != s.start {
+		m = &member{}
+		h.known[pid] = m
+	}
+	m.ID, m.Parent, m.Name, m.Over = ID{pid, s.start}, s.parent, s.name, s.over
+	if m.still = same; same {
+		return m
+	}
+	m.CPU, m.Children = max(m.CPU, cpu), max(m.Children, s.children)
+	if m.readings < 3 || m.readings%groupEvery == 0 {
+		m.Group = "/"
+		if text, err := h.file(name + "/cgroup"); err == nil && h.root != nil {
+			m.Group = parseGroup(string(text))
+		}
+	}
+	m.readings++
+	return m
+}
+
+type stat struct {
+	name     string
+	over     bool
+	parent   int
+	start    uint64
+	used     time.Duration // utime, stime
+	children time.Duration // cutime, cstime
+}
+
+// parseStat parses /proc/PID/stat (proc_pid_stat(5)). The second field, the name in
+// parentheses, may hold spaces and parentheses.
+func parseStat(text []byte) (stat, error) {
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return stat{}, errShort
+	}
+	fields := strings.Fields(string(text[end+1:])) // from field 3, the state, on
+	if len(fields) < 20 {
+		return stat{}, errShort
+	}
+	s := stat{name: string(text[open+1 : end]), over: fields[0] == "Z" || fields[0] == "X"}
+	var err error
+	if s.parent, err = strconv.Atoi(fields[1]); err != nil {
+		return stat{}, errShort
+	}
+	if s.start, err = strconv.ParseUint(fields[19], 10, 64); err != nil {
+		return stat{}, errShort
+	}
+	for i, sum := range []*time.Duration{&s.used, &s.used, &s.children, &s.children} {
+		v, err := strconv.ParseInt(fields[11+i], 10, 53)
+		if err != nil || v < 0 {
+			return stat{}, errShort
+		}
+		*sum += time.Duration(v) * account.Tick
+	}
+	return s, nil
+}
+
+// parseGroup is the path in the line of version 2 in /proc/PID/cgroup, "/" where there is
+// none, or it lies outside of what is visible here.
+func parseGroup(text string) string {
+	for line := range strings.Lines(text) {
+		p, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::")
+		if ok && strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "/..") {
+			return path.Clean(strings.TrimSuffix(p, " (deleted)"))
+		}
+	}
+	return "/"
+}
