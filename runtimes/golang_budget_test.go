@@ -179,15 +179,15 @@ func TestGoBudgetSlowCounter(t *testing.T) {
 	cmd := exec.Command("go", "run", ".")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	out, err := cmd.CombinedOutput()
-	const want = `40 ns a tick, calls of 25 ns: short true
-40 ns a tick, calls of 500 ns: short true
-40 ns a tick, calls of 30000 ns: short false
-18 ns a tick, calls of 25 ns: short true
-18 ns a tick, calls of 500 ns: short true
-18 ns a tick, calls of 30000 ns: short false
-1 ns a tick, calls of 25 ns: short true
-1 ns a tick, calls of 500 ns: short true
-1 ns a tick, calls of 30000 ns: short false
+	const want = `40 ns a tick, calls of 25 ns: short true, after a slow one too true
+40 ns a tick, calls of 500 ns: short true, after a slow one too true
+40 ns a tick, calls of 30000 ns: short false, after a slow one too false
+18 ns a tick, calls of 25 ns: short true, after a slow one too true
+18 ns a tick, calls of 500 ns: short true, after a slow one too true
+18 ns a tick, calls of 30000 ns: short false, after a slow one too false
+1 ns a tick, calls of 25 ns: short true, after a slow one too true
+1 ns a tick, calls of 500 ns: short true, after a slow one too true
+1 ns a tick, calls of 30000 ns: short false, after a slow one too false
 `
 	if err != nil || string(out) != want {
 		t.Errorf("%v\n%s", err, out)
@@ -215,7 +215,10 @@ func main() {
 				}
 				now += 37
 			}
-			fmt.Printf("%d ns a tick, calls of %d ns: short %v\n", tick, took, short > 9000)
+			mean, _ = codegreenUsual(1, 0, sure)
+			_, slow := codegreenUsual(mean, 1000000/tick>>8, sure)
+			fmt.Printf("%d ns a tick, calls of %d ns: short %v, after a slow one too %v\n", tick, took, short > 9000,
+				short > 9000 && slow == 1)
 		}
 	}
 }

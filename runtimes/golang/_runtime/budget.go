@@ -10,7 +10,7 @@ import (
 
 const (
 	codegreenBurst    = 64        // events of a burst, in the mean
-	codegreenMost     = 63        // a pause is at most so many times as long, in the mean
+	codegreenRarest   = 63        // a pause is at most so many times as long, in the mean
 	codegreenFew      = 1000      // events in a window, below which the pauses stay as they are
 	codegreenFirstGap = 3         // times a burst: the pauses of a thread's first window
 	codegreenFull     = 1 << 30   // events of a window, from which on all are timed
@@ -70,11 +70,11 @@ func codegreenPaceOf(s *codegreenSlot, i uintptr) {
 		case want >= ce:
 			p.mean = 0
 		case want <= cc:
-			p.mean = codegreenBurst * codegreenMost
+			p.mean = codegreenBurst * codegreenRarest
 		default:
-			p.mean = min(codegreenBurst*(ce-want)/(want-cc), codegreenBurst*codegreenMost)
+			p.mean = min(codegreenBurst*(ce-want)/(want-cc), codegreenBurst*codegreenRarest)
 		}
-		p.pause = min(p.pause, uint32(2*p.mean))
+		p.pause = min(p.pause, uint32(p.mean+p.mean/2)) // the longest that is drawn now
 	}
 	p.ran, p.timed, p.events = 0, 0, t.events
 }
