@@ -209,6 +209,8 @@ final class Counts {
     static boolean exit(int site) { return false; }
 
     static void begin() { }
+
+    static void load() { }
 }
 `
 

@@ -142,6 +142,8 @@ type sums struct {
 	tops  map[uint64]uint32
 	order []uint64
 	away  map[checkpoint.SiteID]int // frames that left, less those that came back
+	// frames that ended with an outer one, and events that began or ended no call
+	unwound, others int64
 }
 
 func (s *sums) fold(y *checkpoint.Tally) int {
@@ -154,9 +156,11 @@ func (s *sums) fold(y *checkpoint.Tally) int {
 		s.calls[id] = map[uint32]uint64{}
 		s.order = append(s.order, id)
 	}
+	s.unwound += int64(y.Unwound)
 	for _, w := range y.Windows {
 		for _, p := range w.Parts {
 			s.calls[id][p.Node] += p.Calls
+			s.others += p.Others
 			s.away[y.Nodes[p.Node].Site] += int(p.Away)
 		}
 		s.tops[id] = w.Top
@@ -164,6 +168,19 @@ func (s *sums) fold(y *checkpoint.Tally) int {
 	n := len(y.Windows)
 	y.Windows = nil
 	s.trees[id] = y
+	return n
+}
+
+// below is how many calls of a site were made by another.
+func (s *sums) below(site, caller checkpoint.SiteID) (n int) {
+	for id, calls := range s.calls {
+		nodes := s.trees[id].Nodes
+		for i, c := range calls {
+			if nodes[i].Site == site && nodes[nodes[i].Parent].Site == caller {
+				n += int(c)
+			}
+		}
+	}
 	return n
 }
 
@@ -213,6 +230,7 @@ type outcome struct {
 	away           map[checkpoint.SiteID]int
 	pids           map[uint32]bool
 	lost           uint64
+	added          *sums
 	pure, off      string
 	isPure, isOff  bool
 }
@@ -396,7 +414,7 @@ wait:
 // must be as many calls as the events are.
 func (o *outcome) take(t testing.TB, j machine, added *sums) {
 	t.Helper()
-	o.away = added.away
+	o.away, o.added = added.away, added
 	if j.adds {
 		o.threads = added.events()
 		return
@@ -508,6 +526,27 @@ func TestJavaStackOverflow(t *testing.T) {
 			if in < 1000 || out > in || in-out > 100 {
 				t.Errorf("%s: %d enters, %d exits", flag, in, out)
 			}
+		}
+	})
+}
+
+// TestJavaStackOverflowPlace: at the end of the stack a checkpoint is there or is not, and each call that
+// has begun ends: the calls after an overflow have the caller that they have.
+func TestJavaStackOverflowPlace(t *testing.T) {
+	each(t, func(t *testing.T, j machine) {
+		if !j.adds {
+			t.Skip("the paths are those that are added up")
+		}
+		for _, flag := range []string{"-Xint", "-XX:TieredStopAtLevel=1", "-XX:+TieredCompilation"} {
+			const n = 500
+			o := j.run(t, append([]string{flag, "-Xss256k"}, j.program("overflows", strconv.Itoa(n))...)...)
+			if o.stdout != "" || o.stderr != "" || o.status != 0 || o.lost != 0 {
+				t.Fatalf("%s: status %d, stdout %q, stderr %q", flag, o.status, o.stdout, o.stderr)
+			}
+			if got := o.added.below(3, 1); got != n || o.added.unwound != 0 || o.added.others != 0 {
+				t.Errorf("%s: %d of %d calls in their place, %d unwound, %d others", flag, got, n, o.added.unwound, o.added.others)
+			}
+			t.Logf("%s: %d calls", flag, o.count(checkpoint.Enter, 5))
 		}
 	})
 }

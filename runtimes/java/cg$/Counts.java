@@ -52,6 +52,9 @@ final class Counts {
 
     private Counts() {}
 
+    /** Finds the memory. */
+    static void load() {}
+
     /** The state of this thread, 0 where it is not in a pause. */
     private static long paused() {
         long tid = MEMORY.getLong(Thread.currentThread(), TID), known = TABLE + ((tid & (KNOWN - 1)) << 4);
@@ -71,10 +74,13 @@ final class Counts {
         frame += 16;
         if ((int) (path >>> 32) != site || isSure(t, callee) || frame == MEMORY.getLong(t + FRAMES_END))
             return false;
-        MEMORY.putLong(callee + CALLS, MEMORY.getLong(callee + CALLS) + 1);
-        MEMORY.putLong(frame, path);
-        MEMORY.putLong(frame + 8, 0);
-        count(t, top, frame, (int) path);
+        long calls = MEMORY.getLong(callee + CALLS) + 1;
+        count(t, top, frame);
+        MEMORY.putLong(null, callee + CALLS, calls);
+        MEMORY.putLong(null, frame, path);
+        MEMORY.putLong(null, frame + 8, 0);
+        MEMORY.storeFence();
+        MEMORY.putLong(null, MEMORY.getLong(t + TREE) + PLACE, MEMORY.getLong(t + LAST) << 24 | (int) path);
         return true;
     }
 
@@ -87,7 +93,10 @@ final class Counts {
         if ((int) (path >>> 32) != site || MEMORY.getLong(frame + 8) != 0
             || isSure(t, MEMORY.getLong(t + NODES) + top * NODE))
             return false;
-        count(t, top, frame - 16, MEMORY.getInt(frame - 16));
+        count(t, top, frame - 16);
+        MEMORY.storeFence();
+        MEMORY.putLong(null, MEMORY.getLong(t + TREE) + PLACE,
+            MEMORY.getLong(t + LAST) << 24 | MEMORY.getInt(frame - 16));
         return true;
     }
 
@@ -95,16 +104,24 @@ final class Counts {
         return MEMORY.getInt(node + USUAL) - 1 + Integer.MIN_VALUE >= MEMORY.getInt(t + SURE) + Integer.MIN_VALUE;
     }
 
-    private static void count(long t, long top, long frame, int node) {
-        MEMORY.putInt(t + LEFT, MEMORY.getInt(t + LEFT) - 1);
-        long counted = MEMORY.getLong(t + COUNTED) + top * NODE;
-        MEMORY.putInt(counted, MEMORY.getInt(counted) + 1);
-        MEMORY.putByte(MEMORY.getLong(t + TOUCHED) + (top >> 4), (byte) 1);
-        MEMORY.putInt(MEMORY.getLong(t + OPEN) + COUNTING, 1);
-        MEMORY.putLong(t + FRAME, frame);
-        long tree = MEMORY.getLong(t + TREE);
-        MEMORY.putLong(tree + EVENTS, MEMORY.getLong(tree + EVENTS) + 1);
-        MEMORY.putLongRelease(null, tree + PLACE, MEMORY.getLong(t + LAST) << 24 | node);
+    /**
+     * Counts an event that ends an interval in a node, after which the frame at an address is the innermost.
+     *
+     * An event is counted as a whole or not at all, at the end of the stack too: this is the deepest of
+     * what it calls, its first change takes as much stack as any other, and compiled it has no calls.
+     */
+    @jdk.internal.vm.annotation.Hidden
+    private static void count(long t, long top, long frame) {
+        long tree = MEMORY.getLong(t + TREE), counted = MEMORY.getLong(t + COUNTED) + top * NODE;
+        long open = MEMORY.getLong(t + OPEN) + COUNTING, touched = MEMORY.getLong(t + TOUCHED) + (top >> 4);
+        long events = MEMORY.getLong(tree + EVENTS) + 1;
+        int left = MEMORY.getInt(t + LEFT) - 1, n = MEMORY.getInt(counted) + 1;
+        MEMORY.putLong(null, tree + EVENTS, events);
+        MEMORY.putLong(null, t + FRAME, frame);
+        MEMORY.putInt(null, t + LEFT, left);
+        MEMORY.putInt(null, counted, n);
+        MEMORY.putByte(null, touched, (byte) 1);
+        MEMORY.putInt(null, open, 1);
     }
 
     /** Lets this kernel thread count its own events from here on. */

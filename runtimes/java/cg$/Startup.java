@@ -69,6 +69,8 @@ final class Startup implements PrivilegedAction<Integer> {
             System.load(library);
             byte[] path = channel.concat("\0").getBytes(StandardCharsets.UTF_8);
             int error = R.open(path, path.length);
+            if (error == 0)
+                Counts.load(); // now, as the stack may be at its end later
             return error == 0 ? null : "the channel cannot be opened: errno ".concat(Integer.toString(error));
         } catch (Throwable e) {
             return reason(e);

@@ -111,6 +111,22 @@ public class Programs {
         fib(1);
     }
 
+    /** Overflows the stack from many depths, and calls a method after each. */
+    static void overflows(int n) {
+        for (int i = 0; i < n; i++) {
+            try {
+                deeper(i % 97, i);
+            } catch (StackOverflowError e) {
+                small(i);
+            }
+        }
+    }
+
+    /** Begins the dive with a stack of another length. */
+    static int deeper(int depth, int i) {
+        return depth == 0 ? dive(i) : deeper(depth - 1, i) + 1;
+    }
+
     static void memory() {
         List<byte[]> all = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
@@ -232,6 +248,7 @@ public class Programs {
         case "halt": leave(true); break;
         case "wait": wait(n); break;
         case "overflow": overflow(); break;
+        case "overflows": overflows(n); break;
         case "memory": memory(); break;
         case "jvms": jvms(java.util.Arrays.copyOfRange(args, 1, args.length)); break;
         case "loaders": loaders(); break;
