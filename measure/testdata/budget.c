@@ -22,6 +22,7 @@ enum { PERIOD = 5000000, TIMED = 110, COUNTED = 10, MOST = 16 };
 static uint64_t clock_now, next_sample, truth[MOST], calls[MOST], events;
 static uint32_t inside[4096], depth;
 static int sampled; /* samples are taken */
+static uint64_t idle_ticks; /* without a processor */
 static uint64_t mark; /* what a program says of itself besides */
 
 static void pass(uint64_t ticks)
@@ -50,6 +51,9 @@ static uint64_t cg_cycles(void)
 	return now;
 }
 
+static uint64_t cg_passed(void) { return clock_now; }
+static uint64_t cg_ran(void) { return clock_now - idle_ticks; }
+
 static void event(uint32_t bits)
 {
 	pass(COUNTED / 2);
@@ -62,6 +66,14 @@ static void work(uint64_t ticks)
 {
 	truth[depth ? inside[depth - 1] : 0] += ticks;
 	pass(ticks);
+}
+
+/* The thread has no processor. */
+static void stop(uint64_t ticks)
+{
+	work(ticks);
+	idle_ticks += ticks;
+	mark += ticks;
 }
 
 static void enter(uint32_t site)
@@ -285,13 +297,24 @@ static void crossing(void)
 	}
 }
 
+/* A thread that has a processor for a small part of the time. */
+static void stopped(void)
+{
+	for (int i = 0; i < 100000; i++) {
+		call(2, 300);
+		call(3, 400);
+		if (i % 1000 == 0)
+			stop(2000000);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } programs[] = {{"even", even}, {"uneven", uneven}, {"callers", callers}, {"slower", slower}, {"phases", phases},
 	{"periodic", periodic}, {"recursive", recursive}, {"nested", nested}, {"waiting", waiting}, {"tailed", tailed},
 	{"once", once}, {"many", many}, {"sparse", sparse}, {"sparse_first", sparse_first}, {"calming", calming},
-	{"hiccups", hiccups}, {"crossing", crossing}};
+	{"hiccups", hiccups}, {"crossing", crossing}, {"stopped", stopped}};
 
 int main(int argc, char **argv)
 {

@@ -72,15 +72,29 @@ static void cg_begin_bursts(uint64_t now)
 		.random = CG_SEED,
 		.began = now,
 		.events_began = t->tree->events,
+		.ran = cg_ran(),
+		.passed = cg_passed(),
 	};
 }
 
 /* cg_mean_pause is how many events a pause has, in the mean, where bursts have a share. */
 static uint64_t cg_mean_pause(uint32_t share) { return (uint64_t)CG_BURST * (CG_ALL - share) / share; }
 
+/* cg_busy is for which part of the time since it was asked last the thread had a
+ * processor. */
+static double cg_busy(void)
+{
+	cg_bursts *b = &cg_mine.bursts;
+	uint64_t ran = cg_ran(), passed = cg_passed(), of = passed - b->passed;
+	double part = ran - b->ran < of ? (double)(ran - b->ran) / (double)of : 1;
+	b->ran = ran;
+	b->passed = passed;
+	return part;
+}
+
 /* cg_decide decides which share of the events bursts have from here on, so that what
- * events cost stays within the budget: a part of the time that is left of all if that
- * is taken off. Where calls that are timed always cost much of it, fewer are. */
+ * events cost stays within the budget: a part of the processor time that is left of
+ * all if that is taken off. Where calls that are timed always cost much of it, fewer are. */
 static void __attribute__((noinline)) cg_decide(uint64_t now)
 {
 	cg_adder *t = &cg_mine;
@@ -90,7 +104,7 @@ static void __attribute__((noinline)) cg_decide(uint64_t now)
 	if (events < CG_DECIDED)
 		return;
 	double cost = cg_cost / 16.0, counted_cost = cg_counted_cost / 16.0, more = cost - counted_cost;
-	double plain = (double)(now - b->began) - timed * cost - (events - timed) * counted_cost;
+	double plain = (double)(now - b->began) * cg_busy() - timed * cost - (events - timed) * counted_cost;
 	double allowed = (plain > 0 ? plain : 0) * b->budget / 1000; /* ticks */
 	double most = (allowed - events * counted_cost) / (more > 0 ? more : 1);
 	double share = sure < events ? (most - sure) / (events - sure) : 1;

@@ -304,6 +304,39 @@ static void cg_close_stretch(void)
 /* What memory has is read again, so that the fast path has registers enough. */
 #define CG_RELOAD __asm__ volatile("" ::: "memory")
 
+/* cg_count counts an event of a pause that leads from a node to a frame. */
+static inline void __attribute__((always_inline)) cg_count(uint32_t top, cg_frame *f)
+{
+	cg_adder *t = &cg_mine;
+	t->left--;
+	t->counted[(size_t)top * 2 * CG_NODE_WORDS]++;
+	t->touched[top / CG_BLOCK] = 1;
+	t->open->counting = 1;
+	t->frame = f;
+	cg_tree *tree = t->tree;
+	tree->events++;
+	atomic_store_explicit(&tree->place, t->last << 24 | (uint32_t)f->path, memory_order_release);
+}
+
+/* cg_count_behind begins a call in a pause whose path is not in the first slot of its
+ * search: it counts the event, or times it. */
+static int __attribute__((noinline)) cg_count_behind(uint32_t event)
+{
+	cg_adder *t = &cg_mine;
+	uint32_t top = cg_top();
+	uint64_t path = *cg_path_at(cg_path_key(top, event));
+	cg_node *callee = &t->nodes[path & CG_NODE];
+	if (!path || path & (CG_JOINED | CG_NO_NODE) || callee->usual - 1 >= t->sure || t->frame + 1 == t->frames_end) {
+		uint64_t now = cg_cycles();
+		cg_add((int64_t)(now - t->last) < 0 ? t->last : now, event);
+		return 1;
+	}
+	callee->calls++;
+	t->frame[1] = (cg_frame){(uint64_t)event << 32 | (path & CG_NODE), 0};
+	cg_count(top, t->frame + 1);
+	return 1;
+}
+
 /* cg_count_quickly counts an event of a pause, and follows its path. 0, and nothing
  * is done, where it is to be timed. */
 static inline int __attribute__((always_inline)) cg_count_quickly(uint32_t event)
@@ -320,7 +353,7 @@ static inline int __attribute__((always_inline)) cg_count_quickly(uint32_t event
 			uint64_t key = cg_path_key(top, event);
 			path = t->paths[cg_path_slot(key, t->last_path)] ^ key;
 			if (__builtin_expect(path > CG_NODE, 0))
-				return 0;
+				return cg_count_behind(event);
 			path |= (uint64_t)event << 32;
 		}
 		cg_node *callee = &t->nodes[(uint32_t)path];
@@ -335,14 +368,7 @@ static inline int __attribute__((always_inline)) cg_count_quickly(uint32_t event
 			return 0;
 		f--;
 	}
-	t->left--;
-	t->counted[(size_t)top * 2 * CG_NODE_WORDS]++;
-	t->touched[top / CG_BLOCK] = 1;
-	t->open->counting = 1;
-	t->frame = f;
-	cg_tree *tree = t->tree;
-	tree->events++;
-	atomic_store_explicit(&tree->place, t->last << 24 | (uint32_t)f->path, memory_order_release);
+	cg_count(top, f);
 	return 1;
 }
 

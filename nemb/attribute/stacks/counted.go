@@ -100,6 +100,7 @@ type pathSample struct {
 	pull              float64    // what it may be off as others were drawn in its place
 	ordinary, lasting float64    // what they were given of both kinds
 	odd               float64    // what it was given without knowing of long ones
+	likely            float64    // what it would have been given by how many intervals it has
 	owed              [2]float64 // ticks of drawn intervals, at most 0: see learn
 }
 
@@ -112,6 +113,7 @@ type counting struct {
 	intervals, ticks, long, odd float64
 	doubt                       float64 // of long, where it is all or nothing
 	shift                       float64 // what ordinary ones were given more than is expected where there are long ones
+	lent                        float64 // the same, of the windows in which there are long ones
 	costs                       eventCosts
 }
 
@@ -212,6 +214,7 @@ func (c *counting) divide(tree *paths.Tree, shares []share, ticks, cost float64,
 		}
 		part, lasting := (rest-lasted)*of, lasted*ratio(long.parts[i], long.sum)
 		p.odd += odd * of
+		p.likely += odd * s.n / intervals
 		p.counted += s.n
 		p.squares += s.n * s.n / (p.n + scarce)
 		p.pull += s.n * ordinary.pull[i]
@@ -224,6 +227,9 @@ func (c *counting) divide(tree *paths.Tree, shares []share, ticks, cost float64,
 	}
 	c.odd += odd
 	c.shift += rest - lasted - ordinary.sum
+	if long.sum > 0 {
+		c.lent += rest - lasted - ordinary.sum
+	}
 	c.doubt += lasted / math.Sqrt(c.every.longs+1)
 	c.intervals += intervals
 	return uint64(over)
@@ -292,9 +298,10 @@ func (c *counting) doubts() []float64 {
 		part := ratio(p.ordinary, c.ticks)
 		own[n] = (1-part)*(1-part)*own[n] + part*part*(all-own[n]+c.shift*c.shift)
 		part = ratio(p.lasting, c.long)
-		own[n] += c.doubt * c.doubt * part * (1 - part)
+		own[n] += c.doubt*c.doubt*part*(1-part) + part*part*c.lent*c.lent
 		part = ratio(p.odd, c.odd)
-		own[n] += c.odd * c.odd * part * (1 - part)
+		likely := ratio(p.likely, c.odd) // that all of it is the path's
+		own[n] += c.odd * c.odd * (likely*(1-part)*(1-part) + (1-likely)*part*part)
 	}
 	return own
 }
