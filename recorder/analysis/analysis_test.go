@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -290,36 +291,60 @@ func TestMetersOfRanks(t *testing.T) {
 	}
 }
 
-// A thousand ranks of 10,000 records each.
+// A thousand ranks of 10,000 records each, beside reading the bytes of their files.
 //
-//	go test ./recorder/analysis -run xxx -bench Ranks -benchtime 1x
+//	go test ./recorder/analysis -run xxx -bench Ranks -benchtime 3x
 func BenchmarkRanks(b *testing.B) {
 	const ranks, each = 1000, 10_000
 	for _, shared := range []bool{false, true} {
-		b.Run(fmt.Sprintf("shared=%v", shared), func(b *testing.B) {
-			dir := filepath.Join(b.TempDir(), "trace")
-			w := recordertest.New(dir, recordertest.Trace{Layout: recordertest.V30, Shared: shared})
-			for rank := range ranks {
-				var records []recordertest.Record
-				name := fmt.Sprintf("/data/out.%d", rank%8)
-				for i := range int64(each) {
-					what := []string{"write", "read", "MPI_Barrier", "lseek"}[i%4]
-					args := []string{name, "%p", "4096"}
-					if what == "lseek" {
-						args = []string{name, fmt.Sprint((i / 4 % 200) * 4096), "0"}
-					}
-					records = append(records, call(i*20+int64(rank), what, args...))
+		dir := filepath.Join(b.TempDir(), "trace")
+		w := recordertest.New(dir, recordertest.Trace{Layout: recordertest.V30, Shared: shared})
+		for rank := range ranks {
+			var records []recordertest.Record
+			name := fmt.Sprintf("/data/out.%d", rank%8)
+			for i := range int64(each) {
+				what := []string{"write", "read", "MPI_Barrier", "lseek"}[i%4]
+				args := []string{name, "%p", "4096"}
+				if what == "lseek" {
+					args = []string{name, fmt.Sprint((i / 4 % 200) * 4096), "0"}
 				}
-				w.Rank(records)
+				records = append(records, call(i*20+int64(rank), what, args...))
 			}
-			w.Close(b)
-			b.ResetTimer()
+			w.Rank(records)
+		}
+		w.Close(b)
+		per := func(b *testing.B) {
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(ranks*each), "ns/record")
+		}
+		b.Run(fmt.Sprintf("bytes/shared=%v", shared), func(b *testing.B) {
+			for b.Loop() {
+				names, err := os.ReadDir(dir)
+				if err != nil {
+					b.Fatal(err)
+				}
+				sum := byte(0)
+				for _, name := range names {
+					all, err := os.ReadFile(filepath.Join(dir, name.Name()))
+					if err != nil {
+						b.Fatal(err)
+					}
+					for _, c := range all {
+						sum ^= c
+					}
+				}
+				if sum == 1 && b.N < 0 {
+					b.Log(sum)
+				}
+			}
+			per(b)
+		})
+		b.Run(fmt.Sprintf("analysis/shared=%v", shared), func(b *testing.B) {
 			for b.Loop() {
 				if a := of(b, dir, analysis.Options{}); a.Performance.Records != ranks*each {
 					b.Fatal(a.Performance.Records)
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(ranks*each), "ns/record")
+			per(b)
 		})
 	}
 }

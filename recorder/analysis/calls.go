@@ -30,8 +30,9 @@ type op struct {
 	// slope and offset are where it begins: offset + slope * rank, if at is set.
 	slope, offset int64
 	at            bool
-	whence        int64 // of seeks
-	end           bool  // opened to append
+	whence        int64   // of seeks
+	end           bool    // opened to append
+	size          *uint64 // where accesses of its size are counted, once one was
 }
 
 // form is where a function of POSIX has its arguments.

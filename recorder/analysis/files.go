@@ -118,13 +118,13 @@ type files struct {
 	exact, runs           []access
 	manyExact, manyRuns   bool
 	byRank                Pattern
-	sizes                 [2]map[int64]uint64
+	sizes                 [2]map[int64]*uint64
 	points                int
 	leftSizes, leftPoints uint64
 }
 
 func newFiles() files {
-	return files{ids: map[string]int32{}, sizes: [2]map[int64]uint64{{}, {}}}
+	return files{ids: map[string]int32{}, sizes: [2]map[int64]*uint64{{}, {}}}
 }
 
 // others is the file that stands for those beyond the limit.
@@ -200,11 +200,11 @@ func (f *files) call(x access, o *op, seconds float64) {
 		p.at += o.count
 	}
 	p.end = max(p.end, x.offset+x.length)
-	f.access(file, p, x, seconds)
+	f.access(file, p, x, o, seconds)
 }
 
 // access takes in an access to a file.
-func (f *files) access(file *File, p *place, x access, seconds float64) {
+func (f *files) access(file *File, p *place, x access, o *op, seconds float64) {
 	which := 0
 	if x.read {
 		file.ReadBytes, file.ReadS, file.Reads = file.ReadBytes+x.length, file.ReadS+seconds, file.Reads+1
@@ -217,11 +217,10 @@ func (f *files) access(file *File, p *place, x access, seconds float64) {
 		file.last = x.rank
 		file.Ranks++
 	}
-	if sizes := f.sizes[which]; len(sizes) < maxSizes || sizes[x.length] > 0 {
-		sizes[x.length]++
-	} else {
-		f.leftSizes++
+	if o.size == nil {
+		o.size = f.size(which, x.length)
 	}
+	*o.size++
 	if p.any {
 		f.byRank.add(p.ended, x.offset)
 	}
@@ -244,6 +243,19 @@ func (f *files) access(file *File, p *place, x access, seconds float64) {
 		}
 	}
 	f.point(file, x)
+}
+
+// size is where the reads or writes of a size are counted; those beyond the limit have one place.
+func (f *files) size(which int, length int64) *uint64 {
+	sizes := f.sizes[which]
+	if n := sizes[length]; n != nil {
+		return n
+	}
+	if len(sizes) >= maxSizes {
+		return &f.leftSizes
+	}
+	sizes[length] = new(uint64)
+	return sizes[length]
 }
 
 // point keeps every n-th access of a file for its picture.
@@ -331,10 +343,10 @@ func (f *files) finish(a *reader) {
 	out.ReadSizes, out.WriteSizes = sizesOf(f.sizes[0]), sizesOf(f.sizes[1])
 }
 
-func sizesOf(m map[int64]uint64) []Size {
+func sizesOf(m map[int64]*uint64) []Size {
 	out := []Size{}
 	for _, bytes := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, Size{bytes, m[bytes]})
+		out = append(out, Size{bytes, *m[bytes]})
 	}
 	return out
 }
