@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests on machines that look like those of testdata/cpuinfo: a server of
-# AMD's, a laptop of Intel's, an Arm board. Only /proc/cpuinfo is another's, seen
-# by this script alone; it takes root.
+# AMD's, a laptop of Intel's, an Arm board. /proc/cpuinfo is another's, and the power
+# PMU and the powercap zones of this machine, which are not the other's, are hidden.
+# This script alone sees that; it takes root.
 #
 #	testdata/machines.sh [ARGUMENTS OF go test]
 #
@@ -18,5 +19,10 @@ if ! unshare --mount true 2>/dev/null; then
 fi
 for machine in "$PWD"/testdata/cpuinfo/*; do
   echo "== ${machine##*/}"
-  unshare --mount bash -euc 'mount --bind "$0" /proc/cpuinfo; exec go test -count=1 "$@"' "$machine" "$@"
+  unshare --mount bash -euc '
+    mount --bind "$0" /proc/cpuinfo
+    for counters in /sys/bus/event_source/devices/power /sys/class/powercap; do
+      if [ -d "$counters" ]; then mount -t tmpfs none "$(readlink -f "$counters")"; fi
+    done
+    exec go test -count=1 "$@"' "$machine" "$@"
 done

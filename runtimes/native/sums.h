@@ -327,7 +327,7 @@ static int __attribute__((noinline)) cg_count_behind(uint32_t event)
 	uint64_t path = *cg_path_at(cg_path_key(top, event));
 	cg_node *callee = &t->nodes[path & CG_NODE];
 	if (!path || path & (CG_JOINED | CG_NO_NODE) || callee->usual - 1 >= t->sure || t->frame + 1 == t->frames_end) {
-		uint64_t now = cg_cycles();
+		uint64_t now = cg_tick();
 		cg_add((int64_t)(now - t->last) < 0 ? t->last : now, event);
 		return 1;
 	}
