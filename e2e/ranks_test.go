@@ -251,6 +251,11 @@ func TestRanksOfTwoNodes(t *testing.T) {
 		}
 	}
 	c.empty()
+	for _, args := range [][]string{{"merge", "out", "-o", "run.json"}, {"verify", "run.json", "out"}} {
+		if out, err := launch(c.dir, nil, append([]string{os.Getenv("CG_TEST_BIN") + "/cg"}, args...)...); err != nil {
+			t.Errorf("%q: %v: %s", args, err, out)
+		}
+	}
 	cmd := c.rank("n0", 0, 4, "run", "--ranks", "out", "--", "true")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "rank 0 is there already") {
 		t.Errorf("a second run in the folder: %v: %s", err, out)

@@ -18,7 +18,13 @@ const (
 	patience   = 2 * time.Second  // for an answer
 	quick      = 2 * time.Second  // for so long the reference looks at each step, after a message
 	slow       = 500 * time.Millisecond
+	recent     = 2 * time.Second // an exchange that is no older is the last one, too
+	lastWait   = time.Second     // at the end, for the reference's answers
+	lingering  = 500 * time.Millisecond
 )
+
+// endedName is the file that says that the reference answers no more.
+const endedName = "reference-ended"
 
 // message is a file of the exchange.
 type message struct {
@@ -170,17 +176,57 @@ func (x *Exchange) write(name string, m message) {
 	_ = f.put(name, m)
 }
 
-// Offsets is what is known so far: nothing for the reference itself.
+// Offsets is what is known so far: for the reference itself what its kernel knows.
 func (x *Exchange) Offsets() []Offset {
-	if x.mine || len(x.offsets) > 0 {
+	if len(x.offsets) > 0 {
 		return append([]Offset{}, x.offsets...)
 	}
 	o := Offset{Reference: "UTC", AtUnixNs: time.Now().UnixNano(), Method: ByNobody}
 	if bound, ok := x.ntp(); ok {
 		lo, hi := -bound, bound
 		o.LoNs, o.HiNs, o.Method = &lo, &hi, ByNTP
+	} else if x.mine {
+		return []Offset{}
 	}
 	return []Offset{o}
+}
+
+// Finish makes the last exchange, unless one was made just now. The reference answers until
+// the others have left, for a while. wait returns after some milliseconds.
+func (x *Exchange) Finish(now func() int64, wait func()) {
+	if x.mine {
+		for end := now() + int64(lingering); x.awaited() && now() < end; wait() {
+			x.busy = end
+			x.answer(now)
+		}
+		x.write(endedName, message{})
+		return
+	}
+	n := len(x.offsets)
+	if x.asked == 0 && n > 0 && now()-x.offsets[n-1].AtUnixNs < int64(recent) {
+		return
+	}
+	if _, err := os.Stat(filepath.Join(x.dir, endedName)); err == nil {
+		return
+	}
+	if x.asked == 0 && x.left == 0 {
+		x.next = 0
+	}
+	for end := now() + int64(lastWait); now() < end; wait() {
+		if x.Step(now); x.asked == 0 && x.left == 0 {
+			return
+		}
+	}
+	if x.best != nil {
+		x.keep(*x.best)
+	}
+	x.asked, x.left = 0, 0
+}
+
+// awaited reports whether a node may ask again.
+func (x *Exchange) awaited() bool {
+	left, _ := filepath.Glob(filepath.Join(x.dir, "*.ping"))
+	return len(left) > 0
 }
 
 // Close removes the node's messages. The reference leaves its name.

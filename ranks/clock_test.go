@@ -27,6 +27,7 @@ func TestClocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := int64(1e18) // the node's clock
+		a.ntp = func() (int64, bool) { return 0, false }
 		mine := func() int64 { at += 1000; return at }
 		theirs := func() int64 { at += 1000; return at + c.offset }
 		for range 200 {
@@ -78,5 +79,71 @@ func TestClocksAlone(t *testing.T) {
 	b.ntp = func() (int64, bool) { return 0, false }
 	if o := b.Offsets(); len(o) != 1 || o[0].Method != ByNobody || o[0].LoNs != nil || o[0].HiNs != nil {
 		t.Errorf("got %+v", o)
+	}
+}
+
+// The last exchange sees how far a clock has drifted since the first; one that was made just
+// now is enough; and who has no reference any more does not wait for it.
+func TestLastExchange(t *testing.T) {
+	dir := t.TempDir()
+	a, err := NewExchange(dir, "a", "a-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewExchange(dir, "b", "b-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, offset := int64(1e18), int64(5e6)
+	mine := func() int64 { at += 1000; return at }
+	theirs := func() int64 { at += 1000; return at + offset }
+	both := func() { at += 1e6; b.Step(mine); a.Step(theirs) }
+	for range 200 {
+		both()
+	}
+	began := at
+	b.Finish(mine, func() { t.Error("an exchange was made just now") })
+	if len(b.Offsets()) != 1 || at-began > 1e6 {
+		t.Errorf("%d offsets, %d ns later", len(b.Offsets()), at-began)
+	}
+	at, offset = at+5e9, 9e6
+	b.Finish(mine, func() { at += 1e6; a.Step(theirs) })
+	all := b.Offsets()
+	if len(all) != 2 || *all[0].LoNs > 5e6 || *all[0].HiNs < 5e6 || *all[1].LoNs > 9e6 || *all[1].HiNs < 9e6 {
+		t.Fatalf("%+v", all)
+	}
+	began = at
+	a.Finish(theirs, func() { at += 1e6 }) // b has not left
+	if took := at - began; took < int64(lingering) || took > int64(lingering)+1e7 {
+		t.Errorf("the reference lingers for %d ns", took)
+	}
+	at += 5e9
+	began = at
+	b.Finish(mine, func() { t.Error("nobody answers") })
+	if at-began > 1e6 {
+		t.Errorf("waited for %d ns", at-began)
+	}
+	b.Close()
+	began = at
+	a.Finish(theirs, func() { t.Error("nobody is left") })
+	if at-began > 1e6 {
+		t.Errorf("the reference lingers for %d ns", at-began)
+	}
+}
+
+// The reference tells what its kernel knows, so that nodes that it never answered can be held
+// against it.
+func TestClockOfTheReference(t *testing.T) {
+	a, err := NewExchange(t.TempDir(), "a", "a-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.ntp = func() (int64, bool) { return 7000, true }
+	if o := a.Offsets(); len(o) != 1 || o[0].Method != ByNTP || *o[0].HiNs != 7000 {
+		t.Errorf("%+v", o)
+	}
+	a.ntp = func() (int64, bool) { return 0, false }
+	if o := a.Offsets(); len(o) != 0 {
+		t.Errorf("%+v", o)
 	}
 }

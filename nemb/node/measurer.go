@@ -215,6 +215,9 @@ func (m *measurer) readings() []reading {
 	return all
 }
 
+// wallClock is CLOCK_REALTIME now, in nanoseconds: at each call anew.
+func wallClock() int64 { return time.Now().UnixNano() }
+
 // measure samples until no rank is left.
 func (m *measurer) measure() error {
 	timer := time.NewTicker(min(max(m.Interval, 5*time.Millisecond), 20*time.Millisecond))
@@ -222,7 +225,7 @@ func (m *measurer) measure() error {
 	for !m.over() {
 		<-timer.C
 		m.take(m.sampler.Poll())
-		m.clock.Step(time.Now().UnixNano)
+		m.clock.Step(wallClock)
 		m.judge()
 	}
 	return m.end()
@@ -341,6 +344,10 @@ func (m *measurer) over() bool {
 
 // end writes the whole record and removes the board, unless a rank has come meanwhile.
 func (m *measurer) end() error {
+	m.clock.Finish(wallClock, func() {
+		time.Sleep(2 * time.Millisecond)
+		m.take(m.sampler.Poll())
+	})
 	door, err := enter(m.Dir)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -144,6 +145,60 @@ func TestFunctional(t *testing.T) {
 	}
 	if c.Verdict != compare.Higher || *c.Totals[0].Change != 0.8 || len(c.Functions) != 4 || len(c.OnlyInHead) != 4 {
 		t.Errorf("%s, %+v, %d functions, %d only in head", c.Verdict, c.Totals[0], len(c.Functions), len(c.OnlyInHead))
+	}
+}
+
+// Clocks are bounded by exchanges with the reference, by what kernels know of UTC, or not at
+// all; and the time that a run took does not have the difference of two clocks in it.
+func TestClocks(t *testing.T) {
+	const hour = int64(time.Hour)
+	offset := func(reference, method string, lo, hi int64) []ranks.Offset {
+		return []ranks.Offset{{Reference: reference, Method: method, LoNs: &lo, HiNs: &hi}}
+	}
+	utc := func(bound int64) []ranks.Offset { return offset("UTC", ranks.ByNTP, -bound, bound) }
+	nobody := []ranks.Offset{{Reference: "UTC", Method: ranks.ByNobody}}
+	for _, c := range []struct {
+		what    string
+		offsets [3][]ranks.Offset // of n0, the reference, to n2, whose clock is an hour behind where it is exchanged
+		bound   int64             // -1: none
+		seconds float64
+	}{
+		{"exchanged", [3][]ranks.Offset{nil, offset("n0", ranks.ByPing, -40, 60), offset("n0", ranks.ByPing, hour-100, hour+100)},
+			hour + 100 + 100, 10},
+		{"exchanged, and the reference is synchronised", [3][]ranks.Offset{utc(5), offset("n0", ranks.ByPing, -40, 60),
+			offset("n0", ranks.ByPing, hour-100, hour+100)}, hour + 100 + 100, 10},
+		{"one by its kernel, the reference, too", [3][]ranks.Offset{utc(500), utc(70), offset("n0", ranks.ByPing,
+			hour-100, hour+100)}, hour + 100 + 570, 10},
+		{"one by its kernel, the reference not", [3][]ranks.Offset{nil, utc(70), offset("n0", ranks.ByPing,
+			hour-100, hour+100)}, -1, 10},
+		{"all by their kernels", [3][]ranks.Offset{utc(500), utc(70), utc(60)}, 570, 3610},
+		{"one is not known", [3][]ranks.Offset{utc(500), utc(70), nobody}, -1, 10},
+		{"the reference is not known", [3][]ranks.Offset{nil, utc(70), utc(60)}, -1, 10},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		f, err := ranks.Create(dir, "0.1.0", ranks.Identity{Size: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range c.offsets {
+			n := ranks.Node{Format: ranks.Version, CgVersion: "0.1.0", Node: fmt.Sprintf("n%d", i), Record: fmt.Sprintf("n%d-1", i),
+				StartedUnixNs: 10 * hour, UpdatedUnixNs: 10*hour + int64(10*time.Second), EndedUnixNs: 11 * hour, Offsets: o}
+			if i == 2 {
+				n.StartedUnixNs, n.UpdatedUnixNs = n.StartedUnixNs-hour, n.UpdatedUnixNs-hour
+			}
+			if err := f.PutNode(n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := merge(t, dir)
+		switch bound := d.Meta.ClockBoundNs; {
+		case c.bound < 0 && bound != nil, c.bound >= 0 && (bound == nil || *bound != c.bound):
+			t.Errorf("%s: the clocks are %v apart at most, want %d", c.what, bound, c.bound)
+		}
+		unbounded := slices.ContainsFunc(d.Warnings, func(w report.Warning) bool { return w.Slug == "clocks-unbounded" })
+		if unbounded != (c.bound < 0) || math.Abs(d.Totals.DurationS-c.seconds) > 1e-6 {
+			t.Errorf("%s: said %v, and it took %g s, want %g", c.what, unbounded, d.Totals.DurationS, c.seconds)
+		}
 	}
 }
 

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"cg/nemb"
 	"cg/ranks"
@@ -49,6 +47,7 @@ type merging struct {
 	warned    map[string]*warned
 	mpi       map[string]*MPI
 	alias     map[string]string // the name of a node that is another's machine: that one's
+	spans     map[string]span
 }
 
 // warned is a warning that several ranks have.
@@ -75,7 +74,7 @@ func Merge(dir string, said func(ranks int)) (*Run, error) {
 	}
 	m := &merging{Run: &Run{folder: dir}, folder: f, nodes: map[string]*Node{}, lines: map[string]report.Joules{},
 		functions: map[place]*function{}, warned: map[string]*warned{}, mpi: map[string]*MPI{},
-		alias: map[string]string{}}
+		alias: map[string]string{}, spans: map[string]span{}}
 	records, err := m.records()
 	if err != nil {
 		return nil, err
@@ -113,30 +112,26 @@ func (m *merging) unreadable(err error, kind string) error {
 
 // identify fills in what the files of the ranks tell of the run.
 func (m *merging) identify(all []ranks.Rank) {
-	first, last := int64(math.MaxInt64), int64(0)
 	launchers := map[string]bool{}
 	for _, r := range all {
 		m.Ranks = append(m.Ranks, m.rank(r))
 		launchers[r.Launcher] = true
-		if r.StartedUnixNs > 0 {
-			first = min(first, r.StartedUnixNs)
-		}
-		last = max(last, r.EndedUnixNs, r.StartedUnixNs)
+		node := cmp.Or(m.alias[r.Node], r.Node)
+		m.saw(node, r.StartedUnixNs)
+		m.saw(node, r.EndedUnixNs)
 		m.warn(r.Warnings, r.Rank, fmt.Sprintf("rank %d", r.Rank))
 		if s := r.Slurm; s != nil && (m.Meta.Slurm == nil || m.Meta.Slurm.ConsumedEnergyJ == nil) {
 			m.Meta.Slurm = &Slurm{s.JobID, s.StepID, s.ConsumedEnergyJ, s.Source}
 		}
 	}
 	for _, n := range m.nodes {
-		first, last = min(first, n.StartedUnixNs), max(last, n.UpdatedUnixNs)
+		m.saw(n.Name, n.StartedUnixNs)
+		m.saw(n.Name, n.UpdatedUnixNs)
 	}
-	stamp := func(ns int64) string { return time.Unix(0, ns).UTC().Format(report.StampLayout) }
 	marker := m.folder.Marker
 	m.Meta = Meta{SchemaVersion: report.SchemaVersion, Tool: Tool, CgVersion: marker.CgVersion, Job: marker.Job,
 		RunID: fmt.Sprintf("%x", uint64(marker.CreatedUnixNs)), Size: marker.Size, Argv: []string{},
-		Launchers: slices.Sorted(maps.Keys(launchers)), StartedAt: stamp(first), EndedAt: stamp(last),
-		Slurm: m.Meta.Slurm}
-	m.Totals.DurationS = seconds(max(0, last-first))
+		Launchers: slices.Sorted(maps.Keys(launchers)), Slurm: m.Meta.Slurm}
 }
 
 func seconds(ns int64) float64 { return float64(ns) / unixNsPerS }
@@ -281,6 +276,7 @@ func (m *merging) finish() {
 		m.Nodes = append(m.Nodes, *m.nodes[name])
 	}
 	m.finishClocks()
+	m.thin()
 	m.finishTotals()
 	m.finishFunctions()
 	m.MPI = []MPI{}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"cg/nemb"
 	"cg/ranks"
@@ -131,17 +132,88 @@ func (n *Node) samples(r ranks.Node) {
 	}
 }
 
-// finishClocks bounds how far the clocks of two nodes may be apart, and thins out samples
-// where there are many nodes.
+// finishClocks bounds how far the clocks of two nodes may be apart, and says how long the
+// run took by the clock of the reference.
 func (m *merging) finishClocks() {
 	reference := ""
 	for _, n := range m.Nodes {
-		if n.Clock.Reference != "" {
-			reference = n.Clock.Reference
+		if n.Clock.Method == ranks.ByPing {
+			reference = cmp.Or(m.alias[n.Clock.Reference], n.Clock.Reference)
 		}
 	}
-	bound, known := int64(0), true
-	widest := [2]int64{}
+	utc, known := int64(0), reference == "" // the reference's own offset from UTC
+	if n := m.nodes[reference]; n != nil && n.Clock.Method == ranks.ByNTP && n.Clock.HiNs != nil {
+		utc, known = *n.Clock.HiNs, true
+	}
+	var widest [2]int64
+	all := true
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		width, bounded := int64(0), true
+		switch c := &n.Clock; {
+		case n.Name == reference || len(m.Nodes) == 1: // one clock
+			*c = Clock{}
+		case c.LoNs != nil && c.HiNs != nil:
+			width = max(*c.HiNs, -*c.LoNs, *c.HiNs-*c.LoNs)
+			if c.Method == ranks.ByNTP { // both may be off from UTC
+				width, bounded = max(*c.HiNs, -*c.LoNs)+utc, known
+			}
+		default:
+			bounded = false
+		}
+		all = all && bounded
+		widest = [2]int64{max(widest[0], width), max(min(widest[0], width), widest[1])}
+	}
+	if bound := widest[0] + widest[1]; all {
+		m.Meta.ClockBoundNs = &bound
+	}
+	m.finishSpan(all)
+}
+
+// finishSpan says when the run began and ended: by the clock of the reference where the
+// clocks are bounded, and else how long it took on the node where it took the longest.
+func (m *merging) finishSpan(bounded bool) {
+	first, last, longest := int64(math.MaxInt64), int64(0), int64(0)
+	for _, n := range m.Nodes {
+		span, known := m.spans[n.Name]
+		if !known {
+			continue
+		}
+		longest = max(longest, span.last-span.first)
+		if c := n.Clock; bounded && c.Method == ranks.ByPing {
+			ahead := *c.LoNs + (*c.HiNs-*c.LoNs)/2
+			span.first, span.last = span.first+ahead, span.last+ahead
+		}
+		first, last = min(first, span.first), max(last, span.last)
+	}
+	if first > last {
+		first = last
+	}
+	stamp := func(ns int64) string { return time.Unix(0, ns).UTC().Format(report.StampLayout) }
+	m.Meta.StartedAt, m.Meta.EndedAt = stamp(first), stamp(last)
+	m.Totals.DurationS = seconds(last - first)
+	if !bounded {
+		m.Totals.DurationS = seconds(longest)
+	}
+}
+
+// span is from the first to the last moment on a node, by its clock.
+type span struct{ first, last int64 }
+
+// saw adds a moment on a node, 0 for one that is not known.
+func (m *merging) saw(node string, unix int64) {
+	if unix == 0 {
+		return
+	}
+	s, known := m.spans[node]
+	if !known {
+		s = span{unix, unix}
+	}
+	m.spans[node] = span{min(s.first, unix), max(s.last, unix)}
+}
+
+// thin leaves out samples where there are many nodes.
+func (m *merging) thin() {
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		slices.SortFunc(n.Samples, func(a, b Sample) int { return cmp.Compare(a.UnixNs, b.UnixNs) })
@@ -153,23 +225,6 @@ func (m *merging) finishClocks() {
 			}
 			n.Samples = kept
 		}
-		c := n.Clock
-		switch {
-		case c.Method == "" && (n.Name == reference || len(m.Nodes) == 1): // the reference itself
-		case c.LoNs == nil || c.HiNs == nil || c.Reference != reference:
-			known = false
-		default:
-			width := max(*c.HiNs, -*c.LoNs, *c.HiNs-*c.LoNs)
-			switch {
-			case width > widest[0]:
-				widest = [2]int64{width, widest[0]}
-			case width > widest[1]:
-				widest[1] = width
-			}
-		}
-	}
-	if bound = widest[0] + widest[1]; known {
-		m.Meta.ClockBoundNs = &bound
 	}
 }
 
