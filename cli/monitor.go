@@ -16,6 +16,7 @@ import (
 
 	"cg/monitor"
 	"cg/monitor/jsonl"
+	"cg/monitor/metrics"
 	"cg/nemb/population"
 	"cg/report/usage"
 	"cg/shown"
@@ -34,6 +35,8 @@ each interval, and a summary at its end.
 several times. A --pid is a process with all that it starts. When all that is
 watched has ended, cg monitor ends, too.
 
+With --serve or --textfile nothing is printed but to a terminal.
+
 Exit status: 0; 1 if nothing can be read, what is to be watched is not there, or
 a file cannot be written; 2 usage.`,
 		Flags: append([]cli.Flag{
@@ -46,6 +49,11 @@ a file cannot be written; 2 usage.`,
 			&cli.StringFlag{Name: "jsonl", Usage: "add a line of JSON for each interval to `FILE`"},
 			&cli.StringFlag{Name: "rotate", Usage: "start the file of --jsonl anew at `SIZE[,N]`, and keep N earlier " +
 				"ones (such as 100MB,5)"},
+			&cli.StringFlag{Name: "serve",
+				Usage: "answer Prometheus at `ADDRESS`/metrics; :PORT for this machine alone"},
+			&cli.StringFlag{Name: "textfile", Usage: "write cg.prom to `DIR` at each interval, for node_exporter"},
+			&cli.IntFlag{Name: "max-labels", Value: 200, Usage: "give `N` processes and N control groups series of " +
+				"their own at most; the rest is one"},
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "list `N` processes and N control groups at most, 0 for none"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
@@ -173,10 +181,13 @@ type monitorOutputs struct {
 	document *output
 	rows     *jsonl.File // nil without --jsonl
 	live     bool        // standard output is a terminal
-	quiet    bool        // it gets the document alone
+	quiet    bool        // it gets the document alone, or nothing
 	top      int
-	watched  bool
 	failed   error
+
+	exporter *metrics.Exporter // nil without --serve and --textfile
+	server   *metrics.Server
+	folder   string // of --textfile
 }
 
 func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {
@@ -193,15 +204,20 @@ func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {
 			return nil, fail(statusUsage, "--rotate: %w", err)
 		}
 	}
+	if err := o.openExporters(c); err != nil {
+		return nil, err
+	}
 	if err := differentOutputs(c, "output", "jsonl"); err != nil {
 		return nil, err
 	}
 	if err := o.document.open(); err != nil {
+		o.close()
 		return nil, err
 	}
 	if name := c.String("jsonl"); name != "" {
 		if o.rows, err = jsonl.Open(name, rotation); err != nil {
-			o.document.abandon()
+			o.rows = nil
+			o.close()
 			return nil, fail(statusFailure, "--jsonl: %s cannot be written: %w", name, reason(err))
 		}
 	}
@@ -213,6 +229,12 @@ func (o *monitorOutputs) close() {
 	if o.rows != nil {
 		o.rows.Close()
 	}
+	if o.server != nil {
+		o.server.Close()
+	}
+	if o.folder != "" {
+		metrics.RemoveFile(o.folder)
+	}
 }
 
 // each shows a snapshot; false ends cg monitor.
@@ -222,6 +244,9 @@ func (o *monitorOutputs) each(s *monitor.Snapshot) bool {
 		if o.failed = o.rows.Write(row); o.failed != nil {
 			return false
 		}
+	}
+	if o.failed = o.export(s); o.failed != nil {
+		return false
 	}
 	switch {
 	case o.quiet:
@@ -261,6 +286,7 @@ func (o *monitorOutputs) end(last *monitor.Snapshot, d *usage.Document) error {
 	switch {
 	case errors.Is(o.failed, unix.EPIPE):
 		o.failed = nil
+	case o.quiet && o.document.name != "-":
 	case o.quiet:
 		o.failed = errors.Join(o.failed, put("%s", shown.Safe(shown.JSON(b))))
 	case o.live:

@@ -51,6 +51,7 @@ type Book struct {
 	processes map[population.ID]*process
 	byPID     map[int]*process
 	groups    map[string]*group
+	serial    int        // of the last group that was made
 	ended     []*process // the oldest first
 	gone      []*group   // the oldest first
 	removed   []nemb.Energy
@@ -74,7 +75,8 @@ type process struct {
 
 // group is what the book has of a control group.
 type group struct {
-	path string
+	path   string
+	serial int
 	tally
 	reading int
 	total   time.Duration // what its cpu.stat shows
@@ -185,7 +187,9 @@ func (b *Book) group(path string) *group {
 	if g := b.groups[path]; g != nil {
 		return g
 	}
-	g := &group{path: path, tally: tally{energy: make([]nemb.Energy, len(b.domains))}, reading: b.readings}
+	b.serial++
+	g := &group{path: path, serial: b.serial, reading: b.readings}
+	g.energy = make([]nemb.Energy, len(b.domains))
 	if path != "/" {
 		b.group(parentOf(path))
 	}

@@ -88,7 +88,8 @@ type Process struct {
 // Group is a control group with the share of the processes in it, without the groups
 // below.
 type Group struct {
-	Path string
+	Path   string
+	Serial int // tells groups apart that have had the same path
 	Share
 }
 

@@ -30,10 +30,10 @@ func (b *Book) Snapshot() *Snapshot {
 		s.Processes = append(s.Processes, Process{p.Process, b.share(s, &p.tally, true)})
 	}
 	for _, g := range b.groups {
-		s.Groups = append(s.Groups, Group{g.path, b.share(s, &g.tally, false)})
+		s.Groups = append(s.Groups, Group{g.path, g.serial, b.share(s, &g.tally, false)})
 	}
 	for _, g := range b.gone {
-		s.Groups = append(s.Groups, Group{g.path, b.share(s, &g.tally, true)})
+		s.Groups = append(s.Groups, Group{g.path, g.serial, b.share(s, &g.tally, true)})
 	}
 	for _, t := range b.targets {
 		state := TargetState{Target: t.Target, Share: b.share(s, &t.tally, b.over(t)), Processes: t.processes}

@@ -1,0 +1,252 @@
+// Package metrics shows what a monitor counted to Prometheus: over HTTP, and as a file for
+// node_exporter's textfile collector.
+//
+// It takes snapshots (Exporter.Update) and gives counters in joules, in the conventions of
+// https://prometheus.io/docs/practices/naming/. Series of processes and control groups are
+// bounded: so many of each have one, those that draw most, and the others are one series
+// whose labels are "other". Their sum is, at any moment, the line of processes in the
+// machine's ledger. A series begins at 0 when it is shown first, and one that ended is shown
+// with its last value before it goes, so that rate() and increase() over all series count
+// each joule once. An energy that is not known has no series.
+package metrics
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cg/monitor"
+	"cg/nemb"
+	"cg/nemb/population"
+)
+
+// Exporter holds the last snapshot for those who ask. Its methods may be called from any
+// goroutine.
+type Exporter struct {
+	version, run string
+	registry     *prometheus.Registry
+
+	mu        sync.Mutex
+	snapshot  *monitor.Snapshot
+	processes bounded[population.ID]
+	groups    bounded[groupKey]
+}
+
+// groupKey is a control group, apart from others that have had its path.
+type groupKey struct {
+	path   string
+	serial int
+}
+
+// New makes an exporter with so many series of processes, and of control groups, at most.
+// run is the id of the run.
+func New(version, run string, most int) *Exporter {
+	e := &Exporter{version: version, run: run, processes: newBounded[population.ID](most),
+		groups: newBounded[groupKey](most)}
+	e.registry = prometheus.NewRegistry()
+	e.registry.MustRegister(e)
+	return e
+}
+
+// Registry gathers what the exporter shows.
+func (e *Exporter) Registry() *prometheus.Registry { return e.registry }
+
+// Update takes the next snapshot.
+func (e *Exporter) Update(s *monitor.Snapshot) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.snapshot = s
+	for i := range s.Processes {
+		p := &s.Processes[i]
+		e.processes.update(p.ID, &p.Share, s.AtUnix)
+	}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		e.groups.update(groupKey{g.Path, g.Serial}, &g.Share, s.AtUnix)
+	}
+}
+
+// A family is a metric with its labels.
+type family struct {
+	description *prometheus.Desc
+	kind        prometheus.ValueType
+}
+
+func counter(name, help string, labels ...string) family {
+	return family{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue}
+}
+
+func gauge(name, help string, labels ...string) family {
+	return family{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue}
+}
+
+// The metrics (docs/monitor.md).
+var families = sync.OnceValue(func() map[string]family {
+	const method = "method"
+	return map[string]family{
+		"domain": counter("cg_energy_joules_total", "Energy of a part of the machine since cg started.",
+			"domain", "source", method),
+		"machine": counter("cg_machine_energy_joules_total",
+			"Energy of the machine since cg started: of the domains that make up the total.", method),
+		"ledger": counter("cg_ledger_energy_joules_total",
+			"Division of the machine's energy: the lines add up to cg_machine_energy_joules_total.", "line", method),
+		"process": counter("cg_process_energy_joules_total",
+			"Energy of a process by processor time, without idle power; other is all that have no series.",
+			"pid", "start", "process", "cgroup", method),
+		"cgroup": counter("cg_cgroup_energy_joules_total",
+			"Energy of a control group by processor time, without those below it; other is all that have no series.",
+			"cgroup", "unit", "container", method),
+		"target": counter("cg_target_energy_joules_total", "Energy of what cg was asked to watch.",
+			"kind", "name", method),
+		"target cpu": counter("cg_target_cpu_seconds_total", "Processor time of what cg was asked to watch.",
+			"kind", "name"),
+		"readable": gauge("cg_sensor_readable", "1 where the last reading of a domain's counter succeeded, else 0.",
+			"domain", "source"),
+		"total": gauge("cg_sensor_in_machine", "1 where a domain counts in the machine's energy, else 0.",
+			"domain", "source"),
+		"failed": counter("cg_sensor_failed_readings_total", "Readings of a domain's counter that failed.",
+			"domain", "source"),
+		"readings": counter("cg_readings_total", "Readings of the machine since cg started."),
+		"missed":   counter("cg_missed_readings_total", "Intervals without a reading since cg started."),
+		"start":    gauge("cg_start_time_seconds", "When cg started, in seconds since 1970."),
+		"info":     gauge("cg_info", "1, with the version of cg and the id of this run.", "version", "run"),
+	}
+})
+
+// Describe lists the metrics.
+func (e *Exporter) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range families() {
+		to <- f.description
+	}
+}
+
+// Collect shows the last snapshot. Who asks slowly keeps nobody waiting.
+func (e *Exporter) Collect(to chan<- prometheus.Metric) {
+	for _, m := range e.collect() {
+		to <- m
+	}
+}
+
+// page is a list of metrics in the making.
+type page struct{ metrics []prometheus.Metric }
+
+func (p *page) add(name string, value float64, labels ...string) {
+	f := families()[name]
+	for i := range labels {
+		labels[i] = valid(labels[i])
+	}
+	m, err := prometheus.NewConstMetric(f.description, f.kind, value, labels...)
+	if err != nil {
+		m = prometheus.NewInvalidMetric(f.description, err)
+	}
+	p.metrics = append(p.metrics, m)
+}
+
+func (e *Exporter) collect() []prometheus.Metric {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := &page{}
+	p.add("info", 1, e.version, e.run)
+	s := e.snapshot
+	if s == nil {
+		return p.metrics
+	}
+	p.add("readings", float64(s.Readings))
+	p.add("missed", float64(s.Missed))
+	p.add("start", float64(s.BeganUnix)*1e-9)
+	for i := range s.Domains {
+		d := &s.Domains[i]
+		p.add("readable", one(d.Readable), d.Domain.ID, d.Domain.Source)
+		p.add("total", one(d.Domain.InTotal), d.Domain.ID, d.Domain.Source)
+		p.add("failed", float64(d.Failed), d.Domain.ID, d.Domain.Source)
+		if d.Known() {
+			p.add("domain", d.Total.Joules(), d.Domain.ID, d.Domain.Source, string(d.Domain.Method))
+		}
+	}
+	for _, t := range s.Targets {
+		p.add("target cpu", t.CPU.Seconds(), string(t.Kind), t.Name)
+	}
+	if !s.Known() {
+		return p.metrics
+	}
+	whole, share := methods(s)
+	p.add("machine", s.Total().Joules(), whole)
+	groups := nemb.Energy(0)
+	for _, l := range s.Ledger() {
+		p.add("ledger", l.Energy.Joules(), l.Name, share)
+		if l.Name == monitor.LineGroups {
+			groups = l.Energy
+		}
+	}
+	for _, t := range s.Targets {
+		p.add("target", t.Joules, string(t.Kind), t.Name, share)
+	}
+	e.showProcesses(p, groups, share)
+	e.showGroups(p, groups, share)
+	return p.metrics
+}
+
+// methods are those of the machine's energy and of shares of it, for good: a label that
+// changed with a failed reading would make another series.
+func methods(s *monitor.Snapshot) (whole, share string) {
+	method := nemb.Measured
+	for _, d := range s.Domains {
+		if d.Domain.InTotal && d.Domain.Method.Weaker(method) {
+			method = d.Domain.Method
+		}
+	}
+	if method == nemb.Measured {
+		return string(method), string(nemb.Derived)
+	}
+	return string(method), string(method)
+}
+
+func (e *Exporter) showProcesses(p *page, groups nemb.Energy, method string) {
+	var fresh []fresher[population.ID]
+	for i := range e.snapshot.Processes {
+		r := &e.snapshot.Processes[i]
+		fresh = append(fresh, fresher[population.ID]{r.ID, &r.Share,
+			[]string{strconv.Itoa(r.PID), strconv.FormatUint(r.Start, 10), r.Name, r.Group}})
+	}
+	e.processes.show(fresh, groups, e.snapshot.AtUnix, func(joules float64, labels []string) {
+		if labels == nil {
+			labels = []string{other, "", other, ""}
+		}
+		p.add("process", joules, append(labels[:4:4], method)...)
+	})
+}
+
+func (e *Exporter) showGroups(p *page, groups nemb.Energy, method string) {
+	var fresh []fresher[groupKey]
+	for i := range e.snapshot.Groups {
+		r := &e.snapshot.Groups[i]
+		container := ""
+		if c, ok := population.ContainerOf(r.Path); ok {
+			container = c.ID
+		}
+		fresh = append(fresh, fresher[groupKey]{groupKey{r.Path, r.Serial}, &r.Share,
+			[]string{r.Path, population.UnitOf(r.Path), container}})
+	}
+	e.groups.show(fresh, groups, e.snapshot.AtUnix, func(joules float64, labels []string) {
+		if labels == nil {
+			labels = []string{other, "", ""}
+		}
+		p.add("cgroup", joules, append(labels[:3:3], method)...)
+	})
+}
+
+func one(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// ErrAddress is what is wrong with an address to serve at.
+type ErrAddress struct{ Address string }
+
+func (e *ErrAddress) Error() string {
+	return fmt.Sprintf("%q is no address: use :PORT for this machine alone, or ADDRESS:PORT", e.Address)
+}

@@ -1,0 +1,453 @@
+package metrics
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+
+	"cg/checkpoint"
+	"cg/monitor"
+	"cg/nemb"
+	"cg/nemb/leaks"
+	"cg/nemb/population"
+	"cg/nemb/simulate"
+)
+
+func TestMain(m *testing.M) { os.Exit(leaks.Run(m)) }
+
+// world is a machine of known power in virtual time, with processes that take turns.
+type world struct {
+	book     *monitor.Book
+	exporter *Exporter
+	counter  simulate.Counter
+	now      time.Duration
+	begun    time.Duration
+	r        monitor.Reading
+	broken   bool
+}
+
+func newWorld(most, processes int) *world {
+	w := &world{counter: simulate.Counter{Power: simulate.Trace{{0, 20}, {30 * time.Second, 50}, {50 * time.Second, 5}}, Range: 262143328850}}
+	w.r.Host.KnowsBusy = true
+	for i := range processes {
+		path := fmt.Sprintf("/system.slice/s%d.service", i)
+		w.r.Host.Processes = append(w.r.Host.Processes, population.Process{ID: population.ID{PID: 100 + i, Start: 7}, Name: fmt.Sprintf("p%d", i), Group: path})
+		w.r.Host.Groups = append(w.r.Host.Groups, population.Group{Path: path})
+	}
+	w.restart(most)
+	return w
+}
+
+// restart is a cg that begins now.
+func (w *world) restart(most int) {
+	w.book = monitor.New([]nemb.Domain{{ID: "package-0", Kind: "cpu_package", Source: "/sys/x", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}, 4, 1)
+	w.book.Watch(monitor.Target{Kind: monitor.Unit, Name: "s0", Path: "s0.service"})
+	w.exporter, w.begun = New("0", "run", most), w.now
+	w.read(0)
+}
+
+func (w *world) read(after time.Duration) {
+	w.now += after
+	for i := range w.r.Host.Processes {
+		cpu := after / time.Duration(2*(i+1))
+		w.r.Host.Processes[i].CPU += cpu
+		w.r.Host.Groups[i].CPU += cpu
+		w.r.Host.Busy += cpu
+	}
+	w.r.At, w.r.Unix = checkpoint.Instant(w.now)+1, int64(w.now)
+	w.r.Energy = []float64{float64(w.counter.Read(w.now))}
+	if w.broken {
+		w.r.Energy[0] = math.NaN()
+	}
+	w.book.Add(&w.r)
+	w.exporter.Update(w.book.Snapshot())
+}
+
+// values are the series that are shown: "name{label=value,...}".
+func values(t *testing.T, e *Exporter) map[string]float64 {
+	t.Helper()
+	all, err := e.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range all {
+		for _, m := range f.Metric {
+			name := f.GetName()
+			for _, l := range m.Label {
+				name += "," + l.GetValue()
+			}
+			out[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return out
+}
+
+// Whoever has a series when, what rate() and increase() make of all series of processes, or
+// of groups, is what they make of the ledger's line; there are no more than asked for.
+func TestSeriesAreBounded(t *testing.T) {
+	w := newWorld(3, 6)
+	const line = "cg_ledger_energy_joules_total,processes,derived"
+	names := []string{"cg_process_energy_joules_total", "cg_cgroup_energy_joules_total"}
+	rises, begin := map[string]float64{}, math.NaN()
+	var before map[string]float64
+	for k := range 60 {
+		w.read(time.Second)
+		if k == 10 { // one that has a series ends
+			w.r.Host.Processes = slices.Delete(w.r.Host.Processes, 0, 1)
+			w.r.Host.Groups = slices.Delete(w.r.Host.Groups, 0, 1)
+		}
+		if k == 12 { // its group is made anew, and a process with a name that is no UTF-8 is in it
+			w.r.Host.Processes = append(w.r.Host.Processes, population.Process{ID: population.ID{PID: 100, Start: 9}, Name: "\xff", Group: "/system.slice/s0.service"})
+			w.r.Host.Groups = append(w.r.Host.Groups, population.Group{Path: "/system.slice/s0.service"})
+		}
+		if k%3 != 0 {
+			continue
+		}
+		now := values(t, w.exporter)
+		for _, name := range names {
+			n := 0
+			for series, v := range now {
+				old, there := before[series]
+				if !strings.HasPrefix(series, name+",") {
+					continue
+				}
+				n++
+				switch {
+				case before == nil:
+				case !there && v != 0:
+					t.Errorf("after %d s: %s begins at %v", k, series, v)
+				case v < old:
+					rises[name] += v
+				default:
+					rises[name] += v - old
+				}
+			}
+			if n > 4 {
+				t.Errorf("after %d s: %s: %d series", k, name, n)
+			}
+		}
+		if before == nil {
+			begin = now[line]
+		}
+		for name, rise := range rises {
+			if want := now[line] - begin; math.Abs(rise-want) > 1e-6 {
+				t.Fatalf("after %d s: all series of %s rise by %v J, their line by %v J", k, name, rise, want)
+			}
+		}
+		before = now
+	}
+	for _, want := range []string{"cg_process_energy_joules_total,,derived,other,other,", "cg_cgroup_energy_joules_total,other,,derived,", "cg_info,run,0"} {
+		if _, ok := before[want]; !ok {
+			t.Errorf("no %s in %v", want, before)
+		}
+	}
+}
+
+// A process whose series is full of quiet ones takes the place of one of these.
+func TestQuietSeriesGiveWay(t *testing.T) {
+	w := newWorld(1, 1)
+	w.read(time.Second)
+	values(t, w.exporter)
+	quiet := w.r.Host.Processes[0]
+	w.r.Host.Processes[0] = population.Process{ID: population.ID{PID: 200, Start: 8}, Name: "late", Group: quiet.Group}
+	w.r.Host.Processes = append(w.r.Host.Processes, quiet)
+	move := func() {
+		w.now += time.Second
+		w.r.Host.Processes[0].CPU += time.Second
+		w.r.Host.Groups[0].CPU += time.Second
+		w.r.At, w.r.Unix, w.r.Energy = checkpoint.Instant(w.now)+1, int64(w.now), []float64{float64(w.counter.Read(w.now))}
+		w.book.Add(&w.r)
+		w.exporter.Update(w.book.Snapshot())
+	}
+	late := func() bool {
+		for name := range values(t, w.exporter) {
+			if strings.HasPrefix(name, "cg_process_energy_joules_total") && strings.Contains(name, ",late,") {
+				return true
+			}
+		}
+		return false
+	}
+	if move(); late() {
+		t.Error("it has a series at once")
+	}
+	w.now += 2 * time.Hour
+	if move(); !late() {
+		t.Error("it has no series after hours")
+	}
+}
+
+// A counter that has never moved has no series, and one that fails says so and keeps its
+// series.
+func TestSensorState(t *testing.T) {
+	w := newWorld(3, 1)
+	const series = "cg_energy_joules_total,package-0,measured,/sys/x"
+	if _, there := values(t, w.exporter)[series]; there {
+		t.Error("a counter that has not moved is shown")
+	}
+	w.read(time.Second)
+	w.broken = true
+	w.read(time.Second)
+	now := values(t, w.exporter)
+	if now[series] != 20 || now["cg_sensor_readable,package-0,/sys/x"] != 0 || now["cg_sensor_failed_readings_total,package-0,/sys/x"] != 1 {
+		t.Error(now)
+	}
+	w.broken = false
+	w.read(time.Second)
+	now = values(t, w.exporter)
+	if now[series] != 60 || now["cg_sensor_readable,package-0,/sys/x"] != 1 || now["cg_target_energy_joules_total,unit,derived,s0"] != 60 {
+		t.Error(now)
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for s, want := range map[string]string{":9464": "127.0.0.1:9464", "0.0.0.0:1": "0.0.0.0:1", "[::1]:80": "[::1]:80", "host:0": "host:0"} {
+		if got, err := Address(s); got != want || err != nil {
+			t.Errorf("%s: %s, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "9464", ":", ":http", ":70000", "a b:1", ":-1"} {
+		var e *ErrAddress
+		if got, err := Address(s); !errors.As(err, &e) {
+			t.Errorf("%q: %s, %v", s, got, err)
+		}
+	}
+}
+
+func TestServe(t *testing.T) {
+	w := newWorld(3, 2)
+	w.read(time.Second)
+	s, err := Serve(w.exporter, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/metrics")
+	if _, err := Serve(w.exporter, address); err == nil {
+		t.Error("a port is used twice")
+	}
+	hanging, err := net.Dial("tcp", address) // it keeps nobody waiting
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hanging.Close()
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	for path, want := range map[string]string{"/metrics": "cg_machine_energy_joules_total{method=\"measured\"} 20\n", "/": "<a href=\"/metrics\">"} {
+		r, err := client.Get("http://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r.Body)
+		if r.Body.Close(); err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("%s: %v\n%s", path, err, b)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTextfile(t *testing.T) {
+	w := newWorld(3, 2)
+	w.read(time.Second)
+	dir := t.TempDir()
+	if err := w.exporter.WriteFile(dir); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "cg.prom"))
+	if err != nil || !strings.Contains(string(b), "cg_machine_energy_joules_total{method=\"measured\"} 20\n") {
+		t.Errorf("%v\n%s", err, b)
+	}
+	for range 2 {
+		if err := RemoveFile(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Error(left)
+	}
+}
+
+// need is a program of Debian's package prometheus.
+func need(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The conventions of Prometheus, by its own tool.
+func TestPromtool(t *testing.T) {
+	w := newWorld(3, 6)
+	w.read(time.Second)
+	all, err := w.exporter.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	for _, f := range all {
+		if _, err := expfmt.MetricFamilyToText(&page, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(need(t, "promtool"), "check", "metrics")
+	cmd.Stdin = &page
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Prometheus scrapes each second of the machine's time, in which cg begins anew once: the
+// joules of a window that PromQL gives are the counter's.
+func TestPrometheus(t *testing.T) {
+	path := need(t, "prometheus")
+	w := newWorld(2, 4)
+	const scrapes = 60
+	begun := time.Now().Truncate(time.Second)
+	done := make(chan struct{})
+	n := 0
+	server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
+		if n++; n > scrapes { // the machine's time stands still
+			to.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		if n == 20 {
+			w.restart(2)
+		}
+		w.read(time.Second)
+		all, err := w.exporter.Registry().Gather()
+		if err != nil {
+			t.Error(err)
+		}
+		to.Header().Set("Content-Type", string(expfmt.NewFormat(expfmt.TypeTextPlain)))
+		for _, f := range all {
+			for _, m := range f.Metric {
+				at := begun.Add(w.now).UnixMilli()
+				m.TimestampMs = &at
+			}
+			expfmt.MetricFamilyToText(to, f)
+		}
+		if n == scrapes {
+			close(done)
+		}
+	}))
+	defer server.Close()
+	base := startPrometheus(t, path, server.Listener.Addr().String())
+	select {
+	case <-done:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("Prometheus does not scrape")
+	}
+	joules := func(from, to int) float64 { // of what cg saw
+		a, b := time.Duration(from)*time.Second, time.Duration(to)*time.Second
+		return float64(w.counter.Read(b)-w.counter.Read(a)) * 1e-6
+	}
+	query := func(expression string, at int) float64 {
+		t.Helper()
+		v, err := ask(base, expression, begun.Add(time.Duration(at)*time.Second))
+		if err != nil {
+			t.Errorf("%s: %v", expression, err)
+		}
+		return v
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if v, err := ask(base, "count_over_time(cg_readings_total[5m])", begun.Add(scrapes*time.Second)); err == nil && v == scrapes {
+			break
+		}
+	}
+	for _, test := range []struct {
+		what string
+		got  float64
+		want float64
+	}{
+		{"a domain", query(`increase(cg_energy_joules_total{domain="package-0"}[30s])`, 60), joules(30, 60)},
+		{"the lines of the ledger", query(`sum(increase(cg_ledger_energy_joules_total[30s]))`, 60), joules(30, 60)},
+		{"processes, with the rest", query(`sum(increase(cg_process_energy_joules_total[30s]))`, 60), joules(30, 60)},
+		{"control groups, with the rest", query(`sum(increase(cg_cgroup_energy_joules_total[30s]))`, 60), joules(30, 60)},
+		{"power", query(`sum(rate(cg_machine_energy_joules_total[10s]))`, 45), 50},
+		{"one process", query(`increase(cg_process_energy_joules_total{pid="100"}[30s])`, 60), joules(30, 60) * 12 / 25},
+		// The second in which cg began anew is lost to it, and to nobody else.
+		{"over a restart", query(`increase(cg_energy_joules_total[25s])`, 29), joules(4, 29)},
+	} {
+		if math.Abs(test.got-test.want) > 0.01*test.want {
+			t.Errorf("%s: %v, want %v", test.what, test.got, test.want)
+		}
+	}
+}
+
+// startPrometheus runs it on a folder of the test, scraping an address as often as it can.
+func startPrometheus(t *testing.T, path, target string) (base string) {
+	t.Helper()
+	dir := t.TempDir()
+	config := fmt.Sprintf("global: {scrape_interval: 100ms, scrape_timeout: 100ms}\nscrape_configs:\n- job_name: cg\n  honor_timestamps: true\n  static_configs: [{targets: ['%s']}]\n", target)
+	file := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	var log bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		cmd.Wait()
+		http.DefaultClient.CloseIdleConnections()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	return "http://" + address
+}
+
+// ask asks Prometheus for one figure at an instant.
+func ask(base, expression string, at time.Time) (float64, error) {
+	r, err := http.Get(base + "/api/v1/query?time=" + strconv.FormatInt(at.Unix(), 10) + "&query=" + url.QueryEscape(expression))
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	var answer struct {
+		Data struct {
+			Result []struct{ Value [2]any }
+		}
+		Error string
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return 0, err
+	}
+	if len(answer.Data.Result) != 1 {
+		return 0, fmt.Errorf("%d results: %s", len(answer.Data.Result), answer.Error)
+	}
+	return strconv.ParseFloat(fmt.Sprint(answer.Data.Result[0].Value[1]), 64)
+}
