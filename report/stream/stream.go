@@ -32,6 +32,7 @@ const (
 	mostUnits  = 100
 	mostSorted = 1_000_000 // events; more are taken in the order of the file
 	mostNames  = 100_000   // distinct names and call paths; others are one
+	mostFar    = 1 << 62   // steps of a clock from 0
 	// Names that are longer count as others, and make no tasks.
 	longestName = 1024
 )
@@ -69,6 +70,7 @@ type Stream struct {
 // unit is what a stream has of events in a unit.
 type unit struct {
 	fraction bool // some times are no integers
+	far      bool // some times are 146 years or more from 0: they are only in an order
 	largest  float64
 	last     float64
 }
@@ -266,10 +268,10 @@ func (s *Stream) note(n int, e *Event) error {
 	if err != nil {
 		return fmt.Errorf("events[%d].timestamp: %w", n, err)
 	}
-	if scale := scales[e.Unit]; scale > 0 && math.Abs(f)*float64(scale) >= math.MaxInt64 {
-		return fmt.Errorf("events[%d].timestamp: %s is not a time in %s", n, e.Time, e.Unit)
+	if scale := scales[e.Unit]; math.Abs(f)*float64(scale) >= mostFar {
+		u.far, s.unsorted = true, true
 	}
-	if scales[e.Unit] > 0 {
+	if s.scale(e.Unit) > 0 {
 		if err := s.place(e); err != nil {
 			return fmt.Errorf("events[%d].%w", n, err)
 		}
@@ -323,7 +325,15 @@ func value(raw []byte) (n int64, f float64, whole bool, err error) {
 
 // Timed reports whether events in a unit have a place in time. Those in another unit are
 // only in an order, each unit for itself.
-func (s *Stream) Timed(unit string) bool { return scales[unit] > 0 || unit == Cycles && s.Rate > 0 }
+func (s *Stream) Timed(unit string) bool { return s.scale(unit) > 0 || unit == Cycles && s.Rate > 0 }
+
+// scale is how many nanoseconds a unit has, 0 for one that is only an order.
+func (s *Stream) scale(unit string) int64 {
+	if u := s.units[unit]; u == nil || u.far {
+		return 0
+	}
+	return scales[unit]
+}
 
 // place gives an event its moment.
 func (s *Stream) place(e *Event) error {
@@ -331,7 +341,7 @@ func (s *Stream) place(e *Event) error {
 	if err != nil {
 		return err
 	}
-	scale := scales[e.Unit]
+	scale := s.scale(e.Unit)
 	switch {
 	case scale > 0 && whole && n <= math.MaxInt64/scale && n >= math.MinInt64/scale:
 		e.At = n * scale
@@ -343,12 +353,15 @@ func (s *Stream) place(e *Event) error {
 	default:
 		e.Clock = cmp.Or(e.Unit, "timestamp")
 		u := s.units[e.Unit]
-		if !u.fraction {
+		// Steps of a thousandth, as far as they fit. From one moment to another there are
+		// fewer steps than 64 bits hold.
+		switch {
+		case u.largest >= mostFar:
+			f = f / u.largest * (mostFar - 1<<10)
+		case !u.fraction:
 			e.At = n
 			return nil
-		}
-		// Steps of a thousandth, as far as they fit.
-		if u.largest < math.MaxInt64/1000/2 {
+		case u.largest < mostFar/1000:
 			f *= 1000
 		}
 	}

@@ -24,31 +24,33 @@ class Serialisable:
         return {name: _plain(getattr(self, name)) for name in self._fields}
 
     @classmethod
-    def from_dict(cls, data):
-        """An object of the fields in a dict. ValueError where one is missing, TypeError
-        where there is one more."""
+    def from_dict(cls, input):
+        """An object of the fields in a dict. ValueError where one is missing or input is no dict,
+        TypeError where there is one more."""
+        if not isinstance(input, dict):
+            raise ValueError("%s.from_dict wants a dict: %r" % (cls.__name__, input))
         for name in cls._fields:
-            if name not in data:
+            if name not in input:
                 raise ValueError("Field '%s' for %s is missing" % (name, cls.__name__))
-        return cls(**data)
+        return cls(**input)
 
     def to_json_str(self):
         """The object as JSON text. ValueError for a number that JSON does not have."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     @classmethod
-    def from_json_str(cls, text):
-        return cls.from_dict(json.loads(text))
+    def from_json_str(cls, input):
+        return cls.from_dict(json.loads(input))
 
-    def to_json(self, path):
+    def to_json(self, file_path):
         """Writes the object to a file."""
-        with open(path, "w", encoding="utf-8") as f:
+        with open(file_path, "w", encoding="utf-8") as f:
             f.write(self.to_json_str())
 
     @classmethod
-    def from_json(cls, path):
+    def from_json(cls, file_path):
         """Reads what to_json, HESPAS or cg report -f hespas wrote."""
-        with open(path, encoding="utf-8") as f:
+        with open(file_path, encoding="utf-8") as f:
             return cls.from_dict(json.load(f))
 
     def __eq__(self, other):
@@ -99,22 +101,22 @@ class CounterEventStream(Serialisable):
         for e in [] if events is None else events:
             self.add_event(e)
 
-    def add_event(self, event=None, **fields):
+    def add_event(self, new_event=None, **fields):
         """Adds a CounterEvent, a dict of all its fields, or the event of some fields: event_name
         and timestamp at least."""
-        if event is None:
-            event = CounterEvent(**fields)
+        if new_event is None:
+            new_event = CounterEvent(**fields)
         elif fields:
             raise TypeError("an event, or its fields")
-        elif isinstance(event, dict):
-            event = CounterEvent.from_dict(event)
-        elif not isinstance(event, CounterEvent):
-            raise TypeError("no CounterEvent: %r" % (event,))
-        self.events.append(event)
+        elif isinstance(new_event, dict):
+            new_event = CounterEvent.from_dict(new_event)
+        elif not isinstance(new_event, CounterEvent):
+            raise TypeError("no CounterEvent: %r" % (new_event,))
+        self.events.append(new_event)
 
-    def to_json(self, path):
+    def to_json(self, file_path):
         """Writes the stream to a file, event by event."""
-        with open(path, "w", encoding="utf-8") as f:
+        with open(file_path, "w", encoding="utf-8") as f:
             f.write('{"version": %s, "metadata": %s, "events": [' % (
                 json.dumps(self.version), json.dumps(self.metadata, allow_nan=False)))
             for i, e in enumerate(self.events):
