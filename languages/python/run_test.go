@@ -81,6 +81,7 @@ type ran struct {
 	Skipped        []instrument.Skip
 	Pure           bool
 	Lost           uint64
+	Counted        uint64           // intervals that were counted and not timed
 	Summing        int              // threads that added up themselves
 	Sums           map[string]turns // of each function, from its events or, without them, from what was added up
 	added, single  map[checkpoint.SiteID]turns
@@ -361,6 +362,7 @@ func (r *ran) foldTally(y *checkpoint.Tally) {
 				p.Calls = 0
 			}
 			note(r.added, n.Site, p.Calls, p.Away)
+			r.Counted += p.Counted
 		}
 	}
 }

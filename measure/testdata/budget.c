@@ -327,7 +327,7 @@ int main(int argc, char **argv)
 	if (cg_open(argv[1]))
 		return 1;
 	cg_monotonic_clock = 0;
-	cg_calibrate(cg_event_alone, NULL);
+	cg_calibrate(cg_event_alone, NULL, 1);
 	cg_cost += COUNTED * 16; /* which event adds */
 	cg_counted_cost += COUNTED * 16;
 	next_sample = clock_now + PERIOD;

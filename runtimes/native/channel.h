@@ -136,8 +136,8 @@ static inline void cg_event_alone(void *unused)
 }
 
 /* cg_least gives the ticks of the shortest of some batches, since whatever comes
- * between makes a batch longer. */
-static uint64_t cg_least(void (*one)(void *), void *arg)
+ * between makes a batch longer. each is how many events a call has. */
+static inline uint64_t cg_least(void (*events)(void *), void *arg, int each)
 {
 	volatile uint64_t words[CG_BATCH];
 	uint64_t least = UINT64_MAX;
@@ -147,8 +147,8 @@ static uint64_t cg_least(void (*one)(void *), void *arg)
 			cg_end = words + CG_BATCH;
 		}
 		uint64_t begin = cg_tick();
-		for (int k = 0; k < CG_BATCH; k++)
-			one(arg);
+		for (int k = 0; k < CG_BATCH; k += each)
+			events(arg);
 		uint64_t took = cg_tick() - begin;
 		if (took < least)
 			least = took;
@@ -165,10 +165,10 @@ static uint32_t cg_cost_of(uint64_t batch)
 	return cost < 1 << 28 ? (uint32_t)cost : 0;
 }
 
-/* cg_calibrate measures what an event costs, by calls of one that each record
- * one: an enter and an exit by turns. They go into a tree of this process's own,
- * before the thread has one that is shared. */
-static inline void cg_calibrate(void (*one)(void *), void *arg)
+/* cg_calibrate measures what an event costs, by calls of events that each record some
+ * (a part of CG_BATCH): an enter and an exit by turns. They go into a tree of this
+ * process's own, before the thread has one that is shared. */
+static inline void cg_calibrate(void (*events)(void *), void *arg, int each)
 {
 	enum { NODES = 1024 };
 	cg_adder *t = &cg_mine;
@@ -184,14 +184,14 @@ static inline void cg_calibrate(void (*one)(void *), void *arg)
 	t->mapped = t->most = CG_PAGE / sizeof(cg_node);
 	cg_begin_adding(cg_tick());
 	t->bursts.burst = UINT32_MAX; /* each is timed */
-	cg_cost = cg_cost_of(cg_least(one, arg));
+	cg_cost = cg_cost_of(cg_least(events, arg, each));
 	uint64_t epoch = t->epoch + 1;
 	for (int i = 0; t->bursts.budget && t->epoch != epoch && i < 3; i++) { /* a sample may end the pause */
 		epoch = t->epoch;
 		t->sure = UINT32_MAX - 1;
 		t->bursts.paused = 1;
 		t->left = UINT32_MAX; /* none is */
-		cg_counted_cost = cg_cost_of(cg_least(one, arg));
+		cg_counted_cost = cg_cost_of(cg_least(events, arg, each));
 	}
 	cg_forget_adder();
 }

@@ -225,7 +225,7 @@ static uint64_t nanos(void)
 static void calibrate(void)
 {
 	uint64_t tick = cg_tick(), from = nanos();
-	cg_calibrate(cg_event_alone, NULL);
+	cg_calibrate(cg_event_alone, NULL, 1);
 	double took = (double)(nanos() - from), sixteenths = took > 0 ? (double)(cg_tick() - tick) * 16 / took : 0;
 	if (cg_cost)
 		cg_cost += (uint32_t)(CALL_NANOS * sixteenths);
