@@ -148,13 +148,11 @@ func (r *Run) ledger(e energies) {
 	for i, name := range e.result.Background {
 		line(name, func(l attribute.Ledger) nemb.Energy { return l.Background[i] })
 	}
-	if e.ofProgramAlone() {
-		line(LineUnattributed, func(l attribute.Ledger) nemb.Energy { return l.Unattributed })
-		return
+	if !e.ofProgramAlone() {
+		line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
+		line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
+		line(LineOwn, func(l attribute.Ledger) nemb.Energy { return l.Own })
 	}
-	line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
-	line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
-	line(LineOwn, func(l attribute.Ledger) nemb.Energy { return l.Own })
 	if e.result.Checkpoints > 0 {
 		line(LineCheckpoints, func(l attribute.Ledger) nemb.Energy { return l.Checkpoints })
 	}
