@@ -186,9 +186,9 @@ func TestPIDIsUsedAgain(t *testing.T) {
 	w.end(p, false)
 	p = w.start(10, 1, "second", "/")
 	w.use(p, 100*time.Millisecond)
-	s := w.read(time.Second)
+	w.read(time.Second)
 	w.use(p, 300*time.Millisecond)
-	s = w.read(time.Second)
+	s := w.read(time.Second)
 	_, rows := s.joulesOf(10)
 	if rows != 2 {
 		t.Fatalf("%d rows", rows)
@@ -346,7 +346,7 @@ func TestGroupsComeAndGo(t *testing.T) {
 	near(t, "/s", s.joulesIn("/s"), 22.5)
 	near(t, "/s/a", s.joulesIn("/s/a"), 17.5)
 	// Long after, what is gone is one sum.
-	s = w.read(linger + time.Second)
+	w.read(linger + time.Second)
 	s = w.read(time.Second)
 	near(t, "removed", s.Removed[0].Joules(), 12.5)
 }

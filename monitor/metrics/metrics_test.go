@@ -45,7 +45,7 @@ type world struct {
 }
 
 func newWorld(most, processes int) *world {
-	w := &world{counter: simulate.Counter{Power: simulate.Trace{{0, 20}, {30 * time.Second, 50}, {50 * time.Second, 5}}, Range: 262143328850}}
+	w := &world{counter: simulate.Counter{Power: simulate.Trace{{Watts: 20}, {From: 30 * time.Second, Watts: 50}, {From: 50 * time.Second, Watts: 5}}, Range: 262143328850}}
 	w.r.Host.KnowsBusy = true
 	for i := range processes {
 		path := fmt.Sprintf("/system.slice/s%d.service", i)
