@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -101,6 +102,69 @@ func difference(got, want string) string {
 		}
 	}
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
+}
+
+// The records of real traces are those that Recorder's own recorder2text (2.5.0) prints, which the files
+// NAME.recorder2text hold, each line with its rank before it:
+//
+//	gcc -shared -fPIC -fcommon -Iinclude tools/reader.c -o libreader.so    # in Recorder's source, and recorder2text with mpicc
+//	recorder2text TRACE; sed 's/^/0 /' TRACE/_text/0.txt
+//
+// Its times are cg's but for the wraps of 2^32 ticks that cg repairs, and but for those of rank 1 under interprocess
+// compression, for which it reads the file of rank 0.
+func TestRecordersOwnText(t *testing.T) {
+	const wrap = float64(1<<32) * 1e-7
+	for name, repaired := range map[string]int{"ranks": 0, "interprocess": 0, "user": 39} {
+		b, err := os.ReadFile("testdata/" + name + ".recorder2text")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Split(strings.TrimSpace(string(b)), "\n")
+		trace, err := recorder.Open("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, wraps := 0, 0
+		for rank := range trace.Ranks {
+			err := each(trace, rank, func(r recorder.Record) {
+				line := want[n]
+				n++
+				var of, level, layer int
+				var start, end float64
+				var function string
+				if _, err := fmt.Sscan(line, &of, &start, &end, &function, &level, &layer); err != nil {
+					t.Fatalf("%s: %v", line, err)
+				}
+				args := ""
+				if r.Call.Layer != recorder.User {
+					args = r.Call.Line()
+				}
+				_, rest, _ := strings.Cut(line, " (")
+				if of != rank || function != r.Call.Name || level != int(r.Call.Level) || layer != int(r.Call.Layer) ||
+					strings.TrimSpace(strings.TrimSuffix(rest, ")")) != args {
+					t.Errorf("%s: %s, want %+v", name, line, r.Call)
+				}
+				if name == "interprocess" && rank > 0 {
+					return
+				}
+				for _, pair := range [][2]float64{{start, trace.Seconds(r.Start)}, {end, trace.Seconds(r.End)}} {
+					k := math.Round((pair[0] - pair[1]) / wrap)
+					if math.Abs(pair[0]-pair[1]-k*wrap) > 1e-7 {
+						t.Errorf("%s: %s: %.7f, want %.7f", name, line, pair[1], pair[0])
+					}
+					if k != 0 {
+						wraps++
+					}
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n != len(want) || wraps != repaired {
+			t.Errorf("%s: %d of %d records, %d times repaired, want %d", name, n, len(want), wraps, repaired)
+		}
+	}
 }
 
 // sample are the records of a rank: a loop of calls, and one of a function of the program
