@@ -152,7 +152,8 @@ func (v *virtual) read(t testing.TB, out *bytes.Buffer) (end checkpoint.Tick) {
 }
 
 var virtualPrograms = []string{"even", "uneven", "callers", "slower", "phases", "periodic", "recursive", "nested",
-	"waiting", "tailed", "once", "many", "sparse_first", "hiccups", "crossing", "stopped"}
+	"waiting", "tailed", "once", "many", "sparse_first", "hiccups", "crossing", "stopped", "generators", "coroutines",
+	"threads_alike", "threads_unlike"}
 
 // Of functions whose calls are counted and not timed, the times are within their intervals
 // in 95 of 100, whatever they depend on: the caller, the moment, chance. Calls are exact.

@@ -420,6 +420,9 @@ func (r *Run) warnOfOverhead(o *measure.Outcome) {
 		} else {
 			text += fmt.Sprintf("a call that is counted takes %.3g ns, one that is timed %.3g ns",
 				2*cost.CountedNs, 2*cost.TimedNs)
+			if alone := float64(r.Channel.Events) * cost.CountedNs / 1e9 / max(inside, 1e-9); alone > o.Overhead {
+				text += fmt.Sprintf(", and counting alone takes %.0f %%", 100*alone)
+			}
 		}
 		r.Warn("overhead", text+"; leave out functions that are called often with --exclude")
 	}

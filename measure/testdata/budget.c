@@ -5,12 +5,12 @@
  *   budget CHANNEL PROGRAM SEED    prints "site ticks calls" for each site, and then
  *                                  "events clock mark 0"
  *
- * The clock stands but for the work of functions and what checkpoints cost. A sample is
- * taken each PERIOD ticks: the program asks for it in the header, at 264, and waits until
- * it is taken.
+ * The clock stands but for the work of functions and what checkpoints cost. Each thread
+ * has its own. A sample is taken each PERIOD ticks, when all threads have come to it: the
+ * last of them asks for it in the header, at 264, and waits until it is taken.
  */
 #define CG_VIRTUAL
-static unsigned long long seed;
+static __thread unsigned long long seed;
 #define CG_SEED seed
 #include "channel.h"
 #include <stdio.h>
@@ -19,11 +19,31 @@ static unsigned long long seed;
 
 enum { PERIOD = 5000000, TIMED = 110, COUNTED = 10, MOST = 16 };
 
-static uint64_t clock_now, next_sample, truth[MOST], calls[MOST], events;
-static uint32_t inside[4096], depth;
+static __thread uint64_t clock_now, next_sample, idle_ticks /* without a processor */;
+static __thread uint32_t inside[4096], depth;
+static _Atomic uint64_t truth[MOST], calls[MOST], events, last_end;
 static int sampled; /* samples are taken */
-static uint64_t idle_ticks; /* without a processor */
 static uint64_t mark; /* what a program says of itself besides */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t sample_taken = PTHREAD_COND_INITIALIZER;
+static int threads = 1, waiting;
+static uint64_t samples, sample_at;
+
+/* take_sample lets the reader take the sample to which all threads have come. */
+static void take_sample(void)
+{
+	_Atomic uint64_t *asked = (_Atomic uint64_t *)&cg_head->pad4[0];
+	atomic_store(&cg_head->epoch, sample_at);
+	atomic_store(asked, sample_at);
+	while (atomic_load(asked)) {
+		struct timespec t = {0, 10000};
+		nanosleep(&t, NULL);
+	}
+	waiting = 0;
+	samples++;
+	pthread_cond_broadcast(&sample_taken);
+}
 
 static void pass(uint64_t ticks)
 {
@@ -31,15 +51,28 @@ static void pass(uint64_t ticks)
 		ticks -= next_sample - clock_now;
 		clock_now = next_sample;
 		next_sample += PERIOD;
-		_Atomic uint64_t *asked = (_Atomic uint64_t *)&cg_head->pad4[0];
-		atomic_store(&cg_head->epoch, clock_now);
-		atomic_store(asked, clock_now);
-		while (atomic_load(asked)) {
-			struct timespec t = {0, 10000};
-			nanosleep(&t, NULL);
-		}
+		pthread_mutex_lock(&lock);
+		uint64_t now = samples;
+		sample_at = clock_now;
+		if (++waiting == threads)
+			take_sample();
+		while (samples == now)
+			pthread_cond_wait(&sample_taken, &lock);
+		pthread_mutex_unlock(&lock);
 	}
 	clock_now += ticks;
+}
+
+/* end_thread is the end of a thread: the others wait for it no longer. */
+static void end_thread(void)
+{
+	cg_thread_end(NULL);
+	pthread_mutex_lock(&lock);
+	if (last_end < clock_now)
+		last_end = clock_now;
+	if (--threads > 0 && waiting == threads)
+		take_sample();
+	pthread_mutex_unlock(&lock);
 }
 
 /* Reading the clock takes a half of the time before, and the other after. */
@@ -85,12 +118,20 @@ static void enter(uint32_t site)
 
 static void leave(void) { event((uint32_t)CG_EXIT << 21 | inside[--depth]); }
 
-static uint64_t dice; /* the program's own */
+static __thread uint64_t dice; /* the program's own */
 
 static uint32_t below(uint32_t n)
 {
 	dice = dice * 6364136223846793005u + 1442695040888963407u;
 	return (uint32_t)((dice >> 33) % n);
+}
+
+static void suspend(void) { event((uint32_t)CG_SUSPEND << 21 | inside[--depth]); }
+
+static void resume(uint32_t site)
+{
+	event((uint32_t)CG_RESUME << 21 | site);
+	inside[depth++] = site;
 }
 
 static void call(uint32_t site, uint64_t ticks)
@@ -198,7 +239,7 @@ static void nested(void)
 }
 
 /* A function that waits now and then. */
-static void waiting(void)
+static void waiting_now_and_then(void)
 {
 	for (int i = 0; i < 120000; i++) {
 		call(2, 100);
@@ -308,13 +349,115 @@ static void stopped(void)
 	}
 }
 
+/* A generator that calls, and its caller. */
+static void generators(void)
+{
+	for (int i = 0; i < 400; i++) {
+		enter(2);
+		for (int k = 0; k < 100; k++) {
+			work(70);
+			call(3, 200 + below(100));
+			suspend();
+			call(4, 150);
+			resume(2);
+		}
+		leave();
+	}
+}
+
+/* Coroutines that wait for each other, each two frames deep. */
+static void coroutines(void)
+{
+	enum { ROUTINES = 8 };
+	int left[ROUTINES] = {0};
+	for (int i = 0; i < 40000; i++) {
+		int k = (int)below(ROUTINES);
+		if (left[k]-- > 0) {
+			resume(2);
+			resume(3);
+		} else {
+			enter(2);
+			call(5, 90);
+			enter(3);
+			left[k] = 20;
+		}
+		work(60);
+		call(4, k < 4 ? 80 : 700);
+		call(4, k < 4 ? 80 : 700);
+		if (left[k] > 0) {
+			suspend();
+			suspend();
+		} else {
+			leave();
+			call(5, 300);
+			leave();
+		}
+	}
+}
+
+typedef struct {
+	uint64_t clock, sample, seed;
+	void (*run)(void);
+} thread;
+
+static void *run_thread(void *arg)
+{
+	thread *of = arg;
+	clock_now = of->clock;
+	next_sample = of->sample;
+	dice = seed = of->seed;
+	enter(1);
+	of->run();
+	leave();
+	end_thread();
+	return NULL;
+}
+
+/* side_by_side runs four functions in threads of their own. */
+static void side_by_side(void (*const run[4])(void))
+{
+	pthread_t all[4];
+	thread of[4];
+	pthread_mutex_lock(&lock);
+	threads += 4;
+	pthread_mutex_unlock(&lock);
+	for (int i = 0; i < 4; i++) {
+		of[i] = (thread){clock_now, next_sample, seed + 2 * (uint64_t)i, run[i]};
+		if (pthread_create(&all[i], NULL, run_thread, &of[i]))
+			exit(3);
+	}
+	for (int i = 0; i < 20000; i++)
+		call(2, 130);
+	leave(); /* this thread is in no function while it waits */
+	end_thread();
+	for (int i = 0; i < 4; i++)
+		pthread_join(all[i], NULL);
+	threads = 1;
+	clock_now = last_end;
+	sampled = 0;
+}
+
+/* Threads that run the same functions, in which they take other times. */
+static void threads_alike(void)
+{
+	side_by_side((void (*const[4])(void)){uneven, even, many, uneven});
+}
+
+/* Threads of which some wait, become slower, or have frames that leave them. */
+static void threads_unlike(void)
+{
+	side_by_side((void (*const[4])(void)){waiting_now_and_then, slower, generators, coroutines});
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } programs[] = {{"even", even}, {"uneven", uneven}, {"callers", callers}, {"slower", slower}, {"phases", phases},
-	{"periodic", periodic}, {"recursive", recursive}, {"nested", nested}, {"waiting", waiting}, {"tailed", tailed},
+	{"periodic", periodic}, {"recursive", recursive}, {"nested", nested}, {"waiting", waiting_now_and_then}, {"tailed", tailed},
 	{"once", once}, {"many", many}, {"sparse", sparse}, {"sparse_first", sparse_first}, {"calming", calming},
-	{"hiccups", hiccups}, {"crossing", crossing}, {"stopped", stopped}};
+	{"hiccups", hiccups}, {"crossing", crossing}, {"stopped", stopped},
+	{"generators", generators}, {"coroutines", coroutines}, {"threads_alike", threads_alike},
+	{"threads_unlike", threads_unlike}};
 
 int main(int argc, char **argv)
 {
@@ -337,7 +480,8 @@ int main(int argc, char **argv)
 		if (strcmp(programs[i].name, argv[2]) == 0) {
 			enter(1);
 			programs[i].run();
-			leave();
+			if (depth > 0)
+				leave();
 		}
 	for (uint32_t i = 0; i < MOST; i++)
 		printf("%u %llu %llu\n", i, (unsigned long long)truth[i], (unsigned long long)calls[i]);

@@ -1,7 +1,9 @@
 package stacks
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"cg/checkpoint"
 	"cg/nemb/attribute/paths"
@@ -84,15 +86,18 @@ func (s *sample) variance(mean float64) float64 {
 	return (s.spread + mean*mean) / (s.batches + 1) * (1 + few/(s.batches+1))
 }
 
-// rate is the ticks that long intervals take, for each interval that was drawn.
-func (s *sample) rate() float64 {
-	if s.all+s.longs <= 0 {
-		return 0
+// rate is the ticks that long intervals take, for each interval that was drawn. What is known
+// besides of such intervals counts as much as one long one.
+func (s *sample) rate(besides *sample) float64 {
+	n, ticks := s.all+s.longs, s.long
+	if besides.longs > 0 {
+		more := (besides.all + besides.longs) / besides.longs
+		n, ticks = n+more, ticks+besides.long/besides.longs
 	}
-	return s.long / (s.all + s.longs)
+	return ratio(ticks, n)
 }
 
-// pathSample is the sample of a path, and what was divided.
+// pathSample is the sample of a thread's path, and what was divided.
 type pathSample struct {
 	sample
 	counted, expected float64    // intervals, and what they take if they are as those that were drawn
@@ -104,17 +109,27 @@ type pathSample struct {
 	owed              [2]float64 // ticks of drawn intervals, at most 0: see learn
 }
 
-// counting is what is known of intervals that are counted.
+// knowledge is what is known of counted intervals of all threads.
+type knowledge struct {
+	paths     []*sample // per path, nil where none was drawn
+	sites     map[checkpoint.SiteID]*sample
+	every     sample    // of all paths together
+	doubts    []float64 // per path, of threads that have ended: variances in ticks
+	intervals float64   // that were counted
+	costs     eventCosts
+}
+
+// counting is what is known of the intervals that a thread counted. What they took
+// together is exact for the thread, and threads that run the same functions may do other
+// things in them.
 type counting struct {
-	paths []*pathSample // per path, nil where none was
-	sites map[checkpoint.SiteID]*sample
-	every sample // of all paths together
-	// intervals is how many were counted; ticks, long and odd are what their paths were given.
-	intervals, ticks, long, odd float64
-	doubt                       float64 // of long, where it is all or nothing
-	shift                       float64 // what ordinary ones were given more than is expected where there are long ones
-	lent                        float64 // the same, of the windows in which there are long ones
-	costs                       eventCosts
+	known *knowledge
+	paths map[int32]*pathSample
+	// ticks, long and odd are what its paths were given.
+	ticks, long, odd float64
+	doubt            float64 // of long, where it is all or nothing
+	shift            float64 // what ordinary ones were given more than is expected where there are long ones
+	lent             float64 // the same, of the windows in which there are long ones
 }
 
 // eventCosts is what events cost their threads, in ticks: sums over events whose cost is
@@ -138,13 +153,30 @@ type share struct {
 }
 
 func (c *counting) of(n int32) *pathSample {
-	if more := int(n) + 1 - len(c.paths); more > 0 {
-		c.paths = append(c.paths, make([]*pathSample, more)...)
-	}
 	if c.paths[n] == nil {
 		c.paths[n] = &pathSample{}
 	}
 	return c.paths[n]
+}
+
+// of is what all threads drew in a path.
+func (k *knowledge) of(n int32) *sample {
+	if more := int(n) + 1 - len(k.paths); more > 0 {
+		k.paths = append(k.paths, make([]*sample, more)...)
+	}
+	if k.paths[n] == nil {
+		k.paths[n] = &sample{}
+	}
+	return k.paths[n]
+}
+
+// samples are those that learn from an interval of a path, the thread's own first.
+func (c *counting) samples(n int32, site checkpoint.SiteID) [4]*sample {
+	k := c.known
+	if k.sites[site] == nil {
+		k.sites[site] = &sample{}
+	}
+	return [4]*sample{&c.of(n).sample, k.of(n), k.sites[site], &k.every}
 }
 
 // learn takes what a thread drew in a path. A writer adds to the number of intervals
@@ -157,12 +189,7 @@ func (c *counting) learn(n int32, site checkpoint.SiteID, drawn [2]checkpoint.Dr
 	k, longs := float64(drawn[0].Intervals), float64(drawn[1].Intervals)
 	ticks := p.own(0, float64(drawn[0].Ticks)-k*cost)
 	long := p.own(1, float64(drawn[1].Ticks)-longs*cost)
-	of := c.sites[site]
-	if of == nil {
-		of = &sample{}
-		c.sites[site] = of
-	}
-	for _, s := range []*sample{&p.sample, of, &c.every} {
+	for _, s := range c.samples(n, site) {
 		s.learn(k, ticks, longs, long)
 	}
 }
@@ -181,10 +208,8 @@ func (c *counting) crossed(n int32, site checkpoint.SiteID, ticks, lasting float
 	if ticks < max(lasting, 1) {
 		return
 	}
-	c.of(n).learn(0, 0, 1, ticks)
-	c.every.learn(0, 0, 1, ticks)
-	if of := c.sites[site]; of != nil {
-		of.learn(0, 0, 1, ticks)
+	for _, s := range c.samples(n, site) {
+		s.learn(0, 0, 1, ticks)
 	}
 }
 
@@ -230,8 +255,8 @@ func (c *counting) divide(tree *paths.Tree, shares []share, ticks, cost float64,
 	if long.sum > 0 {
 		c.lent += rest - lasted - ordinary.sum
 	}
-	c.doubt += lasted / math.Sqrt(c.every.longs+1)
-	c.intervals += intervals
+	c.doubt += lasted / math.Sqrt(c.known.every.longs+1)
+	c.known.intervals += intervals
 	return uint64(over)
 }
 
@@ -254,56 +279,63 @@ func (long expected) given(ticks float64, ordinary expected) float64 {
 	return min(ticks, max(0, long.sum+more*long.variance/max(all, 1)))
 }
 
-// expect is what the intervals of a window take, if they are as those that were drawn.
+// expect is what the intervals of a window take, if they are as those that were drawn: by
+// the thread in the path, and where these are few by others there, and by others of the site.
 func (c *counting) expect(tree *paths.Tree, shares []share) (ordinary, long expected) {
-	every := c.every.mean(1)
+	every := c.known.every.mean(1)
 	for _, s := range shares {
-		of, p := every, c.of(s.node)
-		if site := c.sites[tree.Site(s.node)]; site != nil {
+		of, p, all := every, c.of(s.node), c.known.of(s.node)
+		if site := c.known.sites[tree.Site(s.node)]; site != nil {
 			of = site.mean(every)
 		}
-		mean := p.sample.mean(of)
+		of = all.mean(of)
+		mean, rate := p.sample.mean(of), p.rate(all)
 		variance := p.variance(mean)
 		ordinary.parts = append(ordinary.parts, s.n*mean)
 		ordinary.pull = append(ordinary.pull, p.pulled(mean, of))
 		ordinary.sum += s.n * mean
 		ordinary.variance += variance * s.n * (1 + s.n/(p.n+scarce))
-		long.parts = append(long.parts, s.n*p.rate())
-		long.sum += s.n * p.rate()
-		if p.longs > 0 {
-			long.variance += s.n * p.rate() * p.long / p.longs
-		}
+		long.parts = append(long.parts, s.n*rate)
+		long.sum += s.n * rate
+		long.variance += s.n * rate * ratio(all.long, all.longs)
 	}
 	ordinary.variance += drift * drift * ordinary.sum * ordinary.sum
 	return ordinary, long
 }
 
-// doubts is the variance of what a path was given of counted intervals, in ticks: how far
-// the sample may be off, as the sum over all paths is known.
-func (c *counting) doubts() []float64 {
+// doubts adds the variance of what each path was given of the thread's counted intervals,
+// in ticks: how far the sample may be off, as the sum over all its paths is known.
+func (c *counting) doubts(to []float64) []float64 {
 	all := 0.0
-	own := make([]float64, len(c.paths))
-	for n, p := range c.paths {
-		if p == nil || p.counted <= 0 {
+	own := map[int32]float64{}
+	nodes := slices.Sorted(maps.Keys(c.paths))
+	for _, n := range nodes {
+		p := c.paths[n]
+		if p.counted <= 0 {
 			continue
 		}
 		mean := p.expected / p.counted
 		own[n] = p.variance(mean)*(p.counted+p.squares) + p.pull*p.pull
 		all += own[n]
 	}
-	for n, p := range c.paths {
-		if p == nil || p.counted <= 0 {
+	for _, n := range nodes {
+		p := c.paths[n]
+		if p.counted <= 0 {
 			continue
 		}
 		part := ratio(p.ordinary, c.ticks)
-		own[n] = (1-part)*(1-part)*own[n] + part*part*(all-own[n]+c.shift*c.shift)
+		sum := (1-part)*(1-part)*own[n] + part*part*(all-own[n]+c.shift*c.shift)
 		part = ratio(p.lasting, c.long)
-		own[n] += c.doubt*c.doubt*part*(1-part) + part*part*c.lent*c.lent
+		sum += c.doubt*c.doubt*part*(1-part) + part*part*c.lent*c.lent
 		part = ratio(p.odd, c.odd)
 		likely := ratio(p.likely, c.odd) // that all of it is the path's
-		own[n] += c.odd * c.odd * (likely*(1-part)*(1-part) + (1-likely)*part*part)
+		sum += c.odd * c.odd * (likely*(1-part)*(1-part) + (1-likely)*part*part)
+		if more := int(n) + 1 - len(to); more > 0 {
+			to = append(to, make([]float64, more)...)
+		}
+		to[n] += sum
 	}
-	return own
+	return to
 }
 
 func ratio(part, all float64) float64 {

@@ -6,7 +6,9 @@ import (
 	"cg/checkpoint"
 )
 
-func newCounting() *counting { return &counting{sites: map[checkpoint.SiteID]*sample{}} }
+func newCounting() *counting {
+	return &counting{known: &knowledge{sites: map[checkpoint.SiteID]*sample{}}, paths: map[int32]*pathSample{}}
+}
 
 // The ticks of an interval that was drawn may be read later than that it was.
 func TestDrawnTicksThatComeLater(t *testing.T) {
@@ -19,7 +21,8 @@ func TestDrawnTicksThatComeLater(t *testing.T) {
 	} {
 		c.learn(5, 7, drawn, 10)
 	}
-	for name, s := range map[string]*sample{"path": &c.paths[5].sample, "site": c.sites[7], "all": &c.every} {
+	for name, s := range map[string]*sample{"path": &c.paths[5].sample, "any thread": c.known.paths[5],
+		"site": c.known.sites[7], "all": &c.known.every} {
 		if s.n != 11 || s.ticks != 11*90 || s.longs != 3 || s.long != 3*4490 {
 			t.Errorf("%s: %g intervals of %g ticks, %g long ones of %g", name, s.n, s.ticks, s.longs, s.long)
 		}
@@ -30,12 +33,12 @@ func TestDrawnTicksThatComeLater(t *testing.T) {
 func TestIntervalsOverASample(t *testing.T) {
 	c := newCounting()
 	c.crossed(5, 7, 999, 1000)
-	if c.every.longs != 0 {
-		t.Errorf("%g long intervals", c.every.longs)
+	if c.known.every.longs != 0 {
+		t.Errorf("%g long intervals", c.known.every.longs)
 	}
 	c.crossed(5, 7, 1000, 1000)
-	if c.every.longs != 1 || c.paths[5].long != 1000 {
-		t.Errorf("%g long intervals, %g ticks", c.every.longs, c.paths[5].long)
+	if c.known.every.longs != 1 || c.paths[5].long != 1000 {
+		t.Errorf("%g long intervals, %g ticks", c.known.every.longs, c.paths[5].long)
 	}
 }
 

@@ -55,7 +55,7 @@ type Stacks struct {
 	suspensions suspensions
 	strands     strands
 	sums        sumTrees
-	counting    counting
+	known       knowledge
 }
 
 // Stats counts what was seen and what did not fit.
@@ -78,7 +78,7 @@ func New() *Stacks {
 	st.suspensions.bySite = map[checkpoint.SiteID]*suspension{}
 	st.strands.procs = map[uint32]*proc{}
 	st.sums.trees = map[uint64]*sumTree{}
-	st.counting.sites = map[checkpoint.SiteID]*sample{}
+	st.known.sites = map[checkpoint.SiteID]*sample{}
 	st.grow()
 	return st
 }
@@ -173,13 +173,21 @@ func (st *Stacks) Cut(site checkpoint.SiteID) uint64 { return st.cut[site] }
 
 // Doubts is the variance of what each path was given of time that was counted and not
 // measured, in ticks, nil where there is none. A path beyond its end has none.
-func (st *Stacks) Doubts() []float64 { return st.counting.doubts() }
+func (st *Stacks) Doubts() []float64 {
+	all := slices.Clone(st.known.doubts)
+	for _, t := range st.order {
+		if t.adding != nil {
+			all = t.adding.counting.doubts(all)
+		}
+	}
+	return all
+}
 
 // Counted is how many intervals between two events were counted, and what an event
 // costs that is timed, and one that is counted, in ticks.
 func (st *Stacks) Counted() (intervals, timed, counted float64) {
-	costs := &st.counting.costs
-	return st.counting.intervals, ratio(costs.timed, costs.events), ratio(costs.counted, costs.events)
+	costs := &st.known.costs
+	return st.known.intervals, ratio(costs.timed, costs.events), ratio(costs.counted, costs.events)
 }
 
 // Probe is the node of what checkpoints cost, 0 where that is not known.

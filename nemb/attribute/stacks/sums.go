@@ -46,6 +46,8 @@ type adding struct {
 	begin   checkpoint.Tick // of the latest window
 	cost    float64         // of an event that is counted, in ticks
 	lasting float64         // ticks of an interval that is drawn as a long one, at least
+
+	counting counting
 }
 
 // foldSums takes the windows of a run that began with samples earlier
@@ -60,7 +62,7 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 	r.Forked = false // the program knows with which stack the child began
 	t := st.thread(r)
 	t.cost = checkpoint.Tick(r.Cost + .5)
-	st.counting.costs.learn(float64(tally.Events), r.Cost, tally.CountedCost)
+	st.known.costs.learn(float64(tally.Events), r.Cost, tally.CountedCost)
 	gone := t.gone // its frames have ended
 	t.gone = false
 	y := st.adding(t, tally)
@@ -94,7 +96,7 @@ func (st *Stacks) foldWindow(t *Thread, tally *checkpoint.Tally, w checkpoint.Wi
 	if w.Begin > y.begin { // else the window has been read before, up to its end
 		st.endStretch(t, min(w.Epoch, w.Begin))
 		if y.since != 0 {
-			st.counting.crossed(t.top.Node, st.Tree.Site(t.top.Node), float64(w.Begin-y.since), y.lasting)
+			y.counting.crossed(t.top.Node, st.Tree.Site(t.top.Node), float64(w.Begin-y.since), y.lasting)
 		}
 		y.begin, y.since = w.Begin, 0
 	}
@@ -145,7 +147,7 @@ func (st *Stacks) foldCounted(t *Thread, w checkpoint.Window) {
 			continue
 		}
 		n := y.tree.places[p.Node].node
-		st.counting.learn(n, st.Tree.Site(n), p.Drawn, float64(t.cost))
+		y.counting.learn(n, st.Tree.Site(n), p.Drawn, float64(t.cost))
 		if p.Counted > 0 {
 			y.shares = append(y.shares, share{n, float64(p.Counted)})
 		}
@@ -162,7 +164,7 @@ func (st *Stacks) divideCounted(t *Thread) {
 	if len(y.shares) == 0 && y.ticks > 0 {
 		t.pending = append(t.pending, paths.Part{Node: t.top.Node, Ticks: y.ticks})
 	}
-	over := st.counting.divide(st.Tree, y.shares, float64(y.ticks), y.cost, func(n int32, part uint64) {
+	over := y.counting.divide(st.Tree, y.shares, float64(y.ticks), y.cost, func(n int32, part uint64) {
 		if part > 0 {
 			t.pending = append(t.pending, paths.Part{Node: n, Ticks: part})
 		}
@@ -246,6 +248,7 @@ func (st *Stacks) adding(t *Thread, tally *checkpoint.Tally) *adding {
 	}
 	tree.threads++
 	t.adding = &adding{tree: tree, number: tally.Paths, strands: tally.Strands, gaps: map[uint32]*gap{}}
+	t.adding.counting = counting{known: &st.known, paths: map[int32]*pathSample{}}
 	t.stack, t.sites, t.top = t.stack[:0], nil, paths.Call{}
 	return t.adding
 }
@@ -259,6 +262,7 @@ func (st *Stacks) leaveTree(t *Thread) {
 	if t.adding.tree.threads--; t.adding.tree.threads == 0 {
 		delete(st.sums.trees, t.adding.number)
 	}
+	st.known.doubts = t.adding.counting.doubts(st.known.doubts)
 	t.adding = nil
 }
 
