@@ -2,6 +2,7 @@ package nemb
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -37,6 +38,26 @@ func knots(samples []Sample, d int, period time.Duration) []Knot {
 			all = append(all, Knot{float64(s.Time) - behind/2, behind / 2, s.Energy[d].Joules()})
 		}
 		prev = i
+	}
+	return all
+}
+
+// Knots are the updates of domain d's counter, by rising time. The first sample and the
+// last stand at the ends, so that Across tells of everything between them. Before the
+// first the counter was updated half a period ago, as far as anyone knows.
+func (s Series) Knots(d int) []Knot {
+	period := s.Domains[d].Period
+	all := knots(s.Samples, d, period)
+	n, slack := len(s.Samples), float64(period)/2
+	if n < 2 {
+		return all
+	}
+	first, last := s.Samples[0], s.Samples[n-1]
+	if at := float64(first.Time) - slack; len(all) == 0 || at < all[0].At {
+		all = slices.Insert(all, 0, Knot{at, slack, first.Energy[d].Joules()})
+	}
+	if at := float64(last.Time); at > all[len(all)-1].At {
+		all = append(all, Knot{at, slack, max(all[len(all)-1].Joules, last.Energy[d].Joules())})
 	}
 	return all
 }

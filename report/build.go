@@ -295,10 +295,10 @@ func (r *Run) between(c attribute.Cost, domains []nemb.Domain) {
 }
 
 // Tests adds a task for each span that the program's test runner told, in the
-// order in which they began. Its energy is what its thread used in it, functions
+// order in which they began. The program's energy in it is what its thread used, functions
 // and the rest; in Go, what it and the goroutines that it started used.
 func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[checkpoint.SiteID]checkpoint.Instant,
-	spans map[checkpoint.SiteID]Span, domains []nemb.Domain) {
+	spans map[checkpoint.SiteID]Span) {
 	if len(r.Tasks) == 0 {
 		return
 	}
@@ -323,8 +323,8 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 			Name: sites[c.Site-1].Func, Depth: 1, Parent: &program.Name, DurationS: time.Seconds(),
 			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(time),
 			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
-			Provenance: Provenance{Kind: r.programKind(), Method: cmp.Or(result.Method, MethodShare),
-				Source: r.Totals.Source},
+			Provenance:   Provenance{Kind: nemb.Unavailable, Method: "sampled", Source: r.Totals.Source},
+			ProgramShare: &ProgramShare{}, again: c.Calls > 1,
 		}
 		if reported {
 			t.Package = &sites[c.Site-1].File
@@ -335,17 +335,8 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		t.StartedAt = program.StartedAt + float64(t.StartedAtMonoNs-program.StartedAtMonoNs)*1e-9
 		t.EndedAt = t.StartedAt + t.DurationS
 		if r.Totals.ProgramEnergyJ != nil {
-			t.EnergyJ, t.LoJ, t.HiJ = joules(c.Inclusive.Energy), joules(c.Inclusive.Lo), joules(c.Inclusive.Hi)
-			t.AvgPowerW = power(c.Inclusive.Energy, time)
-			for d, e := range c.InclusiveDomains {
-				if !domains[d].FollowsProcessors() {
-					continue
-				}
-				t.Domains[domains[d].ID] = Joules(e)
-				if p := power(e, time); p != nil {
-					t.DomainsPowerW[domains[d].ID] = *p
-				}
-			}
+			*t.ProgramShare = ProgramShare{joules(c.Inclusive.Energy), joules(c.Inclusive.Lo),
+				joules(c.Inclusive.Hi)}
 		}
 		tests = append(tests, t)
 	}
@@ -364,41 +355,17 @@ func (r *Run) Warn(slug, message string) {
 	r.Warnings = append(r.Warnings, Warning{slug, message})
 }
 
-// Program adds the task that measure has: the program as a whole. Its energy
-// is the program's share of the machine's.
+// Program adds the task that measure has: the program as a whole. Its energy is the
+// machine's, of which the program has a share.
 func (r *Run) Program(name string, o *measure.Outcome, started, ended time.Time) {
 	t := Task{
 		Name: name, DurationS: o.Attributed.Wall.Seconds(),
 		StartedAt: float64(started.UnixNano()) * 1e-9, EndedAt: float64(ended.UnixNano()) * 1e-9,
 		StartedAtMonoNs: int64(o.Begin), EndedAtMonoNs: int64(o.End),
-		Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
-		Provenance: Provenance{LoJ: r.Totals.ProgramEnergyLoJ, HiJ: r.Totals.ProgramEnergyHiJ, Kind: r.programKind(),
-			Method: MethodShare, Source: r.Totals.Source},
 	}
-	if r.Totals.ProgramEnergyJ != nil {
-		t.EnergyJ = joules(o.Attributed.Total.Program())
-		t.AvgPowerW = power(o.Attributed.Total.Program(), o.Attributed.Wall)
-		for d, domain := range o.Domains {
-			if !domain.FollowsProcessors() {
-				continue
-			}
-			e := o.Attributed.Domains[d].Program()
-			t.Domains[domain.ID] = Joules(e)
-			if p := power(e, o.Attributed.Wall); p != nil {
-				t.DomainsPowerW[domain.ID] = *p
-			}
-		}
-	}
+	t.wholeOf(r.Totals)
 	r.Tasks = []Task{t}
 	r.Totals.NTasks, r.Totals.NTopLevelTasks = 1, 1
-}
-
-// programKind is the kind of the energies of the program and its parts.
-func (r *Run) programKind() nemb.Method {
-	if r.Totals.ProgramEnergyJ == nil {
-		return nemb.Unavailable
-	}
-	return r.Totals.Kind
 }
 
 func joules(e nemb.Energy) *Joules {

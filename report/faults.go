@@ -216,6 +216,9 @@ func (r *Run) unbounded() {
 	}
 	for i := range r.Tasks {
 		r.Tasks[i].HiJ = nil
+		if share := r.Tasks[i].ProgramShare; share != nil {
+			share.ProgramEnergyHiJ = nil
+		}
 	}
 }
 

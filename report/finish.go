@@ -145,7 +145,8 @@ func (r *Run) Finish(f Facts) {
 	r.identify(f.Source)
 	r.sampled(o.Series)
 	r.Program(f.Program, o, r.started, now)
-	r.Tests(o.Attributed, sites, f.Begun, f.Spans, o.Domains)
+	r.Tests(o.Attributed, sites, f.Begun, f.Spans)
+	r.machineInTasks(o.Series)
 	if f.Outcomes != nil && len(r.Tasks) > 1 {
 		tests := r.Tasks[1:]
 		names := make([]string, len(tests))

@@ -197,7 +197,7 @@ func TestKindsAreOfTheirKind(t *testing.T) {
 			runs["gpu"].Ledger[5].Name == LineUnattributed && runs["gpu"].Ledger[5].EnergyJ == 88_000_000,
 		"gpu-only knows the machine's energy, and nobody's": *runs["gpu-only"].Totals.EnergyJ == 88_000_000 &&
 			runs["gpu-only"].Totals.ProgramEnergyJ == nil && runs["gpu-only"].Functions[0].SelfEnergyJ == nil &&
-			runs["gpu-only"].Functions[0].Unresolved == OnlyGPUs && runs["gpu-only"].Tasks[0].EnergyJ == nil,
+			runs["gpu-only"].Functions[0].Unresolved == OnlyGPUs && *runs["gpu-only"].Tasks[0].EnergyJ == 88_000_000 && runs["gpu-only"].Tasks[0].ProgramEnergyJ == nil,
 		"two-socket adds up both, once": *runs["two-socket"].Totals.EnergyJ == 1_100_000*(40+4+12+3) &&
 			len(runs["two-socket"].Totals.Domains) == 6,
 		"empty has no function, and an energy": len(runs["empty"].Functions) == 0 && len(runs["empty"].Sites) == 0 &&

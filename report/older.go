@@ -6,11 +6,13 @@ import (
 	"reflect"
 	"strings"
 
+	"cg/nemb"
 	"cg/pattern"
 )
 
 // oldSchema is the version before SchemaVersion, which is read as well. There a GPU is
 // gpu-0, and what lies in the only package of a machine has its number: core-0, dram-0.
+// The energy of a task of cg measure is the program's, and not the machine's.
 const oldSchema = "1"
 
 // Reads tells whether this cg reads documents of a version of the schema.
@@ -40,9 +42,9 @@ func Renew(meta *Meta, document any) {
 	eachDomain(whole, "", func(id string) string { return cmp.Or(names[id], id) })
 }
 
-// renew is Renew for a run. What its digest tells of the file is kept, for then it is
+// Renew is Renew for a run. What its digest tells of the file is kept, for then it is
 // that of another text.
-func (r *Run) renew() {
+func (r *Run) Renew() {
 	if r.Meta.SchemaVersion != oldSchema {
 		return
 	}
@@ -54,6 +56,25 @@ func (r *Run) renew() {
 		}
 	}
 	Renew(&r.Meta, r)
+	if r.part != PartSession {
+		r.renewTasks()
+	}
+}
+
+// renewTasks gives tasks the machine's energy, where they had the program's. Of the
+// machine's within the program nothing is told.
+func (r *Run) renewTasks() {
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		share := &ProgramShare{t.EnergyJ, t.LoJ, t.HiJ}
+		if t.Depth == 0 {
+			t.wholeOf(r.Totals)
+		} else {
+			t.EnergyJ, t.AvgPowerW, t.Provenance = nil, nil, Provenance{Kind: nemb.Unavailable, Method: "sampled"}
+			t.Domains, t.DomainsPowerW = map[string]Joules{}, map[string]float64{}
+		}
+		t.ProgramShare = share
+	}
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cg/nemb"
 	"cg/report"
 	"cg/report/saved"
 )
@@ -37,7 +38,7 @@ func TestReadsOldRun(t *testing.T) {
 	}
 	last := r.Samples[len(r.Samples)-1]
 	for where, of := range map[string]map[string]report.Joules{
-		"totals": r.Totals.Domains, "function": r.Functions[0].Domains, "ledger": r.Ledger[0].Domains, "sample": last.DomainJ,
+		"totals": r.Totals.Domains, "task": r.Tasks[0].Domains, "function": r.Functions[0].Domains, "ledger": r.Ledger[0].Domains, "sample": last.DomainJ,
 	} {
 		if _, new := of["gpu0"]; !new && where != "function" {
 			t.Errorf("%s: no gpu0 in %v", where, of)
@@ -45,6 +46,11 @@ func TestReadsOldRun(t *testing.T) {
 		if _, old := of["gpu-0"]; old {
 			t.Errorf("%s: %v", where, of)
 		}
+	}
+	// The task had the program's energy, and has the machine's.
+	if program := r.Tasks[0]; *program.EnergyJ != *r.Totals.EnergyJ || *program.EnergyJ <= *program.ProgramEnergyJ || *program.ProgramEnergyJ != *r.Totals.ProgramEnergyJ ||
+		program.Domains["gpu0"] == 0 {
+		t.Errorf("%+v", program)
 	}
 	if place, ok := r.Meta.DomainTopology["gpu0"]; !ok || !place.TopLevel || r.Meta.SchemaVersion != report.SchemaVersion {
 		t.Errorf("%+v", r.Meta)
@@ -59,6 +65,23 @@ func TestReadsOldRun(t *testing.T) {
 	changed := bytes.Replace(text, []byte(`"hostname": "`), []byte(`"hostname": "x`), 1)
 	if r, err := report.Read(changed); err != nil || len(r.Check()) != 1 || !strings.Contains(r.Check()[0], "the file is not as it was written") {
 		t.Error(err, r.Check())
+	}
+}
+
+// Tests had the program's energy. Of the machine's meanwhile nothing was saved.
+func TestReadsOldTests(t *testing.T) {
+	text := oldDocument(t, "suite.json")
+	r, err := report.Read(text)
+	if err != nil || len(r.Check()) > 0 || report.Validate(text) != nil {
+		t.Fatal(err, r.Check(), report.Validate(text))
+	}
+	for _, test := range r.Tasks[1:] {
+		if test.EnergyJ != nil || test.ProgramEnergyJ == nil || test.Kind != nemb.Unavailable || len(test.Domains) > 0 {
+			t.Errorf("%+v", test)
+		}
+	}
+	if e, lo, hi := r.Tasks[1].Used(); e.Float() != 8 || *lo != 0 || hi.Float() != 20 {
+		t.Errorf("%v [%v, %v]", e, lo, hi)
 	}
 }
 

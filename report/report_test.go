@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,11 +173,14 @@ func suiteWith(kind nemb.Method, spans map[checkpoint.SiteID]Span) (r *Run, test
 	result := a.Finish()
 	r.Functions, r.Sites, r.Ledger, r.Tasks, r.Skipped = nil, nil, nil, nil, []Skip{}
 	r.Attributed([]nemb.Domain{d}, result, sites)
-	r.sampled(nemb.Series{Domains: []nemb.Domain{d},
-		Samples: []nemb.Sample{sample(0), sample(500 * ms), sample(1000 * ms)}})
+	often := d
+	often.Period = ms
+	series := nemb.Series{Domains: []nemb.Domain{often}, Samples: []nemb.Sample{sample(0), sample(500 * ms), sample(1000 * ms)}}
+	r.sampled(series)
 	outcome := &measure.Outcome{Attributed: result, Domains: []nemb.Domain{d}, Begin: 1, End: 1000 * ms}
 	r.Program("-m pytest", outcome, time.Unix(1000, 0), time.Unix(1001, 0))
-	r.Tests(result, sites, map[checkpoint.SiteID]checkpoint.Instant{2: 100 * ms, 3: 500 * ms}, spans, []nemb.Domain{d})
+	r.Tests(result, sites, map[checkpoint.SiteID]checkpoint.Instant{2: 100 * ms, 3: 500 * ms}, spans)
+	r.machineInTasks(series)
 	return r, r.Tasks[1:]
 }
 
@@ -201,10 +205,12 @@ func TestTasks(t *testing.T) {
 		test.DurationS != 0.4 || test.StartedAtMonoNs != 100*1_000_000 {
 		t.Errorf("%+v", test)
 	}
-	// Twice the function's time at the same power, and the same in its domain.
-	if *test.EnergyJ != 2**function.SelfEnergyJ || test.Domains["package-0"] != *test.EnergyJ || *test.EnergyJ < 1e6 {
-		t.Errorf("the test used %v, its function %v, its domains %v", *test.EnergyJ, *function.SelfEnergyJ,
-			test.Domains)
+	// Twice the function's time at the same power. Nothing else used the machine.
+	if e := test.ProgramEnergyJ; *e != 2**function.SelfEnergyJ || *e < 1e6 || *e != *r.Tasks[0].ProgramEnergyJ*2/5 {
+		t.Errorf("the program used %v in the test, in its function %v", *e, *function.SelfEnergyJ)
+	}
+	if e := *test.EnergyJ; test.Domains["package-0"] != e || math.Abs(e.Float()-8) > 0.02 || *r.Tasks[0].EnergyJ != *r.Totals.EnergyJ {
+		t.Errorf("the machine used %v, %v", e, test.Domains)
 	}
 	if r.Ledger[0].EnergyJ != *function.SelfEnergyJ {
 		t.Errorf("the ledger books %v for functions", r.Ledger[0].EnergyJ)

@@ -168,7 +168,8 @@ type Meta struct {
 // Topology is the place of a domain among the others.
 type Topology = nemb.Place
 
-// Task is a named span of the run. measure has one: the program.
+// Task is a named span of the run, of which measure has the program and its tests. Its
+// energy is the machine's while it ran; tasks that overlap share that.
 type Task struct {
 	Name            string             `json:"name"`
 	Depth           int                `json:"depth"`
@@ -195,6 +196,9 @@ type Task struct {
 	// asked for (Meta.Timeseries).
 	Timeseries []Sample `json:"timeseries,omitempty"`
 	Provenance
+	*ProgramShare `schema:"optional"`
+
+	again bool // it ran several times: its time is the sum, and it has no one end
 }
 
 // LastedNs is how long a task was, in nanoseconds.
@@ -566,7 +570,7 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 				"together or not at all", i)
 		}
 	}
-	r.renew()
+	r.Renew()
 	return r, nil
 }
 

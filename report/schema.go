@@ -116,7 +116,10 @@ func schemaOf(t reflect.Type) map[string]any {
 					if f.Type.Kind() == reflect.Pointer {
 						f.Type = f.Type.Elem()
 					}
-					fields(f.Type)
+					had := len(required)
+					if fields(f.Type); f.Tag.Get("schema") == "optional" { // all of it is there, or none
+						required = required[:had]
+					}
 					continue
 				}
 				if !f.IsExported() {

@@ -94,7 +94,7 @@ func readSession(text io.ReadSeeker) (*Run, error) {
 		r.Tasks = append(r.Tasks, o.Task)
 	}
 	r.Tasks = append([]Task{whole}, r.Tasks...)
-	r.renew()
+	r.Renew()
 	for i := range r.Tasks[1:] {
 		task := &r.Tasks[i+1]
 		task.Depth++

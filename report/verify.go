@@ -350,5 +350,25 @@ func (c *check) tasks(r *Run) {
 		if t.EnergyJ != nil {
 			c.sum(field+"energy_j", "its domains at the top level", *t.EnergyJ, r.top(t.Domains))
 		}
+		c.share(r, field, t)
+	}
+}
+
+// share holds the program's part of a task, and the task that is the program against the
+// totals.
+func (c *check) share(r *Run, field string, t Task) {
+	share := t.ProgramShare
+	if share == nil {
+		return
+	}
+	c.interval(field+"program_energy_j", share.ProgramEnergyLoJ, share.ProgramEnergyJ, share.ProgramEnergyHiJ)
+	if t.Depth > 0 {
+		return
+	}
+	if e := r.Totals.EnergyJ; e != nil && t.EnergyJ != nil {
+		c.sum("totals.energy_j", "the tasks at the top level", *e, *t.EnergyJ)
+	}
+	if e := r.Totals.ProgramEnergyJ; e != nil && share.ProgramEnergyJ != nil {
+		c.sum("totals.program_energy_j", "the tasks at the top level", *e, *share.ProgramEnergyJ)
 	}
 }

@@ -42,7 +42,7 @@ func write(w io.Writer, r *report.Run, _ format.Options) error {
 			line("goos", r.Meta.Platform)
 			line("goarch", runtime.GOARCH)
 			line("cpu", r.Meta.CPUModel)
-			line("energy", fmt.Sprint(t.Kind))
+			line("energy", fmt.Sprint(t.UsedKind()))
 			fmt.Fprintln(b, "Unit J/op better=lower")
 		}
 		if t.Package != nil && *t.Package != pkg {
@@ -51,8 +51,8 @@ func write(w io.Writer, r *report.Run, _ format.Options) error {
 		}
 		n := float64(*t.Iterations)
 		fmt.Fprintf(b, "%s\t%d\t%.9g ns/op", shown.Line(t.Name), *t.Iterations, t.DurationS*1e9/n)
-		if t.EnergyJ != nil {
-			fmt.Fprintf(b, "\t%.9g J/op", float64(*t.EnergyJ)*1e-6/n)
+		if e, _, _ := t.Used(); e != nil {
+			fmt.Fprintf(b, "\t%.9g J/op", float64(*e)*1e-6/n)
 		}
 		fmt.Fprintln(b)
 	}

@@ -75,7 +75,8 @@ func columnsOf(table string, domains []string) []string {
 			"call_min_j", "call_median_j", "call_p95_j", "call_max_j"}
 	case "tasks":
 		return []string{"run", "name", "depth", "energy_j", "energy_lo_j", "energy_hi_j", "energy_kind",
-			"energy_method", "avg_power_w", "duration_s", "started_at"}
+			"energy_method", "avg_power_w", "duration_s", "started_at", "program_energy_j", "program_energy_lo_j",
+			"program_energy_hi_j"}
 	case "ledger":
 		return []string{"run", "name", "energy_j", "share_percent", "energy_kind"}
 	case "paths":
@@ -110,8 +111,9 @@ func rowsOf(r *report.Run, table string, domains []string, row func(fields ...an
 		}
 	case "tasks":
 		for _, t := range r.Tasks {
+			share := cmp.Or(t.ProgramShare, &report.ProgramShare{})
 			row(t.Name, t.Depth, t.EnergyJ, t.LoJ, t.HiJ, string(t.Kind), t.Method, t.AvgPowerW, t.DurationS,
-				t.StartedAt)
+				t.StartedAt, share.ProgramEnergyJ, share.ProgramEnergyLoJ, share.ProgramEnergyHiJ)
 		}
 	case "ledger":
 		for _, l := range r.Ledger {

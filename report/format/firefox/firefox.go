@@ -389,9 +389,10 @@ func begun(r *report.Run) (mono int64, unix float64) {
 
 // taskOf is what the viewer shows of a task.
 func taskOf(r *report.Run, t report.Task) map[string]string {
-	m := map[string]string{"type": "Task", "kind": string(t.Kind), "energy": figures.Energy(t.EnergyJ),
-		"interval": figures.Interval(t.LoJ, t.HiJ), "power": figures.Watts(t.AvgPowerW)}
-	if t.EnergyJ != nil {
+	e, lo, hi := t.Used()
+	m := map[string]string{"type": "Task", "kind": string(t.UsedKind()), "energy": figures.Energy(e),
+		"interval": figures.Interval(lo, hi), "power": figures.Watts(t.UsedPowerW())}
+	if e != nil {
 		m["energy"] = r.Mark() + m["energy"]
 	}
 	if t.Status != "" {

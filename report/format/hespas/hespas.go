@@ -282,6 +282,7 @@ func read(b []byte) (*report.Run, error) {
 	}
 	if ours {
 		r.Meta, r.Totals = *m.Meta, *m.Totals
+		r.Renew()
 		return r, nil
 	}
 	r.Totals = report.Totals{Domains: map[string]report.Joules{},

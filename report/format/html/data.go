@@ -118,8 +118,8 @@ func tasksOf(r *report.Run, text func(string) int) pageTasks {
 		t.Name, t.Depth = append(t.Name, text(g.Name)), append(t.Depth, g.Depth)
 		t.Begin, t.End, t.Time = append(t.Begin, g.StartedAtMonoNs), append(t.End, g.EndedAtMonoNs),
 			append(t.Time, nanos(g.DurationS))
-		t.Energy, t.Lo, t.Hi = append(t.Energy, micro(g.EnergyJ)), append(t.Lo, micro(g.LoJ)),
-			append(t.Hi, micro(g.HiJ))
+		e, lo, hi := g.Used()
+		t.Energy, t.Lo, t.Hi = append(t.Energy, micro(e)), append(t.Lo, micro(lo)), append(t.Hi, micro(hi))
 	}
 	return t
 }

@@ -106,7 +106,8 @@ func (m *page) single(r *report.Run, o format.Options) {
 		shown := o.Rows(len(tests))
 		m.head("test", "energy", "time")
 		for _, t := range tests[:shown] {
-			m.row(name(t.Name), mark+figures.Energy(t.EnergyJ), figures.Seconds(t.DurationS))
+			e, _, _ := t.Used()
+			m.row(name(t.Name), mark+figures.Energy(e), figures.Seconds(t.DurationS))
 		}
 		if n := len(tests) - shown; n > 0 {
 			m.line("\nand %d more", n)

@@ -209,6 +209,11 @@ func facts(t report.Task) map[string]any {
 	put("energy_j", t.EnergyJ)
 	put("energy_lo_j", t.LoJ)
 	put("energy_hi_j", t.HiJ)
+	if share := t.ProgramShare; share != nil {
+		put("program_energy_j", share.ProgramEnergyJ)
+		put("program_energy_lo_j", share.ProgramEnergyLoJ)
+		put("program_energy_hi_j", share.ProgramEnergyHiJ)
+	}
 	if t.AvgPowerW != nil {
 		m["avg_power_w"] = *t.AvgPowerW
 	}

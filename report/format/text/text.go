@@ -186,15 +186,23 @@ func (p *printer) tests(r *report.Run) {
 	mark := r.Mark()
 	tests := slices.Clone(r.Tasks[1:])
 	slices.SortStableFunc(tests, func(a, b report.Task) int {
-		if a.EnergyJ == nil || b.EnergyJ == nil {
+		of, _, _ := a.Used()
+		than, _, _ := b.Used()
+		if of == nil || than == nil {
 			return cmp.Compare(b.DurationS, a.DurationS)
 		}
-		return cmp.Compare(*b.EnergyJ, *a.EnergyJ)
+		return cmp.Compare(*than, *of)
 	})
 	columns := []column[report.Task]{
-		{"energy", 0, func(t report.Task) string { return mark + figures.Energy(t.EnergyJ) }},
-		{"interval", 72, func(t report.Task) string { return figures.Interval(t.LoJ, t.HiJ) }},
-		{"power", 60, func(t report.Task) string { return figures.Watts(t.AvgPowerW) }},
+		{"energy", 0, func(t report.Task) string {
+			e, _, _ := t.Used()
+			return mark + figures.Energy(e)
+		}},
+		{"interval", 72, func(t report.Task) string {
+			_, lo, hi := t.Used()
+			return figures.Interval(lo, hi)
+		}},
+		{"power", 60, func(t report.Task) string { return figures.Watts(t.UsedPowerW()) }},
 		{"time", 0, func(t report.Task) string { return figures.Seconds(t.DurationS) }},
 	}
 	good := func(t report.Task) bool { return t.Status == "" || t.Status == "passed" }

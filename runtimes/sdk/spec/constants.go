@@ -43,6 +43,8 @@ const MethodBracket = "bracket"
 
 const MethodInterpolation = "interpolation"
 
+const MethodShared = "shared"
+
 // The kind of a GPU's domain: what it used while tasks shared the machine is in none of them.
 const KindGpu = "gpu"
 

@@ -1,0 +1,279 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"cg/nemb"
+	"cg/runtimes/sdk/spec"
+)
+
+// ProgramShare is the program's part of the machine's energy in a task, with its 95 %
+// interval; null where it is not known. The file of a session has none.
+type ProgramShare struct {
+	ProgramEnergyJ   *Joules `json:"program_energy_j"`
+	ProgramEnergyLoJ *Joules `json:"program_energy_lo_j"`
+	ProgramEnergyHiJ *Joules `json:"program_energy_hi_j"`
+}
+
+// Used is what a task is said to have used, with its interval: the program's share where
+// it has one, else the machine's energy. Nil where that is not known.
+func (t Task) Used() (e, lo, hi *Joules) {
+	if s := t.ProgramShare; s != nil {
+		return s.ProgramEnergyJ, s.ProgramEnergyLoJ, s.ProgramEnergyHiJ
+	}
+	return t.EnergyJ, t.LoJ, t.HiJ
+}
+
+// UsedPowerW is the mean power of what a task used, nil where that is not known.
+func (t Task) UsedPowerW() *float64 {
+	e, _, _ := t.Used()
+	if e == nil || t.DurationS <= 0 {
+		return nil
+	}
+	w := e.Float() / t.DurationS
+	return &w
+}
+
+// UsedKind is the kind of what a task used.
+func (t Task) UsedKind() nemb.Method {
+	if e, _, _ := t.Used(); e == nil {
+		return nemb.Unavailable
+	}
+	return t.Kind
+}
+
+// wholeOf makes the energies of a task those of the whole run.
+func (t *Task) wholeOf(of Totals) {
+	copied := func(j *Joules) *Joules {
+		if j == nil {
+			return nil
+		}
+		c := *j
+		return &c
+	}
+	t.EnergyJ, t.AvgPowerW, t.Provenance = copied(of.EnergyJ), of.AvgPowerW, of.Provenance
+	t.LoJ, t.HiJ = copied(of.LoJ), copied(of.HiJ)
+	t.Domains, t.DomainsPowerW = maps.Clone(of.Domains), maps.Clone(of.DomainsPowerW)
+	t.ProgramShare = &ProgramShare{copied(of.ProgramEnergyJ), copied(of.ProgramEnergyLoJ), copied(of.ProgramEnergyHiJ)}
+}
+
+// machineInTasks gives the tasks within the program the machine's energy while they ran.
+// Tasks that ran at the same time share it: at each moment it is divided equally among
+// those that have no task within them.
+func (r *Run) machineInTasks(series nemb.Series) {
+	if len(r.Tasks) < 2 || r.Totals.EnergyJ == nil || len(series.Samples) < 2 {
+		return
+	}
+	s := sharing{domains: series.Domains, tasks: r.Tasks[1:], share: make([]float64, len(series.Domains))}
+	for d := range series.Domains {
+		s.knots = append(s.knots, series.Knots(d))
+	}
+	s.divide()
+	for i := range s.tasks {
+		s.tell(i, r.Totals)
+	}
+}
+
+// sharing divides the energy of domains among tasks that may overlap.
+type sharing struct {
+	domains []nemb.Domain
+	knots   [][]nemb.Knot // of each domain
+	tasks   []Task
+	states  []sharingTask
+	// share is what a task has of each domain's energy, in joules, that has shared since
+	// the beginning.
+	share  []float64
+	leaves int // that share now
+}
+
+// sharingTask is how far a task is.
+type sharingTask struct {
+	within int  // the task around it, -1 for none
+	open   bool // it has begun and not ended
+	inside int  // open tasks within it
+	leaf   bool // it is open and has none within it
+	shared bool // it was not alone
+	since  []float64
+	joules []float64 // its part of each domain, and that of the tasks within it
+}
+
+// moment is the begin or the end of a task.
+type moment struct {
+	at     int64
+	task   int
+	begins bool
+	order  int // of those at one time
+}
+
+// moments are all begins and ends in their order. At one time those that end go first,
+// the inner ones before the outer ones, but a task does not end before it begins.
+func moments(tasks []Task) []moment {
+	var all []moment
+	for i, t := range tasks {
+		end := moment{t.StartedAtMonoNs + t.LastedNs(), i, false, -i - 1}
+		if t.LastedNs() == 0 {
+			end.order = 2*len(tasks) - i
+		}
+		all = append(all, moment{t.StartedAtMonoNs, i, true, i}, end)
+	}
+	slices.SortFunc(all, func(a, b moment) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order))
+	})
+	return all
+}
+
+// around finds the task that each lies in: in Go a test whose name goes on with a slash.
+func around(tasks []Task) []sharingTask {
+	type name struct{ of, name string }
+	known := map[name]int{}
+	states := make([]sharingTask, len(tasks))
+	for i, t := range tasks {
+		of := ""
+		if t.Package != nil {
+			of = *t.Package
+		}
+		states[i].within = -1
+		for outer := t.Name; states[i].within < 0; {
+			k := strings.LastIndexByte(outer, '/')
+			if k < 0 {
+				break
+			}
+			outer = outer[:k]
+			if up, ok := known[name{of, outer}]; ok {
+				states[i].within = up
+			}
+		}
+		known[name{of, t.Name}] = i
+	}
+	return states
+}
+
+// divide finds what part of the machine's energy each task has in each domain.
+func (s *sharing) divide() {
+	s.states = around(s.tasks)
+	now := map[int]bool{} // that are open
+	var at int64
+	for _, m := range moments(s.tasks) {
+		if s.leaves > 1 && m.at > at {
+			for i := range now {
+				s.states[i].shared = true
+			}
+		}
+		s.pass(at, m.at)
+		at = m.at
+		t := &s.states[m.task]
+		var up *sharingTask
+		if t.within >= 0 && s.states[t.within].open {
+			up = &s.states[t.within]
+		}
+		if m.begins {
+			t.open, t.joules, now[m.task] = true, make([]float64, len(s.domains)), true
+			if up != nil {
+				up.inside++
+			}
+		} else {
+			t.open = false
+			delete(now, m.task)
+			if up != nil {
+				up.inside--
+			}
+		}
+		s.turn(t)
+		if up != nil {
+			s.turn(up)
+		}
+	}
+	for i := range slices.Backward(s.states) {
+		if up := s.states[i].within; up >= 0 {
+			for d, e := range s.states[i].joules {
+				s.states[up].joules[d] += e
+			}
+		}
+	}
+}
+
+// pass lets time pass in which nothing begins or ends.
+func (s *sharing) pass(from, to int64) {
+	if s.leaves == 0 || to <= from {
+		return
+	}
+	for d, domain := range s.domains {
+		span, ok := nemb.Across(s.knots[d], float64(from), float64(to))
+		if ok && (s.leaves == 1 || domain.FollowsProcessors()) { // nothing tells whose the energy of a GPU is
+			s.share[d] += span.Joules / float64(s.leaves)
+		}
+	}
+}
+
+// turn makes a task one that shares, or one that does not.
+func (s *sharing) turn(t *sharingTask) {
+	leaf := t.open && t.inside == 0
+	switch {
+	case leaf && !t.leaf:
+		t.since = slices.Clone(s.share)
+		s.leaves++
+	case t.leaf && !leaf:
+		for d := range s.share {
+			t.joules[d] += s.share[d] - t.since[d]
+		}
+		s.leaves--
+	}
+	t.leaf = leaf
+}
+
+// tell fills in the energy of a task. It is not known where that of a domain is not.
+func (s *sharing) tell(i int, totals Totals) {
+	t, state := &s.tasks[i], &s.states[i]
+	if t.again {
+		return
+	}
+	from, to := float64(t.StartedAtMonoNs), float64(t.StartedAtMonoNs+t.LastedNs())
+	p := Provenance{Kind: totals.Kind, Method: spec.MethodBracket, Source: totals.Source}
+	var sum nemb.Energy
+	var lo, hi float64
+	for d, domain := range s.domains {
+		span, ok := nemb.Across(s.knots[d], from, to)
+		if !ok {
+			if domain.InTotal {
+				return
+			}
+			continue
+		}
+		part := span.Joules
+		if state.shared {
+			part, p.Method = min(part, state.joules[d]), spec.MethodShared
+			if span.Joules > 0 {
+				span.Slack *= part / span.Joules
+			}
+		} else if span.Method != spec.MethodBracket {
+			p.Method = span.Method
+		}
+		e := nemb.Energy(math.Round(part * 1e6))
+		t.Domains[domain.ID] = Joules(e)
+		if w := power(e, time.Duration(t.LastedNs())); w != nil {
+			t.DomainsPowerW[domain.ID] = *w
+		}
+		if domain.InTotal {
+			sum += e
+			slack := span.Slack + domain.Step.Joules()
+			lo += max(0, part-slack) * domain.Lo
+			hi += (part + slack) * domain.Hi
+		}
+	}
+	t.EnergyJ = joules(sum)
+	if t.DurationS > 0 {
+		w := t.EnergyJ.Float() / t.DurationS
+		t.AvgPowerW = &w
+	}
+	p.LoJ, p.HiJ = joules(nemb.Energy(math.Floor(lo*1e6))), joules(nemb.Energy(math.Ceil(hi*1e6)))
+	*p.LoJ, *p.HiJ = min(*p.LoJ, *t.EnergyJ), max(*p.HiJ, *t.EnergyJ)
+	if totals.HiJ == nil {
+		p.HiJ = nil
+	}
+	t.Provenance = p
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/nemb"
+)
+
+// steadyMachine has samples of a package of 20 W, its memory of 2 W and a GPU of 100 W for some milliseconds.
+func steadyMachine(ms int) nemb.Series {
+	counter := func(id, kind string, inTotal bool) nemb.Domain {
+		return nemb.Domain{ID: id, Kind: kind, Method: nemb.Measured, InTotal: inTotal, Lo: 1, Hi: 1, Period: time.Millisecond}
+	}
+	s := nemb.Series{Domains: []nemb.Domain{counter("package-0", "cpu_package", true), counter("core", "nested", false), counter("gpu0", "gpu", true)}}
+	for i := range ms + 1 {
+		s.Samples = append(s.Samples, nemb.Sample{
+			Time: checkpoint.Instant(i) * checkpoint.Instant(time.Millisecond), Energy: []nemb.Energy{nemb.Energy(20_000 * i), nemb.Energy(2_000 * i), nemb.Energy(100_000 * i)},
+		})
+	}
+	return s
+}
+
+// Tasks within the program have the machine's energy while they ran. Those that overlap
+// share that of the processors at each moment, and nobody has what a GPU used meanwhile.
+// A test has what its parts have.
+func TestMachineInTasks(t *testing.T) {
+	span := func(name string, from, to int64) Task {
+		return Task{Name: name, Depth: 1, StartedAtMonoNs: from * 1e6, EndedAtMonoNs: to * 1e6, DurationS: float64(to-from) * 1e-3,
+			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}, ProgramShare: &ProgramShare{}}
+	}
+	for _, test := range []struct {
+		name   string
+		tasks  []Task
+		want   []float64 // joules
+		core   []float64
+		method []string
+	}{
+		{"one after the other", []Task{span("a", 100, 200), span("b", 200, 500)}, []float64{12, 36}, []float64{0.2, 0.6}, []string{"interpolation", "interpolation"}},
+		// a is alone for 100 ms and shares for 100, b shares for 100 and is alone for 100.
+		{"two overlap", []Task{span("a", 100, 300), span("b", 200, 400)}, []float64{12 + 1, 1 + 12}, []float64{0.3, 0.3}, []string{"shared", "shared"}},
+		{"three at once", []Task{span("a", 100, 400), span("b", 100, 400), span("c", 100, 400)}, []float64{2, 2, 2}, []float64{0.2, 0.2, 0.2}, []string{"shared", "shared", "shared"}},
+		{"parts in a row", []Task{span("A", 100, 500), span("A/x", 200, 300), span("A/y", 300, 400)}, []float64{48, 12, 12}, []float64{0.8, 0.2, 0.2},
+			[]string{"interpolation", "interpolation", "interpolation"}},
+		{"parts at once", []Task{span("A", 100, 500), span("A/x", 200, 400), span("A/y", 200, 400)}, []float64{24 + 4, 2, 2}, []float64{0.8, 0.2, 0.2}, []string{"shared", "shared", "shared"}},
+		{"beside the parts of another", []Task{span("A", 100, 500), span("A/x", 100, 500), span("B", 100, 500)}, []float64{4, 4, 4}, []float64{0.4, 0.4, 0.4}, []string{"shared", "shared", "shared"}},
+		{"of no time", []Task{span("a", 100, 100), span("b", 100, 200)}, []float64{0, 12}, []float64{0, 0.2}, []string{"bracket", "interpolation"}},
+	} {
+		r := &Run{Tasks: append([]Task{span("all", 0, 1000)}, test.tasks...)}
+		r.Totals.EnergyJ, r.Totals.HiJ, r.Totals.Kind = new(Joules), new(Joules), nemb.Measured
+		r.machineInTasks(steadyMachine(1000))
+		for i, task := range r.Tasks[1:] {
+			if task.EnergyJ == nil || task.LoJ == nil || task.HiJ == nil {
+				t.Errorf("%s: %s: not known", test.name, task.Name)
+				continue
+			}
+			e := task.EnergyJ.Float()
+			if math.Abs(e-test.want[i]) > 1e-3 || task.Method != test.method[i] || math.Abs(task.Domains["core"].Float()-test.core[i]) > 1e-3 {
+				t.Errorf("%s: %s: %g J by %s, core %v: want %g J by %s, core %g", test.name, task.Name, e, task.Method, task.Domains["core"], test.want[i], test.method[i], test.core[i])
+			}
+			if *task.LoJ > *task.EnergyJ || *task.HiJ < *task.EnergyJ || *task.EnergyJ != task.Domains["package-0"]+task.Domains["gpu0"] {
+				t.Errorf("%s: %+v", test.name, task)
+			}
+		}
+	}
+}
+
+// Nothing tells when a test ran again: what the machine used meanwhile is not known.
+func TestMachineInTasksAgain(t *testing.T) {
+	task := Task{Depth: 1, StartedAtMonoNs: 100e6, EndedAtMonoNs: 300e6, Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}, again: true}
+	r := &Run{Tasks: []Task{{}, task}}
+	r.Totals.EnergyJ = new(Joules)
+	r.machineInTasks(steadyMachine(1000))
+	if r.Tasks[1].EnergyJ != nil || len(r.Tasks[1].Domains) > 0 {
+		t.Errorf("%+v", r.Tasks[1])
+	}
+}
+
+// Where samples do not reach, nothing is known of a task.
+func TestMachineInTasksBeyondSamples(t *testing.T) {
+	r := &Run{Tasks: []Task{{}, {Depth: 1, StartedAtMonoNs: 900e6, EndedAtMonoNs: 1100e6, Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}}}}
+	r.Totals.EnergyJ = new(Joules)
+	r.machineInTasks(steadyMachine(1000))
+	if r.Tasks[1].EnergyJ != nil {
+		t.Error(*r.Tasks[1].EnergyJ)
+	}
+}
