@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -289,6 +290,48 @@ func TestMetersOfRanks(t *testing.T) {
 	if _, err := analysis.Of(trace, analysis.Options{From: 3, To: 4}); err == nil {
 		t.Error("rank 3 is there")
 	}
+}
+
+// heap is the memory in use after each of so many ranks, at most.
+func heap(t testing.TB, dir string, every int) uint64 {
+	t.Helper()
+	most := uint64(0)
+	of(t, dir, analysis.Options{Progress: func(done int) {
+		if done%every == 0 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapAlloc)
+		}
+	}})
+	return most
+}
+
+// Ten times the records take no more memory, and of many ranks as much as their figures.
+func TestBoundedMemory(t *testing.T) {
+	few, many := filepath.Join(t.TempDir(), "few"), filepath.Join(t.TempDir(), "many")
+	recordertest.Large(t, few, 8, 1<<17)
+	recordertest.Large(t, many, 8, 10<<17)
+	little, much := heap(t, few, 2), heap(t, many, 2)
+	// A million accesses are kept, and more are not.
+	if much > little+(8<<20) {
+		t.Errorf("%d bytes for a million records, %d for ten", little, much)
+	}
+}
+
+// Ten thousand ranks of 100,000 records each: 10^9.
+//
+//	go test ./recorder/analysis -run xxx -bench Billion -benchtime 1x
+func BenchmarkBillion(b *testing.B) {
+	const ranks, each = 10_000, 100_000
+	dir := filepath.Join(b.TempDir(), "trace")
+	recordertest.Large(b, dir, ranks, each)
+	var most uint64
+	for b.Loop() {
+		most = heap(b, dir, 1000)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(ranks*each), "ns/record")
+	b.ReportMetric(float64(most)/(1<<20), "MiB-in-use")
 }
 
 // A thousand ranks of 10,000 records each, beside reading the bytes of their files.

@@ -331,7 +331,7 @@ func (f *files) finish(a *reader) {
 		}
 		for i := range file.Points {
 			p := &file.Points[i]
-			p.From, p.To = p.From*a.trace.Resolution, p.To*a.trace.Resolution
+			p.From, p.To = a.trace.Seconds(int64(p.From)), a.trace.Seconds(int64(p.To))
 		}
 		file.ReadMB, file.WriteMB = file.ReadMBs(), file.WriteMBs()
 		file.Energy = a.energy.of(file.sum)

@@ -372,3 +372,41 @@ func (w *Writer) Close(t testing.TB) {
 		}
 	}
 }
+
+// Large writes a trace of many ranks of so many records each, a multiple of four, of Recorder 3.0 with
+// all of its compression: a loop of a write, a read, a barrier and a seek. It is small, and written as fast.
+func Large(t testing.TB, dir string, ranks, records int) {
+	t.Helper()
+	w := New(dir, Trace{Layout: V30, Shared: true, Packed: true, Start: 1e9})
+	file := "/data/out"
+	w.Rank([]Record{{Start: 10, End: 15, Func: "write", Args: []string{file, "%p", "4096"}},
+		{Start: 20, End: 25, Func: "read", Args: []string{file, "%p", "4096"}}, {Start: 30, End: 35, Func: "MPI_Barrier"},
+		{Start: 40, End: 45, Func: "lseek", Args: []string{file, "0", "0"}}})
+	all := w.Files()
+	u32, u64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
+	copy(all["recorder.mt"], u32(nil, uint32(ranks)))
+	all["ug.mt"] = u32(make([]byte, 4*ranks), 1)
+	all["ug.cfg"] = Block(Grammar(map[int32][]int32{-1: {-2, int32(records / 4)}, -2: {0, 1, 1, 1, 2, 1, 3, 1}}))
+	var times []byte
+	for range records {
+		times = u32(u32(times, 10), 15)
+	}
+	const buffer = 1 << 20
+	var packed []byte
+	for part := range slices.Chunk(times, buffer) {
+		packed = append(packed, Block(part)...)
+	}
+	var sizes []byte
+	for range ranks {
+		sizes = u64(sizes, uint64(len(packed)))
+	}
+	all["recorder.ts"] = append(sizes, bytes.Repeat(packed, ranks)...)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range all {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

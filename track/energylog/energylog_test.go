@@ -30,6 +30,9 @@ func TestRead(t *testing.T) {
 1002000000000,1,1,25,10,6,2,,,140,20,x
 1003000000000,1,1,35,10,8,2,4,1,160,20,x
 10040`, []float64{1000, 1001, 1003}, []float64{0, 11, 33}, "measured", "package-0_j dram-0_j"},
+		{"csv: a machine of one package", "unix_ns,mono_ns,reading_ns,package-0_j,core_j,uncore_j,dram_j,gpu0_derived_j,psys_j,run\n" +
+			"1000000000000,1,1,5,1,1,1,1,90,\n1002000000000,1,1,15,9,9,2,4,900,\n", []float64{1000, 1002}, []float64{0, 14}, "derived",
+			"package-0_j dram_j gpu0_derived_j"},
 		{"csv: estimated", "unix_ns,mono_ns,reading_ns,machine_estimated_j,machine_estimated_w,run\n1000000000000,1,1,0,,\n" +
 			"1002000000000,1,1,30,15,\n", []float64{1000, 1002}, []float64{0, 30}, "estimated", "machine_estimated_j"},
 		{"csv: powers only", "unix_ns,mono_ns,reading_ns,gpu-0_power_w,gpu-0_average_power_w,run\n1000000000000,1,1,100,90,\n" +
