@@ -17,6 +17,7 @@ import (
 	"cg/monitor"
 	"cg/monitor/jsonl"
 	"cg/monitor/metrics"
+	"cg/monitor/mqtt"
 	"cg/nemb/population"
 	"cg/report/usage"
 	"cg/shown"
@@ -35,7 +36,7 @@ each interval, and a summary at its end.
 several times. A --pid is a process with all that it starts. When all that is
 watched has ended, cg monitor ends, too.
 
-With --serve or --textfile nothing is printed but to a terminal.
+With --serve, --textfile or --mqtt nothing is printed but to a terminal.
 
 Exit status: 0; 1 if nothing can be read, what is to be watched is not there, or
 a file cannot be written; 2 usage.`,
@@ -58,7 +59,7 @@ a file cannot be written; 2 usage.`,
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
 			sysrootFlag(),
-		}, targetFlags()...),
+		}, append(targetFlags(), brokerFlags()...)...),
 		Action: runMonitor,
 	}
 }
@@ -188,6 +189,7 @@ type monitorOutputs struct {
 	exporter *metrics.Exporter // nil without --serve and --textfile
 	server   *metrics.Server
 	folder   string // of --textfile
+	broker   *mqtt.Publisher
 }
 
 func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {
@@ -205,6 +207,7 @@ func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {
 		}
 	}
 	if err := o.openExporters(c); err != nil {
+		o.close()
 		return nil, err
 	}
 	if err := differentOutputs(c, "output", "jsonl"); err != nil {
@@ -232,6 +235,11 @@ func (o *monitorOutputs) close() {
 	if o.server != nil {
 		o.server.Close()
 	}
+	if o.broker != nil {
+		if lost := o.broker.Close(brokerPatience); lost > 0 {
+			sayf("--mqtt: %d rows were not sent", lost)
+		}
+	}
 	if o.folder != "" {
 		metrics.RemoveFile(o.folder)
 	}
@@ -245,7 +253,7 @@ func (o *monitorOutputs) each(s *monitor.Snapshot) bool {
 			return false
 		}
 	}
-	if o.failed = o.export(s); o.failed != nil {
+	if o.failed = o.export(s, row); o.failed != nil {
 		return false
 	}
 	switch {

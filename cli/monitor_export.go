@@ -1,18 +1,69 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
 	"cg/monitor"
 	"cg/monitor/metrics"
+	"cg/monitor/mqtt"
+	"cg/report/usage"
+	"cg/shown"
 )
 
-// openExporters opens what --serve and --textfile ask for.
+// openExporters opens what --serve, --textfile and --mqtt ask for.
 func (o *monitorOutputs) openExporters(c *cli.Context) error {
+	if err := o.openBroker(c); err != nil {
+		return err
+	}
+	return o.openMetrics(c)
+}
+
+func brokerFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "mqtt", Usage: "send a row for each interval to the MQTT broker at `URL`: " +
+			"mqtt://[USER:PASSWORD@]HOST[:PORT], mqtts:// for TLS"},
+		&cli.StringFlag{Name: "mqtt-prefix",
+			Usage: "begin topics with `PREFIX`; default: cg/ and the name of this machine"},
+		&cli.IntFlag{Name: "mqtt-qos", Value: 1, Usage: "quality of service `N` of the messages, 0 to 2"},
+	}
+}
+
+// brokerPatience is how long rows that wait for a broker are waited for at the end.
+const brokerPatience = 3 * time.Second
+
+func (o *monitorOutputs) openBroker(c *cli.Context) error {
+	if c.String("mqtt") == "" {
+		for _, name := range []string{"mqtt-prefix", "mqtt-qos"} {
+			if c.IsSet(name) {
+				return fail(statusUsage, "--%s is for --mqtt", name)
+			}
+		}
+		return nil
+	}
+	hostname, _ := os.Hostname()
+	config := mqtt.Config{URL: c.String("mqtt"), Prefix: c.String("mqtt-prefix"), ID: "cg-" + newID(),
+		QoS: byte(min(max(c.Int("mqtt-qos"), 0), 255)), Warn: func(text string) { sayf("--mqtt: %s", text) }}
+	if c.Int("mqtt-qos") < 0 {
+		config.QoS = 255
+	}
+	if config.Prefix == "" {
+		config.Prefix = "cg/" + shown.OrUnknown(hostname)
+	}
+	var err error
+	if o.broker, err = mqtt.Open(config); err != nil {
+		return fail(statusUsage, "--mqtt: %w", err)
+	}
+	o.quiet = o.quiet || !o.live
+	return nil
+}
+
+func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 	address, folder := c.String("serve"), c.String("textfile")
 	most := c.Int("max-labels")
 	if most < 0 {
@@ -55,7 +106,14 @@ func (o *monitorOutputs) openExporters(c *cli.Context) error {
 }
 
 // export shows a snapshot to others.
-func (o *monitorOutputs) export(s *monitor.Snapshot) error {
+func (o *monitorOutputs) export(s *monitor.Snapshot, row *usage.Row) error {
+	if o.broker != nil {
+		b, err := json.Marshal(row)
+		if err != nil {
+			return err
+		}
+		o.broker.Add(b)
+	}
 	if o.exporter == nil {
 		return nil
 	}
