@@ -122,7 +122,7 @@ func (c cluster) read(dir string) (l left) {
 		}
 		l.ranks = append(l.ranks, r)
 	}
-	shares := map[int]uint64{}
+	shares, less, more := map[int]uint64{}, map[int]uint64{}, map[int]uint64{}
 	for n, err := range l.folder.Nodes() {
 		if err != nil {
 			c.t.Fatal(err)
@@ -134,6 +134,8 @@ func (c cluster) read(dir string) (l left) {
 			for d, uj := range s.ShareUj {
 				if n.Domains[d].InTotal {
 					shares[s.Rank] += uj
+					less[s.Rank] += s.LessUj[d]
+					more[s.Rank] += s.MoreUj[d]
 				}
 			}
 		}
@@ -162,6 +164,11 @@ func (c cluster) read(dir string) (l left) {
 		if e == nil || uint64(*e) != shares[r.Rank] || r.ShareUj["package-0"] != shares[r.Rank] {
 			c.t.Errorf("rank %d: the report has %v, its file %d uJ, its node's record %d uJ", r.Rank, e,
 				r.ShareUj["package-0"], shares[r.Rank])
+		}
+		if lo, hi := run.Totals.LoJ, run.Totals.HiJ; e != nil && (lo == nil || hi == nil ||
+			uint64(*lo)+min(uint64(*e), less[r.Rank]) > uint64(*e)+1 || uint64(*hi)+1 < uint64(*e)+more[r.Rank]) {
+			c.t.Errorf("rank %d: %+v, and its share may be less by %d uJ or more by %d", r.Rank, run.Totals, less[r.Rank],
+				more[r.Rank])
 		}
 	}
 	return l

@@ -43,6 +43,13 @@ type Paced interface {
 	Every() time.Duration
 }
 
+// Bounded is a sensor whose bounds are known when it has been read: Bounds are the factors Lo and
+// Hi of its domains, in their order, so far. They take the place of those of Domains.
+type Bounded interface {
+	Sensor
+	Bounds() [][2]float64
+}
+
 // Modelled is a sensor of one domain whose energy is computed and not read: it
 // follows from the time and from how busy the processors were.
 type Modelled interface {

@@ -288,6 +288,11 @@ func (n *Node) check(path string) error {
 		if len(s.ShareUj) != len(n.Domains) {
 			return fmt.Errorf("%s: rank %d has %d shares of %d domains", path, s.Rank, len(s.ShareUj), len(n.Domains))
 		}
+		for _, doubts := range [][]uint64{s.LessUj, s.MoreUj} {
+			if len(doubts) != 0 && len(doubts) != len(n.Domains) {
+				return fmt.Errorf("%s: rank %d has %d doubts of %d domains", path, s.Rank, len(doubts), len(n.Domains))
+			}
+		}
 	}
 	for i, s := range n.Samples {
 		if len(s.EnergyUj) != len(n.Domains) {

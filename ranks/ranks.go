@@ -159,6 +159,10 @@ type Share struct {
 	State   string   `json:"state"` // Running, Settled or Lost
 	CPUNs   int64    `json:"cpu_ns"`
 	ShareUj []uint64 `json:"share_uj"`
+	// LessUj and MoreUj are by how much each share may be less and more, because processor
+	// times are older than the windows that they divide; empty where that is not known.
+	LessUj []uint64 `json:"less_uj,omitempty"`
+	MoreUj []uint64 `json:"more_uj,omitempty"`
 }
 
 // Sample is the state of a node at a moment, cumulative since the first.

@@ -151,6 +151,8 @@ func (r *Run) ledger(e energies) {
 	if !e.ofProgramAlone() {
 		line(LineOther, func(l attribute.Ledger) nemb.Energy { return l.Other })
 		line(LineIdle, func(l attribute.Ledger) nemb.Energy { return l.Idle })
+	}
+	if !e.ofProgramAlone() || total.Own > 0 { // what the runtime did for cg
 		line(LineOwn, func(l attribute.Ledger) nemb.Energy { return l.Own })
 	}
 	if e.result.Checkpoints > 0 {

@@ -170,6 +170,23 @@ func (a *Account) Method() string {
 	return "none"
 }
 
+// Grain is by how much the program's time may be behind what it has used: the time of a
+// tick of the scheduler after which groups are updated, the resolution of the clock, or the
+// time between two looks at the process tree with the tick of its figures.
+func (a *Account) Grain() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.ended:
+		return 0
+	case a.clock != nil:
+		return time.Millisecond
+	case a.inside:
+		return Tick
+	}
+	return 100*time.Millisecond + Tick
+}
+
 // Close closes file descriptors. The account reads no further.
 func (a *Account) Close() error {
 	a.mu.Lock()

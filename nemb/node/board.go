@@ -32,7 +32,7 @@ const (
 	headerWords = 64
 	slotWords   = 16
 	ledgerWords = 8
-	resultWords = 2 + maxDomains
+	resultWords = 2 + 3*maxDomains
 	stateWords  = 8 + maxDomains*ledgerWords + maxSlots*resultWords
 	boardWords  = headerWords + maxSlots*slotWords + 2*stateWords
 )
@@ -56,6 +56,8 @@ const (
 	slotOwn          // that of its cg
 	slotFinal        // CLOCK_MONOTONIC when slotCPU became final
 	slotPeers        // how many ranks its launcher starts on this node, 0 for not known
+	slotAt           // CLOCK_MONOTONIC when slotCPU was read
+	slotGrain        // by how much slotCPU may be behind what was used then, ns
 )
 
 // States of a slot, and of its result.
@@ -155,6 +157,15 @@ type result struct {
 	state  uint64
 	cpu    int64 // processor time that is in the shares, ns
 	shares []uint64
+	// less and more are by how much each share may be less and more, because processor
+	// times are older than the windows that they divide.
+	less, more []uint64
+}
+
+// newResult is that of a rank that came.
+func newResult(domains int) result {
+	return result{state: stateRunning, shares: make([]uint64, domains), less: make([]uint64, domains),
+		more: make([]uint64, domains)}
 }
 
 // state is what the measurer knows, as a whole.
@@ -184,6 +195,8 @@ func (b *board) commit(s *state) {
 		b.store(at+1, uint64(r.cpu))
 		for d, v := range r.shares {
 			b.store(at+2+d, v)
+			b.store(at+2+maxDomains+d, r.less[d])
+			b.store(at+2+2*maxDomains+d, r.more[d])
 		}
 	}
 	b.store(wordCommits, next)
@@ -210,9 +223,11 @@ func (b *board) committed(domains int) *state {
 
 func (b *board) resultIn(which uint64, slot, domains int) result {
 	at := resultAt(which, slot)
-	r := result{state: b.load(at), cpu: int64(b.load(at + 1)), shares: make([]uint64, domains)}
+	r := newResult(domains)
+	r.state, r.cpu = b.load(at), int64(b.load(at+1))
 	for d := range r.shares {
 		r.shares[d] = b.load(at + 2 + d)
+		r.less[d], r.more[d] = b.load(at+2+maxDomains+d), b.load(at+2+2*maxDomains+d)
 	}
 	return r
 }

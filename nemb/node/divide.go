@@ -3,6 +3,7 @@ package node
 import (
 	"time"
 
+	"cg/checkpoint"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute/paths"
@@ -10,7 +11,11 @@ import (
 )
 
 // reading is the processor time that a rank has written, ns.
-type reading struct{ program, own int64 }
+type reading struct {
+	program, own int64
+	at           checkpoint.Instant // when it was read
+	grain        int64              // by how much program may be behind then, ns
+}
 
 // divider divides what a node's counters show: among its ranks, their cg, everybody else
 // and idle power by package windows, and the part of all ranks among them by processor
@@ -24,13 +29,16 @@ type divider struct {
 	program int64     // of all ranks since this measurer's first sample
 	own     int64
 	other   time.Duration
+	cpus    int
+	behind  []float64 // by slot: time that it may lack at the end of the last window, ns
+	powers  [][]slope // by slot and domain, of the last window
 }
 
 // newDivider begins with what earlier measurers left and what the ranks have written so
 // far: what they used before that is in no share.
 func newDivider(domains []nemb.Domain, cpus int, before *state, slots []reading) *divider {
 	x := &divider{windows: windows.New(domains, cpus, paths.NewTree()), state: before, counted: slots,
-		base: append([]ledger{}, before.ledgers...)}
+		base: append([]ledger{}, before.ledgers...), cpus: cpus}
 	x.before.own, x.before.other = before.own, before.other
 	for len(x.base) < len(domains) {
 		x.base = append(x.base, ledger{})
@@ -51,7 +59,11 @@ func (x *divider) admit(slots int) {
 		x.counted = append(x.counted, reading{})
 	}
 	for len(x.state.results) < slots {
-		x.state.results = append(x.state.results, result{state: stateRunning, shares: make([]uint64, len(x.base))})
+		x.state.results = append(x.state.results, newResult(len(x.base)))
+	}
+	for len(x.behind) < slots {
+		x.behind = append(x.behind, 0)
+		x.powers = append(x.powers, make([]slope, len(x.base)))
 	}
 }
 
@@ -72,15 +84,22 @@ func (x *divider) close(s nemb.Sample, slots []reading) {
 		used[i] = float64(cpu)
 		x.program += cpu
 		x.own += max(0, now.own-before.own)
-		x.counted[i] = reading{max(before.program, now.program), max(before.own, now.own)}
+		x.counted[i] = reading{program: max(before.program, now.program), own: max(before.own, now.own)}
 		x.state.results[i].cpu += cpu
 	}
 	x.other = max(x.other, s.Usage.Other-time.Duration(x.program+x.own))
 	s.Usage = account.Usage{Program: time.Duration(x.program), Own: s.Usage.Own + time.Duration(x.own), Other: x.other}
+	busy := -float64(x.state.own+x.state.other) + float64(x.before.own+x.before.other)
 	x.state.own, x.state.other = x.before.own+int64(s.Usage.Own), x.before.other+int64(x.other)
+	busy += float64(int64(s.Usage.Own) + int64(x.other))
+	for _, u := range used {
+		busy += u
+	}
 	before := make([]nemb.Energy, len(x.base))
+	active := make([]nemb.Energy, len(x.base))
 	for d := range x.windows.Domains {
-		before[d] = x.windows.Domains[d].Program
+		w := &x.windows.Domains[d]
+		before[d], active[d] = w.Program, w.Program+w.Own+w.Other
 	}
 	x.windows.Close(x.windows.Steady(s), false, nil)
 	for d := range x.windows.Domains {
@@ -93,7 +112,9 @@ func (x *divider) close(s nemb.Sample, slots []reading) {
 			l.ranks += part
 		}
 		l.unattributed = l.total - l.ranks - l.other - l.idle - l.own
+		x.doubt(d, float64(w.Program+w.Own+w.Other-active[d]), busy, used)
 	}
+	x.late(s.Time, slots)
 }
 
 // split divides e in proportion to the weights, to the microjoule: what rounding leaves

@@ -210,7 +210,10 @@ func (m *measurer) fresh(record string, mine ranks.Measurer) {
 func (m *measurer) readings() []reading {
 	all := make([]reading, m.board.slots())
 	for s := range all {
-		all[s] = reading{int64(m.board.slot(s, slotCPU)), int64(m.board.slot(s, slotOwn))}
+		r := &all[s]
+		r.at = checkpoint.Instant(m.board.slot(s, slotAt)) // written after the times
+		r.program, r.own = int64(m.board.slot(s, slotCPU)), int64(m.board.slot(s, slotOwn))
+		r.grain = int64(m.board.slot(s, slotGrain))
 	}
 	return all
 }

@@ -188,9 +188,12 @@ func (m *Member) publish() {
 	if a == nil {
 		return
 	}
+	at := checkpoint.Monotime()
 	program, own := a.Used()
+	m.board.store(slotWord(m.slot, slotGrain), uint64(a.Grain()))
 	m.board.store(slotWord(m.slot, slotOwn), uint64(own))
 	m.board.store(slotWord(m.slot, slotCPU), uint64(program))
+	m.board.store(slotWord(m.slot, slotAt), uint64(at))
 }
 
 // Record is the name of the node's record in the run's folder.
@@ -343,6 +346,23 @@ func (s *sensor) Domains() []nemb.Domain {
 			share.Method = nemb.Derived
 		}
 		all = append(all, share)
+	}
+	return all
+}
+
+// Bounds are those of the shares so far, as factors: of the node's counters, and of the
+// division (doubt.go).
+func (s *sensor) Bounds() [][2]float64 {
+	all := make([][2]float64, len(s.of))
+	r, ok := s.m.board.result(s.m.slot, len(s.m.about.Domains))
+	for i, d := range s.of {
+		domain := s.m.about.Domains[d]
+		all[i] = [2]float64{domain.Lo, domain.Hi}
+		if ok && r.shares[d] > 0 {
+			share := float64(r.shares[d])
+			all[i][0] = domain.Lo * max(0, 1-float64(r.less[d])/share)
+			all[i][1] = domain.Hi * (1 + float64(r.more[d])/share)
+		}
 	}
 	return all
 }

@@ -102,7 +102,8 @@ func TestDivisionIsExact(t *testing.T) {
 // A rank that came when no measurer was there is measured by the next one.
 func TestRankThatCameBetween(t *testing.T) {
 	domains := []nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}
-	before := &state{results: []result{{state: stateSettled, shares: []uint64{3}}, {shares: []uint64{0}}}}
+	before := &state{results: []result{newResult(1), newResult(1)}}
+	before.results[0].state, before.results[1].state = stateSettled, stateFree
 	x := newDivider(domains, 2, before, make([]reading, 2))
 	if got := x.state.results; got[0].state != stateSettled || got[1].state != stateRunning {
 		t.Errorf("%+v", got)
@@ -123,7 +124,7 @@ func TestBoard(t *testing.T) {
 		}
 	}
 	want := &state{mono: 5, unix: 6, own: 7, other: 8, ledgers: []ledger{{21, 6, 5, 4, 3, 3}, {1, 1, 0, 0, 0, 0}}, results: []result{
-		{stateSettled, 7, []uint64{1, 0}}, {stateRunning, 8, []uint64{2, 1}}, {stateLost, 9, []uint64{3, 0}}}}
+		{stateSettled, 7, []uint64{1, 0}, []uint64{0, 0}, []uint64{4, 0}}, {stateRunning, 8, []uint64{2, 1}, []uint64{1, 1}, []uint64{0, 3}}, {stateLost, 9, []uint64{3, 0}, []uint64{0, 0}, []uint64{0, 0}}}}
 	b.commit(&state{mono: 1, ledgers: make([]ledger, 2), results: want.results})
 	b.commit(want)
 	other, err := openBoard(dir) // of another process

@@ -61,7 +61,8 @@ func (m *measurer) put() error {
 	n.Ranks = n.Ranks[:0]
 	for s, r := range x.state.results {
 		n.Ranks = append(n.Ranks, ranks.Share{Rank: int(m.board.slot(s, slotRank)) - 1,
-			PID: int(m.board.slot(s, slotPID)), State: names[r.state], CPUNs: r.cpu, ShareUj: r.shares})
+			PID: int(m.board.slot(s, slotPID)), State: names[r.state], CPUNs: r.cpu, ShareUj: r.shares,
+			LessUj: r.less, MoreUj: r.more})
 	}
 	if m.clock != nil {
 		n.Offsets = m.clock.Offsets()

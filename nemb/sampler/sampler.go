@@ -78,6 +78,7 @@ type Sampler struct {
 	fast     []int // domain of each file, in the order of the thread's readings
 	slow     []*slowSensor
 	models   []modelDomain
+	bounded  []boundedDomains
 	account  *account.Account // Config.Program, or a private one for the models
 	private  bool
 	usage    curve
@@ -99,6 +100,12 @@ type Sampler struct {
 	ring     *ring         // of Share
 	drained  chan struct{} // closed to end the drain
 	drain    sync.WaitGroup
+}
+
+// boundedDomains are the domains of a sensor from one on.
+type boundedDomains struct {
+	at     int
+	sensor nemb.Bounded
 }
 
 type modelDomain struct {
@@ -191,6 +198,9 @@ func (s *Sampler) closeAccount() {
 func (s *Sampler) add(sensor nemb.Sensor) {
 	at := len(s.domains)
 	s.domains = append(s.domains, sensor.Domains()...)
+	if b, is := sensor.(nemb.Bounded); is {
+		s.bounded = append(s.bounded, boundedDomains{at, b})
+	}
 	switch sensor := sensor.(type) {
 	case nemb.Counting:
 		first := len(s.counters)
@@ -265,6 +275,11 @@ func (s *Sampler) Domains() []nemb.Domain {
 			d.Step = max(d.Step, f.Jump)
 		}
 		domains[i].Period = max(domains[i].Period, 2*f.Slowest)
+	}
+	for _, b := range s.bounded {
+		for i, of := range b.sensor.Bounds() {
+			domains[b.at+i].Lo, domains[b.at+i].Hi = of[0], of[1]
+		}
 	}
 	return domains
 }

@@ -191,7 +191,9 @@ type Rank struct {
 	StartedUnixNs int64          `json:"started_unix_ns"`
 	DurationS     *float64       `json:"duration_s"`
 	CPUTimeS      float64        `json:"cpu_time_s"`
-	EnergyJ       *report.Joules `json:"energy_j"` // its share
+	EnergyJ       *report.Joules `json:"energy_j"` // its share, with the doubt of the counters and of dividing
+	EnergyLoJ     *report.Joules `json:"energy_lo_j"`
+	EnergyHiJ     *report.Joules `json:"energy_hi_j"`
 	MPITimeS      *float64       `json:"mpi_time_s"`
 	MPIEnergyJ    *report.Joules `json:"mpi_energy_j"`
 }

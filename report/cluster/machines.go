@@ -156,11 +156,13 @@ func both(a, b ranks.Node) ranks.Node {
 		out.Domains[at[i]] = once(a.Domains[at[i]], d, shared(&a, &b, at[i], i))
 	}
 	place := func(s ranks.Share, of []int) ranks.Share {
-		uj := make([]uint64, len(out.Domains))
-		for i, v := range s.ShareUj {
-			uj[of[i]] = v
+		for _, list := range []*[]uint64{&s.ShareUj, &s.LessUj, &s.MoreUj} {
+			uj := make([]uint64, len(out.Domains))
+			for i, v := range *list {
+				uj[of[i]] = v
+			}
+			*list = uj
 		}
-		s.ShareUj = uj
 		return s
 	}
 	first := make([]int, len(a.Domains))

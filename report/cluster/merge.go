@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -60,8 +61,15 @@ type warned struct {
 
 // shareOf is a rank's part of a node's energy in the total.
 type shareOf struct {
-	micro uint64
-	cpuNs int64
+	micro  uint64
+	lo, hi float64 // its bounds, in microjoules
+	cpuNs  int64
+}
+
+// energy is the share with its bounds.
+func (s shareOf) energy() (lo, e, hi *report.Joules) {
+	e = new(report.Joules(s.micro))
+	return new(report.Joules(math.Round(s.lo))), e, new(report.Joules(math.Round(s.hi)))
 }
 
 // Merge reads the folder of a run of many ranks. said is called with the number of ranks
@@ -155,8 +163,7 @@ func (m *merging) rank(r ranks.Rank) Rank {
 	n.Ranks++
 	share, known := n.shares[r.Rank]
 	if known && n.EnergyJ != nil {
-		e := report.Joules(share.micro)
-		out.EnergyJ = &e
+		out.EnergyLoJ, out.EnergyJ, out.EnergyHiJ = share.energy()
 	}
 	if r.CPUNs == 0 { // a rank that was killed: what its node saw of it
 		out.CPUTimeS = seconds(share.cpuNs)

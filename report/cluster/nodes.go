@@ -51,8 +51,12 @@ func (m *merging) node(r ranks.Node) {
 		n.OwnJ += report.Joules(d.CgUj)
 		n.UnattributedJ += report.Joules(d.UnattributedUj)
 		for _, s := range r.Ranks {
-			share := n.shares[s.Rank]
+			share, e := n.shares[s.Rank], float64(s.ShareUj[i])
 			share.micro += s.ShareUj[i]
+			if share.lo, share.hi = share.lo+e*d.Lo, share.hi+e*d.Hi; len(s.LessUj) > i && len(s.MoreUj) > i {
+				share.lo -= min(e, float64(s.LessUj[i])) * d.Lo
+				share.hi += float64(s.MoreUj[i]) * d.Hi
+			}
 			n.shares[s.Rank] = share
 		}
 	}
@@ -289,8 +293,9 @@ func (m *merging) lost(n *Node, reports map[int]bool) {
 			m.lines[LineNoReport] += report.Joules(share.micro)
 		}
 		if !known {
-			e := report.Joules(share.micro)
-			m.Ranks = append(m.Ranks, Rank{Rank: rank, Node: n.Name, LocalRank: -1, State: ranks.Lost, EnergyJ: &e})
+			r := Rank{Rank: rank, Node: n.Name, LocalRank: -1, State: ranks.Lost}
+			r.EnergyLoJ, r.EnergyJ, r.EnergyHiJ = share.energy()
+			m.Ranks = append(m.Ranks, r)
 			n.Ranks++
 			holes = append(holes, ranks.Hole{Kind: ranks.HoleRank, Node: n.Name, Rank: rank,
 				Text: "on " + n.Name + " has a share and no file"})

@@ -365,10 +365,11 @@ func (w *Windows) Known(d int) (lo, hi float64) {
 }
 
 // Refine takes over what is known of the domains at the end of a run, the same
-// ones: their steps.
+// ones: their steps and bounds.
 func (w *Windows) Refine(domains []nemb.Domain) {
 	for d := range w.Domains {
 		w.Domains[d].Domain.Step = domains[d].Step
+		w.Domains[d].Domain.Lo, w.Domains[d].Domain.Hi = domains[d].Lo, domains[d].Hi
 	}
 }
 
