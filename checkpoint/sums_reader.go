@@ -71,24 +71,17 @@ type reading struct {
 // was never in. The program's paths may be many more than those of a thread.
 type block [blockNodes]*knownNode
 
-// knownNode is what was read of a node.
+// knownNode is what was read of a node. What it had in a window is cleared in the tree once that window is
+// over and read.
 type knownNode struct {
-	ticks     [windows]uint64
+	ticks     uint64 // in the open window
 	calls     uint64
 	away      int64
 	awayTicks uint64
+	drawn     *[2]Drawn // nil where nothing was
 	others    int32
-	counted   *countedNode // nil where each event is timed
+	counted   uint32 // in the open window
 }
-
-// countedNode is what was read of a node of whose events some are counted alone.
-type countedNode struct {
-	counted [windows]uint32
-	drawn   [2]Drawn
-}
-
-// nothingCounted is what is known of a node before anything was counted.
-var nothingCounted countedNode
 
 // counts is the counts of a tree.
 type counts struct{ events, unwound, closed, joined, lost uint64 }
@@ -185,7 +178,7 @@ func (r *reading) look(t *tree, paths pathSource, v visit) (again, ok bool) {
 		if _, ok := r.parts(t, paths, v, &of, func() bool { return true }); !ok || !r.add(of, paths, v) {
 			return false, false
 		}
-		clear(t.touched[r.window%windows][:len(r.blocks)])
+		r.clear(t)
 		r.read = false
 		atomic.StoreUint64(&h.taken, r.window+1)
 	}
@@ -286,28 +279,48 @@ func (r *reading) parts(t *tree, paths pathSource, v visit, w *Window, same func
 		if b[i] == nil {
 			b[i] = new(knownNode)
 		}
-		b[i].add(p, slot)
+		b[i].add(p)
 	}
 	return true, true
 }
 
-// add adds what a node has more in a window.
-func (k *knownNode) add(p Part, slot uint64) {
-	k.ticks[slot] += p.Ticks
+// clear takes what a window that is over has out of the tree: its writer comes back to it once it is
+// taken.
+func (r *reading) clear(t *tree) {
+	slot := r.window % windows
+	for b, known := range r.blocks {
+		if t.touched[slot][b] == 0 {
+			continue
+		}
+		nodes := t.nodes[b*blockNodes:][:blockNodes]
+		for i := range nodes {
+			atomic.StoreUint64(&nodes[i].ticks[slot], 0)
+			atomic.StoreUint32(&nodes[i].counted[slot], 0)
+			if known != nil && known[i] != nil {
+				known[i].ticks, known[i].counted = 0, 0
+			}
+		}
+		t.touched[slot][b] = 0
+	}
+}
+
+// add adds what a node has more.
+func (k *knownNode) add(p Part) {
+	k.ticks += p.Ticks
+	k.counted += uint32(p.Counted)
 	k.calls += p.Calls
 	k.others += int32(p.Others)
 	k.away += p.Away
 	k.awayTicks += p.AwayTicks
-	if p.Counted == 0 && p.Drawn == [2]Drawn{} {
+	if p.Drawn == [2]Drawn{} {
 		return
 	}
-	if k.counted == nil {
-		k.counted = new(countedNode)
+	if k.drawn == nil {
+		k.drawn = new([2]Drawn)
 	}
-	k.counted.counted[slot] += uint32(p.Counted)
 	for i := range p.Drawn {
-		k.counted.drawn[i].Intervals += p.Drawn[i].Intervals
-		k.counted.drawn[i].Ticks += p.Drawn[i].Ticks
+		k.drawn[i].Intervals += p.Drawn[i].Intervals
+		k.drawn[i].Ticks += p.Drawn[i].Ticks
 	}
 }
 
@@ -365,19 +378,17 @@ func (node *treeNode) since(known *knownNode, slot uint64, others bool) Part {
 		other = atomic.LoadInt32(&node.others)
 	}
 	if known != nil {
-		p.Ticks -= known.ticks[slot]
+		p.Ticks -= known.ticks
+		counted -= known.counted
 		p.Calls -= known.calls
 		p.Away -= known.away
 		p.AwayTicks -= known.awayTicks
 		other -= known.others
-		of := known.counted
-		if of == nil {
-			of = &nothingCounted
-		}
-		counted -= of.counted[slot]
 		for k := range p.Drawn {
-			p.Drawn[k].Intervals -= of.drawn[k].Intervals
-			p.Drawn[k].Ticks -= of.drawn[k].Ticks
+			if known.drawn != nil {
+				p.Drawn[k].Intervals -= known.drawn[k].Intervals
+				p.Drawn[k].Ticks -= known.drawn[k].Ticks
+			}
 		}
 	}
 	p.Others, p.Counted = int64(other), uint64(counted)

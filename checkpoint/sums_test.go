@@ -72,6 +72,9 @@ func TestTree(t *testing.T) {
 		r.Tally.Nodes[4] != (Node{8, 3, Tick(y.nodes[4].born)}) {
 		t.Errorf("%+v", r)
 	}
+	if y.nodes[3].ticks[0] != 0 || y.nodes[4].ticks[0] != 0 || y.touched[0][0] != 0 || y.nodes[4].ticks[1] != 60 {
+		t.Errorf("the tree has %d, %d, %d", y.nodes[3].ticks[0], y.nodes[4].ticks[0], y.nodes[4].ticks[1])
+	}
 	if y.head.taken != 1 || c.Drain(fold) != 0 {
 		t.Errorf("%d windows taken, then more", y.head.taken)
 	}
@@ -392,7 +395,7 @@ func TestScatteredPaths(t *testing.T) {
 	})
 	after := heap()
 	const known = nodes * 16 // the paths themselves
-	if grown := int64(after - before - known); parts < used || grown > int64(used)*600 {
+	if grown := int64(after - before - known); parts < used || grown > int64(used)*400 {
 		t.Errorf("%d parts of %d nodes, %d bytes for each", parts, used, grown/int64(used))
 	} else {
 		t.Logf("%d bytes for each of %d nodes", grown/int64(used), used)
