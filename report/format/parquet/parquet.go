@@ -24,6 +24,7 @@ func init() {
 				return write(create, report.Several{r}, o)
 			}),
 			format.WritesFolder(write), format.WritesFolder(writeCluster), format.WritesFolder(iotrace.WriteParquet),
+			format.WritesFolder(writeStream),
 		},
 	})
 }
