@@ -22,6 +22,57 @@ type Tally struct {
 	Span    time.Duration
 	Energy  Energy
 	Square  float64
+	// Fast is of the counters that are not slow, where some are: it has windows of its own,
+	// which are shorter. Slow is the energy of the others at the moment At.
+	Fast Windows
+	Slow Energy
+	At   checkpoint.Instant
+}
+
+// Windows is a part of a Tally.
+type Windows struct {
+	Windows int
+	Span    time.Duration
+	Energy  Energy
+	Square  float64
+}
+
+// slow tells of each domain whether its counter is slow beside the fastest.
+func slow(domains []Domain) (is []bool, any bool) {
+	least := time.Duration(0)
+	for _, d := range domains {
+		if d.InTotal && d.Period > 0 && (least == 0 || d.Period < least) {
+			least = d.Period
+		}
+	}
+	for _, d := range domains {
+		is = append(is, d.InTotal && d.Period > spec.NoiseSlowTimes*least)
+		any = any || is[len(is)-1]
+	}
+	return is, any
+}
+
+// window is one that is open.
+type window struct {
+	open   bool
+	at     checkpoint.Instant // where it begins
+	energy Energy
+}
+
+// pass takes the next sample, and gives the length and energy of the window if it has
+// ended there: it is at least so long.
+func (w *window) pass(at checkpoint.Instant, energy Energy, least time.Duration) (span time.Duration, e Energy) {
+	span = time.Duration(at - w.at)
+	switch {
+	case !w.open || span < 0 || energy < w.energy:
+		span = 0
+	case span == 0 || span < least:
+		return 0, 0
+	default:
+		e = energy - w.energy
+	}
+	w.open, w.at, w.energy = true, at, energy
+	return span, e
 }
 
 // tallier sums up what a series tells of the machine's power. Domains are
@@ -29,9 +80,10 @@ type Tally struct {
 type tallier struct {
 	domains []Domain
 	tally   Tally
-	open    bool
-	at      checkpoint.Instant // where the open window begins
-	energy  Energy
+	all     window
+	fast    window
+	slow    []bool             // of the domains, nil where none is
+	known   bool               // whether slow is
 	last    checkpoint.Instant // of the sample before
 	// intervals counts the times between samples by their logarithm: each
 	// class is 1 % wide.
@@ -81,27 +133,41 @@ func (t *tallier) add(s Sample) Tally {
 	if s.Failed {
 		return t.tally
 	}
-	energy, least := Energy(0), time.Duration(0)
-	for d, domain := range t.domains {
-		if domain.InTotal && d < len(s.Energy) {
-			energy += s.Energy[d]
-			least = max(least, spec.NoiseWindowPeriods*domain.Period)
+	if !t.known {
+		t.known = true
+		if is, any := slow(t.domains); any {
+			t.slow = is
 		}
 	}
-	span := time.Duration(s.Time - t.at)
-	switch {
-	case !t.open || span < 0 || energy < t.energy:
-	case span == 0 || span < least:
-		return t.tally
-	default:
-		e := energy - t.energy
-		watts := e.Joules() / span.Seconds()
+	var all, fast Energy
+	var least, leastFast time.Duration
+	for d, domain := range t.domains {
+		if !domain.InTotal || d >= len(s.Energy) {
+			continue
+		}
+		all, least = all+s.Energy[d], max(least, spec.NoiseWindowPeriods*domain.Period)
+		if t.slow != nil && !t.slow[d] {
+			fast, leastFast = fast+s.Energy[d], max(leastFast, spec.NoiseWindowPeriods*domain.Period)
+		}
+	}
+	square := func(e Energy, span time.Duration) float64 { return e.Joules() * e.Joules() / span.Seconds() }
+	if span, e := t.all.pass(s.Time, all, least); span > 0 {
 		t.tally.Windows++
 		t.tally.Span += span
 		t.tally.Energy += e
-		t.tally.Square += watts * watts * span.Seconds()
+		t.tally.Square += square(e, span)
 	}
-	t.open, t.at, t.energy = true, s.Time, energy
+	if t.slow == nil {
+		return t.tally
+	}
+	t.tally.Slow, t.tally.At = all-fast, s.Time
+	if span, e := t.fast.pass(s.Time, fast, leastFast); span > 0 {
+		f := &t.tally.Fast
+		f.Windows++
+		f.Span += span
+		f.Energy += e
+		f.Square += square(e, span)
+	}
 	return t.tally
 }
 
@@ -167,19 +233,31 @@ func (s Series) Noise(begin, end checkpoint.Instant, interval time.Duration) Noi
 	}
 	first, last := inside[0].Tally, inside[len(inside)-1].Tally
 	n.Windows = last.Windows - first.Windows
-	span := (last.Span - first.Span).Seconds()
-	if n.Windows < spec.NoiseLeastPowers || span <= 0 || last.Energy == first.Energy {
-		return n
+	n.powers(Windows{n.Windows, last.Span - first.Span, last.Energy - first.Energy, last.Square - first.Square}, 0)
+	if over := time.Duration(last.At - first.At); !n.Known && over > 0 {
+		f := Windows{last.Fast.Windows - first.Fast.Windows, last.Fast.Span - first.Fast.Span,
+			last.Fast.Energy - first.Fast.Energy, last.Fast.Square - first.Fast.Square}
+		n.powers(f, (last.Slow-first.Slow).Joules()/over.Seconds())
 	}
-	n.Known = true
-	n.Window = (last.Span - first.Span) / time.Duration(n.Windows)
-	n.Mean = (last.Energy - first.Energy).Joules() / span
-	variance := max(0, (last.Square-first.Square)/span-n.Mean*n.Mean)
+	return n
+}
+
+// powers tells the power of windows, and of slow counters beside them, in watts. Too few
+// windows tell nothing.
+func (n *Noise) powers(w Windows, beside float64) {
+	span := w.Span.Seconds()
+	if w.Windows < spec.NoiseLeastPowers || span <= 0 || w.Energy == 0 {
+		return
+	}
+	n.Known, n.Windows = true, w.Windows
+	n.Window = w.Span / time.Duration(n.Windows)
+	mean := w.Energy.Joules() / span
+	variance := max(0, w.Square/span-mean*mean)
+	n.Mean = mean + beside
 	n.Std = math.Sqrt(variance * float64(n.Windows) / float64(n.Windows-1))
 	if n.Std < spec.NoiseZeroPart*n.Mean {
 		n.Std = 0
 	}
-	return n
 }
 
 // tallied gives the samples with their tallies, also where no Recording made

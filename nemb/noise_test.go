@@ -126,3 +126,26 @@ func TestNoiseOfFailedReadings(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
+
+// Beside a counter of 100 ms, such as a GPU's, a short span has the windows of the fast
+// counter, and the mean of both.
+func TestNoiseBesideASlowCounter(t *testing.T) {
+	s := Series{Domains: []Domain{{ID: "package-0", InTotal: true, Period: time.Millisecond}, {ID: "gpu0", InTotal: true, Period: 100 * time.Millisecond}}}
+	for i := range 1501 {
+		watts := Energy(20 + 4*(i/50%2)) // in turn 20 and 24 W
+		e := Energy(0)
+		if i > 0 {
+			e = s.Samples[i-1].Energy[0] + watts*1000
+		}
+		s.Samples = append(s.Samples, Sample{Time: checkpoint.Instant(i) * checkpoint.Instant(time.Millisecond), Energy: []Energy{e, Energy(i/100) * 30_000_000}})
+	}
+	n := s.Noise(0, checkpoint.Instant(1500*time.Millisecond), time.Millisecond)
+	if !n.Known || n.Windows != 30 || n.Window != 50*time.Millisecond || math.Abs(n.Mean-322) > 0.1 || math.Abs(n.Std-2) > 0.1 {
+		t.Errorf("%+v", n)
+	}
+	// Without the fast one nothing is known of so short a time.
+	s.Domains[0].InTotal = false
+	if n := s.Noise(0, checkpoint.Instant(1500*time.Millisecond), time.Millisecond); n.Known {
+		t.Errorf("%+v", n)
+	}
+}

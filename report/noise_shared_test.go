@@ -22,7 +22,10 @@ type sharedNoise struct {
 	LastedNs   int64             `json:"lasted_ns"` // from the first sample
 	Env        map[string]string `json:"env"`
 	Samples    [][3]int64        `json:"samples"`
-	Want       sharedNoiseWant   `json:"want"`
+	// FastPeriodNs is the period of the counters that are not slow, whose energies at the samples are FastUj; 0 where none is slow.
+	FastPeriodNs int64           `json:"fast_period_ns"`
+	FastUj       []int64         `json:"fast_uj"`
+	Want         sharedNoiseWant `json:"want"`
 
 	limits *NoiseLimits // what the environment means, nil for the default
 }
@@ -43,9 +46,15 @@ type sharedNoiseWant struct {
 // of computes what cg says of the case.
 func (c *sharedNoise) of() sharedNoiseWant {
 	s := nemb.Series{Domains: []nemb.Domain{{ID: "d", InTotal: true, Period: time.Duration(c.PeriodNs)}}}
-	for _, v := range c.Samples {
-		s.Samples = append(s.Samples, nemb.Sample{Time: checkpoint.Instant(v[0]), Failed: v[1]&2 != 0,
-			Energy: []nemb.Energy{nemb.Energy(v[2])}})
+	if c.FastPeriodNs > 0 {
+		s.Domains = append(s.Domains, nemb.Domain{ID: "fast", InTotal: true, Period: time.Duration(c.FastPeriodNs)})
+	}
+	for i, v := range c.Samples {
+		e := []nemb.Energy{nemb.Energy(v[2])}
+		if c.FastPeriodNs > 0 {
+			e = []nemb.Energy{nemb.Energy(v[2] - c.FastUj[i]), nemb.Energy(c.FastUj[i])}
+		}
+		s.Samples = append(s.Samples, nemb.Sample{Time: checkpoint.Instant(v[0]), Failed: v[1]&2 != 0, Energy: e})
 	}
 	l := DefaultNoise
 	if c.limits != nil {
@@ -101,7 +110,20 @@ func sharedNoiseCases() []*sharedNoise {
 			failing[i] = [3]int64{failing[i][0], 2, failing[i-1][2]}
 		}
 	}
+	// beside puts a counter of watts that is updated each 100 ms beside samples.
+	beside := func(name string, watts int64, samples [][3]int64) *sharedNoise {
+		c := &sharedNoise{Name: name, PeriodNs: int64(100 * ms), FastPeriodNs: int64(ms)}
+		for _, s := range samples {
+			c.FastUj = append(c.FastUj, s[2])
+			s[2] += (s[0] - samples[0][0]) / int64(100*ms) * watts * 100_000
+			c.Samples = append(c.Samples, s)
+		}
+		return c
+	}
 	cases := []*sharedNoise{
+		beside("1.5 s beside a counter that is slow", 300, counterOf(1501, ms, ms, two(94, 106))),
+		beside("windows enough of a counter that is slow", 300, counterOf(2000, 10*ms, ms, two(94, 106))),
+		beside("too short for any", 300, counterOf(100, ms, ms, level)),
 		{Name: "a steady power", PeriodNs: int64(ms), Samples: counterOf(301, ms, ms, level)},
 		{Name: "a steady power and a counter that is read out of step", PeriodNs: int64(ms),
 			Samples: counterOf(400, 983*time.Microsecond, ms, level)},
@@ -145,6 +167,9 @@ func sharedNoiseCases() []*sharedNoise {
 		}
 		if c.LastedNs == 0 {
 			c.LastedNs = c.Samples[len(c.Samples)-1][0] - c.Samples[0][0]
+		}
+		if c.FastUj == nil {
+			c.FastUj = []int64{}
 		}
 		if c.Env == nil {
 			c.Env = map[string]string{}

@@ -23,11 +23,29 @@ type Noise struct {
 
 // stretch is what is known of a task: times of its samples in ns, their flags, the
 // machine's energy at each in uJ; how long the task took, the interval that was asked
-// for, and the period of the slowest counter in ns, 0 where it is not known.
+// for, and the period of the slowest counter in ns, 0 where it is not known. Where some
+// counters are slow, fast is the energy of the others, and usual their longest period.
 type stretch struct {
-	times                    []int64
-	flags, micro             []uint64
-	lasted, interval, period int64
+	times                           []int64
+	flags, micro, fast              []uint64
+	lasted, interval, period, usual int64
+}
+
+// slow is the mean power of the counters that are slow, in W.
+func (s stretch) slow() float64 {
+	first, last := -1, -1
+	for i, flag := range s.flags {
+		if flag&flagFailed == 0 {
+			if last = i; first < 0 {
+				first = i
+			}
+		}
+	}
+	if first == last {
+		return 0
+	}
+	rest := float64(s.micro[last]-s.fast[last]) - float64(s.micro[first]-s.fast[first])
+	return rest * 1e3 / float64(s.times[last]-s.times[first])
 }
 
 // noise is that of the stretch, by the rule of runtimes/sdk/spec/cases/noise.json of cg.
@@ -52,6 +70,13 @@ func (s stretch) noise(l limits) *Noise {
 		out.DropRatio = 1 - float64(n)/float64(out.SamplesExpected)
 	}
 	powers, joules, seconds := s.powers()
+	beside := 0.0
+	if len(powers) < noiseLeastPowers && s.fast != nil {
+		others := s
+		others.micro, others.period = s.fast, s.usual
+		powers, joules, seconds = others.powers()
+		beside = s.slow()
+	}
 	if len(powers) < noiseLeastPowers || joules == 0 {
 		return out
 	}
@@ -59,6 +84,7 @@ func (s stretch) noise(l limits) *Noise {
 	for _, p := range powers {
 		squares += (p.watts - mean) * (p.watts - mean) * p.seconds
 	}
+	mean += beside
 	count := float64(len(powers))
 	std := math.Sqrt(squares / seconds * count / (count - 1))
 	if std < noiseZeroPart*mean {

@@ -428,20 +428,35 @@ func (s *Session) rangeOf(t *Task) (i, j int) {
 func (s *Session) noise(t *Task) *Noise {
 	i, j := s.rangeOf(t)
 	j = max(i, j)
-	micro := make([]uint64, j-i)
-	period := int64(0)
+	all := stretch{
+		times: s.samples.times[i:j], flags: s.samples.flags[i:j], micro: make([]uint64, j-i),
+		lasted: t.ended - t.started, interval: s.source.intervalNs,
+	}
+	least := int64(0)
+	for _, of := range s.source.domains {
+		if of.InTotal && of.PeriodNs > 0 && (least == 0 || of.PeriodNs < least) {
+			least = of.PeriodNs
+		}
+	}
+	fast, some := make([]uint64, j-i), false
 	for d, of := range s.source.domains {
-		if of.InTotal {
-			period = max(period, of.PeriodNs)
-			for n, e := range s.samples.energies[d][i:j] {
-				micro[n] += e
+		if !of.InTotal {
+			continue
+		}
+		slow := of.PeriodNs > noiseSlowTimes*least
+		if all.period, some = max(all.period, of.PeriodNs), some || slow; !slow {
+			all.usual = max(all.usual, of.PeriodNs)
+		}
+		for n, e := range s.samples.energies[d][i:j] {
+			if all.micro[n] += e; !slow {
+				fast[n] += e
 			}
 		}
 	}
-	return stretch{
-		times: s.samples.times[i:j], flags: s.samples.flags[i:j], micro: micro,
-		lasted: t.ended - t.started, interval: s.source.intervalNs, period: period,
-	}.noise(limitsOf(os.Getenv))
+	if some {
+		all.fast = fast
+	}
+	return all.noise(limitsOf(os.Getenv))
 }
 
 // eachSample calls f with the samples of a task as the file has them.

@@ -88,6 +88,9 @@ const noiseLeastPowers = 3
 // A variation below this part of the mean is what rounding leaves, and 0.
 const noiseZeroPart = 1e-6
 
+// A counter is slow whose period is longer than so many of the fastest's.
+const noiseSlowTimes = 10
+
 // Names of variation, and the upper ends of all but the last in percent.
 var noiseQualities = []string{"excellent", "good", "moderate", "high-noise"}
 

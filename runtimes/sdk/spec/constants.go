@@ -64,6 +64,9 @@ const NoiseLeastPowers = 3
 // A variation below this part of the mean is what rounding leaves, and 0.
 const NoiseZeroPart = 1e-6
 
+// A counter is slow whose period is longer than so many of the fastest's.
+const NoiseSlowTimes = 10
+
 // Names of variation, and the upper ends of all but the last in percent.
 var NoiseQualities = []string{"excellent", "good", "moderate", "high-noise"}
 

@@ -2,7 +2,7 @@
 import os
 
 from ._spec import (FLAG_FAILED, NOISE_CV_PERCENT, NOISE_DROP_PART, NOISE_LEAST_POWERS, NOISE_QUALITIES,
-                    NOISE_QUALITY_ENDS_PERCENT, NOISE_WINDOW_PERIODS, NOISE_ZERO_PART)
+                    NOISE_QUALITY_ENDS_PERCENT, NOISE_SLOW_TIMES, NOISE_WINDOW_PERIODS, NOISE_ZERO_PART)
 
 
 def median(values):
@@ -36,12 +36,28 @@ class Stretch:
     """What is known of a task: times of its samples in ns, their flags, the
     machine's cumulative energy at each in uJ; how long the task took, the interval
     that was asked for, and the period of the slowest counter in ns, 0 where it is
-    not known."""
-    __slots__ = "times", "flags", "energies", "lasted", "interval", "period"
+    not known. Where some counters are slow, fast are the energies of the others, and
+    the period of their slowest."""
+    __slots__ = "times", "flags", "energies", "lasted", "interval", "period", "fast"
 
-    def __init__(self, samples, lasted, interval, period):
+    def __init__(self, samples, lasted, interval, period, fast=None):
         self.times, self.flags, self.energies = samples
-        self.lasted, self.interval, self.period = lasted, interval, period
+        self.lasted, self.interval, self.period, self.fast = lasted, interval, period, fast
+
+    def told(self):
+        """The powers, and the mean of the slow counters' in W where these are too slow for
+        the rest: then the powers are those of the others."""
+        powers = list(self.powers())
+        if len(powers) >= NOISE_LEAST_POWERS or not self.fast:
+            return powers, 0.0
+        energies, period = self.fast
+        rest = [e - f for e, f in zip(self.energies, energies)]
+        whole = [i for i, flag in enumerate(self.flags) if not flag & FLAG_FAILED]
+        over = self.times[whole[-1]] - self.times[whole[0]] if whole else 0
+        if over <= 0:
+            return powers, 0.0
+        others = Stretch((self.times, self.flags, energies), self.lasted, self.interval, period)
+        return list(others.powers()), (rest[whole[-1]] - rest[whole[0]]) * 1e3 / over
 
     def powers(self):
         """(W, ns) of neighbouring windows. A sample whose reading failed ends none."""
@@ -61,9 +77,15 @@ def stretch_of(samples, part, lasted, interval):
     """The Stretch of a task that has a part (i, j) of all samples (_energy.Samples)."""
     i, j = part
     tops = [d for d, domain in enumerate(samples.domains) if domain.in_total]
-    energies = [sum(e) for e in zip(*(samples.energies[d][i:j].tolist() for d in tops))]
-    period = max((samples.domains[d].period_ns for d in tops), default=0)
-    return Stretch((samples.times[i:j].tolist(), samples.flags[i:j].tolist(), energies), lasted, interval, period)
+
+    def of(some):
+        energies = [sum(e) for e in zip(*(samples.energies[d][i:j].tolist() for d in some))]
+        return energies, max((samples.domains[d].period_ns for d in some), default=0)
+    energies, period = of(tops)
+    least = min((samples.domains[d].period_ns for d in tops if samples.domains[d].period_ns), default=0)
+    fast = [d for d in tops if samples.domains[d].period_ns <= NOISE_SLOW_TIMES * least]
+    return Stretch((samples.times[i:j].tolist(), samples.flags[i:j].tolist(), energies), lasted, interval, period,
+                   of(fast) if len(fast) < len(tops) else None)
 
 
 def noise_of(stretch, limits):
@@ -84,12 +106,13 @@ def noise_of(stretch, limits):
         "sample_interval_ms": stretch.interval / 1e6,
         "quality": None,
     }
-    powers = list(stretch.powers())
+    powers, beside = stretch.told()
     lasted = sum(t for _, t in powers)
     mean = sum(p * t for p, t in powers) / lasted if lasted else 0
     if len(powers) < NOISE_LEAST_POWERS or not mean:
         return out
     variance = sum((p - mean) ** 2 * t for p, t in powers) / lasted * len(powers) / (len(powers) - 1)
+    mean += beside
     std = variance ** 0.5 if variance ** 0.5 >= NOISE_ZERO_PART * mean else 0.0
     cv = 100 * std / mean
     out["power_mean_w"], out["power_std_w"], out["power_cv_percent"] = mean, std, cv

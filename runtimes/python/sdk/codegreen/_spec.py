@@ -75,6 +75,9 @@ NOISE_LEAST_POWERS = 3
 # A variation below this part of the mean is what rounding leaves, and 0.
 NOISE_ZERO_PART = 1e-6
 
+# A counter is slow whose period is longer than so many of the fastest's.
+NOISE_SLOW_TIMES = 10
+
 # Names of variation, and the upper ends of all but the last in percent.
 NOISE_QUALITIES = ["excellent", "good", "moderate", "high-noise"]
 NOISE_QUALITY_ENDS_PERCENT = [2.0, 5.0, 10.0]

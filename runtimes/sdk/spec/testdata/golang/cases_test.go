@@ -95,9 +95,14 @@ func TestNoise(t *testing.T) {
 		Lasted   int64 `json:"lasted_ns"`
 		Env      map[string]string
 		Samples  [][3]int64
+		Usual    int64    `json:"fast_period_ns"`
+		Fast     []uint64 `json:"fast_uj"`
 		Want     map[string]any
 	}) {
-		s := stretch{lasted: of.Lasted, interval: of.Interval, period: of.Period}
+		s := stretch{lasted: of.Lasted, interval: of.Interval, period: of.Period, usual: of.Usual}
+		if len(of.Fast) > 0 {
+			s.fast = of.Fast
+		}
 		for _, v := range of.Samples {
 			s.times, s.flags, s.micro = append(s.times, v[0]), append(s.flags, uint64(v[1])), append(s.micro, uint64(v[2]))
 		}

@@ -89,7 +89,9 @@ final class Held {
         Map<String, String> env = new HashMap<>();
         ((Map<?, ?>) of.get("env")).forEach((k, v) -> env.put((String) k, (String) v));
         Noise.Limits limits = Noise.Limits.of(env);
-        Map<String, Object> got = Noise.of(new Noise.Stretch(times, flags, micro, whole(of.get("lasted_ns")), whole(of.get("interval_ns")), whole(of.get("period_ns"))), limits);
+        double[] fast = ((List<?>) of.get("fast_uj")).stream().mapToDouble(v -> whole(v)).toArray();
+        Map<String, Object> got = Noise.of(new Noise.Stretch(times, flags, micro, whole(of.get("lasted_ns")), whole(of.get("interval_ns")), whole(of.get("period_ns")),
+            fast.length == 0 ? null : fast, whole(of.get("fast_period_ns"))), limits);
         got.put("reasons", Noise.reasons(got, limits));
         ((Map<?, ?>) of.get("want")).forEach((key, want) -> check(same(got.get(key), want), of.get("name") + ": " + key + " " + got.get(key) + ", want " + want));
     }

@@ -57,7 +57,8 @@ def between(path):
 def noise(case):
     samples = [[s[i] for s in case["samples"]] for i in range(3)]
     limits = _noise.Limits(case["env"])
-    got = _noise.noise_of(_noise.Stretch(samples, case["lasted_ns"], case["interval_ns"], case["period_ns"]), limits)
+    fast = (case["fast_uj"], case["fast_period_ns"]) if case["fast_uj"] else None
+    got = _noise.noise_of(_noise.Stretch(samples, case["lasted_ns"], case["interval_ns"], case["period_ns"], fast), limits)
     got["reasons"] = _noise.reasons_of(got, limits)
     for key, want in case["want"].items():
         check(got[key] == want if key == "reasons" else near(got[key], want), "noise:", case["name"], key, got[key], "want", want)

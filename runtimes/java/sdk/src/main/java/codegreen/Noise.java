@@ -21,8 +21,28 @@ final class Noise {
      * @param lasted   how long it took, in ns
      * @param interval that was asked for, in ns
      * @param period   of the slowest counter in ns, 0 where it is not known
+     * @param fast     the energy of the counters that are not slow, null where none is
+     * @param usual    the period of the slowest of those
      */
-    record Stretch(long[] times, long[] flags, double[] micro, long lasted, long interval, long period) {
+    record Stretch(long[] times, long[] flags, double[] micro, long lasted, long interval, long period, double[] fast,
+            long usual) {
+        /** The same of the counters that are not slow; null where none is. */
+        private Stretch others() {
+            return fast == null ? null : new Stretch(times, flags, fast, lasted, interval, usual, null, 0);
+        }
+
+        /** The mean power (W) of the counters that are slow. */
+        private double slow() {
+            int first = -1, last = -1;
+            for (int i = 0; i < times.length; i++) {
+                if ((flags[i] & Spec.FLAG_FAILED) != 0) continue;
+                if (first < 0) first = i;
+                last = i;
+            }
+            if (first == last) return 0;
+            return (micro[last] - fast[last] - micro[first] + fast[first]) * 1e3 / (times[last] - times[first]);
+        }
+
         /** Powers (W) of neighbouring windows and their lengths (s). A sample whose reading failed ends none. */
         private List<double[]> powers() {
             List<double[]> all = new ArrayList<>();
@@ -86,15 +106,26 @@ final class Noise {
         Samples samples = m.samples();
         int from = samples.times.atMost(task.started - 1), to = Math.max(from, samples.times.atMost(task.ended));
         double[] micro = new double[to - from];
-        long period = 0;
+        double[] fast = new double[to - from];
+        long period = 0, usual = 0, least = Long.MAX_VALUE;
+        for (var d : samples.domains) if (d.inTotal() && d.periodNs() > 0) least = Math.min(least, d.periodNs());
+        boolean some = false;
         for (int d = 0; d < samples.domains.size(); d++) {
             if (!samples.domains.get(d).inTotal()) continue;
-            period = Math.max(period, samples.domains.get(d).periodNs());
-            for (int i = 0; i < micro.length; i++) micro[i] += samples.energies[d].get(from + i);
+            long each = samples.domains.get(d).periodNs();
+            boolean slow = least < Long.MAX_VALUE && each > Spec.NOISE_SLOW_TIMES * least;
+            some |= slow;
+            period = Math.max(period, each);
+            if (!slow) usual = Math.max(usual, each);
+            for (int i = 0; i < micro.length; i++) {
+                micro[i] += samples.energies[d].get(from + i);
+                if (!slow) fast[i] += samples.energies[d].get(from + i);
+            }
         }
         long[] times = Arrays.copyOfRange(samples.times.all, from, to);
         long[] flags = Arrays.copyOfRange(samples.flags.all, from, to);
-        Stretch all = new Stretch(times, flags, micro, task.ended - task.started, m.source().intervalNs, period);
+        Stretch all = new Stretch(times, flags, micro, task.ended - task.started, m.source().intervalNs, period,
+            some ? fast : null, usual);
         return of(all, Limits.of(System.getenv()));
     }
 
@@ -114,10 +145,15 @@ final class Noise {
         out.put("sample_interval_ms", s.interval / 1e6);
         out.put("quality", null);
         List<double[]> powers = s.powers();
+        double beside = 0;
+        if (powers.size() < Spec.NOISE_LEAST_POWERS && s.others() != null) {
+            powers = s.others().powers();
+            beside = s.slow();
+        }
         double seconds = powers.stream().mapToDouble(p -> p[1]).sum();
-        double mean = powers.stream().mapToDouble(p -> p[0] * p[1]).sum() / seconds;
-        if (powers.size() < Spec.NOISE_LEAST_POWERS || !(mean > 0)) return out;
-        double squares = powers.stream().mapToDouble(p -> (p[0] - mean) * (p[0] - mean) * p[1]).sum();
+        double usual = powers.stream().mapToDouble(p -> p[0] * p[1]).sum() / seconds, mean = usual + beside;
+        if (powers.size() < Spec.NOISE_LEAST_POWERS || !(usual > 0)) return out;
+        double squares = powers.stream().mapToDouble(p -> (p[0] - usual) * (p[0] - usual) * p[1]).sum();
         double std = Math.sqrt(squares / seconds * powers.size() / (powers.size() - 1));
         if (std < Spec.NOISE_ZERO_PART * mean) std = 0;
         double cv = 100 * std / mean;

@@ -82,6 +82,9 @@ final class Spec {
     // A variation below this part of the mean is what rounding leaves, and 0.
     static final double NOISE_ZERO_PART = 1e-6;
 
+    // A counter is slow whose period is longer than so many of the fastest's.
+    static final int NOISE_SLOW_TIMES = 10;
+
     // Names of variation, and the upper ends of all but the last in percent.
     static final List<String> NOISE_QUALITIES = List.of("excellent", "good", "moderate", "high-noise");
     static final List<Double> NOISE_QUALITY_ENDS_PERCENT = List.of(2.0, 5.0, 10.0);
