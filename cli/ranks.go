@@ -156,7 +156,7 @@ func (r *rankRun) write(ctx context.Context, x *experiment.Result) error {
 	now, at := checkpoint.Monotime(), time.Now().UnixNano()
 	rank.StartedUnixNs, rank.EndedUnixNs = at-int64(now-outcome.Begin), at-int64(now-outcome.End)
 	if rank.CPUsEnd = processors(); !slices.Equal(rank.CPUs, rank.CPUsEnd) {
-		r.warn("rank-moved", "rank %d was bound to the processors %v when it started and to %v at its end: its "+
+		r.warn("rank-moved", "rank %d: it was bound to the processors %v when it started and to %v at its end: its "+
 			"shares are right, and figures by processor are not", rank.Rank, rank.CPUs, rank.CPUsEnd)
 	}
 	if !settled {

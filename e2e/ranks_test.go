@@ -363,6 +363,42 @@ func TestMeasurerThatIsKilled(t *testing.T) {
 	c.empty()
 }
 
+// A rank whose processors change while it runs is said to have moved.
+func TestRankThatMoves(t *testing.T) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() < 2 {
+		t.Skipf("one processor: there is no other one (%v)", err)
+	}
+	c := newCluster(t, 1)
+	cmd := c.rank("n0", 0, 1, "run", "--ranks", "out", "--", os.Args[0])
+	cmd.Env = append(cmd.Env, "CG_MOVE_PARENT=1")
+	all(t, []*exec.Cmd{cmd})
+	out, err := launch(c.dir, nil, os.Getenv("CG_TEST_BIN")+"/cg", "report", "out")
+	if err != nil || !strings.Contains(out, ", moved") || !strings.Contains(out, "rank-moved: rank 0: it was bound to") {
+		t.Errorf("%v: it is not said that the rank moved:\n%s", err, out)
+	}
+}
+
+// moveParent binds the process that started this one to one of its processors.
+func moveParent() error {
+	var set, one unix.CPUSet
+	if err := unix.SchedGetaffinity(os.Getppid(), &set); err != nil {
+		return err
+	}
+	for cpu := 0; one.Count() == 0; cpu++ {
+		if set.IsSet(cpu) {
+			one.Set(cpu)
+		}
+	}
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", os.Getppid()))
+	for _, task := range tasks {
+		if tid, err := strconv.Atoi(task.Name()); err == nil {
+			unix.SchedSetaffinity(tid, &one)
+		}
+	}
+	return err
+}
+
 // ignores reports whether a process ignores a signal (proc(5), SigIgn).
 func ignores(t *testing.T, pid int, sig unix.Signal) bool {
 	t.Helper()

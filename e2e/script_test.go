@@ -36,6 +36,12 @@ func TestMain(m *testing.M) {
 		os.Unsetenv("CG_BE_CG")
 		os.Exit(cli.Main(os.Args))
 	}
+	if os.Getenv("CG_MOVE_PARENT") == "1" && len(os.Args) == 1 {
+		if err := moveParent(); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
+	}
 	switch name, size := os.Getenv("CG_MAKE_LARGE_FILE"), os.Getenv("CG_MAKE_LARGE_SIZE"); os.Getenv("CG_MAKE_LARGE") {
 	case "run":
 		os.Exit(makeLarge(name, size))

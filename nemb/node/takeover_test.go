@@ -185,3 +185,39 @@ func TestStaleBoards(t *testing.T) {
 		}
 	}
 }
+
+// Ranks that share processors, and other processes on the node, are said; and the idle power that
+// was measured before is nobody's.
+func TestWhatIsToBeKnownOfANode(t *testing.T) {
+	m := taker(t, newRun(t), &state{})
+	m.cpus = 1
+	m.domains[0].Base, m.domains[0].BaseLo, m.domains[0].BaseHi = 4, 3, 5 // W
+	m.divider = newDivider(m.domains, 2, &state{}, make([]reading, 2))
+	m.fresh("n1-00000001", ranks.Measurer{PID: 7})
+	m.record.CPUs = 2
+	m.divider.begin(nemb.Sample{Energy: make([]nemb.Energy, 1)})
+	slugs := func() (all []string) {
+		m.warn()
+		for _, w := range m.record.Warnings {
+			all = append(all, w.Slug)
+		}
+		return all
+	}
+	at := checkpoint.Instant(2 * time.Second)
+	m.divider.state.mono = int64(at)
+	if got := slugs(); !reflect.DeepEqual(got, []string{"oversubscribed"}) {
+		t.Errorf("two ranks on a processor: %q", got)
+	}
+	m.divider.close(nemb.Sample{At: checkpoint.Tick(at), Time: at, Energy: []nemb.Energy{20_000_000},
+		Usage: account.Usage{Other: 3 * time.Second}}, []reading{{program: 1e9}, {program: 1e9}})
+	if got := slugs(); !reflect.DeepEqual(got, []string{"oversubscribed", "node-shared"}) {
+		t.Errorf("others used a quarter of the node: %q", got)
+	}
+	if l := m.divider.state.ledgers[0]; l.idle != 8_000_000 || l.ranks != 8_000_000 || l.other != 4_000_000 {
+		t.Errorf("of 20 J in 2 s, 4 W of them idle: %+v", l)
+	}
+	m.cpus = 2
+	if got := slugs(); !reflect.DeepEqual(got, []string{"node-shared"}) {
+		t.Errorf("a processor for each rank: %q", got)
+	}
+}

@@ -273,6 +273,9 @@ func (m *merging) reports(all []ranks.Rank, said func(int)) {
 			m.Meta.Argv, m.Meta.Language, m.Meta.Granularity = r.report.Meta.Argv, r.report.Meta.Language,
 				r.report.Meta.Granularity
 		}
+		r.report.Warnings = slices.DeleteFunc(r.report.Warnings, func(w report.Warning) bool {
+			return slices.ContainsFunc(all[r.at].Warnings, func(o ranks.Warning) bool { return o.Slug == w.Slug })
+		}) // which the rank's file has, too
 		m.add(r.at, r.report)
 	}
 }
