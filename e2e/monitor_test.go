@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,6 +82,27 @@ func TestMonitorKnownPower(t *testing.T) {
 	target := d.Targets[0]
 	if target.EnergyJ == nil || *target.EnergyJ == 0 || *target.EnergyJ > *d.Ledger[0].EnergyJ || target.Ended || target.EnergyKind != "derived" {
 		t.Errorf("%+v", target)
+	}
+}
+
+// The service of systemd starts cg with flags that it has.
+func TestMonitorService(t *testing.T) {
+	b, err := os.ReadFile("deploy/monitor/cg-monitor.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help, err := monitorCommand(t, "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := regexp.MustCompile(` (--[a-z-]+)`).FindAllStringSubmatch(regexp.MustCompile(`(?m)^ExecStart=.*$`).FindString(string(b)), -1)
+	if len(flags) == 0 {
+		t.Fatal("no flags")
+	}
+	for _, f := range flags {
+		if !strings.Contains(string(help), f[1]+" ") {
+			t.Errorf("cg monitor has no %s", f[1])
+		}
 	}
 }
 

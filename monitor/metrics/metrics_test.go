@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -395,6 +396,71 @@ func TestPrometheus(t *testing.T) {
 			t.Errorf("%s: %v, want %v", test.what, test.got, test.want)
 		}
 	}
+	for _, expression := range dashboard(t) {
+		if n, err := count(base, expression, begun.Add(scrapes*time.Second)); n == 0 || err != nil {
+			t.Errorf("%s has nothing to show: %v", expression, err)
+		}
+	}
+}
+
+// dashboard lists what the panels of Grafana's dashboard ask for, over half a minute.
+func dashboard(t *testing.T) (expressions []string) {
+	t.Helper()
+	b, err := os.ReadFile("../../deploy/monitor/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Panels []struct {
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			expressions = append(expressions, strings.NewReplacer("$__rate_interval", "30s", "$__range", "30s", "$instance", ".*", "$top", "5").Replace(target.Expr))
+		}
+	}
+	if len(expressions) < 5 {
+		t.Fatalf("only %q", expressions)
+	}
+	return expressions
+}
+
+// The rules for Prometheus, by its own tool: each alert fires when it should.
+func TestRules(t *testing.T) {
+	cmd := exec.Command(need(t, "promtool"), "test", "rules", "rules_test.yml")
+	cmd.Dir = "../../deploy/monitor"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// What the rules and the dashboard name is shown.
+func TestNamesInDeploy(t *testing.T) {
+	known := map[string]bool{}
+	for _, f := range families() {
+		name := strings.Split(f.description.String(), `"`)[1]
+		known[name] = true
+	}
+	name := regexp.MustCompile(`\bcg_[a-z_]+\b`)
+	for _, file := range []string{"rules.yml", "grafana.json"} {
+		b, err := os.ReadFile("../../deploy/monitor/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, n := range name.FindAllString(string(b), -1) {
+			if seen++; !known[n] && n != "cg_machine_power_watts" && n != "cg_power_watts" {
+				t.Errorf("%s names %s, which is not shown", file, n)
+			}
+		}
+		if seen < 5 {
+			t.Errorf("%s names only %d metrics", file, seen)
+		}
+	}
 }
 
 // startPrometheus runs it on a folder of the test, scraping an address as often as it can.
@@ -430,24 +496,43 @@ func startPrometheus(t *testing.T, path, target string) (base string) {
 	return "http://" + address
 }
 
+// answer is what Prometheus says of an expression.
+type answer struct {
+	Data struct {
+		Result []struct{ Value [2]any }
+	}
+	Error string
+}
+
+func query(base, expression string, at time.Time) (a answer, err error) {
+	r, err := http.Get(base + "/api/v1/query?time=" + strconv.FormatInt(at.Unix(), 10) + "&query=" + url.QueryEscape(expression))
+	if err != nil {
+		return a, err
+	}
+	defer r.Body.Close()
+	if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+		return a, err
+	}
+	if a.Error != "" {
+		return a, errors.New(a.Error)
+	}
+	return a, nil
+}
+
 // ask asks Prometheus for one figure at an instant.
 func ask(base, expression string, at time.Time) (float64, error) {
-	r, err := http.Get(base + "/api/v1/query?time=" + strconv.FormatInt(at.Unix(), 10) + "&query=" + url.QueryEscape(expression))
+	a, err := query(base, expression, at)
+	if err == nil && len(a.Data.Result) != 1 {
+		err = fmt.Errorf("%d results", len(a.Data.Result))
+	}
 	if err != nil {
 		return 0, err
 	}
-	defer r.Body.Close()
-	var answer struct {
-		Data struct {
-			Result []struct{ Value [2]any }
-		}
-		Error string
-	}
-	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
-		return 0, err
-	}
-	if len(answer.Data.Result) != 1 {
-		return 0, fmt.Errorf("%d results: %s", len(answer.Data.Result), answer.Error)
-	}
-	return strconv.ParseFloat(fmt.Sprint(answer.Data.Result[0].Value[1]), 64)
+	return strconv.ParseFloat(fmt.Sprint(a.Data.Result[0].Value[1]), 64)
+}
+
+// count asks how many figures there are.
+func count(base, expression string, at time.Time) (int, error) {
+	a, err := query(base, expression, at)
+	return len(a.Data.Result), err
 }
