@@ -197,6 +197,15 @@ func TestGateSides(t *testing.T) {
 	}
 }
 
+// Baselines of the schema before are read: what they hold is the same.
+func TestReadsOldGate(t *testing.T) {
+	b, _ := checked().JSON()
+	g, err := Read(bytes.Replace(b, []byte(`"schema_version": "2"`), []byte(`"schema_version": "1"`), 1))
+	if err != nil || len(g.Result.Head) != len(checked().Result.Head) {
+		t.Error(g, err)
+	}
+}
+
 func TestReadGateRefuses(t *testing.T) {
 	b, _ := checked().JSON()
 	replace := func(from, to string) []byte { return bytes.Replace(b, []byte(from), []byte(to), 1) }
