@@ -12,9 +12,10 @@ import (
 	"cg/recorder/analysis"
 )
 
-// ofViz are the figures of recorder-viz 0.5.4 of a trace, by its own functions, which were given the
-// records that Recorder's recorder2text prints (../recorder_test.go): function_layers, function_patterns,
-// file_access_patterns, io_statistics, io_sizes, record_counts, file_counts and build_offset_intervals.
+// ofViz are the figures of recorder-viz 0.5.4 of a trace, by its own functions: function_layers,
+// function_patterns, file_access_patterns, io_statistics, io_sizes, record_counts, file_counts and
+// build_offset_intervals. They were given the records that cg's reader of the Python SDK gives, which
+// TestRecordersOwnText of cg/recorder holds against Recorder's own recorder2text.
 type ofViz struct {
 	Layers        map[string]uint64       `json:"layers"`
 	Patterns      analysis.Pattern        `json:"patterns"`
