@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "open: %s\n", strerror(error));
 		return 1;
 	}
-	cg_calibrate(cg_event_alone, NULL);
+	cg_calibrate(cg_event_alone, NULL, 1);
 	uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : 0, m = argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
 		if (!strcmp(argv[2], modes[i].name)) {

@@ -167,7 +167,7 @@ static const struct {
 int main(int argc, char **argv)
 {
 	int error = cg_open(argv[1]);
-	cg_calibrate(cg_event_alone, NULL);
+	cg_calibrate(cg_event_alone, NULL, 1);
 	if (!strcmp(argv[2], "open")) {
 		printf(error ? "refused %d\n" : "ok\n", error);
 		return 0;
