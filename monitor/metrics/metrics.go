@@ -5,9 +5,10 @@
 // https://prometheus.io/docs/practices/naming/. Series of processes and control groups are
 // bounded: so many of each have one, those that draw most, and the others are one series
 // whose labels are "other". Their sum is, at any moment, the line of processes in the
-// machine's ledger. A series begins at 0 when it is shown first, and one that ended is shown
-// with its last value before it goes, so that rate() and increase() over all series count
-// each joule once. An energy that is not known has no series.
+// machine's ledger. A new series is 0 for a minute, and one that ended is shown with its last
+// value for five more (for one where others have no place), so that rate() and increase()
+// over all series count each joule once for all who ask as often. An energy that is not
+// known has no series.
 package metrics
 
 import (

@@ -62,6 +62,7 @@ func (w *world) restart(most int) {
 	w.book = monitor.New([]nemb.Domain{{ID: "package-0", Kind: "cpu_package", Source: "/sys/x", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}, 4, 1)
 	w.book.Watch(monitor.Target{Kind: monitor.Unit, Name: "s0", Path: "s0.service"})
 	w.exporter, w.begun = New("0", "run", most), w.now
+	w.exporter.processes.begins, w.exporter.groups.begins = 0, 0
 	w.read(0)
 }
 
@@ -159,6 +160,62 @@ func TestSeriesAreBounded(t *testing.T) {
 	for _, want := range []string{"cg_process_energy_joules_total,,derived,other,other,", "cg_cgroup_energy_joules_total,other,,derived,", "cg_info,run,0"} {
 		if _, ok := before[want]; !ok {
 			t.Errorf("no %s in %v", want, before)
+		}
+	}
+}
+
+// One who asks each second, as --textfile does, takes nothing from one who asks each 50:
+// that one sees series begin at 0 and end with their last value, too, and a group that is
+// made anew goes on.
+func TestSeveralAskers(t *testing.T) {
+	w := newWorld(5, 3)
+	w.exporter.processes.begins, w.exporter.groups.begins = begins, begins
+	const line = "cg_ledger_energy_joules_total,processes,derived"
+	rises := map[string]float64{}
+	var before map[string]float64
+	begin := 0.0
+	for k := range 551 {
+		w.read(time.Second)
+		switch k {
+		case 75, 320: // one begins late, and one anew
+			w.r.Host.Processes = append(w.r.Host.Processes, population.Process{ID: population.ID{PID: 200, Start: uint64(k)}, Name: "late", Group: "/late"})
+			w.r.Host.Groups = append(w.r.Host.Groups, population.Group{Path: "/late"})
+		case 310:
+			w.r.Host.Processes, w.r.Host.Groups = w.r.Host.Processes[:3], w.r.Host.Groups[:3]
+		}
+		now := values(t, w.exporter)
+		if k%50 != 0 {
+			continue
+		}
+		for series, v := range now {
+			name, _, _ := strings.Cut(series, ",")
+			old, there := before[series]
+			if !there && before != nil && v != 0 {
+				t.Errorf("after %d s: %s begins at %v", k, series, v)
+			}
+			rises[name] += v - old
+		}
+		if before == nil {
+			begin = now[line]
+			clear(rises)
+		}
+		for _, name := range []string{"cg_process_energy_joules_total", "cg_cgroup_energy_joules_total"} {
+			if want := now[line] - begin; math.Abs(rises[name]-want) > 1e-6 {
+				t.Errorf("after %d s: %s rise by %v J, their line by %v J", k, name, rises[name], want)
+			}
+		}
+		before = now
+	}
+	if v := before["cg_cgroup_energy_joules_total,/late,,derived,"]; v <= 0 {
+		t.Errorf("the late group has %v J", v)
+	}
+	w.r.Host.Processes, w.r.Host.Groups = w.r.Host.Processes[:3], w.r.Host.Groups[:3]
+	w.read(time.Second)
+	values(t, w.exporter)
+	w.read(lasts + time.Second)
+	for series := range values(t, w.exporter) {
+		if strings.Contains(series, ",late,") {
+			t.Errorf("%s is shown long after its end", series)
 		}
 	}
 }
