@@ -8,7 +8,6 @@ import (
 
 	"cg/checkpoint"
 	"cg/nemb"
-	"cg/nemb/account"
 	"cg/nemb/attribute/paths"
 	"cg/nemb/attribute/windows"
 	"cg/nemb/population"
@@ -25,8 +24,8 @@ const (
 // the processes and groups that are there, and not with time.
 type Book struct {
 	domains   []nemb.Domain
-	own       int // the number of cg's process
-	windows   *windows.Windows
+	own       int                // the number of cg's process
+	windows   []*windows.Windows // of each domain: a counter's window may be longer than others'
 	began     checkpoint.Instant
 	beganUnix int64
 	at        checkpoint.Instant
@@ -40,7 +39,7 @@ type Book struct {
 	totals   []nemb.Energy // per domain: since then
 	readable []bool        // per domain: the last reading succeeded
 	failed   []int
-	before   []nemb.Energy // per domain: the groups' energy before the window
+	waiting  []waiting // per domain: who used the processors since its counter moved
 	watts    []float64
 	cpus     int
 	busy0    time.Duration
@@ -112,14 +111,15 @@ type debt struct {
 func New(domains []nemb.Domain, cpus, own int) *Book {
 	n := len(domains)
 	b := &Book{
-		domains: domains, own: own, windows: windows.New(domains, cpus, paths.NewTree()),
+		domains: domains, own: own, waiting: make([]waiting, n),
 		cpus: cpus, first: make([]float64, n), totals: make([]nemb.Energy, n), readable: make([]bool, n),
-		failed: make([]int, n), before: make([]nemb.Energy, n), watts: make([]float64, n),
+		failed: make([]int, n), watts: make([]float64, n),
 		removed:   make([]nemb.Energy, n),
 		processes: map[population.ID]*process{}, byPID: map[int]*process{}, groups: map[string]*group{},
 	}
 	for d := range b.first {
 		b.first[d] = math.NaN()
+		b.windows = append(b.windows, windows.New(domains[d:d+1], cpus, paths.NewTree()))
 	}
 	b.group("/")
 	return b
@@ -141,20 +141,10 @@ func (b *Book) Add(r *Reading) {
 	b.knowsBusy = r.Host.KnowsBusy
 	b.meet(&r.Host, first)
 	b.spend(first)
-	sample := nemb.Sample{At: checkpoint.Tick(r.At), Time: r.At, Energy: b.energies(r)}
-	if first {
-		b.windows.Begin(sample)
-		return
-	}
 	b.other = max(b.other, r.Host.Busy-b.busy0-b.program-b.ownTime)
-	sample.Usage = account.Usage{Program: b.program, Own: b.ownTime, Other: b.other}
+	b.energies(r)
 	for d := range b.domains {
-		b.before[d] = b.windows.Domains[d].Program
-	}
-	closed := b.windows.Close(b.windows.Steady(sample), false, nil)
-	for d := range b.domains {
-		b.watts[d] = (closed.End.Energy[d] - closed.Begin.Energy[d]).Joules() / b.window.Seconds()
-		b.divide(d, b.windows.Domains[d].Program-b.before[d])
+		b.close(d)
 	}
 	for _, g := range b.groups {
 		clear(g.members)
@@ -163,8 +153,8 @@ func (b *Book) Add(r *Reading) {
 	b.forget()
 }
 
-// energies is what each counter has counted since it was read first.
-func (b *Book) energies(r *Reading) []nemb.Energy {
+// energies takes what each counter has counted since it was read first.
+func (b *Book) energies(r *Reading) {
 	for d := range b.domains {
 		v := math.NaN()
 		if d < len(r.Energy) {
@@ -179,7 +169,6 @@ func (b *Book) energies(r *Reading) []nemb.Energy {
 		}
 		b.totals[d] = max(b.totals[d], nemb.Energy(max(0, math.Round(v-b.first[d]))))
 	}
-	return slices.Clone(b.totals)
 }
 
 // group is a group of the book, made with those above it if it is new.
@@ -236,50 +225,6 @@ func (b *Book) spend(first bool) {
 		}
 	}
 	slices.SortFunc(b.active, func(a, b *group) int { return strings.Compare(a.path, b.path) })
-}
-
-// divide divides the groups' energy of a window in a domain: among the groups by their
-// time, and in each among its processes.
-func (b *Book) divide(d int, e nemb.Energy) {
-	if e == 0 {
-		return
-	}
-	weights := make([]float64, len(b.active))
-	for i, g := range b.active {
-		weights[i] = float64(g.used)
-	}
-	counts := b.domains[d].InTotal
-	for i, part := range split(e, weights) {
-		g := b.active[i]
-		g.add(d, part, counts, b.readings)
-		for _, t := range g.targets {
-			t.add(d, part, counts, b.readings)
-		}
-		b.divideGroup(g, d, part)
-	}
-}
-
-// divideGroup divides the energy of a group among its processes. What the group used and
-// none of them has is that of processes that nobody saw: it stays the group's.
-func (b *Book) divideGroup(g *group, d int, e nemb.Energy) {
-	if len(g.members) == 0 || e == 0 {
-		return
-	}
-	weights := make([]float64, len(g.members)+1)
-	left := float64(g.used)
-	for i, p := range g.members {
-		weights[i] = float64(p.used + p.waited)
-		left -= weights[i]
-	}
-	weights[len(g.members)] = max(0, left)
-	counts := b.domains[d].InTotal
-	parts := split(e, weights)
-	for i, p := range g.members {
-		p.add(d, parts[i], counts, b.readings)
-		for _, t := range p.targets {
-			t.add(d, parts[i], counts, b.readings)
-		}
-	}
 }
 
 func (t *tally) add(d int, e nemb.Energy, counts bool, reading int) {

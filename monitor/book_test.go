@@ -372,6 +372,77 @@ func TestFailedReading(t *testing.T) {
 	}
 }
 
+// What a counter shows after a gap, or after a time in which it stood still since it is
+// slow, is the energy of all who ran since it moved before; other counters do not wait.
+func TestGapIsEverybodys(t *testing.T) {
+	w := newWorld(t, simulate.Counter{Power: simulate.Constant(10)}, simulate.Counter{Power: simulate.Constant(1)},
+		simulate.Counter{Power: simulate.Constant(100), Period: 3 * time.Second})
+	for _, group := range []string{"/a", "/b"} {
+		w.groups[group] = 0
+	}
+	w.book.Watch(Target{Kind: Cgroup, Name: "/a", Path: "/a"})
+	early, late := w.start(10, 1, "early", "/a"), w.start(11, 1, "late", "/b")
+	w.broken[0] = true
+	w.use(late, time.Second)
+	w.read(0)
+	w.use(late, time.Second)
+	w.read(time.Second) // it was not read yet
+	w.broken[0] = false
+	w.use(late, time.Second)
+	w.read(time.Second)
+	for _, pid := range []int{10, 10, 11} {
+		w.use(map[int]*population.Process{10: early, 11: late}[pid], time.Second)
+		w.broken[0] = pid == 10
+		w.read(time.Second)
+	}
+	w.use(late, time.Second)
+	s := w.read(time.Second)
+	for _, p := range s.Processes {
+		want := map[int][]float64{10: {20, 2, 200}, 11: {20, 4, 400}}[p.PID]
+		for d, e := range p.Energy {
+			near(t, fmt.Sprintf("%s: %s", p.Name, s.Domains[d].Domain.ID), e.Joules(), want[d])
+		}
+	}
+	near(t, "/a", s.joulesIn("/a"), 222)
+	near(t, "target", s.Targets[0].Joules, 222)
+	// Who ended long before the counter is read again has a part; the book does not keep
+	// them all.
+	w.broken[0] = true
+	w.use(early, time.Second)
+	w.read(time.Second)
+	w.end(early, false)
+	delete(w.groups, "/a")
+	w.read(time.Second)
+	w.read(linger + time.Second)
+	if n := len(w.book.waiting[0].groups); n != 0 {
+		t.Errorf("%d groups are kept", n)
+	}
+	w.broken[0] = false
+	w.use(late, time.Second)
+	before := s.Targets[0].Energy[0].Joules()
+	s = w.read(time.Second)
+	near(t, "target after its end", s.Targets[0].Energy[0].Joules()-before, 10*(4+linger.Seconds())/2)
+}
+
+// A part of the machine that was off while its counter stood still drew nothing then.
+func TestPartThatIsOff(t *testing.T) {
+	d := machine("core")
+	d.Kind, d.InTotal = "nested", false
+	w := newWorld(t, simulate.Counter{Power: simulate.Trace{{Watts: 0}, {From: 5 * time.Second, Watts: 10}}})
+	w.book = New([]nemb.Domain{d}, 4, own)
+	early, late := w.start(10, 1, "early", "/"), w.start(11, 1, "late", "/")
+	w.read(0)
+	for range 5 {
+		w.use(early, time.Second)
+		w.read(time.Second)
+	}
+	w.use(late, time.Second)
+	s := w.read(time.Second)
+	for _, p := range s.Processes {
+		near(t, p.Name, p.Energy[0].Joules(), map[int]float64{11: 10}[p.PID])
+	}
+}
+
 // A GPU works on without its program: its energy is nobody's.
 func TestGPUIsNobodys(t *testing.T) {
 	gpu := machine("gpu-0")

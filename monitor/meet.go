@@ -191,6 +191,9 @@ func (b *Book) forget() {
 	old := func(at int) bool { return at > mostEnded }
 	n := 0
 	for n < len(b.ended) && (old(len(b.ended)-n) || time.Duration(b.at-b.ended[n].endedAt) > linger) {
+		for d := range b.waiting {
+			b.waiting[d].forgetProcess(b.ended[n])
+		}
 		n++
 	}
 	b.ended = slices.Delete(b.ended, 0, n)
@@ -198,6 +201,7 @@ func (b *Book) forget() {
 	for n < len(b.gone) && (old(len(b.gone)-n) || time.Duration(b.at-b.gone[n].endedAt) > linger) {
 		for d, e := range b.gone[n].energy {
 			b.removed[d] += e
+			b.waiting[d].forgetGroup(b.gone[n])
 		}
 		n++
 	}

@@ -15,8 +15,8 @@ func (b *Book) Snapshot() *Snapshot {
 		HasGroups: b.hasGroups, KnowsAll: b.knowsBusy, Removed: slices.Clone(b.removed),
 	}
 	for d, domain := range b.domains {
-		w := &b.windows.Domains[d]
-		lo, hi := b.windows.Known(d)
+		w := &b.windows[d].Domains[0]
+		lo, hi := b.windows[d].Known(0)
 		s.Domains = append(s.Domains, Domain{
 			Domain: domain, Total: w.Total, Idle: w.Idle, Own: w.Own, Groups: w.Program, Other: w.Other,
 			Unattributed: w.Unattributed, Lo: lo, Hi: hi, Watts: b.watts[d], Failed: b.failed[d],
