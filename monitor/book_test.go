@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -440,6 +441,41 @@ func TestPartThatIsOff(t *testing.T) {
 	s := w.read(time.Second)
 	for _, p := range s.Processes {
 		near(t, p.Name, p.Energy[0].Joules(), map[int]float64{11: 10}[p.PID])
+	}
+}
+
+// A container holds the containers in it; each target is there once.
+func TestTargets(t *testing.T) {
+	outer, inner := strings.Repeat("a1", 32), strings.Repeat("b2", 32)
+	w := newWorld(t)
+	for _, target := range []Target{
+		{Kind: Container, Name: "outer", Path: outer}, {Kind: Container, Name: "a1a1", Path: outer},
+		{Kind: Container, Name: "inner", Path: inner},
+		{Kind: PID, Name: "5", Path: "5", ID: population.ID{PID: 5, Start: 7}},
+		{Kind: PID, Name: "5", Path: "5", ID: population.ID{PID: 5, Start: 7}},
+		{Kind: PID, Name: "6", Path: "6", ID: population.ID{PID: 6, Start: 7}},
+		{Kind: Unit, Name: "nginx", Path: "nginx.service"}, {Kind: Unit, Name: "nginx.service", Path: "nginx.service"},
+		{Kind: Cgroup, Name: "nginx.service", Path: "nginx.service"},
+	} {
+		w.book.Watch(target)
+	}
+	var names []string
+	for _, target := range w.book.targets {
+		names = append(names, target.Name)
+	}
+	if got, want := strings.Join(names, " "), "outer inner 5 6 nginx nginx.service"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for group, want := range map[string][2]bool{
+		"/system.slice/docker-" + outer + ".scope":                                         {true, false},
+		"/system.slice/docker-" + outer + ".scope/system.slice/docker-" + inner + ".scope": {true, true},
+		"/docker/" + outer + "/docker/" + inner + "/x":                                     {true, true},
+		"/docker/" + inner: {false, true},
+		"/system.slice":    {false, false},
+	} {
+		if got := [2]bool{w.book.targets[0].holds(group), w.book.targets[1].holds(group)}; got != want {
+			t.Errorf("%s: %v, want %v", group, got, want)
+		}
 	}
 }
 

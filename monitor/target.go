@@ -45,14 +45,23 @@ func (t *Target) holds(group string) bool {
 	case Unit:
 		return slices.Contains(strings.Split(group, "/"), t.Path)
 	case Container:
-		c, ok := population.ContainerOf(group)
-		return ok && c.ID == t.Path
+		for ; group != "/" && group != "."; group = path.Dir(group) { // it may hold others
+			if c, ok := population.ContainerOf(group); ok && c.ID == t.Path {
+				return true
+			}
+		}
 	}
 	return false
 }
 
-// Watch adds a target, before the first reading.
+// Watch adds a target, before the first reading. One that it has, under whatever name, is
+// not added again.
 func (b *Book) Watch(t Target) {
+	for _, has := range b.targets {
+		if has.Kind == t.Kind && has.ID == t.ID && (t.Kind == PID || has.Path == t.Path) {
+			return
+		}
+	}
 	b.targets = append(b.targets, &target{Target: t, tally: tally{energy: make([]nemb.Energy, len(b.domains))}})
 }
 
