@@ -106,6 +106,9 @@ func (b *bounded[K]) show(all []fresher[K], whole nemb.Energy, now int64, put fu
 			slices.Compare(x.labels, y.labels))
 	})
 	for _, f := range all {
+		for i := range f.labels {
+			f.labels[i] = valid(f.labels[i])
+		}
 		if b.series[f.key] != nil || f.share.Ended || f.share.Joules <= 0 {
 			continue
 		}

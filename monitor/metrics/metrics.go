@@ -166,7 +166,8 @@ func (e *Exporter) collect() []prometheus.Metric {
 			p.add("domain", d.Total.Joules(), d.Domain.ID, d.Domain.Source, string(d.Domain.Method))
 		}
 	}
-	for _, t := range s.Targets {
+	targets := distinct(s.Targets)
+	for _, t := range targets {
 		p.add("target cpu", t.CPU.Seconds(), string(t.Kind), t.Name)
 	}
 	if !s.Known() {
@@ -181,12 +182,25 @@ func (e *Exporter) collect() []prometheus.Metric {
 			groups = l.Energy
 		}
 	}
-	for _, t := range s.Targets {
+	for _, t := range targets {
 		p.add("target", t.Joules, string(t.Kind), t.Name, share)
 	}
 	e.showProcesses(p, groups, share)
 	e.showGroups(p, groups, share)
 	return p.metrics
+}
+
+// distinct leaves out targets whose labels another has: names of other bytes that are no
+// UTF-8.
+func distinct(all []monitor.TargetState) (out []monitor.TargetState) {
+	taken := map[string]bool{}
+	for _, t := range all {
+		if labels := string(t.Kind) + "\x00" + valid(t.Name); !taken[labels] {
+			taken[labels] = true
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // methods are those of the machine's energy and of shares of it, for good: a label that

@@ -253,6 +253,33 @@ func TestQuietSeriesGiveWay(t *testing.T) {
 	}
 }
 
+// Names that are no UTF-8 may become equal: one of them has a series, and the page is whole.
+func TestNamesThatBecomeEqual(t *testing.T) {
+	w := newWorld(5, 2)
+	for i, name := range []string{"/\xfe", "/\xff"} {
+		w.r.Host.Processes[i].Group, w.r.Host.Groups[i].Path = name, name
+		w.r.Host.Processes[i].ID, w.r.Host.Processes[i].Name = population.ID{PID: 300, Start: 5 + uint64(i)}, "p"
+	}
+	w.restart(5)
+	for range 2 {
+		w.book.Watch(monitor.Target{Kind: monitor.Unit, Name: "s0", Path: "s0.service"})
+		w.book.Watch(monitor.Target{Kind: monitor.Cgroup, Name: "/\xfe", Path: "/\xfe"})
+		w.book.Watch(monitor.Target{Kind: monitor.Cgroup, Name: "/\xff", Path: "/\xff"})
+	}
+	w.read(time.Second)
+	values(t, w.exporter)
+	w.read(time.Second)
+	groups := 0
+	for series := range values(t, w.exporter) {
+		if strings.HasPrefix(series, "cg_cgroup_energy_joules_total,/") {
+			groups++
+		}
+	}
+	if n := len(w.book.Snapshot().Targets); groups != 1 || n != 3 {
+		t.Errorf("%d groups have a series, there are %d targets", groups, n)
+	}
+}
+
 // A counter that has never moved has no series, and one that fails says so and keeps its
 // series.
 func TestSensorState(t *testing.T) {
