@@ -74,7 +74,7 @@ func (s *Session) Snapshot() *Snapshot {
 
 // Run takes a reading at each interval and hands it on, until ctx ends or each says so. The
 // instants lie on one grid: a reading that comes too late is left out and counted as
-// missed. A last reading is taken at the end.
+// missed. A last reading is taken and handed on when ctx ends.
 func (s *Session) Run(ctx context.Context, every time.Duration, each func(*Snapshot) bool) (*Snapshot, error) {
 	start := time.Now()
 	timer := time.NewTimer(every)
@@ -82,8 +82,11 @@ func (s *Session) Run(ctx context.Context, every time.Duration, each func(*Snaps
 	for k := time.Duration(1); ; k++ {
 		select {
 		case <-ctx.Done():
-			return s.Next()
+			return s.last(each)
 		case <-timer.C:
+		}
+		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
+			return s.last(each) // of two readings at the end, one
 		}
 		if late := (time.Since(start) - k*every) / every; late > 0 {
 			s.missed += int(late)
@@ -95,4 +98,13 @@ func (s *Session) Run(ctx context.Context, every time.Duration, each func(*Snaps
 		}
 		timer.Reset(time.Until(start.Add((k + 1) * every)))
 	}
+}
+
+// last takes the reading at the end and hands it on.
+func (s *Session) last(each func(*Snapshot) bool) (*Snapshot, error) {
+	snapshot, err := s.Next()
+	if err == nil {
+		each(snapshot)
+	}
+	return snapshot, err
 }
