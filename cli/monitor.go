@@ -198,10 +198,10 @@ func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {
 	o.live = !o.quiet && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("TERM") != "dumb"
 	var rotation jsonl.Rotation
 	var err error
-	if c.IsSet("rotate") || c.String("rotate") != "" {
-		if c.String("jsonl") == "" {
-			return nil, fail(statusUsage, "--rotate is for --jsonl")
-		}
+	if c.String("jsonl") == "" && given(c, "rotate") {
+		return nil, fail(statusUsage, "--rotate is for --jsonl")
+	}
+	if c.String("jsonl") != "" && c.IsSet("rotate") {
 		if rotation, err = jsonl.ParseRotation(c.String("rotate")); err != nil {
 			return nil, fail(statusUsage, "--rotate: %w", err)
 		}

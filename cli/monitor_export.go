@@ -40,7 +40,7 @@ const brokerPatience = 3 * time.Second
 func (o *monitorOutputs) openBroker(c *cli.Context) error {
 	if c.String("mqtt") == "" {
 		for _, name := range []string{"mqtt-prefix", "mqtt-qos"} {
-			if c.IsSet(name) {
+			if given(c, name) {
 				return fail(statusUsage, "--%s is for --mqtt", name)
 			}
 		}
@@ -70,7 +70,7 @@ func (o *monitorOutputs) openMetrics(c *cli.Context) error {
 		return fail(statusUsage, "--max-labels: %d: use 0 or more", most)
 	}
 	if address == "" && folder == "" {
-		if c.IsSet("max-labels") {
+		if given(c, "max-labels") {
 			return fail(statusUsage, "--max-labels is for --serve and --textfile")
 		}
 		return nil
