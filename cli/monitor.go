@@ -193,6 +193,9 @@ type monitorOutputs struct {
 }
 
 func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {
+	if err := differentOutputs(c, "output", "jsonl"); err != nil {
+		return nil, err
+	}
 	o := &monitorOutputs{document: &output{flag: "-o", name: c.String("output")}, top: c.Int("top"),
 		quiet: c.String("output") == "-"}
 	o.live = !o.quiet && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("TERM") != "dumb"
@@ -208,9 +211,6 @@ func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {
 	}
 	if err := o.openExporters(c); err != nil {
 		o.close()
-		return nil, err
-	}
-	if err := differentOutputs(c, "output", "jsonl"); err != nil {
 		return nil, err
 	}
 	if err := o.document.open(); err != nil {

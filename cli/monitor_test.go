@@ -51,3 +51,13 @@ func TestSettingsOfOtherUses(t *testing.T) {
 		t.Error("a size that is none is taken from a file")
 	}
 }
+
+// Outputs that are one file are an error before anything is opened.
+func TestOutputsThatAreOneFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "x")
+	err := openedWith(t, "", "-o", name, "--jsonl", name, "--textfile", dir)
+	if left, _ := os.ReadDir(dir); err == nil || !strings.Contains(err.Error(), "both write to") || len(left) > 0 {
+		t.Errorf("%v; %v is left", err, left)
+	}
+}
