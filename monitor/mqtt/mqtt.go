@@ -231,10 +231,11 @@ func wait(t paho.Token) error {
 	return t.Error()
 }
 
-// Close sends what waits, for so long at most, and says goodbye. It tells how many rows were
-// not sent.
+// Close sends what waits, and says goodbye, all of it for so long at most; a quarter of that
+// is kept for the goodbye. It tells how many rows were not sent.
 func (p *Publisher) Close(limit time.Duration) (lost int) {
-	deadline := time.Now().Add(limit)
+	end := time.Now().Add(limit)
+	deadline := end.Add(-limit / 4)
 	for time.Now().Before(deadline) {
 		p.mu.Lock()
 		left, away := len(p.rows), p.away
@@ -249,11 +250,25 @@ func (p *Publisher) Close(limit time.Duration) (lost int) {
 	case <-p.ended:
 	case <-time.After(time.Until(deadline)):
 	}
-	if p.client.IsConnectionOpen() {
-		wait(p.client.Publish(p.config.Prefix+"/status", 1, true, "offline"))
-	}
-	p.client.Disconnect(100)
+	p.farewell(end)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.rows) + p.dropped
+}
+
+// farewell says that the publisher is offline and disconnects. It waits until an instant at
+// most: a broker that takes nothing may hold even the beginning of a message.
+func (p *Publisher) farewell(end time.Time) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		if p.client.IsConnectionOpen() {
+			p.client.Publish(p.config.Prefix+"/status", 1, true, "offline").WaitTimeout(time.Until(end))
+		}
+	}()
+	select {
+	case <-said:
+	case <-time.After(time.Until(end)):
+	}
+	p.client.Disconnect(100)
 }

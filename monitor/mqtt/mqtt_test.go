@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -170,6 +171,52 @@ func TestRows(t *testing.T) {
 	expect(t, again, `cg/h/monitor {"last":1}`, "cg/h/status offline")
 	if !strings.HasPrefix(warned[0], "the broker does not answer: ") || !strings.HasSuffix(warned[0], ": 3 rows wait at most") || warned[1] != "the broker answers again: 3 rows have waited" {
 		t.Errorf("%q", warned)
+	}
+}
+
+// silent is a broker that takes connections, and then answers nothing.
+func silent(t *testing.T) (url string, connected <-chan struct{}) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		c, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		c.Write([]byte{0x20, 2, 0, 0}) // CONNACK: accepted
+		close(taken)
+		io.Copy(io.Discard, c)
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		<-ended
+	})
+	return "mqtt://" + listener.Addr().String(), taken
+}
+
+// A broker that does not answer is waited for as long as Close may, and not for as long as a
+// message may take.
+func TestCloseWaitsNoLonger(t *testing.T) {
+	url, connected := silent(t)
+	p, err := Open(Config{URL: url, Prefix: "cg/h", ID: "cg-test", QoS: 1, Warn: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-connected
+	until(t, "it is connected", p.client.IsConnectionOpen)
+	p.Add([]byte("{}"))
+	begun := time.Now()
+	if lost := p.Close(200 * time.Millisecond); lost != 1 {
+		t.Errorf("%d rows are lost, want 1", lost)
+	}
+	if took := time.Since(begun); took >= patience {
+		t.Errorf("it took %v, as long as a message may", took)
 	}
 }
 
