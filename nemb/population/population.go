@@ -205,10 +205,23 @@ func (h *Host) file(name string) ([]byte, error) {
 	return h.text[:n], nil
 }
 
+// ErrThread is the error of Find for the number of a thread.
+type ErrThread struct{ Thread, Process int }
+
+func (e *ErrThread) Error() string {
+	return fmt.Sprintf("%d is a thread of process %d: use %d", e.Thread, e.Process, e.Process)
+}
+
 // Find is the process with that number; an error that is fs.ErrNotExist says that there
-// is none.
+// is none, ErrThread that it is the number of a thread.
 func (h *Host) Find(pid int) (Process, error) {
 	if pid > 0 {
+		// /proc has threads, too, and does not list them.
+		if text, err := h.file(strconv.Itoa(pid) + "/status"); err == nil {
+			if leader := parseLeader(text); leader > 0 && leader != pid {
+				return Process{}, &ErrThread{pid, leader}
+			}
+		}
 		if m := h.readProcess(pid, strconv.Itoa(pid)); m != nil {
 			return m.Process, nil
 		}

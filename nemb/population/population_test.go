@@ -136,6 +136,23 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// A thread is no process, though /proc has a folder for it.
+func TestFindThread(t *testing.T) {
+	m := newMachine(t)
+	m.process(7, 1, 50, "p", "/")
+	m.process(8, 1, 50, "p", "/")
+	m.write("proc/7/status", "Name:\tp\nTgid:\t7\nPid:\t7\n")
+	m.write("proc/8/status", "Name:\tp\nTgid:\t7\nPid:\t8\n")
+	h := m.open(0)
+	if p, err := h.Find(7); err != nil || p.PID != 7 {
+		t.Error(p, err)
+	}
+	var thread *ErrThread
+	if p, err := h.Find(8); !errors.As(err, &thread) || err.Error() != "8 is a thread of process 7: use 7" {
+		t.Error(p, err)
+	}
+}
+
 // Managers move processes soon after they began.
 func TestProcessIsMoved(t *testing.T) {
 	m := newMachine(t)

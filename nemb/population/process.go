@@ -100,6 +100,18 @@ func parseStat(text []byte) (stat, error) {
 	return s, nil
 }
 
+// parseLeader is the line Tgid of /proc/PID/status (proc_pid_status(5)): the process that a
+// thread is of; 0 where there is none.
+func parseLeader(text []byte) int {
+	for line := range bytes.Lines(text) {
+		if number, ok := bytes.CutPrefix(line, []byte("Tgid:")); ok {
+			pid, _ := strconv.Atoi(string(bytes.TrimSpace(number)))
+			return pid
+		}
+	}
+	return 0
+}
+
 // parseGroup is the path in the line of version 2 in /proc/PID/cgroup, "/" where there is
 // none, or it lies outside of what is visible here.
 func parseGroup(text string) string {
