@@ -278,6 +278,34 @@ func TestWaitedOnce(t *testing.T) {
 	}
 }
 
+// A child that ends with its parent is waited for, in the end, by the parent's own: nobody
+// else's children are taken for it.
+func TestChildEndsWithItsParent(t *testing.T) {
+	for range 20 { // in no order
+		w := newWorld(t, simulate.Counter{Power: simulate.Constant(10)})
+		w.start(1, 0, "init", "/")
+		w.start(10, 1, "above", "/")
+		maker := w.start(5, 1, "make", "/")
+		parent := w.start(11, 10, "parent", "/")
+		child := w.start(12, 11, "child", "/")
+		w.read(0)
+		w.use(parent, 200*time.Millisecond)
+		w.use(child, 300*time.Millisecond)
+		w.read(time.Second)
+		parent.Children += child.CPU
+		w.end(child, false)
+		w.end(parent, true)
+		maker.Children += 500 * time.Millisecond // of children that nobody saw
+		w.busy += 500 * time.Millisecond
+		s := w.read(time.Second)
+		for pid, want := range map[int]float64{5: 10, 10: 0, 11: 4, 12: 6} {
+			if j, _ := s.joulesOf(pid); math.Abs(j-want) > 1e-5 {
+				t.Fatalf("%d: %v J, want %v", pid, j, want)
+			}
+		}
+	}
+}
+
 // The tree of a process has those that it starts, and theirs; when all have ended it is over.
 func TestTree(t *testing.T) {
 	w := newWorld(t, simulate.Counter{Power: simulate.Constant(10)})

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"time"
@@ -18,11 +19,7 @@ func (b *Book) meet(host *population.Reading, first bool) {
 	for i := range host.Processes {
 		b.meetProcess(&host.Processes[i], first)
 	}
-	for id, p := range b.processes {
-		if p.reading != b.readings {
-			b.end(id, p)
-		}
-	}
+	b.endThose()
 	b.settle()
 	for _, p := range b.processes {
 		b.inherit(p)
@@ -107,17 +104,51 @@ func (b *Book) meetProcess(now *population.Process, first bool) {
 	b.byPID[now.PID] = p
 }
 
-// end takes leave of a process. The one that waits for it will have its whole time among
-// that of its children, and most of that was its own already.
-func (b *Book) end(id population.ID, p *process) {
-	delete(b.processes, id)
-	if b.byPID[p.PID] == p {
-		delete(b.byPID, p.PID)
+// endThose takes leave of the processes that are no longer there. The one that waits for a
+// process will have its whole time among that of its children, and most of that was its own
+// already. Where that one is gone, too, its time is among that of its own parent's children.
+func (b *Book) endThose() {
+	var over []*process
+	for _, p := range b.processes {
+		if p.reading != b.readings {
+			over = append(over, p)
+		}
 	}
-	b.leave(p)
-	p.endedAt = b.at
-	b.ended = append(b.ended, p)
-	b.debts = append(b.debts, debt{p.Parent, p.CPU + p.Children, b.readings})
+	sortByID(over)
+	for i := range b.debts {
+		b.debts[i].parent = b.heir(b.debts[i].parent)
+	}
+	for _, p := range over {
+		b.debts = append(b.debts, debt{b.heir(p.Parent), p.CPU + p.Children, b.readings})
+	}
+	for _, p := range over {
+		delete(b.processes, p.ID)
+		if b.byPID[p.PID] == p {
+			delete(b.byPID, p.PID)
+		}
+		b.leave(p)
+		p.endedAt = b.at
+		b.ended = append(b.ended, p)
+	}
+}
+
+// heir is the number of the process, or of the nearest above it, that is there or was not at
+// the reading before.
+func (b *Book) heir(pid int) int {
+	for range b.byPID { // a number that is used again may close a circle
+		p := b.byPID[pid]
+		if p == nil || p.reading == b.readings {
+			break
+		}
+		pid = p.Parent
+	}
+	return pid
+}
+
+func sortByID(all []*process) {
+	slices.SortFunc(all, func(a, b *process) int {
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Start, b.Start))
+	})
 }
 
 // leave takes a process out of the number of those that are there, once.
@@ -139,10 +170,14 @@ func (b *Book) settle() {
 			b.debts[i].left -= p.pay(b.debts[i].left)
 		}
 	}
+	var waiters []*process
 	for _, p := range b.processes {
-		if p.waited == 0 {
-			continue
+		if p.waited > 0 {
+			waiters = append(waiters, p)
 		}
+	}
+	sortByID(waiters) // the machine's first process is the heir, as a rule
+	for _, p := range waiters {
 		for i := range b.debts {
 			if p.waited > 0 && b.debts[i].left > 0 && b.byPID[b.debts[i].parent] == nil {
 				b.debts[i].left -= p.pay(b.debts[i].left)

@@ -158,9 +158,7 @@ func (b *Book) divideGroup(u *used, d int, e nemb.Energy) {
 	for p := range u.processes {
 		processes = append(processes, p)
 	}
-	slices.SortFunc(processes, func(a, b *process) int {
-		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Start, b.Start))
-	})
+	sortByID(processes)
 	weights := make([]float64, len(processes)+1)
 	left := float64(u.all)
 	for i, p := range processes {
