@@ -21,6 +21,7 @@ type node struct {
 	links     uint64
 	below     map[string]*node
 	cpu       time.Duration
+	grown     time.Duration // of cpu, since the reading before
 	gone      bool
 }
 
@@ -52,6 +53,7 @@ func (h *Host) mounted() (dir, prefix string) {
 // found by the number of links of the folder above them.
 func (h *Host) readGroups(r *Reading) {
 	for _, n := range h.nodes {
+		n.grown = 0
 		n.gone = !h.readGroup(n)
 	}
 	h.look(h.root)
@@ -66,6 +68,10 @@ func (h *Host) readGroups(r *Reading) {
 	}
 	clear(h.nodes[len(kept):])
 	h.nodes = kept
+	clear(h.byPath)
+	for _, n := range h.nodes {
+		h.byPath[n.path] = n
+	}
 }
 
 // look finds what came and went below a group.
@@ -158,7 +164,8 @@ func (h *Host) readGroup(n *node) bool {
 		return false // ENODEV: the group was removed
 	}
 	if used, ok := parseUsage(h.text[:read]); ok {
-		n.cpu = max(n.cpu, used)
+		n.grown = max(0, used-n.cpu)
+		n.cpu += n.grown
 	}
 	return true
 }
@@ -169,6 +176,25 @@ func (h *Host) release(n *node) {
 		n.keeps = false
 		h.files++
 	}
+}
+
+// behind is by how much the time of a group, in whole microseconds, may be behind that of its
+// processes.
+const behind = 2 * time.Microsecond
+
+// has reports whether a group, without those below it, has used as much as one of its
+// processes since the reading before, but for what is counted a moment later. What is not
+// known may be.
+func (h *Host) has(group string, used time.Duration) bool {
+	n := h.byPath[group]
+	if n == nil {
+		return group == "/"
+	}
+	own := n.grown
+	for _, b := range n.below {
+		own -= b.grown
+	}
+	return own+behind >= used-used/16
 }
 
 // parseUsage parses the line usage_usec of cpu.stat.

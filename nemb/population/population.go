@@ -81,6 +81,7 @@ type Host struct {
 	generation int
 	root       *node // nil without control groups
 	nodes      []*node
+	byPath     map[string]*node
 	files      int // that may still be kept open
 	text       [4096]byte
 }
@@ -101,7 +102,7 @@ func Open(c Config) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("population: %w", err)
 	}
-	h := &Host{config: c, proc: proc, known: map[int]*member{}, files: c.Files}
+	h := &Host{config: c, proc: proc, known: map[int]*member{}, byPath: map[string]*node{}, files: c.Files}
 	dir, prefix := c.Groups, "/"
 	if dir == "" {
 		dir, prefix = h.mounted()

@@ -168,6 +168,31 @@ func TestProcessIsMoved(t *testing.T) {
 	equal(t, "later", show(t, h), "7@50 p <1 /z 12ms 300ms")
 }
 
+// A process that is moved later is found by its old group, which uses less than it does:
+// also one that is moved into a group below.
+func TestProcessIsMovedLater(t *testing.T) {
+	for _, to := range []string{"/y", "/x/below", "/"} {
+		m := newMachine(t)
+		used := map[string]time.Duration{"/x": 0, "/y": 0, "/x/below": 0}
+		m.process(7, 1, 50, "p", "/x")
+		h := m.open(0)
+		run := func(group string) {
+			m.process(7, 1, 50, "p", group) // a millisecond
+			used[group] += time.Millisecond
+			m.group("/x", used["/x"]+used["/x/below"])
+			m.group("/y", used["/y"])
+			m.group("/x/below", used["/x/below"])
+		}
+		for range 5 {
+			run("/x")
+			show(t, h)
+		}
+		run(to)
+		got, _, _ := strings.Cut(show(t, h), ";")
+		equal(t, to, got, "7@50 p <1 "+to+" 7ms 300ms")
+	}
+}
+
 func TestGroups(t *testing.T) {
 	for _, files := range []int{1, 100} {
 		m := newMachine(t)

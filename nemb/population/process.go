@@ -19,7 +19,8 @@ type member struct {
 }
 
 // groupEvery is at how many readings the group of a process is read anew: managers move
-// processes soon after they began, and seldom later.
+// processes soon after they began, and seldom later. It is read at once where the group has
+// used less than the process.
 const groupEvery = 10
 
 // readProcess brings a process up to date; nil says that it is gone. A process that used
@@ -51,8 +52,9 @@ func (h *Host) readProcess(pid int, name string) *member {
 	if m.still = same; same {
 		return m
 	}
+	ran := cpu - m.CPU
 	m.CPU, m.Children = max(m.CPU, cpu), max(m.Children, s.children)
-	if m.readings < 3 || m.readings%groupEvery == 0 {
+	if m.readings < 3 || m.readings%groupEvery == 0 || !h.has(m.Group, ran) {
 		m.Group = "/"
 		if text, err := h.file(name + "/cgroup"); err == nil && h.root != nil {
 			m.Group = parseGroup(string(text))
