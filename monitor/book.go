@@ -144,7 +144,7 @@ func (b *Book) Add(r *Reading) {
 	b.other = max(b.other, r.Host.Busy-b.busy0-b.program-b.ownTime)
 	b.energies(r)
 	for d := range b.domains {
-		b.close(d)
+		b.close(d, d < len(r.Lost) && r.Lost[d])
 	}
 	for _, g := range b.groups {
 		clear(g.members)

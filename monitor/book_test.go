@@ -24,6 +24,7 @@ type world struct {
 	now       time.Duration
 	counters  []simulate.Counter
 	broken    map[int]bool
+	lost      bool // all counters were reset
 	processes map[population.ID]*population.Process
 	groups    map[string]time.Duration // exclusive
 	busy      time.Duration
@@ -83,7 +84,12 @@ func (w *world) read(after time.Duration) *Snapshot {
 		}
 		r.Energy = append(r.Energy, v)
 	}
-	r.Host.Busy, r.Host.KnowsBusy = w.busy, true
+	if r.Host.Busy, r.Host.KnowsBusy = w.busy, true; w.lost {
+		r.Lost = make([]bool, len(w.counters))
+		for i := range r.Lost {
+			r.Lost[i], r.Energy[i] = true, math.NaN()
+		}
+	}
 	for _, p := range w.processes {
 		r.Host.Processes = append(r.Host.Processes, *p)
 	}
@@ -451,6 +457,32 @@ func TestGapIsEverybodys(t *testing.T) {
 	before := s.Targets[0].Energy[0].Joules()
 	s = w.read(time.Second)
 	near(t, "target after its end", s.Targets[0].Energy[0].Joules()-before, 10*(4+linger.Seconds())/2)
+}
+
+// What a counter counts after it was reset is the energy of those who run then, and no idle
+// power of the time before is set aside from it.
+func TestResetIsNobodys(t *testing.T) {
+	d := machine("psys")
+	d.Base, d.BaseLo, d.BaseHi = 4, 4, 4
+	counter := simulate.Counter{Power: simulate.Constant(10)}
+	w := newWorld(t, counter)
+	w.book = New([]nemb.Domain{d}, 4, own)
+	early, late := w.start(10, 1, "early", "/"), w.start(11, 1, "late", "/")
+	w.read(0)
+	w.broken[0] = true
+	w.use(early, time.Second)
+	w.read(time.Second)
+	w.use(early, time.Second)
+	w.lost = true
+	w.read(time.Second)
+	w.lost, w.broken[0] = false, false
+	w.counters[0].Power = simulate.Trace{{Watts: 0}, {From: 2 * time.Second, Watts: 10}} // counts anew
+	w.use(late, time.Second)
+	s := w.read(time.Second)
+	near(t, "idle", s.Domains[0].Idle.Joules(), 4)
+	for _, p := range s.Processes {
+		near(t, p.Name, p.Joules, map[int]float64{11: 6}[p.PID])
+	}
 }
 
 // A part of the machine that was off while its counter stood still drew nothing then.

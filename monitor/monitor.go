@@ -9,9 +9,14 @@
 //
 // A process is known by its number and its start. What a process used between the last
 // reading and its end, and what processes used that lived between two readings, is that of
-// the one that waited for them, and of their control group in any case. A counter that
-// could not be read stands still; the next reading that succeeds has the difference. A
-// GPU's energy, which does not follow the processors, is nobody's.
+// the one that waited for them, and of their control group in any case. What a group used
+// between the last reading and its end is that of the group above it. So a target may lack
+// its last interval.
+//
+// A counter that could not be read stands still. What it shows later is divided among all
+// who ran meanwhile. The energy is lost where cg has no counter and integrates a power,
+// and where the counter was reset or may have gone round more than once. A GPU's energy,
+// which does not follow the processors, is nobody's.
 //
 // Session reads a live machine at an interval. The packages below monitor show snapshots to
 // others; they import it.
@@ -32,6 +37,9 @@ type Reading struct {
 	// Energy is the cumulative microjoules of each domain, from any beginning; NaN for
 	// one that could not be read, or whose counter was reset since the reading before.
 	Energy []float64
+	// Lost says of each domain that its counter was reset: what it counted since it was read
+	// last is lost. nil is none.
+	Lost []bool
 	// Failures says why domains could not be read; nil where all were.
 	Failures error
 	Host     population.Reading

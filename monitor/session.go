@@ -48,6 +48,7 @@ func (s *Session) read() error {
 		r.Energy = make([]float64, len(s.energies.Domains()))
 	}
 	r.Failures = s.energies.Read(r.Energy)
+	r.Lost = s.energies.Lost()
 	r.At, r.Unix = checkpoint.Monotime(), time.Now().UnixNano()
 	if r.Failures != nil {
 		if text := r.Failures.Error(); !s.warned[text] && len(s.warned) < mostWarnings {

@@ -28,16 +28,18 @@ type used struct {
 
 // close ends the window of a domain if its counter has been read and has moved, and divides
 // its energy by what everyone used in that window. A part of the machine that may be off
-// need not move in a longer time than its counter's period.
-func (b *Book) close(d int) {
+// need not move in a longer time than its counter's period. Where what the counter has
+// counted is lost, a new window begins: those who ran before have no part in what comes.
+func (b *Book) close(d int, lost bool) {
 	b.watts[d] = 0
 	w, wait := b.windows[d], &b.waiting[d]
 	sample := nemb.Sample{At: checkpoint.Tick(b.at), Time: b.at, Energy: []nemb.Energy{b.totals[d]},
 		Usage: account.Usage{Program: b.program, Own: b.ownTime, Other: b.other}}
-	if !w.HasBegun() {
-		if b.readable[d] {
+	if lost || !w.HasBegun() {
+		if lost || b.readable[d] {
 			w.Begin(sample)
 		}
+		*wait = waiting{}
 		return
 	}
 	wait.add(b.active)

@@ -19,6 +19,7 @@ type Energies struct {
 	rawAt   []checkpoint.Instant
 	total   []float64            // of each domain, in microjoules
 	known   []bool               // raw was read
+	lost    []bool               // what was used up to raw is not in total
 	movedAt []checkpoint.Instant // of each domain: when it was seen to move last, or was read first
 }
 
@@ -30,12 +31,17 @@ func NewEnergies(sensors []nemb.Sensor) *Energies {
 	}
 	n := len(e.domains)
 	e.raw, e.total, e.known = make([]nemb.Energy, n), make([]float64, n), make([]bool, n)
+	e.lost = make([]bool, n)
 	e.rawAt, e.movedAt = make([]checkpoint.Instant, n), make([]checkpoint.Instant, n)
 	return e
 }
 
 // Domains lists what Read fills in, in that order.
 func (e *Energies) Domains() []nemb.Domain { return e.domains }
+
+// Lost tells of each domain whether its counter was found reset by the last Read: what was
+// used since the one before that read it is in no total. It is the memory of Read.
+func (e *Energies) Lost() []bool { return e.lost }
 
 // Read stores cumulative microjoules: what each counter read first, and what it
 // counted since, whether it started over or not. A domain that cannot be read,
@@ -52,6 +58,7 @@ func (e *Energies) Read(dst []float64) error {
 		now := checkpoint.Monotime()
 		for i := at; i < at+n; i++ {
 			d, cur := e.domains[i], raw[i-at]
+			e.lost[i] = false
 			switch {
 			case err != nil:
 				dst[i] = math.NaN()
@@ -64,7 +71,7 @@ func (e *Energies) Read(dst []float64) error {
 				delta, v := counter.Unwrap(e.raw[i], cur, d.Wrap, time.Duration(now-e.rawAt[i])+2*d.Period)
 				e.total[i] += float64(delta)
 				if dst[i] = e.total[i]; !v.Known() {
-					dst[i] = math.NaN()
+					dst[i], e.lost[i] = math.NaN(), true
 					errs = append(errs, fmt.Errorf("%s: the counter was reset", d.Source))
 				}
 				if v != counter.Stale {

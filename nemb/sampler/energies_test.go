@@ -55,3 +55,19 @@ func TestStuckCountersTellNothing(t *testing.T) {
 		}
 	}
 }
+
+// What a counter had when it was reset is told as lost, once; a reading that goes on is not.
+func TestResetIsLost(t *testing.T) {
+	s := &settable{domains: []nemb.Domain{{ID: "a", Source: "a", Period: time.Second}}, raw: []nemb.Energy{100}}
+	e := NewEnergies([]nemb.Sensor{s})
+	for i, step := range []struct {
+		raw  nemb.Energy
+		lost bool
+	}{{100, false}, {150, false}, {20, true}, {30, false}} {
+		s.raw[0] = step.raw
+		dst := make([]float64, 1)
+		if e.Read(dst); e.Lost()[0] != step.lost || math.IsNaN(dst[0]) != step.lost {
+			t.Errorf("reading %d: %v, lost: %v", i, dst, e.Lost())
+		}
+	}
+}
