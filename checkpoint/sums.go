@@ -412,6 +412,7 @@ func (f *forest) release(i int) {
 		clear(t.nodes[:n])
 	}
 	f.unmap(i)
+	f.waiting.leaves(i)
 	*r = reading{}
 	f.gone[i] = false
 	atomic.StoreUint32(&f.state[i], stateFree)

@@ -30,15 +30,20 @@ func (b *waiting) room(tree int) bool {
 		most /= 2
 	}
 	if b.parts < most {
-		if b.denied == tree+1 {
-			b.denied = 0
-		}
+		b.leaves(tree)
 		return true
 	}
 	if b.denied == 0 {
 		b.denied = tree + 1
 	}
 	return false
+}
+
+// leaves tells that a tree has no more windows: it waits no longer.
+func (b *waiting) leaves(tree int) {
+	if b.denied == tree+1 {
+		b.denied = 0
+	}
 }
 
 // reading is what the reader knows of a tree.

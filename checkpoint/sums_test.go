@@ -310,6 +310,21 @@ func TestSharedPaths(t *testing.T) {
 	}
 }
 
+// A tree that waits for room and ends leaves the room to the others.
+func TestRoomOfATreeThatEnds(t *testing.T) {
+	b := waiting{most: 4, parts: 4}
+	if b.room(1) {
+		t.Error("there is no room")
+	}
+	b.parts = 2
+	if b.room(0) {
+		t.Error("half of the room is for the tree that waits")
+	}
+	if b.leaves(1); !b.room(0) {
+		t.Error("the room is kept for a tree that has ended")
+	}
+}
+
 // TestWaitingParts: windows that wait for samples are read up to a number of parts, of each thread in its
 // turn. The others stay with their writers, and all are read at the end.
 func TestWaitingParts(t *testing.T) {

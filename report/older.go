@@ -56,7 +56,7 @@ func (r *Run) Renew() {
 		}
 	}
 	Renew(&r.Meta, r)
-	if r.part != PartSession {
+	if r.part != PartSession && r.Meta.Tool != sessionTool {
 		r.renewTasks()
 	}
 }

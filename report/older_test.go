@@ -76,12 +76,23 @@ func TestReadsOldTests(t *testing.T) {
 		t.Fatal(err, r.Check(), report.Validate(text))
 	}
 	for _, test := range r.Tasks[1:] {
-		if test.EnergyJ != nil || test.ProgramEnergyJ == nil || test.Kind != nemb.Unavailable || len(test.Domains) > 0 {
+		if test.EnergyJ != nil || test.ProgramEnergyJ == nil || test.Kind != nemb.Unavailable || len(test.Domains) > 0 ||
+			r.UsedKind(test) != r.Totals.Kind {
 			t.Errorf("%+v", test)
 		}
 	}
 	if e, lo, hi := r.Tasks[1].Used(); e.Float() != 8 || *lo != 0 || hi.Float() != 20 {
 		t.Errorf("%v [%v, %v]", e, lo, hi)
+	}
+}
+
+// The tasks of a session's stream had the machine's energy then, too.
+func TestReadsOldStreamOfASession(t *testing.T) {
+	e := new(report.Joules)
+	r := report.Run{Meta: report.Meta{SchemaVersion: "1", Tool: "codegreen.Session"}, Tasks: []report.Task{{Depth: 1, EnergyJ: e}}}
+	r.Renew()
+	if task := r.Tasks[0]; task.EnergyJ != e || task.ProgramShare != nil {
+		t.Errorf("%+v", task)
 	}
 }
 

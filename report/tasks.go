@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -39,10 +40,14 @@ func (t Task) UsedPowerW() *float64 {
 	return &w
 }
 
-// UsedKind is the kind of what a task used.
-func (t Task) UsedKind() nemb.Method {
+// UsedKind is the kind of what a task of a run used. What the machine used in a task may
+// not be known where its program's share is: the share is then of the run's kind.
+func (r *Run) UsedKind(t Task) nemb.Method {
 	if e, _, _ := t.Used(); e == nil {
 		return nemb.Unavailable
+	}
+	if t.Kind == nemb.Unavailable {
+		return r.Totals.Kind
 	}
 	return t.Kind
 }
@@ -244,11 +249,15 @@ func (s *sharing) tell(i int, totals Totals) {
 			}
 			continue
 		}
-		part := span.Joules
+		part, less, more := span.Joules, 0.0, 0.0
+		if span.Method != spec.MethodBracket {
+			less, more = unseen(s.knots[d], from, to, domain.Period)
+		}
+		less, more = less+span.Slack, more+span.Slack
 		if state.shared {
 			part, p.Method = min(part, state.joules[d]), spec.MethodShared
 			if span.Joules > 0 {
-				span.Slack *= part / span.Joules
+				less, more = less*part/span.Joules, more*part/span.Joules
 			}
 		} else if span.Method != spec.MethodBracket {
 			p.Method = span.Method
@@ -260,9 +269,8 @@ func (s *sharing) tell(i int, totals Totals) {
 		}
 		if domain.InTotal {
 			sum += e
-			slack := span.Slack + domain.Step.Joules()
-			lo += max(0, part-slack) * domain.Lo
-			hi += (part + slack) * domain.Hi
+			lo += max(0, part-less-domain.Step.Joules()) * domain.Lo
+			hi += (part + more + domain.Step.Joules()) * domain.Hi
 		}
 	}
 	t.EnergyJ = joules(sum)
@@ -276,4 +284,33 @@ func (s *sharing) tell(i int, totals Totals) {
 		p.HiJ = nil
 	}
 	t.Provenance = p
+}
+
+// apart is how many periods of a counter its updates may be apart and be seen one by one.
+const apart = 1.5
+
+// unseen is how much less and more a span may have, in joules, than the mean power between
+// two updates makes it, where samples are further apart than the counter's period: when
+// in between the energy was used is not known.
+func unseen(k []nemb.Knot, from, to float64, period time.Duration) (less, more float64) {
+	behind := func(t float64) int { // the update after t
+		return min(max(1, sort.Search(len(k), func(i int) bool { return k[i].At > t })), len(k)-1)
+	}
+	add := func(i int, from, to float64) { // the part of the span between two updates
+		a, b := k[i-1], k[i]
+		if b.At-a.At <= apart*float64(period) {
+			return
+		}
+		inside := (b.Joules - a.Joules) * min(1, max(0, (to-from)/(b.At-a.At)))
+		less += inside
+		more += b.Joules - a.Joules - inside
+	}
+	i, j := behind(from), behind(to)
+	if i == j {
+		add(i, from, to)
+		return less, more
+	}
+	add(i, from, k[i].At)
+	add(j, k[j-1].At, to)
+	return less, more
 }

@@ -67,6 +67,43 @@ func TestMachineInTasks(t *testing.T) {
 	}
 }
 
+// Between two samples power may be anything: the interval of a task that lies there has
+// all of it, and one that is as long as many of them has what lies around its ends.
+func TestMachineInTasksBetweenSamples(t *testing.T) {
+	task := func(from, to int64) Task {
+		return Task{Depth: 1, StartedAtMonoNs: from * 1e6, EndedAtMonoNs: to * 1e6, DurationS: float64(to-from) * 1e-3,
+			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}}
+	}
+	s := nemb.Series{Domains: []nemb.Domain{{ID: "package-0", Kind: "cpu_package", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1,
+		Period: time.Millisecond}}}
+	uj := nemb.Energy(0)
+	for at := int64(0); at <= 500; at++ { // 10 W, 50 W in the task of 3 ms, and 40 W behind it
+		switch {
+		case at > 105:
+			uj += 40_000
+		case at > 102:
+			uj += 50_000
+		default:
+			uj += 10_000
+		}
+		if at%10 == 0 {
+			s.Samples = append(s.Samples, nemb.Sample{Time: checkpoint.Instant(at * 1e6), Energy: []nemb.Energy{uj}})
+		}
+	}
+	r := &Run{Tasks: []Task{{}, task(102, 105), task(255, 345)}}
+	r.Totals.EnergyJ, r.Totals.HiJ, r.Totals.Kind = new(Joules), new(Joules), nemb.Measured
+	r.machineInTasks(s)
+	for i, truth := range []float64{0.15, 3.6} {
+		got := r.Tasks[i+1]
+		if got.LoJ == nil || got.LoJ.Float() > truth || got.HiJ.Float() < truth {
+			t.Errorf("%g [%g, %g] by %s, and it is %g J", got.EnergyJ.Float(), got.LoJ.Float(), got.HiJ.Float(), got.Method, truth)
+		}
+	}
+	if wide := r.Tasks[2].HiJ.Float() - r.Tasks[2].LoJ.Float(); wide > 1 {
+		t.Errorf("the interval of 3.6 J is %g J wide", wide)
+	}
+}
+
 // Nothing tells when a test ran again: what the machine used meanwhile is not known.
 func TestMachineInTasksAgain(t *testing.T) {
 	task := Task{Depth: 1, StartedAtMonoNs: 100e6, EndedAtMonoNs: 300e6, Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}, again: true}

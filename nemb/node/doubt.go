@@ -15,12 +15,15 @@ import (
 // the processors of the node can do in the age of the reading, at most what the next
 // window has, and what the account of the rank is behind by itself. At the end of a
 // rank its time is final and nothing is left over. While power is steady the slopes
-// are equal, and the doubt is small.
+// are equal, and the doubt is small. A rank cannot have had less than nothing of the two
+// windows, nor more than all who used the processors: there the slopes do not hold.
 
 // slope is what a nanosecond of processor time is worth to a rank in a window, in
 // microjoules: of its own, and of another.
 type slope struct {
 	own, others float64
+	active      float64 // microjoules of all who used the processors in that window
+	share       float64 // of them, the rank's
 	known       bool
 }
 
@@ -49,11 +52,13 @@ func (x *divider) doubt(d int, active, busy float64, used []float64) {
 	}
 	for i, u := range used {
 		before, r := &x.powers[i][d], active/busy
-		now := slope{own: r * (1 - min(1, u/busy)), others: r * min(1, u/busy), known: true}
+		part := min(1, u/busy)
+		now := slope{own: r * (1 - part), others: r * part, active: active, share: part * active, known: true}
 		if result := &x.state.results[i]; before.known && result.state == stateRunning {
 			own, others := behind[i]*(before.own-now.own), (all-behind[i])*(now.others-before.others)
-			result.more[d] += uint64(max(0, own) + max(0, others))
-			result.less[d] += uint64(max(0, -own) + max(0, -others))
+			share := before.share + now.share
+			result.more[d] += uint64(min(max(0, own)+max(0, others), max(0, before.active+now.active-share)))
+			result.less[d] += uint64(min(max(0, -own)+max(0, -others), max(0, share)))
 		}
 		*before = now
 	}

@@ -88,3 +88,21 @@ func TestDoubtOfDividing(t *testing.T) {
 	}
 	t.Logf("doubts %.4f, %.4f, %.4f, %.4f of the share", same, ten, twenty, coarse)
 }
+
+// Where hardly anybody uses the processors, what may be left over is more than all that was used: the doubt
+// of two windows is within what there was to divide in them.
+func TestDoubtIsOfWhatIsDivided(t *testing.T) {
+	const active = 500 // uJ of each window
+	shares, less, more, _ := divideLate(t, 10*time.Millisecond, 0, func(int) nemb.Energy { return active },
+		func(k, r int) time.Duration { // by turns
+			if (k+r)%2 == 0 {
+				return 90 * time.Microsecond
+			}
+			return time.Microsecond
+		})
+	for r := range shares {
+		if less[r] > 2*shares[r] || more[r] > 2*20*active-shares[r] || more[r] == 0 {
+			t.Errorf("rank %d has %.0f uJ of %d, less %.0f, more %.0f", r, shares[r], 20*active, less[r], more[r])
+		}
+	}
+}

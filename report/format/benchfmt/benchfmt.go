@@ -42,7 +42,7 @@ func write(w io.Writer, r *report.Run, _ format.Options) error {
 			line("goos", r.Meta.Platform)
 			line("goarch", runtime.GOARCH)
 			line("cpu", r.Meta.CPUModel)
-			line("energy", fmt.Sprint(t.UsedKind()))
+			line("energy", fmt.Sprint(r.UsedKind(t)))
 			fmt.Fprintln(b, "Unit J/op better=lower")
 		}
 		if t.Package != nil && *t.Package != pkg {

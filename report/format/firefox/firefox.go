@@ -390,7 +390,7 @@ func begun(r *report.Run) (mono int64, unix float64) {
 // taskOf is what the viewer shows of a task.
 func taskOf(r *report.Run, t report.Task) map[string]string {
 	e, lo, hi := t.Used()
-	m := map[string]string{"type": "Task", "kind": string(t.UsedKind()), "energy": figures.Energy(e),
+	m := map[string]string{"type": "Task", "kind": string(r.UsedKind(t)), "energy": figures.Energy(e),
 		"interval": figures.Interval(lo, hi), "power": figures.Watts(t.UsedPowerW())}
 	if e != nil {
 		m["energy"] = r.Mark() + m["energy"]
