@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Names in a folder.
@@ -105,7 +107,7 @@ func (f *Folder) first(name string, v any) error {
 		return err
 	}
 	defer os.Remove(whole)
-	if err = os.Link(whole, f.path(name)); err == nil || errors.Is(err, fs.ErrExist) {
+	if err = link(whole, f.path(name)); err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	// A file system without hard links: O_EXCL decides, and who comes next may see
@@ -120,6 +122,17 @@ func (f *Folder) first(name string, v any) error {
 	}
 	_, err = to.Write(b)
 	return errors.Join(err, to.Close())
+}
+
+// link gives a file a second name, which nobody has. NFS may ask twice, and be told of
+// the first time: the number of names decides (open(2), O_EXCL).
+func link(file, name string) error {
+	err := os.Link(file, name)
+	var s unix.Stat_t
+	if errors.Is(err, fs.ErrExist) && unix.Stat(file, &s) == nil && s.Nlink == 2 {
+		return nil
+	}
+	return err
 }
 
 // beside writes a value into a file of another name, beside its own.

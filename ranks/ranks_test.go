@@ -1,6 +1,8 @@
 package ranks
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -273,5 +275,25 @@ func TestHolesOfManyRanks(t *testing.T) {
 	told := Holes(Marker{}, []Rank{{Identity: Identity{Node: "n1"}, State: Running, Record: "n1-1"}}, []Node{record})
 	if len(told) != 2 || told[0].Rank != 5 || told[1].Rank != 0 || told[1].FromUnixNs != 7 {
 		t.Errorf("a rank that was killed is to be named once: %+v", told)
+	}
+}
+
+// A name that is there is an error, but where it is the file's own: the answer to the first
+// of two requests was lost.
+func TestLink(t *testing.T) {
+	dir := t.TempDir()
+	file, name := filepath.Join(dir, "whole"), filepath.Join(dir, "000001.json")
+	if err := os.WriteFile(file, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(link(file, name), link(file, name)); err != nil {
+		t.Error(err)
+	}
+	other := filepath.Join(dir, "other")
+	if err := os.WriteFile(other, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := link(other, name); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
 	}
 }
