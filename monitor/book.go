@@ -236,26 +236,3 @@ func (t *tally) add(d int, e nemb.Energy, counts bool, reading int) {
 		t.spent += float64(e)
 	}
 }
-
-// split divides e in proportion to the weights, to the microjoule: what rounding leaves
-// goes to the largest. Without a weight above 0 nobody gets any.
-func split(e nemb.Energy, weights []float64) []nemb.Energy {
-	parts := make([]nemb.Energy, len(weights))
-	sum, largest := 0.0, 0
-	for i, w := range weights {
-		sum += w
-		if w > weights[largest] {
-			largest = i
-		}
-	}
-	if sum <= 0 {
-		return parts
-	}
-	left := e
-	for i, w := range weights {
-		parts[i] = min(left, nemb.Energy(float64(e)*(w/sum)))
-		left -= parts[i]
-	}
-	parts[largest] += left
-	return parts
-}

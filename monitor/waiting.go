@@ -135,7 +135,7 @@ func (b *Book) divide(d int, e nemb.Energy) {
 		sum += weights[i]
 	}
 	weights[len(groups)] = float64(wait.forgotten)
-	parts := split(e, weights)
+	parts := nemb.Split(e, weights)
 	counts := b.domains[d].InTotal
 	for i, g := range groups {
 		g.add(d, parts[i], counts, b.readings)
@@ -169,7 +169,7 @@ func (b *Book) divideGroup(u *used, d int, e nemb.Energy) {
 	}
 	weights[len(processes)] = max(0, left)
 	counts := b.domains[d].InTotal
-	parts := split(e, weights)
+	parts := nemb.Split(e, weights)
 	for i, p := range processes {
 		p.add(d, parts[i], counts, b.readings)
 		for _, t := range p.targets {

@@ -107,35 +107,12 @@ func (x *divider) close(s nemb.Sample, slots []reading) {
 		l.total = base.total + uint64(w.Total)
 		l.other, l.idle = base.other+uint64(w.Other), base.idle+uint64(w.Idle)
 		l.own = base.own + uint64(w.Own)
-		for i, part := range split(uint64(w.Program-before[d]), used) {
-			x.state.results[i].shares[d] += part
-			l.ranks += part
+		for i, part := range nemb.Split(w.Program-before[d], used) {
+			x.state.results[i].shares[d] += uint64(part)
+			l.ranks += uint64(part)
 		}
 		l.unattributed = l.total - l.ranks - l.other - l.idle - l.own
 		x.doubt(d, float64(w.Program+w.Own+w.Other-active[d]), busy, used)
 	}
 	x.late(s.Time, slots)
-}
-
-// split divides e in proportion to the weights, to the microjoule: what rounding leaves
-// goes to the largest. Without a weight above 0 nobody gets any.
-func split(e uint64, weights []float64) []uint64 {
-	parts := make([]uint64, len(weights))
-	sum, largest := 0.0, 0
-	for i, w := range weights {
-		sum += w
-		if w > weights[largest] {
-			largest = i
-		}
-	}
-	if sum <= 0 {
-		return parts
-	}
-	left := e
-	for i, w := range weights {
-		parts[i] = min(left, uint64(float64(e)*(w/sum)))
-		left -= parts[i]
-	}
-	parts[largest] += left
-	return parts
 }

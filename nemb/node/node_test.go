@@ -18,26 +18,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(leaks.Run(m)) }
 
-func TestSplit(t *testing.T) {
-	for _, c := range []struct {
-		e       uint64
-		weights []float64
-		want    []uint64
-	}{
-		{10, []float64{1, 1}, []uint64{5, 5}},
-		{11, []float64{1, 1}, []uint64{6, 5}},
-		{10, []float64{1, 3, 1}, []uint64{2, 6, 2}},
-		{10, []float64{0, 3, 0}, []uint64{0, 10, 0}},
-		{10, []float64{0, 0}, []uint64{0, 0}},
-		{0, []float64{1, 2}, []uint64{0, 0}},
-		{7, nil, []uint64{}},
-	} {
-		if got := split(c.e, c.weights); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("split(%d, %v) = %v, want %v", c.e, c.weights, got, c.want)
-		}
-	}
-}
-
 // Whatever ranks use, and whenever a measurer is replaced by another, the ledger adds up to what
 // the counters showed while somebody looked.
 func TestDivisionIsExact(t *testing.T) {
