@@ -92,3 +92,34 @@ func BenchmarkClose(b *testing.B) {
 	b.ReportMetric(float64(inUse())/(1<<20), "MiB")
 	runtime.KeepAlive(a)
 }
+
+// BenchmarkManyPaths folds windows of a thread that adds up and was in each of 100,000 call
+// paths in each of them: ns for a path of a window.
+func BenchmarkManyPaths(b *testing.B) {
+	const n = 100_000
+	tally := checkpoint.Tally{Paths: 1, Nodes: make([]checkpoint.Node, checkpoint.FirstNode)}
+	parts := make([]checkpoint.Part, n)
+	for i := range n {
+		node := uint32(checkpoint.FirstNode + i)
+		parent := uint32(checkpoint.RootNode)
+		if i > 0 {
+			parent = checkpoint.FirstNode + uint32(i-1)/8
+		}
+		tally.Nodes = append(tally.Nodes, checkpoint.Node{Site: checkpoint.SiteID(1 + i%1000), Parent: parent, Born: 2})
+		parts[i] = checkpoint.Part{Node: node, Ticks: 1000, Calls: 2}
+	}
+	a := New([]nemb.Domain{counter}, 2)
+	run := checkpoint.Run{Thread: checkpoint.Thread{PID: 1, TID: 1}, First: true, Start: 1, Cost: 40, Tally: &tally}
+	at := checkpoint.Tick(1)
+	a.Close(nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{0}})
+	for b.Loop() {
+		w := checkpoint.Window{Epoch: at, Begin: at, Last: at + 1000*n, Top: checkpoint.FirstNode, Parts: parts}
+		tally.Windows = []checkpoint.Window{w}
+		at = w.Last + 10
+		a.Fold(run, at, at)
+		run.First = false
+		a.Close(nemb.Sample{At: at, Time: checkpoint.Instant(at), Energy: []nemb.Energy{nemb.Energy(at / 100)},
+			Usage: alone(int64(at))})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/path")
+}

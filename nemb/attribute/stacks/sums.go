@@ -35,7 +35,7 @@ type adding struct {
 	tree    *sumTree
 	number  uint64 // of the tree
 	strands bool
-	gaps    map[uint32]*gap // per node of the tree
+	gaps    gaps
 	ran     []uint32
 	closed  []closedFrames
 	open    []paths.Call    // the path in which it is, the outermost first
@@ -247,7 +247,7 @@ func (st *Stacks) adding(t *Thread, tally *checkpoint.Tally) *adding {
 		st.sums.trees[tally.Paths] = tree
 	}
 	tree.threads++
-	t.adding = &adding{tree: tree, number: tally.Paths, strands: tally.Strands, gaps: map[uint32]*gap{}}
+	t.adding = &adding{tree: tree, number: tally.Paths, strands: tally.Strands}
 	t.adding.counting = counting{known: &st.known, paths: map[int32]*pathSample{}}
 	t.stack, t.sites, t.top = t.stack[:0], nil, paths.Call{}
 	return t.adding
@@ -271,59 +271,6 @@ func (st *Stacks) leaveTree(t *Thread) {
 type closedFrames struct {
 	of   *suspension
 	part checkpoint.Part
-}
-
-// gap is what a node owes to its checkpoints: the times between two events that were in
-// it, less those that are paid, and the ticks that are there to pay with.
-type gap struct {
-	n     float64
-	ticks uint64
-}
-
-// between counts the times between two events in each node of windows: one ends with each
-// call's exit in the call, one with its enter in its caller, and one with each other
-// event. Each holds the cost of an event (see probe.go). Calls are reported with another window
-// than the ticks, where they come between two looks, so what a node owes is of them all.
-func (y *adding) between(nodes []checkpoint.Node, windows []checkpoint.Window) {
-	of := func(n uint32) *gap {
-		g := y.gaps[n]
-		if g == nil {
-			g = &gap{}
-			y.gaps[n] = g
-		}
-		return g
-	}
-	for _, n := range y.ran {
-		y.gaps[n].ticks = 0
-	}
-	y.ran = y.ran[:0]
-	for _, w := range windows {
-		for _, p := range w.Parts {
-			if int(p.Node) >= len(nodes) {
-				continue
-			}
-			g := of(p.Node)
-			g.ticks += p.Ticks
-			y.ran = append(y.ran, p.Node)
-			g.n += float64(p.Others) - float64(p.Counted)
-			if p.Calls > 0 && p.Node >= checkpoint.FirstNode {
-				g.n += float64(p.Calls)
-				of(nodes[p.Node].Parent).n += float64(p.Calls)
-			}
-		}
-	}
-}
-
-// checkpointTicks is what of a part's ticks its checkpoints took.
-func (y *adding) checkpointTicks(p checkpoint.Part, cost checkpoint.Tick) uint64 {
-	g := y.gaps[p.Node]
-	if g == nil || g.ticks == 0 || cost == 0 {
-		return 0
-	}
-	part := min(float64(p.Ticks), max(0, g.n)*float64(cost)*float64(p.Ticks)/float64(g.ticks))
-	g.ticks -= min(g.ticks, p.Ticks)
-	g.n -= part / float64(cost)
-	return uint64(part)
 }
 
 // find finds the places of the nodes that are new.
