@@ -167,6 +167,7 @@ func (r *Run) Finish(f Facts) {
 	r.faults(o)
 	r.hung(f)
 	r.untold(o)
+	r.judge()
 	r.Channel.Clock, r.Channel.Native = f.Clock.String(), f.Pure == nil && f.Off == nil
 	r.Channel.Lost, r.Channel.Waits = o.Lost, o.Waits
 	r.Skipped = append(r.Skipped, f.Skipped...)

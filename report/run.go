@@ -264,6 +264,7 @@ type Function struct {
 	SuspendedS     float64           `json:"suspended_s"`
 	AvgPowerW      *float64          `json:"avg_power_w"`   // self energy over self time
 	SharePercent   *float64          `json:"share_percent"` // of the program's energy
+	Verdict        Verdict           `json:"verdict,omitempty"`
 	Domains        map[string]Joules `json:"domains"`
 }
 

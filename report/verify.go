@@ -20,6 +20,7 @@ func (r *Run) Check() []string {
 	c.totals(r)
 	c.ledger(r)
 	c.functions(r)
+	c.verdicts(r)
 	c.paths(r)
 	c.longCalls(r)
 	c.tasks(r)
@@ -58,6 +59,15 @@ func (c *check) ratio(field, of string, got *float64, part *Joules, whole float6
 		c.fault(field, "%g, but %s is not known", *got, of)
 	case math.Abs(*got*whole-part.Float()) > 1e-9*math.Abs(*got*whole)+1e-12:
 		c.fault(field, "%g, but %s is %g", *got, of, part.Float()/whole)
+	}
+}
+
+// verdicts holds those of functions against their energies. A file of an older cg has none.
+func (c *check) verdicts(r *Run) {
+	for i, want := range r.verdicts() {
+		if f := r.Functions[i]; f.Verdict != "" && f.Verdict != want {
+			c.fault("functions ("+f.Name+").verdict", "%s, but its energies make it %s", f.Verdict, want)
+		}
 	}
 }
 

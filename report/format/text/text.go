@@ -308,6 +308,7 @@ func (p *printer) notes(r *report.Run) {
 	if len(r.Functions) > 0 {
 		p.note(dim, "method", methods(r))
 		p.unresolved(r)
+		p.verdicts(r)
 	}
 	if s := r.Sampler; s.Samples > 0 {
 		text := fmt.Sprintf("%d samples, one each %v (%s); %d missed, %d gaps, %d slower than 50 µs; %s of "+
@@ -380,6 +381,24 @@ func (p *printer) unresolved(r *report.Run) {
 	}
 	if n > 0 {
 		p.note(dim, "not resolvable", names)
+	}
+}
+
+// verdicts lists the functions that something is said of, by verdict.
+func (p *printer) verdicts(r *report.Run) {
+	for _, v := range report.Verdicts {
+		var names []string
+		for _, f := range r.Functions {
+			if f.Verdict == v && v.Meaning() != "" {
+				names = append(names, f.Name)
+			}
+		}
+		if n := len(names); n > 5 && !p.Verbose {
+			names = append(names[:5], fmt.Sprintf("and %d more (--verbose)", n-5))
+		}
+		if len(names) > 0 {
+			p.note(dim, string(v), strings.Join(names, ", ")+" ("+v.Meaning()+")")
+		}
 	}
 }
 
