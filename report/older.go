@@ -18,6 +18,9 @@ const oldSchema = "1"
 // Reads tells whether this cg reads documents of a version of the schema.
 func Reads(version string) bool { return version == SchemaVersion || version == oldSchema }
 
+// IsOld tells whether a version of the schema is the one before this cg's.
+func IsOld(version string) bool { return version == oldSchema }
+
 // Unreadable is the error of a document of another version of the schema, with what to
 // do about it.
 func Unreadable(cg, version, advice string) error {
@@ -28,7 +31,7 @@ func Unreadable(cg, version, advice string) error {
 // Renew makes a document that was read one of this version. It does nothing to one that
 // is.
 func Renew(meta *Meta, document any) {
-	if meta.SchemaVersion != oldSchema {
+	if !IsOld(meta.SchemaVersion) {
 		return
 	}
 	meta.SchemaVersion = SchemaVersion
@@ -38,14 +41,14 @@ func Renew(meta *Meta, document any) {
 		ids[id] = true
 		return id
 	})
-	names := newNames(ids)
+	names := NewNames(ids)
 	eachDomain(whole, "", func(id string) string { return cmp.Or(names[id], id) })
 }
 
 // Renew is Renew for a run. What its digest tells of the file is kept, for then it is
 // that of another text.
 func (r *Run) Renew() {
-	if r.Meta.SchemaVersion != oldSchema {
+	if !IsOld(r.Meta.SchemaVersion) {
 		return
 	}
 	if r.SHA256 != "" {
@@ -82,8 +85,10 @@ var (
 	oldPart = pattern.Later(`^(core|uncore|dram)-([0-9]+)$`)
 )
 
-// newNames gives the domains that have another name now theirs.
-func newNames(ids map[string]bool) map[string]string {
+// NewNames gives the domains of a machine that have another name since the schema before
+// theirs, by the old ones. All of ids are of one machine. Of domains that have their
+// names of now it gives none.
+func NewNames(ids map[string]bool) map[string]string {
 	packages, number := 0, ""
 	for id := range ids {
 		if rest, is := strings.CutPrefix(id, "package-"); is {

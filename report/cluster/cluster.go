@@ -37,6 +37,8 @@ type Run struct {
 
 	// folder is what it was merged from, "" for a saved document.
 	folder string
+	// asWritten is the digest of what was read, where that was of an older schema.
+	asWritten *string
 }
 
 // Kind names a run of many ranks.
@@ -191,11 +193,17 @@ type Rank struct {
 	StartedUnixNs int64          `json:"started_unix_ns"`
 	DurationS     *float64       `json:"duration_s"`
 	CPUTimeS      float64        `json:"cpu_time_s"`
-	EnergyJ       *report.Joules `json:"energy_j"` // its share, with the doubt of the counters and of dividing
-	EnergyLoJ     *report.Joules `json:"energy_lo_j"`
-	EnergyHiJ     *report.Joules `json:"energy_hi_j"`
+	EnergyJ       *report.Joules `json:"energy_j"` // its share
+	*ShareBounds  `schema:"optional"`
 	MPITimeS      *float64       `json:"mpi_time_s"`
 	MPIEnergyJ    *report.Joules `json:"mpi_energy_j"`
+}
+
+// ShareBounds bound the share of a rank, with the doubt of the counters and of dividing; nil where
+// the share is not known. Documents of the schema before have none.
+type ShareBounds struct {
+	EnergyLoJ *report.Joules `json:"energy_lo_j"`
+	EnergyHiJ *report.Joules `json:"energy_hi_j"`
 }
 
 // Function is what a function used over all ranks.

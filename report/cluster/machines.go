@@ -39,6 +39,7 @@ func (m *merging) readNodes(groups map[string]int) (all []ranks.Node, err error)
 			}
 			continue
 		}
+		renewRecord(&n)
 		if at, grouped := groups[n.Record]; grouped {
 			parts[at] = append(parts[at], n)
 		} else {

@@ -149,7 +149,7 @@ func (m *merging) rank(r ranks.Rank) Rank {
 	r.Node = cmp.Or(m.alias[r.Node], r.Node)
 	out := Rank{Rank: r.Rank, Node: r.Node, LocalRank: r.LocalRank, State: r.State, ExitStatus: r.ExitStatus,
 		Signal: r.Signal, StartedUnixNs: r.StartedUnixNs, CPUTimeS: seconds(r.CPUNs),
-		Moved: r.CPUsEnd != nil && !slices.Equal(r.CPUs, r.CPUsEnd)}
+		Moved: r.CPUsEnd != nil && !slices.Equal(r.CPUs, r.CPUsEnd), ShareBounds: &ShareBounds{}}
 	if r.EndedMonoNs > 0 {
 		d := seconds(max(0, r.EndedMonoNs-r.StartedMonoNs))
 		out.DurationS = &d

@@ -293,7 +293,7 @@ func (m *merging) lost(n *Node, reports map[int]bool) {
 			m.lines[LineNoReport] += report.Joules(share.micro)
 		}
 		if !known {
-			r := Rank{Rank: rank, Node: n.Name, LocalRank: -1, State: ranks.Lost}
+			r := Rank{Rank: rank, Node: n.Name, LocalRank: -1, State: ranks.Lost, ShareBounds: &ShareBounds{}}
 			r.EnergyLoJ, r.EnergyJ, r.EnergyHiJ = share.energy()
 			m.Ranks = append(m.Ranks, r)
 			n.Ranks++

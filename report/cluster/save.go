@@ -114,7 +114,7 @@ func Read(f io.ReadSeeker) (*Run, error) {
 			return nil, errors.New("not a merged run: heat does not fit to functions and ranks")
 		}
 	}
-	return d, nil
+	return d, d.renew()
 }
 
 // Schema is the JSON Schema of a document: docs/cluster.schema.json.
@@ -202,7 +202,11 @@ func (d *Run) Check() (faults []string) {
 	for _, h := range d.Heat {
 		d.checkHeat(h, fault)
 	}
-	if digest, err := d.digest(); d.SHA256 != "" && (err != nil || digest != d.SHA256) {
+	digest, err := d.digest()
+	if d.asWritten != nil {
+		digest, err = *d.asWritten, nil
+	}
+	if d.SHA256 != "" && (err != nil || digest != d.SHA256) {
 		fault("sha256", "the file is not as it was written: its digest is %s, not %s", digest, d.SHA256)
 	}
 	return faults
