@@ -34,8 +34,12 @@ type message struct {
 	T3 int64 `json:"t3,omitempty"` // and when it answered
 }
 
+// Clocks are what an exchange goes by, in nanoseconds. Wall is what it compares (CLOCK_REALTIME),
+// which may be set at any time. Steady never jumps (CLOCK_MONOTONIC): waiting goes by it.
+type Clocks struct{ Wall, Steady func() int64 }
+
 // Exchange bounds the clock of a node. Step is to be called every few milliseconds; it
-// returns at once.
+// returns at once. Moments without another word are of Clocks.Steady.
 type Exchange struct {
 	dir, node, record string
 	reference         string
@@ -48,17 +52,19 @@ type Exchange struct {
 
 	n       int   // of the last ping
 	left    int   // pings of this exchange
-	asked   int64 // when the last one was written, 0 for none that is open
+	asked   int64 // by Clocks.Wall, when the last one was written; 0 for none that is open
+	since   int64 // the same moment
 	next    int64 // when the next exchange begins
 	best    *Offset
-	silent  bool // nobody answered
 	offsets []Offset
+	kept    []int64 // when each of them was
 }
 
 // NewExchange begins the exchange of a node whose record has this name. The first node
 // of a run is the reference.
 func NewExchange(dir, node, record string) (*Exchange, error) {
-	x := &Exchange{dir: dir, node: node, record: record, answered: map[string]int{}, ntp: ntp}
+	x := &Exchange{dir: dir, node: node, record: record, answered: map[string]int{}, looked: -int64(slow),
+		ntp: ntp}
 	f := &Folder{Dir: dir}
 	if err := f.first("reference", record); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -69,17 +75,19 @@ func NewExchange(dir, node, record string) (*Exchange, error) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	x.mine = x.reference == record
+	if x.mine = x.reference == record; x.mine { // it may be that of a measurer that was killed
+		os.Remove(filepath.Join(dir, endedName))
+	}
 	return x, nil
 }
 
 // Step does what is due.
-func (x *Exchange) Step(now func() int64) {
+func (x *Exchange) Step(now Clocks) {
 	if x.mine {
 		x.answer(now)
 		return
 	}
-	t := now()
+	t := now.Steady()
 	switch {
 	case x.asked != 0:
 		x.listen(now)
@@ -91,17 +99,17 @@ func (x *Exchange) Step(now func() int64) {
 	}
 }
 
-func (x *Exchange) ask(now func() int64) {
+func (x *Exchange) ask(now Clocks) {
 	x.n++
 	x.left--
-	x.asked = now()
+	x.asked, x.since = now.Wall(), now.Steady()
 	x.write(x.record+".ping", message{N: x.n, T1: x.asked})
 }
 
-func (x *Exchange) listen(now func() int64) {
+func (x *Exchange) listen(now Clocks) {
 	var m message
 	err := load(filepath.Join(x.dir, x.record+".pong"), &m)
-	t4 := now()
+	t4, t := now.Wall(), now.Steady()
 	switch {
 	case err == nil && m.N == x.n && m.T1 == x.asked:
 		lo, hi := m.T3-t4, m.T2-m.T1
@@ -110,28 +118,27 @@ func (x *Exchange) listen(now func() int64) {
 			x.best = &Offset{Reference: x.referenceNode(), LoNs: &lo, HiNs: &hi, AtUnixNs: t4, Method: ByPing}
 		}
 		if x.left == 0 && x.best != nil {
-			x.keep(*x.best)
+			x.keep(*x.best, t)
 		}
-	case t4-x.asked > int64(patience):
+	case t-x.since > int64(patience):
 		x.asked, x.left = 0, 0
 		if x.best != nil {
-			x.keep(*x.best)
+			x.keep(*x.best, t)
 		}
-		x.silent = x.best == nil
 	}
 }
 
 // keep keeps the first offset, the last, and the narrowest one for each minute between.
-func (x *Exchange) keep(o Offset) {
+func (x *Exchange) keep(o Offset, t int64) {
 	n := len(x.offsets)
 	if n >= 2 {
 		last := x.offsets[n-1]
-		if last.AtUnixNs-x.offsets[n-2].AtUnixNs < int64(time.Minute) && *o.HiNs-*o.LoNs <= *last.HiNs-*last.LoNs {
-			x.offsets[n-1] = o
+		if x.kept[n-1]-x.kept[n-2] < int64(time.Minute) && *o.HiNs-*o.LoNs <= *last.HiNs-*last.LoNs {
+			x.offsets[n-1], x.kept[n-1] = o, t
 			return
 		}
 	}
-	x.offsets = append(x.offsets, o)
+	x.offsets, x.kept = append(x.offsets, o), append(x.kept, t)
 }
 
 // referenceNode is the node of the reference's record.
@@ -143,9 +150,9 @@ func (x *Exchange) referenceNode() string {
 }
 
 // answer answers the messages that came since.
-func (x *Exchange) answer(now func() int64) {
-	t := now()
-	if t > x.busy && t-x.looked < int64(slow) && t >= x.looked {
+func (x *Exchange) answer(now Clocks) {
+	t := now.Steady()
+	if t > x.busy && t-x.looked < int64(slow) {
 		return
 	}
 	x.looked = t
@@ -162,9 +169,9 @@ func (x *Exchange) answer(now func() int64) {
 		if load(filepath.Join(x.dir, e.Name()), &m) != nil || m.N <= x.answered[name] {
 			continue
 		}
-		m.T2 = now()
-		x.answered[name], x.busy = m.N, m.T2+int64(quick)
-		m.T3 = now()
+		m.T2 = now.Wall()
+		x.answered[name], x.busy = m.N, t+int64(quick)
+		m.T3 = now.Wall()
 		x.write(name+".pong", m)
 	}
 }
@@ -192,18 +199,19 @@ func (x *Exchange) Offsets() []Offset {
 }
 
 // Finish makes the last exchange, unless one was made just now. The reference answers until
-// the others have left, for a while. wait returns after some milliseconds.
-func (x *Exchange) Finish(now func() int64, wait func()) {
+// the others have left, for a while. wait returns after some milliseconds. The exchange may go
+// on after that, where the node has ranks again.
+func (x *Exchange) Finish(now Clocks, wait func()) {
+	t := now.Steady()
 	if x.mine {
-		for end := now() + int64(lingering); x.awaited() && now() < end; wait() {
+		for end := t + int64(lingering); x.awaited() && now.Steady() < end; wait() {
 			x.busy = end
 			x.answer(now)
 		}
-		x.write(endedName, message{})
 		return
 	}
-	n := len(x.offsets)
-	if x.asked == 0 && n > 0 && now()-x.offsets[n-1].AtUnixNs < int64(recent) {
+	n := len(x.kept)
+	if x.asked == 0 && n > 0 && t-x.kept[n-1] < int64(recent) {
 		return
 	}
 	if _, err := os.Stat(filepath.Join(x.dir, endedName)); err == nil {
@@ -212,13 +220,13 @@ func (x *Exchange) Finish(now func() int64, wait func()) {
 	if x.asked == 0 && x.left == 0 {
 		x.next = 0
 	}
-	for end := now() + int64(lastWait); now() < end; wait() {
+	for end := t + int64(lastWait); now.Steady() < end; wait() {
 		if x.Step(now); x.asked == 0 && x.left == 0 {
 			return
 		}
 	}
 	if x.best != nil {
-		x.keep(*x.best)
+		x.keep(*x.best, now.Steady())
 	}
 	x.asked, x.left = 0, 0
 }
@@ -229,8 +237,12 @@ func (x *Exchange) awaited() bool {
 	return len(left) > 0
 }
 
-// Close removes the node's messages. The reference leaves its name.
+// Close ends the exchange, and removes the node's messages. The reference leaves its name, and
+// tells the others that nobody answers any more.
 func (x *Exchange) Close() {
+	if x.mine {
+		x.write(endedName, message{})
+	}
 	for _, ending := range []string{".ping", ".pong"} {
 		os.Remove(filepath.Join(x.dir, x.record+ending)) // if it asked at all
 	}

@@ -28,8 +28,8 @@ func TestClocks(t *testing.T) {
 		}
 		at := int64(1e18) // the node's clock
 		a.ntp = func() (int64, bool) { return 0, false }
-		mine := func() int64 { at += 1000; return at }
-		theirs := func() int64 { at += 1000; return at + c.offset }
+		mine := Clocks{Wall: func() int64 { at += 1000; return at }, Steady: func() int64 { return at - 1e18 }}
+		theirs := Clocks{Wall: func() int64 { at += 1000; return at + c.offset }, Steady: mine.Steady}
 		for range 200 {
 			b.Step(mine)
 			at += c.pause / 2
@@ -69,7 +69,7 @@ func TestClocksAlone(t *testing.T) {
 	}
 	at := time.Unix(0, 1e18).UnixNano()
 	for range 100 {
-		b.Step(func() int64 { at += 100e6; return at })
+		b.Step(Clocks{Wall: func() int64 { return at }, Steady: func() int64 { at += 100e6; return at - 1e18 }})
 	}
 	b.ntp = func() (int64, bool) { return 16000, true }
 	if o := b.Offsets(); len(o) != 1 || o[0].Method != ByNTP || o[0].Reference != "UTC" || *o[0].LoNs != -16000 ||
@@ -95,8 +95,8 @@ func TestLastExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	at, offset := int64(1e18), int64(5e6)
-	mine := func() int64 { at += 1000; return at }
-	theirs := func() int64 { at += 1000; return at + offset }
+	mine := Clocks{Wall: func() int64 { at += 1000; return at }, Steady: func() int64 { return at - 1e18 }}
+	theirs := Clocks{Wall: func() int64 { at += 1000; return at + offset }, Steady: mine.Steady}
 	both := func() { at += 1e6; b.Step(mine); a.Step(theirs) }
 	for range 200 {
 		both()
@@ -117,6 +117,18 @@ func TestLastExchange(t *testing.T) {
 	if took := at - began; took < int64(lingering) || took > int64(lingering)+1e7 {
 		t.Errorf("the reference lingers for %d ns", took)
 	}
+	ended := filepath.Join(dir, endedName)
+	if _, err := os.Stat(ended); err == nil {
+		t.Error("the reference has ended, and may go on")
+	}
+	a.Close()
+	if again, err := NewExchange(dir, "a", "a-1"); err != nil || !again.mine { // of another measurer
+		t.Fatal(again, err)
+	}
+	if _, err := os.Stat(ended); err == nil {
+		t.Error("the reference has ended, and goes on")
+	}
+	a.Close()
 	at += 5e9
 	began = at
 	b.Finish(mine, func() { t.Error("nobody answers") })
@@ -128,6 +140,52 @@ func TestLastExchange(t *testing.T) {
 	a.Finish(theirs, func() { t.Error("nobody is left") })
 	if at-began > 1e6 {
 		t.Errorf("the reference lingers for %d ns", at-began)
+	}
+}
+
+// A clock that is set meanwhile makes nobody wait longer, and both of its offsets are bounded.
+func TestClockThatIsSet(t *testing.T) {
+	for _, by := range []int64{-3600e9, 3600e9} {
+		dir := t.TempDir()
+		a, err := NewExchange(dir, "a", "a-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := NewExchange(dir, "b", "b-2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, set := int64(0), int64(0)
+		steady := func() int64 { return at }
+		mine := Clocks{Wall: func() int64 { at += 1000; return 1e18 + at + set }, Steady: steady}
+		theirs := Clocks{Wall: func() int64 { at += 1000; return 1e18 + at + set }, Steady: steady}
+		for range 200 {
+			at += 1e6
+			b.Step(mine)
+			a.Step(theirs)
+		}
+		theirs.Wall = func() int64 { at += 1000; return 1e18 + at }
+		set = by
+		for range 11_000 { // 11 s: another exchange
+			at += 1e6
+			b.Step(mine)
+			a.Step(theirs)
+		}
+		all := b.Offsets()
+		if len(all) != 2 || *all[0].LoNs > 0 || *all[0].HiNs < 0 || *all[1].LoNs > -by || *all[1].HiNs < -by {
+			t.Errorf("set by %d ns: %+v", by, all)
+		}
+		at, set = at+5e9, set-by
+		began := at
+		b.Finish(mine, func() { at += 1e6; set += by / 100 }) // nobody answers
+		if took := at - began; took > int64(lastWait)+2e7 {
+			t.Errorf("set by %d ns: the last exchange took %d ns", by, took)
+		}
+		began = at
+		a.Finish(theirs, func() { at += 1e6; set += by / 100 })
+		if took := at - began; took > int64(lingering)+2e7 {
+			t.Errorf("set by %d ns: the reference lingers for %d ns", by, took)
+		}
 	}
 }
 

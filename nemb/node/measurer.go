@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -46,12 +47,23 @@ const (
 // when all others have ended.
 const linger = time.Second
 
+// source is what samples the counters: a sampler.Sampler.
+type source interface {
+	Domains() []nemb.Domain
+	Faults() []sampler.Faults
+	Poll() []nemb.Sample
+	Stop() []nemb.Sample
+}
+
 // measurer samples the counters of a node and divides them.
 type measurer struct {
 	Config
 	board   *board
 	account *account.Account
-	sampler *sampler.Sampler
+	sampler source
+	now     func() checkpoint.Instant
+	clocks  ranks.Clocks
+	pause   func(time.Duration)
 	domains []nemb.Domain
 	divider *divider
 	record  ranks.Node
@@ -62,6 +74,7 @@ type measurer struct {
 	latest  nemb.Sample
 	closed  checkpoint.Instant // the end of the last window
 	quiet   checkpoint.Instant // since when no rank runs, 0 while one does
+	held    []nemb.Sample      // since then: a part of the run if a rank comes
 	looked  checkpoint.Instant
 	written checkpoint.Instant
 }
@@ -70,7 +83,7 @@ type measurer struct {
 // among the ranks and writes the node's record. The process holds the lock of the
 // board's measurer.
 func Measure(c Config) error {
-	m := &measurer{Config: c, stride: 1, cpus: spread()}
+	m := &measurer{Config: c, stride: 1, cpus: spread(), now: checkpoint.Monotime, clocks: clocks, pause: time.Sleep}
 	door, err := enter(c.Dir)
 	if err != nil {
 		return err
@@ -84,18 +97,19 @@ func Measure(c Config) error {
 	m.board.store(wordPID, uint64(os.Getpid()))
 	m.account = account.New()
 	defer m.account.Close()
-	m.sampler, err = sampler.Start(c.Sensors,
+	samples, err := sampler.Start(c.Sensors,
 		sampler.Config{Interval: c.Interval, Clock: checkpoint.SystemClock(), Program: m.account})
 	if err != nil {
 		return err
 	}
-	defer m.sampler.Close()
-	ring, err := m.sampler.Share()
+	defer samples.Close()
+	m.sampler = samples
+	ring, err := samples.Share()
 	if err == nil {
 		err = m.begin(ring)
 	}
 	if err != nil {
-		m.sampler.Stop()
+		samples.Stop()
 		return err
 	}
 	return m.measure()
@@ -151,8 +165,7 @@ func (m *measurer) begin(ring string) error {
 
 // open begins the record, or goes on with that of an earlier measurer.
 func (m *measurer) open(before *about, first checkpoint.Instant) {
-	now, unix := checkpoint.Monotime(), time.Now().UnixNano()
-	began := unix - int64(now-first)
+	began := m.unix(first)
 	mine := ranks.Measurer{PID: os.Getpid(), StartedUnixNs: began}
 	if before != nil {
 		m.goOn(before.Record, mine)
@@ -218,45 +231,55 @@ func (m *measurer) readings() []reading {
 	return all
 }
 
-// wallClock is CLOCK_REALTIME now, in nanoseconds: at each call anew.
-func wallClock() int64 { return time.Now().UnixNano() }
+// clocks are the machine's.
+var clocks = ranks.Clocks{Wall: func() int64 { return time.Now().UnixNano() },
+	Steady: func() int64 { return int64(checkpoint.Monotime()) }}
+
+// unix is what the wall clock showed at a moment.
+func (m *measurer) unix(at checkpoint.Instant) int64 { return m.clocks.Wall() - int64(m.now()-at) }
 
 // measure samples until no rank is left.
 func (m *measurer) measure() error {
-	timer := time.NewTicker(min(max(m.Interval, 5*time.Millisecond), 20*time.Millisecond))
-	defer timer.Stop()
 	for !m.over() {
-		<-timer.C
+		m.pause(min(max(m.Interval, 5*time.Millisecond), 20*time.Millisecond))
 		m.take(m.sampler.Poll())
-		m.clock.Step(wallClock)
+		m.clock.Step(m.clocks)
 		m.judge()
 	}
 	return m.end()
 }
 
-// take divides the windows that are over.
+// take divides the windows that are over. What comes while no rank runs is held back: the run
+// ended with the last rank, unless another one comes.
 func (m *measurer) take(samples []nemb.Sample) {
+	if m.quiet != 0 {
+		m.held = append(m.held, samples...)
+		return
+	}
+	m.divide(samples, m.readings)
+}
+
+func (m *measurer) divide(samples []nemb.Sample, used func() []reading) {
 	for _, s := range samples {
 		if s.Failed {
 			continue // its window is joined with the next
 		}
 		m.latest = s
 		if time.Duration(s.Time-m.closed) >= divideEvery(m.Interval) {
-			m.close()
+			m.close(used())
 		}
 	}
 }
 
-// close divides the window up to the latest sample.
-func (m *measurer) close() {
+// close divides the window up to the latest sample, given what the ranks have used.
+func (m *measurer) close(used []reading) {
 	if m.latest.Time <= m.closed {
 		return
 	}
-	m.divider.close(m.latest, m.readings())
+	m.divider.close(m.latest, used)
 	m.closed = m.latest.Time
 	state := m.divider.state
-	state.mono = int64(m.closed)
-	state.unix = time.Now().UnixNano() - int64(checkpoint.Monotime()-m.closed)
+	state.mono, state.unix = int64(m.closed), m.unix(m.closed)
 	m.commit()
 	if m.windows%m.stride == 0 {
 		m.sample()
@@ -270,6 +293,7 @@ func (m *measurer) commit() { m.board.commit(m.divider.state) }
 // judge settles the shares of ranks that have ended, and finds those that were killed.
 func (m *measurer) judge() {
 	m.divider.admit(m.board.slots())
+	m.running()
 	results := m.divider.state.results
 	news := false
 	var final []int
@@ -282,12 +306,12 @@ func (m *measurer) judge() {
 		return checkpoint.Instant(m.board.slot(s, slotFinal)) > m.latest.Time
 	})
 	if len(ready) > 0 {
-		m.close()
+		m.close(m.readings())
 		for _, s := range ready {
 			results[s].state, news = stateSettled, true
 		}
 	}
-	now := checkpoint.Monotime()
+	now := m.now()
 	if time.Duration(now-m.looked) >= lookEvery {
 		m.looked = now
 		for s := range results {
@@ -326,29 +350,39 @@ func (m *measurer) lose(s int) {
 		Text:       fmt.Sprintf("rank %d on %s was killed: its share ends there, and it has no report", rank, m.Node)})
 }
 
+// running reports whether a rank of the node runs. If it came while none did, what was held back
+// is a part of the run, in which the ranks used nothing.
+func (m *measurer) running() bool {
+	is := slices.ContainsFunc(m.divider.state.results, func(r result) bool { return r.state == stateRunning })
+	if is && m.quiet != 0 {
+		held, used := m.held, slices.Clone(m.divider.counted)
+		m.quiet, m.held = 0, nil
+		m.divide(held, func() []reading { return used })
+	}
+	return is
+}
+
 // over reports whether all ranks of the node have ended. Those that its launcher has not
 // started yet are waited for, not for long.
 func (m *measurer) over() bool {
-	results := m.divider.state.results
-	peers := 0
-	for s := range results {
-		if results[s].state == stateRunning {
-			m.quiet = 0
-			return false
-		}
+	if m.running() {
+		return false
+	}
+	if m.quiet == 0 {
+		m.quiet = m.now()
+		m.close(m.readings())
+	}
+	slots, peers := len(m.divider.state.results), 0
+	for s := range slots {
 		peers = max(peers, int(m.board.slot(s, slotPeers)))
 	}
-	now := checkpoint.Monotime()
-	if m.quiet == 0 {
-		m.quiet = now
-	}
-	return len(results) > 0 && len(results) >= peers || time.Duration(now-m.quiet) > linger
+	return slots > 0 && slots >= peers || time.Duration(m.now()-m.quiet) > linger
 }
 
 // end writes the whole record and removes the board, unless a rank has come meanwhile.
 func (m *measurer) end() error {
-	m.clock.Finish(wallClock, func() {
-		time.Sleep(2 * time.Millisecond)
+	m.clock.Finish(m.clocks, func() {
+		m.pause(2 * time.Millisecond)
 		m.take(m.sampler.Poll())
 	})
 	door, err := enter(m.Dir)
@@ -360,16 +394,43 @@ func (m *measurer) end() error {
 		door.Close()
 		return m.measure()
 	}
-	m.take(m.sampler.Stop())
-	m.close()
+	m.clock.Close()
+	m.held = append(m.held, m.sampler.Stop()...)
+	if s, is := m.slowest(); is {
+		m.latest = s
+		m.close(m.readings())
+	}
 	m.sample()
 	n := &m.record
 	n.EndedUnixNs = m.divider.state.unix
 	n.Measurers[len(n.Measurers)-1].EndedUnixNs = n.EndedUnixNs
-	m.clock.Close()
 	err = m.put()
 	m.commit()
 	err = errors.Join(err, removeBoard(m.Dir))
 	m.board.store(wordEnded, 1)
 	return err
+}
+
+// slowest is the first sample after the last rank's end, where a sensor's readings take so long
+// that samples do not wait for them; false where none does. What such a sensor showed
+// then lies on the line from its reading before to the one at the end of all.
+func (m *measurer) slowest() (s nemb.Sample, is bool) {
+	held := slices.DeleteFunc(slices.Clone(m.held), func(s nemb.Sample) bool {
+		return s.Failed || s.Time <= m.latest.Time
+	})
+	if len(held) == 0 {
+		return s, false
+	}
+	s, last := held[0], held[len(held)-1]
+	s.Energy = slices.Clone(s.Energy)
+	for d, f := range m.sampler.Faults() {
+		if f.Slowest == 0 || m.latest.Late == nil {
+			continue
+		}
+		is = true
+		from := m.latest.Time - checkpoint.Instant(m.latest.Late[d])
+		part := float64(s.Time-from) / float64(last.Time-from)
+		s.Energy[d] = m.latest.Energy[d] + nemb.Energy(math.Round(part*float64(last.Energy[d]-m.latest.Energy[d])))
+	}
+	return s, is
 }

@@ -20,7 +20,7 @@ import (
 // taker is a measurer that takes over from one that was killed, with what the board has.
 func taker(t *testing.T, run *ranks.Folder, left *state) *measurer {
 	t.Helper()
-	m := &measurer{Config: Config{Run: run, Node: "n1", Version: run.Marker.CgVersion}, stride: 1,
+	m := &measurer{Config: Config{Run: run, Node: "n1", Version: run.Marker.CgVersion}, stride: 1, now: checkpoint.Monotime, clocks: clocks,
 		domains: []nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}}
 	m.divider = newDivider(m.domains, 2, left, make([]reading, 1))
 	var err error
