@@ -132,7 +132,7 @@ func TestRanksOfFortran(t *testing.T) {
 				t.Fatalf("%s: %v: %s", compiler, err, out)
 			}
 			if out, err := launch(c.dir, mpiEnvironment, run, "-n", "2", "./p"); err != nil {
-				t.Skipf("this machine does not run programs of %s, without cg: %v: %s", mpi, err, out)
+				noMPI(t, mpi, err, out)
 			}
 			script := c.nodeScript(2, "run --ranks out -- ./p")
 			if out, err := launch(c.dir, mpiEnvironment, run, "-n", "2", script); err != nil {
