@@ -2,27 +2,47 @@
 # Runs tests on machines that look like those of testdata/cpuinfo: a server of
 # AMD's, a laptop of Intel's, an Arm board. /proc/cpuinfo is another's, and the power
 # PMU and the powercap zones of this machine, which are not the other's, are hidden.
-# This script alone sees that; it takes root.
+# This script alone sees that; it takes root. Each package is compiled once.
 #
-#	testdata/machines.sh [ARGUMENTS OF go test]
+#	testdata/machines.sh [-short] [ARGUMENTS OF go test]
 #
-# Without arguments: what reads sensors, names processors or estimates. Chromium
-# refuses to start on a processor that it takes for another, so no page is opened.
+# Without packages: what reads sensors, names processors or estimates, and scripts of
+# cg; with -short those of them that tell or use what the processor is. Chromium refuses to start on a processor that it takes for another, so no page is
+# opened. nemb/attribute/... reads no file, so it is the same everywhere.
+# MACHINES names some of them: MACHINES="arm-board amd-server".
 set -euo pipefail
-cd "$(dirname "$0")/.."
-if [ $# = 0 ]; then
-  set -- -skip '^TestPage' ./checkpoint ./gate ./measure ./nemb/... ./report ./track
+if [ -n "${CG_TEST_MACHINES:-}" ]; then # started by go test, in the package's folder
+  status=0
+  for machine in $CG_TEST_MACHINES; do
+    echo "== ${machine##*/}"
+    env -u CG_TEST_MACHINES unshare --mount bash -euc '
+      mount --bind "$0" /proc/cpuinfo
+      for counters in /sys/bus/event_source/devices/power /sys/class/powercap; do
+        if [ -d "$counters" ]; then mount -t tmpfs none "$(readlink -f "$counters")"; fi
+      done
+      exec "$@"' "$machine" "$@" || status=$?
+  done
+  exit $status
 fi
+cd "$(dirname "$0")/.."
 if ! unshare --mount true 2>/dev/null; then
   echo "machines: /proc/cpuinfo cannot be replaced here: it takes root and mount namespaces" >&2
   exit 1
 fi
-for machine in "$PWD"/testdata/cpuinfo/*; do
-  echo "== ${machine##*/}"
-  unshare --mount bash -euc '
-    mount --bind "$0" /proc/cpuinfo
-    for counters in /sys/bus/event_source/devices/power /sys/class/powercap; do
-      if [ -d "$counters" ]; then mount -t tmpfs none "$(readlink -f "$counters")"; fi
-    done
-    exec go test -count=1 "$@"' "$machine" "$@"
+folder=$PWD/testdata
+machines=()
+for machine in ${MACHINES:-$(ls "$folder/cpuinfo")}; do
+  machines+=("$folder/cpuinfo/$machine")
+  [ -f "${machines[-1]}" ] || { echo "machines: ${machines[-1]} is not there: see testdata/cpuinfo for the names" >&2; exit 1; }
 done
+each() { CG_TEST_MACHINES="${machines[*]}" go test -timeout 30m -count=1 -exec "$folder/machines.sh" "$@"; }
+case "$*" in
+'' | -short)
+  # shellcheck disable=SC2046
+  each "$@" -skip '^TestPage' ./checkpoint ./gate ./measure ./report ./track $(go list ./nemb/... | grep -v '/nemb/attribute')
+  scripts='calibrate|doctor|info|init-sensors|measure|run'
+  [ $# -gt 0 ] || scripts+='|benchmark|gate|monitor|noise|report|sampler|samples|track'
+  each "$@" ./e2e -run "TestScripts/^($scripts)$"
+  ;;
+*) each "$@" ;;
+esac
