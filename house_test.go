@@ -32,7 +32,7 @@ var rank = map[string]int{
 	"cg/nemb/sensor": 45, "cg/nemb/sampler": 45,
 	"cg/nemb":            40,
 	"cg/nemb/account":    30,
-	"cg/nemb/population": 35, "cg/monitor": 50, "cg/monitor/jsonl": 0, "cg/monitor/metrics": 60, "cg/monitor/mqtt": 0, "cg/report/usage": 85,
+	"cg/nemb/population": 35, "cg/monitor": 50, "cg/monitor/jsonl": 0, "cg/monitor/metrics": 60, "cg/report/usage": 85,
 	"cg/nemb/processor": 10,
 	"cg/report/schema":  0, "cg/report/tables": 0,
 	"cg/nemb/counter": 0, "cg/nemb/patience": 0, "cg/nemb/sysfs": 0,
@@ -43,7 +43,7 @@ var rank = map[string]int{
 	"cg/track/energylog": 0, "cg/report/iotrace": 86,
 	// These import no room but those that any may use.
 	"cg/checkpoint": 0, "cg/config": 0, "cg/crash": 0, "cg/crash/onpurpose": 0, "cg/docs": 0, "cg/instrument/edit": 0, "cg/instrument/syntax": 0,
-	"cg/launcher": 0, "cg/load": 0, "cg/nemb/leaks": 0, "cg/nemb/simulate": 0, "cg/ranks": 0, "cg/runtimes": 0, "cg/runtimes/sdk/spec/generate": 0, "cg/statistics": 0,
+	"cg/launcher": 0, "cg/load": 0, "cg/mqtt": 0, "cg/nemb/leaks": 0, "cg/nemb/simulate": 0, "cg/ranks": 0, "cg/runtimes": 0, "cg/runtimes/sdk/spec/generate": 0, "cg/statistics": 0,
 	// Any room may use these. They know nothing of cg.
 	"cg/pattern": -10, "cg/tool": -10, "cg/scratch": -10, "cg/shown": -10, "cg/runtimes/sdk/spec": -10,
 }

@@ -17,7 +17,7 @@ import (
 	"cg/monitor"
 	"cg/monitor/jsonl"
 	"cg/monitor/metrics"
-	"cg/monitor/mqtt"
+	"cg/mqtt"
 	"cg/nemb/population"
 	"cg/report/usage"
 	"cg/shown"
@@ -190,6 +190,7 @@ type monitorOutputs struct {
 	server   *metrics.Server
 	folder   string // of --textfile
 	broker   *mqtt.Publisher
+	topic    string // of its messages
 }
 
 func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {

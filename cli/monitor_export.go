@@ -11,7 +11,7 @@ import (
 
 	"cg/monitor"
 	"cg/monitor/metrics"
-	"cg/monitor/mqtt"
+	"cg/mqtt"
 	"cg/report/usage"
 	"cg/shown"
 )
@@ -55,6 +55,7 @@ func (o *monitorOutputs) openBroker(c *cli.Context) error {
 	if config.Prefix == "" {
 		config.Prefix = "cg/" + shown.OrUnknown(hostname)
 	}
+	config.Status, o.topic = config.Prefix+"/status", config.Prefix+"/monitor"
 	var err error
 	if o.broker, err = mqtt.Open(config); err != nil {
 		return fail(statusUsage, "--mqtt: %w", err)
@@ -112,7 +113,7 @@ func (o *monitorOutputs) export(s *monitor.Snapshot, row *usage.Row) error {
 		if err != nil {
 			return err
 		}
-		o.broker.Add(b)
+		o.broker.Add(o.topic, b)
 	}
 	if o.exporter == nil {
 		return nil

@@ -140,7 +140,7 @@ func TestRows(t *testing.T) {
 	lines := b.subscribe("cg/h/#")
 	var mu sync.Mutex
 	var warned []string
-	p, err := Open(Config{URL: "mqtt://" + b.address, Prefix: "cg/h", ID: "cg-test", QoS: 1, Kept: 3, Retry: 20 * time.Millisecond,
+	p, err := Open(Config{URL: "mqtt://" + b.address, Prefix: "cg/h", Status: "cg/h/status", ID: "cg-test", QoS: 1, Kept: 3, Retry: 20 * time.Millisecond,
 		Warn: func(s string) { mu.Lock(); warned = append(warned, s); mu.Unlock() }})
 	if err != nil {
 		t.Fatal(err)
@@ -148,23 +148,23 @@ func TestRows(t *testing.T) {
 	count := func() int { mu.Lock(); defer mu.Unlock(); return len(warned) }
 	expect(t, lines, "cg/h/status online")
 	for i := range 3 {
-		p.Add(fmt.Appendf(nil, `{"row":%d}`, i))
+		p.Add("cg/h/monitor", fmt.Appendf(nil, `{"row":%d}`, i))
 		expect(t, lines, fmt.Sprintf(`cg/h/monitor {"row":%d}`, i))
 	}
 	b.stop()
 	until(t, "the loss is told", func() bool { return count() == 1 })
 	for i := range 5 {
-		p.Add(fmt.Appendf(nil, `{"late":%d}`, i))
+		p.Add("cg/h/monitor", fmt.Appendf(nil, `{"late":%d}`, i))
 	}
 	if p.Dropped() != 2 {
 		t.Errorf("%d rows were dropped, want 2", p.Dropped())
 	}
 	b.start()
 	until(t, "the return is told", func() bool { return count() == 2 })
-	until(t, "the rows are sent", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.rows) == 0 })
+	until(t, "the rows are sent", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 0 })
 	again := b.subscribe("cg/h/#")
 	expect(t, again, "cg/h/status online") // it is retained
-	p.Add([]byte(`{"last":1}`))
+	p.Add("cg/h/monitor", []byte(`{"last":1}`))
 	if lost := p.Close(time.Minute); lost != 2 {
 		t.Errorf("%d rows are lost, want the 2 that were dropped", lost)
 	}
@@ -204,13 +204,13 @@ func silent(t *testing.T) (url string, connected <-chan struct{}) {
 // message may take.
 func TestCloseWaitsNoLonger(t *testing.T) {
 	url, connected := silent(t)
-	p, err := Open(Config{URL: url, Prefix: "cg/h", ID: "cg-test", QoS: 1, Warn: func(string) {}})
+	p, err := Open(Config{URL: url, Prefix: "cg/h", Status: "cg/h/status", ID: "cg-test", QoS: 1, Warn: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-connected
 	until(t, "it is connected", p.client.IsConnectionOpen)
-	p.Add([]byte("{}"))
+	p.Add("cg/h/monitor", []byte("{}"))
 	begun := time.Now()
 	if lost := p.Close(200 * time.Millisecond); lost != 1 {
 		t.Errorf("%d rows are lost, want 1", lost)
@@ -224,13 +224,13 @@ func TestCloseWaitsNoLonger(t *testing.T) {
 func TestNoBroker(t *testing.T) {
 	b := newBroker(t)
 	warned := make(chan string, 10)
-	p, err := Open(Config{URL: "mqtt://" + b.address, Prefix: "cg/h", ID: "cg-test", Kept: 2, Retry: time.Millisecond, Warn: func(s string) { warned <- s }})
+	p, err := Open(Config{URL: "mqtt://" + b.address, Prefix: "cg/h", Status: "cg/h/status", ID: "cg-test", Kept: 2, Retry: time.Millisecond, Warn: func(s string) { warned <- s }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-warned
 	for range 5 {
-		p.Add([]byte("{}"))
+		p.Add("cg/h/monitor", []byte("{}"))
 	}
 	if lost := p.Close(time.Second); lost != 5 {
 		t.Errorf("%d rows are lost, want 5", lost)
@@ -255,5 +255,47 @@ func TestCheck(t *testing.T) {
 	}
 	if _, err := Open(Config{}); err == nil {
 		t.Error("opened without a URL")
+	}
+}
+
+// Messages of many topics arrive whole and in order, also those beyond what is on its way at
+// once; a publisher without a topic of its state says nothing of it.
+func TestManyMessages(t *testing.T) {
+	b := newBroker(t)
+	b.start()
+	lines := b.subscribe("x/#")
+	p, err := Open(Config{URL: "mqtt://" + b.address, User: "u", Password: "p", Prefix: "x", ID: "cg-test", QoS: 2, Warn: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i := range 8*window + 1 {
+		p.Add(fmt.Sprintf("x/%d", i%2), fmt.Appendf(nil, "%d", i))
+		want = append(want, fmt.Sprintf("x/%d %d", i%2, i))
+	}
+	expect(t, lines, want...)
+	if lost := p.Close(time.Minute); lost != 0 {
+		t.Errorf("%d are lost", lost)
+	}
+	p, err = Open(Config{URL: "mqtt://" + b.address, Prefix: "x", Status: "x/state", ID: "cg-test", Warn: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, lines, "x/state online") // and nothing of the first publisher before it
+	p.Close(time.Minute)
+}
+
+// A message that was dropped while it was on its way is not taken for the one behind it.
+func TestDroppedOnItsWay(t *testing.T) {
+	p := &Publisher{config: Config{Kept: 2}, news: make(chan struct{}, 1)}
+	for _, s := range []string{"a", "b", "c"} {
+		p.Add("x", []byte(s))
+	}
+	p.sent(0) // a, which is gone
+	if len(p.waiting) != 2 || p.dropped != 1 {
+		t.Errorf("%d wait, %d were dropped", len(p.waiting), p.dropped)
+	}
+	if p.sent(1); len(p.waiting) != 1 || string(p.waiting[0].payload) != "c" {
+		t.Errorf("%q", p.waiting)
 	}
 }

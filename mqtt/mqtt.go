@@ -1,9 +1,9 @@
-// Package mqtt sends the rows of a monitor to an MQTT broker (MQTT 3.1.1).
+// Package mqtt sends messages to an MQTT broker (MQTT 3.1.1).
 //
-// It takes rows and publishes each as a message of JSON, the same as a line of --jsonl, at
-// PREFIX/monitor. PREFIX/status is "online" or, by the broker when the connection breaks,
-// "offline"; it is retained. Nobody waits for the broker: rows are kept while it is away, so
-// many at most, then the oldest are dropped and counted.
+// It takes messages, each with its topic, and publishes them in their order. A topic of the
+// publisher's state is "online" or, by the broker when the connection breaks, "offline"; it is
+// retained. Nobody waits for the broker: messages are kept while it is away, so many at most,
+// then the oldest are dropped and counted.
 package mqtt
 
 import (
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,14 +20,18 @@ import (
 	paho "github.com/eclipse/paho.mqtt.golang"
 )
 
-// Config says where rows go to.
+// Config says where messages go to.
 type Config struct {
 	// URL is mqtt://[USER:PASSWORD@]HOST[:PORT], or mqtts:// for TLS.
-	URL    string
-	Prefix string // of the topics
-	ID     string // of the client, unique at the broker
-	QoS    byte   // 0, 1 or 2
-	Kept   int    // rows that wait at most; 0 is 1000
+	URL string
+	// User and Password come before those of the URL.
+	User, Password string
+	Prefix         string // of the topics; Open only checks it
+	Status         string // topic of the publisher's state, "" for none
+	ID             string // of the client, unique at the broker
+	QoS            byte   // 0, 1 or 2
+	Kept           int    // messages that wait at most; 0 is 1000
+	Thing          string // what a message is, for Warn; "" is rows
 	// Warn gets what the user should know: that the broker is away, and that it is back.
 	Warn func(string)
 	// Retry is the time between two attempts to connect; 0 is 5 s.
@@ -34,29 +39,36 @@ type Config struct {
 }
 
 const (
-	keptRows   = 1000
-	retryEvery = 5 * time.Second
+	keptMessages = 1000
+	retryEvery   = 5 * time.Second
 	// A message that the broker has not taken after so long is sent again.
 	patience = 10 * time.Second
+	// So many messages are on their way at once, since a broker that is far away takes its
+	// time for each. mosquitto drops what is beyond 20 (max_inflight_messages).
+	window = 10
 )
 
-// Publisher sends rows. Its methods may be called from any goroutine.
+type message struct {
+	topic   string
+	payload []byte
+}
+
+// Publisher sends messages. Its methods may be called from any goroutine.
 type Publisher struct {
 	config Config
 	client paho.Client
-	topic  string
 
 	mu      sync.Mutex
-	rows    [][]byte // the oldest first
-	sending bool     // the first of rows is on its way
+	waiting []message // the oldest first
+	first   int       // number of the first that waits, from the beginning on
 	dropped int
 	away    bool
-	news    chan struct{} // there are rows, or a connection
+	news    chan struct{} // there are messages, or a connection
 	closing chan struct{}
 	ended   chan struct{}
 }
 
-// Check says what is wrong with a URL or a prefix.
+// Check says what is wrong with a URL, a prefix or a quality of service.
 func Check(c Config) error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "mqtt" && u.Scheme != "mqtts" ||
@@ -78,13 +90,16 @@ func Open(c Config) (*Publisher, error) {
 		return nil, err
 	}
 	if c.Kept == 0 {
-		c.Kept = keptRows
+		c.Kept = keptMessages
+	}
+	if c.Thing == "" {
+		c.Thing = "rows"
 	}
 	if c.Retry == 0 {
 		c.Retry = retryEvery
 	}
-	p := &Publisher{config: c, topic: c.Prefix + "/monitor", news: make(chan struct{}, 1),
-		closing: make(chan struct{}), ended: make(chan struct{})}
+	p := &Publisher{config: c, news: make(chan struct{}, 1), closing: make(chan struct{}),
+		ended: make(chan struct{})}
 	p.client = paho.NewClient(p.options())
 	go p.run()
 	return p, nil
@@ -99,31 +114,38 @@ func (p *Publisher) options() *paho.ClientOptions {
 	if u.Port() != "" {
 		port = u.Port()
 	}
-	password, _ := u.User.Password()
-	return paho.NewClientOptions().
-		AddBroker(scheme+"://"+net.JoinHostPort(u.Hostname(), port)).
-		SetClientID(p.config.ID).SetUsername(u.User.Username()).SetPassword(password).
+	user, password := p.config.User, p.config.Password
+	if user == "" {
+		user = u.User.Username()
+		password, _ = u.User.Password()
+	}
+	options := paho.NewClientOptions().
+		AddBroker(scheme + "://" + net.JoinHostPort(u.Hostname(), port)).
+		SetClientID(p.config.ID).SetUsername(user).SetPassword(password).
 		SetTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}).
-		SetConnectTimeout(patience).SetWriteTimeout(patience).SetKeepAlive(30*time.Second).
+		SetConnectTimeout(patience).SetWriteTimeout(patience).SetKeepAlive(30 * time.Second).
 		SetAutoReconnect(false).SetConnectRetry(false).
-		SetWill(p.config.Prefix+"/status", "offline", 1, true).
 		SetConnectionLostHandler(func(_ paho.Client, err error) { p.tell(err); p.wake() })
+	if p.config.Status != "" {
+		options.SetWill(p.config.Status, "offline", 1, true)
+	}
+	return options
 }
 
-// Add takes the next row. It does not wait.
-func (p *Publisher) Add(row []byte) {
+// Add takes the next message. It does not wait.
+func (p *Publisher) Add(topic string, payload []byte) {
 	p.mu.Lock()
-	p.rows = append(p.rows, row)
-	for len(p.rows) > p.config.Kept {
-		p.rows = p.rows[1:]
+	p.waiting = append(p.waiting, message{topic, payload})
+	for len(p.waiting) > p.config.Kept {
+		p.waiting = p.waiting[1:]
+		p.first++
 		p.dropped++
-		p.sending = false
 	}
 	p.mu.Unlock()
 	p.wake()
 }
 
-// Dropped is how many rows were dropped.
+// Dropped is how many messages were dropped.
 func (p *Publisher) Dropped() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,14 +163,15 @@ func (p *Publisher) wake() {
 // nil.
 func (p *Publisher) tell(err error) {
 	p.mu.Lock()
-	before, waiting := p.away, len(p.rows)
+	before, waiting := p.away, len(p.waiting)
 	p.away = err != nil
 	p.mu.Unlock()
 	switch {
 	case err != nil && !before:
-		p.config.Warn(fmt.Sprintf("the broker does not answer: %v: %d rows wait at most", err, p.config.Kept))
+		p.config.Warn(fmt.Sprintf("the broker does not answer: %v: %d %s wait at most", err, p.config.Kept,
+			p.config.Thing))
 	case err == nil && before:
-		p.config.Warn(fmt.Sprintf("the broker answers again: %d rows have waited", waiting))
+		p.config.Warn(fmt.Sprintf("the broker answers again: %d %s have waited", waiting, p.config.Thing))
 	}
 }
 
@@ -191,34 +214,49 @@ func (p *Publisher) connect() bool {
 		return false
 	}
 	p.tell(nil)
-	if err := wait(p.client.Publish(p.config.Prefix+"/status", 1, true, "online")); err != nil {
+	if p.config.Status == "" {
+		return true
+	}
+	if err := wait(p.client.Publish(p.config.Status, 1, true, "online")); err != nil {
 		p.tell(err)
 	}
 	return true
 }
 
-// send sends the rows that wait. One that the broker does not take stays the first.
+// send sends the messages that wait, some at a time. Those that the broker does not take stay
+// the first.
 func (p *Publisher) send() {
 	for {
 		p.mu.Lock()
-		if len(p.rows) == 0 {
-			p.mu.Unlock()
+		some := slices.Clone(p.waiting[:min(window, len(p.waiting))])
+		first := p.first
+		p.mu.Unlock()
+		if len(some) == 0 {
 			return
 		}
-		row := p.rows[0]
-		p.sending = true
-		p.mu.Unlock()
-		if err := wait(p.client.Publish(p.topic, p.config.QoS, false, row)); err != nil {
-			p.client.Disconnect(0)
-			p.tell(err)
-			p.wake()
-			return
+		var tokens []paho.Token
+		for _, m := range some {
+			tokens = append(tokens, p.client.Publish(m.topic, p.config.QoS, false, m.payload))
 		}
-		p.mu.Lock()
-		if p.sending { // and was not dropped meanwhile
-			p.rows = p.rows[1:]
+		for i, token := range tokens {
+			if err := wait(token); err != nil {
+				p.client.Disconnect(0)
+				p.tell(err)
+				p.wake()
+				return
+			}
+			p.sent(first + i)
 		}
-		p.mu.Unlock()
+	}
+}
+
+// sent takes away the message with a number, unless Add has dropped it.
+func (p *Publisher) sent(number int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first == number {
+		p.waiting = p.waiting[1:]
+		p.first++
 	}
 }
 
@@ -232,13 +270,13 @@ func wait(t paho.Token) error {
 }
 
 // Close sends what waits, and says goodbye, all of it for so long at most; a quarter of that
-// is kept for the goodbye. It tells how many rows were not sent.
+// is kept for the goodbye. It tells how many messages were not sent.
 func (p *Publisher) Close(limit time.Duration) (lost int) {
 	end := time.Now().Add(limit)
 	deadline := end.Add(-limit / 4)
 	for time.Now().Before(deadline) {
 		p.mu.Lock()
-		left, away := len(p.rows), p.away
+		left, away := len(p.waiting), p.away
 		p.mu.Unlock()
 		if left == 0 || away {
 			break
@@ -253,7 +291,7 @@ func (p *Publisher) Close(limit time.Duration) (lost int) {
 	p.farewell(end)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.rows) + p.dropped
+	return len(p.waiting) + p.dropped
 }
 
 // farewell says that the publisher is offline and disconnects. It waits until an instant at
@@ -262,8 +300,8 @@ func (p *Publisher) farewell(end time.Time) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		if p.client.IsConnectionOpen() {
-			p.client.Publish(p.config.Prefix+"/status", 1, true, "offline").WaitTimeout(time.Until(end))
+		if p.config.Status != "" && p.client.IsConnectionOpen() {
+			p.client.Publish(p.config.Status, 1, true, "offline").WaitTimeout(time.Until(end))
 		}
 	}()
 	select {
