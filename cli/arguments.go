@@ -33,7 +33,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		return args, nil
 	}
 	command := app.Commands[i]
-	var flags, rest []string
+	var flags, rest, words []string
 	var language *languages.Language
 	target := false
 	in := args[at+1:]
@@ -49,6 +49,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 				k++
 				flags = append(flags, in[k])
 			}
+		case len(words)+len(rest) == 0 && command.Command(a) != nil:
+			words, command = append(words, a), command.Command(a)
 		case target && strings.HasSuffix(command.ArgsUsage, "[ARGS...]"):
 			rest = append(rest, in[k:]...)
 			k = len(in)
@@ -62,7 +64,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			target = is
 		case strings.HasPrefix(a, "-") && a != "-":
 			return nil, fail(statusUsage,
-				"%s: %q is no flag of it; put -- before the program's own (see cg %[1]s --help)", command.Name, a)
+				"%s: %q is no flag of it; put -- before the program's own (see cg %[1]s --help)",
+				strings.Join(append([]string{args[at]}, words...), " "), a)
 		case language == nil && (languages.Named(a) != nil || takesLanguage(command) && named(a) != nil):
 			language = named(a)
 			rest = append(rest, a)
@@ -71,7 +74,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			rest = append(rest, a)
 		}
 	}
-	out := append(slices.Clone(args[:at+1]), flags...)
+	out := slices.Concat(args[:at+1], words, flags)
 	return append(append(out, "--"), rest...), nil
 }
 

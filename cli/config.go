@@ -241,19 +241,24 @@ func configure(c *cli.Command) {
 	if slices.Contains(notSettings.commands, c.Name) {
 		return
 	}
-	c.Flags = append(c.Flags, &cli.StringFlag{Name: "config", EnvVars: []string{"CG_CONFIG"},
-		Usage: "take settings from `FILE` instead of " + projectFile + " and your own (cg config)"})
+	c.Flags = append(c.Flags, settingsFlag())
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
-		if err := applySettings(ctx); err != nil {
+		if err := applySettings(ctx, c.Name); err != nil {
 			return err
 		}
 		return action(ctx)
 	}
 }
 
-// applySettings gives flags that are not on the command line the values of settings.
-func applySettings(c *cli.Context) error {
+func settingsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "config", EnvVars: []string{"CG_CONFIG"},
+		Usage: "take settings from `FILE` instead of " + projectFile + " and your own (cg config)"}
+}
+
+// applySettings gives flags that are not on the command line the values that a command's
+// settings have for them.
+func applySettings(c *cli.Context, command string) error {
 	files, err := settingsFiles(c.String("config"))
 	var all []config.Settings
 	if err == nil {
@@ -267,7 +272,7 @@ func applySettings(c *cli.Context) error {
 		if !isSetting(c.Command, f) || c.IsSet(name) {
 			continue
 		}
-		v, origin, ok := setting(c.Command.Name, f, all)
+		v, origin, ok := setting(command, f, all)
 		if !ok {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -38,6 +39,9 @@ func trackCommand() *cli.Command {
 		Name:      "track",
 		Usage:     "record sensors to files until it is stopped",
 		ArgsUsage: "[bench [CMD [ARGS...]]]",
+		// The words that have flags of their own.
+		Subcommands:     []*cli.Command{trackFilenameCommand()},
+		HideHelpCommand: true,
 		Description: `Each --tracker DT,METRIC[,METRIC...] is read at its own interval: DT in seconds,
 or with a unit (100ms), 0.1 ms to 60 s. Metrics: ` + strings.Join(track.Names(), ", ") + `.
 It records until SIGINT, SIGTERM or SIGHUP, --duration, or the end of
@@ -52,27 +56,35 @@ processors), in pairs of runs in random order.
 
 Exit status: 0 when it was stopped; 1 if nothing can be read, or not be written;
 2 usage.`,
-		Flags: []cli.Flag{
-			&cli.GenericFlag{Name: "tracker", Value: &trackers{},
-				Usage: "read `DT,METRIC[,METRIC...]`; may be given several times (default: " + track.Default.String() +
-					")"},
+		Flags: append(trackFileFlags(), append([]cli.Flag{
 			&cli.StringFlag{Name: "id", Aliases: []string{"i"},
 				Usage: "`ID` of the run, in every file; default: a random one"},
-			&cli.StringFlag{Name: "suffix", Aliases: []string{"s"}, Usage: "`SUFFIX` of the files' names"},
-			&cli.StringFlag{Name: "output-dir", Aliases: []string{"o"}, Value: ".",
-				Usage: "write to `DIR`; made if it is not there"},
-			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT` of the files: " +
-				format.Alternatives(format.Of(track.Recording{}))},
 			&cli.Float64Flag{Name: "freq-write", Aliases: []string{"f"}, Value: 3600,
-				Usage: "write after `N` readings at the latest"},
+				Usage: "write after `N` readings at the latest; 0 for at the end, or after --flush if it is given"},
 			&cli.StringFlag{Name: "flush", Value: "1s", Usage: "write after `TIME` at the latest"},
 			&cli.BoolFlag{Name: "append", Usage: "add to files that are there"},
 			&cli.StringFlag{Name: "duration", Usage: "stop after `TIME` (seconds, or such as 1m30s)"},
 			&cli.IntFlag{Name: "until-pid", Usage: "stop when process `PID` ends"},
+			&cli.StringFlag{Name: "log-level", Aliases: []string{"l"}, Value: "info",
+				Usage: "say what is of `LEVEL` or above: " + strings.Join(logLevelNames, ", ")},
 			&cli.IntFlag{Name: "pairs", Value: 10, Usage: "bench: `N` pairs of runs"},
 			sysrootFlag(),
-		},
+		}, trackBrokerFlags()...)...),
 		Action: runTrack,
+	}
+}
+
+// trackFileFlags are those that the names of the files depend on.
+func trackFileFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.GenericFlag{Name: "tracker", Value: &trackers{},
+			Usage: "read `DT,METRIC[,METRIC...]`; may be given several times (default: " + track.Default.String() +
+				")"},
+		&cli.StringFlag{Name: "suffix", Aliases: []string{"s"}, Usage: "`SUFFIX` of the files' names"},
+		&cli.StringFlag{Name: "output-dir", Aliases: []string{"o"}, Value: ".",
+			Usage: "write to `DIR`; made if it is not there"},
+		&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT` of the files: " +
+			format.Alternatives(format.Of(track.Recording{}))},
 	}
 }
 
@@ -81,6 +93,11 @@ func runTrack(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	level, err := logLevel(c.String("log-level"))
+	if err != nil {
+		return fail(statusUsage, "--log-level: %w", err)
+	}
+	config.Log = level.log
 	duration, err := duration(c.String("duration"))
 	if err != nil {
 		return fail(statusUsage, "--duration: %w", err)
@@ -100,6 +117,11 @@ func runTrack(c *cli.Context) error {
 	if err := os.MkdirAll(config.Dir, 0o777); err != nil {
 		return fail(statusFailure, "-o: %w", err)
 	}
+	broker, err := openTrackBroker(c, &config)
+	if err != nil {
+		return err
+	}
+	defer closeTrackBroker(broker, config.Log)
 	session, err := track.Start(config)
 	if errors.Is(err, track.ErrNothing) {
 		return fail(statusFailure, "%w\n--tracker DT,estimate records the estimate of a machine without sensors", err)
@@ -118,7 +140,7 @@ func runTrack(c *cli.Context) error {
 	}
 	summaries, err := session.Stop()
 	for _, s := range summaries {
-		say(s.String())
+		config.Log(slog.LevelInfo, s.String())
 	}
 	if err != nil {
 		return fail(statusFailure, "writing: %w", err)
@@ -132,12 +154,10 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 		return track.Config{}, err
 	}
 	config := track.Config{
-		Root: root, Trackers: *c.Generic("tracker").(*trackers), Dir: c.String("output-dir"),
-		ID: c.String("id"), Suffix: c.String("suffix"), Rows: int(c.Float64("freq-write")), Append: c.Bool("append"),
-		Warn: say,
+		Root: root, ID: c.String("id"), Rows: int(c.Float64("freq-write")), Append: c.Bool("append"),
 	}
-	if len(config.Trackers) == 0 {
-		config.Trackers = []track.Tracker{track.Default}
+	if err := trackFiles(c, &config); err != nil {
+		return config, err
 	}
 	if !c.IsSet("id") {
 		config.ID = newID()
@@ -145,19 +165,63 @@ func trackConfig(c *cli.Context) (track.Config, error) {
 	if strings.ContainsAny(config.ID, "\r\n") {
 		return config, fail(statusUsage, "-i: an id is one line")
 	}
-	if strings.ContainsAny(config.Suffix, "/\r\n") {
-		return config, fail(statusUsage, "-s: %q cannot be part of a file's name", config.Suffix)
-	}
-	if !(c.Float64("freq-write") >= 1 && c.Float64("freq-write") <= 1e9) {
-		return config, fail(statusUsage, "-f: %v is no number of readings: use 1 or more", c.Float64("freq-write"))
+	if n := c.Float64("freq-write"); !(n >= 1 && n <= 1e9) && n != 0 {
+		return config, fail(statusUsage, "-f: %v is no number of readings: use 1 or more, or 0", n)
 	}
 	if config.Flush, err = duration(c.String("flush")); err != nil || config.Flush <= 0 {
 		return config, fail(statusUsage, "--flush: %q is not a time: use seconds, or such as 500ms", c.String("flush"))
 	}
-	if config.Layout, err = trackLayout(c.String("format")); err != nil {
-		return config, fail(statusUsage, "--format: %w", err)
+	if config.Rows == 0 && !c.IsSet("flush") {
+		config.Flush = 0
 	}
 	return config, nil
+}
+
+// trackFiles reads what the names of the files depend on.
+func trackFiles(c *cli.Context, config *track.Config) error {
+	config.Trackers, config.Dir = *c.Generic("tracker").(*trackers), c.String("output-dir")
+	if config.Suffix = c.String("suffix"); strings.ContainsAny(config.Suffix, "/\r\n") {
+		return fail(statusUsage, "-s: %q cannot be part of a file's name", config.Suffix)
+	}
+	if len(config.Trackers) == 0 {
+		config.Trackers = []track.Tracker{track.Default}
+	}
+	var err error
+	if config.Layout, err = trackLayout(c.String("format")); err != nil {
+		return fail(statusUsage, "--format: %w", err)
+	}
+	return nil
+}
+
+func trackFilenameCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "filename",
+		Usage: "print the name of the file to wait for",
+		Description: `Prints the names of the files that cg track makes first with the same flags: one for
+each tracker, or the file with the line of the run (--format wattameter). When
+they are there, everything has been opened.`,
+		Flags:        append(trackFileFlags(), settingsFlag()),
+		OnUsageError: usageError,
+		Action: func(c *cli.Context) error {
+			if err := applySettings(c, "track"); err != nil {
+				return err
+			}
+			if c.Args().Present() {
+				return fail(statusUsage, "track filename: %q: it takes only flags (cg track filename --help)",
+					c.Args().First())
+			}
+			var config track.Config
+			if err := trackFiles(c, &config); err != nil {
+				return err
+			}
+			for _, name := range config.Filenames() {
+				if err := put("%s\n", name); err != nil {
+					return fail(statusFailure, "writing: %w", err)
+				}
+			}
+			return nil
+		},
+	}
 }
 
 // trackLayout is how a format keeps what is recorded.
@@ -216,9 +280,10 @@ const (
 
 func runTrackBench(c *cli.Context, config track.Config) error {
 	if c.Args().First() != "bench" {
-		return fail(statusUsage, "track: %q is not known: use bench, or only flags (cg track --help)", c.Args().First())
+		return fail(statusUsage, "track: %q is not known: use bench, filename, or only flags (cg track --help)",
+			c.Args().First())
 	}
-	for _, name := range []string{"duration", "until-pid", "append", "output-dir"} {
+	for _, name := range append([]string{"duration", "until-pid", "append", "output-dir"}, brokerOf...) {
 		if given(c, name) {
 			return fail(statusUsage, "--%s: bench keeps no files and ends by itself", name)
 		}
@@ -244,7 +309,7 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	for _, t := range config.Trackers {
 		metrics = append(metrics, t.Metrics...)
 	}
-	updates, err := track.Updates(config.Root, metrics, benchUpdates, benchLimit, config.Warn)
+	updates, err := track.Updates(config.Root, metrics, benchUpdates, benchLimit, say)
 	if err != nil {
 		return fail(statusFailure, "bench: %w", err)
 	}
@@ -253,7 +318,7 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 		put("%-28s %8d %12s %12s %12s %12s %12s\n", u.Name, u.Seen, short(u.Median), short(u.Min), short(u.Max),
 			short(u.ReadMedian), short(u.Read99))
 	}
-	config.Warn = func(string) {}
+	config.Log = func(slog.Level, string) {}
 	config.Dir, config.Append = filepath.Join(dir), true // the same files again
 	s, err := track.Compare(config, command, c.Int("pairs"))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,21 @@ var (
 	JSONLines  = tabular("jsonl", newJSONLines)
 	WattAMeter = wattameterLayout
 )
+
+// Filenames are the files that a recording makes first. When they are there, all of its
+// files are. Those of WattAMeter's layout with one file each for what the sensors are is its
+// log of runs.
+func (c Config) Filenames() (names []string) {
+	if names = c.Layout.extra(c); len(names) == 0 {
+		for _, t := range c.Trackers {
+			names = append(names, c.Layout.name(c, t, nil, names))
+		}
+	}
+	for i := range names {
+		names[i] = filepath.Join(c.Dir, names[i])
+	}
+	return names
+}
 
 // tabular is a layout with one file for each tracker.
 func tabular(extension string, encode func(Config, Tracker, *stream) encoder) *Layout {

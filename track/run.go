@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -24,10 +25,14 @@ type Config struct {
 	Dir      string
 	ID       string        // of the run, stands in every file
 	Suffix   string        // of the files' names, "" for none
-	Rows     int           // rows that are held back at most
-	Flush    time.Duration // and for how long
+	Rows     int           // rows that are held back at most; 0 for any number
+	Flush    time.Duration // and for how long; 0 for as long as it records
 	Append   bool          // to files that are there
-	Warn     func(string)  // gets what cannot be read
+	Broker   *Broker       // gets rows as messages, too; nil for none
+	// Log gets what a user may want to know: at slog.LevelError what cannot be read while it
+	// records, at LevelWarn what is missing from the beginning, at LevelDebug where each
+	// column comes from and what is written. It may be called from any goroutine.
+	Log func(level slog.Level, text string)
 }
 
 // Session records until it is stopped.
@@ -40,6 +45,7 @@ type Session struct {
 	loops   sync.WaitGroup
 	flushes sync.WaitGroup
 	ended   chan struct{}
+	courier *courier // nil without a broker
 }
 
 // running is a tracker at work.
@@ -56,7 +62,10 @@ type stream struct {
 	out     *output
 	failed  map[int]int // rows without a value, by column
 	reasons map[string]bool
-	warn    func(string)
+	log     func(slog.Level, string)
+
+	courier  *courier
+	subjects []*subject
 }
 
 // ErrNothing is the error of Start when no metric of a tracker can be read.
@@ -65,6 +74,9 @@ var ErrNothing = errors.New("nothing can be read")
 // Start opens every metric, makes the files and takes the first readings.
 func Start(c Config) (*Session, error) {
 	s := &Session{config: c, stop: make(chan struct{}), ended: make(chan struct{}), failed: make(chan error, 1)}
+	if c.Broker != nil {
+		s.courier = newCourier(c.Broker, c.ID)
+	}
 	for _, spec := range c.Trackers {
 		r := &running{spec: spec, pace: pace{every: spec.Every}}
 		s.tracks = append(s.tracks, r)
@@ -79,9 +91,16 @@ func Start(c Config) (*Session, error) {
 			}
 		}
 		for _, group := range c.Layout.group(readers) {
-			st := &stream{readers: group, failed: map[int]int{}, reasons: map[string]bool{}, warn: c.Warn}
+			st := &stream{readers: group, failed: map[int]int{}, reasons: map[string]bool{}, log: c.Log,
+				courier: s.courier}
 			for _, r := range group {
 				st.columns = append(st.columns, r.columns...)
+			}
+			for _, column := range st.columns {
+				c.Log(slog.LevelDebug, fmt.Sprintf("%s: %s: %s, %s", spec, column.name, column.source, column.method))
+			}
+			if c.Broker != nil {
+				st.subjects = subjectsOf(c.Broker.Prefix, st.columns)
 			}
 			r.streams = append(r.streams, st)
 		}
@@ -90,7 +109,7 @@ func Start(c Config) (*Session, error) {
 			return nil, fmt.Errorf("%s: %w: %w", spec, ErrNothing, errors.Join(reasons...))
 		}
 		for _, err := range reasons {
-			c.Warn(fmt.Sprintf("%s goes without: %v", spec, err))
+			c.Log(slog.LevelWarn, fmt.Sprintf("%s goes without: %v", spec, err))
 		}
 	}
 	if err := s.open(); err != nil {
@@ -99,6 +118,9 @@ func Start(c Config) (*Session, error) {
 	}
 	for _, r := range s.tracks {
 		s.loops.Go(func() { r.run(s.stop) })
+	}
+	if s.courier != nil {
+		s.flushes.Go(func() { s.courier.run(s.ended) })
 	}
 	for _, o := range s.outputs {
 		s.flushes.Go(func() { o.flushLoop(c.Flush, s.ended, s.failed) })
@@ -117,13 +139,14 @@ func (s *Session) open() error {
 	var taken []string
 	for _, extra := range c.Layout.extra(c) {
 		taken = append(taken, filepath.Join(c.Dir, extra))
-		s.outputs = append(s.outputs, &output{path: filepath.Join(c.Dir, extra), encoder: c.Layout.marker(c)})
+		s.outputs = append(s.outputs, &output{path: filepath.Join(c.Dir, extra), log: c.Log,
+			encoder: c.Layout.marker(c)})
 	}
 	for _, r := range s.tracks {
 		for _, st := range r.streams {
 			path := filepath.Join(c.Dir, c.Layout.name(c, r.spec, st, taken))
 			taken = append(taken, path)
-			st.out = &output{path: path, rows: c.Rows, kick: make(chan struct{}, 1),
+			st.out = &output{path: path, rows: c.Rows, log: c.Log, kick: make(chan struct{}, 1),
 				encoder: c.Layout.encoder(c, r.spec, st)}
 			s.outputs = append(s.outputs, st.out)
 		}
@@ -157,6 +180,11 @@ func (s *Session) Stop() ([]Summary, error) {
 	s.loops.Wait()
 	close(s.ended)
 	s.flushes.Wait()
+	for _, r := range s.tracks {
+		if s.courier != nil {
+			s.courier.finish(r.streams)
+		}
+	}
 	var errs []error
 	for _, o := range s.outputs {
 		errs = append(errs, o.finish())
@@ -204,7 +232,11 @@ func (st *stream) take() {
 		at += n
 	}
 	reading := monotonic() - mono
-	st.out.add(row{unix + reading/2, mono + reading/2, time.Duration(reading), values})
+	r := row{unix + reading/2, mono + reading/2, time.Duration(reading), values}
+	st.out.add(r)
+	if st.courier != nil {
+		st.courier.add(st, r)
+	}
 }
 
 // tell counts what could not be read, and says why the first time.
@@ -216,7 +248,7 @@ func (st *stream) tell(err error, at int, values []float64) {
 	}
 	if reason := err.Error(); !st.reasons[reason] && len(st.reasons) < 8 {
 		st.reasons[reason] = true
-		st.warn(reason)
+		st.log(slog.LevelError, reason)
 	}
 }
 
@@ -256,7 +288,8 @@ func (r *running) summary() Summary {
 type output struct {
 	path    string
 	encoder encoder
-	rows    int
+	rows    int // after which it is written, 0 for never
+	log     func(slog.Level, string)
 	kick    chan struct{}
 	file    *os.File
 	made    bool
@@ -303,7 +336,7 @@ func (o *output) discard() {
 func (o *output) add(r row) {
 	o.mu.Lock()
 	o.pending = append(o.pending, r)
-	full := len(o.pending) >= o.rows
+	full := o.rows > 0 && len(o.pending) >= o.rows
 	o.mu.Unlock()
 	if full {
 		select {
@@ -315,14 +348,18 @@ func (o *output) add(r row) {
 
 // flushLoop writes when enough rows wait, and at intervals.
 func (o *output) flushLoop(every time.Duration, ended <-chan struct{}, failed chan<- error) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	var tick <-chan time.Time
+	if every > 0 {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
 	for {
 		select {
 		case <-ended:
 			return
 		case <-o.kick:
-		case <-tick.C:
+		case <-tick:
 		}
 		if err := o.flush(false); err != nil {
 			select {
@@ -344,7 +381,9 @@ func (o *output) flush(last bool) error {
 	if len(text) == 0 || o.err != nil {
 		return o.err
 	}
-	_, o.err = o.file.Write(text)
+	if _, o.err = o.file.Write(text); o.err == nil {
+		o.log(slog.LevelDebug, fmt.Sprintf("%s: %d rows are written", o.path, len(rows)))
+	}
 	return o.err
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"os/exec"
@@ -191,9 +192,11 @@ func record(t *testing.T, c Config, more func() bool) ([]Summary, []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var warned []string
-	c.Warn = func(text string) {
+	c.Log = func(level slog.Level, text string) {
 		mu.Lock()
-		warned = append(warned, text)
+		if level >= slog.LevelWarn {
+			warned = append(warned, text)
+		}
 		mu.Unlock()
 	}
 	s, err := Start(c)
@@ -452,7 +455,7 @@ func TestAgainstWattAMeter(t *testing.T) {
 func TestStartRefuses(t *testing.T) {
 	empty := nemb.Root{Dir: t.TempDir()}
 	dir := t.TempDir()
-	c := Config{Root: empty, Layout: CSV, Dir: dir, Rows: 1, Flush: time.Second, Warn: func(string) {}}
+	c := Config{Root: empty, Layout: CSV, Dir: dir, Rows: 1, Flush: time.Second, Log: func(slog.Level, string) {}}
 	start := func(spec string) error {
 		parsed, err := Parse(spec)
 		if err != nil {
@@ -575,7 +578,7 @@ func TestUpdates(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	dir := t.TempDir()
-	c := Config{Trackers: []Tracker{{Every: 10 * time.Millisecond, Metrics: []string{"estimate"}}}, Layout: JSONLines, Dir: dir, Rows: 100, Flush: time.Second, Append: true, Warn: func(string) {}}
+	c := Config{Trackers: []Tracker{{Every: 10 * time.Millisecond, Metrics: []string{"estimate"}}}, Layout: JSONLines, Dir: dir, Rows: 100, Flush: time.Second, Append: true, Log: func(slog.Level, string) {}}
 	s, err := Compare(c, []string{"true"}, 3)
 	if err != nil || s.Pairs != 3 || s.Wall.Lo > s.Wall.Median || s.Wall.Median > s.Wall.Hi {
 		t.Errorf("%+v, %v", s, err)

@@ -89,6 +89,15 @@ type wattameterColumn struct {
 	scale   float64 // of the value
 }
 
+// value is that of a row, in the column's unit.
+func (c wattameterColumn) value(r row) float64 {
+	v := r.values[c.index] * c.scale
+	if c.energy || c.metric == "nvml-power" {
+		v = math.Round(v)
+	}
+	return v
+}
+
 var (
 	raplName = pattern.Later(`^(core|uncore|dram)(?:-([0-9]+))?$`)
 	gpuName  = pattern.Later(`^gpu([0-9]+)$`)
@@ -223,11 +232,7 @@ func (f *wattameterLog) write(buf []byte, r row, next *row) []byte {
 	buf = time.Unix(0, r.unix).AppendFormat(buf, wattameterTime)
 	buf = fmt.Appendf(buf, " %d", r.reading.Nanoseconds())
 	for _, c := range f.columns {
-		v := r.values[c.index] * c.scale
-		if c.energy || c.metric == "nvml-power" {
-			v = math.Round(v)
-		}
-		put(v, 6)
+		put(c.value(r), 6)
 	}
 	for _, c := range f.columns {
 		if c.derived != "" && next != nil {
