@@ -200,6 +200,17 @@ func All() []Format {
 // Of lists the formats that can show a kind of document, by name.
 func Of(d Document) []Format { return having(func(f Format) bool { return f.shows(d.Kind()) }) }
 
+// Kinds lists the kinds of documents that some format can show, in the order of their names.
+func Kinds() (kinds []string) {
+	for _, f := range formats {
+		for _, w := range f.Writers {
+			kinds = append(kinds, w.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
 func having(good func(Format) bool) []Format {
 	return slices.DeleteFunc(All(), func(f Format) bool { return !good(f) })
 }
