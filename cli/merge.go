@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -73,7 +75,22 @@ func merged(dir string, progress *progress) (*cluster.Run, error) {
 	if err != nil {
 		return nil, fail(statusFailure, "%w", err)
 	}
+	askAgain(d)
 	return d, nil
+}
+
+// askAgain asks Slurm once more for the energy of a step that still ran when its first rank
+// asked, or whose first rank was killed. Where there is no Slurm, what that rank was told stays.
+func askAgain(d *cluster.Run) {
+	s := d.Meta.Slurm
+	if s == nil || s.Source != ranks.StillRan && s.Source != ranks.AskedByFirst || len(d.Ranks) == 0 {
+		return
+	}
+	id := ranks.Identity{Launcher: ranks.Slurm, Job: s.JobID, Step: s.StepID}
+	again := ranks.AskSlurm(context.Background(), id, time.Unix(0, d.Ranks[0].StartedUnixNs))
+	if again != nil && again.Source != ranks.NoSacct {
+		s.ConsumedEnergyJ, s.Source = again.ConsumedEnergyJ, again.Source
+	}
 }
 
 // ofRanks reports whether a name is of a run of many ranks: its folder, or what cg merge

@@ -170,7 +170,7 @@ func (r *rankRun) write(ctx context.Context, x *experiment.Result) error {
 	if r.calls != "" {
 		rank.MPI = ranks.ReadMPI(r.calls, total, rank.CPUNs)
 	}
-	rank.Slurm = ranks.AskSlurm(ctx, rank.Identity)
+	rank.Slurm = ranks.AskSlurm(ctx, rank.Identity, time.Unix(0, rank.StartedUnixNs))
 	x.Run.WarnOfRanks(rank.Warnings)
 	b, err := x.Run.JSON()
 	if err == nil {

@@ -44,7 +44,7 @@ TaskProlog=%[6]s
 NodeName=n0 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[4]d CPUs=4 CoresPerSocket=4 State=UNKNOWN
 NodeName=n1 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[5]d CPUs=4 CoresPerSocket=4 State=UNKNOWN
 PartitionName=p Nodes=n0,n1 Default=YES MaxTime=INFINITE State=UP
-`
+%[7]s`
 
 // noSlurm ends a test that has no Slurm. Where CI could install it and the kernel lets root do
 // what its daemons do, that is a failure.
@@ -79,8 +79,9 @@ func isWholeRoot(t *testing.T) bool {
 		capabilities&want == want
 }
 
-// startSlurm starts Slurm's daemons and returns the environment of its clients.
-func startSlurm(t *testing.T) []string {
+// startSlurm starts Slurm's daemons and returns the environment of its clients, and the folder
+// with the counters from which Slurm takes the energy of its nodes; "" where it keeps none.
+func startSlurm(t *testing.T) (env []string, counters string) {
 	t.Helper()
 	tools := map[string]string{}
 	for _, name := range []string{"munged", "slurmctld", "slurmd", "srun", "sinfo", "sbatch"} {
@@ -110,15 +111,8 @@ func startSlurm(t *testing.T) []string {
 	key := make([]byte, 1024)
 	rand.Read(key)
 	ports := freePorts(t, 3)
-	conf := fmt.Sprintf(slurmConf, dir, host, ports[0], ports[1], ports[2], prolog)
-	for name, text := range map[string]string{"key": string(key), "slurm.conf": conf} {
-		mode := os.FileMode(0o644)
-		if name == "key" {
-			mode = 0o400
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "key"), key, 0o400); err != nil {
+		t.Fatal(err)
 	}
 	for _, sub := range []string{"state", "spool-n0", "spool-n1"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
@@ -126,7 +120,7 @@ func startSlurm(t *testing.T) []string {
 		}
 	}
 	os.Chmod(dir, 0o755)
-	env := []string{"SLURM_CONF=" + filepath.Join(dir, "slurm.conf")}
+	env = []string{"SLURM_CONF=" + filepath.Join(dir, "slurm.conf")}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	daemon(t, env, at("munged.out"), tools["munged"], "--force", "--foreground", "--key-file="+at("key"),
 		"--socket="+at("munge.sock"), "--pid-file="+at("munge.pid"), "--log-file="+at("munge.log"),
@@ -134,9 +128,19 @@ func startSlurm(t *testing.T) []string {
 	if !soon(func() bool { _, err := os.Stat(at("munge.sock")); return err == nil }) {
 		noSlurm(t, "munged does not start on this machine: %s", tail(at("munged.out"), at("munge.log")))
 	}
+	accounting := startAccounting(t, dir, host)
+	conf := fmt.Sprintf(slurmConf, dir, host, ports[0], ports[1], ports[2], prolog, accounting)
+	if err := os.WriteFile(at("slurm.conf"), []byte(conf), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	daemon(t, env, at("ctld.out"), tools["slurmctld"], "-c", "-D")
-	daemon(t, env, at("n0.out"), tools["slurmd"], "-N", "n0", "-D")
-	daemon(t, env, at("n1.out"), tools["slurmd"], "-N", "n1", "-D")
+	for _, node := range []string{"n0", "n1"} {
+		slurmd := []string{tools["slurmd"], "-N", node, "-D"}
+		if accounting != "" {
+			slurmd = append(seesCounters(at(node)), slurmd...)
+		}
+		daemon(t, env, at(node+".out"), slurmd...)
+	}
 	up := func() bool {
 		out, err := launch(dir, env, tools["sinfo"], "-h", "-N", "-o", "%T")
 		return err == nil && strings.Count(out, "idle") == 2
@@ -147,7 +151,10 @@ func startSlurm(t *testing.T) []string {
 	if out, err := launch(dir, env, tools["srun"], "-N2", "-n2", "true"); err != nil {
 		noSlurm(t, "Slurm starts no job on this machine, without cg: %v: %s", err, out)
 	}
-	return env
+	if accounting != "" {
+		counters = dir
+	}
+	return env, counters
 }
 
 // freePorts are ports of this machine that nobody uses.
@@ -213,15 +220,19 @@ func TestRanksOfSlurm(t *testing.T) {
 		t.Skip("it waits for Slurm's scheduler")
 	}
 	python(t)
-	env := startSlurm(t)
+	env, counters := startSlurm(t)
 	c := newCluster(t, 2)
 	script := filepath.Join(c.dir, "rank.sh")
+	// In the first step each node uses 617 J.
 	text := fmt.Sprintf("#!/bin/sh\nexport CG_NODE_DIR=%[1]s/shm CG_SYSROOT=%[1]s/$CG_NODE PATH=%[1]s/bin:$PATH\n"+
-		"exec %[2]s/cg run --ranks $1 -- %[3]s main.py 2 100003\n", c.dir, os.Getenv("CG_TEST_BIN"), python(t))
-	// Slurm's accounting needs a database. What it would say of a step is 1234 J.
-	sacct := "#!/bin/sh\n[ \"$3\" = --jobs ] && echo \"$4|1234\"\n"
+		"[ \"$1\" = out ] && [ \"$SLURM_LOCALID\" = 0 ] && echo '1617 J 1' > %[4]s/$SLURMD_NODENAME/cray/pm_counters/energy\n"+
+		"exec %[2]s/cg run --ranks $1 -- %[3]s main.py 2 100003\n", c.dir, os.Getenv("CG_TEST_BIN"), python(t), counters)
+	texts := map[string]string{script: text}
+	if counters == "" { // what Slurm's accounting would say of the step that asks
+		texts[filepath.Join(c.dir, "bin/sacct")] = "#!/bin/sh\necho \"$4|$4|$(($(date +%s) - 1))|$(date +%s)|1234\"\n"
+	}
 	os.Mkdir(filepath.Join(c.dir, "bin"), 0o755)
-	for name, text := range map[string]string{script: text, filepath.Join(c.dir, "bin/sacct"): sacct} {
+	for name, text := range texts {
 		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -252,10 +263,16 @@ func TestRanksOfSlurm(t *testing.T) {
 			t.Errorf("%s: %d uJ in the records, and the counter moved by %d", node, got, want)
 		}
 	}
-	if out, err := launch(c.dir, nil, os.Getenv("CG_TEST_BIN")+"/cg", "report", "out"); err != nil ||
-		!strings.Contains(out, fmt.Sprintf("job %s, step %s: 1234 J by sacct ConsumedEnergyRaw", l.ranks[0].Job,
-			l.ranks[0].Step)) {
-		t.Errorf("%v: Slurm's energy is not beside cg's:\n%s", err, out)
+	if first := l.ranks[0].Slurm; counters != "" && (first.ConsumedEnergyJ != nil || first.Source != ranks.StillRan) {
+		t.Errorf("Slurm knows the energy of a step that runs: %+v", first)
+	}
+	var said string
+	if !soon(func() bool { // slurmdbd is told when the step has ended
+		said, _ = launch(c.dir, env, os.Getenv("CG_TEST_BIN")+"/cg", "report", "out")
+		return strings.Contains(said, fmt.Sprintf("job %s, step %s: 1234 J by sacct ConsumedEnergyRaw", l.ranks[0].Job,
+			l.ranks[0].Step))
+	}) {
+		t.Errorf("Slurm's energy is not beside cg's:\n%s", said)
 	}
 	run("srun", "-n1", script, "het", ":", "-n1", script, "het") // a step of two parts
 	var parts []string
@@ -265,6 +282,7 @@ func TestRanksOfSlurm(t *testing.T) {
 	if !slices.Equal(parts, []string{"0", "1"}) {
 		t.Errorf("parts of the heterogeneous step: %q", parts)
 	}
+	c.slurmKnows(env, counters, "het")
 	run("sbatch", "--wait", "--array=0-1", "-n1", "-o", filepath.Join(c.dir, "log-%a"), "--wrap",
 		"srun -n1 "+script+" task$SLURM_ARRAY_TASK_ID")
 	var tasks []string
@@ -276,6 +294,7 @@ func TestRanksOfSlurm(t *testing.T) {
 	if !slices.Equal(tasks, []string{"0", "1"}) {
 		t.Errorf("tasks of the array: %q", tasks)
 	}
+	c.slurmKnows(env, counters, "task1")
 	c.empty()
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -83,28 +84,37 @@ func within(numbers, number string) bool {
 // sacctPatience bounds how long Slurm's accounting may take to answer.
 const sacctPatience = 5 * time.Second
 
+// What SlurmStep.Source says where another rank, or who merges, is to ask.
+const (
+	AskedByFirst = "asked by rank 0"
+	StillRan     = "sacct: the step still ran, and Slurm tells its energy at its end"
+	NoSacct      = "sacct is not installed"
+)
+
 // AskSlurm asks Slurm's accounting what the step of a rank used: sacct's ConsumedEnergyRaw,
-// in joules (acct_gather_energy). nil for a rank that is in no job of Slurm, or not the
-// first of its step, which asks for all. What Slurm says of a step that has not ended is what it
-// has gathered so far.
-func AskSlurm(ctx context.Context, id Identity) *SlurmStep {
+// in joules (acct_gather_energy). nil for a rank that is in no job of Slurm; AskedByFirst for one that
+// is not the first of its step, which asks for all. Slurm knows the energy of a step when it has
+// ended. at is a moment at which it ran: another job may have the number, on another cluster or
+// long ago.
+func AskSlurm(ctx context.Context, id Identity, at time.Time) *SlurmStep {
 	if id.Launcher == Nobody || id.Step == "" {
 		return nil
 	}
 	s := &SlurmStep{JobID: id.Job, StepID: id.Step}
 	if id.Rank != 0 {
-		s.Source = "asked by rank 0"
+		s.Source = AskedByFirst
 		return s
 	}
 	path, err := exec.LookPath("sacct")
 	if err != nil {
-		s.Source = "sacct is not installed"
+		s.Source = NoSacct
 		return s
 	}
 	ctx, cancel := context.WithTimeout(ctx, sacctPatience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--noheader", "--parsable2", "--jobs", id.Job+"."+id.Step, "--format",
-		"JobID,ConsumedEnergyRaw")
+		"JobID,JobIDRaw,Start,End,ConsumedEnergyRaw")
+	cmd.Env = append(os.Environ(), "SLURM_TIME_FORMAT=%s")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := tool.Run(cmd); err != nil {
@@ -112,28 +122,56 @@ func AskSlurm(ctx context.Context, id Identity) *SlurmStep {
 		s.Source = strings.TrimSpace("sacct: " + err.Error() + " " + line)
 		return s
 	}
-	s.ConsumedEnergyJ, s.Source = parseSacct(out.String(), id.Job+"."+id.Step)
+	s.ConsumedEnergyJ, s.Source = parseSacct(out.String(), id.Job, id.Step, at)
 	return s
 }
 
 // noEnergy is what Slurm says where it gathers none (NO_VAL64 in slurm.h).
 const noEnergy = "18446744073709551614"
 
-// parseSacct reads lines "JobID|ConsumedEnergyRaw" for a step.
-func parseSacct(text, step string) (joules *float64, source string) {
+// apart is by how much the clocks of nodes and Slurm's may differ.
+const apart = time.Minute
+
+// parseSacct reads lines "JobID|JobIDRaw|Start|End|ConsumedEnergyRaw", times in seconds since 1970,
+// for a step: "7.0", in an array job "5_2.0" with the raw id, and of a heterogeneous job a line for
+// each part, "7+1.0", which are added up.
+func parseSacct(text, job, step string, at time.Time) (joules *float64, source string) {
+	known, total := false, 0.0
 	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "|")
-		if name != step {
+		f := strings.Split(strings.TrimSpace(line), "|")
+		if len(f) != 5 {
 			continue
 		}
-		if value == "" || value == "0" || value == noEnergy {
-			return nil, "sacct: Slurm gathers no energy here (AcctGatherEnergyType)"
+		part, of, _ := strings.Cut(f[0], ".")
+		if f[1] != job+"."+step && (!strings.HasPrefix(part, job+"+") || of != step) {
+			continue
 		}
-		j, err := strconv.ParseFloat(value, 64)
+		begin, err := strconv.ParseInt(f[2], 10, 64)
+		if err != nil || time.Unix(begin, 0).After(at.Add(apart)) {
+			return nil, fmt.Sprintf("sacct: the step %s.%s that it knows is another one, of a later time", job, step)
+		}
+		end, err := strconv.ParseInt(f[3], 10, 64)
+		if err != nil { // Unknown
+			return nil, StillRan
+		}
+		if time.Unix(end, 0).Before(at.Add(-apart)) {
+			return nil, fmt.Sprintf("sacct: the step %s.%s that it knows is another one, which had ended", job, step)
+		}
+		known = true
+		if f[4] == "" || f[4] == noEnergy {
+			continue
+		}
+		j, err := strconv.ParseFloat(f[4], 64)
 		if err != nil || j < 0 {
-			return nil, "sacct: ConsumedEnergyRaw " + strconv.Quote(value) + " is no energy"
+			return nil, "sacct: ConsumedEnergyRaw " + strconv.Quote(f[4]) + " is no energy"
 		}
-		return &j, "sacct ConsumedEnergyRaw"
+		total += j
 	}
-	return nil, "sacct knows nothing of the step " + step
+	switch {
+	case !known:
+		return nil, "sacct knows nothing of the step " + job + "." + step
+	case total == 0:
+		return nil, "sacct: Slurm gathers no energy here (AcctGatherEnergyType)"
+	}
+	return &total, "sacct ConsumedEnergyRaw"
 }

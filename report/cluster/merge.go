@@ -128,7 +128,7 @@ func (m *merging) identify(all []ranks.Rank) {
 		m.saw(node, r.StartedUnixNs)
 		m.saw(node, r.EndedUnixNs)
 		m.warn(r.Warnings, r.Rank, fmt.Sprintf("rank %d", r.Rank))
-		if s := r.Slurm; s != nil && (m.Meta.Slurm == nil || m.Meta.Slurm.ConsumedEnergyJ == nil) {
+		if s := r.Slurm; s != nil && (m.Meta.Slurm == nil || m.Meta.Slurm.Source == ranks.AskedByFirst) {
 			m.Meta.Slurm = &Slurm{s.JobID, s.StepID, s.ConsumedEnergyJ, s.Source}
 		}
 	}
