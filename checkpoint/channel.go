@@ -164,7 +164,8 @@ func (c *Channel) Lost() (n uint64) {
 }
 
 // Slot is what the program has left in the table of sites for a number, 0 if nothing:
-// of a span, how often it did its work, and for the next number its nanoseconds.
+// of a span, how often it did its work, and for its next numbers its nanoseconds and when
+// it paused and went on.
 func (c *Channel) Slot(site SiteID) (n uint64) {
 	c.touch(func() { n = atomic.LoadUint64(&c.table[site]) & slotMask })
 	return n

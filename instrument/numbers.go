@@ -81,7 +81,9 @@ func (s *Server) parseSites(module, file, lines string) (sites []checkpoint.Site
 // addFile takes in the sites of a file that has got its numbers.
 func (s *Server) addFile(module, file, lines string, base, count int) {
 	if span, is := strings.CutPrefix(lines, "T\t"); is {
-		s.addSpan(file, span, base+1)
+		if count == spanNumbers {
+			s.addSpan(file, span, base+1)
+		}
 		return
 	}
 	sites, left, err := s.parseSites(module, file, lines)
@@ -93,6 +95,9 @@ func (s *Server) addFile(module, file, lines string, base, count int) {
 	}
 	s.skipped = append(s.skipped, left...)
 }
+
+// spanNumbers is how many numbers a span has: one slot each for what it reports.
+const spanNumbers = 4
 
 // addSpan takes in a span to which the program itself gave a number: when it began,
 // whether it is the run of a benchmark, and its name.
@@ -115,7 +120,10 @@ func (s *Server) addSpan(file, text string, id int) {
 type Span struct {
 	Bench      bool          // the run of a benchmark; one without Iterations is not the one that counts
 	Iterations uint64        // 0 for a span that did not end
-	Took       time.Duration // of wall-clock time
+	Took       time.Duration // of wall-clock time, pauses included
+	// Paused is when it began to wait for other spans, Continued when it went on; 0
+	// where it did not.
+	Paused, Continued checkpoint.Instant
 }
 
 // Spans are the spans that the program numbered itself. Ask before the channel
@@ -127,6 +135,7 @@ func (s *Server) Spans() map[checkpoint.SiteID]Span {
 	spans := maps.Clone(s.spans)
 	for id, span := range spans {
 		span.Iterations, span.Took = s.Channel.Slot(id), time.Duration(s.Channel.Slot(id+1))
+		span.Paused, span.Continued = checkpoint.Instant(s.Channel.Slot(id+2)), checkpoint.Instant(s.Channel.Slot(id+3))
 		spans[id] = span
 	}
 	return spans

@@ -265,15 +265,15 @@ func TestServerSpans(t *testing.T) {
 	}
 	defer s.Close()
 	for _, lines := range []string{"T\t123\t1\tBenchmarkA-2\tb", "T\t5\t0\tTestB", "T\t5", "T\tx\t0\tTestC"} {
-		if _, err := channel.Number("", "m/a", lines, 2); err != nil {
+		if _, err := channel.Number("", "m/a", lines, 4); err != nil {
 			t.Fatal(err)
 		}
 	}
 	spans, sites, begun := s.Spans(), s.Sites(), s.TaskStarts()
-	if len(spans) != 2 || len(sites) != 3 || begun[1] != 123 || begun[3] != 5 {
+	if len(spans) != 2 || len(sites) != 5 || begun[1] != 123 || begun[5] != 5 {
 		t.Fatalf("%v %+v %v", spans, sites, begun)
 	}
-	if spans[1] != (instrument.Span{Bench: true}) || spans[3] != (instrument.Span{}) {
+	if spans[1] != (instrument.Span{Bench: true}) || spans[5] != (instrument.Span{}) {
 		t.Errorf("%+v", spans)
 	}
 	if b := sites[0]; b.Func != "BenchmarkA-2\tb" || b.File != "m/a" || b.Kind != checkpoint.Task || b.Language != "x" {

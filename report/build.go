@@ -310,32 +310,35 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		if s, there := siteOf(sites, c.Site); !there || s.Kind != checkpoint.Task {
 			continue
 		}
-		begin, time := cmp.Or(begun[c.Site], c.First), c.InclusiveTime
+		begin, took := cmp.Or(begun[c.Site], c.First), c.InclusiveTime
 		span, reported := spans[c.Site]
 		if span.Bench && span.Iterations == 0 { // on the way to the one that counts
 			continue
 		}
 		if reported {
-			time += c.Suspended
+			took += c.Suspended
 		}
 		if span.Took > 0 {
-			time = span.Took
+			took = span.Took
+		}
+		if span.Paused > 0 && span.Continued == 0 { // it never went on
+			took = max(0, time.Duration(span.Paused-begin))
 		}
 		t := Task{
-			Name: sites[c.Site-1].Func, Depth: 1, Parent: &program.Name, DurationS: time.Seconds(),
-			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(time),
+			Name: sites[c.Site-1].Func, Depth: 1, Parent: &program.Name,
+			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(took),
 			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
 			Provenance:   Provenance{Kind: nemb.Unavailable, Method: "sampled", Source: r.Totals.Source},
 			ProgramShare: &ProgramShare{}, again: c.Calls > 1,
+			paused: int64(span.Paused), continued: int64(span.Continued),
 		}
+		t.clock(program)
 		if reported {
 			t.Package = &sites[c.Site-1].File
 		}
 		if span.Bench {
 			t.Iterations = &span.Iterations
 		}
-		t.StartedAt = program.StartedAt + float64(t.StartedAtMonoNs-program.StartedAtMonoNs)*1e-9
-		t.EndedAt = t.StartedAt + t.DurationS
 		if r.Totals.ProgramEnergyJ != nil {
 			*t.ProgramShare = ProgramShare{joules(c.Inclusive.Energy), joules(c.Inclusive.Lo),
 				joules(c.Inclusive.Hi)}
@@ -345,6 +348,17 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 	slices.SortStableFunc(tests, func(a, b Task) int { return cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs) })
 	r.Tasks = append(r.Tasks, tests...)
 	r.Totals.NTasks = len(r.Tasks)
+}
+
+// clock says how long a task of a program ran, how long it waited, and when that was.
+func (t *Task) clock(program Task) {
+	t.StartedAt = program.StartedAt + float64(t.StartedAtMonoNs-program.StartedAtMonoNs)*1e-9
+	t.EndedAt = t.StartedAt + time.Duration(t.LastedNs()).Seconds()
+	var running time.Duration
+	for _, s := range t.ran() {
+		running += time.Duration(s.to - s.from)
+	}
+	t.DurationS, t.SuspendedS = running.Seconds(), (time.Duration(t.LastedNs()) - running).Seconds()
 }
 
 // Warn adds a warning once.

@@ -60,6 +60,9 @@ type Span struct {
 	Bench      bool   // the run of a benchmark; one without Iterations is not the one that counts
 	Iterations uint64 // 0 for a task that did not end
 	Took       time.Duration
+	// Paused is when it began to wait for other tasks, Continued when it went on; 0 where
+	// it did not.
+	Paused, Continued checkpoint.Instant
 }
 
 // Outcome is how a test ended, the worst of its runs.

@@ -176,7 +176,7 @@ type Task struct {
 	Parent          *string            `json:"parent"`
 	EnergyJ         *Joules            `json:"energy_j"`
 	AvgPowerW       *float64           `json:"avg_power_w"`
-	DurationS       float64            `json:"duration_s"`
+	DurationS       float64            `json:"duration_s"` // without SuspendedS
 	StartedAt       float64            `json:"started_at"` // Unix time
 	EndedAt         float64            `json:"ended_at"`
 	StartedAtMonoNs int64              `json:"started_at_mono_ns"`
@@ -187,6 +187,9 @@ type Task struct {
 	// unique without; Iterations is how often a benchmark did what it measures.
 	Package    *string `json:"package"`
 	Iterations *uint64 `json:"iterations"`
+	// SuspendedS is how long a test waited for others between its start and its end
+	// (testing.T.Parallel): its energies and its power are of the rest.
+	SuspendedS float64 `json:"suspended_s,omitempty"`
 	// Status is how a test ended, where its runner's report is read: passed,
 	// failed, error or skipped, the worst of Runs runs.
 	Status string `json:"status,omitempty"`
@@ -198,11 +201,24 @@ type Task struct {
 	Provenance
 	*ProgramShare `schema:"optional"`
 
-	again bool // it ran several times: its time is the sum, and it has no one end
+	again             bool  // it ran several times: its time is the sum, and it has no one end
+	paused, continued int64 // CLOCK_MONOTONIC, ns: between these it waited for others; equal where it did not
 }
 
 // LastedNs is how long a task was, in nanoseconds.
 func (t Task) LastedNs() int64 { return max(t.EndedAtMonoNs-t.StartedAtMonoNs, 0) }
+
+// stretch is a time in which a task ran, in nanoseconds of CLOCK_MONOTONIC.
+type stretch struct{ from, to int64 }
+
+// ran are the times in which a task ran, in their order: two where it waited in between.
+func (t Task) ran() []stretch {
+	end := t.StartedAtMonoNs + t.LastedNs()
+	if t.StartedAtMonoNs <= t.paused && t.paused < t.continued && t.continued <= end {
+		return []stretch{{t.StartedAtMonoNs, t.paused}, {t.continued, end}}
+	}
+	return []stretch{{t.StartedAtMonoNs, end}}
+}
 
 // Totals is the machine's energy while the program ran; the ledger says whose
 // it was.

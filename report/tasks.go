@@ -92,22 +92,24 @@ type sharing struct {
 	states  []sharingTask
 	// share is what a task has of each domain's energy, in joules, that has shared since
 	// the beginning.
-	share  []float64
-	leaves int // that share now
+	share   []float64
+	leaves  int   // that share now
+	crowded int64 // ns since the beginning in which several shared
 }
 
 // sharingTask is how far a task is.
 type sharingTask struct {
-	within int  // the task around it, -1 for none
-	open   bool // it has begun and not ended
-	inside int  // open tasks within it
-	leaf   bool // it is open and has none within it
-	shared bool // it was not alone
-	since  []float64
+	within int   // the task around it, -1 for none
+	open   bool  // it runs: it has begun, does not wait, and has not ended
+	inside int   // tasks within it that run
+	leaf   bool  // it runs and has none within it
+	shared bool  // it was not alone
+	since  int64 // sharing.crowded when it began or went on
+	from   []float64
 	joules []float64 // its part of each domain, and that of the tasks within it
 }
 
-// moment is the begin or the end of a task.
+// moment is where a task begins or goes on, or where it ends or waits.
 type moment struct {
 	at     int64
 	task   int
@@ -120,11 +122,13 @@ type moment struct {
 func moments(tasks []Task) []moment {
 	var all []moment
 	for i, t := range tasks {
-		end := moment{t.StartedAtMonoNs + t.LastedNs(), i, false, -i - 1}
-		if t.LastedNs() == 0 {
-			end.order = 2*len(tasks) - i
+		for _, s := range t.ran() {
+			end := moment{s.to, i, false, -i - 1}
+			if s.to == s.from {
+				end.order = 2*len(tasks) - i
+			}
+			all = append(all, moment{s.from, i, true, i}, end)
 		}
-		all = append(all, moment{t.StartedAtMonoNs, i, true, i}, end)
 	}
 	slices.SortFunc(all, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order))
@@ -158,40 +162,35 @@ func around(tasks []Task) []sharingTask {
 	return states
 }
 
-// divide finds what part of the machine's energy each task has in each domain.
+// divide finds what part of the machine's energy each task has in each domain. It looks at
+// each begin and each end once, however many tasks are open meanwhile.
 func (s *sharing) divide() {
 	s.states = around(s.tasks)
-	now := map[int]bool{} // that are open
 	var at int64
 	for _, m := range moments(s.tasks) {
-		if s.leaves > 1 && m.at > at {
-			for i := range now {
-				s.states[i].shared = true
-			}
-		}
 		s.pass(at, m.at)
 		at = m.at
 		t := &s.states[m.task]
-		var up *sharingTask
-		if t.within >= 0 && s.states[t.within].open {
-			up = &s.states[t.within]
-		}
+		t.open = m.begins
 		if m.begins {
-			t.open, t.joules, now[m.task] = true, make([]float64, len(s.domains)), true
-			if up != nil {
-				up.inside++
+			t.since = s.crowded
+			if t.joules == nil {
+				t.joules = make([]float64, len(s.domains))
 			}
 		} else {
-			t.open = false
-			delete(now, m.task)
-			if up != nil {
-				up.inside--
-			}
+			t.shared = t.shared || s.crowded > t.since
 		}
 		s.turn(t)
-		if up != nil {
-			s.turn(up)
+		if t.within < 0 {
+			continue
 		}
+		up := &s.states[t.within]
+		if m.begins {
+			up.inside++
+		} else {
+			up.inside--
+		}
+		s.turn(up)
 	}
 	for i := range slices.Backward(s.states) {
 		if up := s.states[i].within; up >= 0 {
@@ -207,6 +206,9 @@ func (s *sharing) pass(from, to int64) {
 	if s.leaves == 0 || to <= from {
 		return
 	}
+	if s.leaves > 1 {
+		s.crowded += to - from
+	}
 	for d, domain := range s.domains {
 		span, ok := nemb.Across(s.knots[d], float64(from), float64(to))
 		if ok && (s.leaves == 1 || domain.FollowsProcessors()) { // nothing tells whose the energy of a GPU is
@@ -220,15 +222,35 @@ func (s *sharing) turn(t *sharingTask) {
 	leaf := t.open && t.inside == 0
 	switch {
 	case leaf && !t.leaf:
-		t.since = slices.Clone(s.share)
+		t.from = append(t.from[:0], s.share...)
 		s.leaves++
 	case t.leaf && !leaf:
 		for d := range s.share {
-			t.joules[d] += s.share[d] - t.since[d]
+			t.joules[d] += s.share[d] - t.from[d]
 		}
 		s.leaves--
 	}
 	t.leaf = leaf
+}
+
+// used is the machine's energy in a domain while a task ran, and how much less and more
+// it may be, in joules; false where it is not known.
+func (s *sharing) used(d int, t *Task) (joules, less, more float64, method string, ok bool) {
+	method = spec.MethodBracket
+	for _, r := range t.ran() {
+		from, to := float64(r.from), float64(r.to)
+		span, ok := nemb.Across(s.knots[d], from, to)
+		if !ok {
+			return 0, 0, 0, "", false
+		}
+		if span.Method != spec.MethodBracket {
+			method = span.Method
+			l, m := unseen(s.knots[d], from, to, s.domains[d].Period)
+			less, more = less+l, more+m
+		}
+		joules, less, more = joules+span.Joules, less+span.Slack, more+span.Slack
+	}
+	return joules, less, more, method, true
 }
 
 // tell fills in the energy of a task. It is not known where that of a domain is not.
@@ -237,34 +259,29 @@ func (s *sharing) tell(i int, totals Totals) {
 	if t.again {
 		return
 	}
-	from, to := float64(t.StartedAtMonoNs), float64(t.StartedAtMonoNs+t.LastedNs())
 	p := Provenance{Kind: totals.Kind, Method: spec.MethodBracket, Source: totals.Source}
 	var sum nemb.Energy
 	var lo, hi float64
 	for d, domain := range s.domains {
-		span, ok := nemb.Across(s.knots[d], from, to)
+		used, less, more, method, ok := s.used(d, t)
 		if !ok {
 			if domain.InTotal {
 				return
 			}
 			continue
 		}
-		part, less, more := span.Joules, 0.0, 0.0
-		if span.Method != spec.MethodBracket {
-			less, more = unseen(s.knots[d], from, to, domain.Period)
-		}
-		less, more = less+span.Slack, more+span.Slack
+		part := used
 		if state.shared {
 			part, p.Method = min(part, state.joules[d]), spec.MethodShared
-			if span.Joules > 0 {
-				less, more = less*part/span.Joules, more*part/span.Joules
+			if used > 0 {
+				less, more = less*part/used, more*part/used
 			}
-		} else if span.Method != spec.MethodBracket {
-			p.Method = span.Method
+		} else if method != spec.MethodBracket {
+			p.Method = method
 		}
 		e := nemb.Energy(math.Round(part * 1e6))
 		t.Domains[domain.ID] = Joules(e)
-		if w := power(e, time.Duration(t.LastedNs())); w != nil {
+		if w := power(e, time.Duration(math.Round(t.DurationS*1e9))); w != nil {
 			t.DomainsPowerW[domain.ID] = *w
 		}
 		if domain.InTotal {

@@ -1,7 +1,11 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -101,6 +105,134 @@ func TestMachineInTasksBetweenSamples(t *testing.T) {
 	}
 	if wide := r.Tasks[2].HiJ.Float() - r.Tasks[2].LoJ.Float(); wide > 1 {
 		t.Errorf("the interval of 3.6 J is %g J wide", wide)
+	}
+}
+
+// A test that waits for others to end or begin (testing.T.Parallel) has no share meanwhile,
+// and what is told of it is of the time in which it ran.
+func TestMachineInTasksThatWait(t *testing.T) {
+	program := Task{Name: "all", StartedAt: 7, StartedAtMonoNs: 0, EndedAtMonoNs: 1000e6}
+	waits := func(name string, from, to, paused, continued int64) Task {
+		task := Task{Name: name, Depth: 1, StartedAtMonoNs: from * 1e6, EndedAtMonoNs: to * 1e6, paused: paused * 1e6, continued: continued * 1e6,
+			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}, ProgramShare: &ProgramShare{}}
+		task.clock(program)
+		return task
+	}
+	for _, test := range []struct {
+		name      string
+		tasks     []Task
+		want      []float64 // joules
+		ran, wait []float64 // seconds
+	}{
+		{"beside one that is not parallel", []Task{waits("a", 100, 500, 100, 400), waits("b", 100, 400, 0, 0)}, []float64{12, 36}, []float64{0.1, 0.3}, []float64{0.3, 0}},
+		{"two go on at once", []Task{waits("a", 100, 500, 110, 300), waits("b", 110, 500, 120, 300)}, []float64{1.2 + 2, 1.2 + 2}, []float64{0.21, 0.21}, []float64{0.19, 0.18}},
+		{"a part of one that goes on", []Task{waits("A", 100, 300, 0, 0), waits("A/x", 200, 400, 210, 300)}, []float64{24, 1.2 + 12}, []float64{0.2, 0.11}, []float64{0, 0.09}},
+		{"a part that runs while the other waits", []Task{waits("A", 100, 400, 150, 250), waits("A/x", 120, 300, 0, 0)}, []float64{24, 21.6}, []float64{0.2, 0.18}, []float64{0.1, 0}},
+		{"a pause that cannot be", []Task{waits("a", 100, 200, 50, 150), waits("b", 300, 400, 350, 450)}, []float64{12, 12}, []float64{0.1, 0.1}, []float64{0, 0}},
+	} {
+		r := &Run{Tasks: append([]Task{program}, test.tasks...)}
+		r.Totals.EnergyJ, r.Totals.HiJ, r.Totals.Kind = new(Joules), new(Joules), nemb.Measured
+		r.machineInTasks(steadyMachine(1000))
+		for i, task := range r.Tasks[1:] {
+			if task.EnergyJ == nil {
+				t.Errorf("%s: %s: not known", test.name, task.Name)
+				continue
+			}
+			near := func(a, b float64) bool { return math.Abs(a-b) < 1e-3 }
+			if e := task.EnergyJ.Float(); !near(e, test.want[i]) || !near(task.DurationS, test.ran[i]) || !near(task.SuspendedS, test.wait[i]) ||
+				math.Abs(*task.AvgPowerW-e/task.DurationS) > 1e-6 || math.Abs(task.DomainsPowerW["gpu0"]-task.Domains["gpu0"].Float()/task.DurationS) > 1e-3 {
+				t.Errorf("%s: %s: %g J in %g s and %g s of waiting, %g W: want %g J in %g s and %g s", test.name, task.Name, e, task.DurationS, task.SuspendedS, *task.AvgPowerW,
+					test.want[i], test.ran[i], test.wait[i])
+			}
+			if end := task.StartedAt + task.DurationS + task.SuspendedS; !near(task.EndedAt, end) {
+				t.Errorf("%s: %s ends at %g, want %g", test.name, task.Name, task.EndedAt, end)
+			}
+		}
+	}
+}
+
+// Ten thousand tests that are open at once, of which a part waits and a part lies in
+// others: each has what it has when each millisecond is divided by itself.
+func TestMachineInManyTasks(t *testing.T) {
+	const n, ms = 10_000, 400
+	random := rand.New(rand.NewPCG(1, 2))
+	var tasks []Task
+	for i := range n {
+		from, to := random.Int64N(ms/2), ms/2+random.Int64N(ms/2)
+		task := Task{Name: fmt.Sprint("T", i), Depth: 1, StartedAtMonoNs: from * 1e6, EndedAtMonoNs: to * 1e6, Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}}
+		if i%3 == 1 {
+			task.Name = fmt.Sprintf("%s/x", tasks[i-1].Name)
+		}
+		if i%2 == 0 {
+			task.paused = (from + random.Int64N(to-from+1)) * 1e6
+			task.continued = task.paused + random.Int64N(to*1e6-task.paused+1)/1e6*1e6
+		}
+		task.clock(Task{})
+		tasks = append(tasks, task)
+	}
+	slices.SortStableFunc(tasks, func(a, b Task) int { return cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs) })
+	want := plainly(tasks, ms)
+	r := &Run{Tasks: append([]Task{{}}, tasks...)}
+	r.Totals.EnergyJ, r.Totals.HiJ, r.Totals.Kind = new(Joules), new(Joules), nemb.Measured
+	r.machineInTasks(steadyMachine(ms + 10))
+	for i, task := range r.Tasks[1:] {
+		if got := task.Domains["package-0"].Float(); math.Abs(got-min(want[i], 20*task.DurationS)) > 2e-6 {
+			t.Fatalf("%s: %g J, want %g", task.Name, got, want[i])
+		}
+	}
+}
+
+// plainly divides 20 W among tasks, millisecond by millisecond.
+func plainly(tasks []Task, ms int64) []float64 {
+	states := around(tasks)
+	energy := make([]float64, len(tasks))
+	running := func(i int, at int64) bool {
+		return slices.ContainsFunc(tasks[i].ran(), func(s stretch) bool { return s.from <= at && at < s.to })
+	}
+	for at := range ms {
+		at *= 1e6
+		outer, leaves := make([]bool, len(tasks)), 0
+		for i := range tasks {
+			if up := states[i].within; up >= 0 && running(i, at) {
+				outer[up] = true
+			}
+		}
+		alone := func(i int) bool { return running(i, at) && !outer[i] }
+		for i := range tasks {
+			if alone(i) {
+				leaves++
+			}
+		}
+		for i := range tasks {
+			if alone(i) {
+				energy[i] += 0.02 / float64(leaves)
+			}
+		}
+	}
+	for i := range slices.Backward(tasks) {
+		if up := states[i].within; up >= 0 {
+			energy[up] += energy[i]
+		}
+	}
+	return energy
+}
+
+// Dividing looks at each begin and each end, not at all that are open then: ten times as
+// many tasks take some ten times as long.
+func BenchmarkMachineInTasks(b *testing.B) {
+	series := steadyMachine(1000)
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for range b.N {
+				r := &Run{Tasks: make([]Task, n)}
+				for i := range r.Tasks {
+					r.Tasks[i] = Task{StartedAtMonoNs: int64(i), EndedAtMonoNs: 1e9 - int64(i), DurationS: 1, Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{}}
+				}
+				r.Totals.EnergyJ = new(Joules)
+				r.machineInTasks(series)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/task")
+		})
 	}
 }
 

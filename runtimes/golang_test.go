@@ -628,6 +628,13 @@ func TestGoTesting(t *testing.T) {
 			for _, s := range spans {
 				t.Logf("%-24s %d x %v: %v of processor, %v on threads, %v away, %d uJ", s.name, s.Iterations, s.Took, s.CPUTime, s.InclusiveTime, s.Suspended, s.Inclusive.Energy)
 				per := s.Took / time.Duration(max(1, s.Iterations))
+				if s.name == "TestSubs/a_b" || s.name == "TestSubs/c" { // parallel: they wait for the one that is not
+					if s.Paused == 0 || s.Continued-s.Paused < checkpoint.Instant(10*time.Millisecond) || time.Duration(s.Continued-s.Paused) > s.Took {
+						t.Errorf("%s waits from %d to %d of %v", s.name, s.Paused, s.Continued, s.Took)
+					}
+				} else if s.Paused != 0 || s.Continued != 0 {
+					t.Errorf("%s waits from %d to %d", s.name, s.Paused, s.Continued)
+				}
 				timed := s.name == "BenchmarkN-2" || s.name == "BenchmarkLoop-2"
 				switch {
 				case s.home != "example.com/tests":

@@ -24,7 +24,7 @@ func CodegreenSpan(file, name string, bench bool) uint32 {
 	if bench {
 		lines = "T\t" + codegreenDecimal(uint64(codegreenClock())) + "\t1\t" + name
 	}
-	return codegreenNumber("\x00"+file+"\x00"+lines, 2)
+	return codegreenNumber("\x00"+file+"\x00"+lines, 4)
 }
 
 // CodegreenSpanEnter begins a span on this goroutine and on those that it
@@ -55,6 +55,23 @@ func CodegreenMeasured(site uint32, iterations, nanos int64) {
 	if t := codegreenTable; t != nil && site != 0 {
 		atomic.Store64(&t[site], uint64(iterations)&(1<<62-1))
 		atomic.Store64(&t[site+1], uint64(nanos)&(1<<62-1))
+	}
+}
+
+// CodegreenPause reports that a span waits for others to begin or end, and CodegreenContinue
+// that it goes on. A span waits once at most.
+//
+//go:norace
+func CodegreenPause(site uint32) {
+	if t := codegreenTable; t != nil && site != 0 {
+		atomic.Store64(&t[site+2], uint64(codegreenClock())&(1<<62-1))
+	}
+}
+
+//go:norace
+func CodegreenContinue(site uint32) {
+	if t := codegreenTable; t != nil && site != 0 {
+		atomic.Store64(&t[site+3], uint64(codegreenClock())&(1<<62-1))
 	}
 }
 

@@ -16,11 +16,22 @@ func codegreenTest(c *common) func() {
 	if c.name == "" || c.parent != nil && c.parent.name == c.name { // the root, or a bubble in a test
 		return func() {}
 	}
-	return codegreenExample(c.name)
+	c.codegreenSite = ring.CodegreenSpan(codegreenPackage, c.name, false)
+	return codegreenRun(c.codegreenSite)
 }
 
+// codegreenPause is called where a parallel test begins to wait, and codegreenContinue
+// where it goes on.
+func codegreenPause(c *common) { ring.CodegreenPause(c.codegreenSite) }
+
+func codegreenContinue(c *common) { ring.CodegreenContinue(c.codegreenSite) }
+
 func codegreenExample(name string) func() {
-	site := ring.CodegreenSpan(codegreenPackage, name, false)
+	return codegreenRun(ring.CodegreenSpan(codegreenPackage, name, false))
+}
+
+// codegreenRun begins a span. What it returns ends it.
+func codegreenRun(site uint32) func() {
 	if site == 0 {
 		return func() {}
 	}
