@@ -65,7 +65,7 @@ func (s Series) Knots(d int) []Knot {
 // Span is the energy in a part of a series.
 type Span struct {
 	Joules float64
-	Slack  float64 // the true energy is this much more or less, at a steady power
+	Slack  float64 // the true energy is this much more or less, if power changes only where Method allows
 	Method string  // Bracketed or Interpolated
 }
 
@@ -140,6 +140,9 @@ func bracket(k []Knot, from, to float64) (Span, bool) {
 	if math.Abs(inside-surrounding)*spacing/2*1e-9 < span.Slack/math.Sqrt(3) {
 		return Span{}, false
 	}
+	// Where power is another after the span, nothing tells whether it changed before the
+	// span, in it or behind it.
+	span.Slack += max(math.Abs(before-surrounding), math.Abs(after-surrounding)) * outside * 1e-9
 	return span, true
 }
 

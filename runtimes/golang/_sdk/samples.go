@@ -272,6 +272,8 @@ func bracket(k []knot, start, end int64) (joules, slack float64, ok bool) {
 	if math.Abs(inside-base)*apart/2*1e-9 < slack/math.Sqrt(3) {
 		return 0, 0, false
 	}
+	// Where power is another after the task, nothing tells when it changed.
+	slack += max(math.Abs(before-base), math.Abs(after-base)) * outside * 1e-9
 	return joules, slack, true
 }
 

@@ -94,7 +94,8 @@ class Knots:
         inside = energy / max(1, end - start) * 1e9
         if abs(inside - base) * apart / 2 * 1e-9 < slack / 3 ** 0.5:
             return None
-        return energy, slack
+        # Where power is another after the task, nothing tells when it changed.
+        return energy, slack + max(abs(before - base), abs(after - base)) * outside * 1e-9
 
     def interpolate(self, start, end):
         """(J, J to either side), or None where there is no update before or after."""

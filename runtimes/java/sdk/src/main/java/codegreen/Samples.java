@@ -99,6 +99,8 @@ final class Samples {
             double apart = (at(i + 1) - at(i) + at(j) - at(j - 1)) / 2;
             double inside = joules / Math.max(1, end - start) * 1e9;
             if (Math.abs(inside - base) * apart / 2 * 1e-9 < slack / Math.sqrt(3)) return null;
+            // Where power is another after the task, nothing tells when it changed.
+            slack += Math.max(Math.abs(before[0] - base), Math.abs(after[0] - base)) * outside * 1e-9;
             return new Span(joules, slack, Spec.METHOD_BRACKET);
         }
 
