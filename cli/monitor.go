@@ -17,6 +17,7 @@ import (
 	"cg/monitor"
 	"cg/monitor/jsonl"
 	"cg/monitor/metrics"
+	"cg/monitor/otlp"
 	"cg/mqtt"
 	"cg/nemb/population"
 	"cg/report/usage"
@@ -36,7 +37,7 @@ each interval, and a summary at its end.
 several times. A --pid is a process with all that it starts. When all that is
 watched has ended, cg monitor ends, too.
 
-With --serve, --textfile or --mqtt nothing is printed but to a terminal.
+With --serve, --textfile, --mqtt or --otlp nothing is printed but to a terminal.
 
 Exit status: 0; 1 if nothing can be read, what is to be watched is not there, or
 a file cannot be written; 2 usage.`,
@@ -53,6 +54,8 @@ a file cannot be written; 2 usage.`,
 			&cli.StringFlag{Name: "serve",
 				Usage: "answer Prometheus at `ADDRESS`/metrics; :PORT for this machine alone"},
 			&cli.StringFlag{Name: "textfile", Usage: "write cg.prom to `DIR` at each interval, for node_exporter"},
+			&cli.StringFlag{Name: "otlp", Usage: "send metrics at each interval to the OpenTelemetry collector at " +
+				"`URL`: http://HOST[:4318] or grpc://HOST[:4317]; https and grpcs for TLS"},
 			&cli.IntFlag{Name: "max-labels", Value: 200, Usage: "give `N` processes and N control groups series of " +
 				"their own at most; the rest is one"},
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "list `N` processes and N control groups at most, 0 for none"},
@@ -124,7 +127,7 @@ func runMonitor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := openMonitorOutputs(c)
+	out, err := openMonitorOutputs(c, machine.root.CPU().Name)
 	if err != nil {
 		return err
 	}
@@ -191,14 +194,17 @@ type monitorOutputs struct {
 	folder   string // of --textfile
 	broker   *mqtt.Publisher
 	topic    string // of its messages
+
+	collector *otlp.Exporter
+	run, cpu  string // the id of the run, and the name of the processor
 }
 
-func openMonitorOutputs(c *cli.Context) (*monitorOutputs, error) {
+func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
 	if err := differentOutputs(c, "output", "jsonl"); err != nil {
 		return nil, err
 	}
 	o := &monitorOutputs{document: &output{flag: "-o", name: c.String("output")}, top: c.Int("top"),
-		quiet: c.String("output") == "-"}
+		quiet: c.String("output") == "-", run: newID(), cpu: cpu}
 	o.live = !o.quiet && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("TERM") != "dumb"
 	var rotation jsonl.Rotation
 	var err error
@@ -237,8 +243,13 @@ func (o *monitorOutputs) close() {
 		o.server.Close()
 	}
 	if o.broker != nil {
-		if lost := o.broker.Close(brokerPatience); lost > 0 {
+		if lost := o.broker.Close(senderPatience); lost > 0 {
 			sayf("--mqtt: %d rows were not sent", lost)
+		}
+	}
+	if o.collector != nil {
+		if lost := o.collector.Close(senderPatience); lost > 0 {
+			sayf("--otlp: %d messages were not sent", lost)
 		}
 	}
 	if o.folder != "" {

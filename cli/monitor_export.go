@@ -11,17 +11,20 @@ import (
 
 	"cg/monitor"
 	"cg/monitor/metrics"
+	"cg/monitor/otlp"
 	"cg/mqtt"
 	"cg/report/usage"
 	"cg/shown"
 )
 
-// openExporters opens what --serve, --textfile and --mqtt ask for.
+// openExporters opens what --serve, --textfile, --mqtt and --otlp ask for.
 func (o *monitorOutputs) openExporters(c *cli.Context) error {
-	if err := o.openBroker(c); err != nil {
-		return err
+	for _, open := range []func(*cli.Context) error{o.openBroker, o.openCollector, o.openMetrics} {
+		if err := open(c); err != nil {
+			return err
+		}
 	}
-	return o.openMetrics(c)
+	return nil
 }
 
 func brokerFlags() []cli.Flag {
@@ -34,8 +37,8 @@ func brokerFlags() []cli.Flag {
 	}
 }
 
-// brokerPatience is how long rows that wait for a broker are waited for at the end.
-const brokerPatience = 3 * time.Second
+// senderPatience is how long what waits for a broker or a collector is waited for at the end.
+const senderPatience = 3 * time.Second
 
 func (o *monitorOutputs) openBroker(c *cli.Context) error {
 	if c.String("mqtt") == "" {
@@ -64,20 +67,47 @@ func (o *monitorOutputs) openBroker(c *cli.Context) error {
 	return nil
 }
 
-func (o *monitorOutputs) openMetrics(c *cli.Context) error {
-	address, folder := c.String("serve"), c.String("textfile")
+// openCollector opens what --otlp asks for.
+func (o *monitorOutputs) openCollector(c *cli.Context) error {
+	if c.String("otlp") == "" {
+		return nil
+	}
+	most, err := maxLabels(c)
+	if err != nil {
+		return err
+	}
+	hostname, _ := os.Hostname()
+	config := otlp.Config{URL: c.String("otlp"), Version: Version, Run: o.run, Host: hostname, CPU: o.cpu, Most: most,
+		Warn: func(text string) { sayf("--otlp: %s", text) }}
+	if o.collector, err = otlp.Open(config); err != nil {
+		return fail(statusUsage, "--otlp: %w", err)
+	}
+	o.quiet = o.quiet || !o.live
+	return nil
+}
+
+func maxLabels(c *cli.Context) (int, error) {
 	most := c.Int("max-labels")
 	if most < 0 {
-		return fail(statusUsage, "--max-labels: %d: use 0 or more", most)
+		return 0, fail(statusUsage, "--max-labels: %d: use 0 or more", most)
+	}
+	return most, nil
+}
+
+func (o *monitorOutputs) openMetrics(c *cli.Context) error {
+	address, folder := c.String("serve"), c.String("textfile")
+	most, err := maxLabels(c)
+	if err != nil {
+		return err
 	}
 	if address == "" && folder == "" {
-		if given(c, "max-labels") {
-			return fail(statusUsage, "--max-labels is for --serve and --textfile")
+		if o.collector == nil && given(c, "max-labels") {
+			return fail(statusUsage, "--max-labels is for --serve, --textfile and --otlp")
 		}
 		return nil
 	}
 	o.quiet = o.quiet || !o.live
-	o.exporter = metrics.New(Version, newID(), most)
+	o.exporter = metrics.New(Version, o.run, most)
 	if folder != "" {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return fail(statusUsage, "--textfile: %s is no folder: name the one of node_exporter's "+
@@ -114,6 +144,9 @@ func (o *monitorOutputs) export(s *monitor.Snapshot, row *usage.Row) error {
 			return err
 		}
 		o.broker.Add(o.topic, b)
+	}
+	if o.collector != nil {
+		o.collector.Add(s)
 	}
 	if o.exporter == nil {
 		return nil

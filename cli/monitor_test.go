@@ -18,7 +18,7 @@ func openedWith(t *testing.T, settings string, args ...string) error {
 	}
 	command := monitorCommand()
 	command.Action = func(c *cli.Context) error {
-		out, err := openMonitorOutputs(c)
+		out, err := openMonitorOutputs(c, "")
 		if err == nil {
 			out.close()
 		}
@@ -33,7 +33,7 @@ func openedWith(t *testing.T, settings string, args ...string) error {
 // errors.
 func TestSettingsOfOtherUses(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
-		{"max-labels", "50", "--max-labels is for --serve and --textfile"},
+		{"max-labels", "50", "--max-labels is for --serve, --textfile and --otlp"},
 		{"mqtt-qos", "0", "--mqtt-qos is for --mqtt"},
 		{"mqtt-prefix", "\"a\"", "--mqtt-prefix is for --mqtt"},
 		{"rotate", "\"1MB\"", "--rotate is for --jsonl"},

@@ -119,7 +119,7 @@ func closeTrackBroker(broker *mqtt.Publisher, log func(slog.Level, string)) {
 	if broker == nil {
 		return
 	}
-	if lost := broker.Close(brokerPatience); lost > 0 {
+	if lost := broker.Close(senderPatience); lost > 0 {
 		log(slog.LevelError, fmt.Sprintf("--mqtt-broker: %d messages were not sent", lost))
 	}
 }

@@ -13,15 +13,16 @@ package metrics
 
 import (
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cg/monitor"
-	"cg/nemb"
-	"cg/nemb/population"
+	"cg/monitor/series"
 )
+
+// other is the label of what has no series of its own.
+const other = "other"
 
 // Exporter holds the last snapshot for those who ask. Its methods may be called from any
 // goroutine.
@@ -29,23 +30,15 @@ type Exporter struct {
 	version, run string
 	registry     *prometheus.Registry
 
-	mu        sync.Mutex
-	snapshot  *monitor.Snapshot
-	processes bounded[population.ID]
-	groups    bounded[groupKey]
-}
-
-// groupKey is a control group, apart from others that have had its path.
-type groupKey struct {
-	path   string
-	serial int
+	mu       sync.Mutex
+	snapshot *monitor.Snapshot
+	series   *series.Kept
 }
 
 // New makes an exporter with so many series of processes, and of control groups, at most.
 // run is the id of the run.
 func New(version, run string, most int) *Exporter {
-	e := &Exporter{version: version, run: run, processes: newBounded[population.ID](most),
-		groups: newBounded[groupKey](most)}
+	e := &Exporter{version: version, run: run, series: series.New(most, series.Begins)}
 	e.registry = prometheus.NewRegistry()
 	e.registry.MustRegister(e)
 	return e
@@ -59,14 +52,7 @@ func (e *Exporter) Update(s *monitor.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.snapshot = s
-	for i := range s.Processes {
-		p := &s.Processes[i]
-		e.processes.update(p.ID, &p.Share, s.AtUnix)
-	}
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		e.groups.update(groupKey{g.Path, g.Serial}, &g.Share, s.AtUnix)
-	}
+	e.series.Update(s)
 }
 
 // A family is a metric with its labels.
@@ -136,7 +122,7 @@ type page struct{ metrics []prometheus.Metric }
 func (p *page) add(name string, value float64, labels ...string) {
 	f := families()[name]
 	for i := range labels {
-		labels[i] = valid(labels[i])
+		labels[i] = series.Valid(labels[i])
 	}
 	m, err := prometheus.NewConstMetric(f.description, f.kind, value, labels...)
 	if err != nil {
@@ -166,90 +152,34 @@ func (e *Exporter) collect() []prometheus.Metric {
 			p.add("domain", d.Total.Joules(), d.Domain.ID, d.Domain.Source, string(d.Domain.Method))
 		}
 	}
-	targets := distinct(s.Targets)
+	targets := series.Targets(s.Targets)
 	for _, t := range targets {
 		p.add("target cpu", t.CPU.Seconds(), string(t.Kind), t.Name)
 	}
 	if !s.Known() {
 		return p.metrics
 	}
-	whole, share := methods(s)
+	whole, share := series.Methods(s)
 	p.add("machine", s.Total().Joules(), whole)
-	groups := nemb.Energy(0)
 	for _, l := range s.Ledger() {
 		p.add("ledger", l.Energy.Joules(), l.Name, share)
-		if l.Name == monitor.LineGroups {
-			groups = l.Energy
-		}
 	}
 	for _, t := range targets {
 		p.add("target", t.Joules, string(t.Kind), t.Name, share)
 	}
-	e.showProcesses(p, groups, share)
-	e.showGroups(p, groups, share)
+	e.series.Processes(s, func(v series.Value) {
+		if v.Labels == nil {
+			v.Labels = []string{other, "", other, ""}
+		}
+		p.add("process", v.Joules, append(v.Labels[:4:4], share)...)
+	})
+	e.series.Groups(s, func(v series.Value) {
+		if v.Labels == nil {
+			v.Labels = []string{other, "", ""}
+		}
+		p.add("cgroup", v.Joules, append(v.Labels[:3:3], share)...)
+	})
 	return p.metrics
-}
-
-// distinct leaves out targets whose labels another has: names of other bytes that are no
-// UTF-8.
-func distinct(all []monitor.TargetState) (out []monitor.TargetState) {
-	taken := map[string]bool{}
-	for _, t := range all {
-		if labels := string(t.Kind) + "\x00" + valid(t.Name); !taken[labels] {
-			taken[labels] = true
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// methods are those of the machine's energy and of shares of it, for good: a label that
-// changed with a failed reading would make another series.
-func methods(s *monitor.Snapshot) (whole, share string) {
-	method := nemb.Measured
-	for _, d := range s.Domains {
-		if d.Domain.InTotal && d.Domain.Method.Weaker(method) {
-			method = d.Domain.Method
-		}
-	}
-	if method == nemb.Measured {
-		return string(method), string(nemb.Derived)
-	}
-	return string(method), string(method)
-}
-
-func (e *Exporter) showProcesses(p *page, groups nemb.Energy, method string) {
-	var fresh []fresher[population.ID]
-	for i := range e.snapshot.Processes {
-		r := &e.snapshot.Processes[i]
-		fresh = append(fresh, fresher[population.ID]{r.ID, &r.Share,
-			[]string{strconv.Itoa(r.PID), strconv.FormatUint(r.Start, 10), r.Name, r.Group}})
-	}
-	e.processes.show(fresh, groups, e.snapshot.AtUnix, func(joules float64, labels []string) {
-		if labels == nil {
-			labels = []string{other, "", other, ""}
-		}
-		p.add("process", joules, append(labels[:4:4], method)...)
-	})
-}
-
-func (e *Exporter) showGroups(p *page, groups nemb.Energy, method string) {
-	var fresh []fresher[groupKey]
-	for i := range e.snapshot.Groups {
-		r := &e.snapshot.Groups[i]
-		container := ""
-		if c, ok := population.ContainerOf(r.Path); ok {
-			container = c.ID
-		}
-		fresh = append(fresh, fresher[groupKey]{groupKey{r.Path, r.Serial}, &r.Share,
-			[]string{r.Path, population.UnitOf(r.Path), container}})
-	}
-	e.groups.show(fresh, groups, e.snapshot.AtUnix, func(joules float64, labels []string) {
-		if labels == nil {
-			labels = []string{other, "", ""}
-		}
-		p.add("cgroup", joules, append(labels[:3:3], method)...)
-	})
 }
 
 func one(b bool) float64 {

@@ -26,6 +26,7 @@ import (
 
 	"cg/checkpoint"
 	"cg/monitor"
+	"cg/monitor/series"
 	"cg/nemb"
 	"cg/nemb/leaks"
 	"cg/nemb/population"
@@ -62,7 +63,7 @@ func (w *world) restart(most int) {
 	w.book = monitor.New([]nemb.Domain{{ID: "package-0", Kind: "cpu_package", Source: "/sys/x", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}, 4, 1)
 	w.book.Watch(monitor.Target{Kind: monitor.Unit, Name: "s0", Path: "s0.service"})
 	w.exporter, w.begun = New("0", "run", most), w.now
-	w.exporter.processes.begins, w.exporter.groups.begins = 0, 0
+	w.exporter.series = series.New(most, 0)
 	w.read(0)
 }
 
@@ -169,7 +170,7 @@ func TestSeriesAreBounded(t *testing.T) {
 // made anew goes on.
 func TestSeveralAskers(t *testing.T) {
 	w := newWorld(5, 3)
-	w.exporter.processes.begins, w.exporter.groups.begins = begins, begins
+	w.exporter.series = series.New(5, series.Begins)
 	const line = "cg_ledger_energy_joules_total,processes,derived"
 	rises := map[string]float64{}
 	var before map[string]float64
@@ -212,7 +213,7 @@ func TestSeveralAskers(t *testing.T) {
 	w.r.Host.Processes, w.r.Host.Groups = w.r.Host.Processes[:3], w.r.Host.Groups[:3]
 	w.read(time.Second)
 	values(t, w.exporter)
-	w.read(lasts + time.Second)
+	w.read(series.Lasts + time.Second)
 	for series := range values(t, w.exporter) {
 		if strings.Contains(series, ",late,") {
 			t.Errorf("%s is shown long after its end", series)
