@@ -277,7 +277,7 @@ import "container/ring"
 
 func main() {
 	base := ring.CodegreenFile(1)
-	defer ring.CodegreenExit(ring.CodegreenEnter(base + 1))
+	defer ring.CodegreenEnter(base + 1)()
 	done := make(chan bool)
 	go func() { done <- true }()
 	<-done

@@ -184,7 +184,7 @@ func checkRewriteLaws(t testing.TB, name string, source []byte) {
 func TestText(t *testing.T) {
 	source := "// doc\n\n//go:build linux\n\npackage p // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n)\n\n//go:noinline\nfunc f() { fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {\n}"
 	want := "// doc\n\n//go:build linux\n\n/*line /x.go:5:1*/package p; import cg_1 \"container/ring\" // c\n\nimport \"fmt\" // d\nimport (\n\t\"os\"\n); var (cg_1_b0 = cg_1.CodegreenFile(0x7);)\n\n//go:noinline\n" +
-		"func f() {defer cg_1.CodegreenExit(cg_1.CodegreenEnter(1 + cg_1_b0));/*line :13:11*/ fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {defer cg_1.CodegreenExit(cg_1.CodegreenEnter(cg_1_b0 + 2));\n}"
+		"func f() {defer cg_1.CodegreenEnter(1 + cg_1_b0)();/*line :13:11*/ fmt.Println(os.Args) }\nvar cg = 1\nfunc g() {defer cg_1.CodegreenEnter(cg_1_b0 + 2)();\n}"
 	g, err := parseFile([]byte(source))
 	if err != nil {
 		t.Fatal(err)

@@ -124,7 +124,7 @@ func (g *sourceFile) edits(p *instrument.Plan, names rewriteNames, bases []siteB
 		if bare[q.Start] {
 			site = fmt.Sprintf("%s + %d", names.base, q.Site+1)
 		}
-		insert(q.Start, "%[4]sdefer %[1]s.CodegreenExit(%[1]s.CodegreenEnter(%[2]s));%[3]s",
+		insert(q.Start, "%[4]sdefer %[1]s.CodegreenEnter(%[2]s)();%[3]s",
 			names.checkpoints, site, follows(q.Start), finish)
 	}
 	if names.finish > 0 {

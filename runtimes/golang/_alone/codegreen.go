@@ -56,6 +56,7 @@ type record struct {
 	origin   int64 // CLOCK_MONOTONIC at begun, ns
 	names    map[uint32]string
 	calls    map[uint32]uint32
+	exits    map[uint32]func() // what a site's calls end by
 	events   []event
 	open     map[uintptr][]uint32 // by goroutine
 	dropped  uint64
@@ -79,6 +80,7 @@ func find() *record {
 	r := &own
 	r.out, r.begun, r.origin = os.Stdout, time.Now(), monotonic()
 	r.names, r.calls, r.open = map[uint32]string{}, map[uint32]uint32{}, map[uintptr][]uint32{}
+	r.exits = map[uint32]func(){}
 	if os.Getenv(reporter) == "" {
 		syscall.Setenv(reporter, pid)
 	}
@@ -103,23 +105,27 @@ func CodegreenSites(first uint32, names string) uint32 {
 	return first
 }
 
-// CodegreenEnter records that a call of a site begins. It returns what CodegreenExit
-// takes.
-func CodegreenEnter(site uint32) (entered uint64) {
+// CodegreenEnter records that a call of a site begins. It returns what records that the
+// call ends.
+func CodegreenEnter(site uint32) (exit func()) {
 	thread := codegreenG()
 	all.mu.Lock()
+	if exit = all.exits[site]; exit == nil {
+		exit = func() { leave(site) }
+		all.exits[site] = exit
+	}
 	if !all.finished {
 		all.calls[site]++
 		all.open[thread] = append(all.open[thread], site)
 		all.note(enter, site, thread)
 	}
 	all.mu.Unlock()
-	return uint64(site)
+	return exit
 }
 
-// CodegreenExit records that a call ends.
-func CodegreenExit(entered uint64) {
-	site, thread := uint32(entered), codegreenG()
+// leave records that a call of a site ends.
+func leave(site uint32) {
+	thread := codegreenG()
 	all.mu.Lock()
 	if !all.finished {
 		if stack := all.open[thread]; len(stack) > 1 {

@@ -35,11 +35,9 @@ var (
 	declared = regexp.MustCompile(`(cga[0-9a-f]{8}[_0-9]*_b\d+) = \w+\.CodegreenFile\(0x([0-9a-f]+)\);`)
 	imported = regexp.MustCompile(`; import (cga[0-9a-f]{8}[_0-9]*) "container/ring"`)
 	inserted = regexp.MustCompile(
-		`defer cga[0-9a-f]{8}[_0-9]*\.CodegreenExit\(cga[0-9a-f]{8}[_0-9]*\.CodegreenEnter\(` +
-			`(cga[0-9a-f]{8}[_0-9]*_b\d+) \+ (\d+)\)\);`)
+		`defer cga[0-9a-f]{8}[_0-9]*\.CodegreenEnter\((cga[0-9a-f]{8}[_0-9]*_b\d+) \+ (\d+)\)\(\);`)
 	// Checkpoints that stay, whatever is inlined.
-	stays = regexp.MustCompile(`defer cga[0-9a-f]{8}[_0-9]*\.CodegreenExit\(cga[0-9a-f]{8}[_0-9]*\.CodegreenEnter\(` +
-		`\d+ \+ cga[^;()]*\)\);`)
+	stays = regexp.MustCompile(`defer cga[0-9a-f]{8}[_0-9]*\.CodegreenEnter\(\d+ \+ cga[^;()]*\)\(\);`)
 	// The compiler knows columns up to 255: what is inserted behind them begins a
 	// line where a directive says which one goes on.
 	pushed = regexp.MustCompile(`(` + stays.String() + `/\*line :)`)

@@ -22,8 +22,6 @@ const (
 	// codegreenNone is the number before the sites of a file that the channel
 	// does not know: their events are not written.
 	codegreenNone = 1 << 30
-	// codegreenNothing is what CodegreenExit takes of a call that has no event.
-	codegreenNothing = 0xffffff
 )
 
 type codegreenEntry struct{ key, value uint64 }

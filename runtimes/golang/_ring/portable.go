@@ -86,19 +86,55 @@ func codegreenNanotime() int64
 // codegreenG returns the address of the goroutine's g.
 func codegreenG() uintptr
 
-// CodegreenEnter records that a call of a site begins. It returns what CodegreenExit
-// takes.
-//
-//go:norace
-func CodegreenEnter(site uint32) (entered uint64) {
-	codegreenEvent(site)
-	return uint64(site)
+// codegreenExits has what 256 sites' calls end by. Each is made once.
+type codegreenExits struct {
+	known [256]uint32 // not 0: it is there
+	exits [256]func()
 }
 
-// CodegreenExit records that a call ends.
+var (
+	codegreenAllExits  [codegreenSites / 256]*codegreenExits
+	codegreenHaveExits [codegreenSites / 256]uint32 // 0: there is none, 1: somebody makes it, 2: it is there
+)
+
+// CodegreenEnter records that a call of a site begins. It returns what records that the
+// call ends.
 //
 //go:norace
-func CodegreenExit(entered uint64) { codegreenEvent(1<<21 | uint32(entered)) }
+func CodegreenEnter(site uint32) (exit func()) {
+	if site >= codegreenSites {
+		return codegreenNoExit
+	}
+	codegreenEvent(site)
+	if i := site / 256; atomic.Load(&codegreenHaveExits[i]) == 2 {
+		if p := codegreenAllExits[i]; atomic.Load(&p.known[site%256]) != 0 {
+			return p.exits[site%256]
+		}
+	}
+	return codegreenMakeExit(site)
+}
+
+// codegreenMakeExit makes what a site's calls end by, and keeps it unless another goroutine
+// makes room for it at the moment.
+//
+//go:norace
+func codegreenMakeExit(site uint32) (exit func()) {
+	exit = func() { codegreenEvent(1<<21 | site) }
+	i := site / 256
+	if atomic.Load(&codegreenHaveExits[i]) == 0 && atomic.Cas(&codegreenHaveExits[i], 0, 1) {
+		codegreenAllExits[i] = new(codegreenExits)
+		atomic.Store(&codegreenHaveExits[i], 2)
+	}
+	if atomic.Load(&codegreenHaveExits[i]) == 2 {
+		p := codegreenAllExits[i]
+		p.exits[site%256] = exit
+		atomic.Store(&p.known[site%256], 1)
+	}
+	return exit
+}
+
+// codegreenNoExit ends a call of a file that the channel does not know.
+func codegreenNoExit() {}
 
 // codegreenPlot maps no trees: the events are words alone, which cg adds up.
 func codegreenPlot(string, uint32) (unsafe.Pointer, func(uintptr) uintptr) { return nil, nil }

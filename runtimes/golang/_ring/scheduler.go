@@ -7,16 +7,11 @@ import (
 
 // Events that package runtime adds up, which knows threads and goroutines.
 
-// CodegreenEnter records that a call of a site begins. It returns what CodegreenExit
-// takes.
+// CodegreenEnter records that a call of a site begins. It returns what records that the
+// call ends.
 //
 //go:linkname CodegreenEnter runtime.codegreenEnter
-func CodegreenEnter(site uint32) (entered uint64)
-
-// CodegreenExit records that a call ends.
-//
-//go:linkname CodegreenExit runtime.codegreenExit
-func CodegreenExit(entered uint64)
+func CodegreenEnter(site uint32) (exit func())
 
 // codegreenBegin has its body in package runtime.
 func codegreenBegin(c *codegreenChannel)

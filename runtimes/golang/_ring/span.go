@@ -31,9 +31,9 @@ func CodegreenSpan(file, name string, bench bool) uint32 {
 // starts. It returns what CodegreenSpanExit takes.
 //
 //go:norace
-func CodegreenSpanEnter(site uint32) (outer uint32, entered uint64) {
+func CodegreenSpanEnter(site uint32) (outer uint32, exit func()) {
 	if site == 0 {
-		return 0, codegreenNothing
+		return 0, nil
 	}
 	return codegreenTask(site), CodegreenEnter(site)
 }
@@ -41,9 +41,9 @@ func CodegreenSpanEnter(site uint32) (outer uint32, entered uint64) {
 // CodegreenSpanExit ends a span.
 //
 //go:norace
-func CodegreenSpanExit(site, outer uint32, entered uint64) {
+func CodegreenSpanExit(site, outer uint32, exit func()) {
 	if site != 0 {
-		CodegreenExit(entered)
+		exit()
 		codegreenTask(outer)
 	}
 }

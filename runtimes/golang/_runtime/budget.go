@@ -9,16 +9,15 @@ import (
 )
 
 const (
-	codegreenBurst    = 64        // events of a burst, in the mean
-	codegreenRarest   = 63        // a pause is at most so many times as long, in the mean
-	codegreenFew      = 1000      // events in a window, below which the pauses stay as they are
-	codegreenFirstGap = 3         // times a burst: the pauses of a thread's first window
-	codegreenFull     = 1 << 30   // events of a window, from which on all are timed
-	codegreenUnits    = 1<<40 - 1 // of the tick that codegreenExit takes
-	codegreenPairs    = 64        // a call that takes as long as so many pairs of events is not short
-	codegreenDrawnAt  = 160       // in a node: short intervals that were drawn; the others are behind them
-	codegreenCountAt  = 128       // in a node: what was counted
-	codegreenCounting = 256 + 28  // in a tree: of its first window
+	codegreenBurst    = 64       // events of a burst, in the mean
+	codegreenRarest   = 63       // a pause is at most so many times as long, in the mean
+	codegreenFew      = 1000     // events in a window, below which the pauses stay as they are
+	codegreenFirstGap = 3        // times a burst: the pauses of a thread's first window
+	codegreenFull     = 1 << 30  // events of a window, from which on all are timed
+	codegreenPairs    = 64       // a call that takes as long as so many pairs of events is not short
+	codegreenDrawnAt  = 160      // in a node: short intervals that were drawn; the others are behind them
+	codegreenCountAt  = 128      // in a node: what was counted
+	codegreenCounting = 256 + 28 // in a tree: of its first window
 )
 
 var (
@@ -187,7 +186,7 @@ func codegreenCount(s *codegreenSlot, from, to uint32) {
 //
 //go:nosplit
 //go:nowritebarrierrec
-func codegreenEnterPaced(site uint32) uint64 {
+func codegreenEnterPaced(site uint32) (exit func()) {
 	gp, h := getg(), codegreenHead
 	s := (*codegreenSlot)(unsafe.Pointer(gp.codegreenSlot))
 	if s.fast != gp.goid || site >= codegreenSites {
@@ -212,37 +211,40 @@ func codegreenEnterPaced(site uint32) uint64 {
 	called.calls++
 	gp.codegreenNode = node
 	if called.short != 0 && s.pace.pause != 0 && atomic.Load64(&h.epoch) == s.epoch {
+		called.begun = 0
 		codegreenCount(s, caller, node)
-		return uint64(caller)
+		return codegreenBackOf(caller)
 	}
 	tick := codegreenAdd(h, s, codegreenCycles(), called.short == 0)
 	codegreenTreeOf(s).events++
+	called.begun = tick
 	codegreenStand(s, tick, node)
-	return tick>>8<<24 | uint64(caller)
+	return codegreenBackOf(caller)
 }
 
 // codegreenExitPaced is codegreenExit where there is a budget.
 //
 //go:nosplit
 //go:nowritebarrierrec
-func codegreenExitPaced(entered uint64) {
+func codegreenExitPaced(caller uint32) {
 	gp, h := getg(), codegreenHead
 	s := (*codegreenSlot)(unsafe.Pointer(gp.codegreenSlot))
 	if s.fast != gp.goid {
-		codegreenExitSlowly(entered)
+		codegreenExitSlowly(caller)
 		return
 	}
 	codegreenSettle(s)
-	node, caller := gp.codegreenNode, uint32(entered&codegreenNothing)
+	node := gp.codegreenNode
 	n := codegreenNodeOf(s, node)
 	gp.codegreenNode = caller
 	if n.short != 0 && s.pace.pause != 0 && atomic.Load64(&h.epoch) == s.epoch {
+		n.begun = 0
 		codegreenCount(s, node, caller)
 		return
 	}
 	tick := codegreenAdd(h, s, codegreenCycles(), n.short == 0)
 	codegreenTreeOf(s).events++
-	codegreenEnd(s, gp, node, tick, entered)
+	codegreenEnd(s, gp, node, tick)
 	codegreenStand(s, tick, caller)
 }
 

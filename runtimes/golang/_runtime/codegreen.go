@@ -5,6 +5,7 @@
 package runtime
 
 import (
+	"internal/abi"
 	"internal/runtime/atomic"
 	"unsafe"
 )
@@ -18,14 +19,8 @@ const (
 	codegreenRetry     = 512     // events that are lost before a tree or a chunk is asked for again
 	codegreenEntered   = 1 << 31 // of g.codegreenBorn: the goroutine has entered its span
 
-	// What codegreenEnter returns has one of these in place of the caller's node: the
-	// call has no event, its enter was lost, or it is in words only. In a tree the last says
-	// that the thread is on no goroutine.
-	codegreenSpecial = codegreenWord
-	codegreenWord    = 0xfffffd
-	codegreenLost    = 0xfffffe
-	codegreenNothing = 0xffffff
-	codegreenNowhere = 0xffffff
+	codegreenNothing = 0xffffff // in place of a node: there is none
+	codegreenNowhere = 0xffffff // in place of a tree's node: the thread is on no goroutine
 
 	codegreenFirst  = 1
 	codegreenResync = 2
@@ -121,6 +116,10 @@ var (
 	codegreenSpace   uint64
 	codegreenOrphan  uint32 // the reader is gone
 	codegreenCost    uint32 // of an event, in sixteenths of a tick
+	// codegreenBacks is an array, in memory that is no heap, of what the function values point to that
+	// end calls: the address of their code. Each caller's node has one, so that a call keeps its caller
+	// in its own frame, and nothing is allocated. Where events are words alone, each site has one.
+	codegreenBacks uintptr
 	// codegreenNap sleeps as in a system call, and reports whether the reader
 	// is still there.
 	codegreenNap func(nanos int64) bool
@@ -134,17 +133,18 @@ var (
 // Written in assembly, which is never preempted: what is loaded of the thread
 // holds until the sums are stored.
 
-// codegreenEnter takes the goroutine into a call of a site. It returns what
-// codegreenExit takes: the node of the caller, and above its 24 bits the tick
-// in units of 256.
+// codegreenEnter takes the goroutine into a call of a site. It returns what takes it out
+// again. Nothing is allocated for it.
 //
 //go:linkname codegreenEnter
-func codegreenEnter(site uint32) uint64
+func codegreenEnter(site uint32) (exit func())
 
-// codegreenExit takes the goroutine out of a call, to the caller's node.
-//
-//go:linkname codegreenExit
-func codegreenExit(entered uint64)
+// codegreenExit takes the goroutine out of a call, to the caller's node. It is called by the function
+// values in codegreenBacks alone: the context register says by which.
+func codegreenExit()
+
+// codegreenExitWord is codegreenExit where events are words alone.
+func codegreenExitWord()
 
 func codegreenCycles() uint64
 
@@ -153,12 +153,24 @@ func codegreenCycles() uint64
 //go:linkname codegreenBegin container/ring.codegreenBegin
 func codegreenBegin(c *codegreenChannel) {
 	h := (*codegreenHeader)(c.head)
+	backs := uintptr(codegreenSites)
+	if c.trees != nil {
+		backs = uintptr((*codegreenTrees)(c.trees).nodes)
+	}
+	p, err := mmap(nil, 8*backs, _PROT_READ|_PROT_WRITE, _MAP_ANON|_MAP_PRIVATE, -1, 0)
+	if err != 0 {
+		return
+	}
+	codegreenBacks = uintptr(p)
 	codegreenStates, codegreenChunks = uintptr(c.head)+codegreenPage, uintptr(c.chunks)
 	codegreenPID, codegreenSpace = c.pid, c.space
 	codegreenNap, codegreenMap = c.nap, c.tree
 	codegreenByCycle = h.clock == 1
 	codegreenForest = (*codegreenTrees)(c.trees)
 	codegreenRoom = 2
+	if codegreenForest != nil {
+		codegreenBackTo(0)
+	}
 	mp := acquirem()
 	if s := codegreenFind(mp); s != nil {
 		if codegreenForest == nil {
@@ -246,74 +258,118 @@ func codegreenPin(h *codegreenHeader) *codegreenSlot {
 	}
 }
 
+// codegreenBackOf is the function value that ends a call of a caller's node, or of a site.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func codegreenBackOf(number uint32) (exit func()) {
+	*(*uintptr)(unsafe.Pointer(&exit)) = codegreenBacks + uintptr(number)*8
+	return exit
+}
+
+// codegreenBackTo makes the function value that ends a call of a caller's node.
+//
+//go:nowritebarrierrec
+func codegreenBackTo(node uint32) {
+	*(*uintptr)(unsafe.Pointer(codegreenBacks + uintptr(node)*8)) = abi.FuncPCABIInternal(codegreenExit)
+}
+
+// codegreenBackWord is the function value that ends a call that is in words alone.
+func codegreenBackWord(site uint32) func() {
+	at := (*uint64)(unsafe.Pointer(codegreenBacks + uintptr(site)*8))
+	atomic.Store64(at, uint64(abi.FuncPCABIInternal(codegreenExitWord)))
+	return codegreenBackOf(site)
+}
+
+// codegreenNoExit ends a call that has no event.
+func codegreenNoExit() {}
+
+// codegreenExitLost ends a call whose enter was lost.
+func codegreenExitLost() {
+	if h := codegreenHead; codegreenOrphan == 0 {
+		atomic.Xadd64(&h.lost, 1)
+	}
+}
+
 // codegreenEnterSlowly is codegreenEnter where there is more to do than to go on to a
 // node that is known.
-func codegreenEnterSlowly(site uint32) uint64 {
+func codegreenEnterSlowly(site uint32) (exit func()) {
 	h, gp := codegreenHead, getg()
 	if h == nil || site == 0 || site >= codegreenSites || codegreenOrphan != 0 || gp != gp.m.curg {
-		return codegreenNothing
+		return codegreenNoExit
 	}
 	s := codegreenPin(h)
 	if s == nil {
-		return codegreenLost
+		return codegreenExitLost
 	}
 	tick := codegreenNow(h, s)
 	if s.strand != gp.goid {
 		codegreenSwitch(s, gp, tick)
 	}
-	entered := uint64(site)<<24 | codegreenWord
-	if s.tree != 0 {
+	if s.tree == 0 {
+		exit = codegreenBackWord(site)
+	} else {
 		codegreenTreeOf(s).events++
 		caller := gp.codegreenNode
 		node := codegreenCall(s, caller, site, tick)
 		if node == codegreenNothing {
 			codegreenStand(s, tick, caller)
 			releasem(gp.m)
-			return codegreenNothing
+			return codegreenNoExit
 		}
 		gp.codegreenNode = node
+		codegreenNodeOf(s, node).begun = tick
 		codegreenStand(s, tick, node)
-		entered = tick>>8<<24 | uint64(caller)
+		exit = codegreenBackOf(caller)
 	}
 	if codegreenWords && s.unwritten == 0 {
 		codegreenStore(s, tick<<24|uint64(site))
 	}
 	releasem(gp.m)
-	return entered
+	return exit
 }
 
 // codegreenExitSlowly is codegreenExit where there is more to do than to go back.
-func codegreenExitSlowly(entered uint64) {
-	h, gp, caller := codegreenHead, getg(), uint32(entered&codegreenNothing)
-	if caller == codegreenNothing || h == nil || codegreenOrphan != 0 || gp != gp.m.curg {
-		return
-	}
-	if caller == codegreenLost {
-		atomic.Xadd64(&h.lost, 1)
+func codegreenExitSlowly(caller uint32) {
+	h, gp := codegreenHead, getg()
+	if codegreenOrphan != 0 || gp != gp.m.curg {
 		return
 	}
 	s := codegreenPin(h)
 	if s == nil {
-		if caller != codegreenWord {
-			gp.codegreenNode = caller
-		}
+		gp.codegreenNode = caller
 		return
 	}
 	tick := codegreenNow(h, s)
 	if s.strand != gp.goid {
 		codegreenSwitch(s, gp, tick)
 	}
-	site := uint32(entered >> 24 & (codegreenSites - 1))
-	if caller != codegreenWord {
-		codegreenTreeOf(s).events++
-		if codegreenWords {
-			site = codegreenPath(gp.codegreenNode).site
-		}
-		codegreenEnd(s, gp, gp.codegreenNode, tick, entered)
-		gp.codegreenNode = caller
-		codegreenStand(s, tick, caller)
-	}
+	codegreenTreeOf(s).events++
+	node := gp.codegreenNode
+	codegreenEnd(s, gp, node, tick)
+	gp.codegreenNode = caller
+	codegreenStand(s, tick, caller)
 	if codegreenWords && s.unwritten == 0 {
+		codegreenStore(s, tick<<24|1<<21|uint64(codegreenPath(node).site))
+	}
+	releasem(gp.m)
+}
+
+// codegreenExitWordSlowly writes that a call of a site ends, where events are words alone.
+func codegreenExitWordSlowly(site uint32) {
+	h, gp := codegreenHead, getg()
+	if codegreenOrphan != 0 || gp != gp.m.curg {
+		return
+	}
+	s := codegreenPin(h)
+	if s == nil {
+		return
+	}
+	tick := codegreenNow(h, s)
+	if s.strand != gp.goid {
+		codegreenSwitch(s, gp, tick)
+	}
+	if s.unwritten == 0 {
 		codegreenStore(s, tick<<24|1<<21|uint64(site))
 	}
 	releasem(gp.m)

@@ -22,8 +22,7 @@
 	SHLQ $6, to          \
 	ADDQ R12, to
 
-// CLOCK is the tick in AX, and in R9 the time since the last event. R8 is what the
-// function was called with.
+// CLOCK is the tick in AX, and in R9 the time since the last event.
 #define CLOCK \
 	MOVQ runtime·codegreenHead(SB), R9   \
 	MOVQ codegreenHeader_epoch(R9), R13  \
@@ -88,7 +87,18 @@
 	ORQ  to, R10                                             \
 	MOVQ R10, codegreenTree_place(R13)
 
-// func codegreenEnter(site uint32) uint64
+// BACK is what ends a call, in AX, whose caller's node is in BX.
+#define BACK \
+	MOVQ runtime·codegreenBacks(SB), AX   \
+	LEAQ (AX)(BX*8), AX
+
+// CALLER is the number that BACK was made of, or the site, with what ends the call in DX.
+#define CALLER(to) \
+	SUBQ runtime·codegreenBacks(SB), DX   \
+	SHRQ $3, DX                           \
+	MOVL DX, to
+
+// func codegreenEnter(site uint32) (exit func())
 TEXT runtime·codegreenEnter<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-16
 	MOVL AX, AX
 	MOVQ g_codegreenSlot(R14), R11
@@ -107,10 +117,9 @@ known:
 	ADDTIME(BX, DI)
 	NODE(SI, R10)
 	ADDQ $1, codegreenNode_calls(R10)
+	MOVQ AX, codegreenNode_begun(R10)
 	STAND(SI)
-	SHRQ $8, AX
-	SHLQ $24, AX
-	ORQ  BX, AX
+	BACK
 	RET
 
 other:
@@ -137,44 +146,42 @@ paced:
 	CMPL codegreenNode_short(R10), $0
 	JEQ  timed
 	ADDQ $1, codegreenNode_calls(R10)
+	MOVQ $0, codegreenNode_begun(R10)
 	COUNT(BX, DI, SI)
-	MOVL BX, AX
+	BACK
 	RET
 
 timed:
 	JMP runtime·codegreenEnterPaced<ABIInternal>(SB)
 
-// func codegreenExit(entered uint64)
-TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
-	MOVL AX, BX
-	ANDL $const_codegreenNothing, BX
-	CMPL BX, $const_codegreenSpecial
-	JCC  slowly
+// func codegreenExit()
+TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
+	CALLER(BX)
 	MOVQ g_codegreenSlot(R14), R11
 	TESTQ R11, R11
 	JNE  paced
 	SLOT
 	MOVL g_codegreenNode(R14), SI
 	NODE(SI, DI)
-	MOVQ AX, R8
 	CLOCK
+	MOVQ codegreenNode_begun(DI), R10
+	TESTQ R10, R10
+	JEQ  unknown
 	MOVQ AX, CX                      // how long the call took, in units of 256
-	SHRQ $8, CX
-	MOVQ R8, R10
-	SHRQ $24, R10
 	SUBQ R10, CX
-	SHLQ $24, CX
-	SHRQ $24, CX
+	SHRQ $8, CX
 	CMPQ CX, codegreenSlot_long(R11)
-	JCC  late
+	JCC  slowly
+	MOVQ $0, codegreenNode_begun(DI)
+
+unknown:
 	ADDTIME(SI, DI)
 	STAND(BX)
 	RET
 
 late:
-	MOVQ R8, AX
-
 slowly:
+	MOVL BX, AX
 	JMP runtime·codegreenExitSlowly<ABIInternal>(SB)
 
 paced:
@@ -183,11 +190,18 @@ paced:
 	NODE(SI, DI)
 	CMPL codegreenNode_short(DI), $0
 	JEQ  timed
+	MOVQ $0, codegreenNode_begun(DI)
 	COUNT(SI, DI, BX)
 	RET
 
 timed:
+	MOVL BX, AX
 	JMP runtime·codegreenExitPaced<ABIInternal>(SB)
+
+// func codegreenExitWord()
+TEXT runtime·codegreenExitWord<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
+	CALLER(AX)
+	JMP runtime·codegreenExitWordSlowly<ABIInternal>(SB)
 
 // func codegreenCycles() uint64
 TEXT runtime·codegreenCycles<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8

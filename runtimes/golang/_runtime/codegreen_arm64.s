@@ -50,7 +50,18 @@
 	ADD  $codegreenTree_place, R1             \
 	STLR R2, (R1)
 
-// func codegreenEnter(site uint32) uint64
+// BACK is what ends a call, in R0, whose caller's node is in R5.
+#define BACK \
+	MOVD runtime·codegreenBacks(SB), R0   \
+	ADD  R5<<3, R0
+
+// CALLER is the number that BACK was made of, or the site, with what ends the call in R26.
+#define CALLER(to) \
+	MOVD runtime·codegreenBacks(SB), R1   \
+	SUB  R1, R26, to                      \
+	LSR  $3, to, to
+
+// func codegreenEnter(site uint32) (exit func())
 TEXT runtime·codegreenEnter<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-16
 	MOVWU R0, R0
 	MOVD  g_codegreenSlot(g), R1
@@ -72,9 +83,9 @@ known:
 	MOVD codegreenNode_calls(R6), R1
 	ADD  $1, R1
 	MOVD R1, codegreenNode_calls(R6)
+	MOVD R8, codegreenNode_begun(R6)
 	STAND(R7)
-	LSR  $8, R8, R8
-	ORR  R8<<24, R5, R0
+	BACK
 	RET
 
 other:
@@ -88,12 +99,9 @@ slowly:
 paced:
 	B runtime·codegreenEnterPaced<ABIInternal>(SB)
 
-// func codegreenExit(entered uint64)
-TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
-	AND  $const_codegreenNothing, R0, R5
-	MOVD $const_codegreenSpecial, R1
-	CMP  R1, R5
-	BHS  slowly
+// func codegreenExit()
+TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
+	CALLER(R5)
 	MOVD g_codegreenSlot(g), R1
 	CBNZ R1, paced
 	SLOT
@@ -101,22 +109,32 @@ TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
 	ADD   R7<<1, R7, R6
 	ADD   R6<<6, R4, R6
 	CLOCK
-	LSR  $8, R8, R10                 // how long the call took, in units of 256
-	LSR  $24, R0, R1
-	SUB  R1, R10, R10
-	AND  $0xffffffffff, R10, R10
+	MOVD codegreenNode_begun(R6), R1
+	CBZ  R1, unknown
+	SUB  R1, R8, R10                 // how long the call took, in units of 256
+	LSR  $8, R10, R10
 	MOVD codegreenSlot_long(R3), R1
 	CMP  R1, R10
 	BHS  slowly
+	MOVD ZR, codegreenNode_begun(R6)
+
+unknown:
 	ADDTIME(R7, R6)
 	STAND(R5)
 	RET
 
 slowly:
+	MOVW R5, R0
 	B runtime·codegreenExitSlowly<ABIInternal>(SB)
 
 paced:
+	MOVW R5, R0
 	B runtime·codegreenExitPaced<ABIInternal>(SB)
+
+// func codegreenExitWord()
+TEXT runtime·codegreenExitWord<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
+	CALLER(R0)
+	B runtime·codegreenExitWordSlowly<ABIInternal>(SB)
 
 // func codegreenCycles() uint64
 TEXT runtime·codegreenCycles<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8

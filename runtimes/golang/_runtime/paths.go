@@ -246,7 +246,8 @@ func codegreenMake(parent, site uint32, tick uint64) uint32 {
 	t := (*codegreenTree)(unsafe.Pointer(codegreenPaths))
 	node := t.count
 	n := codegreenPath(node)
-	n.site, n.parent, n.born = site, parent, tick
+	n.site, n.parent, n.begun = site, parent, tick
+	codegreenBackTo(node)
 	atomic.StoreRel(&t.count, node+1)
 	return node
 }

@@ -59,12 +59,13 @@ type codegreenRecord struct {
 }
 
 // codegreenNode is a node of a tree. The two children are sites, and above 32 bits
-// their nodes, that the thread went to from there.
+// their nodes, that the thread went to from there. The program's tree
+// has site and parent.
 type codegreenNode struct {
 	site, parent uint32
 	child        uint64
 	calls        uint64
-	born         uint64
+	begun        uint64 // tick: of a path, when it was made; of a thread, when its latest timed call was entered
 	away         int64
 	awayTicks    uint64
 	mean, short  uint32 // of the node's calls, and whether they are short: see codegreenTook
@@ -142,7 +143,7 @@ func codegreenMeasure(s *codegreenSlot, pause uint32) uint32 {
 		s.pace.pause, s.pace.until = pause, 0
 		begin := codegreenTick()
 		for range batch {
-			codegreenExit(codegreenEnter(1))
+			codegreenEnter(1)()
 		}
 		least = min(least, codegreenTick()-begin)
 	}
@@ -335,22 +336,26 @@ func codegreenAway(s *codegreenSlot, node uint32, by int64, tick uint64) {
 }
 
 // codegreenEnd looks at how long a call of a node took that ends: whether it is short, and long
-// enough for a record, unless the goroutine was away from its thread meanwhile. Of a call that was
-// entered without a tick it is not known.
+// enough for a record. The thread's node has the tick at which it was entered. That tick is the call's
+// own unless the goroutine was away from the thread meanwhile. It is not known of a call whose enter was
+// counted, nor of one within which recursion that is folded came to the same node.
 //
 //go:nosplit
 //go:nowritebarrierrec
-func codegreenEnd(s *codegreenSlot, gp *g, node uint32, tick, entered uint64) {
-	if entered>>24 == 0 {
+func codegreenEnd(s *codegreenSlot, gp *g, node uint32, tick uint64) {
+	n := codegreenNodeOf(s, node)
+	begun := n.begun
+	n.begun = 0
+	if begun == 0 || begun>>8 < gp.codegreenSince {
 		return
 	}
-	took := (tick>>8 - entered>>24) & codegreenUnits
-	codegreenTook(codegreenNodeOf(s, node), took)
-	if took < s.long || took > (tick>>8-gp.codegreenSince)&codegreenUnits {
+	took := tick>>8 - begun>>8
+	codegreenTook(n, took)
+	if took < s.long {
 		return
 	}
 	t := codegreenTreeOf(s)
 	r := &t.long[t.longs%codegreenRecords]
-	r.enter, r.exit, r.node = (tick>>8-took)<<8, tick, node
+	r.enter, r.exit, r.node = begun, tick, node
 	atomic.StoreRel64(&t.longs, t.longs+1)
 }

@@ -36,9 +36,9 @@ func codegreenRun(site uint32) func() {
 		return func() {}
 	}
 	begin := highPrecisionTimeNow()
-	outer, entered := ring.CodegreenSpanEnter(site)
+	outer, exit := ring.CodegreenSpanEnter(site)
 	return func() {
-		ring.CodegreenSpanExit(site, outer, entered)
+		ring.CodegreenSpanExit(site, outer, exit)
 		ring.CodegreenMeasured(site, 1, int64(highPrecisionTimeSince(begin)))
 	}
 }
@@ -46,7 +46,7 @@ func codegreenRun(site uint32) func() {
 // codegreenBench is the span of a benchmark's run since its timer was reset.
 type codegreenBench struct {
 	site, outer uint32
-	entered     uint64
+	exit        func()
 	on          bool
 }
 
@@ -58,12 +58,12 @@ func (c *codegreenBench) start(b *B) {
 		c.site = ring.CodegreenSpan(codegreenPackage, benchmarkName(b.name, runtime.GOMAXPROCS(0)), true)
 	}
 	c.on = true
-	c.outer, c.entered = ring.CodegreenSpanEnter(c.site)
+	c.outer, c.exit = ring.CodegreenSpanEnter(c.site)
 }
 
 func (c *codegreenBench) stop() {
 	if c.on {
-		ring.CodegreenSpanExit(c.site, c.outer, c.entered)
+		ring.CodegreenSpanExit(c.site, c.outer, c.exit)
 		c.on = false
 	}
 }

@@ -17,16 +17,16 @@ func plain(n int) int { return n + 1 }
 
 //go:noinline
 func paired(n int) int {
-	entered := cg.CodegreenEnter(base + 4)
+	exit := cg.CodegreenEnter(base + 4)
 	n++
-	cg.CodegreenExit(entered)
+	exit()
 	return n
 }
 
 //go:noinline
 func deferred(n int) int {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 	return n + 1
 }
@@ -36,7 +36,7 @@ func deferred(n int) int {
 //go:noinline
 func looped(n int) {
 	for range n {
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 }
 
@@ -92,7 +92,7 @@ var benches = []struct {
 		for range n {
 			go func() {
 				{
-					defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+					defer cg.CodegreenEnter(base + 4)()
 				}
 				done <- true
 			}()

@@ -20,7 +20,7 @@ var base = cg.CodegreenFile(key)
 
 func main() {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 1))
+		defer cg.CodegreenEnter(base + 1)()
 	}
 	n := 0
 	if len(os.Args) > 2 {
@@ -46,7 +46,7 @@ func init() {
 //go:noinline
 func fib(n int) int {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 2))
+		defer cg.CodegreenEnter(base + 2)()
 	}
 	if n < 2 {
 		return n
@@ -57,7 +57,7 @@ func fib(n int) int {
 //go:noinline
 func small(n int) int {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 3))
+		defer cg.CodegreenEnter(base + 3)()
 	}
 	return n + 1
 }
@@ -75,7 +75,7 @@ func counts(int) {
 //go:noinline
 func step(depth int, c chan int) int {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + uint32(4+depth%8)))
+		defer cg.CodegreenEnter(base + uint32(4+depth%8))()
 	}
 	if depth == 0 {
 		select {
@@ -110,7 +110,7 @@ func migrate(n int) {
 //go:noinline
 func produce(c chan int, n int) {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 	for i := range n {
 		burn(20 * time.Millisecond)
@@ -128,7 +128,7 @@ func burn(d time.Duration) {
 //go:noinline
 func consume(c chan int) (sum int) {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
+		defer cg.CodegreenEnter(base + 5)()
 	}
 	for v := range c {
 		sum += v
@@ -152,7 +152,7 @@ func many(n int) {
 	for range n {
 		wg.Go(func() {
 			{
-				defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+				defer cg.CodegreenEnter(base + 4)()
 			}
 			<-gate
 			fib(1)
@@ -165,7 +165,7 @@ func many(n int) {
 //go:noinline
 func throws(n int) {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 	if n == 0 {
 		panic("thrown")
@@ -186,7 +186,7 @@ func goexit(int) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		{
-			defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+			defer cg.CodegreenEnter(base + 4)()
 		}
 		runtime.Goexit()
 	})
@@ -196,7 +196,7 @@ func goexit(int) {
 // ready says so after n calls, inside of one, and waits to be killed.
 func ready(n int) {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 	for range n {
 		small(1)
@@ -221,7 +221,7 @@ func child(n int) {
 // execs becomes another program, with its frames open.
 func execs(int) {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 	fib(5)
 	fmt.Println(syscall.Exec("/proc/self/exe", []string{os.Args[0], "counts"}, os.Environ()))
@@ -229,7 +229,7 @@ func execs(int) {
 
 func numbers(yield func(int) bool) {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 	for i := 0; yield(fib(i % 3)); i++ {
 	}
@@ -254,7 +254,7 @@ func locked(n int) {
 		wg.Go(func() {
 			runtime.LockOSThread()
 			{
-				defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+				defer cg.CodegreenEnter(base + 4)()
 			}
 			fib(3)
 		})
@@ -279,8 +279,8 @@ func spin(n int) {
 func unknown(int) {
 	none := cg.CodegreenFile(key + 1)
 	outer := cg.CodegreenEnter(none + 1)
-	cg.CodegreenExit(cg.CodegreenEnter(none + 1))
-	cg.CodegreenExit(outer)
+	cg.CodegreenEnter(none + 1)()
+	outer()
 	fib(1)
 }
 
@@ -289,7 +289,7 @@ var shared int
 //go:noinline
 func write() {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 	shared++
 }
@@ -370,7 +370,7 @@ func shares(n int) {
 //go:noinline
 func third(x uint64) uint64 {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 6))
+		defer cg.CodegreenEnter(base + 6)()
 	}
 	return churn(x, 1000)
 }
@@ -378,7 +378,7 @@ func third(x uint64) uint64 {
 //go:noinline
 func whole(x uint64) uint64 {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 7))
+		defer cg.CodegreenEnter(base + 7)()
 	}
 	return churn(x, 3000)
 }
@@ -393,7 +393,7 @@ func seldom(n int) {
 //go:noinline
 func rare(x uint64) uint64 {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 6))
+		defer cg.CodegreenEnter(base + 6)()
 	}
 	if x%2001 == 2000 {
 		burn(200 * time.Microsecond)
@@ -430,7 +430,7 @@ func stacks(n int) {
 //go:noinline
 func down(n int) int {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 	if n == 0 {
 		return small(0)
@@ -453,7 +453,7 @@ func deep(n int) {
 func values(n int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		{
-			defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
+			defer cg.CodegreenEnter(base + 5)()
 		}
 		for i := range n {
 			if !yield(small(i)) {
@@ -488,7 +488,7 @@ func ranges(n int) {
 //go:noinline
 func mix(n, depth int) {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + uint32(4+n%8)))
+		defer cg.CodegreenEnter(base + uint32(4+n%8))()
 	}
 	if depth > 0 {
 		mix(n/8, depth-1)
@@ -514,7 +514,7 @@ func turn(n int) {
 		site = uint32(7 + -n%2)
 	}
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + site))
+		defer cg.CodegreenEnter(base + site)()
 	}
 	if n > -9 {
 		turn(n - 1)
@@ -526,13 +526,13 @@ func long(n int) {
 	for range n {
 		func() {
 			{
-				defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+				defer cg.CodegreenEnter(base + 4)()
 			}
 			burn(2 * time.Millisecond)
 		}()
 		func() {
 			{
-				defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
+				defer cg.CodegreenEnter(base + 5)()
 			}
 			time.Sleep(2 * time.Millisecond)
 		}()
@@ -548,7 +548,7 @@ func busy(n int) {
 		for range n {
 			func() {
 				{
-					defer cg.CodegreenExit(cg.CodegreenEnter(base + site))
+					defer cg.CodegreenEnter(base + site)()
 				}
 				for range 20 {
 					burn(time.Millisecond)
@@ -561,7 +561,7 @@ func busy(n int) {
 	for range n {
 		func() {
 			{
-				defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
+				defer cg.CodegreenEnter(base + 5)()
 			}
 			burn(60 * time.Millisecond)
 		}()

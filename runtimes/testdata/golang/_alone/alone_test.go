@@ -90,8 +90,7 @@ func TestRecord(t *testing.T) {
 	}
 	CodegreenSites(10, "a\nb")
 	CodegreenEnter(11)
-	CodegreenEnter(12)
-	CodegreenExit(12)
+	CodegreenEnter(12)()
 	if len(all.events) != 3 || len(all.open[codegreenG()]) != 1 || all.names[12] != "b" {
 		t.Errorf("%+v", all.events)
 	}

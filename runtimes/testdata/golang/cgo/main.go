@@ -36,7 +36,7 @@ var base = cg.CodegreenFile(key)
 //export called
 func called(n C.int) {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 4))
+		defer cg.CodegreenEnter(base + 4)()
 	}
 	if n%10 == 0 {
 		inner(int(n))
@@ -46,7 +46,7 @@ func called(n C.int) {
 //go:noinline
 func inner(n int) {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 5))
+		defer cg.CodegreenEnter(base + 5)()
 	}
 	done := make(chan bool)
 	go func() { done <- n > 0 }()
@@ -55,7 +55,7 @@ func inner(n int) {
 
 func main() {
 	{
-		defer cg.CodegreenExit(cg.CodegreenEnter(base + 1))
+		defer cg.CodegreenEnter(base + 1)()
 	}
 	C.threads(20)
 }
