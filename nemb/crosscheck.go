@@ -17,6 +17,7 @@ type comparison struct {
 	used, other []reader // the same domains, package by package
 	names       []string
 	at          checkpoint.Instant
+	took        time.Duration // to read both for the first time
 	first       [2][]sum
 }
 
@@ -77,11 +78,12 @@ func readAll(readers []reader) []sum {
 func (c *comparison) begin() {
 	c.at = checkpoint.Monotime()
 	c.first = [2][]sum{readAll(c.used), readAll(c.other)}
+	c.took = time.Duration(checkpoint.Monotime() - c.at)
 }
 
 // tolerance is how far two sources may be from each other and still agree: their
 // counters are the same and are read one after the other, with at most two
-// updates in between.
+// updates in between, and what was used while they were read.
 const tolerance = 0.05
 
 // shortest is the time after which two counters can be compared.
@@ -94,6 +96,7 @@ func (c *comparison) doubts() (notes []Note) {
 		return nil
 	}
 	now := [2][]sum{readAll(c.used), readAll(c.other)}
+	apart := c.took + time.Duration(checkpoint.Monotime()-c.at) - elapsed // processors stand still
 	for _, name := range c.names {
 		var joules [2]float64
 		var sources [2]string
@@ -115,7 +118,7 @@ func (c *comparison) doubts() (notes []Note) {
 			}
 		}
 		most := max(joules[0], joules[1])
-		slack := most/elapsed.Seconds()*0.004 + 200e-6
+		slack := most/elapsed.Seconds()*(0.004+apart.Seconds()) + 200e-6
 		if known && sources[0] != "" && math.Abs(joules[0]-joules[1]) > tolerance*most+slack {
 			notes = append(notes, Note{Doubt: true, Text: fmt.Sprintf(
 				"%s: two sources disagree: %.3g J by %s, %.3g J by %s",
