@@ -62,8 +62,8 @@ func digest(t *testing.T, dir string) string {
 
 // built measures a build of a project that cannot be written: root mounts it so
 // in a namespace of its own, others take away permissions. The project must be
-// as it was afterwards.
-func built(t *testing.T, dir string, args ...string) (r *report.Run, stdout, stderr string, status int) {
+// as it was afterwards. env is beside the tests' environment.
+func built(t *testing.T, env []string, dir string, args ...string) (r *report.Run, stdout, stderr string, status int) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run.json")
 	command := append([]string{filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "measure", "java", "-o", out}, args...)
@@ -81,7 +81,7 @@ func built(t *testing.T, dir string, args ...string) (r *report.Run, stdout, std
 	}
 	before := digest(t, dir)
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir = t.TempDir()
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), env...)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
 	err := cmd.Run()
@@ -131,6 +131,7 @@ func TestMaven(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
 	}
+	t.Parallel()
 	need(t, "mvn", "apt-get install maven")
 	dir := project(t, "testdata/programs/java/maven")
 	mvn := []string{"mvn", "-B", "-q", "test"}
@@ -143,7 +144,7 @@ func TestMaven(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, want)
 	}
-	r, stdout, stderr, status := built(t, dir, append([]string{"-g", "fine", "--project", dir, "--"}, mvn...)...)
+	r, stdout, stderr, status := built(t, nil, dir, append([]string{"-g", "fine", "--project", dir, "--"}, mvn...)...)
 	if said(stdout) != said(string(want)) || status != 0 || strings.Contains(stderr, "Picked up") {
 		t.Errorf("status %d\n%s\nwant\n%s\n%s", status, said(stdout), said(string(want)), stderr)
 	}
@@ -172,14 +173,14 @@ func TestMaven(t *testing.T) {
 
 	// Again: nothing is compiled. The project by its path from elsewhere, modules
 	// at a time, coarse: then they are compiled.
-	_, stdout, _, _ = built(t, dir, "-g", "fine", "--project", dir, "--", "mvn", "-B", "test")
+	_, stdout, _, _ = built(t, nil, dir, "-g", "fine", "--project", dir, "--", "mvn", "-B", "test")
 	if n := strings.Count(stdout, "Nothing to compile"); n != 4 || strings.Contains(stdout, "Recompiling") {
 		t.Errorf("%d times nothing to compile\n%s", n, stdout)
 	}
 	if !strings.Contains(stdout, "resourceDirectory "+dir+"/core/src/test/resources") {
 		t.Error("paths are not the project's")
 	}
-	r, stdout, stderr, status = built(t, dir, "--project", dir, "--", "mvn", "-B", "-T2", "-f", filepath.Join(dir, "pom.xml"), "-pl", "core", "-am", "test")
+	r, stdout, stderr, status = built(t, nil, dir, "--project", dir, "--", "mvn", "-B", "-T2", "-f", filepath.Join(dir, "pom.xml"), "-pl", "core", "-am", "test")
 	if !strings.Contains(stdout, "Recompiling the module") || status != 0 || len(r.Functions) != 0 || len(r.Tasks) != 5 {
 		t.Errorf("status %d, %d functions, %d tasks\n%s%s", status, len(r.Functions), len(r.Tasks), stdout, stderr)
 	}
@@ -193,7 +194,7 @@ func TestMaven(t *testing.T) {
 	if err := os.WriteFile(break1, bytes.Replace(text, []byte("assertEquals(7, "), []byte("assertEquals(8, "), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, _, _, status = built(t, dir, "--project", dir, "--", "mvn", "-B", "-q", "test")
+	r, _, _, status = built(t, nil, dir, "--project", dir, "--", "mvn", "-B", "-q", "test")
 	for _, task := range r.Tasks[1:] {
 		if want := map[bool]string{true: "failed", false: "passed"}[strings.HasSuffix(task.Name, ".counts")]; task.Status != want {
 			t.Errorf("%s: %s, want %s", task.Name, task.Status, want)
@@ -205,7 +206,7 @@ func TestMaven(t *testing.T) {
 	if err := os.WriteFile(break1, bytes.Replace(text, []byte("assertEquals(7, "), []byte("assertEquals(none, "), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, stdout, _, status = built(t, dir, "-g", "fine", "--project", dir, "--", "mvn", "-B", "-q", "test")
+	_, stdout, _, status = built(t, nil, dir, "-g", "fine", "--project", dir, "--", "mvn", "-B", "-q", "test")
 	if want := break1 + ":[26,22] cannot find symbol"; status != 1 || !strings.Contains(stdout, want) || strings.Contains(stdout, "cg$") {
 		t.Errorf("status %d, want %s\n%s", status, want, stdout)
 	}
@@ -217,17 +218,18 @@ func TestGradle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
 	}
+	t.Parallel()
 	need(t, "gradle", "apt-get install gradle")
 	// Its workers leave files where the machine's temporary ones are.
-	t.Setenv("GRADLE_OPTS", strings.TrimSpace(os.Getenv("GRADLE_OPTS")+" -Djava.io.tmpdir="+t.TempDir()))
+	env := []string{"GRADLE_OPTS=" + strings.TrimSpace(os.Getenv("GRADLE_OPTS")+" -Djava.io.tmpdir="+t.TempDir())}
 	dir := project(t, "testdata/programs/java/gradle")
-	r, stdout, stderr, status := built(t, dir, "-g", "fine", "--project", dir, "--", "gradle", "run", "test")
+	r, stdout, stderr, status := built(t, env, dir, "-g", "fine", "--project", dir, "--", "gradle", "run", "test")
 	if !strings.Contains(stdout, "\n6765\n") || status != 0 || strings.Contains(stdout+stderr, "Picked up") {
 		t.Errorf("status %d\n%s%s", status, stdout, stderr)
 	}
 	counted(t, r, map[string]uint64{"lib.Numbers.fib": 21891 + 177, "app.Main.main": 1, "app.MainTest.fib": 1})
 	for range 2 {
-		r, stdout, _, status = built(t, dir, "--project", dir, "--", "gradle", "test")
+		r, stdout, _, status = built(t, env, dir, "--project", dir, "--", "gradle", "test")
 		if len(r.Tasks) != 2 || r.Tasks[1].Name != "app.MainTest.fib" || r.Tasks[1].Status != "passed" || status != 0 {
 			t.Errorf("status %d, %+v\n%s", status, r.Tasks, stdout)
 		}

@@ -119,6 +119,7 @@ func main() {
 // computes, the function, the checkpoints and what is not instrumented are what the
 // program used within 5 %.
 func TestSameEnergy(t *testing.T) {
+	t.Parallel()
 	python(t)
 	intervals := []string{"1ms", "10ms", "100ms"}
 	if testing.Short() {
@@ -126,6 +127,7 @@ func TestSameEnergy(t *testing.T) {
 	}
 	for _, p := range sames {
 		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
 			if p.flags != nil {
 				if _, err := exec.LookPath("go"); err != nil {
 					t.Skip("no go")

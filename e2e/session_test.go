@@ -93,23 +93,24 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	env := sessionMachine(t)
 	for i, python := range sessionPythons(t) {
-		t.Run(filepath.Base(python), func(t *testing.T) {
-			for _, module := range []string{"test_form", "test_rules", "test_ends", "test_faults", "test_power"} {
+		for _, module := range []string{"test_form", "test_rules", "test_ends", "test_faults", "test_power"} {
+			t.Run(filepath.Base(python)+"/"+module, func(t *testing.T) {
+				t.Parallel() // they wait
 				cmd := exec.Command(python, "-m", "unittest", "-v", module)
 				cmd.Dir = "testdata/session"
-				cmd.Env = env
+				cmd.Env = append(slices.Clone(env), "XDG_RUNTIME_DIR="+t.TempDir()) // sessions of others are told
 				if i == 0 {
-					cmd.Env = append(slices.Clone(env), "CG_TEST_MANY=1")
+					cmd.Env = append(cmd.Env, "CG_TEST_MANY=1")
 				}
 				out, err := cmd.CombinedOutput()
 				if err != nil {
-					t.Errorf("%s: %v\n%s", module, err, out)
+					t.Errorf("%v\n%s", err, out)
 				}
 				for _, line := range regexp.MustCompile(`(?m)^\d+ s: .*|^Ran .*`).FindAllString(string(out), -1) {
-					t.Log(module + ": " + line)
+					t.Log(line)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
