@@ -4,12 +4,14 @@
 # tool is missing is skipped. With it every test runs, on the lowest and the
 # newest Python, too, and a missing tool is a failure. A test that fails is then
 # run once more by itself: a shared machine stands still now and then. The summary
-# at the end names it, and a test that fails twice is a failure. The packages that
-# take longest begin first, and three run at a time, because their tests wait a lot.
+# at the end names it and the tests that were skipped, with the reason, and a test that
+# fails twice is a failure. The packages that take longest begin first, and three run
+# at a time, because their tests wait a lot. .ci/run has vetted them, and without a
+# debugger's tables the linker takes half the time.
 set -euo pipefail
 cd "$(dirname "$0")"
 if [ "${CI:-}" != true ]; then
   exec go test -timeout 30m -p 2 -short "$@" ./...
 fi
-exec go tool gotestsum --format pkgname --hide-summary=skipped --rerun-fails=1 --rerun-fails-max-failures=12 \
-  --packages "./e2e ./languages/python ./runtimes ./..." -- -timeout 60m -p 3 "$@"
+exec go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=12 \
+  --packages "./e2e ./languages/python ./runtimes ./..." -- -timeout 60m -p 3 -vet=off -ldflags=-w "$@"

@@ -6,6 +6,8 @@
 # usage: go.sh [FOLDER [WHAT...]]   keeps what it makes in FOLDER; WHAT of std, text, tools, staticcheck,
 #        http2, protobuf, sqlite3, bbolt, nats and badger, which run with -race, GOMAXPROCS=1 and 64, too,
 #        and short, which is part of std, takes a minute of processor time and needs no network
+#
+#	CG=path   the cg to use; built from this tree otherwise
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 work=${1:-$(mktemp -d)}
@@ -14,7 +16,8 @@ work=$(cd "$work" && pwd)
 [ $# -gt 0 ] || trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 shift || true
 what=${*:-std text tools staticcheck http2 protobuf sqlite3 bbolt nats badger}
-(cd "$here" && go build -o "$work/cg" .)
+cg=${CG:-$work/cg}
+[ -n "${CG:-}" ] || (cd "$here" && go build -o "$cg" .)
 failed=0
 
 # outcomes FILE: of go test -json, a line for each test that ended.
@@ -45,7 +48,7 @@ compare() {
   for how in ${ways:-fine --inline}; do
     [ "$how" != fine ] || how=
     # shellcheck disable=SC2086
-    (cd "$folder" && "$work/cg" measure -g fine $how $flags -o "$work/$name.run.json" go -- test -json "$@" >"$work/$name.json" 2>"$work/$name.err") || true
+    (cd "$folder" && "$cg" measure -g fine $how $flags -o "$work/$name.run.json" go -- test -json "$@" >"$work/$name.json" 2>"$work/$name.err") || true
     outcomes "$work/$name.json" >"$work/$name.with"
     echo "  ${how:-fine}: $(grep -c ' pass$' "$work/$name.with") passed"
     diff "$work/$name.plain" "$work/$name.with" | sed 's/^/    /' || failed=1
