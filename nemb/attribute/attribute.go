@@ -19,6 +19,7 @@
 package attribute
 
 import (
+	"cmp"
 	"slices"
 
 	"cg/checkpoint"
@@ -38,20 +39,25 @@ type Attributor struct {
 	// have their own lines in the ledger. Set before Begin.
 	Background []string
 
-	stacks  *stacks.Stacks
-	windows *windows.Windows
-	data    *regression.Data
-	calls   *calls.Calls
-	columns []regression.Entry // scratch memory
+	stacks   *stacks.Stacks
+	windows  *windows.Windows
+	contexts *contexts
+	data     *regression.Data
+	calls    *calls.Calls
+
+	columns []regression.Entry            // scratch memory
+	times   map[regression.Column]float64 // scratch memory
 }
 
 // New prepares the attribution of energy from these domains, on a host of cpus
 // logical processors, 0 where that is not known.
 func New(domains []nemb.Domain, cpus int) *Attributor {
 	st := stacks.New()
+	c := newContexts(st.Tree)
 	return &Attributor{
-		stacks: st, windows: windows.New(domains, cpus, st.Tree), data: regression.NewData(counters(domains)),
-		calls: calls.New(st.Tree),
+		stacks: st, windows: windows.New(domains, cpus, st.Tree), contexts: c,
+		data: regression.NewData(counters(domains), c.of), calls: calls.New(st.Tree),
+		times: map[regression.Column]float64{},
 	}
 }
 
@@ -128,41 +134,36 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 		a.data.Lengthen(d, nanos(a.windows.Domains[d].Domain.Period))
 	}
 	if !failed && w.Weight > 0 && a.data.HasCounters() {
-		a.columns = columns(a.columns[:0], w)
+		a.columns = a.timesOf(w)
 		a.data.Add(w.Wall, w.Spent, w.Moved, a.columns)
 	}
 	a.closeCalls(w, known)
 	a.stacks.EndWindow()
 }
 
-// columns lists what each column has of the processor time of a window.
-func columns(to []regression.Entry, w windows.Window) []regression.Entry {
-	for i, used := range w.Background {
-		if used > 0 {
-			to = append(to, regression.Entry{Column: regression.Background(i), Time: float32(used)})
-		}
-	}
-	for site, share := range w.Sites {
-		if share.Self > 0 {
-			to = append(to, regression.Entry{Column: regression.Site(site), Time: float32(share.Self * w.Weight)})
-		}
-	}
-	slices.SortFunc(to, func(x, y regression.Entry) int { return int(x.Column) - int(y.Column) })
+// timesOf lists what each column has of the processor time of a window, by rising
+// column. The list is valid until the next one.
+func (a *Attributor) timesOf(w windows.Window) []regression.Entry {
+	clear(a.times)
 	left := w.Weight
-	for _, used := range w.Background {
+	for i, used := range w.Background {
+		a.times[regression.Background(i)] = used
 		left -= used
 	}
-	for _, e := range to {
-		if !e.Column.IsBackground() {
-			left -= w.Sites[e.Column.Site()].Self * w.Weight
-		}
+	for _, p := range w.Paths {
+		a.times[a.contexts.path(p.Node)] += p.Self * w.Weight
+		left -= p.Self * w.Weight
 	}
 	if left > 1e-6*w.Weight {
-		at, _ := slices.BinarySearchFunc(to, regression.Outside, func(e regression.Entry, c regression.Column) int {
-			return int(e.Column) - int(c)
-		})
-		to = slices.Insert(to, at, regression.Entry{Column: regression.Outside, Time: float32(left)})
+		a.times[regression.Outside] += left
 	}
+	to := a.columns[:0]
+	for k, used := range a.times {
+		if used > 0 {
+			to = append(to, regression.Entry{Column: k, Time: float32(used)})
+		}
+	}
+	slices.SortFunc(to, func(x, y regression.Entry) int { return cmp.Compare(x.Column, y.Column) })
 	return to
 }
 

@@ -14,10 +14,11 @@ import (
 
 // explanation is what the regressions show, domain by domain.
 type explanation struct {
-	windows *windows.Windows
-	tree    *paths.Tree
-	fits    []*regression.Fit // nil where there is none
-	nodes   [][]float64       // microjoules, per domain, per node
+	windows  *windows.Windows
+	tree     *paths.Tree
+	contexts *contexts
+	fits     []*regression.Fit // nil where there is none
+	nodes    [][]float64       // microjoules, per domain, per node
 	// background is the same per background class.
 	background [][]float64
 	scale      []float64 // of the fits' energies
@@ -26,7 +27,8 @@ type explanation struct {
 	main int
 }
 
-// estimate is what domain d's fit shows of a column, nil where it shows nothing.
+// estimate is what domain d's fit shows of a function, or of what is none, nil where it
+// shows nothing.
 func (x *explanation) estimate(d int, k regression.Column) *regression.Estimate {
 	f := x.fits[d]
 	if f == nil || !f.Columns[k].IsResolved() {
@@ -36,12 +38,12 @@ func (x *explanation) estimate(d int, k regression.Column) *regression.Estimate 
 }
 
 // explain turns the powers that were found into the energies of call paths. The
-// paths of a function share its energy by processor time. What the data do not
-// show keeps its share by time, window by window.
+// paths of a function share its energy by processor time, where their contexts have no
+// powers of their own. What the data do not show keeps its share by time, window by window.
 func (a *Attributor) explain() *explanation {
 	n := len(a.windows.Domains)
 	x := &explanation{
-		windows: a.windows, tree: a.stacks.Tree, fits: a.data.Fits(n, a.meanStretch()),
+		windows: a.windows, tree: a.stacks.Tree, contexts: a.contexts, fits: a.data.Fits(n, a.runs()),
 		nodes: make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1,
 	}
 	most := nemb.Energy(0)
@@ -58,27 +60,28 @@ func (a *Attributor) explain() *explanation {
 	return x
 }
 
-// meanStretch is how long each column runs in one go, in nanoseconds of processor
-// time: from a call of it, or the end of a call that it made, to the next.
-// Suspensions make it shorter still.
-func (a *Attributor) meanStretch() map[regression.Column]float64 {
+// runs is how long each column ran, and in how many goes: from a call of it, or the end
+// of a call that it made, to the next. Suspensions make these shorter still.
+func (a *Attributor) runs() map[regression.Column]regression.Run {
 	tree := a.stacks.Tree
-	times, cpu := map[regression.Column]float64{}, map[regression.Column]float64{}
-	for i, site := range tree.Sites() {
-		n, k := int32(i), regression.Site(site)
-		cpu[k] += a.windows.Times[n].CPU
+	runs := map[regression.Column]regression.Run{}
+	add := func(n int32, time, count float64) {
+		k := a.contexts.path(n)
+		r := runs[k]
+		r.Time += time
+		r.Count += count
+		runs[k] = r
+	}
+	for i := range tree.Sites() {
+		n := int32(i)
+		add(n, a.windows.Times[n].CPU, 0)
 		if n != paths.Root {
 			calls := float64(a.stacks.Calls(n))
-			times[k] += calls
-			times[regression.Site(tree.Site(tree.Parent(n)))] += calls
+			add(n, 0, calls)
+			add(tree.Parent(n), 0, calls)
 		}
 	}
-	for k, n := range times {
-		if n > 0 {
-			cpu[k] /= n
-		}
-	}
-	return cpu
+	return runs
 }
 
 // apply shares the program's energy in a domain out as a fit shows; false where
@@ -120,7 +123,7 @@ func (x *explanation) apply(d int, f *regression.Fit) bool {
 func (x *explanation) shareByTime(d int) (share, cpu map[regression.Column]float64) {
 	share, cpu = map[regression.Column]float64{}, map[regression.Column]float64{}
 	for n, site := range x.tree.Sites() {
-		k := regression.Site(site)
+		k := x.contexts.function(site)
 		share[k] += x.windows.Domains[d].Paths[n]
 		cpu[k] += x.windows.Times[n].CPU
 	}
@@ -139,10 +142,12 @@ func (x *explanation) divide(d int, share, cpu map[regression.Column]float64) {
 		}
 		return share[k]
 	}
+	parts := x.partTimes(d)
 	byTime := &x.windows.Domains[d]
 	nodes := make([]float64, x.tree.Len())
 	for n, site := range x.tree.Sites() {
-		k := regression.Site(site)
+		k := x.contexts.function(site)
+		context, part := x.part(d, int32(n))
 		switch {
 		case site == 0: // the root, and words that are none of a site's
 			own := byTime.Paths[n]
@@ -155,6 +160,8 @@ func (x *explanation) divide(d int, share, cpu map[regression.Column]float64) {
 			}
 		case x.estimate(d, k) == nil:
 			nodes[n] = byTime.Paths[n]
+		case part != nil:
+			nodes[n] = part.Energy * x.scale[d] * x.windows.Times[n].CPU / max(parts[context], 1e-300)
 		case cpu[k] > 0:
 			nodes[n] = energy(k) * x.windows.Times[n].CPU / cpu[k]
 		}
@@ -168,10 +175,31 @@ func (x *explanation) divide(d int, share, cpu map[regression.Column]float64) {
 	}
 }
 
+// part is what domain d's fit shows of the context of a call path, and the column of
+// that; nil where its function has one power.
+func (x *explanation) part(d int, n int32) (regression.Column, *regression.Estimate) {
+	f := x.fits[d]
+	if f == nil || n == paths.Root {
+		return regression.Outside, nil
+	}
+	return f.Part(x.contexts.path(n))
+}
+
+// partTimes is the processor time of the contexts that have a power of their own.
+func (x *explanation) partTimes(d int) map[regression.Column]float64 {
+	times := map[regression.Column]float64{}
+	for n := range x.tree.Sites() {
+		if k, part := x.part(d, int32(n)); part != nil {
+			times[k] += x.windows.Times[n].CPU
+		}
+	}
+	return times
+}
+
 // selfBounds is the interval of a site's energy e in a domain.
 func (x *explanation) selfBounds(d int, site checkpoint.SiteID, e nemb.Energy) windows.Bounds {
 	hard, _ := x.windows.Bounds(site, d)
-	r := x.estimate(d, regression.Site(site))
+	r := x.estimate(d, x.contexts.function(site))
 	if r == nil {
 		return hard
 	}
@@ -192,7 +220,7 @@ func (x *explanation) verdict(c *Cost) {
 	if x.main < 0 {
 		return
 	}
-	k, f := regression.Site(c.Site), x.fits[x.main]
+	k, f := x.contexts.function(c.Site), x.fits[x.main]
 	r := x.estimate(x.main, k)
 	if r != nil {
 		c.Method = Regression
@@ -211,8 +239,8 @@ func (x *explanation) verdict(c *Cost) {
 		c.Reason = reason
 	}
 	for _, other := range f.Columns[k].Group {
-		if other != k && !other.IsBackground() && other != regression.Site(checkpoint.OwnSite) {
-			c.Group = append(c.Group, other.Site())
+		if other != k && !other.IsBackground() && other != regression.Runtime {
+			c.Group = append(c.Group, x.contexts.site(other))
 		}
 	}
 }

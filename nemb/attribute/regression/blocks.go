@@ -1,9 +1,9 @@
 package regression
 
 import (
+	"cmp"
+	"maps"
 	"slices"
-
-	"cg/checkpoint"
 )
 
 // A block is some windows together, long enough for what a counter shows late
@@ -26,34 +26,54 @@ type Entry struct {
 	Time   float32
 }
 
-// Column is what has a power of its own: a site, the program outside its sites,
-// or a class of background threads.
+// Column is what may have a power of its own: the program outside its functions, cg's
+// runtime in the program, a class of background threads, a function, or a context of
+// one, which is the function as called along a certain path. Columns of functions and
+// contexts have the numbers from First on, and whoever adds windows gives them.
 type Column int32
 
-// Outside is the column of the program outside its sites.
-const Outside Column = 0
-
-// Site is the column of a site.
-func Site(site checkpoint.SiteID) Column { return Column(site) }
+const (
+	Outside Column = 0 // the program outside its functions
+	Runtime Column = 1 // cg's runtime in the program, checkpoints above all
+	First   Column = 2
+)
 
 // Background is the column of class i of background threads.
 func Background(i int) Column { return Column(-1 - i) }
 
-// Site is the site of a column, 0 where it is none.
-func (c Column) Site() checkpoint.SiteID { return checkpoint.SiteID(max(0, c)) }
-
 // IsBackground reports whether a column is of background threads.
 func (c Column) IsBackground() bool { return c < 0 }
+
+// Contexts tells of which context of a function another is a part: that of the function
+// called by a is one of the function, and that of the function called by a, which b
+// called, is one of the former. It is Outside for functions and for what is none.
+type Contexts func(Column) Column
+
+// function is the function of a column; the column itself where it is no context.
+func (of Contexts) function(c Column) Column {
+	for of != nil {
+		outer := of(c)
+		if outer == Outside {
+			break
+		}
+		c = outer
+	}
+	return c
+}
 
 const (
 	blockPeriods = 10
 	maxBlocks    = 1 << 13
 	maxEntries   = 1 << 20 // over all blocks: 8 MiB
+	// The contexts that are kept apart in blocks are so many, those that ran longest.
+	// They are chosen when there are twice as many.
+	maxContexts = 512
 )
 
 // collector gathers blocks for the domains whose counters have one period. Its
 // memory has a limit: beyond it, neighbours are joined.
 type collector struct {
+	of      Contexts
 	period  float64 // ns; 0 where it is not known
 	domains []int
 	blocks  []block
@@ -64,12 +84,16 @@ type collector struct {
 	moved  int // windows of the open block in which the counter moved
 	sums   map[Column]float64
 	energy []float64 // per domain, of the window being closed
+
+	contexts map[Column]float64 // ns, of the columns that are contexts and kept apart
+	folded   map[Column]bool    // contexts whose times go to those around them
 }
 
 // newCollector makes the collector of one domain.
-func newCollector(period float64, domain int) *collector {
+func newCollector(period float64, domain int, of Contexts) *collector {
 	return &collector{
-		period: period, per: 1, domains: []int{domain}, sums: map[Column]float64{}, open: block{energy: []float64{0}},
+		of: of, period: period, per: 1, domains: []int{domain}, sums: map[Column]float64{},
+		open: block{energy: []float64{0}}, contexts: map[Column]float64{}, folded: map[Column]bool{},
 	}
 }
 
@@ -88,7 +112,7 @@ func (c *collector) add(wall float64, energy []float64, times []Entry, moved boo
 		b.energy[i] += e
 	}
 	for _, e := range times {
-		c.sums[e.Column] += float64(e.Time)
+		c.sums[c.kept(e.Column)] += float64(e.Time)
 	}
 	if moved {
 		c.moved++
@@ -98,7 +122,7 @@ func (c *collector) add(wall float64, energy []float64, times []Entry, moved boo
 		long = c.moved >= blockPeriods
 	}
 	if moved && long {
-		b.edge, b.last = slices.Clone(times), wall
+		b.edge, b.last = c.fold(slices.Clone(times)), wall
 		c.endBlock()
 	}
 }
@@ -112,8 +136,11 @@ func (c *collector) endBlock() {
 	b.times = make([]Entry, 0, len(c.sums))
 	for k, t := range c.sums {
 		b.times = append(b.times, Entry{k, float32(t)})
+		if c.of != nil && c.of(k) != Outside {
+			c.contexts[k] += t
+		}
 	}
-	slices.SortFunc(b.times, func(x, y Entry) int { return int(x.Column) - int(y.Column) })
+	slices.SortFunc(b.times, byColumn)
 	clear(c.sums)
 	fresh := block{energy: make([]float64, len(b.energy))}
 	c.moved = 0
@@ -128,9 +155,67 @@ func (c *collector) endBlock() {
 	last := c.blocks[len(c.blocks)-1]
 	c.entries += len(last.times) + len(last.edge)
 	c.open = fresh
+	if len(c.contexts) > 2*maxContexts {
+		c.foldContexts()
+	}
 	for len(c.blocks) > maxBlocks || c.entries > maxEntries && len(c.blocks) > 2 {
 		c.halve()
 	}
+}
+
+func byColumn(x, y Entry) int { return cmp.Compare(x.Column, y.Column) }
+
+// kept is the column that has the times of another: the nearest one around a context that
+// is no longer kept apart.
+func (c *collector) kept(k Column) Column {
+	for c.folded[k] {
+		k = c.of(k)
+	}
+	return k
+}
+
+// foldContexts keeps the contexts apart that ran longest, and gives the times of the
+// others to those around them, for good.
+func (c *collector) foldContexts() {
+	for len(c.contexts) > maxContexts {
+		all := slices.SortedFunc(maps.Keys(c.contexts), func(x, y Column) int {
+			return cmp.Or(cmp.Compare(c.contexts[y], c.contexts[x]), cmp.Compare(x, y))
+		})
+		for _, k := range all[maxContexts:] {
+			c.folded[k] = true
+			if outer := c.kept(k); c.of(outer) != Outside {
+				c.contexts[outer] += c.contexts[k]
+			}
+			delete(c.contexts, k)
+		}
+	}
+	c.entries = 0
+	for i := range c.blocks {
+		b := &c.blocks[i]
+		b.times, b.edge = c.fold(b.times), c.fold(b.edge)
+		c.entries += len(b.times) + len(b.edge)
+	}
+}
+
+// fold gives the times of contexts that are not kept apart to those around them. It
+// changes the entries and returns them.
+func (c *collector) fold(entries []Entry) []Entry {
+	if len(c.folded) == 0 {
+		return entries
+	}
+	for i := range entries {
+		entries[i].Column = c.kept(entries[i].Column)
+	}
+	slices.SortStableFunc(entries, byColumn)
+	out := entries[:0]
+	for _, e := range entries {
+		if n := len(out); n > 0 && out[n-1].Column == e.Column {
+			out[n-1].Time += e.Time
+			continue
+		}
+		out = append(out, e)
+	}
+	return slices.Clip(out)
 }
 
 // halve joins neighbours.

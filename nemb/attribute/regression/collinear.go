@@ -10,6 +10,7 @@ import (
 const (
 	opposed  = -0.7 // correlation of two unsure powers from which on they make one group
 	reliable = 0.9  // the part of what varies in a column that has to be more than its edges
+	guessed  = 0.2  // of the mean: the standard deviation of a power that is fixed to it
 	minor    = 0.25 // of another's time: a column this short, which the data cannot separate from it, has the mean power
 )
 
@@ -66,6 +67,15 @@ func (r *regression) groupCollinear() (g grouping, ok bool) {
 		if !ok {
 			return grouping{}, false
 		}
+		times := make([]float64, g.n)
+		for i, k := range g.of {
+			times[k] += r.total[i]
+		}
+		if k := s.mostMinor(times); k >= 0 {
+			r.fixed[k] = true
+			g.mark(k, Noisy)
+			continue
+		}
 		blurred := s.mostBlurred()
 		a, b, found := s.mostOpposed(blurred)
 		if blurred < 0 && !found {
@@ -75,10 +85,6 @@ func (r *regression) groupCollinear() (g grouping, ok bool) {
 				}
 			}
 			return g, true
-		}
-		times := make([]float64, g.n)
-		for i, k := range g.of {
-			times[k] += r.total[i]
 		}
 		if blurred >= 0 && (!found || times[blurred] < minor*times[b]) {
 			// The data cannot separate it from a column with much more time, or
@@ -108,7 +114,7 @@ func (r *regression) separation(g *grouping, edges *gram) (s separation, ok bool
 		return s, false
 	}
 	noise := all.rss(g.power) / max(1, all.count-float64(g.n))
-	if s.inverse, ok = r.pulled(all).inverse(); !ok {
+	if s.inverse, ok = r.pulled(all, r.means(g.n)).inverse(); !ok {
 		return s, false
 	}
 	blurred := edges.grouped(g.of, g.n)
@@ -118,6 +124,26 @@ func (r *regression) separation(g *grouping, edges *gram) (s separation, ok bool
 		s.own[k] = 1 - blurred.at(k, k)*s.inverse.At(k, k)
 	}
 	return s, true
+}
+
+// mostMinor is the shortest of the unsure groups that the data cannot separate from one
+// with much more time, -1 where there is none. The powers of the others are then known
+// better: a caller that runs a little before each call that it makes hides nothing of
+// what it calls.
+func (s separation) mostMinor(times []float64) int {
+	group := -1
+	for a := range times {
+		if !s.unsure[a] || s.fixed[a] || group >= 0 && times[a] >= times[group] {
+			continue
+		}
+		for b := range times {
+			if b != a && !s.fixed[b] && times[a] < minor*times[b] && s.correlation(a, b) < opposed {
+				group = a
+				break
+			}
+		}
+	}
+	return group
 }
 
 // mostBlurred is the group of which the edges of blocks hide most, -1 where they

@@ -5,8 +5,9 @@
 // It takes, window by window, the program's energy in each domain and the times of
 // the columns (Data.Add). It gives, for each domain, the energy of each column
 // with its interval, or the Reason why the data do not show it (Data.Fits). The
-// package is pure arithmetic. It knows neither threads nor call paths, and it
-// does not divide the energy of a function among the function's call paths.
+// package is pure arithmetic. It knows neither threads nor call paths, but which column
+// is a context of which function: a context has a power of its own where the data
+// clearly show one (split.go).
 package regression
 
 import "slices"
@@ -24,18 +25,19 @@ type Data struct {
 	collectors []*collector
 }
 
-// NewData begins with no window. Counters of one period share their blocks.
-func NewData(counters []Counter) *Data {
+// NewData begins with no window. Counters of one period share their blocks. of tells
+// which columns are contexts, nil where none is.
+func NewData(counters []Counter, of Contexts) *Data {
 	var all []*collector
 	for _, n := range counters {
 		i := slices.IndexFunc(all, func(c *collector) bool { return n.Period > 0 && c.period == n.Period })
 		if i < 0 {
-			all = append(all, newCollector(n.Period, n.Domain))
+			all = append(all, newCollector(n.Period, n.Domain, of))
 			continue
 		}
 		all[i].also(n.Domain)
 	}
-	return &Data{all}
+	return &Data{collectors: all}
 }
 
 // HasCounters reports whether any domain has a counter. Without one, Add has no
@@ -66,17 +68,18 @@ func (d *Data) Lengthen(domain int, period float64) {
 	}
 }
 
+// Run is the processor time of a column, in nanoseconds, and in how many goes it ran.
+type Run struct{ Time, Count float64 }
+
 // Fits finds the powers in each of so many domains; nil where a domain has no
-// counter or its blocks are too few. No window may follow.
-//
-// stretch is how long each column runs in one go, in nanoseconds, where that is
-// known.
-func (d *Data) Fits(domains int, stretch map[Column]float64) []*Fit {
+// counter or its blocks are too few. No window may follow. runs has what is known of
+// how long columns run in one go; those of a function's contexts add up.
+func (d *Data) Fits(domains int, runs map[Column]Run) []*Fit {
 	fits := make([]*Fit, domains)
 	for _, c := range d.collectors {
 		c.endBlock()
 		for i, domain := range c.domains {
-			fits[domain] = c.fit(i, stretch)
+			fits[domain] = c.fit(i, runs)
 		}
 	}
 	return fits

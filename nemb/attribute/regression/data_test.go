@@ -3,6 +3,7 @@ package regression
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -18,12 +19,12 @@ func inUse() uint64 {
 // run's: 100,000 blocks of 200 functions each, a thousand seconds and more.
 func TestBlocksAreBounded(t *testing.T) {
 	before := inUse()
-	c := newCollector(1e6, 0)
+	c := newCollector(1e6, 0, nil)
 	times := make([]Entry, 200)
 	total := 0.0
 	for i := range 100_000 {
 		for k := range times {
-			times[k] = Entry{Column(k + 1), float32(1000 * (1 + (i+k)%7))}
+			times[k] = Entry{site(k), float32(1000 * (1 + (i+k)%7))}
 		}
 		c.add(10e6, []float64{float64(i % 100)}, times, true)
 		total += float64(i % 100)
@@ -53,22 +54,63 @@ func TestBlocksAreBounded(t *testing.T) {
 // BenchmarkFit explains the blocks of a run of two minutes and more, with as many
 // functions as have a power of their own.
 func BenchmarkFit(b *testing.B) {
-	c := newCollector(1e6, 0)
+	c := newCollector(1e6, 0, nil)
 	random := rand.New(rand.NewPCG(1, 2))
 	times := make([]Entry, maxColumns)
 	for range maxBlocks {
 		left, energy := 10e6, 0.0
 		for k := range times {
 			t := left / float64(maxColumns) * (0.5 + random.Float64())
-			times[k] = Entry{Column(k + 1), float32(t)}
+			times[k] = Entry{site(k), float32(t)}
 			energy += t * 1e-3 * float64(5+k%30)
 		}
 		c.add(10e6, []float64{energy}, times, true)
 	}
 	for b.Loop() {
-		if c.fit(0, map[Column]float64{}) == nil {
+		if c.fit(0, nil) == nil {
 			b.Fatal("nothing is explained")
 		}
 	}
 	b.ReportMetric(float64(len(c.blocks)), "blocks")
+}
+
+// BenchmarkFitContexts explains the blocks of a run whose functions each have four
+// contexts, one of which draws twice as much as the others.
+func BenchmarkFitContexts(b *testing.B) {
+	const functions, contexts = 24, 4
+	of := func(k Column) Column {
+		if i := int(k - First); k >= First && i >= functions {
+			return site((i - functions) / contexts)
+		}
+		return Outside
+	}
+	c := newCollector(1e6, 0, of)
+	random := rand.New(rand.NewPCG(1, 2))
+	times := make([]Entry, functions*contexts)
+	runs := map[Column]Run{} // of 50 us each
+	for range maxBlocks * blockPeriods {
+		energy := 0.0
+		for k := range times {
+			runs[site(functions+k)] = Run{5e4, 1}
+			times[k] = Entry{Column: site(functions + k)}
+		}
+		for range 20 {
+			k := random.IntN(len(times))
+			times[k].Time += 5e4
+			watts := float64(5 + k/contexts)
+			if k%contexts == 0 {
+				watts *= 2
+			}
+			energy += 5e4 * 1e-3 * watts
+		}
+		ran := slices.DeleteFunc(slices.Clone(times), func(e Entry) bool { return e.Time == 0 })
+		c.add(1e6, []float64{energy}, ran, true)
+	}
+	var f *Fit
+	for b.Loop() {
+		if f = c.fit(0, runs); f == nil {
+			b.Fatal("nothing is explained")
+		}
+	}
+	b.ReportMetric(float64(len(f.parts)), "contexts")
 }

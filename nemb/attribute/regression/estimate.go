@@ -19,8 +19,16 @@ const (
 
 // Fit is what the blocks show of a domain.
 type Fit struct {
-	// Columns has those with a power of their own.
+	// Columns has the functions, and what is no function, with a power of their own. It has
+	// no contexts: the estimate of a function is that of all of its contexts together.
 	Columns map[Column]*Estimate
+	// Doubts says, of contexts that have no power of their own, by how much their power may
+	// differ from that of the column that has their times: a standard deviation, as a part
+	// of it. Contexts that ran too little are not in it.
+	Doubts map[Column]float64
+
+	parts map[Column]*Estimate // contexts with a power of their own, and what is left of their functions
+	of    Contexts
 	// Quantile is that of 95 % of Student's distribution: so many standard
 	// deviations are half of an interval.
 	Quantile float64
@@ -56,18 +64,27 @@ const Replicas = 160
 // interval is larger than this part of it.
 const Unsure = 0.5
 
-// estimate turns powers into energies with their intervals.
-func (r *regression) estimate() *Fit {
-	g, ok := r.groupCollinear()
-	if !ok {
-		return nil
+// Part is the estimate of the nearest context around a column, itself included, that has
+// a power of its own, and the column of that; of what is left of its function, where
+// other contexts of it have one. It is nil where the function has one power.
+func (f *Fit) Part(k Column) (Column, *Estimate) {
+	for {
+		if e := f.parts[k]; e != nil || f.of == nil || f.of(k) == Outside {
+			return k, e
+		}
+		k = f.of(k)
 	}
+}
+
+// estimate turns powers into energies with their intervals.
+func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 	s := r.shareOut(g)
 	replicas := r.replicate(g)
 	parts := r.partsOfGroups(g, s.times, len(replicas))
 	f := &Fit{
 		Columns:  map[Column]*Estimate{},
 		Quantile: distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(1, len(r.chunks)-1))}.Quantile(0.975),
+		Doubts:   doubts, parts: map[Column]*Estimate{}, of: r.c.of,
 	}
 	for k, name := range r.columns {
 		group := g.of[k]
@@ -78,21 +95,21 @@ func (r *regression) estimate() *Fit {
 			e.Energy = e.Shared * r.total[k] / s.times[group]
 			of = e.Shared
 		}
-		squares, base := 0.0, s.groupEnergy(g.power, group)
+		base := s.groupEnergy(g.power, group)
+		var ratios []float64
 		for i, power := range replicas {
 			ratio := 1.0
 			if base > 0 {
 				ratio = s.groupEnergy(power, group) / base
 			}
-			squares += (ratio - 1) * (ratio - 1)
+			ratios = append(ratios, ratio)
 			if g.reason[k] == Collinear {
 				ratio *= parts[k][i] * s.times[group] / max(r.total[k], 1e-300)
 			}
 			e.Replicas = append(e.Replicas, ratio)
 		}
-		deviation := math.Sqrt(squares / float64(max(1, len(replicas)-1)))
 		e.Edges = 1.96 * math.Sqrt(s.edges[k])
-		e.HalfWidth = math.Hypot(f.Quantile*of*deviation, e.Edges)
+		e.HalfWidth = math.Hypot(f.Quantile*of*deviation(ratios), e.Edges)
 		switch {
 		case e.Reason == Resolved && e.HalfWidth > Unsure*e.Energy:
 			e.Reason = Noisy
@@ -100,7 +117,17 @@ func (r *regression) estimate() *Fit {
 			e.Group = r.group(g, group)
 		}
 	}
+	f.joinContexts(r)
 	return f
+}
+
+// deviation is the standard deviation of ratios from 1.
+func deviation(ratios []float64) float64 {
+	squares := 0.0
+	for _, ratio := range ratios {
+		squares += (ratio - 1) * (ratio - 1)
+	}
+	return math.Sqrt(squares / float64(max(1, len(ratios)-1)))
 }
 
 // group lists the columns of a group.
@@ -246,6 +273,18 @@ func (r *regression) partsOfGroups(g grouping, times []float64, draws int) [][]f
 	return parts
 }
 
+// drawFixed draws the powers of groups that are fixed to the mean, as far as the
+// data do not show them. The others are pulled to the mean itself.
+func (r *regression) drawFixed(random *rand.Rand, groups int) []float64 {
+	powers := r.means(groups)
+	for i, fixed := range r.fixed {
+		if fixed {
+			powers[i] *= max(0, 1+guessed*random.NormFloat64())
+		}
+	}
+	return powers
+}
+
 // replicate finds the powers again for chunks of blocks drawn with replacement
 // (block bootstrap; Kunsch, Annals of Statistics 17, 1989, 1217-1241).
 func (r *regression) replicate(g grouping) [][]float64 {
@@ -267,7 +306,7 @@ func (r *regression) replicate(g grouping) [][]float64 {
 				sum.add(grouped[i], times)
 			}
 		}
-		power, ok := r.solve(sum)
+		power, ok := r.pulled(sum, r.drawFixed(random, g.n)).nonnegative(r.mean)
 		if !ok {
 			power = g.power
 		}

@@ -89,16 +89,16 @@ func (g *gram) rss(p []float64) float64 {
 	return max(0, sum)
 }
 
-// towards is the problem with a pull of every coefficient to one value: a row for
-// each that says so with the given weight. It keeps a singular problem solvable.
-func (g *gram) towards(value float64, weights []float64) *gram {
+// towards is the problem with a pull of every coefficient to a value: a row for each
+// that says so with the given weight. It keeps a singular problem solvable.
+func (g *gram) towards(values, weights []float64) *gram {
 	out := newGram(g.n)
 	copy(out.xx, g.xx)
 	copy(out.xy, g.xy)
 	out.yy, out.count = g.yy, g.count
 	for i, weight := range weights {
 		out.xx[i*g.n+i] += weight
-		out.xy[i] += weight * value
+		out.xy[i] += weight * values[i]
 	}
 	return out
 }

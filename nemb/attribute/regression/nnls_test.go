@@ -47,7 +47,7 @@ func TestNonnegative(t *testing.T) {
 		t.Errorf("a singular problem has the solution %v", x)
 	}
 	// A pull makes it one that has.
-	pulled := problem([]float64{1, 1, 2}, []float64{2, 2, 4}).towards(1, []float64{1, 1})
+	pulled := problem([]float64{1, 1, 2}, []float64{2, 2, 4}).towards([]float64{1, 1}, []float64{1, 1})
 	if x, ok := pulled.nonnegative(1); !ok || !alike(x, []float64{1, 1}) {
 		t.Errorf("%v, %v", x, ok)
 	}

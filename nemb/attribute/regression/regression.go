@@ -2,10 +2,9 @@ package regression
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
-
-	"cg/checkpoint"
 )
 
 // The energy of a measured domain is explained, block by block, by the time
@@ -33,75 +32,93 @@ const (
 type regression struct {
 	c        *collector
 	d        int // index into the collector's domains
-	columns  []Column
-	index    map[Column]int // into columns; what is missing has the last, the pool
-	pool     int            // its index, or -1
-	total    []float64      // ms, per column
-	mean     float64        // W
-	age      float64        // ns, the mean age of a reading
+	runs     map[Column]Run
+	times    map[Column]float64 // ms, of what the blocks keep apart
+	columns  []Column           // functions, and contexts that have a power of their own (split.go)
+	index    map[Column]int     // into columns; see of
+	pool     int                // the column of all functions that have none, the last one; -1 where there are none
+	total    []float64          // ms, per column
+	mean     float64            // W
+	age      float64            // ns, the mean age of a reading
 	theta    float64
 	level    []float64 // nil for 1, see follow
 	stretch  []float64 // ms, the mean time of a column in one go, +Inf where it is not known
 	residual float64   // the sum of squares that theta leaves
+	noise    float64   // of it, for each block; 0 where it is not known yet
 	fixed    []bool    // per group, whether its power is fixed to the mean
 	chunks   []*gram
 	all      *gram
 }
 
 // fit explains the energy of domain d of the collector; nil where there are too
-// few blocks. stretch is that of Data.Fits.
-func (c *collector) fit(d int, stretch map[Column]float64) *Fit {
+// few blocks. runs is that of Data.Fits.
+func (c *collector) fit(d int, runs map[Column]Run) *Fit {
 	if len(c.blocks) < minBlocks {
 		return nil
 	}
-	r := &regression{c: c, d: d, pool: -1, index: map[Column]int{}}
-	r.chooseColumns()
+	r := &regression{c: c, d: d, runs: runs, times: map[Column]float64{}}
 	energy, time := 0.0, 0.0
 	for _, b := range c.blocks {
 		energy += b.energy[d] * 1e-3
-	}
-	for _, t := range r.total {
-		time += t
+		for _, e := range b.times {
+			r.times[e.Column] += float64(e.Time) * 1e-6
+			time += float64(e.Time) * 1e-6
+		}
 	}
 	if energy <= 0 || time <= 0 {
 		return nil
 	}
 	r.mean = energy / time
-	r.stretch = make([]float64, r.width())
-	for i := range r.stretch {
-		r.stretch[i] = math.Inf(1)
-		if i < len(r.columns) && stretch[r.columns[i]] > 0 {
-			r.stretch[i] = stretch[r.columns[i]] * 1e-6
-		}
-	}
-	r.fixed = r.fixedColumns()
-	r.age = c.meanAge()
-	r.theta = 0.5
-	p, ok := r.iterate(3)
+	r.use(r.functions())
+	p, ok := r.powers()
 	if !ok {
 		return nil
 	}
+	contexts, doubts := r.split()
+	for {
+		if len(contexts) > 0 {
+			r.use(slices.Concat(r.functions(), contexts))
+			if p, ok = r.powers(); !ok {
+				return nil
+			}
+		}
+		r.followSlowly(p)
+		r.build()
+		g, ok := r.groupCollinear()
+		if !ok {
+			return nil
+		}
+		if kept := r.separate(g, contexts); len(kept) < len(contexts) {
+			if contexts = kept; len(contexts) == 0 {
+				r.use(r.functions())
+				if p, ok = r.powers(); !ok {
+					return nil
+				}
+			}
+			continue
+		}
+		return r.estimate(g, doubts)
+	}
+}
+
+// powers finds the powers of the columns, the mean age of a reading and theta.
+func (r *regression) powers() (p []float64, ok bool) {
+	r.level, r.age, r.theta, r.noise = nil, r.c.meanAge(), 0.5, 0
+	return r.iterate(3)
+}
+
+// followSlowly lets all powers rise and fall together if that explains the energies
+// clearly better.
+func (r *regression) followSlowly(p []float64) {
 	steady := *r
 	for range 2 {
 		r.follow(p)
+		var ok bool
 		if p, ok = r.iterate(2); !ok || r.residual > 0.9*steady.residual {
 			*r = steady
-			break
+			return
 		}
 	}
-	r.build()
-	return r.estimate()
-}
-
-// fixedColumns marks columns whose power is fixed to the mean: the runtime's own
-// work, checkpoints above all, always runs together with instrumented functions,
-// so the data cannot separate the two.
-func (r *regression) fixedColumns() []bool {
-	fixed := make([]bool, r.width())
-	for i, k := range r.columns {
-		fixed[i] = k == Column(checkpoint.OwnSite)
-	}
-	return fixed
 }
 
 // iterate finds the powers, and what goes with them, anew.
@@ -116,42 +133,86 @@ func (r *regression) iterate(times int) (p []float64, ok bool) {
 	return p, true
 }
 
-// chooseColumns gives a column to each function that ran for a counter's period at
-// least, the longest first, and one to all others together.
-func (r *regression) chooseColumns() {
+// functions lists the columns that are no contexts and have a power of their own: those
+// that ran for a counter's period at least, the longest first.
+func (r *regression) functions() (columns []Column) {
 	sums := map[Column]float64{}
-	for _, b := range r.c.blocks {
-		for _, e := range b.times {
-			sums[e.Column] += float64(e.Time) * 1e-6
-		}
+	for _, k := range slices.Sorted(maps.Keys(r.times)) {
+		sums[r.c.of.function(k)] += r.times[k]
 	}
-	var all []Column
-	for k := range sums {
-		all = append(all, k)
-	}
-	slices.SortFunc(all, func(x, y Column) int { return cmp.Or(cmp.Compare(sums[y], sums[x]), cmp.Compare(x, y)) })
+	all := slices.SortedFunc(maps.Keys(sums), func(x, y Column) int {
+		return cmp.Or(cmp.Compare(sums[y], sums[x]), cmp.Compare(x, y))
+	})
 	least := r.c.period * 1e-6
 	for i, k := range all {
 		if i < maxColumns && i < len(r.c.blocks)/3 && sums[k] >= least {
-			r.index[k] = len(r.columns)
-			r.columns = append(r.columns, k)
-			r.total = append(r.total, sums[k])
-			continue
+			columns = append(columns, k)
 		}
-		if r.pool < 0 {
-			r.pool = len(r.columns)
-			r.total = append(r.total, 0)
-			// The pool is the last: what follows is shorter.
-		}
-		r.total[r.pool] += sums[k]
 	}
+	return columns
+}
+
+// use takes these columns, functions before their contexts, and one more for all
+// functions that are not among them.
+func (r *regression) use(columns []Column) {
+	r.columns, r.index, r.pool = columns, map[Column]int{}, -1
+	for i, k := range columns {
+		r.index[k] = i
+	}
+	r.total = make([]float64, len(columns), len(columns)+1)
+	runs := make([]Run, len(columns))
+	for _, k := range slices.Sorted(maps.Keys(r.times)) {
+		i := r.of(k)
+		if i < 0 {
+			if r.pool < 0 {
+				r.pool = len(columns)
+				r.total = append(r.total, 0)
+			}
+			i = r.pool
+		}
+		r.total[i] += r.times[k]
+	}
+	for _, k := range slices.Sorted(maps.Keys(r.runs)) {
+		if i := r.of(k); i >= 0 && i < len(runs) {
+			runs[i].Time += r.runs[k].Time
+			runs[i].Count += r.runs[k].Count
+		}
+	}
+	r.stretch, r.fixed = make([]float64, r.width()), r.fixedColumns()
+	for i := range r.stretch {
+		r.stretch[i] = math.Inf(1)
+		if i < len(runs) && runs[i].Count > 0 && runs[i].Time > 0 {
+			r.stretch[i] = runs[i].Time / runs[i].Count * 1e-6
+		}
+	}
+}
+
+// fixedColumns marks columns whose power is fixed to the mean: the runtime's own
+// work, checkpoints above all, always runs together with instrumented functions,
+// so the data cannot separate the two.
+func (r *regression) fixedColumns() []bool {
+	fixed := make([]bool, r.width())
+	for i, k := range r.columns {
+		fixed[i] = k == Runtime
+	}
+	return fixed
 }
 
 func (r *regression) width() int { return len(r.total) }
 
+// of is the index of the column that has the times of another: of the nearest context
+// around it, or of its function. It is the pool's where neither is a column.
 func (r *regression) of(k Column) int {
 	if i, ok := r.index[k]; ok {
 		return i
+	}
+	if r.c.of != nil {
+		for outer := r.c.of(k); outer != Outside; outer = r.c.of(outer) {
+			if i, ok := r.index[outer]; ok {
+				r.index[k] = i
+				return i
+			}
+		}
 	}
 	return r.pool
 }
@@ -196,12 +257,18 @@ func (r *regression) at(i int) float64 {
 
 // build makes the normal equations of each chunk of blocks.
 func (r *regression) build() {
-	n := r.width()
 	blocks := len(r.c.blocks)
 	count := min(maxChunks, max(minChunks, blocks/4))
 	if r.level != nil { // which ties neighbours together
 		count = max(minChunks, min(count, blocks/(2*followed(blocks))))
 	}
+	r.buildChunks(count)
+}
+
+// buildChunks makes the normal equations of so many chunks of blocks.
+func (r *regression) buildChunks(count int) {
+	n := r.width()
+	blocks := len(r.c.blocks)
 	r.chunks, r.all = nil, newGram(n)
 	x, z := make([]float64, n), make([]float64, n)
 	zy := 0.0
@@ -226,12 +293,21 @@ func (r *regression) build() {
 
 // solve finds the powers, all of them pulled a very little to the mean.
 func (r *regression) solve(g *gram) ([]float64, bool) {
-	return r.pulled(g).nonnegative(r.mean)
+	return r.pulled(g, r.means(g.n)).nonnegative(r.mean)
 }
 
-// pulled is the problem with all powers pulled to the mean, those that are fixed
-// so that they cannot but be it.
-func (r *regression) pulled(g *gram) *gram {
+// means is the mean power for each of so many groups.
+func (r *regression) means(groups int) []float64 {
+	same := make([]float64, groups)
+	for i := range same {
+		same[i] = r.mean
+	}
+	return same
+}
+
+// pulled is the problem with all powers pulled to values, those that are fixed so that
+// they cannot but be it.
+func (r *regression) pulled(g *gram, to []float64) *gram {
 	weights := make([]float64, g.n)
 	weak := r.pull(g)
 	for i := range weights {
@@ -240,19 +316,21 @@ func (r *regression) pulled(g *gram) *gram {
 			weights[i] += 1e6 * g.at(i, i)
 		}
 	}
-	return g.towards(r.mean, weights)
+	return g.towards(to, weights)
 }
 
-// pull is the weight of a row that says that a power is the mean.
+// pull is the weight of a row that says that a power is the mean: what is not explained,
+// by the powers that were found last or else by the mean, is the measure of that.
 func (r *regression) pull(g *gram) float64 {
-	same := make([]float64, g.n)
-	floor := 0.0
+	noise, floor := r.noise, 0.0
 	for i := range g.n {
-		same[i] = r.mean
 		floor = max(floor, g.at(i, i))
 	}
+	if noise <= 0 {
+		noise = g.rss(r.means(g.n)) / max(1, g.count)
+	}
 	width := pullWidth * r.mean
-	return max(g.rss(same)/max(1, g.count)/(width*width), 1e-12*floor)
+	return max(noise/(width*width), 1e-12*floor)
 }
 
 // tune finds theta and the mean age of a reading that go with these powers.
@@ -304,6 +382,7 @@ func (r *regression) tuneTheta(left []float64) {
 			r.residual, r.theta = sum, theta
 		}
 	}
+	r.noise = r.residual / float64(max(1, len(left)-r.width()))
 }
 
 // tuneAge moves the mean age of a reading to where the residuals are smallest.

@@ -5,9 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"cg/checkpoint"
 )
+
+// site is the column of a function.
+func site(n int) Column { return First + Column(n) }
 
 // watts has, per column, a power and the mean of its time in a window of 10 ms.
 type watts map[Column][2]float64
@@ -16,7 +17,7 @@ type watts map[Column][2]float64
 // counter that is always up to date. Columns of bound run as long as each other,
 // in one proportion.
 func windows(n int, powers watts, bound ...Column) *Data {
-	d := NewData([]Counter{{Domain: 1, Period: 1e6}})
+	d := NewData([]Counter{{Domain: 1, Period: 1e6}}, nil)
 	random := rand.New(rand.NewPCG(1, 2))
 	var columns []Column
 	for k := range powers {
@@ -44,7 +45,7 @@ func windows(n int, powers watts, bound ...Column) *Data {
 // Powers that differ are found from sums over windows alone, and the energies are
 // power times time. A domain without a counter has no fit.
 func TestPowers(t *testing.T) {
-	powers := watts{Background(0): {3, 1}, Outside: {15, 1}, Site(7): {5, 3}, Site(8): {20, 3}, Site(9): {40, 2}}
+	powers := watts{Background(0): {3, 1}, Outside: {15, 1}, site(7): {5, 3}, site(8): {20, 3}, site(9): {40, 2}}
 	d := windows(400, powers)
 	fits := d.Fits(2, nil)
 	if fits[0] != nil || fits[1] == nil {
@@ -76,25 +77,25 @@ func TestPowers(t *testing.T) {
 // Columns that run in one proportion have a power together and none of their own:
 // each has its part of the time, and the group is named.
 func TestCollinearColumns(t *testing.T) {
-	f := windows(400, watts{Site(1): {10, 2}, Site(2): {30, 2}, Site(3): {20, 4}}, 1, 2).Fits(2, nil)[1]
-	for _, k := range []Column{1, 2} {
+	f := windows(400, watts{site(1): {10, 2}, site(2): {30, 2}, site(3): {20, 4}}, site(1), site(2)).Fits(2, nil)[1]
+	for _, k := range []Column{site(1), site(2)} {
 		e := f.Columns[k]
-		if e.Reason != Collinear || !slices.Equal(e.Group, []Column{1, 2}) && !slices.Equal(e.Group, []Column{2, 1}) {
+		if e.Reason != Collinear || !slices.Equal(e.Group, []Column{site(1), site(2)}) && !slices.Equal(e.Group, []Column{site(2), site(1)}) {
 			t.Errorf("column %d: %+v", k, e)
 		}
 		if math.Abs(e.Energy/(e.Shared/2)-1) > 0.01 || math.Abs(e.Power/20-1) > 0.05 {
 			t.Errorf("column %d: %g of %g uJ, %g W, want half at 20 W", k, e.Energy, e.Shared, e.Power)
 		}
 	}
-	if e := f.Columns[3]; e.Reason != Resolved || math.Abs(e.Power/20-1) > 0.05 {
+	if e := f.Columns[site(3)]; e.Reason != Resolved || math.Abs(e.Power/20-1) > 0.05 {
 		t.Errorf("%+v", e)
 	}
 }
 
 // The power of the runtime's own work is the mean, whatever the data say.
 func TestOwnWorkHasTheMean(t *testing.T) {
-	own := Site(checkpoint.OwnSite)
-	f := windows(400, watts{Site(1): {10, 3}, Site(2): {30, 3}, own: {40, 1}}).Fits(2, nil)[1]
+	own := Runtime
+	f := windows(400, watts{site(1): {10, 3}, site(2): {30, 3}, own: {40, 1}}).Fits(2, nil)[1]
 	if e := f.Columns[own]; e.IsResolved() || e.Reason != Noisy || math.Abs(e.Power/22.9-1) > 0.05 {
 		t.Errorf("%+v, want 22.9 W and no answer", e)
 	}
@@ -102,13 +103,13 @@ func TestOwnWorkHasTheMean(t *testing.T) {
 
 // Too few blocks, and no energy, show nothing.
 func TestNothingToFit(t *testing.T) {
-	if f := windows(minBlocks-1, watts{Site(1): {10, 5}}).Fits(2, nil)[1]; f != nil {
+	if f := windows(minBlocks-1, watts{site(1): {10, 5}}).Fits(2, nil)[1]; f != nil {
 		t.Errorf("%d blocks: %+v", minBlocks-1, f)
 	}
-	if f := windows(100, watts{Site(1): {0, 5}}).Fits(2, nil)[1]; f != nil {
+	if f := windows(100, watts{site(1): {0, 5}}).Fits(2, nil)[1]; f != nil {
 		t.Errorf("no energy: %+v", f)
 	}
-	if NewData(nil).HasCounters() {
+	if NewData(nil, nil).HasCounters() {
 		t.Error("a counter out of nothing")
 	}
 	var e *Estimate
@@ -120,13 +121,13 @@ func TestNothingToFit(t *testing.T) {
 // Counters of one period share their blocks; one of no known period has its own.
 // A period that turns out to be longer makes the blocks longer.
 func TestCountersOfOnePeriod(t *testing.T) {
-	d := NewData([]Counter{{0, 1e6}, {2, 0}, {3, 1e6}, {4, 0}})
+	d := NewData([]Counter{{0, 1e6}, {2, 0}, {3, 1e6}, {4, 0}}, nil)
 	if len(d.collectors) != 3 || !slices.Equal(d.collectors[0].domains, []int{0, 3}) {
 		t.Fatalf("%+v", d.collectors)
 	}
 	add := func(windows int) {
 		for range windows {
-			d.Add(10e6, []float64{1, 0, 2, 3, 4}, []bool{false, false, true, true, false}, []Entry{{Site(1), 5e6}})
+			d.Add(10e6, []float64{1, 0, 2, 3, 4}, []bool{false, false, true, true, false}, []Entry{{site(1), 5e6}})
 		}
 	}
 	add(4)

@@ -13,9 +13,17 @@ type Share struct {
 	Self, Inclusive float64
 }
 
+// PathShare is what a call path has of the program's energy in a window by itself, as a
+// factor.
+type PathShare struct {
+	Node int32
+	Self float64
+}
+
 // siteShares computes the shares of sites in the open window.
 type siteShares struct {
-	of map[checkpoint.SiteID]Share
+	of    map[checkpoint.SiteID]Share
+	paths []PathShare
 	// Scratch memory, per call path.
 	mark    []uint32 // the epoch in which it was visited
 	under   []float64
@@ -27,6 +35,7 @@ type siteShares struct {
 // threads, a recursive call counted once.
 func (x *siteShares) close(tree *paths.Tree, weight float64, threads []*threadTime) {
 	clear(x.of)
+	x.paths = x.paths[:0]
 	if weight <= 0 {
 		return
 	}
@@ -65,6 +74,7 @@ func (x *siteShares) add(tree *paths.Tree, t *threadTime, part float64) {
 		if p.Node == paths.Root {
 			continue
 		}
+		x.paths = append(x.paths, PathShare{p.Node, f})
 		site := tree.Site(p.Node)
 		s := x.of[site]
 		s.Self += f

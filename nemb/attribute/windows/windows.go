@@ -96,9 +96,10 @@ type Window struct {
 	Weight     float64
 	Background []float64 // of Weight, per class of background threads
 	Sites      map[checkpoint.SiteID]Share
-	Spent      []float64 // the program's energy, per domain, in microjoules
-	Moved      []bool    // whether the counter of each domain moved
-	Threads    []Use     // in the order in which they were given
+	Paths      []PathShare // per thread and call path; no root
+	Spent      []float64   // the program's energy, per domain, in microjoules
+	Moved      []bool      // whether the counter of each domain moved
+	Threads    []Use       // in the order in which they were given
 }
 
 // Use is what a thread used in a window.
@@ -191,7 +192,7 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 		used.program = out.Weight
 	}
 	w.sites.close(w.tree, out.Weight, w.threads.now)
-	out.Sites = w.sites.of
+	out.Sites, out.Paths = w.sites.of, w.sites.paths
 	stale, longest := w.stale(s, prev, out.PerTick)
 	w.bounds.ran(w.sites.of, len(w.Domains), prev.At, s.At, longest)
 	for d := range w.Domains {

@@ -1,0 +1,147 @@
+package regression
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// callers is functions 0 to 2 and contexts of function 0: as called by 1, by 2, and by 2
+// as called by each of two others.
+func callers(k Column) Column {
+	return map[Column]Column{site(11): site(0), site(12): site(0), site(13): site(12), site(14): site(12)}[k]
+}
+
+// contexts makes windows of 1 ms in which columns run for random times, in pieces of
+// 100 us, at these powers.
+func contexts(windows int, powers map[Column]float64, noise float64) *Data {
+	d := NewData([]Counter{{Domain: 0, Period: 1e6}}, callers)
+	random := rand.New(rand.NewPCG(3, 4))
+	var columns []Column
+	for k := range Column(20) {
+		if _, has := powers[First+k]; has {
+			columns = append(columns, First+k)
+		}
+	}
+	for range windows {
+		sums := map[Column]float32{}
+		energy := 0.0
+		for range 10 {
+			k := columns[random.IntN(len(columns))]
+			sums[k] += 1e5
+			energy += 1e5 * 1e-3 * powers[k] * (1 + noise*random.NormFloat64())
+		}
+		var times []Entry
+		for _, k := range columns {
+			if sums[k] > 0 {
+				times = append(times, Entry{k, sums[k]})
+			}
+		}
+		d.Add(1e6, []float64{energy}, []bool{true}, times)
+	}
+	return d
+}
+
+// runs says that columns run for 100 us in one go.
+func runs(powers map[Column]float64) map[Column]Run {
+	all := map[Column]Run{}
+	for k := range powers {
+		all[k] = Run{1e8, 1e3}
+	}
+	return all
+}
+
+// A context that draws another power has one of its own; what is left of its function has
+// the rest. The function's estimate is that of both.
+func TestContextsArePartsOfTheirFunction(t *testing.T) {
+	powers := map[Column]float64{site(1): 12, site(2): 9, site(11): 24, site(13): 6, site(14): 6}
+	f := contexts(8000, powers, 0.05).Fits(1, runs(powers))[0]
+	near, of := f.Part(site(11))
+	if of == nil {
+		t.Fatal("no context has a power of its own")
+	}
+	_, other := f.Part(site(13))
+	if last, same := f.Part(site(14)); other == nil || same != other || near == last {
+		t.Fatalf("%+v and %+v are not one part", other, same)
+	}
+	if math.Abs(of.Power/24-1) > 0.03 || math.Abs(other.Power/6-1) > 0.05 {
+		t.Errorf("%.2f and %.2f W, want 24 and 6 W", of.Power, other.Power)
+	}
+	e := f.Columns[site(0)]
+	if e == nil || e.Reason != Resolved || math.Abs(e.Energy/(of.Energy+other.Energy)-1) > 1e-9 ||
+		math.Abs(e.Power/12-1) > 0.03 || len(e.Replicas) != Replicas {
+		t.Errorf("%+v", e)
+	}
+	for k, want := range map[Column]float64{site(1): 12, site(2): 9} {
+		if _, part := f.Part(k); part != nil || math.Abs(f.Columns[k].Power/want-1) > 0.03 {
+			t.Errorf("%d: %+v", k, f.Columns[k])
+		}
+	}
+	if f.Columns[site(11)] != nil || f.Columns[site(12)] != nil {
+		t.Error("a context is among the functions")
+	}
+}
+
+// A context within another is found where it alone differs.
+func TestContextsOfContexts(t *testing.T) {
+	powers := map[Column]float64{site(1): 12, site(11): 8, site(13): 8, site(14): 22}
+	f := contexts(8000, powers, 0.05).Fits(1, runs(powers))[0]
+	if _, e := f.Part(site(14)); e == nil || math.Abs(e.Power/22-1) > 0.03 {
+		t.Fatalf("%+v, want 22 W", e)
+	}
+	for _, k := range []Column{site(11), site(13)} {
+		if _, e := f.Part(k); math.Abs(e.Power/8-1) > 0.05 {
+			t.Errorf("%d: %.2f W, want 8 W", k, e.Power)
+		}
+	}
+}
+
+// Contexts of one power stay one, and the fit says by how much they may differ: the less,
+// the more it has seen.
+func TestContextsOfOnePower(t *testing.T) {
+	powers := map[Column]float64{site(1): 12, site(11): 9, site(13): 9, site(14): 9}
+	before := differs
+	for _, windows := range []int{1000, 8000} {
+		f := contexts(windows, powers, 0.2).Fits(1, runs(powers))[0]
+		if _, e := f.Part(site(11)); e != nil {
+			t.Errorf("%d windows: the contexts have powers of their own", windows)
+		}
+		doubt := f.Doubts[site(11)]
+		if doubt <= 0 || doubt >= before {
+			t.Errorf("%d windows: a doubt of %g, want more than 0 and less than %g", windows, doubt, before)
+		}
+		before = doubt
+	}
+}
+
+// The contexts that a run's blocks keep apart are bounded. What is no longer kept apart is
+// the function's, and nothing is lost.
+func TestContextsInBlocksAreBounded(t *testing.T) {
+	const functions = 10
+	of := func(k Column) Column {
+		if i := int(k - First); i >= functions {
+			return site(i % functions)
+		}
+		return Outside
+	}
+	c := newCollector(1e6, 0, of)
+	total := 0.0
+	for i := range 4 * maxContexts {
+		rare := site(functions + i)
+		c.add(10e6, []float64{1}, []Entry{{site(1), 1e6}, {site(functions + 5), 2e6}, {rare, 1e5}}, true)
+		total += 3.1e6
+	}
+	seen, sum := map[Column]bool{}, 0.0
+	for _, b := range c.blocks {
+		for i, e := range b.times {
+			if i > 0 && b.times[i-1].Column >= e.Column {
+				t.Fatalf("columns %d and %d follow each other", b.times[i-1].Column, e.Column)
+			}
+			seen[e.Column] = true
+			sum += float64(e.Time)
+		}
+	}
+	if math.Abs(sum/total-1) > 1e-6 || len(seen) > 2*maxContexts+functions || !seen[site(functions+5)] {
+		t.Errorf("%d columns have %g of %g ns", len(seen), sum, total)
+	}
+}
