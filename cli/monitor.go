@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"cg/monitor"
+	"cg/monitor/annotate"
 	"cg/monitor/jsonl"
 	"cg/monitor/metrics"
 	"cg/monitor/otlp"
@@ -37,6 +38,10 @@ each interval, and a summary at its end.
 several times. A --pid is a process with all that it starts. When all that is
 watched has ended, cg monitor ends, too.
 
+With --socket, programs say which requests begin and end, a line of JSON each:
+{"annotate":"request","id":"7","name":"GET /cart","begin":true,"tid":4711}
+{"annotate":"request","id":"7","end":true,"tid":4711}
+
 With --serve, --textfile, --mqtt or --otlp nothing is printed but to a terminal.
 
 Exit status: 0; 1 if nothing can be read, what is to be watched is not there, or
@@ -56,6 +61,9 @@ a file cannot be written; 2 usage.`,
 			&cli.StringFlag{Name: "textfile", Usage: "write cg.prom to `DIR` at each interval, for node_exporter"},
 			&cli.StringFlag{Name: "otlp", Usage: "send metrics at each interval to the OpenTelemetry collector at " +
 				"`URL`: http://HOST[:4318] or grpc://HOST[:4317]; https and grpcs for TLS"},
+			&cli.StringFlag{Name: "socket", Usage: "hear at the socket `PATH` which requests programs begin and end, " +
+				"and divide their energy among these"},
+			&cli.StringFlag{Name: "socket-group", Usage: "let the members of `GROUP` connect to --socket, too"},
 			&cli.IntFlag{Name: "max-labels", Value: 200, Usage: "give `N` processes and N control groups series of " +
 				"their own at most; the rest is one"},
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "list `N` processes and N control groups at most, 0 for none"},
@@ -136,6 +144,9 @@ func runMonitor(c *cli.Context) error {
 	if err != nil {
 		return fail(statusFailure, "%w", err)
 	}
+	if out.socket != nil {
+		session.Annotations = out.socket.Take
+	}
 	if length > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, length)
@@ -196,6 +207,7 @@ type monitorOutputs struct {
 	topic    string // of its messages
 
 	collector *otlp.Exporter
+	socket    *annotate.Server
 	run, cpu  string // the id of the run, and the name of the processor
 }
 
@@ -245,6 +257,12 @@ func (o *monitorOutputs) close() {
 	if o.broker != nil {
 		if lost := o.broker.Close(senderPatience); lost > 0 {
 			sayf("--mqtt: %d rows were not sent", lost)
+		}
+	}
+	if o.socket != nil {
+		o.socket.Close()
+		if bad, dropped := o.socket.Lost(); bad+dropped > 0 {
+			sayf("--socket: %d lines were no annotations, %d annotations were too many at once", bad, dropped)
 		}
 	}
 	if o.collector != nil {

@@ -34,6 +34,7 @@ func openedWith(t *testing.T, settings string, args ...string) error {
 func TestSettingsOfOtherUses(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
 		{"max-labels", "50", "--max-labels is for --serve, --textfile and --otlp"},
+		{"socket-group", "\"root\"", "--socket-group is for --socket"},
 		{"mqtt-qos", "0", "--mqtt-qos is for --mqtt"},
 		{"mqtt-prefix", "\"a\"", "--mqtt-prefix is for --mqtt"},
 		{"rotate", "\"1MB\"", "--rotate is for --jsonl"},

@@ -85,6 +85,64 @@ func TestMonitorKnownPower(t *testing.T) {
 	}
 }
 
+// A program says over the socket which requests it works on; they have energy, and no more than
+// the program.
+func TestMonitorRequests(t *testing.T) {
+	dir := knownMachine(t)
+	socket, file := filepath.Join(t.TempDir(), "s"), filepath.Join(t.TempDir(), "out.json")
+	program := exec.Command("python3", "-c", `
+import json, os, socket, sys, threading, time
+s = socket.socket(socket.AF_UNIX)
+while True:
+    try:
+        s.connect(sys.argv[1])
+        break
+    except OSError:
+        time.sleep(0.01)
+def say(**what):
+    s.sendall((json.dumps({"annotate": "request", **what}) + "\n").encode())
+while True:
+    for name, seconds in ("GET /dear", 0.06), ("GET /cheap", 0.02):
+        here = {"tid": threading.get_native_id(), "id": 1}
+        say(name=name, begin=time.time(), cpu=time.thread_time(), **here)
+        until = time.thread_time() + seconds
+        while time.thread_time() < until:
+            pass
+        say(end=time.time(), cpu=time.thread_time(), **here)
+`, socket)
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { program.Process.Kill(); program.Wait() }()
+	text, err := monitorCommand(t, "--sysroot", dir, "-d", "2", "-i", "0.2", "--socket", socket, "-o", file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d usage.Document
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Requests) != 2 || d.Requests[0].Name != "GET /dear" || d.Requests[0].Requests == 0 {
+		t.Fatalf("%+v\n%s", d.Requests, text)
+	}
+	dear, cheap := d.Requests[0].EnergyJ.Float(), d.Requests[1].EnergyJ.Float()
+	if ratio := dear / cheap; ratio < 2.4 || ratio > 3.8 { // 60 ms and 20 ms of processor time
+		t.Errorf("%v J and %v J\n%s", dear, cheap, text)
+	}
+	for _, p := range d.Processes {
+		if p.PID == program.Process.Pid && (dear+cheap > p.EnergyJ.Float()+1e-6 || dear+cheap < 0.7*p.EnergyJ.Float()) {
+			t.Errorf("%v J of %v J", dear+cheap, p.EnergyJ.Float())
+		}
+	}
+	if !strings.Contains(string(text), "GET /dear") {
+		t.Errorf("%s", text)
+	}
+}
+
 // The service of systemd starts cg with flags that it has.
 func TestMonitorService(t *testing.T) {
 	b, err := os.ReadFile("deploy/monitor/cg-monitor.service")

@@ -57,6 +57,7 @@ type Book struct {
 	targets   []*target
 	debts     []debt
 	active    []*group
+	requests  requests
 }
 
 // process is what the book has of a process.
@@ -70,6 +71,7 @@ type process struct {
 	used      time.Duration // in the open window
 	waited    time.Duration // by its children that nobody saw
 	endedAt   checkpoint.Instant
+	worker    *worker // nil without requests
 }
 
 // group is what the book has of a control group.
@@ -133,6 +135,7 @@ func (b *Book) Add(r *Reading) {
 	b.readings++
 	first := b.readings == 1
 	b.window = time.Duration(r.At - b.at)
+	before := b.at
 	b.at, b.atUnix = r.At, r.Unix
 	b.hasGroups = len(r.Host.Groups) > 0
 	if first {
@@ -141,6 +144,10 @@ func (b *Book) Add(r *Reading) {
 	b.knowsBusy = r.Host.KnowsBusy
 	b.meet(&r.Host, first)
 	b.spend(first)
+	if first {
+		before = r.At
+	}
+	b.annotate(r, before)
 	b.other = max(b.other, r.Host.Busy-b.busy0-b.program-b.ownTime)
 	b.energies(r)
 	for d := range b.domains {

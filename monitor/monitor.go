@@ -43,20 +43,28 @@ type Reading struct {
 	// Failures says why domains could not be read; nil where all were.
 	Failures error
 	Host     population.Reading
+	// Annotations are what programs said since the reading before, in order. Threads is what
+	// those that Book.Threads lists have used up to now.
+	Annotations []Annotation
+	Threads     map[Thread]time.Duration
 }
 
 // Snapshot is what was counted from the first reading to the last.
 type Snapshot struct {
-	Began, At           checkpoint.Instant
-	BeganUnix, AtUnix   int64         // the same moments, ns since 1970
-	Window              time.Duration // from the reading before to the last, 0 before the second
-	Readings            int
-	Missed              int // intervals without a reading, of a Session
-	Domains             []Domain
-	Processes           []Process     // those that are there, and that ended lately; in no order
-	Groups              []Group       // the same
-	Removed             []nemb.Energy // per domain: of groups that ended earlier
-	Targets             []TargetState
+	Began, At         checkpoint.Instant
+	BeganUnix, AtUnix int64         // the same moments, ns since 1970
+	Window            time.Duration // from the reading before to the last, 0 before the second
+	Readings          int
+	Missed            int // intervals without a reading, of a Session
+	Domains           []Domain
+	Processes         []Process     // those that are there, and that ended lately; in no order
+	Groups            []Group       // the same
+	Removed           []nemb.Energy // per domain: of groups that ended earlier
+	Targets           []TargetState
+	Routes            []Route // in the order in which they were named first
+	// Ignored is how many annotations were of no use: of processes that are not there, of too
+	// many requests at once, ends without a beginning.
+	Ignored             int
 	HasGroups, KnowsAll bool // there are control groups; the host's busy time is known
 }
 

@@ -21,6 +21,8 @@ type Session struct {
 	missed   int
 	warned   map[string]bool
 	warn     func(string)
+	// Annotations gives what programs said since it was called last; nil where nobody asks them.
+	Annotations func() []Annotation
 }
 
 // mostWarnings is how many different failures of sensors are told.
@@ -44,6 +46,11 @@ func (s *Session) read() error {
 	if err := s.host.Read(&r.Host); err != nil {
 		return err
 	}
+	r.Annotations, r.Threads = nil, nil
+	if s.Annotations != nil {
+		r.Annotations = s.Annotations()
+		r.Threads = s.threads(r.Annotations)
+	}
 	if r.Energy == nil {
 		r.Energy = make([]float64, len(s.energies.Domains()))
 	}
@@ -58,6 +65,28 @@ func (s *Session) read() error {
 	}
 	s.book.Add(r)
 	return nil
+}
+
+// threads reads what those have used that work on requests, or have just begun to.
+func (s *Session) threads(said []Annotation) map[Thread]time.Duration {
+	all := map[Thread]time.Duration{}
+	read := func(t Thread) {
+		if _, has := all[t]; has || t.TID == 0 {
+			return
+		}
+		if cpu, err := s.host.ThreadTime(t.PID, t.TID); err == nil {
+			all[t] = cpu
+		}
+	}
+	for _, t := range s.book.Threads() {
+		read(t)
+	}
+	for i := range said {
+		if said[i].Begin && len(all) < mostRequests {
+			read(said[i].Thread)
+		}
+	}
+	return all
 }
 
 // Next takes a reading and gives what was counted so far.

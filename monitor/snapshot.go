@@ -46,6 +46,7 @@ func (b *Book) Snapshot() *Snapshot {
 		}
 		s.Targets = append(s.Targets, state)
 	}
+	s.Routes, s.Ignored = b.requests.snapshot(s), b.requests.ignored
 	return s
 }
 

@@ -39,6 +39,7 @@ func (b *Book) close(d int, lost bool) {
 		if lost || b.readable[d] {
 			w.Begin(sample)
 		}
+		wait.forgetRequests(d)
 		*wait = waiting{}
 		return
 	}
@@ -50,6 +51,7 @@ func (b *Book) close(d int, lost bool) {
 	closed := w.Close(w.Steady(sample), false, nil)
 	b.watts[d] = (closed.End.Energy[0] - closed.Begin.Energy[0]).Joules() / b.window.Seconds()
 	b.divide(d, w.Domains[0].Program-before)
+	wait.forgetRequests(d)
 	*wait = waiting{}
 }
 
@@ -115,6 +117,17 @@ func (w *waiting) keep(t *target, cpu time.Duration) {
 	w.targets[t] += cpu
 }
 
+// forgetRequests lets go of what processes did for requests, of a domain whose window ends.
+func (w *waiting) forgetRequests(d int) {
+	for _, u := range w.groups {
+		for p := range u.processes {
+			if p.worker != nil {
+				p.worker.pending[d] = nil
+			}
+		}
+	}
+}
+
 // divide divides the groups' energy of a window in a domain: among the groups by their
 // time, and in each among its processes.
 func (b *Book) divide(d int, e nemb.Energy) {
@@ -172,6 +185,9 @@ func (b *Book) divideGroup(u *used, d int, e nemb.Energy) {
 	parts := nemb.Split(e, weights)
 	for i, p := range processes {
 		p.add(d, parts[i], counts, b.readings)
+		if p.worker != nil && len(p.worker.pending[d]) > 0 {
+			p.worker.pay(d, parts[i], u.processes[p])
+		}
 		for _, t := range p.targets {
 			t.add(d, parts[i], counts, b.readings)
 		}

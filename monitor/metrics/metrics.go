@@ -89,6 +89,10 @@ var families = sync.OnceValue(func() map[string]family {
 			"kind", "name", method),
 		"target cpu": counter("cg_target_cpu_seconds_total", "Processor time of what cg was asked to watch.",
 			"kind", "name"),
+		"request": counter("cg_request_energy_joules_total",
+			"Energy of requests of a name, of what their processes have; other is all names beyond 200.",
+			"name", method),
+		"requests": counter("cg_requests_total", "Requests of a name that have ended.", "name"),
 		"readable": gauge("cg_sensor_readable", "1 where the last reading of a domain's counter succeeded, else 0.",
 			"domain", "source"),
 		"total": gauge("cg_sensor_in_machine", "1 where a domain counts in the machine's energy, else 0.",
@@ -152,6 +156,9 @@ func (e *Exporter) collect() []prometheus.Metric {
 			p.add("domain", d.Total.Joules(), d.Domain.ID, d.Domain.Source, string(d.Domain.Method))
 		}
 	}
+	for _, r := range s.Routes {
+		p.add("requests", float64(r.Count), r.Name)
+	}
 	targets := series.Targets(s.Targets)
 	for _, t := range targets {
 		p.add("target cpu", t.CPU.Seconds(), string(t.Kind), t.Name)
@@ -166,6 +173,9 @@ func (e *Exporter) collect() []prometheus.Metric {
 	}
 	for _, t := range targets {
 		p.add("target", t.Joules, string(t.Kind), t.Name, share)
+	}
+	for _, r := range s.Routes {
+		p.add("request", r.Joules, r.Name, share)
 	}
 	e.series.Processes(s, func(v series.Value) {
 		if v.Labels == nil {

@@ -621,3 +621,28 @@ func count(base, expression string, at time.Time) (int, error) {
 	a, err := query(base, expression, at)
 	return len(a.Data.Result), err
 }
+
+// Requests have series by name, a name that is no UTF-8 too; they are a part of their process.
+func TestRequests(t *testing.T) {
+	w := newWorld(3, 2)
+	for k := range 3 {
+		w.r.Annotations = []monitor.Annotation{
+			{From: 1, ID: "a", Name: "GET /\xff", Begin: true, At: w.r.At, CPU: -1, Thread: monitor.Thread{PID: 100}},
+			{From: 1, ID: "a", At: w.r.At + 5e8, CPU: -1},
+		}
+		w.read(time.Second)
+		now := values(t, w.exporter)
+		if got := now["cg_requests_total,GET /\ufffd"]; got != float64(k+1) {
+			t.Errorf("%v requests after %d s", got, k+1)
+		}
+		process, request := 0.0, now["cg_request_energy_joules_total,derived,GET /\ufffd"]
+		for _, p := range w.book.Snapshot().Processes {
+			if p.PID == 100 {
+				process = p.Joules
+			}
+		}
+		if math.Abs(request-process/2) > 1e-5 {
+			t.Errorf("%v J after %d s, of a process with %v J: %v", request, k+1, process, now)
+		}
+	}
+}

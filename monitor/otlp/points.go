@@ -25,6 +25,7 @@ const (
 	keyUnit      = attribute.Key("cg.unit")
 	keyKind      = attribute.Key("cg.target.kind")
 	keyName      = attribute.Key("cg.target.name")
+	keyRequest   = attribute.Key("cg.request.name")
 	keyRest      = attribute.Key("cg.rest") // the point is all that have no point of their own
 	joules       = "J"
 	instrumented = "cg/monitor"
@@ -46,6 +47,7 @@ func (p *points) message(s *monitor.Snapshot) *metricdata.ResourceMetrics {
 		_, share := series.Methods(s)
 		metrics = append(metrics, p.processes(s, share), p.groups(s, share))
 	}
+	metrics = append(metrics, requests(s, at)...)
 	kept := metrics[:0]
 	for _, m := range metrics {
 		if hasPoints(m) {
@@ -164,6 +166,24 @@ func machine(s *monitor.Snapshot, at stamps) []metricdata.Metrics {
 			[]metricdata.DataPoint[int64]{at.whole(s.Readings)}),
 		sum("cg.readings.missed", "{reading}", "Intervals without a reading.",
 			[]metricdata.DataPoint[int64]{at.whole(s.Missed)}),
+	}
+}
+
+// requests are the routes. Their number is bounded by the book.
+func requests(s *monitor.Snapshot, at stamps) []metricdata.Metrics {
+	_, share := series.Methods(s)
+	var energies []metricdata.DataPoint[float64]
+	var numbers []metricdata.DataPoint[int64]
+	for _, r := range s.Routes {
+		who := []attribute.KeyValue{keyRequest.String(r.Name)}
+		numbers = append(numbers, at.whole(r.Count, who...))
+		if s.Known() {
+			energies = append(energies, at.float(r.Joules, append(who, keyMethod.String(share))...))
+		}
+	}
+	return []metricdata.Metrics{
+		sum("cg.request.energy", joules, "Energy of requests of a name, of what their processes have.", energies),
+		sum("cg.requests", "{request}", "Requests of a name that have ended.", numbers),
 	}
 }
 

@@ -2,6 +2,8 @@ package population
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -124,4 +126,26 @@ func parseGroup(text string) string {
 		}
 	}
 	return "/"
+}
+
+// ThreadTime is what a thread has used since it began: the first number of
+// /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst), in nanoseconds. The
+// kernel brings it up to date at each of its ticks, and when the thread leaves its processor.
+func (h *Host) ThreadTime(pid, tid int) (time.Duration, error) {
+	return ThreadTime(h.config.Proc, pid, tid)
+}
+
+// ThreadTime is Host.ThreadTime of a /proc.
+func ThreadTime(proc string, pid, tid int) (time.Duration, error) {
+	name := fmt.Sprintf("%s/%d/task/%d/schedstat", proc, pid, tid)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return 0, fmt.Errorf("population: %w", err)
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	spent, err := strconv.ParseInt(first, 10, 64)
+	if err != nil || spent < 0 {
+		return 0, fmt.Errorf("population: %s: %w", name, errShort)
+	}
+	return time.Duration(spent), nil
 }

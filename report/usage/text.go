@@ -21,6 +21,7 @@ func (d *Document) Text(most int) shown.Safe {
 	b.WriteString("\n\n")
 	body(&b, d.Totals, d.Ledger, d.Domains, d.Targets)
 	tables(&b, d.Processes, d.Cgroups, most)
+	requests(&b, d.Requests, most)
 	return shown.Safe(b.String())
 }
 
@@ -34,6 +35,7 @@ func (r *Row) Table(most, width, height int) shown.Safe {
 	}
 	b.WriteString("\n\n")
 	body(&b, r.Total, r.Ledger, r.Domains, r.Targets)
+	requests(&b, r.Requests, min(most, 3))
 	left := max(0, height-strings.Count(b.String(), "\n")-4)
 	tables(&b, r.Processes, r.Cgroups, min(most, left/2))
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
@@ -134,6 +136,21 @@ func tables(b *strings.Builder, processes []Process, groups []Group, most int) {
 		}
 		lay(b, rows)
 	}
+}
+
+// requests lists the dearest routes, so many at most.
+func requests(b *strings.Builder, routes []Route, most int) {
+	if len(routes) == 0 || most == 0 {
+		return
+	}
+	b.WriteString("\n")
+	rows := [][]string{{"request", "number", "energy", "interval", "each", "kind"}}
+	for i := range routes[:min(most, len(routes))] {
+		r := &routes[i]
+		rows = append(rows, []string{r.Name, fmt.Sprint(r.Requests), figures.Energy(r.EnergyJ),
+			figures.Interval(r.EnergyLoJ, r.EnergyHiJ), figures.Energy(r.PerRequestJ), string(r.EnergyKind)})
+	}
+	lay(b, rows)
 }
 
 func columns(name string, v *Value) []string {

@@ -41,6 +41,24 @@ type Document struct {
 	Cgroups       []Group   `json:"cgroups"`
 	EndedCgroups  Value     `json:"ended_cgroups"` // those that ended too long ago to be listed
 	Processes     []Process `json:"processes"`
+	Requests      []Route   `json:"requests"` // by name, those that used most first
+	// IgnoredAnnotations is how many were of no use: of processes that are not there, of too
+	// many requests at once, ends without a beginning.
+	IgnoredAnnotations int `json:"ignored_annotations"`
+}
+
+// Route is all requests of one name. What no thread is known of is known by time only: then
+// the interval begins at 0 and ends with all that the process used.
+type Route struct {
+	Name        string         `json:"name"`
+	Requests    int            `json:"requests"` // that have ended
+	Open        int            `json:"open"`     // that have not
+	EnergyJ     *report.Joules `json:"energy_j"`
+	EnergyLoJ   *report.Joules `json:"energy_lo_j"`
+	EnergyHiJ   *report.Joules `json:"energy_hi_j"`
+	EnergyKind  nemb.Method    `json:"energy_kind"`
+	PerRequestJ *report.Joules `json:"per_request_j"` // the mean of those that have begun
+	TimeS       float64        `json:"time_s"`        // of those that have ended, together
 }
 
 // Row is the state at one interval: a line of --jsonl.
@@ -55,6 +73,7 @@ type Row struct {
 	Targets   []Target  `json:"targets"`
 	Cgroups   []Group   `json:"cgroups"`
 	Processes []Process `json:"processes"`
+	Requests  []Route   `json:"requests"`
 }
 
 // Total is the energy of the machine.
@@ -137,7 +156,7 @@ func New(s *monitor.Snapshot, run Run) *Document {
 		IntervalS: run.IntervalS, Readings: s.Readings, Missed: s.Missed, HasCgroups: s.HasGroups,
 		Totals: total(s, mean(s.Total().Joules(), seconds)), Ledger: lines(s.Ledger(), s.Known()),
 		Domains: domains(s, seconds), Targets: targets(s, seconds), Cgroups: groups(s, seconds),
-		Processes: processes(s, seconds),
+		Processes: processes(s, seconds), Requests: routes(s), IgnoredAnnotations: s.Ignored,
 	}
 	removed := monitor.Share{Energy: s.Removed, Ended: true}
 	for i, e := range s.Removed {
@@ -158,8 +177,9 @@ func NewRow(s *monitor.Snapshot, most int) *Row {
 		UnixNs: s.AtUnix, ElapsedS: s.Elapsed().Seconds(), WindowS: s.Window.Seconds(), Missed: s.Missed,
 		Total: total(s, s.Watts()), Ledger: lines(s.Ledger(), s.Known()), Domains: domains(s, 0),
 		Targets: targets(s, 0),
-		Cgroups: groups(s, 0), Processes: processes(s, 0),
+		Cgroups: groups(s, 0), Processes: processes(s, 0), Requests: routes(s),
 	}
+	r.Requests = r.Requests[:min(most, len(r.Requests))]
 	r.Cgroups = byPower(r.Cgroups, most, func(g *Group) *Value { return &g.Value })
 	r.Processes = byPower(r.Processes, most, func(p *Process) *Value { return &p.Value })
 	return r
@@ -290,6 +310,24 @@ func processes(s *monitor.Snapshot, seconds float64) []Process {
 		return cmp.Or(cmp.Compare(zero(b.EnergyJ), zero(a.EnergyJ)), cmp.Compare(b.CPUTimeS, a.CPUTimeS),
 			cmp.Compare(a.PID, b.PID),
 			cmp.Compare(a.StartTicks, b.StartTicks))
+	})
+	return all
+}
+
+func routes(s *monitor.Snapshot) []Route {
+	all := []Route{}
+	for i := range s.Routes {
+		r := &s.Routes[i]
+		row := Route{Name: r.Name, Requests: r.Count, Open: r.Open, EnergyKind: s.ShareMethod(),
+			TimeS: r.Time.Seconds()}
+		if s.Known() {
+			row.EnergyJ, row.EnergyLoJ, row.EnergyHiJ = joules(r.Joules), joules(r.Lo), joules(r.Hi)
+			row.PerRequestJ = joules(r.Joules / float64(max(1, r.Count+r.Open)))
+		}
+		all = append(all, row)
+	}
+	slices.SortFunc(all, func(a, b Route) int {
+		return cmp.Or(cmp.Compare(zero(b.EnergyJ), zero(a.EnergyJ)), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }

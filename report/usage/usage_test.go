@@ -46,6 +46,11 @@ func snapshot(counts bool, method nemb.Method) *monitor.Snapshot {
 			{ID: population.ID{PID: 99, Start: 6}, Name: "cg", Group: "/", CPU: cpu / 3},
 		}
 		r.Host.Groups = []population.Group{{Path: container, CPU: cpu}, {Path: "/system.slice", CPU: cpu}, {Path: "/system.slice/a.service", CPU: cpu}}
+		r.Annotations = []monitor.Annotation{
+			{From: 1, ID: "a", Name: "GET /a\x1b[2J", Begin: true, At: r.At - 1e9, CPU: -1, Thread: monitor.Thread{PID: 8}},
+			{From: 1, ID: "b", Name: "PUT /b", Begin: true, At: r.At - 5e8, CPU: -1, Thread: monitor.Thread{PID: 8}},
+			{From: 1, ID: "b", At: r.At, CPU: -1},
+		}
 		if k == 10 {
 			r.Host.Processes = r.Host.Processes[1:]
 		}

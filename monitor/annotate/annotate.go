@@ -1,0 +1,318 @@
+// Package annotate hears from programs which of their requests begin and end: lines of JSON
+// over a socket in the file system (unix(7)).
+//
+//	{"annotate":"request","id":"7","name":"GET /cart","begin":1700000000.25,"tid":4711}
+//	{"annotate":"request","id":"7","end":1700000000.5,"tid":4711}
+//
+// A time is in seconds since 1970; true is the moment at which the line comes. The process is
+// the one that connected, as the kernel tells, or "pid". "tid" is the thread that works on the
+// request; "cpu" what it has used since it began, in seconds (CLOCK_THREAD_CPUTIME_ID).
+//
+// Nobody waits: what comes is kept until it is asked for (Server.Take), so much at most. What is
+// beyond that, and lines that are no annotations, are counted and left out.
+package annotate
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"net"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"cg/checkpoint"
+	"cg/monitor"
+	"cg/nemb/population"
+)
+
+// Bounds of what programs may say.
+const (
+	longestLine = 1 << 16
+	longestName = 200 // bytes; what is longer is cut
+	longestID   = 200 // bytes; a line with a longer one is left out
+	mostKept    = 100_000
+	mostClients = 256
+)
+
+// Server listens at a socket. Its methods may be called from any goroutine.
+type Server struct {
+	path     string
+	listener *net.UnixListener
+	wait     sync.WaitGroup
+
+	mu      sync.Mutex
+	kept    []monitor.Annotation
+	clients map[*net.UnixConn]bool
+	last    uint64 // the number of the last connection
+	bad     int
+	dropped int
+	closed  bool
+}
+
+// Listen makes a socket that only this user may connect to, and the members of a group where one
+// is named. A socket at which nobody listens any more is replaced.
+func Listen(path, group string) (*Server, error) {
+	gid, mode := -1, os.FileMode(0o600)
+	if group != "" {
+		g, err := user.LookupGroup(group)
+		if err != nil {
+			return nil, fmt.Errorf("there is no group %q (getent group)", group)
+		}
+		if gid, err = strconv.Atoi(g.Gid); err != nil {
+			return nil, fmt.Errorf("group %q has no number", group)
+		}
+		mode = 0o660
+	}
+	if err := replace(path); err != nil {
+		return nil, err
+	}
+	before := unix.Umask(0o177) // nobody else connects before the group and the mode are set
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	unix.Umask(before)
+	if err != nil {
+		return nil, err
+	}
+	if gid >= 0 {
+		err = os.Chown(path, -1, gid)
+	}
+	if err = errors.Join(err, os.Chmod(path, mode)); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	s := &Server{path: path, listener: listener, clients: map[*net.UnixConn]bool{}}
+	s.wait.Go(s.accept)
+	return s, nil
+}
+
+// replace removes a socket that is left of a process that has ended.
+func replace(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%s is there already, and is no socket: choose another name", path)
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		c.Close()
+		return fmt.Errorf("%s is in use: choose another name, or end what listens there (ss -xlp)", path)
+	} else if !errors.Is(err, unix.ECONNREFUSED) {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// Take gives what came since it was called last, in order.
+func (s *Server) Take() []monitor.Annotation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.kept
+	s.kept = nil
+	return all
+}
+
+// Lost is how many lines were no annotations, and how many annotations and connections were too
+// many at once.
+func (s *Server) Lost() (bad, dropped int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bad, s.dropped
+}
+
+// Close ends all connections and removes the socket.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	err := s.listener.Close()
+	for c := range s.clients {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.wait.Wait()
+	return err
+}
+
+func (s *Server) accept() {
+	for {
+		c, err := s.listener.AcceptUnix()
+		if err != nil {
+			s.mu.Lock()
+			closed := s.closed
+			s.mu.Unlock()
+			if closed {
+				return
+			}
+			time.Sleep(50 * time.Millisecond) // there are no file descriptors left
+			continue
+		}
+		s.mu.Lock()
+		if s.closed || len(s.clients) >= mostClients {
+			s.dropped++
+			s.mu.Unlock()
+			c.Close()
+			continue
+		}
+		s.clients[c] = true
+		s.last++
+		number := s.last
+		s.mu.Unlock()
+		s.wait.Go(func() { s.serve(c, number) })
+	}
+}
+
+// serve hears one program until it closes its connection.
+func (s *Server) serve(c *net.UnixConn, number uint64) {
+	peer := peerOf(c)
+	heard := false
+	for lines := bufio.NewReaderSize(c, longestLine); ; {
+		line, err := lines.ReadSlice('\n')
+		if err == nil {
+			a, ok := parse(line, checkpoint.Monotime(), time.Now())
+			if a.PID == 0 {
+				a.PID = peer
+			}
+			a.From = number
+			heard = s.add(a, ok) || heard
+			continue
+		}
+		long := errors.Is(err, bufio.ErrBufferFull)
+		if len(line) > 0 { // half a line says nothing
+			s.add(monitor.Annotation{}, false)
+		}
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = lines.ReadSlice('\n')
+		}
+		if !long || err != nil {
+			break
+		}
+	}
+	if heard {
+		s.add(monitor.Annotation{From: number, Gone: true, At: checkpoint.Monotime(), CPU: -1}, true)
+	}
+	c.Close()
+	s.mu.Lock()
+	delete(s.clients, c)
+	s.mu.Unlock()
+}
+
+// add keeps an annotation; false says that it is left out.
+func (s *Server) add(a monitor.Annotation, ok bool) bool {
+	if ok && a.CPU < 0 && a.TID != 0 {
+		a.CPU = threadTime(a.Thread)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !ok:
+		s.bad++
+		return false
+	case len(s.kept) >= mostKept && !a.Gone: // there are so many connections at most
+		s.dropped++
+		return false
+	}
+	s.kept = append(s.kept, a)
+	return true
+}
+
+// threadTime is what a thread has used; negative where there is none.
+func threadTime(t monitor.Thread) time.Duration {
+	cpu, err := population.ThreadTime("/proc", t.PID, t.TID)
+	if err != nil {
+		return -1
+	}
+	return cpu
+}
+
+// peerOf is the number of the process that connected, 0 where the kernel does not tell.
+func peerOf(c *net.UnixConn) (pid int) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	raw.Control(func(fd uintptr) {
+		if who, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(who.Pid)
+		}
+	})
+	return pid
+}
+
+// message is a line.
+type message struct {
+	Annotate string          `json:"annotate"`
+	Name     string          `json:"name"`
+	ID       json.RawMessage `json:"id"`
+	Begin    json.RawMessage `json:"begin"`
+	End      json.RawMessage `json:"end"`
+	PID      int             `json:"pid"`
+	TID      int             `json:"tid"`
+	CPU      *float64        `json:"cpu"`
+}
+
+// parse reads a line that came at a moment; false says that it is no annotation.
+func parse(line []byte, now checkpoint.Instant, wall time.Time) (a monitor.Annotation, ok bool) {
+	var m message
+	d := json.NewDecoder(strings.NewReader(string(line)))
+	if d.Decode(&m) != nil || m.Annotate != "request" || m.PID < 0 || m.TID < 0 || len(m.ID) > longestID {
+		return a, false
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return a, false
+	}
+	a = monitor.Annotation{ID: string(m.ID), Begin: m.Begin != nil, CPU: -1,
+		Thread: monitor.Thread{PID: m.PID, TID: m.TID}}
+	if a.Begin == (m.End != nil) {
+		return a, false
+	}
+	at := m.End
+	if a.Begin {
+		at = m.Begin
+		if a.Name = name(m.Name); a.Name == "" {
+			return a, false
+		}
+	}
+	if m.CPU != nil && m.TID != 0 && *m.CPU >= 0 && *m.CPU < 1e9 {
+		a.CPU = time.Duration(*m.CPU * 1e9)
+	}
+	a.At, ok = moment(at, now, wall)
+	return a, ok
+}
+
+// name is a route's name as it is shown.
+func name(s string) string {
+	s = strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd"))
+	if len(s) <= longestName {
+		return s
+	}
+	n := longestName
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// moment is a time of an annotation on the machine's clock. One that is yet to come is now.
+func moment(text json.RawMessage, now checkpoint.Instant, wall time.Time) (checkpoint.Instant, bool) {
+	if string(text) == "true" {
+		return now, true
+	}
+	unixSeconds, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || math.IsNaN(unixSeconds) {
+		return 0, false
+	}
+	ago := float64(wall.UnixNano())*1e-9 - unixSeconds
+	return now - checkpoint.Instant(min(max(0, ago), 3600)*1e9), true
+}

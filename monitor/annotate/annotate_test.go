@@ -1,0 +1,187 @@
+package annotate
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cg/checkpoint"
+	"cg/monitor"
+	"cg/nemb/leaks"
+)
+
+func TestMain(m *testing.M) { os.Exit(leaks.Run(m)) }
+
+// A line says what it says, or it is no annotation.
+func TestParse(t *testing.T) {
+	const now = checkpoint.Instant(1000e9)
+	wall := time.Unix(5000, 0)
+	for _, test := range []struct {
+		line string
+		want monitor.Annotation // without From; the zero value is no annotation
+	}{
+		{`{"annotate":"request","id":7,"name":"GET /","begin":4999.5,"tid":3,"pid":2}`,
+			monitor.Annotation{ID: "7", Name: "GET /", Begin: true, At: 999_500_000_000, Thread: monitor.Thread{PID: 2, TID: 3}, CPU: -1}},
+		{`{"annotate":"request","id":"7","end":true,"tid":3,"cpu":0.25}`,
+			monitor.Annotation{ID: `"7"`, At: now, Thread: monitor.Thread{TID: 3}, CPU: 250 * time.Millisecond}},
+		{`{"annotate":"request","name":"x","begin":9e99}`, monitor.Annotation{Name: "x", Begin: true, At: now, CPU: -1}},
+		{`{"annotate":"request","name":"x","begin":-9e99}`, monitor.Annotation{Name: "x", Begin: true, At: now - 3600e9, CPU: -1}},
+		{`{"annotate":"request","name":"x","begin":true,"end":true}`, monitor.Annotation{}},
+		{`{"annotate":"request","name":"x"}`, monitor.Annotation{}},
+		{`{"annotate":"request","name":" ","begin":true}`, monitor.Annotation{}},
+		{`{"annotate":"request","name":"x","begin":"now"}`, monitor.Annotation{}},
+		{`{"annotate":"request","name":"x","begin":true,"pid":-1}`, monitor.Annotation{}},
+		{`{"annotate":"request","name":"x","begin":true}{}`, monitor.Annotation{}},
+		{`{"annotate":"span","name":"x","begin":true}`, monitor.Annotation{}},
+		{`{"annotate":"request","name":"x","begin":true,"id":"` + strings.Repeat("1", 300) + `"}`, monitor.Annotation{}},
+		{"\x00\xff", monitor.Annotation{}}, {"", monitor.Annotation{}}, {"[]", monitor.Annotation{}},
+	} {
+		got, ok := parse([]byte(test.line+"\n"), now, wall)
+		if ok != (test.want != monitor.Annotation{}) || ok && got != test.want {
+			t.Errorf("%s: %+v, %v, want %+v", test.line, got, ok, test.want)
+		}
+	}
+	long, _ := parse([]byte(`{"annotate":"request","name":"`+strings.Repeat("é", 5000)+`","begin":true}`), now, wall)
+	if long.Name != strings.Repeat("é", longestName/2)+"…" {
+		t.Errorf("%d bytes of a name", len(long.Name))
+	}
+}
+
+func dial(t *testing.T, path string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// take waits for so many annotations.
+func take(t *testing.T, s *Server, n int) (all []monitor.Annotation) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); len(all) < n; time.Sleep(time.Millisecond) {
+		if all = append(all, s.Take()...); time.Now().After(deadline) {
+			t.Fatalf("%d of %d annotations after a minute", len(all), n)
+		}
+	}
+	return all
+}
+
+// What a program says comes with its number, as the kernel tells it, and its thread's time; at
+// its end its requests end. The socket is the user's alone and is gone at the end.
+func TestServer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	s, err := Listen(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := Listen(path, ""); err == nil || !strings.Contains(err.Error(), "is in use") {
+		t.Errorf("a second one listens: %v", err)
+	}
+	c := dial(t, path)
+	fmt.Fprintf(c, "{\"annotate\":\"request\",\"name\":\"x\",\"begin\":true,\"tid\":%d}\n{\"annotate\":\"request\",\"end\":true}\n", os.Getpid())
+	c.Close()
+	all := take(t, s, 3)
+	if a := all[0]; a.PID != os.Getpid() || a.TID != os.Getpid() || a.CPU < 0 || !a.Begin || a.From == 0 {
+		t.Errorf("%+v", a)
+	}
+	if a := all[1]; a.PID != os.Getpid() || a.TID != 0 || a.CPU >= 0 || a.Begin || !all[2].Gone || all[2].From != a.From {
+		t.Errorf("%+v, %+v", a, all[2])
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+// A socket of a process that was killed is replaced, and a file is not.
+func TestWhatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	s, err := Listen(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(path, ""); err == nil || !strings.Contains(err.Error(), "is no socket") {
+		t.Errorf("a file is replaced: %v", err)
+	}
+	if _, err := Listen(path+"2", "no such group"); err == nil {
+		t.Error("there is a group of that name")
+	}
+}
+
+// Programs that say too much, half of something, or nothing keep nobody waiting: what they say
+// is counted, and the others are heard.
+func TestHostilePrograms(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	s, err := Listen(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	silent := dial(t, path)
+	defer silent.Close()
+	half := dial(t, path)
+	fmt.Fprint(half, `{"annotate":"request","na`)
+	half.Close()
+	huge := dial(t, path)
+	fmt.Fprintf(huge, "{\"annotate\":\"request\",\"begin\":true,\"name\":\"%s\"}\n", strings.Repeat("x", 1<<20))
+	fmt.Fprint(huge, "{\"annotate\":\"request\",\"begin\":true,\"name\":\"after\"}\n")
+	if a := take(t, s, 1)[0]; a.Name != "after" {
+		t.Errorf("%+v", a)
+	}
+	huge.Close()
+	take(t, s, 1)
+	flood := dial(t, path)
+	var b strings.Builder
+	for i := range mostKept + 1000 {
+		fmt.Fprintf(&b, "{\"annotate\":\"request\",\"begin\":true,\"name\":\"x\",\"id\":%d}\n", i)
+	}
+	if _, err := flood.Write([]byte(b.String())); err != nil {
+		t.Fatal(err)
+	}
+	flood.Close()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		bad, dropped := s.Lost()
+		if bad == 2 && dropped == 1000 {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%d bad lines, %d too many", bad, dropped)
+		}
+	}
+	if all := take(t, s, mostKept+1); len(all) != mostKept+1 || !all[mostKept].Gone {
+		t.Errorf("%d annotations are kept", len(all))
+	}
+	var clients []net.Conn
+	for range mostClients + 5 {
+		clients = append(clients, dial(t, path))
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, dropped := s.Lost(); dropped == 1006 { // one is silent
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%d connections are too many", dropped-1000)
+		}
+	}
+	for _, c := range clients {
+		c.Close()
+	}
+}
