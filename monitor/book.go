@@ -40,7 +40,9 @@ type Book struct {
 	readable []bool        // per domain: the last reading succeeded
 	failed   []int
 	waiting  []waiting // per domain: who used the processors since its counter moved
-	watts    []float64
+	watts    []float64 // per domain: in its last window that is closed
+	lasted   []float64 // per domain: the seconds of that window
+	closings []int     // per domain: of its windows
 	cpus     int
 	busy0    time.Duration
 	program  time.Duration // of all groups, without cg
@@ -95,9 +97,11 @@ type group struct {
 // tally is an energy that grows.
 type tally struct {
 	energy []nemb.Energy // per domain
-	spent  float64       // microjoules of the total in the window that ended at reading
-	cpu    time.Duration
-	last   int // the reading up to which spent is
+	// Per domain: watts in the window that closed last, where its number is closing. Both are
+	// nil for one that never had any.
+	power   []float64
+	closing []int
+	cpu     time.Duration
 }
 
 // debt is the time of a process that is gone, which the one that waits for it counts as
@@ -115,7 +119,7 @@ func New(domains []nemb.Domain, cpus, own int) *Book {
 	b := &Book{
 		domains: domains, own: own, waiting: make([]waiting, n),
 		cpus: cpus, first: make([]float64, n), totals: make([]nemb.Energy, n), readable: make([]bool, n),
-		failed: make([]int, n), watts: make([]float64, n),
+		failed: make([]int, n), watts: make([]float64, n), lasted: make([]float64, n), closings: make([]int, n),
 		removed:   make([]nemb.Energy, n),
 		processes: map[population.ID]*process{}, byPID: map[int]*process{}, groups: map[string]*group{},
 	}
@@ -234,12 +238,27 @@ func (b *Book) spend(first bool) {
 	slices.SortFunc(b.active, func(a, b *group) int { return strings.Compare(a.path, b.path) })
 }
 
-func (t *tally) add(d int, e nemb.Energy, counts bool, reading int) {
-	if t.last != reading {
-		t.last, t.spent = reading, 0
-	}
+// pay gives somebody energy of a domain's window that closes.
+func (b *Book) pay(t *tally, d int, e nemb.Energy) {
 	t.energy[d] += e
-	if counts {
-		t.spent += float64(e)
+	if e == 0 || !b.domains[d].InTotal {
+		return
 	}
+	if t.power == nil {
+		t.power, t.closing = make([]float64, len(b.domains)), make([]int, len(b.domains))
+	}
+	if t.closing[d] != b.closings[d] {
+		t.closing[d], t.power[d] = b.closings[d], 0
+	}
+	t.power[d] += e.Joules() / b.lasted[d]
+}
+
+// wattsOf is somebody's power, of each domain in the window that closed last.
+func (b *Book) wattsOf(t *tally) (sum float64) {
+	for d, power := range t.power {
+		if t.closing[d] == b.closings[d] {
+			sum += power
+		}
+	}
+	return sum
 }

@@ -79,7 +79,7 @@ type Domain struct {
 	Other        nemb.Energy // interrupts, and processes that nobody saw
 	Unattributed nemb.Energy
 	Lo, Hi       float64 // bounds of Groups, as factors
-	Watts        float64 // in the last window
+	Watts        float64 // in the last window in which its counter moved
 	Failed       int     // readings that failed
 	Readable     bool    // the last reading succeeded
 	Seen         bool    // one has
@@ -91,7 +91,7 @@ type Share struct {
 	CPU    time.Duration
 	// Joules, Lo and Hi are of the domains that make up the total.
 	Joules, Lo, Hi float64
-	Watts          float64 // in the last window
+	Watts          float64 // of each domain in the last window in which its counter moved
 	Ended          bool
 }
 

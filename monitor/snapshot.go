@@ -65,10 +65,7 @@ func (b *Book) over(t *target) bool {
 
 // share is a tally with its bounds.
 func (b *Book) share(s *Snapshot, t *tally, ended bool) Share {
-	share := Share{Energy: slices.Clone(t.energy), CPU: t.cpu, Ended: ended}
-	if t.last == b.readings && b.window > 0 {
-		share.Watts = t.spent * 1e-6 / b.window.Seconds()
-	}
+	share := Share{Energy: slices.Clone(t.energy), CPU: t.cpu, Watts: b.wattsOf(t), Ended: ended}
 	total := nemb.Energy(0)
 	for d := range s.Domains {
 		if domain := &s.Domains[d]; domain.Domain.InTotal {

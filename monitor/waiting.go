@@ -31,8 +31,16 @@ type used struct {
 // need not move in a longer time than its counter's period. Where what the counter has
 // counted is lost, a new window begins: those who ran before have no part in what comes.
 func (b *Book) close(d int, lost bool) {
-	b.watts[d] = 0
 	w, wait := b.windows[d], &b.waiting[d]
+	begun := b.at
+	if w.HasBegun() {
+		begun = w.Last().Time
+	}
+	open := time.Duration(b.at - begun).Seconds()
+	if lost || open > 2*b.lasted[d] { // the power of the window before is that of now no longer
+		b.watts[d] = 0
+		b.closings[d]++
+	}
 	sample := nemb.Sample{At: checkpoint.Tick(b.at), Time: b.at, Energy: []nemb.Energy{b.totals[d]},
 		Usage: account.Usage{Program: b.program, Own: b.ownTime, Other: b.other}}
 	if lost || !w.HasBegun() {
@@ -49,7 +57,9 @@ func (b *Book) close(d int, lost bool) {
 	}
 	before := w.Domains[0].Program
 	closed := w.Close(w.Steady(sample), false, nil)
-	b.watts[d] = (closed.End.Energy[0] - closed.Begin.Energy[0]).Joules() / b.window.Seconds()
+	b.watts[d] = (closed.End.Energy[0] - closed.Begin.Energy[0]).Joules() / open
+	b.lasted[d] = open
+	b.closings[d]++
 	b.divide(d, w.Domains[0].Program-before)
 	wait.forgetRequests(d)
 	*wait = waiting{}
@@ -149,17 +159,16 @@ func (b *Book) divide(d int, e nemb.Energy) {
 	}
 	weights[len(groups)] = float64(wait.forgotten)
 	parts := nemb.Split(e, weights)
-	counts := b.domains[d].InTotal
 	for i, g := range groups {
-		g.add(d, parts[i], counts, b.readings)
+		b.pay(&g.tally, d, parts[i])
 		for _, t := range g.targets {
-			t.add(d, parts[i], counts, b.readings)
+			b.pay(&t.tally, d, parts[i])
 		}
 		b.divideGroup(wait.groups[g], d, parts[i])
 	}
 	b.removed[d] += parts[len(groups)]
 	for t, cpu := range wait.targets {
-		t.add(d, nemb.Energy(float64(e)*float64(cpu)/sum), counts, b.readings)
+		b.pay(&t.tally, d, nemb.Energy(float64(e)*float64(cpu)/sum))
 	}
 }
 
@@ -181,15 +190,14 @@ func (b *Book) divideGroup(u *used, d int, e nemb.Energy) {
 		left -= weights[i]
 	}
 	weights[len(processes)] = max(0, left)
-	counts := b.domains[d].InTotal
 	parts := nemb.Split(e, weights)
 	for i, p := range processes {
-		p.add(d, parts[i], counts, b.readings)
+		b.pay(&p.tally, d, parts[i])
 		if p.worker != nil && len(p.worker.pending[d]) > 0 {
 			p.worker.pay(d, parts[i], u.processes[p])
 		}
 		for _, t := range p.targets {
-			t.add(d, parts[i], counts, b.readings)
+			b.pay(&t.tally, d, parts[i])
 		}
 	}
 }
