@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -50,6 +51,9 @@ func TestMain(m *testing.M) {
 	}
 	for _, name := range launchersVariables(os.Environ()) { // the tests may be a rank themselves
 		os.Unsetenv(name)
+	}
+	if signal.Ignored(os.Interrupt) { // as in a shell's background; what the tests start would ignore it, too
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	// Paths in these tests begin at the top.
 	if err := os.Chdir(".."); err != nil {

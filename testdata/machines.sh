@@ -2,7 +2,8 @@
 # Runs tests on machines that look like those of testdata/cpuinfo: a server of
 # AMD's, a laptop of Intel's, an Arm board. /proc/cpuinfo is another's, and the power
 # PMU and the powercap zones of this machine, which are not the other's, are hidden.
-# This script alone sees that; it takes root. Each package is compiled once.
+# This script alone sees that; it takes root. Each package is compiled once, and three
+# run at a time, because they wait a lot.
 #
 #	testdata/machines.sh [-short] [ARGUMENTS OF go test]
 #
@@ -36,7 +37,7 @@ for machine in ${MACHINES:-$(ls "$folder/cpuinfo")}; do
   machines+=("$folder/cpuinfo/$machine")
   [ -f "${machines[-1]}" ] || { echo "machines: ${machines[-1]} is not there: see testdata/cpuinfo for the names" >&2; exit 1; }
 done
-each() { CG_TEST_MACHINES="${machines[*]}" go test -vet=off -ldflags=-w -timeout 30m -count=1 -exec "$folder/machines.sh" "$@"; }
+each() { CG_TEST_MACHINES="${machines[*]}" go test -p 3 -vet=off -ldflags=-w -timeout 30m -count=1 -exec "$folder/machines.sh" "$@"; }
 case "$*" in
 '' | -short)
   packages="./measure ./report ./track $(go list ./nemb/... | grep -v '/nemb/attribute')"
