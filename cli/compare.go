@@ -238,7 +238,7 @@ func unused(c *cli.Context, sides [2]compare.Side) error {
 	switch {
 	case c.IsSet("command") && !any(func(s saved.Document) bool { return s.Repeated != nil }):
 		return fail(statusUsage, "--command is for what cg run saved, and these are runs of cg measure")
-	case c.IsSet("functions") && !any(func(s saved.Document) bool { return s.Run != nil }):
+	case c.IsSet("functions") && !any(saved.Document.HasFunctions):
 		return fail(statusUsage, "--functions is for runs of cg measure: what cg run saved has none")
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"cg/report"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/report/stream"
 )
 
@@ -39,6 +40,13 @@ func readDocument(c *cli.Context, f, reader format.Format, o *format.Options, pr
 	done()
 	if c.IsSet("rate") {
 		return nil, func() {}, fail(statusUsage, "--rate is for streams of events, and %s is %s", names[0], d.Kind())
+	}
+	if r, is := d.(*repeated.Result); is && len(names) == 1 {
+		if c.IsSet("events") || c.IsSet("slices") {
+			return nil, func() {}, fail(statusUsage, "--events and --slices are for runs, and %s is %s", names[0],
+				d.Kind())
+		}
+		return r, func() {}, nil
 	}
 	runs, err := savedRuns(names, d, progress, read)
 	if err != nil {

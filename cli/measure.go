@@ -26,6 +26,7 @@ import (
 	"cg/nemb/sampler"
 	"cg/report"
 	"cg/report/format"
+	"cg/report/repeated"
 )
 
 // languageFlags are those that languages bring along.
@@ -92,6 +93,9 @@ interpreter cannot be run; 127 not found.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "granularity", Aliases: []string{"g"}, Value: "coarse",
 				Usage: "`WHICH` sites: coarse (the program and its entry point) or fine (every function)"},
+			&cli.IntFlag{Name: "repeat", Value: 1,
+				Usage: "run the program `N` times and show what each function used on average, with its spread. Its " +
+					"standard input is then empty (--stdin FILE)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "benchfmt",
@@ -154,10 +158,17 @@ func flagsOf(l *languages.Language) (flags []cli.Flag) {
 
 func runMeasure(c *cli.Context) error {
 	run := report.Start(c.String("granularity"), "", os.Args, Version)
+	measureProgram := measureOnce
+	if c.Int("repeat") != 1 {
+		measureProgram = measureOften
+	}
 	written := false
-	err := measureOnce(c, &written)
+	err := measureProgram(c, &written)
 	if status, why := neverRan(err); why != "" && !written && jsonOnStdout(c) && !launcher.Closed(1) {
 		run.Fail(status, why)
+		if c.Int("repeat") != 1 {
+			return errors.Join(err, putReport(repeated.NotStarted(run, c.Args().Slice())))
+		}
 		return errors.Join(err, putReport(run))
 	}
 	return err
@@ -172,21 +183,48 @@ func neverRan(err error) (status int, why string) {
 	return 0, ""
 }
 
+// program is what cg measure runs, and how, as its flags say.
+type program struct {
+	language *languages.Language
+	target   languages.Target
+	options
+}
+
+func programOf(c *cli.Context) (p program, err error) {
+	if p.language, p.target, err = language(c); err != nil {
+		return p, err
+	}
+	if p.options, err = measureOptions(c); err != nil {
+		return p, err
+	}
+	if p.instrumented && !p.language.RunsAlone() {
+		return p, fail(statusUsage, "--instrumented: no %s program has checkpoints of its own", p.language.Title)
+	}
+	if err := p.language.Check(p.target); err != nil {
+		return p, refused(err)
+	}
+	return p, nil
+}
+
+// with is a run of the program under some conditions, with its files in dir.
+func (p program) with(conditions experiment.Conditions, dir string) experiment.Instrumented {
+	cache, refused := keeping()
+	return experiment.Instrumented{
+		Conditions: conditions, Language: p.language, Target: p.target, Options: p.options.instrument,
+		OwnCheckpoints: p.instrumented, MaxDepth: p.maxDepth, Overhead: p.overhead, Dir: dir, Cache: cache,
+		Refused: refused, Source: sourceFile, Command: p.command,
+		Spool:      func(in *os.File) (*os.File, error) { return spool(in, dir) },
+		ToolOutput: func(b []byte) { os.Stderr.Write(b) },
+		Restarting: func(why string) { say(why) },
+		Waiting:    instrument.Waiting{Patience: waitPatience, Say: newFiles(os.Stderr)},
+	}
+}
+
 // measureOnce makes the one run of cg measure. written tells that its report was begun.
 func measureOnce(c *cli.Context, written *bool) error {
-	lang, target, err := language(c)
+	o, err := programOf(c)
 	if err != nil {
 		return err
-	}
-	o, err := measureOptions(c)
-	if err != nil {
-		return err
-	}
-	if o.instrumented && !lang.RunsAlone() {
-		return fail(statusUsage, "--instrumented: no %s program has checkpoints of its own", lang.Title)
-	}
-	if err := lang.Check(target); err != nil {
-		return refused(err)
 	}
 	files, err := openResults(c)
 	if err != nil {
@@ -220,21 +258,11 @@ func measureOnce(c *cli.Context, written *bool) error {
 	}
 	defer machine.close()
 	defer prune()
-	cache, refused := keeping()
 	conditions, done := runConditions(machine, o.interval)
 	defer done()
 	conditions.Noise, conditions.Share = o.noise, rank.share()
-	x := experiment.Instrumented{
-		Conditions: conditions, Language: lang, Target: target, Options: o.instrument, OwnCheckpoints: o.instrumented,
-		MaxDepth: o.maxDepth, Overhead: o.overhead, Dir: folder.Path, Cache: cache, Refused: refused,
-		Source:  sourceFile,
-		Command: o.command,
-		Spool:   func(in *os.File) (*os.File, error) { return spool(in, folder.Path) },
-		Events:  files.log.begin, Started: files.log.started,
-		ToolOutput: func(b []byte) { os.Stderr.Write(b) },
-		Restarting: func(why string) { say(why) },
-		Waiting:    instrument.Waiting{Patience: waitPatience, Say: newFiles(os.Stderr)},
-	}
+	x := o.with(conditions, folder.Path)
+	x.Events, x.Started = files.log.begin, files.log.started
 	if o.baseline > 0 && rank == nil { // else its node's measurer does
 		x.MeasureIdle = func() (*measure.Baseline, bool, error) { return machine.idle(ctx, o.interval, o.baseline) }
 	}

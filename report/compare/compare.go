@@ -251,6 +251,7 @@ func sideOf(s Side, o Options) (*sideRuns, error) {
 				status: m.ExitStatus, machine: bounded(m.EnergyJ, nil, nil),
 				program: bounded(m.ProgramEnergyJ, nil, nil),
 				domains: map[string]bound{}, duration: m.DurationS, cpu: m.CPUS, power: m.PowerW,
+				run: c.OfRun(m, saved.Repeated.Meta), woven: len(c.Functions) > 0,
 			}
 			for id, e := range m.Domains {
 				r.domains[id] = bounded(&e, nil, nil)

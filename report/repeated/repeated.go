@@ -49,6 +49,8 @@ type Command struct {
 	// AgainstFirst is how much more of its energy the command takes than the
 	// first one, by their runs of the same round.
 	AgainstFirst *Ratio `json:"against_first,omitempty"`
+	// Functions are those of a program with checkpoints (cg measure --repeat).
+	Functions []Function `json:"functions,omitempty"`
 }
 
 // Runs counts the runs of a command.
@@ -70,7 +72,7 @@ type Statistic struct {
 	Min       float64  `json:"min"`
 	Max       float64  `json:"max"`
 	Median    float64  `json:"median"`
-	CI95Lower *float64 `json:"ci95_lower"` // null for one run
+	CI95Lower *float64 `json:"ci95_lower"` // null for fewer than three runs; not below 0
 	CI95Upper *float64 `json:"ci95_upper"`
 	CVPercent *float64 `json:"cv_percent_across_runs"`
 	Outliers  []int    `json:"outliers"` // indices into measurements; shown, and kept
@@ -89,6 +91,7 @@ type Measurement struct {
 	ExitStatus     int                      `json:"exit_status"`
 	TimedOut       bool                     `json:"timed_out"`
 	Quality        string                   `json:"measurement_quality,omitempty"` // as in the meta of a run
+	Functions      []Cost                   `json:"functions,omitempty"`
 }
 
 // Ratio is a change of the program's energy, of processor time where no energy
@@ -139,6 +142,7 @@ func (r *Result) Add(i, round int, warmup bool, run *report.Run) {
 	c := &r.Commands[i]
 	m := Measured(run, round, warmup)
 	before := slices.ContainsFunc(c.Measurements, func(m Measurement) bool { return m.EnergyJ != nil })
+	m.Functions = c.costs(run)
 	c.Measurements = append(c.Measurements, m)
 	c.Backend.Name = run.Totals.Source
 	switch kind := run.Totals.Kind; {
@@ -241,6 +245,7 @@ func (c *Command) Summarize(includeWarmup bool) {
 			c.DomainsPowerW[id] = p.Mean
 		}
 	}
+	c.functions(used)
 	if c.BudgetJ != nil && c.ProgramEnergyJ != nil && c.ProgramEnergyJ.Mean > 0 { // 0 is what no counter has seen
 		least := c.ProgramEnergyJ.Mean
 		if lo := c.ProgramEnergyJ.CI95Lower; lo != nil {
@@ -250,6 +255,26 @@ func (c *Command) Summarize(includeWarmup bool) {
 		c.BudgetExceeded = &exceeded
 	}
 }
+
+// Interval is that of the mean in words, "?" where it is not known.
+func (s *Statistic) Interval(show func(float64) string) string {
+	if s == nil || s.CI95Lower == nil || s.CI95Upper == nil {
+		return "?"
+	}
+	return "[" + show(*s.CI95Lower) + ", " + show(*s.CI95Upper) + "]"
+}
+
+// CV is the coefficient of variation in percent, nil where it is not known.
+func (s *Statistic) CV() *float64 {
+	if s == nil {
+		return nil
+	}
+	return s.CVPercent
+}
+
+// fewestForInterval is how many runs have an interval: two can be drawn from in one way
+// only that has a spread.
+const fewestForInterval = 3
 
 // statistic is nil where nothing was measured.
 func statistic(xs []float64, at []int) *Statistic {
@@ -264,6 +289,11 @@ func statistic(xs []float64, at []int) *Statistic {
 	}
 	if len(xs) < 2 {
 		out.CVPercent = nil
+	}
+	if len(xs) < fewestForInterval {
+		out.CI95Lower, out.CI95Upper = nil, nil
+	} else if out.CI95Lower != nil { // no figure is below 0
+		*out.CI95Lower = max(0, *out.CI95Lower)
 	}
 	for _, i := range s.Outliers {
 		out.Outliers = append(out.Outliers, at[i])

@@ -3,8 +3,8 @@ package saved
 
 import (
 	"errors"
-	"fmt"
 	"io"
+	"slices"
 
 	"cg/report"
 	"cg/report/repeated"
@@ -14,6 +14,13 @@ import (
 type Document struct {
 	Run      *report.Run
 	Repeated *repeated.Result
+}
+
+// HasFunctions reports whether functions are told: those of a run, or of repeated runs of a
+// program with checkpoints.
+func (d Document) HasFunctions() bool {
+	return d.Run != nil || d.Repeated != nil && slices.ContainsFunc(d.Repeated.All(),
+		func(c repeated.Command) bool { return len(c.Functions) > 0 })
 }
 
 // Read decodes a file of cg measure or cg run and refuses what is neither, or
@@ -28,22 +35,13 @@ func Read(f io.ReadSeeker) (Document, error) {
 		return Document{}, err
 	case head.Holds["comparison"]:
 		return Document{}, errors.New("not a saved run: it is what cg compare wrote; compare the runs themselves")
-	case head.Holds["measurements"] && head.Holds["functions"]:
-		return Document{}, errors.New("not a saved run: it has the functions of cg measure and the measurements of " +
+	case head.Holds["measurements"] && head.Holds["ledger"]:
+		return Document{}, errors.New("not a saved run: it has the ledger of cg measure and the measurements of " +
 			"cg run")
 	case !head.Holds["measurements"] && !head.Holds["command"]:
 		r, err := report.ReadFrom(f)
 		return Document{Run: r}, err
 	}
-	r := &repeated.Result{}
-	if err := report.Decode(f, r); err != nil {
-		return Document{}, fmt.Errorf("not a saved run: %w", err)
-	}
-	report.Renew(&r.Meta, r)
-	for _, c := range r.All() {
-		if len(c.Measurements) == 0 {
-			return Document{}, errors.New("it has no measurement: the command failed before the first was whole")
-		}
-	}
-	return Document{Repeated: r}, nil
+	r, err := repeated.Read(f)
+	return Document{Repeated: r}, err
 }

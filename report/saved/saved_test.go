@@ -42,8 +42,8 @@ func TestReadSaved(t *testing.T) {
 		"it has no meta.schema_version": []byte(`{"a": 1}`),
 		"it is what cg compare wrote":   c,
 		"it has no measurement":         []byte(`{"meta": {"schema_version": "1"}, "measurements": []}`),
-		"the functions of cg measure and the measurements of cg " +
-			"run": []byte(`{"meta": {"schema_version": "1"}, "measurements": [], "functions": []}`),
+		"the ledger of cg measure and the measurements of cg " +
+			"run": []byte(`{"meta": {"schema_version": "1"}, "measurements": [], "ledger": []}`),
 		"measurements.round: a text stands where a whole number " +
 			"belongs": []byte(`{"meta": {"schema_version": "1"}, "measurements": [{"round": "x"}]}`),
 	} {
@@ -51,7 +51,7 @@ func TestReadSaved(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := report.Read(rep); err == nil || !strings.Contains(err.Error(), "it is what cg run saved") {
+	if _, err := report.Read(rep); err == nil || !strings.Contains(err.Error(), "it has the figures of repeated runs") {
 		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,13 @@ var repeatedBody = frame.New(`<main>
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody>
 </table>
-<p>Filled dots are runs that count, hollow ones warmed up; the line is the mean, the band its interval.</p>
+{{if .Functions}}<table>
+<thead><tr><th>function</th><th>calls</th><th>self</th><th>95 % interval</th><th>CV</th><th>inclusive</th><th>share</th><th>verdict</th></tr></thead>
+<tbody>
+{{range .Functions}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
+{{end}}</tbody>
+</table>
+{{end}}<p>Filled dots are runs that count, hollow ones warmed up; the line is the mean, the band its interval.</p>
 {{range .Warnings}}<p><b>{{.Slug}}</b> {{.Message}}</p>
 {{end}}</main>`)
 
@@ -87,6 +94,29 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 		Style: frame.Style + repeatedStyle, Body: map[string]any{
 			"Title": shown.Line(title), "Where": shown.Line(strings.Join(where, " · ")),
 			"Picture": template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg.Bytes())),
-			"Rows":    rows, "Warnings": warnings,
+			"Rows":    rows, "Warnings": warnings, "Functions": repeatedFunctions(r),
 		}})
+}
+
+// repeatedFunctions are the rows of the functions of programs with checkpoints.
+func repeatedFunctions(r *repeated.Result) (rows [][]string) {
+	for _, c := range r.All() {
+		mean := func(s *repeated.Statistic, unit, mark string) string {
+			if s == nil {
+				return "?"
+			}
+			return figures.Value(&s.Mean, unit, mark)
+		}
+		joules := func(v float64) string { return c.Mark() + figures.Joules(v) }
+		for _, f := range c.Functions {
+			calls := "?"
+			if s := f.Calls; s != nil {
+				calls = figures.Count(uint64(math.Round(s.Mean)))
+			}
+			rows = append(rows, []string{shown.Line(f.Name), calls, mean(f.SelfEnergyJ, "J", c.Mark()),
+				f.SelfEnergyJ.Interval(joules), figures.Percent(f.SelfEnergyJ.CV()),
+				mean(f.InclusiveEnergyJ, "J", c.Mark()), figures.Percent(f.SharePercent), string(f.Verdict)})
+		}
+	}
+	return rows
 }

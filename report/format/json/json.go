@@ -1,4 +1,4 @@
-// Package json writes documents as cg saves them, and reads runs.
+// Package json writes documents as cg saves them, and reads runs and repeated runs.
 package json
 
 import (
@@ -22,8 +22,11 @@ func init() {
 	})
 }
 
-// read reads a run, of one rank or of many.
+// read reads a run, of one rank or of many, or repeated runs.
 func read(f io.ReadSeeker) (format.Document, error) {
+	if head, err := report.HeadOf(f); err == nil && (head.Holds["command"] || head.Holds["measurements"]) {
+		return repeated.Read(f)
+	}
 	if cluster.IsSaved(f) {
 		return cluster.Read(f)
 	}

@@ -3,6 +3,7 @@ package markdown
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"cg/nemb"
 	"cg/report/figures"
@@ -35,9 +36,36 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 			mean(c.PowerW, func(v float64) string { return mark + figures.Watts(&v) }),
 			fmt.Sprint(c.Runs.MeasurementRuns), change)
 	}
+	for _, c := range r.All() {
+		m.repeatedFunctions(c)
+	}
 	if r.All()[0].Backend.Kind == nemb.Estimated {
 		m.line("\nEnergies are **estimated, not measured**.")
 	}
 	_, err := io.WriteString(w, m.b.String())
 	return err
+}
+
+// repeatedFunctions writes a table of the functions of a program with checkpoints.
+func (m *page) repeatedFunctions(c repeated.Command) {
+	if len(c.Functions) == 0 {
+		return
+	}
+	m.line("")
+	m.head("function", "calls", "self", "interval", "CV", "incl", "share", "verdict")
+	joule := func(v float64) string { return c.Mark() + figures.Joules(v) }
+	for _, f := range c.Functions {
+		calls, self, incl := "?", "?", "?"
+		if s := f.Calls; s != nil {
+			calls = figures.Count(uint64(math.Round(s.Mean)))
+		}
+		if s := f.SelfEnergyJ; s != nil {
+			self = joule(s.Mean)
+		}
+		if s := f.InclusiveEnergyJ; s != nil {
+			incl = joule(s.Mean)
+		}
+		m.row(name(f.Name), calls, self, f.SelfEnergyJ.Interval(joule), figures.Percent(f.SelfEnergyJ.CV()), incl,
+			figures.Percent(f.SharePercent), string(f.Verdict))
+	}
 }

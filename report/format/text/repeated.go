@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"cg/report"
 	"cg/report/figures"
 	"cg/report/format"
 	"cg/report/repeated"
@@ -63,7 +64,35 @@ func (p *printer) command(c repeated.Command) {
 	p.meanDomains(c, mark)
 	p.budget(c)
 	p.line("  %s  %s", pad("Source", 8), p.paint(dim, p.cut(c.Backend.Name, p.Width-12)))
+	p.repeatedFunctions(c, mark)
 	p.line("")
+}
+
+// repeatedFunctions shows what the functions of a program with checkpoints come to.
+func (p *printer) repeatedFunctions(c repeated.Command, mark string) {
+	mean := func(s *repeated.Statistic, show func(float64) string) string {
+		if s == nil {
+			return "?"
+		}
+		return show(s.Mean)
+	}
+	joules := func(v float64) string { return mark + figures.Joules(v) }
+	type function = repeated.Function
+	table(p, "function", c.Functions, func(f function) string { return f.Name }, []column[function]{
+		{"calls", 0, func(f function) string {
+			return mean(f.Calls, func(v float64) string { return figures.Count(uint64(math.Round(v))) })
+		}},
+		{"self", 0, func(f function) string { return mean(f.SelfEnergyJ, joules) }},
+		{"interval", 72, func(f function) string { return f.SelfEnergyJ.Interval(figures.Joules) }},
+		{"CV", 0, func(f function) string { return figures.Percent(f.SelfEnergyJ.CV()) }},
+		{"incl", 60, func(f function) string { return mean(f.InclusiveEnergyJ, joules) }},
+		{"share", 0, func(f function) string { return figures.Percent(f.SharePercent) }},
+		{"time", 88, func(f function) string { return mean(f.SelfTimeS, figures.Seconds) }},
+	})
+	if len(c.Functions) > 0 {
+		p.line("")
+		listVerdicts(p, c.Functions, func(f function) (string, report.Verdict) { return f.Name, f.Verdict })
+	}
 }
 
 // statistic shows a figure over the runs, with its spread and its interval.

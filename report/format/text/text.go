@@ -308,7 +308,7 @@ func (p *printer) notes(r *report.Run) {
 	if len(r.Functions) > 0 {
 		p.note(dim, "method", methods(r))
 		p.unresolved(r)
-		p.verdicts(r)
+		listVerdicts(p, r.Functions, func(f report.Function) (string, report.Verdict) { return f.Name, f.Verdict })
 	}
 	if s := r.Sampler; s.Samples > 0 {
 		text := fmt.Sprintf("%d samples, one each %v (%s); %d missed, %d gaps, %d slower than 50 µs; %s of "+
@@ -384,13 +384,13 @@ func (p *printer) unresolved(r *report.Run) {
 	}
 }
 
-// verdicts lists the functions that something is said of, by verdict.
-func (p *printer) verdicts(r *report.Run) {
+// listVerdicts lists the functions that something is said of, by verdict.
+func listVerdicts[T any](p *printer, functions []T, of func(T) (name string, v report.Verdict)) {
 	for _, v := range report.Verdicts {
 		var names []string
-		for _, f := range r.Functions {
-			if f.Verdict == v && v.Meaning() != "" {
-				names = append(names, f.Name)
+		for _, f := range functions {
+			if name, its := of(f); its == v && v.Meaning() != "" {
+				names = append(names, name)
 			}
 		}
 		if n := len(names); n > 5 && !p.Verbose {

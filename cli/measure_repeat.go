@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/experiment"
+	"cg/launcher"
+	"cg/measure"
+	"cg/nemb/account"
+	"cg/report"
+	"cg/report/format"
+	"cg/report/repeated"
+	"cg/shown"
+)
+
+// ofOneRun are flags of cg measure whose file or figures are those of one run.
+var ofOneRun = []struct{ flag, why string }{
+	{"events", "a log keeps the calls of one run"},
+	{"timeseries", "samples are those of one run, and the figures are over all"},
+	{"ranks", "each rank is one run"},
+}
+
+// refuseOfOneRun refuses what has no meaning for several runs.
+func refuseOfOneRun(c *cli.Context) error {
+	if n := c.Int("repeat"); n < 1 {
+		return fail(statusUsage, "--repeat: %d runs cannot be measured: use 1 or more", n)
+	}
+	for _, f := range ofOneRun {
+		if c.IsSet(f.flag) {
+			return fail(statusUsage, "--%s and --repeat do not go together: %s", f.flag, f.why)
+		}
+	}
+	return nil
+}
+
+// measuredSeries is what cg measure --repeat does.
+type measuredSeries struct {
+	program
+	runs       int
+	stdin      string
+	dir        string
+	keep       bool
+	machine    *machine
+	benchmarks []byte // lines of --benchfmt, of all runs
+	bench      bool
+	idle       func() (*measure.Baseline, bool, error)
+	result     *repeated.Result
+	left       func() // waits for a program that went on when cg was asked to end
+}
+
+// measureOften makes the runs of cg measure --repeat, one after the other. written tells
+// that the report was begun.
+func measureOften(c *cli.Context, written *bool) error {
+	if err := refuseOfOneRun(c); err != nil {
+		return err
+	}
+	p, err := programOf(c)
+	if err != nil {
+		return err
+	}
+	outs, err := openFiles(c, seriesFiles...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, o := range outs {
+			o.abandon()
+		}
+	}()
+	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer release()
+	account.Prepare()
+	folder, err := runDir()
+	if err != nil {
+		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
+	}
+	if c.Bool("no-cleanup") {
+		defer sayf("the files of the runs are kept in %s", folder.Path)
+		defer folder.Keep()
+	} else {
+		defer folder.Remove()
+	}
+	s := &measuredSeries{program: p, runs: c.Int("repeat"), stdin: c.String("stdin"), dir: folder.Path,
+		keep: c.Bool("no-cleanup"), bench: c.String("benchfmt") != ""}
+	if s.machine, err = openMachine(ctx, c); err != nil {
+		return err
+	}
+	defer s.machine.close()
+	defer prune()
+	s.idle = s.idleOnce(ctx)
+	ended := s.run(ctx)
+	if s.left != nil {
+		defer s.left()
+	}
+	if s.result == nil {
+		return ended
+	}
+	*written = true
+	if err := s.write(c, outs); err != nil {
+		return fail(statusSelf, "%w", err)
+	}
+	return ended
+}
+
+// idleOnce measures the idle machine before the first run; nil where that is not asked for.
+func (s *measuredSeries) idleOnce(ctx context.Context) func() (*measure.Baseline, bool, error) {
+	if s.baseline <= 0 {
+		return nil
+	}
+	var b *measure.Baseline
+	none, done := false, false
+	return func() (*measure.Baseline, bool, error) {
+		var err error
+		if !done {
+			b, none, err = s.machine.idle(ctx, s.interval, s.baseline)
+			done = err == nil
+		}
+		return b, none, err
+	}
+}
+
+// run makes the runs. The error is what cg ends with: the program's status, if a run of it
+// did not end with 0, or why a run was not made.
+func (s *measuredSeries) run(ctx context.Context) error {
+	result := &repeated.Result{Warnings: []report.Warning{}, Commands: []repeated.Command{{Argv: s.target.Args,
+		Measurements: []repeated.Measurement{}}}}
+	var stopped error
+	for k := range s.runs {
+		r, err := s.once(ctx, k)
+		if err != nil {
+			stopped = err
+			break
+		}
+		result.Add(0, k, false, r.Run)
+		stopped = s.ended(k, r.Outcome.Result)
+		if stopped == nil && ctx.Err() != nil {
+			stopped = &failure{128 + int(interrupted(ctx)), fmt.Errorf("interrupted after %d of %d runs", k+1, s.runs),
+				interrupted(ctx)}
+		}
+		if stopped != nil {
+			break
+		}
+	}
+	if len(result.Commands[0].Measurements) == 0 {
+		return stopped
+	}
+	result.Commands[0].Summarize(false)
+	result.Meta.OutlierMethod = repeated.OutlierMethod
+	result.Compare()
+	s.result = result
+	return stopped
+}
+
+// ended is what cg ends with if a run of the program did not end well.
+func (s *measuredSeries) ended(k int, p launcher.Result) error {
+	if p.Status == 0 {
+		return nil
+	}
+	how := fmt.Sprintf("ended with status %d", p.Status)
+	switch {
+	case p.TimedOut:
+		how = "took longer than --timeout"
+	case !p.Exited:
+		how = "was ended by " + unix.SignalName(p.Signal)
+	}
+	sayf("run %d of %d %s: no further run is made", k+1, s.runs, how)
+	return endedAs(p)
+}
+
+// once makes a run, with its files in a folder of its own.
+func (s *measuredSeries) once(ctx context.Context, k int) (*experiment.Result, error) {
+	dir := filepath.Join(s.dir, fmt.Sprintf("run-%d", k+1))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fail(statusSelf, "%w", err)
+	}
+	defer func() {
+		if !s.keep && s.left == nil { // else it is in use
+			os.RemoveAll(dir)
+		}
+	}()
+	in, err := os.Open(orNull(s.stdin))
+	if err != nil {
+		return nil, fail(statusUsage, "--stdin: %w", err)
+	}
+	defer in.Close()
+	conditions, done := runConditions(s.machine, s.interval)
+	defer done()
+	conditions.Noise = s.noise
+	x := s.with(conditions, dir)
+	x.Command.Stdin, x.MeasureIdle = in, s.idle
+	if s.stdin == "" {
+		x.Spool = func(*os.File) (*os.File, error) {
+			return nil, fail(statusUsage, "--repeat: a program that comes on standard input can be read once only: "+
+				"save it to a file")
+		}
+	}
+	r, err := x.Run(ctx)
+	if err != nil {
+		return nil, notStarted(ctx, err)
+	}
+	if r.Outcome.Running {
+		s.left = func() {
+			r.Outcome.Wait()
+			r.Close()
+		}
+		return nil, &failure{128 + int(interrupted(ctx)), fmt.Errorf("interrupted: run %d went on for more than %v, "+
+			"and is not among the figures", k+1, measure.GracePeriod), interrupted(ctx)}
+	}
+	defer r.Close()
+	if s.bench {
+		lines, err := formatted("benchfmt", r.Run, format.Options{})
+		if err != nil {
+			return nil, fail(statusSelf, "--benchfmt: %w", err)
+		}
+		s.benchmarks = append(s.benchmarks, lines...)
+	}
+	return r, nil
+}
+
+// seriesFiles are the files that the figures of several runs go to, by their flags.
+var seriesFiles = []string{"output", "export-plot", "benchfmt"}
+
+// write writes the figures where the flags say. Without --json people read them on standard
+// error, as the report of one run.
+func (s *measuredSeries) write(c *cli.Context, outs map[string]*output) error {
+	texts, err := writtenFor(c, s.result, seriesFiles[:2])
+	if err != nil {
+		return err
+	}
+	texts["benchfmt"] = s.benchmarks
+	var failed []error
+	for _, flag := range seriesFiles {
+		if err := outs[flag].save(texts[flag]); err != nil {
+			failed = append(failed, fmt.Errorf("--%s: %w", flag, err))
+		}
+	}
+	if jsonOnStdout(c) {
+		_, err = os.Stdout.Write(texts["output"])
+	} else {
+		var laid shown.Safe
+		if laid, err = text(s.result, os.Stderr, c.Bool("verbose")); err == nil {
+			shown.Fprintf(os.Stderr, "\n%s", laid)
+		}
+	}
+	return errors.Join(append(failed, err)...)
+}
