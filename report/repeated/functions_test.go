@@ -152,6 +152,33 @@ func TestFunctionsAreSaved(t *testing.T) {
 	}
 }
 
+// The schema of sessions holds for repeated runs, of commands and of programs, and for those
+// that were not started.
+func TestSessionSchemaHolds(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("../../docs/session.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := report.Start("fine", "python", []string{"cg"}, "1")
+	failed.Fail(127, "no such script")
+	for name, r := range map[string]*repeated.Result{
+		"commands": reporttest.Repeated(t, nemb.Measured, 3), "estimated": reporttest.Repeated(t, nemb.Estimated, 2),
+		"program": repeatedly(used(t, 2, 3), used(t, 3, 0)), "not started": repeated.NotStarted(failed, []string{"x"}),
+	} {
+		b, err := r.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err == nil {
+			err = schema.Validate(v)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Functions of two series are compared as those of as many runs of each side.
 func TestFunctionsAreCompared(t *testing.T) {
 	series := func(id string, by float64) saved.Document {
