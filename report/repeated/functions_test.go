@@ -179,6 +179,22 @@ func TestSessionSchemaHolds(t *testing.T) {
 	}
 }
 
+// Two runs have a spread and no interval.
+func TestTwoRunsInText(t *testing.T) {
+	more := used(t, 0.7, 0)
+	*more.Totals.ProgramEnergyJ += 2_000_000
+	text := string(reporttest.Write(t, "text", repeatedly(used(t, 0.5, 0), more),
+		format.Options{Terminal: format.Terminal{Width: 100}}))
+	for _, want := range []string{"\n  Energy    19.0 J ± 1.41 J\n", "\na             1  600 mJ         ?  23.6 %  600 mJ  3.2 %"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\n\n\n") {
+		t.Errorf("two empty lines in\n%s", text)
+	}
+}
+
 // Functions of two series are compared as those of as many runs of each side.
 func TestFunctionsAreCompared(t *testing.T) {
 	series := func(id string, by float64) saved.Document {

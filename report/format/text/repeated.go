@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"cg/report"
@@ -89,7 +90,8 @@ func (p *printer) repeatedFunctions(c repeated.Command, mark string) {
 		{"share", 0, func(f function) string { return figures.Percent(f.SharePercent) }},
 		{"time", 88, func(f function) string { return mean(f.SelfTimeS, figures.Seconds) }},
 	})
-	if len(c.Functions) > 0 {
+	said := func(f function) bool { return f.Verdict.Meaning() != "" }
+	if slices.ContainsFunc(c.Functions, said) {
 		p.line("")
 		listVerdicts(p, c.Functions, func(f function) (string, report.Verdict) { return f.Name, f.Verdict })
 	}
@@ -102,8 +104,11 @@ func (p *printer) statistic(name string, s *repeated.Statistic, show func(float6
 		return
 	}
 	text := mark + show(s.Mean)
+	if s.CI95Lower != nil || s.Std > 0 {
+		text += " ± " + show(s.Std)
+	}
 	if s.CI95Lower != nil {
-		text += fmt.Sprintf(" ± %s  [%s, %s]", show(s.Std), show(*s.CI95Lower), show(*s.CI95Upper))
+		text += "  " + s.Interval(show)
 	}
 	p.line("  %s  %s", pad(name, 8), text)
 }
