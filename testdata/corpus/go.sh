@@ -116,7 +116,8 @@ for w in $what; do
     ;;
   bbolt)
     module go.etcd.io/bbolt v1.5.0 bbolt
-    compare_long bbolt "$work/bbolt" -short . ./internal/...
+    # One test fails if the disk takes 5 s for 134 MB.
+    compare_long bbolt "$work/bbolt" -short -skip TestDB_Open_InitialMmapSize . ./internal/...
     ;;
   nats)
     module github.com/nats-io/nats.go v1.55.0 nats

@@ -3,6 +3,7 @@
 # its twin with other constants, copied or renamed, works the same.
 import copy
 import inspect
+import itertools
 import marshal
 import sys
 import types
@@ -107,7 +108,8 @@ for f in functions:
     lines, at = inspect.getsourcelines(f)
     print("  ", at, lines[0].rstrip(), len(lines))
     if hasattr(c, "co_lines"):
-        print("  ", sorted({l for _, _, l in c.co_lines() if l is not None and l >= 0}) if sys.version_info >= (3, 11) else "")
+        lines_run = [l for _, _, l in c.co_lines() if l is not None and l >= 0]
+        print("  ", [l for l, _ in itertools.groupby(lines_run)] if sys.version_info >= (3, 11) else "")
     if hasattr(c, "co_positions"):
         print("  ", sorted({p for p in c.co_positions() if None not in p and p[0] > c.co_firstlineno})[:4])
     if sys.version_info >= (3, 13):

@@ -3,6 +3,7 @@
 # not pure: checkpoints in Python are traced like any Python
 # A tool like coverage finds the same lines to run, and the same jumps between
 # them, opcodes apart; the tracer of a frame may be set and taken away anywhere.
+import itertools
 import sys
 import threading
 import types
@@ -107,7 +108,7 @@ for a in sorted(arcs):
     print(*a)
 for f in branches, one, two, coroutine, decorate, decorated:
     for c in code_objects(f.__code__):
-        print(c.co_name, sorted({l for _, _, l in c.co_lines() if l is not None}))
+        print(c.co_name, [l for l, _ in itertools.groupby(l for _, _, l in c.co_lines() if l is not None)])
 
 
 def leaves_tracing():
