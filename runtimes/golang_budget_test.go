@@ -137,6 +137,84 @@ func TestGoBudgetAll(t *testing.T) {
 	}
 }
 
+// TestGoBudgetWaits: a thread that waits in the kernel, on its goroutine, earns nothing by it. Its
+// calls are so short that pauses are of the longest.
+func TestGoBudgetWaits(t *testing.T) {
+	f := newGoTrees(t, 1<<12, 16)
+	f.keepTo(100)
+	s, _ := f.sampled(t, "naps", "300")
+	sum := s.paths["1.4.3"]
+	if sum.calls != 300*1000 || s.lost != 0 {
+		t.Fatalf("%+v", sum)
+	}
+	if part := float64(sum.counted) / float64(sum.calls); part < .8 {
+		t.Errorf("%.3f of the calls are counted", part)
+	}
+}
+
+// TestGoBudgetShare: what a pause is follows from the time for which a thread had a processor, whatever
+// it was on goroutines.
+func TestGoBudgetShare(t *testing.T) {
+	dir := t.TempDir()
+	share, err := os.ReadFile("golang/_runtime/share.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := strings.NewReplacer("package runtime", "package main", "//go:nowritebarrierrec\n", "")
+	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.25\n",
+		"share.go": outside.Replace(string(share)), "main.go": goShareMain} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "run", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.CombinedOutput()
+	const want = `alone: 1000000 ticks, pauses of 93
+other work on the machine: 1000000 ticks, pauses of 93
+waits in the kernel: 1000000 ticks, pauses of 93
+on goroutines for a tenth: 1000000 ticks, pauses of 93
+does other things beside: 1000000 ticks, pauses of 93
+the kernel says nothing: 1000000 ticks, pauses of 93
+hardly runs: 10000 ticks, pauses of 4032
+runs long: 100000000 ticks, pauses of 0
+`
+	if err != nil || string(out) != want {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// goShareMain prints what pauses are drawn for 10,000 events, of which a quarter was timed. An event that is
+// timed takes 20 ticks, another one 2. A tick is 0.4 ns, and the budget 10 %.
+const goShareMain = `package main
+
+import "fmt"
+
+const (
+	codegreenBurst, codegreenRarest                 = 64, 63
+	codegreenCost, codegreenCounted, codegreenBudget = 20 * 16, 2 * 16, 100
+)
+
+func main() {
+	for _, c := range []struct {
+		name                     string
+		on, ticks, ran, passed   uint64
+	}{
+		{"alone", 1e6, 1e6, 400_000, 400_000},
+		{"other work on the machine", 4e6, 4e6, 400_000, 1_600_000},
+		{"waits in the kernel", 100e6, 100e6, 400_000, 40_000_000},
+		{"on goroutines for a tenth", 1e6, 10e6, 400_000, 4_000_000},
+		{"does other things beside", 1e6, 10e6, 2_000_000, 4_000_000},
+		{"the kernel says nothing", 1e6, 1e6, 0, 0},
+		{"hardly runs", 1e6, 1e6, 4_000, 400_000},
+		{"runs long", 100e6, 100e6, 40_000_000, 40_000_000},
+	} {
+		ran := codegreenRan(c.on, c.ticks, c.ran, c.passed)
+		fmt.Printf("%s: %d ticks, pauses of %d\n", c.name, ran, codegreenMeanPause(ran, 10_000, 2_500))
+	}
+}
+`
+
 // TestGoBudgetKilled: what was counted is there, events too, when the program is killed.
 func TestGoBudgetKilled(t *testing.T) {
 	f := newGoTrees(t, 1<<12, 16)

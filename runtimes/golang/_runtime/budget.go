@@ -11,13 +11,16 @@ import (
 const (
 	codegreenBurst    = 64       // events of a burst, in the mean
 	codegreenRarest   = 63       // a pause is at most so many times as long, in the mean
-	codegreenFew      = 1000     // events in a window, below which the pauses stay as they are
+	codegreenFew      = 1000     // events since pauses were decided, below which they stay as they are
 	codegreenFirstGap = 3        // times a burst: the pauses of a thread's first window
 	codegreenFull     = 1 << 30  // events of a window, from which on all are timed
 	codegreenPairs    = 64       // a call that takes as long as so many pairs of events is not short
 	codegreenDrawnAt  = 160      // in a node: short intervals that were drawn; the others are behind them
 	codegreenCountAt  = 128      // in a node: what was counted
 	codegreenCounting = 256 + 28 // in a tree: of its first window
+
+	codegreenMonotonic  = 1 // CLOCK_MONOTONIC
+	codegreenThreadTime = 3 // CLOCK_THREAD_CPUTIME_ID
 )
 
 var (
@@ -37,9 +40,13 @@ type codegreenPace struct {
 	was      uint64  // not 0: the event before is timed in a pause, too
 	mean     uint64  // events of a pause
 	random   uint64
-	ran      uint64 // ticks of the window on goroutines
-	timed    uint64 // events of the window that were timed
-	events   uint64 // of the tree when the window began
+	// Since the mean was decided:
+	on     uint64 // ticks on goroutines
+	timed  uint64 // events that were timed
+	events uint64 // of the tree, then
+	began  uint64 // tick
+	nanos  uint64 // of the clock, then; 0: nothing is decided
+	ran    uint64 // nanoseconds that the thread had had a processor, then
 }
 
 // codegreenPaced reports whether events go by the budget.
@@ -48,8 +55,11 @@ type codegreenPace struct {
 //go:nowritebarrierrec
 func codegreenPaced() bool { return codegreenBudget != 0 && codegreenByCycle && !codegreenWords }
 
+// codegreenTime is what a clock of the kernel says, in nanoseconds, 0 where it says nothing.
+func codegreenTime(clock uint32) uint64
+
 // codegreenPaceOf lets a slot write to the window that is open, whose number modulo 8 is i. What
-// share of the events is timed follows from the window before.
+// share of the events is timed follows from the windows before.
 //
 //go:nosplit
 //go:nowritebarrierrec
@@ -59,23 +69,17 @@ func codegreenPaceOf(s *codegreenSlot, i uintptr) {
 	p.counted = codegreenCountAt + 4*i
 	p.counting = s.tree + codegreenCounting + 32*i
 	t.windows[i].counting = 0
-	if events := t.events - p.events; events >= codegreenFew && s.window > 0 {
-		timed := min(p.timed, events)
-		ce, cc := uint64(codegreenCost), uint64(codegreenCounted)
-		own := timed*ce + (events-timed)*cc
-		between := (max(p.ran*16, own) - own) / events
-		want := between * codegreenBudget / 1000
-		switch {
-		case want >= ce:
-			p.mean = 0
-		case want <= cc:
-			p.mean = codegreenBurst * codegreenRarest
-		default:
-			p.mean = min(codegreenBurst*(ce-want)/(want-cc), codegreenBurst*codegreenRarest)
-		}
+	events := t.events - p.events
+	if codegreenBudget == 0 || p.nanos != 0 && events < codegreenFew {
+		return
+	}
+	tick, nanos, ran := codegreenCycles(), codegreenTime(codegreenMonotonic), codegreenTime(codegreenThreadTime)
+	if p.nanos != 0 {
+		had := codegreenRan(p.on, tick-p.began, ran-p.ran, nanos-p.nanos)
+		p.mean = codegreenMeanPause(had, events, min(p.timed, events))
 		p.pause = min(p.pause, uint32(p.mean+p.mean/2)) // the longest that is drawn now
 	}
-	p.ran, p.timed, p.events = 0, 0, t.events
+	p.on, p.timed, p.events, p.began, p.nanos, p.ran = 0, 0, t.events, tick, nanos, ran
 }
 
 // codegreenRandom is 32 bits drawn at random.
@@ -153,7 +157,7 @@ func codegreenInterval(s *codegreenSlot, node uint32, took uint64, always bool) 
 		p.was = 1
 	}
 	p.timed++
-	p.ran += took
+	p.on += took
 }
 
 // codegreenSettle takes over how much of a pause assembly has left.
