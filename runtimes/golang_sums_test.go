@@ -231,7 +231,6 @@ func testGoSums(t *testing.T, budget uint32) {
 		{[]string{"unknown"}, "", map[int]uint64{1: 1, 2: 1}},
 		{[]string{"many", "5000"}, "", map[int]uint64{1: 1, 2: 5000, 4: 5000}},
 		{[]string{"goexit"}, "", map[int]uint64{1: 1, 4: 1}},
-		{[]string{"child", "2"}, "", map[int]uint64{}},
 		{[]string{"pull", "3000"}, "8000\n", map[int]uint64{1: 1, 2: 5000, 3: 3000, 4: 1}},
 		{[]string{"locked", "200"}, "", map[int]uint64{1: 1, 2: 1000, 4: 200}},
 		{[]string{"range", "100"}, "50 2\n", map[int]uint64{1: 1, 2: 100, 3: 100 + 50 + 1 + 1, 4: 2, 5: 3}},
@@ -244,9 +243,6 @@ func testGoSums(t *testing.T, budget uint32) {
 		t.Run(c.args[0], func(t *testing.T) {
 			f := newGoTrees(t, 1<<20, 256)
 			f.keepTo(budget)
-			if c.args[0] == "child" { // a process of three has the trees that are read
-				t.Skip("several processes")
-			}
 			s := f.run(t, goKinds[0], nil, c.args...)
 			if s.out != c.stdout && c.stdout != "*" || s.lost != 0 || s.joined != 0 {
 				t.Errorf("%q, %d lost, %d joined", s.out, s.lost, s.joined)

@@ -96,18 +96,37 @@ func release(t testing.TB, java string) int {
 // each runs a test with every Java: with the native library, where threads add up
 // and write single events besides, where they only add up, and without the library.
 func each(t *testing.T, test func(t *testing.T, j machine)) {
+	eachOf(t, func(machine) bool { return true }, test)
+}
+
+// eachOf runs a test on those machines to which it applies; if there is none, on one
+// below /usr/lib/jvm.
+func eachOf(t *testing.T, applies func(machine) bool, test func(t *testing.T, j machine)) {
 	all, b := javas(t)
-	for _, java := range all {
+	others, _ := filepath.Glob("/usr/lib/jvm/*/bin/java")
+	ran := 0
+	for i, java := range append(all, others...) {
+		if i >= len(all) && ran > 0 {
+			break
+		}
 		n := release(t, java)
 		for _, mode := range []string{"native", "added", "counted", "pure"} {
+			j := machine{built: b, java: java, release: n, pure: mode == "pure",
+				adds: mode == "added" || mode == "counted", counts: mode == "counted"}
+			if !applies(j) {
+				continue
+			}
+			ran++
 			t.Run(fmt.Sprintf("%d/%s", n, mode), func(t *testing.T) {
 				if mode != "pure" && b.library == "" {
 					compiler(t)
 				}
-				test(t, machine{built: b, java: java, release: n, pure: mode == "pure",
-					adds: mode == "added" || mode == "counted", counts: mode == "counted"})
+				test(t, j)
 			})
 		}
+	}
+	if ran == 0 {
+		t.Skip("it applies to no Java here")
 	}
 }
 
@@ -533,10 +552,8 @@ func TestJavaStackOverflow(t *testing.T) {
 // TestJavaStackOverflowPlace: at the end of the stack a checkpoint is there or is not, and each call that
 // has begun ends: the calls after an overflow have the caller that they have.
 func TestJavaStackOverflowPlace(t *testing.T) {
-	each(t, func(t *testing.T, j machine) {
-		if !j.adds {
-			t.Skip("the paths are those that are added up")
-		}
+	adds := func(j machine) bool { return j.adds } // the paths are those that are added up
+	eachOf(t, adds, func(t *testing.T, j machine) {
 		for _, flag := range []string{"-Xint", "-XX:TieredStopAtLevel=1", "-XX:+TieredCompilation"} {
 			const n = 500
 			o := j.run(t, append([]string{flag, "-Xss256k"}, j.program("overflows", strconv.Itoa(n))...)...)
@@ -641,10 +658,7 @@ func TestJavaWaits(t *testing.T) {
 }
 
 func TestJavaVirtualThreads(t *testing.T) {
-	each(t, func(t *testing.T, j machine) {
-		if j.release < 21 {
-			t.Skipf("Java %d has no virtual threads", j.release)
-		}
+	eachOf(t, func(j machine) bool { return j.release >= 21 }, func(t *testing.T, j machine) {
 		o := j.run(t, j.program("virtuals", "500")...)
 		o.quiet(t, j, "", 0)
 		o.nested(t)
@@ -721,10 +735,8 @@ func TestJavaOff(t *testing.T) {
 
 // A library that cannot be loaded is done without.
 func TestJavaBrokenLibrary(t *testing.T) {
-	each(t, func(t *testing.T, j machine) {
-		if j.pure || j.adds {
-			t.Skip("there is none, or it is the same")
-		}
+	native := func(j machine) bool { return !j.pure && !j.adds } // there is none, or it is the same
+	eachOf(t, native, func(t *testing.T, j machine) {
 		j.library = filepath.Join(t.TempDir(), "broken.so")
 		o := j.run(t, j.program("counts")...)
 		j.pure = true
