@@ -177,21 +177,30 @@ func (o *output) again(r *report.Run) error {
 	return o.save(b)
 }
 
-// plotFormat is the format of a picture of a document, by how the name of its file ends.
+// plotFormat is the format of a picture of a document that -o saves, by how the name of its
+// file ends.
 func plotFormat(name string, d format.Document) (format.Format, error) {
-	f, err := format.For(name, d)
-	if err != nil || !f.Picture {
-		var endings []string
-		for _, f := range format.Of(d) {
-			if f.Picture {
-				endings = append(endings, f.Endings...)
-			}
-		}
-		return f, fail(statusUsage, "--export-plot: %s is no picture: its name has to end in %s; cg report makes "+
-			"other formats of what -o saves", name,
-			strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
+	f, err := pictureFormat(name, d)
+	if err != nil {
+		return f, fail(statusUsage, "%w; cg report makes other formats of what -o saves", err)
 	}
 	return f, nil
+}
+
+// pictureFormat is the format of a picture of a document.
+func pictureFormat(name string, d format.Document) (format.Format, error) {
+	f, err := format.For(name, d)
+	if err == nil && f.Picture {
+		return f, nil
+	}
+	var endings []string
+	for _, f := range format.Of(d) {
+		if f.Picture {
+			endings = append(endings, f.Endings...)
+		}
+	}
+	return f, fmt.Errorf("--export-plot: %s is no picture: its name has to end in %s", name,
+		strings.Join(endings[:len(endings)-1], ", ")+" or "+endings[len(endings)-1])
 }
 
 // formatted is a document in a format that is known by its name.

@@ -40,7 +40,7 @@ func trackCommand() *cli.Command {
 		Usage:     "record sensors to files until it is stopped",
 		ArgsUsage: "[bench [CMD [ARGS...]]]",
 		// The words that have flags of their own.
-		Subcommands:     []*cli.Command{trackFilenameCommand()},
+		Subcommands:     []*cli.Command{trackFilenameCommand(), trackMergeCommand()},
 		HideHelpCommand: true,
 		Description: `Each --tracker DT,METRIC[,METRIC...] is read at its own interval: DT in seconds,
 or with a unit (100ms), 0.1 ms to 60 s. Metrics: ` + strings.Join(track.Names(), ", ") + `.
@@ -280,7 +280,7 @@ const (
 
 func runTrackBench(c *cli.Context, config track.Config) error {
 	if c.Args().First() != "bench" {
-		return fail(statusUsage, "track: %q is not known: use bench, filename, or only flags (cg track --help)",
+		return fail(statusUsage, "track: %q is not known: use bench, filename, merge, or only flags (cg track --help)",
 			c.Args().First())
 	}
 	for _, name := range append([]string{"duration", "until-pid", "append", "output-dir"}, brokerOf...) {

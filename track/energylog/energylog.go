@@ -49,25 +49,28 @@ type column struct {
 // table is a file as rows of numbers; a value that is not known is not a number.
 type table struct {
 	columns []column
-	next    func() (unix float64, values []float64, err error)
+	next    func() (unix int64, values []float64, err error) // unix in ns
 }
 
-// Read reads a log. Times of WattAMeter's are in the zone of this machine.
-func Read(r io.Reader) (*Log, error) {
+// open reads how a log is made up.
+func open(r io.Reader) (*table, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(1)
 	if err != nil {
 		return nil, errors.New("it is empty")
 	}
-	var t *table
 	switch head[0] {
 	case '{':
-		t, err = jsonLines(b)
+		return jsonLines(b)
 	case '#':
-		t, err = wattameter(b)
-	default:
-		t, err = csvRows(b)
+		return wattameter(b)
 	}
+	return csvRows(b)
+}
+
+// Read reads a log. Times of WattAMeter's are in the zone of this machine.
+func Read(r io.Reader) (*Log, error) {
+	t, err := open(r)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +92,8 @@ func (t *table) read(chosen []column) (*Log, error) {
 	}
 	sum, before := 0.0, make([]float64, len(chosen))
 	for row := 0; ; row++ {
-		unix, values, err := t.next()
+		ns, values, err := t.next()
+		unix := float64(ns) * 1e-9
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -195,7 +199,7 @@ func csvRows(r io.Reader) (*table, error) {
 		t.columns = append(t.columns, columnOf(name, i))
 	}
 	values := make([]float64, len(names))
-	t.next = func() (float64, []float64, error) {
+	t.next = func() (int64, []float64, error) {
 		fields, err := rows.Read()
 		for err == nil && (fields[0] == "unix_ns" || len(fields) < len(names)) { // a header again, or a row cut off
 			fields, err = rows.Read()
@@ -207,7 +211,7 @@ func csvRows(r io.Reader) (*table, error) {
 			values[i] = number(fields[i])
 		}
 		ns, err := strconv.ParseInt(fields[0], 10, 64)
-		return float64(ns) * 1e-9, values, err
+		return ns, values, err
 	}
 	return t, nil
 }
@@ -224,6 +228,7 @@ func number(s string) float64 {
 // jsonLines reads what cg track --format jsonl writes.
 func jsonLines(r io.Reader) (*table, error) {
 	d := json.NewDecoder(r)
+	d.UseNumber()
 	var head struct {
 		Columns []struct{ Name, Kind string }
 	}
@@ -239,7 +244,7 @@ func jsonLines(r io.Reader) (*table, error) {
 		t.columns = append(t.columns, one)
 	}
 	values := make([]float64, len(t.columns))
-	t.next = func() (float64, []float64, error) {
+	t.next = func() (int64, []float64, error) {
 		for {
 			var row map[string]any
 			if err := d.Decode(&row); errors.Is(err, io.ErrUnexpectedEOF) {
@@ -247,17 +252,16 @@ func jsonLines(r io.Reader) (*table, error) {
 			} else if err != nil {
 				return 0, nil, err
 			}
-			unix, is := row["unix_ns"].(float64)
+			unix, is := row["unix_ns"].(json.Number)
 			if !is {
 				continue // a header again
 			}
 			for i, c := range t.columns {
-				v, is := row[c.name].(float64)
-				if values[i] = v; !is {
-					values[i] = math.NaN()
-				}
+				v, _ := row[c.name].(json.Number)
+				values[i] = number(string(v))
 			}
-			return unix * 1e-9, values, nil
+			ns, err := unix.Int64()
+			return ns, values, err
 		}
 	}
 	return t, nil
@@ -294,7 +298,7 @@ func wattameter(r *bufio.Reader) (*table, error) {
 		}
 	}
 	values := make([]float64, len(t.columns))
-	t.next = func() (float64, []float64, error) {
+	t.next = func() (int64, []float64, error) {
 		for {
 			s, err := line()
 			if err != nil {
@@ -313,7 +317,7 @@ func wattameter(r *bufio.Reader) (*table, error) {
 					values[i] = number(words[i+1])
 				}
 			}
-			return float64(at.UnixNano()) * 1e-9, values, nil
+			return at.UnixNano(), values, nil
 		}
 	}
 	return t, nil

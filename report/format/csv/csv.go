@@ -16,6 +16,7 @@ import (
 	"cg/report/repeated"
 	"cg/shown"
 	"cg/track"
+	"cg/track/merge"
 )
 
 // tables are what CSV can hold.
@@ -27,7 +28,7 @@ func init() {
 		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Parts: true, Table: true,
 		Choices: []format.Choice{tables}, Writers: []format.Writer{report.Alone(write), format.Writes(write),
 			format.Writes(writeRepeated), format.Writes(writeStream), format.Follows(track.Recording{}, track.CSV),
-			format.Writes(iotrace.WriteCSV), format.Writes(writeCluster)},
+			format.Writes(iotrace.WriteCSV), format.Writes(writeCluster), format.Writes(writeMerged)},
 	})
 }
 
@@ -189,3 +190,5 @@ func writeRepeated(w io.Writer, r *repeated.Result, _ format.Options) error {
 	c.Flush()
 	return c.Error()
 }
+
+func writeMerged(w io.Writer, l *merge.Logs, _ format.Options) error { return l.WriteCSV(w) }

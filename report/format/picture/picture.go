@@ -46,7 +46,7 @@ func init() {
 			Name: f.name, Title: f.title, Endings: []string{"." + f.name}, Picture: true,
 			Choices: []format.Choice{plots},
 			Writers: []format.Writer{format.Writes(f.canvas.run), format.Writes(f.canvas.repeated),
-				stream.AsRun(f.canvas.run)},
+				stream.AsRun(f.canvas.run), format.Writes(f.canvas.merged)},
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"cg/report/format"
 	"cg/report/iotrace"
 	"cg/shown"
+	"cg/track/merge"
 )
 
 func init() {
@@ -27,7 +28,7 @@ func init() {
 		Name: format.Default, Title: "tables for a terminal", Endings: []string{".txt"}, Parts: true, Top: true,
 		Writers: []format.Writer{format.Writes(writeRun), format.Writes(writeRuns), format.Writes(writeRepeated),
 			format.Writes(writeComparison), format.Writes(writeGate), format.Writes(writeStream),
-			format.Writes(iotrace.WriteText), format.Writes(writeCluster)},
+			format.Writes(iotrace.WriteText), format.Writes(writeCluster), format.Writes(writeMerged)},
 	})
 }
 
@@ -454,3 +455,5 @@ func shorten(s string, width int) string {
 
 func pad(s string, width int) string  { return runewidth.FillRight(s, width) }
 func left(s string, width int) string { return runewidth.FillLeft(s, width) }
+
+func writeMerged(w io.Writer, l *merge.Logs, _ format.Options) error { return l.WriteText(w) }

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"cg/report/format"
+	"cg/track/energylog"
+	"cg/track/merge"
+)
+
+func trackMergeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "merge",
+		Usage:     "add up logs of several nodes on one clock",
+		ArgsUsage: "FILES...",
+		Description: `Brings logs of cg track (csv, jsonl) and of WattAMeter onto one clock, by their wall
+clocks: the time that all have in common, at the mean of their intervals. It prints
+the energy of each log and of all, and the mean, minimum, median and maximum of
+the power. No gap of more than two intervals is filled.
+
+Exit status: 0; 1 if a log cannot be read, or they have no time in common; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "step", Usage: "moments are `TIME` apart (seconds, or such as 100ms)"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "save every column at every moment as CSV to `FILE`, - for standard output"},
+			&cli.StringFlag{Name: "export-plot", Usage: "draw the power over time to `FILE` (.svg, .png)"},
+		},
+		OnUsageError: usageError,
+		Action:       runTrackMerge,
+	}
+}
+
+func runTrackMerge(c *cli.Context) error {
+	if !c.Args().Present() {
+		return fail(statusUsage, "track merge: name the logs: cg track merge FILES...")
+	}
+	step, err := mergeStep(c)
+	if err != nil {
+		return err
+	}
+	table, picture := &output{flag: "-o", name: c.String("output")}, &output{flag: "--export-plot"}
+	var drawn format.Format
+	if picture.name = c.String("export-plot"); picture.name != "" {
+		if drawn, err = pictureFormat(picture.name, (*merge.Logs)(nil)); err != nil {
+			return fail(statusUsage, "%w", err)
+		}
+	}
+	if err := differentOutputs(c, "output", "export-plot"); err != nil {
+		return err
+	}
+	var sources []merge.Source
+	for _, name := range c.Args().Slice() {
+		log, err := readLog(name)
+		if err != nil {
+			return fail(statusFailure, "%s: %w", name, err)
+		}
+		sources = append(sources, merge.Source{Name: name, Log: log})
+	}
+	logs, err := merge.Align(sources, step)
+	if err != nil {
+		return fail(statusFailure, "track merge: %w", err)
+	}
+	defer table.abandon()
+	defer picture.abandon()
+	if err := table.open(); err != nil {
+		return err
+	}
+	if err := picture.open(); err != nil {
+		return err
+	}
+	if picture.name != "" {
+		var b bytes.Buffer
+		err := drawn.Write(&b, logs, format.Options{})
+		if err == nil {
+			err = picture.save(b.Bytes())
+		}
+		if err != nil {
+			return fail(statusFailure, "--export-plot: %w", err)
+		}
+	}
+	return putMerged(logs, table)
+}
+
+// mergeStep is the time of --step, 0 for none.
+func mergeStep(c *cli.Context) (time.Duration, error) {
+	if !c.IsSet("step") {
+		return 0, nil
+	}
+	step, err := duration(c.String("step"))
+	if err != nil || step < time.Microsecond {
+		return 0, fail(statusUsage, "--step: %q is no time between two moments: use seconds, or such as 100ms",
+			c.String("step"))
+	}
+	return step, nil
+}
+
+func readLog(name string) (*energylog.Rows, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer f.Close()
+	return energylog.ReadRows(f)
+}
+
+// putMerged prints the figures, or the table where it goes to standard output.
+func putMerged(logs *merge.Logs, table *output) error {
+	rows, err := formatted("csv", logs, format.Options{})
+	if err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	if table.name == "-" {
+		_, err = os.Stdout.Write(rows)
+	} else if err = table.save(rows); err == nil {
+		laid, failed := text(logs, os.Stdout, false)
+		if err = failed; err == nil {
+			err = put("%s", laid)
+		}
+	}
+	if err != nil {
+		return fail(statusFailure, "writing: %w", err)
+	}
+	return nil
+}
