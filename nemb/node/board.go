@@ -58,6 +58,7 @@ const (
 	slotPeers        // how many ranks its launcher starts on this node, 0 for not known
 	slotAt           // CLOCK_MONOTONIC when slotCPU was read
 	slotGrain        // by how much slotCPU may be behind what was used then, ns
+	slotBegun        // CLOCK_MONOTONIC just before its program started, 0 until then
 )
 
 // States of a slot, and of its result.

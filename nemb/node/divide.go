@@ -30,8 +30,9 @@ type divider struct {
 	own     int64
 	other   time.Duration
 	cpus    int
-	behind  []float64 // by slot: time that it may lack at the end of the last window, ns
-	powers  [][]slope // by slot and domain, of the last window
+	behind  []float64     // by slot: time that it may lack at the end of the last window, ns
+	powers  [][]slope     // by slot and domain, of the last window
+	skipped account.Usage // up to the first sample
 }
 
 // newDivider begins with what earlier measurers left and what the ranks have written so
@@ -67,9 +68,9 @@ func (x *divider) admit(slots int) {
 	}
 }
 
-// begin takes the first sample.
+// begin takes the first sample. It may be called again before the first window is closed.
 func (x *divider) begin(s nemb.Sample) {
-	s.Usage = account.Usage{Own: s.Usage.Own}
+	x.skipped, s.Usage = s.Usage, account.Usage{}
 	x.windows.Begin(s)
 }
 
@@ -77,6 +78,7 @@ func (x *divider) begin(s nemb.Sample) {
 // and the host, given what the ranks have written.
 func (x *divider) close(s nemb.Sample, slots []reading) {
 	x.admit(len(slots))
+	s.Usage = s.Usage.Since(x.skipped)
 	used := make([]float64, len(slots))
 	for i, now := range slots {
 		before := x.counted[i]

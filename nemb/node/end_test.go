@@ -97,7 +97,7 @@ func evenNode(t *testing.T, reference string) *even {
 	return e
 }
 
-// rank lets a rank come at a moment and end at another.
+// rank lets a rank come at a moment, when its program starts, and end at another.
 func (e *even) rank(t *testing.T, rank, peers int, from, to checkpoint.Instant) {
 	slot := 0
 	come := func() {
@@ -110,6 +110,7 @@ func (e *even) rank(t *testing.T, rank, peers int, from, to checkpoint.Instant) 
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { lock.Close() })
+		e.m.board.store(slotWord(slot, slotBegun), uint64(max(1, from)))
 	}
 	if from > 0 {
 		e.events[from] = come
@@ -195,5 +196,61 @@ func TestEndOfANode(t *testing.T) {
 				t.Errorf("the reference has ended: %v", err)
 			}
 		})
+	}
+}
+
+// What is measured begins when the first program starts: until then cg looks for sensors, rewrites
+// files and compiles.
+func TestBeginningOfANode(t *testing.T) {
+	const begin, end = aSecond + 7*tick, 2 * aSecond
+	e := evenNode(t, "")
+	e.rank(t, 0, 2, 0, end)
+	e.rank(t, 1, 2, 0, end-aSecond/2)
+	b := e.m.board
+	ended := e.events[end]
+	e.events[end] = func() {
+		b.store(slotWord(0, slotCPU), uint64(end-begin)/2)
+		b.store(slotWord(0, slotOwn), uint64(3*aSecond/2))
+		ended()
+	}
+	for slot, at := range []checkpoint.Instant{begin, begin + 100*tick} {
+		b.store(slotWord(slot, slotBegun), 0)
+		e.events[at] = func() {
+			b.store(slotWord(slot, slotOwn), uint64(aSecond)) // before its program starts
+			b.store(slotWord(slot, slotAt), uint64(at))
+			b.store(slotWord(slot, slotBegun), uint64(at))
+		}
+	}
+	if err := e.m.measure(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := e.m.Run.Node("n1-00000001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if early := int64(begin) - n.StartedUnixNs; early < 0 || early > int64(10*tick) || n.StartedMonoNs != n.StartedUnixNs ||
+		n.Measurers[0].StartedUnixNs != n.StartedUnixNs {
+		t.Errorf("started at %d, want %d", n.StartedUnixNs, begin)
+	}
+	d := n.Domains[0]
+	if off := int64(d.TotalUj) - (n.EndedUnixNs-n.StartedUnixNs)/1000; off < -1 || off > 1 || len(n.Unsound()) > 0 {
+		t.Errorf("%d uJ of a watt from %d to %d ns; %q", d.TotalUj, n.StartedUnixNs, n.EndedUnixNs, n.Unsound())
+	}
+	if s := n.Samples[len(n.Samples)-1]; s.OtherCPUNs > n.EndedUnixNs-n.StartedUnixNs || s.CgCPUNs > int64(3*aSecond/2) {
+		t.Errorf("what was used before counts: %+v", s)
+	}
+}
+
+// A node whose programs never start has a record with an end, and no energy.
+func TestNodeWithoutAProgram(t *testing.T) {
+	e := evenNode(t, "")
+	e.rank(t, 0, 1, 0, aSecond)
+	e.m.board.store(slotWord(0, slotBegun), 0)
+	if err := e.m.measure(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := e.m.Run.Node("n1-00000001")
+	if err != nil || n.EndedUnixNs < int64(aSecond) || n.Domains[0].TotalUj != 0 {
+		t.Errorf("%v, ended at %d with %d uJ", err, n.EndedUnixNs, n.Domains[0].TotalUj)
 	}
 }

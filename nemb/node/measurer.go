@@ -72,6 +72,7 @@ type measurer struct {
 	stride  int // every which window is a sample of the record
 	windows int
 	latest  nemb.Sample
+	begun   bool               // a program has started
 	closed  checkpoint.Instant // the end of the last window
 	quiet   checkpoint.Instant // since when no rank runs, 0 while one does
 	held    []nemb.Sample      // since then: a part of the run if a rank comes
@@ -144,7 +145,7 @@ func (m *measurer) begin(ring string) error {
 	first := samples[0]
 	m.divider = newDivider(m.domains, processor.Online(), left, m.readings())
 	m.divider.begin(first)
-	m.latest, m.closed = first, first.Time
+	m.latest, m.closed, m.begun = first, first.Time, before != nil
 	m.open(before, first.Time)
 	if before == nil {
 		about := about{Record: m.record.Record, Domains: m.domains, Ring: ring, CPUModel: m.CPUModel}
@@ -256,7 +257,43 @@ func (m *measurer) take(samples []nemb.Sample) {
 		m.held = append(m.held, samples...)
 		return
 	}
-	m.divide(samples, m.readings)
+	m.divide(m.await(samples), m.readings)
+}
+
+// await leaves out what comes before the first program has started: until then cg prepares it. The
+// last sample before that is the first one of the run.
+func (m *measurer) await(samples []nemb.Sample) []nemb.Sample {
+	if m.begun {
+		return samples
+	}
+	var start checkpoint.Instant
+	for s := range m.board.slots() {
+		if at := checkpoint.Instant(m.board.slot(s, slotBegun)); at != 0 && (start == 0 || at < start) {
+			start = at
+		}
+	}
+	for i, s := range samples {
+		if start != 0 && s.Time > start {
+			m.begun = true
+			for k, r := range m.readings()[:len(m.divider.counted)] { // what cg used before is in no figure
+				m.divider.counted[k].own = r.own
+			}
+			return samples[i:]
+		}
+		if !s.Failed {
+			m.first(s)
+		}
+	}
+	return nil
+}
+
+// first makes a sample the first one of the run.
+func (m *measurer) first(s nemb.Sample) {
+	m.divider.begin(s)
+	m.latest, m.closed = s, s.Time
+	state, n := m.divider.state, &m.record
+	state.mono, state.unix = int64(s.Time), m.unix(s.Time)
+	n.StartedUnixNs, n.StartedMonoNs, n.Measurers[0].StartedUnixNs = state.unix, state.mono, state.unix
 }
 
 func (m *measurer) divide(samples []nemb.Sample, used func() []reading) {
@@ -357,7 +394,7 @@ func (m *measurer) running() bool {
 	if is && m.quiet != 0 {
 		held, used := m.held, slices.Clone(m.divider.counted)
 		m.quiet, m.held = 0, nil
-		m.divide(held, func() []reading { return used })
+		m.divide(m.await(held), func() []reading { return used })
 	}
 	return is
 }

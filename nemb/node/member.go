@@ -190,6 +190,9 @@ func (m *Member) publish() {
 	}
 	at := checkpoint.Monotime()
 	program, own := a.Used()
+	if begun := slotWord(m.slot, slotBegun); m.board.load(begun) == 0 {
+		m.board.store(begun, uint64(at))
+	}
 	m.board.store(slotWord(m.slot, slotGrain), uint64(a.Grain()))
 	m.board.store(slotWord(m.slot, slotOwn), uint64(own))
 	m.board.store(slotWord(m.slot, slotCPU), uint64(program))
