@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cg/ranks"
 )
 
 // accountingConf lets Slurm gather the energy of steps and keep it. %[1]s is its folder, %[2]d the
@@ -130,6 +132,27 @@ func answers(port int) bool {
 	}
 	c.Close()
 	return true
+}
+
+// slurmSays checks that cg shows what sacct tells of the step of a rank, beside its own figures.
+func (c cluster) slurmSays(env []string, counters string, r ranks.Rank) {
+	c.t.Helper()
+	step, joules, said := r.Job+"."+r.Step, "1234", ""
+	if !soon(func() bool { // slurmdbd is told when the step has ended
+		if counters != "" {
+			out, err := launch(c.dir, env, "sacct", "-n", "-P", "--jobs", step, "--format", "End,ConsumedEnergyRaw")
+			end, text, _ := strings.Cut(strings.TrimSpace(out), "|")
+			if joules = text; err != nil || end == "Unknown" || joules == "" || joules == "0" {
+				said = out
+				return false
+			}
+		}
+		said, _ = launch(c.dir, env, os.Getenv("CG_TEST_BIN")+"/cg", "merge", "out")
+		return strings.Contains(said, fmt.Sprintf(`"slurm":{"job_id":%q,"step_id":%q,"consumed_energy_j":%s,`+
+			`"source":"sacct ConsumedEnergyRaw"}`, r.Job, r.Step, joules))
+	}) {
+		c.t.Errorf("the %s J of step %s are not beside cg's:\n%s", joules, step, said)
+	}
 }
 
 // slurmKnows checks that Slurm's accounting finds the step of a run in which its counters stood
