@@ -20,7 +20,7 @@ func summing(t testing.TB, trees, nodes int) *Channel {
 	}
 	t.Cleanup(func() { c.Close() })
 	c.forest.close()
-	if c.forest = newForest(trees, nodes); c.forest == nil {
+	if c.forest = newForest(trees, nodes, treeFunctions); c.forest == nil {
 		t.Fatal("no memory for trees")
 	}
 	c.head.trees = uint32(c.forest.fd)
@@ -36,6 +36,7 @@ type grownTree struct {
 	others       map[uint32]int64
 	span         uint64 // of its windows, to their last events
 	long         []LongCall
+	times        map[SiteID]Times
 	Tally        // the counts of all
 }
 
@@ -79,7 +80,7 @@ func (g *grove) fold(r Run) int {
 		return len(r.Words)
 	}
 	if r.First {
-		tree := &grownTree{thread: r.Thread, lost: r.Lost, others: map[uint32]int64{}}
+		tree := &grownTree{thread: r.Thread, lost: r.Lost, others: map[uint32]int64{}, times: map[SiteID]Times{}}
 		if g.of == nil {
 			g.of = map[Thread]*grownTree{}
 		}
@@ -100,6 +101,9 @@ func (g *grove) fold(r Run) int {
 		}
 		y.span += uint64(w.Last - w.Begin)
 		y.long = append(y.long, w.Long...)
+	}
+	for _, c := range from.Times {
+		y.times[c.Site] = c
 	}
 	y.Events += from.Events
 	y.Unwound += from.Unwound

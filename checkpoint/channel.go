@@ -116,10 +116,10 @@ func NewIn(clock Clock, n int, dir string) (*Channel, error) {
 	c.Stamp()
 	h.long = ^uint64(0)
 	if path == filepath.Join(dir, "channel") {
-		if c.forest = newForestIn(dir, treesName, fileTrees, fileNodes); c.forest != nil {
+		if c.forest = newForestIn(dir, treesName, fileTrees, fileNodes, fileFunctions); c.forest != nil {
 			h.trees = treesName
 		}
-	} else if c.forest = newForest(trees, treeNodes); c.forest != nil {
+	} else if c.forest = newForest(trees, treeNodes, treeFunctions); c.forest != nil {
 		h.trees = uint32(c.forest.fd)
 	}
 	atomic.StoreUint32(&h.magic, magic)

@@ -91,19 +91,22 @@ type chunk struct {
 // The layout of trees that FORMAT.md specifies.
 const (
 	treeMagic    = 0x52544743 // "CGTR"
-	treeVersion  = 3
+	treeVersion  = 4
 	windows      = 8
 	blockNodes   = 16 // that one byte of touched stands for
 	longRecords  = 64
+	wholeCall    = 64 // what a call adds to a bin that stands for itself
 	forestStates = 64 // where they begin
 
 	// In memory: addresses, of which pages are used.
-	trees     = 4096
-	treeNodes = 1 << 20
-	// In a file, all of which is reserved: 51 MB.
-	fileTrees = 64
-	fileNodes = 4096
-	treesName = 1
+	trees         = 4096
+	treeNodes     = 1 << 20
+	treeFunctions = 1 << 14
+	// In a file, all of which is reserved: 75 MB.
+	fileTrees     = 64
+	fileNodes     = 4096
+	fileFunctions = 256
+	treesName     = 1
 
 	flagPaths = 128  // a tree of paths alone
 	flagAdded = 512  // a chunk whose events are in a tree, too
@@ -111,14 +114,20 @@ const (
 )
 
 type forestHead struct {
-	magic, version, trees, nodes, windows, _ uint32
-	each                                     uint64
+	magic, version, trees, nodes, windows, functions uint32
+	each                                             uint64
 }
 
 // forestLayout is where the first tree begins, and how many bytes each has.
-func forestLayout(trees, nodes int) (first, each int64) {
-	whole := func(n int) int64 { return int64(n+page-1) &^ (page - 1) }
-	return whole(forestStates + 4*trees), page + whole(windows*nodes/blockNodes) + whole(nodes*treeNodeBytes)
+func forestLayout(trees, nodes, functions int) (first, each int64) {
+	return int64(wholePages(forestStates + 4*trees)), int64(timesAt(nodes) + wholePages(functions*treeTimesBytes))
+}
+
+func wholePages(n int) int { return (n + page - 1) &^ (page - 1) }
+
+// timesAt is where the times of functions begin in a tree of so many nodes.
+func timesAt(nodes int) int {
+	return wholePages(page+windows*nodes/blockNodes) + wholePages(nodes*treeNodeBytes)
 }
 
 type treeWindow struct {
@@ -141,6 +150,15 @@ type treeNode struct {
 	drawnTicks   [2]uint64
 }
 
+// treeTimes is how long calls of a function took.
+type treeTimes struct {
+	site, _              uint32
+	exact, drawn, bursts uint64
+	least, most          uint64
+	_                    [2]uint64
+	bins                 [TimeBins]uint64
+}
+
 type treeLong struct {
 	enter, exit uint64
 	node, _     uint32
@@ -161,7 +179,7 @@ type treeHead struct {
 	aways   uint64
 	window  uint64 // 168
 	count   uint32
-	_       uint32
+	timed   uint32 // functions that have times
 	longs   uint64
 	taken   uint64 // 192
 	_       [7]uint64
@@ -174,12 +192,17 @@ type treeHead struct {
 	_         [page - 2624 - windows*8]byte
 }
 
-const treeNodeBytes = int(unsafe.Sizeof(treeNode{}))
+const (
+	treeNodeBytes  = int(unsafe.Sizeof(treeNode{}))
+	treeTimesBytes = int(unsafe.Sizeof(treeTimes{}))
+)
 
 // The sizes that FORMAT.md gives.
 var (
 	_ [0]struct{} = [unsafe.Sizeof(treeHead{}) - page]struct{}{}
 	_ [0]struct{} = [treeNodeBytes - 192]struct{}{}
+	_ [0]struct{} = [treeTimesBytes - 1472]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.timed) - 180]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.long) - 576]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.taken) - 192]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.stretches) - 2624]struct{}{}

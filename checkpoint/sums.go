@@ -95,6 +95,8 @@ type Tally struct {
 	CountedCost float64
 	// Lasting is how many ticks an interval lasts at least that is drawn as a long one.
 	Lasting float64
+	// Times is how long the calls of functions took, of a thread that has ended.
+	Times []Times
 }
 
 // pauseSkew is how much later than a reading of the clock a time in a tree can be that is
@@ -108,6 +110,7 @@ type forest struct {
 	mem     []byte // the header and the states
 	state   []uint32
 	nodes   int // of each tree
+	times   int // of each tree: functions that have them
 	first   int64
 	each    int64
 	trees   []tree // mapped where they are in use
@@ -125,16 +128,17 @@ type tree struct {
 	head    *treeHead
 	touched [windows][]byte
 	nodes   []treeNode
+	times   []treeTimes
 }
 
 // newForest makes the memory, sparse: what a thread uses of it is pages. nil where
 // the system does not give as many addresses.
-func newForest(trees, nodes int) *forest {
+func newForest(trees, nodes, functions int) *forest {
 	fd, err := unix.MemfdCreate("cg-trees", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil
 	}
-	f := openForest(fd, trees, nodes, unix.Ftruncate)
+	f := openForest(fd, trees, nodes, functions, unix.Ftruncate)
 	if f != nil {
 		// Nobody can cut the memory below the reader.
 		unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
@@ -144,13 +148,14 @@ func newForest(trees, nodes int) *forest {
 
 // newForestIn is newForest in a file of a folder, with all its room reserved. number is
 // its name.
-func newForestIn(dir string, number, trees, nodes int) *forest {
+func newForestIn(dir string, number, trees, nodes, functions int) *forest {
 	path := filepath.Join(dir, strconv.Itoa(number))
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil
 	}
-	f := openForest(fd, trees, nodes, func(fd int, size int64) error { return unix.Fallocate(fd, 0, 0, size) })
+	reserve := func(fd int, size int64) error { return unix.Fallocate(fd, 0, 0, size) }
+	f := openForest(fd, trees, nodes, functions, reserve)
 	if f == nil {
 		os.Remove(path)
 		return nil
@@ -160,12 +165,12 @@ func newForestIn(dir string, number, trees, nodes int) *forest {
 }
 
 // openForest lays out the memory of a file, and closes the file where it cannot.
-func openForest(fd, trees, nodes int, reserve func(fd int, size int64) error) *forest {
+func openForest(fd, trees, nodes, functions int, reserve func(fd int, size int64) error) *forest {
 	if bits.UintSize < 64 {
 		unix.Close(fd)
 		return nil
 	}
-	first, each := forestLayout(trees, nodes)
+	first, each := forestLayout(trees, nodes, functions)
 	if reserve(fd, first+int64(trees)*each) != nil {
 		unix.Close(fd)
 		return nil
@@ -177,11 +182,11 @@ func openForest(fd, trees, nodes int, reserve func(fd int, size int64) error) *f
 	}
 	*(*forestHead)(unsafe.Pointer(&mem[0])) = forestHead{
 		magic: treeMagic, version: treeVersion, trees: uint32(trees), nodes: uint32(nodes), windows: windows,
-		each: uint64(each),
+		functions: uint32(functions), each: uint64(each),
 	}
 	return &forest{
 		fd: fd, mem: mem, state: unsafe.Slice((*uint32)(unsafe.Pointer(&mem[forestStates])), trees),
-		nodes: nodes, first: first, each: each,
+		nodes: nodes, times: functions, first: first, each: each,
 		trees: make([]tree, trees), gone: make([]bool, trees), reading: make([]reading, trees),
 		waiting: waiting{most: mostParts},
 	}
@@ -218,6 +223,9 @@ func (f *forest) at(i int) *tree {
 		t.touched[w] = mem[page+w*blocks:][:blocks:blocks]
 	}
 	t.nodes = unsafe.Slice((*treeNode)(unsafe.Pointer(&mem[page+windows*blocks])), f.nodes)
+	if f.times > 0 {
+		t.times = unsafe.Slice((*treeTimes)(unsafe.Pointer(&mem[timesAt(f.nodes)])), f.times)
+	}
 	return t
 }
 
@@ -356,6 +364,9 @@ func (c *Channel) drainTree(l liveChunk, fold func(Run) int) int {
 	run.Tally = r.tally(t.head, f.reading[r.paths])
 	run.Tally.CountedCost = c.ticks(float64(t.head.counted)/16, h.flags)
 	run.Tally.Lasting = c.ticks(float64(atomic.LoadUint32(&t.head.lasting)), h.flags)
+	if run.Last {
+		run.Tally.Times = t.timesOfCalls()
+	}
 	n := len(r.queue)
 	taken := min(n, fold(run))
 	r.offered = r.offered || taken > 0
@@ -405,6 +416,7 @@ func (f *forest) release(i int) {
 	}
 	const punch = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
 	if n <= 1024 || f.file != "" || unix.Fallocate(f.fd, punch, f.first+int64(i)*f.each, f.each) != nil {
+		clear(t.times[:min(int(t.head.timed), len(t.times))])
 		*t.head = treeHead{}
 		for w := range t.touched {
 			clear(t.touched[w][:n/blockNodes])

@@ -217,7 +217,7 @@ func TestNoTrees(t *testing.T) {
 		t.Errorf("trees %d", c.head.trees)
 	}
 	path := filepath.Join(filepath.Dir(c.Path()), strconv.Itoa(treesName))
-	first, each := forestLayout(fileTrees, fileNodes)
+	first, each := forestLayout(fileTrees, fileNodes, fileFunctions)
 	if st, err := os.Stat(path); err != nil || st.Size() != first+fileTrees*each {
 		t.Errorf("%v, %v", st, err)
 	}

@@ -32,6 +32,7 @@ type virtual struct {
 	mark   uint64
 	drawn  [2]uint64 // intervals that stand for others
 	parts  []virtualPart
+	times  map[checkpoint.SiteID][4]float64 // of calls: the least, the median, the 95th percentile, the most
 }
 
 // virtualPart is how many intervals were counted in a window that began at a tick.
@@ -70,7 +71,8 @@ func runVirtual(t testing.TB, path, name string, seed int, budget float64) virtu
 		return nemb.Sample{At: at, Time: checkpoint.Instant(since), Energy: []nemb.Energy{nemb.Energy(since / 1000)},
 			Usage: account.Usage{Program: time.Duration(since)}}
 	}
-	v := virtual{ticks: map[checkpoint.SiteID]float64{}, calls: map[checkpoint.SiteID]uint64{}}
+	v := virtual{ticks: map[checkpoint.SiteID]float64{}, calls: map[checkpoint.SiteID]uint64{},
+		times: map[checkpoint.SiteID][4]float64{}}
 	fold := func(until checkpoint.Tick) func(checkpoint.Run) int {
 		return func(r checkpoint.Run) int {
 			n := a.Fold(r, until, until)
@@ -139,6 +141,11 @@ func (v *virtual) read(t testing.TB, out *bytes.Buffer) (end checkpoint.Tick) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		var site, ticks, calls, zero uint64
+		var q [4]float64
+		if n, _ := fmt.Sscanf(lines.Text(), "times %d %g %g %g %g", &site, &q[0], &q[1], &q[2], &q[3]); n == 5 {
+			v.times[checkpoint.SiteID(site)] = q
+			continue
+		}
 		switch n, _ := fmt.Sscan(lines.Text(), &site, &ticks, &calls, &zero); n {
 		case 3:
 			if site > 0 && calls > 0 {

@@ -191,7 +191,7 @@ func functionOf(c attribute.Cost, s checkpoint.Site, e energies, sites []checkpo
 		SelfTimeDoubtS: c.SelfTimeDoubt.Seconds(),
 		CPUTimeS:       c.CPUTime.Seconds(), SuspendedS: c.Suspended.Seconds(),
 		EnergyKind: e.ofProgram(), EnergyMethod: c.Method, EnergySource: e.source, Unresolved: NoSensor,
-		CallsCut: c.Cut, Domains: map[string]Joules{},
+		CallsCut: c.Cut, Domains: map[string]Joules{}, CallsTime: callsTime(c.Times),
 	}
 	if !e.divided() {
 		if e.known() {

@@ -94,6 +94,10 @@ func TestCheckNamesTheField(t *testing.T) {
 			e := r.Functions[0].CallsEnergy
 			e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ = 1, joules(1), joules(3), joules(2), joules(4)
 		},
+		"functions[0] (shop.work).calls_time.n":        func(r *Run) { r.Functions[0].CallsTime = &CallsTime{} },
+		"functions[0] (shop.work).calls_time.min_s":    timed(func(t *CallsTime) { t.MinS = 2.5 }),
+		"functions[0] (shop.work).calls_time.median_s": timed(func(t *CallsTime) { t.MedianS = 1.5 }),
+		"functions[0] (shop.work).calls_time.p95_s":    timed(func(t *CallsTime) { t.MedianS, t.P95S, t.P95LoS = 4, 3, 3 }),
 		"sha256": func(r *Run) { r.Meta.Hostname += "x" },
 	} {
 		r := suite(nemb.Measured)
@@ -146,5 +150,18 @@ func TestReadRefuses(t *testing.T) {
 		if _, err := Read(b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// timed gives a function times of its calls, of which one is then changed.
+func timed(change func(*CallsTime)) func(*Run) {
+	return func(r *Run) {
+		hi := 5.0
+		t := &CallsTime{N: 3, MinS: 1, MedianS: 3, MedianLoS: 2, MedianHiS: &hi, P95S: 4, P95LoS: 3, MaxS: 6}
+		r.Functions[0].CallsTime = t
+		if f := r.Check(); len(f) > 1 { // its digest is another
+			panic(f)
+		}
+		change(t)
 	}
 }

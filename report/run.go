@@ -270,7 +270,8 @@ type Function struct {
 	Unresolved     string       `json:"unresolved"`
 	UnresolvedWith []string     `json:"unresolved_with,omitempty"`
 	CallsEnergy    *CallsEnergy `json:"calls_energy"`
-	CallsCut       uint64       `json:"calls_cut"` // whose end nobody saw: they end at the last known moment
+	CallsTime      *CallsTime   `json:"calls_time,omitempty"` // none where no call was timed
+	CallsCut       uint64       `json:"calls_cut"`            // whose end nobody saw: they end at the last known moment
 	SelfTimeS      float64      `json:"self_time_s"`
 	InclusiveTimeS float64      `json:"inclusive_time_s"`
 	// SelfTimeDoubtS is by how much SelfTimeS may be off (95 %), where calls were counted

@@ -182,6 +182,7 @@ func (c *check) functions(r *Run) {
 	var sum Joules
 	for i, f := range r.Functions {
 		field := fmt.Sprintf("functions[%d] (%s).", i, f.Name)
+		c.times(field, f)
 		c.interval(field+"self_energy_j", f.SelfEnergyLoJ, f.SelfEnergyJ, f.SelfEnergyHiJ)
 		c.interval(field+"inclusive_energy_j", f.InclusiveEnergyLoJ, f.InclusiveEnergyJ, f.InclusiveEnergyHiJ)
 		c.ratio(field+"avg_power_w", "self energy by self time", f.AvgPowerW, f.SelfEnergyJ, f.SelfTimeS)

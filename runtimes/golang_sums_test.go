@@ -52,7 +52,7 @@ func newGoTrees(t testing.TB, nodes, count int) *goTrees {
 		files + goKey*16: goKey, files + goKey*16 + 8: 1<<42 | goBase<<21 | 16} {
 		order.PutUint64(f.channel[at:], v)
 	}
-	for i, v := range []uint32{0x52544743, 3, uint32(count), uint32(nodes), 8, 0} {
+	for i, v := range []uint32{0x52544743, 4, uint32(count), uint32(nodes), 8, 0} {
 		order.PutUint32(f.trees[4*i:], v)
 	}
 	order.PutUint64(f.trees[24:], uint64(size))

@@ -3,7 +3,8 @@
  * knows what its functions took to the tick.
  *
  *   budget CHANNEL PROGRAM SEED    prints "site ticks calls" for each site, and then
- *                                  "events clock mark 0"
+ *                                  "events clock mark 0", and "times site least median
+ *                                  p95 most" of sites that call nothing
  *
  * The clock stands but for the work of functions and what checkpoints cost. Each thread
  * has its own. A sample is taken each PERIOD ticks, when all threads have come to it: the
@@ -134,8 +135,39 @@ static void resume(uint32_t site)
 	inside[depth++] = site;
 }
 
+/* What each call took of a function that calls nothing, while there is one thread. */
+static uint64_t *took[MOST], told[MOST];
+
+static void tell(uint32_t site, uint64_t ticks)
+{
+	if (threads > 1)
+		return;
+	if (!took[site] && !(took[site] = calloc(1 << 20, sizeof **took)))
+		exit(3);
+	took[site][told[site]++] = ticks;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static void print_times(void)
+{
+	for (uint32_t i = 0; i < MOST; i++) {
+		uint64_t n = told[i], *t = took[i];
+		if (!n || n != calls[i])
+			continue;
+		qsort(t, n, sizeof *t, compare);
+		printf("times %u %llu %llu %llu %llu\n", i, (unsigned long long)t[0], (unsigned long long)t[n / 2],
+		       (unsigned long long)t[n * 95 / 100], (unsigned long long)t[n - 1]);
+	}
+}
+
 static void call(uint32_t site, uint64_t ticks)
 {
+	tell(site, ticks);
 	enter(site);
 	work(ticks);
 	leave();
@@ -487,5 +519,6 @@ int main(int argc, char **argv)
 		printf("%u %llu %llu\n", i, (unsigned long long)truth[i], (unsigned long long)calls[i]);
 	printf("%llu %llu %llu 0\n", (unsigned long long)events, (unsigned long long)clock_now,
 	       (unsigned long long)mark);
+	print_times();
 	return 0;
 }

@@ -100,6 +100,7 @@ func (o *outcome) costs(u *subtrees, long *calls.Calls, most nemb.Energy) []Cost
 		c.Inclusive.lower(doubt * c.inclusiveEvents)
 		o.verdict(c)
 		c.Single, c.Cut = long.Of(site), o.stacks.Cut(site)
+		c.Times = o.times(site)
 		c.Suspended = o.suspended(site, away[site])
 		costs = append(costs, *c)
 	}
@@ -208,6 +209,16 @@ func (o *outcome) suspended(site checkpoint.SiteID, away float64) time.Duration 
 		return 0
 	}
 	return time.Duration(min(ticks*float64(last.Time-first.Time)/span, 1<<62))
+}
+
+// times is how long the calls of a site took.
+func (o *outcome) times(site checkpoint.SiteID) Times {
+	first, last := o.windows.First(), o.windows.Last()
+	times, cost := o.stacks.Times(site)
+	if times == nil || last.At <= first.At {
+		return Times{}
+	}
+	return calls.TimesOf(times, cost, float64(last.Time-first.Time)/float64(last.At-first.At))
 }
 
 // instant places a tick between the first and the last sample.

@@ -31,6 +31,12 @@ const (
 // Calls is what is known of single calls of a site.
 type Calls = calls.Summary
 
+// Times is how long single calls of a site took.
+type Times = calls.Times
+
+// Quantile is a time that a part of the calls of a site did not exceed.
+type Quantile = calls.Quantile
+
 // Span is a call that was long, and when it was.
 type Span = calls.Span
 
@@ -49,6 +55,8 @@ type Cost struct {
 	Self, Inclusive Value
 	// Single is what single calls used, where they were long enough.
 	Single Calls
+	// Times is how long single calls took.
+	Times Times
 	// Method is how Self was found. Reason is set when the half-width of its interval
 	// exceeds half its value. Group lists the sites whose power the data cannot
 	// separate from this one's, 0 for what is no site.

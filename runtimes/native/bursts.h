@@ -176,6 +176,7 @@ static void cg_turn(int sure)
 		if (t->left && --t->left)
 			return;
 		b->paused = 0;
+		b->number = b->number % UINT16_MAX + 1;
 		b->burst = cg_draw(CG_BURST);
 		return;
 	}

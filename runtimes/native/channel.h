@@ -9,8 +9,8 @@
  * This file opens the channel and follows the process through fork and exit.
  * Each header includes what it uses, downwards:
  *
- *   channel.h > words.h > sums.h > bursts.h > paths.h > trees.h > state.h > clock.h, layout.h
- *             > sites.h          > state.h
+ *   channel.h > words.h > sums.h > times.h > bursts.h > paths.h > trees.h > state.h > clock.h, layout.h
+ *             > sites.h                                       > state.h
  */
 #ifndef CG_CHANNEL_H
 #define CG_CHANNEL_H
@@ -172,7 +172,7 @@ static inline void cg_calibrate(void (*events)(void *), void *arg, int each)
 {
 	enum { NODES = 1024 };
 	cg_adder *t = &cg_mine;
-	uint64_t bytes = cg_nodes_at(NODES) + CG_PAGE;
+	uint64_t bytes = cg_nodes_at(NODES) + 2 * CG_PAGE;
 	int e = errno;
 	if (!cg_head || t->frames || cg_index || !cg_map_adder() || !(t->map = cg_private(bytes))) {
 		errno = e;
@@ -183,6 +183,8 @@ static inline void cg_calibrate(void (*events)(void *), void *arg, int each)
 	t->width = NODES;
 	t->mapped = t->most = CG_PAGE / sizeof(cg_node);
 	cg_begin_adding(cg_tick());
+	t->functions.times = (cg_times *)(t->map + bytes - CG_PAGE);
+	t->functions.mapped = t->functions.most = CG_PAGE / sizeof(cg_times);
 	t->bursts.burst = UINT32_MAX; /* each is timed */
 	cg_cost = cg_cost_of(cg_least(events, arg, each));
 	uint64_t epoch = t->epoch + 1;

@@ -75,16 +75,19 @@ typedef struct {
 _Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
 
 #define CG_TREE_MAGIC 0x52544743u /* "CGTR" */
-#define CG_TREE_VERSION 3u
+#define CG_TREE_VERSION 4u
 #define CG_WINDOWS 8u
 #define CG_BLOCK 16u /* nodes that share a byte of touched */
 #define CG_LONGS 64u
+#define CG_TIME_BINS 176u
+#define CG_WHOLE 64u /* what a call adds to a bin that stands for itself */
 #define CG_MOST_NODES (1u << 20) /* of a tree, whatever the file has room for */
 
 enum { CG_ROOT, CG_SIDE, CG_UNUSED, CG_BEGIN }; /* the nodes that each tree has; the first of the others */
 
 typedef struct {
-	uint32_t magic, version, trees, nodes, windows, pad0;
+	uint32_t magic, version, trees, nodes, windows;
+	uint32_t functions; /* of each tree: whose times it has room for */
 	uint64_t tree_bytes;
 	uint32_t pad1[8];
 	_Atomic uint32_t state[]; /* 64 */
@@ -117,6 +120,19 @@ _Static_assert(sizeof(cg_node) == 192 && offsetof(cg_node, counted) == 128 && of
 		       offsetof(cg_node, usual) == 48 && offsetof(cg_node, ticks) == 64,
 	       "a node is laid out as FORMAT.md says");
 
+/* How long calls of a function took that were timed. burst is the writer's. */
+typedef struct {
+	uint32_t site, burst;
+	uint64_t exact, drawn;       /* calls that stand for themselves, and for others, too */
+	uint64_t bursts;             /* in which these were drawn */
+	uint64_t least, most;        /* ticks */
+	uint64_t pad[2];
+	uint64_t bins[CG_TIME_BINS]; /* 64 */
+} cg_times;
+
+_Static_assert(sizeof(cg_times) == 1472 && offsetof(cg_times, least) == 32 && offsetof(cg_times, bins) == 64,
+	       "the times of a function are laid out as FORMAT.md says");
+
 typedef struct {
 	uint64_t epoch, begin, last;
 	uint32_t top, counting; /* counting: events came since last that were not timed */
@@ -128,7 +144,7 @@ typedef struct {
 } cg_long;
 
 /* The first page of a tree. Behind it are the bytes of touched, a row for each
- * window, and behind these the nodes. */
+ * window, behind these the nodes, and behind these the times of functions. */
 typedef struct {
 	cg_chunk head;
 	uint32_t paths;        /* 64 */
@@ -140,7 +156,7 @@ typedef struct {
 	_Atomic uint64_t aways;  /* 160: sequence lock over away of the nodes: odd while one changes */
 	_Atomic uint64_t window; /* 168 */
 	_Atomic uint32_t count;  /* 176 */
-	uint32_t pad1;
+	_Atomic uint32_t timed;  /* functions that have times */
 	_Atomic uint64_t longs; /* 184 */
 	_Atomic uint64_t taken; /* 192: the reader's */
 	uint64_t pad2[7];
@@ -154,7 +170,7 @@ typedef struct {
 
 _Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, place) == 128 &&
 		       offsetof(cg_tree, aways) == 160 && offsetof(cg_tree, window) == 168 &&
-		       offsetof(cg_tree, count) == 176 && offsetof(cg_tree, longs) == 184 &&
+		       offsetof(cg_tree, count) == 176 && offsetof(cg_tree, timed) == 180 && offsetof(cg_tree, longs) == 184 &&
 		       offsetof(cg_tree, taken) == 192 && offsetof(cg_tree, windows) == 256 &&
 		       offsetof(cg_tree, joined) == 512 && offsetof(cg_tree, long_calls) == 576 &&
 		       offsetof(cg_tree, counted_cost) == 68 && offsetof(cg_tree, lasting) == 72 &&

@@ -9,6 +9,7 @@
 #define CG_SUMS_H
 
 #include "bursts.h"
+#include "times.h"
 
 #define CG_RETRY 512 /* events that are lost before a tree or a chunk is asked for again */
 
@@ -25,7 +26,7 @@ static int __attribute__((noinline, cold)) cg_deeper(void)
 	int e = errno;
 	size_t depth = (size_t)(t->frame - t->frames), room = (size_t)(t->frames_end - t->frames);
 	void *more = MAP_FAILED;
-	if (!t->deep && room < CG_MOST_FRAMES)
+	if (!t->deep && room < CG_MOST_FRAMES && cg_more_weights(2 * room))
 		more = mremap(t->frames, room * sizeof *t->frames, 2 * room * sizeof *t->frames, MREMAP_MAYMOVE);
 	errno = e;
 	if (more == MAP_FAILED)
@@ -46,6 +47,8 @@ static int cg_push(uint32_t site, uint32_t node, uint64_t enter)
 		return 0;
 	}
 	*++t->frame = (cg_frame){(uint64_t)site << 32 | node, enter};
+	if (enter && t->bursts.budget)
+		t->weights[t->frame - t->frames] = t->bursts.weight;
 	return 1;
 }
 
@@ -78,6 +81,7 @@ static void cg_pop(void)
 	uint64_t ticks = t->last - f->enter;
 	if (t->bursts.budget)
 		cg_note_usual(&t->nodes[(uint32_t)f->path], ticks);
+	cg_note_time(f, ticks);
 	if (ticks >= t->long_ticks)
 		cg_note_long(f);
 }
@@ -280,6 +284,7 @@ static void __attribute__((noinline)) cg_add(uint64_t now, uint32_t event)
 	int sure = cg_is_sure(event);
 	if (!between)
 		cg_book(ticks, top, sure);
+	t->bursts.weight = cg_weight(sure);
 	cg_move(event);
 	cg_turn(sure);
 }
@@ -409,8 +414,9 @@ static inline int __attribute__((always_inline)) cg_add_quickly(uint32_t event)
 		t->frame = f;
 	} else {
 		uint64_t ticks = now - f->enter;
-		if (__builtin_expect(event != ((uint32_t)CG_EXIT << 21 | (uint32_t)(f->path >> 32)), 0) ||
-		    __builtin_expect(ticks >= t->long_ticks, 0))
+		uint32_t site = (uint32_t)(f->path >> 32);
+		if (__builtin_expect(event != ((uint32_t)CG_EXIT << 21 | site), 0) ||
+		    __builtin_expect(ticks >= t->long_ticks || !f->enter, 0) || !cg_time_quickly(site, ticks))
 			goto slowly;
 		t->frame = --f;
 	}
@@ -429,6 +435,11 @@ static int cg_map_adder(void)
 	if (!t->frames) {
 		if (!(t->frames = cg_private(CG_FIRST_FRAMES * sizeof *t->frames)))
 			return 0;
+		if (!cg_more_weights(CG_FIRST_FRAMES)) {
+			munmap(t->frames, CG_FIRST_FRAMES * sizeof *t->frames);
+			t->frames = NULL;
+			return 0;
+		}
 		t->frame = t->frames;
 		t->frame->path = CG_OUTSIDE;
 		t->frames_end = t->frames + CG_FIRST_FRAMES;
@@ -449,6 +460,7 @@ static void cg_begin_adding(uint64_t now)
 	t->window = 0;
 	t->count = CG_BEGIN;
 	t->stale = 0;
+	cg_begin_times();
 	cg_set_window();
 	t->open->epoch = t->epoch;
 	t->open->begin = now;
@@ -532,6 +544,9 @@ static void cg_forget_adder(void)
 		munmap(t->paths, cg_slots() * sizeof *t->paths);
 	if (t->frames)
 		munmap(t->frames, (size_t)(t->frames_end - t->frames) * sizeof *t->frames);
+	if (t->weights)
+		munmap(t->weights, t->weights_room * sizeof *t->weights);
+	cg_forget_times();
 	memset(t, 0, sizeof *t);
 }
 

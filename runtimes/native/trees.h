@@ -33,6 +33,8 @@ typedef struct {
 	uint32_t burst;   /* events until the burst ends */
 	int paused;       /* events are counted */
 	int was_sure;     /* the latest event would have been timed in a pause, too */
+	uint32_t number;  /* of the burst, from 1, 16 bits; 0 before the first pause */
+	uint32_t weight;  /* of a call that begins with the event, see times.h */
 	uint64_t random;
 	uint64_t before; /* tick of the timed event before the latest */
 	/* since the share was decided */
@@ -41,6 +43,16 @@ typedef struct {
 	uint64_t timed, sure;         /* events that were timed, and those that had to be */
 	uint64_t counted;             /* events of the open window that were not */
 } cg_bursts;
+
+/* Where a thread notes how long the calls of functions took (times.h). */
+typedef struct {
+	cg_times *times;
+	uint32_t *row_of;             /* by site: 1 + the number of its times, 0 for none */
+	uint32_t sites;               /* that row_of has */
+	uint32_t count, mapped, most; /* times: in use, in the address space, at most */
+	char *map;
+	size_t map_bytes;
+} cg_functions;
 
 /* What a thread has besides its tree: where it is, and its stack, which is no
  * business of the reader's. The fast path uses the first lines. */
@@ -70,6 +82,9 @@ typedef struct {
 	uint32_t count, mapped, most; /* nodes: in use, in the address space, at most */
 	uint32_t deep;                /* calls for which the stack had no room */
 	cg_bursts bursts;
+	uint32_t *weights;            /* by frame, of those that have an enter: see times.h */
+	size_t weights_room;
+	cg_functions functions;       /* the times of their calls */
 	int stale;                    /* the tree is that of the process that forked this one */
 	char *map;
 	size_t map_bytes;
@@ -102,6 +117,9 @@ static size_t cg_whole(size_t n) { return (n + CG_PAGE - 1) & ~(size_t)(CG_PAGE 
 /* cg_nodes_at is where the nodes begin in a tree of so many. */
 static size_t cg_nodes_at(size_t nodes) { return CG_PAGE + CG_WINDOWS * nodes / CG_BLOCK; }
 
+/* cg_times_at is where the times of functions begin in a tree of so many nodes. */
+static size_t cg_times_at(size_t nodes) { return cg_whole(cg_nodes_at(nodes)) + cg_whole(nodes * sizeof(cg_node)); }
+
 static size_t cg_first_tree(uint32_t trees) { return cg_whole(sizeof(cg_forest) + (size_t)trees * 4); }
 
 /* cg_open_trees maps the header of the trees. 0 where there are none, or none
@@ -117,7 +135,8 @@ static int cg_open_trees(void)
 	if (fstat(fd, &st) == 0 && pread(fd, &f, sizeof f, 0) == (ssize_t)sizeof f && f.magic == CG_TREE_MAGIC &&
 	    f.version == CG_TREE_VERSION && f.windows == CG_WINDOWS && f.trees > 0 && f.nodes >= 64 &&
 	    f.nodes % CG_BLOCK == 0 && f.nodes < 1u << 24 &&
-	    f.tree_bytes == cg_whole(cg_nodes_at(f.nodes)) + cg_whole(f.nodes * sizeof(cg_node)) &&
+	    f.functions < 1u << 20 &&
+	    f.tree_bytes == cg_times_at(f.nodes) + cg_whole(f.functions * sizeof(cg_times)) &&
 	    (uint64_t)st.st_size == cg_first_tree(f.trees) + f.trees * f.tree_bytes)
 		m = mmap(NULL, cg_first_tree(f.trees), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);

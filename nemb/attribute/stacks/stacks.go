@@ -56,6 +56,7 @@ type Stacks struct {
 	strands     strands
 	sums        sumTrees
 	known       knowledge
+	times       map[checkpoint.SiteID]*siteTimes
 }
 
 // Stats counts what was seen and what did not fit.
@@ -73,7 +74,7 @@ type Stats struct {
 func New() *Stacks {
 	st := &Stacks{
 		Tree: paths.NewTree(), Long: math.MaxInt64, threads: map[checkpoint.Thread]*Thread{},
-		cut: map[checkpoint.SiteID]uint64{},
+		cut: map[checkpoint.SiteID]uint64{}, times: map[checkpoint.SiteID]*siteTimes{},
 	}
 	st.suspensions.bySite = map[checkpoint.SiteID]*suspension{}
 	st.strands.procs = map[uint32]*proc{}

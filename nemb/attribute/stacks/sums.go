@@ -83,6 +83,7 @@ func (st *Stacks) foldSums(r checkpoint.Run, until checkpoint.Tick) int {
 		st.foldWindow(t, tally, w)
 	}
 	if r.Last && ready == len(tally.Windows) {
+		st.takeTimes(tally.Times, r.Cost)
 		st.endStretch(t, t.last)
 		t.nowhere = t.nowhere || gone
 		st.end(t, true)

@@ -66,7 +66,7 @@ func codegreenPlot(channel string, trees uint32) (head unsafe.Pointer, tree func
 	}
 	h := (*codegreenTrees)(unsafe.Pointer(&b))
 	size := (64 + 4*uint64(h.trees) + codegreenPage - 1) &^ (codegreenPage - 1)
-	if h.magic != codegreenTreeMagic || h.version != 3 || h.windows != 8 || h.nodes < 64 || h.nodes > 1<<20 ||
+	if h.magic != codegreenTreeMagic || h.version != 4 || h.windows != 8 || h.nodes < 64 || h.nodes > 1<<20 ||
 		h.nodes%16 != 0 || h.trees > 1<<16 || h.bytes%codegreenPage != 0 ||
 		h.bytes < codegreenPage+uint64(h.nodes)/2+uint64(h.nodes)*192 ||
 		size+uint64(h.trees)*h.bytes > uint64(st.Size) {
