@@ -32,6 +32,8 @@ var launchers = []struct {
 		job: []string{"RAY_JOB_ID"}},
 	{name: Torchrun, rank: []string{"WORLD_SIZE+RANK"}, size: []string{"WORLD_SIZE"},
 		localRank: []string{"LOCAL_RANK"}, localSize: []string{"LOCAL_WORLD_SIZE"}},
+	// An indexed Job: each pod is told its own index, and none how many there are.
+	{name: Kubernetes, rank: []string{"JOB_COMPLETION_INDEX"}},
 }
 
 // Identify tells which rank a process is by the variables that its launcher set: getenv is

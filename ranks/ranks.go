@@ -32,13 +32,14 @@ type Identity struct {
 
 // Launchers that Identify knows.
 const (
-	OpenMPI  = "openmpi"
-	MPICH    = "mpich"
-	Slurm    = "slurm"
-	Torchrun = "torchrun"
-	Ray      = "ray"
-	Named    = "cg" // CG_RANK
-	Nobody   = "none"
+	OpenMPI    = "openmpi"
+	MPICH      = "mpich"
+	Slurm      = "slurm"
+	Torchrun   = "torchrun"
+	Kubernetes = "kubernetes"
+	Ray        = "ray"
+	Named      = "cg" // CG_RANK
+	Nobody     = "none"
 )
 
 // States of ranks, in their own files and in their nodes' records.
