@@ -96,8 +96,11 @@ func (c *contexts) path(n int32) regression.Column {
 		last, callers := site, 0
 		for p := c.tree.Parent(n); p > paths.Root && callers < maxCallers; p = c.tree.Parent(p) {
 			if caller := c.tree.Site(p); caller != last {
-				k = c.within(k, caller, site)
-				last = caller
+				next := c.within(k, caller, site)
+				if next == k { // there is no room for it, nor for those within it
+					break
+				}
+				k, last = next, caller
 				callers++
 			}
 		}

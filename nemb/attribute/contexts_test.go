@@ -140,6 +140,11 @@ func TestContextsAreBounded(t *testing.T) {
 			t.Fatalf("path %d has context %d of %d", i, k, c.site(k))
 		}
 	}
+	// The context with a caller that is new is missing, and so are those within it.
+	far := tree.Path(tree.Path(tree.Path(paths.Root, 2, 0), maxContexts+7, 0), 1, 0)
+	if k := c.path(far); k != c.function(1) {
+		t.Errorf("a call by a new function has context %d of %d in %d", k, c.site(k), c.of(k))
+	}
 	if n := len(c.sites); n > maxContexts+2 {
 		t.Errorf("%d contexts", n)
 	}

@@ -145,7 +145,7 @@ func (x *explanation) drawnColumn(d int, n int32) (k, whole regression.Column) {
 	if x.estimate(d, function) == nil || function < regression.First {
 		return function, function
 	}
-	k = x.contexts.path(n)
+	k = x.fits[d].Kept(x.contexts.path(n))
 	whole = function
 	if at, part := x.part(d, n); part != nil {
 		whole = at
@@ -192,7 +192,7 @@ func (x *explanation) drawContexts(d int, columns []regression.Column, parts []d
 	for _, k := range slices.Sorted(maps.Keys(doubts)) {
 		drawn[k] = make([]float64, regression.Replicas)
 		for r := range drawn[k] {
-			drawn[k][r] = max(0, 1+doubts[k]*random.NormFloat64())
+			drawn[k][r] = math.Exp(doubts[k] * random.NormFloat64())
 		}
 	}
 	of := map[regression.Column][]int{}

@@ -27,6 +27,7 @@ type truth struct {
 	exact     bool          // every call takes the mean, and not 0.5 to 1.5 of it
 	strict    bool          // functions follow each other in one order
 	nested    bool          // the first half of the functions call the second
+	part      float64       // of a call, that a caller runs itself, 0.04 where it is 0
 	callers   []float64     // W, that the last function draws for each of the others, which all call it
 	within    float64       // the largest error, as a part; 0.1 where it is 0
 	phases    time.Duration // after which the caller changes; each call where it is 0
@@ -147,11 +148,12 @@ func (p truth) play() played {
 			switch {
 			case p.callers != nil:
 				shared := checkpoint.SiteID(p.functions)
-				run(site, d/50, watts)
+				own := int64(float64(d) * cmp.Or(p.part, 0.04) / 2)
+				run(site, own, watts)
 				enter(shared)
 				run(shared, d, p.callers[f]*max(0.1, 1+p.noise*random.NormFloat64()))
 				exit(shared)
-				run(site, d/50, watts)
+				run(site, own, watts)
 				exit(site)
 			case p.nested && f < p.functions/2:
 				g := p.functions/2 + random.IntN(p.functions-p.functions/2)
@@ -266,6 +268,8 @@ var programs = []truth{
 	{name: "one for two callers, 10 ms, in phases of 3 s", functions: 3, callers: []float64{20, 5}, phases: 3 * time.Second, mean: 10 * time.Millisecond},
 	{name: "one for five callers, 200 us, noise 10 %", functions: 6, callers: []float64{20, 5, 12, 35, 8}, noise: 0.1, mean: 200 * time.Microsecond,
 		within: 0.4}, // 5 and 8 W are told apart in most runs
+	{name: "one for two callers that run a fifth of it, 500 us", functions: 3, callers: []float64{12, 10}, part: 0.2, mean: 500 * time.Microsecond,
+		watts: []float64{40, 12}, within: 0.3}, // which is which cannot be told, and the intervals say so
 	{name: "five, 500 us, samples each 10 ms", functions: 5, mean: 500 * time.Microsecond, every: 10 * time.Millisecond},
 }
 

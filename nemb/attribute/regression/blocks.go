@@ -174,8 +174,8 @@ func (c *collector) kept(k Column) Column {
 	return k
 }
 
-// foldContexts keeps the contexts apart that ran longest, and gives the times of the
-// others to those around them, for good.
+// foldContexts keeps the contexts apart that ran longest so far, and gives the times of the
+// others to those around them, for good: what is over cannot be told apart later.
 func (c *collector) foldContexts() {
 	for len(c.contexts) > maxContexts {
 		all := slices.SortedFunc(maps.Keys(c.contexts), func(x, y Column) int {

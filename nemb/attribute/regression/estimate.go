@@ -24,11 +24,13 @@ type Fit struct {
 	Columns map[Column]*Estimate
 	// Doubts says, of contexts that have no power of their own, by how much their power may
 	// differ from that of the column that has their times: a standard deviation, as a part
-	// of it. Contexts that ran too little are not in it.
+	// of it. A context that is all there is of the one around it is not in it, nor one that
+	// blocks do not keep apart.
 	Doubts map[Column]float64
 
 	parts map[Column]*Estimate // contexts with a power of their own, and what is left of their functions
 	of    Contexts
+	kept  func(Column) Column
 	// Quantile is that of 95 % of Student's distribution: so many standard
 	// deviations are half of an interval.
 	Quantile float64
@@ -64,11 +66,20 @@ const Replicas = 160
 // interval is larger than this part of it.
 const Unsure = 0.5
 
+// Kept is the column that has the times of a context: the context, or where blocks do not
+// keep it apart the nearest one around it that they do.
+func (f *Fit) Kept(k Column) Column {
+	if f.kept == nil {
+		return k
+	}
+	return f.kept(k)
+}
+
 // Part is the estimate of the nearest context around a column, itself included, that has
 // a power of its own, and the column of that; of what is left of its function, where
 // other contexts of it have one. It is nil where the function has one power.
 func (f *Fit) Part(k Column) (Column, *Estimate) {
-	for {
+	for k = f.Kept(k); ; {
 		if e := f.parts[k]; e != nil || f.of == nil || f.of(k) == Outside {
 			return k, e
 		}
@@ -84,7 +95,7 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 	f := &Fit{
 		Columns:  map[Column]*Estimate{},
 		Quantile: distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(1, len(r.chunks)-1))}.Quantile(0.975),
-		Doubts:   doubts, parts: map[Column]*Estimate{}, of: r.c.of,
+		Doubts:   doubts, parts: map[Column]*Estimate{}, of: r.c.of, kept: r.c.kept,
 	}
 	for k, name := range r.columns {
 		group := g.of[k]
@@ -92,7 +103,7 @@ func (r *regression) estimate(g grouping, doubts map[Column]float64) *Fit {
 		f.Columns[name] = e
 		of := e.Energy
 		if g.reason[k] != Resolved { // of the group's energy each has its part of the time
-			e.Energy = e.Shared * r.total[k] / s.times[group]
+			e.Energy = e.Shared * r.total[k] / max(s.times[group], 1e-300)
 			of = e.Shared
 		}
 		base := s.groupEnergy(g.power, group)

@@ -28,7 +28,8 @@ const (
 	leastScore    = 4    // standard deviations by which its power differs
 	// differs is the standard deviation of the powers of a function's contexts, as a part
 	// of its power, before anything is known of them.
-	differs = 0.5
+	differs   = 0.5
+	mostDoubt = 1.5 // of the power of a context that lost its own
 	// While contexts are looked for, no power is more than so many times the mean and that of
 	// the block with the highest, or less than a part of the mean. Else a caller that runs a
 	// little itself could have all that its callee draws more, or less, for it than for others.
@@ -49,9 +50,9 @@ type splitting struct {
 // split chooses contexts that get a power of their own, and says how far the powers of
 // the others may be off.
 func (r *regression) split() (contexts []Column, doubts map[Column]float64) {
-	candidates := r.candidates()
-	if len(candidates) == 0 || len(r.c.blocks) < folds*segments {
-		return nil, nil
+	candidates, doubts := r.candidates()
+	if len(candidates) == 0 {
+		return nil, doubts
 	}
 	all := *r
 	all.use(slices.Concat(r.columns, candidates))
@@ -75,7 +76,8 @@ func (r *regression) split() (contexts []Column, doubts map[Column]float64) {
 			contexts = append(contexts, candidates[i])
 		}
 	}
-	return contexts, s.doubts()
+	s.doubt(doubts)
+	return contexts, doubts
 }
 
 // highest is the power of the block with the highest, in watts of processor time, among
@@ -97,12 +99,51 @@ func (r *regression) highest() (watts float64) {
 }
 
 // candidates lists the contexts that ran long enough, as the rest of their functions did.
-func (r *regression) candidates() []Column {
+// Of the other contexts nothing will be known: their doubt is what is usual.
+func (r *regression) candidates() (chosen []Column, doubts map[Column]float64) {
+	doubts = map[Column]float64{}
 	if r.c.of == nil {
-		return nil
+		return nil, doubts
 	}
-	times := map[Column]float64{}
-	all := 0.0
+	times, all := r.contextTimes()
+	least := max(leastPeriods*r.c.period*1e-6, leastPart*all)
+	rest := func(k Column) float64 { return times[r.c.of.function(k)] - times[k] }
+	within := map[Column][]Column{} // by the context around them
+	for _, k := range slices.Sorted(maps.Keys(times)) {
+		outer := r.c.of(k)
+		if outer == Outside || times[outer]-times[k] <= 1e-6*times[k] {
+			continue // it is all that there is of the context around it
+		}
+		doubts[k] = differs
+		_, has := r.index[r.c.of.function(k)]
+		if has && times[k] >= least && rest(k) >= least && times[outer]-times[k] >= least {
+			within[outer] = append(within[outer], k)
+		}
+	}
+	for _, outer := range slices.Sorted(maps.Keys(within)) {
+		siblings := within[outer]
+		slices.SortFunc(siblings, func(x, y Column) int {
+			return cmp.Or(cmp.Compare(times[x], times[y]), cmp.Compare(x, y))
+		})
+		if len(siblings) == 2 && times[outer]-times[siblings[0]]-times[siblings[1]] < least {
+			delete(doubts, siblings[1]) // it is the rest of the other
+			siblings = siblings[:1]
+		}
+		chosen = append(chosen, siblings...)
+	}
+	slices.SortFunc(chosen, func(x, y Column) int {
+		return cmp.Or(cmp.Compare(min(times[y], rest(y)), min(times[x], rest(x))), cmp.Compare(x, y))
+	})
+	if len(r.c.blocks) < folds*segments {
+		return nil, doubts
+	}
+	return chosen[:min(len(chosen), maxCandidates, max(0, len(r.c.blocks)/3-len(r.columns)))], doubts
+}
+
+// contextTimes is how long each column ran with the contexts within it, and all that ran,
+// in milliseconds.
+func (r *regression) contextTimes() (times map[Column]float64, all float64) {
+	times = map[Column]float64{}
 	for _, k := range slices.Sorted(maps.Keys(r.times)) {
 		all += r.times[k]
 		for at := k; ; at = r.c.of(at) {
@@ -112,32 +153,7 @@ func (r *regression) candidates() []Column {
 			}
 		}
 	}
-	least := max(leastPeriods*r.c.period*1e-6, leastPart*all)
-	rest := func(k Column) float64 { return times[r.c.of.function(k)] - times[k] }
-	within := map[Column][]Column{} // by the context around them
-	for _, k := range slices.Sorted(maps.Keys(times)) {
-		outer := r.c.of(k)
-		_, has := r.index[r.c.of.function(k)]
-		if outer == Outside || !has || times[k] < least || rest(k) < least || times[outer]-times[k] < least {
-			continue // or it is all that there is of the context around it
-		}
-		within[outer] = append(within[outer], k)
-	}
-	var chosen []Column
-	for _, outer := range slices.Sorted(maps.Keys(within)) {
-		siblings := within[outer]
-		slices.SortFunc(siblings, func(x, y Column) int {
-			return cmp.Or(cmp.Compare(times[x], times[y]), cmp.Compare(x, y))
-		})
-		if len(siblings) == 2 && times[outer]-times[siblings[0]]-times[siblings[1]] < least {
-			siblings = siblings[:1] // the other is the rest
-		}
-		chosen = append(chosen, siblings...)
-	}
-	slices.SortFunc(chosen, func(x, y Column) int {
-		return cmp.Or(cmp.Compare(min(times[y], rest(y)), min(times[x], rest(x))), cmp.Compare(x, y))
-	})
-	return chosen[:min(len(chosen), maxCandidates, max(0, len(r.c.blocks)/3-len(r.columns)))]
+	return times, all
 }
 
 // grow chooses candidates as long as one helps.
@@ -147,7 +163,8 @@ func (s *splitting) grow() {
 	for n := 0; n < maxSplits && left < maxRejected; {
 		best, most := -1, float64(leastScore*leastScore)
 		for i, score := range s.scores() {
-			if v := score.off * score.off / score.variance; !rejected[i] && !s.chosen[i] && v > most {
+			v := score.off * score.off / score.variance
+			if !rejected[i] && !s.chosen[i] && v > most && s.leavesTime(i) {
 				best, most = i, v
 			}
 		}
@@ -163,6 +180,23 @@ func (s *splitting) grow() {
 		s.chosen[best], rejected[best] = false, true
 		left++
 	}
+}
+
+// leavesTime reports whether a candidate that is chosen leaves time to the group that has
+// its times now.
+func (s *splitting) leavesTime(i int) bool {
+	of, _ := s.grouping()
+	own, rest := 0.0, 0.0
+	for a, time := range s.total {
+		switch {
+		case of[a] != of[s.functions+i]:
+		case a >= s.functions && a < len(s.columns) && s.isWithin(s.columns[a], s.candidates[i]):
+			own += time
+		default:
+			rest += time
+		}
+	}
+	return rest > 1e-3*own
 }
 
 // join takes back what no longer helps.
@@ -292,6 +326,7 @@ func isClearlyLess(losses, others []float64) bool {
 type score struct {
 	off, variance float64
 	power         float64 // of the group
+	function      float64 // W, of what is left of its function
 }
 
 // scores says what each candidate that is not chosen would show if it were.
@@ -316,7 +351,7 @@ func (s *splitting) scores() []score {
 		if !s.chosen[i] {
 			scores[i] = s.score(i, of, p, inverse, noise)
 		}
-		scores[i].power = p[group]
+		scores[i].power, scores[i].function = p[group], p[s.index[s.c.of.function(s.candidates[i])]]
 	}
 	return scores
 }
@@ -357,20 +392,24 @@ func (s *splitting) isWithin(k, context Column) bool {
 	return false
 }
 
-// doubts says by how much the powers of candidates that are not chosen may be off: what
-// the data show, as far as that is more likely than what is usual.
-func (s *splitting) doubts() map[Column]float64 {
-	doubts := map[Column]float64{}
+// doubt notes by how much the powers of the candidates may be off: what the data show, as
+// far as that is more likely than what is usual. One that was chosen has its own power, but
+// may lose it again; then it is known to differ.
+func (s *splitting) doubt(doubts map[Column]float64) {
 	for i, score := range s.scores() {
-		if s.chosen[i] || score.power <= 0 {
+		k := s.candidates[i]
+		if s.chosen[i] {
+			doubts[k] = min(mostDoubt, max(differs, math.Abs(score.power/max(score.function, s.least)-1)))
+			continue
+		}
+		if score.power <= 0 {
 			continue
 		}
 		prior := differs * score.power
 		known := 1 / (1/score.variance + 1/(prior*prior))
 		off := known / score.variance * score.off
-		doubts[s.candidates[i]] = math.Sqrt(off*off+known) / score.power
+		doubts[k] = math.Sqrt(off*off+known) / score.power
 	}
-	return doubts
 }
 
 // separate lists those of the contexts that the data separate from all other columns. A

@@ -114,6 +114,56 @@ func TestContextsOfOnePower(t *testing.T) {
 	}
 }
 
+// In runs that are too short nothing is known of contexts: they may differ as usual. Of two
+// that are all there is of the one around them, one is enough. What alone is all there is
+// of the context around it cannot differ.
+func TestContextsOfWhichNothingIsKnown(t *testing.T) {
+	doubts := func(powers map[Column]float64) map[Column]float64 {
+		return contexts(20*blockPeriods, powers, 0.1).Fits(1, runs(powers))[0].Doubts // too few blocks
+	}
+	known := doubts(map[Column]float64{site(1): 12, site(11): 9, site(13): 9, site(14): 9})
+	if len(known) != 2 || known[site(11)]+known[site(12)] != differs || known[site(13)]+known[site(14)] != differs {
+		t.Errorf("%v", known)
+	}
+	known = doubts(map[Column]float64{site(1): 12, site(11): 9, site(13): 9})
+	if len(known) != 1 || known[site(11)]+known[site(12)] != differs {
+		t.Errorf("%v", known)
+	}
+}
+
+// A context whose power the data show, but not apart from its caller, goes back to its
+// function, which then may differ by as much.
+func TestContextsThatAreDropped(t *testing.T) {
+	d := NewData([]Counter{{Domain: 0, Period: 1e6}}, callers)
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 8000 { // 1 always runs beside one of the contexts
+		near, far := 1e5*float64(random.IntN(5)), 1e5*float64(random.IntN(5))
+		times := []Entry{{site(1), float32(far)}, {site(11), float32(near)}, {site(12), float32(far)}}
+		d.Add(1e6, []float64{1e-3 * (20*near + 5*far + 5*far)}, []bool{true}, times)
+	}
+	f := d.Fits(1, nil)[0]
+	if _, e := f.Part(site(11)); e != nil {
+		t.Fatalf("%+v", e)
+	}
+	if max(f.Doubts[site(11)], f.Doubts[site(12)]) < differs {
+		t.Errorf("%v", f.Doubts)
+	}
+}
+
+// The times of a context that blocks no longer keep apart are those of the one around it,
+// in a fit, too.
+func TestFoldedContexts(t *testing.T) {
+	c := newCollector(1e6, 0, callers)
+	c.folded[site(13)], c.folded[site(12)] = true, true
+	f := &Fit{of: callers, kept: c.kept, parts: map[Column]*Estimate{site(12): {Power: 1}, site(0): {Power: 2}}}
+	if k, e := f.Part(site(13)); k != site(0) || e.Power != 2 {
+		t.Errorf("%d with %+v, want what is left of the function", k, e)
+	}
+	if k, e := f.Part(site(14)); k != site(12) || e.Power != 1 {
+		t.Errorf("%d with %+v, want the context", k, e)
+	}
+}
+
 // The contexts that a run's blocks keep apart are bounded. What is no longer kept apart is
 // the function's, and nothing is lost.
 func TestContextsInBlocksAreBounded(t *testing.T) {
