@@ -126,9 +126,8 @@ interpreter cannot be run; 127 not found.`,
 			&cli.IntFlag{Name: "max-depth",
 				Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},
 			&cli.StringFlag{Name: "overhead", Value: "10%",
-				Usage: "let checkpoints take up to `PART` of the program's processor time: where that is not enough, calls " +
-					"that " +
-					"are short are timed at random and counted else; none: time each call"},
+				Usage: "let checkpoints take up to `PART` of the program's processor time: where that is not " +
+					"enough, calls that are short are timed at random and counted else; none: time each call"},
 			&cli.StringFlag{Name: "stdin", Usage: "give the program `FILE` as standard input"},
 			&cli.BoolFlag{Name: "instrumented",
 				Usage: "TARGET has its own checkpoints (analyze --save-instrumented): run it as it is"},

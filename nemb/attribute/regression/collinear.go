@@ -11,7 +11,7 @@ const (
 	opposed  = -0.7 // correlation of two unsure powers from which on they make one group
 	reliable = 0.9  // the part of what varies in a column that has to be more than its edges
 	guessed  = 0.5  // of the mean: the standard deviation of a power that is fixed to it
-	slight   = 0.1  // of another's time: a column this short that is unsure has the mean power, and the other keeps its own
+	slight   = 0.1  // of another's time: a column this short that is unsure has the mean power, the other its own
 	minor    = 0.25 // of another's time: a column this short, which the data cannot separate from it, has the mean power
 )
 
