@@ -194,6 +194,9 @@ func csvRows(r io.Reader) (*table, error) {
 	if err != nil || len(names) == 0 || names[0] != "unix_ns" {
 		return nil, errors.New("it is no log of cg track or WattAMeter: it begins with no unix_ns, # or {")
 	}
+	if names[len(names)-1] == "power_w" { // cg track's last column is run
+		return nil, errors.New("it is a table that cg track merge made: name the logs themselves")
+	}
 	t := &table{}
 	for i, name := range names {
 		t.columns = append(t.columns, columnOf(name, i))

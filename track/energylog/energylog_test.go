@@ -73,6 +73,7 @@ func TestRead(t *testing.T) {
 func TestNoLog(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "it is empty", "a,b\n1,2\n": "it is no log of cg track or WattAMeter", "{}": "does not describe columns",
+		"unix_ns,0_package-0_j,0_power_w,power_w\n1,2,3,3\n2,3,3,3\n": "it is a table that cg track merge made",
 		"# nothing\n":                        "no line names columns",
 		"unix_ns,temp_c\n1,2\n":              "no column of energy or power",
 		"unix_ns,package-0_j\n1,2\n":         "fewer than two readings",
