@@ -20,7 +20,8 @@ func trackMergeCommand() *cli.Command {
 		Description: `Brings logs of cg track (csv, jsonl) and of WattAMeter onto one clock, by their wall
 clocks: the time that all have in common, at the mean of their intervals. It prints
 the energy of each log and of all, and the mean, minimum, median and maximum of
-the power. No gap of more than two intervals is filled.
+the power. No gap of more than two intervals is filled. Logs of one node must not
+have the same part twice: it would count twice.
 
 Exit status: 0; 1 if a log cannot be read, or they have no time in common; 2 usage.`,
 		Flags: []cli.Flag{

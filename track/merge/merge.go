@@ -139,10 +139,12 @@ func (l *Logs) add(prefix string, s Source, end int64) {
 // sum adds the logs up. The total is known where all are.
 func (l *Logs) sum() {
 	l.Total = Sum{Name: "all", Power: make([]float64, l.Steps), Kind: "measured"}
+	added := 0
 	for _, p := range l.Parts {
 		if len(l.Parts) > 1 && math.IsNaN(p.EnergyJ) && p.Known == 0 {
 			continue // a log of temperatures alone
 		}
+		added++
 		for i, w := range p.Power {
 			l.Total.Power[i] += w
 		}
@@ -150,6 +152,12 @@ func (l *Logs) sum() {
 		l.Total.Gap = max(l.Total.Gap, p.Gap)
 		if p.Kind == "estimated" || p.Kind == "derived" && l.Total.Kind == "measured" {
 			l.Total.Kind = p.Kind
+		}
+	}
+	if added == 0 {
+		l.Total.EnergyJ = math.NaN()
+		for i := range l.Total.Power {
+			l.Total.Power[i] = math.NaN()
 		}
 	}
 	l.Total.describe()
@@ -195,8 +203,8 @@ func (l *Logs) aligned(unix []int64, values []float64, widest int64) []float64 {
 type window struct{ from, to, widest int64 }
 
 // amount is by how much a counter rose between two moments, or the integral of a power, and for
-// how long it is not known. A counter knows what was used in a gap. One that began anew adds
-// nothing.
+// how long it is not known. A counter knows what was used in a gap. What it counted before it
+// began anew is lost, so the time between the two readings is not known.
 func amount(unix []int64, values []float64, power bool, in window) (sum float64, gap time.Duration) {
 	from, to, widest := in.from, in.to, in.widest
 	known, before := from, -1
@@ -216,7 +224,9 @@ func amount(unix []int64, values []float64, power bool, in window) (sum float64,
 				gap += time.Duration(hi - lo)
 			case power:
 				sum += (at(lo) + at(hi)) / 2 * float64(hi-lo) * 1e-9
-			case v > values[before]:
+			case v < values[before]:
+				gap += time.Duration(hi - lo)
+			default:
 				sum += at(hi) - at(lo)
 			}
 			known = max(known, hi)

@@ -105,7 +105,8 @@ func TestAmount(t *testing.T) {
 		gap      time.Duration
 	}{
 		{"counter", []float64{0, 10, 20, 30, 60, 70}, false, 0.5, 6.5, 60, 0},
-		{"counter that began anew", []float64{50, 60, 0, 10, 20, 30}, false, 0, 7, 40, 0},
+		{"counter that began anew", []float64{50, 60, 0, 10, 20, 30}, false, 0, 7, 40, time.Second},
+		{"counter that began anew, cut", []float64{50, 60, 0, 10, 20, 30}, false, 1.25, 7, 30, 750 * time.Millisecond},
 		{"counter not known at its ends", []float64{nan, 10, 20, 30, 60, nan}, false, 0, 7, 50, 2 * time.Second},
 		{"power", []float64{10, 10, 20, 20, 20, 40}, true, 0, 7, 10 + 15 + 20 + 30, 3 * time.Second},
 		{"power, cut", []float64{10, 20, 20, 20, 20, 40}, true, 0.5, 2.5, 8.75 + 20 + 10, 0},
@@ -168,6 +169,24 @@ func TestWrite(t *testing.T) {
 `
 	if table.String() != want {
 		t.Errorf("%s\nwant\n%s", &table, want)
+	}
+}
+
+// Where no log has a power, there is no sum of them.
+func TestNoPower(t *testing.T) {
+	text := "unix_ns,gpu0_temperature_c,run\n"
+	for i := range 4 {
+		text += fmt.Sprintf("%d,40,x\n", second(float64(i)))
+	}
+	one := read(t, "t", text)
+	for _, sources := range [][]Source{{one}, {one, one}} {
+		l, err := Align(sources, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := l.Total; !math.IsNaN(s.EnergyJ) || s.Known != 0 || !math.IsNaN(s.Mean) {
+			t.Errorf("%d logs: %+v", len(sources), s)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 const mergedNames = 12
 
 // merged draws the power of each log and of all over time. Where a power is not known, its
-// line has a hole.
+// line has a hole (addPower).
 func (on canvas) merged(w io.Writer, l *merge.Logs, _ format.Options) error {
 	const height = pictureTop + pictureMargin + powerHeight
 	canvas := on(pictureWidth, height)
@@ -72,13 +72,17 @@ func mergedFacts(l *merge.Logs) string {
 	if t.Kind == "estimated" {
 		kind, mark = "estimated, not measured", "~"
 	}
+	if math.IsNaN(t.EnergyJ) && t.Known == 0 {
+		kind = "not known"
+	}
 	value := func(v float64, unit string) string { return figures.Value(known(v), unit, mark) }
 	return fmt.Sprintf("%s · %s · mean %s, min %s, median %s, max %s · from %s", kind, value(t.EnergyJ, "J"),
 		value(t.Mean, "W"), value(t.Min, "W"), value(t.Median, "W"), value(t.Max, "W"),
 		time.Unix(0, l.Start).Format("2006-01-02 15:04:05 -07:00"))
 }
 
-// addPower adds the lines of a power, each step the mean of some moments.
+// addPower adds the lines of a power, each step the mean of what is known of some
+// moments. A step in which nothing is known is a hole.
 func addPower(p *plot.Plot, l *merge.Logs, s merge.Sum, name string, tint color.Color) error {
 	per := 1 + (l.Steps-1)/pictureSteps
 	var piece plotter.XYs
@@ -102,11 +106,14 @@ func addPower(p *plot.Plot, l *merge.Logs, s merge.Sum, name string, tint color.
 		return nil
 	}
 	for i := 0; i < l.Steps; i += per {
-		sum, n := 0.0, min(per, l.Steps-i)
-		for _, w := range s.Power[i : i+n] {
-			sum += w
+		sum, n := 0.0, 0
+		for _, w := range s.Power[i:min(i+per, l.Steps)] {
+			if !math.IsNaN(w) {
+				sum += w
+				n++
+			}
 		}
-		if math.IsNaN(sum) {
+		if n == 0 {
 			if err := end(); err != nil {
 				return err
 			}

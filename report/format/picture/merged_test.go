@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"image/png"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,51 @@ func TestMerged(t *testing.T) {
 	}
 	if _, err := png.Decode(bytes.NewReader(draw("png"))); err != nil {
 		t.Error(err)
+	}
+}
+
+// Of many moments, a step has the mean of those that are known, and one without any is a hole.
+func TestMergedOfManyMoments(t *testing.T) {
+	watts := make([]float64, 3*pictureSteps)
+	for i := range watts {
+		watts[i] = 10
+	}
+	for _, test := range []struct {
+		what       string
+		from, to   int // not known
+		wantPieces int
+	}{{"whole", 0, 0, 1}, {"two of three moments", 300, 302, 1}, {"three steps", 300, 309, 2}} {
+		known := slices.Clone(watts)
+		for i := test.from; i < test.to; i++ {
+			known[i] = math.NaN()
+		}
+		l, err := merge.Align([]merge.Source{{Name: "n1.csv", Log: mergedLog(known...)}, {Name: "n2.csv", Log: mergedLog(watts...)}}, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := format.Named("svg", l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := f.Write(&b, l, format.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(b.String(), "stroke:#1F6F8B") - 1; n != test.wantPieces { // one is beside the name
+			t.Errorf("%s: %d pieces, want %d", test.what, n, test.wantPieces)
+		}
+	}
+}
+
+// A picture of logs without power says that nothing is known.
+func TestMergedWithoutPower(t *testing.T) {
+	log := &energylog.Rows{Unix: []int64{0, 1e9}, Names: []string{"t_c"}, Values: [][]float64{{40, 41}}, Kind: "measured"}
+	l, err := merge.Align([]merge.Source{{Name: "t1", Log: log}, {Name: "t2", Log: log}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mergedFacts(l); !strings.HasPrefix(got, "not known · ? · ") {
+		t.Error(got)
 	}
 }
 
