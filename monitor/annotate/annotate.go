@@ -6,10 +6,11 @@
 //
 // A time is in seconds since 1970; true is the moment at which the line comes. The process is
 // the one that connected, as the kernel tells, or "pid". "tid" is the thread that works on the
-// request; "cpu" what it has used since it began, in seconds (CLOCK_THREAD_CPUTIME_ID).
+// request; "cpu" what it has used since it began, in seconds (CLOCK_THREAD_CPUTIME_ID). An end
+// without "tid" has the thread of its beginning.
 //
 // Nobody waits: what comes is kept until it is asked for (Server.Take), so much at most. What is
-// beyond that, and lines that are no annotations, are counted and left out.
+// beyond that, beginnings first, and lines that are no annotations, are counted and left out.
 package annotate
 
 import (
@@ -42,6 +43,7 @@ const (
 	longestName = 200 // bytes; what is longer is cut
 	longestID   = 200 // bytes; a line with a longer one is left out
 	mostKept    = 100_000
+	mostThreads = 1000 // of open requests of a connection
 	mostClients = 256
 )
 
@@ -176,13 +178,13 @@ func (s *Server) accept() {
 // serve hears one program until it closes its connection.
 func (s *Server) serve(c *net.UnixConn, number uint64) {
 	peer := peerOf(c)
-	heard := false
+	heard, open := false, threads{}
 	for lines := bufio.NewReaderSize(c, longestLine); ; {
 		line, err := lines.ReadSlice('\n')
 		if err == nil {
 			a, ok := parse(line, checkpoint.Monotime(), time.Now())
-			if a.PID == 0 {
-				a.PID = peer
+			if ok {
+				open.complete(&a, peer)
 			}
 			a.From = number
 			heard = s.add(a, ok) || heard
@@ -208,6 +210,28 @@ func (s *Server) serve(c *net.UnixConn, number uint64) {
 	s.mu.Unlock()
 }
 
+// threads are those of the open requests of a connection, by id.
+type threads map[string]monitor.Thread
+
+// complete gives an annotation the process that connected where it names none, and an end without
+// a thread that of its beginning.
+func (open threads) complete(a *monitor.Annotation, peer int) {
+	begun := open[a.ID]
+	delete(open, a.ID)
+	if !a.Begin && a.TID == 0 && (a.PID == 0 || a.PID == begun.PID) {
+		a.Thread = begun
+	}
+	if a.PID == 0 {
+		a.PID = peer
+	}
+	if a.Begin && a.TID != 0 && len(open) < mostThreads {
+		open[a.ID] = a.Thread
+	}
+	if a.TID == 0 {
+		a.CPU = -1 // nobody knows of what
+	}
+}
+
 // add keeps an annotation; false says that it is left out.
 func (s *Server) add(a monitor.Annotation, ok bool) bool {
 	if ok && a.CPU < 0 && a.TID != 0 {
@@ -219,7 +243,8 @@ func (s *Server) add(a monitor.Annotation, ok bool) bool {
 	case !ok:
 		s.bad++
 		return false
-	case len(s.kept) >= mostKept && !a.Gone: // there are so many connections at most
+	case len(s.kept) >= mostKept && !a.Gone && (a.Begin || len(s.kept) >= 2*mostKept):
+		// Ends have more room: a request whose end is lost stays open. Gone is one for each connection.
 		s.dropped++
 		return false
 	}
@@ -284,7 +309,7 @@ func parse(line []byte, now checkpoint.Instant, wall time.Time) (a monitor.Annot
 			return a, false
 		}
 	}
-	if m.CPU != nil && m.TID != 0 && *m.CPU >= 0 && *m.CPU < 1e9 {
+	if m.CPU != nil && *m.CPU >= 0 && *m.CPU < 1e9 {
 		a.CPU = time.Duration(*m.CPU * 1e9)
 	}
 	a.At, ok = moment(at, now, wall)

@@ -11,7 +11,9 @@ import (
 
 	"cg/checkpoint"
 	"cg/monitor"
+	"cg/nemb"
 	"cg/nemb/leaks"
+	"cg/nemb/population"
 )
 
 func TestMain(m *testing.M) { os.Exit(leaks.Run(m)) }
@@ -92,7 +94,8 @@ func TestServer(t *testing.T) {
 	if a := all[0]; a.PID != os.Getpid() || a.TID != os.Getpid() || a.CPU < 0 || !a.Begin || a.From == 0 {
 		t.Errorf("%+v", a)
 	}
-	if a := all[1]; a.PID != os.Getpid() || a.TID != 0 || a.CPU >= 0 || a.Begin || !all[2].Gone || all[2].From != a.From {
+	// The end has the thread of its beginning.
+	if a := all[1]; a.PID != os.Getpid() || a.TID != os.Getpid() || a.CPU < 0 || a.Begin || !all[2].Gone || all[2].From != a.From {
 		t.Errorf("%+v, %+v", a, all[2])
 	}
 	if err := s.Close(); err != nil {
@@ -100,6 +103,89 @@ func TestServer(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+// An end has the thread of the beginning with its id, and no other; so many threads are kept.
+func TestComplete(t *testing.T) {
+	type one struct {
+		id       string
+		begin    bool
+		pid, tid int
+		want     monitor.Thread
+	}
+	open := threads{}
+	for i, test := range []one{
+		{"1", true, 0, 3, monitor.Thread{PID: 9, TID: 3}},
+		{"2", true, 5, 4, monitor.Thread{PID: 5, TID: 4}},
+		{"3", true, 0, 0, monitor.Thread{PID: 9}},
+		{"4", true, 5, 6, monitor.Thread{PID: 5, TID: 6}},
+		{"1", false, 9, 0, monitor.Thread{PID: 9, TID: 3}},
+		{"2", false, 0, 0, monitor.Thread{PID: 5, TID: 4}},
+		{"2", false, 0, 0, monitor.Thread{PID: 9}}, // it has ended
+		{"3", false, 0, 0, monitor.Thread{PID: 9}},
+		{"4", false, 7, 0, monitor.Thread{PID: 7}}, // of another process
+		{"1", true, 0, 3, monitor.Thread{PID: 9, TID: 3}},
+		{"1", true, 0, 0, monitor.Thread{PID: 9}},
+		{"1", false, 0, 0, monitor.Thread{PID: 9}},
+	} {
+		a := monitor.Annotation{ID: test.id, Begin: test.begin, Thread: monitor.Thread{PID: test.pid, TID: test.tid}, CPU: 1}
+		open.complete(&a, 9)
+		if a.Thread != test.want || (a.CPU < 0) != (a.TID == 0) {
+			t.Errorf("%d: %+v, want %+v", i, a, test.want)
+		}
+	}
+	for i := range mostThreads + 10 {
+		open.complete(&monitor.Annotation{ID: fmt.Sprint(i), Begin: true, Thread: monitor.Thread{TID: 3}}, 9)
+	}
+	if len(open) != mostThreads {
+		t.Errorf("%d threads are kept", len(open))
+	}
+}
+
+// A request that is shorter than an interval has the energy of its thread, also where its end
+// does not name this.
+func TestEndWithoutThread(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	s, err := Listen(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := dial(t, path)
+	defer c.Close()
+	fmt.Fprint(c, `{"annotate":"request","id":1,"name":"x","begin":true,"pid":100,"tid":101,"cpu":0.25}
+{"annotate":"request","id":1,"end":true,"cpu":0.5}
+`)
+	said := take(t, s, 2)
+	book := monitor.New([]nemb.Domain{{ID: "package-0", Kind: "cpu_package", Method: nemb.Measured, InTotal: true, Lo: 1, Hi: 1}}, 4, 1)
+	r := monitor.Reading{At: 1, Energy: []float64{0}}
+	r.Host.KnowsBusy = true
+	r.Host.Processes = []population.Process{{ID: population.ID{PID: 100, Start: 7}, Group: "/"}}
+	book.Add(&r)
+	r.Host.Processes[0].CPU, r.Host.Busy = time.Second, time.Second
+	r.At, r.Energy, r.Annotations = 1+1e9, []float64{20e6}, said
+	book.Add(&r)
+	if routes := book.Snapshot().Routes; len(routes) != 1 || routes[0].Joules != 5 || routes[0].Lo != 5 || routes[0].Hi != 5 {
+		t.Errorf("%+v, want a quarter of 20 J", routes)
+	}
+}
+
+// Where too much comes, beginnings are left out before ends.
+func TestBeginningsGoFirst(t *testing.T) {
+	s := &Server{kept: make([]monitor.Annotation, mostKept)}
+	if s.add(monitor.Annotation{Begin: true, CPU: -1}, true) {
+		t.Error("a beginning is kept beyond the bound")
+	}
+	if !s.add(monitor.Annotation{CPU: -1}, true) {
+		t.Error("an end is lost")
+	}
+	s.kept = append(s.kept, make([]monitor.Annotation, mostKept-1)...)
+	if s.add(monitor.Annotation{CPU: -1}, true) {
+		t.Error("ends have no bound")
+	}
+	if !s.add(monitor.Annotation{Gone: true, CPU: -1}, true) || s.dropped != 2 {
+		t.Errorf("the end of a connection is lost, or %d are counted", s.dropped)
 	}
 }
 
