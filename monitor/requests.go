@@ -29,6 +29,9 @@ type Thread struct{ PID, TID int }
 const (
 	MostRoutes   = 200 // the names that come first; all others are one route
 	mostRequests = 10_000
+	// mostCarried is by how much the time of threads may be ahead of that of their process:
+	// some ticks of the kernel.
+	mostCarried = 20 * time.Millisecond
 )
 
 // OtherRoutes is the name of the route of all that have none of their own.
@@ -72,6 +75,9 @@ type worker struct {
 	// processor time of threads.
 	loose map[*route]float64
 	firm  map[*route]float64
+	// carried is what firm has of the window before: what threads had used when the process'
+	// own time did not show it yet.
+	carried float64
 	// pending is, per domain, the processor time of routes since its counter moved.
 	pending []map[*route]*work
 }
@@ -92,7 +98,8 @@ type requests struct {
 	open    map[uint64]map[string]*request // by connection and id
 	count   int                            // of open
 	workers map[*process]*worker
-	ignored int // annotations: of unknown processes, of too many requests, ends without a beginning
+	full    bool // there were as many at once as there may be
+	ignored int  // annotations: of unknown processes, of too many requests, ends without a beginning
 }
 
 // Threads lists those whose processor time the next reading should have.
@@ -166,7 +173,7 @@ func (b *Book) retire(w *worker) {
 			}
 		}
 	}
-	if len(w.byTime) == 0 && len(w.threads) == 0 {
+	if len(w.byTime) == 0 && len(w.threads) == 0 && len(w.firm) == 0 {
 		delete(q.workers, w.process)
 	}
 }
@@ -178,6 +185,9 @@ func (b *Book) begin(a *Annotation) {
 		q.end(one, a)
 	}
 	p := b.byPID[a.PID]
+	if q.count >= mostRequests {
+		q.full = true
+	}
 	if p == nil || p.left || p.PID == b.own || q.count >= mostRequests {
 		q.ignored++
 		return
@@ -281,7 +291,8 @@ func (w *worker) settle(t *busyThread, cpu time.Duration) {
 }
 
 // close ends a window of so many seconds: all routes together have the nanoseconds that the
-// process used, at most.
+// process used, at most. What its threads had used beyond that is of the next window, so much
+// at most, and of that window alone.
 func (w *worker) close(used, window float64, domains int) {
 	sum := 0.0
 	for _, r := range byName(w.firm) {
@@ -307,7 +318,15 @@ func (w *worker) close(used, window float64, domains int) {
 			}
 		}
 	}
-	clear(w.firm)
+	ahead := min(sum-sum*scale, sum-w.carried, float64(mostCarried))
+	if ahead < 1 { // less is rounding
+		ahead = 0
+		clear(w.firm)
+	}
+	for r := range w.firm {
+		w.firm[r] *= ahead / sum
+	}
+	w.carried = ahead
 	clear(w.loose)
 }
 

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -105,6 +106,38 @@ func TestRequests(t *testing.T) {
 	got = s.read(time.Second, 0, 500*ms)
 	if y := routeOf(t, got, "y"); y.Joules != 25 {
 		t.Errorf("of 25 J: %+v", y)
+	}
+}
+
+// Threads that were asked later than their process are ahead of it: what they had used then is of
+// the next window, some ticks at most, and of no other.
+func TestThreadsAheadOfTheirProcess(t *testing.T) {
+	for _, test := range []struct{ ahead, carried time.Duration }{{10 * ms, 10 * ms}, {300 * ms, 20 * ms}} {
+		s := newService(t)
+		on := Thread{100, 101}
+		s.begin("a", "x", 0, on, 0)
+		s.end("a", 600*ms, on, 500*ms+test.ahead)
+		if r := routeOf(t, s.read(time.Second, 500*ms, 500*ms), "x"); r.Joules != 10 {
+			t.Errorf("all of the process' 10 J: %+v", r)
+		}
+		want := 10 + 10*test.carried.Seconds()/0.5
+		for range 3 {
+			if r := routeOf(t, s.read(time.Second, 500*ms, 500*ms), "x"); math.Abs(r.Joules-want) > 1e-5 || r.Lo > r.Joules+1e-5 || r.Hi < r.Joules-1e-5 {
+				t.Errorf("ahead by %v, of %v J: %+v", test.ahead, want, r)
+			}
+		}
+		if n := len(s.book.requests.workers); n != 0 {
+			t.Errorf("%d processes are kept", n)
+		}
+	}
+	// A process that does nothing more has nothing to give, and what was ahead is forgotten.
+	s := newService(t)
+	s.begin("a", "x", 0, Thread{100, 101}, 0)
+	s.end("a", 600*ms, Thread{100, 101}, 510*ms)
+	s.read(time.Second, 500*ms, 500*ms)
+	s.read(time.Second, 0, 500*ms)
+	if r := routeOf(t, s.read(time.Second, 500*ms, 500*ms), "x"); r.Joules != 10 {
+		t.Errorf("%+v", r)
 	}
 }
 

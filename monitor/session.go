@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -27,6 +28,9 @@ type Session struct {
 
 // mostWarnings is how many different failures of sensors are told.
 const mostWarnings = 8
+
+// tooManyOpen is told once.
+var tooManyOpen = fmt.Sprintf("%d requests are open: those that begin now are left out until some end", mostRequests)
 
 // Start takes the first reading. The sensors and the host stay the caller's to close. warn
 // gets, once for each reason, why a counter cannot be read.
@@ -64,6 +68,10 @@ func (s *Session) read() error {
 		}
 	}
 	s.book.Add(r)
+	if s.book.requests.full && !s.warned[tooManyOpen] {
+		s.warned[tooManyOpen] = true
+		s.warn(tooManyOpen)
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,6 +40,45 @@ func TestLastReadingIsHandedOn(t *testing.T) {
 		last, err := s.Run(ctx, every, func(s *Snapshot) bool { readings = append(readings, s.Readings); return true })
 		if err != nil || len(readings) != 1 || readings[0] != last.Readings || last.Readings != 2 {
 			t.Errorf("%v: readings %v were handed on, %v", ctx, readings, err)
+		}
+	}
+}
+
+// That requests are left out because too many are open is told, once.
+func TestTooManyOpen(t *testing.T) {
+	dir := t.TempDir()
+	pid := os.Getpid() + 1
+	for name, text := range map[string]string{"stat": "cpu  100 0 50 1000 0 5 5 3 0 0\n", "uptime": "1 1\n",
+		fmt.Sprintf("%d/stat", pid): fmt.Sprintf("%d (x) S 1 0 0 0 -1 0 0 0 0 0 7 3 20 10 20 0 1 0 50 1000 1\n", pid)} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, err := population.Open(population.Config{Proc: dir, Groups: dir, Clock: func(int) (time.Duration, error) { return time.Second, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	var said []string
+	s, err := Start(nil, host, nil, func(text string) { said = append(said, text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := 0
+	s.Annotations = func() (all []Annotation) {
+		for range mostRequests {
+			next++
+			all = append(all, Annotation{From: 1, ID: fmt.Sprint(next), Name: "x", Begin: true, Thread: Thread{PID: pid}, CPU: -1})
+		}
+		return all
+	}
+	for i, want := range []int{0, 1, 1} {
+		if got, err := s.Next(); err != nil || len(said) != want || got.Ignored != i*mostRequests {
+			t.Errorf("reading %d: %v, %v, %d left out", i, said, err, got.Ignored)
 		}
 	}
 }
