@@ -216,6 +216,16 @@ static void slower(void)
 	}
 }
 
+/* Few calls, and then no processor: the first burst goes on when there are pauses. */
+static void seldom(void)
+{
+	for (int i = 0; i < 4; i++) {
+		for (int k = 0; k < (i ? 90 : 300); k++)
+			call(2, i ? 900 : 100);
+		stop(PERIOD);
+	}
+}
+
 /* Parts of the program by turns, in which the same function takes other times. */
 static void phases(void)
 {
@@ -487,7 +497,7 @@ static const struct {
 } programs[] = {{"even", even}, {"uneven", uneven}, {"callers", callers}, {"slower", slower}, {"phases", phases},
 	{"periodic", periodic}, {"recursive", recursive}, {"nested", nested}, {"waiting", waiting_now_and_then}, {"tailed", tailed},
 	{"once", once}, {"many", many}, {"sparse", sparse}, {"sparse_first", sparse_first}, {"calming", calming},
-	{"hiccups", hiccups}, {"crossing", crossing}, {"stopped", stopped},
+	{"hiccups", hiccups}, {"crossing", crossing}, {"stopped", stopped}, {"seldom", seldom},
 	{"generators", generators}, {"coroutines", coroutines}, {"threads_alike", threads_alike},
 	{"threads_unlike", threads_unlike}};
 

@@ -19,13 +19,16 @@
 #define CG_WEIGHT_BITS 16
 
 /* cg_weight is the weight of a call that begins with an event that is timed. In a
- * pause another event may be timed because a sample came: that is no draw. */
+ * pause another event may be timed because a sample came: that is no draw, and neither
+ * is the first burst. */
 static uint32_t cg_weight(int sure)
 {
 	const cg_bursts *b = &cg_mine.bursts;
 	if (sure || b->share == CG_ALL)
 		return CG_WHOLE;
-	return b->paused ? 0 : b->number << CG_WEIGHT_BITS | CG_WHOLE * CG_ALL / b->share;
+	if (b->paused)
+		return 0;
+	return b->number ? b->number << CG_WEIGHT_BITS | CG_WHOLE * CG_ALL / b->share : CG_WHOLE;
 }
 
 /* cg_more_weights makes room for the weights of so many frames; 0 if it cannot. */
