@@ -79,7 +79,8 @@ func (d distribution) find(q float64) (bin int, part float64) {
 	return bin, 1
 }
 
-// bin is what the bin has in which a part of the calls ends, in ticks.
+// bin is what the bin has in which a part of the calls ends, in ticks. A thread that is not
+// at its end yet may have a call in a bin that lies outside of the least and the most.
 func (d distribution) bin(q float64) (from, to float64) {
 	i, _ := d.find(q)
 	a, b := checkpoint.TimeBin(i)
@@ -87,7 +88,8 @@ func (d distribution) bin(q float64) (from, to float64) {
 	if i == checkpoint.TimeBins-1 {
 		to = float64(d.of.Most)
 	}
-	return max(from, float64(d.of.Least)), min(to, float64(d.of.Most))
+	least, most := float64(d.of.Least), float64(d.of.Most)
+	return min(max(from, least), most), min(max(to, least), most)
 }
 
 // at is the time that a part of the calls did not exceed, as if the calls of a bin were
