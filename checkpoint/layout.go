@@ -152,11 +152,11 @@ type treeNode struct {
 
 // treeTimes is how long calls of a function took.
 type treeTimes struct {
-	site, _              uint32
-	exact, drawn, bursts uint64
-	least, most          uint64
-	_                    [2]uint64
-	bins                 [TimeBins]uint64
+	site, _               uint32
+	exact, drawn, squares uint64
+	least, most           uint64
+	_                     [2]uint64
+	bins                  [TimeBins]uint64
 }
 
 type treeLong struct {
@@ -202,6 +202,8 @@ var (
 	_ [0]struct{} = [unsafe.Sizeof(treeHead{}) - page]struct{}{}
 	_ [0]struct{} = [treeNodeBytes - 192]struct{}{}
 	_ [0]struct{} = [treeTimesBytes - 1472]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeTimes{}.squares) - 24]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeTimes{}.bins) - 64]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.timed) - 180]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.long) - 576]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.taken) - 192]struct{}{}

@@ -8,9 +8,11 @@ const TimeBins = 176
 type Times struct {
 	Site SiteID
 	// Exact is how many calls stand for themselves alone, Drawn how many were timed because
-	// a burst was open, in Bursts bursts, and stand for others, too.
-	Exact, Drawn, Bursts uint64
-	Least, Most          uint64
+	// a burst was open, and stand for others, too.
+	Exact, Drawn uint64
+	// Squares is the sum over the bursts of the square of the calls that a burst stands for.
+	Squares     float64
+	Least, Most uint64
 	// Bins is how many calls there were of each length, as far as those that were timed
 	// show: see TimeBin. What lies beyond the last is in it.
 	Bins [TimeBins]float64
@@ -29,7 +31,7 @@ func TimeBin(i int) (from, to uint64) {
 func (t *Times) Add(of *Times) {
 	t.Exact += of.Exact
 	t.Drawn += of.Drawn
-	t.Bursts += of.Bursts
+	t.Squares += of.Squares
 	t.Least, t.Most = min(t.Least, of.Least), max(t.Most, of.Most)
 	for i, n := range of.Bins {
 		t.Bins[i] += n
@@ -43,8 +45,8 @@ func (t *tree) timesOfCalls() (all []Times) {
 		if c.site == 0 || SiteID(c.site) >= OwnSite || c.least > c.most {
 			continue
 		}
-		sum, of := uint64(0), Times{Site: SiteID(c.site), Exact: c.exact, Drawn: c.drawn, Bursts: c.bursts,
-			Least: c.least, Most: c.most}
+		sum, of := uint64(0), Times{Site: SiteID(c.site), Exact: c.exact, Drawn: c.drawn,
+			Squares: float64(c.squares) / (wholeCall * wholeCall), Least: c.least, Most: c.most}
 		for b, n := range c.bins {
 			of.Bins[b] = float64(n) / wholeCall
 			sum += n

@@ -48,7 +48,7 @@ func TestTimesOfAWriter(t *testing.T) {
 				t.Errorf("%s: no times", mode)
 			}
 			for site, c := range y.times {
-				if n := y.bySite()[site]; c.Exact != n || c.sum() != float64(n) || c.Drawn != 0 || c.Bursts != 0 {
+				if n := y.bySite()[site]; c.Exact != n || c.sum() != float64(n) || c.Drawn != 0 || c.Squares != 0 {
 					t.Errorf("%s: %d exact of %d calls of site %d, %g in bins", mode, c.Exact, n, site, c.sum())
 				}
 				if c.Least > c.Most || c.Bins[timeBin(c.Least)] == 0 || c.Bins[timeBin(c.Most)] == 0 || c.Most > y.span {
@@ -108,7 +108,7 @@ func TestTimesRefused(t *testing.T) {
 		{site: uint32(OwnSite), exact: 1},
 		{site: uint32(SiteLimit) + 3, exact: 1},
 		{site: 8, least: 2, most: 1},
-		{site: 9, drawn: 2, bursts: 1, least: 1, most: 9},
+		{site: 9, drawn: 2, squares: 5 * wholeCall * wholeCall / 2, least: 1, most: 9},
 	} {
 		of.bins[4] = 3 * wholeCall / 2
 		y.times[i] = of
@@ -119,7 +119,7 @@ func TestTimesRefused(t *testing.T) {
 		return len(r.Tally.Windows)
 	})
 	if len(got) != 2 || got[0].Site != 7 || got[0].Exact != 1 || got[0].Bins[4] != 1.5 || got[1].Site != 9 ||
-		got[1].Drawn != 2 || got[1].Bursts != 1 || got[1].Most != 9 {
+		got[1].Drawn != 2 || got[1].Squares != 2.5 || got[1].Most != 9 {
 		t.Errorf("%+v", got)
 	}
 	if y = c.forest.at(0); y.times[0] != (treeTimes{}) || y.times[5] != (treeTimes{}) {

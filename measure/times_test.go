@@ -86,3 +86,36 @@ func TestTimesOfDrawnCalls(t *testing.T) {
 	}
 	t.Logf("%d of %d within, %d narrow", within, all, narrow)
 }
+
+// Where few calls are drawn at first, and then many, the intervals are as wide as the few
+// make them.
+func TestTimesOfUnlikeShares(t *testing.T) {
+	path := buildVirtual(t)
+	within, all := 0, 0
+	for seed := range 40 {
+		v := runVirtual(t, path, "thinner", seed+1, 0.025)
+		got, want := v.timesOf()[2], v.times[2]
+		for i, q := range []attribute.Quantile{got.Median, got.P95} {
+			all++
+			if truth := want[1+i]; float64(q.Lo) <= truth && (float64(q.Hi) >= truth || q.Hi < 0) {
+				within++
+			}
+			if i == 0 && (q.Hi < 0 || q.Lo == got.Min) {
+				t.Errorf("seed %d: the median is known to %+v of %+v", seed+1, q, got)
+			}
+		}
+	}
+	if within*100 < 95*all {
+		t.Errorf("%d of %d are within their intervals", within, all)
+	}
+	t.Logf("%d of %d within", within, all)
+}
+
+// A sum of squares that has no more room says that nothing is known.
+func TestTimesOfHeavyBursts(t *testing.T) {
+	v := runVirtual(t, buildVirtual(t), "heavy", 1, 0.1)
+	got := v.timesOf()
+	if len(got) != 2 || got[2].Median.Hi != -1 || got[2].P95.Hi != -1 || got[3].Median.Hi < 0 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -226,6 +226,28 @@ static void seldom(void)
 	}
 }
 
+/* Calls that come densely, so that few are drawn, and then as many of which half are
+ * drawn. Those that follow each other take the same. */
+static void thinner(void)
+{
+	uint32_t ticks = 0;
+	for (int i = 0; i < 60000; i++) {
+		if (i % 400 == 0)
+			ticks = (12 + below(12)) << below(8);
+		call(2, ticks);
+		if (i >= 30000)
+			work(4640);
+	}
+}
+
+/* Bursts that stand for more than the sum of their squares has room for. */
+static void heavy(void)
+{
+	even();
+	cg_mine.functions.times[cg_mine.functions.row_of[2] - 1].squares = UINT64_MAX - 1;
+	even();
+}
+
 /* Parts of the program by turns, in which the same function takes other times. */
 static void phases(void)
 {
@@ -497,7 +519,8 @@ static const struct {
 } programs[] = {{"even", even}, {"uneven", uneven}, {"callers", callers}, {"slower", slower}, {"phases", phases},
 	{"periodic", periodic}, {"recursive", recursive}, {"nested", nested}, {"waiting", waiting_now_and_then}, {"tailed", tailed},
 	{"once", once}, {"many", many}, {"sparse", sparse}, {"sparse_first", sparse_first}, {"calming", calming},
-	{"hiccups", hiccups}, {"crossing", crossing}, {"stopped", stopped}, {"seldom", seldom},
+	{"hiccups", hiccups}, {"crossing", crossing}, {"stopped", stopped}, {"seldom", seldom}, {"thinner", thinner},
+	{"heavy", heavy},
 	{"generators", generators}, {"coroutines", coroutines}, {"threads_alike", threads_alike},
 	{"threads_unlike", threads_unlike}};
 

@@ -120,17 +120,19 @@ _Static_assert(sizeof(cg_node) == 192 && offsetof(cg_node, counted) == 128 && of
 		       offsetof(cg_node, usual) == 48 && offsetof(cg_node, ticks) == 64,
 	       "a node is laid out as FORMAT.md says");
 
-/* How long calls of a function took that were timed. burst is the writer's. */
+/* How long calls of a function took that were timed. The writer's are burst, the latest
+ * in which one was drawn, and part, what those that were drawn in it added to bins. */
 typedef struct {
 	uint32_t site, burst;
 	uint64_t exact, drawn;       /* calls that stand for themselves, and for others, too */
-	uint64_t bursts;             /* in which these were drawn */
+	uint64_t squares;            /* of what each burst added to bins, UINT64_MAX at most */
 	uint64_t least, most;        /* ticks */
-	uint64_t pad[2];
+	uint64_t part, pad;
 	uint64_t bins[CG_TIME_BINS]; /* 64 */
 } cg_times;
 
-_Static_assert(sizeof(cg_times) == 1472 && offsetof(cg_times, least) == 32 && offsetof(cg_times, bins) == 64,
+_Static_assert(sizeof(cg_times) == 1472 && offsetof(cg_times, squares) == 24 && offsetof(cg_times, least) == 32 &&
+		       offsetof(cg_times, bins) == 64,
 	       "the times of a function are laid out as FORMAT.md says");
 
 typedef struct {

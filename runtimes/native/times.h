@@ -134,6 +134,20 @@ static inline int cg_time_quickly(uint32_t site, uint64_t ticks)
 	return 1;
 }
 
+/* cg_note_drawn notes a call that stands for others, too: its burst's weight grows, and
+ * with it the square of that. */
+static void cg_note_drawn(cg_times *c, uint32_t burst, uint64_t weight)
+{
+	if (c->burst != burst) {
+		c->burst = burst;
+		c->part = 0;
+	}
+	uint64_t more = weight * (2 * c->part + weight);
+	c->drawn++;
+	c->part += weight;
+	c->squares = more < UINT64_MAX - c->squares ? c->squares + more : UINT64_MAX;
+}
+
 /* cg_note_time notes the time of a call that ends. */
 static void cg_note_time(const cg_frame *frame, uint64_t ticks)
 {
@@ -148,11 +162,8 @@ static void cg_note_time(const cg_frame *frame, uint64_t ticks)
 	weight &= (1u << CG_WEIGHT_BITS) - 1;
 	if (!burst)
 		c->exact += weight != 0;
-	else {
-		c->drawn++;
-		c->bursts += c->burst != burst;
-		c->burst = burst;
-	}
+	else
+		cg_note_drawn(c, burst, weight);
 	c->bins[cg_time_bin(ticks)] += weight;
 	if (ticks < c->least)
 		c->least = ticks;

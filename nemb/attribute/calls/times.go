@@ -55,13 +55,9 @@ type distribution struct {
 }
 
 // off is by how much the part of the calls below a time may be off. The calls of a burst may
-// be all alike, so each burst counts as one.
+// be all alike, so each burst counts as one, and as much as the calls for which it stands.
 func (d distribution) off(q float64) float64 {
-	if d.of.Drawn == 0 {
-		return 0
-	}
-	drawn := max(0, 1-float64(d.of.Exact)/d.all)
-	return likely * drawn * math.Sqrt(q*(1-q)/float64(max(1, d.of.Bursts)))
+	return likely * math.Sqrt(q*(1-q)*d.of.Squares) / d.all
 }
 
 // find is the bin in which a part of the calls ends, with how much of it, from 0 to 1.
