@@ -79,11 +79,12 @@ func merged(dir string, progress *progress) (*cluster.Run, error) {
 	return d, nil
 }
 
-// askAgain asks Slurm once more for the energy of a step that still ran when its first rank
-// asked, or whose first rank was killed. Where there is no Slurm, what that rank was told stays.
+// askAgain asks Slurm once more for the energy of a step that its first rank was not told: the step
+// still ran, the accounting lagged behind or did not answer, or the rank was killed. Where there is no
+// sacct, what that rank was told stays.
 func askAgain(d *cluster.Run) {
 	s := d.Meta.Slurm
-	if s == nil || s.Source != ranks.StillRan && s.Source != ranks.AskedByFirst || len(d.Ranks) == 0 {
+	if s == nil || s.ConsumedEnergyJ != nil || len(d.Ranks) == 0 {
 		return
 	}
 	id := ranks.Identity{Launcher: ranks.Slurm, Job: s.JobID, Step: s.StepID}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strconv"
@@ -84,7 +85,7 @@ func within(numbers, number string) bool {
 // sacctPatience bounds how long Slurm's accounting may take to answer.
 const sacctPatience = 5 * time.Second
 
-// What SlurmStep.Source says where another rank, or who merges, is to ask.
+// What SlurmStep.Source says where another rank or who merges is to ask, and where nobody here can.
 const (
 	AskedByFirst = "asked by rank 0"
 	StillRan     = "sacct: the step still ran, and Slurm tells its energy at its end"
@@ -134,9 +135,9 @@ const apart = time.Minute
 
 // parseSacct reads lines "JobID|JobIDRaw|Start|End|ConsumedEnergyRaw", times in seconds since 1970,
 // for a step: "7.0", in an array job "5_2.0" with the raw id, and of a heterogeneous job a line for
-// each part, "7+1.0", which are added up.
+// each part, "7+1.0", which are added up. A sum that lacks a part is not given.
 func parseSacct(text, job, step string, at time.Time) (joules *float64, source string) {
-	known, total := false, 0.0
+	parts, without, total := 0, 0, 0.0
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSpace(line), "|")
 		if len(f) != 5 {
@@ -157,21 +158,27 @@ func parseSacct(text, job, step string, at time.Time) (joules *float64, source s
 		if time.Unix(end, 0).Before(at.Add(-apart)) {
 			return nil, fmt.Sprintf("sacct: the step %s.%s that it knows is another one, which had ended", job, step)
 		}
-		known = true
+		parts++
 		if f[4] == "" || f[4] == noEnergy {
+			without++
 			continue
 		}
 		j, err := strconv.ParseFloat(f[4], 64)
-		if err != nil || j < 0 {
+		if err != nil || !(j >= 0) || math.IsInf(j, 0) {
 			return nil, "sacct: ConsumedEnergyRaw " + strconv.Quote(f[4]) + " is no energy"
+		}
+		if j == 0 { // the nodes of a part gather none
+			without++
 		}
 		total += j
 	}
 	switch {
-	case !known:
+	case parts == 0:
 		return nil, "sacct knows nothing of the step " + job + "." + step
-	case total == 0:
+	case without == parts:
 		return nil, "sacct: Slurm gathers no energy here (AcctGatherEnergyType)"
+	case without > 0:
+		return nil, "sacct: Slurm gathers no energy of a part of the step"
 	}
 	return &total, "sacct ConsumedEnergyRaw"
 }

@@ -17,6 +17,7 @@ func TestAskSlurm(t *testing.T) {
 	id := Identity{Launcher: Slurm, Job: "7", Step: "0"}
 	number := func(v float64) *float64 { return &v }
 	const none = "sacct: Slurm gathers no energy here (AcctGatherEnergyType)"
+	const lacking = "sacct: Slurm gathers no energy of a part of the step"
 	for _, c := range []struct {
 		what, script string
 		id           Identity
@@ -30,6 +31,14 @@ func TestAskSlurm(t *testing.T) {
 			"sacct ConsumedEnergyRaw"},
 		{"a part that runs", `printf '7+0.0|7.0|1795449595|1795449599|0\n7+1.0|8.0|1795449595|Unknown|0\n'`, id, nil,
 			StillRan},
+		{"a part without a value",
+			`printf '7+0.0|7.0|1795449595|1795449599|100\n7+1.0|8.0|1795449595|1795449599|18446744073709551614\n'`, id, nil,
+			lacking},
+		{"a part of nothing", `printf '7+0.0|7.0|1795449595|1795449599|0\n7+1.0|8.0|1795449595|1795449599|50\n'`, id, nil,
+			lacking},
+		{"parts without", `printf '7+0.0|7.0|1795449595|1795449599|0\n7+1.0|8.0|1795449595|1795449599|\n'`, id, nil, none},
+		{"no number", `printf '7.0|7.0|1795449595|1795449599|NaN\n'`, id, nil,
+			`sacct: ConsumedEnergyRaw "NaN" is no energy`},
 		{"of an array", `printf '5_2.0|7.0|1795449595|1795449599|9\n'`, id, number(9), "sacct ConsumedEnergyRaw"},
 		{"no energy", `printf '7.0|7.0|1795449595|1795449599|0\n'`, id, nil, none},
 		{"no value", `printf '7.0|7.0|1795449595|1795449599|18446744073709551614\n'`, id, nil, none},
