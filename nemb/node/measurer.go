@@ -145,8 +145,12 @@ func (m *measurer) begin(ring string) error {
 	first := samples[0]
 	m.divider = newDivider(m.domains, processor.Online(), left, m.readings())
 	m.divider.begin(first)
-	m.latest, m.closed, m.begun = first, first.Time, before != nil
+	m.latest, m.closed = first, first.Time
+	m.begun = slices.ContainsFunc(left.ledgers, func(l ledger) bool { return l.total > 0 })
 	m.open(before, first.Time)
+	if !m.begun { // the measurer before has waited, too
+		m.first(first)
+	}
 	if before == nil {
 		about := about{Record: m.record.Record, Domains: m.domains, Ring: ring, CPUModel: m.CPUModel}
 		if err := m.board.writeAbout(about); err != nil {
@@ -278,6 +282,7 @@ func (m *measurer) await(samples []nemb.Sample) []nemb.Sample {
 			for k, r := range m.readings()[:len(m.divider.counted)] { // what cg used before is in no figure
 				m.divider.counted[k].own = r.own
 			}
+			m.put() // for a measurer that takes over, so that it knows the beginning
 			return samples[i:]
 		}
 		if !s.Failed {
@@ -293,7 +298,7 @@ func (m *measurer) first(s nemb.Sample) {
 	m.latest, m.closed = s, s.Time
 	state, n := m.divider.state, &m.record
 	state.mono, state.unix = int64(s.Time), m.unix(s.Time)
-	n.StartedUnixNs, n.StartedMonoNs, n.Measurers[0].StartedUnixNs = state.unix, state.mono, state.unix
+	n.StartedUnixNs, n.StartedMonoNs, n.Measurers[len(n.Measurers)-1].StartedUnixNs = state.unix, state.mono, state.unix
 }
 
 func (m *measurer) divide(samples []nemb.Sample, used func() []reading) {

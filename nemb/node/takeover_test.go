@@ -221,3 +221,54 @@ func TestWhatIsToBeKnownOfANode(t *testing.T) {
 		t.Errorf("a processor for each rank: %q", got)
 	}
 }
+
+// What is measured begins with the first program, and only once, whenever a measurer takes over.
+func TestTakeoverBeforeTheFirstProgram(t *testing.T) {
+	const begin, end = aSecond + 7*tick, 3 * aSecond
+	for what, at := range map[string]checkpoint.Instant{"before": aSecond / 2, "after": 2 * aSecond} {
+		e := evenNode(t, "")
+		e.rank(t, 0, 1, 0, end)
+		b, before := e.m.board, e.m
+		b.store(slotWord(0, slotBegun), 0)
+		e.events[begin] = func() {
+			b.store(slotWord(0, slotAt), uint64(begin))
+			b.store(slotWord(0, slotBegun), uint64(begin))
+		}
+		before.clock.Close()
+		e.pass(time.Duration(20 * tick))
+		if err := before.begin("ring"); err != nil {
+			t.Fatal(err)
+		}
+		for e.at < at {
+			e.pass(time.Duration(20 * tick))
+			before.take(e.Poll())
+		}
+		before.clock.Close()
+		e.pass(time.Duration(200 * tick)) // nobody samples
+		e.Poll()
+		e.pass(time.Duration(10 * tick))
+		e.m = &measurer{Config: before.Config, board: b, stride: 1, cpus: 2, sampler: e, domains: before.domains,
+			now: before.now, clocks: before.clocks, pause: before.pause}
+		if err := e.m.begin("ring"); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.m.measure(); err != nil {
+			t.Fatal(err)
+		}
+		n, err := e.m.Run.Node(before.record.Record)
+		if err != nil || len(n.Measurers) != 2 || len(n.Holes) != 1 {
+			t.Fatalf("%s: %v, measurers %+v, holes %+v", what, err, n.Measurers, n.Holes)
+		}
+		missing, second := int64(0), n.StartedUnixNs
+		if what == "after" {
+			missing, second = n.Holes[0].ToUnixNs-n.Holes[0].FromUnixNs, n.Holes[0].ToUnixNs
+		}
+		if early := int64(begin) - n.StartedUnixNs; early < 0 || early > int64(10*tick) || n.Measurers[1].StartedUnixNs != second {
+			t.Errorf("%s: started at %d, want %d; %+v", what, n.StartedUnixNs, begin, n.Measurers)
+		}
+		if off := int64(n.Domains[0].TotalUj) - (n.EndedUnixNs-n.StartedUnixNs-missing)/1000; off < -1 || off > 1 {
+			t.Errorf("%s: %d uJ of a watt from %d to %d ns without %d ns", what, n.Domains[0].TotalUj, n.StartedUnixNs,
+				n.EndedUnixNs, missing)
+		}
+	}
+}
