@@ -140,7 +140,9 @@ func (r *Run) verdicts() []Verdict {
 }
 
 // verdict is the first of the verdicts whose conditions are true, in their order. What
-// the data leave open on the way leaves the verdict open.
+// the data leave open on the way leaves the verdict open. But Direct does not need to know that a function
+// is not Inefficient: its own code is a good part of the program either way. Where the lower ends of most
+// functions are 0, that of the median is 0, too, and no call is known to cost less than 3 times it.
 func (r *Run) verdict(f *Function, scale scaling, call bounds) Verdict {
 	program, known := scale.interval(r.Totals.ProgramEnergyJ, r.Totals.ProgramEnergyLoJ, r.Totals.ProgramEnergyHiJ)
 	self, knownSelf := scale.interval(f.SelfEnergyJ, f.SelfEnergyLoJ, f.SelfEnergyHiJ)
@@ -157,6 +159,7 @@ func (r *Run) verdict(f *Function, scale scaling, call bounds) Verdict {
 	if f.Calls > frequentCalls {
 		often = yes
 	}
+	direct := selfShare.atLeast(directSelf)
 	for _, rule := range []struct {
 		verdict Verdict
 		holds   truth
@@ -164,12 +167,12 @@ func (r *Run) verdict(f *Function, scale scaling, call bounds) Verdict {
 		{Wrapper, both(wholeShare.atLeast(wrapperInclusive), ratio.atLeast(wrapperSelf).not())},
 		{Inefficient, both(selfShare.atLeast(inefficientSelf), call.atLeast(inefficientCall))},
 		{Frequent, both(often, selfShare.atLeast(frequentSelf), call.atLeast(frequentCall).not())},
-		{Direct, selfShare.atLeast(directSelf)},
+		{Direct, direct},
 	} {
-		switch rule.holds {
-		case yes:
+		switch {
+		case rule.holds == yes:
 			return rule.verdict
-		case open:
+		case rule.holds == open && (rule.verdict != Inefficient || direct != yes):
 			return NotTold
 		}
 	}

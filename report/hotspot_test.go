@@ -91,10 +91,23 @@ func TestVerdictsOfIntervals(t *testing.T) {
 		{"from below 3 %", at(2_900, 4_000, 4_900), NotTold},
 		{"all of it below", at(1_000, 2_000, 2_900), Minor},
 		{"to above 3 %", at(1_000, 2_000, 3_100), NotTold},
-		{"to where a call is dear", at(6_000, 10_000, 16_000), NotTold},
+		{"to where a call is dear", at(6_000, 10_000, 16_000), Direct},
 	} {
 		if got := verdictsOf(judged(append(slices.Clone(others), test.f)...))["f"]; got != test.want {
 			t.Errorf("%s: %s, not %s", test.what, got, test.want)
+		}
+	}
+
+	// Most functions may have used nothing, so nothing is known to be dear or cheap by the median.
+	small := func(name string) Function {
+		f, none := fn(name, 1, 1000, 1000), Joules(0)
+		f.SelfEnergyLoJ, f.InclusiveEnergyLoJ = &none, &none
+		return f
+	}
+	for calls, want := range map[uint64]Verdict{50: Direct, 10: Inefficient, 100_001: NotTold} {
+		f := fn("f", calls, 40_000, 40_000)
+		if got := verdictsOf(judged(small("a"), small("b"), small("c"), small("d"), f))["f"]; got != want {
+			t.Errorf("40 %% in %d calls: %s, not %s", calls, got, want)
 		}
 	}
 
