@@ -111,6 +111,14 @@ func (c *Cost) add(more Cost) {
 // functions computes what the functions come to over the runs that count, and puts those
 // first that used most.
 func (c *Command) functions(used []int) {
+	costs := make([][]*Cost, len(c.Measurements)) // by run and function, nil where the run did not call it
+	for _, k := range used {
+		costs[k] = make([]*Cost, len(c.Functions))
+		for n := range c.Measurements[k].Functions {
+			cost := &c.Measurements[k].Functions[n]
+			costs[k][cost.Function] = cost
+		}
+	}
 	for i := range c.Functions {
 		f := &c.Functions[i]
 		f.Runs, f.Verdict, f.SharePercent = 0, "", nil
@@ -120,8 +128,8 @@ func (c *Command) functions(used []int) {
 			for _, k := range used {
 				m := c.Measurements[k]
 				cost := Cost{SelfEnergyJ: nothing(m), InclusiveEnergyJ: nothing(m)}
-				if n := m.costOf(i); n >= 0 {
-					cost = m.Functions[n]
+				if told := costs[k][i]; told != nil {
+					cost = *told
 				}
 				if v := of(cost); v != nil {
 					xs, at = append(xs, *v), append(at, k)
@@ -138,14 +146,14 @@ func (c *Command) functions(used []int) {
 			f.SharePercent = &share
 		}
 		for _, k := range used {
-			n := c.Measurements[k].costOf(i)
-			if n < 0 {
+			cost := costs[k][i]
+			if cost == nil {
 				continue
 			}
 			f.Runs++
-			if v := c.Measurements[k].Functions[n].Verdict; f.Verdict == "" {
-				f.Verdict = v
-			} else if f.Verdict != v {
+			if f.Verdict == "" {
+				f.Verdict = cost.Verdict
+			} else if f.Verdict != cost.Verdict {
 				f.Verdict = report.NotTold
 			}
 		}
@@ -161,11 +169,6 @@ func nothing(m Measurement) *report.Joules {
 		return nil
 	}
 	return new(report.Joules)
-}
-
-// costOf is where a measurement tells of a function, -1 for nowhere.
-func (m Measurement) costOf(function int) int {
-	return slices.IndexFunc(m.Functions, func(c Cost) bool { return c.Function == function })
 }
 
 // rank puts the functions into the order of what they used themselves, by time where no
