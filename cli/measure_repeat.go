@@ -127,23 +127,30 @@ func (s *measuredSeries) idleOnce(ctx context.Context) func() (*measure.Baseline
 	}
 }
 
-// run makes the runs. The error is what cg ends with: the program's status, if a run of it
-// did not end with 0, or why a run was not made.
+// run makes the runs. One during which cg is asked to end is cut short: it is left out, but where there
+// is no other. The error is what cg ends with: the program's status, if a run of it did not end with 0,
+// or why a run was not made.
 func (s *measuredSeries) run(ctx context.Context) error {
 	result := &repeated.Result{Warnings: []report.Warning{}, Commands: []repeated.Command{{Argv: s.target.Args,
 		Measurements: []repeated.Measurement{}}}}
 	var stopped error
 	for k := range s.runs {
-		r, err := s.once(ctx, k)
+		r, lines, err := s.once(ctx, k)
 		if err != nil {
 			stopped = err
 			break
 		}
-		result.Add(0, k, false, r.Run)
+		asked := ctx.Err() != nil
+		if asked && k > 0 {
+			sayf("run %d of %d was cut short, and is not among the figures", k+1, s.runs)
+		} else {
+			result.Add(0, k, false, r.Run)
+			s.benchmarks = append(s.benchmarks, lines...)
+		}
 		stopped = s.ended(k, r.Outcome.Result)
-		if stopped == nil && ctx.Err() != nil {
-			stopped = &failure{128 + int(interrupted(ctx)), fmt.Errorf("interrupted after %d of %d runs", k+1, s.runs),
-				interrupted(ctx)}
+		if stopped == nil && asked {
+			stopped = &failure{128 + int(interrupted(ctx)), fmt.Errorf("interrupted after %d of %d runs",
+				len(result.Commands[0].Measurements), s.runs), interrupted(ctx)}
 		}
 		if stopped != nil {
 			break
@@ -175,11 +182,11 @@ func (s *measuredSeries) ended(k int, p launcher.Result) error {
 	return endedAs(p)
 }
 
-// once makes a run, with its files in a folder of its own.
-func (s *measuredSeries) once(ctx context.Context, k int) (*experiment.Result, error) {
+// once makes a run, with its files in a folder of its own, and writes its lines for --benchfmt.
+func (s *measuredSeries) once(ctx context.Context, k int) (r *experiment.Result, lines []byte, err error) {
 	dir := filepath.Join(s.dir, fmt.Sprintf("run-%d", k+1))
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, fail(statusSelf, "%w", err)
+		return nil, nil, fail(statusSelf, "%w", err)
 	}
 	defer func() {
 		if !s.keep && s.left == nil { // else it is in use
@@ -188,7 +195,7 @@ func (s *measuredSeries) once(ctx context.Context, k int) (*experiment.Result, e
 	}()
 	in, err := os.Open(orNull(s.stdin))
 	if err != nil {
-		return nil, fail(statusUsage, "--stdin: %w", err)
+		return nil, nil, fail(statusUsage, "--stdin: %w", err)
 	}
 	defer in.Close()
 	conditions, done := runConditions(s.machine, s.interval)
@@ -202,27 +209,25 @@ func (s *measuredSeries) once(ctx context.Context, k int) (*experiment.Result, e
 				"save it to a file")
 		}
 	}
-	r, err := x.Run(ctx)
+	r, err = x.Run(ctx)
 	if err != nil {
-		return nil, notStarted(ctx, err)
+		return nil, nil, notStarted(ctx, err)
 	}
 	if r.Outcome.Running {
 		s.left = func() {
 			r.Outcome.Wait()
 			r.Close()
 		}
-		return nil, &failure{128 + int(interrupted(ctx)), fmt.Errorf("interrupted: run %d went on for more than %v, "+
-			"and is not among the figures", k+1, measure.GracePeriod), interrupted(ctx)}
+		return nil, nil, &failure{128 + int(interrupted(ctx)), fmt.Errorf("interrupted: run %d went on for more than "+
+			"%v, and is not among the figures", k+1, measure.GracePeriod), interrupted(ctx)}
 	}
 	defer r.Close()
 	if s.bench {
-		lines, err := formatted("benchfmt", r.Run, format.Options{})
-		if err != nil {
-			return nil, fail(statusSelf, "--benchfmt: %w", err)
+		if lines, err = formatted("benchfmt", r.Run, format.Options{}); err != nil {
+			return nil, nil, fail(statusSelf, "--benchfmt: %w", err)
 		}
-		s.benchmarks = append(s.benchmarks, lines...)
 	}
-	return r, nil
+	return r, lines, nil
 }
 
 // seriesFiles are the files that the figures of several runs go to, by their flags.

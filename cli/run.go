@@ -45,7 +45,7 @@ once, in an order that changes.
 
 The first energy shown is the command's share of the machine's, by processor
 time. The interval is that of the mean (bootstrap, 95 %). No measured run is left
-out.
+out, but one that is cut short because cg is asked to end.
 
 The command's output is not shown without --show-output. If it fails, the end of
 its standard error is shown. Its standard input is empty (--stdin FILE).
@@ -320,8 +320,8 @@ func seriesOptions(c *cli.Context) (*series, error) {
 	return s, nil
 }
 
-// run runs every round. The result is nil if nothing was measured; an error is
-// why it stopped before the end.
+// run runs every round. A run during which cg is asked to end is cut short: it is left out, but where
+// there is no other. The result is nil if nothing was measured; an error is why it stopped before the end.
 func (s *series) run(ctx context.Context) (*repeated.Result, error) {
 	result := &repeated.Result{Commands: make([]repeated.Command, len(s.argvs)), Warnings: []report.Warning{}}
 	for i, argv := range s.argvs {
@@ -339,8 +339,13 @@ rounds:
 				stopped = err
 				break rounds
 			}
+			if measured && ctx.Err() != nil {
+				s.say("")
+				sayf("the run of %s was cut short, and is not among the figures", strings.Join(s.argvs[i], " "))
+			} else {
+				result.Add(i, round, round < s.warmup, run)
+			}
 			measured = true
-			result.Add(i, round, round < s.warmup, run)
 			if status := run.Process.ExitStatus; status != 0 && (!s.ignoreFailure || ctx.Err() != nil) {
 				stopped = s.failed(s.argvs[i], run)
 				var f *failure
