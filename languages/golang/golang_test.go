@@ -358,7 +358,7 @@ func TestTestsGiveWay(t *testing.T) {
 func TestBuildsThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	cache := runtimes.Cache{Dir: dir}
-	for name, text := range map[string]string{"inlined/abc_-1": "key 7\n", "text/x.json": "{}", "generation": "1"} {
+	for name, text := range map[string]string{"inlined/abc_-1": "key 0\nkey 7\n", "text/x.json": "{}", generationFile: "1"} {
 		if _, err := cache.Sub(filepath.Dir(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -372,10 +372,30 @@ func TestBuildsThatAreNone(t *testing.T) {
 	if fmt.Sprint(got) != "map[key:[7]]" {
 		t.Error(got)
 	}
-	for _, name := range []string{"inlined/abc_-1", "text/x.json", "generation"} {
+	for _, name := range []string{"inlined/abc_-1", "text/x.json", generationFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestChosenOften: a package that is compiled for its tests, too, has no checkpoints where
+// each of its compilations took them out.
+func TestChosenOften(t *testing.T) {
+	cache := runtimes.Cache{Dir: t.TempDir()}
+	if _, err := cache.Sub("inlined"); err != nil {
+		t.Fatal(err)
+	}
+	for action, text := range map[string]string{
+		"plain": "k 0\nk 1\n", "tests": "k 0\nk 1\nk 2\n", "none": "l 0\n", "once": "m 0\nm 3\n",
+	} {
+		if err := cache.Write("inlined/"+action, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &build{kept: cache, folder: cache.Dir}
+	if got := fmt.Sprint(b.chosenByCompiler([]string{"plain/p", "tests/p", "none/p", "once/p"})); got != "map[k:[1] m:[3]]" {
+		t.Error(got)
 	}
 }
 

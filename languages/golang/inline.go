@@ -41,7 +41,8 @@ func (b *build) chooseInlined(ctx context.Context, t languages.Target, packages 
 	return b.listInlined(ctx, packages)
 }
 
-const generationFile = "generation"
+// generationFile is named anew when what the compiler's command writes changes.
+const generationFile = "generation-2"
 
 // readGeneration is a word that is in all texts which the compiler's command takes
 // checkpoints out of. It is made with the folder: what the build cache has from
@@ -125,10 +126,12 @@ func (g *sourceFile) functionHeads(name string, p *instrument.Plan) []byte {
 var actionID = pattern.Later(`^[A-Za-z0-9_-]+$`)
 
 // chosenByCompiler reads which sites the compiler's command has taken out of the packages with
-// these build IDs, by the keys of their files. Lines that are none, such as those of an
+// these build IDs, by the keys of their files. A package is compiled for its tests, too, and
+// a generic function is inlined only where something instantiates it: a site is out if
+// each compilation of its file took it out. Lines that are none, such as those of an
 // error, name no file.
 func (b *build) chosenByCompiler(builds []string) map[string][]int {
-	out := map[string][]int{}
+	compiled, taken := map[string]int{}, map[string]map[int]int{} // how often; by key, and by site
 	for _, build := range builds {
 		action, _, _ := strings.Cut(build, "/")
 		if !actionID().MatchString(action) {
@@ -147,7 +150,21 @@ func (b *build) chosenByCompiler(builds []string) map[string][]int {
 			var key string
 			var site int
 			n, _ := fmt.Sscanf(line, "%s %d", &key, &site)
-			if n == 2 && !slices.Contains(out[key], site) { // a package is compiled for its tests, too
+			switch {
+			case n != 2:
+			case site == 0:
+				compiled[key]++
+			case taken[key] == nil:
+				taken[key] = map[int]int{site: 1}
+			default:
+				taken[key][site]++
+			}
+		}
+	}
+	out := map[string][]int{}
+	for key, sites := range taken {
+		for site, n := range sites {
+			if n == compiled[key] {
 				out[key] = append(out[key], site)
 			}
 		}

@@ -14,7 +14,8 @@
 // one imports have been through this command, too. FOLDER/sites has a file for each
 // rewritten one, named by its key: for each site its number and where the head of
 // its function begins and ends, as line and column. What is left without checkpoints
-// is written to FOLDER/inlined, in a file named by the compiler's action.
+// is written to FOLDER/inlined, in a file named by the compiler's action: a line with the key
+// of each rewritten file and 0, and one with the key and the number of each such site.
 package main
 
 import (
@@ -156,6 +157,9 @@ func (c *invocation) rewrite() error {
 	}
 	out := map[string]map[string]bool{} // sites by base
 	var lines strings.Builder
+	for _, key := range keys {
+		fmt.Fprintf(&lines, "%s 0\n", key)
+	}
 	if len(heads) > 0 {
 		said, err := c.ask()
 		if err != nil {
