@@ -329,7 +329,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 			StartedAtMonoNs: int64(begin), EndedAtMonoNs: int64(begin) + int64(took),
 			Domains: map[string]Joules{}, DomainsPowerW: map[string]float64{},
 			Provenance:   Provenance{Kind: nemb.Unavailable, Method: "sampled", Source: r.Totals.Source},
-			ProgramShare: &ProgramShare{}, again: c.Calls > 1,
+			ProgramShare: &ProgramShare{}, again: !reported && c.Calls > 1, // each goroutine of a Go test is a call
 			paused: int64(span.Paused), continued: int64(span.Continued),
 		}
 		t.clock(program)

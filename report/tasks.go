@@ -105,8 +105,17 @@ type sharingTask struct {
 	leaf   bool  // it runs and has none within it
 	shared bool  // it was not alone
 	since  int64 // sharing.crowded when it began or went on
-	from   []float64
-	joules []float64 // its part of each domain, and that of the tasks within it
+	// leaves are those that share now, of it and the tasks within it. What these all have
+	// had of a domain is settled + leaves * sharing.share.
+	leaves  int
+	settled []float64
+	before  []float64 // what they had had when it began or went on
+	joules  []float64 // what they had while it ran
+}
+
+// had is what a task and the tasks within it have had of a domain, in joules.
+func (s *sharing) had(t *sharingTask, d int) float64 {
+	return t.settled[d] + float64(t.leaves)*s.share[d]
 }
 
 // moment is where a task begins or goes on, or where it ends or waits.
@@ -162,10 +171,17 @@ func around(tasks []Task) []sharingTask {
 	return states
 }
 
-// divide finds what part of the machine's energy each task has in each domain. It looks at
-// each begin and each end once, however many tasks are open meanwhile.
+// divide finds what part of the machine's energy each task has in each domain: its own, and
+// what the tasks within it have while it runs itself. It looks at each begin and each end
+// once, however many tasks are open meanwhile.
 func (s *sharing) divide() {
 	s.states = around(s.tasks)
+	n := len(s.domains)
+	sums := make([]float64, 3*n*len(s.states))
+	for i := range s.states {
+		t, own := &s.states[i], sums[3*n*i:]
+		t.settled, t.before, t.joules = own[:n], own[n:2*n], own[2*n:3*n]
+	}
 	var at int64
 	for _, m := range moments(s.tasks) {
 		s.pass(at, m.at)
@@ -174,13 +190,16 @@ func (s *sharing) divide() {
 		t.open = m.begins
 		if m.begins {
 			t.since = s.crowded
-			if t.joules == nil {
-				t.joules = make([]float64, len(s.domains))
+			for d := range t.before {
+				t.before[d] = s.had(t, d)
 			}
 		} else {
 			t.shared = t.shared || s.crowded > t.since
+			for d := range t.joules {
+				t.joules[d] += s.had(t, d) - t.before[d]
+			}
 		}
-		s.turn(t)
+		s.turn(m.task)
 		if t.within < 0 {
 			continue
 		}
@@ -190,14 +209,7 @@ func (s *sharing) divide() {
 		} else {
 			up.inside--
 		}
-		s.turn(up)
-	}
-	for i := range slices.Backward(s.states) {
-		if up := s.states[i].within; up >= 0 {
-			for d, e := range s.states[i].joules {
-				s.states[up].joules[d] += e
-			}
-		}
+		s.turn(t.within)
 	}
 }
 
@@ -218,19 +230,25 @@ func (s *sharing) pass(from, to int64) {
 }
 
 // turn makes a task one that shares, or one that does not.
-func (s *sharing) turn(t *sharingTask) {
+func (s *sharing) turn(i int) {
+	t := &s.states[i]
 	leaf := t.open && t.inside == 0
-	switch {
-	case leaf && !t.leaf:
-		t.from = append(t.from[:0], s.share...)
-		s.leaves++
-	case t.leaf && !leaf:
-		for d := range s.share {
-			t.joules[d] += s.share[d] - t.from[d]
-		}
-		s.leaves--
+	if leaf == t.leaf {
+		return
 	}
 	t.leaf = leaf
+	by := 1
+	if !leaf {
+		by = -1
+	}
+	s.leaves += by
+	for ; i >= 0; i = s.states[i].within {
+		t := &s.states[i]
+		t.leaves += by
+		for d := range s.share {
+			t.settled[d] -= float64(by) * s.share[d]
+		}
+	}
 }
 
 // used is the machine's energy in a domain while a task ran, and how much less and more
@@ -272,7 +290,7 @@ func (s *sharing) tell(i int, totals Totals) {
 		}
 		part := used
 		if state.shared {
-			part, p.Method = min(part, state.joules[d]), spec.MethodShared
+			part, p.Method = max(0, min(part, state.joules[d])), spec.MethodShared
 			if used > 0 {
 				less, more = less*part/used, more*part/used
 			}
