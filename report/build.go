@@ -335,6 +335,7 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		t.clock(program)
 		if reported {
 			t.Package = &sites[c.Site-1].File
+			t.Outlived = span.Took > 0 && c.Cut > 0
 		}
 		if span.Bench {
 			t.Iterations = &span.Iterations
@@ -346,6 +347,11 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		tests = append(tests, t)
 	}
 	slices.SortStableFunc(tests, func(a, b Task) int { return cmp.Compare(a.StartedAtMonoNs, b.StartedAtMonoNs) })
+	for i, state := range around(tests) {
+		if state.within >= 0 && tests[i].continued > 0 { // a parallel one goes on when the one around it has ended
+			tests[state.within].Outlived = true
+		}
+	}
 	r.Tasks = append(r.Tasks, tests...)
 	r.Totals.NTasks = len(r.Tasks)
 }

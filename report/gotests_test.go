@@ -47,3 +47,31 @@ func TestGoTestsWithGoroutines(t *testing.T) {
 		}
 	}
 }
+
+// What is told of a share is not the power of a test that others of it outlived.
+func TestGoTestsOutlived(t *testing.T) {
+	joules := attribute.Value{Energy: 2e6, Lo: 1e6, Hi: 3e6}
+	cost := func(site checkpoint.SiteID, cut uint64) attribute.Cost {
+		return attribute.Cost{Site: site, Calls: 2, Cut: cut, InclusiveTime: 100 * time.Millisecond, Inclusive: joules}
+	}
+	begun := map[checkpoint.SiteID]checkpoint.Instant{1: 0, 2: 50 * msInstant, 3: 0}
+	took := Span{Iterations: 1, Took: 200 * time.Millisecond}
+	parallel := Span{Iterations: 1, Took: 200 * time.Millisecond, Paused: 60 * msInstant, Continued: 200 * msInstant}
+	for _, test := range []struct {
+		name string
+		x    Span
+		cut  uint64 // of TestB
+		want map[string]bool
+	}{
+		{"in a row", took, 0, map[string]bool{}},
+		{"parallel", parallel, 0, map[string]bool{"TestA": true}},
+		{"a goroutine that did not end", took, 1, map[string]bool{"TestB": true}},
+	} {
+		tests := goTests([]attribute.Cost{cost(1, 0), cost(2, 0), cost(3, test.cut)}, begun, map[checkpoint.SiteID]Span{1: took, 2: test.x, 3: took})
+		for name, task := range tests {
+			if w := task.UsedPowerW(); (w == nil) != test.want[name] || task.Outlived != test.want[name] || task.ProgramEnergyJ == nil {
+				t.Errorf("%s: %s: %+v", test.name, name, task)
+			}
+		}
+	}
+}

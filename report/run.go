@@ -190,6 +190,9 @@ type Task struct {
 	// SuspendedS is how long a test waited for others between its start and its end
 	// (testing.T.Parallel): its energies and its power are of the rest.
 	SuspendedS float64 `json:"suspended_s,omitempty"`
+	// Outlived tells that a parallel subtest of a Go test, or a goroutine until the program's
+	// end, ran on after its end: its program's share is of a longer time than DurationS.
+	Outlived bool `json:"outlived,omitempty"`
 	// Status is how a test ended, where its runner's report is read: passed,
 	// failed, error or skipped, the worst of Runs runs.
 	Status string `json:"status,omitempty"`
@@ -207,18 +210,6 @@ type Task struct {
 
 // LastedNs is how long a task was, in nanoseconds.
 func (t Task) LastedNs() int64 { return max(t.EndedAtMonoNs-t.StartedAtMonoNs, 0) }
-
-// stretch is a time in which a task ran, in nanoseconds of CLOCK_MONOTONIC.
-type stretch struct{ from, to int64 }
-
-// ran are the times in which a task ran, in their order: two where it waited in between.
-func (t Task) ran() []stretch {
-	end := t.StartedAtMonoNs + t.LastedNs()
-	if t.StartedAtMonoNs <= t.paused && t.paused < t.continued && t.continued <= end {
-		return []stretch{{t.StartedAtMonoNs, t.paused}, {t.continued, end}}
-	}
-	return []stretch{{t.StartedAtMonoNs, end}}
-}
 
 // Totals is the machine's energy while the program ran; the ledger says whose
 // it was.

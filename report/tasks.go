@@ -30,10 +30,11 @@ func (t Task) Used() (e, lo, hi *Joules) {
 	return t.EnergyJ, t.LoJ, t.HiJ
 }
 
-// UsedPowerW is the mean power of what a task used, nil where that is not known.
+// UsedPowerW is the mean power of what a task used, nil where that is not known, or is of
+// a longer time than the task.
 func (t Task) UsedPowerW() *float64 {
 	e, _, _ := t.Used()
-	if e == nil || t.DurationS <= 0 {
+	if e == nil || t.DurationS <= 0 || t.Outlived {
 		return nil
 	}
 	w := e.Float() / t.DurationS
@@ -116,6 +117,18 @@ type sharingTask struct {
 // had is what a task and the tasks within it have had of a domain, in joules.
 func (s *sharing) had(t *sharingTask, d int) float64 {
 	return t.settled[d] + float64(t.leaves)*s.share[d]
+}
+
+// stretch is a time in which a task ran, in nanoseconds of CLOCK_MONOTONIC.
+type stretch struct{ from, to int64 }
+
+// ran are the times in which a task ran, in their order: two where it waited in between.
+func (t Task) ran() []stretch {
+	end := t.StartedAtMonoNs + t.LastedNs()
+	if t.StartedAtMonoNs <= t.paused && t.paused < t.continued && t.continued <= end {
+		return []stretch{{t.StartedAtMonoNs, t.paused}, {t.continued, end}}
+	}
+	return []stretch{{t.StartedAtMonoNs, end}}
 }
 
 // moment is where a task begins or goes on, or where it ends or waits.

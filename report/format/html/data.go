@@ -57,6 +57,8 @@ type pageTasks struct {
 	Energy []*uint64 `json:"energy_uj"`
 	Lo     []*uint64 `json:"lo_uj"`
 	Hi     []*uint64 `json:"hi_uj"`
+	// Outlived are those whose power is not known, see report.Task.
+	Outlived []int `json:"outlived,omitempty"`
 }
 
 type pagePaths struct {
@@ -114,7 +116,10 @@ func sitesOf(r *report.Run, text func(string) int, source bool) pageSites {
 
 func tasksOf(r *report.Run, text func(string) int) pageTasks {
 	t := pageTasks{Name: []int{}}
-	for _, g := range r.Tasks {
+	for i, g := range r.Tasks {
+		if g.Outlived {
+			t.Outlived = append(t.Outlived, i)
+		}
 		t.Name, t.Depth = append(t.Name, text(g.Name)), append(t.Depth, g.Depth)
 		t.Begin, t.End, t.Time = append(t.Begin, g.StartedAtMonoNs), append(t.End, g.EndedAtMonoNs),
 			append(t.Time, nanos(g.DurationS))
