@@ -315,8 +315,8 @@ func (r *Run) Tests(result attribute.Result, sites []checkpoint.Site, begun map[
 		if span.Bench && span.Iterations == 0 { // on the way to the one that counts
 			continue
 		}
-		if reported {
-			took += c.Suspended
+		if reported { // it did not end: the sum over its goroutines is no time on the clock
+			took = min(took+c.Suspended, max(0, time.Duration(program.EndedAtMonoNs-int64(begin))))
 		}
 		if span.Took > 0 {
 			took = span.Took

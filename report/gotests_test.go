@@ -75,3 +75,17 @@ func TestGoTestsOutlived(t *testing.T) {
 		}
 	}
 }
+
+// A test that did not end was there until the program's end at most, however many
+// goroutines it had.
+func TestGoTestsThatDidNotEnd(t *testing.T) {
+	tests := goTests([]attribute.Cost{
+		{Site: 1, Calls: 8, InclusiveTime: 3 * time.Second, Suspended: 4 * time.Second},
+		{Site: 3, Calls: 1, InclusiveTime: 100 * time.Millisecond, Suspended: 50 * time.Millisecond},
+	}, map[checkpoint.SiteID]checkpoint.Instant{1: 400 * msInstant, 3: 0}, map[checkpoint.SiteID]Span{1: {}, 3: {}})
+	for name, want := range map[string]float64{"TestA": 0.6, "TestB": 0.15} {
+		if got := tests[name].DurationS; got != want {
+			t.Errorf("%s lasted %g s, want %g", name, got, want)
+		}
+	}
+}
