@@ -1,6 +1,7 @@
 # needs 3.11
 # not saved: its lines move
 # not pure: checkpoints in Python are traced like any Python
+# not alike: how many calls of threading are traced depends on who waits for whom
 # A tool like coverage finds the same lines to run, and the same jumps between
 # them, opcodes apart; the tracer of a frame may be set and taken away anywhere.
 import itertools
