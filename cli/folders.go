@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"cg/runtimes"
 	"cg/scratch"
 )
@@ -21,6 +23,23 @@ func runDir() (*scratch.Folder, error) {
 		base = "/tmp"
 	}
 	return scratch.NewFolder(base)
+}
+
+// filesFolder is the folder of a run, or of several, and what is to be done with it at the
+// end: it is removed, or kept with --no-cleanup, which is said.
+func filesFolder(c *cli.Context) (folder *scratch.Folder, leave func(), err error) {
+	folder, err = runDir()
+	if err != nil {
+		return nil, nil, fail(statusSelf,
+			"no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
+	}
+	if !c.Bool("no-cleanup") {
+		return folder, func() { folder.Remove() }, nil
+	}
+	return folder, func() {
+		folder.Keep()
+		sayf("the run's files are kept in %s", folder.Path)
+	}, nil
 }
 
 // awkward reports whether a path cannot stand in a list of paths (PYTHONPATH)

@@ -236,16 +236,11 @@ func measureOnce(c *cli.Context, written *bool) error {
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	account.Prepare()
-	folder, err := runDir()
+	folder, leave, err := filesFolder(c)
 	if err != nil {
-		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
+		return err
 	}
-	if c.Bool("no-cleanup") {
-		defer sayf("the run's files are kept in %s", folder.Path)
-		defer folder.Keep()
-	} else {
-		defer folder.Remove()
-	}
+	defer leave()
 	rank, err := joinRanks(ctx, c, o.interval, folder.Path)
 	if err != nil {
 		return err

@@ -78,16 +78,11 @@ func measureOften(c *cli.Context, written *bool) error {
 	ctx, release := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer release()
 	account.Prepare()
-	folder, err := runDir()
+	folder, leave, err := filesFolder(c)
 	if err != nil {
-		return fail(statusSelf, "no place for the run's files: %w (set TMPDIR to a folder that can be written)", err)
+		return err
 	}
-	if c.Bool("no-cleanup") {
-		defer sayf("the files of the runs are kept in %s", folder.Path)
-		defer folder.Keep()
-	} else {
-		defer folder.Remove()
-	}
+	defer leave()
 	s := &measuredSeries{program: p, runs: c.Int("repeat"), stdin: c.String("stdin"), dir: folder.Path,
 		keep: c.Bool("no-cleanup"), bench: c.String("benchfmt") != ""}
 	if s.machine, err = openMachine(ctx, c); err != nil {
