@@ -21,8 +21,8 @@ import (
 var rank = map[string]int{
 	"cg": 110, "cg/e2e": 110,
 	"cg/cli":        100,
-	"cg/experiment": 90,
-	"cg/report":     80, "cg/languages/all": 80,
+	"cg/experiment": 90, "cg/version": 90,
+	"cg/report": 80, "cg/languages/all": 80,
 	"cg/report/repeated": 81, "cg/report/saved": 82, "cg/report/compare": 83,
 	"cg/measure": 70, "cg/gate": 70,
 	"cg/languages": 60, "cg/nemb/validate": 60,

@@ -2,10 +2,13 @@ package checkpoint
 
 import "unsafe"
 
+// Version is that of FORMAT.md. A writer and a reader of different versions refuse each other.
+const Version = 4
+
 // The layout of the channel in shared memory, as FORMAT.md specifies it.
 const (
 	magic      = 0x48434743 // "CGCH"
-	version    = 4
+	version    = Version
 	page       = 4096
 	chunkBytes = 64 << 10
 	chunkHead  = 64

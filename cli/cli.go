@@ -14,10 +14,11 @@ import (
 
 	"cg/launcher"
 	"cg/shown"
+	"cg/version"
 )
 
 // Version is the version of cg.
-const Version = "0.1.0"
+const Version = version.Cg
 
 // The statuses of cg's own failures (docs/messages.md).
 const (
@@ -49,6 +50,7 @@ func commands() []*cli.Command {
 		calibrateCommand(),
 		benchmarkCommand(),
 		configCommand(),
+		versionCommand(),
 		loadCommand(),
 		measurerCommand(),
 	}

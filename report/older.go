@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"cg/nemb"
@@ -16,7 +17,10 @@ import (
 const oldSchema = "1"
 
 // Reads tells whether this cg reads documents of a version of the schema.
-func Reads(version string) bool { return version == SchemaVersion || version == oldSchema }
+func Reads(version string) bool { return slices.Contains(SchemaVersions(), version) }
+
+// SchemaVersions are the versions of documents that this cg reads, the newest first.
+func SchemaVersions() []string { return []string{SchemaVersion, oldSchema} }
 
 // IsOld tells whether a version of the schema is the one before this cg's.
 func IsOld(version string) bool { return version == oldSchema }

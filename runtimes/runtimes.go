@@ -60,6 +60,9 @@ func (f files) ReadFile(name string) ([]byte, error) {
 	return f[folder].ReadFile(name)
 }
 
+// Digest names the content of a folder, as the names in the cache do.
+func Digest(folder string) (string, error) { return hash(folder) }
+
 // hash names the content of a folder.
 func hash(folder string) (string, error) { return hashed(folder, func(string, []byte) {}) }
 
