@@ -3,9 +3,11 @@ package population
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,20 +35,54 @@ func (n *node) close() {
 }
 
 // mounted is where version 2 is mounted, and the path of the group there ("/" or, in a
-// container without a namespace of its own, one below it); "" for nowhere.
-func (h *Host) mounted() (dir, prefix string) {
+// container without a namespace of its own, one below it); "" for nowhere. In a namespace of
+// groups (cgroup_namespaces(7)), paths begin at the namespace's root, and a mount of the
+// host's hierarchy begins with "/.." for each group above that: such a mount is taken where
+// there is one, and above is the host's path of the namespace's root.
+func (h *Host) mounted() (dir, prefix, above string) {
 	text, err := os.ReadFile(filepath.Join(h.config.Proc, "self/mountinfo"))
 	if err != nil {
-		return "", ""
+		return "", "", "/"
 	}
+	depth := -1
 	for line := range strings.Lines(string(text)) {
 		fields, kind, ok := strings.Cut(line, " - ")
 		f := strings.Fields(fields)
-		if ok && strings.HasPrefix(kind, "cgroup2 ") && len(f) >= 5 {
-			return strings.ReplaceAll(f[4], `\040`, " "), f[3]
+		if !ok || !strings.HasPrefix(kind, "cgroup2 ") || len(f) < 5 {
+			continue
+		}
+		at, root, top := strings.ReplaceAll(f[4], `\040`, " "), f[3], "/"
+		up := strings.Count(root, "/..")
+		if up > 0 {
+			if top = h.namespaceRoot(at, up); top == "" || strings.TrimLeft(root, "/.") != "" {
+				continue // it lies beside what can be named
+			}
+		}
+		if up > depth {
+			depth, dir, prefix, above = up, at, path.Join(top, root), top
 		}
 	}
-	return "", ""
+	return dir, prefix, above
+}
+
+// namespaceRoot is the path, in the host's hierarchy at a folder, of the root of the calling
+// process's namespace of groups, which lies up folders below; "" where it is not found. The
+// group that has the process among its own (cgroup.procs) is looked for.
+func (h *Host) namespaceRoot(dir string, up int) string {
+	text, err := os.ReadFile(filepath.Join(h.config.Proc, "self/cgroup"))
+	own, ok := versionTwo(string(text))
+	if err != nil || !ok || strings.HasPrefix(own, "/..") {
+		return ""
+	}
+	groups, _ := fs.Glob(os.DirFS(dir), strings.TrimPrefix(strings.Repeat("/*", up), "/"))
+	self := strconv.Itoa(os.Getpid())
+	for _, group := range groups {
+		members, _ := os.ReadFile(filepath.Join(dir, group, own, "cgroup.procs"))
+		if slices.Contains(strings.Fields(string(members)), self) {
+			return "/" + group
+		}
+	}
+	return ""
 }
 
 // readGroups reads the time of each group. Groups that came since the last reading are

@@ -79,7 +79,8 @@ type Host struct {
 	proc       *os.File
 	known      map[int]*member
 	generation int
-	root       *node // nil without control groups
+	root       *node  // nil without control groups
+	above      string // path of the group at which the paths in /proc begin
 	nodes      []*node
 	byPath     map[string]*node
 	files      int // that may still be kept open
@@ -103,10 +104,11 @@ func Open(c Config) (*Host, error) {
 		return nil, fmt.Errorf("population: %w", err)
 	}
 	h := &Host{config: c, proc: proc, known: map[int]*member{}, byPath: map[string]*node{}, files: c.Files}
-	dir, prefix := c.Groups, "/"
+	dir, prefix, above := c.Groups, "/", "/"
 	if dir == "" {
-		dir, prefix = h.mounted()
+		dir, prefix, above = h.mounted()
 	}
+	h.above = above
 	if dir != "" {
 		h.root = &node{dir: dir, path: prefix, fd: -1}
 		h.scan(h.root)

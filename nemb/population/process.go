@@ -59,7 +59,7 @@ func (h *Host) readProcess(pid int, name string) *member {
 	if m.readings < 3 || m.readings%groupEvery == 0 || !h.has(m.Group, ran) {
 		m.Group = "/"
 		if text, err := h.file(name + "/cgroup"); err == nil && h.root != nil {
-			m.Group = parseGroup(string(text))
+			m.Group = parseGroup(string(text), h.above)
 		}
 	}
 	m.readings++
@@ -117,15 +117,25 @@ func parseLeader(text []byte) int {
 }
 
 // parseGroup is the path in the line of version 2 in /proc/PID/cgroup, "/" where there is
-// none, or it lies outside of what is visible here.
-func parseGroup(text string) string {
+// none, or it lies outside of what is visible here. above is the path of the group at which
+// the paths in /proc begin: from there "/.." leads to the groups above.
+func parseGroup(text, above string) string {
+	p, ok := versionTwo(text)
+	if !ok || strings.HasPrefix(p, "/..") && above == "/" {
+		return "/"
+	}
+	return path.Join(above, strings.TrimSuffix(p, " (deleted)"))
+}
+
+// versionTwo is the path in the line of version 2 of a /proc/PID/cgroup.
+func versionTwo(text string) (string, bool) {
 	for line := range strings.Lines(text) {
 		p, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::")
-		if ok && strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "/..") {
-			return path.Clean(strings.TrimSuffix(p, " (deleted)"))
+		if ok && strings.HasPrefix(p, "/") {
+			return p, true
 		}
 	}
-	return "/"
+	return "", false
 }
 
 // ThreadTime is what a thread has used since it began: the first number of
