@@ -9,6 +9,7 @@ import (
 
 	_ "cg/languages/all"
 	"cg/report"
+	"cg/runtimes"
 )
 
 func TestFill(t *testing.T) {
@@ -76,5 +77,21 @@ func TestOf(t *testing.T) {
 	}
 	if d := i.Formats[slices.IndexFunc(i.Formats, func(f Format) bool { return f.Name == "documents" })]; d.Writes != report.SchemaVersion {
 		t.Errorf("%+v", d)
+	}
+}
+
+// The packages of cg sdk have cg's version.
+func TestPackagesHaveTheVersion(t *testing.T) {
+	for name, want := range map[string]string{
+		"golang/_sdk/codegreen.go":                      `const Version = "` + Cg + `"`,
+		"java/sdk/pom.xml":                              "<version>" + Cg + "</version>",
+		"java/sdk/src/main/java/codegreen/Session.java": `String VERSION = "` + Cg + `"`,
+		"python/sdk/codegreen/__init__.py":              `__version__ = "` + Cg + `"`,
+		"python/sdk/pyproject.toml":                     `version = "` + Cg + `"`,
+	} {
+		b, err := runtimes.Files.ReadFile(name)
+		if err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("runtimes/%s does not have %s: %v", name, want, err)
+		}
 	}
 }
