@@ -16,6 +16,7 @@ type Annotation struct {
 	Name  string // of its route, such as "GET /cart"; of a beginning
 	Begin bool
 	Gone  bool // the connection is closed: its requests end
+	Cut   bool // of an end: the program has not said it, its connection is closed
 	At    checkpoint.Instant
 	Thread
 	// CPU is what the thread had used when the annotation came, negative where no thread is known.
@@ -41,6 +42,7 @@ const OtherRoutes = "other"
 type Route struct {
 	Name   string
 	Count  int           // that have ended
+	Cut    int           // of these, by the end of their connection or process
 	Open   int           // that have not
 	Time   time.Duration // of those that have ended
 	Energy []nemb.Energy // per domain
@@ -121,6 +123,7 @@ func (b *Book) annotate(r *Reading, before checkpoint.Instant) {
 		a.At = min(max(a.At, before), r.At)
 		switch {
 		case a.Gone:
+			a.Cut = true
 			for _, one := range q.open[a.From] {
 				q.end(one, a)
 			}
@@ -168,7 +171,7 @@ func (b *Book) retire(w *worker) {
 		for _, of := range q.open {
 			for _, one := range of {
 				if one.worker == w {
-					q.end(one, &Annotation{At: b.at, CPU: -1})
+					q.end(one, &Annotation{At: b.at, CPU: -1, Cut: true})
 				}
 			}
 		}
@@ -244,7 +247,9 @@ func (q *requests) end(one *request, a *Annotation) {
 		w.byTime = slices.DeleteFunc(w.byTime, is)
 	}
 	one.route.Open--
-	one.route.Count++
+	if one.route.Count++; a.Cut {
+		one.route.Cut++
+	}
 	one.route.Time += max(0, time.Duration(a.At-one.begun))
 }
 

@@ -109,6 +109,35 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// A request that a closed connection ends has what its thread used up to then, and is counted as
+// cut short. So is one without a thread, by time, and one whose process is over.
+func TestCutShort(t *testing.T) {
+	s := newService(t)
+	first, other := Thread{100, 101}, Thread{200, 0}
+	s.begin("a", "x", 0, first, 0)
+	s.begin("b", "y", 0, other, -1)
+	s.said = append(s.said,
+		Annotation{From: 1, ID: "a", At: at(500 * ms), Thread: first, CPU: 250 * ms, Cut: true},
+		Annotation{From: 1, Gone: true, At: at(500 * ms), CPU: -1})
+	s.r.Threads = map[Thread]time.Duration{first: 500 * ms} // it goes on with something else
+	got := s.read(time.Second, 500*ms, 500*ms)
+	if x := routeOf(t, got, "x"); x.Joules != 5 || x.Count != 1 || x.Cut != 1 || x.Open != 0 || x.Time != 500*ms {
+		t.Errorf("of 5 J, cut short: %+v", x)
+	}
+	if y := routeOf(t, got, "y"); y.Joules != 5 || y.Count != 1 || y.Cut != 1 || y.Open != 0 {
+		t.Errorf("by time of 5 J, cut short: %+v", y)
+	}
+	s.begin("c", "x", 1000*ms, first, 500*ms)
+	s.begin("d", "y", 1000*ms, other, -1)
+	s.end("d", 1500*ms, other, -1)
+	s.read(time.Second, 0, 500*ms)
+	s.r.Host.Processes[0].Over = true
+	got = s.read(time.Second, 0, 500*ms)
+	if x, y := routeOf(t, got, "x"), routeOf(t, got, "y"); x.Count != 2 || x.Cut != 2 || y.Count != 2 || y.Cut != 1 {
+		t.Errorf("%+v, %+v", x, y)
+	}
+}
+
 // Threads that were asked later than their process are ahead of it: what they had used then is of
 // the next window, some ticks at most, and of no other.
 func TestThreadsAheadOfTheirProcess(t *testing.T) {

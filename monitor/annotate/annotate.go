@@ -201,6 +201,7 @@ func (s *Server) serve(c *net.UnixConn, number uint64) {
 			break
 		}
 	}
+	open.cut(s, number)
 	if heard {
 		s.add(monitor.Annotation{From: number, Gone: true, At: checkpoint.Monotime(), CPU: -1}, true)
 	}
@@ -229,6 +230,15 @@ func (open threads) complete(a *monitor.Annotation, peer int) {
 	}
 	if a.TID == 0 {
 		a.CPU = -1 // nobody knows of what
+	}
+}
+
+// cut ends the open requests of a connection that is closed, each with what its thread has used up
+// to now.
+func (open threads) cut(s *Server, number uint64) {
+	now := checkpoint.Monotime()
+	for id, thread := range open {
+		s.add(monitor.Annotation{From: number, ID: id, At: now, Thread: thread, CPU: -1, Cut: true}, true)
 	}
 }
 

@@ -106,6 +106,28 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// A request that is open when its connection is closed ends then, with what its thread has used.
+func TestCutShort(t *testing.T) {
+	s, err := Listen(filepath.Join(t.TempDir(), "s"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := dial(t, s.path)
+	for id, tid := range []int{os.Getpid(), 0} {
+		fmt.Fprintf(c, "{\"annotate\":\"request\",\"name\":\"x\",\"id\":%d,\"begin\":true,\"tid\":%d}\n", id, tid)
+	}
+	c.Close()
+	all := take(t, s, 4)
+	if a := all[2]; !a.Cut || a.Begin || a.Gone || a.ID != "0" || a.PID != os.Getpid() || a.TID != a.PID ||
+		a.CPU < all[0].CPU || a.CPU < 0 || a.From != all[0].From {
+		t.Errorf("the end: %+v", a)
+	}
+	if !all[3].Gone || all[3].From != all[0].From { // it ends the other
+		t.Errorf("the close: %+v", all[3])
+	}
+}
+
 // An end has the thread of the beginning with its id, and no other; so many threads are kept.
 func TestComplete(t *testing.T) {
 	type one struct {

@@ -147,7 +147,11 @@ func requests(b *strings.Builder, routes []Route, most int) {
 	rows := [][]string{{"request", "number", "energy", "interval", "each", "kind"}}
 	for i := range routes[:min(most, len(routes))] {
 		r := &routes[i]
-		rows = append(rows, []string{r.Name, fmt.Sprint(r.Requests), figures.Energy(r.EnergyJ),
+		number := fmt.Sprint(r.Requests)
+		if r.CutShort > 0 {
+			number += fmt.Sprintf(" (%d cut short)", r.CutShort)
+		}
+		rows = append(rows, []string{r.Name, number, figures.Energy(r.EnergyJ),
 			figures.Interval(r.EnergyLoJ, r.EnergyHiJ), figures.Energy(r.PerRequestJ), string(r.EnergyKind)})
 	}
 	lay(b, rows)

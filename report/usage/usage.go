@@ -51,8 +51,9 @@ type Document struct {
 // the interval begins at 0 and ends with all that the process used.
 type Route struct {
 	Name        string         `json:"name"`
-	Requests    int            `json:"requests"` // that have ended
-	Open        int            `json:"open"`     // that have not
+	Requests    int            `json:"requests"`  // that have ended
+	CutShort    int            `json:"cut_short"` // of these, by the end of their connection or process
+	Open        int            `json:"open"`      // that have not
 	EnergyJ     *report.Joules `json:"energy_j"`
 	EnergyLoJ   *report.Joules `json:"energy_lo_j"`
 	EnergyHiJ   *report.Joules `json:"energy_hi_j"`
@@ -318,7 +319,7 @@ func routes(s *monitor.Snapshot) []Route {
 	all := []Route{}
 	for i := range s.Routes {
 		r := &s.Routes[i]
-		row := Route{Name: r.Name, Requests: r.Count, Open: r.Open, EnergyKind: s.ShareMethod(),
+		row := Route{Name: r.Name, Requests: r.Count, CutShort: r.Cut, Open: r.Open, EnergyKind: s.ShareMethod(),
 			TimeS: r.Time.Seconds()}
 		if s.Known() {
 			row.EnergyJ, row.EnergyLoJ, row.EnergyHiJ = joules(r.Joules), joules(r.Lo), joules(r.Hi)
