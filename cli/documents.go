@@ -10,7 +10,6 @@ import (
 
 	"cg/report"
 	"cg/report/format"
-	"cg/report/repeated"
 	"cg/report/stream"
 )
 
@@ -41,12 +40,12 @@ func readDocument(c *cli.Context, f, reader format.Format, o *format.Options, pr
 	if c.IsSet("rate") {
 		return nil, func() {}, fail(statusUsage, "--rate is for streams of events, and %s is %s", names[0], d.Kind())
 	}
-	if r, is := d.(*repeated.Result); is && len(names) == 1 {
+	if _, is := d.(*report.Run); !is && len(names) == 1 {
 		if c.IsSet("events") || c.IsSet("slices") {
 			return nil, func() {}, fail(statusUsage, "--events and --slices are for runs, and %s is %s", names[0],
 				d.Kind())
 		}
-		return r, func() {}, nil
+		return d, func() {}, nil
 	}
 	runs, err := savedRuns(names, d, progress, read)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"cg/report/cluster"
 	"cg/report/format"
 	"cg/report/stream"
+	"cg/report/usage"
 )
 
 func reportCommand() *cli.Command {
@@ -43,7 +44,7 @@ func reportCommand() *cli.Command {
 		Description: `RUN.json is what cg measure -o saved, or a session (docs/session.md), - for
 standard input. Nothing else is needed: a run that was saved elsewhere is shown
 here. A run of many ranks is the folder of cg measure --ranks, or what cg merge
-saved.
+saved. What cg monitor -o saved is shown as text, Markdown, CSV or a page.
 
 Formats:
 ` + strings.Join(titles, "\n") + `
@@ -420,6 +421,13 @@ func verified(name string) ([]string, error) {
 		return nil, fail(statusFailure, "%s: %w", name, err)
 	}
 	defer done()
+	if usage.IsSaved(f) {
+		faults, err := usage.Verify(f)
+		if err != nil {
+			err = fail(statusFailure, "%s: %w", name, err)
+		}
+		return faults, err
+	}
 	r, err := report.ReadFrom(f)
 	if err != nil {
 		return nil, fail(statusFailure, "%s: %w", name, err)

@@ -74,6 +74,8 @@ func HeadOf(f io.ReadSeeker) (h Head, err error) {
 		return h, nil
 	case !h.Holds["meta"] && stream:
 		return h, errors.New("not a saved run: it is a CounterEventStream of HESPAS: use --from hespas")
+	case meta.SchemaVersion == nil && h.Holds["document"] && h.Holds["ledger"]:
+		return h, errors.New("not a saved run: it is a summary of cg monitor: cg report shows it")
 	case meta.SchemaVersion == nil:
 		return h, errors.New("not a saved run: it has no meta.schema_version")
 	case !Reads(*meta.SchemaVersion):

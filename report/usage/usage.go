@@ -152,7 +152,7 @@ type Run struct {
 func New(s *monitor.Snapshot, run Run) *Document {
 	seconds := s.Elapsed().Seconds()
 	d := &Document{
-		SchemaVersion: report.SchemaVersion, Document: "monitor", CgVersion: run.CgVersion, Hostname: run.Hostname,
+		SchemaVersion: report.SchemaVersion, Document: documentName, CgVersion: run.CgVersion, Hostname: run.Hostname,
 		CPUModel: run.CPUModel, BeginUnixNs: s.BeganUnix, EndUnixNs: s.AtUnix, DurationS: seconds,
 		IntervalS: run.IntervalS, Readings: s.Readings, Missed: s.Missed, HasCgroups: s.HasGroups,
 		Totals: total(s, mean(s.Total().Joules(), seconds)), Ledger: lines(s.Ledger(), s.Known()),

@@ -18,6 +18,7 @@ import (
 	"cg/report/repeated"
 	"cg/report/reporttest"
 	"cg/report/saved"
+	"cg/report/usage"
 	"cg/report/verdict"
 )
 
@@ -176,7 +177,8 @@ func TestPoisonedOthers(t *testing.T) {
 	put("gate", g)
 	texts["gate.annotations"] = strings.Join(g.Annotations(), "\n")
 	put("cluster", reporttest.Poisoned(reporttest.Saved[cluster.Run](t, "cluster")))
-	if len(texts) < 19 {
+	put("monitor", reporttest.Poisoned(reporttest.Saved[usage.Document](t, "monitor")))
+	if len(texts) < 24 {
 		t.Errorf("only %d texts: %q", len(texts), slices.Sorted(maps.Keys(texts)))
 	}
 	for name, text := range texts {
@@ -191,4 +193,5 @@ func TestPoisonedOthers(t *testing.T) {
 		}
 	}
 	cellsHarmless(t, "run.csv", []byte(texts["run.csv"]))
+	cellsHarmless(t, "monitor.csv", []byte(texts["monitor.csv"]))
 }

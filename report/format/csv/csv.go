@@ -20,7 +20,8 @@ import (
 )
 
 // tables are what CSV can hold.
-var tables = format.Choice{Flag: "table", Usage: "`WHICH` table (of a stream of events: events, too)",
+var tables = format.Choice{Flag: "table", Usage: "`WHICH` table (of a stream of events: events, too; of a summary " +
+	"of cg monitor: requests, processes, cgroups, targets, domains, ledger)",
 	Values: []string{"functions", "tasks", "ledger", "paths", "samples", "ranks"}}
 
 func init() {
@@ -28,7 +29,8 @@ func init() {
 		Name: "csv", Title: "one table for spreadsheets (--table)", Endings: []string{".csv"}, Parts: true, Table: true,
 		Choices: []format.Choice{tables}, Writers: []format.Writer{report.Alone(write), format.Writes(write),
 			format.Writes(writeRepeated), format.Writes(writeStream), format.Follows(track.Recording{}, track.CSV),
-			format.Writes(iotrace.WriteCSV), format.Writes(writeCluster), format.Writes(writeMerged)},
+			format.Writes(iotrace.WriteCSV), format.Writes(writeCluster), format.Writes(writeMerged),
+			format.Writes(writeUsage)},
 	})
 }
 

@@ -43,7 +43,7 @@ func init() {
 			format.Writes(iotrace.WriteHTML),
 			stream.AsRun(func(w io.Writer, r *report.Run, o format.Options) error {
 				return write(w, report.Several{r}, o)
-			}), format.Writes(writeCluster)},
+			}), format.Writes(writeCluster), format.Writes(writeUsage)},
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"cg/report/format"
 	"cg/report/iotrace"
 	"cg/report/repeated"
+	"cg/report/usage"
 	"cg/report/verdict"
 )
 
@@ -18,12 +19,16 @@ func init() {
 		Name: "json", JSON: true, Title: "the run as cg saves it", Endings: []string{".json"},
 		Read: read,
 		Writers: []format.Writer{jsonOf[*report.Run](), jsonOf[*repeated.Result](), jsonOf[*compare.Result](),
-			jsonOf[*verdict.Check](), format.Writes(iotrace.WriteJSON), jsonOf[*cluster.Run]()},
+			jsonOf[*verdict.Check](), format.Writes(iotrace.WriteJSON), jsonOf[*cluster.Run](),
+			jsonOf[*usage.Document]()},
 	})
 }
 
-// read reads a run, of one rank or of many, or repeated runs.
+// read reads a run, of one rank or of many, repeated runs, or a summary of cg monitor.
 func read(f io.ReadSeeker) (format.Document, error) {
+	if usage.IsSaved(f) {
+		return usage.Read(f)
+	}
 	if head, err := report.HeadOf(f); err == nil && (head.Holds["command"] || head.Holds["measurements"]) {
 		return repeated.Read(f)
 	}

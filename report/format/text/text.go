@@ -28,7 +28,8 @@ func init() {
 		Name: format.Default, Title: "tables for a terminal", Endings: []string{".txt"}, Parts: true, Top: true,
 		Writers: []format.Writer{format.Writes(writeRun), format.Writes(writeRuns), format.Writes(writeRepeated),
 			format.Writes(writeComparison), format.Writes(writeGate), format.Writes(writeStream),
-			format.Writes(iotrace.WriteText), format.Writes(writeCluster), format.Writes(writeMerged)},
+			format.Writes(iotrace.WriteText), format.Writes(writeCluster), format.Writes(writeMerged),
+			format.Writes(writeUsage)},
 	})
 }
 
