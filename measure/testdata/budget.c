@@ -216,7 +216,7 @@ static void slower(void)
 	}
 }
 
-/* Few calls, and then no processor: the first burst goes on when there are pauses. */
+/* Few calls, and then no processor: there are pauses while the thread learns. */
 static void seldom(void)
 {
 	for (int i = 0; i < 4; i++) {
@@ -237,6 +237,22 @@ static void thinner(void)
 		call(2, ticks);
 		if (i >= 30000)
 			work(4640);
+	}
+}
+
+/* The share that bursts have follows one window behind: there is a high one where calls come
+ * densely, and a low one where they do not. Then the thread has no processor until the next sample. */
+static void lagging(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		for (int k = 0; k < 300; k++)
+			call(2, 60);
+		stop(next_sample - clock_now);
+		for (int k = 0; k < 150; k++) {
+			call(3, 800);
+			work(60);
+		}
+		stop(next_sample - clock_now);
 	}
 }
 
@@ -520,7 +536,7 @@ static const struct {
 	{"periodic", periodic}, {"recursive", recursive}, {"nested", nested}, {"waiting", waiting_now_and_then}, {"tailed", tailed},
 	{"once", once}, {"many", many}, {"sparse", sparse}, {"sparse_first", sparse_first}, {"calming", calming},
 	{"hiccups", hiccups}, {"crossing", crossing}, {"stopped", stopped}, {"seldom", seldom}, {"thinner", thinner},
-	{"heavy", heavy},
+	{"heavy", heavy}, {"lagging", lagging},
 	{"generators", generators}, {"coroutines", coroutines}, {"threads_alike", threads_alike},
 	{"threads_unlike", threads_unlike}};
 

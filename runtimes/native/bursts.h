@@ -45,14 +45,28 @@ static inline void cg_note_usual(cg_node *n, uint64_t ticks)
 	n->usual = alone && n->mean >= cg_least_sure() ? CG_ALONE : n->mean;
 }
 
-/* cg_draw is a random number from half of the mean to one and a half of it. */
-static uint32_t cg_draw(uint64_t mean)
+/* cg_random is a random number below another. */
+static uint32_t cg_random(uint64_t below)
 {
 	uint64_t *r = &cg_mine.bursts.random; /* xorshift64, Marsaglia, Journal of Statistical Software 8 (14), 2003 */
 	*r ^= *r << 13;
 	*r ^= *r >> 7;
 	*r ^= *r << 17;
-	return (uint32_t)(mean / 2 + (*r >> 33) % (mean + 1));
+	return (uint32_t)((*r >> 33) % below);
+}
+
+/* cg_draw is a random number from half of the mean to one and a half of it. */
+static uint32_t cg_draw(uint64_t mean) { return (uint32_t)(mean / 2) + cg_random(mean + 1); }
+
+/* cg_draw_rest is what is left of a burst or a pause at an event of it that is drawn, which counts:
+ * a long one has more events that could be drawn. */
+static uint32_t cg_draw_rest(uint64_t mean)
+{
+	for (;;) {
+		uint32_t length = cg_draw(mean), rest = cg_random(mean / 2 + mean) + 1;
+		if (rest <= length)
+			return rest;
+	}
 }
 
 /* cg_set_sure sets what a call usually takes at least that is timed in a pause, too. */
@@ -79,6 +93,41 @@ static void cg_begin_bursts(uint64_t now)
 
 /* cg_mean_pause is how many events a pause has, in the mean, where bursts have a share. */
 static uint64_t cg_mean_pause(uint32_t share) { return (uint64_t)CG_BURST * (CG_ALL - share) / share; }
+
+/* cg_begin_burst begins a burst of so many events. */
+static void cg_begin_burst(uint32_t events)
+{
+	cg_bursts *b = &cg_mine.bursts;
+	b->paused = 0;
+	cg_mine.left = 0;
+	b->burst = events;
+	b->number = b->number % UINT16_MAX + 1;
+}
+
+/* cg_begin_pause begins a pause of so many events, unless too many would be counted. The
+ * last of them is timed, and ends the stretch. */
+static int cg_begin_pause(uint32_t events)
+{
+	cg_adder *t = &cg_mine;
+	cg_bursts *b = &t->bursts;
+	if (b->counted + events > CG_MOST_COUNTED || !t->tree || t->deep)
+		return 0;
+	b->counted += events;
+	b->paused = 1;
+	t->left = events - 1;
+	return 1;
+}
+
+/* cg_begin_share begins with a share that was decided: in a pause or a burst, as likely as
+ * either is with it, whatever there was before. So it is from the first event on that each is as
+ * likely as the share says to be timed. */
+static void cg_begin_share(void)
+{
+	cg_bursts *b = &cg_mine.bursts;
+	uint64_t pause = cg_mean_pause(b->share);
+	if (cg_random(pause + CG_BURST) >= pause || !cg_begin_pause(cg_draw_rest(pause)))
+		cg_begin_burst(b->share == CG_ALL ? CG_BURST : cg_draw_rest(CG_BURST));
+}
 
 /* cg_busy is for which part of the time since it was asked last the thread had a
  * processor. */
@@ -115,13 +164,10 @@ static void __attribute__((noinline)) cg_decide(uint64_t now)
 		cg_set_sure(t->sure * 2);
 	else if (8 * sure * cost < allowed && t->sure > cg_least_sure())
 		cg_set_sure(t->sure / 2);
-	/* a pause does not last longer than one that is drawn now */
-	uint64_t longest = cg_mean_pause(b->share) * 3 / 2;
-	if (t->left > longest)
-		t->left = (uint32_t)longest;
 	b->began = now;
 	b->events_began = t->tree->events;
 	b->timed = b->sure = 0;
+	cg_begin_share();
 }
 
 /* cg_is_sure reports whether an event is timed in a pause, too: of a call that usually
@@ -173,29 +219,20 @@ static void cg_turn(int sure)
 	b->timed++;
 	b->sure += (uint64_t)sure;
 	if (b->paused) {
-		if (t->left && --t->left)
-			return;
-		b->paused = 0;
-		b->number = b->number % UINT16_MAX + 1;
-		b->burst = cg_draw(CG_BURST);
+		if (t->left)
+			t->left--;
+		else
+			cg_begin_burst(cg_draw(CG_BURST));
 		return;
 	}
 	if (--b->burst)
 		return;
 	b->burst = CG_BURST;
-	if (b->share == CG_ALL) {
-		/* the first window is long where samples are rare */
-		if (t->tree->events - b->events_began >= CG_LEARNT)
-			cg_decide(t->last);
-		if (b->share == CG_ALL)
-			return;
-	}
-	uint64_t pause = cg_draw(cg_mean_pause(b->share));
-	if (b->counted + pause > CG_MOST_COUNTED || !t->tree || t->deep)
-		return;
-	b->counted += pause;
-	b->paused = 1;
-	t->left = (uint32_t)pause;
+	/* the first window is long where samples are rare */
+	if (b->share != CG_ALL)
+		cg_begin_pause(cg_draw(cg_mean_pause(b->share)));
+	else if (t->tree->events - b->events_began >= CG_LEARNT)
+		cg_decide(t->last);
 }
 
 #endif

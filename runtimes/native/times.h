@@ -19,8 +19,7 @@
 #define CG_WEIGHT_BITS 16
 
 /* cg_weight is the weight of a call that begins with an event that is timed. In a
- * pause another event may be timed because a sample came: that is no draw, and neither
- * is the first burst. */
+ * pause another event may be timed because a sample came: that is no draw. */
 static uint32_t cg_weight(int sure)
 {
 	const cg_bursts *b = &cg_mine.bursts;
@@ -28,7 +27,7 @@ static uint32_t cg_weight(int sure)
 		return CG_WHOLE;
 	if (b->paused)
 		return 0;
-	return b->number ? b->number << CG_WEIGHT_BITS | CG_WHOLE * CG_ALL / b->share : CG_WHOLE;
+	return b->number << CG_WEIGHT_BITS | (CG_WHOLE * CG_ALL + b->share / 2) / b->share;
 }
 
 /* cg_more_weights makes room for the weights of so many frames; 0 if it cannot. */

@@ -33,7 +33,7 @@ typedef struct {
 	uint32_t burst;   /* events until the burst ends */
 	int paused;       /* events are counted */
 	int was_sure;     /* the latest event would have been timed in a pause, too */
-	uint32_t number;  /* of the burst, from 1, 16 bits; 0 before the first pause */
+	uint32_t number;  /* of the burst, 16 bits, not 0 where there are pauses */
 	uint32_t weight;  /* of a call that begins with the event, see times.h */
 	uint64_t random;
 	uint64_t before; /* tick of the timed event before the latest */

@@ -11,6 +11,7 @@ import (
 // were counted and not timed follows from those that were drawn.
 type Times struct {
 	N           uint64        // calls that were timed
+	Of          float64       // calls for which these stand: about all
 	Min, Max    time.Duration // of these
 	Median, P95 Quantile
 }
@@ -44,7 +45,7 @@ func TimesOf(of *checkpoint.Times, cost, perTick float64) Times {
 		}
 		return v
 	}
-	return Times{N: of.Exact + of.Drawn, Min: span(float64(of.Least)), Max: span(float64(of.Most)),
+	return Times{N: of.Exact + of.Drawn, Of: d.all, Min: span(float64(of.Least)), Max: span(float64(of.Most)),
 		Median: quantile(0.5), P95: quantile(0.95)}
 }
 
