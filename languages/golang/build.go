@@ -271,7 +271,7 @@ func (b *build) program(ctx context.Context, packages []*listedPackage) (program
 			if err := noteProgram(bin, program, before); err != nil {
 				return "", nil, err
 			}
-			builds, err := b.builds(ctx, bin, program, append(tools, "-overlay="+overlay))
+			builds, err := b.builds(ctx, program, append(tools, "-overlay="+overlay))
 			if err != nil {
 				return "", nil, err
 			}

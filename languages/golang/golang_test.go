@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,8 +163,7 @@ func TestPrograms(t *testing.T) {
 		}
 		flags = append(flags, "-overlay="+overlay)
 		with := buildAll(t, "go", ".", flags...)
-		builds, err := b.builds(context.Background(), runtimes.Cache{Dir: t.TempDir()},
-			filepath.Join(t.TempDir(), "none"), flags)
+		builds, err := b.builds(context.Background(), filepath.Join(t.TempDir(), "none"), flags)
 		if err == nil {
 			err = b.numberSites(b.chosenByCompiler(builds))
 		}
@@ -396,6 +396,53 @@ func TestChosenOften(t *testing.T) {
 	b := &build{kept: cache, folder: cache.Dir}
 	if got := fmt.Sprint(b.chosenByCompiler([]string{"plain/p", "tests/p", "none/p", "once/p"})); got != "map[k:[1] m:[3]]" {
 		t.Error(got)
+	}
+}
+
+// TestLinkedBuilds: what the linker was given are the packages that the go command lists, and
+// nobody asks it.
+func TestLinkedBuilds(t *testing.T) {
+	writeModule(t, map[string]string{"go.mod": "module acme\n\ngo 1.25.0\n",
+		"main.go": "package main\n\nimport \"acme/a\"\n\nfunc main() { a.F() }\n",
+		"a/a.go":  "package a\n\nfunc F() { G(); G() }\n\nfunc G() { println() }\n"})
+	b, packages, _ := planWithStub(t, languages.Target{Args: []string{"."}},
+		instrument.Options{Granularity: instrument.Fine})
+	program, _, err := b.program(context.Background(), packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.inlined != 2 {
+		t.Errorf("%d functions are inlined, want 2", b.inlined)
+	}
+	kept := filepath.Join("linked", linkAction(program))
+	got, err := b.kept.Read(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := b.writeOverlay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags, err := b.compilerFlags()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(b.folder, kept)); err != nil {
+		t.Fatal(err)
+	}
+	listed, err := b.builds(context.Background(), program, append(flags, "-overlay="+overlay))
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(got))
+	slices.Sort(linked)
+	slices.Sort(listed)
+	listed = slices.DeleteFunc(listed, func(build string) bool { return build == "" })
+	if !slices.Equal(linked, listed) {
+		t.Errorf("linked\n%q\nlisted\n%q", linked, listed)
+	}
+	if again, err := b.kept.Read(kept); err != nil || len(again) == 0 {
+		t.Errorf("what the go command listed is not kept: %v", err)
 	}
 }
 

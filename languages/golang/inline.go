@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"debug/elf"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -172,20 +171,19 @@ func (b *build) chosenByCompiler(builds []string) map[string][]int {
 	return out
 }
 
-// builds asks for the build IDs of the program's packages. A program that is the
-// same has the same: they are kept in its folder.
-func (b *build) builds(ctx context.Context, bin runtimes.Cache, program string, flags []string) ([]string, error) {
+// builds are the build IDs of the program's packages. The compiler's command writes them down
+// when the program is linked; else the go command tells them.
+func (b *build) builds(ctx context.Context, program string, flags []string) ([]string, error) {
 	if b.compiler == "" {
 		return nil, nil
 	}
-	var kept struct {
-		Program []byte
-		Builds  []string
-	}
-	id := buildID(program)
-	if text, err := bin.Read("builds.json"); err == nil && json.Unmarshal(text, &kept) == nil && id != nil &&
-		bytes.Equal(id, kept.Program) {
-		return kept.Builds, nil
+	kept := ""
+	if action := linkAction(program); actionID().MatchString(action) {
+		kept = filepath.Join("linked", action)
+		if text, err := b.kept.Read(kept); err == nil {
+			b.kept.Used(kept)
+			return strings.Fields(string(text)), nil
+		}
 	}
 	args := append([]string{"list", "-deps", "-export", "-f", buildIDFormat}, b.target.listed...)
 	for _, flags := range b.target.gcflags {
@@ -195,32 +193,36 @@ func (b *build) builds(ctx context.Context, bin runtimes.Cache, program string, 
 	if err != nil {
 		return nil, languages.Refuse(1, "%s", reason(said, err))
 	}
-	kept.Program, kept.Builds = id, strings.Fields(string(out))
-	text, err := json.Marshal(kept)
-	if err != nil {
-		return nil, err
+	if kept != "" {
+		err = b.kept.Write(kept, out)
 	}
-	return kept.Builds, bin.Write("builds.json", text)
+	return strings.Fields(string(out)), err
 }
 
 // buildIDFormat is the format of go list for the build IDs of packages that may have
 // been rewritten.
 const buildIDFormat = `{{.BuildID}}`
 
-// buildID is the note by which the go command knows a program, nil for none.
-func buildID(program string) []byte {
+// linkAction is the first part of a program's build ID, which says what it was linked from;
+// "" for none.
+func linkAction(program string) string {
 	f, err := elf.Open(program)
 	if err != nil {
-		return nil
+		return ""
 	}
 	defer f.Close()
 	s := f.Section(".note.go.buildid")
 	if s == nil {
-		return nil
+		return ""
 	}
-	id, err := s.Data()
-	if err != nil {
-		return nil
+	note, err := s.Data()
+	if err != nil || len(note) < noteHead {
+		return ""
 	}
-	return id
+	action, _, _ := strings.Cut(string(note[noteHead:]), "/")
+	return action
 }
+
+// noteHead is how many bytes of a note stand before what it says: three numbers, and the name "Go"
+// (cmd/internal/buildid).
+const noteHead = 16

@@ -16,6 +16,8 @@
 // its function begins and ends, as line and column. What is left without checkpoints
 // is written to FOLDER/inlined, in a file named by the compiler's action: a line with the key
 // of each rewritten file and 0, and one with the key and the number of each such site.
+// When the program is linked, the build IDs of its packages are written to FOLDER/linked, to a
+// file named by the linker's action, a line each.
 package main
 
 import (
@@ -84,7 +86,9 @@ func main() {
 		os.Exit(2)
 	}
 	c := &invocation{folder: args[0], tool: args[1], args: args[2:]}
-	if filepath.Base(c.tool) == "compile" {
+	environment := os.Environ()
+	switch filepath.Base(c.tool) {
+	case "compile":
 		err := c.embedOriginals()
 		if err == nil && !embed {
 			err = c.rewrite()
@@ -93,8 +97,15 @@ func main() {
 			fmt.Fprintln(os.Stderr, "cg:", err)
 			os.Exit(1)
 		}
+		if c.isSmall() && os.Getenv("GOGC") == "" {
+			environment = append(environment, rareCollections)
+		}
+	case "link":
+		if !embed {
+			c.noteLinked() // or cg asks the go command
+		}
 	}
-	err := syscall.Exec(c.tool, append([]string{c.tool}, c.args...), os.Environ())
+	err := syscall.Exec(c.tool, append([]string{c.tool}, c.args...), environment)
 	fmt.Fprintf(os.Stderr, "cg: %s: %v\n", c.tool, err)
 	os.Exit(1)
 }
@@ -182,6 +193,75 @@ func (c *invocation) rewrite() error {
 		return err
 	}
 	return keep(filepath.Join(c.folder, "inlined", c.action), lines.String())
+}
+
+// rareCollections lets the compiler's memory grow to five times what it uses.
+const rareCollections = "GOGC=400"
+
+// mostSmall is how many bytes of source a small package has. The compiler takes some
+// 200 bytes of memory for each.
+const mostSmall = 1 << 20
+
+// isSmall reports whether the compiler needs so little memory for a package that collecting
+// garbage costs more than it gives.
+func (c *invocation) isSmall() bool {
+	n := 0
+	for _, text := range c.texts {
+		n += len(text)
+	}
+	return 0 < n && n < mostSmall
+}
+
+// noteLinked notes which packages a program is linked from.
+func (c *invocation) noteLinked() error {
+	var list, action string
+	for i, a := range c.args {
+		switch {
+		case a == "-importcfg" && i+1 < len(c.args):
+			list = c.args[i+1]
+		case strings.HasPrefix(a, "-buildid="):
+			action, _, _ = strings.Cut(strings.TrimPrefix(a, "-buildid="), "/")
+		}
+	}
+	if list == "" || action == "" {
+		return nil
+	}
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	var builds strings.Builder
+	for line := range strings.Lines(string(text)) {
+		_, archive, is := strings.Cut(strings.TrimSpace(line), "=")
+		if !is || !strings.HasPrefix(line, "packagefile ") {
+			continue
+		}
+		build, err := buildOf(archive)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(&builds, build)
+	}
+	return keep(filepath.Join(c.folder, "linked", action), builds.String())
+}
+
+// buildOf is the build ID of an archive, which stands in its first lines (cmd/internal/buildid).
+func buildOf(archive string) (string, error) {
+	f, err := os.Open(archive)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	lines := bufio.NewReader(io.LimitReader(f, 4096))
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return "", fmt.Errorf("%s: no build ID: %w", archive, err)
+		}
+		if quoted, is := strings.CutPrefix(line, "build id "); is {
+			return strconv.Unquote(strings.TrimSpace(quoted))
+		}
+	}
 }
 
 // read reads the files and returns the keys of those that are rewritten, by the
