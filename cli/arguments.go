@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"cg/languages"
+	"cg/near"
 )
 
 // arrange puts the flags of a command in front of its arguments, where the
@@ -19,6 +22,10 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	for at < len(args) && strings.HasPrefix(args[at], "-") { // global flags
 		if args[at] == "--" {
 			return args, nil
+		}
+		if !isFlag(globalFlags(app), args[at]) {
+			return nil, fail(statusUsage, "%q is no flag of cg%s (see cg --help)", args[at],
+				hintOfFlag(globalFlags(app), args[at]))
 		}
 		if takesValue(app.Flags, args[at]) {
 			at++
@@ -43,10 +50,13 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		case a == "--":
 			rest = append(rest, in[k+1:]...)
 			k = len(in)
-		case isFlag(command, a):
+		case isFlag(command.Flags, a):
 			flags = append(flags, a)
-			if takesValue(command.Flags, a) && k+1 < len(in) {
-				k++
+			if takesValue(command.Flags, a) {
+				if k++; k == len(in) {
+					return nil, fail(statusUsage, "%s: %s needs a value (see cg %[1]s --help)",
+						strings.Join(append([]string{args[at]}, words...), " "), a)
+				}
 				flags = append(flags, in[k])
 			}
 		case len(words)+len(rest) == 0 && command.Command(a) != nil:
@@ -63,9 +73,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			k--
 			target = is
 		case strings.HasPrefix(a, "-") && a != "-":
-			return nil, fail(statusUsage,
-				"%s: %q is no flag of it; put -- before the program's own (see cg %[1]s --help)",
-				strings.Join(append([]string{args[at]}, words...), " "), a)
+			return nil, noFlag(command, strings.Join(append([]string{args[at]}, words...), " "), a)
 		case language == nil && (languages.Named(a) != nil || takesLanguage(command) && named(a) != nil):
 			language = named(a)
 			rest = append(rest, a)
@@ -76,6 +84,14 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	}
 	out := slices.Concat(args[:at+1], words, flags)
 	return append(append(out, "--"), rest...), nil
+}
+
+// languageNames are the names of the languages on the command line.
+func languageNames() (names []string) {
+	for _, l := range languages.All() {
+		names = append(names, l.Name)
+	}
+	return names
 }
 
 // takesLanguage reports whether a command's first argument may be a language.
@@ -110,15 +126,70 @@ func flagName(a string) string {
 	return name
 }
 
-func isFlag(c *cli.Command, a string) bool {
-	if len(a) < 2 || a[0] != '-' {
+// isFlag reports whether an argument is one of some flags, or asks for help. A name of one letter has one dash
+// in front, a longer one two: -timeout is the program's.
+func isFlag(flags []cli.Flag, a string) bool {
+	name := flagName(a)
+	if dashes := a[:len(a)-len(strings.TrimLeft(a, "-"))]; name == "" || dashes+name != dashed(name) {
 		return false
 	}
-	name := flagName(a)
 	if name == "help" || name == "h" {
 		return true
 	}
-	return slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	return slices.ContainsFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+}
+
+// dashed is a flag as it is typed.
+func dashed(name string) string {
+	if utf8.RuneCountInString(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// globalFlags are those that stand before a command.
+func globalFlags(app *cli.App) []cli.Flag {
+	return append(slices.Clone(app.Flags), cli.VersionFlag)
+}
+
+// noFlag is the error of a word with a dash that is no flag of a command.
+func noFlag(c *cli.Command, name, word string) error {
+	hint := hintOfFlag(c.Flags, word)
+	if hint == "" && (strings.Contains(c.ArgsUsage, "ARGS") || strings.Contains(c.ArgsUsage, "CMD")) {
+		hint = "; put -- before the program's own"
+	}
+	return fail(statusUsage, "%s: %q is no flag of it%s (see cg %[1]s --help)", name, word, hint)
+}
+
+// hintOfFlag asks whether a flag was meant whose name is near, which has two dashes, or whose value stands
+// behind a space.
+func hintOfFlag(flags []cli.Flag, word string) string {
+	bare, value, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	var long []string
+	meant := ""
+	for _, f := range flags {
+		for _, name := range f.Names() {
+			switch {
+			case name == bare:
+				meant = dashed(name)
+			case utf8.RuneCountInString(name) > 1:
+				long = append(long, name)
+			case strings.HasPrefix(bare, name) && !strings.HasPrefix(word, "--") && meant == "" &&
+				takesValue(flags, "-"+name):
+				meant = "-" + name + " " + bare[len(name):]
+				if value != "" {
+					meant += "=" + value
+				}
+			}
+		}
+	}
+	if name := near.To(bare, long); name != "" && (meant == "" || strings.Contains(meant, " ")) {
+		meant = dashed(name)
+	}
+	if meant == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %q?", meant)
 }
 
 // takesValue reports whether the flag's value is the next argument.
@@ -170,8 +241,11 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 	} else if l = languages.ForTarget(args[0]); l == nil {
 		script, path, interpreter := languages.ForScript(args[0])
 		if script == nil {
-			return nil, languages.Target{},
-				fail(statusUsage, "%s: cannot tell its language; say which before it (%s)", args[0], languages.Names())
+			say := "say which before it (" + languages.Names() + ")"
+			if _, err := os.Stat(args[0]); err != nil {
+				say = near.Or(args[0], languageNames(), say)
+			}
+			return nil, languages.Target{}, fail(statusUsage, "%s: cannot tell its language; %s", args[0], say)
 		}
 		t, err := target(c, script, append([]string{path}, args[1:]...), interpreter)
 		return script, t, err

@@ -14,6 +14,7 @@ import (
 	"cg/experiment"
 	"cg/launcher"
 	"cg/load"
+	"cg/near"
 )
 
 func benchmarkCommand() *cli.Command {
@@ -53,8 +54,8 @@ func runBenchmark(c *cli.Context) error {
 		kind = c.Args().First()
 	}
 	if all := append(load.Kinds(), load.GPU); !slices.Contains(all, kind) || c.NArg() > 1 {
-		return fail(statusUsage, "benchmark: %q is no load: use one of %s", strings.Join(c.Args().Slice(), " "),
-			strings.Join(all, ", "))
+		return fail(statusUsage, "benchmark: %q is no load: %s", strings.Join(c.Args().Slice(), " "),
+			near.Or(kind, all, "use one of "+strings.Join(all, ", ")))
 	}
 	if percent := c.Int("intensity"); percent < 1 || percent > 100 {
 		return fail(statusUsage, "--intensity: %d %%: use 1 to 100", percent)

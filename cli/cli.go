@@ -12,7 +12,10 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/languages"
 	"cg/launcher"
+	"cg/near"
+	"cg/pattern"
 	"cg/shown"
 	"cg/version"
 )
@@ -115,7 +118,7 @@ func Main(args []string) int {
 		CommandNotFound:        func(*cli.Context, string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return fail(statusUsage, "%q is no command of cg: use %s (cg --help)", c.Args().First(), names())
+				return noCommand(c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -162,18 +165,35 @@ func put(format string, args ...any) error {
 	return err
 }
 
-func names() string {
-	var out []string
+// noCommand is the error of a first word that is no command. The one of a program is answered with the command
+// that measures it.
+func noCommand(word string) error {
+	var names []string
 	for _, c := range commands() {
 		if !c.Hidden {
-			out = append(out, c.Name)
+			names = append(names, c.Name)
 		}
 	}
-	return strings.Join(out, ", ")
+	if _, err := os.Stat(word); err == nil && languages.ForTarget(word) != nil {
+		return fail(statusUsage, "%q is no command of cg: did you mean \"cg measure %s\"? (cg --help)", word, word)
+	}
+	return fail(statusUsage, "%q is no command of cg: %s (cg --help)", word,
+		near.Or(word, names, "use "+strings.Join(names, ", ")))
 }
 
+// flagInError is how the library writes a flag.
+var flagInError = pattern.Later(`(flag|argument:) -[a-z-]+`)
+
 func usageError(_ *cli.Context, err error, _ bool) error {
-	return fail(statusUsage, "%w (see --help)", err)
+	text := flagInError().ReplaceAllStringFunc(err.Error(),
+		func(s string) string {
+			before, name, _ := strings.Cut(s, " -")
+			if before == "flag" { // the two dashes say that
+				return dashed(name)
+			}
+			return before + " " + dashed(name)
+		})
+	return fail(statusUsage, "%s (see --help)", text)
 }
 
 func sysrootFlag() cli.Flag {

@@ -20,6 +20,7 @@ import (
 	"cg/gate"
 	"cg/instrument"
 	"cg/monitor/jsonl"
+	"cg/near"
 	"cg/nemb"
 	"cg/shown"
 	"cg/track"
@@ -81,7 +82,8 @@ func checkTime(s string) error { _, err := duration(s); return err }
 func checkSensors(s string) error {
 	for name := range strings.SplitSeq(s, ",") {
 		if name != "auto" && !slices.ContainsFunc(nemb.Sources(), func(o nemb.Source) bool { return o.Name == name }) {
-			return fmt.Errorf("there are no sensors %q; known are auto, %s", name, sensorNames())
+			return fmt.Errorf("there are no sensors %q; %s", name,
+				near.Or(name, strings.Split(sensorNames(), ", "), "known are auto, "+sensorNames()))
 		}
 	}
 	return nil
@@ -90,7 +92,7 @@ func checkSensors(s string) error {
 func oneOf(names ...string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(names, s) {
-			return fmt.Errorf("%q is not known: use one of %s", s, strings.Join(names, ", "))
+			return fmt.Errorf("%q is not known: %s", s, near.Or(s, names, "use one of "+strings.Join(names, ", ")))
 		}
 		return nil
 	}

@@ -65,7 +65,7 @@ func savedDocument(name string, reader, writer format.Format, table string) (
 	d format.Document, done func(), err error) {
 	f, done, err := openSaved(name)
 	if err != nil {
-		return nil, nil, fail(statusFailure, "%s: %w", name, err)
+		return nil, nil, fail(statusFailure, "%s: %w", inputName(name), err)
 	}
 	// A run that such a file tells of has no more than tasks and samples.
 	parts := writer.Picture || writer.Parts && (!writer.Table || table == "tasks" || table == "samples")
@@ -76,7 +76,7 @@ func savedDocument(name string, reader, writer format.Format, table string) (
 	}
 	if d, err = read(f); err != nil {
 		done()
-		return nil, nil, fail(statusFailure, "%s: %w", name, err)
+		return nil, nil, fail(statusFailure, "%s: %w", inputName(name), err)
 	}
 	return d, done, nil
 }
@@ -147,12 +147,12 @@ func verifier(from string) (func(name string) ([]string, error), error) {
 	return func(name string) ([]string, error) {
 		f, done, err := openSaved(name)
 		if err != nil {
-			return nil, fail(statusFailure, "%s: %w", name, err)
+			return nil, fail(statusFailure, "%s: %w", inputName(name), err)
 		}
 		defer done()
 		faults, err := reader.Verify(f)
 		if err != nil {
-			return nil, fail(statusFailure, "%s: %w", name, err)
+			return nil, fail(statusFailure, "%s: %w", inputName(name), err)
 		}
 		return faults, nil
 	}, nil

@@ -21,6 +21,7 @@ import (
 
 	"cg/gate"
 	"cg/launcher"
+	"cg/near"
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/report"
@@ -273,7 +274,8 @@ func checkOptions(c *cli.Context) (*check, error) {
 	if metric := c.String("metric"); metric != "" {
 		if !slices.Contains(gate.Metrics(), metric) {
 			return nil,
-				fail(statusUsage, "--metric: %q is not known: use %s", metric, strings.Join(gate.Metrics(), ", "))
+				fail(statusUsage, "--metric: %q is not known: %s", metric,
+					near.Or(metric, gate.Metrics(), "use "+strings.Join(gate.Metrics(), ", ")))
 		}
 		p.Metric = gate.Metric(metric)
 	}

@@ -137,9 +137,9 @@ func runReport(c *cli.Context) error {
 	if err != nil {
 		return fail(statusUsage, "%w", err)
 	}
-	reader, err := format.Reader(c.String("from"))
+	reader, err := format.Reader(c.String("from"), fromTrace)
 	if err != nil {
-		return fail(statusUsage, "--from: %w, or recorder", err)
+		return fail(statusUsage, "--from: %w", err)
 	}
 	if len(names) == 0 {
 		return fail(statusUsage, "no run: cg report RUN.json, as cg measure -o RUN.json saves it")
@@ -402,6 +402,14 @@ func openSaved(name string) (f io.ReadSeeker, done func(), err error) {
 	return bytes.NewReader(b), func() {}, reason(err)
 }
 
+// inputName is what messages call a file that is read.
+func inputName(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
+}
+
 // reason is an error of a file without the file's name.
 func reason(err error) error {
 	var p *fs.PathError
@@ -418,7 +426,7 @@ func verified(name string) ([]string, error) {
 	}
 	f, done, err := openSaved(name)
 	if err != nil {
-		return nil, fail(statusFailure, "%s: %w", name, err)
+		return nil, fail(statusFailure, "%s: %w", inputName(name), err)
 	}
 	defer done()
 	if usage.IsSaved(f) {
@@ -430,7 +438,7 @@ func verified(name string) ([]string, error) {
 	}
 	r, err := report.ReadFrom(f)
 	if err != nil {
-		return nil, fail(statusFailure, "%s: %w", name, err)
+		return nil, fail(statusFailure, "%s: %w", inputName(name), err)
 	}
 	checked := make(chan []string)
 	go func() { checked <- r.Check() }()

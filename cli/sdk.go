@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/languages"
+	"cg/near"
 )
 
 func sdkCommand() *cli.Command {
@@ -47,8 +48,8 @@ func runSDK(c *cli.Context) error {
 	}
 	lang, dir := languages.Named(c.Args().First()), c.Args().Get(1)
 	if lang == nil || lang.SDK == nil {
-		return fail(statusUsage, "sdk: there is none for %q: use %s", c.Args().First(),
-			strings.Join(sdkLanguages(), ", "))
+		return fail(statusUsage, "sdk: there is none for %q: %s", c.Args().First(),
+			near.Or(c.Args().First(), sdkLanguages(), "use "+strings.Join(sdkLanguages(), ", ")))
 	}
 	files, err := lang.SDK.Files()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"cg/near"
 	"cg/report/format"
 	"cg/track"
 )
@@ -280,8 +281,9 @@ const (
 
 func runTrackBench(c *cli.Context, config track.Config) error {
 	if c.Args().First() != "bench" {
-		return fail(statusUsage, "track: %q is not known: use bench, filename, merge, or only flags (cg track --help)",
-			c.Args().First())
+		word := c.Args().First()
+		return fail(statusUsage, "track: %q is not known: %s (cg track --help)", word,
+			near.Or(word, []string{"bench", "filename", "merge"}, "use bench, filename, merge, or only flags"))
 	}
 	for _, name := range append([]string{"duration", "until-pid", "append", "output-dir"}, brokerOf...) {
 		if given(c, name) {

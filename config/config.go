@@ -14,6 +14,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"cg/near"
 )
 
 // Type is what values a key takes.
@@ -81,8 +83,8 @@ func Parse(file string, text []byte, keys []Key) (Settings, error) {
 			if e.Kind == unstable.ArrayTable {
 				r.fail(line, table, "[[%s]] is a list of tables: write [%s]", table, table)
 			} else if !slices.ContainsFunc(keys, func(k Key) bool { return k.Section == table }) {
-				r.fail(line, table, "there is no such table; known are %s",
-					list(keys, func(k Key) string { return k.Section }))
+				r.fail(line, table, "there is no such table; %s",
+					known(table, "known are ", keys, func(k Key) string { return k.Section }))
 			}
 		case unstable.KeyValue:
 			name, line := r.name(e.Key())
@@ -148,17 +150,19 @@ func (r *reader) set(table, name string, line int, value *unstable.Node) {
 		}
 		if !slices.ContainsFunc(r.keys, func(k Key) bool { return k.Section == section }) {
 			if table == "" {
-				r.fail(line, full, "there is no such key; known tables are %s",
-					list(r.keys, func(k Key) string { return k.Section }))
+				r.fail(line, full, "there is no such key; %s",
+					known(section, "known tables are ", r.keys, func(k Key) string { return k.Section }))
 			}
 			return // the table was refused
 		}
-		r.fail(line, full, "there is no such key; known are %s", list(r.keys, func(k Key) string {
+		own := func(k Key) string {
 			if k.Section != section {
 				return ""
 			}
 			return k.Name
-		}))
+		}
+		r.fail(line, full, "there is no such key; %s",
+			known(strings.TrimPrefix(full, section+"."), "known are ", r.keys, own))
 		return
 	}
 	key := r.keys[i]
@@ -223,7 +227,8 @@ func shown(raw []byte, value *unstable.Node) string {
 }
 
 // list names what keys have, without repetition.
-func list(keys []Key, what func(Key) string) string {
+// known asks whether one of the names was meant that keys have, or lists them all.
+func known(word, say string, keys []Key, what func(Key) string) string {
 	var names []string
 	for _, k := range keys {
 		if name := what(k); name != "" {
@@ -231,5 +236,6 @@ func list(keys []Key, what func(Key) string) string {
 		}
 	}
 	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ", ")
+	names = slices.Compact(names)
+	return near.Or(word, names, say+strings.Join(names, ", "))
 }

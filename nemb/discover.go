@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cg/near"
 	"cg/nemb/patience"
 	"cg/nemb/processor"
 )
@@ -182,7 +183,8 @@ func pick(all []Source, want []string) (chosen []Source, err error) {
 			for _, s := range all {
 				known = append(known, s.Name)
 			}
-			return nil, fmt.Errorf("%w %q; known are auto, %s", ErrUnknownSource, name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%w %q; %s", ErrUnknownSource, name,
+				near.Or(name, known, "known are auto, "+strings.Join(known, ", ")))
 		}
 		if !slices.ContainsFunc(chosen, func(s Source) bool { return s.Name == name }) {
 			chosen = append(chosen, all[i])

@@ -68,6 +68,11 @@ func HeadOf(f io.ReadSeeker) (h Head, err error) {
 			return refused(err)
 		}
 	}
+	if !d.More() { // the end of the whole, or of the text
+		if _, err := d.Token(); err != nil {
+			return refused(err)
+		}
+	}
 	h.Session = meta.Tool == sessionTool
 	switch {
 	case meta.SchemaVersion == nil && h.Holds["comparison"]:

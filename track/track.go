@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"cg/near"
 	"cg/nemb"
 	"cg/nemb/sampler"
 )
@@ -65,7 +66,8 @@ func Parse(spec string) (Tracker, error) {
 	for _, name := range parts[1:] {
 		name = strings.ToLower(strings.TrimSpace(name))
 		if !slices.Contains(Names(), name) {
-			return t, fmt.Errorf("%q: no metric %q; known are %s", spec, name, strings.Join(Names(), ", "))
+			return t, fmt.Errorf("%q: no metric %q; %s", spec, name,
+				near.Or(name, Names(), "known are "+strings.Join(Names(), ", ")))
 		}
 		if !slices.Contains(t.Metrics, name) {
 			t.Metrics = append(t.Metrics, name)

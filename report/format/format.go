@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"cg/events"
+	"cg/near"
 	"cg/shown"
 )
 
@@ -169,7 +170,8 @@ func (o Options) AtMost(n int) int {
 func (o Options) Choose(c Choice) (string, error) {
 	value := cmp.Or(o.Chosen[c.Flag], c.Values[0])
 	if !slices.Contains(c.Values, value) {
-		return "", fmt.Errorf("--%s %q is not known: use %s", c.Flag, value, strings.Join(c.Values, ", "))
+		return "", fmt.Errorf("--%s %q is not known: %s", c.Flag, value,
+			near.Or(value, c.Values, "use "+strings.Join(c.Values, ", ")))
 	}
 	return value, nil
 }
@@ -296,7 +298,7 @@ func Named(name string, d Document) (Format, error) {
 			return f, err
 		}
 	}
-	return Format{}, fmt.Errorf("format %q is not known: use %s", name, Alternatives(Of(d)))
+	return Format{}, fmt.Errorf("format %q is not known: %s", name, nearest(name, Of(d)))
 }
 
 // For finds the format of a file that a document is to go to by how the file's name
@@ -329,15 +331,25 @@ func For(name string, d Document) (Format, error) {
 	return best, err
 }
 
-// Reader finds a format that is read by its name.
-func Reader(name string) (Format, error) {
+// Reader finds a format that is read by its name. The error names also what the caller reads besides.
+func Reader(name string, also ...string) (Format, error) {
 	reads := having(func(f Format) bool { return f.Read != nil })
 	for _, f := range reads {
 		if f.Name == name {
 			return f, nil
 		}
 	}
-	return Format{}, fmt.Errorf("%q is no format that is read: use %s", name, Alternatives(reads))
+	return Format{}, fmt.Errorf("%q is no format that is read: %s", name, nearest(name, reads, also...))
+}
+
+// nearest asks whether one of some formats was meant, or names them all.
+func nearest(name string, all []Format, also ...string) string {
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Name)
+	}
+	names = append(names, also...)
+	return near.Or(name, names, "use "+either(names, "or"))
 }
 
 // Alternatives names formats of which one will do.
