@@ -114,18 +114,7 @@ while True:
 		t.Fatal(err)
 	}
 	defer func() { program.Process.Kill(); program.Wait() }()
-	text, err := monitorCommand(t, "--sysroot", dir, "-d", "2", "-i", "0.2", "--socket", socket, "-o", file).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var d usage.Document
-	if err := json.Unmarshal(b, &d); err != nil {
-		t.Fatal(err)
-	}
+	d, text := monitored(t, "--sysroot", dir, "-d", "2", "-i", "0.2", "--socket", socket, "-o", file)
 	if len(d.Requests) != 2 || d.Requests[0].Name != "GET /dear" || d.Requests[0].Requests == 0 {
 		t.Fatalf("%+v\n%s", d.Requests, text)
 	}
@@ -138,7 +127,7 @@ while True:
 			t.Errorf("%v J of %v J", dear+cheap, p.EnergyJ.Float())
 		}
 	}
-	if !strings.Contains(string(text), "GET /dear") {
+	if !strings.Contains(text, "GET /dear") {
 		t.Errorf("%s", text)
 	}
 }

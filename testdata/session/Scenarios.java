@@ -1,5 +1,8 @@
+import codegreen.Request;
 import codegreen.Session;
 import codegreen.Task;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.lang.reflect.Method;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -10,6 +13,12 @@ import java.util.List;
 public class Scenarios {
     static void spin(int ms) {
         for (long until = System.nanoTime() + ms * 1_000_000L; System.nanoTime() < until; );
+    }
+
+    /** Uses a processor so long, whatever else runs. */
+    static void use(int ms) {
+        ThreadMXBean bean = ManagementFactory.getThreadMXBean();
+        for (long until = bean.getCurrentThreadCpuTime() + ms * 1_000_000L; bean.getCurrentThreadCpuTime() < until; );
     }
 
     /** Says so and waits for a line. */
@@ -60,6 +69,21 @@ public class Scenarios {
                 told("close", s::close);
                 break;
             }
+            case "requests":
+                while (true) {
+                    try (Request r = Request.annotate("GET /dear")) {
+                        use(60);
+                        r.close();
+                    }
+                    try (Request r = Request.annotate("GET /cheap")) {
+                        use(20);
+                    }
+                }
+            case "flood":
+                Thread.currentThread().interrupt(); // which closes channels
+                for (int i = 0; i < 50_000; i++) Request.annotate("GET /flood").close();
+                System.out.println("dropped: " + Request.dropped());
+                break;
             case "nested": {
                 Session s = named().start();
                 Task a = s.task("a"), b = s.task("b");

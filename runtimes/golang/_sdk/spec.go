@@ -219,3 +219,15 @@ var slugs = []string{
 	"gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
 	"forgotten", "not-written", "no-plot", "failed",
 }
+
+// Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a
+// name.
+const requestSocketVariable = "CG_SOCKET"
+
+const requestNameMost = 200
+
+// Ends that wait for a socket that is full; the connection is closed where there are more.
+const requestUnsentMost = 1000
+
+// Time between two attempts to connect.
+const requestRetryNs = 1000000000

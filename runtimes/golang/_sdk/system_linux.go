@@ -122,3 +122,32 @@ func tryLock(f *os.File) bool {
 func raise(s os.Signal) { syscall.Kill(os.Getpid(), s.(syscall.Signal)) }
 
 var deadly = []os.Signal{syscall.SIGTERM, syscall.SIGINT}
+
+// connectUnix connects to a socket (unix(7)) without waiting.
+func connectUnix(path string) (fd int, err error) {
+	fd, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: path}); err != nil {
+		syscall.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// sendNow sends what fits. full says that nothing does now, and that it may later.
+func sendNow(fd int, b []byte) (n int, full bool) {
+	for {
+		n, err := syscall.SendmsgN(fd, b, nil, nil, syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 0, err == syscall.EAGAIN
+		default:
+			return n, false
+		}
+	}
+}
+
+func closeSocket(fd int) { syscall.Close(fd) }

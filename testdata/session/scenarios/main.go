@@ -61,6 +61,21 @@ func main() {
 			s.Do(ctx, name, func(context.Context) {})
 		}
 		fmt.Println("close:", s.Close())
+	case "requests":
+		for {
+			end := codegreen.AnnotateRequest("GET /dear")
+			spin(60)
+			end()
+			end()
+			cheap := codegreen.AnnotateRequest("GET /cheap")
+			spin(20)
+			cheap()
+		}
+	case "flood":
+		for range 50_000 {
+			codegreen.AnnotateRequest("GET /flood")()
+		}
+		fmt.Println("dropped:", codegreen.DroppedAnnotations())
 	case "overlap":
 		s := start()
 		var all sync.WaitGroup

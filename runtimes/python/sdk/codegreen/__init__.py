@@ -13,7 +13,8 @@ from ._session import Session
 from ._task import task
 
 __version__ = "0.1.0"
-__all__ = ["Session", "TaskResult", "task", "checkpoint", "measure_checkpoint", "CounterEvent", "CounterEventStream"]
+__all__ = ["Session", "TaskResult", "task", "annotate_request", "dropped_annotations", "checkpoint",
+           "measure_checkpoint", "CounterEvent", "CounterEventStream"]
 
 
 def checkpoint(checkpoint_id, name, checkpoint_type):
@@ -33,7 +34,10 @@ def measure_checkpoint(checkpoint_id, checkpoint_type, name, line_number, contex
 
 
 def __getattr__(name):
-    # Sessions do without what streams of events need.
+    # Sessions do without what requests and streams of events need.
+    if name in ("annotate_request", "dropped_annotations"):
+        from . import _requests
+        return getattr(_requests, name)
     if name in ("CounterEvent", "CounterEventStream"):
         from . import event_counters
         return getattr(event_counters, name)

@@ -178,3 +178,14 @@ SLUGS = [
     "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
     "gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
     "forgotten", "not-written", "no-plot", "failed"]
+
+# Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a
+# name.
+REQUEST_SOCKET_VARIABLE = "CG_SOCKET"
+REQUEST_NAME_MOST = 200
+
+# Ends that wait for a socket that is full; the connection is closed where there are more.
+REQUEST_UNSENT_MOST = 1000
+
+# Time between two attempts to connect.
+REQUEST_RETRY_NS = 1000000000

@@ -402,3 +402,24 @@ func TestCells(t *testing.T) {
 		}
 	})
 }
+
+func TestRequests(t *testing.T) {
+	table(t, "requests.json", func(t *testing.T, of struct {
+		Name   string
+		ID     int64
+		Route  *string
+		At     int64 `json:"at_us"`
+		Thread int   `json:"tid"`
+		CPU    int64 `json:"cpu_ns"`
+		Want   map[string]any
+	}) {
+		line := requestLine(of.ID, of.Route, of.At, of.Thread, of.CPU)
+		var got map[string]any
+		if err := json.Unmarshal(line, &got); err != nil || bytes.Count(line, []byte("\n")) != 1 {
+			t.Errorf("%s: %q: %v", of.Name, line, err)
+		}
+		if !reflect.DeepEqual(got, of.Want) {
+			t.Errorf("%s: %v, want %v", of.Name, got, of.Want)
+		}
+	})
+}

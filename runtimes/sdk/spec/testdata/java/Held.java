@@ -185,6 +185,15 @@ final class Held {
         }
     }
 
+    private static void requests(Map<?, ?> of) {
+        String line = Listener.line(whole(of.get("id")), (String) of.get("route"), whole(of.get("at_us")), (int) whole(of.get("tid")), whole(of.get("cpu_ns")));
+        check(line.indexOf('\n') == line.length() - 1, of.get("name") + ": " + line);
+        Map<?, ?> got = (Map<?, ?>) Json.parse(line.strip()), want = (Map<?, ?>) of.get("want");
+        boolean all = List.copyOf(got.keySet()).equals(List.copyOf(want.keySet()));
+        for (Object key : want.keySet()) all &= same(got.get(key), want.get(key));
+        check(all, of.get("name") + ": " + line + "want " + want);
+    }
+
     private static void powercap(Map<?, ?> of) throws IOException {
         Path root = Files.createTempDirectory("powercap");
         String[] cpu = ((String) of.get("cpu")).split(" ");
@@ -422,6 +431,7 @@ final class Held {
         table(cases, "tasks.json", Held::tasks);
         table(cases, "cells.json", Held::cells);
         table(cases, "neighbours.json", Held::neighbours);
+        table(cases, "requests.json", Held::requests);
         SessionFiles files = new SessionFiles();
         table(cases, "fields.json", files::field);
         table(cases, "files.json", files::file);

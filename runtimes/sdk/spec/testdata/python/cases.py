@@ -6,7 +6,7 @@ import struct
 import sys
 import tempfile
 
-from codegreen import _energy, _neighbours, _noise, _powercap, _report, _result, _ring, _session, _source, _zones
+from codegreen import _energy, _neighbours, _noise, _powercap, _report, _requests, _result, _ring, _session, _source, _zones
 
 faults = 0
 
@@ -133,6 +133,13 @@ def neighbours(case):
             check(mode == 0o600, "neighbours:", case["name"], "mode", oct(mode))
         want = None if case["left"] is None else named(case["left"])
         check(left == want, "neighbours:", case["name"], "left", left, "want", want)
+
+
+def requests(case):
+    text = _requests.line(case["id"], case["route"], case["at_us"], case["tid"], case["cpu_ns"])
+    check(text.endswith(b"\n") and text.count(b"\n") == 1, "requests:", case["name"], text)
+    got = json.loads(text)
+    check(got == case["want"] and list(got) == list(case["want"]), "requests:", case["name"], got, "want", case["want"])
 
 
 def powercap(case):
@@ -284,6 +291,7 @@ folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
 for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), \
         ("tasks.json", tasks), ("cells.json", cells), ("neighbours.json", neighbours), \
+        ("requests.json", requests), \
         ("fields.json", fields), ("files.json", files):
     print("%s: %d cases" % (name, table(os.path.join(folder, name), rule)))
 sys.exit(faults > 0)

@@ -120,7 +120,7 @@ final class Shares {
     }
 
     /** Processor times of threads in ns, -1 where they are not known. */
-    private static final class Times {
+    static final class Times {
         private static final ThreadMXBean BEAN = bean();
 
         private static ThreadMXBean bean() {

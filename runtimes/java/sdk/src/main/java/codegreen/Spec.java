@@ -185,4 +185,15 @@ final class Spec {
         "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
         "gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
         "forgotten", "not-written", "no-plot", "failed");
+
+    // Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a
+    // name.
+    static final String REQUEST_SOCKET_VARIABLE = "CG_SOCKET";
+    static final int REQUEST_NAME_MOST = 200;
+
+    // Ends that wait for a socket that is full; the connection is closed where there are more.
+    static final int REQUEST_UNSENT_MOST = 1000;
+
+    // Time between two attempts to connect.
+    static final long REQUEST_RETRY_NS = 1000000000L;
 }

@@ -17,7 +17,7 @@ final class Stack {
      */
     final int number = number();
 
-    private static int number() {
+    static int number() {
         try { // proc_self(5): PID/task/TID
             return Integer.parseInt(Files.readSymbolicLink(Path.of("/proc/thread-self")).getFileName().toString());
         } catch (IOException | RuntimeException e) {

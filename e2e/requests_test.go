@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cg/report/usage"
+)
+
+// requestPrograms are the programs of testdata/session that tell of requests, in all languages.
+func requestPrograms(t *testing.T) []sdkProgram {
+	t.Helper()
+	all := sdkPrograms(t)
+	folder := filepath.Join(t.TempDir(), "python")
+	if out, err := exec.Command(filepath.Join(os.Getenv("CG_TEST_BIN"), "cg"), "sdk", "python", folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return append(all, sdkProgram{"python", []string{"env", "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=" + folder, "python3", "-W", "error", "testdata/session/requests.py"}})
+}
+
+// A program says by its package which requests it works on, to a monitor that came later: they have
+// energy in the ratio of their time, and no more than the program.
+func TestSDKRequests(t *testing.T) {
+	dir := knownMachine(t)
+	for _, p := range requestPrograms(t) {
+		t.Run(p.lang, func(t *testing.T) {
+			socket, file := filepath.Join(t.TempDir(), "s"), filepath.Join(t.TempDir(), "out.json")
+			program := exec.Command(p.argv[0], append(p.argv[1:], "requests")...)
+			program.Env = append(os.Environ(), "CG_SOCKET="+socket)
+			said := &output{}
+			program.Stdout, program.Stderr = said, said
+			if err := program.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { program.Process.Kill(); program.Wait() }()
+			d, text := monitored(t, "--sysroot", dir, "-d", "4", "-i", "0.2", "--socket", socket, "-o", file)
+			routes := map[string]usage.Route{}
+			sum := 0.0
+			for _, r := range d.Requests {
+				routes[r.Name] = r
+				if r.Name != "forked" { // by another process
+					sum += r.EnergyJ.Float()
+				}
+			}
+			dear, cheap := routes["GET /dear"], routes["GET /cheap"]
+			if dear.Requests < 5 || cheap.Requests < 5 {
+				t.Fatalf("%+v\n%s\n%s", d.Requests, text, said.text.String())
+			}
+			if ratio := dear.EnergyJ.Float() / cheap.EnergyJ.Float(); ratio < 2 || ratio > 4.5 { // 60 ms and 20 ms
+				t.Errorf("%v J and %v J\n%s", dear.EnergyJ, cheap.EnergyJ, text)
+			}
+			// Where a thread is known, its time tells the energy; else time does, and it may be none.
+			if byThread := *dear.EnergyLoJ > 0; byThread != (p.lang != "go") {
+				t.Errorf("%+v", dear)
+			}
+			for _, process := range d.Processes {
+				if process.PID == program.Process.Pid && sum > process.EnergyJ.Float()+1e-6 {
+					t.Errorf("%v J of %v J", sum, process.EnergyJ.Float())
+				}
+			}
+			if p.lang == "python" && (routes["forked"].Requests < 3 || *routes["forked"].EnergyJ == 0) {
+				t.Errorf("of the child: %+v", routes["forked"])
+			}
+			if said.text.Len() > 0 {
+				t.Error(said.text.String())
+			}
+		})
+	}
+}
+
+// monitored runs cg monitor and reads the summary, whose file is the last argument.
+func monitored(t *testing.T, args ...string) (*usage.Document, string) {
+	t.Helper()
+	text, err := monitorCommand(t, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	b, err := os.ReadFile(args[len(args)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &usage.Document{}
+	if err := json.Unmarshal(b, d); err != nil {
+		t.Fatal(err)
+	}
+	return d, string(text)
+}
+
+// Who listens and takes nothing keeps no program waiting: what does not fit is dropped and counted,
+// and what was said is whole lines. Without a socket nothing is counted.
+func TestSDKRequestsDoNotWait(t *testing.T) {
+	for _, p := range requestPrograms(t) {
+		t.Run(p.lang, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "s")
+			listener, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			flood := func(socket string) (dropped int) {
+				cmd := exec.Command(p.argv[0], append(p.argv[1:], "flood")...)
+				cmd.Env = append(os.Environ(), "CG_SOCKET="+socket)
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				_, text, _ := strings.Cut(string(out), "dropped: ")
+				if dropped, err = strconv.Atoi(strings.TrimSpace(text)); err != nil {
+					t.Fatalf("%q: %v", out, err)
+				}
+				return dropped
+			}
+			if dropped := flood(path); dropped == 0 {
+				t.Error("nothing was dropped")
+			}
+			c, err := listener.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			c.SetReadDeadline(time.Now().Add(time.Minute))
+			n := 0
+			for lines := bufio.NewScanner(c); lines.Scan(); n++ {
+				var v map[string]any
+				if err := json.Unmarshal(lines.Bytes(), &v); err != nil || v["annotate"] != "request" {
+					t.Fatalf("line %d: %q: %v", n, lines.Text(), err)
+				}
+			}
+			if n < 10 {
+				t.Errorf("only %d lines", n)
+			}
+			if dropped := flood(""); dropped != 0 {
+				t.Errorf("%d dropped without a socket", dropped)
+			}
+			if dropped := flood(path + "/not/there"); dropped != 50_000 {
+				t.Errorf("%d dropped where nobody listens, want all that began", dropped)
+			}
+		})
+	}
+}
