@@ -72,7 +72,7 @@ func (f *Found) Close() error {
 
 // Discover opens sensors. With want empty or "auto" these are the ones that
 // measure the machine's energy best, each under its Condition; otherwise all of the
-// named sources. No domain is counted twice: of two
+// named sources. With "auto" and names it is both. No domain is counted twice: of two
 // sources that know it, the preferred one does, and Doubts tells whether they
 // disagreed. Found lists absent and denied sensors and those that hang; they
 // are no error. A broken sensor is: Found then tells what was seen and holds no open sensor.
@@ -87,26 +87,28 @@ func Discover(root Root, want []string) (Found, error) {
 // Inspect is Discover, with broken sensors listed and the others open.
 func Inspect(root Root, want []string) (Found, error) {
 	var f Found
-	auto := len(want) == 0 || slices.Equal(want, []string{"auto"})
+	auto := len(want) == 0 || slices.Contains(want, "auto")
+	named := func(s Source) bool { return slices.Contains(want, s.Name) }
 	all := Sources()
 	if err := standsAlone(all, want); err != nil {
 		return f, err
 	}
+	chosen, err := pick(all, want)
+	if err != nil {
+		return f, err
+	}
 	if !auto {
-		var err error
-		if all, err = pick(all, want); err != nil {
-			return f, err
-		}
+		all = chosen
 	}
 	left := 2 * patience.Limit // that sources which hang may take, together
 	for _, s := range ByRank(all) {
 		seen := Seen{Source: s}
 		switch {
-		case auto && s.Opened == IfNamed:
+		case !named(s) && auto && s.Opened == IfNamed:
 			seen.State = Unasked
 			f.Seen = append(f.Seen, seen)
 			continue
-		case auto && s.Opened == IfUnmeasured && f.MeasuresProcessors():
+		case !named(s) && auto && s.Opened == IfUnmeasured && f.MeasuresProcessors():
 			seen.State = Spare
 			f.Seen = append(f.Seen, seen)
 			continue
@@ -121,7 +123,7 @@ func Inspect(root Root, want []string) (Found, error) {
 				seen.Notes = append(seen.Notes, n.Notes()...)
 			}
 			f.opened = append(f.opened, sensor)
-			f.take(sensor, !auto || s.Distinct)
+			f.take(sensor, named(s) || s.Distinct)
 			for _, d := range sensor.Domains() {
 				if f.reads(sensor) {
 					seen.Domains = append(seen.Domains, d.ID)
@@ -165,18 +167,20 @@ func standsAlone(all []Source, want []string) error {
 		return nil
 	}
 	for _, s := range all {
-		if s.Alone && (slices.Contains(want, s.Name) || slices.Contains(want, "auto")) {
-			return fmt.Errorf("%w %q beside others: auto and %s stand alone, "+
-				"since the estimate stands in for what is not measured",
+		if s.Alone && slices.Contains(want, s.Name) {
+			return fmt.Errorf("%w %q beside others: %s stands alone, since it stands in for what is not measured",
 				ErrUnknownSource, strings.Join(want, ","), s.Name)
 		}
 	}
 	return nil
 }
 
-// pick picks sources by name, each once.
+// pick picks sources by name, each once; "auto" names none.
 func pick(all []Source, want []string) (chosen []Source, err error) {
 	for _, name := range want {
+		if name == "auto" {
+			continue
+		}
 		i := slices.IndexFunc(all, func(s Source) bool { return s.Name == name })
 		if i < 0 {
 			var known []string

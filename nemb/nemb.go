@@ -50,6 +50,9 @@ type Domain struct {
 	Step Energy
 	// InTotal is set on the domains whose sum is the machine's energy.
 	InTotal bool
+	// Whole is set on a domain that includes all others, whatever they are: what the
+	// machine draws from its power supplies.
+	Whole bool
 	// Program is set on a domain whose energy is the program's alone.
 	Program bool
 	// Lo and Hi bound the true value as factors of the reading (95 %):

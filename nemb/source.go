@@ -33,6 +33,9 @@ type Source struct {
 	Distinct bool
 	// Alone is set where the source cannot be named beside others.
 	Alone bool
+	// Wall is set where the source measures the whole machine at its power supplies: it is
+	// worth naming beside what measures the processors, since it tells what else there is.
+	Wall bool
 	// RAPL is set where the source reads RAPL counters, which Intel's processors may
 	// filter (INTEL-SA-00389).
 	RAPL bool

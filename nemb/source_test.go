@@ -93,6 +93,12 @@ func TestSourcesDecideForThemselves(t *testing.T) {
 			fake(Source{Name: "a", Opened: IfNamed}, "package-0/cpu_package"),
 			fake(Source{Name: "b", Rank: 1}),
 		}, nil, "a=not_asked b=absent"},
+		{"a stand-in that is named beside the choice is read", []Source{
+			fake(Source{Name: "a", Distinct: true}, "package-0/cpu_package"),
+			fake(Source{Name: "b", Rank: 1, Opened: IfUnmeasured}, "machine/psys"),
+			fake(Source{Name: "c", Rank: 2, Opened: IfUnmeasured}, "battery/psys"),
+			fake(Source{Name: "d", Rank: 3, Opened: IfNamed}, "msr/nested"),
+		}, []string{"auto", "b"}, "a=present b=present c=spare d=not_asked"},
 		{"what is read when named", []Source{fake(Source{Name: "a", Opened: IfNamed}, "package-0/cpu_package")}, []string{"a"}, "a=present"},
 	}
 	for _, test := range tests {
@@ -120,8 +126,8 @@ func TestSourceThatStandsAlone(t *testing.T) {
 	if all := Sources(); all[0].Name != "b" || all[1].Name != "a" {
 		t.Errorf("%s before %s", all[0].Name, all[1].Name)
 	}
-	for _, want := range [][]string{{"a", "b"}, {"auto", "b"}} {
-		if _, err := Inspect(Root{t.TempDir()}, want); !errors.Is(err, ErrUnknownSource) || !strings.Contains(err.Error(), "auto and a stand alone") {
+	for _, want := range [][]string{{"a", "b"}, {"auto", "a"}} {
+		if _, err := Inspect(Root{t.TempDir()}, want); !errors.Is(err, ErrUnknownSource) || !strings.Contains(err.Error(), "a stands alone") {
 			t.Errorf("%q: %v", want, err)
 		}
 	}

@@ -21,7 +21,7 @@ func Topology(domains []Domain) map[string]Place {
 	for _, d := range domains {
 		p := Place{TopLevel: d.InTotal, Kind: d.Kind, Includes: []string{}}
 		for _, o := range domains {
-			if o.Parent == d.ID && !o.InTotal {
+			if o.Parent == d.ID && !o.InTotal || d.Whole && !o.Whole && o.Parent == "" {
 				p.Includes = append(p.Includes, o.ID)
 			}
 		}

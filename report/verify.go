@@ -127,6 +127,22 @@ func (r *Run) top(domains map[string]Joules) (sum Joules) {
 	return sum
 }
 
+// Outside is what a domain that includes the whole machine, beside those that make the
+// total, has more than they have: fans, disks, losses. False where a domain is none, or has less.
+func (r *Run) Outside(id string) (Joules, bool) {
+	place := r.Meta.DomainTopology[id]
+	if r.Totals.EnergyJ == nil || place.TopLevel || place.Kind != "psys" || len(place.Includes) == 0 {
+		return 0, false
+	}
+	for other, o := range r.Meta.DomainTopology {
+		if o.TopLevel && !slices.Contains(place.Includes, other) {
+			return 0, false
+		}
+	}
+	e := r.Totals.Domains[id]
+	return e - *r.Totals.EnergyJ, e >= *r.Totals.EnergyJ
+}
+
 func (c *check) ledger(r *Run) {
 	if r.Totals.EnergyJ == nil {
 		if len(r.Ledger) > 0 {

@@ -75,6 +75,7 @@ func Examine(root nemb.Root, want []string, window time.Duration) (*Diagnosis, e
 	}
 	m := machineOf(root)
 	d.missing(root, m, &found)
+	d.walls(root, m, &found)
 	d.filtering(root, m, &found)
 	d.surroundings(m)
 	d.account()
@@ -204,6 +205,35 @@ func (d *Diagnosis) missing(root nemb.Root, m Machine, found *nemb.Found) {
 		}
 		if text, fix := s.Source.Missing(root, m.Container != ""); text != "" {
 			d.add(s.Source.Name, Warning, fix, "%s", text)
+		}
+	}
+}
+
+// walls tells of sources that measure the whole machine and are not read, because another
+// measures the processors.
+func (d *Diagnosis) walls(root nemb.Root, m Machine, found *nemb.Found) {
+	for _, s := range found.Seen {
+		if !s.Source.Wall || s.State != nemb.Spare || len(s.Errors) > 0 {
+			continue
+		}
+		name := s.Source.Name
+		sensors, err := nemb.OpenSource(root, name)
+		var denied *nemb.Denied
+		switch {
+		case len(sensors) > 0:
+			d.add(name, Remark, "", "what the machine draws at its power supplies can be read, too: name it beside "+
+				"the others (-s auto,%s)", name)
+		case errors.As(err, &denied):
+			d.add(name, Remark, denied.Fix, "%s: %v: %s", denied.What, denied.Err, denied.Why)
+		case !errors.Is(err, fs.ErrNotExist):
+			d.add(name, Remark, "", "%v", err)
+		case s.Source.Missing != nil:
+			if text, fix := s.Source.Missing(root, m.Container != ""); text != "" {
+				d.add(name, Remark, fix, "%s", text)
+			}
+		}
+		for _, sensor := range sensors {
+			sensor.Close()
 		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 
 // Power is a sensor that makes energy of readings of power: the trapezoid between one
 // reading and the next. Its domains are derived, as good as the power changes
-// slowly against the time between readings.
+// slowly against the time between readings, and with the error that the domain has of its
+// own (Lo, Hi; none where both are 0).
 //
 // A reading that fails ends the chain: what was drawn between the reading
 // before it and the next good one is not known and not made up. The energy then
@@ -87,7 +88,10 @@ func (s *Power) Add(d nemb.Domain, m Meter) {
 			return
 		}
 	}
-	d.Method, d.Lo, d.Hi = nemb.Derived, 1, 1
+	d.Method = nemb.Derived
+	if d.Hi == 0 {
+		d.Lo, d.Hi = 1, 1
+	}
 	d.Period = max(d.Period, s.every)
 	s.domains, s.meters = append(s.domains, d), append(s.meters, []Meter{m})
 }

@@ -142,7 +142,7 @@ func choose(all []column) (out []column) {
 	for _, c := range all {
 		part := strings.Contains(c.id, "core") || strings.Contains(c.id, "uncore")
 		platform := strings.HasPrefix(c.id, "psys") || strings.HasPrefix(c.id,
-			"machine") || strings.HasPrefix(c.id, "system")
+			"machine") || strings.HasPrefix(c.id, "system") || strings.HasPrefix(c.id, "wall")
 		if part || platform && packages || c.id == "" {
 			continue
 		}

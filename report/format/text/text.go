@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,6 +109,13 @@ func (p *printer) headline(r *report.Run) {
 	if e, ok := t.Domains["memory"]; ok {
 		p.line("Memory   %s  %s", r.Mark()+figures.Energy(&e),
 			p.paint(dim, "of the program's memory (its resident set), part of the machine's energy"))
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.Domains)) {
+		if outside, ok := r.Outside(id); ok {
+			wall := t.Domains[id]
+			p.line("%s  %s  %s", pad(shorten(id, 7), 7), figures.Energy(&wall), p.paint(dim, fmt.Sprintf(
+				"the whole machine; %s of it is outside of the energy above", figures.Energy(&outside))))
+		}
 	}
 	power := "?"
 	if t.AvgPowerW != nil {

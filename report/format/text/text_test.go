@@ -34,6 +34,30 @@ func TestUnknownIsNotZero(t *testing.T) {
 	}
 }
 
+// What measures the whole machine beside its parts shows what lies outside of them.
+func TestOutside(t *testing.T) {
+	for _, test := range []struct {
+		what  string
+		more  int64 // microjoules, than the total
+		place report.Topology
+		want  string
+	}{
+		{"fans and losses", 40e6, report.Topology{Kind: "psys", Includes: []string{"package-0", "dram"}}, "the whole machine; 40.0 J of it is outside of the energy above"},
+		{"less than its parts", -1, report.Topology{Kind: "psys", Includes: []string{"package-0", "dram"}}, ""},
+		{"without the memory", 40e6, report.Topology{Kind: "psys", Includes: []string{"package-0"}}, ""},
+		{"the total itself", 40e6, report.Topology{Kind: "psys", TopLevel: true}, ""},
+		{"a part", 40e6, report.Topology{Kind: "nested", Includes: []string{"package-0", "dram"}}, ""},
+	} {
+		r := reporttest.Example(t, nemb.Measured)
+		r.Totals.Domains = map[string]report.Joules{"package-0": 1, "dram": 1, "wall": report.Joules(int64(*r.Totals.EnergyJ) + test.more)}
+		r.Meta.DomainTopology = map[string]report.Topology{"package-0": {TopLevel: true}, "dram": {TopLevel: true}, "wall": test.place}
+		text := string(reporttest.Write(t, "text", r, format.Options{Terminal: format.Terminal{Width: 120}}))
+		if is := strings.Contains(text, "\nwall     "); is != (test.want != "") || !strings.Contains(text, test.want) {
+			t.Errorf("%s: %s", test.what, text)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind nemb.Method
