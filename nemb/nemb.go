@@ -66,11 +66,46 @@ type Domain struct {
 	// not known. BaseLo and BaseHi bound one that was measured, with BaseHi
 	// above 0.
 	Base, BaseLo, BaseHi float64
+	// BaseMethod says how a measured Base was found; "" is IdleBaseline.
+	BaseMethod IdleMethod
+	// Remembered is what earlier runs on this machine showed of the domain's idle power:
+	// measured (IdleRemembered), or only what it does not exceed (IdleBound). Its Hi is
+	// 0 where nothing is known.
+	Remembered IdlePower
 	// IdleShare is the part of its full power that the domain draws with idle
 	// processors, as published for machines of its age, and IdleShareMost what
 	// nine in ten stay below: they set idle energy aside where Base is not
 	// known. 0 sets nothing aside.
 	IdleShare, IdleShareMost float64
+}
+
+// IdlePower is what a domain draws with idle processors, in watts, with the interval in
+// which it lies.
+type IdlePower struct {
+	Power, Lo, Hi float64
+	Method        IdleMethod
+}
+
+// IdleMethod says how an idle power was found.
+type IdleMethod string
+
+// The methods, the best first.
+const (
+	IdleModel      IdleMethod = "model"      // the energy is a model's, and so is the idle power
+	IdleBaseline   IdleMethod = "baseline"   // measured before the run, as the user asked (--baseline)
+	IdleBefore     IdleMethod = "before"     // measured before the run, since the machine was idle then
+	IdleRun        IdleMethod = "run"        // measured in the run, while the processors were nearly idle
+	IdleRemembered IdleMethod = "remembered" // measured on this machine at another time
+	IdleBound      IdleMethod = "bound"      // less than published: the machine was seen to draw less
+	IdlePublished  IdleMethod = "published"  // the share that machines of this age draw
+	IdleUnknown    IdleMethod = ""           // nothing is set aside
+)
+
+// Weaker reports whether an idle power of one method is known less well than that of another.
+func (m IdleMethod) Weaker(than IdleMethod) bool {
+	rank := map[IdleMethod]int{IdleModel: 1, IdleBaseline: 2, IdleBefore: 3, IdleRun: 4, IdleRemembered: 5,
+		IdleBound: 6, IdlePublished: 7, IdleUnknown: 8}
+	return rank[m] > rank[than]
 }
 
 // Resolves tells whether e, what the counter moved by in a run, is an energy. One

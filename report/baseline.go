@@ -27,9 +27,6 @@ type IdlePower struct {
 	InTotal  bool    `json:"top_level"`
 }
 
-// SourceBaseline is the source of a ledger's idle line that was measured.
-const SourceBaseline = "baseline"
-
 func baselineOf(b *measure.Baseline) *Baseline {
 	if b == nil {
 		return nil
@@ -42,7 +39,7 @@ func baselineOf(b *measure.Baseline) *Baseline {
 	return out
 }
 
-// baseline says where the idle line of the ledger is from.
+// baseline says what was measured before the run.
 func (r *Run) baseline(b *measure.Baseline) {
 	if r.Baseline = baselineOf(b); r.Baseline == nil {
 		return
@@ -57,20 +54,6 @@ func (r *Run) baseline(b *measure.Baseline) {
 		r.Warn("baseline-unknown",
 			"the idle power could not be told in the time of --baseline: the ledger's idle line is as without it; "+
 				"give it more seconds")
-		return
-	}
-	for id, place := range r.Meta.DomainTopology {
-		if _, known := r.Totals.Domains[id]; !known || !place.TopLevel {
-			continue
-		}
-		if _, known := r.Baseline.Domains[id]; !known {
-			return // of this one the idle power is taken as without --baseline
-		}
-	}
-	for i := range r.Ledger {
-		if r.Ledger[i].Name == LineIdle {
-			r.Ledger[i].Source = SourceBaseline
-		}
 	}
 }
 
@@ -96,15 +79,8 @@ func (b *Baseline) Line() string {
 		figures.Seconds(b.DurationS), state, b.BusyPercent)
 }
 
-// baseline holds the idle power against itself and the ledger.
+// baseline holds the idle power against itself.
 func (c *check) baseline(r *Run) {
-	for i, l := range r.Ledger {
-		if l.Source != "" && (l.Source != SourceBaseline || l.Name != LineIdle || r.Baseline == nil ||
-			len(r.Baseline.Domains) == 0) {
-			c.fault(fmt.Sprintf("ledger[%d] (%s).source", i, l.Name),
-				"%q, but there is no idle power that was measured", l.Source)
-		}
-	}
 	if r.Baseline == nil {
 		return
 	}

@@ -16,39 +16,29 @@ func TestBaselineIsTold(t *testing.T) {
 	tests := []struct {
 		name, line, slug string
 		base             measure.Baseline
-		source           string
 	}{
 		{"idle", "8.00 W [7.90 W, 8.10 W] before the run, over 5.00 s, idle (1.0 % of the processors in use)", "",
 			measure.Baseline{Span: 5 * time.Second, Busy: .01,
 				Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Lo: 7.9, Hi: 8.1, InTotal: true},
-					{ID: "core", Power: 3, Lo: 3, Hi: 3}}}, "baseline"},
+					{ID: "core", Power: 3, Lo: 3, Hi: 3}}}},
 		{"busy", "8.00 W [0 W, 8.10 W] before the run, over 5.00 s, not idle (25.0 % of the processors in use)",
 			"baseline-busy",
 			measure.Baseline{Span: 5 * time.Second, Busy: .25,
-				Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Hi: 8.1, InTotal: true}}}, "baseline"},
+				Domains: []measure.IdlePower{{ID: "package-0", Power: 8, Hi: 8.1, InTotal: true}}}},
 		{"unknown", "? before the run, over 5.00 s, idle (0.0 % of the processors in use)", "baseline-unknown",
-			measure.Baseline{Span: 5 * time.Second}, ""},
+			measure.Baseline{Span: 5 * time.Second}},
 	}
 	for _, tt := range tests {
 		r := example(nemb.Measured)
 		r.baseline(&tt.base)
-		slug, source := "", ""
+		slug := ""
 		for _, w := range r.Warnings {
 			if strings.HasPrefix(w.Slug, "baseline") {
 				slug = w.Slug
 			}
 		}
-		for _, l := range r.Ledger {
-			if l.Source != "" {
-				source = l.Name + " " + l.Source
-			}
-		}
-		want := ""
-		if tt.source != "" {
-			want = "idle baseline"
-		}
-		if slug != tt.slug || source != want || r.Baseline.Line() != tt.line {
-			t.Errorf("%s: %q %q %q", tt.name, slug, source, r.Baseline.Line())
+		if slug != tt.slug || r.Baseline.Line() != tt.line {
+			t.Errorf("%s: %q %q", tt.name, slug, r.Baseline.Line())
 		}
 		if faults := r.Check(); len(faults) > 0 {
 			t.Errorf("%s: %s", tt.name, strings.Join(faults, "\n"))
@@ -66,8 +56,7 @@ func TestBaselineIsTold(t *testing.T) {
 			if err := f.Write(&out, r, format.Options{Terminal: format.Terminal{Width: 120}}); err != nil {
 				t.Fatal(err)
 			}
-			if s := out.String(); !strings.Contains(s, "before the run, over 5.00 s") ||
-				strings.Contains(s, "(baseline)") != (tt.source != "") {
+			if s := out.String(); !strings.Contains(s, "before the run, over 5.00 s") {
 				t.Errorf("%s: %s:\n%s", tt.name, f.Name, s)
 			}
 		}
@@ -87,8 +76,6 @@ func TestCheckOfBaseline(t *testing.T) {
 			r.Baseline.Domains["package-0"] = IdlePower{PowerW: 9,
 				PowerHiW: 8}
 		},
-		"ledger[0] (functions).source": func(r *Run) { r.Ledger[0].Source = "baseline" },
-		"ledger[3] (idle).source":      func(r *Run) { r.Baseline = nil },
 	} {
 		r := example(nemb.Measured)
 		r.baseline(&measure.Baseline{Span: time.Second,

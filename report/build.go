@@ -69,6 +69,7 @@ func (r *Run) Attributed(domains []nemb.Domain, result attribute.Result, sites [
 	e.kind, e.lo, e.hi, e.source = overall(domains, result)
 	r.totals(e)
 	r.ledger(e)
+	r.idlePower(e)
 	calls := r.functions(e, sites)
 	r.unresolved()
 	r.sites(sites, calls)

@@ -105,6 +105,7 @@ type Run struct {
 	Skipped   []Skip     `json:"skipped"`
 	Warnings  []Warning  `json:"warnings"`
 	Baseline  *Baseline  `json:"baseline,omitempty"`
+	Idle      *Idle      `json:"idle_power,omitempty"`
 	// SHA256 is the digest of this run's JSON without spaces and with "" here:
 	// it tells whether the file is as it was written.
 	SHA256 string `json:"sha256"`
@@ -331,7 +332,8 @@ type Line struct {
 	EnergyJ      Joules            `json:"energy_j"`
 	SharePercent float64           `json:"share_percent"`
 	Domains      map[string]Joules `json:"domains"`
-	// Source is baseline for the idle line of a power that was measured before.
+	// Source is how the power of the idle line was found (nemb.IdleMethod), where no model
+	// tells it.
 	Source string `json:"source,omitempty"`
 }
 

@@ -27,6 +27,7 @@ func (r *Run) Check() []string {
 	c.samples(r)
 	c.noise(r)
 	c.baseline(r)
+	c.idle(r)
 	digest, err := r.digest()
 	if r.asWritten != nil {
 		digest, err = *r.asWritten, nil

@@ -54,8 +54,10 @@ type Attributor struct {
 func New(domains []nemb.Domain, cpus int) *Attributor {
 	st := stacks.New()
 	c := newContexts(st.Tree)
+	w := windows.New(domains, cpus, st.Tree)
+	w.Constant = true
 	return &Attributor{
-		stacks: st, windows: windows.New(domains, cpus, st.Tree), contexts: c,
+		stacks: st, windows: w, contexts: c,
 		data: regression.NewData(counters(domains), c.of), calls: calls.New(st.Tree),
 		times: map[regression.Column]float64{},
 	}
@@ -135,7 +137,9 @@ func (a *Attributor) close(s nemb.Sample, failed bool) {
 	}
 	if !failed && w.Weight > 0 && a.data.HasCounters() {
 		a.columns = a.timesOf(w)
-		a.data.Add(w.Wall, w.Spent, w.Moved, a.columns)
+		a.data.Add(regression.Window{
+			Wall: w.Wall, Machine: w.Machine, Spent: w.Spent, Moved: w.Moved, Times: a.columns,
+		})
 	}
 	a.closeCalls(w, known)
 	a.stacks.EndWindow()
@@ -179,6 +183,7 @@ func (a *Attributor) closeCalls(w windows.Window, known []*stacks.Thread) {
 			c.Period = max(c.Period, nanos(domain.Period))
 			c.Moved = c.Moved || w.Moved[d]
 			c.Joules += w.Spent[d] * 1e-6
+			c.Machine = w.Machine * 1e-6
 		}
 	}
 	threads := make([]calls.Thread, len(known))

@@ -165,9 +165,8 @@ func (o *outcome) bound(c *Cost, halfWidth []map[checkpoint.SiteID]float64, most
 		self.Lo, self.Hi = self.Lo+max(0, s.Lo), self.Hi+max(0, s.Hi)
 		_, i := o.windows.Bounds(c.Site, d)
 		if halfWidth[d] != nil {
-			lo, hi := o.windows.Known(d)
-			e := float64(c.InclusiveDomains[d])
-			i = windows.Bounds{Lo: max(i.Lo, (e-halfWidth[d][c.Site])*lo), Hi: min(i.Hi, (e+halfWidth[d][c.Site])*hi)}
+			known := o.windows.Part(d, float64(c.InclusiveDomains[d]), halfWidth[d][c.Site], o.inclusiveMachine[c.Site])
+			i = windows.Bounds{Lo: max(i.Lo, known.Lo), Hi: min(i.Hi, known.Hi)}
 		}
 		i = i.Widened(off)
 		inclusive.Lo, inclusive.Hi = inclusive.Lo+max(0, i.Lo), inclusive.Hi+max(0, i.Hi)

@@ -25,6 +25,10 @@ type explanation struct {
 	// main is the domain in which the program used most of those that count, -1
 	// if none does.
 	main int
+	idle []nemb.IdlePower // per domain, see windows.Settle
+	// machine is the machine time of each site (windows.PathMachine), of its calls with what
+	// they called, and of the functions that a fit does not tell from it.
+	machine, inclusiveMachine map[checkpoint.SiteID]float64
 }
 
 // estimate is what domain d's fit shows of a function, or of what is none, nil where it
@@ -42,10 +46,16 @@ func (x *explanation) estimate(d int, k regression.Column) *regression.Estimate 
 // powers of their own. What the data do not show keeps its share by time, window by window.
 func (a *Attributor) explain() *explanation {
 	n := len(a.windows.Domains)
-	x := &explanation{
-		windows: a.windows, tree: a.stacks.Tree, contexts: a.contexts, fits: a.data.Fits(n, a.runs()),
-		nodes: make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1,
+	idle := a.windows.Settle()
+	watts := make([]float64, n)
+	for d, p := range idle {
+		watts[d] = p.Power
 	}
+	x := &explanation{
+		windows: a.windows, tree: a.stacks.Tree, contexts: a.contexts, fits: a.data.Fits(watts, a.runs()),
+		nodes: make([][]float64, n), background: make([][]float64, n), scale: make([]float64, n), main: -1, idle: idle,
+	}
+	x.machineTimes()
 	most := nemb.Energy(0)
 	for d := range a.windows.Domains {
 		domain := &a.windows.Domains[d]
@@ -203,13 +213,37 @@ func (x *explanation) selfBounds(d int, site checkpoint.SiteID, e nemb.Energy) w
 	if r == nil {
 		return hard
 	}
-	lo, hi := x.windows.Known(d)
 	halfWidth := r.HalfWidth * x.scale[d]
 	if r.Reason == Collinear {
-		return windows.Bounds{Lo: hard.Lo, Hi: min(hard.Hi, (r.Shared*x.scale[d]+halfWidth)*hi)}
+		machine := x.machine[site]
+		for _, other := range r.Group {
+			if k := x.contexts.site(other); k != site {
+				machine += x.machine[k]
+			}
+		}
+		known := x.windows.Part(d, r.Shared*x.scale[d], halfWidth, machine)
+		return windows.Bounds{Lo: hard.Lo, Hi: min(hard.Hi, known.Hi)}
 	}
-	return windows.Bounds{
-		Lo: max(hard.Lo, (float64(e)-halfWidth)*lo), Hi: min(hard.Hi, (float64(e)+halfWidth)*hi),
+	known := x.windows.Part(d, float64(e), halfWidth, x.machine[site])
+	return windows.Bounds{Lo: max(hard.Lo, known.Lo), Hi: min(hard.Hi, known.Hi)}
+}
+
+// machineTimes adds up the machine times of sites.
+func (x *explanation) machineTimes() {
+	x.machine, x.inclusiveMachine = map[checkpoint.SiteID]float64{}, map[checkpoint.SiteID]float64{}
+	under := make([]float64, x.tree.Len())
+	for n := int32(x.tree.Len()) - 1; n >= 0; n-- {
+		own := x.windows.PathMachine(n)
+		under[n] += own
+		site := x.tree.Site(n)
+		x.machine[site] += own
+		if n == paths.Root {
+			break
+		}
+		under[x.tree.Parent(n)] += under[n]
+		if x.tree.IsOutermost(n) {
+			x.inclusiveMachine[site] += under[n]
+		}
 	}
 }
 

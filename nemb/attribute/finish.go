@@ -44,6 +44,8 @@ func (a *Attributor) Finish() Result {
 		r.Checkpoints, r.CheckpointCPU = time.Duration(t.Wall), time.Duration(t.CPU)
 	}
 	o := &outcome{explanation: a.explain(), stacks: a.stacks, tree: a.stacks.Tree}
+	a.calls.SetIdle(o.idleOfCalls())
+	r.Idle, r.Seen = o.idlePowers(), o.seen()
 	if o.main >= 0 && o.fits[o.main] != nil {
 		r.Method = Regression
 	}
@@ -64,6 +66,43 @@ func (a *Attributor) Finish() Result {
 	r.Paths = o.listPaths(under, MaxPaths)
 	r.Costs = o.costs(under, a.calls, r.Total.ProgramHi)
 	return r
+}
+
+// idleOfCalls is the idle power in the energy of long calls, in watts.
+func (o *outcome) idleOfCalls() (watts float64) {
+	for d, p := range o.idle {
+		if domain := o.windows.Domains[d].Domain; domain.InTotal && domain.Method == nemb.Measured {
+			watts += p.Power
+		}
+	}
+	return watts
+}
+
+// idlePowers are those that were set aside, at the end of the run or window by window.
+func (o *outcome) idlePowers() []nemb.IdlePower {
+	powers := slices.Clone(o.idle)
+	for d := range powers {
+		domain := &o.windows.Domains[d].Domain
+		switch {
+		case powers[d].Method != nemb.IdleUnknown || domain.Base <= 0 || domain.Program:
+		case domain.BaseHi > 0:
+			powers[d] = nemb.IdlePower{Power: domain.Base, Lo: domain.BaseLo, Hi: domain.BaseHi,
+				Method: cmp.Or(domain.BaseMethod, nemb.IdleBaseline)}
+		default:
+			powers[d] = nemb.IdlePower{Power: domain.Base, Lo: domain.Base * domain.Lo, Hi: domain.Base * domain.Hi,
+				Method: nemb.IdleModel}
+		}
+	}
+	return powers
+}
+
+// seen is what the run showed of each domain's idle power.
+func (o *outcome) seen() []nemb.IdlePower {
+	all := make([]nemb.IdlePower, len(o.idle))
+	for d := range all {
+		all[d] = o.windows.Seen(d)
+	}
+	return all
 }
 
 // counted says what was counted and not timed.

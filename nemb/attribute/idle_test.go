@@ -1,6 +1,7 @@
 package attribute
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -55,23 +56,86 @@ func TestMeasuredBase(t *testing.T) {
 	}
 }
 
-// A machine that draws less than it did idle leaves nothing owing for long.
+// A machine that draws less than its measured idle power shows how much it may be.
 func TestBaseTooHigh(t *testing.T) {
 	d := counter
-	d.Base, d.BaseLo, d.BaseHi = 50, 0, 51
+	d.Base, d.BaseLo, d.BaseHi = 50, 45, 51
 	a := New([]nemb.Domain{d}, 2)
-	at := func(ms int64, uj nemb.Energy) nemb.Sample {
-		return nemb.Sample{At: checkpoint.Tick(ms * 1e6), Time: checkpoint.Instant(ms * 1e6), Energy: []nemb.Energy{uj}, Usage: account.Usage{Program: time.Duration(ms * 1e6)}}
+	const samples = 400 // each 100 ms: 10 W for 20 s, and 200 W for 20 s
+	energy := nemb.Energy(0)
+	for i := range int64(samples + 1) {
+		at := i * 100 * ms
+		s := nemb.Sample{At: checkpoint.Tick(at), Time: checkpoint.Instant(at), Energy: []nemb.Energy{energy},
+			Usage: account.Usage{Program: time.Duration(at)}}
+		switch {
+		case i == samples:
+			a.Last(s)
+		default:
+			a.Close(s)
+		}
+		if i < samples/2 {
+			energy += 1e6
+		} else {
+			energy += 20e6
+		}
 	}
-	a.Close(at(1, 0))
-	a.Close(at(10_001, 100e6))       // 10 W: all of it is idle
-	a.Last(at(20_001, 100e6+2000e6)) // 200 W: 50 W are idle, and one second of what was missing
 	r := a.Finish()
 	lawful(t, r)
-	if want := nemb.Energy(100e6 + 500e6 + 50e6); r.Total.Idle != want {
-		t.Errorf("idle %d, want %d", r.Total.Idle, want)
+	want := nemb.IdlePower{Power: 10, Lo: 10, Hi: 10, Method: nemb.IdleBaseline}
+	if got := r.Idle[0]; math.Abs(got.Power-10) > 1e-9 || got.Method != want.Method || r.Total.Idle != 400e6 {
+		t.Errorf("%+v, %d uJ idle, want %+v", got, r.Total.Idle, want)
 	}
-	if r.Total.ProgramHi < 2000e6-1 { // it may have been no idle power at all
-		t.Errorf("program up to %d", r.Total.ProgramHi)
+}
+
+// Idle power is a constant: two functions of 20 and 5 W on a machine that draws 4 W idle
+// differ by what they make it draw. The intervals hold the truth however the idle power was
+// found, and so do those of what the run shows of it.
+func TestConstantIdle(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		domain nemb.Domain
+		nap    time.Duration
+		method nemb.IdleMethod
+		off    float64 // W, by which the idle power may be off
+		part   float64 // by which the energy of a function may be off
+	}{
+		{"published", published, 0, nemb.IdlePublished, 2, .3},
+		{"the run", published, 100 * time.Millisecond, nemb.IdleRun, .3, .1},
+		{"remembered", publishedAnd(func(d *nemb.Domain) {
+			d.Remembered = nemb.IdlePower{Power: 4, Lo: 3.9, Hi: 4.2, Method: nemb.IdleRemembered}
+		}), 0, nemb.IdleRemembered, .01, .05},
+		{"bound", publishedAnd(func(d *nemb.Domain) {
+			d.Remembered = nemb.IdlePower{Power: 4.3, Hi: 4.3, Method: nemb.IdleBound}
+		}), 0, nemb.IdleBound, .5, .1},
+		{"baseline", publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = 4, 3.95, 4.05 }), 0, nemb.IdleBaseline, .01, .05},
+	} {
+		for seed := range uint64(3) {
+			p := truth{functions: 2, mean: 500 * time.Microsecond, threads: 1, spare: 3, length: 20 * time.Second, seed: seed + 1,
+				watts: []float64{20, 5}, idle: 4, nap: tt.nap, domain: tt.domain}.play()
+			lawful(t, p.result)
+			got := p.result.Idle[0]
+			if got.Method != tt.method || math.Abs(got.Power-4) > tt.off || got.Lo > 4 || got.Hi < 4 {
+				t.Errorf("%s: idle power %+v, want 4 W, %s", tt.name, got, tt.method)
+			}
+			for _, c := range p.result.Costs {
+				if c.Site == asleep {
+					continue
+				}
+				e := p.energy[c.Site]
+				if math.Abs(c.Self.Energy.Joules()/e-1) > tt.part || c.Self.Lo.Joules() > e || c.Self.Hi.Joules() < e {
+					t.Errorf("%s: %d has %.3f [%.3f, %.3f] J, want %.3f", tt.name, c.Site, c.Self.Energy.Joules(),
+						c.Self.Lo.Joules(), c.Self.Hi.Joules(), e)
+				}
+			}
+			truth := 0.0
+			for _, e := range p.energy {
+				truth += e
+			}
+			truth += p.outside
+			l := p.result.Total
+			if l.ProgramLo.Joules() > truth || l.ProgramHi.Joules() < truth {
+				t.Errorf("%s: the program has [%.3f, %.3f] J, want %.3f", tt.name, l.ProgramLo.Joules(), l.ProgramHi.Joules(), truth)
+			}
+		}
 	}
 }

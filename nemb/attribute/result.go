@@ -141,8 +141,11 @@ type Result struct {
 	Domains []Ledger // per domain
 	Total   Ledger   // over the domains that are InTotal
 	Stats   Stats
-	Wall    time.Duration // from the first sample to the last
-	CPU     time.Duration // of the program
+	// Idle is the idle power of each domain, whose energy over the run is the ledgers' Idle,
+	// and Seen what the run itself showed of it, for later runs on the machine.
+	Idle, Seen []nemb.IdlePower
+	Wall       time.Duration // from the first sample to the last
+	CPU        time.Duration // of the program
 
 	Background []string // the classes of the ledgers' Background
 

@@ -40,7 +40,16 @@ type truth struct {
 	every     time.Duration // between samples; 1 ms where it is 0
 	seed      uint64
 	cost      float64 // of an event, in ns; it is within the times of the functions
+	// The machine draws idle watts all the time, and has so many more processors that nobody
+	// uses. The program sleeps for nap after each second. domain has what is known of that.
+	idle   float64
+	spare  int
+	nap    time.Duration
+	domain nemb.Domain
 }
+
+// asleep is the site of a function that waits.
+const asleep checkpoint.SiteID = 1000
 
 // played is what became of one.
 type played struct {
@@ -93,8 +102,16 @@ type edge struct {
 func (p truth) play() played {
 	random := rand.New(rand.NewPCG(p.seed, 11))
 	out := played{callers: len(p.callers), energy: map[checkpoint.SiteID]float64{}, all: map[checkpoint.SiteID]float64{}, linear: map[checkpoint.SiteID]float64{}}
-	var edges []edge
+	edges := []edge{{0, p.idle}}
 	var tp tape
+	var naps []int64 // when those of the only thread began
+	awake := func(t time.Duration) time.Duration {
+		off := time.Duration(0)
+		for _, from := range naps {
+			off += max(0, min(p.nap, t-time.Duration(from)))
+		}
+		return t - off
+	}
 	type stay struct {
 		site     checkpoint.SiteID
 		from, to int64
@@ -182,6 +199,12 @@ func (p truth) play() played {
 				exit(site)
 			}
 			run(0, int64(p.mean/20), 15) // the caller, which has no checkpoints
+			if second := int64(time.Second) + int64(p.nap); p.nap > 0 && at-int64(len(naps))*second >= int64(time.Second) {
+				naps = append(naps, at)
+				enter(asleep)
+				at += int64(p.nap)
+				exit(asleep)
+			}
 		}
 	}
 	slices.SortFunc(edges, func(x, y edge) int { return cmp.Compare(x.at, y.at) })
@@ -203,15 +226,17 @@ func (p truth) play() played {
 		last = t
 		s := nemb.Sample{At: checkpoint.Tick(origin + t), Time: checkpoint.Instant(origin + t), Energy: []nemb.Energy{nemb.Energy(c.Read(t) - first)}}
 		for thread := range p.threads {
-			s.Usage.Program += t
-			s.Usage.Threads = append(s.Usage.Threads, account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)}, CPU: t})
+			s.Usage.Program += awake(t)
+			s.Usage.Threads = append(s.Usage.Threads, account.ThreadUsage{Thread: checkpoint.Thread{PID: 1, TID: uint32(thread + 1)}, CPU: awake(t)})
 		}
 		samples = append(samples, s)
 		if t == time.Duration(end) {
 			break
 		}
 	}
-	a := New([]nemb.Domain{{ID: "package-0", Method: nemb.Measured, InTotal: true, Period: time.Millisecond, Lo: 1, Hi: 1}}, p.threads)
+	domain := p.domain
+	domain.ID, domain.Method, domain.InTotal, domain.Period, domain.Lo, domain.Hi = "package-0", nemb.Measured, true, time.Millisecond, 1, 1
+	a := New([]nemb.Domain{domain}, p.threads+p.spare)
 	out.attr = a
 	for i, s := range samples {
 		for id, words := range tp.words {
@@ -245,6 +270,17 @@ func (p truth) play() played {
 	return out
 }
 
+// published is a domain of which nothing but the published share is known. It says 5.1 W of
+// a machine that draws 4.
+var published = nemb.Domain{IdleShare: .1, IdleShareMost: .3}
+
+// publishedAnd is such a domain of which more is known.
+func publishedAnd(more func(*nemb.Domain)) nemb.Domain {
+	d := published
+	more(&d)
+	return d
+}
+
 // programs are the table of docs/attribution.md.
 var programs = []truth{
 	{name: "two, 50 us, random", functions: 2, mean: 50 * time.Microsecond},
@@ -271,6 +307,16 @@ var programs = []truth{
 	{name: "one for two callers that run a fifth of it, 500 us", functions: 3, callers: []float64{12, 10}, part: 0.2, mean: 500 * time.Microsecond,
 		watts: []float64{40, 12}, within: 0.3}, // which is which cannot be told, and the intervals say so
 	{name: "five, 500 us, samples each 10 ms", functions: 5, mean: 500 * time.Microsecond, every: 10 * time.Millisecond},
+	{name: "two, 500 us, 4 W idle, published share", functions: 2, mean: 500 * time.Microsecond, idle: 4, spare: 3,
+		domain: published, within: 0.3},
+	{name: "two, 500 us, 4 W idle, seen in the run", functions: 2, mean: 500 * time.Microsecond, idle: 4, spare: 3,
+		domain: published, nap: 100 * time.Millisecond},
+	{name: "two, 500 us, 4 W idle, remembered", functions: 2, mean: 500 * time.Microsecond, idle: 4, spare: 3,
+		domain: publishedAnd(func(d *nemb.Domain) {
+			d.Remembered = nemb.IdlePower{Power: 4, Lo: 3.9, Hi: 4.2, Method: nemb.IdleRemembered}
+		})},
+	{name: "two, 500 us, 4 W idle, --baseline", functions: 2, mean: 500 * time.Microsecond, idle: 4, spare: 3,
+		domain: publishedAnd(func(d *nemb.Domain) { d.Base, d.BaseLo, d.BaseHi = 4, 3.95, 4.05 })},
 }
 
 var truthSeeds = flag.Uint64("seeds", 2, "how often TestTruth plays each program")
@@ -331,6 +377,9 @@ type score struct {
 func (s *score) add(t *testing.T, p played) {
 	lawful(t, p.result)
 	for _, c := range p.result.Costs {
+		if c.Site == asleep {
+			continue
+		}
 		if p.isCaller(c.Site) {
 			s.addCaller(p, c)
 			continue

@@ -36,6 +36,7 @@ type Window struct {
 	PerTick  float64         // ns
 	Weight   float64         // ns, the program's processor time
 	Joules   float64         // the program's, in the measured domains that are in the total
+	Machine  float64         // s, the program's part of the window; idle power times it is not the program's
 	Moved    bool            // one of these counters moved
 	Period   float64         // ns, the longest of these counters'; 0 where none is known
 }
@@ -60,14 +61,17 @@ type Calls struct {
 	single  map[checkpoint.SiteID]*perCall
 	spans   spans
 	weight  float64 // ns, of the window before
+	before  float64 // s, the machine time of the window before
 	long    int64   // ticks from which on a call is long
+	idle    float64 // W, see SetIdle
 }
 
 // thread is what is kept of a thread for its long calls.
 type thread struct {
 	id    checkpoint.Thread
-	knots []nemb.Knot // of what it used, the latest
-	used  float64     // J
+	knots []knot  // of what it used, the latest
+	used  float64 // J
+	time  float64 // s, its part of the machine time
 	// cpuBefore is the processor time that it used in the window before, ns.
 	cpuBefore float64
 	marks     []mark // open calls that are long already
@@ -78,7 +82,14 @@ type thread struct {
 type mark struct {
 	paths.Call
 	from, to float64 // ns
-	knots    []nemb.Knot
+	knots    []knot
+}
+
+// knot is what a thread had used by the update of a counter, with the machine time that
+// went with it.
+type knot struct {
+	nemb.Knot
+	time float64 // s
 }
 
 // New begins with no call. tree has the paths of the calls.
@@ -108,11 +119,11 @@ func (c *Calls) Close(w Window, threads []Thread) {
 	for _, t := range threads {
 		state := c.threads[t.ID]
 		if state == nil {
-			state = &thread{id: t.ID, knots: []nemb.Knot{{At: w.From}}}
+			state = &thread{id: t.ID, knots: []knot{{Knot: nemb.Knot{At: w.From}}}}
 			c.threads[t.ID] = state
 			c.order = append(c.order, state)
 		}
-		state.use(w, t.CPU, c.weight)
+		state.use(w, t.CPU, c.weight, c.before)
 		for _, span := range t.Long {
 			if !c.tree.IsOutermost(span.Node) || c.tree.Site(span.Node) == checkpoint.OwnSite {
 				continue
@@ -125,8 +136,11 @@ func (c *Calls) Close(w Window, threads []Thread) {
 		c.measurePast(state, w, t.Ended)
 	}
 	c.forget(threads)
-	c.weight = w.Weight
+	c.weight, c.before = w.Weight, w.Machine
 }
+
+// SetIdle says what part of the energy of calls is idle power, in watts.
+func (c *Calls) SetIdle(watts float64) { c.idle = watts }
 
 // forget forgets the threads that have ended.
 func (c *Calls) forget(threads []Thread) {
@@ -153,8 +167,8 @@ func (c *Calls) keepSpans(w Window, threads []Thread) {
 
 // use adds what a thread used in a window. A reading is half a period old on
 // average: the window's energy is in part of the time before it, in which the
-// program used weightBefore.
-func (t *thread) use(w Window, cpu, weightBefore float64) {
+// program used weightBefore. machineBefore is the machine time of that window.
+func (t *thread) use(w Window, cpu, weightBefore, machineBefore float64) {
 	wall := w.To - w.From
 	behind := min(wall, w.Period)
 	late := 0.0
@@ -163,13 +177,15 @@ func (t *thread) use(w Window, cpu, weightBefore float64) {
 	}
 	if of := (1-late)*w.Weight + late*weightBefore; of > 0 {
 		t.used += w.Joules * ((1-late)*cpu + late*t.cpuBefore) / of
+		t.time += ((1-late)*w.Machine + late*machineBefore) * ((1-late)*cpu + late*t.cpuBefore) / of
 	}
 	t.cpuBefore = cpu
 	if w.Moved {
 		if len(t.knots) >= keptKnots {
 			t.knots = append(t.knots[:0], t.knots[keptKnots/4:]...)
 		}
-		t.knots = append(t.knots, nemb.Knot{At: w.To - behind/2, Slack: behind / 2, Joules: t.used})
+		k := nemb.Knot{At: w.To - behind/2, Slack: behind / 2, Joules: t.used}
+		t.knots = append(t.knots, knot{k, t.time})
 	}
 }
 
@@ -238,22 +254,28 @@ func (c *Calls) measure(t *thread, m mark, now float64) {
 	}
 	// What began with the run, or ends with it or its thread.
 	if n := len(knots); n > 0 && knots[n-1].At < m.to {
-		knots = append(knots, nemb.Knot{At: max(now, m.to), Joules: t.used})
+		knots = append(knots, knot{nemb.Knot{At: max(now, m.to), Joules: t.used}, t.time})
 	}
 	if len(knots) > 0 && knots[0].At > m.from {
-		knots = slices.Insert(knots, 0, nemb.Knot{At: m.from, Joules: knots[0].Joules})
+		knots = slices.Insert(knots, 0, knot{nemb.Knot{At: m.from, Joules: knots[0].Joules}, knots[0].time})
 	}
-	span, ok := nemb.Across(knots, m.from, m.to)
+	energy, times := make([]nemb.Knot, len(knots)), make([]nemb.Knot, len(knots))
+	for i, k := range knots {
+		energy[i], times[i] = k.Knot, k.Knot
+		times[i].Joules = k.time
+	}
+	span, ok := nemb.Across(energy, m.from, m.to)
 	if !ok {
 		return
 	}
+	machine, _ := nemb.Across(times, m.from, m.to)
 	site := c.tree.Site(m.Node)
 	p := c.single[site]
 	if p == nil {
 		p = &perCall{}
 		c.single[site] = p
 	}
-	p.add(span.Joules, span.Method == nemb.Bracketed)
+	p.add(one{span.Joules, machine.Joules}, span.Method == nemb.Bracketed)
 }
 
 // End measures the calls that are over when the run ends.
@@ -267,7 +289,7 @@ func (c *Calls) End(now float64) {
 }
 
 // Of is the summary of the long calls of a site.
-func (c *Calls) Of(site checkpoint.SiteID) Summary { return c.single[site].summary() }
+func (c *Calls) Of(site checkpoint.SiteID) Summary { return c.single[site].summary(c.idle) }
 
 // Spans lists the longest calls in the order in which they began, an outer one
 // before what is in it.

@@ -36,27 +36,39 @@ func (c Summary) Method() string {
 	return nemb.Bracketed + ", " + edgeMethod
 }
 
+// one is what a call used: the energy with idle power, in joules, and the machine time that
+// goes with it, in seconds. Idle power is known at the end of a run.
+type one struct{ joules, machine float64 }
+
+func (o one) without(idle float64) float64 { return o.joules - idle*o.machine }
+
 // perCall sums up the calls of a site.
 type perCall struct {
 	n, bracketed uint64
-	sum          float64
-	least, most  float64
-	kept         []float64 // J, a sample of keptCalls
+	sum          one
+	least, most  one   // by joules, of all calls
+	kept         []one // a sample of keptCalls
 	random       *rand.Rand
 }
 
-func (c *perCall) add(joules float64, bracketed bool) {
+func (c *perCall) add(call one, bracketed bool) {
 	if c.n == 0 {
-		c.least = math.Inf(1)
+		c.least, c.most = call, call
 	}
 	c.n++
 	if bracketed {
 		c.bracketed++
 	}
-	c.sum += joules
-	c.least, c.most = min(c.least, joules), max(c.most, joules)
+	c.sum.joules += call.joules
+	c.sum.machine += call.machine
+	if call.joules < c.least.joules {
+		c.least = call
+	}
+	if call.joules > c.most.joules {
+		c.most = call
+	}
 	if len(c.kept) < keptCalls {
-		c.kept = append(c.kept, joules)
+		c.kept = append(c.kept, call)
 		return
 	}
 	// Each of the n is as likely as any other to be kept (Vitter, ACM TOMS 11,
@@ -65,20 +77,27 @@ func (c *perCall) add(joules float64, bracketed bool) {
 		c.random = rand.New(rand.NewPCG(1, 2))
 	}
 	if i := c.random.Uint64N(c.n); i < keptCalls {
-		c.kept[i] = joules
+		c.kept[i] = call
 	}
 }
 
-func (c *perCall) summary() Summary {
+// summary is that without idle power. The least and the most of more calls than are kept
+// are those of the calls that used least and most with it.
+func (c *perCall) summary(idle float64) Summary {
 	if c == nil || c.n == 0 {
 		return Summary{}
 	}
-	kept := slices.Sorted(slices.Values(c.kept))
+	var kept []float64
+	for _, call := range c.kept {
+		kept = append(kept, call.without(idle))
+	}
+	slices.Sort(kept)
 	at := func(q float64) nemb.Energy {
 		return energy(kept[int(math.Round(q*float64(len(kept)-1)))])
 	}
 	return Summary{
-		N: c.n, Bracketed: c.bracketed, Min: energy(c.least), Max: energy(c.most), Mean: energy(c.sum / float64(c.n)),
+		N: c.n, Bracketed: c.bracketed, Mean: energy(c.sum.without(idle) / float64(c.n)),
+		Min: energy(min(c.least.without(idle), kept[0])), Max: energy(max(c.most.without(idle), kept[len(kept)-1])),
 		Median: at(0.5), P95: at(0.95),
 	}
 }

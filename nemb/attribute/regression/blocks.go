@@ -15,9 +15,11 @@ import (
 type block struct {
 	span   float64   // ns
 	energy []float64 // the program's, per domain of the collector, in microjoules
-	times  []Entry   // by rising column
-	edge   []Entry   // those of its last window
-	last   float64   // ns, the length of its last window
+	// machine is the program's part of span, by processor time, in microseconds.
+	machine float64
+	times   []Entry // by rising column
+	edge    []Entry // those of its last window
+	last    float64 // ns, the length of its last window
 }
 
 // Entry is the processor time of a column in a window, in nanoseconds.
@@ -237,7 +239,7 @@ func (c *collector) halve() {
 
 // join is a block and the one that follows it as one.
 func join(x, y block) block {
-	b := block{span: x.span + y.span, edge: y.edge, last: y.last}
+	b := block{span: x.span + y.span, machine: x.machine + y.machine, edge: y.edge, last: y.last}
 	for i := range x.energy {
 		b.energy = append(b.energy, x.energy[i]+y.energy[i])
 	}

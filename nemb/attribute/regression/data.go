@@ -44,18 +44,28 @@ func NewData(counters []Counter, of Contexts) *Data {
 // effect.
 func (d *Data) HasCounters() bool { return len(d.collectors) > 0 }
 
-// Add takes a window. wall is its length in nanoseconds; spent the program's
-// energy in each domain, in microjoules; moved whether the counter of each domain
-// showed any; times the processor time of each column, by rising column.
-func (d *Data) Add(wall float64, spent []float64, moved []bool, times []Entry) {
+// Window is what the program did in a window.
+type Window struct {
+	Wall float64 // its length in nanoseconds
+	// Machine is the program's part of it, by processor time, in microseconds: times the
+	// idle power it is to be taken off Spent.
+	Machine float64
+	Spent   []float64 // the program's energy in each domain, in microjoules
+	Moved   []bool    // whether the counter of each domain moved
+	Times   []Entry   // the processor time of each column, by rising column
+}
+
+// Add takes a window.
+func (d *Data) Add(w Window) {
 	for _, c := range d.collectors {
 		c.energy = c.energy[:0]
 		any := false
 		for _, domain := range c.domains {
-			c.energy = append(c.energy, spent[domain])
-			any = any || moved[domain]
+			c.energy = append(c.energy, w.Spent[domain])
+			any = any || w.Moved[domain]
 		}
-		c.add(wall, c.energy, times, any)
+		c.open.machine += w.Machine
+		c.add(w.Wall, c.energy, w.Times, any)
 	}
 }
 
@@ -71,14 +81,17 @@ func (d *Data) Lengthen(domain int, period float64) {
 // Run is the processor time of a column, in nanoseconds, and in how many goes it ran.
 type Run struct{ Time, Count float64 }
 
-// Fits finds the powers in each of so many domains; nil where a domain has no
-// counter or its blocks are too few. No window may follow. runs has what is known of
-// how long columns run in one go; those of a function's contexts add up.
-func (d *Data) Fits(domains int, runs map[Column]Run) []*Fit {
-	fits := make([]*Fit, domains)
+// Fits finds the powers in each domain, without its idle power in watts; nil where a domain
+// has no counter or its blocks are too few. No window may follow. runs has what is known
+// of how long columns run in one go; those of a function's contexts add up.
+func (d *Data) Fits(idle []float64, runs map[Column]Run) []*Fit {
+	fits := make([]*Fit, len(idle))
 	for _, c := range d.collectors {
 		c.endBlock()
 		for i, domain := range c.domains {
+			for b := range c.blocks {
+				c.blocks[b].energy[i] -= idle[domain] * c.blocks[b].machine
+			}
 			fits[domain] = c.fit(i, runs)
 		}
 	}

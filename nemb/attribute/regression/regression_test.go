@@ -37,7 +37,7 @@ func windows(n int, powers watts, bound ...Column) *Data {
 			times = append(times, Entry{k, float32(t)})
 			energy += t * powers[k][0] * 1e-3
 		}
-		d.Add(10e6, []float64{-1, energy}, []bool{false, true}, times)
+		d.Add(Window{Wall: 10e6, Spent: []float64{-1, energy}, Moved: []bool{false, true}, Times: times})
 	}
 	return d
 }
@@ -47,7 +47,7 @@ func windows(n int, powers watts, bound ...Column) *Data {
 func TestPowers(t *testing.T) {
 	powers := watts{Background(0): {3, 1}, Outside: {15, 1}, site(7): {5, 3}, site(8): {20, 3}, site(9): {40, 2}}
 	d := windows(400, powers)
-	fits := d.Fits(2, nil)
+	fits := d.Fits(make([]float64, 2), nil)
 	if fits[0] != nil || fits[1] == nil {
 		t.Fatalf("%v", fits)
 	}
@@ -77,7 +77,7 @@ func TestPowers(t *testing.T) {
 // Columns that run in one proportion have a power together and none of their own:
 // each has its part of the time, and the group is named.
 func TestCollinearColumns(t *testing.T) {
-	f := windows(400, watts{site(1): {10, 2}, site(2): {30, 2}, site(3): {20, 4}}, site(1), site(2)).Fits(2, nil)[1]
+	f := windows(400, watts{site(1): {10, 2}, site(2): {30, 2}, site(3): {20, 4}}, site(1), site(2)).Fits(make([]float64, 2), nil)[1]
 	for _, k := range []Column{site(1), site(2)} {
 		e := f.Columns[k]
 		if e.Reason != Collinear || !slices.Equal(e.Group, []Column{site(1), site(2)}) && !slices.Equal(e.Group, []Column{site(2), site(1)}) {
@@ -95,7 +95,7 @@ func TestCollinearColumns(t *testing.T) {
 // The power of the runtime's own work is the mean, whatever the data say.
 func TestOwnWorkHasTheMean(t *testing.T) {
 	own := Runtime
-	f := windows(400, watts{site(1): {10, 3}, site(2): {30, 3}, own: {40, 1}}).Fits(2, nil)[1]
+	f := windows(400, watts{site(1): {10, 3}, site(2): {30, 3}, own: {40, 1}}).Fits(make([]float64, 2), nil)[1]
 	if e := f.Columns[own]; e.IsResolved() || e.Reason != Noisy || math.Abs(e.Power/22.9-1) > 0.05 {
 		t.Errorf("%+v, want 22.9 W and no answer", e)
 	}
@@ -103,10 +103,10 @@ func TestOwnWorkHasTheMean(t *testing.T) {
 
 // Too few blocks, and no energy, show nothing.
 func TestNothingToFit(t *testing.T) {
-	if f := windows(minBlocks-1, watts{site(1): {10, 5}}).Fits(2, nil)[1]; f != nil {
+	if f := windows(minBlocks-1, watts{site(1): {10, 5}}).Fits(make([]float64, 2), nil)[1]; f != nil {
 		t.Errorf("%d blocks: %+v", minBlocks-1, f)
 	}
-	if f := windows(100, watts{site(1): {0, 5}}).Fits(2, nil)[1]; f != nil {
+	if f := windows(100, watts{site(1): {0, 5}}).Fits(make([]float64, 2), nil)[1]; f != nil {
 		t.Errorf("no energy: %+v", f)
 	}
 	if NewData(nil, nil).HasCounters() {
@@ -127,7 +127,7 @@ func TestCountersOfOnePeriod(t *testing.T) {
 	}
 	add := func(windows int) {
 		for range windows {
-			d.Add(10e6, []float64{1, 0, 2, 3, 4}, []bool{false, false, true, true, false}, []Entry{{site(1), 5e6}})
+			d.Add(Window{Wall: 10e6, Spent: []float64{1, 0, 2, 3, 4}, Moved: []bool{false, false, true, true, false}, Times: []Entry{{site(1), 5e6}}})
 		}
 	}
 	add(4)

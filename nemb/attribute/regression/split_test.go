@@ -37,7 +37,7 @@ func contexts(windows int, powers map[Column]float64, noise float64) *Data {
 				times = append(times, Entry{k, sums[k]})
 			}
 		}
-		d.Add(1e6, []float64{energy}, []bool{true}, times)
+		d.Add(Window{Wall: 1e6, Spent: []float64{energy}, Moved: []bool{true}, Times: times})
 	}
 	return d
 }
@@ -55,7 +55,7 @@ func runs(powers map[Column]float64) map[Column]Run {
 // the rest. The function's estimate is that of both.
 func TestContextsArePartsOfTheirFunction(t *testing.T) {
 	powers := map[Column]float64{site(1): 12, site(2): 9, site(11): 24, site(13): 6, site(14): 6}
-	f := contexts(8000, powers, 0.05).Fits(1, runs(powers))[0]
+	f := contexts(8000, powers, 0.05).Fits(make([]float64, 1), runs(powers))[0]
 	near, of := f.Part(site(11))
 	if of == nil {
 		t.Fatal("no context has a power of its own")
@@ -85,7 +85,7 @@ func TestContextsArePartsOfTheirFunction(t *testing.T) {
 // A context within another is found where it alone differs.
 func TestContextsOfContexts(t *testing.T) {
 	powers := map[Column]float64{site(1): 12, site(11): 8, site(13): 8, site(14): 22}
-	f := contexts(8000, powers, 0.05).Fits(1, runs(powers))[0]
+	f := contexts(8000, powers, 0.05).Fits(make([]float64, 1), runs(powers))[0]
 	if _, e := f.Part(site(14)); e == nil || math.Abs(e.Power/22-1) > 0.03 {
 		t.Fatalf("%+v, want 22 W", e)
 	}
@@ -102,7 +102,7 @@ func TestContextsOfOnePower(t *testing.T) {
 	powers := map[Column]float64{site(1): 12, site(11): 9, site(13): 9, site(14): 9}
 	before := differs
 	for _, windows := range []int{1000, 8000} {
-		f := contexts(windows, powers, 0.2).Fits(1, runs(powers))[0]
+		f := contexts(windows, powers, 0.2).Fits(make([]float64, 1), runs(powers))[0]
 		if _, e := f.Part(site(11)); e != nil {
 			t.Errorf("%d windows: the contexts have powers of their own", windows)
 		}
@@ -119,7 +119,7 @@ func TestContextsOfOnePower(t *testing.T) {
 // of the context around it cannot differ.
 func TestContextsOfWhichNothingIsKnown(t *testing.T) {
 	doubts := func(powers map[Column]float64) map[Column]float64 {
-		return contexts(20*blockPeriods, powers, 0.1).Fits(1, runs(powers))[0].Doubts // too few blocks
+		return contexts(20*blockPeriods, powers, 0.1).Fits(make([]float64, 1), runs(powers))[0].Doubts // too few blocks
 	}
 	known := doubts(map[Column]float64{site(1): 12, site(11): 9, site(13): 9, site(14): 9})
 	if len(known) != 2 || known[site(11)]+known[site(12)] != differs || known[site(13)]+known[site(14)] != differs {
@@ -139,9 +139,9 @@ func TestContextsThatAreDropped(t *testing.T) {
 	for range 8000 { // 1 always runs beside one of the contexts
 		near, far := 1e5*float64(random.IntN(5)), 1e5*float64(random.IntN(5))
 		times := []Entry{{site(1), float32(far)}, {site(11), float32(near)}, {site(12), float32(far)}}
-		d.Add(1e6, []float64{1e-3 * (20*near + 5*far + 5*far)}, []bool{true}, times)
+		d.Add(Window{Wall: 1e6, Spent: []float64{1e-3 * (20*near + 5*far + 5*far)}, Moved: []bool{true}, Times: times})
 	}
-	f := d.Fits(1, nil)[0]
+	f := d.Fits(make([]float64, 1), nil)[0]
 	if _, e := f.Part(site(11)); e != nil {
 		t.Fatalf("%+v", e)
 	}

@@ -36,7 +36,9 @@ func (p *presence) window(from, to checkpoint.Tick, part, alone float64) {
 type siteBound struct {
 	self, inclusive     presence
 	selfOf, inclusiveOf []Bounds // per domain
-	listed              bool     // in siteBounds.recent
+	// The same of machine time, of which idle power is a multiple (see machineTime).
+	selfMachine, inclusiveMachine []Bounds
+	listed                        bool // in siteBounds.recent
 }
 
 // siteBounds is what counters alone show of each site.
@@ -66,7 +68,10 @@ func (x *siteBounds) ran(shares map[checkpoint.SiteID]Share, domains int, from, 
 	for site, share := range shares {
 		b := x.sites[site]
 		if b == nil {
-			b = &siteBound{selfOf: make([]Bounds, domains), inclusiveOf: make([]Bounds, domains)}
+			b = &siteBound{
+				selfOf: make([]Bounds, domains), inclusiveOf: make([]Bounds, domains),
+				selfMachine: make([]Bounds, domains), inclusiveMachine: make([]Bounds, domains),
+			}
 			x.sites[site] = b
 		}
 		if !b.listed {
@@ -94,35 +99,51 @@ func (x *siteBounds) add(d int, domain nemb.Domain, program programEnergy, stale
 	for _, site := range x.recent {
 		b, share := x.sites[site], x.shares[site]
 		self, inclusive := &b.selfOf[d], &b.inclusiveOf[d]
+		selfMachine, inclusiveMachine := &b.selfMachine[d], &b.inclusiveMachine[d]
+		add := func(to, machine *Bounds, least, most float64) {
+			to.Lo += lo * least
+			to.Hi += hi * most
+			machine.Lo += program.machine * least
+			machine.Hi += program.machine * most
+		}
 		if domain.Method != nemb.Measured {
-			self.Lo += lo * share.Self
-			self.Hi += hi * share.Self
-			inclusive.Lo += lo * share.Inclusive
-			inclusive.Hi += hi * share.Inclusive
+			add(self, selfMachine, share.Self, share.Self)
+			add(inclusive, inclusiveMachine, share.Inclusive, share.Inclusive)
 			continue
 		}
-		if share.Self > x.alone && b.self.alone+stale <= x.from {
-			self.Lo += lo * share.Self
+		least := func(p *presence, part float64) float64 {
+			if part > x.alone && p.alone+stale <= x.from {
+				return part
+			}
+			return 0
 		}
-		if b.self.last+stale > x.from {
-			self.Hi += hi
+		most := func(p *presence) float64 {
+			if p.last+stale > x.from {
+				return 1
+			}
+			return 0
 		}
-		if share.Inclusive > x.alone && b.inclusive.alone+stale <= x.from {
-			inclusive.Lo += lo * share.Inclusive
-		}
-		if b.inclusive.last+stale > x.from {
-			inclusive.Hi += hi
-		}
+		add(self, selfMachine, least(&b.self, share.Self), most(&b.self))
+		add(inclusive, inclusiveMachine, least(&b.inclusive, share.Inclusive), most(&b.inclusive))
 	}
 }
 
 // Bounds is what the windows alone show of a site in a domain: the least and the
 // most that it used, by itself and with what it called.
 func (w *Windows) Bounds(site checkpoint.SiteID, d int) (self, inclusive Bounds) {
-	if b := w.bounds.sites[site]; b != nil {
-		return b.selfOf[d], b.inclusiveOf[d]
+	b := w.bounds.sites[site]
+	if b == nil {
+		return Bounds{}, Bounds{}
 	}
-	return Bounds{}, Bounds{}
+	domain := &w.Domains[d]
+	less := func(of, machine Bounds) Bounds {
+		idle := domain.constant.power
+		return Bounds{
+			Lo: max(0, of.Lo-idle.Hi*machine.Lo*domain.Domain.Lo),
+			Hi: max(0, of.Hi-idle.Lo*machine.Hi*domain.Domain.Hi),
+		}
+	}
+	return less(b.selfOf[d], b.selfMachine[d]), less(b.inclusiveOf[d], b.inclusiveMachine[d])
 }
 
 // HasBounds reports whether a site ran in any window.

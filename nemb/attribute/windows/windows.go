@@ -52,6 +52,7 @@ type Domain struct {
 
 	idleDebt float64 // see measuredIdle
 	spent    float64 // the program's energy in the open window
+	constant constantIdle
 }
 
 // PathTime is how long threads were in a call path, and the processor time that
@@ -63,9 +64,12 @@ type Windows struct {
 	// Classes is how many classes of account.Usage.Background have lines of their
 	// own in the ledger. Set before the first window.
 	Classes int
-	Domains []Domain
-	Times   []PathTime // per call path
-	Stats   Stats
+	// Constant is set where idle power is one figure for the whole run, which Settle sets
+	// aside at its end. Else it is set aside window by window. Set before the first window.
+	Constant bool
+	Domains  []Domain
+	Times    []PathTime // per call path
+	Stats    Stats
 
 	tree   *paths.Tree
 	cpus   float64 // logical processors of the host, 0 where not known
@@ -77,6 +81,7 @@ type Windows struct {
 	threads threadTimes
 	sites   siteShares
 	bounds  siteBounds
+	machine machineTime
 }
 
 // Stats counts what was wrong with samples.
@@ -98,6 +103,7 @@ type Window struct {
 	Sites      map[checkpoint.SiteID]Share
 	Paths      []PathShare // per thread and call path; no root
 	Spent      []float64   // the program's energy, per domain, in microjoules
+	Machine    float64     // the program's part of Wall, by processor time (see machineTime), in microseconds
 	Moved      []bool      // whether the counter of each domain moved
 	Threads    []Use       // in the order in which they were given
 }
@@ -147,6 +153,7 @@ func (w *Windows) grow() {
 	for d := range w.Domains {
 		w.Domains[d].Paths = extend(w.Domains[d].Paths, n)
 	}
+	w.machine.paths = extend(w.machine.paths, n)
 	w.sites.mark, w.sites.under = extend(w.sites.mark, n), extend(w.sites.under, n)
 }
 
@@ -195,6 +202,9 @@ func (w *Windows) Close(s nemb.Sample, failed bool, threads []Thread) Window {
 	out.Sites, out.Paths = w.sites.of, w.sites.paths
 	stale, longest := w.stale(s, prev, out.PerTick)
 	w.bounds.ran(w.sites.of, len(w.Domains), prev.At, s.At, longest)
+	if !failed {
+		w.shareMachine(&out, used)
+	}
 	for d := range w.Domains {
 		w.divide(d, &out, failed, used, stale[d])
 		out.Spent[d] = w.Domains[d].spent
@@ -230,6 +240,9 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 		w.spend(d, float64(e), out.Weight, used.outside)
 		return
 	}
+	if w.isConstant(d) {
+		b.constant.quiet.add(stretch{float64(e), out.Wall, max(0, used.sum())}, e > 0, b.Domain.Period, w.cpus)
+	}
 	idle := w.idle(d, e, out.Wall, used.sum())
 	if !b.Domain.FollowsProcessors() {
 		b.Idle += idle.energy
@@ -249,7 +262,7 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 	b.Own += shares[1]
 	b.Other += shares[2]
 	b.spent = float64(shares[0])
-	program := programEnergy{energy: b.spent, lo: idle.lo * b.spent, hi: idle.hi*b.spent + hidden}
+	program := programEnergy{energy: b.spent, lo: idle.lo * b.spent, hi: idle.hi*b.spent + hidden, machine: out.Machine}
 	b.ProgramLo += program.lo
 	b.ProgramHi += program.hi
 	w.spend(d, b.spent, out.Weight, used.outside)
@@ -262,8 +275,8 @@ func (w *Windows) divide(d int, out *Window, failed bool, used processorTimes, s
 }
 
 // programEnergy is what the program used of a domain in a window, with its bounds,
-// in microjoules.
-type programEnergy struct{ energy, lo, hi float64 }
+// in microjoules. machine is its part of the time, see machineTime.
+type programEnergy struct{ energy, lo, hi, machine float64 }
 
 func nanos[T ~int64](d T) float64 { return float64(d) }
 
@@ -314,22 +327,29 @@ func (w *Windows) spend(d int, energy, weight, outside float64) {
 	}
 	b := &w.Domains[d]
 	if weight <= 0 {
-		b.Paths[paths.Root] += energy
 		b.Direct += energy
+	}
+	w.share(b.Paths, energy, weight, outside)
+}
+
+// share adds an amount to the paths, as they used the processors in the open window.
+func (w *Windows) share(to []float64, amount, weight, outside float64) {
+	if weight <= 0 {
+		to[paths.Root] += amount
 		return
 	}
-	b.Paths[paths.Root] += energy * outside / weight
+	to[paths.Root] += amount * outside / weight
 	for _, t := range w.threads.now {
 		if t.used <= 0 {
 			continue
 		}
-		share := energy * t.used / weight
+		share := amount * t.used / weight
 		if !t.hasShares() {
-			b.Paths[paths.Root] += share
+			to[paths.Root] += share
 			continue
 		}
 		for i, p := range t.parts {
-			b.Paths[p.Node] += share * t.shares[i]
+			to[p.Node] += share * t.shares[i]
 		}
 	}
 }
@@ -354,15 +374,6 @@ func (w *Windows) bookTimes(perTick float64) []Use {
 		}
 	}
 	return all
-}
-
-// Known is how well the program's energy in a domain is known, as factors.
-func (w *Windows) Known(d int) (lo, hi float64) {
-	b := &w.Domains[d]
-	if b.Program == 0 {
-		return 1, 1
-	}
-	return b.ProgramLo / float64(b.Program) * b.Domain.Lo, b.ProgramHi / float64(b.Program) * b.Domain.Hi
 }
 
 // Refine takes over what is known of the domains at the end of a run, the same

@@ -84,6 +84,9 @@ func (m *page) single(r *report.Run, o format.Options) {
 	if r.Baseline != nil {
 		m.line("Baseline: %s\n", escape.Replace(r.Baseline.Line()))
 	}
+	if r.Idle.IsWorthTelling() {
+		m.line("Idle power: %s\n", escape.Replace(r.Idle.Line()))
+	}
 	if t.Noise != nil {
 		m.line("Noise: %s\n", escape.Replace(t.Noise.Line(mark)))
 	}

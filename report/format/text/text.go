@@ -135,6 +135,9 @@ func (p *printer) headline(r *report.Run) {
 	if r.Baseline != nil {
 		p.line("Baseline %s", p.paint(dim, r.Baseline.Line()))
 	}
+	if r.Idle.IsWorthTelling() {
+		p.line("Idle     %s", p.paint(dim, r.Idle.Line()))
+	}
 	if t.Source != "" {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}

@@ -59,6 +59,13 @@ const ledgerTitle = {
   checkpoints: 'the code that cg put where functions begin and end; counted for no function',
   unattributed: 'energy of GPUs, which nobody is known to have used, and of no known time: a reading at the end failed',
 };
+// How idle power was found.
+const idleFrom = {
+  model: 'from the model of the estimate', baseline: 'measured before the run',
+  before: 'measured before the run, when the machine was idle', run: 'measured in the run, while the processors were nearly idle',
+  remembered: 'measured on this machine in an earlier run', bound: 'the least that the machine was seen to draw',
+  published: 'the share of full power that servers of its age draw',
+};
 
 function ledgerBar(run) {
   const total = run.totals.energy_j;
@@ -72,7 +79,7 @@ function ledgerBar(run) {
 function ledger(run) {
   if (!run.ledger.length) return null;
   const m = mark(run);
-  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, l.source === 'baseline' ? 'what the machine draws when idle, as measured before the run' : ledgerTitle[l.name])),
+  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, l.source ? `${ledgerTitle[l.name]}: ${idleFrom[l.source]}` : ledgerTitle[l.name])),
     el('td', {}, number(figure.energy(l.energy_j), m)), el('td', {}, number(figure.percent(l.share_percent))));
   return section('ledger', 'Where the energy of the machine went', null, ledgerBar(run),
     el('table', { class: 'ledger' }, el('tbody', {}, run.ledger.filter((l) => l.energy_j > 0 || l.name !== 'unattributed').map(row)),
@@ -96,7 +103,8 @@ function details(run) {
         line('domains', domains.join(', ')), line('processor time by', p.cpu_method), line('most memory', p.max_rss_bytes ? (p.max_rss_bytes / 1048576).toFixed(1) + ' MiB' : null))),
       el('table', { class: 'pairs' }, el('caption', {}, 'Measuring'), el('tbody', {},
         line('samples', text(figure.count(s.samples))), line('every', s.interval_ms + ' ms'), line('late', text(figure.count(s.missed_deadlines))), line('gaps', s.gaps),
-        run.baseline ? line('idle power', Object.entries(run.baseline.domains).filter(([, d]) => d.top_level).map(([id, d]) => `${id} ${text(figure.power(d.power_w))}`).join(', ') + (run.baseline.idle ? '' : ' (not idle)')) : null,
+        run.idle_power ? line('idle power', `${mark(run)}${text(figure.power(run.idle_power.power_w))}, ${text(figure.power(run.idle_power.power_lo_w))} to ${text(figure.power(run.idle_power.power_hi_w))}, ${idleFrom[run.idle_power.idle_method]}`) : null,
+        run.baseline ? line('before the run', Object.entries(run.baseline.domains).filter(([, d]) => d.top_level).map(([id, d]) => `${id} ${text(figure.power(d.power_w))}`).join(', ') + (run.baseline.idle ? ', idle' : ', not idle')) : null,
         noise && noise.power_cv_percent !== null ? line('power of the machine', `${mark(run)}${text(figure.power(noise.power_mean_w))} ± ${text(figure.percent(noise.power_cv_percent))}`) : null,
         noise ? line('noise', noise.quality === null ? '?' : noise.quality) : null,
         noise ? line('samples missing', `${noise.samples_expected - noise.samples_captured} of ${noise.samples_expected}`) : null,

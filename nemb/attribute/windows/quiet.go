@@ -1,0 +1,221 @@
+package windows
+
+import (
+	"math"
+	"time"
+
+	"cg/nemb"
+)
+
+// What a machine draws while its processors do little bounds its idle power from
+// above. Windows are joined to stretches, long enough for the age of a counter's
+// readings to matter little, and stretches of like use of the processors are taken
+// together: chosen by use and not by power, their mean is not what noise made least.
+const (
+	stretchPeriods = 20
+	leastStretch   = 20 * time.Millisecond
+	// The least power of this many stretches in a row counts, too.
+	longRow = 50
+	// From so much of such time on, the mean of the stretches of one use is told.
+	enough = 200 * time.Millisecond
+	// idleUse is the use of all processors up to which a machine is nearly idle.
+	idleUse = 0.05
+)
+
+// uses are the upper ends of the classes of use, parts of all processors' time.
+var uses = [...]float64{0.01, 0.02, 0.03, idleUse, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, math.Inf(1)}
+
+// quiet is what the windows of a domain tell of its idle power. Its memory does not grow.
+type quiet struct {
+	open    stretch
+	row     class
+	classes [len(uses)]class
+	all     stretch
+	least   float64 // W, of the rows, with their error; 0 before the first
+}
+
+// stretch is some windows together.
+type stretch struct {
+	energy float64 // uJ
+	wall   float64 // ns
+	busy   float64 // ns, the processor time that anybody used
+}
+
+// class is the stretches of like use.
+type class struct {
+	stretch
+	n       int
+	squares float64 // of power, times wall
+}
+
+func (s *stretch) add(of stretch) {
+	s.energy += of.energy
+	s.wall += of.wall
+	s.busy += of.busy
+}
+
+// power is the mean in watts.
+func (s stretch) power() float64 { return s.energy / s.wall * 1e3 }
+
+func (c *class) add(s stretch) {
+	c.stretch.add(s)
+	c.n++
+	c.squares += s.power() * s.power() * s.wall
+}
+
+// error is the standard error of the mean power.
+func (c *class) error() float64 {
+	if c.n < 2 {
+		return c.power()
+	}
+	mean := c.power()
+	return math.Sqrt(max(0, c.squares/c.wall-mean*mean) / float64(c.n-1))
+}
+
+// add takes a window, and whether the counter moved in it, which has that period.
+func (q *quiet) add(w stretch, moved bool, period time.Duration, cpus float64) {
+	if w.wall <= 0 {
+		return
+	}
+	q.open.add(w)
+	// A stretch ends as the counter moves.
+	if !moved || q.open.wall < float64(max(leastStretch, stretchPeriods*period)) {
+		return
+	}
+	use := q.open.busy / (max(1, cpus) * q.open.wall)
+	i := 0
+	for use > uses[i] {
+		i++
+	}
+	q.classes[i].add(q.open)
+	q.all.add(q.open)
+	q.row.add(q.open)
+	q.open = stretch{}
+	if q.row.n == longRow {
+		if p := q.row.power() + surest*q.row.error(); q.least == 0 || p < q.least {
+			q.least = p
+		}
+		q.row = class{}
+	}
+}
+
+// sure is how many standard errors are added to a bound. The least of many is chosen
+// among rows: surest covers that.
+const (
+	sure   = 2
+	surest = 4
+)
+
+// bound is a power in watts below which the idle power lies, and what is seen of it. It is
+// +Inf where the run shows none. seen is set where the processors were nearly idle for
+// long enough: then lo and power are those of their power without the little that ran.
+func (q *quiet) bound(cpus float64) (p nemb.IdlePower, seen bool) {
+	p.Hi = math.Inf(1)
+	if q.least > 0 {
+		p.Hi = q.least
+	}
+	first := true
+	for i := range q.classes {
+		c := &q.classes[i]
+		if c.wall < float64(enough) {
+			continue
+		}
+		p.Hi = min(p.Hi, c.power()+sure*c.error())
+		if first && uses[i] <= idleUse {
+			seen = true
+			p.Power, p.Lo = q.extrapolate(c, cpus)
+		}
+		first = false
+	}
+	if seen {
+		p.Power = min(p.Power, p.Hi)
+		p.Lo = min(p.Lo, p.Power)
+	}
+	return p, seen
+}
+
+// extrapolate finds the power without use from a class of little use, by the line through
+// it and all other stretches. The first processor that works costs more than the next ones,
+// so what is to be taken off may be twice as much.
+func (q *quiet) extrapolate(c *class, cpus float64) (power, lo float64) {
+	rest := stretch{q.all.energy - c.energy, q.all.wall - c.wall, q.all.busy - c.busy}
+	power = c.power()
+	drop := 0.0
+	if rest.wall >= float64(enough) {
+		use, more := c.busy/(max(1, cpus)*c.wall), rest.busy/(max(1, cpus)*rest.wall)
+		if more > 2*idleUse && rest.power() > power {
+			drop = min(power, use*(rest.power()-power)/(more-use))
+		}
+	}
+	return power - drop, max(0, power-2*drop-sure*c.error())
+}
+
+// IdlePower is a domain's idle power as far as the run, what was measured before it, and
+// what is published tell.
+func (w *Windows) IdlePower(d int) nemb.IdlePower {
+	b := &w.Domains[d]
+	domain := &b.Domain
+	bound, seen := b.constant.quiet.bound(w.cpus)
+	p := nemb.IdlePower{}
+	switch {
+	case domain.BaseHi > 0:
+		p = nemb.IdlePower{Power: domain.Base, Lo: domain.BaseLo, Hi: domain.BaseHi, Method: domain.BaseMethod}
+		if p.Method == "" {
+			p.Method = nemb.IdleBaseline
+		}
+	case seen:
+		p = bound
+		p.Method = nemb.IdleRun
+	case domain.Remembered.Method == nemb.IdleRemembered:
+		p = domain.Remembered
+	default:
+		p = w.published(b)
+		if most := domain.Remembered.Hi; most > 0 {
+			bound.Hi = min(bound.Hi, most)
+		}
+	}
+	if p.Hi = min(p.Hi, bound.Hi); p.Hi < p.Power {
+		p.Power = p.Hi
+		if p.Method == nemb.IdlePublished {
+			p.Method = nemb.IdleBound
+		}
+	}
+	p.Lo = min(p.Lo, p.Power)
+	return p
+}
+
+// published is the idle power of machines of that age: the published share of what the
+// machine would draw with all processors in use, which follows from what it drew over the
+// run. It may be nothing, or the largest share that is common.
+func (w *Windows) published(b *Domain) nemb.IdlePower {
+	wall := nanos(w.prev.Time - w.first.Time)
+	if wall <= 0 {
+		return nemb.IdlePower{Method: nemb.IdlePublished}
+	}
+	u, first := w.prev.Usage, w.first.Usage
+	busy := nanos(u.Program-first.Program) + nanos(u.Own-first.Own) + nanos(u.Other-first.Other)
+	use := min(1, max(0, busy)/(w.cpus*wall))
+	power := float64(b.Total-b.Unattributed) / wall * 1e3
+	of := func(share float64) float64 { return power * share / (share + (1-share)*use) }
+	share := b.Domain.IdleShare
+	return nemb.IdlePower{Power: of(share), Hi: of(max(share, b.Domain.IdleShareMost)), Method: nemb.IdlePublished}
+}
+
+// Seen is what a run showed of a domain's idle power, for later runs on the machine: a
+// power that was measured (IdleRun), or what it does not exceed (IdleBound). Its Hi is 0
+// where the run showed nothing.
+func (w *Windows) Seen(d int) nemb.IdlePower {
+	if !w.isConstant(d) {
+		return nemb.IdlePower{}
+	}
+	p, seen := w.Domains[d].constant.quiet.bound(w.cpus)
+	switch {
+	case seen:
+		p.Method = nemb.IdleRun
+	case math.IsInf(p.Hi, 1):
+		return nemb.IdlePower{}
+	default:
+		p.Power, p.Method = p.Hi, nemb.IdleBound
+	}
+	return p
+}
