@@ -37,6 +37,17 @@ type pageFunctions struct {
 	Whole    []*uint64 `json:"inclusive_uj"`
 	SelfNs   []int64   `json:"self_ns"`
 	WholeNs  []int64   `json:"inclusive_ns"`
+	// More is what few functions have, by their number.
+	More map[int]pageFunction `json:"more,omitempty"`
+}
+
+// pageFunction is what is told of a function besides figures that all have.
+type pageFunction struct {
+	Method         string              `json:"energy_method,omitempty"`
+	Unresolved     string              `json:"unresolved,omitempty"`
+	UnresolvedWith []string            `json:"unresolved_with,omitempty"`
+	CallsCut       uint64              `json:"calls_cut,omitempty"`
+	CallsEnergy    *report.CallsEnergy `json:"calls_energy,omitempty"`
 }
 
 // pageSites are those that call paths have, and with source all of them.
@@ -87,8 +98,11 @@ type pageDomain struct {
 }
 
 func functionsOf(r *report.Run, text func(string) int) pageFunctions {
-	f := pageFunctions{Name: []int{}}
-	for _, g := range r.Functions {
+	f := pageFunctions{Name: []int{}, More: map[int]pageFunction{}}
+	for i, g := range r.Functions {
+		if g.EnergyMethod != "" || g.Unresolved != "" || g.CallsCut > 0 || g.CallsEnergy != nil {
+			f.More[i] = pageFunction{g.EnergyMethod, g.Unresolved, g.UnresolvedWith, g.CallsCut, g.CallsEnergy}
+		}
 		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
 			append(f.Language, text(g.Language))
 		f.Line, f.Calls = append(f.Line, g.Line), append(f.Calls, g.Calls)

@@ -29,8 +29,9 @@ var page embed.FS
 // The parts of the page, in their order. uPlot (MIT, page/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
-	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "head.js", "lanes.js", "power.js", "flame.js",
-		"functions.js", "source.js", "compare.js", "page.js"}
+	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "tree.js", "head.js", "lanes.js",
+		"power.js", "flame.js", "functions.js", "source.js", "compare.js", "overview.js", "panel.js", "export.js",
+		"page.js"}
 	pageStyles = []string{"uplot/uPlot.min.css", "page.css"}
 )
 

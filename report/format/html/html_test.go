@@ -5,19 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
-	cdplog "github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -28,161 +23,6 @@ import (
 	"cg/report/format"
 	"cg/report/reporttest"
 )
-
-// browser starts a headless Chromium for a test.
-func browser(t *testing.T) context.Context {
-	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no Chromium is installed")
-		}
-		t.Skip("no Chromium is installed")
-	}
-	profile, err := os.MkdirTemp("", "cg-chromium-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		// Its helpers may write for a moment after it has ended.
-		for end := time.Now().Add(10 * time.Second); os.RemoveAll(profile) != nil && time.Now().Before(end); {
-			time.Sleep(50 * time.Millisecond)
-		}
-	})
-	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless,
-		chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true),
-		chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(2 * time.Minute),
-	}
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(ctx)
-	t.Cleanup(func() { chromedp.Cancel(ctx); end() })
-	if err := chromedp.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return ctx
-}
-
-// tab is a page that is driven. What it says on its console, and what it asks
-// the network for, is kept.
-type tab struct {
-	t    *testing.T
-	ctx  context.Context
-	mu   sync.Mutex
-	said []string
-}
-
-// open writes a page, opens it from its file, and waits until it is drawn.
-func open(t *testing.T, browser context.Context, name string, content []byte, width, height int64,
-	more ...chromedp.Action) *tab {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), name+".html")
-	if err := os.WriteFile(file, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	ctx, end := chromedp.NewContext(browser)
-	t.Cleanup(end)
-	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
-	t.Cleanup(stop)
-	p := &tab{t: t, ctx: ctx}
-	address := (&url.URL{Scheme: "file", Path: file}).String()
-	say := func(format string, args ...any) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.said = append(p.said, fmt.Sprintf(format, args...))
-	}
-	chromedp.ListenTarget(ctx, func(e any) {
-		switch e := e.(type) {
-		case *cdpruntime.EventExceptionThrown:
-			say("exception: %s", e.ExceptionDetails.Error())
-		case *cdpruntime.EventConsoleAPICalled:
-			say("console: %s %s", e.Type, e.Args[0].Value)
-		case *cdplog.EventEntryAdded:
-			say("log: %s: %s", e.Entry.Level, e.Entry.Text)
-		case *network.EventRequestWillBeSent:
-			if u := e.Request.URL; u != address && !strings.HasPrefix(u, "data:") {
-				say("request: %s", u)
-			}
-		}
-	})
-	actions := append([]chromedp.Action{network.Enable(), cdplog.Enable(), chromedp.EmulateViewport(width, height)},
-		more...)
-	p.do(append(actions, chromedp.Navigate(address), chromedp.WaitVisible(`html[data-ready]`, chromedp.ByQuery))...)
-	return p
-}
-
-func (p *tab) do(actions ...chromedp.Action) {
-	p.t.Helper()
-	if err := chromedp.Run(p.ctx, actions...); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-// is evaluates a script and wants its value, at once or, since pages draw with
-// the screen's next frame, a little later.
-func (p *tab) is(script, want string) {
-	p.t.Helper()
-	got := p.value(script)
-	for end := time.Now().Add(5 * time.Second); got != want && time.Now().Before(end); got = p.value(script) {
-		p.do(chromedp.Sleep(20 * time.Millisecond))
-	}
-	if got != want {
-		p.t.Errorf("%s is %q, not %q", script, got, want)
-	}
-}
-
-func (p *tab) value(script string) string {
-	p.t.Helper()
-	var got any
-	p.do(chromedp.Evaluate("String("+script+")", &got))
-	return fmt.Sprint(got)
-}
-
-func (p *tab) click(selector string) {
-	p.t.Helper()
-	p.do(chromedp.Click(selector, chromedp.ByQuery))
-}
-
-// quiet wants nothing said and nothing asked for.
-func (p *tab) quiet() {
-	p.t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range p.said {
-		p.t.Errorf("the page is not quiet: %s", s)
-	}
-}
-
-// shot keeps a picture where somebody wants to look at pages: CG_SCREENSHOTS
-// names a folder.
-func (p *tab) shot(name string) {
-	p.t.Helper()
-	dir := os.Getenv("CG_SCREENSHOTS")
-	if dir == "" {
-		return
-	}
-	var b []byte
-	p.do(chromedp.FullScreenshot(&b, 100))
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), b, 0o644); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func dark() chromedp.Action {
-	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
-		Value: "dark"}})
-}
 
 // sampleSource is a file for every function of the examples.
 func sampleSource(file string) ([]byte, time.Time, error) {
@@ -263,13 +103,13 @@ func TestPageSources(t *testing.T) {
 
 // A page is driven as people do: offline, with mouse and keyboard.
 func TestPage(t *testing.T) {
-	b := browser(t)
+	b := browserOf(t)
 
 	t.Run("tests", func(t *testing.T) {
 		r := reporttest.Suite(t, nemb.Estimated)
 		stamped(r)
 		p := open(t, b, "tests", reporttest.Write(t, "html", r, format.Options{Source: sampleSource}), 1400, 900)
-		reporttest.Golden(t, filepath.Join("testdata", "page-tests.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		reporttest.Golden(t, filepath.Join("testdata", "page-tests.txt"), p.words())
 		p.shot("tests")
 		p.quiet()
 	})
@@ -277,11 +117,13 @@ func TestPage(t *testing.T) {
 		r := reporttest.Example(t, nemb.Unavailable)
 		stamped(r)
 		p := open(t, b, "unknown", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
-		reporttest.Golden(t, filepath.Join("testdata", "page-unknown.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		reporttest.Golden(t, filepath.Join("testdata", "page-unknown.txt"), p.words())
 		p.is(`document.querySelector('.big .value').textContent`, "?")
 		p.is(`document.querySelector('#power-plot')`, "null")
+		p.click(`[data-tab=overview]`)
 		p.click(`#warnings summary`)
-		p.is(`document.querySelector('#warnings details p').textContent.startsWith('Some files or functions of the program ran without checkpoints')`, "true")
+		p.click(`#warnings li summary`)
+		p.is(`document.querySelector('#warnings li details p').textContent.startsWith('Some files or functions of the program ran without checkpoints')`, "true")
 		p.quiet()
 	})
 	t.Run("bare", func(t *testing.T) {
@@ -306,6 +148,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("table", func(t *testing.T) {
 		p := open(t, b, "table", reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{}), 1400, 900)
+		p.tab("functions")
 		names := `[...document.querySelectorAll('#functions-table tbody .name')].map((e) => e.textContent).join()`
 		p.is(names, "shop.stock.prüfsumme,shop.stock.Stock.refill")
 		p.click(`#functions-table [data-key="self"]`) // it is sorted by this, falling
@@ -315,25 +158,29 @@ func TestPage(t *testing.T) {
 		p.is(names, "shop.stock.Stock.refill,shop.stock.prüfsumme")
 		p.click(`#functions-table [data-key="name"]`)
 		p.is(names, "shop.stock.prüfsumme,shop.stock.Stock.refill")
-		p.do(chromedp.SendKeys(`#functions-filter`, "REFILL", chromedp.ByQuery))
+		p.do(chromedp.SendKeys(`#search`, "REFILL", chromedp.ByQuery))
 		p.is(names, "shop.stock.Stock.refill")
+		p.is(`document.getElementById('functions-found').textContent`, "1 of 2")
 		p.click(`#functions-table tbody button.name`)
-		p.is(`document.getElementById('flame-search').value`, "shop.stock.Stock.refill")
+		p.is(`document.querySelector('#chosen h2').textContent`, "shop.stock.Stock.refill")
+		p.tab("flames")
 		p.is(`document.querySelectorAll('#flame-boxes .hit').length`, "1")
+		p.is(`document.querySelectorAll('#flame-boxes .chosen').length`, "1")
 		p.quiet()
 	})
 	t.Run("flame", func(t *testing.T) {
 		r := reporttest.Example(t, nemb.Measured)
 		p := open(t, b, "flame", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
+		p.tab("flames")
 		boxes := `[...document.querySelectorAll('#flame-boxes .box')].map((e) => e.textContent).join()`
 		p.is(boxes, "main.py,shop.stock.Stock.refill,shop.stock.prüfsumme")
 		// Boxes are as wide as energies.
 		p.is(`Math.round(1000 * parseFloat(document.getElementById('flame-1').style.width) / parseFloat(document.getElementById('flame-0').style.width))`,
 			fmt.Sprintf("%.0f", 1000*float64(*r.Functions[1].InclusiveEnergyJ)/float64(*r.Totals.ProgramEnergyJ)))
-		p.do(chromedp.SendKeys(`#flame-search`, "PRÜF", chromedp.ByQuery))
+		p.do(chromedp.SendKeys(`#search`, "^shop.*PRÜF", chromedp.ByQuery))
 		p.is(`[...document.querySelectorAll('#flame-boxes .hit')].map((e) => e.textContent).join()`,
 			"shop.stock.prüfsumme")
-		p.is(`document.getElementById('flame-found').textContent.replace(/\u00a0/g, ' ')`, "1 path, 9.84 J (54.5 %)")
+		p.is(`document.getElementById('search-found').textContent.replace(/\u00a0/g, ' ')`, "1 found, 9.84 J (54.5 %)")
 		p.click(`#flame-2`)
 		p.is(`document.getElementById('flame-boxes').dataset.zoom`, "shop.stock.prüfsumme")
 		p.is(`document.querySelectorAll('#flame-boxes .above').length`, "2")
@@ -346,8 +193,7 @@ func TestPage(t *testing.T) {
 		p.is(`document.getElementById('flame-line').textContent.replace(/\u00a0/g, ' ')`,
 			"shop.stock.prüfsumme stock.py:50 · 9.84 J (54.5 %), itself 9.84 J · 600 ms · 1 call")
 		p.click(`#flame-reset`)
-		p.is(`document.getElementById('flame-boxes').dataset.zoom+document.getElementById('flame-search').value`,
-			"main.py")
+		p.is(`document.getElementById('flame-boxes').dataset.zoom`, "main.py")
 		// Self: the first row is what functions used themselves.
 		p.click(`#flames [data-value="self"]`)
 		p.is(`[...document.querySelectorAll('#flame-boxes .box')].filter((e) => e.style.top === '21px').map((e) => e.textContent).join()`,
@@ -359,6 +205,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("power", func(t *testing.T) {
 		p := open(t, b, "power", reporttest.Write(t, "html", reporttest.Suite(t, nemb.Measured), format.Options{}), 1400, 900)
+		p.tab("power")
 		said := `document.getElementById('power-readout').textContent.replace(/\u00a0/g, ' ')`
 		p.is(said, "The whole run, 1.00 s · package-0 20.0 J at 20.0 W")
 		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"))
@@ -389,7 +236,7 @@ func TestPage(t *testing.T) {
 		}
 		drag(`#power-plot .u-over`, 0.2, 0.7)
 		p.is(`Math.round(10 * document.getElementById('power-plot').dataset.from)+','+Math.round(10 * document.getElementById('power-plot').dataset.to)`, "2,7")
-		p.click(`#power [aria-label="Show the whole run"]`)
+		p.click(`#power-all`)
 		drag(`#strip`, 0.5, 0.9)
 		p.is(`Math.round(10 * document.getElementById('power-plot').dataset.from)+','+Math.round(10 * document.getElementById('power-plot').dataset.to)`, "5,9")
 		drag(`#strip`, 0.7, 0.4) // the window is moved
@@ -416,8 +263,9 @@ func TestPage(t *testing.T) {
 	t.Run("calls", func(t *testing.T) {
 		r := reporttest.Suite(t, nemb.Measured)
 		p := open(t, b, "calls", reporttest.Write(t, "html", r, format.Options{Events: reporttest.EventLog(t, r.Meta.RunID, 1e6)}), 1400, 900)
+		p.tab("power")
 		told := `document.querySelector('#calls-told').textContent`
-		said := "Calls: all 4 stretches of calls. A click on one zooms to it."
+		said := "Calls: all 4 stretches of calls. A click on one zooms to it and selects its function."
 		p.is(told, said)
 		p.do(chromedp.ScrollIntoView(`#calls`, chromedp.ByQuery))
 		mouse := func(kind input.MouseType, at, y float64) {
@@ -470,9 +318,12 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("source", func(t *testing.T) {
 		p := open(t, b, "source", reporttest.Write(t, "html", reporttest.Example(t, nemb.Measured), format.Options{Source: sampleSource}), 1400, 900)
+		p.tab("source")
 		p.is(`document.querySelectorAll('#source-code .l').length`, "80")
 		p.is(`[...document.querySelectorAll('#source-code .first')].map((e) => e.dataset.line + ' ' + e.querySelector('.cost').textContent).join()`, "30 4.92J,50 9.84J")
+		p.tab("functions")
 		p.click(`#functions-table tbody tr:first-child button.where`)
+		p.is(`document.querySelector('#tabs [aria-selected=true]').dataset.tab`, "source")
 		p.is(`document.querySelector('#source-code .l.at').dataset.line`, "50")
 		p.shot("source")
 		p.quiet()
@@ -491,17 +342,20 @@ func TestPage(t *testing.T) {
 		p.is(`[...document.querySelectorAll('#changes-table tbody tr')].map((e) => e.querySelector('.name').textContent + ' ' + e.lastChild.textContent).join()`,
 			"shop.stock.prüfsumme lower?,shop.stock.Stock.refill no change shown")
 		p.is(`document.querySelectorAll('#compare .warnings').length`, "0")
+		p.tab("difference")
 		p.do(chromedp.WaitReady(`#difference-2`, chromedp.ByQuery))
 		p.do(chromedp.Evaluate(`document.getElementById('difference-2').dispatchEvent(new MouseEvent('mousemove', { bubbles: true, clientX: 9 }))`, nil))
 		p.is(`document.getElementById('difference-line').textContent.replace(/\u00a0/g, ' ')`,
 			"shop.stock.prüfsumme stock.py:50 · 9.84 J → 2.46 J (−75.0 %, −7.38 J)")
 		p.click(`#difference [data-value="after"]`)
 		p.click(`#runs [data-value="0"]`)
+		p.tab("overview")
 		p.is(`document.querySelector('.big .note').textContent.replace(/\u00a0/g, ' ')`,
 			"between 700 mJ and 18.0 J · read from energy counters of the machine")
 		p.click(`#runs [data-value="1"]`)
 		p.is(`document.querySelector('.big .note').textContent.replace(/\u00a0/g, ' ')`,
 			"between 18.0 and 21.0 J · read from energy counters of the machine")
+		p.tab("functions")
 		p.is(`document.querySelector('#functions-table tbody .name').textContent`, "shop.stock.Stock.refill")
 		p.click(`#runs [data-value="-1"]`)
 		p.is(`document.querySelectorAll('#beside').length`, "1")
@@ -524,14 +378,16 @@ func TestPage(t *testing.T) {
 		*after.Paths[2].SelfEnergyJ = *after.Paths[2].SelfEnergyJ * 3 / 2
 		content := reporttest.Write(t, "html", report.Several{before, after}, format.Options{Names: []string{"before", "after"}})
 		p := open(t, b, "changes", content, 1400, 900)
-		p.is(`document.querySelectorAll('#difference-boxes .box').length`, "3")
-		reporttest.Golden(t, filepath.Join("testdata", "page-changes.txt"), []byte(p.value(`document.getElementById('page').innerText`)+"\n"))
+		reporttest.Golden(t, filepath.Join("testdata", "page-changes.txt"), p.words())
+		p.tab("compare")
 		rows := `[...document.querySelectorAll('#changes-table tbody .name')].map((e) => e.textContent).join()`
 		p.is(rows, "shop.stock.checksum,shop.stock.Stock.refill,shop.stock.new")
-		p.do(chromedp.SendKeys(`#changes-filter`, "PRÜF", chromedp.ByQuery)) // by the name that it had
+		p.do(chromedp.SendKeys(`#search`, "PRÜF", chromedp.ByQuery)) // by the name that it had
 		p.is(rows, "shop.stock.checksum")
 		p.is(`document.querySelector('#changes-table .was').textContent`, "was shop.stock.prüfsumme")
 		// In the call paths it is one box, redder than what did not change.
+		p.tab("difference")
+		p.is(`document.querySelectorAll('#difference-boxes .box').length`, "3")
 		p.is(`[...document.querySelectorAll('#difference-boxes .box')].map((e) => e.textContent).join()`,
 			"main.py,shop.stock.Stock.refill,shop.stock.checksum")
 		p.is(`document.getElementById('difference-2').style.background.includes('--more')`, "true")
@@ -589,10 +445,13 @@ func TestPage(t *testing.T) {
 				p.is(`document.querySelector('#changes-table .was').textContent.startsWith('was a\x60b|c<script>alert(1)</script>')`, "true")
 			}
 			if name == "one" {
+				p.tab("functions")
 				p.click(`#functions-table button.name`)
+				p.tab("flames")
+				p.is(`document.querySelectorAll('#flame-boxes .chosen').length > 0`, "true")
+				p.tab("functions")
 				p.click(`#functions-table button.where`)
 				p.is(`document.querySelector('#source-code .t').textContent.startsWith('</script>')`, "true")
-				p.is(`document.querySelectorAll('#flame-boxes .hit').length > 0`, "true")
 			}
 			p.is(`window.pwned`, "undefined")
 			p.quiet()
@@ -624,16 +483,19 @@ func TestPage(t *testing.T) {
 		t.Logf("%d paths, %d samples, %d functions: %.1f MB, written in %v, shown in %v, %s boxes",
 			len(r.Paths), len(r.Samples), len(r.Functions), float64(len(content))/1e6,
 			written.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond),
-			p.value(`document.getElementById('flame-boxes').dataset.boxes`))
+			p.value(`document.getElementById('small-boxes').dataset.boxes`))
+		p.tab("functions")
 		p.is(`document.querySelectorAll('#functions-table tbody tr').length`, "100")
 		p.click(`#functions-more`)
 		p.is(`document.querySelectorAll('#functions-table tbody tr').length`, fmt.Sprint(len(r.Functions)))
-		p.do(chromedp.SendKeys(`#flame-search`, "f12", chromedp.ByQuery))
+		p.do(chromedp.SendKeys(`#search`, "f12", chromedp.ByQuery))
+		p.tab("flames")
 		p.click(`#flames [data-value="self"]`)
 		p.click(`#flames [data-value="icicle"]`)
+		p.tab("power")
 		p.do(chromedp.Focus(`#power-plot`, chromedp.ByQuery), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"),
 			chromedp.KeyEvent(kb.ArrowLeft))
-		p.click(`#power [aria-label="Show the whole run"]`)
+		p.click(`#power-all`)
 		// However many samples there are, few points are drawn, and the area below
 		// a line is the energy, to the microjoule.
 		p.is(`document.getElementById('power-plot').chart.data[0].length < 600`, "true")
@@ -654,7 +516,7 @@ func TestPage(t *testing.T) {
 			});
 		})`, &frame, func(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }))
 		t.Logf("one frame of the chart: %.1f ms; one click in the paths: %s ms", frame,
-			p.value(`(() => { const t = performance.now(); document.getElementById('flame-1').click(); return (performance.now() - t).toFixed(1); })()`))
+			p.value(`(() => { const t = performance.now(); document.querySelector('[data-tab=flames]').click(); document.getElementById('flame-1').click(); return (performance.now() - t).toFixed(1); })()`))
 		p.shot("largest")
 		p.quiet()
 	})

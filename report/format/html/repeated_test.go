@@ -28,7 +28,7 @@ func TestPageHasThePicture(t *testing.T) {
 }
 
 func TestPageOfRepeated(t *testing.T) {
-	b := browser(t)
+	b := browserOf(t)
 	evil := reporttest.Saved[repeated.Result](t, "repeated-estimated")
 	evil.Commands[0].Argv = []string{"</title><script>window.pwned=1</script>"}
 	for name, r := range map[string]*repeated.Result{"runs": reporttest.Saved[repeated.Result](t, "repeated-measured"), "runs-hostile": evil} {

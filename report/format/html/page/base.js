@@ -21,6 +21,7 @@ function apart(run) {
     self_energy_j: joules(f.self_uj), self_energy_lo_j: joules(f.lo_uj), self_energy_hi_j: joules(f.hi_uj), inclusive_energy_j: joules(f.inclusive_uj),
     self_time_s: seconds(f.self_ns), inclusive_time_s: seconds(f.inclusive_ns),
   }, f.name.length);
+  for (const [i, more] of Object.entries(f.more || {})) Object.assign(run.functions[i], more);
   for (const g of run.functions) {
     g.avg_power_w = g.self_energy_j === null || g.self_time_s <= 0 ? null : g.self_energy_j / g.self_time_s;
     g.share_percent = g.self_energy_j === null || !(program > 0) ? null : 100 * g.self_energy_j / program;
@@ -33,6 +34,8 @@ function apart(run) {
   for (const g of run.tasks) g.avg_power_w = g.energy_j === null || g.duration_s <= 0 ? null : g.energy_j / g.duration_s;
   for (const i of t.outlived || []) run.tasks[i].avg_power_w = null;
   delete run.texts;
+  let tree = null;
+  run.tree = () => tree || (tree = treeOf(run));
 }
 cg.data.runs.forEach(apart);
 
@@ -78,6 +81,7 @@ function choice(label, options, value, pick) {
     group.append(el('button', { type: 'button', 'data-value': v, title, onclick: () => { press(v); pick(v); } }, text));
   }
   press(value);
+  group.press = press;
   return group;
 }
 
@@ -198,6 +202,9 @@ theme.media.addEventListener('change', theme.changed);
 addEventListener('beforeprint', () => { theme.screen = document.documentElement.dataset.theme || 'auto'; theme.set('light'); });
 addEventListener('afterprint', () => { theme.set(theme.screen); });
 
+// shown reports whether an element is seen: what is not seen is not drawn.
+function shown(e) { return e.getClientRects().length > 0; }
+
 // wide calls f with the width of an element whenever it changes.
 function wide(e, f) {
   let last = 0;
@@ -206,4 +213,5 @@ function wide(e, f) {
     if (w > 0 && w !== last) { last = w; f(w); }
   };
   new ResizeObserver(see).observe(e);
+  see();
 }

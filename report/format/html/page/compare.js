@@ -13,6 +13,9 @@ function verdict(c) {
   return el('span', { class: style, title: c.why || title }, c.verdict + (c.weak && c.verdict !== 'no change shown' && c.verdict !== 'not comparable' ? '?' : ''));
 }
 
+// noChange reports whether a verdict is that nothing, or too little, has changed.
+function noChange(verdict) { return verdict === 'no change shown' || verdict === 'within threshold'; }
+
 // ratio is a change for people: in per cent, or how often as much where it is large.
 function ratio(v) {
   if (v === null || v === undefined) return '?';
@@ -101,74 +104,75 @@ function changes(runs, names) {
   const columns = [
     { key: 'name', head: 'Function', text: true, value: (k) => k.name, cell: (k) => el('div', { class: 'function' }, el('span', { class: 'name' }, k.name), k.was ? el('small', { class: 'was' }, 'was ', k.was) : null, k.file ? el('small', { class: 'where', title: k.file }, base(k.file)) : null) },
     ...names.map((n, i) => ({ key: 'run' + i, head: n, value: (k) => value(k, i), cell: (k) => k.of[i] ? number(words(value(k, i)), known ? mark(runs[i]) : '') : el('span', { class: 'n soft' }, '–', el('i', {})) })),
-    { key: 'delta', head: 'Change', value: (k) => Math.abs(k.delta), cell: (k) => el('span', { class: k.delta > 0 ? 'bad' : k.delta < 0 ? 'good' : '' }, number(signedFigure(words, k.delta))) },
-    { key: 'percent', head: '%', value: (k) => k.percent, cell: (k) => el('span', { class: 'n' }, signed(k.percent)) },
+    { key: 'delta', head: 'Change', value: (k) => Math.abs(k.delta), cell: (k) => el('span', { class: noChange(k.verdict) ? 'soft' : k.delta > 0 ? 'bad' : k.delta < 0 ? 'good' : '' }, number(signedFigure(words, k.delta))) },
+    { key: 'percent', head: '%', value: (k) => k.percent, cell: (k) => el('span', { class: 'n' + (noChange(k.verdict) ? ' soft' : '') }, signed(k.percent)) },
     known && { key: 'interval', class: 'extra', head: 'Interval', title: 'of the change; sorted by the lower end', value: (k) => k.said ? k.said.lo : null, cell: (k) => el('small', {}, ratios(k.said)) },
     { key: 'verdict', head: 'Verdict', text: true, class: 'left', value: (k) => k.verdict, cell: (k) => k.said ? verdict(k.said) : el('span', { class: 'soft' }, k.verdict) },
   ].filter(Boolean);
-  const t = sortable('changes', all, columns, { sort: 'delta', words: (k) => k.name + '\0' + (k.was || '') + '\0' + k.file });
+  const t = sortable('changes', all, columns, { sort: 'delta', words: (k) => [k.name, k.was, k.file] });
   const c = cg.data.comparison;
-  return section('changes', known ? 'Functions, energy of their own' : 'Functions, time of their own', [t.counted, t.filter], t.table, t.more,
+  const out = section('changes', known ? 'Functions, energy of their own' : 'Functions, time of their own', t.counted, t.table, t.more,
     c ? el('p', { class: 'hint' }, `Verdicts are about the first and the last run; a change smaller than ${100 * c.threshold} % is within the threshold.`) : null,
     c ? c.notes.map((n) => el('p', { class: 'hint note' }, n[0].toUpperCase() + n.slice(1) + '.')) : null);
+  out.start = t.draw;
+  return out;
 }
 
-// merged joins the paths of two runs: the same names below the same names.
-function merged(a, b) {
-  const out = { name: [a.name[0]], file: [''], line: [0], parent: [-1], children: [[]], metrics: {} };
-  const below = [new Map()];
-  const common = ['energy', 'time', 'cpu', 'calls'].filter((m) => a.metrics[m] && b.metrics[m]);
-  for (const m of common) { out.metrics[m + 'A'] = [0]; out.metrics[m + 'B'] = [0]; }
+// merged joins the paths of two runs: the same names below the same names. Its columns
+// are those of both, in A and B, and their sums. renamed gives functions of the first run
+// the names that they have now.
+function merged(a, b, renamed) {
+  const all = kindsOf(), parent = [-1], kind = [all.number(a.name(0) === b.name(0) ? a.name(0) : `${a.name(0)} → ${b.name(0)}`, '', 0)], below = [new Map()];
+  const common = ['energy', 'time', 'cpu', 'calls'].filter((m) => a.columns[m] && b.columns[m]);
+  const columns = {};
+  for (const m of common) for (const side of ['A', 'B', '']) columns[m + side] = [0];
   [[a, 'A'], [b, 'B']].forEach(([t, side]) => {
-    const to = [];
-    for (let i = 0; i < t.name.length; i++) {
+    const to = new Uint32Array(t.size);
+    for (let i = 0; i < t.size; i++) {
       let at = 0;
       if (i > 0) {
-        const p = to[t.parent[i]], key = t.name[i];
-        at = below[p].get(key);
+        const p = to[t.parent(i)], name = side === 'A' && t.file(i) && renamed.has(t.name(i)) ? renamed.get(t.name(i)) : t.name(i);
+        at = below[p].get(name);
         if (at === undefined) {
-          at = out.name.length;
-          below[p].set(key, at);
+          at = parent.length;
+          below[p].set(name, at);
           below.push(new Map());
-          out.name.push(t.name[i]); out.file.push(t.file[i]); out.line.push(t.line[i]); out.parent.push(p); out.children.push([]);
-          out.children[p].push(at);
-          for (const m of common) { out.metrics[m + 'A'].push(0); out.metrics[m + 'B'].push(0); }
+          parent.push(p);
+          kind.push(all.number(name, t.file(i), t.line(i)));
+          for (const c of Object.values(columns)) c.push(0);
         }
       }
-      to.push(at);
-      for (const m of common) out.metrics[m + side][at] += t.metrics[m][i];
+      to[i] = at;
+      for (const m of common) { columns[m + side][at] += t.columns[m][i]; columns[m][at] += t.columns[m][i]; }
     }
   });
-  return [out, common];
+  return [treeFrom(parent, kind, all.kinds, columns), common];
 }
 
 function difference(runs, names) {
   const a = runs[0], b = runs[runs.length - 1], last = names.length - 1;
   if (!a.paths.parent.length || !b.paths.parent.length) return null;
   // A function that was renamed is one, under the name that it has now.
-  const before = treeOf(a), now = new Map((cg.data.comparison?.functions || []).filter((c) => c.was !== undefined).map((c) => [c.was, c.name]));
-  before.name = before.name.map((name, i) => before.file[i] && now.has(name) ? now.get(name) : name);
-  const [tree, common] = merged(before, treeOf(b));
-  if (a.paths.program !== b.paths.program) tree.name[0] = `${a.paths.program} → ${b.paths.program}`;
+  const renamed = new Map((cg.data.comparison?.functions || []).filter((c) => c.was !== undefined).map((c) => [c.was, c.name]));
+  const [tree, common] = merged(folded(a.tree()), folded(b.tree()), renamed);
   const metric = common.includes('energy') ? 'energy' : 'time', words = metricFigure[metric];
   const m = metric === 'energy' ? mark(a) || mark(b) : '';
-  const A = tree.metrics[metric + 'A'], B = tree.metrics[metric + 'B'], both = A.map((v, i) => v + B[i]);
-  const sumA = inclusive(tree, A), sumB = inclusive(tree, B);
+  const sumA = tree.sum(metric + 'A'), sumB = tree.sum(metric + 'B');
   const f = flame('difference');
   const load = (width) => f.load(tree, {
-    width: { before: A, after: B, both }[width], figure: words, mark: m,
+    metric: metric + { before: 'A', after: 'B', both: '' }[width], figure: words, mark: m,
     color: (i) => {
       const from = sumA[i], to = sumB[i], d = (to - from) / Math.max(from, to, 1e-12);
       if (Math.abs(d) < 0.02) return 'var(--other)';
       return `color-mix(in srgb, var(${d > 0 ? '--more' : '--less'}) ${Math.round(20 + 80 * Math.min(1, Math.abs(d)))}%, var(--other))`;
     },
-    describe: (i) => [el('b', {}, tree.name[i]), el('small', {}, place(tree, i)), ' · ', m + text(words(sumA[i])), ' → ', m + text(words(sumB[i])),
+    describe: (i) => [el('b', {}, tree.name(i)), el('small', {}, place(tree, i)), ' · ', m + text(words(sumA[i])), ' → ', m + text(words(sumB[i])),
       ' (', sumA[i] > 0 ? signed(changed(sumA[i], sumB[i])) : 'new', ', ', text(signedFigure(words, sumB[i] - sumA[i])), ')'],
   });
   const tools = [choice('Width', [['before', names[0], 'as in the first run'], ['both', 'Both', 'the sum of both'], ['after', names[last], 'as in the last run']], 'both', load),
-    f.search, el('button', { type: 'button', id: 'difference-reset', onclick: () => f.reset() }, 'Reset')];
-  const out = section('difference', `Call paths, ${names[0]} → ${names[last]}`, tools, el('div', { class: 'bar' }, f.line, f.found), el('div', { class: 'scroll' }, f.box),
+    el('button', { type: 'button', id: 'difference-reset', onclick: () => f.reset() }, 'Reset')];
+  const out = section('difference', `Call paths, ${names[0]} → ${names[last]}`, tools, el('div', { class: 'bar' }, f.line), el('div', { class: 'scroll' }, f.box),
     el('p', { class: 'hint' }, el('span', { class: 'key more' }), ' uses more, ', el('span', { class: 'key less' }), ' uses less than before, with all that it called; the stronger the colour, the larger the part that changed.'));
-  out.start = () => { load('both'); f.start(); };
+  out.start = () => { f.start(); load('both'); };
   return out;
 }

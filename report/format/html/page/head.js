@@ -14,7 +14,8 @@ function headline(run) {
       shared ? interval(t.program_energy_lo_j, t.program_energy_j, t.program_energy_hi_j, t.program_energy_hi_j * 1.1) : null,
       el('div', { class: 'note' }, known && !shared ? 'only GPUs are measured, and nothing tells whose their energy is' : known
         ? [[range(t.program_energy_lo_j, t.program_energy_hi_j, 'and')].filter(Boolean).map((r) => `between ${r} · `), kinds[t.energy_kind][1]]
-        : kinds[t.energy_kind][1])),
+        : kinds[t.energy_kind][1]),
+      sentence(run) ? el('p', { class: 'sentence', id: 'sentence' }, sentence(run)) : null),
     el('dl', { class: 'facts' },
       session ? null : fact('Machine', known ? number(figure.energy(t.energy_j), m) : '?', known ? range(t.energy_lo_j, t.energy_hi_j) : null),
       fact('Time', number(figure.time(t.wall_duration_s))),
@@ -40,11 +41,12 @@ function prose(s) {
   return s.split('`').map((part, i) => i % 2 ? el('code', {}, part) : part);
 }
 
+// warnings are a count that unfolds.
 function warnings(run) {
   if (!run.warnings.length) return null;
-  return section('warnings', 'Warnings', null, el('ul', { class: 'warnings' },
-    run.warnings.map((w) => el('li', {}, el('b', {}, w.slug), ' ', w.message,
-      cg.data.advice[w.slug] ? el('details', {}, el('summary', {}, 'What it means, and what to do'), el('p', {}, prose(cg.data.advice[w.slug]))) : null))));
+  return el('section', { id: 'warnings', 'aria-label': 'Warnings' }, el('details', {}, el('summary', {}, several(run.warnings.length, 'warning'), el('small', {}, run.warnings.map((w) => w.slug).join(', '))),
+    el('ul', { class: 'warnings' }, run.warnings.map((w) => el('li', {}, el('b', {}, w.slug), ' ', w.message,
+      cg.data.advice[w.slug] ? el('details', {}, el('summary', {}, 'What it means, and what to do'), el('p', {}, prose(cg.data.advice[w.slug]))) : null)))));
 }
 
 const ledgerClass = {
@@ -67,11 +69,14 @@ const idleFrom = {
   published: 'the share of full power that servers of its age draw',
 };
 
+// classOf is the colour of a line of the ledger.
+function classOf(name) { return ledgerClass[name] || 'l8'; }
+
 function ledgerBar(run) {
   const total = run.totals.energy_j;
   const bar = el('div', { class: 'stack', role: 'img', 'aria-label': run.ledger.map((l) => `${l.name} ${l.share_percent.toFixed(1)} %`).join(', ') });
   for (const l of run.ledger) {
-    if (l.energy_j > 0) bar.append(el('span', { class: ledgerClass[l.name], title: `${l.name}: ${text(figure.energy(l.energy_j))}`, css: { flexGrow: l.energy_j / total } }));
+    if (l.energy_j > 0) bar.append(el('span', { class: classOf(l.name), title: `${l.name}: ${text(figure.energy(l.energy_j))}`, css: { flexGrow: l.energy_j / total } }));
   }
   return bar;
 }
@@ -79,7 +84,7 @@ function ledgerBar(run) {
 function ledger(run) {
   if (!run.ledger.length) return null;
   const m = mark(run);
-  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + ledgerClass[l.name] }), l.name, el('small', {}, l.source ? `${ledgerTitle[l.name]}: ${idleFrom[l.source]}` : ledgerTitle[l.name])),
+  const row = (l) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'swatch ' + classOf(l.name) }), l.name, el('small', {}, l.source ? `${ledgerTitle[l.name]}: ${idleFrom[l.source]}` : ledgerTitle[l.name])),
     el('td', {}, number(figure.energy(l.energy_j), m)), el('td', {}, number(figure.percent(l.share_percent))));
   return section('ledger', 'Where the energy of the machine went', null, ledgerBar(run),
     el('table', { class: 'ledger' }, el('tbody', {}, run.ledger.filter((l) => l.energy_j > 0 || l.name !== 'unattributed').map(row)),

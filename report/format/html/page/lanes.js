@@ -19,8 +19,9 @@ function callLanes(run, left, right, view, zoom) {
   const canvas = el('canvas', { id: 'calls', role: 'img', 'aria-label': 'Calls over time: ' + t.note });
   const box = el('div', { class: 'calls' }, canvas);
   const told = el('p', { class: 'hint', id: 'calls-told' });
-  const said = `Calls: ${t.note}. A click on one zooms to it.`;
+  const said = `Calls: ${t.note}. A click on one zooms to it and selects its function.`;
   told.textContent = said;
+  const colors = painter(run);
   let width = 0;
 
   const seconds = (us) => us * 1e-6;
@@ -51,7 +52,9 @@ function callLanes(run, left, right, view, zoom) {
         if (x1 <= last[row]) continue; // behind one that is drawn: narrower than a pixel
         last[row] = Math.ceil(Math.max(x1, x0 + 1));
         const w = Math.max(1, x1 - x0 - 0.5), y = lane.top + row * laneRow;
-        c.fillStyle = `hsl(${hue(t.sites[site[i]].split('.').slice(0, -1).join('.') || t.sites[site[i]])} ${theme.color('--fs')} ${theme.color('--fl')})`;
+        const name = t.sites[site[i]], chosen = cg.chosen?.name === name, faded = cg.search.hits ? !cg.search.hits({ name }) : cg.chosen && !chosen;
+        c.globalAlpha = faded ? 0.35 : 1;
+        c.fillStyle = `hsl(${colors.named(name)} ${theme.color('--fs')} ${theme.color('--fl')})`;
         c.fillRect(x0, y, w, laneRow - 1);
         if (w > 40) {
           c.save();
@@ -59,12 +62,13 @@ function callLanes(run, left, right, view, zoom) {
           c.rect(x0, y, w - 2, laneRow);
           c.clip();
           c.fillStyle = theme.color('--box-ink');
-          c.fillText(t.sites[site[i]], x0 + 3, y + laneRow / 2);
+          c.fillText(shortened(name, Math.floor(w / 6)), x0 + 3, y + laneRow / 2);
           c.restore();
         }
       }
     }
     c.restore();
+    c.globalAlpha = 1;
     c.fillStyle = theme.color('--soft');
     for (const lane of lanes) c.fillText(String(lane.thread.tid), 8, lane.top + laneRow / 2, left - 12);
   }
@@ -96,8 +100,52 @@ function callLanes(run, left, right, view, zoom) {
     if (!f) return;
     const begins = seconds(f.lane.thread.from[f.i]), long = Math.max(1e-6, seconds(f.lane.thread.long[f.i]));
     zoom(begins - long * 0.05, begins + long * 1.05);
+    const of = run.functions.find((g) => g.name === t.sites[f.lane.thread.site[f.i]]);
+    if (of) choose(of);
   });
   wide(box, (w) => { width = w; draw(); });
   theme.listeners.push(draw);
   return { element: [el('div', { class: 'sub' }, 'Calls by thread'), box, told], draw };
+}
+
+// rangeOf is what ran in the part of the run that is shown: tests, and functions where
+// calls are told over time. A function's energy there is its own time in the range by its
+// power over the whole run.
+function rangeOf(run, view, end) {
+  const element = el('div', { id: 'range', hidden: true }), m = mark(run), known = run.totals.program_energy_j !== null;
+  const start = run.samples.start_ns, tasks = run.tasks.slice(1);
+  // own gives the seconds that functions ran themselves in the range, by name.
+  function own() {
+    const out = new Map();
+    for (const { from, long, site, depth } of run.timeline.threads) {
+      const open = []; // [end, name] of the calls around
+      for (let i = 0; i < from.length; i++) {
+        const a = from[i] * 1e-6, b = a + long[i] * 1e-6, inside = Math.max(0, Math.min(b, view.to) - Math.max(a, view.from));
+        open.length = depth[i];
+        if (!inside) { open[depth[i]] = null; continue; }
+        const name = run.timeline.sites[site[i]], outer = depth[i] > 0 ? open[depth[i] - 1] : null;
+        out.set(name, (out.get(name) || 0) + inside);
+        if (outer) out.set(outer, out.get(outer) - inside);
+        open[depth[i]] = name;
+      }
+    }
+    return [...out].map(([name, time]) => ({ name, time, f: run.functions.find((g) => g.name === name) })).sort((a, b) => b.time - a.time);
+  }
+  const table = (id, head, list) => list.length ? el('table', { class: 'sortable', id }, el('thead', {}, el('tr', {}, head.map((h) => el('th', { scope: 'col' }, h)))), el('tbody', {}, list)) : null;
+  function draw() {
+    element.hidden = view.from <= 0 && view.to >= end;
+    if (element.hidden) return;
+    const inside = tasks.map((t) => ({ t, from: (t.started_at_mono_ns - start) * 1e-9, to: (t.ended_at_mono_ns - start) * 1e-9 })).filter((k) => k.to > view.from && k.from < view.to);
+    const tests_ = inside.slice(0, 50).map(({ t, from, to }) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'name' }, t.name)),
+      el('td', {}, from >= view.from && to <= view.to ? '' : el('small', {}, 'in part')), el('td', {}, number(figure.energy(t.energy_j), m)), el('td', {}, number(figure.time(t.duration_s)))));
+    const functions_ = run.timeline ? own().filter((k) => k.time > 0).slice(0, 20).map((k) => el('tr', { class: cg.chosen && k.name === cg.chosen.name ? 'chosen' : null },
+      el('th', { scope: 'row' }, k.f ? el('button', { type: 'button', class: 'name', onclick: () => choose(k.f) }, k.name) : el('span', { class: 'name' }, k.name)),
+      known ? el('td', {}, k.f && k.f.avg_power_w !== null ? number(figure.energy(k.time * k.f.avg_power_w), m || '~') : '') : null, el('td', {}, number(figure.time(k.time))))) : [];
+    element.replaceChildren(el('h3', {}, `From ${text(figure.time(view.from))} to ${text(figure.time(view.to))}`),
+      ...[table('range-functions', ['Function', ...(known ? ['Energy'] : []), 'Self time'], functions_),
+        functions_.length ? el('p', { class: 'hint' }, 'Self time in this range, and that by the power of the function over the whole run.') : null,
+        table('range-tests', [testsTitle(run), '', 'Energy', 'Time'], tests_),
+        inside.length > 50 ? el('p', { class: 'hint' }, `and ${inside.length - 50} more`) : null].filter(Boolean));
+  }
+  return { element, draw };
 }

@@ -1,54 +1,156 @@
-// The page is put together: one run, or a comparison with each run behind a tab.
+// The page is put together: a head that stays, tabs, and what is chosen beside them. A
+// view is made when it is first looked at.
 
-function single(run) {
-  const parts = {};
-  const go = {
-    flame: (name) => parts.flames?.seek(name),
-    source: (file) => Boolean(cg.data.sources?.[file]),
-    show: (file, line) => parts.source?.show(file, line),
-  };
-  parts.power = power(run);
-  parts.flames = flames(run);
-  parts.source = source(run);
-  const all = [headline(run), warnings(run), ledger(run), parts.power, parts.flames, functions(run, go), tests(run), parts.source, details(run)].filter(Boolean);
-  return { all, head: about(run) };
+// viewsOf are the views of one run: an identifier, a title, and what makes its parts. One
+// without parts has no tab.
+function viewsOf(run, go) {
+  return [
+    ['overview', 'Overview', () => [headline(run), warnings(run), el('div', { class: 'pair' }, dearest(run, go), el('div', {}, smallFlame(run, go), smallPower(run, go))), ledger(run)]],
+    run.paths.parent.length > 0 && ['flames', 'Flame', () => [flames(run)]],
+    run.samples.t_us?.length > 1 && ['power', 'Timeline', () => [power(run)]],
+    run.functions.length && ['functions', 'Functions', () => [functions(run, go)]],
+    run.tasks.length > 1 && ['tests', testsTitle(run), () => [tests(run)]],
+    run.functions.some((f) => cg.data.sources?.[f.file]) && ['source', 'Source', () => [go.code = source(run)]],
+    ['details', 'Details', () => [details(run)]],
+  ].filter(Boolean);
 }
 
-function comparison(runs, names) {
+function viewsOfSeveral(runs, names) {
   const notes = cg.data.problems.length ? el('ul', { class: 'warnings' }, cg.data.problems.map((p) => el('li', {}, el('b', {}, 'different'), ' ', p))) : null;
-  return [section('compare', 'Side by side', null, notes, besideTotals(runs, names)), changes(runs, names), difference(runs, names)].filter(Boolean);
+  return [
+    ['compare', 'Compare', () => [section('compare', 'Side by side', null, notes, besideTotals(runs, names)), changes(runs, names)]],
+    runs[0].paths.parent.length && runs[runs.length - 1].paths.parent.length && ['difference', 'Flame', () => [difference(runs, names)]],
+  ].filter(Boolean);
 }
+
+const keysOf = [
+  ['1 to 9', 'a tab'], ['/', 'search'], ['j, k', 'the next and the previous function, by energy'], ['Escape', 'select nothing'], ['t', 'light, dark, as the system'], ['?', 'this list'],
+  ['arrows, Enter, Escape', 'in call paths: move, zoom, show all'], ['arrows, +, −, 0', 'in the timeline: move, zoom, show all'],
+];
 
 (function () {
-  const { runs, names } = cg.data;
-  const page = document.getElementById('page');
-  const content = el('div', { id: 'content' });
-  const pick = choice('Theme', [['auto', 'Auto', 'as the system'], ['light', 'Light'], ['dark', 'Dark']], 'auto', theme.set);
-  pick.id = 'theme';
-  const title = runs.length === 1 ? names[0] : names.join(' → ');
-  const head = el('div', { id: 'head' });
-  page.append(el('header', {}, el('div', {}, el('h1', {}, title), head), pick));
+  const { runs, names } = cg.data, page = document.getElementById('page');
+  const content = el('div', { id: 'content' }), tabs = el('div', { id: 'tabs', role: 'tablist', 'aria-label': 'Views' });
+  const themes = choice('Theme', [['auto', 'Auto', 'as the system'], ['light', 'Light'], ['dark', 'Dark']], 'auto', theme.set);
+  themes.id = 'theme';
+  const words = el('input', { type: 'search', id: 'search', placeholder: 'Search names', title: 'A regular expression; / goes here', 'aria-label': 'Search the names of functions, files and tests', spellcheck: 'false', autocomplete: 'off' });
+  const told = el('span', { class: 'found', id: 'search-found', 'aria-live': 'polite' });
+  const about_ = el('div', { id: 'head' }), menu = el('span', { id: 'menu' });
+  const keys = el('dialog', { id: 'keys', 'aria-label': 'Keys' }, el('h2', {}, 'Keys'), el('dl', {}, keysOf.map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])), el('form', { method: 'dialog' }, el('button', { type: 'submit' }, 'Close')));
+  const which = runs.length > 1 ? choice('Runs', [['-1', 'Comparison'], ...names.map((n, i) => [String(i), n])], '-1', (v) => { cg.run = Number(v); cg.range = null; pickRun(); remember(); }) : null;
+  if (which) which.id = 'runs';
+  page.append(
+    el('header', {}, el('div', {}, el('h1', { title: names.join(' → ') }, runs.length === 1 ? names[0] : names.join(' → ')), about_), themes),
+    ...(which ? [which] : []),
+    el('nav', { id: 'bar', 'aria-label': 'Views and search' }, tabs, el('div', { class: 'tools' }, told, words, menu, el('button', { type: 'button', id: 'help', 'aria-label': 'Keys', title: 'Keys', onclick: () => keys.showModal() }, '?'))),
+    el('div', { id: 'workspace' }, content), keys);
 
-  function put(parts) {
-    content.replaceChildren(...parts);
+  let views = [], made = new Map(), side = null;
+  const make = (id) => {
+    if (made.has(id)) return made.get(id);
+    const [, title, parts] = views.find((v) => v[0] === id);
+    const flat = parts().filter(Boolean);
+    const box = el('div', { class: 'view', id: 'view-' + id, role: 'tabpanel', 'aria-label': title }, flat);
+    made.set(id, box);
+    content.append(box);
+    return box;
+  };
+  // Parts begin when they are seen first, since they measure the room that they have.
+  const begin = (box) => {
+    if (box.begun) return;
+    box.begun = true;
+    for (const e of [...box.children, ...box.querySelectorAll('.pair section')]) e.start?.();
+  };
+  function show(id) {
+    if (!views.some((v) => v[0] === id)) id = views[0][0];
+    cg.tab = id;
+    const box = make(id);
+    for (const [other, b] of made) b.hidden = other !== id;
+    for (const b of tabs.children) { b.setAttribute('aria-selected', String(b.dataset.tab === id)); b.tabIndex = b.dataset.tab === id ? 0 : -1; }
+    begin(box);
+    for (const f of cg.redraw) f();
+    remember();
+  }
+  function pickRun() {
+    const run = cg.run >= 0 && cg.run < runs.length ? runs[cg.run] : null;
+    cg.redraw.length = 0;
     theme.listeners.length = 0;
-    for (const p of parts) p.start?.();
+    made = new Map();
+    content.replaceChildren();
+    side?.remove();
+    side = null;
+    const go = {
+      tab: show, source: (file) => Boolean(cg.data.sources?.[file]),
+      show: (file, line) => { show('source'); go.code.show(file, line); },
+    };
+    views = run ? viewsOf(run, go) : viewsOfSeveral(runs, names);
+    about_.replaceChildren(...(run ? [about(run)] : []));
+    menu.replaceChildren(...(run ? [downloads(run)] : []));
+    tabs.replaceChildren(...views.map(([id, title]) => el('button', { type: 'button', role: 'tab', 'data-tab': id, 'aria-controls': 'view-' + id, onclick: () => show(id) }, title)));
+    cg.redraw.push(() => tell(run));
+    if (run) {
+      side = panel(run, go);
+      document.getElementById('workspace').append(side);
+      side.start();
+    } else document.body.classList.remove('choosing');
+    which?.press(String(cg.run));
+    show(cg.tab);
   }
-  function pickRun(i) {
-    if (i < 0) {
-      head.replaceChildren();
-      put(comparison(runs, names));
-    } else {
-      const s = single(runs[i]);
-      head.replaceChildren(s.head);
-      put(s.all);
+  // tell says what the search found in the run, and what that used.
+  function tell(run) {
+    const { hits, note } = cg.search;
+    if (!hits) { told.textContent = ''; return; }
+    if (!run) { told.textContent = note; return; }
+    const t = run.tree(), metric = t.columns.energy ? 'energy' : 'time', f = found(t, metric, hits), whole = t.at(metric, 0);
+    const n = run.functions.filter(hits).length + run.tasks.slice(1).filter((k) => hits({ name: k.name })).length;
+    told.textContent = [note, !n && !f.paths ? 'nothing found' : `${n} found, ${metric === 'energy' ? mark(run) : ''}${text(metricFigure[metric](f.sum))}${whole > 0 ? ` (${(100 * f.sum / whole).toFixed(1)} %)` : ''}`].filter(Boolean).join('; ');
+  }
+
+  let typing = 0;
+  words.addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => seek(words.value), 80); });
+  words.addEventListener('keydown', (e) => { if (e.key === 'Escape') { e.preventDefault(); words.value = ''; seek(''); words.blur(); } });
+  const step = (d) => {
+    const run = runs[cg.run];
+    if (!run) return;
+    const cost = (f) => f.self_energy_j ?? f.self_time_s, list = [...run.functions].sort((a, b) => cost(b) - cost(a)), at = list.findIndex((f) => same(f, cg.chosen));
+    const next = list[at < 0 ? (d > 0 ? 0 : list.length - 1) : at + d];
+    if (next) choose(next);
+  };
+  document.addEventListener('keydown', (e) => {
+    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) || keys.open) return;
+    const act = {
+      '/': () => words.focus(), '?': () => keys.showModal(), Escape: () => choose(null), j: () => step(1), k: () => step(-1),
+      t: () => { const order = ['auto', 'light', 'dark'], now = document.documentElement.dataset.theme || 'auto'; themes.querySelector(`[data-value="${order[(order.indexOf(now) + 1) % 3]}"]`).click(); },
+    }[e.key] || (/^[1-9]$/.test(e.key) && views[e.key - 1] ? () => show(views[e.key - 1][0]) : null);
+    if (act) { e.preventDefault(); act(); }
+  });
+  tabs.addEventListener('keydown', (e) => {
+    const at = views.findIndex((v) => v[0] === cg.tab), to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: views.length - 1 }[e.key];
+    if (to === undefined || !views[to]) return;
+    e.preventDefault();
+    show(views[to][0]);
+    tabs.children[to].focus();
+  });
+  // On paper stand the first views, one below the other.
+  addEventListener('beforeprint', () => {
+    for (const id of ['overview', 'functions', 'tests', 'compare', 'difference']) {
+      if (!views.some((v) => v[0] === id)) continue;
+      const box = make(id);
+      box.hidden = false;
+      begin(box);
     }
-  }
-  if (runs.length > 1) {
-    page.append(choice('Runs', [['-1', 'Comparison'], ...names.map((n, i) => [String(i), n])], '-1', (v) => pickRun(Number(v))));
-    page.lastChild.id = 'runs';
-  }
-  page.append(content);
-  pickRun(runs.length > 1 ? -1 : 0);
+    for (const f of cg.redraw) f();
+  });
+  addEventListener('afterprint', () => show(cg.tab));
+  const arrive = () => {
+    words.value = address.read();
+    if (cg.run === null || !(cg.run < runs.length)) cg.run = runs.length > 1 ? -1 : 0;
+    if (runs.length === 1) cg.run = 0;
+    pickRun();
+    seek(words.value);
+  };
+  addEventListener('hashchange', arrive);
+  arrive();
+  cg.ready = true;
   document.documentElement.dataset.ready = 'true';
 })();

@@ -16,6 +16,21 @@ function between(times, column, t) {
   return column[lo] + (column[hi] - column[lo]) * (t - times[lo]) / (times[hi] - times[lo]);
 }
 
+// ceiling is where an axis of values ends: at the greatest, or, where that is a spike, at
+// the value that 99.9 of 100 do not exceed.
+function ceiling(values) {
+  let most = 0, n = 0;
+  for (const v of values) if (v !== null && v !== undefined) { n++; if (v > most) most = v; }
+  if (n < 20 || most <= 0) return most;
+  const steps = new Uint32Array(1000);
+  for (const v of values) if (v !== null && v !== undefined) steps[Math.min(999, Math.floor(1000 * Math.max(0, v) / most))]++;
+  let above = 0, k = 999;
+  const few = Math.max(1, Math.floor(n / 1000));
+  for (; k >= 0 && above + steps[k] <= few; k--) above += steps[k];
+  const limit = (k + 1) / 1000 * most;
+  return most > 1.5 * limit ? limit : most;
+}
+
 function power(run) {
   const s = run.samples;
   if (!s.t_us || s.t_us.length < 2) return null;
@@ -42,7 +57,8 @@ function power(run) {
   ];
   for (const d of cpu) d.w = use(d.uj);
 
-  const view = { from: 0, to: end };
+  const view = cg.range && cg.range[0] < end ? { from: cg.range[0], to: Math.min(end, cg.range[1]) } : { from: 0, to: end };
+  const limit = { power: greatest(series.map((d) => ceiling(d.w)), 0), cpu: greatest(cpu.map((d) => ceiling(d.w)), 0) };
   const charts = [];
   const readout = el('p', { class: 'readout', id: 'power-readout', 'aria-live': 'polite' });
   const plot = el('div', { class: 'plot', id: 'power-plot', tabindex: '0', role: 'group', 'aria-label': 'Power over time. Arrow keys move, plus and minus zoom, 0 shows all.' });
@@ -58,6 +74,8 @@ function power(run) {
     view.from = from;
     view.to = from + span;
     drawn();
+    cg.range = view.from <= 0 && view.to >= end ? null : [view.from, view.to];
+    remember();
     if (!pending) pending = requestAnimationFrame(draw);
   };
   let pending = 0;
@@ -72,7 +90,10 @@ function power(run) {
         u.setScale('x', { min: view.from, max: view.to });
       });
     }
-    meaning.textContent = steps.span ? `The lines are means over ${text(figure.time(steps.span))}, in the area between the least and the most of them.` : '';
+    const cut = series.map((d) => d.w.reduce((n, w, i) => n + (w > limit.power * 1.05 && times[i] >= view.from && times[i] <= view.to ? 1 : 0), 0)).reduce((a, b) => a + b, 0);
+    meaning.textContent = [steps.span ? `The lines are means over ${text(figure.time(steps.span))}, in the area between the least and the most of them.` : '',
+      cut ? `${several(cut, 'sample')} above the axis ${cut === 1 ? 'is' : 'are'} marked ▲, up to ${m}${text(figure.power(greatest(series.map((d) => greatest(d.w, 0)), 0)))}.` : ''].filter(Boolean).join(' ');
+    inRange.draw();
   }
   const zoom = (factor, at) => {
     const t = at ?? (view.from + view.to) / 2, span = (view.to - view.from) * factor;
@@ -165,10 +186,10 @@ function power(run) {
   }
 
   const axis = (label, size) => ({ stroke: () => theme.color('--soft'), grid: { stroke: () => theme.color('--grid'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif', labelFont: '12px system-ui, sans-serif', label, labelSize: 16, labelGap: 0, size, gap: 6 });
-  const seconds = (u, values) => { const step = values.length > 1 ? values[1] - values[0] : 1; const n = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9))); return values.map((v) => v.toFixed(n) + ' s'); };
+  const seconds = (u, values) => { const step = values.length > 1 ? values[1] - values[0] : 1; let n = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9))); while (n < 6 && Math.abs(step * 10 ** n - Math.round(step * 10 ** n)) > 1e-3) n++; return values.map((v) => v.toFixed(n) + ' s'); };
   const sync = uPlot.sync('time-' + run.meta.run_id);
 
-  function chart(into, columns, height, label, x) {
+  function chart(into, columns, { height, label, x, top }) {
     const stepped = uPlot.paths.stepped({ align: -1 });
     const u = new uPlot({
       width: Math.max(200, into.clientWidth), height,
@@ -176,7 +197,7 @@ function power(run) {
       legend: { show: false },
       cursor: { sync: { key: sync.key, filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave' } }, drag: { x: true, y: false, setScale: false }, points: { show: false } },
       select: { show: true },
-      scales: { x: { time: false, min: 0, max: end, auto: false }, y: { range: (u, lo, hi) => [0, (hi || 1) * 1.05] } },
+      scales: { x: { time: false, min: 0, max: end, auto: false }, y: { range: (u, lo, hi) => [0, Math.min(hi || 1, top || hi || 1) * 1.05] } },
       axes: [{ ...axis('', 26), values: seconds, show: x, labelSize: 0, label: undefined }, { ...axis(label, 48) }],
       series: [{}, ...columns.flatMap((d) => [
         { label: d.name + ', most', stroke: 'transparent', width: 0, paths: stepped, points: { show: false } },
@@ -186,6 +207,23 @@ function power(run) {
       ])],
       bands: columns.map((d, k) => ({ series: [3 * k + 1, 3 * k + 2], fill: () => theme.color(d.color) + '38' })),
       hooks: {
+        draw: [(u) => { // what reaches above the axis
+          const c = u.ctx, ratio = devicePixelRatio || 1, seen = new Set();
+          c.fillStyle = theme.color('--bad');
+          for (const d of columns) {
+            for (let i = after(view.from); i < times.length && times[i] <= view.to; i++) {
+              if (!(d.w[i] > top * 1.05)) continue;
+              const px = Math.round(u.valToPos(times[i], 'x', true));
+              if (seen.has(px)) continue;
+              seen.add(px);
+              c.beginPath();
+              c.moveTo(px, u.bbox.top);
+              c.lineTo(px - 4 * ratio, u.bbox.top + 7 * ratio);
+              c.lineTo(px + 4 * ratio, u.bbox.top + 7 * ratio);
+              c.fill();
+            }
+          }
+        }],
         setSelect: [(u) => {
           if (u.select.width > 2) { show(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x')); }
           u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
@@ -264,20 +302,22 @@ function power(run) {
     el('span', { class: 'key', css: { background: `var(${d.color})` } }), d.name, topology[d.id] && !topology[d.id].top_level ? el('small', {}, '\u00a0part') : null)));
   const button = (label, title, act) => el('button', { type: 'button', title, 'aria-label': title, onclick: act }, label);
   const tools = [series.length > 1 ? keys : null, el('div', { class: 'choice' },
-    button('−', 'Zoom out', () => zoom(2)), button('+', 'Zoom in', () => zoom(0.5)), button('All', 'Show the whole run', () => show(0, end)))];
+    button('−', 'Zoom out', () => zoom(2)), button('+', 'Zoom in', () => zoom(0.5)), el('button', { type: 'button', id: 'power-all', title: 'Show the whole run', onclick: () => show(0, end) }, 'All'))];
   const cpuKeys = el('div', { class: 'keys small' }, cpu.map((d) => el('span', {}, el('span', { class: 'key', css: { background: `var(${d.color})` } }), d.name)));
 
+  const inRange = rangeOf(run, view, end);
   const calls = callLanes(run, 64, 28, view, show);
   const out = section('power', 'Power over time', tools, readout, series.length ? plot : null,
-    el('div', { class: 'sub' }, 'Processors in use', cpuKeys), cpuPlot, lanes, calls?.element, strip, meaning, tip);
+    el('div', { class: 'sub' }, 'Processors in use', cpuKeys), cpuPlot, lanes, calls?.element, strip, meaning, tip, inRange.element);
   out.start = () => {
-    if (series.length) plot.chart = chart(plot, series, 240, 'watts', false);
-    chart(cpuPlot, cpu, 110, 'processors', true);
+    if (series.length) plot.chart = chart(plot, series, { height: 240, label: 'watts', x: false, top: limit.power });
+    chart(cpuPlot, cpu, { height: 110, label: 'processors', x: true, top: limit.cpu });
     charts[0].setCursor({ left: -10, top: -10 });
     wide(strip, drawStrip);
-    show(0, end);
+    show(view.from, view.to);
     const redraw = () => { for (const u of charts) u.redraw(); drawStrip(strip.clientWidth); };
     theme.listeners.push(redraw);
+    cg.redraw.push(() => { if (shown(plot) || shown(cpuPlot)) { calls?.draw(); inRange.draw(); } });
   };
   return out;
 }

@@ -51,7 +51,10 @@ function source(run) {
   }
   const out = section('source', 'Source', pick, note, code,
     el('p', { class: 'hint' }, 'Beside the first line of each function stands what it used itself; the stripe along its lines is the darker, the dearer it is. Energy is known per function, not per line.'));
-  out.start = () => show(order[0], Math.min(...files.get(order[0]).functions.map((f) => f.line)), true);
-  out.show = (file, line) => { show(file, line); out.scrollIntoView({ block: 'start' }); };
+  out.start = () => {
+    const of = cg.chosen && files.has(cg.chosen.file) ? cg.chosen : null;
+    if (of) show(of.file, of.line); else show(order[0], Math.min(...files.get(order[0]).functions.map((f) => f.line)), true);
+  };
+  out.show = (file, line) => { if (files.has(file)) show(file, line); };
   return out;
 }

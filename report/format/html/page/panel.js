@@ -1,0 +1,57 @@
+// What is known of the function that is chosen, beside the views.
+
+function panel(run, go) {
+  const box = el('aside', { id: 'chosen', 'aria-label': 'The chosen function', hidden: true });
+  const m = mark(run), known = run.totals.program_energy_j !== null, colors = painter(run);
+  const most = greatest(run.functions.map((f) => f.self_energy_hi_j || 0), 0);
+  const line = (name, ...value) => [el('dt', {}, name), el('dd', {}, value)];
+  const rows = (title, list, whole) => list.length ? [el('h3', {}, title), el('table', {}, el('tbody', {}, list.slice(0, 12).map((k) => el('tr', {},
+    el('th', { scope: 'row' }, k.file ? el('span', { class: 'named' }, colors.swatch(k.name, k.file), el('button', { type: 'button', class: 'name', onclick: () => choose(k) }, k.name)) : el('span', { class: 'name' }, k.name)),
+    el('td', {}, number(whole.words(k.sum), whole.mark)))))), list.length > 12 ? el('p', { class: 'hint' }, `and ${list.length - 12} more`) : null] : null;
+  let last = '';
+  function draw() {
+    const c = cg.chosen, f = c && run.functions.find((g) => same(g, c));
+    box.hidden = !f;
+    document.body.classList.toggle('choosing', Boolean(f));
+    const key = f ? f.name + '\0' + f.file : '';
+    if (!f || key === last) { last = key; return; }
+    last = key;
+    const t = run.tree(), metric = t.columns.energy ? 'energy' : 'time', whole = { words: metricFigure[metric], mark: metric === 'energy' ? m : '' };
+    const kind = t.kinds.findIndex((k) => same(k, f));
+    const near = kind < 0 ? { callers: [], callees: [] } : around(t, metric, kind);
+    const where = f.file ? `${f.file}:${f.line}` : '';
+    const copied = el('small', { 'aria-live': 'polite' });
+    box.replaceChildren(...[
+      el('div', { class: 'title' }, el('h2', { class: 'name', title: f.name }, f.name), el('button', { type: 'button', id: 'chosen-close', 'aria-label': 'Select nothing', onclick: () => choose(null) }, '×')),
+      where ? el('p', {}, el('code', { class: 'place' }, where), ' ', el('button', { type: 'button', id: 'chosen-copy', title: 'Copy file and line', onclick: () => copy(where).then((ok) => { copied.textContent = ok ? 'copied' : 'the browser does not allow it'; }) }, 'Copy'), ' ', copied) : null,
+      el('p', { class: 'tools' }, el('button', { type: 'button', onclick: () => go.tab('flames') }, 'Call paths'), go.source(f.file) ? el('button', { type: 'button', onclick: () => go.show(f.file, f.line) }, 'Source') : null),
+      el('dl', {},
+        known ? line('Self', number(figure.energy(f.self_energy_j), m), interval(f.self_energy_lo_j, f.self_energy_j, f.self_energy_hi_j, most), el('small', {}, range(f.self_energy_lo_j, f.self_energy_hi_j))) : null,
+        known ? line('Share', text(figure.percent(f.share_percent)), ' of the program') : null,
+        known ? line('Inclusive', number(figure.energy(f.inclusive_energy_j), m)) : null,
+        line('Calls', figure.count(f.calls)[0], f.calls_cut ? el('small', {}, `, ${figure.count(f.calls_cut)[0]} of them without an end`) : null),
+        line('Self time', text(figure.time(f.self_time_s))), line('Time', text(figure.time(f.inclusive_time_s))),
+        known ? line('Power', (f.avg_power_w === null ? '' : m) + text(figure.power(f.avg_power_w))) : null,
+        perCall(f) ? line('Each call', perCall(f)) : null,
+        known && f.energy_method ? line('Found by', f.energy_method) : null,
+        known && f.unresolved ? line('Not told apart', f.unresolved, f.unresolved_with ? ' with ' + f.unresolved_with.join(', ') : '') : null),
+      rows('Called by', near.callers, whole), rows('Calls', near.callees, whole),
+    ].flat(3).filter(Boolean));
+    box.scrollTop = 0;
+  }
+  cg.redraw.push(draw);
+  box.start = draw;
+  return box;
+}
+
+// copy puts a text on the clipboard, and tells whether that was allowed.
+async function copy(words) {
+  try { await navigator.clipboard.writeText(words); return true; } catch { /* a page from a file may not */ }
+  const area = el('textarea', {});
+  area.value = words;
+  document.body.append(area);
+  area.select();
+  const ok = document.execCommand('copy');
+  area.remove();
+  return ok;
+}

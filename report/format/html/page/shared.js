@@ -1,0 +1,113 @@
+// What all views share: the function that is chosen, the search, the range of time,
+// colours, and the address of what is seen.
+
+Object.assign(cg, {
+  chosen: null, // { name, file, line }
+  search: { words: '', hits: null, note: '' },
+  range: null, // [from, to] in seconds of the run, null for all of it
+  redraw: [], // what views do when one of these has changed
+  views: {}, // what is set in views, by view: it goes into the address
+});
+
+function same(a, b) { return Boolean(a && b) && a.name === b.name && a.file === b.file; }
+
+function changedSomething() { for (const f of cg.redraw) f(); remember(); }
+
+// choose selects a function in all views; null selects none.
+function choose(kind) {
+  cg.chosen = kind ? { name: kind.name, file: kind.file, line: kind.line } : null;
+  changedSomething();
+}
+
+// seek searches all views for names that words match, a regular expression or, if it is
+// none, a text. Capitals do not matter.
+function seek(words) {
+  const s = cg.search;
+  s.words = words;
+  s.note = '';
+  s.hits = null;
+  const trimmed = words.trim();
+  if (trimmed) {
+    let test;
+    try {
+      const e = new RegExp(trimmed, 'iu');
+      test = (w) => e.test(w);
+    } catch {
+      const plain = trimmed.toLowerCase();
+      s.note = 'not a regular expression: searched as text';
+      test = (w) => w.toLowerCase().includes(plain);
+    }
+    s.hits = (kind) => test(kind.name) || (kind.file ? test(kind.file) : false);
+    s.words = words;
+  }
+  changedSomething();
+}
+
+// view gives what is set in a view, as the address has it.
+function view(name, settings) {
+  const kept = cg.views[name] || {};
+  for (const k of Object.keys(settings)) if (typeof kept[k] === typeof settings[k]) settings[k] = kept[k];
+  cg.views[name] = settings;
+  return settings;
+}
+
+// The address: what is seen stands in the fragment, so that a link shows it again.
+const address = {
+  read() {
+    const a = new URLSearchParams(location.hash.slice(1));
+    cg.tab = a.get('tab') || '';
+    cg.run = a.has('run') ? Number(a.get('run')) : null;
+    cg.chosen = cg.range = null;
+    cg.views = {};
+    if (a.has('function')) cg.chosen = { name: a.get('function'), file: a.get('file') || '', line: Number(a.get('line')) || 0 };
+    if (a.has('from')) {
+      const range = [Number(a.get('from')), Number(a.get('to'))];
+      if (range[0] >= 0 && range[1] > range[0]) cg.range = range;
+    }
+    for (const [key, value] of a) {
+      const [name, what] = key.split('.');
+      if (!what || name === '__proto__') continue;
+      (cg.views[name] ||= Object.create(null))[what] = value;
+    }
+    return a.get('search') || '';
+  },
+  write() {
+    const a = new URLSearchParams();
+    if (cg.run !== null && cg.run !== undefined) a.set('run', cg.run);
+    if (cg.tab) a.set('tab', cg.tab);
+    if (cg.chosen) { a.set('function', cg.chosen.name); a.set('file', cg.chosen.file); if (cg.chosen.line) a.set('line', cg.chosen.line); }
+    if (cg.search.words) a.set('search', cg.search.words);
+    if (cg.range) { a.set('from', cg.range[0].toPrecision(6)); a.set('to', cg.range[1].toPrecision(6)); }
+    for (const [name, settings] of Object.entries(cg.views)) for (const [k, v] of Object.entries(settings)) a.set(name + '.' + k, v);
+    try { history.replaceState(null, '', '#' + a); } catch { /* a page that is shown inside another may not */ }
+  },
+};
+let remembering = 0;
+function remember() {
+  if (!cg.ready) return;
+  clearTimeout(remembering); // browsers refuse an address that changes too often
+  remembering = setTimeout(address.write, 100);
+}
+
+// painter gives functions the colour of their package: the folder of the file. Where all
+// lie in one folder it is the file's, and where there is one file each function has its own.
+function painter(run) {
+  if (run.painter) return run.painter;
+  const files = new Set(run.functions.map((f) => f.file).filter(Boolean));
+  const folder = (file) => file.replace(/[/\\][^/\\]*$/, '');
+  const folders = new Set([...files].map(folder));
+  const group = folders.size > 1 ? (name, file) => folder(file) : files.size > 1 ? (name, file) => file : (name) => name;
+  const order = new Map(); // by energy, so that the dearest have colours that differ
+  for (const f of [...run.functions].sort((a, b) => (b.self_energy_j ?? b.self_time_s) - (a.self_energy_j ?? a.self_time_s))) {
+    const g = group(f.name, f.file);
+    if (!order.has(g)) order.set(g, order.size);
+  }
+  const hues = [24, 202, 150, 46, 262, 348, 88, 226, 318, 178];
+  const hueOf = (name, file) => hues[(order.get(group(name, file)) ?? hash(group(name, file))) % hues.length];
+  const files2 = new Map(run.functions.map((f) => [f.name, f.file]));
+  return run.painter = {
+    box: (name, file) => `hsl(${hueOf(name, file)} var(--fs) calc(var(--fl) + ${hash(name) % 7 - 3}%))`,
+    named: (name) => hueOf(name, files2.get(name) ?? ''), // where only the name is known
+    swatch: (name, file) => el('span', { class: 'swatch', css: { background: `hsl(${hueOf(name, file)} var(--fs) calc(var(--fl) - 12%))` } }),
+  };
+}
