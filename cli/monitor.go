@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"cg/monitor/jsonl"
 	"cg/monitor/metrics"
 	"cg/monitor/otlp"
+	"cg/monitor/spans"
 	"cg/mqtt"
 	"cg/nemb/population"
 	"cg/report/usage"
@@ -42,6 +44,9 @@ With --socket, programs say which requests begin and end, a line of JSON each:
 {"annotate":"request","id":"7","name":"GET /cart","begin":true,"tid":4711}
 {"annotate":"request","id":"7","end":true,"tid":4711}
 
+With --otlp-listen, cg takes OpenTelemetry's spans of requests, which programs send
+after their end.
+
 With --serve, --textfile, --mqtt or --otlp nothing is printed but to a terminal.
 
 Exit status: 0; 1 if nothing can be read, what is to be watched is not there, or
@@ -61,16 +66,13 @@ a file cannot be written; 2 usage.`,
 			&cli.StringFlag{Name: "textfile", Usage: "write cg.prom to `DIR` at each interval, for node_exporter"},
 			&cli.StringFlag{Name: "otlp", Usage: "send metrics at each interval to the OpenTelemetry collector at " +
 				"`URL`: http://HOST[:4318] or grpc://HOST[:4317]; https and grpcs for TLS"},
-			&cli.StringFlag{Name: "socket", Usage: "hear at the socket `PATH` which requests programs begin and end, " +
-				"and divide their energy among these"},
-			&cli.StringFlag{Name: "socket-group", Usage: "let the members of `GROUP` connect to --socket, too"},
 			&cli.IntFlag{Name: "max-labels", Value: 200, Usage: "give `N` processes and N control groups series of " +
 				"their own at most; the rest is one"},
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "list `N` processes and N control groups at most, 0 for none"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
 			sysrootFlag(),
-		}, append(targetFlags(), brokerFlags()...)...),
+		}, slices.Concat(requestFlags(), targetFlags(), brokerFlags())...),
 		Action: runMonitor,
 	}
 }
@@ -144,9 +146,7 @@ func runMonitor(c *cli.Context) error {
 	if err != nil {
 		return fail(statusFailure, "%w", err)
 	}
-	if out.socket != nil {
-		session.Annotations = out.socket.Take
-	}
+	out.hear(session)
 	if length > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, length)
@@ -208,7 +208,9 @@ type monitorOutputs struct {
 
 	collector *otlp.Exporter
 	socket    *annotate.Server
-	run, cpu  string // the id of the run, and the name of the processor
+	spans     *spans.Server
+	history   time.Duration // for which windows are remembered for spans
+	run, cpu  string        // the id of the run, and the name of the processor
 }
 
 func openMonitorOutputs(c *cli.Context, cpu string) (*monitorOutputs, error) {
@@ -259,12 +261,7 @@ func (o *monitorOutputs) close() {
 			sayf("--mqtt: %d rows were not sent", lost)
 		}
 	}
-	if o.socket != nil {
-		o.socket.Close()
-		if bad, dropped := o.socket.Lost(); bad+dropped > 0 {
-			sayf("--socket: %d lines were no annotations, %d annotations were too many at once", bad, dropped)
-		}
-	}
+	o.closeRequests()
 	if o.collector != nil {
 		if lost := o.collector.Close(senderPatience); lost > 0 {
 			sayf("--otlp: %d messages were not sent", lost)

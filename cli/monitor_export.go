@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cg/monitor"
-	"cg/monitor/annotate"
 	"cg/monitor/metrics"
 	"cg/monitor/otlp"
 	"cg/mqtt"
@@ -20,7 +19,8 @@ import (
 
 // openExporters opens what --serve, --textfile, --mqtt and --otlp ask for.
 func (o *monitorOutputs) openExporters(c *cli.Context) error {
-	for _, open := range []func(*cli.Context) error{o.openBroker, o.openSocket, o.openCollector, o.openMetrics} {
+	for _, open := range []func(*cli.Context) error{o.openBroker, o.openSocket, o.openSpans, o.openCollector,
+		o.openMetrics} {
 		if err := open(c); err != nil {
 			return err
 		}
@@ -65,20 +65,6 @@ func (o *monitorOutputs) openBroker(c *cli.Context) error {
 		return fail(statusUsage, "--mqtt: %w", err)
 	}
 	o.quiet = o.quiet || !o.live
-	return nil
-}
-
-// openSocket opens what --socket asks for.
-func (o *monitorOutputs) openSocket(c *cli.Context) (err error) {
-	if c.String("socket") == "" {
-		if given(c, "socket-group") {
-			return fail(statusUsage, "--socket-group is for --socket")
-		}
-		return nil
-	}
-	if o.socket, err = annotate.Listen(c.String("socket"), c.String("socket-group")); err != nil {
-		return fail(statusFailure, "--socket: %w", err)
-	}
 	return nil
 }
 

@@ -60,6 +60,7 @@ type Book struct {
 	debts     []debt
 	active    []*group
 	requests  requests
+	spans     spans
 }
 
 // process is what the book has of a process.
@@ -157,6 +158,7 @@ func (b *Book) Add(r *Reading) {
 	for d := range b.domains {
 		b.close(d, d < len(r.Lost) && r.Lost[d])
 	}
+	b.divideSpans(r)
 	for _, g := range b.groups {
 		clear(g.members)
 		g.members = g.members[:0]

@@ -47,6 +47,9 @@ type Reading struct {
 	// those that Book.Threads lists have used up to now.
 	Annotations []Annotation
 	Threads     map[Thread]time.Duration
+	// Spans are requests that programs told since the reading before, after their end.
+	Spans []Span
+	Last  bool // no reading comes after this one
 }
 
 // Snapshot is what was counted from the first reading to the last.
@@ -63,7 +66,7 @@ type Snapshot struct {
 	Targets           []TargetState
 	Routes            []Route // in the order in which they were named first
 	// Ignored is how many annotations were of no use: of processes that are not there, of too
-	// many requests at once, ends without a beginning.
+	// many requests at once, ends without a beginning, spans that are too old.
 	Ignored             int
 	HasGroups, KnowsAll bool // there are control groups; the host's busy time is known
 }

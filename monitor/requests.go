@@ -3,7 +3,9 @@ package monitor
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"cg/checkpoint"
 	"cg/nemb"
@@ -37,6 +39,19 @@ const (
 
 // OtherRoutes is the name of the route of all that have none of their own.
 const OtherRoutes = "other"
+
+// RouteName is the name of a route as it is shown, of so many bytes at most.
+func RouteName(s string, most int) string {
+	s = strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd"))
+	if len(s) <= most {
+		return s
+	}
+	n := most
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
 
 // Route is all requests of one name.
 type Route struct {
@@ -181,6 +196,12 @@ func (b *Book) retire(w *worker) {
 	}
 }
 
+// begun makes what the first request needs.
+func (q *requests) begun() {
+	q.workers, q.routes = map[*process]*worker{}, map[string]*route{}
+	q.open = map[uint64]map[string]*request{}
+}
+
 // begin opens a request. One that has the same name on its connection ends.
 func (b *Book) begin(a *Annotation) {
 	q := &b.requests
@@ -200,9 +221,8 @@ func (b *Book) begin(a *Annotation) {
 		w = &worker{process: p, threads: map[int]*busyThread{}, pending: make([]map[*route]*work, len(b.domains))}
 		p.worker = w
 	}
-	if q.workers == nil {
-		q.workers, q.routes = map[*process]*worker{}, map[string]*route{}
-		q.open = map[uint64]map[string]*request{}
+	if q.routes == nil {
+		q.begun()
 	}
 	if q.workers[p] == nil {
 		q.workers[p], w.at = w, a.At
@@ -353,9 +373,9 @@ func byName[T any](of map[*route]T) []*route {
 	return all
 }
 
-// pay divides what a process has of a domain's energy, for so much processor time. What it
-// did for no request stays its own.
-func (w *worker) pay(d int, e nemb.Energy, used time.Duration) {
+// pay divides what a process has of a domain's energy, for so much processor time, and tells how much
+// requests got. What it did for no request stays its own.
+func (w *worker) pay(d int, e nemb.Energy, used time.Duration) (paid nemb.Energy) {
 	routes := byName(w.pending[d])
 	weights, left := make([]float64, len(routes)+1), float64(used)
 	for i, r := range routes {
@@ -367,12 +387,14 @@ func (w *worker) pay(d int, e nemb.Energy, used time.Duration) {
 	for i, part := range nemb.Split(e, weights)[:len(routes)] {
 		r, k := routes[i], w.pending[d][routes[i]]
 		r.Energy[d] += part
+		paid += part
 		if weights[i] > 0 {
 			r.low[d] += float64(part) * k.firm / weights[i]
 		}
 		r.high[d] += max(float64(part), float64(e)*min(1, (k.firm+k.most)/float64(used)))
 	}
 	w.pending[d] = nil
+	return paid
 }
 
 // snapshot lists the routes, in the order in which they were named first.

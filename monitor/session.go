@@ -24,6 +24,9 @@ type Session struct {
 	warn     func(string)
 	// Annotations gives what programs said since it was called last; nil where nobody asks them.
 	Annotations func() []Annotation
+	// Spans gives the spans that programs told since it was called last; nil where nobody asks them.
+	Spans func() []Span
+	ends  bool // the next reading is the last
 }
 
 // mostWarnings is how many different failures of sensors are told.
@@ -54,6 +57,10 @@ func (s *Session) read() error {
 	if s.Annotations != nil {
 		r.Annotations = s.Annotations()
 		r.Threads = s.threads(r.Annotations)
+	}
+	r.Spans, r.Last = nil, s.ends
+	if s.Spans != nil {
+		r.Spans = s.Spans()
 	}
 	if r.Energy == nil {
 		r.Energy = make([]float64, len(s.energies.Domains()))
@@ -97,6 +104,9 @@ func (s *Session) threads(said []Annotation) map[Thread]time.Duration {
 	return all
 }
 
+// RememberFor is that of Book, before the second reading.
+func (s *Session) RememberFor(keep time.Duration) { s.book.RememberFor(keep) }
+
 // Next takes a reading and gives what was counted so far.
 func (s *Session) Next() (*Snapshot, error) {
 	err := s.read()
@@ -131,8 +141,12 @@ func (s *Session) Run(ctx context.Context, every time.Duration, each func(*Snaps
 			k += late
 		}
 		snapshot, err := s.Next()
-		if err != nil || !each(snapshot) {
+		if err != nil {
 			return snapshot, err
+		}
+		if !each(snapshot) {
+			s.book.divideSpans(&Reading{Last: true})
+			return s.Snapshot(), nil
 		}
 		timer.Reset(time.Until(start.Add((k + 1) * every)))
 	}
@@ -140,6 +154,7 @@ func (s *Session) Run(ctx context.Context, every time.Duration, each func(*Snaps
 
 // last takes the reading at the end and hands it on.
 func (s *Session) last(each func(*Snapshot) bool) (*Snapshot, error) {
+	s.ends = true
 	snapshot, err := s.Next()
 	if err == nil {
 		each(snapshot)

@@ -46,7 +46,7 @@ func (b *Book) Snapshot() *Snapshot {
 		}
 		s.Targets = append(s.Targets, state)
 	}
-	s.Routes, s.Ignored = b.requests.snapshot(s), b.requests.ignored
+	s.Routes, s.Ignored = b.requests.snapshot(s), b.requests.ignored+b.spans.ignored
 	return s
 }
 

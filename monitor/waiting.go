@@ -60,6 +60,7 @@ func (b *Book) close(d int, lost bool) {
 	b.watts[d] = (closed.End.Energy[0] - closed.Begin.Energy[0]).Joules() / open
 	b.lasted[d] = open
 	b.closings[d]++
+	b.spans.open(d, begun, b.at)
 	b.divide(d, w.Domains[0].Program-before)
 	wait.forgetRequests(d)
 	*wait = waiting{}
@@ -193,9 +194,11 @@ func (b *Book) divideGroup(u *used, d int, e nemb.Energy) {
 	parts := nemb.Split(e, weights)
 	for i, p := range processes {
 		b.pay(&p.tally, d, parts[i])
+		free := parts[i]
 		if p.worker != nil && len(p.worker.pending[d]) > 0 {
-			p.worker.pay(d, parts[i], u.processes[p])
+			free -= p.worker.pay(d, parts[i], u.processes[p])
 		}
+		b.spans.remember(d, p, free)
 		for _, t := range p.targets {
 			b.pay(&t.tally, d, parts[i])
 		}

@@ -28,7 +28,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -315,7 +314,7 @@ func parse(line []byte, now checkpoint.Instant, wall time.Time) (a monitor.Annot
 	at := m.End
 	if a.Begin {
 		at = m.Begin
-		if a.Name = name(m.Name); a.Name == "" {
+		if a.Name = monitor.RouteName(m.Name, longestName); a.Name == "" {
 			return a, false
 		}
 	}
@@ -324,19 +323,6 @@ func parse(line []byte, now checkpoint.Instant, wall time.Time) (a monitor.Annot
 	}
 	a.At, ok = moment(at, now, wall)
 	return a, ok
-}
-
-// name is a route's name as it is shown.
-func name(s string) string {
-	s = strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd"))
-	if len(s) <= longestName {
-		return s
-	}
-	n := longestName
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }
 
 // moment is a time of an annotation on the machine's clock. One that is yet to come is now.

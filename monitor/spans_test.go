@@ -1,0 +1,133 @@
+package monitor
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// spanning is a service whose book remembers a minute.
+func spanning(t *testing.T) *service {
+	s := newService(t)
+	s.book.RememberFor(time.Minute)
+	return s
+}
+
+func (s *service) span(pid int, name string, begin, end time.Duration) {
+	s.r.Spans = append(s.r.Spans, Span{PID: pid, Name: name, Begin: at(begin), End: at(end)})
+}
+
+// next reads a second in which both processes use as much: 10 J each.
+func (s *service) next() *Snapshot {
+	got := s.read(time.Second, 500*ms, 500*ms)
+	s.r.Spans = nil
+	return got
+}
+
+// A span has, by time, what its process used in the windows that it was in, some time after they
+// closed; spans of one moment share that. The rest stays the process's.
+func TestSpans(t *testing.T) {
+	s := spanning(t)
+	s.next()
+	s.next()
+	s.span(100, "a", 500*ms, 1500*ms) // 5 J of each of two windows
+	s.span(200, "b", 0, 1000*ms)      // alone for 500 ms, then with c: 7.5 J
+	s.span(200, "c", 500*ms, 1000*ms) // 2.5 J
+	got := s.next()
+	if a := routeOf(t, got, "a"); a.Count != 1 || a.Time != time.Second || a.Joules != 0 {
+		t.Errorf("before its windows are settled: %+v", a)
+	}
+	for range 10 {
+		got = s.next()
+	}
+	for name, want := range map[string][2]float64{"a": {10, 20}, "b": {7.5, 10}, "c": {2.5, 10}} {
+		if r := routeOf(t, got, name); r.Joules != want[0] || r.Lo != 0 || r.Hi != want[1] || r.Cut != 0 || r.Energy[1] != r.Energy[0]/2 {
+			t.Errorf("%s: %+v, want %v", name, r, want)
+		}
+	}
+	// One that comes later has what is left: of b's window none, of the next all.
+	s.span(200, "late", 0, 2000*ms)
+	s.span(200, "too old", 0, 10*ms)
+	if r := routeOf(t, s.next(), "late"); r.Joules != 10 || r.Lo != 0 || r.Hi != 20 {
+		t.Errorf("%+v", r)
+	}
+	// One of before what is remembered is ignored; one that began before it is cut short.
+	for range 70 {
+		got = s.next()
+	}
+	before := got.Ignored
+	s.span(100, "gone", 0, time.Second)
+	s.span(4711, "nobody", s.now, s.now)
+	s.span(1, "cg itself", s.now, s.now)
+	s.r.Spans = append(s.r.Spans, Span{PID: 100, Container: strings.Repeat("a", 64), Name: "elsewhere", Begin: at(s.now), End: at(s.now)})
+	s.span(100, "long", 0, s.now)
+	got = s.next()
+	if r := routeOf(t, got, "long"); r.Cut != 1 || math.Abs(r.Joules-520) > 15 { // of the windows that are settled
+		t.Errorf("%+v", r)
+	}
+	if got.Ignored != before+4 || len(got.Routes) != 6 {
+		t.Errorf("%d ignored, %d routes", got.Ignored-before, len(got.Routes))
+	}
+}
+
+// At the end all windows are settled. The span of a process that is over counts, too, and what the
+// requests of the socket have is no span's.
+func TestSpansAtTheEnd(t *testing.T) {
+	s := spanning(t)
+	on := Thread{100, 101}
+	s.begin("r", "socket", 0, on, 0)
+	s.end("r", 1000*ms, on, 300*ms) // 6 of 10 J
+	s.next()
+	s.r.Host.Processes = s.r.Host.Processes[:1]
+	s.span(100, "both", 0, 1000*ms)
+	s.span(200, "over", 0, 1000*ms)
+	s.r.Last = true
+	got := s.read(time.Second, 500*ms)
+	for name, want := range map[string]float64{"socket": 6, "both": 4, "over": 10} {
+		if r := routeOf(t, got, name); math.Abs(r.Joules-want) > 1e-5 {
+			t.Errorf("%s: %+v, want %v J", name, r, want)
+		}
+	}
+}
+
+// Whatever programs tell, all routes together have no more than their processes, energies do not go
+// back, lie in their intervals, and memory is bounded.
+func TestSpansOfAnyKind(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	s := spanning(t)
+	var got *Snapshot
+	last := map[string]float64{}
+	for range 200 {
+		for range random.IntN(30) {
+			begin := s.now - time.Duration(random.Int64N(int64(90*time.Second)))
+			s.span(100*(1+random.IntN(3)), fmt.Sprint(random.IntN(4)), begin, begin+time.Duration(random.Int64N(int64(30*time.Second))-1e9))
+		}
+		got = s.next()
+		sum := 0.0
+		for _, r := range got.Routes {
+			if sum += r.Joules; r.Joules < last[r.Name] || r.Joules < r.Lo-1e-9 || r.Joules > r.Hi+1e-9 {
+				t.Fatalf("%+v, before %v", r, last[r.Name])
+			}
+			last[r.Name] = r.Joules
+		}
+		used := 0.0
+		for _, p := range got.Processes {
+			used += p.Joules
+		}
+		if sum > used+1e-6 {
+			t.Fatalf("%v J of %v J", sum, used)
+		}
+	}
+	if n := len(s.book.spans.past[0]); n > 62 || s.book.spans.count > 30*62 {
+		t.Errorf("%d windows, %d spans are kept", n, s.book.spans.count)
+	}
+	for range 3 * mostSpans {
+		s.span(100, "flood", s.now, s.now+time.Second)
+	}
+	if got = s.next(); s.book.spans.count > mostSpans || got.Ignored < 2*mostSpans {
+		t.Errorf("%d spans are kept, %d ignored", s.book.spans.count, got.Ignored)
+	}
+}
