@@ -52,6 +52,7 @@ type sdkFile struct {
 	}
 	Tasks  []sdkTask
 	Totals struct {
+		sdkShare
 		Energy  *float64 `json:"energy_j"`
 		Lasted  float64  `json:"task_duration_s"`
 		Overlap float64  `json:"concurrent_overlap_s"`
@@ -62,11 +63,12 @@ type sdkFile struct {
 }
 
 type sdkTask struct {
-	Name      string
-	Depth     int
-	Parent    *string
-	Energy    *float64 `json:"energy_j"`
-	Machine   *float64 `json:"machine_energy_j"`
+	Name    string
+	Depth   int
+	Parent  *string
+	Energy  *float64 `json:"energy_j"`
+	Machine *float64 `json:"machine_energy_j"`
+	sdkShare
 	Lo        *float64 `json:"energy_lo_j"`
 	Hi        *float64 `json:"energy_hi_j"`
 	Seconds   float64  `json:"duration_s"`

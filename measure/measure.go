@@ -18,6 +18,7 @@ import (
 	"cg/nemb"
 	"cg/nemb/account"
 	"cg/nemb/attribute"
+	"cg/nemb/processor"
 	"cg/nemb/sampler"
 	"cg/nemb/sensor/estimate"
 )
@@ -163,15 +164,23 @@ func (c Config) command(r *recorder) launcher.Cmd {
 	if c.Account == nil {
 		return cmd
 	}
+	group, grouped := c.Account.Group()
+	if grouped == nil {
+		cmd.Group = group
+	}
 	before := cmd.Prefork
 	cmd.Prefork = func() error {
 		if before != nil {
 			before()
 		}
-		return c.Account.Inherit()
-	}
-	if group, err := c.Account.Group(); err == nil {
-		cmd.Group = group
+		inherited := c.Account.Inherit()
+		grain := account.Tick // of everyone else's processor time, whatever tells the program's
+		if grouped != nil && inherited != nil {
+			grain = max(grain, c.Account.Grain())
+		}
+		// Where it fails, sessions know no share of the program.
+		r.sampler.Divide(sampler.Division{Domains: r.outcome.Domains, Processors: processor.Online(), Grain: grain})
+		return inherited
 	}
 	return cmd
 }

@@ -113,6 +113,8 @@ type Run struct {
 	started time.Time
 	// part names the format of a file that told tasks and samples and nothing else.
 	part string
+	// undivided is set where the program's energies are the machine's: see Undivided.
+	undivided bool
 	// asWritten is the digest of what was read, where that was of an older schema.
 	asWritten *string
 	// unknownSites counts the costs of sites that do not exist.

@@ -70,13 +70,16 @@ func readSession(text io.ReadSeeker) (*Run, error) {
 	if t.Kind == "" {
 		return nil, errors.New("not a session's file: it has no totals.energy_kind")
 	}
-	t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = t.EnergyJ, t.LoJ, t.HiJ
+	if r.undivided = t.ProgramEnergyJ == nil; r.undivided {
+		t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ = t.EnergyJ, t.LoJ, t.HiJ
+	}
 	name := "session"
 	if f.Meta.SessionName != nil && *f.Meta.SessionName != "" {
 		name = *f.Meta.SessionName
 	}
 	whole := Task{Name: name, EnergyJ: t.EnergyJ, DurationS: t.WallDurationS, Domains: t.Domains,
-		DomainsPowerW: map[string]float64{}, Provenance: t.Provenance}
+		DomainsPowerW: map[string]float64{}, Provenance: t.Provenance,
+		ProgramShare: &ProgramShare{t.ProgramEnergyJ, t.ProgramEnergyLoJ, t.ProgramEnergyHiJ}}
 	samples := []Sample{}
 	for i, o := range f.Tasks {
 		if o.Depth < 0 || o.Depth > 0 && i == 0 {
@@ -94,6 +97,11 @@ func readSession(text io.ReadSeeker) (*Run, error) {
 		r.Tasks = append(r.Tasks, o.Task)
 	}
 	r.Tasks = append([]Task{whole}, r.Tasks...)
+	for i := range r.Tasks {
+		if r.undivided {
+			r.Tasks[i].ProgramShare = nil
+		}
+	}
 	r.Renew()
 	for i := range r.Tasks[1:] {
 		task := &r.Tasks[i+1]
@@ -108,6 +116,10 @@ func readSession(text io.ReadSeeker) (*Run, error) {
 	r.resample()
 	return r, nil
 }
+
+// Undivided tells that the program's energies are the machine's: the file of a session has
+// no share of the program, as no run of cg was around it, or an older package wrote it.
+func (r *Run) Undivided() bool { return r.undivided }
 
 // keptSamples are those of a task's samples that a run keeps.
 type keptSamples []Sample
@@ -225,13 +237,14 @@ func (r *Run) taskPaths() {
 		of[i] = n
 		r.Paths[n].Calls++
 		r.Paths[n].SelfTimeS += t.DurationS
-		if t.EnergyJ != nil {
-			energy[n] += t.EnergyJ.Float()
+		used, _, _ := t.Used()
+		if used != nil {
+			energy[n] += used.Float()
 		}
 		if parent > 0 {
 			r.Paths[parent].SelfTimeS = max(0, r.Paths[parent].SelfTimeS-t.DurationS)
-			if t.EnergyJ != nil {
-				energy[parent] -= t.EnergyJ.Float()
+			if used != nil {
+				energy[parent] -= used.Float()
 			}
 		}
 	}
@@ -247,7 +260,7 @@ func (r *Run) taskPaths() {
 // those at depth 0 of the file.
 func (c *check) session(r *Run) {
 	c.tasks(r)
-	var sum Joules
+	var sum, program Joules
 	var lasted float64
 	domains := map[string]Joules{}
 	count, known := 0, true
@@ -261,6 +274,9 @@ func (c *check) session(r *Run) {
 			continue
 		}
 		sum += *t.EnergyJ
+		if t.ProgramShare != nil && t.ProgramEnergyJ != nil {
+			program += *t.ProgramEnergyJ
+		}
 		for id, e := range t.Domains {
 			domains[id] += e
 		}
@@ -270,6 +286,9 @@ func (c *check) session(r *Run) {
 		c.fault("totals.n_tasks", "%d, %d of them at the top level, but there are %d and %d", t.NTasks,
 			t.NTopLevelTasks, len(r.Tasks)-1, count)
 	}
+	if t.EnergyJ == nil && !r.undivided {
+		c.fault("totals.program_energy_j", "it is known, and the machine's is not")
+	}
 	if (t.EnergyJ != nil) != (known && count > 0) {
 		c.fault("totals.energy_j", "it is known when that of every task is, and else not")
 	} else if t.EnergyJ != nil {
@@ -278,6 +297,10 @@ func (c *check) session(r *Run) {
 			c.sum("totals.domains."+id, "the tasks at the top level", t.Domains[id], domains[id])
 		}
 		c.interval("totals.energy_j", t.LoJ, t.EnergyJ, t.HiJ)
+		if !r.undivided {
+			c.sum("totals.program_energy_j", "the tasks at the top level", *t.ProgramEnergyJ, program)
+			c.interval("totals.program_energy_j", t.ProgramEnergyLoJ, t.ProgramEnergyJ, t.ProgramEnergyHiJ)
+		}
 	} else if t.Kind != nemb.Unavailable {
 		c.fault("totals.energy_kind", "%s, but there is no energy", t.Kind)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // ProgramShare is the program's part of the machine's energy in a task, with its 95 %
-// interval; null where it is not known. The file of a session has none.
+// interval; null where it is not known. Of a session's file tasks have it where all at the
+// top level do.
 type ProgramShare struct {
 	ProgramEnergyJ   *Joules `json:"program_energy_j"`
 	ProgramEnergyLoJ *Joules `json:"program_energy_lo_j"`

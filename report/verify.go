@@ -390,6 +390,9 @@ func (c *check) share(r *Run, field string, t Task) {
 		return
 	}
 	c.interval(field+"program_energy_j", share.ProgramEnergyLoJ, share.ProgramEnergyJ, share.ProgramEnergyHiJ)
+	if e := share.ProgramEnergyJ; r.part == PartSession && e != nil && (t.EnergyJ == nil || *e > *t.EnergyJ) {
+		c.fault(field+"program_energy_j", "%s J, which is more than the machine's", decimal(*e))
+	}
 	if t.Depth > 0 {
 		return
 	}

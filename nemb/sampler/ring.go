@@ -44,8 +44,29 @@ type ring struct {
 	memory []byte
 	stride int
 	slots  uint64
+	about  int    // offset of what is known of the domains
 	at     int    // offset of slot 0
 	next   uint64 // number of the next sample
+}
+
+// What Divide adds to the JSON has at most so many bytes, and so many for each domain.
+const (
+	divisionRoom = 80
+	domainRoom   = 240
+)
+
+// divide writes what the ring is about anew: nobody reads it yet.
+func (r *ring) divide(domains []nemb.Domain, division Division) error {
+	text, err := aboutRing(domains, &division)
+	if err != nil {
+		return fmt.Errorf("sample ring: %w", err)
+	}
+	if len(text) >= r.at-r.about {
+		return fmt.Errorf("sample ring: %d bytes about the domains, and room for %d", len(text), r.at-r.about)
+	}
+	clear(r.memory[r.about:r.at])
+	copy(r.memory[r.about:], text)
+	return nil
 }
 
 // about is what the ring says of itself behind its domains, as JSON.
@@ -54,6 +75,12 @@ type about struct {
 	Domains  []aboutDomain         `json:"domains"`
 	Topology map[string]nemb.Place `json:"domain_topology"`
 	Support  string                `json:"domain_support"`
+	Division *aboutDivision        `json:"division,omitempty"` // nil where no program's time is in the samples
+}
+
+type aboutDivision struct {
+	Processors int   `json:"processors"`
+	GrainNs    int64 `json:"grain_ns"`
 }
 
 type aboutDomain struct {
@@ -67,30 +94,59 @@ type aboutDomain struct {
 	StepUj   nemb.Energy `json:"step_uj"`
 	Lo       float64     `json:"lo"`
 	Hi       float64     `json:"hi"`
+
+	// What Divide tells.
+	Program       bool    `json:"program,omitempty"`
+	BaseW         float64 `json:"base_w,omitempty"`
+	BaseLoW       float64 `json:"base_lo_w,omitempty"`
+	BaseHiW       float64 `json:"base_hi_w,omitempty"`
+	IdleShare     float64 `json:"idle_share,omitempty"`
+	IdleShareMost float64 `json:"idle_share_most,omitempty"`
 }
 
-func aboutRing(domains []nemb.Domain) ([]byte, error) {
+// Division is what a reader needs, besides the samples, to tell which part of the energy is
+// the program's, as the report of the run does (nemb/attribute/windows).
+type Division struct {
+	// Domains are those of the sampler, with what is known of their idle power.
+	Domains    []nemb.Domain
+	Processors int // logical ones of the host, 0 where not known
+	// Grain is by how much the processor times of two samples may be behind each other.
+	Grain time.Duration
+}
+
+func aboutRing(domains []nemb.Domain, division *Division) ([]byte, error) {
 	a := about{Domains: []aboutDomain{}, Topology: nemb.Topology(domains), Support: nemb.Support(domains)}
 	a.Writer, _ = os.Executable()
-	for _, d := range domains {
+	for i, d := range domains {
 		lo, hi := d.Lo, d.Hi
 		if hi == 0 { // a counter
 			lo, hi = 1, 1
 		}
-		a.Domains = append(a.Domains, aboutDomain{d.ID, d.Kind, d.Parent, d.InTotal, d.Method, d.Source,
-			int64(d.Period), d.Step, lo, hi})
+		of := aboutDomain{ID: d.ID, Kind: d.Kind, Parent: d.Parent, InTotal: d.InTotal, Method: d.Method,
+			Source: d.Source, PeriodNs: int64(d.Period), StepUj: d.Step, Lo: lo, Hi: hi}
+		if division != nil {
+			with := division.Domains[i]
+			of.Program, of.BaseW, of.BaseLoW, of.BaseHiW = with.Program, with.Base, with.BaseLo, with.BaseHi
+			of.IdleShare, of.IdleShareMost = with.IdleShare, with.IdleShareMost
+		}
+		a.Domains = append(a.Domains, of)
+	}
+	if division != nil {
+		a.Division = &aboutDivision{division.Processors, int64(division.Grain)}
 	}
 	return json.Marshal(a)
 }
 
 // newRing makes a ring in memory that other processes can only read.
 func newRing(domains []nemb.Domain, clock checkpoint.Clock, interval time.Duration, slots int) (*ring, error) {
-	text, err := aboutRing(domains)
+	text, err := aboutRing(domains, nil)
 	if err != nil {
 		return nil, fmt.Errorf("sample ring: %w", err)
 	}
-	r := &ring{stride: 8 * (ringFixed + len(domains)), slots: uint64(slots)}
-	r.at = ringHeader + ringDomain*len(domains) + (len(text)+8)/8*8 // a zero byte at least
+	n := len(domains)
+	r := &ring{stride: 8 * (ringFixed + n), slots: uint64(slots), about: ringHeader + ringDomain*n}
+	room := len(text) + divisionRoom + domainRoom*n
+	r.at = r.about + (room+8)/8*8 // a zero byte at least
 	size := r.at + slots*r.stride
 	if r.fd, err = unix.MemfdCreate(ringName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING); err != nil {
 		return nil, fmt.Errorf("sample ring: %w", err)
@@ -122,7 +178,7 @@ func newRing(domains []nemb.Domain, clock checkpoint.Clock, interval time.Durati
 			*word(record, 112) = 1
 		}
 	}
-	copy(m[ringHeader+ringDomain*len(domains):], text)
+	copy(m[r.about:], text)
 	copy(m, ringMagic)
 	return r, nil
 }
@@ -184,6 +240,17 @@ func (s *Sampler) Share() (path string, err error) {
 		}
 	}
 	return s.ring.path(), nil
+}
+
+// Divide tells readers of the ring how to divide its energies: before the program is
+// started. Without it they know of no program. Where nothing is shared it does nothing.
+func (s *Sampler) Divide(division Division) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ring == nil {
+		return nil
+	}
+	return s.ring.divide(s.domains, division)
 }
 
 // Close takes back what Share gave. Who has mapped it keeps it.

@@ -156,6 +156,8 @@ func sharedRingCases() []*sharedRing {
 		goodRing("JSON of one domain of two", about(`{"domains":[`+one+`}]}`)),
 		goodRing("JSON of three domains of two", about(`{"domains":[`+one+`},`+two+`},`+two+`}]}`)),
 		goodRing("JSON of no domain", about(`{"domains":[]}`)),
+		goodRing("JSON with a program", about(`{"domains":[`+one+`,"idle_share":0.3},`+two+`}],"division":{"processors":2,"grain_ns":10000000}}`, 0, 0)),
+		goodRing("JSON with a program that is no object", about(`{"domains":[`+one+`},`+two+`}],"division":7}`)),
 		goodRing("no JSON", about(`{"domains":[`)),
 	}
 }

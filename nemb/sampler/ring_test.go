@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,41 @@ func TestRingUnderAWriter(t *testing.T) {
 	}
 	if late.Close() != nil || late.Close() == nil {
 		t.Error("closed once and twice")
+	}
+}
+
+// What readers are told of a program stands in the ring before it starts, however many
+// domains and digits there are.
+func TestRingDivides(t *testing.T) {
+	var domains []nemb.Domain
+	for i := range 40 {
+		domains = append(domains, nemb.Domain{ID: fmt.Sprint("package-", i), Kind: "cpu_package", InTotal: true})
+	}
+	w, err := newRing(domains, checkpoint.Monotonic, time.Millisecond, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	about := func() string { text, _, _ := strings.Cut(string(w.memory[w.about:w.at]), "\x00"); return text }
+	if strings.Contains(about(), "division") {
+		t.Error(about())
+	}
+	divided := slices.Clone(domains)
+	for i := range divided {
+		d := &divided[i]
+		d.Program, d.Base, d.BaseLo, d.BaseHi, d.IdleShare, d.IdleShareMost = true, 100./3, 200./7, 1e-7/3, 1./3, 2./3
+	}
+	if err := w.divide(domains, Division{divided, 4096, time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"division":{"processors":4096,"grain_ns":1000000000}`, `"base_lo_w":28.571428571428573,`,
+		`"program":true`, `"idle_share":0.3333333333333333,"idle_share_most":0.6666666666666666}`} {
+		if !strings.Contains(about(), want) {
+			t.Errorf("no %s in %s", want, about())
+		}
+	}
+	if _, err := parseRing(w.memory); err != nil {
+		t.Error(err)
 	}
 }
 

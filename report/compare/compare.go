@@ -174,6 +174,7 @@ func Compare(base, head Side, o Options) (*Result, error) {
 			strings.Join(what, "; ") +
 			"): measure both alike, or --allow-different compares them all the same and says so")
 	}
+	c.undivided(sides)
 	c.totals(sides, o.Threshold)
 	c.functions(sides, o)
 	c.notes(sides, o)

@@ -402,6 +402,38 @@ func TestCompareGolden(t *testing.T) {
 	}
 }
 
+// Sessions are compared by their program's share, and by the machine's energy where one
+// has none.
+func TestCompareSessions(t *testing.T) {
+	session := func(name, share string) compare.Side {
+		r, err := report.Read(fmt.Appendf(nil, `{"meta": {"schema_version": "2", "tool": "codegreen.Session", "run_id": %q}, "tasks": [
+{"name": "a", "depth": 0, "energy_j": 20, "energy_lo_j": 20, "energy_hi_j": 20, "duration_s": 1, "ended_at_mono_ns": 1000000000, "energy_kind": "measured"%s}],
+"totals": {"energy_j": 20, "energy_lo_j": 20, "energy_hi_j": 20, "duration_s": 1, "energy_kind": "measured"%s}, "warnings": []}`, name, share, share))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runsSide(name, r)
+	}
+	share := func(j int) string {
+		return fmt.Sprintf(`, "program_energy_j": %d, "program_energy_lo_j": %d, "program_energy_hi_j": %d`, j, j, j)
+	}
+	const note = "some of the sessions have no share of the program: the program's energy is the machine's"
+	for _, test := range []struct {
+		base, head string
+		want       compare.Verdict
+		noted      bool
+	}{
+		{share(5), share(8), compare.Higher, false},
+		{share(5), "", compare.NoneShown, true},
+		{"", "", compare.NoneShown, false},
+	} {
+		c := compared(t, session("a", test.base), session("b", test.head), compare.Options{})
+		if got := c.Totals[0]; got.Verdict != test.want || slices.Contains(c.Notes, note) != test.noted {
+			t.Errorf("%q, %q: %+v, %q", test.base, test.head, got, c.Notes)
+		}
+	}
+}
+
 // Whatever the values are: exchanging the sides turns a verdict round, an
 // interval holds its change, and what is 0 or not bounded is never more than it is.
 func FuzzCompare(f *testing.F) {

@@ -84,6 +84,18 @@ public class Scenarios {
                 for (int i = 0; i < 50_000; i++) Request.annotate("GET /flood").close();
                 System.out.println("dropped: " + Request.dropped());
                 break;
+            case "shares": {
+                Session s = named().start();
+                Task busy = s.task("busy");
+                spin(400);
+                busy.close();
+                Task waits = s.task("waits");
+                Thread.sleep(400);
+                waits.close();
+                System.out.println("shares: " + (busy.programEnergyJ() <= busy.energyJ()) + " " + Double.isNaN(waits.programEnergyJ()));
+                s.close();
+                break;
+            }
             case "nested": {
                 Session s = named().start();
                 Task a = s.task("a"), b = s.task("b");

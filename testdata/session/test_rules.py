@@ -115,8 +115,10 @@ class Rules(Case):
             self.assertIsNone(self.load("x.json")["tasks"][0]["energy_j"])
             s._source.late = False
             self.near(t.energy_j, WATTS * t.duration_s)
-        self.assertIsNotNone(self.load("x.json")["tasks"][0]["energy_j"])
-        self.assertEqual([str(w.message) for w in kept], [])
+        task, = self.load("x.json")["tasks"]
+        self.assertIsNotNone(task["energy_j"])
+        self.assertIsNone(task["program_energy_j"])  # this run tells of no program
+        self.assertEqual([w["slug"] for w in self.load("x.json")["warnings"]], ["share-unknown"])
 
     def test_handlers_of_the_program_are_as_they_were_after_a_session(self):
         before = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)]

@@ -17,6 +17,11 @@ func (p *printer) session(r *report.Run) {
 	} else {
 		p.line("%s  %s  [%s, %s]  %s", p.paint(bold, "Energy "), p.paint(bold, figures.Energy(t.EnergyJ)),
 			figures.Energy(t.LoJ), figures.Energy(t.HiJ), p.kind(t.Kind))
+		if !r.Undivided() {
+			p.line("%s  %s  [%s, %s]  %s", "Program", figures.Energy(t.ProgramEnergyJ),
+				figures.Energy(t.ProgramEnergyLoJ), figures.Energy(t.ProgramEnergyHiJ),
+				p.paint(dim, "its share, by processor time"))
+		}
 	}
 	overlap := ""
 	if t.ConcurrentOverlapS > 0 {
@@ -28,19 +33,26 @@ func (p *printer) session(r *report.Run) {
 		p.line("Source   %s", p.paint(dim, p.cut(t.Source, p.Width-9)))
 	}
 	mark := r.Mark()
+	energy := func(e *report.Joules) string {
+		if e == nil {
+			return "?"
+		}
+		return mark + figures.Energy(e)
+	}
+	columns := []column[report.Task]{{"energy", 0, func(t report.Task) string { return energy(t.EnergyJ) }}}
+	if !r.Undivided() {
+		columns = append(columns, column[report.Task]{"program", 0, func(t report.Task) string {
+			e, _, _ := t.Used()
+			return energy(e)
+		}})
+	}
 	table(p, "task", r.Tasks[1:], func(t report.Task) string { return strings.Repeat("  ", t.Depth-1) + t.Name },
-		[]column[report.Task]{
-			{"energy", 0, func(t report.Task) string {
-				if t.EnergyJ == nil {
-					return "?"
-				}
-				return mark + figures.Energy(t.EnergyJ)
-			}},
+		append(columns, []column[report.Task]{
 			{"interval", 72, func(t report.Task) string { return figures.Interval(t.LoJ, t.HiJ) }},
 			{"power", 60, func(t report.Task) string { return figures.Watts(t.AvgPowerW) }},
 			{"time", 0, func(t report.Task) string { return figures.Seconds(t.DurationS) }},
 			{"method", 100, func(t report.Task) string { return t.Method }},
-		})
+		}...))
 	p.line("")
 	if s := r.Sampler; s.Samples > 0 {
 		p.note(dim, "sampler", fmt.Sprintf("%s: %s samples, one each %g ms; %d lost, %d gaps", s.Mechanism,

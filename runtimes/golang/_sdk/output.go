@@ -191,6 +191,7 @@ func (s *Session) csvLines(w io.Writer) error {
 			cell(t.Name), strconv.Itoa(t.Depth), cell(parent),
 			known(t.Energy), known(t.Power), decimal(t.Duration), decimal(t.Suspended), known(t.Lo), known(t.Hi),
 			cell(t.Kind), cell(t.Method), cell(t.Source), known(t.Machine),
+			known(t.Program), known(t.ProgramLo), known(t.ProgramHi),
 			decimal(t.StartedAt), decimal(t.EndedAt),
 			strconv.FormatInt(t.StartedMono, 10), strconv.FormatInt(t.EndedMono, 10),
 			strconv.Itoa(t.Thread), strconv.FormatBool(t.Forgotten),

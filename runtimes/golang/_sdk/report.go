@@ -79,6 +79,13 @@ type provenance struct {
 	Source string   `json:"energy_source"`
 }
 
+// programShare is the program's share of an energy, with its interval.
+type programShare struct {
+	Program   *float64 `json:"program_energy_j"`
+	ProgramLo *float64 `json:"program_energy_lo_j"`
+	ProgramHi *float64 `json:"program_energy_hi_j"`
+}
+
 type taskEntry struct {
 	Name      string   `json:"name"`
 	Depth     int      `json:"depth"`
@@ -88,7 +95,8 @@ type taskEntry struct {
 	Duration  float64  `json:"duration_s"`
 	Suspended float64  `json:"suspended_s"`
 	provenance
-	Machine     *float64           `json:"machine_energy_j"`
+	Machine *float64 `json:"machine_energy_j"`
+	programShare
 	StartedAt   float64            `json:"started_at"`
 	EndedAt     float64            `json:"ended_at"`
 	StartedMono int64              `json:"started_at_mono_ns"`
@@ -102,6 +110,7 @@ type taskEntry struct {
 type totals struct {
 	Energy *float64 `json:"energy_j"`
 	provenance
+	programShare
 	Power      *float64           `json:"avg_power_w"`
 	Duration   float64            `json:"duration_s"`
 	TaskTime   float64            `json:"task_duration_s"`
@@ -179,6 +188,7 @@ func (s *Session) entry(t *Task) taskEntry {
 		return e
 	}
 	e.Energy, e.Machine = s.joules(t.energy.total), s.joules(t.energy.machine)
+	e.programShare = s.programShare(t.energy.program)
 	e.Power = number(*e.Energy / seconds)
 	for id, micro := range t.energy.domains {
 		e.Domains[id] = float64(micro) / 1e6
@@ -231,9 +241,24 @@ func (s *Session) provenance(e *energy) provenance {
 	return p
 }
 
+func (s *Session) programShare(of *share) programShare {
+	if of == nil {
+		return programShare{}
+	}
+	return programShare{s.joules(of.total), s.joules(of.lo), s.joules(of.hi)}
+}
+
+// plus is the sum of two shares, nil where one is not known.
+func (a *share) plus(b *share) *share {
+	if a == nil || b == nil {
+		return nil
+	}
+	return &share{a.total + b.total, a.lo + b.lo, a.hi + b.hi}
+}
+
 // sum makes the totals of tasks at depth 0.
 func (s *Session) sum(r *report) {
-	all := &energy{domains: map[string]int64{}, method: methodBracket}
+	all := &energy{domains: map[string]int64{}, method: methodBracket, program: &share{}}
 	known := map[string]int64{} // ns in which the energy of a domain is known
 	var lasted, covered, until int64
 	complete := false
@@ -253,6 +278,7 @@ func (s *Session) sum(r *report) {
 		}
 		all.total, all.lo, all.hi = all.total+t.energy.total, all.lo+t.energy.lo, all.hi+t.energy.hi
 		all.method = weaker(all.method, t.energy.method)
+		all.program = all.program.plus(t.energy.program)
 		for id, micro := range t.energy.domains {
 			all.domains[id] += micro
 			known[id] += t.ended - t.started
@@ -271,6 +297,7 @@ func (s *Session) sum(r *report) {
 	}
 	if complete {
 		r.totals.provenance, r.totals.Energy = s.provenance(all), s.joules(all.total)
+		r.totals.programShare = s.programShare(all.program)
 		r.totals.Power = number(*r.totals.Energy / seconds)
 		for id, micro := range all.domains {
 			r.totals.Domains[id] = float64(micro) / 1e6

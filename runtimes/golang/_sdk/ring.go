@@ -23,6 +23,7 @@ type ring struct {
 
 	intervalNs int64
 	pid        int
+	division   *division // nil where no program is measured
 	about
 }
 
@@ -32,6 +33,7 @@ type about struct {
 	Support  string          `json:"domain_support"`
 	Topology json.RawMessage `json:"domain_topology"`
 	Domains  []domain        `json:"domains"`
+	Divides  json.RawMessage `json:"division"`
 }
 
 // openRing maps the ring at a path.
@@ -78,6 +80,10 @@ func (r *ring) parse() error {
 	if len(r.Domains) != int(domains) {
 		return errors.New("a damaged sample ring")
 	}
+	var err error
+	if r.division, err = newDivision(r.Domains, r.Divides); err != nil {
+		return fmt.Errorf("a damaged sample ring: %w", err)
+	}
 	// The last milliseconds tell the power before the first task.
 	r.next = r.head() - min(r.head(), r.slots, uint64(ringKeptBeforeNs/max(1, r.intervalNs))+ringKeptBeforeSlots)
 	return nil
@@ -112,6 +118,10 @@ func (r *ring) read(s *samples) {
 			continue
 		}
 		t, flags := atomic.LoadUint64(&slot[2]), atomic.LoadUint64(&slot[3])
+		var used [3]uint64
+		for i := range used {
+			used[i] = atomic.LoadUint64(&slot[4+i])
+		}
 		for d := range energies {
 			energies[d] = atomic.LoadUint64(&slot[ringFixedWords+d])
 		}
@@ -120,6 +130,9 @@ func (r *ring) read(s *samples) {
 			continue
 		}
 		s.add(int64(t), flags, energies)
+		if s.division != nil {
+			s.division.add(int64(t), flags, used, energies)
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ type domain struct {
 	StepUj   uint64  `json:"step_uj"` // the least by which it moves, 0 where that is not known
 	Lo       float64 `json:"lo"`
 	Hi       float64 `json:"hi"`
+	idling
 }
 
 // knot is an update of a counter: it was after first and not after last (ns),
@@ -60,6 +61,7 @@ type samples struct {
 	gaps     int
 	failed   bool
 	prunedAt int
+	division *division // nil where the samples tell of no program
 }
 
 // pause is a time in which a counter did not move.
@@ -336,6 +338,9 @@ func (s *samples) prune(edges []int64, reach int64) {
 	}
 	s.times, s.flags = choose(s.times, keep), choose(s.flags, keep)
 	s.prunedAt = len(s.times)
+	if s.division != nil {
+		s.division.prune(edges)
+	}
 }
 
 func choose[T any](all []T, keep []bool) []T {

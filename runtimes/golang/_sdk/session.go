@@ -61,6 +61,9 @@ func (s *Session) start() {
 		s.note("sensor-suspect", "energies may be wrong: "+strings.Join(s.source.doubts, "; "))
 	}
 	s.samples, s.still = newSamples(s.source.domains), -1
+	if s.source.ring != nil {
+		s.samples.division = s.source.ring.division
+	}
 	s.source.read(s.samples)
 	if others := meet(true); len(others) > 0 && s.neighbours {
 		s.note("concurrent", "another session is active on this machine (process "+firstFive(others)+
@@ -206,8 +209,14 @@ func (s *Session) resolve(t *Task, wait bool) {
 	t.energy = energyOf(s.samples, t.started, end, parts)
 	if t.energy == nil {
 		s.unknown(t)
-	} else if t.energy.left && !s.saidUnknown[gpuUnattributed] {
+		return
+	}
+	if t.energy.left {
 		s.say(gpuUnattributed, gpuText)
+	}
+	if t.energy.program == nil && source.via == "run" {
+		s.say("share-unknown", fmt.Sprintf("the program's share of the energy of task %q is not known: %s", t.name,
+			s.samples.noShare()))
 	}
 }
 
@@ -223,18 +232,18 @@ func (s *Session) unknown(t *Task) {
 	if why := s.samples.unknown(t.started, t.ended); why != "" {
 		slug, text = "energy-unknown", fmt.Sprintf("the energy of task %q is not known: %s", t.name, why)
 	}
-	if s.saidUnknown[slug] {
-		return
-	}
 	s.say(slug, text)
 }
 
+// say notes a reason once.
 func (s *Session) say(slug, text string) {
 	if s.saidUnknown == nil {
 		s.saidUnknown = map[string]bool{}
 	}
-	s.saidUnknown[slug] = true
-	s.note(slug, text)
+	if !s.saidUnknown[slug] {
+		s.saidUnknown[slug] = true
+		s.note(slug, text)
+	}
 }
 
 func (s *Session) isOver() bool {

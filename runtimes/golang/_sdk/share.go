@@ -94,6 +94,7 @@ type energy struct {
 	domains                map[string]int64
 	total, machine, lo, hi int64
 	method                 string // the weakest of the domains'
+	program                *share // nil where that is not known
 	left                   bool   // a GPU has energy that is in no task, as several had a part
 }
 
@@ -104,7 +105,7 @@ type energy struct {
 func energyOf(s *samples, start, end int64, parts []part) *energy {
 	e := &energy{domains: map[string]int64{}, method: methodBracket}
 	var lo, hi, machine float64
-	known := false
+	known, program := false, newSharing(s, start, end, parts)
 	for d, of := range s.domains {
 		joules, slack, method, ok := s.between(d, start, end)
 		if !ok || s.silent(d, start, end) != "" {
@@ -137,8 +138,9 @@ func energyOf(s *samples, start, end int64, parts []part) *energy {
 		e.total += micro
 		machine += joules
 		slack += float64(of.StepUj) * 1e-6
-		lo += max(0, joules-slack) * least * of.Lo
-		hi += (joules + slack) * of.Hi
+		below, above := max(0, joules-slack)*least*of.Lo, (joules+slack)*of.Hi
+		lo, hi = lo+below, hi+above
+		program.add(d, micro, below, above)
 		if methodRank[method] > methodRank[e.method] {
 			e.method = method
 		}
@@ -152,6 +154,7 @@ func energyOf(s *samples, start, end int64, parts []part) *energy {
 	}
 	// Outwards, but for what rounding leaves.
 	e.lo, e.hi = min(e.total, int64(math.Floor(lo*1e6+1e-6))), max(e.total, int64(math.Ceil(hi*1e6-1e-6)))
+	e.program = program.sum(e.hi)
 	return e
 }
 

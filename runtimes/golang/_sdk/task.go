@@ -187,6 +187,15 @@ func (t *Task) EnergyJ() float64 {
 	return math.NaN()
 }
 
+// ProgramEnergyJ is the program's share of EnergyJ in J, NaN where it is not known: no run
+// of cg is around the program.
+func (t *Task) ProgramEnergyJ() float64 {
+	if e := t.computed(); e != nil && e.program != nil {
+		return float64(e.program.total) / 1e6
+	}
+	return math.NaN()
+}
+
 // AvgPowerW is the energy by the duration in W.
 func (t *Task) AvgPowerW() float64 { return t.EnergyJ() / t.Duration().Seconds() }
 

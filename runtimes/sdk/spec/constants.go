@@ -122,8 +122,9 @@ var SampleKeys = []string{"t_ns", "energy_j", "power_w", "domain_j", "domain_w"}
 
 var TaskColumns = []string{
 	"name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j",
-	"energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j", "started_at",
-	"ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten",
+	"energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j",
+	"program_energy_j", "program_energy_lo_j", "program_energy_hi_j", "started_at", "ended_at",
+	"started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten",
 }
 
 // Support of domains, by how many there are; two stand for more.
@@ -134,6 +135,6 @@ const SampleClock = "clock_monotonic"
 // Names of warnings.
 var Slugs = []string{
 	"no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
-	"gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
-	"forgotten", "not-written", "no-plot", "failed",
+	"gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "high-noise",
+	"samples-missing", "forgotten", "not-written", "no-plot", "failed",
 }

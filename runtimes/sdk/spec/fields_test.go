@@ -106,6 +106,7 @@ func TestFields(t *testing.T) {
 	var rows []struct {
 		Of, Field, Type, Only string
 		Null                  bool
+		Later                 bool // files of older packages are without it
 	}
 	read("cases/fields.json", &rows)
 	text, err := os.ReadFile("../../../docs/session.md")
@@ -138,7 +139,7 @@ func TestFields(t *testing.T) {
 			continue
 		}
 		delete(objects[row.Of].Properties, row.Field)
-		if required := slices.Contains(objects[row.Of].Required, row.Field); required != (row.Only == "") {
+		if required := slices.Contains(objects[row.Of].Required, row.Field); required != (row.Only == "" && !row.Later) {
 			t.Errorf("%s of %s: required is %v in the schema", row.Field, row.Of, required)
 		}
 		if !p.allows(row.Type, defs) || row.Null && !p.allows("null", defs) {

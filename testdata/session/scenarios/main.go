@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -42,6 +43,16 @@ func start(options ...codegreen.Option) *codegreen.Session {
 func main() {
 	ctx := context.Background()
 	switch os.Args[1] {
+	case "shares":
+		s := start()
+		_, busy := s.Task(ctx, "busy")
+		spin(400)
+		busy.End()
+		_, waits := s.Task(ctx, "waits")
+		time.Sleep(400 * time.Millisecond)
+		waits.End()
+		fmt.Println("shares:", busy.ProgramEnergyJ() <= busy.EnergyJ(), math.IsNaN(waits.ProgramEnergyJ()))
+		s.Close()
 	case "nested":
 		s := start()
 		inA, a := s.Task(ctx, "a")

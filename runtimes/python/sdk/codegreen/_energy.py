@@ -24,15 +24,20 @@ class Domain:
     parent is the id of the domain that includes it, "" for none; period_ns the
     time between two updates of its counter, 0 where it is not known; step_uj the
     least by which it moves, 0 where that is not known; lo and hi bound the true
-    energy as factors of the figure.
+    energy as factors of the figure. The rest tells what it draws whoever runs
+    (nemb/RING.md): watts, and parts of its full power.
     """
-    __slots__ = "id", "kind", "parent", "in_total", "method", "source", "period_ns", "step_uj", "lo", "hi"
+    __slots__ = ("id", "kind", "parent", "in_total", "method", "source", "period_ns", "step_uj", "lo", "hi",
+                 "program", "base_w", "base_lo_w", "base_hi_w", "idle_share", "idle_share_most")
 
     def __init__(self, id, kind="", parent="", in_total=False, method="measured", source="",
-                 period_ns=0, step_uj=0, lo=1.0, hi=1.0):
+                 period_ns=0, step_uj=0, lo=1.0, hi=1.0, program=False,
+                 base_w=0.0, base_lo_w=0.0, base_hi_w=0.0, idle_share=0.0, idle_share_most=0.0):
         self.id, self.kind, self.parent, self.in_total = id, kind, parent, in_total
         self.method, self.source = method, source
         self.period_ns, self.step_uj, self.lo, self.hi = period_ns, step_uj, lo, hi
+        self.program, self.base_w, self.base_lo_w, self.base_hi_w = program, base_w, base_lo_w, base_hi_w
+        self.idle_share, self.idle_share_most = idle_share, idle_share_most
 
 
 class Knots:
@@ -122,10 +127,11 @@ class Knots:
 
 
 class Samples:
-    """A series of samples, which grows at its end."""
+    """A series of samples, which grows at its end. division is None where they tell of no
+    program."""
 
-    def __init__(self, domains):
-        self.domains = domains
+    def __init__(self, domains, division=None):
+        self.domains, self.division = domains, division
         self.times = array("q")
         self.flags = array("Q")
         self.energies = [array("Q") for _ in domains]
@@ -143,6 +149,9 @@ class Samples:
         times, flags = words[2::stride].tolist(), words[3::stride].tolist()
         columns = [words[7 + d::stride].tolist() for d in range(len(self.domains))]
         self.extend(times, flags, columns)
+        if self.division:
+            used = [words[i::stride].tolist() for i in (4, 5, 6)]
+            self.division.extend(times, flags, used, columns)
 
     def extend(self, times, flags, columns):
         if not times:
@@ -265,6 +274,8 @@ class Samples:
             keep[i:j] = b"\1" * (j - i)
         newest = self.times[-PRUNE_NEWEST:][0]
         self._select(keep, newest)
+        if self.division:
+            self.division.prune(edges)
         self.pruned_at = len(self.times)
 
     def _select(self, keep, newest):
@@ -335,9 +346,10 @@ class Shares:
 
 class Energy:
     """What a task used, by domain in uJ. method is the weakest of the domains'."""
-    __slots__ = "domains", "total", "machine", "lo", "hi", "method", "complete", "left"
+    __slots__ = "domains", "total", "machine", "lo", "hi", "method", "complete", "left", "program"
 
     def __init__(self):
+        self.program = None  # (uJ, lo, hi) of the program's share, where that is known
         self.domains, self.left = {}, False  # left: a GPU has energy that is in no task, as several had a part
         self.total = self.machine = self.lo = self.hi = 0
         self.method, self.complete = METHOD_BRACKET, True
@@ -355,7 +367,7 @@ def energy_of(samples, shares, windows):
     whole = len(windows) == 1 and windows[0][3] >= end - start
     shared = [list(shares.within(a, b, stack)) for a, b, stack, _ in windows] if shares.parts else []
     sharing = any(shared)
-    out = Energy()
+    out, share = Energy(), _Share(samples, windows, shared)
     lo = hi = machine = known = 0
     for d, domain in enumerate(samples.domains):
         found = None if samples.silent(d, start, end) else samples.between(d, start, end)
@@ -380,8 +392,9 @@ def energy_of(samples, shares, windows):
             out.total += micro
             machine += joules
             slack += domain.step_uj * 1e-6
-            lo += max(0.0, joules - slack) * least * domain.lo
-            hi += (joules + slack) * most * domain.hi
+            below, above = max(0.0, joules - slack) * least * domain.lo, (joules + slack) * most * domain.hi
+            lo, hi = lo + below, hi + above
+            share.add(d, micro, below, above)
             if RANK[method] > RANK[out.method]:
                 out.method = method
     if not known or not out.complete:
@@ -391,7 +404,48 @@ def energy_of(samples, shares, windows):
     out.hi = max(out.total, ceil(hi * 1e6 - 1e-6))
     if sharing:
         out.method = METHOD_SHARED
+    out.program = share.sum(out.hi)
     return out
+
+
+def no_share(samples):
+    """Why the program's share of an energy is not known."""
+    if not samples.division:
+        return "the samples do not tell of the program"
+    if all(d.kind == KIND_GPU for d in samples.domains if d.in_total):
+        return "only GPUs are measured"
+    return "the samples do not reach from its start to its end"
+
+
+class _Share:
+    """The program's share of a task's energy."""
+
+    def __init__(self, samples, windows, shared):
+        self.division = samples.division
+        self.total, self.lo, self.hi, self.divided = 0, 0.0, 0.0, False
+        if not self.division or not self.division.known(windows[0][0], windows[-1][1]):
+            self.division = None
+            return
+        self.spans, self.pieces = len(windows), []  # times, with their weights
+        for n, (start, end, _, active) in enumerate(windows):
+            running = active / max(1, end - start)
+            self.pieces.append((start, end, running))
+            self.pieces += [(s, e, (part - 1) * running) for s, e, part in (shared[n] if shared else ())]
+
+    def add(self, d, micro, below, above):
+        """Takes in the task's energy in a domain of the total: uJ, and its bounds in J."""
+        if not self.division or self.division.domains[d].kind == KIND_GPU:
+            return
+        part, lo, hi = self.division.part(d, self.pieces, self.spans)
+        self.total += int(micro * part)
+        self.lo, self.hi, self.divided = self.lo + below * lo, self.hi + above * hi, True
+
+    def sum(self, most):
+        """(uJ, lo, hi), None where nothing is known. It is no more than most."""
+        if not self.divided:
+            return None
+        lo, hi = floor(self.lo * 1e6 + 1e-6), ceil(self.hi * 1e6 - 1e-6)
+        return self.total, min(self.total, lo), max(self.total, min(most, hi))
 
 
 def _parts(samples, d, windows, shared):

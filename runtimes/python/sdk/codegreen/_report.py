@@ -137,6 +137,12 @@ def provenance(session, energy):
     }
 
 
+def share(program):
+    """The program's share of an energy: (uJ, lo, hi), or None."""
+    energy, lo, hi = map(j, program or (None, None, None))
+    return {"program_energy_j": energy, "program_energy_lo_j": lo, "program_energy_hi_j": hi}
+
+
 def powers(domains, seconds):
     return {d: v / seconds for d, v in domains.items()} if seconds > 0 else {}
 
@@ -154,6 +160,9 @@ def task_of(session, task, noise):
     out.update(provenance(session, e))
     out.update({
         "machine_energy_j": j(e.machine) if e else None,
+    })
+    out.update(share(e.program if e else None))
+    out.update({
         "started_at": task.started_at, "ended_at": task.ended_at,
         "started_at_mono_ns": task.started_at_mono_ns, "ended_at_mono_ns": task.ended_at_mono_ns,
         "domains": domains, "domains_power_w": powers(domains, seconds),
@@ -181,6 +190,8 @@ class Sum:
         self.lo, self.hi = sum(e.lo for e in energies), sum(e.hi for e in energies)
         methods = [e.method for e in energies]
         self.method = METHOD_SHARED if METHOD_SHARED in methods else max(methods, key=lambda m: RANK[m])
+        programs = [e.program for e in energies]
+        self.program = None if None in programs else tuple(map(sum, zip(*programs)))
 
 
 def totals_of(session, done, noises, end):
@@ -203,6 +214,7 @@ def totals_of(session, done, noises, end):
     warned = [warning_of(t.name, t.depth, noises[id(t)]) for t in done if noises.get(id(t))]
     out = {"energy_j": j(e.total) if e else None}
     out.update(provenance(session, e))
+    out.update(share(e.program if e else None))
     out.update({
         "avg_power_w": j(e.total) / (lasted * 1e-9) if e and lasted else None,
         "duration_s": lasted * 1e-9, "task_duration_s": lasted * 1e-9,

@@ -45,7 +45,7 @@ class TaskResult:
     when it is over duration_s, suspended_s, started_at and ended_at (Unix time),
     started_at_mono_ns and ended_at_mono_ns (CLOCK_MONOTONIC).
 
-    energy_j, avg_power_w, domains (J by domain), domains_power_w (W), timeseries
+    energy_j, program_energy_j, avg_power_w, domains (J by domain), domains_power_w (W), timeseries
     and noise are computed when they are asked for, some 20 ms after the end at
     the earliest. Energies that are not known are nan, in the file null.
     """
@@ -109,6 +109,11 @@ class TaskResult:
     def energy_j(self):
         e = self._resolved()
         return e.total * 1e-6 if e else _nan
+
+    @property
+    def program_energy_j(self):
+        e = self._resolved()
+        return e.program[0] * 1e-6 if e and e.program else _nan
 
     @property
     def avg_power_w(self):

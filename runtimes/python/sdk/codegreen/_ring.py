@@ -9,6 +9,7 @@ import os
 import struct
 import time
 
+from ._division import Division
 from ._energy import Domain
 from ._neighbours import gone
 from ._source import Source
@@ -50,6 +51,9 @@ class Ring:
             self.domains = [self._record(i) for i in range(domains)]
         if len(self.domains) != domains:
             raise ValueError("%s: a damaged sample ring" % path)
+        self.division = about.get("division")
+        if self.division is not None:
+            self.division = Division(self.domains, *(int(self.division[k]) for k in ("processors", "grain_ns")))
         head = self.words[HEAD]
         # Numbers of the sample that was read first, and of the one that is read next.
         self.first = self.next = max(0, head - self.slots)
@@ -126,7 +130,7 @@ class Run(Source):
 
     def __init__(self, ring):
         self.ring = ring
-        self.interval_ns, self.domains = ring.interval_ns, ring.domains
+        self.interval_ns, self.domains, self.division = ring.interval_ns, ring.domains, ring.division
         self.version, self.slots = ring.version, ring.slots
         self.topology, self.support, self.cg = ring.topology, ring.support, find_cg(ring.writer)
         ring.skip()

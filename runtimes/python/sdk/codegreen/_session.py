@@ -11,7 +11,7 @@ from time import monotonic_ns
 
 from . import _current, _neighbours, _signals
 from ._choose import open_source
-from ._energy import Samples, Shares, energy_of
+from ._energy import Samples, Shares, energy_of, no_share
 from ._result import UNKNOWN, Context, Stack, TaskResult, cpu_time
 from ._spec import (AROUND_NS, BUFFER_LEAST, BUFFER_MOST, DRAIN_CALM_PART, DRAIN_CALM_TIMES, DRAIN_FULL_PART,
                     DRAIN_LEAST_NS, DRAIN_MOST_NS, DRAIN_NS, DRAIN_WARN_PART, FORMATS, INTERVAL_LEAST_NS,
@@ -113,7 +113,7 @@ class Session:
             self._source = Source()
             self._note("no-backend", "no energy can be measured: %s: %s" % (type(e).__name__, e))
         self._edge = self._source.edge if self._source.via == "powercap" else None
-        self._samples = Samples(self._source.domains)
+        self._samples = Samples(self._source.domains, self._source.division)
         self._source.read(self._samples)
         self._woken, self._drain = threading.Event(), None
         self._meet(_neighbours.change(True))
@@ -462,12 +462,21 @@ class Session:
             task._energy = None
             if task._windows and any(d.in_total for d in source.domains):
                 task._energy = energy_of(samples, self._shares, task._windows)
-                if task._energy is None and (self._ending or self._until is None):
-                    self._unknown(task, samples)
-                elif task._energy is not None and task._energy.left and "gpu-unattributed" not in self._said_unknown:
-                    self._said_unknown.add("gpu-unattributed")
-                    self._note("gpu-unattributed",
+                if task._energy is None:
+                    if self._ending or self._until is None:
+                        self._unknown(task, samples)
+                    return
+                if task._energy.left:
+                    self._once("gpu-unattributed",
                                "tasks ran at the same time: what GPUs used meanwhile is in none of them")
+                if task._energy.program is None and source.via == "run":
+                    self._once("share-unknown", "the program's share of the energy of task %r is not known: %s" % (
+                        task.name, no_share(samples)))
+
+    def _once(self, slug, message):
+        if slug not in self._said_unknown:
+            self._said_unknown.add(slug)
+            self._note(slug, message)
 
     def _unknown(self, task, samples):
         """Says once of each reason why the energy of a task is not known."""
@@ -476,13 +485,10 @@ class Session:
         if end <= samples.latest:
             why = [w for w in (samples.silent(d, start, end) for d in range(len(samples.domains))) if w]
         slug = "energy-unknown" if why else "sampler-ended"
-        if slug in self._said_unknown:
-            return
-        self._said_unknown.add(slug)
         if why:
-            self._note(slug, "the energy of task %r is not known: %s" % (task.name, "; ".join(why)))
+            self._once(slug, "the energy of task %r is not known: %s" % (task.name, "; ".join(why)))
         else:
-            self._note(slug, "the samples end before task %r does: its energy is not known" % task.name)
+            self._once(slug, "the samples end before task %r does: its energy is not known" % task.name)
 
     def _draining(self):
         """Empties the ring before it is full; the period follows how full it was."""

@@ -8,6 +8,7 @@ class Source:
     interval_ns, slots = 0, RING_SLOTS
     domains, topology, support = [], None, None
     cg = ""
+    division = None  # where the samples tell of a program
     last = False  # whether close takes a last sample, which can be read after it
 
     def read(self, samples):

@@ -52,6 +52,12 @@ KIND_GPU = "gpu"
 # A part of a task's time below this is what rounding leaves, and 0.
 ALONE_ZERO_PART = 1e-9
 
+# The program's share of an energy is told for spans of at least this time, as processor times are not finer.
+SHARE_WINDOW_NS = 10000000
+
+# A machine may seem to draw less than its measured idle power for so long before what is missing is let go.
+SHARE_DEBT_NS = 1000000000
+
 # A counter that is updated at least this often and has not moved for so long gives no energy.
 OFTEN_NS = 50000000
 STILL_NS = 1000000000
@@ -161,8 +167,9 @@ SESSION_TOOL = "codegreen.Session"
 SAMPLE_KEYS = ["t_ns", "energy_j", "power_w", "domain_j", "domain_w"]
 TASK_COLUMNS = [
     "name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j",
-    "energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j", "started_at",
-    "ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten"]
+    "energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j",
+    "program_energy_j", "program_energy_lo_j", "program_energy_hi_j", "started_at", "ended_at",
+    "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten"]
 
 # Support of domains, by how many there are; two stand for more.
 SUPPORTS = ["none", "scalar_only", "full"]
@@ -176,8 +183,8 @@ FORMULA_STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 # Names of warnings.
 SLUGS = [
     "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
-    "gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
-    "forgotten", "not-written", "no-plot", "failed"]
+    "gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "high-noise",
+    "samples-missing", "forgotten", "not-written", "no-plot", "failed"]
 
 # Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a
 # name.

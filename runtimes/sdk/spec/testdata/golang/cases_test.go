@@ -395,6 +395,56 @@ func partsOfCase(t *testing.T, start, end int64, of []json.RawMessage) (parts []
 	return parts
 }
 
+func TestShares(t *testing.T) {
+	table(t, "shares.json", func(t *testing.T, of struct {
+		Name string
+		divides
+		Domains []domain
+		Samples [][]int64
+		Asked   []struct {
+			From int64 `json:"from_ns"`
+			To   int64 `json:"to_ns"`
+			Want [][3]float64
+		}
+	}) {
+		text, err := json.Marshal(of.divides)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := newDivision(of.Domains, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range of.Samples {
+			var words []uint64
+			for _, v := range row[2:] {
+				words = append(words, uint64(v))
+			}
+			x.add(row[0], uint64(row[1]), [3]uint64(words), words[3:])
+		}
+		var edges []int64
+		ask := func(when string) {
+			for _, one := range of.Asked {
+				edges = append(edges, one.From, one.To)
+				if x.known(one.From, one.To) != (one.Want != nil) {
+					t.Errorf("%s: from %d to %d: known is %v", of.Name, one.From, one.To, one.Want == nil)
+				}
+				for d, want := range one.Want {
+					own, lo, hi := x.part(d, []part{{one.From, one.To, 1}})
+					for i, got := range []float64{own, lo, hi} {
+						if math.Abs(got-want[i]) > 1e-5 {
+							t.Errorf("%s: from %d to %d%s: %v, %v, %v, want %v", of.Name, one.From, one.To, when, own, lo, hi, want)
+						}
+					}
+				}
+			}
+		}
+		ask("")
+		x.prune(edges)
+		ask(", pruned")
+	})
+}
+
 func TestCells(t *testing.T) {
 	table(t, "cells.json", func(t *testing.T, of [2]string) {
 		if got := cell(of[0]); got != of[1] {

@@ -50,6 +50,7 @@ type session struct {
 			Hi      int64 `json:"hi_uj"`
 			Method  string
 			Domains map[string]int64
+			Program []int64 `json:"program_uj"` // with its bounds
 		}
 	}
 	Want struct {
@@ -98,7 +99,10 @@ func (of session) file() ([]byte, error) {
 			task.parent = s.tasks[*t.Parent]
 		}
 		if e := t.Energy; e != nil {
-			task.energy = &energy{e.Domains, e.Total, e.Machine, e.Lo, e.Hi, e.Method, false}
+			task.energy = &energy{e.Domains, e.Total, e.Machine, e.Lo, e.Hi, e.Method, nil, false}
+			if e.Program != nil {
+				task.energy.program = &share{e.Program[0], e.Program[1], e.Program[2]}
+			}
 		}
 		s.tasks = append(s.tasks, task)
 	}

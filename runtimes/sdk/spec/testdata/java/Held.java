@@ -262,6 +262,38 @@ final class Held {
         }
     }
 
+    private static void shares(Map<?, ?> of) {
+        List<Domain> domains = new ArrayList<>();
+        for (Object o : (List<?>) of.get("domains")) {
+            Map<?, ?> d = (Map<?, ?>) o;
+            domains.add(new Domain((String) d.get("id"), (String) d.get("kind"), "", true, "measured", "", 0, 1, 1, 0, Domain.Idling.of(d)));
+        }
+        Division division = Division.of(domains, of);
+        for (Object o : (List<?>) of.get("samples")) {
+            long[] row = ((List<?>) o).stream().mapToLong(Held::whole).toArray();
+            division.add(row[0], row[1], Arrays.copyOfRange(row, 2, 5), Arrays.copyOfRange(row, 5, row.length));
+        }
+        List<Long> edges = new ArrayList<>();
+        for (boolean pruned : new boolean[] {false, true}) {
+            if (pruned) division.prune(edges.stream().mapToLong(Long::longValue).toArray());
+            for (Object o : (List<?>) of.get("asked")) {
+                Map<?, ?> one = (Map<?, ?>) o;
+                long from = whole(one.get("from_ns")), to = whole(one.get("to_ns"));
+                edges.addAll(List.of(from, to));
+                String what = of.get("name") + ": from " + from + " to " + to + (pruned ? ", pruned" : "");
+                check(division.known(from, to) == (one.get("want") != null), what + ": known");
+                List<?> want = one.get("want") instanceof List<?> all ? all : List.of();
+                for (int d = 0; d < want.size(); d++) {
+                    double[] got = division.part(d, List.of(new Shares.Part(from, to, 1)));
+                    for (int i = 0; i < got.length; i++) {
+                        double part = (Double) ((List<?>) want.get(d)).get(i);
+                        check(Math.abs(got[i] - part) <= 1e-5, what + ": " + Arrays.toString(got) + ", want " + want.get(d));
+                    }
+                }
+            }
+        }
+    }
+
     private static void cells(List<?> of) {
         String got = Output.harmless((String) of.get(0));
         check(got.equals(of.get(1)), of + ": " + got);
@@ -429,6 +461,7 @@ final class Held {
         table(cases, "powercap.json", Held::powercap);
         table(cases, "unwrap.json", Held::unwrap);
         table(cases, "tasks.json", Held::tasks);
+        table(cases, "shares.json", Held::shares);
         table(cases, "cells.json", Held::cells);
         table(cases, "neighbours.json", Held::neighbours);
         table(cases, "requests.json", Held::requests);

@@ -61,9 +61,14 @@ final class SessionFiles {
             Map<String, Long> domains = new LinkedHashMap<>();
             ((Map<?, ?>) e.get("domains")).forEach((id, uj) -> domains.put((String) id, whole(uj)));
             t.energy = new Energy(domains, whole(e.get("uj")), whole(e.get("machine_uj")), whole(e.get("lo_uj")),
-                whole(e.get("hi_uj")), (String) e.get("method"), false);
+                whole(e.get("hi_uj")), (String) e.get("method"), share(e), false);
         }
         return t;
+    }
+
+    private static Division.Share share(Map<?, ?> energy) {
+        if (!(energy.get("program_uj") instanceof List<?> of)) return null;
+        return new Division.Share(whole(of.get(0)), whole(of.get(1)), whole(of.get(2)));
     }
 
     private static String text(Map<?, ?> of) throws IOException {

@@ -6,7 +6,7 @@ import struct
 import sys
 import tempfile
 
-from codegreen import _energy, _neighbours, _noise, _powercap, _report, _requests, _result, _ring, _session, _source, _zones
+from codegreen import _division, _energy, _neighbours, _noise, _powercap, _report, _requests, _result, _ring, _session, _source, _zones
 
 faults = 0
 
@@ -184,6 +184,26 @@ def tasks(case):
         check(got == want, "tasks:", case["name"], got, "want", want)
 
 
+def shares(case):
+    domains = [_energy.Domain(**d) for d in case["domains"]]
+    division = _division.Division(domains, case["processors"], case["grain_ns"])
+    for i in range(0, len(case["samples"]), 7):  # some at a time, as a ring gives them
+        columns = [list(column) for column in zip(*case["samples"][i:i + 7])]
+        division.extend(columns[0], columns[1], columns[2:5], columns[5:])
+
+    def ask(pruned):
+        for one in case["asked"]:
+            start, end, want = one["from_ns"], one["to_ns"], one["want"]
+            check(division.known(start, end) == (want is not None), "shares:", case["name"], start, end, "known")
+            for d, parts in enumerate(want or []):
+                got = division.part(d, [(start, end, 1.0)], 1)
+                met = all(abs(a - b) <= 1e-5 for a, b in zip(got, parts))
+                check(met, "shares:", case["name"], start, end, pruned, got, "want", parts)
+    ask("")
+    division.prune([one[edge] for one in case["asked"] for edge in ("from_ns", "to_ns")])
+    ask("pruned")
+
+
 def document(case):
     """The file of a session, made of what a case has."""
     of, where = case["session"], _source.Source()
@@ -207,6 +227,7 @@ def document(case):
             task._energy.domains, task._energy.method = e["domains"], e["method"]
             task._energy.total, task._energy.machine = e["uj"], e["machine_uj"]
             task._energy.lo, task._energy.hi = e["lo_uj"], e["hi_uj"]
+            task._energy.program = tuple(e["program_uj"]) if "program_uj" in e else None
         s._all.append(task)
     return "".join(_report.chunks(s))
 
@@ -290,7 +311,7 @@ def table(path, rule):
 folder = sys.argv[1]
 print("between.txt: %d cases" % between(os.path.join(folder, "between.txt")))
 for name, rule in ("noise.json", noise), ("ring.json", ring), ("powercap.json", powercap), ("unwrap.json", unwrap), \
-        ("tasks.json", tasks), ("cells.json", cells), ("neighbours.json", neighbours), \
+        ("tasks.json", tasks), ("shares.json", shares), ("cells.json", cells), ("neighbours.json", neighbours), \
         ("requests.json", requests), \
         ("fields.json", fields), ("files.json", files):
     print("%s: %d cases" % (name, table(os.path.join(folder, name), rule)))

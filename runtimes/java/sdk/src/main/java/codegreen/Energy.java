@@ -10,10 +10,12 @@ import java.util.Map;
  * @param machine what the whole machine used meanwhile
  * @param lo      with hi: the true figure is between them
  * @param method  the weakest of the domains that make up the total, or shared
+ * @param program the program's share, null where it is not known
  * @param left    whether a GPU has energy that is in no task, as several had a part
  */
 record Energy(
-        Map<String, Long> domains, long total, long machine, long lo, long hi, String method, boolean left) {
+        Map<String, Long> domains, long total, long machine, long lo, long hi, String method,
+        Division.Share program, boolean left) {
     /**
      * The energy from start to end, of which the task had these parts. Nothing tells whose the energy of a GPU is, so
      * the task has what it used while nobody else had a part. It is null where that of a domain of the total is
@@ -26,6 +28,7 @@ record Energy(
         boolean known = false, left = false;
         double lo = 0, hi = 0, machine = 0;
         String method = Spec.METHOD_BRACKET;
+        Division.Sum program = new Division.Sum(samples, start, end, parts);
         for (int d = 0; d < samples.domains.size(); d++) {
             Domain domain = samples.domains.get(d);
             Samples.Span span = samples.silent(d, start, end).isEmpty() ? samples.between(d, start, end) : null;
@@ -58,16 +61,21 @@ record Energy(
             known = true;
             total += micro;
             machine += span.joules();
-            lo += Math.max(0, span.joules() - slack) * Math.max(0, alone) * domain.lo();
-            hi += (span.joules() + slack) * domain.hi();
+            double below = Math.max(0, span.joules() - slack) * Math.max(0, alone) * domain.lo();
+            double above = (span.joules() + slack) * domain.hi();
+            lo += below;
+            hi += above;
+            program.add(d, micro, below, above);
             if (Samples.METHODS.indexOf(span.method()) > Samples.METHODS.indexOf(method)) method = span.method();
         }
         if (!known) return null;
         // The bounds are rounded outwards, but for what rounding leaves.
         long least = Math.min(total, (long) Math.floor(lo * 1e6 + 1e-6));
         long most = Math.max(total, (long) Math.ceil(hi * 1e6 - 1e-6));
-        if (!shared) return new Energy(domains, total, total, least, most, method, false);
-        return new Energy(domains, total, (long) (machine * 1e6 + 0.5), least, most, Spec.METHOD_SHARED, left);
+        Division.Share share = program.share(most);
+        if (!shared) return new Energy(domains, total, total, least, most, method, share, false);
+        long whole = (long) (machine * 1e6 + 0.5);
+        return new Energy(domains, total, whole, least, most, Spec.METHOD_SHARED, share, left);
     }
 
     /** Which part of the energy from start to end was used in a part of that time. */

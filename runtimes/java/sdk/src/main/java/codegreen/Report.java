@@ -65,6 +65,7 @@ final class Report {
         out.put("suspended_s", 0);
         provenance(out, e);
         out.put("machine_energy_j", e == null ? null : joules(e.machine()));
+        share(out, e);
         out.put("started_at", began + (t.started - m.mono()) * 1e-9);
         out.put("ended_at", began + (t.ended - m.mono()) * 1e-9);
         out.put("started_at_mono_ns", t.started);
@@ -105,12 +106,21 @@ final class Report {
         out.put("energy_source", more < 0 ? "" : sources.get(0) + (more > 0 ? " and " + more + " more" : ""));
     }
 
+    /** The program's share of an energy. */
+    private static void share(Map<String, Object> out, Energy e) {
+        Division.Share of = e == null ? null : e.program();
+        out.put("program_energy_j", of == null ? null : joules(of.total()));
+        out.put("program_energy_lo_j", of == null ? null : joules(of.lo()));
+        out.put("program_energy_hi_j", of == null ? null : joules(of.hi()));
+    }
+
     /** The totals of tasks at depth 0. */
     private Map<String, Object> sum() {
         List<Task> tops = done.stream().filter(t -> t.depth == 0).toList(); // in the order in which they began
         boolean known = !tops.isEmpty() && tops.stream().allMatch(t -> t.energy != null);
         long lasted = 0, covered = 0, until = Long.MIN_VALUE, micro = 0, machine = 0, lo = 0, hi = 0;
         String method = Spec.METHOD_BRACKET;
+        Division.Share share = new Division.Share(0, 0, 0);
         Map<String, Long> domains = new LinkedHashMap<>(), lengths = new LinkedHashMap<>(); // ns in which it is known
         for (Task t : tops) {
             lasted += t.ended - t.started;
@@ -122,6 +132,7 @@ final class Report {
             machine += e.machine();
             lo += e.lo();
             hi += e.hi();
+            share = Division.Share.sum(share, e.program());
             if (Samples.METHODS.indexOf(e.method()) > Samples.METHODS.indexOf(method)) method = e.method();
             e.domains().forEach((id, v) -> {
                 domains.merge(id, v, Long::sum);
@@ -133,7 +144,9 @@ final class Report {
         Map<String, Object> out = new LinkedHashMap<>(), parts = new LinkedHashMap<>(), powers = new LinkedHashMap<>();
         Double energy = known ? joules(micro) : null;
         out.put("energy_j", energy);
-        provenance(out, known ? new Energy(domains, micro, machine, lo, hi, method, false) : null);
+        Energy sum = known ? new Energy(domains, micro, machine, lo, hi, method, share, false) : null;
+        provenance(out, sum);
+        share(out, sum);
         out.put("avg_power_w", by(energy, seconds));
         out.put("duration_s", seconds);
         out.put("task_duration_s", seconds);

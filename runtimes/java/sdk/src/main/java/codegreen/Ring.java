@@ -27,6 +27,7 @@ final class Ring {
     final long intervalNs, pid;
     final String writer, support;
     final Object topology;
+    final Division division; // null where no program is measured
     final List<Domain> domains = new ArrayList<>();
 
     /** Maps the ring at a path. IOException or IllegalArgumentException where there is none. */
@@ -73,6 +74,7 @@ final class Ring {
             } else {
                 for (int i = 0; i < count; i++) domains.add(record(i));
             }
+            division = Division.of(domains, about.get("division"));
         } catch (ClassCastException | NullPointerException e) {
             throw new IOException(path + ": a damaged sample ring");
         }
@@ -109,7 +111,7 @@ final class Ring {
             next = head - slots;
         }
         fill = (double) (head - next) / slots;
-        long[] micro = new long[domains.size()];
+        long[] micro = new long[domains.size()], used = new long[3];
         for (; next < head; next++) {
             int slot = at + (int) (next % slots) * stride;
             long whole = 2 * next + 2;
@@ -119,12 +121,14 @@ final class Ring {
             }
             long t = memory.getLong(slot + 16), flags = memory.getLong(slot + 24);
             for (int d = 0; d < micro.length; d++) micro[d] = memory.getLong(slot + 8 * (Spec.RING_FIXED_WORDS + d));
+            for (int i = 0; i < used.length; i++) used[i] = memory.getLong(slot + 32 + 8 * i);
             VarHandle.loadLoadFence(); // the copy comes before the second look
             if ((long) WORD.getAcquire(memory, slot) != whole) { // it was written over meanwhile
                 lost++;
                 continue;
             }
             to.add(t, flags, micro);
+            if (division != null) division.add(t, flags, used, micro);
         }
     }
 

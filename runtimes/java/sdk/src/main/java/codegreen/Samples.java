@@ -125,6 +125,7 @@ final class Samples {
     }
 
     final List<Domain> domains;
+    Division division; // null where the samples tell of no program
     final Longs times = new Longs(), flags = new Longs();
     final Longs[] energies;
     private final Knots[] knots;
@@ -286,5 +287,6 @@ final class Samples {
         times.keep(keep);
         flags.keep(keep);
         prunedAt = times.size;
+        if (division != null) division.prune(edges);
     }
 }

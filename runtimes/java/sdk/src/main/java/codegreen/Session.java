@@ -187,6 +187,7 @@ public final class Session implements AutoCloseable {
         if (!source.without.isEmpty()) note("sensor-failed", "the total is without " + source.without);
         if (!source.doubts.isEmpty()) note("sensor-suspect", "energies may be wrong: " + source.doubts);
         samples = new Samples(source.domains);
+        samples.division = source.division;
         source.read(samples);
         List<String> others = Neighbours.change(true);
         if (b.neighbours && !others.isEmpty()) {
@@ -496,8 +497,14 @@ public final class Session implements AutoCloseable {
         if (source.domains.stream().noneMatch(Domain::inTotal)) return;
         task.energy = Energy.of(samples, task.started, task.ended, parts);
         if (task.energy != null) {
-            if (!task.energy.left() || !saidUnknown.add("gpu-unattributed")) return;
-            note("gpu-unattributed", "tasks ran at the same time: what GPUs used meanwhile is in none of them");
+            if (task.energy.left() && saidUnknown.add("gpu-unattributed")) {
+                note("gpu-unattributed", "tasks ran at the same time: what GPUs used meanwhile is in none of them");
+            }
+            boolean unknown = task.energy.program() == null && source.via.equals("run");
+            if (unknown && saidUnknown.add("share-unknown")) {
+                note("share-unknown", "the program's share of the energy of task " + task.name + " is not known: "
+                    + Division.unknown(samples));
+            }
             return;
         }
         String why = samples.unknown(task.started, task.ended);

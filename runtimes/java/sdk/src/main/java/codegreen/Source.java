@@ -22,6 +22,7 @@ class Source {
     String cgVersion; // null where it is not known
     String cpuModel = "";
     Integer version; // of the ring
+    Division division; // null where the samples tell of no program
     String without = ""; // counters that are not in the total, and why
     String doubts = ""; // what is wrong with the units of counters
 
@@ -119,6 +120,7 @@ class Source {
             topology = ring.topology;
             support = ring.support;
             version = ring.version;
+            division = ring.division;
         }
 
         @Override

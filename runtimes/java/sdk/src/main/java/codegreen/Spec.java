@@ -59,6 +59,12 @@ final class Spec {
     // A part of a task's time below this is what rounding leaves, and 0.
     static final double ALONE_ZERO_PART = 1e-9;
 
+    // The program's share of an energy is told for spans of at least this time, as processor times are not finer.
+    static final long SHARE_WINDOW_NS = 10000000L;
+
+    // A machine may seem to draw less than its measured idle power for so long before what is missing is let go.
+    static final long SHARE_DEBT_NS = 1000000000L;
+
     // A counter that is updated at least this often and has not moved for so long gives no energy.
     static final long OFTEN_NS = 50000000L;
     static final long STILL_NS = 1000000000L;
@@ -168,8 +174,9 @@ final class Spec {
     static final List<String> SAMPLE_KEYS = List.of("t_ns", "energy_j", "power_w", "domain_j", "domain_w");
     static final List<String> TASK_COLUMNS = List.of(
         "name", "depth", "parent", "energy_j", "avg_power_w", "duration_s", "suspended_s", "energy_lo_j",
-        "energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j", "started_at",
-        "ended_at", "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten");
+        "energy_hi_j", "energy_kind", "energy_method", "energy_source", "machine_energy_j",
+        "program_energy_j", "program_energy_lo_j", "program_energy_hi_j", "started_at", "ended_at",
+        "started_at_mono_ns", "ended_at_mono_ns", "thread", "forgotten");
 
     // Support of domains, by how many there are; two stand for more.
     static final List<String> SUPPORTS = List.of("none", "scalar_only", "full");
@@ -183,8 +190,8 @@ final class Spec {
     // Names of warnings.
     static final List<String> SLUGS = List.of(
         "no-backend", "sensor-failed", "sensor-suspect", "sampler-ended", "energy-unknown",
-        "gpu-unattributed", "samples-lost", "buffer-full", "concurrent", "high-noise", "samples-missing",
-        "forgotten", "not-written", "no-plot", "failed");
+        "gpu-unattributed", "share-unknown", "samples-lost", "buffer-full", "concurrent", "high-noise",
+        "samples-missing", "forgotten", "not-written", "no-plot", "failed");
 
     // Requests that are told to cg monitor (docs/monitor.md): the variable that names its socket, and characters of a
     // name.

@@ -85,6 +85,12 @@ public final class Task implements AutoCloseable {
         return e == null ? Double.NaN : e.total() / 1e6;
     }
 
+    /** The program's share of it in joules, NaN where it is not known: no run of cg is around the program. */
+    public double programEnergyJ() {
+        Energy e = session.energyOf(this);
+        return e == null || e.program() == null ? Double.NaN : e.program().total() / 1e6;
+    }
+
     /** Energy by duration in watts. */
     public double avgPowerW() {
         return energyJ() / durationS();
