@@ -34,7 +34,8 @@ type Channel struct {
 	live []liveChunk
 	conversion
 	lastSearch Instant // for threads that have ended
-	space      uint64  // our pid namespace
+	toldBusy   Instant
+	space      uint64 // our pid namespace
 	forest     *forest
 }
 

@@ -99,6 +99,7 @@ const (
 	blockNodes   = 16 // that one byte of touched stands for
 	longRecords  = 64
 	wholeCall    = 64 // what a call adds to a bin that stands for itself
+	alwaysBusy   = 1 << 16
 	forestStates = 64 // where they begin
 
 	// In memory: addresses, of which pages are used.
@@ -185,7 +186,8 @@ type treeHead struct {
 	timed   uint32 // functions that have times
 	longs   uint64
 	taken   uint64 // 192
-	_       [7]uint64
+	busy, _ uint32
+	_       [6]uint64
 	windows [windows]treeWindow // 256
 	joined  uint64
 	_       [7]uint64
@@ -210,6 +212,7 @@ var (
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.timed) - 180]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.long) - 576]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.taken) - 192]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.busy) - 200]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeHead{}.stretches) - 2624]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(treeNode{}.drawn) - 160]struct{}{}
 	_ [0]struct{} = [unsafe.Offsetof(header{}.budget) - 336]struct{}{}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
 // mostWindows is how many windows of a thread wait for their samples. The
@@ -68,8 +69,10 @@ type reading struct {
 	refused bool      // it holds what no writer writes
 
 	start Tick
-	told  counts // what was handed on of the counts
-	lost  uint64 // records of long calls that are not there any more
+	ran   time.Duration // of its thread, when it was told last for which part of the time it had a processor
+	ranAt Instant       // 0: never
+	told  counts        // what was handed on of the counts
+	lost  uint64        // records of long calls that are not there any more
 }
 
 // block is what was read of some nodes that lie side by side: nil of one that the thread

@@ -85,6 +85,9 @@ func (r *recorder) step() int {
 		return words
 	}
 	r.channel.SetLong(uint64(r.attributor.Long()))
+	if r.account != nil {
+		r.channel.TellBusy(r.account.ThreadTime)
+	}
 	if now := checkpoint.Monotime(); now-r.stamped > checkpoint.Instant(time.Second) {
 		r.channel.Stamp()
 		r.stamped = now

@@ -44,6 +44,7 @@ func (f *goTrees) sampled(t testing.TB, args ...string) (goSums, time.Duration) 
 		case <-time.After(10 * time.Millisecond):
 			for i := range f.count {
 				atomic.StoreUint64(word(f.tree(i)[192:]), atomic.LoadUint64(word(f.tree(i)[168:])))
+				atomic.StoreUint64(word(f.tree(i)[200:]), uint64(f.busy))
 			}
 			atomic.StoreUint64(word(f.channel[256:]), uint64(checkpoint.SystemClock().Now()))
 		}
@@ -142,6 +143,7 @@ func TestGoBudgetAll(t *testing.T) {
 func TestGoBudgetWaits(t *testing.T) {
 	f := newGoTrees(t, 1<<12, 16)
 	f.keepTo(100)
+	f.busy = 1 + 65536/1000 // the thread has a processor for a thousandth of its time
 	s, _ := f.sampled(t, "naps", "300")
 	sum := s.paths["1.4.3"]
 	if sum.calls != 300*1000 || s.lost != 0 {
@@ -175,7 +177,7 @@ other work on the machine: 1000000 ticks, pauses of 93
 waits in the kernel: 1000000 ticks, pauses of 93
 on goroutines for a tenth: 1000000 ticks, pauses of 93
 does other things beside: 1000000 ticks, pauses of 93
-the kernel says nothing: 1000000 ticks, pauses of 93
+the reader says nothing: 1000000 ticks, pauses of 93
 hardly runs: 10000 ticks, pauses of 4032
 runs long: 100000000 ticks, pauses of 0
 `
@@ -197,19 +199,20 @@ const (
 
 func main() {
 	for _, c := range []struct {
-		name                     string
-		on, ticks, ran, passed   uint64
+		name      string
+		on, ticks uint64
+		busy      uint32
 	}{
-		{"alone", 1e6, 1e6, 400_000, 400_000},
-		{"other work on the machine", 4e6, 4e6, 400_000, 1_600_000},
-		{"waits in the kernel", 100e6, 100e6, 400_000, 40_000_000},
-		{"on goroutines for a tenth", 1e6, 10e6, 400_000, 4_000_000},
-		{"does other things beside", 1e6, 10e6, 2_000_000, 4_000_000},
-		{"the kernel says nothing", 1e6, 1e6, 0, 0},
-		{"hardly runs", 1e6, 1e6, 4_000, 400_000},
-		{"runs long", 100e6, 100e6, 40_000_000, 40_000_000},
+		{"alone", 1e6, 1e6, 65537},
+		{"other work on the machine", 4e6, 4e6, 16385},
+		{"waits in the kernel", 102_400_000, 102_400_000, 641},
+		{"on goroutines for a tenth", 1e6, 8e6, 8193},
+		{"does other things beside", 1e6, 10e6, 32769},
+		{"the reader says nothing", 1e6, 1e6, 0},
+		{"hardly runs", 1_024_000, 1_024_000, 641},
+		{"runs long", 100e6, 100e6, 65537},
 	} {
-		ran := codegreenRan(c.on, c.ticks, c.ran, c.passed)
+		ran := codegreenRan(c.on, c.ticks, c.busy)
 		fmt.Printf("%s: %d ticks, pauses of %d\n", c.name, ran, codegreenMeanPause(ran, 10_000, 2_500))
 	}
 }

@@ -26,7 +26,8 @@ import (
 type goTrees struct {
 	dir            string
 	channel, trees []byte
-	nodes, count   int // of a tree, and trees
+	nodes, count   int    // of a tree, and trees
+	busy           uint32 // what sampled tells each thread of the time for which it had a processor
 }
 
 const (

@@ -85,8 +85,15 @@ static uint64_t cg_cycles(void)
 	return now;
 }
 
-static uint64_t cg_passed(void) { return clock_now; }
-static uint64_t cg_ran(void) { return clock_now - idle_ticks; }
+static __thread uint64_t asked_at, idle_then;
+
+static double cg_busy(void)
+{
+	uint64_t passed = clock_now - asked_at, idle = idle_ticks - idle_then;
+	asked_at = clock_now;
+	idle_then = idle_ticks;
+	return passed ? (double)(passed - idle) / (double)passed : 1;
+}
 
 static void event(uint32_t bits)
 {

@@ -280,6 +280,12 @@ func TestAccountFollow(t *testing.T) {
 		}
 		used = u.Threads[0].CPU
 	}
+	if got, at, ok := a.ThreadTime(th); !ok || got < used || at == 0 {
+		t.Errorf("%v at %v, %v; want %v or more", got, at, ok, used)
+	}
+	if got, _, ok := a.ThreadTime(checkpoint.Thread{PID: 1, TID: 1}); ok {
+		t.Errorf("%v of a thread that nobody asked for", got)
+	}
 	spinner.stop()
 	path := "/proc/self/task/" + strconv.Itoa(int(th.TID))
 	for {
@@ -293,6 +299,9 @@ func TestAccountFollow(t *testing.T) {
 	}
 	if u := a.Read(); len(u.Threads) != 0 {
 		t.Errorf("still there: %+v", u.Threads)
+	}
+	if got, _, ok := a.ThreadTime(th); ok {
+		t.Errorf("%v of a thread that has ended", got)
 	}
 }
 

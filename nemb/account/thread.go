@@ -18,7 +18,8 @@ type thread struct {
 	path string
 	fd   int // -1: opened for each reading
 	used time.Duration
-	seen bool // used was read
+	at   checkpoint.Instant // when used was read
+	seen bool               // used was read
 	gone bool
 }
 
@@ -65,6 +66,7 @@ func (t *thread) read() {
 		}
 		defer unix.Close(fd)
 	}
+	t.at = checkpoint.Monotime()
 	var text [96]byte
 	n, err := unix.Pread(fd, text[:], 0)
 	used, ok := parseSchedstat(text[:max(0, n)])
@@ -74,6 +76,24 @@ func (t *thread) read() {
 		return
 	}
 	t.seen, t.used = true, max(t.used, used)
+}
+
+// oldReading is how old a reading of a thread's time may be that ThreadTime gives.
+const oldReading = 20 * time.Millisecond
+
+// ThreadTime is the processor time of a thread that was asked for by Follow, and when it was read: by
+// Read, or now where that is long ago. It is not ok of another thread, and of one that has ended.
+func (a *Account) ThreadTime(t checkpoint.Thread) (used time.Duration, at checkpoint.Instant, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	th := a.threads[t]
+	if th == nil {
+		return 0, 0, false
+	}
+	if !th.gone && checkpoint.Monotime()-th.at > checkpoint.Instant(oldReading) {
+		th.read()
+	}
+	return th.used, th.at, th.seen && !th.gone
 }
 
 func parseSchedstat(text []byte) (time.Duration, bool) {

@@ -86,8 +86,6 @@ static void cg_begin_bursts(uint64_t now)
 		.random = CG_SEED,
 		.began = now,
 		.events_began = t->tree->events,
-		.ran = cg_ran(),
-		.passed = cg_passed(),
 	};
 }
 
@@ -129,17 +127,18 @@ static void cg_begin_share(void)
 		cg_begin_burst(b->share == CG_ALL ? CG_BURST : cg_draw_rest(CG_BURST));
 }
 
-/* cg_busy is for which part of the time since it was asked last the thread had a
- * processor. */
+#if defined(CG_VIRTUAL)
+static double cg_busy(void); /* of a test's program */
+#else
+/* cg_busy is for which part of the time the thread had a processor lately, as the reader tells it:
+ * all of it where that is not known. Asking the kernel would be a system call, and a program may have
+ * forbidden these (seccomp(2)). */
 static double cg_busy(void)
 {
-	cg_bursts *b = &cg_mine.bursts;
-	uint64_t ran = cg_ran(), passed = cg_passed(), of = passed - b->passed;
-	double part = ran - b->ran < of ? (double)(ran - b->ran) / (double)of : 1;
-	b->ran = ran;
-	b->passed = passed;
-	return part;
+	uint32_t busy = atomic_load_explicit(&cg_mine.tree->busy, memory_order_relaxed);
+	return busy ? (busy - 1) / (double)CG_BUSY : 1;
 }
+#endif
 
 /* cg_decide decides which share of the events bursts have from here on, so that what
  * events cost stays within the budget: a part of the processor time that is left of

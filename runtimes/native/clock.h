@@ -11,20 +11,16 @@
 #include <stdint.h>
 #include <time.h>
 
-static inline uint64_t cg_nanoseconds(clockid_t clock)
+static inline uint64_t cg_monotonic(void)
 {
 	struct timespec t = {0, 0};
-	clock_gettime(clock, &t);
+	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
-
-static inline uint64_t cg_monotonic(void) { return cg_nanoseconds(CLOCK_MONOTONIC); }
 
 #if defined(CG_VIRTUAL)
 /* of a test's program, whose clock is its own */
 static uint64_t cg_cycles(void);
-static uint64_t cg_passed(void);
-static uint64_t cg_ran(void);
 #elif defined(__x86_64__)
 static inline uint64_t cg_cycles(void)
 {
@@ -41,14 +37,6 @@ static inline uint64_t cg_cycles(void)
 }
 #else
 #define cg_cycles cg_monotonic
-#endif
-
-#if !defined(CG_VIRTUAL)
-static inline uint64_t cg_passed(void) { return cg_monotonic(); }
-
-/* cg_ran is for how many of the nanoseconds of cg_passed the calling thread had a
- * processor. */
-static inline uint64_t cg_ran(void) { return cg_nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 #endif
 
 static int cg_monotonic_clock; /* stamp with CLOCK_MONOTONIC */

@@ -79,6 +79,7 @@ _Static_assert(sizeof(cg_chunk) == 64, "the chunk header is one cache line");
 #define CG_WINDOWS 8u
 #define CG_BLOCK 16u /* nodes that share a byte of touched */
 #define CG_LONGS 64u
+#define CG_BUSY 65536u /* busy, less 1, of a thread that always had a processor */
 #define CG_TIME_BINS 176u
 #define CG_WHOLE 64u /* what a call adds to a bin that stands for itself */
 #define CG_MOST_NODES (1u << 20) /* of a tree, whatever the file has room for */
@@ -161,7 +162,8 @@ typedef struct {
 	_Atomic uint32_t timed;  /* functions that have times */
 	_Atomic uint64_t longs; /* 184 */
 	_Atomic uint64_t taken; /* 192: the reader's */
-	uint64_t pad2[7];
+	_Atomic uint32_t busy;  /* the reader's: for which part of the time the thread had a processor lately */
+	uint32_t pad2[13];
 	cg_window windows[CG_WINDOWS]; /* 256 */
 	uint64_t joined;               /* 512 */
 	uint64_t pad3[7];
@@ -173,7 +175,8 @@ typedef struct {
 _Static_assert(offsetof(cg_tree, paths) == 64 && offsetof(cg_tree, place) == 128 &&
 		       offsetof(cg_tree, aways) == 160 && offsetof(cg_tree, window) == 168 &&
 		       offsetof(cg_tree, count) == 176 && offsetof(cg_tree, timed) == 180 && offsetof(cg_tree, longs) == 184 &&
-		       offsetof(cg_tree, taken) == 192 && offsetof(cg_tree, windows) == 256 &&
+		       offsetof(cg_tree, taken) == 192 && offsetof(cg_tree, busy) == 200 &&
+		       offsetof(cg_tree, windows) == 256 &&
 		       offsetof(cg_tree, joined) == 512 && offsetof(cg_tree, long_calls) == 576 &&
 		       offsetof(cg_tree, counted_cost) == 68 && offsetof(cg_tree, lasting) == 72 &&
 		       offsetof(cg_tree, stretches) == 2624 &&

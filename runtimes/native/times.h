@@ -10,8 +10,8 @@
 
 #include "bursts.h"
 
-#define CG_FIRST_TIMES 32u   /* functions whose times are mapped at first */
-#define CG_FIRST_SITES 1024u /* numbers of sites that are looked up at first */
+#define CG_FIRST_TIMES 256u  /* functions whose times are mapped at first */
+#define CG_FIRST_SITES 4096u /* numbers of sites that are looked up at first */
 #define CG_OWN_SITE (CG_SITES - 1) /* is no function */
 
 /* The weight of a call is for how many calls it stands, in 1/CG_WHOLE, and above 16 bits
@@ -181,11 +181,15 @@ static void cg_forget_times(void)
 	*f = (cg_functions){0};
 }
 
-/* cg_begin_times begins with no function. */
+/* cg_begin_times begins with no function, and with room for the first: a program may forbid system
+ * calls before it calls one. */
 static void cg_begin_times(void)
 {
+	cg_functions *f = &cg_mine.functions;
 	cg_forget_times();
-	cg_mine.functions.most = cg_trees ? cg_trees->functions : 0;
+	f->most = cg_trees ? cg_trees->functions : 0;
+	if (f->most && !(cg_more_sites(0) && cg_map_times()))
+		f->most = 0;
 }
 
 #endif

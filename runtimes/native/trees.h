@@ -39,7 +39,6 @@ typedef struct {
 	uint64_t before; /* tick of the timed event before the latest */
 	/* since the share was decided */
 	uint64_t began, events_began; /* tick, and events of the tree */
-	uint64_t ran, passed;         /* nanoseconds that the thread had a processor, and of the clock */
 	uint64_t timed, sure;         /* events that were timed, and those that had to be */
 	uint64_t counted;             /* events of the open window that were not */
 } cg_bursts;

@@ -18,9 +18,6 @@ const (
 	codegreenDrawnAt  = 160      // in a node: short intervals that were drawn; the others are behind them
 	codegreenCountAt  = 128      // in a node: what was counted
 	codegreenCounting = 256 + 28 // in a tree: of its first window
-
-	codegreenMonotonic  = 1 // CLOCK_MONOTONIC
-	codegreenThreadTime = 3 // CLOCK_THREAD_CPUTIME_ID
 )
 
 var (
@@ -44,9 +41,7 @@ type codegreenPace struct {
 	on     uint64 // ticks on goroutines
 	timed  uint64 // events that were timed
 	events uint64 // of the tree, then
-	began  uint64 // tick
-	nanos  uint64 // of the clock, then; 0: nothing is decided
-	ran    uint64 // nanoseconds that the thread had had a processor, then
+	began  uint64 // tick; 0: nothing is decided
 }
 
 // codegreenPaced reports whether events go by the budget.
@@ -54,9 +49,6 @@ type codegreenPace struct {
 //go:nosplit
 //go:nowritebarrierrec
 func codegreenPaced() bool { return codegreenBudget != 0 && codegreenByCycle && !codegreenWords }
-
-// codegreenTime is what a clock of the kernel says, in nanoseconds, 0 where it says nothing.
-func codegreenTime(clock uint32) uint64
 
 // codegreenPaceOf lets a slot write to the window that is open, whose number modulo 8 is i. What
 // share of the events is timed follows from the windows before.
@@ -70,16 +62,16 @@ func codegreenPaceOf(s *codegreenSlot, i uintptr) {
 	p.counting = s.tree + codegreenCounting + 32*i
 	t.windows[i].counting = 0
 	events := t.events - p.events
-	if codegreenBudget == 0 || p.nanos != 0 && events < codegreenFew {
+	if codegreenBudget == 0 || p.began != 0 && events < codegreenFew {
 		return
 	}
-	tick, nanos, ran := codegreenCycles(), codegreenTime(codegreenMonotonic), codegreenTime(codegreenThreadTime)
-	if p.nanos != 0 {
-		had := codegreenRan(p.on, tick-p.began, ran-p.ran, nanos-p.nanos)
+	tick := codegreenCycles()
+	if p.began != 0 {
+		had := codegreenRan(p.on, tick-p.began, atomic.Load(&t.busy))
 		p.mean = codegreenMeanPause(had, events, min(p.timed, events))
 		p.pause = min(p.pause, uint32(p.mean+p.mean/2)) // the longest that is drawn now
 	}
-	p.on, p.timed, p.events, p.began, p.nanos, p.ran = 0, 0, t.events, tick, nanos, ran
+	p.on, p.timed, p.events, p.began = 0, 0, t.events, tick
 }
 
 // codegreenRandom is 32 bits drawn at random.

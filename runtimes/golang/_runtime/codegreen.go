@@ -55,7 +55,7 @@ type codegreenSlot struct {
 	wrote     uint8   // and a chunk
 	turns     uint32  // goroutines that came to the slot
 	pace      codegreenPace
-	_         [2]uint64
+	_         [4]uint64
 }
 
 const (

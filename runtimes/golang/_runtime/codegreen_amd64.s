@@ -203,23 +203,6 @@ TEXT runtime·codegreenExitWord<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
 	CALLER(AX)
 	JMP runtime·codegreenExitWordSlowly<ABIInternal>(SB)
 
-// func codegreenTime(clock uint32) uint64
-TEXT runtime·codegreenTime<ABIInternal>(SB), NOSPLIT, $16-16
-	MOVL AX, DI
-	MOVQ $228, AX                    // clock_gettime
-	LEAQ 0(SP), SI
-	SYSCALL
-	TESTQ AX, AX
-	JNE  unknown
-	MOVQ 0(SP), AX
-	IMULQ $1000000000, AX
-	ADDQ 8(SP), AX
-	RET
-
-unknown:
-	XORL AX, AX
-	RET
-
 // func codegreenCycles() uint64
 TEXT runtime·codegreenCycles<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
 	RDTSC

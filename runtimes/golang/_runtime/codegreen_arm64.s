@@ -136,24 +136,6 @@ TEXT runtime·codegreenExitWord<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
 	CALLER(R0)
 	B runtime·codegreenExitWordSlowly<ABIInternal>(SB)
 
-// func codegreenTime(clock uint32) uint64
-TEXT runtime·codegreenTime<ABIInternal>(SB), NOSPLIT, $24-16
-	MOVWU R0, R0
-	ADD  $8, RSP, R1                 // the return address lies below
-	MOVD $113, R8                    // clock_gettime
-	SVC
-	CBNZ R0, unknown
-	MOVD 8(RSP), R0
-	MOVD $1000000000, R1
-	MUL  R1, R0, R0
-	MOVD 16(RSP), R1
-	ADD  R1, R0, R0
-	RET
-
-unknown:
-	MOVD ZR, R0
-	RET
-
 // func codegreenCycles() uint64
 TEXT runtime·codegreenCycles<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-8
 	MRS CNTVCT_EL0, R0

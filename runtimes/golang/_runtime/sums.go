@@ -39,7 +39,8 @@ type codegreenTree struct {
 	count, _        uint32
 	longs           uint64
 	taken           uint64
-	_               [7]uint64
+	busy, _         uint32 // the reader's: see codegreenRan
+	_               [6]uint64
 	windows         [codegreenWindows]codegreenWindow
 	joined          uint64
 	_               [7]uint64
@@ -81,6 +82,7 @@ const (
 	_ = -(576 - unsafe.Offsetof(codegreenTree{}.long))
 	_ = -(256 - unsafe.Offsetof(codegreenTree{}.windows))
 	_ = -(128 - unsafe.Offsetof(codegreenTree{}.place))
+	_ = -(200 - unsafe.Offsetof(codegreenTree{}.busy))
 	_ = -(2624 - unsafe.Offsetof(codegreenTree{}.stretches))
 	_ = -(codegreenDrawnAt - unsafe.Offsetof(codegreenNode{}.drawn))
 )
