@@ -16,10 +16,10 @@ import (
 )
 
 func analyzeCommand() *cli.Command {
-	var builds []cli.Flag // of languages whose sites depend on how the target is built
+	var built []*languages.Language // whose sites depend on how the target is built
 	for _, l := range languages.All() {
 		if l.PlanTarget != nil {
-			builds = append(builds, flagsOf(l)...)
+			built = append(built, l)
 		}
 	}
 	return &cli.Command{
@@ -43,7 +43,7 @@ Exit status: 0; 1 if a file could not be analyzed; 2 usage.`,
 			&cli.BoolFlag{Name: "save-instrumented", Usage: "write the rewritten source"},
 			&cli.StringFlag{Name: "output-dir",
 				Usage: "`DIR` for --save-instrumented in place of NAME_instrumented; made if it is not there"},
-		}, builds...),
+		}, flagsOf(built)...),
 		Action: runAnalyze,
 	}
 }

@@ -266,17 +266,23 @@ func languageOf(c *cli.Context, args []string) (*languages.Language, languages.T
 	return l, t, err
 }
 
+// flagNames are the names of the flags that a language has.
+func flagNames(l *languages.Language) []string {
+	names := []string{l.InterpreterFlag()}
+	for _, f := range slices.Concat(l.Flags(), l.Switches()) {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // target is the one to run, by the interpreter that was asked for or else by
 // the one that its first line names. A flag that only another language has is
 // refused.
 func target(c *cli.Context, l *languages.Language, args []string, interpreter string) (languages.Target, error) {
+	own := flagNames(l)
 	for _, other := range languages.All() {
-		names := []string{other.InterpreterFlag()}
-		for _, f := range slices.Concat(other.Flags(), other.Switches()) {
-			names = append(names, f.Name)
-		}
-		for _, name := range names {
-			if other != l && given(c, name) {
+		for _, name := range flagNames(other) {
+			if !slices.Contains(own, name) && given(c, name) {
 				return languages.Target{},
 					fail(statusUsage, "--%s is for %s, and the target is %s", name, other.Title, l.Title)
 			}

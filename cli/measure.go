@@ -29,13 +29,8 @@ import (
 	"cg/report/repeated"
 )
 
-// languageFlags are those that languages bring along.
-func languageFlags() (flags []cli.Flag) {
-	for _, l := range languages.All() {
-		flags = append(flags, flagsOf(l)...)
-	}
-	return flags
-}
+// languageFlags are those that languages bring along, each once.
+func languageFlags() []cli.Flag { return flagsOf(languages.All()) }
 
 // titles lists the languages that can do something.
 func titles(can func(l *languages.Language) bool) string {
@@ -140,17 +135,35 @@ interpreter cannot be run; 127 not found.`,
 	}
 }
 
-// flagsOf are those of one language.
-func flagsOf(l *languages.Language) (flags []cli.Flag) {
-	if name := l.InterpreterFlag(); name != "" {
-		flags = append(flags,
-			&cli.StringFlag{Name: name, Usage: l.Title + " interpreter (`PATH`); default: the one your shell finds"})
+// flagsOf are those of some languages. One that several have says what it is to each.
+func flagsOf(some []*languages.Language) (flags []cli.Flag) {
+	usages, switches := map[string]string{}, map[string]bool{}
+	var names []string
+	add := func(name, usage string) {
+		if usages[name] == "" {
+			names, usages[name] = append(names, name), usage
+			return
+		}
+		usages[name] += "; " + usage
 	}
-	for _, f := range l.Flags() {
-		flags = append(flags, &cli.StringFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+	for _, l := range some {
+		if name := l.InterpreterFlag(); name != "" {
+			add(name, l.Title+": the interpreter or compiler (`PATH`); default: the one your shell finds")
+		}
+		for _, f := range l.Flags() {
+			add(f.Name, l.Title+": "+f.Usage)
+		}
+		for _, f := range l.Switches() {
+			add(f.Name, l.Title+": "+f.Usage)
+			switches[f.Name] = true
+		}
 	}
-	for _, f := range l.Switches() {
-		flags = append(flags, &cli.BoolFlag{Name: f.Name, Usage: l.Title + ": " + f.Usage})
+	for _, name := range names {
+		if switches[name] {
+			flags = append(flags, &cli.BoolFlag{Name: name, Usage: usages[name]})
+		} else {
+			flags = append(flags, &cli.StringFlag{Name: name, Usage: usages[name]})
+		}
 	}
 	return flags
 }

@@ -498,6 +498,13 @@ func (r *Run) warnOfSites(f Facts) {
 			n+" functions that the compiler inlines have no checkpoints; what they use is their callers' (--inline "+
 				"gives them checkpoints)")
 	}
+	if n := f.LanguageMeta["short_functions"]; n == "1" {
+		r.Warn("functions-short", "1 short function without loops and calls has no checkpoints; what it uses is its "+
+			"callers' (--inline gives it checkpoints)")
+	} else if n != "" {
+		r.Warn("functions-short", n+" short functions without loops and calls have no checkpoints; what they use is "+
+			"their callers' (--inline gives them checkpoints)")
+	}
 	if n := len(r.Skipped); n > 0 {
 		r.Warn("files-skipped",
 			fmt.Sprintf("%d files or functions ran without checkpoints; what they use is their callers'", n))

@@ -248,7 +248,7 @@ func Library(ctx context.Context, source string, cache Cache, scratch string) (p
 	if err != nil {
 		return "", nil, err
 	}
-	if content, err = compile(ctx, command, filepath.Join(src, source), scratch); err != nil {
+	if content, err = compile(ctx, command, filepath.Join(src, source), scratch, "-shared"); err != nil {
 		return "", nil, err
 	}
 	for _, c := range places(cache, scratch) {
@@ -259,7 +259,8 @@ func Library(ctx context.Context, source string, cache Cache, scratch string) (p
 	return "", nil, err
 }
 
-func compile(ctx context.Context, command []string, source, scratch string) ([]byte, error) {
+// compile makes a shared library (-shared) or an object (-c) of a file.
+func compile(ctx context.Context, command []string, source, scratch, kind string) ([]byte, error) {
 	dir, err := os.MkdirTemp(scratch, "native-part-")
 	if err != nil {
 		return nil, err
@@ -267,8 +268,9 @@ func compile(ctx context.Context, command []string, source, scratch string) ([]b
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	library := filepath.Join(dir, "library.so")
-	args := append(command[1:], "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-o", library, source)
+	made := filepath.Join(dir, "made")
+	args := append(slices.Clone(command[1:]), "-O2", "-fPIC", kind, "-fvisibility=hidden", "-pthread", "-o", made,
+		source)
 	cmd := exec.CommandContext(ctx, command[0], args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -276,5 +278,5 @@ func compile(ctx context.Context, command []string, source, scratch string) ([]b
 		line, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
 		return nil, fmt.Errorf("compiling the native runtime with %s: %w: %s", command[0], err, line)
 	}
-	return os.ReadFile(library)
+	return os.ReadFile(made)
 }

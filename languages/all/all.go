@@ -3,6 +3,7 @@
 package all
 
 import (
+	_ "cg/languages/c"
 	_ "cg/languages/golang"
 	_ "cg/languages/java"
 	_ "cg/languages/python"

@@ -1,0 +1,194 @@
+package c
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cg/languages"
+)
+
+// targets is what a target can be.
+const targets = "C files, or a folder of them; flags of the compiler may stand before it"
+
+// arguments are the parts of a command line.
+type arguments struct {
+	flags []string // of the compiler: those of the environment, of --build-flags, and before the target
+	files []string
+	args  []string // the program's
+	name  string   // of the target, for the program
+}
+
+// twoWords are flags of a compiler whose value may be the next argument.
+var twoWords = []string{"-I", "-D", "-U", "-L", "-l", "-include", "-imacros", "-isystem", "-iquote", "-idirafter",
+	"-Xlinker", "-Xassembler", "-T", "-u", "-z", "--param", "-framework"}
+
+// flagBeforeTarget are the flags that may stand before the target, as behind cc. Those that
+// cg has, too, are cg's.
+func flagBeforeTarget(a string) (more int, target, ok bool) {
+	if len(a) < 2 || a[0] != '-' || a == "--" {
+		return 0, false, false
+	}
+	if slices.Contains(twoWords, a) {
+		return 1, false, true
+	}
+	return 0, false, hasPrefix(a, "-O", "-I", "-D", "-U", "-L", "-l", "-W", "-f", "-m", "-std=", "-pthread",
+		"-pedantic", "-g", "-pg", "-ansi", "-static", "-rdynamic", "-isystem", "-include", "-x", "-c", "-S", "-E",
+		"-w", "-no", "-shared", "-M")
+}
+
+func hasPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+}
+
+// refusedFlags are those with which nothing would run.
+var refusedFlags = map[string]string{
+	"-c":      "nothing would run",
+	"-S":      "nothing would run",
+	"-E":      "nothing would run",
+	"-M":      "nothing would run",
+	"-MM":     "nothing would run",
+	"-shared": "nothing that runs by itself",
+	"-x":      "the ending of a file says its language",
+	"-o":      "the program is built into cg's own folder; the compiler makes one without checkpoints",
+}
+
+// parseArguments parses a command line.
+func parseArguments(t languages.Target) (a arguments, err error) {
+	for _, from := range []string{"CFLAGS", "CPPFLAGS", "LDFLAGS", "LDLIBS"} {
+		a.flags = append(a.flags, strings.Fields(os.Getenv(from))...)
+	}
+	given, err := splitWords(t.Flags["build-flags"])
+	if err != nil {
+		return a, languages.Refuse(2, "--build-flags: %v", err)
+	}
+	args := t.Args
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
+		more, _, ok := flagBeforeTarget(args[0])
+		if !ok {
+			return a, languages.Refuse(2, "%q is no flag of the compiler before a target: name %s", args[0], targets)
+		}
+		if more++; more > len(args) {
+			return a, languages.Refuse(2, "%s needs a value", args[0])
+		}
+		given, args = append(given, args[:more]...), args[more:]
+	}
+	for _, flag := range given {
+		if why := refusedFlags[flag]; why != "" {
+			return a, languages.Refuse(2, "%s: %s", flag, why)
+		}
+	}
+	a.flags = append(a.flags, given...)
+	if len(args) == 0 {
+		return a, languages.Refuse(2, "nothing to run: name %s", targets)
+	}
+	return a, a.takeTarget(args)
+}
+
+// takeTarget takes the files at the beginning of the arguments, or a folder.
+func (a *arguments) takeTarget(args []string) error {
+	full, err := filepath.Abs(args[0])
+	if err != nil {
+		return err
+	}
+	a.name = strings.TrimSuffix(filepath.Base(full), ".c")
+	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+		if a.files, err = languages.Sources("C", args[0], ".c"); err != nil {
+			return err
+		}
+		a.args = args[1:]
+		return nil
+	}
+	n := 0
+	for n < len(args) && strings.HasSuffix(args[n], ".c") {
+		n++
+	}
+	a.files, a.args = args[:n], args[n:]
+	if n == 0 {
+		return languages.Refuse(2, "%s: no C file, and no folder: name %s", args[0], targets)
+	}
+	return nil
+}
+
+// checkFiles refuses files that are not there, before the compiler does.
+func (a arguments) checkFiles() error {
+	for _, name := range a.files {
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return languages.Refuse(127, "%s: no such file or folder", name)
+		} else if err != nil {
+			return languages.Refuse(126, "%s", err)
+		}
+	}
+	return nil
+}
+
+// preprocessing reports whether a flag is for the preprocessor alone, and how many of the
+// arguments behind it are its value.
+func preprocessing(flag string) (more int, is bool) {
+	for _, f := range []string{"-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-I", "-D", "-U", "-MF",
+		"-MT", "-MQ"} {
+		if flag == f {
+			return 1, true
+		}
+		if strings.HasPrefix(flag, f) {
+			return 0, true
+		}
+	}
+	return 0, hasPrefix(flag, "-Wp,", "-nostdinc", "-M")
+}
+
+// linking is the same for a flag of the linker.
+func linking(flag string) (more int, is bool) {
+	for _, f := range []string{"-Xlinker", "-L", "-l", "-T", "-u", "-z"} {
+		if flag == f {
+			return 1, true
+		}
+	}
+	return 0, hasPrefix(flag, "-l", "-L", "-Wl,", "-static", "-rdynamic", "-nostdlib", "-nostartfiles",
+		"-nodefaultlibs") || strings.HasSuffix(flag, ".a") ||
+		strings.HasSuffix(flag, ".o") || strings.HasSuffix(flag, ".so")
+}
+
+// without leaves out the flags that a test names, with their values.
+func without(flags []string, leaves func(flag string) (more int, is bool)) (out []string) {
+	for i := 0; i < len(flags); i++ {
+		if more, is := leaves(flags[i]); is {
+			i += more
+			continue
+		}
+		out = append(out, flags[i])
+	}
+	return out
+}
+
+// splitWords splits flags at spaces; what stands in quotes is one word, as for a shell.
+func splitWords(s string) (words []string, err error) {
+	word, in, quote := "", false, rune(0)
+	for _, c := range s {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word += string(c)
+		case c == '\'' || c == '"':
+			quote, in = c, true
+		case c == ' ' || c == '\t' || c == '\n':
+			if in {
+				words, word, in = append(words, word), "", false
+			}
+		default:
+			word, in = word+string(c), true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote is not closed: %s", s)
+	}
+	if in {
+		words = append(words, word)
+	}
+	return words, nil
+}

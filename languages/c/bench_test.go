@@ -1,0 +1,127 @@
+package c
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cg/checkpoint"
+	"cg/languages"
+	"cg/runtimes"
+)
+
+// pairProgram calls a function that does next to nothing, and says how many nanoseconds of
+// processor time a call of it takes, the least of some rounds.
+const pairProgram = `#include <stdio.h>
+#include <time.h>
+#ifdef HOOKS
+__attribute__((noinline, no_instrument_function)) void __cyg_profile_func_enter(void *f, void *c) { __asm__ volatile("" : : "r"(f), "r"(c)); }
+__attribute__((noinline, no_instrument_function)) void __cyg_profile_func_exit(void *f, void *c) { __asm__ volatile("" : : "r"(f), "r"(c)); }
+#endif
+__attribute__((noinline)) static int leaf(int n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+#ifdef CLOCK
+static inline unsigned long long clock_reading(void)
+{
+#if defined(__x86_64__)
+	unsigned lo, hi;
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (unsigned long long)hi << 32 | lo;
+#else
+	unsigned long long v;
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+	return v;
+#endif
+}
+static volatile unsigned long long sink;
+#define CALL(n) (sink = clock_reading(), n = leaf(n), sink = clock_reading())
+#else
+#define CALL(n) n = leaf(n)
+#endif
+int main(void)
+{
+	enum { CALLS = 2000000, ROUNDS = 7 };
+	double least = 1e9;
+	int n = 0;
+	for (int r = 0; r < ROUNDS; r++) {
+		struct timespec a, b;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+		for (int i = 0; i < CALLS; i++) CALL(n);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+		double took = ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / CALLS;
+		if (took < least) least = took;
+	}
+	printf("%.2f\n", least);
+	return n == 1;
+}
+`
+
+// BenchmarkPair measures what the enter and the exit of a call cost: with each event timed, with a
+// budget, and in a program that runs without cg; beside two readings of the clock, the
+// compiler's own hooks with empty bodies, and gprof's.
+func BenchmarkPair(b *testing.B) {
+	needCompiler(b)
+	dir := b.TempDir()
+	b.Chdir(dir)
+	if err := os.WriteFile("pair.c", []byte(pairProgram), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	made := func(name string, flags ...string) string {
+		out := filepath.Join(dir, name)
+		if said, err := exec.Command("cc", append(flags, "-O2", "pair.c", "-o", out)...).CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, said)
+		}
+		return out
+	}
+	cache := runtimes.Cache{Dir: b.TempDir()}
+	p := prepareTest(b, cache, languages.Target{Args: []string{"pair.c"}, Flags: map[string]string{"build-flags": "-O2"}})
+	if err := p.compile(context.Background(), true); err != nil {
+		b.Fatal(err)
+	}
+	object, err := runtimes.Object(context.Background(), p.compiler.words, cache, dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	program, _, err := p.link(context.Background(), object)
+	if err != nil {
+		b.Fatal(err)
+	}
+	nanos := func(program string, env ...string) float64 {
+		cmd := exec.Command(program)
+		cmd.Env = append(os.Environ(), env...)
+		out, err := cmd.Output()
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	under := func(budget float64) float64 {
+		channel, err := checkpoint.New(checkpoint.SystemClock(), 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer channel.Close()
+		if budget > 0 {
+			channel.SetBudget(budget)
+		}
+		channel.Stamp()
+		return nanos(program, "CG_CHANNEL="+channel.Path())
+	}
+	plain, clock := made("plain"), made("clock", "-DCLOCK")
+	hooks, gprof := made("hooks", "-DHOOKS", "-finstrument-functions"), made("gprof", "-pg")
+	for b.Loop() {
+		base := nanos(plain)
+		for name, took := range map[string]float64{"plain": base, "timed": under(0) - base, "budget": under(0.1) - base,
+			"alone": nanos(program) - base, "two-readings": nanos(clock) - base, "hooks": nanos(hooks) - base,
+			"gprof": nanos(gprof) - base} {
+			b.ReportMetric(took, "ns-"+name)
+		}
+	}
+}

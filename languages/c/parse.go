@@ -1,0 +1,191 @@
+package c
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/smacker/go-tree-sitter/c"
+
+	"cg/instrument"
+	"cg/instrument/syntax"
+)
+
+var grammar = syntax.Lazy(c.GetLanguage)
+
+// function is the definition of a function in a text. Offsets are in bytes.
+type function struct {
+	name  string
+	at    int    // where its name stands
+	open  int    // the brace that opens its body
+	close int    // the brace that closes it
+	back  []back // calls that return again after a longjmp
+	short bool   // no loop, no call, and little else: what a compiler inlines
+	alone string // why it is left alone, "" if it is not
+}
+
+// back is a call of setjmp or the like.
+type back struct{ start, end int }
+
+// returnsTwice are the functions of which longjmp makes a second return (setjmp(3)), as
+// the C libraries of Linux have them behind their macros.
+var returnsTwice = map[string]bool{"setjmp": true, "_setjmp": true, "sigsetjmp": true, "__sigsetjmp": true}
+
+// shortest is how many nodes of the grammar a short function has at the most: some ten
+// operations.
+const shortest = 48
+
+// parser collects the functions of a text.
+type parser struct {
+	*text
+	tree  *syntax.Tree
+	funcs []function
+}
+
+// parse finds the functions of a text. It refuses none: what the grammar cannot place has
+// no functions, or has them by their braces.
+func parse(t *text) ([]function, error) {
+	blanked := t.forParser()
+	tree, err := grammar().Parse(blanked, syntax.Deadline)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", instrument.ErrSyntax, err)
+	}
+	p := &parser{text: t, tree: tree}
+	for i, n := range tree.Nodes {
+		if n.Type == "function_definition" {
+			p.function(i)
+		}
+	}
+	slices.SortStableFunc(p.funcs, func(a, b function) int { return a.open - b.open })
+	p.placeBacks()
+	return p.funcs, nil
+}
+
+// function adds the function of a definition.
+func (p *parser) function(i int) {
+	body := p.tree.Field(i, "body")
+	name := p.declared(p.tree.Field(i, "declarator"))
+	if body < 0 || name < 0 || p.tree.Nodes[body].Type != "compound_statement" || p.tree.Nodes[body].Missing {
+		return
+	}
+	n, b := p.tree.Nodes[i], p.tree.Nodes[body]
+	f := function{name: p.tree.Text(name), at: p.tree.Nodes[name].Start, open: b.Start}
+	// The text has no macros any more: the braces are as the compiler counts them.
+	end := closing(p.tree.Source, b.Start)
+	if end < 0 || !p.made && end != b.End {
+		f.close, f.alone = b.End-1, "its braces are not placed by the grammar"
+		p.funcs = append(p.funcs, f)
+		return
+	}
+	f.close = end - 1
+	f.short = p.isShort(body)
+	f.alone = attributeAlone(string(p.source[n.Start:b.Start]) + p.before(n.Start))
+	p.funcs = append(p.funcs, f)
+}
+
+// before is what the grammar did not get of what stands right before a declaration: attributes.
+func (p *parser) before(start int) string {
+	from, first := start, p.region(start).start
+	for from > first && strings.IndexByte(" \t\n", p.tree.Source[from-1]) >= 0 {
+		from--
+	}
+	return string(p.source[from:start])
+}
+
+// alone are words of an attribute that leaves a function alone, and why.
+var alone = []struct{ word, why string }{
+	{"naked", "has the attribute naked: it has no frame"},
+	{"interrupt", "has the attribute interrupt"},
+	{"signal", "has the attribute signal"},
+	{"no_instrument_function", "has the attribute no_instrument_function"},
+	{"no_profile_instrument_function", "has the attribute no_profile_instrument_function"},
+	{"gnu_inline", "has the attribute gnu_inline: it is for inlining only"},
+}
+
+// attributeAlone says why the attributes of a declaration leave its function alone.
+func attributeAlone(declaration string) (why string) {
+	b := []byte(declaration)
+	scan(b, func(start, end int) int {
+		if w := string(b[start:end]); w != "__attribute__" && w != "__attribute" {
+			return end
+		}
+		close := closing(b, end)
+		if close < 0 {
+			return end
+		}
+		inside := b[end:close]
+		scan(inside, func(start, end int) int {
+			for _, a := range alone {
+				if strings.Trim(string(inside[start:end]), "_") == a.word {
+					why = a.why
+				}
+			}
+			return end
+		})
+		return close
+	})
+	return why
+}
+
+// declared is the node of the name that a declarator declares, -1 if it declares no function.
+func (p *parser) declared(i int) int {
+	is := false
+	for i >= 0 {
+		switch p.tree.Nodes[i].Type {
+		case "identifier":
+			if is {
+				return i
+			}
+			return -1
+		case "function_declarator":
+			is = true
+		}
+		next := p.tree.Field(i, "declarator")
+		if next < 0 { // parentheses have no field
+			p.tree.Children(i, func(c int) {
+				if p.tree.Nodes[c].Named && next < 0 &&
+					(strings.HasSuffix(p.tree.Nodes[c].Type, "declarator") || p.tree.Nodes[c].Type == "identifier") {
+					next = c
+				}
+			})
+		}
+		i = next
+	}
+	return -1
+}
+
+// isShort reports whether a body has no loop, no call and no jump back, and little else.
+func (p *parser) isShort(body int) bool {
+	named := 0
+	for k := body + 1; k < p.tree.After(body); k++ {
+		n := p.tree.Nodes[k]
+		switch n.Type {
+		case "for_statement", "while_statement", "do_statement", "goto_statement", "call_expression",
+			"gnu_asm_expression", "function_definition", "ERROR":
+			return false
+		}
+		if n.Named {
+			named++
+		}
+	}
+	return named <= shortest
+}
+
+// placeBacks finds the calls of setjmp, and gives them to the innermost function around.
+func (p *parser) placeBacks() {
+	for i, n := range p.tree.Nodes {
+		if n.Type != "call_expression" {
+			continue
+		}
+		f := p.tree.Field(i, "function")
+		if f < 0 || p.tree.Nodes[f].Type != "identifier" || !returnsTwice[p.tree.Text(f)] {
+			continue
+		}
+		for k := len(p.funcs) - 1; k >= 0; k-- {
+			if p.funcs[k].open < n.Start && n.End <= p.funcs[k].close {
+				p.funcs[k].back = append(p.funcs[k].back, back{n.Start, n.End})
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package c
+
+import (
+	"embed"
+	"path/filepath"
+	"strings"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/languages"
+)
+
+//go:embed text.go parse.go plan.go rewrite.go
+var planSources embed.FS
+
+// planVersion is that of what these files plan.
+var planVersion = languages.SourceVersion(planSources)
+
+// planFile finds the sites of a source file, as it is before the preprocessor: functions
+// that a macro makes are not in it.
+func planFile(source []byte, o instrument.Options) (*instrument.Plan, error) {
+	t := newText(source, false)
+	funcs, err := parse(t)
+	if err != nil {
+		return nil, err
+	}
+	p := &instrument.Plan{Language: "c"}
+	for _, f := range funcs {
+		t.add(p, f, o, o.Granularity == instrument.Fine)
+	}
+	return p, nil
+}
+
+// add adds a function to a plan, if it is wanted. It reports whether it was left out as a short one.
+func (t *text) add(p *instrument.Plan, f function, o instrument.Options, shortOnesToo bool) (left bool) {
+	site := t.site(f)
+	switch {
+	case !o.SiteWanted(checkpoint.Function, f.name):
+		return false
+	case f.alone != "":
+		p.LeftAlone = append(p.LeftAlone, instrument.LeftAlone{Name: f.name, Line: site.Line, Reason: f.alone})
+		return false
+	case f.short && !shortOnesToo && f.name != "main":
+		return true
+	}
+	_, line, col := t.place(f.open + 1)
+	_, endLine, endCol := t.place(f.close)
+	p.Points = append(p.Points, instrument.Point{Site: len(p.Sites), Role: instrument.Body, Start: f.open + 1,
+		End: f.close, Line: line, Col: col, EndLine: endLine, EndCol: endCol})
+	p.Sites = append(p.Sites, site)
+	return false
+}
+
+func (t *text) site(f function) checkpoint.Site {
+	_, line, col := t.place(f.at)
+	_, endLine, _ := t.place(f.close)
+	return checkpoint.Site{Language: "c", Func: f.name, Line: line, Col: col, EndLine: endLine,
+		Kind: checkpoint.Function}
+}
+
+// owner tells which files of a preprocessed text are the program's.
+type owner struct {
+	dir     string   // where the compiler runs
+	folders []string // whole paths; what is below one of them is the program's
+	options instrument.Options
+}
+
+// owned gives the whole path of a region's file, if functions in it are wanted.
+func (w owner) owned(r region) (path string, is bool) {
+	if r.file == "" || strings.HasPrefix(r.file, "<") {
+		return "", false
+	}
+	path = r.file
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(w.dir, path)
+	}
+	path = filepath.Clean(path)
+	own := false
+	for _, folder := range w.folders {
+		own = own || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+	}
+	return path, w.options.FileWanted(path, own)
+}
+
+// unitPlan is where checkpoints go in one preprocessed text.
+type unitPlan struct {
+	text  *text
+	path  string // of the source file
+	funcs []planned
+	short int                    // functions left out because they are short
+	left  []instrument.LeftAlone // with the paths of their files before the names
+	paths []string               // of the files of left
+}
+
+// planned is a function with a site.
+type planned struct {
+	function
+	path string // of its file
+	site checkpoint.Site
+}
+
+// planUnit plans a preprocessed text. bare names functions, as "path:line", that are to have none.
+func planUnit(source []byte, w owner, inline bool, bare map[string]string) (*unitPlan, error) {
+	u := &unitPlan{text: newText(source, true)}
+	_, main := u.text.beginning()
+	u.path, _ = w.owned(main)
+	funcs, err := parse(u.text)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range funcs {
+		path, is := w.owned(u.text.region(f.open))
+		if !is {
+			continue
+		}
+		site := u.text.site(f)
+		if why := bare[placeName(path, site.Line)]; why != "" {
+			f.alone = why
+		}
+		var p instrument.Plan
+		if u.text.add(&p, f, w.options, inline) {
+			u.short++
+		}
+		for _, l := range p.LeftAlone {
+			u.left, u.paths = append(u.left, l), append(u.paths, path)
+		}
+		if len(p.Sites) > 0 {
+			u.funcs = append(u.funcs, planned{f, path, site})
+		}
+	}
+	return u, nil
+}

@@ -1,0 +1,112 @@
+package c
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/languages/languagetest"
+)
+
+func planCase(name, source string, o instrument.Options, want string) languagetest.PlanCase {
+	return languagetest.PlanCase{Name: name, Source: source, Options: o, Want: want}
+}
+
+// TestPlan has a case for each form that a definition of a function has.
+func TestPlan(t *testing.T) {
+	coarse := instrument.Options{Granularity: instrument.Coarse, Entry: true}
+	languagetest.Plans(t, planFile, []languagetest.PlanCase{
+		planCase("a function, and a declaration", "int f(int n);\nint f(int n) { return n; }\n", languagetest.Fine,
+			"2:15-2:26 f"),
+		planCase("coarse", "void f(void) { }\nint main(void)\n{ f(); }\n", coarse, "3:2-3:8 main"),
+		planCase("attributes before, between and behind",
+			"__attribute__((noinline)) static int a(void) { }\nint __attribute__((cold)) b(void) { }\n", languagetest.Fine,
+			"1:47-1:48 a\n2:36-2:37 b"),
+		planCase("K&R", "int f(a, b) int a; char *b; { return a; }\n", languagetest.Fine, "1:30-1:41 f"),
+		planCase("returns a pointer to a function", "int (*f(int a))(int) { return 0; }\n", languagetest.Fine, "1:23-1:34 f"),
+		planCase("a name in parentheses", "int (f)(int a) { return 0; }\n", languagetest.Fine, "1:17-1:28 f"),
+		planCase("returns a pointer", "struct s *f(void) { return 0; }\n", languagetest.Fine, "1:20-1:31 f"),
+		planCase("in a function", "int f(void) { int g(void) { return 1; } return g(); }\n", languagetest.Fine,
+			"1:14-1:53 f\n1:28-1:39 g"),
+		planCase("no functions", "int a = 3; struct { int f; } b = { 4 }; int (*p)(int);\n#define F(n) int n(void) { }\n",
+			languagetest.Fine, ""),
+		planCase("left alone", "__attribute__((naked)) void f(void) { }\nvoid __attribute__((__interrupt__)) g(void) { }\n",
+			languagetest.Fine, ""),
+		planCase("left out", "void f(void) { }\nvoid g(void) { }\n", instrument.Options{Granularity: instrument.Fine,
+			Exclude: []string{"f"}}, "2:15-2:16 g"),
+		planCase("braces in texts", "char *f(void) { return \"}\"; /* } */ }\n", languagetest.Fine, "1:16-1:37 f"),
+	}, func(source string, s checkpoint.Site, q instrument.Point) string {
+		if source[q.Start-1] != '{' || source[q.End] != '}' {
+			return "not between braces"
+		}
+		return fmt.Sprintf("%d:%d-%d:%d %s", q.Line, q.Col, q.EndLine, q.EndCol, s.Func)
+	})
+}
+
+// The functions that a preprocessed text of each fixture has, with the lines that they have in
+// the file.
+func TestUnitPlan(t *testing.T) {
+	text := "# 0 \"m.c\"\n# 0 \"<built-in>\"\n# 1 \"m.c\"\n# 1 \"/usr/include/lib.h\" 1 3 4\n" +
+		"static inline int theirs(int n) { while (n) n--; return n; }\n# 2 \"m.c\" 2\n# 1 \"sub/own.h\" 1\n" +
+		"static inline int own(int n) { while (n) n--; return n; }\n# 3 \"m.c\" 2\n\nstatic int f(int n)\n{\n" +
+		"# 5 \"m.c\" 3 4\n  if (__builtin_expect(n,\n# 5 \"m.c\"\n  3)) g(); return\n# 6 \"m.c\"\n n; }\n" +
+		"int small(int n) { return n; }\n"
+	w := owner{dir: "/p", folders: []string{"/p"}, options: languagetest.Fine}
+	for _, inline := range []bool{false, true} {
+		p, err := planUnit([]byte(text), w, inline, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range p.funcs {
+			got = append(got, fmt.Sprintf("%s:%d-%d %s", f.path, f.site.Line, f.site.EndLine, f.name))
+		}
+		want := []string{"/p/sub/own.h:1-1 own", "/p/m.c:4-6 f"}
+		if short := 1; inline {
+			want = append(want, "/p/m.c:7-7 small")
+		} else if p.short != short {
+			t.Errorf("%d short ones", p.short)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) || p.path != "/p/m.c" {
+			t.Errorf("%q\nwant\n%q, %s", got, want, p.path)
+		}
+	}
+}
+
+// FuzzPlan: whatever the text is, points lie between braces, within it and within each other.
+func FuzzPlan(f *testing.F) {
+	names, err := filepath.Glob(filepath.Join(casesFolder, "*.c"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte("# 1 \"a.c\"\nint f(void) {"))
+	f.Add([]byte("int f() { \"\\\n# 9 \"b\\\"\\101.c\" 2\n}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := planFile(text, languagetest.Fine)
+		if err != nil {
+			return
+		}
+		for _, q := range p.Points {
+			if q.Start > q.End || q.Start < 1 || q.End >= len(text) || text[q.Start-1] != '{' && text[q.Start-1] != '%' {
+				t.Errorf("%+v", q)
+			}
+		}
+		u, err := planUnit(text, owner{dir: "/", folders: []string{"/"}, options: languagetest.Fine}, true, nil)
+		if err != nil {
+			return
+		}
+		if _, err := u.rewrite(); err != nil {
+			t.Error(err)
+		}
+	})
+}

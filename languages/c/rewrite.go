@@ -1,0 +1,152 @@
+package c
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cg/checkpoint"
+	"cg/instrument"
+	"cg/instrument/edit"
+)
+
+// declarations stand before the text of a unit that has checkpoints. The compiler takes them
+// for a system header's (flag 3), so no option of the user's makes it warn of them.
+const declarations = `extern unsigned long long __codegreen_enter(unsigned);
+extern void __codegreen_exit(unsigned long long);
+extern int __codegreen_back(unsigned long long, int);
+extern void __codegreen_unit(unsigned *, const char *);
+static unsigned __codegreen_sites[%d];
+static __inline__ void __attribute__((__always_inline__, __unused__, __no_instrument_function__)) __codegreen_leave(const unsigned long long *__call)
+{
+	if (*__call)
+		__codegreen_exit(*__call);
+}
+`
+
+// registration stands behind the text: before all other constructors, the sites get their numbers.
+const registration = `
+# 1 "<codegreen>" 3
+static void __attribute__((__constructor__(101), __used__, __no_instrument_function__)) __codegreen_begin(void)
+{
+	__codegreen_unit(__codegreen_sites, %s);
+}
+`
+
+// guard begins a call, and ends it when the compiler leaves its scope.
+const guard = `unsigned long long __codegreen_call __attribute__((__cleanup__(__codegreen_leave), __unused__)) = ` +
+	`__codegreen_sites[NUMBER] ? __codegreen_enter(__codegreen_sites[NUMBER]) : 0;`
+
+// placeName names a function by where it stands.
+func placeName(path string, line int) string { return fmt.Sprintf("%s:%d", path, line) }
+
+// rewrite gives the text of a unit with its checkpoints.
+func (u *unitPlan) rewrite() ([]byte, error) {
+	if len(u.funcs) == 0 {
+		return u.text.source, nil
+	}
+	records, order := u.records()
+	at, main := u.text.beginning()
+	edits := []edit.Edit{{Start: at, End: at, New: fmt.Sprintf("# 1 \"<codegreen>\" 3\n"+declarations+"# %d %s\n",
+		len(u.funcs), main.line, main.quoted)}}
+	for i, f := range u.funcs {
+		r, line, col := u.text.place(f.open + 1)
+		place := fmt.Sprintf("# %d %s", line, r.quoted)
+		var pad string
+		if u.text.source[f.open+1] != '\n' {
+			pad = strings.Repeat(" ", col-1) // columns of messages stay
+		}
+		back := place
+		if r.system() {
+			back += " 3"
+		}
+		edits = append(edits, edit.Edit{Start: f.open + 1, End: f.open + 1,
+			New: fmt.Sprintf("\n%s 3\n%s\n%s\n%s", place,
+				strings.ReplaceAll(guard, "NUMBER", strconv.Itoa(order[i])), back, pad)})
+		for _, b := range f.back {
+			edits = append(edits, edit.Edit{Start: b.start, End: b.start, New: "__codegreen_back(__codegreen_call, "},
+				edit.Edit{Start: b.end, End: b.end, New: ")"})
+		}
+	}
+	end := len(u.text.source)
+	edits = append(edits, edit.Edit{Start: end, End: end, New: fmt.Sprintf(registration, quote(records))})
+	return edit.Apply(u.text.source, edits)
+}
+
+// beginning is where the source file begins in its text, behind the marker that says so, and
+// that marker.
+func (t *text) beginning() (at int, main region) {
+	for _, r := range t.regions[1:] {
+		if main.quoted == "" {
+			main, at = r, r.start
+			continue
+		}
+		if r.quoted == main.quoted && r.line == 1 {
+			return r.start, r
+		}
+	}
+	if main.line == 0 { // GCC begins so
+		main.line = 1
+	}
+	return at, main
+}
+
+// records are the tables of the unit's files, as __codegreen_unit reads them. order has the
+// number of each function's site among all.
+func (u *unitPlan) records() (records []string, order []int) {
+	order = make([]int, len(u.funcs))
+	var paths []string
+	for _, f := range u.funcs {
+		if !slices.Contains(paths, f.path) {
+			paths = append(paths, f.path)
+		}
+	}
+	next := 0
+	for _, path := range paths {
+		// The functions of the source file have one table. One of a header has a table of its
+		// own: it is the same site in each unit that has it.
+		var sites []checkpoint.Site
+		for i, f := range u.funcs {
+			if f.path != path {
+				continue
+			}
+			if order[i] = next; path != u.path {
+				records = append(records, path, siteLines(f.site))
+			}
+			next++
+			sites = append(sites, f.site)
+		}
+		if path == u.path {
+			records = append(records, path, siteLines(sites...))
+		}
+	}
+	return append(records, ""), order
+}
+
+func siteLines(sites ...checkpoint.Site) string {
+	return instrument.SiteLines(&instrument.Plan{Sites: sites})
+}
+
+// quote writes texts as one string of C; each ends with 0.
+func quote(texts []string) string {
+	var b strings.Builder
+	for _, s := range texts {
+		b.WriteByte('"')
+		for line := range strings.Lines(s) {
+			for i := range len(line) {
+				switch c := line[i]; {
+				case c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '?':
+					fmt.Fprintf(&b, `\%03o`, c)
+				default:
+					b.WriteByte(c)
+				}
+			}
+			if strings.HasSuffix(line, "\n") {
+				b.WriteString("\"\n\t\t\"")
+			}
+		}
+		b.WriteString(`\000"` + "\n\t\t")
+	}
+	return strings.TrimSpace(b.String())
+}

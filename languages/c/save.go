@@ -1,0 +1,188 @@
+package c
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cg/instrument"
+	"cg/instrument/edit"
+	"cg/languages"
+	"cg/runtimes"
+)
+
+// aloneFile and aloneHeader record the checkpoints of a program that runs without cg.
+const (
+	aloneFile   = "codegreen_alone.c"
+	aloneHeader = "codegreen_alone.h"
+)
+
+// saveTarget writes the target's files below dir, with checkpoints that record themselves,
+// their headers that lie below the same folder, and what records. It lists what it wrote.
+func saveTarget(t languages.Target, o instrument.Options, dir string) (written []string, err error) {
+	files, err := sourceFiles(t)
+	if err != nil {
+		return nil, err
+	}
+	base, err := commonFolder(files)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := runtimes.CAlone()
+	if err != nil {
+		return nil, err
+	}
+	first := 1
+	for _, file := range files {
+		full, err := filepath.Abs(file)
+		if err != nil {
+			return nil, err
+		}
+		rel, _ := languages.Below(base, full)
+		source, err := os.ReadFile(full)
+		if err != nil {
+			return nil, err
+		}
+		if !o.FileWanted(file, true) {
+			contents[rel] = source
+			continue
+		}
+		p, err := planFile(source, o)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		text, err := edit.Apply(source, renderAlone(p, first, strings.Repeat("../", strings.Count(rel, "/"))))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		contents[rel] = text
+		first += len(p.Sites)
+	}
+	if err := addHeaders(t, base, files, contents); err != nil {
+		return nil, err
+	}
+	return writeSaved(base, dir, contents)
+}
+
+// renderAlone gives the edits that turn a source file into one that records its checkpoints.
+// first numbers its first site; up leads to the folder of the header.
+func renderAlone(p *instrument.Plan, first int, up string) []edit.Edit {
+	if len(p.Points) == 0 {
+		return nil
+	}
+	edits := []edit.Edit{{New: fmt.Sprintf("#include \"%s%s\"\n#line 1\n", up, aloneHeader)}}
+	for _, q := range p.Points {
+		name := strings.TrimSuffix(quote([]string{p.Sites[q.Site].Func}), `\000"`) + `"`
+		edits = append(edits, edit.Edit{Start: q.Start, End: q.Start,
+			New: fmt.Sprintf(" CODEGREEN_CALL(%d, %s);", first+q.Site, name)})
+	}
+	return edits
+}
+
+// commonFolder is the innermost folder that all files are in.
+func commonFolder(files []string) (base string, err error) {
+	for i, file := range files {
+		full, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		if i == 0 {
+			base = filepath.Dir(full)
+		}
+		for {
+			if _, is := languages.Below(base, full); is {
+				break
+			}
+			base = filepath.Dir(base)
+		}
+	}
+	return base, nil
+}
+
+// addHeaders adds the headers that the files include and that lie below base. The compiler
+// knows which they are; without one, or where it refuses a file, there are none.
+func addHeaders(t languages.Target, base string, files []string, contents map[string][]byte) error {
+	ctx := context.Background()
+	a, err := parseArguments(t)
+	if err != nil {
+		return err
+	}
+	compiler, err := findCompiler(ctx, t.Interpreter)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		rule, err := compiler.run(ctx, append(without(a.flags, linking), "-MM", file)...)
+		if err != nil {
+			return languages.Refuse(1, "the compiler refuses the program:\n%s", reason(rule, err))
+		}
+		_, names, _ := strings.Cut(string(rule), ":")
+		for _, name := range strings.Fields(strings.ReplaceAll(names, "\\\n", " ")) {
+			full, err := filepath.Abs(name)
+			if err != nil {
+				return err
+			}
+			rel, is := languages.Below(base, full)
+			if _, there := contents[rel]; !is || there {
+				continue
+			}
+			if contents[rel], err = os.ReadFile(full); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeSaved writes files below a folder that has none of the user's.
+func writeSaved(base, dir string, contents map[string][]byte) (names []string, err error) {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, above := languages.Below(full, base); above {
+		return nil, fmt.Errorf("%s is a source: choose another --output-dir", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, instrument.SavedMarker)); err != nil && len(entries) > 0 {
+		return nil, fmt.Errorf("%s: has files that cg did not write: choose another --output-dir", dir)
+	}
+	for rel, content := range contents {
+		name := filepath.Join(dir, rel)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, instrument.MarkSaved(dir)
+}
+
+// recorders are the files with which the target's record their checkpoints: what their first
+// lines include says where they are.
+func recorders(files []string) (more []string) {
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			continue // the compiler says so
+		}
+		line, _, _ := bytes.Cut(source, []byte("\n"))
+		header, is := strings.CutPrefix(string(line), `#include "`)
+		header, whole := strings.CutSuffix(header, aloneHeader+`"`)
+		if name := filepath.Join(filepath.Dir(file), header, aloneFile); is && whole &&
+			!slices.Contains(more, name) && !slices.Contains(files, name) {
+			more = append(more, name)
+		}
+	}
+	return more
+}

@@ -1,0 +1,288 @@
+package c
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cg/languages"
+	"cg/pattern"
+	"cg/runtimes"
+	"cg/tool"
+)
+
+// compiler is the user's.
+type compiler struct {
+	words   []string // its command
+	version string   // what it says of itself, in one line
+	key     string   // of its file, for names in the cache
+}
+
+// findCompiler finds the compiler that was asked for, else that of CC, else cc.
+func findCompiler(ctx context.Context, asked string) (compiler, error) {
+	if asked == "" {
+		asked = os.Getenv("CC")
+	}
+	words := strings.Fields(asked)
+	if len(words) == 0 {
+		words = []string{"cc"}
+	}
+	path, err := exec.LookPath(words[0])
+	if err != nil && asked != "" {
+		return compiler{}, languages.Refuse(127, "%s: no such compiler: %v", words[0], errors.Unwrap(err))
+	}
+	if err != nil {
+		return compiler{}, languages.Refuse(127, "no C compiler found (cc): install gcc or clang, or name one with "+
+			"--cc PATH")
+	}
+	c := compiler{words: append([]string{path}, words[1:]...)}
+	info, err := os.Stat(path)
+	if err != nil {
+		return c, languages.Refuse(126, "%s", err)
+	}
+	out, err := tool.CombinedOutput(exec.CommandContext(ctx, path, "--version"))
+	if err != nil {
+		return c, languages.Refuse(126, "%s --version: %v", path, err)
+	}
+	c.version, _, _ = strings.Cut(string(out), "\n")
+	c.key = fmt.Sprint(c.words, info.Size(), info.ModTime().UnixNano(), c.version)
+	return c, nil
+}
+
+// run runs the compiler, and returns what it said. The error is that of its exit.
+func (c compiler) run(ctx context.Context, args ...string) (said []byte, err error) {
+	return tool.CombinedOutput(exec.CommandContext(ctx, c.words[0], append(slices.Clone(c.words[1:]), args...)...))
+}
+
+// unit is a source file on its way to an object.
+type unit struct {
+	compiler compiler
+	flags    []string // the user's, without the linker's
+	file     string   // as the user wrote it
+	owner    owner
+	inline   bool
+	kept     runtimes.Cache
+	dir      string // of the run, for files in between
+	key      string // of the files there
+}
+
+// object is a compiled unit, as it is kept.
+type object struct {
+	Said  string // what the compiler said of the user's text
+	Short int    // functions without checkpoints because they are short
+	Left  []left // what was left alone
+
+	path, digest string
+}
+
+// left is a function, or a file, that is left alone, and why.
+type left struct{ Place, Why string }
+
+const (
+	objectEnding = ".o"
+	notesEnding  = ".json"
+)
+
+// compile makes the object of a unit, or finds the one that was made of the same text.
+func (u *unit) compile(ctx context.Context) (*object, error) {
+	name := filepath.Join(u.dir, u.key)
+	warned, err := u.compiler.run(ctx, append(slices.Clone(u.flags), "-E", u.file, "-o", name+".i")...)
+	if err != nil {
+		_, said, plain := u.plain(ctx, name)
+		if plain == nil { // it fails now and then
+			said = warned
+		}
+		return nil, languages.Refuse(1, "the compiler refuses the program:\n%s", reason(said, err))
+	}
+	source, err := os.ReadFile(name + ".i")
+	if err != nil {
+		return nil, err
+	}
+	key := u.digest(source, warned)
+	if o, is := u.find(key); is {
+		return o, nil
+	}
+	content, o, err := u.build(ctx, name, source, warned)
+	if err != nil {
+		return nil, err
+	}
+	return o, u.keep(key, name, content, o)
+}
+
+// digest stands for everything that an object depends on.
+func (u *unit) digest(source, warned []byte) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%s\x00%q\x00%+v\x00%s\x00%q\x00%v\x00%q\x00", planVersion(), u.compiler.key, u.flags,
+		u.owner.options, u.owner.dir, u.owner.folders, u.inline, warned)
+	h.Write(source)
+	return hex.EncodeToString(h.Sum(nil))[:24]
+}
+
+func (u *unit) find(key string) (o *object, is bool) {
+	_, notes, is := u.kept.Find(key, notesEnding)
+	o = &object{}
+	if !is || json.Unmarshal(notes, o) != nil {
+		return nil, false
+	}
+	path, content, is := u.kept.Find(key, objectEnding)
+	o.path, o.digest = path, digest(content)
+	return o, is
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+func (u *unit) keep(key, name string, content []byte, o *object) error {
+	notes, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	o.digest = digest(content)
+	if _, err = u.kept.Keep(key, notesEnding, notes, 0o600); err == nil {
+		o.path, err = u.kept.Keep(key, objectEnding, content, 0o600)
+	}
+	if err != nil { // nothing can be kept
+		o.path = name + objectEnding
+		return os.WriteFile(o.path, content, 0o600)
+	}
+	return nil
+}
+
+// plain compiles the unit as it is.
+func (u *unit) plain(ctx context.Context, name string) (content, said []byte, err error) {
+	out := name + "-plain.o"
+	if said, err = u.compiler.run(ctx, append(slices.Clone(u.flags), "-c", u.file, "-o", out)...); err != nil {
+		return nil, said, err
+	}
+	content, err = os.ReadFile(out)
+	return content, said, err
+}
+
+// most is how often functions are left out because the compiler refuses a text.
+const most = 20
+
+// build compiles the text with checkpoints. What the compiler says is said of the user's
+// own text: where it says anything, that is compiled, too.
+func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([]byte, *object, error) {
+	o := &object{}
+	bare := map[string]string{}
+	var content []byte
+	var quiet []string // flags for a text that the compiler has spoken of
+	for round := 0; ; round++ {
+		p, err := planUnit(source, u.owner, u.inline, bare)
+		if err != nil {
+			return u.leaveBare(ctx, name, o, err.Error())
+		}
+		if o.note(p); len(p.funcs) == 0 {
+			return u.leaveBare(ctx, name, o, "")
+		}
+		rewritten, err := p.rewrite()
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := os.WriteFile(name+"-cg.i", rewritten, 0o600); err != nil {
+			return nil, nil, err
+		}
+		said, refused := u.compilePreprocessed(ctx, name, quiet)
+		if quiet == nil && (refused != nil || len(said)+len(warned) > 0) {
+			_, own, err := u.plain(ctx, name)
+			if err != nil {
+				return nil, nil, languages.Refuse(1, "the compiler refuses the program:\n%s", reason(own, err))
+			}
+			o.Said, quiet = string(own), []string{"-w", "-Wno-error"}
+			if refused != nil {
+				said, refused = u.compilePreprocessed(ctx, name, quiet)
+			}
+		}
+		if refused == nil {
+			content, err = os.ReadFile(name + objectEnding)
+			return content, o, err
+		}
+		if !p.leaveOut(said, bare) || round == most {
+			return u.leaveBare(ctx, name, o, "the compiler refuses it with checkpoints: "+firstLine(said))
+		}
+	}
+}
+
+// compilePreprocessed compiles the text with checkpoints.
+func (u *unit) compilePreprocessed(ctx context.Context, name string, more []string) (said []byte, err error) {
+	args := without(u.flags, preprocessing)
+	if strings.Contains(u.compiler.version, "clang") {
+		args = append(args, "-Qunused-arguments")
+	}
+	args = append(append(args, more...), "-x", "cpp-output", "-c", name+"-cg.i", "-o", name+objectEnding)
+	return u.compiler.run(ctx, args...)
+}
+
+// leaveBare gives the object without checkpoints. why is for the list, "" for a unit that has none
+// to be listed.
+func (u *unit) leaveBare(ctx context.Context, name string, o *object, why string) ([]byte, *object, error) {
+	content, said, err := u.plain(ctx, name)
+	if err != nil {
+		return nil, nil, languages.Refuse(1, "the compiler refuses the program:\n%s", reason(said, err))
+	}
+	if o.Said = string(said); why != "" {
+		o.Left = []left{{u.file, why}}
+	}
+	return content, o, nil
+}
+
+// note takes over what a plan leaves out.
+func (o *object) note(p *unitPlan) {
+	o.Short, o.Left = p.short, nil
+	for i, l := range p.left {
+		o.Left = append(o.Left, left{placeName(p.paths[i], l.Line), l.Name + " " + l.Reason})
+	}
+}
+
+// messagePattern is how compilers say where an error is.
+var messagePattern = pattern.Later(`(?m)^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)
+
+// leaveOut notes the functions in which the compiler has found errors. It reports whether
+// there was one.
+func (p *unitPlan) leaveOut(said []byte, bare map[string]string) (any bool) {
+	for _, m := range messagePattern().FindAllSubmatch(said, -1) {
+		line, err := strconv.Atoi(string(m[2]))
+		if err != nil {
+			continue
+		}
+		for _, f := range p.funcs {
+			r := p.text.region(f.open)
+			if r.file == string(m[1]) && f.site.Line <= line && line <= f.site.EndLine {
+				bare[placeName(f.path, f.site.Line)] = "is refused by the compiler with checkpoints: " + string(m[3])
+				any = true
+			}
+		}
+	}
+	return any
+}
+
+// reason is what a tool said, or else why it ended.
+func reason(said []byte, err error) string {
+	if text := strings.TrimSpace(string(said)); text != "" {
+		return text
+	}
+	return err.Error()
+}
+
+func firstLine(said []byte) string {
+	for line := range bytes.Lines(said) {
+		if bytes.Contains(line, []byte("error")) {
+			return strings.TrimSpace(string(line))
+		}
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
+	return line
+}

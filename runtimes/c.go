@@ -1,0 +1,51 @@
+package runtimes
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+//go:embed all:c
+var cFiles embed.FS
+
+func init() { register("c", cFiles, "c/*") }
+
+// Object returns the path of the object with the checkpoints of C, which is linked into
+// programs. The compiler command makes it once for each content of the folder "native" and
+// architecture. It is kept below cache, else below scratch.
+func Object(ctx context.Context, command []string, cache Cache, scratch string) (string, error) {
+	sum, err := hash("native")
+	if err != nil {
+		return "", err
+	}
+	sha := sha256.Sum256([]byte(sum + "\x00" + strings.Join(command, "\x00") + "\x00" + runtime.GOARCH))
+	key := "native-object-" + hex.EncodeToString(sha[:8])
+	for _, c := range places(cache, scratch) {
+		if path, _, ok := c.Find(key, ".o"); ok {
+			return path, nil
+		}
+	}
+	src, err := Unpack("native", cache, scratch)
+	if err != nil {
+		return "", err
+	}
+	content, err := compile(ctx, command, filepath.Join(src, "c.c"), scratch, "-c")
+	if err != nil {
+		return "", err
+	}
+	var path string
+	for _, c := range places(cache, scratch) {
+		if path, err = c.Keep(key, ".o", content, 0o600); err == nil {
+			return path, nil
+		}
+	}
+	return "", err
+}
+
+// CAlone are the files that C sources need which record their checkpoints themselves.
+func CAlone() (map[string][]byte, error) { return Folder("c/alone") }

@@ -1,0 +1,22 @@
+/*
+ * The checkpoints of C source that runs without cg (cg analyze --save-instrumented).
+ * Compile codegreen_alone.c with it: cc prog.c codegreen_alone.c
+ */
+#ifndef CODEGREEN_ALONE_H
+#define CODEGREEN_ALONE_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+unsigned codegreen_alone_enter(unsigned site, const char *name);
+void codegreen_alone_exit(const unsigned *depth);
+#ifdef __cplusplus
+}
+#endif
+
+/* A call of a site begins; it ends where the block ends that this stands in. */
+#define CODEGREEN_CALL(site, name)                                                            \
+	unsigned codegreen_alone_depth __attribute__((cleanup(codegreen_alone_exit), unused)) = \
+		codegreen_alone_enter(site, name)
+
+#endif

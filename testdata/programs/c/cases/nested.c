@@ -1,0 +1,23 @@
+// GNU C: functions in functions, statements in expressions, cleanups of one's own.
+#include <stdio.h>
+
+static void closed(int *n) { printf("closed %d\n", *n); }
+static int outside(int n)
+{
+	int seen = 0;
+	void inside(int k) { seen += k; printf("inside %d\n", seen); }
+	for (int i = 0; i < n; i++) inside(i);
+	return seen;
+}
+static int cleaned(int n)
+{
+	int first __attribute__((cleanup(closed))) = n, second __attribute__((cleanup(closed))) = n + 1;
+	if (n > 3) return ({ int twice = 2 * n; printf("expression\n"); twice; });
+	for (int i = 0; i < 2; i++) { int third __attribute__((cleanup(closed))) = 10 + i; if (i) break; }
+	return first + second;
+}
+int main(void)
+{
+	printf("%d %d %d\n", outside(4), cleaned(1), cleaned(5));
+	return 0;
+}
