@@ -39,7 +39,7 @@ var notSettings = struct{ commands, flags []string }{
 		"save-instrumented", "analyze.output-dir",
 		"command", "prepare", "validate", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt",
 		"events", "project", "head", "save", "ranks", "seed", "allow-different", "junit", "export-metrics",
-		"cgroup", "unit", "container", "monitor.duration", "monitor.output", "socket"},
+		"monitor.duration", "monitor.output", "socket"},
 }
 
 // isSetting reports whether a flag of a command is a setting, too.

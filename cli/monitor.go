@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -46,6 +46,8 @@ With --socket, programs say which requests begin and end, a line of JSON each:
 
 With --otlp-listen, cg takes OpenTelemetry's spans of requests, which programs send
 after their end.
+
+SIGHUP has cg read the settings again, where it has no terminal (docs/monitor.md).
 
 With --serve, --textfile, --mqtt or --otlp nothing is printed but to a terminal.
 
@@ -115,7 +117,7 @@ func runMonitor(c *cli.Context) error {
 	if c.Int("top") < 0 {
 		return fail(statusUsage, "--top: %d: use 0 or more", c.Int("top"))
 	}
-	ctx, stop := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	ctx, hangup, stop := monitorSignals(c)
 	defer stop()
 	machine, err := openMachine(ctx, c)
 	if err != nil {
@@ -147,12 +149,20 @@ func runMonitor(c *cli.Context) error {
 		return fail(statusFailure, "%w", err)
 	}
 	out.hear(session)
+	out.targets = targets
 	if length > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, length)
 		defer cancel()
 	}
-	last, err := session.Run(ctx, every, out.each)
+	last, err := session.Run(ctx, every, func(s *monitor.Snapshot) bool {
+		select {
+		case <-hangup:
+			out.reload(c, session)
+		default:
+		}
+		return out.each(s)
+	})
 	if err != nil {
 		return fail(statusFailure, "%w", err)
 	}
@@ -204,7 +214,10 @@ type monitorOutputs struct {
 	server   *metrics.Server
 	folder   string // of --textfile
 	broker   *mqtt.Publisher
-	topic    string // of its messages
+	topic    string         // of its messages
+	sends    brokerWanted   // to it
+	leaving  sync.WaitGroup // brokers that there were
+	targets  []monitor.Target
 
 	collector *otlp.Exporter
 	socket    *annotate.Server
@@ -261,6 +274,7 @@ func (o *monitorOutputs) close() {
 			sayf("--mqtt: %d rows were not sent", lost)
 		}
 	}
+	o.leaving.Wait()
 	o.closeRequests()
 	if o.collector != nil {
 		if lost := o.collector.Close(senderPatience); lost > 0 {

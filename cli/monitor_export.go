@@ -50,20 +50,35 @@ func (o *monitorOutputs) openBroker(c *cli.Context) error {
 		}
 		return nil
 	}
+	if err := o.connect(brokerWanted{c.String("mqtt"), c.String("mqtt-prefix"), c.Int("mqtt-qos")}); err != nil {
+		return fail(statusUsage, "--mqtt: %w", err)
+	}
+	return nil
+}
+
+// brokerWanted is what is asked for of a broker.
+type brokerWanted struct {
+	url, prefix string
+	qos         int
+}
+
+// connect opens what sends to a broker.
+func (o *monitorOutputs) connect(to brokerWanted) (err error) {
 	hostname, _ := os.Hostname()
-	config := mqtt.Config{URL: c.String("mqtt"), Prefix: c.String("mqtt-prefix"), ID: "cg-" + newID(),
-		QoS: byte(min(max(c.Int("mqtt-qos"), 0), 255)), Warn: func(text string) { sayf("--mqtt: %s", text) }}
-	if c.Int("mqtt-qos") < 0 {
+	config := mqtt.Config{URL: to.url, Prefix: to.prefix, ID: "cg-" + newID(),
+		QoS: byte(min(max(to.qos, 0), 255)), Warn: func(text string) { sayf("--mqtt: %s", text) }}
+	if to.qos < 0 {
 		config.QoS = 255
 	}
 	if config.Prefix == "" {
 		config.Prefix = "cg/" + shown.OrUnknown(hostname)
 	}
-	config.Status, o.topic = config.Prefix+"/status", config.Prefix+"/monitor"
-	var err error
-	if o.broker, err = mqtt.Open(config); err != nil {
-		return fail(statusUsage, "--mqtt: %w", err)
+	config.Status = config.Prefix + "/status"
+	broker, err := mqtt.Open(config)
+	if err != nil {
+		return err
 	}
+	o.broker, o.topic, o.sends = broker, config.Prefix+"/monitor", to
 	o.quiet = o.quiet || !o.live
 	return nil
 }

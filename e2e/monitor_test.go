@@ -155,6 +155,12 @@ func TestMonitorService(t *testing.T) {
 
 // On a terminal there is a table, which is drawn anew, and the summary at the end.
 func TestMonitorTerminal(t *testing.T) {
+	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGHUP} { // a hang-up ends it where there is a terminal
+		t.Run(unix.SignalName(signal), func(t *testing.T) { monitorTerminal(t, signal) })
+	}
+}
+
+func monitorTerminal(t *testing.T, signal unix.Signal) {
 	cmd := monitorCommand(t, "-s", "estimate", "-i", "0.1")
 	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 12, Cols: 60})
 	if err != nil {
@@ -171,7 +177,7 @@ func TestMonitorTerminal(t *testing.T) {
 		all.Write(buf[:n])
 		if !signalled && bytes.Count(all.Bytes(), []byte("\x1b[H\x1b[J")) >= 3 {
 			signalled = true
-			cmd.Process.Signal(unix.SIGINT)
+			cmd.Process.Signal(signal)
 		}
 		if err != nil { // EIO: the other side is closed
 			break

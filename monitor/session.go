@@ -104,6 +104,9 @@ func (s *Session) threads(said []Annotation) map[Thread]time.Duration {
 	return all
 }
 
+// Retarget is that of Book.
+func (s *Session) Retarget(all []Target) { s.book.Retarget(all) }
+
 // RememberFor is that of Book, before the second reading.
 func (s *Session) RememberFor(keep time.Duration) { s.book.RememberFor(keep) }
 

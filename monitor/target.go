@@ -65,6 +65,51 @@ func (b *Book) Watch(t Target) {
 	b.targets = append(b.targets, &target{Target: t, tally: tally{energy: make([]nemb.Energy, len(b.domains))}})
 }
 
+// Retarget makes these the targets, between two readings. Those that the book has, by their kind and
+// what they hold, go on with what they have; others begin at 0, and those that are left out are
+// forgotten. A process with all that it starts can only stay or go.
+func (b *Book) Retarget(all []Target) {
+	var targets []*target
+	for _, t := range all {
+		same := func(has *target) bool {
+			return has.Kind == t.Kind && has.ID == t.ID && (t.Kind == PID || has.Path == t.Path)
+		}
+		if i := slices.IndexFunc(b.targets, same); i >= 0 {
+			if !slices.Contains(targets, b.targets[i]) {
+				targets = append(targets, b.targets[i])
+			}
+		} else if t.Kind != PID && !slices.ContainsFunc(targets, same) {
+			targets = append(targets, &target{Target: t, tally: tally{energy: make([]nemb.Energy, len(b.domains))}})
+		}
+	}
+	gone := func(t *target) bool { return !slices.Contains(targets, t) }
+	for _, p := range b.processes {
+		p.targets = slices.DeleteFunc(p.targets, gone)
+	}
+	for _, p := range b.ended {
+		p.targets = slices.DeleteFunc(p.targets, gone)
+	}
+	for _, g := range b.gone {
+		g.targets = slices.DeleteFunc(g.targets, gone)
+	}
+	for _, g := range b.groups {
+		g.targets = nil
+		for _, t := range targets {
+			if t.holds(g.path) {
+				g.targets = append(g.targets, t)
+			}
+		}
+	}
+	for d := range b.waiting {
+		for t := range b.waiting[d].targets {
+			if gone(t) {
+				delete(b.waiting[d].targets, t)
+			}
+		}
+	}
+	b.targets = targets
+}
+
 // ErrNothing is the error of Resolve for what is not there.
 var ErrNothing = errors.New("there is none")
 

@@ -47,6 +47,13 @@ func New(version, run string, most int) *Exporter {
 // Registry gathers what the exporter shows.
 func (e *Exporter) Registry() *prometheus.Registry { return e.registry }
 
+// SetMost changes how many series of processes, and of control groups, there are at most.
+func (e *Exporter) SetMost(most int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.series.SetMost(most)
+}
+
 // Update takes the next snapshot.
 func (e *Exporter) Update(s *monitor.Snapshot) {
 	e.mu.Lock()

@@ -58,7 +58,7 @@ type sender interface {
 	Shutdown(context.Context) error
 }
 
-// Exporter sends snapshots. Add and Close are called from one goroutine.
+// Exporter sends snapshots. Add, SetMost and Close are called from one goroutine.
 type Exporter struct {
 	config Config
 	sender sender
@@ -143,6 +143,9 @@ func Open(c Config) (*Exporter, error) {
 	go e.run()
 	return e, nil
 }
+
+// SetMost changes how many series of processes, and of control groups, there are at most.
+func (e *Exporter) SetMost(most int) { e.points.series.SetMost(most) }
 
 // Add takes the next snapshot. It does not wait.
 func (e *Exporter) Add(s *monitor.Snapshot) {

@@ -46,6 +46,9 @@ func New(most int, begins time.Duration) *Kept {
 	return &Kept{newBounded[population.ID](most, begins), newBounded[groupKey](most, begins)}
 }
 
+// SetMost changes how many series of each there are at most. Those that are there stay.
+func (k *Kept) SetMost(most int) { k.processes.most, k.groups.most = most, most }
+
 // Update takes the next snapshot.
 func (k *Kept) Update(s *monitor.Snapshot) {
 	for i := range s.Processes {

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/config"
+	"cg/monitor"
+	"cg/nemb/population"
+)
+
+// monitorSignals ends ctx by the signals that end cg monitor. A hang-up is one of them where cg has a
+// terminal; else it says that the settings are to be read again.
+func monitorSignals(c *cli.Context) (ctx context.Context, hangup chan os.Signal, stop func()) {
+	ends := []os.Signal{unix.SIGINT, unix.SIGTERM}
+	hangup = make(chan os.Signal, 1)
+	if tty, err := os.Open("/dev/tty"); err == nil {
+		tty.Close()
+		ends = append(ends, unix.SIGHUP)
+	} else {
+		signal.Notify(hangup, unix.SIGHUP)
+	}
+	ctx, release := signal.NotifyContext(c.Context, ends...)
+	return ctx, hangup, func() {
+		release()
+		signal.Stop(hangup)
+	}
+}
+
+// reload takes the settings anew that can change while cg monitor runs. What the command line says
+// stays. Where something is wrong, all stays as it is.
+func (o *monitorOutputs) reload(c *cli.Context, session *monitor.Session) {
+	if err := o.reloaded(c, session); err != nil {
+		sayf("the settings stay as they are: %v", err)
+		return
+	}
+	sayf("the settings were read again")
+}
+
+func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) error {
+	files, err := settingsFiles(c.String("config"))
+	var layered []config.Settings
+	if err == nil {
+		layered, err = layers(files, keys(commands()))
+	}
+	if err != nil {
+		return err
+	}
+	r := &rereading{c: c, files: layered}
+	most, top := r.whole("max-labels"), r.whole("top")
+	to := brokerWanted{r.text("mqtt"), r.text("mqtt-prefix"), r.whole("mqtt-qos")}
+	targets := r.targets(o.targets)
+	switch {
+	case r.err != nil:
+		return r.err
+	case most < 0:
+		return fmt.Errorf("max-labels: %d: use 0 or more", most)
+	case top < 0:
+		return fmt.Errorf("top: %d: use 0 or more", top)
+	}
+	if to.url != o.sends.url || to.url != "" && to != o.sends {
+		before := o.broker
+		if to.url == "" {
+			o.broker, o.sends = nil, brokerWanted{}
+		} else if err := o.connect(to); err != nil {
+			return fmt.Errorf("mqtt: %w", err)
+		}
+		if before != nil { // readings go on while it sends what it has
+			o.leaving.Go(func() {
+				if lost := before.Close(senderPatience); lost > 0 {
+					sayf("--mqtt: %d rows were not sent", lost)
+				}
+			})
+		}
+	}
+	o.top = top
+	if o.exporter != nil {
+		o.exporter.SetMost(most)
+	}
+	if o.collector != nil {
+		o.collector.SetMost(most)
+	}
+	session.Retarget(targets)
+	o.targets = targets
+	return nil
+}
+
+// rereading reads settings again.
+type rereading struct {
+	c     *cli.Context
+	files []config.Settings
+	err   error // the first
+}
+
+// texts is the value of a setting: that of the command line, or else of the settings, or else the
+// flag's own.
+func (r *rereading) texts(name string) []string {
+	i := slices.IndexFunc(r.c.Command.Flags, func(f cli.Flag) bool { return f.Names()[0] == name })
+	f := r.c.Command.Flags[i]
+	if given(r.c, name) {
+		if _, several := f.(*cli.StringSliceFlag); several {
+			return r.c.StringSlice(name)
+		}
+		return []string{fmt.Sprint(r.c.Value(name))}
+	}
+	if v, _, ok := setting(r.c.Command.Name, f, r.files); ok {
+		return v.Texts
+	}
+	if whole, is := f.(*cli.IntFlag); is {
+		return []string{strconv.Itoa(whole.Value)}
+	}
+	return nil
+}
+
+func (r *rereading) text(name string) string {
+	if all := r.texts(name); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+func (r *rereading) whole(name string) int {
+	text := r.text(name)
+	v, err := strconv.Atoi(text)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("%s: %q is not a whole number", name, text)
+	}
+	return v
+}
+
+// targets are those of the command line and of the settings. Those that there were are not looked for
+// again: they may have ended.
+func (r *rereading) targets(before []monitor.Target) (all []monitor.Target) {
+	host, err := population.Open(population.Config{}) // another than the session's, which goes on
+	if err != nil {
+		r.err = cmp.Or(r.err, err)
+		return nil
+	}
+	defer host.Close()
+	resolve := func(kind monitor.Kind, name string) {
+		for _, t := range before {
+			if t.Kind == kind && t.Name == name {
+				all = append(all, t)
+				return
+			}
+		}
+		t, err := monitor.Resolve(host, "", kind, name, 0)
+		if err != nil {
+			r.err = cmp.Or(r.err, fmt.Errorf("%s: %w", kind, err))
+		}
+		all = append(all, t)
+	}
+	for _, t := range before {
+		if t.Kind == monitor.PID {
+			all = append(all, t)
+		}
+	}
+	for _, kind := range []monitor.Kind{monitor.Cgroup, monitor.Unit, monitor.Container} {
+		for _, name := range r.texts(string(kind)) {
+			resolve(kind, name)
+		}
+	}
+	return all
+}
