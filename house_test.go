@@ -40,7 +40,7 @@ var rank = map[string]int{
 	"cg/nemb/attribute/stacks": 45, "cg/nemb/attribute/windows": 45, "cg/nemb/attribute/regression": 45, "cg/nemb/attribute/calls": 45,
 	"cg/nemb/attribute/paths": 10,
 	"cg/recorder":             0, "cg/recorder/recordertest": 10, "cg/recorder/analysis": 10,
-	"cg/track/energylog": 0, "cg/track/merge": 10, "cg/report/iotrace": 86,
+	"cg/track/energylog": 0, "cg/track/merge": 10, "cg/track/slurm": 0, "cg/report/iotrace": 86,
 	// These import no room but those that any may use.
 	"cg/checkpoint": 0, "cg/config": 0, "cg/crash": 0, "cg/crash/onpurpose": 0, "cg/docs": 0, "cg/instrument/edit": 0, "cg/instrument/syntax": 0,
 	"cg/launcher": 0, "cg/load": 0, "cg/mqtt": 0, "cg/nemb/leaks": 0, "cg/nemb/simulate": 0, "cg/ranks": 0, "cg/runtimes": 0, "cg/runtimes/sdk/spec/generate": 0, "cg/statistics": 0,

@@ -36,12 +36,27 @@ func (t *trackers) Set(spec string) error {
 func (t *trackers) String() string { return "" }
 
 func trackCommand() *cli.Command {
+	flags := append(trackFileFlags(), append([]cli.Flag{
+		&cli.StringFlag{Name: "id", Aliases: []string{"i"},
+			Usage: "`ID` of the run, in every file; default: a random one"},
+		&cli.Float64Flag{Name: "freq-write", Aliases: []string{"f"}, Value: 3600,
+			Usage: "write after `N` readings at the latest; 0 for at the end, or after --flush if it is given"},
+		&cli.StringFlag{Name: "flush", Value: "1s", Usage: "write after `TIME` at the latest"},
+		&cli.BoolFlag{Name: "append", Usage: "add to files that are there"},
+		&cli.StringFlag{Name: "duration", Usage: "stop after `TIME` (seconds, or such as 1m30s)"},
+		&cli.IntFlag{Name: "until-pid", Usage: "stop when process `PID` ends"},
+		&cli.StringFlag{Name: "log-level", Aliases: []string{"l"}, Value: "info",
+			Usage: "say what is of `LEVEL` or above: " + strings.Join(logLevelNames, ", ")},
+		&cli.IntFlag{Name: "pairs", Value: 10, Usage: "bench: `N` pairs of runs"},
+		sysrootFlag(),
+	}, trackBrokerFlags()...)...)
 	return &cli.Command{
 		Name:      "track",
 		Usage:     "record sensors to files until it is stopped",
 		ArgsUsage: "[bench [CMD [ARGS...]]]",
 		// The words that have flags of their own.
-		Subcommands:     []*cli.Command{trackFilenameCommand(), trackMergeCommand()},
+		Subcommands: []*cli.Command{trackFilenameCommand(), trackMergeCommand(), trackStartCommand(flags),
+			trackStopCommand(), trackStatusCommand()},
 		HideHelpCommand: true,
 		Description: `Each --tracker DT,METRIC[,METRIC...] is read at its own interval: DT in seconds,
 or with a unit (100ms), 0.1 ms to 60 s. Metrics: ` + strings.Join(track.Names(), ", ") + `.
@@ -57,20 +72,7 @@ processors), in pairs of runs in random order.
 
 Exit status: 0 when it was stopped; 1 if nothing can be read, or not be written;
 2 usage.`,
-		Flags: append(trackFileFlags(), append([]cli.Flag{
-			&cli.StringFlag{Name: "id", Aliases: []string{"i"},
-				Usage: "`ID` of the run, in every file; default: a random one"},
-			&cli.Float64Flag{Name: "freq-write", Aliases: []string{"f"}, Value: 3600,
-				Usage: "write after `N` readings at the latest; 0 for at the end, or after --flush if it is given"},
-			&cli.StringFlag{Name: "flush", Value: "1s", Usage: "write after `TIME` at the latest"},
-			&cli.BoolFlag{Name: "append", Usage: "add to files that are there"},
-			&cli.StringFlag{Name: "duration", Usage: "stop after `TIME` (seconds, or such as 1m30s)"},
-			&cli.IntFlag{Name: "until-pid", Usage: "stop when process `PID` ends"},
-			&cli.StringFlag{Name: "log-level", Aliases: []string{"l"}, Value: "info",
-				Usage: "say what is of `LEVEL` or above: " + strings.Join(logLevelNames, ", ")},
-			&cli.IntFlag{Name: "pairs", Value: 10, Usage: "bench: `N` pairs of runs"},
-			sysrootFlag(),
-		}, trackBrokerFlags()...)...),
+		Flags:  flags,
 		Action: runTrack,
 	}
 }
@@ -283,7 +285,8 @@ func runTrackBench(c *cli.Context, config track.Config) error {
 	if c.Args().First() != "bench" {
 		word := c.Args().First()
 		return fail(statusUsage, "track: %q is not known: %s (cg track --help)", word,
-			near.Or(word, []string{"bench", "filename", "merge"}, "use bench, filename, merge, or only flags"))
+			near.Or(word, []string{"bench", "filename", "merge", "start", "status", "stop"},
+				"use bench, filename, merge, start, status, stop, or only flags"))
 	}
 	for _, name := range append([]string{"duration", "until-pid", "append", "output-dir"}, brokerOf...) {
 		if given(c, name) {

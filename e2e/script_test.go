@@ -32,8 +32,8 @@ import (
 var goFolders = []string{"GOCACHE", "GOPATH", "GOMODCACHE"}
 
 func TestMain(m *testing.M) {
-	// cg starts itself for its own loads, and sessions start the cg that measures them.
-	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && slices.Contains([]string{"load", "sampler", "report", "measurer"}, os.Args[1]) {
+	// cg starts itself for its own loads and on the nodes of a job, and sessions start the cg that measures them.
+	if os.Getenv("CG_BE_CG") == "1" || len(os.Args) > 1 && slices.Contains([]string{"load", "sampler", "report", "measurer", "track"}, os.Args[1]) {
 		os.Unsetenv("CG_BE_CG")
 		os.Exit(cli.Main(os.Args))
 	}

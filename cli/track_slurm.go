@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"cg/track/slurm"
+)
+
+// notOnNodes are flags of cg track that cg track start sets itself, or that have no sense there.
+var notOnNodes = map[string]bool{"suffix": true, "id": true, "output-dir": true, "append": true, "until-pid": true,
+	"pairs": true}
+
+// slurmPatience is how long recorders may take to start, and to end.
+func slurmPatienceFlag() cli.Flag {
+	return &cli.StringFlag{Name: "within", Value: "60s", Usage: "give up after `TIME`"}
+}
+
+func trackStartCommand(flags []cli.Flag) *cli.Command {
+	own := []cli.Flag{slurmPatienceFlag(), settingsFlag(),
+		&cli.StringFlag{Name: "id", Aliases: []string{"i"},
+			Usage: "`ID` of the recording; default: that of the job, with a number from the second on"},
+		&cli.StringFlag{Name: "output-dir", Aliases: []string{"o"}, Value: ".",
+			Usage: "write to `DIR` on each node; made if it is not there"},
+	}
+	for _, f := range flags {
+		if !notOnNodes[f.Names()[0]] {
+			own = append(own, f)
+		}
+	}
+	return &cli.Command{
+		Name:  "start",
+		Usage: "record on each node of the job of Slurm that it is called in",
+		Description: `Starts cg track on each node of the job, as a step of its own beside the job's others,
+and waits until it records on all of them. Each node has files of its own, with the
+suffix ID-NODE. What the recorders say is in DIR/cg-track-ID.txt. It prints the step.
+
+Exit status: 0; 1 if a node does not record in time: then none does; 2 usage.`,
+		Flags:        own,
+		OnUsageError: usageError,
+		Action:       runTrackStart,
+	}
+}
+
+func trackStopCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "stop",
+		Usage:     "end what cg track start has started",
+		ArgsUsage: "[STEP]",
+		Description: `Ends a step that cg track start has printed, the last by default, and waits until its
+files are complete.
+
+Exit status: 0; 1 if there is none, or it does not end in time; 2 usage.`,
+		Flags:        []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "end all of them"}, slurmPatienceFlag()},
+		OnUsageError: usageError,
+		Action:       runTrackStop,
+	}
+}
+
+func trackStatusCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "status",
+		Usage: "list what cg track start has started and is not ended",
+		Description: `Prints the step, the id, the time and the nodes of each.
+
+Exit status: 0; 1 if Slurm does not tell; 2 usage.`,
+		OnUsageError: usageError,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return fail(statusUsage, "track status: %q: it takes no arguments", c.Args().First())
+			}
+			job, err := slurmJob()
+			if err != nil {
+				return err
+			}
+			steps, err := job.Steps(c.Context)
+			if err != nil {
+				return fail(statusFailure, "track status: %w", slurmError(err))
+			}
+			for _, s := range steps {
+				if err := put("%s  %s  %s  %s\n", s.ID, s.Run, s.Elapsed, s.Nodes); err != nil {
+					return fail(statusFailure, "writing: %w", err)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func slurmJob() (slurm.Job, error) {
+	job, err := slurm.Current(os.Getenv)
+	if err != nil {
+		return job, fail(statusFailure, "track: %w", err)
+	}
+	return job, nil
+}
+
+// slurmError says what a command that is not there means.
+func slurmError(err error) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("%w: the commands of Slurm have to be in PATH on the node that calls them", err)
+	}
+	return err
+}
+
+func slurmWithin(c *cli.Context) (time.Duration, error) {
+	d, err := duration(c.String("within"))
+	if err != nil || d < time.Second {
+		return 0, fail(statusUsage, "--within: %q is not a time of 1 s or more", c.String("within"))
+	}
+	return d, nil
+}
+
+func runTrackStart(c *cli.Context) error {
+	if err := applySettings(c, "track"); err != nil {
+		return err
+	}
+	if c.Args().Present() {
+		return fail(statusUsage, "track start: %q: it takes only flags (cg track start --help)", c.Args().First())
+	}
+	within, err := slurmWithin(c)
+	if err != nil {
+		return err
+	}
+	if id := c.String("id"); strings.ContainsAny(id, "/|\r\n \t") {
+		return fail(statusUsage, "-i: %q cannot be part of a file's name and of a step's", id)
+	}
+	dir, err := filepath.Abs(c.String("output-dir"))
+	if err != nil {
+		return fail(statusFailure, "-o: %w", err)
+	}
+	job, err := slurmJob()
+	if err != nil {
+		return err
+	}
+	r := slurm.Recording{Dir: dir, ID: c.String("id"), Within: within}
+	if r.Recorder, r.Names, err = onNodes(c); err != nil {
+		return fail(statusFailure, "%w", err)
+	}
+	ctx, stop := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	step, said, err := job.Start(ctx, r)
+	if err != nil {
+		return fail(statusFailure, "track start: %w", slurmError(err))
+	}
+	sayf("track: step %s records on %s, with the id %s; what it says is in %s", step.ID, step.Nodes, step.Run, said)
+	if err := put("%s\n", step.ID); err != nil {
+		return fail(statusFailure, "writing: %w", err)
+	}
+	return nil
+}
+
+// onNodes are the commands that the nodes run: cg track with the flags of the command line, and
+// cg track filename with those of them that it has. Settings reach it as they reach this process.
+func onNodes(c *cli.Context) (recorder, names []string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	recorder, names = []string{self, "track"}, []string{self, "track", "filename"}
+	ofNames := map[string]bool{"tracker": true, "format": true, "config": true}
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		if name == "within" || notOnNodes[name] || !given(c, name) {
+			continue
+		}
+		var values []string
+		if name != "tracker" {
+			values = []string{fmt.Sprint(c.Value(name))}
+		} else {
+			for _, t := range *c.Generic("tracker").(*trackers) {
+				values = append(values, t.String())
+			}
+		}
+		for _, value := range values {
+			recorder = append(recorder, "--"+name+"="+value)
+			if ofNames[name] {
+				names = append(names, "--"+name+"="+value)
+			}
+		}
+	}
+	return recorder, names, nil
+}
+
+func runTrackStop(c *cli.Context) error {
+	within, err := slurmWithin(c)
+	if err != nil {
+		return err
+	}
+	if c.Args().Len() > 1 || c.Bool("all") && c.Args().Present() {
+		return fail(statusUsage, "track stop: name one step, or none for the last, or --all")
+	}
+	job, err := slurmJob()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(c.Context, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	steps, err := job.Steps(ctx)
+	if err != nil {
+		return fail(statusFailure, "track stop: %w", slurmError(err))
+	}
+	chosen := steps[max(0, len(steps)-1):]
+	if name := c.Args().First(); c.Bool("all") {
+		chosen = steps
+	} else if name != "" {
+		chosen = nil
+		for _, s := range steps {
+			if s.ID == name {
+				chosen = append(chosen, s)
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return fail(statusFailure, "track stop: job %s has no step%s that records: cg track status lists those that do",
+			job.ID, strings.TrimRight(" "+c.Args().First(), " "))
+	}
+	for _, s := range chosen {
+		if err := job.Stop(ctx, s, within); err != nil {
+			return fail(statusFailure, "track stop: %w", slurmError(err))
+		}
+		sayf("track: step %s has ended", s.ID)
+	}
+	return nil
+}
