@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"cg/nemb"
+	"cg/nemb/idle"
 )
 
 // machine is where a command measures, with its sensors open.
@@ -57,6 +58,26 @@ func openMachine(ctx context.Context, c *cli.Context) (*machine, error) {
 }
 
 func (m *machine) close() { m.found.Close() }
+
+// idleMemory is what is remembered of the machine's idle power, nil without a cache.
+func (m *machine) idleMemory() *idle.Memory {
+	cache, _ := keeping()
+	folder, err := cache.Sub("idle")
+	if err != nil {
+		return nil
+	}
+	return idle.Open(folder, folder.Dir, idle.Here(m.root))
+}
+
+// recallIdle tells the sensors' domains what is remembered of their idle power.
+func (m *machine) recallIdle() {
+	memory := m.idleMemory()
+	for _, s := range m.found.Sensors {
+		if a, ok := s.(nemb.Adjusting); ok {
+			a.Adjust(func(d *nemb.Domain) { d.Remembered = memory.Recall(d.ID) })
+		}
+	}
+}
 
 // sysroot is the machine whose sensors are read.
 func sysroot(c *cli.Context) (nemb.Root, error) {

@@ -293,7 +293,8 @@ func runConditions(m *machine, interval time.Duration) (s experiment.Conditions,
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, unix.SIGTERM, unix.SIGHUP)
 	return experiment.Conditions{
-		Machine: &experiment.Machine{Root: m.root, Found: m.found}, Interval: interval, Argv: os.Args, Version: Version,
+		Machine:  &experiment.Machine{Root: m.root, Found: m.found, Idle: m.idleMemory()},
+		Interval: interval, Argv: os.Args, Version: Version,
 		Terminated: terminated,
 	}, func() { signal.Stop(terminated) }
 }

@@ -130,6 +130,7 @@ func runMonitor(c *cli.Context) error {
 	if len(machine.found.Sensors) == 0 {
 		return fail(statusFailure, "monitor: nothing can be read here%s", because(machine.found.Hung))
 	}
+	machine.recallIdle()
 	host, err := population.Open(population.Config{})
 	if err != nil {
 		return fail(statusFailure, "%w", err)

@@ -304,6 +304,7 @@ func runMeasurer(c *cli.Context) error {
 		return fail(statusSelf, "nothing can be sampled here%s", because(slices.Concat(machine.found.Denied,
 			machine.found.Hung)))
 	}
+	machine.recallIdle()
 	idle, _, err := machine.idle(c.Context, interval, span)
 	if err != nil {
 		return err

@@ -101,6 +101,7 @@ func TestEnergyIsProcessorTime(t *testing.T) {
 	if err := json.Unmarshal(b, &truth); err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("idle power %+v", r.Idle)
 	all, sum := 0.0, 0.0
 	for name, seconds := range truth {
 		all += seconds

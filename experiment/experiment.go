@@ -9,6 +9,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"cg/measure"
 	"cg/nemb"
 	"cg/nemb/account"
+	"cg/nemb/idle"
 	"cg/nemb/node"
 	"cg/nemb/sensor/estimate"
 	"cg/report"
@@ -31,6 +33,8 @@ import (
 type Machine struct {
 	Root  nemb.Root
 	Found nemb.Found // its sensors, open
+	// Idle remembers its idle power from run to run, nil for a machine that is not remembered.
+	Idle *idle.Memory
 }
 
 // facts adds what is known of the machine.
@@ -39,6 +43,7 @@ func (m *Machine) facts(f report.Facts) report.Facts {
 	cpu := m.Root.CPU()
 	_, calibrated, _ := estimate.Calibrated(cpu)
 	f.CPUModel, f.CPUKnown = cpu.Name, cpu.March != "" || calibrated
+	f.IdleFault = errors.Join(m.Idle.Fault(), m.noteIdle(f.Outcome, time.Now()))
 	return f
 }
 
@@ -109,7 +114,7 @@ func (p Plain) Run() (*Result, error) {
 	var err error
 	r.Outcome, err = measure.Run(measure.Config{
 		Command: p.Command, Sensors: p.Machine.Found.Sensors, Account: account, Interval: p.Interval,
-		Baseline: p.Baseline, Terminated: p.Terminated, Ending: p.ending(),
+		Baseline: p.idleBefore(p.Baseline), Remember: p.Machine.Idle.Set, Terminated: p.Terminated, Ending: p.ending(),
 	})
 	if err != nil {
 		r.Close()
@@ -220,7 +225,8 @@ func (x *Instrumented) measure(r *Result, p *prepared, idle *measure.Baseline, n
 	r.close = append(r.close, func() { account.Close() })
 	account.Classify(background(x.Language))
 	config := measure.Config{
-		Command: command, Sensors: x.Machine.Found.Sensors, Account: account, Interval: x.Interval, Baseline: idle,
+		Command: command, Sensors: x.Machine.Found.Sensors, Account: account, Interval: x.Interval,
+		Baseline: x.idleBefore(idle), Remember: x.Machine.Idle.Set,
 		Channel: p.channel, Merge: true, MaxDepth: x.MaxDepth, Overhead: x.Overhead, Terminated: x.Terminated,
 		Names: p.server.Sites, Started: x.Started, Ending: x.ending(),
 	}

@@ -19,6 +19,7 @@ type Baseline struct {
 	// cg's own is in it.
 	Busy    float64
 	Domains []IdlePower
+	Unasked bool // nobody asked for it (nemb.IdleBefore)
 }
 
 // IdlePower is a domain's power in watts, with the 95 % interval of its mean.
@@ -146,6 +147,9 @@ func (b *Baseline) Set(domains []nemb.Domain) {
 		for _, p := range b.Domains {
 			if domains[i].ID == p.ID {
 				domains[i].Base, domains[i].BaseLo, domains[i].BaseHi = p.Power, p.Lo, p.Hi
+				if b.Unasked {
+					domains[i].BaseMethod = nemb.IdleBefore
+				}
 			}
 		}
 	}

@@ -44,6 +44,8 @@ type Config struct {
 	Started func()
 	// Baseline is the machine's idle power, nil where it was not measured.
 	Baseline *Baseline
+	// Remember tells the domains what earlier runs showed of their idle power, nil for nothing.
+	Remember func([]nemb.Domain)
 	// Terminated gets the signal by which cg was asked to end (SIGTERM, SIGHUP);
 	// nil if nobody asks. Whoever asks may kill cg soon, as timeout -k and Kubernetes
 	// do: a program that goes on for GracePeriod is measured no further.
@@ -103,6 +105,9 @@ func Run(c Config) (*Outcome, error) {
 		o.Overhead = c.Overhead
 	}
 	o.Baseline.Set(o.Domains)
+	if c.Remember != nil {
+		c.Remember(o.Domains)
+	}
 	r := newRecorder(c, sampler, o)
 	command := c.command(r)
 	o.Begin = checkpoint.Monotime()

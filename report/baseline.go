@@ -28,7 +28,7 @@ type IdlePower struct {
 }
 
 func baselineOf(b *measure.Baseline) *Baseline {
-	if b == nil {
+	if b == nil || b.Unasked {
 		return nil
 	}
 	out := &Baseline{DurationS: b.Span.Seconds(), BusyPercent: 100 * b.Busy, Idle: b.Idle(),

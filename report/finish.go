@@ -53,6 +53,8 @@ type Facts struct {
 	Source     func(file string) ([]byte, time.Time, error)
 	Noise      *NoiseLimits // nil for the default
 	NoBaseline bool         // an idle power was asked for, and no sensor measures one
+	// IdleFault is why what is remembered of the machine's idle power was not read or kept.
+	IdleFault error
 }
 
 // Span is what a program told of a task.
@@ -314,6 +316,10 @@ func (r *Run) warnOfSensors(f Facts) {
 		r.Warn("baseline-unused",
 			"--baseline: no counter can be read, and the estimate has its idle power from its model: cg measured "+
 				"nothing before the run")
+	}
+	if f.IdleFault != nil {
+		r.Warn("idle-memory", "what cg remembers of this machine's idle power was not all read, or not kept: "+
+			strings.ReplaceAll(f.IdleFault.Error(), "\n", "; "))
 	}
 	if len(f.Denied) > 0 {
 		r.Warn("sensor-denied", strings.ReplaceAll(errors.Join(f.Denied...).Error(), "\n", "; "))

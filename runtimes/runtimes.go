@@ -38,7 +38,7 @@ var native embed.FS
 func init() { register("native", native) }
 
 // kept are patterns of what is kept in the cache folder.
-var kept = []string{"*-part-*", "part-*"}
+var kept = []string{"*-part-*", "part-*", "idle/*"}
 
 // register adds a folder with the runtime of a language. Each language calls it from a
 // file of its own. What is kept in the cache under the folder's name and "-" is pruned,

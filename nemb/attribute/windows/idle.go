@@ -18,13 +18,16 @@ type idleEnergy struct {
 
 // idle is that of a window in which e was used, where it is set aside window by window (see
 // Windows.Constant). Where no model gives the idle
-// power, and nobody measured it, it is the published share: power then grows from
+// power, and nobody measured it, in this run or before, it is the published share: power then grows from
 // the share, with idle processors, to 1, with all of them in use. Nothing set
 // aside is the one bound, the largest share that is common the other.
 func (w *Windows) idle(d int, e nemb.Energy, wall, busy float64) idleEnergy {
 	domain := &w.Domains[d].Domain
 	if w.isConstant(d) {
 		return idleEnergy{lo: 1, hi: 1}
+	}
+	if r := domain.Remembered; domain.Base <= 0 && r.Method == nemb.IdleRemembered {
+		domain.Base, domain.BaseLo, domain.BaseHi, domain.BaseMethod = r.Power, r.Lo, r.Hi, r.Method
 	}
 	if domain.BaseHi > 0 {
 		return w.Domains[d].measuredIdle(e, wall)

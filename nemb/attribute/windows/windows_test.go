@@ -209,3 +209,17 @@ func TestCheckpointsRun(t *testing.T) {
 		t.Errorf("the function has %g uJ, want 500", got)
 	}
 }
+
+// Where energy is divided as it comes, the idle power that an earlier run measured is set aside.
+func TestRememberedIdle(t *testing.T) {
+	d := counter
+	d.IdleShare, d.IdleShareMost = .5, .6
+	d.Remembered = nemb.IdlePower{Power: 4, Lo: 3, Hi: 5, Method: nemb.IdleRemembered}
+	w := New([]nemb.Domain{d}, 2, paths.NewTree())
+	w.Begin(sample(0, 0, account.Usage{}))
+	w.Close(sample(1000*ms, 10e6, account.Usage{Program: 1000 * ms}), false, nil)
+	b := w.Domains[0]
+	if b.Idle != 4e6 || b.Program != 6e6 || !near(b.ProgramLo, 5e6) || !near(b.ProgramHi, 7e6) {
+		t.Errorf("%+v", b)
+	}
+}
