@@ -149,6 +149,9 @@ func dashed(name string) string {
 
 // globalFlags are those that stand before a command.
 func globalFlags(app *cli.App) []cli.Flag {
+	if slices.Contains(app.Flags, cli.VersionFlag) { // which the library adds when it starts
+		return app.Flags
+	}
 	return append(slices.Clone(app.Flags), cli.VersionFlag)
 }
 

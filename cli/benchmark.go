@@ -38,7 +38,7 @@ Exit status: 0; 1 if the load could not be done; 2 usage; 125 cg failed.`,
 				Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON on standard output"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
-				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
 			&cli.BoolFlag{Name: "verbose", Usage: "show every warning"},

@@ -53,7 +53,10 @@ func commands() []*cli.Command {
 		calibrateCommand(),
 		benchmarkCommand(),
 		configCommand(),
+		helpCommand(),
 		versionCommand(),
+		completionCommand(),
+		manCommand(),
 		loadCommand(),
 		measurerCommand(),
 	}
@@ -103,6 +106,7 @@ func endedAs(r launcher.Result) error {
 func Main(args []string) int {
 	// A write to a reader that is gone is an error to handle, not the end.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	cli.HelpPrinter = printHelp
 	app := &cli.App{
 		Name:                   "cg",
 		Usage:                  "shows how much energy your code uses, in joules",
@@ -112,7 +116,7 @@ func Main(args []string) int {
 		ErrWriter:              os.Stderr,
 		HideHelpCommand:        true,
 		UseShortOptionHandling: false,
-		Flags:                  []cli.Flag{sysrootFlag()},
+		Flags:                  []cli.Flag{sysrootFlag(), cli.HelpFlag},
 		OnUsageError:           usageError,
 		ExitErrHandler:         func(*cli.Context, error) {},
 		CommandNotFound:        func(*cli.Context, string) {},

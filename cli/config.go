@@ -34,7 +34,7 @@ const projectFile = ".cg.toml"
 var notSettings = struct{ commands, flags []string }{
 	[]string{"config", "calibrate", "load", "measurer", "info", "doctor", "init-sensors", "validate", "report",
 		"verify", "compare",
-		"sdk", "version"},
+		"sdk", "version", "help", "completion", "man"},
 	[]string{"help", "config", "sysroot", "stdin", "instrumented", "id", "append", "until-pid", "pid", "pairs",
 		"save-instrumented", "analyze.output-dir",
 		"command", "prepare", "validate", "export-csv", "export-markdown", "budget", "export-plot", "benchfmt",

@@ -88,7 +88,7 @@ CMD cannot be run, or is not found; 128+n signal n ended cg.`,
 			&cli.StringFlag{Name: "junit", Usage: "write the verdicts as JUnit XML to `FILE`"},
 			&cli.StringFlag{Name: "export-metrics", Usage: "write the figures as OpenMetrics text to `FILE`"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
-				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
 			sysrootFlag(),

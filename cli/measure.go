@@ -102,7 +102,7 @@ interpreter cannot be run; 127 not found.`,
 				Usage: "give each task of the report its samples (tasks[].timeseries), as a session with " +
 					"record_time_series"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
-				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
+				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringFlag{Name: "export-plot",
 				Usage: "draw the run into `FILE`: a page (.html) or a picture (.svg, .png); cg report makes the same " +
 					"of a saved run"},

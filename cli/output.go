@@ -260,9 +260,12 @@ func (o *output) export(f format.Format, r *report.Run) error {
 	return nil
 }
 
+// noWidth is the width of text that goes to no terminal.
+const noWidth = 100
+
 // terminal says how text is laid out that goes to f.
 func terminal(f *os.File, verbose bool) format.Terminal {
-	t := format.Terminal{Width: 100, Verbose: verbose}
+	t := format.Terminal{Width: noWidth, Verbose: verbose}
 	if fd := int(f.Fd()); term.IsTerminal(fd) {
 		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
 			t.Width = w

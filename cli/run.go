@@ -80,7 +80,7 @@ run, or is not found; 2 usage.`,
 			&cli.StringFlag{Name: "export-plot",
 				Usage: "draw every run into `FILE`: a page (.html) or a picture (.svg, .png)"},
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "medium",
-				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms)"},
+				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms)"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
 			ranksFlag(),

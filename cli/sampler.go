@@ -33,7 +33,7 @@ and leaves nothing behind. If a sensor hangs it ends 2 s later, with status 125.
 Exit status: 0; 1 if nothing can be sampled; 125 cg failed; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "precision", Aliases: []string{"p"}, Value: "high",
-				Usage: "sampling interval: `low`, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
+				Usage: "sampling `INTERVAL`: low, medium or high (100, 10, 1 ms), or a time from 100us to 1m"},
 			&cli.StringSliceFlag{Name: "sensors", Aliases: []string{"s"}, Usage: "use only these `SENSORS` (" +
 				sensorNames() + "); default: all that measure, else the estimate"},
 			&cli.IntFlag{Name: "buffer", Value: 4096, Usage: "keep the last `N` samples, 16 to 1048576"},

@@ -31,3 +31,25 @@ func Advice(slug string) string {
 	text, _, _ = strings.Cut(text, "\n#")
 	return strings.Join(strings.Fields(text), " ")
 }
+
+// Warnings are the slugs of all warnings that messages.md tells about.
+func Warnings() (slugs []string) {
+	for _, part := range strings.Split(messages, "\n### ")[1:] {
+		slug, _, _ := strings.Cut(part, "\n")
+		slugs = append(slugs, slug)
+	}
+	return slugs
+}
+
+// Statuses are the rows of the table of exit statuses: the status, and what it means.
+func Statuses() (rows [][2]string) {
+	_, text, _ := strings.Cut(messages, "\n## Exit status\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	for _, line := range strings.Split(text, "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		if len(cells) == 2 && !strings.HasPrefix(line, "|---") && cells[0] != "status" {
+			rows = append(rows, [2]string{cells[0], strings.ReplaceAll(cells[1], "`", "")})
+		}
+	}
+	return rows
+}
