@@ -114,6 +114,7 @@ func goScheduler(g GoToolchain) (GoOverlay, error) {
 		"golang/_runtime/budget.go":                  "src/runtime/zz_codegreen_budget.go",
 		"golang/_runtime/usual.go":                   "src/runtime/zz_codegreen_usual.go",
 		"golang/_runtime/share.go":                   "src/runtime/zz_codegreen_share.go",
+		"golang/_runtime/times.go":                   "src/runtime/zz_codegreen_times.go",
 		"golang/_runtime/words.go":                   "src/runtime/zz_codegreen_words.go",
 		"golang/_runtime/codegreen_" + g.Arch + ".s": "src/runtime/zz_codegreen_" + g.Arch + ".s",
 		"golang/_ring/codegreen.go":                  "src/container/ring/zz_codegreen.go",

@@ -53,7 +53,7 @@ func newGoTrees(t testing.TB, nodes, count int) *goTrees {
 		files + goKey*16: goKey, files + goKey*16 + 8: 1<<42 | goBase<<21 | 16} {
 		order.PutUint64(f.channel[at:], v)
 	}
-	for i, v := range []uint32{0x52544743, 4, uint32(count), uint32(nodes), 8, 0} {
+	for i, v := range []uint32{0x52544743, 4, uint32(count), uint32(nodes), 8, goFunctions} {
 		order.PutUint32(f.trees[4*i:], v)
 	}
 	order.PutUint64(f.trees[24:], uint64(size))
@@ -108,8 +108,16 @@ type goSums struct {
 // goNodeBytes is what a node takes (checkpoint/FORMAT.md, Tree).
 const goNodeBytes = 192
 
+// goFunctions is of how many functions a tree has times, each of goTimesBytes.
+const goFunctions, goTimesBytes = 16, 1472
+
+// timesAt is where the times of functions begin in a tree.
+func (f *goTrees) timesAt() int {
+	return (4096+f.nodes/2+4095)&^4095 + (f.nodes*goNodeBytes+4095)&^4095
+}
+
 // size is that of a tree.
-func (f *goTrees) size() int { return 4096 + (f.nodes/2+4095)&^4095 + f.nodes*goNodeBytes }
+func (f *goTrees) size() int { return f.timesAt() + (goFunctions*goTimesBytes+4095)&^4095 }
 
 func (f *goTrees) tree(i int) []byte {
 	size := f.size()

@@ -34,7 +34,9 @@ type codegreenPace struct {
 	until    uint64  // events of the tree when the pause ends, 0: pause holds
 	pause    uint32  // events until the next burst
 	burst    uint32  // events that are left of one, 0: none is open
-	was      uint64  // not 0: the event before is timed in a pause, too
+	weight   uint32  // of a call that begins with the latest timed event, see codegreenNote
+	number   uint16  // of the burst
+	was      uint16  // not 0: the event before is timed in a pause, too
 	mean     uint64  // events of a pause
 	random   uint64
 	// Since the mean was decided:
@@ -60,7 +62,7 @@ func codegreenPaceOf(s *codegreenSlot, i uintptr) {
 	t := codegreenTreeOf(s)
 	p.counted = codegreenCountAt + 4*i
 	p.counting = s.tree + codegreenCounting + 32*i
-	t.windows[i].counting = 0
+	t.windows[i%codegreenWindows].counting = 0
 	events := t.events - p.events
 	if codegreenBudget == 0 || p.began != 0 && events < codegreenFew {
 		return
@@ -68,9 +70,9 @@ func codegreenPaceOf(s *codegreenSlot, i uintptr) {
 	tick := codegreenCycles()
 	if p.began != 0 {
 		had := codegreenRan(p.on, tick-p.began, atomic.Load(&t.busy))
-		p.mean = codegreenMeanPause(had, events, min(p.timed, events))
-		p.pause = min(p.pause, uint32(p.mean+p.mean/2)) // the longest that is drawn now
+		p.mean = codegreenMeanPause(had, events, min(p.timed, events)) &^ 1
 	}
+	p.codegreenShare()
 	p.on, p.timed, p.events, p.began = 0, 0, t.events, tick
 }
 
@@ -85,12 +87,51 @@ func (p *codegreenPace) codegreenRandom() uint64 {
 	return p.random >> 32
 }
 
-// codegreenBegin draws how many events a burst has.
+// codegreenDraw is how many events a burst or a pause has: from half of the mean, which is even, to one
+// and a half of it.
 //
 //go:nosplit
 //go:nowritebarrierrec
-func (p *codegreenPace) codegreenBegin() {
-	p.burst = uint32(codegreenBurst/2 + p.codegreenRandom()*(codegreenBurst+1)>>32)
+func (p *codegreenPace) codegreenDraw(mean uint64) uint32 {
+	return uint32(mean/2 + p.codegreenRandom()*(mean+1)>>32)
+}
+
+// codegreenBegin begins a burst of so many events.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func (p *codegreenPace) codegreenBegin(events uint32) {
+	p.burst = events
+	p.number = max(p.number+1, 1)
+}
+
+// codegreenShare begins with a share of the events that are timed: in a pause or in a burst, as likely as
+// either is with it, whatever there was before. So it is from the first event on that each is as likely as
+// the share says to be timed.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func (p *codegreenPace) codegreenShare() {
+	p.burst, p.pause = 0, 0
+	if p.codegreenRandom()*(p.mean+codegreenBurst)>>32 < p.mean {
+		p.pause = p.codegreenRest(p.mean)
+	} else {
+		p.codegreenBegin(p.codegreenRest(codegreenBurst))
+	}
+}
+
+// codegreenRest is what is left of a burst or a pause at an event of it that is drawn, which counts: a long
+// one has more events that could be drawn.
+//
+//go:nosplit
+//go:nowritebarrierrec
+func (p *codegreenPace) codegreenRest(mean uint64) uint32 {
+	for {
+		length, rest := p.codegreenDraw(mean), uint32(p.codegreenRandom()*(mean/2+mean)>>32)+1
+		if rest <= length {
+			return rest
+		}
+	}
 }
 
 // codegreenTurn goes on by a timed event, and reports whether the interval that it ends lies
@@ -101,15 +142,17 @@ func (p *codegreenPace) codegreenBegin() {
 func (p *codegreenPace) codegreenTurn() bool {
 	if p.pause > 0 {
 		p.pause--
+		p.weight = 0
 		return false
 	}
 	first := p.burst == 0
 	if first {
-		p.codegreenBegin()
+		p.codegreenBegin(p.codegreenDraw(codegreenBurst))
 	}
+	p.weight = uint32(p.number)<<16 | uint32(codegreenWholeCall*(codegreenBurst+p.mean)/codegreenBurst)
 	if p.burst--; p.burst == 0 {
-		if p.pause = uint32(p.mean/2 + p.codegreenRandom()*p.mean>>32); p.pause == 0 {
-			p.codegreenBegin() // one burst follows the other
+		if p.pause = p.codegreenDraw(p.mean); p.pause == 0 {
+			p.codegreenBegin(p.codegreenDraw(codegreenBurst)) // one burst follows the other
 		}
 	}
 	return !first
@@ -213,7 +256,10 @@ func codegreenEnterPaced(site uint32) (exit func()) {
 	}
 	tick := codegreenAdd(h, s, codegreenCycles(), called.short == 0)
 	codegreenTreeOf(s).events++
-	called.begun = tick
+	called.begun, called.parent = tick, s.pace.weight
+	if called.short == 0 || s.pace.mean == 0 {
+		called.parent = codegreenWholeCall
+	}
 	codegreenStand(s, tick, node)
 	return codegreenBackOf(caller)
 }
@@ -233,8 +279,8 @@ func codegreenExitPaced(caller uint32) {
 	node := gp.codegreenNode
 	n := codegreenNodeOf(s, node)
 	gp.codegreenNode = caller
-	if n.short != 0 && s.pace.pause != 0 && atomic.Load64(&h.epoch) == s.epoch {
-		n.begun = 0
+	// A call that is timed as it begins is timed as it ends.
+	if n.short != 0 && n.begun == 0 && s.pace.pause != 0 && atomic.Load64(&h.epoch) == s.epoch {
 		codegreenCount(s, node, caller)
 		return
 	}

@@ -41,7 +41,7 @@ type codegreenSlot struct {
 	nodes   uintptr // of the tree
 	ticks   uintptr // where in a node the ticks of the open window are
 	touched uintptr // bytes of the open window
-	long    uint64  // a call of so many times 256 ticks is long
+	long    uint64  // a call of so many ticks is long
 
 	owner     uint64  // the thread's number in the kernel, 0: free
 	strand    uint64  // goroutine that the thread runs, as far as was written
@@ -55,7 +55,9 @@ type codegreenSlot struct {
 	wrote     uint8   // and a chunk
 	turns     uint32  // goroutines that came to the slot
 	pace      codegreenPace
-	_         [4]uint64
+	times     uintptr // of calls, in the tree: where those of function 0 would be; 0: none
+	rows      uintptr // by site: see codegreenTimed
+	_         [2]uint64
 }
 
 const (
@@ -318,7 +320,8 @@ func codegreenEnterSlowly(site uint32) (exit func()) {
 			return codegreenNoExit
 		}
 		gp.codegreenNode = node
-		codegreenNodeOf(s, node).begun = tick
+		n := codegreenNodeOf(s, node)
+		n.begun, n.parent = tick, codegreenWholeCall
 		codegreenStand(s, tick, node)
 		exit = codegreenBackOf(caller)
 	}
@@ -389,7 +392,7 @@ func codegreenSwitch(s *codegreenSlot, gp *g, tick uint64) {
 	} else {
 		span = 0
 	}
-	gp.codegreenSince = tick >> 8
+	gp.codegreenSince = tick
 	s.strand = gp.goid
 	s.turns++
 	if s.tree != 0 {

@@ -167,17 +167,52 @@ TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ codegreenNode_begun(DI), R10
 	TESTQ R10, R10
 	JEQ  unknown
-	MOVQ AX, CX                      // how long the call took, in units of 256
-	SUBQ R10, CX
-	SHRQ $8, CX
-	CMPQ CX, codegreenSlot_long(R11)
+	CMPQ R10, g_codegreenSince(R14)
+	JCS  slowly
+	MOVQ AX, R8                      // how long the call took
+	SUBQ R10, R8
+	CMPQ R8, codegreenSlot_long(R11)
 	JCC  slowly
+	MOVL codegreenNode_site(DI), DX
+	TESTL DX, DX
+	JEQ  slowly
+	CMPL DX, $-1
+	JEQ  noted
+	IMULQ $codegreenTimes__size, DX
+	ADDQ codegreenSlot_times(R11), DX
+	CMPQ R8, codegreenTimes_least(DX)
+	JCS  least
+
+longer:
+	CMPQ R8, codegreenTimes_most(DX)
+	JHI  most
+
+bin:
+	MOVQ R8, CX                      // as codegreenTimeBin has it
+	ORQ  $4, CX
+	BSRQ CX, CX
+	SUBQ $2, CX
+	SHRQ CX, R8
+	LEAQ (R8)(CX*4), R8
+	CMPQ R8, $const_codegreenTimeBins
+	JCC  slowly
+	ADDQ $const_codegreenWholeCall, codegreenTimes_bins(DX)(R8*8)
+
+noted:
 	MOVQ $0, codegreenNode_begun(DI)
 
 unknown:
 	ADDTIME(SI, DI)
 	STAND(BX)
 	RET
+
+least:
+	MOVQ R8, codegreenTimes_least(DX)
+	JMP  longer
+
+most:
+	MOVQ R8, codegreenTimes_most(DX)
+	JMP  bin
 
 late:
 slowly:
@@ -190,7 +225,8 @@ paced:
 	NODE(SI, DI)
 	CMPL codegreenNode_short(DI), $0
 	JEQ  timed
-	MOVQ $0, codegreenNode_begun(DI)
+	CMPQ codegreenNode_begun(DI), $0
+	JNE  timed
 	COUNT(SI, DI, BX)
 	RET
 

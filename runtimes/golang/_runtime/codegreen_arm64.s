@@ -111,17 +111,59 @@ TEXT runtime·codegreenExit<ABIInternal>(SB), NOSPLIT|NOFRAME, $0-0
 	CLOCK
 	MOVD codegreenNode_begun(R6), R1
 	CBZ  R1, unknown
-	SUB  R1, R8, R10                 // how long the call took, in units of 256
-	LSR  $8, R10, R10
+	MOVD g_codegreenSince(g), R2
+	CMP  R2, R1
+	BLO  slowly
+	SUB  R1, R8, R10                 // how long the call took
 	MOVD codegreenSlot_long(R3), R1
 	CMP  R1, R10
 	BHS  slowly
+	MOVWU codegreenNode_site(R6), R1
+	CBZ  R1, slowly
+	CMPW $-1, R1
+	BEQ  noted
+	MOVD $codegreenTimes__size, R2
+	MUL  R2, R1, R1
+	MOVD codegreenSlot_times(R3), R11
+	ADD  R1, R11, R11
+	MOVD codegreenTimes_least(R11), R1
+	CMP  R1, R10
+	BLO  least
+
+longer:
+	MOVD codegreenTimes_most(R11), R1
+	CMP  R1, R10
+	BHI  most
+
+bin:
+	ORR  $4, R10, R1                 // as codegreenTimeBin has it
+	CLZ  R1, R1
+	MOVD $61, R2
+	SUB  R1, R2, R1
+	LSR  R1, R10, R2
+	ADD  R1<<2, R2, R2
+	CMP  $const_codegreenTimeBins, R2
+	BHS  slowly
+	ADD  $codegreenTimes_bins, R11
+	MOVD (R11)(R2<<3), R1
+	ADD  $const_codegreenWholeCall, R1
+	MOVD R1, (R11)(R2<<3)
+
+noted:
 	MOVD ZR, codegreenNode_begun(R6)
 
 unknown:
 	ADDTIME(R7, R6)
 	STAND(R5)
 	RET
+
+least:
+	MOVD R10, codegreenTimes_least(R11)
+	B    longer
+
+most:
+	MOVD R10, codegreenTimes_most(R11)
+	B    bin
 
 slowly:
 	MOVW R5, R0

@@ -18,10 +18,11 @@ const (
 
 // codegreenTrees is the head of the trees.
 type codegreenTrees struct {
-	magic, version, trees, nodes, windows, _ uint32
-	bytes                                    uint64
-	_                                        [4]uint64
-	states                                   [1 << 16]uint32
+	magic, version, trees, nodes, windows uint32
+	functions                             uint32 // of each tree: whose times it has room for
+	bytes                                 uint64
+	_                                     [4]uint64
+	states                                [1 << 16]uint32
 }
 
 // codegreenTree is the head of a tree.
@@ -36,7 +37,7 @@ type codegreenTree struct {
 	unwound, closed uint64
 	aways           uint64
 	window          uint64
-	count, _        uint32
+	count, timed    uint32
 	longs           uint64
 	taken           uint64
 	busy, _         uint32 // the reader's: see codegreenRan
@@ -61,7 +62,8 @@ type codegreenRecord struct {
 
 // codegreenNode is a node of a tree. The two children are sites, and above 32 bits
 // their nodes, that the thread went to from there. The program's tree
-// has site and parent.
+// has site and parent. A thread's has in their place where the times of the site's
+// calls are (see codegreenTimed), and the weight of the latest timed call.
 type codegreenNode struct {
 	site, parent uint32
 	child        uint64
@@ -103,7 +105,9 @@ func codegreenNodeOf(s *codegreenSlot, node uint32) *codegreenNode {
 // words besides where they are written: the least of some batches, since whatever comes
 // between makes a batch longer.
 func codegreenCalibrate(h *codegreenHeader, s *codegreenSlot) {
-	size := codegreenTreeHead + uintptr(codegreenForest.nodes)/2 + 8*codegreenNodeBytes
+	nodes := codegreenTreeHead + uintptr(codegreenForest.nodes)/2
+	times := nodes + 8*codegreenNodeBytes
+	size := times + unsafe.Sizeof(codegreenTimes{})
 	p, err := mmap(nil, size, _PROT_READ|_PROT_WRITE, _MAP_ANON|_MAP_PRIVATE, -1, 0)
 	if err != 0 {
 		return
@@ -111,6 +115,9 @@ func codegreenCalibrate(h *codegreenHeader, s *codegreenSlot) {
 	gp := getg()
 	codegreenHead = h // its windows, and no other thread has anything to write yet
 	codegreenOpen(h, s, uintptr(p), codegreenTick())
+	s.times = uintptr(p) + times - unsafe.Sizeof(codegreenTimes{})
+	(*codegreenTimes)(add(p, times)).least = ^uint64(0)
+	codegreenNodeOf(s, 3).site = 1
 	s.strand = gp.goid
 	codegreenWords = h.words != 0
 	if codegreenByCycle && !codegreenWords {
@@ -188,6 +195,7 @@ func codegreenGrow(h *codegreenHeader, s *codegreenSlot) bool {
 			codegreenFill(&t.chunk, tick, uint32(s.owner), flags, s.missed)
 			t.paths, t.countedCost, t.lasting = codegreenPathTree, codegreenCounted, uint32(min(codegreenSure, 1<<31))
 			codegreenOpen(h, s, at, tick)
+			codegreenBeginTimes(s)
 			s.index, s.had, s.missed, s.strand, s.fast = index, 1, 0, 0, 0
 			atomic.Store64(&t.chunk.seq, seq)
 			return true
@@ -221,7 +229,7 @@ func codegreenWindowOpen(h *codegreenHeader, s *codegreenSlot) {
 	i := uintptr(s.window % codegreenWindows)
 	s.ticks = codegreenTickField + i*8
 	s.touched = s.tree + codegreenTreeHead + i*uintptr(codegreenForest.nodes/16)
-	s.long = atomic.Load64(&h.long) >> 8
+	s.long = atomic.Load64(&h.long)
 	codegreenPaceOf(s, i)
 }
 
@@ -238,6 +246,7 @@ func codegreenFell(s *codegreenSlot) {
 		codegreenStand(s, codegreenAdd(codegreenHead, s, codegreenCycles(), true), node)
 	}
 	f, at := codegreenForest, s.tree
+	codegreenEndTimes(s)
 	s.tree, s.strand, s.fast = 0, 0, 0
 	atomic.StoreRel(&f.states[s.index-1], 2)
 	munmap(unsafe.Pointer(at), uintptr(f.bytes))
@@ -337,10 +346,11 @@ func codegreenAway(s *codegreenSlot, node uint32, by int64, tick uint64) {
 	atomic.StoreRel64(&t.aways, aways+2)
 }
 
-// codegreenEnd looks at how long a call of a node took that ends: whether it is short, and long
-// enough for a record. The thread's node has the tick at which it was entered. That tick is the call's
-// own unless the goroutine was away from the thread meanwhile. It is not known of a call whose enter was
-// counted, nor of one within which recursion that is folded came to the same node.
+// codegreenEnd looks at how long a call of a node took that ends: it notes its time, whether it is
+// short, and leaves a record where it is long enough. The thread's node has the tick at which it was
+// entered. That tick is the call's own unless the goroutine was away from the thread meanwhile. It is
+// not known of a call whose enter was counted, nor of one within which recursion that is folded came to
+// the same node.
 //
 //go:nosplit
 //go:nowritebarrierrec
@@ -348,11 +358,12 @@ func codegreenEnd(s *codegreenSlot, gp *g, node uint32, tick uint64) {
 	n := codegreenNodeOf(s, node)
 	begun := n.begun
 	n.begun = 0
-	if begun == 0 || begun>>8 < gp.codegreenSince {
+	if begun == 0 || begun < gp.codegreenSince {
 		return
 	}
-	took := tick>>8 - begun>>8
-	codegreenTook(n, took)
+	codegreenTook(n, tick>>8-begun>>8)
+	took := tick - begun
+	codegreenNote(s, n, node, took)
 	if took < s.long {
 		return
 	}
