@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"cg/languages"
 	"cg/nemb"
 	"cg/nemb/doctor"
 )
@@ -16,11 +18,12 @@ const watched = 500 * time.Millisecond
 func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "show what prevents measuring, and the command that corrects it",
+		Usage: "show what can be measured here, what prevents it, and the command that corrects it",
 		Description: `Checks which sensors cannot be read and why, watches the counters for half a
 second (and reports one that stands still, or shows an impossible power), and
 looks at energy filtering, virtualisation, containers, rights, other sessions,
-load and steal.
+load and steal. Asks what runs or builds the programs of each language for its
+version. The last line is the one command that improves measuring most.
 
 Exit status: 0 something measures energy; 1 nothing does (cg still works, and
 estimates); 2 usage.`,
@@ -48,20 +51,45 @@ func runDoctor(c *cli.Context) error {
 	} else if err != nil {
 		return err
 	}
+	installed := languages.Here(c.Context)
+	next, _ := d.Next()
 	if c.Bool("json") {
-		if err := putJSON(d); err != nil {
-			return err
-		}
+		err = putJSON(struct {
+			*doctor.Diagnosis
+			Languages []languages.Installed `json:"languages"`
+			Next      string                `json:"next"` // the command that improves most, "" for none
+		}{d, installed, next.Fix})
 	} else {
-		for _, f := range d.Findings {
-			put("%-8s %-14s %s\n", f.Level, f.Check, f.Text)
-			if f.Fix != "" {
-				put("%23s to fix it: %s\n", "", f.Fix)
-			}
-		}
+		err = putDiagnosis(d, installed, next)
+	}
+	if err != nil {
+		return err
 	}
 	if !d.Measures {
 		return ended(statusFailure)
 	}
 	return nil
+}
+
+// putDiagnosis shows findings, then what runs the programs of each language, then what to do first.
+func putDiagnosis(d *doctor.Diagnosis, installed []languages.Installed, next doctor.Finding) error {
+	const line = "%-8s %-14s %s\n"
+	for _, f := range d.Findings {
+		put(line, f.Level, f.Check, f.Text)
+		if f.Fix != "" {
+			put("%23s to fix it: %s\n", "", f.Fix)
+		}
+	}
+	for _, i := range installed {
+		if i.Missing != "" {
+			put(line, doctor.Remark, i.Language,
+				i.Title+" programs cannot be measured: there is no "+i.Missing+" in PATH")
+			continue
+		}
+		put(line, doctor.Fine, i.Language, cmp.Or(i.Version, "it tells no version")+" ("+i.Path+")")
+	}
+	if next.Fix != "" {
+		return put("\nfirst do:  %s\n", next.Fix)
+	}
+	return put("\nfirst do:  cg measure TARGET (nothing is to be corrected)\n")
 }

@@ -214,6 +214,9 @@ type Interpreter struct {
 	// TargetFlags are flags of the interpreter that stand in a target's place, with
 	// their value behind them. nil if there are none.
 	TargetFlags []string
+	// Versions are command lines that tell a version: of the program that runs or builds those of the language,
+	// the first that is found in PATH.
+	Versions [][]string
 	// Interprets reports whether scripts that begin with "#!command" are of this
 	// language. nil if there are no such scripts.
 	Interprets func(command string) bool

@@ -26,7 +26,8 @@ func init() {
 			Files:       sourceFiles,
 		},
 		Capabilities: languages.Capabilities{
-			Interpreter: &languages.Interpreter{Flag: "cc", Argument: flagBeforeTarget},
+			Interpreter: &languages.Interpreter{Flag: "cc", Argument: flagBeforeTarget,
+				Versions: [][]string{{"cc", "--version"}, {"gcc", "--version"}, {"clang", "--version"}}},
 			Options: &languages.Options{
 				Flags: []languages.Flag{{Name: "build-flags",
 					Usage: "`FLAGS` for the compiler, such as '-O3 -Iinclude -lz'"}},

@@ -25,7 +25,8 @@ func init() {
 			Files:       sourceFiles,
 		},
 		Capabilities: languages.Capabilities{
-			Interpreter: &languages.Interpreter{Flag: "go", Argument: flagBeforeTarget},
+			Interpreter: &languages.Interpreter{Flag: "go", Argument: flagBeforeTarget,
+				Versions: [][]string{{"go", "version"}}},
 			Options: &languages.Options{
 				Flags: []languages.Flag{{Name: "build-flags",
 					Usage: "`FLAGS` for go build, such as '-tags x -race'"}},

@@ -20,7 +20,8 @@ func init() {
 			Files:       sourceFiles,
 		},
 		Capabilities: languages.Capabilities{
-			Interpreter: &languages.Interpreter{Flag: "java", Argument: interpreterFlag},
+			Interpreter: &languages.Interpreter{Flag: "java", Argument: interpreterFlag,
+				Versions: [][]string{{"javac", "-version"}}},
 			Options: &languages.Options{Flags: []languages.Flag{
 				{Name: "main", Usage: "the class to start, where a folder of sources has several (`CLASS`)"},
 				{Name: "sources",

@@ -27,6 +27,7 @@ func init() {
 				Flag:        "python",
 				Argument:    interpreterFlag,
 				TargetFlags: []string{"-m", "-c"},
+				Versions:    [][]string{{"python3", "--version"}, {"python", "--version"}},
 				Interprets:  isInterpreter,
 			},
 			Runtime:  &languages.Runtime{Library: "python.c"},

@@ -50,6 +50,19 @@ type Diagnosis struct {
 	Findings []Finding `json:"findings"`
 }
 
+// Next is the finding whose fix improves measuring most: the first one with a fix among failures, else among
+// warnings, else among remarks. ok is false where nothing has a fix.
+func (d *Diagnosis) Next() (f Finding, ok bool) {
+	for _, level := range []Level{Failure, Warning, Remark} {
+		for _, f := range d.Findings {
+			if f.Level == level && f.Fix != "" {
+				return f, true
+			}
+		}
+	}
+	return Finding{}, false
+}
+
 func (d *Diagnosis) add(check string, level Level, fix, format string, args ...any) {
 	d.Findings = append(d.Findings, Finding{check, level, fmt.Sprintf(format, args...), fix})
 }
