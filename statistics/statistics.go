@@ -34,6 +34,10 @@ type Summary struct {
 // outlier (Tukey, Exploratory Data Analysis, 1977).
 const OutlierRange = 1.5
 
+// fewResampled is how many measurements there have to be for a bootstrap of them alone: 7
+// can be drawn in 1716 ways.
+const fewResampled = 7
+
 const (
 	resamples = 4000
 	seed      = 0x6367
@@ -109,7 +113,9 @@ func quartile(sorted []float64, n int) float64 {
 // 1992, section 3.5), in blocks of neighbours where these are alike (Künsch, The
 // Jackknife and the Bootstrap for General Stationary Observations, 1989). Its
 // ends are no further from the mean than the t-interval's would be for a
-// quarter of the confidence's complement.
+// quarter of the confidence's complement. Few measurements can be drawn in few ways, so
+// that the bootstrap may end at the mean: of fewer than fewResampled no end is nearer than
+// that of Student's t (Student, The Probable Error of a Mean, Biometrika 6, 1908).
 func MeanInterval(xs []float64, confidence float64) (lo, hi float64) {
 	n := len(xs)
 	if n < 2 {
@@ -146,6 +152,10 @@ func MeanInterval(xs []float64, confidence float64) (lo, hi float64) {
 	slices.Sort(ts)
 	upper := stat.Quantile(1-tail, stat.Empirical, ts, nil)
 	lower := stat.Quantile(tail, stat.Empirical, ts, nil)
+	if n < fewResampled {
+		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - tail)
+		upper, lower = max(upper, t), min(lower, -t)
+	}
 	return mean - min(upper, most)*se, mean - max(lower, -most)*se
 }
 

@@ -172,6 +172,59 @@ func TestMeanIntervalCovers(t *testing.T) {
 	}
 }
 
+// Of few measurements the mean lies inside the interval, which holds its promise as well as
+// Student's does. Of a skewed quantity so few cover less than promised, whatever the
+// interval (Boos and Hughes-Oliver, How Large Does n Have to Be for Z and t Intervals?, The
+// American Statistician 54, 2000).
+func TestMeanIntervalOfFew(t *testing.T) {
+	const rounds = 300
+	for _, c := range []struct {
+		name  string
+		least float64
+		mean  float64
+		draw  func(*rand.Rand) float64
+	}{
+		{"normal", .93, 0, (*rand.Rand).NormFloat64},
+		{"skewed", .85, 1, (*rand.Rand).ExpFloat64},
+		{"discrete", .9, 0, func(r *rand.Rand) float64 { return float64(r.IntN(9) - 4) }},
+	} {
+		for n := 3; n <= 6; n++ {
+			rng := rand.New(rand.NewPCG(7, uint64(n)))
+			covered := 0
+			for range rounds {
+				xs := make([]float64, n)
+				for i := range xs {
+					xs[i] = c.draw(rng)
+				}
+				lo, hi := MeanInterval(xs, 0.95)
+				if lo <= c.mean && c.mean <= hi {
+					covered++
+				}
+				if mean := sum(xs) / float64(n); slices.Max(xs) > slices.Min(xs) && (lo >= mean || hi <= mean) {
+					t.Errorf("%v: [%g, %g] ends at the mean, %g", xs, lo, hi, mean)
+				}
+			}
+			got := float64(covered) / rounds
+			t.Logf("%s, n %d: %.1f %%", c.name, n, 100*got)
+			if got < c.least {
+				t.Errorf("%s, n %d: covers %.1f %% of the time", c.name, n, 100*got)
+			}
+		}
+	}
+	for _, xs := range [][]float64{{1, 1, 2}, {5, 5, 5.1}, {2, 1, 2, 2}} {
+		if lo, hi := MeanInterval(xs, 0.95); lo >= slices.Min(xs) || hi <= slices.Max(xs) {
+			t.Errorf("%v: [%g, %g]", xs, lo, hi)
+		}
+	}
+}
+
+func sum(xs []float64) (sum float64) {
+	for _, x := range xs {
+		sum += x
+	}
+	return sum
+}
+
 // gate plays one comparison on a noisy machine: head costs effect more.
 func gate(rng *rand.Rand, cv, effect float64, n int) (Verdict, int) {
 	p := NewPairs(Rule{Alpha: 0.05, Threshold: 0.05, Looks: Looks(n)})
