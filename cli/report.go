@@ -22,6 +22,7 @@ import (
 	"cg/report"
 	"cg/report/cluster"
 	"cg/report/format"
+	"cg/report/repeated"
 	"cg/report/stream"
 	"cg/report/usage"
 )
@@ -436,6 +437,14 @@ func verified(name string) ([]string, error) {
 		}
 		return faults, err
 	}
+	head, err := report.HeadOf(f)
+	if err == nil && head.Holds["command"] && !head.Holds["ledger"] {
+		faults, err := repeated.Verify(f, Version)
+		if err != nil {
+			err = fail(statusFailure, "%s: %w", inputName(name), err)
+		}
+		return faults, err
+	}
 	r, err := report.ReadFrom(f)
 	if err != nil {
 		return nil, fail(statusFailure, "%s: %w", inputName(name), err)
@@ -472,7 +481,8 @@ func verifyCommand() *cli.Command {
 				"docs/hespas.schema.json, and what its events tell"}},
 		Description: `Recomputes every sum of energies, share, average and number of calls from its
 parts in the file. Checks that each value lies in its interval, the fields
-against the schema, and the whole against its digest.
+against the schema, and the whole against its digest. Of repeated runs, the
+means, spreads and intervals are computed anew from the runs.
 
 Exit status: 0 if everything agrees; 1 if something differs, each on a line
 that begins with the field; 2 usage.`,

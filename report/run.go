@@ -559,8 +559,8 @@ func ReadFrom(f io.ReadSeeker) (*Run, error) {
 	case err != nil:
 		return nil, err
 	case head.Holds["measurements"] || head.Holds["command"]:
-		return nil, errors.New("not a single run of cg measure: it has the figures of repeated runs, which cg report " +
-			"and cg compare read")
+		return nil, errors.New("not a single run of cg measure: it has the figures of repeated runs, which " +
+			"cg report, cg compare and cg verify read")
 	case head.Holds["ranks"] && head.Holds["nodes"]:
 		return nil, errors.New("not a run of cg measure: it is a run of many ranks, which cg report, cg compare and " +
 			"cg verify read")

@@ -2,7 +2,6 @@ package repeated_test
 
 import (
 	"bytes"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -114,7 +113,7 @@ func TestFunctionsAreSaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := reporttest.Documented(t, "repeated", report.SchemaOf(reflect.TypeFor[repeated.Result](), "Repeated runs measured by cg"))
+	schema := reporttest.Documented(t, "repeated", repeated.Schema())
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	if err == nil {
 		err = schema.Validate(v)

@@ -3,7 +3,6 @@ package repeated_test
 import (
 	"bytes"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -82,7 +81,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestRepeatedGolden(t *testing.T) {
-	schema := reporttest.Documented(t, "repeated", report.SchemaOf(reflect.TypeFor[repeated.Result](), "Repeated runs measured by cg"))
+	schema := reporttest.Documented(t, "repeated", repeated.Schema())
 	for name, r := range map[string]*repeated.Result{
 		"measured": reporttest.Repeated(t, nemb.Measured, 13), "estimated": reporttest.Repeated(t, nemb.Estimated, 2),
 		"unknown": reporttest.Repeated(t, nemb.Unavailable, 4),
