@@ -16,7 +16,7 @@ var cFiles embed.FS
 func init() { register("c", cFiles, "c/*") }
 
 // Object returns the path of the object with the checkpoints of C, which is linked into
-// programs. The compiler command makes it once for each content of the folder "native" and
+// programs. The compiler command, which may be one of C++, makes it once for each content of the folder "native" and
 // architecture. It is kept below cache, else below scratch.
 func Object(ctx context.Context, command []string, cache Cache, scratch string) (string, error) {
 	sum, err := hash("native")
@@ -34,7 +34,7 @@ func Object(ctx context.Context, command []string, cache Cache, scratch string) 
 	if err != nil {
 		return "", err
 	}
-	content, err := compile(ctx, command, filepath.Join(src, "c.c"), scratch, "-c")
+	content, err := compile(ctx, command, filepath.Join(src, "c.c"), scratch, "-c", "-xc")
 	if err != nil {
 		return "", err
 	}

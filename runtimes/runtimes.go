@@ -260,7 +260,7 @@ func Library(ctx context.Context, source string, cache Cache, scratch string) (p
 }
 
 // compile makes a shared library (-shared) or an object (-c) of a file.
-func compile(ctx context.Context, command []string, source, scratch, kind string) ([]byte, error) {
+func compile(ctx context.Context, command []string, source, scratch string, kind ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp(scratch, "native-part-")
 	if err != nil {
 		return nil, err
@@ -269,8 +269,8 @@ func compile(ctx context.Context, command []string, source, scratch, kind string
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	made := filepath.Join(dir, "made")
-	args := append(slices.Clone(command[1:]), "-O2", "-fPIC", kind, "-fvisibility=hidden", "-pthread", "-o", made,
-		source)
+	args := slices.Concat(command[1:], kind, []string{"-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-o", made,
+		source})
 	cmd := exec.CommandContext(ctx, command[0], args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -12,9 +12,6 @@ import (
 	"cg/languages"
 )
 
-// targets is what a target can be.
-const targets = "C files, or a folder of them; flags of the compiler may stand before it"
-
 // arguments are the parts of a command line.
 type arguments struct {
 	flags []string // of the compiler: those of the environment, of --build-flags, and before the target
@@ -58,8 +55,8 @@ var refusedFlags = map[string]string{
 }
 
 // parseArguments parses a command line.
-func parseArguments(t languages.Target) (a arguments, err error) {
-	for _, from := range []string{"CFLAGS", "CPPFLAGS", "LDFLAGS", "LDLIBS"} {
+func (d *dialect) parseArguments(t languages.Target) (a arguments, err error) {
+	for _, from := range []string{d.flags, "CPPFLAGS", "LDFLAGS", "LDLIBS"} {
 		a.flags = append(a.flags, strings.Fields(os.Getenv(from))...)
 	}
 	given, err := splitWords(t.Flags["build-flags"])
@@ -70,7 +67,8 @@ func parseArguments(t languages.Target) (a arguments, err error) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
 		more, _, ok := flagBeforeTarget(args[0])
 		if !ok {
-			return a, languages.Refuse(2, "%q is no flag of the compiler before a target: name %s", args[0], targets)
+			return a, languages.Refuse(2, "%q is no flag of the compiler before a target: name %s", args[0],
+				d.targets())
 		}
 		if more++; more > len(args) {
 			return a, languages.Refuse(2, "%s needs a value", args[0])
@@ -84,34 +82,48 @@ func parseArguments(t languages.Target) (a arguments, err error) {
 	}
 	a.flags = append(a.flags, given...)
 	if len(args) == 0 {
-		return a, languages.Refuse(2, "nothing to run: name %s", targets)
+		return a, languages.Refuse(2, "nothing to run: name %s", d.targets())
 	}
-	return a, a.takeTarget(args)
+	return a, a.takeTarget(d, args)
 }
 
 // takeTarget takes the files at the beginning of the arguments, or a folder.
-func (a *arguments) takeTarget(args []string) error {
+func (a *arguments) takeTarget(d *dialect, args []string) error {
 	full, err := filepath.Abs(args[0])
 	if err != nil {
 		return err
 	}
-	a.name = strings.TrimSuffix(filepath.Base(full), ".c")
+	a.name = filepath.Base(full)
 	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
-		if a.files, err = languages.Sources("C", args[0], ".c"); err != nil {
-			return err
-		}
 		a.args = args[1:]
-		return nil
+		a.files, err = d.sourcesBelow(args[0])
+		return err
 	}
+	a.name = strings.TrimSuffix(a.name, filepath.Ext(a.name))
 	n := 0
-	for n < len(args) && strings.HasSuffix(args[n], ".c") {
+	for n < len(args) && d.isSource(args[n]) {
 		n++
 	}
 	a.files, a.args = args[:n], args[n:]
 	if n == 0 {
-		return languages.Refuse(2, "%s: no C file, and no folder: name %s", args[0], targets)
+		return languages.Refuse(2, "%s: no %s file, and no folder: name %s", args[0], d.title, d.targets())
 	}
 	return nil
+}
+
+// sourcesBelow lists the dialect's files below a folder, in order.
+func (d *dialect) sourcesBelow(folder string) (all []string, err error) {
+	for _, ending := range d.endings {
+		var files []string
+		if files, err = languages.Sources(d.title, folder, ending); err == nil {
+			all = append(all, files...)
+		}
+	}
+	if len(all) == 0 {
+		return nil, err
+	}
+	slices.Sort(all)
+	return all, nil
 }
 
 // checkFiles refuses files that are not there, before the compiler does.

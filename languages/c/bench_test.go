@@ -77,7 +77,7 @@ func BenchmarkPair(b *testing.B) {
 		return out
 	}
 	cache := runtimes.Cache{Dir: b.TempDir()}
-	p := prepareTest(b, cache, languages.Target{Args: []string{"pair.c"}, Flags: map[string]string{"build-flags": "-O2"}})
+	p := prepareTest(b, plainC, cache, languages.Target{Args: []string{"pair.c"}, Flags: map[string]string{"build-flags": "-O2"}})
 	if err := p.compile(context.Background(), true); err != nil {
 		b.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 // build is a program that is made of some files.
 type build struct {
+	dialect  *dialect
 	compiler compiler
 	target   arguments
 	setup    languages.Setup
@@ -24,16 +25,16 @@ type build struct {
 }
 
 // prepare finds the compiler, and what cg has kept.
-func prepare(ctx context.Context, t languages.Target, s languages.Setup) (*build, error) {
-	target, err := parseArguments(t)
+func (d *dialect) prepare(ctx context.Context, t languages.Target, s languages.Setup) (*build, error) {
+	target, err := d.parseArguments(t)
 	if err == nil {
 		err = target.checkFiles()
 	}
 	if err != nil {
 		return nil, err
 	}
-	b := &build{target: target, setup: s}
-	if b.compiler, err = findCompiler(ctx, t.Interpreter); err != nil {
+	b := &build{dialect: d, target: target, setup: s}
+	if b.compiler, err = d.findCompiler(ctx, t.Interpreter); err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(target.flags, func(f string) bool { return f == "-m32" || f == "-mx32" }); i >= 0 {
@@ -66,8 +67,9 @@ func (b *build) compile(ctx context.Context, inline bool) error {
 		if err != nil {
 			return err
 		}
-		u := &unit{compiler: b.compiler, flags: without(b.target.flags, linking), file: file, inline: inline,
-			owner: owner{dir: cwd, folders: folders, options: options}, kept: b.kept, dir: b.setup.Dir,
+		u := &unit{dialect: b.dialect, compiler: b.compiler, flags: without(b.target.flags, linking), file: file,
+			inline: inline,
+			owner:  owner{dir: cwd, folders: folders, options: options}, kept: b.kept, dir: b.setup.Dir,
 			key: fmt.Sprintf("unit%d", i)}
 		if !options.FileWanted(full, true) {
 			u.owner.folders = nil
@@ -130,8 +132,8 @@ func (b *build) linkerFlags() (flags []string) {
 	return flags
 }
 
-func check(t languages.Target) error {
-	a, err := parseArguments(t)
+func (d *dialect) check(t languages.Target) error {
+	a, err := d.parseArguments(t)
 	if err != nil {
 		return err
 	}
@@ -139,9 +141,9 @@ func check(t languages.Target) error {
 }
 
 // launch builds the program with checkpoints into the run's folder.
-func launch(t languages.Target, s languages.Setup) (languages.Command, error) {
+func (d *dialect) launch(t languages.Target, s languages.Setup) (languages.Command, error) {
 	ctx := context.Background()
-	b, err := prepare(ctx, t, s)
+	b, err := d.prepare(ctx, t, s)
 	if err != nil {
 		return languages.Command{}, err
 	}
@@ -189,8 +191,8 @@ func (b *build) launchOwnCheckpoints(ctx context.Context, c languages.Command) (
 }
 
 // sourceFiles lists the target's files.
-func sourceFiles(t languages.Target) ([]string, error) {
-	a, err := parseArguments(t)
+func (d *dialect) sourceFiles(t languages.Target) ([]string, error) {
+	a, err := d.parseArguments(t)
 	if err != nil {
 		return nil, err
 	}

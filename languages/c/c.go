@@ -1,4 +1,4 @@
-// Package c finds the functions of C programs, and has the user's compiler build them with
+// Package c finds the functions of C and C++ programs, and has the user's compiler build them with
 // checkpoints.
 //
 // It takes a target as a compiler takes it: source files, or a folder of them. The compiler
@@ -8,33 +8,91 @@
 package c
 
 import (
+	"slices"
+	"strings"
+
+	"github.com/smacker/go-tree-sitter/c"
+	"github.com/smacker/go-tree-sitter/cpp"
+
+	"cg/instrument"
+	"cg/instrument/syntax"
 	"cg/languages"
 )
 
+// dialect is one of the two languages.
+type dialect struct {
+	name, title string
+	endings     []string
+	grammar     func() *syntax.Grammar
+	// preprocessed is what compilers call a text of it that the preprocessor has made (-x).
+	preprocessed string
+	// command is the compiler's, unless the variable or the flag names another.
+	command, variable, flag string
+	flags                   string // the variable with flags for the compiler
+	scoped                  bool   // names have scopes, and functions may be constant expressions
+	versions                [][]string
+}
+
+var dialects = []*dialect{
+	{name: "c", title: "C", endings: []string{".c"}, grammar: syntax.Lazy(c.GetLanguage), preprocessed: "cpp-output",
+		command: "cc", variable: "CC", flag: "cc", flags: "CFLAGS",
+		versions: [][]string{{"cc", "--version"}, {"gcc", "--version"}, {"clang", "--version"}}},
+	{name: "cpp", title: "C++", endings: []string{".cpp", ".cc", ".cxx", ".c++", ".C", ".cp"},
+		grammar: syntax.Lazy(cpp.GetLanguage), preprocessed: "c++-cpp-output", command: "c++", variable: "CXX",
+		flag: "cxx", flags: "CXXFLAGS", scoped: true,
+		versions: [][]string{{"c++", "--version"}, {"g++", "--version"}, {"clang++", "--version"}}},
+}
+
 func init() {
-	languages.Register(&languages.Language{
-		Core: languages.Core{
-			Name:        "c",
-			Title:       "C",
-			Targets:     targets,
-			Extensions:  []string{".c"},
-			Decode:      func(source []byte) ([]byte, error) { return source, nil },
-			Plan:        planFile,
-			PlanVersion: planVersion,
-			Check:       check,
-			Launch:      launch,
-			Files:       sourceFiles,
-		},
-		Capabilities: languages.Capabilities{
-			Interpreter: &languages.Interpreter{Flag: "cc", Argument: flagBeforeTarget,
-				Versions: [][]string{{"cc", "--version"}, {"gcc", "--version"}, {"clang", "--version"}}},
-			Options: &languages.Options{
-				Flags: []languages.Flag{{Name: "build-flags",
-					Usage: "`FLAGS` for the compiler, such as '-O3 -Iinclude -lz'"}},
-				Switches: []languages.Flag{{Name: "inline",
-					Usage: "checkpoints also in short functions without loops and calls"}},
+	for _, d := range dialects {
+		languages.Register(&languages.Language{
+			Core: languages.Core{
+				Name:        d.name,
+				Title:       d.title,
+				Targets:     d.targets(),
+				Extensions:  d.endings,
+				Decode:      func(source []byte) ([]byte, error) { return source, nil },
+				Plan:        d.planFile,
+				PlanVersion: planVersion,
+				Check:       d.check,
+				Launch:      d.launch,
+				Files:       d.sourceFiles,
 			},
-			SaveTarget: saveTarget,
-		},
-	})
+			Capabilities: languages.Capabilities{
+				Interpreter: &languages.Interpreter{Flag: d.flag, Argument: flagBeforeTarget, Versions: d.versions},
+				Options: &languages.Options{
+					Flags: []languages.Flag{{Name: "build-flags",
+						Usage: "`FLAGS` for the compiler, such as '-O3 -Iinclude -lz'"}},
+					Switches: []languages.Flag{{Name: "inline",
+						Usage: "checkpoints also in short functions without loops and calls"}},
+				},
+				SaveTarget: d.saveTarget,
+			},
+		})
+	}
+}
+
+// targets is what a target can be.
+func (d *dialect) targets() string {
+	return d.title + " files, or a folder of them; flags of the compiler may stand before it"
+}
+
+// isSource reports whether a file is of the dialect, by its ending.
+func (d *dialect) isSource(name string) bool {
+	return slices.ContainsFunc(d.endings, func(e string) bool { return strings.HasSuffix(name, e) })
+}
+
+// planFile finds the sites of a source file, as it is before the preprocessor: functions
+// that a macro makes are not in it.
+func (d *dialect) planFile(source []byte, o instrument.Options) (*instrument.Plan, error) {
+	t := newText(source, false)
+	funcs, err := d.parse(t)
+	if err != nil {
+		return nil, err
+	}
+	p := &instrument.Plan{Language: d.name}
+	for _, f := range funcs {
+		t.add(p, f, o, o.Granularity == instrument.Fine)
+	}
+	return p, nil
 }

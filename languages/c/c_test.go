@@ -17,13 +17,18 @@ import (
 	"cg/runtimes"
 )
 
-const casesFolder = "../../testdata/programs/c/cases"
+// casesOf is where the fixtures of a dialect are.
+func casesOf(d *dialect) string { return "../../testdata/programs/" + d.name + "/cases" }
+
+var plainC, plusPlus = dialects[0], dialects[1]
 
 // needCompiler skips a test without a C compiler, but not where all is there.
-func needCompiler(t testing.TB) {
+func needCompiler(t testing.TB, some ...*dialect) {
 	t.Helper()
-	if _, err := exec.LookPath("cc"); err != nil {
-		languagetest.Missing(t, "no cc on PATH")
+	for _, d := range append(some, plainC) {
+		if _, err := exec.LookPath(d.command); err != nil {
+			languagetest.Missing(t, "no "+d.command+" on PATH")
+		}
 	}
 }
 
@@ -38,10 +43,10 @@ type fixture struct {
 	unbalanced bool
 }
 
-func fixtures(t testing.TB) (all []fixture) {
+func fixtures(t testing.TB, d *dialect) (all []fixture) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(casesFolder, "*.c"))
-	if err != nil || len(names) < 15 {
+	names, err := filepath.Glob(filepath.Join(casesOf(d), "*"+d.endings[0]))
+	if err != nil || len(names) < 10 {
 		t.Fatal(len(names), err)
 	}
 	for _, name := range names {
@@ -74,10 +79,10 @@ type prepared struct {
 }
 
 // prepareTest prepares a target of the working folder.
-func prepareTest(t testing.TB, cache runtimes.Cache, target languages.Target) prepared {
+func prepareTest(t testing.TB, d *dialect, cache runtimes.Cache, target languages.Target) prepared {
 	t.Helper()
 	p := prepared{skipped: map[string]string{}}
-	b, err := prepare(context.Background(), target, languages.Setup{
+	b, err := d.prepare(context.Background(), target, languages.Setup{
 		Dir: t.TempDir(), Cache: cache, Options: languagetest.Fine,
 		Skip: func(place, why string) { p.skipped[filepath.Base(place)] = why },
 	})
@@ -116,44 +121,63 @@ func runProgram(t testing.TB, program string, more ...string) result {
 // optimisation and without. They print the same and end the same; what was entered was
 // left, in order.
 func TestPrograms(t *testing.T) {
-	needCompiler(t)
-	object, all := stub(t), fixtures(t)
-	t.Chdir(casesFolder)
-	cache := runtimes.Cache{Dir: t.TempDir()}
-	for _, f := range all {
-		for _, mode := range []struct{ flags, inline string }{{"-O0 -g", "true"}, {"-O2", ""}, {"-O2 -flto=1", "true"}} {
-			if testing.Short() && strings.Contains(mode.flags, "lto") {
-				continue
-			}
-			t.Run(f.file+" "+mode.flags, func(t *testing.T) {
-				flags := "-std=gnu11 -w " + mode.flags + " " + f.flags
-				target := languages.Target{Args: []string{f.file}, Flags: map[string]string{"build-flags": flags}}
-				folder := filepath.Join(t.TempDir(), "plain")
-				if err := os.Mkdir(folder, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				plain := filepath.Join(folder, strings.TrimSuffix(f.file, ".c"))
-				args := append(strings.Fields(flags), f.file, "-lm", "-o", plain)
-				if said, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, said)
-				}
-				b := prepareTest(t, cache, target)
-				if err := b.compile(context.Background(), mode.inline != ""); err != nil {
-					t.Fatal(err)
-				}
-				for place, why := range b.skipped {
-					if !strings.Contains(why, "attribute naked") {
-						t.Errorf("%s: %s", place, why)
+	needCompiler(t, plusPlus)
+	object := stub(t)
+	for _, d := range dialects {
+		all, standard := fixtures(t, d), "-std=gnu11 -w "
+		if d == plusPlus {
+			standard = "-std=gnu++20 -w "
+		}
+		t.Run(d.name, func(t *testing.T) {
+			t.Chdir(casesOf(d))
+			cache := runtimes.Cache{Dir: t.TempDir()}
+			for _, f := range all {
+				for _, mode := range []struct {
+					flags  string
+					inline bool
+				}{{"-O0 -g", true}, {"-O2", false}, {"-O2 -flto=1", true}} {
+					if testing.Short() && strings.Contains(mode.flags, "lto") {
+						continue
 					}
+					t.Run(f.file+" "+mode.flags, func(t *testing.T) {
+						runFixture(t, d, cache, f, standard+mode.flags+" "+f.flags, mode.inline, object)
+					})
 				}
-				program, said, err := b.link(context.Background(), object)
-				if err != nil || len(said) > 0 {
-					t.Fatalf("%v\n%s", err, said)
-				}
-				compareRuns(t, f, plain, program)
-			})
+			}
+		})
+	}
+}
+
+// expected are reasons for which functions of fixtures are left alone.
+var expected = []string{"attribute naked", "is constexpr", "is consteval", "is a coroutine", "in a constant expression"}
+
+// runFixture builds a fixture twice, and compares.
+func runFixture(t *testing.T, d *dialect, cache runtimes.Cache, f fixture, flags string, inline bool, object string) {
+	t.Helper()
+	target := languages.Target{Args: []string{f.file}, Flags: map[string]string{"build-flags": flags}}
+	folder := filepath.Join(t.TempDir(), "plain")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(folder, strings.TrimSuffix(f.file, d.endings[0]))
+	args := append(strings.Fields(flags), f.file, "-lm", "-o", plain)
+	if said, err := exec.Command(d.command, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	b := prepareTest(t, d, cache, target)
+	if err := b.compile(context.Background(), inline); err != nil {
+		t.Fatal(err)
+	}
+	for place, why := range b.skipped {
+		if !slices.ContainsFunc(expected, func(e string) bool { return strings.Contains(why, e) }) {
+			t.Errorf("%s: %s", place, why)
 		}
 	}
+	program, said, err := b.link(context.Background(), object)
+	if err != nil || len(said) > 0 {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	compareRuns(t, f, plain, program)
 }
 
 // compareRuns runs a program with and without checkpoints.
@@ -214,7 +238,7 @@ int main(int argc, char **argv) { int k = 0; switch (argc) { case 1: k = 1; /* f
 			t.Fatalf("%v\n%s", err, want)
 		}
 		for _, kept := range []bool{false, true} {
-			b := prepareTest(t, cache, languages.Target{Args: []string{"w.c"}, Flags: map[string]string{"build-flags": flags}})
+			b := prepareTest(t, plainC, cache, languages.Target{Args: []string{"w.c"}, Flags: map[string]string{"build-flags": flags}})
 			if err := b.compile(context.Background(), true); err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +249,7 @@ int main(int argc, char **argv) { int k = 0; switch (argc) { case 1: k = 1; /* f
 	}
 	for file, flags := range map[string]string{"w.c": "-Wall -Werror", "e.c": ""} {
 		want, _ := exec.Command("cc", append(strings.Fields(flags), "-c", file, "-o", os.DevNull)...).CombinedOutput()
-		b := prepareTest(t, cache, languages.Target{Args: []string{file}, Flags: map[string]string{"build-flags": flags}})
+		b := prepareTest(t, plainC, cache, languages.Target{Args: []string{file}, Flags: map[string]string{"build-flags": flags}})
 		err := b.compile(context.Background(), true)
 		if err == nil || err.Error() != "the compiler refuses the program:\n"+strings.TrimSpace(string(want)) {
 			t.Errorf("%s: %v\nwant\n%s", file, err, want)
@@ -257,7 +281,7 @@ int main(void) { return jumps(3) + twice(4); }
 		"alone.c":    {"alone.c:1": "quiet has the attribute no_instrument_function"},
 	} {
 		for _, kept := range []bool{false, true} {
-			b := prepareTest(t, cache, languages.Target{Args: []string{file}})
+			b := prepareTest(t, plainC, cache, languages.Target{Args: []string{file}})
 			if err := b.compile(context.Background(), true); err != nil {
 				t.Fatal(err)
 			}
@@ -289,7 +313,7 @@ func TestRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := planUnit(source, owner{dir: root + "/src", folders: []string{root + "/src"}, options: languagetest.Fine},
+	p, err := plainC.planUnit(source, owner{dir: root + "/src", folders: []string{root + "/src"}, options: languagetest.Fine},
 		true, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +324,7 @@ func TestRecords(t *testing.T) {
 	if !slices.Equal(records, want) || !slices.Equal(order, []int{0, 1, 2, 3}) {
 		t.Errorf("%q\nwant\n%q\n%v", records, want, order)
 	}
-	b := prepareTest(t, runtimes.Cache{Dir: t.TempDir()}, languages.Target{Args: []string{"."},
+	b := prepareTest(t, plainC, runtimes.Cache{Dir: t.TempDir()}, languages.Target{Args: []string{"."},
 		Flags: map[string]string{"build-flags": "-I../lib"}})
 	if err := b.compile(context.Background(), true); err != nil || len(b.objects) != 2 || len(b.skipped) > 0 {
 		t.Error(err, len(b.objects), b.skipped)
@@ -314,7 +338,7 @@ func TestKept(t *testing.T) {
 	cache := runtimes.Cache{Dir: t.TempDir()}
 	digestOf := func(flags string) string {
 		t.Helper()
-		b := prepareTest(t, cache, languages.Target{Args: []string{"k.c"}, Flags: map[string]string{"build-flags": flags}})
+		b := prepareTest(t, plainC, cache, languages.Target{Args: []string{"k.c"}, Flags: map[string]string{"build-flags": flags}})
 		if err := b.compile(context.Background(), false); err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +377,7 @@ func TestArguments(t *testing.T) {
 		{"", "-I", "", "", "-I needs a value"},
 		{"", "-q a.c", "", "", `"-q" is no flag of the compiler`},
 	} {
-		a, err := parseArguments(languages.Target{Args: strings.Fields(c.line), Flags: map[string]string{"build-flags": c.flags}})
+		a, err := plainC.parseArguments(languages.Target{Args: strings.Fields(c.line), Flags: map[string]string{"build-flags": c.flags}})
 		if c.files == "" {
 			if err == nil || !strings.Contains(err.Error(), c.all) {
 				t.Errorf("%q: %v; want %s", c.line, err, c.all)

@@ -5,17 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/smacker/go-tree-sitter/c"
-
+	"cg/checkpoint"
 	"cg/instrument"
 	"cg/instrument/syntax"
 )
 
-var grammar = syntax.Lazy(c.GetLanguage)
-
 // function is the definition of a function in a text. Offsets are in bytes.
 type function struct {
 	name  string
+	kind  checkpoint.SiteKind
 	at    int    // where its name stands
 	open  int    // the brace that opens its body
 	close int    // the brace that closes it
@@ -38,21 +36,22 @@ const shortest = 48
 // parser collects the functions of a text.
 type parser struct {
 	*text
-	tree  *syntax.Tree
-	funcs []function
+	dialect *dialect
+	tree    *syntax.Tree
+	funcs   []function
 }
 
 // parse finds the functions of a text. It refuses none: what the grammar cannot place has
 // no functions, or has them by their braces.
-func parse(t *text) ([]function, error) {
+func (d *dialect) parse(t *text) ([]function, error) {
 	blanked := t.forParser()
-	tree, err := grammar().Parse(blanked, syntax.Deadline)
+	tree, err := d.grammar().Parse(blanked, syntax.Deadline)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", instrument.ErrSyntax, err)
 	}
-	p := &parser{text: t, tree: tree}
+	p := &parser{text: t, dialect: d, tree: tree}
 	for i, n := range tree.Nodes {
-		if n.Type == "function_definition" {
+		if n.Type == "function_definition" || n.Type == "lambda_expression" {
 			p.function(i)
 		}
 	}
@@ -63,13 +62,13 @@ func parse(t *text) ([]function, error) {
 
 // function adds the function of a definition.
 func (p *parser) function(i int) {
-	body := p.tree.Field(i, "body")
-	name := p.declared(p.tree.Field(i, "declarator"))
-	if body < 0 || name < 0 || p.tree.Nodes[body].Type != "compound_statement" || p.tree.Nodes[body].Missing {
+	body := p.body(i)
+	name, at, kind := p.declared(i)
+	if body < 0 || name == "" || p.tree.Nodes[body].Missing {
 		return
 	}
 	n, b := p.tree.Nodes[i], p.tree.Nodes[body]
-	f := function{name: p.tree.Text(name), at: p.tree.Nodes[name].Start, open: b.Start}
+	f := function{name: p.scope(i) + name, kind: kind, at: at, open: b.Start}
 	// The text has no macros any more: the braces are as the compiler counts them.
 	end := closing(p.tree.Source, b.Start)
 	if end < 0 || !p.made && end != b.End {
@@ -80,7 +79,29 @@ func (p *parser) function(i int) {
 	f.close = end - 1
 	f.short = p.isShort(body)
 	f.alone = attributeAlone(string(p.source[n.Start:b.Start]) + p.before(n.Start))
+	if f.alone == "" && p.dialect.scoped {
+		f.alone = p.scopedAlone(i, body)
+	}
 	p.funcs = append(p.funcs, f)
+}
+
+// body is the block of a function, -1 if it has none: of one that is a try block as a whole,
+// the block behind try.
+func (p *parser) body(i int) (body int) {
+	body = -1
+	p.tree.Children(i, func(c int) {
+		switch p.tree.Nodes[c].Type {
+		case "compound_statement":
+			body = c
+		case "try_statement":
+			p.tree.Children(c, func(b int) {
+				if p.tree.Nodes[b].Type == "compound_statement" && body < 0 {
+					body = b
+				}
+			})
+		}
+	})
+	return body
 }
 
 // before is what the grammar did not get of what stands right before a declaration: attributes.
@@ -127,33 +148,6 @@ func attributeAlone(declaration string) (why string) {
 	return why
 }
 
-// declared is the node of the name that a declarator declares, -1 if it declares no function.
-func (p *parser) declared(i int) int {
-	is := false
-	for i >= 0 {
-		switch p.tree.Nodes[i].Type {
-		case "identifier":
-			if is {
-				return i
-			}
-			return -1
-		case "function_declarator":
-			is = true
-		}
-		next := p.tree.Field(i, "declarator")
-		if next < 0 { // parentheses have no field
-			p.tree.Children(i, func(c int) {
-				if p.tree.Nodes[c].Named && next < 0 &&
-					(strings.HasSuffix(p.tree.Nodes[c].Type, "declarator") || p.tree.Nodes[c].Type == "identifier") {
-					next = c
-				}
-			})
-		}
-		i = next
-	}
-	return -1
-}
-
 // isShort reports whether a body has no loop, no call and no jump back, and little else.
 func (p *parser) isShort(body int) bool {
 	named := 0
@@ -161,7 +155,8 @@ func (p *parser) isShort(body int) bool {
 		n := p.tree.Nodes[k]
 		switch n.Type {
 		case "for_statement", "while_statement", "do_statement", "goto_statement", "call_expression",
-			"gnu_asm_expression", "function_definition", "ERROR":
+			"gnu_asm_expression", "function_definition", "ERROR", "for_range_loop", "new_expression",
+			"delete_expression", "throw_statement", "try_statement":
 			return false
 		}
 		if n.Named {

@@ -10,32 +10,17 @@ import (
 	"cg/languages"
 )
 
-//go:embed text.go parse.go plan.go rewrite.go
+//go:embed c.go text.go parse.go plan.go rewrite.go
 var planSources embed.FS
 
 // planVersion is that of what these files plan.
 var planVersion = languages.SourceVersion(planSources)
 
-// planFile finds the sites of a source file, as it is before the preprocessor: functions
-// that a macro makes are not in it.
-func planFile(source []byte, o instrument.Options) (*instrument.Plan, error) {
-	t := newText(source, false)
-	funcs, err := parse(t)
-	if err != nil {
-		return nil, err
-	}
-	p := &instrument.Plan{Language: "c"}
-	for _, f := range funcs {
-		t.add(p, f, o, o.Granularity == instrument.Fine)
-	}
-	return p, nil
-}
-
 // add adds a function to a plan, if it is wanted. It reports whether it was left out as a short one.
 func (t *text) add(p *instrument.Plan, f function, o instrument.Options, shortOnesToo bool) (left bool) {
 	site := t.site(f)
 	switch {
-	case !o.SiteWanted(checkpoint.Function, f.name):
+	case !o.SiteWanted(f.kind, f.name):
 		return false
 	case f.alone != "":
 		p.LeftAlone = append(p.LeftAlone, instrument.LeftAlone{Name: f.name, Line: site.Line, Reason: f.alone})
@@ -54,8 +39,7 @@ func (t *text) add(p *instrument.Plan, f function, o instrument.Options, shortOn
 func (t *text) site(f function) checkpoint.Site {
 	_, line, col := t.place(f.at)
 	_, endLine, _ := t.place(f.close)
-	return checkpoint.Site{Language: "c", Func: f.name, Line: line, Col: col, EndLine: endLine,
-		Kind: checkpoint.Function}
+	return checkpoint.Site{Func: f.name, Line: line, Col: col, EndLine: endLine, Kind: f.kind}
 }
 
 // owner tells which files of a preprocessed text are the program's.
@@ -84,12 +68,13 @@ func (w owner) owned(r region) (path string, is bool) {
 
 // unitPlan is where checkpoints go in one preprocessed text.
 type unitPlan struct {
-	text  *text
-	path  string // of the source file
-	funcs []planned
-	short int                    // functions left out because they are short
-	left  []instrument.LeftAlone // with the paths of their files before the names
-	paths []string               // of the files of left
+	dialect *dialect
+	text    *text
+	path    string // of the source file
+	funcs   []planned
+	short   int                    // functions left out because they are short
+	left    []instrument.LeftAlone // with the paths of their files before the names
+	paths   []string               // of the files of left
 }
 
 // planned is a function with a site.
@@ -100,11 +85,11 @@ type planned struct {
 }
 
 // planUnit plans a preprocessed text. bare names functions, as "path:line", that are to have none.
-func planUnit(source []byte, w owner, inline bool, bare map[string]string) (*unitPlan, error) {
-	u := &unitPlan{text: newText(source, true)}
+func (d *dialect) planUnit(source []byte, w owner, inline bool, bare map[string]string) (*unitPlan, error) {
+	u := &unitPlan{dialect: d, text: newText(source, true)}
 	_, main := u.text.beginning()
 	u.path, _ = w.owned(main)
-	funcs, err := parse(u.text)
+	funcs, err := d.parse(u.text)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func planCase(name, source string, o instrument.Options, want string) languagete
 // TestPlan has a case for each form that a definition of a function has.
 func TestPlan(t *testing.T) {
 	coarse := instrument.Options{Granularity: instrument.Coarse, Entry: true}
-	languagetest.Plans(t, planFile, []languagetest.PlanCase{
+	languagetest.Plans(t, plainC.planFile, []languagetest.PlanCase{
 		planCase("a function, and a declaration", "int f(int n);\nint f(int n) { return n; }\n", languagetest.Fine,
 			"2:15-2:26 f"),
 		planCase("coarse", "void f(void) { }\nint main(void)\n{ f(); }\n", coarse, "3:2-3:8 main"),
@@ -56,7 +56,7 @@ func TestUnitPlan(t *testing.T) {
 		"int small(int n) { return n; }\n"
 	w := owner{dir: "/p", folders: []string{"/p"}, options: languagetest.Fine}
 	for _, inline := range []bool{false, true} {
-		p, err := planUnit([]byte(text), w, inline, nil)
+		p, err := plainC.planUnit([]byte(text), w, inline, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,35 +78,39 @@ func TestUnitPlan(t *testing.T) {
 
 // FuzzPlan: whatever the text is, points lie between braces, within it and within each other.
 func FuzzPlan(f *testing.F) {
-	names, err := filepath.Glob(filepath.Join(casesFolder, "*.c"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
+	for _, d := range dialects {
+		names, err := filepath.Glob(filepath.Join(casesOf(d), "*"+d.endings[0]))
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text)
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
 	}
 	f.Add([]byte("# 1 \"a.c\"\nint f(void) {"))
 	f.Add([]byte("int f() { \"\\\n# 9 \"b\\\"\\101.c\" 2\n}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := planFile(text, languagetest.Fine)
-		if err != nil {
-			return
-		}
-		for _, q := range p.Points {
-			if q.Start > q.End || q.Start < 1 || q.End >= len(text) || text[q.Start-1] != '{' && text[q.Start-1] != '%' {
-				t.Errorf("%+v", q)
+		for _, d := range dialects {
+			p, err := d.planFile(text, languagetest.Fine)
+			if err != nil {
+				continue
 			}
-		}
-		u, err := planUnit(text, owner{dir: "/", folders: []string{"/"}, options: languagetest.Fine}, true, nil)
-		if err != nil {
-			return
-		}
-		if _, err := u.rewrite(); err != nil {
-			t.Error(err)
+			for _, q := range p.Points {
+				if q.Start > q.End || q.Start < 1 || q.End >= len(text) || text[q.Start-1] != '{' && text[q.Start-1] != '%' {
+					t.Errorf("%+v", q)
+				}
+			}
+			u, err := d.planUnit(text, owner{dir: "/", folders: []string{"/"}, options: languagetest.Fine}, true, nil)
+			if err != nil {
+				continue
+			}
+			if _, err := u.rewrite(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

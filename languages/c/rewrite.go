@@ -13,11 +13,11 @@ import (
 
 // declarations stand before the text of a unit that has checkpoints. The compiler takes them
 // for a system header's (flag 3), so no option of the user's makes it warn of them.
-const declarations = `extern unsigned long long __codegreen_enter(unsigned);
+const declarations = `%sextern unsigned long long __codegreen_enter(unsigned);
 extern void __codegreen_exit(unsigned long long);
 extern int __codegreen_back(unsigned long long, int);
 extern void __codegreen_unit(unsigned *, const char *);
-static unsigned __codegreen_sites[%d];
+%sstatic unsigned __codegreen_sites[%d];
 static __inline__ void __attribute__((__always_inline__, __unused__, __no_instrument_function__)) __codegreen_leave(const unsigned long long *__call)
 {
 	if (*__call)
@@ -48,8 +48,12 @@ func (u *unitPlan) rewrite() ([]byte, error) {
 	}
 	records, order := u.records()
 	at, main := u.text.beginning()
+	begin, end := "", ""
+	if u.dialect.scoped {
+		begin, end = "extern \"C\" {\n", "}\n"
+	}
 	edits := []edit.Edit{{Start: at, End: at, New: fmt.Sprintf("# 1 \"<codegreen>\" 3\n"+declarations+"# %d %s\n",
-		len(u.funcs), main.line, main.quoted)}}
+		begin, end, len(u.funcs), main.line, main.quoted)}}
 	for i, f := range u.funcs {
 		r, line, col := u.text.place(f.open + 1)
 		place := fmt.Sprintf("# %d %s", line, r.quoted)
@@ -69,8 +73,8 @@ func (u *unitPlan) rewrite() ([]byte, error) {
 				edit.Edit{Start: b.end, End: b.end, New: ")"})
 		}
 	}
-	end := len(u.text.source)
-	edits = append(edits, edit.Edit{Start: end, End: end, New: fmt.Sprintf(registration, quote(records))})
+	last := len(u.text.source)
+	edits = append(edits, edit.Edit{Start: last, End: last, New: fmt.Sprintf(registration, quote(records))})
 	return edit.Apply(u.text.source, edits)
 }
 

@@ -23,8 +23,8 @@ const (
 
 // saveTarget writes the target's files below dir, with checkpoints that record themselves,
 // their headers that lie below the same folder, and what records. It lists what it wrote.
-func saveTarget(t languages.Target, o instrument.Options, dir string) (written []string, err error) {
-	files, err := sourceFiles(t)
+func (d *dialect) saveTarget(t languages.Target, o instrument.Options, dir string) (written []string, err error) {
+	files, err := d.sourceFiles(t)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func saveTarget(t languages.Target, o instrument.Options, dir string) (written [
 			contents[rel] = source
 			continue
 		}
-		p, err := planFile(source, o)
+		p, err := d.planFile(source, o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -62,7 +62,7 @@ func saveTarget(t languages.Target, o instrument.Options, dir string) (written [
 		contents[rel] = text
 		first += len(p.Sites)
 	}
-	if err := addHeaders(t, base, files, contents); err != nil {
+	if err := d.addHeaders(t, base, files, contents); err != nil {
 		return nil, err
 	}
 	return writeSaved(base, dir, contents)
@@ -105,13 +105,13 @@ func commonFolder(files []string) (base string, err error) {
 
 // addHeaders adds the headers that the files include and that lie below base. The compiler
 // knows which they are; without one, or where it refuses a file, there are none.
-func addHeaders(t languages.Target, base string, files []string, contents map[string][]byte) error {
+func (d *dialect) addHeaders(t languages.Target, base string, files []string, contents map[string][]byte) error {
 	ctx := context.Background()
-	a, err := parseArguments(t)
+	a, err := d.parseArguments(t)
 	if err != nil {
 		return err
 	}
-	compiler, err := findCompiler(ctx, t.Interpreter)
+	compiler, err := d.findCompiler(ctx, t.Interpreter)
 	if err != nil {
 		return err
 	}

@@ -185,6 +185,12 @@ func isWord(c byte) bool {
 // else the offset itself.
 func skip(b []byte, at int) int {
 	switch {
+	case b[at] == '\'' && separates(b, at):
+	case b[at] == '"' && isRaw(b, at):
+		delimiter, _, is := bytes.Cut(b[at+1:min(at+18, len(b))], []byte("("))
+		if n := bytes.Index(b[at:], []byte(")"+string(delimiter)+"\"")); is && n >= 0 {
+			return at + n + len(delimiter) + 2
+		}
 	case b[at] == '"' || b[at] == '\'':
 		for i := at + 1; i < len(b); i++ {
 			switch {
@@ -208,6 +214,29 @@ func skip(b []byte, at int) int {
 		return len(b)
 	}
 	return at
+}
+
+// isRaw reports whether a raw string begins at a quote: R, behind LR, uR, UR and u8R, too.
+func isRaw(b []byte, at int) bool {
+	start := wordBefore(b, at)
+	switch string(b[start:at]) {
+	case "R", "LR", "uR", "UR", "u8R":
+		return true
+	}
+	return false
+}
+
+// separates reports whether a quote stands between digits of a number.
+func separates(b []byte, at int) bool {
+	start := wordBefore(b, at)
+	return start < at && b[start] >= '0' && b[start] <= '9'
+}
+
+func wordBefore(b []byte, at int) (start int) {
+	for start = at; start > 0 && (isWord(b[start-1]) || b[start-1] == '\'' && start-1 > 0 && isWord(b[start-2])); {
+		start--
+	}
+	return start
 }
 
 // scan calls f with each word outside of comments and strings. f says where to go on.

@@ -28,22 +28,22 @@ type compiler struct {
 	key     string   // of its file, for names in the cache
 }
 
-// findCompiler finds the compiler that was asked for, else that of CC, else cc.
-func findCompiler(ctx context.Context, asked string) (compiler, error) {
+// findCompiler finds the compiler that was asked for, else that of CC or CXX, else cc or c++.
+func (d *dialect) findCompiler(ctx context.Context, asked string) (compiler, error) {
 	if asked == "" {
-		asked = os.Getenv("CC")
+		asked = os.Getenv(d.variable)
 	}
 	words := strings.Fields(asked)
 	if len(words) == 0 {
-		words = []string{"cc"}
+		words = []string{d.command}
 	}
 	path, err := exec.LookPath(words[0])
 	if err != nil && asked != "" {
 		return compiler{}, languages.Refuse(127, "%s: no such compiler: %v", words[0], errors.Unwrap(err))
 	}
 	if err != nil {
-		return compiler{}, languages.Refuse(127, "no C compiler found (cc): install gcc or clang, or name one with "+
-			"--cc PATH")
+		return compiler{}, languages.Refuse(127, "no %s compiler found (%s): install gcc or clang, or name one with "+
+			"--%s PATH", d.title, d.command, d.flag)
 	}
 	c := compiler{words: append([]string{path}, words[1:]...)}
 	info, err := os.Stat(path)
@@ -66,6 +66,7 @@ func (c compiler) run(ctx context.Context, args ...string) (said []byte, err err
 
 // unit is a source file on its way to an object.
 type unit struct {
+	dialect  *dialect
 	compiler compiler
 	flags    []string // the user's, without the linker's
 	file     string   // as the user wrote it
@@ -122,7 +123,8 @@ func (u *unit) compile(ctx context.Context) (*object, error) {
 // digest stands for everything that an object depends on.
 func (u *unit) digest(source, warned []byte) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%q\x00%+v\x00%s\x00%q\x00%v\x00%q\x00", planVersion(), u.compiler.key, u.flags,
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%q\x00%+v\x00%s\x00%q\x00%v\x00%q\x00", planVersion(), u.dialect.name,
+		u.compiler.key, u.flags,
 		u.owner.options, u.owner.dir, u.owner.folders, u.inline, warned)
 	h.Write(source)
 	return hex.EncodeToString(h.Sum(nil))[:24]
@@ -181,7 +183,7 @@ func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([
 	var content []byte
 	var quiet []string // flags for a text that the compiler has spoken of
 	for round := 0; ; round++ {
-		p, err := planUnit(source, u.owner, u.inline, bare)
+		p, err := u.dialect.planUnit(source, u.owner, u.inline, bare)
 		if err != nil {
 			return u.leaveBare(ctx, name, o, err.Error())
 		}
@@ -222,7 +224,7 @@ func (u *unit) compilePreprocessed(ctx context.Context, name string, more []stri
 	if strings.Contains(u.compiler.version, "clang") {
 		args = append(args, "-Qunused-arguments")
 	}
-	args = append(append(args, more...), "-x", "cpp-output", "-c", name+"-cg.i", "-o", name+objectEnding)
+	args = append(append(args, more...), "-x", u.dialect.preprocessed, "-c", name+"-cg.i", "-o", name+objectEnding)
 	return u.compiler.run(ctx, args...)
 }
 

@@ -152,17 +152,18 @@ static void note(int32_t site)
 {
 	if (count == room) {
 		unsigned more = room ? 2 * room : 4096;
-		event *bigger = count < LIMIT ? realloc(events, (more > LIMIT ? LIMIT : more) * sizeof *events) : NULL;
+		void *bigger = count < LIMIT ? realloc(events, (more > LIMIT ? LIMIT : more) * sizeof *events) : NULL;
 		if (!bigger) {
 			dropped++;
 			return;
 		}
-		events = bigger;
+		events = (event *)bigger;
 		room = more > LIMIT ? LIMIT : more;
 	}
 	int64_t at = now();
 	read_counters(at);
-	events[count++] = (event){at, site, places[site < 0 ? -site : site].calls, syscall(SYS_gettid), total, power};
+	event e = {at, site, places[site < 0 ? -site : site].calls, syscall(SYS_gettid), total, power};
+	events[count++] = e;
 }
 
 /* know makes room for a site; 0 where there is no memory. */
@@ -170,10 +171,10 @@ static int know(uint32_t site, const char *name)
 {
 	if (site >= known) {
 		unsigned more = site + 256;
-		place *bigger = realloc(places, more * sizeof *places);
+		place *bigger = (place *)realloc((void *)places, more * sizeof *places);
 		if (!bigger)
 			return 0;
-		memset(bigger + known, 0, (more - known) * sizeof *bigger);
+		memset((void *)(bigger + known), 0, (more - known) * sizeof *bigger);
 		places = bigger;
 		known = more;
 	}
@@ -192,7 +193,7 @@ unsigned codegreen_alone_enter(unsigned site, const char *name)
 	in = 1;
 	lock();
 	if (!stack)
-		stack = malloc(FRAMES * sizeof *stack);
+		stack = (uint32_t *)malloc(FRAMES * sizeof *stack);
 	if (stack && depth < FRAMES && know(site, name)) {
 		places[site].calls++;
 		stack[depth++] = site;

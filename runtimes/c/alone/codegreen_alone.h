@@ -1,6 +1,6 @@
 /*
- * The checkpoints of C source that runs without cg (cg analyze --save-instrumented).
- * Compile codegreen_alone.c with it: cc prog.c codegreen_alone.c
+ * The checkpoints of C and C++ source that runs without cg (cg analyze --save-instrumented).
+ * Compile codegreen_alone.c, which is C and C++, with it: cc prog.c codegreen_alone.c
  */
 #ifndef CODEGREEN_ALONE_H
 #define CODEGREEN_ALONE_H

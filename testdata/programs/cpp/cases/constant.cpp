@@ -1,0 +1,13 @@
+// Functions that the compiler computes.
+#include <array>
+#include <cstdio>
+
+constexpr int fib(int n) { int a = 0, b = 1; for (int i = 0; i < n; i++) { int c = a + b; a = b; b = c; } return a; }
+consteval int twice(int n) { return fib(n) * 2; }
+struct Point { int x, y; constexpr Point(int a, int b) : x(a), y(b) { } constexpr int sum() const { return x + y; } static constexpr int origin() { return 0; } };
+static_assert(fib(10) == 55 && Point(1, 2).sum() == 3 && Point::origin() == 0);
+constexpr auto square = [](int n) { return n * n; };
+static_assert(square(4) == 16);
+static std::array<int, fib(7)> sized;
+static int plain(int n) { while (n > 3) n -= 3; return n; }
+int main(int argc, char **) { if constexpr (sizeof(int) == 4) std::puts("four"); std::printf("%d %d %zu %d %d\n", fib(argc + 10), twice(5), sized.size(), square(argc), plain(11)); return 0; }
