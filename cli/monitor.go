@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"cg/monitor/otlp"
 	"cg/monitor/spans"
 	"cg/mqtt"
+	"cg/nemb/doctor"
 	"cg/nemb/population"
 	"cg/report/usage"
 	"cg/shown"
@@ -88,6 +90,10 @@ func targetFlags() []cli.Flag {
 	}
 }
 
+// gcPercent lets a monitor's small heap grow before it is collected: what it takes each second is
+// garbage, and a collection costs more than some megabytes (testdata/bench/monitor.sh).
+const gcPercent = 400
+
 // Limits of --interval: a counter must not go round twice between two readings.
 const (
 	leastMonitorInterval = 100 * time.Millisecond
@@ -119,6 +125,7 @@ func runMonitor(c *cli.Context) error {
 	}
 	ctx, hangup, stop := monitorSignals(c)
 	defer stop()
+	debug.SetGCPercent(gcPercent)
 	machine, err := openMachine(ctx, c)
 	if err != nil {
 		return err
@@ -156,6 +163,7 @@ func runMonitor(c *cli.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, length)
 		defer cancel()
 	}
+	others := doctor.Others()
 	last, err := session.Run(ctx, every, func(s *monitor.Snapshot) bool {
 		select {
 		case <-hangup:
@@ -170,6 +178,7 @@ func runMonitor(c *cli.Context) error {
 	hostname, _ := os.Hostname()
 	run := usage.Run{CgVersion: Version, Hostname: hostname, CPUModel: machine.root.CPU().Name,
 		IntervalS: every.Seconds()}
+	run.Others = slices.Compact(slices.Sorted(slices.Values(append(others, doctor.Others()...))))
 	return out.end(last, usage.New(last, run))
 }
 

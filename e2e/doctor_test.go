@@ -150,7 +150,7 @@ func TestDoctorSeesSessions(t *testing.T) {
 	}
 	t.Setenv("XDG_RUNTIME_DIR", filepath.Dir(list))
 	found, _ := doctor(t, t.TempDir())
-	mustMatch(t, found, `^warning +sessions +others measure here at the same time: .*cg \(pid [0-9]+\)`)
+	mustMatch(t, found, `^warning +sessions +others measure here at the same time: .*cg( [a-z]+)? \(pid [0-9]+\)`)
 	mustMatch(t, found, fmt.Sprintf(`^warning +sessions .*codegreen \(pid %d\)`, os.Getpid()))
 	in.Close()
 	if err := cmd.Wait(); err != nil {

@@ -1,14 +1,10 @@
 package doctor
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -321,45 +317,9 @@ func (d *Diagnosis) account() {
 // watchers are programs that read the same counters.
 var watchers = []string{"codegreen", "wattameter"}
 
-// sessions tells who else measures here. A session of cg has a thread of the
-// sampler's name; codegreen keeps a list of its processes.
+// sessions tells who else measures here.
 func (d *Diagnosis) sessions() {
-	var others []string
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		for i, arg := range bytes.Split(line, []byte{0}) {
-			if name := filepath.Base(string(arg)); i < 3 && slices.Contains(watchers, strings.TrimSuffix(name, ".py")) {
-				others = append(others, fmt.Sprintf("%s (pid %d)", name, pid))
-				break
-			}
-		}
-		tasks, _ := filepath.Glob(filepath.Join("/proc", e.Name(), "task/*/comm"))
-		for _, task := range tasks {
-			if sysfs.Line(task) == "cg-sampler" {
-				others = append(others, fmt.Sprintf("cg (pid %d)", pid))
-				break
-			}
-		}
-	}
-	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()} {
-		if dir == "" {
-			continue
-		}
-		list, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("codegreen-%d.pids", os.Getuid())))
-		for _, word := range strings.FieldsFunc(string(list), func(r rune) bool { return r < '0' || r > '9' }) {
-			pid, err := strconv.Atoi(word)
-			name := fmt.Sprintf("codegreen (pid %d)", pid)
-			if err == nil && pid > 0 && unix.Kill(pid, 0) != unix.ESRCH && !slices.Contains(others, name) {
-				others = append(others, name)
-			}
-		}
-	}
-	if len(others) > 0 {
+	if others := Others(); len(others) > 0 {
 		d.add("sessions", Warning, "", "others measure here at the same time: %s; counters are the whole machine's, "+
 			"so each session's total includes what the others use", strings.Join(others, ", "))
 	}

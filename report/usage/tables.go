@@ -2,6 +2,7 @@ package usage
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"cg/report/figures"
@@ -32,7 +33,15 @@ func (d *Document) Facts() [][2]string {
 	if d.IgnoredAnnotations > 0 {
 		facts = append(facts, [2]string{"Ignored", fmt.Sprintf("%d annotations of requests", d.IgnoredAnnotations)})
 	}
+	if len(d.Others) > 0 {
+		facts = append(facts, [2]string{"Others", d.others()})
+	}
 	return facts
+}
+
+// others names who else measured.
+func (d *Document) others() string {
+	return strings.Join(d.Others, ", ") + ": what their programs used is in these figures, too"
 }
 
 // Tables are the document's, with so many routes, processes and control groups at most. Those

@@ -16,6 +16,9 @@ import (
 func (d *Document) Text(most int) shown.Safe {
 	var b strings.Builder
 	b.WriteString(d.span() + "\n")
+	if len(d.Others) > 0 {
+		shown.Fprintf(&b, "at the same time %s\n", d.others())
+	}
 	for _, t := range d.Tables(most) {
 		b.WriteString("\n")
 		lay(&b, &t)

@@ -45,6 +45,9 @@ type Document struct {
 	// IgnoredAnnotations is how many were of no use: of processes that are not there, of too
 	// many requests at once, ends without a beginning.
 	IgnoredAnnotations int `json:"ignored_annotations"`
+	// Others are the programs that measured on the machine at the same time, at the beginning or the
+	// end. What their programs used is among the processes here, too.
+	Others []string `json:"others"`
 }
 
 // Route is all requests of one name. What no thread is known of is known by time only: then
@@ -146,6 +149,7 @@ type Process struct {
 type Run struct {
 	CgVersion, Hostname, CPUModel string
 	IntervalS                     float64
+	Others                        []string
 }
 
 // New makes the document of a snapshot. Who used nothing is left out.
@@ -158,6 +162,7 @@ func New(s *monitor.Snapshot, run Run) *Document {
 		Totals: total(s, mean(s.Total().Joules(), seconds)), Ledger: lines(s.Ledger(), s.Known()),
 		Domains: domains(s, seconds), Targets: targets(s, seconds), Cgroups: groups(s, seconds),
 		Processes: processes(s, seconds), Requests: routes(s), IgnoredAnnotations: s.Ignored,
+		Others: append([]string{}, run.Others...),
 	}
 	removed := monitor.Share{Energy: s.Removed, Ended: true}
 	for i, e := range s.Removed {

@@ -59,7 +59,7 @@ func snapshot(counts bool, method nemb.Method) *monitor.Snapshot {
 	return b.Snapshot()
 }
 
-var run = usage.Run{CgVersion: "0", Hostname: "h", CPUModel: "m", IntervalS: 1}
+var run = usage.Run{CgVersion: "0", Hostname: "h", CPUModel: "m", IntervalS: 1, Others: []string{"cg measure (pid 3)", "codegreen (pid 4)"}}
 
 func valid(t *testing.T, rules *jsonschema.Schema, b []byte) {
 	t.Helper()
