@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -33,7 +34,7 @@ const (
 
 // commands lists the commands. A new command is a new file and a line here.
 func commands() []*cli.Command {
-	return []*cli.Command{
+	all := []*cli.Command{
 		measureCommand(),
 		analyzeCommand(),
 		runCommand(),
@@ -59,6 +60,26 @@ func commands() []*cli.Command {
 		manCommand(),
 		loadCommand(),
 		measurerCommand(),
+	}
+	for _, c := range all {
+		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool {
+			return f.Names()[0] == "sensors" || f.Names()[0] == "tracker"
+		}) {
+			c.Flags = append(c.Flags, controllerFlags()...)
+		}
+	}
+	return all
+}
+
+// controllerFlags say how the management controller of the machine is reached.
+func controllerFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "bmc-url", Usage: "ask the machine's BMC at `URL` (https://HOST) for its power",
+			EnvVars: []string{"CG_BMC_URL"}},
+		&cli.StringFlag{Name: "bmc-token-file", Usage: "log in at the BMC with what `FILE` has: USER:PASSWORD, or a " +
+			"token", EnvVars: []string{"CG_BMC_TOKEN_FILE"}},
+		&cli.StringFlag{Name: "bmc-ca", Usage: "trust the certificate in `FILE` to have signed that of the BMC",
+			EnvVars: []string{"CG_BMC_CA"}},
 	}
 }
 

@@ -26,7 +26,8 @@ var groups = []struct{ title, flags string }{
 		"pty ranks instrumented ignore-failure show-output max-pairs max-time batch seed duration until-pid within " +
 		"pairs pid cgroup unit container intensity threads from"},
 	{"what is measured", "granularity include exclude max-depth overhead metric functions tracker timeseries"},
-	{"sampling", "precision sensors interval baseline noise-quality noise-cv noise-drop sysroot buffer"},
+	{"sampling", "precision sensors interval baseline noise-quality noise-cv noise-drop sysroot " +
+		"bmc-url bmc-token-file bmc-ca buffer"},
 	{"verdict", "threshold budget inconclusive validate allow-different fail-on-regression"},
 	{"output", "output json format benchfmt events export-plot export-csv export-markdown export-metrics junit save " +
 		"verbose save-instrumented output-dir suffix id append freq-write flush jsonl rotate top table value plot " +

@@ -87,14 +87,17 @@ func sysroot(c *cli.Context) (nemb.Root, error) {
 			dir = level.String("sysroot")
 		}
 	}
+	root := nemb.Root{BMC: nemb.BMC{URL: c.String("bmc-url"), TokenFile: c.String("bmc-token-file"),
+		CA: c.String("bmc-ca")}}
 	if dir == "" {
-		return nemb.Root{}, nil
+		return root, nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nemb.Root{}, fail(statusUsage, "--sysroot: %s is not a directory", dir)
 	}
-	dir, err := filepath.Abs(dir)
-	return nemb.Root{Dir: dir}, err
+	var err error
+	root.Dir, err = filepath.Abs(dir)
+	return root, err
 }
 
 // because adds the reasons to a message.

@@ -120,6 +120,11 @@ func measurerArgs(c *cli.Context, dir, board string, id ranks.Identity) []string
 			break
 		}
 	}
+	for _, f := range controllerFlags() {
+		if name := f.Names()[0]; c.String(name) != "" {
+			args = append(args, "--"+name, c.String(name))
+		}
+	}
 	if idle := c.String("baseline"); idle != "" {
 		args = append(args, "--baseline", idle)
 	}

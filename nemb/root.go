@@ -12,7 +12,17 @@ import (
 // is the live machine: /sys and /proc. Otherwise it is a captured or simulated
 // machine: Dir/sys, and Dir/proc for cpuinfo and meminfo when that folder
 // exists. Processor time is always that of the live machine.
-type Root struct{ Dir string }
+type Root struct {
+	Dir string
+	BMC BMC // of the machine
+}
+
+// BMC is the management controller of a machine, and how it is reached over the network.
+type BMC struct {
+	URL       string // https://HOST[:PORT]; "" for none
+	TokenFile string // has one line, USER:PASSWORD or the token of a session; "" asks without
+	CA        string // file of the certificate that signed the BMC's; "" is those that the system trusts
+}
 
 // Sys returns the path of a file below sysfs.
 func (r Root) Sys(elem ...string) string {

@@ -104,7 +104,7 @@ func TestSourcesDecideForThemselves(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			onlySources(t, test.all...)
-			found, err := Inspect(Root{t.TempDir()}, test.want)
+			found, err := Inspect(Root{Dir: t.TempDir()}, test.want)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,12 +127,12 @@ func TestSourceThatStandsAlone(t *testing.T) {
 		t.Errorf("%s before %s", all[0].Name, all[1].Name)
 	}
 	for _, want := range [][]string{{"a", "b"}, {"auto", "a"}} {
-		if _, err := Inspect(Root{t.TempDir()}, want); !errors.Is(err, ErrUnknownSource) || !strings.Contains(err.Error(), "a stands alone") {
+		if _, err := Inspect(Root{Dir: t.TempDir()}, want); !errors.Is(err, ErrUnknownSource) || !strings.Contains(err.Error(), "a stands alone") {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
 	for _, want := range [][]string{{"a"}, {"a", "a"}} {
-		found, err := Inspect(Root{t.TempDir()}, want)
+		found, err := Inspect(Root{Dir: t.TempDir()}, want)
 		if err != nil || len(found.Sensors) != 1 {
 			t.Errorf("%q: %v, %d sensors", want, err, len(found.Sensors))
 		}

@@ -10,4 +10,5 @@ import (
 	_ "cg/nemb/sensor/nvml"
 	_ "cg/nemb/sensor/perf"
 	_ "cg/nemb/sensor/powercap"
+	_ "cg/nemb/sensor/redfish"
 )

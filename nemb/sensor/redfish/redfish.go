@@ -1,0 +1,348 @@
+// Package redfish reads what a server draws from its power supplies, from its management
+// controller (BMC) over HTTPS, as Redfish defines it (DSP0266, DSP2046).
+package redfish
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cg/nemb"
+	"cg/nemb/sensor"
+)
+
+// name is that of the source.
+const name = "redfish"
+
+func init() {
+	nemb.Register(nemb.Source{Name: name, Open: openRedfish, Rank: 30, Opened: nemb.IfUnmeasured, Wall: true,
+		Metric: name})
+}
+
+// every is how often a BMC is asked: an answer takes one 0.1 to 1 s of its own small processor.
+const every = 2 * time.Second
+
+// What a BMC may take, and send.
+const (
+	requestWithin  = 4 * time.Second
+	openWithin     = 8 * time.Second // all requests until the meter is found
+	largestAnswer  = 1 << 20
+	largestSecret  = 4096
+	mostChassis    = 32
+	mostWatts      = 1e6
+	roots          = "/redfish/v1/Chassis"
+	authentication = "X-Auth-Token" // DSP0266, 13.3.4
+)
+
+func openRedfish(root nemb.Root) ([]nemb.Sensor, error) {
+	if root.BMC.URL == "" {
+		return nil, fmt.Errorf("redfish: no BMC is named (--bmc-url): %w", fs.ErrNotExist)
+	}
+	c, err := newClient(root.BMC)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
+	defer cancel()
+	m, err := c.find(ctx)
+	if err == nil {
+		var watts float64
+		if watts, err = m.Watts(); err == nil && watts == 0 {
+			err = sensor.Absent(sensor.ErrNoPower)
+		}
+	}
+	if err != nil {
+		c.http.CloseIdleConnections()
+		return nil, c.explain(err)
+	}
+	s := sensor.NewPower(name, every)
+	s.Add(sensor.Wall("Redfish "+c.base+m.path+", "+m.property, root.CPU()),
+		&sensor.Seldom{Meter: m, Every: every})
+	return []nemb.Sensor{s}, nil
+}
+
+// client asks one BMC.
+type client struct {
+	base           string // https://HOST[:PORT]
+	user, password string // of HTTP Basic, or
+	token          string // of a session
+	secret         string // the file that has them
+	http           http.Client
+}
+
+// newClient reads the settings. The file of the token has one line, USER:PASSWORD or the token
+// of a session, and is its owner's alone.
+func newClient(at nemb.BMC) (*client, error) {
+	u, err := url.Parse(at.URL)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" ||
+		u.RawQuery != "" {
+		return nil, errors.New("redfish: bmc-url is no address of a BMC: want https://HOST or https://HOST:PORT, " +
+			"without a user")
+	}
+	c := &client{base: "https://" + u.Host, secret: at.TokenFile}
+	if at.TokenFile != "" {
+		text, err := readSecret(at.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		var basic bool
+		if c.user, c.password, basic = strings.Cut(text, ":"); !basic {
+			c.user, c.token = "", text
+		}
+	}
+	trusted := &tls.Config{MinVersion: tls.VersionTLS12}
+	if at.CA != "" {
+		pem, err := os.ReadFile(at.CA)
+		if err != nil {
+			return nil, fmt.Errorf("redfish: bmc-ca: %w", sensor.Broken(err))
+		}
+		trusted.RootCAs = x509.NewCertPool()
+		if !trusted.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("redfish: bmc-ca: %s has no certificate in PEM", at.CA)
+		}
+	}
+	c.http = http.Client{
+		Timeout: requestWithin,
+		Transport: &http.Transport{TLSClientConfig: trusted, TLSHandshakeTimeout: requestWithin,
+			MaxIdleConnsPerHost: 1},
+		// The token is for this host alone.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+// readSecret reads the one line of a file that nobody else may read.
+func readSecret(name string) (string, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", fmt.Errorf("redfish: bmc-token-file: %w", sensor.Broken(err))
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("redfish: bmc-token-file: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", &nemb.Denied{What: "redfish: " + name, Err: fs.ErrPermission, Domains: []string{"wall"},
+			Why: "others may read the token, so it is not used", Fix: "chmod 600 " + name}
+	}
+	b, err := io.ReadAll(io.LimitReader(f, largestSecret+1))
+	text := strings.TrimSpace(string(b))
+	if err != nil || text == "" || len(b) > largestSecret || strings.ContainsAny(text, "\r\n") {
+		return "", fmt.Errorf("redfish: bmc-token-file: %s: want one line, USER:PASSWORD or the token of a session",
+			name)
+	}
+	return text, nil
+}
+
+// answered is the status of an answer that is none.
+type answered struct {
+	path   string
+	status int
+}
+
+func (a answered) Error() string {
+	return fmt.Sprintf("%s: status %d (%s)", a.path, a.status, http.StatusText(a.status))
+}
+
+// errForm is the error of an answer that is not as the schemas have it.
+var errForm = errors.New("the answer is not in the form of Redfish")
+
+// get fetches a resource of the BMC.
+func (c *client) get(ctx context.Context, path string, into any) error {
+	if !strings.HasPrefix(path, "/redfish/") {
+		return fmt.Errorf("%w: a link to %.80q", errForm, path)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return fmt.Errorf("%w: a link to %.80q", errForm, path)
+	}
+	r.Header.Set("Accept", "application/json")
+	switch {
+	case c.token != "":
+		r.Header.Set(authentication, c.token)
+	case c.user != "":
+		r.SetBasicAuth(c.user, c.password)
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, largestAnswer+1))
+	switch {
+	case answer.StatusCode != http.StatusOK:
+		return answered{path, answer.StatusCode}
+	case err != nil:
+		return err
+	case len(body) > largestAnswer:
+		return fmt.Errorf("%s: %w: it has more than %d bytes", path, errForm, largestAnswer)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%s: %w: %w", path, errForm, err)
+	}
+	return nil
+}
+
+// explain makes of an error of the way to the BMC one that says what to do.
+func (c *client) explain(err error) error {
+	var status answered
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	is := func(code int) bool { return errors.As(err, &status) && status.status == code }
+	switch {
+	case is(http.StatusUnauthorized), is(http.StatusForbidden):
+		what := "it has no token; name a file that has one (--bmc-token-file)"
+		if c.secret != "" {
+			what = "it refuses what " + c.secret + " has: the account of a user who may log in and read is enough"
+		}
+		return sensor.Fixable(fmt.Errorf("redfish: %s: %w: %s", c.base, err, what))
+	case is(http.StatusNotFound), errors.Is(err, fs.ErrNotExist):
+		return sensor.Absent(fmt.Errorf("redfish: %s: %w", c.base, err))
+	case errors.As(err, &unknown):
+		return sensor.Fixable(fmt.Errorf("redfish: %w: name the certificate of its authority, or its own, with "+
+			"--bmc-ca", err))
+	case errors.As(err, &host), errors.As(err, &invalid):
+		return sensor.Fixable(fmt.Errorf("redfish: %w: use the name that the certificate has, or give the BMC a "+
+			"new one", err))
+	case errors.Is(err, errForm):
+		return fmt.Errorf("redfish: %s: %w", c.base, err)
+	}
+	return sensor.Fixable(fmt.Errorf("redfish: %w", err))
+}
+
+type link struct {
+	ID string `json:"@odata.id"`
+}
+
+// chassis is a resource Chassis (DSP2046).
+type chassis struct {
+	Links              struct{ ComputerSystems []link }
+	EnvironmentMetrics link
+	Power              link
+}
+
+// environment is a resource EnvironmentMetrics.
+type environment struct{ PowerWatts struct{ Reading *float64 } }
+
+// power is a resource Power, which EnvironmentMetrics has taken the place of.
+type power struct {
+	PowerControl []struct{ PowerConsumedWatts *float64 }
+}
+
+func (e environment) watts() *float64 { return e.PowerWatts.Reading }
+
+// watts is the first of the power controls that has one: that of the whole chassis.
+func (p power) watts() *float64 {
+	for _, control := range p.PowerControl {
+		if control.PowerConsumedWatts != nil {
+			return control.PowerConsumedWatts
+		}
+	}
+	return nil
+}
+
+// meter is the power of one chassis.
+type meter struct {
+	client         *client
+	path, property string
+	read           func(context.Context) (*float64, error)
+}
+
+// find finds the chassis whose power is the machine's: the first that holds a computer and
+// shows a power, else the first that shows one. Others may be enclosures, disks or boards in it.
+func (c *client) find(ctx context.Context) (*meter, error) {
+	var all struct{ Members []link }
+	if err := c.get(ctx, roots, &all); err != nil {
+		return nil, err
+	}
+	var spare *meter
+	for _, member := range all.Members[:min(len(all.Members), mostChassis)] {
+		var ch chassis
+		if err := c.get(ctx, member.ID, &ch); err != nil {
+			return nil, err
+		}
+		m, err := c.meterOf(ctx, ch)
+		switch {
+		case err != nil:
+			return nil, err
+		case m != nil && len(ch.Links.ComputerSystems) > 0:
+			return m, nil
+		case m != nil && spare == nil:
+			spare = m
+		}
+	}
+	if spare == nil {
+		return nil, sensor.Absent(fmt.Errorf("%s: none of %d chassis shows its power", roots, len(all.Members)))
+	}
+	return spare, nil
+}
+
+// meterOf is what shows the power of a chassis; nil for nothing.
+func (c *client) meterOf(ctx context.Context, ch chassis) (*meter, error) {
+	for _, way := range []struct {
+		link     link
+		property string
+		read     func(context.Context, string) (*float64, error)
+	}{
+		{ch.EnvironmentMetrics, "PowerWatts", func(ctx context.Context, path string) (*float64, error) {
+			var e environment
+			err := c.get(ctx, path, &e)
+			return e.watts(), err
+		}},
+		{ch.Power, "PowerConsumedWatts", func(ctx context.Context, path string) (*float64, error) {
+			var p power
+			err := c.get(ctx, path, &p)
+			return p.watts(), err
+		}},
+	} {
+		if way.link.ID == "" {
+			continue
+		}
+		watts, err := way.read(ctx, way.link.ID)
+		var status answered
+		if errors.As(err, &status) && status.status == http.StatusNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if watts != nil {
+			return &meter{client: c, path: way.link.ID, property: way.property,
+				read: func(ctx context.Context) (*float64, error) { return way.read(ctx, way.link.ID) }}, nil
+		}
+	}
+	return nil, nil
+}
+
+// Watts is the power that the BMC shows now. None (null) and one that no machine draws are errors.
+func (m *meter) Watts() (float64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestWithin)
+	defer cancel()
+	watts, err := m.read(ctx)
+	switch {
+	case err != nil:
+		return 0, err
+	case watts == nil:
+		return 0, fmt.Errorf("%s: the BMC shows no %s now", m.path, m.property)
+	case !(*watts >= 0 && *watts <= mostWatts):
+		return 0, fmt.Errorf("%s: %s is %v: want a power", m.path, m.property, *watts)
+	}
+	return *watts, nil
+}
+
+// Close closes the connection.
+func (m *meter) Close() { m.client.http.CloseIdleConnections() }
