@@ -164,6 +164,13 @@ func (o *monitorOutputs) export(s *monitor.Snapshot, row *usage.Row) error {
 	if o.collector != nil {
 		o.collector.Add(s)
 	}
+	if o.spans != nil {
+		select {
+		case err := <-o.spans.Failed():
+			return err
+		default:
+		}
+	}
 	if o.exporter == nil {
 		return nil
 	}
