@@ -34,6 +34,9 @@ type Calls = calls.Summary
 // Times is how long single calls of a site took.
 type Times = calls.Times
 
+// TimeBin is how many calls took how long.
+type TimeBin = calls.Bin
+
 // Quantile is a time that a part of the calls of a site did not exceed.
 type Quantile = calls.Quantile
 

@@ -228,6 +228,9 @@ type Function struct {
 	MaxTimeS  float64  `json:"max_time_s"`
 	MaxRank   int      `json:"max_rank"`
 	Imbalance *float64 `json:"imbalance"`
+	// CallsTime is of the calls of CallsTimeRanks ranks together: those whose reports tell it.
+	CallsTime      *report.CallsTime `json:"calls_time,omitempty"`
+	CallsTimeRanks int               `json:"calls_time_ranks,omitempty"`
 }
 
 // MPI is what the ranks spent in a function of MPI.

@@ -64,6 +64,8 @@ type rankReport struct {
 		SelfTimeS        float64        `json:"self_time_s"`
 		InclusiveTimeS   float64        `json:"inclusive_time_s"`
 		CPUTimeS         float64        `json:"cpu_time_s"`
+
+		CallsTime *report.CallsTime `json:"calls_time"`
 	} `json:"functions"`
 	Ledger []struct {
 		Name    string        `json:"name"`
@@ -144,6 +146,10 @@ func (m *merging) add(at int, r *rankReport) {
 			m.held++
 		}
 		plus(f.InclusiveEnergyJ, g.InclusiveEnergyJ)
+		if t := g.CallsTime; t != nil && len(t.Bins) > 0 {
+			f.CallsTime = f.CallsTime.Plus(t)
+			f.CallsTimeRanks++
+		}
 	}
 	if m.held > cells {
 		m.drop()

@@ -107,7 +107,7 @@ func (d *Run) Functional() *report.Run {
 		g := report.Function{Name: f.Name, File: f.File, Line: f.Line, Language: f.Language, Kind: f.Kind,
 			Calls: f.Calls, SelfEnergyJ: f.SelfEnergyJ, SelfEnergyLoJ: f.SelfEnergyLoJ, SelfEnergyHiJ: f.SelfEnergyHiJ,
 			InclusiveEnergyJ: f.InclusiveEnergyJ, SelfTimeS: f.SelfTimeS, InclusiveTimeS: f.InclusiveTimeS,
-			CPUTimeS: f.CPUTimeS, EnergyKind: t.Kind}
+			CPUTimeS: f.CPUTimeS, EnergyKind: t.Kind, CallsTime: f.CallsTime}
 		r.Functions = append(r.Functions, g)
 	}
 	for _, l := range d.Ledger {

@@ -30,6 +30,8 @@ type Function struct {
 	InclusiveEnergyJ *Statistic `json:"inclusive_energy_j"`
 	SelfTimeS        *Statistic `json:"self_time_s"`
 	SharePercent     *float64   `json:"share_percent"` // mean self energy of the program's mean
+	// CallsTime is of the calls of all runs that count together, where it is known.
+	CallsTime *report.CallsTime `json:"calls_time,omitempty"`
 	// Verdict is that of all runs that count and called it; not told where they differ.
 	Verdict report.Verdict `json:"verdict"`
 }
@@ -42,6 +44,8 @@ type Cost struct {
 	InclusiveEnergyJ *report.Joules `json:"inclusive_energy_j"`
 	SelfTimeS        float64        `json:"self_time_s"`
 	Verdict          report.Verdict `json:"verdict"`
+
+	CallsTime *report.CallsTime `json:"calls_time,omitempty"`
 }
 
 // spot is where a function is told apart from others.
@@ -74,7 +78,8 @@ func (c *Command) costs(r *report.Run) []Cost {
 		}
 		told := &c.Functions[i]
 		told.EnergyMethod, told.TextID = f.EnergyMethod, cmp.Or(texts[key], told.TextID)
-		cost := Cost{Function: i, Calls: f.Calls, SelfTimeS: f.SelfTimeS, Verdict: cmp.Or(f.Verdict, report.NotTold)}
+		cost := Cost{Function: i, Calls: f.Calls, SelfTimeS: f.SelfTimeS, CallsTime: f.CallsTime,
+			Verdict: cmp.Or(f.Verdict, report.NotTold)}
 		if whole {
 			cost.SelfEnergyJ, cost.InclusiveEnergyJ = f.SelfEnergyJ, f.InclusiveEnergyJ
 		}
@@ -94,6 +99,7 @@ func (c *Command) costs(r *report.Run) []Cost {
 // add adds a further cost of the same function.
 func (c *Cost) add(more Cost) {
 	c.Calls, c.SelfTimeS = c.Calls+more.Calls, c.SelfTimeS+more.SelfTimeS
+	c.CallsTime = c.CallsTime.Plus(more.CallsTime)
 	sum := func(a, b *report.Joules) *report.Joules {
 		if a == nil || b == nil {
 			return nil
@@ -121,7 +127,7 @@ func (c *Command) functions(used []int) {
 	}
 	for i := range c.Functions {
 		f := &c.Functions[i]
-		f.Runs, f.Verdict, f.SharePercent = 0, "", nil
+		f.Runs, f.Verdict, f.SharePercent, f.CallsTime = 0, "", nil, nil
 		over := func(of func(Cost) *float64) *Statistic {
 			var xs []float64
 			var at []int
@@ -151,6 +157,7 @@ func (c *Command) functions(used []int) {
 				continue
 			}
 			f.Runs++
+			f.CallsTime = f.CallsTime.Plus(cost.CallsTime)
 			if f.Verdict == "" {
 				f.Verdict = cost.Verdict
 			} else if f.Verdict != cost.Verdict {

@@ -14,7 +14,13 @@ type Times struct {
 	Of          float64       // calls for which these stand: about all
 	Min, Max    time.Duration // of these
 	Median, P95 Quantile
+	// Squares is the sum over the bursts of the square of the calls that a burst stands for.
+	Squares float64
+	Bins    []Bin // the calls for which those that were timed stand, by their times, rising
 }
+
+// Bin is how many calls took From to To, in nanoseconds.
+type Bin struct{ From, To, Calls float64 }
 
 // Quantile is a time that a part of the calls did not exceed. It lies between Lo and Hi: the
 // bounds of the bins, and of what a sample of calls tells (95 %). Hi is -1 where too few
@@ -45,7 +51,15 @@ func TimesOf(of *checkpoint.Times, cost, perTick float64) Times {
 		}
 		return v
 	}
-	return Times{N: of.Exact + of.Drawn, Of: d.all, Min: span(float64(of.Least)), Max: span(float64(of.Most)),
+	var bins []Bin
+	for i, n := range of.Bins {
+		if n > 0 {
+			from, to := d.edges(i)
+			bins = append(bins, Bin{max(0, from-cost) * perTick, max(0, to-cost) * perTick, n})
+		}
+	}
+	return Times{N: of.Exact + of.Drawn, Of: d.all, Squares: of.Squares, Bins: bins,
+		Min: span(float64(of.Least)), Max: span(float64(of.Most)),
 		Median: quantile(0.5), P95: quantile(0.95)}
 }
 
@@ -76,10 +90,15 @@ func (d distribution) find(q float64) (bin int, part float64) {
 	return bin, 1
 }
 
-// bin is what the bin has in which a part of the calls ends, in ticks. A thread that is not
-// at its end yet may have a call in a bin that lies outside of the least and the most.
+// bin is what the bin has in which a part of the calls ends, in ticks.
 func (d distribution) bin(q float64) (from, to float64) {
 	i, _ := d.find(q)
+	return d.edges(i)
+}
+
+// edges are what a bin has, in ticks. A thread that is not at its end yet may have a call in a
+// bin that lies outside of the least and the most.
+func (d distribution) edges(i int) (from, to float64) {
 	a, b := checkpoint.TimeBin(i)
 	from, to = float64(a), float64(b)
 	if i == checkpoint.TimeBins-1 {

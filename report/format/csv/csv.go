@@ -75,7 +75,9 @@ func columnsOf(table string, domains []string) []string {
 			"inclusive_energy_j", "inclusive_energy_lo_j", "inclusive_energy_hi_j", "energy_kind", "energy_method",
 			"self_time_s", "inclusive_time_s", "cpu_time_s", "suspended_s", "avg_power_w", "share_percent",
 			"unresolved", "unresolved_with", "calls_cut", "call_mean_j", "call_mean_lo_j", "call_mean_hi_j", "call_n",
-			"call_min_j", "call_median_j", "call_p95_j", "call_max_j"}
+			"call_min_j", "call_median_j", "call_p95_j", "call_max_j",
+			"call_time_n", "call_time_min_s", "call_time_median_s", "call_time_median_lo_s", "call_time_median_hi_s",
+			"call_time_p95_s", "call_time_p95_lo_s", "call_time_p95_hi_s", "call_time_max_s"}
 	case "tasks":
 		return []string{"run", "name", "depth", "energy_j", "energy_lo_j", "energy_hi_j", "energy_kind",
 			"energy_method", "avg_power_w", "duration_s", "started_at", "program_energy_j", "program_energy_lo_j",
@@ -104,13 +106,14 @@ func rowsOf(r *report.Run, table string, domains []string, row func(fields ...an
 		for _, f := range r.Functions {
 			e := cmp.Or(f.CallsEnergy, &report.CallsEnergy{MeanJ: math.NaN()})
 			mean, lo, hi := means(e)
-			row(f.Name, f.File, f.Line, f.Language, f.Kind, f.Calls, f.SelfEnergyJ, f.SelfEnergyLoJ,
+			fields := []any{f.Name, f.File, f.Line, f.Language, f.Kind, f.Calls, f.SelfEnergyJ, f.SelfEnergyLoJ,
 				f.SelfEnergyHiJ,
 				f.InclusiveEnergyJ, f.InclusiveEnergyLoJ, f.InclusiveEnergyHiJ, string(f.EnergyKind),
 				f.EnergyMethod,
 				f.SelfTimeS, f.InclusiveTimeS, f.CPUTimeS, f.SuspendedS, f.AvgPowerW, f.SharePercent,
 				f.Unresolved, strings.Join(f.UnresolvedWith, " "), f.CallsCut, mean, lo, hi,
-				e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ)
+				e.N, e.MinJ, e.MedianJ, e.P95J, e.MaxJ}
+			row(append(fields, callTimes(f.CallsTime)...)...)
 		}
 	case "tasks":
 		for _, t := range r.Tasks {
@@ -147,6 +150,14 @@ func rowsOf(r *report.Run, table string, domains []string, row func(fields ...an
 	}
 }
 
+// callTimes are how long a call took; nothing where that is not known.
+func callTimes(t *report.CallsTime) []any {
+	if t == nil {
+		return make([]any, 9)
+	}
+	return []any{t.N, &t.MinS, &t.MedianS, &t.MedianLoS, t.MedianHiS, &t.P95S, &t.P95LoS, t.P95HiS, &t.MaxS}
+}
+
 // means are the energy of a call and its bounds; nil where they are not known.
 func means(e *report.CallsEnergy) (mean, lo, hi *float64) {
 	if math.IsNaN(e.MeanJ) {
@@ -158,6 +169,8 @@ func means(e *report.CallsEnergy) (mean, lo, hi *float64) {
 // cell is a value for a cell: a text is one that no spreadsheet runs.
 func cell(v any) string {
 	switch v := v.(type) {
+	case nil:
+		return ""
 	case string:
 		return shown.Cell(v)
 	case *report.Joules:

@@ -48,6 +48,7 @@ type pageFunction struct {
 	UnresolvedWith []string            `json:"unresolved_with,omitempty"`
 	CallsCut       uint64              `json:"calls_cut,omitempty"`
 	CallsEnergy    *report.CallsEnergy `json:"calls_energy,omitempty"`
+	CallsTime      *report.CallsTime   `json:"calls_time,omitempty"`
 }
 
 // pageSites are those that call paths have, and with source all of them.
@@ -100,8 +101,9 @@ type pageDomain struct {
 func functionsOf(r *report.Run, text func(string) int) pageFunctions {
 	f := pageFunctions{Name: []int{}, More: map[int]pageFunction{}}
 	for i, g := range r.Functions {
-		if g.EnergyMethod != "" || g.Unresolved != "" || g.CallsCut > 0 || g.CallsEnergy != nil {
-			f.More[i] = pageFunction{g.EnergyMethod, g.Unresolved, g.UnresolvedWith, g.CallsCut, g.CallsEnergy}
+		if g.EnergyMethod != "" || g.Unresolved != "" || g.CallsCut > 0 || g.CallsEnergy != nil || g.CallsTime != nil {
+			f.More[i] = pageFunction{g.EnergyMethod, g.Unresolved, g.UnresolvedWith, g.CallsCut, g.CallsEnergy,
+				g.CallsTime}
 		}
 		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
 			append(f.Language, text(g.Language))

@@ -321,6 +321,7 @@ func (p *printer) notes(r *report.Run) {
 	if len(r.Functions) > 0 {
 		p.note(dim, "method", methods(r))
 		p.unresolved(r)
+		p.durations(r.Functions)
 		listVerdicts(p, r.Functions, func(f report.Function) (string, report.Verdict) { return f.Name, f.Verdict })
 	}
 	if s := r.Sampler; s.Samples > 0 {

@@ -33,6 +33,7 @@ function panel(run, go) {
         line('Self time', text(figure.time(f.self_time_s))), line('Time', text(figure.time(f.inclusive_time_s))),
         known ? line('Power', (f.avg_power_w === null ? '' : m) + text(figure.power(f.avg_power_w))) : null,
         perCall(f) ? line('Each call', perCall(f)) : null,
+        f.calls_time ? line('Duration of a call', ...durations(f.calls_time)) : null,
         known && f.energy_method ? line('Found by', f.energy_method) : null,
         known && f.unresolved ? line('Not told apart', f.unresolved, f.unresolved_with ? ' with ' + f.unresolved_with.join(', ') : '') : null),
       rows('Called by', near.callers, whole), rows('Calls', near.callees, whole),
@@ -42,6 +43,47 @@ function panel(run, go) {
   cg.redraw.push(draw);
   box.start = draw;
   return box;
+}
+
+// durations tell how long calls took: the median and the 95th percentile with their bounds, and a histogram
+// of quarters of an octave, in which the bounds are lines.
+function durations(t) {
+  const words = (s) => text(figure.time(s)), upTo = (s) => s === null ? '?' : words(s);
+  const told = [
+    el('span', {}, `median ${words(t.median_s)}`), ' ', el('small', {}, `${words(t.median_lo_s)} to ${upTo(t.median_hi_s)}`), el('br', {}),
+    el('span', {}, `p95 ${words(t.p95_s)}`), ' ', el('small', {}, `${words(t.p95_lo_s)} to ${upTo(t.p95_hi_s)}`), el('br', {}),
+  ];
+  const those = el('small', {}, `${words(t.min_s)} to ${words(t.max_s)}, of ${figure.count(t.n)[0]} calls that were timed`);
+  if (!t.bins || !t.bins.length) return [...told, those];
+  const wide = 4, second = (step) => step <= 0 ? 0 : 2 ** (step / 16) * 1e-9, column = (step) => Math.floor(step / wide);
+  const first = column(t.bins.reduce((n, b) => Math.min(n, b[0]), Infinity)), last = column(t.bins.reduce((n, b) => Math.max(n, b[1]), 0));
+  const heights = Array(last - first + 1).fill(0);
+  for (const [from, to, calls] of t.bins) { // spread evenly over its steps
+    const steps = Math.max(1, to - from);
+    for (let k = 0; k < steps; k++) heights[column(from + k) - first] += calls / steps;
+  }
+  const most = greatest(heights, 0), h = 40, place = (s) => (Math.max(0, 16 * Math.log2(Math.max(s, 1e-12) * 1e9)) / wide) - first;
+  const ns = 'http://www.w3.org/2000/svg', svg = document.createElementNS(ns, 'svg');
+  const shape = (name, attributes, title) => {
+    const e = document.createElementNS(ns, name);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    if (title) { const words = document.createElementNS(ns, 'title'); words.textContent = title; e.append(words); }
+    svg.append(e);
+  };
+  svg.setAttribute('viewBox', `0 0 ${heights.length} ${h}`);
+  svg.setAttribute('preserveAspectRatio', 'none');
+  svg.setAttribute('role', 'img');
+  svg.setAttribute('aria-label', `Calls by their duration, from ${words(t.min_s)} to ${words(t.max_s)}; the median is ${words(t.median_s)}, the 95th percentile ${words(t.p95_s)}`);
+  for (const [lo, hi] of [[t.median_lo_s, t.median_hi_s], [t.p95_lo_s, t.p95_hi_s]]) {
+    const from = place(lo), to = hi === null ? heights.length : place(hi);
+    shape('rect', { x: from, y: 0, width: Math.max(.08, to - from), height: h, class: 'bounds' });
+  }
+  heights.forEach((n, i) => {
+    if (n <= 0) return;
+    const tall = Math.max(1, n / most * (h - 3));
+    shape('rect', { x: i + .06, y: h - tall, width: .88, height: tall, class: 'calls' }, `${words(second((first + i) * wide))} to ${words(second((first + i + 1) * wide))}: ${figure.count(Math.round(n))[0]} calls`);
+  });
+  return [...told, el('div', { class: 'histogram' }, svg), those];
 }
 
 // copy puts a text on the clipboard, and tells whether that was allowed.
