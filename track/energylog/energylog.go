@@ -4,7 +4,9 @@
 // What comes in is a file; what comes out are the joules of the machine since the first
 // reading, at the moment of each. Energy counters are added up where they count different
 // things: a core's is part of its package's, and a platform's has the packages in it. Where
-// a log has powers only, they are integrated. A reading that failed is left out.
+// a log has powers only, they are integrated. A reading that failed is left out. What a
+// counter counted from its last reading until it began anew is not known, and such gaps are
+// counted.
 package energylog
 
 import (
@@ -27,8 +29,10 @@ type Log struct {
 	Unix []float64
 	// Joules are since the first moment.
 	Joules []float64
-	// Kind is measured, derived or estimated.
+	// Kind is measured, derived or estimated. What is measured with gaps is derived.
 	Kind string
+	// Anew is how often a counter began anew: a gap, of which Joules have nothing.
+	Anew int
 	// Columns are those that make it up, as the file names them.
 	Columns []string
 }
@@ -122,7 +126,9 @@ func (t *table) read(chosen []column) (*Log, error) {
 			case n == 0:
 			case c.power:
 				sum += (before[i] + now[i]) / 2 * (unix - out.Unix[n-1])
-			case now[i] > before[i]: // a counter that began anew adds nothing
+			case now[i] < before[i]: // the counter began anew
+				out.Anew++
+			default:
 				sum += now[i] - before[i]
 			}
 		}
@@ -131,6 +137,9 @@ func (t *table) read(chosen []column) (*Log, error) {
 	}
 	if len(out.Unix) < 2 {
 		return nil, errors.New("it has fewer than two readings")
+	}
+	if out.Anew > 0 && out.Kind == "measured" {
+		out.Kind = "derived"
 	}
 	return out, nil
 }

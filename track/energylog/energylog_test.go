@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 		{"csv: powers only", "unix_ns,mono_ns,reading_ns,gpu-0_power_w,gpu-0_average_power_w,run\n1000000000000,1,1,100,90,\n" +
 			"1002000000000,1,1,200,90,\n", []float64{1000, 1002}, []float64{0, 300}, "derived", "gpu-0_power_w"},
 		{"csv: a counter that began anew", "unix_ns,mono_ns,reading_ns,package-0_j,run\n1000000000000,1,1,50,\n" +
-			"1001000000000,1,1,3,\n1002000000000,1,1,5,\n", []float64{1000, 1001, 1002}, []float64{0, 0, 2}, "measured", "package-0_j"},
+			"1001000000000,1,1,3,\n1002000000000,1,1,5,\n", []float64{1000, 1001, 1002}, []float64{0, 0, 2}, "derived", "package-0_j"},
 		{"jsonl", `{"columns":[{"name":"package-0_j","unit":"J","kind":"measured","source":"rapl"},{"name":"package-0_w","unit":"W","kind":"derived","source":"rapl"},{"name":"gpu-0_derived_j","unit":"J","kind":"derived","source":"nvml"}],"interval_s":1,"run":"x"}
 {"unix_ns":1000000000000,"mono_ns":1,"reading_ns":1,"package-0_j":1,"package-0_w":null,"gpu-0_derived_j":1}
 {"unix_ns":1001000000000,"mono_ns":1,"reading_ns":1,"package-0_j":null,"package-0_w":null,"gpu-0_derived_j":2}
@@ -62,6 +62,13 @@ func TestRead(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", c.what, err)
 			continue
+		}
+		anew := 0
+		if strings.Contains(c.what, "began anew") {
+			anew = 1
+		}
+		if log.Anew != anew {
+			t.Errorf("%s: %d counters began anew, want %d", c.what, log.Anew, anew)
 		}
 		if !slices.EqualFunc(log.Unix, c.unix, near) || !slices.EqualFunc(log.Joules, c.joules, near) || log.Kind != c.kind ||
 			strings.Join(log.Columns, " ") != c.columns {
