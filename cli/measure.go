@@ -91,6 +91,8 @@ interpreter cannot be run; 127 not found.`,
 			&cli.IntFlag{Name: "repeat", Value: 1,
 				Usage: "run the program `N` times and show what each function used on average, with its spread. Its " +
 					"standard input is then empty (--stdin FILE)"},
+			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"},
+				Usage: "run the program `N` times before, to warm up: these runs are kept, and are in no mean"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "benchfmt",
@@ -171,14 +173,15 @@ func flagsOf(some []*languages.Language) (flags []cli.Flag) {
 func runMeasure(c *cli.Context) error {
 	run := report.Start(c.String("granularity"), "", os.Args, Version)
 	measureProgram := measureOnce
-	if c.Int("repeat") != 1 {
+	often := c.Int("repeat") != 1 || c.IsSet("warmup")
+	if often {
 		measureProgram = measureOften
 	}
 	written := false
 	err := measureProgram(c, &written)
 	if status, why := neverRan(err); why != "" && !written && jsonOnStdout(c) && !launcher.Closed(1) {
 		run.Fail(status, why)
-		if c.Int("repeat") != 1 {
+		if often {
 			return errors.Join(err, putReport(repeated.NotStarted(run, c.Args().Slice())))
 		}
 		return errors.Join(err, putReport(run))

@@ -33,6 +33,9 @@ func refuseOfOneRun(c *cli.Context) error {
 	if n := c.Int("repeat"); n < 1 {
 		return fail(statusUsage, "--repeat: %d runs cannot be measured: use 1 or more", n)
 	}
+	if n := c.Int("warmup"); n < 0 {
+		return fail(statusUsage, "-w: %d is no number of runs: use 0 or more", n)
+	}
 	for _, f := range ofOneRun {
 		if c.IsSet(f.flag) {
 			return fail(statusUsage, "--%s and --repeat do not go together: %s", f.flag, f.why)
@@ -44,7 +47,8 @@ func refuseOfOneRun(c *cli.Context) error {
 // measuredSeries is what cg measure --repeat does.
 type measuredSeries struct {
 	program
-	runs       int
+	warmup     int // runs before those that count
+	runs       int // all of them
 	stdin      string
 	dir        string
 	keep       bool
@@ -83,7 +87,8 @@ func measureOften(c *cli.Context, written *bool) error {
 		return err
 	}
 	defer leave()
-	s := &measuredSeries{program: p, runs: c.Int("repeat"), stdin: c.String("stdin"), dir: folder.Path,
+	s := &measuredSeries{program: p, warmup: c.Int("warmup"), runs: c.Int("warmup") + c.Int("repeat"),
+		stdin: c.String("stdin"), dir: folder.Path,
 		keep: c.Bool("no-cleanup"), bench: c.String("benchfmt") != ""}
 	if s.machine, err = openMachine(ctx, c); err != nil {
 		return err
@@ -139,8 +144,11 @@ func (s *measuredSeries) run(ctx context.Context) error {
 		if asked && k > 0 {
 			sayf("run %d of %d was cut short, and is not among the figures", k+1, s.runs)
 		} else {
-			result.Add(0, k, false, r.Run)
-			s.benchmarks = append(s.benchmarks, lines...)
+			// A run that ends the series counts: there is no later one.
+			warms := k < s.warmup && r.Outcome.Result.Status == 0 && !asked
+			if result.Add(0, k, warms, r.Run); !warms {
+				s.benchmarks = append(s.benchmarks, lines...)
+			}
 		}
 		stopped = s.ended(k, r.Outcome.Result)
 		if stopped == nil && asked {
