@@ -14,8 +14,8 @@
  *   adder CHANNEL threads N M    N threads call site 7 M times each, and then end
  *   adder CHANNEL late           a thread begins while another has the only tree, and
  *                                goes on when it has ended; prints the events of both
- *   adder CHANNEL fork N         sites 1 to N call each other, and the last forks; both
- *                                processes return, and call site 7
+ *   adder CHANNEL fork N M       sites 1 to N call each other, and the last forks; both
+ *                                processes return, the child after M ticks, and call site 7
  *   adder CHANNEL pathless N     N threads call site 7 one after the other, with the
  *                                path of the trees gone after the first
  *   adder CHANNEL limited N      the same with N threads that live, and the path there,
@@ -176,12 +176,14 @@ static void fork_deep(uint64_t n, uint64_t m)
 	for (uint32_t site = 1; site <= n; site++)
 		enter(site);
 	pid_t child = fork();
+	if (!child) /* it works before its first event */
+		for (uint64_t begin = cg_tick(); cg_tick() - begin < m;)
+			;
 	for (uint32_t site = (uint32_t)n; site > 0; site--)
 		leave(site);
 	call(7);
 	if (child)
 		wait(NULL);
-	(void)m;
 }
 
 static void pathless(uint64_t n, uint64_t m)

@@ -482,6 +482,9 @@ static void cg_begin_tree(void)
 	}
 	cg_chunk *c = &t->tree->head;
 	cg_fill_header(c, CG_FIRST | CG_OTHERS, cg_missed);
+	if (t->forked) /* the time from there is that of the frame in which the process was forked */
+		c->tick = t->forked;
+	t->forked = 0;
 	cg_missed = 0;
 	uint64_t s = atomic_fetch_add(&cg_head->head, 1) + 1;
 	cg_begin_adding(c->tick);

@@ -85,6 +85,7 @@ typedef struct {
 	size_t weights_room;
 	cg_functions functions;       /* the times of their calls */
 	int stale;                    /* the tree is that of the process that forked this one */
+	uint64_t forked;              /* tick of that fork, until this thread has a tree; else 0 */
 	char *map;
 	size_t map_bytes;
 } cg_adder;
