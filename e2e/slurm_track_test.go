@@ -48,7 +48,7 @@ $CG track start -o out -i mine --tracker 0.05,rapl 2>>complaints; say "again: $?
 $CG track start -o bad --tracker 0.05,nvml-temp --within 20s 2>>complaints; say "nothing to read: $?"
 step=$($CG track start -o out --tracker 0.05,rapl)
 $CG track stop --all && say "all"
-$CG track start -o end --tracker 0.05,rapl --duration 0.3
+$CG track start -o end --tracker 0.05,rapl
 say done
 `
 
@@ -121,6 +121,10 @@ func TestTrackOfSlurm(t *testing.T) {
 	// What the recorders say at their end: they were interrupted, and have written everything.
 	if text := read("out/cg-track-" + id + ".txt"); strings.Count(text, " rows in ") != 4 {
 		t.Errorf("the recorders said %q", text)
+	}
+	// What still records when the job ends gets SIGTERM, and writes everything.
+	if !soon(func() bool { return strings.Count(read("end/cg-track-"+id+".txt"), " rows in ") == 2 }) {
+		t.Errorf("at the end of the job: %s", read("end/cg-track-"+id+".txt"))
 	}
 	complaints := read("complaints")
 	for _, want := range []string{
