@@ -22,8 +22,11 @@ repository), the version of Go, the runtimes that ride in programs, tree-sitter
 with its grammars, and the versions of what cg writes and reads. docs/versions.md
 has the rules for all of them.
 
-Exit status: 0; 2 usage.`,
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print it as JSON"}},
+Exit status: 0; 1 if the build recorded no modules for --sbom; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print it as JSON"},
+			&cli.BoolFlag{Name: "sbom", Usage: "print the modules that cg was built from, as CycloneDX JSON"},
+		},
 		Action: runVersion,
 	}
 }
@@ -31,6 +34,16 @@ Exit status: 0; 2 usage.`,
 func runVersion(c *cli.Context) error {
 	if c.Args().Present() {
 		return fail(statusUsage, "version takes no arguments: %q", c.Args().First())
+	}
+	if c.Bool("sbom") {
+		if c.Bool("json") {
+			return fail(statusUsage, "--json and --sbom are two things to print: use one")
+		}
+		b, err := version.Materials()
+		if err != nil {
+			return fail(statusFailure, "--sbom: %w", err)
+		}
+		return putJSON(b)
 	}
 	v, err := version.Of()
 	if err != nil {

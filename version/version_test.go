@@ -95,3 +95,18 @@ func TestPackagesHaveTheVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestMaterials(t *testing.T) {
+	b := materials(&debug.BuildInfo{GoVersion: "go1.26.8", Deps: []*debug.Module{
+		{Path: "git.sr.ht/~sbinet/gg", Version: "v0.6.0"},
+		{Path: "a.b/c", Version: "v1.0.0+incompatible", Replace: &debug.Module{Path: "d.e/f", Version: "v2"}},
+	}})
+	var got []string
+	for _, c := range b.Components {
+		got = append(got, c.PURL)
+	}
+	want := []string{"pkg:golang/stdlib@1.26.8", "pkg:golang/git.sr.ht/~sbinet/gg@v0.6.0", "pkg:golang/d.e/f@v2"}
+	if !slices.Equal(got, want) || b.Metadata.Component.Version != Cg {
+		t.Errorf("%q", got)
+	}
+}
