@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/pprof/profile"
@@ -316,4 +317,39 @@ func TestDownloads(t *testing.T) {
 		t.Errorf("the outermost frame is %+v", speed.Shared.Frames[stack[0]])
 	}
 	p.quiet()
+}
+
+// Every view, light and dark, has names, roles and contrast as WCAG 2.2 AA wants
+// (axe-core).
+func TestAccessible(t *testing.T) {
+	axe, err := os.ReadFile(filepath.Join(reporttest.Viewers(t), "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := browserOf(t)
+	one := reporttest.Write(t, "html", reporttest.Suite(t, nemb.Estimated), format.Options{Source: sampleSource})
+	two := reporttest.Write(t, "html", report.Several{reporttest.Scaled(t, nemb.Measured, "before", 1),
+		reporttest.Scaled(t, nemb.Measured, "after", 1.5)}, format.Options{Names: []string{"before", "after"}})
+	for name, content := range map[string][]byte{"one": one, "two": two} {
+		for _, night := range []bool{false, true} {
+			actions := []chromedp.Action{}
+			if night {
+				actions = append(actions, dark())
+			}
+			p := open(t, b, name, content, 1280, 900, actions...)
+			p.do(chromedp.Evaluate(string(axe), nil))
+			for _, view := range strings.Split(p.value(`[...document.querySelectorAll('#tabs button')].map((b) => b.dataset.tab).join()`), ",") {
+				p.tab(view)
+				if name == "one" {
+					p.do(chromedp.Evaluate(`choose(cg.data.runs[0].functions[0])`, nil))
+				}
+				var found []string
+				p.do(chromedp.Evaluate(`axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ' (' + v.impact + '): ' + n.html.slice(0, 160) + ' ' + n.failureSummary.replace(/\s+/g, ' '))))`,
+					&found, func(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }))
+				for _, f := range found {
+					t.Errorf("%s, %s, dark %v: %s", name, view, night, f)
+				}
+			}
+		}
+	}
 }
