@@ -21,10 +21,12 @@ import (
 
 	"cg/report"
 	"cg/report/cluster"
+	"cg/report/compare"
 	"cg/report/format"
 	"cg/report/repeated"
 	"cg/report/stream"
 	"cg/report/usage"
+	"cg/report/verdict"
 )
 
 func reportCommand() *cli.Command {
@@ -45,7 +47,8 @@ func reportCommand() *cli.Command {
 		Description: `RUN.json is what cg measure -o saved, or a session (docs/session.md), - for
 standard input. Nothing else is needed: a run that was saved elsewhere is shown
 here. A run of many ranks is the folder of cg measure --ranks, or what cg merge
-saved. What cg monitor -o saved is shown as text, Markdown, CSV or a page.
+saved. What cg monitor -o saved is shown as text, Markdown, CSV or a page, what
+cg gate or cg compare saved as text, Markdown, JUnit XML or a page.
 
 Formats:
 ` + strings.Join(titles, "\n") + `
@@ -192,6 +195,29 @@ func kindOf(names []string) format.Document {
 		return report.Several{}
 	case len(names) == 1 && ofRanks(names[0]):
 		return (*cluster.Run)(nil)
+	case len(names) == 1:
+		return kindIn(names[0])
+	}
+	return (*report.Run)(nil)
+}
+
+// kindIn is a document of the kind that a file holds, as far as other formats show it than
+// those of runs.
+func kindIn(name string) format.Document {
+	f, err := os.Open(name)
+	if err != nil {
+		return (*report.Run)(nil)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return (*report.Run)(nil)
+	}
+	head, err := report.HeadOf(f)
+	switch {
+	case err == nil && head.Holds["comparison"]:
+		return (*compare.Result)(nil)
+	case err == nil && head.Holds["command"] && verdict.IsSaved(f):
+		return (*verdict.Check)(nil)
 	}
 	return (*report.Run)(nil)
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -79,27 +80,35 @@ func (g *Check) JSON() ([]byte, error) {
 	return report.Encode(g)
 }
 
-// Read reads a check, and refuses what is none, and one without measurements.
-func Read(b []byte) (*Check, error) {
+// IsSaved reports whether a file holds a check, and goes back to its beginning.
+func IsSaved(f io.ReadSeeker) bool {
 	var head struct {
-		Meta *struct {
-			SchemaVersion *string `json:"schema_version"`
-			CgVersion     string  `json:"cg_version"`
-		} `json:"meta"`
-		Head *[]json.RawMessage `json:"head_measurements"`
+		Metric *string         `json:"metric"`
+		Head   json.RawMessage `json:"head_measurements"`
 	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("not a baseline: %w", report.Located(b, err))
+	err := report.Decode(f, &head)
+	_, back := f.Seek(0, io.SeekStart)
+	return err == nil && back == nil && head.Metric != nil && head.Head != nil
+}
+
+// ReadFrom reads a check to be shown, and refuses what is none.
+func ReadFrom(f io.ReadSeeker) (*Check, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
 	}
-	if head.Meta == nil || head.Meta.SchemaVersion == nil || head.Head == nil {
-		return nil, errors.New("not a baseline: make one with cg gate --save FILE")
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
 	}
-	if v := *head.Meta.SchemaVersion; !report.Reads(v) {
-		return nil, report.Unreadable(head.Meta.CgVersion, v, "save it anew")
-	}
-	g := &Check{}
-	if err := json.Unmarshal(b, g); err != nil {
-		return nil, fmt.Errorf("not a baseline: %w", report.Located(b, err))
+	return decode(b, "not a saved check")
+}
+
+// Read reads a check that others are compared with, and refuses what is none, and one
+// without measurements.
+func Read(b []byte) (*Check, error) {
+	g, err := decode(b, "not a baseline")
+	if err != nil {
+		return nil, err
 	}
 	if len(g.Result.Head) == 0 {
 		return nil, errors.New("it has no measurements")
@@ -108,6 +117,30 @@ func Read(b []byte) (*Check, error) {
 		if m.Value <= 0 || math.IsInf(m.Value, 0) {
 			return nil, fmt.Errorf("head_measurements[%d].value: %g is no measurement", i, m.Value)
 		}
+	}
+	return g, nil
+}
+
+func decode(b []byte, not string) (*Check, error) {
+	var head struct {
+		Meta *struct {
+			SchemaVersion *string `json:"schema_version"`
+			CgVersion     string  `json:"cg_version"`
+		} `json:"meta"`
+		Head *[]json.RawMessage `json:"head_measurements"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, fmt.Errorf("%s: %w", not, report.Located(b, err))
+	}
+	if head.Meta == nil || head.Meta.SchemaVersion == nil || head.Head == nil {
+		return nil, fmt.Errorf("%s: make one with cg gate --save FILE", not)
+	}
+	if v := *head.Meta.SchemaVersion; !report.Reads(v) {
+		return nil, report.Unreadable(head.Meta.CgVersion, v, "save it anew")
+	}
+	g := &Check{}
+	if err := json.Unmarshal(b, g); err != nil {
+		return nil, fmt.Errorf("%s: %w", not, report.Located(b, err))
 	}
 	return g, nil
 }

@@ -37,13 +37,13 @@ type pageFunctions struct {
 	Whole    []*uint64 `json:"inclusive_uj"`
 	SelfNs   []int64   `json:"self_ns"`
 	WholeNs  []int64   `json:"inclusive_ns"`
+	Method   []int     `json:"method"` // number of a text
 	// More is what few functions have, by their number.
 	More map[int]pageFunction `json:"more,omitempty"`
 }
 
 // pageFunction is what is told of a function besides figures that all have.
 type pageFunction struct {
-	Method         string              `json:"energy_method,omitempty"`
 	Unresolved     string              `json:"unresolved,omitempty"`
 	UnresolvedWith []string            `json:"unresolved_with,omitempty"`
 	CallsCut       uint64              `json:"calls_cut,omitempty"`
@@ -101,9 +101,14 @@ type pageDomain struct {
 func functionsOf(r *report.Run, text func(string) int) pageFunctions {
 	f := pageFunctions{Name: []int{}, More: map[int]pageFunction{}}
 	for i, g := range r.Functions {
-		if g.EnergyMethod != "" || g.Unresolved != "" || g.CallsCut > 0 || g.CallsEnergy != nil || g.CallsTime != nil {
-			f.More[i] = pageFunction{g.EnergyMethod, g.Unresolved, g.UnresolvedWith, g.CallsCut, g.CallsEnergy,
-				g.CallsTime}
+		f.Method = append(f.Method, text(g.EnergyMethod))
+		// A page that has many functions leaves out what can be computed: the mean.
+		each := g.CallsEnergy
+		if each != nil && each.N == 0 {
+			each = nil
+		}
+		if g.Unresolved != "" || g.CallsCut > 0 || each != nil || g.CallsTime != nil {
+			f.More[i] = pageFunction{g.Unresolved, g.UnresolvedWith, g.CallsCut, each, g.CallsTime}
 		}
 		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
 			append(f.Language, text(g.Language))

@@ -44,7 +44,8 @@ func init() {
 			format.Writes(iotrace.WriteHTML),
 			stream.AsRun(func(w io.Writer, r *report.Run, o format.Options) error {
 				return write(w, report.Several{r}, o)
-			}), format.Writes(writeCluster), format.Writes(writeUsage)},
+			}), format.Writes(writeCluster), format.Writes(writeUsage),
+			format.Writes(writeGate), format.Writes(writeComparison)},
 	})
 }
 

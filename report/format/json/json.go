@@ -1,4 +1,4 @@
-// Package json writes documents as cg saves them, and reads runs and repeated runs.
+// Package json writes documents as cg saves them, and reads them again.
 package json
 
 import (
@@ -24,12 +24,20 @@ func init() {
 	})
 }
 
-// read reads a run, of one rank or of many, repeated runs, or a summary of cg monitor.
+// read reads a run, of one rank or of many, repeated runs, a check of a change, a
+// comparison, or a summary of cg monitor.
 func read(f io.ReadSeeker) (format.Document, error) {
 	if usage.IsSaved(f) {
 		return usage.Read(f)
 	}
-	if head, err := report.HeadOf(f); err == nil && (head.Holds["command"] || head.Holds["measurements"]) {
+	head, err := report.HeadOf(f)
+	switch {
+	case err != nil: // which ReadFrom tells
+	case head.Holds["comparison"]:
+		return compare.Read(f)
+	case head.Holds["command"] && verdict.IsSaved(f):
+		return verdict.ReadFrom(f)
+	case head.Holds["command"] || head.Holds["measurements"]:
 		return repeated.Read(f)
 	}
 	if cluster.IsSaved(f) {

@@ -17,7 +17,7 @@ function apart(run) {
   const f = run.functions, s = run.sites, t = run.tasks;
   const program = run.totals.program_energy_j;
   run.functions = rows({
-    name: text(f.name), file: text(f.file), language: text(f.language), line: f.line, calls: f.calls,
+    name: text(f.name), file: text(f.file), language: text(f.language), energy_method: text(f.method), line: f.line, calls: f.calls,
     self_energy_j: joules(f.self_uj), self_energy_lo_j: joules(f.lo_uj), self_energy_hi_j: joules(f.hi_uj), inclusive_energy_j: joules(f.inclusive_uj),
     self_time_s: seconds(f.self_ns), inclusive_time_s: seconds(f.inclusive_ns),
   }, f.name.length);

@@ -52,9 +52,8 @@ function sortable(id, rows, columns, options) {
 // perCall tells what single calls of a function used, '' where it is not known.
 function perCall(f) {
   const e = f.calls_energy;
-  if (!e) return '';
-  const one = `${text(figure.energy(e.mean_j))} a call on average, between ${text(figure.energy(e.mean_lo_j))} and ${text(figure.energy(e.mean_hi_j))}`;
-  return e.n ? `${one}; of ${figure.count(e.n)[0]} long calls the least ${text(figure.energy(e.min_j))}, half up to ${text(figure.energy(e.median_j))}, 95 of 100 up to ${text(figure.energy(e.p95_j))}, the most ${text(figure.energy(e.max_j))} (${e.method})` : one;
+  if (!e) return f.inclusive_energy_j === null || !f.calls ? '' : `${text(figure.energy(f.inclusive_energy_j / f.calls))} a call on average`;
+  return `${text(figure.energy(e.mean_j))} a call on average, between ${text(figure.energy(e.mean_lo_j))} and ${text(figure.energy(e.mean_hi_j))}; of ${figure.count(e.n)[0]} long calls the least ${text(figure.energy(e.min_j))}, half up to ${text(figure.energy(e.median_j))}, 95 of 100 up to ${text(figure.energy(e.p95_j))}, the most ${text(figure.energy(e.max_j))} (${e.method})`;
 }
 
 function functions(run, go) {
