@@ -11,6 +11,7 @@ import (
 
 	"cg/languages"
 	"cg/near"
+	"cg/report/format"
 )
 
 // arrange puts the flags of a command in front of its arguments, where the
@@ -278,18 +279,32 @@ func flagNames(l *languages.Language) []string {
 	return names
 }
 
+// onlyOwnFlags refuses a flag that only other languages have.
+func onlyOwnFlags(c *cli.Context, l *languages.Language) error {
+	own := flagNames(l)
+	for _, other := range languages.All() {
+		for _, name := range flagNames(other) {
+			if slices.Contains(own, name) || !given(c, name) {
+				continue
+			}
+			var of []string
+			for _, k := range languages.All() {
+				if slices.Contains(flagNames(k), name) {
+					of = append(of, k.Title)
+				}
+			}
+			return fail(statusUsage, "--%s is for %s, and the target is %s", name, format.Listed(of, "and"), l.Title)
+		}
+	}
+	return nil
+}
+
 // target is the one to run, by the interpreter that was asked for or else by
 // the one that its first line names. A flag that only another language has is
 // refused.
 func target(c *cli.Context, l *languages.Language, args []string, interpreter string) (languages.Target, error) {
-	own := flagNames(l)
-	for _, other := range languages.All() {
-		for _, name := range flagNames(other) {
-			if !slices.Contains(own, name) && given(c, name) {
-				return languages.Target{},
-					fail(statusUsage, "--%s is for %s, and the target is %s", name, other.Title, l.Title)
-			}
-		}
+	if err := onlyOwnFlags(c, l); err != nil {
+		return languages.Target{}, err
 	}
 	if chosen := c.String(l.InterpreterFlag()); chosen != "" {
 		interpreter = chosen

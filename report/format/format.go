@@ -245,7 +245,7 @@ func (f Format) Writer(d Document) (Writer, error) {
 		kinds = append(kinds, w.Kind)
 	}
 	return Writer{}, fmt.Errorf("format %s cannot show %s: it shows %s; use %s", f.Name, d.Kind(),
-		either(kinds, "and"), Alternatives(Of(d)))
+		Listed(kinds, "and"), Alternatives(Of(d)))
 }
 
 // IsFolder reports whether a kind of document becomes a folder of files.
@@ -349,7 +349,7 @@ func nearest(name string, all []Format, also ...string) string {
 		names = append(names, f.Name)
 	}
 	names = append(names, also...)
-	return near.Or(name, names, "use "+either(names, "or"))
+	return near.Or(name, names, "use "+Listed(names, "or"))
 }
 
 // Alternatives names formats of which one will do.
@@ -361,11 +361,11 @@ func Names(all []Format, last string) string {
 	for _, f := range all {
 		names = append(names, f.Name)
 	}
-	return either(names, last)
+	return Listed(names, last)
 }
 
-// either joins words with a word before the last one.
-func either(words []string, last string) string {
+// Listed joins words with a word before the last one.
+func Listed(words []string, last string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}
