@@ -56,6 +56,7 @@ for name in sys.argv[1:]:
 
 cd "$work"
 export XDG_CACHE_HOME="$work/cache"
+export PYTHONDONTWRITEBYTECODE=1 # cg writes no .pyc of a module with checkpoints
 plain() {
 	"$python" -m test -v --timeout 300 "$@" </dev/null
 }
