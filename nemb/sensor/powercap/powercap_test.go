@@ -133,11 +133,15 @@ func TestDiscover(t *testing.T) {
 	}
 	found.Close()
 	// A model of the machine beside its counter would count it twice.
-	for _, beside := range []string{"estimate", "auto"} {
-		if _, err := nemb.Discover(root, []string{beside, "powercap"}); !errors.Is(err, nemb.ErrUnknownSource) {
-			t.Errorf("%s beside powercap: %v", beside, err)
-		}
+	if _, err := nemb.Discover(root, []string{"estimate", "powercap"}); !errors.Is(err, nemb.ErrUnknownSource) {
+		t.Errorf("estimate beside powercap: %v", err)
 	}
+	// What cg chooses by itself, with one that it chooses anyway, is that one, once.
+	found, err = nemb.Discover(root, []string{"auto", "powercap"})
+	if err != nil || len(found.Sensors) != 1 {
+		t.Errorf("auto with powercap: %+v, %v", found, err)
+	}
+	found.Close()
 
 	for name, text := range map[string]string{"empty": "", "garbage": "x\n", "negative": "-5\n"} {
 		os.WriteFile(root.Sys("class/powercap/intel-rapl:0:0/energy_uj"), []byte(text), 0o644)
