@@ -3,6 +3,7 @@ package doctor
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +34,8 @@ func Others() (others []string) {
 		if dir == "" {
 			continue
 		}
-		list, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("codegreen-%d.pids", os.Getuid())))
-		for line := range strings.Lines(string(list)) {
+		list := listAt(filepath.Join(dir, fmt.Sprintf("codegreen-%d.pids", os.Getuid())))
+		for line := range strings.Lines(list) {
 			word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 			pid, err := strconv.Atoi(word)
 			name := fmt.Sprintf("codegreen (pid %d)", pid)
@@ -44,6 +45,25 @@ func Others() (others []string) {
 		}
 	}
 	return others
+}
+
+// longestList is how much of a list is read, in bytes.
+const longestList = 1 << 16
+
+// listAt is the list of a file of this user, "" for everything else: others may put files there, and
+// opening a pipe waits.
+func listAt(name string) string {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	var is unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &is) != nil || is.Mode&unix.S_IFMT != unix.S_IFREG || int(is.Uid) != os.Getuid() {
+		return ""
+	}
+	list, _ := io.ReadAll(io.LimitReader(f, longestList))
+	return string(list)
 }
 
 // watcherOf is what a process measures with, "" for one that does not.
