@@ -93,7 +93,7 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	env := sessionMachine(t)
 	for i, python := range sessionPythons(t) {
-		for _, module := range []string{"test_form", "test_rules", "test_ends", "test_faults", "test_power"} {
+		for _, module := range []string{"test_form", "test_rules", "test_ends", "test_faults", "test_power", "test_requests"} {
 			t.Run(filepath.Base(python)+"/"+module, func(t *testing.T) {
 				t.Parallel() // they wait
 				cmd := exec.Command(python, "-m", "unittest", "-v", module)

@@ -14,6 +14,7 @@ from ._task import ASYNC_GENERATOR, COROUTINE, GENERATOR, _kind
 
 _connections = {}  # by the path of the socket
 _making = threading.RLock()
+_WITHOUT_SIGNAL = getattr(sockets, "MSG_NOSIGNAL", 0)  # SIGPIPE ends a program that does not ignore it
 
 
 def line(number, name, at_us, tid, cpu_ns):
@@ -81,8 +82,11 @@ class _Connection:
 
     def write(self, text):
         """Whether a line was taken, whole."""
+        s = self.socket
+        if s is None:
+            return False
         try:
-            sent = self.socket.send(text)
+            sent = s.send(text, _WITHOUT_SIGNAL)
         except BlockingIOError:
             return False
         except OSError:
@@ -95,15 +99,22 @@ class _Connection:
 
     def flush(self):
         """Says the ends that did not fit before; whether none is left."""
-        while self.unsent and self.socket is not None and self.write(self.unsent[0]):
-            self.unsent.popleft()
+        while self.unsent:
+            try:
+                text = self.unsent.popleft()  # before it is said: a signal's handler says the others
+            except IndexError:  # and it has
+                break
+            if not self.write(text):
+                if self.socket is not None:
+                    self.unsent.appendleft(text)
+                break
         return not self.unsent
 
     def begin(self, name):
         tid, cpu = _thread()
         with self.lock:
             number = next(self.numbers)
-            if self.connected() and self.flush() and self.socket is not None and self.write(
+            if self.connected() and self.flush() and self.write(
                     line(number, name, time.time_ns() // 1000, tid, cpu)):
                 return self.serial, number, tid
             self.dropped += 1
@@ -118,7 +129,7 @@ class _Connection:
             if serial != self.serial:
                 return
             text = line(number, None, time.time_ns() // 1000, tid, cpu)
-            if self.flush() and self.socket is not None and self.write(text) or serial != self.serial:
+            if self.flush() and self.write(text) or serial != self.serial:
                 return
             if len(self.unsent) >= REQUEST_UNSENT_MOST:
                 self.dropped += 1
@@ -176,6 +187,8 @@ class annotate_request:
         @codegreen.annotate_request("GET /cart")   # functions, coroutines, generators
         async def cart(): ...
 
+    One object may be entered many times, inside itself and by several threads.
+
     name    the route, not the single request
     socket  what cg monitor --socket names; else CG_SOCKET. Without one nothing is done.
 
@@ -184,19 +197,25 @@ class annotate_request:
     __slots__ = "name", "socket", "_to", "_open"
 
     def __init__(self, name, socket=None):
-        self.name, self.socket, self._to, self._open = name, socket, None, None
+        self.name, self.socket, self._to, self._open = name, socket, None, {}
 
     def __enter__(self):
         to = _to(self.socket)
         if to is not None:
             begun = to.begin(self.name)
             self._to = to
-            self._open = (begun, self._open)  # a context may be entered again inside itself
+            self._open.setdefault(threading.get_ident(), []).append(begun)
         return self
 
     def __exit__(self, *_):
-        if self._open is not None:
-            begun, self._open = self._open
+        me = threading.get_ident()
+        if me not in self._open:  # another thread leaves what one has entered
+            me = next(iter(list(self._open)), None)
+        mine = self._open.get(me)
+        if mine:
+            begun = mine.pop()
+            if not mine:
+                self._open.pop(me, None)
             if begun is not None:
                 self._to.end(begun)
         return False
