@@ -44,7 +44,7 @@ const OtherRoutes = "other"
 func RouteName(s string, most int) string {
 	s = strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd"))
 	if len(s) <= most {
-		return s
+		return strings.Clone(s) // and not what it was cut from
 	}
 	n := most
 	for !utf8.RuneStart(s[n]) {

@@ -14,11 +14,12 @@ import (
 
 // service is a machine of 20 W, all of it used by the processes 100 and 200, in virtual time.
 type service struct {
-	t    *testing.T
-	book *Book
-	r    Reading
-	now  time.Duration
-	said []Annotation
+	t      *testing.T
+	book   *Book
+	r      Reading
+	now    time.Duration
+	said   []Annotation
+	stands bool // the second counter
 }
 
 func newService(t *testing.T) *service {
@@ -48,6 +49,9 @@ func (s *service) read(after time.Duration, used ...time.Duration) *Snapshot {
 	s.r.At, s.r.Unix = at(s.now), int64(s.now)
 	s.r.Energy = []float64{20e6 * s.now.Seconds(), 10e6 * s.now.Seconds()}
 	s.r.Annotations, s.said = s.said, nil
+	if s.stands {
+		s.r.Energy[1] = 0
+	}
 	s.book.Add(&s.r)
 	s.r.Threads = nil
 	snapshot := s.book.Snapshot()

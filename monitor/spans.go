@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 
 	"cg/checkpoint"
@@ -115,7 +116,7 @@ func (b *Book) divideSpans(r *Reading) {
 			}
 		}
 		s.past[d] = slices.DeleteFunc(s.past[d], func(w *past) bool { return time.Duration(b.at-w.to) > s.keep })
-		if w := b.windows[d]; w.HasBegun() { // the window that is open
+		if w := b.windows[d]; w.HasBegun() && time.Duration(b.at-w.Last().Time) <= s.hold() { // the one that is open
 			settled = min(settled, w.Last().Time)
 		}
 	}
@@ -127,6 +128,15 @@ func (b *Book) divideSpans(r *Reading) {
 			s.waiting[p] = left
 		}
 	}
+}
+
+// hold is how long spans wait for a window that does not close, as that of a counter that stands
+// still. It is less where many wait, so that others have room.
+func (s *spans) hold() time.Duration {
+	if s.count > mostSpans/2 {
+		return settleAfter
+	}
+	return s.keep
 }
 
 func sortedProcesses(of map[*process]*pastShare) []*process {
@@ -141,7 +151,7 @@ func (b *Book) takeSpan(in *Span) bool {
 	s := &b.spans
 	in.End = min(in.End, b.at)
 	p := b.spanned(in)
-	oldest := b.at - checkpoint.Instant(s.keep)
+	oldest := b.at - checkpoint.Instant(s.keep+b.window) // it may have come just after the reading before
 	if p == nil || p.PID == b.own || in.Name == "" || s.count >= mostSpans {
 		return false
 	}
@@ -159,15 +169,13 @@ func (b *Book) takeSpan(in *Span) bool {
 	}
 	waits := false
 	for d := range s.past {
-		for _, w := range s.past[d] {
-			switch {
-			case w.to <= one.begin || w.from >= one.end:
-			case w.settled:
-				if share := w.shares[p]; share != nil {
-					w.add(d, share, one)
-				}
-			default:
+		all := s.past[d]
+		i := sort.Search(len(all), func(i int) bool { return all[i].to > one.begin })
+		for ; i < len(all) && all[i].from < one.end; i++ {
+			if !all[i].settled {
 				waits = true
+			} else if share := all[i].shares[p]; share != nil {
+				all[i].add(d, share, one)
 			}
 		}
 		open := b.windows[d]

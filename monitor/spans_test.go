@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // spanning is a service whose book remembers a minute.
@@ -129,5 +130,47 @@ func TestSpansOfAnyKind(t *testing.T) {
 	}
 	if got = s.next(); s.book.spans.count > mostSpans || got.Ignored < 2*mostSpans {
 		t.Errorf("%d spans are kept, %d ignored", s.book.spans.count, got.Ignored)
+	}
+}
+
+// A counter that stands still, which a slow one may, keeps no spans from the others for ever: the routes
+// go on.
+func TestSpansBesideACounterThatStandsStill(t *testing.T) {
+	s := spanning(t)
+	s.book.domains[1].Kind = "memory" // which has to move
+	s.stands = true
+	var got *Snapshot
+	const each, n = mostSpans / 20, 40
+	for range n {
+		for range each {
+			s.span(100, "a", s.now, s.now+time.Second)
+		}
+		got = s.next()
+	}
+	if a := routeOf(t, got, "a"); a.Count != n*each || got.Ignored != 0 || a.Joules < 10*(n-12) {
+		t.Errorf("%+v, %d ignored, want all", a, got.Ignored)
+	}
+}
+
+// A span is as old as it was when the reading before it was taken: it may have come then.
+func TestSpansBetweenReadingsThatAreFarApart(t *testing.T) {
+	s := newService(t)
+	s.book.RememberFor(10 * time.Second)
+	s.span(100, "a", 5*time.Second, 6*time.Second)
+	s.r.Last = true
+	got := s.read(time.Minute, 30*time.Second, 30*time.Second)
+	if a := routeOf(t, got, "a"); got.Ignored != 0 || a.Count != 1 || a.Cut != 0 || a.Joules != 10 {
+		t.Errorf("%+v, %d ignored", a, got.Ignored)
+	}
+}
+
+// The names of routes keep nothing of what they were cut from.
+func TestRouteNameKeepsNoMore(t *testing.T) {
+	for _, in := range []string{strings.Repeat(" ", 1000) + "a", "b" + strings.Repeat("\n", 1000), "whole"} {
+		out := RouteName(in, 200)
+		first, last := uintptr(unsafe.Pointer(unsafe.StringData(in))), uintptr(len(in))
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(out))); len(in) > 200 && at >= first && at < first+last {
+			t.Errorf("%q is a part of %d bytes", out, len(in))
+		}
 	}
 }
