@@ -43,6 +43,7 @@ const (
 	mostKept    = 50_000  // spans between two readings
 	mostClients = 256     // connections
 	longestName = 200     // bytes; what is longer is cut
+	longestID   = 200     // bytes; no container has a longer one
 	mostStreams = 16      // messages of one connection at once
 	headersFor  = 5 * time.Second
 	readFor     = 30 * time.Second
@@ -63,7 +64,7 @@ type Server struct {
 
 // Lost is what was left out.
 type Lost struct {
-	Messages int // that are none of the protocol, or too large
+	Messages int // over HTTP, that are none of the protocol, or too large; over gRPC the sender alone is told
 	Foreign  int // spans whose resource names no process of this machine
 	Dropped  int // spans that were too many at once
 }
@@ -256,8 +257,8 @@ func senderOf(attributes []*common.KeyValue) (r sender) {
 			r.container = a.GetValue().GetStringValue()
 		}
 	}
-	if r.pid > 1<<22 { // the kernel's largest (proc(5), pid_max)
-		r.pid = 0
+	if r.pid > 1<<22 || len(r.container) > longestID { // the kernel's largest (proc(5), pid_max)
+		r = sender{}
 	}
 	return r
 }

@@ -181,10 +181,11 @@ func TestHostile(t *testing.T) {
 	}
 	defer c.Close() // one that says nothing
 	for _, foreign := range []*collector.ExportTraceServiceRequest{message(1), message(1, pid(0)), message(1, pid(-5)), message(1, pid(1<<40)),
-		message(1, text("process.pid", "1")), message(1, pid(1), text("host.name", "there"))} {
+		message(1, text("process.pid", "1")), message(1, pid(1), text("host.name", "there")),
+		message(1, pid(1), text("container.id", strings.Repeat("a", 1<<20)))} {
 		s.take(foreign.ResourceSpans)
 	}
-	if all, lost := s.Take(), s.Lost(); all != nil || lost.Foreign != 6 {
+	if all, lost := s.Take(), s.Lost(); all != nil || lost.Foreign != 7 {
 		t.Errorf("%v, %+v", all, lost)
 	}
 	if answer := s.take(message(mostKept+5, pid(1)).ResourceSpans); answer.GetPartialSuccess().GetRejectedSpans() != 5 || len(s.Take()) != mostKept {
