@@ -18,13 +18,16 @@ import (
 )
 
 // monitorSignals ends ctx by the signals that end cg monitor. A hang-up is one of them where cg has a
-// terminal; else it says that the settings are to be read again.
+// terminal, unless it is ignored, as below nohup; without a terminal it says that the settings are to be
+// read again.
 func monitorSignals(c *cli.Context) (ctx context.Context, hangup chan os.Signal, stop func()) {
 	ends := []os.Signal{unix.SIGINT, unix.SIGTERM}
 	hangup = make(chan os.Signal, 1)
 	if tty, err := os.Open("/dev/tty"); err == nil {
 		tty.Close()
-		ends = append(ends, unix.SIGHUP)
+		if !signal.Ignored(unix.SIGHUP) {
+			ends = append(ends, unix.SIGHUP)
+		}
 	} else {
 		signal.Notify(hangup, unix.SIGHUP)
 	}

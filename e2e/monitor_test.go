@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -157,6 +158,49 @@ func TestMonitorService(t *testing.T) {
 func TestMonitorTerminal(t *testing.T) {
 	for _, signal := range []unix.Signal{unix.SIGINT, unix.SIGHUP} { // a hang-up ends it where there is a terminal
 		t.Run(unix.SignalName(signal), func(t *testing.T) { monitorTerminal(t, signal) })
+	}
+}
+
+// Below nohup cg monitor outlives its terminal.
+func TestMonitorBelowNohup(t *testing.T) {
+	rows := filepath.Join(t.TempDir(), "rows.jsonl")
+	monitor := monitorCommand(t, "-s", "estimate", "-i", "0.1", "--jsonl", rows)
+	cmd := exec.Command("nohup", monitor.Args...)
+	cmd.Dir = t.TempDir() // of nohup.out
+	f, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	defer cmd.Process.Kill()
+	// more waits for some rows more.
+	more := func() {
+		t.Helper()
+		before, _ := os.ReadFile(rows)
+		for deadline := time.Now().Add(time.Minute); ; {
+			now, _ := os.ReadFile(rows)
+			if bytes.Count(now, []byte("\n")) > bytes.Count(before, []byte("\n"))+2 {
+				return
+			}
+			select {
+			case err := <-ended:
+				t.Fatalf("it has ended: %v", err)
+			case <-time.After(5 * time.Millisecond):
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("there are no rows")
+			}
+		}
+	}
+	go io.Copy(io.Discard, f)
+	more()
+	cmd.Process.Signal(unix.SIGHUP)
+	more()
+	cmd.Process.Signal(unix.SIGTERM)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
