@@ -116,7 +116,8 @@ type Group struct {
 type TargetState struct {
 	Target
 	Share
-	Processes int // that are there
+	Processes int   // that are there
+	BeganUnix int64 // since when it counts, ns since 1970
 }
 
 // Known reports whether the domain's energy is known: a counter that has not moved says

@@ -36,6 +36,10 @@ func TestRetarget(t *testing.T) {
 			t.Errorf("%d targets, want %v", len(got.Targets), step.want)
 		}
 		for _, target := range got.Targets {
+			want := int64(s.now) - int64(target.Joules/10*1e9) // 10 W since then
+			if target.BeganUnix != want {
+				t.Errorf("%s began at %d, want %d", target.Name, target.BeganUnix, want)
+			}
 			if target.Joules != step.want[target.Name] {
 				t.Errorf("%s: %v J, want %v", target.Name, target.Joules, step.want)
 			}

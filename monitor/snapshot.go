@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -36,7 +37,8 @@ func (b *Book) Snapshot() *Snapshot {
 		s.Groups = append(s.Groups, Group{g.path, g.serial, b.share(s, &g.tally, true)})
 	}
 	for _, t := range b.targets {
-		state := TargetState{Target: t.Target, Share: b.share(s, &t.tally, b.over(t)), Processes: t.processes}
+		state := TargetState{Target: t.Target, Share: b.share(s, &t.tally, b.over(t)), Processes: t.processes,
+			BeganUnix: cmp.Or(t.beganUnix, b.beganUnix)}
 		if t.Kind != PID {
 			for _, p := range b.processes {
 				if !p.Over && t.holds(b.place(p.Group).path) {

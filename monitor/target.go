@@ -34,7 +34,8 @@ type Target struct {
 type target struct {
 	Target
 	tally
-	processes int // of a PID: that are there
+	processes int   // of a PID: that are there
+	beganUnix int64 // 0: with the book
 }
 
 // holds reports whether a target has a control group.
@@ -79,7 +80,8 @@ func (b *Book) Retarget(all []Target) {
 				targets = append(targets, b.targets[i])
 			}
 		} else if t.Kind != PID && !slices.ContainsFunc(targets, same) {
-			targets = append(targets, &target{Target: t, tally: tally{energy: make([]nemb.Energy, len(b.domains))}})
+			targets = append(targets, &target{Target: t, beganUnix: b.atUnix,
+				tally: tally{energy: make([]nemb.Energy, len(b.domains))}})
 		}
 	}
 	gone := func(t *target) bool { return !slices.Contains(targets, t) }

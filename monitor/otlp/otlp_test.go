@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -271,6 +272,30 @@ func TestReceiverHasTheJoules(t *testing.T) {
 			}
 		}
 		checkAttributes(t, r.requests[59])
+	}
+}
+
+// The sum of a target that was left out and is watched again is another, which begins at 0 then.
+func TestTargetsThatAreWatchedAgain(t *testing.T) {
+	w := newWorld(1)
+	w.read(10 * time.Second)
+	w.book.Retarget(nil)
+	w.read(10 * time.Second)
+	w.book.Retarget([]monitor.Target{{Kind: monitor.Unit, Name: "s0", Path: "s0.service"}})
+	snapshot := w.read(time.Second)
+	n := 0
+	for _, m := range machine(snapshot, stamps{start: time.Unix(0, begun), now: time.Unix(0, snapshot.AtUnix)}) {
+		if !strings.HasPrefix(m.Name, "cg.target.") {
+			continue
+		}
+		for _, p := range m.Data.(metricdata.Sum[float64]).DataPoints {
+			if n++; p.StartTime.UnixNano() != begun+20e9 || p.Value > 20 {
+				t.Errorf("%s: %v from %v", m.Name, p.Value, p.StartTime)
+			}
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d points", n)
 	}
 }
 

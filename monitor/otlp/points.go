@@ -37,8 +37,9 @@ type points struct {
 	series *series.Kept
 }
 
-// message is a snapshot as OpenTelemetry's metrics. Sums begin when cg began to read, those of
-// a process or control group when it got its series. An energy that is not known has no point.
+// message is a snapshot as OpenTelemetry's metrics. Sums begin when cg began to read, those of a
+// process or control group when it got its series, those of a target when it began to be watched. An
+// energy that is not known has no point.
 func (p *points) message(s *monitor.Snapshot) *metricdata.ResourceMetrics {
 	p.series.Update(s)
 	at := stamps{start: time.Unix(0, s.BeganUnix), now: time.Unix(0, s.AtUnix)}
@@ -146,9 +147,10 @@ func machine(s *monitor.Snapshot, at stamps) []metricdata.Metrics {
 	var total, ledger, targets, times []metricdata.DataPoint[float64]
 	for _, t := range series.Targets(s.Targets) {
 		who := []attribute.KeyValue{keyKind.String(string(t.Kind)), keyName.String(series.Valid(t.Name))}
-		times = append(times, at.float(t.CPU.Seconds(), who...))
+		since := at.since(t.BeganUnix)
+		times = append(times, since.float(t.CPU.Seconds(), who...))
 		if s.Known() {
-			targets = append(targets, at.float(t.Joules, append(who, keyMethod.String(share))...))
+			targets = append(targets, since.float(t.Joules, append(who, keyMethod.String(share))...))
 		}
 	}
 	if s.Known() {
