@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -149,6 +150,10 @@ func (r *rereading) targets(before []monitor.Target) (all []monitor.Target) {
 	}
 	defer host.Close()
 	resolve := func(kind monitor.Kind, name string) {
+		if strings.TrimSpace(name) == "" {
+			r.err = cmp.Or(r.err, fmt.Errorf("%s: it has no name", kind))
+			return
+		}
 		for _, t := range before {
 			if t.Kind == kind && t.Name == name {
 				all = append(all, t)

@@ -76,6 +76,7 @@ func TestMonitorReload(t *testing.T) {
 		{"[monitor]\ntop = -1\n", "the settings stay as they are: top: -1: use 0 or more"},
 		{"[monitor]\nmqtt = \"http://host\"\n", "the settings stay as they are: mqtt: no URL of a broker"},
 		{"[monitor]\ncgroup = [\"/no/such\"]\n", "the settings stay as they are: cgroup: cgroup /no/such: there is none"},
+		{"[monitor]\ncgroup = [\" \"]\n", "the settings stay as they are: cgroup: it has no name"},
 		{"[monitor]\ntop = 0\nmqtt = \"mqtt://127.0.0.1:1\"\n", "--mqtt: the broker does not answer"},
 		{"[monitor]\ntop = 0\n", "rows were not sent"},
 	} {
