@@ -279,12 +279,12 @@ func (o *monitorOutputs) close() {
 	if o.server != nil {
 		o.server.Close()
 	}
+	o.leaving.Wait() // whose last word is that the broker of now is there
 	if o.broker != nil {
 		if lost := o.broker.Close(senderPatience); lost > 0 {
 			sayf("--mqtt: %d rows were not sent", lost)
 		}
 	}
-	o.leaving.Wait()
 	o.closeRequests()
 	if o.collector != nil {
 		if lost := o.collector.Close(senderPatience); lost > 0 {

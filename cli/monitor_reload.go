@@ -78,9 +78,13 @@ func (o *monitorOutputs) reloaded(c *cli.Context, session *monitor.Session) erro
 			return fmt.Errorf("mqtt: %w", err)
 		}
 		if before != nil { // readings go on while it sends what it has
+			after := o.broker
 			o.leaving.Go(func() {
 				if lost := before.Close(senderPatience); lost > 0 {
 					sayf("--mqtt: %d rows were not sent", lost)
+				}
+				if after != nil { // both may have one state at one broker
+					after.Announce(senderPatience)
 				}
 			})
 		}

@@ -294,6 +294,14 @@ func (p *Publisher) Close(limit time.Duration) (lost int) {
 	return len(p.waiting) + p.dropped
 }
 
+// Announce says again that the publisher is online, after another one with its Status has said goodbye.
+// One that is not connected says so when it is. It waits so long at most.
+func (p *Publisher) Announce(limit time.Duration) {
+	if p.config.Status != "" && p.client.IsConnectionOpen() {
+		p.client.Publish(p.config.Status, 1, true, "online").WaitTimeout(limit)
+	}
+}
+
 // farewell says that the publisher is offline and disconnects. It waits until an instant at
 // most: a broker that takes nothing may hold even the beginning of a message.
 func (p *Publisher) farewell(end time.Time) {

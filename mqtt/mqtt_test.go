@@ -132,6 +132,30 @@ func expect(t *testing.T, lines <-chan string, want ...string) {
 	}
 }
 
+// A publisher that leaves while another has its state says offline; the other says that it is there, and
+// nothing once it has gone itself.
+func TestStateOfTwo(t *testing.T) {
+	b := newBroker(t)
+	b.start()
+	lines := b.subscribe("cg/h/#")
+	open := func(id string) *Publisher {
+		p, err := Open(Config{URL: "mqtt://" + b.address, Prefix: "cg/h", Status: "cg/h/status", ID: id, QoS: 1, Warn: func(string) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, lines, "cg/h/status online")
+		return p
+	}
+	before, after := open("cg-before"), open("cg-after")
+	before.Close(time.Minute)
+	after.Announce(time.Minute)
+	expect(t, lines, "cg/h/status offline", "cg/h/status online")
+	after.Close(time.Minute)
+	after.Announce(time.Minute)
+	expect(t, lines, "cg/h/status offline")
+	expect(t, b.subscribe("cg/h/#"), "cg/h/status offline") // it is retained
+}
+
 // What a subscriber reads is what was added, in order, also what was added while the broker
 // was away, up to a bound.
 func TestRows(t *testing.T) {
