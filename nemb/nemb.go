@@ -79,6 +79,13 @@ type Domain struct {
 	IdleShare, IdleShareMost float64
 }
 
+// UseRemembered takes the idle power that earlier runs measured, where none is known.
+func (d *Domain) UseRemembered() {
+	if r := d.Remembered; d.Base <= 0 && r.Method == IdleRemembered {
+		d.Base, d.BaseLo, d.BaseHi, d.BaseMethod = r.Power, r.Lo, r.Hi, r.Method
+	}
+}
+
 // IdlePower is what a domain draws with idle processors, in watts, with the interval in
 // which it lies.
 type IdlePower struct {

@@ -126,6 +126,7 @@ func aboutRing(domains []nemb.Domain, division *Division) ([]byte, error) {
 			Source: d.Source, PeriodNs: int64(d.Period), StepUj: d.Step, Lo: lo, Hi: hi}
 		if division != nil {
 			with := division.Domains[i]
+			with.UseRemembered()
 			of.Program, of.BaseW, of.BaseLoW, of.BaseHiW = with.Program, with.Base, with.BaseLo, with.BaseHi
 			of.IdleShare, of.IdleShareMost = with.IdleShare, with.IdleShareMost
 		}

@@ -128,11 +128,15 @@ func TestRingDivides(t *testing.T) {
 		d := &divided[i]
 		d.Program, d.Base, d.BaseLo, d.BaseHi, d.IdleShare, d.IdleShareMost = true, 100./3, 200./7, 1e-7/3, 1./3, 2./3
 	}
+	// What earlier runs measured counts where nothing was measured before this one; what they bound does not.
+	divided[0] = nemb.Domain{Remembered: nemb.IdlePower{Power: 3, Lo: 2, Hi: 4, Method: nemb.IdleRemembered}}
+	divided[1] = nemb.Domain{Remembered: nemb.IdlePower{Power: 5, Hi: 5, Method: nemb.IdleBound}, IdleShare: .25}
+	divided[2].Remembered = nemb.IdlePower{Power: 7, Lo: 6, Hi: 8, Method: nemb.IdleRemembered}
 	if err := w.divide(domains, Division{divided, 4096, time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"division":{"processors":4096,"grain_ns":1000000000}`, `"base_lo_w":28.571428571428573,`,
-		`"program":true`, `"idle_share":0.3333333333333333,"idle_share_most":0.6666666666666666}`} {
+		`"base_w":3,"base_lo_w":2,"base_hi_w":4}`, `"hi":1,"idle_share":0.25}`, `"program":true`, `"idle_share":0.3333333333333333,"idle_share_most":0.6666666666666666}`} {
 		if !strings.Contains(about(), want) {
 			t.Errorf("no %s in %s", want, about())
 		}

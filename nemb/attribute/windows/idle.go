@@ -26,9 +26,7 @@ func (w *Windows) idle(d int, e nemb.Energy, wall, busy float64) idleEnergy {
 	if w.isConstant(d) {
 		return idleEnergy{lo: 1, hi: 1}
 	}
-	if r := domain.Remembered; domain.Base <= 0 && r.Method == nemb.IdleRemembered {
-		domain.Base, domain.BaseLo, domain.BaseHi, domain.BaseMethod = r.Power, r.Lo, r.Hi, r.Method
-	}
+	domain.UseRemembered()
 	if domain.BaseHi > 0 {
 		return w.Domains[d].measuredIdle(e, wall)
 	}
