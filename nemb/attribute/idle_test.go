@@ -81,8 +81,9 @@ func TestBaseTooHigh(t *testing.T) {
 	}
 	r := a.Finish()
 	lawful(t, r)
-	want := nemb.IdlePower{Power: 10, Lo: 10, Hi: 10, Method: nemb.IdleBaseline}
-	if got := r.Idle[0]; math.Abs(got.Power-10) > 1e-9 || got.Method != want.Method || r.Total.Idle != 400e6 {
+	// The measured 45 W do not hold, and 10 W with a program are 10 W idle at most.
+	want := nemb.IdlePower{Power: 10, Hi: 10, Method: nemb.IdleBaseline}
+	if got := r.Idle[0]; math.Abs(got.Power-10) > 1e-9 || got.Lo != 0 || got.Method != want.Method || r.Total.Idle != 400e6 {
 		t.Errorf("%+v, %d uJ idle, want %+v", got, r.Total.Idle, want)
 	}
 }

@@ -170,7 +170,14 @@ func (m *Memory) Recall(domain string) nemb.IdlePower {
 		switch {
 		case !e.of(m.conditions, domain):
 		case e.Power > 0:
-			return nemb.IdlePower{Power: e.Power, Lo: e.Lo, Hi: e.Highest, Method: nemb.IdleRemembered}
+			p := nemb.IdlePower{Power: e.Power, Lo: e.Lo, Hi: e.Highest, Method: nemb.IdleRemembered}
+			if e.Bound > 0 && e.Bound < p.Power { // a later run drew less than was measured
+				p.Power, p.Hi = e.Bound, e.Bound
+				if p.Hi < p.Lo { // the measurement does not hold
+					p.Lo = 0
+				}
+			}
+			return p
 		case e.Bound > 0:
 			return nemb.IdlePower{Power: e.Bound, Hi: e.Bound, Method: nemb.IdleBound}
 		}

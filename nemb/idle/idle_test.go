@@ -45,6 +45,11 @@ func TestRecall(t *testing.T) {
 			nemb.IdlePower{Power: 5, Lo: 4.5, Hi: 6.1, Method: nemb.IdleRemembered}},
 		{nemb.IdlePower{Power: 4, Lo: 3.9, Hi: 4.1, Method: nemb.IdleBefore},
 			nemb.IdlePower{Power: 4, Lo: 3.9, Hi: 6.1, Method: nemb.IdleRemembered}},
+		{nemb.IdlePower{Power: 3.95, Hi: 3.95, Method: nemb.IdleBound},
+			nemb.IdlePower{Power: 3.95, Lo: 3.9, Hi: 3.95, Method: nemb.IdleRemembered}},
+		{nemb.IdlePower{Power: 3, Hi: 3, Method: nemb.IdleBound}, nemb.IdlePower{Power: 3, Hi: 3, Method: nemb.IdleRemembered}},
+		{nemb.IdlePower{Power: 4, Lo: 2.5, Hi: 4.1, Method: nemb.IdleBefore},
+			nemb.IdlePower{Power: 3, Hi: 3, Method: nemb.IdleRemembered}},
 	} {
 		if err := m.Note(one("package-0", step.note), at(i)); err != nil {
 			t.Fatal(err)
@@ -65,7 +70,7 @@ func TestRecall(t *testing.T) {
 	domains := []nemb.Domain{{ID: "package-0"}, {ID: "package-1"}, {ID: "package-0", Program: true},
 		{ID: "package-0", Method: nemb.Estimated}}
 	m.Set(domains)
-	if domains[0].Remembered.Power != 4 || domains[1].Remembered.Hi+domains[2].Remembered.Hi+domains[3].Remembered.Hi != 0 {
+	if domains[0].Remembered.Power != 3 || domains[1].Remembered.Hi+domains[2].Remembered.Hi+domains[3].Remembered.Hi != 0 {
 		t.Errorf("%+v", domains)
 	}
 	var none *Memory

@@ -180,7 +180,9 @@ func (w *Windows) IdlePower(d int) nemb.IdlePower {
 			p.Method = nemb.IdleBound
 		}
 	}
-	p.Lo = min(p.Lo, p.Power)
+	if p.Hi < p.Lo { // what was measured before does not hold: it may be as little as nothing
+		p.Lo = 0
+	}
 	return p
 }
 
