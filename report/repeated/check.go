@@ -67,7 +67,7 @@ func (r *Result) Check(version string) []string {
 			}
 		}
 	}
-	again, err := r.again()
+	again, err := r.again(version == r.Meta.CgVersion)
 	if err != nil {
 		return append(faults, err.Error())
 	}
@@ -125,8 +125,9 @@ func (m Measurement) check(meta report.Meta) (faults []string) {
 	return faults
 }
 
-// again is what the measurements of r come to.
-func (r *Result) again() (*Result, error) {
+// again is what the measurements of r come to. Where this cg did not compute the intervals, budgets
+// are held against those of r.
+func (r *Result) again(intervals bool) (*Result, error) {
 	out := &Result{Meta: r.Meta, Warnings: r.Warnings, Baseline: r.Baseline}
 	for _, c := range r.All() {
 		b, err := report.Encode(c)
@@ -138,7 +139,9 @@ func (r *Result) again() (*Result, error) {
 			return nil, err
 		}
 		own.AgainstFirst, own.BudgetExceeded = nil, nil
-		own.Summarize(c.Runs.WarmupIncludedInStats)
+		if own.Summarize(c.Runs.WarmupIncludedInStats); !intervals {
+			own.BudgetExceeded = own.exceeds(c.ProgramEnergyJ)
+		}
 		out.Commands = append(out.Commands, own)
 	}
 	out.Compare()

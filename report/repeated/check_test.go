@@ -85,6 +85,37 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// Another cg told by its own interval whether the budget was exceeded.
+func TestVerifyBudget(t *testing.T) {
+	r := inDomains(reporttest.Repeated(t, nemb.Measured, 5))
+	c := &r.Commands[0]
+	budget := *c.ProgramEnergyJ.CI95Lower - 0.01
+	c.BudgetJ = &budget
+	c.Summarize(false)
+	narrow, wide, exceeded, kept := *c.ProgramEnergyJ.CI95Lower, budget-1, true, false
+	for _, test := range []struct {
+		version string
+		lower   *float64
+		said    *bool
+		right   bool
+	}{
+		{r.Meta.CgVersion, &narrow, &exceeded, true}, {r.Meta.CgVersion, &narrow, &kept, false},
+		{"0.0.1", &narrow, &exceeded, true}, {"0.0.1", &narrow, &kept, false},
+		{"0.0.1", &wide, &kept, true}, {"0.0.1", &wide, &exceeded, false},
+	} {
+		c.ProgramEnergyJ.CI95Lower, c.BudgetExceeded = test.lower, test.said
+		r.Compare()
+		b, err := r.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults, err := repeated.Verify(bytes.NewReader(b), test.version)
+		if told := strings.Contains(strings.Join(faults, "\n"), "budget_exceeded"); err != nil || told == test.right {
+			t.Errorf("%s, from %g J, %v: %v, %q", test.version, *test.lower, *test.said, err, faults)
+		}
+	}
+}
+
 // Files of the older schema are verified, too.
 func TestVerifyOlder(t *testing.T) {
 	b, err := os.ReadFile("../testdata/schema1/repeated.json")

@@ -246,14 +246,23 @@ func (c *Command) Summarize(includeWarmup bool) {
 		}
 	}
 	c.functions(used)
-	if c.BudgetJ != nil && c.ProgramEnergyJ != nil && c.ProgramEnergyJ.Mean > 0 { // 0 is what no counter has seen
-		least := c.ProgramEnergyJ.Mean
-		if lo := c.ProgramEnergyJ.CI95Lower; lo != nil {
-			least = *lo
-		}
-		exceeded := least > *c.BudgetJ
-		c.BudgetExceeded = &exceeded
+	if exceeded := c.exceeds(c.ProgramEnergyJ); exceeded != nil {
+		c.BudgetExceeded = exceeded
 	}
+}
+
+// exceeds tells whether an energy is above the budget, by the lower end of its interval; nil where
+// that is not known.
+func (c *Command) exceeds(energy *Statistic) *bool {
+	if c.BudgetJ == nil || energy == nil || energy.Mean <= 0 { // 0 is what no counter has seen
+		return nil
+	}
+	least := energy.Mean
+	if energy.CI95Lower != nil {
+		least = *energy.CI95Lower
+	}
+	exceeded := least > *c.BudgetJ
+	return &exceeded
 }
 
 // Interval is that of the mean in words, "?" where it is not known.
