@@ -92,7 +92,8 @@ interpreter cannot be run; 127 not found.`,
 				Usage: "run the program `N` times and show what each function used on average, with its spread. Its " +
 					"standard input is then empty (--stdin FILE)"},
 			&cli.IntFlag{Name: "warmup", Aliases: []string{"w"},
-				Usage: "run the program `N` times before, to warm up: these runs are kept, and are in no mean"},
+				Usage: "run the program `N` times before, to warm up: these runs are kept, and are in no mean. Its " +
+					"standard input is then empty (--stdin FILE)"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
 				Usage: "write the report as JSON to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "benchfmt",
@@ -173,7 +174,7 @@ func flagsOf(some []*languages.Language) (flags []cli.Flag) {
 func runMeasure(c *cli.Context) error {
 	run := report.Start(c.String("granularity"), "", os.Args, Version)
 	measureProgram := measureOnce
-	often := c.Int("repeat") != 1 || c.IsSet("warmup")
+	often := c.Int("repeat") != 1 || c.Int("warmup") != 0
 	if often {
 		measureProgram = measureOften
 	}

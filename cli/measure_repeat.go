@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -33,22 +34,31 @@ func refuseOfOneRun(c *cli.Context) error {
 	if n := c.Int("repeat"); n < 1 {
 		return fail(statusUsage, "--repeat: %d runs cannot be measured: use 1 or more", n)
 	}
-	if n := c.Int("warmup"); n < 0 {
+	if n := c.Int("warmup"); n < 0 || n > math.MaxInt-c.Int("repeat") {
 		return fail(statusUsage, "-w: %d is no number of runs: use 0 or more", n)
 	}
 	for _, f := range ofOneRun {
 		if c.IsSet(f.flag) {
-			return fail(statusUsage, "--%s and --repeat do not go together: %s", f.flag, f.why)
+			return fail(statusUsage, "--%s and --%s do not go together: %s", f.flag, severalBy(c), f.why)
 		}
 	}
 	return nil
 }
 
+// severalBy is the flag that asks for several runs.
+func severalBy(c *cli.Context) string {
+	if c.Int("repeat") == 1 {
+		return "warmup"
+	}
+	return "repeat"
+}
+
 // measuredSeries is what cg measure --repeat does.
 type measuredSeries struct {
 	program
-	warmup     int // runs before those that count
-	runs       int // all of them
+	warmup     int    // runs before those that count
+	runs       int    // all of them
+	by         string // the flag that asks for several
 	stdin      string
 	dir        string
 	keep       bool
@@ -88,7 +98,7 @@ func measureOften(c *cli.Context, written *bool) error {
 	}
 	defer leave()
 	s := &measuredSeries{program: p, warmup: c.Int("warmup"), runs: c.Int("warmup") + c.Int("repeat"),
-		stdin: c.String("stdin"), dir: folder.Path,
+		by: severalBy(c), stdin: c.String("stdin"), dir: folder.Path,
 		keep: c.Bool("no-cleanup"), bench: c.String("benchfmt") != ""}
 	if s.machine, err = openMachine(ctx, c); err != nil {
 		return err
@@ -208,8 +218,8 @@ func (s *measuredSeries) once(ctx context.Context, k int) (r *experiment.Result,
 	x.Command.Stdin, x.MeasureIdle = in, s.idle
 	if s.stdin == "" {
 		x.Spool = func(*os.File) (*os.File, error) {
-			return nil, fail(statusUsage, "--repeat: a program that comes on standard input can be read once only: "+
-				"save it to a file")
+			return nil, fail(statusUsage, "--%s: a program that comes on standard input can be read once only: "+
+				"save it to a file", s.by)
 		}
 	}
 	r, err = x.Run(ctx)
