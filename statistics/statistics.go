@@ -34,9 +34,9 @@ type Summary struct {
 // outlier (Tukey, Exploratory Data Analysis, 1977).
 const OutlierRange = 1.5
 
-// fewResampled is how many measurements there have to be for a bootstrap of them alone: 7
-// can be drawn in 1716 ways.
-const fewResampled = 7
+// fewResampled is how many measurements there have to be for a bootstrap of them alone: 8
+// can be drawn in 6435 ways.
+const fewResampled = 8
 
 const (
 	resamples = 4000

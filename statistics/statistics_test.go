@@ -187,8 +187,9 @@ func TestMeanIntervalOfFew(t *testing.T) {
 		{"normal", .93, 0, (*rand.Rand).NormFloat64},
 		{"skewed", .85, 1, (*rand.Rand).ExpFloat64},
 		{"discrete", .9, 0, func(r *rand.Rand) float64 { return float64(r.IntN(9) - 4) }},
+		{"three values", .9, 0, func(r *rand.Rand) float64 { return float64(r.IntN(3) - 1) }},
 	} {
-		for n := 3; n <= 6; n++ {
+		for n := 3; n <= 7; n++ {
 			rng := rand.New(rand.NewPCG(7, uint64(n)))
 			covered := 0
 			for range rounds {
