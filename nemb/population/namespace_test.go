@@ -1,7 +1,9 @@
 package population
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,8 +90,10 @@ func TestNamespaceOfTheKernel(t *testing.T) {
 	}
 	outer := filepath.Join(plain.root.dir, fmt.Sprintf("cg-test-%d", os.Getpid()))
 	inner := filepath.Join(outer, "inner")
-	if err := os.MkdirAll(inner, 0o755); err != nil {
-		t.Skipf("no group can be made here: %v", err)
+	if err := os.MkdirAll(inner, 0o755); errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		t.Skipf("the kernel lets nobody make a group here: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
 	}
 	defer func() {
 		unix.Rmdir(inner)
@@ -102,9 +106,10 @@ func TestNamespaceOfTheKernel(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `echo $$ > "$0/cgroup.procs" && exec unshare --cgroup --mount "$@"`, inner, self,
 		"-test.run", "^TestNamespaceOfTheKernel$", "-test.v")
 	want := filepath.Join(plain.root.path, strings.TrimPrefix(inner, plain.root.dir))
-	cmd.Env = append(os.Environ(), "CG_TEST_GROUP="+want)
+	cmd.Env = append(os.Environ(), "CG_TEST_GROUP="+want, "LC_ALL=C")
 	out, err := cmd.CombinedOutput()
-	if err != nil && strings.Contains(string(out), "unshare:") {
+	if err != nil && strings.Contains(string(out), "unshare:") &&
+		(os.Getenv("CI") != "true" || strings.Contains(string(out), "Operation not permitted")) {
 		t.Skipf("no namespace can be made here: %s", out)
 	}
 	if err != nil || !strings.Contains(string(out), "--- PASS") {
