@@ -127,7 +127,10 @@ func (j Job) Start(ctx context.Context, r Recording) (step Step, said string, er
 		recorder.Wait()
 		close(ended)
 	}()
-	if err := j.waitReady(ctx, r, ended); err != nil {
+	if err = j.waitReady(ctx, r, ended); err == nil {
+		step, err = j.stepOf(ctx, r, ended)
+	}
+	if err != nil {
 		recorder.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-ended:
@@ -135,18 +138,32 @@ func (j Job) Start(ctx context.Context, r Recording) (step Step, said string, er
 		}
 		return step, said, fmt.Errorf("%w%s", err, lastLines(said))
 	}
+	return step, said, nil
+}
+
+// stepOf waits until Slurm lists the step of a recording.
+func (j Job) stepOf(ctx context.Context, r Recording, ended <-chan struct{}) (Step, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Within)
+	defer cancel()
+	said := errors.New("squeue does not list it")
 	for {
 		steps, err := j.Steps(ctx)
 		for _, s := range steps {
 			if s.Run == r.ID {
-				return s, said, nil
+				return s, nil
 			}
+		}
+		if err != nil && ctx.Err() == nil {
+			said = err
 		}
 		select {
 		case <-ended:
-			return step, said, fmt.Errorf("the recorders have ended%s", lastLines(said))
+			return Step{}, errors.New("the recorders have ended")
 		case <-ctx.Done():
-			return step, said, errors.Join(ctx.Err(), err)
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return Step{}, fmt.Errorf("the step is not known within %v: %w", r.Within, said)
+			}
+			return Step{}, ctx.Err()
 		case <-time.After(pollEvery):
 		}
 	}
