@@ -37,7 +37,7 @@ const every = 2 * time.Second
 // What a BMC may take, and send.
 const (
 	requestWithin  = 4 * time.Second
-	openWithin     = 8 * time.Second // all requests until the meter is found
+	openWithin     = 8 * time.Second // all requests until the first reading; discovery gives a source 10 s
 	largestAnswer  = 1 << 20
 	largestSecret  = 4096
 	mostChassis    = 32
@@ -54,15 +54,7 @@ func openRedfish(root nemb.Root) ([]nemb.Sensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
-	defer cancel()
-	m, err := c.find(ctx)
-	if err == nil {
-		var watts float64
-		if watts, err = m.Watts(); err == nil && watts == 0 {
-			err = sensor.Absent(sensor.ErrNoPower)
-		}
-	}
+	m, err := c.open(openWithin)
 	if err != nil {
 		c.http.CloseIdleConnections()
 		return nil, c.explain(err)
@@ -71,6 +63,26 @@ func openRedfish(root nemb.Root) ([]nemb.Sensor, error) {
 	s.Add(sensor.Wall("Redfish "+c.base+m.path+", "+m.property, root.CPU()),
 		&sensor.Seldom{Meter: m, Every: every})
 	return []nemb.Sensor{s}, nil
+}
+
+// open finds the meter and reads it once, all of it in a time.
+func (c *client) open(within time.Duration) (*meter, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	m, err := c.find(ctx)
+	var watts float64
+	if err == nil {
+		watts, err = m.watts(ctx)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+		return nil, fmt.Errorf("%s: the BMC has not told its power within %v: %w", c.base, within, err)
+	case err != nil:
+		return nil, err
+	case watts == 0:
+		return nil, sensor.Absent(sensor.ErrNoPower)
+	}
+	return m, nil
 }
 
 // client asks one BMC.
@@ -332,6 +344,10 @@ func (c *client) meterOf(ctx context.Context, ch chassis) (*meter, error) {
 func (m *meter) Watts() (float64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestWithin)
 	defer cancel()
+	return m.watts(ctx)
+}
+
+func (m *meter) watts(ctx context.Context) (float64, error) {
 	watts, err := m.read(ctx)
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cg/nemb"
 )
@@ -70,6 +71,8 @@ type bmc struct {
 	answers map[string]string
 	seen    http.Header // of the last request
 	t       *testing.T
+
+	slowFrom, readings int // the number of the reading from which on none is answered; 0 is never
 }
 
 func newBMC(t *testing.T, answers map[string]string, secret string) *bmc {
@@ -102,6 +105,11 @@ func (b *bmc) file(name, text string, mode os.FileMode) {
 func (b *bmc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.seen = r.Header
 	text, ok := b.answers[r.URL.Path]
+	if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/Power") {
+		if b.readings++; b.slowFrom > 0 && b.readings >= b.slowFrom {
+			text = "slow"
+		}
+	}
 	switch {
 	case !ok:
 		w.WriteHeader(http.StatusNotFound)
@@ -216,6 +224,21 @@ func TestSlow(t *testing.T) {
 	}
 	c.http.Timeout = 50_000_000 // ns
 	if _, err := c.find(t.Context()); err == nil || state(c.explain(err)) != "denied" || !strings.Contains(err.Error(), "Timeout") {
+		t.Error(err)
+	}
+}
+
+// The first reading is in the time that all of opening has: one that does not come is not waited for
+// beyond it.
+func TestSlowFirstReading(t *testing.T) {
+	b := newBMC(t, ilo, "")
+	b.slowFrom = 2 // of the readings: the first tells that there is a power
+	c, err := newClient(b.BMC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.open(300 * time.Millisecond)
+	if err == nil || state(c.explain(err)) != "denied" || !strings.Contains(err.Error(), "has not told its power within 300ms") {
 		t.Error(err)
 	}
 }
