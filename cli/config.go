@@ -278,6 +278,10 @@ func applySettings(c *cli.Context, command string) error {
 		if !ok {
 			continue
 		}
+		if c.String("config") == "" && ofTheUser(f) && filepath.Base(v.File) == projectFile {
+			return fail(statusUsage, "%s: a project cannot name the BMC that gets your password: set it in your own "+
+				"file (cg config --edit), or with --%s", origin, name)
+		}
 		for _, text := range v.Texts {
 			err := c.Set(name, text)
 			if t := typeOf(f); err != nil && t != config.Texts {
@@ -296,6 +300,12 @@ func applySettings(c *cli.Context, command string) error {
 		c.App.Metadata["from settings: "+name] = true
 	}
 	return nil
+}
+
+// ofTheUser tells whether a project's file may not set a flag: those of the BMC belong to the machine, and
+// with an address of its own a project would be sent the user's password.
+func ofTheUser(f cli.Flag) bool {
+	return slices.ContainsFunc(controllerFlags(), func(o cli.Flag) bool { return o.Names()[0] == f.Names()[0] })
 }
 
 // given tells whether a flag stands on the command line.
