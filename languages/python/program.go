@@ -106,8 +106,8 @@ func beginnings(globs []string) string {
 	return strings.Join(all, ":")
 }
 
-// packages turns the name of an installed package into globs of its files. Other names
-// are those of functions, and stay.
+// packages turns the name of an installed package, or of a module of the standard library,
+// into globs of its files. Other names are those of functions, and stay.
 func packages(t languages.Target, include []string, cache runtimes.Cache) ([]string, error) {
 	var names []string
 	for _, g := range include {
@@ -149,19 +149,22 @@ func packages(t languages.Target, include []string, cache runtimes.Cache) ([]str
 
 var packageName = pattern.Later(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 
-// folders are those of installed packages on the interpreter's path.
+// folders are those of the standard library and of installed packages on the interpreter's
+// path.
 func (p interpreter) folders() (all []string, err error) {
-	out, err := exec.Command(p.Path, "-c", "import json, sys; print(json.dumps(sys.path))").Output()
+	const program = "import json, os, sys; print(json.dumps([os.path.dirname(os.__file__)] + sys.path))"
+	out, err := exec.Command(p.Path, "-c", program).Output()
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(out, &all); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(folder string) bool {
+	installed := slices.DeleteFunc(all[1:], func(folder string) bool {
 		base := filepath.Base(folder)
 		return base != "site-packages" && base != "dist-packages"
-	}), nil
+	})
+	return append(all[:1], installed...), nil
 }
 
 // defaultName is the interpreter where none is named: python3, or python where PATH has
