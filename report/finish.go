@@ -575,7 +575,8 @@ func (r *Run) WhyNothing() string {
 		return "no file of the program that was loaded has an entry point (-g fine marks every function, --include " +
 			"other files)"
 	}
-	return "none of the modules that were loaded belongs to the program (--include NAME takes in an installed package)"
+	return "none of the modules that were loaded belongs to the program (--include NAME takes in an installed " +
+		"package)"
 }
 
 func factor(part, whole *Joules) float64 {

@@ -125,7 +125,7 @@ func TestWorkspace(t *testing.T) {
 		p.tab("flames")
 		p.is(`document.querySelector('#flames [data-value="self"]').getAttribute('aria-pressed')`, "true")
 		// An address that somebody made up does nothing.
-		p.do(chromedp.Evaluate(`location.hash = '#tab=__proto__&flame.metric=no&run=9&function=%3Cb%3E&from=x&__proto__.a=1&search=%28'`, nil))
+		p.do(chromedp.Evaluate(`location.hash = '#tab=__proto__&flame.metric=constructor&run=9&function=%3Cb%3E&from=x&__proto__.a=1&constructor.entries=x&search=%28'`, nil))
 		p.is(`document.querySelector('#tabs [aria-selected=true]').dataset.tab`, "overview")
 		p.is(chosen, "")
 		p.tab("flames")

@@ -134,7 +134,7 @@ function flames(run) {
   const whole = run.tree(), joined = folded(whole), recursive = joined !== whole;
   const known = Boolean(whole.columns.energy);
   const state = view('flame', { metric: known ? 'energy' : 'time', shape: 'icicle', recursion: 'folded' });
-  if (!whole.columns[state.metric]) state.metric = known ? 'energy' : 'time';
+  if (!Object.hasOwn(whole.columns, state.metric)) state.metric = known ? 'energy' : 'time';
   const turned = new Map();
   function load() {
     const upright = recursive && state.recursion === 'folded' ? joined : whole, callees = state.shape === 'self';

@@ -6,7 +6,7 @@ Object.assign(cg, {
   search: { words: '', hits: null, note: '' },
   range: null, // [from, to] in seconds of the run, null for all of it
   redraw: [], // what views do when one of these has changed
-  views: {}, // what is set in views, by view: it goes into the address
+  views: Object.create(null), // what is set in views, by view: it goes into the address
 });
 
 function same(a, b) { return Boolean(a && b) && a.name === b.name && a.file === b.file; }
@@ -58,7 +58,7 @@ const address = {
     cg.tab = a.get('tab') || '';
     cg.run = a.has('run') ? Number(a.get('run')) : null;
     cg.chosen = cg.range = null;
-    cg.views = {};
+    cg.views = Object.create(null);
     if (a.has('function')) cg.chosen = { name: a.get('function'), file: a.get('file') || '', line: Number(a.get('line')) || 0 };
     if (a.has('from')) {
       const range = [Number(a.get('from')), Number(a.get('to'))];
@@ -66,7 +66,7 @@ const address = {
     }
     for (const [key, value] of a) {
       const [name, what] = key.split('.');
-      if (!what || name === '__proto__') continue;
+      if (!what) continue;
       (cg.views[name] ||= Object.create(null))[what] = value;
     }
     return a.get('search') || '';
