@@ -60,17 +60,23 @@ func newGoTrees(t testing.TB, nodes, count int) *goTrees {
 	return f
 }
 
+// file makes memory that a program finds under a name, as it finds that of a launcher. A file on a disk would
+// have the program wait for the disk at its first write to each page.
 func (f *goTrees) file(t testing.TB, name string, size int) []byte {
 	t.Helper()
-	file, err := os.Create(filepath.Join(f.dir, name))
-	if err == nil {
-		err = file.Truncate(int64(size))
-	}
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	b, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	t.Cleanup(func() { unix.Close(fd) })
+	path := filepath.Join(f.dir, name)
+	if err := os.Symlink(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), path); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		t.Fatal(err)
 	}
