@@ -357,6 +357,23 @@ func TestKept(t *testing.T) {
 	if other := digestOf("-O2"); other == first {
 		t.Error("another header, the same object")
 	}
+	// What the assembler reads is in no text.
+	writeFiles(t, map[string]string{
+		"k.c": "__asm__(\".data\\n.incbin \\\"data.bin\\\"\\n.text\");\nint main(void) { for (;;) return 0; }\n"})
+	contentOf := func(data string) string {
+		t.Helper()
+		if err := os.WriteFile("data.bin", []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b := prepareTest(t, plainC, cache, languages.Target{Args: []string{"k.c"}})
+		if err := b.compile(context.Background(), false); err != nil {
+			t.Fatal(err)
+		}
+		return b.objects[0].digest
+	}
+	if contentOf("first") == contentOf("other") {
+		t.Error("another file of the assembler, the same object")
+	}
 }
 
 // Arguments: flags of the compiler, files or a folder, and the program's own.

@@ -109,15 +109,25 @@ func (u *unit) compile(ctx context.Context) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := u.digest(source, warned)
-	if o, is := u.find(key); is {
+	key, known := u.digest(source, warned), !readsMore(source)
+	if o, is := u.find(key); is && known {
 		return o, nil
 	}
 	content, o, err := u.build(ctx, name, source, warned)
 	if err != nil {
 		return nil, err
 	}
+	if !known {
+		o.path, o.digest = name+objectEnding, digest(content)
+		return o, os.WriteFile(o.path, content, 0o600)
+	}
 	return o, u.keep(key, name, content, o)
+}
+
+// readsMore reports whether the assembler reads files for a text: what they hold is in the
+// object, and not in the text.
+func readsMore(source []byte) bool {
+	return bytes.Contains(source, []byte(".incbin")) || bytes.Contains(source, []byte(".include"))
 }
 
 // digest stands for everything that an object depends on.
