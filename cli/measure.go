@@ -118,8 +118,8 @@ interpreter cannot be run; 127 not found.`,
 			&cli.StringFlag{Name: "pty", Value: "auto",
 				Usage: "give the program a terminal of its own: auto, always or never (`WHEN`)"},
 			&cli.StringSliceFlag{Name: "include",
-				Usage: "instrument files outside the program (`GLOB` with a /, or the name of an installed package or " +
-					"of a module of the standard library), or only functions of that qualified name"},
+				Usage: "instrument files outside the program (`GLOB` with a /, or the name of an installed package " +
+					"or of a module of the standard library), or only functions of that qualified name"},
 			&cli.StringSliceFlag{Name: "exclude", Usage: "leave out files or functions (`GLOB`)"},
 			&cli.IntFlag{Name: "max-depth",
 				Usage: "distinguish functions up to `N` calls deep; deeper ones count as their caller's (0: no limit)"},
