@@ -204,14 +204,14 @@ func kindOf(names []string) format.Document {
 // kindIn is a document of the kind that a file holds, as far as other formats show it than
 // those of runs.
 func kindIn(name string) format.Document {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() { // a pipe waits for its writer
+		return (*report.Run)(nil)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return (*report.Run)(nil)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return (*report.Run)(nil)
-	}
 	head, err := report.HeadOf(f)
 	switch {
 	case err == nil && head.Holds["comparison"]:
