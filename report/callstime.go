@@ -33,6 +33,7 @@ type CallsTime struct {
 
 const (
 	stepsOfOctave = 16
+	mostStep      = 64 * stepsOfOctave // some 585 years
 	// likely is how many standard deviations are the half-width of an interval of 95 %.
 	likely = 1.96
 )
@@ -56,6 +57,18 @@ func stepOf(ns float64, round func(float64) float64) float64 {
 // hundredth rounds a number of calls as it is saved.
 func hundredth(calls float64) float64 { return math.Round(calls*100) / 100 }
 
+// isBin reports whether a bin is one of CallsTime.Bins.
+func isBin(b []float64) bool {
+	return len(b) == 3 && 0 <= b[0] && b[0] <= b[1] && b[1] <= mostStep && b[0] == math.Trunc(b[0]) &&
+		b[1] == math.Trunc(b[1]) && b[2] > 0
+}
+
+// HasBins reports whether there are bins that can be added up and drawn. An older cg saved none, and a file
+// that somebody changed may have others.
+func (t *CallsTime) HasBins() bool {
+	return t != nil && len(t.Bins) > 0 && !slices.ContainsFunc(t.Bins, func(b []float64) bool { return !isBin(b) })
+}
+
 // keep adds the bins of others, and puts them in order.
 func (t *CallsTime) keep(bins [][]float64) {
 	of := map[[2]float64]float64{}
@@ -72,15 +85,14 @@ func (t *CallsTime) keep(bins [][]float64) {
 }
 
 // Plus is the times of two sets of calls of a function, nil where neither has any that can be
-// added up: an older cg did not save the bins.
+// added up (see HasBins).
 func (t *CallsTime) Plus(more *CallsTime) *CallsTime {
-	if more == nil || len(more.Bins) == 0 {
-		if t != nil && len(t.Bins) == 0 {
-			return nil
-		}
+	switch {
+	case !t.HasBins() && !more.HasBins():
+		return nil
+	case !more.HasBins():
 		return t
-	}
-	if t == nil || len(t.Bins) == 0 {
+	case !t.HasBins():
 		return more
 	}
 	sum := &CallsTime{N: t.N + more.N, MinS: min(t.MinS, more.MinS), MaxS: max(t.MaxS, more.MaxS),
@@ -166,7 +178,7 @@ func (c *check) times(field string, f Function) {
 	}
 	sum := 0.0
 	for _, b := range t.Bins {
-		if len(b) != 3 || b[0] < 0 || b[1] < b[0] || b[2] <= 0 {
+		if !isBin(b) {
 			c.fault(field+"bins", "%v is no bin of calls", b)
 			return
 		}

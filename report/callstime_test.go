@@ -84,6 +84,24 @@ func TestCallsTimesOfAnOlderFile(t *testing.T) {
 	}
 }
 
+// A file may have bins that are none: they are no part of a sum, and are found.
+func TestCallsTimesOfAChangedFile(t *testing.T) {
+	known := timesOf([]float64{100, 200})
+	for _, b := range [][]float64{{}, {1}, {1, 2}, {1, 2, 3, 4}, {-1, 2, 2}, {2, 1, 2}, {0, 1e300, 2}, {0, 1025, 2}, {.5, 1, 2},
+		{1, 2, 0}} {
+		changed := *known
+		changed.Bins = append([][]float64{b}, known.Bins...)
+		if known.Plus(&changed) != known || changed.Plus(known) != known || changed.Plus(nil) != nil ||
+			(*CallsTime)(nil).Plus(&changed) != nil {
+			t.Errorf("%v adds up", b)
+		}
+		c := check{}
+		if c.times("", Function{CallsTime: &changed}); len(c.faults) == 0 {
+			t.Errorf("%v is not found", b)
+		}
+	}
+}
+
 // Bounds become wider as they are saved, never narrower, and 0 s stays.
 func TestStepsOfTimes(t *testing.T) {
 	for _, ns := range []float64{0, .3, 1, 1.01, 2, 3, 100, 1e6, 1e12} {

@@ -146,7 +146,7 @@ func (m *merging) add(at int, r *rankReport) {
 			m.held++
 		}
 		plus(f.InclusiveEnergyJ, g.InclusiveEnergyJ)
-		if t := g.CallsTime; t != nil && len(t.Bins) > 0 {
+		if t := g.CallsTime; t.HasBins() {
 			f.CallsTime = f.CallsTime.Plus(t)
 			f.CallsTimeRanks++
 		}

@@ -98,6 +98,16 @@ type pageDomain struct {
 	W  []*float64 `json:"w"`
 }
 
+// drawn is the times of calls as the page shows them: without bins that it could not draw.
+func drawn(t *report.CallsTime) *report.CallsTime {
+	if t == nil || t.HasBins() {
+		return t
+	}
+	without := *t
+	without.Bins = nil
+	return &without
+}
+
 func functionsOf(r *report.Run, text func(string) int) pageFunctions {
 	f := pageFunctions{Name: []int{}, More: map[int]pageFunction{}}
 	for i, g := range r.Functions {
@@ -108,7 +118,7 @@ func functionsOf(r *report.Run, text func(string) int) pageFunctions {
 			each = nil
 		}
 		if g.Unresolved != "" || g.CallsCut > 0 || each != nil || g.CallsTime != nil {
-			f.More[i] = pageFunction{g.Unresolved, g.UnresolvedWith, g.CallsCut, each, g.CallsTime}
+			f.More[i] = pageFunction{g.Unresolved, g.UnresolvedWith, g.CallsCut, each, drawn(g.CallsTime)}
 		}
 		f.Name, f.File, f.Language = append(f.Name, text(g.Name)), append(f.File, text(g.File)),
 			append(f.Language, text(g.Language))

@@ -52,3 +52,15 @@ func TestDurations(t *testing.T) {
 	p.is(`document.querySelectorAll('#chosen .histogram').length`, "0")
 	p.quiet()
 }
+
+// The page gets no bins that it could not draw: a file may have any numbers.
+func TestDurationsOfAChangedFile(t *testing.T) {
+	r := lasting(t)
+	for _, bins := range [][][]float64{r.Functions[0].CallsTime.Bins, {{0, 1e300, 5}}, {{1}}} {
+		r.Functions[0].CallsTime.Bins = bins
+		shown := functionsOf(r, func(string) int { return 0 }).More[0].CallsTime
+		if want := len(bins) == 3; shown == nil || shown.N != 40 || (len(shown.Bins) == 3) != want {
+			t.Errorf("%v: %+v", bins, shown)
+		}
+	}
+}
