@@ -81,20 +81,55 @@ type Enumerated interface {
 	All() []string // every text that may stand there
 }
 
-// SchemaOf is the JSON Schema of a type of documents (json-schema.org, draft 2020-12).
+// SchemaOf is the JSON Schema of a type of documents (json-schema.org, draft 2020-12). Each type
+// in the document is written once, in $defs, and is named where it is used.
 func SchemaOf(t reflect.Type, title string) map[string]any {
-	s := schemaOf(t)
+	d := definitions{}
+	s := d.written(t)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = title + ", schema version " + SchemaVersion
+	if len(d) > 0 {
+		s["$defs"] = d
+	}
 	return s
 }
 
-// schemaOf describes a type of Run. A pointer may be null; a field without
+// definitions are the schemas of the types in a document, by the types' names.
+type definitions map[string]map[string]any
+
+// nameOf is the name of a type's definition: of a type of this package its own, of another
+// one that with its package. It is "" for a type that is written where it stands.
+func nameOf(t reflect.Type) string {
+	defined := t.Kind() == reflect.Struct || t == reflect.TypeFor[Joules]() || t == reflect.TypeFor[nemb.Method]() ||
+		t.Implements(reflect.TypeFor[Described]()) || t.Implements(reflect.TypeFor[Enumerated]())
+	switch {
+	case !defined || t.Name() == "": // of a pointer, too
+		return ""
+	case t.PkgPath() == reflect.TypeFor[Run]().PkgPath():
+		return t.Name()
+	}
+	return t.String()
+}
+
+// of describes a type where it stands.
+func (d definitions) of(t reflect.Type) map[string]any {
+	name := nameOf(t)
+	if name == "" {
+		return d.written(t)
+	}
+	if _, is := d[name]; !is {
+		d[name] = nil // of a type that has itself inside
+		d[name] = d.written(t)
+	}
+	return map[string]any{"$ref": "#/$defs/" + name}
+}
+
+// written describes a type in full. A pointer may be null; a field without
 // omitempty must be there; nothing else may.
-func schemaOf(t reflect.Type) map[string]any {
+func (d definitions) written(t reflect.Type) map[string]any {
 	switch {
 	case t == reflect.TypeFor[Joules]():
-		return map[string]any{"type": "number", "minimum": 0}
+		return map[string]any{"type": "number", "minimum": 0, "description": "J"}
 	case t.Implements(reflect.TypeFor[Described]()):
 		return reflect.Zero(t).Interface().(Described).Schema()
 	case t.Implements(reflect.TypeFor[Enumerated]()):
@@ -104,44 +139,16 @@ func schemaOf(t reflect.Type) map[string]any {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		inner := schemaOf(t.Elem())
-		return map[string]any{"anyOf": []any{inner, map[string]any{"type": "null"}}}
+		return map[string]any{"anyOf": []any{d.of(t.Elem()), map[string]any{"type": "null"}}}
 	case reflect.Struct:
 		properties, required := map[string]any{}, []string{}
-		var fields func(reflect.Type)
-		fields = func(t reflect.Type) {
-			for i := range t.NumField() {
-				f := t.Field(i)
-				if f.Anonymous {
-					if f.Type.Kind() == reflect.Pointer {
-						f.Type = f.Type.Elem()
-					}
-					had := len(required)
-					if fields(f.Type); f.Tag.Get("schema") == "optional" { // all of it is there, or none
-						required = required[:had]
-					}
-					continue
-				}
-				if !f.IsExported() {
-					continue
-				}
-				name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-				if name == "" || name == "-" {
-					continue
-				}
-				properties[name] = schemaOf(f.Type)
-				if options != "omitempty" {
-					required = append(required, name)
-				}
-			}
-		}
-		fields(t)
+		d.fields(t, properties, &required)
 		return map[string]any{"type": "object", "properties": properties, "required": required,
 			"additionalProperties": false}
 	case reflect.Map:
-		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
+		return map[string]any{"type": "object", "additionalProperties": d.of(t.Elem())}
 	case reflect.Slice:
-		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
+		return map[string]any{"type": "array", "items": d.of(t.Elem())}
 	case reflect.String:
 		return map[string]any{"type": "string"}
 	case reflect.Bool:
@@ -150,4 +157,33 @@ func schemaOf(t reflect.Type) map[string]any {
 		return map[string]any{"type": "number"}
 	}
 	return map[string]any{"type": "integer"}
+}
+
+// fields describes the fields of a struct, with those of the structs that are embedded in it.
+func (d definitions) fields(t reflect.Type, properties map[string]any, required *[]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			if f.Type.Kind() == reflect.Pointer {
+				f.Type = f.Type.Elem()
+			}
+			had := len(*required)
+			d.fields(f.Type, properties, required)
+			if f.Tag.Get("schema") == "optional" { // all of it is there, or none
+				*required = (*required)[:had]
+			}
+			continue
+		}
+		if !f.IsExported() {
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		properties[name] = d.of(f.Type)
+		if options != "omitempty" {
+			*required = append(*required, name)
+		}
+	}
 }
