@@ -1,6 +1,7 @@
 package c
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,8 @@ type parser struct {
 	dialect *dialect
 	tree    *syntax.Tree
 	funcs   []function
+	// leave says why the attributes of any declaration of a name leave its function alone.
+	leave map[string]string
 }
 
 // parse finds the functions of a text. It refuses none: what the grammar cannot place has
@@ -49,7 +52,7 @@ func (d *dialect) parse(t *text) ([]function, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", instrument.ErrSyntax, err)
 	}
-	p := &parser{text: t, dialect: d, tree: tree}
+	p := &parser{text: t, dialect: d, tree: tree, leave: declaredAlone(t.source, blanked)}
 	for i, n := range tree.Nodes {
 		if n.Type == "function_definition" || n.Type == "lambda_expression" {
 			p.function(i)
@@ -79,6 +82,9 @@ func (p *parser) function(i int) {
 	f.close = end - 1
 	f.short = p.isShort(body)
 	f.alone = attributeAlone(string(p.source[n.Start:b.Start]) + p.before(n.Start))
+	if f.alone == "" {
+		f.alone = p.leave[name]
+	}
 	if f.alone == "" && p.dialect.scoped {
 		f.alone = p.scopedAlone(i, body)
 	}
@@ -125,27 +131,71 @@ var alone = []struct{ word, why string }{
 
 // attributeAlone says why the attributes of a declaration leave its function alone.
 func attributeAlone(declaration string) (why string) {
-	b := []byte(declaration)
-	scan(b, func(start, end int) int {
-		if w := string(b[start:end]); w != "__attribute__" && w != "__attribute" {
-			return end
-		}
-		close := closing(b, end)
-		if close < 0 {
-			return end
-		}
-		inside := b[end:close]
-		scan(inside, func(start, end int) int {
+	attributesAlone([]byte(declaration), func(_ int, because string) { why = because })
+	return why
+}
+
+// attributesAlone finds the attributes, __attribute__((...)) and [[...]], that leave a function
+// alone.
+func attributesAlone(b []byte, f func(at int, why string)) {
+	look := func(at, end int) {
+		scan(b[at:end], func(from, to int) int {
 			for _, a := range alone {
-				if strings.Trim(string(inside[start:end]), "_") == a.word {
-					why = a.why
+				if strings.Trim(string(b[at+from:at+to]), "_") == a.word {
+					f(at, a.why)
 				}
+			}
+			return to
+		})
+	}
+	for at := 0; at < len(b); {
+		if next := skip(b, at); next > at {
+			at = next
+			continue
+		}
+		begin, end := at, at+1
+		switch {
+		case b[at] == '[' && end < len(b) && b[end] == '[':
+		case isWord(b[at]):
+			for end < len(b) && isWord(b[end]) {
+				end++
+			}
+			if w := string(b[at:end]); w != "__attribute__" && w != "__attribute" {
+				at = end
+				continue
+			}
+			begin = end
+		default:
+			at = end
+			continue
+		}
+		at = end
+		if close := closing(b, begin); close > 0 {
+			look(begin, close)
+			at = close
+		}
+	}
+}
+
+// declaredAlone are the names that a declaration with such an attribute has, a definition or
+// not: gcc takes the attributes of all of them. blanked is the text as the grammar gets it,
+// without headers of the system.
+func declaredAlone(source, blanked []byte) map[string]string {
+	names := map[string]string{}
+	attributesAlone(source, func(at int, why string) {
+		from := bytes.LastIndexAny(source[:at], ";{}") + 1
+		to := len(source)
+		if n := bytes.IndexAny(source[at:], ";{"); n >= 0 {
+			to = at + n
+		}
+		scan(blanked[from:to], func(start, end int) int {
+			if rest := bytes.TrimLeft(blanked[from+end:to], " \t\n"); len(rest) > 0 && rest[0] == '(' {
+				names[string(blanked[from+start:from+end])] = why
 			}
 			return end
 		})
-		return close
 	})
-	return why
+	return names
 }
 
 // isShort reports whether a body has no loop, no call and no jump back, and little else.

@@ -35,6 +35,11 @@ func TestPlan(t *testing.T) {
 			languagetest.Fine, ""),
 		planCase("left alone", "__attribute__((naked)) void f(void) { }\nvoid __attribute__((__interrupt__)) g(void) { }\n",
 			languagetest.Fine, ""),
+		planCase("left alone by a declaration before, by another name's not",
+			"int f(int n) __attribute__((naked));\nint f(int n) { return n; }\nint g(int n) { return n; }\n", languagetest.Fine,
+			"3:15-3:26 g"),
+		planCase("left alone in brackets", "[[gnu::naked]] int f(int n) { return n; }\nint g(int n) { return n; }\n",
+			languagetest.Fine, "2:15-2:26 g"),
 		planCase("left out", "void f(void) { }\nvoid g(void) { }\n", instrument.Options{Granularity: instrument.Fine,
 			Exclude: []string{"f"}}, "2:15-2:16 g"),
 		planCase("braces in texts", "char *f(void) { return \"}\"; /* } */ }\n", languagetest.Fine, "1:16-1:37 f"),
@@ -73,6 +78,17 @@ func TestUnitPlan(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) || p.path != "/p/m.c" {
 			t.Errorf("%q\nwant\n%q, %s", got, want, p.path)
 		}
+	}
+}
+
+// A line of a raw string that begins with # is no directive.
+func TestRawStringsStay(t *testing.T) {
+	text := "# 1 \"m.cpp\"\nconst char *shader = R\"(\n#ifdef A\n#endif)\";\n#pragma once\n" +
+		"int f(int n) { while (n) n--; return n; }\n"
+	w := owner{dir: "/p", folders: []string{"/p"}, options: languagetest.Fine}
+	p, err := plusPlus.planUnit([]byte(text), w, true, nil)
+	if err != nil || len(p.funcs) != 1 || p.funcs[0].name != "f" {
+		t.Errorf("%+v, %v", p.funcs, err)
 	}
 }
 

@@ -156,15 +156,22 @@ func (t *text) blankDirectives(out []byte) {
 			blank(out[r.start:end])
 		}
 	}
-	for at := 0; at < len(out); {
-		end := len(out)
-		if n := bytes.IndexByte(out[at:], '\n'); n >= 0 {
-			end = at + n
-		}
-		if line := bytes.TrimLeft(out[at:end], " \t"); len(line) > 0 && line[0] == '#' {
+	for at, first := 0, true; at < len(out); { // first: nothing but spaces stands before it in its line
+		if first && out[at] == '#' {
+			end := len(out)
+			if n := bytes.IndexByte(out[at:], '\n'); n >= 0 {
+				end = at + n
+			}
 			blank(out[at:end])
+			at = end
+			continue
 		}
-		at = end + 1
+		if next := skip(out, at); next > at {
+			at, first = next, false
+			continue
+		}
+		first = out[at] == '\n' || first && (out[at] == ' ' || out[at] == '\t')
+		at++
 	}
 }
 
