@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/shlex"
+
 	"cg/languages"
 )
 
@@ -50,6 +52,7 @@ var refusedFlags = map[string]string{
 	"-M":      "nothing would run",
 	"-MM":     "nothing would run",
 	"-shared": "nothing that runs by itself",
+	"-P":      "cg finds the program's functions by the line markers that it takes away",
 	"-x":      "the ending of a file says its language",
 	"-o":      "the program is built into cg's own folder; the compiler makes one without checkpoints",
 }
@@ -57,7 +60,11 @@ var refusedFlags = map[string]string{
 // parseArguments parses a command line.
 func (d *dialect) parseArguments(t languages.Target) (a arguments, err error) {
 	for _, from := range []string{d.flags, "CPPFLAGS", "LDFLAGS", "LDLIBS"} {
-		a.flags = append(a.flags, strings.Fields(os.Getenv(from))...)
+		words, err := splitWords(os.Getenv(from))
+		if err != nil {
+			return a, languages.Refuse(2, "%s: %v", from, err)
+		}
+		a.flags = append(a.flags, words...)
 	}
 	given, err := splitWords(t.Flags["build-flags"])
 	if err != nil {
@@ -75,12 +82,12 @@ func (d *dialect) parseArguments(t languages.Target) (a arguments, err error) {
 		}
 		given, args = append(given, args[:more]...), args[more:]
 	}
-	for _, flag := range given {
+	a.flags = append(a.flags, given...)
+	for _, flag := range a.flags {
 		if why := refusedFlags[flag]; why != "" {
 			return a, languages.Refuse(2, "%s: %s", flag, why)
 		}
 	}
-	a.flags = append(a.flags, given...)
 	if len(args) == 0 {
 		return a, languages.Refuse(2, "nothing to run: name %s", d.targets())
 	}
@@ -177,30 +184,11 @@ func without(flags []string, leaves func(flag string) (more int, is bool)) (out 
 	return out
 }
 
-// splitWords splits flags at spaces; what stands in quotes is one word, as for a shell.
-func splitWords(s string) (words []string, err error) {
-	word, in, quote := "", false, rune(0)
-	for _, c := range s {
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word += string(c)
-		case c == '\'' || c == '"':
-			quote, in = c, true
-		case c == ' ' || c == '\t' || c == '\n':
-			if in {
-				words, word, in = append(words, word), "", false
-			}
-		default:
-			word, in = word+string(c), true
-		}
-	}
-	if quote != 0 {
+// splitWords splits flags as a shell does, which make gives them to.
+func splitWords(s string) ([]string, error) {
+	words, err := shlex.Split(s)
+	if err != nil { // the one error that it has
 		return nil, fmt.Errorf("a quote is not closed: %s", s)
-	}
-	if in {
-		words = append(words, word)
 	}
 	return words, nil
 }

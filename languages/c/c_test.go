@@ -382,10 +382,18 @@ func TestArguments(t *testing.T) {
 	for _, name := range []string{"CFLAGS", "CPPFLAGS", "LDFLAGS", "LDLIBS"} {
 		t.Setenv(name, "")
 	}
+	t.Setenv("CFLAGS", `-DX='"a b"'`)
+	if a, err := plainC.parseArguments(languages.Target{Args: []string{"a.c"}}); err != nil ||
+		!slices.Equal(a.flags, []string{`-DX="a b"`}) {
+		t.Errorf("%v %q", err, a.flags)
+	}
+	t.Setenv("CFLAGS", "")
 	t.Setenv("LDLIBS", "-lz")
 	for _, c := range []struct{ flags, line, files, args, all string }{
 		{"", "a.c b.c one two.c", "a.c b.c", "one two.c", "-lz"},
 		{"-DX='a b'", "-O2 -I inc d one", "d/sub/y.c d/x.c", "one", "-lz -DX=a b -O2 -I inc"},
+		{`-DX=\"a\"`, "a.c", "a.c", "", `-lz -DX="a"`},
+		{"-P", "a.c", "", "", "-P: cg finds the program's functions by the line markers"},
 		{"", "", "", "", "nothing to run"},
 		{"", "n", "", "", "n: no C files in it"},
 		{"", "b.txt", "", "", "b.txt: no C file"},
