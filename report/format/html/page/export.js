@@ -11,7 +11,7 @@ const files = {
   // json is what the page shows of functions, tasks and totals.
   json(run) {
     const { meta, totals, ledger, functions, tasks, warnings } = run;
-    return JSON.stringify({ meta, totals, ledger, functions: functions.map(({ ...f }) => f), tasks, warnings }, null, 2) + '\n';
+    return JSON.stringify({ meta, totals, ledger, functions, tasks, warnings }, null, 2) + '\n';
   },
   // speedscope is the file format of speedscope (www.speedscope.app/file-format-schema.json),
   // one profile of time, with weights in seconds. It has no unit for energy, so joules are
@@ -40,10 +40,10 @@ const files = {
   // nanoseconds and microjoules of each path.
   pprof(run) {
     const t = run.tree(), strings = [''], numbers = new Map([['', 0]]);
-    const text_ = (s) => { let n = numbers.get(s); if (n === undefined) { n = strings.length; numbers.set(s, n); strings.push(s); } return n; };
+    const numberOf = (s) => { let n = numbers.get(s); if (n === undefined) { n = strings.length; numbers.set(s, n); strings.push(s); } return n; };
     const types = [['calls', 'count', 'calls', 1], ['time', 'nanoseconds', 'time', 1e9], ...(t.columns.energy ? [['energy', 'microjoules', 'energy', 1e6]] : [])];
     const out = message();
-    for (const [name, unit] of types) out.bytes(1, message().number(1, text_(name)).number(2, text_(unit)).take());
+    for (const [name, unit] of types) out.bytes(1, message().number(1, numberOf(name)).number(2, numberOf(unit)).take());
     for (let i = 0; i < t.size; i++) {
       const values = types.map(([, , metric, by]) => Math.round(t.columns[metric][i] * by));
       if (!values.some((v) => v > 0)) continue;
@@ -55,10 +55,10 @@ const files = {
       out.bytes(4, message().number(1, i + 1).bytes(4, message().number(1, i + 1).number(2, k.line).take()).take());
     });
     t.kinds.forEach((k, i) => {
-      out.bytes(5, message().number(1, i + 1).number(2, text_(k.name)).number(3, text_(k.name)).number(4, text_(k.file)).take());
+      out.bytes(5, message().number(1, i + 1).number(2, numberOf(k.name)).number(3, numberOf(k.name)).number(4, numberOf(k.file)).take());
     });
     const encoder = new TextEncoder();
-    const period = message().number(1, text_(types[types.length - 1][0])).number(2, text_(types[types.length - 1][1])).take();
+    const period = message().number(1, numberOf(types[types.length - 1][0])).number(2, numberOf(types[types.length - 1][1])).take();
     for (const s of strings) out.bytes(6, encoder.encode(s));
     out.bytes(11, period).number(12, 1).number(14, numbers.get(types[types.length - 1][0]));
     return out.take();

@@ -136,15 +136,15 @@ function rangeOf(run, view, end) {
     element.hidden = view.from <= 0 && view.to >= end;
     if (element.hidden) return;
     const inside = tasks.map((t) => ({ t, from: (t.started_at_mono_ns - start) * 1e-9, to: (t.ended_at_mono_ns - start) * 1e-9 })).filter((k) => k.to > view.from && k.from < view.to);
-    const tests_ = inside.slice(0, 50).map(({ t, from, to }) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'name' }, t.name)),
+    const testRows = inside.slice(0, 50).map(({ t, from, to }) => el('tr', {}, el('th', { scope: 'row' }, el('span', { class: 'name' }, t.name)),
       el('td', {}, from >= view.from && to <= view.to ? '' : el('small', {}, 'in part')), el('td', {}, number(figure.energy(t.energy_j), m)), el('td', {}, number(figure.time(t.duration_s)))));
-    const functions_ = run.timeline ? own().filter((k) => k.time > 0).slice(0, 20).map((k) => el('tr', { class: cg.chosen && k.name === cg.chosen.name ? 'chosen' : null },
+    const functionRows = run.timeline ? own().filter((k) => k.time > 0).slice(0, 20).map((k) => el('tr', { class: cg.chosen && k.name === cg.chosen.name ? 'chosen' : null },
       el('th', { scope: 'row' }, k.f ? el('button', { type: 'button', class: 'name', onclick: () => choose(k.f) }, k.name) : el('span', { class: 'name' }, k.name)),
       known ? el('td', {}, k.f && k.f.avg_power_w !== null ? number(figure.energy(k.time * k.f.avg_power_w), m || '~') : '') : null, el('td', {}, number(figure.time(k.time))))) : [];
     element.replaceChildren(el('h3', {}, `From ${text(figure.time(view.from))} to ${text(figure.time(view.to))}`),
-      ...[table('range-functions', ['Function', ...(known ? ['Energy'] : []), 'Self time'], functions_),
-        functions_.length ? el('p', { class: 'hint' }, 'Self time in this range, and that by the power of the function over the whole run.') : null,
-        table('range-tests', [testsTitle(run), '', 'Energy', 'Time'], tests_),
+      ...[table('range-functions', ['Function', ...(known ? ['Energy'] : []), 'Self time'], functionRows),
+        functionRows.length ? el('p', { class: 'hint' }, 'Self time in this range, and that by the power of the function over the whole run.') : null,
+        table('range-tests', [testsTitle(run), '', 'Energy', 'Time'], testRows),
         inside.length > 50 ? el('p', { class: 'hint' }, `and ${inside.length - 50} more`) : null].filter(Boolean));
   }
   return { element, draw };

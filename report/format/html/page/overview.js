@@ -9,8 +9,8 @@ function sentence(run) {
   const top = run.functions.reduce((a, b) => !a || cost(b) > cost(a) ? b : a, null);
   const whole = known ? run.totals.program_energy_j : run.functions.reduce((sum, f) => sum + f.self_time_s, 0);
   if (top && whole > 0 && cost(top) >= 0.01 * whole) {
-    const with_ = known && top.unresolved_with ? ' and what is told only together with it' : '';
-    parts.push(`${Math.round(100 * cost(top) / whole)} % of the ${known ? 'program\u2019s energy' : 'time in functions'} went to ${top.name} itself${with_}`);
+    const together = known && top.unresolved_with ? ' and what is told only together with it' : '';
+    parts.push(`${Math.round(100 * cost(top) / whole)} % of the ${known ? 'program\u2019s energy' : 'time in functions'} went to ${top.name} itself${together}`);
   }
   const idle = run.ledger.find((l) => l.name === 'idle');
   if (idle && idle.share_percent >= 1) parts.push(`${Math.round(idle.share_percent)} % of the machine\u2019s energy was idle`);

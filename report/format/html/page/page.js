@@ -35,12 +35,12 @@ const keysOf = [
   themes.id = 'theme';
   const words = el('input', { type: 'search', id: 'search', placeholder: 'Search names', title: 'A regular expression; / goes here', 'aria-label': 'Search the names of functions, files and tests', spellcheck: 'false', autocomplete: 'off' });
   const told = el('span', { class: 'found', id: 'search-found', 'aria-live': 'polite' });
-  const about_ = el('div', { id: 'head' }), menu = el('span', { id: 'menu' });
+  const aboutRun = el('div', { id: 'head' }), menu = el('span', { id: 'menu' });
   const keys = el('dialog', { id: 'keys', 'aria-label': 'Keys' }, el('h2', {}, 'Keys'), el('dl', {}, keysOf.map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])), el('form', { method: 'dialog' }, el('button', { type: 'submit' }, 'Close')));
   const which = runs.length > 1 ? choice('Runs', [['-1', 'Comparison'], ...names.map((n, i) => [String(i), n])], '-1', (v) => { cg.run = Number(v); cg.range = null; pickRun(); remember(); }) : null;
   if (which) which.id = 'runs';
   page.append(
-    el('header', {}, el('div', {}, el('h1', { title: names.join(' → ') }, runs.length === 1 ? names[0] : names.join(' → ')), about_), themes),
+    el('header', {}, el('div', {}, el('h1', { title: names.join(' → ') }, runs.length === 1 ? names[0] : names.join(' → ')), aboutRun), themes),
     ...(which ? [which] : []),
     el('nav', { id: 'bar', 'aria-label': 'Views and search' }, tabs, el('div', { class: 'tools' }, told, words, menu, el('button', { type: 'button', id: 'help', 'aria-label': 'Keys', title: 'Keys', onclick: () => keys.showModal() }, '?'))),
     el('div', { id: 'workspace' }, content), keys);
@@ -84,7 +84,7 @@ const keysOf = [
       show: (file, line) => { show('source'); go.code.show(file, line); },
     };
     views = run ? viewsOf(run, go) : viewsOfSeveral(runs, names);
-    about_.replaceChildren(...(run ? [about(run)] : []));
+    aboutRun.replaceChildren(...(run ? [about(run)] : []));
     menu.replaceChildren(...(run ? [downloads(run)] : []));
     tabs.replaceChildren(...views.map(([id, title]) => el('button', { type: 'button', role: 'tab', 'data-tab': id, 'aria-controls': 'view-' + id, onclick: () => show(id) }, title)));
     cg.redraw.push(() => tell(run));

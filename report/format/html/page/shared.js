@@ -104,10 +104,10 @@ function painter(run) {
   }
   const hues = [24, 202, 150, 46, 262, 348, 88, 226, 318, 178];
   const hueOf = (name, file) => hues[(order.get(group(name, file)) ?? hash(group(name, file))) % hues.length];
-  const files2 = new Map(run.functions.map((f) => [f.name, f.file]));
+  const fileOf = new Map(run.functions.map((f) => [f.name, f.file]));
   return run.painter = {
     box: (name, file) => `hsl(${hueOf(name, file)} var(--fs) calc(var(--fl) + ${hash(name) % 7 - 3}%))`,
-    named: (name) => hueOf(name, files2.get(name) ?? ''), // where only the name is known
+    named: (name) => hueOf(name, fileOf.get(name) ?? ''), // where only the name is known
     swatch: (name, file) => el('span', { class: 'swatch', css: { background: `hsl(${hueOf(name, file)} var(--fs) calc(var(--fl) - 12%))` } }),
   };
 }

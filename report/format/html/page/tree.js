@@ -66,38 +66,36 @@ function treeOf(run) {
 
 // folded joins a function that calls itself with its caller: what it used is added up.
 function folded(t) {
-  const n = t.size, to = new Uint32Array(n), kept = [];
-  for (let i = 0; i < n; i++) {
-    if (i > 0 && t.file(i) && t.kind(i) === t.kind(t.parent(i))) { to[i] = to[t.parent(i)]; continue; }
-    to[i] = kept.length;
-    kept.push(i);
+  const kept = [], to = new Uint32Array(t.size);
+  for (let i = 0; i < t.size; i++) {
+    const recursive = i > 0 && t.file(i) && t.kind(i) === t.kind(t.parent(i));
+    to[i] = recursive ? to[t.parent(i)] : kept.push(i) - 1;
   }
-  if (kept.length === n) return t;
-  const parent = Int32Array.from(kept, (i) => i === 0 ? -1 : to[t.parent(i)]);
-  return grouped(treeFrom(parent, Uint32Array.from(kept, (i) => t.kind(i)), t.kinds, Object.fromEntries(Object.entries(t.columns).map(([m, column]) => {
-    const sum = new Float64Array(kept.length);
-    for (let i = 0; i < n; i++) sum[to[i]] += column[i];
-    return [m, sum];
-  }))));
+  return kept.length === t.size ? t : grouped(joined(t, kept, to));
 }
 
 // grouped joins nodes of one function below one node: what recursion that is folded
 // leaves beside each other.
 function grouped(t) {
-  const n = t.size, to = new Uint32Array(n), kept = [], known = new Map();
-  for (let i = 0; i < n; i++) {
+  const kept = [], to = new Uint32Array(t.size), known = new Map();
+  for (let i = 0; i < t.size; i++) {
     const key = i === 0 ? -1 : to[t.parent(i)] * t.kinds.length + t.kind(i);
-    let k = known.get(key);
-    if (k === undefined) { k = kept.length; known.set(key, k); kept.push(i); }
-    to[i] = k;
+    if (!known.has(key)) known.set(key, kept.push(i) - 1);
+    to[i] = known.get(key);
   }
-  if (kept.length === n) return t;
-  const parent = Int32Array.from(kept, (i) => i === 0 ? -1 : to[t.parent(i)]);
-  return treeFrom(parent, Uint32Array.from(kept, (i) => t.kind(i)), t.kinds, Object.fromEntries(Object.entries(t.columns).map(([m, column]) => {
+  return kept.length === t.size ? t : joined(t, kept, to);
+}
+
+// joined is the tree of the nodes that are kept. to[i] is which of them takes what node i
+// used.
+function joined(t, kept, to) {
+  const columns = Object.fromEntries(Object.entries(t.columns).map(([metric, column]) => {
     const sum = new Float64Array(kept.length);
-    for (let i = 0; i < n; i++) sum[to[i]] += column[i];
-    return [m, sum];
-  })));
+    for (let i = 0; i < t.size; i++) sum[to[i]] += column[i];
+    return [metric, sum];
+  }));
+  const parent = Int32Array.from(kept, (i) => i === 0 ? -1 : to[t.parent(i)]);
+  return treeFrom(parent, Uint32Array.from(kept, (i) => t.kind(i)), t.kinds, columns);
 }
 
 // inverted turns a tree over: below each function stand its callers, so that the boxes
