@@ -682,6 +682,19 @@ func TestJavaVirtualThreads(t *testing.T) {
 	})
 }
 
+// A virtual thread that finds a lock of the library taken goes on on another kernel thread, from
+// Java 24 on: the runtime takes none, so that it loses nothing, and tells threads apart.
+func TestJavaLockedLibrary(t *testing.T) {
+	eachOf(t, func(j machine) bool { return j.release >= 24 }, func(t *testing.T, j machine) {
+		flags := []string{"--add-opens", "java.base/jdk.internal.ref=ALL-UNNAMED", "--add-opens",
+			"java.base/java.lang.ref=ALL-UNNAMED", "-Djdk.virtualThreadScheduler.parallelism=1"}
+		o := j.run(t, append(flags, j.program("locked")...)...)
+		o.quiet(t, j, "", 0)
+		o.nested(t)
+		o.exactly(t, 2, 2*15)
+	})
+}
+
 // Without a package of java.base the reader finds out which threads are gone,
 // and only virtual threads are not reported.
 func TestJavaClosed(t *testing.T) {

@@ -39,6 +39,7 @@ final class PureWriter {
         static final int COUNT = MEMORY.getInt(8);
         static final int CHUNKS = PAGE + (COUNT * 4 + PAGE - 1) / PAGE * PAGE;
         static final boolean CYCLES = MEMORY.getInt(16) == 1;
+        static final File CG = new File("/proc/" + MEMORY.getInt(READER));
         static final ThreadLocal<PureWriter> STATE = state();
     }
 
@@ -59,8 +60,9 @@ final class PureWriter {
 
     private int next, end;    // of the chunk, in bytes
     private int index = -1;   // of the chunk
-    private boolean started, busy;
+    private boolean started, busy, waited; // waited: since the last chunk, in vain
     private long missed;      // events lost since the last chunk
+    private int patience;     // events until room is asked for again, where there was none; else 0
     private int pid, tid;
 
     // The frames of a virtual thread that the reader has on this thread.
@@ -137,16 +139,21 @@ final class PureWriter {
         return p == null ? begin() : p;
     }
 
+    /**
+     * A virtual thread that waits for a lock of the library goes on on another kernel thread, and meanwhile another one
+     * reports events here. So what finds the number, and what finds room, takes no lock: no java.nio.file,
+     * which registers its memory with the cleaner that all threads share.
+     */
     private static PureWriter begin() {
         PureWriter p = new PureWriter();
         Channel.STATE.set(p); // first: what follows may run code of the program
         p.busy = true;
         try {
-            String self = Files.readSymbolicLink(Path.of("/proc/thread-self")).toString(); // PID/task/TID
-            int slash = self.indexOf('/');
-            p.pid = Integer.parseInt(self.substring(0, slash));
+            String self = new File("/proc/thread-self").getCanonicalPath(); // /proc/PID/task/TID
+            int from = "/proc/".length();
+            p.pid = Integer.parseInt(self.substring(from, self.indexOf('/', from)));
             p.tid = Integer.parseInt(self.substring(self.lastIndexOf('/') + 1));
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
             Channel.STATE.remove();
             throw new IllegalStateException("threads have no numbers: ".concat(String.valueOf(e.getMessage())));
         }
@@ -167,16 +174,23 @@ final class PureWriter {
         next = at + 8;
     }
 
-    /** Finds room for the next word, or counts it as lost. */
+    /**
+     * Finds room for the next word, or counts it as lost. An event that comes while this thread looks for room, from
+     * a security manager of the program's, is lost alone.
+     */
     private boolean more() {
-        if (!busy && missed % RETRY == 0) {
-            busy = true;
-            try {
-                if (room())
-                    return true;
-            } finally {
-                busy = false;
+        if (!busy) {
+            if (patience == 0) {
+                busy = true;
+                try {
+                    if (room())
+                        return true;
+                } finally {
+                    busy = false;
+                }
+                patience = RETRY;
             }
+            patience--;
         }
         missed++;
         LONGS.getAndAdd(Channel.MEMORY, LOST, 1L);
@@ -188,8 +202,9 @@ final class PureWriter {
         release();
         if (take())
             return true;
-        if (missed != 0)
+        if (waited)
             return false;
+        waited = true;
         if ((long) LONGS.getVolatile(Channel.MEMORY, FULL) == 0)
             return take(); // the reader may have been there meanwhile
         LONGS.getAndAdd(Channel.MEMORY, WAITS, 1L);
@@ -205,7 +220,7 @@ final class PureWriter {
                 return true;
             nap = Math.min(2 * nap, 1000000);
             if ((long) LONGS.getVolatile(Channel.MEMORY, CLOSED) != 0
-                || !new File("/proc/" + Channel.MEMORY.getInt(READER)).exists())
+                || !Channel.CG.exists())
                 return false;
         }
         return take();
@@ -238,6 +253,7 @@ final class PureWriter {
             Channel.MEMORY.putLong(c + 56, space);
             LONGS.setRelease(Channel.MEMORY, c, sequence);
             started = true;
+            waited = false;
             missed = 0;
             index = i;
             next = c + 64;

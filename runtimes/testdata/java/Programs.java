@@ -180,6 +180,25 @@ public class Programs {
             t.join();
     }
 
+    /**
+     * Two virtual threads have one kernel thread, and begin while the list of the cleaner that the library's files
+     * share is locked.
+     */
+    static void locked() throws Exception {
+        Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+        Object cleaner = Class.forName("jdk.internal.ref.CleanerFactory").getMethod("cleaner").invoke(null);
+        java.lang.reflect.Field impl = cleaner.getClass().getDeclaredField("impl");
+        impl.setAccessible(true);
+        java.lang.reflect.Field list = impl.getType().getDeclaredField("activeList");
+        list.setAccessible(true);
+        Thread first;
+        synchronized (list.get(impl.get(cleaner))) {
+            first = (Thread) start.invoke(null, (Runnable) () -> fib(5));
+            ((Thread) start.invoke(null, (Runnable) () -> fib(5))).join();
+        }
+        first.join();
+    }
+
     /** An interrupt that comes before an event, and a permit, are still there after it. */
     static void kept() {
         Thread.currentThread().interrupt();
@@ -253,6 +272,7 @@ public class Programs {
         case "jvms": jvms(java.util.Arrays.copyOfRange(args, 1, args.length)); break;
         case "loaders": loaders(); break;
         case "virtuals": virtuals(n); break;
+        case "locked": locked(); break;
         case "kept": kept(); break;
         case "collections": collections(n); break;
         case "waiting": waiting(); break;
