@@ -48,6 +48,7 @@ func New(body string) Body {
 type Page struct {
 	Title, Version string // of the document, and of the cg that wrote it
 	Style, Script  string // of the page; a page without a script forbids all of them
+	Worker         bool   // whether the script makes workers of texts in it
 	// Data is JSON for the script, made by JSON.
 	Data []byte
 	// Body is what the body's template is given.
@@ -63,6 +64,9 @@ func (b Body) Write(w io.Writer, p Page) error {
 	policy := "default-src 'none'; "
 	if p.Script != "" {
 		policy += "script-src '" + digest(p.Script) + "'; "
+	}
+	if p.Worker {
+		policy += "worker-src blob:; "
 	}
 	return t.Execute(w, map[string]any{
 		"Policy": policy + "style-src '" + digest(p.Style) + "'; img-src data:; base-uri 'none'; form-action 'none'",

@@ -102,7 +102,7 @@ func open(t *testing.T, browser context.Context, name string, content []byte, wi
 		case *cdplog.EventEntryAdded:
 			say("log: %s: %s", e.Entry.Level, e.Entry.Text)
 		case *network.EventRequestWillBeSent:
-			if u := e.Request.URL; u != address && !strings.HasPrefix(u, "data:") {
+			if u := e.Request.URL; u != address && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:null/") {
 				say("request: %s", u)
 			}
 		}

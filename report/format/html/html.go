@@ -29,9 +29,9 @@ var page embed.FS
 // The parts of the page, in their order. uPlot (MIT, page/uplot) draws what
 // goes over time; its licence stands in the page.
 var (
-	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "tree.js", "head.js", "lanes.js",
-		"power.js", "flame.js", "functions.js", "source.js", "compare.js", "overview.js", "panel.js", "export.js",
-		"page.js"}
+	pageScripts = []string{"uplot/uPlot.iife.min.js", "base.js", "shared.js", "search.js", "tree.js", "head.js",
+		"lanes.js", "power.js", "flame.js", "functions.js", "source.js", "compare.js", "overview.js", "panel.js",
+		"export.js", "page.js"}
 	pageStyles = []string{"uplot/uPlot.min.css", "page.css"}
 )
 
@@ -80,7 +80,7 @@ func write(w io.Writer, runs report.Several, o format.Options) error {
 		return err
 	}
 	return body().Write(w, frame.Page{Title: strings.Join(pageTitles(runs, o), " and ") + " · energy",
-		Version: runs[0].Meta.CgVersion, Style: style, Script: script, Data: data,
+		Version: runs[0].Meta.CgVersion, Style: style, Script: script, Worker: true, Data: data,
 		Body: map[string]string{"Text": plain.String(), "Licence": string(licence)}})
 }
 

@@ -107,6 +107,22 @@ func TestWorkspace(t *testing.T) {
 		}
 		p.quiet()
 	})
+	t.Run("search without end", func(t *testing.T) {
+		r := reporttest.Example(t, nemb.Measured)
+		r.Functions[0].Name = strings.Repeat("a", 80) + "!"
+		p := open(t, b, "endless", reporttest.Write(t, "html", r, format.Options{}), 1400, 900)
+		told := `document.getElementById('search-found').textContent.replace(/\u00a0/g, ' ')`
+		p.do(chromedp.Evaluate(`seek('(a+)+$')`, nil))
+		p.tab("functions") // the page is not held up
+		p.is(told, "ended after 1 s: searched as text; nothing found")
+		p.do(chromedp.Evaluate(`seek('^a+!$')`, nil)) // by a new worker
+		p.is(`document.getElementById('functions-found').textContent`, "1 of 2")
+		p.is(told+`.startsWith('1 found')`, "true")
+		// What is typed meanwhile is what counts.
+		p.do(chromedp.Evaluate(`seek('(a+)+$')`, nil), chromedp.Evaluate(`seek('stock.py$')`, nil))
+		p.is(`document.getElementById('functions-found').textContent`, "2 of 2")
+		p.quiet()
+	})
 	t.Run("address", func(t *testing.T) {
 		p := open(t, b, "address", example, 1400, 900)
 		p.tab("flames")

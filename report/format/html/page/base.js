@@ -2,6 +2,9 @@
 
 const cg = { data: JSON.parse(document.getElementById('data').textContent) };
 
+// All names of functions, files and tests: what the search goes through.
+cg.texts = new Set(['(further calls)', '(unknown)']);
+
 // rows makes objects of columns.
 function rows(columns, n) {
   const names = Object.keys(columns);
@@ -33,6 +36,7 @@ function apart(run) {
   }, t.name.length);
   for (const g of run.tasks) g.avg_power_w = g.energy_j === null || g.duration_s <= 0 ? null : g.energy_j / g.duration_s;
   for (const i of t.outlived || []) run.tasks[i].avg_power_w = null;
+  for (const list of [run.texts, [run.paths.program], Object.values(run.paths.task), run.timeline?.sites || []]) for (const w of list) cg.texts.add(w);
   delete run.texts;
   let tree = null;
   run.tree = () => tree || (tree = treeOf(run));
@@ -40,6 +44,7 @@ function apart(run) {
 cg.data.runs.forEach(apart);
 
 if (cg.data.comparison) {
+  for (const w of Object.values(cg.data.comparison.was)) cg.texts.add(w);
   const c = cg.data.comparison, last = cg.data.runs[cg.data.runs.length - 1].functions;
   c.functions = c.of.map((of, i) => ({
     language: last[of].language, name: last[of].name, was: c.was[of], why: c.why[of], base: c.base[i], head: c.head[i], lo: c.lo[i], hi: c.hi[i],

@@ -46,7 +46,7 @@ function flame(id) {
       const kind = t.kinds[t.kind(i)], hit = hits && i > 0 ? (hits(kind) ? ' hit' : ' miss') : '';
       const e = el('div', {
         class: 'box' + (faded ? ' above' : '') + hit + (chosen && same(chosen, kind) ? ' chosen' : ''), id: `${id}-${i}`, role: 'treeitem', 'aria-label': kind.name,
-        css: { left: x + 'px', width: Math.max(1, w - 1) + 'px', background: o.color(i), [o.up ? 'bottom' : 'top']: depth * row + 'px' },
+        css: { left: 100 * x / width + '%', width: 100 * Math.max(1, w - 1) / width + '%', background: o.color(i), [o.up ? 'bottom' : 'top']: depth * row + 'px' },
       });
       if (w > 28) e.textContent = shortened(kind.name, Math.floor((w - 9) / letter));
       e.node = i;
@@ -118,9 +118,13 @@ function flame(id) {
       if (i !== null) { point(i); boxes.get(i).scrollIntoView({ block: 'nearest', inline: 'nearest' }); }
     } else if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); pick(f.at); } else if (e.key === 'Escape' && f.zoom !== 0) { e.preventDefault(); zoomTo(0); }
   });
+  // On paper names have the room that they have there.
+  f.print = (paper) => { f.screen = width; width = paper; f.draw(); };
+  f.printed = () => { width = f.screen || box.clientWidth; f.draw(); };
   f.start = () => {
     wide(box, (w) => { width = w; f.draw(); });
     cg.redraw.push(f.draw);
+    cg.prints.push(f);
   };
   return f;
 }

@@ -73,7 +73,7 @@ const keysOf = [
   }
   function pickRun() {
     const run = cg.run >= 0 && cg.run < runs.length ? runs[cg.run] : null;
-    cg.redraw.length = 0;
+    cg.redraw.length = cg.prints.length = 0;
     theme.listeners.length = 0;
     made = new Map();
     content.replaceChildren();
@@ -132,16 +132,18 @@ const keysOf = [
     tabs.children[to].focus();
   });
   // On paper stand the first views, one below the other.
+  const sheet = 640; // pixels of the page that A4 and Letter have beside their margins
   addEventListener('beforeprint', () => {
-    for (const id of ['overview', 'functions', 'tests', 'compare', 'difference']) {
+    for (const id of ['overview', 'flames', 'functions', 'tests', 'compare', 'difference']) {
       if (!views.some((v) => v[0] === id)) continue;
       const box = make(id);
       box.hidden = false;
       begin(box);
     }
     for (const f of cg.redraw) f();
+    for (const f of cg.prints) f.print(sheet);
   });
-  addEventListener('afterprint', () => show(cg.tab));
+  addEventListener('afterprint', () => { for (const f of cg.prints) f.printed(); show(cg.tab); });
   const arrive = () => {
     words.value = address.read();
     if (cg.run === null || !(cg.run < runs.length)) cg.run = runs.length > 1 ? -1 : 0;

@@ -3,9 +3,10 @@
 
 Object.assign(cg, {
   chosen: null, // { name, file, line }
-  search: { words: '', hits: null, note: '' },
+  search: { words: '', hits: null, note: '' }, // hits says of a function whether it was found
   range: null, // [from, to] in seconds of the run, null for all of it
   redraw: [], // what views do when one of these has changed
+  prints: [], // what is drawn for the width of a sheet: { print(width), printed() }
   views: Object.create(null), // what is set in views, by view: it goes into the address
 });
 
@@ -16,30 +17,6 @@ function changedSomething() { for (const f of cg.redraw) f(); remember(); }
 // choose selects a function in all views; null selects none.
 function choose(kind) {
   cg.chosen = kind ? { name: kind.name, file: kind.file, line: kind.line } : null;
-  changedSomething();
-}
-
-// seek searches all views for names that words match, a regular expression or, if it is
-// none, a text. Capitals do not matter.
-function seek(words) {
-  const s = cg.search;
-  s.words = words;
-  s.note = '';
-  s.hits = null;
-  const trimmed = words.trim();
-  if (trimmed) {
-    let test;
-    try {
-      const e = new RegExp(trimmed, 'iu');
-      test = (w) => e.test(w);
-    } catch {
-      const plain = trimmed.toLowerCase();
-      s.note = 'not a regular expression: searched as text';
-      test = (w) => w.toLowerCase().includes(plain);
-    }
-    s.hits = (kind) => test(kind.name) || (kind.file ? test(kind.file) : false);
-    s.words = words;
-  }
   changedSomething();
 }
 
