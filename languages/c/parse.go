@@ -17,6 +17,7 @@ type function struct {
 	kind  checkpoint.SiteKind
 	at    int    // where its name stands
 	open  int    // the brace that opens its body
+	begin int    // where its checkpoint goes: behind the brace, and behind declarations of labels
 	close int    // the brace that closes it
 	back  []back // calls that return again after a longjmp
 	short bool   // no loop, no call, and little else: what a compiler inlines
@@ -48,6 +49,9 @@ type parser struct {
 // no functions, or has them by their braces.
 func (d *dialect) parse(t *text) ([]function, error) {
 	blanked := t.forParser()
+	if !d.scoped {
+		blankParameters(blanked)
+	}
 	tree, err := d.grammar().Parse(blanked, syntax.Deadline)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", instrument.ErrSyntax, err)
@@ -56,6 +60,15 @@ func (d *dialect) parse(t *text) ([]function, error) {
 	for i, n := range tree.Nodes {
 		if n.Type == "function_definition" || n.Type == "lambda_expression" {
 			p.function(i)
+		}
+	}
+	if !d.scoped {
+		p.addLost()
+	}
+	for i := range p.funcs {
+		f := &p.funcs[i]
+		if f.begin = p.labels(f.open); f.begin > f.close {
+			f.begin = f.open + 1
 		}
 	}
 	slices.SortStableFunc(p.funcs, func(a, b function) int { return a.open - b.open })

@@ -10,7 +10,7 @@ import (
 	"cg/languages"
 )
 
-//go:embed c.go text.go parse.go plan.go rewrite.go
+//go:embed c.go names.go outermost.go text.go parse.go plan.go rewrite.go
 var planSources embed.FS
 
 // planVersion is that of what these files plan.
@@ -28,9 +28,9 @@ func (t *text) add(p *instrument.Plan, f function, o instrument.Options, shortOn
 	case f.short && !shortOnesToo && f.name != "main":
 		return true
 	}
-	_, line, col := t.place(f.open + 1)
+	_, line, col := t.place(f.begin)
 	_, endLine, endCol := t.place(f.close)
-	p.Points = append(p.Points, instrument.Point{Site: len(p.Sites), Role: instrument.Body, Start: f.open + 1,
+	p.Points = append(p.Points, instrument.Point{Site: len(p.Sites), Role: instrument.Body, Start: f.begin,
 		End: f.close, Line: line, Col: col, EndLine: endLine, EndCol: endCol})
 	p.Sites = append(p.Sites, site)
 	return false
@@ -75,6 +75,8 @@ type unitPlan struct {
 	short   int                    // functions left out because they are short
 	left    []instrument.LeftAlone // with the paths of their files before the names
 	paths   []string               // of the files of left
+	// uncomputed says that the compiler does not tell code that it computes.
+	uncomputed bool
 }
 
 // planned is a function with a site.

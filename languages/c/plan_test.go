@@ -1,9 +1,11 @@
 package c
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"cg/checkpoint"
@@ -26,6 +28,12 @@ func TestPlan(t *testing.T) {
 			"__attribute__((noinline)) static int a(void) { }\nint __attribute__((cold)) b(void) { }\n", languagetest.Fine,
 			"1:47-1:48 a\n2:36-2:37 b"),
 		planCase("K&R", "int f(a, b) int a; char *b; { return a; }\n", languagetest.Fine, "1:30-1:41 f"),
+		planCase("K&R, parameters on their own lines", "static char *\nf(a, b, p)\n\tregister int a, *b;\n\tint (*p)();\n{ return a; }\n"+
+			"int (*v)(int);\nint g(a) int a; { while (a) a--; }\n", languagetest.Fine, "5:2-5:13 f\n7:18-7:34 g"),
+		planCase("without a type", "f(n) { return n; }\nstruct s { int a; } g(a, b) char *b; { while (a) a--; }\nint a[] = { 1 }, (b) = 3;\n",
+			languagetest.Fine, "1:7-1:18 f\n2:39-2:55 g"),
+		planCase("labels of a block", "int f(void) { __label__ a, b; /* ; */ __label__ c ; a: return 1; }\n", languagetest.Fine,
+			"1:52-1:66 f"),
 		planCase("returns a pointer to a function", "int (*f(int a))(int) { return 0; }\n", languagetest.Fine, "1:23-1:34 f"),
 		planCase("a name in parentheses", "int (f)(int a) { return 0; }\n", languagetest.Fine, "1:17-1:28 f"),
 		planCase("returns a pointer", "struct s *f(void) { return 0; }\n", languagetest.Fine, "1:20-1:31 f"),
@@ -44,7 +52,7 @@ func TestPlan(t *testing.T) {
 			Exclude: []string{"f"}}, "2:15-2:16 g"),
 		planCase("braces in texts", "char *f(void) { return \"}\"; /* } */ }\n", languagetest.Fine, "1:16-1:37 f"),
 	}, func(source string, s checkpoint.Site, q instrument.Point) string {
-		if source[q.Start-1] != '{' || source[q.End] != '}' {
+		if !strings.ContainsRune("{;", rune(source[q.Start-1])) || source[q.End] != '}' {
 			return "not between braces"
 		}
 		return fmt.Sprintf("%d:%d-%d:%d %s", q.Line, q.Col, q.EndLine, q.EndCol, s.Func)
@@ -116,7 +124,7 @@ func FuzzPlan(f *testing.F) {
 				continue
 			}
 			for _, q := range p.Points {
-				if q.Start > q.End || q.Start < 1 || q.End >= len(text) || text[q.Start-1] != '{' && text[q.Start-1] != '%' {
+				if q.Start > q.End || q.Start < 1 || q.End >= len(text) || !bytes.ContainsRune([]byte("{%;"), rune(text[q.Start-1])) {
 					t.Errorf("%+v", q)
 				}
 			}

@@ -1,6 +1,7 @@
 package c
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,12 +19,23 @@ extern void __codegreen_exit(unsigned long long);
 extern int __codegreen_back(unsigned long long, int);
 extern void __codegreen_unit(unsigned *, const char *);
 %sstatic unsigned __codegreen_sites[%d];
-static __inline__ void __attribute__((__always_inline__, __unused__, __no_instrument_function__)) __codegreen_leave(const unsigned long long *__call)
+%s
+`
+
+// leave ends a call. That of C++ is for lambdas, too, which the compiler may compute.
+const (
+	leave = `static __inline__ void __attribute__((__always_inline__, __unused__, __no_instrument_function__)) ` +
+		`__codegreen_leave(const unsigned long long *__call)
 {
 	if (*__call)
 		__codegreen_exit(*__call);
-}
-`
+}`
+	leaveComputed = `static __inline__ constexpr int __attribute__((__always_inline__, __unused__, ` +
+		`__no_instrument_function__)) __codegreen_left(const unsigned long long *__call)
+{
+	return *__call ? (__codegreen_exit(*__call), 0) : 0;
+}`
+)
 
 // registration stands behind the text: before all other constructors, the sites get their numbers.
 const registration = `
@@ -34,9 +46,13 @@ static void __attribute__((__constructor__(101), __used__, __no_instrument_funct
 }
 `
 
-// guard begins a call, and ends it when the compiler leaves its scope.
+// guard begins a call, and ends it when the compiler leaves its scope. guardComputed is the same
+// in a function that the compiler may compute, where it records nothing.
 const guard = `unsigned long long __codegreen_call __attribute__((__cleanup__(__codegreen_leave), __unused__)) = ` +
 	`__codegreen_sites[NUMBER] ? __codegreen_enter(__codegreen_sites[NUMBER]) : 0;`
+
+var guardComputed = strings.NewReplacer("_leave", "_left", " = ", " = __builtin_is_constant_evaluated() ? 0 : ").
+	Replace(guard)
 
 // placeName names a function by where it stands.
 func placeName(path string, line int) string { return fmt.Sprintf("%s:%d", path, line) }
@@ -47,27 +63,33 @@ func (u *unitPlan) rewrite() ([]byte, error) {
 		return u.text.source, nil
 	}
 	records, order := u.records()
-	at, main := u.text.beginning()
-	begin, end := "", ""
+	at, first := u.text.firstContent()
+	begin, end, leaves := "", "", leave
 	if u.dialect.scoped {
 		begin, end = "extern \"C\" {\n", "}\n"
 	}
+	if slices.ContainsFunc(u.funcs, u.computed) {
+		leaves += "\n" + leaveComputed
+	}
 	edits := []edit.Edit{{Start: at, End: at, New: fmt.Sprintf("# 1 \"<codegreen>\" 3\n"+declarations+"# %d %s\n",
-		begin, end, len(u.funcs), main.line, main.quoted)}}
+		begin, end, len(u.funcs), leaves, first.line, first.marked())}}
 	for i, f := range u.funcs {
-		r, line, col := u.text.place(f.open + 1)
+		r, line, col := u.text.place(f.begin)
 		place := fmt.Sprintf("# %d %s", line, r.quoted)
 		var pad string
-		if u.text.source[f.open+1] != '\n' {
+		if u.text.source[f.begin] != '\n' {
 			pad = strings.Repeat(" ", col-1) // columns of messages stay
 		}
-		back := place
+		back, call := place, guard
+		if u.computed(f) {
+			call = guardComputed
+		}
 		if r.system() {
 			back += " 3"
 		}
-		edits = append(edits, edit.Edit{Start: f.open + 1, End: f.open + 1,
+		edits = append(edits, edit.Edit{Start: f.begin, End: f.begin,
 			New: fmt.Sprintf("\n%s 3\n%s\n%s\n%s", place,
-				strings.ReplaceAll(guard, "NUMBER", strconv.Itoa(order[i])), back, pad)})
+				strings.ReplaceAll(call, "NUMBER", strconv.Itoa(order[i])), back, pad)})
 		for _, b := range f.back {
 			edits = append(edits, edit.Edit{Start: b.start, End: b.start, New: "__codegreen_back(__codegreen_call, "},
 				edit.Edit{Start: b.end, End: b.end, New: ")"})
@@ -76,6 +98,34 @@ func (u *unitPlan) rewrite() ([]byte, error) {
 	last := len(u.text.source)
 	edits = append(edits, edit.Edit{Start: last, End: last, New: fmt.Sprintf(registration, quote(records))})
 	return edit.Apply(u.text.source, edits)
+}
+
+// computed reports whether the compiler may compute a function that has a checkpoint.
+func (u *unitPlan) computed(f planned) bool { return f.kind == checkpoint.Lambda && !u.uncomputed }
+
+// firstContent is where the text begins that has more than line markers, and the marker before
+// it. What stands before is of the compiler alone.
+func (t *text) firstContent() (at int, r region) {
+	for i, r := range t.regions[1:] {
+		end := len(t.source)
+		if i+2 < len(t.regions) {
+			end = t.regions[i+2].start // with the marker of the next one
+		}
+		for line := range bytes.Lines(t.source[r.start:end]) {
+			if _, is := parseMarker(line); !is && len(bytes.TrimSpace(line)) > 0 {
+				return r.start, r
+			}
+		}
+	}
+	return t.beginning()
+}
+
+// marked is the region's file and what kind of header it is, as a marker has them.
+func (r region) marked() string {
+	if r.system() {
+		return r.quoted + " 3"
+	}
+	return r.quoted
 }
 
 // beginning is where the source file begins in its text, behind the marker that says so, and

@@ -189,7 +189,7 @@ const most = 20
 // own text: where it says anything, that is compiled, too.
 func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([]byte, *object, error) {
 	o := &object{}
-	bare := map[string]string{}
+	bare, uncomputed := map[string]string{}, false
 	var content []byte
 	var quiet []string // flags for a text that the compiler has spoken of
 	for round := 0; ; round++ {
@@ -200,6 +200,7 @@ func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([
 		if o.note(p); len(p.funcs) == 0 {
 			return u.leaveBare(ctx, name, o, "")
 		}
+		p.uncomputed = uncomputed
 		rewritten, err := p.rewrite()
 		if err != nil {
 			return nil, nil, err
@@ -221,6 +222,10 @@ func (u *unit) build(ctx context.Context, name string, source, warned []byte) ([
 		if refused == nil {
 			content, err = os.ReadFile(name + objectEnding)
 			return content, o, err
+		}
+		if !uncomputed && bytes.Contains(said, []byte("__builtin_is_constant_evaluated")) {
+			uncomputed = true
+			continue
 		}
 		if !p.leaveOut(said, bare) || round == most {
 			return u.leaveBare(ctx, name, o, "the compiler refuses it with checkpoints: "+firstLine(said))
@@ -262,20 +267,27 @@ func (o *object) note(p *unitPlan) {
 // messagePattern is how compilers say where an error is.
 var messagePattern = pattern.Later(`(?m)^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)
 
-// leaveOut notes the functions in which the compiler has found errors. It reports whether
-// there was one.
+// leaveOut notes the functions in which the compiler has found errors: of those around a line,
+// the innermost. It reports whether there was one.
 func (p *unitPlan) leaveOut(said []byte, bare map[string]string) (any bool) {
 	for _, m := range messagePattern().FindAllSubmatch(said, -1) {
 		line, err := strconv.Atoi(string(m[2]))
 		if err != nil {
 			continue
 		}
+		var around []planned
 		for _, f := range p.funcs {
 			r := p.text.region(f.open)
 			if r.file == string(m[1]) && f.site.Line <= line && line <= f.site.EndLine {
-				bare[placeName(f.path, f.site.Line)] = "is refused by the compiler with checkpoints: " + string(m[3])
-				any = true
+				around = append(around, f)
 			}
+		}
+		for _, f := range around {
+			if slices.ContainsFunc(around, func(in planned) bool { return f.open < in.open && in.close < f.close }) {
+				continue
+			}
+			bare[placeName(f.path, f.site.Line)] = "is refused by the compiler with checkpoints: " + string(m[3])
+			any = true
 		}
 	}
 	return any

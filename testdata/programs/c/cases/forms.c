@@ -4,6 +4,16 @@
 #include <stdio.h>
 
 int old(a, b, p) int a, b; const char *p; { printf("%s", p); return a - b; }
+static const char *
+lines(a, text, f)
+	register int a;
+	const char *text;
+	int (*f)();
+{
+	while (a-- > 0) f("%s", text);
+	return text;
+}
+untyped(n) { while (n > 3) n--; return n; }
 static int twice(int n) { return printf("twice ") ? 2 * n : 0; }
 static int (*chosen(int which))(int) { puts("chosen"); return which ? twice : NULL; }
 int (parenthesised)(int n) { puts("parenthesised"); return n; }
@@ -33,5 +43,6 @@ int main(void) {
 	printf("%d %d %d\n", old(5, 2, "old "), chosen(1)(4), (parenthesised)(3));
 	printf("%d %d %d %d %d\n", before(1), between(1), after(1), always(1), exported(1));
 	printf("%s %llu %d %.1f\n", pointers()[1], specifiers(), sum(3, 1, 2, 3), sizes(2, 2, a));
+	printf("%s %d\n", lines(2, "lines ", printf), untyped(5));
 	never(0);
 }

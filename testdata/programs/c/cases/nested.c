@@ -1,4 +1,5 @@
-// GNU C: functions in functions, statements in expressions, cleanups of one's own.
+// unbalanced: a goto to a function around leaves a call
+// GNU C: functions in functions, goto out of them, labels of a block, statements in expressions, cleanups of one's own.
 #include <stdio.h>
 
 static void closed(int *n) { printf("closed %d\n", *n); }
@@ -16,8 +17,26 @@ static int cleaned(int n)
 	for (int i = 0; i < 2; i++) { int third __attribute__((cleanup(closed))) = 10 + i; if (i) break; }
 	return first + second;
 }
+static int labelled(int n)
+{
+	__label__ out, /* } */ again;
+	__label__ end;
+	auto int later(int k);
+	int leaves(int k) { if (k == 3) goto out; while (k > 1) k--; return k; }
+	int seen = later(2);
+again:
+	seen += leaves(n);
+	if (n++ < 9) goto again;
+	goto end;
+	int later(int k) { while (k < 5) k++; return k; }
+out:
+	printf("out %d\n", seen);
+end:
+	return seen;
+}
 int main(void)
 {
+	printf("%d\n", labelled(0));
 	printf("%d %d %d\n", outside(4), cleaned(1), cleaned(5));
 	return 0;
 }
