@@ -24,6 +24,7 @@ func (b *Book) Snapshot() *Snapshot {
 			Readable: b.readable[d], Seen: !math.IsNaN(b.first[d]),
 		})
 	}
+	s.Processes = make([]Process, 0, len(b.processes)+len(b.ended))
 	for _, p := range b.processes {
 		s.Processes = append(s.Processes, Process{p.Process, b.share(s, &p.tally, p.Over)})
 	}

@@ -67,6 +67,9 @@ func (k *Kept) Processes(s *monitor.Snapshot, put func(Value)) {
 	var fresh []fresher[population.ID]
 	for i := range s.Processes {
 		r := &s.Processes[i]
+		if !k.processes.mayAdd(r.ID, &r.Share) {
+			continue
+		}
 		fresh = append(fresh, fresher[population.ID]{r.ID, &r.Share,
 			[]string{strconv.Itoa(r.PID), strconv.FormatUint(r.Start, 10), r.Name, r.Group}})
 	}
@@ -79,6 +82,9 @@ func (k *Kept) Groups(s *monitor.Snapshot, put func(Value)) {
 	var fresh []fresher[groupKey]
 	for i := range s.Groups {
 		r := &s.Groups[i]
+		if !k.groups.mayAdd(groupKey{r.Path, r.Serial}, &r.Share) {
+			continue
+		}
 		container := ""
 		if c, ok := population.ContainerOf(r.Path); ok {
 			container = c.ID
@@ -203,8 +209,13 @@ func (b *bounded[K]) update(key K, share *monitor.Share, now int64) {
 // a counter that goes back has started over.
 func energy(share *monitor.Share) nemb.Energy { return nemb.Energy(math.Round(share.Joules * 1e6)) }
 
-// show calls put for each series, and for the rest. whole is what all together
-// have. Places that are free go to those that draw most.
+// mayAdd reports whether a key has no series and may get one.
+func (b *bounded[K]) mayAdd(key K, share *monitor.Share) bool {
+	return !share.Ended && share.Joules > 0 && b.series[key] == nil
+}
+
+// show calls put for each series, and for the rest. all are those that mayAdd; whole is what
+// all together have. Places that are free go to those that draw most.
 func (b *bounded[K]) show(all []fresher[K], whole nemb.Energy, snapshot *monitor.Snapshot, put func(Value)) {
 	now := snapshot.AtUnix
 	taken := map[string]K{}
@@ -223,9 +234,6 @@ func (b *bounded[K]) show(all []fresher[K], whole nemb.Energy, snapshot *monitor
 	for _, f := range all {
 		for i := range f.labels {
 			f.labels[i] = Valid(f.labels[i])
-		}
-		if b.series[f.key] != nil || f.share.Ended || f.share.Joules <= 0 {
-			continue
 		}
 		labels := strings.Join(f.labels, "\x00")
 		e := energy(f.share)

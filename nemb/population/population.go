@@ -10,6 +10,7 @@
 package population
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -85,6 +87,7 @@ type Host struct {
 	byPath     map[string]*node
 	files      int // that may still be kept open
 	text       [4096]byte
+	entries    []byte // of /proc, as the kernel writes them
 }
 
 // Open opens a host. An error says that there is no /proc. A host without control groups
@@ -138,11 +141,13 @@ func keptFiles() int {
 }
 
 // processClock is the kernel's clock of a process's threads, those that ended included.
-// It takes no rights and opens no file.
+// It takes no rights and opens no file. The call waits for nothing, so Go's scheduler is not
+// told of it: that takes as long as the call.
 func processClock(pid int) (time.Duration, error) {
 	var at unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|2), &at); err != nil {
-		return 0, err
+	clock := uintptr(int32(^pid<<3 | 2))
+	if _, _, e := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&at)), 0); e != 0 {
+		return 0, e
 	}
 	return time.Duration(at.Nano()), nil
 }
@@ -166,25 +171,13 @@ func (h *Host) Read(r *Reading) error {
 }
 
 func (h *Host) readProcesses(r *Reading) error {
-	if _, err := h.proc.Seek(0, 0); err != nil {
-		return fmt.Errorf("population: %w", err)
-	}
-	names, err := h.proc.Readdirnames(-1)
-	if err != nil {
-		return fmt.Errorf("population: %s: %w", h.config.Proc, err)
-	}
-	for _, name := range names {
-		if name[0] < '0' || name[0] > '9' {
-			continue
-		}
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if m := h.readProcess(pid, name); m != nil {
+	if err := h.list(func(pid int) {
+		if m := h.readProcess(pid); m != nil {
 			m.generation = h.generation
 			r.Processes = append(r.Processes, m.Process)
 		}
+	}); err != nil {
+		return fmt.Errorf("population: %s: %w", h.config.Proc, err)
 	}
 	for pid, m := range h.known {
 		if m.generation != h.generation {
@@ -192,6 +185,54 @@ func (h *Host) readProcesses(r *Reading) error {
 		}
 	}
 	return nil
+}
+
+// listed is the memory for entries of /proc: of some 1300 processes for each call of the kernel.
+const listed = 32 << 10
+
+// list calls each for the number of every process.
+func (h *Host) list(each func(pid int)) error {
+	fd := int(h.proc.Fd())
+	if _, err := unix.Seek(fd, 0, 0); err != nil {
+		return err
+	}
+	if h.entries == nil {
+		h.entries = make([]byte, listed)
+	}
+	for {
+		n, err := unix.ReadDirent(fd, h.entries)
+		if err != nil || n == 0 {
+			return err
+		}
+		numbers(h.entries[:n], each)
+	}
+}
+
+// numbers calls each for the entries of a folder whose name is a number (getdents64(2)):
+//
+//	inode 8 | offset 8 | length of the entry 2 | type 1 | name, with a 0 at its end
+func numbers(entries []byte, each func(int)) {
+	const lengthAt, nameAt = 16, 19
+	for len(entries) > nameAt {
+		length := int(binary.NativeEndian.Uint16(entries[lengthAt:]))
+		if length <= nameAt || length > len(entries) {
+			return
+		}
+		number, digits := 0, 0
+		for _, c := range entries[nameAt:length] {
+			if c < '0' || c > '9' || digits > 9 {
+				if c != 0 {
+					digits = 0
+				}
+				break
+			}
+			number, digits = 10*number+int(c-'0'), digits+1
+		}
+		if digits > 0 {
+			each(number)
+		}
+		entries = entries[length:]
+	}
 }
 
 // file reads a small file below /proc into the host's buffer.
@@ -225,7 +266,7 @@ func (h *Host) Find(pid int) (Process, error) {
 				return Process{}, &ErrThread{pid, leader}
 			}
 		}
-		if m := h.readProcess(pid, strconv.Itoa(pid)); m != nil {
+		if m := h.readProcess(pid); m != nil {
 			return m.Process, nil
 		}
 	}

@@ -3,11 +3,12 @@ package population
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cg/nemb/account"
 )
@@ -28,13 +29,14 @@ const groupEvery = 10
 // readProcess brings a process up to date; nil says that it is gone. A process that used
 // no processor since the last reading is as it was, but for one that has ended: it is
 // looked at once more, and then only its clock is read.
-func (h *Host) readProcess(pid int, name string) *member {
+func (h *Host) readProcess(pid int) *member {
 	m := h.known[pid]
 	cpu, err := h.config.Clock(pid)
 	same := m != nil && err == nil && cpu == m.CPU
 	if same && m.still {
 		return m
 	}
+	name := strconv.Itoa(pid)
 	text, failed := h.file(name + "/stat")
 	if failed != nil {
 		return nil
@@ -148,11 +150,17 @@ func (h *Host) ThreadTime(pid, tid int) (time.Duration, error) {
 // ThreadTime is Host.ThreadTime of a /proc.
 func ThreadTime(proc string, pid, tid int) (time.Duration, error) {
 	name := fmt.Sprintf("%s/%d/task/%d/schedstat", proc, pid, tid)
-	text, err := os.ReadFile(name)
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, fmt.Errorf("population: %w", err)
+		return 0, fmt.Errorf("population: %s: %w", name, err)
 	}
-	first, _, _ := strings.Cut(string(text), " ")
+	defer unix.Close(fd)
+	var text [96]byte // three numbers
+	n, err := unix.Read(fd, text[:])
+	if err != nil {
+		return 0, fmt.Errorf("population: %s: %w", name, err)
+	}
+	first, _, _ := strings.Cut(string(text[:n]), " ")
 	spent, err := strconv.ParseInt(first, 10, 64)
 	if err != nil || spent < 0 {
 		return 0, fmt.Errorf("population: %s: %w", name, errShort)
