@@ -14,7 +14,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -150,6 +152,11 @@ func readSecret(name string) (string, error) {
 		return "", &nemb.Denied{What: "redfish: " + name, Err: fs.ErrPermission, Domains: []string{"wall"},
 			Why: "others may read the token, so it is not used", Fix: "chmod 600 " + name}
 	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; !mayOwn(int(owner)) {
+		return "", &nemb.Denied{What: "redfish: " + name, Err: fs.ErrPermission, Domains: []string{"wall"},
+			Why: fmt.Sprintf("it is a file of user %d, who would choose what is sent to the BMC", owner),
+			Fix: fmt.Sprintf("chown %d %s", os.Getuid(), name)}
+	}
 	b, err := io.ReadAll(io.LimitReader(f, largestSecret+1))
 	text := strings.TrimSpace(string(b))
 	if err != nil || text == "" || len(b) > largestSecret || strings.ContainsAny(text, "\r\n") {
@@ -157,6 +164,13 @@ func readSecret(name string) (string, error) {
 			name)
 	}
 	return text, nil
+}
+
+// mayOwn tells whether a user's file of secrets is used: the own one, root's, and that of the user who has
+// called sudo.
+func mayOwn(owner int) bool {
+	self := os.Getuid()
+	return owner == self || owner == 0 || self == 0 && os.Getenv("SUDO_UID") == strconv.Itoa(owner)
 }
 
 // answered is the status of an answer that is none.

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -285,5 +286,28 @@ func TestSettings(t *testing.T) {
 		if state(err) != test.state || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %s %v, want %s %q", test.what, state(err), err, test.state, test.says)
 		}
+	}
+}
+
+// A file of another user is not used: that user would choose what is sent.
+func TestTokenOfAnother(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	name := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(name, []byte("reader:secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const other = 54321
+	if err := os.Chown(name, other, -1); err != nil {
+		t.Skip("root of a namespace that has no other users:", err)
+	}
+	t.Setenv("SUDO_UID", "")
+	if _, err := readSecret(name); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "user 54321") {
+		t.Errorf("%v, want a refusal that names the owner", err)
+	}
+	t.Setenv("SUDO_UID", strconv.Itoa(other))
+	if text, err := readSecret(name); err != nil || text != "reader:secret" {
+		t.Errorf("called by sudo: %q, %v", text, err)
 	}
 }
