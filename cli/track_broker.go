@@ -40,13 +40,20 @@ func (l leastLevel) log(level slog.Level, text string) {
 // brokerOf lists the flags of --mqtt-broker, it first.
 var brokerOf = []string{"mqtt-broker", "mqtt-port", "mqtt-username", "mqtt-password", "mqtt-topic-prefix", "mqtt-qos"}
 
+// brokerPassword is the flag of the password, and brokerPasswordVariable the variable that sets it where
+// others do not see it.
+const (
+	brokerPassword         = "mqtt-password"
+	brokerPasswordVariable = "CG_MQTT_PASSWORD"
+)
+
 func trackBrokerFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "mqtt-broker", Usage: "send rows to the MQTT broker on `HOST`, too; " +
 			"mqtts://HOST for TLS"},
 		&cli.IntFlag{Name: "mqtt-port", Value: 1883, Usage: "`PORT` of the broker; 8883 with TLS"},
 		&cli.StringFlag{Name: "mqtt-username", Usage: "`NAME` of the user at the broker"},
-		&cli.StringFlag{Name: "mqtt-password", Usage: "`PASSWORD` of the user; better in CG_MQTT_PASSWORD or in a " +
+		&cli.StringFlag{Name: brokerPassword, Usage: "`PASSWORD` of the user; better in CG_MQTT_PASSWORD or in a " +
 			"file of settings, where others do not see it"},
 		&cli.StringFlag{Name: "mqtt-topic-prefix", Value: "wattameter", Usage: "begin topics with `PREFIX`"},
 		&cli.IntFlag{Name: "mqtt-qos", Value: 1, Usage: "quality of service `N` of the messages, 0 to 2"},

@@ -142,6 +142,11 @@ func runTrackStart(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if given(c, brokerPassword) { // arguments are visible to others; srun hands on the environment
+		if err := os.Setenv(brokerPasswordVariable, c.String(brokerPassword)); err != nil {
+			return fail(statusFailure, "track start: --mqtt-password: %w", err)
+		}
+	}
 	r := slurm.Recording{Dir: dir, ID: c.String("id"), Within: within}
 	if r.Recorder, r.Names, err = onNodes(c); err != nil {
 		return fail(statusFailure, "%w", err)
@@ -170,7 +175,7 @@ func onNodes(c *cli.Context) (recorder, names []string, err error) {
 	ofNames := map[string]bool{"tracker": true, "format": true, "config": true}
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
-		if name == "within" || notOnNodes[name] || !given(c, name) {
+		if name == "within" || name == brokerPassword || notOnNodes[name] || !given(c, name) {
 			continue
 		}
 		var values []string
@@ -224,11 +229,16 @@ func runTrackStop(c *cli.Context) error {
 		return fail(statusFailure, "track stop: job %s has no step%s that records: cg track status lists those that do",
 			job.ID, strings.TrimRight(" "+c.Args().First(), " "))
 	}
+	var errs []error
 	for _, s := range chosen {
 		if err := job.Stop(ctx, s, within); err != nil {
-			return fail(statusFailure, "track stop: %w", slurmError(err))
+			errs = append(errs, fmt.Errorf("step %s: %w", s.ID, slurmError(err)))
+			continue
 		}
 		sayf("track: step %s has ended", s.ID)
+	}
+	if len(errs) > 0 {
+		return fail(statusFailure, "track stop: %w", errors.Join(errs...))
 	}
 	return nil
 }
