@@ -58,6 +58,14 @@ var reads = []struct{ args, says string }{
 	{"compare run.json repeat.json", "many"},
 	{"compare runs.json runs-later.json", "program"},
 	{"report --from hespas events.json", "measured"},
+	{"report gate.json", "Verdict"},
+	{"report baseline.json", "Measured"},
+	{"report gate.json -f junit", "<testsuite"},
+	{"report comparison.json", "program"},
+	{"report monitor.json", "power"},
+	{"report monitor.json -f csv", "energy_j"},
+	{"track merge track/cg_20ms.csv", "cg_20ms"},
+	{"track merge track/cg_40ms.jsonl", "cg_40ms"},
 }
 
 // What an earlier cg wrote is read, checked and shown, and keeps its figures.
@@ -181,6 +189,14 @@ for rank in 0 1; do
 done
 wait
 cg merge ranks -o cluster.json
+cg compare runs.json runs-later.json -o comparison.json
+unshare --pid --fork --mount-proc cg monitor -d 0.5 -i 100ms -o monitor.json
+cg track --tracker 20ms,estimate --duration 0.5 -o track
+cg track --tracker 40ms,estimate --duration 0.5 --format jsonl -o track
+git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m base
+cg gate --save baseline.json --metric cpu-time --max-pairs 6 -- python3 -c 'sum(range(100000))'
+cg gate --base HEAD --metric cpu-time --max-pairs 6 --inconclusive pass -o gate.json -- python3 -c 'sum(range(100000))'
+rm -rf .git
 rm -r sdk shm work.py session.py
 cp -r . "$0"
 `
