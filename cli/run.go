@@ -69,7 +69,8 @@ run, or is not found; 2 usage.`,
 			&cli.StringFlag{Name: "timeout", Aliases: []string{"t"},
 				Usage: "end a run and its children after `TIME` (seconds, or such as 1m30s)"},
 			&cli.Float64Flag{Name: "budget",
-				Usage: "fail if a run takes more than `JOULES` (if the lower end of the mean's interval is above)"},
+				Usage: "fail if a run takes more than `JOULES` (if the lower end of the mean's interval is above; " +
+					"of one run or two, which have no interval, if the mean is)"},
 			&cli.BoolFlag{Name: "ignore-failure", Usage: "go on when the command fails"},
 			&cli.BoolFlag{Name: "show-output", Usage: "let the command's output through"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
@@ -186,9 +187,8 @@ func runOften(c *cli.Context, written *bool) error {
 	}
 	for _, command := range commands {
 		if e := command.BudgetExceeded; e != nil && *e {
-			return fail(statusFailure,
-				"the budget is exceeded: %s took %.6g J on average, at least %.6g J, and %.6g J were allowed",
-				strings.Join(command.Argv, " "), command.ProgramEnergyJ.Mean, lower(command.ProgramEnergyJ),
+			return fail(statusFailure, "the budget is exceeded: %s took %.6g J on average, %s, and %.6g J were allowed",
+				strings.Join(command.Argv, " "), command.ProgramEnergyJ.Mean, least(command.ProgramEnergyJ),
 				*command.BudgetJ)
 		} else if command.BudgetJ != nil && e == nil {
 			return fail(statusSelf, "--budget: %s", s.unsaid(command))
@@ -237,11 +237,12 @@ func (s *series) unsaid(c repeated.Command) string {
 		strings.Join(c.Argv, " "), c.ProgramEnergyJ.Mean, more)
 }
 
-func lower(s *repeated.Statistic) float64 {
-	if s.CI95Lower != nil {
-		return *s.CI95Lower
+// least tells the lower end of a mean's interval, by which a budget is judged where there is one.
+func least(s *repeated.Statistic) string {
+	if s.CI95Lower == nil {
+		return fmt.Sprintf("with no interval of so few runs (-n %d has one)", repeated.FewestForInterval)
 	}
-	return s.Mean
+	return fmt.Sprintf("at least %.6g J", *s.CI95Lower)
 }
 
 func seriesOptions(c *cli.Context) (*series, error) {

@@ -281,9 +281,9 @@ func (s *Statistic) CV() *float64 {
 	return s.CVPercent
 }
 
-// fewestForInterval is how many runs have an interval: two can be drawn from in one way
+// FewestForInterval is how many runs have an interval: two can be drawn from in one way
 // only that has a spread.
-const fewestForInterval = 3
+const FewestForInterval = 3
 
 // statistic is nil where nothing was measured.
 func statistic(xs []float64, at []int) *Statistic {
@@ -299,7 +299,7 @@ func statistic(xs []float64, at []int) *Statistic {
 	if len(xs) < 2 {
 		out.CVPercent = nil
 	}
-	if len(xs) < fewestForInterval {
+	if len(xs) < FewestForInterval {
 		out.CI95Lower, out.CI95Upper = nil, nil
 	} else if out.CI95Lower != nil { // no figure is below 0
 		*out.CI95Lower = max(0, *out.CI95Lower)
