@@ -468,13 +468,15 @@ func (c *Change) compute() {
 		return
 	}
 	c.Change = statistics.Known(r.Change)
-	quotient := func(over, under *float64) *float64 {
-		if over == nil || under == nil || *under <= 0 {
-			return nil
-		}
-		return statistics.Known(*over / *under - 1)
-	}
 	c.Lo, c.Hi = quotient(h.Lo, b.Hi), quotient(h.Hi, b.Lo)
+}
+
+// quotient is by how much one value is above another: 0.05 is 5 %.
+func quotient(over, under *float64) *float64 {
+	if over == nil || under == nil || *under <= 0 {
+		return nil
+	}
+	return statistics.Known(*over / *under - 1)
 }
 
 // judge says what a computed change comes to.

@@ -24,6 +24,9 @@ type FunctionChange struct {
 	MatchedBy string  `json:"matched_by"`
 	BaseCalls float64 `json:"base_calls"` // means over runs
 	HeadCalls float64 `json:"head_calls"`
+	// CallP95 is the change of the 95th percentile of how long its calls took, none where a run of
+	// a side does not tell it.
+	CallP95 *Change `json:"call_time_p95,omitempty"`
 }
 
 // OneSided is a function that one side has.
@@ -50,6 +53,7 @@ type body struct {
 	text, place                string // "" where not known, or not its own
 	calls                      float64
 	runs                       []bound // in each run of the side
+	times                      []*report.CallsTime
 }
 
 func (b *body) key() string { return b.language + "\x00" + b.name }
@@ -91,7 +95,7 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 			}
 			if b == nil {
 				b = &body{language: f.Language, name: f.Name, kind: f.Kind, file: f.File, line: f.Line,
-					runs: make([]bound, len(runs))}
+					runs: make([]bound, len(runs)), times: make([]*report.CallsTime, len(runs))}
 				for k := range b.runs {
 					b.runs[k] = zeroIf(runs[k].program.value != nil)
 				}
@@ -105,6 +109,7 @@ func bodies(runs []comparedRun, take func(string) bool) []*body {
 			}
 			b.calls += float64(f.Calls) / float64(len(runs))
 			b.runs[i] = plus(b.runs[i], self)
+			b.times[i] = b.times[i].Plus(f.CallsTime)
 		}
 	}
 	return all
@@ -203,6 +208,7 @@ func (c *Result) functions(sides [2]*sideRuns, o Options) {
 	for i := range c.Functions {
 		c.Functions[i].judge(o.Threshold)
 	}
+	c.judgeDurations(o.Threshold)
 	slices.SortStableFunc(c.Functions, func(a, b FunctionChange) int {
 		return cmp.Or(cmp.Compare(size(b.Difference), size(a.Difference)), strings.Compare(a.Name, b.Name))
 	})
@@ -220,6 +226,7 @@ func changed(b, h *body, by string) FunctionChange {
 	f.value(0, b.runs)
 	f.value(1, h.runs)
 	f.compute()
+	f.CallP95 = durations(b, h)
 	return f
 }
 

@@ -227,7 +227,7 @@ func (c Command) OfRun(m Measurement, meta report.Meta) *report.Run {
 		f := c.Functions[cost.Function]
 		r.Functions = append(r.Functions, report.Function{Name: f.Name, File: f.File, Line: f.Line,
 			Language: f.Language, Kind: f.Kind, Calls: cost.Calls, SelfEnergyJ: cost.SelfEnergyJ,
-			InclusiveEnergyJ: cost.InclusiveEnergyJ, SelfTimeS: cost.SelfTimeS})
+			InclusiveEnergyJ: cost.InclusiveEnergyJ, SelfTimeS: cost.SelfTimeS, CallsTime: cost.CallsTime})
 	}
 	return r
 }

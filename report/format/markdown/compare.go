@@ -44,6 +44,7 @@ func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 			m.line("\nand %d more", more)
 		}
 	}
+	m.longer(c, o)
 	for _, only := range []struct {
 		head string
 		all  []compare.OneSided
@@ -67,4 +68,22 @@ func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 	}
 	_, err := io.WriteString(w, m.b.String())
 	return err
+}
+
+// longer writes the functions whose calls took longer or less long.
+func (m *page) longer(c *compare.Result, o format.Options) {
+	all := c.Longer()
+	n := o.AtMost(len(all))
+	if n == 0 {
+		return
+	}
+	m.line("")
+	m.head("95th percentile of calls", "base", "head", "change", "interval", "verdict")
+	for _, f := range all[:n] {
+		m.row(name(f.Name), figures.Value(f.Base.Value, f.Unit, ""), figures.Value(f.Head.Value, f.Unit, ""),
+			f.Signed(), f.Interval(), escape.Replace(f.InWords()))
+	}
+	if more := len(all) - n; more > 0 {
+		m.line("\nand %d more", more)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"cg/nemb"
@@ -103,6 +104,7 @@ func (m *page) single(r *report.Run, o format.Options) {
 			m.line("\nand %d more", n)
 		}
 		m.line("")
+		m.durations(r.Functions[:shown], o)
 	}
 	if len(r.Tasks) > 1 {
 		tests := r.Tasks[1:]
@@ -136,6 +138,28 @@ func (m *page) single(r *report.Run, o format.Options) {
 	for _, w := range r.Warnings {
 		m.line("- %s: %s", escape.Replace(w.Slug), escape.Replace(w.Message))
 	}
+}
+
+// durations writes how long calls took, of the functions that are shown, where everything was asked for.
+func (m *page) durations(functions []report.Function, o format.Options) {
+	known := slices.DeleteFunc(slices.Clone(functions), func(f report.Function) bool { return f.CallsTime == nil })
+	if !o.Verbose || len(known) == 0 {
+		return
+	}
+	m.head("duration of a call", "timed", "shortest", "median", "bounds", "95th percentile", "bounds", "longest")
+	bounds := func(lo float64, hi *float64) string {
+		if hi == nil {
+			return figures.Seconds(lo) + " to ?"
+		}
+		return figures.Seconds(lo) + " to " + figures.Seconds(*hi)
+	}
+	for _, f := range known {
+		t := f.CallsTime
+		m.row(name(f.Name), figures.Count(t.N), figures.Seconds(t.MinS), figures.Seconds(t.MedianS),
+			bounds(t.MedianLoS, t.MedianHiS), figures.Seconds(t.P95S), bounds(t.P95LoS, t.P95HiS),
+			figures.Seconds(t.MaxS))
+	}
+	m.line("")
 }
 
 func (m *page) several(runs report.Several, o format.Options) {

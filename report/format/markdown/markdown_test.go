@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"cg/nemb"
@@ -42,4 +43,18 @@ func TestComparisons(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	reporttest.Golden(t, "testdata/gate.md", reporttest.Write(t, "markdown", reporttest.Saved[verdict.Check](t, "gate"), format.Options{}))
+}
+
+// With --verbose there is a table of how long calls took.
+func TestDurations(t *testing.T) {
+	r, hi := reporttest.Example(t, nemb.Measured), 1.4e-6
+	r.Functions[0].CallsTime = &report.CallsTime{N: 40, MinS: 0.9e-6, MedianS: 1.2e-6, MedianLoS: 1e-6, MedianHiS: &hi,
+		P95S: 8e-6, P95LoS: 6e-6, MaxS: 9e-6}
+	want := "</code> | 40 | 900 ns | 1.20 µs | 1.00 µs to 1.40 µs | 8.00 µs | 6.00 µs to ? | 9.00 µs |\n"
+	for _, verbose := range []bool{false, true} {
+		got := reporttest.Write(t, "markdown", r, format.Options{Terminal: format.Terminal{Verbose: verbose}})
+		if strings.Contains(string(got), want) != verbose {
+			t.Errorf("verbose %v:\n%s", verbose, got)
+		}
+	}
 }

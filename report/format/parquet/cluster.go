@@ -101,7 +101,8 @@ func (f *folder) heat(id identity, d *cluster.Run, at int) {
 			energy = float64(*e) * 1e-6
 		}
 		kind := string(d.Totals.Kind)
-		f.row("functions", id, id.rank, g.Name, g.File, g.Line, g.Language, g.Kind, nil, energy, nil, nil, nil, nil,
-			nil, kind, "", float64(*h.TimeUs[at])*1e-6, nil, nil, nil, nil, nil, nil)
+		f.row("functions", id, append([]any{id.rank, g.Name, g.File, g.Line, g.Language, g.Kind, nil, energy, nil,
+			nil, nil, nil, nil, kind, "", float64(*h.TimeUs[at]) * 1e-6, nil, nil, nil, nil, nil, nil},
+			callTimes(nil)...)...)
 	}
 }

@@ -32,7 +32,10 @@ var columns = sync.OnceValue(func() map[string][]tables.Column {
 			[]tables.Column{{Name: "calls", Kind: tables.Count, Optional: true}}, energy("self_energy"), energy("inclusive_energy"),
 			text("energy_kind", "energy_method"),
 			number("self_time_s"), maybeNumber("inclusive_time_s", "cpu_time_s", "suspended_s"),
-			maybeNumber("avg_power_w", "share_percent"), maybeText("unresolved")),
+			maybeNumber("avg_power_w", "share_percent"), maybeText("unresolved"),
+			[]tables.Column{{Name: "call_time_n", Kind: tables.Count, Optional: true}},
+			maybeNumber("call_time_min_s", "call_time_median_s", "call_time_median_lo_s", "call_time_median_hi_s",
+				"call_time_p95_s", "call_time_p95_lo_s", "call_time_p95_hi_s", "call_time_max_s")),
 		"paths": joined(
 			text("run", "node"), integer("rank", "path"), maybeInteger("parent"), text("name", "file"), integer("line"),
 			[]tables.Column{{Name: "calls", Kind: tables.Count}}, maybeNumber("self_energy_j"),

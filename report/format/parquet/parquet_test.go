@@ -149,6 +149,24 @@ func TestTablesOfRuns(t *testing.T) {
 	}
 }
 
+// The table of functions tells how long calls took, where that is known.
+func TestDurations(t *testing.T) {
+	r, hi := reporttest.Example(t, nemb.Measured), 1.4e-6
+	r.Functions[0].CallsTime = &report.CallsTime{N: 40, MedianS: 1.2e-6, MedianLoS: 1e-6, MedianHiS: &hi,
+		P95S: 8e-6, P95LoS: 6e-6, MaxS: 9e-6}
+	rows := rowsOf(t, filepath.Join(written(t, r, format.Options{}), "functions.parquet"))
+	for column, want := range map[string]any{"call_time_n": int64(40), "call_time_min_s": 0.0, "call_time_median_s": 1.2e-6,
+		"call_time_median_lo_s": 1e-6, "call_time_median_hi_s": hi, "call_time_p95_s": 8e-6, "call_time_p95_lo_s": 6e-6,
+		"call_time_p95_hi_s": nil, "call_time_max_s": 9e-6} {
+		if got := rows[0][column]; got != want {
+			t.Errorf("%s: %v, want %v", column, got, want)
+		}
+		if got := rows[1][column]; got != nil {
+			t.Errorf("%s: %v of a function whose calls have no times", column, got)
+		}
+	}
+}
+
 // What is not known is NULL, and is not 0.
 func TestUnknown(t *testing.T) {
 	dir := written(t, reporttest.Example(t, nemb.Unavailable), format.Options{})

@@ -72,10 +72,10 @@ func (f *folder) rank(id identity, r *report.Run) {
 // details writes what a rank's functions used, its call paths and long calls.
 func (f *folder) details(id identity, r *report.Run) {
 	for _, g := range r.Functions {
-		f.row("functions", id, id.rank, g.Name, g.File, g.Line, g.Language, g.Kind, g.Calls, g.SelfEnergyJ,
-			g.SelfEnergyLoJ, g.SelfEnergyHiJ, g.InclusiveEnergyJ, g.InclusiveEnergyLoJ, g.InclusiveEnergyHiJ,
-			string(g.EnergyKind), g.EnergyMethod, g.SelfTimeS, g.InclusiveTimeS, g.CPUTimeS, g.SuspendedS, g.AvgPowerW,
-			g.SharePercent, maybe(g.Unresolved))
+		f.row("functions", id, append([]any{id.rank, g.Name, g.File, g.Line, g.Language, g.Kind, g.Calls,
+			g.SelfEnergyJ, g.SelfEnergyLoJ, g.SelfEnergyHiJ, g.InclusiveEnergyJ, g.InclusiveEnergyLoJ,
+			g.InclusiveEnergyHiJ, string(g.EnergyKind), g.EnergyMethod, g.SelfTimeS, g.InclusiveTimeS, g.CPUTimeS,
+			g.SuspendedS, g.AvgPowerW, g.SharePercent, maybe(g.Unresolved)}, callTimes(g.CallsTime)...)...)
 	}
 	for i, frame := range r.Frames() {
 		p := r.Paths[i]
@@ -98,6 +98,14 @@ func (f *folder) details(id identity, r *report.Run) {
 		f.row("calls", id, id.rank, c.PID, c.TID, s.Name, s.File, s.Line, c.StartedAtMonoNs, c.EndedAtMonoNs,
 			float64(c.EndedAtMonoNs-c.StartedAtMonoNs)*1e-9)
 	}
+}
+
+// callTimes are how long a call of a function took; nothing where that is not known.
+func callTimes(t *report.CallsTime) []any {
+	if t == nil {
+		return make([]any, 9)
+	}
+	return []any{t.N, t.MinS, t.MedianS, t.MedianLoS, t.MedianHiS, t.P95S, t.P95LoS, t.P95HiS, t.MaxS}
 }
 
 // samples writes the machine over time: a row for the whole, whose domain is unknown,

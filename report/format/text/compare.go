@@ -42,6 +42,10 @@ func writeComparison(w io.Writer, c *compare.Result, o format.Options) error {
 		{"verdict", 0, func(f compare.FunctionChange) string { return string(f.Verdict) + weakMark(f.Change) }},
 	})
 	p.further(len(c.Functions) - n)
+	longer := c.Longer()
+	n = o.AtMost(len(longer))
+	table(p, "95th percentile of calls", longer[:n], func(c compare.Change) string { return c.Name }, columns)
+	p.further(len(longer) - n)
 	for _, only := range []struct {
 		head string
 		all  []compare.OneSided
