@@ -316,17 +316,20 @@ func TestTreeIsTakenLate(t *testing.T) {
 	}
 }
 
-// What a child does before its first event is the time of the function in which it was forked.
+// What a child does before its first event is the time of the function in which it was forked, also where it
+// forks itself meanwhile.
 func TestForkedBeforeItsFirstEvent(t *testing.T) {
 	const deep, ticks = 3, 3_000_000
-	g, _ := add(t, summing(t, trees, treeNodes), false, "fork", strconv.Itoa(deep), strconv.Itoa(ticks))
-	if len(g.trees) != 2 {
-		t.Fatalf("%d trees", len(g.trees))
-	}
-	child := g.trees[1]
-	if innermost := FirstNode + deep - 1; child.nodes[innermost].Site != deep || child.ticks[innermost] < ticks ||
-		child.time() != child.span {
-		t.Errorf("%+v: %v ticks", child.nodes, child.ticks)
+	for _, what := range []string{"fork", "forks"} {
+		g, _ := add(t, summing(t, trees, treeNodes), false, what, strconv.Itoa(deep), strconv.Itoa(ticks))
+		if len(g.trees) != 2 {
+			t.Fatalf("%s: %d trees", what, len(g.trees))
+		}
+		child := g.trees[1]
+		if innermost := FirstNode + deep - 1; child.nodes[innermost].Site != deep || child.ticks[innermost] < ticks ||
+			child.time() != child.span {
+			t.Errorf("%s: %+v: %v ticks", what, child.nodes, child.ticks)
+		}
 	}
 }
 

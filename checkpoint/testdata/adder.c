@@ -16,6 +16,7 @@
  *                                goes on when it has ended; prints the events of both
  *   adder CHANNEL fork N M       sites 1 to N call each other, and the last forks; both
  *                                processes return, the child after M ticks, and call site 7
+ *   adder CHANNEL forks N M      the same, and the child forks before its first event
  *   adder CHANNEL pathless N     N threads call site 7 one after the other, with the
  *                                path of the trees gone after the first
  *   adder CHANNEL limited N      the same with N threads that live, and the path there,
@@ -171,6 +172,8 @@ static void late(uint64_t n, uint64_t m)
 	(void)n, (void)m;
 }
 
+static int forks_again;
+
 static void fork_deep(uint64_t n, uint64_t m)
 {
 	for (uint32_t site = 1; site <= n; site++)
@@ -179,11 +182,22 @@ static void fork_deep(uint64_t n, uint64_t m)
 	if (!child) /* it works before its first event */
 		for (uint64_t begin = cg_tick(); cg_tick() - begin < m;)
 			;
+	if (!child && forks_again) {
+		if (!fork())
+			_exit(0);
+		wait(NULL);
+	}
 	for (uint32_t site = (uint32_t)n; site > 0; site--)
 		leave(site);
 	call(7);
 	if (child)
 		wait(NULL);
+}
+
+static void fork_twice(uint64_t n, uint64_t m)
+{
+	forks_again = 1;
+	fork_deep(n, m);
 }
 
 static void pathless(uint64_t n, uint64_t m)
@@ -218,6 +232,7 @@ static const struct {
 } modes[] = {
 	{"wide", wide},	    {"recursion", recursion}, {"few", few},	      {"long", longs},	    {"threads", threads},
 	{"others", others}, {"late", late},	    {"fork", fork_deep},      {"pathless", pathless}, {"limited", limited},
+	{"forks", fork_twice},
 };
 
 int main(int argc, char **argv)

@@ -34,7 +34,7 @@ static void cg_thread_end(void *unused)
  * the child has with the memory. */
 static void cg_before_fork(void)
 {
-	cg_mine.forked = cg_mine.frames ? cg_tick() : 0;
+	cg_mine.forking = cg_mine.frames ? cg_tick() : 0;
 	if (!cg_words || cg_orphan)
 		return;
 	/* A forked child that has written nothing yet needs a chunk for the fork
@@ -44,7 +44,7 @@ static void cg_before_fork(void)
 	cg_parent_pid = cg_parent_tid = 0;
 	if (!cg_index)
 		return;
-	cg_fork_tick = cg_mine.forked ? cg_mine.forked : cg_tick();
+	cg_fork_tick = cg_mine.forking ? cg_mine.forking : cg_tick();
 	*cg_next++ = cg_fork_tick << 24 | CG_FORK_WORD;
 	cg_parent_pid = (uint32_t)getpid();
 	cg_parent_tid = (uint32_t)syscall(SYS_gettid);
@@ -55,7 +55,6 @@ static void cg_before_fork(void)
 static void cg_in_parent(void)
 {
 	cg_parent_pid = 0;
-	cg_mine.forked = 0;
 }
 
 /* In the child nothing of the parent's is this thread's. */
@@ -64,6 +63,7 @@ static void cg_in_child(void)
 	cg_index = cg_started = 0;
 	cg_missed = cg_unwritten = 0;
 	cg_mine.stale = cg_mine.tree != NULL;
+	cg_mine.forked = cg_mine.forking;
 	cg_next = cg_end = NULL;
 	cg_set_quick();
 }

@@ -86,6 +86,7 @@ typedef struct {
 	cg_functions functions;       /* the times of their calls */
 	int stale;                    /* the tree is that of the process that forked this one */
 	uint64_t forked;              /* tick of that fork, until this thread has a tree; else 0 */
+	uint64_t forking;             /* tick of the latest fork of this process in this thread */
 	char *map;
 	size_t map_bytes;
 } cg_adder;
